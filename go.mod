@@ -1,0 +1,3 @@
+module kpsim
+
+go 1.26.8

@@ -1,0 +1,51 @@
+// Package kpev is the event vocabulary of kprobes: what a monitor may know of
+// the engine. ApiEnter, ApiReturn and Handler are emitted by the harness, which
+// calls the engine and runs its handlers; the others are the engine's own
+// claims, which monitors check and never believe.
+//
+// If you add an event, add it to the table below in the same order.
+package kpev
+
+import "kpsim/traces"
+
+const (
+	ApiEnter    = traces.KprobesBlock + iota // [api, probe, addr] a call of the API begins (harness)
+	ApiReturn                                // [api, probe, errno] and returns; errno 0 or the positive number (harness)
+	Handler                                  // [probe, which, addr] a probe's handler runs (harness); addr: of the probe
+	Missed                                   // [probe, 0, 0] nmissed of a probe is incremented
+	Skipped                                  // [probe, by, 0] a sibling's non-zero return skips the probe's handler
+	Arm                                      // [addr, 0, 0] the breakpoint is written
+	Disarm                                   // [addr, 0, 0] the original byte is written back
+	Optimizing                               // [addr, 0, 0] queued on the optimizing list
+	Optimized                                // [addr, detour, 0] the jump is in place
+	Unoptimizing                             // [addr, 0, 0] queued on the unoptimizing list
+	Unoptimized                              // [addr, 0, 0] the breakpoint is back in place of the jump
+)
+
+// The calls of the API.
+const (
+	Register   = 1
+	Unregister = 2
+	Enable     = 3
+	Disable    = 4
+)
+
+// The handlers of a probe.
+const (
+	Pre  = 1
+	Post = 2
+)
+
+var _ = traces.Define(traces.KprobesBlock,
+	traces.Spec{Name: "ApiEnter", Args: []string{"api", "probe", "addr"}},
+	traces.Spec{Name: "ApiReturn", Args: []string{"api", "probe", "errno"}},
+	traces.Spec{Name: "Handler", Args: []string{"probe", "which", "addr"}},
+	traces.Spec{Name: "Missed", Args: []string{"probe"}},
+	traces.Spec{Name: "Skipped", Args: []string{"probe", "by"}},
+	traces.Spec{Name: "Arm", Args: []string{"addr"}},
+	traces.Spec{Name: "Disarm", Args: []string{"addr"}},
+	traces.Spec{Name: "Optimizing", Args: []string{"addr"}},
+	traces.Spec{Name: "Optimized", Args: []string{"addr", "detour"}},
+	traces.Spec{Name: "Unoptimizing", Args: []string{"addr"}},
+	traces.Spec{Name: "Unoptimized", Args: []string{"addr"}},
+)

@@ -1,0 +1,126 @@
+package sim
+
+import "iter"
+
+// A Body is what runs on a fibre.
+type Body interface{ Run() }
+
+// A Fibre is a coroutine. It runs a Body until the body parks or returns;
+// whoever started or resumed it then goes on. It is not a thread: exactly one
+// of the two runs at any time.
+type Fibre struct {
+	resume func() (struct{}, bool)
+	stop   func()
+	yield  func(struct{}) bool
+	body   Body
+	done   bool // the body has returned, or never started
+	dying  bool // the body is being unwound by Kill
+}
+
+type killed struct{}
+
+// A Pool keeps the fibres of one machine, so that a run starts none anew:
+// making one costs 625 ns and 8 allocations, reusing one 250 ns and none.
+type Pool struct {
+	free []*Fibre
+	made int
+}
+
+// Get returns a fibre with no body.
+func (p *Pool) Get() *Fibre {
+	if n := len(p.free); n > 0 {
+		f := p.free[n-1]
+		p.free = p.free[:n-1]
+		return f
+	}
+	p.made++
+	f := &Fibre{done: true}
+	f.resume, f.stop = iter.Pull(f.loop)
+	return f
+}
+
+// Put gives back a fibre whose body has returned or was killed.
+func (p *Pool) Put(f *Fibre) {
+	if !f.done {
+		Bug("a fibre was put back while its body is parked")
+	}
+	p.free = append(p.free, f)
+}
+
+// Close ends every fibre in the pool. Those not in it are killed and put back
+// by their owner first.
+func (p *Pool) Close() {
+	for _, f := range p.free {
+		f.stop()
+	}
+	p.free = nil
+}
+
+// Made returns how many fibres were ever made.
+func (p *Pool) Made() int { return p.made }
+
+func (f *Fibre) loop(yield func(struct{}) bool) {
+	f.yield = yield
+	for {
+		f.runBody()
+		if !yield(struct{}{}) {
+			return
+		}
+	}
+}
+
+// runBody runs one body to its end, or until Kill unwinds it. Any other panic
+// passes through to whoever resumed the fibre, which is lost thereby.
+func (f *Fibre) runBody() {
+	defer func() {
+		f.done = true
+		f.body = nil
+		if f.dying {
+			f.dying = false
+			if r := recover(); r != nil {
+				if _, ok := r.(killed); !ok {
+					panic(r)
+				}
+			}
+		}
+	}()
+	if f.body != nil {
+		f.body.Run()
+	}
+}
+
+// Start runs b on f until it parks (false) or returns (true).
+func (f *Fibre) Start(b Body) (done bool) {
+	f.body, f.done = b, false
+	f.resume()
+	return f.done
+}
+
+// Resume goes on with a parked body until it parks again (false) or returns (true).
+func (f *Fibre) Resume() (done bool) {
+	f.resume()
+	return f.done
+}
+
+// Park is called by the body: it returns when the fibre is resumed.
+func (f *Fibre) Park() {
+	if f.dying { // deferred code of a body that is being unwound doesn't park
+		return
+	}
+	if !f.yield(struct{}{}) || f.dying {
+		panic(killed{})
+	}
+}
+
+// Dying reports whether the body is being unwound: its deferred code must not
+// wait for anything.
+func (f *Fibre) Dying() bool { return f.dying }
+
+// Kill unwinds a parked body, running its deferred code.
+func (f *Fibre) Kill() {
+	if f.done {
+		return
+	}
+	f.dying = true
+	f.resume()
+}

@@ -1,0 +1,173 @@
+package kapi
+
+// Cells hands out the numbers of cells. Number 0 is no cell. A machine has one;
+// it is reset with the run, so that the same program numbers its cells alike.
+type Cells struct{ n CellID }
+
+// New returns the next number.
+func (c *Cells) New() CellID { c.n++; return c.n }
+
+// Count returns how many numbers have been handed out.
+func (c *Cells) Count() int { return int(c.n) }
+
+// Rewind forgets the numbers handed out after the first n.
+func (c *Cells) Rewind(n int) { c.n = CellID(n) }
+
+// A Var is one shared word. Each Load and Store is a point.
+type Var[T comparable] struct {
+	id CellID
+	v  T
+}
+
+// Init gives the cell its number and its value.
+func (c *Var[T]) Init(cells *Cells, v T) { c.id, c.v = cells.New(), v }
+
+// ID returns the cell's number.
+func (c *Var[T]) ID() CellID { return c.id }
+
+// Load reads the cell (point).
+func (c *Var[T]) Load(x Context) T {
+	x.Access(c.id, Read)
+	return c.v
+}
+
+// Store writes the cell (point before the store).
+func (c *Var[T]) Store(x Context, v T) {
+	x.Access(c.id, Write)
+	c.v = v
+}
+
+// Peek reads the cell without a point: for conditions, and for machine hooks
+// that run within another point.
+func (c *Var[T]) Peek() T { return c.v }
+
+// Set writes the cell without a point and wakes nobody: for initialisation,
+// and for machine hooks, which tell the machine themselves.
+func (c *Var[T]) Set(v T) { c.v = v }
+
+// Is is the condition that a Var holds a value. Keep it where it doesn't
+// escape to the heap on each wait: in the struct that owns the Var.
+type Is[T comparable] struct {
+	Var  *Var[T]
+	Want T
+}
+
+// Cell implements Cond.
+func (w *Is[T]) Cell() CellID { return w.Var.id }
+
+// Holds implements Cond.
+func (w *Is[T]) Holds() bool { return w.Var.v == w.Want }
+
+// A List is a shared list of few elements, such as the optimizer's lists or an
+// RCU-protected chain. A reader that walks it meets a point at each element.
+type List[T comparable] struct {
+	id CellID
+	v  []T
+}
+
+// Init gives the list its number and empties it.
+func (l *List[T]) Init(cells *Cells) { l.id, l.v = cells.New(), l.v[:0] }
+
+// ID returns the cell's number.
+func (l *List[T]) ID() CellID { return l.id }
+
+// Len returns the number of elements (point).
+func (l *List[T]) Len(x Context) int {
+	x.Access(l.id, Read)
+	return len(l.v)
+}
+
+// Peek returns the elements without a point.
+func (l *List[T]) Peek() []T { return l.v }
+
+// At returns element i (point).
+func (l *List[T]) At(x Context, i int) T {
+	x.Access(l.id, Read)
+	return l.v[i]
+}
+
+// Has reports whether v is in the list (point).
+func (l *List[T]) Has(x Context, v T) bool {
+	x.Access(l.id, Read)
+	return l.index(v) >= 0
+}
+
+// Add appends v (point).
+func (l *List[T]) Add(x Context, v T) {
+	x.Access(l.id, Write)
+	l.v = append(l.v, v)
+}
+
+// Push puts v first (point).
+func (l *List[T]) Push(x Context, v T) {
+	x.Access(l.id, Write)
+	l.v = append(l.v, v)
+	copy(l.v[1:], l.v)
+	l.v[0] = v
+}
+
+// Del takes v out, and reports whether it was in (point).
+func (l *List[T]) Del(x Context, v T) bool {
+	x.Access(l.id, Write)
+	i := l.index(v)
+	if i < 0 {
+		return false
+	}
+	l.v = append(l.v[:i], l.v[i+1:]...)
+	return true
+}
+
+func (l *List[T]) index(v T) int {
+	for i := range l.v {
+		if l.v[i] == v {
+			return i
+		}
+	}
+	return -1
+}
+
+// A Table is a shared hash table, looked up by key under RCU. An access has
+// the footprint of the whole table.
+type Table[K comparable, V any] struct {
+	id CellID
+	m  map[K]V
+}
+
+// Init gives the table its number and empties it.
+func (t *Table[K, V]) Init(cells *Cells) {
+	t.id = cells.New()
+	if t.m == nil {
+		t.m = make(map[K]V)
+	}
+	clear(t.m)
+}
+
+// Get looks k up (point).
+func (t *Table[K, V]) Get(x Context, k K) (V, bool) {
+	x.Access(t.id, Read)
+	v, ok := t.m[k]
+	return v, ok
+}
+
+// Put inserts or replaces (point).
+func (t *Table[K, V]) Put(x Context, k K, v V) {
+	x.Access(t.id, Write)
+	t.m[k] = v
+}
+
+// Del deletes (point).
+func (t *Table[K, V]) Del(x Context, k K) {
+	x.Access(t.id, Write)
+	delete(t.m, k)
+}
+
+// Len returns the number of entries, without a point.
+func (t *Table[K, V]) Len() int { return len(t.m) }
+
+// PerCPU is a word of each CPU's own. Other CPUs don't read it, so an access
+// is no point.
+type PerCPU[T any] struct{ v [64]T }
+
+// This returns the word of the CPU the context runs on. The context must not
+// be preemptible while it holds it.
+func (p *PerCPU[T]) This(x Context) *T { return &p.v[x.CPU()] }

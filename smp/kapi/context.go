@@ -1,0 +1,90 @@
+package kapi
+
+import (
+	"kpsim/smp/isa"
+	"kpsim/traces"
+)
+
+// TaskID numbers the tasks of a machine, from 0, in the order of their creation.
+type TaskID uint8
+
+// CellID numbers the cells of a machine, in the order of their creation.
+type CellID uint16
+
+// Mode says what an access to a cell does.
+type Mode uint8
+
+// The modes of access.
+const (
+	Read Mode = iota
+	Write
+)
+
+// Work names what a kernel routine's Go code does, so that smp/cycles can price it.
+type Work uint8
+
+// The kinds of work.
+const (
+	WorkLookup  Work = iota // find a probe by its address
+	WorkHandler             // run a handler
+	WorkSave                // save or restore registers
+	WorkCopy                // copy n bytes
+	WorkEmulate             // emulate an instruction
+	WorkKinds
+)
+
+// A Cond is a condition that a context waits for. It hangs on one cell and is
+// evaluated when that cell is stored, so that waiting costs nothing.
+type Cond interface {
+	Cell() CellID
+	Holds() bool
+}
+
+// A Context is the thread of control a kernel routine runs in: a task, or an
+// interrupt or trap on top of one. The methods marked (point) may lose the CPU.
+// A context is valid only while its routine runs.
+type Context interface {
+	CPU() int
+	Task() TaskID
+
+	// Step is a numbered step of a routine (point). routine is a static string.
+	Step(routine string, n int)
+
+	// Access announces an access to a cell; the access follows it (point).
+	Access(id CellID, mode Mode)
+
+	// Sleep gives the CPU to another task until w holds: a context switch, so
+	// a quiescent state. It may not be called in atomic context (point).
+	Sleep(w Cond)
+
+	// Spin keeps the CPU until w holds. Interrupts are taken if they are on;
+	// it is no quiescent state (point).
+	Spin(w Cond)
+
+	// Call runs guest text at f until it returns, and returns what it left in
+	// rax. Every instruction of it is a step of the machine.
+	Call(f isa.Addr) uint64
+
+	// Regs are the registers of the CPU as guest text sees them: arguments for
+	// Call. (A trap handler gets the saved ones by parameter.)
+	Regs() *isa.Regs
+
+	// PreemptDisable and PreemptEnable nest. RCU's read side is theirs too.
+	PreemptDisable()
+	PreemptEnable()
+
+	// Emit takes down an event.
+	Emit(k traces.Kind, a, b, c uint64)
+
+	// Work prices n units of what the Go code of a routine has just done.
+	Work(kind Work, n int)
+}
+
+// Yield is a Cond that always holds: x.Sleep(Yield) schedules once (cond_resched
+// with another task runnable, schedule() in a runnable state).
+var Yield Cond = yield{}
+
+type yield struct{}
+
+func (yield) Cell() CellID { return 0 }
+func (yield) Holds() bool  { return true }

@@ -1,0 +1,167 @@
+package kapi
+
+import "kpsim/smp/isa"
+
+// Text is the kernel's text and the executable memory beside it.
+type Text interface {
+	// Read copies what is in memory at addr into b (point). It is a data read:
+	// always the newest bytes.
+	Read(x Context, addr isa.Addr, b []byte)
+
+	// Write stores b at addr, split at aligned 8-byte chunks: a point before
+	// each piece. It doesn't serialise any CPU, the storing one included.
+	Write(x Context, addr isa.Addr, b []byte)
+
+	// Poke is Write followed by a sync_core of the storing CPU alone
+	// (text_poke). Context: text_mutex held.
+	Poke(x Context, addr isa.Addr, b []byte)
+
+	// Mutex is text_mutex.
+	Mutex() Mutex
+}
+
+// A Patcher replaces a whole instruction while other CPUs may run it. resume
+// is where a CPU goes that meets the patcher's own breakpoint at addr.
+// Context: may sleep; text_mutex held.
+type Patcher interface {
+	Patch(x Context, addr isa.Addr, insn []byte, resume isa.Addr)
+}
+
+// Why names the place of a protocol that a sync belongs to.
+type Why uint8
+
+// The places.
+const (
+	SyncPoke1  Why = iota + 1 // text_poke_bp, after the breakpoint
+	SyncPoke2                 // text_poke_bp, after the tail
+	SyncPoke3                 // text_poke_bp, after the head
+	SyncArm                   // kprobes, after arming
+	SyncDisarm                // kprobes, after disarming
+	SyncUnopt1                // kprobes, after the breakpoint replaced the jump's head
+	SyncUnopt2                // kprobes, after the tail was restored
+	SyncStop                  // stop_machine, each CPU before it leaves
+	SyncSelf                  // text_poke, the storing CPU
+)
+
+var whyNames = [...]string{"", "poke-1", "poke-2", "poke-3", "arm", "disarm", "unopt-1", "unopt-2", "stop", "self"}
+
+func (w Why) String() string { return whyNames[w] }
+
+// Sync makes CPUs serialise their instruction stream.
+type Sync interface {
+	// Core sends an IPI to every other online CPU, has each run sync_core, runs
+	// it here too, and waits for all. Context: interrupts on.
+	Core(x Context, why Why)
+
+	// Self runs sync_core on this CPU alone.
+	Self(x Context, why Why)
+}
+
+// Flavour says what a grace period waits for.
+type Flavour uint8
+
+// The flavours. None waits for nothing.
+const (
+	QuiesceNone  Flavour = iota
+	QuiesceSched         // every CPU has switched context, or was seen idle or in user mode
+	QuiesceRCU           // the same in a non-preemptible build; else every read-side section has ended
+	QuiesceTasks         // every task has switched voluntarily
+)
+
+var flavourNames = [...]string{"none", "sched", "rcu", "tasks"}
+
+func (f Flavour) String() string { return flavourNames[f] }
+
+// RCU waits for grace periods.
+type RCU interface {
+	// Synchronize returns after a grace period of the flavour. Context: may sleep.
+	Synchronize(x Context, f Flavour)
+}
+
+// A Mutex sleeps. Context: may sleep.
+type Mutex interface {
+	Lock(x Context)
+	Unlock(x Context)
+}
+
+// Locks makes mutexes.
+type Locks interface {
+	NewMutex(name string) Mutex
+}
+
+// A DelayedWork runs a routine in a worker some time after it was queued.
+type DelayedWork interface {
+	// Queue arms the timer unless the work is pending already.
+	Queue(x Context)
+
+	// Flush runs pending work at once and waits until none runs. Context: may sleep.
+	Flush(x Context)
+}
+
+// Workqueue makes delayed works.
+type Workqueue interface {
+	NewDelayedWork(name string, f func(x Context)) DelayedWork
+}
+
+// Exec hands out executable memory within reach of a rel32 from text.
+type Exec interface {
+	// Alloc returns size bytes; what is smpev.SlotMem or smpev.DetourMem. ok
+	// false: there is none left.
+	Alloc(x Context, size int, what uint64) (isa.Addr, bool)
+
+	// Free poisons the memory and takes it back: int3 in each byte.
+	Free(x Context, addr isa.Addr, size int, what uint64)
+}
+
+// A TrapHandler of the notifier chain is asked whether a #BP is its own.
+// regs.IP is the address behind the int3. Context: interrupts off.
+type TrapHandler func(x Context, regs *isa.Regs) (owner uint64)
+
+// A Routine is kernel code that guest text can call: bound to an address. The
+// registers are the CPU's own, as of the call.
+type Routine func(x Context, regs *isa.Regs)
+
+// Traps is the notifier chain for #BP.
+type Traps interface {
+	// OnBreakpoint appends h to the chain, behind the text-poke handler.
+	OnBreakpoint(h TrapHandler)
+}
+
+// Bind gives Go routines an address, for guest text to call.
+type Binder interface {
+	Bind(name string, f Routine) isa.Addr
+}
+
+// A Function is a symbol with a size.
+type Function struct {
+	Name string
+	Addr isa.Addr
+	Size int
+	_    struct{}
+}
+
+// Symbols is what kallsyms knows.
+type Symbols interface {
+	// Lookup returns the function that addr lies in.
+	Lookup(addr isa.Addr) (Function, bool)
+	// Named returns the function of that name.
+	Named(name string) (Function, bool)
+	// Original appends to b the function's bytes as the image had them: what
+	// kernels recover from the probes at the address. n is its size.
+	// Extable reports whether an instruction in [addr, addr+size) has an entry.
+	Extable(addr isa.Addr, size int) bool
+	// Reserved reports whether [addr, addr+size) overlaps text that a jump
+	// label, an alternative, a static call or ftrace may rewrite.
+	Reserved(addr isa.Addr, size int) bool
+	// Blacklisted reports whether the function at addr refuses probes.
+	Blacklisted(addr isa.Addr) bool
+}
+
+// Memory is kernel memory as the context's CPU reads and writes it, without a
+// point: a context's own stack and saved registers.
+type Memory interface {
+	isa.Memory
+	// LoadRegs and StoreRegs read and write a register image (pt_regs).
+	LoadRegs(at isa.Addr, r *isa.Regs) bool
+	StoreRegs(at isa.Addr, r *isa.Regs) bool
+}

@@ -1,0 +1,104 @@
+// Package smpev is the event vocabulary of the machine, its kernel and the
+// harness: all that a monitor may know of them.
+//
+// If you add an event, add it to the table below in the same order.
+package smpev
+
+import "kpsim/traces"
+
+// Events of the machine. Bytes of an instruction are packed with traces.PackBytes.
+const (
+	Load      = traces.MachineBlock + iota // [addr, lo, hi] an instruction of original text that may be patched; heads the log
+	Image                                  // [addr, lo, hi] a patcher is about to install this whole instruction (int3 plus what stands behind it, a jump, a nop) at addr
+	TextStore                              // [addr, bytes, len] a store of at most 8 bytes to text, inside one aligned 8-byte chunk
+	Exec                                   // [ip, lo, hi] a CPU begins an instruction of watched text
+	Trap                                   // [vector, ip, addr] an exception or interrupt is taken; ip as saved in the frame; addr: what faulted
+	Claim                                  // [vector, ip, owner] a handler of the notifier chain says the trap is its own; ip as in Trap
+	Return                                 // [vector, ip, depth] the IRET of a trap, going to ip; depth: traps still open on the task
+	Oops                                   // [vector, ip, addr] nobody handled a fault: the kernel dies
+	Switch                                 // [prev, next, voluntary] a CPU switches tasks
+	Wake                                   // [task, 0, 0] a task becomes runnable
+	Exit                                   // [task, 0, 0] a task ends
+	Serialise                              // [why, 0, 0] a CPU serialises its instruction stream
+	SendIPI                                // [mask, why, 0] this CPU sends an IPI to the CPUs of mask
+	Fire                                   // [source, 0, 0] an interrupt source fires
+	Alloc                                  // [addr, size, what] executable memory is handed out
+	Free                                   // [addr, size, what] and taken back, poisoned
+	Lock                                   // [lock, 0, 0]
+	Unlock                                 // [lock, 0, 0]
+	MightSleep                             // [atomic, 0, 0] a routine that may sleep was entered; atomic: 1 if it must not be
+	GPStart                                // [flavour, id, 0] a grace period begins
+	GPEnd                                  // [flavour, id, 0] and ends
+	StopStart                              // [0, 0, 0] every CPU is in its stopper with interrupts off
+	StopEnd                                // [0, 0, 0]
+
+	// Events of the harness.
+	Expect  // [task, call, digest] what the twin run, without probes, found at the end of a call; heads the log
+	CallEnd // [task, call, digest] a task's call has returned with this digest of what it left
+	Done    // [drained, 0, 0] the run is over; drained: 1 if all work is done and no list holds anything
+)
+
+// Vectors, as in the IDT; hardware interrupts from 32 on.
+const (
+	VecDE    = 0
+	VecDB    = 1
+	VecNMI   = 2
+	VecBP    = 3
+	VecUD    = 6
+	VecDF    = 8
+	VecGP    = 13
+	VecPF    = 14
+	VecTimer = 0xec
+	VecResch = 0xfd
+	VecCall  = 0xfb // function call IPI: sync_core
+)
+
+// Owners of a trap, as in Claim.
+const (
+	OwnerPoke    = 1 // the text-poke handler: the address is in its descriptor
+	OwnerKprobe  = 2 // a kprobe is registered at the address, or its out-of-line copy ended there
+	OwnerRemoved = 3 // the fallback: the breakpoint is no longer there
+	OwnerFault   = 4 // a fault that was fixed up
+)
+
+// What Alloc and Free hand out.
+const (
+	SlotMem   = 1 // the out-of-line copy of one instruction
+	DetourMem = 2 // a detour buffer
+)
+
+// Flavours of grace period, as in GPStart.
+const (
+	GPSched = 1
+	GPRcu   = 2
+	GPTasks = 3
+)
+
+var _ = traces.Define(traces.MachineBlock,
+	traces.Spec{Name: "Load", Args: []string{"addr", "lo", "hi"}},
+	traces.Spec{Name: "Image", Args: []string{"addr", "lo", "hi"}},
+	traces.Spec{Name: "TextStore", Args: []string{"addr", "bytes", "len"}},
+	traces.Spec{Name: "Exec", Args: []string{"ip", "lo", "hi"}},
+	traces.Spec{Name: "Trap", Args: []string{"vector", "ip", "addr"}},
+	traces.Spec{Name: "Claim", Args: []string{"vector", "ip", "owner"}},
+	traces.Spec{Name: "Return", Args: []string{"vector", "ip", "depth"}},
+	traces.Spec{Name: "Oops", Args: []string{"vector", "ip", "addr"}},
+	traces.Spec{Name: "Switch", Args: []string{"prev", "next", "voluntary"}},
+	traces.Spec{Name: "Wake", Args: []string{"task"}},
+	traces.Spec{Name: "Exit", Args: []string{"task"}},
+	traces.Spec{Name: "Serialise", Args: []string{"why"}},
+	traces.Spec{Name: "SendIPI", Args: []string{"mask", "why"}},
+	traces.Spec{Name: "Fire", Args: []string{"source"}},
+	traces.Spec{Name: "Alloc", Args: []string{"addr", "size", "what"}},
+	traces.Spec{Name: "Free", Args: []string{"addr", "size", "what"}},
+	traces.Spec{Name: "Lock", Args: []string{"lock"}},
+	traces.Spec{Name: "Unlock", Args: []string{"lock"}},
+	traces.Spec{Name: "MightSleep", Args: []string{"atomic"}},
+	traces.Spec{Name: "GPStart", Args: []string{"flavour", "id"}},
+	traces.Spec{Name: "GPEnd", Args: []string{"flavour", "id"}},
+	traces.Spec{Name: "StopStart"},
+	traces.Spec{Name: "StopEnd"},
+	traces.Spec{Name: "Expect", Args: []string{"task", "call", "digest"}},
+	traces.Spec{Name: "CallEnd", Args: []string{"task", "call", "digest"}},
+	traces.Spec{Name: "Done", Args: []string{"drained"}},
+)

@@ -1,0 +1,92 @@
+package traces
+
+import "fmt"
+
+// Kind is what an event says happened. Each vocabulary package owns a block.
+type Kind uint16
+
+// The blocks of the vocabularies; a block holds 64 kinds.
+const (
+	MachineBlock Kind = 0
+	KprobesBlock Kind = 64
+	kindCount         = 128
+)
+
+// An Event is one thing that happened. It is small and flat, so that it can be
+// hashed, compared and stored: no strings, no pointers. What A, B and C mean is
+// in the Spec of its kind.
+type Event struct {
+	Seq     uint32 // ordinal of the event in the run
+	Kind    Kind
+	CPU     uint8
+	Task    uint8 // the task current on the CPU; NoTask if none
+	A, B, C uint64
+}
+
+// NoTask stands for no task at all.
+const NoTask uint8 = 255
+
+// A Spec names a kind and its arguments.
+type Spec struct {
+	Name string
+	Args []string // at most three
+}
+
+var specs [kindCount]Spec
+
+// Define fills in the specs of a block, in the order of its constants. It
+// panics on a clash. It returns a value so that it can stand in a var.
+func Define(block Kind, list ...Spec) struct{} {
+	for i, s := range list {
+		k := block + Kind(i)
+		if specs[k].Name != "" {
+			panic(fmt.Sprintf("traces: kind %d defined twice: %s, %s", k, specs[k].Name, s.Name))
+		}
+		specs[k] = s
+	}
+	return struct{}{}
+}
+
+// Spec returns the name of a kind and of its arguments.
+func (k Kind) Spec() Spec { return specs[k] }
+
+func (k Kind) String() string { return specs[k].Name }
+
+// String prints the event with the names of its arguments, numbers in hex.
+func (e *Event) String() string {
+	s := fmt.Sprintf("%5d cpu%d", e.Seq, e.CPU)
+	if e.Task != NoTask {
+		s += fmt.Sprintf(" task%d", e.Task)
+	}
+	s += " " + e.Kind.String()
+	args := [...]uint64{e.A, e.B, e.C}
+	for i, name := range specs[e.Kind].Args {
+		s += fmt.Sprintf(" %s=%#x", name, args[i])
+	}
+	return s
+}
+
+// PackBytes packs up to 15 bytes and their number into two words of an event:
+// the first eight bytes, then seven more with the length in the top byte.
+func PackBytes(b []byte) (lo, hi uint64) {
+	for i, v := range b {
+		if i < 8 {
+			lo |= uint64(v) << (8 * i)
+		} else {
+			hi |= uint64(v) << (8 * (i - 8))
+		}
+	}
+	return lo, hi | uint64(len(b))<<56
+}
+
+// UnpackBytes is the inverse of PackBytes.
+func UnpackBytes(lo, hi uint64) (b [15]byte, n int) {
+	for i := range b {
+		if i < 8 {
+			b[i] = byte(lo >> (8 * i))
+		} else {
+			b[i] = byte(hi >> (8 * (i - 8)))
+		}
+	}
+	return b, int(hi >> 56)
+}

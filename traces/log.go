@@ -1,0 +1,76 @@
+package traces
+
+import "math/bits"
+
+// A Finding is a property shown not to hold: where, and what was seen.
+type Finding struct {
+	Place   uint64 // an address of text, or 0
+	Message string
+}
+
+// A Sink is told each event of the kinds it subscribes to, in order. It
+// doesn't keep the event. A finding ends the run.
+type Sink interface {
+	Event(e *Event) *Finding
+}
+
+// A Log takes the events of a run: it digests each and tells its sinks. It
+// stores them only if asked to, in replays; in a search it keeps nothing.
+type Log struct {
+	digest uint64
+	seq    uint32
+	subs   [kindCount][]Sink
+	ev     Event
+
+	Found  *Finding // the first finding of the run
+	Finder Sink     // and who found it
+	Store  bool     // keep the events in Events
+	Events []Event
+}
+
+// Subscribe makes s a sink for the kinds, for the life of the log. Sinks are
+// told in the order in which they subscribed.
+func (l *Log) Subscribe(s Sink, kinds ...Kind) {
+	for _, k := range kinds {
+		l.subs[k] = append(l.subs[k], s)
+	}
+}
+
+// Reset begins a new run.
+func (l *Log) Reset() {
+	l.digest = 0x6b7073696d // "kpsim"
+	l.seq = 0
+	l.Found, l.Finder = nil, nil
+	l.Events = l.Events[:0]
+}
+
+// Emit takes one event.
+func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
+	e := &l.ev
+	e.Seq, e.Kind, e.CPU, e.Task, e.A, e.B, e.C = l.seq, k, cpu, task, a, b, c
+	l.seq++
+	h := l.digest ^ uint64(k)<<32 ^ uint64(cpu)<<16 ^ uint64(task)
+	h = fold(h, 0x9e3779b97f4a7c15^a)
+	l.digest = fold(h^b, 0xd1342543de82ef95^c)
+	if l.Store {
+		l.Events = append(l.Events, *e)
+	}
+	for _, s := range l.subs[k] {
+		if f := s.Event(e); f != nil && l.Found == nil {
+			l.Found, l.Finder = f, s
+		}
+	}
+}
+
+// Mix adds one word to the digest: every executed instruction does, at the
+// price of a multiplication.
+func (l *Log) Mix(v uint64) { l.digest = fold(l.digest^v, 0x9e3779b97f4a7c15) }
+
+// Digest returns the digest of all that was taken since Reset. Equal runs have
+// equal digests, on any machine and at any GOMAXPROCS.
+func (l *Log) Digest() uint64 { return l.digest }
+
+func fold(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a|1, b|1) // |1: a zero factor would forget the other
+	return hi ^ bits.RotateLeft64(lo, 23) ^ a
+}
