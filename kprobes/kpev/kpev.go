@@ -9,17 +9,17 @@ package kpev
 import "kpsim/traces"
 
 const (
-	ApiEnter    = traces.KprobesBlock + iota // [api, probe, addr] a call of the API begins (harness)
-	ApiReturn                                // [api, probe, errno] and returns; errno 0 or the positive number (harness)
-	Handler                                  // [probe, which, addr] a probe's handler runs (harness); addr: of the probe
-	Missed                                   // [probe, 0, 0] nmissed of a probe is incremented
-	Skipped                                  // [probe, by, 0] a sibling's non-zero return skips the probe's handler
-	Arm                                      // [addr, 0, 0] the breakpoint is written
-	Disarm                                   // [addr, 0, 0] the original byte is written back
-	Optimizing                               // [addr, 0, 0] queued on the optimizing list
-	Optimized                                // [addr, detour, 0] the jump is in place
-	Unoptimizing                             // [addr, 0, 0] queued on the unoptimizing list
-	Unoptimized                              // [addr, 0, 0] the breakpoint is back in place of the jump
+	ApiEnter     = traces.KprobesBlock + iota // [api, probe, addr] a call of the API begins (harness)
+	ApiReturn                                 // [api, probe, errno] and returns; errno 0 or the positive number (harness)
+	Handler                                   // [probe, which, addr] a probe's handler runs (harness); addr: of the probe
+	Missed                                    // [probe, 0, 0] nmissed of a probe is incremented
+	Skipped                                   // [probe, by, 0] a sibling's non-zero return skips the probe's handler
+	Arm                                       // [addr, 0, 0] the breakpoint is written
+	Disarm                                    // [addr, 0, 0] the original byte is written back
+	Optimizing                                // [addr, 0, 0] queued on the optimizing list
+	Optimized                                 // [addr, detour, 0] the jump is in place
+	Unoptimizing                              // [addr, 0, 0] queued on the unoptimizing list
+	Unoptimized                               // [addr, 0, 0] the breakpoint is back in place of the jump
 )
 
 // The calls of the API.

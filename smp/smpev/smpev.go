@@ -8,29 +8,29 @@ import "kpsim/traces"
 
 // Events of the machine. Bytes of an instruction are packed with traces.PackBytes.
 const (
-	Load      = traces.MachineBlock + iota // [addr, lo, hi] an instruction of original text that may be patched; heads the log
-	Image                                  // [addr, lo, hi] a patcher is about to install this whole instruction (int3 plus what stands behind it, a jump, a nop) at addr
-	TextStore                              // [addr, bytes, len] a store of at most 8 bytes to text, inside one aligned 8-byte chunk
-	Exec                                   // [ip, lo, hi] a CPU begins an instruction of watched text
-	Trap                                   // [vector, ip, addr] an exception or interrupt is taken; ip as saved in the frame; addr: what faulted
-	Claim                                  // [vector, ip, owner] a handler of the notifier chain says the trap is its own; ip as in Trap
-	Return                                 // [vector, ip, depth] the IRET of a trap, going to ip; depth: traps still open on the task
-	Oops                                   // [vector, ip, addr] nobody handled a fault: the kernel dies
-	Switch                                 // [prev, next, voluntary] a CPU switches tasks
-	Wake                                   // [task, 0, 0] a task becomes runnable
-	Exit                                   // [task, 0, 0] a task ends
-	Serialise                              // [why, 0, 0] a CPU serialises its instruction stream
-	SendIPI                                // [mask, why, 0] this CPU sends an IPI to the CPUs of mask
-	Fire                                   // [source, 0, 0] an interrupt source fires
-	Alloc                                  // [addr, size, what] executable memory is handed out
-	Free                                   // [addr, size, what] and taken back, poisoned
-	Lock                                   // [lock, 0, 0]
-	Unlock                                 // [lock, 0, 0]
-	MightSleep                             // [atomic, 0, 0] a routine that may sleep was entered; atomic: 1 if it must not be
-	GPStart                                // [flavour, id, 0] a grace period begins
-	GPEnd                                  // [flavour, id, 0] and ends
-	StopStart                              // [0, 0, 0] every CPU is in its stopper with interrupts off
-	StopEnd                                // [0, 0, 0]
+	Load       = traces.MachineBlock + iota // [addr, lo, hi] an instruction of original text that may be patched; heads the log
+	Image                                   // [addr, lo, hi] a patcher is about to install this whole instruction (int3 plus what stands behind it, a jump, a nop) at addr
+	TextStore                               // [addr, bytes, len] a store of at most 8 bytes to text, inside one aligned 8-byte chunk
+	Exec                                    // [ip, lo, hi] a CPU begins an instruction of watched text
+	Trap                                    // [vector, ip, addr] an exception or interrupt is taken; ip as saved in the frame; addr: what faulted
+	Claim                                   // [vector, ip, owner] a handler of the notifier chain says the trap is its own; ip as in Trap
+	Return                                  // [vector, ip, depth] the IRET of a trap, going to ip; depth: traps still open on the task
+	Oops                                    // [vector, ip, addr] nobody handled a fault: the kernel dies
+	Switch                                  // [prev, next, voluntary] a CPU switches tasks
+	Wake                                    // [task, 0, 0] a task becomes runnable
+	Exit                                    // [task, 0, 0] a task ends
+	Serialise                               // [why, 0, 0] a CPU serialises its instruction stream
+	SendIPI                                 // [mask, why, 0] this CPU sends an IPI to the CPUs of mask
+	Fire                                    // [source, 0, 0] an interrupt source fires
+	Alloc                                   // [addr, size, what] executable memory is handed out
+	Free                                    // [addr, size, what] and taken back, poisoned
+	Lock                                    // [lock, 0, 0]
+	Unlock                                  // [lock, 0, 0]
+	MightSleep                              // [atomic, 0, 0] a routine that may sleep was entered; atomic: 1 if it must not be
+	GPStart                                 // [flavour, id, 0] a grace period begins
+	GPEnd                                   // [flavour, id, 0] and ends
+	StopStart                               // [0, 0, 0] every CPU is in its stopper with interrupts off
+	StopEnd                                 // [0, 0, 0]
 
 	// Events of the harness.
 	Expect  // [task, call, digest] what the twin run, without probes, found at the end of a call; heads the log

@@ -1,0 +1,187 @@
+package scenario
+
+import "kpsim/smp/isa"
+
+// A Scenario is what is run: a machine, its text, its probes, its programs,
+// and what is expected of them. It is plain data; String prints it as the
+// Starlark program that builds it again, with nothing left outside.
+type Scenario struct {
+	Name    string
+	Says    string // one sentence: what it shows
+	Machine Machine
+	Texts   []Text
+	Datas   []Data
+	Probes  []Probe
+	Labels  []Label
+	Tasks   []Task
+	Sources []Source
+	Expect  Expect
+	_       struct{}
+}
+
+// Preempt is a model of preemption: a build and a mode (spec 8.1).
+type Preempt uint8
+
+// The models.
+const (
+	PreemptNone      Preempt = iota // built n
+	PreemptVoluntary                // built n, might_sleep() schedules
+	PreemptDynamic                  // built y, run as voluntary: what distributions ship
+	PreemptFull                     // built y
+)
+
+// Fetch names a model of instruction fetch (smp/fetch).
+type Fetch uint8
+
+// The models.
+const (
+	FetchCoherent Fetch = iota
+	FetchStale
+	FetchMixing
+)
+
+// Quiesce is what the optimizer waits for before it writes a jump.
+type Quiesce uint8
+
+// The ways to wait.
+const (
+	QuiesceNone Quiesce = iota
+	QuiesceSched
+	QuiesceRCU
+	QuiesceTasks
+)
+
+// Patch is how a jump is written over live text.
+type Patch uint8
+
+// The ways to write.
+const (
+	PatchBreakpoint  Patch = iota // int3 first (text_poke_bp)
+	PatchStopMachine              // text_poke_smp
+	PatchHeadFirst                // plain stores: the head byte, then the tail
+	PatchTailFirst                // plain stores: the tail, then the head byte
+)
+
+// Machine is the configuration of the machine and of the engine.
+type Machine struct {
+	CPUs        int // 1 to 64
+	Preempt     Preempt
+	Fetch       Fetch
+	Quiesce     Quiesce
+	Patch       Patch
+	RemovedInt3 bool // kprobes handles a breakpoint that is no longer there (until 6.2)
+	Steps       int  // budget of boundaries of a run, 0 for the default
+}
+
+// Text is one function: its bytes as linked at At.
+type Text struct {
+	Name    string
+	At      isa.Addr
+	Code    []byte
+	Extable []int // offsets of instructions with an exception-table entry
+}
+
+// Data is a block of writable memory that functions refer to.
+type Data struct {
+	Name  string
+	At    isa.Addr
+	Bytes []byte
+}
+
+// Probe is a kprobe on a function (plus offset). Handlers are data; a nil Pre
+// or Post is no handler.
+type Probe struct {
+	Name   string
+	Func   string
+	Offset int
+	Pre    []Step
+	Post   []Step
+}
+
+// StepKind names what a handler does.
+type StepKind uint8
+
+// The vocabulary of handlers.
+const (
+	StepCount  StepKind = iota // count()
+	StepSetReg                 // set_reg(reg, value)
+	StepSetIP                  // set_ip(address): the handler returns non-zero
+	StepCall                   // call(function)
+)
+
+// Step is one step of a handler.
+type Step struct {
+	Kind  StepKind
+	Reg   isa.Reg
+	Value uint64
+	Func  string
+}
+
+// Label is a raw client of text_poke_bp: a 5-byte nop that flips to a jump and
+// back, as a jump label does.
+type Label struct {
+	Name   string
+	Func   string
+	Offset int
+	Target string // the function (plus TargetOffset) the jump goes to
+	TOff   int
+}
+
+// OpKind names what a task does.
+type OpKind uint8
+
+// The operations of a task.
+const (
+	OpCall          OpKind = iota // call(f, args…, changed = False)
+	OpSchedule                    // schedule(): gives up the CPU voluntarily once
+	OpRegister                    // register(k)
+	OpUnregister                  // unregister(k)
+	OpEnable                      // enable(k)
+	OpDisable                     // disable(k)
+	OpWaitOptimized               // wait_optimized(): flush the optimizer until its lists are empty
+	OpEnableLabel                 // label_on(l): nop to jump
+	OpDisableLabel                // label_off(l): jump to nop
+	OpUser                        // user(): a spell in user mode
+)
+
+// Op is one operation of a task.
+type Op struct {
+	Kind    OpKind
+	Target  string // the function, probe or label
+	Args    []uint64
+	Changed bool // OpCall: a handler changes the call's result on purpose, don't compare
+}
+
+// Task is a kernel thread bound to a CPU.
+type Task struct {
+	Name   string
+	CPU    int
+	Ops    []Op
+	Repeat int // how often Ops are run, at least 1
+}
+
+// SourceKind names a source of interrupts.
+type SourceKind uint8
+
+// The sources.
+const (
+	SourceTimer   SourceKind = iota // a timer tick, a hard interrupt
+	SourceNMI                       // a non-maskable interrupt
+	SourcePreempt                   // a reschedule interrupt: another task is to run
+)
+
+// Source is a source of interrupts on one CPU.
+type Source struct {
+	Kind   SourceKind
+	CPU    int
+	AtMost int    // how often it may fire in a run
+	Run    string // a function the handler calls, or ""
+	Opens  bool   // a timer handler that turns interrupts on before it ends
+}
+
+// Expect is what the author expects of all schedules together.
+type Expect struct {
+	Sometimes bool   // some schedule breaks Property; else none breaks any
+	Property  string // the name of the property, for Sometimes
+	Canary    string // a mutant under which some schedule must break a property, for Never: proof that the search can see
+}

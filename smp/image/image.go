@@ -1,0 +1,24 @@
+package image
+
+import "kpsim/smp/isa"
+
+// A Func is a function with its code as linked at Addr.
+type Func struct {
+	Name    string
+	Addr    isa.Addr
+	Code    []byte
+	Extable []int // offsets of its instructions that have an exception-table entry
+}
+
+// A Block is initialised data as linked at Addr.
+type Block struct {
+	Name  string
+	Addr  isa.Addr
+	Bytes []byte
+}
+
+// An Image is code and data ready to be put in memory.
+type Image struct {
+	Funcs  []Func // in the order of their addresses
+	Blocks []Block
+}
