@@ -1,8 +1,18 @@
 // Package scenario says what is run: machine, text, probes, programs. Starlark
 // comes in, a plain Go value is made of it, Starlark goes out again.
 //
+//	s, err := scenario.Load("mine.star", src, open) // LANGUAGE.md is the reference
+//	s.String()                                      // the program that builds s again
+//	scenario.LoadBuiltin("safe-full")               // library/safe-full.star
+//
 // What it is not: it runs nothing. No Starlark runs during a simulation.
 //
-// Its rule: a scenario that is printed is self-contained. Functions of object
-// files are flattened to their bytes, so that a trace can be mailed.
+// Its rules: a scenario that is printed is self-contained. Functions of object
+// files are flattened to their bytes, so that a trace can be mailed. And
+// Load(String(s)) equals s for every s that Check accepts (a slice of length
+// zero is nil, except a handler's: [] is a handler that does nothing).
+//
+// Its limits: names of properties and mutants are known to others
+// (Expect.CheckNames). Load bounds a program's steps and the size of what a
+// step makes, not all of its memory.
 package scenario

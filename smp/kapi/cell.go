@@ -37,6 +37,17 @@ func (c *Var[T]) Store(x Context, v T) {
 	c.v = v
 }
 
+// Swap writes v if the cell holds old, and reports whether it did: an atomic
+// compare-and-exchange (point).
+func (c *Var[T]) Swap(x Context, old, v T) bool {
+	x.Access(c.id, Write)
+	if c.v != old {
+		return false
+	}
+	c.v = v
+	return true
+}
+
 // Peek reads the cell without a point: for conditions, and for machine hooks
 // that run within another point.
 func (c *Var[T]) Peek() T { return c.v }
@@ -44,6 +55,13 @@ func (c *Var[T]) Peek() T { return c.v }
 // Set writes the cell without a point and wakes nobody: for initialisation,
 // and for machine hooks, which tell the machine themselves.
 func (c *Var[T]) Set(v T) { c.v = v }
+
+// Add adds d to a counter atomically and returns the sum (point).
+func Add(c *Var[int], x Context, d int) int {
+	x.Access(c.id, Write)
+	c.v += d
+	return c.v
+}
 
 // Is is the condition that a Var holds a value. Keep it where it doesn't
 // escape to the heap on each wait: in the struct that owns the Var.
@@ -171,3 +189,6 @@ type PerCPU[T any] struct{ v [64]T }
 // This returns the word of the CPU the context runs on. The context must not
 // be preemptible while it holds it.
 func (p *PerCPU[T]) This(x Context) *T { return &p.v[x.CPU()] }
+
+// Of returns the word of a CPU, for conditions and resets.
+func (p *PerCPU[T]) Of(cpu int) *T { return &p.v[cpu] }

@@ -69,6 +69,10 @@ type Context interface {
 	// Call. (A trap handler gets the saved ones by parameter.)
 	Regs() *isa.Regs
 
+	// Memory is memory as this CPU reads and writes it as data, without a
+	// point: for the context's own stack and the registers saved on it.
+	Memory() isa.Memory
+
 	// PreemptDisable and PreemptEnable nest. RCU's read side is theirs too.
 	PreemptDisable()
 	PreemptEnable()

@@ -12,6 +12,9 @@ type Text interface {
 	// each piece. It doesn't serialise any CPU, the storing one included.
 	Write(x Context, addr isa.Addr, b []byte)
 
+	// Fill stores b at addr in one step: for memory that no CPU can be in.
+	Fill(x Context, addr isa.Addr, b []byte)
+
 	// Poke is Write followed by a sync_core of the storing CPU alone
 	// (text_poke). Context: text_mutex held.
 	Poke(x Context, addr isa.Addr, b []byte)
@@ -103,9 +106,19 @@ type Workqueue interface {
 	NewDelayedWork(name string, f func(x Context)) DelayedWork
 }
 
+// What executable memory is for, and whose a #BP is. Events carry the numbers.
+const (
+	SlotMem   = 1 // the out-of-line copy of one instruction
+	DetourMem = 2 // a detour buffer
+
+	OwnerPoke    = 1 // the text-poke handler: the address is in its descriptor
+	OwnerKprobe  = 2 // a kprobe is at the address, or its out-of-line copy ended there
+	OwnerRemoved = 3 // the fallback: the breakpoint is no longer there
+)
+
 // Exec hands out executable memory within reach of a rel32 from text.
 type Exec interface {
-	// Alloc returns size bytes; what is smpev.SlotMem or smpev.DetourMem. ok
+	// Alloc returns size bytes; what is SlotMem or DetourMem. ok
 	// false: there is none left.
 	Alloc(x Context, size int, what uint64) (isa.Addr, bool)
 
@@ -146,8 +159,6 @@ type Symbols interface {
 	Lookup(addr isa.Addr) (Function, bool)
 	// Named returns the function of that name.
 	Named(name string) (Function, bool)
-	// Original appends to b the function's bytes as the image had them: what
-	// kernels recover from the probes at the address. n is its size.
 	// Extable reports whether an instruction in [addr, addr+size) has an entry.
 	Extable(addr isa.Addr, size int) bool
 	// Reserved reports whether [addr, addr+size) overlaps text that a jump
@@ -155,13 +166,4 @@ type Symbols interface {
 	Reserved(addr isa.Addr, size int) bool
 	// Blacklisted reports whether the function at addr refuses probes.
 	Blacklisted(addr isa.Addr) bool
-}
-
-// Memory is kernel memory as the context's CPU reads and writes it, without a
-// point: a context's own stack and saved registers.
-type Memory interface {
-	isa.Memory
-	// LoadRegs and StoreRegs read and write a register image (pt_regs).
-	LoadRegs(at isa.Addr, r *isa.Regs) bool
-	StoreRegs(at isa.Addr, r *isa.Regs) bool
 }

@@ -53,7 +53,7 @@ const (
 	VecCall  = 0xfb // function call IPI: sync_core
 )
 
-// Owners of a trap, as in Claim.
+// Owners of a trap, as in Claim (and as in kapi, where patchers find them).
 const (
 	OwnerPoke    = 1 // the text-poke handler: the address is in its descriptor
 	OwnerKprobe  = 2 // a kprobe is registered at the address, or its out-of-line copy ended there

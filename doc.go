@@ -1,0 +1,64 @@
+// Package kpsim is the map of the house. It holds no code; the rules that the
+// map states are tests beside it (layers_test.go).
+//
+// kpsim simulates an x86 machine with several CPUs on which code is patched
+// while it runs: kprobes and their jump optimization, jump labels, whatever is
+// plugged in beside them. Functions are real machine code, executed instruction
+// by instruction; the kernel around them is Go. From one seed or one recording
+// a run is the same to the last event, on every computer.
+//
+// # Rooms
+//
+// A package imports downwards only. Each one's own doc.go says what it is, what
+// it is not, its rule and its limits.
+//
+//	L7  cmd/kpsim              flags and subcommands
+//	L6  properties/harness     a scenario under a strategy: one run, or many in parallel
+//	    properties/scenario    what is run, as plain data; Starlark in and out
+//	    properties/mutant      what is broken on purpose, and who must notice
+//	    properties/overhead    what a probe's hit costs, with statistics
+//	L5  properties             what must hold: one monitor a property, fed by events
+//	L4  kprobes                the engine under test
+//	    smp/kernel             locks, RCU, stop_machine, text poking, work: kapi on smp
+//	L3  smp                    CPUs, tasks, interrupts, traps, memory
+//	    smp/kapi               the narrow waist: what an engine may ask for
+//	L2  smp/isa, smp/fetch     instructions | which bytes a CPU's fetch may see
+//	    smp/image, smp/cycles  code from objects and hex | what things cost
+//	    smp/smpev, kprobes/kpev, traces/view, traces/tracetest
+//	                           the words for events | for reading and for testing traces
+//	L1  sched, traces          who goes next | what happened
+//	L0  sim                    choice, clock, fibre, random numbers
+//
+// Two walls carry the house. An engine sees kapi and nothing below it, so that
+// a second engine needs no change under the waist. A property sees events and
+// nothing else, so that it can't be wrong in the same way as the engine.
+//
+// # One source of nondeterminism
+//
+// Every question of who goes next, which bytes a fetch sees, when an interrupt
+// comes, goes through one method, sim.Chooser's Choose. Answer 0 is always the
+// boring one, so a run is the boring run plus a short list of deviations; that
+// list is what is recorded, shrunk, replayed and read. Nothing else may differ
+// between two runs, hence the bans in the packages of a run: no clock, no
+// goroutine, no channel, no range over a map, no float.
+//
+// # The main loop
+//
+// smp.Machine.Run: while something can move, ask who (sim.Point: CPUs that can
+// step, interrupt sources that can fire), let it take one step, count the step.
+// Guest code moves by instructions. Kernel routines are Go functions on fibres
+// and can lose the CPU only where they touch what others see: a shared cell, a
+// byte of text, a lock, a wait. A run ends Passed, Violated (the engine is
+// wrong), Stuck, Exhausted (the budget is; that is no pass) or Bug (we are).
+//
+//	scenario ─► harness ─► machine ── asks ──► strategy
+//	                          │ emits
+//	                          ▼
+//	                       traces ──► monitors ─► verdict ─► shrink ─► NAME.kps
+//
+// # Limits
+//
+// Data accesses take effect in the order they are stepped: store buffers aren't
+// modelled, only instruction fetch is weak. At most 64 CPUs. 64-bit integer
+// code. What a package leaves out is said in its own doc.go.
+package kpsim

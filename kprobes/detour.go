@@ -1,0 +1,168 @@
+package kprobes
+
+import (
+	"encoding/binary"
+
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// jumpSize is the size of the jump that replaces the region's head.
+const jumpSize = 5
+
+// A detour is what an optimized probe's jump goes to:
+//
+//	save the registers as a trap would have
+//	call optimized_callback(point, registers)
+//	restore the registers
+//	the instructions of the region, relocated     <- copyAt
+//	jmp back behind the region
+type detour struct {
+	addr   isa.Addr
+	size   int // 0: there is none
+	region int // bytes of whole instructions that the jump covers, 5 or more
+	copy   int // offset of the region's instructions
+}
+
+// copyAt is where a CPU goes that has run the handlers already.
+func (d *detour) copyAt() isa.Addr { return d.addr + isa.Addr(d.copy) }
+
+// saveRegs builds a register image on the stack without its last word (ss):
+// push rsp, pushfq, room for cs ip orig_ax, then rdi … r15; rsi points to it.
+var saveRegs = []byte{
+	0x54, 0x9c, 0x48, 0x8d, 0x64, 0x24, 0xe8, // push %rsp; pushfq; lea -24(%rsp),%rsp
+	0x57, 0x56, 0x52, 0x51, 0x50, // rdi rsi rdx rcx rax
+	0x41, 0x50, 0x41, 0x51, 0x41, 0x52, 0x41, 0x53, // r8 r9 r10 r11
+	0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, // rbx rbp r12 r13 r14 r15
+	0x48, 0x89, 0xe6, // mov %rsp,%rsi
+}
+
+// restoreRegs takes it down again: the flags are moved up over the saved rsp,
+// so that popfq is the last instruction to touch the stack.
+var restoreRegs = []byte{
+	0x48, 0x8b, 0x94, 0x24, 0x90, 0, 0, 0, // mov flags(%rsp),%rdx
+	0x48, 0x89, 0x94, 0x24, 0x98, 0, 0, 0, // mov %rdx,sp(%rsp)
+	0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b, // r15 r14 r13 r12 rbp rbx
+	0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, 0x41, 0x58, // r11 r10 r9 r8
+	0x58, 0x59, 0x5a, 0x5e, 0x5f, // rax rcx rdx rsi rdi
+	0x48, 0x8d, 0x64, 0x24, 0x20, // lea 32(%rsp),%rsp
+	0x9d, // popfq
+}
+
+const (
+	movRDI   = 10 // movabs $point,%rdi
+	callSize = 5
+	// maxRegion is the longest region: four bytes and one whole instruction.
+	maxRegion = 4 + 15
+	maxDetour = 128 + maxRegion + jumpSize
+)
+
+// prepareDetour makes the point's detour if its region passes the safety check
+// (spec 4.2); otherwise the probe stays a breakpoint (4.1). Context:
+// kprobe_mutex held.
+func (e *Engine) prepareDetour(x kapi.Context, p *point) {
+	if !e.s.Optprobes {
+		return
+	}
+	f, _ := e.d.Symbols.Lookup(p.addr)
+	code := e.recover(x, f)
+	region, ok := e.canOptimize(f, code, p.addr)
+	if !ok {
+		return
+	}
+	d := detour{region: region, copy: len(saveRegs) + movRDI + callSize + len(restoreRegs)}
+	d.size = d.copy + region + jumpSize
+	if d.addr, ok = e.d.Exec.Alloc(x, d.size, kapi.DetourMem); !ok {
+		return
+	}
+	var buf [maxDetour]byte
+	if !e.writeDetour(buf[:d.size], &d, p, code[p.addr-f.Addr:]) {
+		e.d.Exec.Free(x, d.addr, d.size, kapi.DetourMem)
+		return
+	}
+	e.d.Text.Fill(x, d.addr, buf[:d.size])
+	copy(p.orig[:], code[p.addr-f.Addr:])
+	p.detour = d
+}
+
+// writeDetour fills buf. false: something is out of reach.
+func (e *Engine) writeDetour(buf []byte, d *detour, p *point, code []byte) bool {
+	n := copy(buf, saveRegs)
+	n += copy(buf[n:], []byte{0x48, 0xbf})
+	binary.LittleEndian.PutUint64(buf[n:], p.id)
+	n += 8
+	call, ok := isa.CallRel32(d.addr+isa.Addr(n), e.callback)
+	if !ok {
+		return false
+	}
+	n += copy(buf[n:], call[:])
+	n += copy(buf[n:], restoreRegs)
+	for off := 0; off < d.region; {
+		in, err := isa.Decode(code[off:], p.addr+isa.Addr(off))
+		if err != nil {
+			return false
+		}
+		if _, err := in.Relocate(buf[n:], d.addr+isa.Addr(n)); err != nil {
+			return false
+		}
+		off += int(in.Len)
+		n += int(in.Len)
+	}
+	back, ok := isa.JumpRel32(d.addr+isa.Addr(n), p.addr+isa.Addr(d.region))
+	if !ok {
+		return false
+	}
+	_, ok = isa.JumpRel32(p.addr, d.addr)
+	copy(buf[n:], back[:])
+	return ok
+}
+
+// canOptimize is the safety check (spec 4.2): it returns the size of the
+// region, whole instructions covered by the jump.
+func (e *Engine) canOptimize(f kapi.Function, code []byte, addr isa.Addr) (region int, ok bool) {
+	end := f.Addr + isa.Addr(f.Size)
+	if addr+jumpSize > end || e.d.Symbols.Extable(f.Addr, f.Size) {
+		return 0, false
+	}
+	for at := f.Addr; at < end; {
+		in, err := isa.Decode(code[at-f.Addr:], at)
+		if err != nil || in.Flow() == isa.FlowIndirectJump {
+			return 0, false
+		}
+		if t, jumps := in.Target(); jumps && in.Flow() != isa.FlowCall && t > addr && t <= addr+jumpSize {
+			return 0, false
+		}
+		if at >= addr && at < addr+jumpSize {
+			if !in.Copyable() {
+				return 0, false
+			}
+			region += int(in.Len)
+		}
+		at += isa.Addr(in.Len)
+	}
+	return region, region >= jumpSize && !e.d.Symbols.Reserved(addr, region)
+}
+
+// optimizedCallback is what a detour calls: rdi says which point, rsi points to
+// the saved registers. Context: interrupts as they were.
+func (e *Engine) optimizedCallback(x kapi.Context, cpu *isa.Regs) {
+	p := e.points[cpu.R[isa.RDI]-1]
+	image := isa.Addr(cpu.R[isa.RSI])
+	x.PreemptDisable()
+	defer x.PreemptEnable()
+	if !p.enabled() {
+		return
+	}
+	b := e.kcb.This(x)
+	if b.current != nil {
+		e.missed(x, p)
+		return
+	}
+	var regs isa.Regs
+	kapi.LoadPtRegs(x.Memory(), image, &regs)
+	regs.IP = p.addr + 1
+	b.current, b.status = p, hitActive
+	e.preHandlers(x, p, &regs, false)
+	b.current = nil
+	kapi.StorePtGeneral(x.Memory(), image, &regs) // not ip: a change of it is ignored (4.10)
+}

@@ -1,0 +1,27 @@
+// Package kprobes is the engine under test: Linux kernel probes, as documented
+// in the numbered rules of the specification, on the repaired algorithm of
+// kernels 5.8 to 6.18.
+//
+// What it is not: it knows no simulator. It stands on the interfaces of
+// smp/kapi and emits the claims of kprobes/kpev; whether they are true is for
+// others to judge.
+//
+// Its rule: what two CPUs share is a cell; a step of a protocol is a line.
+// What is broken on purpose is a switch in mutant.go, and nowhere else.
+//
+// A point is one address with a breakpoint on it, and carries the probes that
+// were registered there (the kernel's aggregator). Its states:
+//
+//	state         text at addr       optimized  list
+//	plain         int3 + tail        no         none
+//	optimizing    int3 + tail        yes        optimizing
+//	optimized     jump               yes        none
+//	unoptimizing  jump               yes        unoptimizing
+//	freeing       int3 + tail, orig. no         freeing
+//
+// Lock order: kprobe_mutex, text_mutex.
+//
+// Its limits: kprobes with pre- and post-handlers and their jump optimization.
+// Return probes, jprobes, batches, boosting, fault handlers, modules and ftrace
+// are not here yet.
+package kprobes

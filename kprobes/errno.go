@@ -1,0 +1,24 @@
+package kprobes
+
+import "fmt"
+
+// Errno is the answer of an API call that can't be met: a kernel errno.
+type Errno int
+
+// The errnos the API returns.
+const (
+	ENOENT     Errno = 2  // the address lies in no function
+	ENOMEM     Errno = 12 // no executable memory within reach
+	EINVAL     Errno = 22 // registered already, or not registered; refused text
+	EILSEQ     Errno = 84 // not an instruction boundary (spec 6.2)
+	EOPNOTSUPP Errno = 95 // an instruction that can be neither stepped nor emulated
+)
+
+var errnoNames = map[Errno]string{ENOENT: "ENOENT", ENOMEM: "ENOMEM", EINVAL: "EINVAL", EILSEQ: "EILSEQ", EOPNOTSUPP: "EOPNOTSUPP"}
+
+func (e Errno) Error() string {
+	if name, ok := errnoNames[e]; ok {
+		return "-" + name
+	}
+	return fmt.Sprintf("errno %d", int(e))
+}

@@ -1,0 +1,74 @@
+package kprobes
+
+import (
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// A PreHandler runs before the probed instruction, with regs.IP the probe's
+// address + 1 (spec 1.2). If it has set regs.IP for good it returns non-zero
+// (1.6). Context: preemption off; it may not sleep (1.10).
+type PreHandler func(x kapi.Context, k *Kprobe, regs *isa.Regs) int
+
+// A PostHandler runs after the probed instruction (1.4). Context: as PreHandler.
+type PostHandler func(x kapi.Context, k *Kprobe, regs *isa.Regs, flags uint64)
+
+// A Kprobe is what its user registers. ID names it in events. Either handler
+// may be nil (1.5). It is its user's again when Unregister has returned.
+type Kprobe struct {
+	ID   uint64
+	Addr isa.Addr
+	Pre  PreHandler
+	Post PostHandler
+
+	missed   kapi.Var[int]
+	disabled kapi.Var[bool]
+	point    *point // owned by kprobe_mutex: nil while it isn't registered
+	_        struct{}
+}
+
+// Missed returns how many hits ran no handler because they came from inside one (1.11).
+func (k *Kprobe) Missed() int { return k.missed.Peek() }
+
+// A point is one address with a breakpoint on it.
+type point struct {
+	id     uint64
+	addr   isa.Addr
+	insn   isa.Inst         // set at registration
+	orig   [16]byte         // set at registration: the bytes at addr as the image had them
+	slot   isa.Addr         // set at registration: the out-of-line copy; 0 if the instruction is emulated
+	detour detour           // set at registration; size 0: the point can't be optimized
+	probes kapi.Var[*chain] // replaced whole: readers walk the one they found
+
+	armed     kapi.Var[bool]     // the breakpoint is in the text, or the jump
+	jumped    bool               // owned by kprobe_mutex: the jump is in the text
+	optimized kapi.Var[bool]     // see the table of states
+	list      *kapi.List[*point] // owned by kprobe_mutex: the list it is on
+	freed     bool               // owned by kprobe_mutex
+}
+
+// A chain is the probes of a point, last registered first. It is never changed
+// once readers can see it.
+type chain struct{ probes []*Kprobe }
+
+func (p *point) unused() bool { return len(p.probes.Peek().probes) == 0 }
+
+// enabled reports whether a probe of the point is not disabled.
+func (p *point) enabled() bool {
+	for _, k := range p.probes.Peek().probes {
+		if !k.disabled.Peek() {
+			return true
+		}
+	}
+	return false
+}
+
+// post reports whether a probe of the point has a post_handler.
+func (p *point) post() bool {
+	for _, k := range p.probes.Peek().probes {
+		if k.Post != nil {
+			return true
+		}
+	}
+	return false
+}

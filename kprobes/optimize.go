@@ -1,0 +1,200 @@
+package kprobes
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// optimize queues a point that can be optimized, or takes back that it was to
+// be unoptimized. Context: kprobe_mutex held.
+func (e *Engine) optimize(x kapi.Context, p *point) {
+	if p.detour.size == 0 || !p.enabled() || p.post() || e.blocked(p) {
+		return
+	}
+	if p.optimized.Load(x) {
+		if p.list == &e.unoptimizing {
+			e.enlist(x, p, nil)
+		}
+		return
+	}
+	p.optimized.Store(x, true)
+	e.enlist(x, p, &e.optimizing)
+	x.Emit(kpev.Optimizing, uint64(p.addr), 0, 0)
+	e.kick(x)
+}
+
+// blocked reports whether another instruction of the region is probed (spec 4.4).
+func (e *Engine) blocked(p *point) bool {
+	for _, q := range e.points {
+		if !q.freed && q.armed.Peek() && q.addr > p.addr && q.addr < p.addr+isa.Addr(p.detour.region) {
+			return true
+		}
+	}
+	return false
+}
+
+// unoptimize takes a point's jump away: at once if forced, else by way of the
+// optimizer. Context: kprobe_mutex held.
+func (e *Engine) unoptimize(x kapi.Context, p *point, force bool) {
+	e.d.Text.Mutex().Lock(x)
+	e.unoptimizeLocked(x, p, force)
+	e.d.Text.Mutex().Unlock(x)
+}
+
+// unoptimizeLocked is unoptimize with text_mutex held.
+func (e *Engine) unoptimizeLocked(x kapi.Context, p *point, force bool) {
+	if !p.optimized.Load(x) {
+		return
+	}
+	switch {
+	case p.list == &e.optimizing: // not yet written: taken back
+		e.enlist(x, p, nil)
+		p.optimized.Store(x, false)
+	case force:
+		e.writeBreakpoint(x, p)
+		p.optimized.Store(x, false)
+		if p.list == &e.unoptimizing {
+			e.enlist(x, p, &e.freeing)
+			e.kick(x)
+		}
+	case p.list == nil:
+		e.enlist(x, p, &e.unoptimizing)
+		x.Emit(kpev.Unoptimizing, uint64(p.addr), 0, 0)
+		e.kick(x)
+	}
+}
+
+// enlist moves a point to a list, or off all of them.
+func (e *Engine) enlist(x kapi.Context, p *point, to *kapi.List[*point]) {
+	if p.list != nil {
+		p.list.Del(x, p)
+	}
+	if p.list = to; to != nil {
+		to.Add(x, p)
+	}
+}
+
+func (e *Engine) kick(x kapi.Context) { e.work.Queue(x) }
+
+// optimizer is the delayed work that writes and takes away jumps.
+//
+//	step 1: unoptimize; disarm what is disabled; hide what is unused
+//	step 2: wait until no CPU or task stands inside a region or a detour
+//	step 3: optimize
+//	step 4: free what step 1 has hidden
+//	step 5: start again if there is more to do
+//
+// Context: may sleep. Takes kprobe_mutex, then text_mutex.
+func (e *Engine) optimizer(x kapi.Context) {
+	e.mutex.Lock(x)
+	e.d.Text.Mutex().Lock(x)
+
+	e.doUnoptimize(x)
+	if e.s.Mutants.FreeEarly {
+		e.doFree(x)
+	}
+
+	x.Step("kprobe_optimizer", 2)
+	if !e.s.Mutants.NoQuiesce {
+		e.d.RCU.Synchronize(x, e.s.Quiesce)
+	}
+
+	e.doOptimize(x)
+
+	e.doFree(x)
+
+	e.d.Text.Mutex().Unlock(x)
+	if e.optimizing.Len(x)+e.unoptimizing.Len(x) > 0 {
+		e.kick(x)
+	}
+	e.mutex.Unlock(x)
+}
+
+// doUnoptimize is step 1. Context: text_mutex held.
+func (e *Engine) doUnoptimize(x kapi.Context) {
+	x.Step("kprobe_optimizer", 1)
+	for e.unoptimizing.Len(x) > 0 {
+		p := e.unoptimizing.At(x, 0)
+		e.writeBreakpoint(x, p)
+		p.optimized.Store(x, false)
+		e.enlist(x, p, &e.freeing)
+	}
+	for _, p := range e.freeing.Peek() {
+		if !p.enabled() && p.armed.Load(x) {
+			e.restore(x, p)
+		}
+		if p.unused() {
+			e.table.Del(x, p.addr)
+		}
+	}
+	for i := 0; i < len(e.freeing.Peek()); { // those still in use only lose their jump
+		if p := e.freeing.Peek()[i]; p.unused() {
+			i++
+		} else {
+			e.enlist(x, p, nil)
+		}
+	}
+}
+
+// doOptimize is step 3. Context: text_mutex held.
+func (e *Engine) doOptimize(x kapi.Context) {
+	x.Step("kprobe_optimizer", 3)
+	for e.optimizing.Len(x) > 0 {
+		p := e.optimizing.At(x, 0)
+		jump, _ := isa.JumpRel32(p.addr, p.detour.addr) // in reach: writeDetour has checked
+		e.d.Patch.Patch(x, p.addr, jump[:], p.detour.addr)
+		p.jumped = true
+		e.enlist(x, p, nil)
+		x.Emit(kpev.Optimized, uint64(p.addr), uint64(p.detour.addr), 0)
+	}
+}
+
+// doFree is step 4. Context: kprobe_mutex held.
+func (e *Engine) doFree(x kapi.Context) {
+	x.Step("kprobe_optimizer", 4)
+	for e.freeing.Len(x) > 0 {
+		p := e.freeing.At(x, 0)
+		e.enlist(x, p, nil)
+		e.free(x, p)
+		e.retry(x, p)
+	}
+}
+
+// writeBreakpoint puts the breakpoint and the original tail back over the
+// jump. A CPU that meets the breakpoint meanwhile is ours: the point is still
+// marked optimized, so it goes to the detour's copy.
+//
+//	step 1: a breakpoint over the jump's first byte; sync
+//	step 2: the original tail;                       sync
+//
+// Context: text_mutex held.
+func (e *Engine) writeBreakpoint(x kapi.Context, p *point) {
+	var image [jumpSize]byte
+	copy(image[:], p.orig[:jumpSize])
+	image[0] = isa.Int3
+	if e.s.Breakpoint {
+		e.d.Text.Poke(x, p.addr, image[:1])
+		e.d.Sync.Core(x, kapi.SyncUnopt1)
+
+		e.d.Text.Poke(x, p.addr+1, image[1:])
+		e.d.Sync.Core(x, kapi.SyncUnopt2)
+	} else {
+		e.d.Patch.Patch(x, p.addr, image[:], p.detour.addr)
+	}
+	p.jumped = false
+	x.Emit(kpev.Unoptimized, uint64(p.addr), 0, 0)
+}
+
+// WaitOptimizer returns when nothing is queued any more. Context: may sleep.
+func (e *Engine) WaitOptimizer(x kapi.Context) {
+	for {
+		e.mutex.Lock(x)
+		left := e.optimizing.Len(x) + e.unoptimizing.Len(x) + e.freeing.Len(x)
+		e.mutex.Unlock(x)
+		if left == 0 {
+			return
+		}
+		e.work.Flush(x)
+	}
+}

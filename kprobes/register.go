@@ -1,0 +1,220 @@
+package kprobes
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// Register puts a probe at k.Addr and arms it (spec 6.1). It returns nil or an
+// Errno. Context: may sleep.
+func (e *Engine) Register(x kapi.Context, k *Kprobe) error {
+	e.mutex.Lock(x)
+	defer e.mutex.Unlock(x)
+	if k.point != nil {
+		return EINVAL
+	}
+	k.missed.Init(e.d.Cells, 0)
+	k.disabled.Init(e.d.Cells, false)
+
+	p, there := e.table.Get(x, k.Addr)
+	if there {
+		e.join(x, p, k)
+		return nil
+	}
+	p, err := e.prepare(x, k.Addr)
+	if err != nil {
+		return err
+	}
+	k.point = p
+	p.probes.Set(&chain{probes: []*Kprobe{k}})
+	e.table.Put(x, p.addr, p)
+	e.arm(x, p)
+	e.prepareDetour(x, p)
+	e.optimize(x, p)
+	return nil
+}
+
+// join adds a probe to a point that is there: in use, or unused and waiting to
+// be unoptimized, whose removal it cancels.
+func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) {
+	k.point = p
+	e.replace(x, p, k, nil)
+	if p.post() {
+		e.unoptimize(x, p, false)
+	} else {
+		e.optimize(x, p)
+	}
+	if !p.armed.Load(x) {
+		e.arm(x, p)
+	}
+}
+
+// replace gives the point a new chain: with add first, without drop.
+func (e *Engine) replace(x kapi.Context, p *point, add, drop *Kprobe) {
+	next := new(chain)
+	if add != nil {
+		next.probes = append(next.probes, add)
+	}
+	for _, k := range p.probes.Peek().probes {
+		if k != drop {
+			next.probes = append(next.probes, k)
+		}
+	}
+	p.probes.Store(x, next)
+}
+
+// Unregister takes a probe away: when it returns none of its handlers runs
+// again (spec 6.5, 6.7). Context: may sleep.
+//
+//	top:    disable the probe; take it, or its point, out of what readers find
+//	wait:   a grace period: no CPU is in a handler that has found it
+//	bottom: free what only those could use
+func (e *Engine) Unregister(x kapi.Context, k *Kprobe) error {
+	e.mutex.Lock(x)
+	p := k.point
+	if p == nil {
+		e.mutex.Unlock(x)
+		return EINVAL
+	}
+	e.replace(x, p, nil, k)
+	gone := false
+	if !p.enabled() {
+		gone = e.disarm(x, p) && p.unused()
+	}
+	if gone {
+		e.table.Del(x, p.addr)
+		e.retry(x, p)
+	} else if !p.unused() {
+		e.optimize(x, p)
+	}
+	k.point = nil
+	e.mutex.Unlock(x)
+
+	e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
+
+	if gone {
+		e.discard(x, p)
+	}
+	return nil
+}
+
+// discard frees a point that no reader can find any more. A CPU may still be
+// in its detour if a breakpoint sent it there while the point was queued: code
+// that can be preempted, for which an RCU grace period is not enough where
+// there is preemption.
+func (e *Engine) discard(x kapi.Context, p *point) {
+	if p.detour.size != 0 && !e.s.Mutants.CancelRCU {
+		e.d.RCU.Synchronize(x, kapi.QuiesceTasks)
+	}
+	e.mutex.Lock(x)
+	e.free(x, p)
+	e.mutex.Unlock(x)
+}
+
+// Disable silences a probe (spec 6.6); if none of its point is left the point
+// is disarmed. Context: may sleep.
+func (e *Engine) Disable(x kapi.Context, k *Kprobe) error {
+	e.mutex.Lock(x)
+	defer e.mutex.Unlock(x)
+	if k.point == nil {
+		return EINVAL
+	}
+	if k.disabled.Load(x) {
+		return nil
+	}
+	k.disabled.Store(x, true)
+	if !k.point.enabled() && e.disarm(x, k.point) {
+		e.retry(x, k.point)
+	}
+	return nil
+}
+
+// Enable undoes Disable. Context: may sleep.
+func (e *Engine) Enable(x kapi.Context, k *Kprobe) error {
+	e.mutex.Lock(x)
+	defer e.mutex.Unlock(x)
+	if k.point == nil {
+		return EINVAL
+	}
+	if !k.disabled.Load(x) {
+		return nil
+	}
+	k.disabled.Store(x, false)
+	if !k.point.armed.Load(x) {
+		e.arm(x, k.point)
+	}
+	e.optimize(x, k.point)
+	return nil
+}
+
+var int3 = [...]byte{isa.Int3}
+
+// arm writes the breakpoint. A probe whose jump covers the address gives way
+// first (spec 4.8). Context: kprobe_mutex held.
+func (e *Engine) arm(x kapi.Context, p *point) {
+	e.d.Text.Mutex().Lock(x)
+	if q := e.covering(p.addr); q != nil {
+		e.unoptimizeLocked(x, q, true)
+	}
+	x.Emit(kpev.Arm, uint64(p.addr), 0, 0)
+	e.d.Text.Poke(x, p.addr, int3[:])
+	e.d.Sync.Core(x, kapi.SyncArm)
+	p.armed.Store(x, true)
+	e.d.Text.Mutex().Unlock(x)
+}
+
+// disarm puts the original byte back, or queues that for the optimizer, which
+// has to take a jump away first. It reports whether it is done. Context:
+// kprobe_mutex held.
+func (e *Engine) disarm(x kapi.Context, p *point) bool {
+	e.d.Text.Mutex().Lock(x)
+	defer e.d.Text.Mutex().Unlock(x)
+	e.unoptimizeLocked(x, p, false)
+	if p.list != nil {
+		return false
+	}
+	if p.armed.Load(x) {
+		e.restore(x, p)
+	}
+	return true
+}
+
+// restore writes the original first byte. Context: text_mutex held.
+func (e *Engine) restore(x kapi.Context, p *point) {
+	x.Emit(kpev.Disarm, uint64(p.addr), 0, 0)
+	e.d.Text.Poke(x, p.addr, p.orig[:1])
+	e.d.Sync.Core(x, kapi.SyncDisarm)
+	p.armed.Store(x, false)
+}
+
+// covering returns the point whose region holds addr behind its first byte,
+// and that is optimized or to be.
+func (e *Engine) covering(addr isa.Addr) *point {
+	for _, q := range e.points {
+		if !q.freed && q.optimized.Peek() && addr > q.addr && addr < q.addr+isa.Addr(q.detour.region) {
+			return q
+		}
+	}
+	return nil
+}
+
+// retry optimizes the points that p has blocked. Context: kprobe_mutex held.
+func (e *Engine) retry(x kapi.Context, p *point) {
+	for _, q := range e.points {
+		if !q.freed && q != p && p.addr > q.addr && p.addr < q.addr+isa.Addr(q.detour.region) {
+			e.optimize(x, q)
+		}
+	}
+}
+
+// free gives back the point's memory. Context: kprobe_mutex held.
+func (e *Engine) free(x kapi.Context, p *point) {
+	if p.detour.size != 0 {
+		e.d.Exec.Free(x, p.detour.addr, p.detour.size, kapi.DetourMem)
+	}
+	if p.slot != 0 {
+		e.d.Exec.Free(x, p.slot, p.slotSize(), kapi.SlotMem)
+	}
+	p.freed = true
+}

@@ -1,0 +1,154 @@
+package kpsim
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A layer is a package and what it may do.
+type layer struct {
+	pkg   string
+	may   []string // import of this module; "*" is every package in the table but cmd/kpsim
+	free  []string // of bans: rules or import paths; "*" for a package that is no part of a run
+	owned bool     // mutable fields say who owns them
+}
+
+// layers is the table of doc.go and the architecture, lowest first. A package
+// that isn't here fails the test: decide where it belongs, and add its row.
+var layers = []layer{
+	{pkg: "sim", free: []string{"iter"}}, // fibres are iter.Pull
+	{pkg: "sched", may: []string{"sim"}},
+	{pkg: "traces", may: []string{"sim"}},
+	{pkg: "smp/isa"},
+	{pkg: "smp/fetch", may: []string{"sim"}},
+	{pkg: "smp/image", may: []string{"smp/isa"}},
+	{pkg: "smp/kapi", may: []string{"smp/isa", "traces"}},
+	{pkg: "smp/cycles", may: []string{"smp/kapi"}},
+	{pkg: "smp/smpev", may: []string{"traces"}},
+	{pkg: "kprobes/kpev", may: []string{"traces"}},
+	{pkg: "traces/view", may: []string{"traces", "sim", "smp/isa", "smp/smpev", "kprobes/kpev"}, free: []string{"*"}},
+	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/isa", "smp/smpev", "kprobes/kpev"}, free: []string{"os"}}, // golden files
+	{pkg: "smp", may: []string{"sim", "traces", "smp/isa", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}},
+	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/isa", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
+	{pkg: "kprobes", may: []string{"traces", "smp/isa", "smp/kapi", "kprobes/kpev"}, owned: true}, // never smp, never smp/kernel
+	{pkg: "properties", may: []string{"traces", "smp/isa", "smp/smpev", "kprobes/kpev"}},
+	{pkg: "properties/scenario", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "properties/harness", may: []string{"*"}, free: []string{"*"}}, // workers, above the machines
+	{pkg: "properties/mutant", may: []string{"*"}},
+	{pkg: "properties/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics
+	{pkg: "cmd/kpsim", may: []string{"*"}, free: []string{"*"}},
+}
+
+// bannedImports would let something other than the strategy decide a run.
+var bannedImports = []struct{ path, instead string }{
+	{"time", "simulated time is sim.Time"},
+	{"math/rand", "draw from a sim.Rand that is passed down"},
+	{"crypto/rand", "draw from a sim.Rand that is passed down"},
+	{"sync", "one run is one thread; workers live in properties/harness"},
+	{"os", "a run reads nothing from outside; load before it"},
+	{"unsafe", "addresses differ from run to run"},
+	{"runtime", "a run doesn't depend on the Go scheduler"},
+	{"reflect", "name the types"},
+	{"maps", "its iterators are ranges over a map; keep a slice"},
+	{"iter", "fibres are sim.Fibre"},
+}
+
+// bannedNames are names of packages that collect dust.
+var bannedNames = []string{"util", "utils", "common", "helpers", "types"}
+
+const fileLinesMax = 500
+
+func TestLayers(t *testing.T) {
+	h := newHouse(t, ".")
+	h.checkAll()
+	for _, f := range h.findings {
+		t.Error(f)
+	}
+}
+
+// Each rule fires on files planted in testdata/layers/RULE, a small tree of
+// packages: at the lines that say // want RULE, and nowhere else.
+func TestLayersPlanted(t *testing.T) {
+	roots, err := filepath.Glob("testdata/layers/*")
+	if err != nil || len(roots) == 0 {
+		t.Fatal("nothing is planted", err)
+	}
+	long := filepath.Join(t.TempDir(), "lines")
+	write(t, filepath.Join(long, "kprobes/long.go"), "package kprobes // want lines\n"+strings.Repeat("//\n", fileLinesMax))
+	write(t, filepath.Join(long, "kprobes/just.go"), "package kprobes\n"+strings.Repeat("//\n", fileLinesMax-1))
+	write(t, filepath.Join(long, "kprobes/op_table.go"), "package kprobes\n"+strings.Repeat("//\n", fileLinesMax))
+
+	for _, root := range append(roots, long) {
+		t.Run(filepath.Base(root), func(t *testing.T) {
+			h := newHouse(t, root)
+			h.checkAll()
+			var got []string
+			for _, f := range h.findings {
+				got = append(got, fmt.Sprintf("%s:%d: %s", f.pos.Filename, f.pos.Line, f.rule))
+			}
+			slices.Sort(got)
+			got = slices.Compact(got) // two fields written in one line are two findings
+			if want := wants(t, h); !slices.Equal(got, want) {
+				t.Errorf("found\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+			}
+		})
+	}
+}
+
+// Every rule has something planted, so that none is dead.
+func TestLayersEveryRulePlanted(t *testing.T) {
+	planted := []string{"lines"} // made by TestLayersPlanted
+	roots, _ := filepath.Glob("testdata/layers/*")
+	for _, root := range roots {
+		for _, w := range wants(t, newHouse(t, root)) {
+			planted = append(planted, w[strings.LastIndex(w, " ")+1:])
+		}
+	}
+	for _, r := range rules {
+		if !slices.Contains(planted, r) {
+			t.Errorf("rule %s: nothing planted in testdata/layers", r)
+		}
+	}
+}
+
+// wants returns the findings that the comments of a tree ask for.
+func wants(t *testing.T, h *house) []string {
+	t.Helper()
+	var out []string
+	for _, dir := range h.dirs() {
+		for _, path := range goFiles(t, filepath.Join(h.root, dir)) {
+			fset := token.NewFileSet()
+			f, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, g := range f.Comments {
+				for _, c := range g.List {
+					if _, list, ok := strings.Cut(c.Text, "// want "); ok {
+						for rule := range strings.FieldsSeq(list) {
+							out = append(out, fmt.Sprintf("%s:%d: %s", path, fset.Position(c.Pos()).Line, rule))
+						}
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,252 @@
+package properties
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// Accounted is what a count of hits is worth.
+var Accounted = Property{
+	ID:   "A1",
+	Name: "accounted",
+	Says: "Each hit of an enabled probe is one run of its pre_handler, one nmissed, or one skip by a sibling: none is lost, none counts twice.",
+	Kinds: []traces.Kind{
+		smpev.Load, smpev.Exec, smpev.Trap, smpev.Claim, smpev.Return, smpev.CallEnd,
+		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped,
+	},
+	New: func() Monitor { return new(accounted) },
+}
+
+// accounted counts, for each task, from one moment of rest to the next:
+//
+//	need <= got <= hits
+//
+// hits: of the address, by a breakpoint or a jump; got: handlers, misses and
+// skips of a probe; need: what got must come to. need goes up with each hit of
+// a probe that is enabled for certain. Whenever that certainty comes or goes
+// need becomes what got is: hits that are under way then may count or not.
+type accounted struct {
+	insns  []insn
+	probes probes
+	frames frames
+	addrs  []insn // where probes are or were, and what was linked there
+	tasks  []tally
+	flips  uint32
+	flip   []uint32 // of each probe: the flip at which its certainty last came or went
+}
+
+// A tally is what one task did since it was last at rest.
+type tally struct {
+	hits      []uint32 // by place in addrs
+	need, got []uint32 // by place in probes
+}
+
+func (m *accounted) Reset() {
+	m.insns, m.addrs, m.flips, m.flip = m.insns[:0], m.addrs[:0], 0, m.flip[:0]
+	m.probes.reset()
+	m.frames.reset()
+	for i := range m.tasks {
+		t := &m.tasks[i]
+		t.hits, t.need, t.got = t.hits[:0], t.need[:0], t.got[:0]
+	}
+}
+
+func (m *accounted) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case smpev.Exec:
+		if byte(e.B) == jump {
+			m.jumped(e)
+		}
+	case smpev.Trap:
+		m.frames.push(e, m.flips)
+		if e.A == smpev.VecBP {
+			m.hit(e.Task, e.B-1)
+		}
+	case smpev.Claim:
+		if f := m.frames.claimed(e); f != nil {
+			f.owner = e.C
+			if e.A == smpev.VecBP && e.C == smpev.OwnerRemoved {
+				m.unhit(e.Task, f.ip-1, f.mark)
+			}
+		}
+	case smpev.Return:
+		// The patcher may also send a CPU to try again.
+		if f, ok := m.frames.pop(e); ok && f.vector == smpev.VecBP && f.owner == smpev.OwnerPoke && e.B == f.ip-1 {
+			m.unhit(e.Task, f.ip-1, f.mark)
+		}
+	case smpev.CallEnd:
+		return m.rest(e)
+	case smpev.Load:
+		m.insns = append(m.insns, insn{e.A, e.B, e.C})
+	case kpev.ApiEnter, kpev.ApiReturn:
+		m.api(e)
+	case kpev.Handler:
+		if e.B == kpev.Pre {
+			return m.account(e, "runs the pre_handler of")
+		}
+	case kpev.Missed:
+		return m.account(e, "counts a miss of")
+	case kpev.Skipped:
+		return m.account(e, "counts a skip of")
+	}
+	return nil
+}
+
+func (m *accounted) End(drained bool) *traces.Finding {
+	if !drained {
+		return nil
+	}
+	for i := range m.tasks {
+		if p, t := m.lost(&m.tasks[i]); p >= 0 {
+			return atEnd(m.probes.list[p].addr, "a hit is lost: probe %d at %#x has %d in task%d that must be accounted for, and %d are",
+				m.probes.list[p].id, m.probes.list[p].addr, t.need[p], uint8(i)-1, t.got[p])
+		}
+	}
+	return nil
+}
+
+// of returns the tally of a task, with room for all addresses and probes.
+func (m *accounted) of(task uint8) *tally {
+	i := int(task + 1)
+	for i >= len(m.tasks) {
+		m.tasks = append(m.tasks, tally{})
+	}
+	t := &m.tasks[i]
+	for len(t.hits) < len(m.addrs) {
+		t.hits = append(t.hits, 0)
+	}
+	for len(t.got) < len(m.probes.list) {
+		t.need, t.got = append(t.need, 0), append(t.got, 0)
+	}
+	return t
+}
+
+func (m *accounted) place(addr uint64) int {
+	for i := range m.addrs {
+		if m.addrs[i].addr == addr {
+			return i
+		}
+	}
+	return -1
+}
+
+// jumped takes an Exec of a jump: a hit, if it is at a probe and wasn't linked there.
+func (m *accounted) jumped(e *traces.Event) {
+	i := m.place(e.A)
+	if i < 0 || m.addrs[i].lo == e.B && m.addrs[i].hi == e.C {
+		return
+	}
+	m.hit(e.Task, e.A)
+}
+
+func (m *accounted) hit(task uint8, addr uint64) {
+	i := m.place(addr)
+	if i < 0 {
+		return
+	}
+	t := m.of(task)
+	t.hits[i]++
+	for j := range m.probes.list {
+		if p := &m.probes.list[j]; p.addr == addr && p.sure {
+			t.need[j]++
+		}
+	}
+}
+
+// unhit takes back a hit that was none: the CPU runs the instruction again.
+// mark is the flip before it.
+func (m *accounted) unhit(task uint8, addr uint64, mark uint32) {
+	i := m.place(addr)
+	if i < 0 {
+		return
+	}
+	t := m.of(task)
+	if t.hits[i] == 0 {
+		return
+	}
+	t.hits[i]--
+	for j := range m.probes.list {
+		if p := &m.probes.list[j]; p.addr == addr && p.sure && m.flip[j] <= mark && t.need[j] > 0 {
+			t.need[j]--
+		}
+	}
+}
+
+func (m *accounted) account(e *traces.Event, does string) *traces.Finding {
+	j := m.probes.index(e.A)
+	if j < 0 {
+		return found(e, 0, "%s probe %d, which was never registered", does, e.A)
+	}
+	p, t := &m.probes.list[j], m.of(e.Task)
+	t.got[j]++
+	if i := m.place(p.addr); t.got[j] > t.hits[i] {
+		return found(e, p.addr, "%s probe %d at %#x: %d for %d hits", does, p.id, p.addr, t.got[j], t.hits[i])
+	}
+	return nil
+}
+
+func (m *accounted) api(e *traces.Event) {
+	j := m.probes.index(e.B)
+	var was probe
+	if j >= 0 {
+		was = m.probes.list[j]
+	}
+	if j = m.probes.event(e); j < 0 {
+		return
+	}
+	p := &m.probes.list[j]
+	if m.place(p.addr) < 0 {
+		x := insn{addr: p.addr}
+		for i := range m.insns {
+			if m.insns[i].addr == p.addr {
+				x = m.insns[i]
+			}
+		}
+		m.addrs = append(m.addrs, x)
+	}
+	for len(m.flip) < len(m.probes.list) {
+		m.flip = append(m.flip, 0)
+	}
+	moved := was.addr != p.addr
+	if was.sure == p.sure && !moved {
+		return
+	}
+	m.flips++
+	m.flip[j] = m.flips
+	for i := range m.tasks {
+		if t := &m.tasks[i]; j < len(t.got) {
+			if moved {
+				t.got[j] = 0
+			}
+			t.need[j] = t.got[j]
+		}
+	}
+}
+
+// rest takes the end of a call: if no trap is open the task's hits are all
+// accounted for, and counting begins anew.
+func (m *accounted) rest(e *traces.Event) *traces.Finding {
+	if len(*m.frames.of(e.Task)) > 0 {
+		return nil
+	}
+	if p, t := m.lost(m.of(e.Task)); p >= 0 {
+		return found(e, m.probes.list[p].addr, "ends a call and a hit is lost: probe %d at %#x has %d that must be accounted for, and %d are",
+			m.probes.list[p].id, m.probes.list[p].addr, t.need[p], t.got[p])
+	}
+	t := m.of(e.Task)
+	clear(t.hits)
+	clear(t.need)
+	clear(t.got)
+	return nil
+}
+
+// lost returns the first probe with a hit that nobody accounted for, or -1.
+func (m *accounted) lost(t *tally) (int, *tally) {
+	for j := range t.need {
+		if t.got[j] < t.need[j] {
+			return j, t
+		}
+	}
+	return -1, t
+}

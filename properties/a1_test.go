@@ -1,0 +1,155 @@
+package properties_test
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces/tracetest"
+)
+
+func init() {
+	golden("A1-hit", func(tr *tracetest.Trace) {
+		tr.Expect(2, 0, 0)
+		probed(tr)
+		a := tr.On(1, 2)
+		hit(a)
+		a.Post(1).CallEnd(0, 1)
+		unprobed(tr)
+		tr.End(true).ExpectNone()
+	})
+	golden("A1-lost", func(tr *tracetest.Trace) {
+		tr.Expect(2, 0, 0)
+		probed(tr)
+		tr.On(1, 2).Break(f).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 1)
+		tr.ExpectViolation("A1", "a hit is lost: probe 1 at 0x1000 has 1")
+	})
+	golden("A1-lost-at-end", func(tr *tracetest.Trace) {
+		probed(tr)
+		tr.On(1, 2).Break(f).Own(f, smpev.OwnerKprobe).Resume(f + 1)
+		tr.End(true).ExpectViolation("A1", "a hit is lost")
+	})
+	golden("A1-twice", func(tr *tracetest.Trace) {
+		probed(tr)
+		tr.On(1, 2).Break(f).Pre(1).Missed(1)
+		tr.ExpectViolation("A1", "counts a miss of probe 1 at 0x1000: 2 for 1 hits")
+	})
+	trap("A1-wrong-task", "a hit and a handler, but not of the same task",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			tr.On(1, 2).Break(f).Own(f, smpev.OwnerKprobe).Resume(f + 1)
+			tr.On(2, 3).Pre(1)
+			tr.ExpectViolation("A1", "1 for 0 hits")
+		})
+	golden("A1-jump", func(tr *tracetest.Trace) {
+		tr.Expect(2, 0, 0).Expect(2, 1, 0)
+		probed(tr)
+		tr.Alloc(detour, 64, smpev.DetourMem)
+		optimize(tr)
+		tr.On(1, 2).Exec(f, jmp...).Pre(1).CallEnd(0, 1)
+		tr.On(1, 2).Exec(f, jmp...).CallEnd(1, 1)
+		tr.ExpectViolation("A1", "a hit is lost")
+	})
+	trap("A1-poked", "the patcher owns the breakpoint, and yet the handler runs: in the detour",
+		func(tr *tracetest.Trace) {
+			tr.Expect(2, 0, 0)
+			probed(tr)
+			tr.Alloc(detour, 64, smpev.DetourMem).Image(f, jmp...)
+			a := tr.On(1, 2).Break(f).Own(f, smpev.OwnerPoke).Resume(detour)
+			a.Exec(detour, 0x54).Pre(1).CallEnd(0, 1)
+			tr.ExpectNone()
+		})
+	trap("A1-poked-lost", "the patcher owns the breakpoint, but nobody runs the handler",
+		func(tr *tracetest.Trace) {
+			tr.Expect(2, 0, 0)
+			probed(tr)
+			tr.Image(f, jmp...)
+			tr.On(1, 2).Break(f).Own(f, smpev.OwnerPoke).Resume(f+1).CallEnd(0, 1)
+			tr.ExpectViolation("A1", "a hit is lost")
+		})
+	trap("A1-removed", "a breakpoint of an enabled probe without a handler: it is run again, and hit then",
+		func(tr *tracetest.Trace) {
+			tr.Expect(2, 0, 0)
+			probed(tr)
+			a := tr.On(1, 2)
+			a.Break(f).Own(f, smpev.OwnerRemoved).Resume(f)
+			a.Break(f).Own(f, smpev.OwnerPoke).Resume(f)
+			hit(a)
+			a.CallEnd(0, 1)
+			unprobed(tr)
+			tr.End(true).ExpectNone()
+		})
+	golden("A1-removed-counts-once", func(tr *tracetest.Trace) {
+		tr.Expect(2, 0, 0)
+		probed(tr)
+		a := tr.On(1, 2)
+		a.Break(f).Own(f, smpev.OwnerRemoved).Resume(f)
+		a.Break(f).Pre(1).Own(f, smpev.OwnerKprobe).Resume(slot)
+		a.Pre(1)
+		tr.ExpectViolation("A1", "2 for 1 hits")
+	})
+	trap("A1-unregistering", "a hit without a handler, but unregister began before its call ended",
+		func(tr *tracetest.Trace) {
+			tr.Expect(2, 0, 0)
+			probed(tr)
+			a := tr.On(1, 2).Break(f)
+			tr.ApiEnter(kpev.Unregister, 1, 0)
+			a.Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 1)
+			tr.ExpectNone()
+		})
+	trap("A1-unregistering-handled", "unregister began after the hit, and the handler runs all the same",
+		func(tr *tracetest.Trace) {
+			tr.Expect(2, 0, 0)
+			probed(tr)
+			a := tr.On(1, 2).Break(f)
+			tr.ApiEnter(kpev.Unregister, 1, 0)
+			a.Pre(1).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 1)
+			tr.ExpectNone()
+		})
+	trap("A1-surplus-hides-nothing", "two hits, two handlers; but one of them was of a hit before enable returned",
+		func(tr *tracetest.Trace) {
+			tr.Expect(2, 0, 0)
+			tr.ApiEnter(kpev.Register, 1, f)
+			tr.Alloc(slot, 16, smpev.SlotMem).Store(slot, 0x55, 0xcc)
+			arm(tr, f)
+			a := tr.On(1, 2)
+			hit(a)
+			tr.ApiReturn(kpev.Register, 1, 0)
+			a.Break(f).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 1)
+			tr.ExpectViolation("A1", "a hit is lost")
+		})
+	golden("A1-siblings", func(tr *tracetest.Trace) {
+		tr.Expect(2, 0, 0).Expect(2, 1, 0)
+		probed(tr)
+		tr.Register(2, f)
+		a := tr.On(1, 2)
+		a.Break(f).Pre(2).Skipped(1, 2).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 1)
+		a.Break(f).Pre(2).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(1, 1)
+		tr.ExpectViolation("A1", "probe 1")
+	})
+	trap("A1-registered-meanwhile", "a handler of a probe that wasn't registered when its breakpoint was hit",
+		func(tr *tracetest.Trace) {
+			tr.Expect(2, 0, 0)
+			probed(tr)
+			a := tr.On(1, 2).Break(f)
+			tr.Register(2, f)
+			a.Pre(2).Pre(1).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 1)
+			tr.ExpectNone()
+		})
+	trap("A1-in-interrupt", "a call of an interrupt handler ends while the hit below is open",
+		func(tr *tracetest.Trace) {
+			tr.Expect(2, 0, 0).Expect(2, 1, 0)
+			probed(tr)
+			a := tr.On(1, 2).Break(f).Trap(smpev.VecNMI, 0x9000).CallEnd(0, 1).Return(smpev.VecNMI, 0x9000)
+			a.Pre(1).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(1, 1)
+			tr.ExpectNone()
+		})
+	golden("A1-stranger", func(tr *tracetest.Trace) {
+		tr.On(1, 2).Missed(7)
+		tr.ExpectViolation("A1", "never registered")
+	})
+	golden("A1-label", func(tr *tracetest.Trace) {
+		tr.Expect(2, 0, 0)
+		probed(tr)
+		tr.On(1, 2).Break(g).Own(g, smpev.OwnerPoke).Resume(g+5).Exec(g, label...).CallEnd(0, 1)
+		tr.ExpectNone()
+	})
+}

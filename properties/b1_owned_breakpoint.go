@@ -1,0 +1,64 @@
+package properties
+
+import (
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// OwnedBreakpoint is what the notifier chain owes to every breakpoint.
+var OwnedBreakpoint = Property{
+	ID:   "B1",
+	Name: "owned-breakpoint",
+	Says: "Every breakpoint that a CPU takes is owned by exactly one of the text patcher, kprobes, or the fallback for breakpoints that are gone.",
+	Kinds: []traces.Kind{
+		smpev.Trap, smpev.Claim, smpev.Return, smpev.Oops,
+	},
+	New: func() Monitor { return new(ownedBreakpoint) },
+}
+
+var ownerNames = [...]string{"nobody", "the text patcher", "kprobes", "the fallback"}
+
+func owner(o uint64) string {
+	if o < uint64(len(ownerNames)) {
+		return ownerNames[o]
+	}
+	return "an unknown owner"
+}
+
+type ownedBreakpoint struct{ frames frames }
+
+func (m *ownedBreakpoint) Reset() { m.frames.reset() }
+
+func (m *ownedBreakpoint) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case smpev.Trap:
+		m.frames.push(e, 0)
+	case smpev.Claim:
+		if e.A != smpev.VecBP {
+			return nil
+		}
+		f := m.frames.claimed(e)
+		if f == nil {
+			return found(e, e.B-1, "%s claims a breakpoint at %#x that this task hasn't taken", owner(e.C), e.B-1)
+		}
+		f.claims++
+		if f.claims > 1 {
+			return found(e, e.B-1, "breakpoint at %#x has two owners: %s, then %s", e.B-1, owner(f.owner), owner(e.C))
+		}
+		f.owner = e.C
+	case smpev.Return:
+		if f, ok := m.frames.pop(e); ok && f.vector == smpev.VecBP && f.claims == 0 {
+			return found(e, f.ip-1, "breakpoint at %#x has no owner, and returns to %#x", f.ip-1, e.B)
+		}
+	case smpev.Oops:
+		if e.A != smpev.VecBP {
+			return nil
+		}
+		if f := m.frames.claimed(e); f == nil || f.claims == 0 {
+			return found(e, e.B-1, "breakpoint at %#x has no owner: the kernel dies", e.B-1)
+		}
+	}
+	return nil
+}
+
+func (m *ownedBreakpoint) End(bool) *traces.Finding { return nil }

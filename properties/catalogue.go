@@ -1,0 +1,29 @@
+package properties
+
+// All is the catalogue. Several properties may find fault with one event; the
+// first in this order gets the finding, so that a cause stands before what
+// follows from it.
+var All = []*Property{
+	&NoStartInside,
+	&WholeInstructions,
+	&NoSailPast,
+	&OwnedBreakpoint,
+	&Transparent,
+	&Accounted,
+	&AfterUnregister,
+	&TextRestored,
+	&NoUseAfterFree,
+	&NoOops,
+	&Locks,
+	&Progress,
+}
+
+// ByName returns the property of that name.
+func ByName(name string) (*Property, bool) {
+	for _, p := range All {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return nil, false
+}

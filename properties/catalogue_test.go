@@ -1,0 +1,107 @@
+package properties_test
+
+import (
+	"strings"
+	"testing"
+
+	"kpsim/properties"
+	"kpsim/sim"
+	"kpsim/traces"
+	"kpsim/traces/tracetest"
+)
+
+func TestCatalogue(t *testing.T) {
+	seen := map[string]bool{}
+	var order []string
+	for _, p := range properties.All {
+		if seen[p.ID] || seen[p.Name] {
+			t.Errorf("%s %s: used twice", p.ID, p.Name)
+		}
+		seen[p.ID], seen[p.Name] = true, true
+		order = append(order, p.ID)
+		if !strings.HasSuffix(p.Says, ".") || strings.Contains(p.Says, "\n") {
+			t.Errorf("%s: Says is one sentence: %q", p.ID, p.Says)
+		}
+		if got, ok := properties.ByName(p.Name); !ok || got != p {
+			t.Errorf("ByName(%q) = %v, %v", p.Name, got, ok)
+		}
+	}
+	if _, ok := properties.ByName("no-such-name"); ok {
+		t.Error("ByName finds what isn't there")
+	}
+	if got, want := strings.Join(order, " "), "T2 T1 T3 B1 X1 A1 L1 L2 S1 O1 K1 P1"; got != want {
+		t.Errorf("order %s, want %s", got, want)
+	}
+}
+
+// Every message is one line: who, what, where.
+func TestMessages(t *testing.T) {
+	p := tracetest.NewPlayer(watches()...)
+	for _, l := range logs {
+		_, _, f := p.Play(l.tr)
+		if f == nil {
+			continue
+		}
+		if strings.ContainsAny(f.Message, "\n!") || !strings.HasPrefix(f.Message, "cpu") && !strings.HasPrefix(f.Message, "at the end ") {
+			t.Errorf("%s: %q", l.name, f.Message)
+		}
+	}
+}
+
+// Reset forgets: monitors that have seen any other logs, whole or cut off by a
+// finding, judge a log as new ones do.
+func TestResetForgets(t *testing.T) {
+	used := tracetest.NewPlayer(watches()...)
+	for _, first := range logs {
+		for _, l := range logs {
+			used.Play(first.tr)
+			if err := l.tr.Judge(used); err != "" {
+				t.Fatalf("%s after %s: %s", l.name, first.name, err)
+			}
+		}
+	}
+}
+
+// A monitor allocates for a finding and for nothing else.
+func TestNoAllocations(t *testing.T) {
+	for _, p := range properties.All {
+		player := tracetest.NewPlayer(watch(p))
+		for _, l := range logs {
+			if l.tr.Rejects() != "" {
+				continue
+			}
+			player.Play(l.tr)
+			if n := testing.AllocsPerRun(10, func() { player.Play(l.tr) }); n > 0 {
+				t.Errorf("%s on %s: %v allocations a run", p.ID, l.name, n)
+			}
+		}
+	}
+}
+
+// Monitors don't panic, whatever they are told, and say the same of it again.
+func TestNonsense(t *testing.T) {
+	old, again := tracetest.NewPlayer(watches()...), tracetest.NewPlayer(watches()...)
+	var kinds []traces.Kind
+	for _, p := range properties.All {
+		kinds = append(kinds, p.Kinds...)
+	}
+	var r sim.Rand
+	r.Seed(1, 0)
+	words := [...]uint64{0, 1, 2, 3, 0xcc, 0xe9, 0x55, f, f + 1, f + 4, slot, detour, 1 << 56, 5 << 56, 15 << 56, ^uint64(0)}
+	for range 20_000 {
+		tr := tracetest.New()
+		tr.Load(f, "55", "48 89 e5", "53")
+		for range 20 {
+			word := func() uint64 { return words[r.N(len(words))] }
+			tr.On(uint8(r.N(2)), uint8(r.N(3))-1).Emit(kinds[r.N(len(kinds))], word(), word(), word())
+		}
+		tr.End(true)
+		id, at, a := old.Play(tr)
+		id2, at2, b := again.Play(tr)
+		if id != id2 || at != at2 || (a == nil) != (b == nil) || a != nil && *a != *b {
+			t.Fatalf("%s, then %s on\n%s", id, id2, tr)
+		}
+		again = old
+		old = tracetest.NewPlayer(watches()...)
+	}
+}

@@ -1,0 +1,50 @@
+// Package properties says what must hold in every run, as a catalogue of
+// properties with a monitor each.
+//
+// What it is: All, one file a property. A property is data: an ID that is never
+// reused, a name, a sentence, the kinds of event its monitor is told of. The
+// files without an ID in their name are what the monitors share: a model of
+// text (text.go), of API calls (probes.go), of open traps (frames.go), and the
+// wording of findings (say.go).
+//
+// What it is not: it runs nothing and knows neither the machine nor the engine.
+//
+// Its rule: a monitor sees events only, and its model of the truth is its own.
+// What the engine says of itself (Arm, Optimized, …) no monitor is told of. Where
+// the order of two overlapping API calls can't be known, a monitor claims less
+// rather than more: a finding is always a fault.
+//
+//	ID  name                rests on
+//	T2  no-start-inside     Load, Image, TextStore: is a byte behind the head of a patched site changed?
+//	T1  whole-instructions  the same, and TextStore since Alloc for slots and detours
+//	T3  no-sail-past        Load and the API calls
+//	B1  owned-breakpoint    Trap, Claim, Return, Oops
+//	X1  transparent         Expect, from the twin run without probes, against CallEnd
+//	A1  accounted           Trap and Exec against Handler, Missed, Skipped, at each CallEnd
+//	L1  after-unregister    the API calls against Handler, Missed, Skipped
+//	L2  text-restored       Load and Image against what TextStore left
+//	S1  no-use-after-free   Alloc, Free against Exec, Return and the saved ip of open interrupts
+//	O1  no-oops             Oops
+//	K1  locks               Lock, Unlock, MightSleep
+//	P1  progress            nothing: harness judges it by how the run ended
+//
+// Speed: a monitor is told of some hundred events a run and tens of thousands
+// of runs a second. An event costs a few ns, Reset keeps memory, and only a
+// finding allocates.
+//
+// What it takes for granted of those who emit, and can't check:
+//
+//   - Load events come first, in ascending order within a function, and cover
+//     all text that isn't handed out with Alloc and yet emits Exec.
+//   - Images of raw sites stand at the head, before the first store or API call.
+//   - Every probe has a pre_handler (that may do nothing): its runs are what A1 counts.
+//   - Register leaves a probe enabled.
+//   - Lock is emitted when the lock is had, Unlock while it still is.
+//
+// Limits: T1 knows the bytes of a slot or a detour only from stores since Alloc,
+// and takes any others there for good. S1 doesn't follow return addresses on
+// stacks, only the saved ip of hardware interrupts and NMIs. A1 lets a hit go
+// uncounted whose probe was being disabled or unregistered meanwhile. K1 follows
+// the order of 64 locks. A hit of a breakpoint that is single-stepped twice
+// (spec 1.15) is two hits.
+package properties

@@ -1,0 +1,149 @@
+package harness
+
+import (
+	"kpsim/kprobes"
+	"kpsim/kprobes/kpev"
+	"kpsim/properties/scenario"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+)
+
+// A program is a task's operations, run as a kernel routine.
+type program struct {
+	r      *Rig
+	task   *smp.Task
+	ops    []scenario.Op
+	repeat int
+	calls  uint64 // made so far in the run
+}
+
+func (p *program) run(x *smp.Ctx) {
+	for range p.repeat {
+		for i := range p.ops {
+			p.do(x, &p.ops[i])
+		}
+	}
+}
+
+func (p *program) do(x *smp.Ctx, op *scenario.Op) {
+	r := p.r
+	switch op.Kind {
+	case scenario.OpCall:
+		p.call(x, op)
+		return
+	case scenario.OpSchedule:
+		x.Step("schedule", 0)
+		x.Sleep(kapi.Yield)
+		return
+	case scenario.OpUser:
+		r.Kernel.User(x)
+		return
+	}
+	if r.twin {
+		return
+	}
+	switch op.Kind {
+	case scenario.OpRegister:
+		r.api(x, kpev.Register, op.Target, r.engine.Register)
+	case scenario.OpUnregister:
+		r.api(x, kpev.Unregister, op.Target, r.engine.Unregister)
+	case scenario.OpEnable:
+		r.api(x, kpev.Enable, op.Target, r.engine.Enable)
+	case scenario.OpDisable:
+		r.api(x, kpev.Disable, op.Target, r.engine.Disable)
+	case scenario.OpWaitOptimized:
+		r.engine.WaitOptimizer(x)
+	case scenario.OpEnableLabel, scenario.OpDisableLabel:
+		for i := range r.labels {
+			if r.Scenario.Labels[i].Name == op.Target {
+				r.labels[i].Set(x, op.Kind == scenario.OpEnableLabel, r.patch)
+			}
+		}
+	default:
+		sim.Bug("operation %v", op.Kind)
+	}
+}
+
+// argRegs are the registers of integer arguments (System V ABI).
+var argRegs = [...]isa.Reg{isa.RDI, isa.RSI, isa.RDX, isa.RCX, isa.R8, isa.R9}
+
+// call calls a function and tells what it left.
+func (p *program) call(x *smp.Ctx, op *scenario.Op) {
+	regs := x.Regs()
+	for i := range regs.R { // each call starts alike, whatever ran before
+		if isa.Reg(i) != isa.RSP {
+			regs.R[i] = sim.Mix(uint64(i))
+		}
+	}
+	regs.Flags = regs.Flags&isa.IF | isa.F1
+	for i, a := range op.Args {
+		regs.R[argRegs[i]] = a
+	}
+	x.Step("call", int(p.calls))
+	x.Call(p.r.funcs[op.Target])
+
+	e := callEnd{uint64(p.task.ID), p.calls, digest(p.task.Left())}
+	if op.Changed {
+		e.digest = 0
+	}
+	p.calls++
+	p.r.ends = append(p.r.ends, e)
+	x.Emit(smpev.CallEnd, e.task, e.call, e.digest)
+}
+
+// digest folds what a call left: every register, the flags, the stack pointer.
+func digest(left *isa.Regs) uint64 {
+	h := sim.Mix(left.Flags)
+	for _, v := range left.R {
+		h = sim.Mix(h ^ v)
+	}
+	return h | 1
+}
+
+// api makes a call of the probes' API and tells of it.
+func (r *Rig) api(x *smp.Ctx, call uint64, name string, f func(kapi.Context, *kprobes.Kprobe) error) {
+	for i := range r.probes {
+		if r.Scenario.Probes[i].Name != name {
+			continue
+		}
+		k := &r.probes[i]
+		x.Emit(kpev.ApiEnter, call, k.ID, uint64(k.Addr))
+		errno := uint64(0)
+		if err := f(x, k); err != nil {
+			errno = uint64(err.(kprobes.Errno))
+		}
+		x.Emit(kpev.ApiReturn, call, k.ID, errno)
+	}
+}
+
+// pre runs a probe's pre_handler.
+func (r *Rig) pre(x kapi.Context, k *kprobes.Kprobe, regs *isa.Regs) int {
+	x.Emit(kpev.Handler, k.ID, kpev.Pre, uint64(k.Addr))
+	return r.handle(x, r.Scenario.Probes[k.ID].Pre, regs)
+}
+
+// post runs a probe's post_handler.
+func (r *Rig) post(x kapi.Context, k *kprobes.Kprobe, regs *isa.Regs, _ uint64) {
+	x.Emit(kpev.Handler, k.ID, kpev.Post, uint64(k.Addr))
+	r.handle(x, r.Scenario.Probes[k.ID].Post, regs)
+}
+
+// handle runs the steps of a handler. It returns 1 if one has changed the path.
+func (r *Rig) handle(x kapi.Context, steps []scenario.Step, regs *isa.Regs) (changed int) {
+	for i := range steps {
+		s := &steps[i]
+		x.Step("handler", i)
+		switch s.Kind {
+		case scenario.StepSetReg:
+			regs.R[s.Reg] = s.Value
+		case scenario.StepSetIP:
+			regs.IP, changed = isa.Addr(s.Value), 1
+		case scenario.StepCall:
+			x.Call(r.funcs[s.Func])
+		}
+	}
+	return changed
+}

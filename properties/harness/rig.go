@@ -1,0 +1,364 @@
+package harness
+
+import (
+	"fmt"
+
+	"kpsim/kprobes"
+	"kpsim/properties"
+	"kpsim/properties/mutant"
+	"kpsim/properties/scenario"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/fetch"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// A Rig is one scenario made into a machine with a kernel, an engine and all
+// monitors, to be run many times. It is used by one goroutine.
+type Rig struct {
+	Scenario *scenario.Scenario
+	Machine  *smp.Machine
+	Kernel   *kernel.Kernel
+	Log      traces.Log
+
+	mutant   *mutant.Mutant
+	twin     bool // probe operations are left out
+	engine   *kprobes.Engine
+	patch    kapi.Patcher
+	monitors []watch
+	probes   []kprobes.Kprobe
+	labels   []*kernel.JumpLabel
+	funcs    map[string]isa.Addr
+	programs []*program
+	loads    []insn
+	expects  []callEnd
+	ends     []callEnd // what a twin's run has found
+}
+
+type watch struct {
+	property *properties.Property
+	monitor  properties.Monitor
+}
+
+// insn is an instruction of original text, as the head of a log tells it.
+type insn struct{ addr, lo, hi uint64 }
+
+// callEnd is what a call left: a digest, 0 if it isn't compared.
+type callEnd struct{ task, call, digest uint64 }
+
+// A Run is what came of one run.
+type Run struct {
+	Outcome  smp.Outcome
+	Property *properties.Property // that was broken, nil if none
+	Finding  traces.Finding
+	Err      error // why the machine refused
+	Digest   uint64
+	Counts   smp.Counts
+}
+
+// New builds a rig. The scenario has been checked (scenario.Check). mutantName
+// "" is the right engine. Errors are about the scenario: an unknown mutant,
+// text that doesn't decode, a label out of reach.
+func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
+	twin, err := build(sc, "", true)
+	if err != nil {
+		return nil, err
+	}
+	defer twin.Close()
+	if run := twin.Run(new(sched.Default)); run.Outcome != smp.Passed {
+		if run.Err != nil {
+			return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, run.Err)
+		}
+		return nil, fmt.Errorf("%s: run without probes ended %v: the programs themselves don't come to their end", sc.Name, run.Outcome)
+	}
+	r, err := build(sc, mutantName, false)
+	if err != nil {
+		return nil, err
+	}
+	r.expects = append(r.expects, twin.ends...)
+	return r, nil
+}
+
+func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
+	r := &Rig{Scenario: sc, twin: twin, funcs: make(map[string]isa.Addr)}
+	if mutantName != "" {
+		mu, ok := mutant.ByName(mutantName)
+		if !ok {
+			return nil, fmt.Errorf("no mutant is called %q; there are %v", mutantName, mutant.Names())
+		}
+		r.mutant = mu
+	}
+	m, err := smp.New(smp.Config{
+		CPUs:   sc.Machine.CPUs,
+		Fetch:  fetch.Model(sc.Machine.Fetch),
+		Full:   sc.Machine.Preempt == scenario.PreemptFull,
+		Budget: uint64(sc.Machine.Steps),
+	}, &r.Log)
+	if err != nil {
+		return nil, err
+	}
+	r.Machine = m
+	r.Kernel = kernel.Boot(m, kernel.Config{
+		Preemptible: sc.Machine.Preempt == scenario.PreemptDynamic || sc.Machine.Preempt == scenario.PreemptFull,
+		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
+	})
+	if err := r.load(); err != nil {
+		m.Close()
+		return nil, err
+	}
+	for i := range sc.Tasks {
+		p := &program{r: r, ops: sc.Tasks[i].Ops, repeat: max(sc.Tasks[i].Repeat, 1)}
+		p.task = m.AddProgram(sc.Tasks[i].Name, sc.Tasks[i].CPU, p.run)
+		r.programs = append(r.programs, p)
+	}
+	if err := r.addSources(); err != nil {
+		m.Close()
+		return nil, err
+	}
+	for _, p := range properties.All {
+		if twin {
+			break
+		}
+		w := watch{p, p.New()}
+		r.monitors = append(r.monitors, w)
+		r.Log.Subscribe(w.monitor, p.Kinds...)
+	}
+	m.Freeze()
+	r.newEngine()
+	return r, nil
+}
+
+// Close ends the rig's fibres. It is not used afterwards.
+func (r *Rig) Close() { r.Machine.Close() }
+
+// load puts text and data into memory and names them.
+func (r *Rig) load() error {
+	sc, m := r.Scenario, r.Machine
+	for i := range sc.Texts {
+		t := &sc.Texts[i]
+		m.Map(t.At, t.Code, smp.PermRead|smp.PermExec)
+		m.AddSymbol(t.Name, t.At, len(t.Code))
+		r.funcs[t.Name] = t.At
+		r.Kernel.Symbols.Add(kapi.Function{Name: t.Name, Addr: t.At, Size: len(t.Code)}, t.Extable)
+	}
+	for i := range sc.Datas {
+		d := &sc.Datas[i]
+		m.Map(d.At, d.Bytes, smp.PermRead|smp.PermWrite)
+		m.AddSymbol(d.Name, d.At, len(d.Bytes))
+	}
+	loaded := make(map[string]bool)
+	site := func(name string, off int) error {
+		t := r.text(name)
+		if !loaded[name] {
+			loaded[name] = true
+			if err := r.loadInsns(t); err != nil {
+				return err
+			}
+		}
+		n := min(len(t.Code)-off, regionMax)
+		m.Watch(t.At+isa.Addr(off), n)
+		return nil
+	}
+	for i := range sc.Probes {
+		if err := site(sc.Probes[i].Func, sc.Probes[i].Offset); err != nil {
+			return err
+		}
+	}
+	for i := range sc.Labels {
+		l := &sc.Labels[i]
+		if err := site(l.Func, l.Offset); err != nil {
+			return err
+		}
+		j, ok := r.Kernel.NewJumpLabel(r.funcs[l.Func]+isa.Addr(l.Offset), r.funcs[l.Target]+isa.Addr(l.TOff))
+		if !ok {
+			return fmt.Errorf("%s: jump label %s: its target is out of reach of a 5-byte jump", sc.Name, l.Name)
+		}
+		r.labels = append(r.labels, j)
+	}
+	r.probes = make([]kprobes.Kprobe, len(sc.Probes))
+	return nil
+}
+
+// regionMax is what is watched from boot at a site: a jump covers at most four
+// bytes and one whole instruction more.
+const regionMax = 4 + isa.MaxLen
+
+func (r *Rig) text(name string) *scenario.Text {
+	for i := range r.Scenario.Texts {
+		if r.Scenario.Texts[i].Name == name {
+			return &r.Scenario.Texts[i]
+		}
+	}
+	sim.Bug("scenario %s was not checked: no function %s", r.Scenario.Name, name)
+	return nil
+}
+
+func (r *Rig) loadInsns(t *scenario.Text) error {
+	for off := 0; off < len(t.Code); {
+		in, err := isa.Decode(t.Code[off:], t.At+isa.Addr(off))
+		if err != nil {
+			return fmt.Errorf("%s: %s+%#x: % x: %w", r.Scenario.Name, t.Name, off, t.Code[off:min(off+15, len(t.Code))], err)
+		}
+		lo, hi := traces.PackBytes(t.Code[off : off+int(in.Len)])
+		r.loads = append(r.loads, insn{uint64(t.At) + uint64(off), lo, hi})
+		off += int(in.Len)
+	}
+	return nil
+}
+
+func (r *Rig) addSources() error {
+	kinds := [...]smp.SourceKind{scenario.SourceTimer: smp.TimerSource, scenario.SourceNMI: smp.NMISource, scenario.SourcePreempt: smp.PreemptSource}
+	handlers := make(map[*smp.Source]*scenario.Source)
+	names := make(map[string]int)
+	for i := range r.Scenario.Sources {
+		s := &r.Scenario.Sources[i]
+		name := fmt.Sprintf("%s@cpu%d", s.Kind, s.CPU)
+		if names[name]++; names[name] > 1 {
+			name = fmt.Sprintf("%s.%d", name, names[name])
+		}
+		src := &smp.Source{Kind: kinds[s.Kind], Name: name, AtMost: s.AtMost}
+		if err := r.Machine.AddSource(src, s.CPU); err != nil {
+			return err
+		}
+		handlers[src] = s
+	}
+	handler := func(x *smp.Ctx) {
+		s := handlers[x.Source()]
+		if s == nil {
+			return
+		}
+		if s.Opens {
+			x.IRQ(true)
+			x.Step("timer handler, interrupts on", 1)
+		}
+		if s.Run != "" {
+			x.Call(r.funcs[s.Run])
+		}
+	}
+	r.Kernel.OnTimer(handler)
+	r.Kernel.OnNMI(handler)
+	return nil
+}
+
+// newEngine builds the engine for a run, and breaks it if there is a mutant.
+func (r *Rig) newEngine() {
+	k, mc := r.Kernel, &r.Scenario.Machine
+	deps := kprobes.Deps{
+		Cells: &r.Machine.Cells, Text: &k.Text, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
+		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols,
+	}
+	switch mc.Patch {
+	case scenario.PatchBreakpoint:
+		deps.Patch = &k.Poke
+	case scenario.PatchStopMachine:
+		deps.Patch = kernel.PokeStopped{K: k}
+	default:
+		deps.Patch = kernel.PokeNaive{K: k, TailFirst: mc.Patch == scenario.PatchTailFirst}
+	}
+	settings := kprobes.Settings{
+		Quiesce:     kapi.Flavour(mc.Quiesce),
+		Optprobes:   true,
+		Breakpoint:  mc.Patch == scenario.PatchBreakpoint,
+		RemovedInt3: mc.RemovedInt3,
+	}
+	if r.mutant != nil {
+		r.mutant.Apply(&mutant.Wiring{Kernel: k, Deps: &deps, Engine: &settings})
+	}
+	r.patch = deps.Patch
+	r.engine = kprobes.New(deps, settings)
+	for i := range r.probes {
+		sp := &r.Scenario.Probes[i]
+		r.probes[i] = kprobes.Kprobe{ID: uint64(i), Addr: r.funcs[sp.Func] + isa.Addr(sp.Offset)}
+		if sp.Pre != nil {
+			r.probes[i].Pre = r.pre
+		}
+		if sp.Post != nil {
+			r.probes[i].Post = r.post
+		}
+	}
+}
+
+// Run runs the scenario once under ch.
+func (r *Rig) Run(ch sim.Chooser) Run {
+	m := r.Machine
+	m.Reset(ch)
+	r.Kernel.Reset()
+	r.newEngine()
+	for i := range r.monitors {
+		r.monitors[i].monitor.Reset()
+	}
+	for _, p := range r.programs {
+		p.calls = 0
+	}
+	r.ends = r.ends[:0]
+	r.head()
+
+	run := Run{Outcome: m.Run()}
+	if run.Outcome == smp.Passed {
+		drained := r.engine.Settled()
+		r.Log.Emit(smpev.Done, 255, traces.NoTask, b2u(drained), 0, 0)
+		r.end(drained)
+	}
+	run.Digest, run.Counts, run.Err = r.Log.Digest(), m.Counts(), m.Refusal()
+	switch {
+	case r.Log.Found != nil:
+		run.Outcome, run.Finding = smp.Violated, *r.Log.Found
+		run.Property = r.finder()
+	case run.Outcome == smp.Stuck || run.Outcome == smp.Exhausted:
+		run.Property = &properties.Progress
+		run.Finding = traces.Finding{Message: fmt.Sprintf("the run ended %v", run.Outcome)}
+	}
+	return run
+}
+
+// end asks the monitors for what only the end of a run shows.
+func (r *Rig) end(drained bool) {
+	if r.Log.Found != nil {
+		return
+	}
+	for i := range r.monitors {
+		if f := r.monitors[i].monitor.End(drained); f != nil {
+			r.Log.Found, r.Log.Finder = f, r.monitors[i].monitor
+			return
+		}
+	}
+}
+
+func (r *Rig) finder() *properties.Property {
+	for i := range r.monitors {
+		if traces.Sink(r.monitors[i].monitor) == r.Log.Finder {
+			return r.monitors[i].property
+		}
+	}
+	sim.Bug("a finding by nobody")
+	return nil
+}
+
+// head tells the monitors what the machine starts from.
+func (r *Rig) head() {
+	for _, l := range r.loads {
+		r.Log.Emit(smpev.Load, 255, traces.NoTask, l.addr, l.lo, l.hi)
+	}
+	for _, l := range r.labels {
+		at, nop, jump := l.Images()
+		lo, hi := traces.PackBytes(nop[:])
+		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
+		lo, hi = traces.PackBytes(jump[:])
+		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
+	}
+	for _, e := range r.expects {
+		r.Log.Emit(smpev.Expect, 255, traces.NoTask, e.task, e.call, e.digest)
+	}
+}
+
+func b2u(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,43 @@
+package properties
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/traces"
+)
+
+// AfterUnregister is the half of rule 6.7 that lets a caller free its probe.
+var AfterUnregister = Property{
+	ID:   "L1",
+	Name: "after-unregister",
+	Says: "After unregister has returned none of the probe's handlers runs and none of its counters moves, until it is registered again.",
+	Kinds: []traces.Kind{
+		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped,
+	},
+	New: func() Monitor { return new(afterUnregister) },
+}
+
+type afterUnregister struct{ probes probes }
+
+func (m *afterUnregister) Reset() { m.probes.reset() }
+
+func (m *afterUnregister) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case kpev.ApiEnter, kpev.ApiReturn:
+		m.probes.event(e)
+		return nil
+	}
+	i := m.probes.index(e.A)
+	if i < 0 || m.probes.list[i].reg != regNo {
+		return nil
+	}
+	does := "runs a handler of"
+	switch e.Kind {
+	case kpev.Missed:
+		does = "counts a miss of"
+	case kpev.Skipped:
+		does = "counts a skip of"
+	}
+	return found(e, m.probes.list[i].addr, "%s probe %d, which isn't registered any more", does, e.A)
+}
+
+func (m *afterUnregister) End(bool) *traces.Finding { return nil }

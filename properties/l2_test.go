@@ -1,0 +1,91 @@
+package properties_test
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces/tracetest"
+)
+
+func init() {
+	golden("L2-restored", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		unoptimize(tr)
+		unprobed(tr)
+		tr.End(true).ExpectNone()
+	})
+	golden("L2-breakpoint-left", func(tr *tracetest.Trace) {
+		probed(tr)
+		tr.Unregister(1)
+		tr.ExpectViolation("L2", "its breakpoint is still at 0x1000")
+	})
+	trap("L2-delayed", "unregister returns and a breakpoint stays: of a jump that the optimizer takes back later",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			optimize(tr)
+			tr.ApiEnter(kpev.Unregister, 1, 0)
+			unoptimize(tr)
+			tr.ApiReturn(kpev.Unregister, 1, 0)
+			disarm(tr, f, push[0])
+			tr.Free(slot, 16, smpev.SlotMem).End(true).ExpectNone()
+		})
+	trap("L2-sibling", "unregister returns and the breakpoint stays: of another probe",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			tr.Register(2, f).Unregister(1)
+			tr.End(true).ExpectNone()
+		})
+	trap("L2-was-a-jump-once", "a jump was at the address, but it was taken back whole before this registration",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			optimize(tr)
+			unoptimize(tr)
+			unprobed(tr)
+			tr.Register(2, f)
+			arm(tr, f)
+			tr.Unregister(2)
+			tr.ExpectViolation("L2", "probe 2")
+		})
+	trap("L2-torn-tail", "the head is a breakpoint, as it should be, but the jump's tail is left behind it",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			optimize(tr)
+			tr.Image(f, armed...).Store(f, bp...)
+			tr.End(true).ExpectViolation("L2", "0x1001 holds fb")
+		})
+	golden("L2-jump-left", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		tr.Unregister(1).Free(slot, 16, smpev.SlotMem)
+		tr.End(true).ExpectViolation("L2", "no probe is registered, and 0x1000 holds e9")
+	})
+	golden("L2-jump-stays", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		tr.End(true).ExpectNone()
+	})
+	trap("L2-label-left-on", "no probe is left and the text isn't the original: a jump label is on",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			tr.Image(g, label...).Store(g, bp...).Store(g+1, label[1:]...).Store(g, label[0])
+			unprobed(tr)
+			tr.End(true).ExpectNone()
+		})
+	golden("L2-label-torn", func(tr *tracetest.Trace) {
+		tr.Image(g, label...).Store(g+1, label[1:]...)
+		tr.End(true).ExpectViolation("L2", "0x1011 holds 03")
+	})
+	golden("L2-cut-short", func(tr *tracetest.Trace) {
+		tr.Store(f, bp...).End(false).ExpectNone()
+	})
+	trap("L2-two-breakpoints", "a breakpoint in the region behind a breakpoint: two sites, each whole",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			optimize(tr)
+			unoptimize(tr)
+			tr.ApiEnter(kpev.Register, 2, f+4)
+			arm(tr, f+4)
+			tr.ApiReturn(kpev.Register, 2, 0)
+			tr.End(true).ExpectNone()
+		})
+}

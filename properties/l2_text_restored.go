@@ -1,0 +1,155 @@
+package properties
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// TextRestored is the other half of rule 6.7.
+var TextRestored = Property{
+	ID:   "L2",
+	Name: "text-restored",
+	Says: "When unregister returns the breakpoint is gone; when all work is done every site holds one whole image, and without probes the text is the original.",
+	Kinds: []traces.Kind{
+		smpev.Load, smpev.Image, smpev.TextStore, kpev.ApiEnter, kpev.ApiReturn,
+	},
+	New: func() Monitor { return new(textRestored) },
+}
+
+type textRestored struct {
+	text   text
+	images images
+	raw    int      // the first images, declared at the head: of sites that are no probe's
+	head   bool     // the head is over
+	jumped []uint64 // where a jump was declared, and the original hasn't come back since
+	probes probes
+}
+
+func (m *textRestored) Reset() {
+	m.text.reset()
+	m.probes.reset()
+	m.images, m.jumped, m.raw, m.head = m.images[:0], m.jumped[:0], 0, false
+}
+
+func (m *textRestored) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case smpev.TextStore:
+		m.head = true
+		m.text.store(e, false)
+		if len(m.jumped) > 0 {
+			m.restored(e)
+		}
+	case smpev.Image:
+		m.images.add(e)
+		if !m.head {
+			m.raw = len(m.images)
+		} else if byte(e.B) == jump {
+			m.jump(e.A)
+		}
+	case smpev.Load:
+		m.text.load(e)
+	default:
+		m.head = true
+		i := m.probes.event(e)
+		if i >= 0 && e.Kind == kpev.ApiReturn && e.A == kpev.Unregister && e.C == 0 {
+			return m.unregistered(e, &m.probes.list[i])
+		}
+	}
+	return nil
+}
+
+// jump notes that a jump is about to stand at addr.
+func (m *textRestored) jump(addr uint64) {
+	for _, a := range m.jumped {
+		if a == addr {
+			return
+		}
+	}
+	m.jumped = append(m.jumped, addr)
+}
+
+// restored forgets a jump over whose first byte the original was stored.
+func (m *textRestored) restored(e *traces.Event) {
+	for i, a := range m.jumped {
+		if a-e.A >= e.C {
+			continue
+		}
+		if mem, orig := m.text.byteAt(a); mem == orig {
+			m.jumped = append(m.jumped[:i], m.jumped[i+1:]...)
+			return
+		}
+	}
+}
+
+// unregistered checks the breakpoint of a probe that never was a jump. What
+// was one goes when the optimizer has run.
+func (m *textRestored) unregistered(e *traces.Event, p *probe) *traces.Finding {
+	if p.reg != regNo || !m.text.has(p.addr) {
+		return nil
+	}
+	for i := range m.probes.list {
+		if q := &m.probes.list[i]; q.addr == p.addr && q.reg != regNo {
+			return nil
+		}
+	}
+	for _, a := range m.jumped {
+		if a == p.addr {
+			return nil
+		}
+	}
+	if mem, orig := m.text.byteAt(p.addr); mem == int3 && orig != int3 {
+		return found(e, p.addr, "unregister of probe %d returns, and its breakpoint is still at %#x", p.id, p.addr)
+	}
+	return nil
+}
+
+func (m *textRestored) End(drained bool) *traces.Finding {
+	if !drained {
+		return nil
+	}
+	none := m.probes.none()
+	for i := range m.text.blocks {
+		b := &m.text.blocks[i]
+		for w := range b.mem {
+			if (b.mem[w]^b.orig[w])&b.linked[w] == 0 {
+				continue
+			}
+			for k := range uint64(chunkSize) {
+				addr := b.base + uint64(w)*chunkSize + k
+				s := 8 * k
+				if byte(b.linked[w]>>s) == 0 || byte(b.mem[w]>>s) == byte(b.orig[w]>>s) || m.explained(addr, none) {
+					continue
+				}
+				if none {
+					return atEnd(addr, "no probe is registered, and %#x holds %02x; linked there: %02x", addr, byte(b.mem[w]>>s), byte(b.orig[w]>>s))
+				}
+				return atEnd(addr, "%#x holds %02x: no whole image of a patcher, nor what was linked there, %02x", addr, byte(b.mem[w]>>s), byte(b.orig[w]>>s))
+			}
+		}
+	}
+	return nil
+}
+
+// explained reports whether the byte at addr is of a declared image that is in
+// memory as a whole, or a breakpoint that was declared there; rawOnly: and of
+// no probe.
+func (m *textRestored) explained(addr uint64, rawOnly bool) bool {
+	list := m.images
+	if rawOnly {
+		list = list[:m.raw]
+	}
+	for i := range list {
+		x := &list[i]
+		if addr-x.addr >= x.len() {
+			continue
+		}
+		if m.text.holds(x) {
+			return true
+		}
+		if mem, _ := m.text.byteAt(addr); addr == x.addr && x.at(0) == int3 && mem == int3 && !rawOnly {
+			return true
+		}
+	}
+	return false
+}

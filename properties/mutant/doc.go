@@ -1,0 +1,9 @@
+// Package mutant is what is broken on purpose: each mutant leaves out, doubles
+// or swaps one step of a protocol, and says which property must notice.
+//
+// What it is not: it holds no copy of an engine. A mutant wraps an interface of
+// the waist, or turns on a switch of kprobes/mutant.go.
+//
+// Its rule: to add one is a row of All. A mutant that no property kills, or that
+// the wrong one does, fails the table test.
+package mutant

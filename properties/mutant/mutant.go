@@ -1,0 +1,135 @@
+package mutant
+
+import (
+	"kpsim/kprobes"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
+)
+
+// Wiring is what a mutant may rewire, before the engine is built for a run.
+type Wiring struct {
+	Kernel *kernel.Kernel
+	Deps   *kprobes.Deps // of the engine; Patch is also what jump labels use
+	Engine *kprobes.Settings
+}
+
+// A Mutant is one fault put in on purpose.
+type Mutant struct {
+	Name     string
+	Says     string
+	Source   string // the row of history it brings back, or the step it breaks
+	Scenario string // where it shows
+	Property string // and which property must notice
+	Apply    func(w *Wiring)
+	_        struct{}
+}
+
+// All are the mutants, in the order of the protocol they break.
+var All = []Mutant{
+	{Name: "no-quiesce", Source: "R1, M01", Scenario: "safe-none", Property: "no-start-inside",
+		Says:  "the optimizer doesn't wait before it writes a jump",
+		Apply: func(w *Wiring) { w.Engine.Mutants.NoQuiesce = true }},
+	{Name: "no-sync-1", Source: "M16", Scenario: "jump-label-flip", Property: "whole-instructions",
+		Says:  "text_poke_bp doesn't sync after the breakpoint",
+		Apply: skipSync(kapi.SyncPoke1)},
+	{Name: "no-sync-2", Source: "M17", Scenario: "jump-label-flip", Property: "whole-instructions",
+		Says:  "text_poke_bp doesn't sync after the tail",
+		Apply: skipSync(kapi.SyncPoke2)},
+	{Name: "no-sync-3", Source: "M18", Scenario: "jump-label-flip", Property: "owned-breakpoint",
+		Says:  "text_poke_bp doesn't sync after the head",
+		Apply: skipSync(kapi.SyncPoke3)},
+	{Name: "no-sync-arm", Source: "R3, M03", Scenario: "no-sail-past", Property: "no-sail-past",
+		Says:  "kprobes doesn't sync after writing the breakpoint",
+		Apply: skipSync(kapi.SyncArm)},
+	{Name: "no-sync-disarm", Source: "R4, M04", Scenario: "no-sail-past", Property: "owned-breakpoint",
+		Says:  "kprobes doesn't sync after taking the breakpoint away",
+		Apply: skipSync(kapi.SyncDisarm)},
+	{Name: "no-sync-unopt", Source: "R3", Scenario: "torn-jump-bp", Property: "whole-instructions",
+		Says:  "kprobes doesn't sync between the breakpoint over a jump and the tail behind it",
+		Apply: skipSync(kapi.SyncUnopt1)},
+	{Name: "int3-after-tail", Source: "M15", Scenario: "jump-label-flip", Property: "whole-instructions",
+		Says: "text_poke_bp writes the tail before the breakpoint",
+		Apply: func(w *Wiring) {
+			w.Deps.Patch = tailFirst{w.Kernel}
+		}},
+	{Name: "no-stop", Source: "2.6.34 without its stop_machine", Scenario: "stop-machine-alone", Property: "no-start-inside",
+		Says: "text_poke_smp doesn't stop the machine",
+		Apply: func(w *Wiring) {
+			w.Deps.Patch = kernel.PokeNaive{K: w.Kernel, TailFirst: true}
+		}},
+	{Name: "stop-without-sync-core", Source: "stop_machine's last step", Scenario: "stop-stale", Property: "whole-instructions",
+		Says:  "the stoppers leave without serialising their CPUs",
+		Apply: skipSync(kapi.SyncStop)},
+	{Name: "free-early", Source: "R36, M12", Scenario: "register-storm-none", Property: "no-use-after-free",
+		Says:  "the optimizer frees detours before it waits",
+		Apply: func(w *Wiring) { w.Engine.Mutants.FreeEarly = true }},
+	{Name: "cancel-rcu", Source: "__unregister_kprobe_bottom, 4.15 to 6.18", Scenario: "cancel-detour", Property: "no-use-after-free",
+		Says:  "a detour whose optimization was cancelled is freed after an RCU grace period, although a preempted task may stand in it",
+		Apply: func(w *Wiring) { w.Engine.Mutants.CancelRCU = true }},
+}
+
+// ByName returns the mutant of that name.
+func ByName(name string) (*Mutant, bool) {
+	for i := range All {
+		if All[i].Name == name {
+			return &All[i], true
+		}
+	}
+	return nil, false
+}
+
+// Names returns the names of all mutants.
+func Names() []string {
+	var names []string
+	for i := range All {
+		names = append(names, All[i].Name)
+	}
+	return names
+}
+
+// skip is a kapi.Sync that leaves the syncs of one place out.
+type skip struct {
+	kapi.Sync
+	why kapi.Why
+}
+
+// Core implements kapi.Sync.
+func (s *skip) Core(x kapi.Context, why kapi.Why) {
+	if why != s.why {
+		s.Sync.Core(x, why)
+	}
+}
+
+// Self implements kapi.Sync.
+func (s *skip) Self(x kapi.Context, why kapi.Why) {
+	if why != s.why {
+		s.Sync.Self(x, why)
+	}
+}
+
+func skipSync(why kapi.Why) func(w *Wiring) {
+	return func(w *Wiring) {
+		s := &skip{&w.Kernel.Sync, why}
+		w.Kernel.Poke.Sync, w.Kernel.Stop.Sync, w.Deps.Sync = s, s, s
+	}
+}
+
+// tailFirst is text_poke_bp with its first two steps swapped.
+type tailFirst struct{ k *kernel.Kernel }
+
+// Patch implements kapi.Patcher.
+func (p tailFirst) Patch(x kapi.Context, addr isa.Addr, insn []byte, resume isa.Addr) {
+	p.k.Poke.Publish(x, addr, insn, resume)
+
+	p.k.Text.Write(x, addr+1, insn[1:])
+	p.k.Sync.Core(x, kapi.SyncPoke2)
+
+	p.k.Text.Write(x, addr, []byte{isa.Int3})
+	p.k.Sync.Core(x, kapi.SyncPoke1)
+
+	p.k.Text.Write(x, addr, insn[:1])
+	p.k.Sync.Core(x, kapi.SyncPoke3)
+
+	p.k.Poke.Retire(x)
+}

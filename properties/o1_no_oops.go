@@ -1,0 +1,25 @@
+package properties
+
+import (
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// NoOops is the least that is asked of a kernel.
+var NoOops = Property{
+	ID:    "O1",
+	Name:  "no-oops",
+	Says:  "The kernel doesn't die: every fault is handled.",
+	Kinds: []traces.Kind{smpev.Oops},
+	New:   func() Monitor { return new(noOops) },
+}
+
+type noOops struct{}
+
+func (*noOops) Reset() {}
+
+func (*noOops) Event(e *traces.Event) *traces.Finding {
+	return found(e, e.B, "dies of %s at %#x, address %#x", vector(e.A), e.B, e.C)
+}
+
+func (*noOops) End(bool) *traces.Finding { return nil }

@@ -1,0 +1,144 @@
+package properties
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// NoUseAfterFree is why slots and detours wait for a grace period.
+var NoUseAfterFree = Property{
+	ID:   "S1",
+	Name: "no-use-after-free",
+	Says: "No CPU runs in, or will return to, a slot or a detour that isn't handed out; each is taken back once, and none is left behind.",
+	Kinds: []traces.Kind{
+		smpev.Load, smpev.Exec, smpev.Alloc, smpev.Free, smpev.Trap, smpev.Return,
+		kpev.ApiEnter, kpev.ApiReturn,
+	},
+	New: func() Monitor { return new(noUseAfterFree) },
+}
+
+var memNames = [...]string{"memory", "slot", "detour"}
+
+// A span is memory [addr, addr+size).
+type span struct {
+	addr, size uint64
+	what       uint64
+}
+
+func (s *span) has(addr uint64) bool { return addr-s.addr < s.size }
+
+func (s *span) String() string { return memNames[min(s.what, smpev.DetourMem)] }
+
+type noUseAfterFree struct {
+	linked []span // runs of linked text
+	live   []span
+	freed  []span
+	frames frames
+	probes probes
+}
+
+func (m *noUseAfterFree) Reset() {
+	m.linked, m.live, m.freed = m.linked[:0], m.live[:0], m.freed[:0]
+	m.frames.reset()
+	m.probes.reset()
+}
+
+func in(list []span, addr uint64) *span {
+	for i := range list {
+		if list[i].has(addr) {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+func (m *noUseAfterFree) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case smpev.Exec:
+		if in(m.linked, e.A) != nil || in(m.live, e.A) != nil {
+			return nil
+		}
+		if s := in(m.freed, e.A); s != nil {
+			return found(e, e.A, "runs %s at %#x, in the freed %s at %#x", hex(e.B, e.C), e.A, s, s.addr)
+		}
+		return found(e, e.A, "runs %s at %#x, in memory that was never handed out", hex(e.B, e.C), e.A)
+	case smpev.Load:
+		n := e.C >> 56
+		if k := len(m.linked) - 1; k >= 0 && m.linked[k].addr+m.linked[k].size == e.A {
+			m.linked[k].size += n
+		} else {
+			m.linked = append(m.linked, span{addr: e.A, size: n})
+		}
+	case smpev.Trap:
+		m.frames.push(e, 0)
+	case smpev.Return:
+		m.frames.pop(e)
+		if s := in(m.freed, e.B); s != nil && in(m.live, e.B) == nil {
+			return found(e, e.B, "returns from %s to %#x, in the freed %s at %#x", vector(e.A), e.B, s, s.addr)
+		}
+	case smpev.Alloc:
+		return m.alloc(e)
+	case smpev.Free:
+		return m.free(e)
+	default:
+		m.probes.event(e)
+	}
+	return nil
+}
+
+func (m *noUseAfterFree) alloc(e *traces.Event) *traces.Finding {
+	x := span{e.A, e.B, e.C}
+	for i := range m.live {
+		if s := &m.live[i]; s.has(x.addr) || x.has(s.addr) {
+			return found(e, x.addr, "is handed %d bytes at %#x, which overlap the %s at %#x", x.size, x.addr, s, s.addr)
+		}
+	}
+	keep := m.freed[:0]
+	for _, s := range m.freed {
+		if !x.has(s.addr) || !x.has(s.addr+s.size-1) {
+			keep = append(keep, s)
+		}
+	}
+	m.freed = keep
+	m.live = append(m.live, x)
+	return nil
+}
+
+func (m *noUseAfterFree) free(e *traces.Event) *traces.Finding {
+	x := span{e.A, e.B, e.C}
+	at := -1
+	for i := range m.live {
+		if m.live[i].addr == x.addr && m.live[i].size == x.size {
+			at = i
+		}
+	}
+	if at < 0 {
+		if s := in(m.freed, x.addr); s != nil {
+			return found(e, x.addr, "frees the %s at %#x a second time", s, x.addr)
+		}
+		return found(e, x.addr, "frees %d bytes at %#x, which weren't handed out as such", x.size, x.addr)
+	}
+	m.live = append(m.live[:at], m.live[at+1:]...)
+	m.freed = append(m.freed, x)
+	s := &m.freed[len(m.freed)-1]
+
+	// An interrupt returns to where it was taken, however long its task was
+	// preempted. A handler of an exception may still change its mind.
+	for t := range m.frames.tasks {
+		for _, f := range m.frames.tasks[t] {
+			if (f.vector == smpev.VecNMI || f.vector >= 32) && s.has(f.ip) {
+				return found(e, f.ip, "frees the %s at %#x, but task%d will return from %s to %#x", s, s.addr, uint8(t)-1, vector(f.vector), f.ip)
+			}
+		}
+	}
+	return nil
+}
+
+func (m *noUseAfterFree) End(drained bool) *traces.Finding {
+	if drained && len(m.live) > 0 && m.probes.none() {
+		s := &m.live[0]
+		return atEnd(s.addr, "no probe is registered, and the %s at %#x hasn't been freed", s, s.addr)
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package properties_test
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces/tracetest"
+)
+
+func init() {
+	golden("S1-runs-freed", func(tr *tracetest.Trace) {
+		probed(tr)
+		a := tr.On(1, 2).Break(f).Pre(1).Own(f, smpev.OwnerKprobe).Resume(slot)
+		unprobed(tr)
+		a.Exec(slot, push...)
+		tr.ExpectViolation("S1", "runs 55 at 0x3000, in the freed slot at 0x3000")
+	})
+	golden("S1-returns-to-freed", func(tr *tracetest.Trace) {
+		probed(tr)
+		a := tr.On(1, 2).Break(f).Pre(1).Own(f, smpev.OwnerKprobe)
+		unprobed(tr)
+		a.Resume(slot)
+		tr.ExpectViolation("S1", "returns from #BP to 0x3000")
+	})
+	trap("S1-freed-under-interrupt", "nobody runs in the detour when it is freed, but a preempted task will return there",
+		func(tr *tracetest.Trace) {
+			tr.Alloc(detour, 64, smpev.DetourMem)
+			tr.On(1, 2).Exec(detour, 0x54).Trap(smpev.VecResch, detour+1)
+			tr.Free(detour, 64, smpev.DetourMem)
+			tr.ExpectViolation("S1", "task2 will return from vector 0xfd to 0x2001")
+		})
+	golden("S1-freed-under-nmi", func(tr *tracetest.Trace) {
+		tr.Alloc(detour, 64, smpev.DetourMem)
+		tr.On(1, 2).Exec(detour, 0x54).Trap(smpev.VecNMI, detour+1)
+		tr.Free(detour, 64, smpev.DetourMem)
+		tr.ExpectViolation("S1", "from NMI")
+	})
+	trap("S1-breakpoint-of-freed", "a breakpoint of a slot that is freed under it, but its handler goes elsewhere",
+		func(tr *tracetest.Trace) {
+			tr.Alloc(slot, 16, smpev.SlotMem).Store(slot, 0x55, 0xcc)
+			a := tr.On(1, 2).Exec(slot, push...).Break(slot + 1)
+			tr.Free(slot, 16, smpev.SlotMem)
+			a.Own(slot+1, smpev.OwnerKprobe).Resume(f + 1)
+			tr.ExpectNone()
+		})
+	trap("S1-reused", "it was freed, and handed out again",
+		func(tr *tracetest.Trace) {
+			tr.Alloc(slot, 16, smpev.SlotMem).Store(slot, 0x55, 0xcc)
+			tr.Store(slot, bytesOf(0xcc, 16)...).Free(slot, 16, smpev.SlotMem)
+			tr.Alloc(slot, 16, smpev.SlotMem).Store(slot, 0x53, 0xcc)
+			tr.On(1, 2).Exec(slot, 0x53)
+			tr.Free(slot, 16, smpev.SlotMem).Store(slot, bytesOf(0xcc, 16)...)
+			tr.End(true).ExpectNone()
+		})
+	golden("S1-never-allocated", func(tr *tracetest.Trace) {
+		tr.Store(slot, push...).On(1, 2).Exec(slot, push...)
+		tr.ExpectViolation("S1", "never handed out")
+	})
+	golden("S1-behind-the-end", func(tr *tracetest.Trace) {
+		tr.Alloc(slot, 16, smpev.SlotMem).On(1, 2).Exec(slot+16, push...)
+		tr.ExpectViolation("S1", "never handed out")
+	})
+	golden("S1-double-free", func(tr *tracetest.Trace) {
+		tr.Alloc(slot, 16, smpev.SlotMem).Free(slot, 16, smpev.SlotMem).Free(slot, 16, smpev.SlotMem)
+		tr.ExpectViolation("S1", "second time")
+	})
+	golden("S1-free-of-another-size", func(tr *tracetest.Trace) {
+		tr.Alloc(slot, 16, smpev.SlotMem).Free(slot, 32, smpev.SlotMem)
+		tr.ExpectViolation("S1", "weren't handed out")
+	})
+	golden("S1-overlap", func(tr *tracetest.Trace) {
+		tr.Alloc(slot, 16, smpev.SlotMem).Alloc(slot+8, 16, smpev.SlotMem)
+		tr.ExpectViolation("S1", "overlap")
+	})
+	golden("S1-leak", func(tr *tracetest.Trace) {
+		probed(tr)
+		tr.ApiEnter(kpev.Unregister, 1, 0)
+		disarm(tr, f, push[0])
+		tr.ApiReturn(kpev.Unregister, 1, 0)
+		tr.End(true).ExpectViolation("S1", "slot at 0x3000 hasn't been freed")
+	})
+	golden("S1-in-use-at-the-end", func(tr *tracetest.Trace) {
+		probed(tr)
+		tr.End(true).ExpectNone()
+	})
+}

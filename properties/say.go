@@ -1,0 +1,37 @@
+package properties
+
+import (
+	"fmt"
+
+	"kpsim/traces"
+)
+
+// found makes a finding that an event led to. It says who did it, in one line.
+func found(e *traces.Event, place uint64, format string, args ...any) *traces.Finding {
+	who := fmt.Sprintf("cpu%d", e.CPU)
+	if e.Task != traces.NoTask {
+		who += fmt.Sprintf(" task%d", e.Task)
+	}
+	return &traces.Finding{Place: place, Message: who + " " + fmt.Sprintf(format, args...)}
+}
+
+// atEnd makes a finding that only the end of the run shows.
+func atEnd(place uint64, format string, args ...any) *traces.Finding {
+	return &traces.Finding{Place: place, Message: "at the end " + fmt.Sprintf(format, args...)}
+}
+
+// hex prints packed bytes: "e9 fb 0f 00 00".
+func hex(lo, hi uint64) string {
+	b, n := traces.UnpackBytes(lo, hi)
+	return fmt.Sprintf("% x", b[:min(n, len(b))])
+}
+
+var vectorNames = [...]string{0: "#DE", 1: "#DB", 2: "NMI", 3: "#BP", 6: "#UD", 8: "#DF", 13: "#GP", 14: "#PF"}
+
+// vector names a vector as the manuals do.
+func vector(v uint64) string {
+	if v < uint64(len(vectorNames)) && vectorNames[v] != "" {
+		return vectorNames[v]
+	}
+	return fmt.Sprintf("vector %#x", v)
+}

@@ -1,0 +1,235 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"kpsim/smp/isa"
+)
+
+const defaultCPUs = 2
+
+// verb is one builtin of the language: its signature is what a message about
+// a wrong call ends with.
+type verb struct {
+	sig string
+	do  func(*loader, *call) (starlark.Value, error)
+}
+
+func (v verb) name() string {
+	name, _, _ := strings.Cut(v.sig, "(")
+	return name
+}
+
+// language is the whole of it. LANGUAGE.md says the same at more length.
+var language = []verb{
+	{`scenario(name = None, says = "")`, (*loader).doScenario},
+	{`machine(cpus = 2, preempt = "none", fetch = "coherent", quiesce = "none", patch = "breakpoint", removed_int3 = False, steps = 0)`, (*loader).doMachine},
+
+	{`text(name, hex, at = None, size = None, extable = [])`, (*loader).doText},
+	{`data(name, hex, at = None)`, (*loader).doData},
+	{`elf(file, at = None)`, (*loader).doELF},
+
+	{`kprobe(name, at, offset = 0, pre = [count()], post = None)`, (*loader).doKprobe},
+	{`jump_label(name, at, target, offset = 0, toff = 0)`, (*loader).doJumpLabel},
+	{`count()`, (*loader).doCount},
+	{`set_reg(reg, value)`, (*loader).doSetReg},
+	{`set_ip(address)`, (*loader).doSetIP},
+
+	{`task(name = None, cpu = 0, ops = [], repeat = 1)`, (*loader).doTask},
+	{`call(f, *args, changed = False)`, (*loader).doCall},
+	{`schedule()`, plain(OpSchedule)},
+	{`register(k)`, onProbe(OpRegister)},
+	{`unregister(k)`, onProbe(OpUnregister)},
+	{`enable(k)`, onProbe(OpEnable)},
+	{`disable(k)`, onProbe(OpDisable)},
+	{`wait_optimized()`, plain(OpWaitOptimized)},
+	{`label_on(l)`, onLabel(OpEnableLabel)},
+	{`label_off(l)`, onLabel(OpDisableLabel)},
+	{`user()`, plain(OpUser)},
+
+	{`timer(cpu, at_most = 1, run = None, opens = False)`, source(SourceTimer)},
+	{`nmi(cpu, at_most = 1, run = None)`, source(SourceNMI)},
+	{`preempt(cpu, at_most = 1)`, source(SourcePreempt)},
+
+	{`never(canary = None)`, (*loader).doNever},
+	{`sometimes(property)`, (*loader).doSometimes},
+}
+
+// verbs lists the names of the language.
+func verbs() []string {
+	names := make([]string, len(language))
+	for i, v := range language {
+		names[i] = v.name()
+	}
+	return names
+}
+
+func (l *loader) builtins() starlark.StringDict {
+	d := starlark.StringDict{
+		guard:   starlark.NewBuiltin(guard, makeFactor),
+		"range": starlark.NewBuiltin("range", boundRange),
+	}
+	for _, v := range language {
+		do := v.do
+		d[v.name()] = starlark.NewBuiltin(v.name(),
+			func(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+				c := &call{sig: v.sig, name: b.Name(), args: args, kwargs: kwargs, at: l.top()}
+				if t.CallStackDepth() > 1 {
+					c.at = l.callee(t.CallFrame(1).Pos, b.Name())
+				}
+				r, err := do(l, c)
+				if err != nil {
+					return nil, err
+				}
+				return r, nil
+			})
+	}
+	return d
+}
+
+// A call is one call of a builtin.
+type call struct {
+	sig    string
+	name   string
+	args   starlark.Tuple
+	kwargs []starlark.Tuple
+	at     syntax.Position
+}
+
+// unpack is starlark.UnpackArgs, and a wrong call is shown a right one.
+func (c *call) unpack(pairs ...any) error {
+	if err := starlark.UnpackArgs(c.name, c.args, c.kwargs, pairs...); err != nil {
+		return fmt.Errorf("%v; write %s", err, c.sig)
+	}
+	return nil
+}
+
+// deed is what the call returns if it says what to do.
+func (c *call) deed(op *Op, step *Step) deed {
+	return deed{verb: c.name, op: op, step: step, at: c.at}
+}
+
+// once lists what a program says at most once.
+var once = [...]string{"scenario", "machine", "never"}
+
+func (l *loader) first(name string) error {
+	what := name
+	if name == "sometimes" {
+		what = "never"
+	}
+	for i, o := range once {
+		if o != what {
+			continue
+		}
+		if l.said[i] {
+			if what == "never" {
+				return errors.New("what is expected was said before; a scenario has one never() or sometimes()")
+			}
+			return fmt.Errorf("%s() was called before; call it once", name)
+		}
+		l.said[i] = true
+	}
+	return nil
+}
+
+func (l *loader) doScenario(c *call) (starlark.Value, error) {
+	if err := c.unpack("name??", &l.s.Name, "says?", &l.s.Says); err != nil {
+		return nil, err
+	}
+	l.position[part{theScenario, 0, -1}] = c.at
+	return starlark.None, l.first(c.name)
+}
+
+func (l *loader) doMachine(c *call) (starlark.Value, error) {
+	m := Machine{CPUs: defaultCPUs}
+	preempt, fetch, quiesce, patch := preemptWords[0], fetchWords[0], quiesceWords[0], patchWords[0]
+	err := c.unpack("cpus?", &m.CPUs, "preempt?", &preempt, "fetch?", &fetch, "quiesce?", &quiesce,
+		"patch?", &patch, "removed_int3?", &m.RemovedInt3, "steps?", &m.Steps)
+	if err != nil {
+		return nil, err
+	}
+	if m.Preempt, err = lookup[Preempt]("preempt", preempt, preemptWords); err != nil {
+		return nil, err
+	}
+	if m.Fetch, err = lookup[Fetch]("fetch", fetch, fetchWords); err != nil {
+		return nil, err
+	}
+	if m.Quiesce, err = lookup[Quiesce]("quiesce", quiesce, quiesceWords); err != nil {
+		return nil, err
+	}
+	if m.Patch, err = lookup[Patch]("patch", patch, patchWords); err != nil {
+		return nil, err
+	}
+	l.s.Machine = m
+	l.position[part{theMachine, 0, -1}] = c.at
+	return starlark.None, l.first(c.name)
+}
+
+func (l *loader) doNever(c *call) (starlark.Value, error) {
+	var e Expect
+	if err := c.unpack("canary??", &e.Canary); err != nil {
+		return nil, err
+	}
+	l.s.Expect = e
+	l.position[part{theExpect, 0, -1}] = c.at
+	return starlark.None, l.first(c.name)
+}
+
+func (l *loader) doSometimes(c *call) (starlark.Value, error) {
+	e := Expect{Sometimes: true}
+	if err := c.unpack("property", &e.Property); err != nil {
+		return nil, err
+	}
+	l.s.Expect = e
+	l.position[part{theExpect, 0, -1}] = c.at
+	return starlark.None, l.first(c.name)
+}
+
+// number reads a 64-bit word: an integer, a negative one as its two's
+// complement, or the address of a location.
+func number(what string, v starlark.Value) (uint64, error) {
+	switch v := v.(type) {
+	case location:
+		return v.address(), nil
+	case starlark.Int:
+		if u, ok := v.Uint64(); ok {
+			return u, nil
+		}
+		if i, ok := v.Int64(); ok {
+			return uint64(i), nil
+		}
+		return 0, fmt.Errorf("%s doesn't fit in 64 bits; give a smaller number", what)
+	}
+	return 0, fmt.Errorf("%s is %s; give a number, a function or data", what, describe(v))
+}
+
+// address reads an optional address.
+func address(v starlark.Value, otherwise isa.Addr) (isa.Addr, error) {
+	if v == nil {
+		return otherwise, nil
+	}
+	n, err := number("at", v)
+	return isa.Addr(n), err
+}
+
+// function reads a location in a function.
+func function(what string, v starlark.Value) (location, error) {
+	if p, ok := v.(location); ok && p.what == "function" {
+		return p, nil
+	}
+	return location{}, fmt.Errorf("%s is %s; give a function, as text() or elf() returns it", what, describe(v))
+}
+
+// whole reads a function that is to be called, so at its start.
+func whole(what string, v starlark.Value) (location, error) {
+	p, err := function(what, v)
+	if err == nil && p.off != 0 {
+		err = fmt.Errorf("%s is %s; a function is called at its start", what, p)
+	}
+	return p, err
+}

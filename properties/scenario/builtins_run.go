@@ -1,0 +1,243 @@
+package scenario
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"kpsim/smp/isa"
+)
+
+func (l *loader) doKprobe(c *call) (starlark.Value, error) {
+	var k Probe
+	var at, pre, post starlark.Value
+	err := c.unpack("name", &k.Name, "at", &at, "offset?", &k.Offset, "pre?", &pre, "post?", &post)
+	if err != nil {
+		return nil, err
+	}
+	if k.Func, k.Offset, err = site("at", at, k.Offset); err != nil {
+		return nil, err
+	}
+	if pre == nil {
+		k.Pre = []Step{{Kind: StepCount}}
+	} else if k.Pre, err = handler("pre", pre); err != nil {
+		return nil, err
+	}
+	if post != nil {
+		if k.Post, err = handler("post", post); err != nil {
+			return nil, err
+		}
+	}
+	l.position[part{theProbes, len(l.s.Probes), -1}] = c.at
+	l.s.Probes = append(l.s.Probes, k)
+	return handle{what: "probe", name: k.Name}, nil
+}
+
+func (l *loader) doJumpLabel(c *call) (starlark.Value, error) {
+	var j Label
+	var at, target starlark.Value
+	err := c.unpack("name", &j.Name, "at", &at, "target", &target, "offset?", &j.Offset, "toff?", &j.TOff)
+	if err != nil {
+		return nil, err
+	}
+	if j.Func, j.Offset, err = site("at", at, j.Offset); err != nil {
+		return nil, err
+	}
+	if j.Target, j.TOff, err = site("target", target, j.TOff); err != nil {
+		return nil, err
+	}
+	l.position[part{theLabels, len(l.s.Labels), -1}] = c.at
+	l.s.Labels = append(l.s.Labels, j)
+	return handle{what: "label", name: j.Name}, nil
+}
+
+// site adds an offset to a location: kprobe(at = f + 1) is kprobe(at = f, offset = 1).
+func site(what string, v starlark.Value, offset int) (name string, off int, err error) {
+	p, err := function(what, v)
+	if err != nil {
+		return "", 0, err
+	}
+	if offset < -maxOffset || offset > maxOffset {
+		return "", 0, fmt.Errorf("offset %d from %s is out of range; stay within the function", offset, p.name)
+	}
+	return p.name, int(p.off) + offset, nil
+}
+
+// handler reads the steps of a handler. None is no handler, [] one that does
+// nothing.
+func handler(what string, v starlark.Value) ([]Step, error) {
+	if v == starlark.None {
+		return nil, nil
+	}
+	list, err := sequence(what, v, "write [count()], or None for no handler")
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]Step, 0, len(list))
+	for i, v := range list {
+		d, ok := v.(deed)
+		if ok && d.step == nil && d.op.Kind == OpCall {
+			return nil, fmt.Errorf("%s[%d]: a handler's call() has no arguments and no changed; write call(%s)", what, i, d.op.Target)
+		}
+		if !ok || d.step == nil {
+			return nil, fmt.Errorf("%s[%d] is %s; a step is count(), set_reg(reg, value), set_ip(address) or call(f)", what, i, describe(v))
+		}
+		steps = append(steps, *d.step)
+	}
+	return steps, nil
+}
+
+func (l *loader) doCount(c *call) (starlark.Value, error) {
+	return c.deed(nil, &Step{Kind: StepCount}), c.unpack()
+}
+
+func (l *loader) doSetReg(c *call) (starlark.Value, error) {
+	var reg string
+	var value starlark.Value
+	err := c.unpack("reg", &reg, "value", &value)
+	if err != nil {
+		return nil, err
+	}
+	step := Step{Kind: StepSetReg}
+	if step.Reg, err = lookup[isa.Reg]("reg", reg, regWords); err != nil {
+		return nil, err
+	}
+	if step.Value, err = number("value", value); err != nil {
+		return nil, err
+	}
+	return c.deed(nil, &step), nil
+}
+
+func (l *loader) doSetIP(c *call) (starlark.Value, error) {
+	var address starlark.Value
+	err := c.unpack("address", &address)
+	if err != nil {
+		return nil, err
+	}
+	step := Step{Kind: StepSetIP}
+	if p, ok := address.(location); ok && p.what == "function" {
+		if p.off < 0 {
+			return nil, fmt.Errorf("set_ip: %d before %s is outside it; stay within the function", -p.off, p.name)
+		}
+		step.Func, step.Value = p.name, uint64(p.off)
+	} else if step.Value, err = number("address", address); err != nil {
+		return nil, err
+	}
+	return c.deed(nil, &step), nil
+}
+
+func (l *loader) doTask(c *call) (starlark.Value, error) {
+	t := Task{Repeat: 1}
+	var ops starlark.Value
+	if err := c.unpack("name??", &t.Name, "cpu?", &t.CPU, "ops?", &ops, "repeat?", &t.Repeat); err != nil {
+		return nil, err
+	}
+	n := len(l.s.Tasks)
+	if t.Name == "" {
+		t.Name = taskName(n)
+	}
+	if ops != nil {
+		list, err := sequence("ops", ops, "write [call(f), schedule()]")
+		if err != nil {
+			return nil, err
+		}
+		for j, v := range list {
+			d, ok := v.(deed)
+			if !ok || d.op == nil {
+				return nil, fmt.Errorf("ops[%d] is %s; an operation is one of %s", j, describe(v), quoted(opWords))
+			}
+			l.position[part{theTasks, n, j}] = d.at
+			t.Ops = append(t.Ops, *d.op)
+		}
+	}
+	l.position[part{theTasks, n, -1}] = c.at
+	l.s.Tasks = append(l.s.Tasks, t)
+	return starlark.None, nil
+}
+
+func taskName(n int) string { return fmt.Sprintf("task%d", n) }
+
+func (l *loader) doCall(c *call) (starlark.Value, error) {
+	op := Op{Kind: OpCall}
+	if len(c.args) == 0 {
+		return nil, fmt.Errorf("call: missing argument for f; write %s", c.sig)
+	}
+	named := *c
+	named.args = nil
+	if err := named.unpack("changed?", &op.Changed); err != nil {
+		return nil, err
+	}
+	f, err := whole("f", c.args[0])
+	if err != nil {
+		return nil, err
+	}
+	op.Target = f.name
+	for i, v := range c.args[1:] {
+		n, err := number(fmt.Sprintf("argument %d", i+1), v)
+		if err != nil {
+			return nil, err
+		}
+		op.Args = append(op.Args, n)
+	}
+	d := c.deed(&op, nil)
+	if len(op.Args) == 0 && !op.Changed {
+		d.step = &Step{Kind: StepCall, Func: f.name}
+	}
+	return d, nil
+}
+
+// plain makes an operation without a target.
+func plain(kind OpKind) func(*loader, *call) (starlark.Value, error) {
+	return func(_ *loader, c *call) (starlark.Value, error) {
+		return c.deed(&Op{Kind: kind}, nil), c.unpack()
+	}
+}
+
+func onProbe(kind OpKind) func(*loader, *call) (starlark.Value, error) {
+	return onHandle(kind, "k", "probe", "kprobe")
+}
+
+func onLabel(kind OpKind) func(*loader, *call) (starlark.Value, error) {
+	return onHandle(kind, "l", "label", "jump_label")
+}
+
+func onHandle(kind OpKind, param, what, maker string) func(*loader, *call) (starlark.Value, error) {
+	return func(_ *loader, c *call) (starlark.Value, error) {
+		var v starlark.Value
+		if err := c.unpack(param, &v); err != nil {
+			return nil, err
+		}
+		h, ok := v.(handle)
+		if !ok || h.what != what {
+			return nil, fmt.Errorf("%s takes a %s, not %s; give it what %s() returned", c.name, what, describe(v), maker)
+		}
+		return c.deed(&Op{Kind: kind, Target: h.name}, nil), nil
+	}
+}
+
+func source(kind SourceKind) func(*loader, *call) (starlark.Value, error) {
+	return func(l *loader, c *call) (starlark.Value, error) {
+		s := Source{Kind: kind, AtMost: 1}
+		var run starlark.Value
+		pairs := []any{"cpu", &s.CPU, "at_most?", &s.AtMost}
+		if kind != SourcePreempt {
+			pairs = append(pairs, "run??", &run)
+		}
+		if kind == SourceTimer {
+			pairs = append(pairs, "opens?", &s.Opens)
+		}
+		if err := c.unpack(pairs...); err != nil {
+			return nil, err
+		}
+		if run != nil {
+			f, err := whole("run", run)
+			if err != nil {
+				return nil, err
+			}
+			s.Run = f.name
+		}
+		l.position[part{theSources, len(l.s.Sources), -1}] = c.at
+		l.s.Sources = append(l.s.Sources, s)
+		return starlark.None, nil
+	}
+}

@@ -1,0 +1,187 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"kpsim/smp/image"
+	"kpsim/smp/isa"
+)
+
+// addText adds a function and keeps the next one out of its way.
+func (l *loader) addText(t Text, c *call) location {
+	l.position[part{theTexts, len(l.s.Texts), -1}] = c.at
+	l.s.Texts = append(l.s.Texts, t)
+	l.taken(t.At, len(t.Code), 16)
+	return l.symbol("function", t.Name, t.At)
+}
+
+func (l *loader) addData(d Data, c *call) location {
+	l.position[part{theDatas, len(l.s.Datas), -1}] = c.at
+	l.s.Datas = append(l.s.Datas, d)
+	l.taken(d.At, len(d.Bytes), page)
+	return l.symbol("data", d.Name, d.At)
+}
+
+func (l *loader) symbol(what, name string, at isa.Addr) location {
+	l.symbols[name] = at
+	return location{what: what, name: name, at: at}
+}
+
+// taken moves the places of what comes next behind [at, at+n), to an address
+// that is a multiple of boundary. Text keeps off the pages of an object's data.
+func (l *loader) taken(at isa.Addr, n int, boundary isa.Addr) {
+	end := at + isa.Addr(n)
+	switch {
+	case at >= TextBase && at < KernelBase && end > l.text:
+		l.text = align(end, boundary)
+	case at >= DataBase && end > l.data:
+		l.data = align(end, 16)
+	}
+}
+
+func align(a, to isa.Addr) isa.Addr { return (a + to - 1) &^ (to - 1) }
+
+func (l *loader) doText(c *call) (starlark.Value, error) {
+	var t Text
+	var hex string
+	var at, size, extable starlark.Value
+	err := c.unpack("name", &t.Name, "hex", &hex, "at??", &at, "size??", &size, "extable?", &extable)
+	if err != nil {
+		return nil, err
+	}
+	if t.Code, err = parseHex(t.Name, hex); err != nil {
+		return nil, err
+	}
+	if t.At, err = address(at, l.text); err != nil {
+		return nil, err
+	}
+	if size != nil {
+		n, err := number("size", size)
+		if err != nil {
+			return nil, err
+		}
+		if n != uint64(len(t.Code)) {
+			return nil, fmt.Errorf("size = %d, but hex of %q has %d bytes; correct one of them", n, t.Name, len(t.Code))
+		}
+	}
+	if extable != nil {
+		offsets, err := sequence("extable", extable, "write [3, 8]")
+		if err != nil {
+			return nil, err
+		}
+		for i, v := range offsets {
+			off, err := starlark.AsInt32(v)
+			if err != nil {
+				return nil, fmt.Errorf("extable[%d] is %.40s; give offsets of instructions", i, v)
+			}
+			t.Extable = append(t.Extable, off)
+		}
+	}
+	return l.addText(t, c), nil
+}
+
+func (l *loader) doData(c *call) (starlark.Value, error) {
+	var d Data
+	var hex string
+	var at starlark.Value
+	err := c.unpack("name", &d.Name, "hex", &hex, "at??", &at)
+	if err != nil {
+		return nil, err
+	}
+	if d.Bytes, err = parseHex(d.Name, hex); err != nil {
+		return nil, err
+	}
+	if d.At, err = address(at, l.data); err != nil {
+		return nil, err
+	}
+	return l.addData(d, c), nil
+}
+
+func parseHex(name, hex string) ([]byte, error) {
+	if len(hex) > MaxSource {
+		return nil, fmt.Errorf("hex of %q has %d characters; at most %d", name, len(hex), MaxSource)
+	}
+	b, err := image.ParseHex(hex)
+	if err != nil {
+		return nil, fmt.Errorf("hex of %q: %w; write pairs of digits, 55 4889e5", name, err)
+	}
+	return b, nil
+}
+
+// doELF links an object file at an address and adds all that is in it. What
+// it refers to is looked up in what is loaded, then among the kernel's exports.
+func (l *loader) doELF(c *call) (starlark.Value, error) {
+	var file string
+	var at starlark.Value
+	if err := c.unpack("file", &file, "at??", &at); err != nil {
+		return nil, err
+	}
+	if l.open == nil {
+		return nil, fmt.Errorf("file %q can't be read here; give its functions with text()", file)
+	}
+	raw, err := l.open(file)
+	if err != nil {
+		return nil, fmt.Errorf("file %q can't be read: %w; its path is relative to the scenario's", file, err)
+	}
+	obj, err := image.ParseELF(file, raw)
+	if err != nil {
+		return nil, err
+	}
+	base, err := address(at, align(l.text, 64))
+	if err != nil {
+		return nil, err
+	}
+	img, err := obj.Place(base, l.extern)
+	if err != nil {
+		return nil, err
+	}
+
+	o := &object{file: file, symbols: make(map[string]location)}
+	add := func(p location) {
+		o.names = append(o.names, p.name)
+		o.symbols[p.name] = p
+	}
+	for _, f := range img.Funcs {
+		slices.Sort(f.Extable)
+		add(l.addText(Text{Name: f.Name, At: f.Addr, Code: f.Code, Extable: f.Extable}, c))
+	}
+	for _, b := range img.Blocks {
+		name := b.Name
+		if _, taken := l.symbols[name]; taken {
+			name = file + ":" + name // two objects each have their .rodata
+		}
+		p := l.addData(Data{Name: name, At: b.Addr, Bytes: b.Bytes}, c)
+		o.names = append(o.names, b.Name)
+		o.symbols[b.Name] = p
+	}
+	if len(o.names) == 0 {
+		return nil, errors.New(file + " has no functions; compile it with -c and no -flto")
+	}
+	return o, nil
+}
+
+func (l *loader) extern(symbol string) (isa.Addr, bool) {
+	if at, ok := l.symbols[symbol]; ok {
+		return at, true
+	}
+	return KernelExport(symbol)
+}
+
+// sequence reads a list or a tuple.
+func sequence(what string, v starlark.Value, write string) ([]starlark.Value, error) {
+	switch v := v.(type) {
+	case *starlark.List:
+		all := make([]starlark.Value, v.Len())
+		for i := range all {
+			all[i] = v.Index(i)
+		}
+		return all, nil
+	case starlark.Tuple:
+		return v, nil
+	}
+	return nil, fmt.Errorf("%s is %s, not a list; %s", what, describe(v), write)
+}

@@ -1,0 +1,306 @@
+package scenario
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+
+	"kpsim/smp/isa"
+)
+
+// The limits of a scenario. The first two are the machine's: a question is
+// answered with two words of 64 bits, a bit a CPU and a bit a source.
+const (
+	MaxCPUs    = 64
+	MaxSources = 64
+	MaxTasks   = 200
+	MaxProbes  = 200
+	MaxLabels  = 200
+	MaxTexts   = 2000
+	MaxDatas   = 2000
+	MaxOps     = 1000 // of one task
+	MaxSteps   = 100  // of one handler
+	MaxArgs    = 6    // the registers of the calling convention
+	MaxRepeat  = 1_000_000
+	MaxAtMost  = 1000
+	MaxBudget  = 1 << 30
+	MaxCode    = 1 << 16 // bytes of one function
+	MaxData    = 1 << 18 // bytes of one block
+	MaxSource  = 1 << 20 // bytes of the program that a scenario prints as, or is loaded from
+)
+
+const maxName = 200 // bytes of a name; of a sentence ten times that
+
+// A list names a list of the Scenario, a part one element of it; j is an
+// element's element (an operation of a task), or -1.
+type list uint8
+
+const (
+	theScenario list = iota
+	theMachine
+	theTexts
+	theDatas
+	theProbes
+	theLabels
+	theTasks
+	theSources
+	theExpect
+)
+
+type part struct {
+	list list
+	i, j int
+}
+
+// A fault is one thing that is wrong, and where: Load knows the line of each part.
+type fault struct {
+	part part
+	msg  string
+}
+
+func (f *fault) Error() string { return f.msg }
+
+func faultf(p part, format string, args ...any) error {
+	return &fault{p, fmt.Sprintf(format, args...)}
+}
+
+// Check says what is wrong with a scenario, or nil. Load has checked what it
+// returns; call Check for one that was built in Go.
+func Check(s *Scenario) error {
+	c := checker{s: s}
+	for _, check := range []func() error{
+		c.names, c.machine, c.layout, c.probes, c.labels, c.tasks, c.sources, c.expect, c.size,
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type checker struct{ s *Scenario }
+
+// names checks that every name can be printed and means one thing.
+func (c checker) names() error {
+	s := c.s
+	if err := checkName(part{theScenario, 0, -1}, "scenario", s.Name); err != nil {
+		return err
+	}
+	if len(s.Says) > 10*maxName || !printable(s.Says) {
+		return faultf(part{theScenario, 0, -1},
+			"says of scenario %q isn't a printable sentence of at most %d bytes; shorten it", s.Name, 10*maxName)
+	}
+
+	type count struct {
+		what    string
+		n, most int
+		list    list
+	}
+	for _, n := range []count{
+		{"functions", len(s.Texts), MaxTexts, theTexts},
+		{"blocks of data", len(s.Datas), MaxDatas, theDatas},
+		{"probes", len(s.Probes), MaxProbes, theProbes},
+		{"labels", len(s.Labels), MaxLabels, theLabels},
+		{"tasks", len(s.Tasks), MaxTasks, theTasks},
+		{"sources of interrupts", len(s.Sources), MaxSources, theSources},
+	} {
+		if n.n > n.most {
+			return faultf(part{n.list, n.most, -1}, "%d %s are too many; at most %d", n.n, n.what, n.most)
+		}
+	}
+
+	symbols := make(map[string]bool) // functions and data share one table
+	for i := range s.Texts {
+		if err := c.symbol(symbols, part{theTexts, i, -1}, "function", s.Texts[i].Name); err != nil {
+			return err
+		}
+	}
+	for i := range s.Datas {
+		if err := c.symbol(symbols, part{theDatas, i, -1}, "data", s.Datas[i].Name); err != nil {
+			return err
+		}
+	}
+	probes, labels, tasks := make(map[string]bool), make(map[string]bool), make(map[string]bool)
+	for i := range s.Probes {
+		if err := unique(probes, part{theProbes, i, -1}, "probe", s.Probes[i].Name); err != nil {
+			return err
+		}
+	}
+	for i := range s.Labels {
+		if err := unique(labels, part{theLabels, i, -1}, "label", s.Labels[i].Name); err != nil {
+			return err
+		}
+	}
+	for i := range s.Tasks {
+		if err := unique(tasks, part{theTasks, i, -1}, "task", s.Tasks[i].Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// size checks that Load would take what String prints.
+func (c checker) size() error {
+	if n := len(c.s.String()); n > MaxSource {
+		return faultf(part{theScenario, 0, -1}, "the scenario prints as %d bytes, at most %d; leave out functions that nothing runs", n, MaxSource)
+	}
+	return nil
+}
+
+func (c checker) symbol(seen map[string]bool, p part, what, name string) error {
+	if _, ok := KernelExport(name); ok {
+		return faultf(p, "%s %q has the name of a function of the kernel; rename it", what, name)
+	}
+	return unique(seen, p, what, name)
+}
+
+func unique(seen map[string]bool, p part, what, name string) error {
+	if err := checkName(p, what, name); err != nil {
+		return err
+	}
+	if seen[name] {
+		return faultf(p, "%s %q is there twice; give one another name", what, name)
+	}
+	seen[name] = true
+	return nil
+}
+
+func checkName(p part, what, name string) error {
+	if name == "" || len(name) > maxName || !printable(name) {
+		return faultf(p, "name %.40q of a %s isn't printable text of 1 to %d bytes; give another", name, what, maxName)
+	}
+	return nil
+}
+
+func printable(s string) bool {
+	if !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c checker) machine() error {
+	m, p := &c.s.Machine, part{theMachine, 0, -1}
+	if m.CPUs < 1 || m.CPUs > MaxCPUs {
+		return faultf(p, "cpus = %d is out of range; a machine has 1 to %d", m.CPUs, MaxCPUs)
+	}
+	if m.Steps < 0 || m.Steps > MaxBudget {
+		return faultf(p, "steps = %d is out of range; 0 is the default budget, %d the largest", m.Steps, MaxBudget)
+	}
+	for _, e := range []struct {
+		what  string
+		n     uint8
+		words []string
+	}{
+		{"preempt", uint8(m.Preempt), preemptWords},
+		{"fetch", uint8(m.Fetch), fetchWords},
+		{"quiesce", uint8(m.Quiesce), quiesceWords},
+		{"patch", uint8(m.Patch), patchWords},
+	} {
+		if int(e.n) >= len(e.words) {
+			return faultf(p, "%s = %d isn't known; it is one of %s", e.what, e.n, quoted(e.words))
+		}
+	}
+	return nil
+}
+
+// layout checks where text and data lie.
+func (c checker) layout() error {
+	type span struct {
+		from, last uint64
+		what, name string
+		part       part
+	}
+	spans := []span{{uint64(KernelBase), uint64(DataBase) - 1, "the kernel's own", "", part{theMachine, 0, -1}}}
+	add := func(p part, what, name string, at isa.Addr, n, most int) error {
+		if n == 0 {
+			return faultf(p, "%s %q has no bytes; give it some in hex", what, name)
+		}
+		if n > most {
+			return faultf(p, "%s %q has %d bytes; at most %d", what, name, n, most)
+		}
+		const firstPage = 0x1000
+		if at < firstPage || uint64(at) > math.MaxUint64-uint64(n) {
+			return faultf(p, "%s %q can't lie at %#x; leave at out, or choose an address from %#x upward",
+				what, name, uint64(at), firstPage)
+		}
+		spans = append(spans, span{uint64(at), uint64(at) + uint64(n) - 1, what, name, p})
+		return nil
+	}
+	for i := range c.s.Texts {
+		t, p := &c.s.Texts[i], part{theTexts, i, -1}
+		if err := add(p, "function", t.Name, t.At, len(t.Code), MaxCode); err != nil {
+			return err
+		}
+		for k, off := range t.Extable {
+			if off < 0 || off >= len(t.Code) || k > 0 && off <= t.Extable[k-1] {
+				return faultf(p, "extable of function %q: %d isn't an offset in it, or not in ascending order; sort them, 0 to %d",
+					t.Name, off, len(t.Code)-1)
+			}
+		}
+	}
+	for i := range c.s.Datas {
+		d := &c.s.Datas[i]
+		if err := add(part{theDatas, i, -1}, "data", d.Name, d.At, len(d.Bytes), MaxData); err != nil {
+			return err
+		}
+	}
+
+	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	for i := 1; i < len(spans); i++ {
+		a, b := spans[i-1], spans[i]
+		if b.from > a.last {
+			continue
+		}
+		if b.name == "" || a.name != "" && later(a.part, b.part) {
+			a, b = b, a // say it of the one that came later
+		}
+		other := a.what
+		if a.name != "" {
+			other = fmt.Sprintf("%s %q", a.what, a.name)
+		}
+		return faultf(b.part, "%s %q at %#x to %#x overlaps %s at %#x to %#x; leave at out, or move it",
+			b.what, b.name, b.from, b.last, other, a.from, a.last)
+	}
+	return nil
+}
+
+func later(a, b part) bool {
+	if a.list != b.list {
+		return a.list > b.list
+	}
+	return a.i > b.i
+}
+
+func (c checker) text(name string) *Text {
+	for i := range c.s.Texts {
+		if c.s.Texts[i].Name == name {
+			return &c.s.Texts[i]
+		}
+	}
+	return nil
+}
+
+// function checks that name is a function and that offset lies in it.
+func (c checker) function(p part, who, name string, offset int) error {
+	t := c.text(name)
+	if t == nil {
+		var names []string
+		for i := range c.s.Texts {
+			names = append(names, c.s.Texts[i].Name)
+		}
+		return faultf(p, "%s: no function %q; %s", who, name, near(name, names))
+	}
+	if offset < 0 || offset >= len(t.Code) {
+		return faultf(p, "%s: offset %d is outside %s; it has %d bytes, so 0 to %d", who, offset, name, len(t.Code), len(t.Code)-1)
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package scenario_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/properties/scenario"
+	"kpsim/smp/isa"
+)
+
+// What a program can't say, Go can: Check refuses it, and String prints it all
+// the same.
+func TestCheckGo(t *testing.T) {
+	type S = scenario.Scenario
+	for _, c := range []struct {
+		want string
+		do   func(*S)
+	}{
+		{"", func(*S) {}},
+		{`preempt = 9 isn't known; it is one of "none", "voluntary", "dynamic", "full"`,
+			func(s *S) { s.Machine.Preempt = 9 }},
+		{`cpus = 0 is out of range; a machine has 1 to 64`, func(s *S) { s.Machine = scenario.Machine{} }},
+		{`name "a\xff" of a task isn't printable text of 1 to 200 bytes; give another`,
+			func(s *S) { s.Tasks[0].Name = "a\xff" }},
+		{`function "big" has 65537 bytes; at most 65536`,
+			func(s *S) {
+				s.Texts = append(s.Texts, scenario.Text{Name: "big", At: 0x10000, Code: make([]byte, 1<<16+1)})
+			}},
+		{`probe "k": no function "vitcim"; did you mean "victim"?`, func(s *S) { s.Probes[0].Func = "vitcim" }},
+		{`probe "k" pre[0]: step 7 isn't known; it is one of "count", "set_reg", "set_ip", "call"`,
+			func(s *S) { s.Probes[0].Pre[0].Kind = 7 }},
+		{`probe "k" pre[0]: count() has fields it doesn't use; leave them zero`,
+			func(s *S) { s.Probes[0].Pre[0].Value = 1 }},
+		{`probe "k" pre[0]: register 16 isn't known; it is one of "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"`,
+			func(s *S) { s.Probes[0].Pre[0] = scenario.Step{Kind: scenario.StepSetReg, Reg: 16} }},
+		{`probe "k" post[0]: offset 18446744073709551615 is outside victim; set_ip takes a place in a function`,
+			func(s *S) {
+				s.Probes[0].Post = []scenario.Step{{Kind: scenario.StepSetIP, Func: "victim", Value: 1<<64 - 1}}
+			}},
+		{`probe "k" post[0]: no function ""; there is "victim"`,
+			func(s *S) { s.Probes[0].Post = []scenario.Step{{Kind: scenario.StepCall}} }},
+		{`task "prober" ops[0]: no probe "q"; there is "k"`, func(s *S) { s.Tasks[0].Ops[0].Target = "q" }},
+		{`task "prober" ops[0]: no label "k"; there is none`,
+			func(s *S) { s.Tasks[0].Ops[0].Kind = scenario.OpEnableLabel }},
+		{`task "prober" ops[0]: user has no target; leave "k" out`,
+			func(s *S) { s.Tasks[0].Ops[0].Kind = scenario.OpUser }},
+		{`task "prober" ops[0]: register takes no arguments of a call; leave them out`,
+			func(s *S) { s.Tasks[0].Ops[0].Changed = true }},
+		{`task "prober" ops[0]: operation 99 isn't known; it is one of "call", "schedule", "register", "unregister", "enable", "disable", "wait_optimized", "label_on", "label_off", "user"`,
+			func(s *S) { s.Tasks[0].Ops[0].Kind = 99 }},
+		{`source 3 isn't known; it is one of "timer", "nmi", "preempt"`, func(s *S) { s.Sources[0].Kind = 3 }},
+		{`preempt() runs no function; use timer() or nmi()`, func(s *S) {
+			s.Sources[0] = scenario.Source{Kind: scenario.SourcePreempt, AtMost: 1, Run: "victim"}
+		}},
+		{`nmi() can't turn interrupts on; use timer(opens = True)`, func(s *S) {
+			s.Sources[0] = scenario.Source{Kind: scenario.SourceNMI, AtMost: 1, Opens: true}
+		}},
+		{`never() names no property; it means all of them`, func(s *S) { s.Expect.Property = "T1" }},
+		{`sometimes() has no canary; that is for never()`, func(s *S) {
+			s.Expect = scenario.Expect{Sometimes: true, Property: "T1", Canary: "no-sync-1"}
+		}},
+		{`the scenario prints as 1054135 bytes, at most 1048576; leave out functions that nothing runs`, func(s *S) {
+			for i := range 2 {
+				s.Datas = append(s.Datas, scenario.Data{Name: strings.Repeat("d", i+1),
+					At: scenario.DataBase + isa.Addr(i)<<20, Bytes: make([]byte, 1<<18)})
+			}
+		}},
+	} {
+		s, err := scenario.LoadBuiltin("second-instruction")
+		require.NoError(t, err)
+		c.do(s)
+		_ = s.String()
+		if err := scenario.Check(s); c.want == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, c.want)
+		}
+	}
+}

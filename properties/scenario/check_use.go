@@ -1,0 +1,229 @@
+package scenario
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+)
+
+// nop5 is the instruction a jump label starts as (arch/x86/include/asm/nops.h,
+// P6 form: what a 64-bit kernel uses).
+var nop5 = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}
+
+func (c checker) probes() error {
+	for i := range c.s.Probes {
+		k, p := &c.s.Probes[i], part{theProbes, i, -1}
+		who := fmt.Sprintf("probe %q", k.Name)
+		if err := c.function(p, who, k.Func, k.Offset); err != nil {
+			return err
+		}
+		if err := c.handler(p, who+" pre", k.Pre); err != nil {
+			return err
+		}
+		if err := c.handler(p, who+" post", k.Post); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c checker) handler(p part, who string, steps []Step) error {
+	if len(steps) > MaxSteps {
+		return faultf(p, "%s: %d steps are too many; at most %d", who, len(steps), MaxSteps)
+	}
+	for i, st := range steps {
+		who := fmt.Sprintf("%s[%d]", who, i)
+		// What remains of a step when what its kind uses is taken away.
+		rest := st
+		rest.Kind = 0
+		switch st.Kind {
+		case StepCount:
+		case StepSetReg:
+			if int(st.Reg) >= len(regWords) {
+				return faultf(p, "%s: register %d isn't known; it is one of %s", who, st.Reg, quoted(regWords))
+			}
+			rest.Reg, rest.Value = 0, 0
+		case StepSetIP:
+			if st.Func != "" {
+				if st.Value > MaxCode {
+					return faultf(p, "%s: offset %d is outside %s; set_ip takes a place in a function", who, st.Value, st.Func)
+				}
+				if err := c.function(p, who, st.Func, int(st.Value)); err != nil {
+					return err
+				}
+			}
+			rest.Func, rest.Value = "", 0
+		case StepCall:
+			if err := c.function(p, who, st.Func, 0); err != nil {
+				return err
+			}
+			rest.Func = ""
+		default:
+			return faultf(p, "%s: step %d isn't known; it is one of %s", who, st.Kind, quoted(stepWords))
+		}
+		if rest != (Step{}) {
+			return faultf(p, "%s: %s() has fields it doesn't use; leave them zero", who, st.Kind)
+		}
+	}
+	return nil
+}
+
+func (c checker) labels() error {
+	for i := range c.s.Labels {
+		l, p := &c.s.Labels[i], part{theLabels, i, -1}
+		who := fmt.Sprintf("label %q", l.Name)
+		if err := c.function(p, who, l.Func, l.Offset); err != nil {
+			return err
+		}
+		site := c.text(l.Func)
+		if !bytes.HasPrefix(site.Code[l.Offset:], nop5) {
+			return faultf(p, "%s: %s+%#x isn't a 5-byte nop; a label stands on 0f1f440000", who, l.Func, l.Offset)
+		}
+		if err := c.function(p, who+" target", l.Target, l.TOff); err != nil {
+			return err
+		}
+		target := c.text(l.Target)
+		jump := int64(target.At) + int64(l.TOff) - int64(site.At) - int64(l.Offset) - int64(len(nop5))
+		if jump < math.MinInt32 || jump > math.MaxInt32 {
+			return faultf(p, "%s: %s is too far for a 5-byte jump; place it within 2 GB of %s", who, l.Target, l.Func)
+		}
+	}
+	return nil
+}
+
+func (c checker) tasks() error {
+	if len(c.s.Tasks) == 0 {
+		return faultf(part{theTasks, 0, -1}, "no tasks, so nothing runs; add task(cpu = 0, ops = [...])")
+	}
+	for i := range c.s.Tasks {
+		t, p := &c.s.Tasks[i], part{theTasks, i, -1}
+		who := fmt.Sprintf("task %q", t.Name)
+		if err := c.cpu(p, who, t.CPU); err != nil {
+			return err
+		}
+		if len(t.Ops) == 0 {
+			return faultf(p, "%s has nothing to do; give it ops = [call(f)]", who)
+		}
+		if len(t.Ops) > MaxOps {
+			return faultf(p, "%s: %d ops are too many; at most %d, and use repeat", who, len(t.Ops), MaxOps)
+		}
+		if t.Repeat < 1 || t.Repeat > MaxRepeat {
+			return faultf(p, "%s: repeat = %d is out of range; 1 to %d", who, t.Repeat, MaxRepeat)
+		}
+		for j := range t.Ops {
+			if err := c.op(part{theTasks, i, j}, fmt.Sprintf("%s ops[%d]", who, j), t.Ops[j]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c checker) op(p part, who string, op Op) error {
+	if op.Kind != OpCall && (len(op.Args) > 0 || op.Changed) {
+		return faultf(p, "%s: %s takes no arguments of a call; leave them out", who, op.Kind)
+	}
+	switch op.Kind {
+	case OpCall:
+		if len(op.Args) > MaxArgs {
+			return faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(op.Args), MaxArgs)
+		}
+		return c.function(p, who, op.Target, 0)
+	case OpRegister, OpUnregister, OpEnable, OpDisable:
+		var names []string
+		for i := range c.s.Probes {
+			names = append(names, c.s.Probes[i].Name)
+		}
+		if !contains(names, op.Target) {
+			return faultf(p, "%s: no probe %q; %s", who, op.Target, near(op.Target, names))
+		}
+	case OpEnableLabel, OpDisableLabel:
+		var names []string
+		for i := range c.s.Labels {
+			names = append(names, c.s.Labels[i].Name)
+		}
+		if !contains(names, op.Target) {
+			return faultf(p, "%s: no label %q; %s", who, op.Target, near(op.Target, names))
+		}
+	case OpSchedule, OpWaitOptimized, OpUser:
+		if op.Target != "" {
+			return faultf(p, "%s: %s has no target; leave %q out", who, op.Kind, op.Target)
+		}
+	default:
+		return faultf(p, "%s: operation %d isn't known; it is one of %s", who, op.Kind, quoted(opWords))
+	}
+	return nil
+}
+
+func (c checker) sources() error {
+	for i := range c.s.Sources {
+		s, p := &c.s.Sources[i], part{theSources, i, -1}
+		if int(s.Kind) >= len(sourceWords) {
+			return faultf(p, "source %d isn't known; it is one of %s", s.Kind, quoted(sourceWords))
+		}
+		who := s.Kind.String() + "()"
+		if err := c.cpu(p, who, s.CPU); err != nil {
+			return err
+		}
+		if s.AtMost < 1 || s.AtMost > MaxAtMost {
+			return faultf(p, "%s: at_most = %d is out of range; 1 to %d", who, s.AtMost, MaxAtMost)
+		}
+		if s.Run != "" {
+			if s.Kind == SourcePreempt {
+				return faultf(p, "%s runs no function; use timer() or nmi()", who)
+			}
+			if err := c.function(p, who, s.Run, 0); err != nil {
+				return err
+			}
+		}
+		if s.Opens && s.Kind != SourceTimer {
+			return faultf(p, "%s can't turn interrupts on; use timer(opens = True)", who)
+		}
+	}
+	return nil
+}
+
+func (c checker) cpu(p part, who string, cpu int) error {
+	if n := c.s.Machine.CPUs; cpu < 0 || cpu >= n {
+		return faultf(p, "%s: cpu %d isn't there; the machine has cpus = %d, so 0 to %d", who, cpu, n, n-1)
+	}
+	return nil
+}
+
+func (c checker) expect() error {
+	e, p := &c.s.Expect, part{theExpect, 0, -1}
+	switch {
+	case e.Sometimes && e.Property == "":
+		return faultf(p, "sometimes() names no property; say which is broken")
+	case e.Sometimes && e.Canary != "":
+		return faultf(p, "sometimes() has no canary; that is for never()")
+	case !e.Sometimes && e.Property != "":
+		return faultf(p, "never() names no property; it means all of them")
+	case e.Property != "":
+		return checkName(p, "property", e.Property)
+	case e.Canary != "":
+		return checkName(p, "mutant", e.Canary)
+	}
+	return nil
+}
+
+// CheckNames says whether the property and the canary are among those that
+// there are. It is apart from Check, which doesn't know them.
+func (e Expect) CheckNames(properties, mutants []string) error {
+	if e.Property != "" && !contains(properties, e.Property) {
+		return fmt.Errorf("no property %q; %s", e.Property, near(e.Property, properties))
+	}
+	if e.Canary != "" && !contains(mutants, e.Canary) {
+		return fmt.Errorf("no mutant %q; %s", e.Canary, near(e.Canary, mutants))
+	}
+	return nil
+}
+
+func contains(names []string, name string) bool {
+	for _, n := range names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,33 @@
+package scenario
+
+import "kpsim/smp/isa"
+
+// Where things are put if nobody says where. Traces are written with the
+// addresses in them, so these may change; KernelBase may not.
+const (
+	TextBase   isa.Addr = 0xffffffff81000000 // functions, upward
+	KernelBase isa.Addr = 0xffffffff82000000 // the kernel's own functions: reserved up to DataBase
+	DataBase   isa.Addr = 0xffffffff83000000 // data, upward
+)
+
+const page isa.Addr = 4096
+
+// exports are the kernel functions that a scenario's code may call. Append
+// only: an address is KernelBase + 0x10 times the place in this list, and a
+// trace has it inside its bytes.
+var exports = []string{
+	"cond_resched",
+}
+
+// KernelExport returns the address of a kernel function that text may call.
+func KernelExport(name string) (isa.Addr, bool) {
+	for i, e := range exports {
+		if e == name {
+			return KernelBase + isa.Addr(0x10*i), true
+		}
+	}
+	return 0, false
+}
+
+// KernelExports lists the names that KernelExport knows, in order.
+func KernelExports() []string { return append([]string(nil), exports...) }

@@ -1,0 +1,50 @@
+package scenario
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/smp/isa"
+)
+
+// The reference has every call of the language as it is, and its example loads.
+func TestLanguageReference(t *testing.T) {
+	raw, err := os.ReadFile("LANGUAGE.md")
+	require.NoError(t, err)
+	doc := string(raw)
+
+	for _, v := range language {
+		if v.name() != "machine" { // has a row for each parameter
+			require.Contains(t, doc, "`"+v.sig+"`")
+			continue
+		}
+		_, params, _ := strings.Cut(strings.TrimSuffix(v.sig, ")"), "(")
+		for _, p := range strings.Split(params, ", ")[1:] {
+			require.Contains(t, doc, "`… "+p+"`")
+		}
+	}
+	for _, e := range exports {
+		require.Contains(t, doc, "`"+e+"`")
+	}
+
+	_, example, _ := strings.Cut(doc, "```python\n")
+	example, _, _ = strings.Cut(example, "```")
+	example = strings.NewReplacer("parser.o", "probe_targets.o", "parse_header", "checksum").Replace(example)
+	s, err := Load("mine.star", []byte(example), OpenBuiltin)
+	require.NoError(t, err)
+	require.Equal(t, "mine", s.Name)
+}
+
+// Addresses of the kernel's exports are in the bytes of traces: this list only
+// grows.
+func TestKernelExports(t *testing.T) {
+	require.Equal(t, []string{"cond_resched"}, KernelExports())
+	at, ok := KernelExport("cond_resched")
+	require.True(t, ok)
+	require.Equal(t, isa.Addr(0xffffffff82000000), at)
+	_, ok = KernelExport("victim")
+	require.False(t, ok)
+}

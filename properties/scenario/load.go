@@ -1,0 +1,160 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"kpsim/smp/isa"
+)
+
+const maxProgram = 1_000_000 // steps of a program
+
+// dialect is Starlark with for and if outside functions: a scenario is a list.
+var dialect = &syntax.FileOptions{TopLevelControl: true, GlobalReassign: true}
+
+// Load runs the Starlark program src once and returns the scenario it builds.
+// name stands in messages, and without .star it is the scenario's name unless
+// the program gives one. open reads the object files that the program names;
+// nil if there are none to be had, as for a trace.
+//
+// An error is one line, "file:line:col: what is wrong; what to do".
+//
+// It bounds the steps a program takes and the size of what one step makes, but
+// not its memory: trust a program as you would a Makefile.
+func Load(name string, src []byte, open func(file string) ([]byte, error)) (*Scenario, error) {
+	l := &loader{
+		file:     name,
+		lines:    strings.Split(string(src), "\n"),
+		open:     open,
+		text:     TextBase,
+		data:     DataBase,
+		symbols:  make(map[string]isa.Addr),
+		position: make(map[part]syntax.Position),
+	}
+	l.s.Name = strings.TrimSuffix(path.Base(name), ".star")
+	l.s.Machine.CPUs = defaultCPUs
+	if len(src) > MaxSource {
+		return nil, l.failf(l.top(), "the program has %d bytes, at most %d; put code into an object file", len(src), MaxSource)
+	}
+
+	thread := &starlark.Thread{Name: name, Print: func(*starlark.Thread, string) {}}
+	thread.SetMaxExecutionSteps(maxProgram)
+	endless := false
+	thread.OnMaxSteps = func(t *starlark.Thread) {
+		endless = true
+		t.Cancel("too many steps")
+	}
+	thread.Load = func(*starlark.Thread, string) (starlark.StringDict, error) {
+		return nil, errors.New("a scenario is one file; copy what you need into it")
+	}
+	if err := l.exec(thread, src); err != nil {
+		return nil, l.explain(err, endless)
+	}
+
+	if err := Check(&l.s); err != nil {
+		return nil, l.locate(err)
+	}
+	return &l.s, nil
+}
+
+// exec runs the program.
+func (l *loader) exec(thread *starlark.Thread, src []byte) error {
+	f, err := dialect.Parse(l.file, src, 0)
+	if err != nil {
+		return err
+	}
+	boundProducts(f)
+	builtins := l.builtins()
+	program, err := starlark.FileProgram(f, builtins.Has)
+	if err != nil {
+		return err
+	}
+	_, err = program.Init(thread, builtins)
+	return err
+}
+
+// A loader is the scenario under construction.
+type loader struct {
+	file     string
+	lines    []string // of the program
+	open     func(file string) ([]byte, error)
+	s        Scenario
+	text     isa.Addr // where the next function is put
+	data     isa.Addr // where the next block is put
+	symbols  map[string]isa.Addr
+	position map[part]syntax.Position // where each part was written
+	said     [len(once)]bool          // which of the calls of once were made
+}
+
+func (l *loader) top() syntax.Position { return syntax.MakePosition(&l.file, 1, 1) }
+
+// callee moves the position of a call, which is that of its parenthesis, to the
+// name that stands before it.
+func (l *loader) callee(at syntax.Position, name string) syntax.Position {
+	if n := int(at.Line) - 1; n >= 0 && n < len(l.lines) {
+		line := []rune(l.lines[n])
+		if end := int(at.Col) - 1; end >= 0 && end <= len(line) && strings.HasSuffix(string(line[:end]), name) {
+			at.Col -= int32(len(name)) // they are all ASCII
+		}
+	}
+	return at
+}
+
+func (l *loader) failf(at syntax.Position, format string, args ...any) error {
+	msg := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ") // one line
+	return fmt.Errorf("%s: %s", at, msg)
+}
+
+// locate puts the place in front of what Check found.
+func (l *loader) locate(err error) error {
+	var f *fault
+	if !errors.As(err, &f) {
+		return err
+	}
+	for _, p := range []part{f.part, {f.part.list, f.part.i, -1}} {
+		if at, ok := l.position[p]; ok {
+			return l.failf(at, "%s", f.msg)
+		}
+	}
+	return l.failf(l.top(), "%s", f.msg)
+}
+
+// explain turns an error of Starlark into one line.
+func (l *loader) explain(err error, endless bool) error {
+	var parse syntax.Error
+	if errors.As(err, &parse) {
+		return l.failf(parse.Pos, "%s; this isn't Starlark, which is a small Python", parse.Msg)
+	}
+	var unresolved resolve.ErrorList
+	if errors.As(err, &unresolved) && len(unresolved) > 0 {
+		e := unresolved[0]
+		if undefined, ok := strings.CutPrefix(e.Msg, "undefined: "); ok {
+			undefined, _, _ = strings.Cut(undefined, " ")
+			return l.failf(e.Pos, "%s isn't defined; %s", undefined, near(undefined, verbs()))
+		}
+		return l.failf(e.Pos, "%s; see the language's reference", e.Msg)
+	}
+	var eval *starlark.EvalError
+	if !errors.As(err, &eval) {
+		return l.failf(l.top(), "%v", err)
+	}
+	at := l.top()
+	inner := "" // the builtin that failed, if one did
+	for i := len(eval.CallStack) - 1; i >= 0; i-- {
+		if pos := eval.CallStack[i].Pos; pos.Line > 0 {
+			at = l.callee(pos, inner)
+			break
+		}
+		inner = eval.CallStack[i].Name
+	}
+	if endless {
+		return l.failf(at, "the program takes more than %d steps; it says what is run, so make its loops shorter", maxProgram)
+	}
+	return l.failf(at, "%s", eval.Msg)
+}

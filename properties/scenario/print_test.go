@@ -1,0 +1,230 @@
+package scenario_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/txtar"
+	"pgregory.net/rapid"
+
+	"kpsim/properties/scenario"
+	"kpsim/smp/isa"
+)
+
+// What String prints, Load reads back, and nothing is lost.
+func roundTrip(t *rapid.T) {
+	s := genScenario(t)
+	if err := scenario.Check(s); err != nil {
+		t.Fatalf("the generator made what Check refuses: %v", err)
+	}
+	again, err := scenario.Load("other.star", []byte(s.String()), nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, s)
+	}
+	require.Equal(t, s, again, s.String())
+}
+
+func TestRoundTrip(t *testing.T)     { rapid.Check(t, roundTrip) }
+func FuzzRoundTrip(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(roundTrip)) }
+func BenchmarkLoad(b *testing.B)     { benchmarkLoad(b, "safe-full") }
+func BenchmarkLoadWide(b *testing.B) { benchmarkLoad(b, "register-storm-none") }
+
+func benchmarkLoad(b *testing.B, name string) {
+	s, err := scenario.LoadBuiltin(name)
+	require.NoError(b, err)
+	src := []byte(s.String())
+	for b.Loop() {
+		if _, err := scenario.Load(name, src, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Whatever a program is, Load returns an error of one line, or a scenario that
+// Check accepts and that prints as itself.
+func FuzzLoad(f *testing.F) {
+	ar, err := txtar.ParseFile("testdata/load.txtar")
+	require.NoError(f, err)
+	for _, file := range ar.Files {
+		f.Add(file.Data)
+	}
+	for _, s := range scenario.Builtin() {
+		f.Add([]byte(s.String()))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		s, err := scenario.Load("fuzz.star", src, openTest)
+		if err != nil {
+			require.Regexp(t, `^fuzz\.star:\d+(:\d+)?: [^\n]+$`, err.Error())
+			return
+		}
+		require.NoError(t, scenario.Check(s))
+		again, err := scenario.Load("again.star", []byte(s.String()), nil)
+		require.NoError(t, err, s.String())
+		require.Equal(t, s, again)
+	})
+}
+
+// names draws distinct names: plain ones, ones that the language uses itself,
+// and ones that are no identifiers.
+type names struct{ used map[string]bool }
+
+func (n *names) draw(t *rapid.T, what string) string {
+	name := rapid.OneOf(
+		rapid.StringMatching(`[a-c]{1,2}`),
+		rapid.SampledFrom([]string{"call", "task", "None", "range", "for", "while", "text", "a.b", "a_b", "a_2", "task0",
+			"task1", "1a", "_", "é", "x y", `"`, `\`, "'", "{}", "%d"}),
+		rapid.StringOfN(rapid.RuneFrom([]rune(" \"'\\#%.-/é☃a0")), 1, 5, -1),
+	).Filter(func(s string) bool { return !n.used[s] }).Draw(t, what)
+	n.used[name] = true
+	return name
+}
+
+func newNames() *names { return &names{make(map[string]bool)} }
+
+func genScenario(t *rapid.T) *scenario.Scenario {
+	s := &scenario.Scenario{
+		Name: newNames().draw(t, "name"),
+		Says: rapid.SampledFrom([]string{"", "It shows.", `"It" \ shows.`}).Draw(t, "says"),
+		Machine: scenario.Machine{
+			CPUs:        rapid.IntRange(1, 64).Draw(t, "cpus"),
+			Preempt:     scenario.Preempt(rapid.IntRange(0, 3).Draw(t, "preempt")),
+			Fetch:       scenario.Fetch(rapid.IntRange(0, 2).Draw(t, "fetch")),
+			Quiesce:     scenario.Quiesce(rapid.IntRange(0, 3).Draw(t, "quiesce")),
+			Patch:       scenario.Patch(rapid.IntRange(0, 3).Draw(t, "patch")),
+			RemovedInt3: rapid.Bool().Draw(t, "removed_int3"),
+			Steps:       rapid.IntRange(0, 1<<30).Draw(t, "steps"),
+		},
+	}
+	genText(t, s)
+	genClients(t, s)
+	genPrograms(t, s)
+	switch rapid.IntRange(0, 2).Draw(t, "expect") {
+	case 0:
+		s.Expect.Canary = newNames().draw(t, "canary")
+	case 1:
+		s.Expect.Sometimes, s.Expect.Property = true, newNames().draw(t, "property")
+	}
+	return s
+}
+
+func genText(t *rapid.T, s *scenario.Scenario) {
+	symbols := newNames()
+	at := isa.Addr(0x1000)
+	if rapid.Bool().Draw(t, "high") {
+		at = scenario.TextBase
+	}
+	for range rapid.IntRange(1, 4).Draw(t, "texts") {
+		code := rapid.SliceOfN(rapid.Byte(), 1, 120).Draw(t, "code")
+		if rapid.Bool().Draw(t, "nop") {
+			code = append([]byte{0x0f, 0x1f, 0x44, 0x00, 0x00}, code...)
+		}
+		tx := scenario.Text{Name: symbols.draw(t, "text"), At: at, Code: code}
+		for off := range code {
+			if rapid.IntRange(0, 20).Draw(t, "extable") == 20 {
+				tx.Extable = append(tx.Extable, off)
+			}
+		}
+		s.Texts = append(s.Texts, tx)
+		at += isa.Addr(len(code) + rapid.IntRange(0, 5000).Draw(t, "gap"))
+	}
+	at = scenario.DataBase
+	for range rapid.IntRange(0, 2).Draw(t, "datas") {
+		b := rapid.SliceOfN(rapid.Byte(), 1, 60).Draw(t, "bytes")
+		s.Datas = append(s.Datas, scenario.Data{Name: symbols.draw(t, "data"), At: at, Bytes: b})
+		at += isa.Addr(len(b))
+	}
+}
+
+func genPlace(t *rapid.T, s *scenario.Scenario) (name string, off int) {
+	f := &s.Texts[rapid.IntRange(0, len(s.Texts)-1).Draw(t, "function")]
+	return f.Name, rapid.IntRange(0, len(f.Code)-1).Draw(t, "offset")
+}
+
+func genHandler(t *rapid.T, s *scenario.Scenario) []scenario.Step {
+	if rapid.Bool().Draw(t, "no handler") {
+		return nil
+	}
+	steps := []scenario.Step{}
+	for range rapid.IntRange(0, 3).Draw(t, "steps") {
+		st := scenario.Step{Kind: scenario.StepKind(rapid.IntRange(0, 3).Draw(t, "step"))}
+		switch st.Kind {
+		case scenario.StepSetReg:
+			st.Reg, st.Value = isa.Reg(rapid.IntRange(0, 15).Draw(t, "reg")), rapid.Uint64().Draw(t, "value")
+		case scenario.StepSetIP:
+			st.Value = rapid.Uint64().Draw(t, "ip")
+			if rapid.Bool().Draw(t, "in function") {
+				name, off := genPlace(t, s)
+				st.Func, st.Value = name, uint64(off)
+			}
+		case scenario.StepCall:
+			st.Func, _ = genPlace(t, s)
+		}
+		steps = append(steps, st)
+	}
+	return steps
+}
+
+func genClients(t *rapid.T, s *scenario.Scenario) {
+	probes, labels := newNames(), newNames()
+	for range rapid.IntRange(0, 3).Draw(t, "probes") {
+		k := scenario.Probe{Name: probes.draw(t, "probe"), Pre: genHandler(t, s), Post: genHandler(t, s)}
+		k.Func, k.Offset = genPlace(t, s)
+		s.Probes = append(s.Probes, k)
+	}
+	for i := range s.Texts {
+		if f := &s.Texts[i]; len(f.Code) > 4 && f.Code[0] == 0x0f && f.Code[1] == 0x1f && f.Code[2] == 0x44 && f.Code[3] == 0 && f.Code[4] == 0 {
+			l := scenario.Label{Name: labels.draw(t, "label"), Func: f.Name}
+			l.Target, l.TOff = genPlace(t, s)
+			s.Labels = append(s.Labels, l)
+		}
+	}
+}
+
+func genPrograms(t *rapid.T, s *scenario.Scenario) {
+	tasks := newNames()
+	cpu := rapid.IntRange(0, s.Machine.CPUs-1)
+	for range rapid.IntRange(1, 3).Draw(t, "tasks") {
+		task := scenario.Task{Name: tasks.draw(t, "task"), CPU: cpu.Draw(t, "cpu"), Repeat: rapid.IntRange(1, 3).Draw(t, "repeat")}
+		for range rapid.IntRange(1, 6).Draw(t, "ops") {
+			task.Ops = append(task.Ops, genOp(t, s))
+		}
+		s.Tasks = append(s.Tasks, task)
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "sources") {
+		src := scenario.Source{
+			Kind:   scenario.SourceKind(rapid.IntRange(0, 2).Draw(t, "source")),
+			CPU:    cpu.Draw(t, "cpu"),
+			AtMost: rapid.IntRange(1, 5).Draw(t, "at most"),
+		}
+		src.Opens = src.Kind == scenario.SourceTimer && rapid.Bool().Draw(t, "opens")
+		if src.Kind != scenario.SourcePreempt && rapid.Bool().Draw(t, "runs") {
+			src.Run, _ = genPlace(t, s)
+		}
+		s.Sources = append(s.Sources, src)
+	}
+}
+
+func genOp(t *rapid.T, s *scenario.Scenario) scenario.Op {
+	op := scenario.Op{Kind: scenario.OpKind(rapid.IntRange(0, 9).Draw(t, "op"))}
+	switch op.Kind {
+	case scenario.OpRegister, scenario.OpUnregister, scenario.OpEnable, scenario.OpDisable:
+		if n := len(s.Probes); n > 0 {
+			op.Target = s.Probes[rapid.IntRange(0, n-1).Draw(t, "probe")].Name
+			return op
+		}
+	case scenario.OpEnableLabel, scenario.OpDisableLabel:
+		if n := len(s.Labels); n > 0 {
+			op.Target = s.Labels[rapid.IntRange(0, n-1).Draw(t, "label")].Name
+			return op
+		}
+	case scenario.OpSchedule, scenario.OpWaitOptimized, scenario.OpUser:
+		return op
+	}
+	op = scenario.Op{Kind: scenario.OpCall, Changed: rapid.Bool().Draw(t, "changed")}
+	op.Target, _ = genPlace(t, s)
+	for i := range rapid.IntRange(0, 6).Draw(t, "args") {
+		op.Args = append(op.Args, rapid.Uint64().Draw(t, fmt.Sprint("arg ", i)))
+	}
+	return op
+}

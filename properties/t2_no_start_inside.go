@@ -1,0 +1,113 @@
+package properties
+
+import (
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// NoStartInside is the hazard of jump optimization (spec 4.7): the second
+// instruction of the region is interrupted, the jump is written, and the
+// interrupt returns into the middle of it.
+var NoStartInside = Property{
+	ID:   "T2",
+	Name: "no-start-inside",
+	Says: "No CPU, running or returning from a frame, begins an instruction inside another one that patched text holds.",
+	Kinds: []traces.Kind{
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Exec,
+	},
+	New: func() Monitor { return new(noStartInside) },
+}
+
+// A site is where images of several bytes were installed. The tail of the last
+// one is its own until another site's image takes bytes of it: in
+//
+//	A     A+1         A+3
+//	push  mov (2)     mov (3)        linked
+//	e9    ..  ..      ..  ..         a jump at A: its tail is A's
+//	push  mov         cc  ..         a breakpoint at A+3: that byte is not A's
+//
+// a CPU may begin at A+3 in the last line, not in the one above.
+type site struct {
+	addr uint64
+	size uint64 // of its longest image
+	own  uint16 // bit k: byte addr+k is of the last image declared there
+}
+
+type noStartInside struct {
+	text  text
+	sites []site
+}
+
+func (m *noStartInside) Reset() {
+	m.text.reset()
+	m.sites = m.sites[:0]
+}
+
+func (m *noStartInside) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case smpev.Exec:
+		return m.exec(e)
+	case smpev.TextStore:
+		m.text.store(e, false)
+	case smpev.Image:
+		m.image(e.A, e.C>>56)
+	case smpev.Load:
+		m.text.load(e)
+	}
+	return nil
+}
+
+func (m *noStartInside) End(bool) *traces.Finding { return nil }
+
+// image makes size bytes at addr the site's own, and no other's.
+func (m *noStartInside) image(addr, size uint64) {
+	at := -1
+	for i := range m.sites {
+		s := &m.sites[i]
+		if s.addr == addr {
+			at = i
+			continue
+		}
+		for k := range s.size {
+			if s.addr+k-addr < size {
+				s.own &^= 1 << k
+			}
+		}
+	}
+	if at < 0 {
+		if size < 2 {
+			return // it has no inside
+		}
+		at = len(m.sites)
+		m.sites = append(m.sites, site{addr: addr})
+	}
+	s := &m.sites[at]
+	s.size = max(s.size, size)
+	s.own |= 1<<size - 1
+}
+
+func (m *noStartInside) exec(e *traces.Event) *traces.Finding {
+	for i := range m.sites {
+		s := &m.sites[i]
+		if e.A-s.addr-1 < s.size-1 && m.tailWritten(s) {
+			return found(e, e.A, "begins %s at %#x, inside the %d bytes at %#x that a patcher has written to", hex(e.B, e.C), e.A, s.size, s.addr)
+		}
+	}
+	if b := m.text.find(e.A); b != nil && b.start>>(e.A%blockSize)&1 == 0 && m.text.has(e.A) {
+		return found(e, e.A, "begins %s at %#x, where no instruction was linked", hex(e.B, e.C), e.A)
+	}
+	return nil
+}
+
+// tailWritten reports whether a byte of the tail, and of no other site, is not
+// what was linked there. What the CPU fetched doesn't matter.
+func (m *noStartInside) tailWritten(s *site) bool {
+	for k := uint64(1); k < s.size; k++ {
+		if s.own>>k&1 != 0 && m.text.has(s.addr+k) {
+			if mem, orig := m.text.byteAt(s.addr + k); mem != orig {
+				return true
+			}
+		}
+	}
+	return false
+}

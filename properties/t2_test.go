@@ -1,0 +1,103 @@
+package properties_test
+
+import (
+	"kpsim/smp/smpev"
+	"kpsim/traces/tracetest"
+)
+
+func init() {
+	golden("T2-second-instruction", func(tr *tracetest.Trace) { // spec 4.7
+		cpu1 := tr.On(1, 2)
+		cpu1.Exec(f, push...).Trap(smpev.VecTimer, f+1)
+		arm(tr, f)
+		optimize(tr)
+		cpu1.Return(smpev.VecTimer, f+1).Exec(f+1, 0xfb)
+		tr.ExpectViolation("T2", "inside the 5 bytes at 0x1000")
+	})
+	trap("T2-stale-inside", "the CPU runs the old instruction, whole: it fetched it before the store",
+		func(tr *tracetest.Trace) {
+			arm(tr, f)
+			optimize(tr)
+			tr.On(1, 2).Exec(f+1, mov...)
+			tr.ExpectViolation("T2", "begins 48 89 e5 at 0x1001")
+		})
+	trap("T2-tail-half-written", "the head is a breakpoint yet, and the bytes at f+1 are the old ones",
+		func(tr *tracetest.Trace) {
+			arm(tr, f)
+			tr.Image(f, jmp...).Store(f+4, jmp[4])
+			tr.On(1, 2).Exec(f+1, mov...)
+			tr.ExpectViolation("T2", "inside")
+		})
+	golden("T2-return-while-tail-written", func(tr *tracetest.Trace) {
+		arm(tr, f)
+		cpu1 := tr.On(1, 2).Exec(f+1, mov...).Trap(smpev.VecTimer, f+4)
+		tr.Image(f, jmp...).Store(f+1, jmp[1:]...)
+		cpu1.Return(smpev.VecTimer, f+4).Exec(f+4, 0x53)
+		tr.ExpectViolation("T2", "inside")
+	})
+	trap("T2-declared-only", "a jump over it was announced, but nothing is written yet",
+		func(tr *tracetest.Trace) {
+			arm(tr, f)
+			tr.Image(f, jmp...)
+			tr.On(1, 2).Exec(f+1, mov...)
+			tr.ExpectNone()
+		})
+	trap("T2-unoptimized", "a jump was here, and its tail is restored",
+		func(tr *tracetest.Trace) {
+			arm(tr, f)
+			optimize(tr)
+			unoptimize(tr)
+			tr.On(1, 2).Exec(f+1, mov...).Exec(f+4, 0x53)
+			tr.ExpectNone()
+		})
+	golden("T2-half-unoptimized", func(tr *tracetest.Trace) {
+		arm(tr, f)
+		optimize(tr)
+		tr.Image(f, armed...).Store(f, bp...).Store(f+1, armed[1:3]...)
+		tr.On(1, 2).Exec(f+1, mov...)
+		tr.ExpectViolation("T2", "inside")
+	})
+	trap("T2-breakpoint-in-old-tail", "a jump was at f; now f+4 has a breakpoint of its own",
+		func(tr *tracetest.Trace) {
+			arm(tr, f)
+			optimize(tr)
+			unoptimize(tr)
+			arm(tr, f+4)
+			tr.On(1, 2).Exec(f+1, mov...)
+			tr.On(1, 2).Break(f+4).Own(f+4, smpev.OwnerKprobe).Resume(f + 5)
+			tr.ExpectNone()
+		})
+	trap("T2-jump-in-old-tail", "a jump was at f; now f+4 has one",
+		func(tr *tracetest.Trace) {
+			arm(tr, f)
+			optimize(tr)
+			unoptimize(tr)
+			disarm(tr, f, push[0])
+			arm(tr, f+4)
+			tr.Image(f+4, jmp...).Store(f+5, jmp[1:]...).Store(f+4, jmp[0])
+			tr.Alloc(detour, 64, smpev.DetourMem).On(1, 2).Exec(f, push...).Exec(f+1, mov...).Exec(f+4, jmp...)
+			tr.ExpectNone()
+		})
+	golden("T2-breakpoint-under-jump", func(tr *tracetest.Trace) {
+		arm(tr, f)
+		optimize(tr)
+		arm(tr, f+4)
+		tr.On(1, 2).Exec(f+4, bp...)
+		tr.ExpectViolation("T2", "inside")
+	})
+	golden("T2-head-is-no-inside", func(tr *tracetest.Trace) {
+		arm(tr, f)
+		optimize(tr)
+		tr.On(1, 2).Exec(f, jmp...)
+		tr.On(1, 3).Exec(f+5, 0x5b)
+		tr.ExpectNone()
+	})
+	golden("T2-no-boundary", func(tr *tracetest.Trace) {
+		tr.On(1, 2).Exec(f+2, 0x89, 0xe5)
+		tr.ExpectViolation("T2", "no instruction was linked")
+	})
+	golden("T2-inside-nop", func(tr *tracetest.Trace) {
+		tr.Store(g, label...).On(1, 2).Exec(g+1, 0x03, 0x00)
+		tr.ExpectViolation("T2", "inside")
+	})
+}

@@ -1,0 +1,73 @@
+package properties
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// NoSailPast is rule 1.3: a breakpoint that is armed is met.
+var NoSailPast = Property{
+	ID:   "T3",
+	Name: "no-sail-past",
+	Says: "Once register or enable has returned, and until disable or unregister begins, no CPU runs the original instruction at the probe.",
+	Kinds: []traces.Kind{
+		smpev.Load, smpev.Exec, kpev.ApiEnter, kpev.ApiReturn,
+	},
+	New: func() Monitor { return new(noSailPast) },
+}
+
+type noSailPast struct {
+	insns  []insn
+	probes probes
+	guards []guard
+}
+
+// A guard is an address where a probe is enabled for certain, and the
+// instruction that mustn't run there.
+type guard struct {
+	insn
+	probe uint64
+}
+
+func (m *noSailPast) Reset() {
+	m.insns, m.guards = m.insns[:0], m.guards[:0]
+	m.probes.reset()
+}
+
+func (m *noSailPast) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case smpev.Exec:
+		for i := range m.guards {
+			if g := &m.guards[i]; g.addr == e.A && g.lo == e.B && g.hi == e.C {
+				return found(e, e.A, "runs the original %s at %#x, though probe %d is enabled there", hex(e.B, e.C), e.A, g.probe)
+			}
+		}
+	case smpev.Load:
+		m.insns = append(m.insns, insn{e.A, e.B, e.C})
+	default:
+		m.probes.event(e)
+		m.guard()
+	}
+	return nil
+}
+
+func (m *noSailPast) End(bool) *traces.Finding { return nil }
+
+// guard draws up the list anew: one entry a probe, so that an address is
+// guarded as long as one of its probes is enabled.
+func (m *noSailPast) guard() {
+	m.guards = m.guards[:0]
+	for i := range m.probes.list {
+		p := &m.probes.list[i]
+		if !p.sure {
+			continue
+		}
+		for _, x := range m.insns {
+			if x.addr == p.addr {
+				m.guards = append(m.guards, guard{x, p.id})
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package properties_test
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/traces/tracetest"
+)
+
+func init() {
+	golden("T3-sails-past", func(tr *tracetest.Trace) {
+		probed(tr)
+		tr.On(1, 2).Exec(f, push...)
+		tr.ExpectViolation("T3", "original 55 at 0x1000, though probe 1")
+	})
+	trap("T3-registering", "the breakpoint is in memory, but register hasn't returned",
+		func(tr *tracetest.Trace) {
+			tr.ApiEnter(kpev.Register, 1, f)
+			arm(tr, f)
+			tr.On(1, 2).Exec(f, push...)
+			tr.ApiReturn(kpev.Register, 1, 0)
+			tr.ExpectNone()
+		})
+	trap("T3-disabling", "the breakpoint is in memory, but disable has begun",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			tr.ApiEnter(kpev.Disable, 1, f)
+			tr.On(1, 2).Exec(f, push...)
+			tr.ExpectNone()
+		})
+	golden("T3-enabled-again", func(tr *tracetest.Trace) {
+		probed(tr)
+		tr.Disable(1).On(1, 2).Exec(f, push...)
+		tr.Enable(1).On(1, 2).Exec(f, push...)
+		tr.ExpectViolation("T3", "probe 1")
+	})
+	trap("T3-sibling-left", "a probe was unregistered there, and another one is still enabled",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			tr.Register(2, f).Unregister(1)
+			tr.On(1, 2).Exec(f, push...)
+			tr.ExpectViolation("T3", "probe 2")
+		})
+	golden("T3-failed-register", func(tr *tracetest.Trace) {
+		tr.ApiEnter(kpev.Register, 1, f).ApiReturn(kpev.Register, 1, 22)
+		tr.On(1, 2).Exec(f, push...)
+		tr.ExpectNone()
+	})
+	trap("T3-overlapping-calls", "enable returns last, but disable began meanwhile on another CPU",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			tr.Disable(1)
+			tr.ApiEnter(kpev.Enable, 1, 0)
+			tr.On(1, 2).Disable(1)
+			tr.ApiReturn(kpev.Enable, 1, 0)
+			tr.On(1, 2).Exec(f, push...)
+			tr.ExpectNone()
+		})
+	golden("T3-elsewhere", func(tr *tracetest.Trace) {
+		probed(tr)
+		tr.On(1, 2).Exec(f+1, mov...).Exec(f+4, 0x53)
+		tr.ExpectNone()
+	})
+}

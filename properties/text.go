@@ -1,0 +1,230 @@
+package properties
+
+import "kpsim/traces"
+
+const (
+	int3 = 0xcc
+	jump = 0xe9
+)
+
+// An insn is an instruction and where it stands, packed as events have it: two
+// are the same bytes if lo and hi are the same.
+type insn struct{ addr, lo, hi uint64 }
+
+func (i *insn) len() uint64 { return i.hi >> 56 }
+
+// at returns byte k.
+func (i *insn) at(k uint64) byte {
+	if k < 8 {
+		return byte(i.lo >> (8 * k))
+	}
+	return byte(i.hi >> (8 * (k - 8)))
+}
+
+// begins reports whether the first bytes of i are the whole of lo, hi. Since
+// no x86 instruction is a prefix of another, it is then i's first instruction.
+func (i *insn) begins(lo, hi uint64) bool {
+	n := hi >> 56
+	if i.len() < n {
+		return false
+	}
+	if n <= 8 {
+		return (i.lo^lo)&mask(n) == 0
+	}
+	return i.lo == lo && (i.hi^hi)&mask(n-8) == 0
+}
+
+// mask covers the low n bytes of a word, n <= 8.
+func mask(n uint64) uint64 {
+	if n >= 8 {
+		return ^uint64(0)
+	}
+	return 1<<(8*n) - 1
+}
+
+// A text is a monitor's own model of executable memory: the instructions that
+// were linked, from Load events, and what is in memory now, from TextStores. A
+// byte outside the linked text is known once it was stored.
+type text struct {
+	blocks []block
+	last   int // the block found last
+	lo, hi uint64
+	insns  []insn
+}
+
+const (
+	blockSize   = 64
+	chunkSize   = 8 // of a TextStore: it lies inside one aligned chunk
+	blockChunks = blockSize / chunkSize
+)
+
+// A block is 64 aligned bytes. Planes with a word for each chunk: bytes and
+// masks of bytes.
+type block struct {
+	base   uint64
+	start  uint64              // bit i: a linked instruction begins at base+i
+	which  [blockSize]uint16   // and its index in insns
+	linked [blockChunks]uint64 // 0xff: of the linked text
+	known  [blockChunks]uint64 // 0xff: memory is known
+	orig   [blockChunks]uint64
+	mem    [blockChunks]uint64
+}
+
+func (t *text) reset() {
+	t.blocks, t.insns, t.last = t.blocks[:0], t.insns[:0], 0
+}
+
+// find returns the block that addr lies in, or nil. It is good until grow.
+func (t *text) find(addr uint64) *block {
+	base := addr &^ (blockSize - 1)
+	if t.last < len(t.blocks) && t.blocks[t.last].base == base {
+		return &t.blocks[t.last]
+	}
+	if len(t.blocks) == 0 || base < t.lo || base > t.hi {
+		return nil
+	}
+	for i := range t.blocks {
+		if t.blocks[i].base == base {
+			t.last = i
+			return &t.blocks[i]
+		}
+	}
+	return nil
+}
+
+// grow returns the block that addr lies in, a new one if need be.
+func (t *text) grow(addr uint64) *block {
+	if b := t.find(addr); b != nil {
+		return b
+	}
+	base := addr &^ (blockSize - 1)
+	if len(t.blocks) == 0 {
+		t.lo, t.hi = base, base
+	}
+	t.lo, t.hi = min(t.lo, base), max(t.hi, base)
+	t.last = len(t.blocks)
+	t.blocks = append(t.blocks, block{base: base})
+	return &t.blocks[t.last]
+}
+
+// load takes a Load event.
+func (t *text) load(e *traces.Event) {
+	b := t.grow(e.A)
+	b.start |= 1 << (e.A % blockSize)
+	b.which[e.A%blockSize] = uint16(len(t.insns))
+	t.insns = append(t.insns, insn{e.A, e.B, e.C})
+	n := e.C >> 56
+	t.link(e.A, e.B, min(n, 8))
+	if n > 8 {
+		t.link(e.A+8, e.C, n-8)
+	}
+}
+
+// link puts n <= 8 bytes of linked text at addr: in one chunk, or in two.
+func (t *text) link(addr, v, n uint64) {
+	s := addr % chunkSize
+	for done := uint64(0); done < n; s = 0 {
+		k := min(n-done, chunkSize-s)
+		b, w := t.grow(addr+done), (addr+done)/chunkSize%blockChunks
+		m := mask(k) << (8 * s)
+		bytes := v >> (8 * done) << (8 * s) & m
+		b.linked[w] |= m
+		b.known[w] |= m
+		b.orig[w] = b.orig[w]&^m | bytes
+		b.mem[w] = b.mem[w]&^m | bytes
+		done += k
+	}
+}
+
+// store takes a TextStore event: into the linked text and, if all is set,
+// anywhere.
+func (t *text) store(e *traces.Event, all bool) {
+	b := t.find(e.A)
+	if b == nil {
+		if !all {
+			return
+		}
+		b = t.grow(e.A)
+	}
+	w, s := e.A/chunkSize%blockChunks, 8*(e.A%chunkSize)
+	m := mask(e.C) << s
+	b.mem[w] = b.mem[w]&^m | e.B<<s&m
+	b.known[w] |= m
+}
+
+// forget makes [addr, addr+size) unknown, but for linked text.
+func (t *text) forget(addr, size uint64) {
+	for end := addr + size; addr < end; {
+		s := addr % chunkSize
+		k := min(end-addr, chunkSize-s)
+		if b := t.find(addr); b != nil {
+			w := addr / chunkSize % blockChunks
+			b.known[w] &^= mask(k) << (8 * s) &^ b.linked[w]
+		}
+		addr += k
+	}
+}
+
+// insn returns the linked instruction that begins at addr, or nil.
+func (t *text) insn(addr uint64) *insn {
+	b := t.find(addr)
+	if b == nil || b.start>>(addr%blockSize)&1 == 0 {
+		return nil
+	}
+	return &t.insns[b.which[addr%blockSize]]
+}
+
+// has reports whether the byte at addr is linked text.
+func (t *text) has(addr uint64) bool {
+	b := t.find(addr)
+	return b != nil && b.linked[addr/chunkSize%blockChunks]>>(8*(addr%chunkSize))&1 != 0
+}
+
+// byteAt returns what is in memory at addr, and what was linked there.
+func (t *text) byteAt(addr uint64) (mem, orig byte) {
+	b := t.find(addr)
+	if b == nil {
+		return 0, 0
+	}
+	w, s := addr/chunkSize%blockChunks, 8*(addr%chunkSize)
+	return byte(b.mem[w] >> s), byte(b.orig[w] >> s)
+}
+
+// word returns the eight bytes of memory at addr and the mask of those known.
+func (t *text) word(addr uint64) (mem, known uint64) {
+	w, s := addr/chunkSize%blockChunks, 8*(addr%chunkSize)
+	if b := t.find(addr); b != nil {
+		mem, known = b.mem[w]>>s, b.known[w]>>s
+	}
+	if s != 0 {
+		if b := t.find(addr + 8); b != nil {
+			w = (w + 1) % blockChunks
+			mem |= b.mem[w] << (64 - s)
+			known |= b.known[w] << (64 - s)
+		}
+	}
+	return mem, known
+}
+
+// holds reports whether memory holds the whole of i.
+func (t *text) holds(i *insn) bool {
+	for k := range i.len() {
+		if m, _ := t.byteAt(i.addr + k); m != i.at(k) {
+			return false
+		}
+	}
+	return true
+}
+
+// images are the whole instructions that patchers declared, each once.
+type images []insn
+
+// add takes an Image event.
+func (s *images) add(e *traces.Event) {
+	for i := range *s {
+		if x := &(*s)[i]; x.addr == e.A && x.lo == e.B && x.hi == e.C {
+			return
+		}
+	}
+	*s = append(*s, insn{e.A, e.B, e.C})
+}

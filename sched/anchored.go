@@ -1,0 +1,190 @@
+package sched
+
+import "kpsim/sim"
+
+// Anchored replays anchors, by label and occurrence. It never panics: where
+// the program has changed since they were recorded it comes as near as it can,
+// and says where it drifted.
+//
+// An anchor is met at the one question of a run that has its mover, place,
+// kind and occurrence, whatever became of the anchors before it; the
+// alternative of its name is taken there, or 0 if there is none. In the
+// program they were recorded from that is the recorded run.
+//
+// Run 0 takes the anchors at their word. Each further run moves one more of
+// those that were never met, the first in order, to the nearest other place in
+// the same function that its mover came to as often; so an instruction more or
+// less doesn't lose a schedule. Begin returns false if none can be moved. The
+// caller goes on until a run shows what it is looking for.
+type Anchored struct {
+	anchors []Anchor
+	state   []anchorState
+	left    int // neither met nor given up in this run
+	next    uint64
+	places  places
+}
+
+type anchorState struct {
+	off   int // where it is looked for
+	moved bool
+	met   bool
+	noAlt bool
+}
+
+// NewAnchored returns a strategy of 1 to len(anchors)+1 runs.
+func NewAnchored(anchors []Anchor, l Locator) *Anchored {
+	return &Anchored{anchors: anchors, state: make([]anchorState, len(anchors)), places: places{loc: l}}
+}
+
+// DriftKind is how an anchor was not taken at its word.
+type DriftKind uint8
+
+// The kinds of drift.
+const (
+	Unmet         DriftKind = iota // its mover was not there so often
+	NoAlternative                  // it was, but the alternative was not to be had: 0 was taken
+	Moved                          // it was taken at another place of the function
+)
+
+var driftNames = [...]string{"unmet", "no such alternative", "moved"}
+
+func (k DriftKind) String() string { return driftNames[k] }
+
+// A Drift is one anchor that was not taken at its word.
+type Drift struct {
+	Index int // of the anchor
+	Kind  DriftKind
+	Off   int // where it was looked for
+	Times int // how often its mover was asked about there
+}
+
+// Drifts returns how the run that ended last drifted from the anchors, in the
+// order of the anchors: nothing, if it followed all of them.
+func (a *Anchored) Drifts() []Drift {
+	var list []Drift
+	for i := range a.state {
+		s := &a.state[i]
+		d := Drift{Index: i, Off: s.off, Times: a.times(i, s.off)}
+		switch {
+		case !s.met:
+			d.Kind = Unmet
+		case s.noAlt:
+			d.Kind = NoAlternative
+		case s.moved:
+			d.Kind = Moved
+		default:
+			continue
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+func (a *Anchored) String() string { return "anchored replay" }
+
+// Begin implements Strategy. Run 0 begins all over.
+func (a *Anchored) Begin(i uint64) bool {
+	switch {
+	case i == 0:
+		for k := range a.state {
+			a.state[k] = anchorState{off: a.anchors[k].Off}
+		}
+	case i != a.next || !a.relax():
+		return false
+	}
+	a.next = i + 1
+	a.places.reset()
+	a.left = len(a.anchors)
+	for k := range a.state {
+		a.state[k].met, a.state[k].noAlt = false, false
+	}
+	return true
+}
+
+// End implements Strategy.
+func (a *Anchored) End(uint64) {}
+
+// Choose implements sim.Chooser.
+func (a *Anchored) Choose(p *sim.Point) (pick, hold int) {
+	if a.left == 0 {
+		return 0, holdStep(p, forever)
+	}
+	at := a.places.visit(p)
+	for i := range a.anchors {
+		s := &a.state[i]
+		if a.anchors[i].Occ != at.times || s.met || !a.near(i, at) || s.off != at.off {
+			continue
+		}
+		s.met = true
+		a.left--
+		return a.alternative(p, i), 0
+	}
+	return 0, 0
+}
+
+// near says that anchor i is of this place but for the offset.
+func (a *Anchored) near(i int, at *place) bool {
+	c := &a.anchors[i]
+	return c.Kind == at.kind && c.Text == at.text && c.Name == at.name && c.Mover == at.mover
+}
+
+// alternative returns what anchor i takes.
+func (a *Anchored) alternative(p *sim.Point, i int) int {
+	for k := range p.N {
+		if a.places.loc.Alternative(p, k) == a.anchors[i].Alt {
+			return k
+		}
+	}
+	a.state[i].noAlt = true
+	return 0
+}
+
+// times returns how often the mover of anchor i was at that offset.
+func (a *Anchored) times(i, off int) int {
+	for k := range a.places.list {
+		if at := &a.places.list[k]; at.off == off && a.near(i, at) {
+			return at.times
+		}
+	}
+	return 0
+}
+
+// relax moves one more anchor that was never met, if there is one.
+func (a *Anchored) relax() bool {
+	for i := range a.anchors {
+		if s := &a.state[i]; !s.met && !s.moved {
+			if off, ok := a.nearest(i); ok {
+				s.off, s.moved = off, true
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// nearest returns the offset that anchor i can move to.
+func (a *Anchored) nearest(i int) (best int, ok bool) {
+	c := &a.anchors[i]
+	for k := range a.places.list {
+		at := &a.places.list[k]
+		if at.times < c.Occ || c.Occ < 1 || !a.near(i, at) || a.taken(i, at) {
+			continue
+		}
+		if d, b := distance(at.off, c.Off), distance(best, c.Off); !ok || d < b || d == b && at.off < best {
+			best, ok = at.off, true
+		}
+	}
+	return best, ok
+}
+
+// taken says that another anchor wants what anchor i could move to.
+func (a *Anchored) taken(i int, at *place) bool {
+	for k := range a.anchors {
+		if k != i && a.near(k, at) && a.state[k].off == at.off && a.anchors[k].Occ == a.anchors[i].Occ {
+			return true
+		}
+	}
+	return false
+}
+
+func distance(a, b int) int { return max(a, b) - min(a, b) }

@@ -1,0 +1,38 @@
+// Package sched says who goes next: the strategies that decide runs, the two
+// replays, and the wrappers that record what was decided.
+//
+// What it is: implementations of sim.Chooser. A run is the default run (every
+// question answered 0) plus a sparse list of deviations; a strategy is a way
+// to pick such lists.
+//
+//	strategy     decides                                     good at
+//	default      nothing: answers 0                          how long a run is
+//	random       each boundary anew, uniformly               races wide open
+//	sticky       one switch per 64 boundaries in the mean    long preemptions, speed
+//	deviations   every schedule of at most k deviations      small witnesses, proofs up to k
+//	portfolio    rounds of the above, sticky at 64, 16, 4    not knowing which
+//
+//	Exact        replays a Recording of this build           leaving it is a bug of the simulator
+//	Anchored     replays a file's anchors, by label          drifting from them is reported
+//	Sparse       plays any list, picks modulo N              generators and shrinkers
+//
+//	Recorder     writes down the deviations (or everything)
+//	Labeller     turns them into anchors
+//	NoHold       forces each hold to 0: it must change nothing
+//
+// What it is not: it doesn't know what a mover is. That sources are drawn by
+// arrival and everything else by choice is all it tells apart.
+//
+// Its rule: run number i is a function of (Params, i), nothing else, so that a
+// result doesn't depend on how many workers there are. Strategies that
+// enumerate (deviations, portfolio) are given their run numbers in order; to
+// use many workers make Shards instances, a constant, and spread those.
+//
+// The second rule: a hold changes nothing that can be observed. Seq counts
+// held questions, but a hold counts Step questions only; what a strategy plans
+// ahead it therefore plans in Step questions, which it can always number: Seq
+// less the questions of the other kinds, and those are never held.
+//
+// Its limits: no strategy here follows time, reads footprints or learns from
+// earlier runs.
+package sched

@@ -1,0 +1,50 @@
+package sched
+
+import "kpsim/sim"
+
+// Random is the uniform walk: at each boundary every CPU and every pending IPI
+// is as likely to move as any other. Sources fire when an arrival is due.
+type Random struct {
+	seed   uint64
+	rand   sim.Rand
+	arrive arrivals
+}
+
+// NewRandom returns a Random. Its runs may be taken in any order.
+func NewRandom(p Params) *Random {
+	p = p.normal()
+	return &Random{seed: p.Seed, arrive: newArrivals(p)}
+}
+
+// Begin implements Strategy: there is always another run.
+func (r *Random) Begin(i uint64) bool {
+	r.rand.Seed(r.seed, i)
+	r.arrive.begin(&r.rand)
+	return true
+}
+
+// End implements Strategy.
+func (r *Random) End(uint64) {}
+
+func (r *Random) String() string { return "random" }
+
+// Choose implements sim.Chooser. It draws once a question, and never holds.
+func (r *Random) Choose(p *sim.Point) (pick, hold int) {
+	if p.Kind != sim.Step {
+		return other(&r.rand, p), 0
+	}
+	if p.Moves[2] == 0 { // mostly
+		return r.rand.N(p.N), 0
+	}
+	if r.arrive.due(p, p.Seq) {
+		return r.arrive.take(&r.rand, p, p.Seq), 0
+	}
+	n := calm(p)
+	if n == 1 && isSource(p.First) { // nothing but sources: one must fire, and any may
+		n = p.N
+	}
+	if n == 1 {
+		return 0, 0
+	}
+	return r.rand.N(n), 0
+}

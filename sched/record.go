@@ -1,0 +1,81 @@
+package sched
+
+import "kpsim/sim"
+
+// A Choice is a question and its answer.
+type Choice struct {
+	Seq   uint64 // ordinal of the question
+	Steps uint64 // how many Step questions came before it
+	Kind  sim.Kind
+	N     int
+	Pick  int
+}
+
+// A Recording is a run written down.
+type Recording struct {
+	Choices []Choice // the deviations: answers other than 0
+	All     []Choice // every answer, if they were asked for
+	Asked   uint64   // how many questions there were
+}
+
+// Recorder writes down what a strategy decides. It also checks that strategy
+// and machine keep to their contract.
+type Recorder struct {
+	Strategy
+	All bool // write down every answer: no holds then
+
+	rec    Recording
+	others uint64
+}
+
+// Recording returns the run that ended last. It is valid until Begin.
+func (r *Recorder) Recording() *Recording { return &r.rec }
+
+// Begin implements Strategy.
+func (r *Recorder) Begin(i uint64) bool {
+	r.rec.Choices = r.rec.Choices[:0]
+	r.rec.All = r.rec.All[:0]
+	r.rec.Asked = 0
+	r.others = 0
+	return r.Strategy.Begin(i)
+}
+
+// End implements Strategy.
+func (r *Recorder) End(asked uint64) {
+	r.rec.Asked = asked
+	r.Strategy.End(asked)
+}
+
+// Choose implements sim.Chooser.
+func (r *Recorder) Choose(p *sim.Point) (pick, hold int) {
+	if p.N < 2 {
+		sim.Bug("question %d (%v) has %d alternatives: it should not be asked", p.Seq, p.Kind, p.N)
+	}
+	pick, hold = r.Strategy.Choose(p)
+	if uint(pick) >= uint(p.N) || hold < 0 || hold > 0 && pick > 0 {
+		sim.Bug("question %d (%v) of %d alternatives was answered %d, hold %d", p.Seq, p.Kind, p.N, pick, hold)
+	}
+	if pick != 0 || r.All {
+		c := Choice{p.Seq, p.Seq - r.others, p.Kind, p.N, pick}
+		if pick != 0 {
+			r.rec.Choices = append(r.rec.Choices, c)
+		}
+		if r.All {
+			r.rec.All = append(r.rec.All, c)
+			hold = 0
+		}
+	}
+	if p.Kind != sim.Step {
+		r.others++
+	}
+	return pick, hold
+}
+
+// NoHold forces each hold to 0. A run under it equals the run without it.
+type NoHold struct{ Strategy }
+
+// Choose implements sim.Chooser.
+func (n NoHold) Choose(p *sim.Point) (pick, hold int) {
+	pick, _ = n.Strategy.Choose(p)
+	return pick, 0
+}

@@ -1,0 +1,336 @@
+package sched
+
+import (
+	"fmt"
+	"testing"
+
+	"kpsim/sim"
+)
+
+// everyRun calls f with each toy, strategy, shard and run.
+func everyRun(t *testing.T, runs uint64, f func(name string, m *toy, mk func() Strategy, i uint64)) {
+	for k, m := range toys() {
+		m.run(new(Default))
+		length := m.p.Seq
+		for _, s := range All {
+			for shard := range uint64(2) {
+				mk := func() Strategy { return s.New(Params{Seed: 7, Length: length, Shard: shard, Shards: 2}) }
+				for j := range runs {
+					f(fmt.Sprintf("toy %d, %s, run %d", k, s.Name, 2*j+shard), m, mk, 2*j+shard)
+				}
+			}
+		}
+	}
+}
+
+// nth runs the strategy up to run i of its shard, and returns that run.
+func nth(m *toy, s Strategy, i uint64) (log string, ok bool) {
+	for k := i % 2; k <= i; k += 2 {
+		if !s.Begin(k) {
+			return "", false
+		}
+		log = m.run(s)
+	}
+	return log, true
+}
+
+func TestRunIsFunctionOfSeedAndNumber(t *testing.T) {
+	everyRun(t, 12, func(name string, m *toy, mk func() Strategy, i uint64) {
+		a, ok := nth(m, mk(), i)
+		b, _ := nth(m, mk(), i)
+		if a != b {
+			t.Fatalf("%s: %q, then %q", name, a, b)
+		}
+		s := mk()
+		switch s.(type) {
+		case *Random, *Sticky: // in any order
+			s.Begin(i + 4)
+			m.run(s)
+			if s.Begin(i); m.run(s) != a || !ok {
+				t.Fatalf("%s differs after run %d", name, i+4)
+			}
+		}
+	})
+}
+
+// TestHoldsChangeNothing runs everything with holds, without, and on a machine
+// that drops holds early; and under Recorder, which checks the contract.
+func TestHoldsChangeNothing(t *testing.T) {
+	calls, without := 0, 0
+	everyRun(t, 16, func(name string, m *toy, mk func() Strategy, i uint64) {
+		a, ok := nth(m, &Recorder{Strategy: mk()}, i)
+		picks := m.picks()
+		calls += m.calls
+		b, _ := nth(m, NoHold{mk()}, i)
+		without += m.calls
+		m.shortHolds = true
+		c, _ := nth(m, mk(), i)
+		m.shortHolds = false
+		if ok && (a != b || a != c) {
+			t.Fatalf("%s:\nheld    %q\nno hold %q\nshort   %q", name, a, b, c)
+		}
+		if !ok {
+			return
+		}
+
+		// Exact replays hold too, and so do sparse ones.
+		r := &Recorder{Strategy: mk()}
+		nth(m, r, i)
+		for _, s := range []Strategy{NewExact(r.Recording()), NewSparse(r.Recording().Choices)} {
+			for _, s := range []Strategy{s, NoHold{s}} {
+				s.Begin(0)
+				if got := m.run(s); got != a || m.picks() != picks {
+					t.Fatalf("%s: %v: %q, want %q", name, s, got, a)
+				}
+			}
+		}
+	})
+	if calls >= without {
+		t.Errorf("%d calls with holds, %d without", calls, without)
+	}
+}
+
+func TestSeedsAndRunsDiffer(t *testing.T) {
+	m := toys()[5]
+	seen := make(map[string]bool)
+	for seed := range uint64(5) {
+		for i := range uint64(5) {
+			s := NewRandom(Params{Seed: seed, Length: 300})
+			s.Begin(i)
+			seen[m.run(s)] = true
+		}
+	}
+	if len(seen) != 25 {
+		t.Errorf("25 runs, %d different ones", len(seen))
+	}
+}
+
+func TestNew(t *testing.T) {
+	for _, s := range All {
+		if got, err := New(s.Name, Params{}); err != nil || got == nil {
+			t.Error(s.Name, err)
+		}
+	}
+	_, err := New("luck", Params{})
+	if want := `no strategy is called "luck"; there are portfolio, random, sticky, deviations, default`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// tally asks a question many times, and counts the answers.
+func tally(s Strategy, p sim.Point, times int) []int {
+	counts := make([]int, p.N)
+	for range times {
+		pick, _ := s.Choose(&p)
+		counts[pick]++
+		p.Seq++
+	}
+	return counts
+}
+
+// even checks that the counts are as expected, by chi-square: the statistic
+// stays below limit with probability 1-1e-6 for the degrees of freedom here.
+func even(t *testing.T, name string, counts []int, want []int, limit int) {
+	t.Helper()
+	chi := 0
+	for i := range counts {
+		if want[i] == 0 {
+			if counts[i] != 0 {
+				t.Errorf("%s: alternative %d was taken %d times", name, i, counts[i])
+			}
+			continue
+		}
+		d := counts[i] - want[i]
+		chi += d * d * 1000 / want[i]
+	}
+	if chi > limit*1000 {
+		t.Errorf("%s: %v for %v: chi-square %d/1000", name, counts, want, chi)
+	}
+}
+
+func TestRandomIsUniform(t *testing.T) {
+	long := Params{Seed: 1, Length: lengthMax} // no arrival in sight
+	step := sim.Point{Kind: sim.Step, N: 4, First: 2, Moves: [3]uint64{0b110, 0b1000, 0b1}}
+	six := sim.Point{Kind: sim.Step, N: 6, First: 2, Moves: [3]uint64{0b1110, 0b111, 0}}
+	forced := sim.Point{Kind: sim.Step, N: 3, First: 129, Moves: [3]uint64{0, 0, 0b111}}
+	work := sim.Point{Kind: sim.Step, N: 5, First: 129, Moves: [3]uint64{0b111, 0, 0b11}}
+	for _, test := range []struct {
+		name  string
+		p     sim.Point
+		want  []int
+		limit int
+	}{
+		{"step", step, []int{20000, 20000, 20000, 0}, 28},
+		{"six movers", six, []int{10000, 10000, 10000, 10000, 10000, 10000}, 36},
+		{"only sources", forced, []int{20000, 20000, 20000}, 28},
+		{"work waited for", work, []int{15000, 15000, 15000, 15000, 0}, 31},
+		{"task", sim.Point{Kind: sim.Task, N: 3}, []int{20000, 20000, 20000}, 28},
+		{"fetch", sim.Point{Kind: sim.Fetch, N: 4}, []int{30000, 10000, 10000, 10000}, 31},
+		{"cost", sim.Point{Kind: sim.Cost, N: 3}, []int{60000, 0, 0}, 28},
+	} {
+		r := NewRandom(long)
+		r.Begin(0)
+		r.arrive.next = 1 << 60
+		even(t, test.name, tally(r, test.p, 60000), test.want, test.limit)
+	}
+}
+
+func TestStickySwitchesEvenly(t *testing.T) {
+	s := NewSticky(Params{Seed: 1, Length: lengthMax})
+	s.Begin(0)
+	s.arrive.next = 1 << 60
+	counts := tally(s, sim.Point{Kind: sim.Step, N: 5, First: 2, Moves: [3]uint64{0b110, 0b1100, 0b1}}, 640_000)
+	even(t, "switches", counts[1:], []int{3333, 3333, 3333, 0}, 40)
+	if n := 640_000 - counts[0]; n < 9700 || n > 10300 { // sd 58
+		t.Errorf("%d switches in 640,000 boundaries, want 10,000", n)
+	}
+}
+
+// TestArrivals: three a run in the mean, evenly among the sources, and at any time.
+func TestArrivals(t *testing.T) {
+	for _, s := range []Strategy{NewRandom(Params{Seed: 1, Length: 300}), NewSticky(Params{Seed: 1, Length: 300})} {
+		counts, early := make([]int, 4), 0
+		for i := range uint64(2000) {
+			s.Begin(i)
+			p := sim.Point{Kind: sim.Step, N: 4, Moves: [3]uint64{1, 0, 0b111}}
+			for range 300 {
+				pick, _ := s.Choose(&p)
+				counts[pick]++
+				if pick != 0 && p.Seq < 150 {
+					early++
+				}
+				p.Seq++
+			}
+		}
+		n := counts[1] + counts[2] + counts[3]
+		even(t, s.String(), counts[1:], []int{n / 3, n / 3, n / 3}, 28)
+		if n < 5800 || n > 6200 || early < 2850 || early > 3150 {
+			t.Errorf("%v: %d arrivals in 2000 runs, %d in the first halves", s, n, early)
+		}
+	}
+}
+
+// TestDueArrivalWaits: an arrival that finds no source able stays due.
+func TestDueArrivalWaits(t *testing.T) {
+	for _, s := range []Strategy{NewRandom(Params{Length: 3}), NewSticky(Params{Length: 3})} {
+		s.Begin(0)
+		p := sim.Point{Kind: sim.Step, N: 2, Moves: [3]uint64{0b11, 0, 0}}
+		for p.Seq = range 10 {
+			s.Choose(&p)
+		}
+		p.Seq, p.N, p.Moves[2] = 10, 3, 1
+		if pick, _ := s.Choose(&p); pick != 2 {
+			t.Errorf("%v: the arrival was forgotten", s)
+		}
+	}
+}
+
+func TestPortfolioTakesTurns(t *testing.T) {
+	m := toys()[0]
+	f := NewPortfolio(Params{Seed: 1, Length: 5, Most: 1})
+	counts := make(map[string]int)
+	for i := range uint64(100) {
+		if !f.Begin(i) {
+			t.Fatal("a portfolio doesn't end")
+		}
+		m.run(f)
+		counts[f.String()]++
+	}
+	d := f.Deviations()
+	if !d.Complete() || d.Count() != 4 || counts["portfolio, deviations 1"] != 5 {
+		t.Errorf("%v; %d schedules, complete: %v; want 4 and a repeat", counts, d.Count(), d.Complete())
+	}
+	for _, name := range []string{"random", "sticky 64", "sticky 16", "sticky 4"} {
+		if n := counts["portfolio, "+name]; n < 23 || n > 24 {
+			t.Errorf("%s had %d turns of 95", name, n)
+		}
+	}
+}
+
+func TestNoAllocation(t *testing.T) {
+	for _, s := range []Strategy{
+		NewRandom(Params{Length: 9}), NewSticky(Params{Length: 9}), NewDeviations(Params{Most: 3}), NewPortfolio(Params{}),
+		&Recorder{Strategy: NewRandom(Params{})},
+	} {
+		i := uint64(0)
+		p := sim.Point{}
+		if n := testing.AllocsPerRun(200, func() {
+			s.Begin(i)
+			i++
+			for p.Seq = range 20 {
+				p.Kind, p.N, p.Moves = sim.Step, 4, [3]uint64{0b111, 0, 1}
+				if p.Seq%5 == 3 {
+					p.Kind, p.N = sim.Fetch, 3
+				}
+				s.Choose(&p)
+			}
+			s.End(20)
+		}); n != 0 {
+			t.Errorf("%v allocates %v times a run", s, n)
+		}
+	}
+}
+
+func BenchmarkChoose(b *testing.B) {
+	for _, s := range []Strategy{
+		new(Default),
+		NewRandom(Params{Length: 200}), NewSticky(Params{Length: 200}), NewPortfolio(Params{Length: 200}),
+		&named{Recorder{Strategy: NewRandom(Params{Length: 200})}},
+	} {
+		for _, sources := range []uint64{0, 0b11} {
+			b.Run(fmt.Sprintf("%v/sources=%d", s, sources), func(b *testing.B) {
+				s := s
+				if _, ok := s.(*Portfolio); ok {
+					s = NewPortfolio(Params{Length: 200})
+				}
+				p := sim.Point{Kind: sim.Step, N: 4, Moves: [3]uint64{0b1111, 0, sources}}
+				if sources != 0 {
+					p.N = 6
+				}
+				s.Begin(0)
+				for b.Loop() {
+					s.Choose(&p)
+					if p.Seq++; p.Seq == 1<<16 {
+						if _, ok := s.(*named); ok { // its list is as long as a run
+							s.Begin(0)
+						}
+						p.Seq = 0
+					}
+				}
+			})
+		}
+	}
+}
+
+type named struct{ Recorder }
+
+func (*named) String() string { return "random recorded" }
+
+// BenchmarkBoundary is Choose as a machine uses it: through the interface,
+// with holds, 200 boundaries a run, Begin included.
+func BenchmarkBoundary(b *testing.B) {
+	for _, s := range All[:4] {
+		b.Run(s.Name, func(b *testing.B) {
+			var s Strategy = s.New(Params{Length: 200})
+			p := sim.Point{Kind: sim.Step, N: 4, Moves: [3]uint64{0b1111, 0, 0}}
+			i, hold := uint64(0), 0
+			p.Seq = 200
+			for b.Loop() {
+				if p.Seq == 200 {
+					if i > 0 {
+						s.End(200)
+					}
+					s.Begin(i)
+					i++
+					p.Seq, hold = 0, 0
+				}
+				if hold > 0 {
+					hold--
+				} else {
+					_, hold = s.Choose(&p)
+				}
+				p.Seq++
+			}
+		})
+	}
+}

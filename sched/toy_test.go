@@ -1,0 +1,242 @@
+package sched
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"kpsim/sim"
+)
+
+// A toy is a machine: CPUs that run programs of one-letter steps, and sources
+// that can fire a number of times.
+//
+//	.  a step                     F  a step, then a Fetch question of 3
+//	T  a Task question of 2, then a step
+//	I  sends an IPI to the next CPU, and waits for it to be taken
+//	+  gives source 0 another firing
+type toy struct {
+	programs []string
+	sources  []int // how often each may fire
+	stop     int   // end the run after so many moves, as a finding would; 0 for never
+
+	shortHolds bool // drop a hold at a question of another kind: strategies can't tell
+
+	pc    [8]int
+	left  [8]int
+	ipi   uint64 // pending
+	waits [8]int // the CPU whose IPI it waits for, or -1
+	last  int    // the CPU that moved last
+	p     sim.Point
+	log   []byte // what moved and what was answered
+	asked []Choice
+	calls int
+}
+
+func (m *toy) done(i int) bool { return m.pc[i] >= len(m.programs[i]) }
+
+func (m *toy) canGo(i int) bool { return !m.done(i) && m.waits[i] < 0 }
+
+func (m *toy) look() {
+	var moves [3]uint64
+	first := sim.NoMover
+	for i := range m.programs {
+		if m.canGo(i) {
+			moves[0] |= 1 << i
+		}
+	}
+	moves[1] = m.ipi
+	for i := range m.sources {
+		if m.left[i] > 0 {
+			moves[2] |= 1 << i
+		}
+	}
+	n := 0
+	for m.p.Moves = moves; n < 3*sim.MaxCPUs; n++ { // the boring one
+		if moves[n/64]>>(n%64)&1 != 0 {
+			first = sim.Mover(n)
+			break
+		}
+	}
+	if w := m.waits[m.last]; w >= 0 && m.ipi>>w&1 != 0 {
+		first = sim.MoverIPI + sim.Mover(w)
+	} else if m.canGo(m.last) {
+		first = sim.Mover(m.last)
+	} else if m.done(m.last) && moves[2]&2 != 0 { // it waits for work: source 1 is boring then
+		first = sim.MoverSource + 1
+	}
+	m.p.Kind, m.p.First, m.p.N = sim.Step, first, 0
+	for n := range 3 * sim.MaxCPUs {
+		m.p.N += int(moves[n/64] >> (n % 64) & 1)
+	}
+}
+
+// run runs under s, already begun, and returns what happened.
+func (m *toy) run(s Strategy) string {
+	*m = toy{programs: m.programs, sources: m.sources, stop: m.stop, shortHolds: m.shortHolds, log: m.log[:0], asked: m.asked[:0]}
+	copy(m.left[:], m.sources)
+	for i := range m.waits {
+		m.waits[i] = -1
+	}
+	hold, held := 0, [3]uint64{}
+	for moves := 0; m.stop == 0 || moves < m.stop; moves++ {
+		m.look()
+		if m.p.N == 0 {
+			break
+		}
+		mv := m.p.First
+		if m.p.N > 1 {
+			if m.p.Moves != held {
+				hold = 0
+			}
+			held = m.p.Moves
+			pick := 0
+			if hold > 0 {
+				hold--
+			} else {
+				m.calls++
+				pick, hold = s.Choose(&m.p)
+				mv = m.p.Mover(pick)
+			}
+			m.answer(pick)
+		} else {
+			hold, held = 0, m.p.Moves
+		}
+		m.move(s, mv, &hold)
+	}
+	s.End(m.p.Seq)
+	return string(m.log)
+}
+
+func (m *toy) answer(pick int) {
+	m.asked = append(m.asked, Choice{Seq: m.p.Seq, Kind: m.p.Kind, N: m.p.N, Pick: pick})
+	m.p.Seq++
+}
+
+func (m *toy) ask(s Strategy, k sim.Kind, n, cpu int, hold *int) {
+	m.p.Kind, m.p.N, m.p.First = k, n, sim.Mover(cpu)
+	pick, _ := s.Choose(&m.p)
+	if m.shortHolds {
+		*hold = 0
+	}
+	m.answer(pick)
+	m.log = fmt.Appendf(m.log, "%v%d", k, pick)
+}
+
+func (m *toy) move(s Strategy, mv sim.Mover, hold *int) {
+	m.log = fmt.Appendf(m.log, " %d", mv)
+	switch {
+	case mv >= sim.MoverSource:
+		m.left[mv-sim.MoverSource]--
+		return
+	case mv >= sim.MoverIPI:
+		cpu := int(mv - sim.MoverIPI)
+		m.ipi &^= 1 << cpu
+		for i := range m.waits {
+			if m.waits[i] == cpu {
+				m.waits[i] = -1
+			}
+		}
+		return
+	}
+	cpu := int(mv)
+	m.last = cpu
+	op := m.programs[cpu][m.pc[cpu]]
+	if op == 'T' {
+		m.ask(s, sim.Task, 2, cpu, hold)
+	}
+	m.pc[cpu]++
+	switch op {
+	case 'F':
+		m.ask(s, sim.Fetch, 3, cpu, hold)
+	case '+':
+		m.left[0]++
+	case 'I':
+		to := (cpu + 1) % len(m.programs)
+		m.ipi |= 1 << to
+		m.waits[cpu] = to
+	}
+}
+
+// picks prints the deviations of the run that was.
+func (m *toy) picks() string {
+	var b strings.Builder
+	for _, c := range m.asked {
+		if c.Pick != 0 {
+			fmt.Fprintf(&b, "(%d:%d)", c.Seq, c.Pick)
+		}
+	}
+	return b.String()
+}
+
+// Where implements Locator: a CPU stands in the function named for it.
+func (m *toy) Where(mv sim.Mover) (name string, off int, text bool) {
+	if mv >= sim.MoverSource {
+		return "", 0, false
+	}
+	cpu := int(mv) % sim.MaxCPUs
+	return fmt.Sprintf("f%d", cpu), m.pc[cpu], true
+}
+
+// Alternative implements Locator.
+func (m *toy) Alternative(p *sim.Point, pick int) string {
+	if p.Kind != sim.Step {
+		return fmt.Sprint(pick)
+	}
+	mv := p.Mover(pick)
+	switch {
+	case mv >= sim.MoverSource:
+		return fmt.Sprintf("source%d", mv-sim.MoverSource)
+	case mv >= sim.MoverIPI:
+		return fmt.Sprintf("ipi@cpu%d", mv-sim.MoverIPI)
+	}
+	return fmt.Sprintf("cpu%d", mv)
+}
+
+// toys are the machines that most tests go through.
+func toys() []*toy {
+	return []*toy{
+		{programs: []string{"...", "..."}},
+		{programs: []string{"....", "F.", "."}, sources: []int{1}},
+		{programs: []string{".I.T.", "....", ".F"}, sources: []int{1, 1}},
+		{programs: []string{"+.+.F..", "..I..T.I."}, sources: []int{0, 2}},
+		{programs: []string{"T", ""}, sources: []int{2, 1, 1}},
+		{programs: []string{strings.Repeat("..F.I.", 10), strings.Repeat(".+T..F", 10), strings.Repeat("...", 20)}, sources: []int{3, 2}},
+		{programs: []string{"I..", "..."}, sources: []int{1}, stop: 5},
+	}
+}
+
+func TestToyByDefault(t *testing.T) {
+	m := toys()[2]
+	if got, want := m.run(new(Default)), " 0 0 65 0 0task0 0 129 1 1 1 1 2 2fetch0 128"; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestMoverEnumeration(t *testing.T) {
+	p := sim.Point{Kind: sim.Step, N: 6, Moves: [3]uint64{1<<3 | 1, 1 << 2, 1<<5 | 1<<1 | 1}}
+	for _, test := range []struct {
+		first sim.Mover
+		want  []sim.Mover
+		calm  int
+	}{
+		{0, []sim.Mover{0, 3, 66, 128, 129, 133}, 3},
+		{3, []sim.Mover{3, 0, 66, 128, 129, 133}, 3},
+		{66, []sim.Mover{66, 0, 3, 128, 129, 133}, 3},
+		{129, []sim.Mover{129, 0, 3, 66, 128, 133}, 4},
+	} {
+		p.First = test.first
+		var got, sources []sim.Mover
+		for i := range p.N {
+			got = append(got, p.Mover(i))
+		}
+		for k := range p.Sources() {
+			sources = append(sources, p.Mover(source(&p, k)))
+		}
+		slices.Sort(sources)
+		if !slices.Equal(got, test.want) || calm(&p) != test.calm || !slices.Equal(sources, []sim.Mover{128, 129, 133}) {
+			t.Errorf("first %d: movers %v, want %v; calm %d, want %d; sources %v", test.first, got, test.want, calm(&p), test.calm, sources)
+		}
+	}
+}

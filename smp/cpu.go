@@ -1,0 +1,67 @@
+package smp
+
+import (
+	"math/bits"
+
+	"kpsim/sim"
+	"kpsim/smp/isa"
+)
+
+// A CPU is one processor: its registers, what it runs, what is pending on it.
+type CPU struct {
+	id    uint8
+	guest bool // the top frame of the current task is guest text
+	regs  isa.Regs
+
+	codePN uint64      // the page of text that code belongs to
+	code   []*isa.Inst // its decoded instructions
+
+	task        *Task
+	idle        *Task
+	stopper     *Task
+	runq        []*Task // runnable and not current, first in first out
+	nmiBlocked  bool    // from the delivery of an NMI to the next IRET
+	shadow      bool    // the instruction after sti
+	ipi         ipiSet  // pending
+	needResched bool
+	sources     []*Source // that interrupt this CPU
+}
+
+// ipiSet holds the reasons of pending IPIs.
+type ipiSet uint8
+
+// The reasons.
+const (
+	IPICall    ipiSet = 1 << iota // run the call function (sync_core)
+	IPIResched                    // let another task run
+)
+
+// open reports whether the CPU takes a maskable interrupt now.
+func (c *CPU) open() bool { return c.regs.Flags&isa.IF != 0 && !c.shadow }
+
+// canGoOn reports whether the CPU has a step of its own to make.
+func (c *CPU) canGoOn() bool {
+	f := c.task.top()
+	switch {
+	case f == nil: // idle
+		return len(c.runq) > 0
+	case f.kind == routine:
+		return f.ctx.cond == nil
+	}
+	return true
+}
+
+// enqueue puts a runnable task on its CPU's run queue, stoppers first.
+func (c *CPU) enqueue(t *Task) {
+	c.runq = append(c.runq, t)
+	if t.class == classStopper {
+		copy(c.runq[1:], c.runq)
+		c.runq[0] = t
+	}
+	if c.task != c.idle {
+		c.needResched = true
+	}
+}
+
+// firstCPU returns the lowest CPU of a set.
+func firstCPU(set uint64) sim.Mover { return sim.Mover(bits.TrailingZeros64(set)) }

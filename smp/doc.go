@@ -1,0 +1,22 @@
+// Package smp is the simulated machine: CPUs, tasks, memory, text, traps,
+// interrupts, and the loop that steps them.
+//
+// What it is not: it holds no kernel service and no probe. smp/kernel installs
+// one Go routine a vector and a few hooks at boot.
+//
+// Its rule: a boundary lies before each instruction of guest text and at each
+// point of a kernel routine; at a boundary with more than one possible move the
+// strategy is asked, and nowhere else is anything undetermined.
+//
+// Read Machine.Run first, then turn, then execute.
+//
+// Two kinds of code run on a CPU. Guest text is bytes: fetched through a model
+// of smp/fetch, decoded and executed one instruction a step. Kernel routines are
+// linear Go on a fibre; they lose the CPU only at points (kapi.Context). Frames
+// belong to the task: traps and interrupts push on the stack of the task they
+// hit, and switching tasks leaves them there.
+//
+// Its limits: 64-bit mode; data accesses are sequentially consistent in the
+// order stepped (x86 store buffers are not modelled yet); only instruction
+// fetch is weak. Tasks don't migrate.
+package smp

@@ -1,0 +1,78 @@
+package smp
+
+import (
+	"kpsim/sim"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// A gate is a kernel routine with an address: guest text calls it like any
+// function. The last place of the gate page is where a call made by a routine
+// returns to.
+type gate struct {
+	name string
+	f    kapi.Routine
+}
+
+const (
+	gateSize   = 16
+	maxGates   = pageSize/gateSize - 1
+	returnGate = GateBase + maxGates*gateSize
+)
+
+// Bind gives f the next address of the gate page.
+func (m *Machine) Bind(name string, f kapi.Routine) isa.Addr {
+	if len(m.gates) >= maxGates {
+		sim.Bug("more than %d bound routines", maxGates)
+	}
+	m.gates = append(m.gates, gate{name, f})
+	return GateBase + isa.Addr(len(m.gates)-1)*gateSize
+}
+
+// Rebind gives the address another routine: an engine is built anew each run.
+func (m *Machine) Rebind(at isa.Addr, f kapi.Routine) {
+	m.gates[int(at-GateBase)/gateSize].f = f
+}
+
+// enter is called when guest text has come to the gate page.
+func (m *Machine) enter(c *CPU, ip isa.Addr) {
+	t := c.task
+	if ip == returnGate {
+		m.returned(c, t)
+		return
+	}
+	i := int(ip-GateBase) / gateSize
+	if ip%gateSize != 0 || i >= len(m.gates) {
+		m.refuseAt(c, ip, "no routine begins here")
+		return
+	}
+	x := m.acquire(c, t)
+	x.gate, x.vector = m.gates[i].f, 0
+	x.place, x.step = m.gates[i].name, 0
+	t.frames = append(t.frames, frame{kind: routine, ctx: x})
+	c.guest = false
+	m.attend()
+}
+
+// leaveGate returns from a routine that text called, as ret would.
+func (m *Machine) leaveGate(c *CPU) {
+	ra, ok := m.data.Load(c.regs.SP(), 8)
+	if !ok {
+		m.refuseAt(c, c.regs.SP(), "no return address on the stack")
+		return
+	}
+	c.regs.R[isa.RSP] += 8
+	c.regs.IP = isa.Addr(ra)
+	c.guest = true
+}
+
+// returned is called when a call made by a routine has come back.
+func (m *Machine) returned(c *CPU, t *Task) {
+	f := t.top()
+	if f == nil || f.kind != guest {
+		sim.Bug("cpu%d: text returned to a routine that didn't call it", c.id)
+	}
+	t.pop()
+	c.guest = t.onGuest()
+	m.attend()
+}

@@ -1,0 +1,164 @@
+package image_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kpsim/smp/image"
+	"kpsim/smp/isa"
+)
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func parse(t testing.TB, path string) *image.Object {
+	t.Helper()
+	o, err := image.ParseELF(filepath.Base(path), read(t, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func nowhere(string) (isa.Addr, bool) { return 0, false }
+
+func TestParseELFNames(t *testing.T) {
+	for _, c := range []struct {
+		file  string
+		names []string
+	}{
+		{"link.o", []string{"weigh", "sum", "address", "twice"}},
+		{"extable.o", []string{"peek", "peek2"}}, // the fixup code between them has no name
+		{"notype.o", []string{"bare"}},           // the global one of two aliases
+	} {
+		if got := parse(t, "testdata/"+c.file).Names(); !slices.Equal(got, c.names) {
+			t.Errorf("%s: names %q, want %q", c.file, got, c.names)
+		}
+	}
+}
+
+// What can't be used is refused in one line that says what to do.
+func TestParseELFRefuses(t *testing.T) {
+	link := read(t, "testdata/link.o")
+	for _, c := range []struct {
+		name string
+		data []byte
+		want []string
+	}{
+		{"empty", nil, []string{"can't be read as an ELF object", "gcc -c"}},
+		{"text", []byte("int main(void) { return 0; }\n"), []string{"can't be read as an ELF object", "gcc -c"}},
+		{"magic only", []byte("\x7fELF"), []string{"can't be read as an ELF object"}},
+		{"cut in the sections", link[:0x60], []string{"can't be read as an ELF object"}},
+		{"cut in the table", link[:len(link)-10], []string{"can't be read as an ELF object"}},
+		{"code32.o", read(t, "testdata/code32.o"), []string{"32-bit", "-m64"}},
+		{"class byte", patched(link, 4, 1), []string{"32-bit"}},
+		{"arm", patched(link, 18, 183), []string{"EM_AARCH64", "x86-64"}},
+		{"linked.o", read(t, "testdata/linked.o"), []string{"linked already", "ET_EXEC", "gcc -c"}},
+		{"nocode.o", read(t, "testdata/nocode.o"), []string{"holds no code"}},
+		{"bad_extable.o", read(t, "testdata/bad_extable.o"), []string{"__ex_table", "8 bytes", "12"}},
+		{"overlap.o", read(t, "testdata/overlap.o"), []string{"outer and inner", ".size"}},
+		{"got.o", read(t, "testdata/got.o"), []string{"get+0x3", "GOTPCREL", "-fno-pic"}},
+		{"tls.o", read(t, "testdata/tls.o"), []string{"thread-local"}},
+		{"common.o", read(t, "testdata/common.o"), []string{"get+0x2", "thing", "-fno-common"}},
+		{"tables.o", read(t, "testdata/tables.o"), []string{"f+0x3", ".altinstructions", "isn't loaded"}},
+	} {
+		_, err := image.ParseELF(c.name, c.data)
+		if err == nil {
+			t.Errorf("%s: accepted", c.name)
+			continue
+		}
+		for _, want := range append(c.want, c.name+": ") {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %q doesn't say %q", c.name, err, want)
+			}
+		}
+		if strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %q has more than one line", c.name, err)
+		}
+	}
+}
+
+func patched(b []byte, at int, v byte) []byte {
+	b = slices.Clone(b)
+	b[at] = v
+	return b
+}
+
+func TestExtable(t *testing.T) {
+	img, err := parse(t, "testdata/extable.o").Place(0x1000, nowhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []struct {
+		name    string
+		at      isa.Addr
+		size    int
+		extable []int
+	}{
+		{"peek", 0x1000, 6, []int{1}},
+		{".text+0x6", 0x1006, 9, nil}, // the fixup code: a jump may lead here, so it is loaded
+		{"peek2", 0x100f, 8, []int{0, 4}},
+	}
+	if len(img.Funcs) != len(want) {
+		t.Fatalf("functions %v, want %v", img.Funcs, want)
+	}
+	for i, w := range want {
+		f := img.Funcs[i]
+		if f.Name != w.name || f.Addr != w.at || len(f.Code) != w.size || !slices.Equal(f.Extable, w.extable) {
+			t.Errorf("function %d is %v, want %v", i, f, w)
+		}
+		if err := image.CheckDecodes(f); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// No file makes the parser or the linker panic, and what they accept stays
+// within the addresses it was given.
+func FuzzParseELF(f *testing.F) {
+	paths, err := filepath.Glob("testdata/*.o")
+	if err != nil || len(paths) == 0 {
+		f.Fatal("no objects", err)
+	}
+	for _, p := range paths {
+		b := read(f, p)
+		f.Add(b)
+		f.Add(b[:len(b)/2])
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		o, err := image.ParseELF("fuzz", data)
+		if err != nil {
+			return
+		}
+		const base = 0x40_0001
+		img, err := o.Place(base, func(string) (isa.Addr, bool) { return base, true })
+		if err != nil {
+			return
+		}
+		end := isa.Addr(base)
+		for _, f := range img.Funcs {
+			if f.Addr < end {
+				t.Fatalf("%s at %#x begins before %#x", f.Name, f.Addr, end)
+			}
+			end = f.Addr + isa.Addr(len(f.Code))
+			if len(f.Code) < 1<<12 {
+				_ = image.CheckDecodes(f)
+			}
+		}
+		for _, b := range img.Blocks {
+			if b.Addr < end || b.Addr%4096 != 0 {
+				t.Fatalf("%s at %#x: not on a page of its own behind %#x", b.Name, b.Addr, end)
+			}
+			end = b.Addr + isa.Addr(len(b.Bytes))
+		}
+	})
+}

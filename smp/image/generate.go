@@ -1,0 +1,16 @@
+package image
+
+// The objects that the tests read, built by gcc 12.2 (Debian 12).
+
+//go:generate gcc -O2 -fno-asynchronous-unwind-tables -fcf-protection=none -fno-pic -mgeneral-regs-only -c testdata/link.c -o testdata/link.o
+//go:generate gcc -c testdata/extable.S -o testdata/extable.o
+//go:generate gcc -c testdata/notype.S -o testdata/notype.o
+//go:generate as --32 testdata/code32.S -o testdata/code32.o
+//go:generate gcc -c testdata/bad_extable.S -o testdata/bad_extable.o
+//go:generate gcc -c testdata/overlap.S -o testdata/overlap.o
+//go:generate gcc -O2 -fno-asynchronous-unwind-tables -fPIC -c testdata/got.c -o testdata/got.o
+//go:generate gcc -O2 -fno-asynchronous-unwind-tables -fno-pic -c testdata/tls.c -o testdata/tls.o
+//go:generate gcc -O2 -fno-asynchronous-unwind-tables -fno-pic -fcommon -c testdata/common.c -o testdata/common.o
+//go:generate gcc -c testdata/tables.S -o testdata/tables.o
+//go:generate gcc -c testdata/nocode.c -o testdata/nocode.o
+//go:generate ld testdata/notype.o -e bare -o testdata/linked.o

@@ -1,0 +1,47 @@
+package image
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/smp/isa"
+)
+
+// Listing shows code as linked at an address, a line for each instruction:
+// address, bytes, disassembly. A byte that begins no instruction gets a line of
+// its own, so that whatever memory holds can be shown.
+func Listing(at isa.Addr, code []byte) string {
+	var w strings.Builder
+	for len(code) > 0 {
+		text, n := fmt.Sprintf(".byte %#02x", code[0]), 1
+		if in, err := isa.Decode(code, at); err == nil {
+			text, n = in.String(), int(in.Len)
+		}
+		fmt.Fprintf(&w, "%6x:  %-32s %s\n", uint64(at), fmt.Sprintf("% x", code[:n]), text)
+		at, code = at+isa.Addr(n), code[n:]
+	}
+	return w.String()
+}
+
+// CheckDecodes returns an error if f isn't instructions from its first byte to
+// its last, or has an exception-table entry inside one. It names the function,
+// the offset and the bytes.
+func CheckDecodes(f Func) error {
+	var starts []int
+	for off := 0; off < len(f.Code); {
+		in, err := isa.Decode(f.Code[off:], f.Addr+isa.Addr(off))
+		if err != nil {
+			rest := f.Code[off:]
+			return fmt.Errorf("%s+%#x: bytes % x: %w", f.Name, off, rest[:min(len(rest), isa.MaxLen)], err)
+		}
+		starts = append(starts, off)
+		off += int(in.Len)
+	}
+	for _, off := range f.Extable {
+		if _, ok := slices.BinarySearch(starts, off); !ok {
+			return fmt.Errorf("%s+%#x: has an exception-table entry, but no instruction begins there", f.Name, off)
+		}
+	}
+	return nil
+}

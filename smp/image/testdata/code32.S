@@ -1,0 +1,6 @@
+	.text
+	.globl f
+	.type f, @function
+f:	inc %eax
+	ret
+	.size f, . - f

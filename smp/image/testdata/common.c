@@ -1,0 +1,2 @@
+int thing;
+int get(void) { return thing; }

@@ -1,0 +1,9 @@
+/* Code that refers to a section which isn't loaded. */
+	.text
+	.globl	f
+	.type	f, @function
+f:	mov	table(%rip), %rax
+	ret
+	.size	f, . - f
+	.section .altinstructions, "a"
+table:	.quad	1

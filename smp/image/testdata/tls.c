@@ -1,0 +1,2 @@
+extern __thread int thing;
+int get(void) { return thing; }

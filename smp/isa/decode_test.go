@@ -1,0 +1,237 @@
+package isa_test
+
+import (
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"kpsim/smp/isa"
+)
+
+// describe is a line of testdata/decode.txt: the length and what Decode says.
+func describe(in *isa.Inst) string {
+	words := []string{fmt.Sprint(in.Len), in.Flow().String()}
+	if at, ok := in.Target(); ok {
+		words = append(words, fmt.Sprintf("to %#x", at))
+	}
+	if pos, ok := in.RIPRelative(); ok {
+		at, _ := in.RIPOperand()
+		words = append(words, fmt.Sprintf("rip@%d=%#x", pos, at))
+	}
+	for _, flag := range []struct {
+		is   bool
+		name string
+	}{{in.Copyable(), "copyable"}, {in.Emulated(), "emulated"}, {in.WritesIF(), "writes-if"}, {in.Unsupported(), "unsupported"}} {
+		if flag.is {
+			words = append(words, flag.name)
+		}
+	}
+	return strings.Join(words, " ") + " | " + in.String()
+}
+
+// TestDecodeTable: each line of decode.txt is bytes, a colon, and what becomes
+// of them at address 0x1000.
+func TestDecodeTable(t *testing.T) {
+	text, err := os.ReadFile("testdata/decode.txt")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		code, want, _ := strings.Cut(line, " : ")
+		b, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(code), " ", ""))
+		require.NoError(t, err, line)
+		got := ""
+		if in, err := isa.Decode(b, textAt); err != nil {
+			got = "error " + strings.TrimPrefix(err.Error(), "isa: ")
+		} else {
+			got = describe(&in)
+		}
+		if got != strings.TrimSpace(want) {
+			t.Errorf("%s\n got %s\nwant %s", code, got, want)
+		}
+	}
+}
+
+// TestTruncated: no proper prefix of an instruction decodes.
+func TestTruncated(t *testing.T) {
+	for _, code := range []string{"e800000000", "488b05aabbccdd", "f30f1efa", "0f1f440000", "48b8f0debc9a78563412", "c5f877",
+		"0f01ca", "66f30f1efa", "8184248000000001000000", "0f84aabbccdd", "62f17c4858c1"} {
+		b, err := hex.DecodeString(code)
+		require.NoError(t, err)
+		_, err = isa.Decode(b, textAt)
+		require.NoError(t, err, code)
+		for n := range b {
+			_, err := isa.Decode(b[:n], textAt)
+			require.ErrorIs(t, err, isa.ErrTruncated, "%x", b[:n])
+		}
+	}
+}
+
+// checkDecoded is what must hold for any bytes.
+func checkDecoded(t require.TestingT, b []byte, at isa.Addr) {
+	in, err := isa.Decode(b, at)
+	if err != nil {
+		return
+	}
+	n := int(in.Len)
+	require.True(t, n >= 1 && n <= len(b) && n <= isa.MaxLen)
+	require.Equal(t, b[:n], in.Bytes())
+	require.Equal(t, at+isa.Addr(n), in.Next())
+	require.NotEmpty(t, in.String())
+	// What stands behind doesn't matter.
+	again, err := isa.Decode(append(append([]byte{}, b[:n]...), 0xcc, 0x0f, 0x84, 0xff), at)
+	require.NoError(t, err)
+	require.Equal(t, describe(&in), describe(&again))
+	if n > 1 {
+		_, err = isa.Decode(b[:n-1], at)
+		require.ErrorIs(t, err, isa.ErrTruncated)
+	}
+}
+
+// checkExec: an outcome that says nothing has changed tells the truth.
+func checkExec(t require.TestingT, b []byte, s isa.Regs, m isa.Memory) {
+	in, err := isa.Decode(b, s.IP)
+	if err != nil {
+		return
+	}
+	s.Flags |= isa.F1
+	before := s
+	out := in.Exec(&s, m)
+	switch out {
+	case isa.Undefined, isa.PageFault, isa.DivideError, isa.Unsupported:
+		require.Equal(t, before, s, "%v", &in)
+	default:
+		require.NotZero(t, s.Flags&isa.F1, "%v", &in)
+	}
+	require.Equal(t, in.Unsupported(), out == isa.Unsupported, "%v", &in)
+	if in.Flow() == isa.FlowNext && out == isa.Next && s.IP != in.Next() {
+		require.Equal(t, in.Addr, s.IP, "%v: only a repeated string instruction stays", &in)
+	}
+}
+
+// likely draws bytes that often are an instruction.
+func likely(t *rapid.T) []byte {
+	prefix := rapid.SliceOfN(rapid.SampledFrom([]byte{0x48, 0x66, 0xf3, 0xf2, 0x41, 0xf0, 0x4c, 0x2e, 0x67, 0x0f, 0x65}), 0, 3).Draw(t, "prefix")
+	return append(prefix, rapid.SliceOfN(rapid.Byte(), 1, 15).Draw(t, "bytes")...)
+}
+
+// halfMemory loads, and stores nothing.
+type halfMemory struct{ stores bool }
+
+func (m halfMemory) Load(a isa.Addr, size int) (uint64, bool) {
+	return 0x9e3779b97f4a7c15 >> (64 - 8*size), true
+}
+func (m halfMemory) Store(isa.Addr, int, uint64) bool { return m.stores }
+
+type noMemory struct{}
+
+func (noMemory) Load(isa.Addr, int) (uint64, bool) { return 0, false }
+func (noMemory) Store(isa.Addr, int, uint64) bool  { return false }
+
+func TestProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := likely(t)
+		checkDecoded(t, b, isa.Addr(rapid.Uint64().Draw(t, "at")))
+		s := isa.Regs{IP: textAt, Flags: rapid.Uint64().Draw(t, "flags") & 0xed5}
+		for i := range s.R {
+			s.R[i] = rapid.Uint64().Draw(t, "r")
+		}
+		checkExec(t, b, s, noMemory{})
+		checkExec(t, b, s, halfMemory{})
+		checkExec(t, b, s, halfMemory{stores: true})
+	})
+}
+
+// TestRelocate: the copy refers to the same place, or there is none.
+func TestRelocate(t *testing.T) {
+	const near = 1<<31 - 64
+	rapid.Check(t, func(t *rapid.T) {
+		code := rapid.SampledFrom([]string{"488b05", "8905", "48c705", "f00fc10d", "c5fe6f05", "803d", "ff25", "488d1d", "0fb605"}).Draw(t, "code")
+		b, _ := hex.DecodeString(code + "11223344" + "aabbccdd")
+		copy(b[len(b)-8:], rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "disp"))
+		at := isa.Addr(rapid.Uint64().Draw(t, "at"))
+		in, err := isa.Decode(b, at)
+		require.NoError(t, err)
+		want, ok := in.RIPOperand()
+		require.True(t, ok)
+		away := rapid.Int64Range(-near, near).Draw(t, "away")
+		to := want + isa.Addr(away) - isa.Addr(in.Len)
+		var dst [isa.MaxLen]byte
+		n, err := in.Relocate(dst[:], to)
+		require.NoError(t, err)
+		require.EqualValues(t, in.Len, n)
+		moved, err := isa.Decode(dst[:n], to)
+		require.NoError(t, err)
+		got, _ := moved.RIPOperand()
+		require.Equal(t, want, got)
+
+		_, err = in.Relocate(dst[:], to+1<<32)
+		require.ErrorIs(t, err, isa.ErrReach)
+		_, err = in.Relocate(dst[:n-1], to)
+		require.Error(t, err)
+	})
+	for _, code := range []string{"e800000000", "7500", "cc", "ffd0", "2e90", "67488b0500000000", "f4"} {
+		b, _ := hex.DecodeString(code)
+		in, err := isa.Decode(b, textAt)
+		require.NoError(t, err, code)
+		var dst [isa.MaxLen]byte
+		_, err = in.Relocate(dst[:], textAt)
+		require.ErrorIs(t, err, isa.ErrNotCopyable, code)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte{0xf3, 0x0f, 0x1e, 0xfa})
+	f.Add([]byte{0xe8, 0, 0})
+	f.Add([]byte{0xc5, 0xf8, 0x77, 0, 0, 0})
+	f.Add([]byte{0x48, 0xc7, 0x05, 1, 2, 3, 4, 5, 6, 7, 8})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		checkDecoded(t, b, textAt)
+		checkExec(t, b, isa.Regs{IP: textAt}, halfMemory{})
+		checkExec(t, b, isa.Regs{IP: textAt}, noMemory{})
+	})
+}
+
+func TestEncode(t *testing.T) {
+	for _, target := range []isa.Addr{0x1000, 0x1005, 0xfff, 0x1005 + 1<<31 - 1, isa.Addr(1<<64 - 1<<31 + 0x1005)} {
+		b, ok := isa.JumpRel32(textAt, target)
+		require.True(t, ok)
+		in, err := isa.Decode(b[:], textAt)
+		require.NoError(t, err)
+		got, _ := in.Target()
+		require.Equal(t, target, got)
+		require.Equal(t, isa.FlowJump, in.Flow())
+		b, ok = isa.CallRel32(textAt, target)
+		require.True(t, ok)
+		in, err = isa.Decode(b[:], textAt)
+		require.NoError(t, err)
+		got, _ = in.Target()
+		require.Equal(t, target, got)
+		require.Equal(t, isa.FlowCall, in.Flow())
+	}
+	_, ok := isa.JumpRel32(textAt, 0x1005+1<<31)
+	require.False(t, ok)
+	_, ok = isa.CallRel32(textAt, isa.Addr(1<<64-1<<31+0x1004))
+	require.False(t, ok)
+	for n := range 40 {
+		b := isa.NopN(n)
+		require.Len(t, b, n)
+		for len(b) > 0 {
+			in, err := isa.Decode(b, textAt)
+			require.NoError(t, err)
+			require.True(t, in.Copyable())
+			s := isa.Regs{IP: textAt}
+			require.Equal(t, isa.Next, in.Exec(&s, noMemory{}))
+			require.Equal(t, isa.Regs{IP: in.Next()}, s)
+			b = b[in.Len:]
+		}
+	}
+	require.Equal(t, isa.NopN(5), isa.Nop5[:])
+}

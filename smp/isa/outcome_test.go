@@ -1,0 +1,215 @@
+package isa_test
+
+import (
+	"encoding/hex"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/smp/isa"
+)
+
+// step decodes code at textAt and executes its first instruction.
+func step(t *testing.T, code string, s *isa.Regs, m isa.Memory) isa.Outcome {
+	t.Helper()
+	b, err := hex.DecodeString(code)
+	require.NoError(t, err)
+	s.IP = textAt
+	in, err := isa.Decode(b, textAt)
+	require.NoError(t, err)
+	return in.Exec(s, m)
+}
+
+func TestOutcomes(t *testing.T) {
+	const behind = 0x100
+	for _, c := range []struct {
+		code string
+		want isa.Outcome
+		ip   isa.Addr // less textAt
+	}{
+		{"90", isa.Next, 1},
+		{"f30f1efa", isa.Next, 4},
+		{"cc", isa.Breakpoint, 1},
+		{"0f0b", isa.Undefined, 0},
+		{"0fb9c0", isa.Undefined, 0},
+		{"f08903", isa.Undefined, 0}, // lock mov
+		{"f001c0", isa.Undefined, 0}, // lock add to a register
+		{"f4", isa.Halt, 1},
+		{"fa", isa.Interrupts, 1},
+		{"fb", isa.Interrupts, 1},
+		{"0fa2", isa.Serialized, 2},
+		{"0f01e8", isa.Serialized, 3},
+		{"0f31", isa.Unsupported, 0},         // rdtsc
+		{"0f58c1", isa.Unsupported, 0},       // addps
+		{"c5f877", isa.Unsupported, 0},       // vzeroupper
+		{"65488b0425", isa.Unsupported, 0},   // mov %gs:0,%rax
+		{"0f22d8", isa.Unsupported, 0},       // mov to cr3
+		{"66e900000000", isa.Unsupported, 0}, // vendors disagree
+		{"8b0425000000f0", isa.PageFault, 0},
+		{"f7f1", isa.DivideError, 0},
+		{"e9fb000000", isa.Next, behind},
+		{"65488d0425", isa.Next, 9}, // lea with gs: an address only
+	} {
+		code := c.code
+		if code[:2] == "65" {
+			code += "00000000"
+		}
+		s := isa.Regs{Flags: isa.F1}
+		s.R[isa.RSP] = uint64(stackAt)
+		before := s
+		require.Equal(t, c.want, step(t, code, &s, make(flat, 0x10000)), code)
+		require.Equal(t, textAt+c.ip, s.IP, code)
+		if c.ip == 0 {
+			before.IP = textAt
+			require.Equal(t, before, s, code)
+		}
+	}
+}
+
+func TestInterruptFlag(t *testing.T) {
+	mem := make(flat, 0x10000)
+	s := isa.Regs{Flags: isa.F1 | isa.CF}
+	s.R[isa.RSP] = uint64(stackAt)
+	require.Equal(t, isa.Interrupts, step(t, "fb", &s, mem))
+	require.Equal(t, isa.F1|isa.CF|isa.IF, s.Flags)
+	require.Equal(t, isa.Next, step(t, "9c", &s, mem))
+	require.EqualValues(t, stackAt-8, s.R[isa.RSP])
+	require.Equal(t, isa.Interrupts, step(t, "fa", &s, mem))
+	require.Equal(t, isa.F1|isa.CF, s.Flags)
+	require.Equal(t, isa.Interrupts, step(t, "9d", &s, mem))
+	require.Equal(t, isa.F1|isa.CF|isa.IF, s.Flags)
+	require.EqualValues(t, stackAt, s.R[isa.RSP])
+
+	// Bit 1 can't be cleared, RF and VM can't be set, TF can.
+	mem.Store(stackAt, 8, 0x30000|isa.TF)
+	require.Equal(t, isa.Interrupts, step(t, "9d", &s, mem))
+	require.Equal(t, isa.F1|isa.TF, s.Flags)
+	// Of 16 bits only the lower flags change.
+	s = isa.Regs{Flags: isa.F1 | 1<<18 | isa.CF}
+	s.R[isa.RSP] = uint64(stackAt)
+	mem.Store(stackAt, 8, 0xffff_0040)
+	require.Equal(t, isa.Interrupts, step(t, "669d", &s, mem))
+	require.Equal(t, isa.F1|1<<18|isa.ZF, s.Flags)
+	require.EqualValues(t, stackAt+2, s.R[isa.RSP])
+}
+
+func TestIret(t *testing.T) {
+	mem := make(flat, 0x10000)
+	var s isa.Regs
+	s.Flags = isa.F1
+	s.R[isa.RSP] = uint64(stackAt)
+	for i, v := range []uint64{0x1234, 0x10, isa.ZF | isa.IF, 0x8888, 0x18} {
+		mem.Store(stackAt+isa.Addr(8*i), 8, v)
+	}
+	require.Equal(t, isa.Iret, step(t, "48cf", &s, mem))
+	require.EqualValues(t, 0x1234, s.IP)
+	require.Equal(t, isa.F1|isa.ZF|isa.IF, s.Flags)
+	require.EqualValues(t, 0x8888, s.R[isa.RSP])
+
+	// A frame that ends beyond memory: nothing happens.
+	s.R[isa.RSP] = 0x10000 - 32
+	before := s
+	before.IP = textAt
+	require.Equal(t, isa.PageFault, step(t, "48cf", &s, mem))
+	require.Equal(t, before, s)
+}
+
+func TestCpuid(t *testing.T) {
+	var s isa.Regs
+	require.Equal(t, isa.Serialized, step(t, "0fa2", &s, nil))
+	var name []byte
+	for _, r := range []isa.Reg{isa.RBX, isa.RDX, isa.RCX} {
+		for i := range 4 {
+			name = append(name, byte(s.R[r]>>(8*i)))
+		}
+	}
+	require.Equal(t, "kpsim x86-64", string(name))
+	s.R[isa.RAX] = 1
+	require.Equal(t, isa.Serialized, step(t, "0fa2", &s, nil))
+	require.Zero(t, s.R)
+}
+
+// TestRepeat: a repeated string instruction is one element a step, and a fault
+// leaves it where it can go on.
+func TestRepeat(t *testing.T) {
+	mem := make(flat, 0x10000)
+	copy(mem[dataAt:], "elements")
+	s := isa.Regs{Flags: isa.F1}
+	s.R[isa.RSI], s.R[isa.RDI], s.R[isa.RCX] = uint64(dataAt), 0x10000-5, 8
+	for i := range uint64(5) {
+		require.Equal(t, isa.Next, step(t, "f3a4", &s, mem))
+		require.Equal(t, textAt, s.IP)
+		require.Equal(t, 7-i, s.R[isa.RCX])
+	}
+	before := s
+	require.Equal(t, isa.PageFault, step(t, "f3a4", &s, mem))
+	require.Equal(t, before, s)
+	require.Equal(t, "eleme", string(mem[0x10000-5:]))
+	s.R[isa.RDI] = uint64(data2At)
+	for range 3 {
+		require.Equal(t, isa.Next, step(t, "f3a4", &s, mem))
+	}
+	require.Equal(t, textAt+2, s.IP)
+	require.Equal(t, isa.Next, step(t, "f3a4", &s, mem)) // RCX 0: nothing
+	require.EqualValues(t, data2At+3, s.R[isa.RDI])
+
+	// Backwards.
+	s.Flags |= isa.DF
+	require.Equal(t, isa.Next, step(t, "48ab", &s, mem))
+	require.EqualValues(t, data2At-5, s.R[isa.RDI])
+}
+
+// TestAddressing: r8 to r15, %rsp and %rbp, %r12 and %r13 as bases, which
+// the encoding treats differently.
+func TestAddressing(t *testing.T) {
+	mem := make(flat, 0x10000)
+	for i := range isa.Addr(0x1000) {
+		mem.Store(dataAt+8*i%0x1000, 8, uint64(dataAt+8*i%0x1000))
+	}
+	for _, c := range []struct {
+		code string
+		want isa.Addr
+		set  []isa.Reg
+	}{
+		{"488b00", dataAt, []isa.Reg{isa.RAX}},
+		{"498b0424", dataAt, []isa.Reg{isa.R12}},
+		{"488b0424", dataAt, []isa.Reg{isa.RSP}},
+		{"498b4500", dataAt, []isa.Reg{isa.R13}},
+		{"488b4508", dataAt + 8, []isa.Reg{isa.RBP}},
+		{"4a8b04e0", dataAt + 8*8, []isa.Reg{isa.RAX, isa.R12}},
+		{"4b8b44fe10", dataAt + 8*8 + 16, []isa.Reg{isa.R14, isa.R15}},
+		{"4a8b04e5c0800000", dataAt + 0xc0 + 64, []isa.Reg{isa.RAX, isa.R12}},
+		{"488b042508800000", dataAt + 8, nil},
+		{"488b05f96f0000", dataAt, nil},
+		{"48a14080000000000000", dataAt + 0x40, nil},
+		{"67488b00", dataAt, []isa.Reg{isa.RAX}},
+	} {
+		s := isa.Regs{Flags: isa.F1}
+		for i, r := range c.set {
+			s.R[r] = uint64(dataAt)
+			if i == 1 {
+				s.R[r] = 8
+			}
+		}
+		if c.code[:2] == "67" {
+			s.R[isa.RAX] |= 1 << 40 // cut off
+		}
+		require.Equal(t, isa.Next, step(t, c.code, &s, mem), c.code)
+		require.EqualValues(t, c.want, s.R[isa.RAX], c.code)
+	}
+}
+
+// TestFaultsChangeNothing: a store that faults comes after everything else.
+func TestFaultsChangeNothing(t *testing.T) {
+	for _, code := range []string{"50", "6a05", "ff30", "8f00", "e800000000", "ff10", "ffd0", "9c", "0108", "48ff00", "f710", "f718",
+		"d120", "d310", "0fa4080c", "0fab08", "8708", "0fc108", "0fb108", "0f9400", "aa", "a4", "48a34080000000000000", "8908", "c70001000000"} {
+		s := isa.Regs{Flags: isa.F1 | isa.CF}
+		for i := range s.R {
+			s.R[i] = 0x1000 + 64*uint64(i)
+		}
+		before := s
+		before.IP = textAt
+		require.Equal(t, isa.PageFault, step(t, code, &s, halfMemory{}), code)
+		require.Equal(t, before, s, code)
+	}
+}

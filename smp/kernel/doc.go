@@ -1,0 +1,19 @@
+// Package kernel is the kernel services that text patching rests on: mutexes,
+// RCU by what it waits for, stop_machine, the text-poke family, delayed work,
+// the notifier chain for breakpoints, executable memory, symbols. It implements
+// kapi on the machine of smp.
+//
+// What it is not: it knows no probe.
+//
+// Its rule: routines are linear Go and read like kernel source; a numbered
+// protocol has its steps in the doc comment and in the body.
+//
+// Lock order, outermost first:
+//
+//	kprobe_mutex            (kprobes)
+//	  text_mutex            each store to live text
+//	    stop_cpus_mutex     stop_machine
+//
+// Its limits: CPUs don't come and go. RCU's readers are code that runs with
+// preemption or interrupts off; there is no rcu_read_lock that can be preempted.
+package kernel

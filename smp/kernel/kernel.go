@@ -1,0 +1,139 @@
+package kernel
+
+import (
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+)
+
+// Config is how the kernel was built, and how it runs (spec 8.1).
+type Config struct {
+	Preemptible bool // CONFIG_PREEMPTION: decides RCU's flavour
+	Voluntary   bool // might_sleep() gives the CPU up when another task wants it
+	_           struct{}
+}
+
+// A Kernel is the services of one machine.
+type Kernel struct {
+	M       *smp.Machine
+	Locks   Locks
+	RCU     RCU
+	Sync    Sync
+	Stop    Stop
+	Text    Text
+	Poke    TextPoke
+	Work    Workqueue
+	Exec    ExecMem
+	Symbols Symbols
+	Traps   Traps
+	cfg     Config           // set at boot
+	onTimer func(x *smp.Ctx) // set at boot: what the timer's handler does besides the tick
+	onNMI   func(x *smp.Ctx) // set at boot
+	gates   []isa.Addr       // set at boot: the addresses of bound routines, in order
+	nGates  int              // owned by the boot of a run: how many are bound so far
+}
+
+// Boot installs the kernel on a machine. Exports are bound first, in the fixed
+// order of ExportNames, so that linked text finds them where it was linked to.
+func Boot(m *smp.Machine, cfg Config) *Kernel {
+	k := &Kernel{M: m, cfg: cfg}
+	for _, e := range exports {
+		m.Bind(e.name, func(x kapi.Context, regs *isa.Regs) { e.f(k, x.(*smp.Ctx)) })
+	}
+	k.Locks.init(k)
+	k.RCU.init(k)
+	k.Sync.init(k)
+	k.Stop.init(k)
+	k.Text.init(k)
+	k.Poke.init(k)
+	k.Work.init(k)
+	k.Exec.init(k)
+	k.Traps.init(k)
+
+	h := m.Hooks()
+	h.Switched = k.RCU.switched
+	h.Exited = k.RCU.exited
+	h.Trap[smpev.VecBP] = k.Traps.breakpoint
+	h.Trap[smpev.VecNMI] = k.nmi
+	h.Trap[smpev.VecTimer] = k.timer
+	h.Trap[smpev.VecResch] = func(x *smp.Ctx, regs *isa.Regs) { k.irqExit(x, regs) }
+	h.Trap[smpev.VecCall] = k.callFunction
+	return k
+}
+
+// Reset begins a run: it goes after Machine.Reset. What an engine made of the
+// kernel in the last run is forgotten; it is made anew, in the same order.
+func (k *Kernel) Reset() {
+	k.nGates = 0
+	k.Locks.reset()
+	k.RCU.reset()
+	k.Sync.reset()
+	k.Stop.reset()
+	k.Poke.reset()
+	k.Work.reset()
+	k.Exec.reset()
+	k.Traps.reset()
+}
+
+// OnTimer and OnNMI say what the handlers of timers and NMIs do besides their own work.
+func (k *Kernel) OnTimer(f func(x *smp.Ctx)) { k.onTimer = f }
+
+// OnNMI: see OnTimer.
+func (k *Kernel) OnNMI(f func(x *smp.Ctx)) { k.onNMI = f }
+
+// Bind implements kapi.Binder.
+func (k *Kernel) Bind(name string, f kapi.Routine) isa.Addr {
+	if k.nGates == len(k.gates) {
+		k.gates = append(k.gates, k.M.Bind(name, f))
+	}
+	at := k.gates[k.nGates]
+	k.M.Rebind(at, f)
+	k.nGates++
+	return at
+}
+
+// An export is a kernel routine that linked text calls by name.
+type export struct {
+	name string
+	f    func(k *Kernel, x *smp.Ctx)
+}
+
+// exports are bound from the start of the gate page. Append only: text linked
+// against them is kept in traces.
+var exports = []export{
+	{"cond_resched", (*Kernel).CondResched},
+}
+
+// Export returns the address of a routine that text calls by name.
+func Export(name string) (isa.Addr, bool) {
+	for i := range exports {
+		if exports[i].name == name {
+			return smp.GateBase + isa.Addr(16*i), true
+		}
+	}
+	return 0, false
+}
+
+// CondResched gives the CPU up if another task wants it, or a grace period
+// waits for this CPU.
+func (k *Kernel) CondResched(x *smp.Ctx) {
+	if x.NeedResched() || k.RCU.urgent(x) {
+		x.Sleep(kapi.Yield)
+	}
+}
+
+// User is a spell in user mode: no kernel code of the task is in flight.
+func (k *Kernel) User(x *smp.Ctx) {
+	x.Step("user mode", 0)
+	k.RCU.user(x)
+	x.Step("user mode", 1)
+}
+
+// mightSleep is the preemption point of the model voluntary.
+func (k *Kernel) mightSleep(x *smp.Ctx) {
+	x.MightSleep()
+	if k.cfg.Voluntary && x.NeedResched() && !x.Atomic() {
+		x.Sleep(kapi.Yield)
+	}
+}

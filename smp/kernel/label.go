@@ -1,0 +1,38 @@
+package kernel
+
+import (
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// A JumpLabel is a 5-byte nop in text that is turned into a jump and back: a
+// raw client of text_poke_bp, with no probe and no other breakpoint on it.
+type JumpLabel struct {
+	k      *Kernel
+	at     isa.Addr // set at boot
+	target isa.Addr // set at boot
+	jump   [5]byte  // set at boot
+}
+
+// NewJumpLabel makes a label of the nop at at, at boot. ok false: the target
+// is out of reach.
+func (k *Kernel) NewJumpLabel(at, target isa.Addr) (l *JumpLabel, ok bool) {
+	l = &JumpLabel{k: k, at: at, target: target}
+	l.jump, ok = isa.JumpRel32(at, target)
+	k.Symbols.Reserve(at, len(l.jump))
+	return l, ok
+}
+
+// Images returns the two instructions that may stand at the label.
+func (l *JumpLabel) Images() (at isa.Addr, nop, jump [5]byte) { return l.at, isa.Nop5, l.jump }
+
+// Set turns the label on (a jump) or off (a nop) with the patcher. Context: may sleep.
+func (l *JumpLabel) Set(x kapi.Context, on bool, p kapi.Patcher) {
+	insn, resume := isa.Nop5, l.at+5
+	if on {
+		insn, resume = l.jump, l.target
+	}
+	l.k.Text.mutex.Lock(x)
+	p.Patch(x, l.at, insn[:], resume)
+	l.k.Text.mutex.Unlock(x)
+}

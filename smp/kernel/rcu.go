@@ -1,0 +1,187 @@
+package kernel
+
+import (
+	"math/bits"
+
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+)
+
+// RCU waits for grace periods, by what each flavour waits for:
+//
+//	sched  every CPU has switched context, or was seen idle or in user mode
+//	       outside an interrupt
+//	rcu    in a non-preemptible build the same; in a preemptible one, where only
+//	       code with preemption or interrupts off is a reader, a tick that finds
+//	       a CPU in other code is a quiescent state too
+//	tasks  a grace period; then every task that was runnable has switched
+//	       voluntarily (idle tasks excepted), gone to user mode, or ended; then a
+//	       grace period again. In a non-preemptible build the same as sched.
+//
+// It implements kapi.RCU.
+type RCU struct {
+	k      *Kernel
+	active []*grace // owned by the machine's hooks: those being waited for
+	spare  []*grace // owned by the machine's hooks
+	ids    uint64   // owned by the machine's hooks: how many have begun
+}
+
+// A grace is one grace period that somebody waits for.
+type grace struct {
+	id      uint64         // owned by RCU
+	flavour uint64         // owned by RCU: smpev.GP…
+	ticks   bool           // owned by RCU: a tick in preemptible code counts
+	cpus    uint64         // owned by RCU: not yet quiescent
+	tasks   [4]uint64      // owned by RCU: not yet switched
+	done    kapi.Var[bool] // what the waiter sleeps for
+	ended   kapi.Is[bool]  // set at boot
+}
+
+func (r *RCU) init(k *Kernel) {
+	r.k = k
+	for range 8 { // more waiters at once take more
+		r.spare = append(r.spare, r.newGrace())
+	}
+}
+
+func (r *RCU) newGrace() *grace {
+	g := new(grace)
+	g.done.Init(&r.k.M.Cells, false)
+	g.ended = kapi.Is[bool]{Var: &g.done, Want: true}
+	return g
+}
+
+func (r *RCU) reset() {
+	r.spare = append(r.spare, r.active...)
+	r.active = r.active[:0]
+	r.ids = 0
+}
+
+// Synchronize implements kapi.RCU. Context: may sleep.
+func (r *RCU) Synchronize(x kapi.Context, f kapi.Flavour) {
+	r.k.mightSleep(x.(*smp.Ctx))
+	switch f {
+	case kapi.QuiesceSched:
+		r.wait(x, smpev.GPSched)
+	case kapi.QuiesceRCU:
+		r.wait(x, smpev.GPRcu)
+	case kapi.QuiesceTasks:
+		if !r.k.cfg.Preemptible {
+			r.wait(x, smpev.GPSched)
+			return
+		}
+		r.wait(x, smpev.GPRcu)
+		r.wait(x, smpev.GPTasks)
+		r.wait(x, smpev.GPRcu)
+	}
+}
+
+// wait begins a grace period and sleeps until it has ended.
+func (r *RCU) wait(x kapi.Context, flavour uint64) {
+	x.Step("synchronize", int(flavour))
+	g := r.begin(flavour)
+	x.Emit(smpev.GPStart, flavour, g.id, 0)
+	r.settle(g)
+	x.Sleep(&g.ended)
+	x.Emit(smpev.GPEnd, flavour, g.id, 0)
+	r.spare = append(r.spare, g)
+}
+
+func (r *RCU) begin(flavour uint64) *grace {
+	if len(r.spare) == 0 {
+		r.spare = append(r.spare, r.newGrace())
+	}
+	g := r.spare[len(r.spare)-1]
+	r.spare = r.spare[:len(r.spare)-1]
+	r.ids++
+	g.id, g.flavour, g.cpus, g.tasks = r.ids, flavour, 0, [4]uint64{}
+	g.ticks = flavour == smpev.GPRcu && r.k.cfg.Preemptible
+	g.done.Set(false)
+	if flavour == smpev.GPTasks {
+		for _, t := range r.k.M.Tasks() {
+			if t.OnQueue() && !t.Idle() {
+				g.tasks[t.ID/64] |= 1 << (t.ID % 64)
+			}
+		}
+	} else {
+		for c := range r.k.M.CPUs() {
+			if !r.k.M.SeenIdle(c) {
+				g.cpus |= 1 << c
+			}
+		}
+	}
+	r.active = append(r.active, g)
+	return g
+}
+
+// settle ends the grace period if nothing is left to wait for.
+func (r *RCU) settle(g *grace) {
+	if g.cpus|g.tasks[0]|g.tasks[1]|g.tasks[2]|g.tasks[3] != 0 {
+		return
+	}
+	for i := range r.active {
+		if r.active[i] == g {
+			r.active = append(r.active[:i], r.active[i+1:]...)
+			break
+		}
+	}
+	g.done.Set(true)
+	r.k.M.Notify(g.done.ID())
+}
+
+// switched is told of each context switch: a quiescent state of the CPU, and
+// if it was voluntary, of the task that gave the CPU up.
+func (r *RCU) switched(prev, _ *smp.Task, voluntary bool) {
+	for i := len(r.active) - 1; i >= 0; i-- {
+		g := r.active[i]
+		g.cpus &^= 1 << prev.CPUID()
+		if voluntary {
+			g.tasks[prev.ID/64] &^= 1 << (prev.ID % 64)
+		}
+		r.settle(g)
+	}
+}
+
+func (r *RCU) exited(t *smp.Task) { r.switched(t, t, true) }
+
+// user is told that a task is in user mode.
+func (r *RCU) user(x *smp.Ctx) { r.switched(x.Thread(), x.Thread(), true) }
+
+// tick is told of a timer interrupt and what it interrupted.
+func (r *RCU) tick(x *smp.Ctx, regs *isa.Regs) {
+	if len(r.active) == 0 || !preemptible(x, regs) {
+		return
+	}
+	for i := len(r.active) - 1; i >= 0; i-- {
+		if g := r.active[i]; g.ticks {
+			g.cpus &^= 1 << x.CPU()
+			r.settle(g)
+		}
+	}
+}
+
+// urgent reports whether a grace period waits for this CPU or task.
+func (r *RCU) urgent(x *smp.Ctx) bool {
+	for _, g := range r.active {
+		id := x.Task()
+		if g.cpus>>x.CPU()&1 != 0 || g.tasks[id/64]>>(id%64)&1 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Waiting returns how many CPUs and tasks the oldest grace period waits for.
+func (r *RCU) Waiting() int {
+	if len(r.active) == 0 {
+		return 0
+	}
+	g := r.active[0]
+	n := bits.OnesCount64(g.cpus)
+	for _, w := range g.tasks {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}

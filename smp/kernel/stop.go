@@ -1,0 +1,101 @@
+package kernel
+
+import (
+	"kpsim/smp"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+)
+
+// Stop is stop_machine. A stopper task on each CPU takes the CPU over when its
+// current task schedules (under the model full: as soon as it can be
+// preempted); so where tasks aren't preempted, every task stands at a place
+// where it gave the CPU up. NMIs still run. It doesn't serialise instruction
+// fetch by itself: each CPU does so before it leaves.
+type Stop struct {
+	k       *Kernel
+	Sync    kapi.Sync            // set at boot, wrapped by mutants
+	mutex   *Mutex               // set at boot
+	f       func(x kapi.Context) // owned by mutex
+	state   kapi.Var[int]        // the protocol's step that all stoppers are to make
+	acks    kapi.Var[int]        // stoppers that haven't made it
+	reached [5]kapi.Is[int]      // set at boot: the conditions that state is i
+}
+
+// The steps of the protocol.
+const (
+	stopPrepare = iota // be there
+	stopDisable        // turn interrupts off
+	stopRun            // one runs the function
+	stopExit           // serialise, turn interrupts on, leave
+	stopDone
+)
+
+func (s *Stop) init(k *Kernel) {
+	s.k, s.Sync = k, &k.Sync
+	s.mutex = k.Locks.mutex("stop_cpus_mutex")
+	s.state.Init(&k.M.Cells, stopDone)
+	s.acks.Init(&k.M.Cells, 0)
+	for i := range s.reached {
+		s.reached[i] = kapi.Is[int]{Var: &s.state, Want: i}
+	}
+	for c := range k.M.CPUs() {
+		k.M.SetStopper(c, s.stopper)
+	}
+	k.Locks.keep()
+}
+
+func (s *Stop) reset() {
+	s.Sync = &s.k.Sync
+	s.state.Set(stopDone)
+	s.acks.Set(0)
+}
+
+// Machine runs f on one CPU while all others do nothing, interrupts off
+// everywhere. Context: may sleep.
+func (s *Stop) Machine(x kapi.Context, f func(x kapi.Context)) {
+	s.mutex.Lock(x)
+	s.f = f
+	s.acks.Set(s.k.M.CPUs())
+	s.state.Store(x, stopPrepare)
+	for c := range s.k.M.CPUs() {
+		s.k.M.Wake(s.k.M.Stopper(c))
+	}
+	x.Sleep(&s.reached[stopDone])
+	s.mutex.Unlock(x)
+}
+
+// stopper is the body of each CPU's stopper: it makes every step with the
+// others.
+func (s *Stop) stopper(x *smp.Ctx) {
+	x.Step("stopper", stopPrepare)
+	s.ack(x, stopPrepare)
+
+	x.Step("stopper", stopDisable)
+	x.IRQ(false)
+	s.ack(x, stopDisable)
+
+	if x.CPU() == 0 {
+		x.Emit(smpev.StopStart, 0, 0, 0)
+		x.Step("stopper", stopRun)
+		s.f(x)
+		x.Emit(smpev.StopEnd, 0, 0, 0)
+	}
+	s.ack(x, stopRun)
+
+	s.Sync.Self(x, kapi.SyncStop)
+	x.IRQ(true)
+	s.ack(x, stopExit)
+}
+
+// ack says that this CPU has made the step. The last one to say so sets the
+// next; all wait for it, but nobody waits for the end.
+func (s *Stop) ack(x *smp.Ctx, step int) {
+	if kapi.Add(&s.acks, x, -1) == 0 {
+		s.acks.Set(s.k.M.CPUs())
+		s.state.Store(x, step+1)
+		return
+	}
+	if step != stopExit {
+		x.Spin(&s.reached[step+1])
+	}
+}

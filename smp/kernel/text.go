@@ -1,0 +1,39 @@
+package kernel
+
+import (
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// Text is the kernel's text as patchers read and write it. It implements
+// kapi.Text.
+type Text struct {
+	k     *Kernel
+	Sync  kapi.Sync // set at boot
+	mutex *Mutex    // set at boot
+}
+
+func (t *Text) init(k *Kernel) {
+	t.k, t.Sync = k, &k.Sync
+	t.mutex = k.Locks.mutex("text_mutex")
+	k.Locks.keep()
+}
+
+// Read implements kapi.Text.
+func (t *Text) Read(x kapi.Context, addr isa.Addr, b []byte) { x.(*smp.Ctx).ReadText(addr, b) }
+
+// Write implements kapi.Text.
+func (t *Text) Write(x kapi.Context, addr isa.Addr, b []byte) { x.(*smp.Ctx).WriteText(addr, b) }
+
+// Fill implements kapi.Text.
+func (t *Text) Fill(x kapi.Context, addr isa.Addr, b []byte) { x.(*smp.Ctx).FillText(addr, b) }
+
+// Poke implements kapi.Text.
+func (t *Text) Poke(x kapi.Context, addr isa.Addr, b []byte) {
+	t.Write(x, addr, b)
+	t.Sync.Self(x, kapi.SyncSelf)
+}
+
+// Mutex implements kapi.Text.
+func (t *Text) Mutex() kapi.Mutex { return t.mutex }

@@ -1,0 +1,73 @@
+package kernel
+
+import (
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/kapi"
+)
+
+// Workqueue makes delayed works, each with a worker of its own on CPU 0. It
+// implements kapi.Workqueue. Works made in a run are made again, in the same
+// order, in the next.
+type Workqueue struct {
+	k     *Kernel
+	works []*DelayedWork // owned by the boot of a run
+	n     int            // owned by the boot of a run: how many are handed out
+}
+
+// A DelayedWork is a routine that a worker runs some time after it was queued:
+// when its timer fires is the strategy's choice.
+type DelayedWork struct {
+	k      *Kernel
+	f      func(x kapi.Context) // set at the boot of a run
+	timer  *smp.Source          // set at boot
+	worker *smp.Task            // set at boot
+	busy   kapi.Var[int]        // queued and not yet run, plus running
+	idle   kapi.Is[int]         // set at boot
+}
+
+func (q *Workqueue) init(k *Kernel) { q.k = k }
+
+func (q *Workqueue) reset() { q.n = 0 }
+
+// NewDelayedWork implements kapi.Workqueue.
+func (q *Workqueue) NewDelayedWork(name string, f func(x kapi.Context)) kapi.DelayedWork {
+	if q.n == len(q.works) {
+		w := &DelayedWork{k: q.k}
+		w.worker = q.k.M.AddThread(name, 0, w.run)
+		w.timer = &smp.Source{Kind: smp.WorkSource, Name: "work@" + name, Waker: w.worker, Fire: w.fire}
+		w.idle = kapi.Is[int]{Var: &w.busy}
+		if err := q.k.M.AddSource(w.timer, 0); err != nil {
+			sim.Bug("%v", err)
+		}
+		q.works = append(q.works, w)
+	}
+	w := q.works[q.n]
+	q.n++
+	w.f = f
+	w.busy.Init(&q.k.M.Cells, 0)
+	return w
+}
+
+// Queue implements kapi.DelayedWork.
+func (w *DelayedWork) Queue(x kapi.Context) {
+	if w.timer.Armed() {
+		return
+	}
+	kapi.Add(&w.busy, x, 1)
+	w.k.M.Arm(w.timer)
+}
+
+// fire is the timer: the worker becomes runnable.
+func (w *DelayedWork) fire() { w.k.M.Wake(w.worker) }
+
+// run is the worker's body.
+func (w *DelayedWork) run(x *smp.Ctx) {
+	w.f(x)
+	kapi.Add(&w.busy, x, -1)
+}
+
+// Flush implements kapi.DelayedWork.
+func (w *DelayedWork) Flush(x kapi.Context) {
+	x.(*smp.Ctx).SleepForWork(&w.idle, w.timer)
+}

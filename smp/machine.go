@@ -1,0 +1,342 @@
+package smp
+
+import (
+	"fmt"
+
+	"kpsim/sim"
+	"kpsim/smp/cycles"
+	"kpsim/smp/fetch"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/traces"
+)
+
+// Config is what a machine is built to.
+type Config struct {
+	CPUs   int         // 1 to sim.MaxCPUs
+	Fetch  fetch.Model // which bytes a fetch may see
+	Full   bool        // an interrupt's return may switch tasks (preemption model full)
+	Budget uint64      // boundaries of a run before it is Exhausted
+	_      struct{}
+}
+
+// Hooks are what the kernel installs at boot. Each runs within a step of the
+// machine: it must not wait. Nil hooks are not called.
+type Hooks struct {
+	// Trap is the routine of each vector. regs are the saved registers: what it
+	// leaves in them the CPU resumes with.
+	Trap [256]func(x *Ctx, regs *isa.Regs)
+
+	// Switched is called when c gives the CPU from prev to next (which are the
+	// same if there is no other task to run).
+	Switched func(prev, next *Task, voluntary bool)
+
+	// Exited is called when a program has ended.
+	Exited func(t *Task)
+}
+
+// Outcome is how a run ended. A bug of the simulator panics instead.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Passed    Outcome = iota // everything came to its end
+	Violated                 // a monitor has a finding: the engine under test is wrong
+	Stuck                    // nothing can move, and work is left
+	Exhausted                // the budget is out: not a pass
+	Refused                  // the text holds what this simulator doesn't execute
+)
+
+var outcomeNames = [...]string{"passed", "violated", "stuck", "exhausted", "refused"}
+
+func (o Outcome) String() string { return outcomeNames[o] }
+
+// A Machine is one simulated computer. It is used by one goroutine.
+type Machine struct {
+	cfg    Config
+	cpus   []CPU
+	tasks  []*Task
+	mem    memory
+	data   isa.Memory // mem, converted once
+	text   *fetch.Text
+	fenv   fetchEnv
+	memo   *memo
+	log    *traces.Log
+	hooks  Hooks
+	costs  *cycles.Profile
+	Cells  kapi.Cells // numbers of the cells; those made after Freeze are made anew each run
+	nCells int
+
+	// What can move, and who is to. See run.go.
+	chooser sim.Chooser
+	p       sim.Point
+	clocks  [sim.MaxCPUs]sim.Time
+	hold    int
+	lead    *Task
+	errand  *CPU
+	next    sim.Mover
+	steps   uint64
+	limit   uint64
+	instr   uint64
+	parks   uint64
+
+	outcome Outcome
+	over    bool
+	refusal error
+
+	sources []*Source
+	gates   []gate
+	symbols []symbol
+	waiters []*Ctx
+	waitOn  [256]uint8 // how many wait on a cell, by the low bits of its number
+	recheck bool
+
+	pool sim.Pool
+	free []*Ctx
+	live []*Ctx
+
+	watched     []isa.Addr
+	bootWatched int
+	nStacks     int
+	frozen      bool
+}
+
+// DefaultBudget is the budget of a run whose Config says 0.
+const DefaultBudget = 200_000
+
+// Where things lie. Text within ±2 GiB of the executable memory for slots, as
+// the kernel has it.
+const (
+	TextBase  isa.Addr = 0xffffffff81000000
+	GateBase  isa.Addr = 0xffffffff82000000
+	DataBase  isa.Addr = 0xffffffff83000000
+	ExecBase  isa.Addr = 0xffffffffa0000000
+	StackBase isa.Addr = 0xffffc90000000000
+	StackSize          = 2 * pageSize
+	// idleIP is where the instruction pointer stands while a kernel routine,
+	// which has no address, is on the CPU.
+	idleIP isa.Addr = GateBase + 0x100000
+)
+
+// New builds a machine. The caller maps memory, adds tasks and sources,
+// installs hooks, and then calls Freeze.
+func New(cfg Config, log *traces.Log) (*Machine, error) {
+	if cfg.CPUs < 1 || cfg.CPUs > sim.MaxCPUs {
+		return nil, fmt.Errorf("%d CPUs: a machine has 1 to %d", cfg.CPUs, sim.MaxCPUs)
+	}
+	if cfg.Budget == 0 {
+		cfg.Budget = DefaultBudget
+	}
+	m := &Machine{
+		cfg: cfg, log: log, costs: &cycles.Nominal, memo: new(memo),
+		cpus: make([]CPU, cfg.CPUs),
+		text: fetch.NewText(cfg.Fetch, cfg.CPUs),
+		lead: nil, next: sim.NoMover,
+	}
+	m.mem.init()
+	m.data = &m.mem
+	m.fenv.m = m
+	m.p.Clocks = &m.clocks
+	m.mem.mapPage(GateBase, PermRead|PermExec).gate = true
+	for i := range m.cpus {
+		c := &m.cpus[i]
+		c.id, c.codePN = uint8(i), ^uint64(0)
+		c.idle = m.newTask(fmt.Sprintf("idle/%d", i), c, classIdle, nil)
+	}
+	for i := range m.cpus {
+		c := &m.cpus[i]
+		c.stopper = m.newTask(fmt.Sprintf("stopper/%d", i), c, classStopper, nil)
+	}
+	return m, nil
+}
+
+func (m *Machine) newTask(name string, c *CPU, k class, body func(*Ctx)) *Task {
+	if len(m.tasks) >= int(traces.NoTask) {
+		sim.Bug("more than %d tasks", traces.NoTask)
+	}
+	t := &Task{ID: kapi.TaskID(len(m.tasks)), Name: name, cpu: c, class: k, body: body}
+	t.frames = make([]frame, 0, 16)
+	base := StackBase + isa.Addr(m.nStacks)*(StackSize+pageSize) // an unmapped page between: overflow faults
+	m.nStacks++
+	for a := base; a < base+StackSize; a += pageSize {
+		m.mem.mapPage(a, PermRead|PermWrite)
+	}
+	t.stack = base + StackSize
+	m.tasks = append(m.tasks, t)
+	return t
+}
+
+// AddProgram adds a task that is runnable from the start and ends when its
+// body returns.
+func (m *Machine) AddProgram(name string, cpu int, body func(*Ctx)) *Task {
+	t := m.newTask(name, &m.cpus[cpu], classProgram, body)
+	t.boot = true
+	return t
+}
+
+// AddThread adds a kernel thread: dormant until woken, and again when its body
+// has returned.
+func (m *Machine) AddThread(name string, cpu int, body func(*Ctx)) *Task {
+	return m.newTask(name, &m.cpus[cpu], classThread, body)
+}
+
+// SetStopper gives the stopper of a CPU its body.
+func (m *Machine) SetStopper(cpu int, body func(*Ctx)) *Task {
+	t := m.cpus[cpu].stopper
+	t.body = body
+	return t
+}
+
+// AddSource adds a source of interrupts of cpu (ignored for a WorkSource).
+func (m *Machine) AddSource(s *Source, cpu int) error {
+	if len(m.sources) >= sim.MaxCPUs {
+		return fmt.Errorf("more than %d interrupt sources", sim.MaxCPUs)
+	}
+	s.index = sim.MoverSource + sim.Mover(len(m.sources))
+	s.bit = 1 << len(m.sources)
+	if s.Kind != WorkSource {
+		s.cpu = &m.cpus[cpu]
+		s.cpu.sources = append(s.cpu.sources, s)
+	}
+	m.sources = append(m.sources, s)
+	return nil
+}
+
+// Hooks returns the hooks for the kernel to fill in at boot.
+func (m *Machine) Hooks() *Hooks { return &m.hooks }
+
+// Map puts b at a in pages of the permission, before Freeze.
+func (m *Machine) Map(a isa.Addr, b []byte, perm Perm) {
+	for at := a &^ (pageSize - 1); at < a+isa.Addr(len(b)); at += pageSize {
+		m.mem.mapPage(at, perm)
+	}
+	m.mem.write(a, b)
+}
+
+// Freeze ends the boot: Reset goes back to this state.
+func (m *Machine) Freeze() {
+	m.mem.freeze()
+	m.bootWatched = len(m.watched)
+	m.nCells = m.Cells.Count()
+	m.frozen = true
+}
+
+// Reset puts the machine back to the state of Freeze, to be run under ch. Its
+// cost is what the last run touched, not the size of the machine.
+func (m *Machine) Reset(ch sim.Chooser) {
+	if !m.frozen {
+		m.Freeze()
+	}
+	m.unwind()
+	m.mem.reset()
+	m.unwatch()
+	m.text.Reset()
+	m.Cells.Rewind(m.nCells)
+	m.log.Reset()
+
+	m.chooser = ch
+	m.p.Seq, m.p.Moves = 0, [3]uint64{}
+	m.hold, m.steps, m.limit, m.instr, m.parks = 0, 0, 0, 0, 0
+	m.lead, m.errand, m.next = nil, nil, sim.NoMover
+	m.over, m.outcome, m.refusal = false, Passed, nil
+	m.waiters, m.recheck = m.waiters[:0], false
+	clear(m.waitOn[:])
+	clear(m.clocks[:])
+
+	for i := range m.cpus {
+		c := &m.cpus[i]
+		c.runq, c.nmiBlocked, c.shadow, c.ipi, c.needResched = c.runq[:0], false, false, 0, false
+	}
+	for _, t := range m.tasks {
+		t.frames, t.state, t.preempt, t.again = t.frames[:0], dormant, 0, false
+		t.wait, t.waitFor, t.switches = waitNothing, nil, 0
+		t.regs = isa.Regs{IP: idleIP, Flags: isa.F1 | isa.IF}
+		t.regs.R[isa.RSP] = uint64(t.stack) - 64
+	}
+	for i := range m.cpus {
+		c := &m.cpus[i]
+		c.task, c.regs, c.guest = c.idle, c.idle.regs, false
+		c.idle.state = runnable
+	}
+	for _, s := range m.sources {
+		s.left, s.armed = s.AtMost, false
+	}
+	for _, t := range m.tasks {
+		if t.boot {
+			m.Wake(t)
+		}
+	}
+}
+
+// unwind kills the routines that the last run left parked.
+func (m *Machine) unwind() {
+	for len(m.live) > 0 {
+		x := m.live[len(m.live)-1]
+		m.live = m.live[:len(m.live)-1]
+		if x.fibre != nil {
+			x.fibre.Kill()
+		}
+		m.release(x)
+	}
+}
+
+// Close ends the machine's fibres. It is not used afterwards.
+func (m *Machine) Close() {
+	m.unwind()
+	for _, x := range m.free {
+		if x.fibre != nil {
+			m.pool.Put(x.fibre)
+			x.fibre = nil
+		}
+	}
+	m.pool.Close()
+}
+
+// Refusal says what the machine wouldn't execute, after Refused.
+func (m *Machine) Refusal() error { return m.refusal }
+
+// Log returns the machine's log.
+func (m *Machine) Log() *traces.Log { return m.log }
+
+// Tasks returns all tasks, in the order of their IDs.
+func (m *Machine) Tasks() []*Task { return m.tasks }
+
+// FullPreempt reports whether an interrupt's return may switch tasks.
+func (m *Machine) FullPreempt() bool { return m.cfg.Full }
+
+// Stopper returns the stopper task of a CPU.
+func (m *Machine) Stopper(cpu int) *Task { return m.cpus[cpu].stopper }
+
+// SeenIdle reports whether a CPU is in its idle loop, outside an interrupt.
+func (m *Machine) SeenIdle(cpu int) bool {
+	c := &m.cpus[cpu]
+	return c.task == c.idle && len(c.task.frames) == 0
+}
+
+// CPUs returns the number of CPUs.
+func (m *Machine) CPUs() int { return len(m.cpus) }
+
+// Counts are what a run did.
+type Counts struct {
+	Boundaries   uint64 // all, with one alternative or more
+	Points       uint64 // questions: boundaries with a choice, held ones counted
+	Instructions uint64 // of guest text
+	Switches     uint64 // fibres parked
+}
+
+// Counts returns what the run since Reset did.
+func (m *Machine) Counts() Counts {
+	return Counts{m.steps, m.p.Seq, m.instr, m.parks}
+}
+
+// emit takes an event of c down, or of the machine if c is nil.
+func (m *Machine) emit(c *CPU, k traces.Kind, a, b, d uint64) {
+	if c == nil {
+		m.log.Emit(k, 255, traces.NoTask, a, b, d)
+	} else {
+		m.log.Emit(k, c.id, uint8(c.task.ID), a, b, d)
+	}
+	if m.log.Found != nil {
+		m.limit = 0 // look at the next boundary
+	}
+}

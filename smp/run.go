@@ -1,0 +1,296 @@
+package smp
+
+import (
+	"math/bits"
+
+	"kpsim/sim"
+	"kpsim/smp/isa"
+	"kpsim/smp/smpev"
+)
+
+// Run steps movers until nothing is left, nothing can move, a monitor has a
+// finding, or the budget is out.
+func (m *Machine) Run() Outcome {
+	for mv := m.turn(); !m.over; {
+		m.next = sim.NoMover
+		m.move(mv)
+		if mv = m.next; mv == sim.NoMover { // a routine that parked has asked already
+			mv = m.turn()
+		}
+	}
+	return m.outcome
+}
+
+// move lets one mover make its step.
+func (m *Machine) move(mv sim.Mover) {
+	switch {
+	case mv < sim.MoverIPI:
+		c := &m.cpus[mv]
+		if c.guest {
+			m.execute(c)
+		} else {
+			m.advance(c)
+		}
+	case mv < sim.MoverSource:
+		m.takeIPI(&m.cpus[mv-sim.MoverIPI])
+	case mv != sim.NoMover:
+		m.fire(m.sources[mv-sim.MoverSource])
+	}
+}
+
+// turn is the one place that asks who moves next, counts, and spends the
+// budget. Run calls it between steps; a routine's point calls it in place.
+func (m *Machine) turn() sim.Mover {
+	if m.steps >= m.limit && !m.look() {
+		return sim.NoMover
+	}
+	m.steps++
+	if m.p.N <= 1 {
+		return m.p.First
+	}
+	if m.hold > 0 {
+		m.hold--
+		m.p.Seq++
+		return m.p.First
+	}
+	pick, hold := m.chooser.Choose(&m.p)
+	m.p.Seq++
+	if pick == 0 {
+		m.hold = hold
+		return m.p.First
+	}
+	mv := m.p.Mover(pick)
+	m.deviate(mv)
+	return mv
+}
+
+// deviate makes the mover's thread of control the one that goes on by default.
+func (m *Machine) deviate(mv sim.Mover) {
+	m.errand = nil
+	if mv < sim.MoverIPI {
+		m.lead = m.cpus[mv].task
+		if m.p.Moves[1]>>mv&1 != 0 || m.lead.class == classIdle {
+			m.attend()
+		} else {
+			m.p.First = mv
+		}
+		return
+	}
+	if mv < sim.MoverSource {
+		m.lead = m.cpus[mv-sim.MoverIPI].task
+	} else if s := m.sources[mv-sim.MoverSource]; s.cpu != nil {
+		m.lead = s.cpu.task
+	} else {
+		m.lead = s.Waker
+	}
+	m.attend()
+}
+
+// attend makes the next turn look at what can move again.
+func (m *Machine) attend() { m.limit = 0 }
+
+// look finds out what can move. It is called when something may have changed,
+// and when the budget is out. false: the run is over.
+func (m *Machine) look() bool {
+	if m.over {
+		return false
+	}
+	if m.log.Found != nil {
+		return m.end(Violated)
+	}
+	if m.steps >= m.cfg.Budget {
+		return m.end(Exhausted)
+	}
+	m.limit = m.cfg.Budget
+	if m.recheck {
+		m.recheckWaiters()
+	}
+
+	var moves [3]uint64
+	for i := range m.cpus {
+		c := &m.cpus[i]
+		if c.canGoOn() {
+			moves[0] |= 1 << i
+		}
+		if c.ipi != 0 && c.open() {
+			moves[1] |= 1 << i
+		}
+	}
+	for _, s := range m.sources {
+		if s.ready(m.cfg.Full) {
+			moves[2] |= s.bit
+		}
+	}
+	if moves != m.p.Moves {
+		m.p.Moves = moves
+		m.hold = 0
+	}
+	if moves[0]|moves[1] == 0 && !m.worthFiring(moves[2]) {
+		if len(m.waiters) > 0 {
+			return m.end(Stuck)
+		}
+		return m.end(Passed)
+	}
+	m.p.Kind = sim.Step
+	m.p.First = m.boring()
+	m.p.N = bits.OnesCount64(moves[0]) + bits.OnesCount64(moves[1]) + bits.OnesCount64(moves[2])
+	return true
+}
+
+func (m *Machine) end(o Outcome) bool {
+	m.over, m.outcome = true, o
+	return false
+}
+
+// worthFiring reports whether a source must fire although no CPU can move:
+// delayed work is still to be done, or somebody waits for what a tick brings.
+func (m *Machine) worthFiring(set uint64) bool {
+	if len(m.waiters) > 0 && set != 0 {
+		return true
+	}
+	for ; set != 0; set &= set - 1 {
+		if m.sources[bits.TrailingZeros64(set)].Kind == WorkSource {
+			return true
+		}
+	}
+	return false
+}
+
+// boring returns the mover of alternative 0: the thread of control that ran
+// last goes on; while it waits, what it waits for does.
+func (m *Machine) boring() sim.Mover {
+	if m.errand != nil && m.can(m.errand) { // a CPU that answers an IPI returns to where it stood
+		return m.onward(m.errand)
+	}
+	t := m.lead
+	for range m.tasks { // a chain of waits: each task at most once
+		if t == nil || t.state == dead || t.state == dormant || t.class == classIdle {
+			break
+		}
+		if c := t.cpu; t.state == runnable && m.can(c) {
+			if f := t.top(); c.task != t || f == nil || f.kind != routine || f.ctx.cond == nil {
+				return m.onward(c)
+			}
+		}
+		if t.wait == waitWork {
+			if t.waitFor.armed {
+				return t.waitFor.index
+			}
+			t = t.waitFor.Waker
+			continue
+		}
+		break
+	}
+	if set := m.p.Moves[1]; set != 0 && t != nil && t.wait == waitIPI {
+		return sim.MoverIPI + firstCPU(set)
+	}
+	if set := m.p.Moves[0] | m.p.Moves[1]; set != 0 {
+		c := &m.cpus[firstCPU(set)]
+		if t == nil || t.state == dead || t.state == dormant || t.class == classIdle {
+			m.lead = c.task
+		}
+		return m.onward(c)
+	}
+	for set := m.p.Moves[2]; set != 0; set &= set - 1 {
+		if s := m.sources[bits.TrailingZeros64(set)]; s.Kind == WorkSource {
+			return s.index
+		}
+	}
+	return sim.MoverSource + firstCPU(m.p.Moves[2])
+}
+
+// can reports whether c has any move but to fire a source.
+func (m *Machine) can(c *CPU) bool { return (m.p.Moves[0]|m.p.Moves[1])>>c.id&1 != 0 }
+
+// onward is c's default move: a pending IPI is taken at the first boundary
+// with interrupts on.
+func (m *Machine) onward(c *CPU) sim.Mover {
+	if m.p.Moves[1]>>c.id&1 != 0 {
+		return sim.MoverIPI + sim.Mover(c.id)
+	}
+	return sim.Mover(c.id)
+}
+
+// ask puts a question that is not about who moves.
+func (m *Machine) ask(k sim.Kind, n int, c *CPU) int {
+	if n <= 1 {
+		return 0
+	}
+	kind, was, first := m.p.Kind, m.p.N, m.p.First
+	m.p.Kind, m.p.N, m.p.First = k, n, sim.Mover(c.id)
+	pick, _ := m.chooser.Choose(&m.p)
+	m.p.Seq++
+	m.p.Kind, m.p.N, m.p.First = kind, was, first
+	return pick
+}
+
+// execute runs one instruction of guest text on c.
+func (m *Machine) execute(c *CPU) {
+	ip := c.regs.IP
+	var in *isa.Inst
+	if uint64(ip)>>pageShift == c.codePN {
+		in = c.code[ip%pageSize]
+	}
+	if in == nil {
+		if in = m.fetchSlow(c); in == nil {
+			return
+		}
+	}
+	m.log.Mix(uint64(ip)<<6 | uint64(c.id))
+	m.instr++
+	m.clocks[c.id]++
+	if out := in.Exec(&c.regs, m.data); out != isa.Next || c.shadow {
+		m.react(c, in, out)
+	}
+}
+
+// sti holds interrupts off for one more instruction (SDM vol. 2, "STI").
+const sti = 0xfb
+
+// react does what an instruction asks of the machine.
+func (m *Machine) react(c *CPU, in *isa.Inst, out isa.Outcome) {
+	shadow := c.shadow
+	c.shadow = false
+	if shadow {
+		m.attend()
+	}
+	switch out {
+	case isa.Next:
+	case isa.Breakpoint:
+		m.deliver(c, smpev.VecBP, c.regs.IP, 0)
+	case isa.Undefined:
+		m.deliver(c, smpev.VecUD, in.Addr, 0)
+	case isa.DivideError:
+		m.deliver(c, smpev.VecDE, in.Addr, 0)
+	case isa.PageFault:
+		m.deliver(c, smpev.VecPF, in.Addr, uint64(m.mem.fault))
+	case isa.Serialized:
+		m.serialise(c, 0)
+	case isa.Interrupts:
+		raw := in.Raw()
+		c.shadow = raw[0] == sti && c.regs.Flags&isa.IF != 0
+		m.attend()
+	case isa.Iret: // text that returns from a frame it made itself
+		c.nmiBlocked = false
+		m.serialise(c, 0)
+		m.attend()
+	default:
+		m.refuse(c, in, out)
+	}
+}
+
+// advance makes the step of a CPU that runs no guest text: a routine goes on,
+// a finished trap handler returns, an idle CPU picks a task.
+func (m *Machine) advance(c *CPU) {
+	f := c.task.top()
+	switch {
+	case f == nil:
+		m.schedule(c, true)
+	case f.kind == iret:
+		m.iret(c)
+	case f.ctx.started:
+		f.ctx.resume()
+	default:
+		f.ctx.start()
+	}
+}

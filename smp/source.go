@@ -1,0 +1,118 @@
+package smp
+
+import (
+	"kpsim/sim"
+	"kpsim/smp/smpev"
+)
+
+// SourceKind says how a source reaches its CPU.
+type SourceKind uint8
+
+// The kinds of source.
+const (
+	TimerSource   SourceKind = iota // a hard interrupt, vector smpev.VecTimer
+	NMISource                       // an NMI
+	PreemptSource                   // a reschedule interrupt that lets another task run
+	WorkSource                      // a delayed work's timer: fires a hook, interrupts nobody
+)
+
+var sourceNames = [...]string{"timer", "nmi", "preempt", "work"}
+
+// A Source is something that can happen to a CPU at any boundary, as often as
+// its budget allows. It is an actor, as a CPU is.
+type Source struct {
+	Kind   SourceKind
+	Name   string // as traces print it
+	AtMost int    // how often it may fire in a run
+	Fire   func() // WorkSource: what happens
+	Waker  *Task  // WorkSource: the task that will do the work
+
+	cpu   *CPU // nil for a WorkSource
+	left  int
+	armed bool // WorkSource
+	bit   uint64
+	index sim.Mover
+}
+
+// Arm makes a work source able to fire, once.
+func (m *Machine) Arm(s *Source) {
+	if !s.armed {
+		s.armed = true
+		m.attend()
+	}
+}
+
+// Disarm takes an armed work source back, and reports whether it was armed.
+func (m *Machine) Disarm(s *Source) bool {
+	was := s.armed
+	s.armed = false
+	m.attend()
+	return was
+}
+
+// Armed reports whether a work source is.
+func (s *Source) Armed() bool { return s.armed }
+
+// ready reports whether the source can fire at this boundary.
+func (s *Source) ready(full bool) bool {
+	switch s.Kind {
+	case WorkSource:
+		return s.armed
+	case NMISource:
+		return s.left > 0 && !s.cpu.nmiBlocked && s.cpu.task != s.cpu.idle
+	case PreemptSource:
+		return s.left > 0 && full && s.cpu.open() && len(s.cpu.runq) > 0 && s.cpu.task.preempt == 0
+	}
+	return s.left > 0 && s.cpu.open() && s.cpu.task != s.cpu.idle
+}
+
+// fire lets source i happen.
+func (m *Machine) fire(s *Source) {
+	m.emit(s.cpu, smpev.Fire, uint64(s.index), 0, 0)
+	switch s.Kind {
+	case WorkSource:
+		s.armed = false
+		s.Fire()
+	case NMISource:
+		s.left--
+		m.interrupt(s, smpev.VecNMI)
+	case PreemptSource:
+		s.left--
+		s.cpu.needResched = true
+		m.interrupt(s, smpev.VecResch)
+	case TimerSource:
+		s.left--
+		m.interrupt(s, smpev.VecTimer)
+	}
+	m.attend()
+}
+
+func (m *Machine) interrupt(s *Source, vec uint8) {
+	m.deliver(s.cpu, vec, s.cpu.regs.IP, 0)
+	if !m.over {
+		s.cpu.task.top().ctx.source = s
+	}
+}
+
+// SendIPI makes an IPI of the reason pending on each CPU of the set.
+func (m *Machine) SendIPI(x *Ctx, set uint64, why ipiSet) {
+	m.emit(x.task.cpu, smpev.SendIPI, set, uint64(why), 0)
+	for ; set != 0; set &= set - 1 {
+		m.cpus[firstCPU(set)].ipi |= why
+	}
+	m.attend()
+}
+
+// takeIPI delivers what is pending on c.
+func (m *Machine) takeIPI(c *CPU) {
+	vec := uint8(smpev.VecCall)
+	if c.ipi&IPICall != 0 {
+		c.ipi &^= IPICall
+	} else {
+		c.ipi &^= IPIResched
+		vec = smpev.VecResch
+	}
+	m.errand = c
+	m.deliver(c, vec, c.regs.IP, 0)
+	m.attend()
+}

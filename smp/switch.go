@@ -1,0 +1,114 @@
+package smp
+
+import (
+	"kpsim/sim"
+	"kpsim/smp/smpev"
+)
+
+// schedule gives c to the next task: a stopper first, else one of the run
+// queue, in its order by default. The task that is current goes to the end of
+// the queue if it is still runnable.
+func (m *Machine) schedule(c *CPU, voluntary bool) {
+	prev := c.task
+	c.needResched = false
+	if m.errand == c { // it won't return to where it stood soon
+		m.errand = nil
+	}
+	if prev.state == runnable && prev.class != classIdle {
+		if len(c.runq) == 0 { // nobody else: it goes on
+			if voluntary {
+				prev.switches++
+			}
+			m.switched(c, prev, prev, voluntary)
+			return
+		}
+		c.runq = append(c.runq, prev)
+	}
+	next := c.idle
+	if n := len(c.runq); n > 0 {
+		choices := n
+		if prev.state == runnable && prev.class != classIdle {
+			choices-- // not itself again
+		}
+		pick := 0
+		if c.runq[0].class != classStopper {
+			pick = m.ask(sim.Task, choices, c)
+		}
+		next = c.runq[pick]
+		c.runq = append(c.runq[:pick], c.runq[pick+1:]...)
+	}
+	if voluntary && prev.class != classIdle {
+		prev.switches++
+	}
+	if next == prev {
+		m.switched(c, prev, prev, voluntary)
+		return
+	}
+	prev.regs = c.regs
+	c.task, c.regs = next, next.regs
+	c.guest = next.onGuest()
+	m.clocks[c.id] += simTime(m.costs.Switch)
+	m.log.Emit(smpev.Switch, c.id, uint8(prev.ID), uint64(prev.ID), uint64(next.ID), b2u(voluntary))
+	m.switched(c, prev, next, voluntary)
+	m.attend()
+}
+
+func (m *Machine) switched(_ *CPU, prev, next *Task, voluntary bool) {
+	if m.hooks.Switched != nil {
+		m.hooks.Switched(prev, next, voluntary)
+	}
+}
+
+func b2u(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Wake makes a dormant task runnable: its body runs from its start. One that
+// runs already runs its body once more afterwards.
+func (m *Machine) Wake(t *Task) {
+	if t.state == dead {
+		return
+	}
+	if t.state != dormant {
+		t.again = true
+		return
+	}
+	m.begin(t)
+	t.state = runnable
+	m.emit(t.cpu, smpev.Wake, uint64(t.ID), 0, 0)
+	t.cpu.enqueue(t)
+	if t.class == classStopper && m.cfg.Full && t.cpu.task != t.cpu.idle {
+		t.cpu.ipi |= IPIResched // it is to run at once
+	}
+	m.attend()
+}
+
+// begin puts the frame of a task's body on its empty stack of frames.
+func (m *Machine) begin(t *Task) {
+	x := m.acquire(t.cpu, t)
+	x.body, x.vector = t.body, 0
+	x.place, x.step = t.Name, 0
+	t.frames = append(t.frames, frame{kind: routine, ctx: x})
+}
+
+// bodyEnded is called when a task's body has returned.
+func (m *Machine) bodyEnded(c *CPU, t *Task) {
+	switch {
+	case t.again:
+		t.again = false
+		m.begin(t)
+		return
+	case t.class == classProgram:
+		t.state = dead
+		m.emit(c, smpev.Exit, uint64(t.ID), 0, 0)
+		if m.hooks.Exited != nil {
+			m.hooks.Exited(t)
+		}
+	default:
+		t.state = dormant
+	}
+	m.schedule(c, true)
+}

@@ -1,0 +1,124 @@
+package smp
+
+import (
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// A Task is a thread of control bound to one CPU. It owns a stack of frames
+// and a stack in memory.
+type Task struct {
+	ID   kapi.TaskID
+	Name string
+
+	cpu      *CPU
+	class    class
+	body     func(x *Ctx)
+	stack    isa.Addr // the highest address of its memory stack
+	boot     bool     // runnable at the beginning of a run
+	state    state
+	regs     isa.Regs // of the CPU, while the task isn't current
+	frames   []frame
+	preempt  int      // preempt_count; a preemption or a Sleep needs 0
+	again    bool     // woken while it ran: its body runs once more
+	wait     waiting  // what it sleeps or spins for, as a hint for the default schedule
+	waitFor  *Source  // of waitWork
+	left     isa.Regs // the registers as its last call left them
+	switches uint64   // voluntary ones so far in the run
+}
+
+// class orders tasks when a CPU picks one: a stopper before all others.
+type class uint8
+
+const (
+	classProgram class = iota // a program of the scenario: it ends
+	classThread               // a kernel thread: dormant when its body has returned
+	classStopper              // the CPU's stopper
+	classIdle
+)
+
+type state uint8
+
+const (
+	dormant  state = iota // nothing to do: holds no fibre
+	runnable              // current on its CPU, or on the run queue
+	sleeping
+	dead
+)
+
+// waiting says whom a task waits for; the default schedule serves it.
+type waiting uint8
+
+const (
+	waitNothing waiting = iota
+	waitIPI             // for CPUs to answer an IPI
+	waitWork            // for delayed work to run
+	waitOther
+)
+
+// frameKind says what runs in a frame.
+type frameKind uint8
+
+const (
+	guest   frameKind = iota // guest text, called by the routine below
+	routine                  // a kernel routine on a fibre
+	iret                     // a trap handler that has finished: the IRET is next
+)
+
+// A frame is one level of a task's control stack.
+type frame struct {
+	kind   frameKind
+	trap   bool     // routine, iret: entered by a trap
+	vector uint8    // of the trap
+	ctx    *Ctx     // routine
+	base   isa.Addr // trap: where its register image lies in memory
+	sp     uint64   // guest: the stack pointer below the call
+	hold   uint64   // guest: the stack pointer as it must be after the return
+}
+
+// CPUID returns the number of the task's CPU.
+func (t *Task) CPUID() int { return int(t.cpu.id) }
+
+// Sleeping reports whether the task is blocked off its CPU.
+func (t *Task) Sleeping() bool { return t.state == sleeping }
+
+// Idle reports whether it is a CPU's idle task.
+func (t *Task) Idle() bool { return t.class == classIdle }
+
+// OnQueue reports whether the task is runnable: current, preempted or waiting for its CPU.
+func (t *Task) OnQueue() bool { return t.state == runnable }
+
+// Switches returns how often the task has given up its CPU voluntarily in this run.
+func (t *Task) Switches() uint64 { return t.switches }
+
+// PreemptCount returns the nesting of PreemptDisable.
+func (t *Task) PreemptCount() int { return t.preempt }
+
+func (t *Task) top() *frame {
+	if len(t.frames) == 0 {
+		return nil
+	}
+	return &t.frames[len(t.frames)-1]
+}
+
+func (t *Task) pop() { t.frames = t.frames[:len(t.frames)-1] }
+
+// Traps returns how many traps are open on the task.
+func (t *Task) Traps() (n int) {
+	for i := range t.frames {
+		if t.frames[i].trap {
+			n++
+		}
+	}
+	return n
+}
+
+// inHardIRQ reports whether a hard interrupt or NMI is open on the task.
+func (t *Task) inHardIRQ() bool {
+	for i := range t.frames {
+		if f := &t.frames[i]; f.trap && (f.vector >= 32 || f.vector == 2) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,197 @@
+package smp
+
+import (
+	"encoding/binary"
+
+	"kpsim/sim"
+	"kpsim/smp/fetch"
+	"kpsim/smp/isa"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// chunk is the size of the aligned piece of text that a fetch reads at once.
+const chunk = 8
+
+// A decoded is one sequence of bytes at one address and what it means: an
+// entry of the memo that spares decoding watched text anew at each step.
+type decoded struct {
+	at     isa.Addr
+	lo, hi uint64 // the 15 bytes that were there
+	inst   *isa.Inst
+	elo    uint64 // the instruction's own bytes as Exec events carry them
+	ehi    uint64
+}
+
+const memoSize = 1 << 12
+
+// memo is direct-mapped: a clash decodes again, and nothing else.
+type memo [memoSize]decoded
+
+func (d *memo) at(a isa.Addr, lo, hi uint64) *decoded {
+	h := (uint64(a) ^ lo ^ hi*3) * 0x9e3779b97f4a7c15
+	return &d[h>>(64-12)]
+}
+
+// decode looks the 15 bytes at a up in the memo. inst is nil if they are no
+// instruction.
+func (m *Machine) decode(a isa.Addr, buf *[16]byte, n int) *decoded {
+	lo := binary.LittleEndian.Uint64(buf[:])
+	hi := binary.LittleEndian.Uint64(buf[8:]) &^ (0xff << 56)
+	e := m.memo.at(a, lo, hi|uint64(n)<<56)
+	if e.at == a && e.lo == lo && e.hi == hi|uint64(n)<<56 {
+		return e
+	}
+	*e = decoded{at: a, lo: lo, hi: hi | uint64(n)<<56}
+	in, err := isa.Decode(buf[:n], a)
+	size := n
+	if err == nil {
+		e.inst = new(isa.Inst)
+		*e.inst = in
+		size = int(in.Len)
+	}
+	e.elo, e.ehi = traces.PackBytes(buf[:size])
+	return e
+}
+
+// fetchSlow is the way of every fetch but that of unwatched text decoded
+// before: it decodes, asks which bytes the CPU sees if text was stored to, and
+// enters kernel routines that text calls. nil: there is nothing to execute now.
+func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
+	ip := c.regs.IP
+	p := m.mem.page(ip)
+	if p == nil || p.perm&PermExec == 0 {
+		m.deliver(c, smpev.VecPF, ip, uint64(ip))
+		return nil
+	}
+	if p.gate {
+		m.enter(c, ip)
+		return nil
+	}
+	c.codePN, c.code = uint64(ip)>>pageShift, p.code
+	if in := p.code[ip%pageSize]; in != nil { // another page than last time
+		return in
+	}
+
+	var buf [16]byte
+	n := m.mem.peek(ip, buf[:15], PermExec)
+	if m.text.MayBeStale(int(c.id)) && m.anyWatched(ip, n) {
+		n = m.text.Fetch(int(c.id), uint64(ip), (*[15]byte)(buf[:15]), m.fetchEnv(c))
+	}
+	d := m.decode(ip, &buf, n)
+	size := n
+	if d.inst != nil {
+		size = int(d.inst.Len)
+	}
+	if m.anyWatched(ip, size) {
+		m.emit(c, smpev.Exec, uint64(ip), d.elo, d.ehi)
+		if m.log.Found != nil {
+			return nil // the bytes are a finding: they are not executed
+		}
+	} else if d.inst != nil {
+		p.code[ip%pageSize] = d.inst
+	}
+	if d.inst == nil {
+		m.undecodable(c, ip, buf[:n])
+		return nil
+	}
+	return d.inst
+}
+
+// anyWatched reports whether one of the n bytes at a is watched.
+func (m *Machine) anyWatched(a isa.Addr, n int) bool {
+	for at, end := a&^(chunk-1), a+isa.Addr(n); at < end; at += chunk {
+		if p := m.mem.page(at); p != nil && p.code != nil && p.watched[at%pageSize/chunk] {
+			return true
+		}
+	}
+	return false
+}
+
+// Watch marks the n bytes of text at a: from now on instructions that touch
+// them emit Exec and are fetched through the model.
+func (m *Machine) Watch(a isa.Addr, n int) {
+	for at, end := a&^(chunk-1), a+isa.Addr(n); at < end; at += chunk {
+		p := m.mem.page(at)
+		if p.watched[at%pageSize/chunk] {
+			continue
+		}
+		p.watched[at%pageSize/chunk] = true
+		m.watched = append(m.watched, at)
+		for i := at - 14; i < at+chunk; i++ { // what was decoded from these bytes
+			if q := m.mem.page(i); q != nil && q.code != nil {
+				q.code[i%pageSize] = nil
+			}
+		}
+	}
+}
+
+// MapExec maps pages for code that is written at run time: each byte an int3,
+// and all of it watched.
+func (m *Machine) MapExec(a isa.Addr, pages int) {
+	for i := range pages {
+		p := m.mem.mapPage(a+isa.Addr(i*pageSize), PermRead|PermExec)
+		for j := range p.data {
+			p.data[j] = isa.Int3
+		}
+		p.boot = p.data
+		for j := range p.watched {
+			p.watched[j] = true
+		}
+	}
+}
+
+// unwatch takes the marks made since boot away.
+func (m *Machine) unwatch() {
+	for _, at := range m.watched[m.bootWatched:] {
+		m.mem.page(at).watched[at%pageSize/chunk] = false
+	}
+	m.watched = m.watched[:m.bootWatched]
+}
+
+// storeText stores b, which lies in one chunk, to text, past its permissions:
+// text patching writes through a mapping of its own. CPUs are not serialised.
+func (m *Machine) storeText(c *CPU, a isa.Addr, b []byte) {
+	var old, new [chunk]byte
+	m.mem.peek(a, old[:len(b)], 0)
+	copy(new[:], b)
+	m.mem.write(a, b)
+	m.text.Store(uint64(a), old[:len(b)], b)
+	m.Watch(a, len(b))
+	m.emit(c, smpev.TextStore, uint64(a), binary.LittleEndian.Uint64(new[:]), uint64(len(b)))
+}
+
+// serialise makes c see the newest text from now on.
+func (m *Machine) serialise(c *CPU, why uint64) {
+	m.text.Serialise(int(c.id))
+	m.emit(c, smpev.Serialise, why, 0, 0)
+}
+
+// fetchEnv is what the fetch model asks of the machine, for one CPU.
+type fetchEnv struct {
+	m *Machine
+	c *CPU
+}
+
+func (m *Machine) fetchEnv(c *CPU) *fetchEnv {
+	m.fenv.c = c
+	return &m.fenv
+}
+
+// Newest implements fetch.Env.
+func (e *fetchEnv) Newest(a uint64, b []byte) int { return e.m.mem.peek(isa.Addr(a), b, PermExec) }
+
+// Length implements fetch.Env.
+func (e *fetchEnv) Length(a uint64, b []byte) int {
+	var buf [16]byte
+	n := copy(buf[:15], b)
+	if d := e.m.decode(isa.Addr(a), &buf, n); d.inst != nil {
+		return int(d.inst.Len)
+	}
+	return len(b)
+}
+
+// Choose implements fetch.Env.
+func (e *fetchEnv) Choose(n int) int { return e.m.ask(sim.Fetch, n, e.c) }
+
+var _ fetch.Env = (*fetchEnv)(nil)

@@ -1,0 +1,158 @@
+package smp
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+)
+
+// A trap frame in memory, from high to low addresses:
+//
+//	SP of what was interrupted
+//	(#BP only: a gap, for the pushes of an instruction the handler emulates)
+//	ss  sp  flags  cs  ip      pushed by the processor at a 16-byte boundary
+//	orig_ax                    an error code's place
+//	rdi … r15                  saved by the entry code
+//	SP of the handler
+//
+// The gap is what Linux makes in its int3 entry for emulated calls.
+const int3Gap = 48
+
+// deliver takes a trap or interrupt on c: ip is what the frame saves, addr what
+// a fault was about. The handler's routine begins with c's next step.
+func (m *Machine) deliver(c *CPU, vec uint8, ip isa.Addr, addr uint64) {
+	t := c.task
+	saved := c.regs
+	saved.IP = ip
+	sp := c.regs.R[isa.RSP]
+	if vec == smpev.VecBP {
+		sp -= int3Gap
+	}
+	base := isa.Addr(sp&^15) - kapi.PtRegsSize
+	m.emit(c, smpev.Trap, uint64(vec), uint64(ip), addr)
+	if !m.storeFrame(base, &saved) {
+		// A fault while delivering a fault: nothing can be saved any more.
+		m.emit(c, smpev.Oops, smpev.VecDF, uint64(ip), uint64(m.mem.fault))
+		m.refusal = fmt.Errorf("cpu%d: double fault: vector %d at %s could not be delivered, stack pointer %#x is not mapped", c.id, vec, m.Symbol(ip), c.regs.R[isa.RSP])
+		m.over, m.outcome = true, Refused
+		if m.log.Found != nil {
+			m.outcome = Violated
+		}
+		return
+	}
+	if vec == smpev.VecNMI {
+		c.nmiBlocked = true
+	}
+	c.regs.Flags &^= isa.IF | isa.TF
+	c.regs.R[isa.RSP] = uint64(base)
+	c.regs.IP = idleIP
+	c.shadow = false
+	c.guest = false
+	m.clocks[c.id] += simTime(m.costs.Trap)
+
+	x := m.acquire(c, t)
+	x.trap, x.regs, x.vector = m.hooks.Trap[vec], saved, vec
+	x.place, x.step = vectorName(vec), 0
+	t.frames = append(t.frames, frame{kind: routine, trap: true, vector: vec, ctx: x, base: base})
+	m.attend()
+}
+
+// storeFrame writes a register image, at once if it lies in one page.
+func (m *Machine) storeFrame(base isa.Addr, r *isa.Regs) bool {
+	off := uint64(base) % pageSize
+	p := m.mem.page(base)
+	if p == nil || p.perm&PermWrite == 0 || off+kapi.PtRegsSize > pageSize {
+		return kapi.StorePtRegs(m.data, base, r)
+	}
+	for at := off; at < off+kapi.PtRegsSize; at += blockSize {
+		m.mem.touch(p, at, 1)
+	}
+	m.mem.touch(p, off+kapi.PtRegsSize-1, 1)
+	b := p.data[off : off+kapi.PtRegsSize]
+	for i, reg := range kapi.PtRegOrder {
+		binary.LittleEndian.PutUint64(b[8*i:], r.R[reg])
+	}
+	binary.LittleEndian.PutUint64(b[kapi.PtOrigAX:], ^uint64(0))
+	binary.LittleEndian.PutUint64(b[kapi.PtIP:], uint64(r.IP))
+	binary.LittleEndian.PutUint64(b[kapi.PtCS:], kapi.KernelCS)
+	binary.LittleEndian.PutUint64(b[kapi.PtFlags:], r.Flags)
+	binary.LittleEndian.PutUint64(b[kapi.PtSP:], r.R[isa.RSP])
+	binary.LittleEndian.PutUint64(b[kapi.PtSS:], kapi.KernelDS)
+	return true
+}
+
+// iret returns from the trap whose handler has finished: registers come back
+// from memory, the CPU serialises, NMIs are taken again.
+func (m *Machine) iret(c *CPU) {
+	t := c.task
+	f := t.top()
+	vec := f.vector
+	if !kapi.LoadPtRegs(m.data, f.base, &c.regs) {
+		m.emit(c, smpev.Oops, smpev.VecDF, uint64(f.base), 0)
+		m.refuseAt(c, f.base, "the trap frame to return from is not mapped")
+		return
+	}
+	t.pop()
+	c.nmiBlocked = false
+	c.guest = t.onGuest()
+	m.clocks[c.id] += simTime(m.costs.Iret)
+	m.text.Serialise(int(c.id))
+	m.emit(c, smpev.Return, uint64(vec), uint64(c.regs.IP), uint64(t.Traps()))
+	if m.errand == c && vec == smpev.VecCall {
+		m.errand = nil
+	}
+	m.attend()
+}
+
+// onGuest reports whether guest text is what the task runs.
+func (t *Task) onGuest() bool {
+	f := t.top()
+	return f != nil && f.kind == guest
+}
+
+// refuse ends the run: text holds what the simulator doesn't execute.
+func (m *Machine) refuse(c *CPU, in *isa.Inst, out isa.Outcome) {
+	what := "is not executed by this simulator"
+	if out == isa.Halt {
+		what = "hlt in text that a task runs: only the idle task halts"
+	}
+	m.refuseAt(c, in.Addr, fmt.Sprintf("% x: %s: %s", in.Bytes(), in.String(), what))
+}
+
+// undecodable ends the run: bytes that are no instruction, and no monitor
+// took them for a finding.
+func (m *Machine) undecodable(c *CPU, ip isa.Addr, b []byte) {
+	m.refuseAt(c, ip, fmt.Sprintf("% x: no instruction", b))
+}
+
+func (m *Machine) refuseAt(c *CPU, ip isa.Addr, what string) {
+	if m.log.Found != nil {
+		return // what led here is a finding already
+	}
+	m.refusal = fmt.Errorf("cpu%d: %s: %s", c.id, m.Symbol(ip), what)
+	m.over, m.outcome = true, Refused
+	m.limit = 0
+}
+
+func vectorName(vec uint8) string {
+	switch vec {
+	case smpev.VecBP:
+		return "int3 handler"
+	case smpev.VecDB:
+		return "debug handler"
+	case smpev.VecNMI:
+		return "nmi handler"
+	case smpev.VecTimer:
+		return "timer handler"
+	case smpev.VecCall:
+		return "call-function handler"
+	case smpev.VecResch:
+		return "reschedule handler"
+	case smpev.VecPF:
+		return "page-fault handler"
+	}
+	return "fault handler"
+}

@@ -1,0 +1,109 @@
+package smp
+
+import (
+	"fmt"
+
+	"kpsim/sim"
+	"kpsim/smp/isa"
+)
+
+// A Symbol names an address range, for messages and traces.
+type symbol struct {
+	name string
+	at   isa.Addr
+	size int
+}
+
+// AddSymbol names [at, at+size). Later ones of the same place win.
+func (m *Machine) AddSymbol(name string, at isa.Addr, size int) {
+	m.symbols = append(m.symbols, symbol{name, at, size})
+}
+
+// SymbolAt returns the name of the range a lies in and the offset in it.
+func (m *Machine) SymbolAt(a isa.Addr) (name string, off int, ok bool) {
+	for i := len(m.symbols) - 1; i >= 0; i-- {
+		if s := &m.symbols[i]; a >= s.at && a < s.at+isa.Addr(s.size) {
+			return s.name, int(a - s.at), true
+		}
+	}
+	if a >= GateBase && a < GateBase+pageSize {
+		if a == returnGate {
+			return "return", 0, true
+		}
+		if i := int(a-GateBase) / gateSize; i < len(m.gates) {
+			return m.gates[i].name, int(a % gateSize), true
+		}
+	}
+	return "", 0, false
+}
+
+// Symbol prints an address as symbol+0xoff, or as a number.
+func (m *Machine) Symbol(a isa.Addr) string {
+	if name, off, ok := m.SymbolAt(a); ok {
+		return fmt.Sprintf("%s+%#x", name, off)
+	}
+	return fmt.Sprintf("%#x", uint64(a))
+}
+
+// Where says where a mover's CPU stands: the symbol and offset of guest text,
+// or a routine and its step. It is asked only when a trace is written or
+// replayed, never in a search.
+func (m *Machine) Where(mv sim.Mover) (name string, off int, text bool) {
+	var c *CPU
+	switch {
+	case mv < sim.MoverIPI:
+		c = &m.cpus[mv]
+	case mv < sim.MoverSource:
+		c = &m.cpus[mv-sim.MoverIPI]
+	case mv == sim.NoMover:
+		return "nowhere", 0, false
+	default:
+		s := m.sources[mv-sim.MoverSource]
+		if s.cpu == nil {
+			return s.Name, 0, false
+		}
+		c = s.cpu
+	}
+	f := c.task.top()
+	switch {
+	case f == nil:
+		return "idle", 0, false
+	case f.kind == guest:
+		if name, off, ok := m.SymbolAt(c.regs.IP); ok {
+			return name, off, true
+		}
+		return "text", int(c.regs.IP), true
+	case f.kind == iret:
+		return vectorName(f.vector) + " iret", 0, false
+	}
+	return f.ctx.place, f.ctx.step, false
+}
+
+// MoverName names a mover as traces do.
+func (m *Machine) MoverName(mv sim.Mover) string {
+	switch {
+	case mv < sim.MoverIPI:
+		return fmt.Sprintf("cpu%d", mv)
+	case mv < sim.MoverSource:
+		return fmt.Sprintf("ipi@cpu%d", mv-sim.MoverIPI)
+	}
+	return m.sources[mv-sim.MoverSource].Name
+}
+
+// Alternative names one answer to a question as traces do.
+func (m *Machine) Alternative(p *sim.Point, pick int) string {
+	switch p.Kind {
+	case sim.Step:
+		return m.MoverName(p.Mover(pick))
+	case sim.Task:
+		if q := m.cpus[p.First].runq; pick < len(q) {
+			return q[pick].Name
+		}
+	case sim.Fetch:
+		if pick == 0 {
+			return "fresh"
+		}
+		return fmt.Sprintf("older %d", pick)
+	}
+	return fmt.Sprint(pick)
+}

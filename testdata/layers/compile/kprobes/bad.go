@@ -1,0 +1,4 @@
+package kprobes
+
+// What can't be type-checked can't be judged by type.
+var broken = missing() // want compile

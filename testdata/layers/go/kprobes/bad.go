@@ -1,0 +1,9 @@
+package kprobes
+
+func start(f func()) {
+	go f() // want go
+	f()
+	go func() { // want go
+		f()
+	}()
+}

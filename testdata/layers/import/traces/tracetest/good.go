@@ -1,0 +1,6 @@
+package tracetest
+
+import (
+	_ "os"
+	_ "time" // want import
+)

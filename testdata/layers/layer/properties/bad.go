@@ -1,0 +1,6 @@
+package properties
+
+import (
+	_ "kpsim/smp/fetch" // want layer
+	_ "kpsim/traces"
+)

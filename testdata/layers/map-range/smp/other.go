@@ -1,0 +1,8 @@
+package smp
+
+type names map[string]int
+
+type table struct {
+	byName names
+	byAddr []int
+}

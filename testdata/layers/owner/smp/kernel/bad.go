@@ -1,0 +1,5 @@
+package kernel
+
+type rcu struct{ gp, idle int }
+
+func (r *rcu) start() { r.gp++ } // want owner

@@ -1,0 +1,5 @@
+package smp
+
+func forever() {
+	select {} // want select
+}

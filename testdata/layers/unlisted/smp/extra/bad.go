@@ -1,0 +1,3 @@
+package extra // want unlisted
+
+import _ "kpsim/sim" // want layer

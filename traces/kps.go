@@ -1,0 +1,274 @@
+package traces
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+)
+
+// A File is a trace file, NAME.kps: a run that a person can read, edit, mail
+// and replay. It is a txtar of five sections, in this order.
+type File struct {
+	Scenario string      // scenario.star: self-contained
+	Schedule []Deviation // schedule: from the default run
+
+	// verdict: what the run showed.
+	Property string // the ID of a property
+	Place    string // where, as victim+0x1; may be empty
+	Message  string
+
+	Digest uint64 // digest: of the event log
+	Format int    // the schedule format that Schedule and Digest were made with
+
+	// origin: how the run came about. Of these a replay needs the mutant and
+	// the fetch model, where they override the scenario's.
+	Origin []Remark
+}
+
+// A Remark is a line of the origin.
+type Remark struct{ Key, Value string }
+
+// The keys of the origin that a replay looks for.
+const (
+	OriginMutant = "mutant"
+	OriginFetch  = "fetch"
+)
+
+// formatKey ends the origin, so that a file cut off anywhere is found out.
+const formatKey = "schedule format"
+
+// Remark returns the origin's value of a key, "" if there is none.
+func (f *File) Remark(key string) string {
+	for _, r := range f.Origin {
+		if r.Key == key {
+			return r.Value
+		}
+	}
+	return ""
+}
+
+const fileHeader = `kpsim trace: %s
+
+This file is one run of a simulated machine: what was run, each choice that
+differs from the default run, and what came of it. All of it may be edited;
+lines of the schedule that begin with # don't count.
+
+to replay:  kpsim replay FILE
+to see it:  kpsim explain FILE
+
+`
+
+// sections are the names of the sections of a file, in order.
+var sections = [...]string{"scenario.star", "schedule", "verdict", "digest", "origin"}
+
+// Marshal prints the file.
+func (f *File) Marshal() []byte {
+	title := oneLine(f.Property)
+	if f.Place != "" {
+		title += " at " + oneLine(f.Place)
+	}
+	if f.Message != "" {
+		title += ": " + oneLine(f.Message)
+	}
+
+	var verdict, origin strings.Builder
+	writeRemark(&verdict, "property", f.Property)
+	writeRemark(&verdict, "place", f.Place)
+	writeRemark(&verdict, "message", f.Message)
+	for _, r := range f.Origin {
+		if r.Key != formatKey {
+			writeRemark(&origin, r.Key, r.Value)
+		}
+	}
+	fmt.Fprintf(&origin, "%s: %d\n", formatKey, f.Format)
+
+	return txtar.Format(&txtar.Archive{
+		Comment: fmt.Appendf(nil, fileHeader, title),
+		Files: []txtar.File{
+			{Name: sections[0], Data: []byte(escape(f.Scenario))},
+			{Name: sections[1], Data: []byte(FormatSchedule(f.Schedule))},
+			{Name: sections[2], Data: []byte(verdict.String())},
+			{Name: sections[3], Data: fmt.Appendf(nil, "0x%016x\n", f.Digest)},
+			{Name: sections[4], Data: []byte(origin.String())},
+		},
+	})
+}
+
+// Parse reads a file; name is for messages. Each error is one line that names
+// the file, the line and the section, and says what to do.
+func Parse(name string, data []byte) (*File, error) {
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // it came by mail
+	archive := txtar.Parse(data)
+	line := 1 + bytes.Count(archive.Comment, []byte("\n"))
+	if len(archive.Files) == 0 {
+		return nil, fmt.Errorf("%s:1: this is no kpsim trace: it has no line `-- %s --`; give a file that kpsim has written", name, sections[0])
+	}
+
+	f := new(File)
+	var seen [len(sections)]bool
+	for _, s := range archive.Files {
+		i := section(s.Name)
+		if i < 0 {
+			return nil, fmt.Errorf("%s:%d: there is no section %q: the sections are %s; correct the name, or delete it", name, line, s.Name, strings.Join(sections[:], ", "))
+		}
+		if seen[i] {
+			return nil, fmt.Errorf("%s:%d: section %s is here twice: delete one", name, line, s.Name)
+		}
+		seen[i] = true
+		if err := f.parseSection(i, string(s.Data)); err != nil {
+			return nil, fmt.Errorf("%s:%d: section %s: %s", name, line+err.line, s.Name, oneLine(err.message))
+		}
+		line += 1 + bytes.Count(s.Data, []byte("\n"))
+	}
+	for i := range seen {
+		if !seen[i] {
+			return nil, fmt.Errorf("%s:%d: section %s is missing: the file was cut off or edited; restore it, or let kpsim explore write it anew", name, line-1, sections[i])
+		}
+	}
+	return f, nil
+}
+
+func section(name string) int {
+	for i, s := range sections {
+		if s == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func (f *File) parseSection(i int, text string) (err *lineError) {
+	switch sections[i] {
+	case "scenario.star":
+		f.Scenario = unescape(text)
+		if strings.TrimSpace(text) == "" {
+			return lineErrorf(0, "it is empty: put the scenario's Starlark program there")
+		}
+	case "schedule":
+		f.Schedule, err = parseSchedule(text)
+	case "verdict":
+		err = f.parseVerdict(text)
+	case "digest":
+		word := strings.TrimSpace(text)
+		hex, ok := strings.CutPrefix(word, "0x")
+		n, bad := strconv.ParseUint(hex, 16, 64)
+		if !ok || bad != nil {
+			return lineErrorf(1, "%.40q is no digest: write 0x and 16 hexadecimal digits, or let kpsim rerecord write it", word)
+		}
+		f.Digest = n
+	case "origin":
+		err = f.parseOrigin(text)
+	}
+	return err
+}
+
+func (f *File) parseVerdict(text string) *lineError {
+	list, at, err := parseRemarks(text)
+	if err != nil {
+		return err
+	}
+	for i, r := range list {
+		switch r.Key {
+		case "property":
+			f.Property = r.Value
+		case "place":
+			f.Place = r.Value
+		case "message":
+			f.Message = r.Value
+		default:
+			return lineErrorf(at[i], "it has no %q: its lines are property, place and message", r.Key)
+		}
+	}
+	if f.Property == "" {
+		return lineErrorf(0, "it has no line `property: ID`: say which property the run violates")
+	}
+	return nil
+}
+
+func (f *File) parseOrigin(text string) *lineError {
+	list, at, err := parseRemarks(text)
+	if err != nil {
+		return err
+	}
+	n := len(list) - 1
+	if n < 0 || list[n].Key != formatKey {
+		return lineErrorf(0, "its last line isn't `%s: %d`: the file was cut off or edited; restore it", formatKey, ScheduleFormat)
+	}
+	format, bad := strconv.Atoi(list[n].Value)
+	if bad != nil || format < 1 {
+		return lineErrorf(at[n], "%.40q is no schedule format: this kpsim writes %d", list[n].Value, ScheduleFormat)
+	}
+	if format > ScheduleFormat {
+		return lineErrorf(at[n], "schedule format %d is of a newer kpsim, this one reads up to %d: update it", format, ScheduleFormat)
+	}
+	f.Format = format
+	f.Origin = list[:n:n]
+	return nil
+}
+
+// parseRemarks reads lines `key: value`, and says where each was.
+func parseRemarks(text string) (list []Remark, at []int, err *lineError) {
+	for i, line := range strings.Split(text, "\n") {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		key, rest, ok := word(line, remarkStops)
+		value, ok2 := strings.CutPrefix(rest, ":")
+		if !ok || !ok2 || key == "" {
+			return nil, nil, lineErrorf(i+1, "%.40q is no line `key: value`", line)
+		}
+		value = strings.TrimSpace(value)
+		if strings.HasPrefix(value, `"`) {
+			v, bad := strconv.Unquote(value)
+			if bad != nil {
+				return nil, nil, lineErrorf(i+1, "the quotes of %.40q don't match: correct or delete them", value)
+			}
+			value = v
+		}
+		for k := range list {
+			if list[k].Key == key {
+				return nil, nil, lineErrorf(i+1, "it has %q in line %d of it already: delete one", key, at[k])
+			}
+		}
+		list, at = append(list, Remark{key, value}), append(at, i+1)
+	}
+	return list, at, nil
+}
+
+var remarkStops = []string{":"}
+
+func writeRemark(b *strings.Builder, key, value string) {
+	if value != "" {
+		fmt.Fprintf(b, "%s: %s\n", quote(key, remarkStops), quote(value, nil))
+	}
+}
+
+// oneLine makes s a line that begins no section.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// escape puts a backslash before each line that would begin a section, or that
+// escape itself might have made. No Starlark program has one.
+func escape(s string) string {
+	return eachLine(s, func(line string) string { return `\` + line })
+}
+
+func unescape(s string) string {
+	return eachLine(s, func(line string) string { return strings.TrimPrefix(line, `\`) })
+}
+
+// eachLine applies f to the lines of s that are, after backslashes, a marker.
+func eachLine(s string, f func(string) string) string {
+	if !strings.Contains(s, "-- ") {
+		return s
+	}
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		if t := strings.TrimLeft(l, `\`); strings.HasPrefix(t, "-- ") && strings.HasSuffix(strings.TrimRight(t, "\r"), " --") {
+			lines[i] = f(l)
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,264 @@
+package traces
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"kpsim/sim"
+)
+
+// ScheduleFormat numbers what a schedule means. It is raised when points or
+// events change: a digest is compared only with one of the same format.
+const ScheduleFormat = 1
+
+// A Deviation is one answer other than 0, in the words of the program: who
+// would have moved, where it stood, the how-many-th time, and what was done
+// instead. On paper it is a line:
+//
+//	cpu1 in victim+0x1, 1st time: timer@cpu1
+//	cpu0 in text_poke_bp step 3, 2nd time: cpu1
+//	cpu1 in victim+0x0, 4th time, fetch: older 1
+//	cpu0 in idle, 1st time, task: shell
+//
+// What isn't a plain word is quoted as in Go. The fields are those of a
+// sched.Anchor, so that each converts to the other.
+type Deviation struct {
+	Mover string   // who would have moved: "cpu1"
+	Name  string   // where it stands: a symbol or a routine
+	Off   int      // and how far in: bytes, or the step of a routine
+	Text  bool     // Name is a symbol of guest text
+	Occ   int      // the how-many-th question of this Kind at which this mover stands there, from 1
+	Kind  sim.Kind // of question
+	Alt   string   // the alternative that was taken
+}
+
+// String prints the deviation as a line of a schedule.
+func (d Deviation) String() string {
+	var b strings.Builder
+	b.WriteString(quote(d.Mover, moverStops))
+	b.WriteString(" in ")
+	b.WriteString(d.Place())
+	fmt.Fprintf(&b, ", %s time", ordinal(d.Occ))
+	if d.Kind != sim.Step {
+		fmt.Fprintf(&b, ", %v", d.Kind)
+	}
+	b.WriteString(": ")
+	b.WriteString(quote(d.Alt, altStops))
+	return b.String()
+}
+
+// Place prints where the deviation is: victim+0x1, or text_poke_bp step 3, or
+// idle, which is step 0 of a routine.
+func (d Deviation) Place() string {
+	name := quote(d.Name, placeStops)
+	switch {
+	case d.Text:
+		return fmt.Sprintf("%s+%#x", name, uint64(d.Off))
+	case d.Off == 0:
+		return name
+	}
+	return fmt.Sprintf("%s step %d", name, d.Off)
+}
+
+// FormatSchedule prints deviations, one a line.
+func FormatSchedule(list []Deviation) string {
+	var b strings.Builder
+	for _, d := range list {
+		b.WriteString(d.String())
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// ParseSchedule reads what FormatSchedule prints, and what a person made of
+// it. Empty lines and lines that begin with # don't count. The error is one
+// line that names the line at fault and says what to do about it.
+func ParseSchedule(text string) ([]Deviation, error) {
+	list, err := parseSchedule(text)
+	if err != nil {
+		return nil, fmt.Errorf("line %d: %s", err.line, err.message)
+	}
+	return list, nil
+}
+
+// A lineError is a fault in a line of a section; lines count from 1.
+type lineError struct {
+	line    int
+	message string
+}
+
+func lineErrorf(line int, format string, args ...any) *lineError {
+	return &lineError{line, fmt.Sprintf(format, args...)}
+}
+
+func parseSchedule(text string) ([]Deviation, *lineError) {
+	var list []Deviation
+	var at []int // the line of each
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		d, err := parseDeviation(line)
+		if err != nil {
+			return nil, lineErrorf(i+1, "%v", err)
+		}
+		for k := range list {
+			if same(&list[k], &d) {
+				return nil, lineErrorf(i+1, "this is the question of line %d: delete one of the two", at[k])
+			}
+		}
+		list, at = append(list, d), append(at, i+1)
+	}
+	return list, nil
+}
+
+// same says that two deviations answer the same question.
+func same(a, b *Deviation) bool {
+	x := *b
+	x.Alt = a.Alt
+	return *a == x
+}
+
+const deviationExample = "write it like `cpu1 in victim+0x1, 1st time: timer@cpu1`"
+
+func parseDeviation(line string) (d Deviation, err error) {
+	bad := func(what string, args ...any) (Deviation, error) {
+		return Deviation{}, fmt.Errorf("%s: %s", fmt.Sprintf(what, args...), deviationExample)
+	}
+
+	mover, rest, ok := word(line, moverStops)
+	if !ok || mover == "" {
+		return bad("%.60q doesn't begin with the name of a mover", line)
+	}
+	d.Mover = mover
+	if rest, ok = strings.CutPrefix(rest, " in "); !ok {
+		return bad("after %.60q comes no ` in PLACE`", mover)
+	}
+
+	if d.Name, rest, ok = word(rest, placeStops); !ok {
+		return bad("after ` in ` comes no place")
+	}
+	switch {
+	case strings.HasPrefix(rest, "+"):
+		number, after := cut(rest[1:], ", ")
+		off, err := strconv.ParseUint(number, 0, 64)
+		if err != nil {
+			return bad("the offset %.60q is no number", number)
+		}
+		d.Off, d.Text, rest = int(off), true, after
+	case strings.HasPrefix(rest, " step "):
+		number, after := cut(rest[len(" step "):], ", ")
+		if d.Off, err = strconv.Atoi(number); err != nil {
+			return bad("the step %.60q is no number", number)
+		}
+		rest = after
+	}
+
+	if rest, ok = strings.CutPrefix(rest, ", "); !ok {
+		return bad("after the place comes no `, 1st time`")
+	}
+	end := plainEnd(rest, []string{" ", ",", ":"})
+	number, rest := rest[:end], rest[end:]
+	if d.Occ, ok = parseOrdinal(number); !ok {
+		return bad("%.60q is no ordinal such as 1st, 2nd, 3rd, 4th", number)
+	}
+	if rest, ok = strings.CutPrefix(rest, " time"); !ok {
+		return bad("after %.60q comes no ` time`", number)
+	}
+
+	if rest, ok = strings.CutPrefix(rest, ", "); ok {
+		kind, after := cut(rest, ":")
+		if d.Kind, ok = parseKind(kind); !ok {
+			return bad("there are no %.60q questions, but step, task, fetch and cost ones", kind)
+		}
+		rest = after
+	}
+	if rest, ok = strings.CutPrefix(rest, ": "); !ok {
+		return bad("after the time comes no `: ALTERNATIVE`")
+	}
+	if d.Alt, rest, ok = word(rest, altStops); !ok || rest != "" {
+		return bad("%.60q is no alternative", rest)
+	}
+	return d, nil
+}
+
+// cut splits s before sep; if it isn't there, after is empty.
+func cut(s, sep string) (before, after string) {
+	if i := strings.Index(s, sep); i >= 0 {
+		return s[:i], s[i:]
+	}
+	return s, ""
+}
+
+func parseKind(s string) (sim.Kind, bool) {
+	for k := sim.Step; k <= sim.Cost; k++ {
+		if k.String() == s {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// Where a plain word ends. An alternative goes to the end of the line.
+var (
+	moverStops = []string{" ", ",", ":", "+"}
+	placeStops = []string{",", ":", "+", " step "}
+	altStops   []string
+)
+
+// plainEnd returns the length of the plain word that s begins with.
+func plainEnd(s string, stops []string) int {
+	end := len(s)
+	for _, stop := range stops {
+		if i := strings.Index(s[:end], stop); i >= 0 {
+			end = i
+		}
+	}
+	return end
+}
+
+// quote prints s so that word reads it back: as it is, or quoted.
+func quote(s string, stops []string) string {
+	q := strconv.Quote(s)
+	if s == "" || q != `"`+s+`"` || s != strings.TrimSpace(s) || s[0] == '#' || plainEnd(s+" ", stops) < len(s) {
+		return q
+	}
+	return s
+}
+
+// word reads what quote has printed off the front of s.
+func word(s string, stops []string) (w, rest string, ok bool) {
+	if strings.HasPrefix(s, `"`) {
+		q, err := strconv.QuotedPrefix(s)
+		if err != nil {
+			return "", s, false
+		}
+		w, err = strconv.Unquote(q)
+		return w, s[len(q):], err == nil
+	}
+	end := plainEnd(s, stops)
+	return s[:end], s[end:], end > 0
+}
+
+var ordinalEndings = [...]string{"th", "st", "nd", "rd"}
+
+func ordinal(n int) string {
+	ending := ordinalEndings[0]
+	if d := n % 10; d >= 1 && d <= 3 && n/10%10 != 1 {
+		ending = ordinalEndings[d]
+	}
+	return strconv.Itoa(n) + ending
+}
+
+// parseOrdinal takes any of the endings.
+func parseOrdinal(s string) (n int, ok bool) {
+	for _, ending := range ordinalEndings {
+		if number, ok := strings.CutSuffix(s, ending); ok {
+			n, err := strconv.Atoi(number)
+			return n, err == nil && n >= 1
+		}
+	}
+	return 0, false
+}
