@@ -154,14 +154,15 @@ func (t *text) store(e *traces.Event, all bool) {
 
 // forget makes [addr, addr+size) unknown, but for linked text.
 func (t *text) forget(addr, size uint64) {
-	for end := addr + size; addr < end; {
-		s := addr % chunkSize
-		k := min(end-addr, chunkSize-s)
-		if b := t.find(addr); b != nil {
-			w := addr / chunkSize % blockChunks
+	for i := range t.blocks {
+		b := &t.blocks[i]
+		from, end := max(addr, b.base), min(addr+size, b.base+blockSize)
+		for from < end {
+			w, s := from/chunkSize%blockChunks, from%chunkSize
+			k := min(end-from, chunkSize-s)
 			b.known[w] &^= mask(k) << (8 * s) &^ b.linked[w]
+			from += k
 		}
-		addr += k
 	}
 }
 

@@ -31,6 +31,9 @@ type Hooks struct {
 	// same if there is no other task to run).
 	Switched func(prev, next *Task, voluntary bool)
 
+	// Idle is called when an interrupt has returned to a CPU's idle loop.
+	Idle func(cpu int)
+
 	// Exited is called when a program has ended.
 	Exited func(t *Task)
 }

@@ -75,7 +75,7 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 
 	var buf [16]byte
 	n := m.mem.peek(ip, buf[:15], PermExec)
-	if m.text.MayBeStale(int(c.id)) && m.anyWatched(ip, n) {
+	if m.text.MayBeStale(int(c.id)) && m.Watched(ip, n) {
 		n = m.text.Fetch(int(c.id), uint64(ip), (*[15]byte)(buf[:15]), m.fetchEnv(c))
 	}
 	d := m.decode(ip, &buf, n)
@@ -83,7 +83,7 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 	if d.inst != nil {
 		size = int(d.inst.Len)
 	}
-	if m.anyWatched(ip, size) {
+	if m.Watched(ip, size) {
 		m.emit(c, smpev.Exec, uint64(ip), d.elo, d.ehi)
 		if m.log.Found != nil {
 			return nil // the bytes are a finding: they are not executed
@@ -98,8 +98,8 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 	return d.inst
 }
 
-// anyWatched reports whether one of the n bytes at a is watched.
-func (m *Machine) anyWatched(a isa.Addr, n int) bool {
+// Watched reports whether one of the n bytes at a is watched.
+func (m *Machine) Watched(a isa.Addr, n int) bool {
 	for at, end := a&^(chunk-1), a+isa.Addr(n); at < end; at += chunk {
 		if p := m.mem.page(at); p != nil && p.code != nil && p.watched[at%pageSize/chunk] {
 			return true

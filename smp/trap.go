@@ -101,6 +101,9 @@ func (m *Machine) iret(c *CPU) {
 	m.clocks[c.id] += simTime(m.costs.Iret)
 	m.text.Serialise(int(c.id))
 	m.emit(c, smpev.Return, uint64(vec), uint64(c.regs.IP), uint64(t.Traps()))
+	if c.task == c.idle && t.top() == nil && m.hooks.Idle != nil {
+		m.hooks.Idle(int(c.id))
+	}
 	if m.errand == c && vec == smpev.VecCall {
 		m.errand = nil
 	}

@@ -107,3 +107,6 @@ func (m *Machine) Alternative(p *sim.Point, pick int) string {
 	}
 	return fmt.Sprint(pick)
 }
+
+// SymbolName is Symbol for an address out of an event.
+func (m *Machine) SymbolName(a uint64) string { return m.Symbol(isa.Addr(a)) }

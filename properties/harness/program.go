@@ -140,7 +140,7 @@ func (r *Rig) handle(x kapi.Context, steps []scenario.Step, regs *isa.Regs) (cha
 		case scenario.StepSetReg:
 			regs.R[s.Reg] = s.Value
 		case scenario.StepSetIP:
-			regs.IP, changed = isa.Addr(s.Value), 1
+			regs.IP, changed = r.funcs[s.Func]+isa.Addr(s.Value), 1
 		case scenario.StepCall:
 			x.Call(r.funcs[s.Func])
 		}

@@ -151,29 +151,12 @@ func (r *Rig) load() error {
 		m.Map(d.At, d.Bytes, smp.PermRead|smp.PermWrite)
 		m.AddSymbol(d.Name, d.At, len(d.Bytes))
 	}
-	loaded := make(map[string]bool)
-	site := func(name string, off int) error {
-		t := r.text(name)
-		if !loaded[name] {
-			loaded[name] = true
-			if err := r.loadInsns(t); err != nil {
-				return err
-			}
-		}
-		n := min(len(t.Code)-off, regionMax)
-		m.Watch(t.At+isa.Addr(off), n)
-		return nil
-	}
 	for i := range sc.Probes {
-		if err := site(sc.Probes[i].Func, sc.Probes[i].Offset); err != nil {
-			return err
-		}
+		r.site(sc.Probes[i].Func, sc.Probes[i].Offset)
 	}
 	for i := range sc.Labels {
 		l := &sc.Labels[i]
-		if err := site(l.Func, l.Offset); err != nil {
-			return err
-		}
+		r.site(l.Func, l.Offset)
 		j, ok := r.Kernel.NewJumpLabel(r.funcs[l.Func]+isa.Addr(l.Offset), r.funcs[l.Target]+isa.Addr(l.TOff))
 		if !ok {
 			return fmt.Errorf("%s: jump label %s: its target is out of reach of a 5-byte jump", sc.Name, l.Name)
@@ -181,12 +164,30 @@ func (r *Rig) load() error {
 		r.labels = append(r.labels, j)
 	}
 	r.probes = make([]kprobes.Kprobe, len(sc.Probes))
+	for i := range sc.Texts {
+		if t := &sc.Texts[i]; m.Watched(t.At, len(t.Code)) {
+			if err := r.loadInsns(t); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
-// regionMax is what is watched from boot at a site: a jump covers at most four
-// bytes and one whole instruction more.
-const regionMax = 4 + isa.MaxLen
+// site watches what a jump at a place would cover, whole instructions.
+func (r *Rig) site(name string, off int) {
+	t := r.text(name)
+	n := 0
+	for n < isa.JumpLen && off+n < len(t.Code) {
+		in, err := isa.Decode(t.Code[off+n:], t.At+isa.Addr(off+n))
+		if err != nil {
+			n++
+			continue
+		}
+		n += int(in.Len)
+	}
+	r.Machine.Watch(t.At+isa.Addr(off), n)
+}
 
 func (r *Rig) text(name string) *scenario.Text {
 	for i := range r.Scenario.Texts {

@@ -57,11 +57,11 @@ func TestCheckGo(t *testing.T) {
 		{`nmi() can't turn interrupts on; use timer(opens = True)`, func(s *S) {
 			s.Sources[0] = scenario.Source{Kind: scenario.SourceNMI, AtMost: 1, Opens: true}
 		}},
-		{`never() names no property; it means all of them`, func(s *S) { s.Expect.Property = "T1" }},
+		{`never() names no property; it means all of them`, func(s *S) { s.Expect = scenario.Expect{Property: "T1"} }},
 		{`sometimes() has no canary; that is for never()`, func(s *S) {
 			s.Expect = scenario.Expect{Sometimes: true, Property: "T1", Canary: "no-sync-1"}
 		}},
-		{`the scenario prints as 1054135 bytes, at most 1048576; leave out functions that nothing runs`, func(s *S) {
+		{`the scenario prints as 1180376 bytes, at most 1048576; leave out functions that nothing runs`, func(s *S) {
 			for i := range 2 {
 				s.Datas = append(s.Datas, scenario.Data{Name: strings.Repeat("d", i+1),
 					At: scenario.DataBase + isa.Addr(i)<<20, Bytes: make([]byte, 1<<18)})
@@ -75,7 +75,7 @@ func TestCheckGo(t *testing.T) {
 		if err := scenario.Check(s); c.want == "" {
 			require.NoError(t, err)
 		} else {
-			require.EqualError(t, err, c.want)
+			require.EqualError(t, err, c.want, c.want)
 		}
 	}
 }

@@ -77,3 +77,14 @@ func near(name string, names []string) string {
 	}
 	return "there is " + quoted(names)
 }
+
+// SetFetch sets the model of instruction fetch by its name.
+func (s *Scenario) SetFetch(name string) error {
+	for i, w := range fetchWords {
+		if w == name {
+			s.Machine.Fetch = Fetch(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("no fetch model is called %q; there are %s", name, strings.Join(fetchWords, ", "))
+}

@@ -78,9 +78,10 @@ func (l *layout) emulated() bool {
 
 // Relocate writes to dst the instruction as it must be to run at address to: a
 // RIP-relative displacement is changed so that it refers to the same place. It
-// returns the length, which is the same.
+// returns the length, which is the same. One that isn't Copyable can be stepped
+// out of line all the same, if control just goes on behind it.
 func (in *Inst) Relocate(dst []byte, to Addr) (n int, err error) {
-	if !in.copyable {
+	if !in.copyable && in.flow != FlowNext {
 		return 0, fmt.Errorf("isa: % x at %#x: %w", in.raw[:in.Len], uint64(in.Addr), ErrNotCopyable)
 	}
 	n = int(in.Len)

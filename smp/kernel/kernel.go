@@ -53,6 +53,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 
 	h := m.Hooks()
 	h.Switched = k.RCU.switched
+	h.Idle = k.RCU.idle
 	h.Exited = k.RCU.exited
 	h.Trap[smpev.VecBP] = k.Traps.breakpoint
 	h.Trap[smpev.VecNMI] = k.nmi

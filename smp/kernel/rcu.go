@@ -144,6 +144,15 @@ func (r *RCU) switched(prev, _ *smp.Task, voluntary bool) {
 	}
 }
 
+// idle is told that a CPU is back in its idle loop.
+func (r *RCU) idle(cpu int) {
+	for i := len(r.active) - 1; i >= 0; i-- {
+		g := r.active[i]
+		g.cpus &^= 1 << cpu
+		r.settle(g)
+	}
+}
+
 func (r *RCU) exited(t *smp.Task) { r.switched(t, t, true) }
 
 // user is told that a task is in user mode.

@@ -22,9 +22,14 @@ type DelayedWork struct {
 	f      func(x kapi.Context) // set at the boot of a run
 	timer  *smp.Source          // set at boot
 	worker *smp.Task            // set at boot
-	busy   kapi.Var[int]        // queued and not yet run, plus running
+	state  kapi.Var[int]        // workPending | workRunning
 	idle   kapi.Is[int]         // set at boot
 }
+
+const (
+	workPending = 1 << iota // queued, and its run has not begun
+	workRunning
+)
 
 func (q *Workqueue) init(k *Kernel) { q.k = k }
 
@@ -36,7 +41,7 @@ func (q *Workqueue) NewDelayedWork(name string, f func(x kapi.Context)) kapi.Del
 		w := &DelayedWork{k: q.k}
 		w.worker = q.k.M.AddThread(name, 0, w.run)
 		w.timer = &smp.Source{Kind: smp.WorkSource, Name: "work@" + name, Waker: w.worker, Fire: w.fire}
-		w.idle = kapi.Is[int]{Var: &w.busy}
+		w.idle = kapi.Is[int]{Var: &w.state}
 		if err := q.k.M.AddSource(w.timer, 0); err != nil {
 			sim.Bug("%v", err)
 		}
@@ -45,17 +50,17 @@ func (q *Workqueue) NewDelayedWork(name string, f func(x kapi.Context)) kapi.Del
 	w := q.works[q.n]
 	q.n++
 	w.f = f
-	w.busy.Init(&q.k.M.Cells, 0)
+	w.state.Init(&q.k.M.Cells, 0)
 	return w
 }
 
 // Queue implements kapi.DelayedWork.
 func (w *DelayedWork) Queue(x kapi.Context) {
-	if w.timer.Armed() {
-		return
+	x.Access(w.state.ID(), kapi.Write)
+	if w.state.Peek()&workPending == 0 {
+		w.state.Set(w.state.Peek() | workPending)
+		w.k.M.Arm(w.timer)
 	}
-	kapi.Add(&w.busy, x, 1)
-	w.k.M.Arm(w.timer)
 }
 
 // fire is the timer: the worker becomes runnable.
@@ -63,8 +68,10 @@ func (w *DelayedWork) fire() { w.k.M.Wake(w.worker) }
 
 // run is the worker's body.
 func (w *DelayedWork) run(x *smp.Ctx) {
+	w.state.Store(x, workRunning)
 	w.f(x)
-	kapi.Add(&w.busy, x, -1)
+	x.Access(w.state.ID(), kapi.Write)
+	w.state.Set(w.state.Peek() &^ workRunning)
 }
 
 // Flush implements kapi.DelayedWork.

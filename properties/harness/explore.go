@@ -1,0 +1,270 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"kpsim/properties"
+	"kpsim/properties/scenario"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+)
+
+// A Spec says what to explore, and how long.
+type Spec struct {
+	Scenario *scenario.Scenario
+	Mutant   string // "" is the right engine
+	Strategy string // a name of sched.All; "" is portfolio
+	Runs     uint64 // how many, unless the strategy has nothing left before; at least 1
+	Seed     uint64
+	Workers  int  // 0: one a processor
+	Stop     bool // stop soon after the first violation: then Runs and Violations depend on the workers
+
+	// Progress, if not nil, is called now and then, by several goroutines.
+	Progress func(runs, violations uint64)
+
+	// Cancelled, if not nil, ends the exploration early when it is set.
+	Cancelled *atomic.Bool
+	_         struct{}
+}
+
+// A Result is what all runs of an exploration showed together.
+type Result struct {
+	Runs       uint64
+	Violations uint64            // runs that broke a property
+	Broken     map[string]uint64 // how many broke each, by the property's name
+	Points     uint64            // questions asked, over all runs
+	Counts     smp.Counts        // over all runs
+	Longest    uint64            // points of the longest run
+	Complete   int               // every schedule of at most so many deviations was run; -1: not even the default one
+	Schedules  uint64            // how many different ones that were
+	First      uint64            // the number of the first violating run
+	Witness    *Witness          // of the violation with the fewest deviations, nil if there is none
+}
+
+// shards is how many instances of the strategy share the runs. It is fixed, so
+// that run number i is the same run whatever the number of workers.
+const shards = 16
+
+// Explore runs the scenario many times. Errors are about the input; a bug of the
+// simulator panics, in the goroutine that called.
+func Explore(spec Spec) (*Result, error) {
+	if spec.Strategy == "" {
+		spec.Strategy = "portfolio"
+	}
+	spec.Runs = max(spec.Runs, 1)
+	length, err := defaultLength(&spec)
+	if err != nil {
+		return nil, err
+	}
+	workers := spec.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	workers = min(workers, shards)
+
+	var (
+		next    atomic.Int64
+		total   progress
+		results [shards]shard
+		wg      sync.WaitGroup
+		failed  atomic.Pointer[any]
+	)
+	total.spec = &spec
+	for range workers {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			defer func() {
+				if p := recover(); p != nil {
+					failed.CompareAndSwap(nil, &p)
+					total.stop.Store(true)
+				}
+			}()
+			rig, err := New(spec.Scenario, spec.Mutant)
+			if err != nil {
+				sim.Bug("a rig that was built before: %v", err)
+			}
+			defer rig.Close()
+			for i := next.Add(1) - 1; i < shards; i = next.Add(1) - 1 {
+				results[i].run(rig, &total, length, uint64(i))
+			}
+		}()
+	}
+	wg.Wait()
+	if p := failed.Load(); p != nil {
+		panic(*p)
+	}
+	return merge(&spec, results[:])
+}
+
+// defaultLength runs the default schedule, which tells the strategies how long
+// runs are, and whether the scenario can be run at all.
+func defaultLength(spec *Spec) (uint64, error) {
+	if _, err := sched.New(spec.Strategy, sched.Params{}); err != nil {
+		return 0, err
+	}
+	rig, err := New(spec.Scenario, spec.Mutant)
+	if err != nil {
+		return 0, err
+	}
+	defer rig.Close()
+	run := rig.Run(new(sched.Default))
+	if run.Outcome == smp.Refused {
+		return 0, fmt.Errorf("%s: %w", spec.Scenario.Name, run.Err)
+	}
+	return run.Counts.Points, nil
+}
+
+// progress is what the workers share.
+type progress struct {
+	spec       *Spec
+	runs       atomic.Uint64
+	violations atomic.Uint64
+	stop       atomic.Bool
+}
+
+func (p *progress) add(runs, violations uint64) {
+	r, v := p.runs.Add(runs), p.violations.Add(violations)
+	if p.spec.Progress != nil {
+		p.spec.Progress(r, v)
+	}
+	if p.spec.Stop && v > 0 || p.spec.Cancelled != nil && p.spec.Cancelled.Load() {
+		p.stop.Store(true)
+	}
+}
+
+// A shard is the runs number i, i+shards, i+2*shards … and what they showed.
+type shard struct {
+	runs, violations uint64
+	broken           map[*properties.Property]uint64
+	counts           smp.Counts
+	longest          uint64
+	first            uint64
+	best             *candidate
+	complete         bool
+	schedules        uint64
+	err              error
+}
+
+// A candidate is a violating run, to be shrunk if none has fewer deviations.
+type candidate struct {
+	number  uint64
+	run     Run
+	choices []sched.Choice
+	asked   uint64
+	by      string
+}
+
+const progressEvery = 256
+
+func (s *shard) run(rig *Rig, total *progress, length, index uint64) {
+	spec := total.spec
+	s.broken = make(map[*properties.Property]uint64)
+	strategy, err := sched.New(spec.Strategy, sched.Params{Seed: spec.Seed, Length: length, Shard: index, Shards: shards})
+	if err != nil {
+		s.err = err
+		return
+	}
+	rec := &sched.Recorder{Strategy: strategy}
+	told, toldViolations := uint64(0), uint64(0)
+	for i := index; i < spec.Runs && !total.stop.Load() && rec.Begin(i); i += shards {
+		run := rig.Run(rec)
+		rec.End(run.Counts.Points)
+		s.take(i, run, rec)
+		if s.err != nil {
+			return
+		}
+		if s.runs-told >= progressEvery || spec.Stop && s.violations > toldViolations {
+			total.add(s.runs-told, s.violations-toldViolations)
+			told, toldViolations = s.runs, s.violations
+		}
+	}
+	total.add(s.runs-told, s.violations-toldViolations)
+	s.complete, s.schedules = complete(strategy)
+}
+
+// take adds one run to what the shard has seen.
+func (s *shard) take(i uint64, run Run, rec *sched.Recorder) {
+	if run.Outcome == smp.Refused {
+		s.err = run.Err
+		return
+	}
+	s.runs++
+	s.counts.Boundaries += run.Counts.Boundaries
+	s.counts.Points += run.Counts.Points
+	s.counts.Instructions += run.Counts.Instructions
+	s.counts.Switches += run.Counts.Switches
+	s.longest = max(s.longest, run.Counts.Points)
+	if run.Property == nil {
+		return
+	}
+	if s.violations++; s.violations == 1 {
+		s.first = i
+	}
+	s.broken[run.Property]++
+	r := rec.Recording()
+	if s.best == nil || len(r.Choices) < len(s.best.choices) {
+		s.best = &candidate{i, run, append([]sched.Choice(nil), r.Choices...), r.Asked, rec.String()}
+	}
+}
+
+// complete reports whether a strategy has run all it can be complete for.
+func complete(s sched.Strategy) (bool, uint64) {
+	switch s := s.(type) {
+	case *sched.Deviations:
+		return s.Complete(), s.Count()
+	case *sched.Portfolio:
+		return s.Deviations().Complete(), s.Deviations().Count()
+	}
+	return false, 0
+}
+
+// merge adds the shards up, in their order.
+func merge(spec *Spec, list []shard) (*Result, error) {
+	r := &Result{Broken: make(map[string]uint64), Complete: sched.MostDeviations}
+	var best *candidate
+	for i := range list {
+		s := &list[i]
+		if s.err != nil {
+			return nil, fmt.Errorf("%s: %w", spec.Scenario.Name, s.err)
+		}
+		r.Runs += s.runs
+		r.Counts.Boundaries += s.counts.Boundaries
+		r.Counts.Points += s.counts.Points
+		r.Counts.Instructions += s.counts.Instructions
+		r.Counts.Switches += s.counts.Switches
+		r.Longest = max(r.Longest, s.longest)
+		r.Schedules += s.schedules
+		for p, n := range s.broken {
+			r.Broken[p.Name] += n
+		}
+		if s.violations > 0 && (r.Violations == 0 || s.first < r.First) {
+			r.First = s.first
+		}
+		r.Violations += s.violations
+		if !s.complete {
+			r.Complete = -1
+		}
+		if c := s.best; c != nil && (best == nil || len(c.choices) < len(best.choices) ||
+			len(c.choices) == len(best.choices) && c.number < best.number) {
+			best = c
+		}
+	}
+	r.Points = r.Counts.Points
+	if r.Runs == 0 {
+		return nil, errors.New("nothing was run")
+	}
+	if best != nil {
+		w, err := shrink(spec, best)
+		if err != nil {
+			return nil, err
+		}
+		r.Witness = w
+	}
+	return r, nil
+}

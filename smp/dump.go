@@ -1,0 +1,23 @@
+package smp
+
+import (
+	"fmt"
+	"strings"
+
+	"kpsim/sim"
+)
+
+// Dump describes what each CPU and waiter is at, for a run that got stuck.
+func (m *Machine) Dump() string {
+	var b strings.Builder
+	for i := range m.cpus {
+		c := &m.cpus[i]
+		name, off, _ := m.Where(sim.Mover(i))
+		fmt.Fprintf(&b, "cpu%d: task %s in %s %d, interrupts on %v, IPI pending %#x, %d on the run queue\n",
+			i, c.task.Name, name, off, c.open(), uint8(c.ipi), len(c.runq))
+	}
+	for _, x := range m.waiters {
+		fmt.Fprintf(&b, "waiting: task %s in %s %d, for cell %d\n", x.task.Name, x.place, x.step, x.cond.Cell())
+	}
+	return b.String()
+}
