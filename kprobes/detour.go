@@ -98,7 +98,7 @@ func (e *Engine) writeDetour(buf []byte, d *detour, p *point, code []byte) bool 
 	n += copy(buf[n:], call[:])
 	n += copy(buf[n:], restoreRegs)
 	for off := 0; off < d.region; {
-		in, err := isa.Decode(code[off:], p.addr+isa.Addr(off))
+		in, err := e.d.Text.Decode(code[off:], p.addr+isa.Addr(off))
 		if err != nil {
 			return false
 		}
@@ -125,7 +125,7 @@ func (e *Engine) canOptimize(f kapi.Function, code []byte, addr isa.Addr) (regio
 		return 0, false
 	}
 	for at := f.Addr; at < end; {
-		in, err := isa.Decode(code[at-f.Addr:], at)
+		in, err := e.d.Text.Decode(code[at-f.Addr:], at)
 		if err != nil || in.Flow() == isa.FlowIndirectJump {
 			return 0, false
 		}

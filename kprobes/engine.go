@@ -7,6 +7,7 @@ import (
 
 // Deps are the kernel services that the engine stands on.
 type Deps struct {
+	CPUs    int
 	Cells   *kapi.Cells
 	Text    kapi.Text
 	Patch   kapi.Patcher // how a jump is written over live text
@@ -39,6 +40,7 @@ type Engine struct {
 	table kapi.Table[isa.Addr, *point] // read by the trap handlers under RCU
 	kcb   kapi.PerCPU[kcb]
 
+	code         []byte   // owned by kprobe_mutex: what recover returns
 	points       []*point // owned by kprobe_mutex: every point of the run, by id-1
 	optimizing   kapi.List[*point]
 	unoptimizing kapi.List[*point]
@@ -51,6 +53,7 @@ type Engine struct {
 func New(d Deps, s Settings) *Engine {
 	e := &Engine{d: d, s: s}
 	e.mutex = d.Locks.NewMutex("kprobe_mutex")
+	e.kcb.Init(d.CPUs)
 	e.table.Init(d.Cells)
 	e.optimizing.Init(d.Cells)
 	e.unoptimizing.Init(d.Cells)

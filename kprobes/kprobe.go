@@ -34,7 +34,7 @@ func (k *Kprobe) Missed() int { return k.missed.Peek() }
 type point struct {
 	id     uint64
 	addr   isa.Addr
-	insn   isa.Inst         // set at registration
+	insn   *isa.Inst        // set at registration
 	orig   [16]byte         // set at registration: the bytes at addr as the image had them
 	slot   isa.Addr         // set at registration: the out-of-line copy; 0 if the instruction is emulated
 	detour detour           // set at registration; size 0: the point can't be optimized

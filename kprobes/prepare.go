@@ -17,10 +17,10 @@ func (e *Engine) prepare(x kapi.Context, addr isa.Addr) (*point, error) {
 	}
 	p := &point{id: uint64(len(e.points) + 1), addr: addr}
 	code := e.recover(x, f)
-	at, err := f.Addr, error(nil)
+	at := f.Addr
 	for at < addr {
-		var in isa.Inst
-		if in, err = isa.Decode(code[at-f.Addr:], at); err != nil {
+		in, err := e.d.Text.Decode(code[at-f.Addr:], at)
+		if err != nil {
 			return nil, EILSEQ
 		}
 		at += isa.Addr(in.Len)
@@ -28,7 +28,8 @@ func (e *Engine) prepare(x kapi.Context, addr isa.Addr) (*point, error) {
 	if at != addr {
 		return nil, EILSEQ
 	}
-	if p.insn, err = isa.Decode(code[addr-f.Addr:], addr); err != nil {
+	var err error
+	if p.insn, err = e.d.Text.Decode(code[addr-f.Addr:], addr); err != nil {
 		return nil, EINVAL
 	}
 	copy(p.orig[:], code[addr-f.Addr:])
@@ -73,7 +74,10 @@ func (p *point) slotSize() int { return int(p.insn.Len) + 1 }
 // recover returns the bytes of a function as the image had them: what is in
 // memory, less what probes have written there. Context: kprobe_mutex held.
 func (e *Engine) recover(x kapi.Context, f kapi.Function) []byte {
-	code := make([]byte, f.Size)
+	if cap(e.code) < f.Size {
+		e.code = make([]byte, f.Size)
+	}
+	code := e.code[:f.Size]
 	e.d.Text.Read(x, f.Addr, code)
 	for _, q := range e.points {
 		if q.freed || q.addr < f.Addr || q.addr >= f.Addr+isa.Addr(f.Size) {

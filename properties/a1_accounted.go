@@ -27,7 +27,7 @@ var Accounted = Property{
 // a probe that is enabled for certain. Whenever that certainty comes or goes
 // need becomes what got is: hits that are under way then may count or not.
 type accounted struct {
-	insns  []insn
+	loads  loads
 	probes probes
 	frames frames
 	addrs  []insn // where probes are or were, and what was linked there
@@ -43,7 +43,8 @@ type tally struct {
 }
 
 func (m *accounted) Reset() {
-	m.insns, m.addrs, m.flips, m.flip = m.insns[:0], m.addrs[:0], 0, m.flip[:0]
+	m.addrs, m.flips, m.flip = m.addrs[:0], 0, m.flip[:0]
+	m.loads.reset()
 	m.probes.reset()
 	m.frames.reset()
 	for i := range m.tasks {
@@ -72,13 +73,13 @@ func (m *accounted) Event(e *traces.Event) *traces.Finding {
 		}
 	case smpev.Return:
 		// The patcher may also send a CPU to try again.
-		if f, ok := m.frames.pop(e); ok && f.vector == smpev.VecBP && f.owner == smpev.OwnerPoke && e.B == f.ip-1 {
+		if f := m.frames.pop(e); f != nil && f.vector == smpev.VecBP && f.owner == smpev.OwnerPoke && e.B == f.ip-1 {
 			m.unhit(e.Task, f.ip-1, f.mark)
 		}
 	case smpev.CallEnd:
 		return m.rest(e)
 	case smpev.Load:
-		m.insns = append(m.insns, insn{e.A, e.B, e.C})
+		m.loads.load(e)
 	case kpev.ApiEnter, kpev.ApiReturn:
 		m.api(e)
 	case kpev.Handler:
@@ -99,7 +100,7 @@ func (m *accounted) End(drained bool) *traces.Finding {
 	}
 	for i := range m.tasks {
 		if p, t := m.lost(&m.tasks[i]); p >= 0 {
-			return atEnd(m.probes.list[p].addr, "a hit is lost: probe %d at %#x has %d in task%d that must be accounted for, and %d are",
+			return atEnd(m.probes.list[p].addr, "a hit is lost: of probe %d at %#x %d must be accounted for in task%d, and %d are",
 				m.probes.list[p].id, m.probes.list[p].addr, t.need[p], uint8(i)-1, t.got[p])
 		}
 	}
@@ -197,13 +198,7 @@ func (m *accounted) api(e *traces.Event) {
 	}
 	p := &m.probes.list[j]
 	if m.place(p.addr) < 0 {
-		x := insn{addr: p.addr}
-		for i := range m.insns {
-			if m.insns[i].addr == p.addr {
-				x = m.insns[i]
-			}
-		}
-		m.addrs = append(m.addrs, x)
+		m.addrs = append(m.addrs, m.loads.at(p.addr))
 	}
 	for len(m.flip) < len(m.probes.list) {
 		m.flip = append(m.flip, 0)
@@ -231,7 +226,7 @@ func (m *accounted) rest(e *traces.Event) *traces.Finding {
 		return nil
 	}
 	if p, t := m.lost(m.of(e.Task)); p >= 0 {
-		return found(e, m.probes.list[p].addr, "ends a call and a hit is lost: probe %d at %#x has %d that must be accounted for, and %d are",
+		return found(e, m.probes.list[p].addr, "ends a call, and a hit is lost: of probe %d at %#x %d must be accounted for, and %d are",
 			m.probes.list[p].id, m.probes.list[p].addr, t.need[p], t.got[p])
 	}
 	t := m.of(e.Task)

@@ -20,7 +20,7 @@ func init() {
 		tr.Expect(2, 0, 0)
 		probed(tr)
 		tr.On(1, 2).Break(f).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 1)
-		tr.ExpectViolation("A1", "a hit is lost: probe 1 at 0x1000 has 1")
+		tr.ExpectViolation("A1", "a hit is lost: of probe 1 at 0x1000 1 must be")
 	})
 	golden("A1-lost-at-end", func(tr *tracetest.Trace) {
 		probed(tr)

@@ -39,23 +39,23 @@ func (m *ownedBreakpoint) Event(e *traces.Event) *traces.Finding {
 		}
 		f := m.frames.claimed(e)
 		if f == nil {
-			return found(e, e.B-1, "%s claims a breakpoint at %#x that this task hasn't taken", owner(e.C), e.B-1)
+			return found(e, e.B-1, "hasn't taken the breakpoint at %#x that %s claims", e.B-1, owner(e.C))
 		}
 		f.claims++
 		if f.claims > 1 {
-			return found(e, e.B-1, "breakpoint at %#x has two owners: %s, then %s", e.B-1, owner(f.owner), owner(e.C))
+			return found(e, e.B-1, "takes the breakpoint at %#x, and it has two owners: %s, then %s", e.B-1, owner(f.owner), owner(e.C))
 		}
 		f.owner = e.C
 	case smpev.Return:
-		if f, ok := m.frames.pop(e); ok && f.vector == smpev.VecBP && f.claims == 0 {
-			return found(e, f.ip-1, "breakpoint at %#x has no owner, and returns to %#x", f.ip-1, e.B)
+		if f := m.frames.pop(e); f != nil && f.vector == smpev.VecBP && f.claims == 0 {
+			return found(e, f.ip-1, "takes the breakpoint at %#x, and it has no owner: returns to %#x", f.ip-1, e.B)
 		}
 	case smpev.Oops:
 		if e.A != smpev.VecBP {
 			return nil
 		}
 		if f := m.frames.claimed(e); f == nil || f.claims == 0 {
-			return found(e, e.B-1, "breakpoint at %#x has no owner: the kernel dies", e.B-1)
+			return found(e, e.B-1, "takes the breakpoint at %#x, and it has no owner: the kernel dies", e.B-1)
 		}
 	}
 	return nil

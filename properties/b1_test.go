@@ -14,7 +14,7 @@ func init() {
 	})
 	golden("B1-no-owner", func(tr *tracetest.Trace) {
 		tr.On(1, 2).Break(f).Resume(f + 1)
-		tr.ExpectViolation("B1", "breakpoint at 0x1000 has no owner")
+		tr.ExpectViolation("B1", "the breakpoint at 0x1000, and it has no owner")
 	})
 	golden("B1-no-owner-oops", func(tr *tracetest.Trace) {
 		tr.On(1, 2).Break(f).Oops(smpev.VecBP, f+1)

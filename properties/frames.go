@@ -35,16 +35,22 @@ func (f *frames) push(e *traces.Event, mark uint32) {
 	*s = append(*s, frame{vector: e.A, ip: e.B, mark: mark})
 }
 
-// pop takes a Return event: the innermost open trap of that vector.
-func (f *frames) pop(e *traces.Event) (frame, bool) {
+// pop takes a Return event: of the innermost open trap of that vector, or nil.
+// It is good until push.
+func (f *frames) pop(e *traces.Event) *frame {
 	s := f.of(e.Task)
-	for i := len(*s) - 1; i >= 0; i-- {
-		if x := (*s)[i]; x.vector == e.A {
-			*s = append((*s)[:i], (*s)[i+1:]...)
-			return x, true
+	top := len(*s) - 1
+	for i := top; i >= 0; i-- {
+		if (*s)[i].vector != e.A {
+			continue
 		}
+		for ; i < top; i++ {
+			(*s)[i], (*s)[i+1] = (*s)[i+1], (*s)[i]
+		}
+		*s = (*s)[:top]
+		return &(*s)[:top+1][top]
 	}
-	return frame{}, false
+	return nil
 }
 
 // claimed finds the trap that a Claim or an Oops is about: the innermost open

@@ -86,7 +86,7 @@ func (m *locks) lock(e *traces.Event) *traces.Finding {
 		}
 		a := h.lock
 		if m.after[b]>>a&1 != 0 {
-			return found(e, 0, "takes lock %d under lock %d: the order was the reverse before", e.A, m.ids[a])
+			return found(e, 0, "takes lock %d under lock %d: the order so far is the reverse", e.A, m.ids[a])
 		}
 		for i := range m.ids {
 			if i == a || m.after[i]>>a&1 != 0 {

@@ -57,7 +57,7 @@ func init() {
 		probed(tr)
 		optimize(tr)
 		tr.Unregister(1).Free(slot, 16, smpev.SlotMem)
-		tr.End(true).ExpectViolation("L2", "no probe is registered, and 0x1000 holds e9")
+		tr.End(true).ExpectViolation("L2", "0x1000 holds e9, though no probe is registered")
 	})
 	golden("L2-jump-stays", func(tr *tracetest.Trace) {
 		probed(tr)
@@ -87,5 +87,19 @@ func init() {
 			arm(tr, f+4)
 			tr.ApiReturn(kpev.Register, 2, 0)
 			tr.End(true).ExpectNone()
+		})
+	trap("L2-unannounced-breakpoint", "nobody announced the breakpoint, but a probe is registered there",
+		func(tr *tracetest.Trace) {
+			tr.ApiEnter(kpev.Register, 1, f).Store(f, bp...).ApiReturn(kpev.Register, 1, 0)
+			tr.End(true).ExpectNone()
+		})
+	trap("L2-another-probe", "a whole jump, as announced; but the probe that is left is elsewhere",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			optimize(tr)
+			tr.ApiEnter(kpev.Register, 2, h)
+			arm(tr, h)
+			tr.ApiReturn(kpev.Register, 2, 0).Unregister(1)
+			tr.End(true).ExpectViolation("L2", "0x1000 holds e9, which is no whole image")
 		})
 }

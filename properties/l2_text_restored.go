@@ -85,13 +85,8 @@ func (m *textRestored) restored(e *traces.Event) {
 // unregistered checks the breakpoint of a probe that never was a jump. What
 // was one goes when the optimizer has run.
 func (m *textRestored) unregistered(e *traces.Event, p *probe) *traces.Finding {
-	if p.reg != regNo || !m.text.has(p.addr) {
+	if m.probes.at(p.addr) || !m.text.has(p.addr) {
 		return nil
-	}
-	for i := range m.probes.list {
-		if q := &m.probes.list[i]; q.addr == p.addr && q.reg != regNo {
-			return nil
-		}
 	}
 	for _, a := range m.jumped {
 		if a == p.addr {
@@ -108,46 +103,40 @@ func (m *textRestored) End(drained bool) *traces.Finding {
 	if !drained {
 		return nil
 	}
-	none := m.probes.none()
 	for i := range m.text.blocks {
 		b := &m.text.blocks[i]
+		if !b.stored {
+			continue
+		}
 		for w := range b.mem {
-			if (b.mem[w]^b.orig[w])&b.linked[w] == 0 {
-				continue
-			}
-			for k := range uint64(chunkSize) {
+			diff := (b.mem[w] ^ b.orig[w]) & b.linked[w]
+			for k := uint64(0); diff != 0; k, diff = k+1, diff>>8 {
 				addr := b.base + uint64(w)*chunkSize + k
-				s := 8 * k
-				if byte(b.linked[w]>>s) == 0 || byte(b.mem[w]>>s) == byte(b.orig[w]>>s) || m.explained(addr, none) {
+				if byte(diff) == 0 || m.explained(addr) {
 					continue
 				}
-				if none {
-					return atEnd(addr, "no probe is registered, and %#x holds %02x; linked there: %02x", addr, byte(b.mem[w]>>s), byte(b.orig[w]>>s))
+				why := "which is no whole image of a registered probe or a raw site"
+				if m.probes.none() {
+					why = "though no probe is registered"
 				}
-				return atEnd(addr, "%#x holds %02x: no whole image of a patcher, nor what was linked there, %02x", addr, byte(b.mem[w]>>s), byte(b.orig[w]>>s))
+				mem, orig := m.text.byteAt(addr)
+				return atEnd(addr, "%#x holds %02x, %s; linked there: %02x", addr, mem, why, orig)
 			}
 		}
 	}
 	return nil
 }
 
-// explained reports whether the byte at addr is of a declared image that is in
-// memory as a whole, or a breakpoint that was declared there; rawOnly: and of
-// no probe.
-func (m *textRestored) explained(addr uint64, rawOnly bool) bool {
-	list := m.images
-	if rawOnly {
-		list = list[:m.raw]
+// explained reports whether the byte at addr is the breakpoint of a registered
+// probe, or of an image that is in memory as a whole: of a registered probe,
+// or of a raw site.
+func (m *textRestored) explained(addr uint64) bool {
+	if mem, _ := m.text.byteAt(addr); mem == int3 && m.probes.at(addr) {
+		return true
 	}
-	for i := range list {
-		x := &list[i]
-		if addr-x.addr >= x.len() {
-			continue
-		}
-		if m.text.holds(x) {
-			return true
-		}
-		if mem, _ := m.text.byteAt(addr); addr == x.addr && x.at(0) == int3 && mem == int3 && !rawOnly {
+	for i := range m.images {
+		x := &m.images[i]
+		if addr-x.addr < x.len() && (i < m.raw || m.probes.at(x.addr)) && m.text.holds(x) {
 			return true
 		}
 	}

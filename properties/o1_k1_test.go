@@ -50,7 +50,7 @@ func init() {
 		func(tr *tracetest.Trace) {
 			tr.Lock(1).Lock(2).Unlock(2).Unlock(1)
 			tr.On(1, 2).Lock(2).Lock(1)
-			tr.ExpectViolation("K1", "takes lock 1 under lock 2: the order was the reverse before")
+			tr.ExpectViolation("K1", "takes lock 1 under lock 2: the order so far is the reverse")
 		})
 	trap("K1-circle", "no two locks were ever taken in both orders, but three go round",
 		func(tr *tracetest.Trace) {

@@ -65,6 +65,16 @@ func (ps *probes) none() bool {
 	return true
 }
 
+// at reports whether a probe is registered at addr, or may be.
+func (ps *probes) at(addr uint64) bool {
+	for i := range ps.list {
+		if p := &ps.list[i]; p.addr == addr && p.reg != regNo {
+			return true
+		}
+	}
+	return false
+}
+
 // event takes ApiEnter and ApiReturn; other kinds it leaves alone. It returns
 // the place of the probe, or -1 for a return without a call.
 func (ps *probes) event(e *traces.Event) int {

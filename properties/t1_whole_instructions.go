@@ -50,10 +50,11 @@ func (m *wholeInstructions) Event(e *traces.Event) *traces.Finding {
 func (m *wholeInstructions) End(bool) *traces.Finding { return nil }
 
 func (m *wholeInstructions) exec(e *traces.Event) *traces.Finding {
-	if !m.text.has(e.A) {
+	b := m.text.find(e.A)
+	if b == nil || !b.has(e.A) {
 		return m.outside(e)
 	}
-	old := m.text.insn(e.A)
+	old := m.text.insn(b, e.A)
 	if old != nil && old.lo == e.B && old.hi == e.C {
 		return nil
 	}

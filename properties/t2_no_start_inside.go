@@ -49,6 +49,9 @@ func (m *noStartInside) Event(e *traces.Event) *traces.Finding {
 		return m.exec(e)
 	case smpev.TextStore:
 		m.text.store(e, false)
+		if e.C == 1 && e.B == int3 {
+			m.image(e.A, 1) // a breakpoint is armed, announced or not
+		}
 	case smpev.Image:
 		m.image(e.A, e.C>>56)
 	case smpev.Load:
@@ -59,7 +62,7 @@ func (m *noStartInside) Event(e *traces.Event) *traces.Finding {
 
 func (m *noStartInside) End(bool) *traces.Finding { return nil }
 
-// image makes size bytes at addr the site's own, and no other's.
+// image makes size bytes at addr that site's own, and no other's.
 func (m *noStartInside) image(addr, size uint64) {
 	at := -1
 	for i := range m.sites {
@@ -69,7 +72,7 @@ func (m *noStartInside) image(addr, size uint64) {
 			continue
 		}
 		for k := range s.size {
-			if s.addr+k-addr < size {
+			if s.addr+k-addr < size && (size > 1 || m.text.starts(addr)) {
 				s.own &^= 1 << k
 			}
 		}
@@ -93,7 +96,7 @@ func (m *noStartInside) exec(e *traces.Event) *traces.Finding {
 			return found(e, e.A, "begins %s at %#x, inside the %d bytes at %#x that a patcher has written to", hex(e.B, e.C), e.A, s.size, s.addr)
 		}
 	}
-	if b := m.text.find(e.A); b != nil && b.start>>(e.A%blockSize)&1 == 0 && m.text.has(e.A) {
+	if b := m.text.find(e.A); b != nil && b.start>>(e.A%blockSize)&1 == 0 && b.has(e.A) {
 		return found(e, e.A, "begins %s at %#x, where no instruction was linked", hex(e.B, e.C), e.A)
 	}
 	return nil

@@ -100,4 +100,18 @@ func init() {
 		tr.Store(g, label...).On(1, 2).Exec(g+1, 0x03, 0x00)
 		tr.ExpectViolation("T2", "inside")
 	})
+	trap("T2-unannounced-breakpoint", "a jump was at f, and a byte of its old tail is changed: by a breakpoint of f+4",
+		func(tr *tracetest.Trace) {
+			tr.Store(f, bp...)
+			optimize(tr)
+			tr.Store(f, bp...).Store(f+1, armed[1:]...).Store(f+4, bp...)
+			tr.On(1, 2).Exec(f+1, mov...).Exec(f+4, bp...)
+			tr.ExpectNone()
+		})
+	trap("T2-breakpoint-byte-in-tail", "a byte of the jump's tail looks like a breakpoint, but nothing begins there",
+		func(tr *tracetest.Trace) {
+			tr.Image(f, 0xe9, 0xfb, 0xcc, 0, 0).Store(f, bp...).Store(f+2, 0xcc)
+			tr.On(1, 2).Exec(f+1, mov...)
+			tr.ExpectViolation("T2", "inside")
+		})
 }

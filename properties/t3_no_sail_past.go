@@ -18,7 +18,7 @@ var NoSailPast = Property{
 }
 
 type noSailPast struct {
-	insns  []insn
+	loads  loads
 	probes probes
 	guards []guard
 }
@@ -31,7 +31,8 @@ type guard struct {
 }
 
 func (m *noSailPast) Reset() {
-	m.insns, m.guards = m.insns[:0], m.guards[:0]
+	m.guards = m.guards[:0]
+	m.loads.reset()
 	m.probes.reset()
 }
 
@@ -44,7 +45,7 @@ func (m *noSailPast) Event(e *traces.Event) *traces.Finding {
 			}
 		}
 	case smpev.Load:
-		m.insns = append(m.insns, insn{e.A, e.B, e.C})
+		m.loads.load(e)
 	default:
 		m.probes.event(e)
 		m.guard()
@@ -60,14 +61,8 @@ func (m *noSailPast) guard() {
 	m.guards = m.guards[:0]
 	for i := range m.probes.list {
 		p := &m.probes.list[i]
-		if !p.sure {
-			continue
-		}
-		for _, x := range m.insns {
-			if x.addr == p.addr {
-				m.guards = append(m.guards, guard{x, p.id})
-				break
-			}
+		if x := m.loads.at(p.addr); p.sure && x.hi != 0 {
+			m.guards = append(m.guards, guard{x, p.id})
 		}
 	}
 }

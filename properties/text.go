@@ -42,14 +42,49 @@ func mask(n uint64) uint64 {
 	return 1<<(8*n) - 1
 }
 
+// loads are the instructions that were linked, as the head of the log tells
+// them. Runs of one scenario have one head: what the last run told is kept, and
+// only compared.
+type loads struct {
+	insns []insn
+	told  int // how many of them this run has told
+}
+
+func (l *loads) reset() { l.told = 0 }
+
+// load takes a Load event and reports whether the last run didn't have it.
+func (l *loads) load(e *traces.Event) (fresh bool) {
+	if l.told < len(l.insns) {
+		if x := &l.insns[l.told]; x.addr == e.A && x.lo == e.B && x.hi == e.C {
+			l.told++
+			return false
+		}
+	}
+	l.insns = append(l.insns[:l.told], insn{e.A, e.B, e.C})
+	l.told++
+	return true
+}
+
+// at returns the instruction that was linked at addr; without bytes if none was.
+func (l *loads) at(addr uint64) insn {
+	for i := range l.insns[:l.told] {
+		if l.insns[i].addr == addr {
+			return l.insns[i]
+		}
+	}
+	return insn{addr: addr}
+}
+
 // A text is a monitor's own model of executable memory: the instructions that
 // were linked, from Load events, and what is in memory now, from TextStores. A
 // byte outside the linked text is known once it was stored.
 type text struct {
 	blocks []block
+	linked int // how many of them, the first ones, are of linked text
+	built  int // how many instructions they are made of
 	last   int // the block found last
 	lo, hi uint64
-	insns  []insn
+	loads  loads
 }
 
 const (
@@ -62,8 +97,9 @@ const (
 // masks of bytes.
 type block struct {
 	base   uint64
+	stored bool                // memory may differ from what was linked
 	start  uint64              // bit i: a linked instruction begins at base+i
-	which  [blockSize]uint16   // and its index in insns
+	which  [blockSize]uint16   // and its index in loads
 	linked [blockChunks]uint64 // 0xff: of the linked text
 	known  [blockChunks]uint64 // 0xff: memory is known
 	orig   [blockChunks]uint64
@@ -71,11 +107,24 @@ type block struct {
 }
 
 func (t *text) reset() {
-	t.blocks, t.insns, t.last = t.blocks[:0], t.insns[:0], 0
+	t.loads.reset()
+	t.blocks, t.last = t.blocks[:t.linked], 0
+	for i := range t.blocks {
+		if b := &t.blocks[i]; b.stored {
+			b.mem, b.known, b.stored = b.orig, b.linked, false
+		}
+	}
 }
 
 // find returns the block that addr lies in, or nil. It is good until grow.
 func (t *text) find(addr uint64) *block {
+	if t.built != t.loads.told {
+		t.rebuild() // the last run had more text
+	}
+	return t.lookup(addr)
+}
+
+func (t *text) lookup(addr uint64) *block {
 	base := addr &^ (blockSize - 1)
 	if t.last < len(t.blocks) && t.blocks[t.last].base == base {
 		return &t.blocks[t.last]
@@ -94,7 +143,7 @@ func (t *text) find(addr uint64) *block {
 
 // grow returns the block that addr lies in, a new one if need be.
 func (t *text) grow(addr uint64) *block {
-	if b := t.find(addr); b != nil {
+	if b := t.lookup(addr); b != nil {
 		return b
 	}
 	base := addr &^ (blockSize - 1)
@@ -109,15 +158,28 @@ func (t *text) grow(addr uint64) *block {
 
 // load takes a Load event.
 func (t *text) load(e *traces.Event) {
-	b := t.grow(e.A)
-	b.start |= 1 << (e.A % blockSize)
-	b.which[e.A%blockSize] = uint16(len(t.insns))
-	t.insns = append(t.insns, insn{e.A, e.B, e.C})
-	n := e.C >> 56
-	t.link(e.A, e.B, min(n, 8))
-	if n > 8 {
-		t.link(e.A+8, e.C, n-8)
+	if t.loads.load(e) {
+		t.rebuild()
 	}
+}
+
+// rebuild makes the blocks what the loads tell: by the last one if they tell
+// one more than before, else anew.
+func (t *text) rebuild() {
+	if t.built >= t.loads.told {
+		t.blocks, t.linked, t.built, t.last = t.blocks[:0], 0, 0, 0
+	}
+	for ; t.built < t.loads.told; t.built++ {
+		x := &t.loads.insns[t.built]
+		b := t.grow(x.addr)
+		b.start |= 1 << (x.addr % blockSize)
+		b.which[x.addr%blockSize] = uint16(t.built)
+		t.link(x.addr, x.lo, min(x.len(), 8))
+		if x.len() > 8 {
+			t.link(x.addr+8, x.hi, x.len()-8)
+		}
+	}
+	t.linked = len(t.blocks)
 }
 
 // link puts n <= 8 bytes of linked text at addr: in one chunk, or in two.
@@ -146,6 +208,7 @@ func (t *text) store(e *traces.Event, all bool) {
 		}
 		b = t.grow(e.A)
 	}
+	b.stored = true
 	w, s := e.A/chunkSize%blockChunks, 8*(e.A%chunkSize)
 	m := mask(e.C) << s
 	b.mem[w] = b.mem[w]&^m | e.B<<s&m
@@ -166,19 +229,28 @@ func (t *text) forget(addr, size uint64) {
 	}
 }
 
-// insn returns the linked instruction that begins at addr, or nil.
-func (t *text) insn(addr uint64) *insn {
-	b := t.find(addr)
-	if b == nil || b.start>>(addr%blockSize)&1 == 0 {
-		return nil
-	}
-	return &t.insns[b.which[addr%blockSize]]
+// has reports whether the byte at addr is linked text, and insn returns the
+// instruction that begins there, or nil.
+func (b *block) has(addr uint64) bool {
+	return b.linked[addr/chunkSize%blockChunks]>>(8*(addr%chunkSize))&1 != 0
 }
 
-// has reports whether the byte at addr is linked text.
 func (t *text) has(addr uint64) bool {
 	b := t.find(addr)
-	return b != nil && b.linked[addr/chunkSize%blockChunks]>>(8*(addr%chunkSize))&1 != 0
+	return b != nil && b.has(addr)
+}
+
+// starts reports whether a linked instruction begins at addr.
+func (t *text) starts(addr uint64) bool {
+	b := t.find(addr)
+	return b != nil && b.start>>(addr%blockSize)&1 != 0
+}
+
+func (t *text) insn(b *block, addr uint64) *insn {
+	if b.start>>(addr%blockSize)&1 == 0 {
+		return nil
+	}
+	return &t.loads.insns[b.which[addr%blockSize]]
 }
 
 // byteAt returns what is in memory at addr, and what was linked there.
@@ -194,15 +266,19 @@ func (t *text) byteAt(addr uint64) (mem, orig byte) {
 // word returns the eight bytes of memory at addr and the mask of those known.
 func (t *text) word(addr uint64) (mem, known uint64) {
 	w, s := addr/chunkSize%blockChunks, 8*(addr%chunkSize)
-	if b := t.find(addr); b != nil {
+	b := t.find(addr)
+	if b != nil {
 		mem, known = b.mem[w]>>s, b.known[w]>>s
 	}
-	if s != 0 {
-		if b := t.find(addr + 8); b != nil {
-			w = (w + 1) % blockChunks
-			mem |= b.mem[w] << (64 - s)
-			known |= b.known[w] << (64 - s)
-		}
+	if s == 0 {
+		return mem, known
+	}
+	if w++; w == blockChunks {
+		b, w = t.find(addr+chunkSize), 0
+	}
+	if b != nil {
+		mem |= b.mem[w] << (64 - s)
+		known |= b.known[w] << (64 - s)
 	}
 	return mem, known
 }

@@ -10,7 +10,7 @@ func init() {
 	})
 	golden("X1-other-digest", func(tr *tracetest.Trace) {
 		tr.Expect(2, 0, 0xabc).On(1, 2).CallEnd(0, 0xabd)
-		tr.ExpectViolation("X1", "leaves 0xabd; without probes it leaves 0xabc")
+		tr.ExpectViolation("X1", "with 0xabd; without probes it ends with 0xabc")
 	})
 	trap("X1-not-compared", "another digest, but a handler changes the call on purpose",
 		func(tr *tracetest.Trace) {

@@ -43,7 +43,7 @@ func (m *transparent) Event(e *traces.Event) *traces.Finding {
 	case x.ended:
 		return found(e, 0, "ends call %d of task %d a second time", e.B, e.A)
 	case x.digest != notCompared && x.digest != e.C:
-		return found(e, 0, "call %d of task %d leaves %#x; without probes it leaves %#x", e.B, e.A, e.C, x.digest)
+		return found(e, 0, "ends call %d of task %d with %#x; without probes it ends with %#x", e.B, e.A, e.C, x.digest)
 	}
 	x.ended = true
 	return nil

@@ -18,7 +18,7 @@ type Ctx struct {
 	fibre *sim.Fibre
 
 	started bool
-	ended   bool
+	prompt  bool                         // an interrupt handler that runs in one step, without a fibre
 	trap    func(x *Ctx, regs *isa.Regs) // a trap's routine; regs is what it works on
 	regs    isa.Regs
 	vector  uint8
@@ -44,7 +44,7 @@ func (m *Machine) acquire(c *CPU, t *Task) *Ctx {
 	} else {
 		x = &Ctx{m: m}
 	}
-	x.cpu, x.task, x.started, x.ended, x.cond = c, t, false, false, nil
+	x.cpu, x.task, x.started, x.prompt, x.cond = c, t, false, false, nil
 	x.trap, x.gate, x.body, x.source = nil, nil, nil, nil
 	m.live = append(m.live, x)
 	return x
@@ -63,6 +63,12 @@ func (m *Machine) drop(x *Ctx) {
 		}
 	}
 	m.release(x)
+}
+
+// runPromptly runs a handler that has no point in one step: it needs no fibre.
+func (m *Machine) runPromptly(x *Ctx) {
+	x.trap(x, &x.regs)
+	m.finish(x)
 }
 
 // start begins the routine; it returns when it has parked or ended.
@@ -180,6 +186,9 @@ func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) {
 
 // point is a boundary: the CPU may be lost here.
 func (x *Ctx) point() {
+	if x.prompt {
+		return
+	}
 	m := x.m
 	m.clocks[x.cpu.id] += simTime(m.costs.Point)
 	if mv := m.turn(); mv != sim.Mover(x.cpu.id) {
@@ -199,6 +208,9 @@ func (x *Ctx) park(mv sim.Mover) {
 func (x *Ctx) give() {
 	m := x.m
 	m.attend()
+	if x.prompt {
+		return
+	}
 	mv := m.turn()
 	if mv == sim.Mover(x.cpu.id) && x.cpu.task == x.task && x.cond == nil && x.task.top().ctx == x {
 		return
@@ -323,14 +335,21 @@ func (x *Ctx) Call(f isa.Addr) uint64 {
 func (t *Task) Left() *isa.Regs { return &t.left }
 
 // PreemptDisable implements kapi.Context.
-func (x *Ctx) PreemptDisable() { x.task.preempt++; x.m.attend() }
+func (x *Ctx) PreemptDisable() {
+	x.task.preempt++
+	if x.m.cfg.Full {
+		x.m.attend()
+	}
+}
 
 // PreemptEnable implements kapi.Context.
 func (x *Ctx) PreemptEnable() {
 	x.task.preempt--
-	x.m.attend()
-	if x.m.cfg.Full && x.cpu.needResched && !x.Atomic() {
-		x.Preempt()
+	if x.m.cfg.Full {
+		x.m.attend()
+		if x.cpu.needResched && !x.Atomic() {
+			x.Preempt()
+		}
 	}
 }
 
@@ -396,6 +415,19 @@ func (x *Ctx) FillText(a isa.Addr, b []byte) {
 		a, b = a+isa.Addr(n), b[n:]
 	}
 }
+
+// PoisonText stores an int3 to each of n bytes, in one step. The event is the
+// caller's: a Free says all of it.
+func (x *Ctx) PoisonText(a isa.Addr, n int) {
+	x.point()
+	for end := a + isa.Addr(n); a < end; {
+		k := min(int(end-a), int(chunk-a%chunk))
+		x.m.putText(a, poison[:k])
+		a += isa.Addr(k)
+	}
+}
+
+var poison = [chunk]byte{isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3}
 
 // SyncCore serialises this CPU.
 func (x *Ctx) SyncCore(why kapi.Why) {

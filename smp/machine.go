@@ -27,6 +27,10 @@ type Hooks struct {
 	// leaves in them the CPU resumes with.
 	Trap [256]func(x *Ctx, regs *isa.Regs)
 
+	// Prompt says of an interrupt's handler that it has no point and waits for
+	// nothing: it is run in one step. s is nil for an IPI.
+	Prompt func(vec uint8, s *Source) bool
+
 	// Switched is called when c gives the CPU from prev to next (which are the
 	// same if there is no other task to run).
 	Switched func(prev, next *Task, voluntary bool)
@@ -64,6 +68,8 @@ type Machine struct {
 	text   *fetch.Text
 	fenv   fetchEnv
 	memo   *memo
+	fbuf   [16]byte    // what a fetch reads into
+	noCode []*isa.Inst // the code of pages that are watched throughout: nothing
 	log    *traces.Log
 	hooks  Hooks
 	costs  *cycles.Profile
@@ -136,6 +142,7 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 		text: fetch.NewText(cfg.Fetch, cfg.CPUs),
 		lead: nil, next: sim.NoMover,
 	}
+	m.noCode = make([]*isa.Inst, pageSize)
 	m.mem.init()
 	m.data = &m.mem
 	m.fenv.m = m

@@ -68,7 +68,7 @@ func (m *memory) mapPage(a isa.Addr, perm Perm) *page {
 // page returns the page that a lies in, nil if none is mapped.
 func (m *memory) page(a isa.Addr) *page {
 	pn := uint64(a) >> pageShift
-	e := &m.tlb[pn%64]
+	e := &m.tlb[pn*0x9e3779b97f4a7c15>>58]
 	if e.pn == pn && e.p != nil {
 		return e.p
 	}

@@ -288,6 +288,8 @@ func (m *Machine) advance(c *CPU) {
 		m.schedule(c, true)
 	case f.kind == iret:
 		m.iret(c)
+	case f.ctx.prompt:
+		m.runPromptly(f.ctx)
 	case f.ctx.started:
 		f.ctx.resume()
 	default:

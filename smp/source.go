@@ -90,7 +90,8 @@ func (m *Machine) fire(s *Source) {
 func (m *Machine) interrupt(s *Source, vec uint8) {
 	m.deliver(s.cpu, vec, s.cpu.regs.IP, 0)
 	if !m.over {
-		s.cpu.task.top().ctx.source = s
+		x := s.cpu.task.top().ctx
+		x.source, x.prompt = s, m.hooks.Prompt != nil && m.hooks.Prompt(vec, s)
 	}
 }
 
@@ -114,5 +115,8 @@ func (m *Machine) takeIPI(c *CPU) {
 	}
 	m.errand = c
 	m.deliver(c, vec, c.regs.IP, 0)
+	if !m.over {
+		c.task.top().ctx.prompt = m.hooks.Prompt != nil && m.hooks.Prompt(vec, nil)
+	}
 	m.attend()
 }

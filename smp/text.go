@@ -23,14 +23,15 @@ type decoded struct {
 	ehi    uint64
 }
 
-const memoSize = 1 << 12
+const memoBits = 10
 
-// memo is direct-mapped: a clash decodes again, and nothing else.
-type memo [memoSize]decoded
+// memo has two ways: of three entries that clash one is decoded again, and
+// nothing else.
+type memo [1 << memoBits][2]decoded
 
-func (d *memo) at(a isa.Addr, lo, hi uint64) *decoded {
+func (d *memo) at(a isa.Addr, lo, hi uint64) *[2]decoded {
 	h := (uint64(a) ^ lo ^ hi*3) * 0x9e3779b97f4a7c15
-	return &d[h>>(64-12)]
+	return &d[h>>(64-memoBits)]
 }
 
 // decode looks the 15 bytes at a up in the memo. inst is nil if they are no
@@ -38,11 +39,17 @@ func (d *memo) at(a isa.Addr, lo, hi uint64) *decoded {
 func (m *Machine) decode(a isa.Addr, buf *[16]byte, n int) *decoded {
 	lo := binary.LittleEndian.Uint64(buf[:])
 	hi := binary.LittleEndian.Uint64(buf[8:]) &^ (0xff << 56)
-	e := m.memo.at(a, lo, hi|uint64(n)<<56)
-	if e.at == a && e.lo == lo && e.hi == hi|uint64(n)<<56 {
+	hi |= uint64(n) << 56
+	way := m.memo.at(a, lo, hi)
+	e := &way[0]
+	if e.at == a && e.lo == lo && e.hi == hi {
 		return e
 	}
-	*e = decoded{at: a, lo: lo, hi: hi | uint64(n)<<56}
+	if o := &way[1]; o.at == a && o.lo == lo && o.hi == hi {
+		return o
+	}
+	way[1] = *e
+	*e = decoded{at: a, lo: lo, hi: hi}
 	in, err := isa.Decode(buf[:n], a)
 	size := n
 	if err == nil {
@@ -73,12 +80,13 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 		return in
 	}
 
-	var buf [16]byte
-	n := m.mem.peek(ip, buf[:15], PermExec)
+	buf := &m.fbuf
+	*buf = [16]byte{}
+	n := m.peekText(ip, buf)
 	if m.text.MayBeStale(int(c.id)) && m.Watched(ip, n) {
 		n = m.text.Fetch(int(c.id), uint64(ip), (*[15]byte)(buf[:15]), m.fetchEnv(c))
 	}
-	d := m.decode(ip, &buf, n)
+	d := m.decode(ip, buf, n)
 	size := n
 	if d.inst != nil {
 		size = int(d.inst.Len)
@@ -96,6 +104,27 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 		return nil
 	}
 	return d.inst
+}
+
+// peekText is peek of the 15 bytes that an instruction may have.
+func (m *Machine) peekText(a isa.Addr, buf *[16]byte) int {
+	if off := a % pageSize; off <= pageSize-16 {
+		copy(buf[:15], m.mem.page(a).data[off:])
+		return 15
+	}
+	return m.mem.peek(a, buf[:15], PermExec)
+}
+
+// Decode is isa.Decode, remembered for the machine's life by address and bytes.
+// The instruction is shared: it is not to be changed.
+func (m *Machine) Decode(b []byte, at isa.Addr) (*isa.Inst, error) {
+	var buf [16]byte
+	n := copy(buf[:15], b)
+	if d := m.decode(at, &buf, n); d.inst != nil {
+		return d.inst, nil
+	}
+	_, err := isa.Decode(b, at)
+	return nil, err
 }
 
 // Watched reports whether one of the n bytes at a is watched.
@@ -135,6 +164,7 @@ func (m *Machine) MapExec(a isa.Addr, pages int) {
 			p.data[j] = isa.Int3
 		}
 		p.boot = p.data
+		p.code = m.noCode
 		for j := range p.watched {
 			p.watched[j] = true
 		}
@@ -149,16 +179,27 @@ func (m *Machine) unwatch() {
 	m.watched = m.watched[:m.bootWatched]
 }
 
-// storeText stores b, which lies in one chunk, to text, past its permissions:
-// text patching writes through a mapping of its own. CPUs are not serialised.
+// storeText stores b, which lies in one chunk, to text. CPUs are not serialised.
 func (m *Machine) storeText(c *CPU, a isa.Addr, b []byte) {
-	var old, new [chunk]byte
-	m.mem.peek(a, old[:len(b)], 0)
+	m.putText(a, b)
+	var new [chunk]byte
 	copy(new[:], b)
-	m.mem.write(a, b)
-	m.text.Store(uint64(a), old[:len(b)], b)
-	m.Watch(a, len(b))
 	m.emit(c, smpev.TextStore, uint64(a), binary.LittleEndian.Uint64(new[:]), uint64(len(b)))
+}
+
+// putText stores past the page's permissions: text patching writes through a
+// mapping of its own.
+func (m *Machine) putText(a isa.Addr, b []byte) {
+	p, off := m.mem.page(a), a%pageSize
+	at := p.data[off : int(off)+len(b)]
+	var old [chunk]byte
+	copy(old[:], at)
+	m.mem.touch(p, uint64(off), len(b))
+	copy(at, b)
+	m.text.Store(uint64(a), old[:len(b)], b)
+	if !p.watched[off/chunk] {
+		m.Watch(a, len(b))
+	}
 }
 
 // serialise makes c see the newest text from now on.

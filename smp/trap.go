@@ -84,13 +84,30 @@ func (m *Machine) storeFrame(base isa.Addr, r *isa.Regs) bool {
 	return true
 }
 
+// loadFrame reads a register image, at once if it lies in one page.
+func (m *Machine) loadFrame(base isa.Addr, r *isa.Regs) bool {
+	off := uint64(base) % pageSize
+	p := m.mem.page(base)
+	if p == nil || off+kapi.PtRegsSize > pageSize {
+		return kapi.LoadPtRegs(m.data, base, r)
+	}
+	b := p.data[off : off+kapi.PtRegsSize]
+	for i, reg := range kapi.PtRegOrder {
+		r.R[reg] = binary.LittleEndian.Uint64(b[8*i:])
+	}
+	r.IP = isa.Addr(binary.LittleEndian.Uint64(b[kapi.PtIP:]))
+	r.Flags = binary.LittleEndian.Uint64(b[kapi.PtFlags:])
+	r.R[isa.RSP] = binary.LittleEndian.Uint64(b[kapi.PtSP:])
+	return true
+}
+
 // iret returns from the trap whose handler has finished: registers come back
 // from memory, the CPU serialises, NMIs are taken again.
 func (m *Machine) iret(c *CPU) {
 	t := c.task
 	f := t.top()
 	vec := f.vector
-	if !kapi.LoadPtRegs(m.data, f.base, &c.regs) {
+	if !m.loadFrame(f.base, &c.regs) {
 		m.emit(c, smpev.Oops, smpev.VecDF, uint64(f.base), 0)
 		m.refuseAt(c, f.base, "the trap frame to return from is not mapped")
 		return

@@ -5,21 +5,25 @@ import (
 	"testing"
 
 	"kpsim/properties/scenario"
+	"kpsim/sched"
 )
 
 func TestDbg(t *testing.T) {
-	sc, _ := scenario.LoadBuiltin("register-storm-none")
-	res, err := Explore(Spec{Scenario: sc, Runs: 20000, Workers: 1})
-	if err != nil {
-		t.Fatal(err)
+	sc, _ := scenario.LoadBuiltin("safe-none")
+	r, _ := New(sc, "")
+	r.Log.Store = true
+	run := r.Run(new(sched.Default))
+	fmt.Printf("%+v events %d\n", run.Counts, len(r.Log.Events))
+	n := map[string]int{}
+	for _, e := range r.Log.Events {
+		n[e.Kind.String()]++
 	}
-	rep, err := PlayFile("x", res.Witness.File, true)
-	fmt.Println(rep.Same, rep.Why, err, rep.Outcome)
-	for i := range rep.Rig.Log.Events {
-		e := &rep.Rig.Log.Events[i]
-		if e.Seq > 0 && (e.Kind==15||e.Kind==16||e.Kind==8||e.Kind==9||e.Kind==10||e.Kind==18||e.Kind==19||e.Kind==17||e.Kind>=64) {
-			fmt.Println(e)
-		}
+	fmt.Println(n)
+}
+func BenchmarkDefault(b *testing.B) {
+	sc, _ := scenario.LoadBuiltin("safe-none")
+	r, _ := New(sc, "")
+	for i := 0; i < b.N; i++ {
+		r.Run(new(sched.Default))
 	}
-	fmt.Println(rep.Rig.Machine.Dump())
 }

@@ -241,8 +241,11 @@ func (r *Rig) addSources() error {
 			x.Call(r.funcs[s.Run])
 		}
 	}
-	r.Kernel.OnTimer(handler)
-	r.Kernel.OnNMI(handler)
+	plain := func(src *smp.Source) bool {
+		s := handlers[src]
+		return s == nil || s.Run == "" && !s.Opens
+	}
+	r.Kernel.OnInterrupt(handler, plain)
 	return nil
 }
 
@@ -250,7 +253,7 @@ func (r *Rig) addSources() error {
 func (r *Rig) newEngine() {
 	k, mc := r.Kernel, &r.Scenario.Machine
 	deps := kprobes.Deps{
-		Cells: &r.Machine.Cells, Text: &k.Text, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
+		CPUs: mc.CPUs, Cells: &r.Machine.Cells, Text: &k.Text, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
 		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols,
 	}
 	switch mc.Patch {

@@ -184,7 +184,10 @@ func (t *Table[K, V]) Len() int { return len(t.m) }
 
 // PerCPU is a word of each CPU's own. Other CPUs don't read it, so an access
 // is no point.
-type PerCPU[T any] struct{ v [64]T }
+type PerCPU[T any] struct{ v []T }
+
+// Init makes a word for each of the CPUs.
+func (p *PerCPU[T]) Init(cpus int) { p.v = make([]T, cpus) }
 
 // This returns the word of the CPU the context runs on. The context must not
 // be preemptible while it holds it.

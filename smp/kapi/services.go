@@ -19,6 +19,10 @@ type Text interface {
 	// (text_poke). Context: text_mutex held.
 	Poke(x Context, addr isa.Addr, b []byte)
 
+	// Decode is isa.Decode, remembered by address and bytes. The instruction is
+	// shared: it is not to be changed.
+	Decode(b []byte, at isa.Addr) (*isa.Inst, error)
+
 	// Mutex is text_mutex.
 	Mutex() Mutex
 }

@@ -63,13 +63,6 @@ func (e *ExecMem) Alloc(x kapi.Context, size int, what uint64) (isa.Addr, bool) 
 // Free implements kapi.Exec.
 func (e *ExecMem) Free(x kapi.Context, addr isa.Addr, size int, what uint64) {
 	x.Emit(smpev.Free, uint64(addr), uint64(size), what)
-	e.k.Text.Fill(x, addr, poison[:size])
+	x.(*smp.Ctx).PoisonText(addr, size)
 	e.free[what] = append(e.free[what], addr)
 }
-
-var poison = func() (p [detourMax]byte) {
-	for i := range p {
-		p[i] = isa.Int3
-	}
-	return p
-}()

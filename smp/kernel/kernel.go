@@ -27,11 +27,12 @@ type Kernel struct {
 	Exec    ExecMem
 	Symbols Symbols
 	Traps   Traps
-	cfg     Config           // set at boot
-	onTimer func(x *smp.Ctx) // set at boot: what the timer's handler does besides the tick
-	onNMI   func(x *smp.Ctx) // set at boot
-	gates   []isa.Addr       // set at boot: the addresses of bound routines, in order
-	nGates  int              // owned by the boot of a run: how many are bound so far
+	cfg     Config                   // set at boot
+	onTimer func(x *smp.Ctx)         // set at boot: what the timer's handler does besides the tick
+	onNMI   func(x *smp.Ctx)         // set at boot
+	plain   func(s *smp.Source) bool // set at boot: onTimer and onNMI do nothing for the source
+	gates   []isa.Addr               // set at boot: the addresses of bound routines, in order
+	nGates  int                      // owned by the boot of a run: how many are bound so far
 }
 
 // Boot installs the kernel on a machine. Exports are bound first, in the fixed
@@ -53,6 +54,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 
 	h := m.Hooks()
 	h.Switched = k.RCU.switched
+	h.Prompt = func(_ uint8, s *smp.Source) bool { return s == nil || k.plain == nil || k.plain(s) }
 	h.Idle = k.RCU.idle
 	h.Exited = k.RCU.exited
 	h.Trap[smpev.VecBP] = k.Traps.breakpoint
@@ -77,11 +79,11 @@ func (k *Kernel) Reset() {
 	k.Traps.reset()
 }
 
-// OnTimer and OnNMI say what the handlers of timers and NMIs do besides their own work.
-func (k *Kernel) OnTimer(f func(x *smp.Ctx)) { k.onTimer = f }
-
-// OnNMI: see OnTimer.
-func (k *Kernel) OnNMI(f func(x *smp.Ctx)) { k.onNMI = f }
+// OnInterrupt says what the handlers of timers and NMIs do besides their own
+// work, and for which sources that is nothing.
+func (k *Kernel) OnInterrupt(f func(x *smp.Ctx), plain func(s *smp.Source) bool) {
+	k.onTimer, k.onNMI, k.plain = f, f, plain
+}
 
 // Bind implements kapi.Binder.
 func (k *Kernel) Bind(name string, f kapi.Routine) isa.Addr {

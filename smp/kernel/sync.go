@@ -40,6 +40,7 @@ func (s *Sync) init(k *Kernel) {
 	s.k = k
 	s.calls.Init(&k.M.Cells, 0)
 	s.wake.Init(&k.M.Cells, 0)
+	s.served.Init(k.M.CPUs())
 	s.all = 1<<k.M.CPUs() - 1
 	if k.M.CPUs() == 64 {
 		s.all = ^uint64(0)

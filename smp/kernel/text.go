@@ -35,5 +35,8 @@ func (t *Text) Poke(x kapi.Context, addr isa.Addr, b []byte) {
 	t.Sync.Self(x, kapi.SyncSelf)
 }
 
+// Decode implements kapi.Text.
+func (t *Text) Decode(b []byte, at isa.Addr) (*isa.Inst, error) { return t.k.M.Decode(b, at) }
+
 // Mutex implements kapi.Text.
 func (t *Text) Mutex() kapi.Mutex { return t.mutex }

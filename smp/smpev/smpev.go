@@ -23,7 +23,7 @@ const (
 	SendIPI                                 // [mask, why, 0] this CPU sends an IPI to the CPUs of mask
 	Fire                                    // [source, 0, 0] an interrupt source fires
 	Alloc                                   // [addr, size, what] executable memory is handed out
-	Free                                    // [addr, size, what] and taken back, poisoned
+	Free                                    // [addr, size, what] and taken back: from now on an int3 in each byte
 	Lock                                    // [lock, 0, 0]
 	Unlock                                  // [lock, 0, 0]
 	MightSleep                              // [atomic, 0, 0] a routine that may sleep was entered; atomic: 1 if it must not be
