@@ -152,4 +152,10 @@ func init() {
 		tr.On(1, 2).Break(g).Own(g, smpev.OwnerPoke).Resume(g+5).Exec(g, label...).CallEnd(0, 1)
 		tr.ExpectNone()
 	})
+	trap("A1-linked-jump", "a jump runs at the probe and a handler after it; but it is the jump that was linked there",
+		func(tr *tracetest.Trace) {
+			tr.ApiEnter(kpev.Register, 2, k)
+			tr.On(1, 2).Exec(k, 0xe9, 0, 0, 0, 0).Pre(2)
+			tr.ExpectViolation("A1", "1 for 0 hits")
+		})
 }

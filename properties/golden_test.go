@@ -16,11 +16,12 @@ import (
 //	55     48 89 e5  53   5b   5d   c3
 //	e9     fb 0f 00  00                      optimized: jump to the detour
 //
-// g begins with a jump label, h with an instruction of ten bytes.
+// g begins with a jump label, h with an instruction of ten bytes, k with a jump.
 const (
 	f      = 0x1000
 	g      = 0x1010
 	h      = 0x1018
+	k      = 0x1028
 	detour = 0x2000
 	slot   = 0x3000
 )
@@ -57,6 +58,7 @@ func trap(name, why string, build func(tr *tracetest.Trace)) {
 	tr.Load(f, "55", "48 89 e5", "53", "5b", "5d", "c3")
 	tr.Load(g, "0f 1f 44 00 00", "c3")
 	tr.Load(h, "48 b8 01 02 03 04 05 06 07 08", "c3")
+	tr.Load(k, "e9 00 00 00 00", "c3")
 	tr.Image(g, nop5...).Image(g, label...)
 	build(tr)
 	logs = append(logs, log{name, why, tr})

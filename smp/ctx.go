@@ -1,6 +1,8 @@
 package smp
 
 import (
+	"math/bits"
+
 	"kpsim/sim"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
@@ -395,11 +397,12 @@ func (x *Ctx) ReadText(a isa.Addr, b []byte) int {
 	return x.m.mem.peek(a, b, PermRead)
 }
 
-// WriteText stores b to text, split at aligned 8-byte chunks, a point before
-// each piece. No CPU is serialised.
+// WriteText stores b to text as memcpy does: by the largest power of two of
+// bytes that is left, none across an aligned 8-byte chunk, a point before each.
+// Five bytes are two stores. No CPU is serialised.
 func (x *Ctx) WriteText(a isa.Addr, b []byte) {
 	for len(b) > 0 {
-		n := min(len(b), int(chunk-a%chunk))
+		n := 1 << (bits.Len(uint(min(len(b), int(chunk-a%chunk)))) - 1)
 		x.point()
 		x.m.storeText(x.cpu, a, b[:n])
 		a, b = a+isa.Addr(n), b[n:]

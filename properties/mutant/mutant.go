@@ -58,7 +58,7 @@ var All = []Mutant{
 		Apply: func(w *Wiring) {
 			w.Deps.Patch = kernel.PokeNaive{K: w.Kernel, TailFirst: true}
 		}},
-	{Name: "stop-without-sync-core", Source: "stop_machine's last step", Scenario: "stop-stale", Property: "whole-instructions",
+	{Name: "stop-without-sync-core", Source: "stop_machine's last step", Scenario: "stop-machine-stale", Property: "whole-instructions",
 		Says:  "the stoppers leave without serialising their CPUs",
 		Apply: skipSync(kapi.SyncStop)},
 	{Name: "free-early", Source: "R36, M12", Scenario: "register-storm-none", Property: "no-use-after-free",

@@ -8,8 +8,9 @@ type Text interface {
 	// always the newest bytes.
 	Read(x Context, addr isa.Addr, b []byte)
 
-	// Write stores b at addr, split at aligned 8-byte chunks: a point before
-	// each piece. It doesn't serialise any CPU, the storing one included.
+	// Write stores b at addr as memcpy does, in pieces of 8, 4, 2 or 1 bytes,
+	// none across an aligned 8-byte chunk: a point before each piece. It
+	// doesn't serialise any CPU, the storing one included.
 	Write(x Context, addr isa.Addr, b []byte)
 
 	// Fill stores b at addr in one step: for memory that no CPU can be in.

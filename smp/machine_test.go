@@ -1,0 +1,202 @@
+package smp_test
+
+import (
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/traces"
+)
+
+// A rig is a machine, its log, and what one test puts on it.
+type rig struct {
+	*smp.Machine
+	t     testing.TB
+	log   traces.Log
+	flags []*flag
+}
+
+func newRig(t testing.TB, cfg smp.Config) *rig {
+	t.Helper()
+	r := &rig{t: t}
+	r.log.Store = true
+	m, err := smp.New(cfg, &r.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Machine = m
+	t.Cleanup(m.Close)
+	m.Map(smp.DataBase, make([]byte, 4096), smp.PermRead|smp.PermWrite)
+	return r
+}
+
+// text puts code, in hex, at TextBase+off.
+func (r *rig) text(name string, off int, code string) isa.Addr {
+	r.t.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(code, " ", ""))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	at := smp.TextBase + isa.Addr(off)
+	r.Map(at, b, smp.PermRead|smp.PermExec)
+	r.AddSymbol(name, at, len(b))
+	return at
+}
+
+func (r *rig) source(kind smp.SourceKind, cpu, atMost int) *smp.Source {
+	s := &smp.Source{Kind: kind, Name: "source", AtMost: atMost}
+	if err := r.AddSource(s, cpu); err != nil {
+		r.t.Fatal(err)
+	}
+	return s
+}
+
+func (r *rig) run(ch sim.Chooser) smp.Outcome {
+	r.Reset(ch)
+	for _, f := range r.flags {
+		f.Set(0)
+	}
+	return r.Run()
+}
+
+// want runs the machine and insists on how that ends.
+func (r *rig) want(o smp.Outcome, ch sim.Chooser) {
+	r.t.Helper()
+	if got := r.run(ch); got != o {
+		r.t.Fatalf("the run ended %v (%v), want %v\n%s", got, r.Refusal(), o, r.Dump())
+	}
+}
+
+// events are those of one kind, of the last run.
+func (r *rig) events(k traces.Kind) (list []traces.Event) {
+	for _, e := range r.log.Events {
+		if e.Kind == k {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// A director is a strategy made by hand: it names the mover that it wants, or
+// NoMover for the default. A mover that can't move is not insisted on.
+type director func(p *sim.Point) sim.Mover
+
+// Choose implements sim.Chooser.
+func (d director) Choose(p *sim.Point) (pick, hold int) {
+	if p.Kind == sim.Step {
+		if mv := d(p); mv != sim.NoMover {
+			for i := range p.N {
+				if p.Mover(i) == mv {
+					return i, 0
+				}
+			}
+		}
+	}
+	return 0, 0
+}
+
+// greedy fires a source whenever one can fire, the lowest first.
+var greedy = director(func(p *sim.Point) sim.Mover {
+	for i := range sim.Mover(sim.MaxCPUs) {
+		if p.Moves[2]>>i&1 != 0 {
+			return sim.MoverSource + i
+		}
+	}
+	return sim.NoMover
+})
+
+// schedules are the default run and n runs of each searching strategy. The
+// short Length makes sources fire early and often.
+func schedules(n uint64) iter.Seq2[string, sim.Chooser] {
+	return func(yield func(string, sim.Chooser) bool) {
+		if !yield("default", sim.Always0{}) || !yield("greedy", greedy) {
+			return
+		}
+		for _, p := range []sched.Params{{Seed: 1, Length: 30, Mean: 4}, {Seed: 2, Length: 300, Mean: 16}} {
+			for _, s := range []sched.Strategy{sched.NewRandom(p), sched.NewSticky(p)} {
+				for i := range n {
+					s.Begin(i)
+					if !yield(fmt.Sprintf("%v, length %d, run %d", s, p.Length, i), s) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// flag is a cell that starts at 0 in each run.
+type flag struct {
+	kapi.Var[int]
+	up kapi.Is[int]
+}
+
+func (r *rig) flag() *flag {
+	f := new(flag)
+	f.Init(&r.Cells, 0)
+	f.up = kapi.Is[int]{Var: &f.Var, Want: 1}
+	r.flags = append(r.flags, f)
+	return f
+}
+
+func TestCPUs(t *testing.T) {
+	for _, n := range []int{0, -1, 65} {
+		if _, err := smp.New(smp.Config{CPUs: n}, new(traces.Log)); err == nil {
+			t.Errorf("a machine of %d CPUs was built", n)
+		}
+	}
+	for _, n := range []int{1, 2, 3, 8, 33, 64} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) { countOnAll(t, n) })
+	}
+}
+
+// countOnAll has each of n CPUs count in one cell, as a routine and in text,
+// with a timer on each CPU.
+func countOnAll(t *testing.T, n int) {
+	r := newRig(t, smp.Config{CPUs: n})
+	f := r.text("f", 0, "f0 48 ff 07 f0 48 ff 07 c3") // lock incq (%rdi), twice; ret
+	count := r.flag()
+	timers, most := make([]int, n), uint64(0)
+	r.Hooks().Trap[0xec] = func(x *smp.Ctx, _ *isa.Regs) { timers[x.CPU()]++ }
+	for c := range n {
+		r.source(smp.TimerSource, c, 1)
+		r.AddProgram(fmt.Sprint("count/", c), c, func(x *smp.Ctx) {
+			kapi.Add(&count.Var, x, 1)
+			x.Regs().R[isa.RDI] = uint64(smp.DataBase)
+			x.Call(f)
+			v, _ := x.Memory().Load(smp.DataBase, 8)
+			most = max(most, v)
+			if x.CPU() != c {
+				t.Errorf("task of CPU %d runs on %d", c, x.CPU())
+			}
+		})
+	}
+	for name, ch := range schedules(3) {
+		clear(timers)
+		most = 0
+		r.want(smp.Passed, ch)
+		if got := count.Peek(); got != n {
+			t.Errorf("%s: counted %d in a cell, want %d", name, got, n)
+		}
+		if name == "greedy" {
+			for c, k := range timers {
+				if k != 1 {
+					t.Errorf("timer of CPU %d fired %d times", c, k)
+				}
+			}
+		}
+		if most != uint64(2*n) {
+			t.Errorf("%s: counted %d in memory, want %d", name, most, 2*n)
+		}
+		if k := r.Counts(); k.Instructions != uint64(3*n) {
+			t.Errorf("%s: %d instructions, want %d", name, k.Instructions, 3*n)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package smp_test
+
+import (
+	"fmt"
+	"testing"
+
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+)
+
+// fill gives each register a value of its own, so that a mix-up shows.
+func fill(regs *isa.Regs) {
+	for i := range regs.R {
+		if isa.Reg(i) != isa.RSP {
+			regs.R[i] = 0x1111_1111_1111_1111 * uint64(i)
+		}
+	}
+	regs.Flags |= isa.CF | isa.ZF
+}
+
+// The frame of a trap lies in memory, wherever the stack pointer stood: the
+// handler finds the registers there, ss:rsp was pushed at a 16-byte boundary,
+// below what was interrupted, and below the gap if it is an int3. Nothing of
+// what was interrupted changes.
+func TestFrame(t *testing.T) {
+	for _, c := range []struct {
+		name, code string
+		vector     uint8
+		gap        uint64
+		saved      int // f+saved is the IP in the frame
+		skip       int // what the handler adds to it
+	}{
+		{"#BP", "cc", smpev.VecBP, 48, 5, 0},
+		{"#UD", "0f 0b", smpev.VecUD, 0, 4, 2},
+		{"#PF", "48 8b 04 25 00 20 00 00", smpev.VecPF, 0, 4, 8},
+		{"timer", "90", smpev.VecTimer, 0, 4, 0},
+		{"nmi", "90", smpev.VecNMI, 0, 4, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for below := 0; below < 0x20; below++ {
+				frameAt(t, c.code, c.vector, c.gap, c.saved, c.skip, below)
+			}
+		})
+	}
+}
+
+func frameAt(t *testing.T, code string, vector uint8, gap uint64, saved, skip, below int) {
+	t.Helper()
+	r := newRig(t, smp.Config{CPUs: 1})
+	f := r.text("f", 0, fmt.Sprintf("48 8d 64 24 %02x %s 48 8d 64 24 %02x c3", byte(-below), code, below)) // lea -below(%rsp),%rsp
+	saved++
+	r.source(smp.TimerSource, 0, 1)
+	r.source(smp.NMISource, 0, 1)
+	at := func(p *sim.Point) sim.Mover {
+		if name, off, text := r.Where(0); !text || name != "f" || off != 5 {
+			return sim.NoMover
+		}
+		switch vector {
+		case smpev.VecTimer:
+			return sim.MoverSource
+		case smpev.VecNMI:
+			return sim.MoverSource + 1
+		}
+		return sim.NoMover
+	}
+	var before, after isa.Regs
+	var sp uint64
+	hits := 0
+	r.Hooks().Trap[vector] = func(x *smp.Ctx, regs *isa.Regs) {
+		hits++
+		base := x.Regs().SP()
+		var image isa.Regs
+		if !kapi.LoadPtRegs(x.Memory(), base, &image) || image != *regs {
+			t.Errorf("in memory %+v\nin hand   %+v", image, *regs)
+		}
+		if top := uint64(base) + kapi.PtRegsSize; top%16 != 0 || top > sp-uint64(below)-gap || top+16 <= sp-uint64(below)-gap {
+			t.Errorf("the frame's top is %#x, the stack pointer was %#x, the gap is %d", top, sp-uint64(below), gap)
+		}
+		if regs.IP != f+isa.Addr(saved) || regs.R[isa.RSP] != sp-uint64(below) {
+			t.Errorf("saved ip %#x, sp %#x; want %#x, %#x", regs.IP, regs.R[isa.RSP], f+isa.Addr(saved), sp-uint64(below))
+		}
+		for _, w := range []struct {
+			off  int
+			want uint64
+		}{{kapi.PtCS, kapi.KernelCS}, {kapi.PtSS, kapi.KernelDS}} {
+			if v, _ := x.Memory().Load(base+isa.Addr(w.off), 8); v != w.want {
+				t.Errorf("the selector at %d is %#x, want %#x", w.off, v, w.want)
+			}
+		}
+		if x.Regs().Flags&isa.IF != 0 {
+			t.Error("the handler runs with interrupts on")
+		}
+		regs.IP += isa.Addr(skip)
+	}
+	r.AddProgram("p", 0, func(x *smp.Ctx) {
+		fill(x.Regs())
+		before = *x.Regs()
+		sp = before.R[isa.RSP]&^15 - 8
+		x.Call(f)
+		after = *x.Thread().Left()
+	})
+	r.want(smp.Passed, director(at))
+	before.IP, before.R[isa.RSP], after.IP = 0, 0, 0
+	if hits != 1 || after != before {
+		t.Errorf("below %d: %d hits\nbefore %+v\nafter  %+v", below, hits, before, after)
+	}
+}
+
+// An int3 handler may push up to six words, as the call that it emulates
+// would, and move the stack pointer: neither the frame nor what is pushed is
+// harmed.
+func TestInt3Gap(t *testing.T) {
+	pops := []isa.Reg{isa.RAX, isa.RCX, isa.RDX, isa.RBX, isa.RBP, isa.RSI}
+	const code = "58 59 5a 5b 5d 5e"
+	for words := 1; words <= 6; words++ {
+		for below := 0; below < 0x20; below++ {
+			r := newRig(t, smp.Config{CPUs: 1})
+			f := r.text("f", 0, fmt.Sprintf("48 8d 64 24 %02x cc %s 48 8d 64 24 %02x c3", byte(-below), code[:3*words-1], below))
+			r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *isa.Regs) {
+				for i := range words {
+					regs.R[isa.RSP] -= 8
+					if !x.Memory().Store(regs.SP(), 8, uint64(100+words-i)) {
+						t.Error("nothing can be pushed")
+					}
+				}
+				var image isa.Regs
+				kapi.LoadPtRegs(x.Memory(), x.Regs().SP(), &image)
+				if image.R[isa.RSP] = regs.R[isa.RSP]; image != *regs {
+					t.Errorf("%d words, %d below: the frame was overwritten: %+v, want %+v", words, below, image, *regs)
+				}
+			}
+			var want, got isa.Regs
+			r.AddProgram("p", 0, func(x *smp.Ctx) {
+				fill(x.Regs())
+				want = *x.Regs()
+				x.Call(f)
+				got = *x.Thread().Left()
+			})
+			r.want(smp.Passed, sim.Always0{})
+			for i := range words {
+				want.R[pops[i]] = uint64(101 + i)
+			}
+			want.R[isa.RSP], want.IP, got.IP = 0, 0, 0
+			if got != want {
+				t.Errorf("%d words, %d below:\ngot  %+v\nwant %+v", words, below, got, want)
+			}
+		}
+	}
+}
+
+// What a handler leaves in its registers is what the CPU resumes with.
+func TestHandlerChangesRegisters(t *testing.T) {
+	r := newRig(t, smp.Config{CPUs: 1})
+	f := r.text("f", 0, "cc 0f 0b")
+	to := r.text("to", 0x40, "c3")
+	r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *isa.Regs) {
+		for i := range regs.R {
+			if isa.Reg(i) != isa.RSP {
+				regs.R[i] = uint64(i) + 7
+			}
+		}
+		regs.IP = to
+		regs.Flags |= isa.OF
+	}
+	var left isa.Regs
+	r.AddProgram("p", 0, func(x *smp.Ctx) {
+		x.Call(f)
+		left = *x.Thread().Left()
+	})
+	r.want(smp.Passed, sim.Always0{})
+	for i, v := range left.R {
+		if isa.Reg(i) != isa.RSP && v != uint64(i)+7 {
+			t.Errorf("register %d is %#x", i, v)
+		}
+	}
+	if left.Flags&isa.OF == 0 {
+		t.Error("the flags were not changed")
+	}
+}
+
+// A handler may call text that traps in turn, to any depth that the stack
+// holds: all frames come back.
+func TestNestedTraps(t *testing.T) {
+	r := newRig(t, smp.Config{CPUs: 2})
+	f := r.text("f", 0, "53 cc 5b c3")
+	r.source(smp.TimerSource, 0, 2)
+	r.source(smp.NMISource, 0, 2)
+	const most = 8
+	depth, deepest := 0, 0
+	r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *isa.Regs) {
+		if depth++; depth < most {
+			x.Call(f)
+		}
+		deepest = max(deepest, x.Thread().Traps())
+	}
+	nothing := func(x *smp.Ctx, _ *isa.Regs) { x.Step("irq", 1) }
+	r.Hooks().Trap[smpev.VecTimer], r.Hooks().Trap[smpev.VecNMI] = nothing, nothing
+	var before, after isa.Regs
+	r.AddProgram("p", 0, func(x *smp.Ctx) {
+		fill(x.Regs())
+		before = *x.Regs()
+		x.Call(f)
+		after = *x.Thread().Left()
+	})
+	for name, ch := range schedules(20) {
+		depth, deepest = 0, 0
+		r.want(smp.Passed, ch)
+		before.IP, before.R[isa.RSP], after.IP = 0, 0, 0
+		if depth != most || deepest < most || before != after {
+			t.Fatalf("%s: depth %d, traps %d, before %+v, after %+v", name, depth, deepest, before, after)
+		}
+	}
+}
