@@ -5,6 +5,10 @@ package kprobes
 type Mutants struct {
 	NoQuiesce bool // the optimizer doesn't wait before it writes jumps (R1, M01)
 	FreeEarly bool // the optimizer frees a detour before it waits (R36, M12)
+	NoGrace   bool // unregister doesn't wait for handlers that have found the probe (M38)
+	NoRestore bool // disarm leaves the breakpoint in the text
+	LeakIF    bool // the end of a step leaves interrupts off (M34's sibling)
+	LostKick  bool // a queued probe doesn't wake the optimizer
 	CancelRCU bool // a detour that was queued but never reached by a jump is freed after an RCU grace period, as kernels do
 	_         struct{}
 }

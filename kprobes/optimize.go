@@ -75,7 +75,11 @@ func (e *Engine) enlist(x kapi.Context, p *point, to *kapi.List[*point]) {
 	}
 }
 
-func (e *Engine) kick(x kapi.Context) { e.work.Queue(x) }
+func (e *Engine) kick(x kapi.Context) {
+	if !e.s.Mutants.LostKick {
+		e.work.Queue(x)
+	}
+}
 
 // optimizer is the delayed work that writes and takes away jumps.
 //

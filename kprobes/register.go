@@ -91,7 +91,9 @@ func (e *Engine) Unregister(x kapi.Context, k *Kprobe) error {
 	k.point = nil
 	e.mutex.Unlock(x)
 
-	e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
+	if !e.s.Mutants.NoGrace {
+		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
+	}
 
 	if gone {
 		e.discard(x, p)
@@ -183,7 +185,9 @@ func (e *Engine) disarm(x kapi.Context, p *point) bool {
 // restore writes the original first byte. Context: text_mutex held.
 func (e *Engine) restore(x kapi.Context, p *point) {
 	x.Emit(kpev.Disarm, uint64(p.addr), 0, 0)
-	e.d.Text.Poke(x, p.addr, p.orig[:1])
+	if !e.s.Mutants.NoRestore {
+		e.d.Text.Poke(x, p.addr, p.orig[:1])
+	}
 	e.d.Sync.Core(x, kapi.SyncDisarm)
 	p.armed.Store(x, false)
 }

@@ -114,7 +114,9 @@ func (e *Engine) step(b *kcb, p *point, regs *isa.Regs, s status) {
 func (e *Engine) stepped(x kapi.Context, b *kcb, regs *isa.Regs) {
 	p := b.current
 	regs.IP = p.insn.Next()
-	regs.Flags |= b.flags
+	if !e.s.Mutants.LeakIF {
+		regs.Flags |= b.flags
+	}
 	if b.status == reenter {
 		b.busy, b.outer = b.outer, busy{}
 		return

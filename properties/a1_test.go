@@ -158,4 +158,34 @@ func init() {
 			tr.On(1, 2).Exec(k, 0xe9, 0, 0, 0, 0).Pre(2)
 			tr.ExpectViolation("A1", "1 for 0 hits")
 		})
+	trap("A1-another-address", "two probes are enabled and one ran: the other is elsewhere",
+		func(tr *tracetest.Trace) {
+			tr.Expect(2, 0, 0)
+			probed(tr)
+			tr.Register(2, h)
+			tr.On(1, 2).Break(f).Pre(1).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 1)
+			tr.ExpectNone()
+		})
+	trap("A1-removed-from-before", "two hits, one is taken back; but it is the one that didn't count",
+		func(tr *tracetest.Trace) {
+			tr.Expect(2, 0, 0)
+			tr.ApiEnter(kpev.Register, 1, f)
+			arm(tr, f)
+			a := tr.On(1, 2).Break(f)
+			tr.ApiReturn(kpev.Register, 1, 0)
+			a.Trap(smpev.VecNMI, 0x9000).Break(f).Own(f, smpev.OwnerKprobe).Resume(f+1).Return(smpev.VecNMI, 0x9000)
+			a.Own(f, smpev.OwnerRemoved).Resume(f).CallEnd(0, 1)
+			tr.ExpectViolation("A1", "a hit is lost")
+		})
+	trap("A1-moved", "two handlers of a probe for one hit of its address: it was elsewhere before",
+		func(tr *tracetest.Trace) {
+			tr.Expect(2, 0, 0)
+			probed(tr)
+			a := tr.On(1, 2)
+			hit(a)
+			unprobed(tr)
+			tr.Register(1, h)
+			a.Break(h).Pre(1).Own(h, smpev.OwnerKprobe).Resume(h+10).CallEnd(0, 1)
+			tr.ExpectNone()
+		})
 }

@@ -10,9 +10,9 @@ import (
 // few deviations. A member with nothing left to run drops out, and its turns
 // go to the others.
 type Portfolio struct {
-	members    []member // those with runs left
-	turn       int      // whose run this is
-	next       uint64   // run number
+	members    []*member // those with runs left; one that stands twice has two turns a round
+	turn       int       // whose run this is
+	next       uint64    // run number
 	shards     uint64
 	deviations *Deviations
 }
@@ -34,10 +34,11 @@ func NewPortfolio(p Params) *Portfolio {
 		f.add(p, NewSticky(q))
 	}
 	f.add(p, f.deviations)
+	f.members = append(f.members, f.members[len(f.members)-1]) // it alone can be complete
 	return f
 }
 
-func (f *Portfolio) add(p Params, s Strategy) { f.members = append(f.members, member{s, p.Shard}) }
+func (f *Portfolio) add(p Params, s Strategy) { f.members = append(f.members, &member{s, p.Shard}) }
 
 // Deviations returns the member that can be complete.
 func (f *Portfolio) Deviations() *Deviations { return f.deviations }
@@ -59,7 +60,7 @@ func (f *Portfolio) Begin(i uint64) bool {
 		if f.turn == len(f.members) {
 			f.turn = 0
 		}
-		m := &f.members[f.turn]
+		m := f.members[f.turn]
 		if m.Begin(m.next) {
 			m.next += f.shards
 			return true

@@ -64,22 +64,26 @@ func TestPendingIPI(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 2})
 	f := r.text("f", 0, "fa 90 90 90 fb 90 90 90 90 c3") // cli; 3 nops; sti; 4 nops; ret
 	sent, answered := r.flag(), r.flag()
+	pending := false
 	handle := func(x *smp.Ctx, _ *isa.Regs) { answered.Store(x, 1) }
 	r.Hooks().Trap[smpev.VecCall] = handle
 	r.AddProgram("sender", 0, func(x *smp.Ctx) {
 		x.Spin(&sent.up)
 		r.SendIPI(x, 1<<1, smp.IPICall)
+		pending = true
 		x.SpinForIPI(&answered.up)
 	})
 	r.AddProgram("taker", 1, func(x *smp.Ctx) {
 		sent.Store(x, 1)
 		x.Call(f)
 	})
-	closed := func(*sim.Point) sim.Mover { // cpu1 runs into f, past cli, before the IPI is sent
-		if name, off, _ := r.Where(1); answered.Peek() == 0 && !(name == "f" && off > 1) {
-			return 1
+	closed := func(*sim.Point) sim.Mover { // cpu1 runs into f, past cli; then the IPI is sent
+		if name, off, _ := r.Where(1); pending {
+			return sim.NoMover
+		} else if name == "f" && off > 1 {
+			return 0
 		}
-		return sim.NoMover
+		return 1
 	}
 	for _, c := range []struct {
 		name  string
@@ -91,6 +95,7 @@ func TestPendingIPI(t *testing.T) {
 		{"delayed to the end", 9, f + 9},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			pending = false
 			r.want(smp.Passed, director(func(p *sim.Point) sim.Mover {
 				if mv := closed(p); mv != sim.NoMover {
 					return mv
@@ -167,7 +172,7 @@ func TestSTIShadow(t *testing.T) {
 			r.Hooks().Trap[smpev.VecBP] = func(*smp.Ctx, *isa.Regs) {}
 			r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 			r.want(smp.Passed, director(func(p *sim.Point) sim.Mover {
-				if name, off, _ := r.Where(0); name == "f" && off > 0 && r.instructionsInF() > 1 {
+				if name, off, _ := r.Where(0); name == "f" && off > 0 && r.Counts().Instructions > 1 {
 					return sim.MoverSource
 				}
 				return sim.NoMover
@@ -184,9 +189,6 @@ func TestSTIShadow(t *testing.T) {
 		})
 	}
 }
-
-// instructionsInF is how many instructions have been run.
-func (r *rig) instructionsInF() uint64 { return r.Counts().Instructions }
 
 // An NMI comes whatever the interrupt flag says, but not in an NMI's handler,
 // until the next IRET: that of an int3 inside the handler will do.

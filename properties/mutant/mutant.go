@@ -18,9 +18,10 @@ type Wiring struct {
 type Mutant struct {
 	Name     string
 	Says     string
-	Source   string // the row of history it brings back, or the step it breaks
-	Scenario string // where it shows
-	Property string // and which property must notice
+	Source   string   // the row of history it brings back, or the step it breaks
+	Scenario string   // where it shows
+	Property string   // and which property must notice
+	Also     []string // properties that may notice first, since the step serves them too
 	Apply    func(w *Wiring)
 	_        struct{}
 }
@@ -28,6 +29,7 @@ type Mutant struct {
 // All are the mutants, in the order of the protocol they break.
 var All = []Mutant{
 	{Name: "no-quiesce", Source: "R1, M01", Scenario: "safe-none", Property: "no-start-inside",
+		Also:  []string{"no-use-after-free"}, // the same wait stands between taking a jump away and freeing its detour
 		Says:  "the optimizer doesn't wait before it writes a jump",
 		Apply: func(w *Wiring) { w.Engine.Mutants.NoQuiesce = true }},
 	{Name: "no-sync-1", Source: "M16", Scenario: "jump-label-flip", Property: "whole-instructions",
@@ -64,6 +66,22 @@ var All = []Mutant{
 	{Name: "free-early", Source: "R36, M12", Scenario: "register-storm-none", Property: "no-use-after-free",
 		Says:  "the optimizer frees detours before it waits",
 		Apply: func(w *Wiring) { w.Engine.Mutants.FreeEarly = true }},
+	// On a breakpoint it changes nothing: handlers run with interrupts off there,
+	// so the disarm's own sync waits for them. It shows on a detour's handler.
+	{Name: "no-grace", Source: "M38", Scenario: "safe-none", Property: "after-unregister",
+		Says:  "unregister doesn't wait for handlers that have found the probe",
+		Apply: func(w *Wiring) { w.Engine.Mutants.NoGrace = true }},
+	{Name: "no-restore", Source: "spec 6.7", Scenario: "no-sail-past", Property: "text-restored",
+		Also:  []string{"owned-breakpoint"}, // a CPU that traps on it when the probe is gone
+		Says:  "disarm leaves the breakpoint in the text",
+		Apply: func(w *Wiring) { w.Engine.Mutants.NoRestore = true }},
+	{Name: "if-leak", Source: "M34's sibling", Scenario: "no-sail-past", Property: "transparent",
+		Also:  []string{"progress"}, // a CPU that never takes another IPI
+		Says:  "the end of a step leaves interrupts off",
+		Apply: func(w *Wiring) { w.Engine.Mutants.LeakIF = true }},
+	{Name: "lost-kick", Source: "R7's effect", Scenario: "safe-none", Property: "progress",
+		Says:  "a queued probe doesn't wake the optimizer",
+		Apply: func(w *Wiring) { w.Engine.Mutants.LostKick = true }},
 	{Name: "cancel-rcu", Source: "__unregister_kprobe_bottom, 4.15 to 6.18", Scenario: "cancel-detour", Property: "no-use-after-free",
 		Says:  "a detour whose optimization was cancelled is freed after an RCU grace period, although a preempted task may stand in it",
 		Apply: func(w *Wiring) { w.Engine.Mutants.CancelRCU = true }},

@@ -1,0 +1,68 @@
+package mutant_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/properties"
+	"kpsim/properties/harness"
+	"kpsim/properties/mutant"
+	"kpsim/properties/scenario"
+)
+
+// seeds is how many explorations each mutant must be found in; most bounds the
+// runs of one.
+const (
+	seeds = 20
+	most  = 40_000
+)
+
+// TestMutants: every mutant is killed, by the property that must notice, in
+// each of 20 explorations; the median of the runs it took is printed. Whether
+// the right engine passes in the same scenario is TestBuiltin's business, in
+// harness.
+func TestMutants(t *testing.T) {
+	n := seeds
+	if testing.Short() {
+		n = 3
+	}
+	for i := range mutant.All {
+		mu := &mutant.All[i]
+		t.Run(mu.Name, func(t *testing.T) {
+			t.Parallel()
+			sc, err := scenario.LoadBuiltin(mu.Scenario)
+			require.NoError(t, err)
+			_, ok := properties.ByName(mu.Property)
+			require.True(t, ok, "no property is called %s", mu.Property)
+
+			var first []uint64
+			for seed := range n {
+				res, err := harness.Explore(harness.Spec{
+					Scenario: sc, Mutant: mu.Name, Seed: uint64(seed), Runs: most, Workers: 1, Stop: true,
+				})
+				require.NoError(t, err)
+				require.NotZero(t, res.Violations, "seed %d: %d runs have not found it", seed, res.Runs)
+				got := res.Witness.Property.Name
+				require.True(t, got == mu.Property || slices.Contains(mu.Also, got),
+					"seed %d: noticed by %s, not by %s", seed, got, mu.Property)
+				first = append(first, res.Runs)
+			}
+			slices.Sort(first)
+			t.Logf("%-24s %-24s %-20s median of %d: %d runs (%d to %d)",
+				mu.Name, mu.Scenario, mu.Property, n, first[n/2], first[0], first[n-1])
+		})
+	}
+}
+
+// TestEveryPropertyHasAMutant: a property that no mutant breaks is decoration,
+// or its mutants are still to be written. Those are listed, so that the list
+// can't grow unnoticed.
+func TestEveryPropertyHasAMutant(t *testing.T) {
+	waiting := []string{"accounted", "no-oops", "locks"}
+	for _, p := range properties.All {
+		has := slices.ContainsFunc(mutant.All, func(mu mutant.Mutant) bool { return mu.Property == p.Name })
+		require.Equal(t, !slices.Contains(waiting, p.Name), has, "%s: has a mutant: %v", p.Name, has)
+	}
+}

@@ -1,0 +1,38 @@
+// Package view prints a run so that a person can follow it: who did what on
+// which CPU, what it did to the patched text, and where it went wrong.
+//
+//	rep, err := harness.PlayFile(name, file, true) // true: keep the events
+//	...
+//	m := rep.Rig.Machine
+//	err = view.Interleaving(os.Stdout, view.Input{
+//		Events:   rep.Rig.Log.Events,
+//		CPUs:     m.CPUs(),
+//		Symbol:   m.SymbolName,
+//		KernelIP: uint64(smp.GateBase) + 0x100000, // what a routine's saved ip is
+//		Task:     func(id uint64) string { return m.Tasks()[id].Name },
+//		Lock:     rep.Rig.Kernel.Locks.Name,
+//		Probe:    func(id uint64) string { return rep.Rig.Scenario.Probes[id].Name },
+//		Source:   func(i uint64) string { return m.MoverName(sim.Mover(i)) },
+//		Schedule: file.Schedule,
+//		Property: rep.Property.ID + " " + rep.Property.Name, // unless rep.Property is nil
+//		Place:    rep.Place,
+//		Message:  rep.Finding.Message,
+//		AtEnd:    rep.Property == &properties.Progress,
+//	})
+//
+// What it is not: a check. It repeats what the events say and judges nothing;
+// what is wrong the verdict says, which is handed in.
+//
+// Its rule: nothing is left out without a word. Events that matter little are
+// merged into one row, repeated calls are told once and then referred to, and a
+// gap says how many rows it swallows. With All each event is a row.
+//
+// Its limits: the bytes it shows are those of memory, as stored; what a CPU
+// fetched is in its own row. It knows the instructions that the log's head
+// loads, so text that no scenario watches has no bytes. A run that broke no
+// property is printed whole, and long: Rows bounds it.
+//
+// The files: text (memory as the events tell it), tell (a row for an event),
+// merge (one row for several), focus (which rows are left out), print
+// (columns), verdict (the drawing under the last row), summary.
+package view

@@ -1,0 +1,210 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/smp/isa"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// text is memory as the events tell it, and the names of places in it.
+type text struct {
+	in     *Input
+	mem    map[uint64]byte
+	linked map[uint64]byte // original text
+	insns  []span          // its instructions, in the order of their addresses
+	sites  []span          // where linked text is written to, whole instructions
+	areas  []area          // executable memory that was handed out so far
+}
+
+// A span is [at, end).
+type span struct{ at, end uint64 }
+
+func (s span) has(addr uint64) bool { return addr >= s.at && addr < s.end }
+
+// An area is executable memory: a slot or a detour.
+type area struct {
+	span
+	what uint64
+	name string
+	live bool
+}
+
+// newText reads the head of the log, and looks ahead for the places that will
+// be written to.
+func newText(in *Input) *text {
+	t := &text{in: in, mem: map[uint64]byte{}, linked: map[uint64]byte{}}
+	for i := range in.Events {
+		e := &in.Events[i]
+		if e.Kind != smpev.Load {
+			continue
+		}
+		b, n := traces.UnpackBytes(e.B, e.C)
+		for k := range n {
+			t.mem[e.A+uint64(k)], t.linked[e.A+uint64(k)] = b[k], b[k]
+		}
+		t.insns = append(t.insns, span{e.A, e.A + uint64(n)})
+	}
+	slices.SortFunc(t.insns, func(a, b span) int {
+		if a.at < b.at {
+			return -1
+		}
+		return 1
+	})
+	for i := range in.Events {
+		switch e := &in.Events[i]; e.Kind {
+		case smpev.Image:
+			t.addSite(span{e.A, e.A + e.C>>56})
+		case smpev.TextStore:
+			t.addSite(span{e.A, e.A + e.C})
+		}
+	}
+	return t
+}
+
+// addSite takes s into the sites, if it is linked text: rounded up to whole
+// instructions, and joined with those it overlaps.
+func (t *text) addSite(s span) {
+	if _, ok := t.linked[s.at]; !ok {
+		return
+	}
+	for _, i := range t.insns {
+		if i.at < s.end && s.at < i.end {
+			s = span{min(s.at, i.at), max(s.end, i.end)}
+		}
+	}
+	for i := len(t.sites) - 1; i >= 0; i-- {
+		if o := t.sites[i]; o.at < s.end && s.at < o.end {
+			s = span{min(s.at, o.at), max(s.end, o.end)}
+			t.sites = slices.Delete(t.sites, i, i+1)
+		}
+	}
+	t.sites = append(t.sites, s)
+}
+
+// site returns the site that addr lies in.
+func (t *text) site(addr uint64) (span, bool) {
+	for _, s := range t.sites {
+		if s.has(addr) {
+			return s, true
+		}
+	}
+	return span{}, false
+}
+
+// area returns the newest area that addr lies in, or nil.
+func (t *text) area(addr uint64) *area {
+	for i := len(t.areas) - 1; i >= 0; i-- {
+		if t.areas[i].has(addr) {
+			return &t.areas[i]
+		}
+	}
+	return nil
+}
+
+// alloc takes an Alloc event. Memory that is handed out again has its name
+// again.
+func (t *text) alloc(e *traces.Event) *area {
+	a := area{span{e.A, e.A + e.B}, e.C, "", true}
+	kind := "memory"
+	switch e.C {
+	case smpev.SlotMem:
+		kind = "slot"
+	case smpev.DetourMem:
+		kind = "detour"
+	}
+	n := 1
+	for i := range t.areas {
+		o := &t.areas[i]
+		if o.at == a.at && o.what == a.what {
+			o.end, o.live = a.end, true
+			return o
+		}
+		if o.what == a.what {
+			n++
+		}
+	}
+	a.name = kind
+	if n > 1 {
+		a.name = fmt.Sprintf("%s%d", kind, n)
+	}
+	t.areas = append(t.areas, a)
+	return &t.areas[len(t.areas)-1]
+}
+
+// place names an address: detour+0x10, victim+0x1, kernel code.
+func (t *text) place(addr uint64) string {
+	if t.in.KernelIP != 0 && addr == t.in.KernelIP {
+		return "kernel code"
+	}
+	if a := t.area(addr); a != nil {
+		return fmt.Sprintf("%s+%#x", a.name, addr-a.at)
+	}
+	return t.in.symbol(addr)
+}
+
+// store takes a TextStore event.
+func (t *text) store(e *traces.Event) {
+	for i := range e.C {
+		t.mem[e.A+i] = byte(e.B >> (8 * i))
+	}
+}
+
+// bytes prints what memory, or linked text, holds in s.
+func bytes(of map[uint64]byte, s span) string {
+	var b strings.Builder
+	for a := s.at; a < s.end; a++ {
+		if a > s.at {
+			b.WriteByte(' ')
+		}
+		if v, ok := of[a]; ok {
+			fmt.Fprintf(&b, "%02x", v)
+		} else {
+			b.WriteString("??")
+		}
+	}
+	return b.String()
+}
+
+// unpack returns the bytes of an instruction in an event.
+func unpack(e *traces.Event) []byte {
+	b, n := traces.UnpackBytes(e.B, e.C)
+	return b[:min(n, len(b))]
+}
+
+// disassemble prints an instruction; where it jumps to, by name.
+func (t *text) disassemble(b []byte, at uint64) string {
+	in, err := isa.Decode(b, isa.Addr(at))
+	if err != nil {
+		return "(no instruction)"
+	}
+	s := in.String()
+	if to, ok := in.Target(); ok {
+		s = strings.Replace(s, fmt.Sprintf("%#x", uint64(to)), t.place(uint64(to)), 1)
+	}
+	return s
+}
+
+// readable puts names in place of the addresses and tasks of a message.
+func (t *text) readable(message string) string {
+	words := strings.Split(message, " ")
+	for i, w := range words {
+		bare := strings.TrimRight(w, ",.;:")
+		var n uint64
+		name := w
+		if strings.HasPrefix(bare, "0xffff") {
+			if k, err := fmt.Sscanf(bare, "0x%x", &n); k == 1 && err == nil {
+				name = t.place(n)
+			}
+		} else if k, err := fmt.Sscanf(bare, "task%d", &n); k == 1 && err == nil && n < uint64(traces.NoTask) {
+			name = t.in.task(n)
+		}
+		if name != w {
+			words[i] = name + w[len(bare):]
+		}
+	}
+	return strings.Join(words, " ")
+}
