@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
+	"math/bits"
 	"strings"
 	"testing"
 
@@ -59,11 +60,40 @@ func (r *rig) source(kind smp.SourceKind, cpu, atMost int) *smp.Source {
 }
 
 func (r *rig) run(ch sim.Chooser) smp.Outcome {
-	r.Reset(ch)
+	r.t.Helper()
+	a := &asked{Chooser: ch}
+	defer func() {
+		if a.wrong != "" {
+			r.t.Errorf("the machine asked what can't be answered: %s", a.wrong)
+		}
+	}()
+	r.Reset(a)
 	for _, f := range r.flags {
 		f.Set(0)
 	}
 	return r.Run()
+}
+
+// asked checks the questions that a strategy is asked: there are as many moves
+// as alternatives, and the first is one of them. After the end there are none.
+type asked struct {
+	sim.Chooser
+	wrong string
+}
+
+// Choose implements sim.Chooser.
+func (a *asked) Choose(p *sim.Point) (pick, hold int) {
+	if p.Kind == sim.Step {
+		n := 0
+		for _, set := range p.Moves {
+			n += bits.OnesCount64(set)
+		}
+		if n != p.N || n < 2 || p.Moves[p.First/sim.MaxCPUs]>>(p.First%sim.MaxCPUs)&1 == 0 {
+			a.wrong = fmt.Sprintf("%d alternatives of %#x, the first is %d", p.N, p.Moves, p.First)
+			return 0, 0
+		}
+	}
+	return a.Chooser.Choose(p)
 }
 
 // want runs the machine and insists on how that ends.

@@ -38,7 +38,7 @@ var allEndings = []struct {
 	{"panic in a gate", smp.Passed},
 }
 
-// finder has a finding at the third trap.
+// finder takes a breakpoint for a finding.
 type finder struct{ e *endings }
 
 func (f finder) Event(e *traces.Event) *traces.Finding {
@@ -64,7 +64,7 @@ func newEndings(t testing.TB) *endings {
 			x.Sleep(&never.up)
 		}
 	})
-	// mov $0x20000000,%ecx if it is to run on; 1: cc; call gate; dec; jnz 1b; ret
+	// 1: int3; call gate; dec %ecx; jnz 1b; ret
 	call, _ := isa.CallRel32(smp.TextBase+1, gate)
 	e.Map(smp.TextBase, append(append([]byte{0xcc}, call[:]...), 0xff, 0xc9, 0x75, 0xf6, 0xc3), smp.PermRead|smp.PermExec)
 	e.text("refused", 0x40, "f4 c3")
@@ -127,8 +127,6 @@ func TestResetAfterEachEnding(t *testing.T) {
 		fresh := newEndings(t)
 		want := make([]uint64, len(allEndings))
 		for i := range allEndings {
-			// Each schedule is a new one from here, so both must be asked alike:
-			// only the default run and greedy are the same twice.
 			if !fresh.end(i, sim.Always0{}) {
 				t.Fatalf("the run didn't end %s", allEndings[i].how)
 			}
@@ -190,7 +188,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	before := count()
 	var kept uint64
 	for i := range machines {
-		e := newEndingsToClose(t)
+		e := newEndings(noCleanup{t})
 		k := i % len(allEndings)
 		if !e.end(k, sim.Always0{}) || !e.end((k+1)%len(allEndings), sim.Always0{}) {
 			t.Fatalf("machine %d didn't end %s, and then %s", i, allEndings[k].how, allEndings[(k+1)%len(allEndings)].how)
@@ -208,11 +206,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 }
 
-// newEndingsToClose is newEndings for a test that closes its machines.
-func newEndingsToClose(t testing.TB) *endings {
-	return newEndings(noCleanup{t})
-}
-
+// noCleanup is for a test that closes its machines itself.
 type noCleanup struct{ testing.TB }
 
 func (noCleanup) Cleanup(func()) {}
@@ -223,7 +217,7 @@ func TestRunsAllocateNothing(t *testing.T) {
 	e.how = "passed"
 	e.run(sim.Always0{})
 	allocs := testing.AllocsPerRun(50, func() { e.run(sim.Always0{}) })
-	if allocs > 4 { // the closures of the test's own deferred calls
+	if allocs > 6 { // those of rig.run
 		t.Errorf("%v allocations per run", allocs)
 	}
 }

@@ -1,12 +1,15 @@
 package view_test
 
 import (
-	"fmt"
 	"os"
+	"strconv"
 	"testing"
 
 	"kpsim/properties/harness"
 	"kpsim/properties/scenario"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/traces/view"
 )
 
 func TestScratch(t *testing.T) {
@@ -18,7 +21,7 @@ func TestScratch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := harness.Explore(harness.Spec{Scenario: sc, Runs: 20000, Mutant: os.Getenv("MU")})
+	res, err := harness.Explore(harness.Spec{Scenario: sc, Runs: 200000, Mutant: os.Getenv("MU")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,11 +35,16 @@ func TestScratch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range rep.Rig.Log.Events {
-		fmt.Println(rep.Rig.Log.Events[i].String())
+	m := rep.Rig.Machine
+	in := view.Input{
+		Events: rep.Rig.Log.Events, CPUs: m.CPUs(), Symbol: m.SymbolName, KernelIP: uint64(smp.GateBase) + 0x100000,
+		Task:     func(id uint64) string { return m.Tasks()[id].Name },
+		Lock:     rep.Rig.Kernel.Locks.Name,
+		Probe:    func(id uint64) string { return rep.Rig.Scenario.Probes[id].Name },
+		Source:   func(i uint64) string { return m.MoverName(sim.Mover(i)) },
+		Schedule: res.Witness.File.Schedule, Property: rep.Property.ID + " " + rep.Property.Name, Place: rep.Place, Message: rep.Finding.Message,
+		All: os.Getenv("ALL") != "",
 	}
-	fmt.Println(rep.Place, rep.Property.ID, rep.Finding.Message)
-	for _, d := range res.Witness.Schedule {
-		fmt.Println(d.String())
-	}
+	in.Width, _ = strconv.Atoi(os.Getenv("W"))
+	view.Interleaving(os.Stdout, in)
 }

@@ -140,7 +140,11 @@ func (t *text) place(addr uint64) string {
 	if t.in.KernelIP != 0 && addr == t.in.KernelIP {
 		return "kernel code"
 	}
-	if a := t.area(addr); a != nil {
+	a := t.area(addr)
+	if a == nil {
+		a = t.area(addr - 1) // what a breakpoint at its end saves
+	}
+	if a != nil {
 		return fmt.Sprintf("%s+%#x", a.name, addr-a.at)
 	}
 	return t.in.symbol(addr)
@@ -186,6 +190,39 @@ func (t *text) disassemble(b []byte, at uint64) string {
 		s = strings.Replace(s, fmt.Sprintf("%#x", uint64(to)), t.place(uint64(to)), 1)
 	}
 	return s
+}
+
+// known returns up to an instruction's length of bytes at addr, as far as they
+// are known.
+func known(of map[uint64]byte, addr uint64) []byte {
+	var b []byte
+	for len(b) < isa.MaxLen {
+		v, ok := of[addr+uint64(len(b))]
+		if !ok {
+			break
+		}
+		b = append(b, v)
+	}
+	return b
+}
+
+// listing disassembles what is known of s, instruction behind instruction, up
+// to a jump, behind which the bytes are nobody's, or what is no instruction.
+func (t *text) listing(of map[uint64]byte, s span) string {
+	var insns []string
+	for at := s.at; at < s.end; {
+		in, err := isa.Decode(known(of, at), isa.Addr(at))
+		if err != nil {
+			insns = append(insns, "...")
+			break
+		}
+		insns = append(insns, t.disassemble(in.Bytes(), at))
+		if in.Flow() == isa.FlowJump {
+			break
+		}
+		at += uint64(in.Len)
+	}
+	return strings.Join(insns, "; ")
 }
 
 // readable puts names in place of the addresses and tasks of a message.

@@ -1,0 +1,26 @@
+// Kpsim explores scenarios of live code patching and replays what it has found.
+//
+//	kpsim explore [FILE|NAME…]   run scenarios under many schedules
+//	kpsim replay TRACE           run one recorded schedule again, and show it
+//	kpsim list                   what there is: scenarios, properties, mutants, strategies
+//
+// What it is not: it decides nothing about a run. It turns flags into a
+// harness.Spec, and a harness.Result into lines.
+//
+// Its rules. What goes to standard output is the same each time, but for
+// schedules_per_s in --json; what depends on the moment (progress) goes to
+// standard error, and to a terminal only. Every scenario is loaded, checked and
+// run once before the first is explored, so that bad input costs no waiting. A
+// trace is either whole or not there.
+//
+// Exit status:
+//
+//	0    everything came out as expected, or nothing was expected
+//	1    an observation against expectation; a replay that differs from its file
+//	2    bad input: one line that says where and what to do
+//	3    a bug of the simulator
+//	130  interrupted; what was found so far was printed
+//
+// One file a command; report.go has the lines that explore prints, and program.go
+// what all commands share.
+package main

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kpsim/properties"
+	"kpsim/properties/mutant"
+	"kpsim/properties/scenario"
+)
+
+// A job is a scenario to explore.
+type job struct {
+	*scenario.Scenario
+	arg  string // what it was called on the command line
+	runs uint64
+}
+
+// load loads the scenarios that the arguments name, or all built-in ones.
+func load(args []string) ([]*job, error) {
+	if len(args) == 0 {
+		args = scenario.BuiltinNames()
+	}
+	var jobs []*job
+	for _, arg := range args {
+		s, err := loadOne(arg)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.Expect.CheckNames(propertyNames(), mutant.Names()); err != nil {
+			return nil, fmt.Errorf("%s: %w; see %s list", arg, err, typed())
+		}
+		for _, j := range jobs {
+			if traceName(j.Name) == traceName(s.Name) {
+				return nil, fmt.Errorf("%s and %s are both the scenario %s, whose trace is one file; leave one out, or rename it with scenario(%q)",
+					j.arg, arg, s.Name, s.Name+"-2")
+			}
+		}
+		jobs = append(jobs, &job{Scenario: s, arg: arg})
+	}
+	return jobs, nil
+}
+
+// loadOne loads one scenario: a built-in one, or else a file.
+func loadOne(arg string) (*scenario.Scenario, error) {
+	if slices.Contains(scenario.BuiltinNames(), arg) {
+		return scenario.LoadBuiltin(arg)
+	}
+	if strings.HasSuffix(arg, ".kps") {
+		return nil, fmt.Errorf("%s is a trace, not a scenario; to run it: %s", arg, shell(typed(), "replay", arg))
+	}
+	src, err := os.ReadFile(arg)
+	switch {
+	case err == nil:
+		return scenario.Load(arg, src, beside(arg))
+	case errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(arg, ".star") && !strings.ContainsAny(arg, `/\`):
+		_, err := scenario.BuiltinSource(arg)
+		return nil, fmt.Errorf("%w; a scenario of your own is a file NAME.star; for all: %s list", err, typed())
+	}
+	return nil, fmt.Errorf("%s; give the path of a scenario file, or a name that %s list prints", cause(err, arg), typed())
+}
+
+// beside opens the object files that a scenario names: relative to its folder,
+// or else the library's, so that a built-in scenario may be copied and changed.
+func beside(file string) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		path := name
+		if !filepath.IsAbs(name) {
+			path = filepath.Join(filepath.Dir(file), name)
+		}
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			if data, err := scenario.OpenBuiltin(name); err == nil {
+				return data, nil
+			}
+		}
+		if err != nil {
+			return nil, errors.New(cause(err, path))
+		}
+		return data, nil
+	}
+}
+
+// cause says why a file can't be used: "x.star: no such file or directory".
+func cause(err error, path string) string {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return fmt.Sprintf("%s: %v", path, err)
+}
+
+func propertyNames() []string {
+	var names []string
+	for _, p := range properties.All {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// traceName is a scenario's name as that of a file.
+func traceName(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.', r == '+':
+			return r
+		}
+		return '-'
+	}, name)
+	return strings.TrimLeft(clean, ".-") // no hidden file, no flag
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/alecthomas/kong"
+
+	"kpsim/sim"
+)
+
+// The exit statuses.
+const (
+	exitOK          = 0
+	exitAgainst     = 1
+	exitBadInput    = 2
+	exitBug         = 3
+	exitInterrupted = 130
+)
+
+// commands is the command line.
+type commands struct {
+	Explore exploreCmd `cmd:"" help:"Run scenarios under many schedules and say what was observed."`
+	Replay  replayCmd  `cmd:"" help:"Run a trace again and show it."`
+	List    listCmd    `cmd:"" help:"List the scenarios, properties, mutants and strategies."`
+}
+
+// A command is what is selected on the command line. An error is about the
+// input.
+type command interface {
+	run(p *program) (status int, err error)
+}
+
+const description = `Kpsim simulates the races of live code patching: Linux kprobes and their like on an x86 machine with several CPUs.
+
+To begin with:  kpsim explore`
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run is main without its exit.
+func run(args []string, stdout, stderr io.Writer) int {
+	var c commands
+	parser, err := kong.New(&c, kong.Name("kpsim"), kong.Description(description),
+		kong.Writers(stdout, stderr), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	if err != nil {
+		sim.Bug("the command line: %v", err)
+	}
+	ctx, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "kpsim: %v; see %s --help\n", err, typed())
+		return exitBadInput
+	}
+	return newProgram(stdout, stderr).do(ctx.Selected().Target.Addr().Interface().(command))
+}
+
+// do runs a command and tells what went wrong. A panic is the simulator's
+// fault: none of what it came up with counts.
+func (p *program) do(c command) (status int) {
+	defer func() {
+		if v := recover(); v != nil {
+			p.bug(v)
+			status = exitBug
+		}
+	}()
+	status, err := c.run(p)
+	if err != nil {
+		fmt.Fprintf(p.err, "kpsim: %v\n", err)
+		return exitBadInput
+	}
+	return status
+}
+
+// bug reports a panic.
+func (p *program) bug(v any) {
+	if b, ok := v.(*sim.BugError); ok {
+		fmt.Fprintf(p.err, "kpsim: %v\n", b)
+	} else {
+		fmt.Fprintf(p.err, "kpsim: bug of the simulator: panic: %v\n%s", v, debug.Stack())
+	}
+	if p.doing != "" {
+		fmt.Fprintf(p.err, "  in %s\n", p.doing)
+	}
+	fmt.Fprintln(p.err, "This is a fault of kpsim, and says nothing about the code that was run. Please open an issue")
+	fmt.Fprintln(p.err, "with these lines and the scenario, and look whether it comes again:")
+	fmt.Fprintf(p.err, "  %s\n", p.again)
+}

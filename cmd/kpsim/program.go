@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// program is what the commands share: where to write, and what is being done,
+// for the report of a bug.
+type program struct {
+	out, err io.Writer
+	colour   bool // on out
+	width    int  // of out, if it is a terminal
+	live     bool // err is a terminal: progress is shown
+	doing    string
+	again    string // the line to type to do it again
+}
+
+func newProgram(stdout, stderr io.Writer) *program {
+	return &program{
+		out: stdout, err: stderr,
+		width:  width(stdout),
+		colour: isTerminal(stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+		live:   isTerminal(stderr) && os.Getenv("TERM") != "dumb",
+		again:  shell(append([]string{typed()}, os.Args[1:]...)...),
+	}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// width is that of a terminal, 0 if w is none.
+func width(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	n, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// typed is how this program was called, as one would type it again.
+func typed() string {
+	if exe, err := os.Executable(); err == nil && strings.Contains(filepath.ToSlash(exe), "/go-build") {
+		return "go run ./cmd/kpsim"
+	}
+	return os.Args[0]
+}
+
+// shell joins the words of a command line; the first is taken as it is.
+func shell(words ...string) string {
+	line := words[0]
+	for _, w := range words[1:] {
+		if w == "" || strings.ContainsAny(w, " \t\n\"'`$\\|&;<>()*?[]#~!{}") {
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		line += " " + w
+	}
+	return line
+}
+
+// paint colours s if out is a terminal.
+func (p *program) paint(c, s string) string {
+	if !p.colour {
+		return s
+	}
+	return c + s + "\x1b[0m"
+}
+
+// The colours.
+const (
+	green = "\x1b[32m"
+	red   = "\x1b[1;31m"
+)
+
+// printJSON prints v as one line.
+func (p *program) printJSON(v any) error {
+	enc := json.NewEncoder(p.out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// number says how many: "1 run", "2 runs".
+func number[T int | uint64](n T, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// writeWhole writes a file that is either whole or not there.
+func writeWhole(path string, data []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	if _, err = f.Write(data); err != nil {
+		f.Close()
+		return err
+	}
+	if err = f.Chmod(0o644); err != nil {
+		f.Close()
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

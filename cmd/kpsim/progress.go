@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+const (
+	progressEvery = 100 * time.Millisecond
+	clearLine     = "\r\x1b[K"
+)
+
+// A progress is a line on a terminal that is written over again and again.
+// Its methods may be called by several goroutines, and on nil.
+type progress struct {
+	w     io.Writer
+	what  string
+	total uint64
+	start time.Time
+
+	mu    sync.Mutex
+	last  time.Time
+	drawn bool
+}
+
+// watch returns a progress, or nil if nobody would see it.
+func (p *program) watch(what string, total uint64) *progress {
+	if !p.live {
+		return nil
+	}
+	now := time.Now()
+	return &progress{w: p.err, what: what, total: total, start: now, last: now}
+}
+
+// update is a harness.Spec's Progress.
+func (g *progress) update(runs, violations uint64) {
+	if g == nil || !g.mu.TryLock() {
+		return
+	}
+	defer g.mu.Unlock()
+	now := time.Now()
+	if now.Sub(g.last) < progressEvery {
+		return
+	}
+	g.last, g.drawn = now, true
+	fmt.Fprintf(g.w, "%s%s: %d of %d runs, %d violations, %.0f runs/s", clearLine, g.what, runs, g.total, violations,
+		float64(runs)/now.Sub(g.start).Seconds())
+}
+
+// clear takes the line away.
+func (g *progress) clear() {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.drawn {
+		fmt.Fprint(g.w, clearLine)
+		g.drawn = false
+	}
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"kpsim/properties"
+	"kpsim/properties/harness"
+	"kpsim/sched"
+	"kpsim/traces"
+)
+
+type replayCmd struct {
+	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
+	All   bool   `help:"Print a row for each event, and leave nothing out."`
+	JSON  bool   `name:"json" help:"Print one JSON object."`
+}
+
+// Help implements kong.HelpProvider.
+func (replayCmd) Help() string {
+	return `Prints what every CPU did, what was broken, whether that is what the trace says, and the digest of all events: the same one each time. A trace is text. Edit its scenario or its schedule, and replay shows what becomes of it.
+
+Examples:
+
+  kpsim replay traces/second-instruction.kps
+  kpsim replay --json traces/second-instruction.kps
+
+Exit status: 0 the same as the trace says, 1 not the same, 2 bad input, 3 a bug of the simulator.`
+}
+
+// A played is a replay as --json prints it.
+type played struct {
+	Trace      string  `json:"trace"`
+	Property   *string `json:"property"` // the ID; null: nothing was broken
+	Place      string  `json:"place"`
+	Message    string  `json:"message"`
+	Digest     string  `json:"digest"`
+	Same       bool    `json:"same"`
+	Deviations int     `json:"deviations"`
+	Why        string  `json:"why,omitempty"`
+}
+
+func (c *replayCmd) run(p *program) (int, error) {
+	data, err := os.ReadFile(c.Trace)
+	if err != nil {
+		return 0, fmt.Errorf("%s; give a trace, which %s explore writes to traces/", cause(err, c.Trace), typed())
+	}
+	file, err := traces.Parse(c.Trace, data)
+	if err != nil {
+		return 0, err
+	}
+	if _, ok := propertyByID(file.Property); !ok {
+		return 0, fmt.Errorf("%s: section verdict: there is no property %q; %s list prints those that there are", c.Trace, file.Property, typed())
+	}
+	p.doing = "trace " + c.Trace
+	r, err := harness.PlayFile(c.Trace, file, true)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Rig.Close()
+
+	status := exitOK
+	if !r.Same {
+		status = exitAgainst
+	}
+	if c.JSON {
+		return status, c.printJSON(p, file, r)
+	}
+	if err := c.print(p, file, r); err != nil {
+		return 0, err
+	}
+	return status, nil
+}
+
+func propertyByID(id string) (*properties.Property, bool) {
+	for _, q := range properties.All {
+		if q.ID == id {
+			return q, true
+		}
+	}
+	return nil, false
+}
+
+func (c *replayCmd) printJSON(p *program, file *traces.File, r *harness.Replay) error {
+	out := played{
+		Trace: c.Trace, Place: r.Place, Message: r.Finding.Message, Digest: fmt.Sprintf("%016x", r.Digest),
+		Same: r.Same, Deviations: len(file.Schedule), Why: r.Why,
+	}
+	if r.Property != nil {
+		out.Property = &r.Property.ID
+	}
+	return p.printJSON(out)
+}
+
+func (c *replayCmd) print(p *program, file *traces.File, r *harness.Replay) error {
+	fmt.Fprintf(p.out, "%s: scenario %s, %s from the default run\n", c.Trace, r.Rig.Scenario.Name, number(len(file.Schedule), "deviation"))
+	fmt.Fprintln(p.out)
+	if err := c.interleaving(p, file, r); err != nil {
+		return err
+	}
+	if r.Property == nil {
+		fmt.Fprintf(p.out, "nothing is broken: the run ended %v\n", r.Outcome)
+	}
+	for _, d := range r.Drifts {
+		fmt.Fprintln(p.out, drift(file, d))
+	}
+	if r.Same {
+		fmt.Fprintln(p.out, p.paint(green, "the same")+" as the trace says")
+	} else {
+		fmt.Fprintf(p.out, "%s: %s\n", p.paint(red, "NOT THE SAME"), r.Why)
+		fmt.Fprintf(p.out, "to find it anew:  %s\n", shell(typed(), "explore", r.Rig.Scenario.Name))
+	}
+	fmt.Fprintf(p.out, "digest %016x\n", r.Digest)
+	return nil
+}
+
+// drift says how a deviation was not taken at its word.
+func drift(file *traces.File, d sched.Drift) string {
+	f := &file.Schedule[d.Index]
+	switch d.Kind {
+	case sched.NoAlternative:
+		return fmt.Sprintf("deviation %d was met, but there was no %s: the default was taken", d.Index+1, f.Alt)
+	case sched.Moved:
+		at := *f
+		at.Off = d.Off
+		return fmt.Sprintf("deviation %d was taken at %s instead of %s", d.Index+1, at.Place(), f.Place())
+	}
+	return fmt.Sprintf("deviation %d was not met: %s was asked about at %s %s", d.Index+1, f.Mover, f.Place(), number(d.Times, "time"))
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"kpsim/properties"
+	"kpsim/properties/harness"
+)
+
+// The observations, in the words of litmus tests.
+const (
+	never     = "Never"
+	sometimes = "Sometimes"
+)
+
+// everyProperty stands in the column of properties.
+const everyProperty = "every property"
+
+// A row is what an exploration has shown of one property: a line, or a JSON
+// object.
+type row struct {
+	Scenario    string  `json:"scenario"`
+	Property    string  `json:"property"`
+	Observation string  `json:"observation"`
+	Runs        uint64  `json:"runs"`
+	Violations  uint64  `json:"violations"`
+	Expected    *bool   `json:"expected"` // null: nothing was expected
+	Trace       *string `json:"trace"`    // null: there is no witness
+	Deviations  *int    `json:"deviations"`
+	Points      uint64  `json:"points"`
+	Rate        uint64  `json:"schedules_per_s"`
+	Reason      string  `json:"reason,omitempty"` // why it isn't as expected, or nothing was
+	Complete    int     `json:"complete_for_deviations,omitempty"`
+
+	job     *job
+	notes   []string
+	advice  string // the line to type next, if there is no witness
+	witness *harness.Witness
+}
+
+func (r *row) setTrace(path string) {
+	n := len(r.witness.Schedule)
+	r.Trace, r.Deviations = &path, &n
+}
+
+func (r *row) expect(ok bool, reason string) {
+	r.Expected, r.Reason = &ok, reason
+}
+
+// judge makes rows of a result: one for what the scenario expects, and one for
+// each other property that was broken.
+func (c *exploreCmd) judge(j *job, res *harness.Result, canary bool) []*row {
+	newRow := func(property string, n uint64) *row {
+		r := &row{Scenario: j.Name, Property: property, Observation: never, Runs: res.Runs, Violations: n, Points: res.Points, job: j}
+		if n > 0 {
+			r.Observation = sometimes
+			r.witness = witnessOf(res, property)
+		}
+		if res.Complete > 0 {
+			r.Complete = res.Complete
+			r.notes = append(r.notes, fmt.Sprintf("complete for ≤ %d deviations", res.Complete))
+		}
+		return r
+	}
+
+	var rows []*row
+	if e := j.Expect; e.Sometimes {
+		r := newRow(e.Property, res.Broken[e.Property])
+		r.expect(r.Violations > 0, "expected "+sometimes)
+		rows = append(rows, r)
+	} else if res.Violations == 0 {
+		r := newRow(everyProperty, 0)
+		c.judgeNever(r, res, canary)
+		rows = append(rows, r)
+	}
+	for _, q := range properties.All {
+		if n := res.Broken[q.Name]; n > 0 && (len(rows) == 0 || rows[0].Property != q.Name) {
+			r := newRow(q.Name, n)
+			r.expect(false, "expected "+never)
+			rows = append(rows, r)
+		}
+	}
+
+	for _, r := range rows {
+		switch why := c.overridden(); {
+		case why != "":
+			r.Expected, r.Reason, r.advice = nil, why, ""
+		case c.stop.Load() && !*r.Expected && r.Violations == 0, c.stop.Load() && r.Observation == never:
+			r.Expected, r.Reason, r.advice = nil, "interrupted", ""
+		case *r.Expected:
+			r.Reason = ""
+		case r.Observation == never && r.advice == "":
+			r.advice = c.longer(j, res)
+		}
+	}
+	return rows
+}
+
+// judgeNever says whether a Never may be believed.
+func (c *exploreCmd) judgeNever(r *row, res *harness.Result, canary bool) {
+	e := &r.job.Expect
+	switch {
+	case res.Points == 0:
+		r.expect(false, "nothing could interleave: no run had a decision to take; give the scenario a second task or timer()")
+		r.advice = shell(typed(), "list") + "   # names scenarios to begin from"
+	case e.Canary == "":
+		r.expect(true, "")
+		r.notes = append(r.notes, "no canary")
+	case canary:
+		r.expect(true, "")
+		r.notes = append(r.notes, "canary "+e.Canary+" found")
+	default:
+		r.expect(false, "canary "+e.Canary+" not found, so the search is blind here")
+	}
+}
+
+// longer is the line that searches ten times as long.
+func (c *exploreCmd) longer(j *job, res *harness.Result) string {
+	return shell(typed(), "explore", j.arg, "--runs", fmt.Sprint(10*max(res.Runs, 1)))
+}
+
+// A report prints rows as they come.
+type report struct {
+	p                         *program
+	c                         *exploreCmd
+	jobs                      []*job
+	scenario, property, count int // widths of columns
+	runs                      uint64
+	seen                      string // the scenario of the last row
+	good, against             int    // rows
+	open                      int    // rows that nothing was expected of
+}
+
+func newReport(p *program, c *exploreCmd, jobs []*job) *report {
+	r := &report{p: p, c: c, jobs: jobs, property: len(everyProperty)}
+	for _, j := range jobs {
+		r.scenario = max(r.scenario, len(j.Name))
+		r.count = max(r.count, len(fmt.Sprint(j.runs)))
+	}
+	for _, q := range properties.All {
+		r.property = max(r.property, len(q.Name))
+	}
+	return r
+}
+
+func (r *report) print(w *row) error {
+	if w.Scenario != r.seen {
+		r.runs += w.Runs
+		r.seen = w.Scenario
+	}
+	switch {
+	case w.Expected == nil:
+		r.open++
+	case *w.Expected:
+		r.good++
+	default:
+		r.against++
+	}
+	if r.c.JSON {
+		return r.p.printJSON(w)
+	}
+
+	verdict := r.verdict(w)
+	for _, n := range w.notes {
+		verdict += ", " + n
+	}
+	fmt.Fprintf(r.p.out, "%-*s  %-*s  %-*s  %*d of %*d runs  %s\n", r.scenario, w.Scenario, r.property, w.Property,
+		len(sometimes), w.Observation, r.count, w.Violations, r.count, w.Runs, verdict)
+	against := w.Expected != nil && !*w.Expected
+	switch {
+	case w.witness != nil:
+		if against {
+			fmt.Fprintf(r.p.out, "    %s\n", finding(w.witness.Property, w.witness.Place, w.witness.Message))
+			for _, l := range scheduleLines(w.witness.Schedule) {
+				fmt.Fprintf(r.p.out, "      %s\n", l)
+			}
+		}
+		fmt.Fprintf(r.p.out, "    %s; to replay:  %s\n", number(*w.Deviations, "deviation"), shell(typed(), "replay", *w.Trace))
+	case w.advice != "":
+		fmt.Fprintf(r.p.out, "    next:  %s\n", w.advice)
+	}
+	return nil
+}
+
+func (r *report) verdict(w *row) string {
+	switch {
+	case w.Expected == nil && w.Reason == "interrupted":
+		return "interrupted"
+	case w.Expected == nil:
+		return "nothing expected (" + w.Reason + ")"
+	case *w.Expected:
+		return r.p.paint(green, "as expected")
+	}
+	return r.p.paint(red, "AGAINST EXPECTATION") + ": " + w.Reason
+}
+
+// finding prints what was broken, where, and how.
+func finding(q *properties.Property, place, message string) string {
+	s := q.ID + " " + q.Name
+	if place != "" {
+		s += " at " + place
+	}
+	return s + ": " + message
+}
+
+// total ends the report.
+func (r *report) total() {
+	if r.c.JSON || len(r.jobs) < 2 {
+		return
+	}
+	var parts []string
+	if r.good > 0 {
+		parts = append(parts, fmt.Sprintf("%d as expected", r.good))
+	}
+	if r.against > 0 {
+		parts = append(parts, fmt.Sprintf("%d against expectation", r.against))
+	}
+	if r.open > 0 {
+		parts = append(parts, fmt.Sprintf("%d without expectation", r.open))
+	}
+	fmt.Fprintf(r.p.out, "\n%s, %s: %s\n", number(len(r.jobs), "scenario"), number(r.runs, "run"), strings.Join(parts, ", "))
+}
+
+// interrupted ends the report early, with done scenarios explored to the end.
+func (r *report) interrupted(done int) {
+	fmt.Fprintf(r.p.err, "kpsim: interrupted after %d of %s\n", done, number(len(r.jobs), "scenario"))
+}
+
+// list prints names in a sentence.
+func list(names []string) string { return strings.Join(names, ", ") }

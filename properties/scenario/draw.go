@@ -1,0 +1,144 @@
+package scenario
+
+import (
+	"fmt"
+
+	"pgregory.net/rapid"
+
+	"kpsim/smp/isa"
+)
+
+// Draw draws a small scenario: a machine on which the right engine must hold
+// every property, a function or two of the library, probes on any of their
+// instructions, one task that calls the probes' API in any order, tasks that
+// call the functions, and interrupts.
+//
+// What is drawn is always sound: the optimizer's wait is enough for the
+// preemption model, and the patcher is one that works.
+func Draw(t *rapid.T) *Scenario {
+	s := base()
+	s.Machine = drawMachine(t)
+	first := rapid.IntRange(0, len(drawn)-1).Draw(t, "function")
+	for i := range rapid.IntRange(1, 3).Draw(t, "probes") {
+		f := drawn[first]
+		if i > 0 {
+			f = drawn[rapid.IntRange(0, len(drawn)-1).Draw(t, "another function")]
+		}
+		s.Probes = append(s.Probes, drawProbe(t, s, fmt.Sprintf("k%d", i), f))
+	}
+	s.Tasks = append(s.Tasks, Task{Name: "prober", CPU: 0, Repeat: 1, Ops: drawCalls(t, s)})
+	for cpu := 1; cpu < s.Machine.CPUs; cpu++ {
+		s.Tasks = append(s.Tasks, Task{
+			Name: fmt.Sprintf("caller%d", cpu), CPU: cpu, Repeat: rapid.IntRange(1, 2).Draw(t, "repeat"),
+			Ops: drawCaller(t, s),
+		})
+	}
+	s.Sources = drawSources(t, s)
+	if s.Machine.Preempt == PreemptFull { // somebody to run instead
+		s.Tasks = append(s.Tasks, Task{Name: "other", CPU: 1, Repeat: 1, Ops: []Op{{Kind: OpSchedule}}})
+	}
+	return s
+}
+
+// drawn are the functions of the library that scenarios are drawn over.
+var drawn = [...]string{"victim", "clamp", "sign", "triangle", "scramble", "field", "tally", "over"}
+
+// base is an empty scenario over the library's functions.
+func base() *Scenario {
+	s, err := Load("drawn", []byte(`
+v = elf("victim.o")
+w = elf("probe_targets.o")
+task("nobody", ops = [schedule()])
+never()
+`), OpenBuiltin)
+	if err != nil {
+		panic(err)
+	}
+	s.Tasks = nil
+	return s
+}
+
+func drawMachine(t *rapid.T) Machine {
+	m := Machine{
+		CPUs:        rapid.IntRange(2, 3).Draw(t, "cpus"),
+		Preempt:     rapid.SampledFrom([]Preempt{PreemptNone, PreemptVoluntary, PreemptDynamic, PreemptFull}).Draw(t, "preempt"),
+		Fetch:       rapid.SampledFrom([]Fetch{FetchCoherent, FetchStale, FetchMixing}).Draw(t, "fetch"),
+		Patch:       rapid.SampledFrom([]Patch{PatchBreakpoint, PatchStopMachine}).Draw(t, "patch"),
+		Quiesce:     QuiesceSched,
+		RemovedInt3: rapid.Bool().Draw(t, "removed_int3"),
+	}
+	if m.Preempt == PreemptDynamic || m.Preempt == PreemptFull {
+		m.Quiesce = QuiesceTasks
+	}
+	return m
+}
+
+func drawProbe(t *rapid.T, s *Scenario, name, function string) Probe {
+	p := Probe{Name: name, Func: function, Pre: []Step{{Kind: StepCount}}}
+	starts := boundaries(s, function)
+	p.Offset = starts[rapid.IntRange(0, len(starts)-1).Draw(t, name+" on instruction")]
+	if rapid.IntRange(0, 3).Draw(t, name+" post") == 3 {
+		p.Post = []Step{{Kind: StepCount}}
+	}
+	return p
+}
+
+// boundaries are the offsets at which the function's instructions begin.
+func boundaries(s *Scenario, function string) (starts []int) {
+	for i := range s.Texts {
+		if x := &s.Texts[i]; x.Name == function {
+			for off := 0; off < len(x.Code); {
+				in, err := isa.Decode(x.Code[off:], x.At+isa.Addr(off))
+				if err != nil {
+					panic(err)
+				}
+				starts = append(starts, off)
+				off += int(in.Len)
+			}
+		}
+	}
+	return starts
+}
+
+// drawCalls draws what the prober does. Each probe is registered first and, at
+// the end, unregistered; what comes between may be refused.
+func drawCalls(t *rapid.T, s *Scenario) (ops []Op) {
+	for _, p := range s.Probes {
+		ops = append(ops, Op{Kind: OpRegister, Target: p.Name})
+	}
+	kinds := []OpKind{OpWaitOptimized, OpSchedule, OpDisable, OpEnable, OpUnregister, OpRegister}
+	for range rapid.IntRange(0, 4).Draw(t, "operations") {
+		op := Op{Kind: rapid.SampledFrom(kinds).Draw(t, "operation")}
+		if op.Kind != OpWaitOptimized && op.Kind != OpSchedule {
+			op.Target = s.Probes[rapid.IntRange(0, len(s.Probes)-1).Draw(t, "of probe")].Name
+		}
+		ops = append(ops, op)
+	}
+	for _, p := range s.Probes {
+		ops = append(ops, Op{Kind: OpUnregister, Target: p.Name})
+	}
+	return append(ops, Op{Kind: OpWaitOptimized})
+}
+
+func drawCaller(t *rapid.T, s *Scenario) (ops []Op) {
+	for range rapid.IntRange(1, 3).Draw(t, "calls") {
+		f := s.Probes[rapid.IntRange(0, len(s.Probes)-1).Draw(t, "calls function of probe")].Func
+		ops = append(ops, Op{Kind: OpCall, Target: f, Args: []uint64{
+			rapid.Uint64Range(0, 6).Draw(t, "argument"), 2,
+		}, Changed: f == "tally"}) // tally counts its calls: results depend on the order
+	}
+	return append(ops, Op{Kind: OpSchedule})
+}
+
+func drawSources(t *rapid.T, s *Scenario) (list []Source) {
+	if rapid.Bool().Draw(t, "timer") {
+		list = append(list, Source{Kind: SourceTimer, CPU: 1, AtMost: 1})
+	}
+	if rapid.Bool().Draw(t, "nmi") {
+		list = append(list, Source{Kind: SourceNMI, CPU: 1, AtMost: 1})
+	}
+	if s.Machine.Preempt == PreemptFull {
+		list = append(list, Source{Kind: SourcePreempt, CPU: 1, AtMost: 2})
+	}
+	return list
+}

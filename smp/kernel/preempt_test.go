@@ -1,0 +1,154 @@
+package kernel_test
+
+import (
+	"testing"
+
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// An interrupt's return switches tasks under full only; might_sleep does under
+// voluntary and dynamic, if another task wants the CPU.
+func TestPreemption(t *testing.T) {
+	for _, md := range modes {
+		t.Run(md.name, func(t *testing.T) {
+			r := newRig(t, md, smp.Config{CPUs: 2})
+			f := r.text("f", 0, loop8)
+			r.source(smp.TimerSource, 0, 4)
+			r.source(smp.PreemptSource, 0, 4)
+			forced, atLock := 0, 0
+			wake := r.flag()
+			inLock := false
+			r.hear(smpev.Switch, func(e *traces.Event) {
+				if e.C == 0 {
+					forced++
+				} else if inLock && e.A == 4 { // the first program
+					atLock++
+				}
+			})
+			var lock kapi.Mutex
+			before := r.reset
+			r.reset = func() {
+				before()
+				forced, atLock, inLock = 0, 0, false
+				lock = r.k.Locks.NewMutex("lock")
+			}
+			a := r.AddProgram("a", 0, func(x *smp.Ctx) {
+				x.Sleep(kapi.Yield) // b waits for what a is about to bring
+				wake.Store(x, 1)
+				x.Step("woken", 1)
+				x.Call(f)
+				inLock = true
+				lock.Lock(x)
+				inLock = false
+				lock.Unlock(x)
+				x.Call(f)
+			})
+			if a.ID != 4 {
+				t.Fatalf("the first program is task %d", a.ID)
+			}
+			r.AddProgram("b", 0, func(x *smp.Ctx) {
+				x.Sleep(&wake.up)
+				x.Call(f)
+			})
+			mostForced, mostAtLock := 0, 0
+			for name, ch := range schedules(20) {
+				r.want(smp.Passed, name, ch)
+				mostForced, mostAtLock = max(mostForced, forced), max(mostAtLock, atLock)
+			}
+			if (mostForced > 0) != md.full {
+				t.Errorf("%d tasks were preempted", mostForced)
+			}
+			if (mostAtLock > 0) != md.voluntary {
+				t.Errorf("might_sleep gave the CPU up %d times", mostAtLock)
+			}
+		})
+	}
+}
+
+// What has preemption off, interrupts off, or is a trap's handler isn't preempted.
+func TestNotPreempted(t *testing.T) {
+	r := newRig(t, modes[3], smp.Config{CPUs: 1})
+	f := r.text("f", 0, loop8)
+	r.source(smp.PreemptSource, 0, 8)
+	r.source(smp.TimerSource, 0, 8)
+	r.source(smp.NMISource, 0, 4)
+	atomic := map[kapi.TaskID]bool{}
+	r.hear(smpev.Switch, func(e *traces.Event) {
+		if e.C == 0 && atomic[kapi.TaskID(e.A)] {
+			t.Errorf("task %d was preempted where it can't be", e.A)
+		}
+	})
+	before := r.reset
+	r.reset = func() { before(); clear(atomic) }
+	section := func(x *smp.Ctx) {
+		was := atomic[x.Task()]
+		atomic[x.Task()] = true
+		x.Step("atomic", 1)
+		x.Call(f)
+		x.Step("atomic", 2)
+		atomic[x.Task()] = was
+	}
+	r.onInterrupt(func(x *smp.Ctx) {
+		if x.Source().Kind == smp.TimerSource {
+			x.IRQ(true) // another interrupt may come now, but no other task
+		}
+		section(x)
+	})
+	for i := range 3 {
+		r.AddProgram("p", 0, func(x *smp.Ctx) {
+			switch i {
+			case 0:
+				x.PreemptDisable()
+				x.PreemptDisable()
+				x.PreemptEnable()
+				section(x)
+				atomic[x.Task()] = false
+				x.PreemptEnable()
+			case 1:
+				x.IRQ(false)
+				section(x)
+				atomic[x.Task()] = false
+				x.IRQ(true)
+			}
+			x.Call(f)
+		})
+	}
+	for name, ch := range schedules(40) {
+		r.want(smp.Passed, name, ch)
+	}
+}
+
+// cond_resched gives the CPU up if another task wants it, under none too, and
+// text calls it by name.
+func TestCondResched(t *testing.T) {
+	r := newRig(t, modes[0], smp.Config{CPUs: 1})
+	gate, ok := kernel.Export("cond_resched")
+	if !ok {
+		t.Fatal("cond_resched isn't exported")
+	}
+	wake := r.flag()
+	order := ""
+	before := r.reset
+	r.reset = func() { before(); order = "" }
+	r.AddProgram("a", 0, func(x *smp.Ctx) {
+		x.Sleep(kapi.Yield)
+		wake.Store(x, 1)
+		x.Step("woken", 1)
+		order += "a"
+		x.Call(gate)
+		order += "A"
+	})
+	r.AddProgram("b", 0, func(x *smp.Ctx) {
+		x.Sleep(&wake.up)
+		order += "b"
+	})
+	r.want(smp.Passed, "default", sim.Always0{})
+	if order != "abA" {
+		t.Errorf("tasks ran in the order %s, want abA", order)
+	}
+}

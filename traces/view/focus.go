@@ -1,0 +1,113 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/smp/smpev"
+)
+
+// foldedMin is how many rows a call takes at least to be told by referring to
+// an earlier one.
+const foldedMin = 3
+
+// foldCalls tells a call that went, row by row, as an earlier one did, without
+// a row of another CPU between, in one row.
+func foldCalls(rows []row) []row {
+	type block struct {
+		words    string
+		from, to uint32
+	}
+	var seen []block
+	var out []row
+	for _, r := range rows {
+		out = append(out, r)
+		if r.kind != smpev.CallEnd || r.class == violates {
+			continue
+		}
+		end := len(out) - 1
+		start := end
+		for start > 0 && out[start-1].cpu == r.cpu && partOfCall(&out[start-1]) {
+			start--
+		}
+		if end-start < foldedMin {
+			continue
+		}
+		var b strings.Builder
+		for i := start; i < end; i++ {
+			fmt.Fprintf(&b, "%d %s\n", out[i].depth, out[i].text)
+		}
+		words := b.String()
+		i := slices.IndexFunc(seen, func(s block) bool { return s.words == words })
+		if i < 0 {
+			seen = append(seen, block{words, out[start].seq, r.seq})
+			continue
+		}
+		r.text += fmt.Sprintf(", having gone as in %d to %d", seen[i].from, seen[i].to)
+		r.seq = out[start].seq
+		out = append(out[:start], r)
+	}
+	return out
+}
+
+func partOfCall(r *row) bool { return r.kind != smpev.CallEnd && r.kind != smpev.Switch }
+
+// focus leaves rows out until most are left: the last half stays, and of those
+// before the ones that matter most to the site, the later first.
+func focus(rows []row, most int) []row {
+	if len(rows) <= most {
+		return rows
+	}
+	keep := make([]bool, len(rows))
+	left := most
+	mark := func(i int) {
+		if left > 0 && !keep[i] {
+			keep[i] = true
+			left--
+		}
+	}
+	for i := len(rows) - 1; i >= len(rows)-(most+1)/2; i-- {
+		mark(i)
+	}
+	for w := much; w >= some; w-- {
+		for i := len(rows) - 1; i >= 0; i-- {
+			if rows[i].weight == w {
+				mark(i)
+			}
+		}
+	}
+	for i := len(rows) - 1; i >= 0; i-- {
+		mark(i)
+	}
+	var out []row
+	gap := 0
+	for i := range rows {
+		if !keep[i] {
+			gap++
+			continue
+		}
+		if gap > 0 {
+			out = append(out, row{gap: gap})
+		}
+		gap = 0
+		out = append(out, rows[i])
+	}
+	return out
+}
+
+// foldCPUs tells rows of several CPUs that say the same, one behind the other,
+// in one row.
+func foldCPUs(rows []row) []row {
+	var out []row
+	for _, r := range rows {
+		r.cpus = 1 << (r.cpu & 63)
+		if n := len(out) - 1; n >= 0 && r.gap == 0 && out[n].gap == 0 && r.class != violates && r.cpu < 64 && out[n].cpu < 64 &&
+			out[n].text == r.text && out[n].depth == r.depth && out[n].cpus&r.cpus == 0 {
+			out[n].cpus |= r.cpus
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}

@@ -1,0 +1,74 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// verdict says what was violated, and draws the bytes at the site.
+func (t *teller) verdict(p *printer) {
+	in := t.in
+	if in.Property == "" {
+		fmt.Fprintln(p.w, "\nno property is broken")
+		return
+	}
+	fmt.Fprintf(p.w, "\n%s\n", p.paint(colours[violates], "VIOLATION: "+t.headline()))
+	if t.at < len(in.Events) && in.Events[t.at].Kind == smpev.Exec {
+		t.draw(p, &in.Events[t.at])
+	}
+}
+
+// headline is the violation in one line.
+func (t *teller) headline() string {
+	s := t.in.Property
+	if t.in.Place != "" {
+		s += " at " + t.in.Place
+	}
+	if t.in.Message != "" {
+		s += ": " + t.text.readable(t.in.Message)
+	}
+	return s
+}
+
+// draw shows an instruction above one another with what was linked there and
+// what memory holds, byte by byte.
+func (t *teller) draw(p *printer, e *traces.Event) {
+	b := unpack(e)
+	ran := span{e.A, e.A + uint64(len(b))}
+	whole := ran
+	site, ok := t.text.site(e.A)
+	if !ok && !t.odd(e.A, b) {
+		return
+	}
+	if ok {
+		whole = span{min(ran.at, site.at), max(ran.end, site.end)}
+	}
+	label := t.text.place(whole.at)
+	width := 3*int(whole.end-whole.at) - 1
+	line := func(what, hex, insns string) {
+		s := fmt.Sprintf("  %s  %-9s  %-*s   %s", label, what, width, hex, insns)
+		fmt.Fprintln(p.w, strings.TrimRight(s, " "))
+		label = strings.Repeat(" ", len(label))
+	}
+	fmt.Fprintln(p.w)
+	if ok {
+		line("linked", bytes(t.text.linked, whole), t.text.listing(t.text.linked, whole))
+	}
+	line("memory", bytes(t.text.mem, whole), t.text.listing(t.text.mem, whole))
+	line(fmt.Sprintf("cpu%d runs", e.CPU), strings.Repeat("   ", int(e.A-whole.at))+fmt.Sprintf("% x", b), t.text.disassemble(b, e.A))
+}
+
+// schedule prints the deviations.
+func (t *teller) schedule(p *printer) {
+	if len(t.in.Schedule) == 0 {
+		fmt.Fprintln(p.w, "\nThe schedule is the default one.")
+		return
+	}
+	fmt.Fprintf(p.w, "\nThe schedule differs from the default one in %s:\n", count(len(t.in.Schedule), "place", "places"))
+	for _, d := range t.in.Schedule {
+		fmt.Fprintf(p.w, "  %s\n", d)
+	}
+}
