@@ -59,7 +59,7 @@ const (
 
 // prepareDetour makes the point's detour if its region passes the safety check
 // (spec 4.2); otherwise the probe stays a breakpoint (4.1). Context:
-// kprobe_mutex held.
+// kprobe_mutex and text_mutex held, as for prepare.
 func (e *Engine) prepareDetour(x kapi.Context, p *point) {
 	if !e.s.Optprobes {
 		return
@@ -126,7 +126,7 @@ func (e *Engine) canOptimize(f kapi.Function, code []byte, addr isa.Addr) (regio
 	}
 	for at := f.Addr; at < end; {
 		in, err := e.d.Text.Decode(code[at-f.Addr:], at)
-		if err != nil || in.Flow() == isa.FlowIndirectJump {
+		if err != nil || in.Flow() == isa.FlowIndirectJump && !e.s.IndirectJumps {
 			return 0, false
 		}
 		if t, jumps := in.Target(); jumps && in.Flow() != isa.FlowCall && t > addr && t <= addr+jumpSize {

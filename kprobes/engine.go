@@ -28,8 +28,12 @@ type Settings struct {
 	Optprobes   bool         // CONFIG_OPTPROBES
 	Breakpoint  bool         // unoptimize by breakpoint and syncs (5.6 and later), else by the patcher
 	RemovedInt3 bool         // a breakpoint that is no longer there is handled (until 6.2)
-	Mutants     Mutants
-	_           struct{}
+
+	// IndirectJumps lets a function that has one be optimized: kernels built
+	// with retpolines or IBT have no jump tables that could lead into a region.
+	IndirectJumps bool
+	Mutants       Mutants
+	_             struct{}
 }
 
 // An Engine is the kprobes of one machine, for one run.

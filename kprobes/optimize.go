@@ -34,15 +34,15 @@ func (e *Engine) blocked(p *point) bool {
 	return false
 }
 
-// unoptimize takes a point's jump away: at once if forced, else by way of the
-// optimizer. Context: kprobe_mutex held.
-func (e *Engine) unoptimize(x kapi.Context, p *point, force bool) {
+// unoptimize takes a point's jump away at once. Context: kprobe_mutex held.
+func (e *Engine) unoptimize(x kapi.Context, p *point) {
 	e.d.Text.Mutex().Lock(x)
-	e.unoptimizeLocked(x, p, force)
+	e.unoptimizeLocked(x, p, true)
 	e.d.Text.Mutex().Unlock(x)
 }
 
-// unoptimizeLocked is unoptimize with text_mutex held.
+// unoptimizeLocked takes a point's jump away: at once if forced, else by way of
+// the optimizer. Context: text_mutex held.
 func (e *Engine) unoptimizeLocked(x kapi.Context, p *point, force bool) {
 	if !p.optimized.Load(x) {
 		return
@@ -137,6 +137,7 @@ func (e *Engine) doUnoptimize(x kapi.Context) {
 			i++
 		} else {
 			e.enlist(x, p, nil)
+			e.retry(x, p)
 		}
 	}
 }

@@ -22,7 +22,9 @@ func (e *Engine) Register(x kapi.Context, k *Kprobe) error {
 		e.join(x, p, k)
 		return nil
 	}
+	e.d.Text.Mutex().Lock(x)
 	p, err := e.prepare(x, k.Addr)
+	e.d.Text.Mutex().Unlock(x)
 	if err != nil {
 		return err
 	}
@@ -30,24 +32,26 @@ func (e *Engine) Register(x kapi.Context, k *Kprobe) error {
 	p.probes.Set(&chain{probes: []*Kprobe{k}})
 	e.table.Put(x, p.addr, p)
 	e.arm(x, p)
+	e.d.Text.Mutex().Lock(x)
 	e.prepareDetour(x, p)
+	e.d.Text.Mutex().Unlock(x)
 	e.optimize(x, p)
 	return nil
 }
 
 // join adds a probe to a point that is there: in use, or unused and waiting to
-// be unoptimized, whose removal it cancels.
+// be unoptimized, whose removal it cancels. A jump runs no post_handler, so it
+// is taken away before one joins (spec 4.9).
 func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) {
 	k.point = p
-	e.replace(x, p, k, nil)
-	if p.post() {
-		e.unoptimize(x, p, false)
-	} else {
-		e.optimize(x, p)
+	if k.Post != nil {
+		e.unoptimize(x, p)
 	}
+	e.replace(x, p, k, nil)
 	if !p.armed.Load(x) {
 		e.arm(x, p)
 	}
+	e.optimize(x, p)
 }
 
 // replace gives the point a new chain: with add first, without drop.
@@ -79,14 +83,13 @@ func (e *Engine) Unregister(x kapi.Context, k *Kprobe) error {
 	}
 	e.replace(x, p, nil, k)
 	gone := false
-	if !p.enabled() {
-		gone = e.disarm(x, p) && p.unused()
-	}
-	if gone {
-		e.table.Del(x, p.addr)
+	if p.enabled() {
+		e.optimize(x, p) // k may have been what kept it from that
+	} else if e.disarm(x, p) {
+		if gone = p.unused(); gone {
+			e.table.Del(x, p.addr)
+		}
 		e.retry(x, p)
-	} else if !p.unused() {
-		e.optimize(x, p)
 	}
 	k.point = nil
 	e.mutex.Unlock(x)

@@ -21,7 +21,7 @@ type CPU struct {
 	stopper     *Task
 	runq        []*Task // runnable and not current, first in first out
 	nmiBlocked  bool    // from the delivery of an NMI to the next IRET
-	shadow      bool    // the instruction after sti
+	after       after   // what holds for the next instruction only
 	ipi         ipiSet  // pending
 	needResched bool
 	sources     []*Source // that interrupt this CPU
@@ -37,7 +37,23 @@ const (
 )
 
 // open reports whether the CPU takes a maskable interrupt now.
-func (c *CPU) open() bool { return c.regs.Flags&isa.IF != 0 && !c.shadow }
+func (c *CPU) open() bool { return c.regs.Flags&isa.IF != 0 && c.after&shadow == 0 }
+
+// after is what the last instruction has to say about the next.
+type after uint8
+
+const (
+	shadow after = 1 << iota // sti: no interrupt is taken before it has completed
+	traced                   // TF is set: #DB when it has completed
+)
+
+// trace notes what the flags say, after they were loaded.
+func (c *CPU) trace() {
+	c.after &^= traced
+	if c.regs.Flags&isa.TF != 0 {
+		c.after |= traced
+	}
+}
 
 // canGoOn reports whether the CPU has a step of its own to make.
 func (c *CPU) canGoOn() bool {

@@ -255,7 +255,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 
 	for i := range m.cpus {
 		c := &m.cpus[i]
-		c.runq, c.nmiBlocked, c.shadow, c.ipi, c.needResched = c.runq[:0], false, false, 0, false
+		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched = c.runq[:0], false, 0, 0, false
 	}
 	for _, t := range m.tasks {
 		t.frames, t.state, t.preempt, t.again = t.frames[:0], dormant, 0, false

@@ -239,7 +239,7 @@ func (m *Machine) execute(c *CPU) {
 	m.log.Mix(uint64(ip)<<6 | uint64(c.id))
 	m.instr++
 	m.clocks[c.id]++
-	if out := in.Exec(&c.regs, m.data); out != isa.Next || c.shadow {
+	if out := in.Exec(&c.regs, m.data); out != isa.Next || c.after != 0 {
 		m.react(c, in, out)
 	}
 }
@@ -249,9 +249,9 @@ const sti = 0xfb
 
 // react does what an instruction asks of the machine.
 func (m *Machine) react(c *CPU, in *isa.Inst, out isa.Outcome) {
-	shadow := c.shadow
-	c.shadow = false
-	if shadow {
+	was := c.after
+	c.after &^= shadow
+	if was&shadow != 0 {
 		m.attend()
 	}
 	switch out {
@@ -267,15 +267,21 @@ func (m *Machine) react(c *CPU, in *isa.Inst, out isa.Outcome) {
 	case isa.Serialized:
 		m.serialise(c, 0)
 	case isa.Interrupts:
-		raw := in.Raw()
-		c.shadow = raw[0] == sti && c.regs.Flags&isa.IF != 0
+		if raw := in.Raw(); raw[0] == sti && c.regs.Flags&isa.IF != 0 {
+			c.after |= shadow
+		}
+		c.trace()
 		m.attend()
 	case isa.Iret: // text that returns from a frame it made itself
 		c.nmiBlocked = false
+		c.trace()
 		m.serialise(c, 0)
 		m.attend()
 	default:
 		m.refuse(c, in, out)
+	}
+	if was&traced != 0 && (out == isa.Next || out == isa.Serialized || out == isa.Interrupts) {
+		m.deliver(c, smpev.VecDB, c.regs.IP, 0)
 	}
 }
 

@@ -46,6 +46,7 @@ func (m *Machine) schedule(c *CPU, voluntary bool) {
 	}
 	prev.regs = c.regs
 	c.task, c.regs = next, next.regs
+	c.trace()
 	c.guest = next.onGuest()
 	m.clocks[c.id] += simTime(m.costs.Switch)
 	m.log.Emit(smpev.Switch, c.id, uint8(prev.ID), uint64(prev.ID), uint64(next.ID), b2u(voluntary))

@@ -49,7 +49,7 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip isa.Addr, addr uint64) {
 	c.regs.Flags &^= isa.IF | isa.TF
 	c.regs.R[isa.RSP] = uint64(base)
 	c.regs.IP = idleIP
-	c.shadow = false
+	c.after = 0
 	c.guest = false
 	m.clocks[c.id] += simTime(m.costs.Trap)
 
@@ -114,6 +114,7 @@ func (m *Machine) iret(c *CPU) {
 	}
 	t.pop()
 	c.nmiBlocked = false
+	c.trace()
 	c.guest = t.onGuest()
 	m.clocks[c.id] += simTime(m.costs.Iret)
 	m.text.Serialise(int(c.id))

@@ -53,7 +53,10 @@ func width(w io.Writer) int {
 // typed is how this program was called, as one would type it again.
 func typed() string {
 	if exe, err := os.Executable(); err == nil && strings.Contains(filepath.ToSlash(exe), "/go-build") {
-		return "go run ./cmd/kpsim"
+		if _, err := os.Stat("cmd/kpsim"); err == nil {
+			return "go run ./cmd/kpsim"
+		}
+		return "go run kpsim/cmd/kpsim"
 	}
 	return os.Args[0]
 }

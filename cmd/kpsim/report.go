@@ -44,53 +44,47 @@ func (r *row) setTrace(path string) {
 	r.Trace, r.Deviations = &path, &n
 }
 
+// expect says whether the row is as expected; if not, reason says what was.
 func (r *row) expect(ok bool, reason string) {
-	r.Expected, r.Reason = &ok, reason
+	if r.Expected, r.Reason = &ok, reason; ok {
+		r.Reason = ""
+	}
 }
 
+// open says that nothing is expected of the row, and why.
+func (r *row) open(why string) { r.Expected, r.Reason, r.advice = nil, why, "" }
+
 // judge makes rows of a result: one for what the scenario expects, and one for
-// each other property that was broken.
+// each other property that was broken. canary says that it was found.
 func (c *exploreCmd) judge(j *job, res *harness.Result, canary bool) []*row {
-	newRow := func(property string, n uint64) *row {
-		r := &row{Scenario: j.Name, Property: property, Observation: never, Runs: res.Runs, Violations: n, Points: res.Points, job: j}
-		if n > 0 {
-			r.Observation = sometimes
-			r.witness = witnessOf(res, property)
+	var rows []*row
+	add := func(property string, ok bool, reason string) *row {
+		r := &row{Scenario: j.Name, Property: property, Observation: never, Runs: res.Runs, Points: res.Points, job: j}
+		if n := res.Broken[property]; n > 0 {
+			r.Observation, r.Violations, r.witness = sometimes, n, witnessOf(res, property)
 		}
-		if res.Complete > 0 {
-			r.Complete = res.Complete
-			r.notes = append(r.notes, fmt.Sprintf("complete for ≤ %d deviations", res.Complete))
-		}
+		r.expect(ok, reason)
+		rows = append(rows, r)
 		return r
 	}
-
-	var rows []*row
-	if e := j.Expect; e.Sometimes {
-		r := newRow(e.Property, res.Broken[e.Property])
-		r.expect(r.Violations > 0, "expected "+sometimes)
-		rows = append(rows, r)
+	if e := &j.Expect; e.Sometimes {
+		add(e.Property, res.Broken[e.Property] > 0, "expected "+sometimes)
 	} else if res.Violations == 0 {
-		r := newRow(everyProperty, 0)
-		c.judgeNever(r, res, canary)
-		rows = append(rows, r)
+		c.judgeNever(add(everyProperty, true, ""), res, canary)
 	}
 	for _, q := range properties.All {
-		if n := res.Broken[q.Name]; n > 0 && (len(rows) == 0 || rows[0].Property != q.Name) {
-			r := newRow(q.Name, n)
-			r.expect(false, "expected "+never)
-			rows = append(rows, r)
+		if res.Broken[q.Name] > 0 && (len(rows) == 0 || rows[0].Property != q.Name) {
+			add(q.Name, false, "expected "+never)
 		}
 	}
 
 	for _, r := range rows {
 		switch why := c.overridden(); {
 		case why != "":
-			r.Expected, r.Reason, r.advice = nil, why, ""
-		case c.stop.Load() && !*r.Expected && r.Violations == 0, c.stop.Load() && r.Observation == never:
-			r.Expected, r.Reason, r.advice = nil, "interrupted", ""
-		case *r.Expected:
-			r.Reason = ""
-		case r.Observation == never && r.advice == "":
+			r.open(why)
+		case c.stop.Load() && r.Observation == never:
+			r.open("interrupted")
+		case !*r.Expected && r.Observation == never && r.advice == "":
 			r.advice = c.longer(j, res)
 		}
 	}
@@ -100,15 +94,17 @@ func (c *exploreCmd) judge(j *job, res *harness.Result, canary bool) []*row {
 // judgeNever says whether a Never may be believed.
 func (c *exploreCmd) judgeNever(r *row, res *harness.Result, canary bool) {
 	e := &r.job.Expect
+	if res.Complete > 0 {
+		r.Complete = res.Complete
+		r.notes = append(r.notes, fmt.Sprintf("complete for ≤ %d deviations", res.Complete))
+	}
 	switch {
 	case res.Points == 0:
 		r.expect(false, "nothing could interleave: no run had a decision to take; give the scenario a second task or timer()")
 		r.advice = shell(typed(), "list") + "   # names scenarios to begin from"
 	case e.Canary == "":
-		r.expect(true, "")
 		r.notes = append(r.notes, "no canary")
 	case canary:
-		r.expect(true, "")
 		r.notes = append(r.notes, "canary "+e.Canary+" found")
 	default:
 		r.expect(false, "canary "+e.Canary+" not found, so the search is blind here")

@@ -1,28 +1,119 @@
 package harness
 
 import (
-	"fmt"
+	"runtime"
 	"testing"
-	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"kpsim/properties/scenario"
+	"kpsim/sched"
 )
 
-func TestExploreAll(t *testing.T) {
+// quick is how many runs a test makes of a scenario: fewer of the large ones.
+func quick(sc *scenario.Scenario, runs uint64) uint64 {
+	if sc.Machine.CPUs > 2 {
+		return runs / 20
+	}
+	return runs
+}
+
+// TestBuiltin: each built-in scenario comes out as it says.
+func TestBuiltin(t *testing.T) {
 	for _, sc := range scenario.Builtin() {
-		start := time.Now()
-		res, err := Explore(Spec{Scenario: sc, Runs: 20000, Workers: 1})
-		if err != nil {
-			t.Errorf("%s: %v", sc.Name, err)
-			continue
+		t.Run(sc.Name, func(t *testing.T) {
+			t.Parallel()
+			res, err := Explore(Spec{Scenario: sc, Runs: quick(sc, 15_000), Workers: 1})
+			require.NoError(t, err)
+			require.NotZero(t, res.Points, "a search that explored nothing")
+			if !sc.Expect.Sometimes {
+				require.Empty(t, res.Broken)
+				return
+			}
+			require.NotZero(t, res.Broken[sc.Expect.Property])
+			require.Len(t, res.Broken, 1, "%v", res.Broken)
+			require.LessOrEqual(t, len(res.Witness.Schedule), 6, "%v", res.Witness.Schedule)
+		})
+	}
+}
+
+// TestSelfCheck: a run played again, on the same machine and on a new one, has
+// the same digest.
+func TestSelfCheck(t *testing.T) {
+	for _, sc := range scenario.Builtin() {
+		t.Run(sc.Name, func(t *testing.T) {
+			t.Parallel()
+			n, err := SelfCheck(Spec{Scenario: sc, Runs: quick(sc, 200), Seed: 7})
+			require.NoError(t, err)
+			require.NotZero(t, n)
+		})
+	}
+}
+
+// TestWorkersDontMatter: the result is a function of the spec, not of how many
+// workers share the runs, nor of GOMAXPROCS.
+func TestWorkersDontMatter(t *testing.T) {
+	sc, err := scenario.LoadBuiltin("second-instruction")
+	require.NoError(t, err)
+	var want *Result
+	for _, workers := range []int{1, 2, 5, 16} {
+		procs := runtime.GOMAXPROCS(1 + workers%2)
+		res, err := Explore(Spec{Scenario: sc, Runs: 4_000, Workers: workers})
+		runtime.GOMAXPROCS(procs)
+		require.NoError(t, err)
+		if want == nil {
+			want = res
 		}
-		el := time.Since(start)
-		fmt.Printf("%-30s %d/%d %v complete %d(%d) points/run %d instr/run %d sw/run %d  %.0f runs/s\n", sc.Name, res.Violations, res.Runs, res.Broken, res.Complete, res.Schedules, res.Points/res.Runs, res.Counts.Instructions/res.Runs, res.Counts.Switches/res.Runs, float64(res.Runs)/el.Seconds())
-		if w := res.Witness; w != nil {
-			fmt.Printf("    %s %s %s\n", w.Property.Name, w.Place, w.Message)
-			for _, d := range w.Schedule {
-				fmt.Println("       ", d)
+		require.Equal(t, want.Violations, res.Violations)
+		require.Equal(t, want.Counts, res.Counts)
+		require.Equal(t, want.Witness.Digest, res.Witness.Digest)
+		require.Equal(t, want.Witness.Schedule, res.Witness.Schedule)
+	}
+}
+
+// TestHoldChangesNothing: a hold saves questions, and can't be observed.
+func TestHoldChangesNothing(t *testing.T) {
+	for _, name := range []string{"safe-none", "full-rcu", "torn-jump-bp"} {
+		sc, err := scenario.LoadBuiltin(name)
+		require.NoError(t, err)
+		rig, err := New(sc, "")
+		require.NoError(t, err)
+		defer rig.Close()
+		for _, strategy := range []string{"random", "sticky", "portfolio"} {
+			p := sched.Params{Length: 200}
+			with, err := sched.New(strategy, p)
+			require.NoError(t, err)
+			without, err := sched.New(strategy, p)
+			require.NoError(t, err)
+			for i := uint64(0); i < 300; i++ {
+				with.Begin(i)
+				a := rig.Run(with)
+				with.End(a.Counts.Points)
+				n := sched.NoHold{Strategy: without}
+				n.Begin(i)
+				b := rig.Run(n)
+				n.End(b.Counts.Points)
+				require.Equal(t, a.Digest, b.Digest, "%s, %s, run %d", name, strategy, i)
 			}
 		}
+	}
+}
+
+// TestReplayTheSame: a witness replays to the same digest, a hundred times, on
+// a new machine each, at GOMAXPROCS 1 and 2.
+func TestReplayTheSame(t *testing.T) {
+	sc, err := scenario.LoadBuiltin("second-instruction")
+	require.NoError(t, err)
+	res, err := Explore(Spec{Scenario: sc, Runs: 10_000})
+	require.NoError(t, err)
+	require.NotNil(t, res.Witness)
+	for i := range 100 {
+		procs := runtime.GOMAXPROCS(1 + i%2)
+		r, err := PlayFile("witness", res.Witness.File, false)
+		runtime.GOMAXPROCS(procs)
+		require.NoError(t, err)
+		require.True(t, r.Same, r.Why)
+		require.Equal(t, res.Witness.Digest, r.Digest)
+		r.Rig.Close()
 	}
 }

@@ -129,6 +129,7 @@ func (k *Kernel) CondResched(x *smp.Ctx) {
 // User is a spell in user mode: no kernel code of the task is in flight.
 func (k *Kernel) User(x *smp.Ctx) {
 	x.Step("user mode", 0)
+	x.SyncCore(0) // the way to user mode is an IRET
 	k.RCU.user(x)
 	x.Step("user mode", 1)
 }

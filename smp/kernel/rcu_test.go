@@ -19,6 +19,7 @@ type subject struct {
 	ticks int
 	inNMI func(x *smp.Ctx)
 	never *flag
+	mate  *smp.Task // another one of the subject's CPU
 
 	flavour  kapi.Flavour
 	waitsFor uint64
@@ -82,7 +83,7 @@ func TestQuiescentStates(t *testing.T) {
 		{"user mode", func(s *subject) { s.k.User(s.x) },
 			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": sched | rcu | tasks, "full": sched | rcu | tasks}},
 		{"cond_resched, which sees that it is wanted", func(s *subject) { s.k.CondResched(s.x) },
-			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": sched | rcu, "full": 0}},
+			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": sched | rcu | tasks, "full": sched | rcu | tasks}},
 		{"a sleep that isn't one", func(s *subject) { s.x.Sleep(&kapi.Is[int]{Var: &s.never.Var, Want: 0}) }, nil},
 		{"a spin", func(s *subject) { s.x.Spin(&kapi.Is[int]{Var: &s.never.Var, Want: 0}) }, nil},
 		{"a spinlock", func(s *subject) {
@@ -119,6 +120,7 @@ func newSubject(t *testing.T, md mode, f kapi.Flavour) *subject {
 	s.source(smp.NMISource, 0, 1)
 	s.source(smp.PreemptSource, 0, 1)
 	s.never = s.flag()
+	s.mate = s.AddThread("mate", 0, func(x *smp.Ctx) { x.Step("mate", 1) })
 	s.onInterrupt(func(x *smp.Ctx) {
 		if x.Source().Kind == smp.TimerSource {
 			s.ticks++
@@ -132,12 +134,13 @@ func newSubject(t *testing.T, md mode, f kapi.Flavour) *subject {
 // quiescent runs what do does, on CPU 0, after the grace period has begun, and
 // reports whether that ended it. The subject then exits, which must end it.
 func (s *subject) quiescent(do func(s *subject)) (ended bool) {
-	begun := s.flag()
+	begun, over := s.flag(), false
 	s.hear(smpev.GPStart, func(e *traces.Event) {
 		if e.A == s.waitsFor {
 			s.raise(begun)
 		}
 	})
+	s.hear(smpev.GPEnd, func(e *traces.Event) { over = over || e.A == s.waitsFor })
 	s.AddProgram("subject", 0, func(x *smp.Ctx) {
 		s.x = x
 		x.Spin(&begun.up) // a timer ends the grace period before that of tasks
@@ -145,9 +148,9 @@ func (s *subject) quiescent(do func(s *subject)) (ended bool) {
 			s.t.Error("the grace period ended by itself")
 		}
 		do(s)
-		ended = s.k.RCU.Waiting() == 0
+		ended = over || s.k.RCU.Waiting() == 0
 	})
-	s.AddProgram("waiter", 1, func(x *smp.Ctx) { s.k.RCU.Synchronize(x, s.flavour) })
+	waiter := s.AddProgram("waiter", 1, func(x *smp.Ctx) { s.k.RCU.Synchronize(x, s.flavour) })
 	s.want(smp.Passed, "by hand", director(func(p *sim.Point) sim.Mover {
 		if s.force != sim.NoMover {
 			mv := s.force
@@ -155,7 +158,7 @@ func (s *subject) quiescent(do func(s *subject)) (ended bool) {
 			return mv
 		}
 		// The waiter is off its CPU before the subject does anything.
-		if s.x != nil && !s.Tasks()[7].Sleeping() && p.Moves[0]>>1&1 != 0 {
+		if s.x != nil && !waiter.Sleeping() && p.Moves[0]>>1&1 != 0 {
 			return 1
 		}
 		return sim.NoMover
@@ -167,17 +170,187 @@ func (s *subject) quiescent(do func(s *subject)) (ended bool) {
 // for the other flavours the CPU has switched.
 func TestPreemptedTask(t *testing.T) {
 	for _, c := range []struct {
-		f                    kapi.Flavour
-		whilePreempted, back bool // the grace period has ended
-	}{
-		{kapi.QuiesceSched, true, true},
-		{kapi.QuiesceRCU, true, true},
-		{kapi.QuiesceTasks, false, false},
-	} {
+		f    kapi.Flavour
+		ends bool
+	}{{kapi.QuiesceSched, true}, {kapi.QuiesceRCU, true}, {kapi.QuiesceTasks, false}} {
 		t.Run(c.f.String(), func(t *testing.T) {
 			s := newSubject(t, modes[3], c.f)
-			s.AddThread("pad", 2, func(*smp.Ctx) {}) // so that the waiter is task 7 again, and the mate 9
-			_ = c
+			preempted := 0
+			s.hear(smpev.Switch, func(e *traces.Event) {
+				if e.C == 0 {
+					preempted++
+				}
+			})
+			ended := s.quiescent(func(s *subject) {
+				s.Wake(s.mate)
+				s.x.Step("subject", 1) // the mate is runnable from here
+				s.fire(preemptSource)
+			})
+			if ended != c.ends || preempted != 1 {
+				t.Errorf("ended %v, want %v; %d preemptions", ended, c.ends, preempted)
+			}
 		})
+	}
+}
+
+// A grace period ends if and only if each CPU or task that it waits for has
+// been seen quiescent, which the machine's events show; two at once, of
+// any flavour, don't mix their CPUs up; and none waits for ever.
+func TestGracePeriods(t *testing.T) {
+	for _, md := range modes {
+		t.Run(md.name, func(t *testing.T) { gracePeriods(t, md) })
+	}
+}
+
+// A pending is a grace period as the test sees it: what it must wait for.
+type pending struct {
+	flavour uint64
+	cpus    uint64
+	tasks   map[uint64]bool
+}
+
+func gracePeriods(t *testing.T, md mode) {
+	const cpus = 3
+	r := newRig(t, md, smp.Config{CPUs: cpus})
+	f := r.text("f", 0, loop8)
+	for c := range cpus {
+		r.source(smp.TimerSource, c, 4)
+		r.source(smp.PreemptSource, c, 2)
+		r.source(smp.NMISource, c, 1)
+	}
+
+	// Who is current and who is on a queue, by the machine's events alone.
+	var current [cpus]uint64
+	onQueue := map[uint64]bool{}
+	open := map[uint64]*pending{}
+	atomic := [cpus]int{} // preemption or interrupts are off
+	inTick := uint64(0)   // CPUs that will count, or have counted, a tick in preemptible code
+	traps := map[uint64]int{}
+	ended, both := 0, 0
+	idle := func(task uint64) bool { return task < cpus }
+	quiet := func(cpu uint8, task uint64, voluntary bool) {
+		for _, g := range open {
+			g.cpus &^= 1 << cpu
+			if voluntary {
+				delete(g.tasks, task)
+			}
+		}
+	}
+	before := r.reset
+	r.reset = func() {
+		before()
+		clear(onQueue)
+		clear(open)
+		clear(traps)
+		current, atomic = [cpus]uint64{0, 1, 2}, [cpus]int{}
+		for i := range 5 {
+			onQueue[uint64(2*cpus+i)] = true
+		}
+		ended, both, inTick = 0, 0, 0
+	}
+	r.hear(smpev.Wake, func(e *traces.Event) { onQueue[e.A] = true })
+	r.hear(smpev.Switch, func(e *traces.Event) {
+		current[e.CPU] = e.B
+		quiet(e.CPU, e.A, e.C == 1)
+		if e.C == 1 && r.Tasks()[e.A].Sleeping() {
+			onQueue[e.A] = false
+		}
+	})
+	r.hear(smpev.Exit, func(e *traces.Event) {
+		onQueue[e.A] = false
+		quiet(e.CPU, e.A, true)
+	})
+	r.hear(smpev.Trap, func(e *traces.Event) {
+		if e.A == smpev.VecTimer && !idle(uint64(e.Task)) && traps[uint64(e.Task)] == 0 && atomic[e.CPU] == 0 && md.preemptible {
+			for _, g := range open {
+				if g.flavour == smpev.GPRcu {
+					g.cpus &^= 1 << e.CPU
+				}
+			}
+			inTick |= 1 << e.CPU
+		}
+		traps[uint64(e.Task)]++
+	})
+	r.hear(smpev.Return, func(e *traces.Event) {
+		if e.A == smpev.VecTimer {
+			inTick &^= 1 << e.CPU
+		}
+		if traps[uint64(e.Task)]--; traps[uint64(e.Task)] == 0 && idle(uint64(e.Task)) {
+			quiet(e.CPU, uint64(e.Task), false)
+		}
+	})
+	r.hear(smpev.GPStart, func(e *traces.Event) {
+		g := &pending{flavour: e.A, tasks: map[uint64]bool{}}
+		for c := range uint8(cpus) {
+			if e.A != smpev.GPTasks && !(idle(current[c]) && traps[current[c]] == 0) {
+				g.cpus |= 1 << c
+			}
+		}
+		for id, on := range onQueue {
+			if on && e.A == smpev.GPTasks && !idle(id) {
+				g.tasks[id] = true
+			}
+		}
+		if e.A == smpev.GPRcu {
+			g.cpus &^= inTick
+		}
+		open[e.B] = g
+		both = max(both, len(open))
+	})
+	r.hear(smpev.GPEnd, func(e *traces.Event) {
+		if g := open[e.B]; g.cpus != 0 || len(g.tasks) != 0 {
+			t.Errorf("grace period %d of flavour %d ended; not quiescent: CPUs %#x, tasks %v", e.B, e.A, g.cpus, g.tasks)
+		}
+		delete(open, e.B)
+		ended++
+	})
+
+	for i := range 3 {
+		r.AddProgram("worker", i, func(x *smp.Ctx) {
+			for k := range 3 {
+				switch (i + k) % 3 {
+				case 0:
+					x.PreemptDisable()
+					atomic[x.CPU()]++
+					x.Call(f)
+					atomic[x.CPU()]--
+					x.PreemptEnable()
+				case 1:
+					x.IRQ(false)
+					atomic[x.CPU()]++
+					x.Step("irq off", 1)
+					x.Step("irq off", 2)
+					atomic[x.CPU()]--
+					x.IRQ(true)
+				default:
+					x.Call(f)
+				}
+			}
+		})
+	}
+	flavours := [...]kapi.Flavour{kapi.QuiesceTasks, kapi.QuiesceSched, kapi.QuiesceRCU}
+	for i := range 2 {
+		r.AddProgram("waiter", i, func(x *smp.Ctx) {
+			for k := range flavours {
+				r.k.RCU.Synchronize(x, flavours[(k+i)%len(flavours)])
+			}
+			r.k.RCU.Synchronize(x, kapi.QuiesceNone)
+		})
+	}
+	want, most := 6, 0
+	if md.preemptible {
+		want = 10 // one of tasks is three
+	}
+	for name, ch := range schedules(40) {
+		r.want(smp.Passed, name, ch)
+		if ended != want {
+			t.Errorf("%s: %d grace periods, want %d", name, ended, want)
+		}
+		if most = max(most, both); t.Failed() {
+			t.Fatal(name)
+		}
+	}
+	if most < 2 {
+		t.Error("no two grace periods were ever open at once")
 	}
 }

@@ -31,35 +31,58 @@ type printer struct {
 // print prints a heading and the rows.
 func (p *printer) print(rows []row) {
 	n := max(p.in.CPUs, 1)
-	each := 0 // the width of a column, if it is bounded
-	if p.in.Width > 0 {
-		each = (p.in.Width - gutter - len(bar)*(n-1)) / n
-	}
-	p.single = n > columnsMax || p.in.Width > 0 && each < columnMin
+	room := p.in.Width - gutter - len(bar)*(n-1)
+	p.single = n > columnsMax || p.in.Width > 0 && room/n < columnMin
 	if p.single {
 		if !p.in.All {
 			rows = foldCPUs(rows)
 		}
-		n, each = 1, max(p.in.Width-gutter, columnMin)
+		n, room = 1, p.in.Width-gutter
 	}
 	p.widths = make([]int, n)
-	if !p.single {
-		for i := range p.widths {
-			p.widths[i] = len(fmt.Sprintf("cpu%d", i))
+	for i := range p.widths {
+		p.widths[i] = len(p.name(i))
+	}
+	for i := range rows {
+		if c := p.column(&rows[i]); c >= 0 {
+			p.widths[c] = max(p.widths[c], utf8.RuneCountInString(p.lead(&rows[i])+rows[i].text))
 		}
 	}
-	cells := make([][]string, len(rows))
-	for i := range rows {
-		cells[i] = p.wrap(&rows[i], each)
-		if c := p.column(&rows[i]); c >= 0 {
-			for _, l := range cells[i] {
-				p.widths[c] = max(p.widths[c], utf8.RuneCountInString(l))
-			}
-		}
+	if p.in.Width > 0 {
+		share(p.widths, max(room, columnMin))
 	}
 	p.heading()
 	for i := range rows {
-		p.row(&rows[i], cells[i])
+		p.row(&rows[i])
+	}
+}
+
+// share cuts the widest columns down until all have room.
+func share(widths []int, room int) {
+	for n := range widths {
+		left, wide := room, 0 // for the columns wider than their share
+		for _, w := range widths {
+			if w*len(widths) <= room {
+				left -= w
+			} else {
+				wide++
+			}
+		}
+		if wide == 0 {
+			return
+		}
+		each := left / wide
+		if n == len(widths)-1 {
+			each = min(each, room/len(widths))
+		}
+		for i, w := range widths {
+			if w*len(widths) > room {
+				widths[i] = min(w, each)
+			}
+		}
+		if sum(widths) <= room {
+			return
+		}
 	}
 }
 
@@ -74,27 +97,32 @@ func (p *printer) column(r *row) int {
 	return int(r.cpu)
 }
 
-// wrap returns the lines of a cell.
-func (p *printer) wrap(r *row, width int) []string {
-	if p.column(r) < 0 {
-		return nil
+// lead is what a cell begins with.
+func (p *printer) lead(r *row) string {
+	s := strings.Repeat(" ", indent*r.depth)
+	if !p.single {
+		return s
 	}
-	lead := strings.Repeat(" ", indent*r.depth)
-	if p.single {
-		cpus := fmt.Sprintf("cpu%d", r.cpu)
-		if r.cpus != 0 {
-			cpus = strings.ReplaceAll(cpuSet(r.cpus), ", cpu", ",")
-		}
-		lead = fmt.Sprintf("%-8s", cpus) + lead
+	cpus := p.name(int(r.cpu))
+	if r.cpus != 0 {
+		cpus = strings.ReplaceAll(cpuSet(r.cpus), ", cpu", ",")
 	}
-	line := lead + r.text
-	if p.in.Width == 0 {
-		return []string{line}
-	}
+	return fmt.Sprintf("%-8s", cpus) + s
+}
+
+func (p *printer) name(cpu int) string { return fmt.Sprintf("cpu%d", cpu) }
+
+// wrap cuts a cell into lines: before an arrow if there is a good one, else at
+// a space.
+func wrap(lead, text string, width int) []string {
 	var lines []string
-	more := strings.Repeat(" ", min(utf8.RuneCountInString(lead)+hang, width/2))
+	line := lead + text
+	more := strings.Repeat(" ", min(len(lead)+hang, width/2))
 	for least := len(lead); len(line) > width; least = len(more) {
-		cut := strings.LastIndex(line[:width+1], " ")
+		cut := strings.LastIndex(line[:width], " ->")
+		if cut <= max(least, width/2) {
+			cut = strings.LastIndex(line[:width+1], " ")
+		}
 		if cut <= least {
 			break // one long word: it sticks out
 		}
@@ -111,14 +139,14 @@ func (p *printer) heading() {
 	cells := make([]string, len(p.widths))
 	rule := make([]string, len(p.widths))
 	for i, w := range p.widths {
-		cells[i] = fmt.Sprintf("%-*s", w, fmt.Sprintf("cpu%d", i))
+		cells[i] = fmt.Sprintf("%-*s", w, p.name(i))
 		rule[i] = strings.Repeat("-", w)
 	}
 	p.line("", "event", strings.Join(cells, bar))
 	p.line("", "-----", strings.Join(rule, "-+-"))
 }
 
-func (p *printer) row(r *row, lines []string) {
+func (p *printer) row(r *row) {
 	mark := " "
 	if r.class == violates {
 		mark = ">"
@@ -133,7 +161,7 @@ func (p *printer) row(r *row, lines []string) {
 		p.line(colours[r.class], seq, "-- "+r.text+" --")
 		return
 	}
-	for _, l := range lines {
+	for _, l := range wrap(p.lead(r), r.text, p.widths[c]) {
 		cells := make([]string, len(p.widths))
 		for i, w := range p.widths {
 			cells[i] = strings.Repeat(" ", w)

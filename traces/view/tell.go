@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/isa"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -340,8 +341,11 @@ func (t *teller) store(verb string, list ...*traces.Event) string {
 	return fmt.Sprintf("%s: %s -> %s", what, before, after)
 }
 
-// free tells that memory is taken back.
+// free tells that memory is taken back: there is an int3 in each byte then.
 func (t *teller) free(e *traces.Event) string {
+	for i := range e.B {
+		t.text.mem[e.A+i] = isa.Int3
+	}
 	if a := t.text.area(e.A); a != nil {
 		a.live = false
 		return fmt.Sprintf("free %s (%s): from now on int3", a.name, count(int(e.B), "byte", "bytes"))

@@ -26,6 +26,12 @@ func (t *teller) headline() string {
 	s := t.in.Property
 	if t.in.Place != "" {
 		s += " at " + t.in.Place
+		if t.at < len(t.in.Events) {
+			// Executable memory has names of our own, by what it was handed out for.
+			if a := t.in.Events[t.at].A; t.in.symbol(a) == t.in.Place && t.text.place(a) != t.in.Place {
+				s += " (" + t.text.place(a) + ")"
+			}
+		}
 	}
 	if t.in.Message != "" {
 		s += ": " + t.text.readable(t.in.Message)
