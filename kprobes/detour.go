@@ -126,14 +126,14 @@ func (e *Engine) canOptimize(f kapi.Function, code []byte, addr isa.Addr) (regio
 	}
 	for at := f.Addr; at < end; {
 		in, err := e.d.Text.Decode(code[at-f.Addr:], at)
-		if err != nil || in.Flow() == isa.FlowIndirectJump && !e.s.IndirectJumps {
+		if err != nil || jumpsAnywhere(in) && !e.s.IndirectJumps {
 			return 0, false
 		}
 		if t, jumps := in.Target(); jumps && in.Flow() != isa.FlowCall && t > addr && t <= addr+jumpSize {
 			return 0, false
 		}
 		if at >= addr && at < addr+jumpSize {
-			if !in.Copyable() {
+			if !in.Copyable() || masksTraps(in) {
 				return 0, false
 			}
 			region += int(in.Len)

@@ -50,23 +50,17 @@ func (e *Engine) prepare(x kapi.Context, addr isa.Addr) (*point, error) {
 
 // refuse says why an instruction can't be probed, or 0.
 func refuse(in *isa.Inst) Errno {
-	raw := in.Raw()
-	at, opsize := opcode(&raw)
-	op := raw[at]
-	modrm := byte(0)
-	if pos, ok := in.ModRM(); ok {
-		modrm = raw[pos]
-	}
-	mem, reg := modrm < 0xc0, modrm>>3&7
+	op, addrsize := opcode(in)
+	mem, reg := op[1] < 0xc0, op[1]>>3&7
 	switch flow := in.Flow(); {
-	case flow == isa.FlowInt3, flow == isa.FlowUndefined, op == 0xcd, op == 0xf1: // int3, ud0 to ud2, int n, int1
+	case flow == isa.FlowInt3, flow == isa.FlowUndefined, op[0] == 0xcd, op[0] == 0xf1: // int3, ud0 to ud2, int n, int1
 		return EILSEQ
-	case op == 0x8e && reg == 2: // mov to ss: no trap is taken behind it
+	case masksTraps(in):
 		return EINVAL
 	case flow == isa.FlowIret,
-		op == 0xff && (reg == 3 || reg == 5),                    // far, through memory
-		op == 0xff && (reg == 2 || reg == 4) && (mem || opsize), // only through a register is emulated
-		op == 0x0f && raw[at+1] == 0x01 && !mem && reg == 0:     // vmcall and its like
+		op[0] == 0xff && (reg == 3 || reg == 5),                      // far, through memory
+		op[0] == 0xff && (reg == 2 || reg == 4) && (mem || addrsize), // only through a whole register is emulated
+		op[0] == 0x0f && op[1] == 0x01 && op[2]&0xf8 == 0xc0:         // vmcall and its like
 		return EOPNOTSUPP
 	case in.Len == isa.MaxLen:
 		return ENOSPC
@@ -74,20 +68,34 @@ func refuse(in *isa.Inst) Errno {
 	return 0
 }
 
-// opcode returns where the first byte behind the legacy prefixes and REX is, and
-// whether one of them makes operands 16 bits wide.
-func opcode(raw *[isa.MaxLen]byte) (at int, opsize bool) {
-	for at < len(raw)-1 {
-		switch b := raw[at]; {
-		case b == 0x66:
-			opsize = true
-		case b == 0x67, b == 0xf0, b == 0xf2, b == 0xf3, b&0xe7 == 0x26, b&0xfe == 0x64, b&0xf0 == 0x40:
+// masksTraps reports whether no trap is taken behind the instruction: mov to ss.
+func masksTraps(in *isa.Inst) bool {
+	op, _ := opcode(in)
+	return op[0] == 0x8e && op[1]>>3&7 == 2
+}
+
+// jumpsAnywhere reports whether the instruction is a jump, near or far, whose
+// target can't be known.
+func jumpsAnywhere(in *isa.Inst) bool {
+	op, _ := opcode(in)
+	return op[0] == 0xff && (op[1]>>3&7 == 4 || op[1]>>3&7 == 5)
+}
+
+// opcode returns the first bytes behind the legacy prefixes and REX, and
+// whether one of the prefixes makes addresses 32 bits wide.
+func opcode(in *isa.Inst) (op [3]byte, addrsize bool) {
+	raw := in.Raw()
+	for i, b := range raw {
+		switch {
+		case b == 0x67:
+			addrsize = true
+		case b == 0x66, b == 0xf0, b == 0xf2, b == 0xf3, b&0xe7 == 0x26, b&0xfe == 0x64, b&0xf0 == 0x40:
 		default:
-			return at, opsize
+			copy(op[:], raw[i:])
+			return op, addrsize
 		}
-		at++
 	}
-	return at, opsize
+	return op, addrsize
 }
 
 // makeSlot copies the instruction, relocated, with a breakpoint behind it; one

@@ -62,6 +62,39 @@ func TestResetForgets(t *testing.T) {
 	}
 }
 
+// Heads differ from scenario to scenario: what the last run told of its text
+// doesn't bear on this one.
+func TestOtherText(t *testing.T) {
+	log := func(want string, load ...string) *tracetest.Trace {
+		tr := tracetest.New()
+		tr.Load(f, load...).On(1, 2).Exec(f, push...).Exec(f+1, mov...)
+		if want == "" {
+			tr.ExpectNone()
+		} else {
+			tr.ExpectViolation(want, "")
+		}
+		return tr
+	}
+	list := []*tracetest.Trace{
+		log("", "55", "48 89 e5"),
+		log("", "55", "48 89 e5", "53", "5b"),
+		log("S1", "55"),
+		log("T1", "55", "48 89 e6"),
+		log("T1", "55", "48", "89 e5"),
+		log("T1", "55", "48 89", "e5"),
+		log("T1", "55", "48 89 e5 53"),
+	}
+	used := tracetest.NewPlayer(watches()...)
+	for _, first := range list {
+		for _, l := range list {
+			used.Play(first)
+			if err := l.Judge(used); err != "" {
+				t.Errorf("%s\n%safter\n%s", err, l, first)
+			}
+		}
+	}
+}
+
 // A monitor allocates for a finding and for nothing else.
 func TestNoAllocations(t *testing.T) {
 	for _, p := range properties.All {

@@ -102,4 +102,19 @@ func init() {
 			tr.ApiReturn(kpev.Register, 2, 0).Unregister(1)
 			tr.End(true).ExpectViolation("L2", "0x1000 holds e9, which is no whole image")
 		})
+	golden("L2-torn-head", func(tr *tracetest.Trace) {
+		probed(tr)
+		tr.Image(f, jmp...).Store(f, jmp[0])
+		tr.End(true).ExpectViolation("L2", "0x1000 holds e9")
+	})
+	golden("L2-two-delayed", func(tr *tracetest.Trace) {
+		probed(tr)
+		tr.ApiEnter(kpev.Register, 2, h)
+		arm(tr, h)
+		tr.ApiReturn(kpev.Register, 2, 0)
+		optimize(tr)
+		tr.Image(h, jmp...).Store(h, bp...).Store(h+1, jmp[1:]...).Store(h, jmp[0]).Store(h, bp...)
+		tr.Unregister(2)
+		tr.ExpectNone()
+	})
 }

@@ -82,4 +82,16 @@ func init() {
 		probed(tr)
 		tr.End(true).ExpectNone()
 	})
+	golden("S1-returned-before", func(tr *tracetest.Trace) {
+		tr.Alloc(detour, 64, smpev.DetourMem)
+		tr.On(1, 2).Exec(detour, 0x54).Trap(smpev.VecTimer, detour+1).Return(smpev.VecTimer, detour+1).Exec(detour+1, 0x9c)
+		tr.Free(detour, 64, smpev.DetourMem)
+		tr.ExpectNone()
+	})
+	golden("S1-one-of-two-reused", func(tr *tracetest.Trace) {
+		tr.Alloc(slot, 16, smpev.SlotMem).Alloc(slot+16, 16, smpev.SlotMem)
+		tr.Free(slot, 16, smpev.SlotMem).Free(slot+16, 16, smpev.SlotMem)
+		tr.Alloc(slot+16, 16, smpev.SlotMem).On(1, 2).Exec(slot, 0x55)
+		tr.ExpectViolation("S1", "in the freed slot at 0x3000")
+	})
 }

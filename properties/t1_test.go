@@ -97,6 +97,39 @@ func init() {
 			tr.On(1, 2).Exec(slot, 0x55)
 			tr.ExpectNone()
 		})
+	trap("T1-unannounced", "a whole jump, and memory holds it; but no patcher announced it",
+		func(tr *tracetest.Trace) {
+			tr.Store(k, jmp...)
+			tr.On(1, 2).Exec(k, jmp...)
+			tr.ExpectViolation("T1", "blend")
+		})
+	golden("T1-other-byte", func(tr *tracetest.Trace) {
+		tr.On(1, 2).Exec(f, 0x54)
+		tr.ExpectViolation("T1", "linked there: 55")
+	})
+	golden("T1-long-image", func(tr *tracetest.Trace) {
+		tr.Image(h, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 0x77, 0x88)
+		tr.On(1, 2).Exec(h, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 0x77, 0x88)
+		tr.On(1, 2).Exec(h, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 0x77, 8)
+		tr.ExpectViolation("T1", "blend")
+	})
+	golden("T1-long-image-head", func(tr *tracetest.Trace) {
+		tr.Image(h, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 0x77, 0x88)
+		tr.On(1, 2).Exec(h, 0x48, 0xb8, 9, 2, 3, 4, 5, 6, 0x77, 0x88)
+		tr.ExpectViolation("T1", "blend")
+	})
+	trap("T1-poisoned", "other bytes than memory holds; but it is being taken back, and that is another property's",
+		func(tr *tracetest.Trace) {
+			tr.Alloc(slot, 16, smpev.SlotMem).Store(slot, 0x55, 0xcc).Store(slot, bytesOf(0xcc, 16)...)
+			tr.On(1, 2).Exec(slot, 0x55)
+			tr.ExpectNone()
+		})
+	trap("T1-stored-before", "other bytes than were stored last; but the memory was handed out anew since",
+		func(tr *tracetest.Trace) {
+			tr.Alloc(slot, 16, smpev.SlotMem).Store(slot, 0x55, 0xcc).Free(slot, 16, smpev.SlotMem)
+			tr.Alloc(slot, 16, smpev.SlotMem).On(1, 2).Exec(slot, 0x53)
+			tr.ExpectNone()
+		})
 }
 
 func bytesOf(b byte, n int) []byte {

@@ -13,7 +13,7 @@ var NoStartInside = Property{
 	Name: "no-start-inside",
 	Says: "No CPU, running or returning from a frame, begins an instruction inside another one that patched text holds.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Image, smpev.TextStore, smpev.Exec,
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Exec, smpev.Trap, smpev.Return,
 	},
 	New: func() Monitor { return new(noStartInside) },
 }
@@ -36,18 +36,35 @@ type site struct {
 type noStartInside struct {
 	text  text
 	sites []site
+
+	// Whether the CPU that is inside was kept by an interrupt, or was just slow.
+	frames frames
+	stores uint32                // to tails, so far
+	kept   [traces.NoTask]uint64 // by task: where its last interrupt returned to, if text changed meanwhile
 }
 
 func (m *noStartInside) Reset() {
 	m.text.reset()
 	m.sites = m.sites[:0]
+	m.frames.reset()
+	m.stores = 0
+	clear(m.kept[:])
 }
 
 func (m *noStartInside) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
 	case smpev.Exec:
 		return m.exec(e)
+	case smpev.Trap:
+		m.frames.push(e, m.stores)
+	case smpev.Return:
+		if f := m.frames.pop(e); f != nil && f.mark != m.stores && (f.vector >= 32 || f.vector == smpev.VecNMI) && e.Task != traces.NoTask {
+			m.kept[e.Task] = e.B
+		}
 	case smpev.TextStore:
+		if m.touchesTail(e.A, e.C) {
+			m.stores++
+		}
 		m.text.store(e, false)
 		if e.C == 1 && e.B == int3 {
 			m.image(e.A, 1) // a breakpoint is armed, announced or not
@@ -90,6 +107,14 @@ func (m *noStartInside) image(addr, size uint64) {
 }
 
 func (m *noStartInside) exec(e *traces.Event) *traces.Finding {
+	f := m.inside(e)
+	if f != nil && e.Task != traces.NoTask {
+		f.Slow = m.kept[e.Task] != e.A
+	}
+	return f
+}
+
+func (m *noStartInside) inside(e *traces.Event) *traces.Finding {
 	for i := range m.sites {
 		s := &m.sites[i]
 		if e.A-s.addr-1 < s.size-1 && m.tailWritten(s) {
@@ -100,6 +125,16 @@ func (m *noStartInside) exec(e *traces.Event) *traces.Finding {
 		return found(e, e.A, "begins %s at %#x, where no instruction was linked", hex(e.B, e.C), e.A)
 	}
 	return nil
+}
+
+// touchesTail reports whether n bytes at addr hold a byte behind a site's first.
+func (m *noStartInside) touchesTail(addr, n uint64) bool {
+	for i := range m.sites {
+		if s := &m.sites[i]; addr < s.addr+s.size && addr+n > s.addr+1 {
+			return true
+		}
+	}
+	return false
 }
 
 // tailWritten reports whether a byte of the tail, and of no other site, is not

@@ -6,6 +6,11 @@ import "math/bits"
 type Finding struct {
 	Place   uint64 // an address of text, or 0
 	Message string
+
+	// Slow says that a CPU stood still between two instructions while others
+	// changed what it runs, and no interrupt says why. Real processors take a
+	// hypervisor, or an SMI, to do that. A finding that needs none is preferred.
+	Slow bool
 }
 
 // A Sink is told each event of the kinds it subscribes to, in order. It

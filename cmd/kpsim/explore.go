@@ -226,13 +226,14 @@ func (c *exploreCmd) explore(p *program, j *job, what string) ([]*row, error) {
 	}
 
 	rows := c.judge(j, res, canary)
+	saved := 0
 	for _, r := range rows {
 		r.Rate = uint64(float64(res.Runs) / max(took.Seconds(), 1e-6))
 		if r.witness == nil {
 			continue
 		}
 		name := traceName(j.Name)
-		if r != rows[0] {
+		if saved++; saved > 1 {
 			name += "-" + r.Property
 		}
 		r.setTrace(filepath.Join(c.Traces, name+".kps"))

@@ -1,19 +1,36 @@
 package main
 
 import (
-	"fmt"
-
+	"kpsim/properties"
 	"kpsim/properties/harness"
+	"kpsim/sim"
+	"kpsim/smp"
 	"kpsim/traces"
+	"kpsim/traces/view"
 )
 
-// interleaving prints where the run went wrong.
+// interleaving prints what every CPU did, and where it went wrong.
 func (c *replayCmd) interleaving(p *program, file *traces.File, r *harness.Replay) error {
-	for i, d := range file.Schedule {
-		fmt.Fprintf(p.out, "  %d  %s\n", i+1, d)
+	m := r.Rig.Machine
+	in := view.Input{
+		Events:   r.Rig.Log.Events,
+		CPUs:     m.CPUs(),
+		Symbol:   m.SymbolName,
+		KernelIP: uint64(smp.GateBase) + 0x100000,
+		Task:     func(id uint64) string { return m.Tasks()[id].Name },
+		Lock:     r.Rig.Kernel.Locks.Name,
+		Probe:    func(id uint64) string { return r.Rig.Scenario.Probes[id].Name },
+		Source:   func(i uint64) string { return m.MoverName(sim.Mover(i)) },
+		Schedule: file.Schedule,
+		Place:    r.Place,
+		Message:  r.Finding.Message,
+		AtEnd:    r.Property == &properties.Progress,
+		All:      c.All,
+		Width:    p.width,
+		Color:    p.colour,
 	}
 	if r.Property != nil {
-		fmt.Fprintln(p.out, finding(r.Property, r.Place, r.Finding.Message))
+		in.Property = r.Property.ID + " " + r.Property.Name
 	}
-	return nil
+	return view.Interleaving(p.out, in)
 }

@@ -36,7 +36,10 @@ func load(args []string) ([]*job, error) {
 			return nil, fmt.Errorf("%s: %w; see %s list", arg, err, typed())
 		}
 		for _, j := range jobs {
-			if traceName(j.Name) == traceName(s.Name) {
+			switch {
+			case j.arg == arg:
+				return nil, fmt.Errorf("%s is given twice; leave one out", arg)
+			case traceName(j.Name) == traceName(s.Name):
 				return nil, fmt.Errorf("%s and %s are both the scenario %s, whose trace is one file; leave one out, or rename it with scenario(%q)",
 					j.arg, arg, s.Name, s.Name+"-2")
 			}
@@ -60,7 +63,7 @@ func loadOne(arg string) (*scenario.Scenario, error) {
 		return scenario.Load(arg, src, beside(arg))
 	case errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(arg, ".star") && !strings.ContainsAny(arg, `/\`):
 		_, err := scenario.BuiltinSource(arg)
-		return nil, fmt.Errorf("%w; a scenario of your own is a file NAME.star; for all: %s list", err, typed())
+		return nil, fmt.Errorf("%w (%s list prints them all; one of your own is a file NAME.star)", err, typed())
 	}
 	return nil, fmt.Errorf("%s; give the path of a scenario file, or a name that %s list prints", cause(err, arg), typed())
 }
@@ -112,5 +115,8 @@ func traceName(name string) string {
 		}
 		return '-'
 	}, name)
-	return strings.TrimLeft(clean, ".-") // no hidden file, no flag
+	if clean = strings.TrimLeft(clean, ".-"); clean == "" { // no hidden file, no flag
+		return "scenario"
+	}
+	return clean
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"kpsim/properties"
 	"kpsim/properties/harness"
+	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/traces"
 )
@@ -98,6 +100,7 @@ func (c *replayCmd) print(p *program, file *traces.File, r *harness.Replay) erro
 	if err := c.interleaving(p, file, r); err != nil {
 		return err
 	}
+	fmt.Fprintln(p.out)
 	if r.Property == nil {
 		fmt.Fprintf(p.out, "nothing is broken: the run ended %v\n", r.Outcome)
 	}
@@ -108,10 +111,22 @@ func (c *replayCmd) print(p *program, file *traces.File, r *harness.Replay) erro
 		fmt.Fprintln(p.out, p.paint(green, "the same")+" as the trace says")
 	} else {
 		fmt.Fprintf(p.out, "%s: %s\n", p.paint(red, "NOT THE SAME"), r.Why)
-		fmt.Fprintf(p.out, "to find it anew:  %s\n", shell(typed(), "explore", r.Rig.Scenario.Name))
+		fmt.Fprintf(p.out, "to find it anew:  %s\n", c.anew(file, r.Rig.Scenario.Name))
 	}
 	fmt.Fprintf(p.out, "digest %016x\n", r.Digest)
 	return nil
+}
+
+// anew is the line that looks for such a run again.
+func (c *replayCmd) anew(file *traces.File, name string) string {
+	if !slices.Contains(scenario.BuiltinNames(), name) {
+		name += ".star"
+	}
+	words := []string{typed(), "explore", name}
+	if m := file.Remark(traces.OriginMutant); m != "" {
+		words = append(words, "--mutant", m)
+	}
+	return shell(words...)
 }
 
 // drift says how a deviation was not taken at its word.

@@ -94,7 +94,7 @@ func (c *exploreCmd) judge(j *job, res *harness.Result, canary bool) []*row {
 // judgeNever says whether a Never may be believed.
 func (c *exploreCmd) judgeNever(r *row, res *harness.Result, canary bool) {
 	e := &r.job.Expect
-	if res.Complete > 0 {
+	if res.Complete > 0 && res.Points > 0 {
 		r.Complete = res.Complete
 		r.notes = append(r.notes, fmt.Sprintf("complete for ≤ %d deviations", res.Complete))
 	}
@@ -173,6 +173,8 @@ func (r *report) print(w *row) error {
 			}
 		}
 		fmt.Fprintf(r.p.out, "    %s; to replay:  %s\n", number(*w.Deviations, "deviation"), shell(typed(), "replay", *w.Trace))
+	case w.Observation == sometimes:
+		fmt.Fprintln(r.p.out, "    no witness was kept of it, but one of another property with fewer deviations")
 	case w.advice != "":
 		fmt.Fprintf(r.p.out, "    next:  %s\n", w.advice)
 	}

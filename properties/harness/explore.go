@@ -208,9 +208,18 @@ func (s *shard) take(i uint64, run Run, rec *sched.Recorder) {
 	}
 	s.broken[run.Property]++
 	r := rec.Recording()
-	if s.best == nil || len(r.Choices) < len(s.best.choices) {
+	if s.best == nil || better(run, len(r.Choices), s.best) {
 		s.best = &candidate{i, run, append([]sched.Choice(nil), r.Choices...), r.Asked, rec.String()}
 	}
+}
+
+// better reports whether a run is a better candidate than c: one that needs no
+// CPU to stand still for no reason, then one with fewer deviations.
+func better(run Run, deviations int, c *candidate) bool {
+	if run.Finding.Slow != c.run.Finding.Slow {
+		return c.run.Finding.Slow
+	}
+	return deviations < len(c.choices)
 }
 
 // complete reports whether a strategy has run all it can be complete for.
@@ -250,8 +259,8 @@ func merge(spec *Spec, list []shard) (*Result, error) {
 		if !s.complete {
 			r.Complete = -1
 		}
-		if c := s.best; c != nil && (best == nil || len(c.choices) < len(best.choices) ||
-			len(c.choices) == len(best.choices) && c.number < best.number) {
+		if c := s.best; c != nil && (best == nil || better(c.run, len(c.choices), best) ||
+			!better(best.run, len(best.choices), c) && c.number < best.number) {
 			best = c
 		}
 	}

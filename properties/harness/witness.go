@@ -41,9 +41,13 @@ func shrink(spec *Spec, c *candidate) (*Witness, error) {
 	}
 	found := append([]sched.Anchor(nil), l.Anchors()...)
 
-	// A witness breaks the same property; where, may move while it shrinks.
+	// A witness breaks the same property, and doesn't come to need a slow CPU;
+	// where, may move while it shrinks.
+	same := func(run Run) bool {
+		return run.Property == c.run.Property && (c.run.Finding.Slow || !run.Finding.Slow)
+	}
 	breaks := func(list []sched.Anchor) bool {
-		return rig.play(sched.NewAnchored(list, rig.Machine)).Property == c.run.Property
+		return same(rig.play(sched.NewAnchored(list, rig.Machine)))
 	}
 	small := found
 	if breaks(found) {
@@ -52,7 +56,7 @@ func shrink(spec *Spec, c *candidate) (*Witness, error) {
 
 	l = sched.NewLabeller(sched.NewAnchored(small, rig.Machine), rig.Machine)
 	run := rig.play(l)
-	if run.Property != c.run.Property { // its labels don't lead back: keep it as it was found
+	if !same(run) { // its labels don't lead back: keep it as it was found
 		l = sched.NewLabeller(sched.NewExact(&sched.Recording{Choices: c.choices, Asked: c.asked}), rig.Machine)
 		run = rig.play(l)
 	}

@@ -32,7 +32,7 @@
 // loads, so text that no scenario watches has no bytes. A run that broke no
 // property is printed whole, and long: Rows bounds it.
 //
-// The files: text (memory as the events tell it), tell (a row for an event),
-// merge (one row for several), focus (which rows are left out), print
+// The files: text (memory as the events tell it), tell (which events,
+// and what they weigh), say and words (an event in words), merge (one row for several), focus (which rows are left out), print
 // (columns), verdict (the drawing under the last row), summary.
 package view

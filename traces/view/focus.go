@@ -31,6 +31,9 @@ func foldCalls(rows []row) []row {
 		for start > 0 && out[start-1].cpu == r.cpu && partOfCall(&out[start-1]) {
 			start--
 		}
+		for start < end && out[start].kind == smpev.Trap { // an interrupt before the call
+			start++
+		}
 		if end-start < foldedMin {
 			continue
 		}
@@ -83,7 +86,8 @@ func focus(rows []row, most int) []row {
 	var out []row
 	gap := 0
 	for i := range rows {
-		if !keep[i] {
+		lone := gap == 0 && i+1 < len(rows) && keep[i+1] // to say that it is left out takes a row too
+		if !keep[i] && !lone {
 			gap++
 			continue
 		}

@@ -44,6 +44,7 @@ func (t *teller) merge(e *traces.Event, r *row) bool {
 			t.next++
 			t.depth[e.Task] = int(b.C)
 			r.depth = t.depth[e.Task]
+			r.class, r.weight = t.importance(b)
 			r.text = t.say(e) + ", " + t.say(b)
 			return true
 		}
@@ -53,6 +54,8 @@ func (t *teller) merge(e *traces.Event, r *row) bool {
 			r.text = fmt.Sprintf("%s; %s", t.say(e), t.say(s))
 			return true
 		}
+	case smpev.GPStart:
+		return t.mergeGrace(e, r)
 	case smpev.Alloc, smpev.Free:
 		r.text = t.say(e)
 		s := span{e.A, e.A + e.B}
@@ -85,6 +88,22 @@ func (t *teller) merge(e *traces.Event, r *row) bool {
 		}
 	}
 	return false
+}
+
+// mergeGrace tells a grace period in which no other CPU has done anything worth
+// a row, and the waiter's going to sleep and coming back.
+func (t *teller) mergeGrace(e *traces.Event, r *row) bool {
+	n := 0
+	if t.peek(0, smpev.Switch, e.CPU) != nil && t.peek(1, smpev.Switch, e.CPU) != nil {
+		n = 2
+	}
+	b := t.peek(n, smpev.GPEnd, e.CPU)
+	if b == nil || b.B != e.B {
+		return false
+	}
+	t.next += n + 1
+	r.text = fmt.Sprintf("%s grace period %d begins and ends", flavour(e.A), e.B)
+	return true
 }
 
 // mergeFire tells a source and the interrupt that it is.

@@ -3,6 +3,7 @@ package view
 import (
 	"bufio"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -57,30 +58,17 @@ func (p *printer) print(rows []row) {
 	}
 }
 
-// share cuts the widest columns down until all have room.
+// share cuts the widest columns down to the width at which all have room.
 func share(widths []int, room int) {
-	for n := range widths {
-		left, wide := room, 0 // for the columns wider than their share
+	for most := slices.Max(widths); most > 0; most-- {
+		sum := 0
 		for _, w := range widths {
-			if w*len(widths) <= room {
-				left -= w
-			} else {
-				wide++
+			sum += min(w, most)
+		}
+		if sum <= room {
+			for i, w := range widths {
+				widths[i] = min(w, most)
 			}
-		}
-		if wide == 0 {
-			return
-		}
-		each := left / wide
-		if n == len(widths)-1 {
-			each = min(each, room/len(widths))
-		}
-		for i, w := range widths {
-			if w*len(widths) > room {
-				widths[i] = min(w, each)
-			}
-		}
-		if sum(widths) <= room {
 			return
 		}
 	}
@@ -112,15 +100,16 @@ func (p *printer) lead(r *row) string {
 
 func (p *printer) name(cpu int) string { return fmt.Sprintf("cpu%d", cpu) }
 
-// wrap cuts a cell into lines: before an arrow if there is a good one, else at
-// a space.
+// wrap cuts a cell into lines: where bytes end, if that is no waste, else at a
+// space.
 func wrap(lead, text string, width int) []string {
 	var lines []string
 	line := lead + text
 	more := strings.Repeat(" ", min(len(lead)+hang, width/2))
 	for least := len(lead); len(line) > width; least = len(more) {
-		cut := strings.LastIndex(line[:width], " ->")
-		if cut <= max(least, width/2) {
+		fits := line[:width]
+		cut := max(strings.LastIndex(fits, " ->"), strings.LastIndex(fits, ": ")+1, strings.LastIndex(fits, "  "))
+		if cut <= least+width/3 {
 			cut = strings.LastIndex(line[:width+1], " ")
 		}
 		if cut <= least {

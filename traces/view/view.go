@@ -29,7 +29,7 @@ type Input struct {
 	AtEnd    bool   // only the end of the run shows it; implied if the last event is Done
 
 	All   bool // a row for each event
-	Rows  int  // how many rows at most, unless All; 0: rowsDefault
+	Rows  int  // about how many rows at most, unless All; 0: rowsDefault
 	Width int  // of a line: columns are wrapped; 0: as wide as they need
 	Color bool
 	_     struct{}

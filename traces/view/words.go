@@ -14,7 +14,7 @@ const done = smpev.Done
 var vectorNames = [256]string{
 	smpev.VecDE: "#DE", smpev.VecDB: "#DB", smpev.VecNMI: "NMI", smpev.VecBP: "#BP", smpev.VecUD: "#UD",
 	smpev.VecDF: "#DF", smpev.VecGP: "#GP", smpev.VecPF: "#PF",
-	smpev.VecTimer: "timer interrupt", smpev.VecResch: "reschedule IPI", smpev.VecCall: "call IPI",
+	smpev.VecTimer: "timer interrupt", smpev.VecResch: "reschedule interrupt", smpev.VecCall: "call IPI",
 }
 
 func vector(v uint64) string {

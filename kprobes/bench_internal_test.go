@@ -1,0 +1,73 @@
+package kprobes
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
+	"kpsim/traces"
+)
+
+// A bench is a machine with a kernel and an engine, for tests that look inside
+// the engine. What needs the monitors runs in harness instead (kprobes_test).
+type bench struct {
+	m        *smp.Machine
+	k        *kernel.Kernel
+	e        *Engine
+	log      traces.Log
+	settings Settings
+}
+
+// A code is a function of a bench.
+type code struct {
+	name    string
+	at      isa.Addr
+	bytes   []byte
+	extable []int
+}
+
+// repaired is the engine as it should be, on a preemptible build.
+var repaired = Settings{Quiesce: kapi.QuiesceTasks, Optprobes: true, Breakpoint: true}
+
+// newBench boots a machine with the functions and a program a CPU.
+func newBench(t testing.TB, s Settings, codes []code, programs ...func(b *bench, x *smp.Ctx)) *bench {
+	b := &bench{settings: s}
+	m, err := smp.New(smp.Config{CPUs: len(programs), Full: true, Budget: 1 << 30}, &b.log)
+	require.NoError(t, err)
+	t.Cleanup(m.Close)
+	b.m, b.k = m, kernel.Boot(m, kernel.Config{Preemptible: true})
+	for _, c := range codes {
+		m.Map(c.at, c.bytes, smp.PermRead|smp.PermExec)
+		m.AddSymbol(c.name, c.at, len(c.bytes))
+		b.k.Symbols.Add(kapi.Function{Name: c.name, Addr: c.at, Size: len(c.bytes)}, c.extable)
+	}
+	for i, p := range programs {
+		m.AddProgram("program", i, func(x *smp.Ctx) { p(b, x) })
+	}
+	m.Freeze()
+	return b
+}
+
+// run runs the programs once, with a new engine.
+func (b *bench) run(ch sim.Chooser) smp.Outcome {
+	b.m.Reset(ch)
+	b.k.Reset()
+	k := b.k
+	b.e = New(Deps{
+		CPUs: b.m.CPUs(), Cells: &b.m.Cells, Text: &k.Text, Patch: &k.Poke, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
+		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols,
+	}, b.settings)
+	return b.m.Run()
+}
+
+// pass runs the programs in the default schedule.
+func (b *bench) pass(t testing.TB) {
+	t.Helper()
+	require.Equal(t, smp.Passed, b.run(new(sched.Default)), "%v", b.m.Refusal())
+}

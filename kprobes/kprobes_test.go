@@ -1,0 +1,171 @@
+package kprobes_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/kprobes"
+	"kpsim/kprobes/kpev"
+	"kpsim/properties/harness"
+	"kpsim/properties/scenario"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/traces"
+)
+
+// The machine of these tests: the engine as it should be, on the hardest build.
+var hard = scenario.Machine{
+	CPUs: 2, Preempt: scenario.PreemptFull, Fetch: scenario.FetchMixing,
+	Quiesce: scenario.QuiesceTasks, Patch: scenario.PatchBreakpoint,
+}
+
+func call(f string, args ...uint64) scenario.Op {
+	return scenario.Op{Kind: scenario.OpCall, Target: f, Args: args}
+}
+
+// changed is a call whose result a handler changes on purpose.
+func changed(f string, args ...uint64) scenario.Op {
+	op := call(f, args...)
+	op.Changed = true
+	return op
+}
+
+func register(k string) scenario.Op   { return scenario.Op{Kind: scenario.OpRegister, Target: k} }
+func unregister(k string) scenario.Op { return scenario.Op{Kind: scenario.OpUnregister, Target: k} }
+func enable(k string) scenario.Op     { return scenario.Op{Kind: scenario.OpEnable, Target: k} }
+func disable(k string) scenario.Op    { return scenario.Op{Kind: scenario.OpDisable, Target: k} }
+
+var wait = scenario.Op{Kind: scenario.OpWaitOptimized}
+
+var count = []scenario.Step{{Kind: scenario.StepCount}}
+
+// on is a probe with a pre_handler that counts.
+func on(name, f string, offset int) scenario.Probe {
+	return scenario.Probe{Name: name, Func: f, Offset: offset, Pre: count}
+}
+
+// post is one with a post_handler too.
+func post(name, f string, offset int) scenario.Probe {
+	return scenario.Probe{Name: name, Func: f, Offset: offset, Pre: count, Post: count}
+}
+
+// task is a program on CPU 0.
+func task(ops ...scenario.Op) scenario.Task {
+	return scenario.Task{Name: "task", Ops: ops, Repeat: 1}
+}
+
+// onCPU is a program on another CPU.
+func onCPU(cpu int, ops ...scenario.Op) scenario.Task {
+	return scenario.Task{Name: fmt.Sprintf("task%d", cpu), CPU: cpu, Ops: ops, Repeat: 1}
+}
+
+// library is the functions and data of the built-in object files.
+func library(t testing.TB) *scenario.Scenario {
+	sc, err := scenario.Load("library.star", []byte(`
+scenario(says = "the library")
+machine(cpus = 2)
+v = elf("victim.o")
+elf("callers.o")
+elf("label.o")
+elf("probe_targets.o")
+task("t", cpu = 0, ops = [call(v.victim, 1, 2)])
+never()
+`), scenario.OpenBuiltin)
+	require.NoError(t, err)
+	return sc
+}
+
+// text is a function of a scenario, at a place of its own.
+func text(name string, number int, code ...byte) scenario.Text {
+	return scenario.Text{Name: name, At: scenario.TextBase + isa.Addr(number)*0x100, Code: code}
+}
+
+// with is a scenario with the library's functions.
+func with(t testing.TB, probes []scenario.Probe, tasks ...scenario.Task) *scenario.Scenario {
+	sc := library(t)
+	return &scenario.Scenario{Name: t.Name(), Machine: hard, Texts: sc.Texts, Datas: sc.Datas, Probes: probes, Tasks: tasks}
+}
+
+// of is a scenario with functions of its own.
+func of(t testing.TB, texts []scenario.Text, probes []scenario.Probe, tasks ...scenario.Task) *scenario.Scenario {
+	return &scenario.Scenario{Name: t.Name(), Machine: hard, Texts: texts, Probes: probes, Tasks: tasks}
+}
+
+// A witness keeps the engine's events and the harness's of the API.
+type witness struct{ events []traces.Event }
+
+func (w *witness) Event(e *traces.Event) *traces.Finding {
+	w.events = append(w.events, *e)
+	return nil
+}
+
+// errnos are what the API calls returned, in the order they returned.
+func (w *witness) errnos() (all []kprobes.Errno) {
+	for _, e := range w.of(kpev.ApiReturn) {
+		all = append(all, kprobes.Errno(e.C))
+	}
+	return all
+}
+
+// handlers are the handlers that ran, as "pre 0", "post 1", and misses and
+// skips, "missed 0", "skipped 0".
+func (w *witness) handlers() (all []string) {
+	for _, e := range w.events {
+		switch {
+		case e.Kind == kpev.Handler && e.B == kpev.Pre:
+			all = append(all, fmt.Sprintf("pre %d", e.A))
+		case e.Kind == kpev.Handler:
+			all = append(all, fmt.Sprintf("post %d", e.A))
+		case e.Kind == kpev.Missed:
+			all = append(all, fmt.Sprintf("missed %d", e.A))
+		case e.Kind == kpev.Skipped:
+			all = append(all, fmt.Sprintf("skipped %d", e.A))
+		}
+	}
+	return all
+}
+
+func (w *witness) of(kinds ...traces.Kind) (all []traces.Event) {
+	for _, e := range w.events {
+		if slices.Contains(kinds, e.Kind) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// play runs a scenario by default and in some random schedules. All monitors
+// must be silent in all of them. It returns what the default run showed.
+func play(t testing.TB, sc *scenario.Scenario, schedules int) *witness {
+	t.Helper()
+	require.NoError(t, scenario.Check(sc))
+	rig, err := harness.New(sc, "")
+	require.NoError(t, err)
+	defer rig.Close()
+	first := new(witness)
+	rig.Log.Subscribe(first, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped,
+		kpev.Arm, kpev.Disarm, kpev.Optimizing, kpev.Optimized, kpev.Unoptimizing, kpev.Unoptimized)
+	run := rig.Run(new(sched.Default))
+	require.Equal(t, smp.Passed, run.Outcome, "%s %s %v", name(run), run.Finding.Message, run.Err)
+	seen := &witness{slices.Clone(first.events)}
+	s := sched.NewRandom(sched.Params{Seed: 1, Length: run.Counts.Points})
+	for i := range schedules {
+		s.Begin(uint64(i))
+		first.events = first.events[:0]
+		run := rig.Run(sim.Chooser(s))
+		require.Equal(t, smp.Passed, run.Outcome, "schedule %d: %s %s %v", i, name(run), run.Finding.Message, run.Err)
+	}
+	return seen
+}
+
+func name(r harness.Run) string {
+	if r.Property == nil {
+		return ""
+	}
+	return r.Property.Name
+}

@@ -1,0 +1,133 @@
+package kernel_test
+
+import (
+	"testing"
+
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// Executable memory is handed out once at a time, last freed first, within
+// reach of text, int3 in every byte, and ends.
+func TestExec(t *testing.T) {
+	for what, most := range map[uint64]int{kapi.SlotMem: 32, kapi.DetourMem: 256} {
+		r := newRig(t, modes[0], smp.Config{CPUs: 1})
+		alloc := 0
+		r.hear(smpev.Alloc, func(e *traces.Event) { alloc++ })
+		r.hear(smpev.Free, func(e *traces.Event) { alloc-- })
+		r.AddProgram("p", 0, func(x *smp.Ctx) {
+			if _, ok := r.k.Exec.Alloc(x, most+1, what); ok {
+				t.Errorf("kind %d: %d bytes were handed out", what, most+1)
+			}
+			used := map[isa.Addr]bool{}
+			var list []isa.Addr
+			for {
+				at, ok := r.k.Exec.Alloc(x, most, what)
+				if !ok {
+					break
+				}
+				for i := range most {
+					if used[at+isa.Addr(i)] {
+						t.Fatalf("%#x was handed out twice", at)
+					}
+					used[at+isa.Addr(i)] = true
+				}
+				if _, ok := isa.JumpRel32(at, smp.TextBase); !ok {
+					t.Fatalf("%#x is out of reach of text", at)
+				}
+				poisoned(t, r, x, at, most)
+				list = append(list, at)
+			}
+			if len(list) == 0 || alloc != len(list) {
+				t.Errorf("%d were handed out, %d events", len(list), alloc)
+			}
+			code := make([]byte, most)
+			for i := range code {
+				code[i] = 0x90
+			}
+			for _, at := range list[:3] {
+				r.k.Text.Fill(x, at, code)
+				r.k.Exec.Free(x, at, most, what)
+				poisoned(t, r, x, at, most)
+			}
+			for i := 2; i >= 0; i-- {
+				if at, ok := r.k.Exec.Alloc(x, 1, what); !ok || at != list[i] {
+					t.Errorf("%#x was handed out, want %#x, which was freed last", at, list[i])
+				}
+			}
+		})
+		for range 2 { // all of it is there again in the next run
+			alloc = 0
+			r.want(smp.Passed, "default", sim.Always0{})
+		}
+	}
+}
+
+func poisoned(t *testing.T, r *rig, x *smp.Ctx, at isa.Addr, n int) {
+	b := make([]byte, n)
+	r.k.Text.Read(x, at, b)
+	for i, v := range b {
+		if v != isa.Int3 {
+			t.Fatalf("byte %d of %#x is %#x, want int3", i, at, v)
+		}
+	}
+}
+
+// Whoever still runs in memory that was freed takes a breakpoint.
+func TestRunInFreedMemory(t *testing.T) {
+	r := newRig(t, modes[0], smp.Config{CPUs: 1})
+	r.AddProgram("p", 0, func(x *smp.Ctx) {
+		at, _ := r.k.Exec.Alloc(x, 16, kapi.SlotMem)
+		r.k.Text.Fill(x, at, []byte{0x90, 0xc3})
+		x.Call(at)
+		r.k.Exec.Free(x, at, 16, kapi.SlotMem)
+		r.k.Sync.Self(x, kapi.SyncSelf)
+		x.Call(at)
+		t.Error("the call came back")
+	})
+	r.want(smp.Refused, "default", sim.Always0{})
+}
+
+// Symbols are found by address and by name; what is bound keeps its address
+// from run to run.
+func TestSymbols(t *testing.T) {
+	r := newRig(t, modes[0], smp.Config{CPUs: 1})
+	s := &r.k.Symbols
+	s.Add(kapi.Function{Name: "f", Addr: 0x1000, Size: 16}, []int{4})
+	s.Add(kapi.Function{Name: "g", Addr: 0x1010, Size: 8}, nil)
+	for addr, want := range map[isa.Addr]string{0xfff: "", 0x1000: "f", 0x100f: "f", 0x1010: "g", 0x1017: "g", 0x1018: ""} {
+		if f, ok := s.Lookup(addr); f.Name != want || ok != (want != "") {
+			t.Errorf("%#x lies in %q, want %q", addr, f.Name, want)
+		}
+	}
+	if f, ok := s.Named("g"); !ok || f.Addr != 0x1010 {
+		t.Errorf("g is %v", f)
+	}
+	if _, ok := s.Named("h"); ok {
+		t.Error("there is no h")
+	}
+	if !s.Extable(0x1000, 5) || s.Extable(0x1000, 4) || s.Extable(0x1005, 20) {
+		t.Error("the exception-table entry of f+4 isn't where it is")
+	}
+	nothing := func(kapi.Context, *isa.Regs) {}
+	var first []isa.Addr
+	for range 3 {
+		r.Reset(sim.Always0{})
+		r.k.Reset()
+		got := []isa.Addr{r.k.Bind("a", nothing), r.k.Bind("b", nothing)}
+		if first == nil {
+			first = got
+		}
+		if got[0] != first[0] || got[1] != first[1] || got[0] == got[1] {
+			t.Errorf("bound at %#x, at first %#x", got, first)
+		}
+	}
+	if _, ok := kernel.Export("no such routine"); ok {
+		t.Error("what isn't exported was found")
+	}
+}

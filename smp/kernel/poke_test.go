@@ -1,0 +1,298 @@
+package kernel_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/fetch"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// patched is a machine on which CPUs run through a jump label in a loop, NMIs
+// among them, while another turns it on and off.
+type patched struct {
+	*rig
+	label    *kernel.JumpLabel
+	patcher  kapi.Patcher
+	patching bool
+	old, new int // instructions seen at the label, whole
+	traps    int
+	blends   int
+	late     int // breakpoints that the descriptor of no Patch in progress claimed
+	inside   int // instructions begun inside the label
+	wrong    int // calls that returned neither image's value
+}
+
+// The label lies across two chunks if at%8 is 4 or more.
+func newPatched(t testing.TB, md mode, model fetch.Model, at int) *patched {
+	p := &patched{rig: newRig(t, md, smp.Config{CPUs: 3, Fetch: model})}
+	for c := range 3 {
+		p.source(smp.NMISource, c, 2)
+		p.source(smp.TimerSource, c, 2)
+	}
+	// f: xor %eax,%eax; label: nop5; inc %eax; ret; target: mov $7,%eax; ret
+	f := p.text("f", at-2, "31 c0 0f 1f 44 00 00 ff c0 c3 b8 07 00 00 00 c3")
+	site := f + 2
+	label, ok := p.k.NewJumpLabel(site, f+10)
+	if !ok {
+		t.Fatal("the target is out of reach")
+	}
+	p.label, p.patcher = label, &p.k.Poke
+	p.Watch(site, 5)
+	_, nop, jump := label.Images()
+	before := p.reset
+	p.reset = func() {
+		before()
+		p.patching = false
+		p.old, p.new, p.traps, p.blends, p.late, p.inside, p.wrong = 0, 0, 0, 0, 0, 0, 0
+	}
+	p.hear(smpev.Exec, func(e *traces.Event) {
+		off := int(isa.Addr(e.A) - site)
+		if off < 0 || off >= 5 {
+			return // a neighbour in the chunk
+		}
+		b, n := traces.UnpackBytes(e.B, e.C)
+		switch {
+		case off > 0:
+			p.inside++
+		case b[0] == isa.Int3:
+			p.traps++
+		case bytes.Equal(b[:n], nop[:]):
+			p.old++
+		case bytes.Equal(b[:n], jump[:]):
+			p.new++
+		default:
+			p.blends++
+		}
+	})
+	p.hear(smpev.Claim, func(e *traces.Event) {
+		if e.C == kapi.OwnerPoke && !p.patching {
+			p.late++
+		}
+	})
+	p.onInterrupt(func(x *smp.Ctx) {
+		if x.Source().Kind == smp.NMISource {
+			p.call(x, f)
+		}
+	})
+	p.AddProgram("patcher", 0, func(x *smp.Ctx) {
+		for i := range 4 {
+			p.patching = true
+			p.label.Set(x, i%2 == 0, p.patcher)
+			p.patching = false
+			x.Step("patcher", i)
+		}
+	})
+	for c := 1; c < 3; c++ {
+		p.AddProgram("runner", c, func(x *smp.Ctx) {
+			for range 8 {
+				p.call(x, f)
+				p.k.CondResched(x)
+			}
+		})
+	}
+	return p
+}
+
+func (p *patched) call(x *smp.Ctx, f isa.Addr) {
+	if v := x.Call(f); v != 1 && v != 7 {
+		p.wrong++
+	}
+}
+
+// leaky is a Sync that leaves one of its syncs out.
+type leaky struct {
+	kapi.Sync
+	not kapi.Why
+}
+
+func (l leaky) Core(x kapi.Context, why kapi.Why) {
+	if why != l.not {
+		l.Sync.Core(x, why)
+	}
+}
+
+// Under every fetch model text_poke_bp shows a CPU the old instruction, the
+// new one, or a breakpoint, which is handled as either; and its descriptor
+// isn't used after Patch has returned.
+func TestPatchUnderRunningCPUs(t *testing.T) {
+	for _, md := range modes {
+		for _, model := range models {
+			for _, at := range []int{8, 12, 14} {
+				t.Run(fmt.Sprintf("%s/%v/%d", md.name, model, at), func(t *testing.T) {
+					p := newPatched(t, md, model, at)
+					old, new, traps := 0, 0, 0
+					for name, ch := range schedules(12) {
+						p.want(smp.Passed, name, ch)
+						if p.blends+p.late+p.inside+p.wrong != 0 {
+							t.Fatalf("%s: %d blends, %d claims after Retire, %d instructions inside, %d wrong results", name, p.blends, p.late, p.inside, p.wrong)
+						}
+						old, new, traps = old+p.old, new+p.new, traps+p.traps
+					}
+					if old == 0 || new == 0 || traps == 0 {
+						t.Errorf("of the images only these were run: old %d, new %d, breakpoint %d", old, new, traps)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Without the first or the second sync a blend is run where bytes may be
+// stale, across chunks or under mixing: the syncs are what keeps it away.
+func TestPatchWithoutSync(t *testing.T) {
+	for _, c := range []struct {
+		not    kapi.Why
+		model  fetch.Model
+		at     int
+		blends bool
+	}{
+		{0, fetch.Mixing, 12, false},
+		{kapi.SyncPoke1, fetch.Coherent, 12, false},
+		{kapi.SyncPoke1, fetch.Stale, 8, false},
+		{kapi.SyncPoke1, fetch.Stale, 14, true},
+		{kapi.SyncPoke1, fetch.Mixing, 8, true},
+		{kapi.SyncPoke2, fetch.Mixing, 8, true},
+		{kapi.SyncPoke2, fetch.Stale, 14, true},
+	} {
+		t.Run(fmt.Sprintf("%v/%v/%d", c.not, c.model, c.at), func(t *testing.T) {
+			p := newPatched(t, modes[0], c.model, c.at)
+			before := p.reset
+			p.reset = func() {
+				before()
+				p.k.Poke.Sync = leaky{&p.k.Sync, c.not}
+			}
+			blends := 0
+			for _, ch := range schedules(120) {
+				p.run(ch) // whatever comes of a blend that is run
+				blends += p.blends
+			}
+			if (blends > 0) != c.blends {
+				t.Errorf("%d blends were run, want some: %v", blends, c.blends)
+			}
+		})
+	}
+}
+
+// A stopped machine sees whole instructions only, and no breakpoint: nobody
+// runs, but for NMIs, which see what is being written.
+func TestPokeStopped(t *testing.T) {
+	for _, md := range modes {
+		for _, model := range models {
+			t.Run(fmt.Sprintf("%s/%v", md.name, model), func(t *testing.T) {
+				p := newPatched(t, md, model, 14)
+				p.patcher = kernel.PokeStopped{K: p.k}
+				p.onInterrupt(func(*smp.Ctx) {}) // no text in NMIs
+				for name, ch := range schedules(12) {
+					p.want(smp.Passed, name, ch)
+					if p.blends+p.traps+p.wrong+p.inside != 0 {
+						t.Fatalf("%s: %d blends, %d breakpoints, %d wrong results, %d instructions inside", name, p.blends, p.traps, p.wrong, p.inside)
+					}
+				}
+			})
+		}
+	}
+	t.Run("an NMI sees the stores", func(t *testing.T) {
+		p := newPatched(t, modes[0], fetch.Coherent, 14)
+		p.patcher = kernel.PokeStopped{K: p.k}
+		blends := 0
+		for _, ch := range schedules(150) {
+			p.run(ch)
+			blends += p.blends
+		}
+		if blends == 0 {
+			t.Error("no NMI ran the text that was being written")
+		}
+	})
+}
+
+// Plain stores under running CPUs tear, in either order, even where every
+// fetch is fresh.
+func TestPokeNaiveTears(t *testing.T) {
+	for _, tailFirst := range []bool{false, true} {
+		for _, model := range models {
+			t.Run(fmt.Sprintf("%v/tail first %v", model, tailFirst), func(t *testing.T) {
+				p := newPatched(t, modes[0], model, 12)
+				p.patcher = kernel.PokeNaive{K: p.k, TailFirst: tailFirst}
+				blends := 0
+				for _, ch := range schedules(60) {
+					p.run(ch)
+					blends += p.blends
+				}
+				if blends == 0 {
+					t.Error("no blend was run")
+				}
+			})
+		}
+	}
+}
+
+// A jump label is a nop or a jump, and its text is reserved.
+func TestJumpLabel(t *testing.T) {
+	p := newPatched(t, modes[0], fetch.Coherent, 8)
+	at, nop, jump := p.label.Images()
+	for off := -1; off <= 5; off++ {
+		if got, want := p.k.Symbols.Reserved(at+isa.Addr(off), 1), off >= 0 && off < 5; got != want {
+			t.Errorf("label%+d is reserved: %v", off, got)
+		}
+	}
+	if in, err := isa.Decode(jump[:], at); err != nil || in.Flow() != isa.FlowJump {
+		t.Errorf("the jump is % x", jump)
+	}
+	if nop != isa.Nop5 {
+		t.Errorf("the nop is % x", nop)
+	}
+
+	// Set is done when it returns, and may be repeated.
+	r := newRig(t, modes[0], smp.Config{CPUs: 2})
+	f := r.text("f", 0, "0f 1f 44 00 00 c3 90 c3")
+	label, _ := r.k.NewJumpLabel(f, f+7)
+	_, nop, jump = label.Images()
+	var got [5]byte
+	r.AddProgram("p", 0, func(x *smp.Ctx) {
+		for _, on := range []bool{true, true, false, false, true} {
+			label.Set(x, on, &r.k.Poke)
+			want := map[bool][5]byte{true: jump, false: nop}[on]
+			if r.k.Text.Read(x, f, got[:]); got != want {
+				t.Errorf("set %v: the text is % x, want % x", on, got, want)
+			}
+		}
+	})
+	for range 2 {
+		r.want(smp.Passed, "default", sim.Always0{})
+	}
+	if _, ok := r.k.NewJumpLabel(f, f+1<<40); ok {
+		t.Error("a jump reaches 1 TB")
+	}
+}
+
+// A breakpoint that is nobody's is the kernel's end.
+func TestBreakpointOfNobody(t *testing.T) {
+	r := newRig(t, modes[0], smp.Config{CPUs: 1})
+	f := r.text("f", 0, "cc c3")
+	asked := 0
+	claims := uint64(0)
+	before := r.reset
+	r.reset = func() {
+		before()
+		r.k.Traps.OnBreakpoint(func(x kapi.Context, regs *isa.Regs) uint64 {
+			asked++
+			return 0
+		})
+		r.k.Traps.OnBreakpoint(func(x kapi.Context, regs *isa.Regs) uint64 { return claims })
+	}
+	r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+	r.want(smp.Refused, "nobody's", sim.Always0{})
+	claims = kapi.OwnerKprobe
+	r.want(smp.Passed, "claimed", sim.Always0{})
+	if asked != 2 {
+		t.Errorf("the first of the chain was asked %d times, want 2", asked)
+	}
+}
