@@ -18,10 +18,10 @@ const jumpSize = 5
 //	the instructions of the region, relocated     <- copyAt
 //	jmp back behind the region
 type detour struct {
-	addr   isa.Addr
-	size   int // 0: there is none
-	region int // bytes of whole instructions that the jump covers, 5 or more
-	copy   int // offset of the region's instructions
+	addr   isa.Addr // set at registration
+	size   int      // set at registration; 0: there is none
+	region int      // set at registration: bytes of whole instructions that the jump covers, 5 or more
+	copy   int      // set at registration: offset of the region's instructions
 }
 
 // copyAt is where a CPU goes that has run the handlers already.

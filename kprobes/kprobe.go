@@ -49,7 +49,9 @@ type point struct {
 
 // A chain is the probes of a point, last registered first. It is never changed
 // once readers can see it.
-type chain struct{ probes []*Kprobe }
+type chain struct {
+	probes []*Kprobe // set at the making
+}
 
 func (p *point) unused() bool { return len(p.probes.Peek().probes) == 0 }
 

@@ -2,6 +2,7 @@ package kprobes_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 
@@ -64,8 +65,15 @@ func onCPU(cpu int, ops ...scenario.Op) scenario.Task {
 	return scenario.Task{Name: fmt.Sprintf("task%d", cpu), CPU: cpu, Ops: ops, Repeat: 1}
 }
 
-// library is the functions and data of the built-in object files.
+// library is the functions and data of the built-in object files, and of
+// testdata/instructions.o.
 func library(t testing.TB) *scenario.Scenario {
+	open := func(file string) ([]byte, error) {
+		if file == "instructions.o" {
+			return os.ReadFile("testdata/instructions.o")
+		}
+		return scenario.OpenBuiltin(file)
+	}
 	sc, err := scenario.Load("library.star", []byte(`
 scenario(says = "the library")
 machine(cpus = 2)
@@ -73,9 +81,10 @@ v = elf("victim.o")
 elf("callers.o")
 elf("label.o")
 elf("probe_targets.o")
+elf("instructions.o")
 task("t", cpu = 0, ops = [call(v.victim, 1, 2)])
 never()
-`), scenario.OpenBuiltin)
+`), open)
 	require.NoError(t, err)
 	return sc
 }

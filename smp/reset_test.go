@@ -181,7 +181,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 		runtime.ReadMemStats(&s)
 		return s.HeapAlloc
 	}
-	machines := 1000
+	machines := 1000 / slow
 	if testing.Short() {
 		machines = 100
 	}

@@ -21,9 +21,9 @@ type exploreCmd struct {
 	Scenarios []string `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in."`
 	Runs      *uint64  `placeholder:"N" help:"How many runs of each scenario. Default: so many that all built-in ones together take less than a minute."`
 	Seed      uint64   `default:"1" help:"What the schedules are drawn from."`
-	Strategy  string   `default:"portfolio" placeholder:"NAME" help:"Who decides the schedules: portfolio, random, sticky, deviations, default."`
+	Strategy  string   `default:"portfolio" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
 	Workers   int      `placeholder:"N" help:"How many runs are made at once. Default: one a processor. Changes no result."`
-	Fetch     string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: coherent, stale, mixing. Instead of the scenario's; nothing is expected then."`
+	Fetch     string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Mutant    string   `placeholder:"NAME" help:"Break the engine on purpose. Nothing is expected then."`
 	Traces    string   `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	JSON      bool     `name:"json" help:"Print one JSON object a line."`
@@ -270,7 +270,7 @@ func witnessOf(res *harness.Result, property string) *harness.Witness {
 	return nil
 }
 
-// strings of a schedule, one a line.
+// scheduleLines prints a schedule, one deviation a line.
 func scheduleLines(list []traces.Deviation) []string {
 	var lines []string
 	for _, d := range list {

@@ -12,6 +12,8 @@ import (
 	"kpsim/properties"
 	"kpsim/properties/mutant"
 	"kpsim/properties/scenario"
+	"kpsim/sched"
+	"kpsim/smp/fetch"
 )
 
 // A job is a scenario to explore.
@@ -102,6 +104,22 @@ func propertyNames() []string {
 	var names []string
 	for _, p := range properties.All {
 		names = append(names, p.Name)
+	}
+	return names
+}
+
+func strategyNames() []string {
+	var names []string
+	for _, s := range sched.All {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func fetchNames() []string {
+	var names []string
+	for m := fetch.Coherent; m <= fetch.Mixing; m++ {
+		names = append(names, m.String())
 	}
 	return names
 }

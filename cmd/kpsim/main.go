@@ -43,7 +43,8 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 func run(args []string, stdout, stderr io.Writer) int {
 	var c commands
 	parser, err := kong.New(&c, kong.Name("kpsim"), kong.Description(description),
-		kong.Writers(stdout, stderr), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+		kong.Writers(stdout, stderr), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Vars{"strategies": list(strategyNames()), "fetches": list(fetchNames())})
 	if err != nil {
 		sim.Bug("the command line: %v", err)
 	}

@@ -71,10 +71,10 @@ func conditions
 	xor	%eax, %eax
 	.irp	cc, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 	cmp	%rsi, %rdi
-	.byte	0x70 + \cc, 4		/* jcc rel8 */
+	.byte	0x70 + \cc, 5		/* jcc rel8 */
 	lea	\cc + 1(%rax,%rax), %rax
 	cmp	%rsi, %rdi
-	.byte	0x0f, 0x80 + \cc, 4, 0, 0, 0	/* jcc rel32 */
+	.byte	0x0f, 0x80 + \cc, 5, 0, 0, 0	/* jcc rel32 */
 	lea	\cc + 2(%rax,%rax), %rax
 	.endr
 	ret
@@ -180,7 +180,9 @@ func strings
 	movzx	%dl, %edx
 	add	%rdx, %rax
 	add	$32, %rsp
-	enter	$16, $0
+	push	%rbp
+	mov	%rsp, %rbp
+	lea	-16(%rsp), %rsp
 	mov	%rsp, %rcx
 	leave
 	push	%rsp

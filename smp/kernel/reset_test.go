@@ -161,7 +161,7 @@ func schedule(i uint64) sched.Strategy {
 // A used machine is as a new one: over schedules in any order, some of which
 // end before their time, the digests are the same.
 func TestResetEqualsFresh(t *testing.T) {
-	const runs = 300
+	const runs = 300 / slow
 	for _, md := range []mode{modes[0], modes[3]} {
 		t.Run(md.name, func(t *testing.T) {
 			ending := func(i int) int { return i / 3 % len(endings) }
@@ -276,7 +276,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 		runtime.ReadMemStats(&s)
 		return s.HeapAlloc
 	}
-	machines := 1000
+	machines := 1000 / slow
 	if testing.Short() {
 		machines = 100
 	}
