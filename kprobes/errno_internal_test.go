@@ -93,4 +93,3 @@ func TestErrnoNowhere(t *testing.T) {
 	require.Equal(t, ENOENT, answer(t, f.at-1, f))
 	require.Equal(t, ENOENT, answer(t, 0x1000, f))
 }
-

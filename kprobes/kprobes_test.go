@@ -13,7 +13,6 @@ import (
 	"kpsim/properties/harness"
 	"kpsim/properties/scenario"
 	"kpsim/sched"
-	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/traces"
@@ -121,11 +120,12 @@ func (w *witness) errnos() (all []kprobes.Errno) {
 	return all
 }
 
-// handlers are the handlers that ran, as "pre 0", "post 1", and misses and
-// skips, "missed 0", "skipped 0".
+// handlers are the handlers that ran on CPU 0, as "pre 0", "post 1", and misses
+// and skips, "missed 0", "skipped 0".
 func (w *witness) handlers() (all []string) {
 	for _, e := range w.events {
 		switch {
+		case e.CPU != 0:
 		case e.Kind == kpev.Handler && e.B == kpev.Pre:
 			all = append(all, fmt.Sprintf("pre %d", e.A))
 		case e.Kind == kpev.Handler:
@@ -152,24 +152,42 @@ func (w *witness) of(kinds ...traces.Kind) (all []traces.Event) {
 // must be silent in all of them. It returns what the default run showed.
 func play(t testing.TB, sc *scenario.Scenario, schedules int) *witness {
 	t.Helper()
+	var first *witness
+	playEach(t, sc, schedules, func(w *witness) {
+		if first == nil {
+			first = &witness{slices.Clone(w.events)}
+		}
+	})
+	return first
+}
+
+// playEach is play for a test that looks at every run. What it is shown it
+// doesn't keep.
+func playEach(t testing.TB, sc *scenario.Scenario, schedules int, look func(w *witness)) {
+	t.Helper()
 	require.NoError(t, scenario.Check(sc))
 	rig, err := harness.New(sc, "")
 	require.NoError(t, err)
 	defer rig.Close()
-	first := new(witness)
-	rig.Log.Subscribe(first, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped,
+	w := new(witness)
+	rig.Log.Subscribe(w, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped,
 		kpev.Arm, kpev.Disarm, kpev.Optimizing, kpev.Optimized, kpev.Unoptimizing, kpev.Unoptimized)
 	run := rig.Run(new(sched.Default))
 	require.Equal(t, smp.Passed, run.Outcome, "%s %s %v", name(run), run.Finding.Message, run.Err)
-	seen := &witness{slices.Clone(first.events)}
-	s := sched.NewRandom(sched.Params{Seed: 1, Length: run.Counts.Points})
+	look(w)
+	p := sched.Params{Seed: 1, Length: run.Counts.Points, Mean: 16}
+	random, sticky := sched.NewRandom(p), sched.NewSticky(p)
 	for i := range schedules {
+		var s sched.Strategy = random
+		if i%2 == 1 {
+			s = sticky
+		}
 		s.Begin(uint64(i))
-		first.events = first.events[:0]
-		run := rig.Run(sim.Chooser(s))
+		w.events = w.events[:0]
+		run := rig.Run(s)
 		require.Equal(t, smp.Passed, run.Outcome, "schedule %d: %s %s %v", i, name(run), run.Finding.Message, run.Err)
+		look(w)
 	}
-	return seen
 }
 
 func name(r harness.Run) string {

@@ -2,6 +2,7 @@ package smp_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"kpsim/sim"
@@ -211,6 +212,37 @@ func TestNestedTraps(t *testing.T) {
 		before.IP, before.R[isa.RSP], after.IP = 0, 0, 0
 		if depth != most || deepest < most || before != after {
 			t.Fatalf("%s: depth %d, traps %d, before %+v, after %+v", name, depth, deepest, before, after)
+		}
+	}
+}
+
+// With TF set each instruction that completes raises #DB, but the one that set
+// it; the handler runs with TF off, and an interrupt's handler too.
+func TestSingleStep(t *testing.T) {
+	r := newRig(t, smp.Config{CPUs: 1})
+	f := r.text("f", 0, "9c 81 0c 24 00 01 00 00 9d 90 51 59 9c 81 24 24 ff fe ff ff 9d 90 c3") // pushf; orl TF; popf; nop; push; pop; pushf; andl ^TF; popf; nop; ret
+	r.source(smp.TimerSource, 0, 3)
+	want := []isa.Addr{f + 10, f + 11, f + 12, f + 13, f + 20, f + 21}
+	var got []isa.Addr
+	r.Hooks().Trap[smpev.VecDB] = func(x *smp.Ctx, regs *isa.Regs) {
+		got = append(got, regs.IP)
+		if x.Regs().Flags&isa.TF != 0 || regs.Flags&isa.TF == 0 && regs.IP != f+21 {
+			t.Errorf("TF on in the handler, or not in the frame, at f+%d", regs.IP-f)
+		}
+		x.Step("debug", 1)
+	}
+	r.Hooks().Trap[smpev.VecTimer] = func(x *smp.Ctx, _ *isa.Regs) {
+		if x.Regs().Flags&isa.TF != 0 {
+			t.Error("TF is on in a timer's handler")
+		}
+		x.Step("timer", 1)
+	}
+	r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+	for name, ch := range schedules(20) {
+		got = got[:0]
+		r.want(smp.Passed, ch)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: #DB at %#x, want %#x", name, got, want)
 		}
 	}
 }

@@ -57,7 +57,6 @@ differs from the default run, and what came of it. All of it may be edited;
 lines of the schedule that begin with # don't count.
 
 to replay:  kpsim replay FILE
-to see it:  kpsim explain FILE
 
 `
 
@@ -156,7 +155,7 @@ func (f *File) parseSection(i int, text string) (err *lineError) {
 		hex, ok := strings.CutPrefix(word, "0x")
 		n, bad := strconv.ParseUint(hex, 16, 64)
 		if !ok || bad != nil {
-			return lineErrorf(1, "%.40q is no digest: write 0x and 16 hexadecimal digits, or let kpsim rerecord write it", word)
+			return lineErrorf(1, "%.40q is no digest: write 0x and 16 hexadecimal digits, or explore again", word)
 		}
 		f.Digest = n
 	case "origin":

@@ -31,7 +31,6 @@ differs from the default run, and what came of it. All of it may be edited;
 lines of the schedule that begin with # don't count.
 
 to replay:  kpsim replay FILE
-to see it:  kpsim explain FILE
 
 -- scenario.star --
 machine(cpus = 2)
@@ -109,20 +108,20 @@ func TestCutOff(t *testing.T) {
 func TestFileErrors(t *testing.T) {
 	for _, test := range []struct{ old, new, want string }{
 		{exampleText, "hello\n", "x.kps:1: this is no kpsim trace: it has no line `-- scenario.star --`; give a file that kpsim has written"},
-		{"-- digest --\n0x00123456789abcde\n", "", "x.kps:25: section digest is missing: the file was cut off or edited; restore it, or let kpsim explore write it anew"},
-		{"-- schedule --", "-- shedule --", `x.kps:13: there is no section "shedule": the sections are scenario.star, schedule, verdict, digest, origin; correct the name, or delete it`},
-		{"-- verdict --", "-- schedule --\n-- verdict --", "x.kps:15: section schedule is here twice: delete one"},
-		{"1st time", "once", "x.kps:14: section schedule: \"once\" is no ordinal such as 1st, 2nd, 3rd, 4th: write it like `cpu1 in victim+0x1, 1st time: timer@cpu1`"},
-		{"property: T1\n", "", "x.kps:15: section verdict: it has no line `property: ID`: say which property the run violates"},
-		{"place: v", "plaice: v", `x.kps:17: section verdict: it has no "plaice": its lines are property, place and message`},
-		{"property: T1", "property T1", "x.kps:16: section verdict: \"property T1\" is no line `key: value`"},
-		{"property: T1", `property: "T1`, "x.kps:16: section verdict: the quotes of \"\\\"T1\" don't match: correct or delete them"},
-		{"place: victim+0x1", "property: T2", `x.kps:17: section verdict: it has "property" in line 1 of it already: delete one`},
-		{"0x00123456789abcde", "deadbeef", `x.kps:20: section digest: "deadbeef" is no digest: write 0x and 16 hexadecimal digits, or let kpsim rerecord write it`},
-		{"schedule format: 1\n", "", "x.kps:21: section origin: its last line isn't `schedule format: 1`: the file was cut off or edited; restore it"},
-		{"format: 1", "format: 2", "x.kps:27: section origin: schedule format 2 is of a newer kpsim, this one reads up to 1: update it"},
-		{"format: 1", "format: one", `x.kps:27: section origin: "one" is no schedule format: this kpsim writes 1`},
-		{"machine(cpus = 2)\nf = text(\"f\", \"55\")\n", "\n", "x.kps:10: section scenario.star: it is empty: put the scenario's Starlark program there"},
+		{"-- digest --\n0x00123456789abcde\n", "", "x.kps:24: section digest is missing: the file was cut off or edited; restore it, or let kpsim explore write it anew"},
+		{"-- schedule --", "-- shedule --", `x.kps:12: there is no section "shedule": the sections are scenario.star, schedule, verdict, digest, origin; correct the name, or delete it`},
+		{"-- verdict --", "-- schedule --\n-- verdict --", "x.kps:14: section schedule is here twice: delete one"},
+		{"1st time", "once", "x.kps:13: section schedule: \"once\" is no ordinal such as 1st, 2nd, 3rd, 4th: write it like `cpu1 in victim+0x1, 1st time: timer@cpu1`"},
+		{"property: T1\n", "", "x.kps:14: section verdict: it has no line `property: ID`: say which property the run violates"},
+		{"place: v", "plaice: v", `x.kps:16: section verdict: it has no "plaice": its lines are property, place and message`},
+		{"property: T1", "property T1", "x.kps:15: section verdict: \"property T1\" is no line `key: value`"},
+		{"property: T1", `property: "T1`, "x.kps:15: section verdict: the quotes of \"\\\"T1\" don't match: correct or delete them"},
+		{"place: victim+0x1", "property: T2", `x.kps:16: section verdict: it has "property" in line 1 of it already: delete one`},
+		{"0x00123456789abcde", "deadbeef", `x.kps:19: section digest: "deadbeef" is no digest: write 0x and 16 hexadecimal digits, or explore again`},
+		{"schedule format: 1\n", "", "x.kps:20: section origin: its last line isn't `schedule format: 1`: the file was cut off or edited; restore it"},
+		{"format: 1", "format: 2", "x.kps:26: section origin: schedule format 2 is of a newer kpsim, this one reads up to 1: update it"},
+		{"format: 1", "format: one", `x.kps:26: section origin: "one" is no schedule format: this kpsim writes 1`},
+		{"machine(cpus = 2)\nf = text(\"f\", \"55\")\n", "\n", "x.kps:9: section scenario.star: it is empty: put the scenario's Starlark program there"},
 	} {
 		text := strings.Replace(exampleText, test.old, test.new, 1)
 		_, err := Parse("x.kps", []byte(text))

@@ -217,7 +217,7 @@ func (c *exploreCmd) explore(p *program, j *job, what string) ([]*row, error) {
 
 	var canary bool
 	if e := &j.Expect; !e.Sometimes && e.Canary != "" && c.overridden() == "" && res.Violations == 0 && !c.stop.Load() {
-		spec.Mutant, spec.Stop = e.Canary, true
+		spec.Mutant, spec.Stop, spec.Blind = e.Canary, true, true
 		found, err := c.once(p, j, spec, what+", canary "+e.Canary)
 		if err != nil {
 			return nil, err
@@ -261,11 +261,12 @@ func (c *exploreCmd) once(p *program, j *job, spec harness.Spec, what string) (*
 	return res, nil
 }
 
-// witnessOf returns the witness against a property, nil if the harness kept
-// none: it keeps the one with the fewest deviations.
+// witnessOf returns the witness against a property, nil if there is none.
 func witnessOf(res *harness.Result, property string) *harness.Witness {
-	if w := res.Witness; w != nil && w.Property.Name == property {
-		return w
+	for _, w := range res.Witnesses {
+		if w.Property.Name == property {
+			return w
+		}
 	}
 	return nil
 }

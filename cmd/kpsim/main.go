@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"kpsim/properties/harness"
 	"kpsim/sim"
 )
 
@@ -75,10 +76,14 @@ func (p *program) do(c command) (status int) {
 
 // bug reports a panic.
 func (p *program) bug(v any) {
+	stack := debug.Stack()
+	if c, ok := v.(*harness.Crash); ok { // it happened in a worker
+		v, stack = c.Value, c.Stack
+	}
 	if b, ok := v.(*sim.BugError); ok {
 		fmt.Fprintf(p.err, "kpsim: %v\n", b)
 	} else {
-		fmt.Fprintf(p.err, "kpsim: bug of the simulator: panic: %v\n%s", v, debug.Stack())
+		fmt.Fprintf(p.err, "kpsim: bug of the simulator: panic: %v\n%s", v, stack)
 	}
 	if p.doing != "" {
 		fmt.Fprintf(p.err, "  in %s\n", p.doing)

@@ -173,8 +173,6 @@ func (r *report) print(w *row) error {
 			}
 		}
 		fmt.Fprintf(r.p.out, "    %s; to replay:  %s\n", number(*w.Deviations, "deviation"), shell(typed(), "replay", *w.Trace))
-	case w.Observation == sometimes:
-		fmt.Fprintln(r.p.out, "    no witness was kept of it, but one of another property with fewer deviations")
 	case w.advice != "":
 		fmt.Fprintf(r.p.out, "    next:  %s\n", w.advice)
 	}

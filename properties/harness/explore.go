@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -22,6 +23,7 @@ type Spec struct {
 	Runs     uint64 // how many, unless the strategy has nothing left before; at least 1
 	Seed     uint64
 	Workers  int  // 0: one a processor
+	Blind    bool // make no witness: whether there is one is all that is asked
 	Stop     bool // stop soon after the first violation: then Runs and Violations depend on the workers
 
 	// Progress, if not nil, is called now and then, by several goroutines.
@@ -43,7 +45,23 @@ type Result struct {
 	Complete   int               // every schedule of at most so many deviations was run; -1: not even the default one
 	Schedules  uint64            // how many different ones that were
 	First      uint64            // the number of the first violating run
-	Witness    *Witness          // of the violation with the fewest deviations, nil if there is none
+	Witnesses  []*Witness        // one of each property broken, in the order of the catalogue
+	Witness    *Witness          // the one of them to show first, nil if there is none
+}
+
+// A Crash is a panic of a worker, with the stack it happened on. It unwraps to
+// the error that was panicked, if it was one.
+type Crash struct {
+	Value any
+	Stack []byte
+}
+
+func (c *Crash) Error() string { return fmt.Sprint(c.Value) }
+
+// Unwrap lets errors.As find a *sim.BugError.
+func (c *Crash) Unwrap() error {
+	err, _ := c.Value.(error)
+	return err
 }
 
 // shards is how many instances of the strategy share the runs. It is fixed, so
@@ -51,7 +69,7 @@ type Result struct {
 const shards = 16
 
 // Explore runs the scenario many times. Errors are about the input; a bug of the
-// simulator panics, in the goroutine that called.
+// simulator panics with a *Crash, in the goroutine that called.
 func Explore(spec Spec) (*Result, error) {
 	if spec.Strategy == "" {
 		spec.Strategy = "portfolio"
@@ -72,7 +90,7 @@ func Explore(spec Spec) (*Result, error) {
 		total   progress
 		results [shards]shard
 		wg      sync.WaitGroup
-		failed  atomic.Pointer[any]
+		failed  atomic.Pointer[Crash]
 	)
 	total.spec = &spec
 	for range workers {
@@ -81,7 +99,7 @@ func Explore(spec Spec) (*Result, error) {
 			defer wg.Done()
 			defer func() {
 				if p := recover(); p != nil {
-					failed.CompareAndSwap(nil, &p)
+					failed.CompareAndSwap(nil, &Crash{p, debug.Stack()})
 					total.stop.Store(true)
 				}
 			}()
@@ -97,7 +115,7 @@ func Explore(spec Spec) (*Result, error) {
 	}
 	wg.Wait()
 	if p := failed.Load(); p != nil {
-		panic(*p)
+		panic(p)
 	}
 	return merge(&spec, results[:])
 }
@@ -133,9 +151,13 @@ func (p *progress) add(runs, violations uint64) {
 	if p.spec.Progress != nil {
 		p.spec.Progress(r, v)
 	}
-	if p.spec.Stop && v > 0 || p.spec.Cancelled != nil && p.spec.Cancelled.Load() {
+	if p.spec.Stop && v > 0 {
 		p.stop.Store(true)
 	}
+}
+
+func (p *progress) stopped() bool {
+	return p.stop.Load() || p.spec.Cancelled != nil && p.spec.Cancelled.Load()
 }
 
 // A shard is the runs number i, i+shards, i+2*shards … and what they showed.
@@ -145,7 +167,7 @@ type shard struct {
 	counts           smp.Counts
 	longest          uint64
 	first            uint64
-	best             *candidate
+	best             map[*properties.Property]*candidate
 	complete         bool
 	schedules        uint64
 	err              error
@@ -165,6 +187,7 @@ const progressEvery = 256
 func (s *shard) run(rig *Rig, total *progress, length, index uint64) {
 	spec := total.spec
 	s.broken = make(map[*properties.Property]uint64)
+	s.best = make(map[*properties.Property]*candidate)
 	strategy, err := sched.New(spec.Strategy, sched.Params{Seed: spec.Seed, Length: length, Shard: index, Shards: shards})
 	if err != nil {
 		s.err = err
@@ -172,7 +195,7 @@ func (s *shard) run(rig *Rig, total *progress, length, index uint64) {
 	}
 	rec := &sched.Recorder{Strategy: strategy}
 	told, toldViolations := uint64(0), uint64(0)
-	for i := index; i < spec.Runs && !total.stop.Load() && rec.Begin(i); i += shards {
+	for i := index; i < spec.Runs && !total.stopped() && rec.Begin(i); i += shards {
 		run := rig.Run(rec)
 		rec.End(run.Counts.Points)
 		s.take(i, run, rec)
@@ -208,8 +231,8 @@ func (s *shard) take(i uint64, run Run, rec *sched.Recorder) {
 	}
 	s.broken[run.Property]++
 	r := rec.Recording()
-	if s.best == nil || better(run, len(r.Choices), s.best) {
-		s.best = &candidate{i, run, append([]sched.Choice(nil), r.Choices...), r.Asked, rec.String()}
+	if c := s.best[run.Property]; c == nil || better(run, len(r.Choices), c) {
+		s.best[run.Property] = &candidate{i, run, append([]sched.Choice(nil), r.Choices...), r.Asked, rec.String()}
 	}
 }
 
@@ -220,6 +243,37 @@ func better(run Run, deviations int, c *candidate) bool {
 		return c.run.Finding.Slow
 	}
 	return deviations < len(c.choices)
+}
+
+// before reports whether c is to be preferred to b, a candidate of another shard.
+func (c *candidate) before(b *candidate) bool {
+	if better(c.run, len(c.choices), b) {
+		return true
+	}
+	return !better(b.run, len(b.choices), c) && c.number < b.number
+}
+
+// witness shrinks the best candidate of each property.
+func (r *Result) witness(spec *Spec, best map[*properties.Property]*candidate) error {
+	if spec.Blind {
+		return nil
+	}
+	var first *candidate
+	for _, p := range properties.All {
+		c := best[p]
+		if c == nil {
+			continue
+		}
+		w, err := shrink(spec, c)
+		if err != nil {
+			return err
+		}
+		r.Witnesses = append(r.Witnesses, w)
+		if first == nil || c.before(first) {
+			first, r.Witness = c, w
+		}
+	}
+	return nil
 }
 
 // complete reports whether a strategy has run all it can be complete for.
@@ -236,7 +290,7 @@ func complete(s sched.Strategy) (bool, uint64) {
 // merge adds the shards up, in their order.
 func merge(spec *Spec, list []shard) (*Result, error) {
 	r := &Result{Broken: make(map[string]uint64), Complete: sched.MostDeviations}
-	var best *candidate
+	best := make(map[*properties.Property]*candidate)
 	for i := range list {
 		s := &list[i]
 		if s.err != nil {
@@ -259,21 +313,15 @@ func merge(spec *Spec, list []shard) (*Result, error) {
 		if !s.complete {
 			r.Complete = -1
 		}
-		if c := s.best; c != nil && (best == nil || better(c.run, len(c.choices), best) ||
-			!better(best.run, len(best.choices), c) && c.number < best.number) {
-			best = c
+		for p, c := range s.best {
+			if b := best[p]; b == nil || c.before(b) {
+				best[p] = c
+			}
 		}
 	}
 	r.Points = r.Counts.Points
 	if r.Runs == 0 {
 		return nil, errors.New("nothing was run")
 	}
-	if best != nil {
-		w, err := shrink(spec, best)
-		if err != nil {
-			return nil, err
-		}
-		r.Witness = w
-	}
-	return r, nil
+	return r, r.witness(spec, best)
 }

@@ -181,6 +181,68 @@ func TestPatchWithoutSync(t *testing.T) {
 	}
 }
 
+// If the new instruction is a breakpoint itself there is no third sync: only
+// the wait in Retire keeps a handler from using a descriptor that is gone. And
+// a breakpoint elsewhere is never the patcher's.
+func TestPatchToBreakpoint(t *testing.T) {
+	r := newRig(t, modes[0], smp.Config{CPUs: 3})
+	f := r.text("f", 0, "0f 1f 44 00 00 c3")
+	g := r.text("g", 0x40, "cc c3")
+	for c := range 3 {
+		r.source(smp.NMISource, c, 2)
+	}
+	r.onInterrupt(func(x *smp.Ctx) { x.Call(f) })
+	patching, poked := false, 0
+	before := r.reset
+	r.reset = func() {
+		before()
+		patching = false
+		r.k.Traps.OnBreakpoint(func(x kapi.Context, regs *isa.Regs) uint64 {
+			if regs.IP == f+1 {
+				regs.IP = f + 5
+			}
+			return kapi.OwnerKprobe
+		})
+	}
+	r.hear(smpev.Claim, func(e *traces.Event) {
+		switch {
+		case e.C != kapi.OwnerPoke:
+		case !patching:
+			t.Error("the descriptor was used after Patch had returned")
+		case isa.Addr(e.B) != f+1:
+			t.Errorf("the patcher claims a breakpoint at %#x", e.B-1)
+		default:
+			poked++
+		}
+	})
+	r.AddProgram("patcher", 0, func(x *smp.Ctx) {
+		r.k.Text.Mutex().Lock(x)
+		for _, insn := range [][5]byte{{isa.Int3, 1, 2, 3, 4}, isa.Nop5, {isa.Int3, 5, 6, 7, 8}} {
+			patching = true
+			r.k.Poke.Patch(x, f, insn[:], f+5)
+			patching = false
+			x.Step("patcher", 1)
+		}
+		r.k.Text.Mutex().Unlock(x)
+	})
+	for c := 1; c < 3; c++ {
+		r.AddProgram("runner", c, func(x *smp.Ctx) {
+			for range 6 {
+				x.Call(f)
+				x.Call(g)
+			}
+		})
+	}
+	for name, ch := range schedules(60) {
+		if r.want(smp.Passed, name, ch); t.Failed() {
+			t.Fatal(name)
+		}
+	}
+	if poked == 0 {
+		t.Error("the patcher never claimed a breakpoint")
+	}
+}
+
 // A stopped machine sees whole instructions only, and no breakpoint: nobody
 // runs, but for NMIs, which see what is being written.
 func TestPokeStopped(t *testing.T) {

@@ -1,0 +1,83 @@
+package kprobes_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/properties/scenario"
+)
+
+// TestTimer: a probe in a timer's handler (spec 1.14). Interrupts are off in a
+// breakpoint's handlers and while a copy is stepped (1.10), so that no hit
+// comes from inside another one and none is missed.
+func TestTimer(t *testing.T) {
+	for _, opens := range []bool{false, true} {
+		sc := with(t, []scenario.Probe{post("a", "helper", 0), on("b", "jumps", 3), post("c", "victim", 1)},
+			task(register("a"), register("b"), register("c"), call("victim", 1, 2), call("jumps", 4), wait,
+				call("victim", 3, 4), call("jumps", 5), unregister("b"), unregister("a"), unregister("c")),
+			onCPU(1, call("victim", 1, 2), call("helper", 2), call("jumps", 3)))
+		sc.Sources = []scenario.Source{
+			{Kind: scenario.SourceTimer, CPU: 0, AtMost: 3, Run: "helper", Opens: opens},
+			{Kind: scenario.SourceTimer, CPU: 1, AtMost: 3, Run: "jumps", Opens: opens},
+			{Kind: scenario.SourcePreempt, CPU: 0, AtMost: 2},
+		}
+		hits := 0
+		playEach(t, sc, 400, func(w *witness) {
+			require.Empty(t, w.of(kpev.Missed))
+			hits = max(hits, len(w.of(kpev.Handler)))
+		})
+		require.Greater(t, hits, 15, "some hits came from the timer")
+	}
+}
+
+// TestNMI: an NMI that hits a probe comes at any time: in a handler, between
+// breakpoint and step, in the slot, in a detour. What it interrupts isn't
+// disturbed; if that was a hit its own is missed (spec 1.11).
+func TestNMI(t *testing.T) {
+	for _, run := range []string{"helper", "jumps", "victim"} {
+		for _, kind := range []string{"stepped", "optimized"} {
+			ops := []scenario.Op{register("a"), register("b"), register("c"), register("d")}
+			if kind == "optimized" {
+				ops = append(ops, wait)
+			}
+			ops = append(ops, call("victim", 1, 2), call("jumps", 4), call("flags", 7, 8),
+				unregister("b"), unregister("a"), unregister("c"), unregister("d"))
+			probes := []scenario.Probe{on("a", "helper", 0), on("b", "jumps", 3), on("c", "victim", 0), on("d", "flags", 0)}
+			if kind == "stepped" {
+				probes = []scenario.Probe{post("a", "helper", 0), post("b", "jumps", 3), post("c", "victim", 0), post("d", "flags", 0)}
+			}
+			sc := with(t, probes, task(ops...), onCPU(1, call("victim", 1, 2), call("jumps", 3)))
+			sc.Sources = []scenario.Source{
+				{Kind: scenario.SourceNMI, CPU: 0, AtMost: 1, Run: run},
+				{Kind: scenario.SourceNMI, CPU: 1, AtMost: 1, Run: run},
+			}
+			missed := 0
+			playEach(t, sc, 600, func(w *witness) { missed += len(w.of(kpev.Missed)) })
+			require.NotZero(t, missed, "%s, %s: some NMI came in a hit", run, kind)
+		}
+	}
+}
+
+// TestLabelFlips: what stands at a jump label changes while a probe behind it
+// is registered. Where instructions begin is found out with text_mutex held:
+// otherwise half of a jump would be decoded.
+func TestLabelFlips(t *testing.T) {
+	sc := with(t, []scenario.Probe{on("k", "labelled", 8), on("l", "labelled_cross", 0xb)},
+		task(register("k"), call("labelled", 3), unregister("k"), register("l"), call("labelled_cross", 3, 4), unregister("l")))
+	on, off := scenario.Op{Kind: scenario.OpEnableLabel, Target: "l"}, scenario.Op{Kind: scenario.OpDisableLabel, Target: "l"}
+	onX, offX := scenario.Op{Kind: scenario.OpEnableLabel, Target: "x"}, scenario.Op{Kind: scenario.OpDisableLabel, Target: "x"}
+	for i := range sc.Tasks[0].Ops { // the label changes the result
+		sc.Tasks[0].Ops[i].Changed = sc.Tasks[0].Ops[i].Kind == scenario.OpCall
+	}
+	sc.Tasks = append(sc.Tasks, onCPU(1, on, off, onX, offX, on, onX, off, offX))
+	sc.Labels = []scenario.Label{
+		{Name: "l", Func: "labelled", Offset: 3, Target: "labelled_on"},
+		{Name: "x", Func: "labelled_cross", Offset: 6, Target: "labelled_cross_on"},
+	}
+	playEach(t, sc, 1000, func(w *witness) {
+		require.False(t, slices.ContainsFunc(w.errnos(), func(e errno) bool { return e != ok }), "%v", w.errnos())
+	})
+}

@@ -1,0 +1,280 @@
+package kprobes
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// A stateChecker holds the engine to the table of states of doc.go, and to
+// what follows from it, whenever kprobe_mutex is about to be free.
+type stateChecker struct {
+	b      *bench
+	text   map[isa.Addr]byte // what has been stored
+	states map[string]int    // how often a point was seen in each
+}
+
+// checkStates hooks a checker to a bench.
+func checkStates(b *bench) *stateChecker {
+	c := &stateChecker{b: b, text: make(map[isa.Addr]byte), states: make(map[string]int)}
+	b.log.Subscribe(c, smpev.Unlock, smpev.TextStore)
+	return c
+}
+
+func (c *stateChecker) Event(e *traces.Event) *traces.Finding {
+	if e.Kind == smpev.TextStore {
+		for i := range e.C {
+			c.text[isa.Addr(e.A+i)] = byte(e.B >> (8 * i))
+		}
+		return nil
+	}
+	if c.b.k.Locks.Name(e.A) != "kprobe_mutex" {
+		return nil
+	}
+	for _, p := range c.b.e.points {
+		if err := c.check(p); err != nil {
+			return &traces.Finding{Place: uint64(p.addr), Message: err.Error()}
+		}
+	}
+	return nil
+}
+
+// memory is the text at a point, as far as a jump reaches.
+func (c *stateChecker) memory(p *point) []byte {
+	now := slices.Clone(p.orig[:jumpSize])
+	for i := range now {
+		if b, stored := c.text[p.addr+isa.Addr(i)]; stored {
+			now[i] = b
+		}
+	}
+	for _, q := range c.b.e.points { // what stands at a neighbour is none of p's business
+		if d := q.addr - p.addr; q != p && q.armed.Peek() && d > 0 && d < jumpSize {
+			n := 1
+			if q.jumped {
+				n = jumpSize
+			}
+			copy(now[d:], q.orig[:n])
+		}
+	}
+	return now
+}
+
+func (c *stateChecker) check(p *point) error {
+	e := c.b.e
+	lists := []struct {
+		list *kapi.List[*point]
+		name string
+	}{{&e.optimizing, "optimizing"}, {&e.unoptimizing, "unoptimizing"}, {&e.freeing, "freeing"}}
+	on := ""
+	for _, l := range lists {
+		n := 0
+		for _, q := range l.list.Peek() {
+			if q == p {
+				n++
+			}
+		}
+		if n > 1 || (n == 1) != (p.list == l.list) {
+			return fmt.Errorf("%d times on the list %s", n, l.name)
+		}
+		if n == 1 {
+			on = l.name
+		}
+	}
+	if p.freed {
+		if on != "" || p.armed.Peek() || p.optimized.Peek() || p.jumped || !p.unused() {
+			return fmt.Errorf("freed and in use")
+		}
+		return nil
+	}
+
+	armed, optimized := p.armed.Peek(), p.optimized.Peek()
+	jump, _ := isa.JumpRel32(p.addr, p.detour.addr)
+	int3 := slices.Clone(p.orig[:jumpSize])
+	int3[0] = isa.Int3
+	state, want := "", int3
+	switch {
+	case on == "optimizing" && optimized:
+		state = on
+	case on == "unoptimizing" && optimized:
+		state, want = on, jump[:]
+	case on == "freeing" && !optimized:
+		state = on
+	case on == "" && optimized:
+		state, want = "optimized", jump[:]
+	case on == "" && !optimized && armed:
+		state = "plain"
+	case on == "" && !optimized && p.unused():
+		c.states["gone"]++ // what stands there now is another's
+		return nil
+	case on == "" && !optimized:
+		state, want = "disarmed", p.orig[:jumpSize]
+	default:
+		return fmt.Errorf("on the list %q, optimized %v: no such state", on, optimized)
+	}
+	c.states[state]++
+	if now := c.memory(p); !c.covered(p) && !slices.Equal(now, want) {
+		return fmt.Errorf("%s, but the text is % x, not % x", state, now, want)
+	}
+	if p.jumped != (want[0] == isa.OpJump && optimized) {
+		return fmt.Errorf("%s, but jumped is %v", state, p.jumped)
+	}
+	if !armed && state != "disarmed" {
+		return fmt.Errorf("%s, but not armed", state)
+	}
+
+	may := p.detour.size != 0 && p.enabled() && !p.post() && !e.blocked(p)
+	switch state {
+	case "optimizing", "optimized":
+		if !may {
+			return fmt.Errorf("%s, but enabled %v, post %v, blocked %v", state, p.enabled(), p.post(), e.blocked(p))
+		}
+	case "unoptimizing":
+		if p.enabled() {
+			return fmt.Errorf("unoptimizing, but enabled")
+		}
+	case "plain":
+		if !p.enabled() {
+			return fmt.Errorf("armed, but disabled")
+		}
+		if may {
+			return fmt.Errorf("could be optimized, and isn't to be (spec 4.4)")
+		}
+	case "freeing":
+		if may {
+			return fmt.Errorf("freeing, and could be optimized (spec 4.4)")
+		}
+	case "disarmed":
+		if p.enabled() {
+			return fmt.Errorf("enabled, but not armed")
+		}
+	}
+	return nil
+}
+
+// covered reports whether another point's jump lies over p's first byte.
+func (c *stateChecker) covered(p *point) bool {
+	for _, q := range c.b.e.points {
+		if d := p.addr - q.addr; q.jumped && d > 0 && d < jumpSize {
+			return true
+		}
+	}
+	return false
+}
+
+// crowded has instructions of 1, 2 and 3 bytes: regions overlap.
+var crowded = code{name: "crowded", at: smp.TextBase + 0x100, bytes: []byte{
+	0x55,             // push %rbp
+	0x48, 0x89, 0xe5, // mov %rsp,%rbp
+	0x53,       // push %rbx
+	0x89, 0xfb, // mov %edi,%ebx
+	0x01, 0xfb, // add %edi,%ebx
+	0x90,                   // nop
+	0x48, 0x8d, 0x43, 0x01, // lea 1(%rbx),%rax
+	0x5b, // pop %rbx
+	0x5d, // pop %rbp
+	0xc3, // ret
+}}
+
+// storm makes n random calls of the API on probes of its own.
+func storm(t testing.TB, b *bench, x *smp.Ctx, r *sim.Rand, n int) {
+	offsets := []isa.Addr{0, 1, 4, 5, 0, 4}
+	probes := make([]*Kprobe, len(offsets))
+	registered, disabled := make([]bool, len(offsets)), make([]bool, len(offsets))
+	for i, off := range offsets {
+		probes[i] = &Kprobe{ID: uint64(i), Addr: crowded.at + off}
+		if i >= 4 || r.N(6) == 0 {
+			probes[i].Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}
+		}
+	}
+	api := func(f func(kapi.Context, *Kprobe) error, i int) {
+		want := error(nil)
+		if !registered[i] {
+			want = EINVAL
+		}
+		require.Equal(t, want, f(x, probes[i]))
+	}
+	for range n {
+		switch i := r.N(len(probes)); r.N(8) {
+		case 0, 1, 2:
+			if registered[i] {
+				require.Equal(t, EINVAL, b.e.Register(x, probes[i]))
+			} else {
+				require.NoError(t, b.e.Register(x, probes[i]))
+				registered[i], disabled[i] = true, false
+			}
+		case 3, 4:
+			api(b.e.Unregister, i)
+			registered[i] = false
+		case 5:
+			api(b.e.Disable, i)
+			disabled[i] = true
+		case 6:
+			api(b.e.Enable, i)
+			disabled[i] = false
+		case 7:
+			b.e.WaitOptimizer(x)
+		}
+	}
+	for i := range probes {
+		if registered[i] {
+			require.NoError(t, b.e.Unregister(x, probes[i]))
+		}
+	}
+}
+
+// TestStates: the table of states holds after each call of the API and each
+// run of the optimizer, whatever two tasks do to five points that lie over
+// each other while a third runs through them. At the end the text is what it was.
+func TestStates(t *testing.T) {
+	const runs, calls = 400, 25
+	var rands [2]sim.Rand
+	program := func(cpu int) func(b *bench, x *smp.Ctx) {
+		return func(b *bench, x *smp.Ctx) { storm(t, b, x, &rands[cpu], calls) }
+	}
+	b := newBench(t, repaired, []code{crowded}, program(0), program(1), func(b *bench, x *smp.Ctx) {
+		for i := range uint64(20) {
+			x.Regs().R[isa.RDI] = i
+			require.Equal(t, 2*i+1, x.Call(crowded.at))
+			x.Step("between calls", 0)
+			x.Sleep(kapi.Yield)
+		}
+	})
+	c := checkStates(b)
+	for name, s := range map[string]sched.Strategy{
+		"random": sched.NewRandom(sched.Params{Seed: 7, Length: 1000}),
+		"sticky": sched.NewSticky(sched.Params{Seed: 7, Mean: 16}),
+	} {
+		for i := range uint64(runs / 2) {
+			rands[0].Seed(3, 2*i)
+			rands[1].Seed(3, 2*i+1)
+			clear(c.text)
+			s.Begin(i)
+			outcome := b.run(s)
+			if b.log.Found != nil {
+				t.Fatalf("%s, run %d: crowded+%#x: %s", name, i, b.log.Found.Place-uint64(crowded.at), b.log.Found.Message)
+			}
+			require.Equal(t, smp.Passed, outcome, "%s, run %d: %v", name, i, b.m.Refusal())
+			require.True(t, b.e.Settled())
+			require.Zero(t, b.e.table.Len())
+			for off, want := range crowded.bytes {
+				if now, stored := c.text[crowded.at+isa.Addr(off)]; stored {
+					require.Equal(t, want, now, "%s, run %d: crowded+%#x", name, i, off)
+				}
+			}
+		}
+	}
+	t.Log(c.states)
+	for _, state := range []string{"plain", "optimizing", "optimized", "unoptimizing", "freeing", "disarmed"} {
+		require.NotZero(t, c.states[state], state)
+	}
+}
