@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/properties/harness"
 	"kpsim/properties/scenario"
 )
 
@@ -80,4 +81,44 @@ func TestLabelFlips(t *testing.T) {
 	playEach(t, sc, 1000, func(w *witness) {
 		require.False(t, slices.ContainsFunc(w.errnos(), func(e errno) bool { return e != ok }), "%v", w.errnos())
 	})
+}
+
+// TestLabelInRegion: a region that holds text which others rewrite isn't
+// optimized; one beside it is, even if the label is being rewritten just then
+// (spec 4.2).
+func TestLabelInRegion(t *testing.T) {
+	for offset, optimized := range map[int]int{0: 1, 3: 0} {
+		sc := with(t, []scenario.Probe{on("k", "labelled_cross", offset)},
+			task(register("k"), wait, unregister("k"), wait, register("k"), wait, unregister("k")))
+		flip := []scenario.Op{{Kind: scenario.OpEnableLabel, Target: "x"}, {Kind: scenario.OpDisableLabel, Target: "x"}}
+		sc.Tasks = append(sc.Tasks, onCPU(1, append(flip, flip...)...))
+		sc.Labels = []scenario.Label{{Name: "x", Func: "labelled_cross", Offset: 6, Target: "labelled_cross_on"}}
+		playEach(t, sc, 200, func(w *witness) { require.Len(t, w.of(kpev.Optimized), 2*optimized, "offset %d", offset) })
+	}
+}
+
+// TestPreemptedHandler: the handlers of an optimized probe run with preemption
+// off (spec 1.10): a hit by another task of the same CPU never finds the first
+// one still in them.
+func TestPreemptedHandler(t *testing.T) {
+	sc := with(t, []scenario.Probe{on("a", "victim", 0)},
+		task(register("a"), wait, call("victim", 1, 2), call("victim", 3, 4), unregister("a")),
+		scenario.Task{Name: "other", Repeat: 3, Ops: []scenario.Op{call("victim", 5, 6)}})
+	sc.Sources = []scenario.Source{{Kind: scenario.SourcePreempt, CPU: 0, AtMost: 4}}
+	playEach(t, sc, 600, func(w *witness) { require.Empty(t, w.of(kpev.Missed)) })
+}
+
+// TestThirdHit: a CPU can be in two hits, one inside the other. An NMI that hits
+// a probe while the second is stepped is one too many: as in the kernel
+// ("Unrecoverable kprobe detected") the CPU dies, and does so at once.
+func TestThirdHit(t *testing.T) {
+	nest := []scenario.Step{{Kind: scenario.StepCall, Func: "helper"}}
+	sc := with(t, []scenario.Probe{{Name: "a", Func: "victim", Pre: nest}, post("b", "helper", 0), post("c", "jumps", 0)},
+		task(register("a"), register("b"), register("c"), call("victim", 1, 2)))
+	sc.Sources = []scenario.Source{{Kind: scenario.SourceNMI, CPU: 0, AtMost: 1, Run: "jumps"}}
+	require.NoError(t, scenario.Check(sc))
+	result, err := harness.Explore(harness.Spec{Scenario: sc, Strategy: "deviations", Runs: 2000, Stop: true})
+	require.NoError(t, err)
+	require.NotNil(t, result.Witness)
+	require.Equal(t, "owned-breakpoint", result.Witness.Property.Name)
 }

@@ -1,6 +1,8 @@
 package properties
 
 import (
+	"slices"
+
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -13,7 +15,7 @@ var Accounted = Property{
 	Says: "Each hit of an enabled probe is one run of its pre_handler, one nmissed, or one skip by a sibling: none is lost, none counts twice.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Exec, smpev.Trap, smpev.Claim, smpev.Return, smpev.CallEnd,
-		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped,
+		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.NoPre,
 	},
 	New: func() Monitor { return new(accounted) },
 }
@@ -33,6 +35,7 @@ type accounted struct {
 	addrs  []insn // where probes are or were, and what was linked there
 	tasks  []tally
 	flips  uint32
+	noPre  []uint64 // the probes whose hits leave no trace: a nil handler is not run (spec 1.5)
 	flip   []uint32 // of each probe: the flip at which its certainty last came or went
 }
 
@@ -43,7 +46,7 @@ type tally struct {
 }
 
 func (m *accounted) Reset() {
-	m.addrs, m.flips, m.flip = m.addrs[:0], 0, m.flip[:0]
+	m.addrs, m.flips, m.flip, m.noPre = m.addrs[:0], 0, m.flip[:0], m.noPre[:0]
 	m.loads.reset()
 	m.probes.reset()
 	m.frames.reset()
@@ -86,6 +89,8 @@ func (m *accounted) Event(e *traces.Event) *traces.Finding {
 		if e.B == kpev.Pre {
 			return m.account(e, "runs the pre_handler of")
 		}
+	case kpev.NoPre:
+		m.noPre = append(m.noPre, e.A)
 	case kpev.Missed:
 		return m.account(e, "counts a miss of")
 	case kpev.Skipped:
@@ -149,7 +154,7 @@ func (m *accounted) hit(task uint8, addr uint64) {
 	t := m.of(task)
 	t.hits[i]++
 	for j := range m.probes.list {
-		if p := &m.probes.list[j]; p.addr == addr && p.sure {
+		if p := &m.probes.list[j]; p.addr == addr && p.sure && !slices.Contains(m.noPre, p.id) {
 			t.need[j]++
 		}
 	}

@@ -16,6 +16,15 @@ func init() {
 		unprobed(tr)
 		tr.End(true).ExpectNone()
 	})
+	trap("A1-no-pre", "no handler runs, for there is none",
+		func(tr *tracetest.Trace) {
+			tr.Emit(kpev.NoPre, 1, 0, 0)
+			tr.Expect(2, 0, 0)
+			probed(tr)
+			tr.On(1, 2).Break(f).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 1)
+			unprobed(tr)
+			tr.End(true).ExpectNone()
+		})
 	golden("A1-lost", func(tr *tracetest.Trace) {
 		tr.Expect(2, 0, 0)
 		probed(tr)

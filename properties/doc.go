@@ -37,7 +37,6 @@
 //   - Load events come first, in ascending order within a function, and cover
 //     all text that isn't handed out with Alloc and yet emits Exec.
 //   - Images of raw sites stand at the head, before the first store or API call.
-//   - Every probe has a pre_handler (that may do nothing): its runs are what A1 counts.
 //   - Register leaves a probe enabled.
 //   - Lock is emitted when the lock is had, Unlock while it still is.
 //

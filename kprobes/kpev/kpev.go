@@ -1,5 +1,5 @@
 // Package kpev is the event vocabulary of kprobes: what a monitor may know of
-// the engine. ApiEnter, ApiReturn and Handler are emitted by the harness, which
+// the engine. NoPre, ApiEnter, ApiReturn and Handler are emitted by the harness, which
 // calls the engine and runs its handlers; the others are the engine's own
 // claims, which monitors check and never believe.
 //
@@ -20,6 +20,7 @@ const (
 	Optimized                                 // [addr, detour, 0] the jump is in place
 	Unoptimizing                              // [addr, 0, 0] queued on the unoptimizing list
 	Unoptimized                               // [addr, 0, 0] the breakpoint is back in place of the jump
+	NoPre                                     // [probe, 0, 0] the probe has no pre_handler; heads the log (harness)
 )
 
 // The calls of the API.
@@ -48,4 +49,5 @@ var _ = traces.Define(traces.KprobesBlock,
 	traces.Spec{Name: "Optimized", Args: []string{"addr", "detour"}},
 	traces.Spec{Name: "Unoptimizing", Args: []string{"addr"}},
 	traces.Spec{Name: "Unoptimized", Args: []string{"addr"}},
+	traces.Spec{Name: "NoPre", Args: []string{"probe"}},
 )

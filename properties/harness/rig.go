@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kpsim/kprobes"
+	"kpsim/kprobes/kpev"
 	"kpsim/properties"
 	"kpsim/properties/mutant"
 	"kpsim/properties/scenario"
@@ -354,6 +355,11 @@ func (r *Rig) head() {
 		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
 		lo, hi = traces.PackBytes(jump[:])
 		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
+	}
+	for i := range r.Scenario.Probes {
+		if r.Scenario.Probes[i].Pre == nil {
+			r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(i), 0, 0)
+		}
 	}
 	for _, e := range r.expects {
 		r.Log.Emit(smpev.Expect, 255, traces.NoTask, e.task, e.call, e.digest)

@@ -77,6 +77,9 @@ func drawProbe(t *rapid.T, s *Scenario, name, function string) Probe {
 	p := Probe{Name: name, Func: function, Pre: []Step{{Kind: StepCount}}}
 	starts := boundaries(s, function)
 	p.Offset = starts[rapid.IntRange(0, len(starts)-1).Draw(t, name+" on instruction")]
+	if rapid.IntRange(0, 7).Draw(t, name+" pre") == 7 {
+		p.Pre = nil
+	}
 	if rapid.IntRange(0, 3).Draw(t, name+" post") == 3 {
 		p.Post = []Step{{Kind: StepCount}}
 	}

@@ -351,10 +351,12 @@ func TestBreakpointOfNobody(t *testing.T) {
 		r.k.Traps.OnBreakpoint(func(x kapi.Context, regs *isa.Regs) uint64 { return claims })
 	}
 	r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
-	r.want(smp.Refused, "nobody's", sim.Always0{})
+	for range 2 { // the chain of one run is forgotten in the next
+		r.want(smp.Refused, "nobody's", sim.Always0{})
+	}
 	claims = kapi.OwnerKprobe
 	r.want(smp.Passed, "claimed", sim.Always0{})
-	if asked != 2 {
-		t.Errorf("the first of the chain was asked %d times, want 2", asked)
+	if asked != 3 {
+		t.Errorf("the first of the chain was asked %d times, want once a run", asked)
 	}
 }
