@@ -81,7 +81,7 @@ func (t *teller) rows() []row {
 	for i := range t.in.Events {
 		e := &t.in.Events[i]
 		switch e.Kind {
-		case smpev.Load, smpev.Expect:
+		case smpev.Load, smpev.Expect, kpev.NoPre:
 			if i != t.at {
 				continue
 			}
