@@ -21,7 +21,12 @@
 //
 // Lock order: kprobe_mutex, text_mutex.
 //
+// Which instructions can be probed, and which regions optimized, are the answers
+// of Linux 6.12 (testdata/oracle_hand.csv.gz); Settings.IndirectJumps tells the
+// one rule of 6.1 that is followed as well.
+//
 // Its limits: kprobes with pre- and post-handlers and their jump optimization.
 // Return probes, jprobes, batches, boosting, fault handlers, modules and ftrace
-// are not here yet.
+// are not here yet. A CPU can be in two hits, one inside the other, as in the
+// kernel; a third one (an NMI while the second is stepped) nobody handles.
 package kprobes

@@ -103,9 +103,9 @@ func TestLabelInRegion(t *testing.T) {
 func TestPreemptedHandler(t *testing.T) {
 	sc := with(t, []scenario.Probe{on("a", "victim", 0)},
 		task(register("a"), wait, call("victim", 1, 2), call("victim", 3, 4), unregister("a")),
-		scenario.Task{Name: "other", Repeat: 3, Ops: []scenario.Op{call("victim", 5, 6)}})
+		scenario.Task{Name: "other", Repeat: 20, Ops: []scenario.Op{{Kind: scenario.OpSchedule}, call("victim", 5, 6)}})
 	sc.Sources = []scenario.Source{{Kind: scenario.SourcePreempt, CPU: 0, AtMost: 4}}
-	playEach(t, sc, 600, func(w *witness) { require.Empty(t, w.of(kpev.Missed)) })
+	playEach(t, sc, 200, func(w *witness) { require.Empty(t, w.of(kpev.Missed)) })
 }
 
 // TestThirdHit: a CPU can be in two hits, one inside the other. An NMI that hits

@@ -11,9 +11,6 @@ import (
 	"kpsim/smp/isa"
 )
 
-// sweepSchedules is how many random schedules each sweep of a function runs.
-const sweepSchedules = 50
-
 // offsets are where the instructions of a function begin, but for those that
 // only a wrong jump would reach.
 func offsets(t testing.TB, f *scenario.Text) (all []int) {
@@ -54,7 +51,8 @@ func arguments(t testing.TB, sc *scenario.Scenario, f string, caller uint64) (ar
 // TestSweep: a probe on any instruction is transparent (spec 1.3, 4.3): every
 // function of the library is probed at each instruction in turn, stepped or
 // emulated, with a post_handler, and optimized, while two CPUs call it, and
-// ends with what it ends with unprobed. The monitors check that, and the rest.
+// ends with what it ends with unprobed, by default and in 50 random schedules.
+// The monitors check that, and the rest.
 func TestSweep(t *testing.T) {
 	lib := library(t)
 	for i := range lib.Texts {

@@ -126,7 +126,8 @@ func (e *Engine) stepped(x kapi.Context, b *kcb, regs *isa.Regs) {
 }
 
 // emulate does what the instruction does, on the saved registers. A push goes
-// into the gap above the trap frame.
+// into the gap above the trap frame. One that faults, or that isa doesn't
+// execute, leaves the CPU where it was: unprobed it wouldn't get past it either.
 func (e *Engine) emulate(x kapi.Context, p *point, regs *isa.Regs) {
 	x.Work(kapi.WorkEmulate, 1)
 	regs.IP = p.addr

@@ -15,6 +15,7 @@ type Fibre struct {
 	body   Body
 	done   bool // the body has returned, or never started
 	dying  bool // the body is being unwound by Kill
+	lost   bool // it runs no other body
 }
 
 type killed struct{}
@@ -61,31 +62,36 @@ func (p *Pool) Made() int { return p.made }
 
 func (f *Fibre) loop(yield func(struct{}) bool) {
 	f.yield = yield
-	for {
-		f.runBody()
-		if !yield(struct{}{}) {
-			return
-		}
+	for f.live() && yield(struct{}{}) {
 	}
 }
 
-// runBody runs one body to its end, or until Kill unwinds it. Any other panic
-// passes through to whoever resumed the fibre, which is lost thereby.
-func (f *Fibre) runBody() {
+// live runs one body after another, until Kill unwinds one: then it returns
+// true, and the fibre can live again. Any other panic passes through to whoever
+// resumed the fibre, which is lost thereby. It is all that is deferred on a
+// fibre: a body costs nothing of that sort.
+func (f *Fibre) live() (again bool) {
 	defer func() {
-		f.done = true
-		f.body = nil
-		if f.dying {
-			f.dying = false
-			if r := recover(); r != nil {
-				if _, ok := r.(killed); !ok {
-					panic(r)
-				}
+		dying := f.dying
+		f.done, f.dying = true, false
+		if !dying {
+			f.lost = true // it panics, or the pool was closed
+			return
+		}
+		if r := recover(); r != nil {
+			if _, ok := r.(killed); !ok {
+				f.lost = true
+				panic(r)
 			}
 		}
+		again = true
 	}()
-	if f.body != nil {
+	for {
 		f.body.Run()
+		f.done, f.dying = true, false
+		if !f.yield(struct{}{}) {
+			return false
+		}
 	}
 }
 
@@ -111,6 +117,9 @@ func (f *Fibre) Park() {
 		panic(killed{})
 	}
 }
+
+// Lost reports whether a body has panicked: the fibre can't be used any more.
+func (f *Fibre) Lost() bool { return f.lost }
 
 // Dying reports whether the body is being unwound: its deferred code must not
 // wait for anything.

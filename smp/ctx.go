@@ -20,6 +20,7 @@ type Ctx struct {
 	fibre *sim.Fibre
 
 	started bool
+	driving bool                         // it has given way, and makes the others' moves meanwhile
 	prompt  bool                         // an interrupt handler that runs in one step, without a fibre
 	trap    func(x *Ctx, regs *isa.Regs) // a trap's routine; regs is what it works on
 	regs    isa.Regs
@@ -28,9 +29,11 @@ type Ctx struct {
 	gate    kapi.Routine // or what text called
 	body    func(x *Ctx) // or a task's body
 
-	cond  kapi.Cond // what it waits for
-	place string    // the routine and step it is at, for traces
-	step  int
+	cond    kapi.Cond // what it waits for
+	wait    waiting   // and whom: the default schedule serves it
+	waitFor *Source   // of waitWork
+	place   string    // the routine and step it is at, for traces
+	step    int
 }
 
 var _ kapi.Context = (*Ctx)(nil)
@@ -46,7 +49,7 @@ func (m *Machine) acquire(c *CPU, t *Task) *Ctx {
 	} else {
 		x = &Ctx{m: m}
 	}
-	x.cpu, x.task, x.started, x.prompt, x.cond = c, t, false, false, nil
+	x.cpu, x.task, x.started, x.driving, x.prompt, x.cond = c, t, false, false, false, nil
 	x.trap, x.gate, x.body, x.source = nil, nil, nil, nil
 	m.live = append(m.live, x)
 	return x
@@ -79,27 +82,14 @@ func (x *Ctx) start() {
 	if x.fibre == nil {
 		x.fibre = x.m.pool.Get()
 	}
-	x.launch(true)
+	if x.fibre.Start(x) {
+		x.m.finish(x)
+	}
 }
 
 // resume goes on with a parked routine.
-func (x *Ctx) resume() { x.launch(false) }
-
-func (x *Ctx) launch(fresh bool) {
-	returned := false
-	defer func() {
-		if !returned { // a panic in the routine: the fibre is lost with it
-			x.fibre = nil
-		}
-	}()
-	done := false
-	if fresh {
-		done = x.fibre.Start(x)
-	} else {
-		done = x.fibre.Resume()
-	}
-	returned = true
-	if done {
+func (x *Ctx) resume() {
+	if x.fibre.Resume() {
 		x.m.finish(x)
 	}
 }
@@ -127,7 +117,8 @@ func (x *Ctx) oops() {
 // Oops says that nobody handled the trap: the run ends.
 func (x *Ctx) Oops() { x.oops() }
 
-// finish takes down the frame of a routine that has ended.
+// finish takes down the frame of a routine that has ended. The CPU can move as
+// before, so that nothing has to be looked at again.
 func (m *Machine) finish(x *Ctx) {
 	c, t := x.cpu, x.task
 	f := t.top()
@@ -140,7 +131,6 @@ func (m *Machine) finish(x *Ctx) {
 		}
 		f.kind, f.ctx = iret, nil
 		m.drop(x)
-		m.attend()
 		return
 	}
 	t.pop()
@@ -150,7 +140,6 @@ func (m *Machine) finish(x *Ctx) {
 		m.bodyEnded(c, t)
 	}
 	m.drop(x)
-	m.attend()
 }
 
 // CPU implements kapi.Context.
@@ -194,13 +183,21 @@ func (x *Ctx) point() {
 	m := x.m
 	m.clocks[x.cpu.id] += simTime(m.costs.Point)
 	if mv := m.turn(); mv != sim.Mover(x.cpu.id) {
-		x.park(mv)
+		x.giveWay(mv)
 	}
 }
 
-// park lets mv move, and returns when the routine's turn has come again.
-func (x *Ctx) park(mv sim.Mover) {
-	x.m.next = mv
+// giveWay lets mv move, and returns when the routine's turn has come again.
+func (x *Ctx) giveWay(mv sim.Mover) {
+	x.driving = true
+	x.m.drive(x, mv)
+	x.driving = false
+}
+
+// park goes back to whoever resumed the routine, and returns when it is
+// resumed again: then it is its turn.
+func (x *Ctx) park() {
+	x.driving = false
 	x.m.parks++
 	x.fibre.Park()
 }
@@ -217,7 +214,7 @@ func (x *Ctx) give() {
 	if mv == sim.Mover(x.cpu.id) && x.cpu.task == x.task && x.cond == nil && x.task.top().ctx == x {
 		return
 	}
-	x.park(mv)
+	x.giveWay(mv)
 }
 
 // Sleep implements kapi.Context.
@@ -238,8 +235,8 @@ func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
 	if w.Holds() {
 		return
 	}
-	t.state, t.wait, t.waitFor = sleeping, why, s
-	x.await(w)
+	t.state = sleeping
+	x.await(w, why, s)
 	x.m.schedule(x.cpu, true)
 	x.give()
 }
@@ -255,8 +252,7 @@ func (x *Ctx) spin(w kapi.Cond, why waiting) {
 	if w.Holds() {
 		return
 	}
-	x.task.wait = why
-	x.await(w)
+	x.await(w, why, nil)
 	x.give()
 }
 
@@ -277,8 +273,8 @@ func (x *Ctx) Atomic() bool {
 }
 
 // await hangs the context on its condition.
-func (x *Ctx) await(w kapi.Cond) {
-	x.cond = w
+func (x *Ctx) await(w kapi.Cond, why waiting, s *Source) {
+	x.cond, x.wait, x.waitFor = w, why, s
 	x.m.waiters = append(x.m.waiters, x)
 	x.m.waitOn[uint8(w.Cell())]++
 }
@@ -294,7 +290,6 @@ func (m *Machine) recheckWaiters() {
 		}
 		m.waitOn[uint8(x.cond.Cell())]--
 		x.cond = nil
-		x.task.wait, x.task.waitFor = waitNothing, nil
 		if x.task.state == sleeping {
 			x.task.state = runnable
 			m.emit(x.cpu, smpev.Wake, uint64(x.task.ID), 0, 0)
@@ -314,17 +309,17 @@ func (m *Machine) Notify(id kapi.CellID) {
 
 // Call implements kapi.Context.
 func (x *Ctx) Call(f isa.Addr) uint64 {
-	c, t := x.cpu, x.task
+	m, c, t := x.m, x.cpu, x.task
 	was := c.regs
 	sp := was.R[isa.RSP]&^15 - 8
 	if !x.m.data.Store(isa.Addr(sp), 8, uint64(returnGate)) {
 		x.m.refuseAt(c, f, "no stack to call it on")
-		x.park(sim.NoMover)
+		x.giveWay(sim.NoMover)
 	}
 	c.regs.R[isa.RSP], c.regs.IP = sp, f
 	c.guest = true
 	t.frames = append(t.frames, frame{kind: guest, sp: sp})
-	x.give()
+	x.giveWay(m.turn()) // the CPU can move as before
 	left := c.regs
 	c.regs.R[isa.RSP], c.regs.IP = was.R[isa.RSP], was.IP
 	t.left = left
@@ -379,6 +374,9 @@ func (x *Ctx) NeedResched() bool { return x.cpu.needResched }
 // Preempt gives the CPU to another task at an interrupt's return, with the
 // interrupted frame left on this one's stack.
 func (x *Ctx) Preempt() {
+	if x.task.class == classStopper { // nothing is of a higher class
+		return
+	}
 	x.m.schedule(x.cpu, false)
 	x.give()
 }

@@ -51,7 +51,6 @@ func (m *Machine) enter(c *CPU, ip isa.Addr) {
 	x.place, x.step = m.gates[i].name, 0
 	t.frames = append(t.frames, frame{kind: routine, ctx: x})
 	c.guest = false
-	m.attend()
 }
 
 // leaveGate returns from a routine that text called, as ret would.
@@ -74,5 +73,4 @@ func (m *Machine) returned(c *CPU, t *Task) {
 	}
 	t.pop()
 	c.guest = t.onGuest()
-	m.attend()
 }

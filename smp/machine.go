@@ -172,6 +172,7 @@ func (m *Machine) newTask(name string, c *CPU, k class, body func(*Ctx)) *Task {
 		m.mem.mapPage(a, PermRead|PermWrite)
 	}
 	t.stack = base + StackSize
+	t.rewind()
 	m.tasks = append(m.tasks, t)
 	return t
 }
@@ -258,10 +259,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched = c.runq[:0], false, 0, 0, false
 	}
 	for _, t := range m.tasks {
-		t.frames, t.state, t.preempt, t.again = t.frames[:0], dormant, 0, false
-		t.wait, t.waitFor, t.switches = waitNothing, nil, 0
-		t.regs = isa.Regs{IP: idleIP, Flags: isa.F1 | isa.IF}
-		t.regs.R[isa.RSP] = uint64(t.stack) - 64
+		t.rewind()
 	}
 	for i := range m.cpus {
 		c := &m.cpus[i]
@@ -280,11 +278,15 @@ func (m *Machine) Reset(ch sim.Chooser) {
 
 // unwind kills the routines that the last run left parked.
 func (m *Machine) unwind() {
+	m.over, m.limit = true, 0 // what is deferred in them asks nothing any more
 	for len(m.live) > 0 {
 		x := m.live[len(m.live)-1]
 		m.live = m.live[:len(m.live)-1]
 		if x.fibre != nil {
 			x.fibre.Kill()
+			if x.fibre.Lost() { // it had panicked, and so the run
+				x.fibre = nil
+			}
 		}
 		m.release(x)
 	}

@@ -96,13 +96,14 @@ func (m *memory) Load(a isa.Addr, size int) (uint64, bool) {
 
 // loadBytes is Load near a page's end.
 func (m *memory) loadBytes(a isa.Addr, size int) (v uint64, ok bool) {
-	for i := size - 1; i >= 0; i-- {
-		p := m.page(a + isa.Addr(i))
-		if p == nil || p.perm&PermRead == 0 {
-			m.fault = a + isa.Addr(i)
+	if last := a + isa.Addr(size-1); uint64(last)>>pageShift != uint64(a)>>pageShift {
+		if q := m.page(last); q == nil || q.perm&PermRead == 0 {
+			m.fault = last &^ (pageSize - 1)
 			return 0, false
 		}
-		v = v<<8 | uint64(p.data[uint64(a+isa.Addr(i))%pageSize])
+	}
+	for i := size - 1; i >= 0; i-- {
+		v = v<<8 | uint64(m.page(a + isa.Addr(i)).data[uint64(a+isa.Addr(i))%pageSize])
 	}
 	return v, true
 }

@@ -11,14 +11,53 @@ import (
 // Run steps movers until nothing is left, nothing can move, a monitor has a
 // finding, or the budget is out.
 func (m *Machine) Run() Outcome {
-	for mv := m.turn(); !m.over; {
-		m.next = sim.NoMover
+	m.drive(nil, m.turn())
+	return m.outcome
+}
+
+// drive makes moves, mv first, until it is the turn of x, which called it to
+// give way; nil is Run, whose turn never comes. A routine that gives way does
+// not go back to Run: it drives the machine itself, on its own fibre, for most
+// moves need none (an instruction, a trap's delivery, an IRET) and a switch of
+// fibres costs more than they do. A routine that is to go on is resumed from
+// here, on top of x; if it is one of those below, x parks, and it finds
+// m.next when control has come down to it.
+func (m *Machine) drive(x *Ctx, mv sim.Mover) {
+	for !m.over {
+		if y := m.routineOf(mv); y != nil && y.driving {
+			if y != x {
+				m.next = mv
+				x.park()
+			}
+			return
+		}
 		m.move(mv)
-		if mv = m.next; mv == sim.NoMover { // a routine that parked has asked already
+		if mv = m.next; mv == sim.NoMover {
 			mv = m.turn()
+		} else { // somebody above has asked already
+			m.next = sim.NoMover
 		}
 	}
-	return m.outcome
+	if x != nil {
+		x.park() // for good: Reset unwinds it
+	}
+}
+
+// routineOf returns the routine that the mover's step goes on with, nil if
+// that is none.
+func (m *Machine) routineOf(mv sim.Mover) *Ctx {
+	if mv >= sim.MoverIPI {
+		return nil
+	}
+	c := &m.cpus[mv]
+	if c.guest {
+		return nil
+	}
+	f := c.task.top()
+	if f == nil {
+		return nil
+	}
+	return f.ctx
 }
 
 // move lets one mover make its step.
@@ -137,8 +176,9 @@ func (m *Machine) look() bool {
 	return true
 }
 
+// end makes this the end of the run: no turn asks anything any more.
 func (m *Machine) end(o Outcome) bool {
-	m.over, m.outcome = true, o
+	m.over, m.outcome, m.limit = true, o, 0
 	return false
 }
 
@@ -172,17 +212,19 @@ func (m *Machine) boring() sim.Mover {
 				return m.onward(c)
 			}
 		}
-		if t.wait == waitWork {
-			if t.waitFor.armed {
-				return t.waitFor.index
+		if why, s := t.waits(); why == waitWork {
+			if s.armed {
+				return s.index
 			}
-			t = t.waitFor.Waker
+			t = s.Waker
 			continue
 		}
 		break
 	}
-	if set := m.p.Moves[1]; set != 0 && t != nil && t.wait == waitIPI {
-		return sim.MoverIPI + firstCPU(set)
+	if set := m.p.Moves[1]; set != 0 && t != nil {
+		if why, _ := t.waits(); why == waitIPI {
+			return sim.MoverIPI + firstCPU(set)
+		}
 	}
 	if set := m.p.Moves[0] | m.p.Moves[1]; set != 0 {
 		c := &m.cpus[firstCPU(set)]

@@ -61,7 +61,7 @@ func (s *Source) ready(full bool) bool {
 	case NMISource:
 		return s.left > 0 && !s.cpu.nmiBlocked && s.cpu.task != s.cpu.idle
 	case PreemptSource:
-		return s.left > 0 && full && s.cpu.open() && len(s.cpu.runq) > 0 && s.cpu.task.preempt == 0
+		return s.left > 0 && full && s.cpu.open() && len(s.cpu.runq) > 0 && s.cpu.task.preempt == 0 && s.cpu.task.class != classStopper
 	}
 	return s.left > 0 && s.cpu.open() && s.cpu.task != s.cpu.idle
 }
@@ -97,6 +97,7 @@ func (m *Machine) interrupt(s *Source, vec uint8) {
 
 // SendIPI makes an IPI of the reason pending on each CPU of the set.
 func (m *Machine) SendIPI(x *Ctx, set uint64, why ipiSet) {
+	m.clocks[x.cpu.id] += simTime(m.costs.SendIPI)
 	m.emit(x.task.cpu, smpev.SendIPI, set, uint64(why), 0)
 	for ; set != 0; set &= set - 1 {
 		m.cpus[firstCPU(set)].ipi |= why
@@ -107,13 +108,14 @@ func (m *Machine) SendIPI(x *Ctx, set uint64, why ipiSet) {
 // takeIPI delivers what is pending on c.
 func (m *Machine) takeIPI(c *CPU) {
 	vec := uint8(smpev.VecCall)
+	m.errand = nil
 	if c.ipi&IPICall != 0 {
 		c.ipi &^= IPICall
+		m.errand = c
 	} else {
 		c.ipi &^= IPIResched
 		vec = smpev.VecResch
 	}
-	m.errand = c
 	m.deliver(c, vec, c.regs.IP, 0)
 	if !m.over {
 		c.task.top().ctx.prompt = m.hooks.Prompt != nil && m.hooks.Prompt(vec, nil)

@@ -21,8 +21,6 @@ type Task struct {
 	frames   []frame
 	preempt  int      // preempt_count; a preemption or a Sleep needs 0
 	again    bool     // woken while it ran: its body runs once more
-	wait     waiting  // what it sleeps or spins for, as a hint for the default schedule
-	waitFor  *Source  // of waitWork
 	left     isa.Regs // the registers as its last call left them
 	switches uint64   // voluntary ones so far in the run
 }
@@ -46,7 +44,7 @@ const (
 	dead
 )
 
-// waiting says whom a task waits for; the default schedule serves it.
+// waiting says whom a routine waits for; the default schedule serves it.
 type waiting uint8
 
 const (
@@ -73,7 +71,22 @@ type frame struct {
 	ctx    *Ctx     // routine
 	base   isa.Addr // trap: where its register image lies in memory
 	sp     uint64   // guest: the stack pointer below the call
-	hold   uint64   // guest: the stack pointer as it must be after the return
+}
+
+// rewind makes the task what it is before a run.
+func (t *Task) rewind() {
+	t.frames, t.state, t.preempt, t.again = t.frames[:0], dormant, 0, false
+	t.switches = 0
+	t.regs = isa.Regs{IP: idleIP, Flags: isa.F1 | isa.IF}
+	t.regs.R[isa.RSP] = uint64(t.stack) - 64
+}
+
+// waits says whom the task waits for: what its innermost routine does.
+func (t *Task) waits() (waiting, *Source) {
+	if f := t.top(); f != nil && f.kind == routine && f.ctx.cond != nil {
+		return f.ctx.wait, f.ctx.waitFor
+	}
+	return waitNothing, nil
 }
 
 // CPUID returns the number of the task's CPU.
@@ -111,14 +124,4 @@ func (t *Task) Traps() (n int) {
 		}
 	}
 	return n
-}
-
-// inHardIRQ reports whether a hard interrupt or NMI is open on the task.
-func (t *Task) inHardIRQ() bool {
-	for i := range t.frames {
-		if f := &t.frames[i]; f.trap && (f.vector >= 32 || f.vector == 2) {
-			return true
-		}
-	}
-	return false
 }

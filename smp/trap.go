@@ -37,8 +37,7 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip isa.Addr, addr uint64) {
 		// A fault while delivering a fault: nothing can be saved any more.
 		m.emit(c, smpev.Oops, smpev.VecDF, uint64(ip), uint64(m.mem.fault))
 		m.refusal = fmt.Errorf("cpu%d: double fault: vector %d at %s could not be delivered, stack pointer %#x is not mapped", c.id, vec, m.Symbol(ip), c.regs.R[isa.RSP])
-		m.over, m.outcome = true, Refused
-		if m.log.Found != nil {
+		if m.end(Refused); m.log.Found != nil {
 			m.outcome = Violated
 		}
 		return
@@ -154,8 +153,7 @@ func (m *Machine) refuseAt(c *CPU, ip isa.Addr, what string) {
 		return // what led here is a finding already
 	}
 	m.refusal = fmt.Errorf("cpu%d: %s: %s", c.id, m.Symbol(ip), what)
-	m.over, m.outcome = true, Refused
-	m.limit = 0
+	m.end(Refused)
 }
 
 func vectorName(vec uint8) string {

@@ -229,8 +229,8 @@ func (r *Rig) addSources() error {
 		}
 		handlers[src] = s
 	}
-	handler := func(x *smp.Ctx) {
-		s := handlers[x.Source()]
+	handler := func(x *smp.Ctx, src *smp.Source) {
+		s := handlers[src]
 		if s == nil {
 			return
 		}

@@ -12,10 +12,10 @@ import (
 // sentence, each no larger than a search can go through.
 func TestBuiltin(t *testing.T) {
 	want := []string{
-		"full-rcu", "jump-label-flip", "nmi-on-text", "no-sail-past",
+		"cancel-detour", "full-rcu", "jump-label-flip", "nmi-on-text", "no-sail-past",
 		"register-storm-full", "register-storm-none", "safe-full", "safe-full-stop", "safe-none",
 		"second-instruction", "second-instruction-preempted", "stop-machine-alone",
-		"torn-jump", "torn-jump-bp",
+		"stop-machine-free", "stop-machine-stale", "torn-jump", "torn-jump-bp",
 	}
 	require.Equal(t, want, scenario.BuiltinNames())
 

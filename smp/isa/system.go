@@ -22,7 +22,13 @@ func execCli(in *Inst, s *Regs, m Memory) Outcome {
 	return Interrupts
 }
 
+// execSti turns interrupts on. If they are on already nothing changes: the
+// instruction after it is then not shielded either (SDM vol. 2, "STI").
 func execSti(in *Inst, s *Regs, m Memory) Outcome {
+	if s.Flags&IF != 0 {
+		s.IP = in.next
+		return Next
+	}
 	s.Flags |= IF
 	s.IP = in.next
 	return Interrupts

@@ -10,16 +10,36 @@ func (k *Kernel) timer(x *smp.Ctx, regs *isa.Regs) {
 	x.Step("timer handler", 1)
 	k.RCU.tick(x, regs)
 	if k.onTimer != nil {
-		k.onTimer(x)
+		k.onTimer(x, x.Source())
 	}
 	k.irqExit(x, regs)
 }
 
+// nmi is the handler of an NMI. The IRET of an exception inside it lets the
+// next NMI in: that one is only noted, and the first is done once more when it
+// has ended, as Linux's entry code sees to. So a CPU is in one at a time.
 func (k *Kernel) nmi(x *smp.Ctx, _ *isa.Regs) {
 	x.Step("nmi handler", 1)
-	if k.onNMI != nil {
-		k.onNMI(x)
+	n := k.nmis.This(x)
+	if n.running {
+		n.latched = x.Source()
+		return
 	}
+	n.running = true
+	for s := x.Source(); s != nil; {
+		n.latched = nil
+		if k.onNMI != nil {
+			k.onNMI(x, s)
+		}
+		s = n.latched
+	}
+	n.running = false
+}
+
+// nmiState is whether a CPU is in an NMI, and which one came meanwhile.
+type nmiState struct {
+	running bool        // owned by its CPU
+	latched *smp.Source // owned by its CPU
 }
 
 // callFunction is the handler of the function-call IPI.

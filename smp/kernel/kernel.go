@@ -27,9 +27,10 @@ type Kernel struct {
 	Exec    ExecMem
 	Symbols Symbols
 	Traps   Traps
-	cfg     Config                   // set at boot
-	onTimer func(x *smp.Ctx)         // set at boot: what the timer's handler does besides the tick
-	onNMI   func(x *smp.Ctx)         // set at boot
+	cfg     Config                          // set at boot
+	onTimer func(x *smp.Ctx, s *smp.Source) // set at boot: what the timer's handler does besides the tick
+	onNMI   func(x *smp.Ctx, s *smp.Source) // set at boot
+	nmis    kapi.PerCPU[nmiState]
 	plain   func(s *smp.Source) bool // set at boot: onTimer and onNMI do nothing for the source
 	gates   []isa.Addr               // set at boot: the addresses of bound routines, in order
 	nGates  int                      // owned by the boot of a run: how many are bound so far
@@ -39,6 +40,7 @@ type Kernel struct {
 // order of ExportNames, so that linked text finds them where it was linked to.
 func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k := &Kernel{M: m, cfg: cfg}
+	k.nmis.Init(m.CPUs())
 	for _, e := range exports {
 		m.Bind(e.name, func(x kapi.Context, regs *isa.Regs) { e.f(k, x.(*smp.Ctx)) })
 	}
@@ -54,7 +56,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 
 	h := m.Hooks()
 	h.Switched = k.RCU.switched
-	h.Prompt = func(_ uint8, s *smp.Source) bool { return s == nil || k.plain == nil || k.plain(s) }
+	h.Prompt = func(_ uint8, s *smp.Source) bool { return s == nil || k.plain != nil && k.plain(s) || k.onTimer == nil }
 	h.Idle = k.RCU.idle
 	h.Exited = k.RCU.exited
 	h.Trap[smpev.VecBP] = k.Traps.breakpoint
@@ -69,6 +71,9 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 // kernel in the last run is forgotten; it is made anew, in the same order.
 func (k *Kernel) Reset() {
 	k.nGates = 0
+	for c := range k.M.CPUs() {
+		*k.nmis.Of(c) = nmiState{}
+	}
 	k.Locks.reset()
 	k.RCU.reset()
 	k.Sync.reset()
@@ -81,7 +86,7 @@ func (k *Kernel) Reset() {
 
 // OnInterrupt says what the handlers of timers and NMIs do besides their own
 // work, and for which sources that is nothing.
-func (k *Kernel) OnInterrupt(f func(x *smp.Ctx), plain func(s *smp.Source) bool) {
+func (k *Kernel) OnInterrupt(f func(x *smp.Ctx, s *smp.Source), plain func(s *smp.Source) bool) {
 	k.onTimer, k.onNMI, k.plain = f, f, plain
 }
 

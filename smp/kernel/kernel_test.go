@@ -181,7 +181,7 @@ func schedules(n uint64) iter.Seq2[string, sim.Chooser] {
 
 // onInterrupt has f run in the handlers of timers and NMIs.
 func (r *rig) onInterrupt(f func(x *smp.Ctx)) {
-	r.k.OnInterrupt(f, func(*smp.Source) bool { return false })
+	r.k.OnInterrupt(func(x *smp.Ctx, _ *smp.Source) { f(x) }, func(*smp.Source) bool { return false })
 }
 
 // flag is a cell, made at boot, that the rig's reset puts back to 0.

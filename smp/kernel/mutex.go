@@ -57,16 +57,20 @@ func (l *Spinlock) Unlock(x kapi.Context) {
 // again, in the same order, in the next.
 type Locks struct {
 	k       *Kernel
-	mutexes []*Mutex // owned by the boot of a run
-	n       int      // owned by the boot of a run: how many are handed out
-	boot    int      // set at boot: how many are the kernel's own
-	names   []string // owned by the boot of a run: by id-1
+	spins   []*Spinlock // set at boot
+	mutexes []*Mutex    // owned by the boot of a run
+	n       int         // owned by the boot of a run: how many are handed out
+	boot    int         // set at boot: how many are the kernel's own
+	names   []string    // owned by the boot of a run: by id-1
 }
 
 func (ls *Locks) init(k *Kernel) { ls.k = k }
 
 func (ls *Locks) reset() {
 	ls.n = ls.boot
+	for _, l := range ls.spins {
+		l.owner.Set(0)
+	}
 	for i, l := range ls.mutexes {
 		if i < ls.boot {
 			l.owner.Set(0)
@@ -100,6 +104,7 @@ func (ls *Locks) NewSpinlock(name string) *Spinlock {
 	l := &Spinlock{id: uint64(len(ls.names))}
 	l.owner.Init(&ls.k.M.Cells, 0)
 	l.free = kapi.Is[int]{Var: &l.owner}
+	ls.spins = append(ls.spins, l)
 	return l
 }
 

@@ -25,6 +25,7 @@ type RCU struct {
 	k      *Kernel
 	active []*grace // owned by the machine's hooks: those being waited for
 	spare  []*grace // owned by the machine's hooks
+	boot   []*grace // set at boot: those that a run begins with
 	ids    uint64   // owned by the machine's hooks: how many have begun
 }
 
@@ -42,8 +43,9 @@ type grace struct {
 func (r *RCU) init(k *Kernel) {
 	r.k = k
 	for range 8 { // more waiters at once take more
-		r.spare = append(r.spare, r.newGrace())
+		r.boot = append(r.boot, r.newGrace())
 	}
+	r.reset()
 }
 
 func (r *RCU) newGrace() *grace {
@@ -54,8 +56,7 @@ func (r *RCU) newGrace() *grace {
 }
 
 func (r *RCU) reset() {
-	r.spare = append(r.spare, r.active...)
-	r.active = r.active[:0]
+	r.active, r.spare = r.active[:0], append(r.spare[:0], r.boot...)
 	r.ids = 0
 }
 

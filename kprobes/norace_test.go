@@ -1,0 +1,5 @@
+//go:build !race
+
+package kprobes_test
+
+const sweepSchedules = 50

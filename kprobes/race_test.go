@@ -1,0 +1,6 @@
+//go:build race
+
+package kprobes_test
+
+// The race detector makes runs some twenty times slower, and a run is one goroutine.
+const sweepSchedules = 8
