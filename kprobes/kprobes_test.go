@@ -14,7 +14,6 @@ import (
 	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
 	"kpsim/traces"
 )
 
@@ -88,20 +87,10 @@ never()
 	return sc
 }
 
-// text is a function of a scenario, at a place of its own.
-func text(name string, number int, code ...byte) scenario.Text {
-	return scenario.Text{Name: name, At: scenario.TextBase + isa.Addr(number)*0x100, Code: code}
-}
-
 // with is a scenario with the library's functions.
 func with(t testing.TB, probes []scenario.Probe, tasks ...scenario.Task) *scenario.Scenario {
 	sc := library(t)
 	return &scenario.Scenario{Name: t.Name(), Machine: hard, Texts: sc.Texts, Datas: sc.Datas, Probes: probes, Tasks: tasks}
-}
-
-// of is a scenario with functions of its own.
-func of(t testing.TB, texts []scenario.Text, probes []scenario.Probe, tasks ...scenario.Task) *scenario.Scenario {
-	return &scenario.Scenario{Name: t.Name(), Machine: hard, Texts: texts, Probes: probes, Tasks: tasks}
 }
 
 // A witness keeps the engine's events and the harness's of the API.

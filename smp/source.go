@@ -18,6 +18,8 @@ const (
 
 var sourceNames = [...]string{"timer", "nmi", "preempt", "work"}
 
+func (k SourceKind) String() string { return sourceNames[k] }
+
 // A Source is something that can happen to a CPU at any boundary, as often as
 // its budget allows. It is an actor, as a CPU is.
 type Source struct {
