@@ -316,9 +316,17 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 		run.Property = r.finder()
 	case run.Outcome == smp.Stuck || run.Outcome == smp.Exhausted:
 		run.Property = &properties.Progress
-		run.Finding = traces.Finding{Message: fmt.Sprintf("the run ended %v", run.Outcome)}
+		run.Finding = traces.Finding{Message: r.noEnd(run)}
 	}
 	return run
+}
+
+// noEnd says why a run didn't come to its end.
+func (r *Rig) noEnd(run Run) string {
+	if run.Outcome == smp.Exhausted {
+		return fmt.Sprintf("the run ended exhausted after %d boundaries: somebody goes round in circles, or the scenario wants machine(steps = …)", run.Counts.Boundaries)
+	}
+	return "the run ended stuck; " + r.Machine.Waiting()
 }
 
 // end asks the monitors for what only the end of a run shows.

@@ -21,3 +21,12 @@ func (m *Machine) Dump() string {
 	}
 	return b.String()
 }
+
+// Waiting says in one line which tasks wait, and where.
+func (m *Machine) Waiting() string {
+	var list []string
+	for _, x := range m.waiters {
+		list = append(list, fmt.Sprintf("%s waits in %s step %d", x.task.Name, x.place, x.step))
+	}
+	return strings.Join(list, ", ")
+}
