@@ -75,12 +75,12 @@ func (e *Engine) prepareDetour(x kapi.Context, p *point) {
 	if d.addr, ok = e.d.Exec.Alloc(x, d.size, kapi.DetourMem); !ok {
 		return
 	}
-	var buf [maxDetour]byte
-	if !e.writeDetour(buf[:d.size], &d, p, code[p.addr-f.Addr:]) {
+	buf := e.insn[:d.size]
+	if !e.writeDetour(buf, &d, p, code[p.addr-f.Addr:]) {
 		e.d.Exec.Free(x, d.addr, d.size, kapi.DetourMem)
 		return
 	}
-	e.d.Text.Fill(x, d.addr, buf[:d.size])
+	e.d.Text.Fill(x, d.addr, buf)
 	copy(p.orig[:], code[p.addr-f.Addr:])
 	p.detour = d
 }
@@ -149,20 +149,17 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *isa.Regs) {
 	p := e.points[cpu.R[isa.RDI]-1]
 	image := isa.Addr(cpu.R[isa.RSI])
 	x.PreemptDisable()
-	defer x.PreemptEnable()
-	if !p.enabled() {
-		return
-	}
-	b := e.kcb.This(x)
-	if b.current != nil {
+	switch b := e.kcb.This(x); {
+	case !p.enabled():
+	case b.current != nil:
 		e.missed(x, p)
-		return
+	default:
+		kapi.LoadPtRegs(x.Memory(), image, &b.regs)
+		b.regs.IP = p.addr + 1
+		b.current, b.status = p, hitActive
+		e.preHandlers(x, p, &b.regs, false)
+		b.current = nil
+		kapi.StorePtGeneral(x.Memory(), image, &b.regs) // not ip: a change of it is ignored (4.10)
 	}
-	var regs isa.Regs
-	kapi.LoadPtRegs(x.Memory(), image, &regs)
-	regs.IP = p.addr + 1
-	b.current, b.status = p, hitActive
-	e.preHandlers(x, p, &regs, false)
-	b.current = nil
-	kapi.StorePtGeneral(x.Memory(), image, &regs) // not ip: a change of it is ignored (4.10)
+	x.PreemptEnable()
 }

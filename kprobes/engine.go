@@ -38,34 +38,84 @@ type Settings struct {
 
 // An Engine is the kprobes of one machine, for one run.
 type Engine struct {
-	d     Deps     // set at New
-	s     Settings // set at New
-	mutex kapi.Mutex
+	d     Deps                         // set at New
+	s     Settings                     // set at New
+	mutex kapi.Mutex                   // set at New
 	table kapi.Table[isa.Addr, *point] // read by the trap handlers under RCU
 	kcb   kapi.PerCPU[kcb]
 
-	code         []byte   // owned by kprobe_mutex: what recover returns
-	points       []*point // owned by kprobe_mutex: every point of the run, by id-1
+	code         []byte          // owned by kprobe_mutex: what recover returns
+	insn         [maxDetour]byte // owned by text_mutex: what is about to be written
+	points       []*point        // owned by kprobe_mutex: every point of the run, by id-1
 	optimizing   kapi.List[*point]
 	unoptimizing kapi.List[*point]
 	freeing      kapi.List[*point]
 	work         kapi.DelayedWork // set at New
 	callback     isa.Addr         // set at New: what detours call
+
+	memory
+}
+
+// memory is what Renew keeps of an engine: places for its objects, which are
+// taken in order and zeroed when they are, and its routines as values.
+type memory struct {
+	pointPlaces []*point // owned by kprobe_mutex
+	chainPlaces []*chain // owned by kprobe_mutex
+	chains      int      // owned by kprobe_mutex: how many places are taken
+
+	onWork  func(x kapi.Context) // set at New
+	onCall  kapi.Routine         // set at New
+	onBreak kapi.TrapHandler     // set at New
 }
 
 // New builds the engine and hooks it to the kernel.
 func New(d Deps, s Settings) *Engine {
-	e := &Engine{d: d, s: s}
+	e := new(Engine)
+	e.onWork, e.onCall, e.onBreak = e.optimizer, e.optimizedCallback, e.breakpoint
+	e.Renew(d, s)
+	return e
+}
+
+// Renew makes e what New would return, in the memory that e has: the next run
+// allocates nothing. Nothing is left of what e was.
+func (e *Engine) Renew(d Deps, s Settings) {
+	*e = Engine{
+		d: d, s: s, memory: e.memory, code: e.code[:0], points: e.points[:0],
+		table: e.table, kcb: e.kcb, optimizing: e.optimizing, unoptimizing: e.unoptimizing, freeing: e.freeing, // Init empties them
+	}
+	e.chains = 0
 	e.mutex = d.Locks.NewMutex("kprobe_mutex")
 	e.kcb.Init(d.CPUs)
 	e.table.Init(d.Cells)
 	e.optimizing.Init(d.Cells)
 	e.unoptimizing.Init(d.Cells)
 	e.freeing.Init(d.Cells)
-	e.work = d.Work.NewDelayedWork("kprobe_optimizer", e.optimizer)
-	e.callback = d.Bind.Bind("optimized_callback", e.optimizedCallback)
-	d.Traps.OnBreakpoint(e.breakpoint)
-	return e
+	e.work = d.Work.NewDelayedWork("kprobe_optimizer", e.onWork)
+	e.callback = d.Bind.Bind("optimized_callback", e.onCall)
+	d.Traps.OnBreakpoint(e.onBreak)
+}
+
+// newPoint returns the point that is to be the next of e.points, if it comes
+// to that. Context: kprobe_mutex held.
+func (e *Engine) newPoint(addr isa.Addr) *point {
+	n := len(e.points)
+	if n == len(e.pointPlaces) {
+		e.pointPlaces = append(e.pointPlaces, new(point))
+	}
+	p := e.pointPlaces[n]
+	*p = point{id: uint64(n + 1), addr: addr}
+	return p
+}
+
+// newChain returns an empty chain. Context: kprobe_mutex held.
+func (e *Engine) newChain() *chain {
+	if e.chains == len(e.chainPlaces) {
+		e.chainPlaces = append(e.chainPlaces, new(chain))
+	}
+	c := e.chainPlaces[e.chains]
+	e.chains++
+	*c = chain{probes: c.probes[:0]}
+	return c
 }
 
 // Settled reports whether the optimizer has nothing left to do.

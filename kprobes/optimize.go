@@ -148,7 +148,8 @@ func (e *Engine) doOptimize(x kapi.Context) {
 	for e.optimizing.Len(x) > 0 {
 		p := e.optimizing.At(x, 0)
 		jump, _ := isa.JumpRel32(p.addr, p.detour.addr) // in reach: writeDetour has checked
-		e.d.Patch.Patch(x, p.addr, jump[:], p.detour.addr)
+		n := copy(e.insn[:], jump[:])
+		e.d.Patch.Patch(x, p.addr, e.insn[:n], p.detour.addr)
 		p.jumped = true
 		e.enlist(x, p, nil)
 		x.Emit(kpev.Optimized, uint64(p.addr), uint64(p.detour.addr), 0)
@@ -175,8 +176,8 @@ func (e *Engine) doFree(x kapi.Context) {
 //
 // Context: text_mutex held.
 func (e *Engine) writeBreakpoint(x kapi.Context, p *point) {
-	var image [jumpSize]byte
-	copy(image[:], p.orig[:jumpSize])
+	image := e.insn[:jumpSize]
+	copy(image, p.orig[:])
 	image[0] = isa.Int3
 	if e.s.Breakpoint {
 		e.d.Text.Poke(x, p.addr, image[:1])
@@ -185,7 +186,7 @@ func (e *Engine) writeBreakpoint(x kapi.Context, p *point) {
 		e.d.Text.Poke(x, p.addr+1, image[1:])
 		e.d.Sync.Core(x, kapi.SyncUnopt2)
 	} else {
-		e.d.Patch.Patch(x, p.addr, image[:], p.detour.addr)
+		e.d.Patch.Patch(x, p.addr, image, p.detour.addr)
 	}
 	p.jumped = false
 	x.Emit(kpev.Unoptimized, uint64(p.addr), 0, 0)

@@ -17,7 +17,7 @@ func (e *Engine) prepare(x kapi.Context, addr isa.Addr) (*point, error) {
 	if e.d.Symbols.Blacklisted(addr) || e.d.Symbols.Reserved(addr, 1) {
 		return nil, EINVAL
 	}
-	p := &point{id: uint64(len(e.points) + 1), addr: addr}
+	p := e.newPoint(addr)
 	code := e.recover(x, f)
 	at := f.Addr
 	for at < addr {
@@ -108,11 +108,11 @@ func (e *Engine) makeSlot(x kapi.Context, p *point) error {
 	if !ok {
 		return ENOMEM
 	}
-	var buf [16]byte
+	buf := e.insn[:isa.MaxLen+1]
 	raw := p.insn.Raw()
-	n := copy(buf[:], raw[:p.insn.Len])
+	n := copy(buf, raw[:p.insn.Len])
 	if _, rip := p.insn.RIPRelative(); rip {
-		if _, err := p.insn.Relocate(buf[:], at); err != nil {
+		if _, err := p.insn.Relocate(buf, at); err != nil {
 			e.d.Exec.Free(x, at, p.slotSize(), kapi.SlotMem)
 			return EINVAL
 		}

@@ -10,7 +10,13 @@ import (
 // Errno. Context: may sleep.
 func (e *Engine) Register(x kapi.Context, k *Kprobe) error {
 	e.mutex.Lock(x)
-	defer e.mutex.Unlock(x)
+	err := e.register(x, k)
+	e.mutex.Unlock(x)
+	return err
+}
+
+// register is Register with kprobe_mutex held.
+func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 	if k.point != nil {
 		return EINVAL
 	}
@@ -29,7 +35,9 @@ func (e *Engine) Register(x kapi.Context, k *Kprobe) error {
 		return err
 	}
 	k.point = p
-	p.probes.Set(&chain{probes: []*Kprobe{k}})
+	first := e.newChain()
+	first.probes = append(first.probes, k)
+	p.probes.Set(first)
 	e.table.Put(x, p.addr, p)
 	e.arm(x, p)
 	e.d.Text.Mutex().Lock(x)
@@ -56,7 +64,7 @@ func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) {
 
 // replace gives the point a new chain: with add first, without drop.
 func (e *Engine) replace(x kapi.Context, p *point, add, drop *Kprobe) {
-	next := new(chain)
+	next := e.newChain()
 	if add != nil {
 		next.probes = append(next.probes, add)
 	}
@@ -121,7 +129,13 @@ func (e *Engine) discard(x kapi.Context, p *point) {
 // is disarmed. Context: may sleep.
 func (e *Engine) Disable(x kapi.Context, k *Kprobe) error {
 	e.mutex.Lock(x)
-	defer e.mutex.Unlock(x)
+	err := e.disable(x, k)
+	e.mutex.Unlock(x)
+	return err
+}
+
+// disable is Disable with kprobe_mutex held.
+func (e *Engine) disable(x kapi.Context, k *Kprobe) error {
 	if k.point == nil {
 		return EINVAL
 	}
@@ -138,7 +152,13 @@ func (e *Engine) Disable(x kapi.Context, k *Kprobe) error {
 // Enable undoes Disable. Context: may sleep.
 func (e *Engine) Enable(x kapi.Context, k *Kprobe) error {
 	e.mutex.Lock(x)
-	defer e.mutex.Unlock(x)
+	err := e.enable(x, k)
+	e.mutex.Unlock(x)
+	return err
+}
+
+// enable is Enable with kprobe_mutex held.
+func (e *Engine) enable(x kapi.Context, k *Kprobe) error {
 	if k.point == nil {
 		return EINVAL
 	}
@@ -174,15 +194,13 @@ func (e *Engine) arm(x kapi.Context, p *point) {
 // kprobe_mutex held.
 func (e *Engine) disarm(x kapi.Context, p *point) bool {
 	e.d.Text.Mutex().Lock(x)
-	defer e.d.Text.Mutex().Unlock(x)
 	e.unoptimizeLocked(x, p, false)
-	if p.list != nil {
-		return false
-	}
-	if p.armed.Load(x) {
+	done := p.list == nil
+	if done && p.armed.Load(x) {
 		e.restore(x, p)
 	}
-	return true
+	e.d.Text.Mutex().Unlock(x)
+	return done
 }
 
 // restore writes the original first byte. Context: text_mutex held.

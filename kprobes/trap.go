@@ -21,8 +21,9 @@ const (
 //
 // owned by its CPU, between breakpoint and step with interrupts off
 type kcb struct {
-	busy       // owned by its CPU
-	outer busy // owned by its CPU
+	busy           // owned by its CPU
+	outer busy     // owned by its CPU
+	regs  isa.Regs // owned by its CPU: what the handlers of an optimized probe work on
 }
 
 type busy struct {

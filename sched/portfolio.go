@@ -69,6 +69,9 @@ func (f *Portfolio) Begin(i uint64) bool {
 	}
 }
 
+// Member returns the strategy that decides this run.
+func (f *Portfolio) Member() Strategy { return f.members[f.turn].Strategy }
+
 // End implements Strategy.
 func (f *Portfolio) End(asked uint64) { f.members[f.turn].End(asked) }
 

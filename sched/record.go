@@ -26,6 +26,7 @@ type Recorder struct {
 
 	rec    Recording
 	others uint64
+	member sim.Chooser // that decides this run
 }
 
 // Recording returns the run that ended last. It is valid until Begin.
@@ -37,7 +38,12 @@ func (r *Recorder) Begin(i uint64) bool {
 	r.rec.All = r.rec.All[:0]
 	r.rec.Asked = 0
 	r.others = 0
-	return r.Strategy.Begin(i)
+	more := r.Strategy.Begin(i)
+	r.member = r.Strategy
+	if f, ok := r.Strategy.(*Portfolio); ok && more {
+		r.member = f.Member() // a question less on the way
+	}
+	return more
 }
 
 // End implements Strategy.
@@ -51,7 +57,7 @@ func (r *Recorder) Choose(p *sim.Point) (pick, hold int) {
 	if p.N < 2 {
 		sim.Bug("question %d (%v) has %d alternatives: it should not be asked", p.Seq, p.Kind, p.N)
 	}
-	pick, hold = r.Strategy.Choose(p)
+	pick, hold = r.member.Choose(p)
 	if uint(pick) >= uint(p.N) || hold < 0 || hold > 0 && pick > 0 {
 		sim.Bug("question %d (%v) of %d alternatives was answered %d, hold %d", p.Seq, p.Kind, p.N, pick, hold)
 	}

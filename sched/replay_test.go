@@ -43,7 +43,11 @@ func TestRecordingOfEverything(t *testing.T) {
 
 func TestRecorderChecksTheContract(t *testing.T) {
 	play := func(p sim.Point, pick, hold int) func() {
-		return func() { (&Recorder{Strategy: fixed{pick: pick, hold: hold}}).Choose(&p) }
+		return func() {
+			r := &Recorder{Strategy: fixed{pick: pick, hold: hold}}
+			r.Begin(0)
+			r.Choose(&p)
+		}
 	}
 	mustBug(t, "should not be asked", play(sim.Point{N: 1}, 0, 0))
 	mustBug(t, "answered 2", play(sim.Point{N: 2}, 2, 0))

@@ -24,14 +24,13 @@ func (m *Machine) Run() Outcome {
 // m.next when control has come down to it.
 func (m *Machine) drive(x *Ctx, mv sim.Mover) {
 	for !m.over {
-		if y := m.routineOf(mv); y != nil && y.driving {
+		if y := m.move(mv); y != nil {
 			if y != x {
 				m.next = mv
 				x.park()
 			}
 			return
 		}
-		m.move(mv)
 		if mv = m.next; mv == sim.NoMover {
 			mv = m.turn()
 		} else { // somebody above has asked already
@@ -43,38 +42,22 @@ func (m *Machine) drive(x *Ctx, mv sim.Mover) {
 	}
 }
 
-// routineOf returns the routine that the mover's step goes on with, nil if
-// that is none.
-func (m *Machine) routineOf(mv sim.Mover) *Ctx {
-	if mv >= sim.MoverIPI {
-		return nil
-	}
-	c := &m.cpus[mv]
-	if c.guest {
-		return nil
-	}
-	f := c.task.top()
-	if f == nil {
-		return nil
-	}
-	return f.ctx
-}
-
-// move lets one mover make its step.
-func (m *Machine) move(mv sim.Mover) {
+// move lets one mover make its step. If that is to go on with a routine that
+// drives the machine, it is for that routine to do so: move returns it.
+func (m *Machine) move(mv sim.Mover) (below *Ctx) {
 	switch {
 	case mv < sim.MoverIPI:
 		c := &m.cpus[mv]
-		if c.guest {
-			m.execute(c)
-		} else {
-			m.advance(c)
+		if !c.guest {
+			return m.advance(c)
 		}
+		m.execute(c)
 	case mv < sim.MoverSource:
 		m.takeIPI(&m.cpus[mv-sim.MoverIPI])
 	case mv != sim.NoMover:
 		m.fire(m.sources[mv-sim.MoverSource])
 	}
+	return nil
 }
 
 // turn is the one place that asks who moves next, counts, and spends the
@@ -148,7 +131,7 @@ func (m *Machine) look() bool {
 	var moves [3]uint64
 	for i := range m.cpus {
 		c := &m.cpus[i]
-		if c.canGoOn() {
+		if c.guest || c.canGoOn() {
 			moves[0] |= 1 << i
 		}
 		if c.ipi != 0 && c.open() {
@@ -329,13 +312,15 @@ func (m *Machine) react(c *CPU, in *isa.Inst, out isa.Outcome) {
 
 // advance makes the step of a CPU that runs no guest text: a routine goes on,
 // a finished trap handler returns, an idle CPU picks a task.
-func (m *Machine) advance(c *CPU) {
+func (m *Machine) advance(c *CPU) (below *Ctx) {
 	f := c.task.top()
 	switch {
 	case f == nil:
 		m.schedule(c, true)
 	case f.kind == iret:
 		m.iret(c)
+	case f.ctx.driving:
+		return f.ctx
 	case f.ctx.prompt:
 		m.runPromptly(f.ctx)
 	case f.ctx.started:
@@ -343,4 +328,5 @@ func (m *Machine) advance(c *CPU) {
 	default:
 		f.ctx.start()
 	}
+	return nil
 }

@@ -51,3 +51,32 @@ func BenchmarkSchedules(b *testing.B) {
 		b.Run(strategy, func(b *testing.B) { benchSchedules(b, "safe-none", strategy) })
 	}
 }
+
+// A run allocates nothing, whatever schedule it is: what it makes it makes in
+// the memory of the runs before.
+func TestRunAllocatesNothing(t *testing.T) {
+	for _, name := range []string{"safe-none", "safe-full", "register-storm-full", "jump-label-flip"} {
+		sc, err := scenario.LoadBuiltin(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := New(sc, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		s := sched.NewRandom(sched.Params{Length: r.Run(new(sched.Default)).Counts.Points})
+		i := uint64(0)
+		run := func() { // some runs at once: now and then one is the longest so far
+			for range 200 {
+				s.Begin(i)
+				r.Run(s)
+				i++
+			}
+		}
+		run()
+		if n := testing.AllocsPerRun(5, run); n > 20 {
+			t.Errorf("%s: 200 runs make %v allocations", name, n)
+		}
+	}
+}

@@ -30,6 +30,10 @@ type Rig struct {
 	mutant   *mutant.Mutant
 	twin     bool // probe operations are left out
 	engine   *kprobes.Engine
+	deps     kprobes.Deps
+	settings kprobes.Settings
+	onPre    kprobes.PreHandler  // pre, as a value
+	onPost   kprobes.PostHandler // post, as a value
 	patch    kapi.Patcher
 	monitors []watch
 	probes   []kprobes.Kprobe
@@ -87,6 +91,7 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 
 func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 	r := &Rig{Scenario: sc, twin: twin, funcs: make(map[string]isa.Addr)}
+	r.onPre, r.onPost = r.pre, r.post
 	if mutantName != "" {
 		mu, ok := mutant.ByName(mutantName)
 		if !ok {
@@ -253,37 +258,41 @@ func (r *Rig) addSources() error {
 // newEngine builds the engine for a run, and breaks it if there is a mutant.
 func (r *Rig) newEngine() {
 	k, mc := r.Kernel, &r.Scenario.Machine
-	deps := kprobes.Deps{
+	r.deps = kprobes.Deps{
 		CPUs: mc.CPUs, Cells: &r.Machine.Cells, Text: &k.Text, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
 		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols,
 	}
 	switch mc.Patch {
 	case scenario.PatchBreakpoint:
-		deps.Patch = &k.Poke
+		r.deps.Patch = &k.Poke
 	case scenario.PatchStopMachine:
-		deps.Patch = kernel.PokeStopped{K: k}
+		r.deps.Patch = kernel.PokeStopped{K: k}
 	default:
-		deps.Patch = kernel.PokeNaive{K: k, TailFirst: mc.Patch == scenario.PatchTailFirst}
+		r.deps.Patch = kernel.PokeNaive{K: k, TailFirst: mc.Patch == scenario.PatchTailFirst}
 	}
-	settings := kprobes.Settings{
+	r.settings = kprobes.Settings{
 		Quiesce:     kapi.Flavour(mc.Quiesce),
 		Optprobes:   true,
 		Breakpoint:  mc.Patch == scenario.PatchBreakpoint,
 		RemovedInt3: mc.RemovedInt3,
 	}
 	if r.mutant != nil {
-		r.mutant.Apply(&mutant.Wiring{Kernel: k, Deps: &deps, Engine: &settings})
+		r.mutant.Apply(&mutant.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings})
 	}
-	r.patch = deps.Patch
-	r.engine = kprobes.New(deps, settings)
+	r.patch = r.deps.Patch
+	if r.engine == nil {
+		r.engine = kprobes.New(r.deps, r.settings)
+	} else {
+		r.engine.Renew(r.deps, r.settings)
+	}
 	for i := range r.probes {
 		sp := &r.Scenario.Probes[i]
 		r.probes[i] = kprobes.Kprobe{ID: uint64(i), Addr: r.funcs[sp.Func] + isa.Addr(sp.Offset)}
 		if sp.Pre != nil {
-			r.probes[i].Pre = r.pre
+			r.probes[i].Pre = r.onPre
 		}
 		if sp.Post != nil {
-			r.probes[i].Post = r.post
+			r.probes[i].Post = r.onPost
 		}
 	}
 }

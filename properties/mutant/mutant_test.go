@@ -24,9 +24,9 @@ const (
 // the right engine passes in the same scenario is TestBuiltin's business, in
 // harness.
 func TestMutants(t *testing.T) {
-	n := seeds
+	n := seeds / slow
 	if testing.Short() {
-		n = 3
+		n = 2
 	}
 	for i := range mutant.All {
 		mu := &mutant.All[i]

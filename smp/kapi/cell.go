@@ -186,8 +186,13 @@ func (t *Table[K, V]) Len() int { return len(t.m) }
 // is no point.
 type PerCPU[T any] struct{ v []T }
 
-// Init makes a word for each of the CPUs.
-func (p *PerCPU[T]) Init(cpus int) { p.v = make([]T, cpus) }
+// Init makes a zero word for each of the CPUs.
+func (p *PerCPU[T]) Init(cpus int) {
+	if len(p.v) != cpus {
+		p.v = make([]T, cpus)
+	}
+	clear(p.v)
+}
 
 // This returns the word of the CPU the context runs on. The context must not
 // be preemptible while it holds it.

@@ -11,28 +11,29 @@ type JumpLabel struct {
 	k      *Kernel
 	at     isa.Addr // set at boot
 	target isa.Addr // set at boot
+	nop    [5]byte  // set at boot
 	jump   [5]byte  // set at boot
 }
 
 // NewJumpLabel makes a label of the nop at at, at boot. ok false: the target
 // is out of reach.
 func (k *Kernel) NewJumpLabel(at, target isa.Addr) (l *JumpLabel, ok bool) {
-	l = &JumpLabel{k: k, at: at, target: target}
+	l = &JumpLabel{k: k, at: at, target: target, nop: isa.Nop5}
 	l.jump, ok = isa.JumpRel32(at, target)
 	k.Symbols.Reserve(at, len(l.jump))
 	return l, ok
 }
 
 // Images returns the two instructions that may stand at the label.
-func (l *JumpLabel) Images() (at isa.Addr, nop, jump [5]byte) { return l.at, isa.Nop5, l.jump }
+func (l *JumpLabel) Images() (at isa.Addr, nop, jump [5]byte) { return l.at, l.nop, l.jump }
 
 // Set turns the label on (a jump) or off (a nop) with the patcher. Context: may sleep.
 func (l *JumpLabel) Set(x kapi.Context, on bool, p kapi.Patcher) {
-	insn, resume := isa.Nop5, l.at+5
+	insn, resume := l.nop[:], l.at+5
 	if on {
-		insn, resume = l.jump, l.target
+		insn, resume = l.jump[:], l.target
 	}
 	l.k.Text.mutex.Lock(x)
-	p.Patch(x, l.at, insn[:], resume)
+	p.Patch(x, l.at, insn, resume)
 	l.k.Text.mutex.Unlock(x)
 }
