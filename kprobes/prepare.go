@@ -77,8 +77,14 @@ func masksTraps(in *isa.Inst) bool {
 // jumpsAnywhere reports whether the instruction is a jump, near or far, whose
 // target can't be known.
 func jumpsAnywhere(in *isa.Inst) bool {
-	op, _ := opcode(in)
-	return op[0] == 0xff && (op[1]>>3&7 == 4 || op[1]>>3&7 == 5)
+	switch in.Flow() {
+	case isa.FlowIndirectJump:
+		return true
+	case isa.FlowOther:
+		op, _ := opcode(in)
+		return op[0] == 0xff && op[1]>>3&7 == 5
+	}
+	return false
 }
 
 // opcode returns the first bytes behind the legacy prefixes and REX, and

@@ -8,13 +8,14 @@
 // point of a kernel routine; at a boundary with more than one possible move the
 // strategy is asked, and nowhere else is anything undetermined.
 //
-// Read Machine.Run first, then turn, then execute.
+// Read Machine.Run first, then drive, turn and execute.
 //
 // Two kinds of code run on a CPU. Guest text is bytes: fetched through a model
 // of smp/fetch, decoded and executed one instruction a step. Kernel routines are
-// linear Go on a fibre; they lose the CPU only at points (kapi.Context). Frames
-// belong to the task: traps and interrupts push on the stack of the task they
-// hit, and switching tasks leaves them there.
+// linear Go on a fibre; they lose the CPU only at points (kapi.Context), and
+// defer nothing that reaches one: a panic, which ends the run, would go through
+// it. Frames belong to the task: traps and interrupts push on the stack of the
+// task they hit, and switching tasks leaves them there.
 //
 // Its limits: 64-bit mode; data accesses are sequentially consistent in the
 // order stepped (x86 store buffers are not modelled yet); only instruction

@@ -68,7 +68,7 @@ type Machine struct {
 	text   *fetch.Text
 	fenv   fetchEnv
 	memo   *memo
-	fbuf   [16]byte    // what a fetch reads into
+	fbuf   [15]byte    // what a fetch reads into
 	noCode []*isa.Inst // the code of pages that are watched throughout: nothing
 	log    *traces.Log
 	hooks  Hooks

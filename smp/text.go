@@ -17,16 +17,14 @@ const chunk = 8
 // entry of the memo that spares decoding watched text anew at each step.
 type decoded struct {
 	at     isa.Addr
-	lo, hi uint64 // the 15 bytes that were there
-	inst   *isa.Inst
-	elo    uint64 // the instruction's own bytes as Exec events carry them
-	ehi    uint64
+	lo, hi uint64    // the bytes, up to 15, packed as events have them
+	inst   *isa.Inst // nil: they are no instruction
 }
 
 const memoBits = 10
 
 // memo has two ways: of three entries that clash one is decoded again, and
-// nothing else.
+// nothing else. The two lie in one cache line.
 type memo [1 << memoBits][2]decoded
 
 func (d *memo) at(a isa.Addr, lo, hi uint64) *[2]decoded {
@@ -34,31 +32,40 @@ func (d *memo) at(a isa.Addr, lo, hi uint64) *[2]decoded {
 	return &d[h>>(64-memoBits)]
 }
 
-// decode looks the 15 bytes at a up in the memo. inst is nil if they are no
-// instruction.
-func (m *Machine) decode(a isa.Addr, buf *[16]byte, n int) *decoded {
-	lo := binary.LittleEndian.Uint64(buf[:])
-	hi := binary.LittleEndian.Uint64(buf[8:]) &^ (0xff << 56)
-	hi |= uint64(n) << 56
+// decode looks the bytes at a up in the memo. nil: they are no instruction.
+func (m *Machine) decode(a isa.Addr, lo, hi uint64) *isa.Inst {
 	way := m.memo.at(a, lo, hi)
 	e := &way[0]
 	if e.at == a && e.lo == lo && e.hi == hi {
-		return e
+		return e.inst
 	}
 	if o := &way[1]; o.at == a && o.lo == lo && o.hi == hi {
-		return o
+		return o.inst
 	}
 	way[1] = *e
 	*e = decoded{at: a, lo: lo, hi: hi}
-	in, err := isa.Decode(buf[:n], a)
-	size := n
-	if err == nil {
+	b, n := traces.UnpackBytes(lo, hi)
+	if in, err := isa.Decode(b[:n], a); err == nil {
 		e.inst = new(isa.Inst)
 		*e.inst = in
-		size = int(in.Len)
 	}
-	e.elo, e.ehi = traces.PackBytes(buf[:size])
-	return e
+	return e.inst
+}
+
+// pack is traces.PackBytes of the first 15 bytes of b, at once if there are more.
+func pack(b []byte) (lo, hi uint64) {
+	if len(b) < 16 {
+		return traces.PackBytes(b[:min(len(b), 15)])
+	}
+	return binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])<<8>>8 | 15<<56
+}
+
+// cut returns the first n of packed bytes, packed.
+func cut(lo, hi uint64, n int) (uint64, uint64) {
+	if n <= 8 {
+		return lo & (1<<(8*n) - 1), uint64(n) << 56
+	}
+	return lo, hi&(1<<(8*(n-8))-1) | uint64(n)<<56
 }
 
 // fetchSlow is the way of every fetch but that of unwatched text decoded
@@ -80,48 +87,48 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 		return in
 	}
 
-	buf := &m.fbuf
-	*buf = [16]byte{}
-	n := m.peekText(ip, buf)
+	lo, hi := m.peekText(p, ip)
+	n := int(hi >> 56)
 	if m.text.MayBeStale(int(c.id)) && m.Watched(ip, n) {
-		n = m.text.Fetch(int(c.id), uint64(ip), (*[15]byte)(buf[:15]), m.fetchEnv(c))
+		n = m.text.Fetch(int(c.id), uint64(ip), &m.fbuf, m.fetchEnv(c))
+		lo, hi = traces.PackBytes(m.fbuf[:n])
 	}
-	d := m.decode(ip, buf, n)
-	size := n
-	if d.inst != nil {
-		size = int(d.inst.Len)
+	in := m.decode(ip, lo, hi)
+	if in != nil {
+		n = int(in.Len)
 	}
-	if m.Watched(ip, size) {
-		m.emit(c, smpev.Exec, uint64(ip), d.elo, d.ehi)
+	if m.Watched(ip, n) {
+		lo, hi := cut(lo, hi, n)
+		m.emit(c, smpev.Exec, uint64(ip), lo, hi)
 		if m.log.Found != nil {
 			return nil // the bytes are a finding: they are not executed
 		}
-	} else if d.inst != nil {
-		p.code[ip%pageSize] = d.inst
+	} else if in != nil {
+		p.code[ip%pageSize] = in
 	}
-	if d.inst == nil {
-		m.undecodable(c, ip, buf[:n])
-		return nil
+	if in == nil {
+		b, n := traces.UnpackBytes(lo, hi)
+		m.undecodable(c, ip, b[:n])
 	}
-	return d.inst
+	return in
 }
 
-// peekText is peek of the 15 bytes that an instruction may have.
-func (m *Machine) peekText(a isa.Addr, buf *[16]byte) int {
+// peekText returns the 15 bytes that an instruction at a, in p, may have, or
+// as many as are text.
+func (m *Machine) peekText(p *page, a isa.Addr) (lo, hi uint64) {
 	if off := a % pageSize; off <= pageSize-16 {
-		copy(buf[:15], m.mem.page(a).data[off:])
-		return 15
+		return pack(p.data[off:])
 	}
-	return m.mem.peek(a, buf[:15], PermExec)
+	n := m.mem.peek(a, m.fbuf[:], PermExec)
+	return pack(m.fbuf[:n])
 }
 
 // Decode is isa.Decode, remembered for the machine's life by address and bytes.
 // The instruction is shared: it is not to be changed.
 func (m *Machine) Decode(b []byte, at isa.Addr) (*isa.Inst, error) {
-	var buf [16]byte
-	n := copy(buf[:15], b)
-	if d := m.decode(at, &buf, n); d.inst != nil {
-		return d.inst, nil
+	lo, hi := pack(b)
+	if in := m.decode(at, lo, hi); in != nil {
+		return in, nil
 	}
 	_, err := isa.Decode(b, at)
 	return nil, err
@@ -224,10 +231,9 @@ func (e *fetchEnv) Newest(a uint64, b []byte) int { return e.m.mem.peek(isa.Addr
 
 // Length implements fetch.Env.
 func (e *fetchEnv) Length(a uint64, b []byte) int {
-	var buf [16]byte
-	n := copy(buf[:15], b)
-	if d := e.m.decode(isa.Addr(a), &buf, n); d.inst != nil {
-		return int(d.inst.Len)
+	lo, hi := pack(b)
+	if in := e.m.decode(isa.Addr(a), lo, hi); in != nil {
+		return int(in.Len)
 	}
 	return len(b)
 }

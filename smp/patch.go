@@ -1,0 +1,55 @@
+package smp
+
+import (
+	"math/bits"
+
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// ReadText copies the newest bytes at a into b, as data.
+func (x *Ctx) ReadText(a isa.Addr, b []byte) int {
+	x.point()
+	return x.m.mem.peek(a, b, PermRead)
+}
+
+// WriteText stores b to text as memcpy does: by the largest power of two of
+// bytes that is left, none across an aligned 8-byte chunk, a point before each.
+// Five bytes are two stores. No CPU is serialised.
+func (x *Ctx) WriteText(a isa.Addr, b []byte) {
+	for len(b) > 0 {
+		n := 1 << (bits.Len(uint(min(len(b), int(chunk-a%chunk)))) - 1)
+		x.point()
+		x.m.storeText(x.cpu, a, b[:n])
+		a, b = a+isa.Addr(n), b[n:]
+	}
+}
+
+// FillText stores b to text that no CPU can be in, in one step.
+func (x *Ctx) FillText(a isa.Addr, b []byte) {
+	x.point()
+	for len(b) > 0 {
+		n := min(len(b), int(chunk-a%chunk))
+		x.m.storeText(x.cpu, a, b[:n])
+		a, b = a+isa.Addr(n), b[n:]
+	}
+}
+
+// PoisonText stores an int3 to each of n bytes, in one step. The event is the
+// caller's: a Free says all of it.
+func (x *Ctx) PoisonText(a isa.Addr, n int) {
+	x.point()
+	for end := a + isa.Addr(n); a < end; {
+		k := min(int(end-a), int(chunk-a%chunk))
+		x.m.putText(a, poison[:k])
+		a += isa.Addr(k)
+	}
+}
+
+var poison = [chunk]byte{isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3}
+
+// SyncCore serialises this CPU.
+func (x *Ctx) SyncCore(why kapi.Why) {
+	x.m.clocks[x.cpu.id] += simTime(x.m.costs.SyncCore)
+	x.m.serialise(x.cpu, uint64(why))
+}

@@ -1,0 +1,63 @@
+package smp
+
+import (
+	"kpsim/sim"
+	"kpsim/smp/kapi"
+)
+
+// Step implements kapi.Context.
+func (x *Ctx) Step(routine string, n int) {
+	x.place, x.step = routine, n
+	x.point()
+}
+
+// Access implements kapi.Context.
+func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) {
+	x.point()
+	if mode == kapi.Write && x.m.waitOn[uint8(id)] != 0 {
+		x.m.recheck = true
+		x.m.attend()
+	}
+}
+
+// point is a boundary: the CPU may be lost here.
+func (x *Ctx) point() {
+	if x.prompt {
+		return
+	}
+	m := x.m
+	m.clocks[x.cpu.id] += simTime(m.costs.Point)
+	if mv := m.turn(); mv != sim.Mover(x.cpu.id) {
+		x.giveWay(mv)
+	}
+}
+
+// giveWay lets mv move, and returns when the routine's turn has come again.
+func (x *Ctx) giveWay(mv sim.Mover) {
+	x.driving = true
+	x.m.drive(x, mv)
+	x.driving = false
+}
+
+// park goes back to whoever resumed the routine, and returns when it is
+// resumed again: then it is its turn.
+func (x *Ctx) park() {
+	x.driving = false
+	x.m.parks++
+	x.fibre.Park()
+}
+
+// give asks who moves next after the routine's own state has changed, and
+// parks unless that is the routine itself.
+func (x *Ctx) give() {
+	m := x.m
+	m.attend()
+	if x.prompt {
+		return
+	}
+	mv := m.turn()
+	if mv == sim.Mover(x.cpu.id) && x.cpu.task == x.task && x.cond == nil && x.task.top().ctx == x {
+		return
+	}
+	x.giveWay(mv)
+}

@@ -1,0 +1,133 @@
+package smp
+
+import (
+	"kpsim/sim"
+	"kpsim/smp/isa"
+	"kpsim/smp/smpev"
+)
+
+// acquire returns a context for a routine on top of t.
+func (m *Machine) acquire(c *CPU, t *Task) *Ctx {
+	var x *Ctx
+	if n := len(m.free); n > 0 {
+		x = m.free[n-1]
+		m.free = m.free[:n-1]
+	} else {
+		x = &Ctx{m: m}
+	}
+	x.cpu, x.task, x.started, x.driving, x.prompt, x.cond = c, t, false, false, false, nil
+	x.trap, x.gate, x.body, x.source = nil, nil, nil, nil
+	m.live = append(m.live, x)
+	return x
+}
+
+// release gives a context back. Its fibre has ended.
+func (m *Machine) release(x *Ctx) { m.free = append(m.free, x) }
+
+// drop takes an ended context out of the living and releases it.
+func (m *Machine) drop(x *Ctx) {
+	for i := len(m.live) - 1; i >= 0; i-- {
+		if m.live[i] == x {
+			m.live[i] = m.live[len(m.live)-1]
+			m.live = m.live[:len(m.live)-1]
+			break
+		}
+	}
+	m.release(x)
+}
+
+// runPromptly runs a handler that has no point in one step: it needs no fibre.
+func (m *Machine) runPromptly(x *Ctx) {
+	x.trap(x, &x.regs)
+	m.finish(x)
+}
+
+// start begins the routine; it returns when it has parked or ended.
+func (x *Ctx) start() {
+	x.started = true
+	if x.fibre == nil {
+		x.fibre = x.m.pool.Get()
+	}
+	if x.fibre.Start(x) {
+		x.m.finish(x)
+	}
+}
+
+// resume goes on with a parked routine.
+func (x *Ctx) resume() {
+	if x.fibre.Resume() {
+		x.m.finish(x)
+	}
+}
+
+// Run implements sim.Body.
+func (x *Ctx) Run() {
+	switch {
+	case x.body != nil:
+		x.body(x)
+	case x.gate != nil:
+		x.gate(x, &x.cpu.regs)
+	case x.trap != nil:
+		x.trap(x, &x.regs)
+	default:
+		x.oops()
+	}
+}
+
+// oops is the routine of a vector that has none: the kernel dies.
+func (x *Ctx) oops() {
+	x.Emit(smpev.Oops, uint64(x.vector), uint64(x.regs.IP), uint64(x.m.mem.fault))
+	x.m.refuseAt(x.cpu, x.regs.IP, vectorName(x.vector)+": nobody handles it")
+}
+
+// Oops says that nobody handled the trap: the run ends.
+func (x *Ctx) Oops() { x.oops() }
+
+// finish takes down the frame of a routine that has ended. The CPU can move as
+// before, so that nothing has to be looked at again.
+func (m *Machine) finish(x *Ctx) {
+	c, t := x.cpu, x.task
+	f := t.top()
+	if f == nil || f.ctx != x {
+		sim.Bug("cpu%d: %s ended below the top of the stack of frames", c.id, x.place)
+	}
+	if f.trap {
+		if !m.storeFrame(f.base, &x.regs) {
+			m.refuseAt(c, f.base, "the trap frame is not mapped")
+		}
+		f.kind, f.ctx = iret, nil
+		m.drop(x)
+		return
+	}
+	t.pop()
+	if x.gate != nil {
+		m.leaveGate(c)
+	} else {
+		m.bodyEnded(c, t)
+	}
+	m.drop(x)
+}
+
+// Call implements kapi.Context.
+func (x *Ctx) Call(f isa.Addr) uint64 {
+	m, c, t := x.m, x.cpu, x.task
+	was := c.regs
+	sp := was.R[isa.RSP]&^15 - 8
+	if !x.m.data.Store(isa.Addr(sp), 8, uint64(returnGate)) {
+		x.m.refuseAt(c, f, "no stack to call it on")
+		x.giveWay(sim.NoMover)
+	}
+	c.regs.R[isa.RSP], c.regs.IP = sp, f
+	c.guest = true
+	t.frames = append(t.frames, frame{kind: guest, sp: sp})
+	x.giveWay(m.turn()) // the CPU can move as before
+	left := c.regs
+	c.regs.R[isa.RSP], c.regs.IP = was.R[isa.RSP], was.IP
+	t.left = left
+	t.left.R[isa.RSP] -= sp + 8 // what the call left the stack pointer off by
+	return left.R[isa.RAX]
+}
+
+// Left returns the registers as the task's last call left them; RSP is how far
+// off its proper value.
+func (t *Task) Left() *isa.Regs { return &t.left }

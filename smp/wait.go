@@ -1,0 +1,90 @@
+package smp
+
+import (
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+)
+
+// Sleep implements kapi.Context.
+func (x *Ctx) Sleep(w kapi.Cond) { x.sleep(w, waitOther, nil) }
+
+// SleepForWork is Sleep for the work of s to be done: by default it is done at once.
+func (x *Ctx) SleepForWork(w kapi.Cond, s *Source) { x.sleep(w, waitWork, s) }
+
+func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
+	x.MightSleep()
+	x.point()
+	t := x.task
+	if w == kapi.Yield {
+		x.m.schedule(x.cpu, true)
+		x.give()
+		return
+	}
+	if w.Holds() {
+		return
+	}
+	t.state = sleeping
+	x.await(w, why, s)
+	x.m.schedule(x.cpu, true)
+	x.give()
+}
+
+// Spin implements kapi.Context.
+func (x *Ctx) Spin(w kapi.Cond) { x.spin(w, waitOther) }
+
+// SpinForIPI is Spin for CPUs to answer an IPI: by default they do so at once.
+func (x *Ctx) SpinForIPI(w kapi.Cond) { x.spin(w, waitIPI) }
+
+func (x *Ctx) spin(w kapi.Cond, why waiting) {
+	x.point()
+	if w.Holds() {
+		return
+	}
+	x.await(w, why, nil)
+	x.give()
+}
+
+// MightSleep takes down that a routine that may sleep is entered, and whether
+// it must not be (spec 1.10, 1.13).
+func (x *Ctx) MightSleep() {
+	atomic := uint64(0)
+	if x.Atomic() {
+		atomic = 1
+	}
+	x.Emit(smpev.MightSleep, atomic, 0, 0)
+}
+
+// await hangs the context on its condition.
+func (x *Ctx) await(w kapi.Cond, why waiting, s *Source) {
+	x.cond, x.wait, x.waitFor = w, why, s
+	x.m.waiters = append(x.m.waiters, x)
+	x.m.waitOn[uint8(w.Cell())]++
+}
+
+// recheckWaiters lets those go on whose condition has come to hold.
+func (m *Machine) recheckWaiters() {
+	m.recheck = false
+	kept := m.waiters[:0]
+	for _, x := range m.waiters {
+		if !x.cond.Holds() {
+			kept = append(kept, x)
+			continue
+		}
+		m.waitOn[uint8(x.cond.Cell())]--
+		x.cond = nil
+		if x.task.state == sleeping {
+			x.task.state = runnable
+			m.emit(x.cpu, smpev.Wake, uint64(x.task.ID), 0, 0)
+			x.cpu.enqueue(x.task)
+		}
+	}
+	m.waiters = kept
+}
+
+// Notify says that a hook has set a cell without a point.
+func (m *Machine) Notify(id kapi.CellID) {
+	if m.waitOn[uint8(id)] != 0 {
+		m.recheck = true
+		m.attend()
+	}
+}
