@@ -16,7 +16,6 @@
 //	L6  properties/harness     a scenario under a strategy: one run, or many in parallel
 //	    properties/scenario    what is run, as plain data; Starlark in and out
 //	    properties/mutant      what is broken on purpose, and who must notice
-//	    properties/overhead    what a probe's hit costs, with statistics
 //	L5  properties             what must hold: one monitor a property, fed by events
 //	L4  kprobes                the engine under test
 //	    smp/kernel             locks, RCU, stop_machine, text poking, work: kapi on smp
@@ -55,6 +54,26 @@
 //	                          │ emits
 //	                          ▼
 //	                       traces ──► monitors ─► verdict ─► shrink ─► NAME.kps
+//
+// # Where building changed the plan
+//
+// A Point has three sets of moves, not two: a CPU with an IPI pending may go on
+// or take it, and 64 CPUs and 64 sources leave no bits for that. It names the
+// mover of alternative 0, which strategies and labels need.
+//
+// A routine that gives way doesn't park: it drives the machine itself, on its
+// own fibre, and parks only when the turn is that of a routine below it. So most
+// runs switch no fibre at all. Handlers of interrupts that touch nothing shared
+// (a tick, an IPI's answer) run in one step, without a fibre.
+//
+// No routine may defer what reaches a point: a fibre is unwound by a panic.
+//
+// A store to text is what memcpy makes of it: pieces of 8, 4, 2 or 1 bytes, none
+// across an aligned quadword. So five bytes are two stores, and an NMI can come
+// between them although stop_machine has stopped everything else.
+//
+// Of two witnesses the one is kept in which an interrupt holds the CPU where it
+// is, before one with fewer deviations in which a CPU merely stands still.
 //
 // # Limits
 //

@@ -26,6 +26,7 @@ type exploreCmd struct {
 	Fetch     string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Mutant    string   `placeholder:"NAME" help:"Break the engine on purpose. Nothing is expected then."`
 	Traces    string   `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	SelfCheck bool     `help:"First make sure of the simulator: play 200 runs of each scenario again, on the same machine and on a new one, and compare the digests."`
 	JSON      bool     `name:"json" help:"Print one JSON object a line."`
 
 	stop atomic.Bool // the user has had enough
@@ -143,6 +144,12 @@ func (c *exploreCmd) prepare(p *program, j *job) error {
 	if j.runs = defaultRuns(run.Counts.Points); c.Runs != nil {
 		j.runs = *c.Runs
 	}
+	if c.SelfCheck {
+		spec := harness.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Strategy: c.Strategy, Runs: min(j.runs, selfChecked), Seed: c.Seed}
+		if j.checked, err = harness.SelfCheck(spec); err != nil {
+			return fileFirst(j, err)
+		}
+	}
 	return nil
 }
 
@@ -153,6 +160,9 @@ func fileFirst(j *job, err error) error {
 	}
 	return fmt.Errorf("%s: %w", j.arg, err)
 }
+
+// selfChecked is how many runs of a scenario --self-check plays again.
+const selfChecked = 200
 
 // What a scenario is given without --runs.
 const (

@@ -21,6 +21,8 @@ type job struct {
 	*scenario.Scenario
 	arg  string // what it was called on the command line
 	runs uint64
+
+	checked uint64 // how many runs were played again and came out the same
 }
 
 // load loads the scenarios that the arguments name, or all built-in ones.

@@ -88,6 +88,9 @@ func (c *exploreCmd) judge(j *job, res *harness.Result, canary bool) []*row {
 			r.advice = c.longer(j, res)
 		}
 	}
+	if j.checked > 0 {
+		rows[0].notes = append(rows[0].notes, fmt.Sprintf("%d runs came out the same again", j.checked))
+	}
 	return rows
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -253,24 +254,39 @@ func (c *candidate) before(b *candidate) bool {
 	return !better(b.run, len(b.choices), c) && c.number < b.number
 }
 
-// witness shrinks the best candidate of each property.
-func (r *Result) witness(spec *Spec, best map[*properties.Property]*candidate) error {
+// tries is how many candidates of a property are shrunk: which one becomes the
+// smallest isn't seen from outside.
+const tries = 6
+
+// witness makes the witness of each property that was broken.
+func (r *Result) witness(spec *Spec, found map[*properties.Property][]*candidate) error {
 	if spec.Blind {
 		return nil
 	}
-	var first *candidate
 	for _, p := range properties.All {
-		c := best[p]
-		if c == nil {
+		list := found[p]
+		slices.SortFunc(list, func(a, b *candidate) int {
+			if a.before(b) {
+				return -1
+			}
+			return 1
+		})
+		var best *Witness
+		for _, c := range list[:min(len(list), tries)] {
+			w, err := shrink(spec, c)
+			if err != nil {
+				return err
+			}
+			if best == nil || w.smaller(best) {
+				best = w
+			}
+		}
+		if best == nil {
 			continue
 		}
-		w, err := shrink(spec, c)
-		if err != nil {
-			return err
-		}
-		r.Witnesses = append(r.Witnesses, w)
-		if first == nil || c.before(first) {
-			first, r.Witness = c, w
+		r.Witnesses = append(r.Witnesses, best)
+		if r.Witness == nil || best.smaller(r.Witness) {
+			r.Witness = best
 		}
 	}
 	return nil
@@ -290,7 +306,7 @@ func complete(s sched.Strategy) (bool, uint64) {
 // merge adds the shards up, in their order.
 func merge(spec *Spec, list []shard) (*Result, error) {
 	r := &Result{Broken: make(map[string]uint64), Complete: sched.MostDeviations}
-	best := make(map[*properties.Property]*candidate)
+	found := make(map[*properties.Property][]*candidate)
 	for i := range list {
 		s := &list[i]
 		if s.err != nil {
@@ -314,14 +330,12 @@ func merge(spec *Spec, list []shard) (*Result, error) {
 			r.Complete = -1
 		}
 		for p, c := range s.best {
-			if b := best[p]; b == nil || c.before(b) {
-				best[p] = c
-			}
+			found[p] = append(found[p], c)
 		}
 	}
 	r.Points = r.Counts.Points
 	if r.Runs == 0 {
 		return nil, errors.New("nothing was run")
 	}
-	return r, r.witness(spec, best)
+	return r, r.witness(spec, found)
 }

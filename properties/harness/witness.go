@@ -18,8 +18,17 @@ type Witness struct {
 	Message  string
 	Digest   uint64
 	Schedule []traces.Deviation
-	Found    int // deviations of the run as it was found
+	Found    int  // deviations of the run as it was found
+	Slow     bool // it needs a CPU that stands still (traces.Finding)
 	File     *traces.File
+}
+
+// smaller reports whether w is the better one to show.
+func (w *Witness) smaller(v *Witness) bool {
+	if w.Slow != v.Slow {
+		return v.Slow
+	}
+	return len(w.Schedule) < len(v.Schedule)
 }
 
 // shrinkTests bounds the runs that shrinking may take.
@@ -61,7 +70,7 @@ func shrink(spec *Spec, c *candidate) (*Witness, error) {
 		run = rig.play(l)
 	}
 	w := &Witness{
-		Property: run.Property, Message: run.Finding.Message, Digest: run.Digest, Found: len(found),
+		Property: run.Property, Message: run.Finding.Message, Digest: run.Digest, Found: len(found), Slow: run.Finding.Slow,
 	}
 	if run.Finding.Place != 0 {
 		w.Place = rig.Machine.SymbolName(run.Finding.Place)
