@@ -19,5 +19,8 @@
 //
 // Its limits: 64-bit mode; data accesses are sequentially consistent in the
 // order stepped (x86 store buffers are not modelled yet); only instruction
-// fetch is weak. Tasks don't migrate.
+// fetch is weak. Tasks don't migrate. An idle CPU takes IPIs, but no timer and no
+// NMI. A handler of an interrupt that touches nothing shared (a tick, an IPI's
+// answer) is one step. The saved registers that a trap's routine is given are
+// written back whole when it ends: what it stored into the frame by hand is lost.
 package smp

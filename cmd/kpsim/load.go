@@ -31,7 +31,7 @@ func load(args []string) ([]*job, error) {
 		args = scenario.BuiltinNames()
 	}
 	var jobs []*job
-	for _, arg := range args {
+	for _, arg := range families(args) {
 		s, err := loadOne(arg)
 		if err != nil {
 			return nil, err
@@ -51,6 +51,26 @@ func load(args []string) ([]*job, error) {
 		jobs = append(jobs, &job{Scenario: s, arg: arg})
 	}
 	return jobs, nil
+}
+
+// families puts the members in the place of a family: register-storm stands for
+// register-storm-none and register-storm-full, if nothing has just that name.
+func families(args []string) (list []string) {
+	builtin := scenario.BuiltinNames()
+	for _, arg := range args {
+		n := len(list)
+		if _, err := os.Stat(arg); err != nil && !slices.Contains(builtin, arg) {
+			for _, name := range builtin {
+				if strings.HasPrefix(name, arg+"-") {
+					list = append(list, name)
+				}
+			}
+		}
+		if len(list) == n {
+			list = append(list, arg)
+		}
+	}
+	return list
 }
 
 // loadOne loads one scenario: a built-in one, or else a file.

@@ -32,6 +32,10 @@ var All = []Mutant{
 		Also:  []string{"no-use-after-free"}, // the same wait stands between taking a jump away and freeing its detour
 		Says:  "the optimizer doesn't wait before it writes a jump",
 		Apply: func(w *Wiring) { w.Engine.Mutants.NoQuiesce = true }},
+	// On a kprobe point the first and the last of text_poke_bp's syncs change
+	// nothing: the breakpoint has stood there since it was armed, and synced, and
+	// the probe owns whoever traps on it late (TestEquivalentOnKprobes). A raw
+	// site shows them.
 	{Name: "no-sync-1", Source: "M16", Scenario: "jump-label-flip", Property: "whole-instructions",
 		Says:  "text_poke_bp doesn't sync after the breakpoint",
 		Apply: skipSync(kapi.SyncPoke1)},

@@ -66,3 +66,16 @@ func TestEveryPropertyHasAMutant(t *testing.T) {
 		require.Equal(t, !slices.Contains(waiting, p.Name), has, "%s: has a mutant: %v", p.Name, has)
 	}
 }
+
+// TestEquivalentOnKprobes: on a kprobe point these mutants of text_poke_bp are
+// no mutants, as their comment says. On a raw site TestMutants kills them.
+func TestEquivalentOnKprobes(t *testing.T) {
+	sc, err := scenario.LoadBuiltin("torn-jump-bp") // a probe, and the worst of fetches
+	require.NoError(t, err)
+	for _, name := range []string{"no-sync-1", "no-sync-3"} {
+		res, err := harness.Explore(harness.Spec{Scenario: sc, Mutant: name, Runs: 40_000 / slow})
+		require.NoError(t, err)
+		require.NotZero(t, res.Points)
+		require.Empty(t, res.Broken, name)
+	}
+}
