@@ -84,6 +84,11 @@ func (f Flavour) String() string { return flavourNames[f] }
 type RCU interface {
 	// Synchronize returns after a grace period of the flavour. Context: may sleep.
 	Synchronize(x Context, f Flavour)
+
+	// ReadLock and ReadUnlock bound a read-side section. They nest. Where there
+	// is preemption a task may lose its CPU in one, and the grace period waits.
+	ReadLock(x Context)
+	ReadUnlock(x Context)
 }
 
 // A Mutex sleeps. Context: may sleep.

@@ -15,6 +15,5 @@
 //	    stop_cpus_mutex     stop_machine
 //
 // Its limits: cond_resched gives the CPU up under the model full too, and counts
-// as voluntary. CPUs don't come and go. RCU's readers are code that runs with
-// preemption or interrupts off; there is no rcu_read_lock that can be preempted.
+// as voluntary. CPUs don't come and go.
 package kernel

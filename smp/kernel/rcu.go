@@ -13,20 +13,22 @@ import (
 //
 //	sched  every CPU has switched context, or was seen idle or in user mode
 //	       outside an interrupt
-//	rcu    in a non-preemptible build the same; in a preemptible one, where only
-//	       code with preemption or interrupts off is a reader, a tick that finds
-//	       a CPU in other code is a quiescent state too
+//	rcu    in a non-preemptible build the same; in a preemptible one, where the
+//	       readers are read-side sections and code with preemption or interrupts
+//	       off, a tick that finds a CPU in other code is a quiescent state too,
+//	       and a task that was preempted in a section is waited for
 //	tasks  a grace period; then every task that was runnable has switched
 //	       voluntarily (idle tasks excepted), gone to user mode, or ended; then a
 //	       grace period again. In a non-preemptible build the same as sched.
 //
 // It implements kapi.RCU.
 type RCU struct {
-	k      *Kernel
-	active []*grace // owned by the machine's hooks: those being waited for
-	spare  []*grace // owned by the machine's hooks
-	boot   []*grace // set at boot: those that a run begins with
-	ids    uint64   // owned by the machine's hooks: how many have begun
+	k       *Kernel
+	readers [256]int // owned by the task of that number: nesting of its sections
+	active  []*grace // owned by the machine's hooks: those being waited for
+	spare   []*grace // owned by the machine's hooks
+	boot    []*grace // set at boot: those that a run begins with
+	ids     uint64   // owned by the machine's hooks: how many have begun
 }
 
 // A grace is one grace period that somebody waits for.
@@ -58,6 +60,7 @@ func (r *RCU) newGrace() *grace {
 func (r *RCU) reset() {
 	r.active, r.spare = r.active[:0], append(r.spare[:0], r.boot...)
 	r.ids = 0
+	clear(r.readers[:])
 }
 
 // Synchronize implements kapi.RCU. Context: may sleep.
@@ -112,6 +115,11 @@ func (r *RCU) begin(flavour uint64) *grace {
 				g.cpus |= 1 << c
 			}
 		}
+		for _, t := range r.k.M.Tasks() {
+			if g.ticks && r.readers[t.ID] > 0 {
+				g.tasks[t.ID/64] |= 1 << (t.ID % 64)
+			}
+		}
 	}
 	r.active = append(r.active, g)
 	return g
@@ -138,7 +146,7 @@ func (r *RCU) switched(prev, _ *smp.Task, voluntary bool) {
 	for i := len(r.active) - 1; i >= 0; i-- {
 		g := r.active[i]
 		g.cpus &^= 1 << prev.CPUID()
-		if voluntary {
+		if voluntary && g.flavour == smpev.GPTasks {
 			g.tasks[prev.ID/64] &^= 1 << (prev.ID % 64)
 		}
 		r.settle(g)
@@ -161,7 +169,7 @@ func (r *RCU) user(x *smp.Ctx) { r.switched(x.Thread(), x.Thread(), true) }
 
 // tick is told of a timer interrupt and what it interrupted.
 func (r *RCU) tick(x *smp.Ctx, regs *isa.Regs) {
-	if len(r.active) == 0 || !preemptible(x, regs) {
+	if len(r.active) == 0 || !preemptible(x, regs) || r.readers[x.Task()] > 0 {
 		return
 	}
 	for i := len(r.active) - 1; i >= 0; i-- {
@@ -170,6 +178,33 @@ func (r *RCU) tick(x *smp.Ctx, regs *isa.Regs) {
 			r.settle(g)
 		}
 	}
+}
+
+// ReadLock implements kapi.RCU.
+func (r *RCU) ReadLock(x kapi.Context) {
+	x.Step("rcu_read_lock", 0)
+	if !r.k.cfg.Preemptible {
+		x.PreemptDisable()
+	}
+	r.readers[x.Task()]++
+}
+
+// ReadUnlock implements kapi.RCU.
+func (r *RCU) ReadUnlock(x kapi.Context) {
+	id := x.Task()
+	r.readers[id]--
+	if !r.k.cfg.Preemptible {
+		x.PreemptEnable()
+	}
+	if r.readers[id] == 0 {
+		for i := len(r.active) - 1; i >= 0; i-- {
+			if g := r.active[i]; g.flavour == smpev.GPRcu {
+				g.tasks[id/64] &^= 1 << (id % 64)
+				r.settle(g)
+			}
+		}
+	}
+	x.Step("rcu_read_unlock", 0)
 }
 
 // urgent reports whether a grace period waits for this CPU or task.

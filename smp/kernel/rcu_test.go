@@ -21,6 +21,8 @@ type subject struct {
 	never *flag
 	mate  *smp.Task // another one of the subject's CPU
 
+	before, after func(x *smp.Ctx) // the grace period begins; what the subject does is over
+
 	flavour  kapi.Flavour
 	waitsFor uint64
 }
@@ -142,6 +144,9 @@ func (s *subject) quiescent(do func(s *subject)) (ended bool) {
 	})
 	s.hear(smpev.GPEnd, func(e *traces.Event) { over = over || e.A == s.waitsFor })
 	s.AddProgram("subject", 0, func(x *smp.Ctx) {
+		if s.before != nil {
+			s.before(x)
+		}
 		s.x = x
 		x.Spin(&begun.up) // a timer ends the grace period before that of tasks
 		if s.k.RCU.Waiting() == 0 {
@@ -149,6 +154,9 @@ func (s *subject) quiescent(do func(s *subject)) (ended bool) {
 		}
 		do(s)
 		ended = over || s.k.RCU.Waiting() == 0
+		if s.after != nil {
+			s.after(x)
+		}
 	})
 	waiter := s.AddProgram("waiter", 1, func(x *smp.Ctx) { s.k.RCU.Synchronize(x, s.flavour) })
 	s.want(smp.Passed, "by hand", director(func(p *sim.Point) sim.Mover {
@@ -190,6 +198,52 @@ func TestPreemptedTask(t *testing.T) {
 				t.Errorf("ended %v, want %v; %d preemptions", ended, c.ends, preempted)
 			}
 		})
+	}
+}
+
+// A read-side section that began before the grace period holds an RCU one up
+// until its end, whatever happens to the task in it: a tick, or a preemption.
+// One that begins later doesn't hold it up longer than its CPU.
+func TestReadSide(t *testing.T) {
+	disturb := func(s *subject) {
+		s.Wake(s.mate)
+		s.x.Step("subject", 1)
+		s.fire(timerSource)
+		s.fire(preemptSource)
+	}
+	lock := func(s *subject) func(x *smp.Ctx) { return func(x *smp.Ctx) { s.k.RCU.ReadLock(x) } }
+	unlock := func(s *subject) func(x *smp.Ctx) { return func(x *smp.Ctx) { s.k.RCU.ReadUnlock(x) } }
+	full := modes[3]
+
+	s := newSubject(t, full, kapi.QuiesceRCU)
+	s.before, s.after = lock(s), unlock(s)
+	if s.quiescent(disturb) {
+		t.Error("a grace period ended inside a section that began before it")
+	}
+
+	s = newSubject(t, full, kapi.QuiesceRCU)
+	s.before = func(x *smp.Ctx) { s.k.RCU.ReadLock(x); s.k.RCU.ReadLock(x) }
+	s.after = unlock(s)
+	if s.quiescent(func(s *subject) { disturb(s); s.k.RCU.ReadUnlock(s.x) }) {
+		t.Error("the inner end of a nested section ended the grace period")
+	}
+
+	s = newSubject(t, full, kapi.QuiesceRCU)
+	s.before = lock(s)
+	if !s.quiescent(func(s *subject) { disturb(s); s.k.RCU.ReadUnlock(s.x) }) {
+		t.Error("the end of the section didn't end the grace period")
+	}
+
+	s = newSubject(t, full, kapi.QuiesceRCU)
+	s.after = unlock(s)
+	if s.quiescent(func(s *subject) { s.k.RCU.ReadLock(s.x); s.fire(timerSource) }) {
+		t.Error("a tick inside a section was a quiescent state")
+	}
+
+	s = newSubject(t, modes[0], kapi.QuiesceRCU)
+	s.before, s.after = lock(s), unlock(s)
+	if s.quiescent(func(s *subject) { s.fire(timerSource) }) {
+		t.Error("without preemption: a grace period ended inside a section")
 	}
 }
 
