@@ -56,9 +56,14 @@ func (m *noStartInside) Event(e *traces.Event) *traces.Finding {
 	case smpev.Exec:
 		return m.exec(e)
 	case smpev.Trap:
-		m.frames.push(e, m.stores)
+		if interrupt(e.A) {
+			m.frames.push(e, m.stores)
+		}
 	case smpev.Return:
-		if f := m.frames.pop(e); f != nil && f.mark != m.stores && (f.vector >= 32 || f.vector == smpev.VecNMI) && e.Task != traces.NoTask {
+		if !interrupt(e.A) {
+			break
+		}
+		if f := m.frames.pop(e); f != nil && f.mark != m.stores && e.Task != traces.NoTask {
 			m.kept[e.Task] = e.B
 		}
 	case smpev.TextStore:
@@ -76,6 +81,9 @@ func (m *noStartInside) Event(e *traces.Event) *traces.Finding {
 	}
 	return nil
 }
+
+// interrupt reports whether a vector comes from outside, at any instruction.
+func interrupt(vector uint64) bool { return vector >= 32 || vector == smpev.VecNMI }
 
 func (m *noStartInside) End(bool) *traces.Finding { return nil }
 
