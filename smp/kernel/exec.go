@@ -12,8 +12,8 @@ import (
 // It implements kapi.Exec.
 type ExecMem struct {
 	k    *Kernel
-	next isa.Addr      // owned by text_mutex
-	free [3][]isa.Addr // owned by text_mutex: by what it was
+	next isa.Addr      // owned by kprobe_mutex
+	free [3][]isa.Addr // owned by kprobe_mutex: by what it was
 }
 
 const (

@@ -37,7 +37,7 @@ type Kernel struct {
 }
 
 // Boot installs the kernel on a machine. Exports are bound first, in the fixed
-// order of ExportNames, so that linked text finds them where it was linked to.
+// order of exports, so that linked text finds them where it was linked to.
 func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k := &Kernel{M: m, cfg: cfg}
 	k.nmis.Init(m.CPUs())
