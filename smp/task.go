@@ -89,6 +89,9 @@ func (t *Task) waits() (waiting, *Source) {
 	return waitNothing, nil
 }
 
+// StackTop returns the end of the task's memory stack.
+func (t *Task) StackTop() isa.Addr { return t.stack }
+
 // CPUID returns the number of the task's CPU.
 func (t *Task) CPUID() int { return int(t.cpu.id) }
 

@@ -85,7 +85,7 @@ func (p *program) call(x *smp.Ctx, op *scenario.Op) {
 	x.Step("call", int(p.calls))
 	x.Call(p.r.funcs[op.Target])
 
-	e := callEnd{uint64(p.task.ID), p.calls, digest(p.task.Left())}
+	e := callEnd{uint64(p.task.ID), p.calls, p.digest(x)}
 	if op.Changed {
 		e.digest = 0
 	}
@@ -94,13 +94,65 @@ func (p *program) call(x *smp.Ctx, op *scenario.Op) {
 	x.Emit(smpev.CallEnd, e.task, e.call, e.digest)
 }
 
-// digest folds what a call left: every register, the flags, the stack pointer.
-func digest(left *isa.Regs) uint64 {
+// digest folds what a call left: every register, the flags, the stack pointer,
+// the stack above it, and the data, if no other call can have written there.
+func (p *program) digest(x *smp.Ctx) uint64 {
+	left := p.task.Left()
 	h := sim.Mix(left.Flags)
 	for _, v := range left.R {
 		h = sim.Mix(h ^ v)
 	}
+	h = fold(h, x, x.Regs().SP(), p.task.StackTop())
+	if p.r.ownData {
+		for i := range p.r.Scenario.Datas {
+			d := &p.r.Scenario.Datas[i]
+			h = fold(h, x, d.At, d.At+isa.Addr(len(d.Bytes)))
+		}
+	}
 	return h | 1
+}
+
+// fold folds memory.
+func fold(h uint64, x *smp.Ctx, from, to isa.Addr) uint64 {
+	for a := from; a < to; a++ {
+		size := 1
+		if a%8 == 0 && a+8 <= to {
+			size = 8
+		}
+		v, _ := x.Memory().Load(a, size)
+		h = sim.Mix(h ^ v)
+		a += isa.Addr(size - 1)
+	}
+	return h
+}
+
+// onlyCaller reports whether one task alone runs the scenario's functions, so
+// that what it finds in their data depends on no schedule.
+func onlyCaller(sc *scenario.Scenario) bool {
+	calls := 0
+	for i := range sc.Tasks {
+		for _, op := range sc.Tasks[i].Ops {
+			if op.Kind == scenario.OpCall {
+				calls++
+				break
+			}
+		}
+	}
+	for i := range sc.Sources {
+		if sc.Sources[i].Run != "" {
+			calls++
+		}
+	}
+	for i := range sc.Probes {
+		for _, steps := range [][]scenario.Step{sc.Probes[i].Pre, sc.Probes[i].Post} {
+			for _, s := range steps {
+				if s.Kind == scenario.StepCall {
+					calls++
+				}
+			}
+		}
+	}
+	return calls == 1
 }
 
 // api makes a call of the probes' API and tells of it.

@@ -29,6 +29,7 @@ type Rig struct {
 
 	mutant   *mutant.Mutant
 	twin     bool // probe operations are left out
+	ownData  bool // one task alone runs the functions
 	engine   *kprobes.Engine
 	deps     kprobes.Deps
 	settings kprobes.Settings
@@ -90,7 +91,7 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 }
 
 func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
-	r := &Rig{Scenario: sc, twin: twin, funcs: make(map[string]isa.Addr)}
+	r := &Rig{Scenario: sc, twin: twin, ownData: onlyCaller(sc), funcs: make(map[string]isa.Addr)}
 	r.onPre, r.onPost = r.pre, r.post
 	if mutantName != "" {
 		mu, ok := mutant.ByName(mutantName)
