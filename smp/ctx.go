@@ -46,9 +46,6 @@ func (x *Ctx) Task() kapi.TaskID { return x.task.ID }
 // Thread returns the task the routine runs on.
 func (x *Ctx) Thread() *Task { return x.task }
 
-// Machine returns the machine.
-func (x *Ctx) Machine() *Machine { return x.m }
-
 // Regs implements kapi.Context.
 func (x *Ctx) Regs() *isa.Regs { return &x.cpu.regs }
 

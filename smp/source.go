@@ -44,14 +44,6 @@ func (m *Machine) Arm(s *Source) {
 	}
 }
 
-// Disarm takes an armed work source back, and reports whether it was armed.
-func (m *Machine) Disarm(s *Source) bool {
-	was := s.armed
-	s.armed = false
-	m.attend()
-	return was
-}
-
 // Armed reports whether a work source is.
 func (s *Source) Armed() bool { return s.armed }
 

@@ -59,7 +59,7 @@ func (r *row) open(why string) { r.Expected, r.Reason, r.advice = nil, why, "" }
 func (c *exploreCmd) judge(j *job, res *harness.Result, canary bool) []*row {
 	var rows []*row
 	add := func(property string, ok bool, reason string) *row {
-		r := &row{Scenario: j.Name, Property: property, Observation: never, Runs: res.Runs, Points: res.Points, job: j}
+		r := &row{Scenario: j.Name, Property: property, Observation: never, Runs: res.Runs, Points: res.Counts.Points, job: j}
 		if n := res.Broken[property]; n > 0 {
 			r.Observation, r.Violations, r.witness = sometimes, n, witnessOf(res, property)
 		}
@@ -97,12 +97,12 @@ func (c *exploreCmd) judge(j *job, res *harness.Result, canary bool) []*row {
 // judgeNever says whether a Never may be believed.
 func (c *exploreCmd) judgeNever(r *row, res *harness.Result, canary bool) {
 	e := &r.job.Expect
-	if res.Complete > 0 && res.Points > 0 {
+	if res.Complete > 0 && res.Counts.Points > 0 {
 		r.Complete = res.Complete
 		r.notes = append(r.notes, fmt.Sprintf("complete for ≤ %d deviations", res.Complete))
 	}
 	switch {
-	case res.Points == 0:
+	case res.Counts.Points == 0:
 		r.expect(false, "nothing could interleave: no run had a decision to take; give the scenario a second task or timer()")
 		r.advice = shell(typed(), "list") + "   # names scenarios to begin from"
 	case e.Canary == "":

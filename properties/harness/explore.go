@@ -40,11 +40,8 @@ type Result struct {
 	Runs       uint64
 	Violations uint64            // runs that broke a property
 	Broken     map[string]uint64 // how many broke each, by the property's name
-	Points     uint64            // questions asked, over all runs
 	Counts     smp.Counts        // over all runs
-	Longest    uint64            // points of the longest run
 	Complete   int               // every schedule of at most so many deviations was run; -1: not even the default one
-	Schedules  uint64            // how many different ones that were
 	First      uint64            // the number of the first violating run
 	Witnesses  []*Witness        // one of each property broken, in the order of the catalogue
 	Witness    *Witness          // the one of them to show first, nil if there is none
@@ -166,11 +163,9 @@ type shard struct {
 	runs, violations uint64
 	broken           map[*properties.Property]uint64
 	counts           smp.Counts
-	longest          uint64
 	first            uint64
 	best             map[*properties.Property]*candidate
 	complete         bool
-	schedules        uint64
 	err              error
 }
 
@@ -209,7 +204,7 @@ func (s *shard) run(rig *Rig, total *progress, length, index uint64) {
 		}
 	}
 	total.add(s.runs-told, s.violations-toldViolations)
-	s.complete, s.schedules = complete(strategy)
+	s.complete = complete(strategy)
 }
 
 // take adds one run to what the shard has seen.
@@ -223,7 +218,6 @@ func (s *shard) take(i uint64, run Run, rec *sched.Recorder) {
 	s.counts.Points += run.Counts.Points
 	s.counts.Instructions += run.Counts.Instructions
 	s.counts.Switches += run.Counts.Switches
-	s.longest = max(s.longest, run.Counts.Points)
 	if run.Property == nil {
 		return
 	}
@@ -293,14 +287,14 @@ func (r *Result) witness(spec *Spec, found map[*properties.Property][]*candidate
 }
 
 // complete reports whether a strategy has run all it can be complete for.
-func complete(s sched.Strategy) (bool, uint64) {
+func complete(s sched.Strategy) bool {
 	switch s := s.(type) {
 	case *sched.Deviations:
-		return s.Complete(), s.Count()
+		return s.Complete()
 	case *sched.Portfolio:
-		return s.Deviations().Complete(), s.Deviations().Count()
+		return s.Deviations().Complete()
 	}
-	return false, 0
+	return false
 }
 
 // merge adds the shards up, in their order.
@@ -317,8 +311,6 @@ func merge(spec *Spec, list []shard) (*Result, error) {
 		r.Counts.Points += s.counts.Points
 		r.Counts.Instructions += s.counts.Instructions
 		r.Counts.Switches += s.counts.Switches
-		r.Longest = max(r.Longest, s.longest)
-		r.Schedules += s.schedules
 		for p, n := range s.broken {
 			r.Broken[p.Name] += n
 		}
@@ -333,7 +325,6 @@ func merge(spec *Spec, list []shard) (*Result, error) {
 			found[p] = append(found[p], c)
 		}
 	}
-	r.Points = r.Counts.Points
 	if r.Runs == 0 {
 		return nil, errors.New("nothing was run")
 	}

@@ -25,7 +25,7 @@ func TestBuiltin(t *testing.T) {
 			t.Parallel()
 			res, err := Explore(Spec{Scenario: sc, Runs: quick(sc, 15_000), Workers: 1})
 			require.NoError(t, err)
-			require.NotZero(t, res.Points, "a search that explored nothing")
+			require.NotZero(t, res.Counts.Points, "a search that explored nothing")
 			if !sc.Expect.Sometimes {
 				require.Empty(t, res.Broken)
 				return

@@ -75,7 +75,7 @@ func TestEquivalentOnKprobes(t *testing.T) {
 	for _, name := range []string{"no-sync-1", "no-sync-3"} {
 		res, err := harness.Explore(harness.Spec{Scenario: sc, Mutant: name, Runs: 40_000 / slow})
 		require.NoError(t, err)
-		require.NotZero(t, res.Points)
+		require.NotZero(t, res.Counts.Points)
 		require.Empty(t, res.Broken, name)
 	}
 }
