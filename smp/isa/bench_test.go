@@ -1,6 +1,7 @@
 package isa_test
 
 import (
+	"debug/elf"
 	"testing"
 
 	"kpsim/smp/isa"
@@ -92,4 +93,29 @@ func BenchmarkDecode(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkDecodeText decodes what a compiler wrote, instruction by instruction.
+func BenchmarkDecodeText(b *testing.B) {
+	f, err := elf.Open("testdata/leaf.o")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	text, err := f.Section(".text").Data()
+	if err != nil {
+		b.Fatal(err)
+	}
+	n := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		for off := 0; off < len(text); n++ {
+			in, err := isa.Decode(text[off:], textAt+isa.Addr(off))
+			if err != nil {
+				b.Fatal(err)
+			}
+			off += int(in.Len)
+		}
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds()/1e6, "Minsn/s")
 }

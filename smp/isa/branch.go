@@ -17,11 +17,10 @@ func execJcc(in *Inst, s *Regs, m Memory) Outcome {
 // execLoop: op 0 loopne, 1 loope, 2 loop. The counter is that of the address
 // size; writing 32 bits of it clears the rest.
 func execLoop(in *Inst, s *Regs, m Memory) Outcome {
-	n := (s.R[RCX] - 1) & in.addrMask
-	s.R[RCX] = n
+	in.advance(&s.R[RCX], ^uint64(0))
 	zero := s.Flags&ZF != 0
 	s.IP = in.next
-	if n != 0 && (in.op == 2 || zero == (in.op == 1)) {
+	if s.R[RCX]&in.addrMask != 0 && (in.op == 2 || zero == (in.op == 1)) {
 		s.IP = Addr(in.imm)
 	}
 	return Next
@@ -67,9 +66,30 @@ func execJmpIndirect(in *Inst, s *Regs, m Memory) Outcome {
 
 func execCallIndirect(in *Inst, s *Regs, m Memory) Outcome {
 	v, ok := in.loadA(s, m)
-	if !ok || !push(s, m, 8, uint64(in.next)) {
+	if !ok || !in.push(s, plain(m), uint64(in.next)) {
 		return PageFault
 	}
+	s.IP = Addr(v)
+	return Next
+}
+
+// execCallNear is execCall for any operand size, which is that of the return
+// address.
+func execCallNear(in *Inst, s *Regs, m Memory) Outcome {
+	if !in.push(s, m, uint64(in.next)) {
+		return PageFault
+	}
+	s.IP = Addr(in.imm)
+	return Next
+}
+
+// execRetNear is execRet for any operand size.
+func execRetNear(in *Inst, s *Regs, m Memory) Outcome {
+	v, ok := in.top(s, m, 0)
+	if !ok {
+		return PageFault
+	}
+	in.drop(s, uint64(in.size)+in.imm)
 	s.IP = Addr(v)
 	return Next
 }

@@ -3,40 +3,36 @@ package isa
 // choose finds what executes the instruction and gives it its operands. What
 // isn't chosen here is refused.
 func (in *Inst) choose(l *layout) {
+	in.linear = sizeMask(8 >> l.mode) // 32 bits in Mode32
+	in.next &= Addr(in.linear)
 	in.flow = l.flow()
 	if in.flow == FlowJump || in.flow == FlowCond || in.flow == FlowLoop || in.flow == FlowCall {
-		in.imm += uint64(in.next) // the target, whether executed or not
-	}
-	if l.encoding == legacy {
-		switch l.space {
-		case map1:
-			in.choose1(l)
-			in.writesIF = l.op == 0x9d || l.op == 0xcf || l.op == 0xfa || l.op == 0xfb
-		case map0F:
-			in.choose0F(l)
+		in.imm = (in.imm + uint64(in.next)) & in.linear // the target, whether executed or not
+		if l.opsize && l.mode == Mode32 {
+			in.imm &= 0xffff
 		}
 	}
-	if l.segment != 0 && in.touchesMemory(l) {
-		in.fn = nil // the bases of fs and gs aren't modelled
+	switch {
+	case l.encoding == vex:
+		in.chooseVex(l)
+	case l.encoding != legacy:
+	case l.space == map1:
+		in.choose1(l)
+		in.writesIF = l.op == 0x9d || l.op == 0xcf || l.op == 0xfa || l.op == 0xfb
+	case l.space == map0F:
+		in.choose0F(l)
+	case l.space == map0F38:
+		in.choose0F38(l)
 	}
-	if l.lock && in.fn != nil && !(in.mem && l.lockable()) {
+	if in.segment = in.override(l); in.segment != 0 && in.fn != nil && in.usesSegment(l) {
+		in.inner, in.fn = in.fn, execOverride
+	}
+	if l.lock && !(in.mem && l.lockable()) {
 		in.fn = execUndefined
 	}
 	if in.fn == nil {
 		in.fn, in.refused = execUnsupported, true
 	}
-}
-
-// touchesMemory reports whether a segment override matters: the operand is
-// memory and isn't just an address, or it is implicit.
-func (in *Inst) touchesMemory(l *layout) bool {
-	switch l.space {
-	case map1:
-		return in.mem && l.op != 0x8d || l.op >= 0xa0 && l.op <= 0xaf && l.op&^1 != 0xa8
-	case map0F:
-		return in.mem && l.op != 0x0d && !(l.op >= 0x18 && l.op <= 0x1f)
-	}
-	return in.mem
 }
 
 // lockable reports whether a memory operand may be locked (SDM vol. 2, LOCK);
@@ -69,6 +65,17 @@ func (l *layout) lockable() bool {
 	return false
 }
 
+// elsewhere0F01 are the instructions of 0f 01 behind which something else may
+// be executed, by the low six bits of ModRM; a bit each for the prefixes none,
+// 66, f3, f2: of virtual machines and enclaves, and returns from events.
+var elsewhere0F01 = [64]uint8{
+	0x01: 15, 0x02: 15, 0x03: 15, 0x04: 15, // vmcall, vmlaunch, vmresume, vmxoff
+	0x0a: 12, 0x2c: 4, // eretu, erets; uiret
+	0x0c: 2, 0x0d: 2, 0x0e: 2, 0x0f: 2, // tdcall, seamret, seamops, seamcall
+	0x17: 1,                      // enclu
+	0x18: 15, 0x19: 15, 0x1e: 15, // vmrun, vmmcall, vmgexit, skinit
+}
+
 func (l *layout) flow() Flow {
 	if l.encoding != legacy {
 		return FlowNext
@@ -96,8 +103,9 @@ func (l *layout) flow() Flow {
 			return FlowIndirectCall
 		case op == 0xff && l.reg() == 4:
 			return FlowIndirectJump
-		case op == 0xca, op == 0xcb, op == 0xcd, op == 0xf1, op == 0xff && (l.reg() == 3 || l.reg() == 5),
-			op == 0xc7 && l.modrm == 0xf8: // far, int, int1, xbegin
+		case op == 0xca, op == 0xcb, op == 0x9a, op == 0xea, op == 0xff && (l.reg() == 3 || l.reg() == 5), // far
+			op == 0xcd, op == 0xce, op == 0xf1, // int, into, int1
+			(op == 0xc6 || op == 0xc7) && l.modrm == 0xf8: // xabort, xbegin
 			return FlowOther
 		}
 	case map0F:
@@ -108,7 +116,7 @@ func (l *layout) flow() Flow {
 			return FlowUndefined
 		case op == 0x05, op == 0x07, op == 0x34, op == 0x35, op == 0xaa: // system calls, rsm
 			return FlowOther
-		case op == 0x01 && (l.modrm >= 0xc1 && l.modrm <= 0xc4 || l.modrm == 0xd9): // vmcall and its like
+		case op == 0x01 && l.modrm >= 0xc0 && elsewhere0F01[l.modrm&63]>>l.pp&1 != 0:
 			return FlowOther
 		}
 	}

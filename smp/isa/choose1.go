@@ -2,37 +2,25 @@ package isa
 
 // choose1 is for the one-byte opcodes (SDM vol. 2, table A-2), in their order.
 func (in *Inst) choose1(l *layout) {
+	if l.mode == Mode32 && in.choose32(l) {
+		return
+	}
 	switch op := l.op; {
 	case op < 0x40:
 		in.chooseArith(l)
-	case op&0xf8 == 0x50:
+	case op < 0x50: // REX
+	case op < 0x58:
 		in.setSize(l.stackSize())
 		in.regB(l, l.plus())
 		in.fn = either(in.size == 8, execPush64, execPush)
-	case op&0xf8 == 0x58:
+	case op < 0x60:
 		in.setSize(l.stackSize())
 		in.regA(l, l.plus())
 		in.fn = either(in.size == 8, execPop64, execPop)
-	case op == 0x63:
-		if l.rex&rexW != 0 {
-			in.formGEsized(l, 8, 4)
-			in.fn = execMovsx
-		}
-	case op == 0x68, op == 0x6a:
-		in.setSize(l.stackSize())
-		in.imm &= in.mask
-		in.fn = either(in.size == 8, execPush64, execPush)
-	case op == 0x69, op == 0x6b:
-		in.setSize(l.opSize())
-		in.regA(l, l.g())
-		if !in.mem {
-			in.bReg = l.e()
-		}
-		in.op, in.fn = 1, execImul2
-	case op&0xf0 == 0x70:
-		if !l.opsize {
-			in.chooseCond(l, execJcc)
-		}
+	case op < 0x70:
+		in.choose6x(l)
+	case op < 0x80:
+		in.chooseCond(l, in.near(l, execJcc))
 	case op < 0xa0:
 		in.choose8x9x(l)
 	case op < 0xb0:
@@ -48,6 +36,31 @@ func (in *Inst) choose1(l *layout) {
 		in.chooseCxDx(l)
 	default:
 		in.chooseExFx(l)
+	}
+}
+
+// near returns what executes a near branch: nothing in 64-bit mode with a 66
+// that counts, which Intel's processors ignore and AMD's don't.
+func (in *Inst) near(l *layout, fn exec) exec {
+	return either(l.opsize && l.rex&rexW == 0 && l.mode == Mode64, nil, fn)
+}
+
+func (in *Inst) choose6x(l *layout) {
+	switch l.op {
+	case 0x63: // in 64-bit mode; without REX.W it is mov, of 16 bits as many as the vendor likes
+		in.formGEsized(l, l.opSize(), 4)
+		in.fn = either(in.size == 2, nil, execMovsx)
+	case 0x68, 0x6a:
+		in.setSize(l.stackSize())
+		in.imm &= in.mask
+		in.fn = either(in.size == 8, execPush64, execPush)
+	case 0x69, 0x6b:
+		in.setSize(l.opSize())
+		in.regA(l, l.g())
+		if !in.mem {
+			in.bReg = l.e()
+		}
+		in.op, in.fn = 1, execImul2
 	}
 }
 
@@ -72,7 +85,7 @@ func (in *Inst) chooseArith(l *layout) {
 
 func (in *Inst) choose8x9x(l *layout) {
 	switch op := l.op; op {
-	case 0x80, 0x81, 0x83:
+	case 0x80, 0x81, 0x82, 0x83:
 		in.formEI(l, l.byteOr())
 		in.chooseAlu(l.reg())
 	case 0x84, 0x85:
@@ -93,12 +106,18 @@ func (in *Inst) choose8x9x(l *layout) {
 	case 0x8d:
 		in.formGE(l, l.opSize())
 		in.fn = execLea
+	case 0x8c:
+		in.formE(l, l.opSize())
+		in.op, in.fn = l.reg(), execStoreSeg
+	case 0x8e:
+		in.formE(l, 2)
+		in.op, in.fn = l.reg(), either(l.reg() != CS, execLoadSeg, execUndefined)
 	case 0x8f:
 		in.formE(l, l.stackSize())
 		in.fn = execPop
 	case 0x90, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97:
 		if l.plus() == 0 {
-			in.fn = execNop // pause too; xchg %eax, %eax would clear the upper half
+			in.fn = execNop // pause too; xchg %eax, %eax (87 c0) clears the upper half
 			break
 		}
 		in.setSize(l.opSize())
@@ -145,9 +164,6 @@ func (in *Inst) chooseAx(l *layout) {
 		in.chooseAlu(opTest)
 		return
 	}
-	if l.addrsize {
-		return // esi, edi, ecx
-	}
 	switch l.rep {
 	case 0xf3:
 		in.rep = rep
@@ -165,125 +181,5 @@ func (in *Inst) chooseAx(l *layout) {
 		in.fn = execLods
 	case 0xae:
 		in.fn, in.cond = execScas, 1
-	}
-}
-
-func (in *Inst) chooseCxDx(l *layout) {
-	switch op := l.op; op {
-	case 0xc0, 0xc1, 0xd0, 0xd1:
-		in.formE(l, l.byteOr())
-		in.op, in.fn = l.reg(), either(!in.mem && in.size >= 4, shiftWide, execShift)
-		if op >= 0xd0 {
-			in.imm = 1
-		}
-	case 0xd2, 0xd3:
-		in.formE(l, l.byteOr())
-		in.op, in.fn = l.reg(), execShiftCL
-	case 0xc2, 0xc3:
-		in.imm &= 0xffff
-		if !l.opsize {
-			in.fn = execRet
-		}
-	case 0xc6, 0xc7:
-		if l.reg() == 0 { // /7 is xabort, xbegin
-			in.formEI(l, l.byteOr())
-			in.chooseMov()
-		}
-	case 0xc9:
-		if !l.opsize {
-			in.fn = execLeave
-		}
-	case 0xcc:
-		in.fn = execInt3
-	case 0xcf:
-		if l.rex&rexW != 0 {
-			in.fn = execIret
-		}
-	}
-}
-
-func (in *Inst) chooseExFx(l *layout) {
-	switch op := l.op; op {
-	case 0xe0, 0xe1, 0xe2:
-		in.op = op & 3
-		in.fn = either(l.opsize, nil, execLoop)
-	case 0xe3:
-		in.fn = either(l.opsize, nil, execJrcxz)
-	case 0xe8:
-		in.fn = either(l.opsize, nil, execCall)
-	case 0xe9, 0xeb:
-		in.fn = either(l.opsize, nil, execJmp)
-	case 0xf4:
-		in.fn = execHlt
-	case 0xf5:
-		in.op, in.fn = 1, execFlagBits
-	case 0xf6, 0xf7:
-		in.chooseGroup3(l)
-	case 0xf8:
-		in.bMask, in.fn = CF, execFlagBits
-	case 0xf9:
-		in.imm, in.fn = CF, execFlagBits
-	case 0xfa:
-		in.fn = execCli
-	case 0xfb:
-		in.fn = execSti
-	case 0xfc:
-		in.bMask, in.fn = DF, execFlagBits
-	case 0xfd:
-		in.imm, in.fn = DF, execFlagBits
-	case 0xfe, 0xff:
-		in.chooseGroup5(l)
-	}
-}
-
-// chooseGroup3: f6 and f7.
-func (in *Inst) chooseGroup3(l *layout) {
-	in.formEI(l, l.byteOr())
-	switch l.reg() {
-	case 0, 1:
-		in.chooseAlu(opTest)
-	case 2:
-		in.fn = execNot
-	case 3:
-		in.fn = execNeg
-	case 4:
-		in.fn = execMul
-	case 5:
-		in.fn = execImul
-	case 6:
-		in.fn = execDiv
-	case 7:
-		in.fn = execIdiv
-	}
-}
-
-// chooseGroup5: fe and ff.
-func (in *Inst) chooseGroup5(l *layout) {
-	switch l.reg() {
-	case 0:
-		in.formE(l, l.byteOr())
-		in.fn = either(!in.mem && in.size >= 4, incWide, execInc)
-		return
-	case 1:
-		in.formE(l, l.byteOr())
-		in.fn = either(!in.mem && in.size >= 4, decWide, execDec)
-		return
-	}
-	if l.op == 0xfe || l.opsize && l.reg() != 6 {
-		return
-	}
-	switch l.reg() {
-	case 2:
-		in.formE(l, 8)
-		in.fn = execCallIndirect
-	case 4:
-		in.formE(l, 8)
-		in.fn = execJmpIndirect
-	case 6:
-		in.setSize(l.stackSize())
-		if !in.mem {
-			in.regB(l, l.e())
-		}
-		in.fn = execPush
 	}
 }

@@ -3,8 +3,6 @@ package isa
 import (
 	"errors"
 	"fmt"
-
-	"golang.org/x/arch/x86/x86asm"
 )
 
 // What Decode and Relocate refuse. The errors returned wrap these and name the bytes.
@@ -19,33 +17,41 @@ var (
 	ErrNotCopyable = errors.New("not copyable")
 )
 
+// A Mode is what the bits of the code segment make of the bytes (SDM vol. 1,
+// 3.1). It has nothing to do with paging: segments are flat.
+type Mode uint8
+
+// The modes.
+const (
+	Mode64 Mode = iota // 64-bit mode
+	Mode32             // protected mode with a 32-bit code segment
+)
+
+// Decode decodes an instruction of 64-bit mode: see Mode.Decode.
+func Decode(b []byte, at Addr) (Inst, error) { return Mode64.Decode(b, at) }
+
 // Decode decodes the instruction that b begins with, as it stands at address
-// at. b may hold more or less than one instruction.
+// at. b may hold more or less than one instruction. Errors wrap ErrTruncated
+// and ErrUnknown.
 //
-// Two decoders must agree: the parser of this package on where the parts lie,
-// x86asm on whether the opcode exists and how long it all is. x86asm alone
-// takes an opcode that it doesn't know for a lone prefix of one byte, without
-// an error. What is known to fail isn't asked of it.
-func Decode(b []byte, at Addr) (Inst, error) {
+// The parser says where the parts lie, the tables of the opcode maps whether
+// the opcode exists. An instruction that doesn't exist is an error even if its
+// length could be guessed. Two other decoders are asked in the tests, not here:
+// see TestSecondOpinion and TestObjdumpForms.
+func (m Mode) Decode(b []byte, at Addr) (Inst, error) {
 	var w window
 	copy(w[:MaxLen], b)
-	l := parse(&w)
+	l := parse(&w, m)
 	switch {
 	case int(l.n) > len(b) && len(b) < MaxLen:
 		return Inst{}, refuse(w, len(b), ErrTruncated)
 	case l.n > MaxLen:
 		return Inst{}, refuse(w, MaxLen, ErrUnknown)
-	case l.absent():
+	case !l.exists():
 		return Inst{}, refuse(w, int(l.n), ErrUnknown)
 	}
-	text := l.known()
-	if text == 0 && !l.confirmed(w) {
-		if text = l.fallback(); text == 0 {
-			return Inst{}, refuse(w, int(l.n), ErrUnknown)
-		}
-	}
 
-	in := Inst{Addr: at, next: at + Addr(l.n), Len: l.n, knownText: text, modrmPos: l.modrmPos}
+	in := Inst{mode: m, Addr: at, next: at + Addr(l.n), Len: l.n, modrmPos: l.modrmPos, masksTraps: l.masksTraps()}
 	copy(in.raw[:], w[:l.n])
 	if l.ripRelative() {
 		in.ripDisp = l.dispPos
@@ -60,13 +66,6 @@ func Decode(b []byte, at Addr) (Inst, error) {
 // refuse makes Decode's error. It takes the bytes by value, so that those of
 // the callers needn't be on the heap.
 func refuse(w window, n int, err error) error { return fmt.Errorf("isa: % x: %w", w[:n], err) }
-
-// confirmed asks x86asm whether there is such an instruction, of that length.
-func (l *layout) confirmed(w window) bool {
-	clear(w[l.n:]) // what stands behind is none of its business
-	x, err := x86asm.Decode(w[:MaxLen], 64)
-	return err == nil && x.Op != 0 && x.Len == int(l.n)
-}
 
 // little reads n bytes as a signed little-endian number.
 func little(b []byte) uint64 {
@@ -94,10 +93,7 @@ func sizeMask(size uint8) uint64 { return ^uint64(0) >> (64 - 8*size) }
 func (in *Inst) resolve(l *layout) {
 	in.mem = l.isMem()
 	in.imm = little(in.raw[l.immPos : l.immPos+l.immLen])
-	in.addrMask = ^uint64(0)
-	if l.addrsize {
-		in.addrMask = sizeMask(4)
-	}
+	in.addrMask = sizeMask(l.addrSize())
 	if !in.mem {
 		return
 	}
@@ -105,6 +101,11 @@ func (in *Inst) resolve(l *layout) {
 	switch {
 	case l.ripRelative():
 		in.disp += uint64(in.next)
+		return
+	case l.addrSize() == 2:
+		in.resolve16(l)
+		return
+	case l.rm() == 5 && l.mod() == 0: // 32-bit mode: no base
 		return
 	case l.rm() != 4:
 		in.base(l.rm() | l.rex&rexB<<3)
@@ -115,6 +116,24 @@ func (in *Inst) resolve(l *layout) {
 	}
 	if l.sib&7 != 5 || l.mod() != 0 {
 		in.base(l.sib&7 | l.rex&rexB<<3)
+	}
+}
+
+// resolve16 is resolve where addresses have 16 bits (SDM vol. 2, table 2-1):
+// bx or bp, and si or di, or one of the four alone.
+func (in *Inst) resolve16(l *layout) {
+	rm := l.rm()
+	if rm < 4 {
+		in.indexReg, in.indexMul = byte(RSI)|rm&1, 1
+	}
+	switch {
+	case rm == 6 && l.mod() == 0:
+	case rm == 4, rm == 5:
+		in.base(byte(RSI) | rm&1)
+	case rm == 2, rm == 3, rm == 6:
+		in.base(byte(RBP))
+	default:
+		in.base(byte(RBX))
 	}
 }
 
@@ -179,8 +198,11 @@ func (l *layout) byteOr() uint8 {
 
 // stackSize is the operand size of push and pop.
 func (l *layout) stackSize() uint8 {
-	if l.opsize && l.rex&rexW == 0 {
+	switch {
+	case l.opsize && l.rex&rexW == 0:
 		return 2
+	case l.mode == Mode32:
+		return 4
 	}
 	return 8
 }

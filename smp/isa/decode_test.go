@@ -1,7 +1,9 @@
 package isa_test
 
 import (
+	"bytes"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -26,7 +28,8 @@ func describe(in *isa.Inst) string {
 	for _, flag := range []struct {
 		is   bool
 		name string
-	}{{in.Copyable(), "copyable"}, {in.Emulated(), "emulated"}, {in.WritesIF(), "writes-if"}, {in.Unsupported(), "unsupported"}} {
+	}{{in.Copyable(), "copyable"}, {in.Emulated(), "emulated"}, {in.WritesIF(), "writes-if"},
+		{in.MasksTraps(), "masks-traps"}, {in.Unsupported(), "unsupported"}} {
 		if flag.is {
 			words = append(words, flag.name)
 		}
@@ -34,10 +37,15 @@ func describe(in *isa.Inst) string {
 	return strings.Join(words, " ") + " | " + in.String()
 }
 
-// TestDecodeTable: each line of decode.txt is bytes, a colon, and what becomes
-// of them at address 0x1000.
+// TestDecodeTable: each line of decode.txt and decode32.txt is bytes, a colon, and
+// what becomes of them at address 0x1000.
 func TestDecodeTable(t *testing.T) {
-	text, err := os.ReadFile("testdata/decode.txt")
+	t.Run("64", func(t *testing.T) { checkTable(t, isa.Mode64, "testdata/decode.txt") })
+	t.Run("32", func(t *testing.T) { checkTable(t, isa.Mode32, "testdata/decode32.txt") })
+}
+
+func checkTable(t *testing.T, mode isa.Mode, file string) {
+	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
@@ -48,7 +56,7 @@ func TestDecodeTable(t *testing.T) {
 		b, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(code), " ", ""))
 		require.NoError(t, err, line)
 		got := ""
-		if in, err := isa.Decode(b, textAt); err != nil {
+		if in, err := mode.Decode(b, textAt); err != nil {
 			got = "error " + strings.TrimPrefix(err.Error(), "isa: ")
 		} else {
 			got = describe(&in)
@@ -62,7 +70,7 @@ func TestDecodeTable(t *testing.T) {
 // TestTruncated: no proper prefix of an instruction decodes.
 func TestTruncated(t *testing.T) {
 	for _, code := range []string{"e800000000", "488b05aabbccdd", "f30f1efa", "0f1f440000", "48b8f0debc9a78563412", "c5f877",
-		"0f01ca", "66f30f1efa", "8184248000000001000000", "0f84aabbccdd", "62f17c4858c1"} {
+		"0f01ca", "66f30f1efa", "8184248000000001000000", "0f84aabbccdd", "62f17c4858c1", "8fe97891c0", "0f0f440000bf", "660f78c00102"} {
 		b, err := hex.DecodeString(code)
 		require.NoError(t, err)
 		_, err = isa.Decode(b, textAt)
@@ -74,25 +82,58 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// checkDecoded is what must hold for any bytes.
+// TestLimit: fifteen bytes are an instruction, sixteen aren't, and nothing
+// behind an instruction is looked at.
+func TestLimit(t *testing.T) {
+	for _, code := range []string{"90", "c3", "0f1f840000000000", "48b8f0debc9a78563412", "f30f1efa", "0f3a0fc001"} {
+		b, err := hex.DecodeString(code)
+		require.NoError(t, err)
+		for n := range 20 {
+			soup := append(bytes.Repeat([]byte{0x3e}, n), b...)
+			in, err := isa.Decode(soup, textAt)
+			if n+len(b) > isa.MaxLen {
+				require.ErrorIs(t, err, isa.ErrUnknown, "%x", soup)
+				continue
+			}
+			require.NoError(t, err, "%x", soup)
+			require.EqualValues(t, n+len(b), in.Len)
+		}
+	}
+}
+
+// checkDecoded is what must hold for any bytes in either mode.
 func checkDecoded(t require.TestingT, b []byte, at isa.Addr) {
-	in, err := isa.Decode(b, at)
+	for _, mode := range []isa.Mode{isa.Mode64, isa.Mode32} {
+		checkDecodedIn(t, mode, b, at)
+	}
+}
+
+func checkDecodedIn(t require.TestingT, mode isa.Mode, b []byte, at isa.Addr) {
+	in, err := mode.Decode(b, at)
 	if err != nil {
+		truncated, unknown := errors.Is(err, isa.ErrTruncated), errors.Is(err, isa.ErrUnknown)
+		require.True(t, truncated != unknown, "%v", err)
+		require.False(t, truncated && len(b) >= isa.MaxLen, "%v", err)
 		return
 	}
 	n := int(in.Len)
 	require.True(t, n >= 1 && n <= len(b) && n <= isa.MaxLen)
 	require.Equal(t, b[:n], in.Bytes())
-	require.Equal(t, at+isa.Addr(n), in.Next())
 	require.NotEmpty(t, in.String())
-	// What stands behind doesn't matter.
-	again, err := isa.Decode(append(append([]byte{}, b[:n]...), 0xcc, 0x0f, 0x84, 0xff), at)
-	require.NoError(t, err)
-	require.Equal(t, describe(&in), describe(&again))
-	if n > 1 {
-		_, err = isa.Decode(b[:n-1], at)
-		require.ErrorIs(t, err, isa.ErrTruncated)
+	next := at + isa.Addr(n)
+	if mode == isa.Mode32 {
+		next &= 1<<32 - 1
 	}
+	require.Equal(t, next, in.Next())
+	// What stands behind doesn't matter, and without its last byte it's none.
+	for _, tail := range [][]byte{nil, {0xcc, 0x0f, 0x84, 0xff}} {
+		again, err := mode.Decode(append(append([]byte{}, b[:n]...), tail...), at)
+		require.NoError(t, err)
+		require.Equal(t, in.Raw(), again.Raw())
+		require.Equal(t, describe(&in), describe(&again))
+	}
+	_, err = mode.Decode(b[:n-1], at)
+	require.ErrorIs(t, err, isa.ErrTruncated)
 }
 
 // checkExec: an outcome that says nothing has changed tells the truth.
@@ -110,7 +151,9 @@ func checkExec(t require.TestingT, b []byte, s isa.Regs, m isa.Memory) {
 	default:
 		require.NotZero(t, s.Flags&isa.F1, "%v", &in)
 	}
-	require.Equal(t, in.Unsupported(), out == isa.Unsupported, "%v", &in)
+	if in.Unsupported() {
+		require.Equal(t, isa.Unsupported, out, "%v", &in)
+	}
 	if in.Flow() == isa.FlowNext && out == isa.Next && s.IP != in.Next() {
 		require.Equal(t, in.Addr, s.IP, "%v: only a repeated string instruction stays", &in)
 	}
@@ -129,11 +172,13 @@ func (m halfMemory) Load(a isa.Addr, size int) (uint64, bool) {
 	return 0x9e3779b97f4a7c15 >> (64 - 8*size), true
 }
 func (m halfMemory) Store(isa.Addr, int, uint64) bool { return m.stores }
+func (m halfMemory) System() *isa.System              { return &system }
 
 type noMemory struct{}
 
 func (noMemory) Load(isa.Addr, int) (uint64, bool) { return 0, false }
 func (noMemory) Store(isa.Addr, int, uint64) bool  { return false }
+func (noMemory) System() *isa.System               { return &system }
 
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -146,6 +191,26 @@ func TestProperties(t *testing.T) {
 		checkExec(t, b, s, noMemory{})
 		checkExec(t, b, s, halfMemory{})
 		checkExec(t, b, s, halfMemory{stores: true})
+	})
+}
+
+// TestRelocateEIP: with addresses of 32 bits every place is in reach.
+func TestRelocateEIP(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := append([]byte{0x67, 0x48, 0x8b, 0x05}, rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "disp")...)
+		in, err := isa.Decode(b, isa.Addr(rapid.Uint64().Draw(t, "at")))
+		require.NoError(t, err)
+		want, ok := in.RIPOperand()
+		require.True(t, ok)
+		require.Less(t, want, isa.Addr(1<<32))
+		to := isa.Addr(rapid.Uint64().Draw(t, "to"))
+		var dst [isa.MaxLen]byte
+		n, err := in.Relocate(dst[:], to)
+		require.NoError(t, err)
+		moved, err := isa.Decode(dst[:n], to)
+		require.NoError(t, err)
+		got, _ := moved.RIPOperand()
+		require.Equal(t, want, got)
 	})
 }
 
@@ -190,6 +255,9 @@ func TestRelocate(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{0xf3, 0x0f, 0x1e, 0xfa})
 	f.Add([]byte{0xe8, 0, 0})
+	f.Add([]byte{0x62, 0xf1, 0x7c, 0x48, 0x58, 0x05, 0, 0, 0, 0})
+	f.Add([]byte{0x67, 0xc4, 0x46, 0x12, 0x34})
+	f.Add([]byte{0x66, 0x0f, 0x78, 0xc0, 1, 2})
 	f.Add([]byte{0xc5, 0xf8, 0x77, 0, 0, 0})
 	f.Add([]byte{0x48, 0xc7, 0x05, 1, 2, 3, 4, 5, 6, 7, 8})
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -16,17 +16,24 @@ type layout struct {
 	op       byte
 	modrm    byte
 	sib      byte
-	rex      byte // the low four bits say WRXB, of VEX and EVEX too
+	suffix   byte // what stands behind the operand: 3DNow!'s opcode
+	rex      byte // the low four bits say WRXB, of VEX, EVEX and XOP too
+	pp       byte // the mandatory prefix: 0 none, 1 66, 2 f3, 3 f2
+	vvvv     byte // of VEX, EVEX and XOP: the register, not inverted
+	vlen     byte // of VEX and XOP: L; of EVEX: L'L
 
+	mode     Mode
 	opsize   bool // 66
 	addrsize bool // 67
 	cs       bool // 2e
 	lock     bool // f0
 	rep      byte // the last of f2 and f3, or 0
 	segment  byte // 64 or 65, or 0: the others are ignored
+	illegal  bool // the prefixes alone make it #UD
 }
 
-// An opcodeMap is one of the tables an opcode byte indexes.
+// An opcodeMap is one of the tables an opcode byte indexes: by its number in
+// VEX, EVEX and XOP, whose numbers don't overlap.
 type opcodeMap uint8
 
 const (
@@ -34,7 +41,10 @@ const (
 	map0F                    // 0f
 	map0F38                  // 0f 38
 	map0F3A                  // 0f 3a
-	mapNone                  // a map that only VEX or EVEX can name
+	map7    opcodeMap = 7
+	mapXOP8 opcodeMap = 8
+	mapXOP9 opcodeMap = 9
+	mapXOPA opcodeMap = 10
 )
 
 // An encoding is how opcode and prefixes are written.
@@ -44,6 +54,7 @@ const (
 	legacy encoding = iota
 	vex
 	evex
+	xop
 )
 
 const (
@@ -60,9 +71,9 @@ func (l *layout) rm() byte  { return l.modrm & 7 }
 // isMem reports whether ModRM names memory.
 func (l *layout) isMem() bool { return l.modrmPos != 0 && l.mod() != 3 }
 
-// ripRelative: mod 0, rm 5 (SDM vol. 2, 2.2.1.6).
+// ripRelative: mod 0, rm 5 in 64-bit mode (SDM vol. 2, 2.2.1.6).
 func (l *layout) ripRelative() bool {
-	return l.isMem() && l.mod() == 0 && l.rm() == 5 && l.dispLen == 4
+	return l.mode == Mode64 && l.isMem() && l.mod() == 0 && l.rm() == 5 && l.dispLen == 4
 }
 
 // window is an instruction's bytes with room behind, so that the parser needs
@@ -70,13 +81,14 @@ func (l *layout) ripRelative() bool {
 type window [MaxLen + 17]byte
 
 // parse finds the parts. n is greater than MaxLen if there are too many.
-func parse(w *window) (l layout) {
+func parse(w *window, mode Mode) (l layout) {
+	l.mode = mode
 	i := l.prefixes(w)
 	i = l.opcode(w, i)
 	if l.hasModRM() {
 		i = l.operand(w, i)
 	}
-	l.immPos = uint8(i)
+	l.immPos, l.suffix = uint8(i), w[i]
 	l.immLen = l.immediate()
 	l.n = uint8(i) + l.immLen
 	return l
@@ -98,7 +110,7 @@ func (l *layout) prefixes(w *window) int {
 		case b == 0x64, b == 0x65:
 			l.segment = b
 		case b == 0x26, b == 0x36, b == 0x3e:
-		case b&0xf0 == 0x40:
+		case b&0xf0 == 0x40 && l.mode == Mode64:
 			l.rex = b
 			continue
 		default:
@@ -110,42 +122,76 @@ func (l *layout) prefixes(w *window) int {
 }
 
 func (l *layout) opcode(w *window, i int) int {
-	switch b := w[i]; b {
-	case 0xc5:
+	switch b := w[i]; {
+	case b == 0xc5 && l.escapes(w[i+1]):
 		l.encoding, l.space = vex, map0F
-		l.rex = ^w[i+1] >> 5 & rexR
+		l.escape(w[i+1]&0x80|0x60, w[i+1]&0x7f)
 		i += 2
-	case 0xc4:
-		l.encoding = vex
-		l.escape(w[i+1], w[i+2], w[i+1]&0x1f)
+	case b == 0xc4 && l.escapes(w[i+1]):
+		l.encoding, l.space = vex, opcodeMap(w[i+1]&0x1f)
+		l.escape(w[i+1], w[i+2])
 		i += 3
-	case 0x62:
-		l.encoding = evex
-		l.escape(w[i+1], w[i+2], w[i+1]&0x07)
+	case b == 0x62 && l.escapes(w[i+1]):
+		l.encoding, l.space = evex, opcodeMap(w[i+1]&0x0f)
+		l.escape(w[i+1], w[i+2])
+		l.vlen = w[i+3] >> 5 & 3
+		l.illegal = l.illegal || w[i+2]&4 == 0
 		i += 4
-	case 0x0f:
-		i++
-		l.space = map0F
-		switch w[i] {
-		case 0x38:
-			l.space = map0F38
-			i++
-		case 0x3a:
-			l.space = map0F3A
-			i++
-		}
+	case b == 0x8f && w[i+1]&0x1f >= 8: // otherwise pop: AMD64 APM vol. 3, 1.2.8
+		l.encoding, l.space = xop, opcodeMap(w[i+1]&0x1f)
+		l.escape(w[i+1], w[i+2])
+		i += 3
+	default:
+		i = l.legacyEscape(w, i)
 	}
 	l.opPos, l.op = uint8(i), w[i]
 	return i + 1
 }
 
-// escape reads the inverted RXB, the W and the map of a VEX or EVEX prefix.
-func (l *layout) escape(rxb, w, m byte) {
-	l.rex = ^rxb>>5&7 | w>>7<<3
-	l.space = mapNone
-	if m >= 1 && m <= 3 {
-		l.space = opcodeMap(m)
+// escapes reports whether c4, c5 and 62 begin a VEX or EVEX prefix. Outside of
+// 64-bit mode they do so only where les, lds and bound would have a register
+// (SDM vol. 2, 2.3.5 and 2.7.1).
+func (l *layout) escapes(next byte) bool { return l.mode == Mode64 || next >= 0xc0 }
+
+// escape reads the inverted RXB, and W, vvvv, L and pp. Other prefixes that
+// take part in the opcode may not stand before (SDM vol. 2, 2.3.2 to 2.3.4).
+func (l *layout) escape(rxb, second byte) {
+	l.illegal = l.opsize || l.lock || l.rep != 0 || l.rex != 0 || l.space == map1
+	l.rex = ^rxb>>5&7 | second>>7<<3
+	l.vvvv = ^second >> 3 & 15
+	if l.mode == Mode32 {
+		l.rex = 0 // eight registers, and W is ignored for general ones
+		l.vvvv &= 7
 	}
+	l.vlen = second >> 2 & 1
+	l.pp = second & 3
+}
+
+// legacyEscape reads 0f, 0f 38 and 0f 3a, and the mandatory prefix: f2 and f3
+// go before 66, the last of the two before the other.
+func (l *layout) legacyEscape(w *window, i int) int {
+	switch {
+	case l.rep == 0xf3:
+		l.pp = 2
+	case l.rep == 0xf2:
+		l.pp = 3
+	case l.opsize:
+		l.pp = 1
+	}
+	if w[i] != 0x0f {
+		return i
+	}
+	i++
+	l.space = map0F
+	switch w[i] {
+	case 0x38:
+		l.space = map0F38
+		i++
+	case 0x3a:
+		l.space = map0F3A
+		i++
+	}
+	return i
 }
 
 // operand reads ModRM, SIB and displacement.
@@ -157,6 +203,9 @@ func (l *layout) operand(w *window, i int) int {
 	}
 	if l.mod() == 3 {
 		return i
+	}
+	if l.addrSize() == 2 {
+		return l.operand16(i)
 	}
 	base := l.rm()
 	if base == 4 {
@@ -174,17 +223,37 @@ func (l *layout) operand(w *window, i int) int {
 	return i + int(l.dispLen)
 }
 
+// operand16 is operand where addresses have 16 bits (SDM vol. 2, table 2-1).
+func (l *layout) operand16(i int) int {
+	switch {
+	case l.mod() == 1:
+		l.dispLen = 1
+	case l.mod() == 2, l.rm() == 6:
+		l.dispLen = 2
+	}
+	l.dispPos = uint8(i)
+	return i + int(l.dispLen)
+}
+
+// addrSize is the size of an address in bytes.
+func (l *layout) addrSize() uint8 {
+	if l.mode == Mode32 != l.addrsize {
+		return 4
+	}
+	return 8 >> (2 * l.mode)
+}
+
 // bitmap256 is a set of opcode bytes, a bit each, sixteen a row.
 type bitmap256 [16]uint16
 
 func (m *bitmap256) has(b byte) bool { return m[b>>4]>>(b&15)&1 != 0 }
 
 // Which opcodes have a ModRM byte: SDM vol. 2, tables. Bit 0 is the
-// column x0.
+// column x0. What isn't an opcode of the mode has none.
 var (
 	modrm1 = bitmap256{
-		0x0f0f, 0x0f0f, 0x0f0f, 0x0f0f, 0, 0, 0x0a08, 0,
-		0xffff, 0, 0, 0, 0x00c3, 0xff0f, 0, 0xc0c0,
+		0x0f0f, 0x0f0f, 0x0f0f, 0x0f0f, 0, 0, 0x0a0c, 0,
+		0xffff, 0, 0, 0, 0x00f3, 0xff0f, 0, 0xc0c0,
 	}
 	modrm0F = bitmap256{
 		0xa00f, 0xffff, 0xffff, 0, 0xffff, 0xffff, 0xffff, 0xff7f,
@@ -206,25 +275,43 @@ func (l *layout) hasModRM() bool {
 
 // immediate returns the length of the bytes behind the operand.
 func (l *layout) immediate() uint8 {
-	switch {
-	case l.space == map0F3A:
-		return 1
-	case l.space == map1:
+	switch l.space {
+	case map1:
 		return l.immediate1()
-	case l.space != map0F:
-		return 0
+	case map0F:
+		return l.immediate0F()
+	case map0F3A, mapXOP8:
+		return 1
+	case map7, mapXOPA:
+		return 4
 	}
+	return 0
+}
+
+func (l *layout) immediate0F() uint8 {
 	switch op := l.op; {
-	case op&0xf0 == 0x80 && l.encoding == legacy:
-		return 4 // with 66 too: Intel's reading; such a jump isn't executed
 	case op >= 0x70 && op <= 0x73, op == 0xc2, op == 0xc4, op == 0xc5, op == 0xc6:
 		return 1
 	case l.encoding != legacy:
 		return 0
+	case op&0xf0 == 0x80:
+		return l.near()
 	case op == 0x0f, op == 0xa4, op == 0xac, op == 0xba:
 		return 1
+	case op == 0x78 && l.pp&1 != 0: // extrq, insertq: AMD64 APM vol. 4
+		return 2
 	}
 	return 0
+}
+
+// near is the length of a near branch's displacement. In 64-bit mode 66 doesn't
+// change it on Intel's processors, and does on AMD's (SDM vol. 2, JMP; AMD64
+// APM vol. 3, 1.2.2): it is decoded as Intel's, and not executed.
+func (l *layout) near() uint8 {
+	if l.opsize && l.mode == Mode32 {
+		return 2
+	}
+	return 4
 }
 
 func (l *layout) immediate1() uint8 {
@@ -244,13 +331,12 @@ func (l *layout) immediate1() uint8 {
 	case op == 0x68, op == 0x69, op == 0x81, op == 0xa9, op == 0xc7:
 		return z
 	case op == 0x6a, op == 0x6b, op&0xf0 == 0x70, op == 0x80, op == 0x82, op == 0x83, op == 0xa8, op&0xf8 == 0xb0,
-		op == 0xc0, op == 0xc1, op == 0xc6, op == 0xcd, op&0xf8 == 0xe0, op == 0xeb:
+		op == 0xc0, op == 0xc1, op == 0xc6, op == 0xcd, op == 0xd4, op == 0xd5, op&0xf8 == 0xe0, op == 0xeb:
 		return 1
-	case op&0xfc == 0xa0: // an address
-		if l.addrsize {
-			return 4
-		}
-		return 8
+	case op == 0x9a, op == 0xea: // a far address
+		return z + 2
+	case op&0xfc == 0xa0: // a near one
+		return l.addrSize()
 	case op&0xf8 == 0xb8:
 		if l.rex&rexW != 0 {
 			return 8
@@ -261,7 +347,7 @@ func (l *layout) immediate1() uint8 {
 	case op == 0xc8:
 		return 3
 	case op == 0xe8, op == 0xe9:
-		return 4 // with 66 too, as above
+		return l.near()
 	case op == 0xf6 && l.reg() < 2:
 		return 1
 	case op == 0xf7 && l.reg() < 2:

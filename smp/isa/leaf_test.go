@@ -60,6 +60,11 @@ func (m flat) Store(a isa.Addr, size int, v uint64) bool {
 	return true
 }
 
+// system is the state of the one CPU there is in tests.
+var system = isa.NewSystem(0, 0x10, 0x18)
+
+func (m flat) System() *isa.System { return &system }
+
 // leaves is the object file, loaded and decoded.
 type leaves struct {
 	mem     flat

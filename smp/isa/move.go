@@ -117,11 +117,14 @@ func execXchg(in *Inst, s *Regs, m Memory) Outcome {
 	return Next
 }
 
-// execBswap. Of 16 bits it is undefined: Decode doesn't choose it then.
+// execBswap. Of 16 bits it is undefined: here, as on processors, zero.
 func execBswap(in *Inst, s *Regs, m Memory) Outcome {
 	v := bits.ReverseBytes64(in.getA(s))
-	if in.size == 4 {
+	switch in.size {
+	case 4:
 		v >>= 32
+	case 2:
+		v = 0
 	}
 	in.setA(s, v)
 	s.IP = in.next
@@ -142,71 +145,32 @@ func execSpread(in *Inst, s *Regs, m Memory) Outcome {
 	return Next
 }
 
-// execPush64 pushes a register or an immediate of eight bytes.
-func execPush64(in *Inst, s *Regs, m Memory) Outcome {
-	sp := s.R[RSP] - 8
-	if !m.Store(Addr(sp), 8, s.R[in.bReg&15]&in.bMask+in.imm) {
-		return PageFault
+// execMovbe moves between a register and memory, bytes reversed; op 1 stores.
+func execMovbe(in *Inst, s *Regs, m Memory) Outcome {
+	at, drop := in.address(s), 64-8*in.size
+	if in.op == 1 {
+		if !m.Store(at, int(in.size), bits.ReverseBytes64(in.getB(s))>>drop) {
+			return PageFault
+		}
+		s.IP = in.next
+		return Next
 	}
-	s.R[RSP] = sp
-	s.IP = in.next
-	return Next
-}
-
-func execPop64(in *Inst, s *Regs, m Memory) Outcome {
-	v, ok := m.Load(Addr(s.R[RSP]), 8)
+	v, ok := m.Load(at, int(in.size))
 	if !ok {
 		return PageFault
 	}
-	s.R[RSP] += 8
-	s.R[in.aReg&15] = v // pop %rsp: the value wins
+	in.setA(s, bits.ReverseBytes64(v)>>drop)
 	s.IP = in.next
 	return Next
 }
 
-// execPush pushes operand b, memory too, of 8 or 2 bytes.
-func execPush(in *Inst, s *Regs, m Memory) Outcome {
-	v, ok := in.loadB(s, m)
-	if !ok || !push(s, m, in.size, v) {
-		return PageFault
-	}
-	s.IP = in.next
-	return Next
-}
-
-// push writes v below the stack pointer and moves it there.
-func push(s *Regs, m Memory, size uint8, v uint64) (ok bool) {
-	sp := s.R[RSP] - uint64(size)
-	if !m.Store(Addr(sp), int(size), v) {
-		return false
-	}
-	s.R[RSP] = sp
-	return true
-}
-
-// execPop pops to operand a. An address made with %rsp sees it already moved
-// (SDM vol. 2, POP).
-func execPop(in *Inst, s *Regs, m Memory) Outcome {
-	v, ok := m.Load(Addr(s.R[RSP]), int(in.size))
+// execXlat: AL indexes the table at RBX.
+func execXlat(in *Inst, s *Regs, m Memory) Outcome {
+	v, ok := m.Load(Addr((s.R[RBX]+s.R[RAX]&0xff)&in.addrMask), 1)
 	if !ok {
 		return PageFault
 	}
-	s.R[RSP] += uint64(in.size)
-	if !in.storeA(s, m, v) {
-		s.R[RSP] -= uint64(in.size)
-		return PageFault
-	}
-	s.IP = in.next
-	return Next
-}
-
-func execLeave(in *Inst, s *Regs, m Memory) Outcome {
-	v, ok := m.Load(Addr(s.R[RBP]), 8)
-	if !ok {
-		return PageFault
-	}
-	s.R[RSP] = s.R[RBP] + 8
-	s.R[RBP] = v
+	merge(&s.R[RAX], 1, v)
 	s.IP = in.next
 	return Next
 }

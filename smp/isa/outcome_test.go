@@ -36,30 +36,52 @@ func TestOutcomes(t *testing.T) {
 		{"f001c0", isa.Undefined, 0}, // lock add to a register
 		{"f4", isa.Halt, 1},
 		{"fa", isa.Interrupts, 1},
-		{"fb", isa.Interrupts, 1},
+		{"fb", isa.Shadowed, 1},
 		{"0fa2", isa.Serialized, 2},
 		{"0f01e8", isa.Serialized, 3},
-		{"0f31", isa.Unsupported, 0},         // rdtsc
 		{"0f58c1", isa.Unsupported, 0},       // addps
 		{"c5f877", isa.Unsupported, 0},       // vzeroupper
-		{"65488b0425", isa.Unsupported, 0},   // mov %gs:0,%rax
-		{"0f22d8", isa.Unsupported, 0},       // mov to cr3
+		{"0f05", isa.Unsupported, 0},         // syscall
+		{"ec", isa.Unsupported, 0},           // in: there are no ports
 		{"66e900000000", isa.Unsupported, 0}, // vendors disagree
+		{"66c3", isa.Unsupported, 0},         // so here
 		{"8b0425000000f0", isa.PageFault, 0},
 		{"f7f1", isa.DivideError, 0},
 		{"e9fb000000", isa.Next, behind},
-		{"65488d0425", isa.Next, 9}, // lea with gs: an address only
+		{"65488d042500000000", isa.Next, 9}, // lea with gs: an address only
+		{"87c0", isa.Next, 2},
+		{"cd80", isa.SoftInt, 2},
+		{"f1", isa.DebugTrap, 1},
+		{"0faa", isa.Undefined, 0},     // rsm
+		{"8ec8", isa.Undefined, 0},     // mov to cs
+		{"0f20c8", isa.Undefined, 0},   // cr1
+		{"440f23c0", isa.Undefined, 0}, // dr8
+		{"0f01d0", isa.Undefined, 0},   // xgetbv without OSXSAVE
+		{"0f33", isa.Protection, 0},    // rdpmc
+		{"0f32", isa.Protection, 0},    // rdmsr 0
+		{"0f30", isa.Protection, 0},
+		{"0f22c0", isa.Protection, 0}, // paging off
+		{"0f22e0", isa.Protection, 0}, // PAE off
+		{"0f00d8", isa.Protection, 0}, // ltr of null
+		{"0f013f", isa.Serialized, 3}, // invlpg
+		{"0f09", isa.Serialized, 2},   // wbinvd
+		{"0f00d0", isa.Serialized, 3}, // lldt of null
+		{"f30f09", isa.Next, 3},       // wbnoinvd
+		{"0f06", isa.Next, 2},         // clts
+		{"0faee8", isa.Next, 3},       // lfence
+		{"0fae3c2500800000", isa.Next, 8},
+		{"0fae3c25000000f0", isa.PageFault, 0}, // clflush
+		{"0f180c25000000f0", isa.Next, 8},      // prefetch
 	} {
 		code := c.code
-		if code[:2] == "65" {
-			code += "00000000"
-		}
+		system = isa.NewSystem(0, 0x10, 0x18)
 		s := isa.Regs{Flags: isa.F1}
 		s.R[isa.RSP] = uint64(stackAt)
 		before := s
 		require.Equal(t, c.want, step(t, code, &s, make(flat, 0x10000)), code)
 		require.Equal(t, textAt+c.ip, s.IP, code)
-		if c.ip == 0 {
+		require.Equal(t, c.ip == 0, c.want.Faulted(), code)
+		if c.want.Faulted() {
 			before.IP = textAt
 			require.Equal(t, before, s, code)
 		}
@@ -70,7 +92,7 @@ func TestInterruptFlag(t *testing.T) {
 	mem := make(flat, 0x10000)
 	s := isa.Regs{Flags: isa.F1 | isa.CF}
 	s.R[isa.RSP] = uint64(stackAt)
-	require.Equal(t, isa.Interrupts, step(t, "fb", &s, mem))
+	require.Equal(t, isa.Shadowed, step(t, "fb", &s, mem))
 	require.Equal(t, isa.F1|isa.CF|isa.IF, s.Flags)
 	require.Equal(t, isa.Next, step(t, "9c", &s, mem))
 	require.EqualValues(t, stackAt-8, s.R[isa.RSP])
@@ -202,7 +224,8 @@ func TestAddressing(t *testing.T) {
 // TestFaultsChangeNothing: a store that faults comes after everything else.
 func TestFaultsChangeNothing(t *testing.T) {
 	for _, code := range []string{"50", "6a05", "ff30", "8f00", "e800000000", "ff10", "ffd0", "9c", "0108", "48ff00", "f710", "f718",
-		"d120", "d310", "0fa4080c", "0fab08", "8708", "0fc108", "0fb108", "0f9400", "aa", "a4", "48a34080000000000000", "8908", "c70001000000"} {
+		"d120", "d310", "0fa4080c", "0fab08", "8708", "0fc108", "0fb108", "0f9400", "aa", "a4", "48a34080000000000000", "8908", "c70001000000",
+		"c8080002", "0fa0", "650108", "0fc70f", "480fc70f", "0f38f108", "8c18", "0f0108", "0f0120", "0f0008", "660f38f108"} {
 		s := isa.Regs{Flags: isa.F1 | isa.CF}
 		for i := range s.R {
 			s.R[i] = 0x1000 + 64*uint64(i)
@@ -211,5 +234,34 @@ func TestFaultsChangeNothing(t *testing.T) {
 		before.IP = textAt
 		require.Equal(t, isa.PageFault, step(t, code, &s, halfMemory{}), code)
 		require.Equal(t, before, s, code)
+	}
+}
+
+// TestLoadFaults: a load that faults comes before anything else.
+func TestLoadFaults(t *testing.T) {
+	for mode, codes := range map[isa.Mode][]string{
+		isa.Mode64: {"0308", "0108", "8b08", "8a08", "0fb608", "0fbe08", "0f4408", "0faf08", "6b0805", "f720", "f728", "f730", "f738",
+			"d120", "d320", "0fa50a", "0fa308", "0fab08", "0fbc08", "f30fb808", "0fc108", "0fb108", "8708", "0fc708", "480fc708", "ff30", "8f00",
+			"58", "665b", "9d", "0fa1", "c3", "ff10", "ff20", "ff18", "ff28", "cb", "cf", "48cf", "c9", "c8100000", "c8100003", "a4", "a6", "ac", "ae",
+			"d7", "8e18", "0fb408", "0f0110", "0f0130", "0f0010", "0f0020", "0fae38", "0f38f008", "f20f38f008", "660f38f608",
+			"f30f38f608", "c4e278f208", "c4e270f308", "c4e270f508", "c4e270f708", "c4e273f608", "c4e37bf00805", "658b08", "64ff30", "650fc708"},
+		isa.Mode32: {"61", "1f", "6208", "6308", "c508", "cf", "c3", "66c3", "ff28", "2e0308", "60", "9a000000001000"},
+	} {
+		for _, code := range codes {
+			b, err := hex.DecodeString(code)
+			require.NoError(t, err)
+			in, err := mode.Decode(b, textAt)
+			require.NoError(t, err, code)
+			system = isa.NewSystem(0, 0x10, 0x18)
+			before, kept := isa.Regs{IP: textAt, Flags: isa.F1 | isa.CF}, system
+			for i := range before.R {
+				before.R[i] = 0x1000 + 64*uint64(i)
+			}
+			s := before
+			require.Equal(t, isa.PageFault, in.Exec(&s, noMemory{}), "%s: %v", code, &in)
+			require.Equal(t, before, s, code)
+			require.Equal(t, kept.Seg, system.Seg, code)
+			require.Equal(t, kept.GDT, system.GDT, code)
+		}
 	}
 }

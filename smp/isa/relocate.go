@@ -40,7 +40,7 @@ func (l *layout) copyable() bool {
 		return false
 	}
 	switch op := l.op; {
-	case l.encoding != legacy && (op == 0x62 || op == 0xf0 || op == 0xf2 || op == 0xf3): // misread as prefixes
+	case op == 0x62, l.encoding != legacy && (op == 0xf0 || op == 0xf2 || op == 0xf3): // bound; misread as prefixes
 		return false
 	case op&0xf0 == 0x70, op == 0x9a, op >= 0xcc && op <= 0xce, op == 0xd6,
 		op >= 0xd8 && op <= 0xe3, op == 0xe8, op == 0xe9, op == 0xea, op == 0xeb, op == 0xf1, op == 0xf4:
@@ -93,8 +93,9 @@ func (in *Inst) Relocate(dst []byte, to Addr) (n int, err error) {
 		return n, nil
 	}
 	d, ok := displacement(to+Addr(n), Addr(in.disp))
-	// With addresses of 32 bits the sum is cut, and "the same place" isn't certain.
-	if !ok || in.addrMask != ^uint64(0) {
+	// With addresses of 32 bits the sum is cut to those (SDM vol. 2, 2.2.1.6 and
+	// 3.3.7 of vol. 1), so the low half of the displacement always does.
+	if !ok && in.addrMask == ^uint64(0) {
 		return 0, fmt.Errorf("isa: % x at %#x, moved to %#x: %w", in.raw[:n], uint64(in.Addr), uint64(to), ErrReach)
 	}
 	binary.LittleEndian.PutUint32(dst[in.ripDisp:], d)

@@ -14,9 +14,10 @@ const (
 // it does on the processor.
 
 // element runs one element and says what comes next. f does the accesses and,
-// only when they have succeeded, moves the pointers.
+// only when they have succeeded, moves the pointers. Pointers and counter are as
+// wide as addresses are.
 func (in *Inst) element(s *Regs, m Memory, f func(in *Inst, s *Regs, m Memory, step uint64) (ok bool)) Outcome {
-	if in.rep != once && s.R[RCX] == 0 {
+	if in.rep != once && s.R[RCX]&in.addrMask == 0 {
 		s.IP = in.next
 		return Next
 	}
@@ -31,13 +32,26 @@ func (in *Inst) element(s *Regs, m Memory, f func(in *Inst, s *Regs, m Memory, s
 		s.IP = in.next
 		return Next
 	}
-	s.R[RCX]--
+	in.advance(&s.R[RCX], ^uint64(0))
 	// Of cmps and scas, which in.cond marks, the repeat ends with ZF too.
-	if s.R[RCX] == 0 || in.cond != 0 && (s.Flags&ZF != 0) != (in.rep == rep) {
+	if s.R[RCX]&in.addrMask == 0 || in.cond != 0 && (s.Flags&ZF != 0) != (in.rep == rep) {
 		s.IP = in.next
 	}
 	return Next
 }
+
+// advance adds to a register as wide as addresses are: 32 bits clear the upper
+// half, 16 leave the rest.
+func (in *Inst) advance(r *uint64, step uint64) {
+	v := (*r + step) & in.addrMask
+	if in.addrMask == 0xffff {
+		v |= *r &^ 0xffff
+	}
+	*r = v
+}
+
+// at is where a pointer register points to.
+func (in *Inst) at(s *Regs, r Reg) Addr { return Addr(s.R[r] & in.addrMask) }
 
 func execMovs(in *Inst, s *Regs, m Memory) Outcome { return in.element(s, m, movs) }
 func execStos(in *Inst, s *Regs, m Memory) Outcome { return in.element(s, m, stos) }
@@ -45,55 +59,59 @@ func execLods(in *Inst, s *Regs, m Memory) Outcome { return in.element(s, m, lod
 func execCmps(in *Inst, s *Regs, m Memory) Outcome { return in.element(s, m, cmps) }
 func execScas(in *Inst, s *Regs, m Memory) Outcome { return in.element(s, m, scas) }
 
+// What RDI points to is never behind an override.
+
 func movs(in *Inst, s *Regs, m Memory, step uint64) bool {
-	v, ok := m.Load(Addr(s.R[RSI]), int(in.size))
-	if !ok || !m.Store(Addr(s.R[RDI]), int(in.size), v) {
+	v, ok := m.Load(in.at(s, RSI), int(in.size))
+	if !ok || !plain(m).Store(in.at(s, RDI), int(in.size), v) {
 		return false
 	}
-	s.R[RSI] += step
-	s.R[RDI] += step
+	in.advance(&s.R[RSI], step)
+	in.advance(&s.R[RDI], step)
 	return true
 }
 
 func stos(in *Inst, s *Regs, m Memory, step uint64) bool {
-	if !m.Store(Addr(s.R[RDI]), int(in.size), s.R[RAX]&in.mask) {
+	if !m.Store(in.at(s, RDI), int(in.size), s.R[RAX]&in.mask) {
 		return false
 	}
-	s.R[RDI] += step
+	in.advance(&s.R[RDI], step)
 	return true
 }
 
 func lods(in *Inst, s *Regs, m Memory, step uint64) bool {
-	v, ok := m.Load(Addr(s.R[RSI]), int(in.size))
+	v, ok := m.Load(in.at(s, RSI), int(in.size))
 	if !ok {
 		return false
 	}
 	merge(&s.R[RAX], in.size, v)
-	s.R[RSI] += step
+	in.advance(&s.R[RSI], step)
 	return true
 }
 
+// cmps reads what RDI points to first, as AMD's processors do; it matters only
+// if both reads fault.
 func cmps(in *Inst, s *Regs, m Memory, step uint64) bool {
-	a, ok := m.Load(Addr(s.R[RSI]), int(in.size))
+	b, ok := plain(m).Load(in.at(s, RDI), int(in.size))
 	if !ok {
 		return false
 	}
-	b, ok := m.Load(Addr(s.R[RDI]), int(in.size))
+	a, ok := m.Load(in.at(s, RSI), int(in.size))
 	if !ok {
 		return false
 	}
 	_, s.Flags = alu(opCmp, a, b, s.Flags, in.mask, in.sign)
-	s.R[RSI] += step
-	s.R[RDI] += step
+	in.advance(&s.R[RSI], step)
+	in.advance(&s.R[RDI], step)
 	return true
 }
 
 func scas(in *Inst, s *Regs, m Memory, step uint64) bool {
-	b, ok := m.Load(Addr(s.R[RDI]), int(in.size))
+	b, ok := m.Load(in.at(s, RDI), int(in.size))
 	if !ok {
 		return false
 	}
 	_, s.Flags = alu(opCmp, s.R[RAX]&in.mask, b, s.Flags, in.mask, in.sign)
-	s.R[RDI] += step
+	in.advance(&s.R[RDI], step)
 	return true
 }

@@ -31,7 +31,7 @@ func execSti(in *Inst, s *Regs, m Memory) Outcome {
 	}
 	s.Flags |= IF
 	s.IP = in.next
-	return Interrupts
+	return Shadowed
 }
 
 // execFlagBits clears bMask's flags, sets imm's and, op 1, turns CF: clc, stc,
@@ -40,28 +40,6 @@ func execFlagBits(in *Inst, s *Regs, m Memory) Outcome {
 	s.Flags = (s.Flags&^in.bMask | in.imm) ^ uint64(in.op)*CF
 	s.IP = in.next
 	return Next
-}
-
-func execPushf(in *Inst, s *Regs, m Memory) Outcome {
-	if !push(s, m, in.size, s.Flags&^(rf|vm)&in.mask) {
-		return PageFault
-	}
-	s.IP = in.next
-	return Next
-}
-
-// execPopf. Of 16 bits the upper flags stay, but for RF, which ends with every
-// popf.
-func execPopf(in *Inst, s *Regs, m Memory) Outcome {
-	v, ok := m.Load(Addr(s.R[RSP]), int(in.size))
-	if !ok {
-		return PageFault
-	}
-	s.R[RSP] += uint64(in.size)
-	takes := poppable & in.mask
-	s.Flags = s.Flags&^(takes|rf) | v&takes | F1
-	s.IP = in.next
-	return Interrupts
 }
 
 // lahfFlags are what lahf and sahf move.
@@ -77,26 +55,6 @@ func execSahf(in *Inst, s *Regs, m Memory) Outcome {
 	s.Flags = s.Flags&^lahfFlags | s.R[RAX]>>8&lahfFlags
 	s.IP = in.next
 	return Next
-}
-
-// execIret pops RIP, CS, RFLAGS, RSP and SS. The selectors are read and not
-// kept: there is one segment. An iret of a nested task faults on the processor.
-func execIret(in *Inst, s *Regs, m Memory) Outcome {
-	if s.Flags&nt != 0 {
-		return Unsupported
-	}
-	var frame [5]uint64
-	for i := range frame {
-		v, ok := m.Load(Addr(s.R[RSP]+uint64(8*i)), 8)
-		if !ok {
-			return PageFault
-		}
-		frame[i] = v
-	}
-	s.IP = Addr(frame[0])
-	s.Flags = s.Flags&^(poppable|rf) | frame[2]&(poppable|rf) | F1
-	s.R[RSP] = frame[3]
-	return Iret
 }
 
 // vendor is what cpuid says of who made the processor, in the order EBX, EDX, ECX.

@@ -1,0 +1,105 @@
+package isa
+
+// Segments are flat but for fs and gs, whose bases are added, and in 32-bit mode
+// for cs, which can't be written. An instruction with such an override is
+// executed with a memory that sees to that; what isn't addressed through the
+// override (the stack, the destination of a string instruction) goes through
+// plain.
+
+// overriding is memory behind an override.
+type overriding struct {
+	memory Memory
+	base   uint64
+	mask   uint64 // of linear addresses
+	code   bool   // cs
+	denied bool   // and something was to be stored
+}
+
+// Load implements Memory.
+func (o *overriding) Load(a Addr, size int) (uint64, bool) {
+	return o.memory.Load(Addr((uint64(a)+o.base)&o.mask), size)
+}
+
+// Store implements Memory.
+func (o *overriding) Store(a Addr, size int, v uint64) bool {
+	if o.code {
+		o.denied = true
+		return false
+	}
+	return o.memory.Store(Addr((uint64(a)+o.base)&o.mask), size, v)
+}
+
+// System implements Memory.
+func (o *overriding) System() *System { return o.memory.System() }
+
+// plain returns memory without an override.
+func plain(m Memory) Memory {
+	if o, ok := m.(*overriding); ok {
+		return o.memory
+	}
+	return m
+}
+
+// execOverride executes in.inner behind the override of in.segment. A store to
+// code is #GP (SDM vol. 3, "Type Checking").
+func execOverride(in *Inst, s *Regs, m Memory) Outcome {
+	y := m.System()
+	y.over = overriding{memory: m, mask: in.linear}
+	switch in.segment {
+	case segmentCS:
+		y.over.code = true
+	case segmentFS:
+		y.over.base = y.FSBase
+	default:
+		y.over.base = y.GSBase
+	}
+	out := in.inner(in, s, &y.over)
+	if y.over.denied {
+		return Protection
+	}
+	return out
+}
+
+// The prefixes of overrides that matter.
+const (
+	segmentCS = 0x2e
+	segmentFS = 0x64
+)
+
+// override returns the prefix of an override that matters: of several the last
+// counts, and in 64-bit mode those of fs and gs only. A VEX prefix that looks
+// like one has L set: no such instruction is executed.
+func (in *Inst) override(l *layout) (prefix uint8) {
+	if l.mode == Mode64 {
+		return l.segment
+	}
+	for _, b := range in.raw[:l.opPos] {
+		switch b {
+		case segmentCS, segmentFS, 0x65:
+			prefix = b
+		case 0x26, 0x36, 0x3e:
+			prefix = 0
+		}
+	}
+	return prefix
+}
+
+// usesSegment reports whether an override matters: the operand is
+// memory and isn't just an address, or it is implicit (SDM vol. 1, 3.4.4 and
+// vol. 2, chapter 2.1.1).
+func (in *Inst) usesSegment(l *layout) bool {
+	if l.encoding != legacy {
+		return in.mem
+	}
+	switch op := l.op; l.space {
+	case map1:
+		switch {
+		case op >= 0xa0 && op <= 0xa7, op == 0xac, op == 0xad, op == 0xd7, op == 0x6e, op == 0x6f:
+			return true
+		}
+		return in.mem && op != 0x8d
+	case map0F:
+		return in.mem && op != 0x0d && !(op >= 0x18 && op <= 0x1f) && !(op == 0x01 && l.reg() == 7)
+	}
+	return in.mem
+}
