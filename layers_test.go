@@ -32,11 +32,13 @@ var layers = []layer{
 	{pkg: "smp/cycles", may: []string{"smp/kapi"}},
 	{pkg: "smp/smpev", may: []string{"traces"}},
 	{pkg: "kprobes/kpev", may: []string{"traces"}},
+	{pkg: "kprobes/rules", may: []string{"smp/isa"}},
+	{pkg: "kprobes/survey", may: []string{"smp/isa", "smp/image", "kprobes/rules"}, free: []string{"*"}}, // for reports, not for runs
 	{pkg: "traces/view", may: []string{"traces", "sim", "smp/isa", "smp/smpev", "kprobes/kpev"}, free: []string{"*"}},
 	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/isa", "smp/smpev", "kprobes/kpev"}, free: []string{"os"}}, // golden files
 	{pkg: "smp", may: []string{"sim", "traces", "smp/isa", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}},
 	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/isa", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
-	{pkg: "kprobes", may: []string{"traces", "smp/isa", "smp/kapi", "kprobes/kpev"}, owned: true}, // never smp, never smp/kernel
+	{pkg: "kprobes", may: []string{"traces", "smp/isa", "smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true}, // never smp, never smp/kernel
 	{pkg: "properties", may: []string{"traces", "smp/isa", "smp/smpev", "kprobes/kpev"}},
 	{pkg: "properties/scenario", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "properties/harness", may: []string{"*"}, free: []string{"*"}}, // workers, above the machines

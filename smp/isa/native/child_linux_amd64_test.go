@@ -1,0 +1,60 @@
+package native
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// areaEnv names, in the environment of a child, the file that its area lies in.
+const areaEnv = "KPSIM_NATIVE_AREA"
+
+// inChild runs body in a process of its own, where it may die: the test says
+// then what code it died of.
+func inChild(t *testing.T, body func(h *pair, features map[string]bool)) {
+	t.Helper()
+	if os.Getenv(areaEnv) != "" {
+		h, err := newHost()
+		require.NoError(t, err)
+		defer h.lock()()
+		features := h.features()
+		body(newPair(h.text, h), features)
+		return
+	}
+	name := filepath.Join(t.TempDir(), "area")
+	require.NoError(t, os.WriteFile(name, make([]byte, pageSize), 0o600))
+	args := []string{"-test.run=^" + t.Name() + "$", "-test.v", "-test.timeout=30m"}
+	flag.Visit(func(f *flag.Flag) {
+		if strings.HasPrefix(f.Name, "native.") || strings.HasPrefix(f.Name, "rapid.") {
+			args = append(args, fmt.Sprintf("-%s=%s", f.Name, f.Value))
+		}
+	})
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), areaEnv+"="+name)
+	out, err := cmd.CombinedOutput()
+	switch {
+	case err == nil:
+		t.Logf("%s", out)
+		if bytes.Contains(out, []byte("--- SKIP")) {
+			t.Skip("the child skipped")
+		}
+	case bytes.Contains(out, []byte("--- FAIL")) && !bytes.Contains(out, []byte("fatal error")):
+		t.Errorf("%s", out)
+	default:
+		area, _ := os.ReadFile(name)
+		n := little(area[0x500:], 8)
+		t.Errorf("the child died (%v) of % x\n%s", err, area[0x400:0x400+min(n, maxCode)], out)
+	}
+}
+
+// TestNative compares every form with the processor that the test runs on.
+func TestNative(t *testing.T) {
+	inChild(t, func(h *pair, features map[string]bool) { tryAll(t, h, features) })
+}

@@ -1,0 +1,96 @@
+package native
+
+import "kpsim/smp/isa"
+
+// Where processors differ among themselves nothing is compared. These are all
+// the places there are, besides isa.UndefinedFlags, isa.UndefinedResult and what
+// unfit and interpret leave out.
+
+// faultsAnywhere: if both operands of cmps fault, AMD's reports the second one;
+// the order isn't specified (SDM vol. 2, CMPS).
+func faultsAnywhere(in *isa.Inst) bool {
+	if in == nil {
+		return false
+	}
+	a := dissect(in)
+	return a.space == 1 && !a.vex && (a.op == 0xa6 || a.op == 0xa7)
+}
+
+// writesBeforeFault: enter and pusha have written below RSP when they fault,
+// which nobody may rely on.
+func writesBeforeFault(in *isa.Inst) bool {
+	if in == nil {
+		return false
+	}
+	a := dissect(in)
+	return a.space == 1 && !a.vex && (a.op == 0xc8 || a.op == 0x60)
+}
+
+// forgive takes out of how it ended there what an instruction that faulted has
+// half done: popa has loaded registers, all but ESP, which it loads anew when it
+// is run again (SDM vol. 2, POPA: nothing is said of it; seen on AMD's).
+func (e *ending) forgive(in *isa.Inst, ours *ending) {
+	if in == nil || ours.trap != vectorPF {
+		return
+	}
+	if a := dissect(in); a.space == 1 && !a.vex && a.op == 0x61 {
+		sp := e.s.R[isa.RSP]
+		e.s.R = ours.s.R
+		e.s.R[isa.RSP] = sp
+	}
+}
+
+// vendorsDiffer says why an instruction isn't compared at all; "" if it is.
+func vendorsDiffer(mode isa.Mode, a *anatomy) string {
+	if !a.vex && a.space == 1 && a.op == 0xf1 {
+		return "int1: under a hypervisor it may be reported before itself"
+	}
+	if mode == isa.Mode32 && a.cs && (a.mem || a.space == 1 && !a.vex && (a.op == 0xa2 || a.op == 0xa3)) {
+		return "may store to a code segment: the rights of segments aren't modelled"
+	}
+	return ""
+}
+
+// needs is the feature, by Linux's name, without which a processor takes the
+// instruction for another one; "" if all have it.
+func needs(a *anatomy) string {
+	switch op := a.op; {
+	case a.vex && (a.space == 4 || op >= 0xf5):
+		return "bmi2" // no processor has it without bmi1, whose bextr is among these
+	case a.vex:
+		return "bmi1"
+	case a.space == 1 && (op == 0x9e || op == 0x9f):
+		return "lahf_lm"
+	case a.space == 2:
+		switch {
+		case op == 0x01:
+			return "serialize"
+		case op == 0x0d:
+			return "3dnowprefetch"
+		case op == 0xb8:
+			return "popcnt"
+		case op == 0xbc && a.f3:
+			return "bmi1"
+		case op == 0xbd && a.f3:
+			return "lzcnt"
+		case op == 0xc7 && a.w:
+			return "cx16"
+		case op == 0xae && a.mem && a.opsize:
+			return [8]string{6: "clwb", 7: "clflushopt"}[a.reg]
+		}
+	case a.space == 3:
+		switch {
+		case op == 0xf6:
+			return "adx"
+		case op == 0xf8:
+			return "movdir64b"
+		case op == 0xf9:
+			return "movdiri"
+		case a.f2:
+			return "sse4_2"
+		case op == 0xf0 || op == 0xf1:
+			return "movbe"
+		}
+	}
+	return ""
+}
