@@ -61,20 +61,30 @@ func (r *Recorder) Choose(p *sim.Point) (pick, hold int) {
 	if uint(pick) >= uint(p.N) || hold < 0 || hold > 0 && pick > 0 {
 		sim.Bug("question %d (%v) of %d alternatives was answered %d, hold %d", p.Seq, p.Kind, p.N, pick, hold)
 	}
-	if pick != 0 || r.All {
-		c := Choice{p.Seq, p.Seq - r.others, p.Kind, p.N, pick}
-		if pick != 0 {
-			r.rec.Choices = append(r.rec.Choices, c)
-		}
-		if r.All {
-			r.rec.All = append(r.rec.All, c)
-			hold = 0
-		}
+	if pick != 0 {
+		r.rec.Choices = r.note(r.rec.Choices, p, pick)
+	}
+	if r.All {
+		r.rec.All = r.note(r.rec.All, p, pick)
+		hold = 0
 	}
 	if p.Kind != sim.Step {
 		r.others++
 	}
 	return pick, hold
+}
+
+// note appends an answer, field by field: a Choice made first and then copied is
+// read in larger pieces than it was written in, for which a processor waits.
+func (r *Recorder) note(list []Choice, p *sim.Point, pick int) []Choice {
+	if n := len(list); n < cap(list) {
+		list = list[:n+1]
+	} else {
+		list = append(list, Choice{})
+	}
+	c := &list[len(list)-1]
+	c.Seq, c.Steps, c.Kind, c.N, c.Pick = p.Seq, p.Seq-r.others, p.Kind, p.N, pick
+	return list
 }
 
 // NoHold forces each hold to 0. A run under it equals the run without it.

@@ -70,15 +70,38 @@ func (p *Point) Mover(pick int) Mover {
 		if n := bits.OnesCount64(set); pick > n {
 			pick -= n
 		} else {
-			for ; pick > 1; pick-- {
-				set &= set - 1
-			}
-			return base + Mover(bits.TrailingZeros64(set))
+			return base + nth(set, pick-1)
 		}
 		base += MaxCPUs
 	}
 	panic("sim: no such alternative")
 }
+
+// nth returns the number of bit k, from 0, of those set.
+func nth(set uint64, k int) Mover {
+	if set < uint64(len(nthOf)) && k < 8 {
+		return nthOf[set][k]
+	}
+	for ; k > 0; k-- {
+		set &= set - 1
+	}
+	return Mover(bits.TrailingZeros64(set))
+}
+
+// nthOf is nth of the sets of a small machine's CPUs. How often a loop goes
+// round for a random pick no processor can predict, and all else waits for it.
+var nthOf = func() (t [256][8]Mover) {
+	for set := range t {
+		n := 0
+		for i := range Mover(8) {
+			if set>>i&1 != 0 {
+				t[set][n] = i
+				n++
+			}
+		}
+	}
+	return t
+}()
 
 // Sources returns how many of the alternatives are sources that fire. They
 // are the last ones, unless First is one of them.

@@ -1,12 +1,14 @@
 package smp_test
 
 import (
+	"encoding/binary"
 	"runtime"
 	"testing"
 
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/smp/fetch"
 	"kpsim/smp/isa"
 	"kpsim/smp/smpev"
 )
@@ -27,6 +29,9 @@ const commonLoop = "48 8b 07" + //   0: mov (%rdi),%rax
 	"c3" + //             ret
 	"c3" //          32: ret
 
+// loopPad is where the first chunk behind the loop begins.
+const loopPad = 40
+
 const benchCPUs = 4
 
 // benchLength sets how often sources fire: an arrival in a thousand boundaries.
@@ -44,21 +49,30 @@ var benchStrategies = []struct {
 // each with a timer and an NMI that may come at any boundary, a strategy asked
 // at each, and what it answers written down. An operation is a boundary.
 //
+// In its textstore rivals a fifth CPU stores to the page of the loop, next to it,
+// once in a hundred instructions of the four.
+//
 // Its empty rivals ask the strategy the same, and execute nothing: the ratio of
 // the two doesn't depend on the computer.
 func BenchmarkInterleaved(b *testing.B) {
 	for _, s := range benchStrategies {
-		b.Run(s.name, func(b *testing.B) { interleave(b, s.new()) })
+		b.Run(s.name, func(b *testing.B) { interleave(b, s.new(), false) })
+	}
+	for _, s := range benchStrategies {
+		b.Run(s.name+"-textstore", func(b *testing.B) { interleave(b, s.new(), true) })
 	}
 	for _, s := range benchStrategies {
 		b.Run("empty/"+s.name, func(b *testing.B) { onlyAsk(b, s.new()) })
 	}
 }
 
-func interleave(b *testing.B, s sched.Strategy) {
+func interleave(b *testing.B, s sched.Strategy, stores bool) {
 	// One run is no longer than the default budget: a recording isn't either.
-	budget := min(b.N, smp.DefaultBudget)
-	r := newRig(b, smp.Config{CPUs: benchCPUs, Budget: uint64(budget)})
+	cfg := smp.Config{CPUs: benchCPUs, Budget: uint64(min(b.N, smp.DefaultBudget))}
+	if stores {
+		cfg.CPUs, cfg.Fetch = benchCPUs+1, fetch.Stale
+	}
+	r := newRig(b, cfg)
 	r.log.Store = false
 	f := r.text("loop", 0, commonLoop)
 	nothing := func(*smp.Ctx, *isa.Regs) {}
@@ -73,6 +87,18 @@ func interleave(b *testing.B, s sched.Strategy) {
 			x.Call(f)
 		})
 	}
+	stored, pad := 0, [8]byte{}
+	if stores {
+		r.AddProgram("patcher", benchCPUs, func(x *smp.Ctx) {
+			for ; ; stored++ { // a fifth of the boundaries are its own: one in 25 of them stores
+				for i := range 24 {
+					x.Step("patcher", i)
+				}
+				binary.LittleEndian.PutUint64(pad[:], uint64(stored))
+				x.WriteText(f+loopPad, pad[:])
+			}
+		})
+	}
 	rec := &sched.Recorder{Strategy: s}
 	run := func(i uint64) smp.Counts {
 		rec.Begin(i)
@@ -84,6 +110,8 @@ func interleave(b *testing.B, s sched.Strategy) {
 		return r.Counts()
 	}
 	run(0) // fibres, decoding, the recording's memory
+	stored = 0
+	decoded := r.Decoded()
 
 	var sum smp.Counts
 	runs := uint64(0)
@@ -105,6 +133,8 @@ func interleave(b *testing.B, s sched.Strategy) {
 	b.ReportMetric(float64(sum.Instructions)/n, "instr/op")
 	b.ReportMetric(float64(sum.Points)/n, "points/op")
 	b.ReportMetric(float64(sum.Switches)/n*1000, "switches/kop")
+	b.ReportMetric(float64(stored)/float64(sum.Instructions)*1000, "stores/kinstr")
+	b.ReportMetric(float64(r.Decoded()-decoded)/float64(runs), "decodes/run")
 	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(runs), "allocs/run")
 }
 

@@ -12,9 +12,11 @@ type CPU struct {
 	id    uint8
 	guest bool // the top frame of the current task is guest text
 	regs  isa.Regs
+	sys   isa.System // what regs doesn't hold
 
-	codePN uint64      // the page of text that code belongs to
-	code   []*isa.Inst // its decoded instructions
+	codeAt isa.Addr     // the page of text that code belongs to
+	code   *decodedPage // its decoded instructions
+	next   *isa.Inst    // the one to be executed, if IP still stands at it: found while nobody waits for it
 
 	task        *Task
 	idle        *Task
@@ -25,6 +27,14 @@ type CPU struct {
 	ipi         ipiSet  // pending
 	needResched bool
 	sources     []*Source // that interrupt this CPU
+}
+
+// known returns the instruction at IP, nil if it is to be fetched.
+func (c *CPU) known() *isa.Inst {
+	if at := c.regs.IP - c.codeAt; at < pageSize {
+		return c.code[at]
+	}
+	return nil
 }
 
 // ipiSet holds the reasons of pending IPIs.

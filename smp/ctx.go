@@ -50,7 +50,10 @@ func (x *Ctx) Thread() *Task { return x.task }
 func (x *Ctx) Regs() *isa.Regs { return &x.cpu.regs }
 
 // Memory implements kapi.Context.
-func (x *Ctx) Memory() isa.Memory { return x.m.data }
+func (x *Ctx) Memory() isa.Memory {
+	x.m.mem.cpu = x.cpu.id
+	return x.m.data
+}
 
 // Atomic reports whether the context must not sleep: in a trap or interrupt,
 // with preemption or interrupts off.

@@ -17,7 +17,7 @@
 // it. Frames belong to the task: traps and interrupts push on the stack of the
 // task they hit, and switching tasks leaves them there.
 //
-// Its limits: 64-bit mode; data accesses are sequentially consistent in the
+// Its limits: a machine of 32-bit mode (mode32.go) has no kernel beside it; data accesses are sequentially consistent in the
 // order stepped (x86 store buffers are not modelled yet); only instruction
 // fetch is weak. Tasks don't migrate. An idle CPU takes IPIs, but no timer and no
 // NMI. A handler of an interrupt that touches nothing shared (a tick, an IPI's

@@ -15,10 +15,16 @@ type gate struct {
 }
 
 const (
-	gateSize   = 16
-	maxGates   = pageSize/gateSize - 1
-	returnGate = GateBase + maxGates*gateSize
+	gateSize = 16
+	maxGates = pageSize/gateSize - 1
 )
+
+// returnGate is where a call made by a routine returns to.
+func (m *Machine) returnGate() isa.Addr { return m.gateAt + maxGates*gateSize }
+
+// idleIP is where the instruction pointer stands while a kernel routine, which
+// has no address, is on the CPU.
+func (m *Machine) idleIP() isa.Addr { return m.gateAt + 0x100000 }
 
 // Bind gives f the next address of the gate page.
 func (m *Machine) Bind(name string, f kapi.Routine) isa.Addr {
@@ -26,22 +32,22 @@ func (m *Machine) Bind(name string, f kapi.Routine) isa.Addr {
 		sim.Bug("more than %d bound routines", maxGates)
 	}
 	m.gates = append(m.gates, gate{name, f})
-	return GateBase + isa.Addr(len(m.gates)-1)*gateSize
+	return m.gateAt + isa.Addr(len(m.gates)-1)*gateSize
 }
 
 // Rebind gives the address another routine: an engine is built anew each run.
 func (m *Machine) Rebind(at isa.Addr, f kapi.Routine) {
-	m.gates[int(at-GateBase)/gateSize].f = f
+	m.gates[int(at-m.gateAt)/gateSize].f = f
 }
 
 // enter is called when guest text has come to the gate page.
 func (m *Machine) enter(c *CPU, ip isa.Addr) {
 	t := c.task
-	if ip == returnGate {
+	if ip == m.returnGate() {
 		m.returned(c, t)
 		return
 	}
-	i := int(ip-GateBase) / gateSize
+	i := int(ip-m.gateAt) / gateSize
 	if ip%gateSize != 0 || i >= len(m.gates) {
 		m.refuseAt(c, ip, "no routine begins here")
 		return
@@ -55,12 +61,12 @@ func (m *Machine) enter(c *CPU, ip isa.Addr) {
 
 // leaveGate returns from a routine that text called, as ret would.
 func (m *Machine) leaveGate(c *CPU) {
-	ra, ok := m.data.Load(c.regs.SP(), 8)
+	ra, ok := m.data.Load(c.regs.SP(), m.word)
 	if !ok {
 		m.refuseAt(c, c.regs.SP(), "no return address on the stack")
 		return
 	}
-	c.regs.R[isa.RSP] += 8
+	c.regs.R[isa.RSP] += uint64(m.word)
 	c.regs.IP = isa.Addr(ra)
 	c.guest = true
 }

@@ -16,6 +16,7 @@ type Config struct {
 	CPUs   int         // 1 to sim.MaxCPUs
 	Fetch  fetch.Model // which bytes a fetch may see
 	Full   bool        // an interrupt's return may switch tasks (preemption model full)
+	Mode   isa.Mode    // of the text; see mode32.go
 	Budget uint64      // boundaries of a run before it is Exhausted
 	_      struct{}
 }
@@ -60,21 +61,22 @@ func (o Outcome) String() string { return outcomeNames[o] }
 
 // A Machine is one simulated computer. It is used by one goroutine.
 type Machine struct {
-	cfg    Config
-	cpus   []CPU
-	tasks  []*Task
-	mem    memory
-	data   isa.Memory // mem, converted once
-	text   *fetch.Text
-	fenv   fetchEnv
-	memo   *memo
-	fbuf   [15]byte    // what a fetch reads into
-	noCode []*isa.Inst // the code of pages that are watched throughout: nothing
-	log    *traces.Log
-	hooks  Hooks
-	costs  *cycles.Profile
-	Cells  kapi.Cells // numbers of the cells; those made after Freeze are made anew each run
-	nCells int
+	cfg     Config
+	cpus    []CPU
+	tasks   []*Task
+	mem     memory
+	data    isa.Memory // mem, converted once
+	text    *fetch.Text
+	fenv    fetchEnv
+	memo    *memo
+	decoded uint64       // how often the memo didn't know
+	fbuf    [15]byte     // what a fetch reads into
+	noCode  *decodedPage // the code of pages that are watched throughout: nothing
+	log     *traces.Log
+	hooks   Hooks
+	costs   *cycles.Profile
+	Cells   kapi.Cells // numbers of the cells; those made after Freeze are made anew each run
+	nCells  int
 
 	// What can move, and who is to. See run.go.
 	chooser sim.Chooser
@@ -108,6 +110,9 @@ type Machine struct {
 	bootWatched int
 	nStacks     int
 	frozen      bool
+
+	gateAt isa.Addr // where routines with an address live
+	word   int      // bytes of an address
 }
 
 // DefaultBudget is the budget of a run whose Config says 0.
@@ -122,9 +127,6 @@ const (
 	ExecBase  isa.Addr = 0xffffffffa0000000
 	StackBase isa.Addr = 0xffffc90000000000
 	StackSize          = 2 * pageSize
-	// idleIP is where the instruction pointer stands while a kernel routine,
-	// which has no address, is on the CPU.
-	idleIP isa.Addr = GateBase + 0x100000
 )
 
 // New builds a machine. The caller maps memory, adds tasks and sources,
@@ -142,15 +144,19 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 		text: fetch.NewText(cfg.Fetch, cfg.CPUs),
 		lead: nil, next: sim.NoMover,
 	}
-	m.noCode = make([]*isa.Inst, pageSize)
+	m.noCode = new(decodedPage)
 	m.mem.init()
-	m.data = &m.mem
+	m.data, m.mem.m = &m.mem, m
 	m.fenv.m = m
 	m.p.Clocks = &m.clocks
-	m.mem.mapPage(GateBase, PermRead|PermExec).gate = true
+	m.gateAt, m.word = GateBase, 8
+	if cfg.Mode == isa.Mode32 {
+		m.gateAt, m.word = GateBase32, 4
+	}
+	m.mem.mapPage(m.gateAt, PermRead|PermExec).gate = true
 	for i := range m.cpus {
 		c := &m.cpus[i]
-		c.id, c.codePN = uint8(i), ^uint64(0)
+		c.id, c.code = uint8(i), m.noCode
 		c.idle = m.newTask(fmt.Sprintf("idle/%d", i), c, classIdle, nil)
 	}
 	for i := range m.cpus {
@@ -166,13 +172,17 @@ func (m *Machine) newTask(name string, c *CPU, k class, body func(*Ctx)) *Task {
 	}
 	t := &Task{ID: kapi.TaskID(len(m.tasks)), Name: name, cpu: c, class: k, body: body}
 	t.frames = make([]frame, 0, 16)
-	base := StackBase + isa.Addr(m.nStacks)*(StackSize+pageSize) // an unmapped page between: overflow faults
+	base := StackBase
+	if m.cfg.Mode == isa.Mode32 {
+		base = StackBase32
+	}
+	base += isa.Addr(m.nStacks) * (StackSize + pageSize) // an unmapped page between: overflow faults
 	m.nStacks++
 	for a := base; a < base+StackSize; a += pageSize {
 		m.mem.mapPage(a, PermRead|PermWrite)
 	}
 	t.stack = base + StackSize
-	t.rewind()
+	t.rewind(m.idleIP())
 	m.tasks = append(m.tasks, t)
 	return t
 }
@@ -259,11 +269,12 @@ func (m *Machine) Reset(ch sim.Chooser) {
 		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched = c.runq[:0], false, 0, 0, false
 	}
 	for _, t := range m.tasks {
-		t.rewind()
+		t.rewind(m.idleIP())
 	}
 	for i := range m.cpus {
 		c := &m.cpus[i]
 		c.task, c.regs, c.guest = c.idle, c.idle.regs, false
+		c.sys = m.bootSystem(uint32(i))
 		c.idle.state = runnable
 	}
 	for _, s := range m.sources {

@@ -32,10 +32,13 @@ type page struct {
 	perm  Perm
 
 	// Of text only:
-	code    []*isa.Inst        // the instruction decoded at each offset, if none of its bytes is watched
+	code    *decodedPage       // the instruction decoded at each offset, if none of its bytes is watched
 	watched [pageSize / 8]bool // chunks that were or may be stored to
 	gate    bool               // Go routines live here, one in each 16 bytes
 }
+
+// A decodedPage holds the instruction that begins at each offset of a page.
+type decodedPage [pageSize]*isa.Inst
 
 // memory is the address space, shared by all CPUs.
 type memory struct {
@@ -47,6 +50,9 @@ type memory struct {
 	dirty []*page // pages with a block to copy back
 
 	fault isa.Addr // where the last access that failed did so
+
+	m   *Machine
+	cpu uint8 // who executes: the number of the CPU
 }
 
 func (m *memory) init() { m.pages = make(map[uint64]*page) }
@@ -58,7 +64,7 @@ func (m *memory) mapPage(a isa.Addr, perm Perm) *page {
 	if p == nil {
 		p = &page{perm: perm}
 		if perm&PermExec != 0 {
-			p.code = make([]*isa.Inst, pageSize)
+			p.code = new(decodedPage)
 		}
 		m.pages[pn] = p
 	}
@@ -67,85 +73,107 @@ func (m *memory) mapPage(a isa.Addr, perm Perm) *page {
 
 // page returns the page that a lies in, nil if none is mapped.
 func (m *memory) page(a isa.Addr) *page {
-	pn := uint64(a) >> pageShift
-	e := &m.tlb[pn*0x9e3779b97f4a7c15>>58]
-	if e.pn == pn && e.p != nil {
-		return e.p
+	if p := m.near(a); p != nil {
+		return p
 	}
+	pn := uint64(a) >> pageShift
 	p := m.pages[pn]
 	if p != nil {
+		e := &m.tlb[slot(pn)]
 		e.pn, e.p = pn, p
 	}
 	return p
 }
 
+// near is page of one that was asked for lately; of another it is nil.
+func (m *memory) near(a isa.Addr) *page {
+	pn := uint64(a) >> pageShift
+	if e := &m.tlb[slot(pn)]; e.pn == pn {
+		return e.p
+	}
+	return nil
+}
+
+// slot is the entry of the buffer for a page: Fibonacci hashing.
+func slot(pn uint64) uint64 { return pn * 0x9e3779b97f4a7c15 >> 58 }
+
 // Load implements isa.Memory.
 func (m *memory) Load(a isa.Addr, size int) (uint64, bool) {
 	off := uint64(a) % pageSize
-	p := m.page(a)
-	if p == nil || p.perm&PermRead == 0 {
-		m.fault = a
-		return 0, false
-	}
-	if off+8 <= pageSize {
-		v := binary.LittleEndian.Uint64(p.data[off:])
-		return v & (^uint64(0) >> (64 - 8*uint(size))), true
+	if p := m.near(a); p != nil && p.perm&PermRead != 0 && off <= pageSize-8 {
+		v := binary.LittleEndian.Uint64(p.data[off : off+8])
+		return v & (^uint64(0) >> ((64 - 8*uint(size)) & 63)), true
 	}
 	return m.loadBytes(a, size)
 }
 
-// loadBytes is Load near a page's end.
+// System implements isa.Memory.
+func (m *memory) System() *isa.System {
+	y := &m.m.cpus[m.cpu].sys
+	y.Clock = uint64(m.m.clocks[m.cpu])
+	return y
+}
+
+// loadBytes is Load of any page, or of two.
 func (m *memory) loadBytes(a isa.Addr, size int) (v uint64, ok bool) {
-	if last := a + isa.Addr(size-1); uint64(last)>>pageShift != uint64(a)>>pageShift {
-		if q := m.page(last); q == nil || q.perm&PermRead == 0 {
-			m.fault = last &^ (pageSize - 1)
-			return 0, false
-		}
+	if fault, ok := m.permits(a, size, PermRead); !ok {
+		m.fault = fault
+		return 0, false
 	}
-	for i := size - 1; i >= 0; i-- {
-		v = v<<8 | uint64(m.page(a + isa.Addr(i)).data[uint64(a+isa.Addr(i))%pageSize])
-	}
-	return v, true
+	var b [8]byte
+	m.peek(a, b[:size], PermRead)
+	return binary.LittleEndian.Uint64(b[:]), true
 }
 
 // Store implements isa.Memory.
 func (m *memory) Store(a isa.Addr, size int, v uint64) bool {
-	off := uint64(a) % pageSize
-	p := m.page(a)
-	if p == nil || p.perm&PermWrite == 0 {
-		m.fault = a
-		return false
-	}
-	if off+uint64(size) > pageSize {
+	p, off := m.near(a), uint64(a)%pageSize
+	if p == nil || p.perm&PermWrite == 0 || off > pageSize-8 || !p.touched(off, uint64(size)) {
 		return m.storeBytes(a, size, v)
 	}
-	m.touch(p, off, size)
-	switch size {
+	switch b := p.data[off : off+8]; size {
 	case 8:
-		binary.LittleEndian.PutUint64(p.data[off:], v)
+		binary.LittleEndian.PutUint64(b, v)
 	case 4:
-		binary.LittleEndian.PutUint32(p.data[off:], uint32(v))
+		binary.LittleEndian.PutUint32(b, uint32(v))
 	case 2:
-		binary.LittleEndian.PutUint16(p.data[off:], uint16(v))
+		binary.LittleEndian.PutUint16(b, uint16(v))
 	default:
-		p.data[off] = byte(v)
+		b[0] = byte(v)
 	}
 	return true
 }
 
-// storeBytes is Store across a page's end: both pages are looked at first, so
-// that a fault leaves nothing half done.
+// storeBytes is Store to any page, or to two, which are looked at first: a
+// fault leaves nothing half done.
 func (m *memory) storeBytes(a isa.Addr, size int, v uint64) bool {
-	if q := m.page(a + isa.Addr(size-1)); q == nil || q.perm&PermWrite == 0 {
-		m.fault = (a + isa.Addr(size-1)) &^ (pageSize - 1)
+	if fault, ok := m.permits(a, size, PermWrite); !ok {
+		m.fault = fault
 		return false
 	}
-	for i := 0; i < size; i++ {
-		p, off := m.page(a+isa.Addr(i)), uint64(a+isa.Addr(i))%pageSize
-		m.touch(p, off, 1)
-		p.data[off] = byte(v >> (8 * i))
-	}
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	m.write(a, b[:size])
 	return true
+}
+
+// permits reports whether all of the size <= 8 bytes at a are mapped with perm,
+// and where an access to them faults if not.
+func (m *memory) permits(a isa.Addr, size int, perm Perm) (fault isa.Addr, ok bool) {
+	if p := m.page(a); p == nil || p.perm&perm == 0 {
+		return a, false
+	}
+	last := a + isa.Addr(size-1)
+	if p := m.page(last); p == nil || p.perm&perm == 0 {
+		return last &^ (pageSize - 1), false
+	}
+	return 0, true
+}
+
+// touched reports whether the blocks of [off, off+n) are marked as differing
+// from boot; n is not more than a block.
+func (p *page) touched(off, n uint64) bool {
+	return p.dirty>>(off/blockSize%64)&(p.dirty>>((off+n-1)/blockSize%64))&1 != 0
 }
 
 // touch marks the blocks of [off, off+n) of p as differing from boot.
@@ -160,12 +188,14 @@ func (m *memory) touch(p *page, off uint64, n int) {
 	}
 }
 
-// write puts b at a whatever the permissions; the pages are mapped. n <= 64.
+// write puts b at a whatever the permissions; the pages are mapped.
 func (m *memory) write(a isa.Addr, b []byte) {
-	for i := range b {
-		p, off := m.page(a+isa.Addr(i)), uint64(a+isa.Addr(i))%pageSize
-		m.touch(p, off, 1)
-		p.data[off] = b[i]
+	for len(b) > 0 {
+		p, off := m.page(a), uint64(a)%pageSize
+		n := min(len(b), int(blockSize-off%blockSize))
+		m.touch(p, off, n)
+		copy(p.data[off:], b[:n])
+		a, b = a+isa.Addr(n), b[n:]
 	}
 }
 

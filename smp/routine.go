@@ -112,8 +112,9 @@ func (m *Machine) finish(x *Ctx) {
 func (x *Ctx) Call(f isa.Addr) uint64 {
 	m, c, t := x.m, x.cpu, x.task
 	was := c.regs
-	sp := was.R[isa.RSP]&^15 - 8
-	if !x.m.data.Store(isa.Addr(sp), 8, uint64(returnGate)) {
+	word := uint64(m.word)
+	sp := was.R[isa.RSP]&^15 - word
+	if !x.m.data.Store(isa.Addr(sp), m.word, uint64(m.returnGate())) {
 		x.m.refuseAt(c, f, "no stack to call it on")
 		x.giveWay(sim.NoMover)
 	}
@@ -124,7 +125,7 @@ func (x *Ctx) Call(f isa.Addr) uint64 {
 	left := c.regs
 	c.regs.R[isa.RSP], c.regs.IP = was.R[isa.RSP], was.IP
 	t.left = left
-	t.left.R[isa.RSP] -= sp + 8 // what the call left the stack pointer off by
+	t.left.R[isa.RSP] -= sp + word // what the call left the stack pointer off by
 	return left.R[isa.RAX]
 }
 

@@ -24,7 +24,9 @@ func (m *Machine) Run() Outcome {
 // m.next when control has come down to it.
 func (m *Machine) drive(x *Ctx, mv sim.Mover) {
 	for !m.over {
-		if y := m.move(mv); y != nil {
+		if mv < sim.MoverIPI && m.cpus[mv].guest {
+			m.execute(&m.cpus[mv])
+		} else if y := m.move(mv); y != nil {
 			if y != x {
 				m.next = mv
 				x.park()
@@ -47,11 +49,7 @@ func (m *Machine) drive(x *Ctx, mv sim.Mover) {
 func (m *Machine) move(mv sim.Mover) (below *Ctx) {
 	switch {
 	case mv < sim.MoverIPI:
-		c := &m.cpus[mv]
-		if !c.guest {
-			return m.advance(c)
-		}
-		m.execute(c)
+		return m.advance(&m.cpus[mv])
 	case mv < sim.MoverSource:
 		m.takeIPI(&m.cpus[mv-sim.MoverIPI])
 	case mv != sim.NoMover:
@@ -249,28 +247,64 @@ func (m *Machine) ask(k sim.Kind, n int, c *CPU) int {
 	return pick
 }
 
-// execute runs one instruction of guest text on c.
+// execute runs guest text on c: one instruction, and as many after it as have
+// been answered for, while they need nothing but to be executed. It is what
+// turn, move and execute again would do, without the way there.
 func (m *Machine) execute(c *CPU) {
-	ip := c.regs.IP
-	var in *isa.Inst
-	if uint64(ip)>>pageShift == c.codePN {
-		in = c.code[ip%pageSize]
-	}
-	if in == nil {
-		if in = m.fetchSlow(c); in == nil {
-			return
+	in := c.next
+	if in == nil || in.Addr != c.regs.IP {
+		if in = c.known(); in == nil {
+			if in = m.fetchSlow(c); in == nil {
+				return
+			}
 		}
 	}
-	m.log.Mix(uint64(ip)<<6 | uint64(c.id))
+	m.mem.cpu = c.id
+	held := m.held(c)
+	left := held
+	id := uint64(c.id)
+	var out isa.Outcome
+	for {
+		m.log.Mix(uint64(in.Addr)<<6 | id)
+		m.clocks[id%sim.MaxCPUs]++
+		out = in.Exec(&c.regs, m.data)
+		next := c.known()
+		if out != isa.Next || left == 0 || next == nil {
+			c.next = next
+			break
+		}
+		in = next
+		left--
+	}
 	m.instr++
-	m.clocks[c.id]++
-	if out := in.Exec(&c.regs, m.data); out != isa.Next || c.after != 0 {
+	if left != held {
+		m.pass(held - left)
+	}
+	if out != isa.Next || c.after != 0 {
 		m.react(c, in, out)
 	}
 }
 
-// sti holds interrupts off for one more instruction (SDM vol. 2, "STI").
-const sti = 0xfb
+// held returns how many boundaries ahead it stays c's turn, with nobody to ask.
+func (m *Machine) held(c *CPU) uint64 {
+	switch {
+	case m.steps >= m.limit || c.after != 0:
+		return 0
+	case m.p.N <= 1:
+		return m.limit - m.steps
+	}
+	return min(m.limit-m.steps, uint64(m.hold)) // who deviated holds nothing
+}
+
+// pass counts n boundaries that were held.
+func (m *Machine) pass(n uint64) {
+	m.instr += n
+	m.steps += n
+	if m.p.N > 1 {
+		m.hold -= int(n)
+		m.p.Seq += n
+	}
+}
 
 // react does what an instruction asks of the machine.
 func (m *Machine) react(c *CPU, in *isa.Inst, out isa.Outcome) {
@@ -281,21 +315,16 @@ func (m *Machine) react(c *CPU, in *isa.Inst, out isa.Outcome) {
 	}
 	switch out {
 	case isa.Next:
-	case isa.Breakpoint:
-		m.deliver(c, smpev.VecBP, c.regs.IP, 0)
-	case isa.Undefined:
-		m.deliver(c, smpev.VecUD, in.Addr, 0)
-	case isa.DivideError:
-		m.deliver(c, smpev.VecDE, in.Addr, 0)
-	case isa.PageFault:
-		m.deliver(c, smpev.VecPF, in.Addr, uint64(m.mem.fault))
 	case isa.Serialized:
 		m.serialise(c, 0)
+	case isa.Masked:
+		c.after |= shadow
+		m.attend()
 	case isa.Interrupts:
-		if raw := in.Raw(); raw[0] == sti && c.regs.Flags&isa.IF != 0 {
-			c.after |= shadow
-		}
 		c.trace()
+		m.attend()
+	case isa.Shadowed:
+		c.after |= shadow
 		m.attend()
 	case isa.Iret: // text that returns from a frame it made itself
 		c.nmiBlocked = false
@@ -303,9 +332,9 @@ func (m *Machine) react(c *CPU, in *isa.Inst, out isa.Outcome) {
 		m.serialise(c, 0)
 		m.attend()
 	default:
-		m.refuse(c, in, out)
+		m.raise(c, in, out)
 	}
-	if was&traced != 0 && (out == isa.Next || out == isa.Serialized || out == isa.Interrupts) {
+	if was&traced != 0 && (out == isa.Next || out == isa.Serialized || out == isa.Interrupts || out == isa.Shadowed) {
 		m.deliver(c, smpev.VecDB, c.regs.IP, 0)
 	}
 }

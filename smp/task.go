@@ -73,11 +73,11 @@ type frame struct {
 	sp     uint64   // guest: the stack pointer below the call
 }
 
-// rewind makes the task what it is before a run.
-func (t *Task) rewind() {
+// rewind makes the task what it is before a run; its routines run at idle.
+func (t *Task) rewind(idle isa.Addr) {
 	t.frames, t.state, t.preempt, t.again = t.frames[:0], dormant, 0, false
 	t.switches = 0
-	t.regs = isa.Regs{IP: idleIP, Flags: isa.F1 | isa.IF}
+	t.regs = isa.Regs{IP: idle, Flags: isa.F1 | isa.IF}
 	t.regs.R[isa.RSP] = uint64(t.stack) - 64
 }
 

@@ -17,8 +17,21 @@ const chunk = 8
 // entry of the memo that spares decoding watched text anew at each step.
 type decoded struct {
 	at     isa.Addr
-	lo, hi uint64    // the bytes, up to 15, packed as events have them
-	inst   *isa.Inst // nil: they are no instruction
+	lo, hi uint64    // the instruction's bytes, packed as events have them
+	inst   *isa.Inst // nil: they, up to 15, are no instruction
+}
+
+// is reports whether the bytes at a begin with those of the entry. What stands
+// behind an instruction may be stored to without it being decoded again; of
+// what is none it isn't known how much of it says so.
+func (e *decoded) is(a isa.Addr, lo, hi uint64) bool {
+	if e.at != a {
+		return false
+	}
+	if n := e.hi >> 56; e.inst != nil && n <= hi>>56 {
+		lo, hi = cut(lo, hi, int(n))
+	}
+	return e.lo == lo && e.hi == hi
 }
 
 const memoBits = 10
@@ -27,27 +40,30 @@ const memoBits = 10
 // nothing else. The two lie in one cache line.
 type memo [1 << memoBits][2]decoded
 
-func (d *memo) at(a isa.Addr, lo, hi uint64) *[2]decoded {
-	h := (uint64(a) ^ lo ^ hi*3) * 0x9e3779b97f4a7c15
+// at goes by what is part of every instruction: its address and first byte.
+func (d *memo) at(a isa.Addr, lo uint64) *[2]decoded {
+	h := (uint64(a)<<8 | lo&0xff) * 0x9e3779b97f4a7c15
 	return &d[h>>(64-memoBits)]
 }
 
 // decode looks the bytes at a up in the memo. nil: they are no instruction.
 func (m *Machine) decode(a isa.Addr, lo, hi uint64) *isa.Inst {
-	way := m.memo.at(a, lo, hi)
-	e := &way[0]
-	if e.at == a && e.lo == lo && e.hi == hi {
+	way := m.memo.at(a, lo)
+	if e := &way[0]; e.is(a, lo, hi) {
 		return e.inst
 	}
-	if o := &way[1]; o.at == a && o.lo == lo && o.hi == hi {
-		return o.inst
+	if e := &way[1]; e.is(a, lo, hi) {
+		return e.inst
 	}
-	way[1] = *e
+	way[1] = way[0]
+	e := &way[0]
 	*e = decoded{at: a, lo: lo, hi: hi}
+	m.decoded++
 	b, n := traces.UnpackBytes(lo, hi)
-	if in, err := isa.Decode(b[:n], a); err == nil {
+	if in, err := m.cfg.Mode.Decode(b[:n], a); err == nil {
 		e.inst = new(isa.Inst)
 		*e.inst = in
+		e.lo, e.hi = cut(lo, hi, int(in.Len))
 	}
 	return e.inst
 }
@@ -75,14 +91,14 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 	ip := c.regs.IP
 	p := m.mem.page(ip)
 	if p == nil || p.perm&PermExec == 0 {
-		m.deliver(c, smpev.VecPF, ip, uint64(ip))
+		m.pageFault(c, ip, ip)
 		return nil
 	}
 	if p.gate {
 		m.enter(c, ip)
 		return nil
 	}
-	c.codePN, c.code = uint64(ip)>>pageShift, p.code
+	c.codeAt, c.code = ip&^(pageSize-1), p.code
 	if in := p.code[ip%pageSize]; in != nil { // another page than last time
 		return in
 	}
@@ -123,16 +139,20 @@ func (m *Machine) peekText(p *page, a isa.Addr) (lo, hi uint64) {
 	return pack(m.fbuf[:n])
 }
 
-// Decode is isa.Decode, remembered for the machine's life by address and bytes.
+// Decode decodes in the machine's mode, remembered for the machine's life by address and bytes.
 // The instruction is shared: it is not to be changed.
 func (m *Machine) Decode(b []byte, at isa.Addr) (*isa.Inst, error) {
 	lo, hi := pack(b)
 	if in := m.decode(at, lo, hi); in != nil {
 		return in, nil
 	}
-	_, err := isa.Decode(b, at)
+	_, err := m.cfg.Mode.Decode(b, at)
 	return nil, err
 }
+
+// Decoded returns how often bytes were decoded in the machine's life: once for
+// each version of what is executed, unless the memo had to forget one.
+func (m *Machine) Decoded() uint64 { return m.decoded }
 
 // Watched reports whether one of the n bytes at a is watched.
 func (m *Machine) Watched(a isa.Addr, n int) bool {
@@ -158,6 +178,9 @@ func (m *Machine) Watch(a isa.Addr, n int) {
 			if q := m.mem.page(i); q != nil && q.code != nil {
 				q.code[i%pageSize] = nil
 			}
+		}
+		for i := range m.cpus {
+			m.cpus[i].next = nil
 		}
 	}
 }

@@ -27,11 +27,7 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip isa.Addr, addr uint64) {
 	t := c.task
 	saved := c.regs
 	saved.IP = ip
-	sp := c.regs.R[isa.RSP]
-	if vec == smpev.VecBP {
-		sp -= int3Gap
-	}
-	base := isa.Addr(sp&^15) - kapi.PtRegsSize
+	base := m.frameBase(vec, c.regs.R[isa.RSP])
 	m.emit(c, smpev.Trap, uint64(vec), uint64(ip), addr)
 	if !m.storeFrame(base, &saved) {
 		// A fault while delivering a fault: nothing can be saved any more.
@@ -47,7 +43,7 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip isa.Addr, addr uint64) {
 	}
 	c.regs.Flags &^= isa.IF | isa.TF
 	c.regs.R[isa.RSP] = uint64(base)
-	c.regs.IP = idleIP
+	c.regs.IP = m.idleIP()
 	c.after = 0
 	c.guest = false
 	m.clocks[c.id] += simTime(m.costs.Trap)
@@ -59,8 +55,62 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip isa.Addr, addr uint64) {
 	m.attend()
 }
 
+// raise delivers the trap or fault that an instruction has for outcome: a trap
+// saves the address behind it, a fault its own.
+func (m *Machine) raise(c *CPU, in *isa.Inst, out isa.Outcome) {
+	switch out {
+	case isa.Breakpoint:
+		m.deliver(c, smpev.VecBP, c.regs.IP, 0)
+	case isa.DebugTrap:
+		m.deliver(c, smpev.VecDB, c.regs.IP, 0)
+	case isa.Overflow:
+		m.deliver(c, smpev.VecOF, c.regs.IP, 0)
+	case isa.SoftInt: // one of vector 2 blocks no NMI
+		was := c.nmiBlocked
+		m.deliver(c, in.Vector(), c.regs.IP, 0)
+		c.nmiBlocked = was
+	case isa.Undefined:
+		m.deliver(c, smpev.VecUD, in.Addr, 0)
+	case isa.DivideError:
+		m.deliver(c, smpev.VecDE, in.Addr, 0)
+	case isa.Bound:
+		m.deliver(c, smpev.VecBR, in.Addr, 0)
+	case isa.Protection:
+		m.deliver(c, smpev.VecGP, in.Addr, 0)
+	case isa.PageFault:
+		m.pageFault(c, in.Addr, m.mem.fault)
+	default:
+		m.refuse(c, in, out)
+	}
+}
+
+// pageFault delivers the fault of an access to a by what is at ip. Of an address
+// that isn't canonical there is no page: that is #GP (SDM vol. 1, 3.3.7.1).
+func (m *Machine) pageFault(c *CPU, ip, a isa.Addr) {
+	if !a.Canonical() {
+		m.deliver(c, smpev.VecGP, ip, 0)
+		return
+	}
+	c.sys.CR2 = uint64(a)
+	m.deliver(c, smpev.VecPF, ip, uint64(a))
+}
+
+// frameBase returns where the frame of a trap begins.
+func (m *Machine) frameBase(vec uint8, sp uint64) isa.Addr {
+	if m.cfg.Mode == isa.Mode32 {
+		return isa.Addr(sp) - ptRegs32Size
+	}
+	if vec == smpev.VecBP {
+		sp -= int3Gap
+	}
+	return isa.Addr(sp&^15) - kapi.PtRegsSize
+}
+
 // storeFrame writes a register image, at once if it lies in one page.
 func (m *Machine) storeFrame(base isa.Addr, r *isa.Regs) bool {
+	if m.cfg.Mode == isa.Mode32 {
+		return m.storeFrame32(base, r)
+	}
 	off := uint64(base) % pageSize
 	p := m.mem.page(base)
 	if p == nil || p.perm&PermWrite == 0 || off+kapi.PtRegsSize > pageSize {
@@ -85,6 +135,9 @@ func (m *Machine) storeFrame(base isa.Addr, r *isa.Regs) bool {
 
 // loadFrame reads a register image, at once if it lies in one page.
 func (m *Machine) loadFrame(base isa.Addr, r *isa.Regs) bool {
+	if m.cfg.Mode == isa.Mode32 {
+		return m.loadFrame32(base, r)
+	}
 	off := uint64(base) % pageSize
 	p := m.mem.page(base)
 	if p == nil || off+kapi.PtRegsSize > pageSize {

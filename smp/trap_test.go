@@ -37,6 +37,11 @@ func TestFrame(t *testing.T) {
 		{"#BP", "cc", smpev.VecBP, 48, 5, 0},
 		{"#UD", "0f 0b", smpev.VecUD, 0, 4, 2},
 		{"#PF", "48 8b 04 25 00 20 00 00", smpev.VecPF, 0, 4, 8},
+		{"#GP", "0f 33", smpev.VecGP, 0, 4, 2},                                         // rdpmc
+		{"#GP, not canonical", "48 a1 00 00 00 00 00 80 00 00", smpev.VecGP, 0, 4, 10}, // mov to rax
+		{"#DE", "f6 f0", smpev.VecDE, 0, 4, 2},
+		{"int1", "f1", smpev.VecDB, 0, 5, 0},
+		{"int 0x40", "cd 40", 0x40, 0, 6, 0},
 		{"timer", "90", smpev.VecTimer, 0, 4, 0},
 		{"nmi", "90", smpev.VecNMI, 0, 4, 0},
 	} {

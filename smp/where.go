@@ -26,11 +26,11 @@ func (m *Machine) SymbolAt(a isa.Addr) (name string, off int, ok bool) {
 			return s.name, int(a - s.at), true
 		}
 	}
-	if a >= GateBase && a < GateBase+pageSize {
-		if a == returnGate {
+	if a >= m.gateAt && a < m.gateAt+pageSize {
+		if a == m.returnGate() {
 			return "return", 0, true
 		}
-		if i := int(a-GateBase) / gateSize; i < len(m.gates) {
+		if i := int(a-m.gateAt) / gateSize; i < len(m.gates) {
 			return m.gates[i].name, int(a % gateSize), true
 		}
 	}

@@ -36,6 +36,24 @@ const (
 	Expect  // [task, call, digest] what the twin run, without probes, found at the end of a call; heads the log
 	CallEnd // [task, call, digest] a task's call has returned with this digest of what it left
 	Done    // [drained, 0, 0] the run is over; drained: 1 if all work is done and no list holds anything
+	Want    // [check, value, 0] what the scenario says that a check of a task finds; heads the log
+	Got     // [check, value, at] and what it has found; at: where in memory, or the probe's address
+)
+
+// Check is the word for a check: whose, its number among the task's, and what
+// it looks at.
+func Check(task uint64, n, what int) uint64 { return task<<32 | uint64(n)<<2 | uint64(what) }
+
+// CheckTask, CheckNumber and CheckWhat take it apart.
+func CheckTask(check uint64) uint64   { return check >> 32 }
+func CheckNumber(check uint64) uint32 { return uint32(check) >> 2 } // see CheckTask
+func CheckWhat(check uint64) int      { return int(check & 3) }     // see CheckTask
+
+// What a check looks at.
+const (
+	CheckResult = 0 // what a call returned
+	CheckMemory = 1 // at most 8 bytes of memory
+	CheckErrno  = 2 // what a call of the probes' API returned
 )
 
 // Vectors, as in the IDT; hardware interrupts from 32 on.
@@ -44,6 +62,8 @@ const (
 	VecDB    = 1
 	VecNMI   = 2
 	VecBP    = 3
+	VecOF    = 4
+	VecBR    = 5
 	VecUD    = 6
 	VecDF    = 8
 	VecGP    = 13
@@ -101,4 +121,6 @@ var _ = traces.Define(traces.MachineBlock,
 	traces.Spec{Name: "Expect", Args: []string{"task", "call", "digest"}},
 	traces.Spec{Name: "CallEnd", Args: []string{"task", "call", "digest"}},
 	traces.Spec{Name: "Done", Args: []string{"drained"}},
+	traces.Spec{Name: "Want", Args: []string{"check", "value"}},
+	traces.Spec{Name: "Got", Args: []string{"check", "value", "at"}},
 )

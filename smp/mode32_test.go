@@ -1,0 +1,140 @@
+package smp_test
+
+import (
+	"encoding/hex"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+)
+
+// newRig32 is a rig in 32-bit mode, with one text.
+func newRig32(t *testing.T, cpus int, code string) (*rig, isa.Addr) {
+	r := &rig{t: t}
+	r.log.Store = true
+	m, err := smp.New(smp.Config{CPUs: cpus, Mode: isa.Mode32}, &r.log)
+	require.NoError(t, err)
+	r.Machine = m
+	t.Cleanup(m.Close)
+	m.Map(smp.DataBase32, make([]byte, 4096), smp.PermRead|smp.PermWrite)
+	b, err := hex.DecodeString(strings.ReplaceAll(code, " ", ""))
+	require.NoError(t, err)
+	m.Map(smp.TextBase32, b, smp.PermRead|smp.PermExec)
+	m.AddSymbol("f", smp.TextBase32, len(b))
+	return r, smp.TextBase32
+}
+
+// fill32 gives each register a value of its own.
+func fill32(regs *isa.Regs) {
+	for i := range regs.R[:8] {
+		if isa.Reg(i) != isa.RSP {
+			regs.R[i] = 0x1111_1111 * uint64(i)
+		}
+	}
+	regs.Flags |= isa.CF | isa.ZF
+}
+
+// A trap frame of 32 bits ends where the stack pointer was, wherever that is:
+// three words from the processor, the registers below. Nothing of what was
+// interrupted changes.
+func TestFrame32(t *testing.T) {
+	for below := range uint64(0x20) {
+		r, f := newRig32(t, 1, "8d a4 24 00 00 00 00 cc 8d a4 24 00 00 00 00 c3") // lea N(%esp),%esp; int3; lea -N
+		lea := func(at int, n uint32) {
+			r.Map(f+isa.Addr(at+3), []byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}, smp.PermRead|smp.PermExec)
+		}
+		lea(0, -uint32(below))
+		lea(8, uint32(below))
+		var sp uint64
+		var before, after isa.Regs
+		hits := 0
+		r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *isa.Regs) {
+			hits++
+			end := isa.Addr(sp - below)
+			for off, want := range map[isa.Addr]uint64{4: regs.Flags, 8: 0x60, 12: uint64(f) + 8, 36: 0, 60: 0x3333_3333} {
+				v, ok := x.Memory().Load(end-off, 4)
+				require.True(t, ok)
+				require.Equal(t, want, v, "%d below the end", off)
+			}
+			require.Equal(t, end-60, x.Regs().SP())
+			require.Equal(t, sp-below, regs.R[isa.RSP])
+		}
+		r.AddProgram("p", 0, func(x *smp.Ctx) {
+			fill32(x.Regs())
+			before = *x.Regs()
+			sp = before.R[isa.RSP]&^15 - 4
+			x.Call(f)
+			after = *x.Thread().Left()
+		})
+		r.want(smp.Passed, sim.Always0{})
+		before.IP, before.R[isa.RSP], after.IP = 0, 0, 0
+		require.Equal(t, 1, hits)
+		require.Equal(t, before, after)
+	}
+}
+
+// Text of 32 bits calls a routine, and returns from a frame that it made
+// itself; interrupts come where they like.
+func TestMode32(t *testing.T) {
+	// push %ebx; 40 inc %eax; call *%edx; pushf; push %cs; push $after; iret; 0f 0b; after: pop %ebx; lock incl (%edi); ret
+	r, f := newRig32(t, 2, "53 40 ff d2 9c 0e 68 0d 00 00 c1 cf 0b 5b f0 ff 07 c3")
+	entered := 0
+	gate := r.Bind("routine", func(x kapi.Context, regs *isa.Regs) {
+		entered++
+		regs.R[isa.RAX] += 5
+	})
+	r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *isa.Regs) {}
+	for c := range 2 {
+		r.source(smp.TimerSource, c, 1)
+		r.AddProgram("p", c, func(x *smp.Ctx) {
+			fill32(x.Regs())
+			x.Regs().R[isa.RAX], x.Regs().R[isa.RDX], x.Regs().R[isa.RDI] = 0xffff_ffff, uint64(gate), uint64(smp.DataBase32)
+			require.EqualValues(t, 5, x.Call(f))
+			require.EqualValues(t, 0x3333_3333, x.Thread().Left().R[isa.RBX])
+			require.Zero(t, x.Thread().Left().R[isa.RSP])
+		})
+	}
+	for _, ch := range schedules(10) {
+		entered = 0
+		r.want(smp.Passed, ch)
+		require.Equal(t, 2, entered)
+		require.Equal(t, 20, int(r.Counts().Instructions))
+	}
+}
+
+// What 64-bit mode has no use for any more raises its own exceptions.
+func TestFaults32(t *testing.T) {
+	for _, c := range []struct {
+		code   string
+		vector uint8
+		saved  isa.Addr // from f
+		skip   isa.Addr
+	}{
+		{"62 07", smpev.VecBR, 6, 2},                      // bound %eax,(%edi): 5 isn't 0 to 0
+		{"04 7b ce", smpev.VecOF, 9, 0},                   // add $0x7b,%al; into
+		{"d4 00", smpev.VecDE, 6, 2},                      // aam $0
+		{"2e 89 07", smpev.VecGP, 6, 3},                   // mov %eax,%cs:(%edi)
+		{"cd 40", 0x40, 8, 0},                             // int $0x40
+		{"66 c7 05 00 00 00 00 01 00", smpev.VecPF, 6, 9}, // movw $1,0
+	} {
+		r, f := newRig32(t, 1, "b8 05 00 00 00 90 "+c.code+" c3")
+		hits := 0
+		r.Hooks().Trap[c.vector] = func(_ *smp.Ctx, regs *isa.Regs) {
+			hits++
+			require.Equal(t, f+c.saved, regs.IP, c.code)
+			regs.IP += c.skip
+		}
+		r.AddProgram("p", 0, func(x *smp.Ctx) {
+			x.Regs().R[isa.RDI] = uint64(smp.DataBase32)
+			x.Call(f)
+		})
+		r.want(smp.Passed, sim.Always0{})
+		require.Equal(t, 1, hits, c.code)
+	}
+}
