@@ -1,16 +1,19 @@
 // Package image turns object files and hex into code that can be put in memory.
 //
-// What it is: a linker for one x86-64 object at a time. ParseELF reads what
-// gcc -c wrote, Object.Place lays its sections out from an address of the
-// caller's choice and applies the relocations; the result is an Image, plain
-// bytes at plain addresses. ParseHex reads code typed by hand, Listing shows
-// either as assembly.
+// What it is: a linker for one x86-64 object or kernel module at a time, and the
+// part of a module loader that rewrites text. ParseELF reads what gcc -c wrote.
+// Object.Place lays its sections out from an address of the caller's choice and
+// applies the relocations, for a scenario; the result is an Image, plain bytes
+// at plain addresses. Object.Load does the same as a kernel would, for whoever
+// asks what that kernel sees: the result is a Module with the symbols as
+// kallsyms has them and the sites that the kernel's tables name. ParseHex reads
+// code typed by hand, Listing shows either as assembly.
 //
 // What it is not: it knows no machine, opens no file, and links no two objects
 // with each other (the caller's extern function says where other code is).
 //
 // Its rule: code is taken as the compiler made it or refused. Whatever isn't
-// understood (a relocation, a section that code refers to, functions that
+// understood (a relocation, a table that code refers to, functions that
 // overlap) is an error that names the file, the place and the remedy.
 //
 // An object, and where Place puts it:
@@ -20,10 +23,38 @@
 //	page ──► .rodata      each data section begins on a page of its own,
 //	page ──► .data        behind the code and so within reach of a rip-
 //	page ──► .bss         relative displacement
+//	page ──► imports      of a module: addresses without memory, a page each
 //
-// Its limits: ET_REL only; the relocations R_X86_64_64, 32, 32S, PC64, PC32 and
-// PLT32; no thread-local storage, no common symbols, no global offset table.
-// The kernel's alternatives, static-call and jump-label tables aren't read: the
-// code stands as it was assembled. Of __ex_table only the instruction's address
-// is kept (Func.Extable); where the fixup leads isn't modelled.
+// Load begins a page for a module's core text, one for its .init text, and goes
+// on like that.
+//
+// What a kernel rewrites while it loads, both do (Boot says for which kernel
+// and processor): calls of __fentry__, returns, retpolines, alternatives,
+// paravirt calls, sealed endbr64, lock prefixes, static calls. Jump labels stand
+// as they were assembled.
+//
+// A module's functions are what kallsyms takes them for, each from its symbol
+// to the next one, so none can overlap another; those of other objects are what
+// their symbols say, with a size.
+//
+// # The files
+//
+//	file, elf        the object as it is on disk; which sections are loaded
+//	reloc, link      relocations; an object at its addresses
+//	tables, extable  what the kernel's tables name
+//	patch, alternative, nops, feature, boot
+//	                 how text is rewritten
+//	funcs, kallsyms  functions and symbols
+//	place, module    Image and Module
+//
+// # Limits
+//
+// ET_REL of 64 bits only; the relocations R_X86_64_NONE, 64, 32, 32S, PC64, PC32
+// and PLT32; no thread-local storage, no common symbols, no global offset table;
+// 64 MiB and 65,279 sections. Per-CPU data is loaded as data, once.
+//
+// What depends on more than the module and the Boot isn't known: the call of a
+// pv_ops entry leads to the entry, not to what it holds; static calls whose key
+// is the kernel's or another module's call the trampoline; jump labels of keys that are on.
+// Thunks that are made at run time (call depth tracking, ITS) aren't made.
 package image

@@ -8,37 +8,51 @@ import (
 )
 
 const (
-	objectBytesMax = 64 << 20 // of loaded sections; a .bss can claim any size in a file of 1 KiB
+	objectBytesMax = 64 << 20 // of loaded sections, and of relocations; a .bss can claim any size in a file of 1 KiB
 	alignMax       = 1 << 20
 )
 
-// An Object is a parsed object file: its sections, functions and relocations,
-// not yet at any address. It isn't changed by Place and can be placed often.
+// An Object is a parsed object file: its sections, functions, relocations and
+// what the kernel's tables say of its code, not yet at any address. Place and
+// Load don't change it, and may be called often.
 type Object struct {
 	name     string
-	sections []section  // those that are loaded: code first, then data, each in the file's order
-	texts    int        // sections[:texts] hold code
-	funcs    []function // by section and offset; they don't overlap
+	module   bool      // it is a kernel module: built to be loaded, not linked
+	version  Version   // of the kernel it was built for, if it says so
+	sections []section // those that are loaded: code first, then data, each in the file's order
+	texts    int       // sections[:texts] hold code
+	targets  []target  // what relocations refer to, by symbol number
+
+	funcs   []function // by section and offset; they don't overlap
+	symbols []textSymbol
+	sites   []rawSite
+	alts    []alternative // in the order of the table: later ones win
 }
 
 type section struct {
 	name   string
 	align  uint64
-	data   []byte // zeros for .bss
-	relocs []reloc
+	data   []byte  // zeros for .bss; of the file, not to be written
+	relocs []reloc // by offset
 }
 
-// ParseELF reads a relocatable x86-64 object file. The name is for messages.
+// IsModule reports whether the object is a kernel module.
+func (o *Object) IsModule() bool { return o.module }
+
+// Version returns which kernel a module was built for, as its .modinfo has it.
+func (o *Object) Version() (v Version, ok bool) { return o.version, o.version != Version{} }
+
+// ParseELF reads a relocatable x86-64 object file, such as gcc -c writes, or a
+// kernel module. The name is for messages. The data may not change later.
 func ParseELF(name string, data []byte) (*Object, error) {
-	f, err := elf.NewFile(bytes.NewReader(data))
+	f, err := readFile(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: can't be read as an ELF object (%v): give a .o file made by gcc -c or as", name, err)
-	}
-	if err := checkHeader(name, &f.FileHeader); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	p := parser{f: f, o: &Object{name: name}}
-	for _, step := range []func() error{p.loadSections, p.readSymbols, p.readFuncs, p.readRelocs, p.readExtable} {
+	for _, step := range []func() error{
+		f.readSymbols, p.readModinfo, p.readRelas, p.loadSections, p.readTargets, p.readFuncs, p.readRelocs, p.readExtable, p.readTables,
+	} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -46,44 +60,35 @@ func ParseELF(name string, data []byte) (*Object, error) {
 	return p.o, nil
 }
 
-func checkHeader(name string, h *elf.FileHeader) error {
-	switch {
-	case h.Machine != elf.EM_X86_64 && h.Machine != elf.EM_386:
-		return fmt.Errorf("%s: code for %v: compile it for x86-64", name, h.Machine)
-	case h.Class != elf.ELFCLASS64 || h.Machine != elf.EM_X86_64 || h.Data != elf.ELFDATA2LSB:
-		return fmt.Errorf("%s: 32-bit code: compile it with -m64", name)
-	case h.Type != elf.ET_REL:
-		return fmt.Errorf("%s: linked already (%v): give the .o file, as gcc -c makes it", name, h.Type)
-	}
-	return nil
-}
-
 // parser holds what is needed only while an object is read.
 type parser struct {
-	f       *elf.File
-	o       *Object
-	index   []int // the file's section number to Object.sections, -1 if it isn't loaded
-	symbols []elf.Symbol
+	f     *file
+	o     *Object
+	index []int     // the file's section number to Object.sections, -1 if it isn't loaded
+	relas [][]reloc // by the file's section number, by offset
 }
 
 // loadSections picks the sections that are put in memory: all that hold code,
-// whatever they are called, and the data sections that a compiler's code
-// refers to. Notes, unwind tables and the kernel's tables are left out.
+// whatever they are called, the data that a compiler makes, and any other data
+// that those refer to. Notes, unwind tables and the kernel's tables are left out.
 func (p *parser) loadSections() error {
-	p.index = make([]int, len(p.f.Sections))
-	for i := range p.index {
-		p.index[i] = -1
-	}
+	load := p.wanted()
+	p.index = make([]int, len(load))
 	total := uint64(0)
 	for _, text := range []bool{true, false} {
-		for i, s := range p.f.Sections {
-			if s.Flags&elf.SHF_ALLOC == 0 || s.Size == 0 || (s.Flags&elf.SHF_EXECINSTR != 0) != text || !text && !isData(s.Name) {
+		for i := range p.f.sections {
+			s := &p.f.sections[i]
+			if !load[i] {
+				p.index[i] = -1
 				continue
 			}
-			if total += s.Size; s.Size > objectBytesMax || total > objectBytesMax {
-				return fmt.Errorf("section %s: more than %d MiB of code and data: take what is probed out into a smaller file", s.Name, objectBytesMax>>20)
+			if isText(s) != text {
+				continue
 			}
-			sec, err := loadSection(s)
+			if total += s.size; s.size > objectBytesMax || total > objectBytesMax {
+				return fmt.Errorf("section %s: more than %d MiB of code and data: take what is probed out into a smaller file", s.name, objectBytesMax>>20)
+			}
+			sec, err := p.loadSection(i)
 			if err != nil {
 				return err
 			}
@@ -94,43 +99,59 @@ func (p *parser) loadSections() error {
 			p.o.texts = len(p.o.sections)
 		}
 	}
-	if p.o.texts == 0 {
+	if p.o.texts == 0 && !p.o.module { // one that only exports tables has no code
 		return fmt.Errorf("holds no code: give an object with a .text section")
 	}
 	return nil
+}
+
+// wanted says of each section of the file whether it is loaded.
+func (p *parser) wanted() []bool {
+	load := make([]bool, len(p.f.sections))
+	var open []int // their relocations weren't looked at yet
+	want := func(i int) {
+		if !load[i] && p.f.sections[i].flags&elf.SHF_ALLOC != 0 {
+			load[i], open = true, append(open, i)
+		}
+	}
+	for i := range p.f.sections {
+		if s := &p.f.sections[i]; s.size > 0 && (isText(s) || isData(s.name)) {
+			want(i)
+		}
+	}
+	for len(open) > 0 {
+		i := open[len(open)-1]
+		open = open[:len(open)-1]
+		for _, r := range p.relas[i] {
+			if to := int(p.f.symbols[r.symbol].section); to > 0 && to < len(load) && !isTable(p.f.sections[to].name) {
+				want(to)
+			}
+		}
+	}
+	return load
+}
+
+func isText(s *fileSection) bool {
+	return s.flags&(elf.SHF_ALLOC|elf.SHF_EXECINSTR) == elf.SHF_ALLOC|elf.SHF_EXECINSTR
 }
 
 func isData(name string) bool {
 	return strings.HasPrefix(name, ".rodata") || strings.HasPrefix(name, ".data") || strings.HasPrefix(name, ".bss")
 }
 
-func loadSection(s *elf.Section) (section, error) {
-	sec := section{name: s.Name, align: max(s.Addralign, 1)}
+func (p *parser) loadSection(i int) (section, error) {
+	s := &p.f.sections[i]
+	sec := section{name: s.name, align: max(s.align, 1)}
 	if sec.align&(sec.align-1) != 0 || sec.align > alignMax {
-		return sec, fmt.Errorf("section %s: alignment %#x: must be a power of two, at most %#x", s.Name, s.Addralign, alignMax)
+		return sec, fmt.Errorf("section %s: alignment %#x: must be a power of two, at most %#x", s.name, s.align, alignMax)
 	}
-	if s.Flags&elf.SHF_COMPRESSED != 0 {
-		return sec, fmt.Errorf("section %s: is compressed: assemble it without compression", s.Name)
-	}
-	if s.Type == elf.SHT_NOBITS {
-		sec.data = make([]byte, s.Size)
+	if s.kind == elf.SHT_NOBITS {
+		sec.data = make([]byte, s.size)
 		return sec, nil
 	}
-	data, err := s.Data()
-	if err != nil || uint64(len(data)) != s.Size {
-		return sec, fmt.Errorf("section %s: ends behind the end of the file: the file is truncated", s.Name)
-	}
-	sec.data = data
-	return sec, nil
-}
-
-func (p *parser) readSymbols() error {
-	symbols, err := p.f.Symbols()
-	if err != nil {
-		return fmt.Errorf("no symbols (%v): don't strip the object", err)
-	}
-	p.symbols = symbols
-	return nil
+	var err error
+	sec.data, err = p.f.contents(i)
+	return sec, err
 }
 
 // section returns which loaded section the file's section number is, -1 if none.
@@ -139,4 +160,27 @@ func (p *parser) section(i elf.SectionIndex) int {
 		return -1
 	}
 	return p.index[i]
+}
+
+// readModinfo finds out whether this is a kernel module, and of which kernel:
+// .modinfo has "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions".
+func (p *parser) readModinfo() error {
+	for i := range p.f.sections {
+		switch s := &p.f.sections[i]; s.name {
+		case ".gnu.linkonce.this_module":
+			p.o.module = true
+		case ".modinfo":
+			info, err := p.f.contents(i)
+			if err != nil {
+				return err
+			}
+			for entry := range bytes.SplitSeq(info, []byte{0}) {
+				if v, ok := strings.CutPrefix(string(entry), "vermagic="); ok {
+					p.o.module = true
+					fmt.Sscanf(v, "%d.%d", &p.o.version.Major, &p.o.version.Minor)
+				}
+			}
+		}
+	}
+	return nil
 }

@@ -31,15 +31,21 @@ func (o *Object) Names() []string {
 // that has no symbol of its own.
 func (p *parser) readFuncs() error {
 	o := p.o
-	for _, s := range p.symbols {
-		sec := p.section(s.Section)
-		if sec < 0 || sec >= o.texts || s.Size == 0 || !isFunc(s) {
+	p.readTextSymbols()
+	if o.module {
+		o.funcsOfSymbols()
+		return nil
+	}
+	for i := range p.f.symbols {
+		s := &p.f.symbols[i]
+		sec := p.section(s.section)
+		if sec < 0 || sec >= o.texts || s.size == 0 || !isFunc(s) {
 			continue
 		}
-		if n := uint64(len(o.sections[sec].data)); s.Value > n || s.Size > n-s.Value {
-			return fmt.Errorf("function %s: ends behind the end of section %s: the file is damaged", s.Name, o.sections[sec].name)
+		if n := uint64(len(o.sections[sec].data)); s.value > n || s.size > n-s.value {
+			return fmt.Errorf("function %s: ends behind the end of section %s: the file is damaged", s.name, o.sections[sec].name)
 		}
-		o.funcs = append(o.funcs, function{name: s.Name, sec: sec, off: int(s.Value), size: int(s.Size)})
+		o.funcs = append(o.funcs, function{name: s.name, sec: sec, off: int(s.value), size: int(s.size)})
 	}
 	slices.SortStableFunc(o.funcs, compareFuncs)
 	o.dropAliases()
@@ -50,12 +56,12 @@ func (p *parser) readFuncs() error {
 	return nil
 }
 
-func isFunc(s elf.Symbol) bool {
-	switch elf.ST_TYPE(s.Info) {
+func isFunc(s *symbol) bool {
+	switch elf.ST_TYPE(s.info) {
 	case elf.STT_FUNC:
-		return s.Name != ""
+		return s.name != ""
 	case elf.STT_NOTYPE: // assembly with .size but without .type
-		return s.Name != "" && elf.ST_BIND(s.Info) != elf.STB_LOCAL
+		return s.name != "" && elf.ST_BIND(s.info) != elf.STB_LOCAL
 	}
 	return false
 }
@@ -143,10 +149,15 @@ func (o *Object) where(sec, off int) string {
 
 // funcAt returns the function that the byte at sec, off belongs to, or nil.
 func (o *Object) funcAt(sec, off int) *function {
-	for i := range o.funcs {
-		if f := &o.funcs[i]; f.sec == sec && f.off <= off && off-f.off < f.size {
-			return f
-		}
+	i, ok := slices.BinarySearchFunc(o.funcs, function{sec: sec, off: off}, compareFuncs)
+	if !ok {
+		i--
+	}
+	if i < 0 {
+		return nil
+	}
+	if f := &o.funcs[i]; f.sec == sec && off-f.off < f.size {
+		return f
 	}
 	return nil
 }

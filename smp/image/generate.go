@@ -14,3 +14,5 @@ package image
 //go:generate gcc -c testdata/tables.S -o testdata/tables.o
 //go:generate gcc -c testdata/nocode.c -o testdata/nocode.o
 //go:generate ld testdata/notype.o -e bare -o testdata/linked.o
+//go:generate gcc -c testdata/module.S -o testdata/module612.o
+//go:generate gcc -DOLD -c testdata/module.S -o testdata/module61.o

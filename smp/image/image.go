@@ -21,4 +21,8 @@ type Block struct {
 type Image struct {
 	Funcs  []Func // in the order of their addresses
 	Blocks []Block
+	// Imports are the symbols of a kernel module that nobody defines, in the
+	// order of their addresses. Nothing is in memory there: an address says
+	// which symbol was called, or read, and no more.
+	Imports []Symbol
 }

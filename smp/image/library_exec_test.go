@@ -24,6 +24,8 @@ func (m flat) Load(a isa.Addr, size int) (uint64, bool) {
 	return binary.LittleEndian.Uint64(b[:]), true
 }
 
+func (m flat) System() *isa.System { panic("no system instructions here") }
+
 func (m flat) Store(a isa.Addr, size int, v uint64) bool {
 	if int(a)+size > len(m) {
 		return false

@@ -1,7 +1,6 @@
 package image
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -12,47 +11,37 @@ import (
 const pageBytes = 4096
 
 // Place links the object so that its first text section begins at base, and
-// returns its functions and data. Code sections follow each other with their
-// alignment counted from base: a base that isn't aligned moves all code alike,
-// which is how a scenario puts a site across a chunk or page boundary. Each
-// data section begins on a page of its own behind the code. extern says where
-// a symbol is that the object doesn't define.
+// returns its functions and data, patched as on StockBoot. Code sections follow
+// each other with their alignment counted from base: a base that isn't aligned
+// moves all code alike, which is how a scenario puts a site across a chunk or
+// page boundary. Each data section begins on a page of its own behind the code.
+// extern says where a symbol is that the object doesn't define; what it doesn't
+// know is an error, but in a kernel module an import.
 func (o *Object) Place(base isa.Addr, extern func(symbol string) (isa.Addr, bool)) (*Image, error) {
-	at, err := o.layout(base)
+	l, err := o.link(base, o.layout, StockBoot, extern, o.module)
 	if err != nil {
 		return nil, err
 	}
-	var linked [][]byte
-	for i := range o.sections {
-		code, err := o.link(i, at, extern)
-		if err != nil {
-			return nil, err
-		}
-		linked = append(linked, code)
-	}
-
-	img := new(Image)
+	img := &Image{Imports: l.imports}
 	for _, f := range o.funcs {
 		img.Funcs = append(img.Funcs, Func{
 			Name:    f.name,
-			Addr:    at[f.sec] + isa.Addr(f.off),
-			Code:    linked[f.sec][f.off : f.off+f.size : f.off+f.size],
+			Addr:    l.at[f.sec] + isa.Addr(f.off),
+			Code:    l.bytes[f.sec][f.off : f.off+f.size : f.off+f.size],
 			Extable: slices.Clone(f.extable),
 		})
 	}
 	for i := o.texts; i < len(o.sections); i++ {
-		img.Blocks = append(img.Blocks, Block{Name: o.sections[i].name, Addr: at[i], Bytes: linked[i]})
+		if len(l.bytes[i]) == 0 {
+			continue
+		}
+		img.Blocks = append(img.Blocks, Block{Name: o.sections[i].name, Addr: l.at[i], Bytes: l.bytes[i]})
 	}
 	return img, nil
 }
 
-// layout returns the address of each section.
-func (o *Object) layout(base isa.Addr) ([]isa.Addr, error) {
-	// Padding for alignment is at most alignMax a section.
-	room := uint64(objectBytesMax) + uint64(len(o.sections)+1)*alignMax
-	if uint64(base) > math.MaxUint64-room {
-		return nil, fmt.Errorf("%s: doesn't fit behind %#x: choose a lower address", o.name, uint64(base))
-	}
+// layout returns the address of each section, and where the last one ends.
+func (o *Object) layout(base isa.Addr) ([]isa.Addr, isa.Addr) {
 	at := make([]isa.Addr, len(o.sections))
 	end := uint64(0) // from base, while it is code
 	for i := range o.texts {
@@ -60,53 +49,28 @@ func (o *Object) layout(base isa.Addr) ([]isa.Addr, error) {
 		at[i] = base + isa.Addr(end)
 		end += uint64(len(o.sections[i].data))
 	}
-	end += uint64(base)
+	return at, o.layoutData(at, base+isa.Addr(end))
+}
+
+func (o *Object) layoutData(at []isa.Addr, from isa.Addr) (end isa.Addr) {
+	end = from
 	for i := o.texts; i < len(o.sections); i++ {
-		end = alignUp(end, max(pageBytes, o.sections[i].align))
-		at[i] = isa.Addr(end)
-		end += uint64(len(o.sections[i].data))
+		at[i] = isa.Addr(alignUp(uint64(end), max(pageBytes, o.sections[i].align)))
+		end = at[i] + isa.Addr(len(o.sections[i].data))
 	}
-	return at, nil
+	return end
+}
+
+// room returns an error if the object can't be laid out from base.
+func (o *Object) room(base isa.Addr) error {
+	need := uint64(len(o.targets)+2) * pageBytes // of imports, at most
+	for i := range o.sections {
+		need += uint64(len(o.sections[i].data)) + max(pageBytes, o.sections[i].align)
+	}
+	if uint64(base) > math.MaxUint64-need {
+		return fmt.Errorf("%s: doesn't fit behind %#x: choose a lower address", o.name, uint64(base))
+	}
+	return nil
 }
 
 func alignUp(v, align uint64) uint64 { return (v + align - 1) &^ (align - 1) }
-
-// link returns the bytes of section i with its relocations applied.
-func (o *Object) link(i int, at []isa.Addr, extern func(string) (isa.Addr, bool)) ([]byte, error) {
-	s := &o.sections[i]
-	b := slices.Clone(s.data)
-	for k := range s.relocs {
-		r := &s.relocs[k]
-		var to uint64
-		switch r.to.place {
-		case loaded:
-			to = uint64(at[r.to.sec]) + r.to.value
-		case absolute:
-			to = r.to.value
-		case external:
-			a, ok := extern(r.to.name)
-			if !ok {
-				return nil, fmt.Errorf("%s: %s refers to %s, which isn't defined: define it in the object or as a function of the scenario", o.name, o.where(i, r.off), r.to.name)
-			}
-			to = uint64(a)
-		}
-		v, ok := r.encode(uint64(at[i])+uint64(r.off), to)
-		if !ok {
-			return nil, fmt.Errorf("%s: %s: %s at %#x is out of reach (%v): %s", o.name, o.where(i, r.off), r.to.name, to, r.kind, reach(r))
-		}
-		if size(r.kind) == 8 {
-			binary.LittleEndian.PutUint64(b[r.off:], v)
-		} else {
-			binary.LittleEndian.PutUint32(b[r.off:], uint32(v))
-		}
-	}
-	return b, nil
-}
-
-// reach says what to do about an overflow.
-func reach(r *reloc) string {
-	if r.relative() {
-		return "place the two within 2 GiB of each other"
-	}
-	return "place the object below 2 GiB, or compile with -fpie so that addresses are relative"
-}

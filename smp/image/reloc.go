@@ -1,10 +1,12 @@
 package image
 
 import (
+	"cmp"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -12,15 +14,15 @@ import (
 type reloc struct {
 	off    int
 	kind   elf.R_X86_64
-	to     target
+	symbol int // of the file's, and of Object.targets
 	addend int64
 }
 
-// A target is what a relocation refers to.
+// A target is what a relocation refers to: a symbol.
 type target struct {
 	name  string // the symbol's, or the section's
 	place targetPlace
-	sec   int // of Object.sections, if loaded
+	sec   int // of Object.sections, if loaded; of the file's, if left out
 	value uint64
 }
 
@@ -30,6 +32,8 @@ const (
 	loaded   targetPlace = iota // value is an offset in sec
 	external                    // the caller of Place knows
 	absolute                    // value is the address
+	common                      // a variable that was never given a place
+	leftOut                     // in a section that isn't loaded
 )
 
 // size returns how many bytes a relocation fills in; 0 if it isn't supported.
@@ -76,112 +80,132 @@ func (r *reloc) encode(p, s uint64) (v uint64, ok bool) {
 	return v, true
 }
 
-// raw is a relocation as the file has it, its symbol resolved.
-type raw struct {
-	off    uint64
-	kind   elf.R_X86_64
-	symbol int // of parser.symbols, -1 for none
-	addend int64
-}
-
-// relasOf returns the relocations that apply to the file's section i.
-func (p *parser) relasOf(i int) ([]raw, error) {
-	var all []raw
-	for _, s := range p.f.Sections {
-		if int(s.Info) != i || s.Type != elf.SHT_RELA && s.Type != elf.SHT_REL {
+// readRelas reads the relocations of the sections that are put in memory, and
+// of the kernel's tables.
+func (p *parser) readRelas() error {
+	p.relas = make([][]reloc, len(p.f.sections))
+	total := uint64(0)
+	for i := range p.f.sections {
+		s := &p.f.sections[i]
+		if s.kind != elf.SHT_RELA && s.kind != elf.SHT_REL || int(s.info) >= len(p.relas) {
 			continue
 		}
-		data, err := s.Data()
-		if err != nil || s.Type == elf.SHT_REL || len(data)%relaBytes != 0 {
-			return nil, fmt.Errorf("section %s: can't be read as relocations with addends: the file is damaged", s.Name)
+		to := &p.f.sections[s.info]
+		if to.flags&elf.SHF_ALLOC == 0 || isUnread(to.name) {
+			continue
 		}
-		for ; len(data) > 0; data = data[relaBytes:] {
-			info := binary.LittleEndian.Uint64(data[8:])
-			r := raw{
-				off:    binary.LittleEndian.Uint64(data),
-				kind:   elf.R_X86_64(elf.R_TYPE64(info)),
-				symbol: int(elf.R_SYM64(info)) - 1, // debug/elf leaves symbol 0 out
-				addend: int64(binary.LittleEndian.Uint64(data[16:])),
-			}
-			if r.symbol >= len(p.symbols) {
-				return nil, fmt.Errorf("section %s: refers to symbol %d of %d: the file is damaged", s.Name, r.symbol+1, len(p.symbols))
-			}
-			if r.kind != elf.R_X86_64_NONE {
-				all = append(all, r)
-			}
+		if s.kind == elf.SHT_REL {
+			return fmt.Errorf("section %s: relocations without addends: assemble it for x86-64, where they have them", s.name)
 		}
+		if total += s.size; s.size > objectBytesMax || total > objectBytesMax {
+			return fmt.Errorf("section %s: more than %d MiB of relocations: take what is probed out into a smaller file", s.name, objectBytesMax>>20)
+		}
+		data, err := p.f.contents(i)
+		if err != nil {
+			return err
+		}
+		if len(data)%relaBytes != 0 {
+			return fmt.Errorf("section %s: can't be read as relocations with addends: the file is damaged", s.name)
+		}
+		raws, err := p.appendRelas(slices.Grow(p.relas[s.info], len(data)/relaBytes), s.name, data)
+		if err != nil {
+			return err
+		}
+		byOffset := func(a, b reloc) int { return cmp.Compare(a.off, b.off) }
+		if !slices.IsSortedFunc(raws, byOffset) {
+			slices.SortStableFunc(raws, byOffset)
+		}
+		p.relas[s.info] = raws
 	}
-	return all, nil
+	return nil
 }
 
-const relaBytes = 24 // Elf64_Rela: offset, info, addend
+func (p *parser) appendRelas(raws []reloc, name string, data []byte) ([]reloc, error) {
+	for ; len(data) > 0; data = data[relaBytes:] {
+		off, info := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])
+		r := reloc{
+			off:    int(min(off, math.MaxInt32)), // behind any section, if it is as far
+			kind:   elf.R_X86_64(elf.R_TYPE64(info)),
+			symbol: int(elf.R_SYM64(info)),
+			addend: int64(binary.LittleEndian.Uint64(data[16:])),
+		}
+		if r.symbol >= len(p.f.symbols) {
+			return nil, fmt.Errorf("section %s: refers to symbol %d of %d: the file is damaged", name, r.symbol, len(p.f.symbols))
+		}
+		if r.kind != elf.R_X86_64_NONE {
+			raws = append(raws, r)
+		}
+	}
+	return raws, nil
+}
 
-// readRelocs reads the relocations of the loaded sections.
+// readRelocs gives the loaded sections their relocations.
 func (p *parser) readRelocs() error {
 	for i, sec := range p.index {
 		if sec < 0 {
 			continue
 		}
-		raws, err := p.relasOf(i)
-		if err != nil {
-			return err
-		}
-		for _, r := range raws {
-			if err := p.addReloc(sec, r); err != nil {
+		for k := range p.relas[i] {
+			if err := p.checkReloc(sec, &p.relas[i][k]); err != nil {
 				return err
 			}
 		}
+		p.o.sections[sec].relocs = p.relas[i]
 	}
 	return nil
 }
 
-func (p *parser) addReloc(sec int, r raw) error {
+func (p *parser) checkReloc(sec int, r *reloc) error {
 	s := &p.o.sections[sec]
-	n, room := size(r.kind), uint64(len(s.data))
-	if r.off > room || uint64(n) > room-r.off {
+	n, room := size(r.kind), len(s.data)
+	if r.off > room || n > room-r.off {
 		return fmt.Errorf("%s+%#x: relocation behind the end of the section: the file is damaged", s.name, r.off)
 	}
-	at := p.o.where(sec, int(r.off))
 	if n == 0 {
-		return fmt.Errorf("%s: relocation %v isn't supported: %s", at, r.kind, remedy(r.kind))
+		return fmt.Errorf("%s: relocation %v isn't supported: %s", p.o.where(sec, r.off), r.kind, remedy(r.kind))
 	}
-	to, err := p.target(r.symbol)
-	if err != nil {
-		return fmt.Errorf("%s: %w", at, err)
+	t := &p.o.targets[r.symbol]
+	switch t.place {
+	case common:
+		return fmt.Errorf("%s: %s is a common symbol: compile with -fno-common", p.o.where(sec, r.off), t.name)
+	case leftOut:
+		return fmt.Errorf("%s: refers to %s, which isn't loaded: only code and the data of a compiler is", p.o.where(sec, r.off), p.inSection(t))
 	}
-	s.relocs = append(s.relocs, reloc{off: int(r.off), kind: r.kind, to: to, addend: r.addend})
 	return nil
 }
 
-// target says what a symbol stands for.
-func (p *parser) target(symbol int) (target, error) {
-	if symbol < 0 {
-		return target{name: "0", place: absolute}, nil
+// inSection names a target that isn't loaded.
+func (p *parser) inSection(t *target) string {
+	if t.sec > 0 && t.sec < len(p.f.sections) {
+		return fmt.Sprintf("%s in section %s", t.name, p.f.sections[t.sec].name)
 	}
-	s := p.symbols[symbol]
-	t := target{name: s.Name, value: s.Value}
-	switch s.Section {
-	case elf.SHN_UNDEF:
-		t.place = external
-		return t, nil
-	case elf.SHN_ABS:
-		t.place = absolute
-		return t, nil
-	case elf.SHN_COMMON:
-		return t, fmt.Errorf("%s is a common symbol: compile with -fno-common", s.Name)
-	}
-	if t.sec = p.section(s.Section); t.sec >= 0 {
-		if t.name == "" { // a section symbol
-			t.name = p.o.sections[t.sec].name
+	return t.name + " in no section"
+}
+
+// readTargets says what each symbol stands for.
+func (p *parser) readTargets() error {
+	p.o.targets = make([]target, len(p.f.symbols))
+	for i := range p.f.symbols {
+		s := &p.f.symbols[i]
+		t := target{name: s.name, value: s.value}
+		switch {
+		case i == 0:
+			t.name, t.place = "0", absolute
+		case s.section == elf.SHN_UNDEF:
+			t.place = external
+		case s.section == elf.SHN_ABS:
+			t.place = absolute
+		case s.section == elf.SHN_COMMON:
+			t.place = common
+		default:
+			if t.name == "" && int(s.section) < len(p.f.sections) { // a section symbol
+				t.name = p.f.sections[s.section].name
+			}
+			if t.sec = p.section(s.section); t.sec < 0 {
+				t.place, t.sec = leftOut, int(s.section)
+			}
 		}
-		return t, nil
+		p.o.targets[i] = t
 	}
-	where := "no section"
-	if i := int(s.Section); i > 0 && i < len(p.f.Sections) {
-		where = "section " + p.f.Sections[i].Name
-		if t.name == "" {
-			t.name = p.f.Sections[i].Name
-		}
-	}
-	return t, fmt.Errorf("refers to %s in %s, which isn't loaded: only code, .rodata, .data and .bss are", t.name, where)
+	return nil
 }

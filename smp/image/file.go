@@ -1,0 +1,184 @@
+package image
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"unicode"
+)
+
+// An object file as it is on disk: its sections and symbols, nothing resolved.
+// debug/elf names the constants; its File isn't used because it copies each
+// name, however long a damaged file makes them.
+type file struct {
+	data     []byte
+	sections []fileSection
+	symbols  []symbol // symbols[0] is the null symbol, as relocations count
+}
+
+type fileSection struct {
+	name             string
+	kind             elf.SectionType
+	flags            elf.SectionFlag
+	off, size, align uint64
+	link, info       uint32
+}
+
+type symbol struct {
+	name        string
+	info        byte
+	section     elf.SectionIndex
+	value, size uint64
+}
+
+// Sizes of the ELF-64 structures, and the longest name that is looked at: the
+// kernel's KSYM_NAME_LEN is 512.
+const (
+	ehdrBytes = 64
+	shdrBytes = 64
+	symBytes  = 24
+	relaBytes = 24
+	nameMax   = 4096
+)
+
+func readFile(data []byte) (*file, error) {
+	if err := checkHeader(data); err != nil {
+		return nil, err
+	}
+	le := binary.LittleEndian
+	at, n := le.Uint64(data[40:]), int(le.Uint16(data[60:]))
+	switch {
+	case le.Uint16(data[58:]) != shdrBytes || at > uint64(len(data)) || uint64(len(data))-at < uint64(n)*shdrBytes:
+		return nil, fmt.Errorf("can't be read as an ELF object (its section headers end behind the end of the file): give the file whole")
+	case n == 0 && at != 0:
+		return nil, fmt.Errorf("has 65280 sections or more: compile it without -ffunction-sections, or in smaller parts")
+	}
+	f := &file{data: data, sections: make([]fileSection, n)}
+	for i := range f.sections {
+		h := data[at+uint64(i)*shdrBytes:]
+		f.sections[i] = fileSection{
+			kind: elf.SectionType(le.Uint32(h[4:])), flags: elf.SectionFlag(le.Uint64(h[8:])),
+			off: le.Uint64(h[24:]), size: le.Uint64(h[32:]),
+			link: le.Uint32(h[40:]), info: le.Uint32(h[44:]), align: le.Uint64(h[48:]),
+		}
+	}
+	if err := f.readNames(at, int(le.Uint16(data[62:]))); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// checkHeader returns an error unless data begins like an x86-64 object.
+func checkHeader(data []byte) error {
+	switch {
+	case len(data) < 20 || string(data[:4]) != elf.ELFMAG:
+		what := "no ELF magic"
+		switch {
+		case bytes.HasPrefix(data, []byte("\xfd7zXZ")), bytes.HasPrefix(data, []byte("\x1f\x8b")), bytes.HasPrefix(data, []byte("\x28\xb5\x2f\xfd")):
+			return fmt.Errorf("is compressed: unpack it with unxz, gunzip or unzstd")
+		case bytes.HasPrefix(data, []byte("BC\xc0\xde")):
+			what = "LLVM bitcode, compile without -flto"
+		case len(data) < 20:
+			what = fmt.Sprintf("%d bytes", len(data))
+		}
+		return fmt.Errorf("can't be read as an ELF object (%s): give a .o file made by gcc -c or as, or a kernel module", what)
+	case elf.Data(data[5]) == elf.ELFDATA2MSB:
+		return fmt.Errorf("big-endian code: compile it for x86-64")
+	}
+	le := binary.LittleEndian
+	kind, machine := elf.Type(le.Uint16(data[16:])), elf.Machine(le.Uint16(data[18:]))
+	switch {
+	case machine != elf.EM_X86_64 && machine != elf.EM_386:
+		return fmt.Errorf("code for %v: compile it for x86-64", machine)
+	case elf.Class(data[4]) != elf.ELFCLASS64 || machine != elf.EM_X86_64:
+		return fmt.Errorf("32-bit code: compile it with -m64")
+	case len(data) < ehdrBytes:
+		return fmt.Errorf("can't be read as an ELF object (%d bytes, its header has %d): give the file whole", len(data), ehdrBytes)
+	case kind != elf.ET_REL:
+		return fmt.Errorf("linked already (%v): give the .o file, as gcc -c makes it", kind)
+	}
+	return nil
+}
+
+func (f *file) readNames(headers uint64, names int) error {
+	if names == 0 || names >= len(f.sections) {
+		return fmt.Errorf("can't be read as an ELF object (its sections have no names): give the file whole, not stripped of its section headers")
+	}
+	table, err := f.contents(names)
+	if err != nil {
+		return err
+	}
+	for i := range f.sections {
+		off := binary.LittleEndian.Uint32(f.data[headers+uint64(i)*shdrBytes:])
+		name, ok := stringAt(table, off)
+		if !ok {
+			return fmt.Errorf("section %d: its name isn't text of the table of names: the file is damaged", i)
+		}
+		f.sections[i].name = name
+	}
+	return nil
+}
+
+// stringAt returns the string that begins at an offset of a string table. One
+// with control characters is refused: names are printed.
+func stringAt(table []byte, off uint32) (string, bool) {
+	if uint64(off) >= uint64(len(table)) {
+		return "", off == 0
+	}
+	rest := table[off:]
+	n := bytes.IndexByte(rest[:min(len(rest), nameMax)], 0)
+	if n < 0 || bytes.ContainsFunc(rest[:n], unicode.IsControl) {
+		return "", false
+	}
+	return string(rest[:n]), true
+}
+
+// contents returns what a section has in the file.
+func (f *file) contents(i int) ([]byte, error) {
+	s := &f.sections[i]
+	switch n := uint64(len(f.data)); {
+	case s.flags&elf.SHF_COMPRESSED != 0:
+		return nil, fmt.Errorf("section %s: is compressed: assemble it without compression", s.name)
+	case s.kind == elf.SHT_NOBITS:
+		return nil, fmt.Errorf("section %s: has no bytes in the file, but should: the file is damaged, or only debug information", s.name)
+	case s.off > n || s.size > n-s.off:
+		return nil, fmt.Errorf("section %s: ends behind the end of the file: the file is truncated", s.name)
+	}
+	return f.data[s.off : s.off+s.size], nil
+}
+
+func (f *file) readSymbols() error {
+	table := -1
+	for i, s := range f.sections {
+		if s.kind == elf.SHT_SYMTAB {
+			table = i
+			break
+		}
+	}
+	if table < 0 || f.sections[table].size < 2*symBytes {
+		return fmt.Errorf("no symbols: don't strip the object")
+	}
+	data, err := f.contents(table)
+	if err != nil {
+		return err
+	}
+	if len(data)%symBytes != 0 || int(f.sections[table].link) >= len(f.sections) {
+		return fmt.Errorf("section %s: can't be read as symbols: the file is damaged", f.sections[table].name)
+	}
+	names, err := f.contents(int(f.sections[table].link))
+	if err != nil {
+		return err
+	}
+	le := binary.LittleEndian
+	f.symbols = make([]symbol, len(data)/symBytes)
+	for i := range f.symbols {
+		d := data[i*symBytes:]
+		name, ok := stringAt(names, le.Uint32(d))
+		if !ok {
+			return fmt.Errorf("symbol %d: its name isn't text of the table of names: the file is damaged", i)
+		}
+		f.symbols[i] = symbol{name: name, info: d[4], section: elf.SectionIndex(le.Uint16(d[6:])), value: le.Uint64(d[8:]), size: le.Uint64(d[16:])}
+	}
+	return nil
+}

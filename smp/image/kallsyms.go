@@ -1,0 +1,142 @@
+package image
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/smp/isa"
+)
+
+// A textSymbol is one that kallsyms would answer with.
+type textSymbol struct {
+	name string
+	sec  int
+	off  int // may be the section's end, or behind it
+}
+
+// readTextSymbols keeps the named symbols of sections with code, whatever they
+// are typed, in the order of the symbol table. Mapping symbols don't count
+// (include/linux/module_symbol.h: is_mapping_symbol).
+func (p *parser) readTextSymbols() {
+	for i := range p.f.symbols {
+		s := &p.f.symbols[i]
+		sec := p.section(s.section)
+		if sec < 0 || sec >= p.o.texts || s.name == "" || s.value > objectBytesMax {
+			continue
+		}
+		if strings.HasPrefix(s.name, ".L") || strings.HasPrefix(s.name, "L0") || s.name[0] == '$' {
+			continue
+		}
+		p.o.symbols = append(p.o.symbols, textSymbol{s.name, sec, int(s.value)})
+	}
+}
+
+// funcsOfSymbols makes the functions of a module, as the kernel sees them: each
+// symbol, the first of several at one place, goes to the next one or to the end
+// of its section. Of functions with one name all but the first get a number.
+func (o *Object) funcsOfSymbols() {
+	order := ordered(len(o.symbols), func(a, b int) int {
+		return cmp.Or(o.symbols[a].sec-o.symbols[b].sec, o.symbols[a].off-o.symbols[b].off)
+	})
+	seen := make(map[string]int)
+	for _, i := range order {
+		s := &o.symbols[i]
+		end := len(o.sections[s.sec].data)
+		if s.off >= end {
+			continue
+		}
+		if n := len(o.funcs); n > 0 && o.funcs[n-1].sec == s.sec {
+			last := &o.funcs[n-1]
+			if last.off == s.off {
+				continue
+			}
+			last.size = s.off - last.off
+		}
+		name := s.name
+		if seen[name]++; seen[name] > 1 {
+			name = fmt.Sprintf("%s#%d", name, seen[name])
+		}
+		o.funcs = append(o.funcs, function{name: name, sec: s.sec, off: s.off, size: end - s.off})
+	}
+	o.addUnnamed()
+}
+
+// kallsyms returns what the kernel knows of the text, by address: the kernel looks
+// for the last symbol at or below an address, the first in the table if several
+// are there, and for the next one above; nothing else bounds it but the text
+// (kernel/module/kallsyms.c: find_kallsyms_symbol).
+func (l *linked) kallsyms(text []region) []Symbol {
+	at := make([]isa.Addr, len(l.o.symbols))
+	for i, s := range l.o.symbols {
+		at[i] = l.at[s.sec] + isa.Addr(s.off)
+	}
+	kept, r := make([]Symbol, 0, len(at)), 0
+	for _, i := range ordered(len(at), func(a, b int) int { return cmp.Compare(at[a], at[b]) }) {
+		s := Symbol{Name: l.o.symbols[i].name, Addr: at[i]}
+		for r < len(text) && s.Addr >= text[r].end() {
+			r++
+		}
+		if r == len(text) || s.Addr < text[r].at {
+			continue
+		}
+		s.Init = text[r].init
+		s.Size = int(text[r].end() - s.Addr)
+		if n := len(kept); n > 0 {
+			switch last := &kept[n-1]; {
+			case last.Addr == s.Addr:
+				last.Aliases = append(last.Aliases, s.Name)
+				continue
+			case last.End() > s.Addr:
+				last.Size = int(s.Addr - last.Addr)
+			}
+		}
+		kept = append(kept, s)
+	}
+	l.blacklist(kept)
+	return kept
+}
+
+func (r *region) end() isa.Addr { return r.at + isa.Addr(len(r.bytes)) }
+
+// blacklist marks what kprobes refuses: the symbols that the tables name, and
+// those that the compiler split off them: of name.cold the first symbol called
+// name is asked (kernel/kprobes.c: within_kprobe_blacklist).
+func (l *linked) blacklist(symbols []Symbol) {
+	for _, s := range l.o.sites {
+		if s.kind != SiteBlacklist {
+			continue
+		}
+		at := l.at[s.sec] + isa.Addr(s.off)
+		i, ok := slices.BinarySearchFunc(symbols, at, func(s Symbol, a isa.Addr) int { return cmp.Compare(s.Addr, a) })
+		if !ok && i > 0 && symbols[i-1].End() > at {
+			i--
+		}
+		for ; i < len(symbols) && symbols[i].Addr < at+isa.Addr(s.n); i++ {
+			symbols[i].Blacklisted = true
+		}
+	}
+	first := make(map[string]bool)
+	for i := range symbols {
+		if _, ok := first[symbols[i].Name]; !ok {
+			first[symbols[i].Name] = symbols[i].Blacklisted
+		}
+	}
+	for i := range symbols {
+		if base, _, split := strings.Cut(symbols[i].Name, "."); split && first[base] {
+			symbols[i].Blacklisted = true
+		}
+	}
+}
+
+// ordered returns the numbers up to n in the order of what they stand for; of
+// equals the lower one is first.
+func ordered(n int, compare func(a, b int) int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(compare(a, b), a-b) })
+	return order
+}

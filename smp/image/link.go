@@ -1,0 +1,155 @@
+package image
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"kpsim/smp/isa"
+)
+
+// linked is an object at its addresses.
+type linked struct {
+	o       *Object
+	at      []isa.Addr // of each section
+	bytes   [][]byte   // of each section: relocated, then patched
+	symbols []isa.Addr // of each target
+	imports []Symbol   // by address
+
+	returnThunk isa.Addr // nowhere, if the object doesn't refer to it
+
+	version Version
+	boot    Boot
+	has     features
+}
+
+// link puts the sections where layout says, applies the relocations and
+// patches the text. Where stubs is set, a symbol that extern doesn't know is an
+// import: it gets a page of addresses behind the object.
+func (o *Object) link(base isa.Addr, layout func(isa.Addr) ([]isa.Addr, isa.Addr), boot Boot, extern func(string) (isa.Addr, bool), stubs bool) (*linked, error) {
+	if err := o.room(base); err != nil {
+		return nil, err
+	}
+	l := &linked{o: o, boot: boot, version: boot.Version}
+	if l.version == (Version{}) {
+		l.version = o.version
+	}
+	if l.version == (Version{}) {
+		l.version = Version{6, 12}
+	}
+	var err error
+	if l.has, err = boot.features(l.version); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.name, err)
+	}
+	var end isa.Addr
+	l.at, end = layout(base)
+	l.place(end, extern, stubs)
+	for i := range o.sections {
+		if err := l.relocate(i); err != nil {
+			return nil, fmt.Errorf("%s: %w", o.name, err)
+		}
+	}
+	if err := l.patch(); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.name, err)
+	}
+	return l, nil
+}
+
+// nowhere is the address of a symbol that isn't defined.
+const nowhere = ^isa.Addr(0)
+
+// place finds the address of each target that a relocation refers to.
+func (l *linked) place(end isa.Addr, extern func(string) (isa.Addr, bool), stubs bool) {
+	l.symbols, l.returnThunk = make([]isa.Addr, len(l.o.targets)), nowhere
+	next := isa.Addr(alignUp(uint64(end), pageBytes))
+	for i := range l.o.targets {
+		t := &l.o.targets[i]
+		switch {
+		case t.place == loaded:
+			l.symbols[i] = l.at[t.sec] + isa.Addr(t.value)
+		case t.place == absolute:
+			l.symbols[i] = isa.Addr(t.value)
+		case t.place == external:
+			at, ok := nowhere, false
+			if extern != nil {
+				at, ok = extern(t.name)
+			}
+			if !ok && stubs {
+				at, ok = next, true
+				l.imports = append(l.imports, Symbol{Name: t.name, Addr: at, Size: pageBytes})
+				next += pageBytes
+			}
+			if !ok {
+				at = nowhere
+			}
+			l.symbols[i] = at
+		}
+		if t.name == returnThunk {
+			l.returnThunk = l.symbols[i]
+		}
+	}
+}
+
+// relocate makes the bytes of section i.
+func (l *linked) relocate(i int) error {
+	s := &l.o.sections[i]
+	b := slices.Clone(s.data)
+	for k := range s.relocs {
+		r := &s.relocs[k]
+		t, to := &l.o.targets[r.symbol], l.symbols[r.symbol]
+		if to == nowhere && t.place == external {
+			return fmt.Errorf("%s refers to %s, which isn't defined: define it in the object or as a function of the scenario", l.o.where(i, r.off), t.name)
+		}
+		v, ok := r.encode(uint64(l.at[i])+uint64(r.off), uint64(to))
+		if !ok {
+			return fmt.Errorf("%s: %s at %#x is out of reach (%v): %s", l.o.where(i, r.off), t.name, uint64(to), r.kind, reach(r))
+		}
+		if size(r.kind) == 8 {
+			binary.LittleEndian.PutUint64(b[r.off:], v)
+		} else {
+			binary.LittleEndian.PutUint32(b[r.off:], uint32(v))
+		}
+	}
+	l.bytes = append(l.bytes, b)
+	return nil
+}
+
+// reach says what to do about an overflow.
+func reach(r *reloc) string {
+	if r.relative() {
+		return "place the two within 2 GiB of each other"
+	}
+	return "place the object below 2 GiB, or compile with -fpie so that addresses are relative"
+}
+
+// refers returns the name of what the hole at an offset refers to, "" if there
+// is no hole.
+func (l *linked) refers(sec, off int) string {
+	relocs := l.o.sections[sec].relocs
+	i, ok := slices.BinarySearchFunc(relocs, off, func(r reloc, off int) int { return cmp.Compare(r.off, off) })
+	if !ok {
+		return ""
+	}
+	return l.o.targets[relocs[i].symbol].name
+}
+
+// moduleLayout is how the kernel lays text out. Core text is all code sections
+// but those of the init part, by number, each aligned; the init part is an
+// allocation of its own. In an object that is no module sections just follow
+// each other.
+func (o *Object) moduleLayout(base isa.Addr) ([]isa.Addr, isa.Addr) {
+	at := make([]isa.Addr, len(o.sections))
+	end := uint64(base)
+	for _, init := range []bool{false, true} {
+		for i := range o.texts {
+			if s := &o.sections[i]; isInit(s.name) == init {
+				end = alignUp(end, s.align)
+				at[i] = isa.Addr(end)
+				end += uint64(len(s.data))
+			}
+		}
+		end = alignUp(end, pageBytes)
+	}
+	return at, o.layoutData(at, isa.Addr(end))
+}

@@ -1,0 +1,94 @@
+package image
+
+import "kpsim/smp/isa"
+
+// nops are the kernel's, by length (arch/x86/include/asm/nops.h). Those of
+// more than 8 bytes are used since 6.3.
+var nops = [...][]byte{
+	1:  {0x90},
+	2:  {0x66, 0x90},
+	3:  {0x0f, 0x1f, 0x00},
+	4:  {0x0f, 0x1f, 0x40, 0x00},
+	5:  {0x0f, 0x1f, 0x44, 0x00, 0x00},
+	6:  {0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00},
+	7:  {0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00},
+	8:  {0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00},
+	9:  {0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00},
+	10: {0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00},
+	11: {0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00},
+}
+
+const nopMaxOld = 8
+
+// joinNops makes long nops of short ones that follow each other, as the kernel
+// does with what it has patched (alternative.c: optimize_nops).
+func (l *linked) joinNops(code []byte, at isa.Addr) {
+	old := l.version.Before(6, 3)
+	for i := 0; i < len(code); {
+		in, err := isa.Decode(code[i:], at+isa.Addr(i))
+		if err != nil {
+			return
+		}
+		first, end := i, i+int(in.Len)
+		i = end
+		switch {
+		case old && code[first] == 0x90:
+			for i < len(code) && code[i] == 0x90 {
+				i++
+			}
+			fillOld(code[first:i])
+		case !old && isNop(code[first:end]) && end < len(code):
+			for i < len(code) {
+				in, err := isa.Decode(code[i:], at+isa.Addr(i))
+				if err != nil || !isNop(code[i:i+int(in.Len)]) {
+					break
+				}
+				i += int(in.Len)
+			}
+			fill(code[first:i])
+		}
+	}
+}
+
+// fillOld fills b with as few nops as it takes.
+func fillOld(b []byte) {
+	for len(b) > 0 {
+		b = b[copy(b, nops[min(len(b), nopMaxOld)]):]
+	}
+}
+
+// fill fills b with one nop, or, where none is as long, with a jump over int3.
+func fill(b []byte) {
+	n := len(b)
+	switch {
+	case n == 0:
+		return
+	case n < len(nops):
+		copy(b, nops[n])
+		return
+	case n < 128:
+		b[0], b[1] = 0xeb, byte(n-2)
+		b = b[2:]
+	default:
+		jmp, _ := isa.JumpRel32(0, isa.Addr(n))
+		b = b[copy(b, jmp[:]):]
+	}
+	for i := range b {
+		b[i] = isa.Int3
+	}
+}
+
+// isNop reports whether an instruction is a nop as the kernel knows them: 90,
+// but not with rep, and nopl.
+func isNop(b []byte) bool {
+	rep := b[0] == 0xf3
+	for len(b) > 1 {
+		switch c := b[0]; {
+		case c == 0x26 || c == 0x2e || c == 0x36 || c == 0x3e || 0x64 <= c && c <= 0x67 || c == 0xf0 || c == 0xf2 || c == 0xf3 || c&0xf0 == 0x40:
+			b = b[1:]
+			continue
+		}
+		break
+	}
+	return b[0] == 0x90 && !rep || len(b) > 1 && b[0] == 0x0f && b[1] == 0x1f
+}
