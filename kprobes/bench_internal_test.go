@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -33,7 +34,10 @@ type code struct {
 }
 
 // repaired is the engine as it should be, on a preemptible build.
-var repaired = Settings{Quiesce: kapi.QuiesceTasks, Optprobes: true, Breakpoint: true}
+var repaired = Settings{
+	Quiesce: kapi.QuiesceTasks, Breakpoint: true,
+	Kernel: rules.Kernel{Edition: rules.Edition69, Preemption: true, Optprobes: true},
+}
 
 // newBench boots a machine with the functions and a program a CPU.
 func newBench(t testing.TB, s Settings, codes []code, programs ...func(b *bench, x *smp.Ctx)) *bench {

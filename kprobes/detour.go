@@ -58,25 +58,26 @@ const (
 )
 
 // prepareDetour makes the point's detour if its region passes the safety check
-// (spec 4.2); otherwise the probe stays a breakpoint (4.1). Context:
-// kprobe_mutex and text_mutex held, as for prepare.
+// (spec 4.2); otherwise the probe stays a breakpoint (4.1). The rules have
+// answered that when the point was prepared. Context: kprobe_mutex and
+// text_mutex held, as for prepare, and kprobe_mutex since then.
 func (e *Engine) prepareDetour(x kapi.Context, p *point) {
-	if !e.s.Optprobes {
+	if !e.s.Kernel.Optprobes {
 		return
 	}
 	f, _ := e.d.Symbols.Lookup(p.addr)
 	code := e.recover(x, f)
-	region, ok := e.canOptimize(f, code, p.addr)
-	if !ok {
+	if !p.verdict.Optimizable() {
 		return
 	}
-	d := detour{region: region, copy: len(saveRegs) + movRDI + callSize + len(restoreRegs)}
-	d.size = d.copy + region + jumpSize
+	d := detour{region: p.verdict.Region, copy: len(saveRegs) + movRDI + callSize + len(restoreRegs)}
+	d.size = d.copy + d.region + jumpSize
+	ok := false
 	if d.addr, ok = e.d.Exec.Alloc(x, d.size, kapi.DetourMem); !ok {
 		return
 	}
 	buf := e.insn[:d.size]
-	if !e.writeDetour(buf, &d, p, code[p.addr-f.Addr:]) {
+	if !e.writeDetour(buf, &d, p) {
 		e.d.Exec.Free(x, d.addr, d.size, kapi.DetourMem)
 		return
 	}
@@ -86,7 +87,7 @@ func (e *Engine) prepareDetour(x kapi.Context, p *point) {
 }
 
 // writeDetour fills buf. false: something is out of reach.
-func (e *Engine) writeDetour(buf []byte, d *detour, p *point, code []byte) bool {
+func (e *Engine) writeDetour(buf []byte, d *detour, p *point) bool {
 	n := copy(buf, saveRegs)
 	n += copy(buf[n:], []byte{0x48, 0xbf})
 	binary.LittleEndian.PutUint64(buf[n:], p.id)
@@ -97,17 +98,10 @@ func (e *Engine) writeDetour(buf []byte, d *detour, p *point, code []byte) bool 
 	}
 	n += copy(buf[n:], call[:])
 	n += copy(buf[n:], restoreRegs)
-	for off := 0; off < d.region; {
-		in, err := e.d.Text.Decode(code[off:], p.addr+isa.Addr(off))
-		if err != nil {
-			return false
-		}
-		if _, err := in.Relocate(buf[n:], d.addr+isa.Addr(n)); err != nil {
-			return false
-		}
-		off += int(in.Len)
-		n += int(in.Len)
+	if _, ok = e.looked.judge.Detour(buf[:n], &p.verdict, d.addr+isa.Addr(n)); !ok {
+		return false
 	}
+	n += d.region
 	back, ok := isa.JumpRel32(d.addr+isa.Addr(n), p.addr+isa.Addr(d.region))
 	if !ok {
 		return false
@@ -115,32 +109,6 @@ func (e *Engine) writeDetour(buf []byte, d *detour, p *point, code []byte) bool 
 	_, ok = isa.JumpRel32(p.addr, d.addr)
 	copy(buf[n:], back[:])
 	return ok
-}
-
-// canOptimize is the safety check (spec 4.2): it returns the size of the
-// region, whole instructions covered by the jump.
-func (e *Engine) canOptimize(f kapi.Function, code []byte, addr isa.Addr) (region int, ok bool) {
-	end := f.Addr + isa.Addr(f.Size)
-	if addr+jumpSize > end || e.d.Symbols.Extable(f.Addr, f.Size) {
-		return 0, false
-	}
-	for at := f.Addr; at < end; {
-		in, err := e.d.Text.Decode(code[at-f.Addr:], at)
-		if err != nil || jumpsAnywhere(in) && !e.s.IndirectJumps {
-			return 0, false
-		}
-		if t, jumps := in.Target(); jumps && in.Flow() != isa.FlowCall && t > addr && t <= addr+jumpSize {
-			return 0, false
-		}
-		if at >= addr && at < addr+jumpSize {
-			if !in.Copyable() || masksTraps(in) {
-				return 0, false
-			}
-			region += int(in.Len)
-		}
-		at += isa.Addr(in.Len)
-	}
-	return region, region >= jumpSize && !e.d.Symbols.Reserved(addr, region)
 }
 
 // optimizedCallback is what a detour calls: rdi says which point, rsi points to

@@ -19,11 +19,13 @@
 //	unoptimizing  jump               yes        unoptimizing
 //	freeing       int3 + tail, orig. no         freeing
 //
-// Lock order: kprobe_mutex, text_mutex.
+// Lock order: kprobe_sysctl_mutex, kprobe_mutex, text_mutex.
 //
-// Which instructions can be probed, and which regions optimized, are the answers
-// of Linux 6.12 (testdata/oracle_hand.csv.gz); Settings.IndirectJumps tells the
-// one rule of 6.1 that is followed as well.
+// Which instructions can be probed, and which regions optimized, is what
+// kprobes/rules says of the kernel in Settings; its answers are those of real
+// kernels. What the kernel would emulate the engine emulates only if it is that
+// to the processor: for the kernel vpsubb is a call, loopne counts one hit too
+// many. Slots are of the editions since 5.14 in all of them: a copy and an int3.
 //
 // Its limits: kprobes with pre- and post-handlers and their jump optimization.
 // Return probes, jprobes, batches, boosting, fault handlers, modules and ftrace

@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"kpsim/kprobes/rules"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 )
@@ -25,15 +26,11 @@ type Deps struct {
 // Settings are what the engine's configuration and edition decide.
 type Settings struct {
 	Quiesce     kapi.Flavour // what the optimizer waits for (spec 4.6)
-	Optprobes   bool         // CONFIG_OPTPROBES
+	Kernel      rules.Kernel // which bytes can be probed, and which regions optimized
 	Breakpoint  bool         // unoptimize by breakpoint and syncs (5.6 and later), else by the patcher
 	RemovedInt3 bool         // a breakpoint that is no longer there is handled (until 6.2)
-
-	// IndirectJumps lets a function that has one be optimized: kernels built
-	// with retpolines or IBT have no jump tables that could lead into a region.
-	IndirectJumps bool
-	Mutants       Mutants
-	_             struct{}
+	Mutants     Mutants
+	_           struct{}
 }
 
 // An Engine is the kprobes of one machine, for one run.
@@ -52,6 +49,8 @@ type Engine struct {
 	freeing      kapi.List[*point]
 	work         kapi.DelayedWork // set at New
 	callback     isa.Addr         // set at New: what detours call
+	sysctl       kapi.Mutex       // set at New: one writer of the sysctl at a time
+	allowed      bool             // owned by kprobe_mutex: the sysctl, true until somebody writes it
 
 	memory
 }
@@ -59,6 +58,7 @@ type Engine struct {
 // memory is what Renew keeps of an engine: places for its objects, which are
 // taken in order and zeroed when they are, and its routines as values.
 type memory struct {
+	looked      looked   // owned by kprobe_mutex
 	pointPlaces []*point // owned by kprobe_mutex
 	chainPlaces []*chain // owned by kprobe_mutex
 	chains      int      // owned by kprobe_mutex: how many places are taken
@@ -66,6 +66,17 @@ type memory struct {
 	onWork  func(x kapi.Context) // set at New
 	onCall  kapi.Routine         // set at New
 	onBreak kapi.TrapHandler     // set at New
+}
+
+// looked is the function that the rules have looked at last.
+type looked struct {
+	judge   rules.Judge   // owned by kprobe_mutex
+	kernel  rules.Kernel  // owned by kprobe_mutex
+	of      kapi.Function // owned by kprobe_mutex
+	code    []byte        // owned by kprobe_mutex: its bytes, and some behind it
+	plain   bool          // owned by kprobe_mutex: there are no sites and no exception table
+	sites   []rules.Site  // owned by kprobe_mutex
+	extable []int         // owned by kprobe_mutex
 }
 
 // New builds the engine and hooks it to the kernel.
@@ -92,6 +103,7 @@ func (e *Engine) Renew(d Deps, s Settings) {
 	e.freeing.Init(d.Cells)
 	e.work = d.Work.NewDelayedWork("kprobe_optimizer", e.onWork)
 	e.callback = d.Bind.Bind("optimized_callback", e.onCall)
+	e.sysctl, e.allowed = d.Locks.NewMutex("kprobe_sysctl_mutex"), true
 	d.Traps.OnBreakpoint(e.onBreak)
 }
 

@@ -60,7 +60,7 @@ func TestRegs(t *testing.T) {
 		for _, m := range modes {
 			t.Run(f.name+" "+m.name, func(t *testing.T) {
 				s := repaired
-				s.Optprobes = m.optprobes
+				s.Kernel.Optprobes = m.optprobes
 				var pre, post []seen
 				var before, after isa.Regs
 				b := newBench(t, s, []code{victim, other}, func(b *bench, x *smp.Ctx) {
@@ -111,7 +111,7 @@ func TestChangedPath(t *testing.T) {
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
 			s := repaired
-			s.Optprobes = m.optprobes
+			s.Kernel.Optprobes = m.optprobes
 			b := newBench(t, s, []code{victim, other}, func(b *bench, x *smp.Ctx) {
 				posts := 0
 				k := &Kprobe{Addr: victim.at, Pre: func(_ kapi.Context, k *Kprobe, r *isa.Regs) int {

@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"kpsim/kprobes/rules"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 )
@@ -17,7 +18,7 @@ type PostHandler func(x kapi.Context, k *Kprobe, regs *isa.Regs, flags uint64)
 // may be nil (1.5). It is its user's again when Unregister has returned.
 type Kprobe struct {
 	ID   uint64
-	Addr isa.Addr
+	Addr isa.Addr // set at registration: where a function begins with endbr64 it is moved behind that
 	Pre  PreHandler
 	Post PostHandler
 
@@ -32,13 +33,14 @@ func (k *Kprobe) Missed() int { return k.missed.Peek() }
 
 // A point is one address with a breakpoint on it.
 type point struct {
-	id     uint64
-	addr   isa.Addr
-	insn   *isa.Inst        // set at registration
-	orig   [16]byte         // set at registration: the bytes at addr as the image had them
-	slot   isa.Addr         // set at registration: the out-of-line copy; 0 if the instruction is emulated
-	detour detour           // set at registration; size 0: the point can't be optimized
-	probes kapi.Var[*chain] // replaced whole: readers walk the one they found
+	id      uint64
+	addr    isa.Addr
+	verdict rules.Verdict    // set at registration
+	insn    *isa.Inst        // set at registration; nil: no instruction, and never emulated
+	orig    [16]byte         // set at registration: the bytes at addr as the image had them
+	slot    isa.Addr         // set at registration: the out-of-line copy; 0 if the instruction is emulated
+	detour  detour           // set at registration; size 0: the point can't be optimized
+	probes  kapi.Var[*chain] // replaced whole: readers walk the one they found
 
 	armed     kapi.Var[bool]     // the breakpoint is in the text, or the jump
 	jumped    bool               // owned by kprobe_mutex: the jump is in the text

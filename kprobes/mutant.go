@@ -10,5 +10,9 @@ type Mutants struct {
 	LeakIF    bool // the end of a step leaves interrupts off (M34's sibling)
 	LostKick  bool // a queued probe doesn't wake the optimizer
 	CancelRCU bool // a detour that was queued but never reached by a jump is freed after an RCU grace period, as kernels do
-	_         struct{}
+	// IgnoreSysctl lets jumps be written while the sysctl says no (spec 7.3).
+	IgnoreSysctl bool
+	// JNGAnd emulates jng and jg with "and" where the manual has "or" (5.13 to 5.18).
+	JNGAnd bool
+	_      struct{}
 }

@@ -9,6 +9,9 @@ import (
 // optimize queues a point that can be optimized, or takes back that it was to
 // be unoptimized. Context: kprobe_mutex held.
 func (e *Engine) optimize(x kapi.Context, p *point) {
+	if !e.allowed && !e.s.Mutants.IgnoreSysctl {
+		return
+	}
 	if p.detour.size == 0 || !p.enabled() || p.post() || e.blocked(p) {
 		return
 	}
@@ -42,7 +45,7 @@ func (e *Engine) unoptimize(x kapi.Context, p *point) {
 }
 
 // unoptimizeLocked takes a point's jump away: at once if forced, else by way of
-// the optimizer. Context: text_mutex held.
+// the optimizer. Context: kprobe_mutex held, and text_mutex if forced.
 func (e *Engine) unoptimizeLocked(x kapi.Context, p *point, force bool) {
 	if !p.optimized.Load(x) {
 		return

@@ -1,14 +1,16 @@
 package kprobes
 
 import (
+	"bytes"
+
+	"kpsim/kprobes/rules"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 )
 
-// prepare checks that addr can be probed and makes the out-of-line copy of its
-// instruction (spec 6.2; the errno of each kind of byte is that of Linux 6.12).
-// Context: kprobe_mutex and text_mutex held: a patcher's half-written
-// instruction would be decoded as something else.
+// prepare asks the rules whether addr can be probed and makes the out-of-line
+// copy of its instruction (spec 6.2). Context: kprobe_mutex and text_mutex held:
+// a patcher's half-written instruction would be decoded as something else.
 func (e *Engine) prepare(x kapi.Context, addr isa.Addr) (*point, error) {
 	f, ok := e.d.Symbols.Lookup(addr)
 	if !ok {
@@ -17,26 +19,15 @@ func (e *Engine) prepare(x kapi.Context, addr isa.Addr) (*point, error) {
 	if e.d.Symbols.Blacklisted(addr) || e.d.Symbols.Reserved(addr, 1) {
 		return nil, EINVAL
 	}
-	p := e.newPoint(addr)
 	code := e.recover(x, f)
-	at := f.Addr
-	for at < addr {
-		in, err := e.d.Text.Decode(code[at-f.Addr:], at)
-		if err != nil {
-			return nil, EILSEQ
-		}
-		at += isa.Addr(in.Len)
+	e.load(f, code)
+	v := e.looked.judge.At(int(addr - f.Addr))
+	if v.Errno != 0 {
+		return nil, Errno(-v.Errno)
 	}
-	if at != addr {
-		return nil, EILSEQ
-	}
-	var err error
-	if p.insn, err = e.d.Text.Decode(code[addr-f.Addr:], addr); err != nil {
-		return nil, EILSEQ
-	}
-	if errno := refuse(p.insn); errno != 0 {
-		return nil, errno
-	}
+	p := e.newPoint(addr)
+	p.verdict = v
+	p.insn, _ = e.d.Text.Decode(code[addr-f.Addr:], addr) // nil: the kernel takes it for an instruction, and it is none
 	copy(p.orig[:], code[addr-f.Addr:])
 	p.armed.Init(e.d.Cells, false)
 	p.optimized.Init(e.d.Cells, false)
@@ -48,43 +39,49 @@ func (e *Engine) prepare(x kapi.Context, addr isa.Addr) (*point, error) {
 	return p, nil
 }
 
-// refuse says why an instruction can't be probed, or 0.
-func refuse(in *isa.Inst) Errno {
-	op, addrsize := opcode(in)
-	mem, reg := op[1] < 0xc0, op[1]>>3&7
-	switch flow := in.Flow(); {
-	case flow == isa.FlowInt3, flow == isa.FlowUndefined, op[0] == 0xcd, op[0] == 0xf1: // int3, ud0 to ud2, int n, int1
-		return EILSEQ
-	case masksTraps(in):
-		return EINVAL
-	case flow == isa.FlowIret,
-		op[0] == 0xff && (reg == 3 || reg == 5),                      // far, through memory
-		op[0] == 0xff && (reg == 2 || reg == 4) && (mem || addrsize), // only through a whole register is emulated
-		op[0] == 0x0f && op[1] == 0x01 && op[2]&0xf8 == 0xc0:         // vmcall and its like
-		return EOPNOTSUPP
-	case in.Len == isa.MaxLen:
-		return ENOSPC
+// behindEndbr returns where a probe at addr goes (6.9 with IBT): a function's
+// first instruction is the one behind its endbr64.
+func (e *Engine) behindEndbr(x kapi.Context, addr isa.Addr) isa.Addr {
+	if !e.s.Kernel.IBT {
+		return addr
 	}
-	return 0
+	if f, ok := e.d.Symbols.Lookup(addr); ok && f.Addr == addr {
+		return addr + isa.Addr(rules.Entry(&e.s.Kernel, e.recover(x, f)))
+	}
+	return addr
 }
 
-// masksTraps reports whether no trap is taken behind the instruction: mov to ss.
-func masksTraps(in *isa.Inst) bool {
-	op, _ := opcode(in)
-	return op[0] == 0x8e && op[1]>>3&7 == 2
+// load has the rules look at a function, if it isn't the one that they looked at
+// last: most runs have one. Context: kprobe_mutex held.
+func (e *Engine) load(f kapi.Function, code []byte) {
+	plain := !e.d.Symbols.Reserved(f.Addr, len(code)) && !e.d.Symbols.Extable(f.Addr, f.Size)
+	l := &e.looked
+	if plain && l.plain && l.kernel == e.s.Kernel && l.of == f && bytes.Equal(l.code, code) {
+		return
+	}
+	l.plain, l.kernel, l.of, l.code = plain, e.s.Kernel, f, append(l.code[:0], code...)
+	l.sites, l.extable = l.sites[:0], l.extable[:0]
+	if !plain {
+		e.loadFacts(f)
+	}
+	l.judge.Load(&l.kernel, &rules.Function{
+		Name: f.Name, Addr: f.Addr, Size: f.Size, Code: l.code, Sites: l.sites, Extable: l.extable,
+	})
 }
 
-// jumpsAnywhere reports whether the instruction is a jump, near or far, whose
-// target can't be known.
-func jumpsAnywhere(in *isa.Inst) bool {
-	switch in.Flow() {
-	case isa.FlowIndirectJump:
-		return true
-	case isa.FlowOther:
-		op, _ := opcode(in)
-		return op[0] == 0xff && op[1]>>3&7 == 5
+// loadFacts asks for the facts of each byte.
+func (e *Engine) loadFacts(f kapi.Function) {
+	l := &e.looked
+	for i := range l.code {
+		if e.d.Symbols.Reserved(f.Addr+isa.Addr(i), 1) {
+			l.sites = append(l.sites, rules.Site{Offset: i, Len: 1, Kind: rules.SiteJumpLabel})
+		}
 	}
-	return false
+	for i := range f.Size {
+		if e.d.Symbols.Extable(f.Addr+isa.Addr(i), 1) {
+			l.extable = append(l.extable, i)
+		}
+	}
 }
 
 // opcode returns the first bytes behind the legacy prefixes and REX, and
@@ -104,44 +101,43 @@ func opcode(in *isa.Inst) (op [3]byte, addrsize bool) {
 	return op, addrsize
 }
 
-// makeSlot copies the instruction, relocated, with a breakpoint behind it; one
-// that changes the instruction pointer or the interrupt flag is emulated.
+// makeSlot copies the instruction, relocated, with a breakpoint behind it. One
+// that changes the instruction pointer or the interrupt flag is emulated
+// instead, if it is that to the processor, too: for the kernel vpsubb is a call.
 func (e *Engine) makeSlot(x kapi.Context, p *point) error {
-	if p.insn.Emulated() {
+	if p.verdict.Emulated && p.insn != nil && p.insn.Emulated() {
 		return nil
 	}
 	at, ok := e.d.Exec.Alloc(x, p.slotSize(), kapi.SlotMem)
 	if !ok {
 		return ENOMEM
 	}
-	buf := e.insn[:isa.MaxLen+1]
-	raw := p.insn.Raw()
-	n := copy(buf, raw[:p.insn.Len])
-	if _, rip := p.insn.RIPRelative(); rip {
-		if _, err := p.insn.Relocate(buf, at); err != nil {
-			e.d.Exec.Free(x, at, p.slotSize(), kapi.SlotMem)
-			return EINVAL
-		}
+	buf, ok := e.looked.judge.Copy(e.insn[:0], &p.verdict, at)
+	if !ok {
+		e.d.Exec.Free(x, at, p.slotSize(), kapi.SlotMem)
+		return EINVAL
 	}
-	buf[n] = isa.Int3
-	e.d.Text.Fill(x, at, buf[:n+1])
+	e.d.Text.Fill(x, at, append(buf, isa.Int3))
 	p.slot = at
 	return nil
 }
 
 // slotSize is the size of the copy and the breakpoint behind it.
-func (p *point) slotSize() int { return int(p.insn.Len) + 1 }
+func (p *point) slotSize() int { return p.verdict.Len + 1 }
 
-// recover returns the bytes of a function as the image had them: what is in
-// memory, less what probes have written there. Context: kprobe_mutex held.
+// recover returns the bytes of a function as the image had them, and those
+// behind it which its last instruction may have: what is in memory, less what
+// probes have written there. Context: kprobe_mutex held.
 func (e *Engine) recover(x kapi.Context, f kapi.Function) []byte {
-	if cap(e.code) < f.Size {
-		e.code = make([]byte, f.Size)
+	size := f.Size + isa.MaxLen - 1
+	if cap(e.code) < size {
+		e.code = make([]byte, size)
 	}
-	code := e.code[:f.Size]
+	code := e.code[:size]
+	clear(code[f.Size:]) // there may be no memory behind it
 	e.d.Text.Read(x, f.Addr, code)
 	for _, q := range e.points {
-		if q.freed || q.addr < f.Addr || q.addr >= f.Addr+isa.Addr(f.Size) {
+		if q.freed || q.addr < f.Addr || q.addr >= f.Addr+isa.Addr(size) {
 			continue
 		}
 		off := int(q.addr - f.Addr)

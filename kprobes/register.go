@@ -22,6 +22,7 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 	}
 	k.missed.Init(e.d.Cells, 0)
 	k.disabled.Init(e.d.Cells, false)
+	k.Addr = e.behindEndbr(x, k.Addr)
 
 	p, there := e.table.Get(x, k.Addr)
 	if there {

@@ -47,7 +47,7 @@ func (e *Engine) breakpoint(x kapi.Context, regs *isa.Regs) uint64 {
 		}
 		return 0
 	}
-	if p := b.current; p != nil && (b.status == hitStep || b.status == reenter) && p.slot != 0 && at == p.slot+isa.Addr(p.insn.Len) {
+	if p := b.current; p != nil && (b.status == hitStep || b.status == reenter) && p.slot != 0 && at == p.slot+isa.Addr(p.verdict.Len) {
 		e.stepped(x, b, regs)
 		return kapi.OwnerKprobe
 	}
@@ -114,7 +114,7 @@ func (e *Engine) step(b *kcb, p *point, regs *isa.Regs, s status) {
 // itself is made relative to the original, and the post_handlers run.
 func (e *Engine) stepped(x kapi.Context, b *kcb, regs *isa.Regs) {
 	p := b.current
-	regs.IP = p.insn.Next()
+	regs.IP = p.addr + isa.Addr(p.verdict.Len)
 	if !e.s.Mutants.LeakIF {
 		regs.Flags |= b.flags
 	}
@@ -133,6 +133,29 @@ func (e *Engine) emulate(x kapi.Context, p *point, regs *isa.Regs) {
 	x.Work(kapi.WorkEmulate, 1)
 	regs.IP = p.addr
 	p.insn.Exec(regs, x.Memory())
+	if e.s.Mutants.JNGAnd {
+		jngAnd(p.insn, regs)
+	}
+}
+
+// jngAnd sends a jng or jg that was emulated the other way where "ZF and SF !=
+// OF" has another answer than "ZF or SF != OF" (SDM vol. 2, "Jcc"). It is a mutant.
+func jngAnd(in *isa.Inst, regs *isa.Regs) {
+	op, _ := opcode(in)
+	target, jcc := in.Target()
+	if !jcc || op[0]&^1 != 0x7e && (op[0] != 0x0f || op[1]&^1 != 0x8e) {
+		return
+	}
+	equal := regs.Flags&isa.ZF != 0
+	less := (regs.Flags&isa.SF != 0) != (regs.Flags&isa.OF != 0)
+	if equal == less {
+		return
+	}
+	if regs.IP == target {
+		regs.IP = in.Next()
+	} else {
+		regs.IP = target
+	}
 }
 
 // preHandlers runs the pre_handlers of a point, last registered first. With

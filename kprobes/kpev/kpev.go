@@ -1,5 +1,5 @@
 // Package kpev is the event vocabulary of kprobes: what a monitor may know of
-// the engine. NoPre, ApiEnter, ApiReturn and Handler are emitted by the harness, which
+// the engine. NoPre, ApiEnter, ApiReturn, Handler and Sysctl are emitted by the harness, which
 // calls the engine and runs its handlers; the others are the engine's own
 // claims, which monitors check and never believe.
 //
@@ -21,6 +21,7 @@ const (
 	Unoptimizing                              // [addr, 0, 0] queued on the unoptimizing list
 	Unoptimized                               // [addr, 0, 0] the breakpoint is back in place of the jump
 	NoPre                                     // [probe, 0, 0] the probe has no pre_handler; heads the log (harness)
+	Sysctl                                    // [on, done, 0] the sysctl debug.kprobes-optimization is written: the write begins, done 0, and returns, done 1 (harness)
 )
 
 // The calls of the API.
@@ -50,4 +51,5 @@ var _ = traces.Define(traces.KprobesBlock,
 	traces.Spec{Name: "Unoptimizing", Args: []string{"addr"}},
 	traces.Spec{Name: "Unoptimized", Args: []string{"addr"}},
 	traces.Spec{Name: "NoPre", Args: []string{"probe"}},
+	traces.Spec{Name: "Sysctl", Args: []string{"on", "done"}},
 )

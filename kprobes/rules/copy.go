@@ -1,0 +1,69 @@
+package rules
+
+import (
+	"encoding/binary"
+	"math"
+
+	"kpsim/smp/isa"
+)
+
+// Copy appends to dst the instruction that v is about as it must be to run at
+// address to. not ok: a RIP-relative operand is out of reach, and the probe is
+// refused with -EINVAL.
+//
+// v is a verdict of the function that was loaded last, with errno 0 and not
+// through ftrace.
+func (j *Judge) Copy(dst []byte, v *Verdict, to isa.Addr) (copied []byte, ok bool) {
+	at := v.Offset + v.Delta
+	return j.move(dst, at, j.decodeAt(at), to)
+}
+
+// Slot appends to dst what stands in the slot of the probe that v is about, at
+// address slot: the copy, and behind it a jump back if it is boosted, else an
+// int3 (5.13 and later; before, it is stepped by #DB). not ok: as for Copy.
+func (j *Judge) Slot(dst []byte, v *Verdict, slot isa.Addr) (copied []byte, ok bool) {
+	at := v.Offset + v.Delta
+	dst, ok = j.Copy(dst, v, slot)
+	switch {
+	case !ok:
+		return dst, false
+	case v.Boosted:
+		back, ok := isa.JumpRel32(slot+isa.Addr(v.Len), j.f.Addr+isa.Addr(at+v.Len))
+		return append(dst, back[:]...), ok
+	case j.k.Edition >= Edition514:
+		dst = append(dst, isa.Int3)
+	}
+	return dst, true
+}
+
+// Detour appends to dst the instructions of the region that v is about, as they
+// stand in a detour at address to. not ok: a RIP-relative operand is out of
+// reach, and the probe isn't optimized.
+func (j *Judge) Detour(dst []byte, v *Verdict, to isa.Addr) (copied []byte, ok bool) {
+	at := v.Offset + v.Delta
+	for n := 0; n < v.Region; {
+		in := *j.insnAt(at + n)
+		if dst, ok = j.move(dst, at+n, in, to+isa.Addr(n)); !ok {
+			return dst, false
+		}
+		n += int(in.length)
+	}
+	return dst, true
+}
+
+// move appends the instruction at an offset as it must be to run at address to:
+// a RIP-relative operand is the same place. The kernel moves those with a 67
+// prefix, too, though they are cut to 32 bits.
+func (j *Judge) move(dst []byte, at int, in insn, to isa.Addr) ([]byte, bool) {
+	var w window
+	copy(w[:maxLen], j.f.Code[min(at, len(j.f.Code)):])
+	if in.disp != 0 {
+		d := w[in.disp : in.disp+4]
+		moved := int64(int32(binary.LittleEndian.Uint32(d))) + int64(j.f.Addr+isa.Addr(at)-to)
+		if moved < math.MinInt32 || moved > math.MaxInt32 {
+			return dst, false
+		}
+		binary.LittleEndian.PutUint32(d, uint32(moved))
+	}
+	return append(dst, w[:in.length]...), true
+}

@@ -1,0 +1,380 @@
+package rules
+
+import (
+	"strings"
+
+	"kpsim/smp/isa"
+)
+
+// jumpSize is the size of the jump that replaces a region's head.
+const jumpSize = 5
+
+// slotSize is the room for a copy and what follows it (MAX_INSN_SIZE).
+const slotSize = 15
+
+// A Judge judges functions, one after the other, in the memory it has: none is
+// allocated for a function that is no larger than those before. The zero value
+// is ready.
+type Judge struct {
+	k      Kernel   // set at Load
+	f      Function // set at Load: its slices are the caller's
+	tables *opcodes // set at Load
+
+	insns []insn     // set at Load: those from the start, one behind the other, up to stop
+	bytes []byteFact // set at Load: one a byte of the function and of what its last instruction may cover
+	stop  int        // set at Load: where boundaries end: Size or more, or an offset from which none are known
+	why   ReasonKind // set at Load: why they end at stop
+	fault int        // set at Load: the offset of what forbids every optimization
+	never Reason     // set at Load: why
+}
+
+// A byteFact is what is known of a byte.
+type byteFact struct {
+	insn   int32 // 1 + the index of the instruction that begins here
+	jumper int32 // 1 + the offset of the first jump that leads here
+	site   int32 // 1 + the index of the site that covers it, but for fentry sites
+	fentry bool  // a fentry site covers it
+	extab  bool  // there is an exception-table entry for it
+}
+
+// Load decodes a function as kernel k would, and keeps what At needs. The
+// function's slices must not change until the next Load.
+func (j *Judge) Load(k *Kernel, f *Function) {
+	j.k, j.f = *k, *f
+	j.tables = opcodes61
+	if k.Edition >= Edition69 {
+		j.tables = opcodes612
+	}
+	j.insns = j.insns[:0]
+	if n := f.Size + maxLen; n <= cap(j.bytes) {
+		j.bytes = j.bytes[:n]
+	} else {
+		j.bytes = make([]byteFact, n, 2*n)
+	}
+	clear(j.bytes)
+	j.loadFacts()
+	j.stop, j.why = f.Size, None
+	j.fault, j.never = f.Size, Reason{}
+	for at := 0; at < j.stop; {
+		at += j.loadInsn(at)
+	}
+}
+
+func (j *Judge) loadFacts() {
+	for i, s := range j.f.Sites {
+		for at := max(s.Offset, 0); at < min(s.Offset+s.Len, len(j.bytes)); at++ {
+			b := &j.bytes[at]
+			switch {
+			case s.Kind == SiteFentry:
+				b.fentry = true
+			case b.site == 0:
+				b.site = int32(i + 1)
+			}
+		}
+	}
+	for _, at := range j.f.Extable {
+		if at >= 0 && at < j.f.Size {
+			j.bytes[at].extab = true
+		}
+	}
+}
+
+// decodeAt decodes the instruction at an offset.
+func (j *Judge) decodeAt(at int) insn {
+	var w window
+	copy(w[:maxLen], j.f.Code[min(at, len(j.f.Code)):])
+	return decode(j.tables, &w)
+}
+
+// loadInsn decodes the instruction at an offset, notes what it means for others
+// and returns its length.
+func (j *Judge) loadInsn(at int) int {
+	in := j.decodeAt(at)
+	if in.bad && j.k.Edition < Edition514 {
+		in.bad = false // the decoder of those days gave no errors
+	}
+	j.insns = append(j.insns, in)
+	j.bytes[at].insn = int32(len(j.insns))
+	if j.bytes[at].extab {
+		j.forbid(at, ExtableEntry)
+	}
+	switch {
+	case in.bad:
+		j.forbid(at, UndecodableAt)
+		j.stop, j.why = at, BehindBad
+	case in.op[0] == isa.Int3 && j.k.Edition < Edition65:
+		// Until 6.1 an int3 that isn't a probe's meant a debugger.
+		j.forbid(at, Int3At)
+		j.stop, j.why = at, BehindInt3
+	case in.jumpsAnywhere() && !j.noJumpTables():
+		j.forbid(at, IndirectJumpAt)
+	case in.jumps():
+		j.loadJump(at, &in)
+	}
+	return int(in.length)
+}
+
+// noJumpTables reports whether an indirect jump is known not to lead into a
+// function: kernels built with retpolines or IBT have no jump tables, and since
+// 6.6 (833fd800bf56) that counts.
+func (j *Judge) noJumpTables() bool {
+	return j.k.Edition >= Edition69 && (j.k.Retpoline || j.k.IBT)
+}
+
+func (j *Judge) loadJump(at int, in *insn) {
+	to := at + int(in.length) + int(in.imm)
+	if j.k.Retpoline && !j.noJumpTables() {
+		for _, s := range j.f.Thunks {
+			if a := j.f.Addr + isa.Addr(to); s.Start <= a && a < s.End {
+				j.forbid(at, ThunkJumpAt)
+			}
+		}
+	}
+	if to >= 0 && to <= j.f.Size && j.bytes[to].jumper == 0 {
+		j.bytes[to].jumper = int32(at + 1)
+	}
+}
+
+// forbid notes that no probe in the function can be optimized.
+func (j *Judge) forbid(at int, why ReasonKind) {
+	if j.never.Kind == None {
+		j.fault, j.never = at, Reason{Kind: why, At: at}
+	}
+}
+
+// At gives the verdict on the byte at an offset of 0 to Size-1.
+func (j *Judge) At(offset int) Verdict {
+	v := Verdict{Offset: offset}
+	if offset == 0 {
+		v.Delta = Entry(&j.k, j.f.Code)
+	}
+	at := offset + v.Delta
+	if at >= j.f.Size {
+		return refused(v, noent, Reason{Kind: NoSymbol})
+	}
+	if errno, why := j.checkAddress(at); errno != 0 {
+		return refused(v, errno, why)
+	}
+	if j.bytes[at].fentry && (at == 0 || !j.bytes[at-1].fentry) && j.k.Ftrace {
+		v.Ftrace = true
+		v.Why, v.NoBoost = Reason{Kind: ViaFtrace}, Reason{Kind: ViaFtrace}
+		return v
+	}
+	if j.k.Edition == Edition26 {
+		v.Len = int(j.decodeAt(at).length)
+		v.Why, v.NoBoost = Reason{Kind: NoOptprobes}, Reason{Kind: Preemptible}
+		return v
+	}
+	if errno, why := j.checkBytes(at); errno != 0 {
+		return refused(v, errno, why)
+	}
+	in := j.insnAt(at)
+	v.Len = int(in.length)
+	if j.k.Edition >= Edition514 {
+		v.Emulated, _ = in.emulation()
+	}
+	v.NoBoost = j.boost(at, in)
+	v.Boosted = v.NoBoost.Kind == None
+	v.Region, v.Why = j.optimize(at)
+	return v
+}
+
+// Length returns the length of the instruction that the kernel sees at an offset
+// of 0 to Size-1, probes refused or not; 0: none begins there, or it is
+// undecodable. The linear walk from the function's start goes by it.
+func (j *Judge) Length(offset int) int {
+	in := j.decodeAt(offset)
+	known := j.bytes[offset].insn != 0 || j.k.Edition == Edition26
+	if !known || in.bad && j.k.Edition >= Edition514 {
+		return 0
+	}
+	return int(in.length)
+}
+
+func refused(v Verdict, errno int, why Reason) Verdict {
+	return Verdict{Offset: v.Offset, Errno: errno, Why: why}
+}
+
+// insnAt returns the instruction that begins at an offset, a boundary.
+func (j *Judge) insnAt(at int) *insn { return &j.insns[j.bytes[at].insn-1] }
+
+// Entry returns where a probe goes that is asked for at the start of a function
+// with that code: 4 behind endbr64, endbr32, or the nop that 6.12 writes over an
+// endbr64 to which nobody jumps, else 0.
+func Entry(k *Kernel, code []byte) int {
+	if !k.IBT || k.Edition < Edition514 || len(code) < 4 {
+		return 0
+	}
+	switch string(code[:4]) {
+	case "\xf3\x0f\x1e\xfa", "\xf3\x0f\x1e\xfb", "\x66\x0f\x1f\x00":
+		return 4
+	}
+	return 0
+}
+
+// checkAddress is what register_kprobe asks of an address before it looks at
+// the instruction.
+func (j *Judge) checkAddress(at int) (errno int, why Reason) {
+	preamble := j.k.Edition >= Edition69 && (strings.HasPrefix(j.f.Name, "__pfx_") || strings.HasPrefix(j.f.Name, "__cfi_"))
+	site, inSite := j.siteAt(at)
+	switch {
+	case j.f.NoSymbol && j.k.Edition > Edition26:
+		return noent, Reason{Kind: NoSymbol}
+	case j.f.NotText:
+		return inval, Reason{Kind: NotText}
+	case j.f.Blacklisted:
+		return inval, Reason{Kind: Blacklisted}
+	case preamble:
+		return inval, Reason{Kind: Preamble}
+	case inSite && j.refuses(site, at):
+		return inval, Reason{Kind: InSite, Site: site.Kind, At: site.Offset}
+	case j.f.InitFreed && j.k.Edition == Edition26:
+		return inval, Reason{Kind: NotText}
+	case j.f.InitFreed:
+		return noent, Reason{Kind: InitFreed}
+	}
+	return 0, Reason{}
+}
+
+func (j *Judge) siteAt(at int) (s Site, ok bool) {
+	if i := j.bytes[at].site; i != 0 {
+		return j.f.Sites[i-1], true
+	}
+	return s, false
+}
+
+// refuses reports whether a probe may not be on a byte of a site. BUG and
+// static calls came with 5.4 and 5.10.
+func (j *Judge) refuses(s Site, at int) bool {
+	switch s.Kind {
+	case SiteBug:
+		return j.k.Edition >= Edition514 && at == s.Offset
+	case SiteStaticCall:
+		return j.k.Edition >= Edition514
+	}
+	return j.k.Edition > Edition26
+}
+
+// checkBytes asks whether an instruction begins at an offset, and one that can
+// be probed. The errno of an int3 is another since 6.9, which asks for it
+// together with the boundary.
+func (j *Judge) checkBytes(at int) (errno int, why Reason) {
+	if at > j.stop {
+		return ilseq, Reason{Kind: j.why, At: j.stop}
+	}
+	if j.bytes[at].insn == 0 {
+		return ilseq, Reason{Kind: Boundary, At: j.before(at)}
+	}
+	in := j.insnAt(at)
+	late := j.k.Edition >= Edition69
+	switch {
+	case in.bad && late:
+		return ilseq, Reason{Kind: Undecodable}
+	case in.bad:
+		return inval, Reason{Kind: Undecodable}
+	case late && in.op[0] == isa.Int3:
+		return ilseq, Reason{Kind: Breakpoint}
+	case late && in.isTrap():
+		return ilseq, Reason{Kind: Traps}
+	case in.forced && j.k.Edition >= Edition514:
+		return inval, Reason{Kind: ForcedEmulated}
+	case in.op[0] == isa.Int3:
+		return inval, Reason{Kind: Breakpoint}
+	case in.masksTraps():
+		return inval, Reason{Kind: MasksTraps}
+	case j.k.Edition < Edition514: // stepped by #DB: every instruction can be
+		return 0, Reason{}
+	}
+	if _, refused := in.emulation(); refused {
+		return notsup, Reason{Kind: Unsupported}
+	}
+	if in.length == slotSize {
+		return nospc, Reason{Kind: NoRoom}
+	}
+	return 0, Reason{}
+}
+
+// before returns the offset of the instruction that an offset lies in.
+func (j *Judge) before(at int) int {
+	for at > 0 && j.bytes[at].insn == 0 {
+		at--
+	}
+	return at
+}
+
+// boost says why the copy of an instruction can't be followed by a jump back.
+func (j *Judge) boost(at int, in *insn) Reason {
+	switch {
+	case j.k.Preemption:
+		return Reason{Kind: Preemptible}
+	case j.bytes[at].extab:
+		return Reason{Kind: ExtableEntry, At: at}
+	case !j.k.movable(in):
+		return Reason{Kind: Fixed}
+	case slotSize-int(in.length) < jumpSize:
+		return Reason{Kind: NoRoomJump}
+	}
+	return Reason{}
+}
+
+// optimize returns the region of an optimized probe, or why there is none. The
+// order is the kernel's: the function first, from its start, then the region.
+func (j *Judge) optimize(at int) (region int, why Reason) {
+	switch {
+	case !j.k.Optprobes:
+		return 0, Reason{Kind: NoOptprobes}
+	case at+jumpSize > j.f.Size:
+		return 0, Reason{Kind: Straddles}
+	}
+	if why = j.targeted(at); why.Kind != None {
+		return 0, why
+	}
+	for region < jumpSize {
+		here := at + region
+		in := j.insnAt(here)
+		if why := j.copies(here, in); why.Kind != None {
+			return 0, why
+		}
+		region += int(in.length)
+	}
+	for i := at; i < at+region; i++ {
+		b := &j.bytes[i]
+		if site, ok := j.siteAt(i); ok && site.Kind != SiteBug {
+			return 0, Reason{Kind: SiteInRegion, Site: site.Kind, At: site.Offset}
+		}
+		if b.fentry && j.k.Ftrace {
+			return 0, Reason{Kind: SiteInRegion, Site: SiteFentry, At: i}
+		}
+	}
+	return region, Reason{}
+}
+
+// targeted finds what in the function forbids a region at an offset. Jumps to
+// byte +5 count, though they lead behind the jump.
+func (j *Judge) targeted(at int) Reason {
+	first := Reason{}
+	for to := at + 1; to <= at+jumpSize; to++ {
+		if from := int(j.bytes[to].jumper) - 1; from >= 0 && (first.Kind == None || from < first.At) {
+			first = Reason{Kind: TargetedBy, At: from}
+		}
+	}
+	if j.never.Kind != None && (first.Kind == None || j.fault <= first.At) {
+		return j.never
+	}
+	return first
+}
+
+// copies says why an instruction of a region can't be copied.
+func (j *Judge) copies(at int, in *insn) Reason {
+	switch {
+	case in.op[0] == isa.Int3:
+		return Reason{Kind: Int3At, At: at}
+	case j.k.movable(in) && !in.masksTraps() && !(in.forced && j.k.Edition >= Edition514):
+		return Reason{}
+	case in.calls():
+		return Reason{Kind: CallInRegion, At: at}
+	case in.jumps() || in.jumpsAnywhere():
+		return Reason{Kind: JumpInRegion, At: at}
+	}
+	return Reason{Kind: FixedInRegion, At: at}
+}

@@ -1,0 +1,312 @@
+package rules
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/smp/isa"
+)
+
+const testAddr = 0xffffffffc0001000
+
+// function makes one of bytes.
+func function(code ...byte) *Function {
+	return &Function{Name: "f", Addr: testAddr, Size: len(code), Code: code}
+}
+
+// at is the verdict of a kernel on one byte.
+func at(k Kernel, f *Function, offset int) Verdict {
+	var j Judge
+	j.Load(&k, f)
+	return j.At(offset)
+}
+
+var editions = []Edition{Edition26, Edition415, Edition514, Edition65, Edition69}
+
+// TestErrnoByEdition: what register_kprobe answers, edition by edition. A
+// boundary is asked for since 4.15 (spec 6.2), the decoder gives errors since
+// 5.12, mov to ss is refused since 4.18 (ee6a7354a362), an instruction under a
+// forced-emulation prefix since 5.4 (004e8dce9c52), steps are by int3 behind the
+// copy since 5.13 (6256e668b7af), int3 as padding is tolerated since 6.2 and the
+// last 6.1 (63dc6325ff41), int and ud are refused since 6.9.
+func TestErrnoByEdition(t *testing.T) {
+	for _, test := range []struct {
+		says   string
+		code   []byte
+		offset int
+		want   [5]int // by edition
+	}{
+		{"an instruction", []byte{0x90, 0xc3}, 1, [5]int{}},
+		{"inside one", []byte{0x48, 0x89, 0xf8, 0xc3}, 1, [5]int{0, ilseq, ilseq, ilseq, ilseq}},
+		{"int3", []byte{0x90, 0xcc, 0xc3}, 1, [5]int{0, inval, inval, inval, ilseq}},
+		{"behind an int3", []byte{0x90, 0xcc, 0xc3}, 2, [5]int{0, ilseq, ilseq, 0, 0}},
+		{"ud2", []byte{0x0f, 0x0b, 0xc3}, 0, [5]int{0, 0, 0, 0, ilseq}},
+		{"int 0x80", []byte{0xcd, 0x80, 0xc3}, 0, [5]int{0, 0, 0, 0, ilseq}},
+		{"undecodable", []byte{0xc5, 0xf8, 0x06, 0xc3}, 0, [5]int{0, 0, inval, inval, ilseq}},
+		{"behind it", []byte{0xc5, 0xf8, 0x06, 0xc3}, 3, [5]int{0, 0, ilseq, ilseq, ilseq}},
+		{"mov %eax,%ss", []byte{0x8e, 0xd0, 0xc3}, 0, [5]int{0, inval, inval, inval, inval}},
+		{"cpuid under Xen's prefix", []byte{0x0f, 0x0b, 'x', 'e', 'n', 0x0f, 0xa2, 0xc3}, 0, [5]int{0, 0, inval, inval, inval}},
+		{"nop under KVM's prefix", []byte{0x0f, 0x0b, 'k', 'v', 'm', 0x90, 0xc3}, 0, [5]int{0, 0, inval, inval, inval}},
+		{"iret", []byte{0x48, 0xcf}, 0, [5]int{0, 0, notsup, notsup, notsup}},
+		{"jump through memory", []byte{0xff, 0x20, 0xc3}, 0, [5]int{0, 0, notsup, notsup, notsup}},
+		{"15 bytes", append(make15(), 0xc3), 0, [5]int{0, 0, nospc, nospc, nospc}},
+	} {
+		for i, e := range editions {
+			k := K612
+			k.Edition = e
+			v := at(k, function(test.code...), test.offset)
+			require.Equal(t, test.want[i], v.Errno, "%s, %v: %s", test.says, e, v.Why.In("f"))
+			require.Equal(t, v.Errno != 0, v.Errno != 0 && v.Why.Kind != None, "%s, %v", test.says, e)
+		}
+	}
+}
+
+// make15 is a nop of 15 bytes.
+func make15() []byte {
+	b := make([]byte, maxLen)
+	for i := range b {
+		b[i] = 0x66
+	}
+	b[maxLen-1] = 0x90
+	return b
+}
+
+// TestFactsByEdition: what the facts of the text forbid, edition by edition.
+func TestFactsByEdition(t *testing.T) {
+	nops := []byte{0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3}
+	site := func(kind SiteKind) func(f *Function) {
+		return func(f *Function) { f.Sites = []Site{{Offset: 1, Len: 5, Kind: kind}} }
+	}
+	for _, test := range []struct {
+		says   string
+		change func(f *Function)
+		offset int
+		want   [5]int
+	}{
+		{"blacklisted", func(f *Function) { f.Blacklisted = true }, 0, [5]int{inval, inval, inval, inval, inval}},
+		{"no symbol", func(f *Function) { f.NoSymbol = true }, 0, [5]int{0, noent, noent, noent, noent}},
+		{"data", func(f *Function) { f.NotText = true }, 0, [5]int{inval, inval, inval, inval, inval}},
+		{"freed", func(f *Function) { f.InitFreed = true }, 0, [5]int{inval, noent, noent, noent, noent}},
+		{"preamble", func(f *Function) { f.Name = "__pfx_f" }, 0, [5]int{0, 0, 0, 0, inval}},
+		{"jump label", site(SiteJumpLabel), 3, [5]int{0, inval, inval, inval, inval}},
+		{"alternative", site(SiteAlternative), 3, [5]int{0, inval, inval, inval, inval}},
+		{"static call", site(SiteStaticCall), 3, [5]int{0, 0, inval, inval, inval}},
+		{"BUG, its first byte", site(SiteBug), 1, [5]int{0, 0, inval, inval, inval}},
+		{"BUG, another", site(SiteBug), 2, [5]int{}},
+		{"beside the site", site(SiteJumpLabel), 6, [5]int{}},
+		{"behind undecodable bytes that have an exception-table entry", func(f *Function) {
+			f.Code, f.Size, f.Extable = []byte{0xc5, 0xf8, 0x06, 0x90}, 4, []int{0}
+		}, 3, [5]int{0, 0, ilseq, ilseq, ilseq}},
+	} {
+		for i, e := range editions {
+			k := K612
+			k.Edition = e
+			f := function(nops...)
+			test.change(f)
+			v := at(k, f, test.offset)
+			require.Equal(t, test.want[i], v.Errno, "%s, %v", test.says, e)
+		}
+	}
+}
+
+// TestStep: how the instruction is stepped. Emulation came with 5.13; nothing is
+// boosted where CONFIG_PREEMPTION is set (spec 8.5), nor on x86_64 in 2.6.
+func TestStep(t *testing.T) {
+	for _, test := range []struct {
+		says     string
+		code     []byte
+		emulated [5]bool
+		boosted  [5]bool
+	}{
+		{"mov", []byte{0x48, 0x89, 0xf8}, [5]bool{}, [5]bool{false, true, true, true, true}},
+		{"call", []byte{0xe8, 0, 0, 0, 0}, [5]bool{false, false, true, true, true}, [5]bool{}},
+		{"ret: boosted, and then not emulated", []byte{0xc3}, [5]bool{false, false, true, true, true}, [5]bool{false, true, true, true, true}},
+		{"pushf", []byte{0x9c}, [5]bool{false, false, true, true, true}, [5]bool{false, true, true, true, true}},
+		{"shl", []byte{0xc1, 0xe0, 3}, [5]bool{}, [5]bool{false, false, false, false, true}},
+		{"incl", []byte{0xff, 0xc0}, [5]bool{}, [5]bool{false, false, false, false, true}},
+		{"divl", []byte{0xf7, 0xf1}, [5]bool{}, [5]bool{false, false, false, false, true}},
+		// A prefix was looked for in the opcode until 5.13, and never found there.
+		{"addr32 mov", []byte{0x67, 0x89, 0x07}, [5]bool{}, [5]bool{false, true, false, false, false}},
+		{"cs nop", []byte{0x2e, 0x90}, [5]bool{}, [5]bool{false, true, false, false, false}},
+		{"syscall", []byte{0x0f, 0x05}, [5]bool{}, [5]bool{}},
+		{"11 bytes and a jump don't fit", []byte{0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x90}, [5]bool{}, [5]bool{}},
+		{"10 bytes and a jump do", []byte{0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x90}, [5]bool{}, [5]bool{false, true, true, true, true}},
+	} {
+		for i, e := range editions {
+			k := K612
+			k.Edition, k.Preemption = e, false
+			f := function(append(test.code, 0x90, 0x90, 0x90, 0x90, 0x90)...)
+			v := at(k, f, 0)
+			require.Equal(t, test.emulated[i], v.Emulated, "%s, %v", test.says, e)
+			require.Equal(t, test.boosted[i], v.Boosted, "%s, %v: %s", test.says, e, v.NoBoost.In("f"))
+			k.Preemption = true
+			require.False(t, at(k, f, 0).Boosted)
+			f.Extable = []int{0}
+			k.Preemption = false
+			require.False(t, at(k, f, 0).Boosted, "it may fault")
+		}
+	}
+}
+
+// TestSlot: what stands behind the copy, and where a RIP-relative operand leads.
+func TestSlot(t *testing.T) {
+	const slot = testAddr + 0x10000
+	code := []byte{0x48, 0x8b, 0x05, 0x10, 0, 0, 0, 0xc3, 0x90, 0x90, 0x90, 0x90} // mov 0x10(%rip),%rax
+	moved := []byte{0x48, 0x8b, 0x05, 0x10, 0, 0xff, 0xff}
+	back, _ := isa.JumpRel32(slot+7, testAddr+7)
+	for _, test := range []struct {
+		edition    Edition
+		preemption bool
+		want       []byte
+	}{
+		{Edition26, false, moved},
+		{Edition415, false, append(moved[:7:7], back[:]...)},
+		{Edition415, true, moved},
+		{Edition514, false, append(moved[:7:7], back[:]...)},
+		{Edition514, true, append(moved[:7:7], 0xcc)},
+		{Edition69, true, append(moved[:7:7], 0xcc)},
+	} {
+		var j Judge
+		k := Kernel{Edition: test.edition, Preemption: test.preemption, Optprobes: true}
+		j.Load(&k, function(code...))
+		v := j.At(0)
+		got, ok := j.Slot(nil, &v, slot)
+		require.True(t, ok)
+		require.Equal(t, test.want, got, "%v", test)
+		_, ok = j.Slot(nil, &v, testAddr-1<<33)
+		require.False(t, ok, "out of reach")
+	}
+}
+
+// TestDetour: the region's instructions, moved; not ok where one is out of reach.
+func TestDetour(t *testing.T) {
+	var j Judge
+	j.Load(&K612, function(0x53, 0x48, 0x8d, 0x05, 0, 0, 0, 0, 0xc3))
+	v := j.At(0)
+	require.Equal(t, 8, v.Region)
+	got, ok := j.Detour(nil, &v, testAddr-0x100)
+	require.True(t, ok)
+	require.Equal(t, []byte{0x53, 0x48, 0x8d, 0x05, 0, 1, 0, 0}, got)
+	_, ok = j.Detour(nil, &v, testAddr-1<<33)
+	require.False(t, ok)
+}
+
+// TestOptimize: the reasons, in the document's terms (spec 4.2), where kernels differ.
+func TestOptimize(t *testing.T) {
+	nops := func(n int, tail ...byte) []byte {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = 0x90
+		}
+		return append(b, tail...)
+	}
+	plain := Kernel{Edition: Edition69, Optprobes: true}
+	with := func(change func(k *Kernel)) Kernel {
+		k := K612
+		change(&k)
+		return k
+	}
+	thunk := func(f *Function) { f.Thunks = []Span{{testAddr + 6 + 5, testAddr + 6 + 6}} } // where jmp +0 at 6 leads
+	for _, test := range []struct {
+		says   string
+		kernel Kernel
+		code   []byte
+		change func(f *Function)
+		offset int
+		region int
+		why    string
+	}{
+		{"a region", K612, nops(6, 0xc3), nil, 0, 5, ""},
+		{"longer instructions", K612, []byte{0x90, 0x48, 0x81, 0xc0, 0, 0, 0, 0, 0xc3}, nil, 0, 8, ""},
+		{"no room", K612, nops(6, 0xc3), nil, 3, 0, "DCR straddles the function's end"},
+		{"just room", K612, nops(6, 0xc3), nil, 2, 5, ""},
+		{"a jump to its second byte", K612, nops(8, 0xeb, 0xf7, 0xc3), nil, 0, 0, "JTPR targeted by f+0x8"},
+		{"a jump to byte +5, behind it", K612, nops(8, 0xeb, 0xfb, 0xc3), nil, 0, 0, "JTPR targeted by f+0x8"},
+		{"a jump to byte +6", K612, nops(8, 0xeb, 0xfc, 0xc3), nil, 0, 5, ""},
+		{"a jump to its first byte", K612, nops(8, 0xeb, 0xf6, 0xc3), nil, 0, 5, ""},
+		{"the first of two jumps is named", K612, nops(8, 0x74, 0xfa, 0xeb, 0xf5, 0xc3), nil, 0, 0, "JTPR targeted by f+0x8"},
+		{"a call into it doesn't matter", K612, nops(8, 0xe8, 0xf5, 0xff, 0xff, 0xff, 0xc3), nil, 0, 5, ""},
+		{"vmovdqa seems to jump behind itself", K612, nops(1, 0xc5, 0xf9, 0x7f, 0x07, 0x90, 0x90, 0xc3), nil, 0, 0, "JTPR targeted by f+0x1"},
+		{"a call", K612, nops(3, 0xe8, 0, 0, 0, 0, 0xc3), nil, 0, 0, "call in DCR at f+0x3"},
+		{"a jump", K612, nops(3, 0xeb, 0x20, 0x90, 0x90, 0xc3), nil, 0, 0, "jump in DCR at f+0x3"},
+		{"hlt", K612, nops(3, 0xf4, 0x90, 0x90, 0xc3), nil, 0, 0, "not relocatable in DCR at f+0x3"},
+		{"int3 in it", K612, nops(3, 0xcc, 0x90, 0x90, 0xc3), nil, 0, 0, "int3 at f+0x3"},
+		{"int3 behind it", K612, nops(6, 0xcc), nil, 0, 5, ""},
+		{"int3 behind it, a debugger's until 6.1", Kernel{Edition: Edition514, Optprobes: true}, nops(6, 0xcc), nil, 0, 0, "int3 at f+0x6"},
+		{"undecodable behind it", K612, nops(6, 0xc5, 0xf8, 0x06), nil, 0, 0, "undecodable byte at f+0x6"},
+		{"undecodable behind it, to a decoder without errors", Kernel{Edition: Edition415, Optprobes: true}, nops(6, 0xc5, 0xf8, 0x06), nil, 0, 5, ""},
+		{"an exception-table entry anywhere", K612, nops(8, 0xc3), func(f *Function) { f.Extable = []int{7} }, 0, 0, "exception-table entry at f+0x7"},
+		{"one on bytes that are no instruction", K612, nops(6, 0xc5, 0xf8, 0x06), func(f *Function) { f.Extable = []int{6} }, 0, 0, "exception-table entry at f+0x6"},
+		{"one between instructions", K612, nops(6, 0x31, 0xc0, 0xc3), func(f *Function) { f.Extable = []int{7} }, 0, 5, ""},
+		{"an indirect jump, with jump tables", plain, nops(6, 0xff, 0xe0), nil, 0, 0, "indirect jump at f+0x6"},
+		{"an indirect jump, no jump tables for retpolines", K612, nops(6, 0xff, 0xe0), nil, 0, 5, ""},
+		{"nor with IBT", with(func(k *Kernel) { k.Retpoline = false }), nops(6, 0xff, 0xe0), nil, 0, 5, ""},
+		{"an indirect jump until 6.5", K61, nops(6, 0xff, 0xe0), nil, 0, 0, "indirect jump at f+0x6"},
+		{"a far jump", K61, nops(6, 0xff, 0x28), nil, 0, 0, "indirect jump at f+0x6"},
+		{"an indirect call", K61, nops(6, 0xff, 0xd0), nil, 0, 5, ""},
+		{"a jump to a thunk until 6.5", K61, nops(6, 0xe9, 0, 0, 0, 0), thunk, 0, 0, "jump to a thunk at f+0x6"},
+		{"a jump to a thunk", K612, nops(6, 0xe9, 0, 0, 0, 0), thunk, 0, 5, ""},
+		{"a jump label in it", K612, nops(8, 0xc3), func(f *Function) { f.Sites = []Site{{4, 2, SiteJumpLabel}} }, 0, 0, "jump label at f+0x4 in DCR"},
+		{"a jump label behind it", K612, nops(8, 0xc3), func(f *Function) { f.Sites = []Site{{5, 2, SiteJumpLabel}} }, 0, 5, ""},
+		{"a fentry site behind the function", K612, []byte{0x90, 0x90, 0x90, 0x48, 0x89, 0xf8}, func(f *Function) { f.Size, f.Sites = 5, []Site{{5, 5, SiteFentry}} }, 0, 0, "fentry site at f+0x5 in DCR"},
+		{"through ftrace", K612, append(nops(0, isa.Nop5[:]...), nops(6)...), func(f *Function) { f.Sites = []Site{{0, 5, SiteFentry}} }, 0, 0, "through ftrace"},
+		{"no optprobes", with(func(k *Kernel) { k.Optprobes = false }), nops(6), nil, 0, 0, "no optprobes"},
+		{"2.6 has none", with(func(k *Kernel) { k.Edition = Edition26 }), nops(6), nil, 0, 0, "no optprobes"},
+	} {
+		f := function(test.code...)
+		if test.change != nil {
+			test.change(f)
+		}
+		v := at(test.kernel, f, test.offset)
+		require.Zero(t, v.Errno, test.says)
+		require.Equal(t, test.why, v.Why.In("f"), test.says)
+		require.Equal(t, test.region, v.Region, test.says)
+		require.Equal(t, test.region > 0, v.Optimizable(), test.says)
+	}
+}
+
+// TestEndbr: with IBT a probe at the start goes behind endbr64, endbr32, or the
+// nop that is written over one (6.12); not at other places, nor without IBT.
+func TestEndbr(t *testing.T) {
+	for _, head := range []string{"\xf3\x0f\x1e\xfa", "\xf3\x0f\x1e\xfb", "\x66\x0f\x1f\x00"} {
+		f := function(append([]byte(head), 0x55, 0x90, 0xc3)...)
+		v := at(K612, f, 0)
+		require.Equal(t, 4, v.Delta)
+		require.Equal(t, 1, v.Len)
+		require.Equal(t, ilseq, at(K612, f, 2).Errno)
+		require.Equal(t, 0, at(K612, f, 4).Delta)
+		v = at(K61, f, 0)
+		require.Equal(t, 0, v.Delta)
+		require.Equal(t, 4, v.Len)
+	}
+	require.Equal(t, 0, at(K612, function(0x0f, 0x1f, 0x40, 0x00, 0xc3), 0).Delta)
+	require.Equal(t, noent, at(K612, function(0xf3, 0x0f, 0x1e, 0xfa), 0).Errno, "nothing is behind it")
+}
+
+// TestLength: the walk goes by what the kernel decodes, refused or not: endbr64,
+// ud0 without a ModRM byte, int3.
+func TestLength(t *testing.T) {
+	f := function(0xf3, 0x0f, 0x1e, 0xfa, 0x0f, 0xff, 0xcc, 0x48, 0x89, 0xf8, 0xc5, 0xf8, 0x06, 0x90)
+	f.Blacklisted = true
+	want := []int{4, 0, 0, 0, 2, 0, 1, 3, 0, 0, 0, 0, 0, 0}
+	var j Judge
+	j.Load(&K612, f)
+	for offset, n := range want {
+		require.Equal(t, n, j.Length(offset), "+%d", offset)
+	}
+}
+
+// TestEditionNames: the names are those of the specification.
+func TestEditionNames(t *testing.T) {
+	for _, e := range editions {
+		got, ok := ParseEdition(e.String())
+		require.True(t, ok)
+		require.Equal(t, e, got)
+	}
+	e, ok := ParseEdition("documented")
+	require.True(t, ok)
+	require.Equal(t, Edition65, e)
+	_, ok = ParseEdition("6.4")
+	require.False(t, ok)
+}

@@ -1,0 +1,127 @@
+package rules
+
+import "kpsim/smp/isa"
+
+// An Edition is one of those that the specification names. Each stands for an
+// era of kernels, and the rules are those of the last kernel of it.
+type Edition uint8
+
+// The editions, oldest first: a rule that came with one holds for the later ones.
+const (
+	Edition26  Edition = iota // 2.6.2x
+	Edition415                // 3.12 to 4.19
+	Edition514                // 5.14 to 6.0
+	Edition65                 // 6.1 to 6.5
+	Edition69                 // 6.7 and later
+)
+
+var editionNames = [...]string{"2.6", "4.15", "5.14", "6.5", "6.9"}
+
+func (e Edition) String() string { return editionNames[e] }
+
+// ParseEdition returns the edition of a name of the specification.
+// "documented" is 6.5, as far as these rules go.
+func ParseEdition(name string) (Edition, bool) {
+	if name == "documented" {
+		return Edition65, true
+	}
+	for i, n := range editionNames {
+		if n == name {
+			return Edition(i), true
+		}
+	}
+	return 0, false
+}
+
+// A Kernel is an edition and what of its configuration the rules ask for.
+type Kernel struct {
+	Edition    Edition
+	Preemption bool // CONFIG_PREEMPTION, dynamic included: nothing is boosted
+	Retpoline  bool // CONFIG_RETPOLINE: no jump tables, but jumps to thunks
+	IBT        bool // CONFIG_X86_KERNEL_IBT: functions begin with endbr64
+	Ftrace     bool // CONFIG_KPROBES_ON_FTRACE: a probe at a fentry site goes through ftrace
+	Optprobes  bool // CONFIG_OPTPROBES
+}
+
+// The kernels whose answers were recorded.
+var (
+	// K61 is Debian's 6.1.192.
+	K61 = Kernel{Edition: Edition65, Preemption: true, Retpoline: true, Ftrace: true, Optprobes: true}
+	// K612 is Debian's 6.12.113.
+	K612 = Kernel{Edition: Edition69, Preemption: true, Retpoline: true, IBT: true, Ftrace: true, Optprobes: true}
+)
+
+// A SiteKind says what a range of text is for, besides running.
+type SiteKind uint8
+
+// The kinds of sites.
+const (
+	SiteBug         SiteKind = iota // ud2 or ud1 of BUG and WARN, in __bug_table
+	SiteJumpLabel                   // in __jump_table
+	SiteStaticCall                  // in .static_call_sites
+	SiteAlternative                 // an alternative that is kept for rewriting: .smp_locks; only where it may still be patched
+	SiteFentry                      // the call of __fentry__, in __mcount_loc
+)
+
+// A Site is a range of a function's text that something other than kprobes may
+// rewrite, or that traps on purpose.
+type Site struct {
+	Offset int // from the function's start
+	Len    int // in bytes; a BUG's is 2, though only its first byte counts
+	Kind   SiteKind
+}
+
+// A Span is a range of addresses; End is the first one behind it.
+type Span struct{ Start, End isa.Addr }
+
+// A Function is what a kernel knows of one: its symbol, its bytes and the facts
+// of its text.
+type Function struct {
+	Name string
+	Addr isa.Addr
+	// Size goes to the next symbol, padding included, as the kernel's symbol
+	// table has it.
+	Size int
+	// Code begins at Addr. It has Size bytes and those that follow in memory,
+	// MaxLen-1 of them: the last instruction may end behind the function. What
+	// is missing is read as 0.
+	Code []byte
+
+	Sites   []Site // in any order; one that begins behind Size counts where a region reaches it
+	Extable []int  // offsets of instructions that have an exception-table entry
+	Thunks  []Span // of __x86_indirect_thunk_* and __x86_return_thunk
+
+	Blacklisted bool // NOKPROBE_SYMBOL, .kprobes.text, .noinstr.text, entry text
+	InitFreed   bool // a module's init text, after its init
+	NoSymbol    bool // no symbol covers Addr: Size counts for nothing
+	NotText     bool // data, or nothing
+}
+
+// The errnos of Verdict.
+const (
+	noent  = -2
+	inval  = -22
+	nospc  = -28
+	ilseq  = -84
+	notsup = -95
+)
+
+// A Verdict is what the kernel makes of a probe at one byte of a function. The
+// probe has a pre_handler, is alone and enabled.
+type Verdict struct {
+	Offset int // that was asked for
+	Errno  int // 0, or negative: the rest says nothing then but Why
+	Delta  int // where the probe goes, less Offset: behind an endbr64
+
+	Ftrace   bool // it is no breakpoint: ftrace calls it
+	Len      int  // of the instruction as the kernel decodes it; 0 with Ftrace
+	Emulated bool // the step is done by the kernel; if Boosted too, that wins
+	Boosted  bool // a jump back follows the copy, so that nothing is stepped
+	Region   int  // bytes of whole instructions that the jump replaces; 0: it can't be optimized
+
+	Why     Reason // why it is refused; or else why it can't be optimized
+	NoBoost Reason // why it isn't boosted
+}
+
+// Optimizable reports whether the probe would become a jump.
+func (v *Verdict) Optimizable() bool { return v.Region != 0 }
