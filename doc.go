@@ -23,6 +23,8 @@
 //	    smp/kapi               the narrow waist: what an engine may ask for
 //	L2  smp/isa, smp/fetch     instructions | which bytes a CPU's fetch may see
 //	    smp/image, smp/cycles  code from objects and hex | what things cost
+//	    kprobes/rules          what a kernel says of probing each byte
+//	    kprobes/survey         the same of a whole object
 //	    smp/smpev, kprobes/kpev, traces/view, traces/tracetest
 //	                           the words for events | for reading and for testing traces
 //	L1  sched, traces          who goes next | what happened

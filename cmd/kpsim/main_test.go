@@ -32,11 +32,16 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	modules, err := filepath.Abs("../../smp/image/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("LIBRARY", library)
 			e.Setenv("DATA", data)
+			e.Setenv("MODULES", modules)
 			return os.WriteFile(filepath.Join(e.WorkDir, "arm.o"), armObject(), 0o644)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -32,6 +32,11 @@ type row struct {
 	Rate        uint64  `json:"schedules_per_s"`
 	Reason      string  `json:"reason,omitempty"` // why it isn't as expected, or nothing was
 	Complete    int     `json:"complete_for_deviations,omitempty"`
+	Probes      int     `json:"probes,omitempty"` // how many the scenario has; and of how many in some run …
+	Registered  int     `json:"registered,omitempty"`
+	Refused     int     `json:"refused,omitempty"` // … register returned an errno
+	Hit         int     `json:"hit,omitempty"`
+	Optimized   int     `json:"optimized,omitempty"`
 
 	job     *job
 	notes   []string
@@ -87,6 +92,13 @@ func (c *exploreCmd) judge(j *job, res *harness.Result, canary bool) []*row {
 		case !*r.Expected && r.Observation == never && r.advice == "":
 			r.advice = c.longer(j, res)
 		}
+	}
+	n := &res.Census
+	for _, r := range rows {
+		r.Probes, r.Registered, r.Refused, r.Hit, r.Optimized = n.Probes, n.Registered, n.Refused, n.Hit, n.Optimized
+	}
+	if n.Refused > 0 {
+		rows[0].notes = append(rows[0].notes, fmt.Sprintf("%d of %s refused", n.Refused, number(n.Probes, "probe")))
 	}
 	if j.checked > 0 {
 		rows[0].notes = append(rows[0].notes, fmt.Sprintf("%d runs came out the same again", j.checked))

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"kpsim/kprobes/rules"
+	"kpsim/kprobes/survey"
+	"kpsim/smp/image"
+	"kpsim/smp/isa"
+)
+
+// underKernel are the flags of the commands that ask what a kernel says of an
+// object.
+type underKernel struct {
+	Profile string `placeholder:"NAME" help:"A kernel whose answers were recorded: k61 (Debian's 6.1.192) or k612 (6.12.113). Default: the one nearest to what the object was built for, else k612."`
+	Edition string `placeholder:"NAME" help:"The rules of an edition, as most kernels of it are built: ${editions}. Instead of a profile."`
+	Config  string `placeholder:"NAMES" help:"Which of PREEMPTION, RETPOLINE, IBT, FTRACE the kernel is built with, joined by commas; or none. OPTPROBES=n turns jumps off. Instead of the profile's."`
+	CPU     string `name:"cpu" placeholder:"FEATURES" help:"What the processor has, for alternatives: smap,erms and so on, joined by commas; or none. Default: that of the recorded machines."`
+}
+
+// Where an object's text is put: a module where x86-64 Linux has modules, any
+// other where addresses of 32 bits reach, signed or not.
+const (
+	moduleBase = 0xffffffffc0000000
+	objectBase = 0x40000000
+)
+
+// survey loads an object and returns it as the kernel would see it.
+func (u *underKernel) survey(path string) (*survey.Survey, error) {
+	data, err := os.ReadFile(path)
+	var perr *fs.PathError
+	if errors.As(err, &perr) {
+		return nil, fmt.Errorf("%s: %v; give an object file, as gcc -c or a kernel's modules are", path, perr.Err)
+	} else if err != nil {
+		return nil, err
+	}
+	o, err := image.ParseELF(path, data)
+	if err != nil {
+		return nil, err
+	}
+	k, err := u.kernel(o)
+	if err != nil {
+		return nil, err
+	}
+	boot := image.StockBoot
+	if u.CPU != "" {
+		boot.Features = noneOr(u.CPU)
+	}
+	base := isa.Addr(objectBase)
+	if o.IsModule() {
+		base = moduleBase
+	}
+	m, err := o.Load(base, boot, nil)
+	if err != nil {
+		return nil, err
+	}
+	return survey.New(m, k), nil
+}
+
+// noneOr is what a list of names holds: nothing if it is "none".
+func noneOr(names string) string {
+	if names == "none" {
+		return ""
+	}
+	return names
+}
+
+// kernel is what the flags name.
+func (u *underKernel) kernel(o *image.Object) (rules.Kernel, error) {
+	k := rules.K612
+	if u.Edition == "k61" || u.Edition == "k612" { // a slip that costs nothing
+		u.Profile, u.Edition = u.Edition, ""
+	}
+	switch v, known := o.Version(); {
+	case u.Profile != "" && u.Profile != "k61" && u.Profile != "k612":
+		return k, fmt.Errorf("--profile %s: there is no such profile; write k61 or k612", u.Profile)
+	case u.Profile != "" && u.Edition != "":
+		return k, fmt.Errorf("--profile %s and --edition %s: a profile has its edition; leave one out", u.Profile, u.Edition)
+	case u.Profile == "k61", u.Profile == "" && known && v.Before(6, 7):
+		k = rules.K61
+	}
+	if u.Edition != "" {
+		e, ok := rules.ParseEdition(u.Edition)
+		if !ok {
+			return k, fmt.Errorf("--edition %s: there is no such edition; write one of %s", u.Edition, list(editionNames()))
+		}
+		k = stock(e)
+	}
+	if u.Config == "" {
+		return k, nil
+	}
+	options := configOptions(&k)
+	for _, o := range options {
+		*o.set = *o.set && o.stays
+	}
+	for name := range strings.SplitSeq(noneOr(u.Config), ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(name), "=")
+		i := slices.IndexFunc(options, func(o configOption) bool {
+			return o.name == strings.TrimPrefix(strings.ToUpper(name), "CONFIG_")
+		})
+		switch {
+		case name == "":
+		case i < 0 || value != "" && value != "y" && value != "n":
+			return k, fmt.Errorf("--config %s: the rules ask for no such option; write some of PREEMPTION,RETPOLINE,IBT,FTRACE, or none, or OPTPROBES=n", u.Config)
+		default:
+			*options[i].set = value != "n"
+		}
+	}
+	return k, nil
+}
+
+// stock is how kernels of an edition were mostly built: distributions turned
+// preemption on, to be chosen at boot, with 6.1, and IBT with 6.2.
+func stock(e rules.Edition) rules.Kernel {
+	switch e {
+	case rules.Edition26:
+		return rules.Kernel{Edition: e}
+	case rules.Edition415:
+		return rules.Kernel{Edition: e, Ftrace: true, Optprobes: true}
+	case rules.Edition514:
+		return rules.Kernel{Edition: e, Retpoline: true, Ftrace: true, Optprobes: true}
+	case rules.Edition65:
+		return rules.K61
+	}
+	return rules.K612
+}
+
+// A configOption is one that the rules ask for.
+type configOption struct {
+	name  string
+	set   *bool
+	stays bool // set as it was, unless it is named
+}
+
+func configOptions(k *rules.Kernel) []configOption {
+	return []configOption{{"PREEMPTION", &k.Preemption, false}, {"RETPOLINE", &k.Retpoline, false}, {"IBT", &k.IBT, false},
+		{"FTRACE", &k.Ftrace, false}, {"OPTPROBES", &k.Optprobes, true}}
+}
+
+// describe says which kernel it is.
+func describe(k rules.Kernel) string {
+	text := "edition " + k.Edition.String()
+	switch k {
+	case rules.K61:
+		text = "k61 (Debian 6.1.192), " + text
+	case rules.K612:
+		text = "k612 (Debian 6.12.113), " + text
+	}
+	var set []string
+	for _, o := range configOptions(&k) {
+		if *o.set {
+			set = append(set, o.name)
+		}
+	}
+	if len(set) == 0 {
+		return text
+	}
+	return text + ": " + strings.Join(set, " ")
+}
+
+func editionNames() []string {
+	var names []string
+	for e := rules.Edition(0); e <= rules.Edition69; e++ {
+		names = append(names, e.String())
+	}
+	return names
+}
+
+// symbol finds a function of an object.
+func symbol(s *survey.Survey, path, name string) (*image.Symbol, error) {
+	if sym, ok := s.Module.Symbol(name); ok {
+		return sym, nil
+	}
+	var names []string
+	for i := range s.Module.Symbols {
+		names = append(names, s.Module.Symbols[i].Name)
+	}
+	near := image.Near(name, names)
+	if len(near) == 0 {
+		return nil, fmt.Errorf("%s: no function %s; \"%s\" lists them", path, name, shell(typed(), "check", path))
+	}
+	return nil, fmt.Errorf("%s: no function %s; did you mean %s?", path, name, strings.Join(near, " or "))
+}

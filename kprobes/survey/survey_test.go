@@ -1,0 +1,93 @@
+package survey_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/kprobes/rules"
+	"kpsim/kprobes/survey"
+	"kpsim/smp/image"
+)
+
+// load loads an object of smp/image's, which says what is in it.
+func load(t testing.TB, name string, k rules.Kernel) *survey.Survey {
+	data, err := os.ReadFile("../../smp/image/testdata/" + name)
+	require.NoError(t, err)
+	o, err := image.ParseELF(name, data)
+	require.NoError(t, err)
+	m, err := o.Load(0xffffffffc0000000, image.StockBoot, nil)
+	require.NoError(t, err)
+	return survey.New(m, k)
+}
+
+// TestSites: each of the module's tables is seen in a verdict: BUG, static
+// call, jump label, fentry site, exception table, blacklist, init text, thunk.
+func TestSites(t *testing.T) {
+	for name, k := range map[string]rules.Kernel{"module61.o": rules.K61, "module612.o": rules.K612} {
+		s := load(t, name, k)
+		found := make(map[string]bool)
+		for i := range s.Module.Symbols {
+			for _, r := range s.Rows(&s.Module.Symbols[i], false) {
+				switch r.Why.Kind {
+				case rules.InSite, rules.SiteInRegion:
+					found[r.Why.Site.String()] = true
+				default:
+					found[r.Why.Kind.String()] = true
+				}
+			}
+		}
+		want := []string{"BUG", "static call", "jump label", "through ftrace", "exception-table entry", "blacklisted", "init text, freed"}
+		if k == rules.K61 { // from 6.9 on the rest of such a function may be optimized
+			want = append(want, "jump to a thunk")
+		}
+		for _, w := range want {
+			require.True(t, found[w], "%s: %s in %v", name, w, found)
+		}
+	}
+}
+
+// TestEveryByte: with every byte asked for there is a row for each, in order,
+// and the rows of instructions are those that come without.
+func TestEveryByte(t *testing.T) {
+	s := load(t, "module612.o", rules.K612)
+	for i := range s.Module.Symbols {
+		sym := &s.Module.Symbols[i]
+		var starts []survey.Row
+		for _, r := range s.Rows(sym, false) {
+			starts = append(starts, r)
+		}
+		var again []survey.Row
+		rows := s.Rows(sym, true)
+		require.Len(t, rows, sym.Size)
+		for off, r := range rows {
+			require.Equal(t, off, r.Offset)
+			if r.Inside {
+				require.NotZero(t, r.Errno, "%s+%#x: a probe inside an instruction", sym.Name, off)
+				continue
+			}
+			again = append(again, r)
+		}
+		require.Equal(t, starts, again)
+	}
+}
+
+// TestPadding: what fills the text up to the page isn't counted.
+func TestPadding(t *testing.T) {
+	s := load(t, "module61.o", rules.K61)
+	var totals survey.Totals
+	bytes := 0
+	for i := range s.Module.Symbols {
+		sym := &s.Module.Symbols[i]
+		bytes += sym.Size
+		totals.Add(s.Rows(sym, false))
+	}
+	require.Greater(t, bytes, 4000)
+	require.Less(t, totals.Instructions, 100)
+	refused := 0
+	for _, n := range totals.Refused {
+		refused += n
+	}
+	require.Equal(t, totals.Instructions, totals.Registrable+refused)
+}
