@@ -19,10 +19,12 @@
 //	T1  whole-instructions  the same, and TextStore since Alloc for slots and detours
 //	T3  no-sail-past        Load and the API calls
 //	B1  owned-breakpoint    Trap, Claim, Return, Oops
+//	X2  right-result        Want, what the scenario says, against Got, what the harness found
 //	X1  transparent         Expect, from the twin run without probes, against CallEnd
 //	A1  accounted           Trap and Exec against Handler, Missed, Skipped, at each CallEnd
 //	L1  after-unregister    the API calls against Handler, Missed, Skipped
 //	L2  text-restored       Load and Image against what TextStore left
+//	L3  optimization-off    Sysctl and the API calls against TextStore
 //	S1  no-use-after-free   Alloc, Free against Exec, Return and the saved ip of open interrupts
 //	O1  no-oops             Oops
 //	K1  locks               Lock, Unlock, MightSleep

@@ -55,7 +55,7 @@ func BenchmarkSchedules(b *testing.B) {
 // A run allocates nothing, whatever schedule it is: what it makes it makes in
 // the memory of the runs before.
 func TestRunAllocatesNothing(t *testing.T) {
-	for _, name := range []string{"safe-none", "safe-full", "register-storm-full", "jump-label-flip"} {
+	for _, name := range []string{"safe-none", "safe-full", "register-storm-full", "jump-label-flip", "optimization-off"} {
 		sc, err := scenario.LoadBuiltin(name)
 		if err != nil {
 			t.Fatal(err)

@@ -34,6 +34,7 @@ var corpus = []struct{ file, scenario, mutant string }{
 	{"B1-no-sync-3", "jump-label-flip", "no-sync-3"},
 	{"B1-no-sync-disarm", "no-sail-past", "no-sync-disarm"},
 	{"L1-no-grace", "safe-none", "no-grace"},
+	{"L3-ignore-sysctl", "optimization-off", "ignore-sysctl"},
 	{"S1-stop-machine-free", "stop-machine-free", ""},
 	{"S1-cancel-rcu", "cancel-detour", "cancel-rcu"},
 }

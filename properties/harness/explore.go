@@ -41,6 +41,7 @@ type Result struct {
 	Violations uint64            // runs that broke a property
 	Broken     map[string]uint64 // how many broke each, by the property's name
 	Counts     smp.Counts        // over all runs
+	Census     Census            // of the probes
 	Complete   int               // every schedule of at most so many deviations was run; -1: not even the default one
 	First      uint64            // the number of the first violating run
 	Witnesses  []*Witness        // one of each property broken, in the order of the catalogue
@@ -166,6 +167,7 @@ type shard struct {
 	first            uint64
 	best             map[*properties.Property]*candidate
 	complete         bool
+	census           census
 	err              error
 }
 
@@ -190,6 +192,7 @@ func (s *shard) run(rig *Rig, total *progress, length, index uint64) {
 		return
 	}
 	rec := &sched.Recorder{Strategy: strategy}
+	clear(rig.census.probes) // a rig serves several shards
 	told, toldViolations := uint64(0), uint64(0)
 	for i := index; i < spec.Runs && !total.stopped() && rec.Begin(i); i += shards {
 		run := rig.Run(rec)
@@ -203,6 +206,7 @@ func (s *shard) run(rig *Rig, total *progress, length, index uint64) {
 			told, toldViolations = s.runs, s.violations
 		}
 	}
+	s.census.add(rig.census.probes)
 	total.add(s.runs-told, s.violations-toldViolations)
 	s.complete = complete(strategy)
 }
@@ -301,11 +305,13 @@ func complete(s sched.Strategy) bool {
 func merge(spec *Spec, list []shard) (*Result, error) {
 	r := &Result{Broken: make(map[string]uint64), Complete: sched.MostDeviations}
 	found := make(map[*properties.Property][]*candidate)
+	var all census
 	for i := range list {
 		s := &list[i]
 		if s.err != nil {
 			return nil, fmt.Errorf("%s: %w", spec.Scenario.Name, s.err)
 		}
+		all.add(s.census.probes)
 		r.Runs += s.runs
 		r.Counts.Boundaries += s.counts.Boundaries
 		r.Counts.Points += s.counts.Points
@@ -328,5 +334,6 @@ func merge(spec *Spec, list []shard) (*Result, error) {
 	if r.Runs == 0 {
 		return nil, errors.New("nothing was run")
 	}
+	r.Census = all.count()
 	return r, r.witness(spec, found)
 }

@@ -18,21 +18,25 @@ type program struct {
 	ops    []scenario.Op
 	repeat int
 	calls  uint64 // made so far in the run
+	checks []int  // of each operation: the number of its first check
 }
 
 func (p *program) run(x *smp.Ctx) {
 	for range p.repeat {
 		for i := range p.ops {
-			p.do(x, &p.ops[i])
+			p.do(x, i)
 		}
 	}
 }
 
-func (p *program) do(x *smp.Ctx, op *scenario.Op) {
-	r := p.r
+func (p *program) do(x *smp.Ctx, i int) {
+	r, op := p.r, &p.ops[i]
 	switch op.Kind {
 	case scenario.OpCall:
-		p.call(x, op)
+		p.call(x, i)
+		return
+	case scenario.OpExpect:
+		p.expect(x, i)
 		return
 	case scenario.OpSchedule:
 		x.Step("schedule", 0)
@@ -47,7 +51,10 @@ func (p *program) do(x *smp.Ctx, op *scenario.Op) {
 	}
 	switch op.Kind {
 	case scenario.OpRegister:
-		r.api(x, kpev.Register, op.Target, r.engine.Register)
+		errno, at := r.api(x, kpev.Register, op.Target, r.engine.Register)
+		if op.Checked {
+			p.got(x, i, 0, smpev.CheckErrno, errno, uint64(at))
+		}
 	case scenario.OpUnregister:
 		r.api(x, kpev.Unregister, op.Target, r.engine.Unregister)
 	case scenario.OpEnable:
@@ -56,6 +63,10 @@ func (p *program) do(x *smp.Ctx, op *scenario.Op) {
 		r.api(x, kpev.Disable, op.Target, r.engine.Disable)
 	case scenario.OpWaitOptimized:
 		r.engine.WaitOptimizer(x)
+	case scenario.OpOptimization:
+		x.Emit(kpev.Sysctl, b2u(op.On), 0, 0)
+		r.engine.SetOptimization(x, op.On)
+		x.Emit(kpev.Sysctl, b2u(op.On), 1, 0)
 	case scenario.OpEnableLabel, scenario.OpDisableLabel:
 		for i := range r.labels {
 			if r.Scenario.Labels[i].Name == op.Target {
@@ -71,8 +82,8 @@ func (p *program) do(x *smp.Ctx, op *scenario.Op) {
 var argRegs = [...]isa.Reg{isa.RDI, isa.RSI, isa.RDX, isa.RCX, isa.R8, isa.R9}
 
 // call calls a function and tells what it left.
-func (p *program) call(x *smp.Ctx, op *scenario.Op) {
-	regs := x.Regs()
+func (p *program) call(x *smp.Ctx, i int) {
+	op, regs := &p.ops[i], x.Regs()
 	for i := range regs.R { // each call starts alike, whatever ran before
 		if isa.Reg(i) != isa.RSP {
 			regs.R[i] = sim.Mix(uint64(i))
@@ -84,6 +95,9 @@ func (p *program) call(x *smp.Ctx, op *scenario.Op) {
 	}
 	x.Step("call", int(p.calls))
 	x.Call(p.r.funcs[op.Target])
+	if op.Checked {
+		p.got(x, i, 0, smpev.CheckResult, p.task.Left().R[isa.RAX]&(^uint64(0)>>(64-op.Bits)), 0)
+	}
 
 	e := callEnd{uint64(p.task.ID), p.calls, p.digest(x)}
 	if op.Changed {
@@ -155,20 +169,23 @@ func onlyCaller(sc *scenario.Scenario) bool {
 	return calls == 1
 }
 
-// api makes a call of the probes' API and tells of it.
-func (r *Rig) api(x *smp.Ctx, call uint64, name string, f func(kapi.Context, *kprobes.Kprobe) error) {
+// api makes a call of the probes' API and tells of it. It returns the answer,
+// and where the probe is.
+func (r *Rig) api(x *smp.Ctx, call uint64, name string, f func(kapi.Context, *kprobes.Kprobe) error) (errno uint64, at isa.Addr) {
 	for i := range r.probes {
 		if r.Scenario.Probes[i].Name != name {
 			continue
 		}
 		k := &r.probes[i]
 		x.Emit(kpev.ApiEnter, call, k.ID, uint64(k.Addr))
-		errno := uint64(0)
 		if err := f(x, k); err != nil {
 			errno = uint64(err.(kprobes.Errno))
 		}
 		x.Emit(kpev.ApiReturn, call, k.ID, errno)
+		return errno, k.Addr
 	}
+	sim.Bug("scenario %s was not checked: no probe %s", r.Scenario.Name, name)
+	return 0, 0
 }
 
 // pre runs a probe's pre_handler.

@@ -5,6 +5,7 @@ import (
 
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
 	"kpsim/properties"
 	"kpsim/properties/mutant"
 	"kpsim/properties/scenario"
@@ -42,8 +43,11 @@ type Rig struct {
 	funcs    map[string]isa.Addr
 	programs []*program
 	loads    []insn
+	wants    []want
 	expects  []callEnd
 	ends     []callEnd // what a twin's run has found
+	wrong    error     // the first check that a twin's run has failed
+	census   census
 }
 
 type watch struct {
@@ -81,6 +85,9 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 			return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, run.Err)
 		}
 		return nil, fmt.Errorf("%s: run without probes ended %v: the programs themselves don't come to their end", sc.Name, run.Outcome)
+	}
+	if twin.wrong != nil {
+		return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, twin.wrong)
 	}
 	r, err := build(sc, mutantName, false)
 	if err != nil {
@@ -121,8 +128,10 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 	for i := range sc.Tasks {
 		p := &program{r: r, ops: sc.Tasks[i].Ops, repeat: max(sc.Tasks[i].Repeat, 1)}
 		p.task = m.AddProgram(sc.Tasks[i].Name, sc.Tasks[i].CPU, p.run)
+		p.prepareChecks()
 		r.programs = append(r.programs, p)
 	}
+	r.catchMissing()
 	if err := r.addSources(); err != nil {
 		m.Close()
 		return nil, err
@@ -134,6 +143,9 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 		w := watch{p, p.New()}
 		r.monitors = append(r.monitors, w)
 		r.Log.Subscribe(w.monitor, p.Kinds...)
+	}
+	if !twin {
+		r.Log.Subscribe(&r.census, censusKinds...)
 	}
 	m.Freeze()
 	r.newEngine()
@@ -158,6 +170,10 @@ func (r *Rig) load() error {
 		m.Map(d.At, d.Bytes, smp.PermRead|smp.PermWrite)
 		m.AddSymbol(d.Name, d.At, len(d.Bytes))
 	}
+	for i := range sc.Missing {
+		s := &sc.Missing[i]
+		m.AddSymbol(s.Name, s.At, s.Size)
+	}
 	for i := range sc.Probes {
 		r.site(sc.Probes[i].Func, sc.Probes[i].Offset)
 	}
@@ -171,6 +187,7 @@ func (r *Rig) load() error {
 		r.labels = append(r.labels, j)
 	}
 	r.probes = make([]kprobes.Kprobe, len(sc.Probes))
+	r.census.probes = make([]seen, len(sc.Probes))
 	for i := range sc.Texts {
 		if t := &sc.Texts[i]; m.Watched(t.At, len(t.Code)) {
 			if err := r.loadInsns(t); err != nil {
@@ -272,8 +289,11 @@ func (r *Rig) newEngine() {
 		r.deps.Patch = kernel.PokeNaive{K: k, TailFirst: mc.Patch == scenario.PatchTailFirst}
 	}
 	r.settings = kprobes.Settings{
-		Quiesce:     kapi.Flavour(mc.Quiesce),
-		Optprobes:   true,
+		Quiesce: kapi.Flavour(mc.Quiesce),
+		Kernel: rules.Kernel{
+			Edition: rules.Edition69, Optprobes: true,
+			Preemption: mc.Preempt == scenario.PreemptDynamic || mc.Preempt == scenario.PreemptFull,
+		},
 		Breakpoint:  mc.Patch == scenario.PatchBreakpoint,
 		RemovedInt3: mc.RemovedInt3,
 	}
@@ -310,7 +330,8 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	for _, p := range r.programs {
 		p.calls = 0
 	}
-	r.ends = r.ends[:0]
+	r.ends, r.wrong = r.ends[:0], nil
+	r.census.begin(r.probes)
 	r.head()
 
 	run := Run{Outcome: m.Run()}
@@ -378,6 +399,9 @@ func (r *Rig) head() {
 		if r.Scenario.Probes[i].Pre == nil {
 			r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(i), 0, 0)
 		}
+	}
+	for _, w := range r.wants {
+		r.Log.Emit(smpev.Want, 255, traces.NoTask, w.check, w.value, 0)
 	}
 	for _, e := range r.expects {
 		r.Log.Emit(smpev.Expect, 255, traces.NoTask, e.task, e.call, e.digest)

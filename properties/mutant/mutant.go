@@ -83,6 +83,13 @@ var All = []Mutant{
 		Also:  []string{"progress"}, // a CPU that never takes another IPI
 		Says:  "the end of a step leaves interrupts off",
 		Apply: func(w *Wiring) { w.Engine.Mutants.LeakIF = true }},
+	{Name: "jng-and", Source: "x86/kprobes: Fix JNG/JNLE emulation, 5.13 to 5.18", Scenario: "function-at-work", Property: "right-result",
+		Also:  []string{"no-oops", "progress"}, // a loop that goes on where it should end
+		Says:  "an emulated jng jumps if ZF and SF != OF, where it should if one of them holds",
+		Apply: func(w *Wiring) { w.Engine.Mutants.JNGAnd = true }},
+	{Name: "ignore-sysctl", Source: "spec 7.3", Scenario: "optimization-off", Property: "optimization-off",
+		Says:  "jumps are written while kprobes-optimization is 0",
+		Apply: func(w *Wiring) { w.Engine.Mutants.IgnoreSysctl = true }},
 	{Name: "lost-kick", Source: "R7's effect", Scenario: "safe-none", Property: "progress",
 		Says:  "a queued probe doesn't wake the optimizer",
 		Apply: func(w *Wiring) { w.Engine.Mutants.LostKick = true }},

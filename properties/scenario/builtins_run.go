@@ -77,7 +77,7 @@ func handler(what string, v starlark.Value) ([]Step, error) {
 	for i, v := range list {
 		d, ok := v.(deed)
 		if ok && d.step == nil && d.op.Kind == OpCall {
-			return nil, fmt.Errorf("%s[%d]: a handler's call() has no arguments and no changed; write call(%s)", what, i, d.op.Target)
+			return nil, fmt.Errorf("%s[%d]: a handler's call() has no arguments, no changed and no returns; write call(%s)", what, i, d.op.Target)
 		}
 		if !ok || d.step == nil {
 			return nil, fmt.Errorf("%s[%d] is %s; a step is count(), set_reg(reg, value), set_ip(address) or call(f)", what, i, describe(v))
@@ -156,64 +156,6 @@ func (l *loader) doTask(c *call) (starlark.Value, error) {
 }
 
 func taskName(n int) string { return fmt.Sprintf("task%d", n) }
-
-func (l *loader) doCall(c *call) (starlark.Value, error) {
-	op := Op{Kind: OpCall}
-	if len(c.args) == 0 {
-		return nil, fmt.Errorf("call: missing argument for f; write %s", c.sig)
-	}
-	named := *c
-	named.args = nil
-	if err := named.unpack("changed?", &op.Changed); err != nil {
-		return nil, err
-	}
-	f, err := whole("f", c.args[0])
-	if err != nil {
-		return nil, err
-	}
-	op.Target = f.name
-	for i, v := range c.args[1:] {
-		n, err := number(fmt.Sprintf("argument %d", i+1), v)
-		if err != nil {
-			return nil, err
-		}
-		op.Args = append(op.Args, n)
-	}
-	d := c.deed(&op, nil)
-	if len(op.Args) == 0 && !op.Changed {
-		d.step = &Step{Kind: StepCall, Func: f.name}
-	}
-	return d, nil
-}
-
-// plain makes an operation without a target.
-func plain(kind OpKind) func(*loader, *call) (starlark.Value, error) {
-	return func(_ *loader, c *call) (starlark.Value, error) {
-		return c.deed(&Op{Kind: kind}, nil), c.unpack()
-	}
-}
-
-func onProbe(kind OpKind) func(*loader, *call) (starlark.Value, error) {
-	return onHandle(kind, "k", "probe", "kprobe")
-}
-
-func onLabel(kind OpKind) func(*loader, *call) (starlark.Value, error) {
-	return onHandle(kind, "l", "label", "jump_label")
-}
-
-func onHandle(kind OpKind, param, what, maker string) func(*loader, *call) (starlark.Value, error) {
-	return func(_ *loader, c *call) (starlark.Value, error) {
-		var v starlark.Value
-		if err := c.unpack(param, &v); err != nil {
-			return nil, err
-		}
-		h, ok := v.(handle)
-		if !ok || h.what != what {
-			return nil, fmt.Errorf("%s takes a %s, not %s; give it what %s() returned", c.name, what, describe(v), maker)
-		}
-		return c.deed(&Op{Kind: kind, Target: h.name}, nil), nil
-	}
-}
 
 func source(kind SourceKind) func(*loader, *call) (starlark.Value, error) {
 	return func(l *loader, c *call) (starlark.Value, error) {

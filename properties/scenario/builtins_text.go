@@ -140,28 +140,40 @@ func (l *loader) doELF(c *call) (starlark.Value, error) {
 		return nil, err
 	}
 
+	if isModule(file) {
+		return l.newModule(file, base, img, c), nil
+	}
 	o := &object{file: file, symbols: make(map[string]location)}
 	add := func(p location) {
 		o.names = append(o.names, p.name)
 		o.symbols[p.name] = p
 	}
 	for _, f := range img.Funcs {
-		slices.Sort(f.Extable)
-		add(l.addText(Text{Name: f.Name, At: f.Addr, Code: f.Code, Extable: f.Extable}, c))
+		add(l.addText(Text{Name: f.Name, At: f.Addr, Code: f.Code, Extable: sorted(f.Extable)}, c))
 	}
-	for _, b := range img.Blocks {
-		name := b.Name
-		if _, taken := l.symbols[name]; taken {
-			name = file + ":" + name // two objects each have their .rodata
-		}
-		p := l.addData(Data{Name: name, At: b.Addr, Bytes: b.Bytes}, c)
+	for i := range img.Blocks {
+		b := &img.Blocks[i]
 		o.names = append(o.names, b.Name)
-		o.symbols[b.Name] = p
+		o.symbols[b.Name] = l.addBlock(file, b, c)
 	}
 	if len(o.names) == 0 {
 		return nil, errors.New(file + " has no functions; compile it with -c and no -flto")
 	}
 	return o, nil
+}
+
+// addBlock adds a data section of an object.
+func (l *loader) addBlock(file string, b *image.Block, c *call) location {
+	name := b.Name
+	if _, taken := l.symbols[name]; taken {
+		name = file + ":" + name // two objects each have their .rodata
+	}
+	return l.addData(Data{Name: name, At: b.Addr, Bytes: b.Bytes}, c)
+}
+
+func sorted(offsets []int) []int {
+	slices.Sort(offsets)
+	return offsets
 }
 
 func (l *loader) extern(symbol string) (isa.Addr, bool) {

@@ -48,8 +48,36 @@ func TestCheckGo(t *testing.T) {
 			func(s *S) { s.Tasks[0].Ops[0].Kind = scenario.OpUser }},
 		{`task "prober" ops[0]: register takes no arguments of a call; leave them out`,
 			func(s *S) { s.Tasks[0].Ops[0].Changed = true }},
-		{`task "prober" ops[0]: operation 99 isn't known; it is one of "call", "schedule", "register", "unregister", "enable", "disable", "wait_optimized", "label_on", "label_off", "user"`,
+		{`task "prober" ops[0]: operation 99 isn't known; it is one of "call", "schedule", "register", "unregister", "enable", "disable", "wait_optimized", "label_on", "label_off", "user", "expect", "optimization"`,
 			func(s *S) { s.Tasks[0].Ops[0].Kind = 99 }},
+		{`task "prober" ops[0]: register takes no arguments of a call; leave them out`,
+			func(s *S) { s.Tasks[0].Ops[0].Bits = 16 }},
+		{`task "prober" ops[0]: errno 5 isn't one that register returns; leave it out`,
+			func(s *S) { s.Tasks[0].Ops[0].Checked, s.Tasks[0].Ops[0].Returns = true, 5 }},
+		{`task "prober" ops[0]: errno 22 isn't one that register returns; leave it out`,
+			func(s *S) { s.Tasks[0].Ops[0].Returns = 22 }},
+		{`task "prober" ops[0]: a result that isn't checked; leave it zero`,
+			func(s *S) {
+				s.Tasks[0].Ops[0] = scenario.Op{Kind: scenario.OpCall, Target: "victim", Returns: 5}
+			}},
+		{`task "prober" ops[0]: 0x100 isn't a result of 8 bits; give bits = 64, or what fits`,
+			func(s *S) {
+				s.Tasks[0].Ops[0] = scenario.Op{Kind: scenario.OpCall, Target: "victim", Checked: true, Returns: 256, Bits: 8}
+			}},
+		{`task "prober" ops[0]: no data "d"; there is none`,
+			func(s *S) { s.Tasks[0].Ops[0] = scenario.Op{Kind: scenario.OpExpect, Target: "d", Bytes: []byte{1}} }},
+		{`task "prober" ops[0]: optimization has no target; leave "k" out`,
+			func(s *S) { s.Tasks[0].Ops[0].Kind = scenario.OpOptimization }},
+		{`missing symbol "m" at 0xffffffff81ff0010 with 4096 bytes doesn't take whole pages, in which nothing else lies; give multiples of 4096`,
+			func(s *S) {
+				s.Missing = []scenario.Missing{{Name: "m", At: 0xffffffff81ff0010, Size: 4096}}
+			}},
+		{`missing symbol "m" at 0xffffffff81000000 to 0xffffffff81000fff overlaps function "victim" at 0xffffffff81000000 to 0xffffffff81000035; leave at out, or move it`,
+			func(s *S) { s.Missing = []scenario.Missing{{Name: "m", At: scenario.TextBase, Size: 4096}} }},
+		{`missing symbol "victim" is there twice; give one another name`,
+			func(s *S) {
+				s.Missing = []scenario.Missing{{Name: "victim", At: 0xffffffff81ff0000, Size: 4096}}
+			}},
 		{`source 3 isn't known; it is one of "timer", "nmi", "preempt"`, func(s *S) { s.Sources[0].Kind = 3 }},
 		{`preempt() runs no function; use timer() or nmi()`, func(s *S) {
 			s.Sources[0] = scenario.Source{Kind: scenario.SourcePreempt, AtMost: 1, Run: "victim"}

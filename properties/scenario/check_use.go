@@ -120,14 +120,45 @@ func (c checker) tasks() error {
 }
 
 func (c checker) op(p part, who string, op Op) error {
-	if op.Kind != OpCall && (len(op.Args) > 0 || op.Changed) {
-		return faultf(p, "%s: %s takes no arguments of a call; leave them out", who, op.Kind)
+	if err := c.target(p, who, &op); err != nil {
+		return err
 	}
+	// What remains of an operation when what its kind uses is taken away.
+	rest := op
+	rest.Kind, rest.Target = 0, ""
 	switch op.Kind {
 	case OpCall:
 		if len(op.Args) > MaxArgs {
 			return faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(op.Args), MaxArgs)
 		}
+		if op.Checked && (op.Bits < 1 || op.Bits > 64 || op.Bits < 64 && op.Returns>>op.Bits != 0) {
+			return faultf(p, "%s: %#x isn't a result of %d bits; give bits = 64, or what fits", who, op.Returns, op.Bits)
+		}
+		if !op.Checked && (op.Returns != 0 || op.Bits != 0) {
+			return faultf(p, "%s: a result that isn't checked; leave it zero", who)
+		}
+		rest.Args, rest.Changed, rest.Checked, rest.Returns, rest.Bits = nil, false, false, 0, 0
+	case OpRegister:
+		if !op.Checked && op.Returns != 0 || op.Returns != 0 && errnoName(op.Returns) == "" {
+			return faultf(p, "%s: errno %d isn't one that register returns; leave it out", who, op.Returns)
+		}
+		rest.Checked, rest.Returns = false, 0
+	case OpExpect:
+		rest.Offset, rest.Bytes = 0, nil
+	case OpOptimization:
+		rest.On = false
+	}
+	if len(rest.Args) > 0 || rest.Changed || rest.Checked || rest.Returns != 0 || rest.Bits != 0 ||
+		rest.Offset != 0 || len(rest.Bytes) > 0 || rest.On {
+		return faultf(p, "%s: %s takes no arguments of a call; leave them out", who, op.Kind)
+	}
+	return nil
+}
+
+// target checks what an operation is done to.
+func (c checker) target(p part, who string, op *Op) error {
+	switch op.Kind {
+	case OpCall:
 		return c.function(p, who, op.Target, 0)
 	case OpRegister, OpUnregister, OpEnable, OpDisable:
 		var names []string
@@ -145,7 +176,9 @@ func (c checker) op(p part, who string, op Op) error {
 		if !contains(names, op.Target) {
 			return faultf(p, "%s: no label %q; %s", who, op.Target, near(op.Target, names))
 		}
-	case OpSchedule, OpWaitOptimized, OpUser:
+	case OpExpect:
+		return c.memory(p, who, op)
+	case OpSchedule, OpWaitOptimized, OpUser, OpOptimization:
 		if op.Target != "" {
 			return faultf(p, "%s: %s has no target; leave %q out", who, op.Kind, op.Target)
 		}
@@ -153,6 +186,23 @@ func (c checker) op(p part, who string, op Op) error {
 		return faultf(p, "%s: operation %d isn't known; it is one of %s", who, op.Kind, quoted(opWords))
 	}
 	return nil
+}
+
+// memory checks the place that expect looks at.
+func (c checker) memory(p part, who string, op *Op) error {
+	var names []string
+	for i := range c.s.Datas {
+		d := &c.s.Datas[i]
+		if d.Name != op.Target {
+			names = append(names, d.Name)
+			continue
+		}
+		if n := len(op.Bytes); n == 0 || op.Offset < 0 || op.Offset > len(d.Bytes)-n {
+			return faultf(p, "%s: %d bytes at offset %d aren't in %s; it has %d", who, n, op.Offset, d.Name, len(d.Bytes))
+		}
+		return nil
+	}
+	return faultf(p, "%s: no data %q; %s", who, op.Target, near(op.Target, names))
 }
 
 func (c checker) sources() error {

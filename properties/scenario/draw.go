@@ -109,10 +109,14 @@ func drawCalls(t *rapid.T, s *Scenario) (ops []Op) {
 	for _, p := range s.Probes {
 		ops = append(ops, Op{Kind: OpRegister, Target: p.Name})
 	}
-	kinds := []OpKind{OpWaitOptimized, OpSchedule, OpDisable, OpEnable, OpUnregister, OpRegister}
+	kinds := []OpKind{OpWaitOptimized, OpSchedule, OpOptimization, OpDisable, OpEnable, OpUnregister, OpRegister}
 	for range rapid.IntRange(0, 4).Draw(t, "operations") {
 		op := Op{Kind: rapid.SampledFrom(kinds).Draw(t, "operation")}
-		if op.Kind != OpWaitOptimized && op.Kind != OpSchedule {
+		switch op.Kind {
+		case OpWaitOptimized, OpSchedule:
+		case OpOptimization:
+			op.On = rapid.Bool().Draw(t, "on")
+		default:
 			op.Target = s.Probes[rapid.IntRange(0, len(s.Probes)-1).Draw(t, "of probe")].Name
 		}
 		ops = append(ops, op)

@@ -14,3 +14,5 @@ package scenario
 //go:generate gcc -O2 -fno-asynchronous-unwind-tables -fcf-protection=none -fno-pic -mno-red-zone -mno-sse -mgeneral-regs-only -fno-stack-protector -fno-omit-frame-pointer -c library/callers.c -o library/callers.o
 //go:generate gcc -O2 -fno-asynchronous-unwind-tables -fcf-protection=none -fno-pic -mno-red-zone -mno-sse -mgeneral-regs-only -fno-stack-protector -fno-omit-frame-pointer -c library/label.S -o library/label.o
 //go:generate gcc -O2 -fno-asynchronous-unwind-tables -fcf-protection=none -fno-pic -mno-red-zone -mno-sse -mgeneral-regs-only -fno-stack-protector -fno-omit-frame-pointer -c library/probe_targets.c -o library/probe_targets.o
+//go:generate gcc -O2 -fno-asynchronous-unwind-tables -fcf-protection=none -fno-pic -mno-red-zone -mno-sse -mgeneral-regs-only -fno-stack-protector -fno-omit-frame-pointer -c library/work.c -o library/work.o
+//go:generate gcc -O2 -fno-asynchronous-unwind-tables -fcf-protection=none -fno-pic -mno-red-zone -mno-sse -mgeneral-regs-only -fno-stack-protector -fno-omit-frame-pointer -ffreestanding -fno-tree-loop-distribute-patterns -c library/string.c -o library/string.o

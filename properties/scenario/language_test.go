@@ -30,12 +30,20 @@ func TestLanguageReference(t *testing.T) {
 		require.Contains(t, doc, "`"+e+"`")
 	}
 
-	_, example, _ := strings.Cut(doc, "```python\n")
-	example, _, _ = strings.Cut(example, "```")
-	example = strings.NewReplacer("parser.o", "probe_targets.o", "parse_header", "checksum").Replace(example)
-	s, err := Load("mine.star", []byte(example), OpenBuiltin)
-	require.NoError(t, err)
-	require.Equal(t, "mine", s.Name)
+	stands := strings.NewReplacer("parser.o", "probe_targets.o", "parse_header", "checksum", "crc16.ko", "module.ko", "crc16", "pure")
+	examples := strings.Split(doc, "```python\n")[1:]
+	require.Len(t, examples, 2)
+	for _, example := range examples {
+		example, _, _ = strings.Cut(example, "```")
+		s, err := Load("mine.star", []byte(stands.Replace(example)), func(file string) ([]byte, error) {
+			if file == "module.ko" {
+				return os.ReadFile("testdata/module.ko")
+			}
+			return OpenBuiltin(file)
+		})
+		require.NoError(t, err)
+		require.Equal(t, "mine", s.Name)
+	}
 }
 
 // Addresses of the kernel's exports are in the bytes of traces: this list only

@@ -12,7 +12,7 @@ import (
 // sentence, each no larger than a search can go through.
 func TestBuiltin(t *testing.T) {
 	want := []string{
-		"cancel-detour", "full-rcu", "jump-label-flip", "nmi-on-text", "no-sail-past",
+		"cancel-detour", "full-rcu", "function-at-work", "jump-label-flip", "nmi-on-text", "no-sail-past", "optimization-off",
 		"register-storm-full", "register-storm-none", "safe-full", "safe-full-stop", "safe-none",
 		"second-instruction", "second-instruction-preempted", "stop-machine-alone",
 		"stop-machine-free", "stop-machine-stale", "torn-jump", "torn-jump-bp",

@@ -17,13 +17,15 @@ var rewrite = flag.Bool("rewrite", false, "write what came out into testdata; re
 
 const answer = "----\n"
 
-// openTest knows the library's files and one that isn't an object.
+// openTest knows the library's files, a kernel module, and one that isn't an object.
 func openTest(file string) ([]byte, error) {
 	switch file {
 	case "text.o":
 		return []byte("not an object"), nil
 	case "missing.o":
 		return nil, errors.New("no such file")
+	case "module.ko":
+		return os.ReadFile("testdata/module.ko")
 	}
 	return scenario.OpenBuiltin(file)
 }

@@ -17,11 +17,17 @@ var (
 	patchWords   = []string{"breakpoint", "stop_machine", "naive", "naive-tail-first"}
 	stepWords    = []string{"count", "set_reg", "set_ip", "call"}
 	opWords      = []string{"call", "schedule", "register", "unregister", "enable", "disable",
-		"wait_optimized", "label_on", "label_off", "user"}
+		"wait_optimized", "label_on", "label_off", "user", "expect", "optimization"}
 	sourceWords = []string{"timer", "nmi", "preempt"}
 	regWords    = []string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
 		"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
 )
+
+// errnos are the answers of register, by the kernel's numbers (errno-base.h, errno.h).
+var errnos = []struct {
+	name string
+	n    uint64
+}{{"ENOENT", 2}, {"ENOMEM", 12}, {"EBUSY", 16}, {"EINVAL", 22}, {"ENOSPC", 28}, {"EILSEQ", 84}, {"EOPNOTSUPP", 95}}
 
 func (p Preempt) String() string    { return word(preemptWords, uint8(p)) }
 func (f Fetch) String() string      { return word(fetchWords, uint8(f)) }
@@ -60,6 +66,16 @@ func quoted(words []string) string {
 		fmt.Fprintf(&b, "%q", w)
 	}
 	return b.String()
+}
+
+// errnoName returns the name of an errno, "" if register never returns it.
+func errnoName(n uint64) string {
+	for _, e := range errnos {
+		if e.n == n {
+			return e.name
+		}
+	}
+	return ""
 }
 
 // near ends a message about a name that isn't there with the names that are

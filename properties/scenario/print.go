@@ -20,6 +20,7 @@ func (s *Scenario) String() string {
 	p.call("scenario", quote(s.Name), p.unless(s.Says == "", "says", quote(s.Says)))
 	p.machine(&s.Machine)
 	p.text(s)
+	p.missing(s)
 	p.clients(s)
 	p.programs(s)
 	switch e := s.Expect; {
@@ -76,7 +77,7 @@ func (p *printer) machine(m *Machine) {
 }
 
 func (p *printer) text(s *Scenario) {
-	p.gap(len(s.Texts) + len(s.Datas))
+	p.gap(len(s.Texts) + len(s.Datas) + len(s.Missing))
 	for i := range s.Texts {
 		t := &s.Texts[i]
 		id := p.ident(t.Name)
@@ -93,6 +94,14 @@ func (p *printer) text(s *Scenario) {
 		id := p.ident(d.Name)
 		p.symbols[d.Name] = id
 		p.assign(id, "data", quote(d.Name), "at = "+hexAddr(d.At), "hex = "+dataString(d.Bytes))
+	}
+}
+
+// missing prints the symbols that nobody defines; no operation names them.
+func (p *printer) missing(s *Scenario) {
+	for i := range s.Missing {
+		m := &s.Missing[i]
+		p.call("missing", quote(m.Name), "at = "+hexAddr(m.At), p.unless(m.Size == missingSize, "size", fmt.Sprint(m.Size)))
 	}
 }
 
@@ -191,8 +200,27 @@ func (p *printer) op(op *Op) string {
 		if op.Changed {
 			args = append(args, "changed = True")
 		}
+		if op.Checked {
+			args = append(args, "returns = "+literal(op.Returns))
+			if op.Bits != 64 {
+				args = append(args, fmt.Sprintf("bits = %d", op.Bits))
+			}
+		}
 	case OpRegister, OpUnregister, OpEnable, OpDisable:
 		args = append(args, p.probes[op.Target])
+		if name := errnoName(op.Returns); op.Checked && name != "" {
+			args = append(args, "errno = "+quote(name))
+		} else if op.Checked {
+			args = append(args, "errno = 0")
+		}
+	case OpExpect:
+		args = append(args, p.place(op.Target, uint64(op.Offset)), dataString(op.Bytes))
+	case OpOptimization:
+		on := "False"
+		if op.On {
+			on = "True"
+		}
+		args = append(args, on)
 	case OpEnableLabel, OpDisableLabel:
 		args = append(args, p.labels[op.Target])
 	}

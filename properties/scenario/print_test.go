@@ -97,6 +97,7 @@ func genScenario(t *rapid.T) *scenario.Scenario {
 		},
 	}
 	genText(t, s)
+	genMissing(t, s)
 	genClients(t, s)
 	genPrograms(t, s)
 	switch rapid.IntRange(0, 2).Draw(t, "expect") {
@@ -133,6 +134,20 @@ func genText(t *rapid.T, s *scenario.Scenario) {
 		b := rapid.SliceOfN(rapid.Byte(), 1, 60).Draw(t, "bytes")
 		s.Datas = append(s.Datas, scenario.Data{Name: symbols.draw(t, "data"), At: at, Bytes: b})
 		at += isa.Addr(len(b))
+	}
+}
+
+func genMissing(t *rapid.T, s *scenario.Scenario) {
+	names := newNames()
+	for i := range s.Texts {
+		names.used[s.Texts[i].Name] = true
+	}
+	for i := range s.Datas {
+		names.used[s.Datas[i].Name] = true
+	}
+	for i := range rapid.IntRange(0, 2).Draw(t, "missing") {
+		s.Missing = append(s.Missing, scenario.Missing{Name: names.draw(t, "missing"), At: 0xffffffff90000000 + isa.Addr(i)<<20,
+			Size: 4096 * rapid.IntRange(1, 3).Draw(t, "pages")})
 	}
 }
 
@@ -206,11 +221,14 @@ func genPrograms(t *rapid.T, s *scenario.Scenario) {
 }
 
 func genOp(t *rapid.T, s *scenario.Scenario) scenario.Op {
-	op := scenario.Op{Kind: scenario.OpKind(rapid.IntRange(0, 9).Draw(t, "op"))}
+	op := scenario.Op{Kind: scenario.OpKind(rapid.IntRange(0, 11).Draw(t, "op"))}
 	switch op.Kind {
 	case scenario.OpRegister, scenario.OpUnregister, scenario.OpEnable, scenario.OpDisable:
 		if n := len(s.Probes); n > 0 {
 			op.Target = s.Probes[rapid.IntRange(0, n-1).Draw(t, "probe")].Name
+			if op.Kind == scenario.OpRegister && rapid.Bool().Draw(t, "checked") {
+				op.Checked, op.Returns = true, rapid.SampledFrom([]uint64{0, 2, 12, 16, 22, 28, 84, 95}).Draw(t, "errno")
+			}
 			return op
 		}
 	case scenario.OpEnableLabel, scenario.OpDisableLabel:
@@ -220,9 +238,23 @@ func genOp(t *rapid.T, s *scenario.Scenario) scenario.Op {
 		}
 	case scenario.OpSchedule, scenario.OpWaitOptimized, scenario.OpUser:
 		return op
+	case scenario.OpOptimization:
+		op.On = rapid.Bool().Draw(t, "on")
+		return op
+	case scenario.OpExpect:
+		if n := len(s.Datas); n > 0 {
+			d := &s.Datas[rapid.IntRange(0, n-1).Draw(t, "data")]
+			op.Target, op.Offset = d.Name, rapid.IntRange(0, len(d.Bytes)-1).Draw(t, "offset")
+			op.Bytes = rapid.SliceOfN(rapid.Byte(), 1, len(d.Bytes)-op.Offset).Draw(t, "expected")
+			return op
+		}
 	}
 	op = scenario.Op{Kind: scenario.OpCall, Changed: rapid.Bool().Draw(t, "changed")}
 	op.Target, _ = genPlace(t, s)
+	if rapid.Bool().Draw(t, "checked") {
+		op.Checked, op.Bits = true, rapid.IntRange(1, 64).Draw(t, "bits")
+		op.Returns = rapid.Uint64().Draw(t, "returns") >> (64 - op.Bits)
+	}
 	for i := range rapid.IntRange(0, 6).Draw(t, "args") {
 		op.Args = append(op.Args, rapid.Uint64().Draw(t, fmt.Sprint("arg ", i)))
 	}

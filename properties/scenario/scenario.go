@@ -11,6 +11,7 @@ type Scenario struct {
 	Machine Machine
 	Texts   []Text
 	Datas   []Data
+	Missing []Missing
 	Probes  []Probe
 	Labels  []Label
 	Tasks   []Task
@@ -88,6 +89,14 @@ type Data struct {
 	Bytes []byte
 }
 
+// Missing is a symbol that code refers to and nobody defines. Nothing is in
+// memory there: a run that calls or reads it is refused, and named.
+type Missing struct {
+	Name string
+	At   isa.Addr
+	Size int
+}
+
 // Probe is a kprobe on a function (plus offset). Handlers are data; a nil Pre
 // or Post is no handler.
 type Probe struct {
@@ -132,9 +141,9 @@ type OpKind uint8
 
 // The operations of a task.
 const (
-	OpCall          OpKind = iota // call(f, args…, changed = False)
+	OpCall          OpKind = iota // call(f, args…, changed = False, returns = None, bits = 64)
 	OpSchedule                    // schedule(): gives up the CPU voluntarily once
-	OpRegister                    // register(k)
+	OpRegister                    // register(k, errno = None)
 	OpUnregister                  // unregister(k)
 	OpEnable                      // enable(k)
 	OpDisable                     // disable(k)
@@ -142,14 +151,26 @@ const (
 	OpEnableLabel                 // label_on(l): nop to jump
 	OpDisableLabel                // label_off(l): jump to nop
 	OpUser                        // user(): a spell in user mode
+	OpExpect                      // expect(data, hex): what memory holds
+	OpOptimization                // optimization(on): write debug.kprobes-optimization
 )
 
 // Op is one operation of a task.
 type Op struct {
 	Kind    OpKind
-	Target  string // the function, probe or label
+	Target  string // the function, probe, label or data
 	Args    []uint64
 	Changed bool // OpCall: a handler changes the call's result on purpose, don't compare
+
+	// Checked says that the author knows what comes back, in a call's low Bits
+	// bits of rax or, as a positive number, from register.
+	Checked bool
+	Returns uint64
+	Bits    int // OpCall: 1 to 64 if Checked
+
+	Offset int    // OpExpect: from the start of the data
+	Bytes  []byte // OpExpect
+	On     bool   // OpOptimization
 }
 
 // Task is a kernel thread bound to a CPU.

@@ -102,12 +102,20 @@ func (o *object) Attr(name string) (starlark.Value, error) {
 
 // Get is o["name"], for names that aren't identifiers.
 func (o *object) Get(key starlark.Value) (v starlark.Value, found bool, err error) {
-	name, ok := starlark.AsString(key)
-	if !ok {
-		return nil, false, fmt.Errorf("%s is indexed by the name of a function, not by %s; write v[\"f\"]", o.file, describe(key))
+	name, err := o.key(key)
+	if err != nil {
+		return nil, false, err
 	}
 	v, err = o.Attr(name)
 	return v, err == nil, err
+}
+
+func (o *object) key(key starlark.Value) (string, error) {
+	name, ok := starlark.AsString(key)
+	if !ok {
+		return "", fmt.Errorf("%s is indexed by the name of a function, not by %s; write v[\"f\"]", o.file, describe(key))
+	}
+	return name, nil
 }
 
 // describe says what a value is that should have been something else.

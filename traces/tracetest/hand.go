@@ -111,6 +111,19 @@ func (h Hand) CallEnd(call, digest uint64) Hand {
 	return h.Emit(smpev.CallEnd, uint64(h.task), call, digest)
 }
 
+// Want says what a task's check n, which looks at what, is to find.
+func (h Hand) Want(task uint64, n, what int, value uint64) Hand {
+	return h.Emit(smpev.Want, smpev.Check(task, n, what), value, 0)
+}
+
+// Got is what check n of the hand's own task has found; at is where in memory.
+func (h Hand) Got(n, what int, value, at uint64) Hand {
+	return h.Emit(smpev.Got, smpev.Check(uint64(h.task), n, what), value, at)
+}
+
+// Sysctl begins to write kprobes-optimization, or, done, returns.
+func (h Hand) Sysctl(on, done uint64) Hand { return h.Emit(kpev.Sysctl, on, done, 0) }
+
 // ApiEnter begins a call of the API; addr may be 0 once the probe has one.
 func (h Hand) ApiEnter(api, probe, addr uint64) Hand {
 	if addr != 0 {

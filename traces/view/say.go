@@ -77,6 +77,8 @@ func (t *teller) say(e *traces.Event) string {
 		return "stop_machine: done"
 	case smpev.Expect, smpev.CallEnd:
 		return fmt.Sprintf("call %d of %s returns", e.B, in.task(e.A))
+	case smpev.Want, smpev.Got:
+		return t.check(e)
 	case smpev.Done:
 		if e.A == 0 {
 			return "the run is over, but not all work is done"
@@ -115,6 +117,11 @@ func (t *teller) sayProbe(e *traces.Event) string {
 		return "queued to be unoptimized: " + x.place(e.A)
 	case kpev.Unoptimized:
 		return "unoptimized: " + x.place(e.A)
+	case kpev.Sysctl:
+		if e.B == 0 {
+			return fmt.Sprintf("kprobes-optimization = %d begins", e.A)
+		}
+		return fmt.Sprintf("kprobes-optimization = %d: done", e.A)
 	}
 	return strings.TrimSpace(e.String())
 }
@@ -191,4 +198,19 @@ func (t *teller) free(e *traces.Event) string {
 		return fmt.Sprintf("free %s (%s): from now on int3", a.name, count(int(e.B), "byte", "bytes"))
 	}
 	return fmt.Sprintf("free %s at %s", count(int(e.B), "byte", "bytes"), t.in.symbol(e.A))
+}
+
+// check tells what the scenario says of a result, and what it was.
+func (t *teller) check(e *traces.Event) string {
+	n := smpev.CheckNumber(e.A)
+	if e.Kind == smpev.Want {
+		return fmt.Sprintf("check %d of %s is to find %#x", n, t.in.task(smpev.CheckTask(e.A)), e.B)
+	}
+	switch smpev.CheckWhat(e.A) {
+	case smpev.CheckMemory:
+		return fmt.Sprintf("check %d finds %#x at %s", n, e.B, t.text.place(e.C))
+	case smpev.CheckErrno:
+		return fmt.Sprintf("check %d finds %s", n, errno(e.B))
+	}
+	return fmt.Sprintf("check %d finds %#x returned", n, e.B)
 }

@@ -91,6 +91,8 @@ func errno(n uint64) string {
 		return "-EBUSY"
 	case 22:
 		return "-EINVAL"
+	case 28:
+		return "-ENOSPC"
 	case 84:
 		return "-EILSEQ"
 	case 95:

@@ -1,0 +1,122 @@
+package harness
+
+import (
+	"fmt"
+
+	"kpsim/properties/scenario"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/smpev"
+)
+
+// want is what the scenario says that a check of a task finds.
+type want struct{ check, value uint64 }
+
+// word is how much memory is compared at once: what fits in an event.
+const word = 8
+
+// prepareChecks numbers the checks of the task's operations. A task that
+// repeats its operations makes the same checks again.
+func (p *program) prepareChecks() {
+	n := 0
+	for i := range p.ops {
+		p.checks = append(p.checks, n)
+		op := &p.ops[i]
+		add := func(what int, value uint64) {
+			p.r.wants = append(p.r.wants, want{smpev.Check(uint64(p.task.ID), n, what), value})
+			n++
+		}
+		switch {
+		case op.Kind == scenario.OpCall && op.Checked:
+			add(smpev.CheckResult, op.Returns)
+		case op.Kind == scenario.OpRegister && op.Checked:
+			add(smpev.CheckErrno, op.Returns)
+		case op.Kind == scenario.OpExpect:
+			for b := op.Bytes; len(b) > 0; b = b[min(word, len(b)):] {
+				add(smpev.CheckMemory, littleEndian(b[:min(word, len(b))]))
+			}
+		}
+	}
+}
+
+func littleEndian(b []byte) (v uint64) {
+	for i, c := range b {
+		v |= uint64(c) << (8 * i)
+	}
+	return v
+}
+
+// expect reads the memory that operation i is about, as it is now.
+func (p *program) expect(x *smp.Ctx, i int) {
+	op := &p.ops[i]
+	at := p.r.data(op.Target) + isa.Addr(op.Offset)
+	x.Step("expect", i)
+	for off, n := 0, 0; off < len(op.Bytes); off, n = off+word, n+1 {
+		v := uint64(0)
+		for k := range min(word, len(op.Bytes)-off) {
+			b, _ := x.Memory().Load(at+isa.Addr(off+k), 1)
+			v |= b << (8 * k)
+		}
+		p.got(x, i, n, smpev.CheckMemory, v, uint64(at)+uint64(off))
+	}
+}
+
+// got tells what check n of operation i has found. A twin, which no monitor
+// watches, compares by itself: there it is the scenario that is wrong, or the
+// code, or the processor that is simulated.
+func (p *program) got(x *smp.Ctx, i, n, what int, value, at uint64) {
+	check := smpev.Check(uint64(p.task.ID), p.checks[i]+n, what)
+	x.Emit(smpev.Got, check, value, at)
+	if !p.r.twin || p.r.wrong != nil {
+		return
+	}
+	for _, w := range p.r.wants {
+		if w.check == check && w.value != value {
+			p.r.wrong = fmt.Errorf("task %s, ops[%d]: %s gives %#x, the scenario says %#x: correct one of them", p.task.Name, i, p.names(i, n), value, w.value)
+		}
+	}
+}
+
+// names says what a check looks at.
+func (p *program) names(i, n int) string {
+	op := &p.ops[i]
+	if op.Kind == scenario.OpExpect {
+		return fmt.Sprintf("%s+%#x", op.Target, op.Offset+n*word)
+	}
+	return fmt.Sprintf("%v(%s)", op.Kind, op.Target)
+}
+
+// data returns where a block of data lies.
+func (r *Rig) data(name string) isa.Addr {
+	for i := range r.Scenario.Datas {
+		if d := &r.Scenario.Datas[i]; d.Name == name {
+			return d.At
+		}
+	}
+	return 0
+}
+
+// catchMissing refuses a run that calls or reads a symbol that nobody defines.
+// Nothing is mapped there, so that it is a page fault.
+func (r *Rig) catchMissing() {
+	if len(r.Scenario.Missing) == 0 {
+		return
+	}
+	r.Machine.Hooks().Trap[smpev.VecPF] = func(x *smp.Ctx, regs *isa.Regs) {
+		for i := range r.Scenario.Missing {
+			s := &r.Scenario.Missing[i]
+			fault := x.Fault()
+			if fault < s.At || fault >= s.At+isa.Addr(s.Size) {
+				continue
+			}
+			at, does := regs.IP, "reads or writes"
+			if regs.IP == fault {
+				back, _ := x.Memory().Load(regs.SP(), 8)
+				at, does = isa.Addr(back), "has called"
+			}
+			x.Refuse(at, fmt.Sprintf("%s %s, which nobody defines: define it above elf(), stub(%q) or data(%q, …)", does, s.Name, s.Name, s.Name))
+			return
+		}
+		x.Oops()
+	}
+}

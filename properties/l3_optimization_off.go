@@ -1,0 +1,112 @@
+package properties
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// OptimizationOff is what the sysctl debug.kprobes-optimization promises (spec 7.3).
+var OptimizationOff = Property{
+	ID:   "L3",
+	Name: "optimization-off",
+	Says: "From when kprobes-optimization = 0 has returned until somebody writes 1, no jump stands where a probe is registered, and none is written there.",
+	Kinds: []traces.Kind{
+		smpev.Load, smpev.TextStore, kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl,
+	},
+	New: func() Monitor { return new(optimizationOff) },
+}
+
+type optimizationOff struct {
+	text   text
+	probes probes
+	offs   []offCall // writes of 0 under way
+	ons    int       // writes of 1 under way
+	begun  int       // writes of 1 ever begun
+	off    bool      // for certain
+}
+
+// An offCall is a write of 0 that hasn't returned.
+type offCall struct {
+	task  uint8
+	alone bool // no write of 1 was under way
+	begun int
+}
+
+func (m *optimizationOff) Reset() {
+	m.text.reset()
+	m.probes.reset()
+	m.offs, m.ons, m.begun, m.off = m.offs[:0], 0, 0, false
+}
+
+func (m *optimizationOff) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case smpev.Load:
+		m.text.load(e)
+	case smpev.TextStore:
+		m.text.store(e, false)
+		if m.off {
+			return m.stored(e)
+		}
+	case kpev.Sysctl:
+		if m.sysctl(e); m.off && e.B == 1 {
+			return m.returned(e)
+		}
+	default:
+		m.probes.event(e)
+	}
+	return nil
+}
+
+// sysctl follows the writes. Two that overlap leave open which came last.
+func (m *optimizationOff) sysctl(e *traces.Event) {
+	switch on, done := e.A != 0, e.B != 0; {
+	case on && !done:
+		m.off = false
+		m.ons++
+		m.begun++
+	case on:
+		m.ons--
+	case !done:
+		m.offs = append(m.offs, offCall{e.Task, m.ons == 0, m.begun})
+	default:
+		for i, c := range m.offs {
+			if c.task == e.Task {
+				m.offs = append(m.offs[:i], m.offs[i+1:]...)
+				m.off = m.off || c.alone && c.begun == m.begun
+				return
+			}
+		}
+	}
+}
+
+// returned looks for a jump that the write of 0 has left.
+func (m *optimizationOff) returned(e *traces.Event) *traces.Finding {
+	for i := range m.probes.list {
+		if p := &m.probes.list[i]; m.jumps(p) {
+			return found(e, p.addr, "returns from kprobes-optimization = 0, and a jump still stands at probe %d, %#x", p.id, p.addr)
+		}
+	}
+	return nil
+}
+
+// stored looks at a store: is it a jump over a probe?
+func (m *optimizationOff) stored(e *traces.Event) *traces.Finding {
+	for i := range m.probes.list {
+		if p := &m.probes.list[i]; p.addr-e.A < e.C && m.jumps(p) {
+			return found(e, p.addr, "writes a jump at probe %d, %#x, while kprobes-optimization is 0", p.id, p.addr)
+		}
+	}
+	return nil
+}
+
+// jumps reports whether a jump stands where a probe certainly is registered.
+func (m *optimizationOff) jumps(p *probe) bool {
+	if p.reg != regYes || !m.text.has(p.addr) {
+		return false
+	}
+	mem, orig := m.text.byteAt(p.addr)
+	return mem == jump && orig != jump
+}
+
+func (m *optimizationOff) End(bool) *traces.Finding { return nil }

@@ -1,0 +1,145 @@
+package scenario
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+)
+
+func (l *loader) doCall(c *call) (starlark.Value, error) {
+	op := Op{Kind: OpCall}
+	if len(c.args) == 0 {
+		return nil, fmt.Errorf("call: missing argument for f; write %s", c.sig)
+	}
+	named := *c
+	named.args = nil
+	var returns starlark.Value
+	bits := 64
+	if err := named.unpack("changed?", &op.Changed, "returns??", &returns, "bits?", &bits); err != nil {
+		return nil, err
+	}
+	f, err := whole("f", c.args[0])
+	if err != nil {
+		return nil, err
+	}
+	op.Target = f.name
+	for i, v := range c.args[1:] {
+		n, err := number(fmt.Sprintf("argument %d", i+1), v)
+		if err != nil {
+			return nil, err
+		}
+		op.Args = append(op.Args, n)
+	}
+	if returns != nil {
+		if op.Returns, err = number("returns", returns); err != nil {
+			return nil, err
+		}
+		op.Checked, op.Bits = true, bits
+		if i, ok := returns.(starlark.Int); ok && i.Sign() < 0 && bits > 0 && bits < 64 {
+			op.Returns &= 1<<bits - 1 // -1 in 16 bits is 0xffff
+		}
+	} else if bits != 64 {
+		return nil, fmt.Errorf("call: bits = %d says how many bits of the result count; give returns too", bits)
+	}
+	d := c.deed(&op, nil)
+	if len(op.Args) == 0 && !op.Changed && !op.Checked {
+		d.step = &Step{Kind: StepCall, Func: f.name}
+	}
+	return d, nil
+}
+
+func (l *loader) doExpect(c *call) (starlark.Value, error) {
+	var v starlark.Value
+	var hex string
+	if err := c.unpack("d", &v, "hex", &hex); err != nil {
+		return nil, err
+	}
+	d, ok := v.(location)
+	if !ok || d.what != "data" {
+		return nil, fmt.Errorf("d is %s; give data, as data() returns it", describe(v))
+	}
+	op := Op{Kind: OpExpect, Target: d.name, Offset: int(d.off)}
+	var err error
+	if op.Bytes, err = parseHex("expect", hex); err != nil {
+		return nil, err
+	}
+	return c.deed(&op, nil), nil
+}
+
+func (l *loader) doRegister(c *call) (starlark.Value, error) {
+	var k, errno starlark.Value
+	if err := c.unpack("k", &k, "errno??", &errno); err != nil {
+		return nil, err
+	}
+	op := Op{Kind: OpRegister}
+	var err error
+	if op.Target, err = c.handle("probe", "kprobe", k); err != nil {
+		return nil, err
+	}
+	if errno != nil {
+		op.Checked = true
+		if op.Returns, err = errnoOf(errno); err != nil {
+			return nil, err
+		}
+	}
+	return c.deed(&op, nil), nil
+}
+
+// errnoOf reads 0, or the name of an errno.
+func errnoOf(v starlark.Value) (uint64, error) {
+	name, ok := starlark.AsString(v)
+	if n, isInt := v.(starlark.Int); isInt && n.Sign() == 0 {
+		return 0, nil
+	}
+	var names []string
+	for _, e := range errnos {
+		if ok && e.name == name {
+			return e.n, nil
+		}
+		names = append(names, e.name)
+	}
+	return 0, fmt.Errorf("errno = %.40s isn't known; it is 0, which is success, or one of %s", v.String(), quoted(names))
+}
+
+func (l *loader) doOptimization(c *call) (starlark.Value, error) {
+	op := Op{Kind: OpOptimization}
+	if err := c.unpack("on", &op.On); err != nil {
+		return nil, err
+	}
+	return c.deed(&op, nil), nil
+}
+
+// plain makes an operation without a target.
+func plain(kind OpKind) func(*loader, *call) (starlark.Value, error) {
+	return func(_ *loader, c *call) (starlark.Value, error) {
+		return c.deed(&Op{Kind: kind}, nil), c.unpack()
+	}
+}
+
+func onProbe(kind OpKind) func(*loader, *call) (starlark.Value, error) {
+	return onHandle(kind, "k", "probe", "kprobe")
+}
+
+func onLabel(kind OpKind) func(*loader, *call) (starlark.Value, error) {
+	return onHandle(kind, "l", "label", "jump_label")
+}
+
+func onHandle(kind OpKind, param, what, maker string) func(*loader, *call) (starlark.Value, error) {
+	return func(_ *loader, c *call) (starlark.Value, error) {
+		var v starlark.Value
+		if err := c.unpack(param, &v); err != nil {
+			return nil, err
+		}
+		name, err := c.handle(what, maker, v)
+		return c.deed(&Op{Kind: kind, Target: name}, nil), err
+	}
+}
+
+// handle reads a probe or a label and returns its name.
+func (c *call) handle(what, maker string, v starlark.Value) (string, error) {
+	h, ok := v.(handle)
+	if !ok || h.what != what {
+		return "", fmt.Errorf("%s takes a %s, not %s; give it what %s() returned", c.name, what, describe(v), maker)
+	}
+	return h.name, nil
+}

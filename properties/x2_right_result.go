@@ -1,0 +1,74 @@
+package properties
+
+import (
+	"fmt"
+
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// RightResult is Transparent held against the author's word, not against a run
+// without probes: that one may be wrong as well.
+var RightResult = Property{
+	ID:   "X2",
+	Name: "right-result",
+	Says: "What a scenario says that a call returns, that memory holds, or that register answers, is what is found, probed or not.",
+	Kinds: []traces.Kind{
+		smpev.Want, smpev.Got,
+	},
+	New: func() Monitor { return new(rightResult) },
+}
+
+type rightResult struct {
+	wants []want
+	next  int // where the next check is likely to be: a task makes them in their order
+}
+
+type want struct{ check, value uint64 }
+
+func (m *rightResult) Reset() { m.wants, m.next = m.wants[:0], 0 }
+
+func (m *rightResult) Event(e *traces.Event) *traces.Finding {
+	if e.Kind == smpev.Want {
+		m.wants = append(m.wants, want{e.A, e.B})
+		return nil
+	}
+	w := m.find(e.A)
+	switch {
+	case w == nil:
+		return found(e, 0, "makes check %d, of which nobody said what it finds", smpev.CheckNumber(e.A))
+	case w.value == e.B:
+		return nil
+	}
+	switch smpev.CheckWhat(e.A) {
+	case smpev.CheckMemory:
+		return found(e, e.C, "finds %#x in memory at %#x; right is %#x", e.B, e.C, w.value)
+	case smpev.CheckErrno:
+		return found(e, e.C, "gets %s from register at %#x; right is %s", answer(e.B), e.C, answer(w.value))
+	}
+	return found(e, 0, "gets %#x from a call; right is %#x", e.B, w.value)
+}
+
+// answer prints what the API returned: 0, or a negative errno.
+func answer(errno uint64) string {
+	if errno == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("-%d", errno)
+}
+
+func (m *rightResult) End(bool) *traces.Finding { return nil }
+
+func (m *rightResult) find(check uint64) *want {
+	for range m.wants {
+		if m.next >= len(m.wants) {
+			m.next = 0
+		}
+		w := &m.wants[m.next]
+		m.next++
+		if w.check == check {
+			return w
+		}
+	}
+	return nil
+}
