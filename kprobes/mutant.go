@@ -12,7 +12,7 @@ type Mutants struct {
 	CancelRCU bool // a detour that was queued but never reached by a jump is freed after an RCU grace period, as kernels do
 	// IgnoreSysctl lets jumps be written while the sysctl says no (spec 7.3).
 	IgnoreSysctl bool
-	// JNGAnd emulates jng and jg with "and" where the manual has "or" (5.13 to 5.18).
+	// JNGAnd emulates jng and jg with "and" where the manual has "or" (5.13 to 5.19).
 	JNGAnd bool
 	_      struct{}
 }

@@ -10,23 +10,16 @@ type set [16]uint16
 func (s *set) has(b byte) bool { return s[b>>4]>>(b&15)&1 != 0 }
 
 // movable1 are the one-byte opcodes that can run at another address with no
-// fix-up, as kernels since 5.13 see it; groups are looked at by themselves.
-// Not among them: bound (EVEX), jcc, far call, the groups of shifts, int, into,
-// the undefined d6, x87, loops, jrcxz, call, jmp, lock, rep, int1, hlt and the
-// groups f6, f7, fe, ff.
+// fix-up, as the kernels answered; groups are looked at by themselves. Iret and
+// far jumps are among them, but not bound (EVEX), jcc, far call, shifts, int,
+// into, the undefined d6, x87, loops, jrcxz, call, jmp, lock, rep, int1, hlt and
+// the groups f6, f7, fe, ff.
 var movable1 = set{
 	0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xfffb, 0x0000,
 	0xffff, 0xfbff, 0xffff, 0xffff, 0x8ffc, 0x00b0, 0xf4f0, 0x3f20,
 }
 
-// movable1old are those of kernels before 5.13: iret and far jumps are movable,
-// prefixes aren't looked at, and no group of f0 to ff is.
-var movable1old = set{
-	0xffff, 0xffff, 0xbfff, 0xffff, 0xffff, 0xffff, 0xfffb, 0x0000,
-	0xffff, 0xfbff, 0xffff, 0xffff, 0x8ffc, 0x00b0, 0xf4f0, 0x3f20,
-}
-
-// movable2 are the two-byte opcodes, by the second one.
+// movable2 are the two-byte opcodes, by the second one, as the kernels answered.
 var movable2 = set{
 	0x034c, 0x8000, 0x000f, 0x0002, 0xffff, 0x0000, 0xcfff, 0xc0f0,
 	0x0000, 0xffff, 0xbb3b, 0xf8ff, 0xff03, 0xbb2e, 0xbb26, 0x772e,
@@ -43,7 +36,7 @@ func (k *Kernel) movable(in *insn) bool {
 	case in.opcodes == 3:
 		return false
 	case k.Edition < Edition514:
-		return movable1old.has(op)
+		return movable1.has(op) && op != 0x2e // it should have been looked for among the prefixes (until 5.13)
 	case in.cs || in.addr32:
 		return false
 	}

@@ -35,6 +35,7 @@ var facts = []fact{
 	{"n_ext_late", "extable", 9, 9, 0},
 	{"n_ext_split_from", "extable", 7, 7, 0},
 	{"n_c_unsafe", "extable", 43, 36, 0}, // unsafe_get_user
+	{"x_c_nofault", "extable", 8, 11, 0}, // get_kernel_nofault
 }
 
 // behind are bytes that follow a function in memory and were not recorded. That

@@ -55,8 +55,11 @@ func (s *Survey) Rows(sym *image.Symbol, every bool) []Row {
 	s.rows = s.rows[:0]
 	for off := 0; off < sym.Size; {
 		v := s.judge.At(off)
-		n := max(v.Len, 1)
-		if v.Len == 0 {
+		n := v.Len
+		switch {
+		case v.Delta != 0: // Len is that of the instruction behind
+			n = v.Delta
+		case n == 0:
 			n = s.length(sym, &v)
 		}
 		s.rows = append(s.rows, Row{Verdict: v, Offset: off, Bytes: s.bytes(off, n)})
@@ -87,7 +90,7 @@ func isFill(r *Row) bool {
 func (s *Survey) Row(sym *image.Symbol, off int) Row {
 	s.load(sym)
 	v := s.judge.At(off)
-	return Row{Verdict: v, Offset: off, Bytes: s.bytes(off, max(v.Len, 1))}
+	return Row{Verdict: v, Offset: off, Bytes: s.bytes(off, max(v.Delta, v.Len, 1))}
 }
 
 // length is how far to go on where the verdict has no length: the kernel has

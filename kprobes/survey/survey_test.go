@@ -63,6 +63,9 @@ func TestEveryByte(t *testing.T) {
 		require.Len(t, rows, sym.Size)
 		for off, r := range rows {
 			require.Equal(t, off, r.Offset)
+			if r.Delta != 0 {
+				require.Len(t, r.Bytes, r.Delta, "%s+%#x: an endbr64", sym.Name, off)
+			}
 			if r.Inside {
 				require.NotZero(t, r.Errno, "%s+%#x: a probe inside an instruction", sym.Name, off)
 				continue

@@ -111,12 +111,24 @@ func (r *Rig) catchMissing() {
 			}
 			at, does := regs.IP, "reads or writes"
 			if regs.IP == fault {
-				back, _ := x.Memory().Load(regs.SP(), 8)
-				at, does = isa.Addr(back), "has called"
+				does = "somebody jumps to"
+				if back, _ := x.Memory().Load(regs.SP(), 8); r.inText(isa.Addr(back)) {
+					at, does = isa.Addr(back), "has called"
+				}
 			}
 			x.Refuse(at, fmt.Sprintf("%s %s, which nobody defines: define it above elf(), stub(%q) or data(%q, …)", does, s.Name, s.Name, s.Name))
 			return
 		}
 		x.Oops()
 	}
+}
+
+// inText reports whether a function of the scenario holds an address.
+func (r *Rig) inText(a isa.Addr) bool {
+	for i := range r.Scenario.Texts {
+		if t := &r.Scenario.Texts[i]; a >= t.At && a < t.At+isa.Addr(len(t.Code)) {
+			return true
+		}
+	}
+	return false
 }

@@ -30,9 +30,13 @@ func TestWrongWithoutProbes(t *testing.T) {
 f = text("f", "b8ffff0100 c3")                # mov $0x1ffff,%eax
 g = text("g", "48b88877665544332211 488907 c3") # stores eight bytes to (%rdi)
 d = data("d", "0000000000000000 0000000000000000")
+third = stub("third", fill = (3, "00112233445566778899"), returns = -3)
+fifth = stub("fifth", fill = (5, "1122334455667788 00"), calls = f)
 `
 	for _, c := range []struct{ ops, want string }{
 		{`call(f, returns = 0x1ffff), call(f, returns = -1, bits = 16), call(g, d + 3), expect(d, "000000 8877665544332211 0000000000")`, ""},
+		{`call(third, 1, 2, d + 1, returns = -3), expect(d, "00 00112233445566778899 0000000000")`, ""},
+		{`call(fifth, 1, 2, 3, 4, d, returns = 0x1ffff), expect(d, "1122334455667788 0000000000000000")`, ""},
 		{`schedule(), call(f, returns = 0xffff)`, "t: run without probes: task task0, ops[1]: call(f) gives 0x1ffff, the scenario says 0xffff: correct one of them"},
 		{`call(f, returns = 0x1ffff), call(f, returns = -2, bits = 16)`, "t: run without probes: task task0, ops[1]: call(f) gives 0xffff, the scenario says 0xfffe: correct one of them"},
 		{`call(g, d + 3), expect(d, "000000 8877665544332212")`, "t: run without probes: task task0, ops[1]: d+0x8 gives 0x112233, the scenario says 0x122233: correct one of them"},
@@ -104,6 +108,7 @@ func TestMissing(t *testing.T) {
 		{`data("jiffies", "0700000000000000")`, "call(o.when, returns = 7)", ""},
 		{`f = text("f", "89f8 c3"); stub("weigh", calls = f)`, "call(o.heavy, 5, returns = 6, bits = 32)", ""},
 		{"", "call(o.heavy, 5)", `t: run without probes: cpu0: heavy+0x9: has called weigh, which nobody defines: define it above elf(), stub("weigh") or data("weigh", …)`},
+		{"", "call(o.leak)", `t: run without probes: cpu0: make+0x0: somebody jumps to make, which nobody defines: define it above elf(), stub("make") or data("make", …)`},
 		{"", "call(o.when)", `t: run without probes: cpu0: when+0x0: reads or writes jiffies, which nobody defines: define it above elf(), stub("jiffies") or data("jiffies", …)`},
 	} {
 		sc := load(t, c.above+"\no = elf(\"module.ko\")\ntask(ops = ["+c.op+"])")

@@ -83,7 +83,7 @@ var All = []Mutant{
 		Also:  []string{"progress"}, // a CPU that never takes another IPI
 		Says:  "the end of a step leaves interrupts off",
 		Apply: func(w *Wiring) { w.Engine.Mutants.LeakIF = true }},
-	{Name: "jng-and", Source: "x86/kprobes: Fix JNG/JNLE emulation, 5.13 to 5.18", Scenario: "function-at-work", Property: "right-result",
+	{Name: "jng-and", Source: "x86/kprobes: Fix JNG/JNLE emulation, 5.13 to 5.19", Scenario: "function-at-work", Property: "right-result",
 		Also:  []string{"no-oops", "progress"}, // a loop that goes on where it should end
 		Says:  "an emulated jng jumps if ZF and SF != OF, where it should if one of them holds",
 		Apply: func(w *Wiring) { w.Engine.Mutants.JNGAnd = true }},

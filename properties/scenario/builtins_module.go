@@ -59,6 +59,7 @@ func (m *module) Attr(name string) (starlark.Value, error) {
 		for i := range m.img.Funcs {
 			if f := &m.img.Funcs[i]; f.Name == name {
 				m.use(f.Addr)
+				break // of two static functions of one name, the first
 			}
 		}
 		for i := range m.img.Blocks {
@@ -95,7 +96,14 @@ func (m *module) add(at isa.Addr) []isa.Addr {
 	for i := range m.img.Funcs {
 		if f := &m.img.Funcs[i]; inside(f.Addr, len(f.Code)) {
 			if m.first(f.Addr) {
-				m.symbols[f.Name] = m.l.addText(Text{Name: f.Name, At: f.Addr, Code: f.Code, Extable: sorted(f.Extable)}, m.c)
+				name := f.Name
+				if _, taken := m.l.symbols[name]; taken { // static functions of two files, or one of the scenario's
+					name = fmt.Sprintf("%s@%#x", f.Name, uint64(f.Addr))
+				}
+				p := m.l.addText(Text{Name: name, At: f.Addr, Code: f.Code, Extable: sorted(f.Extable)}, m.c)
+				if _, there := m.symbols[f.Name]; !there {
+					m.symbols[f.Name] = p
+				}
 				return codeRefs(f.Code, f.Addr)
 			}
 			return nil
