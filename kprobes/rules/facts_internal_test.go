@@ -44,7 +44,7 @@ var behind = []struct {
 	function, kernel string
 	code             []byte
 }{
-	{"kt_exit", "k61", isa.Nop5[:]}, // the next function's fentry site
+	{"kt_exit", "k61", isa.Nop5[:]},
 	{"n_c_void_notrace", "k61", []byte{0xe9}},
 	{"kt_exit", "k612", bytes.Repeat([]byte{0x90}, 16)}, // room in front of the next function (CALL_PADDING)
 	{"n_c_void_notrace", "k612", []byte{0xe9}},
@@ -79,9 +79,9 @@ func declare(f *Function, kernel string) {
 			continue
 		}
 		f.Code = append(f.Code, x.code...)
-		if bytes.Equal(x.code, isa.Nop5[:]) {
-			f.Sites = append(f.Sites, Site{Offset: f.Size, Len: len(x.code), Kind: SiteFentry})
-		}
+	}
+	if f.Name == "kt_exit" && bytes.HasPrefix(f.Code[f.Size:], isa.Nop5[:]) { // the next function's fentry site
+		f.Sites = append(f.Sites, Site{Offset: f.Size, Len: len(isa.Nop5), Kind: SiteFentry})
 	}
 	f.Blacklisted = slices.Contains(refusing, f.Name)
 	if kernel == "k61" {

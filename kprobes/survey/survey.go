@@ -121,7 +121,8 @@ func (s *Survey) load(sym *image.Symbol) {
 		Sites: f.Sites[:0], Extable: f.Extable[:0], Thunks: s.thunks,
 		Blacklisted: sym.Blacklisted, InitFreed: sym.Init,
 	}
-	for _, site := range s.Module.SitesIn(sym.Addr, sym.End()) {
+	// A region may end behind the function, and lie over what the next begins with.
+	for _, site := range s.Module.SitesIn(sym.Addr, sym.End()+isa.MaxLen) {
 		off := int(site.Addr - sym.Addr)
 		switch site.Kind {
 		case image.SiteExtable:

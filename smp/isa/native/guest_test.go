@@ -8,15 +8,16 @@ import (
 
 // The guest's memory: code in the middle of the text, one page of data, one of
 // stack, and one that an address of 16 bits reaches. What lies around them isn't
-// mapped.
+// mapped. All of it is above what Linux may take for the heap of a program at a
+// low address (a gigabyte, arch/x86/kernel/process.c, arch_randomize_brk).
 const (
 	pageSize = 0x1000
 
 	lowAt    isa.Addr = 0xc000
-	textAt   isa.Addr = 0x2000_0000
+	textAt   isa.Addr = 0x5000_0000
 	textSize          = 3 * pageSize
-	dataAt   isa.Addr = 0x2200_0000
-	stackAt  isa.Addr = 0x2210_0000
+	dataAt   isa.Addr = 0x5200_0000
+	stackAt  isa.Addr = 0x5210_0000
 
 	codeAt              = textAt + 0x1000
 	farPads             = textAt + 0x2800

@@ -15,8 +15,8 @@ import (
 // Where the harness keeps what it needs itself. All of it lies below 2 GiB, so
 // that code reaches it without a register.
 const (
-	stubsAt = 0x2100_0000 // machine code: enter, leave, the handler of signals
-	areaAt  = 0x2100_1000 // an area
+	stubsAt = 0x5100_0000 // machine code: enter, leave, the handler of signals
+	areaAt  = 0x5100_1000 // an area
 )
 
 // An area is what goes in and comes out. Its layout is known to the stubs.

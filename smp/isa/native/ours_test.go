@@ -153,7 +153,7 @@ func (g *guest) padAt(a isa.Addr) bool {
 // of the harness and in that of a 32-bit program.
 func unmapped(mode isa.Mode, a isa.Addr) bool {
 	switch {
-	case a < 0x1_0000, a >= 0x2200_0000 && a < 0xd000_0000:
+	case a < 0x1_0000, a >= 0x5200_0000 && a < 0xd000_0000:
 		return true // and the guest has no page there, or it wouldn't have faulted
 	case mode == isa.Mode64:
 		return a >= 0xd000_0000 && a < 0x1_0000_0000 || a>>47 != 0 && a>>12 != 0xffff_ffff_ff60_0

@@ -186,8 +186,9 @@ func TestFormsComplete(t *testing.T) {
 		}
 		for _, start := range []string{"", "\x66", "\xf2", "\xf3", "\x48", "\x0f", "\x66\x0f", "\xf2\x0f", "\xf3\x0f", "\x48\x0f", "\x0f\x38", "\xf2\x0f\x38",
 			"\xf3\x0f\x38", "\x66\x0f\x38", "\x0f\x3a", "\xc4\xe2\x78", "\xc4\xe2\x79", "\xc4\xe2\x7a", "\xc4\xe2\x7b", "\xc4\xe3\x7b", "\xc4\xe2\xfb", "\xc5\xf8"} {
-			for rest := range 1 << 16 {
-				code := append([]byte(start), byte(rest), byte(rest>>8), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+			for rest := range 1 << 12 { // an opcode; the field reg, and memory or a register
+				modrm := byte(rest>>8&7<<3) | byte(rest>>11)*0xc0
+				code := append([]byte(start), byte(rest), modrm, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 				in, err := mode.Decode(code, codeAt)
 				if err != nil || in.Unsupported() || byte(rest) == 0xf0 || // a lock may make #UD of what Exec refuses
 					in.UndefinedResult(&isa.Regs{}) {

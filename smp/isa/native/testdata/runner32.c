@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define PAGE 0x1000
-#define AREA 0x21001000 /* offsets below: of struct area */
+#define AREA 0x51001000 /* offsets below: of struct area */
 
 struct area {
 	uint32_t in[8], in_flags, entry;        /* 0x00, 0x20, 0x24 */
@@ -28,13 +28,13 @@ uint32_t host_esp;
 __asm__(
 	".text\n"
 	"run: push %ebx; push %esi; push %edi; push %ebp; mov %esp,host_esp\n"
-	"pushl 0x21001020; popfl\n"
-	"mov 0x21001000,%eax; mov 0x21001004,%ecx; mov 0x21001008,%edx; mov 0x2100100c,%ebx\n"
-	"mov 0x21001010,%esp; mov 0x21001014,%ebp; mov 0x21001018,%esi; mov 0x2100101c,%edi\n"
-	"jmp *0x21001024\n"
-	"leave: mov %esp,0x21001038; mov $0x2100104c,%esp; pushfl\n" /* to 0x48, flags */
-	"mov %eax,0x21001028; mov %ecx,0x2100102c; mov %edx,0x21001030; mov %ebx,0x21001034\n"
-	"mov %ebp,0x2100103c; mov %esi,0x21001040; mov %edi,0x21001044\n"
+	"pushl 0x51001020; popfl\n"
+	"mov 0x51001000,%eax; mov 0x51001004,%ecx; mov 0x51001008,%edx; mov 0x5100100c,%ebx\n"
+	"mov 0x51001010,%esp; mov 0x51001014,%ebp; mov 0x51001018,%esi; mov 0x5100101c,%edi\n"
+	"jmp *0x51001024\n"
+	"leave: mov %esp,0x51001038; mov $0x5100104c,%esp; pushfl\n" /* to 0x48, flags */
+	"mov %eax,0x51001028; mov %ecx,0x5100102c; mov %edx,0x51001030; mov %ebx,0x51001034\n"
+	"mov %ebp,0x5100103c; mov %esi,0x51001040; mov %edi,0x51001044\n"
 	"faulted: cld; mov host_esp,%esp; pop %ebp; pop %edi; pop %esi; pop %ebx; ret\n");
 
 static void handler(int sig, siginfo_t *info, void *context)
@@ -56,7 +56,7 @@ static void handler(int sig, siginfo_t *info, void *context)
 int main(int argc, char **argv)
 {
 	static const struct { uintptr_t at; int pages; } parts[] = {
-		{ 0x20000000, 3 }, { 0x22000000, 1 }, { 0x22100000, 1 }, { 0xc000, 1 }, { AREA, 1 },
+		{ 0x50000000, 3 }, { 0x52000000, 1 }, { 0x52100000, 1 }, { 0xc000, 1 }, { AREA, 1 },
 	};
 	static const int signals[] = { SIGFPE, SIGSEGV, SIGILL, SIGBUS, SIGTRAP };
 	static char stack[1 << 16];
