@@ -3,17 +3,14 @@ package main
 import (
 	"bufio"
 	"cmp"
-	"encoding/hex"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"kpsim/kprobes"
 	"kpsim/kprobes/rules"
 	"kpsim/kprobes/survey"
 	"kpsim/smp/image"
-	"kpsim/smp/isa"
 )
 
 type checkCmd struct {
@@ -36,6 +33,12 @@ Examples:
   kpsim check --profile k61 --json ext4.ko
   kpsim check --edition 4.15 --config RETPOLINE mine.o
 
+In the tables, probe is how a probe is done: int3; emul, an int3 whose step the kernel does itself; ftrace; at +0x4, behind an endbr64; or the errno. Offsets in reasons are of the function. f#2 is the second function called f.
+
+With --json a line has:
+
+` + rowHelp + `
+
 Exit status: 0, or 2 for bad input.`
 }
 
@@ -54,6 +57,9 @@ func (c *checkCmd) run(p *program) (int, error) {
 	}
 	w := bufio.NewWriterSize(p.out, 1<<16)
 	if c.JSON {
+		if c.Func != "" && len(namesakes(s, symbols[0].Name)) > 1 {
+			fmt.Fprintf(p.err, "kpsim: %s%s\n", symbols[0].Label(), among(s, &symbols[0]))
+		}
 		c.printRows(w, s, symbols)
 		return exitOK, w.Flush()
 	}
@@ -65,63 +71,50 @@ func (c *checkCmd) run(p *program) (int, error) {
 		t = printFunctions(w, s, symbols)
 	}
 	if c.Func == "" {
+		if !c.All && !c.EveryByte {
+			fmt.Fprintln(w)
+		}
 		printTotals(p, w, &t)
+		printUnnamed(w, s)
 	}
 	return exitOK, w.Flush()
 }
 
-// printRows prints the JSON lines. They are put together by hand: a module has
-// a hundred thousand.
-func (c *checkCmd) printRows(w *bufio.Writer, s *survey.Survey, symbols []image.Symbol) {
-	var b []byte
-	for i := range symbols {
-		sym := &symbols[i]
-		for _, r := range s.Rows(sym, c.EveryByte) {
-			length := len(r.Bytes)
-			if r.Inside || r.Why.Kind == rules.Undecodable || r.Why.Kind == rules.BehindBad {
-				length = 0
-			}
-			b = append(b[:0], `{"func":`...)
-			b = strconv.AppendQuote(b, sym.Name)
-			b = append(b, `,"offset":`...)
-			b = strconv.AppendInt(b, int64(r.Offset), 10)
-			b = append(b, `,"len":`...)
-			b = strconv.AppendInt(b, int64(length), 10)
-			b = append(b, `,"bytes":"`...)
-			b = hex.AppendEncode(b, r.Bytes)
-			b = append(b, `","errno":`...)
-			b = strconv.AppendInt(b, int64(r.Errno), 10)
-			b = append(b, `,"boostable":`...)
-			b = strconv.AppendBool(b, r.Boosted)
-			b = append(b, `,"optimizable":`...)
-			b = strconv.AppendBool(b, r.Optimizable())
-			b = append(b, `,"emulated":`...)
-			b = strconv.AppendBool(b, r.Emulated)
-			b = append(b, `,"ftrace":`...)
-			b = strconv.AppendBool(b, r.Ftrace)
-			b = append(b, `,"delta":`...)
-			b = strconv.AppendInt(b, int64(r.Delta), 10)
-			b = append(b, `,"region":`...)
-			b = strconv.AppendInt(b, int64(r.Region), 10)
-			b = append(b, `,"reason":`...)
-			b = strconv.AppendQuote(b, r.Why.In(sym.Name))
-			if why := r.NoBoost.In(sym.Name); why != "" && r.Errno == 0 {
-				b = append(b, `,"boost_reason":`...)
-				b = strconv.AppendQuote(b, why)
-			}
-			b = append(b, '}', '\n')
-			w.Write(b)
+// namesakes are the functions of a name.
+func namesakes(s *survey.Survey, name string) []*image.Symbol {
+	var all []*image.Symbol
+	for i := range s.Module.Symbols {
+		if sym := &s.Module.Symbols[i]; sym.Name == name {
+			all = append(all, sym)
 		}
 	}
+	return all
 }
 
-// printFunctions prints a line for each function.
+// among says which one a function is of several that share its name, "" if it
+// is the only one.
+func among(s *survey.Survey, sym *image.Symbol) string {
+	all := namesakes(s, sym.Name)
+	if len(all) < 2 {
+		return ""
+	}
+	if sym.Nth == 1 {
+		return fmt.Sprintf(", the first of %d of that name; write %s for the next", len(all), all[1].Label())
+	}
+	return fmt.Sprintf(", number %d of %d of that name", sym.Nth, len(all))
+}
+
+// printFunctions prints a line for each function. A name too long for its
+// column has a line to itself.
 func printFunctions(w *bufio.Writer, s *survey.Survey, symbols []image.Symbol) (all survey.Totals) {
 	width := len("function")
 	for i := range symbols {
-		width = min(max(width, len(symbols[i].Name)), nameWidth)
+		if n := len(symbols[i].Label()); n <= nameWidth {
+			width = max(width, n)
+		}
 	}
-	fmt.Fprintf(w, "%-*s  instructions  registrable  boostable  optimizable  most often not, because of\n", width, "function")
+	fmt.Fprintf(w, "%-*s  instr  probe  boost   jump  times  most often not, because of\n", width, "function")
+	var line []byte
 	for i := range symbols {
 		sym := &symbols[i]
 		rows := s.Rows(sym, false)
@@ -130,130 +123,71 @@ func printFunctions(w *bufio.Writer, s *survey.Survey, symbols []image.Symbol) (
 		if all.Instructions == before.Instructions {
 			continue // all padding: a __pfx_ symbol
 		}
-		r, n := mostly(rows)
-		why := ""
-		if n > 0 {
-			why = r.Why.In(sym.Name)
-			if n > 1 {
-				why += fmt.Sprintf(", and %d like it", n-1)
-			}
+		name := sym.Label()
+		if len(name) > width {
+			fmt.Fprintln(w, name)
+			name = ""
 		}
-		line := fmt.Sprintf("%-*s  %12d  %11d  %9d  %11d  %s", width, sym.Name, all.Instructions-before.Instructions,
-			all.Registrable-before.Registrable, all.Boostable-before.Boostable, all.Jumpable-before.Jumpable, why)
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
+		line = append(append(line[:0], name...), strings.Repeat(" ", width-len(name))...)
+		for _, n := range []int{all.Instructions - before.Instructions, all.Registrable - before.Registrable,
+			all.Boostable - before.Boostable, all.Jumpable - before.Jumpable} {
+			line = fmt.Appendf(line, "  %5d", n)
+		}
+		if r, n := mostly(rows); n > 0 {
+			line = fmt.Appendf(line, "  %5d  %s", n, r.Why.In(""))
+		}
+		w.Write(append(line, '\n'))
 	}
 	return all
 }
 
 // mostly returns the first row with the most frequent reason.
 func mostly(rows []survey.Row) (first *survey.Row, n int) {
+	var counts [1 << 8]int // by kind
 	for i := range rows {
-		r := &rows[i]
-		if r.Why.Kind == rules.None || r.Padding || r.Inside {
-			continue
-		}
-		same := 0
-		for j := range rows {
-			if q := &rows[j]; q.Why.Kind == r.Why.Kind && !q.Padding && !q.Inside {
-				same++
-			}
-		}
-		if same > n {
-			first, n = r, same
+		if r := &rows[i]; r.Why.Kind != rules.None && !r.Padding && !r.Inside {
+			counts[r.Why.Kind]++
+			n = max(n, counts[r.Why.Kind])
 		}
 	}
-	return first, n
+	for i := range rows {
+		if r := &rows[i]; r.Why.Kind != rules.None && counts[r.Why.Kind] == n && !r.Padding && !r.Inside {
+			return r, n
+		}
+	}
+	return nil, 0
 }
 
-// nameWidth is what a column of names takes at most; a longer one pushes its line.
-const nameWidth = 40
-
-// bytesShown is how many bytes of an instruction a table shows.
-const bytesShown = 11
+// nameWidth is what a column of names takes at most.
+const nameWidth = 30
 
 // printInstructions prints a table for each function.
 func (c *checkCmd) printInstructions(p *program, w *bufio.Writer, s *survey.Survey, symbols []image.Symbol) (all survey.Totals) {
+	t, d := columns{w: w}, newReader(s)
 	for i := range symbols {
 		sym := &symbols[i]
 		rows := s.Rows(sym, c.EveryByte)
 		all.Add(rows)
-		fmt.Fprintf(w, "%s: %s\n", sym.Name, number(sym.Size, "byte"))
-		fmt.Fprintf(w, "%8s  %-*s  %-38s  %-12s %-6s %s\n", "offset", 3*bytesShown-1, "bytes", "instruction", "probe", "boost", "jump")
+		note := ""
+		if c.Func != "" {
+			note = among(s, sym)
+		}
+		fmt.Fprintf(w, "%s: %s%s\n", sym.Label(), number(sym.Size, "byte"), note)
+		t.cell("offset", -offsetWidth).cell("bytes", bytesWidth).cell("instruction", textWidth).cell("probe", probeWidth).cell("boost", boostWidth).cell("jump, or why not", 0).end()
 		for j := range rows {
 			r := &rows[j]
 			if r.Padding && !c.EveryByte {
-				fmt.Fprintf(w, "%8s  %s of padding\n\n", fmt.Sprintf("%+#x", r.Offset), number(sym.Size-r.Offset, "byte"))
+				t.cell(offset(r.Offset), -offsetWidth).cell(number(sym.Size-r.Offset, "byte")+" of padding", 0).end()
 				break
 			}
-			line := fmt.Sprintf("%8s  %-*s  %-38s  %s", fmt.Sprintf("%+#x", r.Offset), 3*bytesShown-1, shortHex(r.Bytes, bytesShown),
-				instruction(sym, r), verdict(p, sym, r))
-			fmt.Fprintln(w, strings.TrimRight(line, " "))
-			if j == len(rows)-1 {
-				fmt.Fprintln(w)
-			}
+			t.cell(offset(r.Offset), -offsetWidth).cell(shortHex(r.Bytes, bytesShown), bytesWidth).cell(d.read(sym, r), textWidth)
+			t.verdict(p, r)
+		}
+		if c.Func == "" {
+			fmt.Fprintln(w)
 		}
 	}
 	return all
-}
-
-// instruction is a row's disassembly.
-func instruction(sym *image.Symbol, r *survey.Row) string {
-	if r.Inside {
-		return ""
-	}
-	in, ok := decodeRow(sym, r)
-	if !ok {
-		return "(bad)"
-	}
-	text := in.String()
-	if t, ok := in.Target(); ok && t >= sym.Addr && t < sym.End() {
-		name, _, _ := strings.Cut(text, " ")
-		text = fmt.Sprintf("%s %s+%#x", name, sym.Name, t-sym.Addr)
-	}
-	return text
-}
-
-// decodeRow decodes a row's bytes as a processor does.
-func decodeRow(sym *image.Symbol, r *survey.Row) (isa.Inst, bool) {
-	in, err := isa.Decode(r.Bytes, sym.Addr+isa.Addr(r.Offset))
-	return in, err == nil
-}
-
-func isCall(in *isa.Inst) bool { return in.Flow() == isa.FlowCall }
-
-// verdict is the last three columns: how it is probed, whether the step is
-// boosted, and whether a jump may come; or why not.
-func verdict(p *program, sym *image.Symbol, r *survey.Row) string {
-	why := r.Why.In(sym.Name)
-	if r.Errno != 0 {
-		return p.paint(red, fmt.Sprintf("%-12s", kprobes.Errno(-r.Errno))) + " " + fmt.Sprintf("%-6s ", "-") + why
-	}
-	how := "int3"
-	switch {
-	case r.Ftrace:
-		how = "ftrace"
-	case r.Delta != 0:
-		how = fmt.Sprintf("int3 at %+#x", r.Offset+r.Delta)
-	case r.Emulated:
-		how = "int3, emul"
-	}
-	boost := "no"
-	if r.Boosted {
-		boost = "yes"
-	}
-	jump := "no: " + why
-	if r.Optimizable() {
-		jump = p.paint(green, "yes") + fmt.Sprintf(", %d bytes", r.Region)
-	}
-	return fmt.Sprintf("%-12s %-6s %s", how, boost, jump)
-}
-
-// shortHex shows bytes, and by two dots that there are more.
-func shortHex(b []byte, most int) string {
-	if len(b) <= most {
-		return fmt.Sprintf("% x", b)
-	}
-	return fmt.Sprintf("% x ..", b[:most-1])
 }
 
 // barWidth is that of a full bar, in columns.
@@ -261,7 +195,7 @@ const barWidth = 40
 
 // printTotals prints the sums, and the reasons by how often they were met.
 func printTotals(p *program, w *bufio.Writer, t *survey.Totals) {
-	fmt.Fprintf(w, "\n%s, %s without padding\n", number(t.Functions, "function"), number(t.Instructions, "instruction"))
+	fmt.Fprintf(w, "%s, %s without padding\n", number(t.Functions, "function"), number(t.Instructions, "instruction"))
 	for _, l := range []struct {
 		what string
 		n    int
@@ -271,7 +205,7 @@ func printTotals(p *program, w *bufio.Writer, t *survey.Totals) {
 		if p.width > 0 {
 			line += "  " + bar(share)
 		}
-		fmt.Fprintln(w, line)
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
 	}
 	var errnos []int
 	for e := range t.Refused {
@@ -283,6 +217,13 @@ func printTotals(p *program, w *bufio.Writer, t *survey.Totals) {
 	}
 	printReasons(w, "not registrable", t.WhyRefused)
 	printReasons(w, "registrable, not optimizable", t.WhyNotJumped)
+}
+
+// printUnnamed tells of code that no symbol stands before.
+func printUnnamed(w *bufio.Writer, s *survey.Survey) {
+	if n := s.Module.Unnamed; n > 0 {
+		fmt.Fprintf(w, "\n%s of code without a symbol: no probe finds it\n", number(n, "byte"))
+	}
 }
 
 func printReasons(w *bufio.Writer, what string, counts map[rules.ReasonKind]int) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,7 +21,7 @@ type disasmCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*disasmCmd) Help() string {
-	return `A function's instructions, and what a probe at one of them would replace: DCR, the detoured code region, is the whole instructions that the jump of 5 bytes lies over; JTPR, the jump target prohibition region, is where no jump may lead. In the listing > marks the probe, | the region, and t what jumps into it.
+	return `A function's instructions, and what a probe at one of them would replace: DCR, the detoured code region, is the whole instructions that the jump of 5 bytes lies over; JTPR, the jump target prohibition region, is where no jump may lead. In the listing > marks the probe, | the region, and t a jump into it, or to the byte behind JTPR, which kernels prohibit too.
 
 Examples:
 
@@ -44,10 +45,10 @@ func (c *disasmCmd) run(p *program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	d := drawing{sym: sym, rows: rows, at: at}
+	d := drawing{s: s, sym: sym, rows: rows, at: at}
 	d.mark()
 	w := bufio.NewWriter(p.out)
-	fmt.Fprintf(w, "%s in %s, as loaded by %s\n\n", sym.Name, c.Object, describe(s.Kernel))
+	fmt.Fprintf(w, "%s in %s%s, as loaded by %s\n\n", sym.Label(), c.Object, among(s, sym), describe(s.Kernel))
 	d.list(w)
 	d.figure(w)
 	d.say(w, s.Row(sym, at))
@@ -59,7 +60,7 @@ func (c *disasmCmd) probe(sym *image.Symbol, rows []survey.Row) (int, error) {
 	if c.At != "" {
 		at, err := strconv.ParseInt(strings.TrimPrefix(c.At, "+"), 0, 32)
 		if err != nil || at < 0 || int(at) >= sym.Size {
-			return 0, fmt.Errorf("--at %s: not an offset in %s, which has %d bytes; write 0x1f, say", c.At, sym.Name, sym.Size)
+			return 0, fmt.Errorf("--at %s: not an offset in %s, which has %s; write 0x1f, say", c.At, sym.Label(), number(sym.Size, "byte"))
 		}
 		return int(at), nil
 	}
@@ -76,6 +77,7 @@ const jumpBytes = 5
 
 // A drawing is a function with a probe in it.
 type drawing struct {
+	s    *survey.Survey
 	sym  *image.Symbol
 	rows []survey.Row
 	at   int
@@ -112,10 +114,14 @@ func jumpTarget(sym *image.Symbol, r *survey.Row) (int, bool) {
 
 // list prints the instructions.
 func (d *drawing) list(w *bufio.Writer) {
+	t, text, longest := columns{w: w}, newReader(d.s), 0
+	for i := range d.rows {
+		longest = max(longest, len(d.rows[i].Bytes))
+	}
 	for i := range d.rows {
 		r := &d.rows[i]
-		if r.Padding {
-			fmt.Fprintf(w, "   %7s  %s of padding\n", fmt.Sprintf("%+#x", r.Offset), number(d.sym.Size-r.Offset, "byte"))
+		if r.Padding && r.Offset >= d.end {
+			t.cell("", 2).cell(offset(r.Offset), -offsetWidth).cell(number(d.sym.Size-r.Offset, "byte")+" of padding", 0).end()
 			break
 		}
 		mark := " "
@@ -125,13 +131,10 @@ func (d *drawing) list(w *bufio.Writer) {
 		case r.Offset+len(r.Bytes) > d.at && r.Offset < d.end:
 			mark = "|"
 		}
-		for _, from := range d.from {
-			if from == r.Offset {
-				mark += "t"
-			}
+		if slices.Contains(d.from, r.Offset) {
+			mark += "t"
 		}
-		line := fmt.Sprintf("%-2s %7s  %-*s  %s", mark, fmt.Sprintf("%+#x", r.Offset), 3*bytesShown-1, shortHex(r.Bytes, bytesShown), instruction(d.sym, r))
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
+		t.cell(mark, 2).cell(offset(r.Offset), -offsetWidth).cell(shortHex(r.Bytes, longest), 3*longest-1).cell(text.read(d.sym, r), 0).end()
 	}
 }
 
@@ -141,7 +144,9 @@ func (d *drawing) figure(w *bufio.Writer) {
 	first, last := max(d.at-2, 0), min(d.end+2, d.sym.Size)
 	indent := func(off int) string { return strings.Repeat(" ", 4*(off-first)) }
 	line := func(format string, args ...any) {
-		fmt.Fprintf(w, "  %s\n", strings.TrimRight(fmt.Sprintf(format, args...), " "))
+		if text := strings.TrimRight(fmt.Sprintf(format, args...), " "); text != "" {
+			fmt.Fprintf(w, "  %s\n", text)
+		}
 	}
 	fmt.Fprintln(w)
 	line("%sIA", indent(d.at)+" ")
@@ -158,10 +163,13 @@ func (d *drawing) figure(w *bufio.Writer) {
 	for i := range d.rows {
 		if r := &d.rows[i]; r.Offset >= d.at && r.Offset < d.end {
 			n++
-			names.WriteString(box(fmt.Sprintf("ins%d", n), 4*len(r.Bytes)))
+			if names.Len() == 0 {
+				names.WriteString(indent(r.Offset))
+			}
+			names.WriteString(box(n, 4*len(r.Bytes)))
 		}
 	}
-	line("%s%s", indent(d.at), names.String())
+	line("%s", names.String())
 	line("%s%s", indent(d.at), arrow("DCR", 4*(d.end-d.at)))
 	line("%s%s", indent(d.at+1), arrow("JTPR", 4*(jumpBytes-1)))
 	fmt.Fprintln(w)
@@ -177,10 +185,11 @@ func (d *drawing) byteAt(off int) string {
 	return "  "
 }
 
-// box is a name in brackets, of a width.
-func box(name string, width int) string {
-	if len(name) > width-2 {
-		name = name[len(name)-(width-2):]
+// box is the name of an instruction in brackets, of a width of 4 or more.
+func box(n, width int) string {
+	name := fmt.Sprintf("ins%d", n)
+	if width == 4 {
+		name = fmt.Sprintf("i%d", n)
 	}
 	left := (width - 2 - len(name)) / 2
 	return "[" + strings.Repeat(" ", left) + name + strings.Repeat(" ", width-2-left-len(name)) + "]"
@@ -195,7 +204,7 @@ func arrow(name string, width int) string {
 
 // say prints the verdict.
 func (d *drawing) say(w *bufio.Writer, r survey.Row) {
-	where := fmt.Sprintf("%s+%#x", d.sym.Name, d.at)
+	where := fmt.Sprintf("%s+%#x", d.sym.Label(), d.at)
 	why := r.Why.In(d.sym.Name)
 	switch {
 	case r.Errno != 0:

@@ -2,6 +2,8 @@
 //
 //	kpsim explore [FILE|NAME…]   run scenarios under many schedules
 //	kpsim replay TRACE           run one recorded schedule again, and show it
+//	kpsim check OBJECT           what a kernel says of a probe on each instruction
+//	kpsim disasm OBJECT FUNC     a function, and what a probe's jump would replace
 //	kpsim list                   what there is: scenarios, properties, mutants, strategies
 //
 // What it is not: it decides nothing about a run. It turns flags into a
@@ -21,6 +23,6 @@
 //	3    a bug of the simulator
 //	130  interrupted; what was found so far was printed
 //
-// One file a command; report.go has the lines that explore prints, and program.go
-// what all commands share.
+// One file a command; columns.go and rows.go print for check, report.go has the
+// lines that explore prints, and program.go what all commands share.
 package main

@@ -59,6 +59,9 @@ func (u *underKernel) survey(path string) (*survey.Survey, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(m.Symbols) == 0 && !o.IsModule() {
+		return nil, fmt.Errorf("%s: no code with a name: a kernel finds functions by their symbols, don't strip them", path)
+	}
 	return survey.New(m, k), nil
 }
 
@@ -160,7 +163,7 @@ func describe(k rules.Kernel) string {
 	if len(set) == 0 {
 		return text
 	}
-	return text + ": " + strings.Join(set, " ")
+	return text + "\nwith " + strings.Join(set, " ")
 }
 
 func editionNames() []string {

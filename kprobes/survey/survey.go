@@ -140,7 +140,8 @@ func (s *Survey) load(sym *image.Symbol) {
 	s.judge.Load(&s.Kernel, f)
 }
 
-// Totals are counts of instructions, without the padding.
+// Totals are counts of instructions, without the padding, and of functions that
+// have some.
 type Totals struct {
 	Functions, Instructions                    int
 	Registrable, Boostable, Emulated, Jumpable int
@@ -154,7 +155,7 @@ func (t *Totals) Add(rows []Row) {
 	if t.Refused == nil {
 		t.Refused, t.WhyRefused, t.WhyNotJumped = make(map[int]int), make(map[rules.ReasonKind]int), make(map[rules.ReasonKind]int)
 	}
-	t.Functions++
+	before := t.Instructions
 	for i := range rows {
 		r := &rows[i]
 		if r.Inside || r.Padding {
@@ -181,5 +182,8 @@ func (t *Totals) Add(rows []Row) {
 		if r.Ftrace {
 			t.Ftrace++
 		}
+	}
+	if t.Instructions > before {
+		t.Functions++
 	}
 }

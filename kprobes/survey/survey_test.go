@@ -55,9 +55,7 @@ func TestEveryByte(t *testing.T) {
 	for i := range s.Module.Symbols {
 		sym := &s.Module.Symbols[i]
 		var starts []survey.Row
-		for _, r := range s.Rows(sym, false) {
-			starts = append(starts, r)
-		}
+		starts = append(starts, s.Rows(sym, false)...)
 		var again []survey.Row
 		rows := s.Rows(sym, true)
 		require.Len(t, rows, sym.Size)
@@ -93,4 +91,16 @@ func TestPadding(t *testing.T) {
 		refused += n
 	}
 	require.Equal(t, totals.Instructions, totals.Registrable+refused)
+}
+
+// A function that is all padding isn't counted, as it isn't shown.
+func TestFunctions(t *testing.T) {
+	s := load(t, "load.o", rules.K612)
+	var totals survey.Totals
+	for i := range s.Module.Symbols {
+		totals.Add(s.Rows(&s.Module.Symbols[i], true))
+	}
+	require.Len(t, s.Module.Symbols, 10)
+	require.Equal(t, 9, totals.Functions, "one is a nop")
+	require.Equal(t, 31, totals.Instructions)
 }

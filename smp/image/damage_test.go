@@ -73,7 +73,10 @@ func TestParseELFDamaged(t *testing.T) {
 		{"rela size", head(t, m, ".rela.text", 32, 25), []string{".rela.text", "damaged"}},
 		{"symbol", change(t, m, ".rela.text", 12, 0xff, 0xff, 0xff), []string{".rela.text", "refers to symbol"}},
 		{"reloc outside", change(t, m, ".rela.text", 0, 0xff, 0xff), []string{".text+0xff", "behind the end"}},
-		{"reloc unknown", change(t, m, ".rela.text", 8, 42), []string{"R_X86_64_REX_GOTPCRELX", "-fno-pic"}},
+		{"reloc unknown", change(t, m, ".rela.text", 8, 37), []string{"R_X86_64_IRELATIVE", "-fno-pic"}},
+		{"reloc far too unknown", change(t, m, ".rela.text", 8, 0xff, 0xff, 0xff, 0x7f), []string{"relocation 2147483647 isn't supported"}},
+		{"reloc out of reach", change(t, m, ".rela.text", 20, 0x7f), []string{"is out of reach"}},
+		{"archive", []byte("!<arch>\n and so on, for a while"), []string{"archive", "ar x"}},
 		{"stripped", head(t, m, ".symtab", 4, 1), []string{"don't strip"}},
 		{"symbols cut", head(t, m, ".symtab", 32, 49), []string{".symtab", "damaged"}},
 		{"strings", head(t, m, ".strtab", 32, 4), []string{"symbol ", "table of names"}},
@@ -156,8 +159,16 @@ func TestTinySections(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"f"}, o.Names())
 
-	_, err = image.ParseELF("tiny", tiny(most))
+	o, err = image.ParseELF("tiny", tiny(most))
+	require.NoError(t, err)
+	_, err = o.Place(0x1000, nowhere)
 	require.ErrorContains(t, err, "two functions are called f")
+	m, err := o.Load(0x1000, image.StockBoot, nil)
+	require.NoError(t, err)
+	require.Len(t, m.Symbols, most)
+	last, ok := m.Symbol(fmt.Sprintf("f#%d", most))
+	require.True(t, ok)
+	require.Equal(t, most, last.Nth)
 
 	_, err = image.ParseELF("tiny", tiny(1_000_000))
 	require.ErrorContains(t, err, "65280 sections")

@@ -40,7 +40,8 @@
 // # The files
 //
 //	file, elf        the object as it is on disk; which sections are loaded
-//	reloc, link      relocations; an object at its addresses
+//	reloc, form, link
+//	                 relocations; an object at its addresses
 //	tables, extable  what the kernel's tables name
 //	patch, alternative, nops, feature, boot
 //	                 how text is rewritten
@@ -50,8 +51,9 @@
 // # Limits
 //
 // ET_REL of 64 bits only; the relocations R_X86_64_NONE, 64, 32, 32S, PC64, PC32
-// and PLT32; no thread-local storage, no common symbols, no global offset table;
-// 64 MiB and 65,279 sections. Per-CPU data is loaded as data, once.
+// and PLT32, and in Load those that form.go lists. Place has no thread-local
+// storage, no common symbols, no global offset table; Load makes addresses up
+// for them. 64 MiB and 65,279 sections. Per-CPU data is loaded as data, once.
 //
 // What depends on more than the module and the Boot isn't known: the call of a
 // pv_ops entry leads to the entry, not to what it holds; static calls whose key

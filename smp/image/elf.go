@@ -27,6 +27,8 @@ type Object struct {
 	symbols []textSymbol
 	sites   []rawSite
 	alts    []alternative // in the order of the table: later ones win
+
+	unplaced error // why Place refuses it, though Load doesn't
 }
 
 type section struct {
@@ -51,7 +53,7 @@ func ParseELF(name string, data []byte) (*Object, error) {
 	}
 	p := parser{f: f, o: &Object{name: name}}
 	for _, step := range []func() error{
-		f.readSymbols, p.readModinfo, p.readRelas, p.loadSections, p.readTargets, p.readFuncs, p.readRelocs, p.readExtable, p.readTables,
+		p.readModinfo, p.checkCode, f.readSymbols, p.readRelas, p.loadSections, p.readTargets, p.readFuncs, p.readRelocs, p.readExtable, p.readTables,
 	} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -99,10 +101,27 @@ func (p *parser) loadSections() error {
 			p.o.texts = len(p.o.sections)
 		}
 	}
-	if p.o.texts == 0 && !p.o.module { // one that only exports tables has no code
-		return fmt.Errorf("holds no code: give an object with a .text section")
-	}
 	return nil
+}
+
+// checkCode returns an error if there is no code, but for a module: one that
+// only exports tables has none.
+func (p *parser) checkCode() error {
+	if p.o.module {
+		return nil
+	}
+	lto := false
+	for i := range p.f.sections {
+		s := &p.f.sections[i]
+		if s.size > 0 && isText(s) {
+			return nil
+		}
+		lto = lto || strings.HasPrefix(s.name, ".gnu.lto_")
+	}
+	if lto {
+		return fmt.Errorf("holds no code, only what gcc -flto leaves for the linker: compile it without -flto, or with -ffat-lto-objects too")
+	}
+	return fmt.Errorf("holds no code: give an object with a .text section")
 }
 
 // wanted says of each section of the file whether it is loaded.

@@ -66,12 +66,16 @@ func TestParseELFRefuses(t *testing.T) {
 		{"nocode.o", read(t, "testdata/nocode.o"), []string{"holds no code"}},
 		{"bad_extable.o", read(t, "testdata/bad_extable.o"), []string{"__ex_table", "8 bytes", "12"}},
 		{"overlap.o", read(t, "testdata/overlap.o"), []string{"outer and inner", ".size"}},
+		{"load.o", read(t, "testdata/load.o"), []string{"outer and inner", ".size"}},
 		{"got.o", read(t, "testdata/got.o"), []string{"get+0x3", "GOTPCREL", "-fno-pic"}},
 		{"tls.o", read(t, "testdata/tls.o"), []string{"thread-local"}},
 		{"common.o", read(t, "testdata/common.o"), []string{"get+0x2", "thing", "-fno-common"}},
-		{"tables.o", read(t, "testdata/tables.o"), []string{"f+0x3", ".altinstructions", "isn't loaded"}},
+		{"tables.o", read(t, "testdata/tables.o"), []string{"f+0x3", ".note.odd", "isn't loaded"}},
 	} {
-		_, err := image.ParseELF(c.name, c.data)
+		o, err := image.ParseELF(c.name, c.data)
+		if err == nil {
+			_, err = o.Place(0x1000, nowhere)
+		}
 		if err == nil {
 			t.Errorf("%s: accepted", c.name)
 			continue

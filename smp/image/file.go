@@ -5,7 +5,8 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
-	"unicode"
+	"strconv"
+	"strings"
 )
 
 // An object file as it is on disk: its sections and symbols, nothing resolved.
@@ -32,8 +33,8 @@ type symbol struct {
 	value, size uint64
 }
 
-// Sizes of the ELF-64 structures, and the longest name that is looked at: the
-// kernel's KSYM_NAME_LEN is 512.
+// Sizes of the ELF-64 structures, and the most of a name that is kept: the
+// kernel's KSYM_NAME_LEN is 512, but C++ and Rust make longer ones.
 const (
 	ehdrBytes = 64
 	shdrBytes = 64
@@ -77,6 +78,8 @@ func checkHeader(data []byte) error {
 		switch {
 		case bytes.HasPrefix(data, []byte("\xfd7zXZ")), bytes.HasPrefix(data, []byte("\x1f\x8b")), bytes.HasPrefix(data, []byte("\x28\xb5\x2f\xfd")):
 			return fmt.Errorf("is compressed: unpack it with unxz, gunzip or unzstd")
+		case bytes.HasPrefix(data, []byte("!<arch>\n")), bytes.HasPrefix(data, []byte("!<thin>\n")):
+			return fmt.Errorf("is an archive of objects: take one out with ar x")
 		case bytes.HasPrefix(data, []byte("BC\xc0\xde")):
 			what = "LLVM bitcode, compile without -flto"
 		case len(data) < 20:
@@ -105,14 +108,15 @@ func (f *file) readNames(headers uint64, names int) error {
 	if names == 0 || names >= len(f.sections) {
 		return fmt.Errorf("can't be read as an ELF object (its sections have no names): give the file whole, not stripped of its section headers")
 	}
-	table, err := f.contents(names)
+	b, err := f.contents(names)
 	if err != nil {
 		return err
 	}
+	table := string(b)
 	for i := range f.sections {
 		off := binary.LittleEndian.Uint32(f.data[headers+uint64(i)*shdrBytes:])
 		name, ok := stringAt(table, off)
-		if !ok {
+		if !ok || name != visible(name) {
 			return fmt.Errorf("section %d: its name isn't text of the table of names: the file is damaged", i)
 		}
 		f.sections[i].name = name
@@ -120,18 +124,33 @@ func (f *file) readNames(headers uint64, names int) error {
 	return nil
 }
 
-// stringAt returns the string that begins at an offset of a string table. One
-// with control characters is refused: names are printed.
-func stringAt(table []byte, off uint32) (string, bool) {
+// stringAt returns the string that begins at an offset of a string table, cut
+// off at nameMax.
+func stringAt(table string, off uint32) (string, bool) {
 	if uint64(off) >= uint64(len(table)) {
 		return "", off == 0
 	}
 	rest := table[off:]
-	n := bytes.IndexByte(rest[:min(len(rest), nameMax)], 0)
-	if n < 0 || bytes.ContainsFunc(rest[:n], unicode.IsControl) {
-		return "", false
+	n := strings.IndexByte(rest[:min(len(rest), nameMax)], 0)
+	switch {
+	case n >= 0:
+		return rest[:n], true
+	case len(rest) > nameMax:
+		return rest[:nameMax] + "...", true
 	}
-	return string(rest[:n]), true
+	return "", false
+}
+
+// visible returns a name as it is printed: what isn't a letter, a sign or a
+// blank is written as in Go, \x01.
+func visible(name string) string {
+	for i := range len(name) {
+		if c := name[i]; c < ' ' || c > '~' {
+			quoted := strconv.Quote(name)
+			return strings.ReplaceAll(strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`), `\\`, `\`)
+		}
+	}
+	return name
 }
 
 // contents returns what a section has in the file.
@@ -157,7 +176,7 @@ func (f *file) readSymbols() error {
 		}
 	}
 	if table < 0 || f.sections[table].size < 2*symBytes {
-		return fmt.Errorf("no symbols: don't strip the object")
+		return fmt.Errorf("no symbols: a probe needs the name of a function, don't strip the object")
 	}
 	data, err := f.contents(table)
 	if err != nil {
@@ -166,10 +185,11 @@ func (f *file) readSymbols() error {
 	if len(data)%symBytes != 0 || int(f.sections[table].link) >= len(f.sections) {
 		return fmt.Errorf("section %s: can't be read as symbols: the file is damaged", f.sections[table].name)
 	}
-	names, err := f.contents(int(f.sections[table].link))
+	b, err := f.contents(int(f.sections[table].link))
 	if err != nil {
 		return err
 	}
+	names := string(b)
 	le := binary.LittleEndian
 	f.symbols = make([]symbol, len(data)/symBytes)
 	for i := range f.symbols {
@@ -178,7 +198,7 @@ func (f *file) readSymbols() error {
 		if !ok {
 			return fmt.Errorf("symbol %d: its name isn't text of the table of names: the file is damaged", i)
 		}
-		f.symbols[i] = symbol{name: name, info: d[4], section: elf.SectionIndex(le.Uint16(d[6:])), value: le.Uint64(d[8:]), size: le.Uint64(d[16:])}
+		f.symbols[i] = symbol{name: visible(name), info: d[4], section: elf.SectionIndex(le.Uint16(d[6:])), value: le.Uint64(d[8:]), size: le.Uint64(d[16:])}
 	}
 	return nil
 }

@@ -36,6 +36,16 @@ func (p *parser) readFuncs() error {
 		o.funcsOfSymbols()
 		return nil
 	}
+	if err := p.sizedFuncs(); err != nil {
+		o.unplaced, o.funcs = err, nil
+		o.funcsOfSymbols()
+	}
+	return nil
+}
+
+// sizedFuncs lists the functions by their symbols' sizes.
+func (p *parser) sizedFuncs() error {
+	o := p.o
 	for i := range p.f.symbols {
 		s := &p.f.symbols[i]
 		sec := p.section(s.section)

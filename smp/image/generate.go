@@ -12,6 +12,8 @@ package image
 //go:generate gcc -O2 -fno-asynchronous-unwind-tables -fno-pic -c testdata/tls.c -o testdata/tls.o
 //go:generate gcc -O2 -fno-asynchronous-unwind-tables -fno-pic -fcommon -c testdata/common.c -o testdata/common.o
 //go:generate gcc -c testdata/tables.S -o testdata/tables.o
+//go:generate gcc -c testdata/load.S -o testdata/load.o
+//go:generate objcopy --redefine-sym again=same --redefine-sym "odd=a\"b\\c\x01\xff" testdata/load.o
 //go:generate gcc -c testdata/nocode.c -o testdata/nocode.o
 //go:generate ld testdata/notype.o -e bare -o testdata/linked.o
 //go:generate gcc -c testdata/module.S -o testdata/module612.o

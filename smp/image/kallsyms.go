@@ -74,7 +74,8 @@ func (l *linked) kallsyms(text []region) []Symbol {
 	}
 	kept, r := make([]Symbol, 0, len(at)), 0
 	for _, i := range ordered(len(at), func(a, b int) int { return cmp.Compare(at[a], at[b]) }) {
-		s := Symbol{Name: l.o.symbols[i].name, Addr: at[i]}
+		t := &l.o.symbols[i]
+		s := Symbol{Name: t.name, Addr: at[i], Section: l.o.sections[t.sec].name, Offset: t.off}
 		for r < len(text) && s.Addr >= text[r].end() {
 			r++
 		}
@@ -95,6 +96,12 @@ func (l *linked) kallsyms(text []region) []Symbol {
 		kept = append(kept, s)
 	}
 	l.blacklist(kept)
+	seen := make(map[string]int, len(kept))
+	for i := range kept {
+		s := &kept[i]
+		seen[s.Name]++
+		s.Nth = seen[s.Name]
+	}
 	return kept
 }
 

@@ -2,7 +2,6 @@ package image
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -15,6 +14,7 @@ type linked struct {
 	at      []isa.Addr // of each section
 	bytes   [][]byte   // of each section: relocated, then patched
 	symbols []isa.Addr // of each target
+	got     isa.Addr   // of the slots for them, 8 bytes each: addresses, where nothing is
 	imports []Symbol   // by address
 
 	returnThunk isa.Addr // nowhere, if the object doesn't refer to it
@@ -84,11 +84,16 @@ func (l *linked) place(end isa.Addr, extern func(string) (isa.Addr, bool), stubs
 				at = nowhere
 			}
 			l.symbols[i] = at
+		case t.stub:
+			l.symbols[i] = next
+			l.imports = append(l.imports, Symbol{Name: t.name, Addr: next, Size: pageBytes})
+			next += pageBytes
 		}
 		if t.name == returnThunk {
 			l.returnThunk = l.symbols[i]
 		}
 	}
+	l.got = next
 }
 
 // relocate makes the bytes of section i.
@@ -101,23 +106,27 @@ func (l *linked) relocate(i int) error {
 		if to == nowhere && t.place == external {
 			return fmt.Errorf("%s refers to %s, which isn't defined: define it in the object or as a function of the scenario", l.o.where(i, r.off), t.name)
 		}
-		v, ok := r.encode(uint64(l.at[i])+uint64(r.off), uint64(to))
-		if !ok {
-			return fmt.Errorf("%s: %s at %#x is out of reach (%v): %s", l.o.where(i, r.off), t.name, uint64(to), r.kind, reach(r))
+		f := &forms[r.kind]
+		v, ok := f.value(&[...]uint64{
+			symbolAt: uint64(to), slotAt: uint64(l.got) + 8*uint64(r.symbol), tableAt: uint64(l.got),
+			holeAt: uint64(l.at[i]) + uint64(r.off), sizeOf: t.size,
+		}, r.addend)
+		// Of an address that was made up any part will do, but in a jump.
+		if made := t.place == external || t.stub; !ok && !(made && f.bytes < 4 && f.less == nothing) {
+			return fmt.Errorf("%s: %s at %#x is out of reach (%v): %s", l.o.where(i, r.off), t.name, uint64(to), r.kind, f.reach())
 		}
-		if size(r.kind) == 8 {
-			binary.LittleEndian.PutUint64(b[r.off:], v)
-		} else {
-			binary.LittleEndian.PutUint32(b[r.off:], uint32(v))
-		}
+		f.put(b[r.off:], v)
 	}
 	l.bytes = append(l.bytes, b)
 	return nil
 }
 
 // reach says what to do about an overflow.
-func reach(r *reloc) string {
-	if r.relative() {
+func (f *form) reach() string {
+	switch {
+	case f.bytes < 4:
+		return "write an operand of 32 bits"
+	case f.less == holeAt:
 		return "place the two within 2 GiB of each other"
 	}
 	return "place the object below 2 GiB, or compile with -fpie so that addresses are relative"

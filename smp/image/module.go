@@ -18,10 +18,22 @@ type Symbol struct {
 	// Size goes to the next symbol, padding included: what kallsyms answers.
 	// That of an import is the room it has been given.
 	Size int
-	Init bool // in .init.text: freed, and without a name, as soon as the module runs
+	// Section and Offset are where it is in the file; not of an import.
+	Section string
+	Offset  int
+	Nth     int  // of its name, from 1, by address: static functions of several files may share one
+	Init    bool // in .init.text: freed, and without a name, as soon as the module runs
 	// Blacklisted tells of text that kprobes refuses: named in
 	// _kprobe_blacklist, or in .kprobes.text or .noinstr.text.
 	Blacklisted bool
+}
+
+// Label tells s from others of its name: "f", and "f#2" for the second f.
+func (s *Symbol) Label() string {
+	if s.Nth <= 1 {
+		return s.Name
+	}
+	return fmt.Sprintf("%s#%d", s.Name, s.Nth)
 }
 
 // End returns the first address behind s.
@@ -39,8 +51,13 @@ type Module struct {
 	// last one ends with the text, which a module has in whole pages, zeros
 	// behind the code; in an object that is no module, with its section.
 	Symbols []Symbol
-	Sites   []Site   // by address, then kind
-	Imports []Symbol // what the kernel or other modules define, by address
+	Sites   []Site // by address, then kind
+	// Imports are what the kernel or other modules define, and what of the object
+	// isn't loaded but referred to, by address.
+	Imports []Symbol
+	// Unnamed is how many bytes of code, padding left aside, have no symbol at or
+	// before them: the kernel knows of no function there.
+	Unnamed int
 
 	text []region // by address
 }
@@ -82,10 +99,15 @@ func (m *Module) SymbolAt(a isa.Addr) (*Symbol, bool) {
 }
 
 // Symbol returns the text symbol of a name, the one with the lowest address if
-// several have it.
+// several have it; or of a label.
 func (m *Module) Symbol(name string) (*Symbol, bool) {
 	for i := range m.Symbols {
 		if s := &m.Symbols[i]; s.Name == name || slices.Contains(s.Aliases, name) {
+			return s, true
+		}
+	}
+	for i := range m.Symbols {
+		if s := &m.Symbols[i]; s.Nth > 1 && s.Label() == name {
 			return s, true
 		}
 	}
@@ -106,6 +128,11 @@ func (m *Module) SitesIn(from, to isa.Addr) []Site {
 // symbol that the object doesn't define is where extern says; what extern
 // doesn't know, or if it is nil, gets an address of its own behind the object.
 //
+// A slot of a global offset table is an address behind that, and so is a
+// variable that is common or in a section that isn't loaded; thread-local ones
+// have offset 0. So instructions stand as they were assembled, of the length
+// they have; a linker might have made others of those that use the table.
+//
 // The text of a module is in the order of kernel/module/main.c,
 // layout_sections: all sections with code by number, then, apart from them,
 // those whose name begins with .init; no place in an object that is no module.
@@ -120,7 +147,24 @@ func (o *Object) Load(base isa.Addr, boot Boot, extern func(symbol string) (isa.
 	m := &Module{Name: o.name, Version: l.version, Imports: l.imports, text: l.regions()}
 	m.Symbols = l.kallsyms(m.text)
 	m.Sites = l.sites()
+	m.countUnnamed()
 	return m, nil
+}
+
+func (m *Module) countUnnamed() {
+	k := 0
+	for _, r := range m.text {
+		for k < len(m.Symbols) && m.Symbols[k].Addr < r.at {
+			k++
+		}
+		b := r.bytes
+		if k < len(m.Symbols) && m.Symbols[k].Addr < r.end() {
+			b = b[:m.Symbols[k].Addr-r.at]
+		}
+		if !isPadding(b) {
+			m.Unnamed += len(b)
+		}
+	}
 }
 
 // regions returns the text as it is in memory: a module's is two stretches, the

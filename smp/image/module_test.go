@@ -33,7 +33,7 @@ func say(m *image.Module) string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "patched as %v\n", m.Version)
 	for _, s := range m.Symbols {
-		fmt.Fprintf(&w, "\n%x %s, %d bytes", uint64(s.Addr), s.Name, s.Size)
+		fmt.Fprintf(&w, "\n%x %s, %d bytes", uint64(s.Addr), s.Label(), s.Size)
 		if s.Aliases != nil {
 			fmt.Fprintf(&w, ", also %s", strings.Join(s.Aliases, " "))
 		}
@@ -89,6 +89,7 @@ func TestLoadGolden(t *testing.T) {
 		{"module61.o", "module61_bare.golden", bare},
 		{"module612.o", "module612_bare.golden", bare},
 		{"module612.o", "module612_rethunk.golden", image.Boot{Features: "rethunk,up", Preempt: "none"}},
+		{"load.o", "load.golden", image.StockBoot},
 	} {
 		got := say(load(t, "testdata/"+c.file, c.boot))
 		path := filepath.Join("testdata", c.golden)
@@ -206,4 +207,35 @@ func TestLoadUnknownVersion(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, string(read(t, "testdata/"+c.file+".golden")), say(m))
 	}
+}
+
+// What only Load takes: each of two functions of a name has a label, code in
+// front of a section's first symbol is counted, and a function says where it is
+// in the file.
+func TestLoadLabels(t *testing.T) {
+	m := load(t, "testdata/load.o", image.StockBoot)
+	first, ok := m.Symbol("same")
+	require.True(t, ok)
+	second, ok := m.Symbol("same#2")
+	require.True(t, ok)
+	assert.Equal(t, []string{"same", "same#2"}, []string{first.Label(), second.Label()})
+	assert.Equal(t, "same", second.Name)
+	assert.Equal(t, first.End(), second.Addr)
+	assert.Equal(t, ".text", second.Section)
+	assert.Equal(t, first.Offset+first.Size, second.Offset)
+	_, ok = m.Symbol("same#3")
+	assert.False(t, ok)
+	assert.Equal(t, 2, m.Unnamed, "nop and ret in .text.cold")
+	assert.Zero(t, load(t, "testdata/module612.o", image.StockBoot).Unnamed)
+}
+
+// What gcc -flto leaves is no code, and that is said.
+func TestLTO(t *testing.T) {
+	b := read(t, "testdata/nocode.o")
+	at := bytes.Index(b, []byte("\x00.comment\x00"))
+	require.Positive(t, at)
+	b = bytes.Clone(b)
+	copy(b[at+1:], ".gnu.lto_")
+	_, err := image.ParseELF("lto.o", b)
+	require.ErrorContains(t, err, "lto.o: holds no code, only what gcc -flto leaves for the linker")
 }

@@ -16,8 +16,13 @@ const pageBytes = 4096
 // moves all code alike, which is how a scenario puts a site across a chunk or
 // page boundary. Each data section begins on a page of its own behind the code.
 // extern says where a symbol is that the object doesn't define; what it doesn't
-// know is an error, but in a kernel module an import.
+// know is an error, but in a kernel module an import. Functions that share bytes
+// or a name, thread-local and common variables, and a global offset table are
+// errors too: Load alone takes them.
 func (o *Object) Place(base isa.Addr, extern func(symbol string) (isa.Addr, bool)) (*Image, error) {
+	if o.unplaced != nil {
+		return nil, fmt.Errorf("%s: %w", o.name, o.unplaced)
+	}
 	l, err := o.link(base, o.layout, StockBoot, extern, o.module)
 	if err != nil {
 		return nil, err
@@ -63,7 +68,7 @@ func (o *Object) layoutData(at []isa.Addr, from isa.Addr) (end isa.Addr) {
 
 // room returns an error if the object can't be laid out from base.
 func (o *Object) room(base isa.Addr) error {
-	need := uint64(len(o.targets)+2) * pageBytes // of imports, at most
+	need := uint64(len(o.targets)+2)*(pageBytes+8) + pageBytes // of imports and their slots, at most
 	for i := range o.sections {
 		need += uint64(len(o.sections[i].data)) + max(pageBytes, o.sections[i].align)
 	}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
+	"strconv"
 )
 
 // A reloc is a hole in a section that depends on where things are put.
@@ -24,6 +24,8 @@ type target struct {
 	place targetPlace
 	sec   int // of Object.sections, if loaded; of the file's, if left out
 	value uint64
+	size  uint64
+	stub  bool // common or left out, and a relocation refers to it: Load makes up an address
 }
 
 type targetPlace uint8
@@ -35,50 +37,6 @@ const (
 	common                      // a variable that was never given a place
 	leftOut                     // in a section that isn't loaded
 )
-
-// size returns how many bytes a relocation fills in; 0 if it isn't supported.
-func size(kind elf.R_X86_64) int {
-	switch kind {
-	case elf.R_X86_64_64, elf.R_X86_64_PC64:
-		return 8
-	case elf.R_X86_64_PC32, elf.R_X86_64_PLT32, elf.R_X86_64_32, elf.R_X86_64_32S:
-		return 4
-	}
-	return 0
-}
-
-// remedy says what to do about a relocation that isn't supported.
-func remedy(kind elf.R_X86_64) string {
-	switch name := kind.String(); {
-	case strings.Contains(name, "TPOFF"), strings.Contains(name, "TLS"), strings.Contains(name, "DTPMOD"):
-		return "there is no thread-local storage, use a plain variable"
-	case strings.Contains(name, "GOT"):
-		return "there is no global offset table, compile with -fno-pic"
-	}
-	return "compile with gcc -O2 -fno-pic -fcf-protection=none"
-}
-
-// relative reports whether what goes into the hole depends on where the hole is.
-func (r *reloc) relative() bool {
-	return r.kind == elf.R_X86_64_PC32 || r.kind == elf.R_X86_64_PLT32 || r.kind == elf.R_X86_64_PC64
-}
-
-// encode returns what goes into the hole at address p when its target is at s:
-// S + A, less P if it is relative (System V ABI, AMD64, "Relocation Types").
-// ok is false if the hole is too small for it.
-func (r *reloc) encode(p, s uint64) (v uint64, ok bool) {
-	v = s + uint64(r.addend)
-	if r.relative() {
-		v -= p
-	}
-	switch r.kind {
-	case elf.R_X86_64_PC32, elf.R_X86_64_PLT32, elf.R_X86_64_32S:
-		return v, int64(v) == int64(int32(v))
-	case elf.R_X86_64_32:
-		return v, v <= math.MaxUint32
-	}
-	return v, true
-}
 
 // readRelas reads the relocations of the sections that are put in memory, and
 // of the kernel's tables.
@@ -157,21 +115,38 @@ func (p *parser) readRelocs() error {
 
 func (p *parser) checkReloc(sec int, r *reloc) error {
 	s := &p.o.sections[sec]
-	n, room := size(r.kind), len(s.data)
-	if r.off > room || n > room-r.off {
+	f, known := formOf(r.kind)
+	if room := len(s.data); r.off > room || f.bytes > room-r.off {
 		return fmt.Errorf("%s+%#x: relocation behind the end of the section: the file is damaged", s.name, r.off)
 	}
-	if n == 0 {
-		return fmt.Errorf("%s: relocation %v isn't supported: %s", p.o.where(sec, r.off), r.kind, remedy(r.kind))
+	if !known {
+		return p.unsupported(sec, r)
+	}
+	if !f.placed && p.o.unplaced == nil {
+		p.o.unplaced = p.unsupported(sec, r)
 	}
 	t := &p.o.targets[r.symbol]
 	switch t.place {
 	case common:
-		return fmt.Errorf("%s: %s is a common symbol: compile with -fno-common", p.o.where(sec, r.off), t.name)
+		t.stub = true
+		if p.o.unplaced == nil {
+			p.o.unplaced = fmt.Errorf("%s: %s is a common symbol: compile with -fno-common", p.o.where(sec, r.off), t.name)
+		}
 	case leftOut:
-		return fmt.Errorf("%s: refers to %s, which isn't loaded: only code and the data of a compiler is", p.o.where(sec, r.off), p.inSection(t))
+		t.stub = true
+		if p.o.unplaced == nil {
+			p.o.unplaced = fmt.Errorf("%s: refers to %s, which isn't loaded: only code and the data of a compiler is", p.o.where(sec, r.off), p.inSection(t))
+		}
 	}
 	return nil
+}
+
+func (p *parser) unsupported(sec int, r *reloc) error {
+	name := r.kind.String()
+	if int(r.kind) >= len(forms) {
+		name = strconv.Itoa(int(r.kind))
+	}
+	return fmt.Errorf("%s: relocation %s isn't supported: %s", p.o.where(sec, r.off), name, remedy(name))
 }
 
 // inSection names a target that isn't loaded.
@@ -187,7 +162,7 @@ func (p *parser) readTargets() error {
 	p.o.targets = make([]target, len(p.f.symbols))
 	for i := range p.f.symbols {
 		s := &p.f.symbols[i]
-		t := target{name: s.name, value: s.value}
+		t := target{name: s.name, value: s.value, size: s.size}
 		switch {
 		case i == 0:
 			t.name, t.place = "0", absolute

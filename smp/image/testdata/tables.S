@@ -5,5 +5,5 @@
 f:	mov	table(%rip), %rax
 	ret
 	.size	f, . - f
-	.section .altinstructions, "a"
+	.section .note.odd, "a"
 table:	.quad	1

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"kpsim/kprobes"
+	"kpsim/kprobes/survey"
+	"kpsim/smp/image"
+	"kpsim/smp/isa"
+)
+
+// Widths of the columns of check --func and disasm. With most reasons a line
+// has less than 100.
+const (
+	bytesShown  = 7 // of an instruction
+	offsetWidth = 7
+	bytesWidth  = 3*bytesShown - 1
+	textWidth   = 28
+	probeWidth  = 7
+	boostWidth  = 5
+)
+
+// Columns print lines of cells. A module has a hundred thousand lines, so it
+// goes without formats.
+type columns struct {
+	w    *bufio.Writer
+	line []byte
+	pad  int // blanks owed before the next cell
+}
+
+// cell adds a cell of a width, 0 for the last one; below 0 it is aligned to the
+// right. What is wider pushes those behind.
+func (t *columns) cell(text string, width int) *columns {
+	n := len(text)
+	blanks := t.pad
+	if width < 0 {
+		width = -width
+		blanks += max(width-n, 0)
+		n = max(n, width)
+	}
+	for range blanks {
+		t.line = append(t.line, ' ')
+	}
+	t.line = append(t.line, text...)
+	t.pad = max(width-n, 0) + 2
+	return t
+}
+
+// painted is a cell in a colour.
+func (t *columns) painted(p *program, colour, text string, width int) *columns {
+	painted := p.paint(colour, text)
+	t.cell(painted, width+len(painted)-len(text))
+	return t
+}
+
+// end ends a line.
+func (t *columns) end() {
+	t.w.Write(append(t.line, '\n'))
+	t.line, t.pad = t.line[:0], 0
+}
+
+// verdict adds the last three cells: how it is probed, whether the step is
+// boosted, and whether a jump may come; or why not. Places are offsets in the
+// function.
+func (t *columns) verdict(p *program, r *survey.Row) {
+	why := r.Why.In("")
+	if r.Errno != 0 {
+		t.painted(p, red, kprobes.Errno(-r.Errno).Error(), probeWidth).cell("-", boostWidth).cell(why, 0).end()
+		return
+	}
+	how := "int3"
+	switch {
+	case r.Ftrace:
+		how = "ftrace"
+	case r.Delta != 0:
+		how = "at " + offset(r.Offset+r.Delta)
+	case r.Emulated:
+		how = "emul"
+	}
+	boost := "no"
+	if r.Boosted {
+		boost = "yes"
+	}
+	t.cell(how, probeWidth).cell(boost, boostWidth)
+	if r.Optimizable() {
+		t.painted(p, green, "yes, "+number(r.Region, "byte"), 0).end()
+		return
+	}
+	t.cell(why, 0).end()
+}
+
+// offset writes an offset in a function.
+func offset(n int) string { return "+0x" + strconv.FormatInt(int64(n), 16) }
+
+// A reader disassembles, each sequence of bytes once: half of all instructions
+// are ones that came before.
+type reader struct {
+	s     *survey.Survey
+	known map[string]reading
+}
+
+// A reading is what bytes say, wherever they are.
+type reading struct {
+	text string   // of a direct branch, the mnemonic
+	to   isa.Addr // of a direct branch: the target, less its own address
+	jump bool     // it is one
+}
+
+func newReader(s *survey.Survey) *reader {
+	return &reader{s: s, known: make(map[string]reading)}
+}
+
+// read is a row's disassembly. Where a name is known for the target of a branch,
+// it stands for the address; inside the function, an offset does.
+func (d *reader) read(sym *image.Symbol, r *survey.Row) string {
+	if r.Inside {
+		return ""
+	}
+	k, ok := d.known[string(r.Bytes)]
+	if !ok {
+		k = disassemble(r.Bytes)
+		d.known[string(r.Bytes)] = k
+	}
+	if !k.jump {
+		return k.text
+	}
+	t := sym.Addr + isa.Addr(r.Offset) + k.to
+	if t >= sym.Addr && t < sym.End() {
+		return k.text + offset(int(t-sym.Addr))
+	}
+	switch to, ok := d.s.Module.SymbolAt(t); {
+	case ok && t == to.Addr:
+		return k.text + to.Label()
+	case ok:
+		return k.text + to.Label() + offset(int(t-to.Addr))
+	}
+	return k.text + "0x" + strconv.FormatUint(uint64(t), 16)
+}
+
+func disassemble(b []byte) reading {
+	in, err := isa.Decode(b, 0)
+	if err != nil {
+		return reading{text: "(bad)"}
+	}
+	text, _, _ := strings.Cut(in.String(), " # ") // an address where nothing need be
+	if t, ok := in.Target(); ok {
+		name, _, _ := strings.Cut(text, " ")
+		return reading{text: name + " ", to: t, jump: true}
+	}
+	return reading{text: text}
+}
+
+// decodeRow decodes a row's bytes as a processor does.
+func decodeRow(sym *image.Symbol, r *survey.Row) (isa.Inst, bool) {
+	in, err := isa.Decode(r.Bytes, sym.Addr+isa.Addr(r.Offset))
+	return in, err == nil
+}
+
+func isCall(in *isa.Inst) bool { return in.Flow() == isa.FlowCall }
+
+// shortHex shows bytes, and by two dots that there are more.
+func shortHex(b []byte, most int) string {
+	more := len(b) > most
+	if more {
+		b = b[:most-1]
+	}
+	text := make([]byte, 0, 3*most)
+	for i, c := range b {
+		if i > 0 {
+			text = append(text, ' ')
+		}
+		text = hex.AppendEncode(text, []byte{c})
+	}
+	if more {
+		text = append(text, " .."...)
+	}
+	return string(text)
+}
