@@ -39,8 +39,8 @@ func (e *Engine) prepare(x kapi.Context, addr isa.Addr) (*point, error) {
 	return p, nil
 }
 
-// behindEndbr returns where a probe at addr goes (6.9 with IBT): a function's
-// first instruction is the one behind its endbr64.
+// behindEndbr returns where a probe at addr goes (5.18 and later, with IBT): a
+// function's first instruction is the one behind its endbr64.
 func (e *Engine) behindEndbr(x kapi.Context, addr isa.Addr) isa.Addr {
 	if !e.s.Kernel.IBT {
 		return addr

@@ -35,14 +35,12 @@ func (k *Kernel) movable(in *insn) bool {
 		return movable2.has(in.op[1])
 	case in.opcodes == 3:
 		return false
-	case k.Edition < Edition514:
-		return movable1.has(op) && op != 0x2e // it should have been looked for among the prefixes (until 5.13)
-	case in.cs || in.addr32:
+	case in.cs || in.addr32: // from 4.12 to 5.12 they were looked for in the wrong place (6dd3b8c9f588)
 		return false
 	}
 	switch op {
 	case 0xff: // jmp through a register or memory
-		return reg == 4 || reg <= 1 && k.Edition >= Edition69
+		return reg == 4 && k.Edition >= Edition514 || reg <= 1 && k.Edition >= Edition69
 	case 0xc0, 0xc1, 0xd0, 0xd1, 0xd2, 0xd3: // shifts; /6 is reserved
 		return reg != 6 && k.Edition >= Edition69
 	case 0xf6, 0xf7: // /1 is reserved

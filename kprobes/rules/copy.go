@@ -21,13 +21,20 @@ func (j *Judge) Copy(dst []byte, v *Verdict, to isa.Addr) (copied []byte, ok boo
 // Slot appends to dst what stands in the slot of the probe that v is about, at
 // address slot: the copy, and behind it a jump back if it is boosted, else an
 // int3 (5.13 and later; before, it is stepped by #DB). not ok: as for Copy.
+//
+// 2.6 copies 16 bytes, of which those behind the instruction are left out here.
+// 4.15 writes the jump also where CONFIG_PREEMPT keeps it from being used.
 func (j *Judge) Slot(dst []byte, v *Verdict, slot isa.Addr) (copied []byte, ok bool) {
 	at := v.Offset + v.Delta
 	dst, ok = j.Copy(dst, v, slot)
+	jump := v.Boosted
+	if j.k.Edition == Edition415 {
+		jump = j.jumpBack(at, j.insnAt(at)).Kind == None
+	}
 	switch {
 	case !ok:
 		return dst, false
-	case v.Boosted:
+	case jump:
 		back, ok := isa.JumpRel32(slot+isa.Addr(v.Len), j.f.Addr+isa.Addr(at+v.Len))
 		return append(dst, back[:]...), ok
 	case j.k.Edition >= Edition514:

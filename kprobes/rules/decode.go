@@ -14,7 +14,6 @@ type insn struct {
 	forced  bool    // the prefix by which a hypervisor emulates what follows
 	addr32  bool    // 67
 	cs      bool    // 2e
-	rexB    bool    // the B of REX, which is all that matters of it
 	opcodes uint8   // how many bytes the opcode has; 1 behind VEX, EVEX and REX2
 	op      [3]byte // the opcode
 	modrm   byte    // 0 if there is none
@@ -134,7 +133,7 @@ func (d *decoding) legacyPrefixes() {
 func (d *decoding) opcode() bool {
 	switch c := front[d.w[d.i]]; {
 	case c == isREX:
-		d.wide, d.rexB = d.w[d.i]&8 != 0, d.w[d.i]&1 != 0
+		d.wide = d.w[d.i]&8 != 0
 		d.i++
 	case c == isREX2 && d.t.rex2:
 		return d.opcodeREX2()
@@ -182,7 +181,6 @@ func (d *decoding) opcodeREX2() bool {
 	payload := d.w[d.i+1]
 	d.i += 2
 	d.wide = payload&8 != 0
-	d.rexB = payload&1 != 0
 	d.read()
 	if payload&0x80 != 0 {
 		d.attr = d.t.lookup(map0F, d.prefix, d.op[0])
@@ -230,19 +228,19 @@ func (d *decoding) opcodeVEX() bool {
 	return d.attr&(attrVex|groupMask) != 0
 }
 
-// operand reads ModRM, SIB and displacement (SDM vol. 2, 2.1.3).
+// operand reads ModRM, SIB and displacement (SDM vol. 2, 2.1.3). false: the
+// group has no such instruction; a decoder that gives no errors reads on.
 func (d *decoding) operand() bool {
 	d.modrm = d.w[d.i]
 	d.i++
+	exists := true
 	if d.attr&groupMask != 0 {
 		d.attr = d.t.group(d.attr, d.modrm>>3&7, d.prefix)
-		if d.vex && d.attr&attrVex == 0 {
-			return false
-		}
+		exists = !d.vex || d.attr&attrVex != 0
 	}
 	mod, rm := d.modrm>>6, d.modrm&7
 	if mod == 3 {
-		return true
+		return exists
 	}
 	base := byte(0)
 	if rm == 4 {
@@ -258,7 +256,7 @@ func (d *decoding) operand() bool {
 		d.disp = uint8(d.i)
 		d.i += 4
 	}
-	return true
+	return exists
 }
 
 // immediate reads what stands behind the operand. false: there is no such
@@ -285,8 +283,10 @@ func (d *decoding) immediate() bool {
 	case immWB:
 		d.i += 3
 	case immP:
+		if d.wide {
+			return false
+		}
 		d.i += d.operandSize() + 2
-		return !d.wide
 	case immO:
 		d.i += 8
 		if d.addr32 {

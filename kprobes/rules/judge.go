@@ -62,12 +62,18 @@ func (j *Judge) Load(k *Kernel, f *Function) {
 
 func (j *Judge) loadFacts() {
 	for i, s := range j.f.Sites {
+		if !j.k.knows(s.Kind) {
+			continue
+		}
+		if s.Kind == SiteBug {
+			s.Len = 1 // the table of BUGs has addresses, not ranges
+		}
 		for at := max(s.Offset, 0); at < min(s.Offset+s.Len, len(j.bytes)); at++ {
 			b := &j.bytes[at]
 			switch {
 			case s.Kind == SiteFentry:
 				b.fentry = true
-			case b.site == 0:
+			case b.site == 0, j.f.Sites[b.site-1].Kind == SiteBug: // which forbids less
 				b.site = int32(i + 1)
 			}
 		}
@@ -77,6 +83,20 @@ func (j *Judge) loadFacts() {
 			j.bytes[at].extab = true
 		}
 	}
+}
+
+// knows reports whether kprobes of that kernel ask for sites of a kind: jump
+// labels and alternatives since 2.6.37 at the latest, BUG since 5.4, static calls
+// since 5.10. Without KPROBES_ON_FTRACE there is no dynamic ftrace on x86_64
+// either, so that nothing rewrites a fentry site.
+func (k *Kernel) knows(kind SiteKind) bool {
+	switch kind {
+	case SiteFentry:
+		return k.Edition >= Edition415 && k.Ftrace
+	case SiteBug, SiteStaticCall:
+		return k.Edition >= Edition514
+	}
+	return k.Edition >= Edition415
 }
 
 // decodeAt decodes the instruction at an offset.
@@ -142,27 +162,29 @@ func (j *Judge) forbid(at int, why ReasonKind) {
 	}
 }
 
-// At gives the verdict on the byte at an offset of 0 to Size-1.
+// At gives the verdict on the byte at an offset of 0 to Size-1; other offsets
+// are outside the symbol. A function that is nothing but an endbr64 is refused,
+// too: the probe would be on what follows, of which the judge knows nothing.
 func (j *Judge) At(offset int) Verdict {
 	v := Verdict{Offset: offset}
 	if offset == 0 {
 		v.Delta = Entry(&j.k, j.f.Code)
 	}
 	at := offset + v.Delta
-	if at >= j.f.Size {
+	if at < 0 || at >= j.f.Size {
 		return refused(v, noent, Reason{Kind: NoSymbol})
 	}
 	if errno, why := j.checkAddress(at); errno != 0 {
 		return refused(v, errno, why)
 	}
-	if j.bytes[at].fentry && (at == 0 || !j.bytes[at-1].fentry) && j.k.Ftrace {
+	if j.atFentry(at) {
 		v.Ftrace = true
 		v.Why, v.NoBoost = Reason{Kind: ViaFtrace}, Reason{Kind: ViaFtrace}
 		return v
 	}
 	if j.k.Edition == Edition26 {
 		v.Len = int(j.decodeAt(at).length)
-		v.Why, v.NoBoost = Reason{Kind: NoOptprobes}, Reason{Kind: Preemptible}
+		v.Why, v.NoBoost = Reason{Kind: NoOptprobes}, Reason{Kind: NoBooster}
 		return v
 	}
 	if errno, why := j.checkBytes(at); errno != 0 {
@@ -213,46 +235,41 @@ func Entry(k *Kernel, code []byte) int {
 }
 
 // checkAddress is what register_kprobe asks of an address before it looks at
-// the instruction.
+// the instruction, in its order: the symbol, ftrace, the text.
 func (j *Judge) checkAddress(at int) (errno int, why Reason) {
-	preamble := j.k.Edition >= Edition69 && (strings.HasPrefix(j.f.Name, "__pfx_") || strings.HasPrefix(j.f.Name, "__cfi_"))
-	site, inSite := j.siteAt(at)
+	b := &j.bytes[at]
 	switch {
-	case j.f.NoSymbol && j.k.Edition > Edition26:
+	case j.f.InitFreed && j.k.Edition == Edition26: // any error of a symbol was that one
+		return inval, Reason{Kind: InitFreed}
+	case j.f.InitFreed:
+		return noent, Reason{Kind: InitFreed}
+	case j.f.NoSymbol && j.k.Edition >= Edition514: // since 5.18 (cc66bb914578)
 		return noent, Reason{Kind: NoSymbol}
+	case b.fentry && !j.atFentry(at) && j.k.Edition < Edition514: // until 5.17 (aebfd12521d9)
+		return ilseq, Reason{Kind: Boundary, At: j.before(at)}
 	case j.f.NotText:
 		return inval, Reason{Kind: NotText}
 	case j.f.Blacklisted:
 		return inval, Reason{Kind: Blacklisted}
-	case preamble:
-		return inval, Reason{Kind: Preamble}
-	case inSite && j.refuses(site, at):
+	case b.site != 0:
+		site := &j.f.Sites[b.site-1]
 		return inval, Reason{Kind: InSite, Site: site.Kind, At: site.Offset}
-	case j.f.InitFreed && j.k.Edition == Edition26:
-		return inval, Reason{Kind: NotText}
-	case j.f.InitFreed:
-		return noent, Reason{Kind: InitFreed}
+	case j.k.Edition >= Edition69 && isPreamble(j.f.Name): // since 6.6 (de02f2ac5d8c)
+		return inval, Reason{Kind: Preamble}
+	case j.f.NoSymbol && j.k.Edition == Edition415: // no start to decode from
+		return ilseq, Reason{Kind: NoSymbol}
 	}
 	return 0, Reason{}
 }
 
-func (j *Judge) siteAt(at int) (s Site, ok bool) {
-	if i := j.bytes[at].site; i != 0 {
-		return j.f.Sites[i-1], true
-	}
-	return s, false
+// isPreamble tells the symbols of what stands in front of a function.
+func isPreamble(name string) bool {
+	return strings.HasPrefix(name, "__pfx_") || strings.HasPrefix(name, "__cfi_")
 }
 
-// refuses reports whether a probe may not be on a byte of a site. BUG and
-// static calls came with 5.4 and 5.10.
-func (j *Judge) refuses(s Site, at int) bool {
-	switch s.Kind {
-	case SiteBug:
-		return j.k.Edition >= Edition514 && at == s.Offset
-	case SiteStaticCall:
-		return j.k.Edition >= Edition514
-	}
-	return j.k.Edition > Edition26
+// atFentry reports whether a fentry site begins at an offset.
+func (j *Judge) atFentry(at int) bool {
+	return j.bytes[at].fentry && (at == 0 || !j.bytes[at-1].fentry)
 }
 
 // checkBytes asks whether an instruction begins at an offset, and one that can
@@ -276,7 +293,7 @@ func (j *Judge) checkBytes(at int) (errno int, why Reason) {
 		return ilseq, Reason{Kind: Breakpoint}
 	case late && in.isTrap():
 		return ilseq, Reason{Kind: Traps}
-	case in.forced && j.k.Edition >= Edition514:
+	case in.forced:
 		return inval, Reason{Kind: ForcedEmulated}
 	case in.op[0] == isa.Int3:
 		return inval, Reason{Kind: Breakpoint}
@@ -302,11 +319,17 @@ func (j *Judge) before(at int) int {
 	return at
 }
 
-// boost says why the copy of an instruction can't be followed by a jump back.
+// boost says why an instruction isn't boosted.
 func (j *Judge) boost(at int, in *insn) Reason {
-	switch {
-	case j.k.Preemption:
+	if j.k.Preemption {
 		return Reason{Kind: Preemptible}
+	}
+	return j.jumpBack(at, in)
+}
+
+// jumpBack says why the copy of an instruction can't be followed by a jump back.
+func (j *Judge) jumpBack(at int, in *insn) Reason {
+	switch {
 	case j.bytes[at].extab:
 		return Reason{Kind: ExtableEntry, At: at}
 	case !j.k.movable(in):
@@ -339,10 +362,11 @@ func (j *Judge) optimize(at int) (region int, why Reason) {
 	}
 	for i := at; i < at+region; i++ {
 		b := &j.bytes[i]
-		if site, ok := j.siteAt(i); ok && site.Kind != SiteBug {
+		if b.site != 0 && j.f.Sites[b.site-1].Kind != SiteBug {
+			site := &j.f.Sites[b.site-1]
 			return 0, Reason{Kind: SiteInRegion, Site: site.Kind, At: site.Offset}
 		}
-		if b.fentry && j.k.Ftrace {
+		if b.fentry {
 			return 0, Reason{Kind: SiteInRegion, Site: SiteFentry, At: i}
 		}
 	}
@@ -369,7 +393,7 @@ func (j *Judge) copies(at int, in *insn) Reason {
 	switch {
 	case in.op[0] == isa.Int3:
 		return Reason{Kind: Int3At, At: at}
-	case j.k.movable(in) && !in.masksTraps() && !(in.forced && j.k.Edition >= Edition514):
+	case j.k.movable(in) && !in.masksTraps() && !in.forced:
 		return Reason{}
 	case in.calls():
 		return Reason{Kind: CallInRegion, At: at}

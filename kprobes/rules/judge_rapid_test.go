@@ -42,6 +42,17 @@ func drawFunction(t *rapid.T) *rules.Function {
 	if rapid.Bool().Draw(t, "extable") {
 		f.Extable = []int{offset.Draw(t, "entry")}
 	}
+	f.Size = rapid.IntRange(0, len(code)+4).Draw(t, "size") // bytes behind the function, or too few
+	switch rapid.IntRange(0, 20).Draw(t, "text") {
+	case 1:
+		f.Blacklisted = true
+	case 2:
+		f.InitFreed = true
+	case 3:
+		f.NoSymbol = true
+	case 4:
+		f.NotText = true
+	}
 	return f
 }
 
@@ -64,12 +75,13 @@ func TestVerdicts(t *testing.T) {
 				require.False(t, v.Emulated || v.Boosted || v.Ftrace || v.Optimizable())
 				continue
 			}
+			require.Equal(t, v.Optimizable(), v.Why.Kind == rules.None)
+			require.Equal(t, v.Boosted, v.NoBoost.Kind == rules.None)
 			if v.Ftrace {
+				require.False(t, v.Emulated || v.Boosted || v.Optimizable())
 				require.Zero(t, v.Len)
 				continue
 			}
-			require.Equal(t, v.Optimizable(), v.Why.Kind == rules.None)
-			require.Equal(t, v.Boosted, v.NoBoost.Kind == rules.None)
 			require.True(t, v.Len >= 1 && v.Len <= isa.MaxLen)
 			checkCopies(t, &used, &v, f)
 		}
@@ -83,7 +95,7 @@ func checkCopies(t *rapid.T, j *rules.Judge, v *rules.Verdict, f *rules.Function
 	here := f.Addr + isa.Addr(at)
 	same, ok := j.Copy(nil, v, here)
 	require.True(t, ok)
-	original := append(append([]byte(nil), f.Code[at:]...), make([]byte, isa.MaxLen)...)
+	original := append(append([]byte(nil), f.Code[min(at, len(f.Code)):]...), make([]byte, 2*isa.MaxLen)...)
 	require.Equal(t, original[:v.Len], same, "moved nowhere")
 	if !v.Optimizable() {
 		return
@@ -95,14 +107,36 @@ func checkCopies(t *rapid.T, j *rules.Judge, v *rules.Verdict, f *rules.Function
 	require.Equal(t, original[:v.Region], region[:v.Region])
 }
 
+// TestPreemption: whether the kernel can be preempted decides over boosting and
+// nothing else, in any edition. That the optimizer's wait depends on it is no
+// matter of bytes.
+func TestPreemption(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k, f := drawKernel(t), drawFunction(t)
+		var with, without rules.Judge
+		k.Preemption = true
+		with.Load(&k, f)
+		k.Preemption = false
+		without.Load(&k, f)
+		for offset := range f.Size {
+			v, w := with.At(offset), without.At(offset)
+			require.False(t, v.Boosted)
+			require.False(t, w.Boosted && k.Edition == rules.Edition26, "x86_64 had no booster yet")
+			w.Boosted, w.NoBoost = v.Boosted, v.NoBoost
+			require.Equal(t, v, w)
+		}
+	})
+}
+
 // FuzzJudge: no bytes make the decoder or the judge fall over.
 func FuzzJudge(f *testing.F) {
-	f.Add([]byte{0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0xc3}, uint8(4))
-	f.Add([]byte{0x62, 0xf4, 0x7d, 0x08, 0x81, 0xc0, 1, 0, 0xd5, 0x80, 0xaf, 0xc1}, uint8(4))
-	f.Add([]byte{0xc4, 0xe7, 0x7b, 0xf8, 0xc0, 1, 2, 3, 4, 0xea}, uint8(3))
+	f.Add([]byte{0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0xc3}, uint8(4|0xf0))
+	f.Add([]byte{0x62, 0xf4, 0x7d, 0x08, 0x81, 0xc0, 1, 0, 0xd5, 0x80, 0xaf, 0xc1}, uint8(4|0xf0))
+	f.Add([]byte{0xc4, 0xe7, 0x7b, 0xf8, 0xc0, 1, 2, 3, 4, 0xea}, uint8(3|0xf0))
 	f.Fuzz(func(t *testing.T, code []byte, edition uint8) {
 		k := rules.K612
-		k.Edition = allEditions[int(edition)%len(allEditions)]
+		k.Edition = allEditions[int(edition&15)%len(allEditions)]
+		k.Preemption, k.Retpoline, k.IBT, k.Ftrace = edition&16 != 0, edition&32 != 0, edition&64 != 0, edition&128 != 0
 		var j rules.Judge
 		j.Load(&k, &rules.Function{Name: "f", Addr: 1 << 40, Size: len(code), Code: code})
 		for offset := range code {

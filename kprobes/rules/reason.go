@@ -15,20 +15,20 @@ const (
 	// Why it is refused.
 	NoSymbol       // no symbol
 	NotText        // not in text
-	InitFreed      // init text that is gone
+	InitFreed      // a module's init text that is gone; its symbols too
 	Blacklisted    // blacklisted
-	Preamble       // __pfx_ or __cfi_ in front of a function
-	InSite         // in a BUG, jump label, static call, alternative or fentry site at At
+	Preamble       // __pfx_ or __cfi_ in front of a function: since 6.6
+	InSite         // in a BUG, jump label, static call or alternative at At
 	Boundary       // inside the instruction at At
 	BehindBad      // behind the undecodable bytes at At
 	BehindInt3     // behind the int3 at At: until 6.0
-	Undecodable    // the kernel's decoder knows no such instruction
+	Undecodable    // the kernel's decoder knows no such instruction: since 5.12
 	Breakpoint     // int3
-	Traps          // int n, int1, into, ud0 to ud2: 6.9
-	MasksTraps     // mov to ss, pop ss
+	Traps          // int n, int1, into, ud0 to ud2: since 6.9
+	MasksTraps     // mov to ss, and what is taken for pop ss
 	ForcedEmulated // the prefix of a hypervisor
 	Unsupported    // changes control in a way that is neither stepped nor emulated
-	NoRoom         // 15 bytes, and one for int3
+	NoRoom         // 15 bytes, and one for int3: since 5.13
 
 	// Why it isn't optimized.
 	NoOptprobes     // CONFIG_OPTPROBES=n, or edition 2.6
@@ -47,7 +47,8 @@ const (
 	UnreachableCopy // the RIP-relative operand at At is out of the detour's reach
 
 	// Why it isn't boosted.
-	Preemptible // CONFIG_PREEMPTION, or edition 2.6 on x86_64
+	NoBooster   // edition 2.6 on x86_64
+	Preemptible // CONFIG_PREEMPTION
 	Fixed       // can't run elsewhere without fix-ups
 	NoRoomJump  // the copy and a jump don't fit the slot
 )
@@ -70,7 +71,7 @@ var reasonTexts = [...]string{
 	NoSymbol: "no symbol", NotText: "not in text", InitFreed: "init text, freed", Blacklisted: "blacklisted",
 	Preamble: "preamble of a function", InSite: "%s", Boundary: "not an instruction boundary, inside %s",
 	BehindBad: "behind the undecodable bytes at %s", BehindInt3: "behind the int3 at %s",
-	Undecodable: "undecodable", Breakpoint: "int3", Traps: "int or ud", MasksTraps: "masks exceptions",
+	Undecodable: "undecodable", Breakpoint: "int3", Traps: "int or ud instruction", MasksTraps: "masks exceptions: to ss",
 	ForcedEmulated: "forced-emulation prefix", Unsupported: "neither stepped nor emulated", NoRoom: "no room for int3 behind 15 bytes",
 
 	NoOptprobes: "no optprobes", ViaFtrace: "through ftrace", Straddles: "DCR straddles the function's end",
@@ -79,7 +80,7 @@ var reasonTexts = [...]string{
 	CallInRegion: "call in DCR at %s", JumpInRegion: "jump in DCR at %s", FixedInRegion: "not relocatable in DCR at %s",
 	SiteInRegion: "%s in DCR", UnreachableCopy: "operand out of reach at %s",
 
-	Preemptible: "preemptible kernel", Fixed: "not relocatable", NoRoomJump: "no room for a jump behind it",
+	NoBooster: "no booster", Preemptible: "preemptible kernel", Fixed: "not relocatable", NoRoomJump: "no room for a jump behind it",
 }
 
 // hasAt are the kinds whose text says where.

@@ -9,7 +9,7 @@ type Edition uint8
 // The editions, oldest first: a rule that came with one holds for the later ones.
 const (
 	Edition26  Edition = iota // 2.6.2x
-	Edition415                // 3.12 to 4.19
+	Edition415                // 3.12 to 4.19; optprobes under CONFIG_PREEMPT, as since 4.15
 	Edition514                // 5.14 to 6.0
 	Edition65                 // 6.1 to 6.5
 	Edition69                 // 6.7 and later
@@ -20,7 +20,8 @@ var editionNames = [...]string{"2.6", "4.15", "5.14", "6.5", "6.9"}
 func (e Edition) String() string { return editionNames[e] }
 
 // ParseEdition returns the edition of a name of the specification.
-// "documented" is 6.5, as far as these rules go.
+// "documented" is 6.5, as far as these rules go; that it has optprobes only
+// without CONFIG_PREEMPTION (spec.md) is for who makes the Kernel of it.
 func ParseEdition(name string) (Edition, bool) {
 	if name == "documented" {
 		return Edition65, true
@@ -38,9 +39,9 @@ type Kernel struct {
 	Edition    Edition
 	Preemption bool // CONFIG_PREEMPTION, dynamic included: nothing is boosted
 	Retpoline  bool // CONFIG_RETPOLINE: no jump tables, but jumps to thunks
-	IBT        bool // CONFIG_X86_KERNEL_IBT: functions begin with endbr64
-	Ftrace     bool // CONFIG_KPROBES_ON_FTRACE: a probe at a fentry site goes through ftrace
-	Optprobes  bool // CONFIG_OPTPROBES
+	IBT        bool // CONFIG_X86_KERNEL_IBT: functions begin with endbr64 (5.18 and later)
+	Ftrace     bool // CONFIG_KPROBES_ON_FTRACE: a probe at a fentry site goes through ftrace (not in 2.6)
+	Optprobes  bool // CONFIG_OPTPROBES (not in 2.6)
 }
 
 // The kernels whose answers were recorded.
@@ -91,9 +92,9 @@ type Function struct {
 	Extable []int  // offsets of instructions that have an exception-table entry
 	Thunks  []Span // of __x86_indirect_thunk_* and __x86_return_thunk
 
-	Blacklisted bool // NOKPROBE_SYMBOL, .kprobes.text, .noinstr.text, entry text
+	Blacklisted bool // NOKPROBE_SYMBOL, .kprobes.text, .noinstr.text, entry text; 2.6 has but __kprobes, which is the caller's business
 	InitFreed   bool // a module's init text, after its init
-	NoSymbol    bool // no symbol covers Addr: Size counts for nothing
+	NoSymbol    bool // no symbol covers Addr: Size is what is to be asked about
 	NotText     bool // data, or nothing
 }
 
