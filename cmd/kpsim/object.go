@@ -62,7 +62,9 @@ func (u *underKernel) survey(path string) (*survey.Survey, error) {
 	if len(m.Symbols) == 0 && !o.IsModule() {
 		return nil, fmt.Errorf("%s: no code with a name: a kernel finds functions by their symbols, don't strip them", path)
 	}
-	return survey.New(m, k), nil
+	s := survey.New(m, k)
+	s.OneCPU = slices.Contains(strings.Split(boot.Features, ","), "up")
+	return s, nil
 }
 
 // noneOr is what a list of names holds: nothing if it is "none".
@@ -93,6 +95,9 @@ func (u *underKernel) kernel(o *image.Object) (rules.Kernel, error) {
 			return k, fmt.Errorf("--edition %s: there is no such edition; write one of %s", u.Edition, list(editionNames()))
 		}
 		k = stock(e)
+		if u.Edition == "documented" { // the document's kernels optimize without CONFIG_PREEMPT only
+			k.Preemption = false
+		}
 	}
 	if u.Config == "" {
 		return k, nil

@@ -10,7 +10,5 @@
 // Its rule: what the object says, and nothing guessed. A place is reserved,
 // blacklisted or excepted because a table of the object names it.
 //
-// Its limits: those of the rules. An alternative is reserved text only while a
-// kernel may still patch it, on a machine that can get its second CPU: never
-// here.
+// Its limits: those of the rules.
 package survey

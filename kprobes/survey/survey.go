@@ -12,6 +12,10 @@ import (
 type Survey struct {
 	Module *image.Module
 	Kernel rules.Kernel
+	// OneCPU: the machine was booted with one CPU of several. Lock prefixes were
+	// patched away then, and are reserved until the second one comes
+	// (arch/x86/kernel/alternative.c, alternatives_text_reserved).
+	OneCPU bool
 
 	judge  rules.Judge
 	f      rules.Function
@@ -55,13 +59,7 @@ func (s *Survey) Rows(sym *image.Symbol, every bool) []Row {
 	s.rows = s.rows[:0]
 	for off := 0; off < sym.Size; {
 		v := s.judge.At(off)
-		n := v.Len
-		switch {
-		case v.Delta != 0: // Len is that of the instruction behind
-			n = v.Delta
-		case n == 0:
-			n = s.length(sym, &v)
-		}
+		n := max(s.judge.Length(off), 1)
 		s.rows = append(s.rows, Row{Verdict: v, Offset: off, Bytes: s.bytes(off, n)})
 		for i := off + 1; every && i < min(off+n, sym.Size); i++ {
 			s.rows = append(s.rows, Row{Verdict: s.judge.At(i), Offset: i, Bytes: s.bytes(i, 1), Inside: true})
@@ -90,21 +88,7 @@ func isFill(r *Row) bool {
 func (s *Survey) Row(sym *image.Symbol, off int) Row {
 	s.load(sym)
 	v := s.judge.At(off)
-	return Row{Verdict: v, Offset: off, Bytes: s.bytes(off, max(v.Delta, v.Len, 1))}
-}
-
-// length is how far to go on where the verdict has no length: the kernel has
-// refused for another reason than the bytes.
-func (s *Survey) length(sym *image.Symbol, v *rules.Verdict) int {
-	switch v.Why.Kind {
-	case rules.Undecodable, rules.BehindBad, rules.Boundary, rules.BehindInt3:
-		return 1
-	}
-	in, err := isa.Decode(s.f.Code[v.Offset:], sym.Addr+isa.Addr(v.Offset))
-	if err != nil {
-		return 1
-	}
-	return int(in.Len)
+	return Row{Verdict: v, Offset: off, Bytes: s.bytes(off, max(s.judge.Length(off), 1))}
 }
 
 func (s *Survey) bytes(off, n int) []byte {
@@ -133,6 +117,10 @@ func (s *Survey) load(sym *image.Symbol) {
 			f.Sites = append(f.Sites, rules.Site{Offset: off, Len: site.Len, Kind: rules.SiteJumpLabel})
 		case image.SiteStaticCall:
 			f.Sites = append(f.Sites, rules.Site{Offset: off, Len: site.Len, Kind: rules.SiteStaticCall})
+		case image.SiteLock:
+			if s.OneCPU {
+				f.Sites = append(f.Sites, rules.Site{Offset: off, Len: site.Len, Kind: rules.SiteAlternative})
+			}
 		case image.SiteFentry:
 			f.Sites = append(f.Sites, rules.Site{Offset: off, Len: site.Len, Kind: rules.SiteFentry})
 		}
