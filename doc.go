@@ -80,6 +80,7 @@
 // # Limits
 //
 // Data accesses take effect in the order they are stepped: store buffers aren't
-// modelled, only instruction fetch is weak. At most 64 CPUs. 64-bit integer
-// code. What a package leaves out is said in its own doc.go.
+// modelled, only instruction fetch is weak. At most 64 CPUs. General-purpose and
+// system instructions, no vectors and no x87; text of 32 bits runs on a machine
+// without a kernel. What a package leaves out is said in its own doc.go.
 package kpsim

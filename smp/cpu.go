@@ -53,7 +53,8 @@ func (c *CPU) open() bool { return c.regs.Flags&isa.IF != 0 && c.after&shadow ==
 type after uint8
 
 const (
-	shadow after = 1 << iota // sti: no interrupt is taken before it has completed
+	shadow after = 1 << iota // sti, mov to ss: no interrupt is taken before it has completed
+	deaf                     // mov to ss: no NMI either (SDM vol. 3, table "Format of Interruptibility State")
 	traced                   // TF is set: #DB when it has completed
 )
 

@@ -17,10 +17,13 @@
 // it. Frames belong to the task: traps and interrupts push on the stack of the
 // task they hit, and switching tasks leaves them there.
 //
-// Its limits: a machine of 32-bit mode (mode32.go) has no kernel beside it; data accesses are sequentially consistent in the
-// order stepped (x86 store buffers are not modelled yet); only instruction
-// fetch is weak. Tasks don't migrate. An idle CPU takes IPIs, but no timer and no
-// NMI. A handler of an interrupt that touches nothing shared (a tick, an IPI's
-// answer) is one step. The saved registers that a trap's routine is given are
-// written back whole when it ends: what it stored into the frame by hand is lost.
+// Its limits: data accesses are sequentially consistent in the order stepped
+// (x86 store buffers are not modelled yet); only instruction fetch is weak. Text
+// can't be stored to by guest text: a page is written or executed, not both.
+// Tasks don't migrate. An idle CPU takes IPIs, but no timer and no NMI. A handler
+// of an interrupt that touches nothing shared (a tick, an IPI's answer) is one
+// step. The saved registers that a trap's routine is given are written back whole
+// when it ends: what it stored into the frame by hand is lost. A page fault of
+// the stack at an address that isn't canonical is #GP, not #SS; no exception has
+// an error code. A machine in 32-bit mode (mode32.go) has no kernel beside it.
 package smp

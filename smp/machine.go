@@ -111,6 +111,8 @@ type Machine struct {
 	nStacks     int
 	frozen      bool
 
+	gsBases [sim.MaxCPUs]isa.Addr // that the CPUs have from boot
+
 	gateAt isa.Addr // where routines with an address live
 	word   int      // bytes of an address
 }
@@ -234,6 +236,9 @@ func (m *Machine) Map(a isa.Addr, b []byte, perm Perm) {
 	m.mem.write(a, b)
 }
 
+// SetGSBase gives a CPU the base of gs with which it begins each run.
+func (m *Machine) SetGSBase(cpu int, base isa.Addr) { m.gsBases[cpu] = base }
+
 // Freeze ends the boot: Reset goes back to this state.
 func (m *Machine) Freeze() {
 	m.mem.freeze()
@@ -275,6 +280,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 		c := &m.cpus[i]
 		c.task, c.regs, c.guest = c.idle, c.idle.regs, false
 		c.sys = m.bootSystem(uint32(i))
+		c.sys.GSBase = uint64(m.gsBases[i])
 		c.idle.state = runnable
 	}
 	for _, s := range m.sources {
@@ -335,6 +341,9 @@ func (m *Machine) SeenIdle(cpu int) bool {
 	c := &m.cpus[cpu]
 	return c.task == c.idle && len(c.task.frames) == 0
 }
+
+// Mode returns the mode of the text.
+func (m *Machine) Mode() isa.Mode { return m.cfg.Mode }
 
 // CPUs returns the number of CPUs.
 func (m *Machine) CPUs() int { return len(m.cpus) }

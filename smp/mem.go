@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
+	"kpsim/sim"
 	"kpsim/smp/isa"
 )
 
@@ -57,16 +58,22 @@ type memory struct {
 
 func (m *memory) init() { m.pages = make(map[uint64]*page) }
 
-// mapPage returns the page that a lies in, mapped with perm if it wasn't.
+// mapPage returns the page that a lies in, mapped with perm.
 func (m *memory) mapPage(a isa.Addr, perm Perm) *page {
 	pn := uint64(a) >> pageShift
 	p := m.pages[pn]
+	if perm&(PermWrite|PermExec) == PermWrite|PermExec {
+		sim.Bug("the page of %#x is to be both written and executed: guest stores wouldn't reach what is decoded from it", uint64(a))
+	}
 	if p == nil {
 		p = &page{perm: perm}
 		if perm&PermExec != 0 {
 			p.code = new(decodedPage)
 		}
 		m.pages[pn] = p
+	}
+	if p.perm != perm {
+		sim.Bug("the page of %#x is mapped already, with other permissions", uint64(a))
 	}
 	return p
 }

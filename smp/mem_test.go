@@ -158,3 +158,25 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+// Text that could be stored to would be executed as it was decoded first; and
+// what is mapped twice can't be both.
+func TestMapRefuses(t *testing.T) {
+	for _, perms := range [][]smp.Perm{
+		{smp.PermRead | smp.PermWrite | smp.PermExec},
+		{smp.PermRead | smp.PermExec, smp.PermRead | smp.PermWrite},
+		{smp.PermRead | smp.PermWrite, smp.PermRead},
+	} {
+		r := newRig(t, smp.Config{CPUs: 1})
+		func() {
+			defer func() {
+				if _, ok := recover().(*sim.BugError); !ok {
+					t.Errorf("a page was mapped with permissions %v", perms)
+				}
+			}()
+			for _, p := range perms {
+				r.Map(smp.TextBase, []byte{0xc3}, p)
+			}
+		}()
+	}
+}

@@ -309,7 +309,7 @@ func (m *Machine) pass(n uint64) {
 // react does what an instruction asks of the machine.
 func (m *Machine) react(c *CPU, in *isa.Inst, out isa.Outcome) {
 	was := c.after
-	c.after &^= shadow
+	c.after &^= shadow | deaf
 	if was&shadow != 0 {
 		m.attend()
 	}
@@ -318,7 +318,7 @@ func (m *Machine) react(c *CPU, in *isa.Inst, out isa.Outcome) {
 	case isa.Serialized:
 		m.serialise(c, 0)
 	case isa.Masked:
-		c.after |= shadow
+		c.after |= shadow | deaf
 		m.attend()
 	case isa.Interrupts:
 		c.trace()
@@ -334,8 +334,11 @@ func (m *Machine) react(c *CPU, in *isa.Inst, out isa.Outcome) {
 	default:
 		m.raise(c, in, out)
 	}
-	if was&traced != 0 && (out == isa.Next || out == isa.Serialized || out == isa.Interrupts || out == isa.Shadowed) {
-		m.deliver(c, smpev.VecDB, c.regs.IP, 0)
+	if was&traced != 0 {
+		switch out { // not isa.Masked, nor what has raised something of its own
+		case isa.Next, isa.Serialized, isa.Interrupts, isa.Shadowed, isa.Iret:
+			m.deliver(c, smpev.VecDB, c.regs.IP, 0)
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ func (s *Source) ready(full bool) bool {
 	case WorkSource:
 		return s.armed
 	case NMISource:
-		return s.left > 0 && !s.cpu.nmiBlocked && s.cpu.task != s.cpu.idle
+		return s.left > 0 && !s.cpu.nmiBlocked && s.cpu.after&deaf == 0 && s.cpu.task != s.cpu.idle
 	case PreemptSource:
 		return s.left > 0 && full && s.cpu.open() && len(s.cpu.runq) > 0 && s.cpu.task.preempt == 0 && s.cpu.task.class != classStopper
 	}

@@ -2,6 +2,7 @@ package smp
 
 import (
 	"kpsim/sim"
+	"kpsim/smp/isa"
 	"kpsim/smp/smpev"
 )
 
@@ -46,6 +47,10 @@ func (m *Machine) schedule(c *CPU, voluntary bool) {
 	}
 	prev.regs = c.regs
 	c.task, c.regs = next, next.regs
+	if m.cfg.Mode == isa.Mode64 {
+		prev.bases = bases{c.sys.FSBase, c.sys.KernelGSBase}
+		c.sys.FSBase, c.sys.KernelGSBase = next.bases.fs, next.bases.gs
+	}
 	c.trace()
 	c.guest = next.onGuest()
 	m.clocks[c.id] += simTime(m.costs.Switch)

@@ -34,6 +34,50 @@ func TestPerCPU(t *testing.T) {
 	}
 }
 
+// System state is that of the CPU that executes, also if no routine has asked
+// for memory before.
+func TestSystemOfCPU(t *testing.T) {
+	r := newRig(t, smp.Config{CPUs: 3})
+	f := r.text("f", 0, "f3 0f c7 f8 c3") // rdpid %rax; ret
+	var got [3]uint64
+	for c := range got {
+		r.AddProgram("p", c, func(x *smp.Ctx) { got[c] = x.Call(f) })
+	}
+	for _, ch := range schedules(5) {
+		r.want(smp.Passed, ch)
+		require.Equal(t, [3]uint64{0, 1, 2}, got)
+	}
+}
+
+// The base of fs, and that of gs behind swapgs, follow their task; those of
+// another task on the same CPU come and go.
+func TestBasesFollowTask(t *testing.T) {
+	r := newRig(t, smp.Config{CPUs: 1, Full: true})
+	// rdfsbase %rsi; wrfsbase %rdi; wrmsr; nop; nop; rdmsr; rdfsbase %rbx; ret
+	f := r.text("f", 0, "f3 48 0f ae c6 f3 48 0f ae d7 0f 30 90 90 0f 32 f3 48 0f ae c3 c3")
+	r.source(smp.PreemptSource, 0, 4)
+	switched := 0
+	r.Hooks().Trap[smpev.VecResch] = func(x *smp.Ctx, _ *isa.Regs) {
+		switched++
+		x.Preempt()
+	}
+	for task := range uint64(3) {
+		r.AddProgram("p", 0, func(x *smp.Ctx) {
+			own := 0x1000 * (task + 1)
+			x.Regs().R[isa.RDI], x.Regs().R[isa.RAX], x.Regs().R[isa.RDX], x.Regs().R[isa.RCX] = own, own+8, 0, 0xc0000102
+			x.Call(f)
+			left := x.Thread().Left()
+			require.Zero(t, left.R[isa.RSI])
+			require.Equal(t, own, left.R[isa.RBX])
+			require.Equal(t, own+8, left.R[isa.RAX])
+		})
+	}
+	for _, ch := range schedules(20) {
+		r.want(smp.Passed, ch)
+	}
+	require.Greater(t, switched, 20)
+}
+
 // The time-stamp counter is the CPU's clock: a trap takes longer than a nop.
 func TestTimeStamp(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 1})
@@ -68,34 +112,31 @@ func TestCR2(t *testing.T) {
 	require.EqualValues(t, 0x1234, left)
 }
 
-// No interrupt is taken between mov to ss and the next instruction, and the
-// single step's trap waits for it as well (SDM vol. 3, "Masking Exceptions and
-// Interrupts When Switching Stacks").
+// No interrupt is taken between mov to ss and the next instruction, no NMI
+// either, and the single step's trap waits for it as well (SDM vol. 3, "Masking
+// Exceptions and Interrupts When Switching Stacks").
 func TestMovSS(t *testing.T) {
-	r := newRig(t, smp.Config{CPUs: 1})
-	f := r.text("f", 0, "8c d0 8e d0 90 90 c3") // mov %ss,%eax; mov %eax,%ss; nop; nop; ret
-	r.source(smp.TimerSource, 0, 1)
-	var at []isa.Addr
-	r.Hooks().Trap[smpev.VecTimer] = func(_ *smp.Ctx, regs *isa.Regs) { at = append(at, regs.IP-f) }
-	r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
-	seen := map[isa.Addr]bool{}
-	for want := range isa.Addr(7) {
-		at = nil
-		r.want(smp.Passed, director(func(*sim.Point) sim.Mover {
-			if name, off, text := r.Where(0); text && name == "f" && isa.Addr(off) >= want {
-				return sim.MoverSource
-			}
-			return sim.NoMover
-		}))
-		for _, a := range at {
-			seen[a] = true
+	for kind, vector := range map[smp.SourceKind]uint8{smp.TimerSource: smpev.VecTimer, smp.NMISource: smpev.VecNMI} {
+		r := newRig(t, smp.Config{CPUs: 1})
+		f := r.text("f", 0, "8c d0 8e d0 90 90 c3") // mov %ss,%eax; mov %eax,%ss; nop; nop; ret
+		r.source(kind, 0, 1)
+		seen := map[isa.Addr]bool{}
+		r.Hooks().Trap[vector] = func(_ *smp.Ctx, regs *isa.Regs) { seen[regs.IP-f] = true }
+		r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+		for want := range isa.Addr(7) {
+			r.want(smp.Passed, director(func(*sim.Point) sim.Mover {
+				if name, off, text := r.Where(0); text && name == "f" && isa.Addr(off) >= want {
+					return sim.MoverSource
+				}
+				return sim.NoMover
+			}))
 		}
+		require.Equal(t, map[isa.Addr]bool{0: true, 2: true, 5: true, 6: true}, seen)
 	}
-	require.Equal(t, map[isa.Addr]bool{0: true, 2: true, 5: true, 6: true}, seen)
 
-	r = newRig(t, smp.Config{CPUs: 1})
-	f = r.text("f", 0, "8c d0 9c 81 0c 24 00 01 00 00 9d 8e d0 90 90 c3") // pushf; orl $TF,(%rsp); popf in between
-	at = nil
+	r := newRig(t, smp.Config{CPUs: 1})
+	f := r.text("f", 0, "8c d0 9c 81 0c 24 00 01 00 00 9d 8e d0 90 90 c3") // pushf; orl $TF,(%rsp); popf in between
+	var at []isa.Addr
 	r.Hooks().Trap[smpev.VecDB] = func(_ *smp.Ctx, regs *isa.Regs) { at = append(at, regs.IP-f) }
 	r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 	r.run(sim.Always0{})

@@ -22,8 +22,14 @@ type Task struct {
 	preempt  int      // preempt_count; a preemption or a Sleep needs 0
 	again    bool     // woken while it ran: its body runs once more
 	left     isa.Regs // the registers as its last call left them
+	bases    bases    // of the CPU too
 	switches uint64   // voluntary ones so far in the run
 }
+
+// bases are those bases of segments that a kernel of 64 bits keeps by task, for
+// they are of user mode: of fs, and of gs behind swapgs. That of gs is the CPU's,
+// as fs of 32 bits is (arch/x86/kernel/process_64.c, __switch_to).
+type bases struct{ fs, gs uint64 }
 
 // class orders tasks when a CPU picks one: a stopper before all others.
 type class uint8
@@ -76,7 +82,7 @@ type frame struct {
 // rewind makes the task what it is before a run; its routines run at idle.
 func (t *Task) rewind(idle isa.Addr) {
 	t.frames, t.state, t.preempt, t.again = t.frames[:0], dormant, 0, false
-	t.switches = 0
+	t.switches, t.bases = 0, bases{}
 	t.regs = isa.Regs{IP: idle, Flags: isa.F1 | isa.IF}
 	t.regs.R[isa.RSP] = uint64(t.stack) - 64
 }

@@ -41,7 +41,7 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip isa.Addr, addr uint64) {
 	if vec == smpev.VecNMI {
 		c.nmiBlocked = true
 	}
-	c.regs.Flags &^= isa.IF | isa.TF
+	c.regs.Flags &^= isa.TrapClears
 	c.regs.R[isa.RSP] = uint64(base)
 	c.regs.IP = m.idleIP()
 	c.after = 0

@@ -251,3 +251,48 @@ func TestSingleStep(t *testing.T) {
 		}
 	}
 }
+
+// An iret in text that turns TF off raises one more #DB, as popf does: what
+// counts is how TF was before.
+func TestSingleStepIret(t *testing.T) {
+	r := newRig(t, smp.Config{CPUs: 1})
+	// mov %rsp,24(%rdi); pushf; orl TF; popf; mov %rdi,%rsp; iretq; ud2; 20: nop; ret
+	f := r.text("f", 0, "48 89 67 18 9c 81 0c 24 00 01 00 00 9d 48 89 fc 48 cf 0f 0b 90 c3")
+	var at []isa.Addr
+	r.Hooks().Trap[smpev.VecDB] = func(_ *smp.Ctx, regs *isa.Regs) { at = append(at, regs.IP-f) }
+	r.AddProgram("p", 0, func(x *smp.Ctx) {
+		frame := smp.DataBase + 0x800
+		x.Regs().R[isa.RDI] = uint64(frame)
+		for i, v := range []uint64{uint64(f) + 20, kapi.KernelCS, isa.F1 | isa.IF, 0, kapi.KernelDS} {
+			x.Memory().Store(frame+isa.Addr(8*i), 8, v)
+		}
+		x.Call(f)
+	})
+	r.want(smp.Passed, sim.Always0{})
+	if !slices.Equal(at, []isa.Addr{16, 20}) {
+		t.Errorf("#DB at %v", at)
+	}
+}
+
+// A handler runs without the flags that would hinder it: what NT does to an iret
+// among them. They are in the frame.
+func TestHandlerFlags(t *testing.T) {
+	const nt = 1 << 14
+	r := newRig(t, smp.Config{CPUs: 1})
+	f := r.text("f", 0, "9c 81 0c 24 00 40 00 00 9d cc c3") // pushf; orl NT; popf; int3; ret
+	hits := 0
+	r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *isa.Regs) {
+		hits++
+		if x.Regs().Flags != isa.F1|isa.CF || regs.Flags != isa.F1|isa.CF|isa.IF|nt {
+			t.Errorf("flags %#x in the handler, %#x in the frame", x.Regs().Flags, regs.Flags)
+		}
+	}
+	r.AddProgram("p", 0, func(x *smp.Ctx) {
+		x.Regs().Flags |= isa.CF
+		x.Call(f)
+	})
+	r.want(smp.Passed, sim.Always0{})
+	if hits != 1 {
+		t.Errorf("%d hits", hits)
+	}
+}

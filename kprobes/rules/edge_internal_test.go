@@ -116,7 +116,7 @@ func TestEveryFactEverywhere(t *testing.T) {
 
 // TestOverlappingSites: what any of them forbids is forbidden, whatever the order.
 func TestOverlappingSites(t *testing.T) {
-	sites := []Site{{2, 2, SiteBug}, {1, 3, SiteStaticCall}, {3, 4, SiteJumpLabel}, {-2, 4, SiteAlternative}, {6, 100, SiteAlternative}}
+	sites := []Site{{2, 2, SiteBug}, {1, 3, SiteStaticCall}, {3, 4, SiteJumpLabel}, {-2, 4, SiteJumpLabel}, {6, 100, SiteStaticCall}, {2, 1, SiteAlternative}}
 	for shift := range sites {
 		f := function(bytes.Repeat([]byte{0x90}, 20)...)
 		f.Sites = append(append([]Site(nil), sites[shift:]...), sites[:shift]...)

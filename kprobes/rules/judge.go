@@ -65,15 +65,16 @@ func (j *Judge) loadFacts() {
 		if !j.k.knows(s.Kind) {
 			continue
 		}
-		if s.Kind == SiteBug {
-			s.Len = 1 // the table of BUGs has addresses, not ranges
+		if s.Kind == SiteBug || s.Kind == SiteAlternative {
+			s.Len = 1 // the tables of BUGs and of lock prefixes have addresses, not ranges
 		}
 		for at := max(s.Offset, 0); at < min(s.Offset+s.Len, len(j.bytes)); at++ {
 			b := &j.bytes[at]
 			switch {
 			case s.Kind == SiteFentry:
 				b.fentry = true
-			case b.site == 0, j.f.Sites[b.site-1].Kind == SiteBug: // which forbids less
+			case b.site == 0, j.f.Sites[b.site-1].Kind == SiteAlternative, // which forbids less than the others
+				j.f.Sites[b.site-1].Kind == SiteBug && s.Kind != SiteAlternative:
 				b.site = int32(i + 1)
 			}
 		}
@@ -251,7 +252,7 @@ func (j *Judge) checkAddress(at int) (errno int, why Reason) {
 		return inval, Reason{Kind: NotText}
 	case j.f.Blacklisted:
 		return inval, Reason{Kind: Blacklisted}
-	case b.site != 0:
+	case b.site != 0 && j.f.Sites[b.site-1].Kind != SiteAlternative: // of those an empty range is asked for: see inRegion
 		site := &j.f.Sites[b.site-1]
 		return inval, Reason{Kind: InSite, Site: site.Kind, At: site.Offset}
 	case j.k.Edition >= Edition69 && isPreamble(j.f.Name): // since 6.6 (de02f2ac5d8c)
@@ -362,7 +363,7 @@ func (j *Judge) optimize(at int) (region int, why Reason) {
 	}
 	for i := at; i < at+region; i++ {
 		b := &j.bytes[i]
-		if b.site != 0 && j.f.Sites[b.site-1].Kind != SiteBug {
+		if b.site != 0 && j.f.Sites[b.site-1].inRegion(i == at+region-1) {
 			site := &j.f.Sites[b.site-1]
 			return 0, Reason{Kind: SiteInRegion, Site: site.Kind, At: site.Offset}
 		}
@@ -371,6 +372,13 @@ func (j *Judge) optimize(at int) (region int, why Reason) {
 		}
 	}
 	return region, Reason{}
+}
+
+// inRegion reports whether a site forbids a region that lies over it. A BUG
+// doesn't; a lock prefix doesn't on the region's last byte, because
+// alternatives_text_reserved leaves the end out that the others take in.
+func (s *Site) inRegion(last bool) bool {
+	return s.Kind != SiteBug && !(s.Kind == SiteAlternative && last)
 }
 
 // targeted finds what in the function forbids a region at an offset. Jumps to

@@ -6,6 +6,7 @@ import (
 	"kpsim/properties/scenario"
 	"kpsim/smp"
 	"kpsim/smp/isa"
+	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
 )
 
@@ -49,7 +50,7 @@ func littleEndian(b []byte) (v uint64) {
 // expect reads the memory that operation i is about, as it is now.
 func (p *program) expect(x *smp.Ctx, i int) {
 	op := &p.ops[i]
-	at := p.r.data(op.Target) + isa.Addr(op.Offset)
+	at := p.r.data(op.Target, x.CPU()) + isa.Addr(op.Offset)
 	x.Step("expect", i)
 	for off, n := 0, 0; off < len(op.Bytes); off, n = off+word, n+1 {
 		v := uint64(0)
@@ -86,41 +87,62 @@ func (p *program) names(i, n int) string {
 	return fmt.Sprintf("%v(%s)", op.Kind, op.Target)
 }
 
-// data returns where a block of data lies.
-func (r *Rig) data(name string) isa.Addr {
+// data returns where a block of data lies, or a CPU's copy of it.
+func (r *Rig) data(name string, cpu int) isa.Addr {
 	for i := range r.Scenario.Datas {
 		if d := &r.Scenario.Datas[i]; d.Name == name {
-			return d.At
+			return copyAt(d, cpu)
 		}
 	}
 	return 0
 }
 
-// catchMissing refuses a run that calls or reads a symbol that nobody defines.
-// Nothing is mapped there, so that it is a page fault.
-func (r *Rig) catchMissing() {
-	if len(r.Scenario.Missing) == 0 {
-		return
+// copyAt returns where a CPU finds a block of data.
+func copyAt(d *scenario.Data, cpu int) isa.Addr {
+	if d.PerCPU {
+		return kernel.PerCPUOffset(cpu) + d.At
 	}
+	return d.At
+}
+
+// catchMissing refuses a run that calls or reads a symbol that nobody defines,
+// or reads it through gs. Nothing is mapped there, so that it is a page fault.
+func (r *Rig) catchMissing() {
 	r.Machine.Hooks().Trap[smpev.VecPF] = func(x *smp.Ctx, regs *isa.Regs) {
-		for i := range r.Scenario.Missing {
-			s := &r.Scenario.Missing[i]
-			fault := x.Fault()
-			if fault < s.At || fault >= s.At+isa.Addr(s.Size) {
-				continue
-			}
-			at, does := regs.IP, "reads or writes"
-			if regs.IP == fault {
-				does = "somebody jumps to"
-				if back, _ := x.Memory().Load(regs.SP(), 8); r.inText(isa.Addr(back)) {
-					at, does = isa.Addr(back), "has called"
-				}
-			}
-			x.Refuse(at, fmt.Sprintf("%s %s, which nobody defines: define it above elf(), stub(%q) or data(%q, …)", does, s.Name, s.Name, s.Name))
+		fault, offset := x.Fault(), kernel.PerCPUOffset(x.CPU())
+		if kernel.IsCurrent(x.CPU(), fault) {
+			x.Refuse(regs.IP, `reads the task that is current, and there is no task_struct: define where it is above elf(), `+
+				`percpu("const_pcpu_hot", …) or, for other kernels than 6.6 to 6.14, percpu("pcpu_hot", …) or percpu("current_task", …)`)
 			return
 		}
-		x.Oops()
+		if name := r.missingAt(fault - offset); name != "" && fault != regs.IP {
+			x.Refuse(regs.IP, fmt.Sprintf("reads or writes this CPU's %s, which nobody defines: define it above elf(), percpu(%q, …)", name, name))
+			return
+		}
+		name := r.missingAt(fault)
+		if name == "" {
+			x.Oops()
+			return
+		}
+		at, does := regs.IP, "reads or writes"
+		if regs.IP == fault {
+			does = "somebody jumps to"
+			if back, _ := x.Memory().Load(regs.SP(), 8); r.inText(isa.Addr(back)) {
+				at, does = isa.Addr(back), "has called"
+			}
+		}
+		x.Refuse(at, fmt.Sprintf("%s %s, which nobody defines: define it above elf(), stub(%q) or data(%q, …)", does, name, name, name))
 	}
+}
+
+// missingAt returns the missing symbol at an address, "" if there is none.
+func (r *Rig) missingAt(a isa.Addr) string {
+	for i := range r.Scenario.Missing {
+		if s := &r.Scenario.Missing[i]; a >= s.At && a < s.At+isa.Addr(s.Size) {
+			return s.Name
+		}
+	}
+	return ""
 }
 
 // inText reports whether a function of the scenario holds an address.

@@ -14,8 +14,8 @@ import (
 func load(t *testing.T, src string) *scenario.Scenario {
 	t.Helper()
 	sc, err := scenario.Load("t.star", []byte(src), func(file string) ([]byte, error) {
-		if file == "module.ko" {
-			return os.ReadFile("../scenario/testdata/module.ko")
+		if file == "module.ko" || file == "percpu.ko" {
+			return os.ReadFile("../scenario/testdata/" + file)
 		}
 		return scenario.OpenBuiltin(file)
 	})

@@ -270,8 +270,12 @@ func (r *Result) witness(spec *Spec, found map[*properties.Property][]*candidate
 			return 1
 		})
 		var best *Witness
+		questions := int64(shrinkQuestions)
 		for _, c := range list[:min(len(list), tries)] {
-			w, err := shrink(spec, c)
+			if questions <= 0 {
+				break
+			}
+			w, err := shrink(spec, c, &questions)
 			if err != nil {
 				return err
 			}

@@ -120,7 +120,8 @@ func (p *program) digest(x *smp.Ctx) uint64 {
 	if p.r.ownData {
 		for i := range p.r.Scenario.Datas {
 			d := &p.r.Scenario.Datas[i]
-			h = fold(h, x, d.At, d.At+isa.Addr(len(d.Bytes)))
+			at := copyAt(d, x.CPU())
+			h = fold(h, x, at, at+isa.Addr(len(d.Bytes)))
 		}
 	}
 	return h | 1

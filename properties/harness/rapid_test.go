@@ -78,7 +78,9 @@ func TestRapidFindsMutant(t *testing.T) {
 	require.True(t, tb.failed, "rapid didn't find the mutant")
 	require.NotNil(t, last)
 
-	w, err := shrink(&last.spec, &candidate{run: last.run, choices: last.choices, asked: last.run.Counts.Points, by: "rapid"})
+	c := &candidate{run: last.run, choices: last.choices, asked: last.run.Counts.Points, by: "rapid"}
+	questions := int64(shrinkQuestions)
+	w, err := shrink(&last.spec, c, &questions)
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(w.Schedule), 6, // a handful, also where two seconds are little
 		"%v", w.Schedule)

@@ -167,8 +167,16 @@ func (r *Rig) load() error {
 	}
 	for i := range sc.Datas {
 		d := &sc.Datas[i]
-		m.Map(d.At, d.Bytes, smp.PermRead|smp.PermWrite)
 		m.AddSymbol(d.Name, d.At, len(d.Bytes))
+		if !d.PerCPU {
+			m.Map(d.At, d.Bytes, smp.PermRead|smp.PermWrite)
+			continue
+		}
+		for c := range sc.Machine.CPUs {
+			at := kernel.PerCPUOffset(c) + d.At
+			m.Map(at, d.Bytes, smp.PermRead|smp.PermWrite)
+			m.AddSymbol(fmt.Sprintf("%s of cpu%d", d.Name, c), at, len(d.Bytes))
+		}
 	}
 	for i := range sc.Missing {
 		s := &sc.Missing[i]

@@ -31,12 +31,18 @@ func (w *Witness) smaller(v *Witness) bool {
 	return len(w.Schedule) < len(v.Schedule)
 }
 
-// shrinkTests bounds the runs that shrinking may take.
-const shrinkTests = 4000
+// shrinkTests bounds the runs that shrinking a candidate may take, and
+// shrinkQuestions the questions of all candidates of a property: with long runs
+// it is these that take the time, a fifth of a microsecond each.
+const (
+	shrinkTests     = 4000
+	shrinkQuestions = 100_000_000
+)
 
 // shrink takes away every deviation that the violation doesn't need, until
-// taking any one away loses it.
-func shrink(spec *Spec, c *candidate) (*Witness, error) {
+// taking any one away loses it, or no questions are left: then the witness is
+// the smallest one so far.
+func shrink(spec *Spec, c *candidate, questions *int64) (*Witness, error) {
 	rig, err := New(spec.Scenario, spec.Mutant)
 	if err != nil {
 		return nil, err
@@ -56,7 +62,12 @@ func shrink(spec *Spec, c *candidate) (*Witness, error) {
 		return run.Property == c.run.Property && (c.run.Finding.Slow || !run.Finding.Slow)
 	}
 	breaks := func(list []sched.Anchor) bool {
-		return same(rig.play(sched.NewAnchored(list, rig.Machine)))
+		if *questions <= 0 {
+			return false
+		}
+		run := rig.play(sched.NewAnchored(list, rig.Machine))
+		*questions -= int64(run.Counts.Points)
+		return same(run)
 	}
 	small := found
 	if breaks(found) {

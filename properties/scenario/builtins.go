@@ -31,7 +31,8 @@ var language = []verb{
 	{`machine(cpus = 2, preempt = "none", fetch = "coherent", quiesce = "none", patch = "breakpoint", removed_int3 = False, steps = 0)`, (*loader).doMachine},
 
 	{`text(name, hex, at = None, size = None, extable = [])`, (*loader).doText},
-	{`data(name, hex, at = None)`, (*loader).doData},
+	{`data(name, hex = "", at = None, size = None)`, (*loader).doData},
+	{`percpu(name, hex = "", at = None, size = None)`, (*loader).doPerCPU},
 	{`elf(file, at = None)`, (*loader).doELF},
 	{`stub(name, returns = 0, fill = None, calls = None)`, (*loader).doStub},
 	{`missing(name, at, size = 4096)`, (*loader).doMissing},

@@ -9,6 +9,7 @@ import (
 
 	"kpsim/smp/image"
 	"kpsim/smp/isa"
+	"kpsim/smp/kernel"
 )
 
 // addText adds a function and keeps the next one out of its way.
@@ -84,16 +85,33 @@ func (l *loader) doText(c *call) (starlark.Value, error) {
 	return l.addText(t, c), nil
 }
 
-func (l *loader) doData(c *call) (starlark.Value, error) {
-	var d Data
+func (l *loader) doData(c *call) (starlark.Value, error) { return l.block(c, false) }
+
+func (l *loader) doPerCPU(c *call) (starlark.Value, error) { return l.block(c, true) }
+
+func (l *loader) block(c *call, perCPU bool) (starlark.Value, error) {
+	d := Data{PerCPU: perCPU}
 	var hex string
-	var at starlark.Value
-	err := c.unpack("name", &d.Name, "hex", &hex, "at??", &at)
+	var at, size starlark.Value
+	err := c.unpack("name", &d.Name, "hex?", &hex, "at??", &at, "size??", &size)
 	if err != nil {
 		return nil, err
 	}
 	if d.Bytes, err = parseHex(d.Name, hex); err != nil {
 		return nil, err
+	}
+	if size != nil {
+		n, err := number("size", size)
+		if err != nil {
+			return nil, err
+		}
+		if n < uint64(len(d.Bytes)) || n > MaxData {
+			return nil, fmt.Errorf("size = %d of %q is out of range; hex has %d bytes, a block at most %d", n, d.Name, len(d.Bytes), MaxData)
+		}
+		if l.zeros += int(n) - len(d.Bytes); l.zeros > MaxMemory { // they cost the program nothing
+			return nil, fmt.Errorf("all data up to %q take more than %d bytes; make them smaller", d.Name, MaxMemory)
+		}
+		d.Bytes = append(d.Bytes, make([]byte, int(n)-len(d.Bytes))...)
 	}
 	if d.At, err = address(at, l.data); err != nil {
 		return nil, err
@@ -162,13 +180,17 @@ func (l *loader) doELF(c *call) (starlark.Value, error) {
 	return o, nil
 }
 
+// perCPUSection holds the per-CPU variables of an object
+// (include/linux/percpu-defs.h: PER_CPU_BASE_SECTION).
+const perCPUSection = ".data..percpu"
+
 // addBlock adds a data section of an object.
 func (l *loader) addBlock(file string, b *image.Block, c *call) location {
 	name := b.Name
 	if _, taken := l.symbols[name]; taken {
 		name = file + ":" + name // two objects each have their .rodata
 	}
-	return l.addData(Data{Name: name, At: b.Addr, Bytes: b.Bytes}, c)
+	return l.addData(Data{Name: name, At: b.Addr, Bytes: b.Bytes, PerCPU: b.Name == perCPUSection}, c)
 }
 
 func sorted(offsets []int) []int {
@@ -178,6 +200,9 @@ func sorted(offsets []int) []int {
 
 func (l *loader) extern(symbol string) (isa.Addr, bool) {
 	if at, ok := l.symbols[symbol]; ok {
+		return at, true
+	}
+	if at, ok := kernel.PerCPUVariable(symbol); ok {
 		return at, true
 	}
 	return KernelExport(symbol)

@@ -24,7 +24,8 @@ const (
 	MaxAtMost  = 1000
 	MaxBudget  = 1 << 30
 	MaxCode    = 1 << 16 // bytes of one function
-	MaxData    = 1 << 18 // bytes of one block
+	MaxData    = 1 << 19 // bytes of one block
+	MaxMemory  = 1 << 22 // bytes of all blocks, with the copies that each CPU has
 	MaxSource  = 1 << 20 // bytes of the program that a scenario prints as, or is loaded from
 )
 

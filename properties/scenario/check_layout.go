@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"kpsim/smp/isa"
+	"kpsim/smp/kernel"
 )
 
 // layout checks where text and data lie.
@@ -16,7 +17,11 @@ func (c checker) layout() error {
 		what, name string
 		part       part
 	}
-	spans := []span{{uint64(KernelBase), uint64(DataBase) - 1, "the kernel's own", "", part{theMachine, 0, -1}}}
+	copies, end := kernel.PerCPURange()
+	spans := []span{
+		{uint64(KernelBase), uint64(DataBase) - 1, "the kernel's own", "", part{theMachine, 0, -1}},
+		{uint64(copies), uint64(end) - 1, "per-CPU memory", "", part{theMachine, 0, -1}},
+	}
 	add := func(p part, what, name string, at isa.Addr, n, most int) error {
 		if n == 0 {
 			return faultf(p, "%s %q has no bytes; give it some in hex", what, name)
@@ -44,10 +49,21 @@ func (c checker) layout() error {
 			}
 		}
 	}
+	total := 0
 	for i := range c.s.Datas {
 		d := &c.s.Datas[i]
+		copies := 1
+		if d.PerCPU {
+			copies = c.s.Machine.CPUs
+		}
+		if total += copies * len(d.Bytes); total > MaxMemory {
+			return faultf(part{theDatas, i, -1}, "all data up to %q take %d bytes; at most %d", d.Name, total, MaxMemory)
+		}
 		if err := add(part{theDatas, i, -1}, "data", d.Name, d.At, len(d.Bytes), MaxData); err != nil {
 			return err
+		}
+		if d.PerCPU && d.At < kernel.PerCPULow {
+			return faultf(part{theDatas, i, -1}, "percpu %q can't lie at %#x; leave at out, or choose an address from %#x upward", d.Name, uint64(d.At), uint64(kernel.PerCPULow))
 		}
 	}
 	for i := range c.s.Missing {

@@ -1,6 +1,7 @@
 package scenario_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -89,10 +90,23 @@ func TestCheckGo(t *testing.T) {
 		{`sometimes() has no canary; that is for never()`, func(s *S) {
 			s.Expect = scenario.Expect{Sometimes: true, Property: "T1", Canary: "no-sync-1"}
 		}},
+		{`percpu "v" can't lie at 0x2000; leave at out, or choose an address from 0xffffffff80000000 upward`, func(s *S) {
+			s.Datas = []scenario.Data{{Name: "v", At: 0x2000, Bytes: []byte{1}, PerCPU: true}}
+		}},
+		{`data "d" at 0xffff888100000000 to 0xffff888100000000 overlaps per-CPU memory at 0xffff888080000000 to 0xffff88c000000fff; leave at out, or move it`, func(s *S) {
+			s.Datas = []scenario.Data{{Name: "d", At: 0xffff888100000000, Bytes: []byte{1}}}
+		}},
+		{`all data up to "b" take 4718592 bytes; at most 4194304`, func(s *S) {
+			s.Machine.CPUs = 8
+			s.Datas = []scenario.Data{
+				{Name: "a", At: scenario.DataBase, Bytes: make([]byte, 1<<19)},
+				{Name: "b", At: scenario.DataBase + 1<<20, Bytes: make([]byte, 1<<19), PerCPU: true},
+			}
+		}},
 		{`the scenario prints as 1180376 bytes, at most 1048576; leave out functions that nothing runs`, func(s *S) {
 			for i := range 2 {
 				s.Datas = append(s.Datas, scenario.Data{Name: strings.Repeat("d", i+1),
-					At: scenario.DataBase + isa.Addr(i)<<20, Bytes: make([]byte, 1<<18)})
+					At: scenario.DataBase + isa.Addr(i)<<20, Bytes: bytes.Repeat([]byte{1}, 1<<18)})
 			}
 		}},
 	} {

@@ -87,6 +87,7 @@ type loader struct {
 	s        Scenario
 	text     isa.Addr // where the next function is put
 	data     isa.Addr // where the next block is put
+	zeros    int      // bytes of blocks that the program doesn't spell out
 	symbols  map[string]isa.Addr
 	position map[part]syntax.Position // where each part was written
 	said     [len(once)]bool          // which of the calls of once were made

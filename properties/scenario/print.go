@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -33,6 +34,9 @@ func (s *Scenario) String() string {
 }
 
 const maxLine = 100
+
+// manyZeros at the end of a block are left out: its size says them.
+const manyZeros = 256
 
 type printer struct {
 	b      strings.Builder
@@ -93,7 +97,17 @@ func (p *printer) text(s *Scenario) {
 		d := &s.Datas[i]
 		id := p.ident(d.Name)
 		p.symbols[d.Name] = id
-		p.assign(id, "data", quote(d.Name), "at = "+hexAddr(d.At), "hex = "+dataString(d.Bytes))
+		verb := "data"
+		if d.PerCPU {
+			verb = "percpu"
+		}
+		zeros := len(d.Bytes) - len(bytes.TrimRight(d.Bytes, "\x00"))
+		if zeros < manyZeros {
+			zeros = 0
+		}
+		said := d.Bytes[:len(d.Bytes)-zeros]
+		p.assign(id, verb, quote(d.Name), "at = "+hexAddr(d.At),
+			p.unless(zeros == 0, "size", fmt.Sprint(len(d.Bytes))), p.unless(len(said) == 0, "hex", dataString(said)))
 	}
 }
 

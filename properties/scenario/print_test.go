@@ -132,7 +132,8 @@ func genText(t *rapid.T, s *scenario.Scenario) {
 	at = scenario.DataBase
 	for range rapid.IntRange(0, 2).Draw(t, "datas") {
 		b := rapid.SliceOfN(rapid.Byte(), 1, 60).Draw(t, "bytes")
-		s.Datas = append(s.Datas, scenario.Data{Name: symbols.draw(t, "data"), At: at, Bytes: b})
+		b = append(b, make([]byte, rapid.SampledFrom([]int{0, 0, 255, 256, 5000}).Draw(t, "zeros"))...)
+		s.Datas = append(s.Datas, scenario.Data{Name: symbols.draw(t, "data"), At: at, Bytes: b, PerCPU: rapid.Bool().Draw(t, "percpu")})
 		at += isa.Addr(len(b))
 	}
 }

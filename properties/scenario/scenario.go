@@ -84,9 +84,10 @@ type Text struct {
 
 // Data is a block of writable memory that functions refer to.
 type Data struct {
-	Name  string
-	At    isa.Addr
-	Bytes []byte
+	Name   string
+	At     isa.Addr
+	Bytes  []byte
+	PerCPU bool // each CPU has a copy, by its base of gs, and nothing is at At itself
 }
 
 // Missing is a symbol that code refers to and nobody defines. Nothing is in

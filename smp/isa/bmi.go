@@ -190,7 +190,7 @@ func execCmpxchg8b(in *Inst, s *Regs, m Memory) Outcome {
 // lies in one page, and the second store succeeds if the first does.
 func execCmpxchg16b(in *Inst, s *Regs, m Memory) Outcome {
 	at := in.address(s)
-	if at%16 != 0 {
+	if linear(m, at)%16 != 0 {
 		return Protection
 	}
 	lo, ok := m.Load(at, 8)

@@ -18,7 +18,7 @@ func (in *Inst) chooseGroup6(l *layout) {
 	}
 }
 
-// choose0F01 is for groups 7 and its registers forms, each an instruction of its
+// choose0F01 is for group 7 and its register forms, each an instruction of its
 // own.
 func (in *Inst) choose0F01(l *layout) {
 	switch {

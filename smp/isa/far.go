@@ -20,7 +20,8 @@ func sameCode(y *System, selector uint16) Outcome {
 }
 
 // loadSelector gives segment register n, which isn't CS, a selector. Next or
-// Masked if it has.
+// Masked if it has. What fs and gs can be given has base 0; a null selector leaves
+// the base on AMD's older processors.
 func (in *Inst) loadSelector(y *System, n uint8, selector uint16) Outcome {
 	switch {
 	case null(selector):
@@ -140,8 +141,10 @@ func execRetFar(in *Inst, s *Regs, m Memory) Outcome {
 }
 
 // returnable are the flags that iret loads at privilege level 0. VIF and VIP are
-// bits 19 and 20; 16 bits leave the upper ones.
-const returnable = poppable | rf | 3<<19
+// bits 19 and 20; 16 bits leave the upper ones. RF isn't kept: it ends with the
+// next instruction, and only instruction breakpoints, which aren't modelled, ask
+// for it.
+const returnable = poppable | 3<<19
 
 // execIret pops IP, CS and flags, and in 64-bit mode RSP and SS too. In 64-bit
 // mode there are no nested tasks (SDM vol. 2, IRET); elsewhere, as virtual-8086

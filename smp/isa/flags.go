@@ -13,9 +13,12 @@ const (
 	// What popf may change at privilege 0: everything but RF, VM, VIF, VIP and
 	// the reserved bits (SDM vol. 2, POPF, table 4-16). IOPL is bits 12 and 13.
 	poppable = arith | TF | IF | DF | 3<<12 | nt | ac | 1<<21
-)
 
-// Where the SDM leaves a flag undefined it is cleared here.
+	// TrapClears are the flags that are cleared on the way to a handler, once
+	// they are saved (SDM vol. 3, "Flag Usage By Exception- or Interrupt-Handler
+	// Procedure").
+	TrapClears = TF | IF | nt | rf | vm
+)
 
 // evenParity has PF's bit for each of the sixteen xors of a byte's halves.
 const evenParity = 0x9669 << 2

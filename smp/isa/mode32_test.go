@@ -18,7 +18,7 @@ func (y *sys) step32(t *testing.T, code string) isa.Outcome {
 	in, err := isa.Mode32.Decode(b, textAt)
 	require.NoError(t, err, code)
 	system = y.System
-	out := in.Exec(&y.Regs, y.mem)
+	out := execute(t, &in, &y.Regs, y.mem)
 	y.System = system
 	return out
 }
@@ -75,6 +75,7 @@ func TestMode32Stack(t *testing.T) {
 
 	y.R[isa.RSP] = 2 // the stack ends: nothing is pushed
 	require.Equal(t, isa.PageFault, y.step32(t, "60"))
+	require.Equal(t, isa.PageFault, y.step32(t, "e800000000"))
 	require.EqualValues(t, 2, y.R[isa.RSP])
 	y.R[isa.RSP] = uint64(stackAt)
 	y.next32(t, "0e") // push %cs
@@ -87,13 +88,15 @@ func TestMode32Stack(t *testing.T) {
 // TestMode32Iret: three words within one privilege level.
 func TestMode32Iret(t *testing.T) {
 	y := newSys()
+	at := isa.Addr(0x10000 - 3*4) // and behind them there is no more memory
+	y.R[isa.RSP] = uint64(at)
 	for i, v := range []uint64{0x1234, 0x10, isa.ZF | isa.IF} {
-		y.mem.Store(stackAt+isa.Addr(4*i), 4, v)
+		y.mem.Store(at+isa.Addr(4*i), 4, v)
 	}
 	require.Equal(t, isa.Iret, y.step32(t, "cf"))
 	require.EqualValues(t, 0x1234, y.IP)
 	require.Equal(t, isa.F1|isa.ZF|isa.IF, y.Flags)
-	require.EqualValues(t, stackAt+12, y.R[isa.RSP])
+	require.EqualValues(t, at+12, y.R[isa.RSP])
 	y.Flags |= 1 << 14 // a nested task
 	require.Equal(t, isa.Unsupported, y.step32(t, "cf"))
 }
@@ -131,6 +134,11 @@ func TestMode32Decimal(t *testing.T) {
 	require.Equal(t, isa.DivideError, y.step32(t, "d400"))
 }
 
+// readOnly is memory that can't be stored to.
+type readOnly struct{ flat }
+
+func (readOnly) Store(isa.Addr, int, uint64) bool { return false }
+
 func TestMode32Others(t *testing.T) {
 	y := newSys()
 	y.R[isa.RAX] = 0xffff_ffff
@@ -146,8 +154,22 @@ func TestMode32Others(t *testing.T) {
 		require.Equal(t, want, y.step32(t, "6203"), v) // bound %eax,(%ebx)
 	}
 
-	y.R[isa.RAX], y.R[isa.RCX] = 0x10, 3
+	in, err := isa.Mode32.Decode([]byte{0x63, 0x08}, textAt) // arpl %cx,(%eax): what can't be stored
+	require.NoError(t, err)
+	s := isa.Regs{IP: textAt, Flags: isa.F1}
+	s.R[isa.RAX], s.R[isa.RCX] = uint64(dataAt), 3
+	before := s
+	require.Equal(t, isa.PageFault, in.Exec(&s, readOnly{y.mem}))
+	require.Equal(t, before, s)
+
+	y.R[isa.RBX] = 0x10000 - 4 // the second bound isn't there
+	require.Equal(t, isa.PageFault, y.step32(t, "6203"))
+
+	y.R[isa.RAX], y.R[isa.RCX] = 0x10, 0x21
 	y.next32(t, "63c8") // arpl %cx,%ax
+	require.EqualValues(t, 0x11, y.R[isa.RAX])
+	y.R[isa.RAX], y.R[isa.RCX] = 0x10, 3
+	y.next32(t, "63c8")
 	require.EqualValues(t, 0x13, y.R[isa.RAX])
 	require.NotZero(t, y.Flags&isa.ZF)
 	y.next32(t, "63c8")
@@ -187,7 +209,10 @@ func TestMode32Others(t *testing.T) {
 	require.EqualValues(t, 0x55aa, y.R[isa.RAX])
 	require.Equal(t, isa.Protection, y.step32(t, "2e8903"))
 	require.Equal(t, isa.Protection, y.step32(t, "3e2e0103"))
+	y.R[isa.RAX], y.GSBase = 0x1357, 0x100
 	y.next32(t, "2e3e8903")
+	v, _ := y.mem.Load(dataAt+0x10, 4)
+	require.EqualValues(t, 0x1357, v)
 	y.R[isa.RSP] = uint64(stackAt)
 	y.next32(t, "2eff33") // the stack has no override
 

@@ -17,7 +17,22 @@ func step(t *testing.T, code string, s *isa.Regs, m isa.Memory) isa.Outcome {
 	s.IP = textAt
 	in, err := isa.Decode(b, textAt)
 	require.NoError(t, err)
-	return in.Exec(s, m)
+	return execute(t, &in, s, m)
+}
+
+// execute executes an instruction, and insists on where IP stands if control just
+// goes on.
+func execute(t *testing.T, in *isa.Inst, s *isa.Regs, m isa.Memory) isa.Outcome {
+	t.Helper()
+	out := in.Exec(s, m)
+	switch {
+	case out.Faulted():
+		require.Equal(t, in.Addr, s.IP, in)
+	case in.Flow() != isa.FlowNext:
+	case in.Opcode()&^0xf != 0xa0 || in.Prefixes()&(isa.PrefixRep|isa.PrefixRepne) == 0: // nothing repeated
+		require.Equal(t, in.Next(), s.IP, in)
+	}
+	return out
 }
 
 func TestOutcomes(t *testing.T) {
@@ -94,6 +109,7 @@ func TestInterruptFlag(t *testing.T) {
 	s.R[isa.RSP] = uint64(stackAt)
 	require.Equal(t, isa.Shadowed, step(t, "fb", &s, mem))
 	require.Equal(t, isa.F1|isa.CF|isa.IF, s.Flags)
+	require.Equal(t, isa.Next, step(t, "fb", &s, mem)) // no second shadow
 	require.Equal(t, isa.Next, step(t, "9c", &s, mem))
 	require.EqualValues(t, stackAt-8, s.R[isa.RSP])
 	require.Equal(t, isa.Interrupts, step(t, "fa", &s, mem))
@@ -146,7 +162,7 @@ func TestCpuid(t *testing.T) {
 		}
 	}
 	require.Equal(t, "kpsim x86-64", string(name))
-	s.R[isa.RAX] = 1
+	s.R[isa.RAX], s.R[isa.RBX] = 1, 0
 	require.Equal(t, isa.Serialized, step(t, "0fa2", &s, nil))
 	require.Zero(t, s.R)
 }
@@ -174,6 +190,13 @@ func TestRepeat(t *testing.T) {
 	require.Equal(t, textAt+2, s.IP)
 	require.Equal(t, isa.Next, step(t, "f3a4", &s, mem)) // RCX 0: nothing
 	require.EqualValues(t, data2At+3, s.R[isa.RDI])
+
+	// The second operand of cmps, which is read first, is there; the first isn't.
+	s.R[isa.RSI] = 0x10000
+	before = s
+	before.IP = textAt
+	require.Equal(t, isa.PageFault, step(t, "a6", &s, mem))
+	require.Equal(t, before, s)
 
 	// Backwards.
 	s.Flags |= isa.DF
@@ -240,7 +263,7 @@ func TestFaultsChangeNothing(t *testing.T) {
 // TestLoadFaults: a load that faults comes before anything else.
 func TestLoadFaults(t *testing.T) {
 	for mode, codes := range map[isa.Mode][]string{
-		isa.Mode64: {"0308", "0108", "8b08", "8a08", "0fb608", "0fbe08", "0f4408", "0faf08", "6b0805", "f720", "f728", "f730", "f738",
+		isa.Mode64: {"ff00", "fe08", "f618", "f710", "0308", "0108", "8b08", "8a08", "0fb608", "0fbe08", "0f4408", "0faf08", "6b0805", "f720", "f728", "f730", "f738",
 			"d120", "d320", "0fa50a", "0fa308", "0fab08", "0fbc08", "f30fb808", "0fc108", "0fb108", "8708", "0fc708", "480fc708", "ff30", "8f00",
 			"58", "665b", "9d", "0fa1", "c3", "ff10", "ff20", "ff18", "ff28", "cb", "cf", "48cf", "c9", "c8100000", "c8100003", "a4", "a6", "ac", "ae",
 			"d7", "8e18", "0fb408", "0f0110", "0f0130", "0f0010", "0f0020", "0fae38", "0f38f008", "f20f38f008", "660f38f608",

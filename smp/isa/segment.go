@@ -15,10 +15,11 @@ type overriding struct {
 	denied bool   // and something was to be stored
 }
 
+// linear returns where in memory an access to a goes.
+func (o *overriding) linear(a Addr) Addr { return Addr((uint64(a) + o.base) & o.mask) }
+
 // Load implements Memory.
-func (o *overriding) Load(a Addr, size int) (uint64, bool) {
-	return o.memory.Load(Addr((uint64(a)+o.base)&o.mask), size)
-}
+func (o *overriding) Load(a Addr, size int) (uint64, bool) { return o.memory.Load(o.linear(a), size) }
 
 // Store implements Memory.
 func (o *overriding) Store(a Addr, size int, v uint64) bool {
@@ -26,11 +27,19 @@ func (o *overriding) Store(a Addr, size int, v uint64) bool {
 		o.denied = true
 		return false
 	}
-	return o.memory.Store(Addr((uint64(a)+o.base)&o.mask), size, v)
+	return o.memory.Store(o.linear(a), size, v)
 }
 
 // System implements Memory.
 func (o *overriding) System() *System { return o.memory.System() }
+
+// linear returns where in m an access to a goes.
+func linear(m Memory, a Addr) Addr {
+	if o, ok := m.(*overriding); ok {
+		return o.linear(a)
+	}
+	return a
+}
 
 // plain returns memory without an override.
 func plain(m Memory) Memory {
@@ -84,22 +93,14 @@ func (in *Inst) override(l *layout) (prefix uint8) {
 	return prefix
 }
 
-// usesSegment reports whether an override matters: the operand is
-// memory and isn't just an address, or it is implicit (SDM vol. 1, 3.4.4 and
-// vol. 2, chapter 2.1.1).
+// usesSegment reports whether an override matters: the operand is memory, or it
+// is implicit (SDM vol. 1, 3.4.4 and vol. 2, chapter 2.1.1). lea and prefetches,
+// which don't go there, don't mind one either.
 func (in *Inst) usesSegment(l *layout) bool {
-	if l.encoding != legacy {
-		return in.mem
-	}
-	switch op := l.op; l.space {
-	case map1:
-		switch {
-		case op >= 0xa0 && op <= 0xa7, op == 0xac, op == 0xad, op == 0xd7, op == 0x6e, op == 0x6f:
-			return true
-		}
-		return in.mem && op != 0x8d
-	case map0F:
-		return in.mem && op != 0x0d && !(op >= 0x18 && op <= 0x1f) && !(op == 0x01 && l.reg() == 7)
+	switch op := l.op; {
+	case l.encoding != legacy, l.space != map1:
+	case op >= 0xa0 && op <= 0xa7, op == 0xac, op == 0xad, op == 0xd7, op == 0x6e, op == 0x6f:
+		return true
 	}
 	return in.mem
 }

@@ -192,18 +192,24 @@ func execLoadTask(in *Inst, s *Regs, m Memory) Outcome {
 	return Serialized
 }
 
-// execVerify: verr (op 4) and verw. The stack's segment can be read and written,
-// that of the code be read; of no other is anything known.
+// execVerify: verr (op 4) and verw. Segments of data that are loaded can be read
+// and written, that of the code be read; of no other is anything known.
 func execVerify(in *Inst, s *Regs, m Memory) Outcome {
 	v, ok := in.loadA(s, m)
 	if !ok {
 		return PageFault
 	}
-	y, selector := m.System(), uint16(v)
-	s.Flags &^= ZF
-	if !null(selector) && (selector == y.Seg[SS] || in.op == 4 && selector == y.Seg[CS]) {
-		s.Flags |= ZF
+	var can bool
+	switch y, selector := m.System(), uint16(v); {
+	case null(selector):
+	case selector == y.Seg[CS]:
+		can = in.op == 4
+	case selector == y.Seg[SS], selector == y.Seg[DS]:
+		can = true
+	default:
+		return Unsupported
 	}
+	s.Flags = s.Flags&^ZF | bit(can)*ZF
 	s.IP = in.next
 	return Next
 }

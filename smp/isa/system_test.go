@@ -75,6 +75,8 @@ func TestSegmentBases(t *testing.T) {
 	y.R[isa.RBX], y.R[isa.RAX] = 8, 0
 	y.next(t, "65d7") // xlat
 	require.EqualValues(t, 0x22, y.R[isa.RAX])
+	y.R[isa.RBX], y.R[isa.RAX] = 0xffff, 0
+	y.next(t, "d7") // one byte, and no more are there
 }
 
 func TestBases(t *testing.T) {
@@ -145,6 +147,9 @@ func TestControlRegisters(t *testing.T) {
 	require.EqualValues(t, 0x8001003b, y.CR0)
 	y.next(t, "0f06") // clts
 	require.EqualValues(t, 0x80010033, y.CR0)
+	y.R[isa.RAX] = 0x80010033&^0x10 | 1<<6 // ET can't be cleared; a bit that there isn't
+	require.Equal(t, isa.Serialized, y.step(t, "0f22c0"))
+	require.EqualValues(t, 0x80010033, y.CR0)
 	y.next(t, "0f01e3") // smsw %ebx
 	require.EqualValues(t, 0x80010033, y.R[isa.RBX])
 	y.R[isa.RBX] = 8
@@ -168,8 +173,10 @@ func TestControlRegisters(t *testing.T) {
 	require.Equal(t, isa.Protection, y.step(t, "0f22c0"))
 	y.CR4 |= 1 << 18 // OSXSAVE
 	y.R[isa.RCX] = 0
+	y.R[isa.RDX] = 5
 	y.next(t, "0f01d0") // xgetbv
 	require.EqualValues(t, 1, y.R[isa.RAX])
+	require.Zero(t, y.R[isa.RDX])
 	y.R[isa.RCX] = 1
 	require.Equal(t, isa.Protection, y.step(t, "0f01d0"))
 
@@ -203,10 +210,14 @@ func TestTables(t *testing.T) {
 	require.Equal(t, isa.Protection, y.step(t, "0f011b")) // lidt, not canonical
 
 	// A store that would reach beyond memory leaves nothing half done.
-	y.R[isa.RBX] = 0x10000 - 4
+	y.R[isa.RBX] = 0x10000 - 8
 	require.Equal(t, isa.PageFault, y.step(t, "0f010b"))
-	v, _ = y.mem.Load(0x10000-4, 4)
+	v, _ = y.mem.Load(0x10000-8, 8)
 	require.Zero(t, v)
+	require.Equal(t, isa.PageFault, y.step(t, "0f0113"))
+	y.LDT, y.R[isa.RAX] = 0x28, 0
+	require.Equal(t, isa.Serialized, y.step(t, "0f00d0")) // lldt of null
+	require.Zero(t, y.LDT)
 
 	y.TR = 0x40
 	y.next(t, "0f00c8") // str %eax
@@ -219,83 +230,15 @@ func TestTables(t *testing.T) {
 	require.Zero(t, y.Flags&isa.ZF)
 	y.next(t, "0f00e0") // but read
 	require.NotZero(t, y.Flags&isa.ZF)
-}
-
-func TestSelectors(t *testing.T) {
-	y := newSys()
-	y.R[isa.RAX] = ^uint64(0)
-	y.next(t, "668cd0") // mov %ss,%ax
-	require.EqualValues(t, ^uint64(0)&^0xffff|0x18, y.R[isa.RAX])
-	y.next(t, "8cc8")
-	require.EqualValues(t, 0x10, y.R[isa.RAX])
-	y.R[isa.RAX] = 0x18
-	y.next(t, "8ed8") // ds may have what ss has
-	require.Equal(t, isa.Masked, y.step(t, "8ed0"))
-	y.R[isa.RAX] = 0x2b
-	require.Equal(t, isa.Unsupported, y.step(t, "8ed8"))
-	y.R[isa.RAX], y.GSBase = 0, 1
-	y.next(t, "8ee8") // a null selector takes the base away
-	require.Zero(t, y.GSBase)
-	require.Equal(t, isa.Masked, y.step(t, "8ed0"))
+	y.Seg[isa.DS], y.R[isa.RAX] = 0x7b, 0x7b
+	y.Flags &^= isa.ZF
+	y.next(t, "0f00e8") // nor is what ds holds unknown
+	require.NotZero(t, y.Flags&isa.ZF)
 	y.R[isa.RAX] = 3
-	require.Equal(t, isa.Protection, y.step(t, "8ed0"))
-	y.Seg[isa.FS] = 7
-	y.next(t, "0fa0")
-	require.EqualValues(t, stackAt-8, y.R[isa.RSP])
-	v, _ := y.mem.Load(stackAt-8, 8)
-	require.EqualValues(t, 7, v)
-	require.Equal(t, isa.Unsupported, y.step(t, "0fa9"))
-	require.EqualValues(t, stackAt-8, y.R[isa.RSP])
-}
-
-func TestFar(t *testing.T) {
-	y := newSys()
-	y.R[isa.RBX] = uint64(dataAt)
-	y.mem.Store(dataAt, 4, 0x1234)
-	y.mem.Store(dataAt+4, 2, 0x10)
-	y.next(t, "ff2b") // ljmp
-	require.EqualValues(t, 0x1234, y.IP)
-	y.next(t, "ff1b") // lcall
-	require.EqualValues(t, 0x1234, y.IP)
-	require.EqualValues(t, stackAt-8, y.R[isa.RSP])
-	v, _ := y.mem.Load(stackAt-8, 8)
-	require.EqualValues(t, 0x10<<32|textAt+2, v)
-	y.next(t, "ca0800") // lret $8
-	require.EqualValues(t, textAt+2, y.IP)
-	require.EqualValues(t, stackAt+8, y.R[isa.RSP])
-	y.mem.Store(dataAt+4, 2, 0)
-	require.Equal(t, isa.Protection, y.step(t, "ff2b"))
-	y.mem.Store(dataAt+4, 2, 0x33)
-	require.Equal(t, isa.Unsupported, y.step(t, "ff2b"))
-
-	// Both words or none.
-	y.mem.Store(dataAt+4, 2, 0x10)
-	for _, sp := range []uint64{0x10000 + 4, 4} {
-		y.R[isa.RSP] = sp
-		require.Equal(t, isa.PageFault, y.step(t, "ff1b"))
-		require.Equal(t, sp, y.R[isa.RSP])
-	}
-	v, _ = y.mem.Load(0, 4)
-	require.Zero(t, v)
-}
-
-// TestIretSizes: five words of the operand size.
-func TestIretSizes(t *testing.T) {
-	for _, c := range []struct {
-		code string
-		size int
-	}{{"48cf", 8}, {"cf", 4}, {"66cf", 2}} {
-		y := newSys()
-		for i, v := range []uint64{0x1234, 0x10, isa.ZF, 0x8888, 0x18} {
-			y.mem.Store(stackAt+isa.Addr(c.size*i), c.size, v)
-		}
-		require.Equal(t, isa.Iret, y.step(t, c.code))
-		require.EqualValues(t, 0x1234, y.IP)
-		require.EqualValues(t, 0x8888, y.R[isa.RSP])
-		require.Equal(t, isa.F1|isa.ZF, y.Flags)
-		y.Flags |= 1 << 14 // NT
-		require.Equal(t, isa.Protection, y.step(t, c.code))
-	}
+	y.next(t, "0f00e8")
+	require.Zero(t, y.Flags&isa.ZF)
+	y.R[isa.RAX] = 0x33
+	require.Equal(t, isa.Unsupported, y.step(t, "0f00e0"))
 }
 
 func TestEnterLeave(t *testing.T) {
@@ -318,7 +261,7 @@ func TestEnterLeave(t *testing.T) {
 	require.Equal(t, isa.PageFault, y.step(t, "c8200003"))
 	v, _ := y.mem.Load(stackAt-8, 8)
 	require.EqualValues(t, dataAt, v, "nothing is stored")
-	for _, sp := range []uint64{4, 16, 40} { // the first word doesn't fit, the third, what is reserved
+	for _, sp := range []uint64{4, 16, 40, 0x10004} { // the first word doesn't fit, the third, what is reserved, the first
 		y.R[isa.RBP], y.R[isa.RSP] = uint64(dataAt), sp
 		require.Equal(t, isa.PageFault, y.step(t, "c8200003"))
 		require.Equal(t, sp, y.R[isa.RSP])
@@ -327,6 +270,18 @@ func TestEnterLeave(t *testing.T) {
 			require.Zero(t, v, "%#x", at)
 		}
 	}
+	y.R[isa.RBP], y.R[isa.RSP] = 8, uint64(stackAt)
+	y.next(t, "c8000002") // one word is copied, and the second isn't there
+	for level, code := range []string{"c8100000", "c8100001"} {
+		y.R[isa.RBP], y.R[isa.RSP] = 0x4321, uint64(stackAt)
+		y.next(t, code)
+		require.EqualValues(t, stackAt-8, y.R[isa.RBP])
+		require.EqualValues(t, int(stackAt)-8-8*level-16, y.R[isa.RSP])
+		v, _ = y.mem.Load(stackAt-8, 8)
+		require.EqualValues(t, 0x4321, v)
+	}
+	v, _ = y.mem.Load(stackAt-16, 8)
+	require.EqualValues(t, stackAt-8, v) // the frame's own address
 }
 
 func TestCmpxchgPair(t *testing.T) {
@@ -341,11 +296,26 @@ func TestCmpxchgPair(t *testing.T) {
 	require.EqualValues(t, 2, y.R[isa.RDX])
 	y.next(t, "f0480fc70f")
 	require.NotZero(t, y.Flags&isa.ZF)
-	v, _ := y.mem.Load(dataAt+8, 8)
+	v, _ := y.mem.Load(dataAt, 8)
+	require.EqualValues(t, 3, v)
+	v, _ = y.mem.Load(dataAt+8, 8)
 	require.EqualValues(t, 4, v)
 	y.R[isa.RDI] += 8
 	require.Equal(t, isa.Protection, y.step(t, "480fc70f"))
-	y.R[isa.RAX], y.R[isa.RDX] = 4, 0
+	y.GSBase = 8 // it is the sum that is to be aligned
+	y.next(t, "65480fc70f")
+	y.R[isa.RDI] += 8
+	require.Equal(t, isa.Protection, y.step(t, "65480fc70f"))
+	y.R[isa.RDI] -= 8
+	y.mem.Store(dataAt+8, 8, 4)
+	y.mem.Store(dataAt+8, 8, 0x9000_0002_8000_0001)
+	y.R[isa.RAX], y.R[isa.RDX] = 0x8000_0001, 3
+	y.next(t, "0fc70f")
+	require.Zero(t, y.Flags&isa.ZF)
+	require.EqualValues(t, 0x8000_0001, y.R[isa.RAX])
+	require.EqualValues(t, 0x9000_0002, y.R[isa.RDX])
+	y.R[isa.RAX] |= 1 << 40 // isn't looked at
+	y.R[isa.RDX] |= 1 << 40
 	y.R[isa.RBX], y.R[isa.RCX] = 1<<40|5, 6
 	y.next(t, "0fc70f") // cmpxchg8b needs no alignment
 	v, _ = y.mem.Load(dataAt+8, 8)

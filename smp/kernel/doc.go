@@ -15,5 +15,7 @@
 //	    stop_cpus_mutex     stop_machine
 //
 // Its limits: cond_resched gives the CPU up under the model full too, and counts
-// as voluntary. CPUs don't come and go.
+// as voluntary. CPUs don't come and go. Of per-CPU memory there is what percpu.go
+// lists, and no task_struct; a count of preempt_disable that text makes keeps the
+// CPU from being given away, but counting down again doesn't schedule.
 package kernel

@@ -52,14 +52,14 @@ func (k *Kernel) callFunction(x *smp.Ctx, regs *isa.Regs) {
 // to another task here, if what was interrupted can be preempted.
 func (k *Kernel) irqExit(x *smp.Ctx, regs *isa.Regs) {
 	x.IRQ(false)
-	if k.M.FullPreempt() && x.NeedResched() && preemptible(x, regs) {
+	if k.M.FullPreempt() && x.NeedResched() && k.preemptible(x, regs) {
 		x.Preempt()
 	}
 }
 
 // preemptible reports whether what a trap interrupted could be preempted: a
-// task, not another trap, with preemption and interrupts on.
-func preemptible(x *smp.Ctx, regs *isa.Regs) bool {
+// task, not another trap, with preemption and interrupts on, also by its text.
+func (k *Kernel) preemptible(x *smp.Ctx, regs *isa.Regs) bool {
 	t := x.Thread()
-	return !t.Idle() && t.PreemptCount() == 0 && t.Traps() == 1 && regs.Flags&isa.IF != 0
+	return !t.Idle() && t.PreemptCount() == 0 && t.Traps() == 1 && regs.Flags&isa.IF != 0 && k.textPreemptible(x)
 }

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
@@ -39,6 +40,9 @@ type Kernel struct {
 // Boot installs the kernel on a machine. Exports are bound first, in the fixed
 // order of exports, so that linked text finds them where it was linked to.
 func Boot(m *smp.Machine, cfg Config) *Kernel {
+	if m.Mode() != isa.Mode64 { // frames, arguments and text would be taken for those of 64 bits
+		sim.Bug("kernel.Boot: the kernel is of 64 bits, the machine isn't")
+	}
 	k := &Kernel{M: m, cfg: cfg}
 	k.nmis.Init(m.CPUs())
 	for _, e := range exports {
@@ -53,6 +57,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.Work.init(k)
 	k.Exec.init(k)
 	k.Traps.init(k)
+	k.bootPerCPU()
 
 	h := m.Hooks()
 	h.Switched = k.RCU.switched

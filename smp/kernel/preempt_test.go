@@ -74,6 +74,8 @@ func TestPreemption(t *testing.T) {
 func TestNotPreempted(t *testing.T) {
 	r := newRig(t, modes[3], smp.Config{CPUs: 1})
 	f := r.text("f", 0, loop8)
+	// incl and decl %gs:__preempt_count; ret
+	up, down := r.text("up", 0x800, "65 ff 04 25 00 00 80 82 c3"), r.text("down", 0x810, "65 ff 0c 25 00 00 80 82 c3")
 	r.source(smp.PreemptSource, 0, 8)
 	r.source(smp.TimerSource, 0, 8)
 	r.source(smp.NMISource, 0, 4)
@@ -109,6 +111,11 @@ func TestNotPreempted(t *testing.T) {
 				section(x)
 				atomic[x.Task()] = false
 				x.PreemptEnable()
+			case 2: // as text does it
+				x.Call(up)
+				section(x)
+				atomic[x.Task()] = false
+				x.Call(down)
 			case 1:
 				x.IRQ(false)
 				section(x)

@@ -169,7 +169,7 @@ func (r *RCU) user(x *smp.Ctx) { r.switched(x.Thread(), x.Thread(), true) }
 
 // tick is told of a timer interrupt and what it interrupted.
 func (r *RCU) tick(x *smp.Ctx, regs *isa.Regs) {
-	if len(r.active) == 0 || !preemptible(x, regs) || r.readers[x.Task()] > 0 {
+	if len(r.active) == 0 || !r.k.preemptible(x, regs) || r.readers[x.Task()] > 0 {
 		return
 	}
 	for i := len(r.active) - 1; i >= 0; i-- {

@@ -1,0 +1,49 @@
+package harness
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/properties/scenario"
+	"kpsim/sched"
+)
+
+// TestShrinkBudget: with fewer questions than it takes, shrinking ends with a
+// larger witness that is one all the same, and it asks little more than it may.
+func TestShrinkBudget(t *testing.T) {
+	sc, err := scenario.LoadBuiltin("second-instruction")
+	require.NoError(t, err)
+	spec := &Spec{Scenario: sc, Strategy: "random"}
+	rig, err := New(sc, "")
+	require.NoError(t, err)
+	defer rig.Close()
+	strategy, err := sched.New("random", sched.Params{Shards: 1})
+	require.NoError(t, err)
+	rec := &sched.Recorder{Strategy: strategy}
+	var c *candidate
+	for i := uint64(0); c == nil; i++ {
+		require.True(t, i < 100_000 && rec.Begin(i))
+		run := rig.Run(rec)
+		rec.End(run.Counts.Points)
+		if run.Property != nil {
+			c = &candidate{number: i, run: run, choices: slices.Clone(rec.Recording().Choices), asked: rec.Recording().Asked}
+		}
+	}
+
+	least := len(c.choices) + 1
+	for _, budget := range []int64{0, 1, 1000, shrinkQuestions} {
+		left := budget
+		w, err := shrink(spec, c, &left)
+		require.NoError(t, err)
+		require.Equal(t, c.run.Property, w.Property)
+		require.Greater(t, left, -int64(2*c.asked))
+		require.LessOrEqual(t, len(w.Schedule), least)
+		least = len(w.Schedule)
+		if budget == 0 {
+			require.Len(t, w.Schedule, len(c.choices))
+		}
+	}
+	require.Less(t, least, len(c.choices)/4)
+}

@@ -1,0 +1,125 @@
+package isa_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/smp/isa"
+)
+
+func TestSelectors(t *testing.T) {
+	y := newSys()
+	y.R[isa.RAX] = ^uint64(0)
+	y.next(t, "668cd0") // mov %ss,%ax
+	require.EqualValues(t, ^uint64(0)&^0xffff|0x18, y.R[isa.RAX])
+	y.next(t, "8cc8")
+	require.EqualValues(t, 0x10, y.R[isa.RAX])
+	y.R[isa.RAX] = 0x18
+	y.next(t, "8ed8") // ds may have what ss has
+	require.Equal(t, isa.Masked, y.step(t, "8ed0"))
+	y.R[isa.RAX] = 0x2b
+	require.Equal(t, isa.Unsupported, y.step(t, "8ed8"))
+	y.R[isa.RAX], y.GSBase = 0, 1
+	y.next(t, "8ee8") // a null selector takes the base away
+	require.Zero(t, y.GSBase)
+	y.FSBase = 1
+	y.next(t, "8ee0")
+	require.Zero(t, y.FSBase)
+	require.Equal(t, isa.Masked, y.step(t, "8ed0"))
+	y.R[isa.RAX] = 3
+	require.Equal(t, isa.Protection, y.step(t, "8ed0"))
+	y.Seg[isa.FS] = 7
+	y.next(t, "0fa0")
+	require.EqualValues(t, stackAt-8, y.R[isa.RSP])
+	v, _ := y.mem.Load(stackAt-8, 8)
+	require.EqualValues(t, 7, v)
+	require.Equal(t, isa.Unsupported, y.step(t, "0fa9"))
+	require.EqualValues(t, stackAt-8, y.R[isa.RSP])
+	y.next(t, "660fa0")
+	y.mem.Store(stackAt-10, 2, 0x18)
+	y.next(t, "660fa1") // pop %fs, of 16 bits
+	require.EqualValues(t, 0x18, y.Seg[isa.FS])
+	require.EqualValues(t, stackAt-8, y.R[isa.RSP])
+}
+
+func TestFar(t *testing.T) {
+	y := newSys()
+	y.R[isa.RBX] = uint64(dataAt)
+	y.mem.Store(dataAt, 4, 0x1234)
+	y.mem.Store(dataAt+4, 2, 0x10)
+	y.next(t, "ff2b") // ljmp
+	require.EqualValues(t, 0x1234, y.IP)
+	y.next(t, "ff1b") // lcall
+	require.EqualValues(t, 0x1234, y.IP)
+	require.EqualValues(t, stackAt-8, y.R[isa.RSP])
+	v, _ := y.mem.Load(stackAt-8, 8)
+	require.EqualValues(t, 0x10<<32|textAt+2, v)
+	y.next(t, "ca0800") // lret $8
+	require.EqualValues(t, textAt+2, y.IP)
+	require.EqualValues(t, stackAt+8, y.R[isa.RSP])
+	y.mem.Store(dataAt+4, 2, 0)
+	require.Equal(t, isa.Protection, y.step(t, "ff2b"))
+	y.mem.Store(dataAt+4, 2, 0x33)
+	require.Equal(t, isa.Unsupported, y.step(t, "ff2b"))
+
+	// Both words or none.
+	y.mem.Store(dataAt+4, 2, 0x10)
+	for _, sp := range []uint64{0x10000 + 4, 4} {
+		y.R[isa.RSP] = sp
+		require.Equal(t, isa.PageFault, y.step(t, "ff1b"))
+		require.Equal(t, sp, y.R[isa.RSP])
+	}
+	v, _ = y.mem.Load(0, 4)
+	require.Zero(t, v)
+	y.R[isa.RSP] = 0x10000 - 4
+	require.Equal(t, isa.PageFault, y.step(t, "cb"))
+	y.R[isa.RSP] = 8 // room for two
+	y.next(t, "ff1b")
+}
+
+// TestFlagsInSystem: what pushf shows, and what popf and iret take.
+func TestFlagsInSystem(t *testing.T) {
+	const (
+		iopl, nt, rf, vm, ac, vif, vip, id = 3 << 12, 1 << 14, 1 << 16, 1 << 17, 1 << 18, 1 << 19, 1 << 20, 1 << 21
+		anyone                             = arith | isa.TF | isa.IF | isa.DF | iopl | nt | ac | id
+	)
+	y := newSys()
+	y.Flags |= rf | vm | ac | vif
+	y.next(t, "9c")
+	v, _ := y.mem.Load(stackAt-8, 8)
+	require.EqualValues(t, isa.F1|ac|vif, v)
+	y.mem.Store(stackAt-8, 8, ^uint64(0))
+	require.Equal(t, isa.Interrupts, y.step(t, "9d"))
+	require.EqualValues(t, isa.F1|anyone|vm|vif, y.Flags) // VM and VIF stay, RF ends
+	y.R[isa.RSP] -= 8
+	y.mem.Store(stackAt-8, 8, 0)
+	require.Equal(t, isa.Interrupts, y.step(t, "669d"))
+	require.EqualValues(t, isa.F1|ac|id|vm|vif, y.Flags)
+
+	for i, v := range []uint64{0x1234, 0x10, 0xffff_ffff, 0x8888, 0x18} {
+		y.mem.Store(stackAt+isa.Addr(8*i), 8, v)
+	}
+	y.R[isa.RSP], y.Flags = uint64(stackAt), isa.F1
+	require.Equal(t, isa.Iret, y.step(t, "48cf"))
+	require.EqualValues(t, isa.F1|anyone|vif|vip, y.Flags) // RF isn't kept, VM isn't of this mode
+}
+
+// TestIretSizes: five words of the operand size.
+func TestIretSizes(t *testing.T) {
+	for _, c := range []struct {
+		code string
+		size int
+	}{{"48cf", 8}, {"cf", 4}, {"66cf", 2}} {
+		y := newSys()
+		for i, v := range []uint64{0x1234, 0x10, isa.ZF, 0x8888, 0x18} {
+			y.mem.Store(stackAt+isa.Addr(c.size*i), c.size, v)
+		}
+		require.Equal(t, isa.Iret, y.step(t, c.code))
+		require.EqualValues(t, 0x1234, y.IP)
+		require.EqualValues(t, 0x8888, y.R[isa.RSP])
+		require.Equal(t, isa.F1|isa.ZF, y.Flags)
+		y.Flags |= 1 << 14 // NT
+		require.Equal(t, isa.Protection, y.step(t, c.code))
+	}
+}

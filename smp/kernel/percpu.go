@@ -1,0 +1,122 @@
+package kernel
+
+import (
+	"encoding/binary"
+
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+)
+
+// Per-CPU memory, as Linux has it on x86-64: a per-CPU variable has one address,
+// and the copy of a CPU lies that CPU's offset behind it, which is what gs has
+// for a base there and what the variable this_cpu_off holds
+// (arch/x86/include/asm/percpu.h). At the address itself nothing is mapped.
+//
+// Addresses are those of linked text, within the reach of a 32-bit displacement;
+// a kernel before 6.15 has them from 0 instead, which nobody can tell from the
+// bytes of a module before they are linked.
+
+// The copies of a CPU are 4 GiB from those of the next: variables lie in the
+// uppermost 2 GiB of the address space, from PerCPULow on, and those that gcc
+// addresses by a number, as the canary, in the lowest page.
+const (
+	perCPUOffset isa.Addr = 0xffff_8881_0000_0000
+	perCPUStride isa.Addr = 1 << 32
+	PerCPULow    isa.Addr = 0xffff_ffff_8000_0000
+)
+
+// PerCPUOffset returns how far the copies of a CPU lie behind their variables.
+func PerCPUOffset(cpu int) isa.Addr { return perCPUOffset + isa.Addr(cpu)*perCPUStride }
+
+// PerCPURange returns where copies may lie: nothing else is put there.
+func PerCPURange() (from, to isa.Addr) {
+	return PerCPUOffset(0) + PerCPULow, PerCPUOffset(sim.MaxCPUs-1) + 1<<12
+}
+
+// canaryAt is where gcc finds the stack protector's canary, %gs:0x28
+// (-mstack-protector-guard's default; struct fixed_percpu_data until 6.14).
+const canaryAt = 0x28
+
+// Canary is what is there, on each CPU and in each run: any number, its lowest
+// byte 0 so that no string runs over it (CANARY_MASK, include/linux/stackprotector.h).
+const Canary uint64 = 0xc5a1_7e39_0bd2_6400
+
+// The kernel's own variables. They begin at the end of a page that isn't mapped:
+// the first is current, and there is no task_struct that it could point to, so
+// that to read it is a fault, which names it. The order is that of struct
+// pcpu_hot of 6.2 to 6.14 (arch/x86/include/asm/current.h), which other kernels
+// have as variables of these names.
+const (
+	perCPUPage   = smp.GateBase + 0x80_0000
+	pcpuHot      = perCPUPage - 8
+	preemptCount = pcpuHot + 8
+	cpuNumber    = pcpuHot + 12
+	thisCPUOff   = perCPUPage + 64
+	numaNode     = perCPUPage + 72
+	stackGuard   = perCPUPage + 80
+)
+
+// perCPUVariables are those of the kernel that modules refer to. Append only,
+// and move nothing: text linked against them is kept in traces.
+var perCPUVariables = []struct {
+	name string
+	at   isa.Addr
+}{
+	{"pcpu_hot", pcpuHot},
+	{"const_pcpu_hot", pcpuHot},
+	{"current_task", pcpuHot},
+	{"__preempt_count", preemptCount},
+	{"cpu_number", cpuNumber},
+	{"this_cpu_off", thisCPUOff},
+	{"numa_node", numaNode},
+	{"__stack_chk_guard", stackGuard},
+}
+
+// PerCPUVariable returns the address of one of the kernel's per-CPU variables.
+func PerCPUVariable(name string) (isa.Addr, bool) {
+	for i := range perCPUVariables {
+		if v := &perCPUVariables[i]; v.name == name {
+			return v.at, true
+		}
+	}
+	return 0, false
+}
+
+// IsCurrent reports whether an address is that of a CPU's pointer to the current
+// task, which isn't there.
+func IsCurrent(cpu int, a isa.Addr) bool {
+	at := PerCPUOffset(cpu) + pcpuHot
+	return a >= at && a < at+8
+}
+
+// preemptEnabled is the count of a task that can be preempted: the highest bit
+// says that nobody wants it to be (PREEMPT_NEED_RESCHED, which is inverted:
+// arch/x86/include/asm/preempt.h). A function that counts up and down again so
+// never finds that it has to schedule.
+const preemptEnabled = 1 << 31
+
+// bootPerCPU gives each CPU its copies, and gs its base.
+func (k *Kernel) bootPerCPU() {
+	for c := range k.M.CPUs() {
+		base := PerCPUOffset(c)
+		k.M.SetGSBase(c, base)
+		variable := func(at isa.Addr, v uint64, size int) {
+			b := binary.LittleEndian.AppendUint64(nil, v)
+			k.M.Map(base+at, b[:size], smp.PermRead|smp.PermWrite)
+		}
+		variable(canaryAt, Canary, 8)
+		variable(stackGuard, Canary, 8)
+		variable(preemptCount, preemptEnabled, 4)
+		variable(cpuNumber, uint64(c), 4)
+		variable(thisCPUOff, uint64(base), 8)
+		variable(numaNode, 0, 4)
+	}
+}
+
+// textPreemptible reports whether the text that runs on a CPU has left its count
+// of preempt_disable as of a task that can be preempted.
+func (k *Kernel) textPreemptible(x *smp.Ctx) bool {
+	v, _ := x.Memory().Load(PerCPUOffset(x.CPU())+preemptCount, 4)
+	return v&^preemptEnabled == 0
+}

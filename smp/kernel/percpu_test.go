@@ -1,0 +1,57 @@
+package kernel_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kernel"
+)
+
+// What is behind gs is a CPU's own, and as at boot in every run.
+func TestPerCPU(t *testing.T) {
+	r := newRig(t, modes[0], smp.Config{CPUs: 3})
+	at := func(name string) isa.Addr {
+		a, ok := kernel.PerCPUVariable(name)
+		require.True(t, ok, name)
+		return a
+	}
+	// mov %gs:0x28,%rax; mov %gs:cpu_number,%ecx; mov %gs:this_cpu_off,%rdx; mov cpu_number(%rdx),%ebx;
+	// mov %gs:pcpu_hot+12,%esi; movl $9,%gs:cpu_number; movq $9,%gs:0x28; ret
+	f := r.text("f", 0, "65 48 8b 04 25 28 00 00 00 65 8b 0c 25 04 00 80 82 65 48 8b 14 25 40 00 80 82 8b 9a 04 00 80 82"+
+		"65 8b 34 25 04 00 80 82 65 c7 04 25 04 00 80 82 09 00 00 00 65 48 c7 04 25 28 00 00 00 09 00 00 00 c3")
+	for c := range 3 {
+		r.AddProgram("p", c, func(x *smp.Ctx) {
+			x.Call(f)
+			left := x.Thread().Left()
+			require.Equal(t, kernel.Canary, left.R[isa.RAX])
+			require.EqualValues(t, c, left.R[isa.RCX])
+			require.EqualValues(t, kernel.PerCPUOffset(c), left.R[isa.RDX])
+			require.EqualValues(t, c, left.R[isa.RBX])
+			require.EqualValues(t, c, left.R[isa.RSI])
+		})
+	}
+	for name, ch := range schedules(10) {
+		r.want(smp.Passed, name, ch)
+	}
+	require.Equal(t, at("pcpu_hot")+8, at("__preempt_count"))
+	require.Equal(t, at("pcpu_hot")+12, at("cpu_number"))
+	require.Equal(t, at("pcpu_hot"), at("current_task"))
+	_, ok := kernel.PerCPUVariable("irq_stat")
+	require.False(t, ok)
+}
+
+// Addresses of per-CPU variables are in the bytes of traces: they don't move.
+func TestPerCPUVariables(t *testing.T) {
+	for name, want := range map[string]isa.Addr{
+		"pcpu_hot": 0xffffffff827ffff8, "const_pcpu_hot": 0xffffffff827ffff8, "current_task": 0xffffffff827ffff8,
+		"__preempt_count": 0xffffffff82800000, "cpu_number": 0xffffffff82800004, "this_cpu_off": 0xffffffff82800040,
+		"numa_node": 0xffffffff82800048, "__stack_chk_guard": 0xffffffff82800050,
+	} {
+		at, ok := kernel.PerCPUVariable(name)
+		require.True(t, ok, name)
+		require.Equal(t, want, at, name)
+	}
+}
