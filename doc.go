@@ -74,6 +74,17 @@
 // across an aligned quadword. So five bytes are two stores, and an NMI can come
 // between them although stop_machine has stopped everything else.
 //
+// The disassembler of golang.org/x/arch no longer decides whether an instruction
+// exists: it is wrong or ignorant in hundreds of encodings. isa has tables of its
+// own, held against objdump form by form; x/arch is a second opinion in the tests,
+// and gives text.
+//
+// What may be probed is decided by kprobes/rules, with the kernel's own decoder,
+// which isn't the processor's; the engine and kpsim check ask the same rules.
+//
+// Decoded instructions are compared with the bytes they were made of where a
+// chunk of text is watched, and not at all elsewhere: there is no page version.
+//
 // Of two witnesses the one is kept in which an interrupt holds the CPU where it
 // is, before one with fewer deviations in which a CPU merely stands still.
 //
