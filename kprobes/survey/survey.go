@@ -26,7 +26,6 @@ type Survey struct {
 // A Row is one instruction, or one byte where none begins.
 type Row struct {
 	rules.Verdict
-	Offset int    // in the function
 	Bytes  []byte // of the instruction; one byte if none begins here. They may be read, not written
 	Inside bool   // the byte lies inside the instruction of an earlier row
 	// Padding: behind the function's last instruction nothing but fill follows,
@@ -60,9 +59,9 @@ func (s *Survey) Rows(sym *image.Symbol, every bool) []Row {
 	for off := 0; off < sym.Size; {
 		v := s.judge.At(off)
 		n := max(s.judge.Length(off), 1)
-		s.rows = append(s.rows, Row{Verdict: v, Offset: off, Bytes: s.bytes(off, n)})
+		s.rows = append(s.rows, Row{Verdict: v, Bytes: s.bytes(off, n)})
 		for i := off + 1; every && i < min(off+n, sym.Size); i++ {
-			s.rows = append(s.rows, Row{Verdict: s.judge.At(i), Offset: i, Bytes: s.bytes(i, 1), Inside: true})
+			s.rows = append(s.rows, Row{Verdict: s.judge.At(i), Bytes: s.bytes(i, 1), Inside: true})
 		}
 		off += n
 	}
@@ -88,7 +87,7 @@ func isFill(r *Row) bool {
 func (s *Survey) Row(sym *image.Symbol, off int) Row {
 	s.load(sym)
 	v := s.judge.At(off)
-	return Row{Verdict: v, Offset: off, Bytes: s.bytes(off, max(s.judge.Length(off), 1))}
+	return Row{Verdict: v, Bytes: s.bytes(off, max(s.judge.Length(off), 1))}
 }
 
 func (s *Survey) bytes(off, n int) []byte {
