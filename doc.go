@@ -80,7 +80,8 @@
 // and gives text.
 //
 // What may be probed is decided by kprobes/rules, with the kernel's own decoder,
-// which isn't the processor's; the engine and kpsim check ask the same rules.
+// which isn't the processor's; the engine and kpsim check ask the same rules, and
+// have them relocate what is copied: isa no longer does.
 //
 // Decoded instructions are compared with the bytes they were made of where a
 // chunk of text is watched, and not at all elsewhere: there is no page version.

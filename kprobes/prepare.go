@@ -84,23 +84,6 @@ func (e *Engine) loadFacts(f kapi.Function) {
 	}
 }
 
-// opcode returns the first bytes behind the legacy prefixes and REX, and
-// whether one of the prefixes makes addresses 32 bits wide.
-func opcode(in *isa.Inst) (op [3]byte, addrsize bool) {
-	raw := in.Raw()
-	for i, b := range raw {
-		switch {
-		case b == 0x67:
-			addrsize = true
-		case b == 0x66, b == 0xf0, b == 0xf2, b == 0xf3, b&0xe7 == 0x26, b&0xfe == 0x64, b&0xf0 == 0x40:
-		default:
-			copy(op[:], raw[i:])
-			return op, addrsize
-		}
-	}
-	return op, addrsize
-}
-
 // makeSlot copies the instruction, relocated, with a breakpoint behind it. One
 // that changes the instruction pointer or the interrupt flag is emulated
 // instead, if it is that to the processor, too: for the kernel vpsubb is a call.

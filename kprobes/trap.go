@@ -141,9 +141,10 @@ func (e *Engine) emulate(x kapi.Context, p *point, regs *isa.Regs) {
 // jngAnd sends a jng or jg that was emulated the other way where "ZF and SF !=
 // OF" has another answer than "ZF or SF != OF" (SDM vol. 2, "Jcc"). It is a mutant.
 func jngAnd(in *isa.Inst, regs *isa.Regs) {
-	op, _ := opcode(in)
-	target, jcc := in.Target()
-	if !jcc || op[0]&^1 != 0x7e && (op[0] != 0x0f || op[1]&^1 != 0x8e) {
+	target, _ := in.Target()
+	switch in.Opcode() {
+	case 0x7e, 0x7f, 0x0f8e, 0x0f8f:
+	default:
 		return
 	}
 	equal := regs.Flags&isa.ZF != 0

@@ -5,16 +5,12 @@ import (
 	"fmt"
 )
 
-// What Decode and Relocate refuse. The errors returned wrap these and name the bytes.
+// What Decode refuses. The errors returned wrap these and name the bytes.
 var (
 	// ErrTruncated: the bytes at hand end before the instruction does.
 	ErrTruncated = errors.New("truncated instruction")
 	// ErrUnknown: no instruction, or none that is known here.
 	ErrUnknown = errors.New("unknown instruction")
-	// ErrReach: a displacement of 32 bits doesn't reach.
-	ErrReach = errors.New("out of reach of a 32-bit displacement")
-	// ErrNotCopyable: the instruction can't run at another address.
-	ErrNotCopyable = errors.New("not copyable")
 )
 
 // A Mode is what the bits of the code segment make of the bytes (SDM vol. 1,
@@ -56,7 +52,6 @@ func (m Mode) Decode(b []byte, at Addr) (Inst, error) {
 	if l.ripRelative() {
 		in.ripDisp = l.dispPos
 	}
-	in.copyable = l.copyable()
 	in.emulated = l.emulated()
 	in.resolve(&l)
 	in.choose(&l)

@@ -28,7 +28,7 @@ func describe(in *isa.Inst) string {
 	for _, flag := range []struct {
 		is   bool
 		name string
-	}{{in.Copyable(), "copyable"}, {in.Emulated(), "emulated"}, {in.WritesIF(), "writes-if"},
+	}{{in.Emulated(), "emulated"}, {in.WritesIF(), "writes-if"},
 		{in.MasksTraps(), "masks-traps"}, {in.Unsupported(), "unsupported"}} {
 		if flag.is {
 			words = append(words, flag.name)
@@ -194,64 +194,6 @@ func TestProperties(t *testing.T) {
 	})
 }
 
-// TestRelocateEIP: with addresses of 32 bits every place is in reach.
-func TestRelocateEIP(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		b := append([]byte{0x67, 0x48, 0x8b, 0x05}, rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "disp")...)
-		in, err := isa.Decode(b, isa.Addr(rapid.Uint64().Draw(t, "at")))
-		require.NoError(t, err)
-		want, ok := in.RIPOperand()
-		require.True(t, ok)
-		require.Less(t, want, isa.Addr(1<<32))
-		to := isa.Addr(rapid.Uint64().Draw(t, "to"))
-		var dst [isa.MaxLen]byte
-		n, err := in.Relocate(dst[:], to)
-		require.NoError(t, err)
-		moved, err := isa.Decode(dst[:n], to)
-		require.NoError(t, err)
-		got, _ := moved.RIPOperand()
-		require.Equal(t, want, got)
-	})
-}
-
-// TestRelocate: the copy refers to the same place, or there is none.
-func TestRelocate(t *testing.T) {
-	const near = 1<<31 - 64
-	rapid.Check(t, func(t *rapid.T) {
-		code := rapid.SampledFrom([]string{"488b05", "8905", "48c705", "f00fc10d", "c5fe6f05", "803d", "ff25", "488d1d", "0fb605"}).Draw(t, "code")
-		b, _ := hex.DecodeString(code + "11223344" + "aabbccdd")
-		copy(b[len(b)-8:], rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "disp"))
-		at := isa.Addr(rapid.Uint64().Draw(t, "at"))
-		in, err := isa.Decode(b, at)
-		require.NoError(t, err)
-		want, ok := in.RIPOperand()
-		require.True(t, ok)
-		away := rapid.Int64Range(-near, near).Draw(t, "away")
-		to := want + isa.Addr(away) - isa.Addr(in.Len)
-		var dst [isa.MaxLen]byte
-		n, err := in.Relocate(dst[:], to)
-		require.NoError(t, err)
-		require.EqualValues(t, in.Len, n)
-		moved, err := isa.Decode(dst[:n], to)
-		require.NoError(t, err)
-		got, _ := moved.RIPOperand()
-		require.Equal(t, want, got)
-
-		_, err = in.Relocate(dst[:], to+1<<32)
-		require.ErrorIs(t, err, isa.ErrReach)
-		_, err = in.Relocate(dst[:n-1], to)
-		require.Error(t, err)
-	})
-	for _, code := range []string{"e800000000", "7500", "cc", "ffd0", "f4"} {
-		b, _ := hex.DecodeString(code)
-		in, err := isa.Decode(b, textAt)
-		require.NoError(t, err, code)
-		var dst [isa.MaxLen]byte
-		_, err = in.Relocate(dst[:], textAt)
-		require.ErrorIs(t, err, isa.ErrNotCopyable, code)
-	}
-}
-
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{0xf3, 0x0f, 0x1e, 0xfa})
 	f.Add([]byte{0xe8, 0, 0})
@@ -294,7 +236,6 @@ func TestEncode(t *testing.T) {
 		for len(b) > 0 {
 			in, err := isa.Decode(b, textAt)
 			require.NoError(t, err)
-			require.True(t, in.Copyable())
 			s := isa.Regs{IP: textAt}
 			require.Equal(t, isa.Next, in.Exec(&s, noMemory{}))
 			require.Equal(t, isa.Regs{IP: in.Next()}, s)

@@ -1,4 +1,4 @@
-// Package isa decodes, executes and relocates x86 instructions.
+// Package isa decodes and executes x86 instructions.
 //
 // What it is not: it knows no machine. Registers and memory are handed in, and
 // what an instruction asks of the machine is handed back as an Outcome. The
@@ -26,5 +26,5 @@
 // The files: layout (where the parts lie), exist and tables (which opcodes
 // there are), text and names (how they are written), decode, choose* and facts
 // (what they mean), a file for each family of instructions (what they do),
-// relocate and encode (what is written elsewhere).
+// encode (what is written elsewhere).
 package isa

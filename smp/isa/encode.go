@@ -1,6 +1,9 @@
 package isa
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // What the engine writes.
 const (
@@ -54,4 +57,10 @@ func rel32(op byte, at, target Addr) (b [JumpLen]byte, ok bool) {
 	b[0] = op
 	binary.LittleEndian.PutUint32(b[1:], d)
 	return b, true
+}
+
+// displacement returns the 32 bits that lead from one address to another.
+func displacement(from, to Addr) (uint32, bool) {
+	d := int64(to - from)
+	return uint32(d), d >= math.MinInt32 && d <= math.MaxInt32
 }

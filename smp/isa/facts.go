@@ -100,3 +100,28 @@ func (l *layout) masksTraps() bool {
 	}
 	return l.op == 0x8e && l.reg() == 2 || l.op == 0x17
 }
+
+// Emulated reports whether a probe must emulate the instruction, because
+// stepping a copy would leave a wrong IP or a wrong interrupt flag: pushf,
+// popf, cli, sti, ret, call, jmp, jcc, loop, jrcxz, and call and jmp through a
+// register.
+func (in *Inst) Emulated() bool { return in.emulated }
+
+func (l *layout) emulated() bool {
+	if l.encoding != legacy {
+		return false
+	}
+	switch op := l.op; l.space {
+	case map0F:
+		return op&0xf0 == 0x80
+	case map1:
+		switch op {
+		case 0x9c, 0x9d, 0xc2, 0xc3, 0xca, 0xcb, 0xe0, 0xe1, 0xe2, 0xe3, 0xe8, 0xe9, 0xeb, 0xfa, 0xfb:
+			return true
+		case 0xff:
+			return !l.isMem() && (l.reg() == 2 || l.reg() == 4)
+		}
+		return op&0xf0 == 0x70
+	}
+	return false
+}

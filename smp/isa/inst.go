@@ -64,7 +64,6 @@ type Inst struct {
 	rep        repeat
 	mem        bool // one operand lies in memory
 	refused    bool
-	copyable   bool
 	emulated   bool
 	writesIF   bool
 	masksTraps bool
