@@ -104,3 +104,20 @@ func TestFunctions(t *testing.T) {
 	require.Equal(t, 9, totals.Functions, "one is a nop")
 	require.Equal(t, 31, totals.Instructions)
 }
+
+// TestSiteBehindFunction: what the next function begins with is seen from a
+// region that ends behind its own.
+func TestSiteBehindFunction(t *testing.T) {
+	data, err := os.ReadFile("testdata/behind.o")
+	require.NoError(t, err)
+	o, err := image.ParseELF("behind.o", data)
+	require.NoError(t, err)
+	m, err := o.Load(0x40000000, image.StockBoot, nil)
+	require.NoError(t, err)
+	s := survey.New(m, rules.K61)
+	f, ok := m.Symbol("f")
+	require.True(t, ok)
+	row := s.Row(f, 0)
+	require.Zero(t, row.Errno)
+	require.Equal(t, rules.Reason{Kind: rules.SiteInRegion, Site: rules.SiteFentry, At: 5}, row.Why)
+}
