@@ -1,0 +1,21 @@
+package sim
+
+// An Object is something that the steps of two movers may both touch: a shared
+// cell, eight bytes of text or data, the interrupts pending on a CPU. 0 is
+// none. Objects are numbered alike in all runs of one machine.
+type Object uint64
+
+// A Touch is one thing a step did that another mover's step may depend on, or
+// may be depended on by. Two steps of different movers conflict if both touch
+// an object and one of them writes it; steps that don't conflict commute.
+type Touch struct {
+	Object Object
+	Write  bool
+}
+
+// An Observer is told of each step of a run when it is done: who made it, and
+// what it touched. A step that touched nothing is private to its mover.
+// touched is reused for the next step.
+type Observer interface {
+	Stepped(mv Mover, touched []Touch)
+}
