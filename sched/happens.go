@@ -1,0 +1,178 @@
+package sched
+
+import "kpsim/sim"
+
+// Happens tells which runs are the same but for the order of steps that
+// commute. It is fed the steps of a run and keeps a hash of the class that the
+// run so far belongs to: the runs that make the same steps, with the same
+// answers, and order each two conflicting ones alike (a Mazurkiewicz trace:
+// "Trace theory", 1986). Equal hashes mean equal classes but for a collision
+// of 128 bits.
+//
+// A step's hash is made of who made it, of the hash of that mover's step
+// before, of the answers given within it, and for each object touched of the
+// last write to it. The hash of a class is the sum over its steps. That is
+// enough: it fixes each mover's steps, the order of the writes to each object,
+// and between which two of them each read lies. What has read since need not
+// enter a write's hash, for it is told by the reads' own.
+//
+// The zero value is a run with no steps. It is told of steps in Stepped, and of
+// the answers to questions that are no Step by Chose, both in the order they
+// occur.
+type Happens struct {
+	class   lanes
+	answers lanes // within the step that is being made
+	movers  [3 * sim.MaxCPUs]lanes
+	objects objectIndex
+	state   []written // of the object with that number
+	epoch   uint32    // which run the states are of
+}
+
+// lanes are two hashes made side by side.
+type lanes struct{ hi, lo uint64 }
+
+// written is the last write to an object.
+type written struct {
+	epoch uint32
+	step  lanes // its hash
+}
+
+// Odd numbers without meaning, to keep apart what is hashed.
+const (
+	saltHi   = 0x9e3779b97f4a7c15
+	saltLo   = 0xd6e8feb86659fd93
+	saltAlso = 0xa0761d6478bd642f
+)
+
+// whoHash is a number without meaning for each mover.
+var whoHash = func() (t [3 * sim.MaxCPUs]lanes) {
+	for i := range t {
+		t[i] = lanes{sim.Mix(2*uint64(i) + 1), sim.Mix(2*uint64(i) + 2)}
+	}
+	return t
+}()
+
+// Reset begins a run. The objects known so far are kept: they are numbered
+// alike in all runs.
+func (h *Happens) Reset() {
+	h.class, h.answers = lanes{}, lanes{}
+	h.movers = [3 * sim.MaxCPUs]lanes{}
+	if h.epoch++; h.epoch == 0 { // once in 4 billion runs
+		clear(h.state)
+		h.epoch = 1
+	}
+}
+
+// Hash returns the hash of the class of the steps so far.
+func (h *Happens) Hash() (hi, lo uint64) { return h.class.hi, h.class.lo }
+
+// Chose tells of an answer. An answer to a Step question is passed over: the
+// step says who made it.
+func (h *Happens) Chose(p *sim.Point, pick int) {
+	if p.Kind == sim.Step {
+		return
+	}
+	x := uint64(p.Kind)<<32 | uint64(pick)<<1 | 1
+	h.answers.hi = sim.Mix((h.answers.hi + x) * saltHi)
+	h.answers.lo = sim.Mix((h.answers.lo + x) * saltLo)
+}
+
+// Stepped implements sim.Observer.
+func (h *Happens) Stepped(mv sim.Mover, touches []sim.Touch) {
+	who := &whoHash[mv]
+	me := &h.movers[mv]
+	if len(touches) == 0 && h.answers == (lanes{}) { // private: only how many there were counts
+		me.hi += saltHi
+		me.lo += saltLo
+		h.class.hi += who.lo
+		h.class.lo += who.hi
+		return
+	}
+
+	var sum lanes
+	for _, t := range touches {
+		hi, lo := uint64(t.Object)*saltHi, uint64(t.Object)*saltLo
+		if t.Write {
+			hi, lo = hi+saltAlso, lo+saltAlso
+		}
+		w := h.last(t.Object)
+		sum.hi += sim.Mix(hi ^ sim.Mix(w.hi))
+		sum.lo += sim.Mix(lo ^ sim.Mix(w.lo+1))
+	}
+	step := lanes{
+		sim.Mix(me.hi + h.answers.hi + sum.hi*saltAlso + who.hi),
+		sim.Mix(me.lo + h.answers.lo + sum.lo*saltAlso + who.lo),
+	}
+	for _, t := range touches {
+		if t.Write {
+			*h.last(t.Object) = step
+		}
+	}
+	*me, h.answers = step, lanes{}
+	h.class.hi += step.hi
+	h.class.lo += step.lo
+}
+
+// last returns the hash of the last write to an object in this run.
+func (h *Happens) last(o sim.Object) *lanes {
+	i := int(h.objects.of(o))
+	for i >= len(h.state) {
+		h.state = append(h.state, written{epoch: h.epoch})
+	}
+	w := &h.state[i]
+	if w.epoch != h.epoch {
+		*w = written{epoch: h.epoch}
+	}
+	return &w.step
+}
+
+// objectIndex numbers objects from 0, in the order they are first seen.
+type objectIndex struct {
+	slots []objectSlot // open addressing, a power of two, at most half full
+	list  []sim.Object
+	shift uint
+}
+
+type objectSlot struct {
+	object sim.Object
+	index  int32 // and 1; 0 is a free slot
+}
+
+// of returns the number of an object.
+func (x *objectIndex) of(o sim.Object) int32 {
+	if len(x.slots) == 0 {
+		x.grow()
+	}
+	for i := uint64(o) * saltHi >> x.shift; ; i = (i + 1) & uint64(len(x.slots)-1) {
+		s := &x.slots[i]
+		if s.index == 0 {
+			x.list = append(x.list, o)
+			if 2*len(x.list) > len(x.slots) {
+				x.grow()
+			} else {
+				*s = objectSlot{o, int32(len(x.list))}
+			}
+			return int32(len(x.list)) - 1
+		}
+		if s.object == o {
+			return s.index - 1
+		}
+	}
+}
+
+// grow doubles the table and puts all of the list into it.
+func (x *objectIndex) grow() {
+	n := max(64, 2*len(x.slots))
+	x.slots = make([]objectSlot, n)
+	x.shift = 64
+	for ; n > 1; n /= 2 {
+		x.shift--
+	}
+	for k, o := range x.list {
+		i := uint64(o) * saltHi >> x.shift
+		for x.slots[i].index != 0 {
+			i = (i + 1) & uint64(len(x.slots)-1)
+		}
+		x.slots[i] = objectSlot{o, int32(k) + 1}
+	}
+}
