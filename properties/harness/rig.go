@@ -37,7 +37,7 @@ type Rig struct {
 	onPre    kprobes.PreHandler  // pre, as a value
 	onPost   kprobes.PostHandler // post, as a value
 	patch    kapi.Patcher
-	monitors []watch
+	monitors *properties.Monitors // nil in a twin
 	probes   []kprobes.Kprobe
 	labels   []*kernel.JumpLabel
 	funcs    map[string]isa.Addr
@@ -50,11 +50,6 @@ type Rig struct {
 	census   census
 	relate   *relate // nil: no run was ever observed
 	last     Run
-}
-
-type watch struct {
-	property *properties.Property
-	monitor  properties.Monitor
 }
 
 // insn is an instruction of original text, as the head of a log tells it.
@@ -138,15 +133,9 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 		m.Close()
 		return nil, err
 	}
-	for _, p := range properties.All {
-		if twin {
-			break
-		}
-		w := watch{p, p.New()}
-		r.monitors = append(r.monitors, w)
-		r.Log.Subscribe(w.monitor, p.Kinds...)
-	}
 	if !twin {
+		r.monitors = properties.NewMonitors(properties.All...)
+		r.Log.Subscribe(r.monitors, r.monitors.Kinds()...)
 		r.Log.Subscribe(&r.census, censusKinds...)
 	}
 	m.Freeze()
@@ -334,8 +323,8 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	m.Reset(ch)
 	r.Kernel.Reset()
 	r.newEngine()
-	for i := range r.monitors {
-		r.monitors[i].monitor.Reset()
+	if r.monitors != nil {
+		r.monitors.Reset()
 	}
 	for _, p := range r.programs {
 		p.calls, p.came = 0, 0
@@ -351,13 +340,15 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	if run.Outcome == smp.Passed {
 		drained := r.engine.Settled()
 		r.Log.Emit(smpev.Done, 255, traces.NoTask, b2u(drained), 0, 0)
-		r.end(drained)
+		if r.Log.Found == nil && r.monitors != nil {
+			r.Log.Found = r.monitors.End(drained)
+		}
 	}
 	run.Digest, run.Counts, run.Err = r.Log.Digest(), m.Counts(), m.Refusal()
 	switch {
 	case r.Log.Found != nil:
 		run.Outcome, run.Finding = smp.Violated, *r.Log.Found
-		run.Property = r.finder()
+		run.Property = r.monitors.Finder()
 	case run.Outcome == smp.Stuck || run.Outcome == smp.Exhausted:
 		run.Property = &properties.Progress
 		run.Finding = traces.Finding{Message: r.noEnd(run)}
@@ -372,29 +363,6 @@ func (r *Rig) noEnd(run Run) string {
 		return fmt.Sprintf("the run ended exhausted after %d boundaries: somebody goes round in circles, or the scenario wants machine(steps = …)", run.Counts.Boundaries)
 	}
 	return "the run ended stuck; " + r.Machine.Waiting()
-}
-
-// end asks the monitors for what only the end of a run shows.
-func (r *Rig) end(drained bool) {
-	if r.Log.Found != nil {
-		return
-	}
-	for i := range r.monitors {
-		if f := r.monitors[i].monitor.End(drained); f != nil {
-			r.Log.Found, r.Log.Finder = f, r.monitors[i].monitor
-			return
-		}
-	}
-}
-
-func (r *Rig) finder() *properties.Property {
-	for i := range r.monitors {
-		if traces.Sink(r.monitors[i].monitor) == r.Log.Finder {
-			return r.monitors[i].property
-		}
-	}
-	sim.Bug("a finding by nobody")
-	return nil
 }
 
 // head tells the monitors what the machine starts from.
