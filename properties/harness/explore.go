@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -250,48 +249,6 @@ func (c *candidate) before(b *candidate) bool {
 		return true
 	}
 	return !better(b.run, len(b.choices), c) && c.number < b.number
-}
-
-// tries is how many candidates of a property are shrunk: which one becomes the
-// smallest isn't seen from outside.
-const tries = 6
-
-// witness makes the witness of each property that was broken.
-func (r *Result) witness(spec *Spec, found map[*properties.Property][]*candidate) error {
-	if spec.Blind {
-		return nil
-	}
-	for _, p := range properties.All {
-		list := found[p]
-		slices.SortFunc(list, func(a, b *candidate) int {
-			if a.before(b) {
-				return -1
-			}
-			return 1
-		})
-		var best *Witness
-		questions := int64(shrinkQuestions)
-		for _, c := range list[:min(len(list), tries)] {
-			if questions <= 0 {
-				break
-			}
-			w, err := shrink(spec, c, &questions)
-			if err != nil {
-				return err
-			}
-			if best == nil || w.smaller(best) {
-				best = w
-			}
-		}
-		if best == nil {
-			continue
-		}
-		r.Witnesses = append(r.Witnesses, best)
-		if r.Witness == nil || best.smaller(r.Witness) {
-			r.Witness = best
-		}
-	}
-	return nil
 }
 
 // complete reports whether a strategy has run all it can be complete for.

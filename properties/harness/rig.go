@@ -238,14 +238,10 @@ func (r *Rig) loadInsns(t *scenario.Text) error {
 func (r *Rig) addSources() error {
 	kinds := [...]smp.SourceKind{scenario.SourceTimer: smp.TimerSource, scenario.SourceNMI: smp.NMISource, scenario.SourcePreempt: smp.PreemptSource}
 	handlers := make(map[*smp.Source]*scenario.Source)
-	names := make(map[string]int)
+	names := r.Scenario.SourceNames()
 	for i := range r.Scenario.Sources {
 		s := &r.Scenario.Sources[i]
-		name := fmt.Sprintf("%s@cpu%d", s.Kind, s.CPU)
-		if names[name]++; names[name] > 1 {
-			name = fmt.Sprintf("%s.%d", name, names[name])
-		}
-		src := &smp.Source{Kind: kinds[s.Kind], Name: name, AtMost: s.AtMost}
+		src := &smp.Source{Kind: kinds[s.Kind], Name: names[i], AtMost: s.AtMost}
 		if err := r.Machine.AddSource(src, s.CPU); err != nil {
 			return err
 		}

@@ -1,0 +1,106 @@
+package harness
+
+import (
+	"fmt"
+
+	"kpsim/properties/scenario"
+	"kpsim/sched"
+	"kpsim/smp"
+	"kpsim/traces"
+)
+
+// play makes the first run of a strategy.
+func (r *Rig) play(s sched.Strategy) Run {
+	s.Begin(0)
+	run := r.Run(s)
+	s.End(run.Counts.Points)
+	return run
+}
+
+// A Replay is a trace file run again.
+type Replay struct {
+	Run
+	Place  string
+	Drifts []sched.Drift // anchors that were not taken at their word
+	Same   bool          // it ends as the file says: by digest if the formats agree, else by property and place
+	Why    string        // if not: what differs, in one line
+	Rig    *Rig          // to ask for names; the caller closes it
+}
+
+// PlayFile runs a trace file's scenario along its schedule. store keeps the
+// events, for a report. Errors are about the file.
+func PlayFile(name string, f *traces.File, store bool) (*Replay, error) {
+	rig, err := openFile(name, f)
+	if err != nil {
+		return nil, err
+	}
+	rig.Log.Store = store
+	anchors := anchorsOf(f.Schedule)
+	r := &Replay{Rig: rig}
+	a := sched.NewAnchored(anchors, rig.Machine)
+	for i := uint64(0); a.Begin(i); i++ {
+		r.Run = rig.Run(a)
+		a.End(r.Counts.Points)
+		r.Drifts = a.Drifts()
+		if r.compare(f); r.Same {
+			break
+		}
+	}
+	if r.Outcome == smp.Refused {
+		rig.Close()
+		return nil, fmt.Errorf("%s: %w", name, r.Err)
+	}
+	return r, nil
+}
+
+// openFile builds the rig of a trace file.
+func openFile(name string, f *traces.File) (*Rig, error) {
+	sc, err := scenario.Load(name, []byte(f.Scenario), func(file string) ([]byte, error) {
+		return nil, fmt.Errorf("%s: the scenario of a trace is self-contained, and opens no file (%s)", name, file)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if m := f.Remark(traces.OriginFetch); m != "" {
+		if err := sc.SetFetch(m); err != nil {
+			return nil, fmt.Errorf("%s: origin: %w", name, err)
+		}
+	}
+	rig, err := New(sc, f.Remark(traces.OriginMutant))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return rig, nil
+}
+
+func anchorsOf(list []traces.Deviation) []sched.Anchor {
+	anchors := make([]sched.Anchor, len(list))
+	for i := range anchors {
+		anchors[i] = sched.Anchor(list[i])
+	}
+	return anchors
+}
+
+// compare holds what the replay came to against what the file says.
+func (r *Replay) compare(f *traces.File) {
+	r.Place = ""
+	if r.Finding.Place != 0 {
+		r.Place = r.Rig.Machine.SymbolName(r.Finding.Place)
+	}
+	id := ""
+	if r.Property != nil {
+		id = r.Property.ID
+	}
+	switch {
+	case id != f.Property && id == "":
+		r.Same, r.Why = false, fmt.Sprintf("no property is broken; the file says %s", f.Property)
+	case id != f.Property:
+		r.Same, r.Why = false, fmt.Sprintf("%s is broken; the file says %s", id, f.Property)
+	case r.Place != f.Place:
+		r.Same, r.Why = false, fmt.Sprintf("%s is broken at %s; the file says at %s", id, r.Place, f.Place)
+	case f.Format == traces.ScheduleFormat && r.Digest != f.Digest:
+		r.Same, r.Why = false, fmt.Sprintf("the digest is %016x; the file says %016x", r.Digest, f.Digest)
+	default:
+		r.Same, r.Why = true, ""
+	}
+}
