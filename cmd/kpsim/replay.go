@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 
 	"kpsim/properties"
@@ -10,6 +9,7 @@ import (
 	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/traces"
+	"kpsim/traces/view"
 )
 
 type replayCmd struct {
@@ -43,16 +43,9 @@ type played struct {
 }
 
 func (c *replayCmd) run(p *program) (int, error) {
-	data, err := os.ReadFile(c.Trace)
-	if err != nil {
-		return 0, fmt.Errorf("%s; give a trace, which %s explore writes to traces/", cause(err, c.Trace), typed())
-	}
-	file, err := traces.Parse(c.Trace, data)
+	file, err := readTrace(c.Trace)
 	if err != nil {
 		return 0, err
-	}
-	if _, ok := propertyByID(file.Property); !ok {
-		return 0, fmt.Errorf("%s: section verdict: there is no property %q; %s list prints those that there are", c.Trace, file.Property, typed())
 	}
 	p.doing = "trace " + c.Trace
 	r, err := harness.PlayFile(c.Trace, file, true)
@@ -97,7 +90,9 @@ func (c *replayCmd) printJSON(p *program, file *traces.File, r *harness.Replay) 
 func (c *replayCmd) print(p *program, file *traces.File, r *harness.Replay) error {
 	fmt.Fprintf(p.out, "%s: scenario %s, %s from the default run\n", c.Trace, r.Rig.Scenario.Name, number(len(file.Schedule), "deviation"))
 	fmt.Fprintln(p.out)
-	if err := c.interleaving(p, file, r); err != nil {
+	in := viewInput(p, file, r)
+	in.All = c.All
+	if err := view.Interleaving(p.out, in); err != nil {
 		return err
 	}
 	fmt.Fprintln(p.out)
@@ -111,14 +106,17 @@ func (c *replayCmd) print(p *program, file *traces.File, r *harness.Replay) erro
 		fmt.Fprintln(p.out, p.paint(green, "the same")+" as the trace says")
 	} else {
 		fmt.Fprintf(p.out, "%s: %s\n", p.paint(red, "NOT THE SAME"), r.Why)
-		fmt.Fprintf(p.out, "to find it anew:  %s\n", c.anew(file, r.Rig.Scenario.Name))
+		fmt.Fprintf(p.out, "to find it anew:  %s\n", anew(file, r.Rig.Scenario.Name))
 	}
 	fmt.Fprintf(p.out, "digest %016x\n", r.Digest)
+	if r.Property != nil {
+		fmt.Fprintf(p.out, "to understand it:  %s\n", shell(typed(), "explain", c.Trace))
+	}
 	return nil
 }
 
 // anew is the line that looks for such a run again.
-func (c *replayCmd) anew(file *traces.File, name string) string {
+func anew(file *traces.File, name string) string {
 	if !slices.Contains(scenario.BuiltinNames(), name) {
 		name += ".star"
 	}
