@@ -129,9 +129,12 @@ type Chance struct {
 // that no other has (I. J. Good, "The population frequencies of species and the
 // estimation of population parameters", Biometrika 40, 1953). The interval is
 // Esty's ("A normal limit law for a nonparametric estimator of the coverage of a
-// random sample", Annals of Statistics 11, 1983). Where no class was met once
-// that is a point, and the rule of three stands in: what has a chance of 3/n a
-// run is missed n times with probability exp(-3), one in twenty.
+// random sample", Annals of Statistics 11, 1983). Where no class was met once, or
+// each was, that is a point, and the rule of three stands in: what has a chance
+// of 3/n a run is missed n times with probability exp(-3), one in twenty.
+//
+// It takes the runs for independent draws, which those of a strategy that plans
+// ahead are not quite, and is about the sample: all runs together have seen more.
 func unseen(n, once, twice uint64) Chance {
 	if n == 0 {
 		return Chance{0, 0, 1}
@@ -139,7 +142,7 @@ func unseen(n, once, twice uint64) Chance {
 	runs, f1, f2 := float64(n), min(float64(once), float64(n)), float64(twice)
 	c := Chance{Estimate: f1 / runs}
 	half := 1.96 * math.Sqrt(f1*(1-f1/runs)+2*f2) / runs
-	c.Low = max(c.Estimate-half, 0)
+	c.Low = max(min(c.Estimate-half, 1-3/runs), 0)
 	c.High = min(max(c.Estimate+half, 3/runs), 1)
 	return c
 }
