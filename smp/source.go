@@ -45,6 +45,9 @@ func (m *Machine) Arm(s *Source) {
 	}
 }
 
+// Mover is what the source is to a strategy, once it was added to a machine.
+func (s *Source) Mover() sim.Mover { return s.index }
+
 // Armed reports whether a work source is.
 func (s *Source) Armed() bool { return s.armed }
 

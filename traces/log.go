@@ -24,6 +24,7 @@ type Sink interface {
 type Log struct {
 	digest uint64
 	seq    uint32
+	seen   [kindCount / 64]uint64
 	subs   [kindCount][]Sink
 	ev     Event
 
@@ -55,6 +56,7 @@ func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
 	e := &l.ev
 	e.Seq, e.Kind, e.CPU, e.Task, e.A, e.B, e.C = l.seq, k, cpu, task, a, b, c
 	l.seq++
+	l.seen[k/64] |= 1 << (k % 64)
 	h := l.digest ^ uint64(k)<<32 ^ uint64(cpu)<<16 ^ uint64(task)
 	h = fold(h, 0x9e3779b97f4a7c15^a)
 	l.digest = fold(h^b, 0xd1342543de82ef95^c)
@@ -70,6 +72,12 @@ func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
 		}
 	}
 }
+
+// Seen reports whether an event of the kind was taken since Forget, in any run.
+func (l *Log) Seen(k Kind) bool { return l.seen[k/64]>>(k%64)&1 != 0 }
+
+// Forget makes Seen begin anew.
+func (l *Log) Forget() { clear(l.seen[:]) }
 
 // Mix adds one word to the digest: every executed instruction does, at the
 // price of a multiplication.

@@ -24,6 +24,7 @@ const (
 // commands is the command line.
 type commands struct {
 	Explore exploreCmd `cmd:"" help:"Run scenarios under many schedules and say what was observed."`
+	Merge   mergeCmd   `cmd:"" help:"Put the result files of an exploration that was divided together."`
 	Replay  replayCmd  `cmd:"" help:"Run a trace again and show it."`
 	Explain explainCmd `cmd:"" help:"Say in a few sentences how a trace comes to break its property, and which choice lost it."`
 	Check   checkCmd   `cmd:"" help:"Say of each instruction of an object file whether it can be probed, boosted, optimized, and why not."`

@@ -48,6 +48,7 @@ type Rig struct {
 	ends     []callEnd // what a twin's run has found
 	wrong    error     // the first check that a twin's run has failed
 	census   census
+	arrivals arrivals
 	relate   *relate // nil: no run was ever observed
 	last     Run
 }
@@ -113,7 +114,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Machine = m
+	r.Machine, r.arrivals.m = m, m
 	r.Kernel = kernel.Boot(m, kernel.Config{
 		Preemptible: sc.Machine.Preempt == scenario.PreemptDynamic || sc.Machine.Preempt == scenario.PreemptFull,
 		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
@@ -137,6 +138,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 		r.monitors = properties.NewMonitors(properties.All...)
 		r.Log.Subscribe(r.monitors, r.monitors.Kinds()...)
 		r.Log.Subscribe(&r.census, censusKinds...)
+		r.Log.Subscribe(&r.arrivals, arrivalKinds...)
 	}
 	m.Freeze()
 	r.newEngine()
@@ -186,7 +188,7 @@ func (r *Rig) load() error {
 		r.labels = append(r.labels, j)
 	}
 	r.probes = make([]kprobes.Kprobe, len(sc.Probes))
-	r.census.probes = make([]seen, len(sc.Probes))
+	r.census.probes, r.census.at = make([]Probed, len(sc.Probes)), make([]isa.Addr, len(sc.Probes))
 	for i := range sc.Texts {
 		if t := &sc.Texts[i]; m.Watched(t.At, len(t.Code)) {
 			if err := r.loadInsns(t); err != nil {
@@ -246,6 +248,7 @@ func (r *Rig) addSources() error {
 			return err
 		}
 		handlers[src] = s
+		r.arrivals.add(src.Mover(), names[i])
 	}
 	handler := func(x *smp.Ctx, src *smp.Source) {
 		s := handlers[src]
