@@ -30,7 +30,7 @@ type ear struct {
 	allocs []earAlloc
 	calls  [256]int // by task: the site of the API call it is in, from 1
 	kind   traces.Kind
-	heard  bool   // the finding has been seen: all else is as it was then
+	heard  bool // the finding has been seen: all else is as it was then
 }
 
 // An earSite is where a probe or label is.
@@ -39,8 +39,6 @@ type earSite struct {
 	claim traces.Kind       // the engine's last one, 0 if there is none
 	orig  [isa.JumpLen]byte // linked text
 	mem   [isa.JumpLen]byte // now
-	image [isa.JumpLen]byte // the last one of that length
-	known bool              // image is
 }
 
 // An earAlloc is executable memory that was handed out for a site.
@@ -85,7 +83,7 @@ func (h *ear) site(a uint64) int {
 func (h *ear) reset() {
 	for i := range h.sites {
 		s := &h.sites[i]
-		s.claim, s.mem, s.known = 0, s.orig, false
+		s.claim, s.mem = 0, s.orig
 	}
 	h.allocs = h.allocs[:0]
 	clear(h.calls[:])
@@ -111,13 +109,6 @@ func (h *ear) Event(e *traces.Event) *traces.Finding {
 				if off := uint64(s.addr) + uint64(k) - e.A; off < e.C {
 					s.mem[k] = byte(e.B >> (8 * off))
 				}
-			}
-		}
-	case smpev.Image:
-		if i := h.site(e.A); i > 0 {
-			if b, n := traces.UnpackBytes(e.B, e.C); n == isa.JumpLen {
-				copy(h.sites[i-1].image[:], b[:])
-				h.sites[i-1].known = true
 			}
 		}
 	default:
@@ -176,22 +167,21 @@ func (h *ear) cause(run Run) cause {
 // and the longest.
 const maxRegion = isa.JumpLen - 1 + 15
 
-// state says what the engine claims of the site, and what its text holds.
+// state says what the engine claims of the site, and what its text holds: what
+// was linked, a breakpoint in it, or more than that was written, a jump or part
+// of one. Which part, is no other cause: the next store would make it another.
 func (s *earSite) state() string {
-	claim, holds := "unprobed", "a mixture"
+	claim, holds := "unprobed", "written"
 	if s.claim != 0 {
 		claim = s.claim.String()
 	}
-	tail := func(b *[isa.JumpLen]byte) bool {
-		return [isa.JumpLen - 1]byte(s.mem[1:]) == [isa.JumpLen - 1]byte(b[1:])
-	}
-	switch {
-	case s.mem == s.orig:
-		holds = "the original"
-	case s.mem[0] == int3 && tail(&s.orig):
-		holds = "a breakpoint"
-	case s.known && s.mem == s.image:
-		holds = "a jump"
+	if [isa.JumpLen - 1]byte(s.mem[1:]) == [isa.JumpLen - 1]byte(s.orig[1:]) {
+		switch s.mem[0] {
+		case s.orig[0]:
+			holds = "as linked"
+		case int3:
+			holds = "breakpoint"
+		}
 	}
 	return claim + ", " + holds
 }

@@ -21,31 +21,32 @@ func (r *Rig) play(s sched.Strategy) Run {
 type Replay struct {
 	Run
 	Place  string
-	Drifts []sched.Drift // anchors that were not taken at their word
-	Same   bool          // it ends as the file says: by digest if the formats agree, else by property and place
-	Why    string        // if not: what differs, in one line
-	Rig    *Rig          // to ask for names; the caller closes it
+	Taken  []sched.Anchor // the deviations of the run, as this program names them
+	Drifts []sched.Drift  // anchors that were not taken at their word
+	Miss   *sched.Miss    // the first of them when all were to be taken at their word; nil: all were
+	Same   bool           // it ends as the file says: by digest if the formats agree, else by property and place
+	Breaks bool           // it breaks the file's property at its place, though it may be another run
+	Why    string         // if it isn't the same: what differs, in one line
+	Rig    *Rig           // to ask for names; the caller closes it
 }
 
-// PlayFile runs a trace file's scenario along its schedule. store keeps the
-// events, for a report. Errors are about the file.
+// PlayFile runs a trace file's scenario along its schedule. If that doesn't lead
+// to what the file says, since the scenario or the engine has changed, it looks
+// for the deviations at other places nearby. store keeps the events, for a
+// report. Errors are about the file.
 func PlayFile(name string, f *traces.File, store bool) (*Replay, error) {
+	return playFile(name, f, store, false)
+}
+
+func playFile(name string, f *traces.File, store, anyPlace bool) (*Replay, error) {
 	rig, err := openFile(name, f)
 	if err != nil {
 		return nil, err
 	}
 	rig.Log.Store = store
-	anchors := anchorsOf(f.Schedule)
 	r := &Replay{Rig: rig}
-	a := sched.NewAnchored(anchors, rig.Machine)
-	for i := uint64(0); a.Begin(i); i++ {
-		r.Run = rig.Run(a)
-		a.End(r.Counts.Points)
-		r.Drifts = a.Drifts()
-		if r.compare(f); r.Same {
-			break
-		}
-	}
+	s := &seeker{r: r, f: f, left: seekRuns}
+	s.seek(anchorsOf(f.Schedule), anyPlace)
 	if r.Outcome == smp.Refused {
 		rig.Close()
 		return nil, fmt.Errorf("%s: %w", name, r.Err)
@@ -81,6 +82,19 @@ func anchorsOf(list []traces.Deviation) []sched.Anchor {
 	return anchors
 }
 
+// play makes one run of the strategy's, number i, if there is one.
+func (r *Replay) play(a *sched.Anchored, i uint64) bool {
+	l := sched.NewLabeller(a, r.Rig.Machine)
+	if !l.Begin(i) {
+		return false
+	}
+	r.Run = r.Rig.Run(l)
+	l.End(r.Counts.Points)
+	r.Taken = append(r.Taken[:0], l.Anchors()...)
+	r.Drifts = a.Drifts()
+	return true
+}
+
 // compare holds what the replay came to against what the file says.
 func (r *Replay) compare(f *traces.File) {
 	r.Place = ""
@@ -91,15 +105,16 @@ func (r *Replay) compare(f *traces.File) {
 	if r.Property != nil {
 		id = r.Property.ID
 	}
+	r.Same, r.Breaks = false, id == f.Property && r.Place == f.Place
 	switch {
 	case id != f.Property && id == "":
-		r.Same, r.Why = false, fmt.Sprintf("no property is broken; the file says %s", f.Property)
+		r.Why = fmt.Sprintf("no property is broken; the file says %s", f.Property)
 	case id != f.Property:
-		r.Same, r.Why = false, fmt.Sprintf("%s is broken; the file says %s", id, f.Property)
+		r.Why = fmt.Sprintf("%s is broken; the file says %s", id, f.Property)
 	case r.Place != f.Place:
-		r.Same, r.Why = false, fmt.Sprintf("%s is broken at %s; the file says at %s", id, r.Place, f.Place)
+		r.Why = fmt.Sprintf("%s is broken at %s; the file says at %s", id, r.Place, f.Place)
 	case f.Format == traces.ScheduleFormat && r.Digest != f.Digest:
-		r.Same, r.Why = false, fmt.Sprintf("the digest is %016x; the file says %016x", r.Digest, f.Digest)
+		r.Why = fmt.Sprintf("the digest is %016x; the file says %016x", r.Digest, f.Digest)
 	default:
 		r.Same, r.Why = true, ""
 	}

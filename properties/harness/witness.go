@@ -144,16 +144,14 @@ func (s *shrinker) witness(spec *Spec, c *candidate) *Witness {
 			{Key: "seed", Value: fmt.Sprint(spec.Seed)},
 			{Key: "run", Value: fmt.Sprint(c.number)},
 			{Key: "deviations as found", Value: fmt.Sprint(s.found)},
+			{Key: "runs of shrinking", Value: fmt.Sprint(s.effort.spent)},
 		},
 	}
-	if was, is := spec.Scenario.Size(), s.rig.Scenario.Size(); was != is {
-		w.File.Origin = append(w.File.Origin, traces.Remark{Key: originScenario, Value: spec.Scenario.Name + ": " + was})
+	if s.rig.Scenario.String() != spec.Scenario.String() {
+		w.File.Origin = scenarioWas(w.File.Origin, spec.Scenario)
 	}
 	if spec.Mutant != "" {
 		w.File.Origin = append(w.File.Origin, traces.Remark{Key: traces.OriginMutant, Value: spec.Mutant})
 	}
 	return w
 }
-
-// originScenario names the scenario as it was before it was shrunk, and its size.
-const originScenario = "scenario as found"
