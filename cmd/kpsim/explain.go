@@ -96,7 +96,7 @@ func (c *explainCmd) print(p *program, e *explained) error {
 	if !r.Same {
 		fmt.Fprintf(p.out, "%s: %s\n", p.paint(red, "NOT AS THE TRACE SAYS"), r.Why)
 		for _, d := range r.Drifts {
-			fmt.Fprintln(p.out, drift(e.file, d))
+			fmt.Fprintln(p.out, drift(e.file, r, d))
 		}
 	}
 	if len(e.story) > 0 {
