@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"kpsim/properties/harness"
 	"kpsim/sim"
@@ -15,7 +16,7 @@ func printNoReturn(p *program, e *explained) {
 	if n == nil {
 		return
 	}
-	fmt.Fprintf(p.out, "\nThe point of no return. Of runs that begin like this one and go on at random, so many break %s:\n\n", e.replay.Property.ID)
+	fmt.Fprintf(p.out, "\nThe point of no return. Of the runs whose first so many choices are these, and the others random, there break %s:\n\n", e.replay.Property.ID)
 	fmt.Fprintf(p.out, "  %9s  %5s  %-5s  %-10s  %s\n", "questions", "event", "fail", "95 %", "and then")
 	for i := range n.Curve {
 		o := &n.Curve[i]
@@ -63,7 +64,7 @@ func blamed(e *explained) []string {
 		list = append(list, fmt.Sprintf("It is no deviation but a default answer, %s (%v): with it %s fail, without it %s.", inWords(b.Label), b.Label, percent(b.After.Chance()), percent(b.Before.Chance())))
 	default:
 		list = append(list, fmt.Sprintf("No one choice is it: from event %d to event %d the odds creep from %s to %s.", n.From.Event, n.To.Event, percent(n.From.Chance()), percent(n.To.Chance())),
-			fmt.Sprintf("They pass 1/2 at question %d: %s (%v).", b.Question, inWords(b.Label), b.Label))
+			fmt.Sprintf("They pass 1/2 at question %d, a default answer: %s.", b.Question, inWords(b.Label)))
 	}
 	if w := &n.Worst; w.Question >= 0 && w.Question != b.Question {
 		list = append(list, fmt.Sprintf("Of the deviations number %d raises them most, %s: from %s to %s.", w.Deviation, inWords(w.Label), percent(w.Before.Chance()), percent(w.After.Chance())))
@@ -84,15 +85,23 @@ func inWords(d traces.Deviation) string {
 	case sim.Cost:
 		return fmt.Sprintf("%s takes its time at %s", d.Mover, d.Place())
 	}
-	return fmt.Sprintf("%s, while %s stands in %s", moves(d), d.Mover, d.Place())
-}
-
-// moves says who moves by a Step's answer.
-func moves(d traces.Deviation) string {
-	if d.Alt == d.Mover {
-		return d.Alt + " goes on"
+	ipi, pending := strings.CutPrefix(d.Mover, "ipi@")
+	answers, taken := strings.CutPrefix(d.Alt, "ipi@")
+	switch {
+	case taken && d.Alt == d.Mover:
+		return fmt.Sprintf("%s takes its IPI in %s", answers, d.Place())
+	case taken:
+		return fmt.Sprintf("%s takes its IPI while %s stands in %s", answers, d.Mover, d.Place())
+	case strings.Contains(d.Alt, "@"):
+		return fmt.Sprintf("%s fires while %s stands in %s", d.Alt, d.Mover, d.Place())
+	case d.Alt == d.Mover:
+		return fmt.Sprintf("%s goes on in %s", d.Alt, d.Place())
+	case pending && ipi == d.Alt:
+		return fmt.Sprintf("%s goes on in %s before it takes its IPI", d.Alt, d.Place())
+	case pending:
+		return fmt.Sprintf("%s goes on before %s takes its IPI in %s", d.Alt, ipi, d.Place())
 	}
-	return d.Alt + " comes"
+	return fmt.Sprintf("%s goes on while %s stands in %s", d.Alt, d.Mover, d.Place())
 }
 
 func percent(f float64) string {

@@ -108,10 +108,10 @@ func (c *replayCmd) print(p *program, file *traces.File, r *harness.Replay) erro
 		fmt.Fprintf(p.out, "%s: %s\n", p.paint(red, "NOT THE SAME"), r.Why)
 		fmt.Fprintf(p.out, "to find it anew:  %s\n", anew(file, r.Rig.Scenario.Name))
 	}
-	fmt.Fprintf(p.out, "digest %016x\n", r.Digest)
 	if r.Property != nil {
-		fmt.Fprintf(p.out, "to understand it:  %s\n", shell(typed(), "explain", c.Trace))
+		fmt.Fprintf(p.out, "to understand it: %s\n", shell(typed(), "explain", c.Trace))
 	}
+	fmt.Fprintf(p.out, "digest %016x\n", r.Digest)
 	return nil
 }
 
