@@ -96,6 +96,22 @@ var claims = []struct {
 	{`was preempted there: (cpu\d+) switched to`, []traces.Kind{smpev.Switch}},
 	{`^The \S+ grace period ended although`, []traces.Kind{smpev.GPEnd}},
 	{`claimed the #BP on (cpu\d+): the kernel died`, []traces.Kind{smpev.Oops}},
+	{`^Nobody handled the .* on (cpu\d+): the kernel died`, []traces.Kind{smpev.Oops}},
+	{`^(cpu\d+) took the breakpoint at \S+( \(.*\))?\.$`, []traces.Kind{smpev.Trap}},
+	{`^(cpu\d+) had stepped through `, []traces.Kind{smpev.Return}},
+	{`^(cpu\d+) took the jump at `, []traces.Kind{smpev.Exec}},
+	{`^(cpu\d+) had \d+ hits? earlier`, []traces.Kind{smpev.Trap, smpev.Exec}},
+	{`^(cpu\d+) disarmed \S+, it says`, []traces.Kind{kpev.Disarm}},
+	{`^(cpu\d+) was handed`, []traces.Kind{smpev.Alloc}},
+	{`^(cpu\d+): call \d+ `, []traces.Kind{smpev.CallEnd}},
+	{`^(cpu\d+): check \d+ `, []traces.Kind{smpev.Got}},
+	{`^(cpu\d+) had taken \S+ under \S+ before`, []traces.Kind{smpev.Lock}},
+	{`^\S+'s \S+ grace period ended before`, []traces.Kind{smpev.GPEnd}},
+	{`^stop_machine stops each CPU where it stands`, []traces.Kind{smpev.StopStart}},
+	{`waited for nothing but stop_machine`, []traces.Kind{smpev.StopStart, smpev.StopEnd}},
+	{`^The IPI that was to make`, []traces.Kind{smpev.TextStore}},
+	{`didn't end; its last event`, nil},
+	{`^At the end `, nil},
 	{`^(cpu\d+) queued `, []traces.Kind{kpev.Optimizing}},
 	{`^(cpu\d+) had written \d to kprobes-optimization`, []traces.Kind{kpev.Sysctl}},
 	{`^stop_machine: every CPU`, []traces.Kind{smpev.StopStart}},
@@ -107,7 +123,7 @@ var claims = []struct {
 }
 
 // subjectElsewhere are the sentences whose CPU isn't the one of their event.
-var subjectElsewhere = regexp.MustCompile(`^No IPI made|without serialising|wait for|still to be written|was over before`)
+var subjectElsewhere = regexp.MustCompile(`^No IPI made|without serialising|wait for|still to be written|was over before|^The IPI that|grace period ended before`)
 
 // What a sentence says of an event is so: the event is of the kind of its verb
 // and of the CPU that it names, the places in it are those of its arguments,
@@ -115,10 +131,12 @@ var subjectElsewhere = regexp.MustCompile(`^No IPI made|without serialising|wait
 func TestStoriesAreTrue(t *testing.T) {
 	number := regexp.MustCompile(`event (\d+)`)
 	for _, x := range tellCorpus(t) {
-		require.GreaterOrEqual(t, len(x.story), 3, x.name)
+		require.GreaterOrEqual(t, len(x.story), 2, x.name)
 		require.LessOrEqual(t, len(x.story), 8, x.name)
 		last := x.story[len(x.story)-1].Seq
-		require.EqualValues(t, x.in.At, last, "%s: the story ends with the violation", x.name)
+		if x.in.At != 0 {
+			require.EqualValues(t, x.in.At, last, "%s: the story ends with the violation", x.name)
+		}
 		for _, s := range x.story {
 			at := fmt.Sprintf("%s: %q of event %d", x.name, s.Text, s.Seq)
 			require.Less(t, int(s.Seq), len(x.events), at)
@@ -146,7 +164,9 @@ func claim(t *testing.T, e *traces.Event, s *view.Sentence, at string) {
 		if m == nil {
 			continue
 		}
-		assert.Contains(t, c.kinds, e.Kind, at)
+		if c.kinds != nil {
+			assert.Contains(t, c.kinds, e.Kind, at)
+		}
 		if len(m) > 1 && strings.HasPrefix(m[1], "cpu") && !subjectElsewhere.MatchString(s.Text) {
 			assert.Equal(t, fmt.Sprintf("cpu%d", e.CPU), m[1], at)
 		}

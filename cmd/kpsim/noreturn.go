@@ -17,7 +17,7 @@ func printNoReturn(p *program, e *explained) {
 		return
 	}
 	fmt.Fprintf(p.out, "\nThe point of no return. Of the runs whose first so many choices are these, and the others random, there break %s:\n\n", e.replay.Property.ID)
-	fmt.Fprintf(p.out, "  %9s  %5s  %-5s  %-10s  %s\n", "questions", "event", "fail", "95 %", "and then")
+	fmt.Fprintf(p.out, "  %9s  %5s  %5s  %-11s  %s\n", "questions", "event", "fail", "95 %", "and then")
 	for i := range n.Curve {
 		o := &n.Curve[i]
 		then := ""
@@ -30,7 +30,8 @@ func printNoReturn(p *program, e *explained) {
 		if then == "" && o.Questions != n.Point.Question && o.Questions != n.Point.Question+1 && i > 0 && deviationAt(n, i-1) == 0 {
 			continue // a step of the bisection
 		}
-		fmt.Fprintf(p.out, "  %9d  %5d  %4s  %10s  %s\n", o.Questions, o.Event, percent(o.Chance()), interval(o), then)
+		line := fmt.Sprintf("  %9d  %5d  %5s  %-11s  %s", o.Questions, o.Event, percent(o.Chance()), interval(o), then)
+		fmt.Fprintln(p.out, strings.TrimRight(line, " "))
 	}
 	fmt.Fprintln(p.out)
 	for _, s := range blamed(e) {
@@ -117,6 +118,9 @@ func percent(f float64) string {
 func interval(o *harness.Odds) string {
 	if o.Low == o.High {
 		return ""
+	}
+	if o.High < 0.01 {
+		return "below 1 %"
 	}
 	return fmt.Sprintf("%.0f to %.0f %%", 100*o.Low, 100*o.High)
 }

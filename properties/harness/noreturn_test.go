@@ -119,11 +119,7 @@ func TestNoReturnUnderAnotherStrategy(t *testing.T) {
 	n, err := FindNoReturn(f, r, Sampling{Seed: 1, Runs: 200})
 	require.NoError(t, err)
 
-	anchors := []sched.Anchor{}
-	for _, d := range f.Schedule {
-		anchors = append(anchors, sched.Anchor(d))
-	}
-	rec := &sched.Recorder{Strategy: sched.NewAnchored(anchors, r.Rig.Machine), All: true}
+	rec := &sched.Recorder{Strategy: sched.NewAnchored(anchorsOf(f.Schedule), r.Rig.Machine), All: true}
 	r.Rig.play(rec)
 	var fails [2]int
 	for k, o := range []Odds{n.Point.Before, n.Point.After} {

@@ -118,6 +118,16 @@ func (p *past) tellOneHit(i, v int) {
 		return
 	}
 	p.say(i, 1, "%s took the breakpoint at %s%s; %s sent it to %s.", p.who(i), p.x.place(at), what, p.claimer(i, to), p.x.place(p.ev[to].B)).also(p, to)
+	if a := p.x.area(p.ev[to].B); a != nil { // to a copy: where that led
+		back := p.next(to, v, func(o *traces.Event) bool {
+			return o.Kind == smpev.Return && o.Task == e.Task && o.A == smpev.VecBP
+		})
+		if k := -1; back >= 0 {
+			if k = p.trap(back); k >= 0 && a.has(p.ev[k].B-1) {
+				p.say(back, 2, "%s had stepped through %s, and was sent on to %s.", p.who(back), p.area(a.at), p.x.place(p.ev[back].B)).also(p, k)
+			}
+		}
+	}
 }
 
 // tellHit tells by which hit a task has come to run a handler.
