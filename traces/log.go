@@ -28,11 +28,12 @@ type Log struct {
 	subs   [kindCount][]Sink
 	ev     Event
 
-	Found  *Finding // the first finding of the run
-	Finder Sink     // and who found it
-	Store  bool     // keep the events in Events
-	Tap    Sink     // is told of every event, whatever its kind; what it finds doesn't count
-	Events []Event
+	Found   *Finding // the first finding of the run
+	Finder  Sink     // and who found it
+	FoundAt uint32   // ordinal of the event that it was found at, if it was at one
+	Store   bool     // keep the events in Events
+	Tap     Sink     // is told of every event, whatever its kind; what it finds doesn't count
+	Events  []Event
 }
 
 // Subscribe makes s a sink for the kinds, for the life of the log. Sinks are
@@ -47,7 +48,7 @@ func (l *Log) Subscribe(s Sink, kinds ...Kind) {
 func (l *Log) Reset() {
 	l.digest = 0x6b7073696d // "kpsim"
 	l.seq = 0
-	l.Found, l.Finder = nil, nil
+	l.Found, l.Finder, l.FoundAt = nil, nil, 0
 	l.Events = l.Events[:0]
 }
 
@@ -68,7 +69,7 @@ func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
 	}
 	for _, s := range l.subs[k] {
 		if f := s.Event(e); f != nil && l.Found == nil {
-			l.Found, l.Finder = f, s
+			l.Found, l.Finder, l.FoundAt = f, s, e.Seq
 		}
 	}
 }

@@ -51,6 +51,9 @@ func (c *explainCmd) run(p *program) (int, error) {
 		g := p.watch("continuations of "+c.Trace, 0)
 		e.lost, err = harness.FindNoReturn(file, r, harness.Sampling{Seed: c.Seed, Runs: c.Runs, Progress: g.update})
 		g.clear()
+		if err == nil && r.Same {
+			e.needs, err = harness.Necessity(file)
+		}
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", c.Trace, err)
 		}
@@ -72,6 +75,7 @@ type explained struct {
 	input  view.Input
 	story  []view.Sentence
 	lost   *harness.NoReturn // nil: nothing is broken
+	needs  []harness.Need    // of each deviation, if the trace is as it says
 }
 
 // readTrace reads a trace file whose property there is.
@@ -112,6 +116,7 @@ func (c *explainCmd) print(p *program, e *explained) error {
 	if r.Property == nil {
 		fmt.Fprintf(p.out, "\nnothing is broken: the run ended %v\n", r.Outcome)
 	}
+	printNeeds(p, e)
 	printNoReturn(p, e)
 	fmt.Fprintln(p.out)
 	if r.Same {
@@ -120,4 +125,15 @@ func (c *explainCmd) print(p *program, e *explained) error {
 		fmt.Fprintf(p.out, "to find it anew:  %s\n", anew(e.file, r.Rig.Scenario.Name))
 	}
 	return nil
+}
+
+// printNeeds says what becomes of the run without each deviation.
+func printNeeds(p *program, e *explained) {
+	if len(e.needs) == 0 {
+		return
+	}
+	fmt.Fprintln(p.out, "\nWhat they are for:")
+	for i := range e.needs {
+		fmt.Fprintf(p.out, "  deviation %d: %s\n", i+1, e.needs[i].Says)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"kpsim/properties/harness"
-	"kpsim/traces"
 )
 
 // An explanation is what explain --json prints.
@@ -17,8 +16,14 @@ type explanation struct {
 	Same       bool           `json:"same"`
 	Why        string         `json:"why,omitempty"`
 	Story      []sentence     `json:"story"`
-	Deviations []string       `json:"deviations"`
+	Deviations []deviation    `json:"deviations"`
 	NoReturn   *noReturnShown `json:"no_return"` // null: nothing was broken
+}
+
+type deviation struct {
+	Label   string  `json:"label"`
+	Words   string  `json:"words"`
+	Without *string `json:"without"` // what becomes of the run without it; null: that wasn't tried
 }
 
 type sentence struct {
@@ -55,7 +60,7 @@ func (c *explainCmd) printJSON(p *program, e *explained) error {
 	r := e.replay
 	out := explanation{
 		Trace: c.Trace, Place: r.Place, Message: r.Finding.Message, Digest: fmt.Sprintf("%016x", r.Digest),
-		Same: r.Same, Why: r.Why, Story: []sentence{}, Deviations: []string{},
+		Same: r.Same, Why: r.Why, Story: []sentence{}, Deviations: []deviation{},
 	}
 	if r.Property != nil {
 		out.Property = &r.Property.ID
@@ -63,8 +68,11 @@ func (c *explainCmd) printJSON(p *program, e *explained) error {
 	for _, s := range e.story {
 		out.Story = append(out.Story, sentence{s.Seq, append([]uint32{}, s.Also...), s.Text})
 	}
-	for _, d := range e.file.Schedule {
-		out.Deviations = append(out.Deviations, traces.Deviation(d).String())
+	for i, d := range e.file.Schedule {
+		out.Deviations = append(out.Deviations, deviation{Label: d.String(), Words: inWords(d)})
+		if len(e.needs) > 0 {
+			out.Deviations[i].Without = &e.needs[i].Says
+		}
 	}
 	if n := e.lost; n != nil {
 		s := &noReturnShown{Questions: n.Questions, Runs: n.Runs, Curve: n.Curve, FromStart: n.FromStart, Sharp: n.Sharp, Says: blamed(e)}

@@ -25,6 +25,7 @@ func viewInput(p *program, file *traces.File, r *harness.Replay) view.Input {
 		Place:    r.Place,
 		PlaceAt:  r.Finding.Place,
 		Message:  r.Finding.Message,
+		At:       r.Rig.Log.FoundAt,
 		AtEnd:    r.Property == &properties.Progress,
 		Width:    p.width,
 		Color:    p.colour,

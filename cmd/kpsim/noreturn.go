@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"kpsim/properties/harness"
 	"kpsim/sim"
@@ -15,8 +16,8 @@ func printNoReturn(p *program, e *explained) {
 	if n == nil {
 		return
 	}
-	fmt.Fprintf(p.out, "\nThe point of no return. Of runs that begin like this one and go on at random, so many break %s:\n\n", e.replay.Property.ID)
-	fmt.Fprintf(p.out, "  %9s  %5s  %-5s  %-10s  %s\n", "questions", "event", "fail", "95 %", "and then")
+	fmt.Fprintf(p.out, "\nThe point of no return. Of the runs whose first so many choices are these, and the others random, there break %s:\n\n", e.replay.Property.ID)
+	fmt.Fprintf(p.out, "  %9s  %5s  %5s  %-11s  %s\n", "questions", "event", "fail", "95 %", "and then")
 	for i := range n.Curve {
 		o := &n.Curve[i]
 		then := ""
@@ -29,7 +30,8 @@ func printNoReturn(p *program, e *explained) {
 		if then == "" && o.Questions != n.Point.Question && o.Questions != n.Point.Question+1 && i > 0 && deviationAt(n, i-1) == 0 {
 			continue // a step of the bisection
 		}
-		fmt.Fprintf(p.out, "  %9d  %5d  %4s  %10s  %s\n", o.Questions, o.Event, percent(o.Chance()), interval(o), then)
+		line := fmt.Sprintf("  %9d  %5d  %5s  %-11s  %s", o.Questions, o.Event, percent(o.Chance()), interval(o), then)
+		fmt.Fprintln(p.out, strings.TrimRight(line, " "))
 	}
 	fmt.Fprintln(p.out)
 	for _, s := range blamed(e) {
@@ -63,7 +65,7 @@ func blamed(e *explained) []string {
 		list = append(list, fmt.Sprintf("It is no deviation but a default answer, %s (%v): with it %s fail, without it %s.", inWords(b.Label), b.Label, percent(b.After.Chance()), percent(b.Before.Chance())))
 	default:
 		list = append(list, fmt.Sprintf("No one choice is it: from event %d to event %d the odds creep from %s to %s.", n.From.Event, n.To.Event, percent(n.From.Chance()), percent(n.To.Chance())),
-			fmt.Sprintf("They pass 1/2 at question %d: %s (%v).", b.Question, inWords(b.Label), b.Label))
+			fmt.Sprintf("They pass 1/2 at question %d, a default answer: %s.", b.Question, inWords(b.Label)))
 	}
 	if w := &n.Worst; w.Question >= 0 && w.Question != b.Question {
 		list = append(list, fmt.Sprintf("Of the deviations number %d raises them most, %s: from %s to %s.", w.Deviation, inWords(w.Label), percent(w.Before.Chance()), percent(w.After.Chance())))
@@ -84,15 +86,23 @@ func inWords(d traces.Deviation) string {
 	case sim.Cost:
 		return fmt.Sprintf("%s takes its time at %s", d.Mover, d.Place())
 	}
-	return fmt.Sprintf("%s, while %s stands in %s", moves(d), d.Mover, d.Place())
-}
-
-// moves says who moves by a Step's answer.
-func moves(d traces.Deviation) string {
-	if d.Alt == d.Mover {
-		return d.Alt + " goes on"
+	ipi, pending := strings.CutPrefix(d.Mover, "ipi@")
+	answers, taken := strings.CutPrefix(d.Alt, "ipi@")
+	switch {
+	case taken && d.Alt == d.Mover:
+		return fmt.Sprintf("%s takes its IPI in %s", answers, d.Place())
+	case taken:
+		return fmt.Sprintf("%s takes its IPI while %s stands in %s", answers, d.Mover, d.Place())
+	case strings.Contains(d.Alt, "@"):
+		return fmt.Sprintf("%s fires while %s stands in %s", d.Alt, d.Mover, d.Place())
+	case d.Alt == d.Mover:
+		return fmt.Sprintf("%s goes on in %s", d.Alt, d.Place())
+	case pending && ipi == d.Alt:
+		return fmt.Sprintf("%s goes on in %s before it takes its IPI", d.Alt, d.Place())
+	case pending:
+		return fmt.Sprintf("%s goes on before %s takes its IPI in %s", d.Alt, ipi, d.Place())
 	}
-	return d.Alt + " comes"
+	return fmt.Sprintf("%s goes on while %s stands in %s", d.Alt, d.Mover, d.Place())
 }
 
 func percent(f float64) string {
@@ -108,6 +118,9 @@ func percent(f float64) string {
 func interval(o *harness.Odds) string {
 	if o.Low == o.High {
 		return ""
+	}
+	if o.High < 0.01 {
+		return "below 1 %"
 	}
 	return fmt.Sprintf("%.0f to %.0f %%", 100*o.Low, 100*o.High)
 }

@@ -130,10 +130,10 @@ func (c *replayCmd) print(p *program, file *traces.File, r *harness.Replay) erro
 	case !r.Same:
 		fmt.Fprintf(p.out, "to find it anew:  %s\n", anew(file, r.Rig.Scenario.Name))
 	}
-	fmt.Fprintf(p.out, "digest %016x\n", r.Digest)
 	if r.Property != nil {
-		fmt.Fprintf(p.out, "to understand it:  %s\n", shell(typed(), "explain", c.Trace))
+		fmt.Fprintf(p.out, "to understand it: %s\n", shell(typed(), "explain", c.Trace))
 	}
+	fmt.Fprintf(p.out, "digest %016x\n", r.Digest)
 	return nil
 }
 

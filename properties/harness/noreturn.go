@@ -109,11 +109,7 @@ type sampler struct {
 
 // record plays the trace again, and writes down all of its answers.
 func (n *sampler) record(file *traces.File, r *Replay) {
-	anchors := make([]sched.Anchor, len(file.Schedule))
-	for i := range anchors {
-		anchors[i] = sched.Anchor(file.Schedule[i])
-	}
-	c := &counting{Strategy: sched.NewAnchored(anchors, n.rig.Machine), log: &n.rig.Log}
+	c := &counting{Strategy: sched.NewAnchored(anchorsOf(file.Schedule), n.rig.Machine), log: &n.rig.Log}
 	n.rig.Log.Store = true
 	rec := &sched.Recorder{Strategy: c, All: true}
 	for i := uint64(0); ; i++ {

@@ -37,7 +37,7 @@ func (p *past) tellCall(v int) {
 		}
 	}
 	if n := len(hits); n > hitsTold {
-		p.say(hits[n-hitsTold-1], 1, "%s: %s of the call before these.", p.who(hits[0]), count(n-hitsTold, "hit", "hits"))
+		p.say(hits[n-hitsTold-1], 1, "%s had %s earlier in the same call.", p.who(hits[0]), count(n-hitsTold, "hit", "hits"))
 		hits = hits[n-hitsTold:]
 	}
 	for _, i := range hits {
@@ -48,10 +48,30 @@ func (p *past) tellCall(v int) {
 			p.say(k, 2, "%s: %s.", p.who(k), p.t.say(o))
 		}
 	}
-	if from < 0 || p.next(from, v, func(o *traces.Event) bool { return o.Task == e.Task }) < 0 || len(hits) == 0 {
+	p.tellFreedUnder(from, v)
+	if len(hits) == 0 {
 		p.say(v, 1, "%s hit no probe in that call.", p.who(v))
 	}
 	p.say(v, 0, "%s: %s.", p.who(v), p.came(v))
+}
+
+// tellFreedUnder tells which memory was taken back between two events while the
+// task of the second was in it, and who was handed it next.
+func (p *past) tellFreedUnder(from, v int) {
+	task := p.ev[v].Task
+	for f := from + 1; f < v; f++ {
+		a := span{p.ev[f].A, p.ev[f].A + p.ev[f].B}
+		x := p.last(f, func(e *traces.Event) bool { return e.Kind == smpev.Exec && e.Task == task })
+		if p.ev[f].Kind != smpev.Free || x <= from || !a.has(p.ev[x].A) {
+			continue
+		}
+		p.say(f, 0, "%s freed %s while %s was in it, behind %s.", p.who(f), p.area(a.at), p.in.task(uint64(task)), p.insn(x)).also(p, x)
+		if n := p.next(f, v, func(e *traces.Event) bool {
+			return e.Kind == smpev.Alloc && e.A < a.end && a.at < e.A+e.B
+		}); n >= 0 {
+			p.say(n, 0, "%s was handed the same memory, for something else.", p.who(n)).also(p, f)
+		}
+	}
 }
 
 // came says what a call came to.
@@ -98,6 +118,16 @@ func (p *past) tellOneHit(i, v int) {
 		return
 	}
 	p.say(i, 1, "%s took the breakpoint at %s%s; %s sent it to %s.", p.who(i), p.x.place(at), what, p.claimer(i, to), p.x.place(p.ev[to].B)).also(p, to)
+	if a := p.x.area(p.ev[to].B); a != nil { // to a copy: where that led
+		back := p.next(to, v, func(o *traces.Event) bool {
+			return o.Kind == smpev.Return && o.Task == e.Task && o.A == smpev.VecBP
+		})
+		if k := -1; back >= 0 {
+			if k = p.trap(back); k >= 0 && a.has(p.ev[k].B-1) {
+				p.say(back, 2, "%s had stepped through %s, and was sent on to %s.", p.who(back), p.area(a.at), p.x.place(p.ev[back].B)).also(p, k)
+			}
+		}
+	}
 }
 
 // tellHit tells by which hit a task has come to run a handler.
@@ -119,7 +149,7 @@ func (p *past) tellHit(task uint8, v int) {
 	}
 	s := &stay{task: task, cpu: p.ev[x].CPU, ip: p.ev[x].A, arrive: -1, until: x}
 	p.tellEntry(s, a.span)
-	p.say(x, 1, "%s ran the %s up to its call of the handlers.", p.who(x), a.name)
+	p.say(x, 1, "%s ran %s up to its call of the handlers, and no further until event %d.", p.who(x), p.area(a.at), p.ev[v].Seq)
 }
 
 // tellLock: a lock is taken or released by the wrong one, or in a wrong order.
@@ -190,8 +220,8 @@ func (p *past) tellEnd() {
 	}
 	if a := p.x.area(p.in.PlaceAt); a != nil && p.in.PlaceAt != 0 {
 		i := p.last(len(p.ev), func(e *traces.Event) bool { return e.Kind == smpev.Alloc && e.A == a.at })
-		p.say(i, 0, "%s was handed the %s, %s.", p.who(i), a.name, count(int(p.ev[i].B), "byte", "bytes"))
-		p.say(end, 0, "At the end nobody has freed the %s.", a.name)
+		p.say(i, 0, "%s was handed %s, %s.", p.who(i), p.area(a.at), count(int(p.ev[i].B), "byte", "bytes"))
+		p.say(end, 0, "At the end nobody has freed %s.", p.area(a.at))
 		return
 	}
 	p.tellUnfinished()
@@ -217,14 +247,17 @@ func (p *past) tellUnfinished() {
 		}
 	}
 	for t, i := range last {
-		name := p.in.task(uint64(t))
-		if i < 0 || name == "idle" || name == "stopper" {
+		if i < 0 {
 			continue
 		}
-		p.say(i, 1, "%s: the last of %s, which didn't end: %s.", p.who(i), name, p.t.say(&p.ev[i]))
+		name := p.in.task(uint64(t))
+		if name == "idle" || name == "stopper" {
+			continue
+		}
+		p.say(i, 1, "%s: %s didn't end; its last event: %s.", p.who(i), name, p.t.say(&p.ev[i]))
 	}
 	if i := p.last(len(p.ev), func(e *traces.Event) bool { return e.Kind == kpev.Optimizing || e.Kind == kpev.Unoptimizing }); i >= 0 &&
 		p.next(i, len(p.ev), func(e *traces.Event) bool { return e.Kind == smpev.Fire && e.CPU == machineCPU }) < 0 {
-		p.say(i, 0, "%s: %s; no work has begun since.", p.who(i), p.t.say(&p.ev[i]))
+		p.say(i, 0, "%s: %s; no work began after that.", p.who(i), p.t.say(&p.ev[i]))
 	}
 }

@@ -62,7 +62,7 @@ func (p *past) who(i int) string { return cpuSet(1 << (p.ev[i].CPU & 63)) }
 // last returns the last event before i that is one, or -1; next the first
 // behind from and before to.
 func (p *past) last(i int, is func(e *traces.Event) bool) int {
-	for i--; i >= 0; i-- {
+	for i = min(i, len(p.ev)) - 1; i >= 0; i-- {
 		if is(&p.ev[i]) {
 			return i
 		}
@@ -152,7 +152,10 @@ func (p *past) probeAt(id uint64, i int) uint64 {
 // area names the memory that an address lies in.
 func (p *past) area(addr uint64) string {
 	if a := p.x.area(addr); a != nil {
-		return a.name
+		if c := a.name[len(a.name)-1]; c >= '0' && c <= '9' {
+			return a.name
+		}
+		return "the " + a.name
 	}
 	return "memory at " + p.in.symbol(addr)
 }

@@ -54,12 +54,14 @@ func (s *stay) covers(w write) *hold {
 	return nil
 }
 
-// back says that the last hold ended right before the stay did.
-func (s *stay) back(p *past) string {
-	if n := len(s.holds); n > 0 && s.holds[n-1].to == p.before(s.task, s.until) {
-		return "returned to " + p.x.place(s.ip) + " and "
+// back says that the task came back from what kept it while list was written.
+func (s *stay) back(p *past, list []write) string {
+	for _, w := range list {
+		if s.covers(w) != nil {
+			return "returned to " + p.x.place(s.ip) + " and "
+		}
 	}
-	return ""
+	return "went on at " + p.x.place(s.ip) + " and "
 }
 
 // tellStay tells how the task came there, and what held it while list was
@@ -101,7 +103,7 @@ func (p *past) tellArrival(s *stay, slow bool) {
 	who := p.who(s.arrive)
 	then := ""
 	if slow && s.until < len(p.ev) {
-		then = fmt.Sprintf(", and stayed there until event %d", p.ev[s.until].Seq)
+		then = fmt.Sprintf(", and stood there until event %d", p.ev[s.until].Seq)
 	}
 	switch {
 	case e.Kind == smpev.Return && e.A == smpev.VecBP:
@@ -112,15 +114,19 @@ func (p *past) tellArrival(s *stay, slow bool) {
 		if a := p.x.area(p.ev[k].B - 1); a != nil && p.x.area(s.ip) == nil {
 			x := p.last(k-1, func(o *traces.Event) bool { return o.Kind == smpev.Exec && o.Task == s.task })
 			if x >= 0 && a.has(p.ev[x].A) {
-				p.say(s.arrive, 0, "%s had run %s out of line; it came back to %s%s.", who, p.insn(x), here, then).also(p, x, k)
+				p.say(s.arrive, 0, "%s ran the probed %s in its slot and came back to %s%s.", who, p.insn(x), here, then).also(p, x, k)
 				return
 			}
 		}
 		p.say(s.arrive, 0, "%s took the breakpoint at %s; %s sent it to %s%s.", who, p.x.place(p.ev[k].B-1), p.claimer(k, s.arrive), here, then).also(p, k)
 	case e.Kind == smpev.Exec:
-		p.say(s.arrive, 0, "%s ran %s at %s; next was %s%s.", who, p.insn(s.arrive), p.x.place(e.A), here, then)
+		if then != "" {
+			p.say(s.arrive, 0, "%s ran %s; next was %s, where it stood until event %d.", who, p.insn(s.arrive), here, p.ev[s.until].Seq)
+			break
+		}
+		p.say(s.arrive, 0, "%s ran %s at %s; next was %s.", who, p.insn(s.arrive), p.x.place(e.A), here)
 	case e.Kind == kpev.Handler:
-		p.say(s.arrive, 0, "%s ran the %s; next was %s%s.", who, p.t.say(e), here, then)
+		p.say(s.arrive, 0, "%s ran the %s, and came to %s%s.", who, p.t.say(e), here, then)
 	}
 }
 
@@ -162,7 +168,7 @@ func (p *past) tellEntry(s *stay, a span) {
 	}
 	e := &p.ev[in]
 	if e.Kind == smpev.Exec {
-		p.say(in, 1, "%s ran %s at %s, into the %s.", p.who(in), p.insn(in), p.x.place(e.A), p.area(a.at))
+		p.say(in, 1, "%s ran %s at %s, into %s.", p.who(in), p.insn(in), p.x.place(e.A), p.area(a.at))
 		return
 	}
 	if k := p.trap(in); k >= 0 {
@@ -217,7 +223,7 @@ func (p *past) tellHandlerContext(s *stay, v int) {
 			on = ", which stop_machine can't hold off"
 		}
 	}
-	p.say(k, 0, "%s took its %s%s; the handler runs %s.", p.who(k), vector(e.A), on, p.x.place(p.ev[v].A))
+	p.say(k, 0, "%s took its %s%s; its handler ran %s.", p.who(k), vector(e.A), on, p.x.place(p.ev[v].A))
 }
 
 // tellMissing tells what of the last image of a site isn't written yet.
@@ -245,16 +251,15 @@ func (p *past) tellMissing(site span, v int) {
 	}); o > img {
 		return // that patch is over
 	}
-	s := span{at + uint64(first), at + uint64(end)}
-	verb := "were"
-	if end-first == 1 {
-		verb = "was"
-	}
-	if p.ev[img].B&0xff == isa.Int3 || v <= 0 {
+	if p.ev[img].B&0xff == isa.Int3 {
 		return
 	}
 	last := p.last(v, func(e *traces.Event) bool { return e.Kind == smpev.TextStore && site.has(e.A) })
-	p.say(last, 1, "%s of %s %s not yet written at %s.", count(end-first, "Byte", "Bytes"), p.imageName(img), verb, p.places(s)).also(p, img)
+	bare := ""
+	if head, _ := p.value(at, v); first == 0 && head.value != isa.Int3 {
+		bare = ", and no breakpoint stood there"
+	}
+	p.say(last, 1, "Of %s, %s %s still to be written%s.", p.imageName(img), numbered(first, end-1), wasWere(end-first), bare).also(p, img)
 }
 
 // tellStale tells why a CPU could see what memory held no more.
@@ -268,16 +273,18 @@ func (p *past) tellStale(s *sources, v int) {
 	ser := p.last(v, func(o *traces.Event) bool {
 		return o.CPU == e.CPU && (o.Kind == smpev.Serialise || o.Kind == smpev.Return)
 	})
-	which := fmt.Sprintf("event %d", p.ev[u].Seq)
-	why := "no IPI asked it to"
+	if ser > u {
+		return // then it isn't that
+	}
+	since := fmt.Sprintf("No IPI made %s serialise after event %d", who, p.ev[u].Seq)
 	stop := p.next(u, v, func(o *traces.Event) bool { return o.Kind == smpev.StopEnd })
 	sent := p.next(u, v, func(o *traces.Event) bool { return o.Kind == smpev.SendIPI && o.A>>e.CPU&1 != 0 })
 	switch {
 	case stop >= 0:
-		why = "it left stop_machine without that"
+		since = fmt.Sprintf("%s left stop_machine without serialising", who)
 	case sent >= 0:
-		why = "the IPI for it was still on its way"
+		since = fmt.Sprintf("The IPI that was to make %s serialise hadn't reached it", who)
 	}
-	l := p.say(last, 0, "%s hadn't serialised since %s, so it might fetch what was there before: %s.", who, which, why)
+	l := p.say(last, 0, "%s, so it might still fetch the older bytes.", since)
 	l.also(p, u, ser, stop, sent)
 }

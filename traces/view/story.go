@@ -3,8 +3,10 @@ package view
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/isa"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -47,7 +49,8 @@ type line struct {
 
 // say adds a sentence about event i.
 func (p *past) say(i, may int, format string, args ...any) *line {
-	p.lines = append(p.lines, line{Sentence{Seq: p.ev[i].Seq, Text: fmt.Sprintf(format, args...)}, i, len(p.lines), may})
+	text := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ") // rows are aligned within, sentences aren't
+	p.lines = append(p.lines, line{Sentence{Seq: p.ev[i].Seq, Text: text}, i, len(p.lines), may})
 	return &p.lines[len(p.lines)-1]
 }
 
@@ -126,7 +129,7 @@ func (p *past) tellExec(v int) {
 	if a := p.x.area(e.A); a != nil {
 		if f := p.lastFree(a.span, v); f >= 0 {
 			p.tellFreed(f, v)
-			p.say(v, 0, "%s ran %s (%s) there: the freed memory holds int3.", p.who(v), p.x.place(e.A), p.insn(v))
+			p.say(v, 0, "%s went on at %s, in freed memory, and ran %s.", p.who(v), p.x.place(e.A), p.insn(v))
 			return
 		}
 	}
@@ -135,6 +138,7 @@ func (p *past) tellExec(v int) {
 	stay := p.stay(e.Task, v, e.A)
 	site, patched := p.x.site(e.A)
 	if !patched {
+		p.tellFreedUnder(-1, v)
 		p.tellWrites(src.writes(), 1)
 		p.say(v, 0, "%s ran % x at %s (%s).", p.who(v), b, p.x.place(e.A), p.insn(v))
 		return
@@ -151,30 +155,32 @@ func (p *past) tellExec(v int) {
 		p.tellStay(stay, v, list)
 		p.tellWaits(stay, v, list)
 		p.tellWrites(list, 1)
-		p.say(v, 0, "%s %sran % x (%s): %s.", p.who(v), stay.back(p), b, p.insn(v), src.words(p)).also(p, src.events()...)
-	case src.stale() || src.mixed(): // it saw some stores, and others not
+		p.say(v, 0, "%s %sran % x (%s): %s.", p.who(v), stay.back(p, list), b, p.insn(v), src.words(p)).also(p, src.events()...)
+	case p.id() != "T3" && (src.stale() || src.mixed()): // it saw some stores, and others not
 		p.tellWrites(src.all(p, v), 1)
 		p.tellHandlerContext(stay, v)
-		p.tellMissing(site, v)
-		p.tellStale(src, v)
+		if p.tellStale(src, v); !src.stale() {
+			p.tellMissing(site, v)
+		}
 		p.say(v, 0, "%s ran % x (%s): %s.", p.who(v), b, p.insn(v), src.words(p)).also(p, src.events()...)
+	case p.id() == "T3":
+		p.tellWrites(src.all(p, v), 1)
+		p.tellStale(src, v)
+		p.tellProbe(e.A, v)
+		p.say(v, 0, "%s ran % x (%s), the original instruction, and missed the breakpoint.", p.who(v), b, p.insn(v))
 	default:
 		p.tellWrites(src.all(p, v), 1)
 		p.tellStay(stay, v, p.changes(site, stay.arrive, v))
 		p.say(v, 0, "%s ran % x at %s (%s): %s.", p.who(v), b, p.x.place(e.A), p.insn(v), src.words(p)).also(p, src.events()...)
 	}
-	p.tellProbe(e.A, v)
 }
 
 // tellProbe names the call by which a probe is there that the CPU ran past.
 func (p *past) tellProbe(addr uint64, v int) {
-	if p.id() != "T3" {
-		return
-	}
 	for i := v - 1; i >= 0; i-- {
 		e := &p.ev[i]
 		if e.Kind == kpev.ApiReturn && e.C == 0 && (e.A == kpev.Register || e.A == kpev.Enable) && p.probeAt(e.B, i) == addr {
-			p.say(i, 0, "%s: %s(%s) returned, so every hit from now on must be seen.", p.who(i), api(e.A), p.in.probe(e.B))
+			p.say(i, 0, "%s(%s) returned on %s: from now on every hit must be seen.", api(e.A), p.in.probe(e.B), p.who(i))
 			return
 		}
 	}
@@ -183,7 +189,11 @@ func (p *past) tellProbe(addr uint64, v int) {
 // tellStore: a store that should not have been made.
 func (p *past) tellStore(v int) {
 	w := p.writeOf(v)
-	if i := p.last(v, func(e *traces.Event) bool { return e.Kind == kpev.Sysctl && e.B == 1 }); i >= 0 && p.id() == "L3" {
+	off := -1
+	if p.id() == "L3" {
+		off = p.last(v, func(e *traces.Event) bool { return e.Kind == kpev.Sysctl && e.B == 1 })
+	}
+	if i := off; i >= 0 {
 		p.say(i, 0, "%s had written %d to kprobes-optimization, and that returned.", p.who(i), p.ev[i].A)
 	}
 	for id := uint64(0); id < 256; id++ {
@@ -197,13 +207,21 @@ func (p *past) tellStore(v int) {
 		}
 	}
 	if i := p.last(v, func(e *traces.Event) bool { return e.Kind == kpev.Optimizing && e.A == p.siteAt(w.at) }); i >= 0 {
-		p.say(i, 0, "%s queued %s to be optimized.", p.who(i), p.x.place(p.ev[i].A))
+		although := ""
+		if off >= 0 && i > off && p.ev[off].A == 0 {
+			although = ", although that was switched off"
+		}
+		p.say(i, 0, "%s queued %s to be optimized%s.", p.who(i), p.x.place(p.ev[i].A), although)
 	}
 	if s, ok := p.x.site(w.at); ok {
 		list := p.writesSince(s, p.image(s, v), v)
 		p.tellWrites(list, 2)
 	}
-	p.say(v, 0, "%s %s.", p.who(v), p.wrote(w))
+	so := ""
+	if off >= 0 {
+		so = ": a jump, though optimization was off"
+	}
+	p.say(v, 0, "%s %s%s.", p.who(v), p.wrote(w), so)
 }
 
 // tellFree: memory is taken back while somebody is in it, or that isn't there.
@@ -218,13 +236,13 @@ func (p *past) tellFree(v int) {
 				p.tellStay(s, v, []write{w})
 				p.tellWaits(s, v, []write{w})
 				p.tellGoing(a, v)
-				p.say(v, 0, "%s freed the %s, and %s has still to return to %s.", p.who(v), p.area(a.at), p.in.task(uint64(t)), p.x.place(e.B)).also(p, k)
+				p.say(v, 0, "%s freed %s; %s had still to return to %s.", p.who(v), p.area(a.at), p.in.task(uint64(t)), p.x.place(e.B)).also(p, k)
 				return
 			}
 		}
 	}
 	if i := p.lastFree(a, v); i >= 0 {
-		p.say(i, 0, "%s freed the %s.", p.who(i), p.area(a.at))
+		p.say(i, 0, "%s freed %s.", p.who(i), p.area(a.at))
 	}
 	p.say(v, 0, "%s freed %s at %s.", p.who(v), count(int(p.ev[v].B), "byte", "bytes"), p.x.place(a.at))
 }
@@ -243,7 +261,7 @@ func (p *past) tellFreed(f, v int) {
 	p.tellEntry(s, a)
 	p.tellWaits(s, v, []write{w})
 	p.tellGoing(a, f)
-	p.say(f, 0, "%s freed the %s.", p.who(f), p.area(a.at))
+	p.say(f, 0, "%s freed %s.", p.who(f), p.area(a.at))
 }
 
 // tellGoing names the call of the API that takes the probe away whose memory a
@@ -267,7 +285,7 @@ func (p *past) tellTrap(v int) {
 	if a := p.x.area(e.B); e.Kind == smpev.Return && a != nil {
 		if f := p.lastFree(a.span, v); f >= 0 {
 			p.tellFreed(f, v)
-			p.say(v, 0, "%s returned to %s, in the freed %s.", p.who(v), p.x.place(e.B), p.area(a.at))
+			p.say(v, 0, "%s returned to %s, in freed memory.", p.who(v), p.x.place(e.B))
 			return
 		}
 	}
@@ -278,17 +296,40 @@ func (p *past) tellTrap(v int) {
 	}
 	b := unpack(&p.ev[x])
 	ran := span{p.ev[x].A, p.ev[x].A + uint64(len(b))}
+	if a := p.x.area(ran.at); a != nil {
+		if f := p.lastFree(a.span, x); f >= 0 {
+			p.tellFreed(f, x)
+		} else {
+			p.tellFreedUnder(-1, x)
+		}
+	}
 	src := p.sources(ran, b, x)
 	p.tellWrites(src.all(p, x), 1)
 	p.tellStale(src, x)
+	if s, ok := p.x.site(ran.at); ok && !src.stale() {
+		p.tellLeft(s, ran.at, x)
+		p.tellWrites(p.changes(s, x, v), 1)
+	}
 	if i := p.last(v, func(o *traces.Event) bool {
 		return o.Kind == kpev.ApiReturn && o.A == kpev.Unregister && o.C == 0 && p.probeAt(o.B, v) == ran.at
 	}); i >= 0 {
-		p.say(i, 0, "%s: unregister(%s) returned; kprobes doesn't know %s any more.", p.who(i), p.in.probe(p.ev[i].B), p.x.place(ran.at))
+		p.say(i, 0, "unregister(%s) returned on %s: kprobes doesn't know %s any more.", p.in.probe(p.ev[i].B), p.who(i), p.x.place(ran.at))
 	}
-	p.say(x, 0, "%s ran % x at %s (%s): %s.", p.who(x), b, p.x.place(ran.at), p.insn(x), src.words(p)).also(p, src.events()...)
-	if e.Kind == smpev.Oops {
-		p.say(v, 0, "%s had no owner for its %s: the kernel dies.", p.who(v), vector(e.A))
+	if len(b) == 1 && b[0] == isa.Int3 {
+		old := ""
+		if src.stale() {
+			old = "old "
+		}
+		p.say(x, 0, "%s ran cc at %s, the %sbreakpoint, and trapped.", p.who(x), p.x.place(ran.at), old).also(p, src.events()...)
+	} else {
+		p.say(x, 0, "%s ran % x at %s (%s): %s.", p.who(x), b, p.x.place(ran.at), p.insn(x), src.words(p)).also(p, src.events()...)
+	}
+	switch {
+	case e.Kind == smpev.Oops && e.A == smpev.VecBP:
+		p.say(v, 0, "Neither the text-poke handler nor kprobes claimed the #BP on %s: the kernel died.", p.who(v))
+		return
+	case e.Kind == smpev.Oops:
+		p.say(v, 0, "Nobody handled the %s on %s: the kernel died.", vector(e.A), p.who(v))
 		return
 	}
 	p.say(v, 0, "%s: %s.", p.who(v), p.t.say(e))
@@ -309,7 +350,7 @@ func (p *past) tellHandler(v int) {
 			if g >= 0 {
 				how = "although it had waited for a grace period"
 			}
-			p.say(back, 0, "%s: unregister(%s) returned, %s.", p.who(back), p.in.probe(id), how).also(p, enter, g)
+			p.say(back, 0, "unregister(%s) returned on %s, %s.", p.in.probe(id), p.who(back), how).also(p, enter, g)
 		}
 	}
 	what := p.t.say(e)
@@ -319,7 +360,7 @@ func (p *past) tellHandler(v int) {
 		what = "counted: " + what
 	}
 	if enter >= 0 && p.id() == "L1" {
-		what += ", which is registered no more"
+		what += ", which was no longer registered"
 	}
 	p.say(v, 0, "%s %s.", p.who(v), what)
 }
@@ -344,7 +385,7 @@ func (p *past) tellLeft(s span, at uint64, v int) {
 		p.tellWrites(list[n-1:], 0)
 		d := p.last(v, func(o *traces.Event) bool { return o.Kind == kpev.Disarm && o.A == at })
 		if d > list[n-1].last {
-			p.say(d, 0, "%s says that it disarmed %s, but stored nothing.", p.who(d), p.x.place(at)).also(p, list[n-1].last)
+			p.say(d, 0, "%s disarmed %s, it says, but stored nothing there.", p.who(d), p.x.place(at)).also(p, list[n-1].last)
 		}
 	}
 }

@@ -146,6 +146,7 @@ func TestAtEnd(t *testing.T) {
 	arm(tr.On(0, prober))
 	tr.End(false)
 	in := input(tr, 2)
+	in.PlaceAt = f
 	in.Property, in.Place, in.Message = "L2 text-restored", "victim+0x0", "at the end a breakpoint is left at 0xffffffff81000000"
 	golden(t, "at-end", in)
 }

@@ -80,7 +80,7 @@ func (p *past) tellWaits(s *stay, v int, list []write) {
 	}
 	by := p.waiter(w.first)
 	g, ok := p.lastWait(by, site, w.first)
-	who := p.who(w.first)
+	who := p.in.task(uint64(by))
 	task := p.in.task(uint64(s.task))
 	if !ok {
 		p.tellNoWait(s, w, who)
@@ -104,15 +104,19 @@ func (p *past) tellNoWait(s *stay, w write, who string) {
 	stop := p.last(w.first, func(e *traces.Event) bool { return e.Kind == smpev.StopEnd || e.Kind == smpev.StopStart })
 	switch {
 	case stop >= 0 && p.ev[stop].Kind == smpev.StopStart:
-		p.say(stop, 1, "stop_machine stopped every CPU, but not for anybody to leave %s.", p.x.place(s.ip)).also(p, w.first)
+		p.say(stop, 1, "stop_machine stops each CPU where it stands; it makes nobody leave %s.", p.x.place(s.ip)).also(p, w.first)
 	case stop >= 0 && what == "freeing":
 		if stop < s.arrive {
-			p.say(stop, 1, "stop_machine, the only wait before the freeing, was over before %s came.", p.cpu(s)).also(p, w.first, s.arrive)
+			p.say(stop, 1, "stop_machine was over before %s came; %s waited for nothing else before freeing.", p.cpu(s), who).also(p, w.first, s.arrive)
 			return
 		}
-		p.say(stop, 1, "stop_machine was the only wait before the freeing.").also(p, w.first)
+		p.say(stop, 1, "%s waited for nothing but stop_machine before freeing.", who).also(p, w.first)
 	default:
-		p.say(w.first, 0, "%s had waited for no grace period and no stop_machine before %s.", who, what)
+		if what == "writing" && p.next(w.first, p.at, func(e *traces.Event) bool { return e.Kind == smpev.SendIPI && e.A>>s.cpu&1 != 0 }) >= 0 {
+			p.say(w.first, 0, "%s didn't wait for %s to leave; its sync IPIs only make it serialise.", who, p.cpu(s))
+			return
+		}
+		p.say(w.first, 0, "%s didn't wait for a grace period or for stop_machine before %s.", who, what)
 	}
 }
 
@@ -123,16 +127,22 @@ func (p *past) quiet(s *stay, g wait) (why string, rests []int) {
 	if now, ok := p.running(s.cpu, g.from); ok && now != uint64(s.task) {
 		out := p.last(g.from, func(e *traces.Event) bool { return e.Kind == smpev.Switch && e.Task == s.task })
 		if g.flavour != smpev.GPTasks {
-			return "it waits for CPUs, and that task was on none", []int{out}
+			if out >= 0 && p.ev[out].C == 0 {
+				if g.flavour == smpev.GPRcu {
+					return "it waits for readers, and that task, preempted, was none", []int{out}
+				}
+				return "it waits for CPUs, and that task, preempted, was on none", []int{out}
+			}
+			return "that task was on no CPU", []int{out}
 		}
 	}
 	if i := p.next(g.from, g.to, func(e *traces.Event) bool { return e.Kind == smpev.Switch && e.CPU == s.cpu }); i >= 0 {
-		return fmt.Sprintf("%s's switch at event %d is a quiescent state", cpu, p.ev[i].Seq), []int{i}
+		return fmt.Sprintf("%s's switch at event %d was its quiescent state", cpu, p.ev[i].Seq), []int{i}
 	}
 	if i := p.next(g.from, g.to, func(e *traces.Event) bool {
 		return e.Kind == smpev.Trap && e.A == smpev.VecTimer && e.CPU == s.cpu
 	}); i >= 0 {
-		return fmt.Sprintf("%s's tick at event %d is a quiescent state", cpu, p.ev[i].Seq), []int{i}
+		return fmt.Sprintf("%s's tick at event %d was its quiescent state", cpu, p.ev[i].Seq), []int{i}
 	}
 	return cpu + " shows no quiescent state", nil
 }

@@ -41,28 +41,34 @@ func (p *past) writeOf(i int) write {
 	return w
 }
 
-// pieces says that a write and the store at event i are of one memcpy: what is
-// written begins an image, or is what was linked.
+// chunk is what no piece of a memcpy crosses, in bytes.
+const chunk = 8
+
+// pieces says that a write and the store at event i are of one memcpy: both are
+// of one image, and the head alone is no piece but where a chunk ends.
 func (p *past) pieces(w write, i int) bool {
 	img := p.imageOver(w.at, w.first)
-	if img < 0 || p.ev[img].A != w.at {
+	if img < 0 {
 		return false
 	}
-	b := unpack(&p.ev[img])
+	b, at := unpack(&p.ev[img]), p.ev[img].A
+	if w.end == at+1 && w.end%chunk != 0 {
+		return false
+	}
 	e := &p.ev[i]
-	for k := range e.C {
-		if at := e.A + k - w.at; at >= uint64(len(b)) || b[at] != byte(e.B>>(8*k)) {
+	for a := w.at; a < e.A+e.C; a++ {
+		v, ok := p.stored(a, w.first, i)
+		if k := a - at; !ok || k >= uint64(len(b)) || b[k] != v {
 			return false
 		}
 	}
-	v, _ := p.stored(w.at, w.first)
-	return v == b[0]
+	return true
 }
 
-// stored returns the byte that the store at event i put at addr.
-func (p *past) stored(addr uint64, i int) (byte, bool) {
+// stored returns the byte that a store in the events from to to put at addr.
+func (p *past) stored(addr uint64, from, to int) (byte, bool) {
 	for _, v := range p.hist[addr] {
-		if v.at == i {
+		if v.at >= from && v.at <= to {
 			return v.value, true
 		}
 	}
@@ -160,6 +166,10 @@ func (p *past) wrote(w write) string {
 		case kpev.Disarm:
 			return "wrote the original byte back to " + where
 		}
+	}
+	stop := p.last(w.first, func(e *traces.Event) bool { return e.Kind == smpev.StopStart || e.Kind == smpev.StopEnd })
+	if stop >= 0 && p.ev[stop].Kind == smpev.StopStart {
+		where += ", every CPU stopped"
 	}
 	head, _ := p.value(w.at, w.last+1)
 	if img := p.imageOver(w.at, w.first); img >= 0 && p.part(w, img) {
@@ -372,15 +382,6 @@ func (s *sources) words(p *past) string {
 		}
 		runs = append(runs, run{what, k, k, off})
 	}
-	numbered := func(from, to int) string {
-		switch {
-		case from == to:
-			return fmt.Sprintf("byte %d", from)
-		case to == from+1:
-			return fmt.Sprintf("bytes %d and %d", from, to)
-		}
-		return fmt.Sprintf("bytes %d to %d", from, to)
-	}
 	if len(runs) == 1 {
 		r := runs[0]
 		if r.off >= 0 && (r.off > 0 || r.to > 0) {
@@ -389,11 +390,32 @@ func (s *sources) words(p *past) string {
 		return r.what
 	}
 	var parts []string
-	for _, r := range runs {
-		parts = append(parts, numbered(r.from, r.to)+" of "+r.what)
+	for i := range runs {
+		r := &runs[i]
+		if r.what == "" {
+			continue
+		}
+		which, several := numbered(r.from, r.to), false
+		for k := i + 1; k < len(runs); k++ {
+			if o := &runs[k]; o.what == r.what {
+				which += " and" + strings.TrimPrefix(strings.TrimPrefix(numbered(o.from, o.to), "bytes"), "byte")
+				o.what, several = "", true
+			}
+		}
+		if several {
+			which = "bytes" + strings.TrimPrefix(strings.TrimPrefix(which, "bytes"), "byte")
+		}
+		of := " of "
+		if r.what == asLinked {
+			of = " "
+		}
+		parts = append(parts, which+of+r.what)
 	}
 	return strings.Join(parts, ", ")
 }
+
+// asLinked stands for the original code.
+const asLinked = "as linked"
 
 // whose names what a version of a byte belongs to, and which byte of it.
 func (p *past) whose(addr uint64, v version) (what string, off int) {
@@ -410,7 +432,7 @@ func (p *past) whose(addr uint64, v version) (what string, off int) {
 		}
 	}
 	if b, ok := p.x.linked[addr]; ok && b == v.value {
-		return "the original code", -1
+		return asLinked, -1
 	}
 	return "other code", -1
 }
