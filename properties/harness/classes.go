@@ -2,7 +2,6 @@ package harness
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 )
@@ -11,61 +10,31 @@ import (
 // differ only in the order of steps that don't touch each other are one
 // behaviour. It is told hashes, and counts to three: met once, twice, and more
 // often is all that an estimate of what is still unseen is made of.
-//
-// It keeps at most mostClasses hashes. When there are more it keeps those that
-// end in so many zero bits that there aren't; that is a sample of the classes,
-// not of the runs, so that how often they were met stays right. What is kept is
-// a function of what was told, in whatever order, and by whatever parts.
 type Classes struct {
-	level int
-	met   map[uint64]uint8 // by hash, 1 to manyTimes
+	met map[uint64]uint8 // by hash, 1 to manyTimes
 }
 
-const (
-	manyTimes   = 3
-	mostClasses = 1 << 14
-)
+const manyTimes = 3
 
 // Add counts a run of the class.
 func (c *Classes) Add(hash uint64) { c.add(hash, 1) }
 
 func (c *Classes) add(hash uint64, times uint8) {
-	if !c.keeps(hash) {
-		return
-	}
 	if c.met == nil {
 		c.met = make(map[uint64]uint8)
 	}
 	c.met[hash] = min(c.met[hash]+times, manyTimes)
-	for len(c.met) > mostClasses {
-		c.level++
-		for h := range c.met {
-			if !c.keeps(h) {
-				delete(c.met, h)
-			}
-		}
-	}
 }
-
-func (c *Classes) keeps(hash uint64) bool { return hash&(1<<c.level-1) == 0 }
 
 // Join adds what another part has met.
 func (c *Classes) Join(d *Classes) {
-	for c.level < d.level {
-		c.level++
-		for h := range c.met {
-			if !c.keeps(h) {
-				delete(c.met, h)
-			}
-		}
-	}
 	for h, n := range d.met {
 		c.add(h, n)
 	}
 }
 
 // count returns how many classes there are, and how many of them were met once
-// and twice. They are multiples of 1<<level: estimates, unless that is 1.
+// and twice.
 func (c *Classes) count() (all, once, twice uint64) {
 	for _, n := range c.met {
 		all++
@@ -76,38 +45,30 @@ func (c *Classes) count() (all, once, twice uint64) {
 			twice++
 		}
 	}
-	return all << c.level, once << c.level, twice << c.level
+	return all, once, twice
 }
 
-// classesJSON is how Classes are written: sorted, so that equal ones are equal.
-type classesJSON struct {
-	Level int                 `json:"level"`
-	Met   [manyTimes][]uint64 `json:"met"` // once, twice, more often
-}
-
-// MarshalJSON implements json.Marshaler.
+// MarshalJSON implements json.Marshaler: the hashes of those met once, twice, and
+// more often, sorted.
 func (c Classes) MarshalJSON() ([]byte, error) {
-	j := classesJSON{Level: c.level}
+	var lists [manyTimes][]uint64
 	for h, n := range c.met {
-		j.Met[n-1] = append(j.Met[n-1], h)
+		lists[n-1] = append(lists[n-1], h)
 	}
-	for i := range j.Met {
-		slices.Sort(j.Met[i])
+	for i := range lists {
+		slices.Sort(lists[i])
 	}
-	return json.Marshal(j)
+	return json.Marshal(lists)
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *Classes) UnmarshalJSON(b []byte) error {
-	var j classesJSON
-	if err := json.Unmarshal(b, &j); err != nil {
+	var lists [manyTimes][]uint64
+	if err := json.Unmarshal(b, &lists); err != nil {
 		return err
 	}
-	if j.Level < 0 || j.Level > 63 {
-		return fmt.Errorf("classes of level %d", j.Level)
-	}
-	*c = Classes{level: j.Level}
-	for i, list := range j.Met {
+	*c = Classes{}
+	for i, list := range lists {
 		for _, h := range list {
 			c.add(h, uint8(i+1))
 		}

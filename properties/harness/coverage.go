@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"kpsim/properties/scenario"
+	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/smpev"
@@ -101,8 +102,10 @@ type watcher struct {
 	every   uint64 // one run in so many is sampled
 	off     bool
 	sampled bool // this one is
+	grew    bool // the machine knows of more that is shared than a new one
 	runs    uint64
 	classes Classes
+	happens sched.Happens
 	chooser sim.Chooser // that decides this run
 }
 
@@ -114,16 +117,23 @@ func (w *watcher) begin(rig *Rig, spec *Spec) {
 	rig.arrivals.forget()
 }
 
-// sampledOf says how many runs one is sampled of. A sampled run costs about
-// as much as three: it is asked at every boundary.
-func sampledOf(runs uint64) uint64 { return min(max(runs/1024, 16), 64) }
+// sampledOf says one of how many runs is sampled: so that there are some
+// thousand, but no more than one of 128, which costs about 3 % of the time, for
+// a run that is observed takes three to five times as long; but then some 32,
+// for of fewer nothing can be said.
+func sampledOf(runs uint64) uint64 {
+	return min(max(runs/1024, 128), max(runs/32, 1))
+}
 
 // over returns what is to decide run number i, around its strategy.
 func (w *watcher) over(i uint64, ch sim.Chooser) sim.Chooser {
 	w.sampled = !w.off && sim.Mix(i+1)%w.every == 0 // no regular choice: strategies take regular turns
 	if !w.sampled {
+		w.rig.Observe(nil)
 		return ch
 	}
+	w.happens.Reset()
+	w.rig.Observe(&w.happens)
 	w.chooser = ch
 	return w
 }
@@ -135,20 +145,28 @@ func (w *watcher) Choose(p *sim.Point) (pick, hold int) {
 		w.rig.arrivals.visit(p.Moves[2])
 	}
 	pick, _ = w.chooser.Choose(p)
+	w.happens.Chose(p, pick)
 	return pick, 0
 }
 
 // done ends a run.
-func (w *watcher) done(run *Run) {
+func (w *watcher) done() {
 	if !w.sampled {
 		return
 	}
+	if w.rig.Machine.SharedGrew() { // the steps so far haven't told of all that they touched
+		w.grew = true
+		w.runs, w.classes = 0, Classes{}
+		return
+	}
 	w.runs++
-	w.classes.Add(run.Digest)
+	hi, lo := w.happens.Hash()
+	w.classes.Add(hi ^ lo)
 }
 
 // end puts what was seen into the part.
 func (w *watcher) end(p *Part) {
+	w.rig.Observe(nil)
 	p.end()
 	p.Probes = slices.Clone(w.rig.census.probes)
 	if w.off {

@@ -96,7 +96,13 @@ func Explore(spec Spec) (*Result, error) {
 	list := make([]shard, len(own))
 	inParallel(spec.Workers, len(own), &total.stop, func() worker {
 		rig := newRig(&spec)
-		return worker{func(i int) { list[i].run(rig, &total, length, own[i]) }, rig.Close}
+		return worker{func(i int) {
+			list[i].run(rig, &total, length, own[i])
+			if list[i].watch.grew { // the next shard is to begin with no more than any other
+				rig.Close()
+				rig = newRig(&spec)
+			}
+		}, func() { rig.Close() }}
 	})
 	parts := make([]Part, len(own))
 	for i := range list {
@@ -187,7 +193,7 @@ func (s *shard) run(rig *Rig, total *progress, length, index uint64) {
 			s.err = run.Err
 			return
 		}
-		s.watch.done(&run)
+		s.watch.done()
 		s.take(i, run, rec)
 		if s.Runs-told >= progressEvery || spec.Stop && s.Violations > toldViolations {
 			total.add(s.Runs-told, s.Violations-toldViolations)
