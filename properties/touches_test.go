@@ -174,14 +174,28 @@ func (l *logDrawn) order(r *sim.Rand, e *traces.Event) {
 			return
 		}
 		e.A, open.sysctl = open.sysctl-1, 0
+	case smpev.Trap:
+		if e.A == smpev.VecBP {
+			open.breaks = append(open.breaks, e.B)
+		}
+	case smpev.Claim, smpev.Return:
+		n := len(open.breaks)
+		if n == 0 || e.A != smpev.VecBP {
+			return
+		}
+		if e.B = open.breaks[n-1]; e.Kind == smpev.Return { // mostly to try again
+			e.B--
+			open.breaks = open.breaks[:n-1]
+		}
 	case kpev.Handler, kpev.Missed, kpev.Skipped:
 		if !l.traps {
 			return
 		}
 		if len(open.hits) == 0 && r.N(20) > 0 {
 			*e = traces.Event{Kind: smpev.Trap, CPU: e.CPU, Task: e.Task, A: smpev.VecBP, B: probesAt[e.A] + 1}
+			open.breaks = append(open.breaks, e.B)
 			for id, a := range probesAt {
-				if a == e.B-1 {
+				if a == e.B-1 { // so many handlers are due
 					open.hits = append(open.hits, uint64(id))
 				}
 			}
@@ -214,8 +228,8 @@ func (l *logDrawn) order(r *sim.Rand, e *traces.Event) {
 type logDrawn struct {
 	traps bool // the monitor is told of them
 	open  [3]struct {
-		api, probe, sysctl uint64
-		locks, hits        []uint64
+		api, probe, sysctl  uint64
+		locks, hits, breaks []uint64
 	}
 }
 
@@ -250,7 +264,7 @@ func touchedBy(p *Property, t *Touched, e *traces.Event) (objects map[uint64]boo
 // may be told in either order: the property is broken by both logs or by none.
 // And each property tells apart whatever it does at all: some orders matter.
 func TestTouches(t *testing.T) {
-	const logs = 60_000
+	const logs = 30_000
 	for _, p := range All {
 		if p == &Progress {
 			continue // has no events
@@ -267,7 +281,11 @@ func TestTouches(t *testing.T) {
 			m := p.New()
 			var r sim.Rand
 			swapped, broken, matters, related := 0, 0, 0, false
-			for i := range uint64(logs) {
+			logs := uint64(logs)
+			if p == &Accounted {
+				logs *= 8 // it has the rarest reasons
+			}
+			for i := range logs {
 				r.Seed(1, i)
 				list, l := append([]traces.Event(nil), heads...), &logDrawn{traps: p == &Accounted}
 				for range 4 + r.N(24) {
@@ -307,7 +325,7 @@ func TestTouches(t *testing.T) {
 					t.Fatalf("log %d: found %v, then %v, after these were swapped:\n%v %v\n%v %v\n%v", i, found, again, &a, x, &b, y, list[len(heads):])
 				}
 			}
-			require.Greater(t, swapped, logs/40)
+			require.Greater(t, swapped, 750)
 			require.Greater(t, broken, 10, "of %d", swapped)
 			if related {
 				require.NotZero(t, matters)
