@@ -241,7 +241,9 @@ func (m *accounted) lost(t *tally) (int, *tally) {
 // task's need of it what is got, and decides whether the next hit is one. An
 // object is a probe: its hits, handlers and misses read it, a call writes it,
 // and the end of a call, which judges all, reads all. What a flip's number is
-// doesn't matter, only whether it came before a trap. At the end each tally is
+// doesn't matter, only whether it came before a trap. A hit that is taken back
+// touches nothing: if a flip comes first need is what got is by then, and if it
+// comes after, it makes it so. At the end each tally is
 // what its task and the calls have made it, in the order that the objects keep.
 func accountTouches(t *Touched, e *traces.Event) {
 	switch e.Kind {
@@ -252,14 +254,6 @@ func accountTouches(t *Touched, e *traces.Event) {
 	case smpev.Trap:
 		if e.A == smpev.VecBP {
 			t.readAt(e.B - 1)
-		}
-	case smpev.Claim:
-		if e.A == smpev.VecBP && e.C == smpev.OwnerRemoved {
-			t.readAt(e.B - 1)
-		}
-	case smpev.Return:
-		if e.A == smpev.VecBP {
-			t.readAt(e.B)
 		}
 	case smpev.CallEnd:
 		for id := range t.Addrs {

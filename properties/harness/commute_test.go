@@ -227,7 +227,7 @@ func (r *tracer) trySwaps(most int, n *swapCount) error {
 	}
 	steps, final, want := slices.Clone(r.steps), r.rig.Final(), run
 	events := slices.Clone(r.rig.Log.Events)
-	var pairs []int
+	var pairs, both []int // both: neither of the two is private
 	for k := 0; k+1 < len(steps); k++ {
 		a, b := &steps[k], &steps[k+1]
 		if a.mv == b.mv {
@@ -247,12 +247,23 @@ func (r *tracer) trySwaps(most int, n *swapCount) error {
 			}
 			continue
 		}
-		pairs = append(pairs, k)
+		if len(a.touched) > 0 && len(b.touched) > 0 {
+			both = append(both, k)
+		} else {
+			pairs = append(pairs, k)
+		}
 	}
-	for range min(most, len(pairs)) {
-		i := r.rand.N(len(pairs))
-		k := pairs[i]
-		pairs = slices.Delete(pairs, i, i+1)
+	for range most {
+		from := &pairs
+		if len(both) > 0 && (len(pairs) == 0 || r.rand.N(5) > 0) {
+			from = &both
+		}
+		if len(*from) == 0 {
+			break
+		}
+		i := r.rand.N(len(*from))
+		k := (*from)[i]
+		*from = slices.Delete(*from, i, i+1)
 		if k+2 == len(steps) && want.Outcome != smp.Passed {
 			n.skipped++ // the other one would never be made
 			continue
