@@ -1,13 +1,17 @@
 package properties
 
-import "kpsim/traces"
+import (
+	"slices"
+
+	"kpsim/traces"
+)
 
 // Monitors are the monitors of some properties, who watch one run after another
 // over one Scene. They are a sink for all kinds that their properties rest on.
 type Monitors struct {
 	scene  Scene
 	list   []member
-	told   [][]*member // by kind: who is told of it
+	told   [][]member // by kind: who is told of it
 	kinds  []traces.Kind
 	finder *Property
 	awake  bool // they are told of dull events, too
@@ -25,27 +29,18 @@ func NewMonitors(list ...*Property) *Monitors {
 	for i, p := range list {
 		ms.list[i] = member{p, p.New(&ms.scene)}
 		for _, k := range p.Kinds {
-			ms.tell(k, nil)
+			for int(k) >= len(ms.told) {
+				ms.told = append(ms.told, nil)
+			}
+			if !slices.Contains(ms.kinds, k) {
+				ms.kinds = append(ms.kinds, k)
+			}
 			if !p.reads(k) {
-				ms.tell(k, &ms.list[i])
+				ms.told[k] = append(ms.told[k], ms.list[i])
 			}
 		}
 	}
 	return ms
-}
-
-// tell adds a kind, and to those who are told of it m, if it isn't nil.
-func (ms *Monitors) tell(k traces.Kind, m *member) {
-	for int(k) >= len(ms.told) {
-		ms.told = append(ms.told, nil)
-	}
-	if ms.told[k] == nil {
-		ms.told[k] = make([]*member, 0, len(ms.list))
-		ms.kinds = append(ms.kinds, k)
-	}
-	if m != nil {
-		ms.told[k] = append(ms.told[k], m)
-	}
 }
 
 // Kinds returns the kinds that they are to be told of, each once.
@@ -68,7 +63,9 @@ func (ms *Monitors) Event(e *traces.Event) *traces.Finding {
 	if ms.scene.take(e) && !ms.awake {
 		return nil
 	}
-	for _, m := range ms.told[e.Kind] {
+	told := ms.told[e.Kind]
+	for i := range told {
+		m := &told[i]
 		if f := m.monitor.Event(e); f != nil {
 			return ms.found(m, f)
 		}

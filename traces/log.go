@@ -54,20 +54,25 @@ func (l *Log) Reset() {
 
 // Emit takes one event.
 func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
-	e := &l.ev
-	e.Seq, e.Kind, e.CPU, e.Task, e.A, e.B, e.C = l.seq, k, cpu, task, a, b, c
-	l.seq++
 	l.seen[k/64] |= 1 << (k % 64)
 	h := l.digest ^ uint64(k)<<32 ^ uint64(cpu)<<16 ^ uint64(task)
 	h = fold(h, 0x9e3779b97f4a7c15^a)
 	l.digest = fold(h^b, 0xd1342543de82ef95^c)
+	seq := l.seq
+	l.seq++
+	subs := l.subs[k]
+	if len(subs) == 0 && !l.Store && l.Tap == nil {
+		return
+	}
+	e := &l.ev
+	e.Seq, e.Kind, e.CPU, e.Task, e.A, e.B, e.C = seq, k, cpu, task, a, b, c
 	if l.Store {
 		l.Events = append(l.Events, *e)
 	}
 	if l.Tap != nil {
 		l.Tap.Event(e)
 	}
-	for _, s := range l.subs[k] {
+	for _, s := range subs {
 		if f := s.Event(e); f != nil && l.Found == nil {
 			l.Found, l.Finder, l.FoundAt = f, s, e.Seq
 		}

@@ -116,7 +116,7 @@ func (c *explainCmd) print(p *program, e *explained) error {
 	if r.Property == nil {
 		fmt.Fprintf(p.out, "\nnothing is broken: the run ended %v\n", r.Outcome)
 	}
-	printNeeds(p, e)
+	printWithout(p, e)
 	printNoReturn(p, e)
 	fmt.Fprintln(p.out)
 	if r.Same {
@@ -127,8 +127,8 @@ func (c *explainCmd) print(p *program, e *explained) error {
 	return nil
 }
 
-// printNeeds says what becomes of the run without each deviation.
-func printNeeds(p *program, e *explained) {
+// printWithout says what becomes of the run without each deviation.
+func printWithout(p *program, e *explained) {
 	if len(e.needs) == 0 {
 		return
 	}
