@@ -73,7 +73,7 @@ func Explore(spec Spec) (*Result, error) {
 		spec.Strategy = "portfolio"
 	}
 	spec.Runs = max(spec.Runs, 1)
-	length, err := defaultLength(&spec)
+	shape, err := survey(&spec)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func Explore(spec Spec) (*Result, error) {
 			}
 			defer rig.Close()
 			for i := next.Add(1) - 1; i < shards; i = next.Add(1) - 1 {
-				results[i].run(rig, &total, length, uint64(i))
+				results[i].run(rig, &total, shape, uint64(i))
 			}
 		}()
 	}
@@ -118,22 +118,22 @@ func Explore(spec Spec) (*Result, error) {
 	return merge(&spec, results[:])
 }
 
-// defaultLength runs the default schedule, which tells the strategies how long
-// runs are, and whether the scenario can be run at all.
-func defaultLength(spec *Spec) (uint64, error) {
+// survey runs the default schedule, which tells the strategies what runs look
+// like, and whether the scenario can be run at all.
+func survey(spec *Spec) (*sched.Shape, error) {
 	if _, err := sched.New(spec.Strategy, sched.Params{}); err != nil {
-		return 0, err
+		return nil, err
 	}
 	rig, err := New(spec.Scenario, spec.Mutant)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer rig.Close()
-	run := rig.Run(new(sched.Default))
+	shape, run := rig.Survey()
 	if run.Outcome == smp.Refused {
-		return 0, fmt.Errorf("%s: %w", spec.Scenario.Name, run.Err)
+		return nil, fmt.Errorf("%s: %w", spec.Scenario.Name, run.Err)
 	}
-	return run.Counts.Points, nil
+	return shape, nil
 }
 
 // progress is what the workers share.
@@ -181,11 +181,11 @@ type candidate struct {
 
 const progressEvery = 256
 
-func (s *shard) run(rig *Rig, total *progress, length, index uint64) {
+func (s *shard) run(rig *Rig, total *progress, shape *sched.Shape, index uint64) {
 	spec := total.spec
 	s.broken = make(map[*properties.Property]uint64)
 	s.best = make(map[*properties.Property]*candidate)
-	strategy, err := sched.New(spec.Strategy, sched.Params{Seed: spec.Seed, Length: length, Shard: index, Shards: shards})
+	strategy, err := sched.New(spec.Strategy, sched.Params{Seed: spec.Seed, Shape: shape, Shard: index, Shards: shards})
 	if err != nil {
 		s.err = err
 		return

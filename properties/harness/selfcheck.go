@@ -13,7 +13,7 @@ func SelfCheck(spec Spec) (uint64, error) {
 	if spec.Strategy == "" {
 		spec.Strategy = "portfolio"
 	}
-	length, err := defaultLength(&spec)
+	shape, err := survey(&spec)
 	if err != nil {
 		return 0, err
 	}
@@ -22,7 +22,7 @@ func SelfCheck(spec Spec) (uint64, error) {
 		return 0, err
 	}
 	defer used.Close()
-	s, err := sched.New(spec.Strategy, sched.Params{Seed: spec.Seed, Length: length})
+	s, err := sched.New(spec.Strategy, sched.Params{Seed: spec.Seed, Shape: shape})
 	if err != nil {
 		return 0, err
 	}
