@@ -73,20 +73,32 @@ func (m *Machine) turn() sim.Mover {
 	if m.p.N <= 1 {
 		return m.p.First
 	}
-	if m.hold > 0 {
+	m.p.Watched = m.firstWatched()
+	if m.hold > 0 && !m.p.Watched {
 		m.hold--
 		m.p.Seq++
 		return m.p.First
 	}
 	pick, hold := m.chooser.Choose(&m.p)
 	m.p.Seq++
+	m.hold = hold // 0, unless pick is
 	if pick == 0 {
-		m.hold = hold
 		return m.p.First
 	}
 	mv := m.p.Mover(pick)
 	m.deviate(mv)
 	return mv
+}
+
+// firstWatched reports whether the mover of alternative 0 is a CPU that stands
+// before watched text. What is known of a CPU's next instruction is known of
+// unwatched text only.
+func (m *Machine) firstWatched() bool {
+	if m.p.First >= sim.MoverIPI {
+		return false
+	}
+	c := &m.cpus[m.p.First]
+	return c.guest && c.known() == nil && m.Watched(c.regs.IP, 1)
 }
 
 // deviate makes the mover's thread of control the one that goes on by default.
@@ -155,7 +167,10 @@ func (m *Machine) look() bool {
 		return m.end(Passed)
 	}
 	m.p.Kind = sim.Step
-	m.p.First = m.boring()
+	if first := m.boring(); first != m.p.First {
+		m.p.First = first
+		m.hold = 0
+	}
 	return true
 }
 

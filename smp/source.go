@@ -133,3 +133,15 @@ func (m *Machine) takeIPI(c *CPU) {
 		c.task.top().ctx.prompt = m.hooks.Prompt != nil && m.hooks.Prompt(vec, nil)
 	}
 }
+
+// Sources returns all sources, in the order of their movers.
+func (m *Machine) Sources() []*Source { return m.sources }
+
+// CPU returns the mover of the CPU that the source interrupts, NoMover if it
+// interrupts none.
+func (s *Source) CPU() sim.Mover {
+	if s.cpu == nil {
+		return sim.NoMover
+	}
+	return sim.Mover(s.cpu.id)
+}

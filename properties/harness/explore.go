@@ -87,7 +87,7 @@ func Explore(spec Spec) (*Result, error) {
 	if spec.Shares > MostShares || spec.Share > spec.Shares || spec.Shares > 0 && spec.Share < 1 {
 		return nil, fmt.Errorf("share %d of %d: there can be 1 to %d", spec.Share, spec.Shares, MostShares)
 	}
-	length, err := defaultLength(&spec)
+	shape, err := survey(&spec)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func Explore(spec Spec) (*Result, error) {
 	inParallel(spec.Workers, len(own), &total.stop, func() worker {
 		rig := newRig(&spec)
 		return worker{func(i int) {
-			list[i].run(rig, &total, length, own[i])
+			list[i].run(rig, &total, shape, own[i])
 			if list[i].watch.grew { // the next shard is to begin with no more than any other
 				rig.Close()
 				rig = newRig(&spec)
@@ -125,22 +125,22 @@ func (spec *Spec) fill() {
 // DefaultStrategy is that of a Spec that names none.
 const DefaultStrategy = "portfolio"
 
-// defaultLength runs the default schedule, which tells the strategies how long
-// runs are, and whether the scenario can be run at all.
-func defaultLength(spec *Spec) (uint64, error) {
+// survey runs the default schedule, which tells the strategies what runs look
+// like, and whether the scenario can be run at all.
+func survey(spec *Spec) (*sched.Shape, error) {
 	if _, err := sched.New(spec.Strategy, sched.Params{}); err != nil {
-		return 0, err
+		return nil, err
 	}
 	rig, err := New(spec.Scenario, spec.Mutant)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer rig.Close()
-	run := rig.Run(new(sched.Default))
+	shape, run := rig.Survey()
 	if run.Outcome == smp.Refused {
-		return 0, fmt.Errorf("%s: %w", spec.Scenario.Name, run.Err)
+		return nil, fmt.Errorf("%s: %w", spec.Scenario.Name, run.Err)
 	}
-	return run.Counts.Points, nil
+	return shape, nil
 }
 
 // progress is what the workers share.
@@ -175,9 +175,9 @@ type shard struct {
 
 const progressEvery = 256
 
-func (s *shard) run(rig *Rig, total *progress, length, index uint64) {
+func (s *shard) run(rig *Rig, total *progress, shape *sched.Shape, index uint64) {
 	spec := total.spec
-	strategy, err := sched.New(spec.Strategy, sched.Params{Seed: spec.Seed, Length: length, Shard: index, Shards: shards})
+	strategy, err := sched.New(spec.Strategy, sched.Params{Seed: spec.Seed, Shape: shape, Shard: index, Shards: shards})
 	if err != nil {
 		s.err = err
 		return

@@ -69,8 +69,9 @@ func TestHoldChangesNothing(t *testing.T) {
 		rig, err := New(sc, "")
 		require.NoError(t, err)
 		defer rig.Close()
-		for _, strategy := range []string{"random", "sticky", "portfolio"} {
-			p := sched.Params{Length: 200}
+		shape, _ := rig.Survey()
+		for _, strategy := range []string{"random", "sticky", "arriving", "pct", "portfolio"} {
+			p := sched.Params{Shape: shape}
 			with, err := sched.New(strategy, p)
 			require.NoError(t, err)
 			without, err := sched.New(strategy, p)

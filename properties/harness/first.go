@@ -64,7 +64,7 @@ func medianRank(n int) int {
 // nil if it was cancelled; it doesn't depend on how many workers there are.
 func FirstWitness(spec Spec, names []string, bound uint64) ([]First, error) {
 	spec.fill()
-	length, err := defaultLength(&spec)
+	shape, err := survey(&spec)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func FirstWitness(spec Spec, names []string, bound uint64) ([]First, error) {
 	inParallel(spec.Workers, FirstSeeds, &stop, func() worker {
 		rig := newRig(&spec)
 		return worker{func(i int) {
-			found[i], errs[i] = firstOf(&spec, rig, length, names, bound, seedOf(spec.Seed, i), &total)
+			found[i], errs[i] = firstOf(&spec, rig, shape, names, bound, seedOf(spec.Seed, i), &total)
 		}, rig.Close}
 	})
 	for _, err := range errs {
@@ -107,9 +107,9 @@ func seedOf(seed uint64, i int) uint64 { return sim.Mix(sim.Mix(seed) + uint64(i
 
 // firstOf is one search: by which schedule each property was broken, 0 if it
 // wasn't.
-func firstOf(spec *Spec, rig *Rig, length uint64, names []string, bound, seed uint64, total *progress) ([]uint64, error) {
+func firstOf(spec *Spec, rig *Rig, shape *sched.Shape, names []string, bound, seed uint64, total *progress) ([]uint64, error) {
 	found := make([]uint64, len(names))
-	s, err := sched.New(spec.Strategy, sched.Params{Seed: seed, Length: length})
+	s, err := sched.New(spec.Strategy, sched.Params{Seed: seed, Shape: shape})
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ const checkBlock = 64
 // returns how many schedules it compared.
 func SelfCheck(spec Spec) (uint64, error) {
 	spec.fill()
-	length, err := defaultLength(&spec)
+	shape, err := survey(&spec)
 	if err != nil {
 		return 0, err
 	}
@@ -34,7 +34,7 @@ func SelfCheck(spec Spec) (uint64, error) {
 	)
 	inParallel(spec.Workers, len(own), &total.stop, func() worker {
 		c := checker{spec: &spec, used: newRig(&spec)}
-		return worker{func(i int) { errs[i] = c.shard(&total, length, own[i], &n) }, c.used.Close}
+		return worker{func(i int) { errs[i] = c.shard(&total, shape, own[i], &n) }, c.used.Close}
 	})
 	for _, err := range errs {
 		if err != nil {
@@ -60,8 +60,8 @@ type checked struct {
 	replay *sched.Exact
 }
 
-func (c *checker) shard(total *progress, length, index uint64, n *atomic.Uint64) error {
-	s, err := sched.New(c.spec.Strategy, sched.Params{Seed: c.spec.Seed, Length: length, Shard: index, Shards: shards})
+func (c *checker) shard(total *progress, shape *sched.Shape, index uint64, n *atomic.Uint64) error {
+	s, err := sched.New(c.spec.Strategy, sched.Params{Seed: c.spec.Seed, Shape: shape, Shard: index, Shards: shards})
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func TestShrinkBudget(t *testing.T) {
 		w, err := shrink(spec, c, e)
 		require.NoError(t, err)
 		require.Equal(t, c.run.Property, w.Property)
-		require.Greater(t, e.questions, -int64(2*c.asked))
+		require.Greater(t, e.questions, -int64(4*c.asked))
 		require.LessOrEqual(t, len(w.Schedule), least)
 		least = len(w.Schedule)
 		if budget == 0 {
