@@ -156,3 +156,26 @@ func TestWilson(t *testing.T) {
 		}
 	}
 }
+
+// A continuation that breaks another property has not failed as the trace did.
+func TestNoReturnCountsItsProperty(t *testing.T) {
+	path := corpusDir + "/T2-no-quiesce.kps"
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	f, err := traces.Parse(path, data)
+	require.NoError(t, err)
+	r, err := PlayFile(path, f, false)
+	require.NoError(t, err)
+	defer r.Rig.Close()
+	var fails [2]int
+	for i, q := range []*properties.Property{&properties.NoStartInside, &properties.NoUseAfterFree} {
+		rig, err := New(r.Rig.Scenario, "no-quiesce")
+		require.NoError(t, err)
+		n := sampler{rig: rig, breaks: q}
+		n.record(f, r)
+		n.prepare(Sampling{Seed: 1, Runs: 300})
+		fails[i] = n.sample(0).Fails
+		rig.Close()
+	}
+	assert.Less(t, fails[0], fails[1], "without a wait a CPU is more often caught in the detour than in the region")
+}
