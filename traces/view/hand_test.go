@@ -68,7 +68,7 @@ func TestStoryOfGracePeriods(t *testing.T) {
 		"10 A timer interrupt took cpu1 at victim+0x1, before mov %rsp,%rbp ran.",
 		"11 The RCU grace period ended although caller stood at victim+0x1: cpu1's tick at event 10 was its quiescent state.",
 		"13 cpu0 wrote the jump to slots+0x20 over victim+0x0..+0x4.",
-		"15 cpu1 returned to victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
+		"16 cpu1 returned to victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
 	)
 
 	tr, p, c = running()
@@ -230,7 +230,7 @@ func TestStoryOfInterruptsElsewhere(t *testing.T) {
 
 	tr, p, c = running()
 	c.Exec(f, 0x55).Trap(smpev.VecTimer, f+1).Trap(smpev.VecNMI, kernel)
-	p.Image(f, jump...).Store(f, jump...)
+	p.Image(f, jump...).Store(f, jump...).Emit(smpev.Switch, prober, 0, 0) // preempted, but not caller
 	c.Return(smpev.VecNMI, kernel).Return(smpev.VecTimer, f+1).Exec(f+1, 0x1b, 0x00)
 	tells(t, tr, "T2 no-start-inside", 0,
 		"8 cpu1 ran push %rbp at victim+0x0; next was victim+0x1.",
