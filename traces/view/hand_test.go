@@ -68,7 +68,7 @@ func TestStoryOfGracePeriods(t *testing.T) {
 		"10 A timer interrupt took cpu1 at victim+0x1, before mov %rsp,%rbp ran.",
 		"11 The RCU grace period ended although caller stood at victim+0x1: cpu1's tick at event 10 was its quiescent state.",
 		"13 cpu0 wrote the jump to slots+0x20 over victim+0x0..+0x4.",
-		"16 cpu1 returned to victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
+		"15 cpu1 returned to victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
 	)
 
 	tr, p, c = running()
@@ -176,7 +176,7 @@ func TestStoryOfTheEnd(t *testing.T) {
 	tr.End(true)
 	tells(t, tr, "L2 text-restored", 0,
 		"11 cpu0 wrote the probe's breakpoint to victim+0x0.",
-		"13 cpu0: unregister(k) returned, the last call for victim+0x0.",
+		"13 unregister(k) returned on cpu0, the last call for victim+0x0.",
 		"14 cpu0 disarmed victim+0x0, it says, but stored nothing there.",
 		"15 At the end victim+0x0 holds cc; linked there is 55.",
 	)
@@ -237,7 +237,7 @@ func TestStoryOfInterruptsElsewhere(t *testing.T) {
 		"9 A timer interrupt took cpu1 at victim+0x1, before mov %rsp,%rbp ran.",
 		"12 prober didn't wait for a grace period or for stop_machine before writing.",
 		"12 cpu0 wrote the jump to slots+0x20 over victim+0x0..+0x4.",
-		"15 cpu1 returned to victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
+		"16 cpu1 returned to victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
 	)
 }
 
@@ -271,5 +271,22 @@ func TestStoryOfAnOwnerThatWent(t *testing.T) {
 		"12 cpu1 ran cc at victim+0x0, the breakpoint, and trapped.",
 		"15 cpu0 wrote the original byte back to victim+0x0.",
 		"16 Neither the text-poke handler nor kprobes claimed the #BP on cpu1: the kernel died.",
+	)
+}
+
+// An interrupt comes in a detour, which is gone when it returns.
+func TestStoryOfAReturnToFreedMemory(t *testing.T) {
+	tr, p, c := running()
+	p.Alloc(detour, 20, smpev.DetourMem)
+	c.Exec(f, jump...).Exec(detour, 0x54).Trap(smpev.VecTimer, detour+1)
+	p.Free(detour, 20, smpev.DetourMem)
+	c.Return(smpev.VecTimer, detour+1)
+	tells(t, tr, "S1 no-use-after-free", 0,
+		"9 cpu1 ran jmpq detour+0x0 at victim+0x0, into the detour.",
+		"10 cpu1 ran push %rsp at detour+0x0; next was detour+0x1.",
+		"11 A timer interrupt took cpu1 at detour+0x1.",
+		"12 prober didn't wait for a grace period or for stop_machine before freeing.",
+		"12 cpu0 freed the detour.",
+		"13 cpu1 returned to detour+0x1, in freed memory.",
 	)
 }
