@@ -22,7 +22,7 @@ func printNoReturn(p *program, e *explained) {
 		o := &n.Curve[i]
 		then := ""
 		if d := deviationAt(n, i); d > 0 {
-			then = fmt.Sprintf("deviation %d: %v", d, e.file.Schedule[d-1])
+			then = fmt.Sprintf("deviation %d: %v", d, e.schedule[d-1])
 		}
 		if o.Questions == n.Questions {
 			then = "all of it"
@@ -57,7 +57,7 @@ func blamed(e *explained) []string {
 	b := &n.Point
 	var list []string
 	switch {
-	case n.Sharp && b.Deviation > 0 && b.Deviation == len(e.file.Schedule):
+	case n.Sharp && b.Deviation > 0 && b.Deviation == len(e.schedule):
 		list = append(list, fmt.Sprintf("It is the last deviation, %s: with it %s fail, without it %s.", inWords(b.Label), percent(b.After.Chance()), percent(b.Before.Chance())))
 	case n.Sharp && b.Deviation > 0:
 		list = append(list, fmt.Sprintf("It is deviation %d, %s: with it %s fail, without it %s.", b.Deviation, inWords(b.Label), percent(b.After.Chance()), percent(b.Before.Chance())))
