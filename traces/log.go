@@ -31,6 +31,7 @@ type Log struct {
 	Found   *Finding // the first finding of the run
 	Finder  Sink     // and who found it
 	FoundAt uint32   // ordinal of the event that it was found at, if it was at one
+	Stop    func()   // is called at it, if not nil
 	Store   bool     // keep the events in Events
 	Tap     Sink     // is told of every event, whatever its kind; what it finds doesn't count
 	Events  []Event
@@ -75,6 +76,9 @@ func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
 	for _, s := range subs {
 		if f := s.Event(e); f != nil && l.Found == nil {
 			l.Found, l.Finder, l.FoundAt = f, s, e.Seq
+			if l.Stop != nil {
+				l.Stop()
+			}
 		}
 	}
 }
@@ -84,6 +88,26 @@ func (l *Log) Seen(k Kind) bool { return l.seen[k/64]>>(k%64)&1 != 0 }
 
 // Forget makes Seen begin anew.
 func (l *Log) Forget() { clear(l.seen[:]) }
+
+// A Mark is how far a log has come in a run. Another run that begins with the same
+// events can go on from there.
+type Mark struct {
+	digest uint64
+	seq    uint32
+	kind   Kind
+}
+
+// Mark returns how far the log has come: all events so far were of one kind.
+func (l *Log) Mark(k Kind) Mark { return Mark{l.digest, l.seq, k} }
+
+// Resume makes the log that of a run that has come to the mark. Nobody is told of
+// the events before it, and none of them is stored.
+func (l *Log) Resume(m Mark) {
+	l.digest, l.seq = m.digest, m.seq
+	if m.seq > 0 {
+		l.seen[m.kind/64] |= 1 << (m.kind % 64)
+	}
+}
 
 // Mix adds one word to the digest: every executed instruction does, at the
 // price of a multiplication.

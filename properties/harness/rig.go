@@ -43,6 +43,8 @@ type Rig struct {
 	funcs    map[string]isa.Addr
 	programs []*program
 	loads    []insn
+	linked   traces.Mark // behind them in a log, if they were told
+	told     bool
 	wants    []want
 	expects  []callEnd
 	ends     []callEnd // what a twin's run has found
@@ -364,11 +366,23 @@ func (r *Rig) noEnd(run Run) string {
 	return "the run ended stuck; " + r.Machine.Waiting()
 }
 
-// head tells the monitors what the machine starts from.
-func (r *Rig) head() {
+// tellText tells the monitors the text that is linked. It is the same in each run:
+// who only watches is spared it but for the first.
+func (r *Rig) tellText() {
+	if r.told && !r.Log.Store && r.Log.Tap == nil {
+		r.Log.Resume(r.linked)
+		r.monitors.SameText()
+		return
+	}
 	for _, l := range r.loads {
 		r.Log.Emit(smpev.Load, 255, traces.NoTask, l.addr, l.lo, l.hi)
 	}
+	r.linked, r.told = r.Log.Mark(smpev.Load), r.monitors != nil
+}
+
+// head tells the monitors what the machine starts from.
+func (r *Rig) head() {
+	r.tellText()
 	for _, l := range r.labels {
 		at, nop, jump := l.Images()
 		lo, hi := traces.PackBytes(nop[:])
