@@ -38,13 +38,16 @@ type stance struct {
 	task   *Task
 	frames int
 	guest  bool
-	open   bool
+	open   bool // to maskable interrupts
+	yields bool // to another task, at an interrupt
 	after  after
 	nmi    bool
 }
 
-func (c *CPU) stance() stance {
-	return stance{c.task, len(c.task.frames), c.guest, c.regs.Flags&isa.IF != 0, c.after, c.nmiBlocked}
+func (m *Machine) stance(c *CPU) stance {
+	open := c.open()
+	yields := open && m.cfg.Full && c.task.preempt == 0 && c.task.class != classStopper
+	return stance{c.task, len(c.task.frames), c.guest, open, yields, c.after, c.nmiBlocked}
 }
 
 // Observe makes o be told of the steps of each run from the next Reset on; nil
@@ -124,7 +127,7 @@ func (f *footprint) begin(mv sim.Mover) {
 	}
 	m := f.m
 	m.mem.cpu = c.id
-	f.stood = c.stance()
+	f.stood = m.stance(c)
 	if mv < sim.MoverIPI && c.guest {
 		if in := c.known(); in != nil { // else it is fetched, and that is seen
 			m.touchFetch(c.regs.IP, int(in.Len))
@@ -138,14 +141,28 @@ func (f *footprint) end() {
 	if mv == sim.NoMover {
 		return
 	}
-	if mv < sim.MoverIPI {
-		if c := f.cpu(); len(f.touched) > 0 || f.asked || !f.stood.guest || f.stood.after != 0 || f.stood != c.stance() {
+	if c := f.cpu(); c != nil {
+		now := f.m.stance(c)
+		f.closes(c, &now)
+		if mv < sim.MoverIPI && (len(f.touched) > 0 || f.asked || !now.guest || now.after != 0 || f.stood != now) {
 			f.add(object(objBoundary, uint64(mv)), false)
 		}
 	}
 	f.mover = sim.NoMover
 	f.observer.Stepped(mv, f.touched)
 	f.touched = f.touched[:0]
+}
+
+// closes notes that a step has made its CPU deaf to what others send it. It has
+// thereby come before or after their sending, for what was sent before it could
+// have been delivered in between, although neither of the two steps does it.
+func (f *footprint) closes(c *CPU, now *stance) {
+	if f.stood.open && !now.open {
+		f.add(object(objIPI, uint64(c.id)), false)
+	}
+	if f.stood.yields && !now.yields {
+		f.add(object(objQueue, uint64(c.id)), false)
+	}
 }
 
 // add takes one touch of the step under way.

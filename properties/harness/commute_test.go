@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"kpsim/properties/mutant"
 	"kpsim/properties/scenario"
@@ -350,7 +351,32 @@ func TestStepsCommute(t *testing.T) {
 	t.Logf("%d pairs of adjacent steps of two movers: %d conflict (%d of one CPU), %d were swapped, %d couldn't be", total.pairs, total.conflicts, total.sameCPU, total.swapped, total.skipped)
 }
 
-func commute(t *testing.T, sc *scenario.Scenario, mu string, seed uint64, most int, total *swapCount) {
+// TestRapidStepsCommute is TestStepsCommute of scenarios that are drawn, broken
+// or not, with a second task that calls the API.
+func TestRapidStepsCommute(t *testing.T) {
+	var total swapCount
+	rapid.Check(t, func(t *rapid.T) {
+		sc := scenario.Draw(t)
+		require.NoError(t, sc.SetFetch(rapid.SampledFrom([]string{"coherent", "stale", "mixing"}).Draw(t, "fetch")))
+		if rapid.Bool().Draw(t, "two probers") {
+			other := sc.Tasks[0]
+			other.Name, other.CPU = "prober2", sc.Machine.CPUs-1
+			sc.Tasks = append(sc.Tasks, other)
+		}
+		for i := range sc.Sources {
+			if s := &sc.Sources[i]; s.Kind != scenario.SourcePreempt && rapid.Bool().Draw(t, "runs text") {
+				s.Run = sc.Texts[rapid.IntRange(0, len(sc.Texts)-1).Draw(t, "text")].Name
+				s.Opens = s.Kind == scenario.SourceTimer && rapid.Bool().Draw(t, "opens")
+			}
+		}
+		require.NoError(t, scenario.Check(sc))
+		mu := rapid.SampledFrom([]string{"", "", "no-sync-disarm", "no-sync-2", "no-grace", "no-restore", "free-early", "no-quiesce"}).Draw(t, "mutant")
+		commute(t, sc, mu, rapid.Uint64().Draw(t, "seed"), 20, &total)
+	})
+	t.Logf("%+v", total)
+}
+
+func commute(t require.TestingT, sc *scenario.Scenario, mu string, seed uint64, most int, total *swapCount) {
 	rig, err := New(sc, mu)
 	require.NoError(t, err)
 	defer rig.Close()
@@ -362,7 +388,7 @@ func commute(t *testing.T, sc *scenario.Scenario, mu string, seed uint64, most i
 		r.rand.Seed(seed, i)
 		r.stay = []int{0, 4, 7}[i%3]
 		if err := r.trySwaps(1+most/20, &n); err != nil {
-			t.Fatalf("%s, %v, preempt %v, mutant %q, run %d: %v", sc.Name, sc.Machine.Fetch, sc.Machine.Preempt, mu, i, err)
+			require.FailNow(t, "two steps don't commute", "%s, %v, preempt %v, mutant %q, run %d: %v", sc.Name, sc.Machine.Fetch, sc.Machine.Preempt, mu, i, err)
 		}
 		if i > uint64(50+most) {
 			break

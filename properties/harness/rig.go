@@ -262,6 +262,7 @@ func (r *Rig) addSources() error {
 			x.Step("timer handler, interrupts on", 1)
 		}
 		if s.Run != "" {
+			anyRegs(x.Regs()) // not those of what was interrupted
 			x.Call(r.funcs[s.Run])
 		}
 	}
