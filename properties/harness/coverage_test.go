@@ -97,14 +97,14 @@ task(cpu = 1, ops = [call(f)])
 	require.Equal(t, uint64(1), few)
 	require.Zero(t, res.Stats.New.Estimate)
 
-	res, err = Explore(Spec{Scenario: load(t, twoCounters), Runs: runs, Strategy: "random"})
+	res, err = Explore(Spec{Scenario: load(t, together), Runs: runs, Strategy: "random"})
 	require.NoError(t, err)
 	require.Greater(t, res.Stats.Behaviours, few)
 }
 
-// twoCounters: two CPUs load and store one word, which isn't known to be shared
+// together: two CPUs load and store one word, which isn't known to be shared
 // until both have.
-const twoCounters = `
+const together = `
 machine(cpus = 2)
 d = data("d", "0000000000000000")
 f = text("f", "488b07 48ffc0 488907 488b07 48ffc0 488907 c3")
@@ -118,7 +118,7 @@ machine(cpus = 2)
 f = text("f", "90 90 90 c3")
 k = kprobe("k", at = f, pre = [count()])
 task(cpu = 0, ops = [register(k)])
-task(cpu = 1, ops = [call(f)])
+task(cpu = 1, ops = [call(f)], repeat = 2)
 `
 
 // TestAnswersCount: runs that differ in what a fetch was answered, and in nothing
@@ -150,17 +150,22 @@ func TestStatsDontDependOnWorkers(t *testing.T) {
 		source string
 		runs   uint64
 	}{
-		{twoCounters, 2_000}, {ticking, 2_000},
-		{ticking, 48}, {probed, 48}, // few enough for a shard not to see all that another does
+		{together, 2_000}, {ticking, 2_000},
+		{ticking, 16}, {probed, 16}, // few enough for a shard not to see all that another does
 	} {
 		var want *Result
 		for _, workers := range []int{1, 2, 7, 16} {
 			procs := runtime.GOMAXPROCS(1 + workers%2)
-			res, err := Explore(Spec{Scenario: load(t, c.source), Runs: c.runs, Workers: workers})
+			res, err := Explore(Spec{Scenario: load(t, c.source), Runs: c.runs, Strategy: "random", Workers: workers})
 			runtime.GOMAXPROCS(procs)
 			require.NoError(t, err)
 			if want == nil {
 				want = res
+			}
+			if c.source == probed {
+				hit := func(p Part) bool { return p.Probes[0].Hit }
+				require.True(t, slices.ContainsFunc(res.Parts, hit))
+				require.True(t, slices.ContainsFunc(res.Parts, func(p Part) bool { return !hit(p) }))
 			}
 			require.Equal(t, want.Stats, res.Stats)
 			require.Equal(t, want.Parts, res.Parts)
