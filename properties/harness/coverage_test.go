@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/properties/scenario"
+	"kpsim/sched"
 	"kpsim/sim"
+	"kpsim/smp/smpev"
 )
 
 // TestReachableKinds: every kind of event that a built-in scenario shows is among
@@ -199,4 +201,18 @@ func TestSampling(t *testing.T) {
 		}
 		require.NotZero(t, slices.Min(hits), "%d turns", turns)
 	}
+}
+
+// TestWatcherForgets: what a rig has seen for one shard isn't the next one's.
+func TestWatcherForgets(t *testing.T) {
+	rig, err := New(load(t, probed), "")
+	require.NoError(t, err)
+	defer rig.Close()
+	rig.Run(new(sched.Default))
+	require.True(t, rig.Log.Seen(smpev.Exit))
+	require.True(t, rig.census.probes[0].Registered)
+	var w watcher
+	w.begin(rig, &Spec{Runs: 1})
+	require.False(t, rig.Log.Seen(smpev.Exit))
+	require.False(t, rig.census.probes[0].Registered)
 }
