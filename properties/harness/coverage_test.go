@@ -194,8 +194,8 @@ func TestSampling(t *testing.T) {
 
 	for _, turns := range []uint64{5, 6, 16, 96} {
 		hits := make([]int, turns)
-		for i := range uint64(100_000) {
-			if sim.Mix(i+1)%128 == 0 {
+		for i := range uint64(200_000) {
+			if sim.Mix(i+1)%sampledOf(200_000) == 0 {
 				hits[i%turns]++
 			}
 		}
