@@ -77,6 +77,12 @@ func (p *program) do(c command) (status int) {
 		fmt.Fprintf(p.err, "kpsim: %v\n", err)
 		return exitBadInput
 	}
+	if why := p.lost(); why != "" {
+		fmt.Fprintf(p.err, "kpsim: %s; make room, or write to another place\n", why)
+		if status == exitOK {
+			return exitBadInput
+		}
+	}
 	return status
 }
 

@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/properties/scenario"
+	"kpsim/sched"
 	"kpsim/sim"
+	"kpsim/smp/smpev"
 )
 
 // TestReachableKinds: every kind of event that a built-in scenario shows is among
@@ -97,14 +99,14 @@ task(cpu = 1, ops = [call(f)])
 	require.Equal(t, uint64(1), few)
 	require.Zero(t, res.Stats.New.Estimate)
 
-	res, err = Explore(Spec{Scenario: load(t, twoCounters), Runs: runs, Strategy: "random"})
+	res, err = Explore(Spec{Scenario: load(t, together), Runs: runs, Strategy: "random"})
 	require.NoError(t, err)
 	require.Greater(t, res.Stats.Behaviours, few)
 }
 
-// twoCounters: two CPUs load and store one word, which isn't known to be shared
+// together: two CPUs load and store one word, which isn't known to be shared
 // until both have.
-const twoCounters = `
+const together = `
 machine(cpus = 2)
 d = data("d", "0000000000000000")
 f = text("f", "488b07 48ffc0 488907 488b07 48ffc0 488907 c3")
@@ -118,7 +120,7 @@ machine(cpus = 2)
 f = text("f", "90 90 90 c3")
 k = kprobe("k", at = f, pre = [count()])
 task(cpu = 0, ops = [register(k)])
-task(cpu = 1, ops = [call(f)])
+task(cpu = 1, ops = [call(f)], repeat = 2)
 `
 
 // TestAnswersCount: runs that differ in what a fetch was answered, and in nothing
@@ -150,17 +152,22 @@ func TestStatsDontDependOnWorkers(t *testing.T) {
 		source string
 		runs   uint64
 	}{
-		{twoCounters, 2_000}, {ticking, 2_000},
-		{ticking, 48}, {probed, 48}, // few enough for a shard not to see all that another does
+		{together, 2_000}, {ticking, 2_000},
+		{ticking, 16}, {probed, 16}, // few enough for a shard not to see all that another does
 	} {
 		var want *Result
 		for _, workers := range []int{1, 2, 7, 16} {
 			procs := runtime.GOMAXPROCS(1 + workers%2)
-			res, err := Explore(Spec{Scenario: load(t, c.source), Runs: c.runs, Workers: workers})
+			res, err := Explore(Spec{Scenario: load(t, c.source), Runs: c.runs, Strategy: "random", Workers: workers})
 			runtime.GOMAXPROCS(procs)
 			require.NoError(t, err)
 			if want == nil {
 				want = res
+			}
+			if c.source == probed {
+				hit := func(p Part) bool { return p.Probes[0].Hit }
+				require.True(t, slices.ContainsFunc(res.Parts, hit))
+				require.True(t, slices.ContainsFunc(res.Parts, func(p Part) bool { return !hit(p) }))
 			}
 			require.Equal(t, want.Stats, res.Stats)
 			require.Equal(t, want.Parts, res.Parts)
@@ -187,11 +194,25 @@ func TestSampling(t *testing.T) {
 
 	for _, turns := range []uint64{5, 6, 16, 96} {
 		hits := make([]int, turns)
-		for i := range uint64(100_000) {
-			if sim.Mix(i+1)%128 == 0 {
+		for i := range uint64(200_000) {
+			if sim.Mix(i+1)%sampledOf(200_000) == 0 {
 				hits[i%turns]++
 			}
 		}
 		require.NotZero(t, slices.Min(hits), "%d turns", turns)
 	}
+}
+
+// TestWatcherForgets: what a rig has seen for one shard isn't the next one's.
+func TestWatcherForgets(t *testing.T) {
+	rig, err := New(load(t, probed), "")
+	require.NoError(t, err)
+	defer rig.Close()
+	rig.Run(new(sched.Default))
+	require.True(t, rig.Log.Seen(smpev.Exit))
+	require.True(t, rig.census.probes[0].Registered)
+	var w watcher
+	w.begin(rig, &Spec{Runs: 1})
+	require.False(t, rig.Log.Seen(smpev.Exit))
+	require.False(t, rig.census.probes[0].Registered)
 }
