@@ -171,7 +171,7 @@ func (e *Engine) preHandlers(x kapi.Context, p *point, regs *isa.Regs, stop bool
 		x.Work(kapi.WorkHandler, 1)
 		if k.Pre(x, k, regs) != 0 && stop {
 			for _, s := range probes[i+1:] {
-				if s.Pre != nil && !s.disabled.Peek() {
+				if s.Pre != nil && !s.disabled.Look(x) {
 					x.Emit(kpev.Skipped, s.ID, k.ID, 0)
 				}
 			}
@@ -194,7 +194,7 @@ func (e *Engine) postHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs) 
 // missed counts a hit that runs no handlers, for each probe of the point.
 func (e *Engine) missed(x kapi.Context, p *point) {
 	for _, k := range p.probes.Load(x).probes {
-		if !k.disabled.Peek() {
+		if !k.disabled.Look(x) {
 			kapi.Add(&k.missed, x, 1)
 			x.Emit(kpev.Missed, k.ID, 0, 0)
 		}

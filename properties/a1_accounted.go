@@ -17,7 +17,8 @@ var Accounted = Property{
 		smpev.Load, smpev.Exec, smpev.Trap, smpev.Claim, smpev.Return, smpev.CallEnd,
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.NoPre,
 	},
-	New: func() Monitor { return new(accounted) },
+	New:     func() Monitor { return new(accounted) },
+	Touches: accountTouches,
 }
 
 // accounted counts, for each task, from one moment of rest to the next:
@@ -249,4 +250,33 @@ func (m *accounted) lost(t *tally) (int, *tally) {
 		}
 	}
 	return -1, t
+}
+
+// accountTouches: tallies are a task's own, but a call for a probe makes every
+// task's need of it what is got, and decides whether the next hit is one. An
+// object is a probe: its hits, handlers and misses read it, a call writes it,
+// and the end of a call, which judges all, reads all. What a flip's number is
+// doesn't matter, only whether it came before a trap. A hit that is taken back
+// touches nothing: if a flip comes first need is what got is by then, and if it
+// comes after, it makes it so. At the end each tally is
+// what its task and the calls have made it, in the order that the objects keep.
+func accountTouches(t *Touched, e *traces.Event) {
+	switch e.Kind {
+	case smpev.Exec:
+		if byte(e.B) == jump {
+			t.readAt(e.A)
+		}
+	case smpev.Trap:
+		if e.A == smpev.VecBP {
+			t.readAt(e.B - 1)
+		}
+	case smpev.CallEnd:
+		for id := range t.Addrs {
+			t.Read(uint64(id))
+		}
+	case kpev.Handler, kpev.Missed, kpev.Skipped:
+		t.Read(e.A)
+	case kpev.ApiEnter, kpev.ApiReturn:
+		t.Write(e.B)
+	}
 }

@@ -13,7 +13,8 @@ var OwnedBreakpoint = Property{
 	Kinds: []traces.Kind{
 		smpev.Trap, smpev.Claim, smpev.Return, smpev.Oops,
 	},
-	New: func() Monitor { return new(ownedBreakpoint) },
+	New:     func() Monitor { return new(ownedBreakpoint) },
+	Touches: nothingTouched,
 }
 
 var ownerNames = [...]string{"nobody", "the text patcher", "kprobes", "the fallback"}
@@ -62,3 +63,8 @@ func (m *ownedBreakpoint) Event(e *traces.Event) *traces.Finding {
 }
 
 func (m *ownedBreakpoint) End(bool) *traces.Finding { return nil }
+
+// nothingTouched is of monitors that remember what one task did, or nothing at
+// all: events of a task have an order, whatever the others do, and what is left
+// for the end doesn't depend on theirs.
+func nothingTouched(*Touched, *traces.Event) {}

@@ -13,7 +13,8 @@ var Locks = Property{
 	Kinds: []traces.Kind{
 		smpev.Lock, smpev.Unlock, smpev.MightSleep,
 	},
-	New: func() Monitor { return new(locks) },
+	New:     func() Monitor { return new(locks) },
+	Touches: lockTouches,
 }
 
 // locksMax bounds the locks whose order is followed; a machine has a handful.
@@ -110,4 +111,13 @@ func (m *locks) place(id uint64) int {
 	}
 	m.ids = append(m.ids, id)
 	return len(m.ids) - 1
+}
+
+// lockTouches: an object is a lock. Of two locks taken in both orders it is the
+// second task that is found, whichever that is: the property is broken either
+// way. At the end counts who holds what.
+func lockTouches(t *Touched, e *traces.Event) {
+	if e.Kind != smpev.MightSleep {
+		t.Write(e.A)
+	}
 }

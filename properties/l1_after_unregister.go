@@ -13,7 +13,8 @@ var AfterUnregister = Property{
 	Kinds: []traces.Kind{
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped,
 	},
-	New: func() Monitor { return new(afterUnregister) },
+	New:     func() Monitor { return new(afterUnregister) },
+	Touches: afterTouches,
 }
 
 type afterUnregister struct{ probes probes }
@@ -41,3 +42,13 @@ func (m *afterUnregister) Event(e *traces.Event) *traces.Finding {
 }
 
 func (m *afterUnregister) End(bool) *traces.Finding { return nil }
+
+// afterTouches: an object is a probe. Nothing is left for the end.
+func afterTouches(t *Touched, e *traces.Event) {
+	switch e.Kind {
+	case kpev.ApiEnter, kpev.ApiReturn:
+		t.Write(e.B)
+	default:
+		t.Read(e.A)
+	}
+}

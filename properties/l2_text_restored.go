@@ -14,7 +14,8 @@ var TextRestored = Property{
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, kpev.ApiEnter, kpev.ApiReturn,
 	},
-	New: func() Monitor { return new(textRestored) },
+	New:     func() Monitor { return new(textRestored) },
+	Touches: restoredTouches,
 }
 
 type textRestored struct {
@@ -141,4 +142,25 @@ func (m *textRestored) explained(addr uint64) bool {
 		}
 	}
 	return false
+}
+
+// restoredTouches: a return from unregister is judged by the text at the probe
+// and by the calls for the probes that are there. An object is a probe. At the
+// end counts what text holds, which the order of stores to each chunk decides;
+// which images were declared, in any order; and which probes are registered.
+func restoredTouches(t *Touched, e *traces.Event) {
+	switch e.Kind {
+	case smpev.TextStore:
+		t.WriteText(e.A, e.C)
+	case smpev.Image:
+		t.WriteText(e.A, e.C>>56)
+	case kpev.ApiEnter:
+		t.Write(e.B)
+	case kpev.ApiReturn:
+		t.Write(e.B)
+		if e.A == kpev.Unregister && e.B < uint64(len(t.Addrs)) {
+			t.readAt(t.Addrs[e.B])
+			t.ReadText(t.Addrs[e.B], 1)
+		}
+	}
 }

@@ -14,7 +14,8 @@ var OptimizationOff = Property{
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.TextStore, kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl,
 	},
-	New: func() Monitor { return new(optimizationOff) },
+	New:     func() Monitor { return new(optimizationOff) },
+	Touches: offTouches,
 }
 
 type optimizationOff struct {
@@ -110,3 +111,30 @@ func (m *optimizationOff) jumps(p *probe) bool {
 }
 
 func (m *optimizationOff) End(bool) *traces.Finding { return nil }
+
+// offTouches: a store of a jump is judged by the sysctl and by the calls for the
+// probe; the return of a write of 0 by all probes and what stands there. Nothing
+// is left for the end.
+func offTouches(t *Touched, e *traces.Event) {
+	const sysctl = 1 << 32 // other objects are probes
+	switch e.Kind {
+	case kpev.Sysctl:
+		t.Write(sysctl)
+		if e.A == 0 && e.B == 1 {
+			for id, addr := range t.Addrs {
+				t.Read(uint64(id))
+				t.ReadText(addr, 1)
+			}
+		}
+	case smpev.TextStore:
+		t.WriteText(e.A, e.C)
+		for id, addr := range t.Addrs {
+			if k := addr - e.A; k < e.C && byte(e.B>>(8*k)) == jump {
+				t.Read(sysctl)
+				t.Read(uint64(id))
+			}
+		}
+	case kpev.ApiEnter, kpev.ApiReturn:
+		t.Write(e.B)
+	}
+}

@@ -7,11 +7,12 @@ import (
 
 // NoOops is the least that is asked of a kernel.
 var NoOops = Property{
-	ID:    "O1",
-	Name:  "no-oops",
-	Says:  "The kernel doesn't die: every fault is handled.",
-	Kinds: []traces.Kind{smpev.Oops},
-	New:   func() Monitor { return new(noOops) },
+	ID:      "O1",
+	Name:    "no-oops",
+	Says:    "The kernel doesn't die: every fault is handled.",
+	Kinds:   []traces.Kind{smpev.Oops},
+	New:     func() Monitor { return new(noOops) },
+	Touches: nothingTouched,
 }
 
 type noOops struct{}

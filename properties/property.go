@@ -11,7 +11,57 @@ type Property struct {
 	Says  string
 	Kinds []traces.Kind
 	New   func() Monitor
-	_     struct{}
+
+	// Touches says what an event touches of what the monitor remembers, so that
+	// steps whose order it may notice are known not to commute. Two events of
+	// one CPU need no object: they have an order anyway. nil stands for one
+	// object, which each event of Kinds writes: right for any monitor, and dear.
+	Touches func(t *Touched, e *traces.Event)
+	_       struct{}
+}
+
+// Touched takes what one event touches.
+type Touched struct {
+	// Set before: where each probe is, by its ID, and where slots and detours
+	// are handed out, [From, To).
+	Addrs    []uint64
+	From, To uint64
+
+	list []Touch
+}
+
+// A Touch is an object that an event reads or writes. Two events of which one
+// writes it have an order that matters.
+type Touch struct {
+	Object uint64 // the property's own number, below 2^48; or an address
+	Size   uint64 // of so many bytes of text; 0: Object is the property's own
+	Write  bool
+}
+
+// Begin forgets the last event.
+func (t *Touched) Begin() { t.list = t.list[:0] }
+
+// List returns what was taken since Begin. It is good until then.
+func (t *Touched) List() []Touch { return t.list }
+
+// Read and Write take an object of the property's own.
+func (t *Touched) Read(object uint64)  { t.list = append(t.list, Touch{Object: object}) }
+func (t *Touched) Write(object uint64) { t.list = append(t.list, Touch{Object: object, Write: true}) } // see Read
+
+// ReadText and WriteText take n > 0 bytes of text at an address: what fetches of
+// them read, and stores to them write.
+func (t *Touched) ReadText(a, n uint64) { t.list = append(t.list, Touch{Object: a, Size: n}) }
+func (t *Touched) WriteText(a, n uint64) { // see ReadText
+	t.list = append(t.list, Touch{Object: a, Size: n, Write: true})
+}
+
+// readAt reads every probe that is at an address.
+func (t *Touched) readAt(addr uint64) {
+	for id, a := range t.Addrs {
+		if a == addr {
+			t.Read(uint64(id))
+		}
+	}
 }
 
 // A Monitor watches the events of one run after another. It sees events only,

@@ -15,7 +15,8 @@ var NoUseAfterFree = Property{
 		smpev.Load, smpev.Exec, smpev.Alloc, smpev.Free, smpev.Trap, smpev.Return,
 		kpev.ApiEnter, kpev.ApiReturn,
 	},
-	New: func() Monitor { return new(noUseAfterFree) },
+	New:     func() Monitor { return new(noUseAfterFree) },
+	Touches: freeTouches,
 }
 
 var memNames = [...]string{"memory", "slot", "detour"}
@@ -142,3 +143,33 @@ func (m *noUseAfterFree) End(drained bool) *traces.Finding {
 	}
 	return nil
 }
+
+// freeTouches: what runs somewhere, returns there, or was interrupted there and
+// has yet to, is judged by what is handed out there. Another object is a probe. At
+// the end counts whether any is registered, and what is still handed out.
+func freeTouches(t *Touched, e *traces.Event) {
+	at := e.A
+	switch e.Kind {
+	case smpev.Trap:
+		if at = e.B; !interrupt(e.A) {
+			return
+		}
+	case smpev.Return:
+		at = e.B
+	case smpev.Alloc, smpev.Free:
+		for a := spanObject(e.A); a <= spanObject(e.A+e.B-1); a++ {
+			t.Write(a)
+		}
+		return
+	case kpev.ApiEnter, kpev.ApiReturn:
+		t.Write(1<<44 | e.B)
+		return
+	}
+	if at >= t.From && at < t.To { // nothing else is ever freed
+		t.Read(spanObject(at))
+	}
+}
+
+// spanObject is the 32 bytes that an address lies in: no slot or detour is
+// handed out in smaller pieces.
+func spanObject(a uint64) uint64 { return a / 32 & (1<<43 - 1) }

@@ -13,7 +13,8 @@ var WholeInstructions = Property{
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Exec, smpev.Alloc, smpev.Free,
 	},
-	New: func() Monitor { return new(wholeInstructions) },
+	New:     func() Monitor { return new(wholeInstructions) },
+	Touches: wholeTouches,
 }
 
 type wholeInstructions struct {
@@ -89,4 +90,19 @@ func (m *wholeInstructions) outside(e *traces.Event) *traces.Finding {
 	lo, _ := m.text.word(e.A)
 	hi, _ := m.text.word(e.A + 8)
 	return found(e, e.A, "runs %s at %#x: bytes blend two instructions; memory holds %s", hex(e.B, e.C), e.A, hex(lo, hi&mask(7)|n<<56))
+}
+
+// wholeTouches: an Exec is judged by the bytes that it is of: what is known of
+// them, and the images that begin there. Nothing is left for the end.
+func wholeTouches(t *Touched, e *traces.Event) {
+	switch e.Kind {
+	case smpev.Exec:
+		t.ReadText(e.A, e.C>>56)
+	case smpev.TextStore:
+		t.WriteText(e.A, e.C)
+	case smpev.Image:
+		t.WriteText(e.A, e.C>>56)
+	case smpev.Alloc, smpev.Free:
+		t.WriteText(e.A, e.B)
+	}
 }

@@ -15,7 +15,8 @@ var NoStartInside = Property{
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Exec, smpev.Trap, smpev.Return,
 	},
-	New: func() Monitor { return new(noStartInside) },
+	New:     func() Monitor { return new(noStartInside) },
+	Touches: insideTouches,
 }
 
 // A site is where images of several bytes were installed. The tail of the last
@@ -157,3 +158,22 @@ func (m *noStartInside) tailWritten(s *site) bool {
 	}
 	return false
 }
+
+// insideTouches: an Exec is judged by the tails of the sites that it may be
+// inside of, so by all that is stored or declared less than an instruction away.
+// Frames are a task's own. How many stores to tails came before a trap decides
+// whether a finding is Slow, never whether it is one: no touch. Nothing is left
+// for the end.
+func insideTouches(t *Touched, e *traces.Event) {
+	switch e.Kind {
+	case smpev.Exec:
+		t.ReadText(e.A-maxInsn+1, 2*maxInsn-1)
+	case smpev.TextStore:
+		t.WriteText(e.A, e.C)
+	case smpev.Image:
+		t.WriteText(e.A, e.C>>56)
+	}
+}
+
+// maxInsn is the length of the longest instruction, and so of a site.
+const maxInsn = 15

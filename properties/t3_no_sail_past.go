@@ -14,7 +14,8 @@ var NoSailPast = Property{
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Exec, kpev.ApiEnter, kpev.ApiReturn,
 	},
-	New: func() Monitor { return new(noSailPast) },
+	New:     func() Monitor { return new(noSailPast) },
+	Touches: sailTouches,
 }
 
 type noSailPast struct {
@@ -64,5 +65,16 @@ func (m *noSailPast) guard() {
 		if x := m.loads.at(p.addr); p.sure && x.hi != 0 {
 			m.guards = append(m.guards, guard{x, p.id})
 		}
+	}
+}
+
+// sailTouches: an Exec is judged by the calls for the probes at its address. An
+// object is a probe. Nothing is left for the end.
+func sailTouches(t *Touched, e *traces.Event) {
+	switch e.Kind {
+	case smpev.Exec:
+		t.readAt(e.A)
+	case kpev.ApiEnter, kpev.ApiReturn:
+		t.Write(e.B)
 	}
 }

@@ -13,7 +13,8 @@ var Transparent = Property{
 	Kinds: []traces.Kind{
 		smpev.Expect, smpev.CallEnd,
 	},
-	New: func() Monitor { return new(transparent) },
+	New:     func() Monitor { return new(transparent) },
+	Touches: nothingTouched,
 }
 
 // notCompared as an expected digest: the call must end, no matter with what.

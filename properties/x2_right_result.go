@@ -16,7 +16,8 @@ var RightResult = Property{
 	Kinds: []traces.Kind{
 		smpev.Want, smpev.Got,
 	},
-	New: func() Monitor { return new(rightResult) },
+	New:     func() Monitor { return new(rightResult) },
+	Touches: nothingTouched,
 }
 
 type rightResult struct {

@@ -53,6 +53,11 @@ type Point struct {
 	Moves  [3]uint64      // Step: bit i: CPU i goes on | CPU i takes its IPI | source i fires
 	Clocks *[MaxCPUs]Time // of the CPUs, for the strategy that follows time
 	Seq    uint64         // ordinal of the question in this run, from 0, held ones counted
+
+	// Ahead is what the next step of each CPU begins with touching; Object 0:
+	// nothing that others see, or it isn't known. It is there, and true, only
+	// while the machine has an Observer.
+	Ahead *[MaxCPUs]Touch
 }
 
 // Mover returns the mover that alternative pick of a Step question names:

@@ -79,7 +79,8 @@ func (c *CPU) canGoOn() bool {
 }
 
 // enqueue puts a runnable task on its CPU's run queue, stoppers first.
-func (c *CPU) enqueue(t *Task) {
+func (c *CPU) enqueue(m *Machine, t *Task) {
+	m.touchQueue(c, true)
 	c.runq = append(c.runq, t)
 	if t.class == classStopper {
 		copy(c.runq[1:], c.runq)

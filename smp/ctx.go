@@ -31,6 +31,7 @@ type Ctx struct {
 	waitFor *Source   // of waitWork
 	place   string    // the routine and step it is at, for traces
 	step    int
+	ahead   sim.Touch // at a point of an observed machine: what comes first behind it
 }
 
 var _ kapi.Context = (*Ctx)(nil)
@@ -74,7 +75,7 @@ func (x *Ctx) PreemptEnable() {
 	x.task.preempt--
 	if x.m.cfg.Full {
 		x.m.attend()
-		if x.cpu.needResched && !x.Atomic() {
+		if x.NeedResched() && !x.Atomic() {
 			x.Preempt()
 		}
 	}
@@ -99,7 +100,10 @@ func (x *Ctx) IRQ(on bool) (was bool) {
 func (x *Ctx) Source() *Source { return x.source }
 
 // NeedResched reports whether another task wants the CPU.
-func (x *Ctx) NeedResched() bool { return x.cpu.needResched }
+func (x *Ctx) NeedResched() bool {
+	x.m.touchQueue(x.cpu, false)
+	return x.cpu.needResched
+}
 
 // Preempt gives the CPU to another task at an interrupt's return, with the
 // interrupted frame left on this one's stack.

@@ -113,6 +113,12 @@ type Machine struct {
 
 	gsBases [sim.MaxCPUs]isa.Addr // that the CPUs have from boot
 
+	// What steps touch, for an observer. See watch.go.
+	foot        *footprint                  // nil: nobody asks
+	prints      *footprint                  // nil: nobody has ever asked
+	CellName    func(id kapi.CellID) string // for ObjectName; "" has no name
+	ServiceName func(number uint64) string  // of what TouchService numbers
+
 	gateAt isa.Addr // where routines with an address live
 	word   int      // bytes of an address
 }
@@ -259,6 +265,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	m.text.Reset()
 	m.Cells.Rewind(m.nCells)
 	m.log.Reset()
+	m.observe()
 
 	m.chooser = ch
 	m.p.Seq, m.p.Moves = 0, [3]uint64{}
@@ -339,6 +346,7 @@ func (m *Machine) Stopper(cpu int) *Task { return m.cpus[cpu].stopper }
 // SeenIdle reports whether a CPU is in its idle loop, outside an interrupt.
 func (m *Machine) SeenIdle(cpu int) bool {
 	c := &m.cpus[cpu]
+	m.touch(objIdle, uint64(cpu), false)
 	return c.task == c.idle && len(c.task.frames) == 0
 }
 

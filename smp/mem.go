@@ -27,6 +27,7 @@ const (
 
 // A page is 4 KiB of memory and, if it is text, what has been decoded from it.
 type page struct {
+	at    isa.Addr
 	data  [pageSize]byte
 	boot  [pageSize]byte // what reset goes back to
 	dirty uint64         // bit i: block i may differ from boot
@@ -66,7 +67,7 @@ func (m *memory) mapPage(a isa.Addr, perm Perm) *page {
 		sim.Bug("the page of %#x is to be both written and executed: guest stores wouldn't reach what is decoded from it", uint64(a))
 	}
 	if p == nil {
-		p = &page{perm: perm}
+		p = &page{at: a &^ (pageSize - 1), perm: perm}
 		if perm&PermExec != 0 {
 			p.code = new(decodedPage)
 		}

@@ -9,7 +9,8 @@ import (
 
 // ReadText copies the newest bytes at a into b, as data.
 func (x *Ctx) ReadText(a isa.Addr, b []byte) int {
-	x.point()
+	x.textPoint(a, false)
+	x.m.touchFetch(a, len(b))
 	return x.m.mem.peek(a, b, PermRead)
 }
 
@@ -19,7 +20,7 @@ func (x *Ctx) ReadText(a isa.Addr, b []byte) int {
 func (x *Ctx) WriteText(a isa.Addr, b []byte) {
 	for len(b) > 0 {
 		n := 1 << (bits.Len(uint(min(len(b), int(chunk-a%chunk)))) - 1)
-		x.point()
+		x.textPoint(a, true)
 		x.m.storeText(x.cpu, a, b[:n])
 		a, b = a+isa.Addr(n), b[n:]
 	}
@@ -27,7 +28,7 @@ func (x *Ctx) WriteText(a isa.Addr, b []byte) {
 
 // FillText stores b to text that no CPU can be in, in one step.
 func (x *Ctx) FillText(a isa.Addr, b []byte) {
-	x.point()
+	x.textPoint(a, true)
 	for len(b) > 0 {
 		n := min(len(b), int(chunk-a%chunk))
 		x.m.storeText(x.cpu, a, b[:n])
@@ -38,7 +39,7 @@ func (x *Ctx) FillText(a isa.Addr, b []byte) {
 // PoisonText stores an int3 to each of n bytes, in one step. The event is the
 // caller's: a Free says all of it.
 func (x *Ctx) PoisonText(a isa.Addr, n int) {
-	x.point()
+	x.textPoint(a, true)
 	for end := a + isa.Addr(n); a < end; {
 		k := min(int(end-a), int(chunk-a%chunk))
 		x.m.putText(a, poison[:k])

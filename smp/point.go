@@ -13,7 +13,7 @@ func (x *Ctx) Step(routine string, n int) {
 
 // Access implements kapi.Context.
 func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) {
-	x.point()
+	x.accessPoint(id, mode)
 	if mode == kapi.Write && x.m.waitOn[uint8(id)] != 0 {
 		x.m.recheck = true
 		x.m.attend()

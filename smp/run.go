@@ -61,8 +61,13 @@ func (m *Machine) move(mv sim.Mover) (below *Ctx) {
 // turn is the one place that asks who moves next, counts, and spends the
 // budget. Run calls it between steps; a routine's point calls it in place.
 func (m *Machine) turn() sim.Mover {
-	if m.steps >= m.limit && !m.look() {
-		return sim.NoMover
+	if m.steps >= m.limit {
+		if m.foot != nil {
+			return m.turnObserved()
+		}
+		if !m.look() {
+			return sim.NoMover
+		}
 	}
 	m.steps++
 	if m.p.N <= 1 {

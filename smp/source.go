@@ -38,6 +38,7 @@ type Source struct {
 
 // Arm makes a work source able to fire, once.
 func (m *Machine) Arm(s *Source) {
+	m.touchSource(s)
 	if !s.armed {
 		s.armed = true
 		m.attend()
@@ -63,6 +64,7 @@ func (s *Source) ready(full bool) bool {
 // fire lets source i happen.
 func (m *Machine) fire(s *Source) {
 	m.emit(s.cpu, smpev.Fire, uint64(s.index), 0, 0)
+	m.touchSource(s)
 	switch s.Kind {
 	case WorkSource:
 		s.armed = false
@@ -72,6 +74,7 @@ func (m *Machine) fire(s *Source) {
 		m.interrupt(s, smpev.VecNMI)
 	case PreemptSource:
 		s.left--
+		m.touchQueue(s.cpu, true)
 		s.cpu.needResched = true
 		m.interrupt(s, smpev.VecResch)
 	case TimerSource:
@@ -82,6 +85,8 @@ func (m *Machine) fire(s *Source) {
 }
 
 func (m *Machine) interrupt(s *Source, vec uint8) {
+	m.touchDelivery(s.cpu)
+	m.touchIdle(s.cpu)
 	m.deliver(s.cpu, vec, s.cpu.regs.IP, 0)
 	if !m.over {
 		x := s.cpu.task.top().ctx
@@ -94,7 +99,9 @@ func (m *Machine) SendIPI(x *Ctx, set uint64, why ipiSet) {
 	m.clocks[x.cpu.id] += simTime(m.costs.SendIPI)
 	m.emit(x.task.cpu, smpev.SendIPI, set, uint64(why), 0)
 	for ; set != 0; set &= set - 1 {
-		m.cpus[firstCPU(set)].ipi |= why
+		c := &m.cpus[firstCPU(set)]
+		m.touch(objIPI, uint64(c.id), true)
+		c.ipi |= why
 	}
 	m.attend()
 }
@@ -102,6 +109,9 @@ func (m *Machine) SendIPI(x *Ctx, set uint64, why ipiSet) {
 // takeIPI delivers what is pending on c.
 func (m *Machine) takeIPI(c *CPU) {
 	vec := uint8(smpev.VecCall)
+	m.touch(objIPI, uint64(c.id), true)
+	m.touchDelivery(c)
+	m.touchIdle(c)
 	m.errand = nil
 	if c.ipi&IPICall != 0 {
 		c.ipi &^= IPICall

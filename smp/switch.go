@@ -11,6 +11,7 @@ import (
 // the queue if it is still runnable.
 func (m *Machine) schedule(c *CPU, voluntary bool) {
 	prev := c.task
+	m.touchQueue(c, true)
 	c.needResched = false
 	if m.errand == c { // it won't return to where it stood soon
 		m.errand = nil
@@ -45,6 +46,9 @@ func (m *Machine) schedule(c *CPU, voluntary bool) {
 		m.switched(c, prev, prev, voluntary)
 		return
 	}
+	if prev == c.idle || next == c.idle {
+		m.touch(objIdle, uint64(c.id), true)
+	}
 	prev.regs = c.regs
 	c.task, c.regs = next, next.regs
 	if m.cfg.Mode == isa.Mode64 {
@@ -75,6 +79,7 @@ func b2u(b bool) uint64 {
 // Wake makes a dormant task runnable: its body runs from its start. One that
 // runs already runs its body once more afterwards.
 func (m *Machine) Wake(t *Task) {
+	m.touchQueue(t.cpu, true)
 	if t.state == dead {
 		return
 	}
@@ -85,8 +90,9 @@ func (m *Machine) Wake(t *Task) {
 	m.begin(t)
 	t.state = runnable
 	m.emit(t.cpu, smpev.Wake, uint64(t.ID), 0, 0)
-	t.cpu.enqueue(t)
+	t.cpu.enqueue(m, t)
 	if t.class == classStopper && m.cfg.Full && t.cpu.task != t.cpu.idle {
+		m.touch(objIPI, uint64(t.cpu.id), true)
 		t.cpu.ipi |= IPIResched // it is to run at once
 	}
 	m.attend()
@@ -102,6 +108,7 @@ func (m *Machine) begin(t *Task) {
 
 // bodyEnded is called when a task's body has returned.
 func (m *Machine) bodyEnded(c *CPU, t *Task) {
+	m.touchQueue(c, true)
 	switch {
 	case t.again:
 		t.again = false

@@ -113,6 +113,7 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 	if in != nil {
 		n = int(in.Len)
 	}
+	m.touchFetch(ip, n)
 	if m.Watched(ip, n) {
 		lo, hi := cut(lo, hi, n)
 		m.emit(c, smpev.Exec, uint64(ip), lo, hi)
@@ -221,6 +222,7 @@ func (m *Machine) storeText(c *CPU, a isa.Addr, b []byte) {
 // mapping of its own.
 func (m *Machine) putText(a isa.Addr, b []byte) {
 	p, off := m.mem.page(a), a%pageSize
+	m.touchStore(a, p.watched[off/chunk])
 	at := p.data[off : int(off)+len(b)]
 	var old [chunk]byte
 	copy(old[:], at)
@@ -235,6 +237,7 @@ func (m *Machine) putText(a isa.Addr, b []byte) {
 // serialise makes c see the newest text from now on.
 func (m *Machine) serialise(c *CPU, why uint64) {
 	m.text.Serialise(int(c.id))
+	m.touchFloor(c)
 	m.emit(c, smpev.Serialise, why, 0, 0)
 }
 

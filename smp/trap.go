@@ -113,7 +113,7 @@ func (m *Machine) storeFrame(base isa.Addr, r *isa.Regs) bool {
 	}
 	off := uint64(base) % pageSize
 	p := m.mem.page(base)
-	if p == nil || p.perm&PermWrite == 0 || off+kapi.PtRegsSize > pageSize {
+	if p == nil || p.perm&PermWrite == 0 || off+kapi.PtRegsSize > pageSize || m.foot != nil && !m.isStack(base) {
 		return kapi.StorePtRegs(m.data, base, r)
 	}
 	for at := off; at < off+kapi.PtRegsSize; at += blockSize {
@@ -140,7 +140,7 @@ func (m *Machine) loadFrame(base isa.Addr, r *isa.Regs) bool {
 	}
 	off := uint64(base) % pageSize
 	p := m.mem.page(base)
-	if p == nil || off+kapi.PtRegsSize > pageSize {
+	if p == nil || off+kapi.PtRegsSize > pageSize || m.foot != nil && !m.isStack(base) {
 		return kapi.LoadPtRegs(m.data, base, r)
 	}
 	b := p.data[off : off+kapi.PtRegsSize]
@@ -170,7 +170,9 @@ func (m *Machine) iret(c *CPU) {
 	c.guest = t.onGuest()
 	m.clocks[c.id] += simTime(m.costs.Iret)
 	m.text.Serialise(int(c.id))
+	m.touchFloor(c)
 	m.emit(c, smpev.Return, uint64(vec), uint64(c.regs.IP), uint64(t.Traps()))
+	m.touchIdle(c)
 	if c.task == c.idle && t.top() == nil && m.hooks.Idle != nil {
 		m.hooks.Idle(int(c.id))
 	}

@@ -20,6 +20,7 @@ func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
 		x.give()
 		return
 	}
+	x.Touch(w.Cell(), kapi.Read)
 	if w.Holds() {
 		return
 	}
@@ -27,6 +28,7 @@ func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
 	x.await(w, why, s)
 	x.m.schedule(x.cpu, true)
 	x.give()
+	x.Touch(w.Cell(), kapi.Read) // whoever has stored it has let us go on
 }
 
 // Spin implements kapi.Context.
@@ -37,11 +39,13 @@ func (x *Ctx) SpinForIPI(w kapi.Cond) { x.spin(w, waitIPI) }
 
 func (x *Ctx) spin(w kapi.Cond, why waiting) {
 	x.point()
+	x.Touch(w.Cell(), kapi.Read)
 	if w.Holds() {
 		return
 	}
 	x.await(w, why, nil)
 	x.give()
+	x.Touch(w.Cell(), kapi.Read)
 }
 
 // MightSleep takes down that a routine that may sleep is entered, and whether
@@ -71,11 +75,12 @@ func (m *Machine) recheckWaiters() {
 			continue
 		}
 		m.waitOn[uint8(x.cond.Cell())]--
+		m.TouchCell(x.cond.Cell(), true)
 		x.cond = nil
 		if x.task.state == sleeping {
 			x.task.state = runnable
 			m.emit(x.cpu, smpev.Wake, uint64(x.task.ID), 0, 0)
-			x.cpu.enqueue(x.task)
+			x.cpu.enqueue(m, x.task)
 		}
 	}
 	m.waiters = kept

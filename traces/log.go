@@ -30,6 +30,7 @@ type Log struct {
 	Found  *Finding // the first finding of the run
 	Finder Sink     // and who found it
 	Store  bool     // keep the events in Events
+	Tap    Sink     // is told of every event, whatever its kind; what it finds doesn't count
 	Events []Event
 }
 
@@ -59,6 +60,9 @@ func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
 	l.digest = fold(h^b, 0xd1342543de82ef95^c)
 	if l.Store {
 		l.Events = append(l.Events, *e)
+	}
+	if l.Tap != nil {
+		l.Tap.Event(e)
 	}
 	for _, s := range l.subs[k] {
 		if f := s.Event(e); f != nil && l.Found == nil {

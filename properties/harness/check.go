@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kpsim/properties/scenario"
+	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kernel"
@@ -67,6 +68,7 @@ func (p *program) expect(x *smp.Ctx, i int) {
 // code, or the processor that is simulated.
 func (p *program) got(x *smp.Ctx, i, n, what int, value, at uint64) {
 	check := smpev.Check(uint64(p.task.ID), p.checks[i]+n, what)
+	p.came = sim.Mix(p.came ^ value)
 	x.Emit(smpev.Got, check, value, at)
 	if !p.r.twin || p.r.wrong != nil {
 		return

@@ -19,6 +19,7 @@ type program struct {
 	repeat int
 	calls  uint64 // made so far in the run
 	checks []int  // of each operation: the number of its first check
+	came   uint64 // a digest of what its operations came to in the run
 }
 
 func (p *program) run(x *smp.Ctx) {
@@ -51,16 +52,16 @@ func (p *program) do(x *smp.Ctx, i int) {
 	}
 	switch op.Kind {
 	case scenario.OpRegister:
-		errno, at := r.api(x, kpev.Register, op.Target, r.engine.Register)
+		errno, at := p.api(x, kpev.Register, op.Target, r.engine.Register)
 		if op.Checked {
 			p.got(x, i, 0, smpev.CheckErrno, errno, uint64(at))
 		}
 	case scenario.OpUnregister:
-		r.api(x, kpev.Unregister, op.Target, r.engine.Unregister)
+		p.api(x, kpev.Unregister, op.Target, r.engine.Unregister)
 	case scenario.OpEnable:
-		r.api(x, kpev.Enable, op.Target, r.engine.Enable)
+		p.api(x, kpev.Enable, op.Target, r.engine.Enable)
 	case scenario.OpDisable:
-		r.api(x, kpev.Disable, op.Target, r.engine.Disable)
+		p.api(x, kpev.Disable, op.Target, r.engine.Disable)
 	case scenario.OpWaitOptimized:
 		r.engine.WaitOptimizer(x)
 	case scenario.OpOptimization:
@@ -104,6 +105,7 @@ func (p *program) call(x *smp.Ctx, i int) {
 		e.digest = 0
 	}
 	p.calls++
+	p.came = sim.Mix(p.came ^ e.digest)
 	p.r.ends = append(p.r.ends, e)
 	x.Emit(smpev.CallEnd, e.task, e.call, e.digest)
 }
@@ -172,7 +174,8 @@ func onlyCaller(sc *scenario.Scenario) bool {
 
 // api makes a call of the probes' API and tells of it. It returns the answer,
 // and where the probe is.
-func (r *Rig) api(x *smp.Ctx, call uint64, name string, f func(kapi.Context, *kprobes.Kprobe) error) (errno uint64, at isa.Addr) {
+func (p *program) api(x *smp.Ctx, call uint64, name string, f func(kapi.Context, *kprobes.Kprobe) error) (errno uint64, at isa.Addr) {
+	r := p.r
 	for i := range r.probes {
 		if r.Scenario.Probes[i].Name != name {
 			continue
@@ -182,6 +185,7 @@ func (r *Rig) api(x *smp.Ctx, call uint64, name string, f func(kapi.Context, *kp
 		if err := f(x, k); err != nil {
 			errno = uint64(err.(kprobes.Errno))
 		}
+		p.came = sim.Mix(p.came ^ errno)
 		x.Emit(kpev.ApiReturn, call, k.ID, errno)
 		return errno, k.Addr
 	}

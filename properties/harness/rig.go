@@ -48,6 +48,8 @@ type Rig struct {
 	ends     []callEnd // what a twin's run has found
 	wrong    error     // the first check that a twin's run has failed
 	census   census
+	relate   *relate // nil: no run was ever observed
+	last     Run
 }
 
 type watch struct {
@@ -336,7 +338,10 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 		r.monitors[i].monitor.Reset()
 	}
 	for _, p := range r.programs {
-		p.calls = 0
+		p.calls, p.came = 0, 0
+	}
+	if r.relate != nil {
+		r.relate.begin()
 	}
 	r.ends, r.wrong = r.ends[:0], nil
 	r.census.begin(r.probes)
@@ -357,6 +362,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 		run.Property = &properties.Progress
 		run.Finding = traces.Finding{Message: r.noEnd(run)}
 	}
+	r.last = run
 	return run
 }
 

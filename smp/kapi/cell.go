@@ -48,8 +48,14 @@ func (c *Var[T]) Swap(x Context, old, v T) bool {
 	return true
 }
 
-// Peek reads the cell without a point: for conditions, and for machine hooks
-// that run within another point.
+// Look reads the cell without a point, where other CPUs may write it.
+func (c *Var[T]) Look(x Context) T {
+	x.Touch(c.id, Read)
+	return c.v
+}
+
+// Peek reads the cell without a point: for conditions, for machine hooks that
+// run within another point, and under the lock that its writers hold.
 func (c *Var[T]) Peek() T { return c.v }
 
 // Set writes the cell without a point and wakes nobody: for initialisation,

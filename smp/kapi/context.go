@@ -53,6 +53,11 @@ type Context interface {
 	// Access announces an access to a cell; the access follows it (point).
 	Access(id CellID, mode Mode)
 
+	// Touch says that the step under way reads or writes a cell without a point:
+	// with Peek or Set, where another CPU may write or read it meanwhile. It
+	// changes nothing; it is for whoever asks which steps commute.
+	Touch(id CellID, mode Mode)
+
 	// Sleep gives the CPU to another task until w holds: a context switch, so
 	// a quiescent state. It may not be called in atomic context (point).
 	Sleep(w Cond)

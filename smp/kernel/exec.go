@@ -24,6 +24,9 @@ const (
 
 var execSizes = [3]int{kapi.SlotMem: slotSize, kapi.DetourMem: detourMax}
 
+// ExecRange returns where executable memory is handed out.
+func ExecRange() (from, to isa.Addr) { return smp.ExecBase, smp.ExecBase + execPages<<12 }
+
 func (e *ExecMem) init(k *Kernel) {
 	e.k = k
 	k.M.MapExec(smp.ExecBase, execPages)

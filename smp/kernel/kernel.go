@@ -59,6 +59,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.Traps.init(k)
 	k.bootPerCPU()
 
+	m.ServiceName = ServiceName
 	h := m.Hooks()
 	h.Switched = k.RCU.switched
 	h.Prompt = func(_ uint8, s *smp.Source) bool { return s == nil || k.plain != nil && k.plain(s) || k.onTimer == nil }

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"math/bits"
 
 	"kpsim/smp"
@@ -29,6 +30,40 @@ type RCU struct {
 	spare   []*grace // owned by the machine's hooks
 	boot    []*grace // set at boot: those that a run begins with
 	ids     uint64   // owned by the machine's hooks: how many have begun
+}
+
+// For whoever asks which steps commute. A CPU's quiescent states and sections
+// are an object of its own; a grace period begins as of all CPUs. That it waits
+// for one less is a store to its cell.
+const (
+	serviceGraces = iota // which grace periods are spare, and the number of the next
+	serviceQuiet         // and up: quiescent states of CPU 0, 1, …
+)
+
+// ServiceName says what an object of the kernel's is.
+func ServiceName(number uint64) string {
+	if number == serviceGraces {
+		return "the numbering of grace periods"
+	}
+	return fmt.Sprintf("quiescent states of cpu%d", number-serviceQuiet)
+}
+
+// quiet notes that a step has to do with a CPU's quiescent states.
+func (r *RCU) quiet(cpu int, write bool) { r.k.M.TouchService(serviceQuiet+uint64(cpu), write) }
+
+// left takes a CPU out of those that g waits for, and lose a task.
+func (r *RCU) left(g *grace, cpu int) {
+	if g.cpus>>cpu&1 != 0 {
+		g.cpus &^= 1 << cpu
+		r.k.M.TouchCell(g.done.ID(), true)
+	}
+}
+
+func (r *RCU) lose(g *grace, t kapi.TaskID) {
+	if g.tasks[t/64]>>(t%64)&1 != 0 {
+		g.tasks[t/64] &^= 1 << (t % 64)
+		r.k.M.TouchCell(g.done.ID(), true)
+	}
 }
 
 // A grace is one grace period that somebody waits for.
@@ -90,10 +125,15 @@ func (r *RCU) wait(x kapi.Context, flavour uint64) {
 	r.settle(g)
 	x.Sleep(&g.ended)
 	x.Emit(smpev.GPEnd, flavour, g.id, 0)
+	r.k.M.TouchService(serviceGraces, true)
 	r.spare = append(r.spare, g)
 }
 
 func (r *RCU) begin(flavour uint64) *grace {
+	r.k.M.TouchService(serviceGraces, true)
+	for c := range r.k.M.CPUs() {
+		r.quiet(c, true)
+	}
 	if len(r.spare) == 0 {
 		r.spare = append(r.spare, r.newGrace())
 	}
@@ -104,6 +144,9 @@ func (r *RCU) begin(flavour uint64) *grace {
 	g.ticks = flavour == smpev.GPRcu && r.k.cfg.Preemptible
 	g.done.Set(false)
 	if flavour == smpev.GPTasks {
+		for c := range r.k.M.CPUs() {
+			r.k.M.TouchQueue(c)
+		}
 		for _, t := range r.k.M.Tasks() {
 			if t.OnQueue() && !t.Idle() {
 				g.tasks[t.ID/64] |= 1 << (t.ID % 64)
@@ -136,6 +179,7 @@ func (r *RCU) settle(g *grace) {
 			break
 		}
 	}
+	r.k.M.TouchCell(g.done.ID(), true)
 	g.done.Set(true)
 	r.k.M.Notify(g.done.ID())
 }
@@ -143,11 +187,12 @@ func (r *RCU) settle(g *grace) {
 // switched is told of each context switch: a quiescent state of the CPU, and
 // if it was voluntary, of the task that gave the CPU up.
 func (r *RCU) switched(prev, _ *smp.Task, voluntary bool) {
+	r.quiet(prev.CPUID(), true)
 	for i := len(r.active) - 1; i >= 0; i-- {
 		g := r.active[i]
-		g.cpus &^= 1 << prev.CPUID()
+		r.left(g, prev.CPUID())
 		if voluntary && g.flavour == smpev.GPTasks {
-			g.tasks[prev.ID/64] &^= 1 << (prev.ID % 64)
+			r.lose(g, prev.ID)
 		}
 		r.settle(g)
 	}
@@ -155,9 +200,10 @@ func (r *RCU) switched(prev, _ *smp.Task, voluntary bool) {
 
 // idle is told that a CPU is back in its idle loop.
 func (r *RCU) idle(cpu int) {
+	r.quiet(cpu, true)
 	for i := len(r.active) - 1; i >= 0; i-- {
 		g := r.active[i]
-		g.cpus &^= 1 << cpu
+		r.left(g, cpu)
 		r.settle(g)
 	}
 }
@@ -169,12 +215,13 @@ func (r *RCU) user(x *smp.Ctx) { r.switched(x.Thread(), x.Thread(), true) }
 
 // tick is told of a timer interrupt and what it interrupted.
 func (r *RCU) tick(x *smp.Ctx, regs *isa.Regs) {
-	if len(r.active) == 0 || !r.k.preemptible(x, regs) || r.readers[x.Task()] > 0 {
+	if !r.k.cfg.Preemptible || !r.k.preemptible(x, regs) || r.readers[x.Task()] > 0 {
 		return
 	}
+	r.quiet(x.CPU(), true)
 	for i := len(r.active) - 1; i >= 0; i-- {
 		if g := r.active[i]; g.ticks {
-			g.cpus &^= 1 << x.CPU()
+			r.left(g, x.CPU())
 			r.settle(g)
 		}
 	}
@@ -187,19 +234,21 @@ func (r *RCU) ReadLock(x kapi.Context) {
 		x.PreemptDisable()
 	}
 	r.readers[x.Task()]++
+	r.quiet(x.CPU(), true)
 }
 
 // ReadUnlock implements kapi.RCU.
 func (r *RCU) ReadUnlock(x kapi.Context) {
 	id := x.Task()
 	r.readers[id]--
+	r.quiet(x.CPU(), true)
 	if !r.k.cfg.Preemptible {
 		x.PreemptEnable()
 	}
 	if r.readers[id] == 0 {
 		for i := len(r.active) - 1; i >= 0; i-- {
 			if g := r.active[i]; g.flavour == smpev.GPRcu {
-				g.tasks[id/64] &^= 1 << (id % 64)
+				r.lose(g, id)
 				r.settle(g)
 			}
 		}
@@ -209,6 +258,7 @@ func (r *RCU) ReadUnlock(x kapi.Context) {
 
 // urgent reports whether a grace period waits for this CPU or task.
 func (r *RCU) urgent(x *smp.Ctx) bool {
+	r.quiet(x.CPU(), false)
 	for _, g := range r.active {
 		id := x.Task()
 		if g.cpus>>x.CPU()&1 != 0 || g.tasks[id/64]>>(id%64)&1 != 0 {

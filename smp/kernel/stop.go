@@ -55,6 +55,7 @@ func (s *Stop) reset() {
 func (s *Stop) Machine(x kapi.Context, f func(x kapi.Context)) {
 	s.mutex.Lock(x)
 	s.f = f
+	x.Touch(s.acks.ID(), kapi.Write)
 	s.acks.Set(s.k.M.CPUs())
 	s.state.Store(x, stopPrepare)
 	for c := range s.k.M.CPUs() {

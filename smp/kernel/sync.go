@@ -69,6 +69,7 @@ func (s *Sync) Core(x kapi.Context, why kapi.Why) {
 	c.PreemptDisable()
 
 	c.Step("sync_core", 1)
+	c.Touch(s.calls.ID(), kapi.Write)
 	w.call = s.calls.Peek() + 1
 	s.calls.Set(w.call)
 	s.why = why

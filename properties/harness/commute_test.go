@@ -1,0 +1,376 @@
+package harness
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/properties/mutant"
+	"kpsim/properties/scenario"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/smpev"
+)
+
+var swaps = flag.Int("swaps", 0, "how many pairs of steps to swap in each setting of each scenario; 0: few")
+
+// A stepped is a step of an observed run: who made it, what it touched, who
+// could have, and what was asked meanwhile.
+type stepped struct {
+	mv      sim.Mover
+	touched []sim.Touch
+	moves   [3]uint64 // zero: nobody else could
+	answers []answer
+	events  int // in the log when it ended
+}
+
+type answer struct {
+	kind    sim.Kind
+	n, pick int
+}
+
+// could reports whether a mover could have made the step instead.
+func (s *stepped) could(mv sim.Mover) bool {
+	return mv == s.mv || s.moves[mv/64]>>(mv%64)&1 != 0
+}
+
+func conflict(a, b []sim.Touch) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.Object == y.Object && (x.Write || y.Write) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// A tracer decides a run and takes its steps down: along a list of steps if it
+// has one, else at random.
+type tracer struct {
+	rig    *Rig
+	rand   sim.Rand
+	stay   int // of 8: how often whoever moved last goes on
+	last   sim.Mover
+	follow []stepped
+	astray string // how it has left its list
+
+	steps []stepped
+	now   stepped
+}
+
+func (r *tracer) begin() {
+	r.steps, r.now, r.astray, r.last = r.steps[:0], stepped{}, "", sim.NoMover
+}
+
+func (r *tracer) lost(format string, args ...any) {
+	if r.astray == "" {
+		r.astray = fmt.Sprintf("step %d: ", len(r.steps)) + fmt.Sprintf(format, args...)
+	}
+}
+
+// Choose implements sim.Chooser.
+func (r *tracer) Choose(p *sim.Point) (pick, hold int) {
+	if p.Kind != sim.Step {
+		// A question between two turns belongs to the step under way, which
+		// Stepped hasn't told of yet.
+		a := answer{p.Kind, p.N, 0}
+		if r.follow != nil {
+			if k := len(r.steps); k < len(r.follow) && len(r.now.answers) < len(r.follow[k].answers) {
+				b := r.follow[k].answers[len(r.now.answers)]
+				if a.pick = b.pick; b.n != a.n || b.kind != a.kind {
+					r.lost("%v of %d is asked, not %v of %d", a.kind, a.n, b.kind, b.n)
+					a.pick = 0
+				}
+			} else {
+				r.lost("%v of %d is asked, and wasn't", a.kind, a.n)
+			}
+		} else {
+			a.pick = r.rand.N(p.N)
+		}
+		r.now.answers = append(r.now.answers, a)
+		return a.pick, 0
+	}
+	r.now.moves = p.Moves
+	if r.follow != nil {
+		k := len(r.steps)
+		if k >= len(r.follow) {
+			r.lost("it goes on")
+			return 0, 0
+		}
+		for i := range p.N {
+			if p.Mover(i) == r.follow[k].mv {
+				return i, 0
+			}
+		}
+		r.lost("%s can't move", r.rig.Machine.MoverName(r.follow[k].mv))
+		return 0, 0
+	}
+	if r.rand.N(8) < r.stay {
+		for i := range p.N {
+			if p.Mover(i) == r.last {
+				return i, 0
+			}
+		}
+	}
+	return r.rand.N(p.N), 0
+}
+
+// Stepped implements sim.Observer.
+func (r *tracer) Stepped(mv sim.Mover, touched []sim.Touch) {
+	r.now.mv, r.now.events = mv, len(r.rig.Log.Events)
+	r.now.touched = slices.Clone(touched)
+	slices.SortFunc(r.now.touched, func(a, b sim.Touch) int {
+		if a.Object < b.Object {
+			return -1
+		}
+		return 1
+	})
+	if k := len(r.steps); r.follow != nil && k < len(r.follow) {
+		if want := &r.follow[k]; want.mv != mv {
+			r.lost("%s moves, not %s", r.rig.Machine.MoverName(mv), r.rig.Machine.MoverName(want.mv))
+		} else if !slices.Equal(want.touched, r.now.touched) {
+			r.lost("%s touches %s, not %s", r.rig.Machine.MoverName(mv), r.say(r.now.touched), r.say(want.touched))
+		}
+	}
+	r.steps = append(r.steps, r.now)
+	r.now = stepped{}
+	r.last = mv
+}
+
+func (r *tracer) say(ts []sim.Touch) string {
+	var b strings.Builder
+	for i, t := range ts {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%v %s", map[bool]string{false: "r", true: "w"}[t.Write], r.rig.Machine.ObjectName(t.Object))
+	}
+	return "[" + b.String() + "]"
+}
+
+// run makes a run along a list, at random if it is nil.
+func (r *tracer) run(follow []stepped) Run {
+	r.follow = follow
+	r.begin()
+	run := r.rig.Run(r)
+	if follow != nil && len(r.steps) < len(follow) {
+		r.lost("it ends, after %d of %d steps", len(r.steps), len(follow))
+	}
+	return run
+}
+
+// onCPU returns the CPU whose step it is, -1 for none.
+func (r *tracer) onCPU(mv sim.Mover) int {
+	switch {
+	case mv < sim.MoverIPI:
+		return int(mv)
+	case mv < sim.MoverSource:
+		return int(mv - sim.MoverIPI)
+	}
+	name := r.rig.Machine.MoverName(mv)
+	cpu := -1
+	if _, at, ok := strings.Cut(name, "@cpu"); ok {
+		fmt.Sscanf(at, "%d", &cpu)
+	}
+	return cpu
+}
+
+// behind returns the list with step k, an instruction before the delivery that
+// is step k+1, made after the IRET of that instead. ok false: there is none.
+func (r *tracer) behind(steps []stepped, k int) (list []stepped, ok bool) {
+	events, from := r.rig.Log.Events, steps[k].events
+	cpu, task, open := uint8(r.onCPU(steps[k+1].mv)), -1, 0
+	for j := k + 1; j < len(steps); j++ {
+		for ; from < steps[j].events; from++ {
+			e := &events[from]
+			switch {
+			case e.CPU != cpu:
+			case task < 0 && e.Kind == smpev.Trap:
+				task, open = int(e.Task), 1
+			case int(e.Task) != task:
+			case e.Kind == smpev.Trap:
+				open++
+			case e.Kind == smpev.Return:
+				if open--; open == 0 {
+					list = append(list, steps[:k]...)
+					list = append(list, steps[k+1:j+1]...)
+					list = append(list, steps[k])
+					return append(list, steps[j+1:]...), true
+				}
+			}
+		}
+	}
+	return nil, false
+}
+
+type swapCount struct{ pairs, conflicts, sameCPU, swapped, skipped int }
+
+// trySwaps makes a run at random and swaps some adjacent steps that commute.
+func (r *tracer) trySwaps(most int, n *swapCount) error {
+	m := r.rig.Machine
+	run := r.run(nil)
+	for m.SharedGrew() { // footprints so far may lack something: again
+		steps := slices.Clone(r.steps)
+		for i := range steps {
+			steps[i].touched = nil
+		}
+		r.follow = nil
+		again := r.replay(steps)
+		if again.Digest != run.Digest {
+			return fmt.Errorf("the same choices have another digest")
+		}
+	}
+	steps, final, want := slices.Clone(r.steps), r.rig.Final(), run
+	events := slices.Clone(r.rig.Log.Events)
+	var pairs, both []int // both: neither of the two is private
+	for k := 0; k+1 < len(steps); k++ {
+		a, b := &steps[k], &steps[k+1]
+		if a.mv == b.mv {
+			continue
+		}
+		if !a.could(b.mv) {
+			if !conflict(a.touched, b.touched) {
+				return fmt.Errorf("step %d, %s %s, lets %s move, %s, and they don't conflict", k, m.MoverName(a.mv), r.say(a.touched), m.MoverName(b.mv), r.say(b.touched))
+			}
+			continue
+		}
+		n.pairs++
+		if conflict(a.touched, b.touched) {
+			n.conflicts++
+			if c := r.onCPU(a.mv); c >= 0 && c == r.onCPU(b.mv) {
+				n.sameCPU++
+			}
+			continue
+		}
+		if len(a.touched) > 0 && len(b.touched) > 0 {
+			both = append(both, k)
+		} else {
+			pairs = append(pairs, k)
+		}
+	}
+	for range most {
+		from := &pairs
+		if len(both) > 0 && (len(pairs) == 0 || r.rand.N(5) > 0) {
+			from = &both
+		}
+		if len(*from) == 0 {
+			break
+		}
+		i := r.rand.N(len(*from))
+		k := (*from)[i]
+		*from = slices.Delete(*from, i, i+1)
+		if k+2 == len(steps) && want.Outcome != smp.Passed {
+			n.skipped++ // the other one would never be made
+			continue
+		}
+		r.rig.Log.Events = append(r.rig.Log.Events[:0], events...)
+		list := slices.Clone(steps)
+		list[k], list[k+1] = list[k+1], list[k]
+		if c := r.onCPU(steps[k].mv); c >= 0 && c == r.onCPU(steps[k+1].mv) {
+			if steps[k].mv >= sim.MoverIPI || len(steps[k].touched) > 0 {
+				return fmt.Errorf("steps %d and %d, %s %s and %s %s, are of one CPU", k, k+1,
+					m.MoverName(steps[k].mv), r.say(steps[k].touched), m.MoverName(steps[k+1].mv), r.say(steps[k+1].touched))
+			}
+			var ok bool
+			if list, ok = r.behind(steps, k); !ok {
+				n.skipped++
+				continue
+			}
+		}
+		got := r.run(list)
+		n.swapped++
+		why := r.astray
+		switch {
+		case why != "":
+		case got.Outcome != want.Outcome || got.Property != want.Property || got.Finding.Place != want.Finding.Place:
+			why = fmt.Sprintf("the run ends %v %s, not %v %s", got.Outcome, got.Finding.Message, want.Outcome, want.Finding.Message)
+		case r.rig.Final() != final:
+			why = "it comes to another end"
+		}
+		if why != "" {
+			return fmt.Errorf("steps %d of %d, %s %s, and %s %s, are swapped: %s", k, len(steps),
+				m.MoverName(steps[k].mv), r.say(steps[k].touched), m.MoverName(steps[k+1].mv), r.say(steps[k+1].touched), why)
+		}
+	}
+	return nil
+}
+
+// replay makes the same run again, whatever its steps touch now.
+func (r *tracer) replay(steps []stepped) Run {
+	r.follow = steps
+	r.begin()
+	return r.rig.Run(r)
+}
+
+// settings are the machines that a scenario is tried on.
+func settings(t *testing.T, name string) (list []*scenario.Scenario) {
+	for _, f := range []string{"coherent", "stale", "mixing"} {
+		for _, p := range []scenario.Preempt{scenario.PreemptNone, scenario.PreemptVoluntary, scenario.PreemptDynamic, scenario.PreemptFull} {
+			sc, err := scenario.LoadBuiltin(name)
+			require.NoError(t, err)
+			require.NoError(t, sc.SetFetch(f))
+			sc.Machine.Preempt = p
+			list = append(list, sc)
+		}
+	}
+	return list
+}
+
+// TestStepsCommute: two steps whose footprints don't conflict, made the other
+// way round, lead to the same end, and leave every footprint as it was. Each
+// failure is a touch that is missing.
+func TestStepsCommute(t *testing.T) {
+	most := *swaps
+	if most == 0 {
+		most = 60 / int(slow)
+	}
+	total := new(swapCount)
+	for _, name := range scenario.BuiltinNames() {
+		t.Run(name, func(t *testing.T) {
+			for i, sc := range settings(t, name) {
+				mutants := []string{""}
+				if *swaps > 0 {
+					for _, mu := range mutant.All {
+						if mu.Scenario == name {
+							mutants = append(mutants, mu.Name)
+						}
+					}
+				}
+				for _, mu := range mutants {
+					commute(t, sc, mu, uint64(i), most/12+1, total)
+				}
+			}
+		})
+	}
+	t.Logf("%d pairs of adjacent steps of two movers: %d conflict (%d of one CPU), %d were swapped, %d couldn't be", total.pairs, total.conflicts, total.sameCPU, total.swapped, total.skipped)
+}
+
+func commute(t *testing.T, sc *scenario.Scenario, mu string, seed uint64, most int, total *swapCount) {
+	rig, err := New(sc, mu)
+	require.NoError(t, err)
+	defer rig.Close()
+	rig.Log.Store = true
+	r := &tracer{rig: rig}
+	rig.Observe(r)
+	var n swapCount
+	for i := uint64(0); n.swapped < most; i++ {
+		r.rand.Seed(seed, i)
+		r.stay = []int{0, 4, 7}[i%3]
+		if err := r.trySwaps(1+most/20, &n); err != nil {
+			t.Fatalf("%s, %v, preempt %v, mutant %q, run %d: %v", sc.Name, sc.Machine.Fetch, sc.Machine.Preempt, mu, i, err)
+		}
+		if i > uint64(50+most) {
+			break
+		}
+	}
+	total.pairs += n.pairs
+	total.conflicts += n.conflicts
+	total.sameCPU += n.sameCPU
+	total.swapped += n.swapped
+	total.skipped += n.skipped
+}

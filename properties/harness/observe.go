@@ -1,0 +1,100 @@
+package harness
+
+import (
+	"kpsim/properties"
+	"kpsim/sim"
+	"kpsim/smp/isa"
+	"kpsim/smp/kernel"
+	"kpsim/traces"
+)
+
+// Observe makes o be told of the steps of each run from the next one on, and of
+// what they touch: of the machine, and of what the properties' monitors
+// remember. nil is nobody. It changes nothing else of a run.
+func (r *Rig) Observe(o sim.Observer) {
+	r.Machine.Observe(o)
+	if r.Log.Tap = nil; o == nil {
+		return
+	}
+	if r.relate == nil {
+		r.relate = newRelate(r)
+	}
+	r.Log.Tap = r.relate
+}
+
+// relate tells an observed machine what the events of a step have to do with
+// those of others, by the properties whose monitors are told of them.
+type relate struct {
+	r     *Rig
+	heed  [][]int // of each kind: the places in properties.All of those that are told
+	taken properties.Touched
+}
+
+func newRelate(r *Rig) *relate {
+	q := &relate{r: r}
+	from, to := kernel.ExecRange()
+	q.taken.From, q.taken.To = uint64(from), uint64(to)
+	for i, w := range r.monitors {
+		for _, k := range w.property.Kinds {
+			for int(k) >= len(q.heed) {
+				q.heed = append(q.heed, nil)
+			}
+			q.heed[k] = append(q.heed[k], i)
+		}
+	}
+	return q
+}
+
+// begin begins a run.
+func (q *relate) begin() {
+	q.taken.Addrs = q.taken.Addrs[:0]
+	for i := range q.r.probes {
+		q.taken.Addrs = append(q.taken.Addrs, uint64(q.r.probes[i].Addr))
+	}
+}
+
+// Event implements traces.Sink.
+func (q *relate) Event(e *traces.Event) *traces.Finding {
+	if int(e.Kind) >= len(q.heed) {
+		return nil
+	}
+	m := q.r.Machine
+	for _, i := range q.heed[e.Kind] {
+		p := q.r.monitors[i].property
+		if p.Touches == nil {
+			m.TouchEvent(i, 0, true)
+			continue
+		}
+		q.taken.Begin()
+		p.Touches(&q.taken, e)
+		for _, t := range q.taken.List() {
+			if t.Size == 0 {
+				m.TouchEvent(i, t.Object, t.Write)
+			} else {
+				m.TouchText(isa.Addr(t.Object), int(t.Size), t.Write)
+			}
+		}
+	}
+	return nil
+}
+
+// Final is a digest of where the last run has come to: how it ended, the text
+// and the data, what each task's calls returned, how often each probe was
+// missed. Two orders of the same steps that commute have the same one, which
+// is not so of the log's digest.
+func (r *Rig) Final() uint64 {
+	h := sim.Mix(uint64(r.last.Outcome)) ^ r.Machine.MemoryDigest()
+	if p := r.last.Property; p != nil {
+		for _, c := range p.ID {
+			h = sim.Mix(h ^ uint64(c))
+		}
+		h = sim.Mix(h ^ r.last.Finding.Place)
+	}
+	for i, p := range r.programs {
+		h += sim.Mix(p.came ^ sim.Mix(uint64(i)))
+	}
+	for i := range r.probes {
+		h = sim.Mix(h ^ uint64(r.probes[i].Missed()))
+	}
+	return h
+}

@@ -1,0 +1,336 @@
+package properties
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/sim"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// Where things are in the logs that are drawn here: three functions' worth of
+// instructions, two probes on the first, one on the second, and two slots.
+const (
+	textAt = 0x1000
+	slotAt = 0x9000
+)
+
+var lengths = [...]uint64{1, 3, 5, 2, 4, 1, 1, 5, 7, 3}
+
+var probesAt = []uint64{textAt, textAt, textAt + 4}
+
+// textAddr draws the beginning of an instruction, or now and then its inside.
+func textAddr(r *sim.Rand) uint64 {
+	a := uint64(textAt)
+	for _, n := range lengths[:r.N(len(lengths))] {
+		a += n
+	}
+	if r.N(6) == 0 {
+		a++
+	}
+	if r.N(4) == 0 {
+		a = probesAt[r.N(len(probesAt))]
+	}
+	return a
+}
+
+func anyAddr(r *sim.Rand) uint64 {
+	if r.N(3) == 0 {
+		return slotAt + uint64(32*r.N(2)+r.N(2))
+	}
+	return textAddr(r)
+}
+
+// insnAt are bytes that may be run or installed somewhere.
+func insnAt(r *sim.Rand, a uint64) (lo, hi uint64) {
+	switch r.N(4) {
+	case 0:
+		return int3, 1 << 56
+	case 1:
+		return jump | uint64(r.N(2))<<8, 5 << 56
+	case 2:
+		return uint64(r.N(3)), uint64(1+r.N(5)) << 56
+	}
+	return linkedAt(a)
+}
+
+// linkedAt is what the head of the log says of an address.
+func linkedAt(a uint64) (lo, hi uint64) {
+	at := uint64(textAt)
+	for _, n := range lengths {
+		if at == a {
+			return 0x1111111111111111 * (n + 1) & mask(n), n << 56
+		}
+		at += n
+	}
+	return 0x90, 1 << 56
+}
+
+// draw draws an event of a kind.
+func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
+	e.Kind, e.CPU = k, uint8(r.N(3))
+	e.Task = e.CPU
+	switch k {
+	case smpev.Exec:
+		e.A = anyAddr(r)
+		e.B, e.C = insnAt(r, e.A)
+	case smpev.Image:
+		e.A = textAddr(r)
+		e.B, e.C = insnAt(r, e.A)
+	case smpev.TextStore:
+		e.A = anyAddr(r)
+		e.C = 1
+		if e.A%2 == 0 {
+			e.C += uint64(r.N(2))
+		}
+		e.B, _ = linkedAt(e.A)
+		if b := r.N(4); b < 3 {
+			e.B = [...]uint64{int3, jump, 7}[b]
+		}
+		e.B &= mask(e.C)
+	case smpev.Trap, smpev.Claim, smpev.Oops:
+		e.A = [...]uint64{smpev.VecBP, smpev.VecTimer}[r.N(2)]
+		if e.B = anyAddr(r); e.A == smpev.VecBP {
+			e.B = probesAt[r.N(3)] + 1
+		}
+		if k == smpev.Claim {
+			e.C = uint64(1 + r.N(3))
+		}
+	case smpev.Return:
+		e.A = [...]uint64{smpev.VecBP, smpev.VecTimer}[r.N(2)]
+		e.B = anyAddr(r)
+	case smpev.Alloc, smpev.Free:
+		e.A, e.B, e.C = slotAt+uint64(32*r.N(2)), 32, smpev.SlotMem
+	case smpev.Lock, smpev.Unlock:
+		e.A = uint64(1 + r.N(3))
+	case smpev.MightSleep:
+		e.A = uint64(r.N(40)) / 39
+	case smpev.CallEnd:
+		e.A, e.B, e.C = uint64(e.Task), uint64(r.N(3)), uint64(7+r.N(8)/7)
+	case smpev.Got:
+		e.A, e.B = smpev.Check(uint64(e.Task), r.N(2), 0), uint64(7+r.N(8)/7)
+	case kpev.ApiEnter, kpev.ApiReturn:
+		e.A, e.B = uint64(1+r.N(4)), uint64(r.N(3))
+		if e.C = uint64(r.N(6) / 5); k == kpev.ApiEnter {
+			e.C = probesAt[e.B]
+		}
+	case kpev.Handler:
+		e.A, e.B = uint64(r.N(3)), kpev.Pre
+		e.C = probesAt[e.A]
+	case kpev.Missed, kpev.Skipped:
+		e.A = uint64(r.N(3))
+	case kpev.Sysctl:
+		e.A, e.B = uint64(r.N(2)), uint64(r.N(2))
+	}
+	return e
+}
+
+// head are the events that a log begins with, of those kinds.
+func head(kinds []traces.Kind) (list []traces.Event) {
+	add := func(k traces.Kind, a, b, c uint64) {
+		for _, x := range kinds {
+			if x == k {
+				list = append(list, traces.Event{Kind: k, CPU: 255, Task: traces.NoTask, A: a, B: b, C: c})
+			}
+		}
+	}
+	at := uint64(textAt)
+	for _, n := range lengths {
+		lo, hi := linkedAt(at)
+		add(smpev.Load, at, lo, hi)
+		at += n
+	}
+	add(smpev.TextStore, slotAt+64, 0x90, 1) // the images of raw sites end here
+	add(smpev.Alloc, slotAt, 32, smpev.SlotMem)
+	add(smpev.Alloc, slotAt+32, 32, smpev.SlotMem)
+	for t := range uint64(3) {
+		for i := range uint64(3) {
+			add(smpev.Expect, t, i, 7)
+			add(smpev.Want, smpev.Check(t, int(i), 0), 7, 0)
+		}
+	}
+	return list
+}
+
+// order makes an ApiReturn, the end of a sysctl's write and an Unlock follow
+// what they end, mostly: else next to nothing would be known of any probe.
+func (l *logDrawn) order(r *sim.Rand, e *traces.Event) {
+	open := &l.open[e.Task]
+	switch e.Kind {
+	case kpev.ApiEnter, kpev.ApiReturn:
+		if e.Kind = kpev.ApiReturn; open.api == 0 {
+			e.Kind, e.C = kpev.ApiEnter, probesAt[e.B]
+			open.api, open.probe = e.A, e.B
+			return
+		}
+		e.A, e.B, open.api = open.api, open.probe, 0
+		e.C = uint64(r.N(8) / 7)
+	case kpev.Sysctl:
+		if e.B = 1; open.sysctl == 0 {
+			e.B, open.sysctl = 0, 1+e.A
+			return
+		}
+		e.A, open.sysctl = open.sysctl-1, 0
+	case smpev.Trap:
+		if e.A == smpev.VecBP {
+			open.breaks = append(open.breaks, e.B)
+		}
+	case smpev.Claim, smpev.Return:
+		n := len(open.breaks)
+		if n == 0 || e.A != smpev.VecBP {
+			return
+		}
+		if e.B = open.breaks[n-1]; e.Kind == smpev.Return { // mostly to try again
+			e.B--
+			open.breaks = open.breaks[:n-1]
+		}
+	case kpev.Handler, kpev.Missed, kpev.Skipped:
+		if !l.traps {
+			return
+		}
+		if len(open.hits) == 0 && r.N(20) > 0 {
+			*e = traces.Event{Kind: smpev.Trap, CPU: e.CPU, Task: e.Task, A: smpev.VecBP, B: probesAt[e.A] + 1}
+			open.breaks = append(open.breaks, e.B)
+			for id, a := range probesAt {
+				if a == e.B-1 { // so many handlers are due
+					open.hits = append(open.hits, uint64(id))
+				}
+			}
+		} else if len(open.hits) > 0 {
+			e.A, open.hits = open.hits[0], open.hits[1:]
+		}
+	case smpev.Lock, smpev.Unlock:
+		if e.Kind = smpev.Unlock; len(open.locks) == 0 || len(open.locks) < 3 && r.N(3) == 0 {
+			e.Kind = smpev.Lock
+			if n := len(open.locks); n > 0 && r.N(20) > 0 { // in their order
+				e.A = open.locks[n-1]%3 + 1
+			}
+			for _, o := range l.open {
+				for _, a := range o.locks {
+					if a == e.A && r.N(20) > 0 {
+						e.Kind = smpev.MightSleep // somebody has it: this one is to wait
+						e.A = 0
+						return
+					}
+				}
+			}
+			open.locks = append(open.locks, e.A)
+			return
+		}
+		e.A = open.locks[len(open.locks)-1]
+		open.locks = open.locks[:len(open.locks)-1]
+	}
+}
+
+type logDrawn struct {
+	traps bool // the monitor is told of them
+	open  [3]struct {
+		api, probe, sysctl  uint64
+		locks, hits, breaks []uint64
+	}
+}
+
+// judge tells a monitor a log: whether it finds fault, and with which event.
+func judge(m Monitor, list []traces.Event) (found bool, at int) {
+	m.Reset()
+	for i := range list {
+		if m.Event(&list[i]) != nil {
+			return true, i
+		}
+	}
+	return m.End(true) != nil, len(list)
+}
+
+func touchedBy(p *Property, t *Touched, e *traces.Event) (objects map[uint64]bool) {
+	objects = make(map[uint64]bool)
+	t.Begin()
+	p.Touches(t, e)
+	for _, x := range t.List() {
+		if x.Size == 0 {
+			objects[x.Object<<1] = objects[x.Object<<1] || x.Write
+			continue
+		}
+		for c := x.Object / 8; c <= (x.Object+x.Size-1)/8; c++ {
+			objects[c<<1|1] = objects[c<<1|1] || x.Write
+		}
+	}
+	return objects
+}
+
+// TestTouches: two neighbouring events of two CPUs that touch nothing in common
+// may be told in either order: the property is broken by both logs or by none.
+// And each property tells apart whatever it does at all: some orders matter.
+func TestTouches(t *testing.T) {
+	const logs = 30_000
+	for _, p := range All {
+		if p == &Progress {
+			continue // has no events
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			touched := &Touched{Addrs: probesAt, From: slotAt, To: slotAt + 64}
+			heads := head(p.Kinds)
+			var kinds []traces.Kind
+			for _, k := range p.Kinds {
+				if k != smpev.Load && k != smpev.Expect && k != smpev.Want && k != kpev.NoPre {
+					kinds = append(kinds, k)
+				}
+			}
+			m := p.New()
+			var r sim.Rand
+			swapped, broken, matters, related := 0, 0, 0, false
+			logs := uint64(logs)
+			if p == &Accounted {
+				logs *= 8 // it has the rarest reasons
+			}
+			for i := range logs {
+				r.Seed(1, i)
+				list, l := append([]traces.Event(nil), heads...), &logDrawn{traps: p == &Accounted}
+				for range 4 + r.N(24) {
+					e := draw(&r, kinds[r.N(len(kinds))])
+					l.order(&r, &e)
+					list = append(list, e)
+				}
+				found, at := judge(m, list)
+				k := len(heads) + r.N(len(list)-len(heads)-1)
+				if found && at < len(list) && at > len(heads) && r.N(2) == 0 {
+					k = at - 1 // what has just happened may have been the reason
+				}
+				a, b := list[k], list[k+1]
+				if a.CPU == b.CPU {
+					continue
+				}
+				x, y := touchedBy(p, touched, &a), touchedBy(p, touched, &b)
+				related = related || len(x) > 0
+				conflict := false
+				for o, w := range x {
+					v, both := y[o]
+					conflict = conflict || both && (v || w)
+				}
+				list[k], list[k+1] = b, a
+				again, _ := judge(m, list)
+				if conflict {
+					if again != found {
+						matters++
+					}
+					continue
+				}
+				swapped++
+				if found {
+					broken++
+				}
+				if again != found {
+					t.Fatalf("log %d: found %v, then %v, after these were swapped:\n%v %v\n%v %v\n%v", i, found, again, &a, x, &b, y, list[len(heads):])
+				}
+			}
+			require.Greater(t, swapped, 750)
+			require.Greater(t, broken, 10, "of %d", swapped)
+			if related {
+				require.NotZero(t, matters)
+			}
+			t.Logf("%d swapped, of which %d broke it; of those in conflict the order mattered for %d", swapped, broken, matters)
+		})
+	}
+}

@@ -1,0 +1,175 @@
+package smp
+
+import (
+	"fmt"
+
+	"kpsim/sim"
+	"kpsim/smp/fetch"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// The sorts of object, in the top byte of its number.
+const (
+	objCell     = iota + 1 // a cell, by its number
+	objWord                // eight aligned bytes of data, by their number
+	objChunk               // eight aligned bytes of text, by their number
+	objBoundary            // what a delivery to a CPU may come before or after
+	objIPI                 // the IPIs pending on a CPU
+	objQueue               // a CPU's run queue, and the states of its tasks
+	objIdle                // whether a CPU is in its idle loop, outside an interrupt
+	objFloor               // since when a CPU's fetches are fresh: it serialised
+	objSource              // a source's budget, or that it is armed
+	objService             // of the kernel: what the machine doesn't know
+	objEvent               // what a monitor remembers: its number, then the monitor's own object
+)
+
+func object(sort, number uint64) sim.Object { return sim.Object(sort<<56 | number&(1<<56-1)) }
+
+// bytesNumber numbers eight aligned bytes; 48 bits of an address say all.
+func bytesNumber(a isa.Addr) uint64 { return uint64(a) & (1<<48 - 1) / 8 }
+
+func bytesAt(number uint64) isa.Addr {
+	a := number * 8
+	return isa.Addr(int64(a<<16) >> 16)
+}
+
+// ObjectName says what an object is, for people.
+func (m *Machine) ObjectName(o sim.Object) string {
+	switch n := uint64(o) & (1<<56 - 1); uint64(o >> 56) {
+	case objCell:
+		if m.CellName != nil {
+			if s := m.CellName(kapi.CellID(n)); s != "" {
+				return s
+			}
+		}
+		return fmt.Sprintf("cell %d", n)
+	case objWord:
+		return "data at " + m.Symbol(bytesAt(n))
+	case objChunk:
+		return "text at " + m.Symbol(bytesAt(n))
+	case objBoundary:
+		return fmt.Sprintf("what cpu%d can be interrupted at", n)
+	case objIPI:
+		return fmt.Sprintf("IPIs pending on cpu%d", n)
+	case objQueue:
+		return fmt.Sprintf("run queue of cpu%d", n)
+	case objIdle:
+		return fmt.Sprintf("whether cpu%d is idle", n)
+	case objFloor:
+		return fmt.Sprintf("when cpu%d serialised", n)
+	case objSource:
+		return "source " + m.sources[n].Name
+	case objService:
+		if m.ServiceName != nil {
+			return m.ServiceName(n)
+		}
+		return fmt.Sprintf("kernel object %d", n)
+	case objEvent:
+		return fmt.Sprintf("what monitor %d knows of %#x", n>>48, n&(1<<48-1))
+	}
+	return "nothing"
+}
+
+// touch notes what the step under way has touched, if anybody asks.
+func (m *Machine) touch(sort, number uint64, write bool) {
+	if m.foot != nil {
+		m.foot.add(object(sort, number), write)
+	}
+}
+
+// TouchService notes that the step under way has read or written an object of
+// the kernel's, which no cell stands for.
+func (m *Machine) TouchService(number uint64, write bool) { m.touch(objService, number, write) }
+
+// TouchEvent notes that a monitor relates an event of the step under way with
+// others: those of the same object of its own.
+func (m *Machine) TouchEvent(monitor int, number uint64, write bool) {
+	m.touch(objEvent, uint64(monitor)<<48|number&(1<<48-1), write)
+}
+
+// TouchText notes that the step under way, or a monitor that is told of it, has
+// read or written n bytes of text.
+func (m *Machine) TouchText(a isa.Addr, n int, write bool) {
+	if m.foot == nil {
+		return
+	}
+	if !write {
+		m.touchFetch(a, n)
+		return
+	}
+	for at, end := a&^(chunk-1), a+isa.Addr(n); at < end; at += chunk {
+		m.foot.add(object(objChunk, bytesNumber(at)), true)
+	}
+}
+
+// touchFetch notes a fetch, or a read of text as data: of those bytes that were
+// stored to, or will be as far as is known.
+func (m *Machine) touchFetch(a isa.Addr, n int) {
+	if m.foot == nil {
+		return
+	}
+	for at, end := a&^(chunk-1), a+isa.Addr(n); at < end; at += chunk {
+		if p := m.mem.page(at); p != nil && p.perm&PermExec != 0 && (p.watched[at%pageSize/chunk] || m.foot.words.shared(bytesNumber(at))) {
+			m.foot.add(object(objChunk, bytesNumber(at)), false)
+		}
+	}
+}
+
+// touchStore notes a store to text, in one chunk. Where fetches may be stale it
+// matters to each other CPU whether it serialised before or after. watched: so
+// far in this run.
+func (m *Machine) touchStore(a isa.Addr, watched bool) {
+	f := m.foot
+	if f == nil {
+		return
+	}
+	if !watched && f.words.share(bytesNumber(a)) {
+		f.grew = true
+	}
+	f.add(object(objChunk, bytesNumber(a)), true)
+	if m.cfg.Fetch != fetch.Coherent {
+		for i := range m.cpus {
+			if me := f.cpu(); me == nil || i != int(me.id) {
+				f.add(object(objFloor, uint64(i)), false)
+			}
+		}
+	}
+}
+
+// touchFloor notes that a CPU serialises.
+func (m *Machine) touchFloor(c *CPU) {
+	if m.cfg.Fetch != fetch.Coherent {
+		m.touch(objFloor, uint64(c.id), true)
+	}
+}
+
+// touchQueue notes an access to a CPU's run queue, or to the state of one of
+// its tasks.
+func (m *Machine) touchQueue(c *CPU, write bool) { m.touch(objQueue, uint64(c.id), write) }
+
+// touchDelivery notes that an interrupt is delivered to c. It matters between
+// which two of c's steps, if they are seen by others, and not otherwise.
+func (m *Machine) touchDelivery(c *CPU) { m.touch(objBoundary, uint64(c.id), true) }
+
+// touchSource notes that a source is armed, or fires.
+func (m *Machine) touchSource(s *Source) { m.touch(objSource, uint64(s.index-sim.MoverSource), true) }
+
+// touchIdle notes that c, if it is idle, goes into an interrupt or comes out of
+// the last one: SeenIdle says so.
+func (m *Machine) touchIdle(c *CPU) {
+	if c.task == c.idle && len(c.task.frames) == 0 {
+		m.touch(objIdle, uint64(c.id), true)
+	}
+}
+
+// TouchQueue is touchQueue of a read, for the kernel.
+func (m *Machine) TouchQueue(cpu int) { m.touchQueue(&m.cpus[cpu], false) }
+
+// Touch implements kapi.Context.
+func (x *Ctx) Touch(id kapi.CellID, mode kapi.Mode) {
+	x.m.touch(objCell, uint64(id), mode == kapi.Write)
+}
+
+// TouchCell is Ctx.Touch for the machine's hooks.
+func (m *Machine) TouchCell(id kapi.CellID, write bool) { m.touch(objCell, uint64(id), write) }
