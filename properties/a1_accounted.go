@@ -17,7 +17,8 @@ var Accounted = Property{
 		smpev.Load, smpev.Exec, smpev.Trap, smpev.Claim, smpev.Return, smpev.CallEnd,
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.NoPre,
 	},
-	New:     func() Monitor { return new(accounted) },
+	Reads:   []traces.Kind{smpev.Load},
+	New:     func(s *Scene) Monitor { return &accounted{scene: s} },
 	Touches: accountTouches,
 }
 
@@ -30,14 +31,11 @@ var Accounted = Property{
 // a probe that is enabled for certain. Whenever that certainty comes or goes
 // need becomes what got is: hits that are under way then may count or not.
 type accounted struct {
-	loads  loads
-	probes probes
-	frames frames
-	addrs  []insn // where probes are or were, and what was linked there
-	tasks  []tally
-	flips  uint32
-	noPre  []uint64 // the probes whose hits leave no trace: a nil handler is not run (spec 1.5)
-	flip   []uint32 // of each probe: the flip at which its certainty last came or went
+	scene *Scene
+	addrs []insn // where probes are or were, and what was linked there
+	tasks []tally
+	noPre []uint64 // the probes whose hits leave no trace: a nil handler is not run (spec 1.5)
+	flip  []uint32 // of each probe: behind the event at which its certainty last came or went
 }
 
 // A tally is what one task did since it was last at rest.
@@ -47,10 +45,7 @@ type tally struct {
 }
 
 func (m *accounted) Reset() {
-	m.addrs, m.flips, m.flip, m.noPre = m.addrs[:0], 0, m.flip[:0], m.noPre[:0]
-	m.loads.reset()
-	m.probes.reset()
-	m.frames.reset()
+	m.addrs, m.flip, m.noPre = m.addrs[:0], m.flip[:0], m.noPre[:0]
 	for i := range m.tasks {
 		t := &m.tasks[i]
 		t.hits, t.need, t.got = t.hits[:0], t.need[:0], t.got[:0]
@@ -64,26 +59,20 @@ func (m *accounted) Event(e *traces.Event) *traces.Finding {
 			m.jumped(e)
 		}
 	case smpev.Trap:
-		m.frames.push(e, m.flips)
 		if e.A == smpev.VecBP {
 			m.hit(e.Task, e.B-1)
 		}
 	case smpev.Claim:
-		if f := m.frames.claimed(e); f != nil {
-			f.owner = e.C
-			if e.A == smpev.VecBP && e.C == smpev.OwnerRemoved {
-				m.unhit(e.Task, f.ip-1, f.mark)
-			}
+		if f := m.scene.claimed; f != nil && e.A == smpev.VecBP && e.C == smpev.OwnerRemoved {
+			m.unhit(e.Task, f.ip-1, f.seq)
 		}
 	case smpev.Return:
 		// The patcher may also send a CPU to try again.
-		if f := m.frames.pop(e); f != nil && f.vector == smpev.VecBP && f.owner == smpev.OwnerPoke && e.B == f.ip-1 {
-			m.unhit(e.Task, f.ip-1, f.mark)
+		if f := m.scene.popped; f != nil && f.vector == smpev.VecBP && f.owner == smpev.OwnerPoke && e.B == f.ip-1 {
+			m.unhit(e.Task, f.ip-1, f.seq)
 		}
 	case smpev.CallEnd:
 		return m.rest(e)
-	case smpev.Load:
-		m.loads.load(e)
 	case kpev.ApiEnter, kpev.ApiReturn:
 		m.api(e)
 	case kpev.Handler:
@@ -106,8 +95,8 @@ func (m *accounted) End(drained bool) *traces.Finding {
 	}
 	for i := range m.tasks {
 		if p, t := m.lost(&m.tasks[i]); p >= 0 {
-			return atEnd(m.probes.list[p].addr, "a hit is lost: of probe %d at %#x %d must be accounted for in task%d, and %d are",
-				m.probes.list[p].id, m.probes.list[p].addr, t.need[p], uint8(i)-1, t.got[p])
+			return atEnd(m.scene.probes.list[p].addr, "a hit is lost: of probe %d at %#x %d must be accounted for in task%d, and %d are",
+				m.scene.probes.list[p].id, m.scene.probes.list[p].addr, t.need[p], uint8(i)-1, t.got[p])
 		}
 	}
 	return nil
@@ -123,7 +112,7 @@ func (m *accounted) of(task uint8) *tally {
 	for len(t.hits) < len(m.addrs) {
 		t.hits = append(t.hits, 0)
 	}
-	for len(t.got) < len(m.probes.list) {
+	for len(t.got) < len(m.scene.probes.list) {
 		t.need, t.got = append(t.need, 0), append(t.got, 0)
 	}
 	return t
@@ -154,16 +143,16 @@ func (m *accounted) hit(task uint8, addr uint64) {
 	}
 	t := m.of(task)
 	t.hits[i]++
-	for j := range m.probes.list {
-		if p := &m.probes.list[j]; p.addr == addr && p.sure && !slices.Contains(m.noPre, p.id) {
+	for j := range m.scene.probes.list {
+		if p := &m.scene.probes.list[j]; p.addr == addr && p.sure && !slices.Contains(m.noPre, p.id) {
 			t.need[j]++
 		}
 	}
 }
 
 // unhit takes back a hit that was none: the CPU runs the instruction again.
-// mark is the flip before it.
-func (m *accounted) unhit(task uint8, addr uint64, mark uint32) {
+// seq is the event that it came with.
+func (m *accounted) unhit(task uint8, addr uint64, seq uint32) {
 	i := m.place(addr)
 	if i < 0 {
 		return
@@ -173,19 +162,19 @@ func (m *accounted) unhit(task uint8, addr uint64, mark uint32) {
 		return
 	}
 	t.hits[i]--
-	for j := range m.probes.list {
-		if p := &m.probes.list[j]; p.addr == addr && p.sure && m.flip[j] <= mark && t.need[j] > 0 {
+	for j := range m.scene.probes.list {
+		if p := &m.scene.probes.list[j]; p.addr == addr && p.sure && m.flip[j] <= seq && t.need[j] > 0 {
 			t.need[j]--
 		}
 	}
 }
 
 func (m *accounted) account(e *traces.Event, does string) *traces.Finding {
-	j := m.probes.index(e.A)
+	j := m.scene.probes.index(e.A)
 	if j < 0 {
 		return found(e, 0, "%s probe %d, which was never registered", does, e.A)
 	}
-	p, t := &m.probes.list[j], m.of(e.Task)
+	p, t := &m.scene.probes.list[j], m.of(e.Task)
 	t.got[j]++
 	if i := m.place(p.addr); t.got[j] > t.hits[i] {
 		return found(e, p.addr, "%s probe %d at %#x: %d for %d hits", does, p.id, p.addr, t.got[j], t.hits[i])
@@ -194,27 +183,23 @@ func (m *accounted) account(e *traces.Event, does string) *traces.Finding {
 }
 
 func (m *accounted) api(e *traces.Event) {
-	j := m.probes.index(e.B)
-	var was probe
-	if j >= 0 {
-		was = m.probes.list[j]
-	}
-	if j = m.probes.event(e); j < 0 {
+	was := &m.scene.called
+	j := was.place
+	if j < 0 {
 		return
 	}
-	p := &m.probes.list[j]
+	p := &m.scene.probes.list[j]
 	if m.place(p.addr) < 0 {
-		m.addrs = append(m.addrs, m.loads.at(p.addr))
+		m.addrs = append(m.addrs, m.scene.text.insnAt(p.addr))
 	}
-	for len(m.flip) < len(m.probes.list) {
+	for len(m.flip) < len(m.scene.probes.list) {
 		m.flip = append(m.flip, 0)
 	}
 	moved := was.addr != p.addr
 	if was.sure == p.sure && !moved {
 		return
 	}
-	m.flips++
-	m.flip[j] = m.flips
+	m.flip[j] = e.Seq + 1
 	for i := range m.tasks {
 		if t := &m.tasks[i]; j < len(t.got) {
 			if moved {
@@ -228,12 +213,12 @@ func (m *accounted) api(e *traces.Event) {
 // rest takes the end of a call: if no trap is open the task's hits are all
 // accounted for, and counting begins anew.
 func (m *accounted) rest(e *traces.Event) *traces.Finding {
-	if len(*m.frames.of(e.Task)) > 0 {
+	if len(*m.scene.frames.of(e.Task)) > 0 {
 		return nil
 	}
 	if p, t := m.lost(m.of(e.Task)); p >= 0 {
-		return found(e, m.probes.list[p].addr, "ends a call, and a hit is lost: of probe %d at %#x %d must be accounted for, and %d are",
-			m.probes.list[p].id, m.probes.list[p].addr, t.need[p], t.got[p])
+		return found(e, m.scene.probes.list[p].addr, "ends a call, and a hit is lost: of probe %d at %#x %d must be accounted for, and %d are",
+			m.scene.probes.list[p].id, m.scene.probes.list[p].addr, t.need[p], t.got[p])
 	}
 	t := m.of(e.Task)
 	clear(t.hits)

@@ -13,7 +13,8 @@ var OwnedBreakpoint = Property{
 	Kinds: []traces.Kind{
 		smpev.Trap, smpev.Claim, smpev.Return, smpev.Oops,
 	},
-	New:     func() Monitor { return new(ownedBreakpoint) },
+	Reads:   []traces.Kind{smpev.Trap},
+	New:     func(s *Scene) Monitor { return &ownedBreakpoint{s} },
 	Touches: nothingTouched,
 }
 
@@ -26,36 +27,32 @@ func owner(o uint64) string {
 	return "an unknown owner"
 }
 
-type ownedBreakpoint struct{ frames frames }
+type ownedBreakpoint struct{ scene *Scene }
 
-func (m *ownedBreakpoint) Reset() { m.frames.reset() }
+func (m *ownedBreakpoint) Reset() {}
 
 func (m *ownedBreakpoint) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
-	case smpev.Trap:
-		m.frames.push(e, 0)
 	case smpev.Claim:
 		if e.A != smpev.VecBP {
 			return nil
 		}
-		f := m.frames.claimed(e)
+		f := m.scene.claimed
 		if f == nil {
 			return found(e, e.B-1, "hasn't taken the breakpoint at %#x that %s claims", e.B-1, owner(e.C))
 		}
-		f.claims++
 		if f.claims > 1 {
-			return found(e, e.B-1, "takes the breakpoint at %#x, and it has two owners: %s, then %s", e.B-1, owner(f.owner), owner(e.C))
+			return found(e, e.B-1, "takes the breakpoint at %#x, and it has two owners: %s, then %s", e.B-1, owner(f.before), owner(e.C))
 		}
-		f.owner = e.C
 	case smpev.Return:
-		if f := m.frames.pop(e); f != nil && f.vector == smpev.VecBP && f.claims == 0 {
+		if f := m.scene.popped; f != nil && f.vector == smpev.VecBP && f.claims == 0 {
 			return found(e, f.ip-1, "takes the breakpoint at %#x, and it has no owner: returns to %#x", f.ip-1, e.B)
 		}
 	case smpev.Oops:
 		if e.A != smpev.VecBP {
 			return nil
 		}
-		if f := m.frames.claimed(e); f == nil || f.claims == 0 {
+		if f := m.scene.frames.find(e); f == nil || f.claims == 0 {
 			return found(e, e.B-1, "takes the breakpoint at %#x, and it has no owner: the kernel dies", e.B-1)
 		}
 	}

@@ -2,10 +2,10 @@
 // properties with a monitor each.
 //
 // What it is: All, one file a property. A property is data: an ID that is never
-// reused, a name, a sentence, the kinds of event its monitor is told of. The
-// files without an ID in their name are what the monitors share: a model of
-// text (text.go), of API calls (probes.go), of open traps (frames.go), and the
-// wording of findings (say.go).
+// reused, a name, a sentence, the kinds of event it rests on. Monitors are the
+// monitors of several, over one Scene, which follows for all of them what more
+// than one wants to know: the text (text.go), API calls (probes.go), open traps
+// (frames.go). The wording of findings is in say.go.
 //
 // What it is not: it runs nothing and knows neither the machine nor the engine.
 //
@@ -32,7 +32,9 @@
 //
 // Speed: a monitor is told of some hundred events a run and tens of thousands
 // of runs a second. An event costs a few ns, Reset keeps memory, and only a
-// finding allocates.
+// finding allocates. What is dull (scene.go) the scene takes, and no monitor is
+// told of it: a linked instruction that runs where nothing is patched, a store
+// to a detour.
 //
 // What it takes for granted of those who emit, and can't check:
 //

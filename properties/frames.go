@@ -5,9 +5,10 @@ import "kpsim/traces"
 // A frame is a trap that was taken and has not returned.
 type frame struct {
 	vector, ip uint64 // ip as saved when it was taken
+	seq        uint32 // of its event
 	claims     int
 	owner      uint64 // of the last claim
-	mark       uint32 // the monitor's own
+	before     uint64 // and of the one before that
 }
 
 // frames are the open traps of each task, the innermost last. A frame stays
@@ -30,9 +31,19 @@ func (f *frames) of(task uint8) *[]frame {
 }
 
 // push takes a Trap event.
-func (f *frames) push(e *traces.Event, mark uint32) {
+func (f *frames) push(e *traces.Event) {
 	s := f.of(e.Task)
-	*s = append(*s, frame{vector: e.A, ip: e.B, mark: mark})
+	*s = append(*s, frame{vector: e.A, ip: e.B, seq: e.Seq})
+}
+
+// claim takes a Claim event, and returns the trap that it is about, or nil.
+func (f *frames) claim(e *traces.Event) *frame {
+	x := f.find(e)
+	if x != nil {
+		x.claims++
+		x.before, x.owner = x.owner, e.C
+	}
+	return x
 }
 
 // pop takes a Return event: of the innermost open trap of that vector, or nil.
@@ -53,9 +64,9 @@ func (f *frames) pop(e *traces.Event) *frame {
 	return nil
 }
 
-// claimed finds the trap that a Claim or an Oops is about: the innermost open
-// one of that vector and ip, or nil.
-func (f *frames) claimed(e *traces.Event) *frame {
+// find finds the trap that a Claim or an Oops is about: the innermost open one
+// of that vector and ip, or nil.
+func (f *frames) find(e *traces.Event) *frame {
 	s := *f.of(e.Task)
 	for i := len(s) - 1; i >= 0; i-- {
 		if s[i].vector == e.A && s[i].ip == e.B {

@@ -107,7 +107,14 @@ func watches() []tracetest.Watch {
 }
 
 func watch(p *properties.Property) tracetest.Watch {
-	return tracetest.Watch{ID: p.ID, Kinds: p.Kinds, Monitor: p.New()}
+	ms := properties.NewMonitors(p)
+	return tracetest.Watch{ID: p.ID, Kinds: ms.Kinds(), Monitor: ms}
+}
+
+// together is all of the catalogue over one scene.
+func together() (*properties.Monitors, *tracetest.Player) {
+	ms := properties.NewMonitors(properties.All...)
+	return ms, tracetest.NewPlayer(tracetest.Watch{ID: "all", Kinds: ms.Kinds(), Monitor: ms})
 }
 
 // The whole catalogue watches each log: the property it is about must find

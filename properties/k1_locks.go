@@ -13,7 +13,7 @@ var Locks = Property{
 	Kinds: []traces.Kind{
 		smpev.Lock, smpev.Unlock, smpev.MightSleep,
 	},
-	New:     func() Monitor { return new(locks) },
+	New:     func(*Scene) Monitor { return new(locks) },
 	Touches: lockTouches,
 }
 

@@ -13,22 +13,19 @@ var AfterUnregister = Property{
 	Kinds: []traces.Kind{
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped,
 	},
-	New:     func() Monitor { return new(afterUnregister) },
+	Reads:   []traces.Kind{kpev.ApiEnter, kpev.ApiReturn},
+	New:     func(s *Scene) Monitor { return &afterUnregister{s} },
 	Touches: afterTouches,
 }
 
-type afterUnregister struct{ probes probes }
+type afterUnregister struct{ scene *Scene }
 
-func (m *afterUnregister) Reset() { m.probes.reset() }
+func (m *afterUnregister) Reset() {}
 
 func (m *afterUnregister) Event(e *traces.Event) *traces.Finding {
-	switch e.Kind {
-	case kpev.ApiEnter, kpev.ApiReturn:
-		m.probes.event(e)
-		return nil
-	}
-	i := m.probes.index(e.A)
-	if i < 0 || m.probes.list[i].reg != regNo {
+	probes := &m.scene.probes
+	i := probes.index(e.A)
+	if i < 0 || probes.list[i].reg != regNo {
 		return nil
 	}
 	does := "runs a handler of"
@@ -38,7 +35,7 @@ func (m *afterUnregister) Event(e *traces.Event) *traces.Finding {
 	case kpev.Skipped:
 		does = "counts a skip of"
 	}
-	return found(e, m.probes.list[i].addr, "%s probe %d, which isn't registered any more", does, e.A)
+	return found(e, probes.list[i].addr, "%s probe %d, which isn't registered any more", does, e.A)
 }
 
 func (m *afterUnregister) End(bool) *traces.Finding { return nil }

@@ -14,47 +14,31 @@ var TextRestored = Property{
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, kpev.ApiEnter, kpev.ApiReturn,
 	},
-	New:     func() Monitor { return new(textRestored) },
+	Reads:   []traces.Kind{smpev.Load, kpev.ApiEnter},
+	New:     func(s *Scene) Monitor { return &textRestored{scene: s} },
 	Touches: restoredTouches,
 }
 
 type textRestored struct {
-	text   text
-	images images
-	raw    int      // the first images, declared at the head: of sites that are no probe's
-	head   bool     // the head is over
+	scene  *Scene
 	jumped []uint64 // where a jump was declared, and the original hasn't come back since
-	probes probes
 }
 
-func (m *textRestored) Reset() {
-	m.text.reset()
-	m.probes.reset()
-	m.images, m.jumped, m.raw, m.head = m.images[:0], m.jumped[:0], 0, false
-}
+func (m *textRestored) Reset() { m.jumped = m.jumped[:0] }
 
 func (m *textRestored) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
 	case smpev.TextStore:
-		m.head = true
-		m.text.store(e, false)
 		if len(m.jumped) > 0 {
 			m.restored(e)
 		}
 	case smpev.Image:
-		m.images.add(e)
-		if !m.head {
-			m.raw = len(m.images)
-		} else if byte(e.B) == jump {
+		if m.scene.head && byte(e.B) == jump {
 			m.jump(e.A)
 		}
-	case smpev.Load:
-		m.text.load(e)
-	default:
-		m.head = true
-		i := m.probes.event(e)
-		if i >= 0 && e.Kind == kpev.ApiReturn && e.A == kpev.Unregister && e.C == 0 {
-			return m.unregistered(e, &m.probes.list[i])
+	case kpev.ApiReturn:
+		if i := m.scene.called.place; i >= 0 && e.A == kpev.Unregister && e.C == 0 {
+			return m.unregistered(e, &m.scene.probes.list[i])
 		}
 	}
 	return nil
@@ -76,7 +60,7 @@ func (m *textRestored) restored(e *traces.Event) {
 		if a-e.A >= e.C {
 			continue
 		}
-		if mem, orig := m.text.byteAt(a); mem == orig {
+		if mem, orig := m.scene.text.byteAt(a); mem == orig {
 			m.jumped = append(m.jumped[:i], m.jumped[i+1:]...)
 			return
 		}
@@ -86,7 +70,7 @@ func (m *textRestored) restored(e *traces.Event) {
 // unregistered checks the breakpoint of a probe that never was a jump. What
 // was one goes when the optimizer has run.
 func (m *textRestored) unregistered(e *traces.Event, p *probe) *traces.Finding {
-	if m.probes.at(p.addr) || !m.text.has(p.addr) {
+	if m.scene.probes.at(p.addr) || !m.scene.text.has(p.addr) {
 		return nil
 	}
 	for _, a := range m.jumped {
@@ -94,7 +78,7 @@ func (m *textRestored) unregistered(e *traces.Event, p *probe) *traces.Finding {
 			return nil
 		}
 	}
-	if mem, orig := m.text.byteAt(p.addr); mem == int3 && orig != int3 {
+	if mem, orig := m.scene.text.byteAt(p.addr); mem == int3 && orig != int3 {
 		return found(e, p.addr, "unregister of probe %d returns, and its breakpoint is still at %#x", p.id, p.addr)
 	}
 	return nil
@@ -104,9 +88,9 @@ func (m *textRestored) End(drained bool) *traces.Finding {
 	if !drained {
 		return nil
 	}
-	for i := range m.text.blocks {
-		b := &m.text.blocks[i]
-		if !b.stored {
+	for i := range m.scene.text.blocks {
+		b := &m.scene.text.blocks[i]
+		if !b.stored || !b.text {
 			continue
 		}
 		for w := range b.mem {
@@ -117,10 +101,10 @@ func (m *textRestored) End(drained bool) *traces.Finding {
 					continue
 				}
 				why := "which is no whole image of a registered probe or a raw site"
-				if m.probes.none() {
+				if m.scene.probes.none() {
 					why = "though no probe is registered"
 				}
-				mem, orig := m.text.byteAt(addr)
+				mem, orig := m.scene.text.byteAt(addr)
 				return atEnd(addr, "%#x holds %02x, %s; linked there: %02x", addr, mem, why, orig)
 			}
 		}
@@ -132,12 +116,12 @@ func (m *textRestored) End(drained bool) *traces.Finding {
 // probe, or of an image that is in memory as a whole: of a registered probe,
 // or of a raw site.
 func (m *textRestored) explained(addr uint64) bool {
-	if mem, _ := m.text.byteAt(addr); mem == int3 && m.probes.at(addr) {
+	if mem, _ := m.scene.text.byteAt(addr); mem == int3 && m.scene.probes.at(addr) {
 		return true
 	}
-	for i := range m.images {
-		x := &m.images[i]
-		if addr-x.addr < x.len() && (i < m.raw || m.probes.at(x.addr)) && m.text.holds(x) {
+	for i := range m.scene.images {
+		x := &m.scene.images[i]
+		if addr-x.addr < x.len() && (i < m.scene.raw || m.scene.probes.at(x.addr)) && m.scene.text.holds(x) {
 			return true
 		}
 	}

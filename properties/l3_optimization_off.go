@@ -14,17 +14,17 @@ var OptimizationOff = Property{
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.TextStore, kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl,
 	},
-	New:     func() Monitor { return new(optimizationOff) },
+	Reads:   []traces.Kind{smpev.Load, kpev.ApiEnter, kpev.ApiReturn},
+	New:     func(s *Scene) Monitor { return &optimizationOff{scene: s} },
 	Touches: offTouches,
 }
 
 type optimizationOff struct {
-	text   text
-	probes probes
-	offs   []offCall // writes of 0 under way
-	ons    int       // writes of 1 under way
-	begun  int       // writes of 1 ever begun
-	off    bool      // for certain
+	scene *Scene
+	offs  []offCall // writes of 0 under way
+	ons   int       // writes of 1 under way
+	begun int       // writes of 1 ever begun
+	off   bool      // for certain
 }
 
 // An offCall is a write of 0 that hasn't returned.
@@ -35,17 +35,12 @@ type offCall struct {
 }
 
 func (m *optimizationOff) Reset() {
-	m.text.reset()
-	m.probes.reset()
 	m.offs, m.ons, m.begun, m.off = m.offs[:0], 0, 0, false
 }
 
 func (m *optimizationOff) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
-	case smpev.Load:
-		m.text.load(e)
 	case smpev.TextStore:
-		m.text.store(e, false)
 		if m.off {
 			return m.stored(e)
 		}
@@ -53,8 +48,6 @@ func (m *optimizationOff) Event(e *traces.Event) *traces.Finding {
 		if m.sysctl(e); m.off && e.B == 1 {
 			return m.returned(e)
 		}
-	default:
-		m.probes.event(e)
 	}
 	return nil
 }
@@ -83,8 +76,8 @@ func (m *optimizationOff) sysctl(e *traces.Event) {
 
 // returned looks for a jump that the write of 0 has left.
 func (m *optimizationOff) returned(e *traces.Event) *traces.Finding {
-	for i := range m.probes.list {
-		if p := &m.probes.list[i]; m.jumps(p) {
+	for i := range m.scene.probes.list {
+		if p := &m.scene.probes.list[i]; m.jumps(p) {
 			return found(e, p.addr, "returns from kprobes-optimization = 0, and a jump still stands at probe %d, %#x", p.id, p.addr)
 		}
 	}
@@ -93,8 +86,8 @@ func (m *optimizationOff) returned(e *traces.Event) *traces.Finding {
 
 // stored looks at a store: is it a jump over a probe?
 func (m *optimizationOff) stored(e *traces.Event) *traces.Finding {
-	for i := range m.probes.list {
-		if p := &m.probes.list[i]; p.addr-e.A < e.C && m.jumps(p) {
+	for i := range m.scene.probes.list {
+		if p := &m.scene.probes.list[i]; p.addr-e.A < e.C && m.jumps(p) {
 			return found(e, p.addr, "writes a jump at probe %d, %#x, while kprobes-optimization is 0", p.id, p.addr)
 		}
 	}
@@ -103,10 +96,10 @@ func (m *optimizationOff) stored(e *traces.Event) *traces.Finding {
 
 // jumps reports whether a jump stands where a probe certainly is registered.
 func (m *optimizationOff) jumps(p *probe) bool {
-	if p.reg != regYes || !m.text.has(p.addr) {
+	if p.reg != regYes || !m.scene.text.has(p.addr) {
 		return false
 	}
-	mem, orig := m.text.byteAt(p.addr)
+	mem, orig := m.scene.text.byteAt(p.addr)
 	return mem == jump && orig != jump
 }
 

@@ -11,7 +11,7 @@ var NoOops = Property{
 	Name:    "no-oops",
 	Says:    "The kernel doesn't die: every fault is handled.",
 	Kinds:   []traces.Kind{smpev.Oops},
-	New:     func() Monitor { return new(noOops) },
+	New:     func(*Scene) Monitor { return new(noOops) },
 	Touches: nothingTouched,
 }
 

@@ -8,7 +8,7 @@ var Progress = Property{
 	ID:      "P1",
 	Name:    "progress",
 	Says:    "Every run ends: Stuck and Exhausted are reported, not passed.",
-	New:     func() Monitor { return new(progress) },
+	New:     func(*Scene) Monitor { return new(progress) },
 	Touches: nothingTouched,
 }
 

@@ -1,16 +1,21 @@
 package properties
 
-import "kpsim/traces"
+import (
+	"slices"
+
+	"kpsim/traces"
+)
 
 // A Property is something that must hold in every run. It is data: an ID that
 // is never reused, a name, a sentence that is printed wherever the property
-// is, the kinds of event its monitor is told of, and how to make that monitor.
+// is, the kinds of event that it rests on, and how to make its monitor.
 type Property struct {
 	ID    string
 	Name  string
 	Says  string
 	Kinds []traces.Kind
-	New   func() Monitor
+	Reads []traces.Kind // of Kinds: of these the monitor isn't told, it reads what the scene makes of them
+	New   func(s *Scene) Monitor
 
 	// Touches says what an event touches of what the monitor remembers, so that
 	// steps whose order it may notice are known not to commute. Two events of
@@ -64,8 +69,12 @@ func (t *Touched) readAt(addr uint64) {
 	}
 }
 
-// A Monitor watches the events of one run after another. It sees events only,
-// never the machine: its model of the truth is its own.
+// reads reports whether the monitor isn't told of a kind.
+func (p *Property) reads(k traces.Kind) bool { return slices.Contains(p.Reads, k) }
+
+// A Monitor watches the events of one run after another. It sees events, and
+// the scene that is made of events, never the machine: its model of the truth
+// is its own. Dull events (Scene) it isn't told of.
 type Monitor interface {
 	traces.Sink
 

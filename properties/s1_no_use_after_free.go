@@ -15,7 +15,8 @@ var NoUseAfterFree = Property{
 		smpev.Load, smpev.Exec, smpev.Alloc, smpev.Free, smpev.Trap, smpev.Return,
 		kpev.ApiEnter, kpev.ApiReturn,
 	},
-	New:     func() Monitor { return new(noUseAfterFree) },
+	Reads:   []traces.Kind{smpev.Load, smpev.Trap, kpev.ApiEnter, kpev.ApiReturn},
+	New:     func(s *Scene) Monitor { return &noUseAfterFree{scene: s} },
 	Touches: freeTouches,
 }
 
@@ -32,18 +33,12 @@ func (s *span) has(addr uint64) bool { return addr-s.addr < s.size }
 func (s *span) String() string { return memNames[min(s.what, smpev.DetourMem)] }
 
 type noUseAfterFree struct {
-	linked []span // runs of linked text
-	live   []span
-	freed  []span
-	frames frames
-	probes probes
+	scene *Scene
+	live  []span
+	freed []span
 }
 
-func (m *noUseAfterFree) Reset() {
-	m.linked, m.live, m.freed = m.linked[:0], m.live[:0], m.freed[:0]
-	m.frames.reset()
-	m.probes.reset()
-}
+func (m *noUseAfterFree) Reset() { m.live, m.freed = m.live[:0], m.freed[:0] }
 
 func in(list []span, addr uint64) *span {
 	for i := range list {
@@ -57,24 +52,14 @@ func in(list []span, addr uint64) *span {
 func (m *noUseAfterFree) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
 	case smpev.Exec:
-		if in(m.linked, e.A) != nil || in(m.live, e.A) != nil {
+		if m.scene.text.has(e.A) || in(m.live, e.A) != nil {
 			return nil
 		}
 		if s := in(m.freed, e.A); s != nil {
 			return found(e, e.A, "runs %s at %#x, in the freed %s at %#x", hex(e.B, e.C), e.A, s, s.addr)
 		}
 		return found(e, e.A, "runs %s at %#x, in memory that was never handed out", hex(e.B, e.C), e.A)
-	case smpev.Load:
-		n := e.C >> 56
-		if k := len(m.linked) - 1; k >= 0 && m.linked[k].addr+m.linked[k].size == e.A {
-			m.linked[k].size += n
-		} else {
-			m.linked = append(m.linked, span{addr: e.A, size: n})
-		}
-	case smpev.Trap:
-		m.frames.push(e, 0)
 	case smpev.Return:
-		m.frames.pop(e)
 		if s := in(m.freed, e.B); s != nil && in(m.live, e.B) == nil {
 			return found(e, e.B, "returns from %s to %#x, in the freed %s at %#x", vector(e.A), e.B, s, s.addr)
 		}
@@ -82,8 +67,6 @@ func (m *noUseAfterFree) Event(e *traces.Event) *traces.Finding {
 		return m.alloc(e)
 	case smpev.Free:
 		return m.free(e)
-	default:
-		m.probes.event(e)
 	}
 	return nil
 }
@@ -126,8 +109,8 @@ func (m *noUseAfterFree) free(e *traces.Event) *traces.Finding {
 
 	// An interrupt returns to where it was taken, however long its task was
 	// preempted. A handler of an exception may still change its mind.
-	for t := range m.frames.tasks {
-		for _, f := range m.frames.tasks[t] {
+	for t := range m.scene.frames.tasks {
+		for _, f := range m.scene.frames.tasks[t] {
 			if (f.vector == smpev.VecNMI || f.vector >= 32) && s.has(f.ip) {
 				return found(e, f.ip, "frees the %s at %#x, but task%d will return from %s to %#x", s, s.addr, uint8(t)-1, vector(f.vector), f.ip)
 			}
@@ -137,7 +120,7 @@ func (m *noUseAfterFree) free(e *traces.Event) *traces.Finding {
 }
 
 func (m *noUseAfterFree) End(drained bool) *traces.Finding {
-	if drained && len(m.live) > 0 && m.probes.none() {
+	if drained && len(m.live) > 0 && m.scene.probes.none() {
 		s := &m.live[0]
 		return atEnd(s.addr, "no probe is registered, and the %s at %#x hasn't been freed", s, s.addr)
 	}

@@ -13,49 +13,25 @@ var WholeInstructions = Property{
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Exec, smpev.Alloc, smpev.Free,
 	},
-	New:     func() Monitor { return new(wholeInstructions) },
+	Reads:   []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Alloc, smpev.Free},
+	New:     func(s *Scene) Monitor { return &wholeInstructions{s} },
 	Touches: wholeTouches,
 }
 
-type wholeInstructions struct {
-	text   text
-	images images
-}
+type wholeInstructions struct{ scene *Scene }
 
-func (m *wholeInstructions) Reset() {
-	m.text.reset()
-	m.images = m.images[:0]
-}
-
-func (m *wholeInstructions) Event(e *traces.Event) *traces.Finding {
-	switch e.Kind {
-	case smpev.Exec:
-		return m.exec(e)
-	case smpev.TextStore:
-		m.text.store(e, true)
-		if e.C > 1 && e.B == 0xcccccccccccccccc&mask(e.C) && !m.text.has(e.A) {
-			// Poison: the memory is being taken back, and that a CPU is still
-			// in it is for no-use-after-free to say.
-			m.text.forget(e.A, e.C)
-		}
-	case smpev.Image:
-		m.images.add(e)
-	case smpev.Load:
-		m.text.load(e)
-	case smpev.Alloc, smpev.Free:
-		m.text.forget(e.A, e.B)
-	}
-	return nil
-}
+func (m *wholeInstructions) Reset() {}
 
 func (m *wholeInstructions) End(bool) *traces.Finding { return nil }
 
-func (m *wholeInstructions) exec(e *traces.Event) *traces.Finding {
-	b := m.text.find(e.A)
+// Event takes an Exec.
+func (m *wholeInstructions) Event(e *traces.Event) *traces.Finding {
+	text := &m.scene.text
+	b := text.find(e.A)
 	if b == nil || !b.has(e.A) {
 		return m.outside(e)
 	}
-	old := m.text.insn(b, e.A)
+	old := text.insn(b, e.A)
 	if old != nil && old.lo == e.B && old.hi == e.C {
 		return nil
 	}
@@ -63,8 +39,8 @@ func (m *wholeInstructions) exec(e *traces.Event) *traces.Finding {
 		return nil
 	}
 	// A CPU that hasn't serialised may run an image that is gone again.
-	for i := range m.images {
-		if x := &m.images[i]; x.addr == e.A && x.begins(e.B, e.C) {
+	for i := range m.scene.images {
+		if x := &m.scene.images[i]; x.addr == e.A && x.begins(e.B, e.C) {
 			return nil
 		}
 	}
@@ -77,18 +53,18 @@ func (m *wholeInstructions) exec(e *traces.Event) *traces.Finding {
 // outside checks what runs in a slot or a detour: the bytes that were stored
 // there since the memory was handed out.
 func (m *wholeInstructions) outside(e *traces.Event) *traces.Finding {
-	n := e.C >> 56
-	mem, known := m.text.word(e.A)
+	text, n := &m.scene.text, e.C>>56
+	mem, known := text.word(e.A)
 	bad := (mem ^ e.B) & known & mask(n)
 	if bad == 0 && n > 8 {
-		mem, known = m.text.word(e.A + 8)
+		mem, known = text.word(e.A + 8)
 		bad = (mem ^ e.C) & known & mask(n-8)
 	}
 	if bad == 0 {
 		return nil
 	}
-	lo, _ := m.text.word(e.A)
-	hi, _ := m.text.word(e.A + 8)
+	lo, _ := text.word(e.A)
+	hi, _ := text.word(e.A + 8)
 	return found(e, e.A, "runs %s at %#x: bytes blend two instructions; memory holds %s", hex(e.B, e.C), e.A, hex(lo, hi&mask(7)|n<<56))
 }
 

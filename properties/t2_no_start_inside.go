@@ -15,7 +15,8 @@ var NoStartInside = Property{
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Exec, smpev.Trap, smpev.Return,
 	},
-	New:     func() Monitor { return new(noStartInside) },
+	Reads:   []traces.Kind{smpev.Load, smpev.Trap},
+	New:     func(s *Scene) Monitor { return &noStartInside{scene: s} },
 	Touches: insideTouches,
 }
 
@@ -35,50 +36,39 @@ type site struct {
 }
 
 type noStartInside struct {
-	text  text
+	scene *Scene
 	sites []site
 
 	// Whether the CPU that is inside was kept by an interrupt, or was just slow.
-	frames frames
-	stores uint32                // to tails, so far
-	kept   [traces.NoTask]uint64 // by task: where its last interrupt returned to, if text changed meanwhile
+	stored uint32 // behind the event of the last store to a tail
+	kept   []kept // one a task
 }
 
-func (m *noStartInside) Reset() {
-	m.text.reset()
-	m.sites = m.sites[:0]
-	m.frames.reset()
-	m.stores = 0
-	clear(m.kept[:])
+// kept is where a task's last interrupt returned to, during which a tail changed.
+type kept struct {
+	task uint8
+	at   uint64
 }
+
+func (m *noStartInside) Reset() { m.sites, m.stored, m.kept = m.sites[:0], 0, m.kept[:0] }
 
 func (m *noStartInside) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
 	case smpev.Exec:
 		return m.exec(e)
-	case smpev.Trap:
-		if interrupt(e.A) {
-			m.frames.push(e, m.stores)
-		}
 	case smpev.Return:
-		if !interrupt(e.A) {
-			break
-		}
-		if f := m.frames.pop(e); f != nil && f.mark != m.stores && e.Task != traces.NoTask {
-			m.kept[e.Task] = e.B
+		if f := m.scene.popped; f != nil && interrupt(e.A) && f.seq < m.stored {
+			m.keep(e.Task, e.B)
 		}
 	case smpev.TextStore:
 		if m.touchesTail(e.A, e.C) {
-			m.stores++
+			m.stored = e.Seq + 1
 		}
-		m.text.store(e, false)
 		if e.C == 1 && e.B == int3 {
 			m.image(e.A, 1) // a breakpoint is armed, announced or not
 		}
 	case smpev.Image:
 		m.image(e.A, e.C>>56)
-	case smpev.Load:
-		m.text.load(e)
 	}
 	return nil
 }
@@ -98,7 +88,7 @@ func (m *noStartInside) image(addr, size uint64) {
 			continue
 		}
 		for k := range s.size {
-			if s.addr+k-addr < size && (size > 1 || m.text.starts(addr)) {
+			if s.addr+k-addr < size && (size > 1 || m.scene.text.starts(addr)) {
 				s.own &^= 1 << k
 			}
 		}
@@ -118,9 +108,28 @@ func (m *noStartInside) image(addr, size uint64) {
 func (m *noStartInside) exec(e *traces.Event) *traces.Finding {
 	f := m.inside(e)
 	if f != nil && e.Task != traces.NoTask {
-		f.Slow = m.kept[e.Task] != e.A
+		f.Slow = m.keptAt(e.Task) != e.A
 	}
 	return f
+}
+
+func (m *noStartInside) keep(task uint8, at uint64) {
+	for i := range m.kept {
+		if m.kept[i].task == task {
+			m.kept[i].at = at
+			return
+		}
+	}
+	m.kept = append(m.kept, kept{task, at})
+}
+
+func (m *noStartInside) keptAt(task uint8) uint64 {
+	for _, k := range m.kept {
+		if k.task == task {
+			return k.at
+		}
+	}
+	return 0
 }
 
 func (m *noStartInside) inside(e *traces.Event) *traces.Finding {
@@ -130,7 +139,7 @@ func (m *noStartInside) inside(e *traces.Event) *traces.Finding {
 			return found(e, e.A, "begins %s at %#x, inside the %d bytes at %#x that a patcher has written to", hex(e.B, e.C), e.A, s.size, s.addr)
 		}
 	}
-	if b := m.text.find(e.A); b != nil && b.start>>(e.A%blockSize)&1 == 0 && b.has(e.A) {
+	if b := m.scene.text.find(e.A); b != nil && b.start>>(e.A%blockSize)&1 == 0 && b.has(e.A) {
 		return found(e, e.A, "begins %s at %#x, where no instruction was linked", hex(e.B, e.C), e.A)
 	}
 	return nil
@@ -150,8 +159,8 @@ func (m *noStartInside) touchesTail(addr, n uint64) bool {
 // what was linked there. What the CPU fetched doesn't matter.
 func (m *noStartInside) tailWritten(s *site) bool {
 	for k := uint64(1); k < s.size; k++ {
-		if s.own>>k&1 != 0 && m.text.has(s.addr+k) {
-			if mem, orig := m.text.byteAt(s.addr + k); mem != orig {
+		if s.own>>k&1 != 0 && m.scene.text.has(s.addr+k) {
+			if mem, orig := m.scene.text.byteAt(s.addr + k); mem != orig {
 				return true
 			}
 		}

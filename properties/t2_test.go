@@ -114,4 +114,13 @@ func init() {
 			tr.On(1, 2).Exec(f+1, mov...)
 			tr.ExpectViolation("T2", "inside")
 		})
+	golden("T2-kept-while-another-tail-was-written", func(tr *tracetest.Trace) { // whose site isn't linked text
+		arm(tr, f)
+		optimize(tr)
+		cpu1 := tr.Image(detour, jmp...).On(1, 2)
+		cpu1.Trap(smpev.VecTimer, f+1)
+		tr.Store(detour, jmp...)
+		cpu1.Return(smpev.VecTimer, f+1).Exec(f+1, mov...)
+		tr.ExpectViolation("T2", "inside")
+	})
 }

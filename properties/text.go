@@ -65,25 +65,14 @@ func (l *loads) load(e *traces.Event) (fresh bool) {
 	return true
 }
 
-// at returns the instruction that was linked at addr; without bytes if none was.
-func (l *loads) at(addr uint64) insn {
-	for i := range l.insns[:l.told] {
-		if l.insns[i].addr == addr {
-			return l.insns[i]
-		}
-	}
-	return insn{addr: addr}
-}
-
-// A text is a monitor's own model of executable memory: the instructions that
+// A text is the monitors' own model of executable memory: the instructions that
 // were linked, from Load events, and what is in memory now, from TextStores. A
 // byte outside the linked text is known once it was stored.
 type text struct {
 	blocks []block
 	linked int // how many of them, the first ones, are of linked text
 	built  int // how many instructions they are made of
-	last   int // the block found last
-	lo, hi uint64
+	lately [1 << latelyBits]uint16
 	loads  loads
 }
 
@@ -91,6 +80,7 @@ const (
 	blockSize   = 64
 	chunkSize   = 8 // of a TextStore: it lies inside one aligned chunk
 	blockChunks = blockSize / chunkSize
+	latelyBits  = 5 // of an address's place among the blocks found lately
 )
 
 // A block is 64 aligned bytes. Planes with a word for each chunk: bytes and
@@ -98,7 +88,9 @@ const (
 type block struct {
 	base   uint64
 	stored bool                // memory may differ from what was linked
+	text   bool                // some of it is linked text
 	start  uint64              // bit i: a linked instruction begins at base+i
+	marks  uint64              // bit i: base+i was said to be patched in this run, see Scene
 	which  [blockSize]uint16   // and its index in loads
 	linked [blockChunks]uint64 // 0xff: of the linked text
 	known  [blockChunks]uint64 // 0xff: memory is known
@@ -108,11 +100,13 @@ type block struct {
 
 func (t *text) reset() {
 	t.loads.reset()
-	t.blocks, t.last = t.blocks[:t.linked], 0
+	t.blocks = t.blocks[:t.linked]
 	for i := range t.blocks {
-		if b := &t.blocks[i]; b.stored {
+		b := &t.blocks[i]
+		if b.stored {
 			b.mem, b.known, b.stored = b.orig, b.linked, false
 		}
+		b.marks = 0
 	}
 }
 
@@ -126,15 +120,13 @@ func (t *text) find(addr uint64) *block {
 
 func (t *text) lookup(addr uint64) *block {
 	base := addr &^ (blockSize - 1)
-	if t.last < len(t.blocks) && t.blocks[t.last].base == base {
-		return &t.blocks[t.last]
-	}
-	if len(t.blocks) == 0 || base < t.lo || base > t.hi {
-		return nil
+	near := &t.lately[base/blockSize*0x9e3779b97f4a7c15>>(64-latelyBits)]
+	if i := int(*near); i < len(t.blocks) && t.blocks[i].base == base {
+		return &t.blocks[i]
 	}
 	for i := range t.blocks {
 		if t.blocks[i].base == base {
-			t.last = i
+			*near = uint16(i)
 			return &t.blocks[i]
 		}
 	}
@@ -146,14 +138,14 @@ func (t *text) grow(addr uint64) *block {
 	if b := t.lookup(addr); b != nil {
 		return b
 	}
-	base := addr &^ (blockSize - 1)
-	if len(t.blocks) == 0 {
-		t.lo, t.hi = base, base
+	n := len(t.blocks)
+	if n < cap(t.blocks) {
+		t.blocks = t.blocks[:n+1]
+	} else {
+		t.blocks = append(t.blocks, block{})
 	}
-	t.lo, t.hi = min(t.lo, base), max(t.hi, base)
-	t.last = len(t.blocks)
-	t.blocks = append(t.blocks, block{base: base})
-	return &t.blocks[t.last]
+	t.blocks[n] = block{base: addr &^ (blockSize - 1)}
+	return &t.blocks[n]
 }
 
 // load takes a Load event.
@@ -167,11 +159,12 @@ func (t *text) load(e *traces.Event) {
 // one more than before, else anew.
 func (t *text) rebuild() {
 	if t.built >= t.loads.told {
-		t.blocks, t.linked, t.built, t.last = t.blocks[:0], 0, 0, 0
+		t.blocks, t.linked, t.built = t.blocks[:0], 0, 0
 	}
 	for ; t.built < t.loads.told; t.built++ {
 		x := &t.loads.insns[t.built]
 		b := t.grow(x.addr)
+		b.text = true
 		b.start |= 1 << (x.addr % blockSize)
 		b.which[x.addr%blockSize] = uint16(t.built)
 		t.link(x.addr, x.lo, min(x.len(), 8))
@@ -188,6 +181,7 @@ func (t *text) link(addr, v, n uint64) {
 	for done := uint64(0); done < n; s = 0 {
 		k := min(n-done, chunkSize-s)
 		b, w := t.grow(addr+done), (addr+done)/chunkSize%blockChunks
+		b.text = true
 		m := mask(k) << (8 * s)
 		bytes := v >> (8 * done) << (8 * s) & m
 		b.linked[w] |= m
@@ -198,14 +192,10 @@ func (t *text) link(addr, v, n uint64) {
 	}
 }
 
-// store takes a TextStore event: into the linked text and, if all is set,
-// anywhere.
-func (t *text) store(e *traces.Event, all bool) {
+// store takes a TextStore event, and returns the block it is to.
+func (t *text) store(e *traces.Event) *block {
 	b := t.find(e.A)
 	if b == nil {
-		if !all {
-			return
-		}
 		b = t.grow(e.A)
 	}
 	b.stored = true
@@ -213,6 +203,7 @@ func (t *text) store(e *traces.Event, all bool) {
 	m := mask(e.C) << s
 	b.mem[w] = b.mem[w]&^m | e.B<<s&m
 	b.known[w] |= m
+	return b
 }
 
 // forget makes [addr, addr+size) unknown, but for linked text.
@@ -251,6 +242,16 @@ func (t *text) insn(b *block, addr uint64) *insn {
 		return nil
 	}
 	return &t.loads.insns[b.which[addr%blockSize]]
+}
+
+// insnAt returns the instruction that was linked at addr; without bytes if none was.
+func (t *text) insnAt(addr uint64) insn {
+	if b := t.find(addr); b != nil {
+		if x := t.insn(b, addr); x != nil {
+			return *x
+		}
+	}
+	return insn{addr: addr}
 }
 
 // byteAt returns what is in memory at addr, and what was linked there.

@@ -54,7 +54,7 @@ func TestText(t *testing.T) {
 				}
 				continue
 			}
-			tx.store(&traces.Event{Kind: smpev.TextStore, A: a, B: v & mask(n), C: n}, true)
+			tx.store(&traces.Event{Kind: smpev.TextStore, A: a, B: v & mask(n), C: n})
 			for i := range n {
 				c := at(a + i)
 				c.mem, c.known = byte(v>>(8*i)), true

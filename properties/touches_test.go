@@ -234,7 +234,7 @@ type logDrawn struct {
 }
 
 // judge tells a monitor a log: whether it finds fault, and with which event.
-func judge(m Monitor, list []traces.Event) (found bool, at int) {
+func judge(m *Monitors, list []traces.Event) (found bool, at int) {
 	m.Reset()
 	for i := range list {
 		if m.Event(&list[i]) != nil {
@@ -278,7 +278,7 @@ func TestTouches(t *testing.T) {
 					kinds = append(kinds, k)
 				}
 			}
-			m := p.New()
+			m := NewMonitors(p)
 			var r sim.Rand
 			swapped, broken, matters, related := 0, 0, 0, false
 			logs := uint64(logs)

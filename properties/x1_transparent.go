@@ -13,7 +13,7 @@ var Transparent = Property{
 	Kinds: []traces.Kind{
 		smpev.Expect, smpev.CallEnd,
 	},
-	New:     func() Monitor { return new(transparent) },
+	New:     func(*Scene) Monitor { return new(transparent) },
 	Touches: nothingTouched,
 }
 

@@ -16,7 +16,7 @@ var RightResult = Property{
 	Kinds: []traces.Kind{
 		smpev.Want, smpev.Got,
 	},
-	New:     func() Monitor { return new(rightResult) },
+	New:     func(*Scene) Monitor { return new(rightResult) },
 	Touches: nothingTouched,
 }
 

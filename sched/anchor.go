@@ -36,6 +36,8 @@ type place struct {
 	text  bool
 	kind  sim.Kind
 	times int
+	since int // the last deviation, if that was number turn
+	turn  int
 }
 
 // places counts how often each mover was where.
@@ -43,6 +45,8 @@ type places struct {
 	loc   Locator
 	index map[placeKey]int
 	list  []place // in the order they were first come to
+	turn  int     // deviations so far
+	last  int     // index of the place visited last
 }
 
 type placeKey struct {
@@ -59,6 +63,7 @@ func (ps *places) reset() {
 	}
 	clear(ps.index)
 	ps.list = ps.list[:0]
+	ps.turn = 0
 }
 
 // visit counts the question, and returns its place.
@@ -69,15 +74,27 @@ func (ps *places) visit(p *sim.Point) *place {
 	if !ok {
 		i = len(ps.list)
 		ps.index[k] = i
-		ps.list = append(ps.list, place{ps.moverName(p), name, off, text, p.Kind, 0})
+		ps.list = append(ps.list, place{mover: moverName(ps.loc, p), name: name, off: off, text: text, kind: p.Kind})
 	}
-	ps.list[i].times++
-	return &ps.list[i]
+	at := &ps.list[i]
+	if at.turn != ps.turn {
+		at.turn, at.since = ps.turn, 0
+	}
+	at.times++
+	at.since++
+	ps.last = i
+	return at
 }
 
-func (ps *places) moverName(p *sim.Point) string {
+// anchor is the place as a deviation to alt, counted from the start.
+func (at *place) anchor(alt string) Anchor {
+	return Anchor{at.mover, at.name, at.off, at.text, at.times, at.kind, alt}
+}
+
+// moverName names who would move, or whom a question is about.
+func moverName(l Locator, p *sim.Point) string {
 	if p.Kind == sim.Step {
-		return ps.loc.Alternative(p, 0)
+		return l.Alternative(p, 0)
 	}
 	return fmt.Sprintf("cpu%d", p.First)
 }
@@ -86,8 +103,21 @@ func (ps *places) moverName(p *sim.Point) string {
 // strategy each question, so it belongs around a replay, not in a search.
 type Labeller struct {
 	Strategy
+	All bool // write every question down too
+
 	places  places
 	anchors []Anchor
+	links   []Anchor
+	visits  []Visit
+}
+
+// A Visit is one question of a run.
+type Visit struct {
+	Anchor          // the question; Alt is the alternative that was taken
+	Since  int      // Occ, counted from the deviation before
+	Place  int      // equal for equal movers, kinds and places of one run
+	Alts   []string // its alternatives by name, 0 first
+	Pick   int      // which of them was taken
 }
 
 // NewLabeller returns a Labeller around s.
@@ -99,10 +129,16 @@ func NewLabeller(s Strategy, l Locator) *Labeller {
 // Begin.
 func (l *Labeller) Anchors() []Anchor { return l.anchors }
 
+// Links returns them as a Chain takes them.
+func (l *Labeller) Links() []Anchor { return l.links }
+
+// Visits returns every question, if they were asked for.
+func (l *Labeller) Visits() []Visit { return l.visits }
+
 // Begin implements Strategy.
 func (l *Labeller) Begin(i uint64) bool {
 	l.places.reset()
-	l.anchors = l.anchors[:0]
+	l.anchors, l.links, l.visits = l.anchors[:0], l.links[:0], l.visits[:0]
 	return l.Strategy.Begin(i)
 }
 
@@ -110,8 +146,20 @@ func (l *Labeller) Begin(i uint64) bool {
 func (l *Labeller) Choose(p *sim.Point) (pick, hold int) {
 	at := l.places.visit(p)
 	pick, _ = l.Strategy.Choose(p)
+	if l.All {
+		v := Visit{Since: at.since, Place: l.places.last, Pick: pick}
+		for k := range p.N {
+			v.Alts = append(v.Alts, l.places.loc.Alternative(p, k))
+		}
+		v.Anchor = at.anchor(v.Alts[pick])
+		l.visits = append(l.visits, v)
+	}
 	if pick != 0 {
-		l.anchors = append(l.anchors, Anchor{at.mover, at.name, at.off, at.text, at.times, p.Kind, l.places.loc.Alternative(p, pick)})
+		a := at.anchor(l.places.loc.Alternative(p, pick))
+		l.anchors = append(l.anchors, a)
+		a.Occ = at.since
+		l.links = append(l.links, a)
+		l.places.turn++
 	}
 	return pick, 0
 }

@@ -1,6 +1,10 @@
 package sched
 
-import "kpsim/sim"
+import (
+	"slices"
+
+	"kpsim/sim"
+)
 
 // Anchored replays anchors, by label and occurrence. It never panics: where
 // the program has changed since they were recorded it comes as near as it can,
@@ -29,6 +33,7 @@ type anchorState struct {
 	moved bool
 	met   bool
 	noAlt bool
+	alts  []string // if noAlt: what there was
 }
 
 // NewAnchored returns a strategy of 1 to len(anchors)+1 runs.
@@ -78,6 +83,51 @@ func (a *Anchored) Drifts() []Drift {
 		list = append(list, d)
 	}
 	return list
+}
+
+// A Miss is the first anchor that a run didn't take at its word, and what there
+// was instead.
+type Miss struct {
+	Drift
+	Near []Near   // where else its mover was in that function or routine, the nearest first; or else who else was there
+	Alts []string // NoAlternative: what was to be had
+}
+
+// A Near is a place that was come to, and how often.
+type Near struct {
+	Mover, Name string
+	Off         int
+	Text        bool
+	Times       int
+}
+
+// nearMost is how many places a Miss names.
+const nearMost = 4
+
+// FirstMiss returns the first drift of the run that ended last, in the order of
+// the anchors.
+func (a *Anchored) FirstMiss() (m Miss, ok bool) {
+	drifts := a.Drifts()
+	if len(drifts) == 0 {
+		return m, false
+	}
+	m.Drift = drifts[0]
+	m.Alts = a.state[m.Index].alts
+	c := &a.anchors[m.Index]
+	for _, others := range []bool{false, true} {
+		for k := range a.places.list {
+			at := &a.places.list[k]
+			if at.kind == c.Kind && at.name == c.Name && at.text == c.Text && (at.mover == c.Mover) != others {
+				m.Near = append(m.Near, Near{at.mover, at.name, at.off, at.text, at.times})
+			}
+		}
+		if len(m.Near) > 0 {
+			break
+		}
+	}
+	slices.SortStableFunc(m.Near, func(x, y Near) int { return distance(x.Off, m.Off) - distance(y.Off, m.Off) })
+	m.Near = m.Near[:min(len(m.Near), nearMost)]
+	return m, true
 }
 
 func (a *Anchored) String() string { return "anchored replay" }
@@ -135,7 +185,11 @@ func (a *Anchored) alternative(p *sim.Point, i int) int {
 			return k
 		}
 	}
-	a.state[i].noAlt = true
+	s := &a.state[i]
+	s.noAlt, s.alts = true, nil
+	for k := range p.N {
+		s.alts = append(s.alts, a.places.loc.Alternative(p, k))
+	}
 	return 0
 }
 

@@ -7,6 +7,7 @@ import "kpsim/sim"
 type Random struct {
 	seed   uint64
 	rand   sim.Rand
+	others uint64 // questions so far that were no Step
 	arrive arrivals
 }
 
@@ -19,7 +20,8 @@ func NewRandom(p Params) *Random {
 // Begin implements Strategy: there is always another run.
 func (r *Random) Begin(i uint64) bool {
 	r.rand.Seed(r.seed, i)
-	r.arrive.begin(&r.rand)
+	r.others = 0
+	r.arrive.begin()
 	return true
 }
 
@@ -31,13 +33,16 @@ func (r *Random) String() string { return "random" }
 // Choose implements sim.Chooser. It draws once a question, and never holds.
 func (r *Random) Choose(p *sim.Point) (pick, hold int) {
 	if p.Kind != sim.Step {
+		r.others++
 		return other(&r.rand, p), 0
 	}
+	r.arrive.see(&r.rand, p, p.Seq-r.others)
 	if p.Moves[2] == 0 { // mostly
 		return r.rand.N(p.N), 0
 	}
-	if r.arrive.due(p, p.Seq) {
-		return r.arrive.take(&r.rand, p, p.Seq), 0
+	if m, ok := r.arrive.due(p); ok {
+		r.arrive.take(&r.rand, m)
+		return pickOf(p, m), 0
 	}
 	n := calm(p)
 	if n == 1 && isSource(p.First) { // nothing but sources: one must fire, and any may

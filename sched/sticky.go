@@ -2,33 +2,58 @@ package sched
 
 import (
 	"fmt"
+	"math/bits"
 
 	"kpsim/sim"
 )
 
 // Sticky lets whoever runs go on, and switches once per Mean boundaries in the
-// mean, to any other CPU or IPI. Sources fire when an arrival is due. What is
-// neither is held, so that a boundary costs the machine a decrement.
+// mean, to any other CPU or IPI. Without a Mean each run has its own: the
+// length of a run halved 1 to n times, so that there are runs with two switches
+// and runs with one in every few boundaries. In half of the runs whoever comes
+// to stand before watched text is switched from besides, once in watchedMean
+// times. Sources fire when an arrival is due.
+//
+// What is neither is held, so that a boundary costs the machine a decrement.
 type Sticky struct {
 	seed   uint64
+	fixed  int // mean of all runs; 0: each run has its own
+	means  int // from how many it is drawn
+	length int
+	biased bool // there is watched text, and it may be preferred
+
 	rand   sim.Rand
 	others uint64 // questions so far that were no Step
 	change gaps
+	text   bool // this run prefers watched text
 	arrive arrivals
 }
+
+// watchedMean is once in how many times a CPU that stands before watched text
+// is switched from.
+const watchedMean = 8
+
+// stickyLeast is the least mean that is drawn: denser runs are Random's.
+const stickyLeast = 4
 
 // NewSticky returns a Sticky. Its runs may be taken in any order.
 func NewSticky(p Params) *Sticky {
 	p = p.normal()
-	return &Sticky{seed: p.Seed, change: gaps{mean: p.Mean}, arrive: newArrivals(p)}
+	s := &Sticky{seed: p.Seed, fixed: p.Mean, length: int(p.Length), biased: p.Mean == 0 && !p.Unbiased, arrive: newArrivals(p)}
+	s.means = max(bits.Len64(p.Length/stickyLeast)-1, 1)
+	return s
 }
 
 // Begin implements Strategy: there is always another run.
 func (s *Sticky) Begin(i uint64) bool {
 	s.rand.Seed(s.seed, i)
-	s.others = 0
+	s.others, s.text = 0, false
+	if s.change.mean = s.fixed; s.fixed == 0 {
+		s.change.mean = max(s.length>>(1+s.rand.N(s.means)), stickyLeast)
+		s.text = s.biased && s.rand.N(2) == 0
+	}
 	s.change.begin(&s.rand)
-	s.arrive.begin(&s.rand)
+	s.arrive.begin()
 	return true
 }
 
@@ -45,19 +70,20 @@ func (s *Sticky) Choose(p *sim.Point) (pick, hold int) {
 	}
 
 	at := p.Seq - s.others
-	if s.arrive.due(p, at) {
-		return s.arrive.take(&s.rand, p, at), 0
+	s.arrive.see(&s.rand, p, at)
+	if m, ok := s.arrive.due(p); ok {
+		s.arrive.take(&s.rand, m)
+		return pickOf(p, m), 0
 	}
+	change := s.text && p.Watched && s.rand.N(watchedMean) == 0
 	if at >= s.change.next {
 		s.change.pass(&s.rand, at)
+		change = true
+	}
+	if change {
 		if n := calm(p); n > 1 { // else there is nobody to switch to, and this one is lost
 			return 1 + s.rand.N(n-1), 0
 		}
 	}
-
-	until := s.change.next
-	if s.arrive.next > at { // else one is due, and waits for the moves to change
-		until = min(until, s.arrive.next)
-	}
-	return 0, int(until - at - 1)
+	return 0, min(int(s.change.next-at), s.arrive.hold(p)) - 1
 }

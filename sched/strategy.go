@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"math/bits"
 	"strings"
 
 	"kpsim/sim"
@@ -25,9 +26,15 @@ type Strategy interface {
 // Params are what a strategy is made from.
 type Params struct {
 	Seed   uint64
-	Length uint64 // questions in the default run
-	Mean   int    // sticky: boundaries per switch, in the mean; 0 for StickyMean
+	Length uint64 // questions in the default run; 0: as its Shape says
+	Shape  *Shape // of the default run; nil: not known
+	Mean   int    // sticky: boundaries per switch, in the mean; 0: drawn anew for each run
 	Most   int    // deviations: how many at most; 0 for MostDeviations
+	Depth  int    // pct: of the bugs that it is to find; 0 for PCTDepth
+
+	// Unbiased turns off what draws places of watched text more often than
+	// others: arrivals fall on all boundaries alike.
+	Unbiased bool
 
 	// An instance decides the runs i = Shard, Shard+Shards, Shard+2*Shards, …
 	// Shards 0 means 1.
@@ -37,8 +44,8 @@ type Params struct {
 
 // What the zero values of Params stand for.
 const (
-	StickyMean     = 64
 	MostDeviations = 2
+	PCTDepth       = 3
 )
 
 // Longer default runs are as good as this one: all we take from a length is a mean.
@@ -46,12 +53,15 @@ const lengthMax = 1 << 30
 
 // normal returns p with its zero values filled in.
 func (p Params) normal() Params {
-	p.Length = min(max(p.Length, 1), lengthMax)
-	if p.Mean <= 0 {
-		p.Mean = StickyMean
+	if p.Length == 0 && p.Shape != nil {
+		p.Length = p.Shape.Questions
 	}
+	p.Length = min(max(p.Length, 1), lengthMax)
 	if p.Most <= 0 {
 		p.Most = MostDeviations
+	}
+	if p.Depth <= 0 {
+		p.Depth = PCTDepth
 	}
 	p.Shards = max(p.Shards, 1)
 	if p.Shard >= p.Shards {
@@ -66,8 +76,10 @@ var All = []struct {
 	New        func(Params) Strategy
 }{
 	{"portfolio", "rounds of random, sticky 64, 16 and 4, and deviations", func(p Params) Strategy { return NewPortfolio(p) }},
+	{"sticky", "one switch in so many boundaries, dense or rare", func(p Params) Strategy { return NewSticky(p) }},
+	{"arriving", "random priorities, which change at 0 to 14 boundaries", func(p Params) Strategy { return NewArriving(p) }},
+	{"pct", "random priorities of sources too, which change at 2 boundaries", func(p Params) Strategy { return NewPCT(p) }},
 	{"random", "each boundary anew, uniformly", func(p Params) Strategy { return NewRandom(p) }},
-	{"sticky", "one switch per 64 boundaries in the mean", func(p Params) Strategy { return NewSticky(p) }},
 	{"deviations", "every schedule of at most 2 deviations", func(p Params) Strategy { return NewDeviations(p) }},
 	{"default", "the default run, once", func(Params) Strategy { return new(Default) }},
 }
@@ -108,12 +120,21 @@ func calm(p *sim.Point) int {
 	return n
 }
 
-// source returns the alternative that is number k of the sources that can fire.
-func source(p *sim.Point, k int) int {
-	if k == 0 && isSource(p.First) {
+// pickOf returns the alternative that is mover m of a Step question: what
+// Point.Mover undoes.
+func pickOf(p *sim.Point, m sim.Mover) int {
+	if m == p.First {
 		return 0
 	}
-	return p.N - p.Sources() + k
+	word, bit := m/sim.MaxCPUs, m%sim.MaxCPUs
+	n := 1 + bits.OnesCount64(p.Moves[word]&(1<<bit-1))
+	for w := range word {
+		n += bits.OnesCount64(p.Moves[w])
+	}
+	if p.First < m {
+		n--
+	}
+	return n
 }
 
 func isSource(m sim.Mover) bool { return m-sim.MoverSource < sim.MaxCPUs }
@@ -130,28 +151,6 @@ func (g *gaps) begin(r *sim.Rand) { g.next = uint64(min(r.Gap(g.mean-1), r.Gap(g
 
 // pass draws the event after the one at boundary at.
 func (g *gaps) pass(r *sim.Rand, at uint64) { g.next = at + 1 + uint64(r.Gap(g.mean-1)) }
-
-// arrivals draws when interrupt sources fire. They are drawn as times, never
-// as a coin per boundary, which would deliver nearly everything a scenario has
-// within the first boundaries of a run.
-type arrivals struct{ gaps }
-
-// arrivalsPerRun is how many arrivals a run of the default's length has.
-const arrivalsPerRun = 3
-
-func newArrivals(p Params) arrivals {
-	return arrivals{gaps{mean: int(max(p.Length/arrivalsPerRun, 1))}}
-}
-
-// due says that an arrival is to be delivered at boundary at. One that finds
-// no source able to fire stays due.
-func (a *arrivals) due(p *sim.Point, at uint64) bool { return at >= a.next && p.Moves[2] != 0 }
-
-// take delivers it: any of the sources that can fire.
-func (a *arrivals) take(r *sim.Rand, p *sim.Point, at uint64) (pick int) {
-	a.pass(r, at)
-	return source(p, r.N(p.Sources()))
-}
 
 // other answers a question that is no Step. A fetch is fresh with probability
 // 1/2, else any of the older versions; a cost is nominal; a task is any.

@@ -10,11 +10,10 @@ import (
 // everyRun calls f with each toy, strategy, shard and run.
 func everyRun(t *testing.T, runs uint64, f func(name string, m *toy, mk func() Strategy, i uint64)) {
 	for k, m := range toys() {
-		m.run(new(Default))
-		length := m.p.Seq
+		shape := m.shape()
 		for _, s := range All {
 			for shard := range uint64(2) {
-				mk := func() Strategy { return s.New(Params{Seed: 7, Length: length, Shard: shard, Shards: 2}) }
+				mk := func() Strategy { return s.New(Params{Seed: 7, Shape: shape, Shard: shard, Shards: 2}) }
 				for j := range runs {
 					f(fmt.Sprintf("toy %d, %s, run %d", k, s.Name, 2*j+shard), m, mk, 2*j+shard)
 				}
@@ -43,7 +42,7 @@ func TestRunIsFunctionOfSeedAndNumber(t *testing.T) {
 		}
 		s := mk()
 		switch s.(type) {
-		case *Random, *Sticky: // in any order
+		case *Random, *Sticky, *PCT, *Arriving: // in any order
 			s.Begin(i + 4)
 			m.run(s)
 			if s.Begin(i); m.run(s) != a || !ok {
@@ -112,7 +111,7 @@ func TestNew(t *testing.T) {
 		}
 	}
 	_, err := New("luck", Params{})
-	if want := `no strategy is called "luck"; there are portfolio, random, sticky, deviations, default`; err == nil || err.Error() != want {
+	if want := `no strategy is called "luck"; there are portfolio, sticky, arriving, pct, random, deviations, default`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -170,58 +169,19 @@ func TestRandomIsUniform(t *testing.T) {
 	} {
 		r := NewRandom(long)
 		r.Begin(0)
-		r.arrive.next = 1 << 60
+		r.arrive.length = 1 << 60
 		even(t, test.name, tally(r, test.p, 60000), test.want, test.limit)
 	}
 }
 
 func TestStickySwitchesEvenly(t *testing.T) {
-	s := NewSticky(Params{Seed: 1, Length: lengthMax})
+	s := NewSticky(Params{Seed: 1, Length: lengthMax, Mean: 64})
 	s.Begin(0)
-	s.arrive.next = 1 << 60
+	s.arrive.length = 1 << 60
 	counts := tally(s, sim.Point{Kind: sim.Step, N: 5, First: 2, Moves: [3]uint64{0b110, 0b1100, 0b1}}, 640_000)
 	even(t, "switches", counts[1:], []int{3333, 3333, 3333, 0}, 40)
 	if n := 640_000 - counts[0]; n < 9700 || n > 10300 { // sd 58
 		t.Errorf("%d switches in 640,000 boundaries, want 10,000", n)
-	}
-}
-
-// TestArrivals: three a run in the mean, evenly among the sources, and at any time.
-func TestArrivals(t *testing.T) {
-	for _, s := range []Strategy{NewRandom(Params{Seed: 1, Length: 300}), NewSticky(Params{Seed: 1, Length: 300})} {
-		counts, early := make([]int, 4), 0
-		for i := range uint64(2000) {
-			s.Begin(i)
-			p := sim.Point{Kind: sim.Step, N: 4, Moves: [3]uint64{1, 0, 0b111}}
-			for range 300 {
-				pick, _ := s.Choose(&p)
-				counts[pick]++
-				if pick != 0 && p.Seq < 150 {
-					early++
-				}
-				p.Seq++
-			}
-		}
-		n := counts[1] + counts[2] + counts[3]
-		even(t, s.String(), counts[1:], []int{n / 3, n / 3, n / 3}, 28)
-		if n < 5800 || n > 6200 || early < 2850 || early > 3150 {
-			t.Errorf("%v: %d arrivals in 2000 runs, %d in the first halves", s, n, early)
-		}
-	}
-}
-
-// TestDueArrivalWaits: an arrival that finds no source able stays due.
-func TestDueArrivalWaits(t *testing.T) {
-	for _, s := range []Strategy{NewRandom(Params{Length: 3}), NewSticky(Params{Length: 3})} {
-		s.Begin(0)
-		p := sim.Point{Kind: sim.Step, N: 2, Moves: [3]uint64{0b11, 0, 0}}
-		for p.Seq = range 10 {
-			s.Choose(&p)
-		}
-		p.Seq, p.N, p.Moves[2] = 10, 3, 1
-		if pick, _ := s.Choose(&p); pick != 2 {
-			t.Errorf("%v: the arrival was forgotten", s)
-		}
 	}
 }
 
@@ -249,7 +209,7 @@ func TestPortfolioTakesTurns(t *testing.T) {
 
 func TestNoAllocation(t *testing.T) {
 	for _, s := range []Strategy{
-		NewRandom(Params{Length: 9}), NewSticky(Params{Length: 9}), NewDeviations(Params{Most: 3}), NewPortfolio(Params{}),
+		NewRandom(Params{Length: 9}), NewSticky(Params{Length: 9}), NewPCT(Params{Length: 9}), NewArriving(Params{Length: 9}), NewDeviations(Params{Most: 3}), NewPortfolio(Params{}),
 		&Recorder{Strategy: NewRandom(Params{})},
 	} {
 		i := uint64(0)
@@ -274,7 +234,7 @@ func TestNoAllocation(t *testing.T) {
 func BenchmarkChoose(b *testing.B) {
 	for _, s := range []Strategy{
 		new(Default),
-		NewRandom(Params{Length: 200}), NewSticky(Params{Length: 200}), NewPortfolio(Params{Length: 200}),
+		NewRandom(Params{Length: 200}), NewSticky(Params{Length: 200, Mean: 64}), NewPCT(Params{Length: 200}), NewArriving(Params{Length: 200}), NewPortfolio(Params{Length: 200}),
 		&named{Recorder{Strategy: NewRandom(Params{Length: 200})}},
 	} {
 		for _, sources := range []uint64{0, 0b11} {
@@ -309,7 +269,7 @@ func (*named) String() string { return "random recorded" }
 // BenchmarkBoundary is Choose as a machine uses it: through the interface,
 // with holds, 200 boundaries a run, Begin included.
 func BenchmarkBoundary(b *testing.B) {
-	for _, s := range All[:4] {
+	for _, s := range All[:5] {
 		b.Run(s.Name, func(b *testing.B) {
 			var s Strategy = s.New(Params{Length: 200})
 			p := sim.Point{Kind: sim.Step, N: 4, Moves: [3]uint64{0b1111, 0, 0}}

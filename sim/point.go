@@ -7,8 +7,9 @@ type Time uint64
 
 // A Chooser answers one question: which of p.N alternatives is next? It must
 // return 0 <= pick < p.N. A hold > 0, allowed only with pick 0, answers 0 in
-// advance for that many further Step questions, or until the set of moves
-// changes; it saves calls and changes nothing that can be observed.
+// advance for that many further Step questions, or until the set of moves or
+// the mover of alternative 0 changes, or that mover comes to watched text; it
+// saves calls and changes nothing that can be observed.
 //
 // It is the only source of nondeterminism there is.
 type Chooser interface {
@@ -58,6 +59,10 @@ type Point struct {
 	// nothing that others see, or it isn't known. It is there, and true, only
 	// while the machine has an Observer.
 	Ahead *[MaxCPUs]Touch
+
+	// Step: First is a CPU that stands before text which is written to while it
+	// is run. Such a question is never held.
+	Watched bool
 }
 
 // Mover returns the mover that alternative pick of a Step question names:

@@ -66,7 +66,7 @@ func (x *Ctx) Atomic() bool {
 func (x *Ctx) PreemptDisable() {
 	x.task.preempt++
 	if x.m.cfg.Full {
-		x.m.attend()
+		x.m.attend(x.cpu)
 	}
 }
 
@@ -74,7 +74,7 @@ func (x *Ctx) PreemptDisable() {
 func (x *Ctx) PreemptEnable() {
 	x.task.preempt--
 	if x.m.cfg.Full {
-		x.m.attend()
+		x.m.attend(x.cpu)
 		if x.NeedResched() && !x.Atomic() {
 			x.Preempt()
 		}
@@ -90,7 +90,7 @@ func (x *Ctx) IRQ(on bool) (was bool) {
 		x.cpu.regs.Flags &^= isa.IF
 	}
 	if on != was {
-		x.m.attend()
+		x.m.attend(x.cpu)
 	}
 	return was
 }

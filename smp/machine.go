@@ -81,6 +81,8 @@ type Machine struct {
 	// What can move, and who is to. See run.go.
 	chooser sim.Chooser
 	p       sim.Point
+	moves   [3]uint64 // as in p, kept up to date
+	stale   uint64    // but for these CPUs
 	clocks  [sim.MaxCPUs]sim.Time
 	hold    int
 	lead    *Task
@@ -268,7 +270,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	m.observe()
 
 	m.chooser = ch
-	m.p.Seq, m.p.Moves = 0, [3]uint64{}
+	m.p.Seq, m.p.Moves, m.moves = 0, [3]uint64{}, [3]uint64{}
 	m.hold, m.steps, m.limit, m.instr, m.parks = 0, 0, 0, 0, 0
 	m.lead, m.errand, m.next = nil, nil, sim.NoMover
 	m.over, m.outcome, m.refusal = false, Passed, nil
@@ -292,6 +294,9 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	}
 	for _, s := range m.sources {
 		s.left, s.armed = s.AtMost, false
+	}
+	for i := range m.cpus {
+		m.attend(&m.cpus[i])
 	}
 	for _, t := range m.tasks {
 		if t.boot {

@@ -184,6 +184,18 @@ func (p *page) touched(off, n uint64) bool {
 	return p.dirty>>(off/blockSize%64)&(p.dirty>>((off+n-1)/blockSize%64))&1 != 0
 }
 
+// touchSpan marks the blocks of [off, off+n) of p, n > 0, as differing from boot.
+func (m *memory) touchSpan(p *page, off, n uint64) {
+	first, last := off/blockSize, (off+n-1)/blockSize
+	set := (^uint64(0) >> (63 - (last-first)%64)) << (first % 64)
+	if p.dirty&set != set {
+		if p.dirty == 0 {
+			m.dirty = append(m.dirty, p)
+		}
+		p.dirty |= set
+	}
+}
+
 // touch marks the blocks of [off, off+n) of p as differing from boot.
 func (m *memory) touch(p *page, off uint64, n int) {
 	first, last := off/blockSize, (off+uint64(n)-1)/blockSize

@@ -16,7 +16,7 @@ func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) {
 	x.accessPoint(id, mode)
 	if mode == kapi.Write && x.m.waitOn[uint8(id)] != 0 {
 		x.m.recheck = true
-		x.m.attend()
+		x.m.again()
 	}
 }
 
@@ -51,7 +51,7 @@ func (x *Ctx) park() {
 // parks unless that is the routine itself.
 func (x *Ctx) give() {
 	m := x.m
-	m.attend()
+	m.attend(x.cpu)
 	if x.prompt {
 		return
 	}

@@ -73,20 +73,32 @@ func (m *Machine) turn() sim.Mover {
 	if m.p.N <= 1 {
 		return m.p.First
 	}
-	if m.hold > 0 {
+	m.p.Watched = m.firstWatched()
+	if m.hold > 0 && !m.p.Watched {
 		m.hold--
 		m.p.Seq++
 		return m.p.First
 	}
 	pick, hold := m.chooser.Choose(&m.p)
 	m.p.Seq++
+	m.hold = hold // 0, unless pick is
 	if pick == 0 {
-		m.hold = hold
 		return m.p.First
 	}
 	mv := m.p.Mover(pick)
 	m.deviate(mv)
 	return mv
+}
+
+// firstWatched reports whether the mover of alternative 0 is a CPU that stands
+// before watched text. What is known of a CPU's next instruction is known of
+// unwatched text only.
+func (m *Machine) firstWatched() bool {
+	if m.p.First >= sim.MoverIPI {
+		return false
+	}
+	c := &m.cpus[m.p.First]
+	return c.guest && c.known() == nil && m.Watched(c.regs.IP, 1)
 }
 
 // deviate makes the mover's thread of control the one that goes on by default.
@@ -95,7 +107,7 @@ func (m *Machine) deviate(mv sim.Mover) {
 	if mv < sim.MoverIPI {
 		m.lead = m.cpus[mv].task
 		if m.p.Moves[1]>>mv&1 != 0 || m.lead.class == classIdle {
-			m.attend()
+			m.again()
 		} else {
 			m.p.First = mv
 		}
@@ -108,11 +120,18 @@ func (m *Machine) deviate(mv sim.Mover) {
 	} else {
 		m.lead = s.Waker
 	}
-	m.attend()
+	m.again()
 }
 
-// attend makes the next turn look at what can move again.
-func (m *Machine) attend() { m.limit = 0 }
+// attend says that what c can do may have changed: the next turn looks at it.
+func (m *Machine) attend(c *CPU) {
+	m.stale |= 1 << (c.id % sim.MaxCPUs)
+	m.limit = 0
+}
+
+// again makes the next turn look at who is to move, whether the run is over,
+// and at those who wait.
+func (m *Machine) again() { m.limit = 0 }
 
 // look finds out what can move. It is called when something may have changed,
 // and when the budget is out. false: the run is over.
@@ -131,24 +150,15 @@ func (m *Machine) look() bool {
 		m.recheckWaiters()
 	}
 
-	var moves [3]uint64
-	for i := range m.cpus {
-		c := &m.cpus[i]
-		if c.guest || c.canGoOn() {
-			moves[0] |= 1 << i
-		}
-		if c.ipi != 0 && c.open() {
-			moves[1] |= 1 << i
-		}
+	for set := m.stale; set != 0; set &= set - 1 {
+		m.lookAt(&m.cpus[firstCPU(set)])
 	}
-	for _, s := range m.sources {
-		if s.ready(m.cfg.Full) {
-			moves[2] |= s.bit
-		}
-	}
-	if moves != m.p.Moves {
-		m.p.Moves = moves
+	m.stale = 0
+	moves := &m.moves
+	if *moves != m.p.Moves {
+		m.p.Moves = *moves
 		m.hold = 0
+		m.p.N = bits.OnesCount64(moves[0]) + bits.OnesCount64(moves[1]) + bits.OnesCount64(moves[2])
 	}
 	if moves[0]|moves[1] == 0 && !m.worthFiring(moves[2]) {
 		if len(m.waiters) > 0 {
@@ -157,9 +167,50 @@ func (m *Machine) look() bool {
 		return m.end(Passed)
 	}
 	m.p.Kind = sim.Step
-	m.p.First = m.boring()
-	m.p.N = bits.OnesCount64(moves[0]) + bits.OnesCount64(moves[1]) + bits.OnesCount64(moves[2])
+	if first := m.boring(); first != m.p.First {
+		m.p.First = first
+		m.hold = 0
+	}
 	return true
+}
+
+// Moves returns what can move, found out anew: what a Step question's Moves, which
+// are kept up to date, must be.
+func (m *Machine) Moves() (moves [3]uint64) {
+	kept := m.moves
+	for i := range m.cpus {
+		m.lookAt(&m.cpus[i])
+	}
+	for _, s := range m.sources {
+		if s.Kind != WorkSource {
+			continue
+		}
+		if m.moves[2] &^= s.bit; s.armed {
+			m.moves[2] |= s.bit
+		}
+	}
+	moves, m.moves = m.moves, kept
+	return moves
+}
+
+// lookAt finds out what c can do: go on, take its IPI, be interrupted by its
+// sources.
+func (m *Machine) lookAt(c *CPU) {
+	bit, open := uint64(1)<<(c.id%sim.MaxCPUs), c.open()
+	m.moves[0] &^= bit
+	if c.guest || c.canGoOn() {
+		m.moves[0] |= bit
+	}
+	m.moves[1] &^= bit
+	if open && c.ipi != 0 {
+		m.moves[1] |= bit
+	}
+	for _, s := range c.sources {
+		m.moves[2] &^= s.bit
+		if s.ready(m.cfg.Full, open) {
+			m.moves[2] |= s.bit
+		}
+	}
 }
 
 // end makes this the end of the run: no turn asks anything any more.
@@ -316,7 +367,7 @@ func (m *Machine) react(c *CPU, in *isa.Inst, out isa.Outcome) {
 	was := c.after
 	c.after &^= shadow | deaf
 	if was&shadow != 0 {
-		m.attend()
+		m.attend(c)
 	}
 	switch out {
 	case isa.Next:
@@ -324,18 +375,18 @@ func (m *Machine) react(c *CPU, in *isa.Inst, out isa.Outcome) {
 		m.serialise(c, 0)
 	case isa.Masked:
 		c.after |= shadow | deaf
-		m.attend()
+		m.attend(c)
 	case isa.Interrupts:
 		c.trace()
-		m.attend()
+		m.attend(c)
 	case isa.Shadowed:
 		c.after |= shadow
-		m.attend()
+		m.attend(c)
 	case isa.Iret: // text that returns from a frame it made itself
 		c.nmiBlocked = false
 		c.trace()
 		m.serialise(c, 0)
-		m.attend()
+		m.attend(c)
 	default:
 		m.raise(c, in, out)
 	}

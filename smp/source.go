@@ -41,24 +41,31 @@ func (m *Machine) Arm(s *Source) {
 	m.touchSource(s)
 	if !s.armed {
 		s.armed = true
-		m.attend()
+		m.moves[2] |= s.bit
+		m.again()
 	}
 }
+
+// Mover is what the source is to a strategy, once it was added to a machine.
+func (s *Source) Mover() sim.Mover { return s.index }
 
 // Armed reports whether a work source is.
 func (s *Source) Armed() bool { return s.armed }
 
-// ready reports whether the source can fire at this boundary.
-func (s *Source) ready(full bool) bool {
-	switch s.Kind {
-	case WorkSource:
-		return s.armed
-	case NMISource:
-		return s.left > 0 && !s.cpu.nmiBlocked && s.cpu.after&deaf == 0 && s.cpu.task != s.cpu.idle
-	case PreemptSource:
-		return s.left > 0 && full && s.cpu.open() && len(s.cpu.runq) > 0 && s.cpu.task.preempt == 0 && s.cpu.task.class != classStopper
+// ready reports whether a source of a CPU can fire at this boundary; open says
+// whether the CPU is.
+func (s *Source) ready(full, open bool) bool {
+	if s.left == 0 {
+		return false
 	}
-	return s.left > 0 && s.cpu.open() && s.cpu.task != s.cpu.idle
+	switch c := s.cpu; s.Kind {
+	case NMISource:
+		return !c.nmiBlocked && c.after&deaf == 0 && c.task != c.idle
+	case PreemptSource:
+		return full && open && len(c.runq) > 0 && c.task.preempt == 0 && c.task.class != classStopper
+	default:
+		return open && c.task != c.idle
+	}
 }
 
 // fire lets source i happen.
@@ -68,6 +75,8 @@ func (m *Machine) fire(s *Source) {
 	switch s.Kind {
 	case WorkSource:
 		s.armed = false
+		m.moves[2] &^= s.bit
+		m.again()
 		s.Fire()
 	case NMISource:
 		s.left--
@@ -81,13 +90,12 @@ func (m *Machine) fire(s *Source) {
 		s.left--
 		m.interrupt(s, smpev.VecTimer)
 	}
-	m.attend()
 }
 
 func (m *Machine) interrupt(s *Source, vec uint8) {
 	m.touchDelivery(s.cpu)
 	m.touchIdle(s.cpu)
-	m.deliver(s.cpu, vec, s.cpu.regs.IP, 0)
+	m.deliver(s.cpu, vec, s.cpu.regs.IP, 0) // and so its CPU is looked at
 	if !m.over {
 		x := s.cpu.task.top().ctx
 		x.source, x.prompt = s, m.hooks.Prompt != nil && m.hooks.Prompt(vec, s)
@@ -102,8 +110,8 @@ func (m *Machine) SendIPI(x *Ctx, set uint64, why ipiSet) {
 		c := &m.cpus[firstCPU(set)]
 		m.touch(objIPI, uint64(c.id), true)
 		c.ipi |= why
+		m.attend(c)
 	}
-	m.attend()
 }
 
 // takeIPI delivers what is pending on c.
@@ -124,5 +132,16 @@ func (m *Machine) takeIPI(c *CPU) {
 	if !m.over {
 		c.task.top().ctx.prompt = m.hooks.Prompt != nil && m.hooks.Prompt(vec, nil)
 	}
-	m.attend()
+}
+
+// Sources returns all sources, in the order of their movers.
+func (m *Machine) Sources() []*Source { return m.sources }
+
+// CPU returns the mover of the CPU that the source interrupts, NoMover if it
+// interrupts none.
+func (s *Source) CPU() sim.Mover {
+	if s.cpu == nil {
+		return sim.NoMover
+	}
+	return sim.Mover(s.cpu.id)
 }

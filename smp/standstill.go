@@ -30,3 +30,12 @@ func (m *Machine) Waiting() string {
 	}
 	return strings.Join(list, ", ")
 }
+
+// Waits returns for each waiter the routine and step it waits in.
+func (m *Machine) Waits() []string {
+	list := make([]string, len(m.waiters))
+	for i, x := range m.waiters {
+		list[i] = fmt.Sprintf("%s step %d", x.place, x.step)
+	}
+	return list
+}

@@ -60,7 +60,7 @@ func (m *Machine) schedule(c *CPU, voluntary bool) {
 	m.clocks[c.id] += simTime(m.costs.Switch)
 	m.log.Emit(smpev.Switch, c.id, uint8(prev.ID), uint64(prev.ID), uint64(next.ID), b2u(voluntary))
 	m.switched(c, prev, next, voluntary)
-	m.attend()
+	m.attend(c)
 }
 
 func (m *Machine) switched(_ *CPU, prev, next *Task, voluntary bool) {
@@ -95,7 +95,7 @@ func (m *Machine) Wake(t *Task) {
 		m.touch(objIPI, uint64(t.cpu.id), true)
 		t.cpu.ipi |= IPIResched // it is to run at once
 	}
-	m.attend()
+	m.attend(t.cpu)
 }
 
 // begin puts the frame of a task's body on its empty stack of frames.

@@ -1,7 +1,6 @@
 package smp
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"kpsim/smp/isa"
@@ -25,11 +24,10 @@ const int3Gap = 48
 // a fault was about. The handler's routine begins with c's next step.
 func (m *Machine) deliver(c *CPU, vec uint8, ip isa.Addr, addr uint64) {
 	t := c.task
-	saved := c.regs
-	saved.IP = ip
 	base := m.frameBase(vec, c.regs.R[isa.RSP])
 	m.emit(c, smpev.Trap, uint64(vec), uint64(ip), addr)
-	if !m.storeFrame(base, &saved) {
+	c.regs.IP = ip
+	if !m.storeFrame(base, &c.regs) {
 		// A fault while delivering a fault: nothing can be saved any more.
 		m.emit(c, smpev.Oops, smpev.VecDF, uint64(ip), uint64(m.mem.fault))
 		m.refusal = fmt.Errorf("cpu%d: double fault: vector %d at %s could not be delivered, stack pointer %#x is not mapped", c.id, vec, m.Symbol(ip), c.regs.R[isa.RSP])
@@ -41,6 +39,8 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip isa.Addr, addr uint64) {
 	if vec == smpev.VecNMI {
 		c.nmiBlocked = true
 	}
+	x := m.acquire(c, t)
+	x.regs = c.regs
 	c.regs.Flags &^= isa.TrapClears
 	c.regs.R[isa.RSP] = uint64(base)
 	c.regs.IP = m.idleIP()
@@ -48,11 +48,10 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip isa.Addr, addr uint64) {
 	c.guest = false
 	m.clocks[c.id] += simTime(m.costs.Trap)
 
-	x := m.acquire(c, t)
-	x.trap, x.regs, x.vector = m.hooks.Trap[vec], saved, vec
+	x.trap, x.vector = m.hooks.Trap[vec], vec
 	x.place, x.step = vectorName(vec), 0
 	t.frames = append(t.frames, frame{kind: routine, trap: true, vector: vec, ctx: x, base: base})
-	m.attend()
+	m.attend(c)
 }
 
 // raise delivers the trap or fault that an instruction has for outcome: a trap
@@ -106,30 +105,28 @@ func (m *Machine) frameBase(vec uint8, sp uint64) isa.Addr {
 	return isa.Addr(sp&^15) - kapi.PtRegsSize
 }
 
+// image returns the page and the bytes of a register image at base if they lie in one page
+// that has perm, else nil. An observed machine is told of each word that isn't
+// on a stack, so that it gets none of others.
+func (m *Machine) image(base isa.Addr, perm Perm) (p *page, b *[kapi.PtRegsSize]byte) {
+	off := uint64(base) % pageSize
+	if p = m.mem.page(base); p == nil || p.perm&perm == 0 || off+kapi.PtRegsSize > pageSize || m.foot != nil && !m.isStack(base) {
+		return nil, nil
+	}
+	return p, (*[kapi.PtRegsSize]byte)(p.data[off:])
+}
+
 // storeFrame writes a register image, at once if it lies in one page.
 func (m *Machine) storeFrame(base isa.Addr, r *isa.Regs) bool {
 	if m.cfg.Mode == isa.Mode32 {
 		return m.storeFrame32(base, r)
 	}
-	off := uint64(base) % pageSize
-	p := m.mem.page(base)
-	if p == nil || p.perm&PermWrite == 0 || off+kapi.PtRegsSize > pageSize || m.foot != nil && !m.isStack(base) {
+	p, b := m.image(base, PermWrite)
+	if b == nil {
 		return kapi.StorePtRegs(m.data, base, r)
 	}
-	for at := off; at < off+kapi.PtRegsSize; at += blockSize {
-		m.mem.touch(p, at, 1)
-	}
-	m.mem.touch(p, off+kapi.PtRegsSize-1, 1)
-	b := p.data[off : off+kapi.PtRegsSize]
-	for i, reg := range kapi.PtRegOrder {
-		binary.LittleEndian.PutUint64(b[8*i:], r.R[reg])
-	}
-	binary.LittleEndian.PutUint64(b[kapi.PtOrigAX:], ^uint64(0))
-	binary.LittleEndian.PutUint64(b[kapi.PtIP:], uint64(r.IP))
-	binary.LittleEndian.PutUint64(b[kapi.PtCS:], kapi.KernelCS)
-	binary.LittleEndian.PutUint64(b[kapi.PtFlags:], r.Flags)
-	binary.LittleEndian.PutUint64(b[kapi.PtSP:], r.R[isa.RSP])
-	binary.LittleEndian.PutUint64(b[kapi.PtSS:], kapi.KernelDS)
+	m.mem.touchSpan(p, uint64(base)%pageSize, kapi.PtRegsSize)
+	kapi.PutPtRegs(b, r)
 	return true
 }
 
@@ -138,18 +135,11 @@ func (m *Machine) loadFrame(base isa.Addr, r *isa.Regs) bool {
 	if m.cfg.Mode == isa.Mode32 {
 		return m.loadFrame32(base, r)
 	}
-	off := uint64(base) % pageSize
-	p := m.mem.page(base)
-	if p == nil || off+kapi.PtRegsSize > pageSize || m.foot != nil && !m.isStack(base) {
+	_, b := m.image(base, PermRead)
+	if b == nil {
 		return kapi.LoadPtRegs(m.data, base, r)
 	}
-	b := p.data[off : off+kapi.PtRegsSize]
-	for i, reg := range kapi.PtRegOrder {
-		r.R[reg] = binary.LittleEndian.Uint64(b[8*i:])
-	}
-	r.IP = isa.Addr(binary.LittleEndian.Uint64(b[kapi.PtIP:]))
-	r.Flags = binary.LittleEndian.Uint64(b[kapi.PtFlags:])
-	r.R[isa.RSP] = binary.LittleEndian.Uint64(b[kapi.PtSP:])
+	kapi.GetPtRegs(b, r)
 	return true
 }
 
@@ -179,7 +169,7 @@ func (m *Machine) iret(c *CPU) {
 	if m.errand == c && vec == smpev.VecCall {
 		m.errand = nil
 	}
-	m.attend()
+	m.attend(c)
 }
 
 // onGuest reports whether guest text is what the task runs.

@@ -77,6 +77,7 @@ func (m *Machine) recheckWaiters() {
 		m.waitOn[uint8(x.cond.Cell())]--
 		m.TouchCell(x.cond.Cell(), true)
 		x.cond = nil
+		m.attend(x.cpu)
 		if x.task.state == sleeping {
 			x.task.state = runnable
 			m.emit(x.cpu, smpev.Wake, uint64(x.task.ID), 0, 0)
@@ -90,6 +91,6 @@ func (m *Machine) recheckWaiters() {
 func (m *Machine) Notify(id kapi.CellID) {
 	if m.waitOn[uint8(id)] != 0 {
 		m.recheck = true
-		m.attend()
+		m.again()
 	}
 }

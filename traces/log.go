@@ -24,14 +24,16 @@ type Sink interface {
 type Log struct {
 	digest uint64
 	seq    uint32
+	seen   [kindCount / 64]uint64
 	subs   [kindCount][]Sink
 	ev     Event
 
-	Found  *Finding // the first finding of the run
-	Finder Sink     // and who found it
-	Store  bool     // keep the events in Events
-	Tap    Sink     // is told of every event, whatever its kind; what it finds doesn't count
-	Events []Event
+	Found   *Finding // the first finding of the run
+	Finder  Sink     // and who found it
+	FoundAt uint32   // ordinal of the event that it was found at, if it was at one
+	Store   bool     // keep the events in Events
+	Tap     Sink     // is told of every event, whatever its kind; what it finds doesn't count
+	Events  []Event
 }
 
 // Subscribe makes s a sink for the kinds, for the life of the log. Sinks are
@@ -46,30 +48,42 @@ func (l *Log) Subscribe(s Sink, kinds ...Kind) {
 func (l *Log) Reset() {
 	l.digest = 0x6b7073696d // "kpsim"
 	l.seq = 0
-	l.Found, l.Finder = nil, nil
+	l.Found, l.Finder, l.FoundAt = nil, nil, 0
 	l.Events = l.Events[:0]
 }
 
 // Emit takes one event.
 func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
-	e := &l.ev
-	e.Seq, e.Kind, e.CPU, e.Task, e.A, e.B, e.C = l.seq, k, cpu, task, a, b, c
-	l.seq++
+	l.seen[k/64] |= 1 << (k % 64)
 	h := l.digest ^ uint64(k)<<32 ^ uint64(cpu)<<16 ^ uint64(task)
 	h = fold(h, 0x9e3779b97f4a7c15^a)
 	l.digest = fold(h^b, 0xd1342543de82ef95^c)
+	seq := l.seq
+	l.seq++
+	subs := l.subs[k]
+	if len(subs) == 0 && !l.Store && l.Tap == nil {
+		return
+	}
+	e := &l.ev
+	e.Seq, e.Kind, e.CPU, e.Task, e.A, e.B, e.C = seq, k, cpu, task, a, b, c
 	if l.Store {
 		l.Events = append(l.Events, *e)
 	}
 	if l.Tap != nil {
 		l.Tap.Event(e)
 	}
-	for _, s := range l.subs[k] {
+	for _, s := range subs {
 		if f := s.Event(e); f != nil && l.Found == nil {
-			l.Found, l.Finder = f, s
+			l.Found, l.Finder, l.FoundAt = f, s, e.Seq
 		}
 	}
 }
+
+// Seen reports whether an event of the kind was taken since Forget, in any run.
+func (l *Log) Seen(k Kind) bool { return l.seen[k/64]>>(k%64)&1 != 0 }
+
+// Forget makes Seen begin anew.
+func (l *Log) Forget() { clear(l.seen[:]) }
 
 // Mix adds one word to the digest: every executed instruction does, at the
 // price of a multiplication.

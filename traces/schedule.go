@@ -39,7 +39,7 @@ func (d Deviation) String() string {
 	b.WriteString(quote(d.Mover, moverStops))
 	b.WriteString(" in ")
 	b.WriteString(d.Place())
-	fmt.Fprintf(&b, ", %s time", ordinal(d.Occ))
+	fmt.Fprintf(&b, ", %s time", Ordinal(d.Occ))
 	if d.Kind != sim.Step {
 		fmt.Fprintf(&b, ", %v", d.Kind)
 	}
@@ -244,7 +244,8 @@ func word(s string, stops []string) (w, rest string, ok bool) {
 
 var ordinalEndings = [...]string{"th", "st", "nd", "rd"}
 
-func ordinal(n int) string {
+// Ordinal prints 1st, 2nd, 3rd, 4th.
+func Ordinal(n int) string {
 	ending := ordinalEndings[0]
 	if d := n % 10; d >= 1 && d <= 3 && n/10%10 != 1 {
 		ending = ordinalEndings[d]

@@ -2,6 +2,7 @@
 //
 //	kpsim explore [FILE|NAME…]   run scenarios under many schedules
 //	kpsim replay TRACE           run one recorded schedule again, and show it
+//	kpsim explain TRACE          how it came about in sentences, and the choice that lost it
 //	kpsim check OBJECT           what a kernel says of a probe on each instruction
 //	kpsim disasm OBJECT FUNC     a function, and what a probe's jump would replace
 //	kpsim list                   what there is: scenarios, properties, mutants, strategies

@@ -5,36 +5,38 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"sync/atomic"
-	"time"
 
 	"kpsim/properties/harness"
 	"kpsim/properties/mutant"
 	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/traces"
 )
 
 type exploreCmd struct {
-	Scenarios []string `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in."`
-	Runs      *uint64  `placeholder:"N" help:"How many runs of each scenario. Default: so many that all built-in ones together take less than a minute."`
-	Seed      uint64   `default:"1" help:"What the schedules are drawn from."`
-	Strategy  string   `default:"portfolio" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
-	Workers   int      `placeholder:"N" help:"How many runs are made at once. Default: one a processor. Changes no result."`
-	Fetch     string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
-	Mutant    string   `placeholder:"NAME" help:"Break the engine on purpose. Nothing is expected then."`
-	Traces    string   `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
-	SelfCheck bool     `help:"First make sure of the simulator: play 200 runs of each scenario again, on the same machine and on a new one, and compare the digests."`
-	JSON      bool     `name:"json" help:"Print one JSON object a line."`
+	Scenarios []string  `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in."`
+	Runs      *uint64   `placeholder:"N" help:"How many runs of each scenario. Default: so many that all built-in ones together take less than a minute."`
+	Seed      uint64    `default:"1" help:"What the schedules are drawn from."`
+	Strategy  string    `default:"portfolio" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
+	Workers   int       `placeholder:"N" help:"How many runs are made at once. Default: one a processor. Changes no result."`
+	Fetch     string    `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
+	Mutant    string    `placeholder:"NAME" help:"Break the engine on purpose. Nothing is expected then."`
+	Traces    string    `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	Shard     string    `placeholder:"I/N" help:"Make only share I of N of the runs, on each of N computers another. Needs --out; kpsim merge puts the shares together."`
+	Out       string    `placeholder:"FILE" help:"Write what was found to a result file, for kpsim merge."`
+	SelfCheck selfCheck `placeholder:"N" help:"First make sure of the simulator: play runs again, on the same machine and on a new one, and compare them. --self-check is 200 of each scenario, --self-check=N is N in all, shared out as the runs are."`
+	JSON      bool      `name:"json" help:"Print one JSON object a line."`
 
-	stop atomic.Bool // the user has had enough
+	share, shares int         // of --shard; 0 of 0 if it isn't given
+	stop          atomic.Bool // the user has had enough
 }
 
 // Help implements kong.HelpProvider.
 func (*exploreCmd) Help() string {
 	return `A line says of a scenario: which property, whether it was broken Never or Sometimes, by how many of how many runs, and whether that is as its author expects. What breaks a property is shrunk to the fewest deviations from the default run and written to traces/NAME.kps.
+
+The lines below it say how much that shows. Of a Never: how many different behaviours a sample of the runs were (runs that differ only in the order of steps that don't touch each other are one), the estimated chance that one more run is a new one, which kinds of event were never seen, and at how many of the places where an interrupt could come one did. Of a Sometimes: after how many schedules a search finds it, the median over 20 seeds.
 
 Examples:
 
@@ -43,8 +45,10 @@ Examples:
   kpsim explore --runs 1000000 --seed 7 mine.star
   kpsim explore --mutant no-sync-1 jump-label-flip
   kpsim explore --strategy deviations --json safe-none
+  kpsim explore --self-check=1000000
+  kpsim explore --shard 1/4 --out 1.json --runs 1000000 mine.star
 
-Exit status: 0 all as expected, 1 something against expectation, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
+Exit status: 0 all as expected, 1 something against expectation, 2 bad input or a file that could not be saved, 3 a bug of the simulator, 130 interrupted. What is first in 3, 130, 1, 2, 0 counts.`
 }
 
 func (c *exploreCmd) run(p *program) (int, error) {
@@ -61,18 +65,21 @@ func (c *exploreCmd) run(p *program) (int, error) {
 		}
 	}
 	c.catchInterrupt()
-	if err := os.MkdirAll(c.Traces, 0o755); err != nil {
-		return 0, fmt.Errorf("--traces: %s; name a folder that can be written to", cause(err, c.Traces))
+	if err := makeFolder(c.Traces); err != nil {
+		return 0, err
+	}
+	if err := c.checkSelf(p, jobs); err != nil {
+		return 0, err
 	}
 
 	r := newReport(p, c, jobs)
 	for i, j := range jobs {
-		rows, err := c.explore(p, j, fmt.Sprintf("%d/%d %s", i+1, len(jobs), j.Name))
+		e, err := c.search(p, j, fmt.Sprintf("%d/%d %s", i+1, len(jobs), j.Name))
 		if err != nil {
 			return 0, err
 		}
-		for _, row := range rows {
-			if err := r.print(row); err != nil {
+		if e != nil {
+			if err := c.conclude(p, j, e, r); err != nil {
 				return 0, err
 			}
 		}
@@ -82,14 +89,24 @@ func (c *exploreCmd) run(p *program) (int, error) {
 		}
 	}
 	r.total()
-	if r.against > 0 {
-		return exitAgainst, nil
+	if c.Out != "" {
+		if err := r.saveResults(jobs); err != nil {
+			return 0, err
+		}
 	}
-	return exitOK, nil
+	return r.status(), nil
+}
+
+// makeFolder makes sure that there is a folder for traces.
+func makeFolder(name string) error {
+	if err := os.MkdirAll(name, 0o755); err != nil {
+		return fmt.Errorf("--traces: %s; name a folder that can be written to", cause(err, name))
+	}
+	return nil
 }
 
 // check checks the flags that kong doesn't.
-func (c *exploreCmd) check() error {
+func (c *exploreCmd) check() (err error) {
 	if c.Runs != nil && *c.Runs < 1 {
 		return errors.New("--runs: 0 runs show nothing; give at least 1")
 	}
@@ -98,6 +115,14 @@ func (c *exploreCmd) check() error {
 	}
 	if c.Traces == "" {
 		return errors.New("--traces: the name is empty; name a folder")
+	}
+	if c.Shard != "" {
+		if c.share, c.shares, err = parseShard(c.Shard); err != nil {
+			return err
+		}
+		if c.Out == "" {
+			return errors.New("--shard: nothing would be left for kpsim merge; name a result file with --out")
+		}
 	}
 	if _, err := sched.New(c.Strategy, sched.Params{}); err != nil {
 		return fmt.Errorf("--strategy: %w", err)
@@ -109,6 +134,21 @@ func (c *exploreCmd) check() error {
 		return fmt.Errorf("--mutant: no mutant is called %q; there are %s", c.Mutant, list(mutant.Names()))
 	}
 	return nil
+}
+
+// parseShard reads "2/4".
+func parseShard(s string) (share, shares int, err error) {
+	rest := ""
+	if n, _ := fmt.Sscanf(s+" ", "%d/%d%1s", &share, &shares, &rest); n != 2 {
+		return 0, 0, fmt.Errorf("--shard: %q is no share; give two numbers, as in 1/4", s)
+	}
+	switch {
+	case shares < 1 || shares > harness.MostShares:
+		return 0, 0, fmt.Errorf("--shard: %s: an exploration is divided into 1 to %d shares", s, harness.MostShares)
+	case share < 1 || share > shares:
+		return 0, 0, fmt.Errorf("--shard: %s is out of range; the shares are 1/%d to %d/%d", s, shares, shares, shares)
+	}
+	return share, shares, nil
 }
 
 // catchInterrupt ends the exploration at the first ^C, and leaves the second
@@ -141,14 +181,9 @@ func (c *exploreCmd) prepare(p *program, j *job) error {
 	if run.Outcome == smp.Refused {
 		return fileFirst(j, fmt.Errorf("%s: %w", j.Name, run.Err))
 	}
-	if j.runs = defaultRuns(run.Counts.Points); c.Runs != nil {
+	j.usual, j.digest = defaultRuns(run.Counts.Points), run.Digest
+	if j.runs = j.usual; c.Runs != nil {
 		j.runs = *c.Runs
-	}
-	if c.SelfCheck {
-		spec := harness.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Strategy: c.Strategy, Runs: min(j.runs, selfChecked), Seed: c.Seed}
-		if j.checked, err = harness.SelfCheck(spec); err != nil {
-			return fileFirst(j, err)
-		}
 	}
 	return nil
 }
@@ -160,9 +195,6 @@ func fileFirst(j *job, err error) error {
 	}
 	return fmt.Errorf("%s: %w", j.arg, err)
 }
-
-// selfChecked is how many runs of a scenario --self-check plays again.
-const selfChecked = 200
 
 // What a scenario is given without --runs.
 const (
@@ -187,16 +219,21 @@ func (c *exploreCmd) doing(p *program, j *job, mutant string) {
 	if mutant != "" {
 		p.doing += ", mutant " + mutant
 	}
-	words := []string{typed(), "explore", j.arg, "--workers", "1"}
+	p.again = c.line(j, mutant, "--workers", "1")
+}
+
+// line is the command that explores a scenario as this one does.
+func (c *exploreCmd) line(j *job, mutant string, more ...string) string {
+	words := append([]string{typed(), "explore", j.arg}, more...)
 	for _, f := range []struct{ flag, value, unless string }{
-		{"--strategy", c.Strategy, "portfolio"}, {"--seed", fmt.Sprint(c.Seed), "1"},
-		{"--fetch", c.Fetch, ""}, {"--mutant", mutant, ""}, {"--runs", fmt.Sprint(j.runs), "0"},
+		{"--strategy", c.Strategy, harness.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"},
+		{"--fetch", c.Fetch, ""}, {"--mutant", mutant, ""}, {"--runs", fmt.Sprint(j.runs), fmt.Sprint(j.usual)},
 	} {
 		if f.value != f.unless {
 			words = append(words, f.flag, f.value)
 		}
 	}
-	p.again = shell(words...)
+	return shell(words...)
 }
 
 // overridden says why nothing is expected, "" if something is.
@@ -210,82 +247,4 @@ func (c *exploreCmd) overridden() string {
 		return "fetch " + c.Fetch
 	}
 	return ""
-}
-
-// explore explores one scenario, and its canary if nothing was found.
-func (c *exploreCmd) explore(p *program, j *job, what string) ([]*row, error) {
-	spec := harness.Spec{
-		Scenario: j.Scenario, Mutant: c.Mutant, Strategy: c.Strategy, Runs: j.runs, Seed: c.Seed, Workers: c.Workers,
-		Cancelled: &c.stop,
-	}
-	start := time.Now()
-	res, err := c.once(p, j, spec, what)
-	if err != nil || res == nil {
-		return nil, err
-	}
-	took := time.Since(start)
-
-	var canary bool
-	if e := &j.Expect; !e.Sometimes && e.Canary != "" && c.overridden() == "" && res.Violations == 0 && !c.stop.Load() {
-		spec.Mutant, spec.Stop, spec.Blind = e.Canary, true, true
-		found, err := c.once(p, j, spec, what+", canary "+e.Canary)
-		if err != nil {
-			return nil, err
-		}
-		canary = found != nil && found.Violations > 0
-	}
-
-	rows := c.judge(j, res, canary)
-	saved := 0
-	for _, r := range rows {
-		r.Rate = uint64(float64(res.Runs) / max(took.Seconds(), 1e-6))
-		if r.witness == nil {
-			continue
-		}
-		name := traceName(j.Name)
-		if saved++; saved > 1 {
-			name += "-" + r.Property
-		}
-		r.setTrace(filepath.Join(c.Traces, name+".kps"))
-		if err := writeWhole(*r.Trace, r.witness.File.Marshal()); err != nil {
-			return nil, fmt.Errorf("%s; name another folder with --traces", cause(err, *r.Trace))
-		}
-	}
-	return rows, nil
-}
-
-// once explores under a spec. The result is nil if it was interrupted before
-// the first run.
-func (c *exploreCmd) once(p *program, j *job, spec harness.Spec, what string) (*harness.Result, error) {
-	c.doing(p, j, spec.Mutant)
-	line := p.watch(what, spec.Runs)
-	defer line.clear()
-	spec.Progress = line.update
-	res, err := harness.Explore(spec)
-	if err != nil {
-		if c.stop.Load() {
-			return nil, nil
-		}
-		return nil, fileFirst(j, err)
-	}
-	return res, nil
-}
-
-// witnessOf returns the witness against a property, nil if there is none.
-func witnessOf(res *harness.Result, property string) *harness.Witness {
-	for _, w := range res.Witnesses {
-		if w.Property.Name == property {
-			return w
-		}
-	}
-	return nil
-}
-
-// scheduleLines prints a schedule, one deviation a line.
-func scheduleLines(list []traces.Deviation) []string {
-	var lines []string
-	for _, d := range list {
-		lines = append(lines, d.String())
-	}
-	return lines
 }

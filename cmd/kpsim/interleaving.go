@@ -9,8 +9,8 @@ import (
 	"kpsim/traces/view"
 )
 
-// interleaving prints what every CPU did, and where it went wrong.
-func (c *replayCmd) interleaving(p *program, file *traces.File, r *harness.Replay) error {
+// viewInput is a replayed run, to be printed.
+func viewInput(p *program, file *traces.File, r *harness.Replay) view.Input {
 	m := r.Rig.Machine
 	in := view.Input{
 		Events:   r.Rig.Log.Events,
@@ -23,14 +23,15 @@ func (c *replayCmd) interleaving(p *program, file *traces.File, r *harness.Repla
 		Source:   func(i uint64) string { return m.MoverName(sim.Mover(i)) },
 		Schedule: file.Schedule,
 		Place:    r.Place,
+		PlaceAt:  r.Finding.Place,
 		Message:  r.Finding.Message,
+		At:       r.Rig.Log.FoundAt,
 		AtEnd:    r.Property == &properties.Progress,
-		All:      c.All,
 		Width:    p.width,
 		Color:    p.colour,
 	}
 	if r.Property != nil {
 		in.Property = r.Property.ID + " " + r.Property.Name
 	}
-	return view.Interleaving(p.out, in)
+	return in
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kpsim/properties"
+	"kpsim/properties/harness"
 	"kpsim/properties/mutant"
 	"kpsim/properties/scenario"
 	"kpsim/sched"
@@ -19,10 +20,13 @@ import (
 // A job is a scenario to explore.
 type job struct {
 	*scenario.Scenario
-	arg  string // what it was called on the command line
-	runs uint64
+	arg    string // what it was called on the command line
+	runs   uint64
+	usual  uint64 // how many there are without --runs
+	digest uint64 // of the default run
 
-	checked uint64 // how many runs were played again and came out the same
+	checked uint64            // how many runs were played again and came out the same
+	result  *harness.Explored // for the result file
 }
 
 // load loads the scenarios that the arguments name, or all built-in ones.

@@ -23,11 +23,15 @@ const (
 
 // commands is the command line.
 type commands struct {
-	Explore exploreCmd `cmd:"" help:"Run scenarios under many schedules and say what was observed."`
-	Replay  replayCmd  `cmd:"" help:"Run a trace again and show it."`
-	Check   checkCmd   `cmd:"" help:"Say of each instruction of an object file whether it can be probed, boosted, optimized, and why not."`
-	Disasm  disasmCmd  `cmd:"" help:"List a function, and draw what a probe's jump would replace."`
-	List    listCmd    `cmd:"" help:"List the scenarios, properties, mutants and strategies."`
+	Explore  exploreCmd  `cmd:"" help:"Run scenarios under many schedules and say what was observed."`
+	Merge    mergeCmd    `cmd:"" help:"Put the result files of an exploration that was divided together."`
+	Replay   replayCmd   `cmd:"" help:"Run a trace again and show it."`
+	Explain  explainCmd  `cmd:"" help:"Say in a few sentences how a trace comes to break its property, and which choice lost it."`
+	Shrink   shrinkCmd   `cmd:"" help:"Make a trace smaller, and say what each of its deviations is for."`
+	Rerecord rerecordCmd `cmd:"" help:"Bring traces up to date with the program they were recorded from."`
+	Check    checkCmd    `cmd:"" help:"Say of each instruction of an object file whether it can be probed, boosted, optimized, and why not."`
+	Disasm   disasmCmd   `cmd:"" help:"List a function, and draw what a probe's jump would replace."`
+	List     listCmd     `cmd:"" help:"List the scenarios, properties, mutants and strategies."`
 }
 
 // A command is what is selected on the command line. An error is about the
@@ -47,7 +51,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	var c commands
 	parser, err := kong.New(&c, kong.Name("kpsim"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Vars{"strategies": list(strategyNames()), "fetches": list(fetchNames()), "editions": list(editionNames())})
+		kong.Vars{"strategies": list(strategyNames()), "fetches": list(fetchNames()), "editions": list(editionNames()), "samples": fmt.Sprint(harness.SamplingRuns)})
 	if err != nil {
 		sim.Bug("the command line: %v", err)
 	}

@@ -45,7 +45,11 @@ func (g *progress) update(runs, violations uint64) {
 		return
 	}
 	g.last, g.drawn = now, true
-	fmt.Fprintf(g.w, "%s%s: %d of %d runs, %d violations, %.0f runs/s", clearLine, g.what, runs, g.total, violations,
+	of := ""
+	if g.total > 0 {
+		of = fmt.Sprintf("of %d ", g.total)
+	}
+	fmt.Fprintf(g.w, "%s%s: %d %sruns, %d violations, %.0f runs/s", clearLine, g.what, runs, of, violations,
 		float64(runs)/now.Sub(g.start).Seconds())
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 
 	"kpsim/properties"
@@ -10,6 +9,7 @@ import (
 	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/traces"
+	"kpsim/traces/view"
 )
 
 type replayCmd struct {
@@ -40,19 +40,23 @@ type played struct {
 	Same       bool    `json:"same"`
 	Deviations int     `json:"deviations"`
 	Why        string  `json:"why,omitempty"`
+	Breaks     bool    `json:"breaks"` // the file's property at its place, if perhaps in another run
+
+	// Where the replay first couldn't take the file at its word.
+	FirstDivergence *divergence `json:"first_divergence,omitempty"`
+}
+
+// A divergence is a deviation that wasn't come to, as --json prints it.
+type divergence struct {
+	Deviation int    `json:"deviation"` // its number, from 1
+	Wanted    string `json:"wanted"`
+	Found     string `json:"found"`
 }
 
 func (c *replayCmd) run(p *program) (int, error) {
-	data, err := os.ReadFile(c.Trace)
-	if err != nil {
-		return 0, fmt.Errorf("%s; give a trace, which %s explore writes to traces/", cause(err, c.Trace), typed())
-	}
-	file, err := traces.Parse(c.Trace, data)
+	file, err := readTrace(c.Trace)
 	if err != nil {
 		return 0, err
-	}
-	if _, ok := propertyByID(file.Property); !ok {
-		return 0, fmt.Errorf("%s: section verdict: there is no property %q; %s list prints those that there are", c.Trace, file.Property, typed())
 	}
 	p.doing = "trace " + c.Trace
 	r, err := harness.PlayFile(c.Trace, file, true)
@@ -86,7 +90,10 @@ func propertyByID(id string) (*properties.Property, bool) {
 func (c *replayCmd) printJSON(p *program, file *traces.File, r *harness.Replay) error {
 	out := played{
 		Trace: c.Trace, Place: r.Place, Message: r.Finding.Message, Digest: fmt.Sprintf("%016x", r.Digest),
-		Same: r.Same, Deviations: len(file.Schedule), Why: r.Why,
+		Same: r.Same, Deviations: len(file.Schedule), Why: r.Why, Breaks: r.Breaks,
+	}
+	if r.Miss != nil {
+		out.FirstDivergence = &divergence{r.Miss.Index + 1, file.Schedule[r.Miss.Index].String(), missed(file, r.Miss)}
 	}
 	if r.Property != nil {
 		out.Property = &r.Property.ID
@@ -97,7 +104,9 @@ func (c *replayCmd) printJSON(p *program, file *traces.File, r *harness.Replay) 
 func (c *replayCmd) print(p *program, file *traces.File, r *harness.Replay) error {
 	fmt.Fprintf(p.out, "%s: scenario %s, %s from the default run\n", c.Trace, r.Rig.Scenario.Name, number(len(file.Schedule), "deviation"))
 	fmt.Fprintln(p.out)
-	if err := c.interleaving(p, file, r); err != nil {
+	in := viewInput(p, file, r)
+	in.All = c.All
+	if err := view.Interleaving(p.out, in); err != nil {
 		return err
 	}
 	fmt.Fprintln(p.out)
@@ -105,20 +114,31 @@ func (c *replayCmd) print(p *program, file *traces.File, r *harness.Replay) erro
 		fmt.Fprintf(p.out, "nothing is broken: the run ended %v\n", r.Outcome)
 	}
 	for _, d := range r.Drifts {
-		fmt.Fprintln(p.out, drift(file, d))
+		fmt.Fprintln(p.out, drift(file, r, d))
+	}
+	if r.Miss != nil {
+		fmt.Fprintln(p.out, firstDivergence(file, r.Miss))
 	}
 	if r.Same {
 		fmt.Fprintln(p.out, p.paint(green, "the same")+" as the trace says")
 	} else {
 		fmt.Fprintf(p.out, "%s: %s\n", p.paint(red, "NOT THE SAME"), r.Why)
-		fmt.Fprintf(p.out, "to find it anew:  %s\n", c.anew(file, r.Rig.Scenario.Name))
+	}
+	switch {
+	case r.Breaks && (!r.Same || r.Miss != nil):
+		fmt.Fprintf(p.out, "it is the same violation; to bring the trace up to date:  %s\n", shell(typed(), "rerecord", c.Trace))
+	case !r.Same:
+		fmt.Fprintf(p.out, "to find it anew:  %s\n", anew(file, r.Rig.Scenario.Name))
+	}
+	if r.Property != nil {
+		fmt.Fprintf(p.out, "to understand it: %s\n", shell(typed(), "explain", c.Trace))
 	}
 	fmt.Fprintf(p.out, "digest %016x\n", r.Digest)
 	return nil
 }
 
 // anew is the line that looks for such a run again.
-func (c *replayCmd) anew(file *traces.File, name string) string {
+func anew(file *traces.File, name string) string {
 	if !slices.Contains(scenario.BuiltinNames(), name) {
 		name += ".star"
 	}
@@ -130,15 +150,47 @@ func (c *replayCmd) anew(file *traces.File, name string) string {
 }
 
 // drift says how a deviation was not taken at its word.
-func drift(file *traces.File, d sched.Drift) string {
+func drift(file *traces.File, r *harness.Replay, d sched.Drift) string {
 	f := &file.Schedule[d.Index]
 	switch d.Kind {
 	case sched.NoAlternative:
 		return fmt.Sprintf("deviation %d was met, but there was no %s: the default was taken", d.Index+1, f.Alt)
 	case sched.Moved:
 		at := *f
-		at.Off = d.Off
-		return fmt.Sprintf("deviation %d was taken at %s instead of %s", d.Index+1, at.Place(), f.Place())
+		if at.Off = d.Off; len(r.Taken) == len(file.Schedule) {
+			at = traces.Deviation(r.Taken[d.Index])
+		}
+		return fmt.Sprintf("deviation %d was taken at %s, %s time, instead of %s, %s time",
+			d.Index+1, at.Place(), traces.Ordinal(at.Occ), f.Place(), traces.Ordinal(f.Occ))
 	}
 	return fmt.Sprintf("deviation %d was not met: %s was asked about at %s %s", d.Index+1, f.Mover, f.Place(), number(d.Times, "time"))
+}
+
+// firstDivergence says where the file couldn't be taken at its word.
+func firstDivergence(file *traces.File, m *sched.Miss) string {
+	return fmt.Sprintf("first divergence: deviation %d, %s: %s", m.Index+1, file.Schedule[m.Index], missed(file, m))
+}
+
+// missed says what there was instead of a deviation.
+func missed(file *traces.File, m *sched.Miss) string {
+	f := &file.Schedule[m.Index]
+	if m.Kind == sched.NoAlternative {
+		return fmt.Sprintf("there was no %s, but %s", f.Alt, list(m.Alts))
+	}
+	if len(m.Near) == 0 {
+		return fmt.Sprintf("nobody was ever asked about in %s", f.Name)
+	}
+	var near []string
+	for _, n := range m.Near {
+		at := traces.Deviation{Name: n.Name, Off: n.Off, Text: n.Text}
+		s := fmt.Sprintf("at %s %s", at.Place(), number(n.Times, "time"))
+		if n.Mover != f.Mover {
+			s = n.Mover + " " + s
+		}
+		near = append(near, s)
+	}
+	if m.Near[0].Mover != f.Mover {
+		return fmt.Sprintf("%s was never asked about in %s, but %s", f.Mover, f.Name, list(near))
+	}
+	return fmt.Sprintf("%s was asked about there %s; nearby %s", f.Mover, number(m.Times, "time"), list(near))
 }

@@ -17,8 +17,8 @@ func benchSchedules(b *testing.B, name, strategy string) {
 		b.Fatal(err)
 	}
 	defer r.Close()
-	length := r.Run(new(sched.Default)).Counts.Points
-	s, err := sched.New(strategy, sched.Params{Length: length})
+	shape, _ := r.Survey()
+	s, err := sched.New(strategy, sched.Params{Shape: shape})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func benchSchedules(b *testing.B, name, strategy string) {
 }
 
 func BenchmarkSchedules(b *testing.B) {
-	for _, strategy := range []string{"random", "sticky", "portfolio"} {
+	for _, strategy := range []string{"random", "sticky", "pct", "portfolio"} {
 		b.Run(strategy, func(b *testing.B) { benchSchedules(b, "safe-none", strategy) })
 	}
 }
@@ -65,7 +65,8 @@ func TestRunAllocatesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		s := sched.NewRandom(sched.Params{Length: r.Run(new(sched.Default)).Counts.Points})
+		shape, _ := r.Survey()
+		s := sched.NewRandom(sched.Params{Shape: shape})
 		i := uint64(0)
 		run := func() { // some runs at once: now and then one is the longest so far
 			for range 200 {

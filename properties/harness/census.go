@@ -17,20 +17,25 @@ type Census struct {
 	Optimized  int // a jump was written at its place
 }
 
-// seen is what happened to a probe, in any run.
-type seen struct {
-	addr                                isa.Addr
-	registered, refused, hit, optimized bool
+// Probed is what happened to a probe, in any run.
+type Probed struct {
+	Registered bool `json:"registered"`
+	Refused    bool `json:"refused"`
+	Hit        bool `json:"hit"`
+	Optimized  bool `json:"optimized"`
 }
 
 // A census listens to a rig's runs. It judges nothing.
-type census struct{ probes []seen }
+type census struct {
+	probes []Probed
+	at     []isa.Addr // where the probes are, in this run
+}
 
 var censusKinds = []traces.Kind{kpev.ApiReturn, kpev.Handler, kpev.Optimized}
 
 func (c *census) begin(probes []kprobes.Kprobe) {
 	for i := range probes {
-		c.probes[i].addr = probes[i].Addr
+		c.at[i] = probes[i].Addr
 	}
 }
 
@@ -38,43 +43,42 @@ func (c *census) begin(probes []kprobes.Kprobe) {
 func (c *census) Event(e *traces.Event) *traces.Finding {
 	switch {
 	case e.Kind == kpev.Handler:
-		c.probes[e.A].hit = true
+		c.probes[e.A].Hit = true
 	case e.Kind == kpev.Optimized:
 		for i := range c.probes {
-			if c.probes[i].addr == isa.Addr(e.A) {
-				c.probes[i].optimized = true
+			if c.at[i] == isa.Addr(e.A) {
+				c.probes[i].Optimized = true
 			}
 		}
 	case e.A == kpev.Register && e.C == 0:
-		c.probes[e.B].registered = true
+		c.probes[e.B].Registered = true
 	case e.A == kpev.Register:
-		c.probes[e.B].refused = true
+		c.probes[e.B].Refused = true
 	}
 	return nil
 }
 
 // add joins what another rig's runs have shown.
-func (c *census) add(d []seen) {
+func (c *census) add(list []Probed) {
 	if c.probes == nil {
-		c.probes = make([]seen, len(d))
+		c.probes = make([]Probed, len(list))
 	}
-	for i := range d {
-		p := &c.probes[i]
-		p.registered = p.registered || d[i].registered
-		p.refused = p.refused || d[i].refused
-		p.hit = p.hit || d[i].hit
-		p.optimized = p.optimized || d[i].optimized
+	for i := range min(len(list), len(c.probes)) {
+		p, q := &c.probes[i], list[i]
+		p.Registered = p.Registered || q.Registered
+		p.Refused = p.Refused || q.Refused
+		p.Hit = p.Hit || q.Hit
+		p.Optimized = p.Optimized || q.Optimized
 	}
 }
 
 func (c *census) count() Census {
 	n := Census{Probes: len(c.probes)}
-	for i := range c.probes {
-		p := &c.probes[i]
-		n.Registered += int(b2u(p.registered))
-		n.Refused += int(b2u(p.refused))
-		n.Hit += int(b2u(p.hit))
-		n.Optimized += int(b2u(p.optimized))
+	for _, p := range c.probes {
+		n.Registered += int(b2u(p.Registered))
+		n.Refused += int(b2u(p.Refused))
+		n.Hit += int(b2u(p.Hit))
+		n.Optimized += int(b2u(p.Optimized))
 	}
 	return n
 }

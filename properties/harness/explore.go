@@ -1,18 +1,11 @@
 package harness
 
 import (
-	"errors"
 	"fmt"
-	"runtime"
-	"runtime/debug"
-	"slices"
-	"sync"
 	"sync/atomic"
 
-	"kpsim/properties"
 	"kpsim/properties/scenario"
 	"kpsim/sched"
-	"kpsim/sim"
 	"kpsim/smp"
 )
 
@@ -24,8 +17,12 @@ type Spec struct {
 	Runs     uint64 // how many, unless the strategy has nothing left before; at least 1
 	Seed     uint64
 	Workers  int  // 0: one a processor
-	Blind    bool // make no witness: whether there is one is all that is asked
+	Blind    bool // make no witness and no statistics: whether anything is broken is all that is asked
 	Stop     bool // stop soon after the first violation: then Runs and Violations depend on the workers
+
+	// Share k of Shares, from 1: only the runs that are its own are made. 0 of 0
+	// is all of them. See Merge.
+	Share, Shares int
 
 	// Progress, if not nil, is called now and then, by several goroutines.
 	Progress func(runs, violations uint64)
@@ -46,6 +43,8 @@ type Result struct {
 	First      uint64            // the number of the first violating run
 	Witnesses  []*Witness        // one of each property broken, in the order of the catalogue
 	Witness    *Witness          // the one of them to show first, nil if there is none
+	Stats      Stats
+	Parts      []Part // what it was added up from, in their order
 }
 
 // A Crash is a panic of a worker, with the stack it happened on. It unwraps to
@@ -64,77 +63,84 @@ func (c *Crash) Unwrap() error {
 }
 
 // shards is how many instances of the strategy share the runs. It is fixed, so
-// that run number i is the same run whatever the number of workers.
+// that run number i is the same run whatever the number of workers, and of
+// computers.
 const shards = 16
+
+// MostShares is into how many shares an exploration can be divided.
+const MostShares = shards
+
+// own lists the shards of the spec's share.
+func (spec *Spec) own() (list []uint64) {
+	for i := range uint64(shards) {
+		if spec.Shares <= 1 || i%uint64(spec.Shares) == uint64(spec.Share)-1 {
+			list = append(list, i)
+		}
+	}
+	return list
+}
 
 // Explore runs the scenario many times. Errors are about the input; a bug of the
 // simulator panics with a *Crash, in the goroutine that called.
 func Explore(spec Spec) (*Result, error) {
-	if spec.Strategy == "" {
-		spec.Strategy = "portfolio"
+	spec.fill()
+	if spec.Shares > MostShares || spec.Share > spec.Shares || spec.Shares > 0 && spec.Share < 1 {
+		return nil, fmt.Errorf("share %d of %d: there can be 1 to %d", spec.Share, spec.Shares, MostShares)
 	}
-	spec.Runs = max(spec.Runs, 1)
-	length, err := defaultLength(&spec)
+	shape, err := survey(&spec)
 	if err != nil {
 		return nil, err
 	}
-	workers := spec.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	workers = min(workers, shards)
-
-	var (
-		next    atomic.Int64
-		total   progress
-		results [shards]shard
-		wg      sync.WaitGroup
-		failed  atomic.Pointer[Crash]
-	)
-	total.spec = &spec
-	for range workers {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			defer func() {
-				if p := recover(); p != nil {
-					failed.CompareAndSwap(nil, &Crash{p, debug.Stack()})
-					total.stop.Store(true)
-				}
-			}()
-			rig, err := New(spec.Scenario, spec.Mutant)
-			if err != nil {
-				sim.Bug("a rig that was built before: %v", err)
+	total := progress{spec: &spec}
+	own := spec.own()
+	list := make([]shard, len(own))
+	inParallel(spec.Workers, len(own), &total.stop, func() worker {
+		rig := newRig(&spec)
+		return worker{func(i int) {
+			list[i].run(rig, &total, shape, own[i])
+			if list[i].watch.grew { // the next shard is to begin with no more than any other
+				rig.Close()
+				rig = newRig(&spec)
 			}
-			defer rig.Close()
-			for i := next.Add(1) - 1; i < shards; i = next.Add(1) - 1 {
-				results[i].run(rig, &total, length, uint64(i))
-			}
-		}()
+		}, func() { rig.Close() }}
+	})
+	parts := make([]Part, len(own))
+	for i := range list {
+		if list[i].err != nil {
+			return nil, fmt.Errorf("%s: %w", spec.Scenario.Name, list[i].err)
+		}
+		parts[i] = list[i].Part
 	}
-	wg.Wait()
-	if p := failed.Load(); p != nil {
-		panic(p)
-	}
-	return merge(&spec, results[:])
+	return Merge(spec, parts)
 }
 
-// defaultLength runs the default schedule, which tells the strategies how long
-// runs are, and whether the scenario can be run at all.
-func defaultLength(spec *Spec) (uint64, error) {
+// fill puts what zero values stand for in their place.
+func (spec *Spec) fill() {
+	if spec.Strategy == "" {
+		spec.Strategy = DefaultStrategy
+	}
+	spec.Runs = max(spec.Runs, 1)
+}
+
+// DefaultStrategy is that of a Spec that names none.
+const DefaultStrategy = "portfolio"
+
+// survey runs the default schedule, which tells the strategies what runs look
+// like, and whether the scenario can be run at all.
+func survey(spec *Spec) (*sched.Shape, error) {
 	if _, err := sched.New(spec.Strategy, sched.Params{}); err != nil {
-		return 0, err
+		return nil, err
 	}
 	rig, err := New(spec.Scenario, spec.Mutant)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer rig.Close()
-	run := rig.Run(new(sched.Default))
+	shape, run := rig.Survey()
 	if run.Outcome == smp.Refused {
-		return 0, fmt.Errorf("%s: %w", spec.Scenario.Name, run.Err)
+		return nil, fmt.Errorf("%s: %w", spec.Scenario.Name, run.Err)
 	}
-	return run.Counts.Points, nil
+	return shape, nil
 }
 
 // progress is what the workers share.
@@ -159,139 +165,44 @@ func (p *progress) stopped() bool {
 	return p.stop.Load() || p.spec.Cancelled != nil && p.spec.Cancelled.Load()
 }
 
-// A shard is the runs number i, i+shards, i+2*shards … and what they showed.
+// A shard makes the runs number i, i+shards, i+2*shards …, and takes down what
+// they show.
 type shard struct {
-	runs, violations uint64
-	broken           map[*properties.Property]uint64
-	counts           smp.Counts
-	first            uint64
-	best             map[*properties.Property]*candidate
-	complete         bool
-	census           census
-	err              error
-}
-
-// A candidate is a violating run, to be shrunk if none has fewer deviations.
-type candidate struct {
-	number  uint64
-	run     Run
-	choices []sched.Choice
-	asked   uint64
-	by      string
+	Part
+	watch watcher
+	err   error
 }
 
 const progressEvery = 256
 
-func (s *shard) run(rig *Rig, total *progress, length, index uint64) {
+func (s *shard) run(rig *Rig, total *progress, shape *sched.Shape, index uint64) {
 	spec := total.spec
-	s.broken = make(map[*properties.Property]uint64)
-	s.best = make(map[*properties.Property]*candidate)
-	strategy, err := sched.New(spec.Strategy, sched.Params{Seed: spec.Seed, Length: length, Shard: index, Shards: shards})
+	strategy, err := sched.New(spec.Strategy, sched.Params{Seed: spec.Seed, Shape: shape, Shard: index, Shards: shards})
 	if err != nil {
 		s.err = err
 		return
 	}
 	rec := &sched.Recorder{Strategy: strategy}
-	clear(rig.census.probes) // a rig serves several shards
+	s.begin(int(index))
+	s.watch.begin(rig, spec)
 	told, toldViolations := uint64(0), uint64(0)
 	for i := index; i < spec.Runs && !total.stopped() && rec.Begin(i); i += shards {
-		run := rig.Run(rec)
+		run := rig.Run(s.watch.over(i, rec))
 		rec.End(run.Counts.Points)
-		s.take(i, run, rec)
-		if s.err != nil {
+		if run.Outcome == smp.Refused {
+			s.err = run.Err
 			return
 		}
-		if s.runs-told >= progressEvery || spec.Stop && s.violations > toldViolations {
-			total.add(s.runs-told, s.violations-toldViolations)
-			told, toldViolations = s.runs, s.violations
+		s.watch.done()
+		s.take(i, run, rec)
+		if s.Runs-told >= progressEvery || spec.Stop && s.Violations > toldViolations {
+			total.add(s.Runs-told, s.Violations-toldViolations)
+			told, toldViolations = s.Runs, s.Violations
 		}
 	}
-	s.census.add(rig.census.probes)
-	total.add(s.runs-told, s.violations-toldViolations)
-	s.complete = complete(strategy)
-}
-
-// take adds one run to what the shard has seen.
-func (s *shard) take(i uint64, run Run, rec *sched.Recorder) {
-	if run.Outcome == smp.Refused {
-		s.err = run.Err
-		return
-	}
-	s.runs++
-	s.counts.Boundaries += run.Counts.Boundaries
-	s.counts.Points += run.Counts.Points
-	s.counts.Instructions += run.Counts.Instructions
-	s.counts.Switches += run.Counts.Switches
-	if run.Property == nil {
-		return
-	}
-	if s.violations++; s.violations == 1 {
-		s.first = i
-	}
-	s.broken[run.Property]++
-	r := rec.Recording()
-	if c := s.best[run.Property]; c == nil || better(run, len(r.Choices), c) {
-		s.best[run.Property] = &candidate{i, run, append([]sched.Choice(nil), r.Choices...), r.Asked, rec.String()}
-	}
-}
-
-// better reports whether a run is a better candidate than c: one that needs no
-// CPU to stand still for no reason, then one with fewer deviations.
-func better(run Run, deviations int, c *candidate) bool {
-	if run.Finding.Slow != c.run.Finding.Slow {
-		return c.run.Finding.Slow
-	}
-	return deviations < len(c.choices)
-}
-
-// before reports whether c is to be preferred to b, a candidate of another shard.
-func (c *candidate) before(b *candidate) bool {
-	if better(c.run, len(c.choices), b) {
-		return true
-	}
-	return !better(b.run, len(b.choices), c) && c.number < b.number
-}
-
-// tries is how many candidates of a property are shrunk: which one becomes the
-// smallest isn't seen from outside.
-const tries = 6
-
-// witness makes the witness of each property that was broken.
-func (r *Result) witness(spec *Spec, found map[*properties.Property][]*candidate) error {
-	if spec.Blind {
-		return nil
-	}
-	for _, p := range properties.All {
-		list := found[p]
-		slices.SortFunc(list, func(a, b *candidate) int {
-			if a.before(b) {
-				return -1
-			}
-			return 1
-		})
-		var best *Witness
-		questions := int64(shrinkQuestions)
-		for _, c := range list[:min(len(list), tries)] {
-			if questions <= 0 {
-				break
-			}
-			w, err := shrink(spec, c, &questions)
-			if err != nil {
-				return err
-			}
-			if best == nil || w.smaller(best) {
-				best = w
-			}
-		}
-		if best == nil {
-			continue
-		}
-		r.Witnesses = append(r.Witnesses, best)
-		if r.Witness == nil || best.smaller(r.Witness) {
-			r.Witness = best
-		}
-	}
-	return nil
+	total.add(s.Runs-told, s.Violations-toldViolations)
+	s.Complete = complete(strategy)
+	s.watch.end(&s.Part)
 }
 
 // complete reports whether a strategy has run all it can be complete for.
@@ -303,41 +214,4 @@ func complete(s sched.Strategy) bool {
 		return s.Deviations().Complete()
 	}
 	return false
-}
-
-// merge adds the shards up, in their order.
-func merge(spec *Spec, list []shard) (*Result, error) {
-	r := &Result{Broken: make(map[string]uint64), Complete: sched.MostDeviations}
-	found := make(map[*properties.Property][]*candidate)
-	var all census
-	for i := range list {
-		s := &list[i]
-		if s.err != nil {
-			return nil, fmt.Errorf("%s: %w", spec.Scenario.Name, s.err)
-		}
-		all.add(s.census.probes)
-		r.Runs += s.runs
-		r.Counts.Boundaries += s.counts.Boundaries
-		r.Counts.Points += s.counts.Points
-		r.Counts.Instructions += s.counts.Instructions
-		r.Counts.Switches += s.counts.Switches
-		for p, n := range s.broken {
-			r.Broken[p.Name] += n
-		}
-		if s.violations > 0 && (r.Violations == 0 || s.first < r.First) {
-			r.First = s.first
-		}
-		r.Violations += s.violations
-		if !s.complete {
-			r.Complete = -1
-		}
-		for p, c := range s.best {
-			found[p] = append(found[p], c)
-		}
-	}
-	if r.Runs == 0 {
-		return nil, errors.New("nothing was run")
-	}
-	r.Census = all.count()
-	return r, r.witness(spec, found)
 }

@@ -34,8 +34,8 @@ func newRelate(r *Rig) *relate {
 	q := &relate{r: r}
 	from, to := kernel.ExecRange()
 	q.taken.From, q.taken.To = uint64(from), uint64(to)
-	for i, w := range r.monitors {
-		for _, k := range w.property.Kinds {
+	for i, p := range properties.All {
+		for _, k := range p.Kinds {
 			for int(k) >= len(q.heed) {
 				q.heed = append(q.heed, nil)
 			}
@@ -60,7 +60,7 @@ func (q *relate) Event(e *traces.Event) *traces.Finding {
 	}
 	m := q.r.Machine
 	for _, i := range q.heed[e.Kind] {
-		p := q.r.monitors[i].property
+		p := properties.All[i]
 		if p.Touches == nil {
 			m.TouchEvent(i, 0, true)
 			continue

@@ -78,8 +78,8 @@ func TestRapidFindsMutant(t *testing.T) {
 	require.NotNil(t, last)
 
 	c := &candidate{run: last.run, choices: last.choices, asked: last.run.Counts.Points, by: "rapid"}
-	questions := int64(shrinkQuestions)
-	w, err := shrink(&last.spec, c, &questions)
+	e := &effort{runs: shrinkRuns, questions: shrinkQuestions}
+	w, err := shrink(&last.spec, c, e)
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(w.Schedule), 4, "%v", w.Schedule)
 

@@ -37,7 +37,7 @@ type Rig struct {
 	onPre    kprobes.PreHandler  // pre, as a value
 	onPost   kprobes.PostHandler // post, as a value
 	patch    kapi.Patcher
-	monitors []watch
+	monitors *properties.Monitors // nil in a twin
 	probes   []kprobes.Kprobe
 	labels   []*kernel.JumpLabel
 	funcs    map[string]isa.Addr
@@ -48,13 +48,9 @@ type Rig struct {
 	ends     []callEnd // what a twin's run has found
 	wrong    error     // the first check that a twin's run has failed
 	census   census
+	arrivals arrivals
 	relate   *relate // nil: no run was ever observed
 	last     Run
-}
-
-type watch struct {
-	property *properties.Property
-	monitor  properties.Monitor
 }
 
 // insn is an instruction of original text, as the head of a log tells it.
@@ -118,7 +114,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Machine = m
+	r.Machine, r.arrivals.m = m, m
 	r.Kernel = kernel.Boot(m, kernel.Config{
 		Preemptible: sc.Machine.Preempt == scenario.PreemptDynamic || sc.Machine.Preempt == scenario.PreemptFull,
 		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
@@ -138,16 +134,11 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 		m.Close()
 		return nil, err
 	}
-	for _, p := range properties.All {
-		if twin {
-			break
-		}
-		w := watch{p, p.New()}
-		r.monitors = append(r.monitors, w)
-		r.Log.Subscribe(w.monitor, p.Kinds...)
-	}
 	if !twin {
+		r.monitors = properties.NewMonitors(properties.All...)
+		r.Log.Subscribe(r.monitors, r.monitors.Kinds()...)
 		r.Log.Subscribe(&r.census, censusKinds...)
+		r.Log.Subscribe(&r.arrivals, arrivalKinds...)
 	}
 	m.Freeze()
 	r.newEngine()
@@ -197,7 +188,7 @@ func (r *Rig) load() error {
 		r.labels = append(r.labels, j)
 	}
 	r.probes = make([]kprobes.Kprobe, len(sc.Probes))
-	r.census.probes = make([]seen, len(sc.Probes))
+	r.census.probes, r.census.at = make([]Probed, len(sc.Probes)), make([]isa.Addr, len(sc.Probes))
 	for i := range sc.Texts {
 		if t := &sc.Texts[i]; m.Watched(t.At, len(t.Code)) {
 			if err := r.loadInsns(t); err != nil {
@@ -249,18 +240,15 @@ func (r *Rig) loadInsns(t *scenario.Text) error {
 func (r *Rig) addSources() error {
 	kinds := [...]smp.SourceKind{scenario.SourceTimer: smp.TimerSource, scenario.SourceNMI: smp.NMISource, scenario.SourcePreempt: smp.PreemptSource}
 	handlers := make(map[*smp.Source]*scenario.Source)
-	names := make(map[string]int)
+	names := r.Scenario.SourceNames()
 	for i := range r.Scenario.Sources {
 		s := &r.Scenario.Sources[i]
-		name := fmt.Sprintf("%s@cpu%d", s.Kind, s.CPU)
-		if names[name]++; names[name] > 1 {
-			name = fmt.Sprintf("%s.%d", name, names[name])
-		}
-		src := &smp.Source{Kind: kinds[s.Kind], Name: name, AtMost: s.AtMost}
+		src := &smp.Source{Kind: kinds[s.Kind], Name: names[i], AtMost: s.AtMost}
 		if err := r.Machine.AddSource(src, s.CPU); err != nil {
 			return err
 		}
 		handlers[src] = s
+		r.arrivals.add(src.Mover(), names[i])
 	}
 	handler := func(x *smp.Ctx, src *smp.Source) {
 		s := handlers[src]
@@ -334,8 +322,8 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	m.Reset(ch)
 	r.Kernel.Reset()
 	r.newEngine()
-	for i := range r.monitors {
-		r.monitors[i].monitor.Reset()
+	if r.monitors != nil {
+		r.monitors.Reset()
 	}
 	for _, p := range r.programs {
 		p.calls, p.came = 0, 0
@@ -351,13 +339,15 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	if run.Outcome == smp.Passed {
 		drained := r.engine.Settled()
 		r.Log.Emit(smpev.Done, 255, traces.NoTask, b2u(drained), 0, 0)
-		r.end(drained)
+		if r.Log.Found == nil && r.monitors != nil {
+			r.Log.Found = r.monitors.End(drained)
+		}
 	}
 	run.Digest, run.Counts, run.Err = r.Log.Digest(), m.Counts(), m.Refusal()
 	switch {
 	case r.Log.Found != nil:
 		run.Outcome, run.Finding = smp.Violated, *r.Log.Found
-		run.Property = r.finder()
+		run.Property = r.monitors.Finder()
 	case run.Outcome == smp.Stuck || run.Outcome == smp.Exhausted:
 		run.Property = &properties.Progress
 		run.Finding = traces.Finding{Message: r.noEnd(run)}
@@ -372,29 +362,6 @@ func (r *Rig) noEnd(run Run) string {
 		return fmt.Sprintf("the run ended exhausted after %d boundaries: somebody goes round in circles, or the scenario wants machine(steps = …)", run.Counts.Boundaries)
 	}
 	return "the run ended stuck; " + r.Machine.Waiting()
-}
-
-// end asks the monitors for what only the end of a run shows.
-func (r *Rig) end(drained bool) {
-	if r.Log.Found != nil {
-		return
-	}
-	for i := range r.monitors {
-		if f := r.monitors[i].monitor.End(drained); f != nil {
-			r.Log.Found, r.Log.Finder = f, r.monitors[i].monitor
-			return
-		}
-	}
-}
-
-func (r *Rig) finder() *properties.Property {
-	for i := range r.monitors {
-		if traces.Sink(r.monitors[i].monitor) == r.Log.Finder {
-			return r.monitors[i].property
-		}
-	}
-	sim.Bug("a finding by nobody")
-	return nil
 }
 
 // head tells the monitors what the machine starts from.

@@ -1,47 +1,119 @@
 package harness
 
 import (
+	"fmt"
+	"sync/atomic"
+
 	"kpsim/sched"
 	"kpsim/sim"
+	"kpsim/smp"
 )
 
-// SelfCheck asks whether the simulator is deterministic: it makes spec.Runs
-// runs, plays each again exactly on the same rig, which by then has run many
-// others, and again on a rig just built, and compares the digests. A difference
-// is a bug of the simulator, and panics. It returns how many runs it compared.
+// checkBlock is how many runs are played again together.
+const checkBlock = 64
+
+// SelfCheck asks whether the simulator is deterministic. It makes the runs of
+// spec.Runs that are the share's own, in blocks; plays the block again in
+// another order on the same machine, which by then has run many others; and in
+// a third order on a machine that was built for the block. Each schedule is
+// replayed with every question compared: its kind, number and alternatives.
+// What is compared of the runs is all that they report: digest, outcome,
+// finding, counts. A difference is a bug of the simulator, and panics. It
+// returns how many schedules it compared.
 func SelfCheck(spec Spec) (uint64, error) {
-	if spec.Strategy == "" {
-		spec.Strategy = "portfolio"
-	}
-	length, err := defaultLength(&spec)
+	spec.fill()
+	shape, err := survey(&spec)
 	if err != nil {
 		return 0, err
 	}
-	used, err := New(spec.Scenario, spec.Mutant)
-	if err != nil {
-		return 0, err
-	}
-	defer used.Close()
-	s, err := sched.New(spec.Strategy, sched.Params{Seed: spec.Seed, Length: length})
-	if err != nil {
-		return 0, err
-	}
-	rec := &sched.Recorder{Strategy: s, All: true}
-	n := uint64(0)
-	for ; n < spec.Runs && rec.Begin(n); n++ {
-		run := used.Run(rec)
-		rec.End(run.Counts.Points)
-		again := used.play(sched.NewExact(rec.Recording()))
-		fresh, err := New(spec.Scenario, spec.Mutant)
+	var (
+		own   = spec.own()
+		total = progress{spec: &spec}
+		errs  = make([]error, len(own))
+		n     atomic.Uint64
+	)
+	inParallel(spec.Workers, len(own), &total.stop, func() worker {
+		c := checker{spec: &spec, used: newRig(&spec)}
+		return worker{func(i int) { errs[i] = c.shard(&total, shape, own[i], &n) }, c.used.Close}
+	})
+	for _, err := range errs {
 		if err != nil {
-			return n, err
-		}
-		new := fresh.play(sched.NewExact(rec.Recording()))
-		fresh.Close()
-		if again.Digest != run.Digest || new.Digest != run.Digest {
-			sim.Bug("%s, run %d (%v, seed %d): digest %016x, again %016x, on a new machine %016x",
-				spec.Scenario.Name, n, rec, spec.Seed, run.Digest, again.Digest, new.Digest)
+			return n.Load(), fmt.Errorf("%s: %w", spec.Scenario.Name, err)
 		}
 	}
-	return n, nil
+	return n.Load(), nil
+}
+
+// A checker plays runs again, on a machine of its own and on new ones.
+type checker struct {
+	spec  *Spec
+	used  *Rig
+	block []checked
+	rand  sim.Rand
+}
+
+// checked is a run to be played again.
+type checked struct {
+	number uint64
+	by     string
+	run    Run
+	replay *sched.Exact
+}
+
+func (c *checker) shard(total *progress, shape *sched.Shape, index uint64, n *atomic.Uint64) error {
+	s, err := sched.New(c.spec.Strategy, sched.Params{Seed: c.spec.Seed, Shape: shape, Shard: index, Shards: shards})
+	if err != nil {
+		return err
+	}
+	c.rand.Seed(c.spec.Seed, index)
+	rec := &sched.Recorder{Strategy: s, All: true}
+	for i := index; i < c.spec.Runs; {
+		c.block = c.block[:0]
+		for ; i < c.spec.Runs && len(c.block) < checkBlock && !total.stopped() && rec.Begin(i); i += shards {
+			run := c.used.Run(rec)
+			rec.End(run.Counts.Points)
+			if run.Outcome == smp.Refused {
+				return run.Err
+			}
+			c.block = append(c.block, checked{i, rec.String(), run, sched.NewExact(rec.Recording())})
+		}
+		if len(c.block) == 0 {
+			break
+		}
+		c.again(c.used, "on the same machine")
+		fresh := newRig(c.spec)
+		c.again(fresh, "on a new machine")
+		fresh.Close()
+		n.Add(uint64(len(c.block)))
+		total.add(uint64(len(c.block)), 0)
+	}
+	return nil
+}
+
+// again plays the block in an order that is drawn, and compares.
+func (c *checker) again(rig *Rig, where string) {
+	for k := len(c.block) - 1; k > 0; k-- {
+		o := c.rand.N(k + 1)
+		c.block[k], c.block[o] = c.block[o], c.block[k]
+	}
+	for i := range c.block {
+		b := &c.block[i]
+		run := rig.play(b.replay)
+		if what := differ(&b.run, &run); what != "" {
+			sim.Bug("%s, run %d (%s, seed %d), played again %s after %d others: %s", c.spec.Scenario.Name, b.number, b.by, c.spec.Seed, where, i, what)
+		}
+	}
+}
+
+// differ says in what two runs of one schedule differ, "" if in nothing.
+func differ(a, b *Run) string {
+	switch {
+	case a.Digest != b.Digest:
+		return fmt.Sprintf("digest %016x, and now %016x", a.Digest, b.Digest)
+	case a.Outcome != b.Outcome || a.Property != b.Property || a.Finding != b.Finding:
+		return fmt.Sprintf("it ended %v (%s), and now %v (%s)", a.Outcome, a.Finding.Message, b.Outcome, b.Finding.Message)
+	case a.Counts != b.Counts:
+		return fmt.Sprintf("counts %+v, and now %+v", a.Counts, b.Counts)
+	}
+	return ""
 }

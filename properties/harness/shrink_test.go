@@ -34,11 +34,11 @@ func TestShrinkBudget(t *testing.T) {
 
 	least := len(c.choices) + 1
 	for _, budget := range []int64{0, 1, 1000, shrinkQuestions} {
-		left := budget
-		w, err := shrink(spec, c, &left)
+		e := &effort{runs: shrinkRuns, questions: budget}
+		w, err := shrink(spec, c, e)
 		require.NoError(t, err)
 		require.Equal(t, c.run.Property, w.Property)
-		require.Greater(t, left, -int64(2*c.asked))
+		require.Greater(t, e.questions, -int64(4*c.asked))
 		require.LessOrEqual(t, len(w.Schedule), least)
 		least = len(w.Schedule)
 		if budget == 0 {

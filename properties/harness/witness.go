@@ -2,16 +2,14 @@ package harness
 
 import (
 	"fmt"
+	"slices"
 
 	"kpsim/properties"
-	"kpsim/properties/scenario"
-	"kpsim/sched"
-	"kpsim/sim"
-	"kpsim/smp"
 	"kpsim/traces"
 )
 
-// A Witness is a violating run, shrunk: the deviations it can't do without.
+// A Witness is a violating run, shrunk: the smallest scenario that was found to
+// show it, and the deviations it can't do without.
 type Witness struct {
 	Property *properties.Property
 	Place    string // symbol and offset
@@ -19,6 +17,7 @@ type Witness struct {
 	Digest   uint64
 	Schedule []traces.Deviation
 	Found    int  // deviations of the run as it was found
+	Runs     int  // that shrinking took
 	Slow     bool // it needs a CPU that stands still (traces.Finding)
 	File     *traces.File
 }
@@ -31,159 +30,128 @@ func (w *Witness) smaller(v *Witness) bool {
 	return len(w.Schedule) < len(v.Schedule)
 }
 
-// shrinkTests bounds the runs that shrinking a candidate may take, and
-// shrinkQuestions the questions of all candidates of a property: with long runs
-// it is these that take the time, a fifth of a microsecond each.
+// shrinkRuns and shrinkQuestions bound what shrinking a property's candidates
+// may take. With long runs it is the questions that take the time, a fifth of a
+// microsecond each.
 const (
-	shrinkTests     = 4000
+	shrinkRuns      = 1900
 	shrinkQuestions = 100_000_000
 )
 
-// shrink takes away every deviation that the violation doesn't need, until
-// taking any one away loses it, or no questions are left: then the witness is
-// the smallest one so far.
-func shrink(spec *Spec, c *candidate, questions *int64) (*Witness, error) {
-	rig, err := New(spec.Scenario, spec.Mutant)
+// tries is how many candidates of a property are reduced, with tryRuns each;
+// the smallest is then shrunk with all that is left. Which one becomes the
+// smallest isn't seen from outside.
+const (
+	tries   = 6
+	tryRuns = 120
+)
+
+// An effort is what shrinking may still take.
+type effort struct {
+	runs      int
+	questions int64
+	spent     int // runs
+}
+
+func (e *effort) none() bool { return e.runs <= 0 || e.questions <= 0 }
+
+// witness makes the witness of each property that was broken.
+func (r *Result) witness(spec *Spec, found map[*properties.Property][]*candidate) error {
+	if spec.Blind {
+		return nil
+	}
+	for _, p := range properties.All {
+		if len(found[p]) == 0 {
+			continue
+		}
+		w, err := shrinkBest(spec, found[p])
+		if err != nil {
+			return err
+		}
+		r.Witnesses = append(r.Witnesses, w)
+		if r.Witness == nil || w.smaller(r.Witness) {
+			r.Witness = w
+		}
+	}
+	return nil
+}
+
+// shrinkBest makes the witness of several candidates.
+func shrinkBest(spec *Spec, list []*candidate) (*Witness, error) {
+	slices.SortFunc(list, func(a, b *candidate) int {
+		if a.before(b) {
+			return -1
+		}
+		return 1
+	})
+	e := &effort{runs: shrinkRuns, questions: shrinkQuestions}
+	var best *shrinker
+	defer func() {
+		if best != nil {
+			best.close()
+		}
+	}()
+	for _, c := range list[:min(len(list), tries)] {
+		if best != nil && e.none() {
+			break
+		}
+		s, err := newShrinker(spec, c, e)
+		if err != nil {
+			return nil, err
+		}
+		s.within(tryRuns, s.reduce)
+		switch {
+		case best == nil:
+			best = s
+		case s.cur.before(&best.cur):
+			best.close()
+			best = s
+		default:
+			s.close()
+		}
+	}
+	best.finish()
+	return best.witness(spec, best.from), nil
+}
+
+// shrink makes the witness of one candidate.
+func shrink(spec *Spec, c *candidate, e *effort) (*Witness, error) {
+	s, err := newShrinker(spec, c, e)
 	if err != nil {
 		return nil, err
 	}
-	defer rig.Close()
+	defer s.close()
+	s.finish()
+	return s.witness(spec, c), nil
+}
 
-	l := sched.NewLabeller(sched.NewExact(&sched.Recording{Choices: c.choices, Asked: c.asked}), rig.Machine)
-	again := rig.play(l)
-	if again.Digest != c.run.Digest {
-		sim.Bug("run %d of %s had digest %#x, played again %#x", c.number, spec.Scenario.Name, c.run.Digest, again.Digest)
-	}
-	found := append([]sched.Anchor(nil), l.Anchors()...)
-
-	// A witness breaks the same property, and doesn't come to need a slow CPU;
-	// where, may move while it shrinks.
-	same := func(run Run) bool {
-		return run.Property == c.run.Property && (c.run.Finding.Slow || !run.Finding.Slow)
-	}
-	breaks := func(list []sched.Anchor) bool {
-		if *questions <= 0 {
-			return false
-		}
-		run := rig.play(sched.NewAnchored(list, rig.Machine))
-		*questions -= int64(run.Counts.Points)
-		return same(run)
-	}
-	small := found
-	if breaks(found) {
-		small = sched.Minimise(found, breaks, shrinkTests)
-	}
-
-	l = sched.NewLabeller(sched.NewAnchored(small, rig.Machine), rig.Machine)
-	run := rig.play(l)
-	if !same(run) { // its labels don't lead back: keep it as it was found
-		l = sched.NewLabeller(sched.NewExact(&sched.Recording{Choices: c.choices, Asked: c.asked}), rig.Machine)
-		run = rig.play(l)
-	}
+// witness writes down what the shrinker has come to.
+func (s *shrinker) witness(spec *Spec, c *candidate) *Witness {
+	run := s.cur.run
 	w := &Witness{
-		Property: run.Property, Message: run.Finding.Message, Digest: run.Digest, Found: len(found), Slow: run.Finding.Slow,
+		Property: run.Property, Message: run.Finding.Message, Digest: run.Digest,
+		Found: s.found, Runs: s.effort.spent, Slow: run.Finding.Slow, Schedule: deviationsOf(s.cur.anchors),
 	}
 	if run.Finding.Place != 0 {
-		w.Place = rig.Machine.SymbolName(run.Finding.Place)
-	}
-	for _, a := range l.Anchors() {
-		w.Schedule = append(w.Schedule, traces.Deviation(a))
+		w.Place = s.cur.place
 	}
 	w.File = &traces.File{
-		Scenario: spec.Scenario.String(), Schedule: w.Schedule,
+		Scenario: s.rig.Scenario.String(), Schedule: w.Schedule,
 		Property: w.Property.ID, Place: w.Place, Message: w.Message,
 		Digest: w.Digest, Format: traces.ScheduleFormat,
 		Origin: []traces.Remark{
 			{Key: "strategy", Value: c.by},
 			{Key: "seed", Value: fmt.Sprint(spec.Seed)},
 			{Key: "run", Value: fmt.Sprint(c.number)},
-			{Key: "deviations as found", Value: fmt.Sprint(len(found))},
+			{Key: "deviations as found", Value: fmt.Sprint(s.found)},
+			{Key: "runs of shrinking", Value: fmt.Sprint(s.effort.spent)},
 		},
+	}
+	if s.rig.Scenario.String() != spec.Scenario.String() {
+		w.File.Origin = scenarioWas(w.File.Origin, spec.Scenario)
 	}
 	if spec.Mutant != "" {
 		w.File.Origin = append(w.File.Origin, traces.Remark{Key: traces.OriginMutant, Value: spec.Mutant})
 	}
-	return w, nil
-}
-
-// play makes the first run of a strategy.
-func (r *Rig) play(s sched.Strategy) Run {
-	s.Begin(0)
-	run := r.Run(s)
-	s.End(run.Counts.Points)
-	return run
-}
-
-// A Replay is a trace file run again.
-type Replay struct {
-	Run
-	Place  string
-	Drifts []sched.Drift // anchors that were not taken at their word
-	Same   bool          // it ends as the file says: by digest if the formats agree, else by property and place
-	Why    string        // if not: what differs, in one line
-	Rig    *Rig          // to ask for names; the caller closes it
-}
-
-// PlayFile runs a trace file's scenario along its schedule. store keeps the
-// events, for a report. Errors are about the file.
-func PlayFile(name string, f *traces.File, store bool) (*Replay, error) {
-	sc, err := scenario.Load(name, []byte(f.Scenario), func(file string) ([]byte, error) {
-		return nil, fmt.Errorf("%s: the scenario of a trace is self-contained, and opens no file (%s)", name, file)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if m := f.Remark(traces.OriginFetch); m != "" {
-		if err := sc.SetFetch(m); err != nil {
-			return nil, fmt.Errorf("%s: origin: %w", name, err)
-		}
-	}
-	rig, err := New(sc, f.Remark(traces.OriginMutant))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	rig.Log.Store = store
-	anchors := make([]sched.Anchor, len(f.Schedule))
-	for i := range anchors {
-		anchors[i] = sched.Anchor(f.Schedule[i])
-	}
-	r := &Replay{Rig: rig}
-	a := sched.NewAnchored(anchors, rig.Machine)
-	for i := uint64(0); a.Begin(i); i++ {
-		r.Run = rig.Run(a)
-		a.End(r.Counts.Points)
-		r.Drifts = a.Drifts()
-		if r.compare(f); r.Same {
-			break
-		}
-	}
-	if r.Outcome == smp.Refused {
-		rig.Close()
-		return nil, fmt.Errorf("%s: %w", name, r.Err)
-	}
-	return r, nil
-}
-
-// compare holds what the replay came to against what the file says.
-func (r *Replay) compare(f *traces.File) {
-	r.Place = ""
-	if r.Finding.Place != 0 {
-		r.Place = r.Rig.Machine.SymbolName(r.Finding.Place)
-	}
-	id := ""
-	if r.Property != nil {
-		id = r.Property.ID
-	}
-	switch {
-	case id != f.Property && id == "":
-		r.Same, r.Why = false, fmt.Sprintf("no property is broken; the file says %s", f.Property)
-	case id != f.Property:
-		r.Same, r.Why = false, fmt.Sprintf("%s is broken; the file says %s", id, f.Property)
-	case r.Place != f.Place:
-		r.Same, r.Why = false, fmt.Sprintf("%s is broken at %s; the file says at %s", id, r.Place, f.Place)
-	case f.Format == traces.ScheduleFormat && r.Digest != f.Digest:
-		r.Same, r.Why = false, fmt.Sprintf("the digest is %016x; the file says %016x", r.Digest, f.Digest)
-	default:
-		r.Same, r.Why = true, ""
-	}
+	return w
 }

@@ -27,7 +27,7 @@ func (v verb) name() string {
 
 // language is the whole of it. LANGUAGE.md says the same at more length.
 var language = []verb{
-	{`scenario(name = None, says = "")`, (*loader).doScenario},
+	{`scenario(name = None, says = "", needs = "nothing")`, (*loader).doScenario},
 	{`machine(cpus = 2, preempt = "none", fetch = "coherent", quiesce = "none", patch = "breakpoint", removed_int3 = False, steps = 0)`, (*loader).doMachine},
 
 	{`text(name, hex, at = None, size = None, extable = [])`, (*loader).doText},
@@ -144,7 +144,12 @@ func (l *loader) first(name string) error {
 }
 
 func (l *loader) doScenario(c *call) (starlark.Value, error) {
-	if err := c.unpack("name??", &l.s.Name, "says?", &l.s.Says); err != nil {
+	needs := needsWords[0]
+	err := c.unpack("name??", &l.s.Name, "says?", &l.s.Says, "needs?", &needs)
+	if err != nil {
+		return nil, err
+	}
+	if l.s.Needs, err = lookup[Needs]("needs", needs, needsWords); err != nil {
 		return nil, err
 	}
 	l.position[part{theScenario, 0, -1}] = c.at

@@ -92,6 +92,10 @@ func (c checker) names() error {
 			"says of scenario %q isn't a printable sentence of at most %d bytes; shorten it", s.Name, 10*maxName)
 	}
 
+	if int(s.Needs) >= len(needsWords) {
+		return faultf(part{theScenario, 0, -1}, "needs = %d isn't known; it is one of %s", s.Needs, quoted(needsWords))
+	}
+
 	type count struct {
 		what    string
 		n, most int

@@ -22,6 +22,7 @@ func TestCheckGo(t *testing.T) {
 		{"", func(*S) {}},
 		{`preempt = 9 isn't known; it is one of "none", "voluntary", "dynamic", "full"`,
 			func(s *S) { s.Machine.Preempt = 9 }},
+		{`needs = 2 isn't known; it is one of "nothing", "interrupt"`, func(s *S) { s.Needs = 2 }},
 		{`cpus = 0 is out of range; a machine has 1 to 64`, func(s *S) { s.Machine = scenario.Machine{} }},
 		{`name "a\xff" of a task isn't printable text of 1 to 200 bytes; give another`,
 			func(s *S) { s.Tasks[0].Name = "a\xff" }},
@@ -103,7 +104,7 @@ func TestCheckGo(t *testing.T) {
 				{Name: "b", At: scenario.DataBase + 1<<20, Bytes: make([]byte, 1<<19), PerCPU: true},
 			}
 		}},
-		{`the scenario prints as 1180376 bytes, at most 1048576; leave out functions that nothing runs`, func(s *S) {
+		{`the scenario prints as 1180397 bytes, at most 1048576; leave out functions that nothing runs`, func(s *S) {
 			for i := range 2 {
 				s.Datas = append(s.Datas, scenario.Data{Name: strings.Repeat("d", i+1),
 					At: scenario.DataBase + isa.Addr(i)<<20, Bytes: bytes.Repeat([]byte{1}, 1<<18)})

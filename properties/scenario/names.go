@@ -11,6 +11,7 @@ import (
 // The words of the language for the enumerations of scenario.go, in the same
 // order. If you add a constant there, add its word here.
 var (
+	needsWords   = []string{"nothing", "interrupt"}
 	preemptWords = []string{"none", "voluntary", "dynamic", "full"}
 	fetchWords   = []string{"coherent", "stale", "mixing"}
 	quiesceWords = []string{"none", "sched", "rcu", "tasks"}
@@ -29,6 +30,7 @@ var errnos = []struct {
 	n    uint64
 }{{"ENOENT", 2}, {"ENOMEM", 12}, {"EBUSY", 16}, {"EINVAL", 22}, {"ENOSPC", 28}, {"EILSEQ", 84}, {"EOPNOTSUPP", 95}}
 
+func (n Needs) String() string      { return word(needsWords, uint8(n)) }
 func (p Preempt) String() string    { return word(preemptWords, uint8(p)) }
 func (f Fetch) String() string      { return word(fetchWords, uint8(f)) }
 func (q Quiesce) String() string    { return word(quiesceWords, uint8(q)) }

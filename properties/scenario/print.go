@@ -18,7 +18,8 @@ import (
 func (s *Scenario) String() string {
 	p := printer{idents: make(map[string]bool), symbols: make(map[string]string),
 		probes: make(map[string]string), labels: make(map[string]string)}
-	p.call("scenario", quote(s.Name), p.unless(s.Says == "", "says", quote(s.Says)))
+	p.call("scenario", quote(s.Name), p.unless(s.Says == "", "says", quote(s.Says)),
+		p.unless(s.Needs == 0, "needs", quote(s.Needs.String())))
 	p.machine(&s.Machine)
 	p.text(s)
 	p.missing(s)

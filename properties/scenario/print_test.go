@@ -84,8 +84,9 @@ func newNames() *names { return &names{make(map[string]bool)} }
 
 func genScenario(t *rapid.T) *scenario.Scenario {
 	s := &scenario.Scenario{
-		Name: newNames().draw(t, "name"),
-		Says: rapid.SampledFrom([]string{"", "It shows.", `"It" \ shows.`}).Draw(t, "says"),
+		Name:  newNames().draw(t, "name"),
+		Says:  rapid.SampledFrom([]string{"", "It shows.", `"It" \ shows.`}).Draw(t, "says"),
+		Needs: rapid.SampledFrom([]scenario.Needs{scenario.NeedsNothing, scenario.NeedsInterrupt}).Draw(t, "needs"),
 		Machine: scenario.Machine{
 			CPUs:        rapid.IntRange(1, 64).Draw(t, "cpus"),
 			Preempt:     scenario.Preempt(rapid.IntRange(0, 3).Draw(t, "preempt")),

@@ -8,6 +8,7 @@ import "kpsim/smp/isa"
 type Scenario struct {
 	Name    string
 	Says    string // one sentence: what it shows
+	Needs   Needs  // what its violations pass through, and shrinking keeps
 	Machine Machine
 	Texts   []Text
 	Datas   []Data
@@ -19,6 +20,15 @@ type Scenario struct {
 	Expect  Expect
 	_       struct{}
 }
+
+// Needs names what a violation must go on passing through while it is shrunk.
+type Needs uint8
+
+// The needs.
+const (
+	NeedsNothing   Needs = iota
+	NeedsInterrupt       // a deviation that fires a source, delays an IPI, or takes the turn from an interrupt's handler
+)
 
 // Preempt is a model of preemption: a build and a mode (spec 8.1).
 type Preempt uint8

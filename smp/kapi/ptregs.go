@@ -1,6 +1,10 @@
 package kapi
 
-import "kpsim/smp/isa"
+import (
+	"encoding/binary"
+
+	"kpsim/smp/isa"
+)
 
 // PtRegsSize is the size in bytes of a register image in memory (pt_regs of
 // 64-bit x86): r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi,
@@ -67,4 +71,52 @@ func StorePtGeneral(m isa.Memory, at isa.Addr, r *isa.Regs) (ok bool) {
 		}
 	}
 	return m.Store(at+PtFlags, 8, r.Flags)
+}
+
+// PutPtRegs is StorePtRegs to memory that is at hand. Register by register: it
+// is done twice a trap, and a loop over PtRegOrder takes five times as long.
+func PutPtRegs(b *[PtRegsSize]byte, r *isa.Regs) {
+	binary.LittleEndian.PutUint64(b[0:], r.R[isa.R15])
+	binary.LittleEndian.PutUint64(b[8:], r.R[isa.R14])
+	binary.LittleEndian.PutUint64(b[16:], r.R[isa.R13])
+	binary.LittleEndian.PutUint64(b[24:], r.R[isa.R12])
+	binary.LittleEndian.PutUint64(b[32:], r.R[isa.RBP])
+	binary.LittleEndian.PutUint64(b[40:], r.R[isa.RBX])
+	binary.LittleEndian.PutUint64(b[48:], r.R[isa.R11])
+	binary.LittleEndian.PutUint64(b[56:], r.R[isa.R10])
+	binary.LittleEndian.PutUint64(b[64:], r.R[isa.R9])
+	binary.LittleEndian.PutUint64(b[72:], r.R[isa.R8])
+	binary.LittleEndian.PutUint64(b[80:], r.R[isa.RAX])
+	binary.LittleEndian.PutUint64(b[88:], r.R[isa.RCX])
+	binary.LittleEndian.PutUint64(b[96:], r.R[isa.RDX])
+	binary.LittleEndian.PutUint64(b[104:], r.R[isa.RSI])
+	binary.LittleEndian.PutUint64(b[112:], r.R[isa.RDI])
+	binary.LittleEndian.PutUint64(b[PtOrigAX:], ^uint64(0))
+	binary.LittleEndian.PutUint64(b[PtIP:], uint64(r.IP))
+	binary.LittleEndian.PutUint64(b[PtCS:], KernelCS)
+	binary.LittleEndian.PutUint64(b[PtFlags:], r.Flags)
+	binary.LittleEndian.PutUint64(b[PtSP:], r.R[isa.RSP])
+	binary.LittleEndian.PutUint64(b[PtSS:], KernelDS)
+}
+
+// GetPtRegs is LoadPtRegs from memory that is at hand.
+func GetPtRegs(b *[PtRegsSize]byte, r *isa.Regs) {
+	r.R[isa.R15] = binary.LittleEndian.Uint64(b[0:])
+	r.R[isa.R14] = binary.LittleEndian.Uint64(b[8:])
+	r.R[isa.R13] = binary.LittleEndian.Uint64(b[16:])
+	r.R[isa.R12] = binary.LittleEndian.Uint64(b[24:])
+	r.R[isa.RBP] = binary.LittleEndian.Uint64(b[32:])
+	r.R[isa.RBX] = binary.LittleEndian.Uint64(b[40:])
+	r.R[isa.R11] = binary.LittleEndian.Uint64(b[48:])
+	r.R[isa.R10] = binary.LittleEndian.Uint64(b[56:])
+	r.R[isa.R9] = binary.LittleEndian.Uint64(b[64:])
+	r.R[isa.R8] = binary.LittleEndian.Uint64(b[72:])
+	r.R[isa.RAX] = binary.LittleEndian.Uint64(b[80:])
+	r.R[isa.RCX] = binary.LittleEndian.Uint64(b[88:])
+	r.R[isa.RDX] = binary.LittleEndian.Uint64(b[96:])
+	r.R[isa.RSI] = binary.LittleEndian.Uint64(b[104:])
+	r.R[isa.RDI] = binary.LittleEndian.Uint64(b[112:])
+	r.IP = isa.Addr(binary.LittleEndian.Uint64(b[PtIP:]))
+	r.Flags = binary.LittleEndian.Uint64(b[PtFlags:])
+	r.R[isa.RSP] = binary.LittleEndian.Uint64(b[PtSP:])
 }

@@ -24,6 +24,7 @@ type Input struct {
 	// The violation; Property is "" if there is none.
 	Property string // T2 no-start-inside
 	Place    string // victim+0x1
+	PlaceAt  uint64 // its address; 0: none
 	Message  string
 	At       uint32 // ordinal of the event that is the violation; 0: the last one
 	AtEnd    bool   // only the end of the run shows it; implied if the last event is Done

@@ -116,9 +116,9 @@ func golden(t *testing.T, name string, in view.Input) {
 	if err := view.Interleaving(&b, in); err != nil {
 		t.Fatal(err)
 	}
-	b.WriteString("\n---- summary\n")
-	if err := view.Summary(&b, in); err != nil {
-		t.Fatal(err)
+	b.WriteString("\n---- story\n")
+	for _, s := range view.Story(in) {
+		fmt.Fprintf(&b, "%6d  %s\n", s.Seq, s.Text)
 	}
 	compare(t, name, b.String())
 }

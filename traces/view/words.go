@@ -127,3 +127,21 @@ func count(n int, one, many string) string {
 	}
 	return fmt.Sprintf("%d %s", n, many)
 }
+
+// numbered names bytes by their numbers.
+func numbered(from, to int) string {
+	switch {
+	case from == to:
+		return fmt.Sprintf("byte %d", from)
+	case to == from+1:
+		return fmt.Sprintf("bytes %d and %d", from, to)
+	}
+	return fmt.Sprintf("bytes %d to %d", from, to)
+}
+
+func wasWere(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"kpsim/properties/harness"
+	"kpsim/traces"
+	"kpsim/traces/view"
+)
+
+type explainCmd struct {
+	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
+	Seed  uint64 `default:"1" help:"What the continuations are drawn from."`
+	Runs  int    `default:"0" placeholder:"N" help:"How many continuations of each prefix. Default: ${samples}."`
+	JSON  bool   `name:"json" help:"Print one JSON object."`
+}
+
+// Help implements kong.HelpProvider.
+func (explainCmd) Help() string {
+	return `Says in a few sentences how a trace comes to break its property, prints what every CPU did, and finds the point of no return: the choice after which most runs fail, whatever is chosen later.
+
+For that the first choices of the trace are replayed and the others drawn at random, many times. A sentence begins with the number of the event that it tells; replay --all prints all events.
+
+Examples:
+
+  kpsim explain traces/second-instruction.kps
+  kpsim explain --runs 5000 --json traces/second-instruction.kps
+
+Exit status: 0 the trace breaks its property as it says, 1 it doesn't, 2 bad input, 3 a bug of the simulator.`
+}
+
+func (c *explainCmd) run(p *program) (int, error) {
+	if c.Runs < 0 {
+		return 0, fmt.Errorf("--runs %d: give a number above 0", c.Runs)
+	}
+	file, err := readTrace(c.Trace)
+	if err != nil {
+		return 0, err
+	}
+	p.doing = "trace " + c.Trace
+	r, err := harness.PlayFile(c.Trace, file, true)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Rig.Close()
+
+	in := viewInput(p, file, r)
+	e := &explained{file: file, replay: r, input: in, story: view.Story(in)}
+	if r.Property != nil {
+		g := p.watch("continuations of "+c.Trace, 0)
+		e.lost, err = harness.FindNoReturn(file, r, harness.Sampling{Seed: c.Seed, Runs: c.Runs, Progress: g.update})
+		g.clear()
+		if err == nil && r.Same {
+			e.needs, err = harness.Necessity(file)
+		}
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", c.Trace, err)
+		}
+	}
+	status := exitOK
+	if !r.Same {
+		status = exitAgainst
+	}
+	if c.JSON {
+		return status, c.printJSON(p, e)
+	}
+	return status, c.print(p, e)
+}
+
+// An explained is all that explain prints.
+type explained struct {
+	file   *traces.File
+	replay *harness.Replay
+	input  view.Input
+	story  []view.Sentence
+	lost   *harness.NoReturn // nil: nothing is broken
+	needs  []harness.Need    // of each deviation, if the trace is as it says
+}
+
+// readTrace reads a trace file whose property there is.
+func readTrace(path string) (*traces.File, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s; give a trace, which %s explore writes to traces/", cause(err, path), typed())
+	}
+	file, err := traces.Parse(path, data)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := propertyByID(file.Property); !ok {
+		return nil, fmt.Errorf("%s: section verdict: there is no property %q; %s list prints those that there are", path, file.Property, typed())
+	}
+	return file, nil
+}
+
+func (c *explainCmd) print(p *program, e *explained) error {
+	r := e.replay
+	fmt.Fprintf(p.out, "%s: scenario %s, %s from the default run\n", c.Trace, r.Rig.Scenario.Name, number(len(e.file.Schedule), "deviation"))
+	if !r.Same {
+		fmt.Fprintf(p.out, "%s: %s\n", p.paint(red, "NOT AS THE TRACE SAYS"), r.Why)
+		for _, d := range r.Drifts {
+			fmt.Fprintln(p.out, drift(e.file, r, d))
+		}
+	}
+	if len(e.story) > 0 {
+		fmt.Fprintln(p.out)
+	}
+	for _, s := range e.story {
+		fmt.Fprintf(p.out, "%6d  %s\n", s.Seq, s.Text)
+	}
+	fmt.Fprintln(p.out)
+	if err := view.Interleaving(p.out, e.input); err != nil {
+		return err
+	}
+	if r.Property == nil {
+		fmt.Fprintf(p.out, "\nnothing is broken: the run ended %v\n", r.Outcome)
+	}
+	printWithout(p, e)
+	printNoReturn(p, e)
+	fmt.Fprintln(p.out)
+	if r.Same {
+		fmt.Fprintf(p.out, "every event:      %s\n", shell(typed(), "replay", "--all", c.Trace))
+	} else {
+		fmt.Fprintf(p.out, "to find it anew:  %s\n", anew(e.file, r.Rig.Scenario.Name))
+	}
+	return nil
+}
+
+// printWithout says what becomes of the run without each deviation.
+func printWithout(p *program, e *explained) {
+	if len(e.needs) == 0 {
+		return
+	}
+	fmt.Fprintln(p.out, "\nWhat they are for:")
+	for i := range e.needs {
+		fmt.Fprintf(p.out, "  deviation %d: %s\n", i+1, e.needs[i].Says)
+	}
+}

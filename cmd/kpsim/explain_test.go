@@ -1,0 +1,211 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/properties/harness"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+	"kpsim/traces/view"
+)
+
+var updateStories = flag.Bool("update-stories", false, "write the stories of the corpus to testdata/stories.txt; read the diff")
+
+// A told is a trace of the corpus with its story.
+type told struct {
+	name   string
+	events []traces.Event
+	in     view.Input
+	story  []view.Sentence
+}
+
+func tellCorpus(t *testing.T) []told {
+	t.Helper()
+	files, err := filepath.Glob("../../traces/corpus/*.kps")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	var list []told
+	for _, path := range files {
+		file, err := readTrace(path)
+		require.NoError(t, err)
+		r, err := harness.PlayFile(path, file, true)
+		require.NoError(t, err)
+		in := viewInput(newProgram(io.Discard, io.Discard), file, r)
+		list = append(list, told{filepath.Base(path), slices.Clone(r.Rig.Log.Events), in, view.Story(in)})
+		r.Rig.Close()
+	}
+	return list
+}
+
+// The story of each trace of the corpus, as it was read and found right.
+func TestStories(t *testing.T) {
+	const path = "testdata/stories.txt"
+	var got []string
+	for _, x := range tellCorpus(t) {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s\n\n", x.name)
+		for _, s := range x.story {
+			fmt.Fprintf(&b, "%6d  %s\n", s.Seq, s.Text)
+		}
+		got = append(got, b.String())
+	}
+	const between = "\n\n"
+	if *updateStories {
+		require.NoError(t, os.WriteFile(path, []byte(strings.Join(got, between)), 0o644))
+	}
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for _, text := range got {
+		if !strings.Contains("\n"+string(data), "\n"+text) {
+			t.Errorf("%s doesn't have this story any more; go test -update-stories writes it; read the diff\n%s", path, text)
+		}
+	}
+	assert.Len(t, string(data), len(strings.Join(got, between)), "there is more in %s than stories", path)
+}
+
+// claims are what a sentence says by its verb, and the kind of event that it
+// must then be about.
+var claims = []struct {
+	words string
+	kinds []traces.Kind
+}{
+	{`^(cpu\d+) (wrote|stored) `, []traces.Kind{smpev.TextStore}},
+	{`^(cpu\d+) freed `, []traces.Kind{smpev.Free}},
+	{`^(cpu\d+) began (un)?register\(`, []traces.Kind{kpev.ApiEnter}},
+	{`^(?:un)?register\(\w+\) returned on (cpu\d+)`, []traces.Kind{kpev.ApiReturn}},
+	{`^(cpu\d+) ran the pre_handler`, []traces.Kind{kpev.Handler}},
+	{`^(cpu\d+) ran the probed .* in its slot and came back`, []traces.Kind{smpev.Return}},
+	{`^(cpu\d+) (went on at|returned to) \S+(, in freed memory,)? and ran`, []traces.Kind{smpev.Exec}},
+	{`^(cpu\d+) ran `, []traces.Kind{smpev.Exec}},
+	{`^(cpu\d+) took the breakpoint at \S+; .* sent it to `, []traces.Kind{smpev.Return}},
+	{` took (cpu\d+) at `, []traces.Kind{smpev.Trap}},
+	{`^(cpu\d+) took its NMI`, []traces.Kind{smpev.Trap}},
+	{`was preempted there: (cpu\d+) switched to`, []traces.Kind{smpev.Switch}},
+	{`^The \S+ grace period ended although`, []traces.Kind{smpev.GPEnd}},
+	{`claimed the #BP on (cpu\d+): the kernel died`, []traces.Kind{smpev.Oops}},
+	{`^Nobody handled the .* on (cpu\d+): the kernel died`, []traces.Kind{smpev.Oops}},
+	{`^(cpu\d+) took the breakpoint at \S+( \(.*\))?\.$`, []traces.Kind{smpev.Trap}},
+	{`^(cpu\d+) had stepped through `, []traces.Kind{smpev.Return}},
+	{`^(cpu\d+) took the jump at `, []traces.Kind{smpev.Exec}},
+	{`^(cpu\d+) had \d+ hits? earlier`, []traces.Kind{smpev.Trap, smpev.Exec}},
+	{`^(cpu\d+) disarmed \S+, it says`, []traces.Kind{kpev.Disarm}},
+	{`^(cpu\d+) was handed`, []traces.Kind{smpev.Alloc}},
+	{`^(cpu\d+): call \d+ `, []traces.Kind{smpev.CallEnd}},
+	{`^(cpu\d+): check \d+ `, []traces.Kind{smpev.Got}},
+	{`^(cpu\d+) had taken \S+ under \S+ before`, []traces.Kind{smpev.Lock}},
+	{`^\S+'s \S+ grace period ended before`, []traces.Kind{smpev.GPEnd}},
+	{`^stop_machine stops each CPU where it stands`, []traces.Kind{smpev.StopStart}},
+	{`waited for nothing but stop_machine`, []traces.Kind{smpev.StopStart, smpev.StopEnd}},
+	{`^The IPI that was to make`, []traces.Kind{smpev.TextStore}},
+	{`didn't end; its last event`, nil},
+	{`^At the end `, nil},
+	{`^(cpu\d+) queued `, []traces.Kind{kpev.Optimizing}},
+	{`^(cpu\d+) had written \d to kprobes-optimization`, []traces.Kind{kpev.Sysctl}},
+	{`^stop_machine: every CPU`, []traces.Kind{smpev.StopStart}},
+	{`^stop_machine was over before`, []traces.Kind{smpev.StopEnd}},
+	{`didn't wait for`, []traces.Kind{smpev.TextStore, smpev.Free}},
+	{`^No IPI made (cpu\d+) serialise after event`, []traces.Kind{smpev.TextStore}},
+	{`left stop_machine without serialising`, []traces.Kind{smpev.TextStore}},
+	{`still to be written`, []traces.Kind{smpev.TextStore}},
+}
+
+// subjectElsewhere are the sentences whose CPU isn't the one of their event.
+var subjectElsewhere = regexp.MustCompile(`^No IPI made|without serialising|wait for|still to be written|was over before|^The IPI that|grace period ended before`)
+
+// What a sentence says of an event is so: the event is of the kind of its verb
+// and of the CPU that it names, the places in it are those of its arguments,
+// and what it refers to by number came before the end of the story.
+func TestStoriesAreTrue(t *testing.T) {
+	number := regexp.MustCompile(`event (\d+)`)
+	for _, x := range tellCorpus(t) {
+		require.GreaterOrEqual(t, len(x.story), 2, x.name)
+		require.LessOrEqual(t, len(x.story), 8, x.name)
+		last := x.story[len(x.story)-1].Seq
+		if x.in.At != 0 {
+			require.EqualValues(t, x.in.At, last, "%s: the story ends with the violation", x.name)
+		}
+		for _, s := range x.story {
+			at := fmt.Sprintf("%s: %q of event %d", x.name, s.Text, s.Seq)
+			require.Less(t, int(s.Seq), len(x.events), at)
+			e := &x.events[s.Seq]
+			require.Equal(t, s.Seq, e.Seq, at)
+			assert.LessOrEqual(t, words(s.Text), 20, at)
+			assert.LessOrEqual(t, s.Seq, last, at)
+			for _, also := range s.Also {
+				assert.Less(t, int(also), len(x.events), at)
+			}
+			for _, m := range number.FindAllStringSubmatch(s.Text, -1) {
+				n, _ := strconv.Atoi(m[1])
+				assert.LessOrEqual(t, n, int(last), at)
+			}
+			claim(t, e, &s, at)
+			holds(t, x, e, &s, at)
+		}
+	}
+}
+
+func claim(t *testing.T, e *traces.Event, s *view.Sentence, at string) {
+	t.Helper()
+	for _, c := range claims {
+		m := regexp.MustCompile(c.words).FindStringSubmatch(s.Text)
+		if m == nil {
+			continue
+		}
+		if c.kinds != nil {
+			assert.Contains(t, c.kinds, e.Kind, at)
+		}
+		if len(m) > 1 && strings.HasPrefix(m[1], "cpu") && !subjectElsewhere.MatchString(s.Text) {
+			assert.Equal(t, fmt.Sprintf("cpu%d", e.CPU), m[1], at)
+		}
+		return
+	}
+	t.Errorf("%s: no row of the table knows what that says", at)
+}
+
+// holds checks against the log, in its own way, what some sentences say.
+func holds(t *testing.T, x told, e *traces.Event, s *view.Sentence, at string) {
+	t.Helper()
+	place := func(addr uint64) string { return regexp.QuoteMeta(x.in.Symbol(addr)) }
+	if m := regexp.MustCompile(`No IPI made (cpu(\d+)) serialise after event (\d+)`).FindStringSubmatch(s.Text); m != nil {
+		from, _ := strconv.Atoi(m[3])
+		for _, o := range x.events[from:x.in.At] {
+			if fmt.Sprint(o.CPU) == m[2] {
+				assert.NotContains(t, []traces.Kind{smpev.Serialise, smpev.Return}, o.Kind, "%s, but event %d", at, o.Seq)
+			}
+		}
+	}
+	if m := regexp.MustCompile(`where it stood until event (\d+)`).FindStringSubmatch(s.Text); m != nil {
+		until, _ := strconv.Atoi(m[1])
+		for _, o := range x.events[s.Seq+1 : until] {
+			assert.False(t, o.Task == e.Task && o.Kind == smpev.Exec, "%s, but event %d", at, o.Seq)
+		}
+	}
+	if strings.Contains(s.Text, "wrote") && e.Kind == smpev.TextStore && !strings.Contains(s.Text, "slot") {
+		assert.Regexp(t, place(e.A), s.Text, at)
+	}
+	if strings.Contains(s.Text, "without waiting for a grace period") {
+		require.NotEmpty(t, s.Also, at)
+		for _, o := range x.events[s.Also[0]:s.Seq] {
+			assert.False(t, o.Kind == smpev.GPEnd && o.Task == e.Task, "%s, but event %d", at, o.Seq)
+		}
+	}
+}
+
+// words counts the words of a sentence; bytes in a row are one.
+func words(s string) int {
+	s = regexp.MustCompile(`\b[0-9a-f]{2}( [0-9a-f]{2})+\b`).ReplaceAllString(s, "bytes")
+	return len(strings.Fields(s))
+}

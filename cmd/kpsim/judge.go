@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+
+	"kpsim/properties"
+	"kpsim/properties/harness"
+)
+
+// The observations, in the words of litmus tests.
+const (
+	never     = "Never"
+	sometimes = "Sometimes"
+)
+
+// everyProperty stands in the column of properties.
+const everyProperty = "every property"
+
+// A row is what an exploration has shown of one property: a line, or a JSON
+// object.
+type row struct {
+	Scenario    string  `json:"scenario"`
+	Property    string  `json:"property"`
+	Observation string  `json:"observation"`
+	Runs        uint64  `json:"runs"`
+	Violations  uint64  `json:"violations"`
+	Expected    *bool   `json:"expected"` // null: nothing was expected
+	Trace       *string `json:"trace"`    // null: there is no witness
+	Deviations  *int    `json:"deviations"`
+	Points      uint64  `json:"points"`
+	Rate        uint64  `json:"schedules_per_s"`
+	Reason      string  `json:"reason,omitempty"` // why it isn't as expected, or nothing was
+	Complete    int     `json:"complete_for_deviations,omitempty"`
+	Probes      int     `json:"probes,omitempty"` // how many the scenario has; and of how many in some run …
+	Registered  int     `json:"registered,omitempty"`
+	Refused     int     `json:"refused,omitempty"` // … register returned an errno
+	Hit         int     `json:"hit,omitempty"`
+	Optimized   int     `json:"optimized,omitempty"`
+	Unsaved     string  `json:"unsaved,omitempty"`    // why there is no trace although there is a witness
+	Text        string  `json:"trace_text,omitempty"` // and what it would hold
+
+	First      *firstJSON    `json:"first_witness,omitempty"`
+	Statistics harness.Stats `json:"statistics"`
+
+	job     *job
+	notes   []string
+	advice  string   // the line to type next, if there is no trace to replay
+	shows   []string // what else the table says of the scenario, a line each
+	witness *harness.Witness
+}
+
+func (r *row) setTrace(path string) {
+	n := len(r.witness.Schedule)
+	r.Trace, r.Deviations = &path, &n
+}
+
+// expect says whether the row is as expected; if not, reason says what was.
+func (r *row) expect(ok bool, reason string) {
+	if r.Expected, r.Reason = &ok, reason; ok {
+		r.Reason = ""
+	}
+}
+
+// open says that nothing is expected of the row, and why.
+func (r *row) open(why string) { r.Expected, r.Reason, r.advice = nil, why, "" }
+
+// judge makes rows of what was explored: one for what the scenario expects, and
+// one for each other property that was broken.
+func (c *exploreCmd) judge(j *job, e *explored, first []harness.First) []*row {
+	var rows []*row
+	res := e.res
+	add := func(property string, ok bool, reason string) *row {
+		r := &row{
+			Scenario: j.Name, Property: property, Observation: never, Runs: res.Runs, Points: res.Counts.Points, job: j,
+			Statistics: res.Stats, Rate: uint64(float64(res.Runs) / max(e.took.Seconds(), 1e-6)),
+		}
+		if n := res.Broken[property]; n > 0 {
+			r.Observation, r.Violations, r.witness = sometimes, n, witnessOf(res, property)
+			r.soon(first)
+		}
+		r.expect(ok, reason)
+		rows = append(rows, r)
+		return r
+	}
+	if x := &j.Expect; x.Sometimes {
+		add(x.Property, res.Broken[x.Property] > 0, "expected "+sometimes)
+	} else if res.Violations == 0 {
+		c.judgeNever(add(everyProperty, true, ""), res, e.canary)
+	}
+	for _, q := range properties.All {
+		if res.Broken[q.Name] > 0 && (len(rows) == 0 || rows[0].Property != q.Name) {
+			add(q.Name, false, "expected "+never)
+		}
+	}
+
+	for _, r := range rows {
+		switch why := c.overridden(); {
+		case c.stop.Load() && r.Observation == never:
+			r.open("interrupted")
+		case c.shares > 1 && r.Observation == never:
+			r.open(fmt.Sprintf("shard %d of %d", c.share, c.shares))
+		case res.Counts.Points == 0:
+			r.expect(false, "nothing could interleave: no run had a decision to take; give the scenario a second task or timer()")
+			r.advice = shell(typed(), "list") + "   # names scenarios to begin from"
+		case why != "":
+			r.open(why)
+		case !*r.Expected && r.Observation == never && r.advice == "":
+			r.advice = c.longer(j, res)
+		}
+	}
+	if rows[0].Observation == never {
+		rows[0].shows = thorough(res)
+	}
+	n := &res.Census
+	for _, r := range rows {
+		r.Probes, r.Registered, r.Refused, r.Hit, r.Optimized = n.Probes, n.Registered, n.Refused, n.Hit, n.Optimized
+	}
+	if n.Refused > 0 {
+		rows[0].notes = append(rows[0].notes, fmt.Sprintf("%d of %s refused", n.Refused, number(n.Probes, "probe")))
+	}
+	if j.checked > 0 {
+		rows[0].notes = append(rows[0].notes, number(j.checked, "run")+" came out the same again")
+	}
+	return rows
+}
+
+// judgeNever says whether a Never may be believed.
+func (c *exploreCmd) judgeNever(r *row, res *harness.Result, canary bool) {
+	e := &r.job.Expect
+	if res.Complete > 0 && res.Counts.Points > 0 {
+		r.Complete = res.Complete
+		r.notes = append(r.notes, fmt.Sprintf("complete for ≤ %d deviations", res.Complete))
+	}
+	switch {
+	case e.Canary == "":
+		r.notes = append(r.notes, "no canary")
+	case canary:
+		r.notes = append(r.notes, "canary "+e.Canary+" found")
+	default:
+		r.expect(false, "canary "+e.Canary+" not found, so the search is blind here")
+	}
+}
+
+// longer is the line that searches ten times as long.
+func (c *exploreCmd) longer(j *job, res *harness.Result) string {
+	return shell(typed(), "explore", j.arg, "--runs", fmt.Sprint(10*max(res.Runs, 1)))
+}

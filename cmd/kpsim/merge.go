@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"kpsim/properties/harness"
+	"kpsim/properties/mutant"
+)
+
+type mergeCmd struct {
+	Files  []string `arg:"" name:"file" help:"Result files that explore --shard I/N --out FILE has written, one for each share."`
+	Traces string   `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	JSON   bool     `name:"json" help:"Print one JSON object a line."`
+}
+
+// Help implements kong.HelpProvider.
+func (*mergeCmd) Help() string {
+	return `Prints what explore would have printed had it made all runs itself, and writes the same witnesses: the files hold what each share has seen, not only what it has printed. A canary counts as found if any share has found it; shrinking, and the search for first witnesses over seeds, is done here, for they are about the exploration as a whole. The shares must be of the same scenarios, strategy, seed and number of runs, made by the same kpsim, and all there.
+
+Examples:
+
+  kpsim explore --shard 1/2 --out 1.json --runs 1000000 mine.star     # on one computer
+  kpsim explore --shard 2/2 --out 2.json --runs 1000000 mine.star     # on another
+  kpsim merge 1.json 2.json
+
+Exit status: as of explore.`
+}
+
+func (c *mergeCmd) run(p *program) (int, error) {
+	if c.Traces == "" {
+		return 0, errors.New("--traces: the name is empty; name a folder")
+	}
+	var list []*harness.Results
+	for _, name := range c.Files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return 0, fmt.Errorf("%s; name a result file", cause(err, name))
+		}
+		r, err := harness.ReadResults(name, data)
+		if err != nil {
+			return 0, err
+		}
+		list = append(list, r)
+	}
+	all, missing, err := harness.Join(c.Files, list)
+	if missing > 0 {
+		return 0, fmt.Errorf("%w; to make it:  %s", err, c.again(list[0], missing))
+	}
+	if err != nil {
+		return 0, err
+	}
+
+	x := &exploreCmd{
+		Strategy: all.Strategy, Seed: all.Seed, Mutant: all.Mutant, Fetch: all.Fetch, Traces: c.Traces, JSON: c.JSON,
+	}
+	var jobs []*job
+	var specs []harness.Spec
+	for _, e := range all.Scenarios {
+		spec, points, err := all.Spec(e)
+		if err != nil {
+			return 0, err
+		}
+		if err := spec.Scenario.Expect.CheckNames(propertyNames(), mutant.Names()); err != nil {
+			return 0, fmt.Errorf("%s: %w; see %s list", e.Name, err, typed())
+		}
+		jobs = append(jobs, &job{Scenario: spec.Scenario, arg: e.Arg, runs: e.Runs, usual: defaultRuns(points), checked: e.Checked})
+		specs = append(specs, spec)
+	}
+	x.catchInterrupt()
+	if err := makeFolder(c.Traces); err != nil {
+		return 0, err
+	}
+	r := newReport(p, x, jobs)
+	for i, j := range jobs {
+		x.doing(p, j, x.Mutant)
+		p.again = shell(append([]string{typed(), "merge"}, c.Files...)...)
+		e := all.Scenarios[i]
+		res, err := harness.Merge(specs[i], e.Parts)
+		if err != nil {
+			return 0, fileFirst(j, err)
+		}
+		took := time.Duration(e.Seconds * float64(time.Second))
+		if err := x.conclude(p, j, &explored{res: res, canary: e.Canary, took: took}, r); err != nil {
+			return 0, err
+		}
+		if x.stop.Load() {
+			r.interrupted(i)
+			return exitInterrupted, nil
+		}
+	}
+	r.total()
+	return r.status(), nil
+}
+
+// again is the line that makes a share.
+func (c *mergeCmd) again(r *harness.Results, share int) string {
+	words := []string{typed(), "explore"}
+	for _, e := range r.Scenarios {
+		words = append(words, e.Arg)
+	}
+	for _, f := range []struct{ flag, value, unless string }{
+		{"--strategy", r.Strategy, harness.DefaultStrategy}, {"--seed", fmt.Sprint(r.Seed), "1"},
+		{"--fetch", r.Fetch, ""}, {"--mutant", r.Mutant, ""}, {"--runs", fmt.Sprint(r.Runs), "0"},
+	} {
+		if f.value != f.unless {
+			words = append(words, f.flag, f.value)
+		}
+	}
+	if r.SelfCheck > 0 {
+		words = append(words, selfCheck(r.SelfCheck).flag())
+	}
+	return shell(append(words, "--shard", fmt.Sprintf("%d/%d", share, r.Shares), "--out", "FILE")...)
+}

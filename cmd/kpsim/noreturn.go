@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"kpsim/properties/harness"
+	"kpsim/sim"
+	"kpsim/traces"
+)
+
+// printNoReturn prints the odds of failing by how much of the schedule is
+// followed, and the choice after which most runs fail.
+func printNoReturn(p *program, e *explained) {
+	n := e.lost
+	if n == nil {
+		return
+	}
+	fmt.Fprintf(p.out, "\nThe point of no return. Of the runs whose first so many choices are these, and the others random, there break %s:\n\n", e.replay.Property.ID)
+	fmt.Fprintf(p.out, "  %9s  %5s  %5s  %-11s  %s\n", "questions", "event", "fail", "95 %", "and then")
+	for i := range n.Curve {
+		o := &n.Curve[i]
+		then := ""
+		if d := deviationAt(n, i); d > 0 {
+			then = fmt.Sprintf("deviation %d: %v", d, e.file.Schedule[d-1])
+		}
+		if o.Questions == n.Questions {
+			then = "all of it"
+		}
+		if then == "" && o.Questions != n.Point.Question && o.Questions != n.Point.Question+1 && i > 0 && deviationAt(n, i-1) == 0 {
+			continue // a step of the bisection
+		}
+		line := fmt.Sprintf("  %9d  %5d  %5s  %-11s  %s", o.Questions, o.Event, percent(o.Chance()), interval(o), then)
+		fmt.Fprintln(p.out, strings.TrimRight(line, " "))
+	}
+	fmt.Fprintln(p.out)
+	for _, s := range blamed(e) {
+		fmt.Fprintln(p.out, s)
+	}
+}
+
+// deviationAt returns the number of the deviation that comes right behind the
+// prefix i of the curve, or 0.
+func deviationAt(n *harness.NoReturn, i int) int {
+	if i+1 < len(n.Curve) && n.Curve[i+1].Questions == n.Curve[i].Questions+1 && n.Curve[i+1].Deviations > n.Curve[i].Deviations {
+		return n.Curve[i+1].Deviations
+	}
+	return 0
+}
+
+// blamed says in sentences what the odds come to.
+func blamed(e *explained) []string {
+	n := e.lost
+	if n.FromStart {
+		return []string{fmt.Sprintf("There is none: %s of the runs fail from the start, whatever is chosen.", percent(n.Curve[0].Chance()))}
+	}
+	b := &n.Point
+	var list []string
+	switch {
+	case n.Sharp && b.Deviation > 0 && b.Deviation == len(e.file.Schedule):
+		list = append(list, fmt.Sprintf("It is the last deviation, %s: with it %s fail, without it %s.", inWords(b.Label), percent(b.After.Chance()), percent(b.Before.Chance())))
+	case n.Sharp && b.Deviation > 0:
+		list = append(list, fmt.Sprintf("It is deviation %d, %s: with it %s fail, without it %s.", b.Deviation, inWords(b.Label), percent(b.After.Chance()), percent(b.Before.Chance())))
+	case n.Sharp:
+		list = append(list, fmt.Sprintf("It is no deviation but a default answer, %s (%v): with it %s fail, without it %s.", inWords(b.Label), b.Label, percent(b.After.Chance()), percent(b.Before.Chance())))
+	default:
+		list = append(list, fmt.Sprintf("No one choice is it: from event %d to event %d the odds creep from %s to %s.", n.From.Event, n.To.Event, percent(n.From.Chance()), percent(n.To.Chance())),
+			fmt.Sprintf("They pass 1/2 at question %d, a default answer: %s.", b.Question, inWords(b.Label)))
+	}
+	if w := &n.Worst; w.Question >= 0 && w.Question != b.Question {
+		list = append(list, fmt.Sprintf("Of the deviations number %d raises them most, %s: from %s to %s.", w.Deviation, inWords(w.Label), percent(w.Before.Chance()), percent(w.After.Chance())))
+	}
+	return list
+}
+
+// inWords says what a choice does.
+func inWords(d traces.Deviation) string {
+	switch d.Kind {
+	case sim.Fetch:
+		if d.Alt == "fresh" {
+			return fmt.Sprintf("%s fetches the newest bytes at %s", d.Mover, d.Place())
+		}
+		return fmt.Sprintf("%s fetches bytes at %s that are no longer in memory", d.Mover, d.Place())
+	case sim.Task:
+		return fmt.Sprintf("%s switches to %s", d.Mover, d.Alt)
+	case sim.Cost:
+		return fmt.Sprintf("%s takes its time at %s", d.Mover, d.Place())
+	}
+	ipi, pending := strings.CutPrefix(d.Mover, "ipi@")
+	answers, taken := strings.CutPrefix(d.Alt, "ipi@")
+	switch {
+	case taken && d.Alt == d.Mover:
+		return fmt.Sprintf("%s takes its IPI in %s", answers, d.Place())
+	case taken:
+		return fmt.Sprintf("%s takes its IPI while %s stands in %s", answers, d.Mover, d.Place())
+	case strings.Contains(d.Alt, "@"):
+		return fmt.Sprintf("%s fires while %s stands in %s", d.Alt, d.Mover, d.Place())
+	case d.Alt == d.Mover:
+		return fmt.Sprintf("%s goes on in %s", d.Alt, d.Place())
+	case pending && ipi == d.Alt:
+		return fmt.Sprintf("%s goes on in %s before it takes its IPI", d.Alt, d.Place())
+	case pending:
+		return fmt.Sprintf("%s goes on before %s takes its IPI in %s", d.Alt, ipi, d.Place())
+	}
+	return fmt.Sprintf("%s goes on while %s stands in %s", d.Alt, d.Mover, d.Place())
+}
+
+func percent(f float64) string {
+	switch {
+	case f > 0 && f < 0.005:
+		return fmt.Sprintf("%.1f %%", 100*f)
+	case f < 1 && f > 0.995:
+		return "99 %"
+	}
+	return fmt.Sprintf("%.0f %%", 100*f)
+}
+
+func interval(o *harness.Odds) string {
+	if o.Low == o.High {
+		return ""
+	}
+	if o.High < 0.01 {
+		return "below 1 %"
+	}
+	return fmt.Sprintf("%.0f to %.0f %%", 100*o.Low, 100*o.High)
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"kpsim/properties/harness"
+	"kpsim/traces"
+)
+
+type rerecordCmd struct {
+	Traces   []string `arg:"" name:"trace" help:"Traces to bring up to date, in place."`
+	AnyPlace bool     `help:"Take a run that breaks the same property at another place, too."`
+	JSON     bool     `name:"json" help:"Print one JSON object a line."`
+}
+
+// Help implements kong.HelpProvider.
+func (rerecordCmd) Help() string {
+	return `A trace whose scenario was edited, or that an older kpsim has written, is replayed: if its deviations are not where it says, they are looked for nearby. If the run breaks the same property at the same place, the file's schedule, message, digest and schedule format are written anew; its scenario stays as it is. If it doesn't, the file is left alone.
+
+Examples:
+
+  kpsim rerecord traces/second-instruction.kps
+  kpsim rerecord --any-place traces/corpus/*.kps
+
+Exit status: 0 all are up to date, 1 some are left as they were, 2 bad input, 3 a bug of the simulator.`
+}
+
+// A rerecorded is a line of --json.
+type rerecorded struct {
+	Trace      string  `json:"trace"`
+	Written    bool    `json:"written"`
+	Same       bool    `json:"same"` // it was up to date
+	Property   *string `json:"property"`
+	Place      string  `json:"place"`
+	Digest     string  `json:"digest"`
+	Deviations int     `json:"deviations"`
+	Why        string  `json:"why,omitempty"`
+
+	FirstDivergence *divergence `json:"first_divergence,omitempty"`
+}
+
+func (c *rerecordCmd) run(p *program) (int, error) {
+	files := make([]*traces.File, len(c.Traces)) // all are looked at before the first is written
+	for i, path := range c.Traces {
+		f, err := readTrace(path)
+		if err != nil {
+			return 0, err
+		}
+		files[i] = f
+	}
+	status := exitOK
+	for i, path := range c.Traces {
+		ok, err := c.one(p, path, files[i])
+		if err != nil {
+			return 0, err
+		}
+		if !ok {
+			status = exitAgainst
+		}
+	}
+	return status, nil
+}
+
+// one brings one trace up to date and says whether it is.
+func (c *rerecordCmd) one(p *program, path string, file *traces.File) (bool, error) {
+	p.doing = "trace " + path
+	now, r, err := harness.Rerecord(path, file, c.AnyPlace)
+	if err != nil {
+		return false, err
+	}
+	defer r.Rig.Close()
+	out := rerecorded{Trace: path, Place: r.Place, Digest: fmt.Sprintf("%016x", r.Digest), Deviations: len(r.Taken)}
+	if r.Property != nil {
+		out.Property = &r.Property.ID
+	}
+	if r.Miss != nil {
+		out.FirstDivergence = &divergence{r.Miss.Index + 1, file.Schedule[r.Miss.Index].String(), missed(file, r.Miss)}
+	}
+	if now == nil {
+		if out.Why = r.Why; !c.JSON {
+			p.noLonger(path, file, r)
+			return false, nil
+		}
+		return false, p.printJSON(out)
+	}
+
+	data := now.Marshal()
+	if out.Same = bytes.Equal(data, file.Marshal()); !out.Same {
+		if err := writeWhole(path, data); err != nil {
+			return false, fmt.Errorf("%s; it is as it was", cause(err, path))
+		}
+		out.Written = true
+	}
+	switch {
+	case c.JSON:
+		return true, p.printJSON(out)
+	case out.Same:
+		fmt.Fprintf(p.out, "%s: up to date\n", path)
+	default:
+		fmt.Fprintf(p.out, "%s: written anew, %s, digest %s\n", path, number(len(now.Schedule), "deviation"), out.Digest)
+		for _, d := range r.Drifts {
+			fmt.Fprintf(p.out, "    %s\n", drift(file, r, d))
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"path/filepath"
+	"time"
+
+	"kpsim/properties"
+	"kpsim/properties/harness"
+)
+
+// explored is what the runs of a scenario have shown.
+type explored struct {
+	res    *harness.Result
+	canary bool // it was found
+	took   time.Duration
+}
+
+// search explores one scenario, and its canary if nothing was found. It returns
+// nil if it was interrupted before the first run.
+func (c *exploreCmd) search(p *program, j *job, what string) (*explored, error) {
+	spec := c.spec(j)
+	start := time.Now()
+	res, err := c.once(p, j, spec, what)
+	if err != nil || res == nil {
+		return nil, err
+	}
+	e := &explored{res: res, took: time.Since(start)}
+
+	if x := &j.Expect; !x.Sometimes && x.Canary != "" && c.overridden() == "" && res.Violations == 0 && !c.stop.Load() {
+		spec.Mutant, spec.Stop, spec.Blind = x.Canary, true, true
+		found, err := c.once(p, j, spec, what+", canary "+x.Canary)
+		if err != nil {
+			return nil, err
+		}
+		e.canary = found != nil && found.Violations > 0
+	}
+	return e, nil
+}
+
+func (c *exploreCmd) spec(j *job) harness.Spec {
+	return harness.Spec{
+		Scenario: j.Scenario, Mutant: c.Mutant, Strategy: c.Strategy, Runs: j.runs, Seed: c.Seed, Workers: c.Workers,
+		Share: c.share, Shares: c.shares, Cancelled: &c.stop,
+	}
+}
+
+// once explores under a spec. The result is nil if it was interrupted before
+// the first run.
+func (c *exploreCmd) once(p *program, j *job, spec harness.Spec, what string) (*harness.Result, error) {
+	c.doing(p, j, spec.Mutant)
+	line := p.watch(what, spec.Runs)
+	defer line.clear()
+	spec.Progress = line.update
+	res, err := harness.Explore(spec)
+	if err != nil {
+		if c.stop.Load() {
+			return nil, nil
+		}
+		return nil, fileFirst(j, err)
+	}
+	return res, nil
+}
+
+// conclude judges what was explored, saves the witnesses, and prints the rows.
+// merge comes this way too.
+func (c *exploreCmd) conclude(p *program, j *job, e *explored, r *report) error {
+	first, err := c.first(p, j, e.res)
+	if err != nil {
+		return err
+	}
+	rows := c.judge(j, e, first)
+	c.save(j, rows)
+	for _, row := range rows {
+		if err := r.print(row); err != nil {
+			return err
+		}
+	}
+	if c.Out != "" {
+		j.result = c.result(j, e, rows)
+	}
+	return nil
+}
+
+// firstShare: for how soon a search finds what it finds, each seed is given at
+// most this part of the runs that the scenario has by default. So what is found
+// by one run in a thousand doubles the time at worst.
+const firstShare = 10
+
+// first says how soon each property that was broken is. A share of an
+// exploration doesn't: merge does.
+func (c *exploreCmd) first(p *program, j *job, res *harness.Result) ([]harness.First, error) {
+	if c.shares > 1 || c.stop.Load() || res.Violations == 0 {
+		return nil, nil
+	}
+	var names []string
+	for _, q := range properties.All {
+		if res.Broken[q.Name] > 0 {
+			names = append(names, q.Name)
+		}
+	}
+	bound := min(j.runs, max(j.usual/firstShare, 1))
+	line := p.watch(j.Name+", the first witness over seeds", harness.FirstSeeds*bound)
+	defer line.clear()
+	spec := c.spec(j)
+	spec.Progress = line.update
+	return harness.FirstWitness(spec, names, bound)
+}
+
+// save writes the witnesses. What can't be saved is printed whole.
+func (c *exploreCmd) save(j *job, rows []*row) {
+	saved := 0
+	for _, r := range rows {
+		if r.witness == nil {
+			continue
+		}
+		name := traceName(j.Name)
+		if saved++; saved > 1 {
+			name += "-" + r.Property
+		}
+		path := filepath.Join(c.Traces, name+".kps")
+		r.setTrace(path)
+		text := r.witness.File.Marshal()
+		if err := writeWhole(path, text); err != nil {
+			r.Trace, r.Unsaved, r.Text = nil, cause(err, path), string(text)
+			r.advice = c.line(j, c.Mutant)
+		}
+	}
+}
+
+// result is what a result file holds of the scenario.
+func (c *exploreCmd) result(j *job, e *explored, rows []*row) *harness.Explored {
+	x := &harness.Explored{
+		Name: j.Name, Arg: j.arg, Text: j.String(), Default: harness.DigestName(j.digest), Runs: j.runs,
+		Canary: e.canary, Checked: j.checked, Seconds: e.took.Seconds(), Parts: e.res.Parts, Traces: []string{},
+	}
+	for _, r := range rows {
+		if r.witness != nil {
+			x.Traces = append(x.Traces, string(r.witness.File.Marshal()))
+		}
+	}
+	return x
+}
+
+// results makes a result file of what the jobs have come to.
+func (c *exploreCmd) results(jobs []*job) ([]byte, error) {
+	r := &harness.Results{
+		Share: max(c.share, 1), Shares: max(c.shares, 1), Strategy: c.Strategy, Seed: c.Seed, Mutant: c.Mutant, Fetch: c.Fetch,
+		SelfCheck: uint64(c.SelfCheck),
+	}
+	if c.Runs != nil {
+		r.Runs = *c.Runs
+	}
+	for _, j := range jobs {
+		r.Scenarios = append(r.Scenarios, j.result)
+	}
+	return r.Marshal()
+}
+
+// witnessOf returns the witness against a property, nil if there is none.
+func witnessOf(res *harness.Result, property string) *harness.Witness {
+	for _, w := range res.Witnesses {
+		if w.Property.Name == property {
+			return w
+		}
+	}
+	return nil
+}

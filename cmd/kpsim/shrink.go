@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"kpsim/properties/harness"
+	"kpsim/traces"
+)
+
+type shrinkCmd struct {
+	Trace string `arg:"" help:"A trace that breaks a property: one of explore's, also edited by hand."`
+	Out   string `placeholder:"FILE" help:"Where to write the smaller one. Default: NAME-small.kps, beside the trace."`
+	Force bool   `help:"Write over a file that is there."`
+	JSON  bool   `name:"json" help:"Print one JSON object."`
+}
+
+// Help implements kong.HelpProvider.
+func (shrinkCmd) Help() string {
+	return `Takes away what the violation doesn't need: deviations, tasks, interrupt sources, operations, CPUs, functions; and moves what is left to where it reads simplest. The property, what happened where, and the state of the probe stay the same. Then it says of each deviation what becomes of the run without it. The trace itself isn't changed.
+
+Examples:
+
+  kpsim shrink mine.kps
+  kpsim shrink --out traces/corpus/T2-mine.kps mine.kps
+  kpsim shrink --force --json traces/second-instruction.kps
+
+Exit status: 0 a smaller trace was written, or one just as small if there is nothing to take away; 1 the trace breaks its property no more, 2 bad input, 3 a bug of the simulator.`
+}
+
+// A shrunk is what --json prints.
+type shrunk struct {
+	Trace     string       `json:"trace"`
+	Out       string       `json:"out"`
+	Property  string       `json:"property"` // the ID
+	Place     string       `json:"place"`
+	Before    shrunkSize   `json:"before"`
+	After     shrunkSize   `json:"after"`
+	Runs      int          `json:"runs"`
+	Exhausted bool         `json:"exhausted"` // it might be made smaller still
+	Needs     []shrunkNeed `json:"needs"`
+}
+
+type shrunkSize struct {
+	Deviations int    `json:"deviations"`
+	Scenario   string `json:"scenario"`
+}
+
+type shrunkNeed struct {
+	Deviation string  `json:"deviation"`
+	Property  *string `json:"property"` // the ID of what is broken without it; null: nothing
+	Without   string  `json:"without"`  // the same in words
+}
+
+func (c *shrinkCmd) run(p *program) (int, error) {
+	file, err := readTrace(c.Trace)
+	if err != nil {
+		return 0, err
+	}
+	if c.Out == "" {
+		c.Out = strings.TrimSuffix(c.Trace, ".kps") + "-small.kps"
+	}
+	if _, err := os.Lstat(c.Out); err == nil && !c.Force {
+		return 0, fmt.Errorf("%s: it is there already; name another file with --out, or write over it with --force", c.Out)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("%s; name another file with --out", cause(err, c.Out))
+	}
+	p.doing = "trace " + c.Trace
+	s, r, err := harness.ShrinkFile(c.Trace, file)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Rig.Close()
+	if s == nil {
+		p.noLonger(c.Trace, file, r)
+		return exitAgainst, nil
+	}
+	needs, err := harness.Necessity(s.File)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", c.Out, err)
+	}
+	if err := writeWhole(c.Out, s.File.Marshal()); err != nil {
+		return 0, fmt.Errorf("%s; name another file with --out", cause(err, c.Out))
+	}
+	if c.JSON {
+		return exitOK, c.printJSON(p, s, needs)
+	}
+	c.print(p, s, needs)
+	return exitOK, nil
+}
+
+// noLonger says in one line that a trace doesn't apply any more, and where it
+// first left the run that it was.
+func (p *program) noLonger(path string, file *traces.File, r *harness.Replay) {
+	why := r.Why
+	if r.Miss != nil {
+		why += "; " + firstDivergence(file, r.Miss)
+	}
+	fmt.Fprintf(p.err, "kpsim: %s: %s; to find it anew: %s\n", path, why, anew(file, r.Rig.Scenario.Name))
+}
+
+func (c *shrinkCmd) printJSON(p *program, s *harness.Shrunk, needs []harness.Need) error {
+	out := shrunk{
+		Trace: c.Trace, Out: c.Out, Property: s.File.Property, Place: s.File.Place, Runs: s.Runs, Exhausted: s.Exhausted,
+		Before: shrunkSize{s.Found, s.Was}, After: shrunkSize{len(s.File.Schedule), s.Is}, Needs: []shrunkNeed{},
+	}
+	for i := range needs {
+		n := shrunkNeed{Deviation: needs[i].Deviation.String(), Without: needs[i].Says}
+		if q := needs[i].Property; q != nil {
+			n.Property = &q.ID
+		}
+		out.Needs = append(out.Needs, n)
+	}
+	return p.printJSON(out)
+}
+
+func (c *shrinkCmd) print(p *program, s *harness.Shrunk, needs []harness.Need) {
+	q, _ := propertyByID(s.File.Property)
+	fmt.Fprintf(p.out, "%s\n\n", finding(q, s.File.Place, s.File.Message))
+	fmt.Fprintf(p.out, "before: %s; %s\n", number(s.Found, "deviation"), s.Was)
+	fmt.Fprintf(p.out, "after:  %s; %s\n\n", number(len(s.File.Schedule), "deviation"), s.Is)
+	printNeeds(p, needs)
+	if s.Slow {
+		fmt.Fprintln(p.out, "It takes a CPU that stands still between two instructions, with no interrupt.")
+	}
+	if s.Exhausted {
+		fmt.Fprintf(p.out, "%s were not enough to try all; to go on:  %s\n", number(s.Runs, "run"), shell(typed(), "shrink", c.Out))
+	} else {
+		fmt.Fprintf(p.out, "%s; nothing more can be taken away\n", number(s.Runs, "run"))
+	}
+	fmt.Fprintf(p.out, "to replay:  %s\n", shell(typed(), "replay", c.Out))
+}
+
+// printNeeds prints deviations, and under each what it is for.
+func printNeeds(p *program, needs []harness.Need) {
+	for i := range needs {
+		fmt.Fprintf(p.out, "%s\n    %s\n", needs[i].Deviation, needs[i].Says)
+	}
+	if len(needs) > 0 {
+		fmt.Fprintln(p.out)
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"kpsim/properties/harness"
+)
+
+// firstJSON is after how many schedules a search finds what it finds.
+type firstJSON struct {
+	harness.First
+	Median *uint64 `json:"median"` // null: more than bound
+	Low    *uint64 `json:"low"`
+	High   *uint64 `json:"high"`
+}
+
+// soon says how soon the row's property is broken, if that was asked.
+func (r *row) soon(list []harness.First) {
+	for _, f := range list {
+		if f.Property != r.Property {
+			continue
+		}
+		median, low, high := f.Median()
+		r.First = &firstJSON{f, orNull(median), orNull(low), orNull(high)}
+		r.shows = append(r.shows, soonLine(&f, median, low, high))
+	}
+}
+
+func orNull(n uint64) *uint64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+func soonLine(f *harness.First, median, low, high uint64) string {
+	if median == 0 {
+		return fmt.Sprintf("first witness within %s for %d of %d seeds", number(f.Bound, "schedule"), len(f.Found), f.Seeds)
+	}
+	to := fmt.Sprint(high)
+	if high == 0 {
+		to = fmt.Sprintf("more than %d", f.Bound)
+	}
+	return fmt.Sprintf("first witness after %s in the median (%d to %s, %d seeds)", number(median, "schedule"), low, to, f.Seeds)
+}
+
+// thorough says in two lines how much a search has seen of what there is.
+func thorough(res *harness.Result) []string {
+	st := &res.Stats
+	if st.Sampled == 0 {
+		return []string{number(res.Counts.Points, "point") + "; too few runs for an estimate"}
+	}
+	lines := []string{fmt.Sprintf("%s; %s in %s sampled; the next is new with %s", number(res.Counts.Points, "point"),
+		number(st.Behaviours, "behaviour"), number(st.Sampled, "run"), chance(st.New))}
+	seen := fmt.Sprintf("all %s of event seen", number(len(st.Seen), "kind"))
+	if n := len(st.Unseen); n > 0 {
+		seen = fmt.Sprintf("%d of %s of event seen, never %s", len(st.Seen), number(len(st.Seen)+n, "kind"), strings.Join(st.Unseen, ", "))
+	}
+	for _, s := range st.Sources {
+		seen += fmt.Sprintf("; %s at %d of %s", s.Source, s.Fired, number(s.Visited, "place"))
+	}
+	return append(lines, seen)
+}
+
+// chance prints a chance with its interval.
+func chance(c harness.Chance) string {
+	return fmt.Sprintf("%s %% (%s to %s)", tenths(c.Estimate), tenths(c.Low), tenths(c.High))
+}
+
+// tenths prints a share in per cent. What isn't all is never printed as all, nor
+// what isn't nothing as nothing.
+func tenths(x float64) string {
+	switch s := fmt.Sprintf("%.1f", 100*x); {
+	case s == "100.0" && x == 1, s == "0.0" && x == 0:
+		return strings.TrimSuffix(s, ".0")
+	case s == "100.0":
+		return "over 99.9"
+	case s == "0.0":
+		return "under 0.1"
+	default:
+		return s
+	}
+}

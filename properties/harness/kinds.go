@@ -1,0 +1,138 @@
+package harness
+
+import (
+	"slices"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/properties/scenario"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// A reach says of a kind of event which scenarios may see it. Those that head
+// each log, or end it, and Oops, which is a finding by itself, aren't counted.
+type reach struct {
+	kind traces.Kind
+	in   func(h *has) bool
+}
+
+// has is what a scenario has, as far as it decides which events there can be.
+type has struct {
+	cpus                                      int
+	probes, handlers, siblings, jumps         bool
+	labels, sources, nested, skips            bool
+	call, checked, api, register, undo, off   bool
+	stop, quiesce, breakpoint, removes, flips bool
+}
+
+var reaches = []reach{
+	{smpev.Image, func(h *has) bool { return h.optimizes() || h.flips }},
+	{smpev.TextStore, (*has).patches},
+	{smpev.Exec, func(h *has) bool { return h.call && (h.probes || h.labels) }},
+	{smpev.Trap, (*has).traps},
+	{smpev.Claim, (*has).breakpoints},
+	{smpev.Return, (*has).traps},
+	{smpev.Switch, always},
+	{smpev.Wake, always},
+	{smpev.Exit, always},
+	{smpev.Serialise, (*has).traps},
+	{smpev.SendIPI, func(h *has) bool { return h.cpus > 1 && h.patches() }},
+	{smpev.Fire, func(h *has) bool { return h.sources || h.optimizes() }},
+	{smpev.Alloc, func(h *has) bool { return h.register }},
+	{smpev.Free, func(h *has) bool { return h.register && h.undo }},
+	{smpev.Lock, (*has).patches},
+	{smpev.Unlock, (*has).patches},
+	{smpev.MightSleep, (*has).patches},
+	{smpev.GPStart, (*has).waits},
+	{smpev.GPEnd, (*has).waits},
+	{smpev.StopStart, func(h *has) bool { return h.stop && h.patches() }},
+	{smpev.StopEnd, func(h *has) bool { return h.stop && h.patches() }},
+	{smpev.CallEnd, func(h *has) bool { return h.call }},
+	{smpev.Got, func(h *has) bool { return h.checked }},
+	{kpev.ApiEnter, func(h *has) bool { return h.api }},
+	{kpev.ApiReturn, func(h *has) bool { return h.api }},
+	{kpev.Handler, func(h *has) bool { return h.register && h.handlers && h.call }},
+	{kpev.Missed, func(h *has) bool { return h.register && h.call && h.nested }},
+	{kpev.Skipped, func(h *has) bool { return h.register && h.siblings && h.skips && h.call }},
+	{kpev.Arm, func(h *has) bool { return h.register }},
+	{kpev.Disarm, func(h *has) bool { return h.register && h.removes }},
+	{kpev.Optimizing, (*has).optimizes},
+	{kpev.Optimized, (*has).optimizes},
+	{kpev.Unoptimizing, func(h *has) bool { return h.optimizes() && h.undo }},
+	{kpev.Unoptimized, func(h *has) bool { return h.optimizes() && h.undo }},
+	{kpev.Sysctl, func(h *has) bool { return h.off }},
+}
+
+func always(*has) bool { return true }
+
+// patches: text is written.
+func (h *has) patches() bool { return h.register || h.flips }
+
+// optimizes: a breakpoint may become a jump. One with a post handler doesn't.
+func (h *has) optimizes() bool { return h.register && h.jumps }
+
+// traps: something interrupts a CPU.
+func (h *has) traps() bool { return h.sources || h.patches() }
+
+// breakpoints: a CPU may come upon an int3.
+func (h *has) breakpoints() bool { return h.call && (h.register || h.flips && h.breakpoint) }
+
+// waits: there are grace periods.
+func (h *has) waits() bool { return h.register && (h.quiesce || h.removes) }
+
+// reachable lists the kinds of event that a scenario may see.
+func reachable(sc *scenario.Scenario) (list []traces.Kind) {
+	h := has{
+		cpus: sc.Machine.CPUs, probes: len(sc.Probes) > 0, labels: len(sc.Labels) > 0, sources: len(sc.Sources) > 0,
+		stop: sc.Machine.Patch == scenario.PatchStopMachine, quiesce: sc.Machine.Quiesce != scenario.QuiesceNone,
+		breakpoint: sc.Machine.Patch == scenario.PatchBreakpoint,
+	}
+	for i := range sc.Probes {
+		p := &sc.Probes[i]
+		h.handlers = h.handlers || p.Pre != nil || p.Post != nil
+		h.jumps = h.jumps || p.Post == nil
+		for _, s := range slices.Concat(p.Pre, p.Post) {
+			h.nested = h.nested || s.Kind == scenario.StepCall
+			h.skips = h.skips || s.Kind == scenario.StepSetIP
+		}
+		for k := range sc.Probes[:i] {
+			q := &sc.Probes[k]
+			h.siblings = h.siblings || p.Func == q.Func && p.Offset == q.Offset
+		}
+	}
+	h.undo = h.siblings // a second probe at a place undoes the first one's jump
+	for i := range sc.Sources {
+		s := &sc.Sources[i]
+		h.call = h.call || s.Run != ""
+		h.nested = h.nested || s.Run != "" && s.Kind == scenario.SourceNMI
+	}
+	for i := range sc.Tasks {
+		for k := range sc.Tasks[i].Ops {
+			h.op(&sc.Tasks[i].Ops[k])
+		}
+	}
+	for _, r := range reaches {
+		if r.in(&h) {
+			list = append(list, r.kind)
+		}
+	}
+	return list
+}
+
+func (h *has) op(op *scenario.Op) {
+	h.checked = h.checked || op.Checked || op.Kind == scenario.OpExpect
+	switch op.Kind {
+	case scenario.OpCall:
+		h.call = true
+	case scenario.OpRegister:
+		h.api, h.register = true, true
+	case scenario.OpUnregister, scenario.OpDisable:
+		h.api, h.removes, h.undo = true, true, true
+	case scenario.OpEnable:
+		h.api = true
+	case scenario.OpOptimization:
+		h.off, h.undo = true, true
+	case scenario.OpEnableLabel, scenario.OpDisableLabel:
+		h.flips = true
+	}
+}

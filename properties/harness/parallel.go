@@ -1,0 +1,59 @@
+package harness
+
+import (
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"kpsim/sim"
+)
+
+// A worker does jobs, one after another, in a goroutine of its own.
+type worker struct {
+	do    func(job int)
+	close func()
+}
+
+// inParallel does the jobs 0 to n-1. A panic sets stop, and is panicked again in
+// the goroutine that called, as a *Crash.
+func inParallel(workers, n int, stop *atomic.Bool, begin func() worker) {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	var (
+		next   atomic.Int64
+		wg     sync.WaitGroup
+		failed atomic.Pointer[Crash]
+	)
+	for range min(workers, n) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			defer func() {
+				if p := recover(); p != nil {
+					failed.CompareAndSwap(nil, &Crash{p, debug.Stack()})
+					stop.Store(true)
+				}
+			}()
+			w := begin()
+			defer w.close()
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				w.do(int(i))
+			}
+		}()
+	}
+	wg.Wait()
+	if p := failed.Load(); p != nil {
+		panic(p)
+	}
+}
+
+// newRig builds a rig that was built before.
+func newRig(spec *Spec) *Rig {
+	rig, err := New(spec.Scenario, spec.Mutant)
+	if err != nil {
+		sim.Bug("a rig that was built before: %v", err)
+	}
+	return rig
+}

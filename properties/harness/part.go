@@ -1,0 +1,136 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+
+	"kpsim/properties"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/traces"
+)
+
+// A Part is what one of the shards of an exploration has shown. It is plain
+// data, so that it can be written to a file on one computer and added to the
+// others on another.
+type Part struct {
+	Index      int               `json:"index"` // of the shard
+	Runs       uint64            `json:"runs"`
+	Violations uint64            `json:"violations"`
+	First      uint64            `json:"first"`  // the number of the first violating run, if there is one
+	Broken     map[string]uint64 `json:"broken"` // runs that broke a property, by its name
+	Counts     smp.Counts        `json:"counts"`
+	Complete   bool              `json:"complete"` // the strategy has run all it can be complete for
+	Probes     []Probed          `json:"probes"`
+	Found      []Found           `json:"found"` // the best candidate for a witness of each property, in the order of the catalogue
+	Stats      Sample            `json:"statistics"`
+
+	best map[*properties.Property]*candidate
+}
+
+// A Found is a violating run: all that it takes to make it again.
+type Found struct {
+	Property string      `json:"property"`
+	Number   uint64      `json:"run"`
+	By       string      `json:"by"` // the strategy
+	Digest   uint64      `json:"digest"`
+	Place    uint64      `json:"place"`
+	Message  string      `json:"message"`
+	Slow     bool        `json:"slow"`
+	Outcome  smp.Outcome `json:"outcome"`
+	Asked    uint64      `json:"asked"`
+	Choices  [][5]uint64 `json:"choices"` // sched.Choice: Seq, Steps, Kind, N, Pick
+}
+
+// A candidate is a violating run, to be shrunk if none has fewer deviations.
+type candidate struct {
+	number  uint64
+	run     Run
+	choices []sched.Choice
+	asked   uint64
+	by      string
+}
+
+func (p *Part) begin(index int) {
+	p.Index = index
+	p.Broken = make(map[string]uint64)
+	p.best = make(map[*properties.Property]*candidate)
+}
+
+// take adds one run to what the part has seen.
+func (p *Part) take(i uint64, run Run, rec *sched.Recorder) {
+	p.Runs++
+	addCounts(&p.Counts, &run.Counts)
+	if run.Property == nil {
+		return
+	}
+	if p.Violations++; p.Violations == 1 {
+		p.First = i
+	}
+	p.Broken[run.Property.Name]++
+	r := rec.Recording()
+	if c := p.best[run.Property]; c == nil || better(run, len(r.Choices), c) {
+		p.best[run.Property] = &candidate{i, run, append([]sched.Choice(nil), r.Choices...), r.Asked, rec.String()}
+	}
+}
+
+func addCounts(to, c *smp.Counts) {
+	to.Boundaries += c.Boundaries
+	to.Points += c.Points
+	to.Instructions += c.Instructions
+	to.Switches += c.Switches
+}
+
+// end writes the candidates down as data.
+func (p *Part) end() {
+	for _, q := range properties.All {
+		c := p.best[q]
+		if c == nil {
+			continue
+		}
+		f := Found{
+			Property: q.Name, Number: c.number, By: c.by, Digest: c.run.Digest, Outcome: c.run.Outcome, Asked: c.asked,
+			Place: c.run.Finding.Place, Message: c.run.Finding.Message, Slow: c.run.Finding.Slow,
+		}
+		for _, ch := range c.choices {
+			f.Choices = append(f.Choices, [5]uint64{ch.Seq, ch.Steps, uint64(ch.Kind), uint64(ch.N), uint64(ch.Pick)})
+		}
+		p.Found = append(p.Found, f)
+	}
+	p.best = nil
+}
+
+// candidate is the run that was found, as shrinking wants it.
+func (f *Found) candidate() (*properties.Property, *candidate, error) {
+	i := slices.IndexFunc(properties.All, func(q *properties.Property) bool { return q.Name == f.Property })
+	if i < 0 {
+		return nil, nil, fmt.Errorf("no property is called %q", f.Property)
+	}
+	q := properties.All[i]
+	c := &candidate{number: f.Number, asked: f.Asked, by: f.By, run: Run{
+		Outcome: f.Outcome, Property: q, Digest: f.Digest,
+		Finding: traces.Finding{Place: f.Place, Message: f.Message, Slow: f.Slow},
+	}}
+	for _, ch := range f.Choices {
+		c.choices = append(c.choices, sched.Choice{Seq: ch[0], Steps: ch[1], Kind: sim.Kind(ch[2]), N: int(ch[3]), Pick: int(ch[4])})
+	}
+	return q, c, nil
+}
+
+// better reports whether a run is a better candidate than c: one that needs no
+// CPU to stand still for no reason, then one with fewer deviations.
+func better(run Run, deviations int, c *candidate) bool {
+	if run.Finding.Slow != c.run.Finding.Slow {
+		return c.run.Finding.Slow
+	}
+	return deviations < len(c.choices)
+}
+
+// before reports whether c is to be preferred to b, a candidate of another shard.
+func (c *candidate) before(b *candidate) bool {
+	if better(c.run, len(c.choices), b) {
+		return true
+	}
+	return !better(b.run, len(b.choices), c) && c.number < b.number
+}

@@ -1,0 +1,138 @@
+package harness
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"kpsim/properties/scenario"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+)
+
+// A Race says what strategy is to find a violation, again and again, each time
+// with another seed.
+type Race struct {
+	Scenario *scenario.Scenario
+	Mutant   string // "" is the right engine
+	New      func(sched.Params) sched.Strategy
+	Seeds    int    // how often: the seeds are Seed, Seed+1, …
+	Seed     uint64 // the first
+	Most     uint64 // runs of one seed, after which it has not found it
+	Workers  int    // 0: one a processor
+
+	// Cancelled, if not nil, ends the race early when it is set.
+	Cancelled *atomic.Bool
+	_         struct{}
+}
+
+// A Lap is what came of a race.
+type Lap struct {
+	Runs   []uint64       // to the first violation, ascending; Most+1: not found
+	By     map[string]int // how many seeds found a violation of each property first
+	Points uint64         // questions, over all runs
+	Total  uint64         // runs
+}
+
+// Median returns the lower median of the runs it took.
+func (l *Lap) Median() uint64 { return l.Runs[(len(l.Runs)-1)/2] }
+
+// Run runs the race. Errors are about the input. What it returns depends on
+// neither workers nor time.
+func (r *Race) Run() (*Lap, error) {
+	rig, err := New(r.Scenario, r.Mutant)
+	if err != nil {
+		return nil, err
+	}
+	shape, run := rig.Survey()
+	rig.Close()
+	if run.Outcome == smp.Refused {
+		return nil, fmt.Errorf("%s: %w", r.Scenario.Name, run.Err)
+	}
+	workers := r.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+
+	var (
+		next    atomic.Int64
+		wg      sync.WaitGroup
+		failed  atomic.Pointer[Crash]
+		lock    sync.Mutex
+		lap     = &Lap{Runs: make([]uint64, r.Seeds), By: make(map[string]int)}
+		refused error
+	)
+	for range min(workers, r.Seeds) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			defer func() {
+				if p := recover(); p != nil {
+					failed.CompareAndSwap(nil, &Crash{p, debug.Stack()})
+				}
+			}()
+			rig, err := New(r.Scenario, r.Mutant)
+			if err != nil {
+				sim.Bug("a rig that was built before: %v", err)
+			}
+			defer rig.Close()
+			for k := int(next.Add(1) - 1); k < r.Seeds && failed.Load() == nil; k = int(next.Add(1) - 1) {
+				e := r.one(rig, shape, r.Seed+uint64(k))
+				lock.Lock()
+				lap.Runs[k] = e.runs
+				lap.Points += e.points
+				lap.Total += min(e.runs, r.Most)
+				if e.by != "" {
+					lap.By[e.by]++
+				}
+				if e.err != nil {
+					refused = e.err
+				}
+				lock.Unlock()
+			}
+		}()
+	}
+	wg.Wait()
+	if p := failed.Load(); p != nil {
+		panic(p)
+	}
+	if refused != nil {
+		return nil, fmt.Errorf("%s: %w", r.Scenario.Name, refused)
+	}
+	slices.Sort(lap.Runs)
+	return lap, nil
+}
+
+// entrant is what one seed came to.
+type entrant struct {
+	runs, points uint64
+	by           string // the property broken
+	err          error
+}
+
+// one runs one seed until it has found a violation.
+func (r *Race) one(rig *Rig, shape *sched.Shape, seed uint64) (e entrant) {
+	s := r.New(sched.Params{Seed: seed, Shape: shape})
+	for i := uint64(0); i < r.Most && s.Begin(i); i++ {
+		if r.Cancelled != nil && r.Cancelled.Load() {
+			break
+		}
+		run := rig.Run(s)
+		s.End(run.Counts.Points)
+		e.points += run.Counts.Points
+		if run.Outcome == smp.Refused {
+			e.err = run.Err
+			return e
+		}
+		if run.Property != nil {
+			e.runs, e.by = i+1, run.Property.Name
+			return e
+		}
+	}
+	e.runs = r.Most + 1
+	return e
+}

@@ -1,0 +1,121 @@
+package harness
+
+import (
+	"fmt"
+
+	"kpsim/properties/scenario"
+	"kpsim/sched"
+	"kpsim/smp"
+	"kpsim/traces"
+)
+
+// play makes the first run of a strategy.
+func (r *Rig) play(s sched.Strategy) Run {
+	s.Begin(0)
+	run := r.Run(s)
+	s.End(run.Counts.Points)
+	return run
+}
+
+// A Replay is a trace file run again.
+type Replay struct {
+	Run
+	Place  string
+	Taken  []sched.Anchor // the deviations of the run, as this program names them
+	Drifts []sched.Drift  // anchors that were not taken at their word
+	Miss   *sched.Miss    // the first of them when all were to be taken at their word; nil: all were
+	Same   bool           // it ends as the file says: by digest if the formats agree, else by property and place
+	Breaks bool           // it breaks the file's property at its place, though it may be another run
+	Why    string         // if it isn't the same: what differs, in one line
+	Rig    *Rig           // to ask for names; the caller closes it
+}
+
+// PlayFile runs a trace file's scenario along its schedule. If that doesn't lead
+// to what the file says, since the scenario or the engine has changed, it looks
+// for the deviations at other places nearby. store keeps the events, for a
+// report. Errors are about the file.
+func PlayFile(name string, f *traces.File, store bool) (*Replay, error) {
+	return playFile(name, f, store, false)
+}
+
+func playFile(name string, f *traces.File, store, anyPlace bool) (*Replay, error) {
+	rig, err := openFile(name, f)
+	if err != nil {
+		return nil, err
+	}
+	rig.Log.Store = store
+	r := &Replay{Rig: rig}
+	s := &seeker{r: r, f: f, left: seekRuns}
+	s.seek(anchorsOf(f.Schedule), anyPlace)
+	if r.Outcome == smp.Refused {
+		rig.Close()
+		return nil, fmt.Errorf("%s: %w", name, r.Err)
+	}
+	return r, nil
+}
+
+// openFile builds the rig of a trace file.
+func openFile(name string, f *traces.File) (*Rig, error) {
+	sc, err := scenario.Load(name, []byte(f.Scenario), func(file string) ([]byte, error) {
+		return nil, fmt.Errorf("%s: the scenario of a trace is self-contained, and opens no file (%s)", name, file)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if m := f.Remark(traces.OriginFetch); m != "" {
+		if err := sc.SetFetch(m); err != nil {
+			return nil, fmt.Errorf("%s: origin: %w", name, err)
+		}
+	}
+	rig, err := New(sc, f.Remark(traces.OriginMutant))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return rig, nil
+}
+
+func anchorsOf(list []traces.Deviation) []sched.Anchor {
+	anchors := make([]sched.Anchor, len(list))
+	for i := range anchors {
+		anchors[i] = sched.Anchor(list[i])
+	}
+	return anchors
+}
+
+// play makes one run of the strategy's, number i, if there is one.
+func (r *Replay) play(a *sched.Anchored, i uint64) bool {
+	l := sched.NewLabeller(a, r.Rig.Machine)
+	if !l.Begin(i) {
+		return false
+	}
+	r.Run = r.Rig.Run(l)
+	l.End(r.Counts.Points)
+	r.Taken = append(r.Taken[:0], l.Anchors()...)
+	r.Drifts = a.Drifts()
+	return true
+}
+
+// compare holds what the replay came to against what the file says.
+func (r *Replay) compare(f *traces.File) {
+	r.Place = ""
+	if r.Finding.Place != 0 {
+		r.Place = r.Rig.Machine.SymbolName(r.Finding.Place)
+	}
+	id := ""
+	if r.Property != nil {
+		id = r.Property.ID
+	}
+	r.Same, r.Breaks = false, id == f.Property && r.Place == f.Place
+	switch {
+	case id != f.Property && id == "":
+		r.Why = fmt.Sprintf("no property is broken; the file says %s", f.Property)
+	case id != f.Property:
+		r.Why = fmt.Sprintf("%s is broken; the file says %s", id, f.Property)
+	case r.Place != f.Place:
+		r.Why = fmt.Sprintf("%s is broken at %s; the file says at %s", id, r.Place, f.Place)
+	case f.Format == traces.ScheduleFormat && r.Digest != f.Digest:
+		r.Why = fmt.Sprintf("the digest is %016x; the file says %016x", r.Digest, f.Digest)
+	default:
+		r.Same, r.Why = true, ""
+	}
+}

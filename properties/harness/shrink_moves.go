@@ -1,0 +1,336 @@
+package harness
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"kpsim/properties/scenario"
+	"kpsim/sched"
+	"kpsim/sim"
+)
+
+// A cost is how much there is to read in a schedule, what weighs most first.
+type cost struct {
+	slow       int // 1: it needs a CPU that stands still
+	deviations int
+	inside     int // deviations that are neither at a function's first instruction nor in a routine
+	times      int // what is to be counted: the Occ of all, 1 being nothing
+	others     int // ranks of the alternatives
+}
+
+func (a cost) less(b cost) bool {
+	return cmp.Or(cmp.Compare(a.slow, b.slow), cmp.Compare(a.deviations, b.deviations), cmp.Compare(a.inside, b.inside),
+		cmp.Compare(a.times, b.times), cmp.Compare(a.others, b.others)) < 0
+}
+
+// costOf weighs one deviation.
+func (r *Rig) costOf(d *sched.Anchor) cost {
+	c := cost{deviations: 1, times: d.Occ - 1, others: rank(d)}
+	if _, function := r.funcs[d.Name]; d.Text && !(function && d.Off == 0) {
+		c.inside = 1
+	}
+	return c
+}
+
+// rank orders the alternatives of a question: CPUs by their number, then IPIs,
+// then timers, then other sources; versions of text the freshest first.
+func rank(d *sched.Anchor) int {
+	if d.Kind != sim.Step {
+		return len(d.Alt) // "older 2" and "older 10"; a task's name is as good as another
+	}
+	kind, cpu, ok := strings.Cut(d.Alt, "@")
+	if !ok {
+		kind, cpu = "", d.Alt
+	}
+	n := 0
+	for _, c := range strings.TrimPrefix(cpu, "cpu") {
+		if c < '0' || c > '9' {
+			break
+		}
+		n = n*10 + int(c-'0')
+	}
+	base := map[string]int{"": 0, "ipi": 1, "timer": 2, "preempt": 3, "nmi": 4}
+	return base[kind]*sim.MaxCPUs + n
+}
+
+func (r *Rig) costOfAll(a *attempt) (sum cost) {
+	if a.run.Finding.Slow {
+		sum.slow = 1
+	}
+	for i := range a.anchors {
+		c := r.costOf(&a.anchors[i])
+		sum.deviations += c.deviations
+		sum.inside += c.inside
+		sum.times += c.times
+		sum.others += c.others
+	}
+	return sum
+}
+
+// before says whether a is the better one to show.
+func (a *attempt) before(b *attempt) bool { return a.cost.less(b.cost) }
+
+// simpler accepts what is less to read than now.
+func (s *shrinker) simpler(a *attempt) bool { return a.before(&s.cur) }
+
+// survey makes a run and returns all its questions.
+func (s *shrinker) survey(rig *Rig, h *ear, strategy sched.Strategy) ([]sched.Visit, attempt) {
+	l := sched.NewLabeller(strategy, rig.Machine)
+	l.All = true
+	a := s.play(rig, h, l)
+	return l.Visits(), a
+}
+
+// align looks for the current deviations, but for numbers from to end-1, in
+// another run, of the current rig or of the one of an edited scenario:
+// each at the question of its name whose past is the most like its own. It
+// takes the run for the current one if it shows the violation.
+func (s *shrinker) align(rig *Rig, h *ear, rename func(string) string, from, end int, ok func(*attempt) bool) bool {
+	if s.effort.none() {
+		return false
+	}
+	was, _ := s.survey(s.rig, s.ear, s.anchored(s.cur.anchors))
+	if rename != nil {
+		for i := range was {
+			was[i].Mover = rename(was[i].Mover)
+			if was[i].Kind == sim.Step {
+				was[i].Alt = rename(was[i].Alt)
+			}
+		}
+	}
+	var links []sched.Anchor
+	for i, n := 0, 0; i < len(was); i++ {
+		if was[i].Pick == 0 {
+			continue
+		}
+		if n++; n-1 >= from && n-1 < end {
+			continue
+		}
+		if s.effort.none() {
+			return false
+		}
+		now, _ := s.survey(rig, h, sched.NewChain(links, rig.Machine))
+		q := likeliest(was, i, now, len(links))
+		if q < 0 {
+			return false
+		}
+		links = append(links, linkAt(&now[q], was[i].Alt))
+	}
+	a := s.play(rig, h, sched.NewChain(links, rig.Machine))
+	if !s.same(&a, h) || !ok(&a) {
+		return false
+	}
+	s.cur = a
+	return true
+}
+
+// linkAt is a visit as a link of a chain.
+func linkAt(v *sched.Visit, alt string) sched.Anchor {
+	l := v.Anchor
+	l.Occ, l.Alt = v.Since, alt
+	return l
+}
+
+// likeliest returns the question of a run, behind its first placed deviations,
+// that is most likely question i of another: of the same name, with its
+// alternative, and with the longest past that is the same. -1: there is none.
+func likeliest(was []sched.Visit, i int, now []sched.Visit, placed int) int {
+	best, most := -1, -1
+	for q := behind(now, placed); q < len(now); q++ {
+		if !sameName(&was[i], &now[q]) || !slices.Contains(now[q].Alts[1:], was[i].Alt) {
+			continue
+		}
+		n := 0
+		for n < i && n < q && sameName(&was[i-1-n], &now[q-1-n]) && was[i-1-n].Alt == now[q-1-n].Alt {
+			n++
+		}
+		if n > most {
+			best, most = q, n
+		}
+	}
+	return best
+}
+
+// behind returns the first question after so many deviations.
+func behind(list []sched.Visit, deviations int) int {
+	for i := range list {
+		if deviations == 0 {
+			return i
+		}
+		if list[i].Pick != 0 {
+			deviations--
+		}
+	}
+	return len(list)
+}
+
+// sameName says that two visits are of one mover and place, whenever.
+func sameName(a, b *sched.Visit) bool {
+	x, y := a.Anchor, b.Anchor
+	x.Occ, x.Alt, y.Occ, y.Alt = 0, "", 0, ""
+	return x == y
+}
+
+// edit makes the scenario smaller, where the violation stays.
+func (s *shrinker) edit() (changed bool) {
+	list := s.rig.Scenario.Smaller()
+	for i := 0; i < len(list) && !s.effort.none(); {
+		if !s.tryEdit(&list[i]) {
+			i++
+			continue
+		}
+		changed = true
+		list = s.rig.Scenario.Smaller() // i is now what came behind
+	}
+	return changed
+}
+
+func (s *shrinker) tryEdit(e *scenario.Edit) bool {
+	var anchors, links []sched.Anchor
+	for i := range s.cur.anchors {
+		a, l := s.cur.anchors[i], s.cur.links[i]
+		a.Mover = e.Mover(a.Mover)
+		if a.Kind == sim.Step {
+			a.Alt = e.Mover(a.Alt)
+		}
+		if a.Mover == "" || a.Alt == "" {
+			return false
+		}
+		l.Mover, l.Alt = a.Mover, a.Alt
+		anchors, links = append(anchors, a), append(links, l)
+	}
+	sc := e.Apply(s.rig.Scenario)
+	if scenario.Check(sc) != nil {
+		return false
+	}
+	rig, err := New(sc, s.mutant)
+	if err != nil {
+		return false // its programs don't come to their end, or it is refused
+	}
+	h := rig.listen()
+	ok := func(a *attempt) bool {
+		return a.cost.slow <= s.cur.cost.slow && a.cost.deviations <= s.cur.cost.deviations
+	}
+	took := func(strategy sched.Strategy) bool {
+		if s.effort.none() {
+			return false
+		}
+		a := s.play(rig, h, strategy)
+		if !s.same(&a, h) || !ok(&a) {
+			return false
+		}
+		s.cur = a
+		return true
+	}
+	if took(sched.NewAnchored(anchors, rig.Machine)) || took(sched.NewChain(links, rig.Machine)) ||
+		s.align(rig, h, e.Mover, 0, 0, ok) {
+		s.rig.Close()
+		s.rig, s.ear = rig, h
+		return true
+	}
+	rig.Close()
+	return false
+}
+
+// slideTries bounds what is tried for one deviation.
+const slideTries = 40
+
+// slide moves each deviation to where it reads simplest.
+func (s *shrinker) slide() (changed bool) {
+	for j := len(s.cur.links) - 1; j >= 0 && !s.effort.none(); j-- {
+		if j < len(s.cur.links) && s.slideOne(s.cur.links, j, slideTries, false, s.simpler) {
+			changed, j = true, len(s.cur.links)
+		}
+	}
+	return changed
+}
+
+// slideOne tries other questions and alternatives for link j: the nearest
+// first, or else those that read simpler than it, the simplest first.
+func (s *shrinker) slideOne(links []sched.Anchor, j, tries int, nearest bool, ok func(*attempt) bool) bool {
+	if s.effort.none() {
+		return false
+	}
+	now, _ := s.survey(s.rig, s.ear, s.chain(links[:j]))
+	type option struct {
+		link sched.Anchor
+		cost cost
+		away int
+	}
+	from := behind(now, j)
+	at := from // where it is now
+	for seen := 0; at < len(now); at++ {
+		if v := &now[at]; v.Mover == links[j].Mover && v.Kind == links[j].Kind && v.Name == links[j].Name && v.Off == links[j].Off {
+			if seen++; seen == links[j].Occ {
+				break
+			}
+		}
+	}
+	var options []option
+	for q := from; q < len(now); q++ {
+		v := &now[q]
+		if v.Kind != links[j].Kind {
+			continue
+		}
+		for _, alt := range v.Alts[1:] {
+			if alt != links[j].Alt && q != at {
+				continue
+			}
+			a := v.Anchor
+			a.Alt = alt
+			if !nearest && j < len(s.cur.anchors) && !s.rig.costOf(&a).less(s.rig.costOf(&s.cur.anchors[j])) {
+				continue
+			}
+			options = append(options, option{linkAt(v, alt), s.rig.costOf(&a), max(q, at) - min(q, at)})
+		}
+	}
+	slices.SortStableFunc(options, func(a, b option) int {
+		switch {
+		case nearest:
+			return cmp.Compare(a.away, b.away)
+		case a.cost.less(b.cost):
+			return -1
+		case b.cost.less(a.cost):
+			return 1
+		}
+		return cmp.Compare(a.away, b.away)
+	})
+	try := slices.Clone(links)
+	for _, o := range options[:min(len(options), tries)] {
+		if o.link == links[j] {
+			continue
+		}
+		try[j] = o.link
+		if s.try(s.chain(try), ok) {
+			return true
+		}
+	}
+	return false
+}
+
+// exchangeRuns bounds a round of exchange, exchangeMost what it is tried on.
+const (
+	exchangeRuns = 600
+	exchangeMost = 8
+)
+
+// exchange drops one deviation and moves another one to make up for it: what
+// was dropped may only have brought the other one to its place.
+func (s *shrinker) exchange() bool {
+	n := len(s.cur.links)
+	if n < 2 || n > exchangeMost {
+		return false
+	}
+	return s.within(exchangeRuns, func() bool {
+		for i := n - 1; i >= 0; i-- {
+			links := without(s.cur.links, i)
+			for j := range links {
+				if s.slideOne(links, j, exchangeRuns/(n*(n-1)), true, s.fewer) {
+					return true
+				}
+			}
+		}
+		return false
+	})
+}

@@ -1,0 +1,27 @@
+package harness
+
+import "kpsim/sched"
+
+// surveyed is how many runs a survey makes besides the default one. In that
+// one a CPU that is last has no boundaries: there is nobody else to go on.
+const surveyed = 8
+
+// Survey runs the default schedule and a few others, always the same, and
+// returns what strategies are to know of runs, and what came of the default one.
+func (r *Rig) Survey() (*sched.Shape, Run) {
+	run := r.play(new(sched.Default))
+	shape := &sched.Shape{Questions: run.Counts.Points}
+	for _, s := range r.Machine.Sources() {
+		shape.Sources = append(shape.Sources, sched.Source{CPU: s.CPU(), Most: s.AtMost})
+	}
+	s := &sched.Surveyor{Strategy: sched.NewSticky(sched.Params{Length: shape.Questions, Mean: surveyMean})}
+	for i := range uint64(surveyed) {
+		s.Begin(i)
+		s.End(r.Run(s).Counts.Points)
+	}
+	shape.CPUs = s.Mean(surveyed)
+	return shape, run
+}
+
+// surveyMean is after how many boundaries those runs switch, in the mean.
+const surveyMean = 16

@@ -1,0 +1,95 @@
+package properties
+
+import (
+	"slices"
+
+	"kpsim/traces"
+)
+
+// Monitors are the monitors of some properties, who watch one run after another
+// over one Scene. They are a sink for all kinds that their properties rest on.
+type Monitors struct {
+	scene  Scene
+	list   []member
+	told   [][]member // by kind: who is told of it
+	kinds  []traces.Kind
+	finder *Property
+	awake  bool // they are told of dull events, too
+}
+
+type member struct {
+	property *Property
+	monitor  Monitor
+}
+
+// NewMonitors makes the monitors of the properties. If several find fault with
+// one event the first of list has the finding.
+func NewMonitors(list ...*Property) *Monitors {
+	ms := &Monitors{list: make([]member, len(list))}
+	for i, p := range list {
+		ms.list[i] = member{p, p.New(&ms.scene)}
+		for _, k := range p.Kinds {
+			for int(k) >= len(ms.told) {
+				ms.told = append(ms.told, nil)
+			}
+			if !slices.Contains(ms.kinds, k) {
+				ms.kinds = append(ms.kinds, k)
+			}
+			if !p.reads(k) {
+				ms.told[k] = append(ms.told[k], ms.list[i])
+			}
+		}
+	}
+	return ms
+}
+
+// Kinds returns the kinds that they are to be told of, each once.
+func (ms *Monitors) Kinds() []traces.Kind { return ms.kinds }
+
+// KeepAwake has them told of dull events, too: nothing comes of it but work.
+func (ms *Monitors) KeepAwake() { ms.awake = true }
+
+// Reset forgets the last run. It keeps its memory: no allocation.
+func (ms *Monitors) Reset() {
+	ms.finder = nil
+	ms.scene.reset()
+	for i := range ms.list {
+		ms.list[i].monitor.Reset()
+	}
+}
+
+// Event implements traces.Sink.
+func (ms *Monitors) Event(e *traces.Event) *traces.Finding {
+	if ms.scene.take(e) && !ms.awake {
+		return nil
+	}
+	told := ms.told[e.Kind]
+	for i := range told {
+		m := &told[i]
+		if f := m.monitor.Event(e); f != nil {
+			return ms.found(m, f)
+		}
+	}
+	return nil
+}
+
+// End is called after the last event of a run that no finding ended, see Monitor.
+func (ms *Monitors) End(drained bool) *traces.Finding {
+	for i := range ms.list {
+		if f := ms.list[i].monitor.End(drained); f != nil {
+			return ms.found(&ms.list[i], f)
+		}
+	}
+	return nil
+}
+
+func (ms *Monitors) found(m *member, f *traces.Finding) *traces.Finding {
+	if ms.finder == nil {
+		ms.finder = m.property
+	}
+	return f
+}
+
+// Finder returns the property that the first finding of the run is about, nil
+// if there is none.
+func (ms *Monitors) Finder() *Property { return ms.finder }

@@ -1,0 +1,172 @@
+package sched
+
+import (
+	"math/bits"
+
+	"kpsim/sim"
+)
+
+// arrivals draws when interrupt sources fire: each source as often as it may,
+// each time at a boundary drawn ahead. A coin per boundary instead would
+// deliver nearly everything a scenario has within the first boundaries of a
+// run.
+//
+// A boundary of a source is one of its CPU's own steps, uniformly any of those
+// that the default run has; or, for half of the sources and runs, of those of
+// them at which the CPU stands before watched text, which is where an
+// interrupt can do harm. A source that interrupts no CPU (delayed work) fires
+// so many questions after it was armed, up to the length of a run: about half
+// of the time by itself, else when the default schedule has it.
+//
+// An arrival that finds its source unable to fire stays due. One drawn beyond
+// the end of a shorter run is lost.
+type arrivals struct {
+	shape    *Shape
+	length   int
+	unbiased bool
+
+	at      uint64    // the Step question seen last
+	who     sim.Mover // and the mover of its alternative 0
+	able    uint64    // the sources that could fire at it
+	drawn   uint64    // sources whose next arrival is drawn
+	inText  uint64    // those of them that wait for watched text
+	spent   uint64    // sources with no arrival left
+	next    [sim.MaxCPUs]int
+	left    [sim.MaxCPUs]int
+	passed  [sim.MaxCPUs + 1]int // boundaries so far of each CPU, and of all other movers
+	watched [sim.MaxCPUs]int     // of each CPU, those before watched text
+}
+
+func newArrivals(p Params) arrivals {
+	return arrivals{shape: p.Shape, length: int(p.Length), unbiased: p.Unbiased}
+}
+
+// begin forgets the last run.
+func (a *arrivals) begin() {
+	a.at, a.who, a.able = 0, sim.NoMover, 0
+	a.drawn, a.inText, a.spent = 0, 0, 0
+	clear(a.passed[:])
+	clear(a.watched[:])
+}
+
+// see takes note of Step question number at. All between it and the one seen
+// last were held, and so like that one.
+func (a *arrivals) see(r *sim.Rand, p *sim.Point, at uint64) {
+	a.passed[min(a.who, sim.MaxCPUs)] += int(at - a.at)
+	a.at, a.who = at, p.First
+	if p.Watched {
+		a.watched[p.First]++
+	}
+	if set := p.Moves[2] &^ a.able &^ a.spent; set != 0 {
+		a.draw(r, set)
+	}
+	a.able = p.Moves[2]
+}
+
+// draw draws the next arrivals of those sources of the set that have none
+// coming, and anew those of delayed work, which has been armed.
+func (a *arrivals) draw(r *sim.Rand, set uint64) {
+	for ; set != 0; set &= set - 1 {
+		s := bits.TrailingZeros64(set)
+		bit := uint64(1) << s
+		if a.cpu(s) == sim.NoMover {
+			a.drawn |= bit
+			a.next[s] = int(a.at) + r.N(a.length)
+			continue
+		}
+		if a.drawn&bit != 0 {
+			continue
+		}
+		a.left[s] = max(a.shape.Sources[s].Most, 1)
+		a.drawn |= bit
+		if c := &a.shape.CPUs[a.cpu(s)]; !a.unbiased && c.Watched > 0 && r.Uint64()>>63 != 0 {
+			a.inText |= bit
+		}
+		a.next[s] = a.after(r, s, 0)
+	}
+}
+
+// mostDraws bounds what a source's arrival costs that may fire very often.
+const mostDraws = 16
+
+// after draws the first of what is left of a source's arrivals, all from
+// boundary from on: the least of so many uniform draws.
+func (a *arrivals) after(r *sim.Rand, s, from int) int {
+	c := &a.shape.CPUs[a.cpu(s)]
+	end := c.Boundaries
+	if a.inText>>s&1 != 0 {
+		end = c.Watched
+	}
+	n := max(end-from, 1)
+	least := n
+	for range min(a.left[s], mostDraws) {
+		least = min(least, r.N(n))
+	}
+	return from + least
+}
+
+// cpu returns the CPU that a source interrupts.
+func (a *arrivals) cpu(s int) sim.Mover {
+	if a.shape == nil || s >= len(a.shape.Sources) {
+		return sim.NoMover
+	}
+	return a.shape.Sources[s].CPU
+}
+
+// past returns how many boundaries a source's arrival has seen pass, the
+// present one included, of those it counts.
+func (a *arrivals) past(s int) int {
+	c := a.cpu(s)
+	if c == sim.NoMover {
+		return int(a.at) + 1
+	}
+	if a.inText>>s&1 != 0 {
+		return a.watched[c]
+	}
+	n := a.passed[c]
+	if a.who == c {
+		n++
+	}
+	return n
+}
+
+// due returns the source that is to fire now: of those with an arrival due,
+// the first.
+func (a *arrivals) due(p *sim.Point) (m sim.Mover, ok bool) {
+	for set := p.Moves[2] & a.drawn; set != 0; set &= set - 1 {
+		if s := bits.TrailingZeros64(set); a.past(s) > a.next[s] {
+			return sim.MoverSource + sim.Mover(s), true
+		}
+	}
+	return 0, false
+}
+
+// take takes note that the source fires, and draws its next arrival.
+func (a *arrivals) take(r *sim.Rand, m sim.Mover) {
+	s := int(m - sim.MoverSource)
+	bit := uint64(1) << s
+	if a.cpu(s) == sim.NoMover {
+		a.drawn &^= bit
+		a.able &^= bit // armed again, it is armed anew
+		return
+	}
+	if a.left[s]--; a.left[s] <= 0 {
+		a.drawn &^= bit
+		a.spent |= bit
+		return
+	}
+	a.next[s] = a.after(r, s, a.past(s))
+}
+
+// hold returns for how many questions from the present one on no arrival can
+// come due, if nothing changes; at least 1.
+func (a *arrivals) hold(p *sim.Point) int {
+	until := forever
+	for set := p.Moves[2] & a.drawn &^ a.inText; set != 0; set &= set - 1 {
+		s := bits.TrailingZeros64(set)
+		if c := a.cpu(s); c == sim.NoMover || c == a.who {
+			until = min(until, a.next[s]-a.past(s)+1)
+		}
+	}
+	return max(until, 1)
+}

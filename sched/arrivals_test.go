@@ -1,0 +1,170 @@
+package sched
+
+import (
+	"slices"
+	"testing"
+
+	"kpsim/sim"
+)
+
+// arrivers are the strategies whose sources fire by arrivals, made so that
+// nothing else deviates.
+func arrivers(p Params) []Strategy {
+	r := NewRandom(p)
+	p.Mean = lengthMax
+	s := NewSticky(p)
+	a := NewArriving(p)
+	a.length, a.watched = lengthMax, 0
+	return []Strategy{r, s, a}
+}
+
+// lonely asks a strategy as one CPU with one source would, which stands before
+// watched text at each tenth of 100 boundaries. It returns those at which the
+// source fired.
+func lonely(s Strategy, most int, hold bool) (fired []int) {
+	p := sim.Point{Kind: sim.Step, N: 2, Moves: [3]uint64{1, 0, 1}}
+	held := 0
+	for at := range 100 {
+		p.Watched = at%10 == 7
+		if p.Seq++; hold && held > 0 && !p.Watched {
+			held--
+			continue
+		}
+		var pick int
+		if pick, held = s.Choose(&p); pick == 0 {
+			continue
+		}
+		held = 0
+		if fired = append(fired, at); len(fired) == most {
+			break
+		}
+	}
+	return fired
+}
+
+// TestArrivals: a source fires as often as it may, at any boundary of its CPU
+// alike if nothing is preferred, and if watched text is, in half of the runs at
+// any boundary before that.
+func TestArrivals(t *testing.T) {
+	const runs = 20000
+	for _, most := range []int{1, 3} {
+		for _, unbiased := range []bool{false, true} {
+			shape := &Shape{Questions: 100, Sources: []Source{{CPU: 0, Most: most}}}
+			shape.CPUs[0] = Stretch{100, 10}
+			for _, s := range arrivers(Params{Seed: 1, Shape: shape, Unbiased: unbiased}) {
+				plain, text := make([]int, 10), make([]int, 10)
+				total := 0
+				for i := range uint64(runs) {
+					s.Begin(i)
+					fired := lonely(s, most, true)
+					s.Begin(i)
+					if again := lonely(s, most, false); !slices.Equal(fired, again) {
+						t.Fatalf("%v: %v, without holds %v", s, fired, again)
+					}
+					for _, at := range fired {
+						if total++; at%10 == 7 {
+							text[at/10]++
+						} else {
+							plain[at/10]++
+						}
+					}
+				}
+				// Two arrivals that fall on one boundary make use of the next one, so
+				// that it is not quite even then, and the last one may be lost.
+				if total < runs*most*97/100 || most == 1 && total != runs {
+					t.Errorf("%v: %d arrivals of %d", s, total, runs*most)
+				}
+				wantText := total / 10
+				if !unbiased {
+					wantText = total/20 + total/2
+				}
+				got := 0
+				for i := range text {
+					got += text[i]
+				}
+				if got < wantText*90/100 || got > wantText*110/100 {
+					t.Errorf("%v, %d each, unbiased %v: %d of %d before watched text, want %d", s, most, unbiased, got, total, wantText)
+				}
+				if most == 1 { // chi-square of 9 degrees of freedom
+					even(t, s.String()+" plain", plain, slices.Repeat([]int{(total - wantText) / 10}, 10), 45)
+					even(t, s.String()+" text", text, slices.Repeat([]int{wantText / 10}, 10), 45)
+				}
+			}
+		}
+	}
+}
+
+// TestArrivalsByOwnBoundaries: a CPU that stands still is interrupted no more
+// often where it stands than where it goes by.
+func TestArrivalsByOwnBoundaries(t *testing.T) {
+	shape := &Shape{Questions: 100, Sources: []Source{{CPU: 1, Most: 1}}}
+	shape.CPUs[1] = Stretch{Boundaries: 10}
+	s := NewSticky(Params{Seed: 1, Shape: shape, Mean: lengthMax})
+	counts := make([]int, 10)
+	for i := range uint64(4000) {
+		s.Begin(i)
+		p := sim.Point{Kind: sim.Step, N: 3, Moves: [3]uint64{0b11, 0, 1}}
+		own, held := 0, 0
+		for range 100 {
+			p.First = 0
+			if p.Seq >= 40 && p.Seq < 45 || p.Seq >= 95 {
+				p.First = 1 // its first five boundaries, and the others late
+				own++
+			}
+			if p.Seq == 40 || p.Seq == 45 || p.Seq == 95 {
+				held = 0
+			}
+			if held > 0 {
+				held--
+			} else if pick, hold := s.Choose(&p); pick == 2 {
+				counts[own-1]++
+				break
+			} else {
+				held = hold
+			}
+			p.Seq++
+		}
+	}
+	even(t, "own boundaries", counts, slices.Repeat([]int{400}, 10), 45)
+}
+
+// TestWorkArrives: what interrupts no CPU fires so many questions after it was
+// armed, anew each time.
+func TestWorkArrives(t *testing.T) {
+	shape := &Shape{Questions: 50, Sources: []Source{{CPU: sim.NoMover}}}
+	s := NewSticky(Params{Seed: 1, Shape: shape, Mean: lengthMax})
+	counts := [2][]int{make([]int, 5), make([]int, 5)}
+	for i := range uint64(4000) {
+		s.Begin(i)
+		p := sim.Point{Kind: sim.Step, N: 2, Moves: [3]uint64{0b11, 0, 0}}
+		for n, armed := range []uint64{30, 100} {
+			for p.Moves[2], p.N = 0, 2; p.Seq < armed; p.Seq++ {
+				s.Choose(&p)
+			}
+			p.Moves[2], p.N = 1, 3
+			for pick := 0; pick == 0; p.Seq++ {
+				pick, _ = s.Choose(&p)
+			}
+			counts[n][(p.Seq-1-armed)/10]++
+		}
+	}
+	even(t, "armed once", counts[0], slices.Repeat([]int{800}, 5), 36)
+	even(t, "armed twice", counts[1], slices.Repeat([]int{800}, 5), 36)
+}
+
+// TestDueArrivalWaits: an arrival that finds its source unable stays due.
+func TestDueArrivalWaits(t *testing.T) {
+	shape := &Shape{Questions: 3, Sources: []Source{{CPU: 0, Most: 1}}}
+	shape.CPUs[0].Boundaries = 3
+	for _, s := range arrivers(Params{Shape: shape}) {
+		s.Begin(0)
+		p := sim.Point{Kind: sim.Step, N: 2, Moves: [3]uint64{0b11, 0, 0}}
+		for p.Seq = range 10 {
+			s.Choose(&p)
+		}
+		p.Seq, p.N, p.Moves[2] = 10, 3, 1
+		if pick, _ := s.Choose(&p); pick != 2 {
+			t.Errorf("%v: the arrival was forgotten", s)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package sched
+
+import "kpsim/sim"
+
+// Arriving is PCT's priorities with another way to interrupt: sources are no
+// movers, but fire when an arrival of theirs is due. To interrupt a CPU at one
+// certain boundary then costs a factor of twice the boundaries of that CPU,
+// where PCT spends a change point and needs the right priorities besides.
+//
+// A run has 0 to 14 change points, for a bug may need few or many. In half of
+// the runs each of them is as likely to be one of the boundaries at which a CPU
+// stands before watched text.
+//
+// It has no bound such as PCT's: an arrival may be drawn where its source can't
+// fire, or beyond the end.
+type Arriving struct {
+	seed    uint64
+	length  int // questions from which change points are drawn
+	watched int // boundaries before watched text from which they are drawn; 0: none are
+
+	rand   sim.Rand
+	others uint64 // questions so far that were no Step
+	stood  uint64 // those of them before watched text
+	priorities
+	change changes // by the number of a Step question
+	stand  changes // by the number of one before watched text
+	arrive arrivals
+}
+
+// changeCounts are how many change points a run may have, each as likely.
+var changeCounts = [...]int{0, 1, 2, 4, 8, 14}
+
+// NewArriving returns an Arriving. Its runs may be taken in any order.
+func NewArriving(p Params) *Arriving {
+	p = p.normal()
+	s := &Arriving{seed: p.Seed, length: int(p.Length), arrive: newArrivals(p)}
+	if p.Shape != nil && !p.Unbiased {
+		for i := range p.Shape.CPUs {
+			s.watched += p.Shape.CPUs[i].Watched
+		}
+		s.watched += s.watched / 2 // other runs come to stand there more often
+	}
+	return s
+}
+
+// Begin implements Strategy: there is always another run.
+func (s *Arriving) Begin(i uint64) bool {
+	s.rand.Seed(s.seed, i)
+	s.others, s.stood = 0, 0
+	s.priorities.begin(&s.rand)
+	s.arrive.begin()
+	s.change.begin()
+	s.stand.begin()
+	bias := s.watched > 0 && s.rand.N(2) == 0
+	for i := range changeCounts[s.rand.N(len(changeCounts))] {
+		if bias && s.rand.N(2) == 0 {
+			s.stand.add(uint64(s.rand.N(s.watched)), i)
+		} else {
+			s.change.add(uint64(s.rand.N(s.length)), i)
+		}
+	}
+	return true
+}
+
+// End implements Strategy.
+func (s *Arriving) End(uint64) {}
+
+func (s *Arriving) String() string { return "arriving" }
+
+// Choose implements sim.Chooser.
+func (s *Arriving) Choose(p *sim.Point) (pick, hold int) {
+	if p.Kind != sim.Step {
+		s.others++
+		return other(&s.rand, p), 0
+	}
+	at := p.Seq - s.others
+	s.arrive.see(&s.rand, p, at)
+	if m, ok := s.arrive.due(p); ok {
+		s.arrive.take(&s.rand, m)
+		return pickOf(p, m), 0
+	}
+
+	sources := uint64(0) // that may fire unbidden: the one that the default schedule has
+	if isSource(p.First) {
+		sources = 1 << (p.First - sim.MoverSource)
+	}
+	m := s.highest(p, sources)
+	for s.change.next() <= at {
+		s.lower(m, s.change.pass())
+		m = s.highest(p, sources)
+	}
+	if p.Watched {
+		for s.stand.next() <= s.stood {
+			s.lower(p.First, s.stand.pass())
+			m = s.highest(p, sources)
+		}
+		s.stood++
+	}
+	if m != p.First {
+		return pickOf(p, m), 0
+	}
+	return 0, int(min(s.change.next()-at, uint64(s.arrive.hold(p)))) - 1
+}

@@ -1,0 +1,156 @@
+package sched
+
+import (
+	"fmt"
+	"math/bits"
+
+	"kpsim/sim"
+)
+
+// PCT is probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi and
+// Nagarakatte, "A randomized scheduler with probabilistic guarantees of finding
+// bugs", ASPLOS 2010). Each mover has a random priority, and the highest of
+// those that can move does. At Depth-1 boundaries, drawn ahead and uniformly,
+// whoever would move next gets a priority below all those at the start, which
+// of them being drawn too.
+//
+// A bug has depth d if d orderings of steps suffice to bring it about. Of n
+// movers and at most k questions, a run at Depth d finds it with probability at
+// least 1/(n k^(d-1)) (theorem 9 of the paper). An interrupt source counts as a
+// mover with one step, which begins when it can fire, and so does a pending IPI.
+//
+// Between change points and changes of who can move nothing is asked.
+type PCT struct {
+	seed   uint64
+	depth  int
+	length int // questions from which change points are drawn
+
+	rand   sim.Rand
+	others uint64 // questions so far that were no Step
+	priorities
+	change changes
+}
+
+// NewPCT returns a PCT. Its runs may be taken in any order.
+func NewPCT(p Params) *PCT {
+	p = p.normal()
+	return &PCT{seed: p.Seed, depth: min(p.Depth, changesMost+1), length: int(p.Length)}
+}
+
+// Begin implements Strategy: there is always another run.
+func (s *PCT) Begin(i uint64) bool {
+	s.rand.Seed(s.seed, i)
+	s.others = 0
+	s.priorities.begin(&s.rand)
+	s.change.begin()
+	for i := range s.depth - 1 {
+		s.change.add(uint64(s.rand.N(s.length)), i)
+	}
+	return true
+}
+
+// End implements Strategy.
+func (s *PCT) End(uint64) {}
+
+func (s *PCT) String() string { return fmt.Sprintf("pct %d", s.depth) }
+
+// Choose implements sim.Chooser.
+func (s *PCT) Choose(p *sim.Point) (pick, hold int) {
+	if p.Kind != sim.Step {
+		s.others++
+		return other(&s.rand, p), 0
+	}
+	at := p.Seq - s.others
+	m := s.highest(p, p.Moves[2])
+	for s.change.next() <= at {
+		s.lower(m, s.change.pass())
+		m = s.highest(p, p.Moves[2])
+	}
+	if m != p.First {
+		return pickOf(p, m), 0
+	}
+	return 0, int(min(s.change.next()-at, forever)) - 1
+}
+
+// changesMost bounds the change points of a run.
+const changesMost = 16
+
+// changes are the numbers at which somebody's priority changes, ascending, and
+// to what: as they are drawn in no order, any of them may be the lowest.
+type changes struct {
+	at        [changesMost]uint64
+	to        [changesMost]int
+	n, passed int
+}
+
+func (c *changes) begin() { c.n, c.passed = 0, 0 }
+
+// add adds one, before any is passed.
+func (c *changes) add(at uint64, to int) {
+	i := c.n
+	for ; i > 0 && c.at[i-1] > at; i-- {
+		c.at[i], c.to[i] = c.at[i-1], c.to[i-1]
+	}
+	c.at[i], c.to[i] = at, to
+	c.n++
+}
+
+// next returns the first that was not passed, a very large number if none is left.
+func (c *changes) next() uint64 {
+	if c.passed == c.n {
+		return 1 << 63
+	}
+	return c.at[c.passed]
+}
+
+func (c *changes) pass() (to int) {
+	c.passed++
+	return c.to[c.passed-1]
+}
+
+// priorities of movers: each one's is drawn when it is first asked for, and
+// those that were lowered are below all others.
+type priorities struct {
+	salt uint64
+	low  [changesMost]lowered
+	lows int // of low, those in use
+}
+
+type lowered struct {
+	mover sim.Mover
+	to    int
+}
+
+func (s *priorities) begin(r *sim.Rand) { s.salt, s.lows = r.Uint64(), 0 }
+
+// highest returns the mover of highest priority among the CPUs and IPIs that
+// can move, and the given sources.
+func (s *priorities) highest(p *sim.Point, sources uint64) (best sim.Mover) {
+	most := uint64(0)
+	for w, set := range [...]uint64{p.Moves[0], p.Moves[1], sources} {
+		for ; set != 0; set &= set - 1 {
+			m := sim.Mover(w*sim.MaxCPUs + bits.TrailingZeros64(set))
+			if v := s.of(m); v > most {
+				best, most = m, v
+			}
+		}
+	}
+	return best
+}
+
+// of returns a mover's priority, at least 1.
+func (s *priorities) of(m sim.Mover) uint64 {
+	for i := s.lows - 1; i >= 0; i-- { // who was lowered twice is where it was lowered last
+		if s.low[i].mover == m {
+			return uint64(1 + s.low[i].to)
+		}
+	}
+	return sim.Mix(s.salt+uint64(m)) | 1<<63
+}
+
+// lower gives a mover a priority below all those at the start. No two are
+// given the same.
+func (s *priorities) lower(m sim.Mover, to int) {
+	s.low[s.lows] = lowered{m, to}
+	s.lows++
+}

@@ -1,0 +1,263 @@
+package view
+
+import (
+	"fmt"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// hitsTold is how many hits of a call are told, the last ones.
+const hitsTold = 3
+
+// jmpRel32 is the opcode of the jump that replaces a breakpoint (SDM vol. 2, JMP).
+const jmpRel32 = 0xe9
+
+// tellCall: a call, or a check behind one, has not come to what it should. What
+// happened to the call is told; which of that is to blame the log doesn't say.
+func (p *past) tellCall(v int) {
+	e := &p.ev[v]
+	from := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.CallEnd && o.Task == e.Task })
+	if e.Kind == smpev.Got && from >= 0 {
+		from = p.last(from, func(o *traces.Event) bool { return o.Kind == smpev.CallEnd && o.Task == e.Task })
+	}
+	var hits []int
+	for i := from + 1; i < v; i++ {
+		o := &p.ev[i]
+		if o.Task != e.Task || o.Kind != smpev.Trap && o.Kind != smpev.Exec {
+			continue
+		}
+		site, ok := p.x.site(o.A)
+		switch {
+		case o.Kind == smpev.Trap && o.A == smpev.VecBP && p.x.area(o.B-1) == nil:
+			hits = append(hits, i)
+		case o.Kind == smpev.Exec && ok && byte(o.B) == jmpRel32 && p.x.linked[o.A] != jmpRel32 && site.has(o.A):
+			hits = append(hits, i)
+		}
+	}
+	if n := len(hits); n > hitsTold {
+		p.say(hits[n-hitsTold-1], 1, "%s had %s earlier in the same call.", p.who(hits[0]), count(n-hitsTold, "hit", "hits"))
+		hits = hits[n-hitsTold:]
+	}
+	for _, i := range hits {
+		p.tellOneHit(i, v)
+	}
+	for k := from + 1; k < v; k++ {
+		if o := &p.ev[k]; o.Task == e.Task && (o.Kind == kpev.Missed || o.Kind == kpev.Skipped) {
+			p.say(k, 2, "%s: %s.", p.who(k), p.t.say(o))
+		}
+	}
+	p.tellFreedUnder(from, v)
+	if len(hits) == 0 {
+		p.say(v, 1, "%s hit no probe in that call.", p.who(v))
+	}
+	p.say(v, 0, "%s: %s.", p.who(v), p.came(v))
+}
+
+// tellFreedUnder tells which memory was taken back between two events while the
+// task of the second was in it, and who was handed it next.
+func (p *past) tellFreedUnder(from, v int) {
+	task := p.ev[v].Task
+	for f := from + 1; f < v; f++ {
+		a := span{p.ev[f].A, p.ev[f].A + p.ev[f].B}
+		x := p.last(f, func(e *traces.Event) bool { return e.Kind == smpev.Exec && e.Task == task })
+		if p.ev[f].Kind != smpev.Free || x <= from || !a.has(p.ev[x].A) {
+			continue
+		}
+		p.say(f, 0, "%s freed %s while %s was in it, behind %s.", p.who(f), p.area(a.at), p.in.task(uint64(task)), p.insn(x)).also(p, x)
+		if n := p.next(f, v, func(e *traces.Event) bool {
+			return e.Kind == smpev.Alloc && e.A < a.end && a.at < e.A+e.B
+		}); n >= 0 {
+			p.say(n, 0, "%s was handed the same memory, for something else.", p.who(n)).also(p, f)
+		}
+	}
+}
+
+// came says what a call came to.
+func (p *past) came(v int) string {
+	e := &p.ev[v]
+	if e.Kind == smpev.Got {
+		for i := range p.ev {
+			if o := &p.ev[i]; o.Kind == smpev.Want && o.A == e.A {
+				right := fmt.Sprintf("%#x", o.B)
+				if smpev.CheckWhat(e.A) == smpev.CheckErrno {
+					right = errno(o.B)
+				}
+				return p.t.say(e) + "; right is " + right
+			}
+		}
+		return p.t.say(e)
+	}
+	if p.id() == "X1" {
+		return fmt.Sprintf("call %d of %s ended otherwise than it ends without probes", e.B, p.in.task(e.A))
+	}
+	if p.id() == "A1" {
+		return fmt.Sprintf("call %d of %s ended, with a hit that nothing accounts for", e.B, p.in.task(e.A))
+	}
+	return p.t.say(e)
+}
+
+// tellOneHit tells a breakpoint or a jump that a task has taken.
+func (p *past) tellOneHit(i, v int) {
+	e := &p.ev[i]
+	if e.Kind == smpev.Exec {
+		p.say(i, 1, "%s took the jump at %s (%s).", p.who(i), p.x.place(e.A), p.insn(i))
+		return
+	}
+	to := p.next(i, v, func(o *traces.Event) bool {
+		return o.Kind == smpev.Return && o.Task == e.Task && o.A == smpev.VecBP
+	})
+	at := e.B - 1
+	what := ""
+	if b := known(p.x.linked, at); len(b) > 0 {
+		what = " (" + p.x.disassemble(b, at) + ")"
+	}
+	if to < 0 || p.trap(to) != i {
+		p.say(i, 1, "%s took the breakpoint at %s%s.", p.who(i), p.x.place(at), what)
+		return
+	}
+	p.say(i, 1, "%s took the breakpoint at %s%s; %s sent it to %s.", p.who(i), p.x.place(at), what, p.claimer(i, to), p.x.place(p.ev[to].B)).also(p, to)
+	if a := p.x.area(p.ev[to].B); a != nil { // to a copy: where that led
+		back := p.next(to, v, func(o *traces.Event) bool {
+			return o.Kind == smpev.Return && o.Task == e.Task && o.A == smpev.VecBP
+		})
+		if k := -1; back >= 0 {
+			if k = p.trap(back); k >= 0 && a.has(p.ev[k].B-1) {
+				p.say(back, 2, "%s had stepped through %s, and was sent on to %s.", p.who(back), p.area(a.at), p.x.place(p.ev[back].B)).also(p, k)
+			}
+		}
+	}
+}
+
+// tellHit tells by which hit a task has come to run a handler.
+func (p *past) tellHit(task uint8, v int) {
+	list := p.open(task, v)
+	for n := len(list) - 1; n >= 0; n-- {
+		if k := list[n]; p.ev[k].A == smpev.VecBP {
+			p.say(k, 0, "%s took the breakpoint at %s.", p.who(k), p.x.place(p.ev[k].B-1))
+			return
+		}
+	}
+	x := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.Exec && o.Task == task })
+	if x < 0 {
+		return
+	}
+	a := p.x.area(p.ev[x].A)
+	if a == nil {
+		return
+	}
+	s := &stay{task: task, cpu: p.ev[x].CPU, ip: p.ev[x].A, arrive: -1, until: x}
+	p.tellEntry(s, a.span)
+	p.say(x, 1, "%s ran %s up to its call of the handlers, and no further until event %d.", p.who(x), p.area(a.at), p.ev[v].Seq)
+}
+
+// tellLock: a lock is taken or released by the wrong one, or in a wrong order.
+func (p *past) tellLock(v int) {
+	e := &p.ev[v]
+	var held []int // locks of this task, and the one it wants, of whoever has it
+	for i := range p.ev[:v] {
+		o := &p.ev[i]
+		if o.Kind == smpev.Lock && (o.Task == e.Task || o.A == e.A && e.Kind != smpev.MightSleep) {
+			held = append(held, i)
+		}
+		if o.Kind == smpev.Unlock {
+			for k := len(held) - 1; k >= 0; k-- {
+				if p.ev[held[k]].A == o.A && p.ev[held[k]].Task == o.Task {
+					held = append(held[:k], held[k+1:]...)
+					break
+				}
+			}
+		}
+	}
+	for _, i := range held {
+		p.say(i, 1, "%s: %s took %s.", p.who(i), p.in.task(uint64(p.ev[i].Task)), p.in.lock(p.ev[i].A))
+	}
+	if e.Kind == smpev.Lock {
+		p.tellReverse(v, held)
+	}
+	for _, k := range p.open(e.Task, v) {
+		p.say(k, 1, "%s took the %s at %s.", p.who(k), vector(p.ev[k].A), p.x.place(p.ev[k].B))
+	}
+	p.say(v, 0, "%s: %s: %s.", p.who(v), p.in.task(uint64(e.Task)), p.t.say(e))
+}
+
+// tellReverse tells when a lock that is held was taken under the one that is
+// now being taken.
+func (p *past) tellReverse(v int, held []int) {
+	for _, h := range held {
+		under := -1 // where the one that is wanted is held, by anybody
+		var by uint8
+		for i := range p.ev[:v] {
+			o := &p.ev[i]
+			switch {
+			case o.A != p.ev[v].A && o.A != p.ev[h].A:
+			case o.Kind == smpev.Lock && o.A == p.ev[v].A:
+				under, by = i, o.Task
+			case o.Kind == smpev.Unlock && o.A == p.ev[v].A:
+				under = -1
+			case o.Kind == smpev.Lock && under >= 0 && o.Task == by:
+				p.say(i, 0, "%s had taken %s under %s before.", p.who(i), p.in.lock(o.A), p.in.lock(p.ev[v].A)).also(p, under, h)
+				return
+			}
+		}
+	}
+}
+
+// tellEnd: only the end of the run shows it.
+func (p *past) tellEnd() {
+	end := len(p.ev) - 1
+	if s, ok := p.x.site(p.in.PlaceAt); ok {
+		p.tellLeft(s, p.in.PlaceAt, len(p.ev))
+		if i := p.last(len(p.ev), func(e *traces.Event) bool {
+			return e.Kind == kpev.ApiReturn && p.probeAt(e.B, len(p.ev)) == p.in.PlaceAt
+		}); i >= 0 {
+			p.say(i, 0, "%s: %s returned, the last call for %s.", p.who(i), api(p.ev[i].A)+"("+p.in.probe(p.ev[i].B)+")", p.x.place(p.in.PlaceAt))
+		}
+		v, _ := p.value(p.in.PlaceAt, len(p.ev))
+		p.say(end, 0, "At the end %s holds %02x; linked there is %02x.", p.x.place(p.in.PlaceAt), v.value, p.x.linked[p.in.PlaceAt])
+		return
+	}
+	if a := p.x.area(p.in.PlaceAt); a != nil && p.in.PlaceAt != 0 {
+		i := p.last(len(p.ev), func(e *traces.Event) bool { return e.Kind == smpev.Alloc && e.A == a.at })
+		p.say(i, 0, "%s was handed %s, %s.", p.who(i), p.area(a.at), count(int(p.ev[i].B), "byte", "bytes"))
+		p.say(end, 0, "At the end nobody has freed %s.", p.area(a.at))
+		return
+	}
+	p.tellUnfinished()
+}
+
+// tellUnfinished tells what the tasks that have not ended did last.
+func (p *past) tellUnfinished() {
+	var last [256]int
+	for i := range last {
+		last[i] = -1
+	}
+	for i := range p.ev {
+		e := &p.ev[i]
+		switch {
+		case e.Task == traces.NoTask || e.Kind == smpev.Wake || e.Kind == smpev.Fire:
+		case e.Kind == smpev.Exit:
+			last[e.Task] = -2
+		case last[e.Task] != -2:
+			if e.Kind == smpev.Switch && last[e.Task] >= 0 && e.C == 1 {
+				continue // that it waits is said of what it did before
+			}
+			last[e.Task] = i
+		}
+	}
+	for t, i := range last {
+		if i < 0 {
+			continue
+		}
+		name := p.in.task(uint64(t))
+		if name == "idle" || name == "stopper" {
+			continue
+		}
+		p.say(i, 1, "%s: %s didn't end; its last event: %s.", p.who(i), name, p.t.say(&p.ev[i]))
+	}
+	if i := p.last(len(p.ev), func(e *traces.Event) bool { return e.Kind == kpev.Optimizing || e.Kind == kpev.Unoptimizing }); i >= 0 &&
+		p.next(i, len(p.ev), func(e *traces.Event) bool { return e.Kind == smpev.Fire && e.CPU == machineCPU }) < 0 {
+		p.say(i, 0, "%s: %s; no work began after that.", p.who(i), p.t.say(&p.ev[i]))
+	}
+}

@@ -1,0 +1,213 @@
+package view_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+	"kpsim/traces/tracetest"
+	"kpsim/traces/view"
+)
+
+// tells holds the story of a log against sentences; at 0 is the last event.
+func tells(t *testing.T, tr *tracetest.Trace, property string, at uint32, want ...string) {
+	t.Helper()
+	in := input(tr, 2)
+	in.Property, in.At, in.PlaceAt = property, at, f
+	var got []string
+	for _, s := range view.Story(in) {
+		got = append(got, fmt.Sprintf("%d %s", s.Seq, s.Text))
+	}
+	assert.Equal(t, want, got, "%s", tr)
+}
+
+// running begins a log in which both CPUs run their tasks.
+func running() (tr *tracetest.Trace, p, c tracetest.Hand) {
+	tr = begin()
+	tr.On(1, 1).Emit(smpev.Switch, 1, caller, 1)
+	return tr, tr.On(0, prober), tr.On(1, caller)
+}
+
+// The interrupt that holds the CPU while the tail is written is the one that is
+// told, not those before and behind it.
+func TestStoryPicksTheInterrupt(t *testing.T) {
+	tr, p, c := running()
+	c.Exec(f, 0x55)
+	c.Trap(smpev.VecTimer, f+1).Return(smpev.VecTimer, f+1)
+	p.Image(f, jump...).Store(f, 0xcc)
+	c.Trap(smpev.VecNMI, f+1)
+	p.Store(f+1, jump[1:]...)
+	c.Return(smpev.VecNMI, f+1)
+	answer(c, f+1, 3)
+	c.Exec(f+1, 0x1b, 0x00)
+	tells(t, tr, "T2 no-start-inside", 0,
+		"8 cpu1 ran push %rbp at victim+0x0; next was victim+0x1.",
+		"12 cpu0 wrote a breakpoint over victim+0x0.",
+		"13 An NMI took cpu1 at victim+0x1, before mov %rsp,%rbp ran.",
+		"14 prober didn't wait for a grace period or for stop_machine before writing.",
+		"14 cpu0 wrote the tail of the jump to slots+0x20 over victim+0x1..+0x4.",
+		"19 cpu1 returned to victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
+	)
+}
+
+// A grace period that the CPU's tick ends, and one that began before it came.
+func TestStoryOfGracePeriods(t *testing.T) {
+	tr, p, c := running()
+	c.Exec(f, 0x55)
+	p.Emit(smpev.GPStart, smpev.GPRcu, 3, 0)
+	c.Trap(smpev.VecTimer, f+1)
+	p.Emit(smpev.GPEnd, smpev.GPRcu, 3, 0).Image(f, jump...).Store(f, jump...)
+	c.Return(smpev.VecTimer, f+1).Exec(f+1, 0x1b, 0x00)
+	tells(t, tr, "T2 no-start-inside", 0,
+		"8 cpu1 ran push %rbp at victim+0x0; next was victim+0x1.",
+		"10 A timer interrupt took cpu1 at victim+0x1, before mov %rsp,%rbp ran.",
+		"11 The RCU grace period ended although caller stood at victim+0x1: cpu1's tick at event 10 was its quiescent state.",
+		"13 cpu0 wrote the jump to slots+0x20 over victim+0x0..+0x4.",
+		"15 cpu1 returned to victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
+	)
+
+	tr, p, c = running()
+	p.Emit(smpev.GPStart, smpev.GPSched, 3, 0).Emit(smpev.GPEnd, smpev.GPSched, 3, 0)
+	c.Exec(f, 0x55)
+	p.Image(f, jump...).Store(f, jump...)
+	c.Exec(f+1, 0x1b, 0x00)
+	tells(t, tr, "T2 no-start-inside", 0,
+		"9 prober's RCU-sched grace period ended before cpu1 came to victim+0x1.",
+		"10 cpu1 ran push %rbp; next was victim+0x1, where it stood until event 13.",
+		"12 cpu0 wrote the jump to slots+0x20 over victim+0x0..+0x4.",
+		"13 cpu1 went on at victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
+	)
+}
+
+// A byte is old although an IPI has been sent: it hasn't arrived. Had the CPU
+// serialised since, it would not be said that it could.
+func TestStoryOfAStaleByte(t *testing.T) {
+	tr, p, c := running()
+	answer(c, f, 4)
+	p.Image(f, jump...).Store(f, 0xcc)
+	sync(p, 2, 1)
+	p.Store(f+1, jump[1:]...)
+	c.Exec(f, 0x55)
+	tells(t, tr, "T1 whole-instructions", 0,
+		"12 cpu0 wrote a breakpoint over victim+0x0.",
+		"12 The IPI that was to make cpu1 serialise hadn't reached it, so it might still fetch the older bytes.",
+		"16 cpu1 ran 55 (push %rbp): as linked.",
+	)
+
+	tr, p, c = running()
+	p.Image(f, jump...).Store(f, 0xcc)
+	answer(c, f, 4)
+	c.Exec(f, 0x55)
+	tells(t, tr, "T1 whole-instructions", 0,
+		"9 cpu0 wrote a breakpoint over victim+0x0.",
+		"13 cpu1 ran 55 (push %rbp): as linked.",
+	)
+}
+
+// The pieces of one memcpy are one write; the head that is stored by itself is
+// another.
+func TestStoryOfPieces(t *testing.T) {
+	tr := tracetest.New()
+	const g = f + 5 // the jump lies across a chunk's end
+	tr.Load(f, "90", "90", "90", "90", "90", "55", "48 89 e5", "53", "c3")
+	tr.On(0, prober).Image(g, jump...).Store(g, jump...)
+	tr.On(1, caller).Exec(g+1, 0x1b, 0x00)
+	tells(t, tr, "T2 no-start-inside", 0,
+		"10 prober didn't wait for a grace period or for stop_machine before writing.",
+		"10 cpu0 wrote the jump to slots+0x25 over victim+0x5..0xffffffff81000009.",
+		"12 cpu1 went on at victim+0x6 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x25.",
+	)
+
+	tr, p, c := running()
+	p.Image(f, jump...).Store(f, jump[0]).Store(f+1, jump[1:]...)
+	c.Exec(f+1, 0x1b, 0x00)
+	tells(t, tr, "T2 no-start-inside", 0,
+		"9 cpu0 wrote the first byte of the jump to slots+0x20 over victim+0x0.",
+		"10 prober didn't wait for a grace period or for stop_machine before writing.",
+		"10 cpu0 wrote the tail of the jump to slots+0x20 over victim+0x1..+0x4.",
+		"11 cpu1 went on at victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
+	)
+}
+
+// A detour is freed and handed out again while a task is in its callback.
+func TestStoryOfMemoryUsedAgain(t *testing.T) {
+	tr, p, c := running()
+	p.Alloc(detour, 20, smpev.DetourMem)
+	p.Image(f, jump...).Store(f, jump...).Emit(kpev.Optimized, f, detour, 0)
+	c.Exec(f, jump...).Exec(detour, 0x54)
+	p.Free(detour, 20, smpev.DetourMem).Alloc(detour, 30, smpev.DetourMem)
+	c.CallEnd(0, 78)
+	tells(t, tr, "X1 transparent", 0,
+		"12 cpu1 took the jump at victim+0x0 (jmpq detour+0x0).",
+		"14 cpu0 freed the detour while caller was in it, behind push %rsp.",
+		"15 cpu0 was handed the same memory, for something else.",
+		"16 cpu1: call 0 of caller ended otherwise than it ends without probes.",
+	)
+}
+
+func TestStoryOfLocks(t *testing.T) {
+	tr, p, c := running()
+	p.Lock(1).Lock(2).Unlock(2).Unlock(1)
+	c.Lock(2).Lock(1)
+	in := input(tr, 2)
+	in.Property = "K1 locks"
+	in.Lock = func(id uint64) string { return []string{"", "kprobe_mutex", "text_mutex"}[id] }
+	var got []string
+	for _, s := range view.Story(in) {
+		got = append(got, fmt.Sprintf("%d %s", s.Seq, s.Text))
+	}
+	assert.Equal(t, []string{
+		"9 cpu0 had taken text_mutex under kprobe_mutex before.",
+		"12 cpu1: caller took text_mutex.",
+		"13 cpu1: caller: lock kprobe_mutex.",
+	}, got)
+}
+
+func TestStoryOfTheEnd(t *testing.T) {
+	tr, p, _ := running()
+	p.Register(0, f).Emit(kpev.Arm, f, 0, 0).Store(f, 0xcc).Unregister(0).Emit(kpev.Disarm, f, 0, 0)
+	tr.End(true)
+	tells(t, tr, "L2 text-restored", 0,
+		"11 cpu0 wrote the probe's breakpoint to victim+0x0.",
+		"13 cpu0: unregister(k) returned, the last call for victim+0x0.",
+		"14 cpu0 disarmed victim+0x0, it says, but stored nothing there.",
+		"15 At the end victim+0x0 holds cc; linked there is 55.",
+	)
+}
+
+// A story of anything has at most eight sentences, ends with the violation, and
+// doesn't fall over what the log leaves out.
+func TestStoryOfAnything(t *testing.T) {
+	tr, _ := interrupted()
+	all := tr.Events
+	for _, property := range []string{"T1 x", "T2 x", "T3 x", "B1 x", "X1 x", "X2 x", "A1 x", "L1 x", "L2 x", "L3 x", "S1 x", "O1 x", "K1 x", "P1 x"} {
+		for at := 1; at < len(all); at++ {
+			for _, from := range []int{0, 5, 30} { // without the head, too
+				in := input(tr, 2)
+				in.Property, in.At = property, all[at].Seq
+				in.Events = append([]traces.Event(nil), all[min(from, at):]...)
+				story := view.Story(in)
+				if len(story) == 0 || len(story) > 8 {
+					t.Fatalf("%s at event %d from %d: %d sentences", property, at, from, len(story))
+				}
+				if last := story[len(story)-1]; last.Seq != all[at].Seq {
+					t.Errorf("%s: the story of event %d ends with event %d", property, all[at].Seq, last.Seq)
+				}
+				for _, s := range story {
+					if !strings.HasSuffix(s.Text, ".") || strings.Contains(s.Text, "%!") || strings.Contains(s.Text, "  ") {
+						t.Errorf("%q", s.Text)
+					}
+				}
+			}
+		}
+	}
+	in := input(tr, 2)
+	if view.Story(in) != nil {
+		t.Error("nothing is broken, and there is a story")
+	}
+}

@@ -1,0 +1,224 @@
+package view
+
+import (
+	"strings"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/isa"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// past is the log, to be asked about what came before what.
+type past struct {
+	in    *Input
+	t     *teller
+	x     *text
+	ev    []traces.Event
+	at    int // the event that is the violation
+	hist  map[uint64][]version
+	lines []line
+}
+
+// A version is a byte of text from an event on; what was linked is of event -1.
+type version struct {
+	at    int
+	value byte
+}
+
+func newPast(in *Input) *past {
+	t := newTeller(in)
+	p := &past{in: in, t: t, x: t.text, ev: in.Events, at: t.at, hist: map[uint64][]version{}}
+	for a, b := range p.x.linked {
+		p.hist[a] = []version{{-1, b}}
+	}
+	for i := range p.ev[:min(p.at+1, len(p.ev))] {
+		switch e := &p.ev[i]; e.Kind {
+		case smpev.Alloc:
+			p.x.alloc(e)
+		case smpev.TextStore:
+			for k := range e.C {
+				p.hist[e.A+k] = append(p.hist[e.A+k], version{i, byte(e.B >> (8 * k))})
+			}
+			p.x.store(e)
+		case smpev.Free:
+			for k := range e.B {
+				p.hist[e.A+k] = append(p.hist[e.A+k], version{i, isa.Int3})
+			}
+		}
+	}
+	return p
+}
+
+// id is the property's, as T2.
+func (p *past) id() string {
+	id, _, _ := strings.Cut(p.in.Property, " ")
+	return id
+}
+
+// who names the CPU of an event.
+func (p *past) who(i int) string { return cpuSet(1 << (p.ev[i].CPU & 63)) }
+
+// last returns the last event before i that is one, or -1; next the first
+// behind from and before to.
+func (p *past) last(i int, is func(e *traces.Event) bool) int {
+	for i = min(i, len(p.ev)) - 1; i >= 0; i-- {
+		if is(&p.ev[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (p *past) next(from, to int, is func(e *traces.Event) bool) int {
+	for i := from + 1; i < to; i++ {
+		if is(&p.ev[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// before returns the event of the task before i that moves its instruction
+// pointer or its thread of control, or -1.
+func (p *past) before(task uint8, i int) int {
+	return p.last(i, func(e *traces.Event) bool {
+		switch e.Kind {
+		case smpev.Wake, smpev.Fire, smpev.Claim, smpev.Serialise:
+			return false
+		}
+		return e.Task == task
+	})
+}
+
+// trap returns the trap that the return at event i ends, or -1.
+func (p *past) trap(i int) int {
+	n := 0
+	for k := i - 1; k >= 0; k-- {
+		if p.ev[k].Task != p.ev[i].Task {
+			continue
+		}
+		switch p.ev[k].Kind {
+		case smpev.Return:
+			n++
+		case smpev.Trap:
+			if n == 0 {
+				return k
+			}
+			n--
+		}
+	}
+	return -1
+}
+
+// open returns the traps that a task has open before event i.
+func (p *past) open(task uint8, i int) []int {
+	var list []int
+	for k := range p.ev[:min(i, len(p.ev))] {
+		if p.ev[k].Task != task {
+			continue
+		}
+		switch p.ev[k].Kind {
+		case smpev.Trap:
+			list = append(list, k)
+		case smpev.Return:
+			list = list[:max(len(list)-1, 0)]
+		}
+	}
+	return list
+}
+
+// running returns the task that is current on a CPU before event i; ok false:
+// the log doesn't say.
+func (p *past) running(cpu uint8, i int) (task uint64, ok bool) {
+	k := p.last(i, func(e *traces.Event) bool { return e.Kind == smpev.Switch && e.CPU == cpu })
+	if k < 0 {
+		return 0, false
+	}
+	return p.ev[k].B, true
+}
+
+// probeAt returns where a probe was put that is known before event i, or 0.
+func (p *past) probeAt(id uint64, i int) uint64 {
+	k := p.last(i+1, func(e *traces.Event) bool {
+		return e.Kind == kpev.ApiEnter && e.A == kpev.Register && e.B == id
+	})
+	if k < 0 {
+		return 0
+	}
+	return p.ev[k].C
+}
+
+// area names the memory that an address lies in.
+func (p *past) area(addr uint64) string {
+	if a := p.x.area(addr); a != nil {
+		if c := a.name[len(a.name)-1]; c >= '0' && c <= '9' {
+			return a.name
+		}
+		return "the " + a.name
+	}
+	return "memory at " + p.in.symbol(addr)
+}
+
+// user returns the site whose jump or breakpoint leads to memory a.
+func (p *past) user(a span, i int) (site uint64, ok bool) {
+	k := p.last(i, func(e *traces.Event) bool { return e.Kind == kpev.Optimized && a.has(e.B) })
+	if k >= 0 {
+		return p.ev[k].A, true
+	}
+	k = p.last(i, func(e *traces.Event) bool { return e.Kind == smpev.Return && e.A == smpev.VecBP && a.has(e.B) })
+	for k >= 0 {
+		t := p.trap(k)
+		if t < 0 {
+			return 0, false
+		}
+		if !a.has(p.ev[t].B - 1) {
+			return p.ev[t].B - 1, true
+		}
+		k = p.last(k, func(e *traces.Event) bool { return e.Kind == smpev.Return && e.A == smpev.VecBP && a.has(e.B) })
+	}
+	return 0, false
+}
+
+// lastFree returns the event that took memory of s back, and it wasn't handed
+// out again before i; or -1.
+func (p *past) lastFree(s span, i int) int {
+	k := p.last(i, func(e *traces.Event) bool {
+		return (e.Kind == smpev.Free || e.Kind == smpev.Alloc) && e.A < s.end && s.at < e.A+e.B
+	})
+	if k >= 0 && p.ev[k].Kind == smpev.Free {
+		return k
+	}
+	return -1
+}
+
+// insn disassembles what an Exec event ran.
+func (p *past) insn(i int) string { return p.x.disassemble(unpack(&p.ev[i]), p.ev[i].A) }
+
+// was disassembles what memory held at an address before event i.
+func (p *past) was(addr uint64, i int) string {
+	var b []byte
+	for len(b) < isa.MaxLen {
+		v, ok := p.value(addr+uint64(len(b)), i)
+		if !ok {
+			break
+		}
+		b = append(b, v.value)
+	}
+	in, err := isa.Decode(b, isa.Addr(addr))
+	if err != nil {
+		return ""
+	}
+	return p.x.disassemble(in.Bytes(), addr)
+}
+
+// value returns the version that memory held before event i.
+func (p *past) value(addr uint64, i int) (version, bool) {
+	list := p.hist[addr]
+	for k := len(list) - 1; k >= 0; k-- {
+		if list[k].at < i {
+			return list[k], true
+		}
+	}
+	return version{}, false
+}

@@ -1,0 +1,290 @@
+package view
+
+import (
+	"fmt"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/isa"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// A stay is how a task came to stand at an address, and what kept it there.
+type stay struct {
+	task   uint8
+	cpu    uint8
+	ip     uint64
+	arrive int    // the event with which it came; -1: from the start
+	until  int    // the event that ends it
+	holds  []hold // the interrupts that it has taken there, in order
+}
+
+// A hold is an interrupt, from its trap to its return.
+type hold struct{ from, to int }
+
+// stay follows a task back from event v, at which it is at ip.
+func (p *past) stay(task uint8, v int, ip uint64) *stay {
+	s := &stay{task: task, cpu: p.ev[v].CPU, ip: ip, arrive: -1, until: v}
+	for i := p.before(task, v); i >= 0; {
+		e := &p.ev[i]
+		if e.Kind == smpev.Return && e.B == ip && interrupts(e.A) {
+			if k := p.trap(i); k >= 0 && p.ev[k].B == ip {
+				s.holds = append([]hold{{k, i}}, s.holds...)
+				i = p.before(task, k)
+				continue
+			}
+		}
+		s.arrive = i
+		if e.Kind == smpev.Switch { // it left, and came back
+			s.arrive = p.next(i, v, func(o *traces.Event) bool { return o.Kind == smpev.Switch && o.B == uint64(task) })
+		}
+		return s
+	}
+	s.arrive = p.next(-1, v, func(o *traces.Event) bool { return o.Kind == smpev.Switch && o.B == uint64(task) })
+	return s
+}
+
+// covers returns the hold that a write falls into.
+func (s *stay) covers(w write) *hold {
+	for i := range s.holds {
+		if h := &s.holds[i]; h.from < w.first && w.last <= h.to {
+			return h
+		}
+	}
+	return nil
+}
+
+// back says that the task came back from what kept it while list was written.
+func (s *stay) back(p *past, list []write) string {
+	for _, w := range list {
+		if s.covers(w) != nil {
+			return "returned to " + p.x.place(s.ip) + " and "
+		}
+	}
+	return "went on at " + p.x.place(s.ip) + " and "
+}
+
+// tellStay tells how the task came there, and what held it while list was
+// written.
+func (p *past) tellStay(s *stay, v int, list []write) {
+	var cover *hold
+	slow := len(list) > 0
+	for _, w := range list {
+		if h := s.covers(w); h != nil {
+			slow = false
+			if cover == nil {
+				cover = h
+			}
+		}
+	}
+	p.tellArrival(s, slow && s.standing(list))
+	if cover != nil {
+		p.tellHold(s, cover)
+	}
+}
+
+// standing says that all of list was written after the task had come.
+func (s *stay) standing(list []write) bool {
+	for _, w := range list {
+		if w.first < s.arrive {
+			return false
+		}
+	}
+	return true
+}
+
+// tellArrival tells what the task did last before it stood where it stands.
+func (p *past) tellArrival(s *stay, slow bool) {
+	if s.arrive < 0 {
+		return
+	}
+	e := &p.ev[s.arrive]
+	here := p.x.place(s.ip)
+	who := p.who(s.arrive)
+	then := ""
+	if slow && s.until < len(p.ev) {
+		then = fmt.Sprintf(", and stood there until event %d", p.ev[s.until].Seq)
+	}
+	switch {
+	case e.Kind == smpev.Return && e.A == smpev.VecBP:
+		k := p.trap(s.arrive)
+		if k < 0 {
+			break
+		}
+		if a := p.x.area(p.ev[k].B - 1); a != nil && p.x.area(s.ip) == nil {
+			x := p.last(k-1, func(o *traces.Event) bool { return o.Kind == smpev.Exec && o.Task == s.task })
+			if x >= 0 && a.has(p.ev[x].A) {
+				p.say(s.arrive, 0, "%s ran the probed %s in its slot and came back to %s%s.", who, p.insn(x), here, then).also(p, x, k)
+				return
+			}
+		}
+		p.say(s.arrive, 0, "%s took the breakpoint at %s; %s sent it to %s%s.", who, p.x.place(p.ev[k].B-1), p.claimer(k, s.arrive), here, then).also(p, k)
+	case e.Kind == smpev.Exec:
+		if then != "" {
+			p.say(s.arrive, 0, "%s ran %s; next was %s, where it stood until event %d.", who, p.insn(s.arrive), here, p.ev[s.until].Seq)
+			break
+		}
+		p.say(s.arrive, 0, "%s ran %s at %s; next was %s.", who, p.insn(s.arrive), p.x.place(e.A), here)
+	case e.Kind == kpev.Handler:
+		p.say(s.arrive, 0, "%s ran the %s, and came to %s%s.", who, p.t.say(e), here, then)
+	}
+}
+
+// claimer names who owned the trap k.
+func (p *past) claimer(k, to int) string {
+	i := p.next(k, to, func(o *traces.Event) bool {
+		return o.Kind == smpev.Claim && o.Task == p.ev[k].Task && o.B == p.ev[k].B
+	})
+	switch {
+	case i < 0:
+		return "its handler"
+	case p.ev[i].C == smpev.OwnerPoke:
+		return "the text-poke handler"
+	case p.ev[i].C == smpev.OwnerRemoved:
+		return "kprobes, the breakpoint being gone,"
+	}
+	return owner(p.ev[i].C)
+}
+
+// tellEntry tells how a task came into memory a, if it came further since.
+func (p *past) tellEntry(s *stay, a span) {
+	in := -1
+	for i := p.before(s.task, s.until); i >= 0; i = p.before(s.task, i) {
+		e := &p.ev[i]
+		switch {
+		case e.Kind == smpev.Exec && a.has(e.A), e.Kind == kpev.Handler, e.Kind == smpev.Trap && a.has(e.B), e.Kind == smpev.Switch:
+			continue
+		case e.Kind == smpev.Return && !interrupts(e.A) && a.has(e.B):
+			in = i
+		case e.Kind == smpev.Return || e.Kind == smpev.Trap:
+			continue
+		case e.Kind == smpev.Exec:
+			in = i
+		}
+		break
+	}
+	if in < 0 || in == s.arrive {
+		return
+	}
+	e := &p.ev[in]
+	if e.Kind == smpev.Exec {
+		p.say(in, 1, "%s ran %s at %s, into %s.", p.who(in), p.insn(in), p.x.place(e.A), p.area(a.at))
+		return
+	}
+	if k := p.trap(in); k >= 0 {
+		p.say(in, 1, "%s took the breakpoint at %s; %s sent it to %s.", p.who(in), p.x.place(p.ev[k].B-1), p.claimer(k, in), p.x.place(e.B)).also(p, k)
+	}
+}
+
+// tellHold tells the interrupt that kept the task, and whether it was preempted.
+func (p *past) tellHold(s *stay, h *hold) {
+	e := &p.ev[h.from]
+	what := "An NMI"
+	switch e.A {
+	case smpev.VecTimer:
+		what = "A timer interrupt"
+	case smpev.VecResch:
+		what = "A reschedule interrupt"
+	case smpev.VecCall:
+		what = "A sync IPI"
+	}
+	before := ""
+	if in := p.was(s.ip, h.from); in != "" {
+		before = ", before " + in + " ran"
+	}
+	p.say(h.from, 0, "%s took %s at %s%s.", what, p.who(h.from), p.x.place(s.ip), before)
+	if i := p.out(s, h); i >= 0 {
+		p.say(i, 0, "%s was preempted there: %s switched to %s.", p.in.task(uint64(s.task)), p.who(i), p.in.task(p.ev[i].B)).also(p, h.from)
+	}
+}
+
+// out returns where the task was preempted while an interrupt held it, or -1.
+func (p *past) out(s *stay, h *hold) int {
+	return p.next(h.from, min(h.to, len(p.ev)), func(o *traces.Event) bool {
+		return o.Kind == smpev.Switch && o.Task == s.task && o.C == 0
+	})
+}
+
+// tellHandlerContext tells the interrupt in whose handler an instruction is run.
+func (p *past) tellHandlerContext(s *stay, v int) {
+	list := p.open(s.task, v)
+	if len(list) == 0 {
+		return
+	}
+	k := list[len(list)-1]
+	e := &p.ev[k]
+	if !interrupts(e.A) {
+		return
+	}
+	on := ""
+	if i := p.last(k, func(o *traces.Event) bool { return o.Kind == smpev.StopStart || o.Kind == smpev.StopEnd }); i >= 0 && p.ev[i].Kind == smpev.StopStart {
+		p.say(i, 0, "stop_machine: every CPU stood in its stopper, interrupts off.")
+		if e.A == smpev.VecNMI {
+			on = ", which stop_machine can't hold off"
+		}
+	}
+	p.say(k, 0, "%s took its %s%s; its handler ran %s.", p.who(k), vector(e.A), on, p.x.place(p.ev[v].A))
+}
+
+// tellMissing tells what of the last image of a site isn't written yet.
+func (p *past) tellMissing(site span, v int) {
+	img := p.image(site, v)
+	if img < 0 {
+		return
+	}
+	b := unpack(&p.ev[img])
+	at := p.ev[img].A
+	first, end := -1, 0
+	for k := range b {
+		if m, ok := p.value(at+uint64(k), v); ok && m.value != b[k] {
+			if first < 0 {
+				first = k
+			}
+			end = k + 1
+		}
+	}
+	if first < 0 || p.next(img, v, func(e *traces.Event) bool { return e.Kind == smpev.TextStore && site.has(e.A) }) < 0 {
+		return
+	}
+	if o := p.last(v, func(e *traces.Event) bool {
+		return (e.Kind == kpev.Optimized || e.Kind == kpev.Unoptimized) && e.A == at
+	}); o > img {
+		return // that patch is over
+	}
+	if p.ev[img].B&0xff == isa.Int3 {
+		return
+	}
+	last := p.last(v, func(e *traces.Event) bool { return e.Kind == smpev.TextStore && site.has(e.A) })
+	bare := ""
+	if head, _ := p.value(at, v); first == 0 && head.value != isa.Int3 {
+		bare = ", and no breakpoint stood there"
+	}
+	p.say(last, 1, "Of %s, %s %s still to be written%s.", p.imageName(img), numbered(first, end-1), wasWere(end-first), bare).also(p, img)
+}
+
+// tellStale tells why a CPU could see what memory held no more.
+func (p *past) tellStale(s *sources, v int) {
+	u, last := s.unseen()
+	if u < 0 {
+		return
+	}
+	e := &p.ev[v]
+	who := p.who(v)
+	ser := p.last(v, func(o *traces.Event) bool {
+		return o.CPU == e.CPU && (o.Kind == smpev.Serialise || o.Kind == smpev.Return)
+	})
+	if ser > u {
+		return // then it isn't that
+	}
+	since := fmt.Sprintf("No IPI made %s serialise after event %d", who, p.ev[u].Seq)
+	stop := p.next(u, v, func(o *traces.Event) bool { return o.Kind == smpev.StopEnd })
+	sent := p.next(u, v, func(o *traces.Event) bool { return o.Kind == smpev.SendIPI && o.A>>e.CPU&1 != 0 })
+	switch {
+	case stop >= 0:
+		since = fmt.Sprintf("%s left stop_machine without serialising", who)
+	case sent >= 0:
+		since = fmt.Sprintf("The IPI that was to make %s serialise hadn't reached it", who)
+	}
+	l := p.say(last, 0, "%s, so it might still fetch the older bytes.", since)
+	l.also(p, u, ser, stop, sent)
+}

@@ -1,0 +1,158 @@
+package view
+
+import (
+	"fmt"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// A wait is a grace period, or a stop of the machine.
+type wait struct {
+	from, to int
+	flavour  uint64 // 0: stop_machine
+}
+
+func (w *wait) name() string {
+	if w.flavour == 0 {
+		return "stop_machine"
+	}
+	return "the " + flavour(w.flavour) + " grace period"
+}
+
+// waiter returns the task on whose behalf event i is: a stopper works for the
+// one who announced the image.
+func (p *past) waiter(i int) uint8 {
+	start := p.last(i, func(e *traces.Event) bool { return e.Kind == smpev.StopStart || e.Kind == smpev.StopEnd })
+	if start >= 0 && p.ev[start].Kind == smpev.StopStart && p.ev[i].Kind == smpev.TextStore {
+		if img := p.imageOver(p.ev[i].A, i); img >= 0 {
+			return p.ev[img].Task
+		}
+	}
+	return p.ev[i].Task
+}
+
+// lastWait returns the last wait of a task that ended before event i, and since
+// the task did something else to the site; ok false: there is none.
+func (p *past) lastWait(task uint8, site uint64, i int) (w wait, ok bool) {
+	since := p.last(i, func(e *traces.Event) bool {
+		switch e.Kind {
+		case kpev.Optimized, kpev.Unoptimized, kpev.Arm, kpev.Disarm:
+			return e.A == site && e.Task == task
+		}
+		return false
+	})
+	to := p.last(i, func(e *traces.Event) bool {
+		return e.Kind == smpev.GPEnd && e.Task == task
+	})
+	if to > since {
+		from := p.last(to, func(e *traces.Event) bool {
+			return e.Kind == smpev.GPStart && e.B == p.ev[to].B
+		})
+		if from >= 0 {
+			return wait{from, to, p.ev[to].A}, true
+		}
+	}
+	return wait{}, false
+}
+
+// tellWaits tells what the writer waited for before it wrote, and why that
+// wait didn't reach the task that stands there.
+func (p *past) tellWaits(s *stay, v int, list []write) {
+	if len(list) == 0 {
+		return
+	}
+	// The wait is for what the CPU stands in: the first write since it came that
+	// takes something from under it, or the first at all.
+	w := list[0]
+	for _, o := range list {
+		if o.first > s.arrive && o.end > s.ip && o.at <= s.ip {
+			w = o
+			break
+		}
+	}
+	site := w.at
+	if p.ev[w.first].Kind == smpev.TextStore {
+		site = p.siteAt(w.at)
+	} else if u, ok := p.user(span{w.at, w.end}, w.first); ok {
+		site = u
+	}
+	by := p.waiter(w.first)
+	g, ok := p.lastWait(by, site, w.first)
+	who := p.in.task(uint64(by))
+	task := p.in.task(uint64(s.task))
+	if !ok {
+		p.tellNoWait(s, w, who)
+		return
+	}
+	switch {
+	case s.arrive > g.to:
+		p.say(g.to, 1, "%s's %s ended before %s came to %s.", who, flavour(g.flavour)+" grace period", p.cpu(s), p.x.place(s.ip)).also(p, g.from, s.arrive)
+	default:
+		why, rests := p.quiet(s, g)
+		p.say(g.to, 0, "%s ended although %s stood at %s: %s.", capital(g.name()), task, p.x.place(s.ip), why).also(p, append(rests, g.from, s.arrive)...)
+	}
+}
+
+// tellNoWait says that nothing was waited for, or nothing since the task came.
+func (p *past) tellNoWait(s *stay, w write, who string) {
+	what := "writing"
+	if p.ev[w.first].Kind == smpev.Free {
+		what = "freeing"
+	}
+	stop := p.last(w.first, func(e *traces.Event) bool { return e.Kind == smpev.StopEnd || e.Kind == smpev.StopStart })
+	switch {
+	case stop >= 0 && p.ev[stop].Kind == smpev.StopStart:
+		p.say(stop, 1, "stop_machine stops each CPU where it stands; it makes nobody leave %s.", p.x.place(s.ip)).also(p, w.first)
+	case stop >= 0 && what == "freeing":
+		if stop < s.arrive {
+			p.say(stop, 1, "stop_machine was over before %s came; %s waited for nothing else before freeing.", p.cpu(s), who).also(p, w.first, s.arrive)
+			return
+		}
+		p.say(stop, 1, "%s waited for nothing but stop_machine before freeing.", who).also(p, w.first)
+	default:
+		if what == "writing" && p.next(w.first, p.at, func(e *traces.Event) bool { return e.Kind == smpev.SendIPI && e.A>>s.cpu&1 != 0 }) >= 0 {
+			p.say(w.first, 0, "%s didn't wait for %s to leave; its sync IPIs only make it serialise.", who, p.cpu(s))
+			return
+		}
+		p.say(w.first, 0, "%s didn't wait for a grace period or for stop_machine before %s.", who, what)
+	}
+}
+
+// quiet says why a CPU, or the task that stands on it, did not hold a grace
+// period up: its quiescent state.
+func (p *past) quiet(s *stay, g wait) (why string, rests []int) {
+	cpu := p.cpu(s)
+	if now, ok := p.running(s.cpu, g.from); ok && now != uint64(s.task) {
+		out := p.last(g.from, func(e *traces.Event) bool { return e.Kind == smpev.Switch && e.Task == s.task })
+		if g.flavour != smpev.GPTasks {
+			if out >= 0 && p.ev[out].C == 0 {
+				if g.flavour == smpev.GPRcu {
+					return "it waits for readers, and that task, preempted, was none", []int{out}
+				}
+				return "it waits for CPUs, and that task, preempted, was on none", []int{out}
+			}
+			return "that task was on no CPU", []int{out}
+		}
+	}
+	if i := p.next(g.from, g.to, func(e *traces.Event) bool { return e.Kind == smpev.Switch && e.CPU == s.cpu }); i >= 0 {
+		return fmt.Sprintf("%s's switch at event %d was its quiescent state", cpu, p.ev[i].Seq), []int{i}
+	}
+	if i := p.next(g.from, g.to, func(e *traces.Event) bool {
+		return e.Kind == smpev.Trap && e.A == smpev.VecTimer && e.CPU == s.cpu
+	}); i >= 0 {
+		return fmt.Sprintf("%s's tick at event %d was its quiescent state", cpu, p.ev[i].Seq), []int{i}
+	}
+	return cpu + " shows no quiescent state", nil
+}
+
+// cpu names the CPU of a stay.
+func (p *past) cpu(s *stay) string { return cpuSet(1 << (s.cpu & 63)) }
+
+func capital(s string) string {
+	if s == "" || s[0] < 'a' || s[0] > 'z' || s == "stop_machine" {
+		return s
+	}
+	return string(s[0]-'a'+'A') + s[1:]
+}
