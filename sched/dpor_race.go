@@ -346,27 +346,26 @@ func (f *Full) lookBack(m uint8, fp *footprint, at int32) {
 }
 
 // mayBegin reports whether the events of v could just as well begin with
-// mover m: its first event there, at v[at], comes after none of the others; or
-// it has none there (at < 0), and what it would do, fp, commutes with them all.
+// mover m, which would touch fp: its first event there, at v[at], comes after
+// none of the others; or it has none there (at < 0). What it would do is to
+// commute with all that is before: the last of v was made where things stood
+// differently, and may have touched less.
 func (f *Full) mayBegin(v []int32, m uint8, fp *footprint) (at int, ok bool) {
-	for at, k := range v {
-		if f.events[k].mover != m {
-			continue
+	at = -1
+	for i, k := range v {
+		if f.events[k].mover == m {
+			at = i
+			break
 		}
-		for _, i := range v[:at] {
-			if k < int32(f.n) && f.before(i, k) {
-				return 0, false
-			}
-			if k > int32(f.n) && !fp.commutes(&f.events[i].fp) { // it wasn't made, so has no clock
-				return 0, false
-			}
-		}
-		return at, true
 	}
-	for _, k := range v {
-		if !fp.commutes(&f.events[k].fp) {
+	first := v
+	if at >= 0 {
+		first = v[:at]
+	}
+	for _, i := range first {
+		if !fp.commutes(&f.events[i].fp) || at >= 0 && v[at] < int32(f.n) && f.before(i, v[at]) {
 			return 0, false
 		}
 	}
-	return -1, true
+	return at, true
 }
