@@ -1,0 +1,540 @@
+package sched
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"kpsim/sim"
+)
+
+// Full runs all schedules, but of those that differ only in the order of steps
+// that commute one only: dynamic partial-order reduction with sleep sets and
+// wakeup trees, after Abdulla, Aronis, Jonsson and Sagonas, "Source sets: a
+// foundation for optimal dynamic partial order reduction" (POPL 2014; Journal
+// of the ACM 64, 2017). It is to be observed (sim.Observer): what a step has
+// touched shows what else could have happened.
+//
+// An event is what one mover does until others may see of it: any number of
+// private steps and one that touches something, or stops without. Between two
+// events all movers that can move are alternatives; within one there are none,
+// but for questions that are no Step: of those every answer is run.
+//
+// A run is a sequence of events. When it has ended, each two of them that
+// conflict, and that nothing between orders, are a race; the run in which they
+// come the other way round is prescribed as a wakeup sequence where the first
+// one was chosen (dpor_race.go, dpor_wake.go). The next run is the deepest one
+// that is prescribed. A mover whose every continuation has been run sleeps
+// until something conflicts with what it would do: it leads to nothing new.
+//
+// What must be true of the footprints, for this to miss nothing:
+//
+//  1. Two steps of different movers, one after the other, that don't conflict
+//     can be exchanged: both can be made the other way round, answer the same
+//     questions, touch the same, and leave the same state.
+//  2. A step that keeps a mover from moving conflicts with each step that helps
+//     to let it move. So if an event has stopped a mover, that mover could have
+//     moved just before it, in the run at hand: which is then prescribed.
+//
+// Complete executions are counted, each is of another class (Happens). Blocked
+// ones, in which only sleepers are left, show nothing new; there are none if
+// no event stops a mover and no question is asked but who steps.
+type Full struct {
+	movers  []sim.Mover // in the order they were first seen
+	number  [3 * sim.MaxCPUs]uint8
+	objects objectIndex
+	raced   []uint64 // races there were at each object
+
+	// The run so far, and what is known of it from runs that began alike. The
+	// event number k was chosen at node k; the first kept-1 are as they were in
+	// the last run, and event kept-1 has its mover and its first answers.
+	events []event
+	nodes  []node
+	access [][]accessed // of each object, in the order of events
+	last   []int32      // the last event of each mover, -1 for none
+	clocks []uint32     // of event k: how many events of each mover come before it or are it
+	width  int          // of a clock
+	kept   int
+	script int // how many of event kept-1's answers are prescribed
+
+	n        int  // events done in this run
+	open     bool // event n has its mover
+	answered int  // questions of event n that were answered
+	blocked  bool // only sleepers could move
+	inherit  int32
+
+	races []race
+	wake  wakeTree
+	v     []int32 // scratch
+	cand  []int32 // scratch
+	back  []int32 // scratch
+
+	failures []failed
+	moves    [3]uint64
+	set      uint64 // moves, as numbers
+
+	next     uint64
+	complete bool
+	stats    FullStats
+}
+
+// FullStats says what a search has done so far.
+type FullStats struct {
+	Runs      uint64 // executions that came to their end
+	Blocked   uint64 // executions that could lead to nothing new
+	Cut       uint64 // of Runs, those that were ended by force
+	Depth     int    // events of the longest run
+	Races     uint64
+	Inserted  uint64 // wakeup sequences
+	Restarted uint64
+}
+
+// An event is what a mover did at one go.
+type event struct {
+	mover   uint8
+	nth     uint32 // of its mover, from 1
+	prev    int32  // its mover's event before, -1 for none
+	fp      footprint
+	answers []answer
+}
+
+// An answer to a question that is no Step, of n.
+type answer struct{ n, pick uint16 }
+
+// A node is a state in which several may move.
+type node struct {
+	enabled uint64    // who can move
+	asleep  uint64    // who is in sleep or done
+	sleep   []sleeper // inherited
+	done    []sleeper // every continuation with them was run
+	pool    []uint32  // what done refers to
+	wake    int32     // what is prescribed besides the mover that is being tried
+	guide   []uint16  // the answers that are prescribed for it
+	tried   int       // movers so far
+
+	// Of the mover that is being tried:
+	union footprint // of the events it has made here
+	given []answer  // what was answered in each of them
+	ends  []int     // where that ends, in given
+}
+
+// A sleeper is a mover and what its next event would touch.
+type sleeper struct {
+	mover uint8
+	fp    footprint
+}
+
+// NewFull returns a Full.
+func NewFull() *Full {
+	f := &Full{width: 8}
+	f.wake.reset()
+	f.start()
+	return f
+}
+
+// start forgets what was run, but not the numbers of movers and objects.
+func (f *Full) start() {
+	f.n = 0
+	f.truncate(0)
+	f.kept, f.script, f.inherit = 0, 0, 0
+	f.wake.reset()
+	for i := range f.last {
+		f.last[i] = -1
+	}
+	f.complete = false
+}
+
+// Restart begins the search anew: a run has shown that steps touch more than
+// they were known to.
+func (f *Full) Restart() {
+	was := f.stats
+	for i := range f.access {
+		f.access[i] = f.access[i][:0]
+	}
+	f.start()
+	f.stats = FullStats{Restarted: was.Restarted + 1}
+}
+
+// Complete says that all was run. If runs were cut, it is all up to there.
+func (f *Full) Complete() bool { return f.complete }
+
+// Stats returns what was done so far.
+func (f *Full) Stats() FullStats { return f.stats }
+
+// Progress returns how much of the tree that is known so far was run, in
+// millionths: each of the ways that lead on from a node counts the same.
+func (f *Full) Progress() uint64 {
+	const whole = 1_000_000
+	if f.complete {
+		return whole
+	}
+	done, share := uint64(0), uint64(whole)<<20
+	for k := 0; k < f.kept && share > 0; k++ {
+		nd := &f.nodes[k]
+		ways := uint64(nd.tried + f.wake.count(nd.wake))
+		done += share / ways * uint64(nd.tried-1)
+		share /= ways
+	}
+	return done >> 20
+}
+
+// Racing calls f with each object at which there were races, and how many.
+func (f *Full) Racing(each func(o sim.Object, races uint64)) {
+	for i, n := range f.raced {
+		if n > 0 {
+			each(f.objects.list[i], n)
+		}
+	}
+}
+
+func (f *Full) String() string { return "full" }
+
+// Begin implements Strategy. Runs are taken in order.
+func (f *Full) Begin(i uint64) bool {
+	if f.complete {
+		return false
+	}
+	if i != f.next {
+		sim.Bug("full: run %d was begun when run %d was next", i, f.next)
+	}
+	f.next++
+	f.n, f.open, f.answered, f.blocked = 0, false, 0, false
+	f.races = f.races[:0]
+	return true
+}
+
+// End implements Strategy: the run came to its own end.
+func (f *Full) End(uint64) { f.end(false) }
+
+// Cut is called instead of End if the run was ended by force: by a violation,
+// or since its budget is out. What ends a run doesn't commute with anything.
+func (f *Full) Cut() { f.end(true) }
+
+func (f *Full) end(cut bool) {
+	if f.open {
+		f.close(nil)
+	}
+	if f.n < f.kept {
+		sim.Bug("full: the run ended after %d events, the one before after at least %d", f.n, f.kept)
+	}
+	f.stats.Depth = max(f.stats.Depth, f.n)
+	if f.blocked {
+		f.stats.Blocked++
+	} else {
+		f.stats.Runs++
+		if cut && f.n > 0 {
+			f.stats.Cut++
+			f.conflictsWithAll(f.n - 1)
+		}
+	}
+	f.stopped()
+	for _, r := range f.races {
+		f.stats.Races++
+		if !f.reverse(r.first, r.second, r.second) {
+			f.lookBack(f.events[r.second].mover, &f.events[r.second].fp, r.first)
+		}
+	}
+	for i := range f.failures {
+		x := &f.failures[i]
+		f.lookBack(x.mover, &x.fp, x.at)
+	}
+	f.failures = f.failures[:0]
+	f.backtrack()
+}
+
+// Choose implements sim.Chooser.
+func (f *Full) Choose(p *sim.Point) (pick, hold int) {
+	if f.blocked {
+		return 0, holdStep(p, forever)
+	}
+	if p.Kind != sim.Step {
+		return f.answer(p), 0
+	}
+	if f.open {
+		if mv := f.movers[f.events[f.n].mover]; has(p, mv) {
+			return alternative(p, mv), 0
+		}
+		f.close(nil) // it had nothing to show
+	}
+	if p.Moves != f.moves {
+		f.moves, f.set = p.Moves, f.numbers(&p.Moves)
+	}
+	if !f.begin(f.set, p.First) {
+		return 0, holdStep(p, forever)
+	}
+	return alternative(p, f.movers[f.events[f.n].mover]), 0
+}
+
+// Stepped implements sim.Observer.
+func (f *Full) Stepped(mv sim.Mover, touched []sim.Touch) {
+	if f.blocked || !f.goesOn(mv) {
+		return
+	}
+	if len(touched) > 0 {
+		f.close(touched)
+	}
+}
+
+// goesOn makes mv's event the open one, if there was nobody to ask about it.
+func (f *Full) goesOn(mv sim.Mover) bool {
+	m := f.numberOf(mv)
+	if f.open && f.events[f.n].mover == m {
+		return true
+	}
+	if f.open {
+		f.close(nil)
+	}
+	return f.begin(1<<m, mv)
+}
+
+// answer answers a question that is no Step.
+func (f *Full) answer(p *sim.Point) int {
+	if !f.open || f.movers[f.events[f.n].mover] < sim.MoverIPI {
+		if !f.goesOn(p.First) {
+			return 0
+		}
+	}
+	e, i := &f.events[f.n], f.answered
+	f.answered++
+	if f.n+1 < f.kept || f.n+1 == f.kept && i < f.script {
+		if i >= len(e.answers) || int(e.answers[i].n) != p.N {
+			sim.Bug("full: question %d of event %d has %d answers, which it had not", i, f.n, p.N)
+		}
+		return int(e.answers[i].pick)
+	}
+	a := answer{n: uint16(p.N)}
+	if g := f.nodes[f.n].guide; i < len(g) && int(g[i]) < p.N {
+		a.pick = g[i]
+	}
+	e.answers = append(e.answers, a)
+	return int(a.pick)
+}
+
+// begin opens event n. first is who moves if it doesn't matter. It returns
+// false if only sleepers can move.
+func (f *Full) begin(enabled uint64, first sim.Mover) bool {
+	k := f.n
+	f.answered = 0
+	if k < f.kept {
+		if enabled>>f.events[k].mover&1 == 0 {
+			sim.Bug("full: event %d is one of %v, which can't move", k, f.movers[f.events[k].mover])
+		}
+		f.open = true
+		return true
+	}
+
+	for k+2 >= len(f.nodes) { // two more than there are events, for lookBack
+		f.nodes = append(f.nodes, node{})
+		f.events = append(f.events, event{})
+		f.clocks = append(f.clocks, make([]uint32, f.width)...)
+	}
+	nd, e := &f.nodes[k], &f.events[k]
+	nd.enabled, nd.asleep, nd.tried = enabled, 0, 0
+	nd.sleep, nd.done, nd.pool = nd.sleep[:0], nd.done[:0], nd.pool[:0]
+	nd.renew()
+	nd.wake, f.inherit = f.inherit, 0
+	if k > 0 {
+		was, by := &f.nodes[k-1], &f.events[k-1]
+		nd.fallAsleep(was.sleep, by)
+		nd.fallAsleep(was.done, by)
+	}
+	if !f.take(k) {
+		free := enabled &^ nd.asleep
+		if free == 0 {
+			f.blocked = true
+			return false
+		}
+		e.mover = f.numberOf(first)
+		if free>>e.mover&1 == 0 {
+			e.mover = uint8(bits.TrailingZeros64(free))
+		}
+		nd.guide, nd.tried, e.answers = nd.guide[:0], nd.tried+1, e.answers[:0]
+	}
+	f.open = true
+	return true
+}
+
+// fallAsleep takes over those whose next event commutes with what was done.
+func (nd *node) fallAsleep(list []sleeper, by *event) {
+	for i := range list {
+		s := &list[i]
+		if s.mover != by.mover && s.fp.commutes(&by.fp) {
+			nd.sleep = append(nd.sleep, *s)
+			nd.asleep |= 1 << s.mover
+		}
+	}
+}
+
+// take makes the first prescribed event of node k the one to try.
+func (f *Full) take(k int) bool {
+	nd, e := &f.nodes[k], &f.events[k]
+	for nd.wake != 0 {
+		w := f.wake.cut(&nd.wake)
+		if nd.asleep>>w.mover&1 != 0 { // leads to nothing new
+			f.wake.free(w.child)
+			continue
+		}
+		if nd.enabled>>w.mover&1 == 0 { // can't move here either; what was to follow may not need it
+			f.fail(w.mover, &w.fp, k)
+			f.wake.concat(&nd.wake, w.child)
+			continue
+		}
+		f.follow(nd, e, w)
+		nd.tried++
+		return true
+	}
+	return false
+}
+
+// follow makes w, cut from what is prescribed, the event to try.
+func (f *Full) follow(nd *node, e *event, w *wakeEvent) {
+	e.mover, e.answers = w.mover, e.answers[:0]
+	nd.guide = append(nd.guide[:0], w.answers...)
+	f.inherit = w.child
+}
+
+// vary makes another answer, within the mover's event at node k, the thing to
+// try: one that is prescribed, or else the first that wasn't given so far. It
+// returns false if there is none.
+func (f *Full) vary(nd *node, e *event) bool {
+	if len(e.answers) == 0 {
+		return false
+	}
+	nd.given = append(nd.given, e.answers...)
+	nd.ends = append(nd.ends, len(nd.given))
+	if w := f.wake.cutMover(&nd.wake, e.mover); w != nil {
+		f.follow(nd, e, w)
+		f.script = 0
+		return true
+	}
+	from := 0
+	for _, end := range nd.ends {
+		was := nd.given[from:end]
+		from = end
+		for i := range was {
+			for pick := range was[i].n {
+				if !nd.gave(was[:i], pick) {
+					e.answers = append(append(e.answers[:0], was[:i]...), answer{was[i].n, pick})
+					nd.guide = nd.guide[:0]
+					f.script = i + 1
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// gave reports whether the mover's event was made with answers that begin like
+// these.
+func (nd *node) gave(first []answer, then uint16) bool {
+	from, n := 0, len(first)
+	for _, end := range nd.ends {
+		was := nd.given[from:end]
+		from = end
+		if len(was) > n && was[n].pick == then && slices.Equal(was[:n], first) {
+			return true
+		}
+	}
+	return false
+}
+
+// renew forgets the mover that was tried.
+func (nd *node) renew() {
+	nd.union.clear()
+	nd.given, nd.ends = nd.given[:0], nd.ends[:0]
+}
+
+// close ends event n.
+func (f *Full) close(touched []sim.Touch) {
+	f.open = false
+	if f.n+1 >= f.kept {
+		f.record(f.n, touched)
+	}
+	f.n++
+}
+
+// backtrack prescribes the next run: the deepest change that is left.
+func (f *Full) backtrack() {
+	f.wake.free(f.inherit)
+	f.inherit = 0
+	for k := f.n - 1; k >= 0; k-- {
+		nd, e := &f.nodes[k], &f.events[k]
+		nd.union.add(&e.fp)
+		f.truncate(k)
+		if f.vary(nd, e) {
+			f.kept = k + 1
+			return
+		}
+		nd.retire(e.mover)
+		if f.take(k) {
+			f.kept, f.script = k+1, 0
+			return
+		}
+	}
+	f.kept = 0
+	f.complete = true
+}
+
+// retire puts a mover to sleep whose every continuation was run.
+func (nd *node) retire(mover uint8) {
+	from := len(nd.pool)
+	nd.pool = append(nd.pool, nd.union.list...)
+	fp := nd.union
+	fp.list = nd.pool[from:len(nd.pool):len(nd.pool)]
+	nd.done = append(nd.done, sleeper{mover, fp})
+	nd.asleep |= 1 << mover
+	nd.renew()
+}
+
+// numbers returns a set of movers as numbers.
+func (f *Full) numbers(moves *[3]uint64) (set uint64) {
+	for w, m := range moves {
+		for ; m != 0; m &= m - 1 {
+			set |= 1 << f.numberOf(sim.Mover(w*sim.MaxCPUs+bits.TrailingZeros64(m)))
+		}
+	}
+	return set
+}
+
+// numberOf numbers movers from 0, in the order they are first seen.
+func (f *Full) numberOf(mv sim.Mover) uint8 {
+	if i := f.number[mv]; i != 0 {
+		return i - 1
+	}
+	if len(f.movers) == 64 {
+		sim.Bug("full: more than 64 movers")
+	}
+	f.movers = append(f.movers, mv)
+	f.last = append(f.last, -1)
+	f.number[mv] = uint8(len(f.movers))
+	if len(f.movers) > f.width {
+		f.widen()
+	}
+	return f.number[mv] - 1
+}
+
+// has reports whether a mover is among the alternatives.
+func has(p *sim.Point, mv sim.Mover) bool {
+	return p.Moves[mv/sim.MaxCPUs]>>(mv%sim.MaxCPUs)&1 != 0
+}
+
+// alternative returns the number of the alternative that is mv: Point.Mover
+// the other way round.
+func alternative(p *sim.Point, mv sim.Mover) int {
+	if mv == p.First {
+		return 0
+	}
+	n := 1
+	for w := range mv / sim.MaxCPUs {
+		n += bits.OnesCount64(p.Moves[w])
+	}
+	n += bits.OnesCount64(p.Moves[mv/sim.MaxCPUs] & (1<<(mv%sim.MaxCPUs) - 1))
+	if p.First < mv {
+		n--
+	}
+	if n >= p.N {
+		sim.Bug("%v can't move at question %d", fmt.Sprint(mv), p.Seq)
+	}
+	return n
+}
