@@ -70,20 +70,15 @@ func TestHoldChangesNothing(t *testing.T) {
 		require.NoError(t, err)
 		defer rig.Close()
 		shape, _ := rig.Survey()
-		for _, strategy := range []string{"random", "sticky", "arriving", "pct", "portfolio"} {
+		for _, strategy := range []string{"portfolio", "sticky", "arriving", "pct", "pos", "guided", "random"} {
 			p := sched.Params{Shape: shape}
 			with, err := sched.New(strategy, p)
 			require.NoError(t, err)
 			without, err := sched.New(strategy, p)
 			require.NoError(t, err)
 			for i := uint64(0); i < 300/slow; i++ {
-				with.Begin(i)
-				a := rig.Run(with)
-				with.End(a.Counts.Points)
-				n := sched.NoHold{Strategy: without}
-				n.Begin(i)
-				b := rig.Run(n)
-				n.End(b.Counts.Points)
+				a, _ := rig.Next(with, i)
+				b, _ := rig.Next(sched.NoHold{Strategy: without}, i)
 				require.Equal(t, a.Digest, b.Digest, "%s, %s, run %d", name, strategy, i)
 			}
 		}
