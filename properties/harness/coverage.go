@@ -106,8 +106,7 @@ type watcher struct {
 	runs    uint64
 	classes Classes
 	happens sched.Happens
-	chooser sim.Chooser  // that decides this run
-	also    sim.Observer // whom the strategy wants told of its steps, nil if nobody
+	chooser sim.Chooser // that decides this run
 }
 
 // begin makes the rig forget what it has seen: it serves several shards.
@@ -126,26 +125,18 @@ func sampledOf(runs uint64) uint64 {
 	return min(max(runs/1024, 128), max(runs/32, 1))
 }
 
-// over returns what is to decide run number i, which its strategy has begun.
-func (w *watcher) over(i uint64, s sched.Strategy) sim.Chooser {
-	w.also = sched.ObserverOf(s)
+// sample says whether run number i is sampled.
+func (w *watcher) sample(i uint64) bool {
 	w.sampled = !w.off && sim.Mix(i+1)%w.every == 0 // no regular choice: strategies take regular turns
-	if !w.sampled {
-		w.rig.Observe(w.also)
-		return s
-	}
-	w.happens.Reset()
-	w.rig.Observe(w)
-	w.chooser = s
-	return w
+	return w.sampled
 }
 
-// Stepped implements sim.Observer.
-func (w *watcher) Stepped(mv sim.Mover, touched []sim.Touch) {
-	w.happens.Stepped(mv, touched)
-	if w.also != nil {
-		w.also.Stepped(mv, touched)
-	}
+// over returns what is to decide a sampled run, around what does.
+func (w *watcher) over(ch sim.Chooser) sim.Chooser {
+	w.happens.Reset()
+	w.rig.Observe(&w.happens)
+	w.chooser = ch
+	return w
 }
 
 // Choose implements sim.Chooser. It holds nothing, and so sees each boundary

@@ -85,6 +85,32 @@ func TestHoldChangesNothing(t *testing.T) {
 	}
 }
 
+// TestStrategiesForgetTheMachine: what a strategy learns from the steps of its runs
+// doesn't depend on what the machine has run before, observed or not.
+func TestStrategiesForgetTheMachine(t *testing.T) {
+	sc := load(t, twoCounters)
+	used := newRig(&Spec{Scenario: sc})
+	defer used.Close()
+	for _, name := range []string{"guided", "pos", "portfolio"} {
+		fresh := newRig(&Spec{Scenario: sc})
+		defer fresh.Close()
+		shape, _ := fresh.Survey()
+		a, err := sched.New(name, sched.Params{Seed: 3, Shape: shape})
+		require.NoError(t, err)
+		b, err := sched.New(name, sched.Params{Seed: 3, Shape: shape})
+		require.NoError(t, err)
+		for i := range uint64(300 / slow) {
+			if i%7 == 0 { // which shows what is shared, and what isn't
+				used.Observe(new(sched.Happens))
+				used.play(sched.NewRandom(sched.Params{Seed: i, Length: 100}))
+			}
+			x, _ := fresh.Next(a, i)
+			y, _ := used.Next(b, i)
+			require.Equal(t, x.Digest, y.Digest, "%s, run %d", name, i)
+		}
+	}
+}
+
 // TestReplayTheSame: a witness replays to the same digest, a hundred times, on
 // a new machine each, at GOMAXPROCS 1 and 2.
 func TestReplayTheSame(t *testing.T) {

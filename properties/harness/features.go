@@ -63,12 +63,13 @@ func (r *Rig) next(s sched.Strategy, i uint64, w *watcher) (run Run, more bool) 
 	if !s.Begin(i) {
 		return run, false
 	}
-	l := sched.LearnerOf(s)
+	l, o := sched.LearnerOf(s), sched.ObserverOf(s)
+	sampled := w != nil && w.sample(i)
 	r.features.on = l != nil
-	if w != nil {
-		run = r.Run(w.over(i, s))
+	r.ObserveAfresh(o)
+	if sampled && o == nil {
+		run = r.Run(w.over(s))
 	} else {
-		r.Observe(sched.ObserverOf(s))
 		run = r.Run(s)
 	}
 	if l != nil {
@@ -76,5 +77,10 @@ func (r *Rig) next(s sched.Strategy, i uint64, w *watcher) (run Run, more bool) 
 		l.Learn(r.features.list)
 	}
 	s.End(run.Counts.Points)
+	if rec, ok := s.(*sched.Recorder); ok && sampled && o != nil { // a run has one observer: the sample is the same run again
+		again := sched.NewExact(rec.Recording())
+		again.Begin(0)
+		r.Run(w.over(again))
+	}
 	return run, true
 }

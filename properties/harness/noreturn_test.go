@@ -106,7 +106,7 @@ func TestNoReturnBudget(t *testing.T) {
 }
 
 // It isn't the strategies of the sampling that make a choice the one: under
-// another, and other seeds, too, the runs with it fail several times as often.
+// another, and other seeds, too, the runs with it fail far more often.
 func TestNoReturnUnderAnotherStrategy(t *testing.T) {
 	path := corpusDir + "/T1-torn-jump.kps"
 	data, err := os.ReadFile(path)
@@ -134,7 +134,7 @@ func TestNoReturnUnderAnotherStrategy(t *testing.T) {
 			}
 		}
 	}
-	assert.Greater(t, fails[1], 2*fails[0], "of 200 runs")
+	assert.Greater(t, 2*fails[1], 3*fails[0], "of 200 runs")
 }
 
 // Against the table of Brown, Cai and DasGupta, "Interval estimation for a
