@@ -30,7 +30,13 @@ type footprint struct {
 	ahead    [sim.MaxCPUs]sim.Touch
 	words    words
 	grew     bool
-	data     isa.Memory // watchedMemory, converted once
+	afresh   bool // the observer is to be told what a new machine would tell
+	swapped  bool // words is what this run has shown, kept what is known else
+	kept     struct {
+		words words
+		grew  bool
+	}
+	data isa.Memory // watchedMemory, converted once
 }
 
 // A stance is what a private step leaves as it was.
@@ -53,7 +59,14 @@ func (m *Machine) stance(c *CPU) stance {
 // Observe makes o be told of the steps of each run from the next Reset on; nil
 // is nobody. While there is an observer every boundary is its own step: nothing
 // else changes, no event and no question.
-func (m *Machine) Observe(o sim.Observer) {
+func (m *Machine) Observe(o sim.Observer) { m.setObserver(o, false) }
+
+// ObserveAfresh is Observe for who must be told the same of a run whatever ran
+// before: that two threads share some memory is known from where the run itself
+// shows it, and is forgotten after the run.
+func (m *Machine) ObserveAfresh(o sim.Observer) { m.setObserver(o, true) }
+
+func (m *Machine) setObserver(o sim.Observer, afresh bool) {
 	if m.prints == nil {
 		if o == nil {
 			return
@@ -62,7 +75,7 @@ func (m *Machine) Observe(o sim.Observer) {
 		f.data = &watchedMemory{f}
 		m.prints = f
 	}
-	m.prints.observer = o
+	m.prints.observer, m.prints.afresh = o, afresh
 }
 
 // SharedGrew reports whether, since it was last asked, a run has shown that
@@ -70,17 +83,35 @@ func (m *Machine) Observe(o sim.Observer) {
 // touched it and didn't say so. What is known to be shared never shrinks.
 func (m *Machine) SharedGrew() bool {
 	f := m.prints
-	if f == nil || !f.grew {
+	if f == nil {
 		return false
 	}
-	f.grew = false
-	return true
+	grew := &f.grew
+	if f.swapped {
+		grew = &f.kept.grew
+	}
+	was := *grew
+	*grew = false
+	return was
 }
 
 // observe begins a run: with an observer or without.
 func (m *Machine) observe() {
 	m.foot, m.data, m.p.Ahead = nil, &m.mem, nil
-	if f := m.prints; f != nil && f.observer != nil {
+	f := m.prints
+	if f == nil {
+		return
+	}
+	if f.swapped { // the last run was observed afresh
+		f.words, f.kept.words = f.kept.words, f.words
+		f.grew, f.swapped = f.kept.grew, false
+	}
+	if f.observer != nil {
+		if f.afresh {
+			f.kept.words.clear()
+			f.words, f.kept.words = f.kept.words, f.words
+			f.kept.grew, f.swapped = f.grew, true
+		}
 		m.foot, m.data, m.p.Ahead = f, f.data, &f.ahead
 		f.mover, f.touched = sim.NoMover, f.touched[:0]
 	}

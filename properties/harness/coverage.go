@@ -125,13 +125,14 @@ func sampledOf(runs uint64) uint64 {
 	return min(max(runs/1024, 256), max(runs/32, 1))
 }
 
-// over returns what is to decide run number i, around its strategy.
-func (w *watcher) over(i uint64, ch sim.Chooser) sim.Chooser {
+// sample says whether run number i is sampled.
+func (w *watcher) sample(i uint64) bool {
 	w.sampled = !w.off && sim.Mix(i+1)%w.every == 0 // no regular choice: strategies take regular turns
-	if !w.sampled {
-		w.rig.Observe(nil)
-		return ch
-	}
+	return w.sampled
+}
+
+// over returns what is to decide a sampled run, around what does.
+func (w *watcher) over(ch sim.Chooser) sim.Chooser {
 	w.happens.Reset()
 	w.rig.Observe(&w.happens)
 	w.chooser = ch

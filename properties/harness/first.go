@@ -114,9 +114,11 @@ func firstOf(spec *Spec, rig *Rig, shape *sched.Shape, names []string, bound, se
 		return nil, err
 	}
 	left, told := len(names), uint64(0)
-	for i := uint64(0); i < bound && left > 0 && !total.stopped() && s.Begin(i); i++ {
-		run := rig.Run(s)
-		s.End(run.Counts.Points)
+	for i := uint64(0); i < bound && left > 0 && !total.stopped(); i++ {
+		run, more := rig.Next(s, i)
+		if !more {
+			break
+		}
 		if run.Outcome == smp.Refused {
 			return nil, run.Err
 		}

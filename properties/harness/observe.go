@@ -13,6 +13,17 @@ import (
 // remember. nil is nobody. It changes nothing else of a run.
 func (r *Rig) Observe(o sim.Observer) {
 	r.Machine.Observe(o)
+	r.tap(o)
+}
+
+// ObserveAfresh is Observe for a strategy: what it is told of a run depends on
+// nothing that ran before (smp.Machine.ObserveAfresh).
+func (r *Rig) ObserveAfresh(o sim.Observer) {
+	r.Machine.ObserveAfresh(o)
+	r.tap(o)
+}
+
+func (r *Rig) tap(o sim.Observer) {
 	if r.Log.Tap = nil; o == nil {
 		return
 	}

@@ -51,6 +51,7 @@ type Rig struct {
 	wrong    error     // the first check that a twin's run has failed
 	census   census
 	arrivals arrivals
+	features features
 	relate   *relate // nil: no run was ever observed
 	last     Run
 }
@@ -141,6 +142,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 		r.Log.Subscribe(r.monitors, r.monitors.Kinds()...)
 		r.Log.Subscribe(&r.census, censusKinds...)
 		r.Log.Subscribe(&r.arrivals, arrivalKinds...)
+		r.Log.Subscribe(&r.features, featureKinds...)
 	}
 	m.Freeze()
 	r.newEngine()
@@ -336,6 +338,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	}
 	r.ends, r.wrong = r.ends[:0], nil
 	r.census.begin(r.probes)
+	r.features.begin()
 	r.head()
 
 	run := Run{Outcome: m.Run()}

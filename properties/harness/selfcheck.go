@@ -69,9 +69,11 @@ func (c *checker) shard(total *progress, shape *sched.Shape, index uint64, n *at
 	rec := &sched.Recorder{Strategy: s, All: true}
 	for i := index; i < c.spec.Runs; {
 		c.block = c.block[:0]
-		for ; i < c.spec.Runs && len(c.block) < checkBlock && !total.stopped() && rec.Begin(i); i += shards {
-			run := c.used.Run(rec)
-			rec.End(run.Counts.Points)
+		for ; i < c.spec.Runs && len(c.block) < checkBlock && !total.stopped(); i += shards {
+			run, more := c.used.Next(rec, i)
+			if !more {
+				break
+			}
 			if run.Outcome == smp.Refused {
 				return run.Err
 			}
