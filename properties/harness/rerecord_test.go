@@ -175,3 +175,43 @@ func TestFirstDivergence(t *testing.T) {
 	r.Rig.Close()
 	require.Nil(t, r.Miss)
 }
+
+// TestReplayRoutineGrew: the labels of a routine are a step or two off, as if the
+// routine had got or lost some before them. Where there is a place of that name
+// all the same, every deviation is met, and none at the right one.
+func TestReplayRoutineGrew(t *testing.T) {
+	tried, found := 0, 0
+	for i, c := range corpus {
+		if slow > 1 && i%5 > 0 {
+			continue
+		}
+		for _, by := range []int{-2, -1, 1, 2} {
+			f, _ := readCorpus(t, c.file)
+			routines := make(map[string]bool)
+			for _, d := range f.Schedule {
+				if !d.Text && d.Off > 0 {
+					routines[d.Name] = true
+				}
+			}
+			if len(routines) != 1 {
+				continue
+			}
+			for k := range f.Schedule {
+				if d := &f.Schedule[k]; routines[d.Name] && !d.Text {
+					d.Off += by
+				}
+			}
+			r, err := PlayFile(c.file, f, false)
+			require.NoError(t, err)
+			r.Rig.Close()
+			tried++
+			if r.Breaks {
+				found++
+			} else {
+				t.Logf("%s, %d steps off: %s", c.file, by, r.Why)
+			}
+		}
+	}
+	t.Logf("%d of %d found", found, tried)
+	require.Equal(t, tried, found)
+}

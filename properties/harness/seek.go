@@ -139,7 +139,7 @@ func (s *seeker) near(anchors []sched.Anchor, from int, found func() bool) bool 
 			}
 		}
 	}
-	return !missed && s.shift(anchors, found)
+	return false
 }
 
 // options returns other questions that deviation i may have been meant for: of
@@ -172,35 +172,4 @@ func (s *seeker) options(anchors []sched.Anchor, i int) []sched.Anchor {
 			cmp.Compare(abs(a.Occ, was.Occ), abs(b.Occ, was.Occ)))
 	})
 	return list[:min(len(list), optionsMost)]
-}
-
-// shiftMost is how many steps or bytes a routine or function is taken to have
-// grown or shrunk by.
-const shiftMost = 8
-
-// shift moves all deviations of one function or routine from one of them on,
-// as if something had been inserted before it, or taken out.
-func (s *seeker) shift(anchors []sched.Anchor, found func() bool) bool {
-	for i := range anchors {
-		for by := 1; by <= 2*shiftMost; by++ {
-			d := (by + 1) / 2
-			if by%2 == 0 {
-				d = -d
-			}
-			try := slices.Clone(anchors)
-			for k := range try {
-				if t := &try[k]; t.Name == anchors[i].Name && t.Text == anchors[i].Text && t.Off >= anchors[i].Off {
-					t.Off += d
-				}
-			}
-			if s.left <= 0 {
-				return false
-			}
-			s.played = try
-			if s.run(sched.NewAnchored(try, s.r.Rig.Machine), 0); found() {
-				return true
-			}
-		}
-	}
-	return false
 }

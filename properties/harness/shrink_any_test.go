@@ -207,3 +207,44 @@ func TestNecessity(t *testing.T) {
 	_, err = Necessity(&f)
 	require.Error(t, err)
 }
+
+// TestShrinkRenames: of a machine whose first CPU has nothing to do the shrunk
+// one is the rest, and the schedule goes by its names.
+func TestShrinkRenames(t *testing.T) {
+	sc, err := scenario.LoadBuiltin("torn-jump")
+	require.NoError(t, err)
+	sc.Machine.CPUs = 4
+	sc.Tasks[0].CPU, sc.Tasks[1].CPU = 1, 3
+	spec := &Spec{Scenario: sc}
+	c := violating(t, spec, "sticky", 20_000)
+	require.NotNil(t, c)
+	w, err := shrink(spec, c, &effort{runs: shrinkRuns, questions: shrinkQuestions})
+	require.NoError(t, err)
+	small, err := scenario.Load("small", []byte(w.File.Scenario), nil)
+	require.NoError(t, err)
+	require.Less(t, small.Machine.CPUs, 4)
+	require.Equal(t, small.Machine.CPUs-1, small.Tasks[len(small.Tasks)-1].CPU)
+	require.LessOrEqual(t, len(w.Schedule), 3)
+	for _, d := range w.Schedule {
+		require.NotEqual(t, "cpu3", d.Mover)
+		require.NotEqual(t, "cpu3", d.Alt)
+	}
+}
+
+// TestShrinkReadsSimply: as found, the deviations of torn-jump are at some 7th or
+// 20th time; the first one may as well come earlier.
+func TestShrinkReadsSimply(t *testing.T) {
+	sc, err := scenario.LoadBuiltin("torn-jump")
+	require.NoError(t, err)
+	for seed := range uint64(4) {
+		spec := &Spec{Scenario: sc, Seed: seed}
+		c := violating(t, spec, "portfolio", 20_000)
+		require.NotNil(t, c)
+		w, err := shrink(spec, c, &effort{runs: shrinkRuns, questions: shrinkQuestions})
+		require.NoError(t, err)
+		require.Len(t, w.Schedule, 2)
+		first := w.Schedule[0]
+		require.LessOrEqual(t, first.Occ, 3, "%v", w.Schedule)
+		require.True(t, !first.Text || first.Off == 0, "%v", w.Schedule)
+	}
+}
