@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"kpsim/sim"
+	"kpsim/smp/fetch"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
@@ -210,6 +211,44 @@ func (f *footprint) add(o sim.Object, write bool) {
 	f.touched = append(f.touched, sim.Touch{Object: o, Write: write})
 }
 
+// take is add of an object by its sort and number.
+func (f *footprint) take(sort, number uint64, write bool) { f.add(object(sort, number), write) }
+
+// text takes a read or write of n bytes of text: chunk by chunk, and of what is
+// read those only that are ever written.
+func (f *footprint) text(a isa.Addr, n int, write bool) {
+	for at, end := a&^(chunk-1), a+isa.Addr(n); at < end; at += chunk {
+		if write || f.stored(at) {
+			f.take(objChunk, bytesNumber(at), write)
+		}
+	}
+}
+
+// stored reports whether the chunk of text at a is watched, or was found to be
+// stored to in another run.
+func (f *footprint) stored(a isa.Addr) bool {
+	p := f.m.mem.page(a)
+	return p != nil && p.perm&PermExec != 0 && (p.watched[a%pageSize/chunk] || f.words.shared(bytesNumber(a)))
+}
+
+// store takes a store to text. Where fetches may be stale it matters to each
+// other CPU whether it serialised before or after.
+func (f *footprint) store(a isa.Addr, watched bool) {
+	if !watched && f.words.share(bytesNumber(a)) {
+		f.grew = true
+	}
+	f.take(objChunk, bytesNumber(a), true)
+	if f.m.cfg.Fetch == fetch.Coherent {
+		return
+	}
+	me := f.cpu()
+	for i := range f.m.cpus {
+		if me != &f.m.cpus[i] {
+			f.take(objFloor, uint64(i), false)
+		}
+	}
+}
+
 // lookAhead finds out what the next step of each CPU begins with touching.
 func (f *footprint) lookAhead() {
 	m := f.m
@@ -222,7 +261,7 @@ func (f *footprint) lookAhead() {
 		case t.kind == routine:
 			f.ahead[i] = t.ctx.ahead
 		case t.kind == guest:
-			if p := m.mem.page(c.regs.IP); p != nil && (p.watched[c.regs.IP%pageSize/chunk] || m.foot.words.shared(bytesNumber(c.regs.IP))) {
+			if f.stored(c.regs.IP) {
 				f.ahead[i] = sim.Touch{Object: object(objChunk, bytesNumber(c.regs.IP))}
 			}
 		}
@@ -238,21 +277,14 @@ func (x *Ctx) pointAt(sort, number uint64, write bool) {
 	x.m.touch(sort, number, write)
 }
 
-// accessPoint is the point before an access to a cell, observed or not.
-func (x *Ctx) accessPoint(id kapi.CellID, mode kapi.Mode) {
+// textPoint is the point before an access to text, observed or not. The touch
+// comes with the access, for text that is read may not be watched.
+func (x *Ctx) textPoint(a isa.Addr, write bool) {
 	if x.m.foot == nil {
 		x.point()
 		return
 	}
-	x.pointAt(objCell, uint64(id), mode == kapi.Write)
-}
-
-// textPoint is the point before an access to text, observed or not. Text that
-// is read may not be watched; the touch comes with the read.
-func (x *Ctx) textPoint(a isa.Addr, write bool) {
-	if x.m.foot != nil {
-		x.ahead = sim.Touch{Object: object(objChunk, bytesNumber(a)), Write: write}
-	}
+	x.ahead = sim.Touch{Object: object(objChunk, bytesNumber(a)), Write: write}
 	x.point()
 	x.ahead = sim.Touch{}
 }

@@ -33,7 +33,6 @@ type Log struct {
 	FoundAt uint32   // ordinal of the event that it was found at, if it was at one
 	Stop    func()   // is called at it, if not nil
 	Store   bool     // keep the events in Events
-	Tap     Sink     // is told of every event, whatever its kind; what it finds doesn't count
 	Events  []Event
 }
 
@@ -62,16 +61,13 @@ func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
 	seq := l.seq
 	l.seq++
 	subs := l.subs[k]
-	if len(subs) == 0 && !l.Store && l.Tap == nil {
+	if len(subs) == 0 && !l.Store {
 		return
 	}
 	e := &l.ev
 	e.Seq, e.Kind, e.CPU, e.Task, e.A, e.B, e.C = seq, k, cpu, task, a, b, c
 	if l.Store {
 		l.Events = append(l.Events, *e)
-	}
-	if l.Tap != nil {
-		l.Tap.Event(e)
 	}
 	for _, s := range subs {
 		if f := s.Event(e); f != nil && l.Found == nil {

@@ -24,19 +24,19 @@ func (r *Rig) ObserveAfresh(o sim.Observer) {
 }
 
 func (r *Rig) tap(o sim.Observer) {
-	if r.Log.Tap = nil; o == nil {
-		return
-	}
-	if r.relate == nil {
+	if r.relate == nil && o != nil {
 		r.relate = newRelate(r)
 	}
-	r.Log.Tap = r.relate
+	if r.relate != nil {
+		r.relate.on = o != nil
+	}
 }
 
 // relate tells an observed machine what the events of a step have to do with
 // those of others, by the properties whose monitors are told of them.
 type relate struct {
 	r     *Rig
+	on    bool
 	heed  [][]int // of each kind: the places in properties.All of those that are told
 	taken properties.Touched
 }
@@ -49,6 +49,9 @@ func newRelate(r *Rig) *relate {
 		for _, k := range p.Kinds {
 			for int(k) >= len(q.heed) {
 				q.heed = append(q.heed, nil)
+			}
+			if len(q.heed[k]) == 0 {
+				r.Log.Subscribe(q, k)
 			}
 			q.heed[k] = append(q.heed[k], i)
 		}
@@ -66,7 +69,7 @@ func (q *relate) begin() {
 
 // Event implements traces.Sink.
 func (q *relate) Event(e *traces.Event) *traces.Finding {
-	if int(e.Kind) >= len(q.heed) {
+	if !q.on {
 		return nil
 	}
 	m := q.r.Machine
