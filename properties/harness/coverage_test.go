@@ -99,14 +99,14 @@ task(cpu = 1, ops = [call(f)])
 	require.Equal(t, uint64(1), few)
 	require.Zero(t, res.Stats.New.Estimate)
 
-	res, err = Explore(Spec{Scenario: load(t, together), Runs: runs, Strategy: "random"})
+	res, err = Explore(Spec{Scenario: load(t, twoCounters), Runs: runs, Strategy: "random"})
 	require.NoError(t, err)
 	require.Greater(t, res.Stats.Behaviours, few)
 }
 
-// together: two CPUs load and store one word, which isn't known to be shared
+// twoCounters: two CPUs load and store one word, which isn't known to be shared
 // until both have.
-const together = `
+const twoCounters = `
 machine(cpus = 2)
 d = data("d", "0000000000000000")
 f = text("f", "488b07 48ffc0 488907 488b07 48ffc0 488907 c3")
@@ -152,7 +152,7 @@ func TestStatsDontDependOnWorkers(t *testing.T) {
 		source string
 		runs   uint64
 	}{
-		{together, 2_000}, {ticking, 2_000},
+		{twoCounters, 2_000}, {ticking, 2_000},
 		{ticking, 16}, {probed, 16}, // few enough for a shard not to see all that another does
 	} {
 		var want *Result
