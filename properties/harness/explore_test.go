@@ -129,13 +129,3 @@ func TestReplayTheSame(t *testing.T) {
 		r.Rig.Close()
 	}
 }
-
-// twoCounters: two CPUs load and store one word, which isn't known to be shared
-// until both have.
-const twoCounters = `
-machine(cpus = 2)
-d = data("d", "0000000000000000")
-f = text("f", "488b07 48ffc0 488907 488b07 48ffc0 488907 c3")
-task(cpu = 0, ops = [call(f, d, changed = True), call(f, d, changed = True)])
-task(cpu = 1, ops = [call(f, d, changed = True), call(f, d, changed = True)])
-`
