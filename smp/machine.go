@@ -119,6 +119,7 @@ type Machine struct {
 	foot        *footprint                  // nil: nobody asks
 	prints      *footprint                  // nil: nobody has ever asked
 	CellName    func(id kapi.CellID) string // for ObjectName; "" has no name
+	MonitorName func(monitor int) string    // of those that TouchEvent tells of
 	ServiceName func(number uint64) string  // of what TouchService numbers
 
 	gateAt isa.Addr // where routines with an address live

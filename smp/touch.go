@@ -66,7 +66,10 @@ func (m *Machine) ObjectName(o sim.Object) string {
 		}
 		return fmt.Sprintf("kernel object %d", n)
 	case objEvent:
-		return fmt.Sprintf("what monitor %d knows of %#x", n>>48, n&(1<<48-1))
+		if m.MonitorName != nil {
+			return fmt.Sprintf("what %s remembers of %#x", m.MonitorName(int(n>>48)), n&(1<<48-1))
+		}
+		return fmt.Sprintf("what monitor %d remembers of %#x", n>>48, n&(1<<48-1))
 	}
 	return "nothing"
 }

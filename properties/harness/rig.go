@@ -146,6 +146,13 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 	}
 	m.Freeze()
 	r.newEngine()
+	m.CellName = func(id kapi.CellID) string {
+		if name := r.Kernel.CellName(id); name != "" {
+			return name
+		}
+		return r.engine.CellName(id)
+	}
+	m.MonitorName = func(i int) string { return properties.All[i].Name }
 	return r, nil
 }
 
