@@ -284,7 +284,9 @@ func (x *Ctx) textPoint(a isa.Addr, write bool) {
 		x.point()
 		return
 	}
-	x.ahead = sim.Touch{Object: object(objChunk, bytesNumber(a)), Write: write}
+	if write || x.m.foot.stored(a) {
+		x.ahead = sim.Touch{Object: object(objChunk, bytesNumber(a)), Write: write}
+	}
 	x.point()
 	x.ahead = sim.Touch{}
 }

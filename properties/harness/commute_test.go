@@ -371,7 +371,7 @@ func TestRapidStepsCommute(t *testing.T) {
 		}
 		require.NoError(t, scenario.Check(sc))
 		mu := rapid.SampledFrom([]string{"", "", "no-sync-disarm", "no-sync-2", "no-grace", "no-restore", "free-early", "no-quiesce"}).Draw(t, "mutant")
-		commute(t, sc, mu, rapid.Uint64().Draw(t, "seed"), 20, &total)
+		commute(t, sc, mu, rapid.Uint64().Draw(t, "seed"), max(2, 20/int(slow)), &total)
 	})
 	t.Logf("%+v", total)
 }
