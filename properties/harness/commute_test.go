@@ -209,6 +209,25 @@ func (r *tracer) behind(steps []stepped, k int) (list []stepped, ok bool) {
 	return nil, false
 }
 
+// disables checks who can't move any more after a step, before the next one:
+// another CPU always can, and what could have been delivered to a CPU conflicts
+// with the step.
+func (r *tracer) disables(a, b *stepped) error {
+	m := r.rig.Machine
+	for mv := range sim.MoverSource + sim.MaxCPUs {
+		if mv == a.mv || a.moves[mv/64]>>(mv%64)&1 == 0 || b.could(mv) {
+			continue
+		}
+		if cpu := r.onCPU(mv); mv >= sim.MoverIPI && cpu >= 0 && cpu == r.onCPU(a.mv) && slices.ContainsFunc(a.touched, func(t sim.Touch) bool {
+			return m.ObjectName(t.Object) == fmt.Sprintf("what cpu%d can be interrupted at", cpu)
+		}) {
+			continue
+		}
+		return fmt.Errorf("%s, %s, keeps %s from moving", m.MoverName(a.mv), r.say(a.touched), m.MoverName(mv))
+	}
+	return nil
+}
+
 type swapCount struct{ pairs, conflicts, sameCPU, swapped, skipped int }
 
 // trySwaps makes a run at random and swaps some adjacent steps that commute.
@@ -231,6 +250,9 @@ func (r *tracer) trySwaps(most int, n *swapCount) error {
 	var pairs, both []int // both: neither of the two is private
 	for k := 0; k+1 < len(steps); k++ {
 		a, b := &steps[k], &steps[k+1]
+		if err := r.disables(a, b); err != nil {
+			return fmt.Errorf("step %d: %w", k, err)
+		}
 		if a.mv == b.mv {
 			continue
 		}
@@ -334,6 +356,9 @@ func TestStepsCommute(t *testing.T) {
 	for _, name := range scenario.BuiltinNames() {
 		t.Run(name, func(t *testing.T) {
 			for i, sc := range settings(t, name) {
+				if *swaps == 0 && name == "function-at-work" && i%5 != 0 {
+					continue // its runs are a hundred times as long
+				}
 				mutants := []string{""}
 				if *swaps > 0 {
 					for _, mu := range mutant.All {
@@ -371,7 +396,7 @@ func TestRapidStepsCommute(t *testing.T) {
 		}
 		require.NoError(t, scenario.Check(sc))
 		mu := rapid.SampledFrom([]string{"", "", "no-sync-disarm", "no-sync-2", "no-grace", "no-restore", "free-early", "no-quiesce"}).Draw(t, "mutant")
-		commute(t, sc, mu, rapid.Uint64().Draw(t, "seed"), max(2, 20/int(slow)), &total)
+		commute(t, sc, mu, rapid.Uint64().Draw(t, "seed"), max(2, 10/int(slow)), &total)
 	})
 	t.Logf("%+v", total)
 }
