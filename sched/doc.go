@@ -18,11 +18,12 @@
 //
 //	Exact        replays a Recording of this build           leaving it is a bug of the simulator
 //	Anchored     replays a file's anchors, by label          drifting from them is reported
+//	Chain        replays anchors counted one from the other      for shrinkers: a list may be cut anywhere
 //	Prefix       replays the first answers of a recording    the rest is others' to decide
 //	Sparse       plays any list, picks modulo N              generators and shrinkers
 //
 //	Recorder     writes down the deviations (or everything)
-//	Labeller     turns them into anchors
+//	Labeller     turns them into anchors, and links of a Chain
 //	Spot         makes an anchor of one question, also of a default answer
 //	NoHold       forces each hold to 0: it must change nothing
 //

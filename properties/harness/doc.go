@@ -2,6 +2,11 @@
 // many times and in parallel, and hands back what was observed: how often a
 // property was broken, and a witness that is as small as it can be made.
 //
+// A violating run is shrunk (shrink.go, shrink_moves.go), deviations and scenario,
+// as long as its cause stays (cause.go); Necessity says what each deviation left
+// is for. A trace of another time is replayed, looked for nearby (seek.go),
+// rerecorded.
+//
 // Of a run that breaks something FindNoReturn says with which choice it was
 // lost: the ends of the runs that begin like it are sampled.
 //

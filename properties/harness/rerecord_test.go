@@ -93,6 +93,7 @@ func TestReplaySurvives(t *testing.T) {
 			require.Equal(t, r.Breaks, now != nil, "%s, %s", c.file, name)
 			require.Equal(t, r.Breaks, again.Breaks)
 			if now == nil {
+				t.Logf("%s, %s: %s; %+v", c.file, name, r.Why, r.Miss)
 				require.NotEmpty(t, r.Why)
 				require.NotNil(t, r.Miss, "%s, %s: %s", c.file, name, r.Why)
 			} else {

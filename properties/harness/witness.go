@@ -121,14 +121,18 @@ func shrinkBest(spec *Spec, list []*candidate) (*Witness, error) {
 		return 0
 	}
 	slices.SortStableFunc(causes, better)
-	for _, s := range causes {
-		if !e.none() {
+	for i, s := range causes {
+		if i == 0 || !e.none() && !slices.MinFunc(causes[:i], better).enough() {
 			s.finish()
 		}
 	}
 	best := slices.MinFunc(causes, better)
 	return best.witness(spec, best.from), nil
 }
+
+// enough says whether another cause needn't be tried: who reads it has three
+// lines, and no CPU that stands still in them.
+func (s *shrinker) enough() bool { return s.cur.cost.slow == 0 && s.cur.cost.deviations <= 3 }
 
 // shrink makes the witness of one candidate.
 func shrink(spec *Spec, c *candidate, e *effort) (*Witness, error) {
