@@ -373,7 +373,7 @@ func (r *Rig) noEnd(run Run) string {
 // tellText tells the monitors the text that is linked. It is the same in each run:
 // who only watches is spared it but for the first.
 func (r *Rig) tellText() {
-	if r.told && !r.Log.Store {
+	if observed := r.relate != nil && r.relate.on; r.told && !r.Log.Store && !observed {
 		r.Log.Resume(r.linked)
 		r.monitors.SameText()
 		return
