@@ -1,6 +1,9 @@
 package traces
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // A Finding is a property shown not to hold: where, and what was seen.
 type Finding struct {
@@ -38,11 +41,22 @@ type Log struct {
 	Events  []Event
 }
 
-// Subscribe makes s a sink for the kinds, for the life of the log. Sinks are
-// told in the order in which they subscribed.
+// Subscribe makes s a sink for the kinds, until it unsubscribes. Sinks are told in
+// the order in which they subscribed.
 func (l *Log) Subscribe(s Sink, kinds ...Kind) {
 	for _, k := range kinds {
 		l.kinds[k].subs = append(l.kinds[k].subs, s)
+	}
+}
+
+// Unsubscribe undoes all of s's Subscribes, between two runs: whom few runs
+// interest should cost the others nothing.
+func (l *Log) Unsubscribe(s Sink) {
+	for k := range l.kinds {
+		subs := &l.kinds[k].subs
+		if i := slices.Index(*subs, s); i >= 0 {
+			*subs = slices.Delete(*subs, i, i+1)
+		}
 	}
 }
 

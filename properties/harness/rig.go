@@ -142,7 +142,6 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 		r.Log.Subscribe(r.monitors, r.monitors.Kinds()...)
 		r.Log.Subscribe(&r.census, censusKinds...)
 		r.Log.Subscribe(&r.arrivals, arrivalKinds...)
-		r.Log.Subscribe(&r.features, featureKinds...)
 	}
 	m.Freeze()
 	r.newEngine()
