@@ -31,6 +31,9 @@ func (x *Ctx) point() {
 	}
 	m := x.m
 	m.clocks[x.cpu.id] += simTime(m.costs.Point)
+	if m.answered(sim.Mover(x.cpu.id)) {
+		return
+	}
 	if mv := m.turn(); mv != sim.Mover(x.cpu.id) {
 		x.giveWay(mv)
 	}

@@ -1,6 +1,9 @@
 package traces
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // A Finding is a property shown not to hold: where, and what was seen.
 type Finding struct {
@@ -24,9 +27,11 @@ type Sink interface {
 type Log struct {
 	digest uint64
 	seq    uint32
-	seen   [kindCount / 64]uint64
-	subs   [kindCount][]Sink
-	ev     Event
+	kinds  [kindCount]struct {
+		subs []Sink
+		seen bool
+	}
+	ev Event
 
 	Found   *Finding // the first finding of the run
 	Finder  Sink     // and who found it
@@ -36,11 +41,22 @@ type Log struct {
 	Events  []Event
 }
 
-// Subscribe makes s a sink for the kinds, for the life of the log. Sinks are
-// told in the order in which they subscribed.
+// Subscribe makes s a sink for the kinds, until it unsubscribes. Sinks are told in
+// the order in which they subscribed.
 func (l *Log) Subscribe(s Sink, kinds ...Kind) {
 	for _, k := range kinds {
-		l.subs[k] = append(l.subs[k], s)
+		l.kinds[k].subs = append(l.kinds[k].subs, s)
+	}
+}
+
+// Unsubscribe undoes all of s's Subscribes, between two runs: whom few runs
+// interest should cost the others nothing.
+func (l *Log) Unsubscribe(s Sink) {
+	for k := range l.kinds {
+		subs := &l.kinds[k].subs
+		if i := slices.Index(*subs, s); i >= 0 {
+			*subs = slices.Delete(*subs, i, i+1)
+		}
 	}
 }
 
@@ -54,13 +70,14 @@ func (l *Log) Reset() {
 
 // Emit takes one event.
 func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
-	l.seen[k/64] |= 1 << (k % 64)
 	h := l.digest ^ uint64(k)<<32 ^ uint64(cpu)<<16 ^ uint64(task)
 	h = fold(h, 0x9e3779b97f4a7c15^a)
 	l.digest = fold(h^b, 0xd1342543de82ef95^c)
 	seq := l.seq
 	l.seq++
-	subs := l.subs[k]
+	kind := &l.kinds[k]
+	kind.seen = true
+	subs := kind.subs
 	if len(subs) == 0 && !l.Store {
 		return
 	}
@@ -80,10 +97,14 @@ func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
 }
 
 // Seen reports whether an event of the kind was taken since Forget, in any run.
-func (l *Log) Seen(k Kind) bool { return l.seen[k/64]>>(k%64)&1 != 0 }
+func (l *Log) Seen(k Kind) bool { return l.kinds[k].seen }
 
 // Forget makes Seen begin anew.
-func (l *Log) Forget() { clear(l.seen[:]) }
+func (l *Log) Forget() {
+	for k := range l.kinds {
+		l.kinds[k].seen = false
+	}
+}
 
 // A Mark is how far a log has come in a run. Another run that begins with the same
 // events can go on from there.
@@ -101,7 +122,7 @@ func (l *Log) Mark(k Kind) Mark { return Mark{l.digest, l.seq, k} }
 func (l *Log) Resume(m Mark) {
 	l.digest, l.seq = m.digest, m.seq
 	if m.seq > 0 {
-		l.seen[m.kind/64] |= 1 << (m.kind % 64)
+		l.kinds[m.kind].seen = true
 	}
 }
 

@@ -29,9 +29,6 @@ func (f *features) begin() {
 
 // Event implements traces.Sink.
 func (f *features) Event(e *traces.Event) *traces.Finding {
-	if !f.on {
-		return nil
-	}
 	about, what := e.A, uint64(e.Kind)
 	if e.Kind == kpev.ApiEnter || e.Kind == kpev.ApiReturn {
 		about, what = e.B, what|e.A<<16
@@ -55,6 +52,18 @@ func (f *features) broken(run *Run) {
 	f.list = append(f.list, h)
 }
 
+// learn says whether the features of the runs to come are of use to anybody.
+func (r *Rig) learn(on bool) {
+	if r.features.on == on {
+		return
+	}
+	if r.features.on = on; on {
+		r.Log.Subscribe(&r.features, featureKinds...)
+	} else {
+		r.Log.Unsubscribe(&r.features)
+	}
+}
+
 // Next makes run number i of a strategy, if there is one.
 func (r *Rig) Next(s sched.Strategy, i uint64) (run Run, more bool) { return r.next(s, i, nil) }
 
@@ -65,7 +74,7 @@ func (r *Rig) next(s sched.Strategy, i uint64, w *watcher) (run Run, more bool) 
 	}
 	l, o := sched.LearnerOf(s), sched.ObserverOf(s)
 	sampled := w != nil && w.sample(i)
-	r.features.on = l != nil
+	r.learn(l != nil)
 	r.ObserveAfresh(o)
 	if sampled && o == nil {
 		run = r.Run(w.over(s))

@@ -24,11 +24,18 @@ func (r *Rig) ObserveAfresh(o sim.Observer) {
 }
 
 func (r *Rig) tap(o sim.Observer) {
-	if r.relate == nil && o != nil {
+	if r.relate == nil {
+		if o == nil {
+			return
+		}
 		r.relate = newRelate(r)
 	}
-	if r.relate != nil {
-		r.relate.on = o != nil
+	if q := r.relate; q.on != (o != nil) {
+		if q.on = !q.on; q.on {
+			r.Log.Subscribe(q, q.kinds...)
+		} else {
+			r.Log.Unsubscribe(q)
+		}
 	}
 }
 
@@ -37,6 +44,7 @@ func (r *Rig) tap(o sim.Observer) {
 type relate struct {
 	r     *Rig
 	on    bool
+	kinds []traces.Kind
 	heed  [][]int // of each kind: the places in properties.All of those that are told
 	taken properties.Touched
 }
@@ -51,7 +59,7 @@ func newRelate(r *Rig) *relate {
 				q.heed = append(q.heed, nil)
 			}
 			if len(q.heed[k]) == 0 {
-				r.Log.Subscribe(q, k)
+				q.kinds = append(q.kinds, k)
 			}
 			q.heed[k] = append(q.heed[k], i)
 		}
@@ -69,9 +77,6 @@ func (q *relate) begin() {
 
 // Event implements traces.Sink.
 func (q *relate) Event(e *traces.Event) *traces.Finding {
-	if !q.on {
-		return nil
-	}
 	m := q.r.Machine
 	for _, i := range q.heed[e.Kind] {
 		p := properties.All[i]

@@ -142,7 +142,6 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 		r.Log.Subscribe(r.monitors, r.monitors.Kinds()...)
 		r.Log.Subscribe(&r.census, censusKinds...)
 		r.Log.Subscribe(&r.arrivals, arrivalKinds...)
-		r.Log.Subscribe(&r.features, featureKinds...)
 	}
 	m.Freeze()
 	r.newEngine()
@@ -380,7 +379,7 @@ func (r *Rig) noEnd(run Run) string {
 // tellText tells the monitors the text that is linked. It is the same in each run:
 // who only watches is spared it but for the first.
 func (r *Rig) tellText() {
-	if r.told && !r.Log.Store {
+	if observed := r.relate != nil && r.relate.on; r.told && !r.Log.Store && !observed {
 		r.Log.Resume(r.linked)
 		r.monitors.SameText()
 		return
