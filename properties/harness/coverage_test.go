@@ -7,10 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/kpev"
 	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp/smpev"
+	"kpsim/traces"
 )
 
 // TestReachableKinds: every kind of event that a built-in scenario shows is among
@@ -28,6 +30,24 @@ func TestReachableKinds(t *testing.T) {
 			require.Contains(t, can, k, sc.Name)
 		}
 	}
+}
+
+// TestEveryKindCounts: a new kind of event is one that can be missed, or is said
+// here to be none.
+func TestEveryKindCounts(t *testing.T) {
+	not := []traces.Kind{ // they head the log or end it, or are a finding
+		smpev.Load, smpev.Oops, smpev.Expect, smpev.Done, smpev.Want, kpev.NoPre,
+	}
+	n := 0
+	for k := traces.Kind(0); k < traces.KprobesBlock+64; k++ {
+		if k.String() == "" {
+			continue
+		}
+		n++
+		counts := slices.ContainsFunc(reaches, func(r reach) bool { return r.kind == k })
+		require.NotEqual(t, counts, slices.Contains(not, k), "%v: give it a row in reaches (kinds.go)", k)
+	}
+	require.Equal(t, len(reaches)+len(not), n)
 }
 
 // TestUnseenKinds: what can't be seen isn't missed, and what could is: here the
@@ -85,7 +105,7 @@ func TestPlaces(t *testing.T) {
 // TestBehaviours: two CPUs that share nothing have one behaviour, however many
 // schedules there are. Two that count in one place have more.
 func TestBehaviours(t *testing.T) {
-	const runs = 20_000
+	const runs = 20_000 / slow
 	apart := load(t, `
 machine(cpus = 2)
 f = text("f", "90 90 90 90 90 90 90 90 c3")
