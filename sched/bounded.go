@@ -7,9 +7,8 @@ import (
 )
 
 // Bounded runs all schedules of at most so many deviations, but of those that
-// come to the same at a time when they have as many deviations left one only:
-// first the default run, then all with one deviation, and so on. It is to be
-// observed.
+// come to the same at a time when they have as many deviations left one only.
+// It is to be observed.
 //
 // Deviations lie at visible points: right after a step that touched something
 // that others see, or after which others can move; and at questions that are no
@@ -25,10 +24,11 @@ import (
 // to lead to. No other reduction is made.
 type Bounded struct {
 	most  int
-	level int           // deviations of the schedules being run, at most
-	lead  func() uint64 // what besides the question says who goes on by default; may be nil
-	runs  []boundedRun  // the run being made, and those it deviates from
-	seen  map[boundedKey]uint8
+	share uint64               // which of the first deviations are its own,
+	of    uint64               // one in so many
+	lead  func() uint64        // what besides the question says who goes on by default; may be nil
+	runs  []boundedRun         // the run being made, and those it deviates from
+	seen  map[boundedKey]uint8 // how many deviations were left, and 1
 	next  uint64
 
 	// In this run.
@@ -48,7 +48,6 @@ type BoundedStats struct {
 	Runs   uint64
 	Pruned uint64 // of Runs, those that came to where another was
 	Points uint64 // at which they could deviate, the pruned ones not counted
-	Done   int    // all schedules of at most so many deviations were run; -1: not even the default
 	States int    // that are known
 }
 
@@ -73,17 +72,19 @@ type boundedKey struct {
 
 // NewBounded returns a Bounded of at most most deviations. lead is called at
 // questions; with First it says who goes on by default until the next deviation.
-func NewBounded(most int, lead func() uint64) *Bounded {
-	b := &Bounded{most: most, lead: lead, seen: make(map[boundedKey]uint8), runs: []boundedRun{{alt: 1}}}
-	b.stats.Done = -1
-	return b
+// The first deviations are dealt out: to share 0 of 1 all of them.
+func NewBounded(most int, share, of uint64, lead func() uint64) *Bounded {
+	return &Bounded{
+		most: most, share: share, of: of, lead: lead,
+		seen: make(map[boundedKey]uint8), runs: []boundedRun{{alt: 1}},
+	}
 }
 
 // Restart begins the search anew: a run has shown that steps touch more than
 // they were known to.
 func (b *Bounded) Restart() {
 	clear(b.seen)
-	b.level, b.complete, b.stats = 0, false, BoundedStats{Done: -1}
+	b.complete, b.stats = false, BoundedStats{}
 	b.runs = append(b.runs[:0], boundedRun{alt: 1})
 }
 
@@ -97,8 +98,8 @@ func (b *Bounded) Stats() BoundedStats {
 	return s
 }
 
-// Progress returns how much of the schedules of this many deviations was run,
-// in millionths.
+// Progress returns how much of the tree that is known so far was run, in
+// millionths: each of the ways that lead on from a run counts the same.
 func (b *Bounded) Progress() uint64 {
 	const whole = 1_000_000
 	if b.complete {
@@ -114,9 +115,6 @@ func (b *Bounded) Progress() uint64 {
 	}
 	return done >> 20
 }
-
-// Level returns how many deviations the schedules have that are being run.
-func (b *Bounded) Level() int { return b.level }
 
 func (b *Bounded) String() string { return fmt.Sprintf("bounded %d", b.most) }
 
@@ -144,18 +142,12 @@ func (b *Bounded) End(uint64) {
 		b.stats.Pruned++
 	}
 	for !b.advance() {
-		if n := len(b.runs); n > 1 {
-			b.runs = b.runs[:n-1]
-			continue
-		}
-		if b.stats.Done = b.level; b.level == b.most {
+		n := len(b.runs)
+		if n == 1 {
 			b.complete = true
 			return
 		}
-		b.level++
-		clear(b.seen)
-		b.runs[0] = boundedRun{points: b.runs[0].points[:0], alt: 1}
-		return // the default run again: it has more to lead to
+		b.runs = b.runs[:n-1]
 	}
 }
 
@@ -191,7 +183,7 @@ func (b *Bounded) Stepped(mv sim.Mover, touched []sim.Touch) {
 // Choose implements sim.Chooser.
 func (b *Bounded) Choose(p *sim.Point) (pick, hold int) {
 	if b.over {
-		return 0, holdStep(p, forever)
+		return enough(p), 0
 	}
 	point := true
 	if p.Kind == sim.Step {
@@ -204,7 +196,9 @@ func (b *Bounded) Choose(p *sim.Point) (pick, hold int) {
 			b.played++
 		}
 	} else if point {
-		b.consider(p)
+		if b.consider(p); b.over && p.Kind == sim.Step {
+			return sim.Enough, 0
+		}
 	}
 	b.happens.Chose(p, pick)
 	return pick, 0
@@ -212,24 +206,26 @@ func (b *Bounded) Choose(p *sim.Point) (pick, hold int) {
 
 // consider takes down where the run may deviate.
 func (b *Bounded) consider(p *sim.Point) {
-	left := b.level - (len(b.runs) - 1)
-	if left == 0 {
-		b.over = true
-		return
-	}
+	left := b.most - (len(b.runs) - 1)
 	if p.Kind == sim.Step {
 		hi, lo := b.happens.Hash()
 		k := boundedKey{lanes{hi, lo}, uint64(p.First)}
 		if b.lead != nil {
 			k.lead |= b.lead() << 8
 		}
-		if int(b.seen[k]) >= left {
+		if int(b.seen[k]) > left {
 			b.over, b.pruned = true, true
 			return
 		}
-		b.seen[k] = uint8(left)
+		b.seen[k] = uint8(left) + 1
+	}
+	if left == 0 {
+		return
 	}
 	b.stats.Points++
 	r := &b.runs[len(b.runs)-1]
+	if len(b.runs) == 1 && (b.stats.Points-1)%b.of != b.share {
+		return
+	}
 	r.points = append(r.points, boundedPoint{p.Seq, p.N})
 }

@@ -12,7 +12,6 @@ import (
 // those in the midst of private steps included.
 func TestBoundedComplete(t *testing.T) {
 	gen := genProcs(func(op string) bool { return op != "assert" })
-	pruned, plain := uint64(0), uint64(0)
 	rapid.Check(t, func(t *rapid.T) {
 		m, what := gen.Draw(t, "m")()
 		k := rapid.IntRange(0, 3).Draw(t, "k")
@@ -29,12 +28,19 @@ func TestBoundedComplete(t *testing.T) {
 			}
 			d.End(m.p.Seq)
 		}
-		b := NewBounded(k, nil)
-		m.watch = []sim.Observer{b}
 		got := make(map[string]bool)
-		for i := uint64(0); b.Begin(i); i++ {
-			got[m.run(b)] = true
-			b.End(m.p.Seq)
+		for share := range uint64(2) {
+			b := NewBounded(k, share, 2, nil)
+			m.watch = []sim.Observer{b}
+			for i := uint64(0); b.Begin(i); i++ {
+				if state := m.run(b); state != "" {
+					got[state] = true
+				}
+				b.End(m.p.Seq)
+			}
+			if !b.Complete() || b.Progress() != 1_000_000 {
+				t.Errorf("%s: not complete: %+v", what, b.Stats())
+			}
 		}
 		for s := range want {
 			if !got[s] {
@@ -46,20 +52,12 @@ func TestBoundedComplete(t *testing.T) {
 				t.Errorf("%s: ended as %s, which needs more than %d deviations", what, s, k)
 			}
 		}
-		if s := b.Stats(); !b.Complete() || s.Done != k || b.Progress() != 1_000_000 {
-			t.Errorf("%s: not complete: %+v", what, s)
-		}
-		pruned, plain = pruned+b.Stats().Runs, plain+d.Count()
 	})
-	if pruned*4 > plain*3 { // though each level is run for itself
-		t.Errorf("%d runs, %d without pruning: that is no reduction", pruned, plain)
-	}
 }
 
-// The deviations of a run are those it was to have: the last level of k of a
-// program without conflicts is one run a level.
-func TestBoundedRestart(t *testing.T) {
-	m := lastzero(4)
+// What is pruned is most of it, and a restarted search is a new one.
+func TestBoundedPrunes(t *testing.T) {
+	m := lastzero(8)
 	count := func(b *Bounded, restart uint64) uint64 {
 		m.watch, m.chose = []sim.Observer{b}, nil
 		for i := uint64(0); b.Begin(i); i++ {
@@ -71,7 +69,17 @@ func TestBoundedRestart(t *testing.T) {
 		}
 		return b.Stats().Runs
 	}
-	if a, b := count(NewBounded(2, nil), 1<<60), count(NewBounded(2, nil), 40); a != b || a < 10 {
+	a, b := count(NewBounded(3, 0, 1, nil), 1<<60), count(NewBounded(3, 0, 1, nil), 40)
+	if a != b {
 		t.Errorf("%d runs, %d after a restart", a, b)
+	}
+	m.watch = nil
+	d := NewDeviations(Params{Most: 3})
+	for i := uint64(0); d.Begin(i); i++ {
+		m.run(d)
+		d.End(m.p.Seq)
+	}
+	if a*2 > d.Count() || a < 10 {
+		t.Errorf("%d runs, %d without pruning", a, d.Count())
 	}
 }

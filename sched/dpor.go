@@ -245,7 +245,7 @@ func (f *Full) end(cut bool) {
 // Choose implements sim.Chooser.
 func (f *Full) Choose(p *sim.Point) (pick, hold int) {
 	if f.blocked {
-		return 0, holdStep(p, forever)
+		return enough(p), 0
 	}
 	if p.Kind != sim.Step {
 		return f.answer(p), 0
@@ -260,7 +260,7 @@ func (f *Full) Choose(p *sim.Point) (pick, hold int) {
 		f.moves, f.set = p.Moves, f.numbers(&p.Moves)
 	}
 	if !f.begin(f.set, p.First) {
-		return 0, holdStep(p, forever)
+		return enough(p), 0
 	}
 	return alternative(p, f.movers[f.events[f.n].mover]), 0
 }
@@ -512,6 +512,14 @@ func (f *Full) numberOf(mv sim.Mover) uint8 {
 		f.widen()
 	}
 	return f.number[mv] - 1
+}
+
+// enough ends a run, or waits until that can be done.
+func enough(p *sim.Point) int {
+	if p.Kind != sim.Step {
+		return 0
+	}
+	return sim.Enough
 }
 
 // has reports whether a mover is among the alternatives.

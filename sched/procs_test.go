@@ -172,6 +172,9 @@ func (m *procs) run(ch sim.Chooser) string {
 		if m.p.N > 1 {
 			pick, _ := ch.Choose(&m.p)
 			m.p.Seq++
+			if pick == sim.Enough {
+				return ""
+			}
 			mv = m.p.Mover(pick)
 		}
 		m.step(mv)
@@ -316,7 +319,9 @@ func (m *procs) full(most int) (f *found, s *Full, ok bool) {
 			s.End(m.p.Seq)
 		}
 		f.runs++
-		f.states[state] = true
+		if !blocked {
+			f.states[state] = true
+		}
 		if !blocked && !m.ended {
 			hi, lo := h.Hash()
 			f.classes[lanes{hi, lo}] = true

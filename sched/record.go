@@ -58,6 +58,9 @@ func (r *Recorder) Choose(p *sim.Point) (pick, hold int) {
 		sim.Bug("question %d (%v) has %d alternatives: it should not be asked", p.Seq, p.Kind, p.N)
 	}
 	pick, hold = r.member.Choose(p)
+	if pick == sim.Enough && p.Kind == sim.Step {
+		return pick, 0
+	}
 	if uint(pick) >= uint(p.N) || hold < 0 || hold > 0 && pick > 0 {
 		sim.Bug("question %d (%v) of %d alternatives was answered %d, hold %d", p.Seq, p.Kind, p.N, pick, hold)
 	}

@@ -51,7 +51,7 @@ func TestRecorderChecksTheContract(t *testing.T) {
 	}
 	mustBug(t, "should not be asked", play(sim.Point{N: 1}, 0, 0))
 	mustBug(t, "answered 2", play(sim.Point{N: 2}, 2, 0))
-	mustBug(t, "answered -1", play(sim.Point{N: 2}, -1, 0))
+	mustBug(t, "answered -2", play(sim.Point{N: 2}, -2, 0))
 	mustBug(t, "hold 3", play(sim.Point{N: 2}, 1, 3))
 	mustBug(t, "hold -1", play(sim.Point{N: 2}, 0, -1))
 }

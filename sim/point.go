@@ -16,6 +16,9 @@ type Chooser interface {
 	Choose(p *Point) (pick, hold int)
 }
 
+// Enough is the answer that ends a run.
+const Enough = -1
+
 // Kind says what a question is about.
 type Kind uint8
 

@@ -53,9 +53,10 @@ const (
 	Stuck                    // nothing can move, and work is left
 	Exhausted                // the budget is out: not a pass
 	Refused                  // the text holds what this simulator doesn't execute
+	Abandoned                // the strategy has seen enough (sim.Enough): no run at all
 )
 
-var outcomeNames = [...]string{"passed", "violated", "stuck", "exhausted", "refused"}
+var outcomeNames = [...]string{"passed", "violated", "stuck", "exhausted", "refused", "abandoned"}
 
 func (o Outcome) String() string { return outcomeNames[o] }
 

@@ -85,6 +85,10 @@ func (m *Machine) turn() sim.Mover {
 	if pick == 0 {
 		return m.p.First
 	}
+	if pick == sim.Enough {
+		m.end(Abandoned)
+		return sim.NoMover
+	}
 	mv := m.p.Mover(pick)
 	m.deviate(mv)
 	return mv
@@ -438,4 +442,17 @@ func (m *Machine) advance(c *CPU) (below *Ctx) {
 		f.ctx.start()
 	}
 	return nil
+}
+
+// Lead says, with a question's First, who goes on by default from here on: 0 to
+// 65535, and the same only if it is the same thread of control.
+func (m *Machine) Lead() uint64 {
+	n := uint64(0)
+	if m.lead != nil {
+		n = uint64(m.lead.ID) + 1
+	}
+	if m.errand != nil {
+		n |= (uint64(m.errand.id) + 1) << 9
+	}
+	return n
 }

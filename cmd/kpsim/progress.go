@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,6 +25,7 @@ type progress struct {
 	mu    sync.Mutex
 	last  time.Time
 	drawn bool
+	done  atomic.Uint64 // millionths of a search that ends of itself
 }
 
 // watch returns a progress, or nil if nobody would see it.
@@ -50,8 +52,19 @@ func (g *progress) update(runs, violations uint64) {
 	if g.total > 0 {
 		of = fmt.Sprintf("of %d ", g.total)
 	}
-	fmt.Fprintf(g.w, "%s%s: %d %sruns, %d violations, %.0f runs/s", clearLine, g.what, runs, of, violations,
-		float64(runs)/now.Sub(g.start).Seconds())
+	far := ""
+	if n := g.done.Load(); n > 0 {
+		far = fmt.Sprintf(", some %d.%04d %%", n/10_000, n%10_000)
+	}
+	fmt.Fprintf(g.w, "%s%s: %d %sruns, %d violations, %.0f runs/s%s", clearLine, g.what, runs, of, violations,
+		float64(runs)/now.Sub(g.start).Seconds(), far)
+}
+
+// share says how far a search is that ends of itself, in millionths.
+func (g *progress) share(done uint64) {
+	if g != nil {
+		g.done.Store(done)
+	}
 }
 
 // clear takes the line away.

@@ -70,6 +70,7 @@ type Run struct {
 	Err      error // why the machine refused
 	Digest   uint64
 	Counts   smp.Counts
+	Early    bool // it was stopped before its end: by a finding, or since its budget was out
 }
 
 // New builds a rig. The scenario has been checked (scenario.Check). mutantName
@@ -348,6 +349,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	r.head()
 
 	run := Run{Outcome: m.Run()}
+	run.Early = run.Outcome == smp.Violated || run.Outcome == smp.Exhausted
 	if run.Outcome == smp.Passed {
 		drained := r.engine.Settled()
 		r.Log.Emit(smpev.Done, 255, traces.NoTask, b2u(drained), 0, 0)

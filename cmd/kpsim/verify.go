@@ -1,0 +1,299 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"kpsim/properties"
+	"kpsim/properties/harness"
+	"kpsim/smp/fetch"
+)
+
+type verifyCmd struct {
+	Scenarios  []string `arg:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios."`
+	Deviations *int     `placeholder:"K" help:"Run every schedule of at most K deviations from the default run. Default: ${bound}."`
+	Full       bool     `help:"Run every schedule there is, but of those that differ only in the order of steps that commute one only."`
+	All        bool     `help:"Go on after something was broken."`
+	Runs       uint64   `placeholder:"N" help:"Stop after N schedules: then it isn't complete. Default: when all are run."`
+	Workers    int      `placeholder:"N" help:"How many schedules are run at once. Default: one a processor. Changes no result. --full takes one."`
+	Fetch      string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
+	Mutant     string   `placeholder:"NAME" help:"Break the engine on purpose. Nothing is expected then."`
+	Traces     string   `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	Races      bool     `help:"With --full: print at what the most races were."`
+	JSON       bool     `name:"json" help:"Print one JSON object a line."`
+
+	base exploreCmd // whose checks and preparations are the same
+}
+
+// deviationsDefault is how many deviations are tried without --deviations.
+const deviationsDefault = 2
+
+// Help implements kong.HelpProvider.
+func (*verifyCmd) Help() string {
+	return `Where explore draws schedules, verify runs all of them. What it says of a scenario that keeps its properties is a certificate: "Never, complete for ≤ K deviations under fetch model M", or with --full "Never, complete under fetch model M". A schedule that needs more deviations than K may still break something.
+
+A deviation is a choice that the default run doesn't make: another CPU moves, an interrupt comes, a fetch sees older bytes. They are tried after each step that other CPUs may see something of; between two such steps it makes no difference where. A schedule is pruned when it comes to where another one was with as many deviations left. Those with fewer deviations come first, so what is found needs the fewest.
+
+--full doesn't count deviations. It makes one run of each class of schedules that differ only in the order of steps that touch nothing in common: dynamic partial-order reduction. There can be very many; --runs N ends it, and the line then says how far it came.
+
+Examples:
+
+  kpsim verify safe-none
+  kpsim verify --deviations 3 safe-none safe-full
+  kpsim verify --full mine.star
+  kpsim verify --mutant no-quiesce safe-none
+
+Exit status: 0 as expected, 1 something against expectation or not complete, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
+}
+
+func (c *verifyCmd) run(p *program) (int, error) {
+	if err := c.check(); err != nil {
+		return 0, err
+	}
+	jobs, err := load(c.Scenarios)
+	if err != nil {
+		return 0, err
+	}
+	for _, j := range jobs {
+		if err := c.base.prepare(p, j); err != nil {
+			return 0, err
+		}
+	}
+	c.base.catchInterrupt()
+	if err := makeFolder(c.Traces); err != nil {
+		return 0, err
+	}
+	status := exitOK
+	for i, j := range jobs {
+		row, err := c.verify(p, j, fmt.Sprintf("%d/%d %s", i+1, len(jobs), j.Name))
+		if err != nil {
+			return 0, err
+		}
+		if err := c.print(p, row); err != nil {
+			return 0, err
+		}
+		if c.base.stop.Load() {
+			fmt.Fprintf(p.err, "kpsim: interrupted; %s is not complete\n", j.Name)
+			return exitInterrupted, nil
+		}
+		if row.Expected != nil && !*row.Expected {
+			status = exitAgainst
+		}
+	}
+	return status, nil
+}
+
+// check checks the flags that kong doesn't.
+func (c *verifyCmd) check() error {
+	switch {
+	case c.Full && c.Deviations != nil:
+		return errors.New("--full runs all schedules, whatever their deviations; leave --deviations out")
+	case c.Deviations != nil && (*c.Deviations < 0 || *c.Deviations > deviationsMost):
+		return fmt.Errorf("--deviations: %d is out of range; give 0 to %d", *c.Deviations, deviationsMost)
+	case c.Races && !c.Full:
+		return errors.New("--races: only --full looks for races; give --full too")
+	}
+	c.base = exploreCmd{Seed: 1, Strategy: harness.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Mutant: c.Mutant, Traces: c.Traces}
+	return c.base.check()
+}
+
+// deviationsMost is more than can be run of anything.
+const deviationsMost = 99
+
+// A proved is what verify prints of a scenario.
+type proved struct {
+	Scenario    string            `json:"scenario"`
+	Observation string            `json:"observation"`
+	Certificate string            `json:"certificate"` // "" if there is none
+	Fetch       string            `json:"fetch"`
+	Full        bool              `json:"full"`
+	Deviations  int               `json:"deviations"` // every schedule of at most so many was run; -1: not even the default one, or --full
+	Complete    bool              `json:"complete"`
+	Runs        uint64            `json:"runs"`
+	Pruned      uint64            `json:"pruned"`
+	Cut         uint64            `json:"out_of_budget"`
+	Restarts    uint64            `json:"restarts"`
+	Depth       int               `json:"depth"`
+	Points      uint64            `json:"points"`
+	Broken      map[string]uint64 `json:"broken,omitempty"`
+	Expected    *bool             `json:"expected"`
+	Reason      string            `json:"reason,omitempty"`
+	Traces      []string          `json:"traces,omitempty"`
+	Racing      []harness.Racing  `json:"racing,omitempty"`
+
+	witnesses []*harness.Witness
+	far       uint64 // millionths of what is known, if it isn't complete
+}
+
+// verify verifies one scenario.
+func (c *verifyCmd) verify(p *program, j *job, what string) (*proved, error) {
+	c.base.doing(p, j, c.Mutant)
+	c.again(p, j)
+	line := p.watch(what, c.Runs)
+	defer line.clear()
+	proof := harness.Proof{
+		Spec: harness.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop},
+		Full: c.Full, All: c.All, Deviations: deviationsDefault,
+	}
+	if c.Deviations != nil {
+		proof.Deviations = *c.Deviations
+	}
+	row := &proved{Scenario: j.Name, Fetch: fetch.Model(j.Machine.Fetch).String(), Full: c.Full}
+	proof.Watch = func(runs, violations, done uint64) {
+		line.share(done)
+		line.update(runs, violations)
+		if c.Full { // of many at once none speaks for all
+			row.far = done
+		}
+	}
+	v, err := harness.Verify(proof)
+	if err != nil {
+		return nil, fileFirst(j, err)
+	}
+	row.take(v)
+	c.judge(j, row)
+	for i, w := range v.Witnesses {
+		name := traceName(j.Name)
+		if i > 0 {
+			name += "-" + w.Property.Name
+		}
+		path := filepath.Join(c.Traces, name+".kps")
+		if err := writeWhole(path, w.File.Marshal()); err != nil {
+			return nil, fmt.Errorf("%s; name another folder with --traces", cause(err, path))
+		}
+		row.Traces = append(row.Traces, path)
+	}
+	return row, nil
+}
+
+// again is the line that makes a bug come again.
+func (c *verifyCmd) again(p *program, j *job) {
+	words := []string{typed(), "verify", j.arg, "--workers", "1"}
+	if c.Full {
+		words = append(words, "--full")
+	}
+	if c.Deviations != nil {
+		words = append(words, "--deviations", fmt.Sprint(*c.Deviations))
+	}
+	if c.Fetch != "" {
+		words = append(words, "--fetch", c.Fetch)
+	}
+	if c.Mutant != "" {
+		words = append(words, "--mutant", c.Mutant)
+	}
+	p.again = shell(words...)
+}
+
+func (r *proved) take(v *harness.Verified) {
+	r.Deviations, r.Complete = v.Done, v.Complete
+	r.Runs, r.Pruned, r.Cut, r.Restarts, r.Depth, r.Points = v.Runs, v.Pruned, v.Cut, v.Restarts, v.Depth, v.Points
+	r.Broken, r.Racing, r.witnesses = v.Broken, v.Racing, v.Witnesses
+	r.Observation = never
+	if v.Violations > 0 {
+		r.Observation = sometimes
+		return
+	}
+	if v.Cut > 0 || v.Points == 0 {
+		return // what comes after the budget, nobody saw; and of nothing nothing is shown
+	}
+	switch {
+	case v.Complete && r.Full:
+		r.Certificate = fmt.Sprintf("%s, complete under fetch model %s", never, r.Fetch)
+	case !r.Full && v.Done >= 0:
+		r.Certificate = fmt.Sprintf("%s, complete for ≤ %s under fetch model %s", never, number(v.Done, "deviation"), r.Fetch)
+	}
+}
+
+// judge holds what was shown against what the scenario expects.
+func (c *verifyCmd) judge(j *job, r *proved) {
+	expect := func(ok bool, reason string) {
+		if r.Expected = &ok; !ok {
+			r.Reason = reason
+		}
+	}
+	e := &j.Expect
+	switch why := c.base.overridden(); {
+	case why != "":
+		r.Reason = why
+	case c.base.stop.Load():
+		r.Reason = "interrupted"
+	case e.Sometimes && r.Broken[e.Property] > 0:
+		expect(len(r.Broken) == 1, "expected "+e.Property+" alone")
+	case e.Sometimes && r.Certificate == "" || e.Sometimes && !r.Full:
+		r.Reason = "expected " + sometimes + "; that may need more deviations, or more schedules"
+	case e.Sometimes:
+		expect(false, "expected "+sometimes)
+	case len(r.Broken) > 0:
+		expect(false, "expected "+never)
+	case r.Points == 0:
+		expect(false, "no schedule has a choice: this shows nothing")
+	default:
+		expect(r.Complete && r.Cut == 0, "not complete")
+	}
+}
+
+// print prints one line, and what is to be known of it.
+func (c *verifyCmd) print(p *program, r *proved) error {
+	if c.JSON {
+		return p.printJSON(r)
+	}
+	said := r.Certificate
+	switch {
+	case len(r.Broken) > 0:
+		var names []string
+		for _, q := range properties.All {
+			if n := r.Broken[q.Name]; n > 0 {
+				names = append(names, fmt.Sprintf("%s by %d", q.Name, n))
+			}
+		}
+		said = sometimes + ": " + list(names)
+	case said == "":
+		said = never + " so far, not complete"
+	}
+	how := []string{number(r.Runs, "schedule"), fmt.Sprintf("%d pruned", r.Pruned), fmt.Sprintf("depth %d", r.Depth)}
+	if r.Cut > 0 {
+		how = append(how, fmt.Sprintf("%d out of budget", r.Cut))
+	}
+	if r.Restarts > 0 {
+		how = append(how, fmt.Sprintf("begun anew %s", times(r.Restarts)))
+	}
+	if !r.Complete && r.far > 0 {
+		how = append(how, fmt.Sprintf("some %d.%04d %% of what is known so far", r.far/10_000, r.far%10_000))
+	}
+	fmt.Fprintf(p.out, "%s  %s  (%s)  %s\n", r.Scenario, said, strings.Join(how, ", "), c.verdict(p, r))
+	for i, w := range r.witnesses {
+		fmt.Fprintf(p.out, "    %s\n", finding(w.Property, w.Place, w.Message))
+		for _, l := range scheduleLines(w.Schedule) {
+			fmt.Fprintf(p.out, "      %s\n", l)
+		}
+		fmt.Fprintf(p.out, "    %s; to replay:  %s\n", number(len(w.Schedule), "deviation"), shell(typed(), "replay", r.Traces[i]))
+	}
+	if c.Races {
+		for _, o := range r.Racing {
+			fmt.Fprintf(p.out, "    %12d  %s\n", o.Races, o.Object)
+		}
+	}
+	if r.Expected != nil && !*r.Expected && len(r.witnesses) == 0 && c.Full {
+		fmt.Fprintf(p.out, "    next:  %s\n", shell(typed(), "verify", "--deviations", fmt.Sprint(deviationsDefault), r.Scenario))
+	}
+	return nil
+}
+
+func (c *verifyCmd) verdict(p *program, r *proved) string {
+	switch {
+	case r.Expected == nil:
+		return "nothing expected (" + r.Reason + ")"
+	case *r.Expected:
+		return p.paint(green, "as expected")
+	}
+	return p.paint(red, "AGAINST EXPECTATION") + ": " + r.Reason
+}
+
+func times(n uint64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
