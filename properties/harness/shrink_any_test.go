@@ -62,12 +62,12 @@ func TestShrinkAny(t *testing.T) {
 	}
 	found := 0
 	for i, spec := range broken(t) {
-		if slow > 1 && i%4 > 0 {
+		if slow > 1 && i%6 > 0 {
 			continue
 		}
-		c := violating(t, spec, strategies[i%len(strategies)], 20_000)
+		c := violating(t, spec, strategies[i%len(strategies)], 20_000/slow)
 		if c == nil {
-			c = violating(t, spec, "portfolio", 20_000)
+			c = violating(t, spec, "portfolio", 20_000/slow)
 		}
 		if c == nil {
 			continue // some need longer
@@ -108,15 +108,20 @@ func TestShrinkAny(t *testing.T) {
 			}
 		})
 	}
-	require.Greater(t, found, 20/slow)
+	if slow == 1 {
+		require.Greater(t, found, 20)
+	}
 }
 
 // TestShrinkSecondInstruction: three deviations are enough for what everything
 // began with, and one of them goes through an interrupt.
 func TestShrinkSecondInstruction(t *testing.T) {
+	if slow > 1 {
+		t.Skip("nothing here is concurrent but Explore, which others run")
+	}
 	sc, err := scenario.LoadBuiltin("second-instruction")
 	require.NoError(t, err)
-	for seed := range uint64(max(3/slow, 1)) {
+	for seed := range uint64(3) {
 		res, err := Explore(Spec{Scenario: sc, Runs: 10_000, Seed: seed})
 		require.NoError(t, err)
 		w := res.Witness
@@ -162,7 +167,7 @@ func TestCauseIsKept(t *testing.T) {
 	sc, err := scenario.LoadBuiltin("stop-machine-alone")
 	require.NoError(t, err)
 	places := make(map[string]bool)
-	for seed := range uint64(8) {
+	for seed := range uint64(max(8/slow, 1)) {
 		spec := &Spec{Scenario: sc, Mutant: "no-stop", Seed: seed}
 		c := violating(t, spec, "random", 10_000)
 		require.NotNil(t, c)
@@ -176,8 +181,10 @@ func TestCauseIsKept(t *testing.T) {
 		places[was.label] = true
 		s.close()
 	}
-	require.Contains(t, places, "victim+0x1")
-	require.Contains(t, places, "victim+0x4")
+	if slow == 1 {
+		require.Contains(t, places, "victim+0x1")
+		require.Contains(t, places, "victim+0x4")
+	}
 }
 
 // TestNecessity: each deviation of a shrunk trace is needed, and one that was
