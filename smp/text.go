@@ -46,14 +46,14 @@ func (d *memo) at(a isa.Addr, lo uint64) *[2]decoded {
 	return &d[h>>(64-memoBits)]
 }
 
-// decode looks the bytes at a up in the memo. nil: they are no instruction.
-func (m *Machine) decode(a isa.Addr, lo, hi uint64) *isa.Inst {
+// decode looks the bytes at a up in the memo. The entry is good until the next.
+func (m *Machine) decode(a isa.Addr, lo, hi uint64) *decoded {
 	way := m.memo.at(a, lo)
 	if e := &way[0]; e.is(a, lo, hi) {
-		return e.inst
+		return e
 	}
 	if e := &way[1]; e.is(a, lo, hi) {
-		return e.inst
+		return e
 	}
 	way[1] = way[0]
 	e := &way[0]
@@ -65,7 +65,7 @@ func (m *Machine) decode(a isa.Addr, lo, hi uint64) *isa.Inst {
 		*e.inst = in
 		e.lo, e.hi = cut(lo, hi, int(in.Len))
 	}
-	return e.inst
+	return e
 }
 
 // pack is traces.PackBytes of the first 15 bytes of b, at once if there are more.
@@ -104,18 +104,15 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 	}
 
 	lo, hi := m.peekText(p, ip)
-	n := int(hi >> 56)
-	if m.text.MayBeStale(int(c.id)) && m.Watched(ip, n) {
-		n = m.text.Fetch(int(c.id), uint64(ip), &m.fbuf, m.fetchEnv(c))
+	if m.text.MayBeStale(int(c.id)) && m.Watched(ip, int(hi>>56)) {
+		n := m.text.Fetch(int(c.id), uint64(ip), &m.fbuf, m.fetchEnv(c))
 		lo, hi = traces.PackBytes(m.fbuf[:n])
 	}
-	in := m.decode(ip, lo, hi)
-	if in != nil {
-		n = int(in.Len)
-	}
+	e := m.decode(ip, lo, hi)
+	in, n := e.inst, int(e.hi>>56)
 	m.touchFetch(ip, n)
 	if m.Watched(ip, n) {
-		lo, hi := cut(lo, hi, n)
+		lo, hi = e.lo, e.hi
 		m.emit(c, smpev.Exec, uint64(ip), lo, hi)
 		if m.log.Found != nil {
 			return nil // the bytes are a finding: they are not executed
@@ -144,7 +141,7 @@ func (m *Machine) peekText(p *page, a isa.Addr) (lo, hi uint64) {
 // The instruction is shared: it is not to be changed.
 func (m *Machine) Decode(b []byte, at isa.Addr) (*isa.Inst, error) {
 	lo, hi := pack(b)
-	if in := m.decode(at, lo, hi); in != nil {
+	if in := m.decode(at, lo, hi).inst; in != nil {
 		return in, nil
 	}
 	_, err := m.cfg.Mode.Decode(b, at)
@@ -261,7 +258,7 @@ func (e *fetchEnv) Newest(a uint64, b []byte) int { return e.m.mem.peek(isa.Addr
 // Length implements fetch.Env.
 func (e *fetchEnv) Length(a uint64, b []byte) int {
 	lo, hi := pack(b)
-	if in := e.m.decode(isa.Addr(a), lo, hi); in != nil {
+	if in := e.m.decode(isa.Addr(a), lo, hi).inst; in != nil {
 		return int(in.Len)
 	}
 	return len(b)
