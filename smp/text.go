@@ -111,7 +111,7 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 	e := m.decode(ip, lo, hi)
 	in, n := e.inst, int(e.hi>>56)
 	m.touchFetch(ip, n)
-	if m.Watched(ip, n) {
+	if p.watches(ip%pageSize, n) || ip%pageSize+isa.Addr(n) > pageSize && m.Watched(ip, n) {
 		lo, hi = e.lo, e.hi
 		m.emit(c, smpev.Exec, uint64(ip), lo, hi)
 		if m.log.Found != nil {
@@ -152,10 +152,21 @@ func (m *Machine) Decode(b []byte, at isa.Addr) (*isa.Inst, error) {
 // each version of what is executed, unless the memo had to forget one.
 func (m *Machine) Decoded() uint64 { return m.decoded }
 
+// watches reports whether one of the n bytes at off in a page of text, or of those
+// of them that lie in it, is watched.
+func (p *page) watches(off isa.Addr, n int) bool {
+	for at, end := off/chunk, min(off+isa.Addr(n), pageSize); at*chunk < end; at++ {
+		if p.watched[at] {
+			return true
+		}
+	}
+	return false
+}
+
 // Watched reports whether one of the n bytes at a is watched.
 func (m *Machine) Watched(a isa.Addr, n int) bool {
-	if p, off := m.mem.page(a), int(a%pageSize); n > 0 && n <= chunk && off+n <= pageSize { // mostly
-		return p != nil && p.code != nil && (p.watched[off/chunk] || p.watched[(off+n-1)/chunk])
+	if p := m.mem.page(a); a%pageSize+isa.Addr(n) <= pageSize { // mostly
+		return p != nil && p.code != nil && p.watches(a%pageSize, n)
 	}
 	for at, end := a&^(chunk-1), a+isa.Addr(n); at < end; at += chunk {
 		if p := m.mem.page(at); p != nil && p.code != nil && p.watched[at%pageSize/chunk] {
