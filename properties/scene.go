@@ -17,6 +17,7 @@ type Scene struct {
 	head   bool // the head is over
 	probes probes
 	frames frames
+	handed []span // slots and detours that are handed out
 
 	claimed *frame // of a Claim: the trap it is about, nil if there is none
 	popped  *frame // of a Return: the trap that it ends, nil if there is none
@@ -35,6 +36,7 @@ func (s *Scene) reset() {
 	s.images, s.raw, s.head = s.images[:0], 0, false
 	s.probes.reset()
 	s.frames.reset()
+	s.handed = s.handed[:0]
 }
 
 // take takes an event, and reports whether it is dull: whether it can't mean
@@ -42,7 +44,7 @@ func (s *Scene) reset() {
 func (s *Scene) take(e *traces.Event) (dull bool) {
 	switch e.Kind {
 	case smpev.Exec:
-		return s.text.plain(e)
+		return s.plain(e)
 	case smpev.TextStore:
 		s.head = true
 		return s.store(e)
@@ -60,8 +62,12 @@ func (s *Scene) take(e *traces.Event) (dull bool) {
 			s.raw = len(s.images)
 		}
 		s.text.mark(e.A, e.C>>56)
-	case smpev.Alloc, smpev.Free:
+	case smpev.Alloc:
 		s.text.forget(e.A, e.B)
+		s.handed = append(s.handed, span{e.A, e.B, e.C})
+	case smpev.Free:
+		s.text.forget(e.A, e.B)
+		s.takeBack(e)
 	case kpev.ApiEnter, kpev.ApiReturn:
 		s.head = true
 		s.call(e)
@@ -81,6 +87,15 @@ func (s *Scene) store(e *traces.Event) (dull bool) {
 	return !b.text && b.marks == 0
 }
 
+func (s *Scene) takeBack(e *traces.Event) {
+	for i := range s.handed {
+		if x := &s.handed[i]; x.addr == e.A && x.size == e.B {
+			s.handed = append(s.handed[:i], s.handed[i+1:]...)
+			return
+		}
+	}
+}
+
 func (s *Scene) call(e *traces.Event) {
 	c := &s.called
 	*c = called{}
@@ -95,11 +110,13 @@ func (s *Scene) call(e *traces.Event) {
 
 // Most of what happens is dull. An instruction that was linked where it runs, as
 // it was linked, at an address that nobody patches and no probe is put on, is
-// none that properties are about. Nor is a store to a slot or a detour, once the
-// text has taken it, nor that a routine may sleep where it may. So a text marks
-// what Images and API calls name, and dull are:
+// none that properties are about. Nor is one in a slot or a detour that is handed
+// out, if it is what was stored there; nor is the store, once the text has taken
+// it; nor that a routine may sleep where it may. So a text marks what Images and
+// API calls name, and dull are:
 //
-//	Exec        the linked instruction, its first byte not marked
+//	Exec        its first byte not marked: the linked instruction; or outside
+//	            linked text, in memory that is handed out and is known to hold it
 //	TextStore   to a block without a linked byte and without a mark
 //	MightSleep  where it may
 //
@@ -118,11 +135,29 @@ func (t *text) mark(addr, n uint64) {
 }
 
 // plain reports whether an Exec is dull.
-func (t *text) plain(e *traces.Event) bool {
-	b := t.find(e.A)
-	if b == nil || (b.start&^b.marks)>>(e.A%blockSize)&1 == 0 {
+func (s *Scene) plain(e *traces.Event) bool {
+	b, i := s.text.find(e.A), e.A%blockSize
+	if b == nil || b.marks>>i&1 != 0 {
 		return false
 	}
-	x := &t.loads.insns[b.which[e.A%blockSize]]
-	return x.lo == e.B && x.hi == e.C
+	if b.start>>i&1 != 0 {
+		x := &s.text.loads.insns[b.which[i]]
+		return x.lo == e.B && x.hi == e.C
+	}
+	return !b.text && in(s.handed, e.A) != nil && s.text.agrees(e)
+}
+
+// agrees reports whether the bytes of an Exec are those of memory, as far as they
+// are known.
+func (t *text) agrees(e *traces.Event) bool {
+	n := e.C >> 56
+	mem, known := t.word(e.A)
+	if (mem^e.B)&known&mask(n) != 0 {
+		return false
+	}
+	if n <= 8 {
+		return true
+	}
+	mem, known = t.word(e.A + 8)
+	return (mem^e.C)&known&mask(n-8) == 0
 }

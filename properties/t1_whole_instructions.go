@@ -54,13 +54,7 @@ func (m *wholeInstructions) Event(e *traces.Event) *traces.Finding {
 // there since the memory was handed out.
 func (m *wholeInstructions) outside(e *traces.Event) *traces.Finding {
 	text, n := &m.scene.text, e.C>>56
-	mem, known := text.word(e.A)
-	bad := (mem ^ e.B) & known & mask(n)
-	if bad == 0 && n > 8 {
-		mem, known = text.word(e.A + 8)
-		bad = (mem ^ e.C) & known & mask(n-8)
-	}
-	if bad == 0 {
+	if text.agrees(e) {
 		return nil
 	}
 	lo, _ := text.word(e.A)

@@ -46,14 +46,14 @@ func (d *memo) at(a isa.Addr, lo uint64) *[2]decoded {
 	return &d[h>>(64-memoBits)]
 }
 
-// decode looks the bytes at a up in the memo. nil: they are no instruction.
-func (m *Machine) decode(a isa.Addr, lo, hi uint64) *isa.Inst {
+// decode looks the bytes at a up in the memo. The entry is good until the next.
+func (m *Machine) decode(a isa.Addr, lo, hi uint64) *decoded {
 	way := m.memo.at(a, lo)
 	if e := &way[0]; e.is(a, lo, hi) {
-		return e.inst
+		return e
 	}
 	if e := &way[1]; e.is(a, lo, hi) {
-		return e.inst
+		return e
 	}
 	way[1] = way[0]
 	e := &way[0]
@@ -65,7 +65,7 @@ func (m *Machine) decode(a isa.Addr, lo, hi uint64) *isa.Inst {
 		*e.inst = in
 		e.lo, e.hi = cut(lo, hi, int(in.Len))
 	}
-	return e.inst
+	return e
 }
 
 // pack is traces.PackBytes of the first 15 bytes of b, at once if there are more.
@@ -104,18 +104,15 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 	}
 
 	lo, hi := m.peekText(p, ip)
-	n := int(hi >> 56)
-	if m.text.MayBeStale(int(c.id)) && m.Watched(ip, n) {
-		n = m.text.Fetch(int(c.id), uint64(ip), &m.fbuf, m.fetchEnv(c))
+	if m.text.MayBeStale(int(c.id)) && m.Watched(ip, int(hi>>56)) {
+		n := m.text.Fetch(int(c.id), uint64(ip), &m.fbuf, m.fetchEnv(c))
 		lo, hi = traces.PackBytes(m.fbuf[:n])
 	}
-	in := m.decode(ip, lo, hi)
-	if in != nil {
-		n = int(in.Len)
-	}
+	e := m.decode(ip, lo, hi)
+	in, n := e.inst, int(e.hi>>56)
 	m.touchFetch(ip, n)
-	if m.Watched(ip, n) {
-		lo, hi := cut(lo, hi, n)
+	if p.watches(ip%pageSize, n) || ip%pageSize+isa.Addr(n) > pageSize && m.Watched(ip, n) {
+		lo, hi = e.lo, e.hi
 		m.emit(c, smpev.Exec, uint64(ip), lo, hi)
 		if m.log.Found != nil {
 			return nil // the bytes are a finding: they are not executed
@@ -144,7 +141,7 @@ func (m *Machine) peekText(p *page, a isa.Addr) (lo, hi uint64) {
 // The instruction is shared: it is not to be changed.
 func (m *Machine) Decode(b []byte, at isa.Addr) (*isa.Inst, error) {
 	lo, hi := pack(b)
-	if in := m.decode(at, lo, hi); in != nil {
+	if in := m.decode(at, lo, hi).inst; in != nil {
 		return in, nil
 	}
 	_, err := m.cfg.Mode.Decode(b, at)
@@ -155,10 +152,21 @@ func (m *Machine) Decode(b []byte, at isa.Addr) (*isa.Inst, error) {
 // each version of what is executed, unless the memo had to forget one.
 func (m *Machine) Decoded() uint64 { return m.decoded }
 
+// watches reports whether one of the n bytes at off in a page of text, or of those
+// of them that lie in it, is watched.
+func (p *page) watches(off isa.Addr, n int) bool {
+	for at, end := off/chunk, min(off+isa.Addr(n), pageSize); at*chunk < end; at++ {
+		if p.watched[at] {
+			return true
+		}
+	}
+	return false
+}
+
 // Watched reports whether one of the n bytes at a is watched.
 func (m *Machine) Watched(a isa.Addr, n int) bool {
-	if p, off := m.mem.page(a), int(a%pageSize); n > 0 && n <= chunk && off+n <= pageSize { // mostly
-		return p != nil && p.code != nil && (p.watched[off/chunk] || p.watched[(off+n-1)/chunk])
+	if p := m.mem.page(a); a%pageSize+isa.Addr(n) <= pageSize { // mostly
+		return p != nil && p.code != nil && p.watches(a%pageSize, n)
 	}
 	for at, end := a&^(chunk-1), a+isa.Addr(n); at < end; at += chunk {
 		if p := m.mem.page(at); p != nil && p.code != nil && p.watched[at%pageSize/chunk] {
@@ -261,7 +269,7 @@ func (e *fetchEnv) Newest(a uint64, b []byte) int { return e.m.mem.peek(isa.Addr
 // Length implements fetch.Env.
 func (e *fetchEnv) Length(a uint64, b []byte) int {
 	lo, hi := pack(b)
-	if in := e.m.decode(isa.Addr(a), lo, hi); in != nil {
+	if in := e.m.decode(isa.Addr(a), lo, hi).inst; in != nil {
 		return int(in.Len)
 	}
 	return len(b)

@@ -17,9 +17,10 @@ type program struct {
 	task   *smp.Task
 	ops    []scenario.Op
 	repeat int
-	calls  uint64 // made so far in the run
-	checks []int  // of each operation: the number of its first check
-	came   uint64 // a digest of what its operations came to in the run
+	calls  uint64     // made so far in the run
+	called []isa.Addr // by each operation: the function
+	checks []int      // of each operation: the number of its first check
+	came   uint64     // a digest of what its operations came to in the run
 }
 
 func (p *program) run(x *smp.Ctx) {
@@ -90,7 +91,7 @@ func (p *program) call(x *smp.Ctx, i int) {
 		regs.R[argRegs[i]] = a
 	}
 	x.Step("call", int(p.calls))
-	x.Call(p.r.funcs[op.Target])
+	x.Call(p.called[i])
 	if op.Checked {
 		p.got(x, i, 0, smpev.CheckResult, p.task.Left().R[isa.RAX]&(^uint64(0)>>(64-op.Bits)), 0)
 	}

@@ -39,6 +39,7 @@ type Rig struct {
 	patch    kapi.Patcher
 	monitors *properties.Monitors // nil in a twin
 	probes   []kprobes.Kprobe
+	fresh    []kprobes.Kprobe // as they are when a run begins
 	labels   []*kernel.JumpLabel
 	funcs    map[string]isa.Addr
 	programs []*program
@@ -130,6 +131,9 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 	for i := range sc.Tasks {
 		p := &program{r: r, ops: sc.Tasks[i].Ops, repeat: max(sc.Tasks[i].Repeat, 1)}
 		p.task = m.AddProgram(sc.Tasks[i].Name, sc.Tasks[i].CPU, p.run)
+		for _, op := range p.ops {
+			p.called = append(p.called, r.funcs[op.Target]) // 0 of those that call none
+		}
 		p.prepareChecks()
 		r.programs = append(r.programs, p)
 	}
@@ -283,8 +287,39 @@ func (r *Rig) addSources() error {
 	return nil
 }
 
-// newEngine builds the engine for a run, and breaks it if there is a mutant.
+// newEngine builds the engine for a run, and the probes that it is to be given.
 func (r *Rig) newEngine() {
+	switch {
+	case r.engine == nil:
+		r.wire()
+		r.engine = kprobes.New(r.deps, r.settings)
+		r.unregistered()
+	case r.mutant != nil: // the kernel was reset: it is broken anew
+		r.wire()
+		fallthrough
+	default:
+		r.engine.Renew(r.deps, r.settings)
+	}
+	copy(r.probes, r.fresh)
+}
+
+// unregistered makes the probes that a run begins with.
+func (r *Rig) unregistered() {
+	for i := range r.Scenario.Probes {
+		sp := &r.Scenario.Probes[i]
+		p := kprobes.Kprobe{ID: uint64(i), Addr: r.funcs[sp.Func] + isa.Addr(sp.Offset)}
+		if sp.Pre != nil {
+			p.Pre = r.onPre
+		}
+		if sp.Post != nil {
+			p.Post = r.onPost
+		}
+		r.fresh = append(r.fresh, p)
+	}
+}
+
+// wire says what the engine stands on, and breaks it if there is a mutant.
+func (r *Rig) wire() {
 	k, mc := r.Kernel, &r.Scenario.Machine
 	r.deps = kprobes.Deps{
 		CPUs: mc.CPUs, Cells: &r.Machine.Cells, Text: &k.Text, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
@@ -311,21 +346,6 @@ func (r *Rig) newEngine() {
 		r.mutant.Apply(&mutant.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings})
 	}
 	r.patch = r.deps.Patch
-	if r.engine == nil {
-		r.engine = kprobes.New(r.deps, r.settings)
-	} else {
-		r.engine.Renew(r.deps, r.settings)
-	}
-	for i := range r.probes {
-		sp := &r.Scenario.Probes[i]
-		r.probes[i] = kprobes.Kprobe{ID: uint64(i), Addr: r.funcs[sp.Func] + isa.Addr(sp.Offset)}
-		if sp.Pre != nil {
-			r.probes[i].Pre = r.onPre
-		}
-		if sp.Post != nil {
-			r.probes[i].Post = r.onPost
-		}
-	}
 }
 
 // Run runs the scenario once under ch.
