@@ -31,12 +31,15 @@ type footprint struct {
 	ahead    [sim.MaxCPUs]sim.Touch
 	words    words
 	grew     bool
-	afresh   bool // the observer is to be told what a new machine would tell
-	swapped  bool // words is what this run has shown, kept what is known else
+	afresh   bool // the observer is to be told what it would be of a machine that has run nothing else
+	learning bool // and what this run shows is to be known to all such runs after it
+	learnt   bool // the last one was such a run
+	swapped  bool // words is what is known in this run, kept what is known else
 	kept     struct {
 		words words
 		grew  bool
 	}
+	base words      // what runs observed afresh begin with
 	data isa.Memory // watchedMemory, converted once
 }
 
@@ -64,8 +67,14 @@ func (m *Machine) Observe(o sim.Observer) { m.setObserver(o, false) }
 
 // ObserveAfresh is Observe for who must be told the same of a run whatever ran
 // before: that two threads share some memory is known from where the run itself
-// shows it, and is forgotten after the run.
-func (m *Machine) ObserveAfresh(o sim.Observer) { m.setObserver(o, true) }
+// shows it, and is forgotten after the run. What is learnt in such a run with learn
+// set is known from the beginning in all after it.
+func (m *Machine) ObserveAfresh(o sim.Observer, learn bool) {
+	m.setObserver(o, true)
+	if m.prints != nil {
+		m.prints.learning = learn
+	}
+}
 
 func (m *Machine) setObserver(o sim.Observer, afresh bool) {
 	if m.prints == nil {
@@ -76,7 +85,7 @@ func (m *Machine) setObserver(o sim.Observer, afresh bool) {
 		f.data = &watchedMemory{f}
 		m.prints = f
 	}
-	m.prints.observer, m.prints.afresh = o, afresh
+	m.prints.observer, m.prints.afresh, m.prints.learning = o, afresh, false
 }
 
 // SharedGrew reports whether, since it was last asked, a run has shown that
@@ -104,14 +113,17 @@ func (m *Machine) observe() {
 		return
 	}
 	if f.swapped { // the last run was observed afresh
+		if f.learnt {
+			f.base.copy(&f.words)
+		}
 		f.words, f.kept.words = f.kept.words, f.words
 		f.grew, f.swapped = f.kept.grew, false
 	}
 	if f.observer != nil {
 		if f.afresh {
-			f.kept.words.clear()
+			f.kept.words.copy(&f.base)
 			f.words, f.kept.words = f.kept.words, f.words
-			f.kept.grew, f.swapped = f.grew, true
+			f.kept.grew, f.swapped, f.learnt = f.grew, true, f.learning
 		}
 		m.foot, m.data, m.p.Ahead = f, f.data, &f.ahead
 		f.mover, f.touched = sim.NoMover, f.touched[:0]

@@ -85,8 +85,8 @@ func (w *words) shared(number uint64) bool {
 	return w.n > 0 && w.find(number).use == touchy
 }
 
-// clear forgets everything.
-func (w *words) clear() {
-	clear(w.table)
-	w.n, w.stacks = 0, false
+// copy makes w know what from does.
+func (w *words) copy(from *words) {
+	w.table = append(w.table[:0], from.table...)
+	w.n, w.stacks = from.n, from.stacks
 }

@@ -95,12 +95,12 @@ func Explore(spec Spec) (*Result, error) {
 	own := spec.own()
 	list := make([]shard, len(own))
 	inParallel(spec.Workers, len(own), &total.stop, func() worker {
-		rig := newRig(&spec)
+		rig := newRig(&spec).learnt()
 		return worker{func(i int) {
 			list[i].run(rig, &total, shape, own[i])
 			if list[i].watch.grew { // the next shard is to begin with no more than any other
 				rig.Close()
-				rig = newRig(&spec)
+				rig = newRig(&spec).learnt()
 			}
 		}, func() { rig.Close() }}
 	})

@@ -89,10 +89,10 @@ func TestHoldChangesNothing(t *testing.T) {
 // doesn't depend on what the machine has run before, observed or not.
 func TestStrategiesForgetTheMachine(t *testing.T) {
 	sc := load(t, twoCounters)
-	used := newRig(&Spec{Scenario: sc})
+	used := newRig(&Spec{Scenario: sc}).learnt()
 	defer used.Close()
 	for _, name := range []string{"guided", "pos", "portfolio"} {
-		fresh := newRig(&Spec{Scenario: sc})
+		fresh := newRig(&Spec{Scenario: sc}).learnt()
 		defer fresh.Close()
 		shape, _ := fresh.Survey()
 		a, err := sched.New(name, sched.Params{Seed: 3, Shape: shape})

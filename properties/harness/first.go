@@ -75,7 +75,7 @@ func FirstWitness(spec Spec, names []string, bound uint64) ([]First, error) {
 		errs  [FirstSeeds]error
 	)
 	inParallel(spec.Workers, FirstSeeds, &stop, func() worker {
-		rig := newRig(&spec)
+		rig := newRig(&spec).learnt()
 		return worker{func(i int) {
 			found[i], errs[i] = firstOf(&spec, rig, shape, names, bound, seedOf(spec.Seed, i), &total)
 		}, rig.Close}

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"kpsim/properties"
+	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp/isa"
 	"kpsim/smp/kernel"
@@ -19,9 +20,29 @@ func (r *Rig) Observe(o sim.Observer) {
 // ObserveAfresh is Observe for a strategy: what it is told of a run depends on
 // nothing that ran before (smp.Machine.ObserveAfresh).
 func (r *Rig) ObserveAfresh(o sim.Observer) {
-	r.Machine.ObserveAfresh(o)
+	r.Machine.ObserveAfresh(o, false)
 	r.tap(o)
 }
+
+// learnt runs a few schedules, always the same, so that which memory is shared is
+// known to those strategies that are told of steps from their first run on.
+func (r *Rig) learnt() *Rig {
+	s := sched.NewSticky(sched.Params{Length: r.play(new(sched.Default)).Counts.Points, Mean: surveyMean})
+	r.tap(deaf{})
+	for i := range uint64(surveyed) {
+		r.Machine.ObserveAfresh(deaf{}, true)
+		s.Begin(i)
+		s.End(r.Run(s).Counts.Points)
+	}
+	r.Observe(nil)
+	return r
+}
+
+// deaf is an observer that doesn't listen.
+type deaf struct{}
+
+// Stepped implements sim.Observer.
+func (deaf) Stepped(sim.Mover, []sim.Touch) {}
 
 func (r *Rig) tap(o sim.Observer) {
 	if r.relate == nil {

@@ -56,7 +56,7 @@ func (r *Race) Run() (*Lap, error) {
 		stop    atomic.Bool
 	)
 	inParallel(r.Workers, r.Seeds, &stop, func() worker {
-		rig := newRig(&Spec{Scenario: r.Scenario, Mutant: r.Mutant})
+		rig := newRig(&Spec{Scenario: r.Scenario, Mutant: r.Mutant}).learnt()
 		return worker{func(i int) { all[i] = r.one(rig, shape, r.Seed+uint64(i)) }, rig.Close}
 	})
 	for i, e := range all {

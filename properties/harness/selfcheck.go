@@ -38,7 +38,7 @@ func SelfCheck(spec Spec) (uint64, error) {
 		n     atomic.Uint64
 	)
 	inParallel(spec.Workers, len(own), &total.stop, func() worker {
-		c := checker{spec: &spec, used: newRig(&spec)}
+		c := checker{spec: &spec, used: newRig(&spec).learnt()}
 		return worker{func(i int) { errs[i] = c.shard(&total, shape, own[i], &n) }, c.used.Close}
 	})
 	for _, err := range errs {
