@@ -54,7 +54,7 @@ func NewPortfolio(p Params) *Portfolio {
 		q.Depth = 1 + depth
 		f.add(p, 1, NewPCT(q))
 	}
-	f.add(p, 2, NewPOS(seeded(6)))
+	f.add(p, 5, NewPOS(seeded(6)))
 	f.add(p, 4, NewGuided(seeded(7)))
 	f.add(p, 4, f.deviations) // it alone can be complete
 	return f

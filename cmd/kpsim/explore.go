@@ -151,14 +151,16 @@ func parseShard(s string) (share, shares int, err error) {
 	return share, shares, nil
 }
 
-// catchInterrupt ends the exploration at the first ^C, and leaves the second
-// to the system.
-func (c *exploreCmd) catchInterrupt() {
+// catchInterrupt ends the exploration at the first ^C.
+func (c *exploreCmd) catchInterrupt() { stopAtInterrupt(&c.stop) }
+
+// stopAtInterrupt sets stop at the first ^C, and leaves the second to the system.
+func stopAtInterrupt(stop *atomic.Bool) {
 	ch := make(chan os.Signal, 1)
 	signal.Notify(ch, os.Interrupt)
 	go func() {
 		<-ch
-		c.stop.Store(true)
+		stop.Store(true)
 		signal.Stop(ch)
 	}()
 }
