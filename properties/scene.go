@@ -120,7 +120,7 @@ func (s *Scene) call(e *traces.Event) {
 //	TextStore   to a block without a linked byte and without a mark
 //	MightSleep  where it may
 //
-// It is for TestTogether to say that nothing is lost by that.
+// It is for TestTogether, and harness's TestDull, to say that nothing is lost by it.
 
 // mark marks n bytes at addr.
 func (t *text) mark(addr, n uint64) {
