@@ -43,7 +43,7 @@ type Full struct {
 	movers  []sim.Mover // in the order they were first seen
 	number  [3 * sim.MaxCPUs]uint8
 	objects objectIndex
-	raced   []uint64 // races there were at each object
+	raced   []uint64 // races at each object that were reversed
 
 	// The run so far, and what is known of it from runs that began alike. The
 	// event number k was chosen at node k; the first kept-1 are as they were in
@@ -178,7 +178,8 @@ func (f *Full) Progress() uint64 {
 	return done >> 20
 }
 
-// Racing calls f with each object at which there were races, and how many.
+// Racing calls each with the objects at which there were races that were
+// reversed, and how many.
 func (f *Full) Racing(each func(o sim.Object, races uint64)) {
 	for i, n := range f.raced {
 		if n > 0 {
@@ -365,14 +366,25 @@ func (nd *node) fallAsleep(list []sleeper, by *event) {
 	}
 }
 
+// awake takes a mover out of the sleepers.
+func (nd *node) awake(mover uint8) {
+	is := func(s sleeper) bool { return s.mover == mover }
+	nd.sleep, nd.done = slices.DeleteFunc(nd.sleep, is), slices.DeleteFunc(nd.done, is)
+	nd.asleep &^= 1 << mover
+}
+
 // take makes the first prescribed event of node k the one to try.
 func (f *Full) take(k int) bool {
 	nd, e := &f.nodes[k], &f.events[k]
 	for nd.wake != 0 {
 		w := f.wake.cut(&nd.wake)
-		if nd.asleep>>w.mover&1 != 0 { // leads to nothing new
-			f.wake.free(w.child)
-			continue
+		// If what it touches wasn't known when this was prescribed, it may be asleep
+		// now, with what is to follow prescribed nowhere else.
+		if nd.asleep>>w.mover&1 != 0 {
+			if w.child == 0 {
+				continue
+			}
+			nd.awake(w.mover)
 		}
 		if nd.enabled>>w.mover&1 == 0 { // can't move here either; what was to follow may not need it
 			f.fail(w.mover, &w.fp, k)

@@ -152,15 +152,16 @@ func (f *Full) arrange(k, at int32) {
 			from = n - 1
 		}
 		if t&1 == 0 { // only that matters
-			if from < 0 {
-				continue
-			}
 			n = from + 1
 		}
-		for _, a := range list[max(from, 0):n] {
-			if !f.before(a.event, k) {
-				f.cand = append(f.cand, a.event)
-				f.raced[t>>1]++
+		seen := uint64(1) << e.mover
+		for i := n - 1; i >= max(from, 0); i-- { // of each mover the last one
+			a := list[i].event
+			if m := f.events[a].mover; seen>>m&1 == 0 {
+				seen |= 1 << m
+				if !f.before(a, k) {
+					f.cand = append(f.cand, a)
+				}
 			}
 		}
 	}
@@ -291,6 +292,18 @@ func (f *Full) prescribe(first, second int32) {
 	}
 	if f.insert(&nd.wake, v) {
 		f.stats.Inserted++
+		f.blame(&f.events[first].fp, &f.events[second].fp)
+	}
+}
+
+// blame counts at which objects two events conflict.
+func (f *Full) blame(a, b *footprint) {
+	for _, s := range a.list {
+		for _, t := range b.list {
+			if s>>1 == t>>1 && (s|t)&1 != 0 {
+				f.raced[t>>1]++
+			}
+		}
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"kpsim/sim"
+	"kpsim/smp/fetch"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
@@ -30,6 +32,8 @@ type footprint struct {
 	ahead    [sim.MaxCPUs]sim.Touch
 	words    words
 	grew     bool
+	whole    bool // see ObserveWhole
+	inside   *CPU // it is in an interrupt that is one step with its delivery
 	data     isa.Memory // watchedMemory, converted once
 }
 
@@ -60,6 +64,64 @@ func (m *Machine) Observe(o sim.Observer) {
 		m.prints = f
 	}
 	m.prints.observer = o
+	m.prints.whole = false
+}
+
+// ObserveWhole is Observe for whoever is to see as few conflicts as there are: an
+// interrupt whose handler has no point is one step, from its delivery to the
+// IRET, and its mover's. Nobody is asked within: the answers there are 0.
+//
+// That leaves out no order that matters. While the handler runs, its CPU takes
+// no interrupt (nothing is whole if there are NMIs). Of what other CPUs do
+// meanwhile, an IPI sent to this CPU touches what the delivery does; and with two
+// CPUs the only other one is waiting for this handler's answer, or the handler
+// answers nobody. The rest commutes with the delivery, which can come later, or
+// with the IRET, which can come earlier. Whoever looks whether the CPU is idle
+// would see a difference: so nothing is whole there.
+//
+// A whole interrupt leaves its CPU as it was. It commutes with the CPU's steps,
+// unless they change what may be delivered, or where fetches may be stale, since
+// an IRET serialises.
+func (m *Machine) ObserveWhole(o sim.Observer) {
+	m.Observe(o)
+	m.prints.whole = m.cfg.Fetch == fetch.Coherent && len(m.cpus) <= 2 &&
+		!slices.ContainsFunc(m.sources, func(s *Source) bool { return s.Kind == NMISource })
+}
+
+// beginWhole is called when an interrupt has been delivered to c.
+func (m *Machine) beginWhole(c *CPU, vec uint8) {
+	f := m.foot
+	if f != nil && f.whole && c.task != c.idle && c.task.top().ctx.prompt && (vec == smpev.VecCall || vec == smpev.VecTimer) {
+		f.inside = c
+	}
+}
+
+// within goes on with a whole interrupt: it returns the CPU, if that is to move.
+func (m *Machine) within() sim.Mover {
+	c := m.foot.inside
+	t := c.task.top()
+	if m.over || c.task != m.foot.stood.task || len(c.task.frames) <= m.foot.stood.frames ||
+		t.kind == guest || t.kind == routine && !t.ctx.prompt {
+		return sim.NoMover
+	}
+	if !m.unasked(c) {
+		return sim.NoMover
+	}
+	return m.p.First
+}
+
+// unasked passes a boundary at which c is to go on, without asking, if by default
+// it would. The step goes on.
+func (m *Machine) unasked(c *CPU) bool {
+	goes := !m.over && m.look() && m.p.First == sim.Mover(c.id)
+	m.limit = 0
+	if !goes {
+		return false
+	}
+	if m.steps++; m.p.N > 1 {
+		m.p.Seq++
+	}
+	return true
 }
 
 // SharedGrew reports whether, since it was last asked, a run has shown that
@@ -79,7 +141,7 @@ func (m *Machine) observe() {
 	m.foot, m.data, m.p.Ahead = nil, &m.mem, nil
 	if f := m.prints; f != nil && f.observer != nil {
 		m.foot, m.data, m.p.Ahead = f, f.data, &f.ahead
-		f.mover, f.touched = sim.NoMover, f.touched[:0]
+		f.mover, f.touched, f.inside = sim.NoMover, f.touched[:0], nil
 	}
 }
 
@@ -89,6 +151,11 @@ func (m *Machine) turnObserved() sim.Mover {
 	f := m.foot
 	if m.recheck && !m.over && m.log.Found == nil && m.steps < m.cfg.Budget {
 		m.recheckWaiters() // whom the step has let go on, it has
+	}
+	if f.inside != nil {
+		if mv := m.within(); mv != sim.NoMover {
+			return mv
+		}
 	}
 	f.end()
 	mv := sim.NoMover
@@ -138,11 +205,16 @@ func (f *footprint) end() {
 	if mv == sim.NoMover {
 		return
 	}
-	if mv < sim.MoverIPI {
-		if c := f.cpu(); len(f.touched) > 0 || f.asked || !f.stood.guest || f.stood.after != 0 || f.stood != c.stance() {
-			f.add(object(objBoundary, uint64(mv)), false)
+	if c := f.cpu(); c != nil {
+		same := f.stood == c.stance()
+		switch {
+		case mv >= sim.MoverIPI:
+			f.add(object(objBoundary, uint64(c.id)), f.inside == nil || !same)
+		case len(f.touched) > 0 || f.asked || !f.stood.guest || f.stood.after != 0 || !same:
+			f.add(object(objBoundary, uint64(mv)), f.whole && !same)
 		}
 	}
+	f.inside = nil
 	f.mover = sim.NoMover
 	f.observer.Stepped(mv, f.touched)
 	f.touched = f.touched[:0]

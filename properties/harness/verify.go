@@ -112,7 +112,11 @@ func (v *verifier) run(rig *Rig, s search, end func(Run), first bool) (part *Par
 	part = new(Part)
 	part.begin(0)
 	rec := &sched.Recorder{Strategy: s}
-	rig.Observe(s)
+	if v.Full {
+		rig.ObserveWhole(s)
+	} else {
+		rig.Observe(s)
+	}
 	for i := uint64(0); !v.ended() && rec.Begin(i); i++ {
 		run := rig.Run(rec)
 		rec.End(run.Counts.Points) // of the recorder: s is told by end
