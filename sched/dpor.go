@@ -70,6 +70,7 @@ type Full struct {
 	back  []int32 // scratch
 
 	failures []failed
+	learned  []footprint // what each mover but the CPUs has touched in an event, all together
 	moves    [3]uint64
 	set      uint64 // moves, as numbers
 
@@ -157,6 +158,10 @@ func (f *Full) Restart() {
 
 // Complete says that all was run. If runs were cut, it is all up to there.
 func (f *Full) Complete() bool { return f.complete }
+
+// Blocked says that the run can lead to nothing new; what it did from there on
+// counts for nothing.
+func (f *Full) Blocked() bool { return f.blocked }
 
 // Stats returns what was done so far.
 func (f *Full) Stats() FullStats { return f.stats }
@@ -264,6 +269,27 @@ func (f *Full) Choose(p *sim.Point) (pick, hold int) {
 		return enough(p), 0
 	}
 	return alternative(p, f.movers[f.events[f.n].mover]), 0
+}
+
+// Learn tells what a mover's step has touched, in a run of another strategy. What
+// is known of the movers that can be kept from moving makes the search shorter.
+func (f *Full) Learn(mv sim.Mover, touched []sim.Touch) {
+	if mv < sim.MoverIPI {
+		return
+	}
+	fp := &f.learned[f.numberOf(mv)]
+	for _, t := range touched {
+		fp.touch(f.objects.of(t.Object), t.Write)
+	}
+	f.know()
+}
+
+// know makes room for what is known of each object.
+func (f *Full) know() {
+	for len(f.access) < len(f.objects.list) {
+		f.access = append(f.access, nil)
+		f.raced = append(f.raced, 0)
+	}
 }
 
 // Stepped implements sim.Observer.
@@ -519,6 +545,7 @@ func (f *Full) numberOf(mv sim.Mover) uint8 {
 	}
 	f.movers = append(f.movers, mv)
 	f.last = append(f.last, -1)
+	f.learned = append(f.learned, footprint{})
 	f.number[mv] = uint8(len(f.movers))
 	if len(f.movers) > f.width {
 		f.widen()

@@ -102,9 +102,9 @@ func (f *Full) record(k int, touched []sim.Touch) {
 	for _, t := range touched {
 		e.fp.touch(f.objects.of(t.Object), t.Write)
 	}
-	for len(f.access) < len(f.objects.list) {
-		f.access = append(f.access, nil)
-		f.raced = append(f.raced, 0)
+	f.know()
+	if f.movers[e.mover] >= sim.MoverIPI {
+		f.learned[e.mover].add(&e.fp)
 	}
 	e.prev = f.last[e.mover]
 	f.last[e.mover] = int32(k)
@@ -240,7 +240,11 @@ func (f *Full) stopped() {
 		}
 		for ; i < int32(f.n) && gone != 0; gone &= gone - 1 {
 			x := f.whatIf(uint8(bits.TrailingZeros64(gone)))
-			f.events[x].fp.all = true // for all that is known of it
+			if fp := &f.learned[f.events[x].mover]; len(fp.list) > 0 && !f.events[k].fp.all {
+				f.events[x].fp.add(fp)
+			} else {
+				f.events[x].fp.all = true // for all that is known of it
+			}
 			f.prescribe(k, x)
 		}
 	}

@@ -32,8 +32,8 @@ type footprint struct {
 	ahead    [sim.MaxCPUs]sim.Touch
 	words    words
 	grew     bool
-	whole    bool // see ObserveWhole
-	inside   *CPU // it is in an interrupt that is one step with its delivery
+	whole    bool       // see ObserveWhole
+	inside   *CPU       // it is in an interrupt that is one step with its delivery
 	data     isa.Memory // watchedMemory, converted once
 }
 
