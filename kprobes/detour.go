@@ -118,7 +118,7 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *isa.Regs) {
 	image := isa.Addr(cpu.R[isa.RSI])
 	x.PreemptDisable()
 	switch b := e.kcb.This(x); {
-	case !p.enabled(x):
+	case !p.runs(x):
 	case b.current != nil:
 		e.missed(x, p)
 	default:

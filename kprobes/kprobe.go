@@ -57,8 +57,19 @@ type chain struct {
 
 func (p *point) unused() bool { return len(p.probes.Peek().probes) == 0 }
 
-// enabled reports whether a probe of the point is not disabled.
-func (p *point) enabled(x kapi.Context) bool {
+// enabled reports whether a probe of the point is not disabled. Context:
+// kprobe_mutex held.
+func (p *point) enabled() bool {
+	for _, k := range p.probes.Peek().probes {
+		if !k.disabled.Peek() {
+			return true
+		}
+	}
+	return false
+}
+
+// runs is enabled where nothing is held: others may be writing what it reads.
+func (p *point) runs(x kapi.Context) bool {
 	for _, k := range p.probes.Look(x).probes {
 		if !k.disabled.Look(x) {
 			return true

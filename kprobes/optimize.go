@@ -12,7 +12,7 @@ func (e *Engine) optimize(x kapi.Context, p *point) {
 	if !e.allowed && !e.s.Mutants.IgnoreSysctl {
 		return
 	}
-	if p.detour.size == 0 || !p.enabled(x) || p.post() || e.blocked(p) {
+	if p.detour.size == 0 || !p.enabled() || p.post() || e.blocked(p) {
 		return
 	}
 	if p.optimized.Load(x) {
@@ -128,7 +128,7 @@ func (e *Engine) doUnoptimize(x kapi.Context) {
 		e.enlist(x, p, &e.freeing)
 	}
 	for _, p := range e.freeing.Peek() {
-		if !p.enabled(x) && p.armed.Load(x) {
+		if !p.enabled() && p.armed.Load(x) {
 			e.restore(x, p)
 		}
 		if p.unused() {

@@ -92,7 +92,7 @@ func (e *Engine) Unregister(x kapi.Context, k *Kprobe) error {
 	}
 	e.replace(x, p, nil, k)
 	gone := false
-	if p.enabled(x) {
+	if p.enabled() {
 		e.optimize(x, p) // k may have been what kept it from that
 	} else if e.disarm(x, p) {
 		if gone = p.unused(); gone {
@@ -144,7 +144,7 @@ func (e *Engine) disable(x kapi.Context, k *Kprobe) error {
 		return nil
 	}
 	k.disabled.Store(x, true)
-	if !k.point.enabled(x) && e.disarm(x, k.point) {
+	if !k.point.enabled() && e.disarm(x, k.point) {
 		e.retry(x, k.point)
 	}
 	return nil

@@ -132,18 +132,18 @@ func (c *stateChecker) check(p *point) error {
 		return fmt.Errorf("%s, but not armed", state)
 	}
 
-	may := p.detour.size != 0 && enabled(p) && !p.post() && !e.blocked(p)
+	may := p.detour.size != 0 && p.enabled() && !p.post() && !e.blocked(p)
 	switch state {
 	case "optimizing", "optimized":
 		if !may {
-			return fmt.Errorf("%s, but enabled %v, post %v, blocked %v", state, enabled(p), p.post(), e.blocked(p))
+			return fmt.Errorf("%s, but enabled %v, post %v, blocked %v", state, p.enabled(), p.post(), e.blocked(p))
 		}
 	case "unoptimizing":
-		if enabled(p) {
+		if p.enabled() {
 			return fmt.Errorf("unoptimizing, but enabled")
 		}
 	case "plain":
-		if !enabled(p) {
+		if !p.enabled() {
 			return fmt.Errorf("armed, but disabled")
 		}
 		if may {
@@ -154,7 +154,7 @@ func (c *stateChecker) check(p *point) error {
 			return fmt.Errorf("freeing, and could be optimized (spec 4.4)")
 		}
 	case "disarmed":
-		if enabled(p) {
+		if p.enabled() {
 			return fmt.Errorf("enabled, but not armed")
 		}
 	}
@@ -277,9 +277,4 @@ func TestStates(t *testing.T) {
 	for _, state := range []string{"plain", "optimizing", "optimized", "unoptimizing", "freeing", "disarmed"} {
 		require.NotZero(t, c.states[state], state)
 	}
-}
-
-// enabled is point.enabled for whoever is in no context.
-func enabled(p *point) bool {
-	return slices.ContainsFunc(p.probes.Peek().probes, func(k *Kprobe) bool { return !k.disabled.Peek() })
 }

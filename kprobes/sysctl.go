@@ -14,7 +14,7 @@ func (e *Engine) SetOptimization(x kapi.Context, on bool) {
 	changed := e.allowed != on
 	e.allowed = on
 	for i := 0; changed && i < len(e.points); i++ {
-		if p := e.points[i]; p.freed || !p.enabled(x) {
+		if p := e.points[i]; p.freed || !p.enabled() {
 			continue // a disabled point's jump is on its way out already
 		} else if on {
 			e.optimize(x, p)

@@ -36,6 +36,10 @@
 // told of it: a linked instruction that runs where nothing is patched, a store
 // to a detour.
 //
+// Orders: Touches says which events' order a monitor may notice, for searches that
+// leave orders out. A finding ends a run, and which of two comes first is no
+// matter: that a property is broken is the same.
+//
 // What it takes for granted of those who emit, and can't check:
 //
 //   - Load events come first, in ascending order within a function, and cover

@@ -58,6 +58,10 @@ func (ms *Monitors) Reset() {
 	}
 }
 
+// SameText says, right after Reset, that the run has the text of the last one, and
+// that they won't be told of its Loads.
+func (ms *Monitors) SameText() { ms.scene.text.again() }
+
 // Event implements traces.Sink.
 func (ms *Monitors) Event(e *traces.Event) *traces.Finding {
 	if ms.scene.take(e) && !ms.awake {

@@ -65,6 +65,8 @@ func (s *Scene) take(e *traces.Event) (dull bool) {
 	case kpev.ApiEnter, kpev.ApiReturn:
 		s.head = true
 		s.call(e)
+	case smpev.MightSleep:
+		return e.A == 0
 	}
 	return false
 }
@@ -91,15 +93,17 @@ func (s *Scene) call(e *traces.Event) {
 	}
 }
 
-// Most of what happens is dull. An instruction that was linked where it runs,
-// as it was linked, at an address that nobody patches and no probe is put on,
-// is none that properties are about; nor is a store to a slot or a detour, once
-// the text has taken it. So a text marks what Images and API calls name:
+// Most of what happens is dull. An instruction that was linked where it runs, as
+// it was linked, at an address that nobody patches and no probe is put on, is
+// none that properties are about. Nor is a store to a slot or a detour, once the
+// text has taken it, nor that a routine may sleep where it may. So a text marks
+// what Images and API calls name, and dull are:
 //
-//	Exec       the linked instruction, its first byte not marked
-//	TextStore  to a block without a linked byte and without a mark
+//	Exec        the linked instruction, its first byte not marked
+//	TextStore   to a block without a linked byte and without a mark
+//	MightSleep  where it may
 //
-// It is for TestDull to say that nothing is lost by that.
+// It is for TestTogether to say that nothing is lost by that.
 
 // mark marks n bytes at addr.
 func (t *text) mark(addr, n uint64) {

@@ -155,6 +155,9 @@ func (t *text) load(e *traces.Event) {
 	}
 }
 
+// again says that this run has the text of the last one, and won't tell it.
+func (t *text) again() { t.loads.told = t.built }
+
 // rebuild makes the blocks what the loads tell: by the last one if they tell
 // one more than before, else anew.
 func (t *text) rebuild() {

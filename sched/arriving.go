@@ -9,7 +9,8 @@ import "kpsim/sim"
 //
 // A run has 0 to 14 change points, for a bug may need few or many. In half of
 // the runs each of them is as likely to be one of the boundaries at which a CPU
-// stands before watched text.
+// stands before watched text. Who is lowered last is lowest of all, so that with
+// many change points the movers take turns.
 //
 // It has no bound such as PCT's: an arrival may be drawn where its source can't
 // fire, or beyond the end.
@@ -86,12 +87,14 @@ func (s *Arriving) Choose(p *sim.Point) (pick, hold int) {
 	}
 	m := s.highest(p, sources)
 	for s.change.next() <= at {
-		s.lower(m, s.change.pass())
+		s.change.pass()
+		s.lower(m, changesMost-s.lows)
 		m = s.highest(p, sources)
 	}
 	if p.Watched {
 		for s.stand.next() <= s.stood {
-			s.lower(p.First, s.stand.pass())
+			s.stand.pass()
+			s.lower(p.First, changesMost-s.lows)
 			m = s.highest(p, sources)
 		}
 		s.stood++

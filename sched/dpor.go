@@ -1,7 +1,6 @@
 package sched
 
 import (
-	"fmt"
 	"math/bits"
 	"slices"
 
@@ -431,58 +430,6 @@ func (f *Full) follow(nd *node, e *event, w *wakeEvent) {
 	f.inherit = w.child
 }
 
-// vary makes another answer, within the mover's event at node k, the thing to
-// try: one that is prescribed, or else the first that wasn't given so far. It
-// returns false if there is none.
-func (f *Full) vary(nd *node, e *event) bool {
-	if len(e.answers) == 0 {
-		return false
-	}
-	nd.given = append(nd.given, e.answers...)
-	nd.ends = append(nd.ends, len(nd.given))
-	if w := f.wake.cutMover(&nd.wake, e.mover); w != nil {
-		f.follow(nd, e, w)
-		f.script = 0
-		return true
-	}
-	from := 0
-	for _, end := range nd.ends {
-		was := nd.given[from:end]
-		from = end
-		for i := range was {
-			for pick := range was[i].n {
-				if !nd.gave(was[:i], pick) {
-					e.answers = append(append(e.answers[:0], was[:i]...), answer{was[i].n, pick})
-					nd.guide = nd.guide[:0]
-					f.script = i + 1
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-// gave reports whether the mover's event was made with answers that begin like
-// these.
-func (nd *node) gave(first []answer, then uint16) bool {
-	from, n := 0, len(first)
-	for _, end := range nd.ends {
-		was := nd.given[from:end]
-		from = end
-		if len(was) > n && was[n].pick == then && slices.Equal(was[:n], first) {
-			return true
-		}
-	}
-	return false
-}
-
-// renew forgets the mover that was tried.
-func (nd *node) renew() {
-	nd.union.clear()
-	nd.given, nd.ends = nd.given[:0], nd.ends[:0]
-}
-
 // close ends event n.
 func (f *Full) close(touched []sim.Touch) {
 	f.open = false
@@ -523,65 +470,4 @@ func (nd *node) retire(mover uint8) {
 	nd.done = append(nd.done, sleeper{mover, fp})
 	nd.asleep |= 1 << mover
 	nd.renew()
-}
-
-// numbers returns a set of movers as numbers.
-func (f *Full) numbers(moves *[3]uint64) (set uint64) {
-	for w, m := range moves {
-		for ; m != 0; m &= m - 1 {
-			set |= 1 << f.numberOf(sim.Mover(w*sim.MaxCPUs+bits.TrailingZeros64(m)))
-		}
-	}
-	return set
-}
-
-// numberOf numbers movers from 0, in the order they are first seen.
-func (f *Full) numberOf(mv sim.Mover) uint8 {
-	if i := f.number[mv]; i != 0 {
-		return i - 1
-	}
-	if len(f.movers) == 64 {
-		sim.Bug("full: more than 64 movers")
-	}
-	f.movers = append(f.movers, mv)
-	f.last = append(f.last, -1)
-	f.learned = append(f.learned, footprint{})
-	f.number[mv] = uint8(len(f.movers))
-	if len(f.movers) > f.width {
-		f.widen()
-	}
-	return f.number[mv] - 1
-}
-
-// enough ends a run, or waits until that can be done.
-func enough(p *sim.Point) int {
-	if p.Kind != sim.Step {
-		return 0
-	}
-	return sim.Enough
-}
-
-// has reports whether a mover is among the alternatives.
-func has(p *sim.Point, mv sim.Mover) bool {
-	return p.Moves[mv/sim.MaxCPUs]>>(mv%sim.MaxCPUs)&1 != 0
-}
-
-// alternative returns the number of the alternative that is mv: Point.Mover
-// the other way round.
-func alternative(p *sim.Point, mv sim.Mover) int {
-	if mv == p.First {
-		return 0
-	}
-	n := 1
-	for w := range mv / sim.MaxCPUs {
-		n += bits.OnesCount64(p.Moves[w])
-	}
-	n += bits.OnesCount64(p.Moves[mv/sim.MaxCPUs] & (1<<(mv%sim.MaxCPUs) - 1))
-	if p.First < mv {
-		n--
-	}
-	if n >= p.N {
-		sim.Bug("%v can't move at question %d", fmt.Sprint(mv), p.Seq)
-	}
-	return n
 }

@@ -268,7 +268,13 @@ func (f *Full) reverse(first, second, at int32) bool {
 		able = !f.before(first, i) && f.before(i, second)
 	}
 	if able {
+		// What a CPU does before an interrupt that was delivered to it isn't what
+		// it did after: of that nothing is known.
+		fp := &f.events[second].fp
+		was := fp.all
+		fp.all = was || f.movers[f.events[first].mover] >= sim.MoverIPI && f.movers[f.events[second].mover] < sim.MoverIPI
 		f.prescribe(first, second)
+		fp.all = was
 	}
 	return able
 }

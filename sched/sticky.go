@@ -10,7 +10,7 @@ import (
 // Sticky lets whoever runs go on, and switches once per Mean boundaries in the
 // mean, to any other CPU or IPI. Without a Mean each run has its own: the
 // length of a run halved 1 to n times, so that there are runs with two switches
-// and runs with one in every few boundaries. In half of the runs whoever comes
+// and runs with one in every few boundaries. In a third of the runs whoever comes
 // to stand before watched text is switched from besides, once in watchedMean
 // times. Sources fire when an arrival is due.
 //
@@ -50,7 +50,7 @@ func (s *Sticky) Begin(i uint64) bool {
 	s.others, s.text = 0, false
 	if s.change.mean = s.fixed; s.fixed == 0 {
 		s.change.mean = max(s.length>>(1+s.rand.N(s.means)), stickyLeast)
-		s.text = s.biased && s.rand.N(2) == 0
+		s.text = s.biased && s.rand.N(3) == 0
 	}
 	s.change.begin(&s.rand)
 	s.arrive.begin()
@@ -60,7 +60,12 @@ func (s *Sticky) Begin(i uint64) bool {
 // End implements Strategy.
 func (s *Sticky) End(uint64) {}
 
-func (s *Sticky) String() string { return fmt.Sprintf("sticky %d", s.change.mean) }
+func (s *Sticky) String() string {
+	if s.change.mean == 0 {
+		return "sticky"
+	}
+	return fmt.Sprintf("sticky %d", s.change.mean)
+}
 
 // Choose implements sim.Chooser.
 func (s *Sticky) Choose(p *sim.Point) (pick, hold int) {

@@ -42,7 +42,7 @@ func TestRunIsFunctionOfSeedAndNumber(t *testing.T) {
 		}
 		s := mk()
 		switch s.(type) {
-		case *Random, *Sticky, *PCT, *Arriving: // in any order
+		case *Random, *Sticky, *PCT, *Arriving, *POS: // in any order
 			s.Begin(i + 4)
 			m.run(s)
 			if s.Begin(i); m.run(s) != a || !ok {
@@ -111,7 +111,7 @@ func TestNew(t *testing.T) {
 		}
 	}
 	_, err := New("luck", Params{})
-	if want := `no strategy is called "luck"; there are portfolio, sticky, arriving, pct, random, deviations, default`; err == nil || err.Error() != want {
+	if want := `no strategy is called "luck"; there are portfolio, sticky, arriving, pct, pos, guided, random, deviations, default`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -185,31 +185,80 @@ func TestStickySwitchesEvenly(t *testing.T) {
 	}
 }
 
-func TestPortfolioTakesTurns(t *testing.T) {
+// TestPortfolioShares: when nothing is new, each member has its share of the
+// runs; one with nothing left drops out.
+func TestPortfolioShares(t *testing.T) {
 	m := toys()[0]
 	f := NewPortfolio(Params{Seed: 1, Length: 5, Most: 1})
-	counts := make(map[string]int)
-	for i := range uint64(100) {
+	shares, total := make(map[Strategy]int), 0
+	for _, mem := range f.members {
+		if mem.Strategy != f.deviations {
+			shares[mem.Strategy] = mem.share
+			total += mem.share
+		}
+	}
+	counts := make(map[Strategy]int)
+	runs := 50 * total
+	for i := range uint64(runs) {
 		if !f.Begin(i) {
 			t.Fatal("a portfolio doesn't end")
 		}
 		m.run(f)
-		counts[f.String()]++
+		counts[f.Member()]++
 	}
-	d := f.Deviations()
-	if !d.Complete() || d.Count() != 4 || counts["portfolio, deviations 1"] != 5 {
-		t.Errorf("%v; %d schedules, complete: %v; want 4 and a repeat", counts, d.Count(), d.Complete())
+	if d := f.Deviations(); !d.Complete() || d.Count() != 4 || counts[d] != 5 {
+		t.Errorf("%d deviations of %d runs, complete: %v; want 4 and a repeat", d.Count(), counts[d], d.Complete())
 	}
-	for _, name := range []string{"random", "sticky 64", "sticky 16", "sticky 4"} {
-		if n := counts["portfolio, "+name]; n < 23 || n > 24 {
-			t.Errorf("%s had %d turns of 95", name, n)
+	for s, share := range shares {
+		if n, want := counts[s], runs*share/total; n < want*95/100-2 || n > want*105/100+2 {
+			t.Errorf("%v had %d runs of %d, want %d", s, n, runs, want)
 		}
+	}
+}
+
+// TestPortfolioFollowsTheNew: a member whose runs show what none has shown is
+// given three times its share, and loses that when it doesn't any more.
+func TestPortfolioFollowsTheNew(t *testing.T) {
+	f := NewPortfolio(Params{Seed: 1, Length: 5})
+	var pct *member
+	total := 0
+	for _, mem := range f.members {
+		if p, ok := mem.Strategy.(*PCT); ok && p.depth == 2 {
+			pct = mem
+		}
+		total += mem.share
+	}
+	next, turns := uint64(0), 0
+	round := func(new bool) (share int) { // in parts of its own share
+		turns = 0
+		for range 100 * total / pct.share {
+			f.Begin(next)
+			if next++; f.turn == pct {
+				turns++
+			}
+			if f.turn == pct && new {
+				f.Learn([]uint64{2 * next, 2*next + 1})
+			} else {
+				f.Learn(nil)
+			}
+			f.End(0)
+		}
+		return turns
+	}
+	if n := round(false); n < 95 || n > 105 {
+		t.Errorf("%d turns of 100 when nothing is new", n)
+	}
+	if n := round(true); n < 250 || n > 305 { // it is a small part of the whole
+		t.Errorf("%d turns while all it does is new, want nearly 300", n)
+	}
+	if n := round(false); n < 95 || n > 115 {
+		t.Errorf("%d turns of 100 when nothing is new any more", n)
 	}
 }
 
 func TestNoAllocation(t *testing.T) {
 	for _, s := range []Strategy{
-		NewRandom(Params{Length: 9}), NewSticky(Params{Length: 9}), NewPCT(Params{Length: 9}), NewArriving(Params{Length: 9}), NewDeviations(Params{Most: 3}), NewPortfolio(Params{}),
+		NewRandom(Params{Length: 9}), NewSticky(Params{Length: 9}), NewPCT(Params{Length: 9}), NewArriving(Params{Length: 9}), NewPOS(Params{Length: 9}), NewDeviations(Params{Most: 3}), NewPortfolio(Params{}),
 		&Recorder{Strategy: NewRandom(Params{})},
 	} {
 		i := uint64(0)

@@ -17,6 +17,7 @@ import (
 //	I  sends an IPI to the next CPU, and waits for it to be taken
 //	+  gives source 0 another firing
 //	w  a step that begins before watched text
+//	a, b, c  a step that reads an object; A, B, C: one that writes it
 type toy struct {
 	programs []string
 	sources  []int // how often each may fire
@@ -29,11 +30,15 @@ type toy struct {
 	ipi   uint64 // pending
 	waits [8]int // the CPU whose IPI it waits for, or -1
 	last  int    // the CPU that moved last
+	ahead [sim.MaxCPUs]sim.Touch
 	p     sim.Point
 	log   []byte // what moved and what was answered
 	moved []sim.Mover
 	asked []Choice
-	calls int
+
+	touched  []sim.Touch
+	features []uint64
+	calls    int
 }
 
 func (m *toy) done(i int) bool { return m.pc[i] >= len(m.programs[i]) }
@@ -77,7 +82,7 @@ func (m *toy) look() {
 
 // run runs under s, already begun, and returns what happened.
 func (m *toy) run(s Strategy) string {
-	*m = toy{programs: m.programs, sources: m.sources, stop: m.stop, shortHolds: m.shortHolds, log: m.log[:0], moved: m.moved[:0], asked: m.asked[:0]}
+	*m = toy{programs: m.programs, sources: m.sources, stop: m.stop, shortHolds: m.shortHolds, log: m.log[:0], moved: m.moved[:0], asked: m.asked[:0], touched: m.touched, features: m.features}
 	copy(m.left[:], m.sources)
 	for i := range m.waits {
 		m.waits[i] = -1
@@ -87,12 +92,20 @@ func (m *toy) run(s Strategy) string {
 		first sim.Mover
 	}
 	hold, held := 0, answered{}
+	observer := ObserverOf(s)
 	for moves := 0; m.stop == 0 || moves < m.stop; moves++ {
 		m.look()
 		if m.p.N == 0 {
 			break
 		}
 		mv := m.p.First
+		if m.p.Ahead = nil; observer != nil {
+			m.p.Ahead = &m.ahead
+			for i := range m.programs {
+				m.ahead[i] = m.touch(sim.Mover(i))
+			}
+		}
+		touched := m.touch(mv)
 		if m.p.N > 1 {
 			if now := (answered{m.p.Moves, m.p.First}); now != held || m.p.Watched {
 				hold, held = 0, now
@@ -106,13 +119,42 @@ func (m *toy) run(s Strategy) string {
 				mv = m.p.Mover(pick)
 			}
 			m.answer(pick)
+			touched = m.touch(mv)
 		} else {
 			hold, held = 0, answered{m.p.Moves, m.p.First}
 		}
 		m.move(s, mv, &hold)
+		if observer != nil {
+			m.touched = m.touched[:0]
+			if touched.Object != 0 {
+				m.touched = append(m.touched, touched)
+			}
+			observer.Stepped(mv, m.touched)
+		}
+	}
+	if l := LearnerOf(s); l != nil {
+		m.features = m.features[:0]
+		for i := 1; i < len(m.moved); i++ { // who moved after whom
+			m.features = append(m.features, uint64(m.moved[i-1])<<8|uint64(m.moved[i]))
+		}
+		l.Learn(m.features)
 	}
 	s.End(m.p.Seq)
 	return string(m.log)
+}
+
+// touch returns what the next step of a mover touches.
+func (m *toy) touch(mv sim.Mover) (t sim.Touch) {
+	if mv >= sim.MaxCPUs || m.done(int(mv)) {
+		return t
+	}
+	switch op := m.programs[mv][m.pc[mv]]; op {
+	case 'a', 'b', 'c':
+		t = sim.Touch{Object: sim.Object(op)}
+	case 'A', 'B', 'C':
+		t = sim.Touch{Object: sim.Object(op - 'A' + 'a'), Write: true}
+	}
+	return t
 }
 
 func (m *toy) answer(pick int) {
@@ -224,11 +266,11 @@ func (m *toy) shape() *Shape {
 func toys() []*toy {
 	return []*toy{
 		{programs: []string{"...", "..."}},
-		{programs: []string{"....", "F.", "."}, sources: []int{1}},
+		{programs: []string{".A..", "F.", "a"}, sources: []int{1}},
 		{programs: []string{".I.T.", "....", ".F"}, sources: []int{1, 1}},
 		{programs: []string{"+.+.F..", "..I..T.I."}, sources: []int{0, 2}},
 		{programs: []string{"T", ""}, sources: []int{2, 1, 1}},
-		{programs: []string{strings.Repeat("..F.I.", 10), strings.Repeat(".+T.wF", 10), strings.Repeat("...ww", 15)}, sources: []int{3, 2}},
+		{programs: []string{strings.Repeat("..F.I.", 10), strings.Repeat(".+T.wF", 10), strings.Repeat("aA.ww", 15)}, sources: []int{3, 2}},
 		{programs: []string{"I..", "..."}, sources: []int{1}, stop: 5},
 	}
 }

@@ -17,6 +17,19 @@
 // it. Frames belong to the task: traps and interrupts push on the stack of the
 // task they hit, and switching tasks leaves them there.
 //
+// An observed machine (Observe, watch.go) tells of each step what it touched of
+// what another mover's step may depend on: cells and the conditions on them, the
+// data that two threads access, text that is stored to, run queues, pending IPIs,
+// sources, since when a CPU's fetches are fresh, what the kernel and the monitors
+// remember (TouchService, TouchEvent). Two steps of different movers that don't
+// conflict commute: made the other way round they touch the same, and the run
+// ends the same; harness has the test. One case is not to the letter: a private
+// instruction and a delivery to its CPU commute in that the instruction may be
+// executed before the interrupt or after its IRET. A step that makes its CPU deaf
+// conflicts with what is sent to it, although the two commute: a delivery may have
+// come between them. What isn't said is the clock, which only reports read and the
+// instructions that ask for it.
+//
 // Its limits: data accesses are sequentially consistent in the order stepped
 // (x86 store buffers are not modelled yet); only instruction fetch is weak. Text
 // can't be stored to by guest text: a page is written or executed, not both.
@@ -25,5 +38,8 @@
 // step. The saved registers that a trap's routine is given are written back whole
 // when it ends: what it stored into the frame by hand is lost. A page fault of
 // the stack at an address that isn't canonical is #GP, not #SS; no exception has
-// an error code. A machine in 32-bit mode (mode32.go) has no kernel beside it.
+// an error code. A machine in 32-bit mode (mode32.go) has no kernel beside it. That
+// two threads share a word is known once a run has shown it (SharedGrew); below
+// the frame of an interrupt a stack is taken to be the interrupt's own, and text
+// that an interrupt runs is taken to read no register that it hasn't set.
 package smp

@@ -120,6 +120,7 @@ type Machine struct {
 	foot        *footprint                  // nil: nobody asks
 	prints      *footprint                  // nil: nobody has ever asked
 	CellName    func(id kapi.CellID) string // for ObjectName; "" has no name
+	MonitorName func(monitor int) string    // of those that TouchEvent tells of
 	ServiceName func(number uint64) string  // of what TouchService numbers
 
 	gateAt isa.Addr // where routines with an address live
@@ -155,6 +156,7 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 		text: fetch.NewText(cfg.Fetch, cfg.CPUs),
 		lead: nil, next: sim.NoMover,
 	}
+	log.Stop = m.again // look at the next boundary
 	m.noCode = new(decodedPage)
 	m.mem.init()
 	m.data, m.mem.m = &m.mem, m
@@ -375,14 +377,7 @@ func (m *Machine) Counts() Counts {
 	return Counts{m.steps, m.p.Seq, m.instr, m.parks}
 }
 
-// emit takes an event of c down, or of the machine if c is nil.
+// emit takes an event of c down.
 func (m *Machine) emit(c *CPU, k traces.Kind, a, b, d uint64) {
-	if c == nil {
-		m.log.Emit(k, 255, traces.NoTask, a, b, d)
-	} else {
-		m.log.Emit(k, c.id, uint8(c.task.ID), a, b, d)
-	}
-	if m.log.Found != nil {
-		m.limit = 0 // look at the next boundary
-	}
+	m.log.Emit(k, c.id, uint8(c.task.ID), a, b, d)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math/bits"
+	"slices"
 	"strings"
 	"testing"
 
@@ -230,3 +231,56 @@ func countOnAll(t *testing.T, n int) {
 		}
 	}
 }
+
+// TestHoldEnds: a question is watched if and only if the mover of alternative 0 is
+// a CPU that stands before a watched chunk of text. None such is held, however long
+// the hold, nor one with another mover for alternative 0 than the hold was given for.
+func TestHoldEnds(t *testing.T) {
+	r := newRig(t, smp.Config{CPUs: 2})
+	f := r.text("f", 0, "90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 c3")
+	r.Watch(f+8, 1) // the second chunk of three
+	for cpu := range 2 {
+		r.AddProgram("p", cpu, func(x *smp.Ctx) { x.Call(f); x.Step("between", 0); x.Call(f) })
+	}
+	for seed := range uint64(5) {
+		s := sched.NewSticky(sched.Params{Seed: seed, Length: 80, Mean: 6})
+		var first []sim.Mover // of each question
+		var watched []uint64
+		s.Begin(0)
+		r.want(smp.Passed, chooser(func(p *sim.Point) (int, int) {
+			name, off, text := r.Where(p.First)
+			if want := text && name == "f" && off >= 8 && off < 16; p.Watched != want {
+				t.Errorf("%d stands at %s+%d: watched is %v", p.First, name, off, p.Watched)
+			}
+			if first = append(first, p.First); p.Watched {
+				watched = append(watched, p.Seq)
+			}
+			pick, _ := s.Choose(p)
+			return pick, 0
+		}))
+
+		asked, held := uint64(0), 0
+		var again []uint64
+		s.Begin(0)
+		r.want(smp.Passed, chooser(func(p *sim.Point) (int, int) {
+			for ; asked < p.Seq; asked++ { // was held
+				if held++; first[asked] != first[asked-1] {
+					t.Errorf("question %d was held for %d, and is about %d", asked, first[asked-1], first[asked])
+				}
+			}
+			if asked++; p.Watched {
+				again = append(again, p.Seq)
+			}
+			return s.Choose(p)
+		}))
+		if len(watched) < 16 || !slices.Equal(watched, again) || held == 0 {
+			t.Errorf("watched questions %v, with %d held ones %v", watched, held, again)
+		}
+	}
+}
+
+// A chooser is a sim.Chooser made of a function.
+type chooser func(p *sim.Point) (pick, hold int)
+
+// Choose implements sim.Chooser.
+func (c chooser) Choose(p *sim.Point) (pick, hold int) { return c(p) }

@@ -27,11 +27,11 @@ const (
 
 // A page is 4 KiB of memory and, if it is text, what has been decoded from it.
 type page struct {
-	at    isa.Addr
 	data  [pageSize]byte
 	boot  [pageSize]byte // what reset goes back to
 	dirty uint64         // bit i: block i may differ from boot
 	perm  Perm
+	at    isa.Addr
 
 	// Of text only:
 	code    *decodedPage       // the instruction decoded at each offset, if none of its bytes is watched

@@ -1,6 +1,7 @@
 package smp
 
 import (
+	"encoding/binary"
 	"math/bits"
 
 	"kpsim/smp/isa"
@@ -21,7 +22,7 @@ func (x *Ctx) WriteText(a isa.Addr, b []byte) {
 	for len(b) > 0 {
 		n := 1 << (bits.Len(uint(min(len(b), int(chunk-a%chunk)))) - 1)
 		x.textPoint(a, true)
-		x.m.storeText(x.cpu, a, b[:n])
+		x.m.storeText(x.cpu, a, little(b[:n]), n)
 		a, b = a+isa.Addr(n), b[n:]
 	}
 }
@@ -31,7 +32,7 @@ func (x *Ctx) FillText(a isa.Addr, b []byte) {
 	x.textPoint(a, true)
 	for len(b) > 0 {
 		n := min(len(b), int(chunk-a%chunk))
-		x.m.storeText(x.cpu, a, b[:n])
+		x.m.storeText(x.cpu, a, little(b[:n]), n)
 		a, b = a+isa.Addr(n), b[n:]
 	}
 }
@@ -42,12 +43,23 @@ func (x *Ctx) PoisonText(a isa.Addr, n int) {
 	x.textPoint(a, true)
 	for end := a + isa.Addr(n); a < end; {
 		k := min(int(end-a), int(chunk-a%chunk))
-		x.m.putText(a, poison[:k])
+		x.m.putText(a, poison>>(64-8*k), k)
 		a += isa.Addr(k)
 	}
 }
 
-var poison = [chunk]byte{isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3}
+const poison = isa.Int3 * 0x0101010101010101
+
+// little returns up to eight bytes as a number.
+func little(b []byte) (v uint64) {
+	if len(b) == 8 {
+		return binary.LittleEndian.Uint64(b)
+	}
+	for i, c := range b {
+		v |= uint64(c) << (8 * i)
+	}
+	return v
+}
 
 // SyncCore serialises this CPU.
 func (x *Ctx) SyncCore(why kapi.Why) {

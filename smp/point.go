@@ -13,7 +13,11 @@ func (x *Ctx) Step(routine string, n int) {
 
 // Access implements kapi.Context.
 func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) {
-	x.accessPoint(id, mode)
+	if x.m.foot == nil {
+		x.point()
+	} else {
+		x.pointAt(objCell, uint64(id), mode == kapi.Write)
+	}
 	if mode == kapi.Write && x.m.waitOn[uint8(id)] != 0 {
 		x.m.recheck = true
 		x.m.again()
@@ -27,6 +31,9 @@ func (x *Ctx) point() {
 	}
 	m := x.m
 	m.clocks[x.cpu.id] += simTime(m.costs.Point)
+	if m.answered(sim.Mover(x.cpu.id)) {
+		return
+	}
 	if mv := m.turn(); mv != sim.Mover(x.cpu.id) {
 		x.giveWay(mv)
 	}

@@ -94,6 +94,24 @@ func (m *Machine) turn() sim.Mover {
 	return mv
 }
 
+// answered makes the turn if it is mv's, which stands before no text, and nobody
+// is to be asked: what turn would find out, without the way there.
+func (m *Machine) answered(mv sim.Mover) bool {
+	switch {
+	case m.steps >= m.limit || mv != m.p.First:
+		return false
+	case m.p.N > 1:
+		if m.hold == 0 {
+			return false
+		}
+		m.hold--
+		m.p.Seq++
+	}
+	m.steps++
+	m.p.Watched = false
+	return true
+}
+
 // firstWatched reports whether the mover of alternative 0 is a CPU that stands
 // before watched text. What is known of a CPU's next instruction is known of
 // unwatched text only.
@@ -249,6 +267,9 @@ func (m *Machine) boring() sim.Mover {
 			break
 		}
 		if c := t.cpu; t.state == runnable && m.can(c) {
+			if c.task == t && m.p.Moves[0]>>c.id&1 != 0 { // mostly
+				return m.onward(c)
+			}
 			if f := t.top(); c.task != t || f == nil || f.kind != routine || f.ctx.cond == nil {
 				return m.onward(c)
 			}

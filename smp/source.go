@@ -3,6 +3,7 @@ package smp
 import (
 	"kpsim/sim"
 	"kpsim/smp/smpev"
+	"kpsim/traces"
 )
 
 // SourceKind says how a source reaches its CPU.
@@ -70,7 +71,11 @@ func (s *Source) ready(full, open bool) bool {
 
 // fire lets source i happen.
 func (m *Machine) fire(s *Source) {
-	m.emit(s.cpu, smpev.Fire, uint64(s.index), 0, 0)
+	if s.cpu != nil {
+		m.emit(s.cpu, smpev.Fire, uint64(s.index), 0, 0)
+	} else {
+		m.log.Emit(smpev.Fire, 255, traces.NoTask, uint64(s.index), 0, 0)
+	}
 	m.touchSource(s)
 	switch s.Kind {
 	case WorkSource:

@@ -37,7 +37,10 @@ func (m *Machine) schedule(c *CPU, voluntary bool) {
 			pick = m.ask(sim.Task, choices, c)
 		}
 		next = c.runq[pick]
-		c.runq = append(c.runq[:pick], c.runq[pick+1:]...)
+		if pick < n-1 {
+			copy(c.runq[pick:], c.runq[pick+1:])
+		}
+		c.runq = c.runq[:n-1]
 	}
 	if voluntary && prev.class != classIdle {
 		prev.switches++
@@ -50,7 +53,8 @@ func (m *Machine) schedule(c *CPU, voluntary bool) {
 		m.touch(objIdle, uint64(c.id), true)
 	}
 	prev.regs = c.regs
-	c.task, c.regs = next, next.regs
+	c.task = next
+	c.regs = next.regs
 	if m.cfg.Mode == isa.Mode64 {
 		prev.bases = bases{c.sys.FSBase, c.sys.KernelGSBase}
 		c.sys.FSBase, c.sys.KernelGSBase = next.bases.fs, next.bases.gs

@@ -157,6 +157,9 @@ func (m *Machine) Decoded() uint64 { return m.decoded }
 
 // Watched reports whether one of the n bytes at a is watched.
 func (m *Machine) Watched(a isa.Addr, n int) bool {
+	if p, off := m.mem.page(a), int(a%pageSize); n > 0 && n <= chunk && off+n <= pageSize { // mostly
+		return p != nil && p.code != nil && (p.watched[off/chunk] || p.watched[(off+n-1)/chunk])
+	}
 	for at, end := a&^(chunk-1), a+isa.Addr(n); at < end; at += chunk {
 		if p := m.mem.page(at); p != nil && p.code != nil && p.watched[at%pageSize/chunk] {
 			return true
@@ -210,27 +213,27 @@ func (m *Machine) unwatch() {
 	m.watched = m.watched[:m.bootWatched]
 }
 
-// storeText stores b, which lies in one chunk, to text. CPUs are not serialised.
-func (m *Machine) storeText(c *CPU, a isa.Addr, b []byte) {
-	m.putText(a, b)
-	var new [chunk]byte
-	copy(new[:], b)
-	m.emit(c, smpev.TextStore, uint64(a), binary.LittleEndian.Uint64(new[:]), uint64(len(b)))
+// storeText stores the n low bytes of v, the others of which are 0, to text in
+// one chunk. CPUs are not serialised.
+func (m *Machine) storeText(c *CPU, a isa.Addr, v uint64, n int) {
+	m.putText(a, v, n)
+	m.emit(c, smpev.TextStore, uint64(a), v, uint64(n))
 }
 
 // putText stores past the page's permissions: text patching writes through a
 // mapping of its own.
-func (m *Machine) putText(a isa.Addr, b []byte) {
-	p, off := m.mem.page(a), a%pageSize
-	m.touchStore(a, p.watched[off/chunk])
-	at := p.data[off : int(off)+len(b)]
-	var old [chunk]byte
-	copy(old[:], at)
-	m.mem.touch(p, uint64(off), len(b))
-	copy(at, b)
-	m.text.Store(uint64(a), old[:len(b)], b)
-	if !p.watched[off/chunk] {
-		m.Watch(a, len(b))
+func (m *Machine) putText(a isa.Addr, v uint64, n int) {
+	p, off := m.mem.page(a), uint64(a)%pageSize
+	watched := p.watched[off/chunk]
+	m.touchStore(a, watched)
+	m.mem.touch(p, off, n)
+	at := p.data[off&^(chunk-1):][:chunk]
+	was, shift := binary.LittleEndian.Uint64(at), 8*(off%chunk)
+	mask := ^uint64(0) >> (64 - 8*n)
+	binary.LittleEndian.PutUint64(at, was&^(mask<<shift)|v<<shift)
+	m.text.StoreChunk(uint64(a), was>>shift&mask, v, n)
+	if !watched {
+		m.Watch(a, n)
 	}
 }
 

@@ -66,7 +66,10 @@ func (m *Machine) ObjectName(o sim.Object) string {
 		}
 		return fmt.Sprintf("kernel object %d", n)
 	case objEvent:
-		return fmt.Sprintf("what monitor %d knows of %#x", n>>48, n&(1<<48-1))
+		if m.MonitorName != nil {
+			return fmt.Sprintf("what %s remembers of %#x", m.MonitorName(int(n>>48)), n&(1<<48-1))
+		}
+		return fmt.Sprintf("what monitor %d remembers of %#x", n>>48, n&(1<<48-1))
 	}
 	return "nothing"
 }
@@ -74,7 +77,7 @@ func (m *Machine) ObjectName(o sim.Object) string {
 // touch notes what the step under way has touched, if anybody asks.
 func (m *Machine) touch(sort, number uint64, write bool) {
 	if m.foot != nil {
-		m.foot.add(object(sort, number), write)
+		m.foot.take(sort, number, write)
 	}
 }
 
@@ -91,49 +94,23 @@ func (m *Machine) TouchEvent(monitor int, number uint64, write bool) {
 // TouchText notes that the step under way, or a monitor that is told of it, has
 // read or written n bytes of text.
 func (m *Machine) TouchText(a isa.Addr, n int, write bool) {
-	if m.foot == nil {
-		return
-	}
-	if !write {
-		m.touchFetch(a, n)
-		return
-	}
-	for at, end := a&^(chunk-1), a+isa.Addr(n); at < end; at += chunk {
-		m.foot.add(object(objChunk, bytesNumber(at)), true)
+	if m.foot != nil {
+		m.foot.text(a, n, write)
 	}
 }
 
 // touchFetch notes a fetch, or a read of text as data: of those bytes that were
 // stored to, or will be as far as is known.
 func (m *Machine) touchFetch(a isa.Addr, n int) {
-	if m.foot == nil {
-		return
-	}
-	for at, end := a&^(chunk-1), a+isa.Addr(n); at < end; at += chunk {
-		if p := m.mem.page(at); p != nil && p.perm&PermExec != 0 && (p.watched[at%pageSize/chunk] || m.foot.words.shared(bytesNumber(at))) {
-			m.foot.add(object(objChunk, bytesNumber(at)), false)
-		}
+	if m.foot != nil {
+		m.foot.text(a, n, false)
 	}
 }
 
-// touchStore notes a store to text, in one chunk. Where fetches may be stale it
-// matters to each other CPU whether it serialised before or after. watched: so
-// far in this run.
+// touchStore notes a store to text, in one chunk. watched: so far in this run.
 func (m *Machine) touchStore(a isa.Addr, watched bool) {
-	f := m.foot
-	if f == nil {
-		return
-	}
-	if !watched && f.words.share(bytesNumber(a)) {
-		f.grew = true
-	}
-	f.add(object(objChunk, bytesNumber(a)), true)
-	if m.cfg.Fetch != fetch.Coherent {
-		for i := range m.cpus {
-			if me := f.cpu(); me == nil || i != int(me.id) {
-				f.add(object(objFloor, uint64(i)), false)
-			}
-		}
+	if m.foot != nil {
+		m.foot.store(a, watched)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
-	"slices"
 
 	"kpsim/sim"
 	"kpsim/smp/fetch"
@@ -32,9 +31,18 @@ type footprint struct {
 	ahead    [sim.MaxCPUs]sim.Touch
 	words    words
 	grew     bool
-	whole    bool       // see ObserveWhole
-	inside   *CPU       // it is in an interrupt that is one step with its delivery
-	data     isa.Memory // watchedMemory, converted once
+	afresh   bool // the observer is to be told what it would be of a machine that has run nothing else
+	learning bool // and what this run shows is to be known to all such runs after it
+	learnt   bool // the last one was such a run
+	swapped  bool // words is what is known in this run, kept what is known else
+	kept     struct {
+		words words
+		grew  bool
+	}
+	whole  bool       // see ObserveWhole
+	inside *CPU       // it is in an interrupt that is one step with its delivery
+	base   words      // what runs observed afresh begin with
+	data   isa.Memory // watchedMemory, converted once
 }
 
 // A stance is what a private step leaves as it was.
@@ -42,19 +50,35 @@ type stance struct {
 	task   *Task
 	frames int
 	guest  bool
-	open   bool
+	open   bool // to maskable interrupts
+	yields bool // to another task, at an interrupt
 	after  after
 	nmi    bool
 }
 
-func (c *CPU) stance() stance {
-	return stance{c.task, len(c.task.frames), c.guest, c.regs.Flags&isa.IF != 0, c.after, c.nmiBlocked}
+func (m *Machine) stance(c *CPU) stance {
+	open := c.open()
+	yields := open && m.cfg.Full && c.task.preempt == 0 && c.task.class != classStopper
+	return stance{c.task, len(c.task.frames), c.guest, open, yields, c.after, c.nmiBlocked}
 }
 
 // Observe makes o be told of the steps of each run from the next Reset on; nil
 // is nobody. While there is an observer every boundary is its own step: nothing
 // else changes, no event and no question.
-func (m *Machine) Observe(o sim.Observer) {
+func (m *Machine) Observe(o sim.Observer) { m.setObserver(o, false) }
+
+// ObserveAfresh is Observe for who must be told the same of a run whatever ran
+// before: that two threads share some memory is known from where the run itself
+// shows it, and is forgotten after the run. What is learnt in such a run with learn
+// set is known from the beginning in all after it.
+func (m *Machine) ObserveAfresh(o sim.Observer, learn bool) {
+	m.setObserver(o, true)
+	if m.prints != nil {
+		m.prints.learning = learn
+	}
+}
+
+func (m *Machine) setObserver(o sim.Observer, afresh bool) {
 	if m.prints == nil {
 		if o == nil {
 			return
@@ -63,65 +87,8 @@ func (m *Machine) Observe(o sim.Observer) {
 		f.data = &watchedMemory{f}
 		m.prints = f
 	}
-	m.prints.observer = o
+	m.prints.observer, m.prints.afresh, m.prints.learning = o, afresh, false
 	m.prints.whole = false
-}
-
-// ObserveWhole is Observe for whoever is to see as few conflicts as there are: an
-// interrupt whose handler has no point is one step, from its delivery to the
-// IRET, and its mover's. Nobody is asked within: the answers there are 0.
-//
-// That leaves out no order that matters. While the handler runs, its CPU takes
-// no interrupt (nothing is whole if there are NMIs). Of what other CPUs do
-// meanwhile, an IPI sent to this CPU touches what the delivery does; and with two
-// CPUs the only other one is waiting for this handler's answer, or the handler
-// answers nobody. The rest commutes with the delivery, which can come later, or
-// with the IRET, which can come earlier. Whoever looks whether the CPU is idle
-// would see a difference: so nothing is whole there.
-//
-// A whole interrupt leaves its CPU as it was. It commutes with the CPU's steps,
-// unless they change what may be delivered, or where fetches may be stale, since
-// an IRET serialises.
-func (m *Machine) ObserveWhole(o sim.Observer) {
-	m.Observe(o)
-	m.prints.whole = m.cfg.Fetch == fetch.Coherent && len(m.cpus) <= 2 &&
-		!slices.ContainsFunc(m.sources, func(s *Source) bool { return s.Kind == NMISource })
-}
-
-// beginWhole is called when an interrupt has been delivered to c.
-func (m *Machine) beginWhole(c *CPU, vec uint8) {
-	f := m.foot
-	if f != nil && f.whole && c.task != c.idle && c.task.top().ctx.prompt && (vec == smpev.VecCall || vec == smpev.VecTimer) {
-		f.inside = c
-	}
-}
-
-// within goes on with a whole interrupt: it returns the CPU, if that is to move.
-func (m *Machine) within() sim.Mover {
-	c := m.foot.inside
-	t := c.task.top()
-	if m.over || c.task != m.foot.stood.task || len(c.task.frames) <= m.foot.stood.frames ||
-		t.kind == guest || t.kind == routine && !t.ctx.prompt {
-		return sim.NoMover
-	}
-	if !m.unasked(c) {
-		return sim.NoMover
-	}
-	return m.p.First
-}
-
-// unasked passes a boundary at which c is to go on, without asking, if by default
-// it would. The step goes on.
-func (m *Machine) unasked(c *CPU) bool {
-	goes := !m.over && m.look() && m.p.First == sim.Mover(c.id)
-	m.limit = 0
-	if !goes {
-		return false
-	}
-	if m.steps++; m.p.N > 1 {
-		m.p.Seq++
-	}
-	return true
 }
 
 // SharedGrew reports whether, since it was last asked, a run has shown that
@@ -129,17 +96,38 @@ func (m *Machine) unasked(c *CPU) bool {
 // touched it and didn't say so. What is known to be shared never shrinks.
 func (m *Machine) SharedGrew() bool {
 	f := m.prints
-	if f == nil || !f.grew {
+	if f == nil {
 		return false
 	}
-	f.grew = false
-	return true
+	grew := &f.grew
+	if f.swapped {
+		grew = &f.kept.grew
+	}
+	was := *grew
+	*grew = false
+	return was
 }
 
 // observe begins a run: with an observer or without.
 func (m *Machine) observe() {
 	m.foot, m.data, m.p.Ahead = nil, &m.mem, nil
-	if f := m.prints; f != nil && f.observer != nil {
+	f := m.prints
+	if f == nil {
+		return
+	}
+	if f.swapped { // the last run was observed afresh
+		if f.learnt {
+			f.base.copy(&f.words)
+		}
+		f.words, f.kept.words = f.kept.words, f.words
+		f.grew, f.swapped = f.kept.grew, false
+	}
+	if f.observer != nil {
+		if f.afresh {
+			f.kept.words.copy(&f.base)
+			f.words, f.kept.words = f.kept.words, f.words
+			f.kept.grew, f.swapped, f.learnt = f.grew, true, f.learning
+		}
 		m.foot, m.data, m.p.Ahead = f, f.data, &f.ahead
 		f.mover, f.touched, f.inside = sim.NoMover, f.touched[:0], nil
 	}
@@ -191,7 +179,7 @@ func (f *footprint) begin(mv sim.Mover) {
 	}
 	m := f.m
 	m.mem.cpu = c.id
-	f.stood = c.stance()
+	f.stood = m.stance(c)
 	if mv < sim.MoverIPI && c.guest {
 		if in := c.known(); in != nil { // else it is fetched, and that is seen
 			m.touchFetch(c.regs.IP, int(in.Len))
@@ -206,11 +194,13 @@ func (f *footprint) end() {
 		return
 	}
 	if c := f.cpu(); c != nil {
-		same := f.stood == c.stance()
+		now := f.m.stance(c)
+		f.closes(c, &now)
+		same := f.stood == now
 		switch {
 		case mv >= sim.MoverIPI:
 			f.add(object(objBoundary, uint64(c.id)), f.inside == nil || !same)
-		case len(f.touched) > 0 || f.asked || !f.stood.guest || f.stood.after != 0 || !same:
+		case len(f.touched) > 0 || f.asked || !now.guest || now.after != 0 || !same:
 			f.add(object(objBoundary, uint64(mv)), f.whole && !same)
 		}
 	}
@@ -218,6 +208,18 @@ func (f *footprint) end() {
 	f.mover = sim.NoMover
 	f.observer.Stepped(mv, f.touched)
 	f.touched = f.touched[:0]
+}
+
+// closes notes that a step has made its CPU deaf to what others send it. It has
+// thereby come before or after their sending, for what was sent before it could
+// have been delivered in between, although neither of the two steps does it.
+func (f *footprint) closes(c *CPU, now *stance) {
+	if f.stood.open && !now.open {
+		f.add(object(objIPI, uint64(c.id)), false)
+	}
+	if f.stood.yields && !now.yields {
+		f.add(object(objQueue, uint64(c.id)), false)
+	}
 }
 
 // add takes one touch of the step under way.
@@ -234,6 +236,44 @@ func (f *footprint) add(o sim.Object, write bool) {
 	f.touched = append(f.touched, sim.Touch{Object: o, Write: write})
 }
 
+// take is add of an object by its sort and number.
+func (f *footprint) take(sort, number uint64, write bool) { f.add(object(sort, number), write) }
+
+// text takes a read or write of n bytes of text: chunk by chunk, and of what is
+// read those only that are ever written.
+func (f *footprint) text(a isa.Addr, n int, write bool) {
+	for at, end := a&^(chunk-1), a+isa.Addr(n); at < end; at += chunk {
+		if write || f.stored(at) {
+			f.take(objChunk, bytesNumber(at), write)
+		}
+	}
+}
+
+// stored reports whether the chunk of text at a is watched, or was found to be
+// stored to in another run.
+func (f *footprint) stored(a isa.Addr) bool {
+	p := f.m.mem.page(a)
+	return p != nil && p.perm&PermExec != 0 && (p.watched[a%pageSize/chunk] || f.words.shared(bytesNumber(a)))
+}
+
+// store takes a store to text. Where fetches may be stale it matters to each
+// other CPU whether it serialised before or after.
+func (f *footprint) store(a isa.Addr, watched bool) {
+	if !watched && f.words.share(bytesNumber(a)) {
+		f.grew = true
+	}
+	f.take(objChunk, bytesNumber(a), true)
+	if f.m.cfg.Fetch == fetch.Coherent {
+		return
+	}
+	me := f.cpu()
+	for i := range f.m.cpus {
+		if me != &f.m.cpus[i] {
+			f.take(objFloor, uint64(i), false)
+		}
+	}
+}
+
 // lookAhead finds out what the next step of each CPU begins with touching.
 func (f *footprint) lookAhead() {
 	m := f.m
@@ -246,7 +286,7 @@ func (f *footprint) lookAhead() {
 		case t.kind == routine:
 			f.ahead[i] = t.ctx.ahead
 		case t.kind == guest:
-			if p := m.mem.page(c.regs.IP); p != nil && (p.watched[c.regs.IP%pageSize/chunk] || m.foot.words.shared(bytesNumber(c.regs.IP))) {
+			if f.stored(c.regs.IP) {
 				f.ahead[i] = sim.Touch{Object: object(objChunk, bytesNumber(c.regs.IP))}
 			}
 		}
@@ -262,19 +302,14 @@ func (x *Ctx) pointAt(sort, number uint64, write bool) {
 	x.m.touch(sort, number, write)
 }
 
-// accessPoint is the point before an access to a cell, observed or not.
-func (x *Ctx) accessPoint(id kapi.CellID, mode kapi.Mode) {
+// textPoint is the point before an access to text, observed or not. The touch
+// comes with the access, for text that is read may not be watched.
+func (x *Ctx) textPoint(a isa.Addr, write bool) {
 	if x.m.foot == nil {
 		x.point()
 		return
 	}
-	x.pointAt(objCell, uint64(id), mode == kapi.Write)
-}
-
-// textPoint is the point before an access to text, observed or not. Text that
-// is read may not be watched; the touch comes with the read.
-func (x *Ctx) textPoint(a isa.Addr, write bool) {
-	if x.m.foot != nil {
+	if write || x.m.foot.stored(a) {
 		x.ahead = sim.Touch{Object: object(objChunk, bytesNumber(a)), Write: write}
 	}
 	x.point()

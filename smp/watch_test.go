@@ -291,6 +291,44 @@ func TestFootprintOfIPIs(t *testing.T) {
 	require.Len(t, r.of(steps, 2, "IPIs pending on cpu0"), 1)
 }
 
+// A CPU that turns interrupts off does so before or after what is sent to it,
+// which could have been delivered in between. Turning them on is not such.
+func TestFootprintOfClosing(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		r := newRig(t, smp.Config{CPUs: 2, Full: full})
+		f := r.text("f", 0, "fa 90 fb 90 c3") // cli; nop; sti; nop; ret
+		r.Hooks().Trap[smpev.VecCall] = func(*smp.Ctx, *isa.Regs) {}
+		r.AddProgram("p", 0, func(x *smp.Ctx) {
+			x.Step("send", 1)
+			r.SendIPI(x, 1<<1, smp.IPICall)
+		})
+		r.AddProgram("q", 1, func(x *smp.Ctx) {
+			x.Call(f)
+			x.Step("count", 1)
+			x.PreemptDisable()
+			x.Step("count", 2)
+			x.PreemptEnable()
+		})
+		steps := r.observed(smp.Passed, func() sim.Chooser { return director(func(*sim.Point) sim.Mover { return 1 }) })
+		sends := r.of(steps, 0, "IPIs pending on cpu1")
+		require.Len(t, sends, 1)
+		require.Equal(t, 1, races(r.of(by(steps, 1), 1, "IPIs pending"), sends), "cli: %v", steps)
+		queues := 0
+		for _, s := range by(steps, 1) {
+			for _, x := range s.touched {
+				if strings.Contains(r.ObjectName(x.Object), "run queue of cpu1") && !x.Write {
+					queues++
+				}
+			}
+		}
+		want := 0
+		if full {
+			want = 2 // cli and PreemptDisable
+		}
+		require.Equal(t, want, queues, "%v", steps)
+	}
+}
+
 // Text: a store conflicts with fetches of its chunk, watched from the start or
 // since then, and with nothing else under coherent. Where fetches may be stale
 // it also matters whether a CPU serialises before it or after.

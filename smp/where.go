@@ -49,6 +49,20 @@ func (m *Machine) Symbol(a isa.Addr) string {
 // or a routine and its step. It is asked only when a trace is written or
 // replayed, never in a search.
 func (m *Machine) Where(mv sim.Mover) (name string, off int, text bool) {
+	return m.SpotName(m.Spot(mv))
+}
+
+// A Spot is where a CPU stands, without its name: what a search can afford.
+type Spot struct {
+	text    bool
+	returns bool   // it is about to leave the handler of vector at
+	at      uint64 // of text: the address
+	routine string // else; "" at the end of a handler
+	step    int
+}
+
+// Spot says where a mover's CPU stands.
+func (m *Machine) Spot(mv sim.Mover) Spot {
 	var c *CPU
 	switch {
 	case mv < sim.MoverIPI:
@@ -56,27 +70,38 @@ func (m *Machine) Where(mv sim.Mover) (name string, off int, text bool) {
 	case mv < sim.MoverSource:
 		c = &m.cpus[mv-sim.MoverIPI]
 	case mv == sim.NoMover:
-		return "nowhere", 0, false
+		return Spot{routine: "nowhere"}
 	default:
 		s := m.sources[mv-sim.MoverSource]
 		if s.cpu == nil {
-			return s.Name, 0, false
+			return Spot{routine: s.Name}
 		}
 		c = s.cpu
 	}
 	f := c.task.top()
 	switch {
 	case f == nil:
-		return "idle", 0, false
+		return Spot{routine: "idle"}
 	case f.kind == guest:
-		if name, off, ok := m.SymbolAt(c.regs.IP); ok {
+		return Spot{text: true, at: uint64(c.regs.IP)}
+	case f.kind == iret:
+		return Spot{returns: true, at: uint64(f.vector)}
+	}
+	return Spot{routine: f.ctx.place, step: f.ctx.step}
+}
+
+// SpotName names a spot as Where does.
+func (m *Machine) SpotName(s Spot) (name string, off int, text bool) {
+	switch {
+	case s.text:
+		if name, off, ok := m.SymbolAt(isa.Addr(s.at)); ok {
 			return name, off, true
 		}
-		return "text", int(c.regs.IP), true
-	case f.kind == iret:
-		return vectorName(f.vector) + " iret", 0, false
+		return "text", int(s.at), true
+	case s.returns:
+		return vectorName(uint8(s.at)) + " iret", 0, false
 	}
-	return f.ctx.place, f.ctx.step, false
+	return s.routine, s.step, false
 }
 
 // MoverName names a mover as traces do.

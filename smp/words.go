@@ -1,7 +1,7 @@
 package smp
 
 // words is what is known of who has accessed which eight aligned bytes, in any
-// run of a machine: a hash table that is never emptied.
+// run of a machine: a hash table from which nothing is taken away.
 type words struct {
 	table  []word
 	n      int
@@ -83,4 +83,10 @@ func (w *words) share(number uint64) bool {
 // shared reports whether they are.
 func (w *words) shared(number uint64) bool {
 	return w.n > 0 && w.find(number).use == touchy
+}
+
+// copy makes w know what from does.
+func (w *words) copy(from *words) {
+	w.table = append(w.table[:0], from.table...)
+	w.n, w.stacks = from.n, from.stacks
 }

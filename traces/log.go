@@ -1,6 +1,9 @@
 package traces
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // A Finding is a property shown not to hold: where, and what was seen.
 type Finding struct {
@@ -24,23 +27,36 @@ type Sink interface {
 type Log struct {
 	digest uint64
 	seq    uint32
-	seen   [kindCount / 64]uint64
-	subs   [kindCount][]Sink
-	ev     Event
+	kinds  [kindCount]struct {
+		subs []Sink
+		seen bool
+	}
+	ev Event
 
 	Found   *Finding // the first finding of the run
 	Finder  Sink     // and who found it
 	FoundAt uint32   // ordinal of the event that it was found at, if it was at one
+	Stop    func()   // is called at it, if not nil
 	Store   bool     // keep the events in Events
-	Tap     Sink     // is told of every event, whatever its kind; what it finds doesn't count
 	Events  []Event
 }
 
-// Subscribe makes s a sink for the kinds, for the life of the log. Sinks are
-// told in the order in which they subscribed.
+// Subscribe makes s a sink for the kinds, until it unsubscribes. Sinks are told in
+// the order in which they subscribed.
 func (l *Log) Subscribe(s Sink, kinds ...Kind) {
 	for _, k := range kinds {
-		l.subs[k] = append(l.subs[k], s)
+		l.kinds[k].subs = append(l.kinds[k].subs, s)
+	}
+}
+
+// Unsubscribe undoes all of s's Subscribes, between two runs: whom few runs
+// interest should cost the others nothing.
+func (l *Log) Unsubscribe(s Sink) {
+	for k := range l.kinds {
+		subs := &l.kinds[k].subs
+		if i := slices.Index(*subs, s); i >= 0 {
+			*subs = slices.Delete(*subs, i, i+1)
+		}
 	}
 }
 
@@ -54,14 +70,15 @@ func (l *Log) Reset() {
 
 // Emit takes one event.
 func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
-	l.seen[k/64] |= 1 << (k % 64)
 	h := l.digest ^ uint64(k)<<32 ^ uint64(cpu)<<16 ^ uint64(task)
 	h = fold(h, 0x9e3779b97f4a7c15^a)
 	l.digest = fold(h^b, 0xd1342543de82ef95^c)
 	seq := l.seq
 	l.seq++
-	subs := l.subs[k]
-	if len(subs) == 0 && !l.Store && l.Tap == nil {
+	kind := &l.kinds[k]
+	kind.seen = true
+	subs := kind.subs
+	if len(subs) == 0 && !l.Store {
 		return
 	}
 	e := &l.ev
@@ -69,21 +86,45 @@ func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
 	if l.Store {
 		l.Events = append(l.Events, *e)
 	}
-	if l.Tap != nil {
-		l.Tap.Event(e)
-	}
 	for _, s := range subs {
 		if f := s.Event(e); f != nil && l.Found == nil {
 			l.Found, l.Finder, l.FoundAt = f, s, e.Seq
+			if l.Stop != nil {
+				l.Stop()
+			}
 		}
 	}
 }
 
 // Seen reports whether an event of the kind was taken since Forget, in any run.
-func (l *Log) Seen(k Kind) bool { return l.seen[k/64]>>(k%64)&1 != 0 }
+func (l *Log) Seen(k Kind) bool { return l.kinds[k].seen }
 
 // Forget makes Seen begin anew.
-func (l *Log) Forget() { clear(l.seen[:]) }
+func (l *Log) Forget() {
+	for k := range l.kinds {
+		l.kinds[k].seen = false
+	}
+}
+
+// A Mark is how far a log has come in a run. Another run that begins with the same
+// events can go on from there.
+type Mark struct {
+	digest uint64
+	seq    uint32
+	kind   Kind
+}
+
+// Mark returns how far the log has come: all events so far were of one kind.
+func (l *Log) Mark(k Kind) Mark { return Mark{l.digest, l.seq, k} }
+
+// Resume makes the log that of a run that has come to the mark. Nobody is told of
+// the events before it, and none of them is stored.
+func (l *Log) Resume(m Mark) {
+	l.digest, l.seq = m.digest, m.seq
+	if m.seq > 0 {
+		l.kinds[m.kind].seen = true
+	}
+}
 
 // Mix adds one word to the digest: every executed instruction does, at the
 // price of a multiplication.

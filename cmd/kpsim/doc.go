@@ -1,6 +1,7 @@
 // Kpsim explores scenarios of live code patching and replays what it has found.
 //
 //	kpsim explore [FILE|NAME…]   run scenarios under many schedules
+//	kpsim merge FILE…            put the result files of a divided exploration together
 //	kpsim replay TRACE           run one recorded schedule again, and show it
 //	kpsim explain TRACE          how it came about in sentences, and the choice that lost it
 //	kpsim check OBJECT           what a kernel says of a probe on each instruction
@@ -20,10 +21,16 @@
 //
 //	0    everything came out as expected, or nothing was expected
 //	1    an observation against expectation; a replay that differs from its file
-//	2    bad input: one line that says where and what to do
+//	2    bad input: one line that says where and what to do; or a file, or standard
+//	     output, that could not be written: what was found is printed all the same
 //	3    a bug of the simulator
-//	130  interrupted; what was found so far was printed
+//	130  interrupted; what was found so far was printed, and its witnesses saved
 //
-// One file a command; columns.go and rows.go print for check, report.go has the
-// lines that explore prints, and program.go what all commands share.
+// If several hold it is the first of 3, 130, 1, 2. A failure ends with the line to
+// type next.
+//
+// One file a command; columns.go and rows.go print for check. explore is the
+// longest: search.go makes the runs and saves what they show, judge.go makes rows
+// of it, thorough.go says how much it means, report.go prints; merge begins where
+// search.go has ended. program.go is what all commands share.
 package main

@@ -27,7 +27,7 @@ Examples:
   kpsim explain traces/second-instruction.kps
   kpsim explain --runs 5000 --json traces/second-instruction.kps
 
-Exit status: 0 the trace breaks its property as it says, 1 it doesn't, 2 bad input, 3 a bug of the simulator.`
+Exit status: 0 the trace breaks the property that it says, where it says, 1 it doesn't, 2 bad input, 3 a bug of the simulator.`
 }
 
 func (c *explainCmd) run(p *program) (int, error) {
@@ -45,21 +45,27 @@ func (c *explainCmd) run(p *program) (int, error) {
 	}
 	defer r.Rig.Close()
 
-	in := viewInput(p, file, r)
-	e := &explained{file: file, replay: r, input: in, story: view.Story(in)}
+	e := &explained{file: file, replay: r, input: viewInput(p, file, r)}
+	for _, a := range r.Taken {
+		e.schedule = append(e.schedule, traces.Deviation(a))
+	}
+	e.input.Schedule = e.schedule
+	e.story = view.Story(e.input)
 	if r.Property != nil {
 		g := p.watch("continuations of "+c.Trace, 0)
 		e.lost, err = harness.FindNoReturn(file, r, harness.Sampling{Seed: c.Seed, Runs: c.Runs, Progress: g.update})
 		g.clear()
-		if err == nil && r.Same {
-			e.needs, err = harness.Necessity(file)
+		if err == nil && r.Breaks {
+			now := *file
+			now.Schedule = e.schedule
+			e.needs, err = harness.Necessity(&now)
 		}
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", c.Trace, err)
 		}
 	}
 	status := exitOK
-	if !r.Same {
+	if !r.Breaks {
 		status = exitAgainst
 	}
 	if c.JSON {
@@ -70,12 +76,13 @@ func (c *explainCmd) run(p *program) (int, error) {
 
 // An explained is all that explain prints.
 type explained struct {
-	file   *traces.File
-	replay *harness.Replay
-	input  view.Input
-	story  []view.Sentence
-	lost   *harness.NoReturn // nil: nothing is broken
-	needs  []harness.Need    // of each deviation, if the trace is as it says
+	file     *traces.File
+	replay   *harness.Replay
+	schedule []traces.Deviation // of the run, which may not be the file's
+	input    view.Input
+	story    []view.Sentence
+	lost     *harness.NoReturn // nil: nothing is broken
+	needs    []harness.Need    // of each deviation, if the trace breaks what it says
 }
 
 // readTrace reads a trace file whose property there is.
@@ -97,11 +104,14 @@ func readTrace(path string) (*traces.File, error) {
 func (c *explainCmd) print(p *program, e *explained) error {
 	r := e.replay
 	fmt.Fprintf(p.out, "%s: scenario %s, %s from the default run\n", c.Trace, r.Rig.Scenario.Name, number(len(e.file.Schedule), "deviation"))
-	if !r.Same {
+	switch {
+	case !r.Breaks:
 		fmt.Fprintf(p.out, "%s: %s\n", p.paint(red, "NOT AS THE TRACE SAYS"), r.Why)
-		for _, d := range r.Drifts {
-			fmt.Fprintln(p.out, drift(e.file, r, d))
-		}
+	case !r.Same || r.Miss != nil:
+		fmt.Fprintln(p.out, "the same violation, by another run")
+	}
+	if r.Miss != nil {
+		fmt.Fprintln(p.out, firstDivergence(e.file, r.Miss))
 	}
 	if len(e.story) > 0 {
 		fmt.Fprintln(p.out)
@@ -119,9 +129,12 @@ func (c *explainCmd) print(p *program, e *explained) error {
 	printWithout(p, e)
 	printNoReturn(p, e)
 	fmt.Fprintln(p.out)
-	if r.Same {
+	switch {
+	case r.Breaks && (!r.Same || r.Miss != nil):
+		fmt.Fprintf(p.out, "to bring the trace up to date:  %s\n", shell(typed(), "rerecord", c.Trace))
+	case r.Breaks:
 		fmt.Fprintf(p.out, "every event:      %s\n", shell(typed(), "replay", "--all", c.Trace))
-	} else {
+	default:
 		fmt.Fprintf(p.out, "to find it anew:  %s\n", anew(e.file, r.Rig.Scenario.Name))
 	}
 	return nil

@@ -14,6 +14,7 @@ type explanation struct {
 	Message    string         `json:"message"`
 	Digest     string         `json:"digest"`
 	Same       bool           `json:"same"`
+	Breaks     bool           `json:"breaks"` // the property that the trace says, where it says
 	Why        string         `json:"why,omitempty"`
 	Story      []sentence     `json:"story"`
 	Deviations []deviation    `json:"deviations"`
@@ -60,7 +61,7 @@ func (c *explainCmd) printJSON(p *program, e *explained) error {
 	r := e.replay
 	out := explanation{
 		Trace: c.Trace, Place: r.Place, Message: r.Finding.Message, Digest: fmt.Sprintf("%016x", r.Digest),
-		Same: r.Same, Why: r.Why, Story: []sentence{}, Deviations: []deviation{},
+		Same: r.Same, Breaks: r.Breaks, Why: r.Why, Story: []sentence{}, Deviations: []deviation{},
 	}
 	if r.Property != nil {
 		out.Property = &r.Property.ID
@@ -68,7 +69,7 @@ func (c *explainCmd) printJSON(p *program, e *explained) error {
 	for _, s := range e.story {
 		out.Story = append(out.Story, sentence{s.Seq, append([]uint32{}, s.Also...), s.Text})
 	}
-	for i, d := range e.file.Schedule {
+	for i, d := range e.schedule {
 		out.Deviations = append(out.Deviations, deviation{Label: d.String(), Words: inWords(d)})
 		if len(e.needs) > 0 {
 			out.Deviations[i].Without = &e.needs[i].Says

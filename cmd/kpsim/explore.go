@@ -19,7 +19,7 @@ type exploreCmd struct {
 	Runs      *uint64   `placeholder:"N" help:"How many runs of each scenario. Default: so many that all built-in ones together take less than a minute."`
 	Seed      uint64    `default:"1" help:"What the schedules are drawn from."`
 	Strategy  string    `default:"portfolio" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
-	Workers   int       `placeholder:"N" help:"How many runs are made at once. Default: one a processor. Changes no result."`
+	Workers   int       `placeholder:"N" help:"How many runs are made at once, 16 at most. Default: one a processor. Changes no result."`
 	Fetch     string    `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Mutant    string    `placeholder:"NAME" help:"Break the engine on purpose. Nothing is expected then."`
 	Traces    string    `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
@@ -151,14 +151,16 @@ func parseShard(s string) (share, shares int, err error) {
 	return share, shares, nil
 }
 
-// catchInterrupt ends the exploration at the first ^C, and leaves the second
-// to the system.
-func (c *exploreCmd) catchInterrupt() {
+// catchInterrupt ends the exploration at the first ^C.
+func (c *exploreCmd) catchInterrupt() { stopAtInterrupt(&c.stop) }
+
+// stopAtInterrupt sets stop at the first ^C, and leaves the second to the system.
+func stopAtInterrupt(stop *atomic.Bool) {
 	ch := make(chan os.Signal, 1)
 	signal.Notify(ch, os.Interrupt)
 	go func() {
 		<-ch
-		c.stop.Store(true)
+		stop.Store(true)
 		signal.Stop(ch)
 	}()
 }

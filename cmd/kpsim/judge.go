@@ -36,8 +36,9 @@ type row struct {
 	Refused     int     `json:"refused,omitempty"` // … register returned an errno
 	Hit         int     `json:"hit,omitempty"`
 	Optimized   int     `json:"optimized,omitempty"`
-	Unsaved     string  `json:"unsaved,omitempty"`    // why there is no trace although there is a witness
-	Text        string  `json:"trace_text,omitempty"` // and what it would hold
+	SelfChecked uint64  `json:"self_checked,omitempty"` // runs that were played again and came out the same
+	Unsaved     string  `json:"unsaved,omitempty"`      // why there is no trace although there is a witness
+	Text        string  `json:"trace_text,omitempty"`   // and what it would hold
 
 	First      *firstJSON    `json:"first_witness,omitempty"`
 	Statistics harness.Stats `json:"statistics"`
@@ -119,6 +120,7 @@ func (c *exploreCmd) judge(j *job, e *explored, first []harness.First) []*row {
 		rows[0].notes = append(rows[0].notes, fmt.Sprintf("%d of %s refused", n.Refused, number(n.Probes, "probe")))
 	}
 	if j.checked > 0 {
+		rows[0].SelfChecked = j.checked
 		rows[0].notes = append(rows[0].notes, number(j.checked, "run")+" came out the same again")
 	}
 	return rows

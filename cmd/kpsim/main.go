@@ -32,6 +32,7 @@ type commands struct {
 	Rerecord rerecordCmd `cmd:"" help:"Bring traces up to date with the program they were recorded from."`
 	Check    checkCmd    `cmd:"" help:"Say of each instruction of an object file whether it can be probed, boosted, optimized, and why not."`
 	Disasm   disasmCmd   `cmd:"" help:"List a function, and draw what a probe's jump would replace."`
+	Bench    benchCmd    `cmd:"" help:"Measure how fast and how well this build searches."`
 	List     listCmd     `cmd:"" help:"List the scenarios, properties, mutants and strategies."`
 }
 
@@ -77,6 +78,12 @@ func (p *program) do(c command) (status int) {
 	if err != nil {
 		fmt.Fprintf(p.err, "kpsim: %v\n", err)
 		return exitBadInput
+	}
+	if why := p.lost(); why != "" {
+		fmt.Fprintf(p.err, "kpsim: %s; make room, or write to another place\n", why)
+		if status == exitOK {
+			return exitBadInput
+		}
 	}
 	return status
 }

@@ -22,7 +22,7 @@ func printNoReturn(p *program, e *explained) {
 		o := &n.Curve[i]
 		then := ""
 		if d := deviationAt(n, i); d > 0 {
-			then = fmt.Sprintf("deviation %d: %v", d, e.file.Schedule[d-1])
+			then = fmt.Sprintf("deviation %d: %v", d, e.schedule[d-1])
 		}
 		if o.Questions == n.Questions {
 			then = "all of it"
@@ -57,15 +57,19 @@ func blamed(e *explained) []string {
 	b := &n.Point
 	var list []string
 	switch {
-	case n.Sharp && b.Deviation > 0 && b.Deviation == len(e.file.Schedule):
+	case n.Sharp && b.Deviation > 0 && b.Deviation == len(e.schedule):
 		list = append(list, fmt.Sprintf("It is the last deviation, %s: with it %s fail, without it %s.", inWords(b.Label), percent(b.After.Chance()), percent(b.Before.Chance())))
 	case n.Sharp && b.Deviation > 0:
 		list = append(list, fmt.Sprintf("It is deviation %d, %s: with it %s fail, without it %s.", b.Deviation, inWords(b.Label), percent(b.After.Chance()), percent(b.Before.Chance())))
 	case n.Sharp:
 		list = append(list, fmt.Sprintf("It is no deviation but a default answer, %s (%v): with it %s fail, without it %s.", inWords(b.Label), b.Label, percent(b.After.Chance()), percent(b.Before.Chance())))
 	default:
+		which := "a default answer"
+		if b.Deviation > 0 {
+			which = fmt.Sprintf("deviation %d", b.Deviation)
+		}
 		list = append(list, fmt.Sprintf("No one choice is it: from event %d to event %d the odds creep from %s to %s.", n.From.Event, n.To.Event, percent(n.From.Chance()), percent(n.To.Chance())),
-			fmt.Sprintf("They pass 1/2 at question %d, a default answer: %s.", b.Question, inWords(b.Label)))
+			fmt.Sprintf("They pass 1/2 at question %d, %s: %s.", b.Question, which, inWords(b.Label)))
 	}
 	if w := &n.Worst; w.Question >= 0 && w.Question != b.Question {
 		list = append(list, fmt.Sprintf("Of the deviations number %d raises them most, %s: from %s to %s.", w.Deviation, inWords(w.Label), percent(w.Before.Chance()), percent(w.After.Chance())))
@@ -93,6 +97,8 @@ func inWords(d traces.Deviation) string {
 		return fmt.Sprintf("%s takes its IPI in %s", answers, d.Place())
 	case taken:
 		return fmt.Sprintf("%s takes its IPI while %s stands in %s", answers, d.Mover, d.Place())
+	case strings.Contains(d.Alt, "@") && d.Alt == d.Mover:
+		return d.Alt + " fires"
 	case strings.Contains(d.Alt, "@"):
 		return fmt.Sprintf("%s fires while %s stands in %s", d.Alt, d.Mover, d.Place())
 	case d.Alt == d.Mover:

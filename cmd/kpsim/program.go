@@ -17,6 +17,7 @@ type program struct {
 	out, err io.Writer
 	colour   bool // on out
 	width    int  // of out, if it is a terminal
+	errWidth int  // of err
 	live     bool // err is a terminal: progress is shown
 	doing    string
 	again    string // the line to type to do it again
@@ -24,12 +25,35 @@ type program struct {
 
 func newProgram(stdout, stderr io.Writer) *program {
 	return &program{
-		out: stdout, err: stderr,
-		width:  width(stdout),
+		out: &output{w: stdout}, err: stderr,
+		width: width(stdout), errWidth: width(stderr),
 		colour: isTerminal(stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 		live:   isTerminal(stderr) && os.Getenv("TERM") != "dumb",
 		again:  shell(append([]string{typed()}, os.Args[1:]...)...),
 	}
+}
+
+// An output remembers the first write that failed: on a full disk nobody would
+// otherwise know that there is less than there should be.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (o *output) Write(b []byte) (n int, err error) {
+	if n, err = o.w.Write(b); err != nil && o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
+// lost says why what was printed isn't all there, "" if it is.
+func (p *program) lost() string {
+	if o, ok := p.out.(*output); ok && o.err != nil {
+		return cause(o.err, "standard output")
+	}
+	return ""
 }
 
 func isTerminal(w io.Writer) bool {

@@ -17,6 +17,7 @@ const (
 // Its methods may be called by several goroutines, and on nil.
 type progress struct {
 	w     io.Writer
+	width int // of the terminal; a longer line couldn't be written over
 	what  string
 	total uint64
 	start time.Time
@@ -33,7 +34,7 @@ func (p *program) watch(what string, total uint64) *progress {
 		return nil
 	}
 	now := time.Now()
-	return &progress{w: p.err, what: what, total: total, start: now, last: now}
+	return &progress{w: p.err, width: p.errWidth, what: what, total: total, start: now, last: now}
 }
 
 // update is a harness.Spec's Progress.

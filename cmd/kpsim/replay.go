@@ -160,6 +160,9 @@ func drift(file *traces.File, r *harness.Replay, d sched.Drift) string {
 		if at.Off = d.Off; len(r.Taken) == len(file.Schedule) {
 			at = traces.Deviation(r.Taken[d.Index])
 		}
+		if at.Alt != f.Alt {
+			return fmt.Sprintf("deviation %d was taken as %s: there was no %s", d.Index+1, at, f.Alt)
+		}
 		return fmt.Sprintf("deviation %d was taken at %s, %s time, instead of %s, %s time",
 			d.Index+1, at.Place(), traces.Ordinal(at.Occ), f.Place(), traces.Ordinal(f.Occ))
 	}

@@ -14,7 +14,7 @@ type report struct {
 	c                         *exploreCmd
 	jobs                      []*job
 	scenario, property, count int // widths of columns
-	runs                      uint64
+	runs, checked             uint64
 	seen                      string // the scenario of the last row
 	good, against             int    // rows
 	open                      int    // rows that nothing was expected of
@@ -46,6 +46,7 @@ func (r *report) print(w *row) error {
 	default:
 		r.against++
 	}
+	r.checked += w.SelfChecked
 	if w.Unsaved != "" {
 		r.unsaved = append(r.unsaved, w.Unsaved)
 	}
@@ -54,25 +55,34 @@ func (r *report) print(w *row) error {
 	}
 	r.row(w)
 	for _, l := range w.shows {
-		r.indented(l)
+		r.indented(indent, l)
 	}
 	against := w.Expected != nil && !*w.Expected
 	if w.witness != nil {
 		if against || w.Unsaved != "" {
-			r.indented(finding(w.witness.Property, w.witness.Place, w.witness.Message))
+			r.indented(indent, finding(w.witness.Property, w.witness.Place, w.witness.Message))
 			for _, l := range scheduleLines(w.witness.Schedule) {
-				fmt.Fprintf(r.p.out, "      %s\n", l)
+				r.indented(indent+"  ", l)
 			}
 		}
 		if w.Unsaved != "" {
-			fmt.Fprintf(r.p.out, "    %s, not saved; to find it again:  %s\n", number(*w.Deviations, "deviation"), w.advice)
+			r.toType(number(*w.Deviations, "deviation")+", not saved; to find it again:", w.advice)
 		} else {
-			fmt.Fprintf(r.p.out, "    %s; to replay:  %s\n", number(*w.Deviations, "deviation"), shell(typed(), "replay", *w.Trace))
+			r.toType(number(*w.Deviations, "deviation")+"; to replay:", shell(typed(), "replay", *w.Trace))
 		}
 	} else if w.advice != "" {
-		fmt.Fprintf(r.p.out, "    next:  %s\n", w.advice)
+		r.toType("next:", w.advice)
 	}
 	return nil
+}
+
+// toType prints a line to type, on one of its own if the terminal is narrow.
+func (r *report) toType(what, line string) {
+	sep := "  "
+	if r.p.width > 0 && len(indent)+visible(what)+len(sep)+visible(line) > r.p.width {
+		sep = "\n" + indent + "  "
+	}
+	fmt.Fprintf(r.p.out, "%s%s%s%s\n", indent, what, sep, line)
 }
 
 // row prints the line of a row; on a narrow terminal the columns that are names,
@@ -86,13 +96,13 @@ func (r *report) row(w *row) {
 		return
 	}
 	fmt.Fprintln(r.p.out, strings.TrimRight(names, " "))
-	r.indented(fmt.Sprintf("%d of %s, %s", w.Violations, number(w.Runs, "run"), strings.Join(rest, ", ")))
+	r.indented(indent, fmt.Sprintf("%d of %s, %s", w.Violations, number(w.Runs, "run"), strings.Join(rest, ", ")))
 }
 
 // indented prints a line below a row, in as many as the terminal needs.
-func (r *report) indented(s string) {
-	for _, l := range fold(s, r.p.width-len(indent)) {
-		fmt.Fprintln(r.p.out, indent+l)
+func (r *report) indented(by, s string) {
+	for _, l := range fold(s, r.p.width-len(by)) {
+		fmt.Fprintln(r.p.out, by+l)
 	}
 }
 
@@ -171,7 +181,11 @@ func (r *report) total() {
 	if r.open > 0 {
 		parts = append(parts, fmt.Sprintf("%d without expectation", r.open))
 	}
-	fmt.Fprintf(r.p.out, "\n%s, %s: %s\n", number(len(r.jobs), "scenario"), number(r.runs, "run"), strings.Join(parts, ", "))
+	again := ""
+	if r.checked > 0 {
+		again = "; " + number(r.checked, "run") + " came out the same again"
+	}
+	fmt.Fprintf(r.p.out, "\n%s, %s: %s%s\n", number(len(r.jobs), "scenario"), number(r.runs, "run"), strings.Join(parts, ", "), again)
 }
 
 // saveResults writes the result file.

@@ -27,11 +27,10 @@ func benchSchedules(b *testing.B, name, strategy string) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := 0; i < b.N; i++ {
-		if !rec.Begin(uint64(i)) {
+		run, more := r.Next(rec, uint64(i))
+		if !more {
 			b.Fatal("nothing left")
 		}
-		run := r.Run(rec)
-		rec.End(run.Counts.Points)
 		if run.Property != nil {
 			b.Fatalf("%s: %s", run.Property.Name, run.Finding.Message)
 		}
@@ -47,7 +46,7 @@ func benchSchedules(b *testing.B, name, strategy string) {
 }
 
 func BenchmarkSchedules(b *testing.B) {
-	for _, strategy := range []string{"random", "sticky", "pct", "portfolio"} {
+	for _, strategy := range []string{"portfolio", "sticky", "arriving", "pct", "pos", "guided", "random"} {
 		b.Run(strategy, func(b *testing.B) { benchSchedules(b, "safe-none", strategy) })
 	}
 }

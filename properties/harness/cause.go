@@ -169,7 +169,8 @@ const maxRegion = isa.JumpLen - 1 + 15
 
 // state says what the engine claims of the site, and what its text holds: what
 // was linked, a breakpoint in it, or more than that was written, a jump or part
-// of one. Which part, is no other cause: the next store would make it another.
+// of one. Which part, and whether the engine calls it a jump yet, is no other
+// cause: the next step would make it another.
 func (s *earSite) state() string {
 	claim, holds := "unprobed", "written"
 	if s.claim != 0 {
@@ -182,6 +183,9 @@ func (s *earSite) state() string {
 		case int3:
 			holds = "breakpoint"
 		}
+	}
+	if holds == "written" && s.claim == kpev.Optimizing {
+		claim = kpev.Optimized.String()
 	}
 	return claim + ", " + holds
 }

@@ -44,7 +44,7 @@ func (s *Sample) add(t *Sample) {
 	}
 }
 
-// union joins sorted lists.
+// union joins lists into a sorted one.
 func union(a, b []string) []string {
 	list := slices.Concat(a, b)
 	slices.Sort(list)
@@ -118,20 +118,21 @@ func (w *watcher) begin(rig *Rig, spec *Spec) {
 }
 
 // sampledOf says one of how many runs is sampled: so that there are some
-// thousand, but no more than one of 128, which costs about 3 % of the time, for
-// a run that is observed takes three to five times as long; but then some 32,
-// for of fewer nothing can be said.
+// thousand, but no more than one of 256, which costs 2 % of the time, for a run
+// that is observed takes three to five times as long; but at least some 32, for
+// of fewer nothing can be said.
 func sampledOf(runs uint64) uint64 {
-	return min(max(runs/1024, 128), max(runs/32, 1))
+	return min(max(runs/1024, 256), max(runs/32, 1))
 }
 
-// over returns what is to decide run number i, around its strategy.
-func (w *watcher) over(i uint64, ch sim.Chooser) sim.Chooser {
+// sample says whether run number i is sampled.
+func (w *watcher) sample(i uint64) bool {
 	w.sampled = !w.off && sim.Mix(i+1)%w.every == 0 // no regular choice: strategies take regular turns
-	if !w.sampled {
-		w.rig.Observe(nil)
-		return ch
-	}
+	return w.sampled
+}
+
+// over returns what is to decide a sampled run, around what does.
+func (w *watcher) over(ch sim.Chooser) sim.Chooser {
 	w.happens.Reset()
 	w.rig.Observe(&w.happens)
 	w.chooser = ch
@@ -192,9 +193,7 @@ type arrivals struct {
 // An arrival is a source and where its CPU stood.
 type arrival struct {
 	source sim.Mover
-	text   bool
-	off    int
-	name   string
+	spot   smp.Spot
 }
 
 func (a *arrivals) add(mv sim.Mover, name string) {
@@ -209,16 +208,11 @@ func (a *arrivals) forget() {
 	clear(a.at)
 }
 
-func (a *arrivals) place(mv sim.Mover) arrival {
-	name, off, text := a.m.Where(mv)
-	return arrival{mv, text, off, name}
-}
-
 // Event implements traces.Sink: a source fires, and its CPU hasn't moved yet.
 func (a *arrivals) Event(e *traces.Event) *traces.Finding {
 	if a.at != nil && e.CPU < sim.MaxCPUs {
-		k := a.place(sim.Mover(e.A))
-		if !a.at[k] {
+		mv := sim.Mover(e.A)
+		if k := (arrival{mv, a.m.Spot(mv)}); !a.at[k] {
 			a.at[k] = true
 		}
 	}
@@ -231,7 +225,7 @@ func (a *arrivals) visit(set uint64) {
 		if set>>(mv-sim.MoverSource)&1 == 0 {
 			continue
 		}
-		k := a.place(mv)
+		k := arrival{mv, a.m.Spot(mv)}
 		if _, ok := a.at[k]; !ok {
 			a.at[k] = false
 		}
@@ -248,19 +242,20 @@ func (a *arrivals) list() []Places {
 			if k.source != mv {
 				continue
 			}
-			p.Visited = append(p.Visited, k.String())
+			at := a.name(k.spot)
+			p.Visited = append(p.Visited, at)
 			if fired {
-				p.Fired = append(p.Fired, k.String())
+				p.Fired = append(p.Fired, at)
 			}
 		}
-		slices.Sort(p.Fired)
-		slices.Sort(p.Visited)
+		p.Fired, p.Visited = union(p.Fired, nil), union(p.Visited, nil)
 	}
 	return list
 }
 
-func (k arrival) String() string {
-	d := traces.Deviation{Name: k.name, Off: k.off, Text: k.text}
+func (a *arrivals) name(s smp.Spot) string {
+	var d traces.Deviation
+	d.Name, d.Off, d.Text = a.m.SpotName(s)
 	return d.Place()
 }
 

@@ -7,8 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/kpev"
 	"kpsim/properties/scenario"
+	"kpsim/sched"
 	"kpsim/sim"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
 )
 
 // TestReachableKinds: every kind of event that a built-in scenario shows is among
@@ -26,6 +30,24 @@ func TestReachableKinds(t *testing.T) {
 			require.Contains(t, can, k, sc.Name)
 		}
 	}
+}
+
+// TestEveryKindCounts: a new kind of event is one that can be missed, or is said
+// here to be none.
+func TestEveryKindCounts(t *testing.T) {
+	not := []traces.Kind{ // they head the log or end it, or are a finding
+		smpev.Load, smpev.Oops, smpev.Expect, smpev.Done, smpev.Want, kpev.NoPre,
+	}
+	n := 0
+	for k := traces.Kind(0); k < traces.KprobesBlock+64; k++ {
+		if k.String() == "" {
+			continue
+		}
+		n++
+		counts := slices.ContainsFunc(reaches, func(r reach) bool { return r.kind == k })
+		require.NotEqual(t, counts, slices.Contains(not, k), "%v: give it a row in reaches (kinds.go)", k)
+	}
+	require.Equal(t, len(reaches)+len(not), n)
 }
 
 // TestUnseenKinds: what can't be seen isn't missed, and what could is: here the
@@ -83,7 +105,7 @@ func TestPlaces(t *testing.T) {
 // TestBehaviours: two CPUs that share nothing have one behaviour, however many
 // schedules there are. Two that count in one place have more.
 func TestBehaviours(t *testing.T) {
-	const runs = 20_000
+	const runs = 20_000 / slow
 	apart := load(t, `
 machine(cpus = 2)
 f = text("f", "90 90 90 90 90 90 90 90 c3")
@@ -118,7 +140,7 @@ machine(cpus = 2)
 f = text("f", "90 90 90 c3")
 k = kprobe("k", at = f, pre = [count()])
 task(cpu = 0, ops = [register(k)])
-task(cpu = 1, ops = [call(f)])
+task(cpu = 1, ops = [call(f)], repeat = 2)
 `
 
 // TestAnswersCount: runs that differ in what a fetch was answered, and in nothing
@@ -151,16 +173,21 @@ func TestStatsDontDependOnWorkers(t *testing.T) {
 		runs   uint64
 	}{
 		{twoCounters, 2_000}, {ticking, 2_000},
-		{ticking, 48}, {probed, 48}, // few enough for a shard not to see all that another does
+		{ticking, 16}, {probed, 16}, // few enough for a shard not to see all that another does
 	} {
 		var want *Result
 		for _, workers := range []int{1, 2, 7, 16} {
 			procs := runtime.GOMAXPROCS(1 + workers%2)
-			res, err := Explore(Spec{Scenario: load(t, c.source), Runs: c.runs, Workers: workers})
+			res, err := Explore(Spec{Scenario: load(t, c.source), Runs: c.runs, Strategy: "random", Workers: workers})
 			runtime.GOMAXPROCS(procs)
 			require.NoError(t, err)
 			if want == nil {
 				want = res
+			}
+			if c.source == probed {
+				hit := func(p Part) bool { return p.Probes[0].Hit }
+				require.True(t, slices.ContainsFunc(res.Parts, hit))
+				require.True(t, slices.ContainsFunc(res.Parts, func(p Part) bool { return !hit(p) }))
 			}
 			require.Equal(t, want.Stats, res.Stats)
 			require.Equal(t, want.Parts, res.Parts)
@@ -187,11 +214,25 @@ func TestSampling(t *testing.T) {
 
 	for _, turns := range []uint64{5, 6, 16, 96} {
 		hits := make([]int, turns)
-		for i := range uint64(100_000) {
-			if sim.Mix(i+1)%128 == 0 {
+		for i := range uint64(200_000) {
+			if sim.Mix(i+1)%sampledOf(200_000) == 0 {
 				hits[i%turns]++
 			}
 		}
 		require.NotZero(t, slices.Min(hits), "%d turns", turns)
 	}
+}
+
+// TestWatcherForgets: what a rig has seen for one shard isn't the next one's.
+func TestWatcherForgets(t *testing.T) {
+	rig, err := New(load(t, probed), "")
+	require.NoError(t, err)
+	defer rig.Close()
+	rig.Run(new(sched.Default))
+	require.True(t, rig.Log.Seen(smpev.Exit))
+	require.True(t, rig.census.probes[0].Registered)
+	var w watcher
+	w.begin(rig, &Spec{Runs: 1})
+	require.False(t, rig.Log.Seen(smpev.Exit))
+	require.False(t, rig.census.probes[0].Registered)
 }

@@ -95,12 +95,12 @@ func Explore(spec Spec) (*Result, error) {
 	own := spec.own()
 	list := make([]shard, len(own))
 	inParallel(spec.Workers, len(own), &total.stop, func() worker {
-		rig := newRig(&spec)
+		rig := newRig(&spec).learnt()
 		return worker{func(i int) {
 			list[i].run(rig, &total, shape, own[i])
 			if list[i].watch.grew { // the next shard is to begin with no more than any other
 				rig.Close()
-				rig = newRig(&spec)
+				rig = newRig(&spec).learnt()
 			}
 		}, func() { rig.Close() }}
 	})
@@ -186,9 +186,11 @@ func (s *shard) run(rig *Rig, total *progress, shape *sched.Shape, index uint64)
 	s.begin(int(index))
 	s.watch.begin(rig, spec)
 	told, toldViolations := uint64(0), uint64(0)
-	for i := index; i < spec.Runs && !total.stopped() && rec.Begin(i); i += shards {
-		run := rig.Run(s.watch.over(i, rec))
-		rec.End(run.Counts.Points)
+	for i := index; i < spec.Runs && !total.stopped(); i += shards {
+		run, more := rig.next(rec, i, &s.watch)
+		if !more {
+			break
+		}
 		if run.Outcome == smp.Refused {
 			s.err = run.Err
 			return

@@ -70,22 +70,43 @@ func TestHoldChangesNothing(t *testing.T) {
 		require.NoError(t, err)
 		defer rig.Close()
 		shape, _ := rig.Survey()
-		for _, strategy := range []string{"random", "sticky", "arriving", "pct", "portfolio"} {
+		for _, strategy := range []string{"portfolio", "sticky", "arriving", "pct", "pos", "guided", "random"} {
 			p := sched.Params{Shape: shape}
 			with, err := sched.New(strategy, p)
 			require.NoError(t, err)
 			without, err := sched.New(strategy, p)
 			require.NoError(t, err)
 			for i := uint64(0); i < 300/slow; i++ {
-				with.Begin(i)
-				a := rig.Run(with)
-				with.End(a.Counts.Points)
-				n := sched.NoHold{Strategy: without}
-				n.Begin(i)
-				b := rig.Run(n)
-				n.End(b.Counts.Points)
+				a, _ := rig.Next(with, i)
+				b, _ := rig.Next(sched.NoHold{Strategy: without}, i)
 				require.Equal(t, a.Digest, b.Digest, "%s, %s, run %d", name, strategy, i)
 			}
+		}
+	}
+}
+
+// TestStrategiesForgetTheMachine: what a strategy learns from the steps of its runs
+// doesn't depend on what the machine has run before, observed or not.
+func TestStrategiesForgetTheMachine(t *testing.T) {
+	sc := load(t, twoCounters)
+	used := newRig(&Spec{Scenario: sc}).learnt()
+	defer used.Close()
+	for _, name := range []string{"guided", "pos", "portfolio"} {
+		fresh := newRig(&Spec{Scenario: sc}).learnt()
+		defer fresh.Close()
+		shape, _ := fresh.Survey()
+		a, err := sched.New(name, sched.Params{Seed: 3, Shape: shape})
+		require.NoError(t, err)
+		b, err := sched.New(name, sched.Params{Seed: 3, Shape: shape})
+		require.NoError(t, err)
+		for i := range uint64(300 / slow) {
+			if i%7 == 0 { // which shows what is shared, and what isn't
+				used.Observe(new(sched.Happens))
+				used.play(sched.NewRandom(sched.Params{Seed: i, Length: 100}))
+			}
+			x, _ := fresh.Next(a, i)
+			y, _ := used.Next(b, i)
+			require.Equal(t, x.Digest, y.Digest, "%s, run %d", name, i)
 		}
 	}
 }

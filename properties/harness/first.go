@@ -75,7 +75,7 @@ func FirstWitness(spec Spec, names []string, bound uint64) ([]First, error) {
 		errs  [FirstSeeds]error
 	)
 	inParallel(spec.Workers, FirstSeeds, &stop, func() worker {
-		rig := newRig(&spec)
+		rig := newRig(&spec).learnt()
 		return worker{func(i int) {
 			found[i], errs[i] = firstOf(&spec, rig, shape, names, bound, seedOf(spec.Seed, i), &total)
 		}, rig.Close}
@@ -114,9 +114,11 @@ func firstOf(spec *Spec, rig *Rig, shape *sched.Shape, names []string, bound, se
 		return nil, err
 	}
 	left, told := len(names), uint64(0)
-	for i := uint64(0); i < bound && left > 0 && !total.stopped() && s.Begin(i); i++ {
-		run := rig.Run(s)
-		s.End(run.Counts.Points)
+	for i := uint64(0); i < bound && left > 0 && !total.stopped(); i++ {
+		run, more := rig.Next(s, i)
+		if !more {
+			break
+		}
 		if run.Outcome == smp.Refused {
 			return nil, run.Err
 		}

@@ -77,8 +77,8 @@ const (
 )
 
 // FindNoReturn samples the ends of the runs that begin as the one that file
-// describes and r has replayed, which broke a property. The same seed finds the
-// same. The ends are decided by random and by sticky of means 64, 16 and 4, in
+// describes and r has replayed, which broke a property. Deviations are numbered
+// as in r.Taken. The same seed finds the same. The ends are decided by random and by sticky of means 64, 16 and 4, in
 // turn.
 func FindNoReturn(file *traces.File, r *Replay, s Sampling) (*NoReturn, error) {
 	rig, err := New(r.Rig.Scenario, file.Remark(traces.OriginMutant))
@@ -88,7 +88,7 @@ func FindNoReturn(file *traces.File, r *Replay, s Sampling) (*NoReturn, error) {
 	defer rig.Close()
 
 	n := sampler{rig: rig, breaks: r.Property, report: s.Progress}
-	n.record(file, r)
+	n.record(r)
 	n.prepare(s)
 	n.grid()
 	return n.blame(), nil
@@ -108,19 +108,12 @@ type sampler struct {
 }
 
 // record plays the trace again, and writes down all of its answers.
-func (n *sampler) record(file *traces.File, r *Replay) {
-	c := &counting{Strategy: sched.NewAnchored(anchorsOf(file.Schedule), n.rig.Machine), log: &n.rig.Log}
+func (n *sampler) record(r *Replay) {
+	c := &counting{Strategy: sched.NewAnchored(r.Taken, n.rig.Machine), log: &n.rig.Log}
 	n.rig.Log.Store = true
 	rec := &sched.Recorder{Strategy: c, All: true}
-	for i := uint64(0); ; i++ {
-		if !rec.Begin(i) {
-			sim.Bug("a trace that has been replayed can't be replayed again")
-		}
-		run := n.rig.Run(rec)
-		rec.End(run.Counts.Points)
-		if run.Digest == r.Digest {
-			break
-		}
+	if run := n.rig.play(rec); run.Digest != r.Digest {
+		sim.Bug("a run with digest %#x has %#x when it is played again", r.Digest, run.Digest)
 	}
 	n.rig.Log.Store = false
 	n.rec, n.events = rec.Recording(), append(c.events, uint32(len(n.rig.Log.Events)))

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"kpsim/properties"
+	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp/isa"
 	"kpsim/smp/kernel"
@@ -13,13 +14,50 @@ import (
 // remember. nil is nobody. It changes nothing else of a run.
 func (r *Rig) Observe(o sim.Observer) {
 	r.Machine.Observe(o)
-	if r.Log.Tap = nil; o == nil {
-		return
+	r.tap(o)
+}
+
+// ObserveAfresh is Observe for a strategy: what it is told of a run depends on
+// nothing that ran before (smp.Machine.ObserveAfresh).
+func (r *Rig) ObserveAfresh(o sim.Observer) {
+	r.Machine.ObserveAfresh(o, false)
+	r.tap(o)
+}
+
+// learnt runs a few schedules, always the same, so that which memory is shared is
+// known to those strategies that are told of steps from their first run on.
+func (r *Rig) learnt() *Rig {
+	s := sched.NewSticky(sched.Params{Length: r.play(new(sched.Default)).Counts.Points, Mean: surveyMean})
+	r.tap(deaf{})
+	for i := range uint64(surveyed) {
+		r.Machine.ObserveAfresh(deaf{}, true)
+		s.Begin(i)
+		s.End(r.Run(s).Counts.Points)
 	}
+	r.Observe(nil)
+	return r
+}
+
+// deaf is an observer that doesn't listen.
+type deaf struct{}
+
+// Stepped implements sim.Observer.
+func (deaf) Stepped(sim.Mover, []sim.Touch) {}
+
+func (r *Rig) tap(o sim.Observer) {
 	if r.relate == nil {
+		if o == nil {
+			return
+		}
 		r.relate = newRelate(r)
 	}
-	r.Log.Tap = r.relate
+	if q := r.relate; q.on != (o != nil) {
+		if q.on = !q.on; q.on {
+			r.Log.Subscribe(q, q.kinds...)
+		} else {
+			r.Log.Unsubscribe(q)
+		}
+	}
 }
 
 // ObserveWhole is Observe, with the machine's ObserveWhole.
@@ -32,6 +70,8 @@ func (r *Rig) ObserveWhole(o sim.Observer) {
 // those of others, by the properties whose monitors are told of them.
 type relate struct {
 	r     *Rig
+	on    bool
+	kinds []traces.Kind
 	heed  [][]int // of each kind: the places in properties.All of those that are told
 	taken properties.Touched
 }
@@ -44,6 +84,9 @@ func newRelate(r *Rig) *relate {
 		for _, k := range p.Kinds {
 			for int(k) >= len(q.heed) {
 				q.heed = append(q.heed, nil)
+			}
+			if len(q.heed[k]) == 0 {
+				q.kinds = append(q.kinds, k)
 			}
 			q.heed[k] = append(q.heed[k], i)
 		}
@@ -61,9 +104,6 @@ func (q *relate) begin() {
 
 // Event implements traces.Sink.
 func (q *relate) Event(e *traces.Event) *traces.Finding {
-	if int(e.Kind) >= len(q.heed) {
-		return nil
-	}
 	m := q.r.Machine
 	for _, i := range q.heed[e.Kind] {
 		p := properties.All[i]

@@ -43,6 +43,13 @@ func TestObserveChangesNothing(t *testing.T) {
 			require.Equal(t, final, rig.Final())
 			require.Equal(t, seen.Counts.Boundaries, c.steps)
 			require.NotZero(t, c.touches)
+
+			// And so a strategy that holds holds as long.
+			sticky := sched.NewSticky(sched.Params{Seed: i, Length: 200, Mean: 16})
+			rig.Observe(nil)
+			plain = rig.play(sticky)
+			rig.Observe(&c)
+			require.Equal(t, plain.Digest, rig.play(sticky).Digest)
 		}
 	}
 }

@@ -113,6 +113,9 @@ func (f *Found) candidate() (*properties.Property, *candidate, error) {
 		Finding: traces.Finding{Place: f.Place, Message: f.Message, Slow: f.Slow},
 	}}
 	for _, ch := range f.Choices {
+		if ch[2] > uint64(sim.Cost) || ch[3] > 1<<31 || ch[4] == 0 || ch[4] >= ch[3] {
+			return nil, nil, fmt.Errorf("run %d: no choice is %v", f.Number, ch)
+		}
 		c.choices = append(c.choices, sched.Choice{Seq: ch[0], Steps: ch[1], Kind: sim.Kind(ch[2]), N: int(ch[3]), Pick: int(ch[4])})
 	}
 	return q, c, nil

@@ -85,12 +85,7 @@ var argRegs = [...]isa.Reg{isa.RDI, isa.RSI, isa.RDX, isa.RCX, isa.R8, isa.R9}
 // call calls a function and tells what it left.
 func (p *program) call(x *smp.Ctx, i int) {
 	op, regs := &p.ops[i], x.Regs()
-	for i := range regs.R { // each call starts alike, whatever ran before
-		if isa.Reg(i) != isa.RSP {
-			regs.R[i] = sim.Mix(uint64(i))
-		}
-	}
-	regs.Flags = regs.Flags&isa.IF | isa.F1
+	anyRegs(regs)
 	for i, a := range op.Args {
 		regs.R[argRegs[i]] = a
 	}
@@ -108,6 +103,17 @@ func (p *program) call(x *smp.Ctx, i int) {
 	p.came = sim.Mix(p.came ^ e.digest)
 	p.r.ends = append(p.r.ends, e)
 	x.Emit(smpev.CallEnd, e.task, e.call, e.digest)
+}
+
+// anyRegs gives the registers values that are nobody's, so that each call starts
+// alike, whatever ran before.
+func anyRegs(regs *isa.Regs) {
+	for i := range regs.R {
+		if isa.Reg(i) != isa.RSP {
+			regs.R[i] = sim.Mix(uint64(i))
+		}
+	}
+	regs.Flags = regs.Flags&isa.IF | isa.F1
 }
 
 // digest folds what a call left: every register, the flags, the stack pointer,

@@ -2,15 +2,11 @@ package harness
 
 import (
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"kpsim/properties/scenario"
 	"kpsim/sched"
-	"kpsim/sim"
 	"kpsim/smp"
 )
 
@@ -53,52 +49,26 @@ func (r *Race) Run() (*Lap, error) {
 	if run.Outcome == smp.Refused {
 		return nil, fmt.Errorf("%s: %w", r.Scenario.Name, run.Err)
 	}
-	workers := r.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-
 	var (
-		next    atomic.Int64
-		wg      sync.WaitGroup
-		failed  atomic.Pointer[Crash]
-		lock    sync.Mutex
 		lap     = &Lap{Runs: make([]uint64, r.Seeds), By: make(map[string]int)}
+		all     = make([]entrant, r.Seeds)
 		refused error
+		stop    atomic.Bool
 	)
-	for range min(workers, r.Seeds) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			defer func() {
-				if p := recover(); p != nil {
-					failed.CompareAndSwap(nil, &Crash{p, debug.Stack()})
-				}
-			}()
-			rig, err := New(r.Scenario, r.Mutant)
-			if err != nil {
-				sim.Bug("a rig that was built before: %v", err)
-			}
-			defer rig.Close()
-			for k := int(next.Add(1) - 1); k < r.Seeds && failed.Load() == nil; k = int(next.Add(1) - 1) {
-				e := r.one(rig, shape, r.Seed+uint64(k))
-				lock.Lock()
-				lap.Runs[k] = e.runs
-				lap.Points += e.points
-				lap.Total += min(e.runs, r.Most)
-				if e.by != "" {
-					lap.By[e.by]++
-				}
-				if e.err != nil {
-					refused = e.err
-				}
-				lock.Unlock()
-			}
-		}()
-	}
-	wg.Wait()
-	if p := failed.Load(); p != nil {
-		panic(p)
+	inParallel(r.Workers, r.Seeds, &stop, func() worker {
+		rig := newRig(&Spec{Scenario: r.Scenario, Mutant: r.Mutant}).learnt()
+		return worker{func(i int) { all[i] = r.one(rig, shape, r.Seed+uint64(i)) }, rig.Close}
+	})
+	for i, e := range all {
+		lap.Runs[i] = e.runs
+		lap.Points += e.points
+		lap.Total += min(e.runs, r.Most)
+		if e.by != "" {
+			lap.By[e.by]++
+		}
+		if e.err != nil {
+			refused = e.err
+		}
 	}
 	if refused != nil {
 		return nil, fmt.Errorf("%s: %w", r.Scenario.Name, refused)
@@ -117,12 +87,14 @@ type entrant struct {
 // one runs one seed until it has found a violation.
 func (r *Race) one(rig *Rig, shape *sched.Shape, seed uint64) (e entrant) {
 	s := r.New(sched.Params{Seed: seed, Shape: shape})
-	for i := uint64(0); i < r.Most && s.Begin(i); i++ {
+	for i := uint64(0); i < r.Most; i++ {
 		if r.Cancelled != nil && r.Cancelled.Load() {
 			break
 		}
-		run := rig.Run(s)
-		s.End(run.Counts.Points)
+		run, more := rig.Next(s, i)
+		if !more {
+			break
+		}
 		e.points += run.Counts.Points
 		if run.Outcome == smp.Refused {
 			e.err = run.Err

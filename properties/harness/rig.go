@@ -43,12 +43,15 @@ type Rig struct {
 	funcs    map[string]isa.Addr
 	programs []*program
 	loads    []insn
+	linked   traces.Mark // behind them in a log, if they were told
+	told     bool
 	wants    []want
 	expects  []callEnd
 	ends     []callEnd // what a twin's run has found
 	wrong    error     // the first check that a twin's run has failed
 	census   census
 	arrivals arrivals
+	features features
 	relate   *relate // nil: no run was ever observed
 	last     Run
 }
@@ -143,6 +146,13 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 	}
 	m.Freeze()
 	r.newEngine()
+	m.CellName = func(id kapi.CellID) string {
+		if name := r.Kernel.CellName(id); name != "" {
+			return name
+		}
+		return r.engine.CellName(id)
+	}
+	m.MonitorName = func(i int) string { return properties.All[i].Name }
 	return r, nil
 }
 
@@ -261,6 +271,7 @@ func (r *Rig) addSources() error {
 			x.Step("timer handler, interrupts on", 1)
 		}
 		if s.Run != "" {
+			anyRegs(x.Regs()) // not those of what was interrupted
 			x.Call(r.funcs[s.Run])
 		}
 	}
@@ -334,6 +345,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	}
 	r.ends, r.wrong = r.ends[:0], nil
 	r.census.begin(r.probes)
+	r.features.begin()
 	r.head()
 
 	run := Run{Outcome: m.Run()}
@@ -366,11 +378,23 @@ func (r *Rig) noEnd(run Run) string {
 	return "the run ended stuck; " + r.Machine.Waiting()
 }
 
-// head tells the monitors what the machine starts from.
-func (r *Rig) head() {
+// tellText tells the monitors the text that is linked. It is the same in each run:
+// who only watches is spared it but for the first.
+func (r *Rig) tellText() {
+	if observed := r.relate != nil && r.relate.on; r.told && !r.Log.Store && !observed {
+		r.Log.Resume(r.linked)
+		r.monitors.SameText()
+		return
+	}
 	for _, l := range r.loads {
 		r.Log.Emit(smpev.Load, 255, traces.NoTask, l.addr, l.lo, l.hi)
 	}
+	r.linked, r.told = r.Log.Mark(smpev.Load), r.monitors != nil
+}
+
+// head tells the monitors what the machine starts from.
+func (r *Rig) head() {
+	r.tellText()
 	for _, l := range r.labels {
 		at, nop, jump := l.Images()
 		lo, hi := traces.PackBytes(nop[:])

@@ -108,21 +108,29 @@ func (s *seeker) rewind(a *sched.Anchored, i uint64) {
 const optionsMost = 24
 
 // near tries other places for the first deviation from number from on that
-// isn't come to, or for each of them if all are, until found says so. Where a
+// isn't come to, then for those before it, which may have led elsewhere; if all
+// are come to, for each of them. It goes on until found says so. Where a
 // deviation is met that wasn't before, it goes on with the next one that isn't.
 func (s *seeker) near(anchors []sched.Anchor, from int, found func() bool) bool {
 	a := sched.NewAnchored(anchors, s.r.Rig.Machine)
 	s.run(a, 0)
-	first, last := from, len(anchors)-1
 	m, missed := a.FirstMiss()
-	if missed {
-		if first = m.Index; first < from {
-			return false
-		}
-		last = first
+	if missed && m.Index < from {
+		return false
 	}
-	for i := first; i <= last; i++ {
-		for _, o := range s.options(anchors, i) {
+	var order []int
+	for i := from; i < len(anchors) && !(missed && i > m.Index); i++ {
+		order = append(order, i)
+	}
+	if missed {
+		slices.Reverse(order)
+	}
+	for _, i := range order {
+		options := s.options(anchors, i)
+		if missed && i == m.Index {
+			options = append(instead(&anchors[i], &m), options...)
+		}
+		for _, o := range options {
 			if s.left <= 0 {
 				return false
 			}
@@ -134,17 +142,28 @@ func (s *seeker) near(anchors []sched.Anchor, from int, found func() bool) bool 
 			if found() {
 				return true
 			}
-			if next, ok := a.FirstMiss(); missed && ok && next.Index > i && s.near(try, i+1, found) {
+			if next, ok := a.FirstMiss(); missed && i == m.Index && ok && next.Index > i && s.near(try, i+1, found) {
 				return true
 			}
 		}
 	}
-	return !missed && s.shift(anchors, found)
+	return false
+}
+
+// instead returns what else there was to choose at a deviation that was met
+// without its alternative: what mattered may be that its mover doesn't go on.
+func instead(was *sched.Anchor, m *sched.Miss) (list []sched.Anchor) {
+	for k := 1; k < len(m.Alts); k++ {
+		o := *was
+		o.Alt = m.Alts[k]
+		list = append(list, o)
+	}
+	return list
 }
 
 // options returns other questions that deviation i may have been meant for: of
-// its mover, with its alternative, in its function or routine first, the nearest
-// ones first.
+// its mover, with its alternative, in its function or routine first, and first
+// those that are the fewest steps and times away.
 func (s *seeker) options(anchors []sched.Anchor, i int) []sched.Anchor {
 	l := sched.NewLabeller(sched.NewAnchored(anchors[:i], s.r.Rig.Machine), s.r.Rig.Machine)
 	l.All = true
@@ -167,40 +186,9 @@ func (s *seeker) options(anchors []sched.Anchor, i int) []sched.Anchor {
 		return 1
 	}
 	abs := func(a, b int) int { return max(a, b) - min(a, b) }
+	away := func(a *sched.Anchor) int { return abs(a.Off, was.Off) + abs(a.Occ, was.Occ) }
 	slices.SortStableFunc(list, func(a, b sched.Anchor) int {
-		return cmp.Or(cmp.Compare(elsewhere(&a), elsewhere(&b)), cmp.Compare(abs(a.Off, was.Off), abs(b.Off, was.Off)),
-			cmp.Compare(abs(a.Occ, was.Occ), abs(b.Occ, was.Occ)))
+		return cmp.Or(cmp.Compare(elsewhere(&a), elsewhere(&b)), cmp.Compare(away(&a), away(&b)))
 	})
 	return list[:min(len(list), optionsMost)]
-}
-
-// shiftMost is how many steps or bytes a routine or function is taken to have
-// grown or shrunk by.
-const shiftMost = 8
-
-// shift moves all deviations of one function or routine from one of them on,
-// as if something had been inserted before it, or taken out.
-func (s *seeker) shift(anchors []sched.Anchor, found func() bool) bool {
-	for i := range anchors {
-		for by := 1; by <= 2*shiftMost; by++ {
-			d := (by + 1) / 2
-			if by%2 == 0 {
-				d = -d
-			}
-			try := slices.Clone(anchors)
-			for k := range try {
-				if t := &try[k]; t.Name == anchors[i].Name && t.Text == anchors[i].Text && t.Off >= anchors[i].Off {
-					t.Off += d
-				}
-			}
-			if s.left <= 0 {
-				return false
-			}
-			s.played = try
-			if s.run(sched.NewAnchored(try, s.r.Rig.Machine), 0); found() {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -9,14 +9,19 @@ import (
 	"kpsim/smp"
 )
 
-// checkBlock is how many runs are played again together.
-const checkBlock = 64
+// checkBlock is how many runs are played again together, and one of observedOf
+// while its steps are observed.
+const (
+	checkBlock = 64
+	observedOf = 16
+)
 
 // SelfCheck asks whether the simulator is deterministic. It makes the runs of
 // spec.Runs that are the share's own, in blocks; plays the block again in
 // another order on the same machine, which by then has run many others; and in
 // a third order on a machine that was built for the block. Each schedule is
-// replayed with every question compared: its kind, number and alternatives.
+// replayed with every question compared: its kind, number and alternatives. Some
+// replays are observed (sim.Observer), others not.
 // What is compared of the runs is all that they report: digest, outcome,
 // finding, counts. A difference is a bug of the simulator, and panics. It
 // returns how many schedules it compared.
@@ -33,7 +38,7 @@ func SelfCheck(spec Spec) (uint64, error) {
 		n     atomic.Uint64
 	)
 	inParallel(spec.Workers, len(own), &total.stop, func() worker {
-		c := checker{spec: &spec, used: newRig(&spec)}
+		c := checker{spec: &spec, used: newRig(&spec).learnt()}
 		return worker{func(i int) { errs[i] = c.shard(&total, shape, own[i], &n) }, c.used.Close}
 	})
 	for _, err := range errs {
@@ -50,6 +55,8 @@ type checker struct {
 	used  *Rig
 	block []checked
 	rand  sim.Rand
+
+	happens sched.Happens
 }
 
 // checked is a run to be played again.
@@ -69,9 +76,11 @@ func (c *checker) shard(total *progress, shape *sched.Shape, index uint64, n *at
 	rec := &sched.Recorder{Strategy: s, All: true}
 	for i := index; i < c.spec.Runs; {
 		c.block = c.block[:0]
-		for ; i < c.spec.Runs && len(c.block) < checkBlock && !total.stopped() && rec.Begin(i); i += shards {
-			run := c.used.Run(rec)
-			rec.End(run.Counts.Points)
+		for ; i < c.spec.Runs && len(c.block) < checkBlock && !total.stopped(); i += shards {
+			run, more := c.used.Next(rec, i)
+			if !more {
+				break
+			}
 			if run.Outcome == smp.Refused {
 				return run.Err
 			}
@@ -98,6 +107,10 @@ func (c *checker) again(rig *Rig, where string) {
 	}
 	for i := range c.block {
 		b := &c.block[i]
+		if rig.Observe(nil); i%observedOf == 0 { // which changes nothing either
+			c.happens.Reset()
+			rig.Observe(&c.happens)
+		}
 		run := rig.play(b.replay)
 		if what := differ(&b.run, &run); what != "" {
 			sim.Bug("%s, run %d (%s, seed %d), played again %s after %d others: %s", c.spec.Scenario.Name, b.number, b.by, c.spec.Seed, where, i, what)

@@ -38,9 +38,9 @@ const (
 	shrinkQuestions = 100_000_000
 )
 
-// tries is how many candidates of a property are reduced, with tryRuns each;
-// the smallest is then shrunk with all that is left. Which one becomes the
-// smallest isn't seen from outside.
+// tries is how many candidates of a property are reduced, with tryRuns each; the
+// smallest of each cause is then shrunk as long as there is something left, the
+// smallest of all first. Which one becomes the smallest isn't seen from outside.
 const (
 	tries   = 6
 	tryRuns = 120
@@ -85,14 +85,14 @@ func shrinkBest(spec *Spec, list []*candidate) (*Witness, error) {
 		return 1
 	})
 	e := &effort{runs: shrinkRuns, questions: shrinkQuestions}
-	var best *shrinker
+	var causes []*shrinker // the best candidate of each, the best first
 	defer func() {
-		if best != nil {
-			best.close()
+		for _, s := range causes {
+			s.close()
 		}
 	}()
 	for _, c := range list[:min(len(list), tries)] {
-		if best != nil && e.none() {
+		if len(causes) > 0 && e.none() {
 			break
 		}
 		s, err := newShrinker(spec, c, e)
@@ -100,19 +100,39 @@ func shrinkBest(spec *Spec, list []*candidate) (*Witness, error) {
 			return nil, err
 		}
 		s.within(tryRuns, s.reduce)
+		i := slices.IndexFunc(causes, func(b *shrinker) bool { return b.cause == s.cause && b.slow == s.slow })
 		switch {
-		case best == nil:
-			best = s
-		case s.cur.before(&best.cur):
-			best.close()
-			best = s
+		case i < 0:
+			causes = append(causes, s)
+		case s.cur.before(&causes[i].cur):
+			causes[i].close()
+			causes[i] = s
 		default:
 			s.close()
 		}
 	}
-	best.finish()
+	better := func(a, b *shrinker) int {
+		switch {
+		case a.cur.before(&b.cur):
+			return -1
+		case b.cur.before(&a.cur):
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(causes, better)
+	for i, s := range causes {
+		if i == 0 || !e.none() && !slices.MinFunc(causes[:i], better).enough() {
+			s.finish()
+		}
+	}
+	best := slices.MinFunc(causes, better)
 	return best.witness(spec, best.from), nil
 }
+
+// enough says whether another cause needn't be tried: who reads it has three
+// lines, and no CPU that stands still in them.
+func (s *shrinker) enough() bool { return s.cur.cost.slow == 0 && s.cur.cost.deviations <= 3 }
 
 // shrink makes the witness of one candidate.
 func shrink(spec *Spec, c *candidate, e *effort) (*Witness, error) {

@@ -4,6 +4,7 @@
 //	s, err := scenario.Load("mine.star", src, open) // LANGUAGE.md is the reference
 //	s.String()                                      // the program that builds s again
 //	scenario.LoadBuiltin("safe-full")               // library/safe-full.star
+//	s.Smaller()                                     // what can be left out of s (shrink.go)
 //
 // What it is not: it runs nothing. No Starlark runs during a simulation.
 //

@@ -97,6 +97,16 @@ func (t *Text) Store(addr uint64, old, new []byte) {
 	}
 }
 
+// StoreChunk is Store of n bytes, 1 to 8, in one chunk; they are the low ones of
+// old and new, whose others are 0.
+func (t *Text) StoreChunk(addr, old, new uint64, n int) {
+	if t.model == Coherent {
+		return
+	}
+	shift := 8 * (addr % chunkBytes)
+	t.storeChunk(addr/chunkBytes, old<<shift, new<<shift, ^uint64(0)>>(64-8*n)<<shift)
+}
+
 // storeChunk makes a version of a chunk in which the bytes under mask, which
 // were was, are is.
 //

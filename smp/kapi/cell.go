@@ -166,6 +166,9 @@ func (t *Table[K, V]) Init(cells *Cells) {
 	clear(t.m)
 }
 
+// ID returns the cell's number.
+func (t *Table[K, V]) ID() CellID { return t.id }
+
 // Get looks k up (point).
 func (t *Table[K, V]) Get(x Context, k K) (V, bool) {
 	x.Access(t.id, Read)

@@ -212,7 +212,7 @@ func (p *past) tellEnd() {
 		if i := p.last(len(p.ev), func(e *traces.Event) bool {
 			return e.Kind == kpev.ApiReturn && p.probeAt(e.B, len(p.ev)) == p.in.PlaceAt
 		}); i >= 0 {
-			p.say(i, 0, "%s: %s returned, the last call for %s.", p.who(i), api(p.ev[i].A)+"("+p.in.probe(p.ev[i].B)+")", p.x.place(p.in.PlaceAt))
+			p.say(i, 0, "%s(%s) returned on %s, the last call for %s.", api(p.ev[i].A), p.in.probe(p.ev[i].B), p.who(i), p.x.place(p.in.PlaceAt))
 		}
 		v, _ := p.value(p.in.PlaceAt, len(p.ev))
 		p.say(end, 0, "At the end %s holds %02x; linked there is %02x.", p.x.place(p.in.PlaceAt), v.value, p.x.linked[p.in.PlaceAt])
@@ -258,6 +258,6 @@ func (p *past) tellUnfinished() {
 	}
 	if i := p.last(len(p.ev), func(e *traces.Event) bool { return e.Kind == kpev.Optimizing || e.Kind == kpev.Unoptimizing }); i >= 0 &&
 		p.next(i, len(p.ev), func(e *traces.Event) bool { return e.Kind == smpev.Fire && e.CPU == machineCPU }) < 0 {
-		p.say(i, 0, "%s: %s; no work began after that.", p.who(i), p.t.say(&p.ev[i]))
+		p.say(i, 0, "%s queued %s for the optimizer; no work began after that.", p.who(i), p.x.place(p.ev[i].A))
 	}
 }

@@ -138,15 +138,17 @@ func TestStoryOfPieces(t *testing.T) {
 func TestStoryOfMemoryUsedAgain(t *testing.T) {
 	tr, p, c := running()
 	p.Alloc(detour, 20, smpev.DetourMem)
+	c.Exec(f, 0x55)
+	p.Alloc(slots, 2, smpev.SlotMem).Free(slots, 2, smpev.SlotMem) // nobody was in it
 	p.Image(f, jump...).Store(f, jump...).Emit(kpev.Optimized, f, detour, 0)
 	c.Exec(f, jump...).Exec(detour, 0x54)
 	p.Free(detour, 20, smpev.DetourMem).Alloc(detour, 30, smpev.DetourMem)
 	c.CallEnd(0, 78)
 	tells(t, tr, "X1 transparent", 0,
-		"12 cpu1 took the jump at victim+0x0 (jmpq detour+0x0).",
-		"14 cpu0 freed the detour while caller was in it, behind push %rsp.",
-		"15 cpu0 was handed the same memory, for something else.",
-		"16 cpu1: call 0 of caller ended otherwise than it ends without probes.",
+		"15 cpu1 took the jump at victim+0x0 (jmpq detour+0x0).",
+		"17 cpu0 freed the detour while caller was in it, behind push %rsp.",
+		"18 cpu0 was handed the same memory, for something else.",
+		"19 cpu1: call 0 of caller ended otherwise than it ends without probes.",
 	)
 }
 
@@ -174,7 +176,7 @@ func TestStoryOfTheEnd(t *testing.T) {
 	tr.End(true)
 	tells(t, tr, "L2 text-restored", 0,
 		"11 cpu0 wrote the probe's breakpoint to victim+0x0.",
-		"13 cpu0: unregister(k) returned, the last call for victim+0x0.",
+		"13 unregister(k) returned on cpu0, the last call for victim+0x0.",
 		"14 cpu0 disarmed victim+0x0, it says, but stored nothing there.",
 		"15 At the end victim+0x0 holds cc; linked there is 55.",
 	)
@@ -210,4 +212,81 @@ func TestStoryOfAnything(t *testing.T) {
 	if view.Story(in) != nil {
 		t.Error("nothing is broken, and there is a story")
 	}
+}
+
+// An interrupt behind the stores doesn't hold anybody; one within another ends
+// by itself.
+func TestStoryOfInterruptsElsewhere(t *testing.T) {
+	tr, p, c := running()
+	c.Exec(f, 0x55)
+	p.Image(f, jump...).Store(f, jump...)
+	c.Trap(smpev.VecTimer, f+1).Return(smpev.VecTimer, f+1).Exec(f+1, 0x1b, 0x00)
+	tells(t, tr, "T2 no-start-inside", 0,
+		"8 cpu1 ran push %rbp; next was victim+0x1, where it stood until event 13.",
+		"10 prober didn't wait for a grace period or for stop_machine before writing.",
+		"10 cpu0 wrote the jump to slots+0x20 over victim+0x0..+0x4.",
+		"13 cpu1 went on at victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
+	)
+
+	tr, p, c = running()
+	c.Exec(f, 0x55).Trap(smpev.VecTimer, f+1).Trap(smpev.VecNMI, kernel)
+	p.Image(f, jump...).Store(f, jump...).Emit(smpev.Switch, prober, 0, 0) // preempted, but not caller
+	c.Return(smpev.VecNMI, kernel).Return(smpev.VecTimer, f+1).Exec(f+1, 0x1b, 0x00)
+	tells(t, tr, "T2 no-start-inside", 0,
+		"8 cpu1 ran push %rbp at victim+0x0; next was victim+0x1.",
+		"9 A timer interrupt took cpu1 at victim+0x1, before mov %rsp,%rbp ran.",
+		"12 prober didn't wait for a grace period or for stop_machine before writing.",
+		"12 cpu0 wrote the jump to slots+0x20 over victim+0x0..+0x4.",
+		"16 cpu1 returned to victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
+	)
+}
+
+// What was waited for before another piece of work is no wait for this one.
+func TestStoryOfAnEarlierWait(t *testing.T) {
+	tr, p, c := running()
+	p.Emit(smpev.GPStart, smpev.GPSched, 1, 0).Emit(smpev.GPEnd, smpev.GPSched, 1, 0)
+	p.Image(f, jump...).Store(f, jump...).Emit(kpev.Optimized, f, detour, 0)
+	p.Store(f, 0x55, 0x48, 0x89, 0xe5, 0x53).Emit(kpev.Unoptimized, f, 0, 0)
+	c.Exec(f, 0x55)
+	p.Image(f, jump...).Store(f, jump...)
+	c.Exec(f+1, 0x1b, 0x00)
+	tells(t, tr, "T2 no-start-inside", 0,
+		"15 cpu1 ran push %rbp; next was victim+0x1, where it stood until event 18.",
+		"17 prober didn't wait for a grace period or for stop_machine before writing.",
+		"17 cpu0 wrote the jump to slots+0x20 over victim+0x0..+0x4.",
+		"18 cpu1 went on at victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
+	)
+}
+
+// A breakpoint that was there when it was run, and whose owner went while the
+// CPU was on its way to the handler, was no old one.
+func TestStoryOfAnOwnerThatWent(t *testing.T) {
+	tr, p, c := running()
+	p.Register(0, f).Emit(kpev.Arm, f, 0, 0).Store(f, 0xcc)
+	c.Break(f)
+	p.Emit(kpev.Disarm, f, 0, 0).Store(f, 0x55)
+	c.Oops(smpev.VecBP, f+1)
+	tells(t, tr, "B1 owned-breakpoint", 0,
+		"11 cpu0 wrote the probe's breakpoint to victim+0x0.",
+		"12 cpu1 ran cc at victim+0x0, the breakpoint, and trapped.",
+		"15 cpu0 wrote the original byte back to victim+0x0.",
+		"16 Neither the text-poke handler nor kprobes claimed the #BP on cpu1: the kernel died.",
+	)
+}
+
+// An interrupt comes in a detour, which is gone when it returns.
+func TestStoryOfAReturnToFreedMemory(t *testing.T) {
+	tr, p, c := running()
+	p.Alloc(detour, 20, smpev.DetourMem)
+	c.Exec(f, jump...).Exec(detour, 0x54).Trap(smpev.VecTimer, detour+1)
+	p.Free(detour, 20, smpev.DetourMem)
+	c.Return(smpev.VecTimer, detour+1)
+	tells(t, tr, "S1 no-use-after-free", 0,
+		"9 cpu1 ran jmpq detour+0x0 at victim+0x0, into the detour.",
+		"10 cpu1 ran push %rsp at detour+0x0; next was detour+0x1.",
+		"11 A timer interrupt took cpu1 at detour+0x1.",
+		"12 prober didn't wait for a grace period or for stop_machine before freeing.",
+		"12 cpu0 freed the detour.",
+		"13 cpu1 returned to detour+0x1, in freed memory.",
+	)
 }

@@ -103,7 +103,7 @@ func (p *past) tellArrival(s *stay, slow bool) {
 	who := p.who(s.arrive)
 	then := ""
 	if slow && s.until < len(p.ev) {
-		then = fmt.Sprintf(", and stood there until event %d", p.ev[s.until].Seq)
+		then = fmt.Sprintf(", where it stood until event %d", p.ev[s.until].Seq)
 	}
 	switch {
 	case e.Kind == smpev.Return && e.A == smpev.VecBP:
@@ -121,7 +121,7 @@ func (p *past) tellArrival(s *stay, slow bool) {
 		p.say(s.arrive, 0, "%s took the breakpoint at %s; %s sent it to %s%s.", who, p.x.place(p.ev[k].B-1), p.claimer(k, s.arrive), here, then).also(p, k)
 	case e.Kind == smpev.Exec:
 		if then != "" {
-			p.say(s.arrive, 0, "%s ran %s; next was %s, where it stood until event %d.", who, p.insn(s.arrive), here, p.ev[s.until].Seq)
+			p.say(s.arrive, 0, "%s ran %s; next was %s%s.", who, p.insn(s.arrive), here, then)
 			break
 		}
 		p.say(s.arrive, 0, "%s ran %s at %s; next was %s.", who, p.insn(s.arrive), p.x.place(e.A), here)

@@ -256,6 +256,12 @@ func (p *past) tellFreed(f, v int) {
 		ip = e.B
 	}
 	s := p.stay(e.Task, v, ip)
+	if e.Kind == smpev.Return {
+		if k := p.trap(v); k >= 0 && interrupts(e.A) {
+			s = p.stay(e.Task, k, ip)
+			s.holds = append(s.holds, hold{k, v})
+		}
+	}
 	w := write{at: a.at, end: a.end, first: f, last: f}
 	p.tellStay(s, v, []write{w})
 	p.tellEntry(s, a)
@@ -374,6 +380,10 @@ func (p *past) tellApi(v int) {
 	}
 	if s, ok := p.x.site(at); ok {
 		p.tellLeft(s, at, v)
+	}
+	if b, ok := p.value(at, v); ok && p.id() == "L2" {
+		p.say(v, 0, "%s(%s) returned on %s, and %s still held %02x.", api(e.A), p.in.probe(e.B), p.who(v), p.x.place(at), b.value)
+		return
 	}
 	p.say(v, 0, "%s: %s.", p.who(v), p.t.say(e))
 }

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"bufio"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"kpsim/properties/harness"
+	"kpsim/properties/mutant"
+	"kpsim/properties/scenario"
+	"kpsim/sched"
+)
+
+type benchCmd struct {
+	Search benchSearchCmd `cmd:"" help:"How fast the strategies are, and how soon they find each mutant and a harder bug."`
+}
+
+type benchSearchCmd struct {
+	Seeds   int           `default:"100" placeholder:"N" help:"Searches of each strategy for each bug, each with its own seed."`
+	Most    uint64        `default:"20000" placeholder:"N" help:"Schedules of one search, at most. It is given no more than 20 times what the portfolio takes in the median, but at least 1000."`
+	Time    time.Duration `default:"3s" placeholder:"D" help:"For how long each speed is measured; 0 leaves the speeds out."`
+	Mutants []string      `placeholder:"NAME,..." help:"Only these mutants."`
+	Workers int           `default:"0" placeholder:"N" help:"How many goroutines search; 0 is one a processor. What they find is the same."`
+	JSON    bool          `name:"json" help:"Print one JSON object."`
+
+	stop atomic.Bool
+}
+
+// Help implements kong.HelpProvider.
+func (*benchSearchCmd) Help() string {
+	return `Prints whole schedules a second of safe-none, then for each mutant, and for a bug that needs three CPUs in one window of three instructions, how many schedules each strategy takes to the first violation: the median over the seeds. "portfolio/best" is the portfolio's median divided by that of the best other strategy, and its upper 95 % bound by the bootstrap. The medians are the same each time; the speeds are those of this machine, now.
+
+Examples:
+
+  kpsim bench search
+  kpsim bench search --seeds 20 --time 0s --mutants no-grace,cancel-rcu
+  kpsim bench search --json
+
+Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
+}
+
+// hardBug is the scenario of the harder bug.
+//
+//go:embed three-in-a-window.star
+var hardBug []byte
+
+// A searched is what bench search prints.
+type searched struct {
+	Machine string      `json:"machine"`
+	Seeds   int         `json:"seeds"`
+	Speeds  []speedRow  `json:"speeds"`
+	Bugs    []searchRow `json:"bugs"`
+}
+
+type speedRow struct {
+	Strategy string    `json:"strategy"`
+	Points   float64   `json:"points_per_schedule"`
+	Rate     []float64 `json:"schedules_per_second"` // on 1 core, on 2, …
+}
+
+type searchRow struct {
+	Bug      string         `json:"bug"` // a mutant, or the harder bug
+	Scenario string         `json:"scenario"`
+	Most     uint64         `json:"most"`
+	Medians  []medianCell   `json:"medians"` // by strategy, in their order
+	Best     string         `json:"best"`    // the best strategy but the portfolio; "" if none finds it
+	Ratio    *harness.Ratio `json:"portfolio_to_best"`
+}
+
+type medianCell struct {
+	Strategy string         `json:"strategy"`
+	Median   uint64         `json:"median"` // most+1: more
+	Found    int            `json:"found"`  // in so many searches
+	By       map[string]int `json:"by"`     // the properties that were broken first
+}
+
+func (c *benchSearchCmd) run(p *program) (int, error) {
+	if err := c.check(); err != nil {
+		return 0, err
+	}
+	stopAtInterrupt(&c.stop)
+	r := searched{Machine: machineName(), Seeds: c.Seeds, Speeds: []speedRow{}, Bugs: []searchRow{}}
+	if !c.JSON {
+		fmt.Fprintln(p.out, r.Machine)
+	}
+	if err := c.speeds(p, &r); err != nil {
+		return 0, err
+	}
+	if !c.JSON {
+		c.head(p)
+	}
+	hard, err := scenario.Load("three-in-a-window.star", hardBug, nil)
+	if err != nil {
+		return 0, err
+	}
+	if len(c.Mutants) == 0 {
+		if err := c.search(p, &r, hard.Name, "", hard); err != nil {
+			return 0, err
+		}
+	}
+	for i := range mutant.All {
+		mu := &mutant.All[i]
+		if len(c.Mutants) > 0 && !slices.Contains(c.Mutants, mu.Name) {
+			continue
+		}
+		sc, err := scenario.LoadBuiltin(mu.Scenario)
+		if err != nil {
+			return 0, err
+		}
+		if err := c.search(p, &r, mu.Name, mu.Name, sc); err != nil {
+			return 0, err
+		}
+	}
+	if c.stop.Load() {
+		fmt.Fprintln(p.err, "kpsim: interrupted; what is printed is whole")
+		return exitInterrupted, nil
+	}
+	if c.JSON {
+		return exitOK, p.printJSON(r)
+	}
+	return exitOK, nil
+}
+
+func (c *benchSearchCmd) check() error {
+	switch {
+	case c.Seeds < 1:
+		return fmt.Errorf("--seeds: %d is too few; give at least 1", c.Seeds)
+	case c.Most < 1:
+		return errors.New("--most: 0 schedules find nothing; give at least 1")
+	case c.Workers < 0:
+		return fmt.Errorf("--workers: %d is too few; give at least 1, or leave it out for one a processor", c.Workers)
+	case c.Time < 0:
+		return fmt.Errorf("--time: %v is less than nothing; give 0s to leave the speeds out", c.Time)
+	}
+	for _, name := range c.Mutants {
+		if _, ok := mutant.ByName(name); !ok {
+			return fmt.Errorf("--mutants: no mutant is called %q; there are %s", name, list(mutant.Names()))
+		}
+	}
+	return nil
+}
+
+// searching are the strategies that are compared, the portfolio first.
+func searching() (names []string) {
+	for _, s := range sched.All {
+		if s.Name != "default" {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// speeds measures whole schedules a second of safe-none.
+func (c *benchSearchCmd) speeds(p *program, r *searched) error {
+	if c.Time == 0 {
+		return nil
+	}
+	sc, err := scenario.LoadBuiltin("safe-none")
+	if err != nil {
+		return err
+	}
+	if !c.JSON {
+		fmt.Fprintf(p.out, "\nWhole schedules of safe-none a second, all monitors and the digest on\n\n  %-12s %8s %10s %10s\n", "strategy", "points", "1 core", "2 cores")
+	}
+	for _, name := range searching() {
+		row := speedRow{Strategy: name}
+		for cores := range 2 {
+			if c.stop.Load() {
+				return nil
+			}
+			s, err := harness.MeasureSpeed(sc, name, cores+1, c.Time)
+			if err != nil {
+				return err
+			}
+			row.Points = float64(s.Points) / float64(max(s.Runs, 1))
+			row.Rate = append(row.Rate, float64(s.Runs)/s.Took.Seconds())
+		}
+		r.Speeds = append(r.Speeds, row)
+		if !c.JSON {
+			fmt.Fprintf(p.out, "  %-12s %8.1f %10.0f %10.0f\n", name, row.Points, row.Rate[0], row.Rate[1])
+		}
+	}
+	return nil
+}
+
+const (
+	bugWidth    = 22
+	medianWidth = 10
+)
+
+func (c *benchSearchCmd) head(p *program) {
+	fmt.Fprintf(p.out, "\nSchedules to the first violation, median of %s\n\n", number(c.Seeds, "seed"))
+	line := fmt.Sprintf("  %-*s", bugWidth, "bug")
+	for _, name := range searching() {
+		line += fmt.Sprintf(" %*s", medianWidth, name)
+	}
+	fmt.Fprintln(p.out, line+"  portfolio/best, its upper 95 % bound")
+}
+
+// What a search is given, at most, once it is known how soon the portfolio is there.
+const (
+	mostTimes = 20
+	mostLeast = 1000
+)
+
+// search makes one row.
+func (c *benchSearchCmd) search(p *program, r *searched, bug, mutant string, sc *scenario.Scenario) error {
+	row := searchRow{Bug: bug, Scenario: sc.Name, Most: c.Most}
+	line := fmt.Sprintf("  %-*s", bugWidth, bug)
+	var portfolio, best *harness.Lap
+	for _, name := range searching() {
+		race := harness.Race{
+			Scenario: sc, Mutant: mutant, Seeds: c.Seeds, Seed: 1, Most: row.Most, Workers: c.Workers, Cancelled: &c.stop,
+			New: func(q sched.Params) sched.Strategy {
+				s, _ := sched.New(name, q) // it is one of them
+				return s
+			},
+		}
+		lap, err := race.Run()
+		if err != nil {
+			return err
+		}
+		if c.stop.Load() {
+			return nil
+		}
+		found := 0
+		for _, n := range lap.By {
+			found += n
+		}
+		row.Medians = append(row.Medians, medianCell{name, lap.Median(), found, lap.By})
+		cell := fmt.Sprint(lap.Median())
+		if lap.Median() > row.Most {
+			cell = fmt.Sprintf("> %d", row.Most)
+		}
+		line += fmt.Sprintf(" %*s", medianWidth, cell)
+		if portfolio == nil {
+			portfolio = lap
+			row.Most = min(c.Most, max(mostTimes*lap.Median(), mostLeast))
+		} else if lap.Median() <= row.Most && (best == nil || lap.Median() < best.Median()) {
+			best, row.Best = lap, name
+		}
+	}
+	if best != nil {
+		ratio := harness.Compare(portfolio, best)
+		row.Ratio = &ratio
+		line += fmt.Sprintf("  %.2f, %.2f", ratio.Times, ratio.High)
+	}
+	r.Bugs = append(r.Bugs, row)
+	if !c.JSON {
+		fmt.Fprintln(p.out, line)
+	}
+	return nil
+}
+
+// machineName says what the figures are measured on.
+func machineName() string {
+	return fmt.Sprintf("%s, %d of its processors, %s, %s/%s", processor(), runtime.GOMAXPROCS(0), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// processor returns the processor's name where the system tells it.
+func processor() string {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return "a processor that isn't named"
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if key, value, ok := strings.Cut(s.Text(), ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "a processor that isn't named"
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"kpsim/properties"
+	"kpsim/properties/harness"
+	"kpsim/properties/scenario"
+)
+
+// On a terminal of 80 columns no line of the table is longer, its columns stand
+// below each other, and nothing is left out; elsewhere a row is a line.
+func TestNarrowTerminal(t *testing.T) {
+	var jobs []*job
+	for _, sc := range scenario.Builtin() {
+		jobs = append(jobs, &job{Scenario: sc, arg: sc.Name, runs: 250_000, usual: 250_000})
+	}
+	expected, against, path, n := true, false, "traces/second-instruction-preempted.kps", 4
+	w := &harness.Witness{Message: strings.Repeat("word ", 40)}
+	w.Property, _ = properties.ByName("no-start-inside")
+	first := &harness.First{Seeds: 20, Bound: 25_000, Found: make([]uint64, 12)}
+	for i := range first.Found {
+		first.Found[i] = uint64(9_000 + i)
+	}
+	m, low, high := first.Median()
+	rows := []*row{
+		{
+			Scenario: "second-instruction-preempted", Property: "no-start-inside", Observation: sometimes, Runs: 250_000, Violations: 123_456,
+			Expected: &against, Reason: "expected Never", Trace: &path, Deviations: &n, witness: w, shows: []string{soonLine(first, m, low, high)},
+		},
+		{
+			Scenario: "full-rcu", Property: everyProperty, Observation: never, Runs: 250_000, Expected: &expected,
+			notes: []string{"complete for ≤ 2 deviations", "canary stop-without-sync-core found"},
+			shows: thorough(&harness.Result{Stats: harness.Stats{
+				Sampled: 976, Behaviours: 952, New: harness.Chance{Estimate: 0.973, Low: 0.959, High: 0.9999},
+				Seen: make([]string, 25), Unseen: []string{"Image", "Optimized", "Unoptimized", "Unoptimizing"},
+				Sources: []harness.SourceAtPlace{{Source: "timer@cpu1", Fired: 70, Visited: 71}, {Source: "preempt@cpu1", Fired: 1, Visited: 71}},
+			}}),
+		},
+	}
+	print := func(width int, colour bool) string {
+		var out bytes.Buffer
+		p := newProgram(&out, &out)
+		p.width, p.colour = width, colour
+		r := newReport(p, &exploreCmd{Strategy: "portfolio", Seed: 1}, jobs)
+		for _, row := range rows {
+			if err := r.print(row); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return out.String()
+	}
+	words := func(s string) string { return strings.Join(strings.Fields(strings.ReplaceAll(s, ",", " ")), " ") }
+
+	wide := print(0, false)
+	if got := strings.Count(wide, "\n"); got != 7 {
+		t.Errorf("%d lines, want 7:\n%s", got, wide)
+	}
+	for _, colour := range []bool{false, true} {
+		narrow := print(80, colour)
+		for line := range strings.Lines(narrow) {
+			line = strings.TrimSuffix(line, "\n")
+			if n := visible(line); n > 80 && !strings.Contains(line, "replay ") { // a line to type isn't broken
+				t.Errorf("%d columns: %s", n, line)
+			}
+		}
+		if !strings.Contains(narrow, "\nfull-rcu                      every property      Never\n    0 of 250000 runs, ") {
+			t.Errorf("columns aren't below each other:\n%s", narrow)
+		}
+		if colour {
+			continue
+		}
+		for _, word := range strings.Fields(words(wide)) {
+			if !strings.Contains(words(narrow), word) {
+				t.Errorf("%q is left out:\n%s", word, narrow)
+			}
+		}
+	}
+	t.Logf("\n%s", print(80, false))
+}
+
+func TestTenths(t *testing.T) {
+	for x, want := range map[float64]string{0: "0", 1: "100", 0.5: "50.0", 0.9999: "over 99.9", 0.0001: "under 0.1", 0.123: "12.3"} {
+		if got := tenths(x); got != want {
+			t.Errorf("tenths(%g) = %s, want %s", x, got, want)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package harness
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"kpsim/properties/scenario"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+)
+
+// A Ratio is how many times the runs of one race another's takes, in the median.
+type Ratio struct {
+	Times float64 `json:"times"`
+	Low   float64 `json:"low"`  // below it the true one lies with 5 %
+	High  float64 `json:"high"` // and above it with 5 %: the upper 95 % bound
+}
+
+// resamples is how many times both races are drawn again.
+const resamples = 4000
+
+// Compare returns the ratio of the medians of a and b, and its bounds by the
+// bootstrap: both races are drawn again from themselves, with replacement, and
+// the ratio's percentiles are taken (Efron and Tibshirani, "An Introduction to
+// the Bootstrap", 1993, chapter 13). It is the same each time.
+func Compare(a, b *Lap) Ratio {
+	var r sim.Rand
+	r.Seed(1, 0)
+	var list []float64
+	again := make([]uint64, 0, max(len(a.Runs), len(b.Runs)))
+	median := func(l *Lap) float64 {
+		again = again[:0]
+		for range l.Runs {
+			again = append(again, l.Runs[r.N(len(l.Runs))])
+		}
+		slices.Sort(again)
+		return float64(again[(len(again)-1)/2])
+	}
+	for range resamples {
+		list = append(list, median(a)/median(b))
+	}
+	slices.Sort(list)
+	return Ratio{float64(a.Median()) / float64(b.Median()), list[resamples/20], list[resamples-resamples/20]}
+}
+
+// A Speed is how fast a strategy's runs are made.
+type Speed struct {
+	Runs, Points uint64
+	Took         time.Duration
+}
+
+// MeasureSpeed makes runs of a strategy on so many goroutines, as Explore does,
+// for about so long. It is the one thing here that depends on the time.
+func MeasureSpeed(sc *scenario.Scenario, strategy string, workers int, d time.Duration) (Speed, error) {
+	spec := Spec{Scenario: sc, Strategy: strategy}
+	shape, err := survey(&spec)
+	if err != nil {
+		return Speed{}, err
+	}
+	var (
+		runs, points atomic.Uint64
+		stop         atomic.Bool
+		rigs         = make([]*Rig, workers)
+	)
+	for i := range rigs {
+		rigs[i] = newRig(&spec).learnt()
+		defer rigs[i].Close()
+	}
+	start := time.Now()
+	inParallel(workers, workers, &stop, func() worker {
+		return worker{func(w int) {
+			n, asked := uint64(0), uint64(0)
+			for time.Since(start) < d {
+				s, err := sched.New(strategy, sched.Params{Seed: 1, Shape: shape, Shard: uint64(w), Shards: uint64(workers)})
+				if err != nil {
+					sim.Bug("a strategy that was there before: %v", err)
+				}
+				rec := &sched.Recorder{Strategy: s}
+				for i, k := uint64(w), 0; k%64 != 0 || time.Since(start) < d; i, k = i+uint64(workers), k+1 {
+					run, more := rigs[w].Next(rec, i)
+					if !more || run.Outcome == smp.Refused {
+						break
+					}
+					n++
+					asked += run.Counts.Points
+				}
+			}
+			runs.Add(n)
+			points.Add(asked)
+		}, func() {}}
+	})
+	return Speed{runs.Load(), points.Load(), time.Since(start)}, nil
+}

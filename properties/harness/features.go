@@ -1,0 +1,95 @@
+package harness
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// features are what a run shows that a strategy can learn from: of each probe,
+// or piece of text, which event came right after which, and whether on the same
+// CPU; and which property was broken where.
+type features struct {
+	on   bool // somebody learns
+	last [64]uint64
+	list []uint64
+}
+
+var featureKinds = []traces.Kind{
+	kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Arm, kpev.Disarm,
+	kpev.Optimizing, kpev.Optimized, kpev.Unoptimizing, kpev.Unoptimized, smpev.TextStore,
+}
+
+func (f *features) begin() {
+	f.list = f.list[:0]
+	clear(f.last[:])
+}
+
+// Event implements traces.Sink.
+func (f *features) Event(e *traces.Event) *traces.Finding {
+	about, what := e.A, uint64(e.Kind)
+	if e.Kind == kpev.ApiEnter || e.Kind == kpev.ApiReturn {
+		about, what = e.B, what|e.A<<16
+	}
+	now := sim.Mix(about<<16 ^ what)
+	last := &f.last[sim.Mix(about)>>58]
+	f.list = append(f.list, now^*last<<1^uint64(e.CPU)<<1)
+	*last = now ^ uint64(e.CPU)
+	return nil
+}
+
+// broken adds what a violation shows.
+func (f *features) broken(run *Run) {
+	if run.Property == nil {
+		return
+	}
+	h := run.Finding.Place
+	for _, c := range []byte(run.Property.ID) {
+		h = sim.Mix(h ^ uint64(c))
+	}
+	f.list = append(f.list, h)
+}
+
+// learn says whether the features of the runs to come are of use to anybody.
+func (r *Rig) learn(on bool) {
+	if r.features.on == on {
+		return
+	}
+	if r.features.on = on; on {
+		r.Log.Subscribe(&r.features, featureKinds...)
+	} else {
+		r.Log.Unsubscribe(&r.features)
+	}
+}
+
+// Next makes run number i of a strategy, if there is one.
+func (r *Rig) Next(s sched.Strategy, i uint64) (run Run, more bool) { return r.next(s, i, nil) }
+
+// next is Next, watched by w unless that is nil.
+func (r *Rig) next(s sched.Strategy, i uint64, w *watcher) (run Run, more bool) {
+	if !s.Begin(i) {
+		return run, false
+	}
+	l, o := sched.LearnerOf(s), sched.ObserverOf(s)
+	sampled := w != nil && w.sample(i)
+	r.learn(l != nil)
+	r.ObserveAfresh(o)
+	if sampled && o == nil {
+		run = r.Run(w.over(s))
+	} else {
+		run = r.Run(s)
+	}
+	if l != nil {
+		r.features.broken(&run)
+		l.Learn(r.features.list)
+	}
+	s.End(run.Counts.Points)
+	if rec, ok := s.(*sched.Recorder); ok && sampled && o != nil { // a run has one observer: the sample is the same run again
+		again := sched.NewExact(rec.Recording())
+		again.Begin(0)
+		r.Run(w.over(again))
+	}
+	return run, true
+}

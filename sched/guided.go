@@ -1,0 +1,291 @@
+package sched
+
+import "kpsim/sim"
+
+// Guided mutates schedules, as coverage-guided fuzzers mutate inputs. A run that
+// shows a feature no run before it has shown is kept, as the list of its
+// deviations; three of four runs play such a list, changed in one to three
+// places: a deviation dropped, moved, added or answered otherwise, or the end of
+// another list joined on. The others are fresh ones, decided as Sticky does. So what takes a
+// chain of rare steps is found one step after the other, if each shows.
+//
+// Features are: of each object that two movers touched, one of them writing, who
+// came right after whom, and how often in powers of two; and those that it is
+// told (Learn). It is told of the steps of all its runs.
+type Guided struct {
+	seed   uint64
+	length int
+	rand   sim.Rand
+	fresh  *Sticky // decides the runs that play no list
+	plays  bool    // this run plays the list
+	list   sparse
+	at     [2]int // of the list's steps and others: the next to be played
+	kept   []sparse
+	oldest int // of kept, when it is full: the next to be replaced
+	seen   novelty
+	showed bool // this run has shown something new
+
+	others uint64 // questions so far that were no Step
+	done   sparse // the deviations so far
+	pairs  pairs
+
+	next, every uint64 // run number, and how far it is to the one after
+}
+
+// A sparse list of deviations: Step questions are numbered apart from others, so
+// that what lies between two of them can be held.
+type sparse struct {
+	steps, others []spot
+}
+
+type spot struct {
+	at   uint64 // the number of the question among those of its sort
+	pick int    // modulo its alternatives
+}
+
+const (
+	keptMost  = 256 // lists
+	spotsMost = 64  // deviations of a list of either sort; those after are forgotten
+)
+
+// NewGuided returns a Guided. Its runs are taken in order.
+func NewGuided(p Params) *Guided {
+	p = p.normal()
+	s := &Guided{seed: p.Seed, length: int(p.Length), next: p.Shard, every: p.Shards, fresh: NewSticky(p)}
+	s.kept = make([]sparse, 0, keptMost)
+	s.list, s.done = newSparse(), newSparse()
+	s.pairs.used = make([]uint16, 0, len(s.pairs.last))
+	return s
+}
+
+func newSparse() sparse {
+	return sparse{make([]spot, 0, spotsMost), make([]spot, 0, spotsMost)}
+}
+
+// Begin implements Strategy: there is always another run.
+func (s *Guided) Begin(i uint64) bool {
+	if i != s.next {
+		sim.Bug("guided: run %d was begun when run %d was next", i, s.next)
+	}
+	s.next += s.every
+	s.rand.Seed(s.seed, i)
+	s.others, s.showed = 0, false
+	s.done.clear()
+	s.pairs.clear()
+	if s.plays = len(s.kept) > 0 && s.rand.N(4) > 0; !s.plays {
+		return s.fresh.Begin(i)
+	}
+	s.at = [2]int{}
+	s.list.copy(s.any())
+	for range 1 + s.rand.N(3) {
+		s.mutate()
+	}
+	return true
+}
+
+func (l *sparse) clear() { l.steps, l.others = l.steps[:0], l.others[:0] }
+
+func (l *sparse) copy(from *sparse) {
+	l.steps = append(l.steps[:0], from.steps...)
+	l.others = append(l.others[:0], from.others...)
+}
+
+// any returns a list that was kept: in half of the cases one of the latest.
+func (s *Guided) any() *sparse {
+	n := len(s.kept)
+	if s.rand.N(2) == 0 {
+		back := 1 + s.rand.N(min(n, 8))
+		return &s.kept[(s.oldest+n-back)%n]
+	}
+	return &s.kept[s.rand.N(n)]
+}
+
+// mutate changes the list in one place.
+func (s *Guided) mutate() {
+	spots := &s.list.steps
+	if len(s.list.others) > 0 && s.rand.N(4) == 0 {
+		spots = &s.list.others
+	}
+	l, r := *spots, &s.rand
+	kind := r.N(5)
+	switch {
+	case len(l) == 0:
+		kind = 0
+	case kind == 0 && len(l) == cap(l): // no room
+		kind = 1
+	}
+	switch kind {
+	case 0: // add
+		l = insert(l, spot{uint64(r.N(s.length + s.length/4)), 1 + r.N(pickMost)})
+	case 1: // drop
+		k := r.N(len(l))
+		l = append(l[:k], l[k+1:]...)
+	case 2: // move, a little or far
+		k := r.N(len(l))
+		c := l[k]
+		l = append(l[:k], l[k+1:]...)
+		if by := uint64(1 + r.N(4)); r.N(4) == 0 {
+			c.at = uint64(r.N(s.length + s.length/4))
+		} else if r.N(2) == 0 {
+			c.at += by
+		} else {
+			c.at -= min(by, c.at)
+		}
+		l = insert(l, c)
+	case 3: // answer otherwise
+		l[r.N(len(l))].pick = 1 + r.N(pickMost)
+	case 4: // join the end of another list on
+		at := uint64(r.N(s.length))
+		k := 0
+		for k < len(l) && l[k].at < at {
+			k++
+		}
+		l = l[:k]
+		for _, c := range s.any().steps {
+			if c.at >= at && len(l) < cap(l) {
+				l = append(l, c)
+			}
+		}
+	}
+	*spots = l
+}
+
+// pickMost bounds the answers that are drawn, of which a question takes its
+// number of alternatives as the modulus.
+const pickMost = 60
+
+// insert puts c where it belongs; of two with one number the first is played.
+func insert(l []spot, c spot) []spot {
+	l = append(l, c)
+	i := len(l) - 1
+	for ; i > 0 && l[i-1].at > c.at; i-- {
+		l[i] = l[i-1]
+	}
+	l[i] = c
+	return l
+}
+
+// Stepped implements sim.Observer.
+func (s *Guided) Stepped(mv sim.Mover, touched []sim.Touch) {
+	for _, t := range touched {
+		if f := s.pairs.touch(mv, t); f != 0 && s.seen.add(f) {
+			s.showed = true
+		}
+	}
+}
+
+// Learn implements Learner.
+func (s *Guided) Learn(features []uint64) {
+	for _, f := range features {
+		if s.seen.add(f) {
+			s.showed = true
+		}
+	}
+}
+
+// End implements Strategy.
+func (s *Guided) End(uint64) {
+	if !s.showed {
+		return
+	}
+	if len(s.kept) < keptMost {
+		s.kept = append(s.kept, newSparse())
+		s.kept[len(s.kept)-1].copy(&s.done)
+		return
+	}
+	s.kept[s.oldest].copy(&s.done)
+	s.oldest = (s.oldest + 1) % keptMost
+}
+
+func (s *Guided) String() string { return "guided" }
+
+// Choose implements sim.Chooser.
+func (s *Guided) Choose(p *sim.Point) (pick, hold int) {
+	if p.Kind != sim.Step {
+		pick, _ = s.answer(p, s.list.others, 1, s.others)
+		s.done.others = note(s.done.others, s.others, pick)
+		s.others++
+		return pick, 0
+	}
+	at := p.Seq - s.others
+	pick, hold = s.answer(p, s.list.steps, 0, at)
+	s.done.steps = note(s.done.steps, at, pick)
+	return pick, hold
+}
+
+// answer answers question number at of those of a sort, which l is about.
+func (s *Guided) answer(p *sim.Point, l []spot, sort int, at uint64) (pick, hold int) {
+	if !s.plays {
+		return s.fresh.Choose(p)
+	}
+	k := &s.at[sort]
+	for *k < len(l) && l[*k].at < at {
+		*k++
+	}
+	if *k == len(l) {
+		return 0, holdStep(p, forever)
+	}
+	if l[*k].at > at {
+		return 0, holdStep(p, int(min(l[*k].at-at, forever))-1)
+	}
+	return l[*k].pick % p.N, 0
+}
+
+func note(l []spot, at uint64, pick int) []spot {
+	if pick != 0 && len(l) < cap(l) {
+		l = append(l, spot{at, pick})
+	}
+	return l
+}
+
+// pairs finds the features of a run's steps: it remembers who touched each
+// object last.
+type pairs struct {
+	last [512]lastTouch // by a hash of the object; one that clashes is forgotten
+	used []uint16       // the places of last in use
+}
+
+type lastTouch struct {
+	object sim.Object
+	writer sim.Mover // who wrote it last, NoMover if nobody did
+	reader sim.Mover // who read it last since then
+	times  uint8     // that it went from one mover to another, at most 255
+}
+
+func (h *pairs) clear() {
+	for _, i := range h.used {
+		h.last[i] = lastTouch{}
+	}
+	h.used = h.used[:0]
+}
+
+// touch takes note of a touch. It returns the feature that it is, 0 if the
+// object comes from nobody else.
+func (h *pairs) touch(mv sim.Mover, t sim.Touch) (feature uint64) {
+	i := uint16(sim.Mix(uint64(t.Object)) >> 55)
+	e := &h.last[i]
+	if e.object != t.Object {
+		if e.object == 0 {
+			h.used = append(h.used, i)
+		}
+		*e = lastTouch{object: t.Object, writer: sim.NoMover, reader: sim.NoMover}
+	}
+	from := e.writer
+	if t.Write && e.reader != sim.NoMover && e.reader != mv {
+		from = e.reader
+	}
+	if from != sim.NoMover && from != mv {
+		if e.times < 255 {
+			e.times++
+		}
+		if e.times&(e.times-1) == 0 { // a power of two
+			feature = uint64(t.Object)<<24 ^ uint64(from)<<16 ^ uint64(mv)<<8 ^ uint64(e.times)
+		}
+	}
+	if t.Write {
+		e.writer, e.reader = mv, sim.NoMover
+	} else {
+		e.reader = mv
+	}
+	return feature
+}

@@ -1,0 +1,113 @@
+package sched
+
+import (
+	"math/bits"
+
+	"kpsim/sim"
+)
+
+// POS is partial order sampling (Yuan, Yang and Gu, "Partial Order Aware
+// Concurrency Sampling", CAV 2018). What each mover does next has a random
+// priority, and the highest goes first. When it has, the mover's next doing gets
+// a new priority, and so does that of each other mover which is in a race with
+// what was just done. Orders that don't matter are thereby not drawn, and of those
+// that do none is much rarer than others: a step that is in a race with the last
+// of k others comes after all of them with probability 1/(k+1), where the uniform
+// walk has 2^-k.
+//
+// What counts as doing is a step that touches what others see: until a mover
+// comes to the next one it keeps its priority. So POS is told of each step. What
+// a mover is to do next is known as far as the machine knows (Point.Ahead).
+//
+// Sources fire at arrivals drawn for them.
+type POS struct {
+	seed   uint64
+	rand   sim.Rand
+	others uint64 // questions so far that were no Step
+	arrive arrivals
+
+	priority [2 * sim.MaxCPUs]uint64 // of what each mover does next; 0: not drawn
+	done     []sim.Touch             // by the steps since the last question
+}
+
+// NewPOS returns a POS. Its runs may be taken in any order.
+func NewPOS(p Params) *POS {
+	p = p.normal()
+	return &POS{seed: p.Seed, arrive: newArrivals(p), done: make([]sim.Touch, 0, 64)}
+}
+
+// Begin implements Strategy: there is always another run.
+func (s *POS) Begin(i uint64) bool {
+	s.rand.Seed(s.seed, i)
+	s.others = 0
+	s.arrive.begin()
+	clear(s.priority[:])
+	s.done = s.done[:0]
+	return true
+}
+
+// End implements Strategy.
+func (s *POS) End(uint64) {}
+
+func (s *POS) String() string { return "pos" }
+
+// Stepped implements sim.Observer.
+func (s *POS) Stepped(mv sim.Mover, touched []sim.Touch) {
+	if len(touched) == 0 {
+		return
+	}
+	if mv < 2*sim.MaxCPUs {
+		s.priority[mv] = 0
+	}
+	s.done = append(s.done, touched...)
+}
+
+// Choose implements sim.Chooser. It never holds.
+func (s *POS) Choose(p *sim.Point) (pick, hold int) {
+	if p.Kind != sim.Step {
+		s.others++
+		return other(&s.rand, p), 0
+	}
+	s.arrive.see(&s.rand, p, p.Seq-s.others)
+	if m, ok := s.arrive.due(p); ok {
+		s.arrive.take(&s.rand, m)
+		return pickOf(p, m), 0
+	}
+	if p.Ahead != nil && len(s.done) > 0 {
+		for set := p.Moves[0]; set != 0; set &= set - 1 {
+			m := bits.TrailingZeros64(set)
+			if s.races(p.Ahead[m]) {
+				s.priority[m] = 0
+			}
+		}
+		s.done = s.done[:0]
+	}
+
+	best, most := p.First, uint64(0)
+	for w, set := range p.Moves[:2] {
+		for ; set != 0; set &= set - 1 {
+			m := sim.Mover(w*sim.MaxCPUs + bits.TrailingZeros64(set))
+			if s.priority[m] == 0 {
+				s.priority[m] = s.rand.Uint64() | 1
+			}
+			if s.priority[m] > most {
+				best, most = m, s.priority[m]
+			}
+		}
+	}
+	return pickOf(p, best), 0
+}
+
+// races reports whether a touch is in conflict with what was done since the
+// last question.
+func (s *POS) races(a sim.Touch) bool {
+	if a.Object == 0 {
+		return false
+	}
+	for _, t := range s.done {
+		if t.Object == a.Object && (t.Write || a.Write) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,77 @@
+package sched
+
+import (
+	"strings"
+	"testing"
+
+	"kpsim/sim"
+)
+
+// What sets POS apart: a step that is in a race with the last of k others comes
+// after all of them if its priority is the least of k+1, for nothing else makes
+// it be drawn anew. Here k is 19. A uniform choice at each step has it once in 2^19 runs, so
+// that 4000 runs miss it with probability 99%: that is the control.
+func TestPOSAfterMany(t *testing.T) {
+	h := &hunt{[]string{strings.Repeat("B", 18) + "A", "a"}, func(o []step) bool {
+		return before(o, step{0, 18}, step{1, 0})
+	}}
+	if n, _ := h.found(NewRandom(Params{Seed: 1, Length: 20}), 4000); n > 0 {
+		t.Errorf("control: a uniform choice found it %d times", n)
+	}
+	if n, _ := h.found(NewPOS(Params{Seed: 1, Length: 20}), 4000); n < 140 || n > 260 { // 200, sd 14
+		t.Errorf("POS found it in %d of 4000 runs, want one in 20", n)
+	}
+}
+
+// TestPOSPrivateSteps: steps that nobody sees change no odds.
+func TestPOSPrivateSteps(t *testing.T) {
+	h := &hunt{[]string{strings.Repeat(".", 50) + "A", "a"}, func(o []step) bool {
+		return before(o, step{0, 50}, step{1, 0})
+	}}
+	if n, _ := h.found(NewPOS(Params{Seed: 1, Length: 52}), 2000); n < 900 || n > 1100 { // sd 22
+		t.Errorf("found in %d of 2000 runs, want half", n)
+	}
+}
+
+// TestPOSRaces: what is in a race with what was done is drawn anew. So a read
+// comes after the i-th of many writes with probability 2^-(i+1), where a priority
+// kept would have it there uniformly.
+func TestPOSRaces(t *testing.T) {
+	m := &toy{programs: []string{"AAAAAAAA", "a"}}
+	s := NewPOS(Params{Seed: 1, Length: 9})
+	counts := make([]int, 5)
+	for i := range uint64(4096) {
+		s.Begin(i)
+		m.run(s)
+		for k, mv := range m.moved {
+			if mv == 1 {
+				counts[min(k, 4)]++
+			}
+		}
+	}
+	even(t, "writes before the read", counts, []int{2048, 1024, 512, 256, 256}, 36)
+}
+
+// TestPOSIsTold: without steps it is told of it would be another strategy.
+func TestPOSIsTold(t *testing.T) {
+	s := NewPOS(Params{Length: 9})
+	f := NewPortfolio(Params{Length: 9})
+	for _, test := range []struct {
+		s    Strategy
+		want sim.Observer
+	}{
+		{s, s}, {&Recorder{Strategy: s}, s}, {NoHold{s}, s}, {NewRandom(Params{}), nil}, {&Recorder{Strategy: f}, nil},
+	} {
+		if test.s.Begin(0); ObserverOf(test.s) != test.want {
+			t.Errorf("%v: told is %v, want %v", test.s, ObserverOf(test.s), test.want)
+		}
+	}
+	r := &Recorder{Strategy: f}
+	for i := uint64(1); i < 1000; i++ { // of a portfolio, whose turn it is
+		r.Begin(i)
+		if pos, is := f.Member().(*POS); is && ObserverOf(r) != pos {
+			t.Fatal("a portfolio's POS isn't told")
+		}
+		r.End(0)
+	}
+}

@@ -1,0 +1,41 @@
+package kernel
+
+import (
+	"fmt"
+
+	"kpsim/smp/kapi"
+)
+
+// CellName says what a cell of the kernel's is, for people; "" if it isn't one.
+func (k *Kernel) CellName(id kapi.CellID) string {
+	for _, l := range k.Locks.mutexes[:k.Locks.n] {
+		if l.owner.ID() == id {
+			return "the owner of " + l.name
+		}
+	}
+	for _, w := range k.Work.works[:k.Work.n] {
+		if w.state.ID() == id {
+			return "whether " + w.worker.Name + " is pending or running"
+		}
+	}
+	for _, g := range k.RCU.boot {
+		if g.done.ID() == id {
+			return fmt.Sprintf("a grace period (cell %d)", id)
+		}
+	}
+	switch id {
+	case k.Poke.desc.ID():
+		return "text_poke_bp's descriptor"
+	case k.Poke.refs.ID():
+		return "who holds text_poke_bp's descriptor"
+	case k.Stop.state.ID():
+		return "stop_machine's step"
+	case k.Stop.acks.ID():
+		return "stop_machine's acknowledgements"
+	case k.Sync.calls.ID():
+		return "the number of sync_core's last call"
+	case k.Sync.wake.ID():
+		return "sync_core's answers"
+	}
+	return ""
+}
