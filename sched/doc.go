@@ -16,6 +16,11 @@
 //	deviations   every schedule of at most k deviations      small witnesses, proofs up to k
 //	portfolio    all of the above, each its share            not knowing which
 //
+//	bounded      every schedule of at most k deviations,     proofs up to k
+//	             none twice that came to the same
+//	full         one schedule of each class: those that      proofs
+//	             differ in the order of commuting steps are one
+//
 //	Exact        replays a Recording of this build           leaving it is a bug of the simulator
 //	Anchored     replays a file's anchors, by label          drifting from them is reported
 //	Chain        replays anchors counted one from the other      for shrinkers: a list may be cut anywhere

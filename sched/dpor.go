@@ -1,7 +1,6 @@
 package sched
 
 import (
-	"fmt"
 	"math/bits"
 	"slices"
 
@@ -43,7 +42,7 @@ type Full struct {
 	movers  []sim.Mover // in the order they were first seen
 	number  [3 * sim.MaxCPUs]uint8
 	objects objectIndex
-	raced   []uint64 // races there were at each object
+	raced   []uint64 // races at each object that were reversed
 
 	// The run so far, and what is known of it from runs that began alike. The
 	// event number k was chosen at node k; the first kept-1 are as they were in
@@ -70,6 +69,7 @@ type Full struct {
 	back  []int32 // scratch
 
 	failures []failed
+	learned  []footprint // what each mover but the CPUs has touched in an event, all together
 	moves    [3]uint64
 	set      uint64 // moves, as numbers
 
@@ -158,6 +158,10 @@ func (f *Full) Restart() {
 // Complete says that all was run. If runs were cut, it is all up to there.
 func (f *Full) Complete() bool { return f.complete }
 
+// Blocked says that the run can lead to nothing new; what it did from there on
+// counts for nothing.
+func (f *Full) Blocked() bool { return f.blocked }
+
 // Stats returns what was done so far.
 func (f *Full) Stats() FullStats { return f.stats }
 
@@ -178,7 +182,8 @@ func (f *Full) Progress() uint64 {
 	return done >> 20
 }
 
-// Racing calls f with each object at which there were races, and how many.
+// Racing calls each with the objects at which there were races that were
+// reversed, and how many.
 func (f *Full) Racing(each func(o sim.Object, races uint64)) {
 	for i, n := range f.raced {
 		if n > 0 {
@@ -263,6 +268,27 @@ func (f *Full) Choose(p *sim.Point) (pick, hold int) {
 		return enough(p), 0
 	}
 	return alternative(p, f.movers[f.events[f.n].mover]), 0
+}
+
+// Learn tells what a mover's step has touched, in a run of another strategy. What
+// is known of the movers that can be kept from moving makes the search shorter.
+func (f *Full) Learn(mv sim.Mover, touched []sim.Touch) {
+	if mv < sim.MoverIPI {
+		return
+	}
+	fp := &f.learned[f.numberOf(mv)]
+	for _, t := range touched {
+		fp.touch(f.objects.of(t.Object), t.Write)
+	}
+	f.know()
+}
+
+// know makes room for what is known of each object.
+func (f *Full) know() {
+	for len(f.access) < len(f.objects.list) {
+		f.access = append(f.access, nil)
+		f.raced = append(f.raced, 0)
+	}
 }
 
 // Stepped implements sim.Observer.
@@ -365,14 +391,25 @@ func (nd *node) fallAsleep(list []sleeper, by *event) {
 	}
 }
 
+// awake takes a mover out of the sleepers.
+func (nd *node) awake(mover uint8) {
+	is := func(s sleeper) bool { return s.mover == mover }
+	nd.sleep, nd.done = slices.DeleteFunc(nd.sleep, is), slices.DeleteFunc(nd.done, is)
+	nd.asleep &^= 1 << mover
+}
+
 // take makes the first prescribed event of node k the one to try.
 func (f *Full) take(k int) bool {
 	nd, e := &f.nodes[k], &f.events[k]
 	for nd.wake != 0 {
 		w := f.wake.cut(&nd.wake)
-		if nd.asleep>>w.mover&1 != 0 { // leads to nothing new
-			f.wake.free(w.child)
-			continue
+		// If what it touches wasn't known when this was prescribed, it may be asleep
+		// now, with what is to follow prescribed nowhere else.
+		if nd.asleep>>w.mover&1 != 0 {
+			if w.child == 0 {
+				continue
+			}
+			nd.awake(w.mover)
 		}
 		if nd.enabled>>w.mover&1 == 0 { // can't move here either; what was to follow may not need it
 			f.fail(w.mover, &w.fp, k)
@@ -391,58 +428,6 @@ func (f *Full) follow(nd *node, e *event, w *wakeEvent) {
 	e.mover, e.answers = w.mover, e.answers[:0]
 	nd.guide = append(nd.guide[:0], w.answers...)
 	f.inherit = w.child
-}
-
-// vary makes another answer, within the mover's event at node k, the thing to
-// try: one that is prescribed, or else the first that wasn't given so far. It
-// returns false if there is none.
-func (f *Full) vary(nd *node, e *event) bool {
-	if len(e.answers) == 0 {
-		return false
-	}
-	nd.given = append(nd.given, e.answers...)
-	nd.ends = append(nd.ends, len(nd.given))
-	if w := f.wake.cutMover(&nd.wake, e.mover); w != nil {
-		f.follow(nd, e, w)
-		f.script = 0
-		return true
-	}
-	from := 0
-	for _, end := range nd.ends {
-		was := nd.given[from:end]
-		from = end
-		for i := range was {
-			for pick := range was[i].n {
-				if !nd.gave(was[:i], pick) {
-					e.answers = append(append(e.answers[:0], was[:i]...), answer{was[i].n, pick})
-					nd.guide = nd.guide[:0]
-					f.script = i + 1
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-// gave reports whether the mover's event was made with answers that begin like
-// these.
-func (nd *node) gave(first []answer, then uint16) bool {
-	from, n := 0, len(first)
-	for _, end := range nd.ends {
-		was := nd.given[from:end]
-		from = end
-		if len(was) > n && was[n].pick == then && slices.Equal(was[:n], first) {
-			return true
-		}
-	}
-	return false
-}
-
-// renew forgets the mover that was tried.
-func (nd *node) renew() {
-	nd.union.clear()
-	nd.given, nd.ends = nd.given[:0], nd.ends[:0]
 }
 
 // close ends event n.
@@ -485,64 +470,4 @@ func (nd *node) retire(mover uint8) {
 	nd.done = append(nd.done, sleeper{mover, fp})
 	nd.asleep |= 1 << mover
 	nd.renew()
-}
-
-// numbers returns a set of movers as numbers.
-func (f *Full) numbers(moves *[3]uint64) (set uint64) {
-	for w, m := range moves {
-		for ; m != 0; m &= m - 1 {
-			set |= 1 << f.numberOf(sim.Mover(w*sim.MaxCPUs+bits.TrailingZeros64(m)))
-		}
-	}
-	return set
-}
-
-// numberOf numbers movers from 0, in the order they are first seen.
-func (f *Full) numberOf(mv sim.Mover) uint8 {
-	if i := f.number[mv]; i != 0 {
-		return i - 1
-	}
-	if len(f.movers) == 64 {
-		sim.Bug("full: more than 64 movers")
-	}
-	f.movers = append(f.movers, mv)
-	f.last = append(f.last, -1)
-	f.number[mv] = uint8(len(f.movers))
-	if len(f.movers) > f.width {
-		f.widen()
-	}
-	return f.number[mv] - 1
-}
-
-// enough ends a run, or waits until that can be done.
-func enough(p *sim.Point) int {
-	if p.Kind != sim.Step {
-		return 0
-	}
-	return sim.Enough
-}
-
-// has reports whether a mover is among the alternatives.
-func has(p *sim.Point, mv sim.Mover) bool {
-	return p.Moves[mv/sim.MaxCPUs]>>(mv%sim.MaxCPUs)&1 != 0
-}
-
-// alternative returns the number of the alternative that is mv: Point.Mover
-// the other way round.
-func alternative(p *sim.Point, mv sim.Mover) int {
-	if mv == p.First {
-		return 0
-	}
-	n := 1
-	for w := range mv / sim.MaxCPUs {
-		n += bits.OnesCount64(p.Moves[w])
-	}
-	n += bits.OnesCount64(p.Moves[mv/sim.MaxCPUs] & (1<<(mv%sim.MaxCPUs) - 1))
-	if p.First < mv {
-		n--
-	}
-	if n >= p.N {
-		sim.Bug("%v can't move at question %d", fmt.Sprint(mv), p.Seq)
-	}
-	return n
 }

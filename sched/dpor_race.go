@@ -102,9 +102,9 @@ func (f *Full) record(k int, touched []sim.Touch) {
 	for _, t := range touched {
 		e.fp.touch(f.objects.of(t.Object), t.Write)
 	}
-	for len(f.access) < len(f.objects.list) {
-		f.access = append(f.access, nil)
-		f.raced = append(f.raced, 0)
+	f.know()
+	if f.movers[e.mover] >= sim.MoverIPI {
+		f.learned[e.mover].add(&e.fp)
 	}
 	e.prev = f.last[e.mover]
 	f.last[e.mover] = int32(k)
@@ -152,15 +152,16 @@ func (f *Full) arrange(k, at int32) {
 			from = n - 1
 		}
 		if t&1 == 0 { // only that matters
-			if from < 0 {
-				continue
-			}
 			n = from + 1
 		}
-		for _, a := range list[max(from, 0):n] {
-			if !f.before(a.event, k) {
-				f.cand = append(f.cand, a.event)
-				f.raced[t>>1]++
+		seen := uint64(1) << e.mover
+		for i := n - 1; i >= max(from, 0); i-- { // of each mover the last one
+			a := list[i].event
+			if m := f.events[a].mover; seen>>m&1 == 0 {
+				seen |= 1 << m
+				if !f.before(a, k) {
+					f.cand = append(f.cand, a)
+				}
 			}
 		}
 	}
@@ -239,7 +240,11 @@ func (f *Full) stopped() {
 		}
 		for ; i < int32(f.n) && gone != 0; gone &= gone - 1 {
 			x := f.whatIf(uint8(bits.TrailingZeros64(gone)))
-			f.events[x].fp.all = true // for all that is known of it
+			if fp := &f.learned[f.events[x].mover]; len(fp.list) > 0 && !f.events[k].fp.all {
+				f.events[x].fp.add(fp)
+			} else {
+				f.events[x].fp.all = true // for all that is known of it
+			}
 			f.prescribe(k, x)
 		}
 	}
@@ -263,7 +268,13 @@ func (f *Full) reverse(first, second, at int32) bool {
 		able = !f.before(first, i) && f.before(i, second)
 	}
 	if able {
+		// What a CPU does before an interrupt that was delivered to it isn't what
+		// it did after: of that nothing is known.
+		fp := &f.events[second].fp
+		was := fp.all
+		fp.all = was || f.movers[f.events[first].mover] >= sim.MoverIPI && f.movers[f.events[second].mover] < sim.MoverIPI
 		f.prescribe(first, second)
+		fp.all = was
 	}
 	return able
 }
@@ -291,6 +302,18 @@ func (f *Full) prescribe(first, second int32) {
 	}
 	if f.insert(&nd.wake, v) {
 		f.stats.Inserted++
+		f.blame(&f.events[first].fp, &f.events[second].fp)
+	}
+}
+
+// blame counts at which objects two events conflict.
+func (f *Full) blame(a, b *footprint) {
+	for _, s := range a.list {
+		for _, t := range b.list {
+			if s>>1 == t>>1 && (s|t)&1 != 0 {
+				f.raced[t>>1]++
+			}
+		}
 	}
 }
 

@@ -305,6 +305,12 @@ func (m *procs) full(most int) (f *found, s *Full, ok bool) {
 	f = newFound()
 	var h Happens
 	s = NewFull()
+	m.watch, m.chose = []sim.Observer{learner{s}}, nil
+	r := NewRandom(Params{Seed: 1, Length: 10})
+	for i := range uint64(40) {
+		r.Begin(i)
+		m.run(r)
+	}
 	m.watch, m.chose = []sim.Observer{&h, s}, h.Chose
 	for i := uint64(0); s.Begin(i); i++ {
 		if f.runs == most {
@@ -329,3 +335,7 @@ func (m *procs) full(most int) (f *found, s *Full, ok bool) {
 	}
 	return f, s, true
 }
+
+type learner struct{ f *Full }
+
+func (l learner) Stepped(mv sim.Mover, touched []sim.Touch) { l.f.Learn(mv, touched) }

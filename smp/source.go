@@ -98,12 +98,12 @@ func (m *Machine) fire(s *Source) {
 }
 
 func (m *Machine) interrupt(s *Source, vec uint8) {
-	m.touchDelivery(s.cpu)
 	m.touchIdle(s.cpu)
 	m.deliver(s.cpu, vec, s.cpu.regs.IP, 0) // and so its CPU is looked at
 	if !m.over {
 		x := s.cpu.task.top().ctx
 		x.source, x.prompt = s, m.hooks.Prompt != nil && m.hooks.Prompt(vec, s)
+		m.beginWhole(s.cpu, vec)
 	}
 }
 
@@ -123,7 +123,6 @@ func (m *Machine) SendIPI(x *Ctx, set uint64, why ipiSet) {
 func (m *Machine) takeIPI(c *CPU) {
 	vec := uint8(smpev.VecCall)
 	m.touch(objIPI, uint64(c.id), true)
-	m.touchDelivery(c)
 	m.touchIdle(c)
 	m.errand = nil
 	if c.ipi&IPICall != 0 {
@@ -136,6 +135,7 @@ func (m *Machine) takeIPI(c *CPU) {
 	m.deliver(c, vec, c.regs.IP, 0)
 	if !m.over {
 		c.task.top().ctx.prompt = m.hooks.Prompt != nil && m.hooks.Prompt(vec, nil)
+		m.beginWhole(c, vec)
 	}
 }
 

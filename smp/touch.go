@@ -125,10 +125,6 @@ func (m *Machine) touchFloor(c *CPU) {
 // its tasks.
 func (m *Machine) touchQueue(c *CPU, write bool) { m.touch(objQueue, uint64(c.id), write) }
 
-// touchDelivery notes that an interrupt is delivered to c. It matters between
-// which two of c's steps, if they are seen by others, and not otherwise.
-func (m *Machine) touchDelivery(c *CPU) { m.touch(objBoundary, uint64(c.id), true) }
-
 // touchSource notes that a source is armed, or fires.
 func (m *Machine) touchSource(s *Source) { m.touch(objSource, uint64(s.index-sim.MoverSource), true) }
 

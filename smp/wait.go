@@ -32,15 +32,31 @@ func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
 }
 
 // Spin implements kapi.Context.
-func (x *Ctx) Spin(w kapi.Cond) { x.spin(w, waitOther) }
+func (x *Ctx) Spin(w kapi.Cond) { x.spin(w, waitOther, false) }
 
-// SpinForIPI is Spin for CPUs to answer an IPI: by default they do so at once.
-func (x *Ctx) SpinForIPI(w kapi.Cond) { x.spin(w, waitIPI) }
+// SpinOn is Spin for what will hold until the CPU has gone on, once it does.
+func (x *Ctx) SpinOn(w kapi.Cond) { x.spin(w, waitOther, true) }
 
-func (x *Ctx) spin(w kapi.Cond, why waiting) {
-	x.point()
-	x.Touch(w.Cell(), kapi.Read)
-	if w.Holds() {
+// SpinForIPI is SpinOn for CPUs to answer an IPI: by default they do so at once.
+func (x *Ctx) SpinForIPI(w kapi.Cond) { x.spin(w, waitIPI, true) }
+
+// spin spins. If what is waited for lasts, nobody can tell whether the CPU saw it
+// at once or has waited: where whole steps are observed it looks in the same step
+// in which it came there, and is told of the cell only when it goes on.
+func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
+	whole := lasts && x.m.foot != nil && x.m.foot.whole && !x.prompt
+	if whole {
+		x.m.clocks[x.cpu.id] += simTime(x.m.costs.Point)
+		whole = x.m.unasked(x.cpu)
+	}
+	if !whole {
+		x.point()
+	}
+	holds := w.Holds()
+	if holds || !whole {
+		x.Touch(w.Cell(), kapi.Read)
+	}
+	if holds {
 		return
 	}
 	x.await(w, why, nil)

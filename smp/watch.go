@@ -39,8 +39,10 @@ type footprint struct {
 		words words
 		grew  bool
 	}
-	base words      // what runs observed afresh begin with
-	data isa.Memory // watchedMemory, converted once
+	whole  bool       // see ObserveWhole
+	inside *CPU       // it is in an interrupt that is one step with its delivery
+	base   words      // what runs observed afresh begin with
+	data   isa.Memory // watchedMemory, converted once
 }
 
 // A stance is what a private step leaves as it was.
@@ -86,6 +88,7 @@ func (m *Machine) setObserver(o sim.Observer, afresh bool) {
 		m.prints = f
 	}
 	m.prints.observer, m.prints.afresh, m.prints.learning = o, afresh, false
+	m.prints.whole = false
 }
 
 // SharedGrew reports whether, since it was last asked, a run has shown that
@@ -126,7 +129,7 @@ func (m *Machine) observe() {
 			f.kept.grew, f.swapped, f.learnt = f.grew, true, f.learning
 		}
 		m.foot, m.data, m.p.Ahead = f, f.data, &f.ahead
-		f.mover, f.touched = sim.NoMover, f.touched[:0]
+		f.mover, f.touched, f.inside = sim.NoMover, f.touched[:0], nil
 	}
 }
 
@@ -136,6 +139,11 @@ func (m *Machine) turnObserved() sim.Mover {
 	f := m.foot
 	if m.recheck && !m.over && m.log.Found == nil && m.steps < m.cfg.Budget {
 		m.recheckWaiters() // whom the step has let go on, it has
+	}
+	if f.inside != nil {
+		if mv := m.within(); mv != sim.NoMover {
+			return mv
+		}
 	}
 	f.end()
 	mv := sim.NoMover
@@ -188,10 +196,15 @@ func (f *footprint) end() {
 	if c := f.cpu(); c != nil {
 		now := f.m.stance(c)
 		f.closes(c, &now)
-		if mv < sim.MoverIPI && (len(f.touched) > 0 || f.asked || !now.guest || now.after != 0 || f.stood != now) {
-			f.add(object(objBoundary, uint64(mv)), false)
+		same := f.stood == now
+		switch {
+		case mv >= sim.MoverIPI:
+			f.add(object(objBoundary, uint64(c.id)), f.inside == nil || !same)
+		case len(f.touched) > 0 || f.asked || !now.guest || now.after != 0 || !same:
+			f.add(object(objBoundary, uint64(mv)), f.whole && !same)
 		}
 	}
+	f.inside = nil
 	f.mover = sim.NoMover
 	f.observer.Stepped(mv, f.touched)
 	f.touched = f.touched[:0]

@@ -1,6 +1,7 @@
 // Kpsim explores scenarios of live code patching and replays what it has found.
 //
 //	kpsim explore [FILE|NAME…]   run scenarios under many schedules
+//	kpsim verify FILE|NAME…      run every schedule of a kind: what holds then is proved
 //	kpsim merge FILE…            put the result files of a divided exploration together
 //	kpsim replay TRACE           run one recorded schedule again, and show it
 //	kpsim explain TRACE          how it came about in sentences, and the choice that lost it

@@ -10,6 +10,8 @@
 // Of a run that breaks something FindNoReturn says with which choice it was
 // lost: the ends of the runs that begin like it are sampled.
 //
+// Verify runs every schedule of a kind instead of drawing some (verify.go).
+//
 // What it is not: it judges nothing itself. Monitors do, from events alone.
 //
 // An exploration is 16 shards, each a strategy of its own that makes its runs in

@@ -60,6 +60,12 @@ func (r *Rig) tap(o sim.Observer) {
 	}
 }
 
+// ObserveWhole is Observe, with the machine's ObserveWhole.
+func (r *Rig) ObserveWhole(o sim.Observer) {
+	r.Observe(o)
+	r.Machine.ObserveWhole(o)
+}
+
 // relate tells an observed machine what the events of a step have to do with
 // those of others, by the properties whose monitors are told of them.
 type relate struct {

@@ -112,7 +112,11 @@ func (v *verifier) run(rig *Rig, s search, end func(Run), first bool) (part *Par
 	part = new(Part)
 	part.begin(0)
 	rec := &sched.Recorder{Strategy: s}
-	rig.Observe(s)
+	if v.Full {
+		rig.ObserveWhole(s)
+	} else {
+		rig.Observe(s)
+	}
 	for i := uint64(0); !v.ended() && rec.Begin(i); i++ {
 		run := rig.Run(rec)
 		rec.End(run.Counts.Points) // of the recorder: s is told by end
@@ -165,6 +169,7 @@ func (v *verifier) full() error {
 	rig := newRig(&v.Spec)
 	defer rig.Close()
 	f := sched.NewFull()
+	learn(rig, f)
 	part, restarts, err := v.run(rig, ender{f}, func(run Run) {
 		if run.Outcome == smp.Exhausted {
 			v.Cut++
@@ -185,6 +190,26 @@ func (v *verifier) full() error {
 	v.racing(rig, f)
 	return nil
 }
+
+// learnt is how many runs at random show what interrupts touch.
+const learnt = 64
+
+// learn tells a search what the steps of some runs touch; what CPUs share is
+// known after that, too, mostly.
+func learn(rig *Rig, f *sched.Full) {
+	rig.ObserveWhole(learner{f})
+	s := sched.NewSticky(sched.Params{Seed: 1, Mean: 8})
+	for i := range uint64(learnt) {
+		s.Begin(i)
+		s.End(rig.Run(s).Counts.Points)
+	}
+	rig.Machine.SharedGrew()
+}
+
+type learner struct{ f *sched.Full }
+
+// Stepped implements sim.Observer.
+func (l learner) Stepped(mv sim.Mover, touched []sim.Touch) { l.f.Learn(mv, touched) }
 
 // racingMost is how many objects are told of.
 const racingMost = 12

@@ -97,6 +97,6 @@ func (s *Stop) ack(x *smp.Ctx, step int) {
 		return
 	}
 	if step != stopExit {
-		x.Spin(&s.reached[step+1])
+		x.SpinOn(&s.reached[step+1])
 	}
 }

@@ -1,0 +1,69 @@
+package sched
+
+import (
+	"fmt"
+	"math/bits"
+
+	"kpsim/sim"
+)
+
+// numbers returns a set of movers as numbers.
+func (f *Full) numbers(moves *[3]uint64) (set uint64) {
+	for w, m := range moves {
+		for ; m != 0; m &= m - 1 {
+			set |= 1 << f.numberOf(sim.Mover(w*sim.MaxCPUs+bits.TrailingZeros64(m)))
+		}
+	}
+	return set
+}
+
+// numberOf numbers movers from 0, in the order they are first seen.
+func (f *Full) numberOf(mv sim.Mover) uint8 {
+	if i := f.number[mv]; i != 0 {
+		return i - 1
+	}
+	if len(f.movers) == 64 {
+		sim.Bug("full: more than 64 movers")
+	}
+	f.movers = append(f.movers, mv)
+	f.last = append(f.last, -1)
+	f.learned = append(f.learned, footprint{})
+	f.number[mv] = uint8(len(f.movers))
+	if len(f.movers) > f.width {
+		f.widen()
+	}
+	return f.number[mv] - 1
+}
+
+// enough ends a run, or waits until that can be done.
+func enough(p *sim.Point) int {
+	if p.Kind != sim.Step {
+		return 0
+	}
+	return sim.Enough
+}
+
+// has reports whether a mover is among the alternatives.
+func has(p *sim.Point, mv sim.Mover) bool {
+	return p.Moves[mv/sim.MaxCPUs]>>(mv%sim.MaxCPUs)&1 != 0
+}
+
+// alternative returns the number of the alternative that is mv: Point.Mover
+// the other way round.
+func alternative(p *sim.Point, mv sim.Mover) int {
+	if mv == p.First {
+		return 0
+	}
+	n := 1
+	for w := range mv / sim.MaxCPUs {
+		n += bits.OnesCount64(p.Moves[w])
+	}
+	n += bits.OnesCount64(p.Moves[mv/sim.MaxCPUs] & (1<<(mv%sim.MaxCPUs) - 1))
+	if p.First < mv {
+		n--
+	}
+	if n >= p.N {
+		sim.Bug("%v can't move at question %d", fmt.Sprint(mv), p.Seq)
+	}
+	return n
+}
