@@ -7,7 +7,7 @@ import "kpsim/sim"
 // certain boundary then costs a factor of twice the boundaries of that CPU,
 // where PCT spends a change point and needs the right priorities besides.
 //
-// A run has 0 to 14 change points, for a bug may need few or many. In half of
+// A run has 2 to 14 change points, for a bug may need few or many. In half of
 // the runs each of them is as likely to be one of the boundaries at which a CPU
 // stands before watched text. Who is lowered last is lowest of all, so that with
 // many change points the movers take turns.
@@ -29,7 +29,7 @@ type Arriving struct {
 }
 
 // changeCounts are how many change points a run may have, each as likely.
-var changeCounts = [...]int{0, 1, 2, 4, 8, 14}
+var changeCounts = [...]int{2, 4, 8, 14}
 
 // NewArriving returns an Arriving. Its runs may be taken in any order.
 func NewArriving(p Params) *Arriving {

@@ -41,22 +41,21 @@ const (
 func NewPortfolio(p Params) *Portfolio {
 	p = p.normal()
 	f := &Portfolio{next: p.Shard, shards: p.Shards, deviations: NewDeviations(p)}
-	seeded := func(n uint64) Params { // else all would draw the same numbers
-		q := p
-		q.Seed = sim.Mix(p.Seed + n)
-		return q
-	}
-	f.add(p, 64, NewSticky(seeded(1)))
-	f.add(p, 20, NewArriving(seeded(2)))
-	f.add(p, 6, NewRandom(p))
+	// A member's run number i is what it would be alone, with the same seed: so a
+	// portfolio can be compared with each, by the luck of the same draws.
+	f.add(p, 72, NewSticky(p))
+	f.add(p, 20, NewArriving(p))
+	f.add(p, 3, NewRandom(p))
 	for depth := range 3 {
-		q := seeded(uint64(3 + depth))
-		q.Depth = 1 + depth
+		q := p
+		if q.Depth = 1 + depth; q.Depth != p.Depth {
+			q.Seed = sim.Mix(p.Seed + uint64(depth)) // else they would have the same priorities
+		}
 		f.add(p, 1, NewPCT(q))
 	}
-	f.add(p, 5, NewPOS(seeded(6)))
-	f.add(p, 4, NewGuided(seeded(7)))
-	f.add(p, 4, f.deviations) // it alone can be complete
+	f.add(p, 4, NewPOS(p))
+	f.add(p, 4, NewGuided(p))
+	f.add(p, 3, f.deviations) // it alone can be complete
 	return f
 }
 

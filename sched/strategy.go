@@ -77,7 +77,7 @@ var All = []struct {
 }{
 	{"portfolio", "all of those below, most runs to who shows new behaviour", func(p Params) Strategy { return NewPortfolio(p) }},
 	{"sticky", "one switch in so many boundaries, dense or rare", func(p Params) Strategy { return NewSticky(p) }},
-	{"arriving", "random priorities, which change at 0 to 14 boundaries", func(p Params) Strategy { return NewArriving(p) }},
+	{"arriving", "random priorities, which change at 2 to 14 boundaries", func(p Params) Strategy { return NewArriving(p) }},
 	{"pct", "random priorities of sources too, which change at 2 boundaries", func(p Params) Strategy { return NewPCT(p) }},
 	{"pos", "random priorities of what is done next, drawn anew after a race", func(p Params) Strategy { return NewPOS(p) }},
 	{"guided", "mutations of schedules that have shown something new", func(p Params) Strategy { return NewGuided(p) }},

@@ -21,28 +21,32 @@ type Ratio struct {
 // resamples is how many times both races are drawn again.
 const resamples = 4000
 
-// Compare returns the ratio of the medians of a and b, and its bounds by the
-// bootstrap: both races are drawn again from themselves, with replacement, and
-// the ratio's percentiles are taken (Efron and Tibshirani, "An Introduction to
-// the Bootstrap", 1993, chapter 13). It is the same each time.
+// Compare returns the ratio of the medians of two races of the same seeds, and its
+// bounds by the bootstrap: the seeds are drawn again, with replacement, and the
+// ratio's percentiles are taken (Efron and Tibshirani, "An Introduction to the
+// Bootstrap", 1993, chapter 13). A seed is drawn for both, since a portfolio's
+// members draw with a seed what they would draw alone. It is the same each time.
 func Compare(a, b *Lap) Ratio {
 	var r sim.Rand
 	r.Seed(1, 0)
-	var list []float64
-	again := make([]uint64, 0, max(len(a.Runs), len(b.Runs)))
-	median := func(l *Lap) float64 {
-		again = again[:0]
-		for range l.Runs {
-			again = append(again, l.Runs[r.N(len(l.Runs))])
+	n := min(len(a.Each), len(b.Each))
+	list := make([]float64, resamples)
+	as, bs := make([]uint64, n), make([]uint64, n)
+	for i := range list {
+		for k := range n {
+			seed := r.N(n)
+			as[k], bs[k] = a.Each[seed], b.Each[seed]
 		}
-		slices.Sort(again)
-		return float64(again[(len(again)-1)/2])
-	}
-	for range resamples {
-		list = append(list, median(a)/median(b))
+		list[i] = median(as) / median(bs)
 	}
 	slices.Sort(list)
 	return Ratio{float64(a.Median()) / float64(b.Median()), list[resamples/20], list[resamples-resamples/20]}
+}
+
+// median returns the lower median, and sorts the list.
+func median(list []uint64) float64 {
+	slices.Sort(list)
+	return float64(list[(len(list)-1)/2])
 }
 
 // A Speed is how fast a strategy's runs are made.

@@ -28,7 +28,8 @@ type Race struct {
 
 // A Lap is what came of a race.
 type Lap struct {
-	Runs   []uint64       // to the first violation, ascending; Most+1: not found
+	Each   []uint64       // runs to the first violation, by seed; Most+1: not found
+	Runs   []uint64       // the same, ascending
 	By     map[string]int // how many seeds found a violation of each property first
 	Points uint64         // questions, over all runs
 	Total  uint64         // runs
@@ -50,7 +51,7 @@ func (r *Race) Run() (*Lap, error) {
 		return nil, fmt.Errorf("%s: %w", r.Scenario.Name, run.Err)
 	}
 	var (
-		lap     = &Lap{Runs: make([]uint64, r.Seeds), By: make(map[string]int)}
+		lap     = &Lap{Each: make([]uint64, r.Seeds), By: make(map[string]int)}
 		all     = make([]entrant, r.Seeds)
 		refused error
 		stop    atomic.Bool
@@ -60,7 +61,7 @@ func (r *Race) Run() (*Lap, error) {
 		return worker{func(i int) { all[i] = r.one(rig, shape, r.Seed+uint64(i)) }, rig.Close}
 	})
 	for i, e := range all {
-		lap.Runs[i] = e.runs
+		lap.Each[i] = e.runs
 		lap.Points += e.points
 		lap.Total += min(e.runs, r.Most)
 		if e.by != "" {
@@ -73,7 +74,7 @@ func (r *Race) Run() (*Lap, error) {
 	if refused != nil {
 		return nil, fmt.Errorf("%s: %w", r.Scenario.Name, refused)
 	}
-	slices.Sort(lap.Runs)
+	lap.Runs = slices.Sorted(slices.Values(lap.Each))
 	return lap, nil
 }
 
