@@ -68,10 +68,11 @@ type Full struct {
 	cand  []int32 // scratch
 	back  []int32 // scratch
 
-	failures []failed
-	learned  []footprint // what each mover but the CPUs has touched in an event, all together
-	moves    [3]uint64
-	set      uint64 // moves, as numbers
+	failures   []failed
+	interrupts bool        // not all movers are CPUs
+	learned    []footprint // what each mover but the CPUs has touched in an event, all together
+	moves      [3]uint64
+	set        uint64 // moves, as numbers
 
 	next     uint64
 	complete bool

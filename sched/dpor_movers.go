@@ -26,6 +26,7 @@ func (f *Full) numberOf(mv sim.Mover) uint8 {
 		sim.Bug("full: more than 64 movers")
 	}
 	f.movers = append(f.movers, mv)
+	f.interrupts = f.interrupts || mv >= sim.MoverIPI
 	f.last = append(f.last, -1)
 	f.learned = append(f.learned, footprint{})
 	f.number[mv] = uint8(len(f.movers))

@@ -293,9 +293,10 @@ func (f *Full) prescribe(first, second int32) {
 	}
 	v = append(v, second)
 	f.v = v
+	// With interrupts, what a sleeper commutes with here needn't be what was made.
 	for _, list := range [...][]sleeper{nd.sleep, nd.done} {
 		for i := range list {
-			if _, ok := f.mayBegin(v, list[i].mover, &list[i].fp); ok {
+			if at, ok := f.mayBegin(v, list[i].mover, &list[i].fp); ok && (at >= 0 || !f.interrupts) {
 				return
 			}
 		}

@@ -173,6 +173,28 @@ func TestFullComplete(t *testing.T) {
 	})
 }
 
+// Programs in which an earlier Full has left something out: what a step was to
+// touch had been taken for what it touched after an interrupt, or was unknown.
+func TestFullInterrupts(t *testing.T) {
+	for i, c := range []struct {
+		code    [][]instr
+		sources []procSource
+	}{
+		{[][]instr{{{"send", 0, 0}, {"private", 0, 0}}, {{"skip", 0, 0}, {"wait", 0, 0}, {"private", 0, 0}}}, []procSource{{0, 1, 0}, {1, 1, 1}}},
+		{[][]instr{{{"private", 0, 0}}, {{"skip", 0, 0}, {"wait", 1, 0}, {"read", 1, 0}}}, []procSource{{0, 1, 1}, {1, 1, 0}}},
+		{[][]instr{{{"read", 1, 0}}, {{"write", 1, 0}}, {{"send", 0, 0}}}, []procSource{{0, 1, 0}, {2, 1, 0}}},
+		{[][]instr{{{"read", 0, 0}, {"private", 0, 0}}, {{"private", 0, 0}}}, []procSource{{0, 1, 0}, {1, 1, 0}}},
+		{[][]instr{{{"read", 1, 0}}, {{"write", 1, 0}}, {{"unlock", 0, 2}, {"private", 0, 0}, {"private", 0, 2}, {"ask", 1, 2}, {"read", 1, 2}}}, []procSource{{0, 1, 0}, {2, 1, -1}}},
+	} {
+		m := randomProcs(c.code, c.sources)
+		want, _ := m.all(100_000)
+		got, s, _ := m.full(100_000)
+		if len(got.classes) != len(want.classes) || !s.Complete() {
+			t.Errorf("program %d: %d classes, want %d", i, len(got.classes), len(want.classes))
+		}
+	}
+}
+
 // A restarted search is a new one.
 func TestFullRestart(t *testing.T) {
 	m := lastzero(6)
