@@ -11,10 +11,10 @@ import (
 // deliver nearly everything a scenario has within the first boundaries of a
 // run.
 //
-// A boundary of a source is one of its CPU's own steps, uniformly any of those
-// that the default run has; or, for half of the sources and runs, of those of
-// them at which the CPU stands before watched text, which is where an
-// interrupt can do harm. A source that interrupts no CPU (delayed work) fires
+// It is one of the boundaries at which its CPU stands before watched text, in half
+// of the runs, for there an interrupt can do harm; else any of those at which the
+// CPU goes on, or any at all, in as many runs each: a CPU may stand still for long,
+// and when it is interrupted there matters, too. A source that interrupts no CPU (delayed work) fires
 // so many questions after it was armed, up to the length of a run: about half
 // of the time by itself, else when the default schedule has it.
 //
@@ -30,6 +30,7 @@ type arrivals struct {
 	able    uint64    // the sources that could fire at it
 	drawn   uint64    // sources whose next arrival is drawn
 	inText  uint64    // those of them that wait for watched text
+	anyTime uint64    // and those for any question
 	spent   uint64    // sources with no arrival left
 	next    [sim.MaxCPUs]int
 	left    [sim.MaxCPUs]int
@@ -44,7 +45,7 @@ func newArrivals(p Params) arrivals {
 // begin forgets the last run.
 func (a *arrivals) begin() {
 	a.at, a.who, a.able = 0, sim.NoMover, 0
-	a.drawn, a.inText, a.spent = 0, 0, 0
+	a.drawn, a.inText, a.anyTime, a.spent = 0, 0, 0, 0
 	clear(a.passed[:])
 	clear(a.watched[:])
 }
@@ -81,6 +82,8 @@ func (a *arrivals) draw(r *sim.Rand, set uint64) {
 		a.drawn |= bit
 		if c := &a.shape.CPUs[a.cpu(s)]; !a.unbiased && c.Watched > 0 && r.Uint64()>>63 != 0 {
 			a.inText |= bit
+		} else if r.Uint64()>>63 != 0 {
+			a.anyTime |= bit
 		}
 		a.next[s] = a.after(r, s, 0)
 	}
@@ -96,6 +99,8 @@ func (a *arrivals) after(r *sim.Rand, s, from int) int {
 	end := c.Boundaries
 	if a.inText>>s&1 != 0 {
 		end = c.Watched
+	} else if a.anyTime>>s&1 != 0 {
+		end = a.length
 	}
 	n := max(end-from, 1)
 	least := n
@@ -117,7 +122,7 @@ func (a *arrivals) cpu(s int) sim.Mover {
 // present one included, of those it counts.
 func (a *arrivals) past(s int) int {
 	c := a.cpu(s)
-	if c == sim.NoMover {
+	if c == sim.NoMover || a.anyTime>>s&1 != 0 {
 		return int(a.at) + 1
 	}
 	if a.inText>>s&1 != 0 {
@@ -164,7 +169,7 @@ func (a *arrivals) hold(p *sim.Point) int {
 	until := forever
 	for set := p.Moves[2] & a.drawn &^ a.inText; set != 0; set &= set - 1 {
 		s := bits.TrailingZeros64(set)
-		if c := a.cpu(s); c == sim.NoMover || c == a.who {
+		if c := a.cpu(s); c == sim.NoMover || c == a.who || a.anyTime>>s&1 != 0 {
 			until = min(until, a.next[s]-a.past(s)+1)
 		}
 	}
