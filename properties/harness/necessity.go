@@ -19,6 +19,7 @@ type Need struct {
 	Place     string               // symbol and offset, or ""
 	Message   string               // of the finding
 	Same      bool                 // the file's property breaks all the same: it isn't needed
+	Slow      bool                 // but only because a CPU stands still, as it doesn't in the file's run (traces.Finding)
 	Unmet     []int                // deviations, from 0, that are not come to then
 	Says      string               // all that in words: "without it …"
 }
@@ -35,7 +36,7 @@ func Necessity(f *traces.File) ([]Need, error) {
 	defer rig.Close()
 	all := anchorsOf(f.Schedule)
 	l := sched.NewLabeller(sched.NewAnchored(all, rig.Machine), rig.Machine)
-	rig.play(l)
+	whole := rig.play(l)
 	var links []sched.Anchor
 	if len(l.Links()) == len(all) { // else the file drifts, and has no chain
 		links = append(links, l.Links()...)
@@ -56,6 +57,7 @@ func Necessity(f *traces.File) ([]Need, error) {
 			n.Place = rig.Machine.SymbolName(run.Finding.Place)
 		}
 		n.Same = n.Property != nil && n.Property.ID == f.Property
+		n.Slow = n.Same && run.Finding.Slow && !whole.Finding.Slow
 		n.say()
 	}
 	return needs, nil
@@ -99,13 +101,20 @@ func (n *Need) say() {
 		if n.Place != "" {
 			s += " at " + n.Place
 		}
+		if n.Slow {
+			s += ", but by a CPU that stands still between two instructions, where no interrupt holds it"
+		}
 	}
 	if n.Property == nil && len(n.Unmet) > 0 {
 		var list []string
 		for _, k := range n.Unmet {
 			list = append(list, fmt.Sprint(k+1))
 		}
-		s += fmt.Sprintf(", and deviation %s isn't come to", strings.Join(list, ", "))
+		if len(list) == 1 {
+			s += fmt.Sprintf(", and deviation %s isn't come to", list[0])
+		} else {
+			s += fmt.Sprintf(", and deviations %s aren't come to", strings.Join(list, ", "))
+		}
 	}
 	n.Says = "without it " + s
 }
