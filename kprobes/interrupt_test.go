@@ -56,7 +56,7 @@ func TestNMI(t *testing.T) {
 				{Kind: scenario.SourceNMI, CPU: 1, AtMost: 1, Run: run},
 			}
 			missed := 0
-			playEach(t, sc, 600, func(w *witness) { missed += len(w.of(kpev.Missed)) })
+			playEach(t, sc, 600/min(slow, 4), func(w *witness) { missed += len(w.of(kpev.Missed)) })
 			require.NotZero(t, missed, "%s, %s: some NMI came in a hit", run, kind)
 		}
 	}

@@ -2,4 +2,7 @@
 
 package kprobes_test
 
-const sweepSchedules = 50
+const (
+	sweepSchedules = 50
+	slow           = 1 // how much less other tests do under the race detector
+)

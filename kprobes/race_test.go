@@ -3,4 +3,7 @@
 package kprobes_test
 
 // The race detector makes runs some twenty times slower, and a run is one goroutine.
-const sweepSchedules = 8
+const (
+	sweepSchedules = 8
+	slow           = 10 // how much less other tests do
+)

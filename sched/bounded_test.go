@@ -57,7 +57,11 @@ func TestBoundedComplete(t *testing.T) {
 
 // What is pruned is most of it, and a restarted search is a new one.
 func TestBoundedPrunes(t *testing.T) {
-	m := lastzero(8)
+	n := 8
+	if slow > 1 {
+		n = 7
+	}
+	m := lastzero(n)
 	count := func(b *Bounded, restart uint64) uint64 {
 		m.watch, m.chose = []sim.Observer{b}, nil
 		for i := uint64(0); b.Begin(i); i++ {

@@ -9,6 +9,7 @@ import (
 
 // everyRun calls f with each toy, strategy, shard and run.
 func everyRun(t *testing.T, runs uint64, f func(name string, m *toy, mk func() Strategy, i uint64)) {
+	runs = max(runs/slow, 2)
 	for k, m := range toys() {
 		shape := m.shape()
 		for _, s := range All {

@@ -54,6 +54,7 @@ func BenchmarkSchedules(b *testing.B) {
 // A run allocates nothing, whatever schedule it is: what it makes it makes in
 // the memory of the runs before.
 func TestRunAllocatesNothing(t *testing.T) {
+	const runs = 200 / min(slow, 4)
 	for _, name := range []string{"safe-none", "safe-full", "register-storm-full", "jump-label-flip", "optimization-off"} {
 		sc, err := scenario.LoadBuiltin(name)
 		if err != nil {
@@ -68,7 +69,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 		s := sched.NewRandom(sched.Params{Shape: shape})
 		i := uint64(0)
 		run := func() { // some runs at once: now and then one is the longest so far
-			for range 200 {
+			for range runs {
 				s.Begin(i)
 				r.Run(s)
 				i++
@@ -76,7 +77,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 		}
 		run()
 		if n := testing.AllocsPerRun(5, run); n > 20 {
-			t.Errorf("%s: 200 runs make %v allocations", name, n)
+			t.Errorf("%s: %d runs make %v allocations", name, runs, n)
 		}
 	}
 }

@@ -18,7 +18,10 @@ import (
 // TestReachableKinds: every kind of event that a built-in scenario shows is among
 // those that it is said it can.
 func TestReachableKinds(t *testing.T) {
-	for _, sc := range scenario.Builtin() {
+	for i, sc := range scenario.Builtin() {
+		if slow > 1 && i%4 > 0 {
+			continue // what they find is shrunk, which takes longest
+		}
 		res, err := Explore(Spec{Scenario: sc, Runs: quick(sc, 400)})
 		require.NoError(t, err)
 		var can []string

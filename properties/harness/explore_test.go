@@ -13,9 +13,9 @@ import (
 // quick is how many runs a test makes of a scenario: fewer of the large ones.
 func quick(sc *scenario.Scenario, runs uint64) uint64 {
 	if sc.Machine.CPUs > 2 {
-		runs /= 20
+		runs /= 20 * min(slow, 4)
 	}
-	return runs / slow
+	return max(runs/slow, 1)
 }
 
 // TestBuiltin: each built-in scenario comes out as it says.
@@ -23,7 +23,7 @@ func TestBuiltin(t *testing.T) {
 	for _, sc := range scenario.Builtin() {
 		t.Run(sc.Name, func(t *testing.T) {
 			t.Parallel()
-			res, err := Explore(Spec{Scenario: sc, Runs: quick(sc, 15_000), Workers: 1})
+			res, err := Explore(Spec{Scenario: sc, Runs: quick(sc, 15_000/min(slow, 3)), Workers: 1})
 			require.NoError(t, err)
 			require.NotZero(t, res.Counts.Points, "a search that explored nothing")
 			if !sc.Expect.Sometimes {
@@ -48,7 +48,7 @@ func TestWorkersDontMatter(t *testing.T) {
 	var want *Result
 	for _, workers := range []int{1, 2, 5, 16} {
 		procs := runtime.GOMAXPROCS(1 + workers%2)
-		res, err := Explore(Spec{Scenario: sc, Runs: 4_000, Workers: workers})
+		res, err := Explore(Spec{Scenario: sc, Runs: 4_000 / slow, Workers: workers})
 		runtime.GOMAXPROCS(procs)
 		require.NoError(t, err)
 		if want == nil {
@@ -116,7 +116,7 @@ func TestStrategiesForgetTheMachine(t *testing.T) {
 func TestReplayTheSame(t *testing.T) {
 	sc, err := scenario.LoadBuiltin("second-instruction")
 	require.NoError(t, err)
-	res, err := Explore(Spec{Scenario: sc, Runs: 10_000})
+	res, err := Explore(Spec{Scenario: sc, Runs: 10_000 / slow})
 	require.NoError(t, err)
 	require.NotNil(t, res.Witness)
 	for i := range 100 / slow {

@@ -59,10 +59,11 @@ func TestFirstWitness(t *testing.T) {
 	sc, err := scenario.LoadBuiltin("torn-jump")
 	require.NoError(t, err)
 	names := []string{"no-sail-past", "whole-instructions"}
+	const bound = 400 / min(slow, 4)
 	var want []First
 	for _, workers := range []int{1, 2, 16} {
 		procs := runtime.GOMAXPROCS(1 + workers%2)
-		got, err := FirstWitness(Spec{Scenario: sc, Seed: 1, Workers: workers, Strategy: "sticky"}, names, 400)
+		got, err := FirstWitness(Spec{Scenario: sc, Seed: 1, Workers: workers, Strategy: "sticky"}, names, bound)
 		runtime.GOMAXPROCS(procs)
 		require.NoError(t, err)
 		if want == nil {
@@ -73,7 +74,7 @@ func TestFirstWitness(t *testing.T) {
 	require.Empty(t, want[0].Found)
 	require.Greater(t, len(want[1].Found), FirstSeeds/2)
 	require.Less(t, want[1].Found[0], want[1].Found[FirstSeeds/2])
-	other, err := FirstWitness(Spec{Scenario: sc, Seed: 2, Strategy: "sticky"}, names[1:], 400)
+	other, err := FirstWitness(Spec{Scenario: sc, Seed: 2, Strategy: "sticky"}, names[1:], bound)
 	require.NoError(t, err)
 	require.NotEqual(t, want[1].Found, other[0].Found)
 }

@@ -62,6 +62,9 @@ func TestSharesAddUp(t *testing.T) {
 	}{
 		{"second-instruction", "", 2}, {"jump-label-flip", "no-sync-1", 5}, {"torn-jump", "", 16}, {"safe-full", "", 3},
 	} {
+		if slow > 1 && c.shares == 16 {
+			continue // each shrinks what it finds
+		}
 		spec := Spec{Runs: 3_000 / slow, Seed: 3, Mutant: c.mutant}
 		files := shares(t, c.name, c.shares, spec)
 		files[0], files[1] = files[1], files[0]

@@ -67,7 +67,12 @@ func TestFullLeavesOutNothing(t *testing.T) {
 	sc := tiny(t)
 	sampled := uint64(6000 / slow)
 	seen, made := 0, uint64(0)
-	for _, mutant := range []string{"", "no-quiesce", "no-sync-1", "no-sync-2", "int3-after-tail", "no-sync-3"} {
+	mutants := []string{"no-quiesce", "no-sync-2", "", "no-sync-1", "int3-after-tail", "no-sync-3"}
+	differ := 1 // how many more ends there are than machines
+	if slow > 1 {
+		mutants, differ = mutants[:2], 0
+	}
+	for _, mutant := range mutants {
 		t.Run("mutant "+mutant, func(t *testing.T) {
 			all, runs := endsOfFull(t, sc, mutant)
 			made += runs
@@ -92,6 +97,6 @@ func TestFullLeavesOutNothing(t *testing.T) {
 			seen += len(got)
 		})
 	}
-	require.Greater(t, seen, 7, "all runs end alike: this shows nothing")
+	require.Greater(t, seen, len(mutants)+differ, "all runs end alike: this shows nothing")
 	require.NotZero(t, made)
 }

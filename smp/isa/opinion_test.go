@@ -46,6 +46,9 @@ func TestSecondOpinion(t *testing.T) {
 // where x86asm has none.
 func TestNames(t *testing.T) {
 	for _, mode := range []isa.Mode{isa.Mode64, isa.Mode32} {
+		if slow > 1 && mode == isa.Mode32 {
+			continue
+		}
 		var forms []form
 		for op := range 256 {
 			for _, escape := range []string{"", "\x0f", "\x0f\x38", "\x0f\x3a"} {
