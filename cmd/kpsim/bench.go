@@ -23,10 +23,11 @@ type benchCmd struct {
 }
 
 type benchSearchCmd struct {
-	Seeds   int           `default:"100" placeholder:"N" help:"Searches of each strategy for each bug, each with its own seed."`
-	Most    uint64        `default:"20000" placeholder:"N" help:"Schedules of one search, at most. It is given no more than 20 times what the portfolio takes in the median, but at least 1000."`
-	Time    time.Duration `default:"3s" placeholder:"D" help:"For how long each speed is measured; 0 leaves the speeds out."`
-	Mutants []string      `placeholder:"NAME,..." help:"Only these mutants."`
+	Seeds   int           `default:"100" placeholder:"N" help:"Searches of each strategy for each bug, each with its own seed. Default: 100."`
+	Most    uint64        `default:"20000" placeholder:"N" help:"Schedules of one search, at most. It is given no more than 20 times what the portfolio takes in the median, but at least 1000. Default: 20000."`
+	Time    time.Duration `default:"3s" placeholder:"D" help:"For how long each speed is measured; 0s leaves the speeds out. Default: 3s."`
+	Mutants []string      `placeholder:"NAME" help:"Only these mutants."`
+	Seed    uint64        `default:"1" placeholder:"N" help:"The first seed; the others follow it. Default: 1."`
 	Workers int           `default:"0" placeholder:"N" help:"How many goroutines search; 0 is one a processor. What they find is the same."`
 	JSON    bool          `name:"json" help:"Print one JSON object."`
 
@@ -41,6 +42,7 @@ Examples:
 
   kpsim bench search
   kpsim bench search --seeds 20 --time 0s --mutants no-grace,cancel-rcu
+  kpsim bench search --seed 1000 --mutants cancel-rcu
   kpsim bench search --json
 
 Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
@@ -55,6 +57,7 @@ var hardBug []byte
 type searched struct {
 	Machine string      `json:"machine"`
 	Seeds   int         `json:"seeds"`
+	Seed    uint64      `json:"seed"` // the first
 	Speeds  []speedRow  `json:"speeds"`
 	Bugs    []searchRow `json:"bugs"`
 }
@@ -86,7 +89,7 @@ func (c *benchSearchCmd) run(p *program) (int, error) {
 		return 0, err
 	}
 	stopAtInterrupt(&c.stop)
-	r := searched{Machine: machineName(), Seeds: c.Seeds, Speeds: []speedRow{}, Bugs: []searchRow{}}
+	r := searched{Machine: machineName(), Seeds: c.Seeds, Seed: c.Seed, Speeds: []speedRow{}, Bugs: []searchRow{}}
 	if !c.JSON {
 		fmt.Fprintln(p.out, r.Machine)
 	}
@@ -119,7 +122,7 @@ func (c *benchSearchCmd) run(p *program) (int, error) {
 		}
 	}
 	if c.stop.Load() {
-		fmt.Fprintln(p.err, "kpsim: interrupted; what is printed is whole")
+		fmt.Fprintln(p.err, "kpsim: interrupted; the rows that are printed are whole")
 		return exitInterrupted, nil
 	}
 	if c.JSON {
@@ -175,9 +178,12 @@ func (c *benchSearchCmd) speeds(p *program, r *searched) error {
 			if c.stop.Load() {
 				return nil
 			}
-			s, err := harness.MeasureSpeed(sc, name, cores+1, c.Time)
+			s, err := harness.MeasureSpeed(sc, name, cores+1, c.Time, &c.stop)
 			if err != nil {
 				return err
+			}
+			if c.stop.Load() { // it is of less than its time
+				return nil
 			}
 			row.Points = float64(s.Points) / float64(max(s.Runs, 1))
 			row.Rate = append(row.Rate, float64(s.Runs)/s.Took.Seconds())
@@ -216,14 +222,17 @@ func (c *benchSearchCmd) search(p *program, r *searched, bug, mutant string, sc 
 	line := fmt.Sprintf("  %-*s", bugWidth, bug)
 	var portfolio, best *harness.Lap
 	for _, name := range searching() {
+		g := p.watch(bug+", "+name, 0)
 		race := harness.Race{
-			Scenario: sc, Mutant: mutant, Seeds: c.Seeds, Seed: 1, Most: row.Most, Workers: c.Workers, Cancelled: &c.stop,
+			Progress: g.update,
+			Scenario: sc, Mutant: mutant, Seeds: c.Seeds, Seed: c.Seed, Most: row.Most, Workers: c.Workers, Cancelled: &c.stop,
 			New: func(q sched.Params) sched.Strategy {
 				s, _ := sched.New(name, q) // it is one of them
 				return s
 			},
 		}
 		lap, err := race.Run()
+		g.clear()
 		if err != nil {
 			return err
 		}

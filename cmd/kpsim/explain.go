@@ -27,19 +27,14 @@ Examples:
   kpsim explain traces/second-instruction.kps
   kpsim explain --runs 5000 --json traces/second-instruction.kps
 
-Exit status: 0 the trace breaks the property that it says, where it says, 1 it doesn't, 2 bad input, 3 a bug of the simulator.`
+Exit status: 0 the trace breaks the property that it says, where it says, 1 it doesn't, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
 func (c *explainCmd) run(p *program) (int, error) {
 	if c.Runs < 0 {
-		return 0, fmt.Errorf("--runs %d: give a number above 0", c.Runs)
+		return 0, fmt.Errorf("--runs: %d is too few; give a number above 0", c.Runs)
 	}
-	file, err := readTrace(c.Trace)
-	if err != nil {
-		return 0, err
-	}
-	p.doing = "trace " + c.Trace
-	r, err := harness.PlayFile(c.Trace, file, true)
+	file, r, err := p.play(c.Trace)
 	if err != nil {
 		return 0, err
 	}

@@ -24,7 +24,7 @@ type exploreCmd struct {
 	Mutant    string    `placeholder:"NAME" help:"Break the engine on purpose. Nothing is expected then."`
 	Traces    string    `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Shard     string    `placeholder:"I/N" help:"Make only share I of N of the runs, on each of N computers another. Needs --out; kpsim merge puts the shares together."`
-	Out       string    `placeholder:"FILE" help:"Write what was found to a result file, for kpsim merge."`
+	Out       fileName  `placeholder:"FILE" help:"Write what was found to a result file, for kpsim merge."`
 	SelfCheck selfCheck `placeholder:"N" help:"First make sure of the simulator: play runs again, on the same machine and on a new one, and compare them. --self-check is 200 of each scenario, --self-check=N is N in all, shared out as the runs are."`
 	JSON      bool      `name:"json" help:"Print one JSON object a line."`
 
@@ -122,6 +122,11 @@ func (c *exploreCmd) check() (err error) {
 		}
 		if c.Out == "" {
 			return errors.New("--shard: nothing would be left for kpsim merge; name a result file with --out")
+		}
+	}
+	if c.Out != "" { // now, not when all is done
+		if err := c.Out.check(); err != nil {
+			return fmt.Errorf("--out: %w", err)
 		}
 	}
 	if _, err := sched.New(c.Strategy, sched.Params{}); err != nil {

@@ -120,8 +120,15 @@ func beside(file string) func(name string) ([]byte, error) {
 // cause says why a file can't be used: "x.star: no such file or directory".
 func cause(err error, path string) string {
 	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
 		err = pe.Err
+	case errors.As(err, &le): // of the renaming that ends writeWhole
+		err = le.Err
+	}
+	if path == "" {
+		path = `""`
 	}
 	return fmt.Sprintf("%s: %v", path, err)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,6 +44,12 @@ func TestScripts(t *testing.T) {
 			e.Setenv("DATA", data)
 			e.Setenv("MODULES", modules)
 			return os.WriteFile(filepath.Join(e.WorkDir, "arm.o"), armObject(), 0o644)
+		},
+		Condition: func(name string) (bool, error) {
+			if name == "race" {
+				return race, nil
+			}
+			return false, fmt.Errorf("no condition is called %s", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": cmdStatus, "line": cmdLine, "lastline": cmdLastLine, "json": cmdJSON,

@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"golang.org/x/term"
 )
@@ -126,8 +129,57 @@ func number[T int | uint64](n T, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// writing is held while a file is written, so that ^C leaves no half of one.
+var writing sync.Mutex
+
+// exitAtInterrupt ends the program at ^C: for what has nothing to tell before it
+// is at its end.
+func (p *program) exitAtInterrupt(says string) {
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, os.Interrupt)
+	go func() {
+		<-ch
+		writing.Lock()
+		if p.live {
+			fmt.Fprint(p.err, clearLine)
+		}
+		fmt.Fprintf(p.err, "kpsim: interrupted; %s\n", says)
+		os.Exit(exitInterrupted)
+	}()
+}
+
+// A fileName is a flag's. An empty one, as of a variable that isn't set, isn't
+// taken for none.
+type fileName string
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (n *fileName) UnmarshalText(b []byte) error {
+	if len(b) == 0 {
+		return errors.New("the name is empty; name a file")
+	}
+	*n = fileName(b)
+	return nil
+}
+
+// check says beforehand what would keep the file from being written.
+func (n fileName) check() error {
+	if s, err := os.Stat(string(n)); err == nil && s.IsDir() {
+		return fmt.Errorf("%s: is a directory; name a file", n)
+	}
+	dir := filepath.Dir(string(n))
+	switch s, err := os.Stat(dir); {
+	case err != nil:
+		return fmt.Errorf("%s: %s; name a file in a folder that there is", n, cause(err, dir))
+	case !s.IsDir():
+		return fmt.Errorf("%s: %s: not a directory; name a file in a folder that there is", n, dir)
+	}
+	return nil
+}
+
 // writeWhole writes a file that is either whole or not there.
 func writeWhole(path string, data []byte) (err error) {
+	writing.Lock()
+	defer writing.Unlock()
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err

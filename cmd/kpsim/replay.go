@@ -27,7 +27,7 @@ Examples:
   kpsim replay traces/second-instruction.kps
   kpsim replay --json traces/second-instruction.kps
 
-Exit status: 0 the same as the trace says, 1 not the same, 2 bad input, 3 a bug of the simulator.`
+Exit status: 0 the same as the trace says, 1 not the same, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
 // A played is a replay as --json prints it.
@@ -54,12 +54,7 @@ type divergence struct {
 }
 
 func (c *replayCmd) run(p *program) (int, error) {
-	file, err := readTrace(c.Trace)
-	if err != nil {
-		return 0, err
-	}
-	p.doing = "trace " + c.Trace
-	r, err := harness.PlayFile(c.Trace, file, true)
+	file, r, err := p.play(c.Trace)
 	if err != nil {
 		return 0, err
 	}
@@ -76,6 +71,18 @@ func (c *replayCmd) run(p *program) (int, error) {
 		return 0, err
 	}
 	return status, nil
+}
+
+// play reads a trace and runs it, for who only looks at it.
+func (p *program) play(path string) (*traces.File, *harness.Replay, error) {
+	file, err := readTrace(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.exitAtInterrupt("nothing was changed")
+	p.doing = "trace " + path
+	r, err := harness.PlayFile(path, file, true)
+	return file, r, err
 }
 
 func propertyByID(id string) (*properties.Property, bool) {

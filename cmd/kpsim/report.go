@@ -55,34 +55,34 @@ func (r *report) print(w *row) error {
 	}
 	r.row(w)
 	for _, l := range w.shows {
-		r.indented(indent, l)
+		r.p.indented(indent, l)
 	}
 	against := w.Expected != nil && !*w.Expected
 	if w.witness != nil {
 		if against || w.Unsaved != "" {
-			r.indented(indent, finding(w.witness.Property, w.witness.Place, w.witness.Message))
+			r.p.indented(indent, r.p.told(w.witness.File))
 			for _, l := range scheduleLines(w.witness.Schedule) {
-				r.indented(indent+"  ", l)
+				r.p.indented(indent+"  ", l)
 			}
 		}
 		if w.Unsaved != "" {
-			r.toType(number(*w.Deviations, "deviation")+", not saved; to find it again:", w.advice)
+			r.p.toType(number(*w.Deviations, "deviation")+", not saved; to find it again:", w.advice)
 		} else {
-			r.toType(number(*w.Deviations, "deviation")+"; to replay:", shell(typed(), "replay", *w.Trace))
+			r.p.toType(number(*w.Deviations, "deviation")+"; to replay:", shell(typed(), "replay", *w.Trace))
 		}
 	} else if w.advice != "" {
-		r.toType("next:", w.advice)
+		r.p.toType("next:", w.advice)
 	}
 	return nil
 }
 
 // toType prints a line to type, on one of its own if the terminal is narrow.
-func (r *report) toType(what, line string) {
+func (p *program) toType(what, line string) {
 	sep := "  "
-	if r.p.width > 0 && len(indent)+visible(what)+len(sep)+visible(line) > r.p.width {
+	if p.width > 0 && len(indent)+visible(what)+len(sep)+visible(line) > p.width {
 		sep = "\n" + indent + "  "
 	}
-	fmt.Fprintf(r.p.out, "%s%s%s%s\n", indent, what, sep, line)
+	fmt.Fprintf(p.out, "%s%s%s%s\n", indent, what, sep, line)
 }
 
 // row prints the line of a row; on a narrow terminal the columns that are names,
@@ -96,13 +96,13 @@ func (r *report) row(w *row) {
 		return
 	}
 	fmt.Fprintln(r.p.out, strings.TrimRight(names, " "))
-	r.indented(indent, fmt.Sprintf("%d of %s, %s", w.Violations, number(w.Runs, "run"), strings.Join(rest, ", ")))
+	r.p.indented(indent, fmt.Sprintf("%d of %s, %s", w.Violations, number(w.Runs, "run"), strings.Join(rest, ", ")))
 }
 
 // indented prints a line below a row, in as many as the terminal needs.
-func (r *report) indented(by, s string) {
-	for _, l := range fold(s, r.p.width-len(by)) {
-		fmt.Fprintln(r.p.out, by+l)
+func (p *program) indented(by, s string) {
+	for _, l := range fold(s, p.width-len(by)) {
+		fmt.Fprintln(p.out, by+l)
 	}
 }
 
@@ -111,7 +111,7 @@ const indent = "    "
 // fold divides a text at blanks, so that no line is longer than width if it can
 // be helped. 0 or less is no width.
 func fold(s string, width int) (lines []string) {
-	if width <= 0 {
+	if width <= 0 || visible(s) <= width {
 		return []string{s}
 	}
 	line := ""
@@ -194,17 +194,22 @@ func (r *report) saveResults(jobs []*job) error {
 	if err != nil {
 		return err
 	}
-	if err := writeWhole(r.c.Out, data); err != nil {
-		r.unsaved = append(r.unsaved, cause(err, r.c.Out))
+	if err := writeWhole(string(r.c.Out), data); err != nil {
+		r.unsaved = append(r.unsaved, cause(err, string(r.c.Out)))
 	}
 	return nil
+}
+
+// unsaved tells of a file that could not be written.
+func (p *program) unsaved(why string) {
+	fmt.Fprintf(p.err, "kpsim: %s; nothing of it is left there; make room or name another place\n", why)
 }
 
 // status tells of what could not be saved, and returns the exit status: what is
 // against expectation is more than a file that isn't there.
 func (r *report) status() int {
 	for _, why := range r.unsaved {
-		fmt.Fprintf(r.p.err, "kpsim: %s; nothing of it is left there; make room or name another place\n", why)
+		r.p.unsaved(why)
 	}
 	switch {
 	case r.against > 0:

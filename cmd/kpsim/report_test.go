@@ -8,6 +8,7 @@ import (
 	"kpsim/properties"
 	"kpsim/properties/harness"
 	"kpsim/properties/scenario"
+	"kpsim/traces"
 )
 
 // On a terminal of 80 columns no line of the table is longer, its columns stand
@@ -20,6 +21,7 @@ func TestNarrowTerminal(t *testing.T) {
 	expected, against, path, n := true, false, "traces/second-instruction-preempted.kps", 4
 	w := &harness.Witness{Message: strings.Repeat("word ", 40)}
 	w.Property, _ = properties.ByName("no-start-inside")
+	w.File = &traces.File{Scenario: "none", Property: w.Property.ID, Message: w.Message} // it can't be played
 	first := &harness.First{Seeds: 20, Bound: 25_000, Found: make([]uint64, 12)}
 	for i := range first.Found {
 		first.Found[i] = uint64(9_000 + i)

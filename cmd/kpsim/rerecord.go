@@ -23,7 +23,7 @@ Examples:
   kpsim rerecord traces/second-instruction.kps
   kpsim rerecord --any-place traces/corpus/*.kps
 
-Exit status: 0 all are up to date, 1 some are left as they were, 2 bad input, 3 a bug of the simulator.`
+Exit status: 0 all are up to date, 1 some are left as they were, 2 bad input, or a trace that could not be written, 3 a bug of the simulator, 130 interrupted. A trace is written whole or left as it was.`
 }
 
 // A rerecorded is a line of --json.
@@ -49,6 +49,7 @@ func (c *rerecordCmd) run(p *program) (int, error) {
 		}
 		files[i] = f
 	}
+	p.exitAtInterrupt("each trace is up to date or as it was")
 	status := exitOK
 	for i, path := range c.Traces {
 		ok, err := c.one(p, path, files[i])
@@ -88,7 +89,7 @@ func (c *rerecordCmd) one(p *program, path string, file *traces.File) (bool, err
 	data := now.Marshal()
 	if out.Same = bytes.Equal(data, file.Marshal()); !out.Same {
 		if err := writeWhole(path, data); err != nil {
-			return false, fmt.Errorf("%s; it is as it was", cause(err, path))
+			return false, fmt.Errorf("%s; it is as it was; make room, or let the folder be written to", cause(err, path))
 		}
 		out.Written = true
 	}

@@ -12,10 +12,10 @@ import (
 )
 
 type shrinkCmd struct {
-	Trace string `arg:"" help:"A trace that breaks a property: one of explore's, also edited by hand."`
-	Out   string `placeholder:"FILE" help:"Where to write the smaller one. Default: NAME-small.kps, beside the trace."`
-	Force bool   `help:"Write over a file that is there."`
-	JSON  bool   `name:"json" help:"Print one JSON object."`
+	Trace string   `arg:"" help:"A trace that breaks a property: one of explore's, also edited by hand."`
+	Out   fileName `placeholder:"FILE" help:"Where to write the smaller one. Default: NAME-small.kps, beside the trace."`
+	Force bool     `help:"Write over a file that is there."`
+	JSON  bool     `name:"json" help:"Print one JSON object."`
 }
 
 // Help implements kong.HelpProvider.
@@ -28,7 +28,7 @@ Examples:
   kpsim shrink --out traces/corpus/T2-mine.kps mine.kps
   kpsim shrink --force --json traces/second-instruction.kps
 
-Exit status: 0 a smaller trace was written, or one just as small if there is nothing to take away; 1 the trace breaks its property no more, 2 bad input, 3 a bug of the simulator.`
+Exit status: 0 a smaller trace was written, or one just as small if there is nothing to take away; 1 the trace breaks its property no more, 2 bad input, or the smaller trace could not be saved (it is told all the same), 3 a bug of the simulator, 130 interrupted.`
 }
 
 // A shrunk is what --json prints.
@@ -42,6 +42,8 @@ type shrunk struct {
 	Runs      int          `json:"runs"`
 	Exhausted bool         `json:"exhausted"` // it might be made smaller still
 	Needs     []shrunkNeed `json:"needs"`
+	Unsaved   string       `json:"unsaved,omitempty"`    // why out isn't written
+	Text      string       `json:"trace_text,omitempty"` // and what it would hold
 }
 
 type shrunkSize struct {
@@ -61,13 +63,18 @@ func (c *shrinkCmd) run(p *program) (int, error) {
 		return 0, err
 	}
 	if c.Out == "" {
-		c.Out = strings.TrimSuffix(c.Trace, ".kps") + "-small.kps"
+		c.Out = fileName(strings.TrimSuffix(c.Trace, ".kps") + "-small.kps")
 	}
-	if _, err := os.Lstat(c.Out); err == nil && !c.Force {
+	out := string(c.Out)
+	if err := c.Out.check(); err != nil {
+		return 0, err
+	}
+	if _, err := os.Lstat(out); err == nil && !c.Force {
 		return 0, fmt.Errorf("%s: it is there already; name another file with --out, or write over it with --force", c.Out)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, fmt.Errorf("%s; name another file with --out", cause(err, c.Out))
+		return 0, fmt.Errorf("%s; name another file with --out", cause(err, out))
 	}
+	p.exitAtInterrupt("nothing was written")
 	p.doing = "trace " + c.Trace
 	s, r, err := harness.ShrinkFile(c.Trace, file)
 	if err != nil {
@@ -82,14 +89,19 @@ func (c *shrinkCmd) run(p *program) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", c.Out, err)
 	}
-	if err := writeWhole(c.Out, s.File.Marshal()); err != nil {
-		return 0, fmt.Errorf("%s; name another file with --out", cause(err, c.Out))
+	status, unsaved := exitOK, ""
+	if err := writeWhole(out, s.File.Marshal()); err != nil { // it is told all the same
+		status, unsaved = exitBadInput, cause(err, out)
 	}
 	if c.JSON {
-		return exitOK, c.printJSON(p, s, needs)
+		err = c.printJSON(p, s, needs, unsaved)
+	} else {
+		c.print(p, s, needs, unsaved)
 	}
-	c.print(p, s, needs)
-	return exitOK, nil
+	if unsaved != "" {
+		p.unsaved(unsaved)
+	}
+	return status, err
 }
 
 // noLonger says in one line that a trace doesn't apply any more, and where it
@@ -102,10 +114,13 @@ func (p *program) noLonger(path string, file *traces.File, r *harness.Replay) {
 	fmt.Fprintf(p.err, "kpsim: %s: %s; to find it anew: %s\n", path, why, anew(file, r.Rig.Scenario.Name))
 }
 
-func (c *shrinkCmd) printJSON(p *program, s *harness.Shrunk, needs []harness.Need) error {
+func (c *shrinkCmd) printJSON(p *program, s *harness.Shrunk, needs []harness.Need, unsaved string) error {
 	out := shrunk{
-		Trace: c.Trace, Out: c.Out, Property: s.File.Property, Place: s.File.Place, Runs: s.Runs, Exhausted: s.Exhausted,
+		Trace: c.Trace, Out: string(c.Out), Property: s.File.Property, Place: s.File.Place, Runs: s.Runs, Exhausted: s.Exhausted,
 		Before: shrunkSize{s.Found, s.Was}, After: shrunkSize{len(s.File.Schedule), s.Is}, Needs: []shrunkNeed{},
+	}
+	if unsaved != "" {
+		out.Unsaved, out.Text = unsaved, string(s.File.Marshal())
 	}
 	for i := range needs {
 		n := shrunkNeed{Deviation: needs[i].Deviation.String(), Without: needs[i].Says}
@@ -117,21 +132,24 @@ func (c *shrinkCmd) printJSON(p *program, s *harness.Shrunk, needs []harness.Nee
 	return p.printJSON(out)
 }
 
-func (c *shrinkCmd) print(p *program, s *harness.Shrunk, needs []harness.Need) {
-	q, _ := propertyByID(s.File.Property)
-	fmt.Fprintf(p.out, "%s\n\n", finding(q, s.File.Place, s.File.Message))
+func (c *shrinkCmd) print(p *program, s *harness.Shrunk, needs []harness.Need, unsaved string) {
+	fmt.Fprintf(p.out, "%s\n\n", p.told(s.File))
 	fmt.Fprintf(p.out, "before: %s; %s\n", number(s.Found, "deviation"), s.Was)
 	fmt.Fprintf(p.out, "after:  %s; %s\n\n", number(len(s.File.Schedule), "deviation"), s.Is)
 	printNeeds(p, needs)
 	if s.Slow {
 		fmt.Fprintln(p.out, "It takes a CPU that stands still between two instructions, with no interrupt.")
 	}
+	if unsaved != "" {
+		fmt.Fprintf(p.out, "not saved; to shrink it again:  %s\n", shell(typed(), "shrink", c.Trace, "--out", "FILE"))
+		return
+	}
 	if s.Exhausted {
-		fmt.Fprintf(p.out, "%s were not enough to try all; to go on:  %s\n", number(s.Runs, "run"), shell(typed(), "shrink", c.Out))
+		fmt.Fprintf(p.out, "%s were not enough to try all; to go on:  %s\n", number(s.Runs, "run"), shell(typed(), "shrink", string(c.Out)))
 	} else {
 		fmt.Fprintf(p.out, "%s; nothing more can be taken away\n", number(s.Runs, "run"))
 	}
-	fmt.Fprintf(p.out, "to replay:  %s\n", shell(typed(), "replay", c.Out))
+	fmt.Fprintf(p.out, "to replay:  %s\n", shell(typed(), "replay", string(c.Out)))
 }
 
 // printNeeds prints deviations, and under each what it is for.

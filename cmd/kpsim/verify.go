@@ -45,7 +45,7 @@ Examples:
   kpsim verify --full mine.star
   kpsim verify --mutant no-quiesce safe-none
 
-Exit status: 0 as expected, 1 something against expectation or not complete, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
+Exit status: 0 as expected, 1 something against expectation or not complete, 2 bad input or a witness that could not be saved (it is printed all the same), 3 a bug of the simulator, 130 interrupted.`
 }
 
 func (c *verifyCmd) run(p *program) (int, error) {
@@ -71,8 +71,14 @@ func (c *verifyCmd) run(p *program) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := c.print(p, row); err != nil {
+		if err := c.print(p, j, row); err != nil {
 			return 0, err
+		}
+		if row.Unsaved != "" {
+			p.unsaved(row.Unsaved)
+			if status == exitOK {
+				status = exitBadInput
+			}
 		}
 		if c.base.stop.Load() {
 			fmt.Fprintf(p.err, "kpsim: interrupted; %s is not complete\n", j.Name)
@@ -122,15 +128,18 @@ type proved struct {
 	Reason      string            `json:"reason,omitempty"`
 	Traces      []string          `json:"traces,omitempty"`
 	Racing      []harness.Racing  `json:"racing,omitempty"`
+	Unsaved     string            `json:"unsaved,omitempty"`     // why a trace isn't written
+	Texts       []string          `json:"trace_texts,omitempty"` // and what those that aren't would hold
 
 	witnesses []*harness.Witness
-	far       uint64 // millionths of what is known, if it isn't complete
+	paths     []string // of the witnesses' traces; "": it could not be saved
+	far       uint64   // millionths of what is known, if it isn't complete
 }
 
 // verify verifies one scenario.
 func (c *verifyCmd) verify(p *program, j *job, what string) (*proved, error) {
 	c.base.doing(p, j, c.Mutant)
-	c.again(p, j)
+	p.again = c.line(j, c.Deviations, "--workers", "1")
 	line := p.watch(what, c.Runs)
 	defer line.clear()
 	proof := harness.Proof{
@@ -140,6 +149,7 @@ func (c *verifyCmd) verify(p *program, j *job, what string) (*proved, error) {
 	if c.Deviations != nil {
 		proof.Deviations = *c.Deviations
 	}
+	bound := proof.Deviations
 	row := &proved{Scenario: j.Name, Fetch: fetch.Model(j.Machine.Fetch).String(), Full: c.Full}
 	proof.Watch = func(runs, violations, done uint64) {
 		line.share(done)
@@ -153,29 +163,37 @@ func (c *verifyCmd) verify(p *program, j *job, what string) (*proved, error) {
 		return nil, fileFirst(j, err)
 	}
 	row.take(v)
-	c.judge(j, row)
+	c.judge(j, row, bound)
 	for i, w := range v.Witnesses {
 		name := traceName(j.Name)
 		if i > 0 {
 			name += "-" + w.Property.Name
 		}
 		path := filepath.Join(c.Traces, name+".kps")
-		if err := writeWhole(path, w.File.Marshal()); err != nil {
-			return nil, fmt.Errorf("%s; name another folder with --traces", cause(err, path))
+		text := w.File.Marshal()
+		if err := writeWhole(path, text); err != nil {
+			row.Unsaved = cause(err, path)
+			row.Texts, path = append(row.Texts, string(text)), ""
+		} else {
+			row.Traces = append(row.Traces, path)
 		}
-		row.Traces = append(row.Traces, path)
+		row.paths = append(row.paths, path)
 	}
 	return row, nil
 }
 
-// again is the line that makes a bug come again.
-func (c *verifyCmd) again(p *program, j *job) {
-	words := []string{typed(), "verify", j.arg, "--workers", "1"}
-	if c.Full {
+// line is the command that verifies a scenario as this one does; under a bound
+// of its own without --full.
+func (c *verifyCmd) line(j *job, bound *int, more ...string) string {
+	words := append([]string{typed(), "verify", j.arg}, more...)
+	if c.Full && bound == nil {
 		words = append(words, "--full")
 	}
-	if c.Deviations != nil {
-		words = append(words, "--deviations", fmt.Sprint(*c.Deviations))
+	if bound != nil {
+		words = append(words, "--deviations", fmt.Sprint(*bound))
+	}
+	if c.All {
+		words = append(words, "--all")
 	}
 	if c.Fetch != "" {
 		words = append(words, "--fetch", c.Fetch)
@@ -183,7 +201,28 @@ func (c *verifyCmd) again(p *program, j *job) {
 	if c.Mutant != "" {
 		words = append(words, "--mutant", c.Mutant)
 	}
-	p.again = shell(words...)
+	return shell(words...)
+}
+
+// advice is the line to type next where nothing was found and that isn't all
+// there is to say, "" if it is.
+func (c *verifyCmd) advice(j *job, r *proved) string {
+	more := r.Deviations + 1
+	switch bound := deviationsDefault; {
+	case len(r.Broken) > 0 || r.Expected != nil && *r.Expected || c.base.stop.Load():
+		return ""
+	case r.Points == 0:
+		return shell(typed(), "list") + "   # names scenarios to begin from"
+	case c.Full && !r.Complete:
+		return c.line(j, &bound)
+	case c.Runs > 0 && !r.Complete:
+		return c.line(j, c.Deviations, "--runs", fmt.Sprint(10*c.Runs))
+	case !c.Full && r.Complete && j.Expect.Sometimes && more <= deviationsMost:
+		return c.line(j, &more)
+	case r.Expected != nil:
+		return c.base.line(j, c.Mutant)
+	}
+	return ""
 }
 
 func (r *proved) take(v *harness.Verified) {
@@ -207,7 +246,7 @@ func (r *proved) take(v *harness.Verified) {
 }
 
 // judge holds what was shown against what the scenario expects.
-func (c *verifyCmd) judge(j *job, r *proved) {
+func (c *verifyCmd) judge(j *job, r *proved, bound int) {
 	expect := func(ok bool, reason string) {
 		if r.Expected = &ok; !ok {
 			r.Reason = reason
@@ -230,12 +269,16 @@ func (c *verifyCmd) judge(j *job, r *proved) {
 	case r.Points == 0:
 		expect(false, "no schedule has a choice: this shows nothing")
 	default:
-		expect(r.Complete && r.Cut == 0, "not complete")
+		reason := "not complete"
+		if !c.Full {
+			reason += " for ≤ " + number(bound, "deviation")
+		}
+		expect(r.Complete && r.Cut == 0, reason)
 	}
 }
 
 // print prints one line, and what is to be known of it.
-func (c *verifyCmd) print(p *program, r *proved) error {
+func (c *verifyCmd) print(p *program, j *job, r *proved) error {
 	if c.JSON {
 		return p.printJSON(r)
 	}
@@ -262,21 +305,26 @@ func (c *verifyCmd) print(p *program, r *proved) error {
 	if !r.Complete && r.far > 0 {
 		how = append(how, fmt.Sprintf("some %d.%04d %% of what is known so far", r.far/10_000, r.far%10_000))
 	}
-	fmt.Fprintf(p.out, "%s  %s  (%s)  %s\n", r.Scenario, said, strings.Join(how, ", "), c.verdict(p, r))
+	p.indented("", fmt.Sprintf("%s  %s  (%s)  %s", r.Scenario, said, strings.Join(how, ", "), c.verdict(p, r)))
 	for i, w := range r.witnesses {
-		fmt.Fprintf(p.out, "    %s\n", finding(w.Property, w.Place, w.Message))
+		p.indented(indent, p.told(w.File))
 		for _, l := range scheduleLines(w.Schedule) {
-			fmt.Fprintf(p.out, "      %s\n", l)
+			p.indented(indent+"  ", l)
 		}
-		fmt.Fprintf(p.out, "    %s; to replay:  %s\n", number(len(w.Schedule), "deviation"), shell(typed(), "replay", r.Traces[i]))
+		what := number(len(w.Schedule), "deviation")
+		if r.paths[i] == "" {
+			p.toType(what+", not saved; to find it again:", c.line(j, c.Deviations))
+		} else {
+			p.toType(what+"; to replay:", shell(typed(), "replay", r.paths[i]))
+		}
 	}
 	if c.Races {
 		for _, o := range r.Racing {
 			fmt.Fprintf(p.out, "    %12d  %s\n", o.Races, o.Object)
 		}
 	}
-	if r.Expected != nil && !*r.Expected && len(r.witnesses) == 0 && c.Full {
-		fmt.Fprintf(p.out, "    next:  %s\n", shell(typed(), "verify", "--deviations", fmt.Sprint(deviationsDefault), r.Scenario))
+	if next := c.advice(j, r); next != "" {
+		p.toType("next:", next)
 	}
 	return nil
 }

@@ -56,8 +56,8 @@ type Speed struct {
 }
 
 // MeasureSpeed makes runs of a strategy on so many goroutines, as Explore does,
-// for about so long. It is the one thing here that depends on the time.
-func MeasureSpeed(sc *scenario.Scenario, strategy string, workers int, d time.Duration) (Speed, error) {
+// for about so long, or until cancelled is set, if that isn't nil. It is the one thing here that depends on the time.
+func MeasureSpeed(sc *scenario.Scenario, strategy string, workers int, d time.Duration, cancelled *atomic.Bool) (Speed, error) {
 	spec := Spec{Scenario: sc, Strategy: strategy}
 	shape, err := survey(&spec)
 	if err != nil {
@@ -73,16 +73,17 @@ func MeasureSpeed(sc *scenario.Scenario, strategy string, workers int, d time.Du
 		defer rigs[i].Close()
 	}
 	start := time.Now()
+	going := func() bool { return time.Since(start) < d && (cancelled == nil || !cancelled.Load()) }
 	inParallel(workers, workers, &stop, func() worker {
 		return worker{func(w int) {
 			n, asked := uint64(0), uint64(0)
-			for time.Since(start) < d {
+			for going() {
 				s, err := sched.New(strategy, sched.Params{Seed: 1, Shape: shape, Shard: uint64(w), Shards: uint64(workers)})
 				if err != nil {
 					sim.Bug("a strategy that was there before: %v", err)
 				}
 				rec := &sched.Recorder{Strategy: s}
-				for i, k := uint64(w), 0; k%64 != 0 || time.Since(start) < d; i, k = i+uint64(workers), k+1 {
+				for i, k := uint64(w), 0; k%64 != 0 || going(); i, k = i+uint64(workers), k+1 {
 					run, more := rigs[w].Next(rec, i)
 					if !more || run.Outcome == smp.Refused {
 						break

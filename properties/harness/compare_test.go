@@ -93,7 +93,7 @@ func TestMeasureSpeed(t *testing.T) {
 	sc, err := scenario.LoadBuiltin("safe-none")
 	require.NoError(t, err)
 	for _, strategy := range []string{"portfolio", "default"} { // one that ends begins anew
-		s, err := MeasureSpeed(sc, strategy, 2, 20*time.Millisecond)
+		s, err := MeasureSpeed(sc, strategy, 2, 20*time.Millisecond, nil)
 		require.NoError(t, err)
 		require.Greater(t, s.Runs, uint64(2))
 		require.Greater(t, s.Points, 50*s.Runs)

@@ -1,13 +1,10 @@
 package harness
 
 import (
-	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"kpsim/sched"
 	"kpsim/sim"
-	"kpsim/smp"
 )
 
 // FirstSeeds is with how many seeds it is asked how soon a search finds what it
@@ -64,26 +61,16 @@ func medianRank(n int) int {
 // nil if it was cancelled; it doesn't depend on how many workers there are.
 func FirstWitness(spec Spec, names []string, bound uint64) ([]First, error) {
 	spec.fill()
-	shape, err := survey(&spec)
-	if err != nil {
-		return nil, err
-	}
 	var (
-		stop  atomic.Bool
 		found [FirstSeeds][]uint64
 		total = progress{spec: &spec}
-		errs  [FirstSeeds]error
 	)
-	inParallel(spec.Workers, FirstSeeds, &stop, func() worker {
-		rig := newRig(&spec).learnt()
-		return worker{func(i int) {
-			found[i], errs[i] = firstOf(&spec, rig, shape, names, bound, seedOf(spec.Seed, i), &total)
-		}, rig.Close}
+	err := searches(&spec, FirstSeeds, func(i int, rig *Rig, shape *sched.Shape) (err error) {
+		found[i], err = firstOf(&spec, rig, shape, names, bound, seedOf(spec.Seed, i), &total)
+		return err
 	})
-	for _, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", spec.Scenario.Name, err)
-		}
+	if err != nil {
+		return nil, err
 	}
 	if total.stopped() {
 		return nil, nil
@@ -114,14 +101,7 @@ func firstOf(spec *Spec, rig *Rig, shape *sched.Shape, names []string, bound, se
 		return nil, err
 	}
 	left, told := len(names), uint64(0)
-	for i := uint64(0); i < bound && left > 0 && !total.stopped(); i++ {
-		run, more := rig.Next(s, i)
-		if !more {
-			break
-		}
-		if run.Outcome == smp.Refused {
-			return nil, run.Err
-		}
+	err = eachRun(rig, s, bound, func(i uint64, run Run) bool {
 		if run.Property != nil {
 			if k := slices.Index(names, run.Property.Name); k >= 0 && found[k] == 0 {
 				found[k] = i + 1
@@ -132,7 +112,8 @@ func firstOf(spec *Spec, rig *Rig, shape *sched.Shape, names []string, bound, se
 			total.add(told, 0)
 			told = 0
 		}
-	}
+		return left > 0 && !total.stopped()
+	})
 	total.add(told, 0)
-	return found, nil
+	return found, err
 }

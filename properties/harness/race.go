@@ -23,7 +23,11 @@ type Race struct {
 
 	// Cancelled, if not nil, ends the race early when it is set.
 	Cancelled *atomic.Bool
-	_         struct{}
+
+	// Progress, if not nil, is told from time to time, by any worker, how many
+	// runs and how many violations there were.
+	Progress func(runs, violations uint64)
+	_        struct{}
 }
 
 // A Lap is what came of a race.
@@ -41,25 +45,22 @@ func (l *Lap) Median() uint64 { return l.Runs[(len(l.Runs)-1)/2] }
 // Run runs the race. Errors are about the input. What it returns depends on
 // neither workers nor time.
 func (r *Race) Run() (*Lap, error) {
-	rig, err := New(r.Scenario, r.Mutant)
+	var (
+		lap  = &Lap{Each: make([]uint64, r.Seeds), By: make(map[string]int)}
+		all  = make([]entrant, r.Seeds)
+		spec = Spec{
+			Scenario: r.Scenario, Mutant: r.Mutant, Strategy: DefaultStrategy, Workers: r.Workers,
+			Cancelled: r.Cancelled, Progress: r.Progress,
+		}
+		total = progress{spec: &spec}
+	)
+	err := searches(&spec, r.Seeds, func(i int, rig *Rig, shape *sched.Shape) (err error) {
+		all[i], err = r.one(rig, shape, r.Seed+uint64(i), &total)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	shape, run := rig.Survey()
-	rig.Close()
-	if run.Outcome == smp.Refused {
-		return nil, fmt.Errorf("%s: %w", r.Scenario.Name, run.Err)
-	}
-	var (
-		lap     = &Lap{Each: make([]uint64, r.Seeds), By: make(map[string]int)}
-		all     = make([]entrant, r.Seeds)
-		refused error
-		stop    atomic.Bool
-	)
-	inParallel(r.Workers, r.Seeds, &stop, func() worker {
-		rig := newRig(&Spec{Scenario: r.Scenario, Mutant: r.Mutant}).learnt()
-		return worker{func(i int) { all[i] = r.one(rig, shape, r.Seed+uint64(i)) }, rig.Close}
-	})
 	for i, e := range all {
 		lap.Each[i] = e.runs
 		lap.Points += e.points
@@ -67,12 +68,6 @@ func (r *Race) Run() (*Lap, error) {
 		if e.by != "" {
 			lap.By[e.by]++
 		}
-		if e.err != nil {
-			refused = e.err
-		}
-	}
-	if refused != nil {
-		return nil, fmt.Errorf("%s: %w", r.Scenario.Name, refused)
 	}
 	lap.Runs = slices.Sorted(slices.Values(lap.Each))
 	return lap, nil
@@ -82,30 +77,67 @@ func (r *Race) Run() (*Lap, error) {
 type entrant struct {
 	runs, points uint64
 	by           string // the property broken
-	err          error
 }
 
 // one runs one seed until it has found a violation.
-func (r *Race) one(rig *Rig, shape *sched.Shape, seed uint64) (e entrant) {
-	s := r.New(sched.Params{Seed: seed, Shape: shape})
-	for i := uint64(0); i < r.Most; i++ {
-		if r.Cancelled != nil && r.Cancelled.Load() {
-			break
-		}
-		run, more := rig.Next(s, i)
-		if !more {
-			break
-		}
+func (r *Race) one(rig *Rig, shape *sched.Shape, seed uint64, total *progress) (entrant, error) {
+	e, told := entrant{runs: r.Most + 1}, uint64(0)
+	err := eachRun(rig, r.New(sched.Params{Seed: seed, Shape: shape}), r.Most, func(i uint64, run Run) bool {
 		e.points += run.Counts.Points
-		if run.Outcome == smp.Refused {
-			e.err = run.Err
-			return e
-		}
 		if run.Property != nil {
 			e.runs, e.by = i+1, run.Property.Name
-			return e
+		}
+		if told++; told == progressEvery {
+			total.add(told, 0)
+			told = 0
+		}
+		return run.Property == nil && !total.stopped()
+	})
+	found := uint64(0)
+	if e.by != "" {
+		found = 1
+	}
+	total.add(told, found)
+	return e, err
+}
+
+// searches makes n searches of what the spec says, each by one of its workers on
+// a rig that it keeps. Errors are about the input.
+func searches(spec *Spec, n int, one func(i int, rig *Rig, shape *sched.Shape) error) error {
+	shape, err := survey(spec)
+	if err != nil {
+		return err
+	}
+	var (
+		stop atomic.Bool
+		errs = make([]error, n)
+	)
+	inParallel(spec.Workers, n, &stop, func() worker {
+		rig := newRig(spec).learnt()
+		return worker{func(i int) { errs[i] = one(i, rig, shape) }, rig.Close}
+	})
+	for _, err := range errs {
+		if err != nil {
+			return fmt.Errorf("%s: %w", spec.Scenario.Name, err)
 		}
 	}
-	e.runs = r.Most + 1
-	return e
+	return nil
+}
+
+// eachRun makes at most so many runs of a strategy, until it has no more or more
+// says that it is enough. The error is what the machine refused.
+func eachRun(rig *Rig, s sched.Strategy, most uint64, more func(i uint64, run Run) bool) error {
+	for i := range most {
+		run, ok := rig.Next(s, i)
+		if !ok {
+			break
+		}
+		if run.Outcome == smp.Refused {
+			return run.Err
+		}
+		if !more(i, run) {
+			break
+		}
+	}
+	return nil
 }

@@ -21,6 +21,14 @@ func (t *teller) verdict(p *printer) {
 	}
 }
 
+// Headline returns the violation in one line: what is broken, where, and how, in
+// the names that Interleaving prints.
+func Headline(in Input) string {
+	t := newTeller(&in)
+	t.rows() // from which the names are
+	return t.headline()
+}
+
 // headline is the violation in one line.
 func (t *teller) headline() string {
 	s := t.in.Property
