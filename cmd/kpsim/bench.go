@@ -96,7 +96,7 @@ func (c *benchSearchCmd) run(p *program) (int, error) {
 	if err := c.speeds(p, &r); err != nil {
 		return 0, err
 	}
-	if !c.JSON {
+	if !c.JSON && !c.stop.Load() {
 		c.head(p)
 	}
 	hard, err := scenario.Load("three-in-a-window.star", hardBug, nil)
@@ -207,7 +207,15 @@ func (c *benchSearchCmd) head(p *program) {
 	for _, name := range searching() {
 		line += fmt.Sprintf(" %*s", medianWidth, name)
 	}
-	fmt.Fprintln(p.out, line+"  portfolio/best, its upper 95 % bound")
+	if line += "  portfolio/best, its upper 95 % bound"; !c.narrow(p) {
+		fmt.Fprintln(p.out, line)
+	}
+}
+
+// narrow says whether the table is too wide for the terminal. Then each bug has
+// lines of its own.
+func (c *benchSearchCmd) narrow(p *program) bool {
+	return p.width > 0 && p.width < 4+bugWidth+len(searching())*(medianWidth+1)+len("  portfolio/best, its upper 95 % bound")
 }
 
 // What a search is given, at most, once it is known how soon the portfolio is there.
@@ -219,7 +227,7 @@ const (
 // search makes one row.
 func (c *benchSearchCmd) search(p *program, r *searched, bug, mutant string, sc *scenario.Scenario) error {
 	row := searchRow{Bug: bug, Scenario: sc.Name, Most: c.Most}
-	line := fmt.Sprintf("  %-*s", bugWidth, bug)
+	line, cells := fmt.Sprintf("  %-*s", bugWidth, bug), []string{}
 	var portfolio, best *harness.Lap
 	for _, name := range searching() {
 		g := p.watch(bug+", "+name, 0)
@@ -249,6 +257,7 @@ func (c *benchSearchCmd) search(p *program, r *searched, bug, mutant string, sc 
 			cell = fmt.Sprintf("> %d", row.Most)
 		}
 		line += fmt.Sprintf(" %*s", medianWidth, cell)
+		cells = append(cells, name+" "+cell)
 		if portfolio == nil {
 			portfolio = lap
 			row.Most = min(c.Most, max(mostTimes*lap.Median(), mostLeast))
@@ -260,9 +269,14 @@ func (c *benchSearchCmd) search(p *program, r *searched, bug, mutant string, sc 
 		ratio := harness.Compare(portfolio, best)
 		row.Ratio = &ratio
 		line += fmt.Sprintf("  %.2f, %.2f", ratio.Times, ratio.High)
+		cells = append(cells, fmt.Sprintf("portfolio/best %.2f, its upper 95 %% bound %.2f", ratio.Times, ratio.High))
 	}
 	r.Bugs = append(r.Bugs, row)
-	if !c.JSON {
+	switch {
+	case c.JSON:
+	case c.narrow(p):
+		p.indented("  ", bug+": "+list(cells))
+	default:
 		fmt.Fprintln(p.out, line)
 	}
 	return nil

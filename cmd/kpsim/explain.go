@@ -112,7 +112,13 @@ func (c *explainCmd) print(p *program, e *explained) error {
 		fmt.Fprintln(p.out)
 	}
 	for _, s := range e.story {
-		fmt.Fprintf(p.out, "%6d  %s\n", s.Seq, s.Text)
+		for i, l := range fold(s.Text, p.width-8) {
+			if i == 0 {
+				fmt.Fprintf(p.out, "%6d  %s\n", s.Seq, l)
+			} else {
+				fmt.Fprintf(p.out, "%8s%s\n", "", l)
+			}
+		}
 	}
 	fmt.Fprintln(p.out)
 	if err := view.Interleaving(p.out, e.input); err != nil {
@@ -142,6 +148,6 @@ func printWithout(p *program, e *explained) {
 	}
 	fmt.Fprintln(p.out, "\nWhat they are for:")
 	for i := range e.needs {
-		fmt.Fprintf(p.out, "  deviation %d: %s\n", i+1, e.needs[i].Says)
+		p.indented("  ", fmt.Sprintf("deviation %d: %s", i+1, e.needs[i].Says))
 	}
 }

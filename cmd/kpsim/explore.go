@@ -55,17 +55,8 @@ func (c *exploreCmd) run(p *program) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
-	jobs, err := load(c.Scenarios)
+	jobs, err := c.begin(p, c.Scenarios)
 	if err != nil {
-		return 0, err
-	}
-	for _, j := range jobs {
-		if err := c.prepare(p, j); err != nil {
-			return 0, err
-		}
-	}
-	c.catchInterrupt()
-	if err := makeFolder(c.Traces); err != nil {
 		return 0, err
 	}
 	if err := c.checkSelf(p, jobs); err != nil {
@@ -95,6 +86,22 @@ func (c *exploreCmd) run(p *program) (int, error) {
 		}
 	}
 	return r.status(), nil
+}
+
+// begin loads scenarios and makes sure of all that can be known before the first
+// is run.
+func (c *exploreCmd) begin(p *program, scenarios []string) ([]*job, error) {
+	jobs, err := load(scenarios)
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range jobs {
+		if err := c.prepare(p, j); err != nil {
+			return nil, err
+		}
+	}
+	c.catchInterrupt()
+	return jobs, makeFolder(c.Traces)
 }
 
 // makeFolder makes sure that there is a folder for traces.

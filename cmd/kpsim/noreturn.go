@@ -16,7 +16,9 @@ func printNoReturn(p *program, e *explained) {
 	if n == nil {
 		return
 	}
-	fmt.Fprintf(p.out, "\nThe point of no return. Of the runs whose first so many choices are these, and the others random, there break %s:\n\n", e.replay.Property.ID)
+	fmt.Fprintln(p.out)
+	p.indented("", fmt.Sprintf("The point of no return. Of the runs whose first so many choices are these, and the others random, there break %s:", e.replay.Property.ID))
+	fmt.Fprintln(p.out)
 	fmt.Fprintf(p.out, "  %9s  %5s  %5s  %-11s  %s\n", "questions", "event", "fail", "95 %", "and then")
 	for i := range n.Curve {
 		o := &n.Curve[i]
@@ -35,7 +37,7 @@ func printNoReturn(p *program, e *explained) {
 	}
 	fmt.Fprintln(p.out)
 	for _, s := range blamed(e) {
-		fmt.Fprintln(p.out, s)
+		p.indented("", s)
 	}
 }
 

@@ -56,8 +56,18 @@ func (g *progress) update(runs, violations uint64) {
 	if n := g.done.Load(); n > 0 {
 		far = fmt.Sprintf(", some %d.%04d %%", n/10_000, n%10_000)
 	}
-	fmt.Fprintf(g.w, "%s%s: %d %sruns, %d violations, %.0f runs/s%s", clearLine, g.what, runs, of, violations,
+	line := fmt.Sprintf("%s: %d %sruns, %d violations, %.0f runs/s%s", g.what, runs, of, violations,
 		float64(runs)/now.Sub(g.start).Seconds(), far)
+	fmt.Fprint(g.w, clearLine, cut(line, g.width-1))
+}
+
+// cut shortens a line that is wider than a terminal. No terminal has 0 columns
+// or less.
+func cut(s string, width int) string {
+	if r := []rune(s); width > 0 && len(r) > width {
+		return string(r[:width])
+	}
+	return s
 }
 
 // share says how far a search is that ends of itself, in millionths.

@@ -133,12 +133,14 @@ func (c *shrinkCmd) printJSON(p *program, s *harness.Shrunk, needs []harness.Nee
 }
 
 func (c *shrinkCmd) print(p *program, s *harness.Shrunk, needs []harness.Need, unsaved string) {
-	fmt.Fprintf(p.out, "%s\n\n", p.told(s.File))
-	fmt.Fprintf(p.out, "before: %s; %s\n", number(s.Found, "deviation"), s.Was)
-	fmt.Fprintf(p.out, "after:  %s; %s\n\n", number(len(s.File.Schedule), "deviation"), s.Is)
+	p.indented("", p.told(s.File))
+	fmt.Fprintln(p.out)
+	p.indented("", fmt.Sprintf("before: %s; %s", number(s.Found, "deviation"), s.Was))
+	p.indented("", fmt.Sprintf("after:  %s; %s", number(len(s.File.Schedule), "deviation"), s.Is))
+	fmt.Fprintln(p.out)
 	printNeeds(p, needs)
 	if s.Slow {
-		fmt.Fprintln(p.out, "It takes a CPU that stands still between two instructions, with no interrupt.")
+		p.indented("", "It takes a CPU that stands still between two instructions, with no interrupt.")
 	}
 	if unsaved != "" {
 		fmt.Fprintf(p.out, "not saved; to shrink it again:  %s\n", shell(typed(), "shrink", c.Trace, "--out", "FILE"))
@@ -155,7 +157,8 @@ func (c *shrinkCmd) print(p *program, s *harness.Shrunk, needs []harness.Need, u
 // printNeeds prints deviations, and under each what it is for.
 func printNeeds(p *program, needs []harness.Need) {
 	for i := range needs {
-		fmt.Fprintf(p.out, "%s\n    %s\n", needs[i].Deviation, needs[i].Says)
+		p.indented("", needs[i].Deviation.String())
+		p.indented(indent, needs[i].Says)
 	}
 	if len(needs) > 0 {
 		fmt.Fprintln(p.out)

@@ -52,17 +52,8 @@ func (c *verifyCmd) run(p *program) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
-	jobs, err := load(c.Scenarios)
+	jobs, err := c.base.begin(p, c.Scenarios)
 	if err != nil {
-		return 0, err
-	}
-	for _, j := range jobs {
-		if err := c.base.prepare(p, j); err != nil {
-			return 0, err
-		}
-	}
-	c.base.catchInterrupt()
-	if err := makeFolder(c.Traces); err != nil {
 		return 0, err
 	}
 	status := exitOK

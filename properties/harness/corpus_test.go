@@ -39,6 +39,23 @@ var corpus = []struct{ file, scenario, mutant string }{
 	{"S1-cancel-rcu", "cancel-detour", "cancel-rcu"},
 }
 
+// playPath plays a trace, edited if edit isn't nil. The rig is closed when the
+// test ends.
+func playPath(t *testing.T, path string, edit func(f *traces.File)) (*traces.File, *Replay) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	f, err := traces.Parse(path, data)
+	require.NoError(t, err)
+	if edit != nil {
+		edit(f)
+	}
+	r, err := PlayFile(path, f, false)
+	require.NoError(t, err)
+	t.Cleanup(r.Rig.Close)
+	return f, r
+}
+
 // TestCorpus: each committed trace ends in its property, at its place, with its
 // digest. A file that doesn't any more is re-recorded in a commit of its own:
 // go test ./properties/harness -run Corpus -rerecord.
@@ -49,13 +66,7 @@ func TestCorpus(t *testing.T) {
 			if *rerecord {
 				record(t, path, c.scenario, c.mutant, c.file[:2])
 			}
-			data, err := os.ReadFile(path)
-			require.NoError(t, err)
-			f, err := traces.Parse(path, data)
-			require.NoError(t, err)
-			r, err := PlayFile(path, f, false)
-			require.NoError(t, err)
-			defer r.Rig.Close()
+			_, r := playPath(t, path, nil)
 			require.True(t, r.Same, r.Why)
 			require.Empty(t, r.Drifts)
 			require.Equal(t, c.file[:2], r.Property.ID)

@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,17 +15,7 @@ import (
 // lost samples the ends of a trace of the corpus, edited.
 func lost(t *testing.T, name string, s Sampling, edit func(f *traces.File)) *NoReturn {
 	t.Helper()
-	path := corpusDir + "/" + name + ".kps"
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	f, err := traces.Parse(path, data)
-	require.NoError(t, err)
-	if edit != nil {
-		edit(f)
-	}
-	r, err := PlayFile(path, f, false)
-	require.NoError(t, err)
-	defer r.Rig.Close()
+	f, r := playPath(t, corpusDir+"/"+name+".kps", edit)
 	require.NotNil(t, r.Property)
 	n, err := FindNoReturn(f, r, s)
 	require.NoError(t, err)
@@ -111,14 +100,7 @@ func TestNoReturnBudget(t *testing.T) {
 // It isn't the strategies of the sampling that make a choice the one: under
 // another, and other seeds, too, the runs with it fail several times as often.
 func TestNoReturnUnderAnotherStrategy(t *testing.T) {
-	path := corpusDir + "/T1-nmi-on-text.kps"
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	f, err := traces.Parse(path, data)
-	require.NoError(t, err)
-	r, err := PlayFile(path, f, false)
-	require.NoError(t, err)
-	defer r.Rig.Close()
+	f, r := playPath(t, corpusDir+"/T1-nmi-on-text.kps", nil)
 	n, err := FindNoReturn(f, r, Sampling{Seed: 1, Runs: max(200/slow, 60)})
 	require.NoError(t, err)
 
@@ -162,14 +144,7 @@ func TestWilson(t *testing.T) {
 
 // A continuation that breaks another property has not failed as the trace did.
 func TestNoReturnCountsItsProperty(t *testing.T) {
-	path := corpusDir + "/T2-no-quiesce.kps"
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	f, err := traces.Parse(path, data)
-	require.NoError(t, err)
-	r, err := PlayFile(path, f, false)
-	require.NoError(t, err)
-	defer r.Rig.Close()
+	_, r := playPath(t, corpusDir+"/T2-no-quiesce.kps", nil)
 	var fails [2]int
 	for i, q := range []*properties.Property{&properties.NoStartInside, &properties.NoUseAfterFree} {
 		rig, err := New(r.Rig.Scenario, "no-quiesce")

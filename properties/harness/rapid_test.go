@@ -13,7 +13,6 @@ import (
 	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/traces"
 )
 
 // drawGaps draws a schedule as a sparse list of deviations: gaps, so that
@@ -85,13 +84,7 @@ func TestRapidFindsMutant(t *testing.T) {
 
 	path := filepath.Join(t.TempDir(), "rapid.kps")
 	require.NoError(t, os.WriteFile(path, w.File.Marshal(), 0o644))
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	f, err := traces.Parse(path, data)
-	require.NoError(t, err)
-	r, err := PlayFile(path, f, false)
-	require.NoError(t, err)
-	defer r.Rig.Close()
+	_, r := playPath(t, path, nil)
 	require.True(t, r.Same, r.Why)
 }
 
