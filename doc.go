@@ -89,6 +89,13 @@
 // Of two witnesses the one is kept in which an interrupt holds the CPU where it
 // is, before one with fewer deviations in which a CPU merely stands still.
 //
+// A machine can be observed: each step then says what it touched that another
+// mover's step may depend on (sim.Observer). Partial-order reduction, behaviours
+// and guided search stand on that; a search that isn't observed doesn't pay for it.
+// What the monitors relate counts, too, since a proof is about their verdicts.
+//
+// A trace holds the scenario as it was shrunk, not as it was found.
+//
 // # Limits
 //
 // Data accesses take effect in the order they are stepped: store buffers aren't
