@@ -91,6 +91,7 @@ func (c *exploreCmd) run(p *program) (int, error) {
 // begin loads scenarios and makes sure of all that can be known before the first
 // is run.
 func (c *exploreCmd) begin(p *program, scenarios []string) ([]*job, error) {
+	c.catchInterrupt()
 	jobs, err := load(scenarios)
 	if err != nil {
 		return nil, err
@@ -100,7 +101,6 @@ func (c *exploreCmd) begin(p *program, scenarios []string) ([]*job, error) {
 			return nil, err
 		}
 	}
-	c.catchInterrupt()
 	return jobs, makeFolder(c.Traces)
 }
 
