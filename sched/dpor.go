@@ -38,11 +38,14 @@ import (
 // Complete executions are counted, each is of another class (Happens). Blocked
 // ones, in which only sleepers are left, show nothing new; there are none if
 // no event stops a mover and no question is asked but who steps.
+//
+// Races are for programs of CPUs alone. If there are interrupts, or answers, all
+// movers that don't sleep are tried everywhere instead (dpor_every.go).
 type Full struct {
 	movers  []sim.Mover // in the order they were first seen
 	number  [3 * sim.MaxCPUs]uint8
 	objects objectIndex
-	raced   []uint64 // races at each object that were reversed
+	raced   []uint64 // races at each object that were reversed, or sleepers woken
 
 	// The run so far, and what is known of it from runs that began alike. The
 	// event number k was chosen at node k; the first kept-1 are as they were in
@@ -70,6 +73,8 @@ type Full struct {
 
 	failures   []failed
 	interrupts bool        // not all movers are CPUs
+	asked      bool        // there were questions that are no Step
+	every      bool        // every mover is tried at every node (dpor_every.go)
 	learned    []footprint // what each mover but the CPUs has touched in an event, all together
 	moves      [3]uint64
 	set        uint64 // moves, as numbers
@@ -143,6 +148,7 @@ func (f *Full) start() {
 		f.last[i] = -1
 	}
 	f.complete = false
+	f.every = !f.plain()
 }
 
 // Restart begins the search anew: a run has shown that steps touch more than
@@ -203,7 +209,9 @@ func (f *Full) Begin(i uint64) bool {
 	if i != f.next {
 		sim.Bug("full: run %d was begun when run %d was next", i, f.next)
 	}
-	f.next++
+	if f.next++; i == 0 { // Learn may have told of interrupts
+		f.every = !f.plain()
+	}
 	f.n, f.open, f.answered, f.blocked = 0, false, 0, false
 	f.races = f.races[:0]
 	return true
@@ -220,6 +228,9 @@ func (f *Full) end(cut bool) {
 	if f.open {
 		f.close(nil)
 	}
+	if f.turn() {
+		return
+	}
 	if f.n < f.kept {
 		sim.Bug("full: the run ended after %d events, the one before after at least %d", f.n, f.kept)
 	}
@@ -232,6 +243,10 @@ func (f *Full) end(cut bool) {
 			f.stats.Cut++
 			f.conflictsWithAll(f.n - 1)
 		}
+	}
+	if f.every {
+		f.backtrack()
+		return
 	}
 	f.stopped()
 	for _, r := range f.races {
@@ -321,6 +336,7 @@ func (f *Full) answer(p *sim.Point) int {
 			return 0
 		}
 	}
+	f.asked = true
 	e, i := &f.events[f.n], f.answered
 	f.answered++
 	if f.n+1 < f.kept || f.n+1 == f.kept && i < f.script {
@@ -364,6 +380,10 @@ func (f *Full) begin(enabled uint64, first sim.Mover) bool {
 		was, by := &f.nodes[k-1], &f.events[k-1]
 		nd.fallAsleep(was.sleep, by)
 		nd.fallAsleep(was.done, by)
+		if f.every {
+			nd.wakeUnable()
+			f.blameFor(was, by)
+		}
 	}
 	if !f.take(k) {
 		free := enabled &^ nd.asleep
@@ -453,7 +473,7 @@ func (f *Full) backtrack() {
 			return
 		}
 		nd.retire(e.mover)
-		if f.take(k) {
+		if f.every && f.another(k) || f.take(k) {
 			f.kept, f.script = k+1, 0
 			return
 		}

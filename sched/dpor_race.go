@@ -106,6 +106,10 @@ func (f *Full) record(k int, touched []sim.Touch) {
 	if f.movers[e.mover] >= sim.MoverIPI {
 		f.learned[e.mover].add(&e.fp)
 	}
+	if f.every {
+		e.fp.all = len(touched) == 0 // why it stopped isn't known
+		return
+	}
 	e.prev = f.last[e.mover]
 	f.last[e.mover] = int32(k)
 	f.arrange(int32(k), int32(k))
@@ -195,6 +199,9 @@ func (f *Full) order(k int32) {
 // conflictsWithAll makes event k, the last one, conflict with every other.
 func (f *Full) conflictsWithAll(k int) {
 	f.events[k].fp.all = true
+	if f.every {
+		return
+	}
 	f.cand = f.cand[:0]
 	for m, i := range f.last {
 		if i >= 0 && m != int(f.events[k].mover) {
@@ -209,7 +216,7 @@ func (f *Full) conflictsWithAll(k int) {
 
 // truncate forgets the events from number k on.
 func (f *Full) truncate(k int) {
-	for i := f.n - 1; i >= k; i-- {
+	for i := f.n - 1; i >= k && !f.every; i-- {
 		e := &f.events[i]
 		for _, t := range e.fp.list {
 			f.access[t>>1] = f.access[t>>1][:len(f.access[t>>1])-1]

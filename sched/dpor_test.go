@@ -185,6 +185,7 @@ func TestFullInterrupts(t *testing.T) {
 		{[][]instr{{{"read", 1, 0}}, {{"write", 1, 0}}, {{"send", 0, 0}}}, []procSource{{0, 1, 0}, {2, 1, 0}}},
 		{[][]instr{{{"read", 0, 0}, {"private", 0, 0}}, {{"private", 0, 0}}}, []procSource{{0, 1, 0}, {1, 1, 0}}},
 		{[][]instr{{{"read", 1, 0}}, {{"write", 1, 0}}, {{"unlock", 0, 2}, {"private", 0, 0}, {"private", 0, 2}, {"ask", 1, 2}, {"read", 1, 2}}}, []procSource{{0, 1, 0}, {2, 1, -1}}},
+		{[][]instr{{{"skip", 0, 0}, {"wait", 0, 0}, {"read", 0, 0}}, {{"write", 0, 0}}, {{"ask", 0, 0}}}, []procSource{{0, 1, 1}}},
 	} {
 		m := randomProcs(c.code, c.sources)
 		want, _ := m.all(100_000)
