@@ -17,6 +17,7 @@ func (m *Machine) acquire(c *CPU, t *Task) *Ctx {
 	}
 	x.cpu, x.task, x.started, x.driving, x.prompt, x.cond = c, t, false, false, false, nil
 	x.trap, x.gate, x.body, x.source = nil, nil, nil, nil
+	x.ahead = sim.Touch{} // of a routine that was unwound at a point
 	m.live = append(m.live, x)
 	return x
 }
