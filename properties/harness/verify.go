@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"kpsim/properties"
@@ -84,7 +83,6 @@ type verifier struct {
 	Proof
 	Verified
 	found  map[*properties.Property][]*candidate
-	mu     sync.Mutex
 	runs   atomic.Uint64
 	broken atomic.Uint64
 	stop   atomic.Bool
