@@ -41,6 +41,7 @@ type Touch struct {
 	Object uint64 // the property's own number, below 2^48; or an address
 	Size   uint64 // of so many bytes of text; 0: Object is the property's own
 	Write  bool
+	Apart  bool // see ReadApart
 }
 
 // Begin forgets the last event.
@@ -52,6 +53,12 @@ func (t *Touched) List() []Touch { return t.list }
 // Read and Write take an object of the property's own.
 func (t *Touched) Read(object uint64)  { t.list = append(t.list, Touch{Object: object}) }
 func (t *Touched) Write(object uint64) { t.list = append(t.list, Touch{Object: object, Write: true}) } // see Read
+
+// ReadApart is Read by the Trap or the Return of an interrupt, if events of other
+// CPUs may come between the two.
+func (t *Touched) ReadApart(object uint64) {
+	t.list = append(t.list, Touch{Object: object, Apart: true})
+}
 
 // ReadText and WriteText take n > 0 bytes of text at an address: what fetches of
 // them read, and stores to them write.

@@ -60,6 +60,9 @@ func (m *noUseAfterFree) Event(e *traces.Event) *traces.Finding {
 		}
 		return found(e, e.A, "runs %s at %#x, in memory that was never handed out", hex(e.B, e.C), e.A)
 	case smpev.Return:
+		if interrupt(e.A) {
+			return nil // what it returns to it was taken at: the next Exec tells, or the Free between has told
+		}
 		if s := in(m.freed, e.B); s != nil && in(m.live, e.B) == nil {
 			return found(e, e.B, "returns from %s to %#x, in the freed %s at %#x", vector(e.A), e.B, s, s.addr)
 		}
@@ -127,8 +130,10 @@ func (m *noUseAfterFree) End(drained bool) *traces.Finding {
 	return nil
 }
 
-// freeTouches: what runs somewhere, returns there, or was interrupted there and
-// has yet to, is judged by what is handed out there. Another object is a probe. At
+// freeTouches: what runs somewhere, returns there from an exception, or was
+// interrupted there and has yet to return, is judged by what is handed out there.
+// An interrupt that no Free can come into is not: of one that came before, the next
+// Exec tells. Another object is a probe. At
 // the end counts whether any is registered, and what is still handed out.
 func freeTouches(t *Touched, e *traces.Event) {
 	at := e.A
@@ -148,7 +153,11 @@ func freeTouches(t *Touched, e *traces.Event) {
 		t.Write(1<<44 | e.B)
 		return
 	}
-	if at >= t.From && at < t.To { // nothing else is ever freed
+	switch {
+	case at < t.From || at >= t.To: // that is never freed
+	case e.Kind != smpev.Exec && interrupt(e.A):
+		t.ReadApart(spanObject(at))
+	default:
 		t.Read(spanObject(at))
 	}
 }

@@ -32,6 +32,10 @@ type Hooks struct {
 	// nothing: it is run in one step. s is nil for an IPI.
 	Prompt func(vec uint8, s *Source) bool
 
+	// Nested says that what the handlers of interrupts do depends on Task.PreemptCount
+	// of the task below.
+	Nested bool
+
 	// Switched is called when c gives the CPU from prev to next (which are the
 	// same if there is no other task to run).
 	Switched func(prev, next *Task, voluntary bool)

@@ -99,11 +99,11 @@ func (m *Machine) fire(s *Source) {
 
 func (m *Machine) interrupt(s *Source, vec uint8) {
 	m.touchIdle(s.cpu)
+	m.beginWhole(s.cpu, vec, s)
 	m.deliver(s.cpu, vec, s.cpu.regs.IP, 0) // and so its CPU is looked at
 	if !m.over {
 		x := s.cpu.task.top().ctx
-		x.source, x.prompt = s, m.hooks.Prompt != nil && m.hooks.Prompt(vec, s)
-		m.beginWhole(s.cpu, vec)
+		x.source, x.prompt = s, m.prompt(vec, s)
 	}
 }
 
@@ -132,10 +132,10 @@ func (m *Machine) takeIPI(c *CPU) {
 		c.ipi &^= IPIResched
 		vec = smpev.VecResch
 	}
+	m.beginWhole(c, vec, nil)
 	m.deliver(c, vec, c.regs.IP, 0)
 	if !m.over {
-		c.task.top().ctx.prompt = m.hooks.Prompt != nil && m.hooks.Prompt(vec, nil)
-		m.beginWhole(c, vec)
+		c.task.top().ctx.prompt = m.prompt(vec, nil)
 	}
 }
 

@@ -91,6 +91,16 @@ func (m *Machine) TouchEvent(monitor int, number uint64, write bool) {
 	m.touch(objEvent, uint64(monitor)<<48|number&(1<<48-1), write)
 }
 
+// TouchEventApart is TouchEvent of what counts only if the step isn't a whole
+// interrupt (ObserveWhole).
+func (m *Machine) TouchEventApart(monitor int, number uint64, write bool) {
+	if f := m.foot; f != nil && f.inside != nil {
+		f.apart = append(f.apart, sim.Touch{Object: object(objEvent, uint64(monitor)<<48|number&(1<<48-1)), Write: write})
+		return
+	}
+	m.TouchEvent(monitor, number, write)
+}
+
 // TouchText notes that the step under way, or a monitor that is told of it, has
 // read or written n bytes of text.
 func (m *Machine) TouchText(a isa.Addr, n int, write bool) {

@@ -107,10 +107,10 @@ func (m *Machine) frameBase(vec uint8, sp uint64) isa.Addr {
 
 // image returns the page and the bytes of a register image at base if they lie in one page
 // that has perm, else nil. An observed machine is told of each word that isn't
-// on a stack, so that it gets none of others.
+// on a stack, or may be shared there, so that it gets none of others.
 func (m *Machine) image(base isa.Addr, perm Perm) (p *page, b *[kapi.PtRegsSize]byte) {
 	off := uint64(base) % pageSize
-	if p = m.mem.page(base); p == nil || p.perm&perm == 0 || off+kapi.PtRegsSize > pageSize || m.foot != nil && !m.isStack(base) {
+	if p = m.mem.page(base); p == nil || p.perm&perm == 0 || off+kapi.PtRegsSize > pageSize || m.foot != nil && (m.foot.words.stacks || !m.isStack(base)) {
 		return nil, nil
 	}
 	return p, (*[kapi.PtRegsSize]byte)(p.data[off:])

@@ -39,10 +39,11 @@ type footprint struct {
 		words words
 		grew  bool
 	}
-	whole  bool       // see ObserveWhole
-	inside *CPU       // it is in an interrupt that is one step with its delivery
-	base   words      // what runs observed afresh begin with
-	data   isa.Memory // watchedMemory, converted once
+	whole  bool        // see ObserveWhole
+	inside *CPU        // it is in an interrupt that is one step with its delivery
+	apart  []sim.Touch // of that, if it should turn out to be more than one step
+	base   words       // what runs observed afresh begin with
+	data   isa.Memory  // watchedMemory, converted once
 }
 
 // A stance is what a private step leaves as it was.
@@ -54,12 +55,17 @@ type stance struct {
 	yields bool // to another task, at an interrupt
 	after  after
 	nmi    bool
+	site   site
 }
 
 func (m *Machine) stance(c *CPU) stance {
 	open := c.open()
 	yields := open && m.cfg.Full && c.task.preempt == 0 && c.task.class != classStopper
-	return stance{c.task, len(c.task.frames), c.guest, open, yields, c.after, c.nmiBlocked}
+	s := stance{c.task, len(c.task.frames), c.guest, open, yields, c.after, c.nmiBlocked, site{}}
+	if m.foot.whole {
+		s.site = m.site(c)
+	}
+	return s
 }
 
 // Observe makes o be told of the steps of each run from the next Reset on; nil
@@ -129,7 +135,7 @@ func (m *Machine) observe() {
 			f.kept.grew, f.swapped, f.learnt = f.grew, true, f.learning
 		}
 		m.foot, m.data, m.p.Ahead = f, f.data, &f.ahead
-		f.mover, f.touched, f.inside = sim.NoMover, f.touched[:0], nil
+		f.mover, f.touched, f.apart, f.inside = sim.NoMover, f.touched[:0], f.apart[:0], nil
 	}
 }
 
@@ -199,9 +205,16 @@ func (f *footprint) end() {
 		same := f.stood == now
 		switch {
 		case mv >= sim.MoverIPI:
-			f.add(object(objBoundary, uint64(c.id)), f.inside == nil || !same)
+			whole := f.inside != nil && same
+			f.add(object(objBoundary, uint64(c.id)), !whole)
+			for _, t := range f.apart {
+				if !whole {
+					f.add(t.Object, t.Write)
+				}
+			}
+			f.apart = f.apart[:0]
 		case len(f.touched) > 0 || f.asked || !now.guest || now.after != 0 || !same:
-			f.add(object(objBoundary, uint64(mv)), f.whole && !same)
+			f.add(object(objBoundary, uint64(mv)), f.whole && (!same || f.asked))
 		}
 	}
 	f.inside = nil

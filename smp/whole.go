@@ -5,6 +5,7 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp/fetch"
+	"kpsim/smp/isa"
 	"kpsim/smp/smpev"
 )
 
@@ -20,21 +21,49 @@ import (
 // with the IRET, which can come earlier. Whoever looks whether the CPU is idle
 // would see a difference: so nothing is whole there.
 //
-// A whole interrupt leaves its CPU as it was. It commutes with the CPU's steps,
-// unless they change what may be delivered, or where fetches may be stale, since
-// an IRET serialises.
+// A whole interrupt leaves its CPU as it was, but for the clock. It commutes with
+// the CPU's steps, unless they change what may be delivered, or what that touches
+// (site), or ask for the clock; or where fetches may be stale, since an IRET
+// serialises.
+//
+// A monitor may judge what becomes of the place that the interrupt will return to.
+// It is to come to the same when another CPU has done to that place, just before
+// the delivery, what it could have done while the handler ran.
 func (m *Machine) ObserveWhole(o sim.Observer) {
 	m.Observe(o)
 	m.prints.whole = m.cfg.Fetch == fetch.Coherent && len(m.cpus) <= 2 &&
 		!slices.ContainsFunc(m.sources, func(s *Source) bool { return s.Kind == NMISource })
 }
 
-// beginWhole is called when an interrupt has been delivered to c.
-func (m *Machine) beginWhole(c *CPU, vec uint8) {
+// A site is what else than a stance decides what a whole interrupt's delivery, its
+// handler and its IRET touch. As long as a CPU's steps leave it as it was, they
+// commute with the interrupt; a step that changes it writes the boundary.
+type site struct {
+	preempt int      // the task's count, where it counts: a tick in a section is no quiescent state
+	frame   isa.Addr // where the frame will be, if others may see it
+}
+
+func (m *Machine) site(c *CPU) (s site) {
+	if m.hooks.Nested {
+		s.preempt = c.task.preempt
+	}
+	if base := m.frameBase(smpev.VecTimer, c.regs.R[isa.RSP]); m.foot.words.stacks || !m.isStack(base) {
+		s.frame = base
+	}
+	return s
+}
+
+// beginWhole is called when an interrupt is about to be delivered to c.
+func (m *Machine) beginWhole(c *CPU, vec uint8, s *Source) {
 	f := m.foot
-	if f != nil && f.whole && c.task != c.idle && c.task.top().ctx.prompt && (vec == smpev.VecCall || vec == smpev.VecTimer) {
+	if f != nil && f.whole && c.task != c.idle && (vec == smpev.VecCall || vec == smpev.VecTimer) && m.prompt(vec, s) {
 		f.inside = c
 	}
+}
+
+// prompt reports whether the handler of an interrupt has no point.
+func (m *Machine) prompt(vec uint8, s *Source) bool {
+	return m.hooks.Prompt != nil && m.hooks.Prompt(vec, s)
 }
 
 // within goes on with a whole interrupt: it returns the CPU, if that is to move.

@@ -228,7 +228,23 @@ func (r *tracer) disables(a, b *stepped) error {
 	return nil
 }
 
-type swapCount struct{ pairs, conflicts, sameCPU, swapped, skipped int }
+type swapCount struct {
+	pairs, conflicts, sameCPU, swapped, skipped int
+	whole                                       int // of swapped, those of an interrupt that is one step and its own CPU's
+}
+
+func (n *swapCount) String() string {
+	return fmt.Sprintf("%d pairs of adjacent steps of two movers: %d conflict (%d of one CPU), %d were swapped (%d of an interrupt and its own CPU), %d couldn't be",
+		n.pairs, n.conflicts, n.sameCPU, n.swapped, n.whole, n.skipped)
+}
+
+// isWhole reports whether a step is an interrupt from its delivery to its IRET.
+func (r *tracer) isWhole(s *stepped) bool {
+	cpu := r.onCPU(s.mv)
+	return s.mv >= sim.MoverIPI && cpu >= 0 && slices.ContainsFunc(s.touched, func(t sim.Touch) bool {
+		return !t.Write && r.rig.Machine.ObjectName(t.Object) == fmt.Sprintf("what cpu%d can be interrupted at", cpu)
+	})
+}
 
 // trySwaps makes a run at random and swaps some adjacent steps that commute.
 func (r *tracer) trySwaps(most int, n *swapCount) error {
@@ -247,7 +263,7 @@ func (r *tracer) trySwaps(most int, n *swapCount) error {
 	}
 	steps, final, want := slices.Clone(r.steps), r.rig.Final(), run
 	events := slices.Clone(r.rig.Log.Events)
-	var pairs, both []int // both: neither of the two is private
+	var pairs, both, own []int // both: neither of the two is private; own: a whole interrupt and its CPU's step
 	for k := 0; k+1 < len(steps); k++ {
 		a, b := &steps[k], &steps[k+1]
 		if err := r.disables(a, b); err != nil {
@@ -270,7 +286,9 @@ func (r *tracer) trySwaps(most int, n *swapCount) error {
 			}
 			continue
 		}
-		if len(a.touched) > 0 && len(b.touched) > 0 {
+		if c := r.onCPU(a.mv); c >= 0 && c == r.onCPU(b.mv) && (r.isWhole(a) || r.isWhole(b)) {
+			own = append(own, k)
+		} else if len(a.touched) > 0 && len(b.touched) > 0 {
 			both = append(both, k)
 		} else {
 			pairs = append(pairs, k)
@@ -280,6 +298,9 @@ func (r *tracer) trySwaps(most int, n *swapCount) error {
 		from := &pairs
 		if len(both) > 0 && (len(pairs) == 0 || r.rand.N(5) > 0) {
 			from = &both
+		}
+		if len(own) > 0 && r.rand.N(2) == 0 {
+			from = &own
 		}
 		if len(*from) == 0 {
 			break
@@ -295,12 +316,16 @@ func (r *tracer) trySwaps(most int, n *swapCount) error {
 		list := slices.Clone(steps)
 		list[k], list[k+1] = list[k+1], list[k]
 		if c := r.onCPU(steps[k].mv); c >= 0 && c == r.onCPU(steps[k+1].mv) {
-			if steps[k].mv >= sim.MoverIPI || len(steps[k].touched) > 0 {
+			whole := r.isWhole(&steps[k]) || r.isWhole(&steps[k+1])
+			if !whole && (steps[k].mv >= sim.MoverIPI || len(steps[k].touched) > 0) {
 				return fmt.Errorf("steps %d and %d, %s %s and %s %s, are of one CPU", k, k+1,
 					m.MoverName(steps[k].mv), r.say(steps[k].touched), m.MoverName(steps[k+1].mv), r.say(steps[k+1].touched))
 			}
-			var ok bool
-			if list, ok = r.behind(steps, k); !ok {
+			if whole {
+				n.whole++
+			} else if behind, ok := r.behind(steps, k); ok {
+				list = behind
+			} else {
 				n.skipped++
 				continue
 			}
@@ -368,12 +393,49 @@ func TestStepsCommute(t *testing.T) {
 					}
 				}
 				for _, mu := range mutants {
-					commute(t, sc, mu, uint64(i), most/12+1, total)
+					commute(t, sc, mu, uint64(i), most/12+1, false, total)
 				}
 			}
 		})
 	}
-	t.Logf("%d pairs of adjacent steps of two movers: %d conflict (%d of one CPU), %d were swapped, %d couldn't be", total.pairs, total.conflicts, total.sameCPU, total.swapped, total.skipped)
+	t.Log(total)
+}
+
+// TestWholeStepsCommute is TestStepsCommute where an interrupt is one step, if it
+// can be: that has to be the same step, and touch the same, before and after each
+// step of its own CPU that it doesn't conflict with.
+func TestWholeStepsCommute(t *testing.T) {
+	most := max(*swaps, 600/int(slow))
+	total := new(swapCount)
+	for _, name := range append(scenario.BuiltinNames(), "tiny") {
+		t.Run(name, func(t *testing.T) {
+			for i, p := range []scenario.Preempt{scenario.PreemptNone, scenario.PreemptVoluntary, scenario.PreemptDynamic, scenario.PreemptFull} {
+				sc := tiny(t)
+				if name != "tiny" {
+					var err error
+					sc, err = scenario.LoadBuiltin(name)
+					require.NoError(t, err)
+				}
+				if sc.Machine.CPUs > 2 {
+					t.Skip("no interrupt is one step there")
+				}
+				require.NoError(t, sc.SetFetch("coherent"))
+				sc.Machine.Preempt = p
+				sc.Sources = slices.DeleteFunc(sc.Sources, func(s scenario.Source) bool { return s.Kind == scenario.SourceNMI })
+				for cpu := range sc.Machine.CPUs {
+					sc.Sources = append(sc.Sources, scenario.Source{Kind: scenario.SourceTimer, CPU: cpu, AtMost: 2})
+				}
+				for k, mu := range mutant.All {
+					if mu.Name != "lost-kick" /* runs on to the end of the budget */ && (mu.Scenario == name || name == "tiny") && (*swaps > 0 || k%8 == i) {
+						commute(t, sc, mu.Name, uint64(i), most/20+1, true, total)
+					}
+				}
+				commute(t, sc, "", uint64(i), most/4+1, true, total)
+			}
+		})
+	}
+	require.NotZero(t, total.whole)
+	t.Log(total)
 }
 
 // TestRapidStepsCommute is TestStepsCommute of scenarios that are drawn, broken
@@ -396,24 +458,28 @@ func TestRapidStepsCommute(t *testing.T) {
 		}
 		require.NoError(t, scenario.Check(sc))
 		mu := rapid.SampledFrom([]string{"", "", "no-sync-disarm", "no-sync-2", "no-grace", "no-restore", "free-early", "no-quiesce"}).Draw(t, "mutant")
-		commute(t, sc, mu, rapid.Uint64().Draw(t, "seed"), max(2, 10/int(slow)), &total)
+		whole := rapid.Bool().Draw(t, "interrupts are one step")
+		commute(t, sc, mu, rapid.Uint64().Draw(t, "seed"), max(2, 10/int(slow)), whole, &total)
 	})
-	t.Logf("%+v", total)
+	t.Log(&total)
 }
 
-func commute(t require.TestingT, sc *scenario.Scenario, mu string, seed uint64, most int, total *swapCount) {
+func commute(t require.TestingT, sc *scenario.Scenario, mu string, seed uint64, most int, whole bool, total *swapCount) {
 	rig, err := New(sc, mu)
 	require.NoError(t, err)
 	defer rig.Close()
 	rig.Log.Store = true
 	r := &tracer{rig: rig}
 	rig.Observe(r)
+	if whole {
+		rig.ObserveWhole(r)
+	}
 	var n swapCount
 	for i := uint64(0); n.swapped < most; i++ {
 		r.rand.Seed(seed, i)
 		r.stay = []int{0, 4, 7}[i%3]
 		if err := r.trySwaps(1+most/20, &n); err != nil {
-			require.FailNow(t, "two steps don't commute", "%s, %v, preempt %v, mutant %q, run %d: %v", sc.Name, sc.Machine.Fetch, sc.Machine.Preempt, mu, i, err)
+			require.FailNow(t, "two steps don't commute", "%s, %v, preempt %v, mutant %q, whole %v, run %d: %v", sc.Name, sc.Machine.Fetch, sc.Machine.Preempt, mu, whole, i, err)
 		}
 		if i > uint64(50+most) {
 			break
@@ -424,4 +490,5 @@ func commute(t require.TestingT, sc *scenario.Scenario, mu string, seed uint64, 
 	total.sameCPU += n.sameCPU
 	total.swapped += n.swapped
 	total.skipped += n.skipped
+	total.whole += n.whole
 }

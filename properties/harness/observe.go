@@ -114,9 +114,12 @@ func (q *relate) Event(e *traces.Event) *traces.Finding {
 		q.taken.Begin()
 		p.Touches(&q.taken, e)
 		for _, t := range q.taken.List() {
-			if t.Size == 0 {
+			switch {
+			case t.Apart:
+				m.TouchEventApart(i, t.Object, t.Write)
+			case t.Size == 0:
 				m.TouchEvent(i, t.Object, t.Write)
-			} else {
+			default:
 				m.TouchText(isa.Addr(t.Object), int(t.Size), t.Write)
 			}
 		}

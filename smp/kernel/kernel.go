@@ -61,6 +61,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 
 	m.ServiceName = ServiceName
 	h := m.Hooks()
+	h.Nested = cfg.Preemptible || m.FullPreempt()
 	h.Switched = k.RCU.switched
 	h.Prompt = func(_ uint8, s *smp.Source) bool { return s == nil || k.plain != nil && k.plain(s) || k.onTimer == nil }
 	h.Idle = k.RCU.idle

@@ -215,10 +215,14 @@ func (r *RCU) user(x *smp.Ctx) { r.switched(x.Thread(), x.Thread(), true) }
 
 // tick is told of a timer interrupt and what it interrupted.
 func (r *RCU) tick(x *smp.Ctx, regs *isa.Regs) {
-	if !r.k.cfg.Preemptible || !r.k.preemptible(x, regs) || r.readers[x.Task()] > 0 {
+	if !r.k.cfg.Preemptible || !r.k.preemptible(x, regs) {
 		return
 	}
-	r.quiet(x.CPU(), true)
+	quiet := r.readers[x.Task()] == 0
+	r.quiet(x.CPU(), quiet)
+	if !quiet {
+		return
+	}
 	for i := len(r.active) - 1; i >= 0; i-- {
 		if g := r.active[i]; g.ticks {
 			r.left(g, x.CPU())
