@@ -62,3 +62,14 @@ func TestShrinkBudget(t *testing.T) {
 		}
 	}
 }
+
+// shrink makes the witness of one candidate.
+func shrink(spec *Spec, c *candidate, e *effort) (*Witness, error) {
+	s, err := newShrinker(spec, c, e)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	s.finish()
+	return s.witness(spec, c), nil
+}
