@@ -52,7 +52,7 @@ type ended struct {
 }
 
 func endOf(trace string, r *harness.Replay) ended {
-	e := ended{Trace: trace, Place: r.Place, Message: r.Finding.Message, Digest: fmt.Sprintf("%016x", r.Digest), Same: r.Same}
+	e := ended{Trace: trace, Place: r.Place, Message: r.Message, Digest: fmt.Sprintf("%016x", r.Digest), Same: r.Same}
 	if r.Property != nil {
 		e.Property = &r.Property.ID
 	}

@@ -21,7 +21,7 @@ func Rerecord(name string, f *traces.File, anyPlace bool) (*traces.File, *Replay
 	}
 	now := *f
 	now.Schedule = deviationsOf(r.Taken)
-	now.Place, now.Message, now.Digest, now.Format = r.Place, r.Finding.Message, r.Digest, traces.ScheduleFormat
+	now.Place, now.Message, now.Digest, now.Format = r.Place, r.Message, r.Digest, traces.ScheduleFormat
 	again := *r
 	again.play(sched.NewAnchored(r.Taken, r.Rig.Machine), 0)
 	if again.compare(&now); !again.Same { // two tasks of one name: its labels don't say which
@@ -66,7 +66,7 @@ func ShrinkFile(name string, f *traces.File) (*Shrunk, *Replay, error) {
 	}
 	now := *f
 	now.Scenario, now.Schedule = f.Scenario, deviationsOf(s.cur.anchors)
-	now.Place, now.Message, now.Digest, now.Format = s.cur.place, s.cur.run.Finding.Message, s.cur.run.Digest, traces.ScheduleFormat
+	now.Place, now.Message, now.Digest, now.Format = s.cur.place, s.rig.readable(s.cur.run.Finding.Message), s.cur.run.Digest, traces.ScheduleFormat
 	if text := s.rig.Scenario.String(); text != r.Rig.Scenario.String() {
 		now.Scenario = text
 		now.Origin = scenarioWas(now.Origin, r.Rig.Scenario)
