@@ -10,13 +10,7 @@ import (
 // TestChainsLeadToTheSameRun: what a labeller calls the links of a run plays it
 // again, and its visits are the questions that were asked.
 func TestChainsLeadToTheSameRun(t *testing.T) {
-	everyRun(t, 12, func(name string, m *toy, mk func() Strategy, i uint64) {
-		s := mk()
-		switch s.(type) {
-		case *Random, *Sticky:
-		default:
-			return
-		}
+	everyPlainRun(t, 12, func(name string, m *toy, s Strategy, i uint64) {
 		log, rec := record(m, s, i, false)
 		l := NewLabeller(NewExact(rec), m)
 		l.All = true

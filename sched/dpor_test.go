@@ -115,9 +115,10 @@ func genProcs(only func(op string) bool) *rapid.Generator[func() (*procs, string
 
 // compare holds Full against plain depth-first search: the same final states,
 // the same classes, and each class once.
-func compare(t *rapid.T, m *procs, what string, optimal bool) {
+func compare(t *rapid.T, n *draws, m *procs, what string, optimal bool) {
 	want, ok := m.all(6000)
-	if !ok {
+	if n.drawn++; !ok {
+		n.large++
 		t.Skip("too many schedules")
 	}
 	got, s, ok := m.full(6000)
@@ -158,19 +159,23 @@ func TestFullOptimal(t *testing.T) {
 		}
 		return false
 	})
+	var n draws
 	rapid.Check(t, func(t *rapid.T) {
 		m, what := gen.Draw(t, "m")()
-		compare(t, m, what, true)
+		compare(t, &n, m, what, true)
 	})
+	n.check(t)
 }
 
 // With locks, waits, answers, interrupts and findings some are blocked, and none missing.
 func TestFullComplete(t *testing.T) {
 	gen := genProcs(func(string) bool { return true })
+	var n draws
 	rapid.Check(t, func(t *rapid.T) {
 		m, what := gen.Draw(t, "m")()
-		compare(t, m, what, false)
+		compare(t, &n, m, what, false)
 	})
+	n.check(t)
 }
 
 // Programs in which an earlier Full has left something out: what a step was to

@@ -23,6 +23,16 @@ func everyRun(t *testing.T, runs uint64, f func(name string, m *toy, mk func() S
 	}
 }
 
+// everyPlainRun is everyRun for the strategies that deviate most and learn nothing.
+func everyPlainRun(t *testing.T, runs uint64, f func(name string, m *toy, s Strategy, i uint64)) {
+	everyRun(t, runs, func(name string, m *toy, mk func() Strategy, i uint64) {
+		switch s := mk().(type) {
+		case *Random, *Sticky:
+			f(name, m, s, i)
+		}
+	})
+}
+
 // nth runs the strategy up to run i of its shard, and returns that run.
 func nth(m *toy, s Strategy, i uint64) (log string, ok bool) {
 	for k := i % 2; k <= i; k += 2 {

@@ -14,6 +14,7 @@ import (
 type File struct {
 	Scenario string      // scenario.star: self-contained
 	Schedule []Deviation // schedule: from the default run
+	Comments [][]string  // and its lines that begin with #: above each deviation, and behind the last; nil: none
 
 	// verdict: what the run showed.
 	Property string // the ID of a property
@@ -88,7 +89,7 @@ func (f *File) Marshal() []byte {
 		Comment: fmt.Appendf(nil, fileHeader, title),
 		Files: []txtar.File{
 			{Name: sections[0], Data: []byte(escape(f.Scenario))},
-			{Name: sections[1], Data: []byte(FormatSchedule(f.Schedule))},
+			{Name: sections[1], Data: []byte(formatSchedule(f.Schedule, f.Comments))},
 			{Name: sections[2], Data: []byte(verdict.String())},
 			{Name: sections[3], Data: fmt.Appendf(nil, "0x%016x\n", f.Digest)},
 			{Name: sections[4], Data: []byte(origin.String())},
@@ -147,7 +148,7 @@ func (f *File) parseSection(i int, text string) (err *lineError) {
 			return lineErrorf(0, "it is empty: put the scenario's Starlark program there")
 		}
 	case "schedule":
-		f.Schedule, err = parseSchedule(text)
+		f.Schedule, f.Comments, err = parseSchedule(text)
 	case "verdict":
 		err = f.parseVerdict(text)
 	case "digest":

@@ -62,20 +62,13 @@ func (d Deviation) Place() string {
 }
 
 // FormatSchedule prints deviations, one a line.
-func FormatSchedule(list []Deviation) string {
-	var b strings.Builder
-	for _, d := range list {
-		b.WriteString(d.String())
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
+func FormatSchedule(list []Deviation) string { return formatSchedule(list, nil) }
 
 // ParseSchedule reads what FormatSchedule prints, and what a person made of
 // it. Empty lines and lines that begin with # don't count. The error is one
 // line that names the line at fault and says what to do about it.
 func ParseSchedule(text string) ([]Deviation, error) {
-	list, err := parseSchedule(text)
+	list, _, err := parseSchedule(text)
 	if err != nil {
 		return nil, fmt.Errorf("line %d: %s", err.line, err.message)
 	}
@@ -92,26 +85,37 @@ func lineErrorf(line int, format string, args ...any) *lineError {
 	return &lineError{line, fmt.Sprintf(format, args...)}
 }
 
-func parseSchedule(text string) ([]Deviation, *lineError) {
-	var list []Deviation
-	var at []int // the line of each
+// parseSchedule returns the lines that begin with #, too: those above each
+// deviation, and behind the last; nil if there is none at all.
+func parseSchedule(text string) (list []Deviation, comments [][]string, err *lineError) {
+	var at []int       // the line of each
+	var lines []string // comments since the last one
+	any := false
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' {
+		if line == "" {
+			continue
+		}
+		if line[0] == '#' {
+			lines, any = append(lines, line), true
 			continue
 		}
 		d, err := parseDeviation(line)
 		if err != nil {
-			return nil, lineErrorf(i+1, "%v", err)
+			return nil, nil, lineErrorf(i+1, "%v", err)
 		}
 		for k := range list {
 			if same(&list[k], &d) {
-				return nil, lineErrorf(i+1, "this is the question of line %d: delete one of the two", at[k])
+				return nil, nil, lineErrorf(i+1, "this is the question of line %d: delete one of the two", at[k])
 			}
 		}
 		list, at = append(list, d), append(at, i+1)
+		comments, lines = append(comments, lines), nil
 	}
-	return list, nil
+	if !any {
+		return list, nil, nil
+	}
+	return list, append(comments, lines), nil
 }
 
 // same says that two deviations answer the same question.

@@ -1,19 +1,10 @@
 package main
 
-import (
-	"fmt"
-
-	"kpsim/properties/harness"
-)
+import "kpsim/properties/harness"
 
 // An explanation is what explain --json prints.
 type explanation struct {
-	Trace      string         `json:"trace"`
-	Property   *string        `json:"property"` // the ID; null: nothing was broken
-	Place      string         `json:"place"`
-	Message    string         `json:"message"`
-	Digest     string         `json:"digest"`
-	Same       bool           `json:"same"`
+	ended
 	Breaks     bool           `json:"breaks"` // the property that the trace says, where it says
 	Why        string         `json:"why,omitempty"`
 	Story      []sentence     `json:"story"`
@@ -60,11 +51,7 @@ func showBlame(b *harness.Blame) *blameShown {
 func (c *explainCmd) printJSON(p *program, e *explained) error {
 	r := e.replay
 	out := explanation{
-		Trace: c.Trace, Place: r.Place, Message: r.Finding.Message, Digest: fmt.Sprintf("%016x", r.Digest),
-		Same: r.Same, Breaks: r.Breaks, Why: r.Why, Story: []sentence{}, Deviations: []deviation{},
-	}
-	if r.Property != nil {
-		out.Property = &r.Property.ID
+		ended: endOf(c.Trace, r), Breaks: r.Breaks, Why: r.Why, Story: []sentence{}, Deviations: []deviation{},
 	}
 	for _, s := range e.story {
 		out.Story = append(out.Story, sentence{s.Seq, append([]uint32{}, s.Also...), s.Text})

@@ -9,7 +9,6 @@ import (
 	"kpsim/traces/view"
 )
 
-// viewInput is a replayed run, to be printed.
 // told is what a trace breaks, in the words of its scenario: replay's first line.
 // It is played once for that.
 func (p *program) told(file *traces.File) string {
@@ -22,6 +21,7 @@ func (p *program) told(file *traces.File) string {
 	return view.Headline(viewInput(p, file, r))
 }
 
+// viewInput is a replayed run, to be printed.
 func viewInput(p *program, file *traces.File, r *harness.Replay) view.Input {
 	m := r.Rig.Machine
 	in := view.Input{

@@ -159,7 +159,11 @@ func cmdInterrupt(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	time.Sleep(100 * time.Millisecond)
+	wait := 100 * time.Millisecond
+	if race { // until it has come to its first runs
+		wait *= 20
+	}
+	time.Sleep(wait)
 	ts.Check(cmd.Process.Signal(os.Interrupt))
 	status := exitStatus(ts, cmd.Wait())
 	ts.Check(os.WriteFile(ts.MkAbs("out"), append(stdout.Bytes(), stderr.Bytes()...), 0o644))

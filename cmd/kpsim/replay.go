@@ -32,18 +32,31 @@ Exit status: 0 the same as the trace says, 1 not the same, 2 bad input, 3 a bug 
 
 // A played is a replay as --json prints it.
 type played struct {
-	Trace      string  `json:"trace"`
-	Property   *string `json:"property"` // the ID; null: nothing was broken
-	Place      string  `json:"place"`
-	Message    string  `json:"message"`
-	Digest     string  `json:"digest"`
-	Same       bool    `json:"same"`
-	Deviations int     `json:"deviations"`
-	Why        string  `json:"why,omitempty"`
-	Breaks     bool    `json:"breaks"` // the file's property at its place, if perhaps in another run
+	ended
+	Deviations int    `json:"deviations"`
+	Why        string `json:"why,omitempty"`
+	Breaks     bool   `json:"breaks"` // the file's property at its place, if perhaps in another run
 
 	// Where the replay first couldn't take the file at its word.
 	FirstDivergence *divergence `json:"first_divergence,omitempty"`
+}
+
+// An ended is how the run of a trace ended, as --json prints it.
+type ended struct {
+	Trace    string  `json:"trace"`
+	Property *string `json:"property"` // the ID; null: nothing was broken
+	Place    string  `json:"place"`
+	Message  string  `json:"message"`
+	Digest   string  `json:"digest"`
+	Same     bool    `json:"same"`
+}
+
+func endOf(trace string, r *harness.Replay) ended {
+	e := ended{Trace: trace, Place: r.Place, Message: r.Message, Digest: fmt.Sprintf("%016x", r.Digest), Same: r.Same}
+	if r.Property != nil {
+		e.Property = &r.Property.ID
+	}
+	return e
 }
 
 // A divergence is a deviation that wasn't come to, as --json prints it.
@@ -95,15 +108,9 @@ func propertyByID(id string) (*properties.Property, bool) {
 }
 
 func (c *replayCmd) printJSON(p *program, file *traces.File, r *harness.Replay) error {
-	out := played{
-		Trace: c.Trace, Place: r.Place, Message: r.Finding.Message, Digest: fmt.Sprintf("%016x", r.Digest),
-		Same: r.Same, Deviations: len(file.Schedule), Why: r.Why, Breaks: r.Breaks,
-	}
+	out := played{ended: endOf(c.Trace, r), Deviations: len(file.Schedule), Why: r.Why, Breaks: r.Breaks}
 	if r.Miss != nil {
 		out.FirstDivergence = &divergence{r.Miss.Index + 1, file.Schedule[r.Miss.Index].String(), missed(file, r.Miss)}
-	}
-	if r.Property != nil {
-		out.Property = &r.Property.ID
 	}
 	return p.printJSON(out)
 }

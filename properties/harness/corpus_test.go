@@ -66,8 +66,10 @@ func TestCorpus(t *testing.T) {
 			if *rerecord {
 				record(t, path, c.scenario, c.mutant, c.file[:2])
 			}
-			_, r := playPath(t, path, nil)
+			f, r := playPath(t, path, nil)
 			require.True(t, r.Same, r.Why)
+			require.Equal(t, r.Message, f.Message)
+			require.NotContains(t, f.Message, "0xffff")
 			require.Empty(t, r.Drifts)
 			require.Equal(t, c.file[:2], r.Property.ID)
 		})

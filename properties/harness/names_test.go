@@ -44,9 +44,13 @@ func TestObjectsHaveNames(t *testing.T) {
 		object := make(map[string]sim.Object)
 		for o, name := range n.seen {
 			require.False(t, strings.HasPrefix(name, "cell ") || name == "nothing", "%#x: %s", uint64(o), name)
+			require.NotContains(t, name, "0xffff")
 			require.Zero(t, object[name], "%s: %#x and %#x", name, uint64(o), uint64(object[name]))
 			object[name] = o
 		}
 		require.Greater(t, len(object), 10)
+		if name == "safe-full" {
+			require.Contains(t, object, "whether victim+0x0 is armed")
+		}
 	}
 }

@@ -49,10 +49,7 @@ func TestNoReturnIsTheNMI(t *testing.T) {
 // Of a race that is lost step by step no single choice is to blame: the odds
 // creep, and it is said from where to where.
 func TestNoReturnCreeps(t *testing.T) {
-	if slow > 1 {
-		t.Skip("few runs show nothing of it")
-	}
-	n := lost(t, "T2-preempted", Sampling{Seed: 1, Runs: 300}, nil)
+	n := lost(t, "T2-preempted", Sampling{Seed: 1, Runs: max(300/slow, 100)}, nil)
 	assert.False(t, n.FromStart)
 	assert.False(t, n.Sharp)
 	assert.Less(t, n.From.Chance(), 0.25)

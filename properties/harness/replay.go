@@ -20,14 +20,15 @@ func (r *Rig) play(s sched.Strategy) Run {
 // A Replay is a trace file run again.
 type Replay struct {
 	Run
-	Place  string
-	Taken  []sched.Anchor // the deviations of the run, as this program names them
-	Drifts []sched.Drift  // anchors that were not taken at their word
-	Miss   *sched.Miss    // the first of them when all were to be taken at their word; nil: all were
-	Same   bool           // it ends as the file says: by digest if the formats agree, else by property and place
-	Breaks bool           // it breaks the file's property at its place, though it may be another run
-	Why    string         // if it isn't the same: what differs, in one line
-	Rig    *Rig           // to ask for names; the caller closes it
+	Place   string
+	Message string         // the finding's, with names
+	Taken   []sched.Anchor // the deviations of the run, as this program names them
+	Drifts  []sched.Drift  // anchors that were not taken at their word
+	Miss    *sched.Miss    // the first of them when all were to be taken at their word; nil: all were
+	Same    bool           // it ends as the file says: by digest if the formats agree, else by property and place
+	Breaks  bool           // it breaks the file's property at its place, though it may be another run
+	Why     string         // if it isn't the same: what differs, in one line
+	Rig     *Rig           // to ask for names; the caller closes it
 }
 
 // PlayFile runs a trace file's scenario along its schedule. If that doesn't lead
@@ -97,7 +98,7 @@ func (r *Replay) play(a *sched.Anchored, i uint64) bool {
 
 // compare holds what the replay came to against what the file says.
 func (r *Replay) compare(f *traces.File) {
-	r.Place = ""
+	r.Place, r.Message = "", r.Rig.readable(r.Finding.Message)
 	if r.Finding.Place != 0 {
 		r.Place = r.Rig.Machine.SymbolName(r.Finding.Place)
 	}

@@ -20,8 +20,8 @@ func Rerecord(name string, f *traces.File, anyPlace bool) (*traces.File, *Replay
 		return nil, r, nil
 	}
 	now := *f
-	now.Schedule = deviationsOf(r.Taken)
-	now.Place, now.Message, now.Digest, now.Format = r.Place, r.Finding.Message, r.Digest, traces.ScheduleFormat
+	now.SetSchedule(deviationsOf(r.Taken))
+	now.Place, now.Message, now.Digest, now.Format = r.Place, r.Message, r.Digest, traces.ScheduleFormat
 	again := *r
 	again.play(sched.NewAnchored(r.Taken, r.Rig.Machine), 0)
 	if again.compare(&now); !again.Same { // two tasks of one name: its labels don't say which
@@ -65,8 +65,8 @@ func ShrinkFile(name string, f *traces.File) (*Shrunk, *Replay, error) {
 		Slow: s.cur.run.Finding.Slow,
 	}
 	now := *f
-	now.Scenario, now.Schedule = f.Scenario, deviationsOf(s.cur.anchors)
-	now.Place, now.Message, now.Digest, now.Format = s.cur.place, s.cur.run.Finding.Message, s.cur.run.Digest, traces.ScheduleFormat
+	now.SetSchedule(deviationsOf(s.cur.anchors))
+	now.Place, now.Message, now.Digest, now.Format = s.cur.place, s.rig.readable(s.cur.run.Finding.Message), s.cur.run.Digest, traces.ScheduleFormat
 	if text := s.rig.Scenario.String(); text != r.Rig.Scenario.String() {
 		now.Scenario = text
 		now.Origin = scenarioWas(now.Origin, r.Rig.Scenario)

@@ -154,10 +154,20 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 		if name := r.Kernel.CellName(id); name != "" {
 			return name
 		}
-		return r.engine.CellName(id)
+		return r.readable(r.engine.CellName(id))
 	}
 	m.MonitorName = func(i int) string { return properties.All[i].Name }
 	return r, nil
+}
+
+// readable puts names in place of the addresses and tasks of a message.
+func (r *Rig) readable(message string) string {
+	return traces.Readable(message, r.Machine.SymbolName, func(id uint64) string {
+		if tasks := r.Machine.Tasks(); id < uint64(len(tasks)) {
+			return tasks[id].Name
+		}
+		return fmt.Sprintf("task%d", id)
+	})
 }
 
 // Close ends the rig's fibres. It is not used afterwards.

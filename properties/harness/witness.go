@@ -134,22 +134,11 @@ func shrinkBest(spec *Spec, list []*candidate) (*Witness, error) {
 // lines, and no CPU that stands still in them.
 func (s *shrinker) enough() bool { return s.cur.cost.slow == 0 && s.cur.cost.deviations <= 3 }
 
-// shrink makes the witness of one candidate.
-func shrink(spec *Spec, c *candidate, e *effort) (*Witness, error) {
-	s, err := newShrinker(spec, c, e)
-	if err != nil {
-		return nil, err
-	}
-	defer s.close()
-	s.finish()
-	return s.witness(spec, c), nil
-}
-
 // witness writes down what the shrinker has come to.
 func (s *shrinker) witness(spec *Spec, c *candidate) *Witness {
 	run := s.cur.run
 	w := &Witness{
-		Property: run.Property, Message: run.Finding.Message, Digest: run.Digest,
+		Property: run.Property, Message: s.rig.readable(run.Finding.Message), Digest: run.Digest,
 		Found: s.found, Runs: s.effort.spent, Slow: run.Finding.Slow, Schedule: deviationsOf(s.cur.anchors),
 	}
 	if run.Finding.Place != 0 {

@@ -14,17 +14,32 @@ import (
 	"kpsim/traces/view"
 )
 
+// Sentences that several of these stories have.
+const (
+	wroteJump = "cpu0 wrote the jump to slots+0x20 over victim+0x0..+0x4."
+	didntWait = "prober didn't wait for a grace period or for stop_machine before writing."
+	wentOn    = "cpu1 went on at victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20."
+	returned  = "cpu1 returned to victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20."
+)
+
 // tells holds the story of a log against sentences; at 0 is the last event.
 func tells(t *testing.T, tr *tracetest.Trace, property string, at uint32, want ...string) {
 	t.Helper()
 	in := input(tr, 2)
 	in.Property, in.At, in.PlaceAt = property, at, f
-	var got []string
-	for _, s := range view.Story(in) {
-		got = append(got, fmt.Sprintf("%d %s", s.Seq, s.Text))
-	}
-	assert.Equal(t, want, got, "%s", tr)
+	assert.Equal(t, want, story(in), "%s", tr)
 }
+
+// story is a story's sentences, each behind the number of its event.
+func story(in view.Input) (list []string) {
+	for _, s := range view.Story(in) {
+		list = append(list, fmt.Sprintf("%d %s", s.Seq, s.Text))
+	}
+	return list
+}
+
+// jumps has a CPU store the whole jump.
+func jumps(p tracetest.Hand) tracetest.Hand { return p.Image(f, jump...).Store(f, jump...) }
 
 // running begins a log in which both CPUs run their tasks.
 func running() (tr *tracetest.Trace, p, c tracetest.Hand) {
@@ -49,9 +64,9 @@ func TestStoryPicksTheInterrupt(t *testing.T) {
 		"8 cpu1 ran push %rbp at victim+0x0; next was victim+0x1.",
 		"12 cpu0 wrote a breakpoint over victim+0x0.",
 		"13 An NMI took cpu1 at victim+0x1, before mov %rsp,%rbp ran.",
-		"14 prober didn't wait for a grace period or for stop_machine before writing.",
+		"14 "+didntWait,
 		"14 cpu0 wrote the tail of the jump to slots+0x20 over victim+0x1..+0x4.",
-		"19 cpu1 returned to victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
+		"19 "+returned,
 	)
 }
 
@@ -67,20 +82,20 @@ func TestStoryOfGracePeriods(t *testing.T) {
 		"8 cpu1 ran push %rbp at victim+0x0; next was victim+0x1.",
 		"10 A timer interrupt took cpu1 at victim+0x1, before mov %rsp,%rbp ran.",
 		"11 The RCU grace period ended although caller stood at victim+0x1: cpu1's tick at event 10 was its quiescent state.",
-		"13 cpu0 wrote the jump to slots+0x20 over victim+0x0..+0x4.",
-		"15 cpu1 returned to victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
+		"13 "+wroteJump,
+		"15 "+returned,
 	)
 
 	tr, p, c = running()
 	p.Emit(smpev.GPStart, smpev.GPSched, 3, 0).Emit(smpev.GPEnd, smpev.GPSched, 3, 0)
 	c.Exec(f, 0x55)
-	p.Image(f, jump...).Store(f, jump...)
+	jumps(p)
 	c.Exec(f+1, 0x1b, 0x00)
 	tells(t, tr, "T2 no-start-inside", 0,
 		"9 prober's RCU-sched grace period ended before cpu1 came to victim+0x1.",
 		"10 cpu1 ran push %rbp; next was victim+0x1, where it stood until event 13.",
-		"12 cpu0 wrote the jump to slots+0x20 over victim+0x0..+0x4.",
-		"13 cpu1 went on at victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
+		"12 "+wroteJump,
+		"13 "+wentOn,
 	)
 }
 
@@ -118,7 +133,7 @@ func TestStoryOfPieces(t *testing.T) {
 	tr.On(0, prober).Image(g, jump...).Store(g, jump...)
 	tr.On(1, caller).Exec(g+1, 0x1b, 0x00)
 	tells(t, tr, "T2 no-start-inside", 0,
-		"10 prober didn't wait for a grace period or for stop_machine before writing.",
+		"10 "+didntWait,
 		"10 cpu0 wrote the jump to slots+0x25 over victim+0x5..0xffffffff81000009.",
 		"12 cpu1 went on at victim+0x6 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x25.",
 	)
@@ -128,9 +143,9 @@ func TestStoryOfPieces(t *testing.T) {
 	c.Exec(f+1, 0x1b, 0x00)
 	tells(t, tr, "T2 no-start-inside", 0,
 		"9 cpu0 wrote the first byte of the jump to slots+0x20 over victim+0x0.",
-		"10 prober didn't wait for a grace period or for stop_machine before writing.",
+		"10 "+didntWait,
 		"10 cpu0 wrote the tail of the jump to slots+0x20 over victim+0x1..+0x4.",
-		"11 cpu1 went on at victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
+		"11 "+wentOn,
 	)
 }
 
@@ -140,7 +155,7 @@ func TestStoryOfMemoryUsedAgain(t *testing.T) {
 	p.Alloc(detour, 20, smpev.DetourMem)
 	c.Exec(f, 0x55)
 	p.Alloc(slots, 2, smpev.SlotMem).Free(slots, 2, smpev.SlotMem) // nobody was in it
-	p.Image(f, jump...).Store(f, jump...).Emit(kpev.Optimized, f, detour, 0)
+	jumps(p).Emit(kpev.Optimized, f, detour, 0)
 	c.Exec(f, jump...).Exec(detour, 0x54)
 	p.Free(detour, 20, smpev.DetourMem).Alloc(detour, 30, smpev.DetourMem)
 	c.CallEnd(0, 78)
@@ -159,15 +174,11 @@ func TestStoryOfLocks(t *testing.T) {
 	in := input(tr, 2)
 	in.Property = "K1 locks"
 	in.Lock = func(id uint64) string { return []string{"", "kprobe_mutex", "text_mutex"}[id] }
-	var got []string
-	for _, s := range view.Story(in) {
-		got = append(got, fmt.Sprintf("%d %s", s.Seq, s.Text))
-	}
 	assert.Equal(t, []string{
 		"9 cpu0 had taken text_mutex under kprobe_mutex before.",
 		"12 cpu1: caller took text_mutex.",
 		"13 cpu1: caller: lock kprobe_mutex.",
-	}, got)
+	}, story(in))
 }
 
 func TestStoryOfTheEnd(t *testing.T) {
@@ -219,25 +230,25 @@ func TestStoryOfAnything(t *testing.T) {
 func TestStoryOfInterruptsElsewhere(t *testing.T) {
 	tr, p, c := running()
 	c.Exec(f, 0x55)
-	p.Image(f, jump...).Store(f, jump...)
+	jumps(p)
 	c.Trap(smpev.VecTimer, f+1).Return(smpev.VecTimer, f+1).Exec(f+1, 0x1b, 0x00)
 	tells(t, tr, "T2 no-start-inside", 0,
 		"8 cpu1 ran push %rbp; next was victim+0x1, where it stood until event 13.",
-		"10 prober didn't wait for a grace period or for stop_machine before writing.",
-		"10 cpu0 wrote the jump to slots+0x20 over victim+0x0..+0x4.",
-		"13 cpu1 went on at victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
+		"10 "+didntWait,
+		"10 "+wroteJump,
+		"13 "+wentOn,
 	)
 
 	tr, p, c = running()
 	c.Exec(f, 0x55).Trap(smpev.VecTimer, f+1).Trap(smpev.VecNMI, kernel)
-	p.Image(f, jump...).Store(f, jump...).Emit(smpev.Switch, prober, 0, 0) // preempted, but not caller
+	jumps(p).Emit(smpev.Switch, prober, 0, 0) // preempted, but not caller
 	c.Return(smpev.VecNMI, kernel).Return(smpev.VecTimer, f+1).Exec(f+1, 0x1b, 0x00)
 	tells(t, tr, "T2 no-start-inside", 0,
 		"8 cpu1 ran push %rbp at victim+0x0; next was victim+0x1.",
 		"9 A timer interrupt took cpu1 at victim+0x1, before mov %rsp,%rbp ran.",
-		"12 prober didn't wait for a grace period or for stop_machine before writing.",
-		"12 cpu0 wrote the jump to slots+0x20 over victim+0x0..+0x4.",
-		"16 cpu1 returned to victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
+		"12 "+didntWait,
+		"12 "+wroteJump,
+		"16 "+returned,
 	)
 }
 
@@ -245,16 +256,16 @@ func TestStoryOfInterruptsElsewhere(t *testing.T) {
 func TestStoryOfAnEarlierWait(t *testing.T) {
 	tr, p, c := running()
 	p.Emit(smpev.GPStart, smpev.GPSched, 1, 0).Emit(smpev.GPEnd, smpev.GPSched, 1, 0)
-	p.Image(f, jump...).Store(f, jump...).Emit(kpev.Optimized, f, detour, 0)
+	jumps(p).Emit(kpev.Optimized, f, detour, 0)
 	p.Store(f, 0x55, 0x48, 0x89, 0xe5, 0x53).Emit(kpev.Unoptimized, f, 0, 0)
 	c.Exec(f, 0x55)
-	p.Image(f, jump...).Store(f, jump...)
+	jumps(p)
 	c.Exec(f+1, 0x1b, 0x00)
 	tells(t, tr, "T2 no-start-inside", 0,
 		"15 cpu1 ran push %rbp; next was victim+0x1, where it stood until event 18.",
-		"17 prober didn't wait for a grace period or for stop_machine before writing.",
-		"17 cpu0 wrote the jump to slots+0x20 over victim+0x0..+0x4.",
-		"18 cpu1 went on at victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20.",
+		"17 "+didntWait,
+		"17 "+wroteJump,
+		"18 "+wentOn,
 	)
 }
 

@@ -224,24 +224,3 @@ func (t *text) listing(of map[uint64]byte, s span) string {
 	}
 	return strings.Join(insns, "; ")
 }
-
-// readable puts names in place of the addresses and tasks of a message.
-func (t *text) readable(message string) string {
-	words := strings.Split(message, " ")
-	for i, w := range words {
-		bare := strings.TrimRight(w, ",.;:")
-		var n uint64
-		name := w
-		if strings.HasPrefix(bare, "0xffff") {
-			if k, err := fmt.Sscanf(bare, "0x%x", &n); k == 1 && err == nil {
-				name = t.place(n)
-			}
-		} else if k, err := fmt.Sscanf(bare, "task%d", &n); k == 1 && err == nil && n < uint64(traces.NoTask) {
-			name = t.in.task(n)
-		}
-		if name != w {
-			words[i] = name + w[len(bare):]
-		}
-	}
-	return strings.Join(words, " ")
-}

@@ -42,7 +42,7 @@ func (t *teller) headline() string {
 		}
 	}
 	if t.in.Message != "" {
-		s += ": " + t.text.readable(t.in.Message)
+		s += ": " + traces.Readable(t.in.Message, t.text.place, t.in.task)
 	}
 	return s
 }

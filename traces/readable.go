@@ -1,0 +1,28 @@
+package traces
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Readable puts names in place of a finding's numbers: of its addresses, which
+// are words that begin with 0xffff, and of its tasks, task0 and up. Monitors
+// don't know the names; place and task do.
+func Readable(message string, place, task func(uint64) string) string {
+	words := strings.Split(message, " ")
+	for i, w := range words {
+		bare := strings.TrimRight(w, ",.;:")
+		name := bare
+		if digits, ok := strings.CutPrefix(bare, "0x"); ok && strings.HasPrefix(digits, "ffff") {
+			if n, err := strconv.ParseUint(digits, 16, 64); err == nil {
+				name = place(n)
+			}
+		} else if digits, ok := strings.CutPrefix(bare, "task"); ok {
+			if n, err := strconv.ParseUint(digits, 10, 8); err == nil && n < uint64(NoTask) {
+				name = task(n)
+			}
+		}
+		words[i] = name + w[len(bare):]
+	}
+	return strings.Join(words, " ")
+}
