@@ -53,12 +53,9 @@ func (s *Source) Mover() sim.Mover { return s.index }
 // Armed reports whether a work source is.
 func (s *Source) Armed() bool { return s.armed }
 
-// ready reports whether a source of a CPU can fire at this boundary; open says
-// whether the CPU is.
+// ready reports whether a source of a CPU that may fire can at this boundary; open
+// says whether the CPU is.
 func (s *Source) ready(full, open bool) bool {
-	if s.left == 0 {
-		return false
-	}
 	switch c := s.cpu; s.Kind {
 	case NMISource:
 		return !c.nmiBlocked && c.after&deaf == 0 && c.task != c.idle

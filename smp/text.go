@@ -98,7 +98,7 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 		m.enter(c, ip)
 		return nil
 	}
-	c.codeAt, c.code = ip&^(pageSize-1), p.code
+	c.codeAt, c.page, c.code = p.at, p, p.code
 	if in := p.code[ip%pageSize]; in != nil { // another page than last time
 		return in
 	}
