@@ -58,10 +58,17 @@ func (a *arrivals) see(r *sim.Rand, p *sim.Point, at uint64) {
 	if p.Watched {
 		a.watched[p.First]++
 	}
-	if set := p.Moves[2] &^ a.able &^ a.spent; set != 0 {
+	if p.Moves[2] != a.able {
+		a.seeSources(r, p.Moves[2])
+	}
+}
+
+// seeSources takes note of the sources that can fire.
+func (a *arrivals) seeSources(r *sim.Rand, able uint64) {
+	if set := able &^ a.able &^ a.spent; set != 0 {
 		a.draw(r, set)
 	}
-	a.able = p.Moves[2]
+	a.able = able
 }
 
 // draw draws the next arrivals of those sources of the set that have none

@@ -76,10 +76,13 @@ func (s *Sticky) Choose(p *sim.Point) (pick, hold int) {
 
 	at := p.Seq - s.others
 	s.arrive.see(&s.rand, p, at)
-	due, until := s.arrive.wait(p)
-	if due != sim.NoMover {
-		s.arrive.take(&s.rand, due)
-		return pickOf(p, due), 0
+	until := forever
+	if p.Moves[2] != 0 {
+		var due sim.Mover
+		if due, until = s.arrive.wait(p); due != sim.NoMover {
+			s.arrive.take(&s.rand, due)
+			return pickOf(p, due), 0
+		}
 	}
 	change := s.text && p.Watched && s.rand.N(watchedMean) == 0
 	if at >= s.change.next {

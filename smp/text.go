@@ -243,7 +243,9 @@ func (m *Machine) putText(a isa.Addr, v uint64, n int) {
 	p, off := m.mem.page(a), uint64(a)%pageSize
 	watched := p.watched[off/chunk]
 	m.touchStore(a, watched)
-	m.mem.touch(p, off, n)
+	if !p.touched(off, uint64(n)) {
+		m.mem.touch(p, off, n)
+	}
 	at := p.data[off&^(chunk-1):][:chunk]
 	was, shift := binary.LittleEndian.Uint64(at), 8*(off%chunk)
 	mask := ^uint64(0) >> (64 - 8*n)
