@@ -70,8 +70,9 @@ func (l *loads) load(e *traces.Event) (fresh bool) {
 // byte outside the linked text is known once it was stored.
 type text struct {
 	blocks []block
-	linked int // how many of them, the first ones, are of linked text
-	built  int // how many instructions they are made of
+	linked int    // how many of them, the first ones, are of linked text
+	built  int    // how many instructions they are made of
+	last   *block // that was found last, nil if it is to be looked for
 	lately [1 << latelyBits]uint16
 	loads  loads
 }
@@ -100,6 +101,7 @@ type block struct {
 
 func (t *text) reset() {
 	t.loads.reset()
+	t.last = nil
 	t.blocks = t.blocks[:t.linked]
 	for i := range t.blocks {
 		b := &t.blocks[i]
@@ -112,10 +114,19 @@ func (t *text) reset() {
 
 // find returns the block that addr lies in, or nil. It is good until grow.
 func (t *text) find(addr uint64) *block {
+	if b := t.last; b != nil && addr-b.base < blockSize {
+		return b
+	}
+	return t.seek(addr)
+}
+
+// seek is find of another block than last time.
+func (t *text) seek(addr uint64) *block {
 	if t.built != t.loads.told {
 		t.rebuild() // the last run had more text
 	}
-	return t.lookup(addr)
+	t.last = t.lookup(addr)
+	return t.last
 }
 
 func (t *text) lookup(addr uint64) *block {
@@ -142,6 +153,7 @@ func (t *text) grow(addr uint64) *block {
 	if n < cap(t.blocks) {
 		t.blocks = t.blocks[:n+1]
 	} else {
+		t.last = nil // they move
 		t.blocks = append(t.blocks, block{})
 	}
 	t.blocks[n] = block{base: addr &^ (blockSize - 1)}
@@ -150,6 +162,7 @@ func (t *text) grow(addr uint64) *block {
 
 // load takes a Load event.
 func (t *text) load(e *traces.Event) {
+	t.last = nil
 	if t.loads.load(e) {
 		t.rebuild()
 	}
@@ -161,6 +174,7 @@ func (t *text) again() { t.loads.told = t.built }
 // rebuild makes the blocks what the loads tell: by the last one if they tell
 // one more than before, else anew.
 func (t *text) rebuild() {
+	t.last = nil
 	if t.built >= t.loads.told {
 		t.blocks, t.linked, t.built = t.blocks[:0], 0, 0
 	}

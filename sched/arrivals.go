@@ -58,10 +58,17 @@ func (a *arrivals) see(r *sim.Rand, p *sim.Point, at uint64) {
 	if p.Watched {
 		a.watched[p.First]++
 	}
-	if set := p.Moves[2] &^ a.able &^ a.spent; set != 0 {
+	if p.Moves[2] != a.able {
+		a.seeSources(r, p.Moves[2])
+	}
+}
+
+// seeSources takes note of the sources that can fire.
+func (a *arrivals) seeSources(r *sim.Rand, able uint64) {
+	if set := able &^ a.able &^ a.spent; set != 0 {
 		a.draw(r, set)
 	}
-	a.able = p.Moves[2]
+	a.able = able
 }
 
 // draw draws the next arrivals of those sources of the set that have none
@@ -72,6 +79,7 @@ func (a *arrivals) draw(r *sim.Rand, set uint64) {
 		bit := uint64(1) << s
 		if a.cpu(s) == sim.NoMover {
 			a.drawn |= bit
+			a.anyTime |= bit
 			a.next[s] = int(a.at) + r.N(a.length)
 			continue
 		}
@@ -121,10 +129,10 @@ func (a *arrivals) cpu(s int) sim.Mover {
 // past returns how many boundaries a source's arrival has seen pass, the
 // present one included, of those it counts.
 func (a *arrivals) past(s int) int {
-	c := a.cpu(s)
-	if c == sim.NoMover || a.anyTime>>s&1 != 0 {
+	if a.anyTime>>(s&63)&1 != 0 {
 		return int(a.at) + 1
 	}
+	c := a.cpu(s)
 	if a.inText>>s&1 != 0 {
 		return a.watched[c]
 	}
@@ -133,17 +141,6 @@ func (a *arrivals) past(s int) int {
 		n++
 	}
 	return n
-}
-
-// due returns the source that is to fire now: of those with an arrival due,
-// the first.
-func (a *arrivals) due(p *sim.Point) (m sim.Mover, ok bool) {
-	for set := p.Moves[2] & a.drawn; set != 0; set &= set - 1 {
-		if s := bits.TrailingZeros64(set); a.past(s) > a.next[s] {
-			return sim.MoverSource + sim.Mover(s), true
-		}
-	}
-	return 0, false
 }
 
 // take takes note that the source fires, and draws its next arrival.
@@ -163,15 +160,20 @@ func (a *arrivals) take(r *sim.Rand, m sim.Mover) {
 	a.next[s] = a.after(r, s, a.past(s))
 }
 
-// hold returns for how many questions from the present one on no arrival can
-// come due, if nothing changes; at least 1.
-func (a *arrivals) hold(p *sim.Point) int {
-	until := forever
-	for set := p.Moves[2] & a.drawn &^ a.inText; set != 0; set &= set - 1 {
+// wait returns the source that is to fire now: of those with an arrival due, the
+// first. If it is NoMover no arrival can come due before question until from the
+// present one on, at least 1, if nothing changes.
+func (a *arrivals) wait(p *sim.Point) (m sim.Mover, until int) {
+	until = forever
+	for set := p.Moves[2] & a.drawn; set != 0; set &= set - 1 {
 		s := bits.TrailingZeros64(set)
-		if c := a.cpu(s); c == sim.NoMover || c == a.who || a.anyTime>>s&1 != 0 {
-			until = min(until, a.next[s]-a.past(s)+1)
+		left := a.next[s] - a.past(s)
+		if left < 0 {
+			return sim.MoverSource + sim.Mover(s), 0
+		}
+		if a.inText>>(s&63)&1 == 0 && (a.anyTime>>(s&63)&1 != 0 || a.cpu(s) == a.who) {
+			until = min(until, left+1)
 		}
 	}
-	return max(until, 1)
+	return sim.NoMover, until
 }

@@ -76,9 +76,10 @@ func (s *Arriving) Choose(p *sim.Point) (pick, hold int) {
 	}
 	at := p.Seq - s.others
 	s.arrive.see(&s.rand, p, at)
-	if m, ok := s.arrive.due(p); ok {
-		s.arrive.take(&s.rand, m)
-		return pickOf(p, m), 0
+	due, until := s.arrive.wait(p)
+	if due != sim.NoMover {
+		s.arrive.take(&s.rand, due)
+		return pickOf(p, due), 0
 	}
 
 	sources := uint64(0) // that may fire unbidden: the one that the default schedule has
@@ -102,5 +103,5 @@ func (s *Arriving) Choose(p *sim.Point) (pick, hold int) {
 	if m != p.First {
 		return pickOf(p, m), 0
 	}
-	return 0, int(min(s.change.next()-at, uint64(s.arrive.hold(p)))) - 1
+	return 0, int(min(s.change.next()-at, uint64(until))) - 1
 }

@@ -69,7 +69,7 @@ func (s *POS) Choose(p *sim.Point) (pick, hold int) {
 		return other(&s.rand, p), 0
 	}
 	s.arrive.see(&s.rand, p, p.Seq-s.others)
-	if m, ok := s.arrive.due(p); ok {
+	if m, _ := s.arrive.wait(p); m != sim.NoMover {
 		s.arrive.take(&s.rand, m)
 		return pickOf(p, m), 0
 	}

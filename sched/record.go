@@ -58,6 +58,9 @@ func (r *Recorder) Choose(p *sim.Point) (pick, hold int) {
 		sim.Bug("question %d (%v) has %d alternatives: it should not be asked", p.Seq, p.Kind, p.N)
 	}
 	pick, hold = r.member.Choose(p)
+	if pick == 0 && hold >= 0 && p.Kind == sim.Step && !r.All { // mostly
+		return 0, hold
+	}
 	if pick == sim.Enough && p.Kind == sim.Step {
 		return pick, 0
 	}

@@ -76,9 +76,13 @@ func (s *Sticky) Choose(p *sim.Point) (pick, hold int) {
 
 	at := p.Seq - s.others
 	s.arrive.see(&s.rand, p, at)
-	if m, ok := s.arrive.due(p); ok {
-		s.arrive.take(&s.rand, m)
-		return pickOf(p, m), 0
+	until := forever
+	if p.Moves[2] != 0 {
+		var due sim.Mover
+		if due, until = s.arrive.wait(p); due != sim.NoMover {
+			s.arrive.take(&s.rand, due)
+			return pickOf(p, due), 0
+		}
 	}
 	change := s.text && p.Watched && s.rand.N(watchedMean) == 0
 	if at >= s.change.next {
@@ -90,5 +94,5 @@ func (s *Sticky) Choose(p *sim.Point) (pick, hold int) {
 			return 1 + s.rand.N(n-1), 0
 		}
 	}
-	return 0, min(int(s.change.next-at), s.arrive.hold(p)) - 1
+	return 0, min(int(s.change.next-at), until) - 1
 }

@@ -10,11 +10,13 @@ import (
 // A CPU is one processor: its registers, what it runs, what is pending on it.
 type CPU struct {
 	id    uint8
-	guest bool // the top frame of the current task is guest text
+	bit   uint64 // 1 << id
+	guest bool   // the top frame of the current task is guest text
 	regs  isa.Regs
 	sys   isa.System // what regs doesn't hold
 
-	codeAt isa.Addr     // the page of text that code belongs to
+	codeAt isa.Addr     // the page of text that was executed last
+	page   *page        // nil: none yet
 	code   *decodedPage // its decoded instructions
 	next   *isa.Inst    // the one to be executed, if IP still stands at it: found while nobody waits for it
 

@@ -89,12 +89,14 @@ type Machine struct {
 	moves   [3]uint64 // as in p, kept up to date
 	stale   uint64    // but for these CPUs
 	clocks  [sim.MaxCPUs]sim.Time
-	hold    int
+	hold    uint64 // until so many boundaries the answer is 0
 	lead    *Task
 	errand  *CPU
 	next    sim.Mover
-	steps   uint64
-	limit   uint64
+	steps   uint64 // boundaries so far
+	settled uint64 // as many of them are counted in p.Seq, if they are to be
+	limit   uint64 // until so many nobody is asked but before watched text, and nothing is looked at
+	changed bool   // what can move may have changed, or who is to
 	instr   uint64
 	parks   uint64
 
@@ -173,7 +175,7 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 	m.mem.mapPage(m.gateAt, PermRead|PermExec).gate = true
 	for i := range m.cpus {
 		c := &m.cpus[i]
-		c.id, c.code = uint8(i), m.noCode
+		c.id, c.bit, c.code = uint8(i), 1<<i, m.noCode
 		c.idle = m.newTask(fmt.Sprintf("idle/%d", i), c, classIdle, nil)
 	}
 	for i := range m.cpus {
@@ -278,7 +280,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 
 	m.chooser = ch
 	m.p.Seq, m.p.Moves, m.moves = 0, [3]uint64{}, [3]uint64{}
-	m.hold, m.steps, m.limit, m.instr, m.parks = 0, 0, 0, 0, 0
+	m.hold, m.steps, m.settled, m.limit, m.instr, m.parks = 0, 0, 0, 0, 0, 0
 	m.lead, m.errand, m.next = nil, nil, sim.NoMover
 	m.over, m.outcome, m.refusal = false, Passed, nil
 	m.waiters, m.recheck = m.waiters[:0], false
@@ -314,7 +316,8 @@ func (m *Machine) Reset(ch sim.Chooser) {
 
 // unwind kills the routines that the last run left parked.
 func (m *Machine) unwind() {
-	m.over, m.limit = true, 0 // what is deferred in them asks nothing any more
+	m.over = true // what is deferred in them asks nothing any more
+	m.again()
 	for len(m.live) > 0 {
 		x := m.live[len(m.live)-1]
 		m.live = m.live[:len(m.live)-1]
@@ -378,6 +381,7 @@ type Counts struct {
 
 // Counts returns what the run since Reset did.
 func (m *Machine) Counts() Counts {
+	m.settle()
 	return Counts{m.steps, m.p.Seq, m.instr, m.parks}
 }
 

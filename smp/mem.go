@@ -34,9 +34,10 @@ type page struct {
 	at    isa.Addr
 
 	// Of text only:
-	code    *decodedPage       // the instruction decoded at each offset, if none of its bytes is watched
-	watched [pageSize / 8]bool // chunks that were or may be stored to
-	gate    bool               // Go routines live here, one in each 16 bytes
+	code    *decodedPage        // the instruction decoded at each offset, if none of its bytes is watched
+	lately  *[pageSize]*decoded // and what was fetched there last, if it was decoded then
+	watched [pageSize / 8]bool  // chunks that were or may be stored to
+	gate    bool                // Go routines live here, one in each 16 bytes
 }
 
 // A decodedPage holds the instruction that begins at each offset of a page.
@@ -69,7 +70,7 @@ func (m *memory) mapPage(a isa.Addr, perm Perm) *page {
 	if p == nil {
 		p = &page{at: a &^ (pageSize - 1), perm: perm}
 		if perm&PermExec != 0 {
-			p.code = new(decodedPage)
+			p.code, p.lately = new(decodedPage), new([pageSize]*decoded)
 		}
 		m.pages[pn] = p
 	}

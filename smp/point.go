@@ -31,7 +31,8 @@ func (x *Ctx) point() {
 	}
 	m := x.m
 	m.clocks[x.cpu.id] += simTime(m.costs.Point)
-	if m.answered(sim.Mover(x.cpu.id)) {
+	if m.steps < m.limit && m.p.First == sim.Mover(x.cpu.id) { // a routine stands before no text
+		m.steps++
 		return
 	}
 	if mv := m.turn(); mv != sim.Mover(x.cpu.id) {

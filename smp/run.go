@@ -59,12 +59,15 @@ func (m *Machine) move(mv sim.Mover) (below *Ctx) {
 }
 
 // turn is the one place that asks who moves next, counts, and spends the
-// budget. Run calls it between steps; a routine's point calls it in place.
+// budget. Run calls it between steps; a routine's point calls it in place. Up to
+// m.limit boundaries there is nothing to look at and nobody to ask, but before
+// watched text.
 func (m *Machine) turn() sim.Mover {
-	if m.steps >= m.limit {
-		if m.foot != nil {
-			return m.turnObserved()
-		}
+	switch {
+	case m.steps < m.limit:
+	case m.changed && m.foot != nil:
+		return m.turnObserved()
+	case m.changed || m.steps >= m.cfg.Budget:
 		if !m.look() {
 			return sim.NoMover
 		}
@@ -73,15 +76,17 @@ func (m *Machine) turn() sim.Mover {
 	if m.p.N <= 1 {
 		return m.p.First
 	}
-	m.p.Watched = m.firstWatched()
-	if m.hold > 0 && !m.p.Watched {
-		m.hold--
-		m.p.Seq++
+	watched := m.firstWatched()
+	if m.steps <= m.limit && !watched {
 		return m.p.First
 	}
+	m.p.Seq += m.steps - 1 - m.settled
+	m.p.Watched = watched
 	pick, hold := m.chooser.Choose(&m.p)
 	m.p.Seq++
-	m.hold = hold // 0, unless pick is
+	m.settled = m.steps
+	m.hold = m.steps + uint64(hold) // 0, unless pick is
+	m.limit = min(m.hold, m.cfg.Budget)
 	if pick == 0 {
 		return m.p.First
 	}
@@ -94,22 +99,13 @@ func (m *Machine) turn() sim.Mover {
 	return mv
 }
 
-// answered makes the turn if it is mv's, which stands before no text, and nobody
-// is to be asked: what turn would find out, without the way there.
-func (m *Machine) answered(mv sim.Mover) bool {
-	switch {
-	case m.steps >= m.limit || mv != m.p.First:
-		return false
-	case m.p.N > 1:
-		if m.hold == 0 {
-			return false
-		}
-		m.hold--
-		m.p.Seq++
+// settle counts the questions that were held since it was called last: the
+// boundaries since then, if there was a choice, which doesn't change in between.
+func (m *Machine) settle() {
+	if m.p.N > 1 {
+		m.p.Seq += m.steps - m.settled
 	}
-	m.steps++
-	m.p.Watched = false
-	return true
+	m.settled = m.steps
 }
 
 // firstWatched reports whether the mover of alternative 0 is a CPU that stands
@@ -120,7 +116,13 @@ func (m *Machine) firstWatched() bool {
 		return false
 	}
 	c := &m.cpus[m.p.First]
-	return c.guest && c.known() == nil && m.Watched(c.regs.IP, 1)
+	if !c.guest {
+		return false
+	}
+	if at := c.regs.IP - c.codeAt; at < pageSize && c.page != nil {
+		return c.page.watched[at/chunk]
+	}
+	return m.Watched(c.regs.IP, 1)
 }
 
 // deviate makes the mover's thread of control the one that goes on by default.
@@ -147,13 +149,13 @@ func (m *Machine) deviate(mv sim.Mover) {
 
 // attend says that what c can do may have changed: the next turn looks at it.
 func (m *Machine) attend(c *CPU) {
-	m.stale |= 1 << (c.id % sim.MaxCPUs)
-	m.limit = 0
+	m.stale |= c.bit
+	m.again()
 }
 
 // again makes the next turn look at who is to move, whether the run is over,
 // and at those who wait.
-func (m *Machine) again() { m.limit = 0 }
+func (m *Machine) again() { m.changed, m.limit = true, 0 }
 
 // look finds out what can move. It is called when something may have changed,
 // and when the budget is out. false: the run is over.
@@ -167,7 +169,6 @@ func (m *Machine) look() bool {
 	if m.steps >= m.cfg.Budget {
 		return m.end(Exhausted)
 	}
-	m.limit = m.cfg.Budget
 	if m.recheck {
 		m.recheckWaiters()
 	}
@@ -178,8 +179,9 @@ func (m *Machine) look() bool {
 	m.stale = 0
 	moves := &m.moves
 	if *moves != m.p.Moves {
+		m.settle()
 		m.p.Moves = *moves
-		m.hold = 0
+		m.hold = m.steps
 		m.p.N = bits.OnesCount64(moves[0]) + bits.OnesCount64(moves[1]) + bits.OnesCount64(moves[2])
 	}
 	if moves[0]|moves[1] == 0 && !m.worthFiring(moves[2]) {
@@ -191,7 +193,11 @@ func (m *Machine) look() bool {
 	m.p.Kind = sim.Step
 	if first := m.boring(); first != m.p.First {
 		m.p.First = first
-		m.hold = 0
+		m.hold = m.steps
+	}
+	m.changed, m.limit = false, m.cfg.Budget
+	if m.p.N > 1 {
+		m.limit = min(m.limit, m.hold)
 	}
 	return true
 }
@@ -218,18 +224,19 @@ func (m *Machine) Moves() (moves [3]uint64) {
 // lookAt finds out what c can do: go on, take its IPI, be interrupted by its
 // sources.
 func (m *Machine) lookAt(c *CPU) {
-	bit, open := uint64(1)<<(c.id%sim.MaxCPUs), c.open()
-	m.moves[0] &^= bit
+	open := c.open()
+	goes, takes := m.moves[0]&^c.bit, m.moves[1]&^c.bit
 	if c.guest || c.canGoOn() {
-		m.moves[0] |= bit
+		goes |= c.bit
 	}
-	m.moves[1] &^= bit
 	if open && c.ipi != 0 {
-		m.moves[1] |= bit
+		takes |= c.bit
 	}
+	m.moves[0], m.moves[1] = goes, takes
 	for _, s := range c.sources {
-		m.moves[2] &^= s.bit
-		if s.ready(m.cfg.Full, open) {
+		if s.left == 0 || !s.ready(m.cfg.Full, open) {
+			m.moves[2] &^= s.bit
+		} else {
 			m.moves[2] |= s.bit
 		}
 	}
@@ -237,7 +244,8 @@ func (m *Machine) lookAt(c *CPU) {
 
 // end makes this the end of the run: no turn asks anything any more.
 func (m *Machine) end(o Outcome) bool {
-	m.over, m.outcome, m.limit = true, o, 0
+	m.over, m.outcome = true, o
+	m.again()
 	return false
 }
 
@@ -262,14 +270,16 @@ func (m *Machine) boring() sim.Mover {
 		return m.onward(m.errand)
 	}
 	t := m.lead
+	if m.errand == nil && t != nil && t.state == runnable && t.class != classIdle { // mostly
+		if c := t.cpu; c.task == t && m.p.Moves[0]&c.bit != 0 {
+			return m.onward(c)
+		}
+	}
 	for range m.tasks { // a chain of waits: each task at most once
 		if t == nil || t.state == dead || t.state == dormant || t.class == classIdle {
 			break
 		}
 		if c := t.cpu; t.state == runnable && m.can(c) {
-			if c.task == t && m.p.Moves[0]>>c.id&1 != 0 { // mostly
-				return m.onward(c)
-			}
 			if f := t.top(); c.task != t || f == nil || f.kind != routine || f.ctx.cond == nil {
 				return m.onward(c)
 			}
@@ -304,12 +314,12 @@ func (m *Machine) boring() sim.Mover {
 }
 
 // can reports whether c has any move but to fire a source.
-func (m *Machine) can(c *CPU) bool { return (m.p.Moves[0]|m.p.Moves[1])>>c.id&1 != 0 }
+func (m *Machine) can(c *CPU) bool { return (m.p.Moves[0]|m.p.Moves[1])&c.bit != 0 }
 
 // onward is c's default move: a pending IPI is taken at the first boundary
 // with interrupts on.
 func (m *Machine) onward(c *CPU) sim.Mover {
-	if m.p.Moves[1]>>c.id&1 != 0 {
+	if m.p.Moves[1]&c.bit != 0 {
 		return sim.MoverIPI + sim.Mover(c.id)
 	}
 	return sim.Mover(c.id)
@@ -320,6 +330,7 @@ func (m *Machine) ask(k sim.Kind, n int, c *CPU) int {
 	if n <= 1 {
 		return 0
 	}
+	m.settle()
 	kind, was, first := m.p.Kind, m.p.N, m.p.First
 	m.p.Kind, m.p.N, m.p.First = k, n, sim.Mover(c.id)
 	pick, _ := m.chooser.Choose(&m.p)
@@ -359,7 +370,8 @@ func (m *Machine) execute(c *CPU) {
 	}
 	m.instr++
 	if left != held {
-		m.pass(held - left)
+		m.instr += held - left
+		m.steps += held - left
 	}
 	if out != isa.Next || c.after != 0 {
 		m.react(c, in, out)
@@ -368,23 +380,10 @@ func (m *Machine) execute(c *CPU) {
 
 // held returns how many boundaries ahead it stays c's turn, with nobody to ask.
 func (m *Machine) held(c *CPU) uint64 {
-	switch {
-	case m.steps >= m.limit || c.after != 0:
+	if m.steps >= m.limit || c.after != 0 {
 		return 0
-	case m.p.N <= 1:
-		return m.limit - m.steps
 	}
-	return min(m.limit-m.steps, uint64(m.hold)) // who deviated holds nothing
-}
-
-// pass counts n boundaries that were held.
-func (m *Machine) pass(n uint64) {
-	m.instr += n
-	m.steps += n
-	if m.p.N > 1 {
-		m.hold -= int(n)
-		m.p.Seq += n
-	}
+	return m.limit - m.steps // who deviated holds nothing
 }
 
 // react does what an instruction asks of the machine.

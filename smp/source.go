@@ -50,12 +50,12 @@ func (m *Machine) Arm(s *Source) {
 // Mover is what the source is to a strategy, once it was added to a machine.
 func (s *Source) Mover() sim.Mover { return s.index }
 
-// ready reports whether a source of a CPU can fire at this boundary; open says
-// whether the CPU is.
+// Armed reports whether a work source is.
+func (s *Source) Armed() bool { return s.armed }
+
+// ready reports whether a source of a CPU that may fire can at this boundary; open
+// says whether the CPU is.
 func (s *Source) ready(full, open bool) bool {
-	if s.left == 0 {
-		return false
-	}
 	switch c := s.cpu; s.Kind {
 	case NMISource:
 		return !c.nmiBlocked && c.after&deaf == 0 && c.task != c.idle

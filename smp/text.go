@@ -16,54 +16,49 @@ const chunk = 8
 // A decoded is one sequence of bytes at one address and what it means: an
 // entry of the memo that spares decoding watched text anew at each step.
 type decoded struct {
-	at     isa.Addr
-	lo, hi uint64    // the instruction's bytes, packed as events have them
-	inst   *isa.Inst // nil: they, up to 15, are no instruction
+	at       isa.Addr
+	lo, hi   uint64    // the instruction's bytes, packed as events have them
+	mlo, mhi uint64    // the bits of lo and hi that say what it is
+	inst     *isa.Inst // nil: they, up to 15, are no instruction
 }
 
 // is reports whether the bytes at a begin with those of the entry. What stands
 // behind an instruction may be stored to without it being decoded again; of
 // what is none it isn't known how much of it says so.
 func (e *decoded) is(a isa.Addr, lo, hi uint64) bool {
-	if e.at != a {
-		return false
-	}
-	if n := e.hi >> 56; e.inst != nil && n <= hi>>56 {
-		lo, hi = cut(lo, hi, int(n))
-	}
-	return e.lo == lo && e.hi == hi
+	return e.at == a && e.hi>>56 <= hi>>56 && (lo^e.lo)&e.mlo|(hi^e.hi)&e.mhi == 0
 }
 
 const memoBits = 10
 
 // memo has two ways: of three entries that clash one is decoded again, and
-// nothing else. The two lie in one cache line.
-type memo [1 << memoBits][2]decoded
+// nothing else.
+type memo [1 << memoBits][2]*decoded
 
 // at goes by what is part of every instruction: its address and first byte.
-func (d *memo) at(a isa.Addr, lo uint64) *[2]decoded {
+func (d *memo) at(a isa.Addr, lo uint64) *[2]*decoded {
 	h := (uint64(a)<<8 | lo&0xff) * 0x9e3779b97f4a7c15
 	return &d[h>>(64-memoBits)]
 }
 
-// decode looks the bytes at a up in the memo. The entry is good until the next.
+// decode looks the bytes at a up in the memo.
 func (m *Machine) decode(a isa.Addr, lo, hi uint64) *decoded {
 	way := m.memo.at(a, lo)
-	if e := &way[0]; e.is(a, lo, hi) {
-		return e
+	for _, e := range way {
+		if e != nil && e.is(a, lo, hi) {
+			return e
+		}
 	}
-	if e := &way[1]; e.is(a, lo, hi) {
-		return e
-	}
-	way[1] = way[0]
-	e := &way[0]
-	*e = decoded{at: a, lo: lo, hi: hi}
+	e := &decoded{at: a, lo: lo, hi: hi, mlo: ^uint64(0), mhi: ^uint64(0)}
+	way[0], way[1] = e, way[0]
 	m.decoded++
 	b, n := traces.UnpackBytes(lo, hi)
 	if in, err := m.cfg.Mode.Decode(b[:n], a); err == nil {
 		e.inst = new(isa.Inst)
 		*e.inst = in
 		e.lo, e.hi = cut(lo, hi, int(in.Len))
+		e.mlo, e.mhi = cut(^uint64(0), 1<<56-1, int(in.Len))
+		e.mhi &= 1<<56 - 1
 	}
 	return e
 }
@@ -89,18 +84,21 @@ func cut(lo, hi uint64, n int) (uint64, uint64) {
 // enters kernel routines that text calls. nil: there is nothing to execute now.
 func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 	ip := c.regs.IP
-	p := m.mem.page(ip)
-	if p == nil || p.perm&PermExec == 0 {
-		m.pageFault(c, ip, ip)
-		return nil
-	}
-	if p.gate {
-		m.enter(c, ip)
-		return nil
-	}
-	c.codeAt, c.code = ip&^(pageSize-1), p.code
-	if in := p.code[ip%pageSize]; in != nil { // another page than last time
-		return in
+	p := c.page
+	if ip-c.codeAt >= pageSize || p == nil { // another page than last time
+		p = m.mem.page(ip)
+		if p == nil || p.perm&PermExec == 0 {
+			m.pageFault(c, ip, ip)
+			return nil
+		}
+		if p.gate {
+			m.enter(c, ip)
+			return nil
+		}
+		c.codeAt, c.page, c.code = p.at, p, p.code
+		if in := p.code[ip%pageSize]; in != nil {
+			return in
+		}
 	}
 
 	lo, hi := m.peekText(p, ip)
@@ -108,10 +106,14 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 		n := m.text.Fetch(int(c.id), uint64(ip), &m.fbuf, m.fetchEnv(c))
 		lo, hi = traces.PackBytes(m.fbuf[:n])
 	}
-	e := m.decode(ip, lo, hi)
+	e := p.lately[ip%pageSize]
+	if e == nil || !e.is(ip, lo, hi) {
+		e = m.decode(ip, lo, hi)
+		p.lately[ip%pageSize] = e
+	}
 	in, n := e.inst, int(e.hi>>56)
 	m.touchFetch(ip, n)
-	if p.watches(ip%pageSize, n) || ip%pageSize+isa.Addr(n) > pageSize && m.Watched(ip, n) {
+	if p.watchesOne(ip%pageSize, n) || ip%pageSize+isa.Addr(n) > pageSize && m.Watched(ip, n) {
 		lo, hi = e.lo, e.hi
 		m.emit(c, smpev.Exec, uint64(ip), lo, hi)
 		if m.log.Found != nil {
@@ -161,6 +163,13 @@ func (p *page) watches(off isa.Addr, n int) bool {
 		}
 	}
 	return false
+}
+
+// watchesOne is watches of no more bytes than an instruction has, which lie in
+// three chunks at most.
+func (p *page) watchesOne(off isa.Addr, n int) bool {
+	first, last := off/chunk, min(off+isa.Addr(n)-1, pageSize-1)/chunk
+	return p.watched[first] || p.watched[last] || p.watched[(first+last)/2]
 }
 
 // Watched reports whether one of the n bytes at a is watched.
@@ -234,7 +243,9 @@ func (m *Machine) putText(a isa.Addr, v uint64, n int) {
 	p, off := m.mem.page(a), uint64(a)%pageSize
 	watched := p.watched[off/chunk]
 	m.touchStore(a, watched)
-	m.mem.touch(p, off, n)
+	if !p.touched(off, uint64(n)) {
+		m.mem.touch(p, off, n)
+	}
 	at := p.data[off&^(chunk-1):][:chunk]
 	was, shift := binary.LittleEndian.Uint64(at), 8*(off%chunk)
 	mask := ^uint64(0) >> (64 - 8*n)

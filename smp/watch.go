@@ -157,7 +157,7 @@ func (m *Machine) turnObserved() sim.Mover {
 		f.lookAhead()
 		mv = m.turn() // has nothing to look at: it asks
 	}
-	m.limit = 0
+	m.again()
 	f.begin(mv)
 	return mv
 }

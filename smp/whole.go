@@ -84,12 +84,13 @@ func (m *Machine) within() sim.Mover {
 // it would. The step goes on.
 func (m *Machine) unasked(c *CPU) bool {
 	goes := !m.over && m.look() && m.p.First == sim.Mover(c.id)
-	m.limit = 0
+	m.again()
 	if !goes {
 		return false
 	}
-	if m.steps++; m.p.N > 1 {
-		m.p.Seq++
+	if m.steps < m.hold { // what is held is held for questions
+		m.hold++
 	}
+	m.steps++
 	return true
 }

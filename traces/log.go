@@ -77,22 +77,31 @@ func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
 	l.seq++
 	kind := &l.kinds[k]
 	kind.seen = true
-	subs := kind.subs
-	if len(subs) == 0 && !l.Store {
+	if len(kind.subs) == 0 && !l.Store {
 		return
 	}
 	e := &l.ev
 	e.Seq, e.Kind, e.CPU, e.Task, e.A, e.B, e.C = seq, k, cpu, task, a, b, c
 	if l.Store {
-		l.Events = append(l.Events, *e)
+		l.keep()
 	}
-	for _, s := range subs {
-		if f := s.Event(e); f != nil && l.Found == nil {
-			l.Found, l.Finder, l.FoundAt = f, s, e.Seq
-			if l.Stop != nil {
-				l.Stop()
-			}
+	for i := range kind.subs {
+		if f := kind.subs[i].Event(e); f != nil {
+			l.found(f, kind.subs[i])
 		}
+	}
+}
+
+func (l *Log) keep() { l.Events = append(l.Events, l.ev) }
+
+// found takes a finding about the event at hand.
+func (l *Log) found(f *Finding, by Sink) {
+	if l.Found != nil {
+		return
+	}
+	l.Found, l.Finder, l.FoundAt = f, by, l.ev.Seq
+	if l.Stop != nil {
+		l.Stop()
 	}
 }
 
