@@ -425,8 +425,8 @@ func TestWholeStepsCommute(t *testing.T) {
 				for cpu := range sc.Machine.CPUs {
 					sc.Sources = append(sc.Sources, scenario.Source{Kind: scenario.SourceTimer, CPU: cpu, AtMost: 2})
 				}
-				for k, mu := range mutant.All {
-					if mu.Name != "lost-kick" /* runs on to the end of the budget */ && (mu.Scenario == name || name == "tiny") && (*swaps > 0 || k%8 == i) {
+				for k, mu := range mutant.All { // lost-kick's runs are as long as the budget
+					if mu.Name != "lost-kick" && (mu.Scenario == name || name == "tiny") && (*swaps > 0 || k%8 == i) {
 						commute(t, sc, mu.Name, uint64(i), most/20+1, true, total)
 					}
 				}

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -9,6 +10,8 @@ import (
 	"kpsim/properties/scenario"
 	"kpsim/sched"
 )
+
+var sampledRuns = flag.Uint64("sampled", 0, "how many runs to draw beside those that Full makes; 0: few")
 
 func tiny(t *testing.T) *scenario.Scenario {
 	src, err := os.ReadFile("testdata/tiny.star")
@@ -32,71 +35,72 @@ func (r *Rig) whereItEnded(run Run) end {
 	return e
 }
 
-// endsOfFull are those of all runs that Full makes, and how many there were.
-func endsOfFull(t *testing.T, sc *scenario.Scenario, mutant string) (map[end]bool, uint64) {
-	rig, err := New(sc, mutant)
-	require.NoError(t, err)
-	defer rig.Close()
-	f := sched.NewFull()
-	learn(rig, f)
-	rig.ObserveWhole(f)
-	ends := make(map[end]bool)
-	for i := uint64(0); f.Begin(i); i++ {
-		require.Less(t, i, uint64(100_000))
-		run := rig.Run(f)
-		if !f.Blocked() {
-			ends[rig.whereItEnded(run)] = true
-		}
-		if run.Early {
-			f.Cut()
-		} else {
-			f.End(0)
-		}
-		if rig.Machine.SharedGrew() {
-			f.Restart()
-			clear(ends)
-		}
-	}
-	return ends, f.Stats().Runs
-}
-
-// TestFullLeavesOutNothing: wherever a run of a small scenario can end, by
-// schedules with one deviation and by many drawn ones, one of the runs that
-// Full makes ends there too; of the right engine, and of five broken ones.
+// TestFullLeavesOutNothing: wherever a run of a small scenario can end, and whatever
+// its threads of control can see on the way, by schedules with few deviations and by
+// many drawn ones, one of the runs that Full makes has it, too; of the right engine,
+// and of five broken ones. Where interrupts are one step, each drawn run is of the
+// class of one that Full makes.
 func TestFullLeavesOutNothing(t *testing.T) {
 	sc := tiny(t)
-	sampled := uint64(6000 / slow)
-	seen, made := 0, uint64(0)
+	sampled := max(*sampledRuns, 4000/slow)
+	met, made := 0, uint64(0)
 	mutants := []string{"no-quiesce", "no-sync-2", "", "no-sync-1", "int3-after-tail", "no-sync-3"}
-	differ := 1 // how many more ends there are than machines
 	if slow > 1 {
-		mutants, differ = mutants[:2], 0
+		mutants = mutants[:2]
 	}
 	for _, mutant := range mutants {
 		t.Run("mutant "+mutant, func(t *testing.T) {
-			all, runs := endsOfFull(t, sc, mutant)
-			made += runs
 			rig, err := New(sc, mutant)
 			require.NoError(t, err)
 			defer rig.Close()
-			got := make(map[end]uint64)
-			for _, s := range []sched.Strategy{
-				sched.NewDeviations(sched.Params{Most: 1}), sched.NewRandom(sched.Params{Seed: 3, Length: 200}),
-				sched.NewSticky(sched.Params{Seed: 3, Length: 200, Mean: 4}), sched.NewSticky(sched.Params{Seed: 3, Length: 200, Mean: 30}),
-			} {
+			rig.Log.Store = true
+			all, classes, stats := endsOfFull(t, rig, beginning{}, 1_000_000)
+			require.EqualValues(t, stats.Runs-stats.Cut, len(classes), "a class was run twice")
+			made += stats.Runs
+
+			ends := make(map[end]int)
+			rig.Observe(nil)
+			for _, s := range []sched.Strategy{sched.NewDeviations(sched.Params{Most: 1}), drawn(0), drawn(4), drawn(30)} {
 				for i := uint64(0); i < sampled/4 && s.Begin(i); i++ {
 					run := rig.Run(s)
 					s.End(run.Counts.Points)
-					got[rig.whereItEnded(run)]++
+					ends[rig.seen(run)]++
 				}
 			}
-			for e, n := range got {
-				require.Contains(t, all, e, "%d of the sampled runs ended there", n)
+			for e, n := range ends {
+				require.Contains(t, all, e, "%d of the drawn runs ended there", n)
 			}
-			t.Logf("%d ends, %d of them sampled, %d executions", len(all), len(got), runs)
-			seen += len(got)
+
+			found := make(map[class]int)
+			h := &classed{seen: deaf{}}
+			rig.ObserveWhole(h)
+			for _, s := range []sched.Strategy{drawn(0), drawn(4), drawn(30)} {
+				for i := uint64(0); i < sampled/4 && s.Begin(i); i++ {
+					h.Reset()
+					run := rig.Run(s)
+					s.End(run.Counts.Points)
+					if !run.Early {
+						found[h.class()]++
+					}
+				}
+			}
+			require.False(t, rig.Machine.SharedGrew())
+			for c, n := range found {
+				require.Contains(t, classes, c, "%d of the drawn runs are of a class that Full has none of", n)
+			}
+			t.Logf("%d ends, %d of them drawn; %d classes, %d of them drawn; %d schedules, %d pruned", len(all), len(ends), len(classes), len(found), stats.Runs+stats.Blocked, stats.Blocked)
+			met += len(ends)
 		})
 	}
-	require.Greater(t, seen, len(mutants)+differ, "all runs end alike: this shows nothing")
+	require.Greater(t, met, 5*len(mutants), "all runs end alike: this shows nothing")
 	require.NotZero(t, made)
+}
+
+// drawn draws runs: at random, or with so many boundaries between switches in the
+// mean.
+func drawn(mean int) sched.Strategy {
+	if mean == 0 {
+		return sched.NewRandom(sched.Params{Seed: 3, Length: 200})
+	}
+	return sched.NewSticky(sched.Params{Seed: 3, Length: 200, Mean: mean})
 }
