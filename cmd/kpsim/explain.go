@@ -98,21 +98,21 @@ func readTrace(path string) (*traces.File, error) {
 
 func (c *explainCmd) print(p *program, e *explained) error {
 	r := e.replay
-	fmt.Fprintf(p.out, "%s: scenario %s, %s from the default run\n", c.Trace, r.Rig.Scenario.Name, number(len(e.file.Schedule), "deviation"))
+	p.indented("", beginning(c.Trace, e.file, r))
 	switch {
 	case !r.Breaks:
-		fmt.Fprintf(p.out, "%s: %s\n", p.paint(red, "NOT AS THE TRACE SAYS"), r.Why)
+		p.indented("", p.paint(red, "NOT AS THE TRACE SAYS")+": "+r.Why)
 	case !r.Same || r.Miss != nil:
 		fmt.Fprintln(p.out, "the same violation, by another run")
 	}
 	if r.Miss != nil {
-		fmt.Fprintln(p.out, firstDivergence(e.file, r.Miss))
+		p.indented("", firstDivergence(e.file, r.Miss))
 	}
 	if len(e.story) > 0 {
 		fmt.Fprintln(p.out)
 	}
 	for _, s := range e.story {
-		for i, l := range fold(s.Text, p.width-8) {
+		for i, l := range view.Fold(s.Text, p.width-8) {
 			if i == 0 {
 				fmt.Fprintf(p.out, "%6d  %s\n", s.Seq, l)
 			} else {
@@ -132,11 +132,11 @@ func (c *explainCmd) print(p *program, e *explained) error {
 	fmt.Fprintln(p.out)
 	switch {
 	case r.Breaks && (!r.Same || r.Miss != nil):
-		fmt.Fprintf(p.out, "to bring the trace up to date:  %s\n", shell(typed(), "rerecord", c.Trace))
+		p.next("", "to bring the trace up to date:", shell(typed(), "rerecord", c.Trace))
 	case r.Breaks:
-		fmt.Fprintf(p.out, "every event:      %s\n", shell(typed(), "replay", "--all", c.Trace))
+		p.next("", "every event:    ", shell(typed(), "replay", "--all", c.Trace))
 	default:
-		fmt.Fprintf(p.out, "to find it anew:  %s\n", anew(e.file, r.Rig.Scenario.Name))
+		p.next("", "to find it anew:", anew(e.file, r.Rig.Scenario.Name))
 	}
 	return nil
 }

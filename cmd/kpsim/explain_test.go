@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"io"
@@ -48,6 +49,34 @@ func tellCorpus(t *testing.T) []told {
 		r.Rig.Close()
 	}
 	return list
+}
+
+// On a narrow terminal nothing sticks out of what explain and replay print but
+// lines to type and what is one word, and no word is lost.
+func TestExplainNarrow(t *testing.T) {
+	const path = "../../traces/corpus/T2-second-instruction.kps"
+	words := func(s string) []string {
+		_, s, _ = strings.Cut(s, "VIOLATION") // events are in other columns
+		return strings.Fields(s)
+	}
+	for _, c := range []command{&explainCmd{Trace: path, Runs: 3, Seed: 1}, &replayCmd{Trace: path}} {
+		print := func(width int) string {
+			var out bytes.Buffer
+			p := newProgram(&out, io.Discard)
+			p.width = width
+			_, err := c.run(p)
+			require.NoError(t, err)
+			return out.String()
+		}
+		narrow := print(40)
+		for line := range strings.Lines(narrow) {
+			line = strings.TrimSuffix(line, "\n")
+			if len(line) > 40 && len(strings.Fields(line)) > 1 && !strings.Contains(line, path) {
+				t.Errorf("%d columns: %s", len(line), line)
+			}
+		}
+		require.Equal(t, words(print(0)), words(narrow))
+	}
 }
 
 // The story of each trace of the corpus, as it was read and found right.

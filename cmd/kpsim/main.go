@@ -75,7 +75,7 @@ func (p *program) do(c command) (status int) {
 		}
 	}()
 	status, err := c.run(p)
-	if err != nil {
+	if err != nil && !p.lostBy(err) {
 		fmt.Fprintf(p.err, "kpsim: %v\n", err)
 		return exitBadInput
 	}

@@ -19,7 +19,7 @@ func printNoReturn(p *program, e *explained) {
 	fmt.Fprintln(p.out)
 	p.indented("", fmt.Sprintf("The point of no return. Of the runs whose first so many choices are these, and the others random, there break %s:", e.replay.Property.ID))
 	fmt.Fprintln(p.out)
-	fmt.Fprintf(p.out, "  %9s  %5s  %5s  %-11s  %s\n", "questions", "event", "fail", "95 %", "and then")
+	odds(p, fmt.Sprintf("  %9s  %5s  %5s  %-11s", "questions", "event", "fail", "95 %"), "and then")
 	for i := range n.Curve {
 		o := &n.Curve[i]
 		then := ""
@@ -32,13 +32,23 @@ func printNoReturn(p *program, e *explained) {
 		if then == "" && o.Questions != n.Point.Question && o.Questions != n.Point.Question+1 && i > 0 && deviationAt(n, i-1) == 0 {
 			continue // a step of the bisection
 		}
-		line := fmt.Sprintf("  %9d  %5d  %5s  %-11s  %s", o.Questions, o.Event, percent(o.Chance()), interval(o), then)
-		fmt.Fprintln(p.out, strings.TrimRight(line, " "))
+		odds(p, fmt.Sprintf("  %9d  %5d  %5s  %-11s", o.Questions, o.Event, percent(o.Chance()), interval(o)), then)
 	}
 	fmt.Fprintln(p.out)
 	for _, s := range blamed(e) {
 		p.indented("", s)
 	}
+}
+
+// odds prints a row of the curve, what comes then below it if it must.
+func odds(p *program, row, then string) {
+	line := strings.TrimRight(row+"  "+then, " ")
+	if p.width == 0 || len(line) <= p.width {
+		fmt.Fprintln(p.out, line)
+		return
+	}
+	fmt.Fprintln(p.out, strings.TrimRight(row, " "))
+	p.indented(indent+indent, then)
 }
 
 // deviationAt returns the number of the deviation that comes right behind the

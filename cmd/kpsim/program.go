@@ -36,7 +36,7 @@ func newProgram(stdout, stderr io.Writer) *program {
 	}
 }
 
-// An output remembers the first write that failed: on a full disk nobody would
+// An output remembers the first write that failed, and writes nothing after it: on a full disk nobody would
 // otherwise know that there is less than there should be.
 type output struct {
 	w   io.Writer
@@ -45,10 +45,10 @@ type output struct {
 
 // Write implements io.Writer.
 func (o *output) Write(b []byte) (n int, err error) {
-	if n, err = o.w.Write(b); err != nil && o.err == nil {
-		o.err = err
+	if o.err == nil {
+		n, o.err = o.w.Write(b)
 	}
-	return n, err
+	return n, o.err
 }
 
 // lost says why what was printed isn't all there, "" if it is.
@@ -57,6 +57,12 @@ func (p *program) lost() string {
 		return cause(o.err, "standard output")
 	}
 	return ""
+}
+
+// lostBy says whether an error is that of printing.
+func (p *program) lostBy(err error) bool {
+	o, ok := p.out.(*output)
+	return ok && o.err != nil && errors.Is(err, o.err)
 }
 
 func isTerminal(w io.Writer) bool {

@@ -116,7 +116,7 @@ func (c *replayCmd) printJSON(p *program, file *traces.File, r *harness.Replay) 
 }
 
 func (c *replayCmd) print(p *program, file *traces.File, r *harness.Replay) error {
-	fmt.Fprintf(p.out, "%s: scenario %s, %s from the default run\n", c.Trace, r.Rig.Scenario.Name, number(len(file.Schedule), "deviation"))
+	p.indented("", beginning(c.Trace, file, r))
 	fmt.Fprintln(p.out)
 	in := viewInput(p, file, r)
 	in.All = c.All
@@ -128,27 +128,32 @@ func (c *replayCmd) print(p *program, file *traces.File, r *harness.Replay) erro
 		fmt.Fprintf(p.out, "nothing is broken: the run ended %v\n", r.Outcome)
 	}
 	for _, d := range r.Drifts {
-		fmt.Fprintln(p.out, drift(file, r, d))
+		p.indented("", drift(file, r, d))
 	}
 	if r.Miss != nil {
-		fmt.Fprintln(p.out, firstDivergence(file, r.Miss))
+		p.indented("", firstDivergence(file, r.Miss))
 	}
 	if r.Same {
 		fmt.Fprintln(p.out, p.paint(green, "the same")+" as the trace says")
 	} else {
-		fmt.Fprintf(p.out, "%s: %s\n", p.paint(red, "NOT THE SAME"), r.Why)
+		p.indented("", p.paint(red, "NOT THE SAME")+": "+r.Why)
 	}
 	switch {
 	case r.Breaks && (!r.Same || r.Miss != nil):
-		fmt.Fprintf(p.out, "it is the same violation; to bring the trace up to date:  %s\n", shell(typed(), "rerecord", c.Trace))
+		p.next("", "it is the same violation; to bring the trace up to date:", shell(typed(), "rerecord", c.Trace))
 	case !r.Same:
-		fmt.Fprintf(p.out, "to find it anew:  %s\n", anew(file, r.Rig.Scenario.Name))
+		p.next("", "to find it anew:", anew(file, r.Rig.Scenario.Name))
 	}
 	if r.Property != nil {
-		fmt.Fprintf(p.out, "to understand it: %s\n", shell(typed(), "explain", c.Trace))
+		p.next("", "to understand it:", shell(typed(), "explain", c.Trace))
 	}
 	fmt.Fprintf(p.out, "digest %016x\n", r.Digest)
 	return nil
+}
+
+// beginning says what is played.
+func beginning(trace string, file *traces.File, r *harness.Replay) string {
+	return fmt.Sprintf("%s: scenario %s, %s from the default run", trace, r.Rig.Scenario.Name, number(len(file.Schedule), "deviation"))
 }
 
 // anew is the line that looks for such a run again.

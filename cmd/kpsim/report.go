@@ -6,6 +6,7 @@ import (
 
 	"kpsim/properties"
 	"kpsim/traces"
+	"kpsim/traces/view"
 )
 
 // A report prints rows as they come.
@@ -77,12 +78,14 @@ func (r *report) print(w *row) error {
 }
 
 // toType prints a line to type, on one of its own if the terminal is narrow.
-func (p *program) toType(what, line string) {
+func (p *program) toType(what, line string) { p.next(indent, what, line) }
+
+func (p *program) next(by, what, line string) {
 	sep := "  "
-	if p.width > 0 && len(indent)+visible(what)+len(sep)+visible(line) > p.width {
-		sep = "\n" + indent + "  "
+	if p.width > 0 && len(by)+view.Visible(what)+len(sep)+view.Visible(line) > p.width {
+		sep = "\n" + by + "  "
 	}
-	fmt.Fprintf(p.out, "%s%s%s%s\n", indent, what, sep, line)
+	fmt.Fprintf(p.out, "%s%s%s%s\n", by, what, sep, line)
 }
 
 // row prints the line of a row; on a narrow terminal the columns that are names,
@@ -91,7 +94,7 @@ func (r *report) row(w *row) {
 	names := fmt.Sprintf("%-*s  %-*s  %-*s", r.scenario, w.Scenario, r.property, w.Property, len(sometimes), w.Observation)
 	rest := append([]string{r.verdict(w)}, w.notes...)
 	line := fmt.Sprintf("%s  %*d of %*d runs  %s", names, r.count, w.Violations, r.count, w.Runs, strings.Join(rest, ", "))
-	if r.p.width == 0 || visible(line) <= r.p.width {
+	if r.p.width == 0 || view.Visible(line) <= r.p.width {
 		fmt.Fprintln(r.p.out, line)
 		return
 	}
@@ -101,49 +104,12 @@ func (r *report) row(w *row) {
 
 // indented prints a line below a row, in as many as the terminal needs.
 func (p *program) indented(by, s string) {
-	for _, l := range fold(s, p.width-len(by)) {
+	for _, l := range view.Fold(s, p.width-len(by)) {
 		fmt.Fprintln(p.out, by+l)
 	}
 }
 
 const indent = "    "
-
-// fold divides a text at blanks, so that no line is longer than width if it can
-// be helped. 0 or less is no width.
-func fold(s string, width int) (lines []string) {
-	if width <= 0 || visible(s) <= width {
-		return []string{s}
-	}
-	line := ""
-	for _, word := range strings.Fields(s) {
-		if line != "" && visible(line)+1+visible(word) > width {
-			lines = append(lines, line)
-			line = "  " + word // what goes on is deeper
-			continue
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
-}
-
-// visible is how many columns a text takes: the codes for colours take none.
-func visible(s string) (n int) {
-	code := false
-	for _, c := range s {
-		switch {
-		case c == '\x1b':
-			code = true
-		case !code:
-			n++
-		case c == 'm':
-			code = false
-		}
-	}
-	return n
-}
 
 func (r *report) verdict(w *row) string {
 	switch {

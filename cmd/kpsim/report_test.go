@@ -9,6 +9,7 @@ import (
 	"kpsim/properties/harness"
 	"kpsim/properties/scenario"
 	"kpsim/traces"
+	"kpsim/traces/view"
 )
 
 // On a terminal of 80 columns no line of the table is longer, its columns stand
@@ -64,7 +65,7 @@ func TestNarrowTerminal(t *testing.T) {
 		narrow := print(80, colour)
 		for line := range strings.Lines(narrow) {
 			line = strings.TrimSuffix(line, "\n")
-			if n := visible(line); n > 80 && !strings.Contains(line, "replay ") { // a line to type isn't broken
+			if n := view.Visible(line); n > 80 && !strings.Contains(line, "replay ") { // a line to type isn't broken
 				t.Errorf("%d columns: %s", n, line)
 			}
 		}

@@ -43,8 +43,8 @@ type Verified struct {
 
 // Racing is an object and how many races there were at it.
 type Racing struct {
-	Object string
-	Races  uint64
+	Object string `json:"object"`
+	Races  uint64 `json:"races"`
 }
 
 // Verify runs every schedule of a kind. Errors are about the input; a bug of

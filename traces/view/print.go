@@ -147,7 +147,10 @@ func (p *printer) row(r *row) {
 		p.line("", "", fmt.Sprintf("... %s left out ...", count(r.gap, "row", "rows")))
 		return
 	case c < 0:
-		p.line(colours[r.class], seq, "-- "+r.text+" --")
+		for _, l := range Fold("-- "+r.text+" --", p.room(gutter)) {
+			p.line(colours[r.class], seq, l)
+			seq = ""
+		}
 		return
 	}
 	for _, l := range wrap(p.lead(r), r.text, p.widths[c]) {
@@ -158,6 +161,21 @@ func (p *printer) row(r *row) {
 		cells[c] = p.paint(colours[r.class], l) + cells[c][min(utf8.RuneCountInString(l), p.widths[c]):]
 		p.line("", seq, strings.Join(cells, bar))
 		seq = ""
+	}
+}
+
+// room is what is left of a line behind so many characters; 0: no end of it.
+func (p *printer) room(used int) int {
+	if p.in.Width == 0 {
+		return 0
+	}
+	return max(p.in.Width-used, 1)
+}
+
+// text prints a sentence, or what reads like one, in as many lines as it needs.
+func (p *printer) text(colour, by, s string) {
+	for _, l := range Fold(s, p.room(len(by))) {
+		fmt.Fprintln(p.w, p.paint(colour, by+l))
 	}
 }
 

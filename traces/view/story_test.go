@@ -65,6 +65,17 @@ func TestWidth(t *testing.T) {
 	golden(t, "second-instruction-80", in)
 	in.Width = 50 // too narrow for two columns
 	golden(t, "second-instruction-50", in)
+	in.Width = 40
+	golden(t, "second-instruction-40", in)
+	var b strings.Builder
+	if err := view.Interleaving(&b, in); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if len(line) > 41 {
+			t.Errorf("%q sticks out", line)
+		}
+	}
 	for _, width := range []int{1, 10, 20} { // whatever: it ends, and loses no word
 		in.Width = width
 		if err := view.Interleaving(new(strings.Builder), in); err != nil {

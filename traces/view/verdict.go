@@ -15,7 +15,8 @@ func (t *teller) verdict(p *printer) {
 		fmt.Fprintln(p.w, "\nno property is broken")
 		return
 	}
-	fmt.Fprintf(p.w, "\n%s\n", p.paint(colours[violates], "VIOLATION: "+t.headline()))
+	fmt.Fprintln(p.w)
+	p.text(colours[violates], "", "VIOLATION: "+t.headline())
 	if t.at < len(in.Events) && in.Events[t.at].Kind == smpev.Exec {
 		t.draw(p, &in.Events[t.at])
 	}
@@ -63,8 +64,14 @@ func (t *teller) draw(p *printer, e *traces.Event) {
 	label := t.text.place(whole.at)
 	width := 3*int(whole.end-whole.at) - 1
 	line := func(what, hex, insns string) {
-		s := fmt.Sprintf("  %s  %-9s  %-*s   %s", label, what, width, hex, insns)
-		fmt.Fprintln(p.w, strings.TrimRight(s, " "))
+		s := strings.TrimRight(fmt.Sprintf("  %s  %-9s  %-*s", label, what, width, hex), " ")
+		all := strings.TrimRight(fmt.Sprintf("  %s  %-9s  %-*s   %s", label, what, width, hex, insns), " ")
+		if p.in.Width > 0 && len(all) > p.in.Width { // the bytes stay above one another
+			fmt.Fprintln(p.w, s)
+			p.text("", strings.Repeat(" ", 2*hang), insns)
+		} else {
+			fmt.Fprintln(p.w, all)
+		}
 		label = strings.Repeat(" ", len(label))
 	}
 	fmt.Fprintln(p.w)
@@ -81,8 +88,9 @@ func (t *teller) schedule(p *printer) {
 		fmt.Fprintln(p.w, "\nThe schedule is the default one.")
 		return
 	}
-	fmt.Fprintf(p.w, "\nThe schedule differs from the default one in %s:\n", count(len(t.in.Schedule), "place", "places"))
+	fmt.Fprintln(p.w)
+	p.text("", "", fmt.Sprintf("The schedule differs from the default one in %s:", count(len(t.in.Schedule), "place", "places")))
 	for _, d := range t.in.Schedule {
-		fmt.Fprintf(p.w, "  %s\n", d)
+		p.text("", "  ", d.String())
 	}
 }
