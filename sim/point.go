@@ -69,7 +69,7 @@ type Point struct {
 
 	// Ahead is what the next step of each CPU begins with touching; Object 0:
 	// nothing that others see, or it isn't known. It is there, and true, only
-	// while the machine has an Observer.
+	// while the machine has an Observer that is a Planner, in Step questions.
 	Ahead *[MaxCPUs]Touch
 
 	// Step: First is a CPU that stands before text which is written to while it
