@@ -24,6 +24,7 @@ type arrivals struct {
 	shape    *Shape
 	length   int
 	unbiased bool
+	mine     uint64 // the sources of CPUs
 
 	at      uint64    // the Step question seen last
 	who     sim.Mover // and the mover of its alternative 0
@@ -39,7 +40,15 @@ type arrivals struct {
 }
 
 func newArrivals(p Params) arrivals {
-	return arrivals{shape: p.Shape, length: int(p.Length), unbiased: p.Unbiased}
+	a := arrivals{shape: p.Shape, length: int(p.Length), unbiased: p.Unbiased}
+	if p.Shape != nil {
+		for s := range p.Shape.Sources {
+			if a.cpu(s) != sim.NoMover {
+				a.mine |= 1 << s
+			}
+		}
+	}
+	return a
 }
 
 // begin forgets the last run.
@@ -176,4 +185,17 @@ func (a *arrivals) wait(p *sim.Point) (m sim.Mover, until int) {
 		}
 	}
 	return sim.NoMover, until
+}
+
+// outlasts returns what may be added to a hold: whether it matters which CPU goes
+// on, for arrivals count boundaries of one or may yet be drawn to; and whether it
+// matters that one stands before watched text.
+func (a *arrivals) outlasts() int {
+	switch {
+	case a.mine&^a.spent&^(a.drawn&(a.anyTime|a.inText)) != 0:
+		return 0
+	case a.drawn&a.inText != 0:
+		return sim.Steady
+	}
+	return sim.Steady + sim.Through
 }

@@ -23,15 +23,16 @@ func arrivers(p Params) []Strategy {
 // source fired.
 func lonely(s Strategy, most int, hold bool) (fired []int) {
 	p := sim.Point{Kind: sim.Step, N: 2, Moves: [3]uint64{1, 0, 1}}
-	held := 0
+	held, through := 0, false
 	for at := range 100 {
 		p.Watched = at%10 == 7
-		if p.Seq++; hold && held > 0 && !p.Watched {
+		if p.Seq++; hold && held > 0 && (through || !p.Watched) {
 			held--
 			continue
 		}
 		var pick int
-		if pick, held = s.Choose(&p); pick == 0 {
+		pick, held = s.Choose(&p)
+		if through, held = held&sim.Through != 0, held&sim.Forever; pick == 0 {
 			continue
 		}
 		held = 0
@@ -108,14 +109,14 @@ func TestArrivalsByOwnBoundaries(t *testing.T) {
 	for i := range uint64(4000) {
 		s.Begin(i)
 		p := sim.Point{Kind: sim.Step, N: 3, Moves: [3]uint64{0b11, 0, 1}}
-		own, held := 0, 0
+		own, held, steady := 0, 0, false
 		for range 100 {
 			p.First = 0
 			if p.Seq >= 40 && p.Seq < 45 || p.Seq >= 95 {
 				p.First = 1 // its first five boundaries, and the others late
 				own++
 			}
-			if p.Seq == 40 || p.Seq == 45 || p.Seq == 95 {
+			if !steady && (p.Seq == 40 || p.Seq == 45 || p.Seq == 95) {
 				held = 0
 			}
 			if held > 0 {
@@ -128,7 +129,7 @@ func TestArrivalsByOwnBoundaries(t *testing.T) {
 				}
 				break
 			} else {
-				held = hold
+				held, steady = hold&sim.Forever, hold&sim.Steady != 0
 			}
 			p.Seq++
 		}

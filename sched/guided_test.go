@@ -47,6 +47,7 @@ func (m *ladder) climbed(s Strategy) (rung int) {
 			} else {
 				var pick int
 				pick, hold = s.Choose(&p)
+				hold &= sim.Forever
 				mv = p.Mover(pick)
 			}
 			p.Seq++

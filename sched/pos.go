@@ -62,6 +62,9 @@ func (s *POS) Stepped(mv sim.Mover, touched []sim.Touch) {
 	s.done = append(s.done, touched...)
 }
 
+// Plans implements sim.Planner.
+func (*POS) Plans() {}
+
 // Choose implements sim.Chooser. It never holds.
 func (s *POS) Choose(p *sim.Point) (pick, hold int) {
 	if p.Kind != sim.Step {

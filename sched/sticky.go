@@ -94,5 +94,9 @@ func (s *Sticky) Choose(p *sim.Point) (pick, hold int) {
 			return 1 + s.rand.N(n-1), 0
 		}
 	}
-	return 0, min(int(s.change.next-at), until) - 1
+	hold = min(int(s.change.next-at), until) - 1 + s.arrive.outlasts()
+	if s.text {
+		hold &^= sim.Through
+	}
+	return 0, hold
 }

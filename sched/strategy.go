@@ -49,7 +49,7 @@ const (
 )
 
 // Longer default runs are as good as this one: all we take from a length is a mean.
-const lengthMax = 1 << 30
+const lengthMax = 1 << 28
 
 // normal returns p with its zero values filled in.
 func (p Params) normal() Params {
@@ -110,7 +110,7 @@ func (*Default) End(uint64) {}
 func (*Default) String() string { return "default" }
 
 // forever is a hold that outlasts any run.
-const forever = 1 << 30
+const forever = sim.Forever
 
 // calm returns how many alternatives are no arrivals: the CPUs and IPIs, and
 // First whatever it is. They are the alternatives 0 to calm-1.

@@ -348,6 +348,7 @@ func BenchmarkBoundary(b *testing.B) {
 					hold--
 				} else {
 					_, hold = s.Choose(&p)
+					hold &= sim.Forever
 				}
 				p.Seq++
 			}

@@ -91,7 +91,7 @@ func (m *toy) run(s Strategy) string {
 		moves [3]uint64
 		first sim.Mover
 	}
-	hold, held := 0, answered{}
+	hold, outlasts, held := 0, 0, answered{}
 	observer := ObserverOf(s)
 	for moves := 0; m.stop == 0 || moves < m.stop; moves++ {
 		m.look()
@@ -107,21 +107,28 @@ func (m *toy) run(s Strategy) string {
 		}
 		touched := m.touch(mv)
 		if m.p.N > 1 {
-			if now := (answered{m.p.Moves, m.p.First}); now != held || m.p.Watched {
-				hold, held = 0, now
+			now := answered{m.p.Moves, m.p.First}
+			if now != held && (outlasts&sim.Steady == 0 || now.moves[2] != held.moves[2]) || m.p.Watched && outlasts&sim.Through == 0 {
+				hold = 0
 			}
+			held = now
 			pick := 0
 			if hold > 0 {
 				hold--
 			} else {
 				m.calls++
 				pick, hold = s.Choose(&m.p)
+				hold, outlasts = hold&sim.Forever, hold
 				mv = m.p.Mover(pick)
 			}
 			m.answer(pick)
 			touched = m.touch(mv)
 		} else {
-			hold, held = 0, answered{m.p.Moves, m.p.First}
+			now := answered{m.p.Moves, m.p.First}
+			if outlasts&sim.Steady == 0 || now.moves[2] != held.moves[2] {
+				hold = 0
+			}
+			held = now
 		}
 		m.move(s, mv, &hold)
 		if observer != nil {

@@ -19,3 +19,10 @@ type Touch struct {
 type Observer interface {
 	Stepped(mv Mover, touched []Touch)
 }
+
+// A Planner is an Observer that decides by what the next steps begin with
+// touching: Point.Ahead.
+type Planner interface {
+	Observer
+	Plans()
+}

@@ -8,13 +8,22 @@ type Time uint64
 // A Chooser answers one question: which of p.N alternatives is next? It must
 // return 0 <= pick < p.N. A hold > 0, allowed only with pick 0, answers 0 in
 // advance for that many further Step questions, or until the set of moves or
-// the mover of alternative 0 changes, or that mover comes to watched text; it
-// saves calls and changes nothing that can be observed.
+// the mover of alternative 0 changes, or that mover comes to watched text, unless
+// Steady or Through are added to it; it saves calls and changes nothing that can
+// be observed.
 //
 // It is the only source of nondeterminism there is.
 type Chooser interface {
 	Choose(p *Point) (pick, hold int)
 }
+
+// What a strategy adds to a hold to which less matters.
+const (
+	Steady  = 1 << 30 // of the moves only the sources; not First
+	Through = 1 << 29 // watched text doesn't
+
+	Forever = 1<<29 - 1 // the longest hold
+)
 
 // Enough is the answer that ends a run.
 const Enough = -1
@@ -60,11 +69,11 @@ type Point struct {
 
 	// Ahead is what the next step of each CPU begins with touching; Object 0:
 	// nothing that others see, or it isn't known. It is there, and true, only
-	// while the machine has an Observer.
+	// while the machine has an Observer that is a Planner, in Step questions.
 	Ahead *[MaxCPUs]Touch
 
 	// Step: First is a CPU that stands before text which is written to while it
-	// is run. Such a question is never held.
+	// is run. Only a hold with Through holds such a question.
 	Watched bool
 }
 
@@ -124,4 +133,4 @@ func (p *Point) Sources() int { return bits.OnesCount64(p.Moves[2]) }
 type Always0 struct{}
 
 // Choose implements Chooser.
-func (Always0) Choose(*Point) (pick, hold int) { return 0, 1 << 30 }
+func (Always0) Choose(*Point) (pick, hold int) { return 0, Forever + Steady + Through }

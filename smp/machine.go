@@ -84,21 +84,22 @@ type Machine struct {
 	nCells  int
 
 	// What can move, and who is to. See run.go.
-	chooser sim.Chooser
-	p       sim.Point
-	moves   [3]uint64 // as in p, kept up to date
-	stale   uint64    // but for these CPUs
-	clocks  [sim.MaxCPUs]sim.Time
-	hold    uint64 // until so many boundaries the answer is 0
-	lead    *Task
-	errand  *CPU
-	next    sim.Mover
-	steps   uint64 // boundaries so far
-	settled uint64 // as many of them are counted in p.Seq, if they are to be
-	limit   uint64 // until so many nobody is asked but before watched text, and nothing is looked at
-	changed bool   // what can move may have changed, or who is to
-	instr   uint64
-	parks   uint64
+	chooser  sim.Chooser
+	p        sim.Point
+	moves    [3]uint64 // as in p, kept up to date
+	stale    uint64    // but for these CPUs
+	clocks   [sim.MaxCPUs]sim.Time
+	hold     uint64 // until so many boundaries the answer is 0
+	outlasts int    // more than that, by sim.Steady and sim.Through
+	lead     *Task
+	errand   *CPU
+	next     sim.Mover
+	steps    uint64 // boundaries so far
+	settled  uint64 // as many of them are counted in p.Seq, if they are to be
+	limit    uint64 // until so many nobody is asked but before watched text, and nothing is looked at
+	changed  bool   // what can move may have changed, or who is to
+	instr    uint64
+	parks    uint64
 
 	outcome Outcome
 	over    bool
@@ -280,7 +281,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 
 	m.chooser = ch
 	m.p.Seq, m.p.Moves, m.moves = 0, [3]uint64{}, [3]uint64{}
-	m.hold, m.steps, m.settled, m.limit, m.instr, m.parks = 0, 0, 0, 0, 0, 0
+	m.hold, m.outlasts, m.steps, m.settled, m.limit, m.instr, m.parks = 0, 0, 0, 0, 0, 0, 0
 	m.lead, m.errand, m.next = nil, nil, sim.NoMover
 	m.over, m.outcome, m.refusal = false, Passed, nil
 	m.waiters, m.recheck = m.waiters[:0], false

@@ -271,10 +271,71 @@ func TestHoldEnds(t *testing.T) {
 			if asked++; p.Watched {
 				again = append(again, p.Seq)
 			}
-			return s.Choose(p)
+			pick, hold := s.Choose(p)
+			return pick, hold & sim.Forever // which outlasts nothing
 		}))
 		if len(watched) < 16 || !slices.Equal(watched, again) || held == 0 {
 			t.Errorf("watched questions %v, with %d held ones %v", watched, held, again)
+		}
+	}
+}
+
+// TestHoldOutlasts: a hold ends after so many questions, or at what it doesn't
+// outlast, and at nothing else.
+func TestHoldOutlasts(t *testing.T) {
+	testHoldOutlasts(t, true)
+	testHoldOutlasts(t, false) // there is often no choice
+}
+
+func testHoldOutlasts(t *testing.T, timers bool) {
+	r := newRig(t, smp.Config{CPUs: 2})
+	f := r.text("f", 0, "90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 c3")
+	r.Watch(f+8, 1)
+	gone := kapi.Is[int]{Var: new(kapi.Var[int]), Want: 1}
+	gone.Var.Init(&r.Cells, 0)
+	r.AddProgram("waits", 0, func(x *smp.Ctx) { x.Call(f); x.Spin(&gone); x.Call(f) })
+	r.AddProgram("comes", 1, func(x *smp.Ctx) {
+		x.Call(f)
+		x.IRQ(false)
+		x.Step("closed", 0)
+		x.IRQ(true)
+		gone.Var.Store(x, 1)
+		x.Call(f)
+	})
+	if timers {
+		r.source(smp.TimerSource, 0, 1)
+		r.source(smp.TimerSource, 1, 1)
+	}
+	var all []sim.Point
+	r.want(smp.Passed, chooser(func(p *sim.Point) (int, int) {
+		all = append(all, *p)
+		return 0, 0
+	}))
+	for _, hold := range []int{
+		sim.Forever, sim.Forever + sim.Steady, sim.Forever + sim.Through, sim.Forever + sim.Steady + sim.Through,
+		3, 3 + sim.Steady, 3 + sim.Through, 3 + sim.Steady + sim.Through,
+	} {
+		if !timers && hold&sim.Steady == 0 {
+			continue // the moves change and change back where there is no choice
+		}
+		var asked, want []uint64
+		gone.Var.Set(0)
+		r.want(smp.Passed, chooser(func(p *sim.Point) (int, int) {
+			if asked = append(asked, p.Seq); *p != all[p.Seq] {
+				t.Errorf("hold %#x: question %d is %+v, and was %+v", hold, p.Seq, *p, all[p.Seq])
+			}
+			return 0, hold
+		}))
+		left := 0
+		for i, p := range all {
+			moved := i == 0 || p.Moves != all[i-1].Moves || p.First != all[i-1].First
+			fires := i == 0 || p.Moves[2] != all[i-1].Moves[2]
+			if left--; left < 0 || fires || moved && hold&sim.Steady == 0 || p.Watched && hold&sim.Through == 0 {
+				want, left = append(want, p.Seq), hold&sim.Forever
+			}
+		}
+		if !slices.Equal(asked, want) {
+			t.Errorf("hold %#x: asked %d, want %d", hold, asked, want)
 		}
 	}
 }

@@ -76,8 +76,12 @@ func (m *Machine) turn() sim.Mover {
 	if m.p.N <= 1 {
 		return m.p.First
 	}
+	held := m.steps <= m.limit
+	if held && m.outlasts&sim.Through != 0 {
+		return m.p.First
+	}
 	watched := m.firstWatched()
-	if m.steps <= m.limit && !watched {
+	if held && !watched {
 		return m.p.First
 	}
 	m.p.Seq += m.steps - 1 - m.settled
@@ -85,7 +89,8 @@ func (m *Machine) turn() sim.Mover {
 	pick, hold := m.chooser.Choose(&m.p)
 	m.p.Seq++
 	m.settled = m.steps
-	m.hold = m.steps + uint64(hold) // 0, unless pick is
+	m.outlasts = hold
+	m.hold = m.steps + uint64(hold&sim.Forever) // 0, unless pick is
 	m.limit = min(m.hold, m.cfg.Budget)
 	if pick == 0 {
 		return m.p.First
@@ -101,9 +106,12 @@ func (m *Machine) turn() sim.Mover {
 
 // settle counts the questions that were held since it was called last: the
 // boundaries since then, if there was a choice, which doesn't change in between.
+// If there was none they don't count for the hold.
 func (m *Machine) settle() {
-	if m.p.N > 1 {
-		m.p.Seq += m.steps - m.settled
+	if n := m.steps - m.settled; m.p.N > 1 {
+		m.p.Seq += n
+	} else {
+		m.hold += n
 	}
 	m.settled = m.steps
 }
@@ -180,8 +188,10 @@ func (m *Machine) look() bool {
 	moves := &m.moves
 	if *moves != m.p.Moves {
 		m.settle()
+		if moves[2] != m.p.Moves[2] || m.outlasts&sim.Steady == 0 {
+			m.hold = m.steps
+		}
 		m.p.Moves = *moves
-		m.hold = m.steps
 		m.p.N = bits.OnesCount64(moves[0]) + bits.OnesCount64(moves[1]) + bits.OnesCount64(moves[2])
 	}
 	if moves[0]|moves[1] == 0 && !m.worthFiring(moves[2]) {
@@ -193,7 +203,9 @@ func (m *Machine) look() bool {
 	m.p.Kind = sim.Step
 	if first := m.boring(); first != m.p.First {
 		m.p.First = first
-		m.hold = m.steps
+		if m.outlasts&sim.Steady == 0 {
+			m.hold = m.steps
+		}
 	}
 	m.changed, m.limit = false, m.cfg.Budget
 	if m.p.N > 1 {

@@ -26,7 +26,10 @@ type footprint struct {
 	observer sim.Observer
 	mover    sim.Mover // whose step is under way, NoMover if none is
 	stood    stance    // of its CPU when the step began
-	asked    bool      // the instruction asked for more than registers and memory
+	now      stance    // when the step before ended, of nowOf
+	nowOf    *CPU
+	plans    bool // the observer is a sim.Planner
+	asked    bool // the instruction asked for more than registers and memory
 	touched  []sim.Touch
 	ahead    [sim.MaxCPUs]sim.Touch
 	words    words
@@ -58,14 +61,16 @@ type stance struct {
 	site   site
 }
 
-func (m *Machine) stance(c *CPU) stance {
-	open := c.open()
-	yields := open && m.cfg.Full && c.task.preempt == 0 && c.task.class != classStopper
-	s := stance{c.task, len(c.task.frames), c.guest, open, yields, c.after, c.nmiBlocked, site{}}
+// stand finds out how c stands.
+func (m *Machine) stand(c *CPU, s *stance) {
+	s.task, s.frames, s.guest, s.after, s.nmi = c.task, len(c.task.frames), c.guest, c.after, c.nmiBlocked
+	s.open = c.open()
+	s.yields = m.cfg.Full && s.open && c.task.preempt == 0 && c.task.class != classStopper
 	if m.foot.whole {
 		s.site = m.site(c)
+	} else {
+		s.site = site{}
 	}
-	return s
 }
 
 // Observe makes o be told of the steps of each run from the next Reset on; nil
@@ -95,6 +100,7 @@ func (m *Machine) setObserver(o sim.Observer, afresh bool) {
 	}
 	m.prints.observer, m.prints.afresh, m.prints.learning = o, afresh, false
 	m.prints.whole = false
+	_, m.prints.plans = o.(sim.Planner)
 }
 
 // SharedGrew reports whether, since it was last asked, a run has shown that
@@ -134,7 +140,10 @@ func (m *Machine) observe() {
 			f.words, f.kept.words = f.kept.words, f.words
 			f.kept.grew, f.swapped, f.learnt = f.grew, true, f.learning
 		}
-		m.foot, m.data, m.p.Ahead = f, f.data, &f.ahead
+		m.foot, m.data = f, f.data
+		if f.plans {
+			m.p.Ahead = &f.ahead
+		}
 		f.mover, f.touched, f.apart, f.inside = sim.NoMover, f.touched[:0], f.apart[:0], nil
 	}
 }
@@ -154,7 +163,9 @@ func (m *Machine) turnObserved() sim.Mover {
 	f.end()
 	mv := sim.NoMover
 	if m.look() {
-		f.lookAhead()
+		if f.plans && m.p.N > 1 {
+			f.lookAhead()
+		}
 		mv = m.turn() // has nothing to look at: it asks
 	}
 	m.again()
@@ -185,7 +196,11 @@ func (f *footprint) begin(mv sim.Mover) {
 	}
 	m := f.m
 	m.mem.cpu = c.id
-	f.stood = m.stance(c)
+	if f.nowOf == c { // it hasn't moved since
+		f.stood = f.now
+	} else {
+		m.stand(c, &f.stood)
+	}
 	if mv < sim.MoverIPI && c.guest {
 		if in := c.known(); in != nil { // else it is fetched, and that is seen
 			m.touchFetch(c.regs.IP, int(in.Len))
@@ -196,13 +211,16 @@ func (f *footprint) begin(mv sim.Mover) {
 // end tells of the step under way, if there is one.
 func (f *footprint) end() {
 	mv := f.mover
+	f.nowOf = nil
 	if mv == sim.NoMover {
 		return
 	}
 	if c := f.cpu(); c != nil {
-		now := f.m.stance(c)
-		f.closes(c, &now)
-		same := f.stood == now
+		now := &f.now
+		f.m.stand(c, now)
+		f.nowOf = c
+		f.closes(c, now)
+		same := f.stood == *now
 		switch {
 		case mv >= sim.MoverIPI:
 			whole := f.inside != nil && same

@@ -36,6 +36,8 @@ func (f *follower) Choose(p *sim.Point) (pick, hold int) {
 	return f.Chooser.Choose(p)
 }
 
+func (*follower) Plans() {}
+
 func (f *follower) Stepped(mv sim.Mover, touched []sim.Touch) {
 	s := footstep{mv: mv, touched: slices.Clone(touched)}
 	if mv < sim.MoverIPI {

@@ -88,7 +88,7 @@ func (m *Machine) unasked(c *CPU) bool {
 	if !goes {
 		return false
 	}
-	if m.steps < m.hold { // what is held is held for questions
+	if m.p.N > 1 && m.steps < m.hold { // what is held is held for questions
 		m.hold++
 	}
 	m.steps++

@@ -16,6 +16,8 @@ type aheads struct {
 	seen []sim.Touch
 }
 
+func (*aheads) Plans() {}
+
 func (a *aheads) Stepped(sim.Mover, []sim.Touch) {}
 
 func (a *aheads) Choose(p *sim.Point) (pick, hold int) {
