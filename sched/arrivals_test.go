@@ -15,7 +15,15 @@ func arrivers(p Params) []Strategy {
 	s := NewSticky(p)
 	a := NewArriving(p)
 	a.length, a.watched = lengthMax, 0
-	return []Strategy{r, s, a}
+	return []Strategy{r, s, settled{a}}
+}
+
+// settled is an Arriving whose sources are no movers in any run.
+type settled struct{ *Arriving }
+
+func (s settled) Begin(i uint64) bool {
+	defer func() { s.moving = false }()
+	return s.Arriving.Begin(i)
 }
 
 // lonely asks a strategy as one CPU with one source would, which stands before

@@ -16,8 +16,9 @@ type Guided struct {
 	seed   uint64
 	length int
 	rand   sim.Rand
-	fresh  *Sticky // decides the runs that play no list
-	plays  bool    // this run plays the list
+	others [2]Strategy // decide the runs that play no list
+	fresh  Strategy    // of them, in this run
+	plays  bool        // this run plays the list
 	list   sparse
 	at     [2]int // of the list's steps and others: the next to be played
 	kept   []sparse
@@ -25,9 +26,11 @@ type Guided struct {
 	seen   novelty
 	showed bool // this run has shown something new
 
-	others uint64 // questions so far that were no Step
-	done   sparse // the deviations so far
-	pairs  pairs
+	noSteps uint64 // questions so far that were no Step
+	done    sparse // the deviations so far
+	pairs   pairs
+	watches bool // this run's steps are looked at
+	told    bool // the last run has shown features besides
 
 	next, every uint64 // run number, and how far it is to the one after
 }
@@ -44,14 +47,17 @@ type spot struct {
 }
 
 const (
-	keptMost  = 256 // lists
-	spotsMost = 64  // deviations of a list of either sort; those after are forgotten
+	watchEvery = 16  // runs, if they show features: the steps of one of so many are looked at
+	keptMost   = 256 // lists
+	spotsMost  = 64  // deviations of a list of either sort; those after are forgotten
 )
 
 // NewGuided returns a Guided. Its runs are taken in order.
 func NewGuided(p Params) *Guided {
 	p = p.normal()
-	s := &Guided{seed: p.Seed, length: int(p.Length), next: p.Shard, every: p.Shards, fresh: NewSticky(p)}
+	s := &Guided{seed: p.Seed, length: int(p.Length), next: p.Shard, every: p.Shards}
+	p.Seed = sim.Mix(p.Seed) // else a portfolio would make runs of Sticky twice
+	s.others = [2]Strategy{NewSticky(p), NewArriving(p)}
 	s.kept = make([]sparse, 0, keptMost)
 	s.list, s.done = newSparse(), newSparse()
 	s.pairs.used = make([]uint16, 0, len(s.pairs.last))
@@ -69,10 +75,12 @@ func (s *Guided) Begin(i uint64) bool {
 	}
 	s.next += s.every
 	s.rand.Seed(s.seed, i)
-	s.others, s.showed = 0, false
+	s.noSteps, s.showed = 0, false
 	s.done.clear()
 	s.pairs.clear()
+	s.watches = !s.told || i/s.every%watchEvery == 0
 	if s.plays = len(s.kept) > 0 && s.rand.N(4) > 0; !s.plays {
+		s.fresh = s.others[s.rand.N(2)]
 		return s.fresh.Begin(i)
 	}
 	s.at = [2]int{}
@@ -176,6 +184,7 @@ func (s *Guided) Stepped(mv sim.Mover, touched []sim.Touch) {
 
 // Learn implements Learner.
 func (s *Guided) Learn(features []uint64) {
+	s.told = len(features) > 0
 	for _, f := range features {
 		if s.seen.add(f) {
 			s.showed = true
@@ -202,12 +211,12 @@ func (s *Guided) String() string { return "guided" }
 // Choose implements sim.Chooser.
 func (s *Guided) Choose(p *sim.Point) (pick, hold int) {
 	if p.Kind != sim.Step {
-		pick, _ = s.answer(p, s.list.others, 1, s.others)
-		s.done.others = note(s.done.others, s.others, pick)
-		s.others++
+		pick, _ = s.answer(p, s.list.others, 1, s.noSteps)
+		s.done.others = note(s.done.others, s.noSteps, pick)
+		s.noSteps++
 		return pick, 0
 	}
-	at := p.Seq - s.others
+	at := p.Seq - s.noSteps
 	pick, hold = s.answer(p, s.list.steps, 0, at)
 	s.done.steps = note(s.done.steps, at, pick)
 	return pick, hold

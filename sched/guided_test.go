@@ -131,3 +131,24 @@ func TestGuidedKeeps(t *testing.T) {
 		t.Errorf("%d runs of 1000 were kept, %d of 2000: what is new is to become rare", kept, len(s.kept))
 	}
 }
+
+// TestGuidedWatches: the steps of all runs are looked at if nothing else shows
+// what they did, else of one in watchEvery.
+func TestGuidedWatches(t *testing.T) {
+	for _, test := range []struct{ features, want int }{{0, 32 * watchEvery}, {1, 32}} {
+		const shards = 3
+		s := NewGuided(Params{Seed: 1, Length: 10, Shards: shards})
+		watched := 0
+		for i := range uint64(32 * watchEvery) {
+			s.Begin(shards * i)
+			if ObserverOf(s) != nil {
+				watched++
+			}
+			s.Learn(make([]uint64, test.features))
+			s.End(0)
+		}
+		if watched != test.want {
+			t.Errorf("%d features a run: the steps of %d runs are looked at, want %d", test.features, watched, test.want)
+		}
+	}
+}

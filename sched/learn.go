@@ -8,14 +8,19 @@ import "kpsim/sim"
 type Learner interface {
 	Strategy
 
-	// Learn is told, before End, what the run has shown: numbers that stand for
-	// features, some of them more than once. The list isn't kept.
+	// Learn is told, before End, what a run has shown for which LearnerOf has
+	// returned the learner: numbers that stand for features, some of them more than
+	// once. The list isn't kept.
 	Learn(features []uint64)
 }
 
-// LearnerOf returns the learner that decides what s does, nil if there is none.
+// LearnerOf returns the learner that is to be told what the run shows that s has
+// begun, nil if there is none.
 func LearnerOf(s Strategy) Learner {
 	l, _ := plain(s).(Learner)
+	if f, ok := l.(*Portfolio); ok && !f.learns() {
+		return nil
+	}
 	return l
 }
 
@@ -25,6 +30,9 @@ func ObserverOf(s Strategy) sim.Observer {
 	s = plain(s)
 	if f, ok := s.(*Portfolio); ok {
 		s = f.Member()
+	}
+	if g, ok := s.(*Guided); ok && !g.watches {
+		return nil
 	}
 	o, _ := s.(sim.Observer)
 	return o

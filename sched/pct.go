@@ -112,11 +112,11 @@ func (c *changes) pass() (to int) {
 // those that were lowered are below all others.
 type priorities struct {
 	salt uint64
-	low  [changesMost]lowered
+	low  [changesMost]lowering
 	lows int // of low, those in use
 }
 
-type lowered struct {
+type lowering struct {
 	mover sim.Mover
 	to    int
 }
@@ -148,9 +148,12 @@ func (s *priorities) of(m sim.Mover) uint64 {
 	return sim.Mix(s.salt+uint64(m)) | 1<<63
 }
 
+// lowered reports whether a mover was lowered.
+func (s *priorities) lowered(m sim.Mover) bool { return s.of(m) <= changesMost+1 }
+
 // lower gives a mover a priority below all those at the start. No two are
 // given the same.
 func (s *priorities) lower(m sim.Mover, to int) {
-	s.low[s.lows] = lowered{m, to}
+	s.low[s.lows] = lowering{m, to}
 	s.lows++
 }

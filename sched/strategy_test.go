@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"kpsim/sim"
@@ -196,74 +197,131 @@ func TestStickySwitchesEvenly(t *testing.T) {
 	}
 }
 
-// TestPortfolioShares: when nothing is new, each member has its share of the
-// runs; one with nothing left drops out.
+// unlearning is a portfolio that isn't told what its runs show.
+type unlearning struct{ of *Portfolio }
+
+func (u unlearning) Begin(i uint64) bool            { return u.of.Begin(i) }
+func (u unlearning) End(asked uint64)               { u.of.End(asked) }
+func (u unlearning) String() string                 { return u.of.String() }
+func (u unlearning) Choose(p *sim.Point) (int, int) { return u.of.Choose(p) }
+
+// TestPortfolioShares: when nothing is known, each member has its share of the
+// time; one with nothing left drops out.
 func TestPortfolioShares(t *testing.T) {
 	m := toys()[0]
 	f := NewPortfolio(Params{Seed: 1, Length: 5, Most: 1})
-	shares, total := make(map[Strategy]int), 0
-	for _, mem := range f.members {
+	all, total := slices.Clone(f.members), 0
+	for _, mem := range all {
 		if mem.Strategy != f.deviations {
-			shares[mem.Strategy] = mem.share
 			total += mem.share
 		}
 	}
-	counts := make(map[Strategy]int)
-	runs := 50 * total
+	const runs = 3000
+	counts, time := make(map[Strategy]int), 0
 	for i := range uint64(runs) {
 		if !f.Begin(i) {
 			t.Fatal("a portfolio doesn't end")
 		}
-		m.run(f)
+		m.run(unlearning{f})
 		counts[f.Member()]++
+		time += f.turn.price
 	}
 	if d := f.Deviations(); !d.Complete() || d.Count() != 4 || counts[d] != 5 {
 		t.Errorf("%d deviations of %d runs, complete: %v; want 4 and a repeat", d.Count(), counts[d], d.Complete())
 	}
-	for s, share := range shares {
-		if n, want := counts[s], runs*share/total; n < want*95/100-2 || n > want*105/100+2 {
-			t.Errorf("%v had %d runs of %d, want %d", s, n, runs, want)
+	for _, mem := range all[:len(all)-1] {
+		if n, want := counts[mem.Strategy]*mem.price, time*mem.share/total; n < want*95/100-mem.price || n > want*105/100+mem.price {
+			t.Errorf("%v had %d of the time, %d in all, want %d", mem, n, time, want)
 		}
 	}
 }
 
-// TestPortfolioFollowsTheNew: a member whose runs show what none has shown is
-// given three times its share, and loses that when it doesn't any more.
+// learning drives a portfolio for so many runs, each of which shows so many new
+// things if it is learnt from. It returns what part of the time the members had.
+func learning(f *Portfolio, runs int, show func(m *member) (features int)) map[*member]float64 {
+	time, all, feature := make(map[*member]float64), 0, f.next<<8
+	for range runs {
+		f.Begin(f.next)
+		time[f.turn] += float64(f.turn.price)
+		all += f.turn.price
+		if LearnerOf(f) != nil {
+			var list []uint64
+			for range show(f.turn) {
+				feature++
+				list = append(list, feature)
+			}
+			f.Learn(list)
+		}
+		f.End(0)
+	}
+	for m := range time {
+		time[m] /= float64(all)
+	}
+	return time
+}
+
+// TestPortfolioFollowsTheNew: a member whose runs alone show something new is given
+// more and more, up to twice its share against half of it of the others, and
+// loses that when those of others do as well.
 func TestPortfolioFollowsTheNew(t *testing.T) {
 	f := NewPortfolio(Params{Seed: 1, Length: 5})
+	f.members = f.members[:len(f.members)-1] // deviations come to an end
 	var pct *member
-	total := 0
-	for _, mem := range f.members {
-		if p, ok := mem.Strategy.(*PCT); ok && p.depth == 2 {
-			pct = mem
+	total := 0.0
+	for _, m := range f.members {
+		if p, ok := m.Strategy.(*PCT); ok && p.depth == 2 {
+			pct = m
 		}
-		total += mem.share
+		total += float64(m.share)
 	}
-	next, turns := uint64(0), 0
-	round := func(new bool) (share int) { // in parts of its own share
-		turns = 0
-		for range 100 * total / pct.share {
-			f.Begin(next)
-			if next++; f.turn == pct {
-				turns++
+	share := float64(pct.share) / total
+	most := 4 * share / (1 + 3*share)
+	for _, round := range []struct {
+		runs     int
+		new      string  // whose runs show it
+		from, to float64 // of the time
+	}{
+		{2000, "nobody", 0.97 * share, 1.03 * share},
+		{30_000, "pct", share, most},
+		{30_000, "pct", 0.95 * most, 1.01 * most},
+		{100_000, "all", share, most},
+		{100_000, "all", 0.95 * share, 1.2 * share},
+	} {
+		got := learning(f, round.runs, func(m *member) int {
+			if m.begun%16 != 1 { // or all hashes would have been seen soon
+				return 0
 			}
-			if f.turn == pct && new {
-				f.Learn([]uint64{2 * next, 2*next + 1})
-			} else {
-				f.Learn(nil)
+			if round.new == "all" || round.new == "pct" && m == pct {
+				return m.price
 			}
-			f.End(0)
+			return 0
+		})[pct]
+		if got < round.from || got > round.to {
+			t.Errorf("%d runs, new of %s: %.4f of the time, want %.4f to %.4f", round.runs, round.new, got, round.from, round.to)
 		}
-		return turns
 	}
-	if n := round(false); n < 95 || n > 105 {
-		t.Errorf("%d turns of 100 when nothing is new", n)
+}
+
+// TestPortfolioWeighsTime: who shows as much as others in each run, but takes
+// longer, shows less in its time.
+func TestPortfolioWeighsTime(t *testing.T) {
+	f := NewPortfolio(Params{Seed: 1, Length: 5})
+	f.members = f.members[:len(f.members)-1]
+	of := learning(f, 4000, func(*member) int { return 2 })
+	total, shares := 0.0, 0
+	for _, m := range f.members {
+		shares += m.share
 	}
-	if n := round(true); n < 250 || n > 305 { // it is a small part of the whole
-		t.Errorf("%d turns while all it does is new, want nearly 300", n)
+	for _, m := range f.members {
+		is := of[m] * float64(shares) / float64(m.share)
+		total += of[m]
+		switch {
+		case m.price == pricePOS && (is < 0.45 || is > 0.7), m.price == priceUsual && (is < 0.95 || is > 1.15), m.price == pricePCT && (is < 1.1 || is > 1.5):
+			t.Errorf("%v has %.2f times its share", m, is)
+		}
 	}
-	if n := round(false); n < 95 || n > 115 {
-		t.Errorf("%d turns of 100 when nothing is new any more", n)
+	if total < 0.999 || total > 1.001 {
+		t.Errorf("%v of the time", total)
 	}
 }
 

@@ -19,6 +19,7 @@ type exploreCmd struct {
 	Runs      *uint64   `placeholder:"N" help:"How many runs of each scenario. Default: so many that all built-in ones together take less than a minute."`
 	Seed      uint64    `default:"1" help:"What the schedules are drawn from."`
 	Strategy  string    `default:"portfolio" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
+	Unbiased  bool      `help:"Draw the places of interrupts and switches from all boundaries alike. Without it those at which a CPU stands before text that is patched (sites, slots, detours) are preferred in some of the runs."`
 	Workers   int       `placeholder:"N" help:"How many runs are made at once, 16 at most. Default: one a processor. Changes no result."`
 	Fetch     string    `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Mutant    string    `placeholder:"NAME" help:"Break the engine on purpose. Nothing is expected then."`
@@ -45,6 +46,7 @@ Examples:
   kpsim explore --runs 1000000 --seed 7 mine.star
   kpsim explore --mutant no-sync-1 jump-label-flip
   kpsim explore --strategy deviations --json safe-none
+  kpsim explore --unbiased second-instruction
   kpsim explore --self-check=1000000
   kpsim explore --shard 1/4 --out 1.json --runs 1000000 mine.star
 
@@ -246,6 +248,9 @@ func (c *exploreCmd) line(j *job, mutant string, more ...string) string {
 		if f.value != f.unless {
 			words = append(words, f.flag, f.value)
 		}
+	}
+	if c.Unbiased {
+		words = append(words, "--unbiased")
 	}
 	return shell(words...)
 }

@@ -54,7 +54,7 @@ func (c *mergeCmd) run(p *program) (int, error) {
 	}
 
 	x := &exploreCmd{
-		Strategy: all.Strategy, Seed: all.Seed, Mutant: all.Mutant, Fetch: all.Fetch, Traces: c.Traces, JSON: c.JSON,
+		Strategy: all.Strategy, Seed: all.Seed, Unbiased: all.Unbiased, Mutant: all.Mutant, Fetch: all.Fetch, Traces: c.Traces, JSON: c.JSON,
 	}
 	var jobs []*job
 	var specs []harness.Spec
@@ -108,6 +108,9 @@ func (c *mergeCmd) again(r *harness.Results, share int) string {
 		if f.value != f.unless {
 			words = append(words, f.flag, f.value)
 		}
+	}
+	if r.Unbiased {
+		words = append(words, "--unbiased")
 	}
 	if r.SelfCheck > 0 {
 		words = append(words, selfCheck(r.SelfCheck).flag())

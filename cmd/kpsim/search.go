@@ -39,7 +39,7 @@ func (c *exploreCmd) search(p *program, j *job, what string) (*explored, error) 
 
 func (c *exploreCmd) spec(j *job) harness.Spec {
 	return harness.Spec{
-		Scenario: j.Scenario, Mutant: c.Mutant, Strategy: c.Strategy, Runs: j.runs, Seed: c.Seed, Workers: c.Workers,
+		Scenario: j.Scenario, Mutant: c.Mutant, Strategy: c.Strategy, Runs: j.runs, Seed: c.Seed, Unbiased: c.Unbiased, Workers: c.Workers,
 		Share: c.share, Shares: c.shares, Cancelled: &c.stop,
 	}
 }
@@ -145,7 +145,7 @@ func (c *exploreCmd) result(j *job, e *explored, rows []*row) *harness.Explored 
 func (c *exploreCmd) results(jobs []*job) ([]byte, error) {
 	r := &harness.Results{
 		Share: max(c.share, 1), Shares: max(c.shares, 1), Strategy: c.Strategy, Seed: c.Seed, Mutant: c.Mutant, Fetch: c.Fetch,
-		SelfCheck: uint64(c.SelfCheck),
+		Unbiased: c.Unbiased, SelfCheck: uint64(c.SelfCheck),
 	}
 	if c.Runs != nil {
 		r.Runs = *c.Runs

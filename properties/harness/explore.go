@@ -16,6 +16,7 @@ type Spec struct {
 	Strategy string // a name of sched.All; "" is portfolio
 	Runs     uint64 // how many, unless the strategy has nothing left before; at least 1
 	Seed     uint64
+	Unbiased bool // no strategy prefers watched text: sched.Params.Unbiased
 	Workers  int  // 0: one a processor
 	Blind    bool // make no witness and no statistics: whether anything is broken is all that is asked
 	Stop     bool // stop soon after the first violation: then Runs and Violations depend on the workers
@@ -125,6 +126,12 @@ func (spec *Spec) fill() {
 // DefaultStrategy is that of a Spec that names none.
 const DefaultStrategy = "portfolio"
 
+// strategy makes the spec's strategy.
+func (spec *Spec) strategy(p sched.Params) (sched.Strategy, error) {
+	p.Unbiased = spec.Unbiased
+	return sched.New(spec.Strategy, p)
+}
+
 // survey runs the default schedule, which tells the strategies what runs look
 // like, and whether the scenario can be run at all.
 func survey(spec *Spec) (*sched.Shape, error) {
@@ -177,7 +184,7 @@ const progressEvery = 256
 
 func (s *shard) run(rig *Rig, total *progress, shape *sched.Shape, index uint64) {
 	spec := total.spec
-	strategy, err := sched.New(spec.Strategy, sched.Params{Seed: spec.Seed, Shape: shape, Shard: index, Shards: shards})
+	strategy, err := spec.strategy(sched.Params{Seed: spec.Seed, Shape: shape, Shard: index, Shards: shards})
 	if err != nil {
 		s.err = err
 		return

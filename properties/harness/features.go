@@ -10,10 +10,12 @@ import (
 
 // features are what a run shows that a strategy can learn from: of each probe,
 // or piece of text, which event came right after which, and whether on the same
-// CPU; and which property was broken where.
+// CPU; where the other CPUs stood then; and which property was broken where.
 type features struct {
 	on   bool // somebody learns
+	cpus int
 	last [64]uint64
+	at   [sim.MaxCPUs]uint64 // what each CPU has done last, 0 if nothing
 	list []uint64
 }
 
@@ -22,14 +24,23 @@ var featureKinds = []traces.Kind{
 	kpev.Optimizing, kpev.Optimized, kpev.Unoptimizing, kpev.Unoptimized, smpev.TextStore,
 }
 
+// standKinds are those that say where a CPU stands.
+var standKinds = []traces.Kind{smpev.Exec, smpev.Trap, smpev.Return, smpev.Switch, smpev.Fire}
+
 func (f *features) begin() {
 	f.list = f.list[:0]
 	clear(f.last[:])
+	clear(f.at[:f.cpus])
 }
 
 // Event implements traces.Sink.
 func (f *features) Event(e *traces.Event) *traces.Finding {
 	about, what := e.A, uint64(e.Kind)
+	switch e.Kind {
+	case smpev.Exec, smpev.Trap, smpev.Return, smpev.Switch, smpev.Fire:
+		f.at[e.CPU%sim.MaxCPUs] = sim.Mix(about<<16 ^ what)
+		return nil
+	}
 	if e.Kind == kpev.ApiEnter || e.Kind == kpev.ApiReturn {
 		about, what = e.B, what|e.A<<16
 	}
@@ -37,6 +48,14 @@ func (f *features) Event(e *traces.Event) *traces.Finding {
 	last := &f.last[sim.Mix(about)>>58]
 	f.list = append(f.list, now^*last<<1^uint64(e.CPU)<<1)
 	*last = now ^ uint64(e.CPU)
+
+	here := int(e.CPU % sim.MaxCPUs)
+	f.at[here] = now
+	for cpu, at := range f.at[:f.cpus] {
+		if at != 0 && cpu != here {
+			f.list = append(f.list, sim.Mix(now+uint64(here))^sim.Mix(at+uint64(cpu)))
+		}
+	}
 	return nil
 }
 
@@ -58,7 +77,9 @@ func (r *Rig) learn(on bool) {
 		return
 	}
 	if r.features.on = on; on {
+		r.features.cpus = r.Scenario.Machine.CPUs
 		r.Log.Subscribe(&r.features, featureKinds...)
+		r.Log.Subscribe(&r.features, standKinds...)
 	} else {
 		r.Log.Unsubscribe(&r.features)
 	}

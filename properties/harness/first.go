@@ -96,7 +96,7 @@ func seedOf(seed uint64, i int) uint64 { return sim.Mix(sim.Mix(seed) + uint64(i
 // wasn't.
 func firstOf(spec *Spec, rig *Rig, shape *sched.Shape, names []string, bound, seed uint64, total *progress) ([]uint64, error) {
 	found := make([]uint64, len(names))
-	s, err := sched.New(spec.Strategy, sched.Params{Seed: seed, Shape: shape})
+	s, err := spec.strategy(sched.Params{Seed: seed, Shape: shape})
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ type Results struct {
 	Shares    int    `json:"shards"`
 	Strategy  string `json:"strategy"`
 	Seed      uint64 `json:"seed"`
+	Unbiased  bool   `json:"unbiased,omitempty"`
 	Mutant    string `json:"mutant,omitempty"`
 	Fetch     string `json:"fetch,omitempty"` // instead of the scenarios'
 	Runs      uint64 `json:"runs,omitempty"`  // of each scenario, 0 for so many as it has by default
@@ -166,6 +167,7 @@ func (r *Results) sameAs(name, other string, s *Results) error {
 		{"number of shards", r.Shares, s.Shares},
 		{"strategy", r.Strategy, s.Strategy},
 		{"seed", r.Seed, s.Seed},
+		{"bias", r.bias(), s.bias()},
 		{"mutant", r.Mutant, s.Mutant},
 		{"fetch model", r.Fetch, s.Fetch},
 		{"self-check", r.SelfCheck, s.SelfCheck},
@@ -193,6 +195,14 @@ func (r *Results) sameAs(name, other string, s *Results) error {
 	return nil
 }
 
+// bias names what Unbiased turns off.
+func (r *Results) bias() string {
+	if r.Unbiased {
+		return "none"
+	}
+	return "watched text"
+}
+
 // Spec returns what was explored, and how many questions its default run asks.
 // It makes sure that this program makes the runs that the file is about.
 func (r *Results) Spec(e *Explored) (spec Spec, points uint64, err error) {
@@ -202,7 +212,7 @@ func (r *Results) Spec(e *Explored) (spec Spec, points uint64, err error) {
 	if err != nil {
 		return spec, 0, err
 	}
-	spec = Spec{Scenario: sc, Mutant: r.Mutant, Strategy: r.Strategy, Runs: e.Runs, Seed: r.Seed}
+	spec = Spec{Scenario: sc, Mutant: r.Mutant, Strategy: r.Strategy, Runs: e.Runs, Seed: r.Seed, Unbiased: r.Unbiased}
 	rig, err := New(sc, r.Mutant)
 	if err != nil {
 		return spec, 0, fmt.Errorf("%s: %w", e.from, err)

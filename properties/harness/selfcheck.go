@@ -68,7 +68,7 @@ type checked struct {
 }
 
 func (c *checker) shard(total *progress, shape *sched.Shape, index uint64, n *atomic.Uint64) error {
-	s, err := sched.New(c.spec.Strategy, sched.Params{Seed: c.spec.Seed, Shape: shape, Shard: index, Shards: shards})
+	s, err := c.spec.strategy(sched.Params{Seed: c.spec.Seed, Shape: shape, Shard: index, Shards: shards})
 	if err != nil {
 		return err
 	}
