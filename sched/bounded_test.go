@@ -14,42 +14,52 @@ func TestBoundedComplete(t *testing.T) {
 	gen := genProcs(func(op string) bool { return op != "assert" })
 	rapid.Check(t, func(t *rapid.T) {
 		m, what := gen.Draw(t, "m")()
-		k := rapid.IntRange(0, 3).Draw(t, "k")
-		want := make(map[string]bool)
-		m.watch, m.chose = nil, nil
-		d := NewDeviations(Params{Most: max(k, 1)})
-		for i := uint64(0); d.Begin(i); i++ {
-			state := m.run(d)
-			if i == 0 || k > 0 {
-				want[state] = true
-			}
-			d.End(m.p.Seq)
-		}
-		got := make(map[string]bool)
-		for share := range uint64(2) {
-			b := NewBounded(k, share, 2, nil)
-			m.watch = []sim.Observer{b}
-			for i := uint64(0); b.Begin(i); i++ {
-				if state := m.run(b); state != "" {
-					got[state] = true
-				}
-				b.End(m.p.Seq)
-			}
-			if !b.Complete() || b.Progress() != 1_000_000 {
-				t.Errorf("%s: not complete: %+v", what, b.Stats())
-			}
-		}
-		for s := range want {
-			if !got[s] {
-				t.Errorf("%s: never ended as %s with %d deviations", what, s, k)
-			}
-		}
-		for s := range got {
-			if !want[s] {
-				t.Errorf("%s: ended as %s, which needs more than %d deviations", what, s, k)
-			}
-		}
+		boundedComplete(t, m, what, rapid.IntRange(0, 3).Draw(t, "k"))
 	})
+}
+
+// A program that ends otherwise if two prefixes of one class, of which different
+// movers go on, are taken for one; few that are drawn do.
+func TestBoundedWhoGoesOn(t *testing.T) {
+	m := randomProcs([][]instr{{{"write", 0, 1}}, {{"send", 0, 0}, {"read", 0, 1}}, {{"skip", 0, 0}, {"private", 0, 0}, {"write", 0, 2}}}, nil)
+	boundedComplete(t, m, "who goes on", 3)
+}
+
+func boundedComplete(t rapid.TB, m *procs, what string, k int) {
+	want := make(map[string]bool)
+	m.watch, m.chose = nil, nil
+	d := NewDeviations(Params{Most: max(k, 1)})
+	for i := uint64(0); d.Begin(i); i++ {
+		state := m.run(d)
+		if i == 0 || k > 0 {
+			want[state] = true
+		}
+		d.End(m.p.Seq)
+	}
+	got := make(map[string]bool)
+	for share := range uint64(2) {
+		b := NewBounded(k, share, 2, nil)
+		m.watch = []sim.Observer{b}
+		for i := uint64(0); b.Begin(i); i++ {
+			if state := m.run(b); state != "" {
+				got[state] = true
+			}
+			b.End(m.p.Seq)
+		}
+		if !b.Complete() || b.Progress() != 1_000_000 {
+			t.Errorf("%s: not complete: %+v", what, b.Stats())
+		}
+	}
+	for s := range want {
+		if !got[s] {
+			t.Errorf("%s: never ended as %s with %d deviations", what, s, k)
+		}
+	}
+	for s := range got {
+		if !want[s] {
+			t.Errorf("%s: ended as %s, which needs more than %d deviations", what, s, k)
+		}
+	}
 }
 
 // What is pruned is most of it, and a restarted search is a new one.

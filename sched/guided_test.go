@@ -152,3 +152,30 @@ func TestGuidedWatches(t *testing.T) {
 		}
 	}
 }
+
+// A pair is who touched an object before whom: a read or a write behind another's
+// write, a write behind another's reads since then; each the first, second, fourth
+// time it goes over.
+func TestGuidedPairs(t *testing.T) {
+	var h pairs
+	for i, step := range []struct {
+		mv    sim.Mover
+		write bool
+		is    bool
+	}{
+		{0, false, false}, {1, false, false}, // two reads
+		{0, true, true}, {0, true, false}, // behind 1's read; behind its own
+		{0, false, false}, {1, false, true}, // 1 reads what 0 wrote: the second time
+		{1, true, false}, {1, true, false}, // the third
+		{0, true, true}, // the fourth
+	} {
+		f := h.touch(step.mv, sim.Touch{Object: 7, Write: step.write})
+		if f != 0 != step.is {
+			t.Errorf("step %d, %+v: feature %#x", i, step, f)
+		}
+	}
+	h.clear()
+	if h.touch(1, sim.Touch{Object: 7}) != 0 {
+		t.Error("what was touched in another run counts")
+	}
+}

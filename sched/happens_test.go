@@ -187,3 +187,22 @@ func TestHappensReset(t *testing.T) {
 		t.Errorf("%v allocations a run", n)
 	}
 }
+
+// Answers to questions of two kinds aren't one, nor are two of one kind.
+func TestHappensAnswers(t *testing.T) {
+	seen := make(map[lanes]string)
+	for _, kind := range []sim.Kind{sim.Task, sim.Fetch, sim.Cost} {
+		for pick := range 3 {
+			var h Happens
+			h.Reset()
+			h.Chose(&sim.Point{Kind: kind, N: 3}, pick)
+			h.Stepped(0, nil)
+			hi, lo := h.Hash()
+			what := fmt.Sprint(kind, pick)
+			if was := seen[lanes{hi, lo}]; was != "" {
+				t.Errorf("%s is taken for %s", what, was)
+			}
+			seen[lanes{hi, lo}] = what
+		}
+	}
+}

@@ -191,3 +191,23 @@ func TestArrivingAtOneBoundary(t *testing.T) {
 		t.Error("PCT has missed it: 3 movers, 80 questions, depth 2")
 	}
 }
+
+// TestPrioritiesLowered: who was lowered is below all who weren't, in the order of
+// what to, and who was lowered twice is where it was lowered last.
+func TestPrioritiesLowered(t *testing.T) {
+	var s priorities
+	r := new(sim.Rand)
+	r.Seed(1, 1)
+	s.begin(r)
+	s.lower(0, 5)
+	s.lower(1, 3)
+	s.lower(0, 2)
+	p := sim.Point{Kind: sim.Step, N: 3, Moves: [3]uint64{0b111}}
+	for _, want := range []sim.Mover{2, 1, 0} {
+		m := s.highest(&p, 0)
+		if m != want {
+			t.Fatalf("%d is the highest, want %d", m, want)
+		}
+		p.Moves[0] &^= 1 << m
+	}
+}

@@ -75,3 +75,42 @@ func TestPOSIsTold(t *testing.T) {
 		r.End(0)
 	}
 }
+
+// TestPOSDrawsAnew: whose next step is in a race with what was done since the last
+// question, and who made a step that others may see, a CPU or an IPI.
+func TestPOSDrawsAnew(t *testing.T) {
+	read, write := sim.Touch{Object: 7}, sim.Touch{Object: 7, Write: true}
+	var ahead [sim.MaxCPUs]sim.Touch
+	for _, test := range []struct {
+		done, next sim.Touch
+		anew       bool
+	}{{write, read, true}, {read, write, true}, {write, write, true}, {read, read, false}, {write, sim.Touch{Object: 8, Write: true}, false}, {write, sim.Touch{}, false}} {
+		s := NewPOS(Params{Seed: 1, Length: 9})
+		s.Begin(0)
+		p := sim.Point{Kind: sim.Step, N: 3, Moves: [3]uint64{0b11, 1}, Ahead: &ahead}
+		ahead[1] = sim.Touch{}
+		s.Choose(&p)
+		was := s.priority
+		s.Stepped(0, []sim.Touch{test.done})
+		s.Stepped(0, nil) // private
+		ahead[1] = test.next
+		s.Choose(&p)
+		if anew := s.priority[1] != was[1]; anew != test.anew {
+			t.Errorf("%+v, then %+v: drawn anew is %v", test.done, test.next, anew)
+		}
+		if s.priority[0] == was[0] || s.priority[sim.MoverIPI] != was[sim.MoverIPI] {
+			t.Error("the mover's own priority is kept, or another's isn't")
+		}
+
+		was = s.priority
+		s.Choose(&p)
+		if s.priority != was {
+			t.Errorf("%+v: what was done counts at the next question, too", test.done)
+		}
+		s.Stepped(sim.MoverIPI, []sim.Touch{{Object: 9}})
+		s.Choose(&p)
+		if s.priority[sim.MoverIPI] == was[sim.MoverIPI] {
+			t.Error("an IPI that was taken keeps its priority")
+		}
+	}
+}

@@ -146,3 +146,22 @@ func TestForeignResults(t *testing.T) {
 		require.NotContains(t, err.Error(), "\n")
 	}
 }
+
+// TestJoinAddsUp: a canary that one share has found is found, and what each has
+// played again counts.
+func TestJoinAddsUp(t *testing.T) {
+	for _, canary := range [][]bool{{true, false}, {false, true}, {false, false}} {
+		var list []*Results
+		for i, found := range canary {
+			list = append(list, &Results{Share: i + 1, Shares: 2, Scenarios: []*Explored{{
+				Name: "a", Canary: found, Checked: uint64(3 + i), Seconds: float64(9 - i),
+			}}})
+		}
+		all, _, err := Join([]string{"1", "2"}, list)
+		require.NoError(t, err)
+		e := all.Scenarios[0]
+		require.Equal(t, canary[0] || canary[1], e.Canary)
+		require.EqualValues(t, 7, e.Checked)
+		require.EqualValues(t, 9, e.Seconds)
+	}
+}

@@ -301,3 +301,55 @@ func TestStoryOfAReturnToFreedMemory(t *testing.T) {
 		"13 cpu1 returned to detour+0x1, in freed memory.",
 	)
 }
+
+// What others waited for, or did elsewhere, says nothing of who writes; and a
+// grace period began where it did, whatever others began since.
+func TestStoryOfOthersWaits(t *testing.T) {
+	tr, p, c := running()
+	o := tr.On(0, optimizer)
+	c.Exec(f, 0x55)
+	o.Emit(smpev.GPStart, smpev.GPSched, 3, 0).Emit(smpev.GPEnd, smpev.GPSched, 3, 0)
+	jumps(p)
+	c.Exec(f+1, 0x1b, 0x00)
+	tells(t, tr, "T2 no-start-inside", 0,
+		"8 cpu1 ran push %rbp; next was victim+0x1, where it stood until event 13.",
+		"12 "+didntWait,
+		"12 "+wroteJump,
+		"13 "+wentOn,
+	)
+
+	tr, p, c = running()
+	o = tr.On(0, optimizer)
+	p.Emit(smpev.GPStart, smpev.GPSched, 3, 0)
+	c.Exec(f, 0x55)
+	c.Trap(smpev.VecTimer, f+1)
+	o.Emit(smpev.GPStart, smpev.GPSched, 4, 0)
+	p.Emit(smpev.GPEnd, smpev.GPSched, 3, 0)
+	o.Emit(kpev.Arm, f, 0, 0) // another's work is no other work of prober's
+	jumps(p)
+	c.Return(smpev.VecTimer, f+1).Exec(f+1, 0x1b, 0x00)
+	tells(t, tr, "T2 no-start-inside", 0,
+		"9 cpu1 ran push %rbp at victim+0x0; next was victim+0x1.",
+		"10 A timer interrupt took cpu1 at victim+0x1, before mov %rsp,%rbp ran.",
+		"12 The RCU-sched grace period ended although caller stood at victim+0x1: cpu1's tick at event 10 was its quiescent state.",
+		"15 "+wroteJump,
+		"17 "+returned,
+	)
+}
+
+// Memory that was freed has been handed out again if only a part of it was.
+func TestStoryOfMemoryUsedInPart(t *testing.T) {
+	tr, p, c := running()
+	p.Alloc(detour, 20, smpev.DetourMem)
+	c.Exec(f, 0x55)
+	jumps(p).Emit(kpev.Optimized, f, detour, 0)
+	c.Exec(f, jump...).Exec(detour, 0x54)
+	p.Free(detour, 20, smpev.DetourMem).Alloc(detour+8, 30, smpev.DetourMem)
+	c.CallEnd(0, 78)
+	tells(t, tr, "X1 transparent", 0,
+		"13 cpu1 took the jump at victim+0x0 (jmpq detour+0x0).",
+		"15 cpu0 freed the detour while caller was in it, behind push %rsp.",
+		"16 cpu0 was handed the same memory, for something else.",
+		"17 cpu1: call 0 of caller ended otherwise than it ends without probes.",
+	)
+}
