@@ -179,3 +179,19 @@ func TestGuidedPairs(t *testing.T) {
 		t.Error("what was touched in another run counts")
 	}
 }
+
+// When there is no room for more, the oldest run that is kept makes way.
+func TestGuidedForgetsTheOldest(t *testing.T) {
+	s := NewGuided(Params{Seed: 1, Length: 9})
+	for i := range uint64(keptMost + 3) {
+		s.Begin(i)
+		s.done.steps = append(s.done.steps[:0], spot{at: i, pick: 1})
+		s.showed = true
+		s.End(0)
+	}
+	for i, want := range []uint64{keptMost, keptMost + 1, keptMost + 2, 3, 4} {
+		if l := s.kept[i].steps; len(l) != 1 || l[0].at != want {
+			t.Errorf("place %d holds %v, want run %d", i, l, want)
+		}
+	}
+}
