@@ -107,7 +107,7 @@ type proved struct {
 	Fetch       string            `json:"fetch"`
 	Full        bool              `json:"full"`
 	Deviations  int               `json:"deviations"` // every schedule of at most so many was run; -1: not even the default one, or --full
-	Complete    bool              `json:"complete"` // and nothing was out of budget
+	Complete    bool              `json:"complete"`   // and nothing was out of budget
 	Runs        uint64            `json:"runs"`
 	Pruned      uint64            `json:"pruned"`
 	Cut         uint64            `json:"out_of_budget"`
