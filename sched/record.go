@@ -80,6 +80,14 @@ func (r *Recorder) Choose(p *sim.Point) (pick, hold int) {
 	return pick, hold
 }
 
+// Forced implements sim.Forced.
+func (r *Recorder) Forced(p *sim.Point, pick int) {
+	r.rec.Choices = r.note(r.rec.Choices, p, pick)
+	if r.All {
+		r.rec.All = r.note(r.rec.All, p, pick)
+	}
+}
+
 // note appends an answer, field by field: a Choice made first and then copied is
 // read in larger pieces than it was written in, for which a processor waits.
 func (r *Recorder) note(list []Choice, p *sim.Point, pick int) []Choice {

@@ -26,3 +26,11 @@ type Planner interface {
 	Observer
 	Plans()
 }
+
+// A Forced is a Chooser that is told of what the machine answers itself: a Step
+// question that isn't asked, for no other mover is to come in there, and whose
+// answer isn't 0. Who writes a run down is told, so that it can be made again on a
+// machine that asks.
+type Forced interface {
+	Forced(p *Point, pick int)
+}

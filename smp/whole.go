@@ -11,7 +11,8 @@ import (
 
 // ObserveWhole is Observe for whoever is to see as few conflicts as there are: an
 // interrupt whose handler has no point is one step, from its delivery to the
-// IRET, and its mover's. Nobody is asked within: the answers there are 0.
+// IRET, and its mover's. Nobody is asked within: its CPU goes on, and a chooser that
+// is sim.Forced is told of that where it isn't answer 0.
 //
 // That leaves out no order that matters. While the handler runs, its CPU takes
 // no interrupt (nothing is whole if there are NMIs). Of what other CPUs do
@@ -77,20 +78,43 @@ func (m *Machine) within() sim.Mover {
 	if !m.unasked(c) {
 		return sim.NoMover
 	}
-	return m.p.First
+	return sim.Mover(c.id)
 }
 
-// unasked passes a boundary at which c is to go on, without asking, if by default
-// it would. The step goes on.
+// unasked passes a boundary without asking, if c can go on: it does, whoever would
+// by default. That may depend on the order of steps that commute, and what is one
+// step must not. The step under way goes on.
 func (m *Machine) unasked(c *CPU) bool {
-	goes := !m.over && m.look() && m.p.First == sim.Mover(c.id)
+	mv := sim.Mover(c.id)
+	goes := !m.over && m.look() && m.p.Moves[0]>>mv&1 != 0
 	m.again()
 	if !goes {
 		return false
+	}
+	if m.p.First != mv {
+		m.force(mv)
+		return true
 	}
 	if m.p.N > 1 && m.steps < m.hold { // what is held is held for questions
 		m.hold++
 	}
 	m.steps++
 	return true
+}
+
+// force is turn where mv is to move, whatever the chooser would answer.
+func (m *Machine) force(mv sim.Mover) {
+	m.settle()
+	pick := 1
+	for m.p.Mover(pick) != mv {
+		pick++
+	}
+	if f, ok := m.chooser.(sim.Forced); ok {
+		f.Forced(&m.p, pick)
+	}
+	m.p.Seq++
+	m.steps++
+	m.settled, m.hold = m.steps, m.steps
+	m.deviate(mv)
+	m.again()
 }

@@ -127,3 +127,60 @@ func TestWholeNested(t *testing.T) {
 		require.Equal(t, want, writes)
 	}
 }
+
+// forced takes down what is answered in a run that always takes the default.
+type forced struct {
+	footsteps follower
+	picks     map[uint64]int
+	n         int
+}
+
+func (f *forced) Choose(*sim.Point) (pick, hold int) { return 0, 0 }
+
+func (f *forced) Forced(p *sim.Point, pick int) {
+	f.picks[p.Seq] = pick
+	f.n++
+}
+
+func (f *forced) Stepped(mv sim.Mover, touched []sim.Touch) { f.footsteps.Stepped(mv, touched) }
+
+// scripted answers the questions of those numbers, and 0 else.
+type scripted map[uint64]int
+
+func (s scripted) Choose(p *sim.Point) (pick, hold int) { return s[p.Seq], 0 }
+
+// What is one step is so whoever would go on by default: here the sender of an IPI
+// looks at once whether it was answered, although the CPU that it was sent to comes
+// first. Whoever writes the run down is told, so that it can be made again.
+func TestWholeForced(t *testing.T) {
+	r := newRig(t, smp.Config{CPUs: 2})
+	answered, slept := r.flag(), r.flag()
+	r.Hooks().Prompt = func(uint8, *smp.Source) bool { return true }
+	r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *isa.Regs) { answered.Store(x, 1) }
+	r.AddProgram("asleep", 0, func(x *smp.Ctx) { x.Sleep(&slept.up) }) // goes on by default, but can't
+	r.AddProgram("sender", 1, func(x *smp.Ctx) {
+		x.Step("send", 1)
+		r.SendIPI(x, 1<<0, smp.IPICall)
+		x.SpinForIPI(&answered.up)
+		slept.Store(x, 1)
+	})
+	f := &forced{picks: map[uint64]int{}}
+	r.ObserveWhole(f)
+	r.Reset(f) // not by want, which asks by a chooser of its own
+	answered.Set(0)
+	slept.Set(0)
+	require.Equal(t, smp.Passed, r.Run())
+	require.NotZero(t, f.n)
+	digest, points := r.log.Digest(), r.Counts().Points
+
+	// The same steps as where the sender is who goes on.
+	g := &follower{Chooser: director(func(*sim.Point) sim.Mover { return 1 })}
+	r.ObserveWhole(g)
+	r.want(smp.Passed, g)
+	require.Len(t, by(f.footsteps.steps, 1), len(by(g.steps, 1)))
+
+	r.Observe(nil)
+	r.want(smp.Passed, scripted(f.picks))
+	require.Equal(t, digest, r.log.Digest())
+	require.Equal(t, points, r.Counts().Points)
+}

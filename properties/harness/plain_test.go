@@ -113,6 +113,11 @@ func (n *noting) Choose(p *sim.Point) (pick, hold int) {
 	return pick, 0
 }
 
+// Forced implements sim.Forced.
+func (n *noting) Forced(p *sim.Point, pick int) {
+	n.picks = append(n.picks, numbered{p.Seq, pick, false})
+}
+
 // thread is what one thread of control has seen.
 type thread struct {
 	h    uint64
