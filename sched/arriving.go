@@ -116,7 +116,23 @@ func (s *Arriving) Choose(p *sim.Point) (pick, hold int) {
 	if m != p.First {
 		return pickOf(p, m), 0
 	}
-	return 0, int(min(s.change.next()-at, uint64(until))) - 1
+	return 0, int(min(s.change.next()-at, uint64(until))) - 1 + s.outlasts()
+}
+
+// outlasts returns what is added to a hold: who can go on doesn't matter as long as
+// whoever goes on by default does, nor watched text as long as nothing changes there.
+func (s *Arriving) outlasts() int {
+	n := sim.Steady + sim.Through
+	if !s.moving {
+		n = s.arrive.outlasts()
+	}
+	if !s.usual || s.lows > 0 {
+		n &^= sim.Steady
+	}
+	if s.stand.passed < s.stand.n {
+		n &^= sim.Through
+	}
+	return n
 }
 
 // goes returns who is to go on, of the CPUs, the IPIs and these sources.

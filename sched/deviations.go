@@ -168,10 +168,11 @@ func (d *Deviations) Choose(p *sim.Point) (pick, hold int) {
 	return e.pick, 0
 }
 
-// holdStep returns n if p may be held: only a Step question is.
+// holdStep returns n if p may be held: only a Step question is. It is for who goes
+// by the number of a question alone.
 func holdStep(p *sim.Point, n int) int {
-	if p.Kind != sim.Step {
+	if p.Kind != sim.Step || n <= 0 {
 		return 0
 	}
-	return n
+	return n + sim.Steady + sim.Through
 }

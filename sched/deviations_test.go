@@ -186,6 +186,7 @@ func BenchmarkDeviations(b *testing.B) {
 						continue
 					}
 					_, hold = d.Choose(&p)
+					hold &= sim.Forever
 				}
 				d.End(200)
 			}

@@ -45,7 +45,9 @@
 // The second rule: a hold changes nothing that can be observed. Seq counts
 // held questions, but a hold counts Step questions only; what a strategy plans
 // ahead it therefore plans in Step questions, which it can always number: Seq
-// less the questions of the other kinds, and those are never held.
+// less the questions of the other kinds, and those are never held. To what it
+// doesn't go by its holds should be deaf (sim.Steady, sim.Through): a question
+// costs five held boundaries.
 //
 // Its limits: no strategy here follows time. One that goes by footprints (pos,
 // guided) has to be told of each step (ObserverOf), and costs a multiple of the

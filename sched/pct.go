@@ -69,7 +69,7 @@ func (s *PCT) Choose(p *sim.Point) (pick, hold int) {
 	if m != p.First {
 		return pickOf(p, m), 0
 	}
-	return 0, int(min(s.change.next()-at, forever)) - 1
+	return 0, int(min(s.change.next()-at, forever)) - 1 + sim.Through
 }
 
 // changesMost bounds the change points of a run.

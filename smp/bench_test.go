@@ -159,7 +159,7 @@ func onlyAsk(b *testing.B, s sched.Strategy) {
 		calls++
 		pick, h := ch.Choose(&p)
 		p.Seq++
-		hold = h
+		hold = h & sim.Forever
 		if mv := p.Mover(pick); mv < sim.MoverIPI {
 			p.First = mv
 		}

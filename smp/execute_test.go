@@ -38,7 +38,7 @@ func (f fireAt) Choose(p *sim.Point) (pick, hold int) {
 	case p.Seq < f.at:
 		return 0, int(f.at - p.Seq - 1)
 	}
-	return 0, 1 << 30
+	return 0, sim.Forever
 }
 
 // oneByOne is a strategy without its holds.

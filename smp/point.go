@@ -13,10 +13,10 @@ func (x *Ctx) Step(routine string, n int) {
 
 // Access implements kapi.Context.
 func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) {
-	if x.m.foot == nil {
-		x.point()
-	} else {
+	if x.m.foot != nil {
 		x.pointAt(objCell, uint64(id), mode == kapi.Write)
+	} else if !x.held() {
+		x.point()
 	}
 	if mode == kapi.Write && x.m.waitOn[uint8(id)] != 0 {
 		x.m.recheck = true
@@ -24,17 +24,25 @@ func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) {
 	}
 }
 
+// held is the point of a routine that goes on, with nobody to ask: false if it
+// isn't known to. A routine stands before no text.
+func (x *Ctx) held() bool {
+	m := x.m
+	if m.steps >= m.limit || m.p.First != sim.Mover(x.cpu.id) || x.prompt {
+		return false
+	}
+	m.steps++
+	m.clocks[x.cpu.id%sim.MaxCPUs] += simTime(m.costs.Point)
+	return true
+}
+
 // point is a boundary: the CPU may be lost here.
 func (x *Ctx) point() {
-	if x.prompt {
+	if x.prompt || x.held() {
 		return
 	}
 	m := x.m
-	m.clocks[x.cpu.id] += simTime(m.costs.Point)
-	if m.steps < m.limit && m.p.First == sim.Mover(x.cpu.id) { // a routine stands before no text
-		m.steps++
-		return
-	}
+	m.clocks[x.cpu.id%sim.MaxCPUs] += simTime(m.costs.Point)
 	if mv := m.turn(); mv != sim.Mover(x.cpu.id) {
 		x.giveWay(mv)
 	}

@@ -126,8 +126,8 @@ func (m *Machine) touchStore(a isa.Addr, watched bool) {
 
 // touchFloor notes that a CPU serialises.
 func (m *Machine) touchFloor(c *CPU) {
-	if m.cfg.Fetch != fetch.Coherent {
-		m.touch(objFloor, uint64(c.id), true)
+	if m.foot != nil && m.cfg.Fetch != fetch.Coherent {
+		m.foot.take(objFloor, uint64(c.id), true)
 	}
 }
 
@@ -141,8 +141,14 @@ func (m *Machine) touchSource(s *Source) { m.touch(objSource, uint64(s.index-sim
 // touchIdle notes that c, if it is idle, goes into an interrupt or comes out of
 // the last one: SeenIdle says so.
 func (m *Machine) touchIdle(c *CPU) {
+	if m.foot != nil {
+		m.foot.idle(c)
+	}
+}
+
+func (f *footprint) idle(c *CPU) {
 	if c.task == c.idle && len(c.task.frames) == 0 {
-		m.touch(objIdle, uint64(c.id), true)
+		f.take(objIdle, uint64(c.id), true)
 	}
 }
 
