@@ -6,12 +6,15 @@ import "kpsim/sim"
 // shows a feature no run before it has shown is kept, as the list of its
 // deviations; three of four runs play such a list, changed in one to three
 // places: a deviation dropped, moved, added or answered otherwise, or the end of
-// another list joined on. The others are fresh ones, decided as Sticky does. So what takes a
-// chain of rare steps is found one step after the other, if each shows.
+// another list joined on. The others are fresh ones, decided as Sticky or as
+// Arriving does. So what takes a chain of rare steps is found one step after the
+// other, if each shows.
 //
-// Features are: of each object that two movers touched, one of them writing, who
-// came right after whom, and how often in powers of two; and those that it is
-// told (Learn). It is told of the steps of all its runs.
+// Features are those that it is told (Learn), and of each object that two movers
+// touched, one of them writing, who came right after whom, and how often in powers
+// of two. For the latter it is told of the steps: of all its runs if nothing else
+// shows what they did, else of one in watchEvery, since that makes a run cost twice
+// as much.
 type Guided struct {
 	seed   uint64
 	length int
