@@ -19,7 +19,7 @@ type Guided struct {
 	seed   uint64
 	length int
 	rand   sim.Rand
-	others [2]Strategy // decide the runs that play no list
+	walks  [2]Strategy // that decide the runs which play no list
 	fresh  Strategy    // of them, in this run
 	plays  bool        // this run plays the list
 	list   sparse
@@ -60,7 +60,7 @@ func NewGuided(p Params) *Guided {
 	p = p.normal()
 	s := &Guided{seed: p.Seed, length: int(p.Length), next: p.Shard, every: p.Shards}
 	p.Seed = sim.Mix(p.Seed) // else a portfolio would make runs of Sticky twice
-	s.others = [2]Strategy{NewSticky(p), NewArriving(p)}
+	s.walks = [2]Strategy{NewSticky(p), NewArriving(p)}
 	s.kept = make([]sparse, 0, keptMost)
 	s.list, s.done = newSparse(), newSparse()
 	s.pairs.used = make([]uint16, 0, len(s.pairs.last))
@@ -83,7 +83,7 @@ func (s *Guided) Begin(i uint64) bool {
 	s.pairs.clear()
 	s.watches = !s.told || i/s.every%watchEvery == 0
 	if s.plays = len(s.kept) > 0 && s.rand.N(4) > 0; !s.plays {
-		s.fresh = s.others[s.rand.N(2)]
+		s.fresh = s.walks[s.rand.N(2)]
 		return s.fresh.Begin(i)
 	}
 	s.at = [2]int{}
