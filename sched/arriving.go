@@ -10,9 +10,9 @@ import "kpsim/sim"
 // right priorities besides. In the others they are movers as they are to PCT, and
 // so fire where somebody is lowered.
 //
-// In half of the runs whoever goes on by default does, unless it was lowered, and
-// IPIs never are: who waits is answered at once, and only change points break the
-// default order. In the others all orders are as likely.
+// In half of the runs whoever goes on by default does, unless it was lowered: who
+// waits is answered at once, and only change points break the default order. In
+// the others all orders are as likely.
 //
 // A run has 2 to 14 change points, for a bug may need few or many. In a third of
 // the runs each of them is as likely to be one of the boundaries at which a CPU
@@ -101,11 +101,9 @@ func (s *Arriving) Choose(p *sim.Point) (pick, hold int) {
 
 	m := s.goes(p, sources)
 	for s.change.next() <= at {
-		if !s.usual || !isIPI(m) {
-			s.lower(m, changesMost-s.lows)
-			m = s.goes(p, sources)
-		}
 		s.change.pass()
+		s.lower(m, changesMost-s.lows)
+		m = s.goes(p, sources)
 	}
 	if p.Watched {
 		for s.stand.next() <= s.stood {

@@ -139,8 +139,6 @@ func pickOf(p *sim.Point, m sim.Mover) int {
 	return n
 }
 
-func isIPI(m sim.Mover) bool { return m-sim.MoverIPI < sim.MaxCPUs }
-
 func isSource(m sim.Mover) bool { return m-sim.MoverSource < sim.MaxCPUs }
 
 // gaps is a process with one event per mean boundaries, drawn ahead.
