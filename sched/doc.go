@@ -10,11 +10,11 @@
 //	random       each boundary anew, uniformly               races wide open
 //	sticky       a switch now and then, dense or rare        long preemptions, speed
 //	pct          priorities that change at few boundaries    bugs of a small depth, with a bound
-//	arriving     the same, but sources arrive                interrupts at one certain place
+//	arriving     the same at more boundaries, some in order  interrupts at one certain place
 //	pos          priorities drawn anew after each race       orders that matter, of those that don't none
 //	guided       mutations of what showed something new      chains of rare steps
 //	deviations   every schedule of at most k deviations      small witnesses, proofs up to k
-//	portfolio    all of the above, each its share            not knowing which
+//	portfolio    all of the above, each its share of time    not knowing which
 //
 //	bounded      every schedule of at most k deviations,     proofs up to k
 //	             none twice that came to the same
@@ -49,7 +49,7 @@
 // doesn't go by its holds should be deaf (sim.Steady, sim.Through): a question
 // costs five held boundaries.
 //
-// Its limits: no strategy here follows time. One that goes by footprints (pos,
-// guided) has to be told of each step (ObserverOf), and costs a multiple of the
-// others.
+// Its limits: no strategy here follows time. One that goes by footprints (pos, and
+// guided in some runs) has to be told of each step (ObserverOf), and costs a
+// multiple of the others.
 package sched

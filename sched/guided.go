@@ -6,17 +6,20 @@ import "kpsim/sim"
 // shows a feature no run before it has shown is kept, as the list of its
 // deviations; three of four runs play such a list, changed in one to three
 // places: a deviation dropped, moved, added or answered otherwise, or the end of
-// another list joined on. The others are fresh ones, decided as Sticky does. So what takes a
-// chain of rare steps is found one step after the other, if each shows.
+// another list joined on. The others are fresh ones, decided as Sticky or as
+// Arriving does. So what takes a chain of rare steps is found one step after the
+// other, if each shows.
 //
-// Features are: of each object that two movers touched, one of them writing, who
-// came right after whom, and how often in powers of two; and those that it is
-// told (Learn). It is told of the steps of all its runs.
+// Features are those that it is told (Learn), and of each object that two movers
+// touched, one of them writing, who came right after whom, and how often in powers
+// of two. For the latter it is told of the steps: of all its runs if nothing else
+// shows what they did, else of one in watchEvery, since that makes a run cost twice
+// as much.
 type Guided struct {
 	seed   uint64
 	length int
 	rand   sim.Rand
-	others [2]Strategy // decide the runs that play no list
+	walks  [2]Strategy // that decide the runs which play no list
 	fresh  Strategy    // of them, in this run
 	plays  bool        // this run plays the list
 	list   sparse
@@ -57,7 +60,7 @@ func NewGuided(p Params) *Guided {
 	p = p.normal()
 	s := &Guided{seed: p.Seed, length: int(p.Length), next: p.Shard, every: p.Shards}
 	p.Seed = sim.Mix(p.Seed) // else a portfolio would make runs of Sticky twice
-	s.others = [2]Strategy{NewSticky(p), NewArriving(p)}
+	s.walks = [2]Strategy{NewSticky(p), NewArriving(p)}
 	s.kept = make([]sparse, 0, keptMost)
 	s.list, s.done = newSparse(), newSparse()
 	s.pairs.used = make([]uint16, 0, len(s.pairs.last))
@@ -80,7 +83,7 @@ func (s *Guided) Begin(i uint64) bool {
 	s.pairs.clear()
 	s.watches = !s.told || i/s.every%watchEvery == 0
 	if s.plays = len(s.kept) > 0 && s.rand.N(4) > 0; !s.plays {
-		s.fresh = s.others[s.rand.N(2)]
+		s.fresh = s.walks[s.rand.N(2)]
 		return s.fresh.Begin(i)
 	}
 	s.at = [2]int{}

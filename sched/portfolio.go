@@ -7,8 +7,8 @@ import (
 )
 
 // Portfolio gives each run to one of several strategies, its members. What it
-// shares out is time: three quarters of it in equal parts to the two that are
-// good at most things and cheap, the rest to those that are good at some.
+// shares out is time: four fifths of it in equal parts to the two that are good at
+// most things and cheap, the rest to those that are good at some.
 //
 // A member's part is its share, times how many new things its runs have shown for
 // each that would be expected of the time they took, but no less than half and no
@@ -76,8 +76,8 @@ func NewPortfolio(p Params) *Portfolio {
 		f.add(p, 1, pricePCT, NewPCT(q))
 	}
 	f.add(p, 4, pricePOS, NewPOS(p))
-	f.add(p, 4, priceGuided, NewGuided(p))
-	f.add(p, 2, priceUsual, f.deviations) // it alone can be complete
+	f.add(p, 2, priceGuided, NewGuided(p))
+	f.add(p, 1, priceUsual, f.deviations) // it alone can be complete
 	return f
 }
 

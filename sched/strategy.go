@@ -75,7 +75,7 @@ var All = []struct {
 	Name, Says string
 	New        func(Params) Strategy
 }{
-	{"portfolio", "all of those below, most runs to who shows new behaviour", func(p Params) Strategy { return NewPortfolio(p) }},
+	{"portfolio", "all of those below, more time to who shows new behaviour", func(p Params) Strategy { return NewPortfolio(p) }},
 	{"sticky", "one switch in so many boundaries, dense or rare", func(p Params) Strategy { return NewSticky(p) }},
 	{"arriving", "random priorities, which change at 2 to 14 boundaries", func(p Params) Strategy { return NewArriving(p) }},
 	{"pct", "random priorities of sources too, which change at 2 boundaries", func(p Params) Strategy { return NewPCT(p) }},
