@@ -114,7 +114,7 @@ func (m *Machine) force(mv sim.Mover) {
 	}
 	m.p.Seq++
 	m.steps++
-	m.settled, m.hold = m.steps, m.steps
+	m.settled, m.hold, m.outlasts = m.steps, m.steps, 0
 	m.deviate(mv)
 	m.again()
 }
