@@ -128,7 +128,9 @@ func (s *shrinker) finish() {
 	}
 	for changed := true; changed && !s.effort.none(); {
 		changed = s.reduce()
-		changed = s.drop() || changed
+		changed = s.drop(false) || changed
+		changed = s.gather() || changed
+		changed = s.drop(true) || changed
 		changed = s.edit() || changed
 		changed = s.exchange() || changed
 		changed = s.slide() || changed
@@ -174,13 +176,13 @@ func (s *shrinker) reduce() bool {
 }
 
 // drop drops single deviations, and pairs (to another CPU and back), while the
-// others follow: each is looked for behind the one before it, or where what led
-// to it looks most like before.
-func (s *shrinker) drop() (changed bool) {
+// others follow: each is looked for behind the one before it or, which takes a
+// run for each of them, where what led to it looks most like before.
+func (s *shrinker) drop(align bool) (changed bool) {
 	for size := 1; size <= 2; size++ {
 		for i := len(s.cur.links) - size; i >= 0; i-- {
 			if s.try(s.chain(slices.Delete(slices.Clone(s.cur.links), i, i+size)), s.fewer) ||
-				s.align(s.rig, s.ear, nil, i, i+size, s.fewer) {
+				align && s.align(s.rig, s.ear, nil, i, i+size, s.fewer) {
 				changed, i = true, len(s.cur.links)-size+1
 			}
 		}

@@ -13,14 +13,8 @@ import (
 	"kpsim/traces"
 )
 
-// violatingOf is of how many violating runs the one with fewest deviations is
-// shrunk, as explore takes the smallest of each cause. Now and then the first is one
-// whose violation needs an IPI that is held up for a long way, which takes a
-// deviation a step and shrinks no further.
-const violatingOf = 4
-
-// violating returns, of the first runs of a strategy that break a property, the
-// one with fewest deviations, nil if none of so many does.
+// violating returns the first run of a strategy that breaks a property, nil if
+// none of so many does.
 func violating(t *testing.T, spec *Spec, strategy string, runs uint64) *candidate {
 	spec.Strategy = strategy
 	rig, err := New(spec.Scenario, spec.Mutant)
@@ -29,19 +23,15 @@ func violating(t *testing.T, spec *Spec, strategy string, runs uint64) *candidat
 	s, err := sched.New(strategy, sched.Params{Seed: spec.Seed, Length: rig.Run(new(sched.Default)).Counts.Points})
 	require.NoError(t, err)
 	rec := &sched.Recorder{Strategy: s}
-	var best *candidate
-	for i, seen := uint64(0), 0; i < runs && seen < violatingOf && rec.Begin(i); i++ {
+	for i := uint64(0); i < runs && rec.Begin(i); i++ {
 		run := rig.Run(rec)
 		rec.End(run.Counts.Points)
-		if run.Property == nil {
-			continue
-		}
-		seen++
-		if r := rec.Recording(); best == nil || len(r.Choices) < len(best.choices) {
-			best = &candidate{number: i, run: run, choices: slices.Clone(r.Choices), asked: r.Asked, by: rec.String()}
+		if run.Property != nil {
+			r := rec.Recording()
+			return &candidate{number: i, run: run, choices: slices.Clone(r.Choices), asked: r.Asked, by: rec.String()}
 		}
 	}
-	return best
+	return nil
 }
 
 // broken lists everything built in that breaks a property.

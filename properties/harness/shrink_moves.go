@@ -337,3 +337,158 @@ func (s *shrinker) exchange() bool {
 		return false
 	})
 }
+
+// gatherTries bounds what gather tries for one deviation, gatherNear how many
+// of those before it moves, gatherRuns a round of it.
+const (
+	gatherTries = 12
+	gatherNear  = 4
+	gatherRuns  = 300
+)
+
+// gather drops a stretch of deviations that have one CPU go on again and again,
+// say each time that its IPI would be next, and moves one to make up for it: the
+// CPU may go on before the IPI is sent, or be stopped only where it went to.
+func (s *shrinker) gather() (changed bool) {
+	return s.within(gatherRuns, func() bool {
+		for end := len(s.cur.links); end > 0; {
+			l := s.cur.links
+			from, same := end-1, end-1 // where it is the same that goes, and instead of the same
+			for from > 0 && l[from-1].Kind == sim.Step && l[end-1].Kind == sim.Step && l[from-1].Alt == l[end-1].Alt {
+				from--
+				if same == from+1 && l[from].Mover == l[end-1].Mover {
+					same = from
+				}
+			}
+			if end-from > 1 && (s.gatherOne(from, end) || same > from && end-same > 1 && s.gatherOne(same, end)) {
+				changed, end = true, len(s.cur.links)
+				continue
+			}
+			end = from
+		}
+		return changed
+	})
+}
+
+// gatherOne gathers links from to end-1, to one or none if that will do.
+func (s *shrinker) gatherOne(from, end int) bool {
+	if s.effort.none() {
+		return false
+	}
+	was, _ := s.survey(s.rig, s.ear, s.anchored(s.cur.anchors))
+	none, last := s.skip(was, from, end), s.skip(was, from, end-1)
+	if s.slideOne(slices.Insert(slices.Clone(none), from, s.cur.links[from]), from, gatherTries, true, s.fewer) {
+		return true
+	}
+	for _, links := range [][]sched.Anchor{none, last} {
+		for j := from - 1; j >= max(from-gatherNear, 0); j-- {
+			if s.slideOne(links, j, gatherTries, true, s.fewer) {
+				return true
+			}
+		}
+	}
+	return end-from > 2 && s.ahead(was, from, end)
+}
+
+// ahead has the CPU that links from to end-1 have go on do so already before it
+// is made to wait; when it is where they end, whoever went on before has its turn
+// again. That is two deviations, and one each time that the CPU would lose its turn.
+func (s *shrinker) ahead(was []sched.Visit, from, end int) bool {
+	tail := slices.Clone(s.cur.links[end-1:]) // what is done there, once what waits has come
+	if len(tail) > 1 && tail[1].Kind == sim.Step && tail[1].Mover == tail[0].Mover {
+		tail = tail[1:]
+		end++
+	}
+	tail[0].Occ = 1
+	cpu, first, upTo := s.cur.links[from].Alt, behind(was, from), behind(was, end)
+	for q, tries := behind(was, from+1)-1, gatherTries; q >= first && tries > 0; q-- {
+		v := &was[q]
+		if v.Kind != sim.Step || v.Mover == cpu || !slices.Contains(v.Alts[1:], cpu) {
+			continue
+		}
+		if tries--; s.effort.none() {
+			return false
+		}
+		l := &lead{
+			Chain: s.chain(append(slices.Clone(s.cur.links[:from]), linkAt(v, cpu))).(*sched.Chain), met: from + 1,
+			cpu: cpu, back: v.Mover, to: tail[0], then: s.chain(tail), loc: s.rig.Machine,
+		}
+		for i := q + 1; i < upTo; i++ {
+			if w := &was[i]; l.there(w.Name, w.Off, w.Text) && (i == upTo-1 || w.Kind == sim.Step && (w.Mover == cpu || w.Alt == cpu)) {
+				l.left++
+			}
+		}
+		if s.try(l, s.fewer) {
+			return true
+		}
+	}
+	return false
+}
+
+// A lead is a chain behind which one CPU goes on until it is somewhere for the
+// left-th time, then gives its turn back; then comes another chain.
+type lead struct {
+	*sched.Chain
+	met       int // of the chain, when it is done
+	cpu, back string
+	to        sched.Anchor
+	left      int
+	then      sched.Strategy
+	loc       sched.Locator
+}
+
+func (l *lead) there(name string, off int, text bool) bool {
+	return name == l.to.Name && off == l.to.Off && text == l.to.Text
+}
+
+// Begin implements sched.Strategy, for one run.
+func (l *lead) Begin(i uint64) bool { return l.Chain.Begin(i) && l.then.Begin(i) }
+
+// Choose implements sim.Chooser.
+func (l *lead) Choose(p *sim.Point) (pick, hold int) {
+	switch {
+	case l.Met() < l.met:
+		return l.Chain.Choose(p)
+	case l.left <= 0:
+		return l.then.Choose(p)
+	case p.Kind != sim.Step:
+		return 0, 0
+	}
+	want := l.cpu
+	if l.loc.Alternative(p, 0) == l.cpu && l.there(l.loc.Where(p.First)) {
+		if l.left--; l.left == 0 {
+			want = l.back
+		}
+	}
+	for k := range p.N {
+		if l.loc.Alternative(p, k) == want {
+			return k, 0
+		}
+	}
+	return 0, 0
+}
+
+// skip returns the links but for those from number from to end-1, which have all
+// the same one go on. What comes behind counts from the link before them, and if
+// it is where the last of them made the same one wait, that has no need to now.
+func (s *shrinker) skip(was []sched.Visit, from, end int) []sched.Anchor {
+	links := slices.Delete(slices.Clone(s.cur.links), from, end)
+	if from == len(links) {
+		return links
+	}
+	l, last := &links[from], &s.cur.links[end-1]
+	waits := l.Mover
+	if l.Mover == last.Mover && l.Alt != last.Alt {
+		l.Mover = last.Alt
+	}
+	l.Occ = 0
+	between := was[behind(was, from):behind(was, end+1)]
+	for i := range between {
+		v := &between[i]
+		if v.Kind == l.Kind && v.Name == l.Name && v.Off == l.Off && v.Text == l.Text &&
+			(v.Mover == waits || v.Mover == l.Mover || v.Kind == sim.Step && v.Alt == l.Mover) {
+			l.Occ++
+		}
+	}
+	return links
+}

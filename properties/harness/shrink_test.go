@@ -2,12 +2,14 @@ package harness
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"kpsim/properties/scenario"
 	"kpsim/sched"
+	"kpsim/sim"
 )
 
 // TestShrinkBudget: with fewer questions than it takes, shrinking ends with a
@@ -60,6 +62,73 @@ func TestShrinkBudget(t *testing.T) {
 			}
 			spent, budget = e.spent, budget-e.questions+1
 		}
+	}
+}
+
+// withheld follows anchors and, behind the first after of them and until the next,
+// keeps every IPI back for as long as its CPU can go on.
+type withheld struct {
+	*sched.Anchored
+	after, met int
+	loc        sched.Locator
+	times      int
+}
+
+func (w *withheld) Choose(p *sim.Point) (pick, hold int) {
+	if pick, _ = w.Anchored.Choose(p); pick > 0 {
+		w.met++
+		return pick, 0
+	}
+	if cpu, ipi := strings.CutPrefix(w.loc.Alternative(p, 0), "ipi@"); ipi && w.met == w.after {
+		for k := 1; k < p.N; k++ {
+			if w.loc.Alternative(p, k) == cpu {
+				w.times++
+				return k, 0
+			}
+		}
+	}
+	return 0, 0
+}
+
+// TestShrinkWithheld: it takes some twenty deviations to keep an IPI back, one at
+// each boundary, and one or two to have its CPU go on before it is sent.
+func TestShrinkWithheld(t *testing.T) {
+	step := func(mover, name string, off int, text bool, occ int, alt string) sched.Anchor {
+		return sched.Anchor{Mover: mover, Name: name, Off: off, Text: text, Occ: occ, Kind: sim.Step, Alt: alt}
+	}
+	for _, c := range []struct {
+		scenario, mutant string
+		after, most      int
+		anchors          []sched.Anchor
+	}{
+		{"torn-jump-bp", "no-sync-unopt", 3, 3, []sched.Anchor{
+			step("cpu0", "alloc_insn_slot", 2, false, 1, "cpu1"),
+			step("cpu1", "slots", 125, true, 1, "work@kprobe_optimizer"),
+			step("cpu0", "sync_core", 1, false, 24, "cpu1"),
+			{Mover: "cpu1", Name: "victim", Text: true, Occ: 1, Kind: sim.Fetch, Alt: "older 1"},
+		}},
+		{"full-rcu", "", 0, 6, []sched.Anchor{ // the IPI itself is needed: it is left late
+			step("ipi@cpu1", "victim", 1, true, 2, "preempt@cpu1"),
+			step("cpu1", "call-function handler iret", 0, false, 1, "cpu0"),
+			step("cpu1", "call-function handler iret", 0, false, 2, "cpu0"),
+		}},
+	} {
+		sc, err := scenario.LoadBuiltin(c.scenario)
+		require.NoError(t, err)
+		rig, err := New(sc, c.mutant)
+		require.NoError(t, err)
+		s := &shrinker{rig: rig, ear: rig.listen(), mutant: c.mutant, effort: &effort{runs: shrinkRuns, questions: shrinkQuestions}}
+		w := &withheld{Anchored: sched.NewAnchored(c.anchors, rig.Machine), after: c.after, loc: rig.Machine}
+		s.start(w)
+		require.NotNil(t, s.cur.run.Property, c.scenario)
+		require.Greater(t, w.times, 20)
+		was := s.cause
+		s.finish()
+		require.LessOrEqual(t, len(s.cur.anchors), c.most, "%v", s.cur.anchors)
+		require.Less(t, s.effort.spent, shrinkRuns)
+		a := s.play(s.rig, s.ear, s.anchored(s.cur.anchors))
+		require.Equal(t, was, s.ear.cause(a.run))
+		s.close()
 	}
 }
 
