@@ -32,6 +32,11 @@ type Ctx struct {
 	place   string    // the routine and step it is at, for traces
 	step    int
 	ahead   sim.Touch // at a point of an observed machine: what comes first behind it
+
+	// For whoever tells states apart (state.go).
+	read     sim.Hash // what its local variables depend on
+	knowsCPU bool     // it has asked which CPU it is on
+	looking  bool     // all that its step has done is to look whether it must wait, and it must
 }
 
 var _ kapi.Context = (*Ctx)(nil)
@@ -39,7 +44,10 @@ var _ kapi.Context = (*Ctx)(nil)
 func simTime(cycles uint64) sim.Time { return sim.Time(cycles) }
 
 // CPU implements kapi.Context.
-func (x *Ctx) CPU() int { return int(x.cpu.id) }
+func (x *Ctx) CPU() int {
+	x.knowsCPU = true
+	return int(x.cpu.id)
+}
 
 // Task implements kapi.Context.
 func (x *Ctx) Task() kapi.TaskID { return x.task.ID }

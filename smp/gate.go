@@ -55,6 +55,7 @@ func (m *Machine) enter(c *CPU, ip isa.Addr) {
 	x := m.acquire(c, t)
 	x.gate, x.vector = m.gates[i].f, 0
 	x.place, x.step = m.gates[i].name, 0
+	x.read.Add(uint64(i) + 1)
 	t.frames = append(t.frames, frame{kind: routine, ctx: x})
 	c.guest = false
 }

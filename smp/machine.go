@@ -130,6 +130,12 @@ type Machine struct {
 	MonitorName func(monitor int) string    // of those that TouchEvent tells of
 	ServiceName func(number uint64) string  // of what TouchService numbers
 
+	// For whoever tells states apart (state.go).
+	late       bool // the next run is observed from ObserveNow on
+	begun      bool // the run is observed from the step on that is about to begin
+	readsBelow bool // text has read its stack below the stack pointer
+	scrubs     bool // the return from a trap leaves zeros
+
 	gateAt isa.Addr // where routines with an address live
 	word   int      // bytes of an address
 }

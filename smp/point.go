@@ -17,6 +17,7 @@ func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) {
 		x.pointAt(objCell, uint64(id), mode == kapi.Write)
 	} else if !x.held() {
 		x.point()
+		x.Touch(id, mode) // it may be observed since
 	}
 	if mode == kapi.Write && x.m.waitOn[uint8(id)] != 0 {
 		x.m.recheck = true

@@ -18,6 +18,7 @@ func (m *Machine) acquire(c *CPU, t *Task) *Ctx {
 	x.cpu, x.task, x.started, x.driving, x.prompt, x.cond = c, t, false, false, false, nil
 	x.trap, x.gate, x.body, x.source = nil, nil, nil, nil
 	x.ahead = sim.Touch{} // of a routine that was unwound at a point
+	x.read, x.looking, x.knowsCPU = sim.Hash{}, false, false
 	m.live = append(m.live, x)
 	return x
 }
@@ -27,6 +28,9 @@ func (m *Machine) release(x *Ctx) { m.free = append(m.free, x) }
 
 // drop takes an ended context out of the living and releases it.
 func (m *Machine) drop(x *Ctx) {
+	if m.foot != nil && m.foot.by == x {
+		m.foot.by = nil
+	}
 	for i := len(m.live) - 1; i >= 0; i-- {
 		if m.live[i] == x {
 			m.live[i] = m.live[len(m.live)-1]

@@ -92,6 +92,9 @@ func (m *Machine) turn() sim.Mover {
 	m.outlasts = hold
 	m.hold = m.steps + uint64(hold&sim.Forever) // 0, unless pick is
 	m.limit = min(m.hold, m.cfg.Budget)
+	if m.begun {
+		return m.turnBegun(pick)
+	}
 	if pick == 0 {
 		return m.p.First
 	}
@@ -101,6 +104,19 @@ func (m *Machine) turn() sim.Mover {
 	}
 	mv := m.p.Mover(pick)
 	m.deviate(mv)
+	return mv
+}
+
+// turnBegun is the rest of a turn in which WatchNow was called.
+func (m *Machine) turnBegun(pick int) sim.Mover {
+	m.begun = false
+	mv := m.p.First
+	if pick != 0 {
+		mv = m.p.Mover(pick)
+		m.deviate(mv)
+	}
+	m.again()
+	m.foot.begin(mv)
 	return mv
 }
 

@@ -83,7 +83,12 @@ func (m *Machine) touch(sort, number uint64, write bool) {
 
 // TouchService notes that the step under way has read or written an object of
 // the kernel's, which no cell stands for.
-func (m *Machine) TouchService(number uint64, write bool) { m.touch(objService, number, write) }
+func (m *Machine) TouchService(number uint64, write, kept bool) {
+	m.touch(objService, number, write)
+	if m.foot != nil && kept {
+		m.foot.read(object(objService, number))
+	}
+}
 
 // TouchEvent notes that a monitor relates an event of the step under way with
 // others: those of the same object of its own.
@@ -157,6 +162,9 @@ func (m *Machine) TouchQueue(cpu int) { m.touchQueue(&m.cpus[cpu], false) }
 
 // Touch implements kapi.Context.
 func (x *Ctx) Touch(id kapi.CellID, mode kapi.Mode) {
+	if f := x.m.foot; f != nil {
+		f.read(object(objCell, uint64(id)))
+	}
 	x.m.touch(objCell, uint64(id), mode == kapi.Write)
 }
 

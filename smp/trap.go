@@ -154,6 +154,9 @@ func (m *Machine) iret(c *CPU) {
 		m.refuseAt(c, f.base, "the trap frame to return from is not mapped")
 		return
 	}
+	if m.scrubs {
+		m.scrub(f.base, c.regs.SP())
+	}
 	t.pop()
 	c.nmiBlocked = false
 	c.trace()

@@ -20,7 +20,7 @@ func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
 		x.give()
 		return
 	}
-	x.Touch(w.Cell(), kapi.Read)
+	x.touchWait(w.Cell())
 	if w.Holds() {
 		return
 	}
@@ -28,7 +28,8 @@ func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
 	x.await(w, why, s)
 	x.m.schedule(x.cpu, true)
 	x.give()
-	x.Touch(w.Cell(), kapi.Read) // whoever has stored it has let us go on
+	x.looking = false
+	x.touchWait(w.Cell()) // whoever has stored it has let us go on
 }
 
 // Spin implements kapi.Context.
@@ -54,14 +55,22 @@ func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
 	}
 	holds := w.Holds()
 	if holds || !whole {
-		x.Touch(w.Cell(), kapi.Read)
+		x.touchWait(w.Cell())
 	}
 	if holds {
 		return
 	}
 	x.await(w, why, nil)
+	x.looking = !whole // else the step is more than to look
 	x.give()
-	x.Touch(w.Cell(), kapi.Read)
+	x.looking = false
+	x.touchWait(w.Cell())
+}
+
+// touchWait notes that a wait looks at its cell. All that the routine knows of it
+// afterwards is that it went on.
+func (x *Ctx) touchWait(id kapi.CellID) {
+	x.m.touch(objCell, uint64(id), false)
 }
 
 // MightSleep takes down that a routine that may sleep is entered, and whether
@@ -76,7 +85,7 @@ func (x *Ctx) MightSleep() {
 
 // await hangs the context on its condition.
 func (x *Ctx) await(w kapi.Cond, why waiting, s *Source) {
-	x.cond, x.wait, x.waitFor = w, why, s
+	x.cond, x.wait, x.waitFor, x.looking = w, why, s, true
 	x.m.waiters = append(x.m.waiters, x)
 	x.m.waitOn[uint8(w.Cell())]++
 }

@@ -1,15 +1,9 @@
 package smp
 
 import (
-	"bytes"
-	"encoding/binary"
-	"math/bits"
-
 	"kpsim/sim"
 	"kpsim/smp/fetch"
 	"kpsim/smp/isa"
-	"kpsim/smp/kapi"
-	"kpsim/smp/smpev"
 )
 
 // A footprint is what an observed machine knows of the step under way, and of
@@ -42,11 +36,15 @@ type footprint struct {
 		words words
 		grew  bool
 	}
-	whole  bool        // see ObserveWhole
-	inside *CPU        // it is in an interrupt that is one step with its delivery
-	apart  []sim.Touch // of that, if it should turn out to be more than one step
-	base   words       // what runs observed afresh begin with
-	data   isa.Memory  // watchedMemory, converted once
+	whole  bool         // see ObserveWhole
+	reads  []sim.Object // what of the touched its routine may keep something of
+	began  *Ctx         // the routine whose step is under way
+	by     *Ctx         // began, until it has ended
+	before sim.Hash     // what began had read then
+	inside *CPU         // it is in an interrupt that is one step with its delivery
+	apart  []sim.Touch  // of that, if it should turn out to be more than one step
+	base   words        // what runs observed afresh begin with
+	data   isa.Memory   // watchedMemory, converted once
 }
 
 // A stance is what a private step leaves as it was.
@@ -140,12 +138,23 @@ func (m *Machine) observe() {
 			f.words, f.kept.words = f.kept.words, f.words
 			f.kept.grew, f.swapped, f.learnt = f.grew, true, f.learning
 		}
-		m.foot, m.data = f, f.data
-		if f.plans {
-			m.p.Ahead = &f.ahead
+		if m.late {
+			m.late = false
+			return
 		}
-		f.mover, f.touched, f.apart, f.inside = sim.NoMover, f.touched[:0], f.apart[:0], nil
+		m.watch()
 	}
+}
+
+// watch makes the observer be told of the steps from here on.
+func (m *Machine) watch() {
+	f := m.prints
+	m.foot, m.data = f, f.data
+	if f.plans {
+		m.p.Ahead = &f.ahead
+	}
+	f.mover, f.touched, f.apart, f.inside = sim.NoMover, f.touched[:0], f.apart[:0], nil
+	f.nowOf = nil
 }
 
 // turnObserved is turn of an observed machine: it tells of the step that has
@@ -189,10 +198,13 @@ func (f *footprint) cpu() *CPU {
 
 // begin begins the step of a mover.
 func (f *footprint) begin(mv sim.Mover) {
-	f.mover, f.asked = mv, false
+	f.mover, f.asked, f.began, f.by, f.reads = mv, false, nil, nil, f.reads[:0]
 	c := f.cpu()
 	if c == nil {
 		return
+	}
+	if t := c.task.top(); mv < sim.MoverIPI && t != nil && t.kind == routine {
+		f.began, f.by, f.before = t.ctx, t.ctx, t.ctx.read
 	}
 	m := f.m
 	m.mem.cpu = c.id
@@ -267,6 +279,9 @@ func (f *footprint) add(o sim.Object, write bool) {
 	f.touched = append(f.touched, sim.Touch{Object: o, Write: write})
 }
 
+// read notes that the routine under way may know what o was.
+func (f *footprint) read(o sim.Object) { f.reads = append(f.reads, o) }
+
 // take is add of an object by its sort and number.
 func (f *footprint) take(sort, number uint64, write bool) { f.add(object(sort, number), write) }
 
@@ -276,6 +291,7 @@ func (f *footprint) text(a isa.Addr, n int, write bool) {
 	for at, end := a&^(chunk-1), a+isa.Addr(n); at < end; at += chunk {
 		if write || f.stored(at) {
 			f.take(objChunk, bytesNumber(at), write)
+			f.read(object(objChunk, bytesNumber(at)))
 		}
 	}
 }
@@ -331,6 +347,7 @@ func (x *Ctx) pointAt(sort, number uint64, write bool) {
 	x.point()
 	x.ahead = sim.Touch{}
 	x.m.touch(sort, number, write)
+	x.m.foot.read(object(sort, number))
 }
 
 // textPoint is the point before an access to text, observed or not. The touch
@@ -345,136 +362,4 @@ func (x *Ctx) textPoint(a isa.Addr, write bool) {
 	}
 	x.point()
 	x.ahead = sim.Touch{}
-}
-
-// A watchedMemory is memory as the CPUs of an observed machine access it.
-type watchedMemory struct{ f *footprint }
-
-// Load implements isa.Memory.
-func (w *watchedMemory) Load(a isa.Addr, size int) (uint64, bool) {
-	v, ok := w.f.m.mem.Load(a, size)
-	if ok {
-		w.f.access(a, size, false)
-	}
-	return v, ok
-}
-
-// Store implements isa.Memory.
-func (w *watchedMemory) Store(a isa.Addr, size int, v uint64) bool {
-	ok := w.f.m.mem.Store(a, size, v)
-	if ok {
-		w.f.access(a, size, true)
-	}
-	return ok
-}
-
-// System implements isa.Memory: there is a clock in it, and what decides how
-// the CPU goes on.
-func (w *watchedMemory) System() *isa.System {
-	w.f.asked = true
-	return w.f.m.mem.System()
-}
-
-// access takes an access to data by the step under way.
-func (f *footprint) access(a isa.Addr, size int, write bool) {
-	c := f.cpu()
-	if c == nil {
-		return
-	}
-	f.accessWord(c, a, write)
-	if last := a + isa.Addr(size-1); bytesNumber(last) != bytesNumber(a) {
-		f.accessWord(c, last, write)
-	}
-}
-
-// accessWord takes an access to the eight aligned bytes that a lies in.
-//
-// They are shared, from then on and for the life of the machine, once two
-// threads have accessed them and one has written. A thread is the tasks of a CPU
-// (one task, where it can lose the CPU to another at an interrupt), or the
-// interrupts on top of them: an interrupt's handler can't be delivered anywhere
-// before or after an instruction that reads what the handler writes.
-//
-// A task's own stack is its own. Below the frame of an interrupt it is the
-// interrupt's: what was interrupted reads nothing there that it hasn't written
-// after.
-func (f *footprint) accessWord(c *CPU, a isa.Addr, write bool) {
-	n := bytesNumber(a)
-	t := c.task
-	level, top := t.level(f.m.frameSize())
-	if own := a < t.stack && a >= t.stack-StackSize; own && (level == 0 || a < top) {
-		if f.words.stacks && f.words.shared(n) {
-			f.add(object(objWord, n), write)
-		}
-		return
-	} else if own || f.m.isStack(a) {
-		if f.words.share(n) {
-			f.grew = true
-		}
-		f.words.stacks = true
-		f.add(object(objWord, n), write)
-		return
-	}
-	if p := f.m.mem.page(a); p != nil && p.perm&PermExec != 0 {
-		f.m.touchFetch(a, 1)
-		return
-	}
-	who := uint16(c.id)
-	if f.m.cfg.Full {
-		who = uint16(t.ID)
-	}
-	shared, grew := f.words.access(n, who<<4|uint16(level), write)
-	f.grew = f.grew || grew
-	if shared {
-		f.add(object(objWord, n), write)
-	}
-}
-
-// level returns how many interrupts are open on the task, and below which
-// address its stack is the innermost one's. size is that of a frame.
-func (t *Task) level(size isa.Addr) (n int, top isa.Addr) {
-	for i := range t.frames {
-		if fr := &t.frames[i]; fr.trap && (fr.vector == smpev.VecNMI || fr.vector >= 32) {
-			n, top = n+1, fr.base+size
-		}
-	}
-	return min(n, 15), top
-}
-
-func (m *Machine) frameSize() isa.Addr {
-	if m.cfg.Mode == isa.Mode32 {
-		return ptRegs32Size
-	}
-	return kapi.PtRegsSize
-}
-
-// isStack reports whether an address lies in the stack of any task.
-func (m *Machine) isStack(a isa.Addr) bool {
-	base := StackBase
-	if m.cfg.Mode == isa.Mode32 {
-		base = StackBase32
-	}
-	return a >= base && a < base+isa.Addr(m.nStacks)*(StackSize+pageSize)
-}
-
-// MemoryDigest is a digest of text and data as they are now, less the tasks'
-// stacks: what is left on those nobody reads. It doesn't depend on the order of
-// the stores that have made them so.
-func (m *Machine) MemoryDigest() (sum uint64) {
-	for _, p := range m.mem.dirty {
-		if m.isStack(p.at) {
-			continue
-		}
-		for set := p.dirty; set != 0; set &= set - 1 {
-			off := bits.TrailingZeros64(set) * blockSize
-			if now := p.data[off : off+blockSize]; !bytes.Equal(now, p.boot[off:off+blockSize]) {
-				h := sim.Mix(uint64(p.at) + uint64(off))
-				for ; len(now) > 0; now = now[8:] {
-					h = sim.Mix(h ^ binary.LittleEndian.Uint64(now))
-				}
-				sum += h
-			}
-		}
-	}
-	return sum
 }

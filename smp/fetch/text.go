@@ -208,3 +208,27 @@ func (t *Text) resize(size int) {
 		t.enter(i)
 	}
 }
+
+// AddState adds what the CPUs may see to a hash. Epochs are counts of stores: of
+// two machines that have the same to come, they may be said to be different ones.
+func (t *Text) AddState(h *sim.Hash) {
+	if t.epoch == 0 {
+		return
+	}
+	h.Add(uint64(t.epoch))
+	for _, e := range t.serialised {
+		h.Add(uint64(e))
+	}
+	for i := range t.chunks {
+		c := &t.chunks[i]
+		k := sim.Hash{Hi: c.number, Lo: c.known}
+		for _, v := range c.versions {
+			k.Add(uint64(v.epoch))
+			k.Add(v.bytes)
+		}
+		for _, e := range c.fetched {
+			k.Add(uint64(e))
+		}
+		h.Join(k)
+	}
+}

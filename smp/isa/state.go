@@ -17,6 +17,7 @@ type System struct {
 	LDT, TR        uint16     // selectors
 	Clock          uint64     // cycles since reset: the machine keeps it, rdtsc adds TSCOffset
 	TSCOffset      uint64     // what a write to the TSC has made of it
+	Asked          bool       // somebody has read the TSC
 	CPU            uint32     // IA32_TSC_AUX: rdtscp and rdpid read it
 	over           overriding // what execOverride hands on
 }
@@ -76,4 +77,7 @@ const (
 )
 
 // TSC returns the time-stamp counter.
-func (y *System) TSC() uint64 { return y.Clock + y.TSCOffset }
+func (y *System) TSC() uint64 {
+	y.Asked = true
+	return y.Clock + y.TSCOffset
+}

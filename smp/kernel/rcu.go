@@ -48,8 +48,13 @@ func ServiceName(number uint64) string {
 	return fmt.Sprintf("quiescent states of cpu%d", number-serviceQuiet)
 }
 
+// Kept reports whether a routine that has touched an object of the kernel's may
+// keep something of it in a local variable: which grace period is its own, or
+// whether one waits for it. A step that has come to be a quiescent state doesn't.
+func Kept(number uint64, write bool) bool { return number == serviceGraces || !write }
+
 // quiet notes that a step has to do with a CPU's quiescent states.
-func (r *RCU) quiet(cpu int, write bool) { r.k.M.TouchService(serviceQuiet+uint64(cpu), write) }
+func (r *RCU) quiet(cpu int, write bool) { r.k.M.TouchService(serviceQuiet+uint64(cpu), write, !write) }
 
 // left takes a CPU out of those that g waits for, and lose a task.
 func (r *RCU) left(g *grace, cpu int) {
@@ -125,12 +130,12 @@ func (r *RCU) wait(x kapi.Context, flavour uint64) {
 	r.settle(g)
 	x.Sleep(&g.ended)
 	x.Emit(smpev.GPEnd, flavour, g.id, 0)
-	r.k.M.TouchService(serviceGraces, true)
+	r.k.M.TouchService(serviceGraces, true, true)
 	r.spare = append(r.spare, g)
 }
 
 func (r *RCU) begin(flavour uint64) *grace {
-	r.k.M.TouchService(serviceGraces, true)
+	r.k.M.TouchService(serviceGraces, true, true)
 	for c := range r.k.M.CPUs() {
 		r.quiet(c, true)
 	}

@@ -1,0 +1,123 @@
+package smp
+
+import (
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+)
+
+// A watchedMemory is memory as the CPUs of an observed machine access it.
+type watchedMemory struct{ f *footprint }
+
+// Load implements isa.Memory.
+func (w *watchedMemory) Load(a isa.Addr, size int) (uint64, bool) {
+	v, ok := w.f.m.mem.Load(a, size)
+	if ok {
+		w.f.access(a, size, false)
+	}
+	return v, ok
+}
+
+// Store implements isa.Memory.
+func (w *watchedMemory) Store(a isa.Addr, size int, v uint64) bool {
+	ok := w.f.m.mem.Store(a, size, v)
+	if ok {
+		w.f.access(a, size, true)
+	}
+	return ok
+}
+
+// System implements isa.Memory: there is a clock in it, and what decides how
+// the CPU goes on.
+func (w *watchedMemory) System() *isa.System {
+	w.f.asked = true
+	return w.f.m.mem.System()
+}
+
+// access takes an access to data by the step under way.
+func (f *footprint) access(a isa.Addr, size int, write bool) {
+	c := f.cpu()
+	if c == nil {
+		return
+	}
+	if t := c.task; !write && !f.m.readsBelow && c.guest && a < c.regs.SP() && a >= t.stack-StackSize {
+		f.m.readsBelow, f.grew = true, true
+	}
+	f.accessWord(c, a, write)
+	if last := a + isa.Addr(size-1); bytesNumber(last) != bytesNumber(a) {
+		f.accessWord(c, last, write)
+	}
+}
+
+// accessWord takes an access to the eight aligned bytes that a lies in.
+//
+// They are shared, from then on and for the life of the machine, once two
+// threads have accessed them and one has written. A thread is the tasks of a CPU
+// (one task, where it can lose the CPU to another at an interrupt), or the
+// interrupts on top of them: an interrupt's handler can't be delivered anywhere
+// before or after an instruction that reads what the handler writes.
+//
+// A task's own stack is its own. Below the frame of an interrupt it is the
+// interrupt's: what was interrupted reads nothing there that it hasn't written
+// after.
+func (f *footprint) accessWord(c *CPU, a isa.Addr, write bool) {
+	n := bytesNumber(a)
+	t := c.task
+	level, top := t.level(f.m.frameSize())
+	if own := a < t.stack && a >= t.stack-StackSize; own && (level == 0 || a < top) {
+		if f.words.stacks && f.words.shared(n) {
+			f.add(object(objWord, n), write)
+			f.read(object(objWord, n))
+		}
+		return
+	} else if own || f.m.isStack(a) {
+		if f.words.share(n) {
+			f.grew = true
+		}
+		f.words.stacks = true
+		f.add(object(objWord, n), write)
+		f.read(object(objWord, n))
+		return
+	}
+	if p := f.m.mem.page(a); p != nil && p.perm&PermExec != 0 {
+		f.m.touchFetch(a, 1)
+		return
+	}
+	who := uint16(c.id)
+	if f.m.cfg.Full {
+		who = uint16(t.ID)
+	}
+	shared, grew := f.words.access(n, who<<4|uint16(level), write)
+	f.grew = f.grew || grew
+	if shared {
+		f.add(object(objWord, n), write)
+		f.read(object(objWord, n))
+	}
+}
+
+// level returns how many interrupts are open on the task, and below which
+// address its stack is the innermost one's. size is that of a frame.
+func (t *Task) level(size isa.Addr) (n int, top isa.Addr) {
+	for i := range t.frames {
+		if fr := &t.frames[i]; fr.trap && (fr.vector == smpev.VecNMI || fr.vector >= 32) {
+			n, top = n+1, fr.base+size
+		}
+	}
+	return min(n, 15), top
+}
+
+func (m *Machine) frameSize() isa.Addr {
+	if m.cfg.Mode == isa.Mode32 {
+		return ptRegs32Size
+	}
+	return kapi.PtRegsSize
+}
+
+// isStack reports whether an address lies in the stack of any task.
+func (m *Machine) isStack(a isa.Addr) bool {
+	base := StackBase
+	if m.cfg.Mode == isa.Mode32 {
+		base = StackBase32
+	}
+	return a >= base && a < base+isa.Addr(m.nStacks)*(StackSize+pageSize)
+}
