@@ -86,6 +86,9 @@ func (r *Recorder) Forced(p *sim.Point, pick int) {
 	if r.All {
 		r.rec.All = r.note(r.rec.All, p, pick)
 	}
+	if f, ok := r.Strategy.(sim.Forced); ok {
+		f.Forced(p, pick)
+	}
 }
 
 // note appends an answer, field by field: a Choice made first and then copied is

@@ -1,0 +1,108 @@
+package sched
+
+import "kpsim/sim"
+
+// A Way is how a run came to some place: the answers at its points, and the
+// ordinal of the question that it came to.
+type Way struct {
+	Points []Choice
+	Seq    uint64
+}
+
+// Check makes f be called with the way that has led to a state first, and with
+// each other that leads there again: for one in so many states, in the order in
+// which they are come to. The run that came there is not over yet.
+func (s *States) Check(every int, f func(first, again Way)) { s.every, s.merged = every, f }
+
+// pickOut keeps the way to a new state if it is one of those to be checked.
+func (s *States) pickOut(seq uint64) int {
+	if s.every == 0 || len(s.seen)%s.every != 0 {
+		return 0
+	}
+	s.first = append(s.first, s.way(seq))
+	return len(s.first)
+}
+
+// way is how the run came to a question.
+func (s *States) way(seq uint64) Way {
+	w := Way{Seq: seq}
+	for i := range s.points {
+		p := &s.points[i]
+		w.Points = append(w.Points, Choice{Seq: p.seq, Kind: p.kind, N: p.n, Pick: p.pick})
+	}
+	return w
+}
+
+// Onward is one run that goes a Way, and from there at random by the movers that
+// can move: what it does there depends on them and on the seed, not on who goes
+// on by default. So if two ways lead to the same state, it does the same after
+// both.
+type Onward struct {
+	way    Way
+	at     int
+	mover  sim.Mover
+	rand   sim.Rand
+	beyond func(p *sim.Point)
+	begun  bool
+}
+
+// NewOnward returns an Onward. beyond is called with each question from the end
+// of the way on.
+func NewOnward(w Way, seed uint64, beyond func(p *sim.Point)) *Onward {
+	o := &Onward{way: w, beyond: beyond, mover: sim.NoMover}
+	o.rand.Seed(seed, 0)
+	return o
+}
+
+// Begin implements Strategy: there is one run.
+func (o *Onward) Begin(uint64) bool {
+	first := !o.begun
+	o.begun = true
+	return first
+}
+
+// End implements Strategy.
+func (o *Onward) End(uint64) {}
+
+func (o *Onward) String() string { return "onward" }
+
+// Choose implements sim.Chooser.
+func (o *Onward) Choose(p *sim.Point) (pick, hold int) {
+	if p.Seq < o.way.Seq {
+		return o.along(p), 0
+	}
+	o.beyond(p)
+	if p.Kind != sim.Step {
+		return o.rand.N(p.N), 0
+	}
+	if stay, n := o.rand.N(8), o.rand.N(p.N); o.mover == sim.NoMover || stay == 0 || !has(p, o.mover) {
+		o.mover = moverOf(p, n)
+	}
+	return alternative(p, o.mover), 0
+}
+
+// along answers as the run did that went this way.
+func (o *Onward) along(p *sim.Point) int {
+	for o.at < len(o.way.Points) && o.way.Points[o.at].Seq < p.Seq {
+		o.at++ // the machine has answered it by itself
+	}
+	if o.at < len(o.way.Points) && p.Seq == o.way.Points[o.at].Seq {
+		o.at++
+		return o.way.Points[o.at-1].Pick
+	}
+	return 0
+}
+
+// moverOf returns the mover of number n, from 0, among those that can move.
+func moverOf(p *sim.Point, n int) sim.Mover {
+	for mv := range sim.Mover(3 * sim.MaxCPUs) {
+		if has(p, mv) {
+			if n == 0 {
+				return mv
+			}
+			n--
+		}
+	}
+	sim.Bug("question %d has less than %d answers", p.Seq, p.N)
+	return sim.NoMover
+}

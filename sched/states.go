@@ -1,0 +1,303 @@
+package sched
+
+import "kpsim/sim"
+
+// A Stateful is a machine that can tell its states apart, and go back to one of
+// an earlier run. States begins a run with Begin or with Back(-1); after Begin
+// each question that is put before Back is answered as in an earlier run.
+type Stateful interface {
+	// State returns a digest of the state at a Step question. If it is that of
+	// another time, what can come after is the same as then.
+	State() (hi, lo uint64)
+
+	// Keep remembers, under a number from 0, what of the state isn't there again
+	// when a run has come to this question by the same answers.
+	Keep(number int)
+
+	// Begin says that the next run will call Back.
+	Begin()
+
+	// Back says that the run has come to where Keep(number) was called; -1 is
+	// the start of a run. Steps from here on are to be told of.
+	Back(number int)
+}
+
+// States runs all schedules, but of those that come to the same state one only
+// goes on from there. It is to be observed.
+//
+// Where a run can go one way or another is at points: at the first question;
+// right after a step that another mover's may conflict with, or after which
+// others can move; and at questions that are no Step. That leaves nothing out: a
+// step that conflicts with no other mover's commutes with all of them, so it may
+// as well come right before its mover's next one that does. What conflicts is
+// learnt from the runs themselves; if more turns out to, the search is to begin
+// anew (Grew).
+//
+// At each point but those within a step it asks what state the machine is in. If
+// that was seen, the run ends: all that can come after has been run, or will be.
+// If not, the run goes on by default, and each other answer is for a later run.
+//
+// The search is depth-first. So a state that is come to again on the way from
+// itself shows a schedule that has no end, and each such is found (Circles).
+type States struct {
+	m         Stateful
+	seen      map[lanes]seen
+	points    []statePoint // where the run at hand can go another way
+	conflicts conflicts
+	next      uint64
+
+	// In this run.
+	at      int  // points passed that were known
+	from    int  // points[from:] are gone through observed; -1 all
+	back    bool // they are
+	played  bool // the last point of those known was passed
+	visible bool
+	mover   sim.Mover // who is to go on until it makes a step that others see
+	moves   [3]uint64
+	over    bool
+	pruned  bool
+	leads   Ways // pruned: how many schedules go on from there
+
+	every  int // see Check
+	merged func(first, again Way)
+	first  []Way
+
+	complete bool
+	all      Ways
+	stats    StatesStats
+}
+
+// StatesStats says what a search has done so far.
+type StatesStats struct {
+	Runs    uint64
+	Pruned  uint64 // of Runs, those that came to a state that was seen
+	Circles uint64 // of Pruned, those that came to it on the way from itself
+	States  int
+	Depth   int    // points of the longest way
+	Checked uint64 // pairs of ways that Check's function was called with
+	Ways    Ways   // how many schedules there are, with an answer for each point; 0 unless complete
+}
+
+// seen is what is known of a state.
+type seen struct {
+	open bool // it is on the way that the last run has taken
+	ways Ways // else: how many schedules lead on from it
+	way  int  // its number in first, and one; 0 if it isn't one of those that are checked
+}
+
+type statePoint struct {
+	seq   uint64
+	n     int
+	pick  int
+	kind  sim.Kind
+	given bool  // there is nothing to choose: n is pick + 1
+	state lanes // Step: of this point
+	ways  Ways  // schedules that lead on, by the answers that were tried
+}
+
+// isState reports whether it is a point at which the machine is in a state.
+func (p *statePoint) isState() bool { return p.kind == sim.Step && !p.given }
+
+// NewStates returns a search of the machine's states.
+func NewStates(m Stateful) *States {
+	return &States{m: m, seen: make(map[lanes]seen)}
+}
+
+// Learn tells what a step has touched in a run of another strategy: the more is
+// known of what conflicts, the seldomer the search begins anew.
+func (s *States) Learn(mv sim.Mover, touched []sim.Touch) { s.conflicts.step(mv, touched) }
+
+// Grew reports whether, since it was last asked, a step that was passed over has
+// turned out to conflict with another mover's.
+func (s *States) Grew() bool {
+	grew := s.conflicts.grew
+	s.conflicts.grew = false
+	return grew
+}
+
+// Restart begins the search anew: a run has shown that steps touch more than
+// they were known to.
+func (s *States) Restart() {
+	clear(s.seen)
+	s.first = s.first[:0]
+	s.points = s.points[:0]
+	s.complete, s.all, s.stats = false, Ways{}, StatesStats{}
+}
+
+// Complete says that all was run.
+func (s *States) Complete() bool { return s.complete }
+
+// Stats returns what was done so far.
+func (s *States) Stats() StatesStats {
+	t := s.stats
+	t.States, t.Ways = len(s.seen), s.all
+	return t
+}
+
+// Progress returns how much of the tree that is known so far was run, in
+// millionths: each of the ways that lead on from a point counts the same.
+func (s *States) Progress() uint64 {
+	const whole = 1_000_000
+	if s.complete {
+		return whole
+	}
+	done, share := uint64(0), uint64(whole)<<20
+	for i := range s.points {
+		p := &s.points[i]
+		share /= uint64(p.n)
+		done += share * uint64(p.pick)
+	}
+	return done >> 20
+}
+
+func (s *States) String() string { return "states" }
+
+// Begin implements Strategy. Runs are taken in order.
+func (s *States) Begin(i uint64) bool {
+	if s.complete {
+		return false
+	}
+	if i != s.next {
+		sim.Bug("states: run %d was begun when run %d was next", i, s.next)
+	}
+	s.next++
+	s.at, s.visible, s.over, s.pruned = 0, true, false, false
+	s.moves, s.mover = [3]uint64{}, sim.NoMover
+	s.played = len(s.points) == 0
+	s.from = len(s.points) - 1
+	for s.from >= 0 && !s.points[s.from].isState() {
+		s.from--
+	}
+	if s.back = s.from < 0; s.back {
+		s.m.Back(-1)
+	} else {
+		s.m.Begin()
+	}
+	return true
+}
+
+// End implements Strategy.
+func (s *States) End(uint64) {
+	if !s.played {
+		sim.Bug("states: the run ended before question %d, which it had", s.points[s.at].seq)
+	}
+	s.stats.Runs++
+	ways := one
+	if s.pruned {
+		s.stats.Pruned++
+		ways = s.leads
+	}
+	s.stats.Depth = max(s.stats.Depth, len(s.points))
+	for n := len(s.points); n > 0; n-- {
+		p := &s.points[n-1]
+		p.ways = p.ways.add(ways)
+		if p.pick++; p.pick < p.n {
+			s.points = s.points[:n]
+			return
+		}
+		if ways = p.ways; p.isState() {
+			s.seen[p.state] = seen{ways: ways, way: s.seen[p.state].way}
+		}
+	}
+	s.points = s.points[:0]
+	s.complete, s.all = true, ways
+}
+
+// Stepped implements sim.Observer.
+func (s *States) Stepped(mv sim.Mover, touched []sim.Touch) {
+	if len(touched) > 0 && s.conflicts.step(mv, touched) {
+		s.visible = true
+	}
+}
+
+// Choose implements sim.Chooser.
+func (s *States) Choose(p *sim.Point) (pick, hold int) {
+	if s.over {
+		return enough(p), 0
+	}
+	if !s.played {
+		return s.replay(p)
+	}
+	if p.Kind != sim.Step {
+		s.points = append(s.points, statePoint{seq: p.Seq, n: p.N, kind: p.Kind})
+		return 0, 0
+	}
+	if !s.visible && p.Moves == s.moves { // its mover isn't done yet
+		return s.goOn(p), 0
+	}
+	s.visible, s.moves, s.mover = false, p.Moves, p.First
+	hi, lo := s.m.State()
+	k := lanes{hi, lo}
+	if was, ok := s.seen[k]; ok {
+		if was.way != 0 {
+			s.stats.Checked++
+			s.merged(s.first[was.way-1], s.way(p.Seq))
+		}
+		s.over, s.pruned, s.leads = true, true, was.ways
+		if was.open {
+			s.stats.Circles++
+		}
+		return sim.Enough, 0
+	}
+	s.seen[k] = seen{open: true, way: s.pickOut(p.Seq)}
+	s.m.Keep(len(s.points))
+	s.points = append(s.points, statePoint{seq: p.Seq, n: p.N, kind: p.Kind, state: k})
+	return 0, 0
+}
+
+// Forced implements sim.Forced: what isn't asked where steps are told of is asked
+// where they aren't, and has the same answer.
+func (s *States) Forced(p *sim.Point, pick int) {
+	if s.played {
+		s.give(p, pick)
+		return
+	}
+	x := &s.points[s.at]
+	if p.Seq != x.seq || !x.given || x.pick != pick {
+		sim.Bug("states: question %d has an answer, which it had not", p.Seq)
+	}
+	if s.at++; s.at == len(s.points) {
+		s.played = true
+	}
+}
+
+// goOn is the answer that lets the mover go on whose turn it is.
+func (s *States) goOn(p *sim.Point) (pick int) {
+	if has(p, s.mover) {
+		if pick = alternative(p, s.mover); pick != 0 {
+			s.give(p, pick)
+		}
+	}
+	return pick
+}
+
+// give adds an answer that there is no other one for.
+func (s *States) give(p *sim.Point, pick int) {
+	s.points = append(s.points, statePoint{seq: p.Seq, n: pick + 1, pick: pick, kind: p.Kind, given: true})
+}
+
+// replay answers what an earlier run has answered before.
+func (s *States) replay(p *sim.Point) (pick, hold int) {
+	x := &s.points[s.at]
+	if p.Seq < x.seq {
+		if s.back {
+			return 0, 0
+		}
+		return 0, int(x.seq-p.Seq-1) + sim.Steady + sim.Through
+	}
+	if p.N != x.n && !x.given || p.Kind != x.kind || p.Seq != x.seq {
+		sim.Bug("states: question %d has %d answers, question %d had %d", p.Seq, p.N, x.seq, x.n)
+	}
+	pick = x.pick
+	if s.at == s.from {
+		s.back = true
+		s.m.Back(s.at)
+	}
+	if x.isState() {
+		s.mover, s.moves, s.visible = p.Mover(pick), p.Moves, false
+	}
+	if s.at++; s.at == len(s.points) {
+		s.played = true
+	}
+	return pick, 0
+}
