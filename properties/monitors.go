@@ -46,6 +46,15 @@ func NewMonitors(list ...*Property) *Monitors {
 // Kinds returns the kinds that they are to be told of, each once.
 func (ms *Monitors) Kinds() []traces.Kind { return ms.kinds }
 
+// State returns pointers to all that they and their scene remember of a run.
+func (ms *Monitors) State() []any {
+	list := []any{&ms.scene}
+	for i := range ms.list {
+		list = append(list, ms.list[i].monitor)
+	}
+	return list
+}
+
 // KeepAwake has them told of dull events, too: nothing comes of it but work.
 func (ms *Monitors) KeepAwake() { ms.awake = true }
 

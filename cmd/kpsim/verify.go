@@ -14,14 +14,15 @@ import (
 type verifyCmd struct {
 	Scenarios  []string `arg:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios."`
 	Deviations *int     `placeholder:"K" help:"Run every schedule of at most K deviations from the default run. Default: ${bound}."`
-	Full       bool     `help:"Run every schedule there is, but of those that differ only in the order of steps that commute one only."`
+	Full       bool     `help:"Run every schedule there is, but of those that come to the same state one only goes on from there."`
+	By         string   `enum:"states,classes" default:"states" placeholder:"WHAT" help:"With --full: what makes two schedules one. states: they come to the same state. classes: they differ only in the order of steps that commute."`
 	All        bool     `help:"Go on after something was broken."`
 	Runs       uint64   `placeholder:"N" help:"Stop after N schedules: then it isn't complete. Default: when all are run."`
 	Workers    int      `placeholder:"N" help:"How many schedules are run at once. Default: one a processor. Changes no result. --full takes one."`
 	Fetch      string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Mutant     string   `placeholder:"NAME" help:"Break the engine on purpose. Nothing is expected then."`
 	Traces     string   `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
-	Races      bool     `help:"With --full: print at what the most races were."`
+	Races      bool     `help:"With --full --by classes: print at what the most races were."`
 	JSON       bool     `name:"json" help:"Print one JSON object a line."`
 
 	base exploreCmd // whose checks and preparations are the same
@@ -36,13 +37,16 @@ func (*verifyCmd) Help() string {
 
 A deviation is a choice that the default run doesn't make: another CPU moves, an interrupt comes, a fetch sees older bytes. They are tried after each step that other CPUs may see something of; between two such steps it makes no difference where. A schedule is pruned when it comes to where another one was with as many deviations left. Those with fewer deviations come first, so what is found needs the fewest.
 
---full doesn't count deviations. It makes one run of each class of schedules that differ only in the order of steps that touch nothing in common: dynamic partial-order reduction. With two CPUs, the coherent fetch model and no NMI a short interrupt is one step, for no other CPU can tell. There can be very many; --runs N ends it, and the line then says how far it came, and not complete.
+--full doesn't count deviations. Where a schedule comes to a state of the machine, the kernel, the engine and the monitors that another one has come to, it ends: what can come after was run, or will be. Other CPUs come in after each step that conflicts with one of theirs: where they don't, it makes no difference. With two CPUs, the coherent fetch model and no NMI a short interrupt is one step, for no other CPU can tell. What a routine has in its local variables can't be looked at; a state has what the routine has read instead. Of one in 256 states that are come to again it is checked that runs go on from both alike. An interrupt leaves zeros on the stack it has used.
+
+--full --by classes makes one run of each class of schedules that differ only in the order of steps that touch nothing in common, whatever states they come to: dynamic partial-order reduction. There are many more classes than states; it is another way to the same answer. --runs N ends either, and the line then says how far it came, and not complete.
 
 Examples:
 
   kpsim verify safe-none
   kpsim verify --deviations 3 safe-none safe-full
-  kpsim verify --full mine.star
+  kpsim verify --full safe-none safe-full
+  kpsim verify --full --by classes mine.star
   kpsim verify --mutant no-quiesce safe-none
 
 Exit status: 0 as expected, 1 something against expectation or not complete, 2 bad input or a witness that could not be saved (it is printed all the same), 3 a bug of the simulator, 130 interrupted.`
@@ -89,8 +93,10 @@ func (c *verifyCmd) check() error {
 		return errors.New("--full runs all schedules, whatever their deviations; leave --deviations out")
 	case c.Deviations != nil && (*c.Deviations < 0 || *c.Deviations > deviationsMost):
 		return fmt.Errorf("--deviations: %d is out of range; give 0 to %d", *c.Deviations, deviationsMost)
-	case c.Races && !c.Full:
-		return errors.New("--races: only --full looks for races; give --full too")
+	case c.By == "classes" && !c.Full:
+		return errors.New("--by: without --full schedules are counted by their deviations; give --full too")
+	case c.Races && !(c.Full && c.By == "classes"):
+		return errors.New("--races: only --full --by classes looks for races; give those too")
 	}
 	c.base = exploreCmd{Seed: 1, Strategy: harness.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Mutant: c.Mutant, Traces: c.Traces}
 	return c.base.check()
@@ -114,6 +120,11 @@ type proved struct {
 	Restarts    uint64            `json:"restarts"`
 	Depth       int               `json:"depth"`
 	Points      uint64            `json:"points"`
+	By          string            `json:"by,omitempty"`                 // with --full
+	States      int               `json:"states,omitempty"`             // that were told apart
+	Circles     uint64            `json:"circles,omitempty"`            // schedules that come to a state again: they have no end
+	Checked     uint64            `json:"merges_checked,omitempty"`     // of the pruned
+	Without     string            `json:"schedules_unmerged,omitempty"` // how many there are
 	Broken      map[string]uint64 `json:"broken,omitempty"`
 	Expected    *bool             `json:"expected"`
 	Reason      string            `json:"reason,omitempty"`
@@ -135,13 +146,16 @@ func (c *verifyCmd) verify(p *program, j *job, what string) (*proved, error) {
 	defer line.clear()
 	proof := harness.Proof{
 		Spec: harness.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop},
-		Full: c.Full, All: c.All, Deviations: deviationsDefault,
+		Full: c.Full, Classes: c.By == "classes", All: c.All, Deviations: deviationsDefault,
 	}
 	if c.Deviations != nil {
 		proof.Deviations = *c.Deviations
 	}
 	bound := proof.Deviations
 	row := &proved{Scenario: j.Name, Fetch: fetch.Model(j.Machine.Fetch).String(), Full: c.Full}
+	if c.Full {
+		row.By = c.By
+	}
 	proof.Watch = func(runs, violations, done uint64) {
 		line.share(done)
 		line.update(runs, violations)
@@ -179,6 +193,9 @@ func (c *verifyCmd) line(j *job, bound *int, more ...string) string {
 	words := append([]string{typed(), "verify", j.arg}, more...)
 	if c.Full && bound == nil {
 		words = append(words, "--full")
+		if c.By != "states" {
+			words = append(words, "--by", c.By)
+		}
 	}
 	if bound != nil {
 		words = append(words, "--deviations", fmt.Sprint(*bound))
@@ -219,6 +236,10 @@ func (c *verifyCmd) advice(j *job, r *proved) string {
 func (r *proved) take(v *harness.Verified) {
 	r.Deviations, r.Complete = v.Done, v.Complete && v.Cut == 0
 	r.Runs, r.Pruned, r.Cut, r.Restarts, r.Depth, r.Points = v.Runs, v.Pruned, v.Cut, v.Restarts, v.Depth, v.Points
+	r.States, r.Circles, r.Checked = v.States, v.Circles, v.Checked
+	if v.Complete && v.States > 0 {
+		r.Without = v.Without.String()
+	}
 	r.Broken, r.Racing, r.witnesses = v.Broken, v.Racing, v.Witnesses
 	r.Observation = never
 	if v.Violations > 0 {
@@ -287,6 +308,15 @@ func (c *verifyCmd) print(p *program, j *job, r *proved) error {
 		said = never + " so far, not complete"
 	}
 	how := []string{number(r.Runs, "schedule"), fmt.Sprintf("%d pruned", r.Pruned), fmt.Sprintf("depth %d", r.Depth)}
+	if r.States > 0 {
+		how = append(how, number(r.States, "state"), fmt.Sprintf("%d merges checked", r.Checked))
+	}
+	if r.Without != "" {
+		how = append(how, r.Without+" schedules unmerged")
+	}
+	if r.Circles > 0 {
+		how = append(how, fmt.Sprintf("%d without an end", r.Circles))
+	}
 	if r.Cut > 0 {
 		how = append(how, fmt.Sprintf("%d out of budget", r.Cut))
 	}

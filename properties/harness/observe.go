@@ -105,6 +105,9 @@ func (q *relate) begin() {
 // Event implements traces.Sink.
 func (q *relate) Event(e *traces.Event) *traces.Finding {
 	m := q.r.Machine
+	if !m.Observing() {
+		return nil
+	}
 	for _, i := range q.heed[e.Kind] {
 		p := properties.All[i]
 		if p.Touches == nil {

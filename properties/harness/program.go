@@ -24,8 +24,9 @@ type program struct {
 }
 
 func (p *program) run(x *smp.Ctx) {
-	for range p.repeat {
+	for n := range p.repeat {
 		for i := range p.ops {
+			x.Forget(uint64(n*len(p.ops)+i) + 1)
 			p.do(x, i)
 		}
 	}

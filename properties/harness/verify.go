@@ -17,6 +17,7 @@ type Proof struct {
 	Spec             // Scenario, Mutant, Workers, Blind and Cancelled count; Runs is how many at most, 0 all
 	Deviations int   // every schedule of at most so many deviations
 	Full       bool  // every schedule there is, on one core
+	Classes    bool  // Full: those apart that differ in the order of steps that don't commute, whatever state they come to
 	All        bool  // go on after something was broken
 	Watch      Watch // if not nil, is called now and then, by several goroutines
 }
@@ -38,7 +39,13 @@ type Verified struct {
 	Broken     map[string]uint64 // how many runs broke each property, by its name
 	Violations uint64
 	Witnesses  []*Witness // one of each property broken, in the order of the catalogue
-	Racing     []Racing   // Full: at what the most races were, most first
+	Racing     []Racing   // Classes: at what the most races were, most first
+
+	// Full, and not Classes.
+	States  int        // that were told apart
+	Circles uint64     // of Pruned, those that came to a state again on the way from it: they have no end
+	Checked uint64     // of Pruned, those of which it was checked that the state is the same
+	Without sched.Ways // how many schedules there are; 0 unless Complete
 }
 
 // Racing is an object and how many races there were at it.
@@ -62,10 +69,13 @@ func Verify(p Proof) (*Verified, error) {
 	v := &verifier{Proof: p}
 	v.Verified.Broken = make(map[string]uint64)
 	v.found = make(map[*properties.Property][]*candidate)
-	if p.Full {
-		err = v.full()
-	} else {
+	switch {
+	case !p.Full:
 		err = v.bounded()
+	case p.Classes:
+		err = v.classes()
+	default:
+		err = v.states()
 	}
 	if err != nil {
 		return nil, err
@@ -101,6 +111,9 @@ type search interface {
 	Progress() uint64
 }
 
+// A grower is a search that may find out itself that it is to begin anew.
+type grower interface{ grew() bool }
+
 // watchEvery is after how many runs a Watch is called.
 const watchEvery = 256
 
@@ -132,7 +145,11 @@ func (v *verifier) run(rig *Rig, s search, end func(Run), first bool) (part *Par
 		if run.Property != nil && first {
 			break
 		}
-		if rig.Machine.SharedGrew() {
+		grew := rig.Machine.SharedGrew()
+		if g, ok := s.(grower); ok {
+			grew = g.grew() || grew
+		}
+		if grew {
 			s.Restart()
 			restarts++
 			part = new(Part)
@@ -162,8 +179,8 @@ type ender struct{ search }
 // End implements sched.Strategy.
 func (ender) End(uint64) {}
 
-// full runs one schedule of each class there is.
-func (v *verifier) full() error {
+// classes runs one schedule of each class there is.
+func (v *verifier) classes() error {
 	rig := newRig(&v.Spec)
 	defer rig.Close()
 	f := sched.NewFull()
