@@ -94,6 +94,10 @@
 // and guided search stand on that; a search that isn't observed doesn't pay for it.
 // What the monitors relate counts, too, since a proof is about their verdicts.
 //
+// A proof goes from state to state, not from schedule to schedule. Routines run on
+// fibres, whose stacks nobody can look at; what one has in its local variables is
+// told by what it has read since it began.
+//
 // A trace holds the scenario as it was shrunk, not as it was found.
 //
 // # Limits

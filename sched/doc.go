@@ -18,7 +18,9 @@
 //
 //	bounded      every schedule of at most k deviations,     proofs up to k
 //	             none twice that came to the same
-//	full         one schedule of each class: those that      proofs
+//	states       from each state that there is all answers,  proofs
+//	             once
+//	full         one schedule of each class: those that      proofs, of small things
 //	             differ in the order of commuting steps are one
 //
 //	Exact        replays a Recording of this build           leaving it is a bug of the simulator

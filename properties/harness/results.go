@@ -14,7 +14,7 @@ import (
 
 // ResultsFormat numbers what result files look like, and what the shards of an
 // exploration are. It is raised when either changes.
-const ResultsFormat = 1
+const ResultsFormat = 2
 
 // Results are the contents of a result file: what one share of an exploration
 // has shown. On disk it is a line of JSON about the exploration, one for each

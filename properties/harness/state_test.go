@@ -269,3 +269,42 @@ func TestStateRules(t *testing.T) {
 		require.True(t, s.layouts.used[field], field)
 	}
 }
+
+// TestProofs: what is built in and takes a second is proved.
+func TestProofs(t *testing.T) {
+	if slow > 1 {
+		t.Skip("says nothing of races")
+	}
+	for _, name := range []string{"stop-machine-alone", "jump-label-flip"} {
+		v := proved(t, name, "")
+		require.True(t, v.Complete && v.Cut == 0 && v.Violations == 0 && v.Circles == 0, "%s: %+v", name, v)
+		require.NotZero(t, v.Checked)
+		require.Greater(t, v.Runs, v.Pruned)
+		again := proved(t, name, "")
+		v.Witnesses, again.Witnesses = nil, nil
+		require.Equal(t, v, again, "a proof is the same each time")
+	}
+	require.NotZero(t, proved(t, "stop-machine-alone", "no-stop").Violations)
+}
+
+func proved(t require.TestingT, name, mutant string) *Verified {
+	sc, err := scenario.LoadBuiltin(name)
+	require.NoError(t, err)
+	v, err := Verify(Proof{Spec: Spec{Scenario: sc, Mutant: mutant, Seed: 1}, Full: true})
+	require.NoError(t, err)
+	return v
+}
+
+// BenchmarkProof is a whole proof, on one core.
+func BenchmarkProof(b *testing.B) {
+	for _, name := range []string{"safe-none", "safe-full", "stop-machine-alone"} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				v := proved(b, name, "")
+				require.True(b, v.Complete)
+				b.ReportMetric(float64(v.Runs), "schedules")
+				b.ReportMetric(float64(v.States), "states")
+			}
+		})
+	}
+}
