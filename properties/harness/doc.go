@@ -10,7 +10,10 @@
 // Of a run that breaks something FindNoReturn says with which choice it was
 // lost: the ends of the runs that begin like it are sampled.
 //
-// Verify runs every schedule of a kind instead of drawing some (verify.go).
+// Verify runs every schedule of a kind instead of drawing some (verify.go). To do so
+// in full it tells states apart (verify_states.go, state.go): everything that kernel,
+// engine and monitors remember is found by its type (layout.go), less what
+// state_rules.go leaves out.
 //
 // What it is not: it judges nothing itself. Monitors do, from events alone.
 //
