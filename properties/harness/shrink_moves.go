@@ -370,35 +370,26 @@ func (s *shrinker) gather() (changed bool) {
 	})
 }
 
-// gatherOne gathers links from to end-1, to one or none if that will do.
+// gatherOne gathers links from to end-1, to none if that will do.
 func (s *shrinker) gatherOne(from, end int) bool {
-	if s.effort.none() {
-		return false
-	}
-	was, _ := s.survey(s.rig, s.ear, s.anchored(s.cur.anchors))
-	none, last := s.skip(was, from, end), s.skip(was, from, end-1)
-	if s.slideOne(slices.Insert(slices.Clone(none), from, s.cur.links[from]), from, gatherTries, true, s.fewer) {
-		return true
-	}
-	for _, links := range [][]sched.Anchor{none, last} {
-		for j := from - 1; j >= max(from-gatherNear, 0); j-- {
-			if s.slideOne(links, j, gatherTries, true, s.fewer) {
-				return true
-			}
+	links := slices.Delete(slices.Clone(s.cur.links), from, end)
+	for j := from - 1; j >= max(from-gatherNear, 0); j-- {
+		if s.slideOne(links, j, gatherTries, true, s.fewer) {
+			return true
 		}
 	}
-	return end-from > 2 && s.ahead(was, from, end)
+	return end-from > 2 && s.ahead(from, end)
 }
 
 // ahead has the CPU that links from to end-1 have go on do so already before it
 // is made to wait; when it is where they end, whoever went on before has its turn
 // again. That is two deviations, and one each time that the CPU would lose its turn.
-func (s *shrinker) ahead(was []sched.Visit, from, end int) bool {
-	tail := slices.Clone(s.cur.links[end-1:]) // what is done there, once what waits has come
-	if len(tail) > 1 && tail[1].Kind == sim.Step && tail[1].Mover == tail[0].Mover {
-		tail = tail[1:]
-		end++
+func (s *shrinker) ahead(from, end int) bool {
+	if s.effort.none() {
+		return false
 	}
+	was, _ := s.survey(s.rig, s.ear, s.anchored(s.cur.anchors))
+	tail := slices.Clone(s.cur.links[end-1:]) // what is done there, once what waits has come
 	tail[0].Occ = 1
 	cpu, first, upTo := s.cur.links[from].Alt, behind(was, from), behind(was, end)
 	for q, tries := behind(was, from+1)-1, gatherTries; q >= first && tries > 0; q-- {
@@ -406,9 +397,7 @@ func (s *shrinker) ahead(was []sched.Visit, from, end int) bool {
 		if v.Kind != sim.Step || v.Mover == cpu || !slices.Contains(v.Alts[1:], cpu) {
 			continue
 		}
-		if tries--; s.effort.none() {
-			return false
-		}
+		tries--
 		l := &lead{
 			Chain: s.chain(append(slices.Clone(s.cur.links[:from]), linkAt(v, cpu))).(*sched.Chain), met: from + 1,
 			cpu: cpu, back: v.Mover, to: tail[0], then: s.chain(tail), loc: s.rig.Machine,
@@ -466,29 +455,4 @@ func (l *lead) Choose(p *sim.Point) (pick, hold int) {
 		}
 	}
 	return 0, 0
-}
-
-// skip returns the links but for those from number from to end-1, which have all
-// the same one go on. What comes behind counts from the link before them, and if
-// it is where the last of them made the same one wait, that has no need to now.
-func (s *shrinker) skip(was []sched.Visit, from, end int) []sched.Anchor {
-	links := slices.Delete(slices.Clone(s.cur.links), from, end)
-	if from == len(links) {
-		return links
-	}
-	l, last := &links[from], &s.cur.links[end-1]
-	waits := l.Mover
-	if l.Mover == last.Mover && l.Alt != last.Alt {
-		l.Mover = last.Alt
-	}
-	l.Occ = 0
-	between := was[behind(was, from):behind(was, end+1)]
-	for i := range between {
-		v := &between[i]
-		if v.Kind == l.Kind && v.Name == l.Name && v.Off == l.Off && v.Text == l.Text &&
-			(v.Mover == waits || v.Mover == l.Mover || v.Kind == sim.Step && v.Alt == l.Mover) {
-			l.Occ++
-		}
-	}
-	return links
 }

@@ -65,13 +65,13 @@ func TestShrinkBudget(t *testing.T) {
 	}
 }
 
-// withheld follows anchors and, behind the first after of them and until the next,
-// keeps every IPI back for as long as its CPU can go on.
+// withheld follows anchors and, once it met from of them and until it met more
+// than to, keeps every IPI back for as long as its CPU can go on.
 type withheld struct {
 	*sched.Anchored
-	after, met int
-	loc        sched.Locator
-	times      int
+	from, to, met int
+	loc           sched.Locator
+	times         int
 }
 
 func (w *withheld) Choose(p *sim.Point) (pick, hold int) {
@@ -79,7 +79,7 @@ func (w *withheld) Choose(p *sim.Point) (pick, hold int) {
 		w.met++
 		return pick, 0
 	}
-	if cpu, ipi := strings.CutPrefix(w.loc.Alternative(p, 0), "ipi@"); ipi && w.met == w.after {
+	if cpu, ipi := strings.CutPrefix(w.loc.Alternative(p, 0), "ipi@"); ipi && w.met >= w.from && w.met <= w.to {
 		for k := 1; k < p.N; k++ {
 			if w.loc.Alternative(p, k) == cpu {
 				w.times++
@@ -98,16 +98,23 @@ func TestShrinkWithheld(t *testing.T) {
 	}
 	for _, c := range []struct {
 		scenario, mutant string
-		after, most      int
+		from, to, most   int
 		anchors          []sched.Anchor
 	}{
-		{"torn-jump-bp", "no-sync-unopt", 3, 3, []sched.Anchor{
+		{"torn-jump-bp", "no-sync-unopt", 3, 3, 3, []sched.Anchor{
 			step("cpu0", "alloc_insn_slot", 2, false, 1, "cpu1"),
 			step("cpu1", "slots", 125, true, 1, "work@kprobe_optimizer"),
 			step("cpu0", "sync_core", 1, false, 24, "cpu1"),
 			{Mover: "cpu1", Name: "victim", Text: true, Occ: 1, Kind: sim.Fetch, Alt: "older 1"},
 		}},
-		{"full-rcu", "", 0, 6, []sched.Anchor{ // the IPI itself is needed: it is left late
+		{"second-instruction", "", 2, 2, 6, []sched.Anchor{ // that it goes on before counts as well
+			step("cpu0", "sync_core", 1, false, 2, "cpu1"),
+			step("cpu0", "sync_core", 1, false, 3, "cpu1"),
+			step("cpu1", "int3 handler", 1, false, 19, "cpu0"),
+			step("cpu1", "call-function handler iret", 0, false, 2, "cpu0"),
+		}},
+		{"full-rcu", "", 0, 1, 6, []sched.Anchor{ // the IPI itself is needed: it is left late; the timer isn't
+			step("ipi@cpu1", "caller", 0, false, 1, "timer@cpu1"),
 			step("ipi@cpu1", "victim", 1, true, 2, "preempt@cpu1"),
 			step("cpu1", "call-function handler iret", 0, false, 1, "cpu0"),
 			step("cpu1", "call-function handler iret", 0, false, 2, "cpu0"),
@@ -118,7 +125,7 @@ func TestShrinkWithheld(t *testing.T) {
 		rig, err := New(sc, c.mutant)
 		require.NoError(t, err)
 		s := &shrinker{rig: rig, ear: rig.listen(), mutant: c.mutant, effort: &effort{runs: shrinkRuns, questions: shrinkQuestions}}
-		w := &withheld{Anchored: sched.NewAnchored(c.anchors, rig.Machine), after: c.after, loc: rig.Machine}
+		w := &withheld{Anchored: sched.NewAnchored(c.anchors, rig.Machine), from: c.from, to: c.to, loc: rig.Machine}
 		s.start(w)
 		require.NotNil(t, s.cur.run.Property, c.scenario)
 		require.Greater(t, w.times, 20)
