@@ -99,7 +99,11 @@ func (t *Task) addState(h *sim.Hash) {
 		}
 		if x := f.ctx; f.kind == routine {
 			h.AddHash(x.read)
-			h.Add(b2u(x.cond != nil) | b2u(x.started)<<1 | b2u(x.prompt)<<2 | b2u(x.looking)<<3 | b2u(x.knowsCPU)<<4)
+			fired := uint64(0)
+			if x.source != nil {
+				fired = uint64(x.source.index)
+			}
+			h.Add(b2u(x.cond != nil) | b2u(x.started)<<1 | b2u(x.prompt)<<2 | b2u(x.looking)<<3 | b2u(x.knowsCPU)<<4 | fired<<5)
 			if f.trap {
 				addRegs(h, &x.regs)
 			}
@@ -210,16 +214,24 @@ func (m *Machine) ReadsClock() bool {
 // A Doing is what a step has to do with a routine's local variables.
 type Doing struct {
 	Routine  bool         // it is a routine's step
-	Read     sim.Hash     // what that had read when the step began
+	Read     sim.Hash     // what that had read when the step began, and in it but for objects
 	OwnWords bool         // it may have looked at the words of its CPU's own
 	Reads    []sim.Object // what of the touched it may have kept something of
+
+	// Ctx.Forget was called in the step. What it has read since then is Anew, the
+	// words of its CPU's own if OwnNow is set, and Reads from Since on.
+	Forgot bool
+	Anew   sim.Hash
+	OwnNow bool
+	Since  int
 }
 
 // Doing is for an observer, of the step that it is being told of.
 func (m *Machine) Doing() Doing {
 	f := m.foot
-	d := Doing{Routine: f.began != nil, Read: f.before, Reads: f.reads}
-	d.OwnWords = d.Routine && (f.by == nil || f.by.knowsCPU)
+	d := Doing{Routine: f.began != nil, Read: f.before, Reads: f.reads, Forgot: f.forgot, Anew: f.anew, Since: f.since}
+	d.OwnNow = d.Routine && (f.by == nil || f.by.knowsCPU)
+	d.OwnWords = d.OwnNow || f.knew
 	return d
 }
 
@@ -233,9 +245,23 @@ func (m *Machine) HasRead(h sim.Hash) {
 	}
 }
 
+// knows notes that the routine has looked at v, which is no object's.
+func (x *Ctx) knows(v uint64) {
+	if f := x.m.foot; f != nil && f.began == x { // else it is over when the step is
+		f.before.Add(v)
+		f.anew.Add(v)
+	}
+}
+
 // Forget says that the local variables of a task's body are from here on as n
 // says: what it has read before isn't in them any more.
-func (x *Ctx) Forget(n uint64) { x.read, x.knowsCPU = sim.Hash{Hi: n, Lo: ^n}, false }
+func (x *Ctx) Forget(n uint64) {
+	if f := x.m.foot; f != nil && f.began == x {
+		f.forgot, f.anew, f.since = true, sim.Hash{Hi: n, Lo: ^n}, len(f.reads)
+		f.knew = f.knew || x.knowsCPU
+	}
+	x.knowsCPU = false
+}
 
 // AppendRead appends what each routine under way has read.
 func (m *Machine) AppendRead(list []sim.Hash) []sim.Hash {

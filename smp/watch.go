@@ -41,6 +41,10 @@ type footprint struct {
 	began  *Ctx         // the routine whose step is under way
 	by     *Ctx         // began, until it has ended
 	before sim.Hash     // what began had read then
+	forgot bool         // began has forgotten what it had read (Ctx.Forget)
+	anew   sim.Hash     // forgot: what stands for what it has read since
+	since  int          // forgot: so many of reads are from before
+	knew   bool         // forgot: it had asked which CPU it is on
 	inside *CPU         // it is in an interrupt that is one step with its delivery
 	apart  []sim.Touch  // of that, if it should turn out to be more than one step
 	base   words        // what runs observed afresh begin with
@@ -198,7 +202,7 @@ func (f *footprint) cpu() *CPU {
 
 // begin begins the step of a mover.
 func (f *footprint) begin(mv sim.Mover) {
-	f.mover, f.asked, f.began, f.by, f.reads = mv, false, nil, nil, f.reads[:0]
+	f.mover, f.asked, f.began, f.by, f.reads, f.forgot, f.knew = mv, false, nil, nil, f.reads[:0], false, false
 	c := f.cpu()
 	if c == nil {
 		return

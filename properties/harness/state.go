@@ -2,6 +2,7 @@ package harness
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -126,11 +127,27 @@ func (s *states) step(mv sim.Mover, touched []sim.Touch) {
 			h.AddHash(s.own[mv])
 		}
 	}
-	for _, o := range doing.Reads {
-		h.Add(uint64(o))
-		h.AddHash(*s.writer(o))
+	k, again := doing.Anew, false // what it knows at the end
+	k.Add(1)
+	if doing.OwnNow {
+		k.AddHash(s.own[mv])
 	}
-	m.HasRead(h)
+	for i, o := range doing.Reads {
+		w := *s.writer(o)
+		h.Add(uint64(o))
+		h.AddHash(w)
+		if i >= doing.Since {
+			k.Add(uint64(o))
+			k.AddHash(w)
+			again = again || slices.Contains(touched, sim.Touch{Object: o, Write: true})
+		}
+	}
+	if !doing.Forgot {
+		k = h
+	} else if again { // it may have read what it had written before it forgot why
+		k.AddHash(h)
+	}
+	m.HasRead(k)
 	for _, t := range touched {
 		if !t.Write || !smp.Holds(t.Object) {
 			continue

@@ -1,0 +1,85 @@
+package harness
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"kpsim/properties/scenario"
+)
+
+// TestRapidMerges is TestMerges of scenarios that are drawn, broken or not, with a
+// second task that calls the API, and with interrupts that run text.
+func TestRapidMerges(t *testing.T) {
+	total, drawn, checked := 0, 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		if drawn++; *mergedRuns == 0 && drawn > 30 {
+			return // building a rig and learning what conflicts takes most of the time
+		}
+		sc := scenario.Draw(rt)
+		require.NoError(rt, sc.SetFetch(rapid.SampledFrom([]string{"coherent", "stale", "mixing"}).Draw(rt, "fetch")))
+		if rapid.Bool().Draw(rt, "two probers") {
+			other := sc.Tasks[0]
+			other.Name, other.CPU = "prober2", rapid.IntRange(0, sc.Machine.CPUs-1).Draw(rt, "cpu")
+			sc.Tasks = append(sc.Tasks, other)
+		}
+		for i := range sc.Sources {
+			if s := &sc.Sources[i]; s.Kind != scenario.SourcePreempt && rapid.Bool().Draw(rt, "runs text") {
+				s.Run = sc.Texts[rapid.IntRange(0, len(sc.Texts)-1).Draw(rt, "text")].Name
+				s.Opens = s.Kind == scenario.SourceTimer && rapid.Bool().Draw(rt, "opens")
+			}
+		}
+		require.NoError(rt, scenario.Check(sc))
+		mu := rapid.SampledFrom([]string{"", "", "no-sync-disarm", "no-sync-2", "no-grace", "no-restore", "free-early", "no-quiesce"}).Draw(rt, "mutant")
+		w := newWalk(t, sc, mu, stateRules)
+		n, differ := w.merges(t, mu, max(*mergedRuns, 100/uint64(slow)), *mergesEvery)
+		w.rig.Close()
+		if differ != "" {
+			rt.Fatalf("mutant %q: %s\n%s", mu, differ, sc)
+		}
+		if total += n; n > 0 {
+			checked++
+		}
+	})
+	t.Logf("%d merges, in %d scenarios", total, checked)
+	require.NotZero(t, total)
+}
+
+// TestMergesSmall: what a routine knows and doesn't read in memory is in a state,
+// too; each scenario is one in which it once wasn't.
+func TestMergesSmall(t *testing.T) {
+	for _, c := range []struct{ name, machine, rest, mutant string }{
+		{"which timer fired", `patch = "naive"`, `
+v = text("v", hex = "90 c3")
+f = text("f", hex = "90 c3")
+g = text("g", hex = "90 90 90 90 c3")
+task("b", cpu = 0, ops = [call(v, changed = True)])
+task("c", cpu = 1, ops = [call(v, changed = True)])
+timer(cpu = 0, run = f)
+timer(cpu = 0, run = g)
+`, ""},
+		{"whether another task wanted the CPU", `preempt = "voluntary", quiesce = "sched", patch = "breakpoint"`, `
+v = text("v", hex = "8d443701 c3")
+k = kprobe("k", at = v)
+task("a", cpu = 0, ops = [register(k), disable(k)])
+`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n, differ := newWalk(t, loadTinier(t, c.machine, c.rest), c.mutant, stateRules).merges(t, c.mutant, 4000, 1)
+			require.Empty(t, differ)
+			require.NotZero(t, n)
+			t.Log(n)
+		})
+	}
+}
+
+// TestStatesForget: what a task's operation has read is no part of the states behind
+// it, so that there are fewer.
+func TestStatesForget(t *testing.T) {
+	ops := "[label_on(l), call(w), label_off(l)])\n"
+	w := newWalk(t, loadTinier(t, `patch = "breakpoint"`, aLabel+`task("a", cpu = 0, ops = `+ops+`task("b", cpu = 1, ops = `+ops), "", stateRules)
+	w.run(0, func() {}, func(Run) {})
+	require.True(t, w.s.Complete())
+	require.Less(t, w.s.Stats().States, 3500) // 3883 if nothing is forgotten
+}
