@@ -38,7 +38,8 @@ type Stateful interface {
 // If not, the run goes on by default, and each other answer is for a later run.
 //
 // The search is depth-first. So a state that is come to again on the way from
-// itself shows a schedule that has no end, and each such is found (Circles).
+// itself shows a schedule that has no end (Circles). That run goes round and round
+// until the machine has had enough of it: it hasn't come to its end.
 type States struct {
 	m         Stateful
 	seen      map[lanes]seen
@@ -57,6 +58,8 @@ type States struct {
 	over    bool
 	pruned  bool
 	leads   Ways // pruned: how many schedules go on from there
+	circle  int  // the run goes round points[circle:]; -1 if it doesn't
+	round   int  // the next of them
 
 	every  int // see Check
 	merged func(first, again Way)
@@ -90,9 +93,10 @@ type statePoint struct {
 	n     int
 	pick  int
 	kind  sim.Kind
-	given bool  // there is nothing to choose: n is pick + 1
-	state lanes // Step: of this point
-	ways  Ways  // schedules that lead on, by the answers that were tried
+	given bool      // there is nothing to choose: n is pick + 1
+	state lanes     // Step: of this point
+	mover sim.Mover // Step: who goes on by the answer
+	ways  Ways      // schedules that lead on, by the answers that were tried
 }
 
 // isState reports whether it is a point at which the machine is in a state.
@@ -161,7 +165,7 @@ func (s *States) Begin(i uint64) bool {
 		sim.Bug("states: run %d was begun when run %d was next", i, s.next)
 	}
 	s.next++
-	s.at, s.visible, s.over, s.pruned = 0, true, false, false
+	s.at, s.visible, s.over, s.pruned, s.circle = 0, true, false, false, -1
 	s.moves, s.mover = [3]uint64{}, sim.NoMover
 	s.played = len(s.points) == 0
 	s.from = len(s.points) - 1
@@ -218,6 +222,9 @@ func (s *States) Choose(p *sim.Point) (pick, hold int) {
 	if !s.played {
 		return s.replay(p)
 	}
+	if s.circle >= 0 {
+		return s.goRound(p), 0
+	}
 	if p.Kind != sim.Step {
 		s.points = append(s.points, statePoint{seq: p.Seq, n: p.N, kind: p.Kind})
 		return 0, 0
@@ -233,23 +240,69 @@ func (s *States) Choose(p *sim.Point) (pick, hold int) {
 			s.stats.Checked++
 			s.merged(s.first[was.way-1], s.way(p.Seq))
 		}
-		s.over, s.pruned, s.leads = true, true, was.ways
+		s.pruned, s.leads = true, was.ways
 		if was.open {
 			s.stats.Circles++
+			return s.close(p, k), 0
 		}
+		s.over = true
 		return sim.Enough, 0
 	}
 	s.seen[k] = seen{open: true, way: s.pickOut(p.Seq)}
 	s.m.Keep(len(s.points))
-	s.points = append(s.points, statePoint{seq: p.Seq, n: p.N, kind: p.Kind, state: k})
+	s.points = append(s.points, statePoint{seq: p.Seq, n: p.N, kind: p.Kind, state: k, mover: p.First})
 	return 0, 0
+}
+
+// close says that the run has come to a state again, on its way from it.
+func (s *States) close(p *sim.Point, k lanes) (pick int) {
+	for s.circle = 0; s.points[s.circle].state != k; {
+		s.circle++
+	}
+	s.round, s.visible = s.circle, true
+	return s.goRound(p)
+}
+
+// goRound answers as the run did when it was there before: whose turn it is by
+// default may be another.
+func (s *States) goRound(p *sim.Point) (pick int) {
+	if p.Kind == sim.Step && !s.visible && p.Moves == s.moves {
+		if has(p, s.mover) {
+			pick = alternative(p, s.mover)
+		}
+		return pick
+	}
+	x := &s.points[s.round]
+	for x.given {
+		s.step()
+		x = &s.points[s.round]
+	}
+	s.step()
+	if p.Kind != x.kind || p.N != x.n || p.Kind == sim.Step && !has(p, x.mover) {
+		s.over = true // the first time round has shown that more conflicts: all begins anew
+		return enough(p)
+	}
+	if p.Kind != sim.Step {
+		return x.pick
+	}
+	s.visible, s.moves, s.mover = false, p.Moves, x.mover
+	return alternative(p, s.mover)
+}
+
+// step goes to the next point of the circle.
+func (s *States) step() {
+	if s.round++; s.round == len(s.points) {
+		s.round = s.circle
+	}
 }
 
 // Forced implements sim.Forced: what isn't asked where steps are told of is asked
 // where they aren't, and has the same answer.
 func (s *States) Forced(p *sim.Point, pick int) {
 	if s.played {
-		s.give(p, pick)
+		if s.circle < 0 {
+			s.give(p, pick)
+		}
 		return
 	}
 	x := &s.points[s.at]
@@ -295,6 +348,7 @@ func (s *States) replay(p *sim.Point) (pick, hold int) {
 	}
 	if x.isState() {
 		s.mover, s.moves, s.visible = p.Mover(pick), p.Moves, false
+		x.mover = s.mover
 	}
 	if s.at++; s.at == len(s.points) {
 		s.played = true

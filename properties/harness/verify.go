@@ -43,7 +43,7 @@ type Verified struct {
 
 	// Full, and not Classes.
 	States  int        // that were told apart
-	Circles uint64     // of Pruned, those that came to a state again on the way from it: they have no end
+	Circles uint64     // of Pruned, those that came to a state again on the way from it: they have no end, and went on until the budget was out
 	Checked uint64     // of Pruned, those of which it was checked that the state is the same
 	Without sched.Ways // how many schedules there are; 0 unless Complete
 }
@@ -152,6 +152,7 @@ func (v *verifier) run(rig *Rig, s search, end func(Run), first bool) (part *Par
 		if grew {
 			s.Restart()
 			restarts++
+			v.Cut = 0
 			part = new(Part)
 			part.begin(0)
 		}

@@ -44,7 +44,7 @@ func (v *verifier) states() error {
 	t := s.Stats()
 	v.Verified.Runs, v.Pruned, v.Depth = t.Runs, t.Pruned, t.Depth
 	v.States, v.Circles, v.Checked, v.Without = t.States, t.Circles, t.Checked, t.Ways
-	v.Restarts, v.Complete, v.Done = restarts, s.Complete(), -1
+	v.Restarts, v.Complete, v.Done = restarts, s.Complete() && t.Circles <= v.Cut, -1
 	return nil
 }
 
