@@ -58,7 +58,9 @@ func TestHashOfHashes(t *testing.T) {
 		return h
 	}
 	require.Equal(t, join(a, b, c), join(c, a, b))
-	require.NotEqual(t, join(a, b), join(a, b, b))
+	twice := join(a, b, b)
+	require.NotEqual(t, join(a).Hi, twice.Hi)
+	require.NotEqual(t, join(a).Lo, twice.Lo)
 	x, y := sim.Hash{Hi: 5, Lo: 6}, sim.Hash{Hi: 9, Lo: 10}
 	h, o := join(x, y), join(sim.Hash{Hi: 6, Lo: 7}, sim.Hash{Hi: 8, Lo: 9})
 	require.NotEqual(t, h.Hi, o.Hi, "a sum of what isn't mixed")
