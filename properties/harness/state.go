@@ -248,7 +248,11 @@ func (s *states) walk() (h sim.Hash) {
 	h.AddHash(others)
 	for _, a := range s.seqs {
 		lie := uint64(1)
-		for _, b := range s.marks {
+		for i, b := range s.marks {
+			if i%32 == 31 { // there is room for no more
+				h.Add(lie)
+				lie = 1
+			}
 			lie *= 2
 			if b <= a {
 				lie++
