@@ -43,6 +43,7 @@ func (f *footprint) access(a isa.Addr, size int, write bool) {
 	if t := c.task; !write && !f.m.readsBelow && c.guest && a < c.regs.SP() && a >= t.stack-StackSize {
 		f.m.readsBelow, f.grew = true, true
 	}
+	f.onStack(c, a, size, write)
 	f.accessWord(c, a, write)
 	if last := a + isa.Addr(size-1); bytesNumber(last) != bytesNumber(a) {
 		f.accessWord(c, last, write)

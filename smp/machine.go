@@ -135,6 +135,7 @@ type Machine struct {
 	begun      bool // the run is observed from the step on that is about to begin
 	readsBelow bool // text has read its stack below the stack pointer
 	scrubs     bool // the return from a trap leaves zeros
+	unwritten  bool // text has read its stack where it hadn't written
 
 	gateAt isa.Addr // where routines with an address live
 	word   int      // bytes of an address

@@ -24,6 +24,7 @@ type Task struct {
 	left     isa.Regs // the registers as its last call left them
 	bases    bases    // of the CPU too
 	switches uint64   // voluntary ones so far in the run
+	use      stackUse // in an observed run
 }
 
 // bases are those bases of segments that a kernel of 64 bits keeps by task, for

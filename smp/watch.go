@@ -159,6 +159,13 @@ func (m *Machine) watch() {
 	}
 	f.mover, f.touched, f.apart, f.inside = sim.NoMover, f.touched[:0], f.apart[:0], nil
 	f.nowOf = nil
+	for _, t := range m.tasks {
+		sp := t.regs.SP()
+		if t.cpu.task == t {
+			sp = t.cpu.regs.SP()
+		}
+		t.use.begin(t, sp)
+	}
 }
 
 // turnObserved is turn of an observed machine: it tells of the step that has
@@ -236,6 +243,7 @@ func (f *footprint) end() {
 		f.m.stand(c, now)
 		f.nowOf = c
 		f.closes(c, now)
+		c.task.use.pointer(c.task, c.regs.SP())
 		same := f.stood == *now
 		switch {
 		case mv >= sim.MoverIPI:

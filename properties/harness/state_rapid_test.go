@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -102,4 +103,33 @@ task("y", cpu = 1, ops = [call(g, changed = True)])
 	require.Equal(t, v.Circles, v.Cut)
 	require.Equal(t, map[string]uint64{"progress": v.Circles}, v.Broken)
 	require.Len(t, v.Witnesses, 1)
+}
+
+// TestStatesUnwritten: text that reads bytes of its stack that it hasn't written
+// finds there what is no part of a state; of such none is verified.
+func TestStatesUnwritten(t *testing.T) {
+	for _, c := range []struct {
+		hex  string
+		says bool
+	}{
+		{"4883ec08 58 c3", true},                                  // sub $8,%rsp; pop %rax; ret
+		{"4883ec08 c7042401000000 58 c3", false},                  // movl $1,(%rsp) in between
+		{"6a01 4883c408 4883ec08 8b0424 4883c408 c3", true},       // what was written before the stack pointer was above it
+		{"4883ec10 6a01 4883c408 58 58 c3", true},                 // or below it
+		{"55 4889e5 4883ec10 c745f801000000 8b45f8 c9 c3", false}, // a frame, a local variable of it, leave
+		{"4889e0 488b00 31c0 488b442408 31c0 c3", false},          // the return address, and what is above it
+	} {
+		sc := loadTinier(t, `patch = "breakpoint"`, fmt.Sprintf(`
+v = text("v", hex = "%s")
+task("a", cpu = 0, ops = [call(v, changed = True)])
+task("b", cpu = 1, ops = [call(v, changed = True)])
+timer(cpu = 1)
+`, c.hex))
+		_, err := Verify(Proof{Spec: Spec{Scenario: sc}, Full: true})
+		if c.says {
+			require.ErrorContains(t, err, "reads bytes of its stack", c.hex)
+		} else {
+			require.NoError(t, err, c.hex)
+		}
+	}
 }

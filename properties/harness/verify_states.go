@@ -40,6 +40,9 @@ func (v *verifier) states() error {
 	if rig.Machine.ReadsClock() {
 		return fmt.Errorf("%s: its text reads the time-stamp counter, which is another in each state; give --by classes", v.Scenario.Name)
 	}
+	if rig.Machine.ReadsUnwritten() {
+		return fmt.Errorf("%s: its text reads bytes of its stack that it hasn't written, which may be others in each state; give --by classes", v.Scenario.Name)
+	}
 	v.take(part)
 	t := s.Stats()
 	v.Verified.Runs, v.Pruned, v.Depth = t.Runs, t.Pruned, t.Depth

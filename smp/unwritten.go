@@ -1,0 +1,68 @@
+package smp
+
+import "kpsim/smp/isa"
+
+// What a function finds in bytes of its own stack that it hasn't written is left
+// there by whoever ran before, and no part of a state. So whoever tells states
+// apart asks whether text reads such bytes at all (ReadsUnwritten).
+
+// A stackUse is which eight aligned bytes of a task's stack were stored to since the
+// stack pointer was above them last, as far as an observed machine has seen.
+type stackUse struct {
+	written [StackSize / 8 / 64]uint64
+	low     isa.Addr // nothing below counts as written
+}
+
+// inUse is of the highest bytes of a stack, above which no call of text begins.
+const inUse = 64
+
+// begin says that all from sp up counts as written.
+func (u *stackUse) begin(t *Task, sp isa.Addr) {
+	clear(u.written[:])
+	u.low = min(max(sp, t.stack-StackSize), t.stack) &^ 7
+	for a := u.low; a < t.stack; a += 8 {
+		u.set(t, a)
+	}
+}
+
+func (u *stackUse) set(t *Task, a isa.Addr) {
+	n := (a - (t.stack - StackSize)) / 8
+	u.written[n/64] |= 1 << (n % 64)
+}
+
+// pointer says that the stack pointer stands at sp after a step.
+func (u *stackUse) pointer(t *Task, sp isa.Addr) {
+	for ; u.low < sp && u.low < t.stack; u.low += 8 {
+		n := (u.low - (t.stack - StackSize)) / 8
+		u.written[n/64] &^= 1 << (n % 64)
+	}
+}
+
+// access takes an access to the task's own stack, and reports whether it reads what
+// wasn't written.
+func (u *stackUse) access(t *Task, a isa.Addr, write bool) (unwritten bool) {
+	n := (a - (t.stack - StackSize)) / 8
+	if write {
+		u.set(t, a)
+		u.low = min(u.low, a&^7)
+		return false
+	}
+	return u.written[n/64]>>(n%64)&1 == 0 && a < t.stack-inUse
+}
+
+// onStack takes an access to data by the step of c.
+func (f *footprint) onStack(c *CPU, a isa.Addr, size int, write bool) {
+	t := c.task
+	if a < t.stack-StackSize || a+isa.Addr(size) > t.stack {
+		return
+	}
+	for at := a; at < a+isa.Addr(size); at = at&^7 + 8 {
+		if t.use.access(t, at, write) && c.guest {
+			f.m.unwritten = true
+		}
+	}
+}
+
+// ReadsUnwritten reports whether text has ever read bytes of its own stack that it
+// hadn't written, in a run that was observed.
+func (m *Machine) ReadsUnwritten() bool { return m.unwritten }
