@@ -34,7 +34,12 @@ type states struct {
 	wrote  []sim.Hash         // of each object: who wrote it last, knowing what
 	own    [sim.MaxCPUs]sim.Hash
 	on     bool // steps are told of
+
+	// What of the states on the way a run that is played again doesn't show. A
+	// run may have 200,000 of them, so of wrote only what changes is kept.
 	kept   []keptState
+	reads  []sim.Hash
+	writes []write
 
 	walks   uint64 // made so far
 	visited []visit
@@ -56,8 +61,15 @@ type visit struct {
 	walk uint64
 }
 
-// A keptState is what of a state a run that is played again doesn't show.
-type keptState struct{ read, wrote []sim.Hash }
+// A keptState says where what is kept of a state ends: in writes; in reads, where
+// it begins at the end of the state before.
+type keptState struct{ writes, reads int }
+
+// A write is one to wrote.
+type write struct {
+	object int // its number
+	by     sim.Hash
+}
 
 // newStates returns a states of a rig, whose interrupts leave zeros on the stacks
 // from now on (smp.Machine.ScrubStacks).
@@ -133,7 +145,7 @@ func (s *states) step(mv sim.Mover, touched []sim.Touch) {
 		k.AddHash(s.own[mv])
 	}
 	for i, o := range doing.Reads {
-		w := *s.writer(o)
+		w := s.wrote[s.numberOf(o)]
 		h.Add(uint64(o))
 		h.AddHash(w)
 		if i >= doing.Since {
@@ -157,22 +169,24 @@ func (s *states) step(mv sim.Mover, touched []sim.Touch) {
 		if v, ok := m.ValueOf(t.Object); ok {
 			w = sim.Hash{Hi: v, Lo: 1}
 		}
-		*s.writer(t.Object) = w
+		n := s.numberOf(t.Object)
+		s.wrote[n] = w
+		s.writes = append(s.writes, write{n, w})
 	}
 	if c := m.CPUOf(mv); c >= 0 {
 		s.lookAtOwn(c)
 	}
 }
 
-// writer returns who wrote o last.
-func (s *states) writer(o sim.Object) *sim.Hash {
-	i, ok := s.number[o]
+// numberOf returns where in wrote an object is.
+func (s *states) numberOf(o sim.Object) int {
+	n, ok := s.number[o]
 	if !ok {
-		i = len(s.wrote)
-		s.number[o] = i
+		n = len(s.wrote)
+		s.number[o] = n
 		s.wrote = append(s.wrote, sim.Hash{})
 	}
-	return &s.wrote[i]
+	return n
 }
 
 // lookAtOwn takes what the words of a CPU are before its next step.
@@ -186,14 +200,23 @@ func (s *states) lookAtOwn(cpu int) {
 	s.own[cpu] = h
 }
 
-// Keep implements sched.Stateful.
+// Keep implements sched.Stateful. Numbers that are passed over keep nothing: they
+// are of questions to which no run comes back.
 func (s *states) Keep(number int) {
-	for number >= len(s.kept) {
-		s.kept = append(s.kept, keptState{})
+	end := s.keptBefore(number)
+	for len(s.kept) < number {
+		s.kept = append(s.kept, end)
 	}
-	k := &s.kept[number]
-	k.read = s.r.Machine.AppendRead(k.read[:0])
-	k.wrote = append(k.wrote[:0], s.wrote...)
+	s.reads = s.r.Machine.AppendRead(s.reads[:end.reads])
+	s.kept = append(s.kept[:number], keptState{len(s.writes), len(s.reads)})
+}
+
+// keptBefore is where what is kept of the states before a number ends.
+func (s *states) keptBefore(number int) keptState {
+	if n := min(number, len(s.kept)); n > 0 {
+		return s.kept[n-1]
+	}
+	return keptState{}
 }
 
 // Begin implements sched.Stateful.
@@ -207,10 +230,15 @@ func (s *states) Back(number int) {
 	s.on = true
 	clear(s.wrote)
 	if number >= 0 {
-		k := &s.kept[number]
-		s.r.Machine.SetRead(k.read)
-		copy(s.wrote, k.wrote)
+		k := s.kept[number]
+		s.r.Machine.SetRead(s.reads[s.keptBefore(number).reads:k.reads])
+		s.kept, s.writes = s.kept[:number+1], s.writes[:k.writes]
 		s.r.Machine.ObserveNow()
+	} else {
+		s.kept, s.writes = s.kept[:0], s.writes[:0]
+	}
+	for _, w := range s.writes {
+		s.wrote[w.object] = w.by
 	}
 	for c := range s.r.Machine.CPUs() {
 		s.lookAtOwn(c)

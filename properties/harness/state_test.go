@@ -161,6 +161,10 @@ func TestStatesIsFull(t *testing.T) {
 	require.NotZero(t, several)
 }
 
+// mergesStates is how many states a walk remembers at most: one run of a CPU that
+// goes round in circles has 200,000, if a count is another each time.
+const mergesStates = 1_000_000
+
 // merges goes on from states that are come to again, after both ways, and returns
 // how many it has compared, and what of the first that differ.
 func (w *walk) merges(t *testing.T, mutant string, most uint64, every int) (n int, differ string) {
@@ -173,7 +177,7 @@ func (w *walk) merges(t *testing.T, mutant string, most uint64, every int) (n in
 			differ = c.differ(first, again)
 		}
 	})
-	for i := uint64(0); i < most && differ == "" && w.seen.Begin(i); i++ {
+	for i := uint64(0); i < most && differ == "" && w.s.Stats().States < mergesStates && w.seen.Begin(i); i++ {
 		w.s.End(w.rig.Run(w.seen).Counts.Points)
 		if grew := w.seen.grew(); w.rig.Machine.SharedGrew() || grew {
 			w.s.Restart()
