@@ -23,6 +23,7 @@ type bench struct {
 	e        *Engine
 	log      traces.Log
 	settings Settings
+	wire     func(k *kernel.Kernel, d *Deps) // breaks what the engine stands on; nil: nothing
 }
 
 // A code is a function of a bench.
@@ -63,10 +64,14 @@ func (b *bench) run(ch sim.Chooser) smp.Outcome {
 	b.m.Reset(ch)
 	b.k.Reset()
 	k := b.k
-	b.e = New(Deps{
+	d := Deps{
 		CPUs: b.m.CPUs(), Cells: &b.m.Cells, Text: &k.Text, Patch: &k.Poke, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
 		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols,
-	}, b.settings)
+	}
+	if b.wire != nil {
+		b.wire(k, &d)
+	}
+	b.e = New(d, b.settings)
 	return b.m.Run()
 }
 

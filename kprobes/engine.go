@@ -23,16 +23,6 @@ type Deps struct {
 	_       struct{}
 }
 
-// Settings are what the engine's configuration and edition decide.
-type Settings struct {
-	Quiesce     kapi.Flavour // what the optimizer waits for (spec 4.6)
-	Kernel      rules.Kernel // which bytes can be probed, and which regions optimized
-	Breakpoint  bool         // unoptimize by breakpoint and syncs (5.6 and later), else by the patcher
-	RemovedInt3 bool         // a breakpoint that is no longer there is handled (until 6.2)
-	Mutants     Mutants
-	_           struct{}
-}
-
 // An Engine is the kprobes of one machine, for one run.
 type Engine struct {
 	d     Deps                         // set at New

@@ -14,5 +14,7 @@ type Mutants struct {
 	IgnoreSysctl bool
 	// JNGAnd emulates jng and jg with "and" where the manual has "or" (5.13 to 5.19).
 	JNGAnd bool
-	_      struct{}
+	// PreIP lets the pre_handler of a breakpoint see the probe's address, not the byte behind it.
+	PreIP bool
+	_     struct{}
 }

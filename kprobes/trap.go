@@ -65,6 +65,9 @@ func (e *Engine) breakpoint(x kapi.Context, regs *isa.Regs) uint64 {
 // 1.2, 1.3, 1.6).
 func (e *Engine) hit(x kapi.Context, b *kcb, p *point, regs *isa.Regs) {
 	b.current, b.status = p, hitActive
+	if e.s.Mutants.PreIP {
+		regs.IP = p.addr
+	}
 	if e.preHandlers(x, p, regs, true) {
 		b.current = nil // it has set regs.IP: nothing is stepped
 		return

@@ -1,0 +1,141 @@
+package kprobes
+
+import (
+	"kpsim/kprobes/rules"
+	"kpsim/smp/kapi"
+)
+
+// An Edition is one of the documents, and the kernels of its time.
+type Edition uint8
+
+// The editions of the specification.
+const (
+	Edition26         Edition = iota // 2.6.2x
+	Edition415                       // 3.12 to 4.19
+	Edition514                       // 5.14 to 6.0
+	Edition65                        // 6.1 to 6.5
+	Edition69                        // 6.7 and later
+	EditionDocumented                // as 6.5, but its optimizer is as the documents tell it
+	Editions                         // how many there are
+)
+
+var editionNames = [Editions]string{"2.6", "4.15", "5.14", "6.5", "6.9", "documented"}
+
+func (e Edition) String() string { return editionNames[e] }
+
+// ParseEdition returns the edition of that name.
+func ParseEdition(name string) (Edition, bool) {
+	for i, n := range editionNames {
+		if n == name {
+			return Edition(i), true
+		}
+	}
+	return 0, false
+}
+
+// Rules returns the edition whose rules say which bytes can be probed.
+func (e Edition) Rules() rules.Edition {
+	if e == EditionDocumented {
+		return rules.Edition65
+	}
+	return rules.Edition(e)
+}
+
+// A Step is how the engine notices that the copy of an instruction has run.
+type Step uint8
+
+// The ways to step.
+const (
+	StepInt3  Step = iota // a breakpoint behind the copy (5.13 and later); what changes ip or IF is emulated
+	StepDebug             // the trap flag and #DB (until 5.12)
+)
+
+// A Boost is where the jump back behind a copy comes from, which saves the step.
+type Boost uint8
+
+// The ways to boost. None does under CONFIG_PREEMPTION (spec 8.5).
+const (
+	BoostPrepare Boost = iota // written with the copy (5.13 and later)
+	BoostStepped              // written when the copy has been stepped once (until 5.12)
+	BoostNever                // not at all (2.6 on x86_64)
+)
+
+// A ReturnGeneration is how return probes keep track of calls in flight.
+type ReturnGeneration uint8
+
+// The generations.
+const (
+	ReturnObjpool  ReturnGeneration = iota // rethook, a per-CPU array of free instances (6.7 and later)
+	ReturnRethook                          // rethook, a lock-free list of free instances (5.18 to 6.6)
+	ReturnFreelist                         // a list a task, a lock-free list of free instances (5.11 to 5.17)
+	ReturnHashed                           // a hash table by task with a lock a bucket, a code trampoline (2.6.28 to 5.10)
+	ReturnGlobal                           // the same with one lock, and a probe on a nop as the trampoline (until 2.6.27)
+)
+
+// An Order is the optimizer's: which locks it holds while it waits, and whether
+// it wakes itself again before it lets kprobe_mutex go (study of kernels, 1.6).
+type Order uint8
+
+// The orders.
+const (
+	OrderText   Order = iota // cpus_read_lock and text_mutex, held throughout (5.8 and later)
+	OrderModule              // cpus_read_lock throughout, text_mutex a step (4.15 to 5.2)
+	OrderStep                // text_mutex a step (until 4.12)
+)
+
+// Settings are what the engine's configuration and edition decide. Each can be
+// set by itself.
+type Settings struct {
+	Kernel        rules.Kernel     // which bytes can be probed, and which regions optimized
+	AnyByte       bool             // instruction boundaries aren't looked at (2.6)
+	Step          Step             // how the end of a copy is noticed
+	Boost         Boost            // where the jump behind a copy comes from
+	Return        ReturnGeneration // how return probes keep track of calls
+	MaxactiveAll  bool             // the default of maxactive doesn't depend on the build (6.1 and later)
+	FaultHandlers bool             // probes have fault handlers (until 5.13)
+	Jprobes       bool             // there are jprobes (until 4.14)
+	Batches       bool             // arrays can be registered, probes disabled and enabled (2.6.30 and later)
+	Quiesce       kapi.Flavour     // what the optimizer waits for (spec 4.6)
+	Order         Order            // which locks the optimizer holds meanwhile
+	Breakpoint    bool             // unoptimize by breakpoint and syncs (5.6 and later), else by the patcher
+	RemovedInt3   bool             // a breakpoint that is no longer there is handled (until 6.2)
+	Mutants       Mutants
+	_             struct{}
+}
+
+// Settings returns those of an edition, of a build with or without
+// CONFIG_PREEMPTION, on the repaired algorithm.
+func (e Edition) Settings(preemption bool) Settings {
+	s := Settings{
+		Kernel:       rules.Kernel{Edition: e.Rules(), Preemption: preemption, Optprobes: e >= Edition415},
+		MaxactiveAll: e >= Edition65,
+		Batches:      e >= Edition415,
+		Breakpoint:   e >= Edition514 && e != EditionDocumented,
+		RemovedInt3:  e != Edition69,
+		Quiesce:      kapi.QuiesceRCU,
+	}
+	if preemption {
+		s.Quiesce = kapi.QuiesceTasks
+	}
+	switch e {
+	case Edition26:
+		s.AnyByte, s.Jprobes, s.FaultHandlers = true, true, true
+		s.Step, s.Boost, s.Return, s.Order = StepDebug, BoostNever, ReturnGlobal, OrderStep
+		s.Quiesce = kapi.QuiesceNone
+	case Edition415:
+		s.FaultHandlers = true
+		s.Step, s.Boost, s.Return, s.Order = StepDebug, BoostStepped, ReturnHashed, OrderModule
+		if !preemption {
+			s.Quiesce = kapi.QuiesceSched
+		}
+	case Edition514:
+		s.Return = ReturnFreelist
+	case Edition65:
+		s.Return = ReturnRethook
+	case EditionDocumented:
+		s.Return = ReturnRethook
+		s.Quiesce = kapi.QuiesceRCU
+		s.Kernel.Optprobes = !preemption
+	}
+	return s
+}

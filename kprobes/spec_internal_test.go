@@ -1,0 +1,173 @@
+package kprobes
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/sched"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
+)
+
+// A specRule is a rule of the specification and what holds it: run in each
+// edition that has the rule, and once more with each mutant, which must make it
+// fail there.
+type specRule struct {
+	rule    string    // its number
+	says    string    // what is looked at, in a few words
+	in      []Edition // nil: all
+	mutants []specMutant
+	none    string // why there is no mutant
+	holds   func(t *specT)
+}
+
+// A specMutant breaks a rule. It is made of the engine's switches, or of what
+// the kernel beside it is.
+type specMutant struct {
+	name string
+	do   func(s *Settings)
+	wire func(k *kernel.Kernel, d *Deps)
+	in   []Edition // where it can be seen; nil: wherever the rule is
+}
+
+// spec is all of them.
+var spec = [][]specRule{spec1}
+
+// A specT is what a rule is run with: a testing.TB that the failure of a rule
+// doesn't end, so that a mutant can be seen to make it fail.
+type specT struct {
+	testing.TB
+	Edition    Edition
+	Preemption bool
+	Settings   Settings // those of the edition, the mutant's switches thrown
+	wire       func(k *kernel.Kernel, d *Deps)
+	broken     string
+}
+
+// specFailed is what a rule that fails ends with.
+type specFailed struct{}
+
+func (t *specT) Errorf(format string, args ...any) { t.broken += fmt.Sprintf(format, args...) }
+func (t *specT) FailNow()                          { panic(specFailed{}) }
+func (t *specT) Failed() bool                      { return t.broken != "" }
+
+// Fatalf is Errorf and FailNow.
+func (t *specT) Fatalf(format string, args ...any) {
+	t.Errorf(format, args...)
+	t.FailNow()
+}
+
+// bench is newBench with the settings of t, which a rule may have changed.
+func (t *specT) bench(codes []code, programs ...func(b *bench, x *smp.Ctx)) *bench {
+	b := newBench(t, t.Settings, codes, programs...)
+	b.wire = t.wire
+	return b
+}
+
+// pass runs the programs of a bench in the default schedule; its end is part of
+// the rule.
+func (t *specT) pass(b *bench) {
+	t.Helper()
+	require.Equal(t, smp.Passed, b.run(new(sched.Default)), "%v", b.m.Refusal())
+}
+
+// try runs a rule, and says how it fails, "" if it holds. A machine or an engine
+// that a mutant makes panic has noticed it, too.
+func (r *specRule) try(tb testing.TB, ed Edition, m *specMutant) (broken string) {
+	t := &specT{TB: tb, Edition: ed, Preemption: true, Settings: ed.Settings(true)}
+	if m != nil {
+		if t.wire = m.wire; m.do != nil {
+			m.do(&t.Settings)
+		}
+	}
+	defer func() {
+		switch p := recover(); {
+		case p == nil:
+		case p == any(specFailed{}):
+			broken = t.broken
+		case m == nil:
+			panic(p)
+		default:
+			broken = fmt.Sprint(p)
+		}
+	}()
+	r.holds(t)
+	return t.broken
+}
+
+// editions are those that have the rule.
+func (r *specRule) editions() []Edition {
+	if r.in != nil {
+		return r.in
+	}
+	return every
+}
+
+var every = []Edition{Edition26, Edition415, Edition514, Edition65, Edition69, EditionDocumented}
+
+// since are the editions from one on.
+func since(e Edition) []Edition { return every[e:] }
+
+func TestSpec(t *testing.T) {
+	for _, part := range spec {
+		for i := range part {
+			r := &part[i]
+			for _, ed := range r.editions() {
+				t.Run(fmt.Sprintf("%s/%s/%v", r.rule, r.says, ed), func(t *testing.T) {
+					if broken := r.try(t, ed, nil); broken != "" {
+						t.Error(broken)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestSpecMutants: each rule's test can fail.
+func TestSpecMutants(t *testing.T) {
+	for _, part := range spec {
+		for i := range part {
+			r := &part[i]
+			require.True(t, len(r.mutants) > 0 || r.none != "", "%s, %s: no mutant, and no reason", r.rule, r.says)
+			for j := range r.mutants {
+				m := &r.mutants[j]
+				in := m.in
+				if in == nil {
+					in = r.editions()
+				}
+				for _, ed := range in {
+					t.Run(fmt.Sprintf("%s/%s/%v/%s", r.rule, r.says, ed, m.name), func(t *testing.T) {
+						if r.try(t, ed, m) == "" {
+							t.Errorf("the mutant %s doesn't break it", m.name)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// spec1 is section 1 of the specification: kprobes.
+var spec1 = []specRule{
+	{
+		rule: "1.2", says: "pre_handler sees the address and one",
+		mutants: []specMutant{{name: "pre-ip", do: func(s *Settings) { s.Mutants.PreIP = true }}},
+		holds: func(t *specT) {
+			var ip []uint64
+			b := t.bench([]code{victim}, func(b *bench, x *smp.Ctx) {
+				k := &Kprobe{Addr: victim.at, Pre: func(_ kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+					ip = append(ip, uint64(regs.IP))
+					return 0
+				}}
+				require.NoError(t, b.e.Register(x, k))
+				x.Call(victim.at)
+			})
+			t.pass(b)
+			require.Equal(t, []uint64{uint64(victim.at) + 1}, ip)
+		},
+	},
+}
