@@ -349,6 +349,7 @@ func (r *Rig) wire() {
 			Edition: rules.Edition69, Optprobes: true,
 			Preemption: mc.Preempt == scenario.PreemptDynamic || mc.Preempt == scenario.PreemptFull,
 		},
+		Batches:     true,
 		Breakpoint:  mc.Patch == scenario.PatchBreakpoint,
 		RemovedInt3: mc.RemovedInt3,
 	}
