@@ -28,6 +28,7 @@ type Kernel struct {
 	Exec    ExecMem
 	Symbols Symbols
 	Traps   Traps
+	Tasks   Tasks
 	cfg     Config                          // set at boot
 	onTimer func(x *smp.Ctx, s *smp.Source) // set at boot: what the timer's handler does besides the tick
 	onNMI   func(x *smp.Ctx, s *smp.Source) // set at boot
@@ -48,6 +49,9 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	for _, e := range exports {
 		m.Bind(e.name, func(x kapi.Context, regs *isa.Regs) { e.f(k, x.(*smp.Ctx)) })
 	}
+	for _, e := range lateExports {
+		m.BindLate(e.name, func(x kapi.Context, regs *isa.Regs) { e.f(k, x.(*smp.Ctx)) })
+	}
 	k.Locks.init(k)
 	k.RCU.init(k)
 	k.Sync.init(k)
@@ -57,6 +61,8 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.Work.init(k)
 	k.Exec.init(k)
 	k.Traps.init(k)
+	k.Tasks.init(k)
+	k.bootStubs()
 	k.bootPerCPU()
 
 	m.ServiceName = ServiceName
@@ -89,6 +95,7 @@ func (k *Kernel) Reset() {
 	k.Work.reset()
 	k.Exec.reset()
 	k.Traps.reset()
+	k.Tasks.reset()
 }
 
 // OnInterrupt says what the handlers of timers and NMIs do besides their own
@@ -120,11 +127,27 @@ var exports = []export{
 	{"cond_resched", (*Kernel).CondResched},
 }
 
-// Export returns the address of a routine that text calls by name.
+// lateExports are bound from the end of it down, so that what an engine binds
+// stays where it was. Append only.
+var lateExports = []export{
+	{"do_exit", (*Kernel).Exit},
+}
+
+// Export returns the address of a routine, or a stub, that text calls by name.
 func Export(name string) (isa.Addr, bool) {
 	for i := range exports {
 		if exports[i].name == name {
 			return smp.GateBase + isa.Addr(16*i), true
+		}
+	}
+	for i := range lateExports {
+		if lateExports[i].name == name {
+			return smp.LateGate(i), true
+		}
+	}
+	for i := range stubs {
+		if stubs[i].name == name {
+			return stubs[i].at, true
 		}
 	}
 	return 0, false
