@@ -77,9 +77,13 @@ const (
 	QuiesceSched         // every CPU has switched context, or was seen idle or in user mode
 	QuiesceRCU           // the same in a non-preemptible build; else every read-side section has ended
 	QuiesceTasks         // every task has switched voluntarily
+
+	// QuiesceStackCheck isn't RCU's: the machine is stopped, and every task's
+	// stack looked at (Stacks).
+	QuiesceStackCheck
 )
 
-var flavourNames = [...]string{"none", "sched", "rcu", "tasks"}
+var flavourNames = [...]string{"none", "sched", "rcu", "tasks", "stack-check"}
 
 func (f Flavour) String() string { return flavourNames[f] }
 
@@ -116,9 +120,40 @@ type Mutex interface {
 	Unlock(x Context)
 }
 
-// Locks makes mutexes.
+// A Spinlock keeps the CPU: preemption is off while it is held, and interrupts
+// too if it was made so. Context: any, but that of a taker that it interrupts.
+type Spinlock interface {
+	Lock(x Context)
+	Unlock(x Context)
+}
+
+// Locks makes locks. irqs says that a spinlock turns interrupts off while it is
+// held and back to how they were (spin_lock_irqsave): its holder is interrupted
+// by no taker.
 type Locks interface {
 	NewMutex(name string) Mutex
+	NewSpinlock(name string, irqs bool) Spinlock
+}
+
+// CPUs is the CPU-hotplug lock: while it is read no CPU comes or goes
+// (cpus_read_lock). Readers don't nest: with a writer between the two both
+// would wait. Context: may sleep.
+type CPUs interface {
+	ReadLock(x Context)
+	ReadUnlock(x Context)
+}
+
+// A Span is the addresses from From up to, and without, To.
+type Span struct{ From, To isa.Addr }
+
+// Stacks looks at what tasks are in the midst of.
+type Stacks interface {
+	// Quiesce returns when once, while the machine was stopped, no task's
+	// instruction pointer and no word of any task's stack lay in a span: nobody
+	// was there, and nobody will return to there. That nobody comes there anew is
+	// the caller's to see to. It is enough under CONFIG_PREEMPTION, too (spec
+	// 4.11). Context: may sleep; one caller at a time.
+	Quiesce(x Context, spans []Span)
 }
 
 // A DelayedWork runs a routine in a worker some time after it was queued.

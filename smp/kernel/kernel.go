@@ -12,6 +12,7 @@ import (
 type Config struct {
 	Preemptible bool // CONFIG_PREEMPTION: decides RCU's flavour
 	Voluntary   bool // might_sleep() gives the CPU up when another task wants it
+	Hotplug     bool // there is a writer of the CPU-hotplug lock
 	_           struct{}
 }
 
@@ -29,6 +30,8 @@ type Kernel struct {
 	Symbols Symbols
 	Traps   Traps
 	Tasks   Tasks
+	Hotplug Hotplug
+	Stacks  Stacks
 	cfg     Config                          // set at boot
 	onTimer func(x *smp.Ctx, s *smp.Source) // set at boot: what the timer's handler does besides the tick
 	onNMI   func(x *smp.Ctx, s *smp.Source) // set at boot
@@ -63,12 +66,14 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.Traps.init(k)
 	k.Tasks.init(k)
 	k.bootStubs()
+	k.Hotplug.init(k)
+	k.Stacks.init(k)
 	k.bootPerCPU()
 
 	m.ServiceName = ServiceName
 	h := m.Hooks()
 	h.Nested = cfg.Preemptible || m.FullPreempt()
-	h.Switched = k.RCU.switched
+	h.Switched = k.switched
 	h.Prompt = func(_ uint8, s *smp.Source) bool { return s == nil || k.plain != nil && k.plain(s) || k.onTimer == nil }
 	h.Idle = k.RCU.idle
 	h.Exited = k.RCU.exited
@@ -78,6 +83,12 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	h.Trap[smpev.VecResch] = func(x *smp.Ctx, regs *isa.Regs) { k.irqExit(x, regs) }
 	h.Trap[smpev.VecCall] = k.callFunction
 	return k
+}
+
+// switched is told of each context switch.
+func (k *Kernel) switched(prev, next *smp.Task, voluntary bool) {
+	k.RCU.switched(prev, next, voluntary)
+	k.Stacks.switched(next)
 }
 
 // Reset begins a run: it goes after Machine.Reset. What an engine made of the
@@ -96,6 +107,8 @@ func (k *Kernel) Reset() {
 	k.Exec.reset()
 	k.Traps.reset()
 	k.Tasks.reset()
+	k.Hotplug.reset()
+	k.Stacks.reset()
 }
 
 // OnInterrupt says what the handlers of timers and NMIs do besides their own

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
@@ -134,6 +135,9 @@ func (r *RCU) Synchronize(x kapi.Context, f kapi.Flavour) {
 		r.wait(x, smpev.GPRcu)
 		r.wait(x, smpev.GPTasks)
 		r.wait(x, smpev.GPRcu)
+	case kapi.QuiesceNone:
+	default:
+		sim.Bug("%v is no flavour of RCU", f)
 	}
 }
 
