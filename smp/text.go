@@ -223,6 +223,24 @@ func (m *Machine) MapExec(a isa.Addr, pages int) {
 	}
 }
 
+// BootText copies what was at a at boot into b, and returns how many bytes were
+// executable then.
+func (m *Machine) BootText(a isa.Addr, b []byte) (n int) {
+	for n < len(b) {
+		at := a + isa.Addr(n)
+		p := m.mem.page(at)
+		if p == nil || p.perm&PermExec == 0 {
+			break
+		}
+		from := p.boot[:]
+		if !m.frozen {
+			from = p.data[:]
+		}
+		n += copy(b[n:], from[uint64(at)%pageSize:])
+	}
+	return n
+}
+
 // unwatch takes the marks made since boot away.
 func (m *Machine) unwatch() {
 	for _, at := range m.watched[m.bootWatched:] {

@@ -190,18 +190,31 @@ type Exec interface {
 	Free(x Context, addr isa.Addr, size int, what uint64)
 }
 
-// A TrapHandler of the notifier chain is asked whether a #BP is its own.
-// regs.IP is the address behind the int3. Context: interrupts off.
+// A TrapHandler of a notifier chain is asked whether a trap is its own: 0 says
+// no. regs.IP is the address behind the int3, or behind what was stepped.
+// Context: interrupts off.
 type TrapHandler func(x Context, regs *isa.Regs) (owner uint64)
+
+// A FaultHandler is asked whether a fault is its own, before anybody else is.
+// regs.IP is the instruction that had it; where the handler sets it and says no
+// (0), the fault is treated as one of the instruction there. trapnr is the
+// vector: 13 #GP, 14 #PF. Context: as in the fault; interrupts off.
+type FaultHandler func(x Context, regs *isa.Regs, trapnr int) (owner uint64)
 
 // A Routine is kernel code that guest text can call: bound to an address. The
 // registers are the CPU's own, as of the call.
 type Routine func(x Context, regs *isa.Regs)
 
-// Traps is the notifier chain for #BP.
+// Traps is the notifier chains of exceptions.
 type Traps interface {
-	// OnBreakpoint appends h to the chain, behind the text-poke handler.
+	// OnBreakpoint appends h to the chain of #BP, behind the text-poke handler.
 	OnBreakpoint(h TrapHandler)
+	// OnDebug appends h to the chain of #DB: an instruction was stepped. If
+	// nobody wants it TF is taken away, and the CPU goes on.
+	OnDebug(h TrapHandler)
+	// OnFault appends h to the chain of faults. What nobody there wants goes to
+	// the exception table.
+	OnFault(h FaultHandler)
 }
 
 // Bind gives Go routines an address, for guest text to call.

@@ -77,7 +77,6 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	h.Prompt = func(_ uint8, s *smp.Source) bool { return s == nil || k.plain != nil && k.plain(s) || k.onTimer == nil }
 	h.Idle = k.RCU.idle
 	h.Exited = k.RCU.exited
-	h.Trap[smpev.VecBP] = k.Traps.breakpoint
 	h.Trap[smpev.VecNMI] = k.nmi
 	h.Trap[smpev.VecTimer] = k.timer
 	h.Trap[smpev.VecResch] = func(x *smp.Ctx, regs *isa.Regs) { k.irqExit(x, regs) }
