@@ -26,6 +26,7 @@ type Ctx struct {
 	source  *Source      // a trap's: what fired, nil for an exception or IPI
 	gate    kapi.Routine // or what text called
 	body    func(x *Ctx) // or a task's body
+	exits   bool         // the task ends when it has returned
 
 	cond    kapi.Cond // what it waits for
 	wait    waiting   // and whom: the default schedule serves it
