@@ -16,6 +16,7 @@ type Config struct {
 	CPUs   int         // 1 to sim.MaxCPUs
 	Fetch  fetch.Model // which bytes a fetch may see
 	Full   bool        // an interrupt's return may switch tasks (preemption model full)
+	Lazy   bool        // with Full: only where a tick has found that somebody waits, or a stopper does (model lazy)
 	Mode   isa.Mode    // of the text; see mode32.go
 	Budget uint64      // boundaries of a run before it is Exhausted
 	_      struct{}
@@ -301,7 +302,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 
 	for i := range m.cpus {
 		c := &m.cpus[i]
-		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched = c.runq[:0], false, 0, 0, false
+		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched, c.urgent = c.runq[:0], false, 0, 0, false, false
 	}
 	for _, t := range m.tasks {
 		t.rewind(m.idleIP())
