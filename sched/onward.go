@@ -2,8 +2,8 @@ package sched
 
 import "kpsim/sim"
 
-// A Way is how a run came to some place: the answers at its points, and the
-// ordinal of the question that it came to.
+// A Way is how a run came to some place: the answers at its points, but for those
+// that are 0, and the ordinal of the question that it came to.
 type Way struct {
 	Points []Choice
 	Seq    uint64
@@ -28,6 +28,9 @@ func (s *States) way(seq uint64) Way {
 	w := Way{Seq: seq}
 	for i := range s.points {
 		p := &s.points[i]
+		if p.pick == 0 {
+			continue // a run that goes round in circles has 200,000 of them
+		}
 		w.Points = append(w.Points, Choice{Seq: p.seq, Kind: p.kind, N: p.n, Pick: p.pick})
 	}
 	return w
