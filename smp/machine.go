@@ -280,6 +280,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	}
 	m.unwind()
 	m.mem.reset()
+	m.resetPages()
 	m.unwatch()
 	m.text.Reset()
 	m.Cells.Rewind(m.nCells)
