@@ -4,6 +4,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
@@ -25,6 +26,7 @@ type Ctx struct {
 	source  *Source      // a trap's: what fired, nil for an exception or IPI
 	gate    kapi.Routine // or what text called
 	body    func(x *Ctx) // or a task's body
+	exits   bool         // the task ends when it has returned
 
 	cond    kapi.Cond // what it waits for
 	wait    waiting   // and whom: the default schedule serves it
@@ -101,6 +103,20 @@ func (x *Ctx) IRQ(on bool) (was bool) {
 		x.m.attend(x.cpu)
 	}
 	return was
+}
+
+// Open reports whether interrupts are on.
+func (x *Ctx) Open() bool { return x.cpu.regs.Flags&isa.IF != 0 }
+
+// Interrupts reports whether the routine runs on top of an interrupt, and of an NMI.
+func (x *Ctx) Interrupts() (irq, nmi bool) {
+	for i := range x.task.frames {
+		if f := &x.task.frames[i]; f.trap {
+			irq = irq || f.vector >= 32
+			nmi = nmi || f.vector == smpev.VecNMI
+		}
+	}
+	return irq, nmi
 }
 
 // Source returns the source whose interrupt the routine handles, nil for an

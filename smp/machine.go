@@ -44,6 +44,9 @@ type Hooks struct {
 	// Idle is called when an interrupt has returned to a CPU's idle loop.
 	Idle func(cpu int)
 
+	// Exiting is called by a program at its end, as a routine: it may wait.
+	Exiting func(x *Ctx)
+
 	// Exited is called when a program has ended.
 	Exited func(t *Task)
 }
@@ -108,6 +111,7 @@ type Machine struct {
 
 	sources []*Source
 	gates   []gate
+	lates   []gate // from the end of the gate page down
 	symbols []symbol
 	waiters []*Ctx
 	waitOn  [256]uint8 // how many wait on a cell, by the low bits of its number

@@ -81,7 +81,7 @@ func addRegs(h *sim.Hash, r *isa.Regs) {
 }
 
 func (t *Task) addState(h *sim.Hash) {
-	h.Add(uint64(t.state) | b2u(t.again)<<8 | uint64(t.preempt)<<16 | uint64(len(t.frames))<<48)
+	h.Add(uint64(t.state) | b2u(t.again)<<8 | b2u(t.exiting)<<9 | uint64(t.preempt)<<16 | uint64(len(t.frames))<<48)
 	if t.cpu.task != t && t.state != dead {
 		addRegs(h, &t.regs)
 		h.Add(t.bases.fs)
