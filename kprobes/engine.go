@@ -20,6 +20,8 @@ type Deps struct {
 	Traps   kapi.Traps
 	Bind    kapi.Binder
 	Symbols kapi.Symbols
+	Hotplug kapi.CPUs
+	Stacks  kapi.Stacks // for QuiesceStackCheck
 	_       struct{}
 }
 
