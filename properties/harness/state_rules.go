@@ -101,7 +101,7 @@ var stateRules = map[string]rule{
 	"properties.tally.got":            as(aTrimmed, "made when they are asked for"),
 	"properties.noStartInside.stored": skip("says of a finding how likely it is"),
 	"properties.noStartInside.kept":   skip("says of a finding how likely it is"),
-	"properties.transparent.next":     skip("where to look first"),
+	"properties.transparent.at":       skip("where to look first"),
 	"properties.rightResult.next":     skip("where to look first"),
 	"properties.rightResult.wants":    skip(atBoot),
 }
