@@ -66,7 +66,10 @@ func (b *bench) run(ch sim.Chooser) smp.Outcome {
 	k := b.k
 	d := Deps{
 		CPUs: b.m.CPUs(), Cells: &b.m.Cells, Text: &k.Text, Patch: &k.Poke, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
-		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Hotplug: &k.Hotplug, Stacks: &k.Stacks,
+		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Hotplug: &k.Hotplug, Stacks: &k.Stacks, Modules: &k.Modules,
+	}
+	if k.Ftrace.Sites() > 0 {
+		d.Ftrace = &k.Ftrace
 	}
 	if b.wire != nil {
 		b.wire(k, &d)

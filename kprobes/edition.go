@@ -111,6 +111,7 @@ type Settings struct {
 	Breakpoint    bool             // unoptimize by breakpoint and syncs (5.6 and later), else by the patcher
 	RemovedInt3   bool             // a breakpoint that is no longer there is handled (until 6.2)
 	Files         Files            // the interface files
+	ModuleRefs    bool             // a probe holds its module until it is unregistered (2.6), else while it is being registered
 	Mutants       Mutants
 	_             struct{}
 }
@@ -126,7 +127,7 @@ func (e Edition) Settings(preemption bool) Settings {
 		optprobes = optprobes && e != EditionDocumented
 	}
 	return Settings{
-		Kernel:        rules.Kernel{Edition: e.Rules(), Preemption: preemption, Optprobes: optprobes},
+		Kernel:        rules.Kernel{Edition: e.Rules(), Preemption: preemption, Optprobes: optprobes, Ftrace: e != Edition26},
 		AnyByte:       e == Edition26,
 		Step:          [Editions]Step{StepDebug, StepDebug, StepInt3, StepInt3, StepInt3, StepInt3}[e],
 		Boost:         [Editions]Boost{BoostNever, BoostStepped, BoostPrepare, BoostPrepare, BoostPrepare, BoostPrepare}[e],
@@ -139,6 +140,7 @@ func (e Edition) Settings(preemption bool) Settings {
 		Order:         [Editions]Order{OrderStep, OrderModule, OrderText, OrderText, OrderText, OrderText}[e],
 		Breakpoint:    e >= Edition514 && e != EditionDocumented,
 		RemovedInt3:   e != Edition69,
+		ModuleRefs:    e == Edition26,
 		Files:         [Editions]Files{FilesFirst, FilesPlain, FilesChar, FilesBool, FilesBool, FilesBool}[e],
 	}
 }

@@ -21,7 +21,9 @@ type Deps struct {
 	Bind    kapi.Binder
 	Symbols kapi.Symbols
 	Hotplug kapi.CPUs
-	Stacks  kapi.Stacks // for QuiesceStackCheck
+	Stacks  kapi.Stacks  // for QuiesceStackCheck
+	Modules kapi.Modules // nil: there are none
+	Ftrace  kapi.Ftrace  // nil: no function has a site
 	_       struct{}
 }
 
@@ -44,6 +46,9 @@ type Engine struct {
 	sysctl       kapi.Mutex       // set at New: one writer of the sysctl at a time
 	allowed      bool             // owned by kprobe_mutex: the sysctl, true until somebody writes it
 	disarmed     bool             // owned by kprobe_mutex: the file enabled says 0
+	held         bool             // owned by kprobe_mutex: the module of what is being registered is held, or was found
+	plain        client           // owned by kprobe_mutex: of ftrace, for points without a post_handler
+	modifies     client           // owned by kprobe_mutex: and for those with one
 
 	memory
 }
@@ -59,6 +64,9 @@ type memory struct {
 	onWork  func(x kapi.Context) // set at New
 	onCall  kapi.Routine         // set at New
 	onBreak kapi.TrapHandler     // set at New
+
+	onModule kapi.ModuleNotifier // set at New
+	onFtrace kapi.FtraceHandler  // set at New
 }
 
 // looked is the function that the rules have looked at last.
@@ -77,6 +85,7 @@ type looked struct {
 func New(d Deps, s Settings) *Engine {
 	e := new(Engine)
 	e.onWork, e.onCall, e.onBreak = e.optimizer, e.optimizedCallback, e.breakpoint
+	e.onModule, e.onFtrace = e.moduleChanged, e.ftraceHit
 	e.Renew(d, s)
 	return e
 }
@@ -99,6 +108,10 @@ func (e *Engine) Renew(d Deps, s Settings) {
 	e.callback = d.Bind.Bind("optimized_callback", e.onCall)
 	e.sysctl, e.allowed = d.Locks.NewMutex("kprobe_sysctl_mutex"), true
 	d.Traps.OnBreakpoint(e.onBreak)
+	if d.Modules != nil {
+		d.Modules.OnChange(e.onModule)
+	}
+	e.bootFtrace()
 }
 
 // newPoint returns the point that is to be the next of e.points, if it comes

@@ -9,13 +9,14 @@ type Errno int
 const (
 	ENOENT     Errno = 2  // the address lies in no function
 	ENOMEM     Errno = 12 // no executable memory within reach
+	EBUSY      Errno = 16 // somebody else changes the path at a ftrace site
 	EINVAL     Errno = 22 // registered already, or not registered; refused text
 	ENOSPC     Errno = 28 // an instruction so long that no breakpoint fits behind its copy
 	EILSEQ     Errno = 84 // not an instruction boundary, or a breakpoint or trap by itself (spec 6.2)
 	EOPNOTSUPP Errno = 95 // an instruction that can be neither stepped nor emulated
 )
 
-var errnoNames = map[Errno]string{ENOENT: "ENOENT", ENOMEM: "ENOMEM", EINVAL: "EINVAL", ENOSPC: "ENOSPC", EILSEQ: "EILSEQ", EOPNOTSUPP: "EOPNOTSUPP"}
+var errnoNames = map[Errno]string{ENOENT: "ENOENT", ENOMEM: "ENOMEM", EBUSY: "EBUSY", EINVAL: "EINVAL", ENOSPC: "ENOSPC", EILSEQ: "EILSEQ", EOPNOTSUPP: "EOPNOTSUPP"}
 
 func (e Errno) Error() string {
 	if name, ok := errnoNames[e]; ok {

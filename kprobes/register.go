@@ -32,15 +32,29 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 	}
 	k.missed.Init(e.d.Cells, 0)
 	k.disabled.Init(e.d.Cells, k.Flags != 0)
-	k.gone = false
+	k.gone, k.off = false, false
 
+	m, err := e.hold(x, k.Addr)
+	if err != nil {
+		return err
+	}
+	err = e.registerAt(x, k)
+	if err == nil && e.s.ModuleRefs {
+		k.module = m // until it is unregistered
+	} else {
+		e.letGo(x, m)
+	}
+	return err
+}
+
+// registerAt is register of a probe whose address is known, and whose text stays.
+func (e *Engine) registerAt(x kapi.Context, k *Kprobe) error {
 	p, there := e.table.Get(x, k.Addr)
 	if there {
-		e.join(x, p, k)
-		return nil
+		return e.join(x, p, k)
 	}
 	e.d.Text.Mutex().Lock(x)
-	p, err = e.prepare(x, k.Addr)
+	p, err := e.prepare(x, k.Addr)
 	e.d.Text.Mutex().Unlock(x)
 	if err != nil {
 		return err
@@ -50,7 +64,13 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 	first.probes = append(first.probes, k)
 	p.probes.Set(first)
 	e.table.Put(x, p.addr, p)
-	e.armEnabled(x, p)
+	if err := e.armEnabled(x, p); err != nil {
+		e.table.Del(x, p.addr)
+		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
+		e.free(x, p)
+		k.point = nil
+		return err
+	}
 	e.d.Text.Mutex().Lock(x)
 	e.prepareDetour(x, p)
 	e.d.Text.Mutex().Unlock(x)
@@ -61,30 +81,49 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 // join adds a probe to a point that is there: in use, or unused and waiting to
 // be unoptimized, whose removal it cancels. A jump runs no post_handler, so it
 // is taken away before one joins (spec 4.9).
-func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) {
+func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) error {
+	if p.gone {
+		if err := e.revive(x, p); err != nil {
+			return err
+		}
+	}
 	k.point = p
 	if k.Post != nil {
 		e.unoptimize(x, p)
 	}
 	e.replace(x, p, k, nil)
-	e.rearm(x, p)
+	err := e.rearm(x, p)
+	if err != nil {
+		e.replace(x, p, nil, k)
+		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
+		k.point = nil
+	}
+	return err
 }
 
 // rearm arms a point that was joined or of which a probe was enabled, if a probe
 // of it is enabled, and tries to optimize it. Context: kprobe_mutex held.
-func (e *Engine) rearm(x kapi.Context, p *point) {
+func (e *Engine) rearm(x kapi.Context, p *point) error {
 	if !p.armed.Load(x) {
-		e.armEnabled(x, p)
+		if err := e.armEnabled(x, p); err != nil {
+			return err
+		}
 	}
 	e.optimize(x, p)
+	return nil
 }
 
 // armEnabled arms a point unless all its probes are disabled, or all are
 // disarmed by the file enabled (spec 6.3, 7.2). Context: kprobe_mutex held.
-func (e *Engine) armEnabled(x kapi.Context, p *point) {
-	if p.enabled() && !e.disarmed {
-		e.arm(x, p)
+func (e *Engine) armEnabled(x kapi.Context, p *point) error {
+	if !p.enabled() || e.disarmed {
+		return nil
 	}
+	if p.verdict.Ftrace {
+		return e.armFtrace(x, p)
+	}
+	e.arm(x, p)
+	return nil
 }
 
 // replace gives the point a new chain: with add first, without drop.
@@ -92,6 +131,7 @@ func (e *Engine) replace(x kapi.Context, p *point, add, drop *Kprobe) {
 	next := e.newChain()
 	if add != nil {
 		next.probes = append(next.probes, add)
+		p.posted = p.posted || add.Post != nil
 	}
 	for _, k := range p.probes.Peek().probes {
 		if k != drop {
@@ -141,6 +181,10 @@ func (e *Engine) unregister(x kapi.Context, ks []*Kprobe) (err error) {
 		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
 	}
 
+	for _, k := range ks {
+		e.letGo(x, k.module)
+		k.module = nil
+	}
 	if gone != nil {
 		e.discard(x, gone)
 	}
@@ -230,8 +274,11 @@ func (e *Engine) enable(x kapi.Context, k *Kprobe) error {
 		return nil
 	}
 	k.disabled.Store(x, false)
-	e.rearm(x, k.point)
-	return nil
+	err := e.rearm(x, k.point)
+	if err != nil {
+		k.disabled.Store(x, true)
+	}
+	return err
 }
 
 var int3 = [...]byte{isa.Int3}
@@ -254,6 +301,10 @@ func (e *Engine) arm(x kapi.Context, p *point) {
 // has to take a jump away first. It reports whether it is done. Context:
 // kprobe_mutex held.
 func (e *Engine) disarm(x kapi.Context, p *point) bool {
+	if p.client != nil {
+		e.disarmFtrace(x, p)
+		return true
+	}
 	e.d.Text.Mutex().Lock(x)
 	e.unoptimizeLocked(x, p, false)
 	done := p.list == nil
@@ -308,11 +359,18 @@ func (e *Engine) before(addr isa.Addr) func(yield func(*point) bool) {
 
 // free gives back the point's memory. Context: kprobe_mutex held.
 func (e *Engine) free(x kapi.Context, p *point) {
+	e.freeCode(x, p)
+	p.freed = true
+}
+
+// freeCode gives back the point's slot and detour.
+func (e *Engine) freeCode(x kapi.Context, p *point) {
 	if p.detour.size != 0 {
 		e.d.Exec.Free(x, p.detour.addr, p.detour.size, kapi.DetourMem)
+		p.detour = detour{}
 	}
 	if p.slot != 0 {
 		e.d.Exec.Free(x, p.slot, p.slotSize(), kapi.SlotMem)
+		p.slot = 0
 	}
-	p.freed = true
 }

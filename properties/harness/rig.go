@@ -371,7 +371,10 @@ func (r *Rig) wire() {
 	k, mc := r.Kernel, &r.Scenario.Machine
 	r.deps = kprobes.Deps{
 		CPUs: mc.CPUs, Cells: &r.Machine.Cells, Text: &k.Text, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
-		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Hotplug: &k.Hotplug, Stacks: &k.Stacks,
+		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Hotplug: &k.Hotplug, Stacks: &k.Stacks, Modules: &k.Modules,
+	}
+	if k.Ftrace.Sites() > 0 {
+		r.deps.Ftrace = &k.Ftrace
 	}
 	switch mc.Patch {
 	case scenario.PatchBreakpoint:

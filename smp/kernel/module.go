@@ -382,3 +382,6 @@ func (ms *Modules) Put(x kapi.Context, m *kapi.Module) { ms.of(m).Put(x) }
 
 // Put lets the module go that somebody holds.
 func (m *Module) Put(x kapi.Context) { kapi.Add(&m.refs, x, -1) }
+
+// SetUnload says whether the kernel has CONFIG_MODULE_UNLOAD, at boot.
+func (k *Kernel) SetUnload(on bool) { k.cfg.NoUnload = !on }
