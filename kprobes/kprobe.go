@@ -14,13 +14,19 @@ type PreHandler func(x kapi.Context, k *Kprobe, regs *isa.Regs) int
 // A PostHandler runs after the probed instruction (1.4). Context: as PreHandler.
 type PostHandler func(x kapi.Context, k *Kprobe, regs *isa.Regs, flags uint64)
 
+// A FaultHandler runs when a pre_handler, a post_handler or the copy has
+// faulted, with trap number trapnr (13, 14); 1 means that it has handled it
+// (spec 1.12; until 5.13). Context: as PreHandler.
+type FaultHandler func(x kapi.Context, k *Kprobe, regs *isa.Regs, trapnr int) int
+
 // A Kprobe is what its user registers. ID names it in events. Either handler
 // may be nil (1.5). It is its user's again when Unregister has returned.
 type Kprobe struct {
-	ID   uint64
-	Addr isa.Addr // set at registration: where a function begins with endbr64 it is moved behind that
-	Pre  PreHandler
-	Post PostHandler
+	ID    uint64
+	Addr  isa.Addr // set at registration: where a function begins with endbr64 it is moved behind that
+	Pre   PreHandler
+	Post  PostHandler
+	Fault FaultHandler // editions 2.6 and 4.15
 
 	missed   kapi.Var[int]
 	disabled kapi.Var[bool]
@@ -33,14 +39,15 @@ func (k *Kprobe) Missed() int { return k.missed.Peek() }
 
 // A point is one address with a breakpoint on it.
 type point struct {
-	id      uint64
-	addr    isa.Addr
-	verdict rules.Verdict    // set at registration
-	insn    *isa.Inst        // set at registration; nil: no instruction, and never emulated
-	orig    [16]byte         // set at registration: the bytes at addr as the image had them
-	slot    isa.Addr         // set at registration: the out-of-line copy; 0 if the instruction is emulated
-	detour  detour           // set at registration; size 0: the point can't be optimized
-	probes  kapi.Var[*chain] // replaced whole: readers walk the one they found
+	id        uint64
+	addr      isa.Addr
+	verdict   rules.Verdict    // set at registration
+	insn      *isa.Inst        // set at registration; nil: no instruction, and never emulated
+	orig      [16]byte         // set at registration: the bytes at addr as the image had them
+	slot      kapi.Var[slot]   // the out-of-line copy; written under kprobe_mutex, and when it is boosted
+	boostable bool             // set at registration: a jump may follow the copy
+	detour    detour           // set at registration; size 0: the point can't be optimized
+	probes    kapi.Var[*chain] // replaced whole: readers walk the one they found
 
 	armed     kapi.Var[bool]     // the breakpoint is in the text, or the jump
 	jumped    bool               // owned by kprobe_mutex: the jump is in the text

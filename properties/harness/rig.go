@@ -345,6 +345,7 @@ func (r *Rig) wire() {
 	}
 	r.settings = kprobes.Settings{
 		Quiesce: kapi.Flavour(mc.Quiesce),
+		Boost:   kprobes.BoostNever, // a scenario that names no edition has none
 		Kernel: rules.Kernel{
 			Edition: rules.Edition69, Optprobes: true,
 			Preemption: mc.Preempt == scenario.PreemptDynamic || mc.Preempt == scenario.PreemptFull,
