@@ -1,6 +1,9 @@
 package kprobes
 
-import "kpsim/smp/kapi"
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/kapi"
+)
 
 // SetOptimization writes the sysctl debug.kprobes-optimization (spec 7.3). Off:
 // no jump is written any more, those that are there are queued to be taken
@@ -22,9 +25,29 @@ func (e *Engine) SetOptimization(x kapi.Context, on bool) {
 			e.unoptimizeLocked(x, p, false)
 		}
 	}
+	if changed && on {
+		e.printk(x, e.line(kpev.LineOptimized, kpev.LineAllowed), 0, 0)
+	}
 	e.mutex.Unlock(x)
 	if changed && !on {
 		e.WaitOptimizer(x)
+		e.printk(x, e.line(kpev.LineUnoptimized, kpev.LineForbidden), 0, 0)
 	}
 	e.sysctl.Unlock(x)
+}
+
+// printk logs a line, as the kernel does.
+func (e *Engine) printk(x kapi.Context, line kpev.Line, a, b uint64) {
+	if e.s.Files == FilesBool {
+		line |= kpev.Prefixed
+	}
+	x.Emit(kpev.Printk, uint64(line), a, b)
+}
+
+// line chooses between the words of kernels until 5.15 and of those since.
+func (e *Engine) line(was, is kpev.Line) kpev.Line {
+	if e.s.Files == FilesBool {
+		return is
+	}
+	return was
 }

@@ -1,6 +1,7 @@
 package smp
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"kpsim/sim"
@@ -308,3 +309,15 @@ func (e *fetchEnv) Length(a uint64, b []byte) int {
 func (e *fetchEnv) Choose(n int) int { return e.m.ask(sim.Fetch, n, e.c) }
 
 var _ fetch.Env = (*fetchEnv)(nil)
+
+// Link puts code at a, text that was mapped before Freeze, as if it had been there
+// since then. It is called before a run, with the same code before each.
+func (m *Machine) Link(a isa.Addr, code []byte) {
+	p, off := m.mem.page(a), a%pageSize
+	if bytes.Equal(p.boot[off:int(off)+len(code)], code) {
+		return
+	}
+	copy(p.data[off:], code)
+	copy(p.boot[off:], code)
+	clear(p.code[:])
+}

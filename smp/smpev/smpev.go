@@ -24,7 +24,7 @@ const (
 	Fire                                    // [source, 0, 0] an interrupt source fires
 	Alloc                                   // [addr, size, what] executable memory is handed out
 	Free                                    // [addr, size, what] and taken back: from now on an int3 in each byte
-	Lock                                    // [lock, 0, 0]
+	Lock                                    // [lock, how, 0] a lock is taken; how: a set of Lock…
 	Unlock                                  // [lock, 0, 0]
 	MightSleep                              // [atomic, 0, 0] a routine that may sleep was entered; atomic: 1 if it must not be
 	GPStart                                 // [flavour, id, 0] a grace period begins
@@ -87,6 +87,15 @@ const (
 	DetourMem = 2 // a detour buffer
 )
 
+// How a lock was taken, as in Lock; 0: a mutex.
+const (
+	LockSpins  = 1 << iota // it keeps the CPU
+	LockIRQsOn             // and interrupts are on while it is held
+	LockInIRQ              // by the handler of an interrupt
+	LockInNMI              // or of an NMI
+	LockShared             // by one of several readers
+)
+
 // Flavours of grace period, as in GPStart.
 const (
 	GPSched = 1
@@ -111,7 +120,7 @@ var _ = traces.Define(traces.MachineBlock,
 	traces.Spec{Name: "Fire", Args: []string{"source"}},
 	traces.Spec{Name: "Alloc", Args: []string{"addr", "size", "what"}},
 	traces.Spec{Name: "Free", Args: []string{"addr", "size", "what"}},
-	traces.Spec{Name: "Lock", Args: []string{"lock"}},
+	traces.Spec{Name: "Lock", Args: []string{"lock", "how"}},
 	traces.Spec{Name: "Unlock", Args: []string{"lock"}},
 	traces.Spec{Name: "MightSleep", Args: []string{"atomic"}},
 	traces.Spec{Name: "GPStart", Args: []string{"flavour", "id"}},
