@@ -51,6 +51,7 @@ var stateRules = map[string]rule{
 	"kernel.Stop.Sync":        skip(atBoot),
 	"kernel.Text.Sync":        skip(atBoot),
 	"kernel.TextPoke.Sync":    skip(atBoot),
+	"kernel.TextPoke.Mutants": skip(atBoot),
 	"kernel.Stop.f":           skip("follows from what its caller has read, who waits until it is done"),
 	"kernel.Stop.reached":     skip(atBoot),
 	"kernel.Sync.waits":       skip("a task's own: what its routine sets it to follows from what that has read"),
@@ -104,7 +105,7 @@ var stateRules = map[string]rule{
 	"properties.tally.got":            as(aTrimmed, "made when they are asked for"),
 	"properties.noStartInside.stored": skip("says of a finding how likely it is"),
 	"properties.noStartInside.kept":   skip("says of a finding how likely it is"),
-	"properties.transparent.next":     skip("where to look first"),
+	"properties.transparent.at":       skip("where to look first"),
 	"properties.rightResult.next":     skip("where to look first"),
 	"properties.rightResult.wants":    skip(atBoot),
 }
