@@ -97,7 +97,10 @@ type Settings struct {
 	Batches       bool             // arrays can be registered, probes disabled and enabled (2.6.30 and later)
 	Quiesce       kapi.Flavour     // what the optimizer waits for (spec 4.6)
 	Order         Order            // which locks the optimizer holds meanwhile
+	Batch         int              // how many jumps a run of the optimizer writes and takes away at most; 0: all
 	Breakpoint    bool             // unoptimize by breakpoint and syncs (5.6 and later), else by the patcher
+	SaveSS        bool             // detours save a whole register image (5.10 and later), else none of its ss
+	DetourIRQsOff bool             // handlers behind a detour run with interrupts off (until 4.14)
 	RemovedInt3   bool             // a breakpoint that is no longer there is handled (until 6.2)
 	Mutants       Mutants
 	_             struct{}
@@ -111,6 +114,7 @@ func (e Edition) Settings(preemption bool) Settings {
 		MaxactiveAll: e >= Edition65,
 		Batches:      e >= Edition415,
 		Breakpoint:   e >= Edition514 && e != EditionDocumented,
+		SaveSS:       e >= Edition514,
 		RemovedInt3:  e != Edition69,
 		Quiesce:      kapi.QuiesceRCU,
 	}
@@ -136,6 +140,7 @@ func (e Edition) Settings(preemption bool) Settings {
 		s.Return = ReturnRethook
 		s.Quiesce = kapi.QuiesceRCU
 		s.Kernel.Optprobes = !preemption
+		s.Batch = 256 // MAX_OPTIMIZE_PROBES, as long as text_poke_smp_batch was what wrote (2.6.38 to 3.11)
 	}
 	return s
 }

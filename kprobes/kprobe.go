@@ -47,6 +47,7 @@ type point struct {
 	optimized kapi.Var[bool]     // see the table of states
 	list      *kapi.List[*point] // owned by kprobe_mutex: the list it is on
 	freed     bool               // owned by kprobe_mutex
+	tail      [jumpSize - 1]byte // set at registration: with SavedAtPrepare, what is put back under a jump
 }
 
 // A chain is the probes of a point, last registered first. It is never changed

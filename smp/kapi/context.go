@@ -82,6 +82,9 @@ type Context interface {
 	PreemptDisable()
 	PreemptEnable()
 
+	// IRQ turns interrupts of the CPU on or off and returns how they were.
+	IRQ(on bool) (was bool)
+
 	// Emit takes down an event.
 	Emit(k traces.Kind, a, b, c uint64)
 
