@@ -83,6 +83,17 @@ const (
 	OrderStep                // text_mutex a step (until 4.12)
 )
 
+// A Files is which interface files there are, what they take, print and log.
+type Files uint8
+
+// The generations of files.
+const (
+	FilesBool  Files = iota // enabled takes what kstrtobool does (5.16 and later)
+	FilesChar               // it looks at the first character, of 0 1 y Y n N (until 5.15)
+	FilesPlain              // the same, and the list shows a bare address where there is no symbol (until 4.17)
+	FilesFirst              // there are only list and enabled, and a bad write is ignored (2.6)
+)
+
 // Settings are what the engine's configuration and edition decide. Each can be
 // set by itself.
 type Settings struct {
@@ -102,6 +113,7 @@ type Settings struct {
 	SaveSS        bool             // detours save a whole register image (5.10 and later), else none of its ss
 	DetourIRQsOff bool             // handlers behind a detour run with interrupts off (until 4.14)
 	RemovedInt3   bool             // a breakpoint that is no longer there is handled (until 6.2)
+	Files         Files            // the interface files
 	Mutants       Mutants
 	_             struct{}
 }
@@ -125,15 +137,17 @@ func (e Edition) Settings(preemption bool) Settings {
 	case Edition26:
 		s.AnyByte, s.Jprobes, s.FaultHandlers = true, true, true
 		s.Step, s.Boost, s.Return, s.Order = StepDebug, BoostNever, ReturnGlobal, OrderStep
+		s.Files = FilesFirst
 		s.Quiesce = kapi.QuiesceNone
 	case Edition415:
 		s.FaultHandlers = true
 		s.Step, s.Boost, s.Return, s.Order = StepDebug, BoostStepped, ReturnHashed, OrderModule
+		s.Files = FilesPlain
 		if !preemption {
 			s.Quiesce = kapi.QuiesceSched
 		}
 	case Edition514:
-		s.Return = ReturnFreelist
+		s.Return, s.Files = ReturnFreelist, FilesChar
 	case Edition65:
 		s.Return = ReturnRethook
 	case EditionDocumented:

@@ -147,31 +147,47 @@ func (e *Engine) quiesce(x kapi.Context) {
 }
 
 // spansOf returns where nobody may stand: behind the first instruction of what is
-// to become a jump, in the copy of that, which leads there, and in what is to be
-// freed. Context: kprobe_mutex held.
+// to become a jump, in code of any point that leads there, and in what is to be
+// freed. The documents speak of the first alone; but who was in a neighbour's
+// detour when that lost its jump comes out of it inside a region of today.
+// Context: kprobe_mutex held.
 func (e *Engine) spansOf() []kapi.Span {
 	e.spans = e.spans[:0]
-	add := func(at isa.Addr, size int) {
-		if size > 0 {
-			e.spans = append(e.spans, kapi.Span{From: at, To: at + isa.Addr(size)})
-		}
-	}
 	for _, p := range e.optimizing.Peek() {
-		add(p.addr+1, p.detour.region-1)
-		if p.slot != 0 {
-			add(p.slot, p.slotSize())
-		}
+		e.span(p.addr+1, p.detour.region-1)
 	}
 	if e.s.Mutants.StackRegions {
 		return e.spans
 	}
-	for _, p := range e.freeing.Peek() {
-		add(p.detour.addr, p.detour.size)
-		if p.slot != 0 {
-			add(p.slot, p.slotSize())
+	for _, p := range e.points {
+		if p.freed {
+			continue
+		}
+		if p.list == &e.freeing || e.leadsInside(p.addr+isa.Addr(p.detour.region)) {
+			e.span(p.detour.addr, p.detour.size)
+		}
+		if p.slot != 0 && (p.list == &e.freeing || e.leadsInside(p.addr+isa.Addr(p.verdict.Len))) {
+			e.span(p.slot, p.slotSize())
 		}
 	}
 	return e.spans
+}
+
+func (e *Engine) span(at isa.Addr, size int) {
+	if size > 0 {
+		e.spans = append(e.spans, kapi.Span{From: at, To: at + isa.Addr(size)})
+	}
+}
+
+// leadsInside reports whether addr lies in what is to become a jump, behind its
+// first instruction.
+func (e *Engine) leadsInside(addr isa.Addr) bool {
+	for _, p := range e.optimizing.Peek() {
+		if addr > p.addr && addr < p.addr+isa.Addr(p.detour.region) {
+			return true
+		}
+	}
+	return false
 }
 
 // doUnoptimize is step 1. Context: text_mutex held.

@@ -179,6 +179,9 @@ var int3 = [...]byte{isa.Int3}
 // arm writes the breakpoint. A probe whose jump covers the address gives way
 // first (spec 4.8). Context: kprobe_mutex held.
 func (e *Engine) arm(x kapi.Context, p *point) {
+	if e.disarmed && !e.s.Mutants.ArmDisarmed {
+		return // the file enabled says 0 (spec 7.2)
+	}
 	e.d.Text.Mutex().Lock(x)
 	if q := e.covering(p.addr); q != nil {
 		e.unoptimizeLocked(x, q, true)

@@ -1,6 +1,9 @@
 package kprobes
 
-import "kpsim/smp/kapi"
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/kapi"
+)
 
 // SetOptimization writes the sysctl debug.kprobes-optimization (spec 7.3). Off:
 // no jump is written any more, those that are there are queued to be taken
@@ -22,9 +25,13 @@ func (e *Engine) SetOptimization(x kapi.Context, on bool) {
 			e.unoptimizeLocked(x, p, false)
 		}
 	}
+	if changed && on {
+		e.printk(x, e.line(kpev.LineOptimized, kpev.LineAllowed), 0, 0)
+	}
 	e.mutex.Unlock(x)
 	if changed && !on {
 		e.WaitOptimizer(x)
+		e.printk(x, e.line(kpev.LineUnoptimized, kpev.LineForbidden), 0, 0)
 	}
 	e.sysctl.Unlock(x)
 }
@@ -46,16 +53,21 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 	}
 	for i := 0; i < len(e.points); i++ {
 		switch p := e.points[i]; {
-		case p.freed || !p.enabled():
+		case p.freed:
 		case !on:
-			e.disarmNow(x, p)
-		case !p.armed.Load(x):
+			e.disarmNow(x, p) // also what is on its way out: it may be enabled again before it is there
+		case p.enabled() && !p.armed.Load(x):
 			e.arm(x, p)
 			e.optimize(x, p)
 		}
 	}
 	if late {
 		e.disarmed = false
+	}
+	if on {
+		e.printk(x, kpev.LineArmed, 0, 0)
+	} else {
+		e.printk(x, kpev.LineDisarmed, 0, 0)
 	}
 	e.mutex.Unlock(x)
 	if !on {
@@ -73,4 +85,20 @@ func (e *Engine) disarmNow(x kapi.Context, p *point) {
 		e.restore(x, p)
 	}
 	e.unlockText(x)
+}
+
+// printk logs a line, as the kernel does.
+func (e *Engine) printk(x kapi.Context, line kpev.Line, a, b uint64) {
+	if e.s.Files == FilesBool {
+		line |= kpev.Prefixed
+	}
+	x.Emit(kpev.Printk, uint64(line), a, b)
+}
+
+// line chooses between the words of kernels until 5.15 and of those since.
+func (e *Engine) line(was, is kpev.Line) kpev.Line {
+	if e.s.Files == FilesBool {
+		return is
+	}
+	return was
 }

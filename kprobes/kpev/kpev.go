@@ -22,6 +22,7 @@ const (
 	Unoptimized                               // [addr, 0, 0] the breakpoint is back in place of the jump
 	NoPre                                     // [probe, 0, 0] the probe has no pre_handler; heads the log (harness)
 	Sysctl                                    // [on, done, 0] the sysctl debug.kprobes-optimization is written: the write begins, done 0, and returns, done 1 (harness)
+	Printk                                    // [line, a, b] the kernel prints a line, see Text
 )
 
 // The calls of the API.
@@ -52,4 +53,5 @@ var _ = traces.Define(traces.KprobesBlock,
 	traces.Spec{Name: "Unoptimized", Args: []string{"addr"}},
 	traces.Spec{Name: "NoPre", Args: []string{"probe"}},
 	traces.Spec{Name: "Sysctl", Args: []string{"on", "done"}},
+	traces.Spec{Name: "Printk", Args: []string{"line", "a", "b"}},
 )

@@ -61,6 +61,7 @@ var reaches = []reach{
 	{kpev.Unoptimizing, func(h *has) bool { return h.optimizes() && h.undo }},
 	{kpev.Unoptimized, func(h *has) bool { return h.optimizes() && h.undo }},
 	{kpev.Sysctl, func(h *has) bool { return h.off }},
+	{kpev.Printk, func(h *has) bool { return h.off }},
 }
 
 func always(*has) bool { return true }

@@ -5,7 +5,6 @@ import (
 
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
-	"kpsim/kprobes/rules"
 	"kpsim/properties"
 	"kpsim/properties/mutant"
 	"kpsim/properties/scenario"
@@ -113,7 +112,8 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 	m, err := smp.New(smp.Config{
 		CPUs:   sc.Machine.CPUs,
 		Fetch:  fetch.Model(sc.Machine.Fetch),
-		Full:   sc.Machine.Preempt == scenario.PreemptFull,
+		Full:   sc.Machine.Preempt >= scenario.PreemptFull,
+		Lazy:   sc.Machine.Preempt == scenario.PreemptLazy,
 		Budget: uint64(sc.Machine.Steps),
 	}, &r.Log)
 	if err != nil {
@@ -121,7 +121,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 	}
 	r.Machine, r.arrivals.m = m, m
 	r.Kernel = kernel.Boot(m, kernel.Config{
-		Preemptible: sc.Machine.Preempt == scenario.PreemptDynamic || sc.Machine.Preempt == scenario.PreemptFull,
+		Preemptible: sc.Machine.Preempt.Built(),
 		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
 	})
 	if err := r.load(); err != nil {
@@ -304,7 +304,7 @@ func (r *Rig) newEngine() {
 		r.wire()
 		r.engine = kprobes.New(r.deps, r.settings)
 		r.unregistered()
-	case r.mutant != nil: // the kernel was reset: it is broken anew
+	case r.mutant != nil || r.Scenario.Machine.NoSyncArm: // the kernel was reset: it is broken anew
 		r.wire()
 		fallthrough
 	default:
@@ -343,14 +343,9 @@ func (r *Rig) wire() {
 	default:
 		r.deps.Patch = kernel.PokeNaive{K: k, TailFirst: mc.Patch == scenario.PatchTailFirst}
 	}
-	r.settings = kprobes.Settings{
-		Quiesce: kapi.Flavour(mc.Quiesce),
-		Kernel: rules.Kernel{
-			Edition: rules.Edition69, Optprobes: true,
-			Preemption: mc.Preempt == scenario.PreemptDynamic || mc.Preempt == scenario.PreemptFull,
-		},
-		Breakpoint:  mc.Patch == scenario.PatchBreakpoint,
-		RemovedInt3: mc.RemovedInt3,
+	r.settings = mc.Engine()
+	if mc.NoSyncArm {
+		mutant.SkipSync(kapi.SyncArm)(&mutant.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings})
 	}
 	if r.mutant != nil {
 		r.mutant.Apply(&mutant.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings})

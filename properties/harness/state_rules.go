@@ -44,6 +44,10 @@ var stateRules = map[string]rule{
 	"kernel.Stop.reached":     skip(atBoot),
 	"kernel.Sync.waits":       skip("a task's own: what its routine sets it to follows from what that has read"),
 	"kernel.Traps.chain":      skip(atBoot),
+	"kernel.Traps.debugs":     skip(atBoot),
+	"kernel.Traps.faults":     skip(atBoot),
+	"kernel.Traps.PageIn":     skip(atBoot),
+	"kernel.Traps.Unhandled":  skip(atBoot),
 
 	"kprobes.Engine.d":           skip(atBoot),
 	"kprobes.Engine.s":           skip(atBoot),

@@ -1,6 +1,9 @@
 package kapi
 
-import "kpsim/smp/isa"
+import (
+	"kpsim/smp/isa"
+	"kpsim/traces"
+)
 
 // Text is the kernel's text and the executable memory beside it.
 type Text interface {
@@ -93,6 +96,22 @@ type RCU interface {
 	// is preemption a task may lose its CPU in one, and the grace period waits.
 	ReadLock(x Context)
 	ReadUnlock(x Context)
+
+	// Call has h reclaimed after a grace period of QuiesceRCU (call_rcu), in the
+	// step that ends it. Context: any.
+	Call(x Context, h Reclaimer)
+}
+
+// A Reclaimer is what call_rcu calls back for.
+type Reclaimer interface {
+	// Reclaim runs within a step: it waits for nothing and has no points.
+	Reclaim(by Emitter)
+}
+
+// An Emitter is what is left of the Context that has called Call.
+type Emitter interface {
+	Emit(k traces.Kind, a, b, c uint64)
+	Touch(id CellID, mode Mode)
 }
 
 // A Mutex sleeps. Context: may sleep.
@@ -171,23 +190,66 @@ type Exec interface {
 	Free(x Context, addr isa.Addr, size int, what uint64)
 }
 
-// A TrapHandler of the notifier chain is asked whether a #BP is its own.
-// regs.IP is the address behind the int3. Context: interrupts off.
+// A TrapHandler of a notifier chain is asked whether a trap is its own: 0 says
+// no. regs.IP is the address behind the int3, or behind what was stepped.
+// Context: interrupts off.
 type TrapHandler func(x Context, regs *isa.Regs) (owner uint64)
+
+// A FaultHandler is asked whether a fault is its own, before anybody else is.
+// regs.IP is the instruction that had it; where the handler sets it and says no
+// (0), the fault is treated as one of the instruction there. trapnr is the
+// vector: 13 #GP, 14 #PF. Context: as in the fault; interrupts off.
+type FaultHandler func(x Context, regs *isa.Regs, trapnr int) (owner uint64)
 
 // A Routine is kernel code that guest text can call: bound to an address. The
 // registers are the CPU's own, as of the call.
 type Routine func(x Context, regs *isa.Regs)
 
-// Traps is the notifier chain for #BP.
+// Traps is the notifier chains of exceptions.
 type Traps interface {
-	// OnBreakpoint appends h to the chain, behind the text-poke handler.
+	// OnBreakpoint appends h to the chain of #BP, behind the text-poke handler.
 	OnBreakpoint(h TrapHandler)
+	// OnDebug appends h to the chain of #DB: an instruction was stepped. If
+	// nobody wants it TF is taken away, and the CPU goes on.
+	OnDebug(h TrapHandler)
+	// OnFault appends h to the chain of faults. What nobody there wants goes to
+	// the exception table.
+	OnFault(h FaultHandler)
 }
 
 // Bind gives Go routines an address, for guest text to call.
 type Binder interface {
 	Bind(name string, f Routine) isa.Addr
+
+	// Stub returns where a stub of the engine's begins, 0 if the kernel has
+	// none of that name: a piece of the kernel's own text, with a symbol.
+	Stub(name string) isa.Addr
+
+	// Link gives a stub its text, which is the same whenever the engine is made.
+	Link(stub isa.Addr, code []byte)
+}
+
+// Tasks are the kernel's tasks, and what is on their stacks.
+type Tasks interface {
+	// Count returns how many there are: the numbers of all are below it.
+	Count() int
+
+	// StackTop returns the end of the stack that the context runs on.
+	StackTop(x Context) isa.Addr
+
+	// OnExit has f called by each program at its end: it runs no text any more.
+	// (The kernel's finish_task_switch and delayed_put_task_struct do that for it.)
+	OnExit(f func(x Context))
+
+	// OnUnwind has backtraces ask f for the address that a word of the context's
+	// stack, at slot, stands for.
+	OnUnwind(f func(x Context, slot, word isa.Addr) isa.Addr)
+
+	// Backtrace appends to the addresses of text that lie on the context's stack
+	// from its stack pointer sp up, innermost first: what the kernel's guess
+	// unwinder finds, less what only looks like it in functions that keep data
+	// there.
+	Backtrace(x Context, sp isa.Addr, to []isa.Addr) []isa.Addr
 }
 
 // A Function is a symbol with a size.

@@ -29,6 +29,7 @@ type Kernel struct {
 	Exec    ExecMem
 	Symbols Symbols
 	Traps   Traps
+	Tasks   Tasks
 	Hotplug Hotplug
 	Stacks  Stacks
 	cfg     Config                          // set at boot
@@ -51,6 +52,9 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	for _, e := range exports {
 		m.Bind(e.name, func(x kapi.Context, regs *isa.Regs) { e.f(k, x.(*smp.Ctx)) })
 	}
+	for _, e := range lateExports {
+		m.BindLate(e.name, func(x kapi.Context, regs *isa.Regs) { e.f(k, x.(*smp.Ctx)) })
+	}
 	k.Locks.init(k)
 	k.RCU.init(k)
 	k.Sync.init(k)
@@ -60,6 +64,8 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.Work.init(k)
 	k.Exec.init(k)
 	k.Traps.init(k)
+	k.Tasks.init(k)
+	k.bootStubs()
 	k.Hotplug.init(k)
 	k.Stacks.init(k)
 	k.bootPerCPU()
@@ -71,7 +77,6 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	h.Prompt = func(_ uint8, s *smp.Source) bool { return s == nil || k.plain != nil && k.plain(s) || k.onTimer == nil }
 	h.Idle = k.RCU.idle
 	h.Exited = k.RCU.exited
-	h.Trap[smpev.VecBP] = k.Traps.breakpoint
 	h.Trap[smpev.VecNMI] = k.nmi
 	h.Trap[smpev.VecTimer] = k.timer
 	h.Trap[smpev.VecResch] = func(x *smp.Ctx, regs *isa.Regs) { k.irqExit(x, regs) }
@@ -100,6 +105,7 @@ func (k *Kernel) Reset() {
 	k.Work.reset()
 	k.Exec.reset()
 	k.Traps.reset()
+	k.Tasks.reset()
 	k.Hotplug.reset()
 	k.Stacks.reset()
 }
@@ -133,11 +139,27 @@ var exports = []export{
 	{"cond_resched", (*Kernel).CondResched},
 }
 
-// Export returns the address of a routine that text calls by name.
+// lateExports are bound from the end of it down, so that what an engine binds
+// stays where it was. Append only.
+var lateExports = []export{
+	{"do_exit", (*Kernel).Exit},
+}
+
+// Export returns the address of a routine, or a stub, that text calls by name.
 func Export(name string) (isa.Addr, bool) {
 	for i := range exports {
 		if exports[i].name == name {
 			return smp.GateBase + isa.Addr(16*i), true
+		}
+	}
+	for i := range lateExports {
+		if lateExports[i].name == name {
+			return smp.LateGate(i), true
+		}
+	}
+	for i := range stubs {
+		if stubs[i].name == name {
+			return stubs[i].at, true
 		}
 	}
 	return 0, false

@@ -122,6 +122,8 @@ func (t *teller) sayProbe(e *traces.Event) string {
 			return fmt.Sprintf("kprobes-optimization = %d begins", e.A)
 		}
 		return fmt.Sprintf("kprobes-optimization = %d: done", e.A)
+	case kpev.Printk:
+		return "the kernel prints: " + kpev.Text(kpev.Line(e.A), e.B, e.C)
 	}
 	return strings.TrimSpace(e.String())
 }

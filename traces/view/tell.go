@@ -165,7 +165,7 @@ func (t *teller) importance(e *traces.Event) (class, weight) {
 		}
 	case smpev.Fire:
 		return plain, some
-	case kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl:
+	case kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl, kpev.Printk:
 		return claims, some
 	case kpev.Arm, kpev.Disarm, kpev.Optimizing, kpev.Optimized, kpev.Unoptimizing, kpev.Unoptimized:
 		return claims, t.about(e.A)

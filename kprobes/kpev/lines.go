@@ -1,0 +1,49 @@
+package kpev
+
+import "fmt"
+
+// A Line is what the kernel prints, as the argument of a Printk event: an event
+// holds no text.
+type Line uint64
+
+// The lines. What two numbers they have in them is a and b of the event.
+const (
+	LineArmed       Line = iota + 1 // all probes were armed
+	LineDisarmed                    // and disarmed
+	LineOptimized                   // jumps are allowed again
+	LineUnoptimized                 // and forbidden
+	LineAllowed                     // LineOptimized of 5.16 and later
+	LineForbidden                   // LineUnoptimized of 5.16 and later
+	lineCount
+)
+
+// Prefixed is added to a line that begins with the name of the subsystem, as
+// those of kprobes do since 5.16.
+const Prefixed Line = 1 << 16
+
+// formats are the lines with the verbs of fmt; the recorded ones are those of
+// list_format.txt, older ones as kernels of the time log them.
+var formats = [lineCount]string{
+	LineArmed:       "Kprobes globally enabled",
+	LineDisarmed:    "Kprobes globally disabled",
+	LineOptimized:   "Kprobes globally optimized",
+	LineUnoptimized: "Kprobes globally unoptimized",
+	LineAllowed:     "kprobe jump-optimization is enabled. All kprobes are optimized if possible.",
+	LineForbidden:   "kprobe jump-optimization is disabled. All kprobes are based on software breakpoint.",
+}
+
+// verbs is how many numbers each has in it.
+var verbs = [lineCount]int{}
+
+// Text returns what a Printk event [line, a, b] prints, without the time.
+func Text(line Line, a, b uint64) string {
+	prefix := ""
+	if line&Prefixed != 0 {
+		prefix = "kprobes: "
+	}
+	n := line &^ Prefixed
+	if n == 0 || n >= lineCount {
+		return fmt.Sprintf("%sline %d: %#x %#x", prefix, uint64(n), a, b)
+	}
+	return prefix + fmt.Sprintf(formats[n], []any{a, b}[:verbs[n]]...)
+}
