@@ -70,6 +70,7 @@ type looked struct {
 	of      kapi.Function // owned by kprobe_mutex
 	code    []byte        // owned by kprobe_mutex: its bytes, and some behind it
 	plain   bool          // owned by kprobe_mutex: there are no sites and no exception table
+	found   []kapi.Site   // owned by kprobe_mutex
 	sites   []rules.Site  // owned by kprobe_mutex
 	extable []int         // owned by kprobe_mutex
 }

@@ -217,6 +217,7 @@ func storm(t testing.TB, b *bench, x *smp.Ctx, r *sim.Rand, n int) {
 			if registered[i] {
 				require.Equal(t, EINVAL, b.e.Register(x, probes[i]))
 			} else {
+				probes[i].Addr = crowded.at + offsets[i] // it was cleared if it was unregistered twice
 				require.NoError(t, b.e.Register(x, probes[i]))
 				registered[i], disabled[i] = true, false
 			}
