@@ -32,10 +32,11 @@ func (e *Engine) mayOptimize(p *point) bool {
 		p.detour.size != 0 && p.enabled() && (!p.post() || m.OptimizePost) && (m.OptimizeBlocked || !e.blocked(p))
 }
 
-// blocked reports whether another instruction of the region is probed (spec 4.4).
+// blocked reports whether another instruction of the region is probed (spec
+// 4.4). Context: kprobe_mutex held.
 func (e *Engine) blocked(p *point) bool {
-	for _, q := range e.points {
-		if !q.freed && q.armed.Peek() && q.addr > p.addr && q.addr < p.addr+isa.Addr(p.detour.region) {
+	for d := 1; d < p.detour.region; d++ {
+		if q, ok := e.table.Peek(p.addr + isa.Addr(d)); ok && q.armed.Peek() {
 			return true
 		}
 	}

@@ -39,9 +39,9 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 		e.join(x, p, k)
 		return nil
 	}
-	e.d.Text.Mutex().Lock(x)
+	e.lockText(x)
 	p, err = e.prepare(x, k.Addr)
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockText(x)
 	if err != nil {
 		return err
 	}
@@ -51,9 +51,9 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 	p.probes.Set(first)
 	e.table.Put(x, p.addr, p)
 	e.armEnabled(x, p)
-	e.d.Text.Mutex().Lock(x)
+	e.lockText(x)
 	e.prepareDetour(x, p)
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockText(x)
 	e.optimize(x, p)
 	return nil
 }
@@ -242,7 +242,7 @@ func (e *Engine) arm(x kapi.Context, p *point) {
 	if e.disarmed && !e.s.Mutants.ArmDisarmed {
 		return // the file enabled says 0 (spec 7.2)
 	}
-	e.d.Text.Mutex().Lock(x)
+	e.lockText(x)
 	if q := e.covering(p.addr); q != nil {
 		e.unoptimizeLocked(x, q, true)
 	}
@@ -250,20 +250,20 @@ func (e *Engine) arm(x kapi.Context, p *point) {
 	e.d.Text.Poke(x, p.addr, int3[:])
 	e.d.Sync.Core(x, kapi.SyncArm)
 	p.armed.Store(x, true)
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockText(x)
 }
 
 // disarm puts the original byte back, or queues that for the optimizer, which
 // has to take a jump away first. It reports whether it is done. Context:
 // kprobe_mutex held.
 func (e *Engine) disarm(x kapi.Context, p *point) bool {
-	e.d.Text.Mutex().Lock(x)
+	e.lockText(x)
 	e.unoptimizeLocked(x, p, false)
 	done := p.list == nil
 	if done && p.armed.Load(x) {
 		e.restore(x, p)
 	}
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockText(x)
 	return done
 }
 
@@ -278,10 +278,10 @@ func (e *Engine) restore(x kapi.Context, p *point) {
 }
 
 // covering returns the point whose region holds addr behind its first byte,
-// and that is optimized or to be.
+// and that is optimized or to be. Context: kprobe_mutex held.
 func (e *Engine) covering(addr isa.Addr) *point {
-	for _, q := range e.points {
-		if !q.freed && q.optimized.Peek() && addr > q.addr && addr < q.addr+isa.Addr(q.detour.region) {
+	for q := range e.before(addr) {
+		if q.optimized.Peek() {
 			return q
 		}
 	}
@@ -290,9 +290,21 @@ func (e *Engine) covering(addr isa.Addr) *point {
 
 // retry optimizes the points that p has blocked. Context: kprobe_mutex held.
 func (e *Engine) retry(x kapi.Context, p *point) {
-	for _, q := range e.points {
-		if !q.freed && q != p && p.addr > q.addr && p.addr < q.addr+isa.Addr(q.detour.region) {
-			e.optimize(x, q)
+	for q := range e.before(p.addr) {
+		e.optimize(x, q)
+	}
+}
+
+// before are the points whose regions hold addr behind their first byte, the
+// nearest first. They are looked up by address, as kernels do: what else is
+// probed costs nothing. Context: kprobe_mutex held.
+func (e *Engine) before(addr isa.Addr) func(yield func(*point) bool) {
+	return func(yield func(*point) bool) {
+		for d := 1; d < maxRegion; d++ {
+			q, ok := e.table.Peek(addr - isa.Addr(d))
+			if ok && d < q.detour.region && !yield(q) {
+				return
+			}
 		}
 	}
 }

@@ -217,12 +217,16 @@ func storm(t testing.TB, b *bench, x *smp.Ctx, r *sim.Rand, n int) {
 			if registered[i] {
 				require.Equal(t, EINVAL, b.e.Register(x, probes[i]))
 			} else {
-				probes[i].Addr = crowded.at + offsets[i] // it was cleared if it was unregistered twice
 				require.NoError(t, b.e.Register(x, probes[i]))
 				registered[i], disabled[i] = true, false
 			}
 		case 3, 4:
+			addr := probes[i].Addr
 			api(b.e.Unregister, i)
+			if !registered[i] {
+				require.Zero(t, probes[i].Addr)
+				probes[i].Addr = addr
+			}
 			registered[i] = false
 		case 5:
 			api(b.e.Disable, i)
