@@ -92,6 +92,7 @@ type point struct {
 	optimized kapi.Var[bool]     // see the table of states
 	list      *kapi.List[*point] // owned by kprobe_mutex: the list it is on
 	freed     bool               // owned by kprobe_mutex
+	tail      [jumpSize - 1]byte // set at registration: with SavedAtPrepare, what is put back under a jump
 	next      *point             // owned by who unregisters: the next one to discard
 }
 

@@ -70,6 +70,7 @@ var stateRules = map[string]rule{
 	"kprobes.memory.looked":      skip("a copy of text and what follows from it, made anew if the text is another"),
 	"kprobes.memory.pointPlaces": skip("those in use are among points"),
 	"kprobes.memory.chainPlaces": skip("those in use are their points'"),
+	"kprobes.memory.spans":       skip("made anew for each look"),
 	"kprobes.memory.onWork":      skip(atBoot),
 	"kprobes.memory.onCall":      skip(atBoot),
 	"kprobes.memory.onBreak":     skip(atBoot),
