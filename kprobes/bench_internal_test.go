@@ -36,7 +36,7 @@ type code struct {
 
 // repaired is the engine as it should be, on a preemptible build.
 var repaired = Settings{
-	Quiesce: kapi.QuiesceTasks, Breakpoint: true,
+	Quiesce: kapi.QuiesceTasks, Breakpoint: true, Batches: true,
 	Kernel: rules.Kernel{Edition: rules.Edition69, Preemption: true, Optprobes: true},
 }
 
@@ -66,7 +66,7 @@ func (b *bench) run(ch sim.Chooser) smp.Outcome {
 	k := b.k
 	d := Deps{
 		CPUs: b.m.CPUs(), Cells: &b.m.Cells, Text: &k.Text, Patch: &k.Poke, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
-		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols,
+		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Hotplug: &k.Hotplug, Stacks: &k.Stacks,
 	}
 	if b.wire != nil {
 		b.wire(k, &d)

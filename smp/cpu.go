@@ -28,6 +28,7 @@ type CPU struct {
 	after       after   // what holds for the next instruction only
 	ipi         ipiSet  // pending
 	needResched bool
+	urgent      bool      // and not only at the next tick (Config.Lazy)
 	sources     []*Source // that interrupt this CPU
 }
 

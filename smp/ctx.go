@@ -4,6 +4,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
@@ -25,6 +26,7 @@ type Ctx struct {
 	source  *Source      // a trap's: what fired, nil for an exception or IPI
 	gate    kapi.Routine // or what text called
 	body    func(x *Ctx) // or a task's body
+	exits   bool         // the task ends when it has returned
 
 	cond    kapi.Cond // what it waits for
 	wait    waiting   // and whom: the default schedule serves it
@@ -83,7 +85,7 @@ func (x *Ctx) PreemptEnable() {
 	x.task.preempt--
 	if x.m.cfg.Full {
 		x.m.attend(x.cpu)
-		if x.NeedResched() && !x.Atomic() {
+		if x.MustResched() && !x.Atomic() {
 			x.Preempt()
 		}
 	}
@@ -103,6 +105,20 @@ func (x *Ctx) IRQ(on bool) (was bool) {
 	return was
 }
 
+// Open reports whether interrupts are on.
+func (x *Ctx) Open() bool { return x.cpu.regs.Flags&isa.IF != 0 }
+
+// Interrupts reports whether the routine runs on top of an interrupt, and of an NMI.
+func (x *Ctx) Interrupts() (irq, nmi bool) {
+	for i := range x.task.frames {
+		if f := &x.task.frames[i]; f.trap {
+			irq = irq || f.vector >= 32
+			nmi = nmi || f.vector == smpev.VecNMI
+		}
+	}
+	return irq, nmi
+}
+
 // Source returns the source whose interrupt the routine handles, nil for an
 // exception or an IPI.
 func (x *Ctx) Source() *Source { return x.source }
@@ -112,6 +128,25 @@ func (x *Ctx) NeedResched() bool {
 	x.m.touchQueue(x.cpu, false)
 	x.knows(2 + b2u(x.cpu.needResched)) // 1 is a step
 	return x.cpu.needResched
+}
+
+// MustResched reports whether another task wants the CPU and won't wait: as
+// NeedResched, but under the model lazy for a stopper, and from the next tick on.
+func (x *Ctx) MustResched() bool {
+	if !x.NeedResched() || !x.m.cfg.Lazy {
+		return x.cpu.needResched
+	}
+	must := x.cpu.urgent || len(x.cpu.runq) > 0 && x.cpu.runq[0].class == classStopper
+	x.knows(4 + b2u(must))
+	return must
+}
+
+// Tick makes who wants the CPU wait no longer.
+func (x *Ctx) Tick() {
+	if x.m.cfg.Lazy && x.NeedResched() {
+		x.m.touchQueue(x.cpu, true)
+		x.cpu.urgent = true
+	}
 }
 
 // Preempt gives the CPU to another task at an interrupt's return, with the

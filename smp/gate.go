@@ -28,11 +28,30 @@ func (m *Machine) idleIP() isa.Addr { return m.gateAt + 0x100000 }
 
 // Bind gives f the next address of the gate page.
 func (m *Machine) Bind(name string, f kapi.Routine) isa.Addr {
-	if len(m.gates) >= maxGates {
+	if len(m.gates)+len(m.lates) >= maxGates {
 		sim.Bug("more than %d bound routines", maxGates)
 	}
 	m.gates = append(m.gates, gate{name, f})
 	return m.gateAt + isa.Addr(len(m.gates)-1)*gateSize
+}
+
+// LateGate returns the i-th address from the end of the gate page down.
+func LateGate(i int) isa.Addr { return GateBase + isa.Addr(maxGates-1-i)*gateSize }
+
+// BindLate gives f the next address from the end of the gate page down.
+func (m *Machine) BindLate(name string, f kapi.Routine) { m.lates = append(m.lates, gate{name, f}) }
+
+// gate returns the routine at a, nil if none begins there.
+func (m *Machine) gate(a isa.Addr) *gate {
+	i := int(a-m.gateAt) / gateSize
+	switch late := maxGates - 1 - i; {
+	case a%gateSize != 0:
+	case i < len(m.gates):
+		return &m.gates[i]
+	case late >= 0 && late < len(m.lates):
+		return &m.lates[late]
+	}
+	return nil
 }
 
 // Rebind gives the address another routine: an engine is built anew each run.
@@ -47,15 +66,15 @@ func (m *Machine) enter(c *CPU, ip isa.Addr) {
 		m.returned(c, t)
 		return
 	}
-	i := int(ip-m.gateAt) / gateSize
-	if ip%gateSize != 0 || i >= len(m.gates) {
+	g := m.gate(ip)
+	if g == nil {
 		m.refuseAt(c, ip, "no routine begins here")
 		return
 	}
 	x := m.acquire(c, t)
-	x.gate, x.vector = m.gates[i].f, 0
-	x.place, x.step = m.gates[i].name, 0
-	x.read.Add(uint64(i) + 1)
+	x.gate, x.vector = g.f, 0
+	x.place, x.step = g.name, 0
+	x.read.Add(uint64(ip-m.gateAt)/gateSize + 1)
 	t.frames = append(t.frames, frame{kind: routine, ctx: x})
 	c.guest = false
 }

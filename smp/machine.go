@@ -16,6 +16,7 @@ type Config struct {
 	CPUs   int         // 1 to sim.MaxCPUs
 	Fetch  fetch.Model // which bytes a fetch may see
 	Full   bool        // an interrupt's return may switch tasks (preemption model full)
+	Lazy   bool        // with Full: only where a tick has found that somebody waits, or a stopper does (model lazy)
 	Mode   isa.Mode    // of the text; see mode32.go
 	Budget uint64      // boundaries of a run before it is Exhausted
 	_      struct{}
@@ -42,6 +43,9 @@ type Hooks struct {
 
 	// Idle is called when an interrupt has returned to a CPU's idle loop.
 	Idle func(cpu int)
+
+	// Exiting is called by a program at its end, as a routine: it may wait.
+	Exiting func(x *Ctx)
 
 	// Exited is called when a program has ended.
 	Exited func(t *Task)
@@ -107,6 +111,7 @@ type Machine struct {
 
 	sources []*Source
 	gates   []gate
+	lates   []gate // from the end of the gate page down
 	symbols []symbol
 	waiters []*Ctx
 	waitOn  [256]uint8 // how many wait on a cell, by the low bits of its number
@@ -283,6 +288,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	}
 	m.unwind()
 	m.mem.reset()
+	m.resetPages()
 	m.unwatch()
 	m.text.Reset()
 	m.Cells.Rewind(m.nCells)
@@ -300,7 +306,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 
 	for i := range m.cpus {
 		c := &m.cpus[i]
-		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched = c.runq[:0], false, 0, 0, false
+		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched, c.urgent = c.runq[:0], false, 0, 0, false, false
 	}
 	for _, t := range m.tasks {
 		t.rewind(m.idleIP())

@@ -66,3 +66,26 @@ func (x *Ctx) SyncCore(why kapi.Why) {
 	x.m.clocks[x.cpu.id] += simTime(x.m.costs.SyncCore)
 	x.m.serialise(x.cpu, uint64(why))
 }
+
+// StandsIn reports whether a task that is off its CPU stands in one of the spans:
+// its instruction pointer does, or a word of its stack, be that an address to
+// return to, one that a trap has saved, or a number that looks like one.
+func (x *Ctx) StandsIn(t *Task, spans []kapi.Span) bool {
+	x.m.touchQueue(t.cpu, false)
+	in := within(t.regs.IP, spans)
+	for a := t.regs.SP() &^ 7; a < t.stack && a >= t.stack-StackSize && !in; a += 8 {
+		v, _ := x.m.mem.Load(a, 8)
+		in = within(isa.Addr(v), spans)
+	}
+	x.knows(4 + b2u(in)) // 2 and 3 are NeedResched's
+	return in
+}
+
+func within(a isa.Addr, spans []kapi.Span) bool {
+	for _, s := range spans {
+		if a >= s.From && a < s.To {
+			return true
+		}
+	}
+	return false
+}

@@ -16,7 +16,7 @@ func (m *Machine) acquire(c *CPU, t *Task) *Ctx {
 		x = &Ctx{m: m}
 	}
 	x.cpu, x.task, x.started, x.driving, x.prompt, x.cond = c, t, false, false, false, nil
-	x.trap, x.gate, x.body, x.source = nil, nil, nil, nil
+	x.trap, x.gate, x.body, x.source, x.exits = nil, nil, nil, nil, false
 	x.ahead = sim.Touch{} // of a routine that was unwound at a point
 	x.read, x.looking, x.knowsCPU = sim.Hash{}, false, false
 	m.live = append(m.live, x)
@@ -69,7 +69,7 @@ func (x *Ctx) resume() {
 func (x *Ctx) Run() {
 	switch {
 	case x.body != nil:
-		x.body(x)
+		x.runBody()
 	case x.gate != nil:
 		x.gate(x, &x.cpu.regs)
 	case x.trap != nil:
@@ -77,6 +77,42 @@ func (x *Ctx) Run() {
 	default:
 		x.oops()
 	}
+}
+
+// runBody runs a task's body, and what a program does at its end.
+func (x *Ctx) runBody() {
+	x.runToExit()
+	if x.task.class == classProgram && x.m.hooks.Exiting != nil {
+		x.m.hooks.Exiting(x)
+	}
+}
+
+// exited is what a body is unwound by whose text has called Exit.
+type exited struct{}
+
+// runToExit runs the body to its end, or until its text calls Exit. What a
+// reset unwinds it by goes on.
+func (x *Ctx) runToExit() {
+	defer func() {
+		if x.task.exiting {
+			x.task.exiting = false
+			if p := recover(); p != any(exited{}) {
+				panic(p)
+			}
+		}
+	}()
+	x.body(x)
+}
+
+// Exit, in a routine that text of a program has called, ends the program: neither
+// that text nor the body is gone on with when the routine returns.
+func (x *Ctx) Exit() {
+	t := x.task
+	if n := len(t.frames); t.class != classProgram || x.gate == nil || n != 3 || t.frames[1].kind != guest {
+		x.m.refuseAt(x.cpu, x.m.idleIP(), "do_exit: it isn't called by what a program runs by itself")
+		return
+	}
+	x.exits = true
 }
 
 // oops is the routine of a vector that has none: the kernel dies.
@@ -105,9 +141,13 @@ func (m *Machine) finish(x *Ctx) {
 		return
 	}
 	t.pop()
-	if x.gate != nil {
+	switch {
+	case x.exits: // its text's frame goes too: Call unwinds the body
+		t.pop()
+		t.exiting, c.guest = true, false
+	case x.gate != nil:
 		m.leaveGate(c)
-	} else {
+	default:
 		m.bodyEnded(c, t)
 	}
 	m.drop(x)
@@ -128,6 +168,10 @@ func (x *Ctx) Call(f isa.Addr) uint64 {
 	t.frames = append(t.frames, frame{kind: guest, sp: sp})
 	x.giveWay(m.turn()) // the CPU can move as before
 	left := c.regs
+	if t.exiting {
+		c.regs.R[isa.RSP], c.regs.IP = was.R[isa.RSP], was.IP
+		panic(exited{})
+	}
 	c.regs.R[isa.RSP], c.regs.IP = was.R[isa.RSP], was.IP
 	t.left = left
 	t.left.R[isa.RSP] -= sp + word // what the call left the stack pointer off by

@@ -63,6 +63,7 @@ func TestAddState(t *testing.T) {
 	flag("guest", &c.guest)
 	flag("NMIs are blocked", &c.nmiBlocked)
 	flag("somebody wants the CPU", &c.needResched)
+	flag("and won't wait", &c.urgent)
 	also("a shadow", func() { c.after = shadow }, func() { c.after = 0 })
 	also("a trap flag", func() { c.after = traced }, func() { c.after = 0 })
 	also("an IPI", func() { c.ipi = IPICall }, func() { c.ipi = 0 })

@@ -12,7 +12,7 @@ import (
 func (m *Machine) schedule(c *CPU, voluntary bool) {
 	prev := c.task
 	m.touchQueue(c, true)
-	c.needResched = false
+	c.needResched, c.urgent = false, false
 	if m.errand == c { // it won't return to where it stood soon
 		m.errand = nil
 	}

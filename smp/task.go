@@ -21,6 +21,7 @@ type Task struct {
 	frames   []frame
 	preempt  int      // preempt_count; a preemption or a Sleep needs 0
 	again    bool     // woken while it ran: its body runs once more
+	exiting  bool     // its text has called Exit: its body is to be unwound
 	left     isa.Regs // the registers as its last call left them
 	bases    bases    // of the CPU too
 	switches uint64   // voluntary ones so far in the run
@@ -83,6 +84,7 @@ type frame struct {
 // rewind makes the task what it is before a run; its routines run at idle.
 func (t *Task) rewind(idle isa.Addr) {
 	t.frames, t.state, t.preempt, t.again = t.frames[:0], dormant, 0, false
+	t.exiting = false
 	t.switches, t.bases = 0, bases{}
 	t.regs = isa.Regs{IP: idle, Flags: isa.F1 | isa.IF}
 	t.regs.R[isa.RSP] = uint64(t.stack) - 64

@@ -1,6 +1,7 @@
 package smp
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"kpsim/sim"
@@ -88,6 +89,7 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 	if ip-c.codeAt >= pageSize || p == nil { // another page than last time
 		p = m.mem.page(ip)
 		if p == nil || p.perm&PermExec == 0 {
+			m.touchFetch(ip, 1) // it may have been there
 			m.pageFault(c, ip, ip)
 			return nil
 		}
@@ -222,6 +224,24 @@ func (m *Machine) MapExec(a isa.Addr, pages int) {
 	}
 }
 
+// BootText copies what was at a at boot into b, and returns how many bytes were
+// executable then.
+func (m *Machine) BootText(a isa.Addr, b []byte) (n int) {
+	for n < len(b) {
+		at := a + isa.Addr(n)
+		p := m.mem.page(at)
+		if p == nil || p.perm&PermExec == 0 {
+			break
+		}
+		from := p.boot[:]
+		if !m.frozen {
+			from = p.data[:]
+		}
+		n += copy(b[n:], from[uint64(at)%pageSize:])
+	}
+	return n
+}
+
 // unwatch takes the marks made since boot away.
 func (m *Machine) unwatch() {
 	for _, at := range m.watched[m.bootWatched:] {
@@ -233,6 +253,10 @@ func (m *Machine) unwatch() {
 // storeText stores the n low bytes of v, the others of which are 0, to text in
 // one chunk. CPUs are not serialised.
 func (m *Machine) storeText(c *CPU, a isa.Addr, v uint64, n int) {
+	if p := m.mem.page(a); p.later && p.perm == 0 {
+		m.storeAway(c, a)
+		return
+	}
 	m.putText(a, v, n)
 	m.emit(c, smpev.TextStore, uint64(a), v, uint64(n))
 }
@@ -290,3 +314,15 @@ func (e *fetchEnv) Length(a uint64, b []byte) int {
 func (e *fetchEnv) Choose(n int) int { return e.m.ask(sim.Fetch, n, e.c) }
 
 var _ fetch.Env = (*fetchEnv)(nil)
+
+// Link puts code at a, text that was mapped before Freeze, as if it had been there
+// since then. It is called before a run, with the same code before each.
+func (m *Machine) Link(a isa.Addr, code []byte) {
+	p, off := m.mem.page(a), a%pageSize
+	if bytes.Equal(p.boot[off:int(off)+len(code)], code) {
+		return
+	}
+	copy(p.data[off:], code)
+	copy(p.boot[off:], code)
+	clear(p.code[:])
+}

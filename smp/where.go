@@ -30,8 +30,8 @@ func (m *Machine) SymbolAt(a isa.Addr) (name string, off int, ok bool) {
 		if a == m.returnGate() {
 			return "return", 0, true
 		}
-		if i := int(a-m.gateAt) / gateSize; i < len(m.gates) {
-			return m.gates[i].name, int(a % gateSize), true
+		if g := m.gate(a &^ (gateSize - 1)); g != nil {
+			return g.name, int(a % gateSize), true
 		}
 	}
 	return "", 0, false

@@ -110,7 +110,11 @@ func copyAt(d *scenario.Data, cpu int) isa.Addr {
 // catchMissing refuses a run that calls or reads a symbol that nobody defines,
 // or reads it through gs. Nothing is mapped there, so that it is a page fault.
 func (r *Rig) catchMissing() {
-	r.Machine.Hooks().Trap[smpev.VecPF] = func(x *smp.Ctx, regs *isa.Regs) {
+	r.Kernel.Traps.Unhandled = func(x *smp.Ctx, regs *isa.Regs, trapnr uint8) {
+		if trapnr != smpev.VecPF {
+			x.Oops()
+			return
+		}
 		fault, offset := x.Fault(), kernel.PerCPUOffset(x.CPU())
 		if kernel.IsCurrent(x.CPU(), fault) {
 			x.Refuse(regs.IP, `reads the task that is current, and there is no task_struct: define where it is above elf(), `+

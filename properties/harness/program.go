@@ -17,19 +17,26 @@ type program struct {
 	task   *smp.Task
 	ops    []scenario.Op
 	repeat int
-	calls  uint64     // made so far in the run
-	called []isa.Addr // by each operation: the function
-	checks []int      // of each operation: the number of its first check
-	came   uint64     // a digest of what its operations came to in the run
-	errno  uint64     // what the API answered last
+	behind bool     // in the background
+	calls  uint64   // made so far in the run
+	called []called // by each operation: the function
+	checks []int    // of each operation: the number of its first check
+	came   uint64   // a digest of what its operations came to in the run
+	errno  uint64   // what the API answered last
 }
 
 func (p *program) run(x *smp.Ctx) {
 	for n := range p.repeat {
+		if p.behind && n > 0 && p.r.front.Load(x) == 0 {
+			break
+		}
 		for i := range p.ops {
 			x.Forget(uint64(n*len(p.ops)+i) + 1)
 			p.do(x, i)
 		}
+	}
+	if p.r.behind && !p.behind {
+		kapi.Add(&p.r.front, x, -1)
 	}
 }
 
@@ -93,7 +100,9 @@ func (p *program) call(x *smp.Ctx, i int) {
 		regs.R[argRegs[i]] = a
 	}
 	x.Step("call", int(p.calls))
-	x.Call(p.called[i])
+	p.r.census.enter(int(p.task.ID), p.called[i])
+	x.Call(p.called[i].from)
+	p.r.census.enter(int(p.task.ID), called{})
 	if op.Checked {
 		p.got(x, i, 0, smpev.CheckResult, p.task.Left().R[isa.RAX]&(^uint64(0)>>(64-op.Bits)), 0)
 	}

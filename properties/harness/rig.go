@@ -5,7 +5,6 @@ import (
 
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
-	"kpsim/kprobes/rules"
 	"kpsim/properties"
 	"kpsim/properties/mutant"
 	"kpsim/properties/scenario"
@@ -43,6 +42,8 @@ type Rig struct {
 	labels   []*kernel.JumpLabel
 	funcs    map[string]isa.Addr
 	programs []*program
+	behind   bool          // a task is in the background, and this is no twin
+	front    kapi.Var[int] // if so: how many of the others haven't ended
 	loads    []insn
 	linked   traces.Mark // behind them in a log, if they were told
 	told     bool
@@ -71,6 +72,7 @@ type Run struct {
 	Err      error // why the machine refused
 	Digest   uint64
 	Counts   smp.Counts
+	During   bool // a jump was written in a function while a task was in a call of it
 	Early    bool // it was stopped before its end: by a finding, or since its budget was out
 }
 
@@ -97,6 +99,13 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 		return nil, err
 	}
 	r.expects = append(r.expects, twin.ends...)
+	for i := range r.expects {
+		for _, p := range r.programs {
+			if e := &r.expects[i]; p.behind && e.task == uint64(p.task.ID) {
+				e.call |= smpev.MayMiss
+			}
+		}
+	}
 	return r, nil
 }
 
@@ -110,11 +119,20 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 			return nil, fmt.Errorf("no mutant is called %q; there are %v", mutantName, mutant.Names())
 		}
 		r.mutant = mu
+		if mutantName == mutant.AsShipped {
+			if sc.Machine.Edition == scenario.EditionNone {
+				return nil, fmt.Errorf("%s: %s: the scenario is of no edition; say machine(edition = \"4.15\"), or another", sc.Name, mutantName)
+			}
+			if err := mutant.CheckShipped(sc.Machine.Edition.Document()); err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", sc.Name, mutantName, err)
+			}
+		}
 	}
 	m, err := smp.New(smp.Config{
 		CPUs:   sc.Machine.CPUs,
 		Fetch:  fetch.Model(sc.Machine.Fetch),
-		Full:   sc.Machine.Preempt == scenario.PreemptFull,
+		Full:   sc.Machine.Preempt >= scenario.PreemptFull,
+		Lazy:   sc.Machine.Preempt == scenario.PreemptLazy,
 		Budget: uint64(sc.Machine.Steps),
 	}, &r.Log)
 	if err != nil {
@@ -122,7 +140,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	}
 	r.Machine, r.arrivals.m = m, m
 	r.Kernel = kernel.Boot(m, kernel.Config{
-		Preemptible: sc.Machine.Preempt == scenario.PreemptDynamic || sc.Machine.Preempt == scenario.PreemptFull,
+		Preemptible: sc.Machine.Preempt.Built(),
 		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
 	})
 	if err := r.load(); err != nil {
@@ -130,10 +148,11 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		return nil, err
 	}
 	for i := range sc.Tasks {
-		p := &program{r: r, ops: sc.Tasks[i].Ops, repeat: max(sc.Tasks[i].Repeat, 1)}
+		p := &program{r: r, ops: sc.Tasks[i].Ops, repeat: max(sc.Tasks[i].Repeat, 1), behind: sc.Tasks[i].Background && !twin}
+		r.behind = r.behind || p.behind
 		p.task = m.AddProgram(sc.Tasks[i].Name, sc.Tasks[i].CPU, p.run)
 		for _, op := range p.ops {
-			p.called = append(p.called, r.funcs[op.Target]) // 0 of those that call none
+			p.called = append(p.called, r.called(&op)) // nothing of those that call none
 		}
 		p.prepareChecks()
 		r.programs = append(r.programs, p)
@@ -158,6 +177,9 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	m.Freeze()
 	r.newEngine()
 	m.CellName = func(id kapi.CellID) string {
+		if r.behind && id == r.front.ID() {
+			return "how many tasks are left"
+		}
 		if name := r.Kernel.CellName(id); name != "" {
 			return name
 		}
@@ -229,6 +251,15 @@ func (r *Rig) load() error {
 		}
 	}
 	return nil
+}
+
+// called returns the function that an operation calls.
+func (r *Rig) called(op *scenario.Op) (f called) {
+	if op.Kind == scenario.OpCall {
+		f.from = r.funcs[op.Target]
+		f.to = f.from + isa.Addr(len(r.text(op.Target).Code))
+	}
+	return f
 }
 
 // site watches what a jump at a place would cover, whole instructions.
@@ -311,13 +342,20 @@ func (r *Rig) newEngine() {
 		r.wire()
 		r.engine = kprobes.New(r.deps, r.settings)
 		r.unregistered()
-	case r.mutant != nil: // the kernel was reset: it is broken anew
+	case r.mutant != nil || r.Scenario.Machine.NoSyncArm: // the kernel was reset: it is broken anew
 		r.wire()
 		fallthrough
 	default:
 		r.engine.Renew(r.deps, r.settings)
 	}
 	copy(r.probes, r.fresh)
+	if r.behind {
+		front := 0
+		for _, p := range r.programs {
+			front += int(b2u(!p.behind))
+		}
+		r.front.Init(&r.Machine.Cells, front)
+	}
 }
 
 // unregistered makes the probes that a run begins with.
@@ -340,7 +378,7 @@ func (r *Rig) wire() {
 	k, mc := r.Kernel, &r.Scenario.Machine
 	r.deps = kprobes.Deps{
 		CPUs: mc.CPUs, Cells: &r.Machine.Cells, Text: &k.Text, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
-		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols,
+		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Hotplug: &k.Hotplug, Stacks: &k.Stacks,
 	}
 	switch mc.Patch {
 	case scenario.PatchBreakpoint:
@@ -350,17 +388,16 @@ func (r *Rig) wire() {
 	default:
 		r.deps.Patch = kernel.PokeNaive{K: k, TailFirst: mc.Patch == scenario.PatchTailFirst}
 	}
-	r.settings = kprobes.Settings{
-		Quiesce: kapi.Flavour(mc.Quiesce),
-		Kernel: rules.Kernel{
-			Edition: rules.Edition69, Optprobes: true,
-			Preemption: mc.Preempt == scenario.PreemptDynamic || mc.Preempt == scenario.PreemptFull,
-		},
-		Breakpoint:  mc.Patch == scenario.PatchBreakpoint,
-		RemovedInt3: mc.RemovedInt3,
+	r.settings = mc.Engine()
+	if mc.NoSyncArm {
+		mutant.SkipSync(kapi.SyncArm)(&mutant.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings})
 	}
 	if r.mutant != nil {
-		r.mutant.Apply(&mutant.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings})
+		w := mutant.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings}
+		if mc.Edition != scenario.EditionNone {
+			w.Edition = mc.Edition.Document()
+		}
+		r.mutant.Apply(&w)
 	}
 	r.patch = r.deps.Patch
 }
@@ -403,6 +440,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 		run.Property = &properties.Progress
 		run.Finding = traces.Finding{Message: r.noEnd(run)}
 	}
+	run.During = r.census.during
 	r.last = run
 	return run
 }

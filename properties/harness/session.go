@@ -3,7 +3,6 @@ package harness
 import (
 	"fmt"
 	"runtime/debug"
-	"slices"
 
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
@@ -14,7 +13,6 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
-	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
@@ -105,7 +103,7 @@ func newSession() *Session {
 func (r *Rig) withoutTwin() {
 	var list []*properties.Property
 	for _, p := range properties.All {
-		if !slices.Contains(p.Kinds, smpev.CallEnd) {
+		if p != &properties.Transparent {
 			list = append(list, p)
 		}
 	}
@@ -417,7 +415,7 @@ func (s *Session) AddProbe(p scenario.Probe) error {
 // Op has a CPU's thread do an operation of a scenario's task; errno is what the
 // API answered, rax what a call left there.
 func (s *Session) Op(cpu int, says string, op scenario.Op, background bool) (errno kprobes.Errno, rax uint64, err error) {
-	p := &program{r: s.Rig, task: s.errands[cpu].task, ops: []scenario.Op{op}, repeat: 1, called: []isa.Addr{s.Rig.funcs[op.Target]}}
+	p := &program{r: s.Rig, task: s.errands[cpu].task, ops: []scenario.Op{op}, repeat: 1, called: []called{s.Rig.called(&op)}}
 	do := func(x *smp.Ctx) {
 		p.do(x, 0)
 		rax = p.task.Left().R[isa.RAX]

@@ -12,6 +12,8 @@ type Wiring struct {
 	Kernel *kernel.Kernel
 	Deps   *kprobes.Deps // of the engine; Patch is also what jump labels use
 	Engine *kprobes.Settings
+
+	Edition kprobes.Edition // of the scenario, if it has one: for AsShipped
 }
 
 // A Mutant is one fault put in on purpose.
@@ -38,22 +40,22 @@ var All = []Mutant{
 	// site shows them.
 	{Name: "no-sync-1", Source: "M16", Scenario: "jump-label-flip", Property: "whole-instructions",
 		Says:  "text_poke_bp doesn't sync after the breakpoint",
-		Apply: skipSync(kapi.SyncPoke1)},
+		Apply: SkipSync(kapi.SyncPoke1)},
 	{Name: "no-sync-2", Source: "M17", Scenario: "jump-label-flip", Property: "whole-instructions",
 		Says:  "text_poke_bp doesn't sync after the tail",
-		Apply: skipSync(kapi.SyncPoke2)},
+		Apply: SkipSync(kapi.SyncPoke2)},
 	{Name: "no-sync-3", Source: "M18", Scenario: "jump-label-flip", Property: "owned-breakpoint",
 		Says:  "text_poke_bp doesn't sync after the head",
-		Apply: skipSync(kapi.SyncPoke3)},
+		Apply: SkipSync(kapi.SyncPoke3)},
 	{Name: "no-sync-arm", Source: "R3, M03", Scenario: "no-sail-past", Property: "no-sail-past",
 		Says:  "kprobes doesn't sync after writing the breakpoint",
-		Apply: skipSync(kapi.SyncArm)},
+		Apply: SkipSync(kapi.SyncArm)},
 	{Name: "no-sync-disarm", Source: "R4, M04", Scenario: "no-sail-past", Property: "owned-breakpoint",
 		Says:  "kprobes doesn't sync after taking the breakpoint away",
-		Apply: skipSync(kapi.SyncDisarm)},
+		Apply: SkipSync(kapi.SyncDisarm)},
 	{Name: "no-sync-unopt", Source: "R3", Scenario: "torn-jump-bp", Property: "whole-instructions",
 		Says:  "kprobes doesn't sync between the breakpoint over a jump and the tail behind it",
-		Apply: skipSync(kapi.SyncUnopt1)},
+		Apply: SkipSync(kapi.SyncUnopt1)},
 	{Name: "int3-after-tail", Source: "M15", Scenario: "jump-label-flip", Property: "whole-instructions",
 		Says: "text_poke_bp writes the tail before the breakpoint",
 		Apply: func(w *Wiring) {
@@ -66,7 +68,7 @@ var All = []Mutant{
 		}},
 	{Name: "stop-without-sync-core", Source: "stop_machine's last step", Scenario: "stop-machine-stale", Property: "whole-instructions",
 		Says:  "the stoppers leave without serialising their CPUs",
-		Apply: skipSync(kapi.SyncStop)},
+		Apply: SkipSync(kapi.SyncStop)},
 	{Name: "free-early", Source: "R36, M12", Scenario: "register-storm-none", Property: "no-use-after-free",
 		Says:  "the optimizer frees detours before it waits",
 		Apply: func(w *Wiring) { w.Engine.Mutants.FreeEarly = true }},
@@ -98,12 +100,15 @@ var All = []Mutant{
 		Apply: func(w *Wiring) { w.Engine.Mutants.CancelRCU = true }},
 }
 
-// ByName returns the mutant of that name.
+// ByName returns the mutant of that name, AsShipped included.
 func ByName(name string) (*Mutant, bool) {
 	for i := range All {
 		if All[i].Name == name {
 			return &All[i], true
 		}
+	}
+	if name == AsShipped {
+		return &Mutant{Name: name, Says: "the faults that the kernels of the scenario's edition had", Apply: applyShipped}, true
 	}
 	return nil, false
 }
@@ -137,9 +142,10 @@ func (s *skip) Self(x kapi.Context, why kapi.Why) {
 	}
 }
 
-func skipSync(why kapi.Why) func(w *Wiring) {
+// SkipSync leaves the syncs of one place out.
+func SkipSync(why kapi.Why) func(w *Wiring) {
 	return func(w *Wiring) {
-		s := &skip{&w.Kernel.Sync, why}
+		s := &skip{w.Deps.Sync, why}
 		w.Kernel.Poke.Sync, w.Kernel.Stop.Sync, w.Deps.Sync = s, s, s
 	}
 }

@@ -28,7 +28,7 @@ func (v verb) name() string {
 // language is the whole of it. LANGUAGE.md says the same at more length.
 var language = []verb{
 	{`scenario(name = None, says = "", needs = "nothing")`, (*loader).doScenario},
-	{`machine(cpus = 2, preempt = "none", fetch = "coherent", quiesce = "none", patch = "breakpoint", removed_int3 = False, steps = 0)`, (*loader).doMachine},
+	{machineSig(), (*loader).doMachine},
 
 	{`text(name, hex, at = None, size = None, extable = [])`, (*loader).doText},
 	{`data(name, hex = "", at = None, size = None)`, (*loader).doData},
@@ -44,7 +44,7 @@ var language = []verb{
 	{`set_reg(reg, value)`, (*loader).doSetReg},
 	{`set_ip(address)`, (*loader).doSetIP},
 
-	{`task(name = None, cpu = 0, ops = [], repeat = 1)`, (*loader).doTask},
+	{`task(name = None, cpu = 0, ops = [], repeat = 1, background = False)`, (*loader).doTask},
 	{`call(f, *args, changed = False, returns = None, bits = 64)`, (*loader).doCall},
 	{`expect(d, hex)`, (*loader).doExpect},
 	{`schedule()`, plain(OpSchedule)},
@@ -153,31 +153,6 @@ func (l *loader) doScenario(c *call) (starlark.Value, error) {
 		return nil, err
 	}
 	l.position[part{theScenario, 0, -1}] = c.at
-	return starlark.None, l.first(c.name)
-}
-
-func (l *loader) doMachine(c *call) (starlark.Value, error) {
-	m := Machine{CPUs: defaultCPUs}
-	preempt, fetch, quiesce, patch := preemptWords[0], fetchWords[0], quiesceWords[0], patchWords[0]
-	err := c.unpack("cpus?", &m.CPUs, "preempt?", &preempt, "fetch?", &fetch, "quiesce?", &quiesce,
-		"patch?", &patch, "removed_int3?", &m.RemovedInt3, "steps?", &m.Steps)
-	if err != nil {
-		return nil, err
-	}
-	if m.Preempt, err = lookup[Preempt]("preempt", preempt, preemptWords); err != nil {
-		return nil, err
-	}
-	if m.Fetch, err = lookup[Fetch]("fetch", fetch, fetchWords); err != nil {
-		return nil, err
-	}
-	if m.Quiesce, err = lookup[Quiesce]("quiesce", quiesce, quiesceWords); err != nil {
-		return nil, err
-	}
-	if m.Patch, err = lookup[Patch]("patch", patch, patchWords); err != nil {
-		return nil, err
-	}
-	l.s.Machine = m
-	l.position[part{theMachine, 0, -1}] = c.at
 	return starlark.None, l.first(c.name)
 }
 

@@ -210,11 +210,15 @@ func (c checker) machine() error {
 	}{
 		{"preempt", uint8(m.Preempt), preemptWords},
 		{"fetch", uint8(m.Fetch), fetchWords},
-		{"quiesce", uint8(m.Quiesce), quiesceWords},
-		{"patch", uint8(m.Patch), patchWords},
+		{"edition", uint8(m.Edition), editionWords},
 	} {
 		if int(e.n) >= len(e.words) {
 			return faultf(p, "%s = %d isn't known; it is one of %s", e.what, e.n, quoted(e.words))
+		}
+	}
+	for i := range settings {
+		if s := &settings[i]; int(s.get(m)) >= len(s.words) {
+			return faultf(p, "%s = %d isn't known; it is one of %s", s.word, s.get(m), quoted(s.words))
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ func TestCheckGo(t *testing.T) {
 		do   func(*S)
 	}{
 		{"", func(*S) {}},
-		{`preempt = 9 isn't known; it is one of "none", "voluntary", "dynamic", "full"`,
+		{`preempt = 9 isn't known; it is one of "none", "voluntary", "dynamic", "full", "lazy"`,
 			func(s *S) { s.Machine.Preempt = 9 }},
 		{`needs = 2 isn't known; it is one of "nothing", "interrupt"`, func(s *S) { s.Needs = 2 }},
 		{`cpus = 0 is out of range; a machine has 1 to 64`, func(s *S) { s.Machine = scenario.Machine{} }},

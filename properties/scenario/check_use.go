@@ -123,6 +123,11 @@ func (c checker) op(p part, who string, op Op) error {
 	if err := c.target(p, who, &op); err != nil {
 		return err
 	}
+	if n := opNeeds[op.Kind]; n.word != "" {
+		if err := c.has(p, who, n.what, n.word, &c.s.Machine); err != nil {
+			return err
+		}
+	}
 	// What remains of an operation when what its kind uses is taken away.
 	rest := op
 	rest.Kind, rest.Target = 0, ""
@@ -153,6 +158,15 @@ func (c checker) op(p part, who string, op Op) error {
 		return faultf(p, "%s: %s takes no arguments of a call; leave them out", who, op.Kind)
 	}
 	return nil
+}
+
+// opNeeds are the operations that not every edition has: what they are, and the
+// setting that stands for them.
+var opNeeds = map[OpKind]struct{ what, word string }{
+	OpEnable:        {"enable()", "batches"},
+	OpDisable:       {"disable()", "batches"},
+	OpWaitOptimized: {"optimizer to wait for", "optprobes"},
+	OpOptimization:  {"sysctl kprobes-optimization", "optprobes"},
 }
 
 // target checks what an operation is done to.

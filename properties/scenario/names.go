@@ -12,7 +12,7 @@ import (
 // order. If you add a constant there, add its word here.
 var (
 	needsWords   = []string{"nothing", "interrupt"}
-	preemptWords = []string{"none", "voluntary", "dynamic", "full"}
+	preemptWords = []string{"none", "voluntary", "dynamic", "full", "lazy"}
 	fetchWords   = []string{"coherent", "stale", "mixing"}
 	quiesceWords = []string{"none", "sched", "rcu", "tasks"}
 	patchWords   = []string{"breakpoint", "stop_machine", "naive", "naive-tail-first"}
@@ -35,6 +35,7 @@ func (p Preempt) String() string    { return word(preemptWords, uint8(p)) }
 func (f Fetch) String() string      { return word(fetchWords, uint8(f)) }
 func (q Quiesce) String() string    { return word(quiesceWords, uint8(q)) }
 func (p Patch) String() string      { return word(patchWords, uint8(p)) }
+func (e Edition) String() string    { return word(editionWords, uint8(e)) }
 func (k StepKind) String() string   { return word(stepWords, uint8(k)) }
 func (k OpKind) String() string     { return word(opWords, uint8(k)) }
 func (k SourceKind) String() string { return word(sourceWords, uint8(k)) }

@@ -72,13 +72,17 @@ func (p *printer) unless(isDefault bool, name, value string) string {
 }
 
 func (p *printer) machine(m *Machine) {
-	p.call("machine", fmt.Sprintf("cpus = %d", m.CPUs),
+	args := []string{fmt.Sprintf("cpus = %d", m.CPUs),
 		p.unless(m.Preempt == 0, "preempt", quote(m.Preempt.String())),
 		p.unless(m.Fetch == 0, "fetch", quote(m.Fetch.String())),
-		p.unless(m.Quiesce == 0, "quiesce", quote(m.Quiesce.String())),
-		p.unless(m.Patch == 0, "patch", quote(m.Patch.String())),
-		p.unless(!m.RemovedInt3, "removed_int3", "True"),
-		p.unless(m.Steps == 0, "steps", fmt.Sprint(m.Steps)))
+		p.unless(m.Edition == EditionNone, "edition", quote(m.Edition.String()))}
+	preset := m.preset()
+	for i := range settings {
+		s := &settings[i]
+		v := s.get(m)
+		args = append(args, p.unless(v == s.get(&preset), s.word, s.value(v)))
+	}
+	p.call("machine", append(args, p.unless(m.Steps == 0, "steps", fmt.Sprint(m.Steps)))...)
 }
 
 func (p *printer) text(s *Scenario) {
@@ -180,7 +184,8 @@ func (p *printer) programs(s *Scenario) {
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
 		p.call("task", p.unless(t.Name == taskName(i), "name", quote(t.Name)), fmt.Sprintf("cpu = %d", t.CPU),
-			"ops = "+p.ops(t.Ops), p.unless(t.Repeat == 1, "repeat", fmt.Sprint(t.Repeat)))
+			"ops = "+p.ops(t.Ops), p.unless(t.Repeat == 1, "repeat", fmt.Sprint(t.Repeat)),
+			p.unless(!t.Background, "background", "True"))
 	}
 	p.gap(len(s.Sources))
 	for _, src := range s.Sources {

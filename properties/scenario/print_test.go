@@ -88,15 +88,14 @@ func genScenario(t *rapid.T) *scenario.Scenario {
 		Says:  rapid.SampledFrom([]string{"", "It shows.", `"It" \ shows.`}).Draw(t, "says"),
 		Needs: rapid.SampledFrom([]scenario.Needs{scenario.NeedsNothing, scenario.NeedsInterrupt}).Draw(t, "needs"),
 		Machine: scenario.Machine{
-			CPUs:        rapid.IntRange(1, 64).Draw(t, "cpus"),
-			Preempt:     scenario.Preempt(rapid.IntRange(0, 3).Draw(t, "preempt")),
-			Fetch:       scenario.Fetch(rapid.IntRange(0, 2).Draw(t, "fetch")),
-			Quiesce:     scenario.Quiesce(rapid.IntRange(0, 3).Draw(t, "quiesce")),
-			Patch:       scenario.Patch(rapid.IntRange(0, 3).Draw(t, "patch")),
-			RemovedInt3: rapid.Bool().Draw(t, "removed_int3"),
-			Steps:       rapid.IntRange(0, 1<<30).Draw(t, "steps"),
+			CPUs:    rapid.IntRange(1, 64).Draw(t, "cpus"),
+			Preempt: scenario.Preempt(rapid.IntRange(0, 4).Draw(t, "preempt")),
+			Fetch:   scenario.Fetch(rapid.IntRange(0, 2).Draw(t, "fetch")),
+			Edition: scenario.Edition(rapid.IntRange(0, 6).Draw(t, "edition")),
+			Steps:   rapid.IntRange(0, 1<<30).Draw(t, "steps"),
 		},
 	}
+	genSettings(t, &s.Machine)
 	genText(t, s)
 	genMissing(t, s)
 	genClients(t, s)
@@ -108,6 +107,17 @@ func genScenario(t *rapid.T) *scenario.Scenario {
 		s.Expect.Sometimes, s.Expect.Property = true, newNames().draw(t, "property")
 	}
 	return s
+}
+
+// genSettings says some of an edition's settings otherwise.
+func genSettings(t *rapid.T, m *scenario.Machine) {
+	m.Settle()
+	for i, n := range scenario.SettingSizes() {
+		if rapid.IntRange(0, 3).Draw(t, "say") == 3 {
+			scenario.SetSetting(m, i, uint8(rapid.IntRange(0, n-1).Draw(t, "value")))
+		}
+	}
+	m.NoBatches, m.NoOptprobes = false, false // so that any operation may come
 }
 
 func genText(t *rapid.T, s *scenario.Scenario) {

@@ -1,6 +1,9 @@
 package scenario
 
-import "kpsim/smp/isa"
+import (
+	"kpsim/kprobes"
+	"kpsim/smp/isa"
+)
 
 // A Scenario is what is run: a machine, its text, its probes, its programs,
 // and what is expected of them. It is plain data; String prints it as the
@@ -39,6 +42,7 @@ const (
 	PreemptVoluntary                // built n, might_sleep() schedules
 	PreemptDynamic                  // built y, run as voluntary: what distributions ship
 	PreemptFull                     // built y
+	PreemptLazy                     // built y: who wants the CPU waits for the next tick
 )
 
 // Fetch names a model of instruction fetch (smp/fetch).
@@ -75,13 +79,32 @@ const (
 
 // Machine is the configuration of the machine and of the engine.
 type Machine struct {
-	CPUs        int // 1 to 64
-	Preempt     Preempt
-	Fetch       Fetch
-	Quiesce     Quiesce
-	Patch       Patch
-	RemovedInt3 bool // kprobes handles a breakpoint that is no longer there (until 6.2)
-	Steps       int  // budget of boundaries of a run, 0 for the default
+	CPUs    int // 1 to 64
+	Preempt Preempt
+	Fetch   Fetch
+	Steps   int // budget of boundaries of a run, 0 for the default
+
+	// Edition is the document that Settle has taken the settings below from.
+	// Each can be changed by itself (settings.go); zero is what holds if nothing
+	// is said and there is no edition.
+	Edition          Edition
+	Quiesce          Quiesce
+	Patch            Patch
+	RemovedInt3      bool // kprobes handles a breakpoint that is no longer there (until 6.2)
+	Rules            Rules
+	AnyByte          bool // a probe may be anywhere in an instruction (2.6)
+	Stepping         kprobes.Step
+	Boost            Boost
+	Returns          kprobes.ReturnGeneration
+	MaxactiveByBuild bool // maxactive's default is the CPUs, if built without preemption (until 6.0)
+	FaultHandlers    bool
+	Jprobes          bool
+	NoBatches        bool // no arrays, no disable, no enable (2.6)
+	NoOptprobes      bool
+	Order            kprobes.Order
+	Unoptimize       Unoptimize
+	NoSyncArm        bool // a breakpoint is written without an IPI sync
+	Ftrace           bool // probes at a function's fentry go through ftrace
 }
 
 // Text is one function: its bytes as linked at At.
@@ -190,6 +213,10 @@ type Task struct {
 	CPU    int
 	Ops    []Op
 	Repeat int // how often Ops are run, at least 1
+
+	// Background says that it isn't repeated any more once all tasks without it
+	// have ended.
+	Background bool
 }
 
 // SourceKind names a source of interrupts.

@@ -9,7 +9,7 @@ import (
 type TaskID uint8
 
 // CellID numbers the cells of a machine, in the order of their creation.
-type CellID uint16
+type CellID uint32
 
 // Mode says what an access to a cell does.
 type Mode uint8
@@ -81,6 +81,9 @@ type Context interface {
 	// PreemptDisable and PreemptEnable nest. RCU's read side is theirs too.
 	PreemptDisable()
 	PreemptEnable()
+
+	// IRQ turns interrupts of the CPU on or off and returns how they were.
+	IRQ(on bool) (was bool)
 
 	// Emit takes down an event.
 	Emit(k traces.Kind, a, b, c uint64)

@@ -1,6 +1,9 @@
 package kapi
 
-import "kpsim/smp/isa"
+import (
+	"kpsim/smp/isa"
+	"kpsim/traces"
+)
 
 // Text is the kernel's text and the executable memory beside it.
 type Text interface {
@@ -74,9 +77,13 @@ const (
 	QuiesceSched         // every CPU has switched context, or was seen idle or in user mode
 	QuiesceRCU           // the same in a non-preemptible build; else every read-side section has ended
 	QuiesceTasks         // every task has switched voluntarily
+
+	// QuiesceStackCheck isn't RCU's: the machine is stopped, and every task's
+	// stack looked at (Stacks).
+	QuiesceStackCheck
 )
 
-var flavourNames = [...]string{"none", "sched", "rcu", "tasks"}
+var flavourNames = [...]string{"none", "sched", "rcu", "tasks", "stack-check"}
 
 func (f Flavour) String() string { return flavourNames[f] }
 
@@ -89,6 +96,22 @@ type RCU interface {
 	// is preemption a task may lose its CPU in one, and the grace period waits.
 	ReadLock(x Context)
 	ReadUnlock(x Context)
+
+	// Call has h reclaimed after a grace period of QuiesceRCU (call_rcu), in the
+	// step that ends it. Context: any.
+	Call(x Context, h Reclaimer)
+}
+
+// A Reclaimer is what call_rcu calls back for.
+type Reclaimer interface {
+	// Reclaim runs within a step: it waits for nothing and has no points.
+	Reclaim(by Emitter)
+}
+
+// An Emitter is what is left of the Context that has called Call.
+type Emitter interface {
+	Emit(k traces.Kind, a, b, c uint64)
+	Touch(id CellID, mode Mode)
 }
 
 // A Mutex sleeps. Context: may sleep.
@@ -97,9 +120,40 @@ type Mutex interface {
 	Unlock(x Context)
 }
 
-// Locks makes mutexes.
+// A Spinlock keeps the CPU: preemption is off while it is held, and interrupts
+// too if it was made so. Context: any, but that of a taker that it interrupts.
+type Spinlock interface {
+	Lock(x Context)
+	Unlock(x Context)
+}
+
+// Locks makes locks. irqs says that a spinlock turns interrupts off while it is
+// held and back to how they were (spin_lock_irqsave): its holder is interrupted
+// by no taker.
 type Locks interface {
 	NewMutex(name string) Mutex
+	NewSpinlock(name string, irqs bool) Spinlock
+}
+
+// CPUs is the CPU-hotplug lock: while it is read no CPU comes or goes
+// (cpus_read_lock). Readers don't nest: with a writer between the two both
+// would wait. Context: may sleep.
+type CPUs interface {
+	ReadLock(x Context)
+	ReadUnlock(x Context)
+}
+
+// A Span is the addresses from From up to, and without, To.
+type Span struct{ From, To isa.Addr }
+
+// Stacks looks at what tasks are in the midst of.
+type Stacks interface {
+	// Quiesce returns when once, while the machine was stopped, no task's
+	// instruction pointer and no word of any task's stack lay in a span: nobody
+	// was there, and nobody will return to there. That nobody comes there anew is
+	// the caller's to see to. It is enough under CONFIG_PREEMPTION, too (spec
+	// 4.11). Context: may sleep; one caller at a time.
+	Quiesce(x Context, spans []Span)
 }
 
 // A DelayedWork runs a routine in a worker some time after it was queued.
@@ -136,44 +190,148 @@ type Exec interface {
 	Free(x Context, addr isa.Addr, size int, what uint64)
 }
 
-// A TrapHandler of the notifier chain is asked whether a #BP is its own.
-// regs.IP is the address behind the int3. Context: interrupts off.
+// A TrapHandler of a notifier chain is asked whether a trap is its own: 0 says
+// no. regs.IP is the address behind the int3, or behind what was stepped.
+// Context: interrupts off.
 type TrapHandler func(x Context, regs *isa.Regs) (owner uint64)
+
+// A FaultHandler is asked whether a fault is its own, before anybody else is.
+// regs.IP is the instruction that had it; where the handler sets it and says no
+// (0), the fault is treated as one of the instruction there. trapnr is the
+// vector: 13 #GP, 14 #PF. Context: as in the fault; interrupts off.
+type FaultHandler func(x Context, regs *isa.Regs, trapnr int) (owner uint64)
 
 // A Routine is kernel code that guest text can call: bound to an address. The
 // registers are the CPU's own, as of the call.
 type Routine func(x Context, regs *isa.Regs)
 
-// Traps is the notifier chain for #BP.
+// Traps is the notifier chains of exceptions.
 type Traps interface {
-	// OnBreakpoint appends h to the chain, behind the text-poke handler.
+	// OnBreakpoint appends h to the chain of #BP, behind the text-poke handler.
 	OnBreakpoint(h TrapHandler)
+	// OnDebug appends h to the chain of #DB: an instruction was stepped. If
+	// nobody wants it TF is taken away, and the CPU goes on.
+	OnDebug(h TrapHandler)
+	// OnFault appends h to the chain of faults. What nobody there wants goes to
+	// the exception table.
+	OnFault(h FaultHandler)
 }
 
 // Bind gives Go routines an address, for guest text to call.
 type Binder interface {
 	Bind(name string, f Routine) isa.Addr
+
+	// Stub returns where a stub of the engine's begins, 0 if the kernel has
+	// none of that name: a piece of the kernel's own text, with a symbol.
+	Stub(name string) isa.Addr
+
+	// Link gives a stub its text, which is the same whenever the engine is made.
+	Link(stub isa.Addr, code []byte)
+}
+
+// Tasks are the kernel's tasks, and what is on their stacks.
+type Tasks interface {
+	// Count returns how many there are: the numbers of all are below it.
+	Count() int
+
+	// StackTop returns the end of the stack that the context runs on.
+	StackTop(x Context) isa.Addr
+
+	// OnExit has f called by each program at its end: it runs no text any more.
+	// (The kernel's finish_task_switch and delayed_put_task_struct do that for it.)
+	OnExit(f func(x Context))
+
+	// OnUnwind has backtraces ask f for the address that a word of the context's
+	// stack, at slot, stands for.
+	OnUnwind(f func(x Context, slot, word isa.Addr) isa.Addr)
+
+	// Backtrace appends to the addresses of text that lie on the context's stack
+	// from its stack pointer sp up, innermost first: what the kernel's guess
+	// unwinder finds, less what only looks like it in functions that keep data
+	// there.
+	Backtrace(x Context, sp isa.Addr, to []isa.Addr) []isa.Addr
 }
 
 // A Function is a symbol with a size.
 type Function struct {
-	Name string
-	Addr isa.Addr
-	Size int
-	_    struct{}
+	Name   string
+	Addr   isa.Addr
+	Size   int    // in bytes, to the next symbol: padding is in it
+	Module string // "": the kernel itself
+	_      struct{}
 }
 
-// Symbols is what kallsyms knows.
+// A TextKind is what the memory at an address is to the kernel.
+type TextKind uint8
+
+// The kinds.
+const (
+	TextNone  TextKind = iota // nothing it knows of: no symbol, or a module that isn't there
+	TextCore                  // text of the kernel, or of a module that is there
+	TextInit                  // init text, before it is freed
+	TextFreed                 // init text that is gone
+	TextData                  // data with a symbol, or a module's
+)
+
+// A SiteKind is what a range of text is for, besides running.
+type SiteKind uint8
+
+// The kinds of sites, in the order of rules.SiteKind.
+const (
+	SiteBug         SiteKind = iota // the ud2 of a BUG or WARN
+	SiteJumpLabel                   // a nop or jump of a static key
+	SiteStaticCall                  // the call of a static call
+	SiteAlternative                 // an instruction that alternatives may still rewrite
+	SiteFentry                      // the call of __fentry__
+)
+
+// A Site is a range of text that something else than kprobes may rewrite, or
+// that traps on purpose.
+type Site struct {
+	Addr isa.Addr
+	Size int
+	Kind SiteKind
+}
+
+// A Ban is why a function refuses probes (spec 5.1).
+type Ban uint8
+
+// The reasons. Kernels of 2.6 know of BanSection alone.
+const (
+	BanNone    Ban = iota
+	BanSection     // .kprobes.text: __kprobes
+	BanSymbol      // NOKPROBE_SYMBOL
+	BanNoinstr     // .noinstr.text
+	BanEntry       // entry text, and trap handlers
+)
+
+// A Banned is a line of the blacklist.
+type Banned struct {
+	Function
+	Ban Ban
+}
+
+// Symbols is what kallsyms and the tables beside the text know. What of it
+// modules change in a run, they change at a point of theirs; Look says that the
+// step under way has read it.
 type Symbols interface {
-	// Lookup returns the function that addr lies in.
+	// Lookup returns the function or data symbol that addr lies in.
 	Lookup(addr isa.Addr) (Function, bool)
-	// Named returns the function of that name.
+	// Named returns the symbol of that name, or of "module:name".
 	Named(name string) (Function, bool)
+	// Kind returns what is at addr.
+	Kind(addr isa.Addr) TextKind
 	// Extable reports whether an instruction in [addr, addr+size) has an entry.
 	Extable(addr isa.Addr, size int) bool
-	// Reserved reports whether [addr, addr+size) overlaps text that a jump
-	// label, an alternative, a static call or ftrace may rewrite.
+	// Reserved reports whether [addr, addr+size) overlaps a site of any kind.
 	Reserved(addr isa.Addr, size int) bool
-	// Blacklisted reports whether the function at addr refuses probes.
-	Blacklisted(addr isa.Addr) bool
+	// Sites appends the sites that overlap [addr, addr+size), by address.
+	Sites(to []Site, addr isa.Addr, size int) []Site
+	// Banned returns why the function at addr refuses probes.
+	Banned(addr isa.Addr) Ban
+	// Blacklist appends what refuses probes and is there, in the order in which
+	// it came to be there.
+	Blacklist(to []Banned) []Banned
+	// Look announces that the step reads what modules change.
+	Look(x Context)
 }

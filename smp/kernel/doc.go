@@ -1,6 +1,6 @@
 // Package kernel is the kernel services that text patching rests on: mutexes,
 // RCU by what it waits for, stop_machine, the text-poke family, delayed work,
-// the notifier chain for breakpoints, executable memory, symbols. It implements
+// the notifier chains of exceptions, executable memory, symbols. It implements
 // kapi on the machine of smp.
 //
 // What it is not: it knows no probe.

@@ -9,6 +9,7 @@ import (
 func (k *Kernel) timer(x *smp.Ctx, regs *isa.Regs) {
 	x.Step("timer handler", 1)
 	k.RCU.tick(x, regs)
+	x.Tick()
 	if k.onTimer != nil {
 		k.onTimer(x, x.Source())
 	}
@@ -48,11 +49,11 @@ func (k *Kernel) callFunction(x *smp.Ctx, regs *isa.Regs) {
 	k.irqExit(x, regs)
 }
 
-// irqExit is the end of a hard interrupt: under the model full the CPU may go
-// to another task here, if what was interrupted can be preempted.
+// irqExit is the end of a hard interrupt: under the models full and lazy the CPU may
+// go to another task here, if what was interrupted can be preempted.
 func (k *Kernel) irqExit(x *smp.Ctx, regs *isa.Regs) {
 	x.IRQ(false)
-	if k.M.FullPreempt() && x.NeedResched() && k.preemptible(x, regs) {
+	if k.M.FullPreempt() && x.MustResched() && k.preemptible(x, regs) {
 		x.Preempt()
 	}
 }

@@ -12,6 +12,7 @@ import (
 type Config struct {
 	Preemptible bool // CONFIG_PREEMPTION: decides RCU's flavour
 	Voluntary   bool // might_sleep() gives the CPU up when another task wants it
+	Hotplug     bool // there is a writer of the CPU-hotplug lock
 	_           struct{}
 }
 
@@ -28,6 +29,9 @@ type Kernel struct {
 	Exec    ExecMem
 	Symbols Symbols
 	Traps   Traps
+	Tasks   Tasks
+	Hotplug Hotplug
+	Stacks  Stacks
 	cfg     Config                          // set at boot
 	onTimer func(x *smp.Ctx, s *smp.Source) // set at boot: what the timer's handler does besides the tick
 	onNMI   func(x *smp.Ctx, s *smp.Source) // set at boot
@@ -44,9 +48,13 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 		sim.Bug("kernel.Boot: the kernel is of 64 bits, the machine isn't")
 	}
 	k := &Kernel{M: m, cfg: cfg}
+	k.Symbols.k = k
 	k.nmis.Init(m.CPUs())
 	for _, e := range exports {
 		m.Bind(e.name, func(x kapi.Context, regs *isa.Regs) { e.f(k, x.(*smp.Ctx)) })
+	}
+	for _, e := range lateExports {
+		m.BindLate(e.name, func(x kapi.Context, regs *isa.Regs) { e.f(k, x.(*smp.Ctx)) })
 	}
 	k.Locks.init(k)
 	k.RCU.init(k)
@@ -57,21 +65,30 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.Work.init(k)
 	k.Exec.init(k)
 	k.Traps.init(k)
+	k.Tasks.init(k)
+	k.bootStubs()
+	k.Hotplug.init(k)
+	k.Stacks.init(k)
 	k.bootPerCPU()
 
 	m.ServiceName = ServiceName
 	h := m.Hooks()
 	h.Nested = cfg.Preemptible || m.FullPreempt()
-	h.Switched = k.RCU.switched
+	h.Switched = k.switched
 	h.Prompt = func(_ uint8, s *smp.Source) bool { return s == nil || k.plain != nil && k.plain(s) || k.onTimer == nil }
 	h.Idle = k.RCU.idle
 	h.Exited = k.RCU.exited
-	h.Trap[smpev.VecBP] = k.Traps.breakpoint
 	h.Trap[smpev.VecNMI] = k.nmi
 	h.Trap[smpev.VecTimer] = k.timer
 	h.Trap[smpev.VecResch] = func(x *smp.Ctx, regs *isa.Regs) { k.irqExit(x, regs) }
 	h.Trap[smpev.VecCall] = k.callFunction
 	return k
+}
+
+// switched is told of each context switch.
+func (k *Kernel) switched(prev, next *smp.Task, voluntary bool) {
+	k.RCU.switched(prev, next, voluntary)
+	k.Stacks.switched(next)
 }
 
 // Reset begins a run: it goes after Machine.Reset. What an engine made of the
@@ -89,6 +106,10 @@ func (k *Kernel) Reset() {
 	k.Work.reset()
 	k.Exec.reset()
 	k.Traps.reset()
+	k.Symbols.reset()
+	k.Tasks.reset()
+	k.Hotplug.reset()
+	k.Stacks.reset()
 }
 
 // OnInterrupt says what the handlers of timers and NMIs do besides their own
@@ -120,11 +141,27 @@ var exports = []export{
 	{"cond_resched", (*Kernel).CondResched},
 }
 
-// Export returns the address of a routine that text calls by name.
+// lateExports are bound from the end of it down, so that what an engine binds
+// stays where it was. Append only.
+var lateExports = []export{
+	{"do_exit", (*Kernel).Exit},
+}
+
+// Export returns the address of a routine, or a stub, that text calls by name.
 func Export(name string) (isa.Addr, bool) {
 	for i := range exports {
 		if exports[i].name == name {
 			return smp.GateBase + isa.Addr(16*i), true
+		}
+	}
+	for i := range lateExports {
+		if lateExports[i].name == name {
+			return smp.LateGate(i), true
+		}
+	}
+	for i := range stubs {
+		if stubs[i].name == name {
+			return stubs[i].at, true
 		}
 	}
 	return 0, false

@@ -20,8 +20,8 @@ import (
 
 // A mode is a build and a way of running (spec 8.1).
 type mode struct {
-	name                         string
-	preemptible, voluntary, full bool
+	name                               string
+	preemptible, voluntary, full, lazy bool
 }
 
 var modes = []mode{
@@ -29,6 +29,7 @@ var modes = []mode{
 	{name: "voluntary", voluntary: true},
 	{name: "dynamic", preemptible: true, voluntary: true},
 	{name: "full", preemptible: true, full: true},
+	{name: "lazy", preemptible: true, full: true, lazy: true},
 }
 
 // A rig is a machine with a kernel, and what one test puts on it.
@@ -45,7 +46,7 @@ type rig struct {
 func newRig(t testing.TB, md mode, cfg smp.Config) *rig {
 	t.Helper()
 	r := &rig{t: t, reset: func() {}}
-	cfg.Full = md.full
+	cfg.Full, cfg.Lazy = md.full, md.lazy
 	m, err := smp.New(cfg, &r.log)
 	if err != nil {
 		t.Fatal(err)

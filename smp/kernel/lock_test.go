@@ -12,13 +12,13 @@ import (
 // schedule, and all come to their end.
 func TestExclusion(t *testing.T) {
 	for _, md := range modes {
-		for _, kind := range []string{"mutex", "spinlock"} {
-			t.Run(md.name+"/"+kind, func(t *testing.T) { exclusion(t, md, kind == "mutex") })
+		for _, kind := range []string{"mutex", "spinlock", "irq spinlock"} {
+			t.Run(md.name+"/"+kind, func(t *testing.T) { exclusion(t, md, kind) })
 		}
 	}
 }
 
-func exclusion(t *testing.T, md mode, sleeps bool) {
+func exclusion(t *testing.T, md mode, kind string) {
 	r := newRig(t, md, smp.Config{CPUs: 3})
 	f := r.text("f", 0, loop8)
 	for c := range 3 {
@@ -26,12 +26,17 @@ func exclusion(t *testing.T, md mode, sleeps bool) {
 		r.source(smp.PreemptSource, c, 3)
 		r.source(smp.NMISource, c, 1)
 	}
-	var lock kapi.Mutex = r.k.Locks.NewSpinlock("lock")
+	var lock kapi.Mutex
 	inside, entered := 0, 0
 	r.reset = func() {
 		inside, entered = 0, 0
-		if sleeps {
-			lock = r.k.Locks.NewMutex("lock") // as an engine makes it, anew each run
+		switch kind { // as an engine makes it, anew each run
+		case "mutex":
+			lock = r.k.Locks.NewMutex("lock")
+		case "spinlock":
+			lock = r.k.Locks.NewSpinlock("lock", false)
+		case "irq spinlock":
+			lock = r.k.Locks.NewSpinlock("lock", true)
 		}
 	}
 	for i := range 5 {
@@ -61,19 +66,18 @@ func exclusion(t *testing.T, md mode, sleeps bool) {
 
 // A lock that is held when a run ends is free in the next.
 func TestLocksAreResetFree(t *testing.T) {
-	for _, kind := range []string{"mutex made in the run", "mutex of the kernel", "spinlock"} {
+	for _, kind := range []string{"mutex made in the run", "mutex of the kernel", "spinlock made in the run"} {
 		t.Run(kind, func(t *testing.T) {
 			r := newRig(t, modes[0], smp.Config{CPUs: 1})
 			never := r.flag()
 			holds := true
 			var lock kapi.Mutex
-			if kind == "spinlock" {
-				lock = r.k.Locks.NewSpinlock("lock")
-			}
 			r.AddProgram("p", 0, func(x *smp.Ctx) {
 				switch kind {
 				case "mutex made in the run":
 					lock = r.k.Locks.NewMutex("lock")
+				case "spinlock made in the run":
+					lock = r.k.Locks.NewSpinlock("lock", false)
 				case "mutex of the kernel":
 					lock = r.k.Text.Mutex()
 				}
@@ -104,5 +108,43 @@ func TestMutexGivesTheCPUUp(t *testing.T) {
 	}
 	for name, ch := range schedules(10) {
 		r.want(smp.Passed, name, ch)
+	}
+}
+
+// A spinlock that turns interrupts off is never taken by a handler that has
+// interrupted its holder, and leaves interrupts as they were; one that doesn't is.
+func TestSpinlockKeepsInterruptsOut(t *testing.T) {
+	for _, irqs := range []bool{true, false} {
+		r := newRig(t, modes[0], smp.Config{CPUs: 1})
+		var lock kapi.Spinlock
+		r.reset = func() { lock = r.k.Locks.NewSpinlock("lock", irqs) }
+		r.source(smp.TimerSource, 0, 2)
+		r.onInterrupt(func(x *smp.Ctx) {
+			lock.Lock(x)
+			x.Step("handler", 1)
+			lock.Unlock(x)
+			if x.Open() {
+				t.Error("interrupts are on in a handler that had them off")
+			}
+		})
+		r.AddProgram("p", 0, func(x *smp.Ctx) {
+			for range 3 {
+				lock.Lock(x)
+				x.Step("inside", 1)
+				lock.Unlock(x)
+				if !x.Open() {
+					t.Error("interrupts are off behind the lock")
+				}
+			}
+		})
+		stuck := 0
+		for _, ch := range schedules(200) {
+			if r.run(ch) == smp.Stuck {
+				stuck++
+			}
+		}
+		if (stuck > 0) == irqs {
+			t.Errorf("interrupts off %v: %d runs of 200 end with a CPU that waits for itself", irqs, stuck)
+		}
 	}
 }

@@ -30,66 +30,104 @@ func (l *Mutex) Unlock(x kapi.Context) {
 	l.owner.Store(x, 0)
 }
 
-// A Spinlock turns preemption off and spins.
+// A Spinlock turns preemption off, interrupts too if irqs says so, and spins.
+// It implements kapi.Spinlock.
 type Spinlock struct {
+	name  string // set at the boot of a run
 	id    uint64
+	irqs  bool // set at the boot of a run
 	owner kapi.Var[int]
+	on    bool         // owned by its holder: interrupts were on when it was taken
 	free  kapi.Is[int] // set at boot
 }
 
-// Lock takes the lock. Context: any but where it may be interrupted by a taker.
+// Lock implements kapi.Spinlock.
 func (l *Spinlock) Lock(x kapi.Context) {
+	c := x.(*smp.Ctx)
+	on := false
+	if l.irqs {
+		on = c.IRQ(false)
+	}
 	x.PreemptDisable()
 	for !l.owner.Swap(x, 0, 1+x.CPU()) {
 		x.Spin(&l.free)
 	}
-	x.Emit(smpev.Lock, l.id, 0, 0)
+	l.on = on
+	x.Emit(smpev.Lock, l.id, spinContext(c), 0)
 }
 
-// Unlock releases the lock.
+// Unlock implements kapi.Spinlock.
 func (l *Spinlock) Unlock(x kapi.Context) {
 	x.Emit(smpev.Unlock, l.id, 0, 0)
+	on := l.on
+	l.on = false
 	l.owner.Store(x, 0)
+	if l.irqs && on {
+		x.(*smp.Ctx).IRQ(true)
+	}
 	x.PreemptEnable()
+}
+
+// spinContext says in which context a spinlock has been taken, as in smpev.Lock.
+func spinContext(x *smp.Ctx) uint64 {
+	how := uint64(smpev.LockSpins)
+	irq, nmi := x.Interrupts()
+	if irq {
+		how |= smpev.LockInIRQ
+	}
+	if nmi {
+		how |= smpev.LockInNMI
+	}
+	if x.Open() {
+		how |= smpev.LockIRQsOn
+	}
+	return how
 }
 
 // Locks makes locks. It implements kapi.Locks. Locks made in a run are made
 // again, in the same order, in the next.
 type Locks struct {
-	k       *Kernel
-	spins   []*Spinlock // set at boot
-	mutexes []*Mutex    // owned by the boot of a run
-	n       int         // owned by the boot of a run: how many are handed out
-	boot    int         // set at boot: how many are the kernel's own
-	names   []string    // owned by the boot of a run: by id-1
+	k         *Kernel
+	mutexes   []*Mutex    // owned by the boot of a run
+	n         int         // owned by the boot of a run: how many are handed out
+	boot      int         // set at boot: how many are the kernel's own
+	spins     []*Spinlock // owned by the boot of a run
+	nSpins    int         // owned by the boot of a run
+	bootSpins int         // set at boot
+	names     []string    // owned by the boot of a run: by id-1
 }
 
 func (ls *Locks) init(k *Kernel) { ls.k = k }
 
 func (ls *Locks) reset() {
-	ls.n = ls.boot
-	for _, l := range ls.spins {
+	ls.n, ls.nSpins = ls.boot, ls.bootSpins
+	for _, l := range ls.mutexes[:ls.boot] {
 		l.owner.Set(0)
 	}
-	for i, l := range ls.mutexes {
-		if i < ls.boot {
-			l.owner.Set(0)
-		}
+	for _, l := range ls.spins[:ls.bootSpins] {
+		l.owner.Set(0)
+		l.on = false
 	}
 }
 
 // keep makes the locks made so far the kernel's own.
-func (ls *Locks) keep() { ls.boot = ls.n }
+func (ls *Locks) keep() { ls.boot, ls.bootSpins = ls.n, ls.nSpins }
 
 // NewMutex implements kapi.Locks.
 func (ls *Locks) NewMutex(name string) kapi.Mutex { return ls.mutex(name) }
 
+// bootMutex makes one of the kernel's own, at boot.
+func (ls *Locks) bootMutex(name string) *Mutex {
+	l := ls.mutex(name)
+	ls.keep()
+	return l
+}
+
 func (ls *Locks) mutex(name string) *Mutex {
 	if ls.n == len(ls.mutexes) {
-		l := &Mutex{k: ls.k, id: uint64(len(ls.names) + 1)}
+		l := &Mutex{k: ls.k, id: ls.newID(name)}
 		l.free = kapi.Is[int]{Var: &l.owner}
 		ls.mutexes = append(ls.mutexes, l)
-		ls.names = append(ls.names, name)
 	}
 	l := ls.mutexes[ls.n]
 	ls.n++
@@ -98,14 +136,24 @@ func (ls *Locks) mutex(name string) *Mutex {
 	return l
 }
 
-// NewSpinlock makes a spinlock, at boot.
-func (ls *Locks) NewSpinlock(name string) *Spinlock {
-	ls.names = append(ls.names, name)
-	l := &Spinlock{id: uint64(len(ls.names))}
+// NewSpinlock implements kapi.Locks.
+func (ls *Locks) NewSpinlock(name string, irqs bool) kapi.Spinlock {
+	if ls.nSpins == len(ls.spins) {
+		l := &Spinlock{id: ls.newID(name)}
+		l.free = kapi.Is[int]{Var: &l.owner}
+		ls.spins = append(ls.spins, l)
+	}
+	l := ls.spins[ls.nSpins]
+	ls.nSpins++
+	l.name, l.irqs, l.on = name, irqs, false
 	l.owner.Init(&ls.k.M.Cells, 0)
-	l.free = kapi.Is[int]{Var: &l.owner}
-	ls.spins = append(ls.spins, l)
 	return l
+}
+
+// newID numbers a lock, by which events call it.
+func (ls *Locks) newID(name string) uint64 {
+	ls.names = append(ls.names, name)
+	return uint64(len(ls.names))
 }
 
 // Name returns the name of the lock that events call id.

@@ -13,6 +13,11 @@ func (k *Kernel) CellName(id kapi.CellID) string {
 			return "the owner of " + l.name
 		}
 	}
+	for _, l := range k.Locks.spins[:k.Locks.nSpins] {
+		if l.owner.ID() == id {
+			return "the owner of " + l.name
+		}
+	}
 	for _, w := range k.Work.works[:k.Work.n] {
 		if w.state.ID() == id {
 			return "whether " + w.worker.Name + " is pending or running"
@@ -21,6 +26,14 @@ func (k *Kernel) CellName(id kapi.CellID) string {
 	for _, g := range k.RCU.boot {
 		if g.done.ID() == id {
 			return fmt.Sprintf("a grace period (cell %d)", id)
+		}
+	}
+	if k.cfg.Hotplug {
+		switch id {
+		case k.Hotplug.readers.ID():
+			return "the readers of cpu_hotplug_lock"
+		case k.Hotplug.writer.ID():
+			return "the writer of cpu_hotplug_lock"
 		}
 	}
 	switch id {
@@ -32,6 +45,8 @@ func (k *Kernel) CellName(id kapi.CellID) string {
 		return "stop_machine's step"
 	case k.Stop.acks.ID():
 		return "stop_machine's acknowledgements"
+	case k.Stacks.moved.ID():
+		return "whether a task that stood where it mustn't has run"
 	case k.Sync.calls.ID():
 		return "the number of sync_core's last call"
 	case k.Sync.wake.ID():

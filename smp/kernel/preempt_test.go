@@ -70,6 +70,73 @@ func TestPreemption(t *testing.T) {
 	}
 }
 
+// Under lazy who wants the CPU gets it at a tick, and at no other interrupt's
+// return; under full at any.
+func TestLazy(t *testing.T) {
+	for _, md := range modes[3:] {
+		for _, tick := range []bool{false, true} {
+			r := newRig(t, md, smp.Config{CPUs: 1})
+			f := r.text("f", 0, loop8)
+			r.source(smp.PreemptSource, 0, 8)
+			if tick {
+				r.source(smp.TimerSource, 0, 8)
+			}
+			atTick, other := 0, 0
+			fired := uint64(0)
+			r.hear(smpev.Trap, func(e *traces.Event) { fired = e.A })
+			r.hear(smpev.Switch, func(e *traces.Event) {
+				switch {
+				case e.C == 1:
+				case fired == smpev.VecTimer:
+					atTick++
+				default:
+					other++
+				}
+			})
+			for range 2 {
+				r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+			}
+			for name, ch := range schedules(20) {
+				r.want(smp.Passed, name, ch)
+			}
+			if md.lazy && (other > 0 || (atTick > 0) != tick) || !md.lazy && other == 0 {
+				t.Errorf("%s, ticks %v: %d preempted at a tick, %d else", md.name, tick, atTick, other)
+			}
+		}
+	}
+}
+
+// A tick that comes while preemption is off has its effect where it is on again.
+func TestLazyLater(t *testing.T) {
+	r := newRig(t, modes[4], smp.Config{CPUs: 1})
+	f := r.text("f", 0, loop8)
+	r.source(smp.TimerSource, 0, 8)
+	forced := 0
+	r.hear(smpev.Switch, func(e *traces.Event) { forced += int(1 - e.C) })
+	wake := r.flag()
+	r.AddProgram("a", 0, func(x *smp.Ctx) {
+		x.Sleep(kapi.Yield) // b waits for what a is about to bring
+		x.PreemptDisable()
+		wake.Store(x, 1)
+		x.Call(f)
+		x.PreemptEnable()
+		x.PreemptDisable() // no boundary at which a tick might come
+		x.Call(f)
+		x.PreemptEnable()
+	})
+	r.AddProgram("b", 0, func(x *smp.Ctx) { x.Sleep(&wake.up) })
+	before := r.reset
+	r.reset = func() { before(); forced = 0 }
+	most := 0
+	for name, ch := range schedules(40) {
+		r.want(smp.Passed, name, ch)
+		most = max(most, forced)
+	}
+	if most == 0 {
+		t.Error("no task was preempted where its section ends")
+	}
+}
+
 // What has preemption off, interrupts off, or is a trap's handler isn't preempted.
 func TestNotPreempted(t *testing.T) {
 	r := newRig(t, modes[3], smp.Config{CPUs: 1})

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math/bits"
 
+	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
+	"kpsim/traces"
 )
 
 // RCU waits for grace periods, by what each flavour waits for:
@@ -80,7 +82,21 @@ type grace struct {
 	tasks   [4]uint64      // owned by RCU: not yet switched
 	done    kapi.Var[bool] // what the waiter sleeps for
 	ended   kapi.Is[bool]  // set at boot
+	head    kapi.Reclaimer // owned by RCU: nobody waits, but this is called back for
+	by      emitter        // owned by RCU: who has asked for that
 }
+
+// An emitter takes down what is done for a context that is no more. It
+// implements kapi.Emitter.
+type emitter struct {
+	m    *smp.Machine
+	cpu  uint8
+	task uint8
+}
+
+func (e *emitter) Emit(k traces.Kind, a, b, c uint64) { e.m.Log().Emit(k, e.cpu, e.task, a, b, c) }
+
+func (e *emitter) Touch(id kapi.CellID, mode kapi.Mode) { e.m.TouchCell(id, mode == kapi.Write) }
 
 func (r *RCU) init(k *Kernel) {
 	r.k = k
@@ -119,6 +135,9 @@ func (r *RCU) Synchronize(x kapi.Context, f kapi.Flavour) {
 		r.wait(x, smpev.GPRcu)
 		r.wait(x, smpev.GPTasks)
 		r.wait(x, smpev.GPRcu)
+	case kapi.QuiesceNone:
+	default:
+		sim.Bug("%v is no flavour of RCU", f)
 	}
 }
 
@@ -132,6 +151,14 @@ func (r *RCU) wait(x kapi.Context, flavour uint64) {
 	x.Emit(smpev.GPEnd, flavour, g.id, 0)
 	r.k.M.TouchService(serviceGraces, true, true)
 	r.spare = append(r.spare, g)
+}
+
+// Call implements kapi.RCU.
+func (r *RCU) Call(x kapi.Context, h kapi.Reclaimer) {
+	x.Step("call_rcu", 0)
+	g := r.begin(smpev.GPRcu)
+	g.head, g.by = h, emitter{r.k.M, uint8(x.CPU()), uint8(x.Task())}
+	r.settle(g)
 }
 
 func (r *RCU) begin(flavour uint64) *grace {
@@ -148,6 +175,7 @@ func (r *RCU) begin(flavour uint64) *grace {
 	g.id, g.flavour, g.cpus, g.tasks = r.ids, flavour, 0, [4]uint64{}
 	g.ticks = flavour == smpev.GPRcu && r.k.cfg.Preemptible
 	g.done.Set(false)
+	g.head = nil
 	if flavour == smpev.GPTasks {
 		for c := range r.k.M.CPUs() {
 			r.k.M.TouchQueue(c)
@@ -186,7 +214,15 @@ func (r *RCU) settle(g *grace) {
 	}
 	r.k.M.TouchCell(g.done.ID(), true)
 	g.done.Set(true)
-	r.k.M.Notify(g.done.ID())
+	if g.head == nil {
+		r.k.M.Notify(g.done.ID())
+		return
+	}
+	h := g.head
+	g.head = nil
+	r.k.M.TouchService(serviceGraces, true, true)
+	r.spare = append(r.spare, g)
+	h.Reclaim(&g.by)
 }
 
 // switched is told of each context switch: a quiescent state of the CPU, and

@@ -52,7 +52,7 @@ func TestQuiescentStates(t *testing.T) {
 		{"nothing", func(s *subject) { s.x.Step("subject", 1) }, nil},
 		{"a call into text", func(s *subject) { s.x.Call(smp.TextBase) }, nil},
 		{"a tick in preemptible code", func(s *subject) { s.fire(timerSource) },
-			map[string]int{"dynamic": rcu, "full": rcu}},
+			map[string]int{"dynamic": rcu, "full": rcu, "lazy": rcu}},
 		{"a tick with preemption off", func(s *subject) {
 			s.x.PreemptDisable()
 			s.fire(timerSource)
@@ -81,11 +81,11 @@ func TestQuiescentStates(t *testing.T) {
 			}
 		}, nil},
 		{"schedule, with nobody else to run", func(s *subject) { s.x.Sleep(kapi.Yield) },
-			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": sched | rcu | tasks, "full": sched | rcu | tasks}},
+			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": sched | rcu | tasks, "full": sched | rcu | tasks, "lazy": sched | rcu | tasks}},
 		{"user mode", func(s *subject) { s.k.User(s.x) },
-			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": sched | rcu | tasks, "full": sched | rcu | tasks}},
+			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": sched | rcu | tasks, "full": sched | rcu | tasks, "lazy": sched | rcu | tasks}},
 		{"cond_resched, which sees that it is wanted", func(s *subject) { s.k.CondResched(s.x) },
-			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": sched | rcu | tasks, "full": sched | rcu | tasks}},
+			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": sched | rcu | tasks, "full": sched | rcu | tasks, "lazy": sched | rcu | tasks}},
 		{"a sleep that isn't one", func(s *subject) { s.x.Sleep(&kapi.Is[int]{Var: &s.never.Var, Want: 0}) }, nil},
 		{"a spin", func(s *subject) { s.x.Spin(&kapi.Is[int]{Var: &s.never.Var, Want: 0}) }, nil},
 		{"a spinlock", func(s *subject) {

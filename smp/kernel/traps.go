@@ -7,19 +7,43 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// Traps is the notifier chain of #BP: the text-poke handler, then what engines
-// have added. It implements kapi.Traps.
+// Traps is what the kernel does with exceptions: the notifier chains, and what
+// comes of one that nobody there wants. It implements kapi.Traps.
 type Traps struct {
-	k     *Kernel
-	chain []kapi.TrapHandler // owned by the boot of a run
+	k      *Kernel
+	chain  []kapi.TrapHandler  // owned by the boot of a run
+	debugs []kapi.TrapHandler  // owned by the boot of a run
+	faults []kapi.FaultHandler // owned by the boot of a run
+
+	// PageIn is asked about a page fault that is nobody's: whether it has made
+	// the access good, so that the instruction runs once more. Set at boot; nil:
+	// there is nothing to bring in.
+	PageIn func(x *smp.Ctx, regs *isa.Regs, addr isa.Addr) bool
+	// Unhandled is what comes of a fault that neither is anybody's nor has a
+	// fixup. Set at boot; nil: the kernel dies.
+	Unhandled func(x *smp.Ctx, regs *isa.Regs, trapnr uint8)
 }
 
-func (t *Traps) init(k *Kernel) { t.k = k }
+func (t *Traps) init(k *Kernel) {
+	t.k = k
+	h := k.M.Hooks()
+	h.Trap[smpev.VecBP] = t.breakpoint
+	h.Trap[smpev.VecDB] = t.debug
+	for _, nr := range [...]uint8{smpev.VecDE, smpev.VecUD, smpev.VecGP, smpev.VecPF} {
+		h.Trap[nr] = func(x *smp.Ctx, regs *isa.Regs) { t.fault(x, regs, nr) }
+	}
+}
 
-func (t *Traps) reset() { t.chain = t.chain[:0] }
+func (t *Traps) reset() { t.chain, t.debugs, t.faults = t.chain[:0], t.debugs[:0], t.faults[:0] }
 
 // OnBreakpoint implements kapi.Traps.
 func (t *Traps) OnBreakpoint(h kapi.TrapHandler) { t.chain = append(t.chain, h) }
+
+// OnDebug implements kapi.Traps.
+func (t *Traps) OnDebug(h kapi.TrapHandler) { t.debugs = append(t.debugs, h) }
+
+// OnFault implements kapi.Traps.
+func (t *Traps) OnFault(h kapi.FaultHandler) { t.faults = append(t.faults, h) }
 
 // breakpoint is the routine of #BP: interrupts are off, and regs.IP is behind
 // the breakpoint.
@@ -37,4 +61,58 @@ func (t *Traps) breakpoint(x *smp.Ctx, regs *isa.Regs) {
 		}
 	}
 	x.Oops()
+}
+
+// debug is the routine of #DB: interrupts are off. A step of kernel text that
+// is nobody's doesn't go on: the kernel takes TF away (traps.c, do_debug).
+func (t *Traps) debug(x *smp.Ctx, regs *isa.Regs) {
+	at := uint64(regs.IP)
+	x.Step("debug handler", 1)
+	for _, h := range t.debugs {
+		if owner := h(x, regs); owner != 0 {
+			x.Emit(smpev.Claim, smpev.VecDB, at, owner)
+			return
+		}
+	}
+	regs.Flags &^= isa.TF
+}
+
+// fault is the routine of a fault: regs.IP is the instruction that had it. Who
+// asked is asked first; then a page is brought in; then the exception table is
+// searched for regs.IP, which who was asked may have changed.
+func (t *Traps) fault(x *smp.Ctx, regs *isa.Regs, nr uint8) {
+	at := uint64(regs.IP)
+	addr := x.Fault()
+	for _, h := range t.faults {
+		if owner := h(x, regs, int(nr)); owner != 0 {
+			x.Emit(smpev.Claim, uint64(nr), at, owner)
+			return
+		}
+	}
+	if nr == smpev.VecPF && t.PageIn != nil && t.PageIn(x, regs, addr) || t.fixup(regs) {
+		x.Emit(smpev.Claim, uint64(nr), at, smpev.OwnerFault)
+		return
+	}
+	if t.Unhandled != nil {
+		t.Unhandled(x, regs, nr)
+		return
+	}
+	x.Oops()
+}
+
+// fixup resumes behind an instruction that has an exception-table entry. Tables
+// here have no addresses to go to: the shortest fixup of all, as that of
+// wrmsr_safe, does nothing but go on.
+func (t *Traps) fixup(regs *isa.Regs) bool {
+	if !t.k.Symbols.Extable(regs.IP, 1) {
+		return false
+	}
+	var b [isa.MaxLen]byte
+	n := t.k.M.BootText(regs.IP, b[:]) // there may be a probe on it now
+	in, err := isa.Decode(b[:n], regs.IP)
+	if err != nil {
+		return false
+	}
+	regs.IP = in.Next()
+	return true
 }

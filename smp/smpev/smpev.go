@@ -24,7 +24,7 @@ const (
 	Fire                                    // [source, 0, 0] an interrupt source fires
 	Alloc                                   // [addr, size, what] executable memory is handed out
 	Free                                    // [addr, size, what] and taken back: from now on an int3 in each byte
-	Lock                                    // [lock, 0, 0]
+	Lock                                    // [lock, how, 0] a lock is taken; how: a set of Lock…
 	Unlock                                  // [lock, 0, 0]
 	MightSleep                              // [atomic, 0, 0] a routine that may sleep was entered; atomic: 1 if it must not be
 	GPStart                                 // [flavour, id, 0] a grace period begins
@@ -33,12 +33,15 @@ const (
 	StopEnd                                 // [0, 0, 0]
 
 	// Events of the harness.
-	Expect  // [task, call, digest] what the twin run, without probes, found at the end of a call; heads the log
+	Expect  // [task, call, digest] what the twin run, without probes, found at the end of a call; heads the log. MayMiss is or-ed to a call that needn't come
 	CallEnd // [task, call, digest] a task's call has returned with this digest of what it left
 	Done    // [drained, 0, 0] the run is over; drained: 1 if all work is done and no list holds anything
 	Want    // [check, value, 0] what the scenario says that a check of a task finds; heads the log
 	Got     // [check, value, at] and what it has found; at: where in memory, or the probe's address
 )
+
+// MayMiss says of an expected call that it needn't be made.
+const MayMiss = 1 << 63
 
 // Check is the word for a check: whose, its number among the task's, and what
 // it looks at.
@@ -87,6 +90,15 @@ const (
 	DetourMem = 2 // a detour buffer
 )
 
+// How a lock was taken, as in Lock; 0: a mutex.
+const (
+	LockSpins  = 1 << iota // it keeps the CPU
+	LockIRQsOn             // and interrupts are on while it is held
+	LockInIRQ              // by the handler of an interrupt
+	LockInNMI              // or of an NMI
+	LockShared             // by one of several readers
+)
+
 // Flavours of grace period, as in GPStart.
 const (
 	GPSched = 1
@@ -111,7 +123,7 @@ var _ = traces.Define(traces.MachineBlock,
 	traces.Spec{Name: "Fire", Args: []string{"source"}},
 	traces.Spec{Name: "Alloc", Args: []string{"addr", "size", "what"}},
 	traces.Spec{Name: "Free", Args: []string{"addr", "size", "what"}},
-	traces.Spec{Name: "Lock", Args: []string{"lock"}},
+	traces.Spec{Name: "Lock", Args: []string{"lock", "how"}},
 	traces.Spec{Name: "Unlock", Args: []string{"lock"}},
 	traces.Spec{Name: "MightSleep", Args: []string{"atomic"}},
 	traces.Spec{Name: "GPStart", Args: []string{"flavour", "id"}},

@@ -1,0 +1,360 @@
+package scenario
+
+import (
+	"strings"
+
+	"kpsim/kprobes"
+	"kpsim/kprobes/rules"
+	"kpsim/smp/kapi"
+)
+
+// Edition is one of the documents, and so a preset of all settings below: 0 is
+// none of them, n is kprobes.Edition n-1.
+type Edition uint8
+
+// The editions.
+const (
+	EditionNone Edition = iota
+	Edition26
+	Edition415
+	Edition514
+	Edition65
+	Edition69
+	EditionDocumented
+)
+
+// Document returns the engine's name of an edition that is not EditionNone.
+func (e Edition) Document() kprobes.Edition { return kprobes.Edition(e - 1) }
+
+// SetEdition makes the machine that of an edition, by its name: all settings are
+// those that it presets.
+func (s *Scenario) SetEdition(name string) error {
+	e, err := lookup[Edition]("edition", name, editionWords[1:])
+	if err != nil {
+		return err
+	}
+	s.Machine.Edition = e + 1
+	s.Machine.Settle()
+	return Check(s)
+}
+
+// Editions lists them, oldest first.
+func Editions() []Edition {
+	return []Edition{Edition26, Edition415, Edition514, Edition65, Edition69, EditionDocumented}
+}
+
+// Rules says which edition's rules decide what can be probed.
+type Rules uint8
+
+// The rules.
+const (
+	Rules69 Rules = iota
+	Rules65
+	Rules514
+	Rules415
+	Rules26
+)
+
+var rulesEditions = []rules.Edition{rules.Edition69, rules.Edition65, rules.Edition514, rules.Edition415, rules.Edition26}
+
+// Boost is where the jump behind a copy comes from.
+type Boost uint8
+
+// The ways to boost.
+const (
+	BoostNever   Boost = iota
+	BoostPrepare       // written with the copy
+	BoostStepped       // written when the copy has been stepped once
+)
+
+var boosts = []kprobes.Boost{kprobes.BoostNever, kprobes.BoostPrepare, kprobes.BoostStepped}
+
+// Unoptimize is how a jump is taken away.
+type Unoptimize uint8
+
+// The ways to take a jump away.
+const (
+	UnoptimizeLikePatch  Unoptimize = iota // by a breakpoint if patch is one, else as it was written
+	UnoptimizeBreakpoint                   // by a breakpoint and syncs, whatever patch is
+	UnoptimizePatcher                      // as it was written
+)
+
+// The words for settings that kprobes enumerates.
+var (
+	editionWords    = []string{"", "2.6", "4.15", "5.14", "6.5", "6.9", "documented"}
+	rulesWords      = []string{"6.9", "6.5", "5.14", "4.15", "2.6"}
+	boundaryWords   = []string{"checked", "any"}
+	steppingWords   = []string{"int3", "debug"}
+	boostWords      = []string{"never", "prepare", "stepped"}
+	returnsWords    = []string{"objpool", "rethook", "freelist", "hashed", "global"}
+	maxactiveWords  = []string{"always", "preemption"}
+	orderWords      = []string{"text", "module", "step"}
+	unoptimizeWords = []string{"as-patched", "breakpoint", "patcher"}
+)
+
+// truth are the words of a setting that is yes or no.
+var truth = []string{"False", "True"}
+
+// A setting is one word of machine() that an edition decides, and that can be
+// said by itself.
+type setting struct {
+	word  string
+	words []string // its values, by number
+	says  string   // what it decides, for kpsim editions
+	get   func(m *Machine) uint8
+	set   func(m *Machine, v uint8)
+	// from and to relate the value to the engine's. from is given the patch, too.
+	from func(s *kprobes.Settings, e Edition) uint8
+	to   func(s *kprobes.Settings, m *Machine, v uint8)
+}
+
+func (s *setting) bool() bool { return &s.words[0] == &truth[0] }
+
+// value prints a value of a setting as the language has it.
+func (s *setting) value(v uint8) string {
+	if w := word(s.words, v); s.bool() {
+		return w
+	} else {
+		return quote(w)
+	}
+}
+
+// in makes get and set of a field.
+func in[T ~uint8](at func(m *Machine) *T) (func(*Machine) uint8, func(*Machine, uint8)) {
+	return func(m *Machine) uint8 { return uint8(*at(m)) }, func(m *Machine, v uint8) { *at(m) = T(v) }
+}
+
+// flag is in of a field that is yes or no; no: the field says the contrary.
+func flag(at func(m *Machine) *bool, no bool) (func(*Machine) uint8, func(*Machine, uint8)) {
+	return func(m *Machine) uint8 { return truthOf(*at(m) != no) }, func(m *Machine, v uint8) { *at(m) = (v != 0) != no }
+}
+
+func truthOf(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// numbered is from and to of an enumeration of the engine's with the same order.
+func numbered[T ~uint8](at func(s *kprobes.Settings) *T) (func(*kprobes.Settings, Edition) uint8, func(*kprobes.Settings, *Machine, uint8)) {
+	return func(s *kprobes.Settings, _ Edition) uint8 { return uint8(*at(s)) },
+		func(s *kprobes.Settings, _ *Machine, v uint8) { *at(s) = T(v) }
+}
+
+// yes is numbered of what is yes or no; no: the engine's says the contrary.
+func yes(at func(s *kprobes.Settings) *bool, no bool) (func(*kprobes.Settings, Edition) uint8, func(*kprobes.Settings, *Machine, uint8)) {
+	return func(s *kprobes.Settings, _ Edition) uint8 { return truthOf(*at(s) != no) },
+		func(s *kprobes.Settings, _ *Machine, v uint8) { *at(s) = (v != 0) != no }
+}
+
+// listed is numbered of an enumeration whose order is another: list[v] is the engine's.
+func listed[T comparable](list []T, at func(s *kprobes.Settings) *T) (func(*kprobes.Settings, Edition) uint8, func(*kprobes.Settings, *Machine, uint8)) {
+	return func(s *kprobes.Settings, _ Edition) uint8 {
+			for i, x := range list {
+				if x == *at(s) {
+					return uint8(i)
+				}
+			}
+			return 0
+		},
+		func(s *kprobes.Settings, _ *Machine, v uint8) { *at(s) = list[v] }
+}
+
+// settings are all of them, in the order in which machine() prints them.
+var settings = makeSettings()
+
+func makeSettings() []setting {
+	var list []setting
+	add := func(word string, words []string, says string) *setting {
+		list = append(list, setting{word: word, words: words, says: says})
+		return &list[len(list)-1]
+	}
+
+	s := add("quiesce", quiesceWords, "what the optimizer waits for before it writes a jump")
+	s.get, s.set = in(func(m *Machine) *Quiesce { return &m.Quiesce })
+	s.from, s.to = numbered(func(s *kprobes.Settings) *kapi.Flavour { return &s.Quiesce })
+
+	s = add("patch", patchWords, "how a jump is written over live text")
+	s.get, s.set = in(func(m *Machine) *Patch { return &m.Patch })
+	s.from = func(_ *kprobes.Settings, e Edition) uint8 { // the engine is given a patcher, not a word
+		if e == EditionDocumented {
+			return uint8(PatchStopMachine)
+		}
+		return uint8(PatchBreakpoint)
+	}
+	s.to = func(*kprobes.Settings, *Machine, uint8) {}
+
+	s = add("removed_int3", truth, "a trap on a breakpoint that is gone is taken as one")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.RemovedInt3 }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.RemovedInt3 }, false)
+
+	s = add("rules", rulesWords, "whose rules say what can be probed")
+	s.get, s.set = in(func(m *Machine) *Rules { return &m.Rules })
+	s.from, s.to = listed(rulesEditions, func(s *kprobes.Settings) *rules.Edition { return &s.Kernel.Edition })
+
+	s = add("boundaries", boundaryWords, "whether a probe must be at an instruction's first byte")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.AnyByte }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.AnyByte }, false)
+
+	s = add("step", steppingWords, "how the end of the copied instruction is noticed")
+	s.get, s.set = in(func(m *Machine) *kprobes.Step { return &m.Stepping })
+	s.from, s.to = numbered(func(s *kprobes.Settings) *kprobes.Step { return &s.Step })
+
+	s = add("boost", boostWords, "where the jump behind the copy comes from, built without preemption")
+	s.get, s.set = in(func(m *Machine) *Boost { return &m.Boost })
+	s.from, s.to = listed(boosts, func(s *kprobes.Settings) *kprobes.Boost { return &s.Boost })
+
+	s = add("returns", returnsWords, "how return probes keep track of calls")
+	s.get, s.set = in(func(m *Machine) *kprobes.ReturnGeneration { return &m.Returns })
+	s.from, s.to = numbered(func(s *kprobes.Settings) *kprobes.ReturnGeneration { return &s.Return })
+
+	s = add("maxactive", maxactiveWords, "whether maxactive is by default max(10, 2 CPUs) always, or built with preemption, and else the CPUs")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.MaxactiveByBuild }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.MaxactiveAll }, true)
+
+	s = add("fault_handlers", truth, "whether probes have fault handlers")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.FaultHandlers }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.FaultHandlers }, false)
+
+	s = add("jprobes", truth, "whether there are jprobes")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.Jprobes }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Jprobes }, false)
+
+	s = add("batches", truth, "whether arrays can be registered, probes disabled and enabled")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.NoBatches }, true)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Batches }, false)
+
+	s = add("optprobes", truth, "whether a breakpoint may become a jump")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.NoOptprobes }, true)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Kernel.Optprobes }, false)
+
+	s = add("order", orderWords, "which locks the optimizer holds while it waits")
+	s.get, s.set = in(func(m *Machine) *kprobes.Order { return &m.Order })
+	s.from, s.to = numbered(func(s *kprobes.Settings) *kprobes.Order { return &s.Order })
+
+	s = add("unoptimize", unoptimizeWords, "how a jump is taken away")
+	s.get, s.set = in(func(m *Machine) *Unoptimize { return &m.Unoptimize })
+	s.from = func(s *kprobes.Settings, _ Edition) uint8 {
+		if s.Breakpoint {
+			return uint8(UnoptimizeBreakpoint)
+		}
+		return uint8(UnoptimizePatcher)
+	}
+	s.to = func(s *kprobes.Settings, m *Machine, v uint8) {
+		s.Breakpoint = v == uint8(UnoptimizeBreakpoint) || v == uint8(UnoptimizeLikePatch) && m.Patch == PatchBreakpoint
+	}
+
+	s = add("sync_arm", truth, "whether every CPU is synchronized after a breakpoint was written")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.NoSyncArm }, true)
+	s.from = func(*kprobes.Settings, Edition) uint8 { return 1 } // on the repaired algorithm: see --as-shipped
+	s.to = func(*kprobes.Settings, *Machine, uint8) {}           // what it stands on is rewired
+
+	s = add("ftrace", truth, "whether a probe at a function's fentry goes through ftrace")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.Ftrace }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Kernel.Ftrace }, false)
+	return list
+}
+
+// Built reports whether a model is built with CONFIG_PREEMPTION (spec 8.1).
+func (p Preempt) Built() bool { return p >= PreemptDynamic }
+
+// Settle gives every setting the value that the edition has with this preemption:
+// what machine(edition = …) says before anything else. Without an edition each
+// becomes what it is if nothing is said.
+func (m *Machine) Settle() {
+	var none Machine
+	var of kprobes.Settings
+	if m.Edition != EditionNone {
+		of = m.Edition.Document().Settings(m.Preempt.Built())
+	}
+	for i := range settings {
+		s := &settings[i]
+		if m.Edition == EditionNone {
+			s.set(m, s.get(&none))
+		} else {
+			s.set(m, s.from(&of, m.Edition))
+		}
+	}
+}
+
+// preset returns what Settle makes of a machine.
+func (m *Machine) preset() Machine {
+	p := *m
+	p.Settle()
+	return p
+}
+
+// Engine returns the engine's settings, without mutants.
+func (m *Machine) Engine() (e kprobes.Settings) {
+	for i := range settings {
+		settings[i].to(&e, m, settings[i].get(m))
+	}
+	e.Kernel.Preemption = m.Preempt.Built()
+	return e
+}
+
+// A SettingRow is what kpsim editions says of a word of machine().
+type SettingRow struct {
+	Word   string
+	Says   string
+	Values []string              // all that may be said
+	Of     map[Edition][2]string // by edition, built without and with preemption
+}
+
+// SettingRows lists the settings that editions decide.
+func SettingRows() (rows []SettingRow) {
+	for i := range settings {
+		s := &settings[i]
+		r := SettingRow{Word: s.word, Says: s.says, Of: make(map[Edition][2]string)}
+		for v := range s.words {
+			r.Values = append(r.Values, s.words[v])
+		}
+		for _, e := range Editions() {
+			without, with := Machine{Edition: e, Preempt: PreemptNone}, Machine{Edition: e, Preempt: PreemptFull}
+			without.Settle()
+			with.Settle()
+			r.Of[e] = [2]string{s.words[s.get(&without)], s.words[s.get(&with)]}
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// has reports whether the machine has what a setting stands for, and if it hasn't
+// says so, and who has.
+func (c checker) has(p part, who, what, word string, m *Machine) error {
+	for i := range settings {
+		s := &settings[i]
+		if s.word != word || s.get(m) == 1 {
+			continue
+		}
+		var have []string
+		for _, e := range Editions() {
+			of := Machine{Edition: e, Preempt: m.Preempt}
+			if of.Settle(); s.get(&of) == 1 {
+				have = append(have, e.String())
+			}
+		}
+		here := "a machine with " + word + " = False"
+		if m.Edition != EditionNone {
+			here = "edition " + m.Edition.String()
+			if word == "optprobes" && m.Preempt.Built() {
+				here += " built with preemption"
+			}
+		}
+		return faultf(p, "%s: %s has no %s; %s: choose one, or say machine(%s = True)", who, here, what, haveIt(have), word)
+	}
+	return nil
+}
+
+func haveIt(editions []string) string {
+	switch n := len(editions); n {
+	case 0:
+		return "no edition has"
+	case 1:
+		return "edition " + editions[0] + " has"
+	default:
+		return "editions " + strings.Join(editions[:n-1], ", ") + " and " + editions[n-1] + " have"
+	}
+}

@@ -1,0 +1,98 @@
+package kernel
+
+import (
+	"kpsim/smp"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+)
+
+// Hotplug is the lock that CPUs come and go under (cpu_hotplug_lock, a
+// percpu_rw_semaphore): many read, and a writer waits until none does. While one
+// waits nobody begins to read, not even who reads already. CPUs neither come nor
+// go here: Change is what else is done then.
+//
+// A kernel without a writer (Config.Hotplug) has no point at its readers: they
+// would count in words of their CPUs' own and wait for nobody. The points of
+// might_sleep() are those of the mutexes that are taken beside it. It implements
+// kapi.CPUs.
+type Hotplug struct {
+	k       *Kernel
+	id      uint64         // set at boot
+	mutex   *Mutex         // set at boot: of writers
+	readers kapi.Var[int]  // how many read
+	writer  kapi.Var[bool] // one writes, or waits until it can
+	unread  kapi.Is[int]   // set at boot
+	open    kapi.Is[bool]  // set at boot
+}
+
+func (h *Hotplug) init(k *Kernel) {
+	h.k = k
+	if !k.cfg.Hotplug {
+		return
+	}
+	h.mutex = k.Locks.mutex("cpu_add_remove_lock")
+	h.id = k.Locks.newID("cpu_hotplug_lock")
+	h.readers.Init(&k.M.Cells, 0)
+	h.writer.Init(&k.M.Cells, false)
+	h.unread = kapi.Is[int]{Var: &h.readers}
+	h.open = kapi.Is[bool]{Var: &h.writer}
+	k.Locks.keep()
+}
+
+func (h *Hotplug) reset() {
+	h.readers.Set(0)
+	h.writer.Set(false)
+}
+
+// ReadLock implements kapi.CPUs. That it is taken is told before it may wait: a
+// reader that waits for a writer stands in its way, too.
+func (h *Hotplug) ReadLock(x kapi.Context) {
+	if !h.k.cfg.Hotplug {
+		return
+	}
+	h.k.mightSleep(x.(*smp.Ctx))
+	for {
+		x.Access(h.readers.ID(), kapi.Write)
+		if !h.writer.Look(x) {
+			h.readers.Set(h.readers.Peek() + 1)
+			break
+		}
+		x.Sleep(&h.open)
+	}
+	x.Emit(smpev.Lock, h.id, smpev.LockShared, 0)
+}
+
+// ReadUnlock implements kapi.CPUs.
+func (h *Hotplug) ReadUnlock(x kapi.Context) {
+	if !h.k.cfg.Hotplug {
+		return
+	}
+	x.Emit(smpev.Unlock, h.id, 0, 0)
+	kapi.Add(&h.readers, x, -1)
+}
+
+// Change is what a CPU's coming does besides: the notifiers patch text, as those
+// of alternatives do (alternatives_smp_switch), and do nothing else here.
+//
+//	step 1: keep new readers out
+//	step 2: wait until none is left
+//	step 3: the notifiers
+//	step 4: let readers in
+//
+// Context: may sleep.
+func (h *Hotplug) Change(x kapi.Context) {
+	h.mutex.Lock(x)
+	h.writer.Store(x, true)
+
+	x.Step("cpus_write_lock", 2)
+	x.Sleep(&h.unread)
+	x.Emit(smpev.Lock, h.id, 0, 0)
+
+	h.k.Text.mutex.Lock(x)
+	x.Step("hotplug notifier", 3)
+	h.k.Text.mutex.Unlock(x)
+
+	x.Emit(smpev.Unlock, h.id, 0, 0)
+	h.writer.Store(x, false)
+	h.mutex.Unlock(x)
+}

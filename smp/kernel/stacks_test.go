@@ -1,0 +1,75 @@
+package kernel_test
+
+import (
+	"testing"
+
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// When Stacks.Quiesce has returned text that nobody can come to any more may go:
+// nobody stands in it, with his instruction pointer or in a frame that he will
+// return to. It does return, also where tasks are preempted there. Without it
+// somebody does.
+func TestStacksQuiesce(t *testing.T) {
+	for _, md := range modes {
+		for _, look := range []bool{true, false} {
+			lost, waited := stacksQuiesce(t, md, look)
+			if look == (lost > 0) {
+				t.Errorf("%s: looked at stacks: %v; %d runs of 200 were in text that has gone", md.name, look, lost)
+			}
+			if look && waited == 0 && md.full {
+				t.Errorf("%s: there was never anybody to wait for", md.name)
+			}
+		}
+	}
+}
+
+func stacksQuiesce(t *testing.T, md mode, look bool) (lost, waited int) {
+	r := newRig(t, md, smp.Config{CPUs: 3})
+	g := r.text("g", 0x40, loop8)
+	f := r.text("f", 0, "50 e8 3a 00 00 00 58 c3") // push; call g; pop; ret
+	gone := false
+	r.reset = func() { gone = false }
+	for c := range 3 {
+		r.source(smp.TimerSource, c, 2)
+		r.source(smp.PreemptSource, c, 3)
+		r.AddProgram("caller", c, func(x *smp.Ctx) {
+			for range 3 {
+				x.Step("between", 1)
+				if to := f; !gone {
+					x.Call(to)
+				} else {
+					x.Call(g)
+				}
+				r.k.CondResched(x)
+			}
+		})
+	}
+	r.AddProgram("remover", 0, func(x *smp.Ctx) {
+		x.Step("closes", 1)
+		gone = true
+		if look {
+			r.k.Stacks.Quiesce(x, []kapi.Span{{From: f, To: f + 8}})
+		}
+		r.k.Text.Fill(x, f, []byte{isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3})
+		r.k.Sync.Core(x, kapi.SyncPoke1)
+	})
+	stops := 0
+	r.hear(smpev.StopStart, func(*traces.Event) { stops++ })
+	for _, ch := range schedules(200) {
+		stops = 0
+		if o := r.run(ch); o == smp.Refused {
+			lost++
+		} else if o != smp.Passed {
+			t.Fatalf("%s: the run ended %v\n%s", md.name, o, r.Dump())
+		}
+		if stops > 1 {
+			waited++
+		}
+	}
+	return lost, waited
+}

@@ -1,0 +1,66 @@
+package kernel
+
+import (
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// Tasks are the machine's tasks. It implements kapi.Tasks.
+type Tasks struct {
+	k        *Kernel
+	onExit   []func(x kapi.Context)                             // owned by the boot of a run
+	onUnwind func(x kapi.Context, slot, word isa.Addr) isa.Addr // owned by the boot of a run
+}
+
+func (t *Tasks) init(k *Kernel) {
+	t.k = k
+	k.M.Hooks().Exiting = t.exiting
+}
+
+func (t *Tasks) reset() { t.onExit, t.onUnwind = t.onExit[:0], nil }
+
+// Count implements kapi.Tasks.
+func (t *Tasks) Count() int { return len(t.k.M.Tasks()) }
+
+// StackTop implements kapi.Tasks.
+func (t *Tasks) StackTop(x kapi.Context) isa.Addr { return x.(*smp.Ctx).Thread().StackTop() }
+
+// OnExit implements kapi.Tasks.
+func (t *Tasks) OnExit(f func(x kapi.Context)) { t.onExit = append(t.onExit, f) }
+
+// OnUnwind implements kapi.Tasks.
+func (t *Tasks) OnUnwind(f func(x kapi.Context, slot, word isa.Addr) isa.Addr) { t.onUnwind = f }
+
+// exiting is what a program does at its end.
+func (t *Tasks) exiting(x *smp.Ctx) {
+	for _, f := range t.onExit {
+		f(x)
+	}
+}
+
+// Backtrace implements kapi.Tasks: whatever is on the stack and points into a
+// function, behind its first byte or to a stub, is taken for a return address
+// (the guess unwinder, arch/x86/kernel/unwind_guess.c).
+func (t *Tasks) Backtrace(x kapi.Context, sp isa.Addr, to []isa.Addr) []isa.Addr {
+	mem := x.Memory()
+	for slot := sp &^ 7; slot < t.StackTop(x); slot += 8 {
+		v, ok := mem.Load(slot, 8)
+		if !ok {
+			break
+		}
+		word := isa.Addr(v)
+		if f, ok := t.k.Symbols.Lookup(word); !ok || word == f.Addr && t.k.Stub(f.Name) != word {
+			continue
+		}
+		if t.onUnwind != nil {
+			word = t.onUnwind(x, slot, word)
+		}
+		to = append(to, word)
+	}
+	return to
+}
+
+// Exit ends the program that calls it, from text: do_exit. Nothing that it is in
+// the midst of is gone on with.
+func (k *Kernel) Exit(x *smp.Ctx) { x.Exit() }
