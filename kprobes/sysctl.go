@@ -86,19 +86,3 @@ func (e *Engine) disarmNow(x kapi.Context, p *point) {
 	}
 	e.unlockText(x)
 }
-
-// printk logs a line, as the kernel does.
-func (e *Engine) printk(x kapi.Context, line kpev.Line, a, b uint64) {
-	if e.s.Files == FilesBool {
-		line |= kpev.Prefixed
-	}
-	x.Emit(kpev.Printk, uint64(line), a, b)
-}
-
-// line chooses between the words of kernels until 5.15 and of those since.
-func (e *Engine) line(was, is kpev.Line) kpev.Line {
-	if e.s.Files == FilesBool {
-		return is
-	}
-	return was
-}
