@@ -169,14 +169,16 @@ func (e *Engine) recover(x kapi.Context, f kapi.Function) []byte {
 	code := e.code[:size]
 	clear(code[f.Size:]) // there may be no memory behind it
 	e.d.Text.Read(x, f.Addr, code)
-	for _, q := range e.points {
-		if q.freed || q.addr < f.Addr || q.addr >= f.Addr+isa.Addr(size) {
+	for off, c := range code {
+		if c != isa.Int3 && c != jumpOpcode {
 			continue
 		}
-		off := int(q.addr - f.Addr)
-		if q.jumped {
+		q, ok := e.table.Peek(f.Addr + isa.Addr(off))
+		switch {
+		case !ok:
+		case q.jumped:
 			copy(code[off:], q.orig[:jumpSize])
-		} else if q.armed.Peek() {
+		case q.armed.Peek():
 			code[off] = q.orig[0]
 		}
 	}

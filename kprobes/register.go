@@ -278,10 +278,10 @@ func (e *Engine) restore(x kapi.Context, p *point) {
 }
 
 // covering returns the point whose region holds addr behind its first byte,
-// and that is optimized or to be.
+// and that is optimized or to be. Context: kprobe_mutex held.
 func (e *Engine) covering(addr isa.Addr) *point {
-	for _, q := range e.points {
-		if !q.freed && q.optimized.Peek() && addr > q.addr && addr < q.addr+isa.Addr(q.detour.region) {
+	for q := range e.before(addr) {
+		if q.optimized.Peek() {
 			return q
 		}
 	}
@@ -290,9 +290,21 @@ func (e *Engine) covering(addr isa.Addr) *point {
 
 // retry optimizes the points that p has blocked. Context: kprobe_mutex held.
 func (e *Engine) retry(x kapi.Context, p *point) {
-	for _, q := range e.points {
-		if !q.freed && q != p && p.addr > q.addr && p.addr < q.addr+isa.Addr(q.detour.region) {
-			e.optimize(x, q)
+	for q := range e.before(p.addr) {
+		e.optimize(x, q)
+	}
+}
+
+// before are the points whose regions hold addr behind their first byte, the
+// nearest first. They are looked up by address, as kernels do: what else is
+// probed costs nothing. Context: kprobe_mutex held.
+func (e *Engine) before(addr isa.Addr) func(yield func(*point) bool) {
+	return func(yield func(*point) bool) {
+		for d := 1; d < maxRegion; d++ {
+			q, ok := e.table.Peek(addr - isa.Addr(d))
+			if ok && d < q.detour.region && !yield(q) {
+				return
+			}
 		}
 	}
 }
