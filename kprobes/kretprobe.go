@@ -63,7 +63,7 @@ type holder struct {
 	lock  kapi.Spinlock       // set at registration: or a list under a lock
 	free  kapi.List[*Instance]
 	used  kapi.List[*Instance] // the others, where one lock covers all
-	freed bool                 // set when its memory is given back
+	freed bool                 // owned by who drops the last reference
 }
 
 // retState is the engine's memory of calls in flight.
