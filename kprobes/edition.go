@@ -97,7 +97,7 @@ const (
 // Settings are what the engine's configuration and edition decide. Each can be
 // set by itself.
 type Settings struct {
-	Kernel        rules.Kernel     // which bytes can be probed, and which regions optimized
+	Kernel        rules.Kernel     // set at Settings: which bytes can be probed, and which regions optimized
 	AnyByte       bool             // instruction boundaries aren't looked at (2.6)
 	Step          Step             // how the end of a copy is noticed
 	Boost         Boost            // where the jump behind a copy comes from
@@ -106,7 +106,7 @@ type Settings struct {
 	FaultHandlers bool             // probes have fault handlers (until 5.13)
 	Jprobes       bool             // there are jprobes (until 4.14)
 	Batches       bool             // arrays can be registered, probes disabled and enabled (2.6.30 and later)
-	Quiesce       kapi.Flavour     // what the optimizer waits for (spec 4.6)
+	Quiesce       kapi.Flavour     // set at Settings: what the optimizer waits for (spec 4.6)
 	Order         Order            // which locks the optimizer holds meanwhile
 	Breakpoint    bool             // unoptimize by breakpoint and syncs (5.6 and later), else by the patcher
 	RemovedInt3   bool             // a breakpoint that is no longer there is handled (until 6.2)
@@ -115,41 +115,45 @@ type Settings struct {
 	_             struct{}
 }
 
+// settled are the settings that don't depend on the build, by edition.
+var settled = [Editions]Settings{
+	Edition26: {
+		Step: StepDebug, Boost: BoostNever, Return: ReturnGlobal, Order: OrderStep, RemovedInt3: true,
+		AnyByte: true, Jprobes: true, FaultHandlers: true, Files: FilesFirst,
+	},
+	Edition415: {
+		Step: StepDebug, Boost: BoostStepped, Return: ReturnHashed, Order: OrderModule, RemovedInt3: true,
+		Batches: true, FaultHandlers: true, Files: FilesPlain,
+	},
+	Edition514:        {Return: ReturnFreelist, Breakpoint: true, RemovedInt3: true, Batches: true, Files: FilesChar},
+	Edition65:         {Return: ReturnRethook, Breakpoint: true, RemovedInt3: true, Batches: true, MaxactiveAll: true},
+	Edition69:         {Return: ReturnObjpool, Breakpoint: true, Batches: true, MaxactiveAll: true},
+	EditionDocumented: {Return: ReturnRethook, RemovedInt3: true, Batches: true, MaxactiveAll: true},
+}
+
 // Settings returns those of an edition, of a build with or without
 // CONFIG_PREEMPTION, on the repaired algorithm.
 func (e Edition) Settings(preemption bool) Settings {
-	s := Settings{
-		Kernel:       rules.Kernel{Edition: e.Rules(), Preemption: preemption, Optprobes: e >= Edition415},
-		MaxactiveAll: e >= Edition65,
-		Batches:      e >= Edition415,
-		Breakpoint:   e >= Edition514 && e != EditionDocumented,
-		RemovedInt3:  e != Edition69,
-		Quiesce:      kapi.QuiesceRCU,
+	s := settled[e]
+	s.Kernel = rules.Kernel{
+		Edition: e.Rules(), Preemption: preemption,
+		Optprobes: e != Edition26 && !(e == EditionDocumented && preemption),
 	}
-	if preemption {
-		s.Quiesce = kapi.QuiesceTasks
-	}
-	switch e {
-	case Edition26:
-		s.AnyByte, s.Jprobes, s.FaultHandlers = true, true, true
-		s.Step, s.Boost, s.Return, s.Order = StepDebug, BoostNever, ReturnGlobal, OrderStep
-		s.Files = FilesFirst
-		s.Quiesce = kapi.QuiesceNone
-	case Edition415:
-		s.FaultHandlers = true
-		s.Step, s.Boost, s.Return, s.Order = StepDebug, BoostStepped, ReturnHashed, OrderModule
-		s.Files = FilesPlain
-		if !preemption {
-			s.Quiesce = kapi.QuiesceSched
-		}
-	case Edition514:
-		s.Return, s.Files = ReturnFreelist, FilesChar
-	case Edition65:
-		s.Return = ReturnRethook
-	case EditionDocumented:
-		s.Return = ReturnRethook
-		s.Quiesce = kapi.QuiesceRCU
-		s.Kernel.Optprobes = !preemption
-	}
+	s.Quiesce = e.quiesce(preemption)
 	return s
+}
+
+// quiesce is what the optimizer waits for.
+func (e Edition) quiesce(preemption bool) kapi.Flavour {
+	switch {
+	case e == Edition26:
+		return kapi.QuiesceNone
+	case e == EditionDocumented:
+		return kapi.QuiesceRCU
+	case preemption:
+		return kapi.QuiesceTasks
+	case e == Edition415:
+		return kapi.QuiesceSched
+	}
+	return kapi.QuiesceRCU
 }
