@@ -97,7 +97,7 @@ const (
 // Settings are what the engine's configuration and edition decide. Each can be
 // set by itself.
 type Settings struct {
-	Kernel        rules.Kernel     // set at Settings: which bytes can be probed, and which regions optimized
+	Kernel        rules.Kernel     // which bytes can be probed, and which regions optimized
 	AnyByte       bool             // instruction boundaries aren't looked at (2.6)
 	Step          Step             // how the end of a copy is noticed
 	Boost         Boost            // where the jump behind a copy comes from
@@ -106,7 +106,7 @@ type Settings struct {
 	FaultHandlers bool             // probes have fault handlers (until 5.13)
 	Jprobes       bool             // there are jprobes (until 4.14)
 	Batches       bool             // arrays can be registered, probes disabled and enabled (2.6.30 and later)
-	Quiesce       kapi.Flavour     // set at Settings: what the optimizer waits for (spec 4.6)
+	Quiesce       kapi.Flavour     // what the optimizer waits for (spec 4.6)
 	Order         Order            // which locks the optimizer holds meanwhile
 	Breakpoint    bool             // unoptimize by breakpoint and syncs (5.6 and later), else by the patcher
 	RemovedInt3   bool             // a breakpoint that is no longer there is handled (until 6.2)
@@ -115,45 +115,30 @@ type Settings struct {
 	_             struct{}
 }
 
-// settled are the settings that don't depend on the build, by edition.
-var settled = [Editions]Settings{
-	Edition26: {
-		Step: StepDebug, Boost: BoostNever, Return: ReturnGlobal, Order: OrderStep, RemovedInt3: true,
-		AnyByte: true, Jprobes: true, FaultHandlers: true, Files: FilesFirst,
-	},
-	Edition415: {
-		Step: StepDebug, Boost: BoostStepped, Return: ReturnHashed, Order: OrderModule, RemovedInt3: true,
-		Batches: true, FaultHandlers: true, Files: FilesPlain,
-	},
-	Edition514:        {Return: ReturnFreelist, Breakpoint: true, RemovedInt3: true, Batches: true, Files: FilesChar},
-	Edition65:         {Return: ReturnRethook, Breakpoint: true, RemovedInt3: true, Batches: true, MaxactiveAll: true},
-	Edition69:         {Return: ReturnObjpool, Breakpoint: true, Batches: true, MaxactiveAll: true},
-	EditionDocumented: {Return: ReturnRethook, RemovedInt3: true, Batches: true, MaxactiveAll: true},
-}
-
 // Settings returns those of an edition, of a build with or without
-// CONFIG_PREEMPTION, on the repaired algorithm.
+// CONFIG_PREEMPTION, on the repaired algorithm. The columns are the editions:
+// 2.6, 4.15, 5.14, 6.5, 6.9, documented.
 func (e Edition) Settings(preemption bool) Settings {
-	s := settled[e]
-	s.Kernel = rules.Kernel{
-		Edition: e.Rules(), Preemption: preemption,
-		Optprobes: e != Edition26 && !(e == EditionDocumented && preemption),
+	quiesce := [Editions]kapi.Flavour{kapi.QuiesceNone, kapi.QuiesceSched, kapi.QuiesceRCU, kapi.QuiesceRCU, kapi.QuiesceRCU, kapi.QuiesceRCU}
+	optprobes := e != Edition26
+	if preemption {
+		quiesce = [Editions]kapi.Flavour{kapi.QuiesceNone, kapi.QuiesceTasks, kapi.QuiesceTasks, kapi.QuiesceTasks, kapi.QuiesceTasks, kapi.QuiesceRCU}
+		optprobes = optprobes && e != EditionDocumented
 	}
-	s.Quiesce = e.quiesce(preemption)
-	return s
-}
-
-// quiesce is what the optimizer waits for.
-func (e Edition) quiesce(preemption bool) kapi.Flavour {
-	switch {
-	case e == Edition26:
-		return kapi.QuiesceNone
-	case e == EditionDocumented:
-		return kapi.QuiesceRCU
-	case preemption:
-		return kapi.QuiesceTasks
-	case e == Edition415:
-		return kapi.QuiesceSched
+	return Settings{
+		Kernel:        rules.Kernel{Edition: e.Rules(), Preemption: preemption, Optprobes: optprobes},
+		AnyByte:       e == Edition26,
+		Step:          [Editions]Step{StepDebug, StepDebug, StepInt3, StepInt3, StepInt3, StepInt3}[e],
+		Boost:         [Editions]Boost{BoostNever, BoostStepped, BoostPrepare, BoostPrepare, BoostPrepare, BoostPrepare}[e],
+		Return:        [Editions]ReturnGeneration{ReturnGlobal, ReturnHashed, ReturnFreelist, ReturnRethook, ReturnObjpool, ReturnRethook}[e],
+		MaxactiveAll:  e >= Edition65,
+		FaultHandlers: e <= Edition415,
+		Jprobes:       e == Edition26,
+		Batches:       e != Edition26,
+		Quiesce:       quiesce[e],
+		Order:         [Editions]Order{OrderStep, OrderModule, OrderText, OrderText, OrderText, OrderText}[e],
+		Breakpoint:    e >= Edition514 && e != EditionDocumented,
+		RemovedInt3:   e != Edition69,
+		Files:         [Editions]Files{FilesFirst, FilesPlain, FilesChar, FilesBool, FilesBool, FilesBool}[e],
 	}
-	return kapi.QuiesceRCU
 }

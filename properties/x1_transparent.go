@@ -22,19 +22,30 @@ const notCompared = 0
 
 type transparent struct {
 	calls []expected
-	next  int // where the next call to end is likely to be
+	at    [tasksMax][]int // by task and number of the call: where it is in calls
 }
 
 type expected struct {
 	task, call, digest uint64
+	mayMiss            bool // it needn't be made
 	ended              bool
 }
 
-func (m *transparent) Reset() { m.calls, m.next = m.calls[:0], 0 }
+func (x *expected) is(task, call uint64) bool { return x.task == task && x.call == call }
+
+// tasksMax is how many tasks a machine has.
+const tasksMax = 256
+
+func (m *transparent) Reset() {
+	m.calls = m.calls[:0]
+	for i := range m.at {
+		m.at[i] = m.at[i][:0]
+	}
+}
 
 func (m *transparent) Event(e *traces.Event) *traces.Finding {
 	if e.Kind == smpev.Expect {
-		m.calls = append(m.calls, expected{task: e.A, call: e.B, digest: e.C})
+		m.expect(expected{task: e.A, call: e.B &^ smpev.MayMiss, digest: e.C, mayMiss: e.B&smpev.MayMiss != 0})
 		return nil
 	}
 	x := m.find(e.A, e.B)
@@ -55,22 +66,28 @@ func (m *transparent) End(drained bool) *traces.Finding {
 		return nil
 	}
 	for i := range m.calls {
-		if x := &m.calls[i]; !x.ended {
+		if x := &m.calls[i]; !x.ended && !x.mayMiss {
 			return atEnd(0, "call %d of task %d hasn't ended", x.call, x.task)
 		}
 	}
 	return nil
 }
 
+// expect notes a call. Those of a task come in their order.
+func (m *transparent) expect(x expected) {
+	m.at[x.task%tasksMax] = append(m.at[x.task%tasksMax], len(m.calls))
+	m.calls = append(m.calls, x)
+}
+
+// find returns a call, nil if none is expected.
 func (m *transparent) find(task, call uint64) *expected {
-	for range m.calls {
-		if m.next >= len(m.calls) {
-			m.next = 0
-		}
-		x := &m.calls[m.next]
-		m.next++
-		if x.task == task && x.call == call {
-			return x
+	at := m.at[task%tasksMax]
+	if call < uint64(len(at)) && m.calls[at[call]].is(task, call) {
+		return &m.calls[at[call]]
+	}
+	for _, i := range at {
+		if m.calls[i].is(task, call) {
+			return &m.calls[i]
 		}
 	}
 	return nil

@@ -15,6 +15,8 @@ type Census struct {
 	Refused    int // register has returned an errno
 	Hit        int // a handler ran
 	Optimized  int // a jump was written at its place
+
+	During uint64 // runs in which a jump was written in a function while a task was in a call of it
 }
 
 // Probed is what happened to a probe, in any run.
@@ -29,6 +31,8 @@ type Probed struct {
 type census struct {
 	probes []Probed
 	at     []isa.Addr // where the probes are, in this run
+	in     []called   // by task: the function that it is in a call of
+	during bool       // in this run a jump was written in a function while a task was in a call of it
 }
 
 var censusKinds = []traces.Kind{kpev.ApiReturn, kpev.Handler, kpev.Optimized}
@@ -37,6 +41,8 @@ func (c *census) begin(probes []kprobes.Kprobe) {
 	for i := range probes {
 		c.at[i] = probes[i].Addr
 	}
+	c.during = false
+	clear(c.in)
 }
 
 // Event implements traces.Sink.
@@ -45,6 +51,9 @@ func (c *census) Event(e *traces.Event) *traces.Finding {
 	case e.Kind == kpev.Handler:
 		c.probes[e.A].Hit = true
 	case e.Kind == kpev.Optimized:
+		for _, f := range c.in {
+			c.during = c.during || e.A >= uint64(f.from) && e.A < uint64(f.to)
+		}
 		for i := range c.probes {
 			if c.at[i] == isa.Addr(e.A) {
 				c.probes[i].Optimized = true
@@ -81,4 +90,15 @@ func (c *census) count() Census {
 		n.Optimized += int(b2u(p.Optimized))
 	}
 	return n
+}
+
+// called is a function that a task calls, nothing while it calls none.
+type called struct{ from, to isa.Addr }
+
+// enter notes what a task calls.
+func (c *census) enter(task int, f called) {
+	for len(c.in) <= task {
+		c.in = append(c.in, called{})
+	}
+	c.in[task] = f
 }

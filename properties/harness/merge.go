@@ -51,6 +51,9 @@ func Merge(spec Spec, parts []Part) (*Result, error) {
 		return nil, errors.New("nothing was run")
 	}
 	r.Census = all.count()
+	for i := range r.Parts {
+		r.Census.During += r.Parts[i].During
+	}
 	if !spec.Blind {
 		r.Stats = sample.sum(spec.Scenario)
 	}

@@ -23,7 +23,8 @@ type Part struct {
 	Counts     smp.Counts        `json:"counts"`
 	Complete   bool              `json:"complete"` // the strategy has run all it can be complete for
 	Probes     []Probed          `json:"probes"`
-	Found      []Found           `json:"found"` // the best candidate for a witness of each property, in the order of the catalogue
+	During     uint64            `json:"optimized_during_call"` // runs in which a jump was written in a function that a task was in
+	Found      []Found           `json:"found"`                 // the best candidate for a witness of each property, in the order of the catalogue
 	Stats      Sample            `json:"statistics"`
 
 	best map[*properties.Property]*candidate
@@ -61,6 +62,7 @@ func (p *Part) begin(index int) {
 // take adds one run to what the part has seen.
 func (p *Part) take(i uint64, run Run, rec *sched.Recorder) {
 	p.Runs++
+	p.During += b2u(run.During)
 	addCounts(&p.Counts, &run.Counts)
 	if run.Property == nil {
 		return

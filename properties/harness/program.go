@@ -17,18 +17,25 @@ type program struct {
 	task   *smp.Task
 	ops    []scenario.Op
 	repeat int
-	calls  uint64     // made so far in the run
-	called []isa.Addr // by each operation: the function
-	checks []int      // of each operation: the number of its first check
-	came   uint64     // a digest of what its operations came to in the run
+	behind bool     // in the background
+	calls  uint64   // made so far in the run
+	called []called // by each operation: the function
+	checks []int    // of each operation: the number of its first check
+	came   uint64   // a digest of what its operations came to in the run
 }
 
 func (p *program) run(x *smp.Ctx) {
 	for n := range p.repeat {
+		if p.behind && n > 0 && p.r.front.Load(x) == 0 {
+			break
+		}
 		for i := range p.ops {
 			x.Forget(uint64(n*len(p.ops)+i) + 1)
 			p.do(x, i)
 		}
+	}
+	if p.r.behind && !p.behind {
+		kapi.Add(&p.r.front, x, -1)
 	}
 }
 
@@ -92,7 +99,9 @@ func (p *program) call(x *smp.Ctx, i int) {
 		regs.R[argRegs[i]] = a
 	}
 	x.Step("call", int(p.calls))
-	x.Call(p.called[i])
+	p.r.census.enter(int(p.task.ID), p.called[i])
+	x.Call(p.called[i].from)
+	p.r.census.enter(int(p.task.ID), called{})
 	if op.Checked {
 		p.got(x, i, 0, smpev.CheckResult, p.task.Left().R[isa.RAX]&(^uint64(0)>>(64-op.Bits)), 0)
 	}
@@ -189,6 +198,9 @@ func (p *program) api(x *smp.Ctx, call uint64, name string, f func(kapi.Context,
 			continue
 		}
 		k := &r.probes[i]
+		if call == kpev.Register && k.Addr == 0 { // unregistered once too often, which has cleared it
+			k.Addr = r.fresh[i].Addr
+		}
 		x.Emit(kpev.ApiEnter, call, k.ID, uint64(k.Addr))
 		if err := f(x, k); err != nil {
 			errno = uint64(err.(kprobes.Errno))

@@ -42,6 +42,8 @@ type Rig struct {
 	labels   []*kernel.JumpLabel
 	funcs    map[string]isa.Addr
 	programs []*program
+	behind   bool          // a task is in the background, and this is no twin
+	front    kapi.Var[int] // if so: how many of the others haven't ended
 	loads    []insn
 	linked   traces.Mark // behind them in a log, if they were told
 	told     bool
@@ -70,6 +72,7 @@ type Run struct {
 	Err      error // why the machine refused
 	Digest   uint64
 	Counts   smp.Counts
+	During   bool // a jump was written in a function while a task was in a call of it
 	Early    bool // it was stopped before its end: by a finding, or since its budget was out
 }
 
@@ -96,6 +99,13 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 		return nil, err
 	}
 	r.expects = append(r.expects, twin.ends...)
+	for i := range r.expects {
+		for _, p := range r.programs {
+			if e := &r.expects[i]; p.behind && e.task == uint64(p.task.ID) {
+				e.call |= smpev.MayMiss
+			}
+		}
+	}
 	return r, nil
 }
 
@@ -137,10 +147,11 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 		return nil, err
 	}
 	for i := range sc.Tasks {
-		p := &program{r: r, ops: sc.Tasks[i].Ops, repeat: max(sc.Tasks[i].Repeat, 1)}
+		p := &program{r: r, ops: sc.Tasks[i].Ops, repeat: max(sc.Tasks[i].Repeat, 1), behind: sc.Tasks[i].Background && !twin}
+		r.behind = r.behind || p.behind
 		p.task = m.AddProgram(sc.Tasks[i].Name, sc.Tasks[i].CPU, p.run)
 		for _, op := range p.ops {
-			p.called = append(p.called, r.funcs[op.Target]) // 0 of those that call none
+			p.called = append(p.called, r.called(&op)) // nothing of those that call none
 		}
 		p.prepareChecks()
 		r.programs = append(r.programs, p)
@@ -159,6 +170,9 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 	m.Freeze()
 	r.newEngine()
 	m.CellName = func(id kapi.CellID) string {
+		if r.behind && id == r.front.ID() {
+			return "how many tasks are left"
+		}
 		if name := r.Kernel.CellName(id); name != "" {
 			return name
 		}
@@ -230,6 +244,15 @@ func (r *Rig) load() error {
 		}
 	}
 	return nil
+}
+
+// called returns the function that an operation calls.
+func (r *Rig) called(op *scenario.Op) (f called) {
+	if op.Kind == scenario.OpCall {
+		f.from = r.funcs[op.Target]
+		f.to = f.from + isa.Addr(len(r.text(op.Target).Code))
+	}
+	return f
 }
 
 // site watches what a jump at a place would cover, whole instructions.
@@ -319,6 +342,13 @@ func (r *Rig) newEngine() {
 		r.engine.Renew(r.deps, r.settings)
 	}
 	copy(r.probes, r.fresh)
+	if r.behind {
+		front := 0
+		for _, p := range r.programs {
+			front += int(b2u(!p.behind))
+		}
+		r.front.Init(&r.Machine.Cells, front)
+	}
 }
 
 // unregistered makes the probes that a run begins with.
@@ -403,6 +433,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 		run.Property = &properties.Progress
 		run.Finding = traces.Finding{Message: r.noEnd(run)}
 	}
+	run.During = r.census.during
 	r.last = run
 	return run
 }

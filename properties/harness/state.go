@@ -85,6 +85,9 @@ func newStatesBy(r *Rig, rules map[string]rule) *states {
 	}
 	add(r.Kernel)
 	add(r.engine)
+	if r.behind {
+		add(&r.front)
+	}
 	for i := range r.probes {
 		add(&r.probes[i])
 	}

@@ -44,7 +44,7 @@ var language = []verb{
 	{`set_reg(reg, value)`, (*loader).doSetReg},
 	{`set_ip(address)`, (*loader).doSetIP},
 
-	{`task(name = None, cpu = 0, ops = [], repeat = 1)`, (*loader).doTask},
+	{`task(name = None, cpu = 0, ops = [], repeat = 1, background = False)`, (*loader).doTask},
 	{`call(f, *args, changed = False, returns = None, bits = 64)`, (*loader).doCall},
 	{`expect(d, hex)`, (*loader).doExpect},
 	{`schedule()`, plain(OpSchedule)},

@@ -129,7 +129,7 @@ func (l *loader) doSetIP(c *call) (starlark.Value, error) {
 func (l *loader) doTask(c *call) (starlark.Value, error) {
 	t := Task{Repeat: 1}
 	var ops starlark.Value
-	if err := c.unpack("name??", &t.Name, "cpu?", &t.CPU, "ops?", &ops, "repeat?", &t.Repeat); err != nil {
+	if err := c.unpack("name??", &t.Name, "cpu?", &t.CPU, "ops?", &ops, "repeat?", &t.Repeat, "background?", &t.Background); err != nil {
 		return nil, err
 	}
 	n := len(l.s.Tasks)

@@ -48,6 +48,7 @@ func base() *Scenario {
 	s, err := Load("drawn", []byte(`
 v = elf("victim.o")
 w = elf("probe_targets.o")
+elf("label.o")
 task("nobody", ops = [schedule()])
 never()
 `), OpenBuiltin)

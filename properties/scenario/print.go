@@ -184,7 +184,8 @@ func (p *printer) programs(s *Scenario) {
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
 		p.call("task", p.unless(t.Name == taskName(i), "name", quote(t.Name)), fmt.Sprintf("cpu = %d", t.CPU),
-			"ops = "+p.ops(t.Ops), p.unless(t.Repeat == 1, "repeat", fmt.Sprint(t.Repeat)))
+			"ops = "+p.ops(t.Ops), p.unless(t.Repeat == 1, "repeat", fmt.Sprint(t.Repeat)),
+			p.unless(!t.Background, "background", "True"))
 	}
 	p.gap(len(s.Sources))
 	for _, src := range s.Sources {

@@ -214,6 +214,10 @@ type Task struct {
 	CPU    int
 	Ops    []Op
 	Repeat int // how often Ops are run, at least 1
+
+	// Background says that it isn't repeated any more once all tasks without it
+	// have ended.
+	Background bool
 }
 
 // SourceKind names a source of interrupts.

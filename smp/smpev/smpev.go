@@ -33,12 +33,15 @@ const (
 	StopEnd                                 // [0, 0, 0]
 
 	// Events of the harness.
-	Expect  // [task, call, digest] what the twin run, without probes, found at the end of a call; heads the log
+	Expect  // [task, call, digest] what the twin run, without probes, found at the end of a call; heads the log. MayMiss is or-ed to a call that needn't come
 	CallEnd // [task, call, digest] a task's call has returned with this digest of what it left
 	Done    // [drained, 0, 0] the run is over; drained: 1 if all work is done and no list holds anything
 	Want    // [check, value, 0] what the scenario says that a check of a task finds; heads the log
 	Got     // [check, value, at] and what it has found; at: where in memory, or the probe's address
 )
+
+// MayMiss says of an expected call that it needn't be made.
+const MayMiss = 1 << 63
 
 // Check is the word for a check: whose, its number among the task's, and what
 // it looks at.

@@ -76,7 +76,7 @@ func (t *teller) say(e *traces.Event) string {
 	case smpev.StopEnd:
 		return "stop_machine: done"
 	case smpev.Expect, smpev.CallEnd:
-		return fmt.Sprintf("call %d of %s returns", e.B, in.task(e.A))
+		return fmt.Sprintf("call %d of %s returns", e.B&^smpev.MayMiss, in.task(e.A))
 	case smpev.Want, smpev.Got:
 		return t.check(e)
 	case smpev.Done:

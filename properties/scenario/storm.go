@@ -1,0 +1,210 @@
+package scenario
+
+import (
+	"fmt"
+
+	"kpsim/sim"
+)
+
+// Storm builds the api-storm of a seed: several tasks call the probes' API in any
+// order on a few addresses of the same functions, while other CPUs run these and
+// are interrupted. Equal seeds give equal scenarios.
+//
+// What comes out is sound: the optimizer's wait is enough for the preemption
+// model, and nobody hits a probe three deep. So no schedule may break a property.
+func Storm(seed uint64, m Machine) *Scenario {
+	g := &storm{sc: base(), labelled: true}
+	g.rand.Seed(seed, 0)
+	g.sc.Name, g.sc.Machine = fmt.Sprintf("api-storm-%d", seed), m
+	g.sc.Machine.CPUs = 2 + g.rand.N(stormCPUs-1)
+	g.probes()
+	g.probers()
+	g.callers()
+	g.sources()
+	return g.sc
+}
+
+const (
+	stormCPUs   = 6 // at most
+	stormReach  = 8 // probes are at f+0 to f+8
+	stormProbes = 5 // at most
+	stormRounds = 20
+)
+
+// A storm is a scenario in the making.
+type storm struct {
+	rand     sim.Rand
+	sc       *Scenario
+	funcs    []string // that are probed
+	labelled bool     // there is a jump label
+	nests    bool     // a handler calls a function
+	tasks    int      // probers
+}
+
+// one reports true once in n.
+func (g *storm) one(n int) bool { return g.rand.N(n) == 0 }
+
+// stormFuncs are the functions that a storm is about, and where in each the
+// first probe is: so far back that none in reach of the storm stands in its region.
+var stormFuncs = [...]struct {
+	name   string
+	offset int
+}{{"victim", 8}, {"clamp", 4}, {"sign", 5}, {"field", 2}, {"tally", 7}, {"over", 7}, {"scramble", 0}}
+
+// probes draws them: most are at a few addresses of one function, so that they
+// join each other and stand in each other's regions.
+func (g *storm) probes() {
+	first := stormFuncs[g.rand.N(len(stormFuncs))]
+	if g.one(2) {
+		first = stormFuncs[0]
+	}
+	g.funcs = []string{first.name}
+	if g.one(3) {
+		g.funcs = append(g.funcs, drawn[g.rand.N(len(drawn))])
+	}
+	if g.labelled = g.one(4); g.labelled {
+		g.funcs = append(g.funcs, "labelled")
+		g.sc.Labels = []Label{{Name: "key", Func: "labelled", Offset: 3, Target: "labelled_on"}}
+	}
+	g.nests = g.one(4)
+	for i := range 2 + g.rand.N(stormProbes-1) {
+		p := Probe{Name: fmt.Sprintf("k%d", i), Func: first.name, Offset: first.offset, Pre: []Step{{Kind: StepCount}}}
+		if i > 0 {
+			if p.Func = g.some(); g.one(3) {
+				p.Post = []Step{{Kind: StepCount}}
+			}
+			p.Offset = g.offset(p.Func)
+		}
+		if g.nests && g.one(2) {
+			p.Pre = append(p.Pre, Step{Kind: StepCall, Func: g.some()})
+		}
+		g.sc.Probes = append(g.sc.Probes, p)
+	}
+}
+
+// some draws a function, mostly the first.
+func (g *storm) some() string {
+	if g.one(3) {
+		return g.funcs[g.rand.N(len(g.funcs))]
+	}
+	return g.funcs[0]
+}
+
+// offset draws one: mostly where an instruction begins, now and then within one,
+// which is refused.
+func (g *storm) offset(f string) int {
+	if g.one(8) {
+		return g.rand.N(stormReach + 1)
+	}
+	var near []int
+	for _, off := range boundaries(g.sc, f) {
+		if off <= stormReach {
+			near = append(near, off)
+		}
+	}
+	return near[g.rand.N(len(near))]
+}
+
+// probers draws the tasks that call the API. A probe belongs to one of them, as
+// it does to its user; in the end all are unregistered.
+func (g *storm) probers() {
+	g.tasks = 1 + g.rand.N(min(3, len(g.sc.Probes)))
+	for i := range g.tasks {
+		var own []string
+		for k := i; k < len(g.sc.Probes); k += g.tasks {
+			own = append(own, g.sc.Probes[k].Name)
+		}
+		ops := []Op{{Kind: OpRegister, Target: own[0]}, {Kind: OpWaitOptimized}}
+		for _, k := range own[1:] {
+			ops = append(ops, Op{Kind: OpRegister, Target: k})
+		}
+		for range 1 + g.rand.N(5) {
+			ops = append(ops, g.op(own))
+		}
+		for _, k := range own {
+			ops = append(ops, Op{Kind: OpUnregister, Target: k})
+		}
+		ops = append(ops, Op{Kind: OpWaitOptimized})
+		g.sc.Tasks = append(g.sc.Tasks, Task{Name: fmt.Sprintf("prober%d", i), CPU: i % g.sc.Machine.CPUs, Repeat: 1, Ops: ops})
+	}
+}
+
+// op draws a call of the API.
+func (g *storm) op(own []string) Op {
+	kinds := [...]OpKind{OpRegister, OpRegister, OpUnregister, OpUnregister, OpEnable, OpDisable, OpWaitOptimized, OpSchedule, OpOptimization, OpEnableLabel, OpCall}
+	op := Op{Kind: kinds[g.rand.N(len(kinds))]}
+	switch op.Kind {
+	case OpRegister, OpUnregister, OpEnable, OpDisable:
+		op.Target = own[g.rand.N(len(own))]
+	case OpOptimization:
+		op.On = !g.one(3)
+	case OpEnableLabel:
+		if !g.labelled {
+			return Op{Kind: OpWaitOptimized}
+		}
+		if op.Target = "key"; g.one(2) {
+			op.Kind = OpDisableLabel
+		}
+	case OpCall:
+		return g.call()
+	}
+	return op
+}
+
+// call draws a call of a function that is probed. Where calls or flips change
+// what others return, it isn't compared.
+func (g *storm) call() Op {
+	f := g.some()
+	return Op{Kind: OpCall, Target: f, Args: []uint64{uint64(g.rand.N(7)), 2}, Changed: f == "tally" || f == "labelled"}
+}
+
+// callers draws tasks that run the functions for as long as the API is called,
+// and where they can be preempted somebody to run instead.
+func (g *storm) callers() {
+	m := &g.sc.Machine
+	n := 2 + g.rand.N(2)
+	for i := range n {
+		cpu := (m.CPUs - 1 - i + n*m.CPUs) % m.CPUs
+		var ops []Op
+		for range 2 + g.rand.N(3) {
+			ops = append(ops, g.call())
+		}
+		ops = append(ops, Op{Kind: OpSchedule})
+		g.sc.Tasks = append(g.sc.Tasks, Task{Name: fmt.Sprintf("caller%d", i), CPU: cpu, Repeat: stormRounds, Ops: ops, Background: true})
+		if m.Preempt == PreemptFull && g.one(2) {
+			g.sc.Tasks = append(g.sc.Tasks, Task{Name: fmt.Sprintf("other%d", i), CPU: cpu, Repeat: 1 + g.rand.N(3), Ops: []Op{{Kind: OpSchedule}}})
+			g.sc.Sources = append(g.sc.Sources, Source{Kind: SourcePreempt, CPU: cpu, AtMost: 1 + g.rand.N(3)})
+		}
+	}
+}
+
+// sources draws interrupts. A non-maskable one hits probes itself only where no
+// handler does, nor an interrupt: it would be the third, one within the other.
+func (g *storm) sources() {
+	for cpu := range g.sc.Machine.CPUs {
+		if g.one(3) {
+			s := Source{Kind: SourceTimer, CPU: cpu, AtMost: 1 + g.rand.N(2)}
+			if g.one(3) {
+				s.Run = g.funcs[0]
+			}
+			g.sc.Sources = append(g.sc.Sources, s)
+		}
+	}
+	if g.one(3) {
+		s := Source{Kind: SourceNMI, CPU: g.rand.N(g.sc.Machine.CPUs), AtMost: 1}
+		if g.sc.Machine.Patch == PatchBreakpoint && !g.nests && !g.interrupted() {
+			s.Run = g.funcs[0]
+		}
+		g.sc.Sources = append(g.sc.Sources, s)
+	}
+}
+
+// interrupted reports whether an interrupt's handler runs a function.
+func (g *storm) interrupted() bool {
+	for i := range g.sc.Sources {
+		if g.sc.Sources[i].Run != "" {
+			return true
+		}
+	}
+	return false
+}
