@@ -36,7 +36,7 @@ type code struct {
 
 // repaired is the engine as it should be, on a preemptible build.
 var repaired = Settings{
-	Quiesce: kapi.QuiesceTasks, Breakpoint: true,
+	Quiesce: kapi.QuiesceTasks, Breakpoint: true, Batches: true,
 	Kernel: rules.Kernel{Edition: rules.Edition69, Preemption: true, Optprobes: true},
 }
 

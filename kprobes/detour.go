@@ -10,6 +10,8 @@ import (
 // jumpSize is the size of the jump that replaces the region's head.
 const jumpSize = 5
 
+const jumpOpcode = 0xe9
+
 // A detour is what an optimized probe's jump goes to:
 //
 //	save the registers as a trap would have

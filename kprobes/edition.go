@@ -116,40 +116,29 @@ type Settings struct {
 }
 
 // Settings returns those of an edition, of a build with or without
-// CONFIG_PREEMPTION, on the repaired algorithm.
+// CONFIG_PREEMPTION, on the repaired algorithm. The columns are the editions:
+// 2.6, 4.15, 5.14, 6.5, 6.9, documented.
 func (e Edition) Settings(preemption bool) Settings {
-	s := Settings{
-		Kernel:       rules.Kernel{Edition: e.Rules(), Preemption: preemption, Optprobes: e >= Edition415},
-		MaxactiveAll: e >= Edition65,
-		Batches:      e >= Edition415,
-		Breakpoint:   e >= Edition514 && e != EditionDocumented,
-		RemovedInt3:  e != Edition69,
-		Quiesce:      kapi.QuiesceRCU,
-	}
+	quiesce := [Editions]kapi.Flavour{kapi.QuiesceNone, kapi.QuiesceSched, kapi.QuiesceRCU, kapi.QuiesceRCU, kapi.QuiesceRCU, kapi.QuiesceRCU}
+	optprobes := e != Edition26
 	if preemption {
-		s.Quiesce = kapi.QuiesceTasks
+		quiesce = [Editions]kapi.Flavour{kapi.QuiesceNone, kapi.QuiesceTasks, kapi.QuiesceTasks, kapi.QuiesceTasks, kapi.QuiesceTasks, kapi.QuiesceRCU}
+		optprobes = optprobes && e != EditionDocumented
 	}
-	switch e {
-	case Edition26:
-		s.AnyByte, s.Jprobes, s.FaultHandlers = true, true, true
-		s.Step, s.Boost, s.Return, s.Order = StepDebug, BoostNever, ReturnGlobal, OrderStep
-		s.Files = FilesFirst
-		s.Quiesce = kapi.QuiesceNone
-	case Edition415:
-		s.FaultHandlers = true
-		s.Step, s.Boost, s.Return, s.Order = StepDebug, BoostStepped, ReturnHashed, OrderModule
-		s.Files = FilesPlain
-		if !preemption {
-			s.Quiesce = kapi.QuiesceSched
-		}
-	case Edition514:
-		s.Return, s.Files = ReturnFreelist, FilesChar
-	case Edition65:
-		s.Return = ReturnRethook
-	case EditionDocumented:
-		s.Return = ReturnRethook
-		s.Quiesce = kapi.QuiesceRCU
-		s.Kernel.Optprobes = !preemption
+	return Settings{
+		Kernel:        rules.Kernel{Edition: e.Rules(), Preemption: preemption, Optprobes: optprobes},
+		AnyByte:       e == Edition26,
+		Step:          [Editions]Step{StepDebug, StepDebug, StepInt3, StepInt3, StepInt3, StepInt3}[e],
+		Boost:         [Editions]Boost{BoostNever, BoostStepped, BoostPrepare, BoostPrepare, BoostPrepare, BoostPrepare}[e],
+		Return:        [Editions]ReturnGeneration{ReturnGlobal, ReturnHashed, ReturnFreelist, ReturnRethook, ReturnObjpool, ReturnRethook}[e],
+		MaxactiveAll:  e >= Edition65,
+		FaultHandlers: e <= Edition415,
+		Jprobes:       e == Edition26,
+		Batches:       e != Edition26,
+		Quiesce:       quiesce[e],
+		Order:         [Editions]Order{OrderStep, OrderModule, OrderText, OrderText, OrderText, OrderText}[e],
+		Breakpoint:    e >= Edition514 && e != EditionDocumented,
+		RemovedInt3:   e != Edition69,
+		Files:         [Editions]Files{FilesFirst, FilesPlain, FilesChar, FilesBool, FilesBool, FilesBool}[e],
 	}
-	return s
 }

@@ -43,6 +43,7 @@ type Engine struct {
 	callback     isa.Addr         // set at New: what detours call
 	sysctl       kapi.Mutex       // set at New: one writer of the sysctl at a time
 	allowed      bool             // owned by kprobe_mutex: the sysctl, true until somebody writes it
+	disarmed     bool             // owned by kprobe_mutex: the file enabled says 0
 
 	memory
 }
@@ -67,6 +68,7 @@ type looked struct {
 	of      kapi.Function // owned by kprobe_mutex
 	code    []byte        // owned by kprobe_mutex: its bytes, and some behind it
 	plain   bool          // owned by kprobe_mutex: there are no sites and no exception table
+	found   []kapi.Site   // owned by kprobe_mutex
 	sites   []rules.Site  // owned by kprobe_mutex
 	extable []int         // owned by kprobe_mutex
 }

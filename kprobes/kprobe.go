@@ -14,22 +14,66 @@ type PreHandler func(x kapi.Context, k *Kprobe, regs *isa.Regs) int
 // A PostHandler runs after the probed instruction (1.4). Context: as PreHandler.
 type PostHandler func(x kapi.Context, k *Kprobe, regs *isa.Regs, flags uint64)
 
-// A Kprobe is what its user registers. ID names it in events. Either handler
-// may be nil (1.5). It is its user's again when Unregister has returned.
+// A FaultHandler runs when a pre_handler, a post_handler or the copy has
+// faulted, with trap number trapnr (13, 14); 1 means that it has handled it
+// (spec 1.12; until 5.13). Context: as PreHandler.
+type FaultHandler func(x kapi.Context, k *Kprobe, regs *isa.Regs, trapnr int) int
+
+// Flags are a probe's, with the kernel's numbers (include/linux/kprobes.h).
+type Flags uint8
+
+// The flags.
+const (
+	FlagGone        Flags = 1 << iota // its text is freed
+	FlagDisabled                      // its handlers are silent
+	FlagOptimized                     // it is optimized, or queued to be
+	FlagFtrace                        // ftrace calls it
+	FlagOnFuncEntry                   // it is at a function's first instruction (5.18 and later)
+)
+
+// A Kprobe is what its user registers: at Symbol + Offset, or at Addr + Offset
+// (spec 6.1). ID names it in events. Each handler may be nil (1.5). It is its
+// user's again when Unregister has returned; Addr stays then, so that one with a
+// symbol must be cleared of it to be registered again.
 type Kprobe struct {
-	ID   uint64
-	Addr isa.Addr // set at registration: where a function begins with endbr64 it is moved behind that
-	Pre  PreHandler
-	Post PostHandler
+	ID     uint64
+	Symbol string   // "": Addr says where
+	Offset int      // in bytes
+	Addr   isa.Addr // set at registration: with the offset, and behind an endbr64; 0 when it was unregistered without being registered
+	Flags  Flags    // set at registration to what counts of it, FlagDisabled; FlagsOf tells what has become of it
+	Pre    PreHandler
+	Post   PostHandler
+	Fault  FaultHandler // editions 2.6 and 4.15
 
 	missed   kapi.Var[int]
 	disabled kapi.Var[bool]
+	entry    bool   // owned by kprobe_mutex: FlagOnFuncEntry
+	gone     bool   // owned by kprobe_mutex: FlagGone
 	point    *point // owned by kprobe_mutex: nil while it isn't registered
 	_        struct{}
 }
 
 // Missed returns how many hits ran no handler because they came from inside one (1.11).
 func (k *Kprobe) Missed() int { return k.missed.Peek() }
+
+// FlagsOf returns a probe's flags as the file list shows them: GONE and DISABLED
+// are its own, OPTIMIZED and FTRACE are those of all at its address. Of one that
+// isn't registered it returns what its caller has set. Context: kprobe_mutex
+// held, or nothing running.
+func (e *Engine) FlagsOf(k *Kprobe) Flags {
+	p := k.point
+	if p == nil {
+		return k.Flags
+	}
+	return p.flags() | when(FlagGone, k.gone) | when(FlagDisabled, k.disabled.Peek()) | when(FlagOnFuncEntry, k.entry)
+}
+
+func when(f Flags, on bool) Flags {
+	if on {
+		return f
+	}
+	return 0
+}
 
 // A point is one address with a breakpoint on it.
 type point struct {
@@ -47,7 +91,11 @@ type point struct {
 	optimized kapi.Var[bool]     // see the table of states
 	list      *kapi.List[*point] // owned by kprobe_mutex: the list it is on
 	freed     bool               // owned by kprobe_mutex
+	next      *point             // owned by who unregisters: the next one to discard
 }
+
+// flags are those that all probes of the point have in common.
+func (p *point) flags() Flags { return when(FlagOptimized, p.optimized.Peek()) }
 
 // A chain is the probes of a point, last registered first. It is never changed
 // once readers can see it.

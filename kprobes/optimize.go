@@ -27,10 +27,11 @@ func (e *Engine) optimize(x kapi.Context, p *point) {
 	e.kick(x)
 }
 
-// blocked reports whether another instruction of the region is probed (spec 4.4).
+// blocked reports whether another instruction of the region is probed (spec
+// 4.4). Context: kprobe_mutex held.
 func (e *Engine) blocked(p *point) bool {
-	for _, q := range e.points {
-		if !q.freed && q.armed.Peek() && q.addr > p.addr && q.addr < p.addr+isa.Addr(p.detour.region) {
+	for d := 1; d < p.detour.region; d++ {
+		if q, ok := e.table.Peek(p.addr + isa.Addr(d)); ok && q.armed.Peek() {
 			return true
 		}
 	}

@@ -8,20 +8,41 @@ import (
 	"kpsim/smp/kapi"
 )
 
+// resolve returns where a probe is to go (spec 6.1).
+func (e *Engine) resolve(k *Kprobe) (isa.Addr, error) {
+	if (k.Symbol == "") == (k.Addr == 0) { // neither, or both
+		return 0, EINVAL
+	}
+	at := k.Addr
+	if k.Symbol != "" {
+		f, ok := e.d.Symbols.Named(k.Symbol)
+		switch {
+		case ok:
+			at = f.Addr
+		case e.s.Kernel.Edition == rules.Edition26:
+			return 0, EINVAL
+		default:
+			return 0, ENOENT
+		}
+	}
+	if at += isa.Addr(k.Offset); at == 0 {
+		return 0, EINVAL
+	}
+	return at, nil
+}
+
 // prepare asks the rules whether addr can be probed and makes the out-of-line
 // copy of its instruction (spec 6.2). Context: kprobe_mutex and text_mutex held:
 // a patcher's half-written instruction would be decoded as something else.
 func (e *Engine) prepare(x kapi.Context, addr isa.Addr) (*point, error) {
-	f, ok := e.d.Symbols.Lookup(addr)
-	if !ok {
-		return nil, ENOENT
-	}
-	if e.d.Symbols.Blacklisted(addr) || e.d.Symbols.Reserved(addr, 1) {
-		return nil, EINVAL
+	e.d.Symbols.Look(x)
+	f, known := e.d.Symbols.Lookup(addr)
+	if !known {
+		f.Addr, f.Size = addr, 1
 	}
 	code := e.recover(x, f)
 	e.load(f, code)
-	v := e.looked.judge.At(int(addr - f.Addr))
+	v := e.judge(int(addr - f.Addr))
 	if v.Errno != 0 {
 		return nil, Errno(-v.Errno)
 	}
@@ -39,22 +60,47 @@ func (e *Engine) prepare(x kapi.Context, addr isa.Addr) (*point, error) {
 	return p, nil
 }
 
-// behindEndbr returns where a probe at addr goes (5.18 and later, with IBT): a
-// function's first instruction is the one behind its endbr64.
-func (e *Engine) behindEndbr(x kapi.Context, addr isa.Addr) isa.Addr {
-	if !e.s.Kernel.IBT {
-		return addr
+// judge asks the rules about a byte of the function that was loaded. Whether
+// boundaries are looked at is a setting of its own.
+func (e *Engine) judge(offset int) rules.Verdict {
+	j := &e.looked.judge
+	if e.s.AnyByte {
+		return j.AtAny(offset)
 	}
-	if f, ok := e.d.Symbols.Lookup(addr); ok && f.Addr == addr {
-		return addr + isa.Addr(rules.Entry(&e.s.Kernel, e.recover(x, f)))
+	v := j.At(offset)
+	if v.Errno == 0 && e.s.Kernel.Edition == rules.Edition26 && !j.Boundary(offset) {
+		v.Errno = -int(EILSEQ)
 	}
-	return addr
+	return v
+}
+
+// behindEndbr returns where a probe at addr goes: a function's first instruction
+// is the one behind its endbr64 (5.18 and later, with IBT). entry is whether it
+// is that.
+func (e *Engine) behindEndbr(x kapi.Context, addr isa.Addr) (to isa.Addr, entry bool) {
+	if e.s.Kernel.Edition < rules.Edition514 {
+		return addr, false
+	}
+	f, ok := e.d.Symbols.Lookup(addr)
+	if !ok {
+		return addr, false
+	}
+	first := f.Addr
+	if e.s.Kernel.IBT && addr-first <= 4 {
+		first += isa.Addr(rules.Entry(&e.s.Kernel, e.recover(x, f)))
+	}
+	if addr == f.Addr {
+		return first, true
+	}
+	return addr, addr == first
 }
 
 // load has the rules look at a function, if it isn't the one that they looked at
 // last: most runs have one. Context: kprobe_mutex held.
 func (e *Engine) load(f kapi.Function, code []byte) {
-	plain := !e.d.Symbols.Reserved(f.Addr, len(code)) && !e.d.Symbols.Extable(f.Addr, f.Size)
+	s := e.d.Symbols
+	kind, ban := s.Kind(f.Addr), s.Banned(f.Addr)
+	plain := kind == kapi.TextCore && ban == kapi.BanNone && !s.Reserved(f.Addr, len(code)) && !s.Extable(f.Addr, f.Size)
 	l := &e.looked
 	if plain && l.plain && l.kernel == e.s.Kernel && l.of == f && bytes.Equal(l.code, code) {
 		return
@@ -64,18 +110,22 @@ func (e *Engine) load(f kapi.Function, code []byte) {
 	if !plain {
 		e.loadFacts(f)
 	}
+	named := f.Name != ""
 	l.judge.Load(&l.kernel, &rules.Function{
 		Name: f.Name, Addr: f.Addr, Size: f.Size, Code: l.code, Sites: l.sites, Extable: l.extable,
+		Blacklisted: ban != kapi.BanNone && (e.s.Kernel.Edition != rules.Edition26 || ban == kapi.BanSection),
+		InitFreed:   kind == kapi.TextFreed && f.Module != "",
+		NoSymbol:    !named,
+		NotText:     kind == kapi.TextNone || kind == kapi.TextData || kind == kapi.TextFreed && f.Module == "",
 	})
 }
 
 // loadFacts asks for the facts of each byte.
 func (e *Engine) loadFacts(f kapi.Function) {
 	l := &e.looked
-	for i := range l.code {
-		if e.d.Symbols.Reserved(f.Addr+isa.Addr(i), 1) {
-			l.sites = append(l.sites, rules.Site{Offset: i, Len: 1, Kind: rules.SiteJumpLabel})
-		}
+	l.found = e.d.Symbols.Sites(l.found[:0], f.Addr, len(l.code))
+	for _, s := range l.found {
+		l.sites = append(l.sites, rules.Site{Offset: int(s.Addr - f.Addr), Len: s.Size, Kind: rules.SiteKind(s.Kind)})
 	}
 	for i := range f.Size {
 		if e.d.Symbols.Extable(f.Addr+isa.Addr(i), 1) {
@@ -119,14 +169,16 @@ func (e *Engine) recover(x kapi.Context, f kapi.Function) []byte {
 	code := e.code[:size]
 	clear(code[f.Size:]) // there may be no memory behind it
 	e.d.Text.Read(x, f.Addr, code)
-	for _, q := range e.points {
-		if q.freed || q.addr < f.Addr || q.addr >= f.Addr+isa.Addr(size) {
+	for off, c := range code {
+		if c != isa.Int3 && c != jumpOpcode {
 			continue
 		}
-		off := int(q.addr - f.Addr)
-		if q.jumped {
+		q, ok := e.table.Peek(f.Addr + isa.Addr(off))
+		switch {
+		case !ok:
+		case q.jumped:
 			copy(code[off:], q.orig[:jumpSize])
-		} else if q.armed.Peek() {
+		case q.armed.Peek():
 			code[off] = q.orig[0]
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Register puts a probe at k.Addr and arms it (spec 6.1). It returns nil or an
+// Register puts a probe where it says and arms it, unless it says that it is
+// disabled or nothing is armed now (spec 6.1, 6.3, 7.2). It returns nil or an
 // Errno. Context: may sleep.
 func (e *Engine) Register(x kapi.Context, k *Kprobe) error {
 	e.mutex.Lock(x)
@@ -20,9 +21,18 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 	if k.point != nil {
 		return EINVAL
 	}
+	at, err := e.resolve(k)
+	if err != nil {
+		return err
+	}
+	k.Addr, k.entry = e.behindEndbr(x, at)
+	k.Flags &= FlagDisabled
+	if !e.s.Batches { // the flag is of the same age
+		k.Flags = 0
+	}
 	k.missed.Init(e.d.Cells, 0)
-	k.disabled.Init(e.d.Cells, false)
-	k.Addr = e.behindEndbr(x, k.Addr)
+	k.disabled.Init(e.d.Cells, k.Flags != 0)
+	k.gone = false
 
 	p, there := e.table.Get(x, k.Addr)
 	if there {
@@ -30,7 +40,7 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 		return nil
 	}
 	e.d.Text.Mutex().Lock(x)
-	p, err := e.prepare(x, k.Addr)
+	p, err = e.prepare(x, k.Addr)
 	e.d.Text.Mutex().Unlock(x)
 	if err != nil {
 		return err
@@ -40,7 +50,7 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 	first.probes = append(first.probes, k)
 	p.probes.Set(first)
 	e.table.Put(x, p.addr, p)
-	e.arm(x, p)
+	e.armEnabled(x, p)
 	e.d.Text.Mutex().Lock(x)
 	e.prepareDetour(x, p)
 	e.d.Text.Mutex().Unlock(x)
@@ -57,10 +67,24 @@ func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) {
 		e.unoptimize(x, p)
 	}
 	e.replace(x, p, k, nil)
+	e.rearm(x, p)
+}
+
+// rearm arms a point that was joined or of which a probe was enabled, if a probe
+// of it is enabled, and tries to optimize it. Context: kprobe_mutex held.
+func (e *Engine) rearm(x kapi.Context, p *point) {
 	if !p.armed.Load(x) {
-		e.arm(x, p)
+		e.armEnabled(x, p)
 	}
 	e.optimize(x, p)
+}
+
+// armEnabled arms a point unless all its probes are disabled, or all are
+// disarmed by the file enabled (spec 6.3, 7.2). Context: kprobe_mutex held.
+func (e *Engine) armEnabled(x kapi.Context, p *point) {
+	if p.enabled() && !e.disarmed {
+		e.arm(x, p)
+	}
 }
 
 // replace gives the point a new chain: with add first, without drop.
@@ -78,20 +102,56 @@ func (e *Engine) replace(x kapi.Context, p *point, add, drop *Kprobe) {
 }
 
 // Unregister takes a probe away: when it returns none of its handlers runs
-// again (spec 6.5, 6.7). Context: may sleep.
-//
-//	top:    disable the probe; take it, or its point, out of what readers find
-//	wait:   a grace period: no CPU is in a handler that has found it
-//	bottom: free what only those could use
+// again (spec 6.5, 6.7). One that isn't registered has its address cleared, and
+// EINVAL is returned, which the kernel doesn't tell. Context: may sleep.
 func (e *Engine) Unregister(x kapi.Context, k *Kprobe) error {
+	one := [1]*Kprobe{k}
+	return e.unregister(x, one[:])
+}
+
+// unregister takes probes away, with one grace period for all.
+//
+//	top:    disable the probes; take them, or their points, out of what readers find
+//	wait:   a grace period: no CPU is in a handler that has found one
+//	bottom: free what only those could use
+func (e *Engine) unregister(x kapi.Context, ks []*Kprobe) (err error) {
+	var gone *point
+	left := 0
 	e.mutex.Lock(x)
-	p := k.point
-	if p == nil {
-		e.mutex.Unlock(x)
-		return EINVAL
+	for _, k := range ks {
+		p := k.point
+		if p == nil {
+			err = EINVAL
+			if e.s.Batches {
+				k.Addr = 0
+			}
+			continue
+		}
+		left++
+		if e.takeOut(x, p, k) {
+			p.next, gone = gone, p
+		}
 	}
+	e.mutex.Unlock(x)
+	if left == 0 {
+		return err
+	}
+
+	if !e.s.Mutants.NoGrace {
+		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
+	}
+
+	if gone != nil {
+		e.discard(x, gone)
+	}
+	return err
+}
+
+// takeOut takes a probe from its point, and the point from the table if it was
+// the last one: it reports whether the point is the caller's to discard. Context:
+// kprobe_mutex held.
+func (e *Engine) takeOut(x kapi.Context, p *point, k *Kprobe) (gone bool) {
 	e.replace(x, p, nil, k)
-	gone := false
 	if p.enabled() {
 		e.optimize(x, p) // k may have been what kept it from that
 	} else if e.disarm(x, p) {
@@ -101,33 +161,29 @@ func (e *Engine) Unregister(x kapi.Context, k *Kprobe) error {
 		e.retry(x, p)
 	}
 	k.point = nil
-	e.mutex.Unlock(x)
-
-	if !e.s.Mutants.NoGrace {
-		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
-	}
-
-	if gone {
-		e.discard(x, p)
-	}
-	return nil
+	return gone
 }
 
-// discard frees a point that no reader can find any more. A CPU may still be
-// in its detour if a breakpoint sent it there while the point was queued: code
-// that can be preempted, for which an RCU grace period is not enough where
-// there is preemption.
-func (e *Engine) discard(x kapi.Context, p *point) {
-	if p.detour.size != 0 && !e.s.Mutants.CancelRCU {
-		e.d.RCU.Synchronize(x, kapi.QuiesceTasks)
+// discard frees points that no reader can find any more. A CPU may still be in
+// a detour if a breakpoint sent it there while the point was queued: code that
+// can be preempted, for which an RCU grace period is not enough where there is
+// preemption.
+func (e *Engine) discard(x kapi.Context, gone *point) {
+	for p := gone; p != nil; p = p.next {
+		if p.detour.size != 0 && !e.s.Mutants.CancelRCU {
+			e.d.RCU.Synchronize(x, kapi.QuiesceTasks)
+			break // one wait for all
+		}
 	}
 	e.mutex.Lock(x)
-	e.free(x, p)
+	for p := gone; p != nil; p = p.next {
+		e.free(x, p)
+	}
 	e.mutex.Unlock(x)
 }
 
 // Disable silences a probe (spec 6.6); if none of its point is left the point
-// is disarmed. Context: may sleep.
+// is disarmed. It returns EINVAL if the probe isn't registered. Context: may sleep.
 func (e *Engine) Disable(x kapi.Context, k *Kprobe) error {
 	e.mutex.Lock(x)
 	err := e.disable(x, k)
@@ -137,6 +193,9 @@ func (e *Engine) Disable(x kapi.Context, k *Kprobe) error {
 
 // disable is Disable with kprobe_mutex held.
 func (e *Engine) disable(x kapi.Context, k *Kprobe) error {
+	if !e.s.Batches {
+		return EOPNOTSUPP
+	}
 	if k.point == nil {
 		return EINVAL
 	}
@@ -150,7 +209,8 @@ func (e *Engine) disable(x kapi.Context, k *Kprobe) error {
 	return nil
 }
 
-// Enable undoes Disable. Context: may sleep.
+// Enable undoes Disable. It returns EINVAL if the probe isn't registered, or its
+// text is gone. Context: may sleep.
 func (e *Engine) Enable(x kapi.Context, k *Kprobe) error {
 	e.mutex.Lock(x)
 	err := e.enable(x, k)
@@ -160,17 +220,17 @@ func (e *Engine) Enable(x kapi.Context, k *Kprobe) error {
 
 // enable is Enable with kprobe_mutex held.
 func (e *Engine) enable(x kapi.Context, k *Kprobe) error {
-	if k.point == nil {
+	if !e.s.Batches {
+		return EOPNOTSUPP
+	}
+	if k.point == nil || k.gone {
 		return EINVAL
 	}
 	if !k.disabled.Load(x) {
 		return nil
 	}
 	k.disabled.Store(x, false)
-	if !k.point.armed.Load(x) {
-		e.arm(x, k.point)
-	}
-	e.optimize(x, k.point)
+	e.rearm(x, k.point)
 	return nil
 }
 
@@ -215,10 +275,10 @@ func (e *Engine) restore(x kapi.Context, p *point) {
 }
 
 // covering returns the point whose region holds addr behind its first byte,
-// and that is optimized or to be.
+// and that is optimized or to be. Context: kprobe_mutex held.
 func (e *Engine) covering(addr isa.Addr) *point {
-	for _, q := range e.points {
-		if !q.freed && q.optimized.Peek() && addr > q.addr && addr < q.addr+isa.Addr(q.detour.region) {
+	for q := range e.before(addr) {
+		if q.optimized.Peek() {
 			return q
 		}
 	}
@@ -227,9 +287,21 @@ func (e *Engine) covering(addr isa.Addr) *point {
 
 // retry optimizes the points that p has blocked. Context: kprobe_mutex held.
 func (e *Engine) retry(x kapi.Context, p *point) {
-	for _, q := range e.points {
-		if !q.freed && q != p && p.addr > q.addr && p.addr < q.addr+isa.Addr(q.detour.region) {
-			e.optimize(x, q)
+	for q := range e.before(p.addr) {
+		e.optimize(x, q)
+	}
+}
+
+// before are the points whose regions hold addr behind their first byte, the
+// nearest first. They are looked up by address, as kernels do: what else is
+// probed costs nothing. Context: kprobe_mutex held.
+func (e *Engine) before(addr isa.Addr) func(yield func(*point) bool) {
+	return func(yield func(*point) bool) {
+		for d := 1; d < maxRegion; d++ {
+			q, ok := e.table.Peek(addr - isa.Addr(d))
+			if ok && d < q.detour.region && !yield(q) {
+				return
+			}
 		}
 	}
 }

@@ -213,7 +213,12 @@ func storm(t testing.TB, b *bench, x *smp.Ctx, r *sim.Rand, n int) {
 				registered[i], disabled[i] = true, false
 			}
 		case 3, 4:
+			addr := probes[i].Addr
 			api(b.e.Unregister, i)
+			if !registered[i] {
+				require.Zero(t, probes[i].Addr)
+				probes[i].Addr = addr
+			}
 			registered[i] = false
 		case 5:
 			api(b.e.Disable, i)

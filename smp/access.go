@@ -80,7 +80,7 @@ func (f *footprint) accessWord(c *CPU, a isa.Addr, write bool) {
 		f.read(object(objWord, n))
 		return
 	}
-	if p := f.m.mem.page(a); p != nil && p.perm&PermExec != 0 {
+	if p := f.m.mem.page(a); p != nil && p.code != nil {
 		f.m.touchFetch(a, 1)
 		return
 	}

@@ -285,6 +285,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	}
 	m.unwind()
 	m.mem.reset()
+	m.resetPages()
 	m.unwatch()
 	m.text.Reset()
 	m.Cells.Rewind(m.nCells)

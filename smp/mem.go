@@ -32,6 +32,8 @@ type page struct {
 	dirty uint64         // bit i: block i may differ from boot
 	perm  Perm
 	at    isa.Addr
+	later bool // it comes and goes; see pages.go
+	away  bool // and is away when a run begins
 
 	// Of text only:
 	code    *decodedPage        // the instruction decoded at each offset, if none of its bytes is watched
@@ -51,6 +53,7 @@ type memory struct {
 		p  *page
 	}
 	dirty []*page // pages with a block to copy back
+	moved []*page // pages that came or went in this run
 
 	fault isa.Addr // where the last access that failed did so
 

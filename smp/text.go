@@ -89,6 +89,7 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 	if ip-c.codeAt >= pageSize || p == nil { // another page than last time
 		p = m.mem.page(ip)
 		if p == nil || p.perm&PermExec == 0 {
+			m.touchFetch(ip, 1) // it may have been there
 			m.pageFault(c, ip, ip)
 			return nil
 		}
@@ -252,6 +253,10 @@ func (m *Machine) unwatch() {
 // storeText stores the n low bytes of v, the others of which are 0, to text in
 // one chunk. CPUs are not serialised.
 func (m *Machine) storeText(c *CPU, a isa.Addr, v uint64, n int) {
+	if p := m.mem.page(a); p.later && p.perm == 0 {
+		m.storeAway(c, a)
+		return
+	}
 	m.putText(a, v, n)
 	m.emit(c, smpev.TextStore, uint64(a), v, uint64(n))
 }

@@ -312,7 +312,7 @@ func (f *footprint) text(a isa.Addr, n int, write bool) {
 // stored to in another run.
 func (f *footprint) stored(a isa.Addr) bool {
 	p := f.m.mem.page(a)
-	return p != nil && p.perm&PermExec != 0 && (p.watched[a%pageSize/chunk] || f.words.shared(bytesNumber(a)))
+	return p != nil && p.code != nil && (p.watched[a%pageSize/chunk] || f.words.shared(bytesNumber(a)))
 }
 
 // store takes a store to text. Where fetches may be stale it matters to each

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"sync/atomic"
 
 	"kpsim/properties/harness"
@@ -22,6 +23,8 @@ type exploreCmd struct {
 	Unbiased  bool      `help:"Draw the places of interrupts and switches from all boundaries alike. Without it those at which a CPU stands before text that is patched (sites, slots, detours) are preferred in some of the runs."`
 	Workers   int       `placeholder:"N" help:"How many runs are made at once, 16 at most. Default: one a processor. Changes no result."`
 	Fetch     string    `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
+	Edition   string    `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
+	AsShipped bool      `name:"as-shipped" help:"Bring back the faults that the kernels of the scenario's edition had. Nothing is expected then."`
 	Mutant    string    `placeholder:"NAME" help:"Break the engine on purpose. Nothing is expected then."`
 	Traces    string    `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Shard     string    `placeholder:"I/N" help:"Make only share I of N of the runs, on each of N computers another. Needs --out; kpsim merge puts the shares together."`
@@ -45,6 +48,8 @@ Examples:
   kpsim explore second-instruction torn-jump
   kpsim explore --runs 1000000 --seed 7 mine.star
   kpsim explore --mutant no-sync-1 jump-label-flip
+  kpsim explore --edition 4.15 register-storm
+  kpsim explore --edition 4.15 --as-shipped no-sail-past
   kpsim explore --strategy deviations --json safe-none
   kpsim explore --unbiased second-instruction
   kpsim explore --self-check=1000000
@@ -144,8 +149,22 @@ func (c *exploreCmd) check() (err error) {
 	if err := new(scenario.Scenario).SetFetch(c.Fetch); c.Fetch != "" && err != nil {
 		return fmt.Errorf("--fetch: %w", err)
 	}
+	if err := c.asShipped(); err != nil {
+		return err
+	}
 	if _, ok := mutant.ByName(c.Mutant); c.Mutant != "" && !ok {
 		return fmt.Errorf("--mutant: no mutant is called %q; there are %s", c.Mutant, list(mutant.Names()))
+	}
+	return nil
+}
+
+// asShipped makes --as-shipped the mutant that it stands for.
+func (c *exploreCmd) asShipped() error {
+	if c.AsShipped {
+		if c.Mutant != "" && c.Mutant != mutant.AsShipped {
+			return errors.New("--as-shipped: it is a mutant by itself; leave --mutant out")
+		}
+		c.Mutant = mutant.AsShipped
 	}
 	return nil
 }
@@ -186,6 +205,11 @@ func (c *exploreCmd) prepare(p *program, j *job) error {
 	if c.Fetch != "" {
 		if err := j.SetFetch(c.Fetch); err != nil {
 			return err
+		}
+	}
+	if c.Edition != "" {
+		if err := j.SetEdition(c.Edition); err != nil {
+			return fmt.Errorf("--edition: %s: %w", j.arg, err)
 		}
 	}
 	rig, err := harness.New(j.Scenario, c.Mutant)
@@ -243,7 +267,7 @@ func (c *exploreCmd) line(j *job, mutant string, more ...string) string {
 	words := append([]string{typed(), "explore", j.arg}, more...)
 	for _, f := range []struct{ flag, value, unless string }{
 		{"--strategy", c.Strategy, harness.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"},
-		{"--fetch", c.Fetch, ""}, {"--mutant", mutant, ""}, {"--runs", fmt.Sprint(j.runs), fmt.Sprint(j.usual)},
+		{"--fetch", c.Fetch, ""}, {"--edition", c.Edition, ""}, {"--mutant", mutant, ""}, {"--runs", fmt.Sprint(j.runs), fmt.Sprint(j.usual)},
 	} {
 		if f.value != f.unless {
 			words = append(words, f.flag, f.value)
@@ -257,13 +281,11 @@ func (c *exploreCmd) line(j *job, mutant string, more ...string) string {
 
 // overridden says why nothing is expected, "" if something is.
 func (c *exploreCmd) overridden() string {
-	switch {
-	case c.Mutant != "" && c.Fetch != "":
-		return fmt.Sprintf("mutant %s, fetch %s", c.Mutant, c.Fetch)
-	case c.Mutant != "":
-		return "mutant " + c.Mutant
-	case c.Fetch != "":
-		return "fetch " + c.Fetch
+	var list []string
+	for _, f := range []struct{ what, value string }{{"mutant", c.Mutant}, {"fetch", c.Fetch}, {"edition", c.Edition}} {
+		if f.value != "" {
+			list = append(list, f.what+" "+f.value)
+		}
 	}
-	return ""
+	return strings.Join(list, ", ")
 }

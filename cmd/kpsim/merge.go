@@ -54,7 +54,7 @@ func (c *mergeCmd) run(p *program) (int, error) {
 	}
 
 	x := &exploreCmd{
-		Strategy: all.Strategy, Seed: all.Seed, Unbiased: all.Unbiased, Mutant: all.Mutant, Fetch: all.Fetch, Traces: c.Traces, JSON: c.JSON,
+		Strategy: all.Strategy, Seed: all.Seed, Unbiased: all.Unbiased, Mutant: all.Mutant, Fetch: all.Fetch, Edition: all.Edition, Traces: c.Traces, JSON: c.JSON,
 	}
 	var jobs []*job
 	var specs []harness.Spec
@@ -103,7 +103,7 @@ func (c *mergeCmd) again(r *harness.Results, share int) string {
 	}
 	for _, f := range []struct{ flag, value, unless string }{
 		{"--strategy", r.Strategy, harness.DefaultStrategy}, {"--seed", fmt.Sprint(r.Seed), "1"},
-		{"--fetch", r.Fetch, ""}, {"--mutant", r.Mutant, ""}, {"--runs", fmt.Sprint(r.Runs), "0"},
+		{"--fetch", r.Fetch, ""}, {"--edition", r.Edition, ""}, {"--mutant", r.Mutant, ""}, {"--runs", fmt.Sprint(r.Runs), "0"},
 	} {
 		if f.value != f.unless {
 			words = append(words, f.flag, f.value)

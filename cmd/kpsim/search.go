@@ -144,7 +144,7 @@ func (c *exploreCmd) result(j *job, e *explored, rows []*row) *harness.Explored 
 // results makes a result file of what the jobs have come to.
 func (c *exploreCmd) results(jobs []*job) ([]byte, error) {
 	r := &harness.Results{
-		Share: max(c.share, 1), Shares: max(c.shares, 1), Strategy: c.Strategy, Seed: c.Seed, Mutant: c.Mutant, Fetch: c.Fetch,
+		Share: max(c.share, 1), Shares: max(c.shares, 1), Strategy: c.Strategy, Seed: c.Seed, Mutant: c.Mutant, Fetch: c.Fetch, Edition: c.Edition,
 		Unbiased: c.Unbiased, SelfCheck: uint64(c.SelfCheck),
 	}
 	if c.Runs != nil {

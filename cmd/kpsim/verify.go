@@ -20,6 +20,8 @@ type verifyCmd struct {
 	Runs       uint64   `placeholder:"N" help:"Stop after N schedules: then it isn't complete. Default: when all are run."`
 	Workers    int      `placeholder:"N" help:"How many schedules are run at once. Default: one a processor. Changes no result. --full takes one."`
 	Fetch      string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
+	Edition    string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
+	AsShipped  bool     `name:"as-shipped" help:"Bring back the faults that the kernels of the scenario's edition had. Nothing is expected then."`
 	Mutant     string   `placeholder:"NAME" help:"Break the engine on purpose. Nothing is expected then."`
 	Traces     string   `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Races      bool     `help:"With --full --by classes: print at what the most races were."`
@@ -98,8 +100,10 @@ func (c *verifyCmd) check() error {
 	case c.Races && !(c.Full && c.By == "classes"):
 		return errors.New("--races: only --full --by classes looks for races; give those too")
 	}
-	c.base = exploreCmd{Seed: 1, Strategy: harness.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Mutant: c.Mutant, Traces: c.Traces}
-	return c.base.check()
+	c.base = exploreCmd{Seed: 1, Strategy: harness.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Edition: c.Edition, AsShipped: c.AsShipped, Mutant: c.Mutant, Traces: c.Traces}
+	err := c.base.check()
+	c.Mutant = c.base.Mutant
+	return err
 }
 
 // deviationsMost is more than can be run of anything.
@@ -205,6 +209,9 @@ func (c *verifyCmd) line(j *job, bound *int, more ...string) string {
 	}
 	if c.Fetch != "" {
 		words = append(words, "--fetch", c.Fetch)
+	}
+	if c.Edition != "" {
+		words = append(words, "--edition", c.Edition)
 	}
 	if c.Mutant != "" {
 		words = append(words, "--mutant", c.Mutant)

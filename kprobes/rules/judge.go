@@ -166,7 +166,9 @@ func (j *Judge) forbid(at int, why ReasonKind) {
 // At gives the verdict on the byte at an offset of 0 to Size-1; other offsets
 // are outside the symbol. A function that is nothing but an endbr64 is refused,
 // too: the probe would be on what follows, of which the judge knows nothing.
-func (j *Judge) At(offset int) Verdict {
+func (j *Judge) At(offset int) Verdict { return j.at(offset, j.k.Edition == Edition26) }
+
+func (j *Judge) at(offset int, anyByte bool) Verdict {
 	v := Verdict{Offset: offset}
 	if offset == 0 {
 		v.Delta = Entry(&j.k, j.f.Code)
@@ -183,7 +185,7 @@ func (j *Judge) At(offset int) Verdict {
 		v.Why, v.NoBoost = Reason{Kind: ViaFtrace}, Reason{Kind: ViaFtrace}
 		return v
 	}
-	if j.k.Edition == Edition26 {
+	if anyByte {
 		v.Len = int(j.decodeAt(at).length)
 		v.Why, v.NoBoost = Reason{Kind: NoOptprobes}, Reason{Kind: NoBooster}
 		return v
@@ -201,6 +203,14 @@ func (j *Judge) At(offset int) Verdict {
 	v.Region, v.Why = j.optimize(at)
 	return v
 }
+
+// AtAny is At of a kernel that looks at no boundary: any byte is taken for the
+// first one of an instruction. Nothing is boosted, emulated or optimized.
+func (j *Judge) AtAny(offset int) Verdict { return j.at(offset, true) }
+
+// Boundary reports whether an instruction begins at an offset of 0 to Size-1, as
+// the kernel decodes them from the function's start.
+func (j *Judge) Boundary(offset int) bool { return j.bytes[offset].insn != 0 }
 
 // Length returns the length of the instruction that the kernel sees at an offset
 // of 0 to Size-1, probes refused or not; 0: none begins there, or it is

@@ -24,6 +24,7 @@ const (
 	aSeq                   // the ordinal of an event: which marks lie before it
 	aMark                  // an ordinal that others are compared with
 	aWhile                 // what elem says, while the word at guard isn't zero
+	anAddress              // the words of an interface: what it holds is found elsewhere
 )
 
 // A piece is one of those that a value consists of.
@@ -148,6 +149,8 @@ func (ls *layouts) field(l *layout, t reflect.Type, f *reflect.StructField, at u
 	case r.skip:
 	case r.sort == aWhile:
 		l.pieces = append(l.pieces, piece{sort: aWhile, off: at, guard: by, elem: ls.layout(f.Type)})
+	case r.sort == anAddress:
+		l.words(at, f.Type.Size())
 	case r.sort == aSeq:
 		l.pieces = append(l.pieces, piece{sort: aSeq, off: at, guard: by})
 	case f.Type.Kind() == reflect.Slice:

@@ -198,6 +198,9 @@ func (p *program) api(x *smp.Ctx, call uint64, name string, f func(kapi.Context,
 			continue
 		}
 		k := &r.probes[i]
+		if call == kpev.Register && k.Addr == 0 { // unregistered once too often, which has cleared it
+			k.Addr = r.fresh[i].Addr
+		}
 		x.Emit(kpev.ApiEnter, call, k.ID, uint64(k.Addr))
 		if err := f(x, k); err != nil {
 			errno = uint64(err.(kprobes.Errno))

@@ -28,8 +28,9 @@ type Results struct {
 	Seed      uint64 `json:"seed"`
 	Unbiased  bool   `json:"unbiased,omitempty"`
 	Mutant    string `json:"mutant,omitempty"`
-	Fetch     string `json:"fetch,omitempty"` // instead of the scenarios'
-	Runs      uint64 `json:"runs,omitempty"`  // of each scenario, 0 for so many as it has by default
+	Fetch     string `json:"fetch,omitempty"`   // instead of the scenarios'
+	Edition   string `json:"edition,omitempty"` // likewise
+	Runs      uint64 `json:"runs,omitempty"`    // of each scenario, 0 for so many as it has by default
 	SelfCheck uint64 `json:"self_check,omitempty"`
 	Count     int    `json:"scenarios"`
 
@@ -170,6 +171,7 @@ func (r *Results) sameAs(name, other string, s *Results) error {
 		{"bias", r.bias(), s.bias()},
 		{"mutant", r.Mutant, s.Mutant},
 		{"fetch model", r.Fetch, s.Fetch},
+		{"edition", r.Edition, s.Edition},
 		{"self-check", r.SelfCheck, s.SelfCheck},
 	} {
 		if f.a != f.b {

@@ -118,6 +118,14 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 			return nil, fmt.Errorf("no mutant is called %q; there are %v", mutantName, mutant.Names())
 		}
 		r.mutant = mu
+		if mutantName == mutant.AsShipped {
+			if sc.Machine.Edition == scenario.EditionNone {
+				return nil, fmt.Errorf("%s: %s: the scenario is of no edition; say machine(edition = \"4.15\"), or another", sc.Name, mutantName)
+			}
+			if err := mutant.CheckShipped(sc.Machine.Edition.Document()); err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", sc.Name, mutantName, err)
+			}
+		}
 	}
 	m, err := smp.New(smp.Config{
 		CPUs:   sc.Machine.CPUs,
@@ -378,7 +386,11 @@ func (r *Rig) wire() {
 		mutant.SkipSync(kapi.SyncArm)(&mutant.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings})
 	}
 	if r.mutant != nil {
-		r.mutant.Apply(&mutant.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings})
+		w := mutant.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings}
+		if mc.Edition != scenario.EditionNone {
+			w.Edition = mc.Edition.Document()
+		}
+		r.mutant.Apply(&w)
 	}
 	r.patch = r.deps.Patch
 }

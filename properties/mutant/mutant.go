@@ -12,6 +12,8 @@ type Wiring struct {
 	Kernel *kernel.Kernel
 	Deps   *kprobes.Deps // of the engine; Patch is also what jump labels use
 	Engine *kprobes.Settings
+
+	Edition kprobes.Edition // of the scenario, if it has one: for AsShipped
 }
 
 // A Mutant is one fault put in on purpose.
@@ -98,12 +100,15 @@ var All = []Mutant{
 		Apply: func(w *Wiring) { w.Engine.Mutants.CancelRCU = true }},
 }
 
-// ByName returns the mutant of that name.
+// ByName returns the mutant of that name, AsShipped included.
 func ByName(name string) (*Mutant, bool) {
 	for i := range All {
 		if All[i].Name == name {
 			return &All[i], true
 		}
+	}
+	if name == AsShipped {
+		return &Mutant{Name: name, Says: "the faults that the kernels of the scenario's edition had", Apply: applyShipped}, true
 	}
 	return nil, false
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes"
 	"kpsim/properties"
 	"kpsim/properties/harness"
 	"kpsim/properties/mutant"
@@ -54,6 +55,40 @@ func TestMutants(t *testing.T) {
 			t.Logf("%-24s %-24s %-20s median of %d: %d runs (%d to %d)",
 				mu.Name, mu.Scenario, mu.Property, n, first[n/2], first[0], first[n-1])
 		})
+	}
+}
+
+// TestShipped: an edition's own faults are found, each alone in the scenario that
+// is given for it, and all together in the same; on the repaired algorithm that
+// edition passes there.
+func TestShipped(t *testing.T) {
+	for i := range mutant.Shipped {
+		f := &mutant.Shipped[i]
+		t.Run(f.Edition.String()+"/"+f.Mutant, func(t *testing.T) {
+			t.Parallel()
+			sc, err := scenario.LoadBuiltin(f.Scenario)
+			require.NoError(t, err)
+			require.NoError(t, sc.SetEdition(f.Edition.String()))
+			mu, ok := mutant.ByName(f.Mutant)
+			require.True(t, ok, f.Mutant)
+			find := func(name string, runs uint64) *harness.Result {
+				res, err := harness.Explore(harness.Spec{Scenario: sc, Mutant: name, Runs: runs, Workers: 1, Stop: name != "", Blind: true})
+				require.NoError(t, err)
+				return res
+			}
+			require.Empty(t, find("", 400/slow).Broken)
+			alone := find(f.Mutant, most)
+			for got := range alone.Broken {
+				require.True(t, got == f.Property || slices.Contains(mu.Also, got), "noticed by %s, not by %s", got, f.Property)
+			}
+			require.NotZero(t, alone.Violations, "%d runs have not found it", alone.Runs)
+			require.NotZero(t, find(mutant.AsShipped, most).Violations)
+			t.Logf("found in run %d", alone.Runs)
+		})
+	}
+	for e := range kprobes.Editions {
+		has := slices.ContainsFunc(mutant.Shipped, func(f mutant.Fault) bool { return f.Edition == e })
+		require.Equal(t, has, mutant.CheckShipped(e) == nil, "%v", e)
 	}
 }
 

@@ -23,6 +23,21 @@ const (
 	EditionDocumented
 )
 
+// Document returns the engine's name of an edition that is not EditionNone.
+func (e Edition) Document() kprobes.Edition { return kprobes.Edition(e - 1) }
+
+// SetEdition makes the machine that of an edition, by its name: all settings are
+// those that it presets.
+func (s *Scenario) SetEdition(name string) error {
+	e, err := lookup[Edition]("edition", name, editionWords[1:])
+	if err != nil {
+		return err
+	}
+	s.Machine.Edition = e + 1
+	s.Machine.Settle()
+	return Check(s)
+}
+
 // Editions lists them, oldest first.
 func Editions() []Edition {
 	return []Edition{Edition26, Edition415, Edition514, Edition65, Edition69, EditionDocumented}
@@ -251,7 +266,7 @@ func (m *Machine) Settle() {
 	var none Machine
 	var of kprobes.Settings
 	if m.Edition != EditionNone {
-		of = kprobes.Edition(m.Edition - 1).Settings(m.Preempt.Built())
+		of = m.Edition.Document().Settings(m.Preempt.Built())
 	}
 	for i := range settings {
 		s := &settings[i]

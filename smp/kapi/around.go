@@ -58,9 +58,9 @@ type Modules interface {
 }
 
 // A FtraceHandler is called from the entry of a function. ip is the address of
-// the site; regs.IP, too, and what it leaves there is where the function goes on:
-// ip itself means behind the site. Context: preemption off, interrupts as they
-// were in the caller.
+// the site; regs.IP is the one behind it, and what the handler leaves there is
+// where the function goes on. Changes of the other registers but rsp hold, too.
+// Context: preemption off, interrupts as they were in the caller.
 type FtraceHandler func(x Context, ip isa.Addr, regs *isa.Regs)
 
 // The errnos that ftrace answers with, beside 0.
@@ -79,19 +79,28 @@ type FtraceOps interface {
 	// Register begins calling the handler from the client's sites. Context: as
 	// Filter.
 	Register(x Context) (errno int)
-	// Unregister ends that. A CPU may still be in the handler when it returns,
-	// with preemption off. Context: as Filter.
+	// Unregister ends that. Unless the client is dynamic a CPU may still be in
+	// the handler when it returns, with preemption off. Context: as Filter.
 	Unregister(x Context) (errno int)
 }
+
+// FtraceFlags say what sort of client one is.
+type FtraceFlags uint8
+
+// The flags.
+const (
+	FtraceModifies FtraceFlags = 1 << iota // its handler changes regs.IP: no site has two such clients
+	FtraceDynamic                          // it may be freed: unregistering waits until no CPU and no task is in its handler
+)
 
 // Ftrace calls its clients from functions that have a site: a 5-byte nop at the
 // entry, which becomes a call while somebody wants it.
 type Ftrace interface {
 	// Site reports whether a site begins at addr (ftrace_location).
 	Site(addr isa.Addr) bool
-	// NewOps makes a client, at the boot of a run. modifies: its handler changes
-	// regs.IP, and no site has two such clients.
-	NewOps(name string, h FtraceHandler, modifies bool) FtraceOps
+	// NewOps makes a client, at the boot of a run. One without a site in its
+	// filter is called from all.
+	NewOps(name string, h FtraceHandler, flags FtraceFlags) FtraceOps
 }
 
 // A Rewrite is one instruction that a batch replaces.
@@ -104,8 +113,9 @@ type Rewrite struct {
 }
 
 // A Batcher replaces many instructions while other CPUs run them, with three
-// syncs for all of them (text_poke_bp_batch). The list is sorted by address
-// and no two of it overlap. Context: may sleep; text_mutex held.
+// syncs for all of them (text_poke_bp_batch). Where an address isn't above the
+// one before a new batch begins: the breakpoint's handler looks its address up
+// by halving. Context: may sleep; text_mutex held.
 type Batcher interface {
 	Batch(x Context, list []Rewrite)
 }

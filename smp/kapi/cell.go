@@ -176,6 +176,12 @@ func (t *Table[K, V]) Get(x Context, k K) (V, bool) {
 	return v, ok
 }
 
+// Peek looks k up without a point, under the lock that its writers hold.
+func (t *Table[K, V]) Peek(k K) (V, bool) {
+	v, ok := t.m[k]
+	return v, ok
+}
+
 // Put inserts or replaces (point).
 func (t *Table[K, V]) Put(x Context, k K, v V) {
 	x.Access(t.id, Write)

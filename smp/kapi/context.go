@@ -9,7 +9,7 @@ import (
 type TaskID uint8
 
 // CellID numbers the cells of a machine, in the order of their creation.
-type CellID uint16
+type CellID uint32
 
 // Mode says what an access to a cell does.
 type Mode uint8

@@ -254,23 +254,84 @@ type Tasks interface {
 
 // A Function is a symbol with a size.
 type Function struct {
-	Name string
-	Addr isa.Addr
-	Size int
-	_    struct{}
+	Name   string
+	Addr   isa.Addr
+	Size   int    // in bytes, to the next symbol: padding is in it
+	Module string // "": the kernel itself
+	_      struct{}
 }
 
-// Symbols is what kallsyms knows.
+// A TextKind is what the memory at an address is to the kernel.
+type TextKind uint8
+
+// The kinds.
+const (
+	TextNone  TextKind = iota // nothing it knows of: no symbol, or a module that isn't there
+	TextCore                  // text of the kernel, or of a module that is there
+	TextInit                  // init text, before it is freed
+	TextFreed                 // init text that is gone
+	TextData                  // data with a symbol, or a module's
+)
+
+// A SiteKind is what a range of text is for, besides running.
+type SiteKind uint8
+
+// The kinds of sites, in the order of rules.SiteKind.
+const (
+	SiteBug         SiteKind = iota // the ud2 of a BUG or WARN
+	SiteJumpLabel                   // a nop or jump of a static key
+	SiteStaticCall                  // the call of a static call
+	SiteAlternative                 // an instruction that alternatives may still rewrite
+	SiteFentry                      // the call of __fentry__
+)
+
+// A Site is a range of text that something else than kprobes may rewrite, or
+// that traps on purpose.
+type Site struct {
+	Addr isa.Addr
+	Size int
+	Kind SiteKind
+}
+
+// A Ban is why a function refuses probes (spec 5.1).
+type Ban uint8
+
+// The reasons. Kernels of 2.6 know of BanSection alone.
+const (
+	BanNone    Ban = iota
+	BanSection     // .kprobes.text: __kprobes
+	BanSymbol      // NOKPROBE_SYMBOL
+	BanNoinstr     // .noinstr.text
+	BanEntry       // entry text, and trap handlers
+)
+
+// A Banned is a line of the blacklist.
+type Banned struct {
+	Function
+	Ban Ban
+}
+
+// Symbols is what kallsyms and the tables beside the text know. What of it
+// modules change in a run, they change at a point of theirs; Look says that the
+// step under way has read it.
 type Symbols interface {
-	// Lookup returns the function that addr lies in.
+	// Lookup returns the function or data symbol that addr lies in.
 	Lookup(addr isa.Addr) (Function, bool)
-	// Named returns the function of that name.
+	// Named returns the symbol of that name, or of "module:name".
 	Named(name string) (Function, bool)
+	// Kind returns what is at addr.
+	Kind(addr isa.Addr) TextKind
 	// Extable reports whether an instruction in [addr, addr+size) has an entry.
 	Extable(addr isa.Addr, size int) bool
-	// Reserved reports whether [addr, addr+size) overlaps text that a jump
-	// label, an alternative, a static call or ftrace may rewrite.
+	// Reserved reports whether [addr, addr+size) overlaps a site of any kind.
 	Reserved(addr isa.Addr, size int) bool
-	// Blacklisted reports whether the function at addr refuses probes.
-	Blacklisted(addr isa.Addr) bool
+	// Sites appends the sites that overlap [addr, addr+size), by address.
+	Sites(to []Site, addr isa.Addr, size int) []Site
+	// Banned returns why the function at addr refuses probes.
+	Banned(addr isa.Addr) Ban
+	// Blacklist appends what refuses probes and is there, in the order in which
+	// it came to be there.
+	Blacklist(to []Banned) []Banned
+	// Look announces that the step reads what modules change.
+	Look(x Context)
 }

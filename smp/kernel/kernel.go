@@ -48,6 +48,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 		sim.Bug("kernel.Boot: the kernel is of 64 bits, the machine isn't")
 	}
 	k := &Kernel{M: m, cfg: cfg}
+	k.Symbols.k = k
 	k.nmis.Init(m.CPUs())
 	for _, e := range exports {
 		m.Bind(e.name, func(x kapi.Context, regs *isa.Regs) { e.f(k, x.(*smp.Ctx)) })
@@ -105,6 +106,7 @@ func (k *Kernel) Reset() {
 	k.Work.reset()
 	k.Exec.reset()
 	k.Traps.reset()
+	k.Symbols.reset()
 	k.Tasks.reset()
 	k.Hotplug.reset()
 	k.Stacks.reset()

@@ -20,7 +20,7 @@ type JumpLabel struct {
 func (k *Kernel) NewJumpLabel(at, target isa.Addr) (l *JumpLabel, ok bool) {
 	l = &JumpLabel{k: k, at: at, target: target, nop: isa.Nop5}
 	l.jump, ok = isa.JumpRel32(at, target)
-	k.Symbols.Reserve(at, len(l.jump))
+	k.Symbols.AddSite(kapi.Site{Addr: at, Size: len(l.jump), Kind: kapi.SiteJumpLabel})
 	return l, ok
 }
 

@@ -116,6 +116,13 @@ func (ls *Locks) keep() { ls.boot, ls.bootSpins = ls.n, ls.nSpins }
 // NewMutex implements kapi.Locks.
 func (ls *Locks) NewMutex(name string) kapi.Mutex { return ls.mutex(name) }
 
+// bootMutex makes one of the kernel's own, at boot.
+func (ls *Locks) bootMutex(name string) *Mutex {
+	l := ls.mutex(name)
+	ls.keep()
+	return l
+}
+
 func (ls *Locks) mutex(name string) *Mutex {
 	if ls.n == len(ls.mutexes) {
 		l := &Mutex{k: ls.k, id: ls.newID(name)}

@@ -1,25 +1,51 @@
 package kernel
 
 import (
+	"kpsim/sim"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
-// TextPoke is text_poke_bp: it replaces an instruction while other CPUs run it.
+// TextPoke is text_poke_bp: it replaces instructions while other CPUs run them.
 // Its breakpoint handler is the first of the notifier chain.
 type TextPoke struct {
-	k    *Kernel
-	Sync kapi.Sync             // set at boot, wrapped by mutants
-	desc kapi.Var[*descriptor] // read by int3 on any CPU
-	refs kapi.Var[int]         // handlers that hold the descriptor
-	idle kapi.Is[int]          // set at boot
-	only descriptor            // owned by text_mutex
+	k       *Kernel
+	Sync    kapi.Sync             // set at boot, wrapped by mutants
+	Mutants PokeMutants           // set at the boot of a run
+	desc    kapi.Var[*descriptor] // read by int3 on any CPU
+	refs    kapi.Var[int]         // handlers that hold the descriptor
+	idle    kapi.Is[int]          // set at boot
+	only    descriptor            // owned by text_mutex
 }
 
-// A descriptor says what a CPU does that meets the breakpoint at an address.
-type descriptor struct{ at, resume isa.Addr }
+// PokeMutants are the steps of a batch that can be left out or swapped on
+// purpose. All off is the right one.
+type PokeMutants struct {
+	NoRefWait bool // nobody waits for handlers that hold the descriptor (R31)
+	Unsorted  bool // a batch goes on where the order of addresses breaks (R29)
+	DropEarly bool // the descriptor is taken back before the last sync (R26, M20)
+}
+
+// A descriptor says what a CPU does that meets a breakpoint of the batch: its
+// entries, by address. Its memory is the patcher's, and used again for the next
+// batch.
+type descriptor struct {
+	vec []poked // owned by text_mutex; read by handlers that hold the descriptor
+}
+
+// A poked is one instruction under replacement.
+type poked struct {
+	at     isa.Addr  // owned by text_mutex
+	insn   []byte    // owned by text_mutex: what is written
+	resume isa.Addr  // owned by text_mutex: where a CPU goes; 0: it does what as says
+	as     *isa.Inst // owned by text_mutex: nil with resume; or the breakpoint is to stay, and is somebody else's
+}
+
+// maxBatch is how many rewrites share their syncs: what the kernel's page of
+// them holds (TP_VEC_MAX, 4096 / 16).
+const maxBatch = 256
 
 func (p *TextPoke) init(k *Kernel) {
 	p.k, p.Sync = k, &k.Sync
@@ -29,7 +55,7 @@ func (p *TextPoke) init(k *Kernel) {
 }
 
 func (p *TextPoke) reset() {
-	p.Sync = &p.k.Sync
+	p.Sync, p.Mutants = &p.k.Sync, PokeMutants{}
 	p.desc.Set(nil)
 	p.refs.Set(0)
 }
@@ -37,42 +63,114 @@ func (p *TextPoke) reset() {
 var int3 = [...]byte{isa.Int3}
 
 // Patch implements kapi.Patcher. Context: may sleep; text_mutex held.
-//
-//	step 0: publish what a CPU does that meets the breakpoint
-//	step 1: put a breakpoint on the first byte;  sync
-//	step 2: replace every byte but the first;    sync
-//	step 3: replace the first byte;              sync
-//	step 4: take the descriptor back; wait until no handler holds it
 func (p *TextPoke) Patch(x kapi.Context, addr isa.Addr, insn []byte, resume isa.Addr) {
-	text := &p.k.Text
-
 	p.Publish(x, addr, insn, resume)
-
-	text.Write(x, addr, int3[:])
-	p.Sync.Core(x, kapi.SyncPoke1)
-
-	text.Write(x, addr+1, insn[1:])
-	p.Sync.Core(x, kapi.SyncPoke2)
-
-	if insn[0] != isa.Int3 {
-		text.Write(x, addr, insn[:1])
-		p.Sync.Core(x, kapi.SyncPoke3)
-	}
-
+	p.write(x)
 	p.Retire(x)
+}
+
+// Batch implements kapi.Batcher. Context: may sleep; text_mutex held.
+func (p *TextPoke) Batch(x kapi.Context, list []kapi.Rewrite) {
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && n < maxBatch && (list[n].At > list[n-1].At || p.Mutants.Unsorted) {
+			n++
+		}
+		p.publish(x, list[:n])
+		p.write(x)
+		p.Retire(x)
+		list = list[n:]
+	}
 }
 
 // Publish is step 0 of Patch: the descriptor of what is about to be written.
 func (p *TextPoke) Publish(x kapi.Context, addr isa.Addr, insn []byte, resume isa.Addr) {
 	announce(x, addr, insn)
-	p.only = descriptor{addr, resume}
+	p.only.vec = append(p.only.vec[:0], poked{at: addr, insn: insn, resume: resume})
 	p.desc.Store(x, &p.only)
 }
 
-// Retire is step 4 of Patch.
+// publish is Publish of a batch.
+func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
+	p.only.vec = p.only.vec[:0]
+	for i := range list {
+		w := &list[i]
+		announce(x, w.At, w.Insn)
+		as := w.As
+		if as == nil {
+			as = w.Insn
+		}
+		e := poked{at: w.At, insn: w.Insn}
+		if as[0] != isa.Int3 {
+			in, err := p.k.M.Decode(as, w.At)
+			if err != nil || !emulates(in) {
+				sim.Bug("text_poke: % x at %#x is nothing that the breakpoint's handler can do", as, uint64(w.At))
+			}
+			e.as = in
+		}
+		p.only.vec = append(p.only.vec, e)
+	}
+	p.desc.Store(x, &p.only)
+}
+
+// emulates reports whether the handler of a batch's breakpoint can do what the
+// instruction does (text_poke_loc_init: nop, jmp, jcc, call, ret).
+func emulates(in *isa.Inst) bool {
+	switch in.Flow() {
+	case isa.FlowJump, isa.FlowCond, isa.FlowCall, isa.FlowRet:
+		return true
+	}
+	op := in.Opcode()
+	return op == 0x90 || op == 0x0f1f
+}
+
+// write is the steps of a batch in which text is stored to. What is a
+// breakpoint in the end needs no third store, and if all are no third sync.
+//
+//	step 1: put a breakpoint on the first bytes;  sync
+//	step 2: replace every byte but the first;     sync
+//	step 3: replace the first bytes;              sync
+func (p *TextPoke) write(x kapi.Context) {
+	text, vec := &p.k.Text, p.only.vec
+
+	for i := range vec {
+		text.Write(x, vec[i].at, int3[:])
+	}
+	p.Sync.Core(x, kapi.SyncPoke1)
+
+	tails := false
+	for i := range vec {
+		if e := &vec[i]; len(e.insn) > 1 {
+			text.Write(x, e.at+1, e.insn[1:])
+			tails = true
+		}
+	}
+	if tails {
+		p.Sync.Core(x, kapi.SyncPoke2)
+	}
+
+	heads := false
+	for i := range vec {
+		if e := &vec[i]; e.insn[0] != isa.Int3 {
+			text.Write(x, e.at, e.insn[:1])
+			heads = true
+		}
+	}
+	if p.Mutants.DropEarly {
+		p.desc.Store(x, nil)
+	}
+	if heads {
+		p.Sync.Core(x, kapi.SyncPoke3)
+	}
+}
+
+// Retire is step 4 of Patch: take the descriptor back; wait until no handler
+// holds it.
 func (p *TextPoke) Retire(x kapi.Context) {
 	p.desc.Store(x, nil)
-	x.Spin(&p.idle)
+	if !p.Mutants.NoRefWait {
+		x.Spin(&p.idle)
+	}
 }
 
 // breakpoint is asked first of all whether a #BP is its own. Context:
@@ -83,12 +181,40 @@ func (p *TextPoke) breakpoint(x kapi.Context, regs *isa.Regs) uint64 {
 	}
 	kapi.Add(&p.refs, x, 1)
 	owner := uint64(0)
-	if d := p.desc.Load(x); d != nil && regs.IP == d.at+1 { // still there, now that we hold it
-		regs.IP = d.resume
-		owner = kapi.OwnerPoke
+	if d := p.desc.Load(x); d != nil { // still there, now that we hold it
+		owner = d.claim(x, regs)
 	}
 	kapi.Add(&p.refs, x, -1)
 	return owner
+}
+
+// claim does what the entry says whose breakpoint it was, if one was.
+func (d *descriptor) claim(x kapi.Context, regs *isa.Regs) uint64 {
+	at := regs.IP - 1
+	lo, hi := 0, len(d.vec)
+	for lo < hi { // by halving: an entry out of order isn't found
+		if len(d.vec) > 1 {
+			x.Step("int3 handler, search", hi-lo)
+		}
+		if mid := (lo + hi) / 2; d.vec[mid].at < at {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo == len(d.vec) || d.vec[lo].at != at {
+		return 0
+	}
+	switch e := &d.vec[lo]; {
+	case e.resume != 0:
+		regs.IP = e.resume
+	case e.as != nil:
+		regs.IP = at
+		e.as.Exec(regs, x.Memory())
+	default:
+		return 0
+	}
+	return kapi.OwnerPoke
 }
 
 // announce takes down the whole image that a patcher is about to install.

@@ -1,49 +1,177 @@
 package kernel
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 )
 
 // Symbols is what kallsyms and the tables beside the text know. It is filled
-// at boot and doesn't change. It implements kapi.Symbols.
+// at boot; in a run only the kinds of its ranges change. It implements
+// kapi.Symbols. Symbols don't overlap.
 type Symbols struct {
-	funcs    []kapi.Function // set at boot
-	extable  []isa.Addr      // set at boot
-	reserved []span          // set at boot
+	funcs   []kapi.Function // set at boot: by address, once sorted
+	named   []int32         // set at boot: of funcs, by name, those of one name by address
+	extable []isa.Addr      // set at boot: by address, once sorted
+	sites   []kapi.Site     // set at boot: by address, once sorted
+	widest  int             // set at boot: the size of the largest site
+	banned  []kapi.Banned   // set at boot: in the order in which they were banned
+	ranges  []Range         // set at boot: by address, once sorted
+	sorted  bool            // set at boot: nothing was added since all was sorted
+
+	k       *Kernel            // set at boot
+	kinds   []kapi.TextKind    // owned by module_mutex: by the number of a range
+	changed kapi.Var[struct{}] // stored to when kinds change
 }
 
-type span struct {
-	at   isa.Addr
-	size int
+// A Range is memory of one kind. Text of a function that is in no range is
+// TextCore.
+type Range struct {
+	Addr isa.Addr
+	Size int
+	Kind kapi.TextKind // at boot
+	id   int           // set at AddRange
 }
 
-// Add adds a function and its exception-table entries (offsets), at boot.
+// reset makes all ranges what they were at boot.
+func (s *Symbols) reset() {
+	s.kinds = s.kinds[:0]
+	for range s.ranges {
+		s.kinds = append(s.kinds, 0)
+	}
+	for i := range s.ranges {
+		s.kinds[s.ranges[i].id] = s.ranges[i].Kind
+	}
+}
+
+// Add adds a symbol and its exception-table entries (offsets), at boot.
 func (s *Symbols) Add(f kapi.Function, extable []int) {
-	s.funcs = append(s.funcs, f)
+	s.funcs, s.sorted = append(s.funcs, f), false
 	for _, off := range extable {
 		s.extable = append(s.extable, f.Addr+isa.Addr(off))
 	}
 }
 
-// Reserve marks text that is rewritten by others than probes, at boot.
-func (s *Symbols) Reserve(at isa.Addr, size int) { s.reserved = append(s.reserved, span{at, size}) }
+// AddRange adds a range, at boot, and returns its number for SetKind. Ranges
+// don't overlap.
+func (s *Symbols) AddRange(r Range) int {
+	if r.id = len(s.ranges); r.id == 0 {
+		s.changed.Init(&s.k.M.Cells, struct{}{})
+	}
+	s.ranges, s.sorted = append(s.ranges, r), false
+	s.kinds = append(s.kinds, r.Kind)
+	return r.id
+}
+
+// SetKind makes a range something else (point): TextNone when its module goes.
+// Context: module_mutex held.
+func (s *Symbols) SetKind(x kapi.Context, id int, kind kapi.TextKind) {
+	s.changed.Store(x, struct{}{})
+	s.kinds[id] = kind
+}
+
+// Look implements kapi.Symbols.
+func (s *Symbols) Look(x kapi.Context) {
+	if len(s.ranges) > 0 {
+		s.changed.Look(x)
+	}
+}
+
+// AddSite marks text that something else than probes rewrites, at boot.
+func (s *Symbols) AddSite(site kapi.Site) {
+	s.sites, s.sorted = append(s.sites, site), false
+	s.widest = max(s.widest, site.Size)
+}
+
+// Ban says that a function refuses probes, at boot.
+func (s *Symbols) Ban(f kapi.Function, why kapi.Ban) {
+	s.banned = append(s.banned, kapi.Banned{Function: f, Ban: why})
+}
+
+// sort brings what was added into the order in which it is looked up.
+func (s *Symbols) sort() {
+	if s.sorted {
+		return
+	}
+	s.sorted = true
+	slices.SortStableFunc(s.funcs, func(a, b kapi.Function) int { return cmp.Compare(a.Addr, b.Addr) })
+	slices.SortStableFunc(s.sites, func(a, b kapi.Site) int { return cmp.Compare(a.Addr, b.Addr) })
+	slices.SortStableFunc(s.ranges, func(a, b Range) int { return cmp.Compare(a.Addr, b.Addr) })
+	slices.Sort(s.extable)
+	s.named = s.named[:0]
+	for i := range s.funcs {
+		s.named = append(s.named, int32(i))
+	}
+	slices.SortStableFunc(s.named, func(a, b int32) int { return strings.Compare(s.funcs[a].Name, s.funcs[b].Name) })
+}
+
+// at returns the symbol that addr lies in, there or not; nil if there is none.
+func (s *Symbols) at(addr isa.Addr) *kapi.Function {
+	s.sort()
+	i, here := slices.BinarySearchFunc(s.funcs, addr, func(f kapi.Function, a isa.Addr) int { return cmp.Compare(f.Addr, a) })
+	if !here {
+		i--
+	}
+	if i < 0 || addr >= s.funcs[i].Addr+isa.Addr(s.funcs[i].Size) {
+		return nil
+	}
+	return &s.funcs[i]
+}
+
+// Kind implements kapi.Symbols.
+func (s *Symbols) Kind(addr isa.Addr) kapi.TextKind {
+	s.sort()
+	i, here := slices.BinarySearchFunc(s.ranges, addr, func(r Range, a isa.Addr) int { return cmp.Compare(r.Addr, a) })
+	if !here {
+		i--
+	}
+	if i >= 0 && addr < s.ranges[i].Addr+isa.Addr(s.ranges[i].Size) {
+		return s.kinds[s.ranges[i].id]
+	}
+	if s.at(addr) != nil {
+		return kapi.TextCore
+	}
+	return kapi.TextNone
+}
+
+// there reports whether a symbol can be found: those of a module that isn't
+// loaded and of init text that is freed can't.
+func (s *Symbols) there(f *kapi.Function) bool {
+	switch s.Kind(f.Addr) {
+	case kapi.TextNone:
+		return false
+	case kapi.TextFreed:
+		return f.Module == "" // kallsyms of the kernel itself keeps them
+	}
+	return true
+}
 
 // Lookup implements kapi.Symbols.
 func (s *Symbols) Lookup(addr isa.Addr) (kapi.Function, bool) {
-	for _, f := range s.funcs {
-		if addr >= f.Addr && addr < f.Addr+isa.Addr(f.Size) {
-			return f, true
-		}
+	if f := s.at(addr); f != nil && s.there(f) {
+		return *f, true
 	}
 	return kapi.Function{}, false
 }
 
 // Named implements kapi.Symbols.
 func (s *Symbols) Named(name string) (kapi.Function, bool) {
-	for _, f := range s.funcs {
-		if f.Name == name {
-			return f, true
+	s.sort()
+	module, symbol, qualified := strings.Cut(name, ":")
+	if !qualified {
+		symbol = name
+	}
+	i, _ := slices.BinarySearchFunc(s.named, symbol, func(n int32, name string) int { return strings.Compare(s.funcs[n].Name, name) })
+	for ; i < len(s.named); i++ {
+		f := &s.funcs[s.named[i]]
+		if f.Name != symbol {
+			break
+		}
+		if (!qualified || f.Module == module) && s.there(f) {
+			return *f, true
 		}
 	}
 	return kapi.Function{}, false
@@ -51,24 +179,55 @@ func (s *Symbols) Named(name string) (kapi.Function, bool) {
 
 // Extable implements kapi.Symbols.
 func (s *Symbols) Extable(addr isa.Addr, size int) bool {
-	for _, a := range s.extable {
-		if a >= addr && a < addr+isa.Addr(size) {
-			return true
-		}
-	}
-	return false
+	s.sort()
+	i, _ := slices.BinarySearch(s.extable, addr)
+	return i < len(s.extable) && s.extable[i] < addr+isa.Addr(size)
+}
+
+// from returns the index of the first site that can overlap what begins at addr.
+func (s *Symbols) from(addr isa.Addr) int {
+	s.sort()
+	first := addr - min(addr, isa.Addr(s.widest))
+	i, _ := slices.BinarySearchFunc(s.sites, first, func(t kapi.Site, a isa.Addr) int { return cmp.Compare(t.Addr, a) })
+	return i
 }
 
 // Reserved implements kapi.Symbols.
 func (s *Symbols) Reserved(addr isa.Addr, size int) bool {
-	for _, r := range s.reserved {
-		if addr < r.at+isa.Addr(r.size) && r.at < addr+isa.Addr(size) {
+	for i := s.from(addr); i < len(s.sites) && s.sites[i].Addr < addr+isa.Addr(size); i++ {
+		if addr < s.sites[i].Addr+isa.Addr(s.sites[i].Size) {
 			return true
 		}
 	}
 	return false
 }
 
-// Blacklisted implements kapi.Symbols: the simulated text holds nothing that
-// the engine itself runs through.
-func (s *Symbols) Blacklisted(isa.Addr) bool { return false }
+// Sites implements kapi.Symbols.
+func (s *Symbols) Sites(to []kapi.Site, addr isa.Addr, size int) []kapi.Site {
+	for i := s.from(addr); i < len(s.sites) && s.sites[i].Addr < addr+isa.Addr(size); i++ {
+		if addr < s.sites[i].Addr+isa.Addr(s.sites[i].Size) {
+			to = append(to, s.sites[i])
+		}
+	}
+	return to
+}
+
+// Banned implements kapi.Symbols.
+func (s *Symbols) Banned(addr isa.Addr) kapi.Ban {
+	for i := range s.banned {
+		if b := &s.banned[i]; addr >= b.Addr && addr < b.Addr+isa.Addr(b.Size) {
+			return b.Ban
+		}
+	}
+	return kapi.BanNone
+}
+
+// Blacklist implements kapi.Symbols.
+func (s *Symbols) Blacklist(to []kapi.Banned) []kapi.Banned {
+	for i := range s.banned {
+		if s.there(&s.banned[i].Function) {
+			to = append(to, s.banned[i])
+		}
+	}
+	return to
+}

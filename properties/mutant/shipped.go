@@ -1,0 +1,59 @@
+package mutant
+
+import (
+	"fmt"
+	"strings"
+
+	"kpsim/kprobes"
+)
+
+// AsShipped is the name of all faults together that the kernels of a scenario's
+// edition had, as far as we know of them.
+const AsShipped = "as-shipped"
+
+// A Fault is a mutant that an edition's kernels were shipped with.
+type Fault struct {
+	Edition  kprobes.Edition
+	Mutant   string
+	Scenario string // where it shows in that edition
+	Property string // and which property must notice
+}
+
+// Shipped are the faults of the editions. What isn't here is no less interesting:
+//
+//   - Disarming without a sync (until 5.5): harmless in those kernels, since a
+//     breakpoint that is gone is handled (removed_int3).
+//   - Which locks the optimizer holds is a setting, order: each is right by itself.
+var Shipped = []Fault{
+	{kprobes.Edition26, "no-sync-arm", "no-sail-past", "no-sail-past"},
+	{kprobes.Edition415, "no-sync-arm", "no-sail-past", "no-sail-past"},
+	{kprobes.Edition415, "cancel-rcu", "cancel-detour", "no-use-after-free"},
+	{kprobes.Edition514, "cancel-rcu", "cancel-detour", "no-use-after-free"},
+	{kprobes.Edition514, "jng-and", "function-at-work", "right-result"},
+	{kprobes.Edition65, "cancel-rcu", "cancel-detour", "no-use-after-free"},
+	{kprobes.Edition69, "cancel-rcu", "cancel-detour", "no-use-after-free"},
+}
+
+// applyShipped brings back the faults of the wiring's edition.
+func applyShipped(w *Wiring) {
+	for _, f := range Shipped {
+		if f.Edition == w.Edition {
+			mu, _ := ByName(f.Mutant)
+			mu.Apply(w)
+		}
+	}
+}
+
+// CheckShipped says why AsShipped changes nothing in an edition, nil if it does.
+func CheckShipped(e kprobes.Edition) error {
+	var have []string
+	for _, f := range Shipped {
+		if f.Edition == e {
+			return nil
+		}
+		if n := len(have); n == 0 || have[n-1] != f.Edition.String() {
+			have = append(have, f.Edition.String())
+		}
+	}
+	return fmt.Errorf("no fault is known that edition %v was shipped with; of these there are: %s", e, strings.Join(have, ", "))
+}

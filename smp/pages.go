@@ -1,0 +1,81 @@
+package smp
+
+import (
+	"kpsim/sim"
+	"kpsim/smp/isa"
+	"kpsim/smp/smpev"
+)
+
+// Text that comes and goes: pages that are mapped while the machine runs, and
+// taken away again. An access to one that is away faults, as one to memory that
+// was never mapped does. No TLB is modelled: who takes pages away sends the IPIs
+// that flush it.
+
+// MapLater sets pages of text aside that are away when a run begins, or there
+// with here, before Freeze. All of them is watched.
+func (m *Machine) MapLater(a isa.Addr, pages int, here bool) {
+	m.MapExec(a, pages)
+	for i := range pages {
+		p := m.mem.page(a + isa.Addr(i*pageSize))
+		p.later, p.away = true, !here
+		if p.away {
+			p.perm = 0
+		}
+	}
+}
+
+// Present reports whether a page of text is mapped at a.
+func (m *Machine) Present(a isa.Addr) bool {
+	p := m.mem.page(a)
+	return p != nil && p.perm&PermExec != 0
+}
+
+// MapPages puts pages of MapLater where they belong. They hold what they held:
+// the caller fills them, before anybody can know of them.
+func (x *Ctx) MapPages(a isa.Addr, pages int) { x.m.setPages(a, pages, PermRead|PermExec) }
+
+// UnmapPages takes pages of MapLater away.
+func (x *Ctx) UnmapPages(a isa.Addr, pages int) { x.m.setPages(a, pages, 0) }
+
+func (m *Machine) setPages(a isa.Addr, pages int, perm Perm) {
+	for i := range pages {
+		p := m.mem.page(a + isa.Addr(i*pageSize))
+		if p == nil || !p.later {
+			sim.Bug("the page of %#x isn't one that comes and goes", uint64(a))
+		}
+		if p.perm == perm {
+			continue
+		}
+		p.perm = perm
+		m.mem.moved = append(m.mem.moved, p)
+		m.forgetPage(p)
+	}
+}
+
+// forgetPage has the CPUs look a page up again.
+func (m *Machine) forgetPage(p *page) {
+	for i := range m.cpus {
+		if c := &m.cpus[i]; c.page == p {
+			c.page, c.code, c.next = nil, m.noCode, nil
+		}
+	}
+}
+
+// resetPages puts the pages back that the last run has moved.
+func (m *Machine) resetPages() {
+	for _, p := range m.mem.moved {
+		p.perm = PermRead | PermExec
+		if p.away {
+			p.perm = 0
+		}
+		m.forgetPage(p)
+	}
+	m.mem.moved = m.mem.moved[:0]
+}
+
+// storeAway is a store to text that was taken away: the kernel dies of it.
+func (m *Machine) storeAway(c *CPU, a isa.Addr) {
+	m.touchFetch(a, 1)
+	m.emit(c, smpev.Oops, smpev.VecPF, uint64(c.regs.IP), uint64(a))
+	m.refuseAt(c, a, "a store to text that was unmapped")
+}
