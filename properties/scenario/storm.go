@@ -83,7 +83,7 @@ func (g *storm) probes() {
 	if g.one(3) {
 		g.funcs = append(g.funcs, drawn[g.rand.N(len(drawn))])
 	}
-	if g.labelled = g.one(4); g.labelled {
+	if g.labelled = g.one(4) && g.sc.Machine.Edition != Edition26; g.labelled { // jump labels came with 2.6.37
 		g.funcs = append(g.funcs, "labelled")
 		g.sc.Labels = []Label{{Name: "key", Func: "labelled", Offset: 3, Target: "labelled_on"}}
 	}
