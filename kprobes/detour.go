@@ -127,7 +127,7 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *isa.Regs) {
 		kapi.LoadPtRegs(x.Memory(), image, &b.regs)
 		b.regs.IP = p.addr + 1
 		b.current, b.status = p, hitActive
-		e.preHandlers(x, p, &b.regs, false)
+		e.preHandlers(x, b, p, &b.regs, false)
 		b.current = nil
 		kapi.StorePtGeneral(x.Memory(), image, &b.regs) // not ip: a change of it is ignored (4.10)
 	}
