@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"flag"
 	"fmt"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
 )
 
 // The cases of the kernel's own unit tests of probes (lib/tests/test_kprobes.c),
@@ -22,12 +24,16 @@ import (
 type kunit struct {
 	name string
 	in   []Edition // nil: all
+	more []code    // functions beside the targets
+	wide bool      // it needs more executable memory than the kernel has here
+	less int       // how much fewer schedules it is given, unless -thorough; 0: none
 	run  func(c *kcase, x *smp.Ctx)
 }
 
 // A kcase is a case in one schedule.
 type kcase struct {
 	b     *bench
+	ed    Edition
 	task  kapi.TaskID // that runs it
 	wrong string
 }
@@ -167,21 +173,31 @@ func (c *kcase) mine(x kapi.Context) int {
 // TestKUnit: each case holds in every edition that can express it, in so many random
 // schedules.
 func TestKUnit(t *testing.T) {
-	for i := range kunits {
-		u := &kunits[i]
+	playAll(t, kunits)
+	playAll(t, kunitRets)
+}
+
+// thorough has the dear cases run in as many schedules as the others.
+var thorough = flag.Bool("thorough", false, "run every case of the kernel's tests in 1,000 schedules, the dear ones too")
+
+func playAll(t *testing.T, units []kunit) {
+	for i := range units {
+		u := &units[i]
 		in := u.in
 		if in == nil {
 			in = every
 		}
 		for _, ed := range in {
-			t.Run(fmt.Sprintf("%s/%v", u.name, ed), func(t *testing.T) { u.play(t, ed) })
+			for _, preemption := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%v/preemption=%v", u.name, ed, preemption), func(t *testing.T) { u.play(t, ed, preemption) })
+			}
 		}
 	}
 }
 
 // play runs a case in so many schedules.
-func (u *kunit) play(t *testing.T, ed Edition) {
-	c := new(kcase)
+func (u *kunit) play(t *testing.T, ed Edition, preemption bool) {
+	c := &kcase{ed: ed}
 	caller := func(_ *bench, x *smp.Ctx) {
 		for _, f := range []code{target, target2, target3} {
 			c.call(x, f, 1)
@@ -194,12 +210,22 @@ func (u *kunit) play(t *testing.T, ed Edition) {
 		c.call(x, target, 1)
 		c.ok(b.e.Unregister(x, k), "another's unregister")
 	}
-	c.b = newBench(t, ed.Settings(true), []code{target, target2, target3}, func(_ *bench, x *smp.Ctx) {
+	boot := func(b *bench) { b.m.MapExec(wideBase, 64) }
+	c.b = bootBench(t, ed.Settings(preemption), append([]code{target, target2, target3}, u.more...), boot, func(_ *bench, x *smp.Ctx) {
 		c.task = x.Task()
 		u.run(c, x)
 	}, prober, caller, caller)
+	c.b.wire = func(_ *kernel.Kernel, d *Deps) {
+		if u.wide {
+			d.Exec = &wideExec{next: wideBase}
+		}
+	}
 	random := sched.NewRandom(sched.Params{Seed: 1})
-	for i := range kunitSchedules {
+	n := kunitSchedules / 2 // of each build
+	if u.less > 0 && !*thorough {
+		n /= u.less
+	}
+	for i := range n {
 		c.wrong = ""
 		random.Begin(uint64(i))
 		require.Equal(t, smp.Passed, c.b.run(random), "schedule %d: %v", i, c.b.m.Refusal())
