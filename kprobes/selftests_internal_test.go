@@ -108,7 +108,33 @@ var selftests = []kunit{
 			c.ok(c.b.e.UnregisterRet(x, r), "unregister")
 		}
 	}},
+	// kprobe_non_uniq_symbol.tc: two functions have one name. ftrace's own files
+	// refuse it, register_kprobe takes the first; by its address each can be probed.
+	{name: "non_uniq_symbol", more: []code{twin1, twin2}, run: func(c *kcase, x *smp.Ctx) {
+		var hits [3]int
+		ks := []*Kprobe{{Symbol: "twin"}, {Addr: twin1.at}, {Addr: twin2.at}}
+		for i, k := range ks {
+			k.Pre = func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+				hits[i] += c.mine(x)
+				return 0
+			}
+			c.ok(c.b.e.Register(x, k), "register")
+		}
+		equal(c, twin1.at, ks[0].Addr, "where the symbol is")
+		equal(c, 0x34, c.call(x, twin1, 1), "the first twin's result")
+		equal(c, [3]int{1, 1, 0}, hits, "hits of the first")
+		equal(c, 0x45, c.call(x, twin2, 1), "the second twin's result")
+		equal(c, [3]int{1, 1, 1}, hits, "hits of both")
+		for _, k := range ks {
+			c.ok(c.b.e.Unregister(x, k), "unregister")
+		}
+	}},
 }
+
+var (
+	twin1 = code{name: "twin", at: smp.TextBase + 0x200, bytes: adding(0x33)}
+	twin2 = code{name: "twin", at: smp.TextBase + 0x240, bytes: adding(0x44)}
+)
 
 // TestSelftests plays them in every edition that can express them.
 func TestSelftests(t *testing.T) { playAll(t, selftests) }

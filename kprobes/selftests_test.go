@@ -1,6 +1,7 @@
 package kprobes_test
 
 import (
+	"flag"
 	"fmt"
 	"testing"
 
@@ -18,9 +19,12 @@ import (
 // so many random schedules, with all monitors. There they are shell scripts that
 // write to files of tracefs, and wait some seconds for the optimizer.
 
+// thorough has the dear cases run in as many schedules as the others.
+var thorough = flag.Lookup("thorough")
+
 // selftest plays a scenario whose task does the test, while callers on CPUs 1 to 3
 // run f for as long as it goes on.
-func selftest(t *testing.T, sc *scenario.Scenario, f string, look func(w *witness)) {
+func selftest(t *testing.T, sc *scenario.Scenario, f string, schedules int, look func(w *witness)) {
 	t.Helper()
 	sc.Machine.CPUs = 4
 	for cpu := 1; cpu < 4; cpu++ {
@@ -35,7 +39,7 @@ func selftest(t *testing.T, sc *scenario.Scenario, f string, look func(w *witnes
 	w := new(witness)
 	rig.Log.Subscribe(w, kpev.ApiReturn, kpev.Handler, kpev.Optimized, kpev.Unoptimized)
 	random := sched.NewRandom(sched.Params{Seed: 1, Length: rig.Run(new(sched.Default)).Counts.Points})
-	for i := range selftestSchedules {
+	for i := range schedules {
 		random.Begin(uint64(i))
 		w.events = w.events[:0]
 		run := rig.Run(random)
@@ -109,7 +113,11 @@ func TestSelftestInsnBoundary(t *testing.T) {
 		}
 	}
 	ops = append(ops, wait, call("fork", 1, 2))
-	selftest(t, withLong(t, probes, ops...), "fork", func(w *witness) {
+	schedules := selftestSchedules
+	if thorough.Value.String() != "true" {
+		schedules /= 20
+	}
+	selftest(t, withLong(t, probes, ops...), "fork", schedules, func(w *witness) {
 		hit := 0
 		for _, e := range w.of(kpev.Handler) {
 			if e.CPU == 0 {
@@ -117,5 +125,44 @@ func TestSelftestInsnBoundary(t *testing.T) {
 			}
 		}
 		require.Equal(t, len(end), hit, "one hit of each probe by the task")
+	})
+}
+
+// TestSelftestOptTypes is kprobe_opt_types.tc: probes are tried at one offset after
+// another until one becomes a jump; with the sysctl at 0 it is a breakpoint again,
+// with 1 a jump. In gcd no region before +0x15 can be copied.
+func TestSelftestOptTypes(t *testing.T) {
+	var probes []scenario.Probe
+	var ops []scenario.Op
+	off := func(on bool) scenario.Op { return scenario.Op{Kind: scenario.OpOptimization, On: on} }
+	lib := library(t)
+	for i := range lib.Texts {
+		if f := &lib.Texts[i]; f.Name == "gcd" {
+			for _, at := range offsets(t, f) {
+				if at > 0x15 {
+					break
+				}
+				k := on(fmt.Sprintf("k%d", at), "gcd", at)
+				probes = append(probes, k)
+				if ops = append(ops, register(k.Name), wait, call("gcd", 12, 8)); at == 0x15 {
+					ops = append(ops, off(false), call("gcd", 12, 8), off(true), wait, call("gcd", 12, 8))
+				}
+				ops = append(ops, unregister(k.Name), wait)
+			}
+		}
+	}
+	require.Len(t, probes, 10)
+	at := uint64(0)
+	for i := range lib.Texts {
+		if f := &lib.Texts[i]; f.Name == "gcd" {
+			at = uint64(f.At) + 0x15
+		}
+	}
+	selftest(t, with(t, probes, task(ops...)), "gcd", selftestSchedules, func(w *witness) {
+		require.Len(t, w.of(kpev.Optimized), 2)
+		require.Len(t, w.of(kpev.Unoptimized), 2)
+		for _, e := range w.of(kpev.Optimized) {
+			require.Equal(t, at, e.A)
+		}
 	})
 }
