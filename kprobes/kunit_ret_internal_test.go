@@ -26,7 +26,7 @@ var deep = code{name: "deep", at: smp.TextBase + 0x100, bytes: []byte{
 
 // kunitRets are the cases with return probes.
 var kunitRets = []kunit{
-	{name: "kretprobe", run: func(c *kcase, x *smp.Ctx) {
+	{name: "kretprobe", run: func(c *kcase, x kapi.Context) {
 		var entered, returned uint64
 		r := &Kretprobe{Kprobe: Kprobe{Addr: target.at}, Maxactive: 8}
 		private := c.ed != Edition26
@@ -52,16 +52,16 @@ var kunitRets = []kunit{
 			}
 			return 0
 		}
-		c.ok(c.b.e.RegisterRet(x, r), "register")
+		c.ok(c.e.RegisterRet(x, r), "register")
 		equal(c, 9+0x11, c.call(x, target, 9), "the target's result")
-		c.ok(c.b.e.UnregisterRet(x, r), "unregister")
+		c.ok(c.e.UnregisterRet(x, r), "unregister")
 		if private {
 			equal(c, 9, entered, "what entry_handler saw")
 		}
 		equal(c, 9+0x11, returned, "what the return handler saw")
 		equal(c, 0, r.Missed(), "nmissed")
 	}},
-	{name: "kretprobes", in: since(Edition415), run: func(c *kcase, x *smp.Ctx) {
+	{name: "kretprobes", in: since(Edition415), run: func(c *kcase, x kapi.Context) {
 		var got [2]uint64
 		rs := make([]*Kretprobe, 2)
 		for i, f := range []code{target, target2} {
@@ -72,27 +72,27 @@ var kunitRets = []kunit{
 				return 0
 			}}
 		}
-		c.ok(c.b.e.RegisterRets(x, rs), "register")
+		c.ok(c.e.RegisterRets(x, rs), "register")
 		c.call(x, target, 1)
 		equal(c, [2]uint64{0x12, 0}, got, "return values after one target")
 		got = [2]uint64{}
 		c.call(x, target2, 2)
 		equal(c, [2]uint64{0, 0x24}, got, "return values after the other")
-		c.b.e.UnregisterRets(x, rs)
+		c.e.UnregisterRets(x, rs)
 		got = [2]uint64{}
 		c.call(x, target, 1)
 		equal(c, [2]uint64{}, got, "return values after unregistering")
 	}},
 	// The unwinders of 5.15 and later find the real address of a return that was
 	// replaced; before, a trace shows the trampoline.
-	{name: "stacktrace_on_kretprobe", more: []code{grand}, run: func(c *kcase, x *smp.Ctx) {
+	{name: "stacktrace_on_kretprobe", more: []code{grand}, run: func(c *kcase, x kapi.Context) {
 		seen := 0
 		r := &Kretprobe{Kprobe: Kprobe{Addr: target3.at}}
 		r.Handler = func(x kapi.Context, ri *Instance, regs *isa.Regs) int {
 			if c.mine(x) == 1 {
 				seen++
 				equal(c, behindCall(grand), ri.RetAddr, "where the call returns to")
-				c.expect(!c.b.e.s.Unwind || regs.IP == behindCall(grand), "ip is %#x", regs.IP)
+				c.expect(!c.e.s.Unwind || regs.IP == behindCall(grand), "ip is %#x", regs.IP)
 			}
 			return 0
 		}
@@ -102,14 +102,14 @@ var kunitRets = []kunit{
 			}
 			return 0
 		}}
-		c.ok(c.b.e.RegisterRet(x, r), "register")
-		c.ok(c.b.e.Register(x, inner), "register the probe that looks")
+		c.ok(c.e.RegisterRet(x, r), "register")
+		c.ok(c.e.Register(x, inner), "register the probe that looks")
 		equal(c, 2+0x11+2, c.call(x, grand, 2), "the result")
-		c.ok(c.b.e.UnregisterRet(x, r), "unregister")
-		c.ok(c.b.e.Unregister(x, inner), "unregister")
+		c.ok(c.e.UnregisterRet(x, r), "unregister")
+		c.ok(c.e.Unregister(x, inner), "unregister")
 		equal(c, 1, seen, "returns")
 	}},
-	{name: "stacktrace_on_nested_kretprobe", more: []code{grand}, run: func(c *kcase, x *smp.Ctx) {
+	{name: "stacktrace_on_nested_kretprobe", more: []code{grand}, run: func(c *kcase, x kapi.Context) {
 		var order []isa.Addr
 		at := func(f code, back isa.Addr, outer ...isa.Addr) *Kretprobe {
 			return &Kretprobe{Kprobe: Kprobe{Addr: f.at}, Handler: func(x kapi.Context, ri *Instance, regs *isa.Regs) int {
@@ -122,11 +122,11 @@ var kunitRets = []kunit{
 			}}
 		}
 		r, q := at(target, behindCall(target3), behindCall(grand)), at(target3, behindCall(grand))
-		c.ok(c.b.e.RegisterRet(x, r), "register")
-		c.ok(c.b.e.RegisterRet(x, q), "register")
+		c.ok(c.e.RegisterRet(x, r), "register")
+		c.ok(c.e.RegisterRet(x, q), "register")
 		equal(c, 3+0x11+2, c.call(x, grand, 3), "the result")
-		c.ok(c.b.e.UnregisterRet(x, r), "unregister")
-		c.ok(c.b.e.UnregisterRet(x, q), "unregister")
+		c.ok(c.e.UnregisterRet(x, r), "unregister")
+		c.ok(c.e.UnregisterRet(x, q), "unregister")
 		c.expect(slices.Equal(order, []isa.Addr{target.at, target3.at}), "returns in the order %x", order)
 	}},
 }
@@ -135,14 +135,14 @@ var kunitRets = []kunit{
 // know of return probes the trampoline's stands for those that they have replaced.
 func (c *kcase) trace(x kapi.Context, regs *isa.Regs, want ...isa.Addr) {
 	var buf [16]isa.Addr
-	got := c.b.k.Tasks.Backtrace(x, regs.SP(), buf[:0])
+	got := c.e.d.Tasks.Backtrace(x, regs.SP(), buf[:0])
 	for i := range want {
 		switch {
 		case i >= len(got):
 			c.expect(false, "the trace %x ends before %#x", got, want[i])
 		case got[i] == want[i]:
 		default:
-			c.expect(!c.b.e.s.Unwind && got[i] == c.b.e.ret.trampoline, "the trace is %x, not %x", got, want)
+			c.expect(!c.e.s.Unwind && got[i] == c.e.ret.trampoline, "the trace is %x, not %x", got, want)
 		}
 	}
 }

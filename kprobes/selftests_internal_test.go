@@ -27,7 +27,7 @@ var selftests = []kunit{
 	// multiple_kprobes.tc: 256 text symbols are probed at +5; all are enabled,
 	// disabled and removed. In kernel 5.3 it found that text_poke_bp's handler used
 	// a vector that was gone (R26).
-	{name: "multiple_kprobes", in: since(Edition415), more: many, wide: true, less: 10, run: func(c *kcase, x *smp.Ctx) {
+	{name: "multiple_kprobes", in: since(Edition415), more: many, wide: true, less: 10, run: func(c *kcase, x kapi.Context) {
 		hits := 0
 		var ks []*Kprobe
 		for _, f := range many {
@@ -36,27 +36,27 @@ var selftests = []kunit{
 				return 0
 			}})
 		}
-		c.ok(c.b.e.RegisterAll(x, ks), "register")
+		c.ok(c.e.RegisterAll(x, ks), "register")
 		for _, k := range ks {
-			c.ok(c.b.e.Enable(x, k), "enable")
+			c.ok(c.e.Enable(x, k), "enable")
 		}
 		for i := 0; i < len(many); i += 32 {
 			equal(c, uint64(0x102+i), c.call(x, many[i], 1), many[i].name)
 		}
 		equal(c, 8, hits, "hits")
 		for _, k := range ks {
-			c.ok(c.b.e.Disable(x, k), "disable")
+			c.ok(c.e.Disable(x, k), "disable")
 		}
-		c.ok(c.b.e.UnregisterAll(x, ks), "unregister")
-		c.b.e.WaitOptimizer(x)
+		c.ok(c.e.UnregisterAll(x, ks), "unregister")
+		c.e.WaitOptimizer(x)
 		var now [16]byte
 		for _, f := range many {
-			c.b.e.d.Text.Read(x, f.at, now[:])
+			c.e.d.Text.Read(x, f.at, now[:])
 			c.expect(now == [16]byte(f.bytes), "%s is left as % x", f.name, now)
 		}
 	}},
 	// probepoint.tc: the ways to name a place, and those that name none.
-	{name: "probepoint", run: func(c *kcase, x *smp.Ctx) {
+	{name: "probepoint", run: func(c *kcase, x kapi.Context) {
 		for _, p := range []struct {
 			symbol string
 			offset int
@@ -75,42 +75,84 @@ var selftests = []kunit{
 			{target.name, 1, 0, map[bool]error{false: EILSEQ}[c.ed == Edition26]},
 		} {
 			k := &Kprobe{Symbol: p.symbol, Offset: p.offset, Addr: p.addr}
-			err := c.b.e.Register(x, k)
+			err := c.e.Register(x, k)
 			c.expect(err == p.want, "%q%+d at %#x: %v, not %v", p.symbol, p.offset, p.addr, err, p.want)
 			if err == nil {
 				equal(c, target.at+isa.Addr(max(p.offset, 0)), k.Addr, "where the probe is")
-				c.ok(c.b.e.Unregister(x, k), "unregister")
+				c.ok(c.e.Unregister(x, k), "unregister")
 			}
 		}
 	}},
 	// kretprobe_maxactive.tc: r10 takes ten instances; without a number there are as
 	// many as the edition says. Here, too: that so many calls in flight are followed,
 	// and no more.
-	{name: "kretprobe_maxactive", more: []code{deep}, run: func(c *kcase, x *smp.Ctx) {
+	{name: "kretprobe_maxactive", more: []code{deep}, run: func(c *kcase, x kapi.Context) {
 		for _, n := range []int{1, 3, 10, 0} {
 			returns := 0
 			r := &Kretprobe{Kprobe: Kprobe{Addr: deep.at}, Maxactive: n, Handler: func(x kapi.Context, _ *Instance, _ *isa.Regs) int {
 				returns += c.mine(x)
 				return 0
 			}}
-			c.ok(c.b.e.RegisterRet(x, r), "register")
+			c.ok(c.e.RegisterRet(x, r), "register")
 			if n == 0 {
 				n = r.Maxactive
 				want := 10 // max(10, 2 CPUs)
-				if !c.b.e.s.MaxactiveAll && !c.b.e.s.Kernel.Preemption {
-					want = 4
+				if !c.e.s.MaxactiveAll && !c.e.s.Kernel.Preemption {
+					want = c.e.d.CPUs
 				}
 				equal(c, want, n, "maxactive by default")
 			}
 			c.call(x, deep, uint64(n)+3) // that many calls and one
 			equal(c, n, returns, "returns followed")
 			equal(c, 4, r.Missed(), "nmissed")
-			c.ok(c.b.e.UnregisterRet(x, r), "unregister")
+			c.ok(c.e.UnregisterRet(x, r), "unregister")
+		}
+	}},
+	// kprobe_opt_types.tc, the part that looks at [OPTIMIZED], and that the hits are
+	// the same before, meanwhile and after.
+	{name: "opt_types", in: since(Edition415), run: func(c *kcase, x kapi.Context) {
+		hits := 0
+		k := &Kprobe{Addr: target.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+			hits += c.mine(x)
+			return 0
+		}}
+		shown := func(want bool, what string) {
+			var head [1]byte
+			c.e.d.Text.Read(x, target.at, head[:])
+			want = want && c.e.s.Kernel.Optprobes
+			equal(c, want, c.e.FlagsOf(k)&FlagOptimized != 0, "[OPTIMIZED] "+what)
+			if c.alone {
+				equal(c, want, head[0] == 0xe9, "the jump "+what)
+			}
+			equal(c, 1+0x11, c.call(x, target, 1), "the result "+what)
+		}
+		c.ok(c.e.Register(x, k), "register")
+		c.e.WaitOptimizer(x)
+		shown(true, "after registering")
+		c.e.SetOptimization(x, false)
+		shown(false, "with the sysctl at 0")
+		c.e.SetOptimization(x, true)
+		c.e.WaitOptimizer(x)
+		shown(true, "with the sysctl at 1")
+		c.ok(c.e.Disable(x, k), "disable")
+		c.e.WaitOptimizer(x)
+		c.call(x, target, 1)
+		c.ok(c.e.Enable(x, k), "enable")
+		c.e.WaitOptimizer(x)
+		shown(true, "after enabling")
+		c.ok(c.e.Unregister(x, k), "unregister")
+		c.e.WaitOptimizer(x)
+		c.call(x, target, 1)
+		equal(c, 4, hits, "hits")
+		if c.alone {
+			now := make([]byte, len(target.bytes))
+			c.e.d.Text.Read(x, target.at, now)
+			c.expect(string(now) == string(target.bytes), "the text is left as % x", now)
 		}
 	}},
 	// kprobe_non_uniq_symbol.tc: two functions have one name. ftrace's own files
 	// refuse it, register_kprobe takes the first; by its address each can be probed.
-	{name: "non_uniq_symbol", more: []code{twin1, twin2}, run: func(c *kcase, x *smp.Ctx) {
+	{name: "non_uniq_symbol", more: []code{twin1, twin2}, run: func(c *kcase, x kapi.Context) {
 		var hits [3]int
 		ks := []*Kprobe{{Symbol: "twin"}, {Addr: twin1.at}, {Addr: twin2.at}}
 		for i, k := range ks {
@@ -118,7 +160,7 @@ var selftests = []kunit{
 				hits[i] += c.mine(x)
 				return 0
 			}
-			c.ok(c.b.e.Register(x, k), "register")
+			c.ok(c.e.Register(x, k), "register")
 		}
 		equal(c, twin1.at, ks[0].Addr, "where the symbol is")
 		equal(c, 0x34, c.call(x, twin1, 1), "the first twin's result")
@@ -126,7 +168,7 @@ var selftests = []kunit{
 		equal(c, 0x45, c.call(x, twin2, 1), "the second twin's result")
 		equal(c, [3]int{1, 1, 1}, hits, "hits of both")
 		for _, k := range ks {
-			c.ok(c.b.e.Unregister(x, k), "unregister")
+			c.ok(c.e.Unregister(x, k), "unregister")
 		}
 	}},
 }
