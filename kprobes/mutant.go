@@ -42,12 +42,19 @@ type Mutants struct {
 	CopyReturns bool
 	// BoostPreempt boosts slots under CONFIG_PREEMPTION, too.
 	BoostPreempt bool
+	// BoostAny boosts whatever the instruction, and however long it is.
+	BoostAny bool
 	// BoostPost doesn't step for a post_handler that has joined a boosted point, as
 	// kernels since 5.13 don't.
 	BoostPost bool
 	// FaultInCopy treats a fault of the copy as one of the copy's address.
 	FaultInCopy bool
 	NoFault     bool // no fault handler is asked
+	SkipPost    bool // no post_handler runs
+	NilStops    bool // a pre_handler that is nil is taken for one that has changed the path
+	IgnorePre   bool // what a pre_handler returns is ignored
+	CopyRegs    bool // handlers are given a copy of the registers
+	NoMissed    bool // a hit from inside a handler isn't counted
 
 	// Of the optimizer:
 	CancelLost       bool // what is queued to lose its jump and is wanted again loses it all the same (R6, 5.6-rc)
