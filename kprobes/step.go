@@ -207,14 +207,14 @@ func (e *Engine) stepped(x kapi.Context, b *kcb, regs *isa.Regs) {
 func (e *Engine) preHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs, stop bool) bool {
 	probes := p.probes.Load(x).probes
 	for i, k := range probes {
-		if k.disabled.Load(x) && (stop || !e.s.Mutants.DetourDisabled) || k.Pre == nil {
+		if k.disabled.Load(x) && !e.s.Mutants.RunDisabled && (stop || !e.s.Mutants.DetourDisabled) || k.Pre == nil {
 			continue
 		}
 		x.Work(kapi.WorkHandler, 1)
 		b.child = k
 		moved := k.Pre(x, k, regs) != 0
 		b.child = nil
-		if moved && stop {
+		if moved && stop && !e.s.Mutants.NoSkip {
 			for _, s := range probes[i+1:] {
 				if s.Pre != nil && !s.disabled.Look(x) {
 					x.Emit(kpev.Skipped, s.ID, k.ID, 0)
@@ -238,10 +238,12 @@ func (e *Engine) postHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs) 
 	}
 }
 
-// missed counts a hit that runs no handlers, for each probe of the point.
+// missed counts a hit that runs no handlers, for each probe of the point: the
+// kernel looks at none of their flags, so that a disabled one among others counts
+// what it wouldn't have run for (kprobes_inc_nmissed_count).
 func (e *Engine) missed(x kapi.Context, p *point) {
 	for _, k := range p.probes.Load(x).probes {
-		if !k.disabled.Look(x) {
+		if !e.s.Mutants.MissedEnabled || !k.disabled.Look(x) {
 			kapi.Add(&k.missed, x, 1)
 			x.Emit(kpev.Missed, k.ID, 0, 0)
 		}
