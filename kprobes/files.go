@@ -25,9 +25,9 @@ const (
 	kindJprobe kind = 'j' // until 4.14
 )
 
-// bucket is the chain of the kernel's hash table that an address is in: the list
+// chainOf is the chain of the kernel's hash table that an address is in: the list
 // goes through them in order (hash_ptr, 6 bits; the other ratio since 4.7).
-func (e *Engine) bucket(addr isa.Addr) uint64 {
+func (e *Engine) chainOf(addr isa.Addr) uint64 {
 	const ratio, ratioUntil46 = 0x61c8864680b583eb, 0x9e37fffffffc0001
 	if e.s.Files == FilesFirst {
 		return uint64(addr) * ratioUntil46 >> (64 - 6)
@@ -45,17 +45,17 @@ func (e *Engine) List(buf []byte) []byte {
 			listed = append(listed, p)
 		}
 	}
-	slices.SortStableFunc(listed, func(p, q *point) int { return cmp.Compare(e.bucket(p.addr), e.bucket(q.addr)) })
+	slices.SortStableFunc(listed, func(p, q *point) int { return cmp.Compare(e.chainOf(p.addr), e.chainOf(q.addr)) })
 	for _, p := range listed {
 		for _, k := range p.probes.Peek().probes {
-			buf = e.listed(buf, p, k)
+			buf = e.appendListed(buf, p, k)
 		}
 	}
 	return buf
 }
 
-// listed appends the line of one probe.
-func (e *Engine) listed(buf []byte, p *point, k *Kprobe) []byte {
+// appendListed appends the line of one probe.
+func (e *Engine) appendListed(buf []byte, p *point, k *Kprobe) []byte {
 	letter := k.kind
 	if letter == 0 {
 		letter = kindKprobe

@@ -201,7 +201,7 @@ func TestListOrder(t *testing.T) {
 	same := []isa.Addr{smp.TextBase}
 	e := &Engine{}
 	for a := smp.TextBase + 16; len(same) < 3; a += 16 {
-		if e.bucket(a) == e.bucket(same[0]) {
+		if e.chainOf(a) == e.chainOf(same[0]) {
 			same = append(same, a)
 		}
 	}
@@ -239,9 +239,9 @@ func TestListFormats(t *testing.T) {
 				p := &point{addr: at}
 				k := &Kprobe{point: p, gone: i == 2}
 				k.disabled.Set(i > 0)
-				require.Equal(t, want[i], string(b.e.listed(nil, p, k)), "generation %d", files)
+				require.Equal(t, want[i], string(b.e.appendListed(nil, p, k)), "generation %d", files)
 				k.kind = kindReturn
-				require.Contains(t, string(b.e.listed(nil, p, k)), "  r  ")
+				require.Contains(t, string(b.e.appendListed(nil, p, k)), "  r  ")
 			})
 			b.k.Symbols.Add(f, nil)
 			b.pass(t)

@@ -37,14 +37,16 @@ const (
 // symbol must be cleared of it to be registered again.
 type Kprobe struct {
 	ID     uint64
-	Symbol string   // "": Addr says where
-	Offset int      // in bytes
-	Addr   isa.Addr // set at registration: with the offset, and behind an endbr64; 0 when it was unregistered without being registered
-	Flags  Flags    // set at registration to what counts of it, FlagDisabled; FlagsOf tells what has become of it
-	Pre    PreHandler
-	Post   PostHandler
+	Symbol string       // "": Addr says where
+	Offset int          // in bytes
+	Addr   isa.Addr     // set at registration: with the offset, and behind an endbr64; 0 when it was unregistered without being registered
+	Flags  Flags        // set at registration to what counts of it, FlagDisabled; FlagsOf tells what has become of it
+	Pre    PreHandler   // of a return probe's, set at registration
+	Post   PostHandler  // of a return probe's, set at registration
 	Fault  FaultHandler // editions 2.6 and 4.15
 
+	ret      *Kretprobe // set at registration: whose it is, nil: nobody's
+	jp       *Jprobe    // set at registration: whose it is, nil: nobody's
 	missed   kapi.Var[int]
 	disabled kapi.Var[bool]
 	entry    bool   // owned by kprobe_mutex: FlagOnFuncEntry

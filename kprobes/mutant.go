@@ -16,6 +16,26 @@ type Mutants struct {
 	JNGAnd bool
 	// PreIP lets the pre_handler of a breakpoint see the probe's address, not the byte behind it.
 	PreIP bool
+	// ReRegister takes a return probe that is registered already for a new one until
+	// its kprobe is refused (R54).
+	ReRegister bool
+	// SwitchTo lets __switch_to be return-probed (K17).
+	SwitchTo bool
+	// HookFirst replaces the return address before an instance is there (K13, M45).
+	HookFirst bool
+	// EntryIgnored follows a call whatever its entry_handler says.
+	EntryIgnored bool
+	// FrameUnchecked takes the newest call for the one that returns (K4, M50).
+	FrameUnchecked bool
+	// NoFlush leaves a task's calls in flight behind when it ends (K14, M47).
+	NoFlush bool
+	// HolderRefs counts the instances of a return probe, but not the return probe
+	// itself, as 5.11 to 5.17 do (K7).
+	HolderRefs bool
+	// ObjpoolLast is the kernel's array of free instances (6.7 and later), in which
+	// an NMI that pushes between the steps of a push publishes a place that isn't
+	// filled yet.
+	ObjpoolLast bool
 	// PushedTF leaves in the flags that a stepped pushf has pushed what the step needed.
 	PushedTF bool
 	// CopyReturns leaves the return address that a stepped call has pushed: in the slot.

@@ -164,6 +164,9 @@ func (e *Engine) takeOut(x kapi.Context, p *point, k *Kprobe) (gone bool) {
 		e.retry(x, p)
 	}
 	k.point = nil
+	if k.ret != nil {
+		e.stopHolder(x, k.ret.holder)
+	}
 	return gone
 }
 
