@@ -68,5 +68,18 @@ type Mutants struct {
 	DetourPath       bool // a detour goes where a pre_handler says
 	DetourStops      bool // a detour's pre_handler that returns non-zero skips those after it
 	SPUnadjusted     bool // a handler behind a detour that saves ss sees the stack pointer below it (5.10)
-	_                struct{}
+
+	// Of return probes and jprobes:
+	NoHook       bool // the return address stays on the stack
+	EntryReturns bool // the pre_handler of a return probe returns non-zero
+	NewestOnly   bool // the newest of a frame's calls is taken for the one that knows where to
+	RetRegsLost  bool // what a return handler changes of the registers is lost
+	NoBug        bool // nothing is said of a return that nobody knows
+	OneData      bool // the instances of a return probe share their data
+	RetAnywhere  bool // return probes go anywhere in a function
+	NoStackCopy  bool // a jprobe keeps no stack
+	NoRegsCopy   bool // nor the registers
+	TwoJprobes   bool // two jprobes may be on one function
+	NoBreak      bool // the breakpoint of jprobe_return is nobody's
+	_            struct{}
 }
