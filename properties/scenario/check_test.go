@@ -31,8 +31,8 @@ func TestCheckGo(t *testing.T) {
 				s.Texts = append(s.Texts, scenario.Text{Name: "big", At: 0x10000, Code: make([]byte, 1<<16+1)})
 			}},
 		{`probe "k": no function "vitcim"; did you mean "victim"?`, func(s *S) { s.Probes[0].Func = "vitcim" }},
-		{`probe "k" pre[0]: step 7 isn't known; it is one of "count", "set_reg", "set_ip", "call"`,
-			func(s *S) { s.Probes[0].Pre[0].Kind = 7 }},
+		{`probe "k" pre[0]: step 99 isn't known; it is one of "count", "set_reg", "set_ip", "call", "nonzero", "store", "save", "restore", "sleep", "register", "unregister", "enable", "disable"`,
+			func(s *S) { s.Probes[0].Pre[0].Kind = 99 }},
 		{`probe "k" pre[0]: count() has fields it doesn't use; leave them zero`,
 			func(s *S) { s.Probes[0].Pre[0].Value = 1 }},
 		{`probe "k" pre[0]: register 16 isn't known; it is one of "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"`,
