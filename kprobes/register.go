@@ -36,12 +36,11 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 
 	p, there := e.table.Get(x, k.Addr)
 	if there {
-		e.join(x, p, k)
-		return nil
+		return e.join(x, p, k)
 	}
-	e.d.Text.Mutex().Lock(x)
-	p, err = e.prepare(x, k.Addr)
-	e.d.Text.Mutex().Unlock(x)
+	e.lockText(x)
+	p, err = e.prepare(x, k.Addr, k.Post != nil)
+	e.unlockText(x)
 	if err != nil {
 		return err
 	}
@@ -51,9 +50,9 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 	p.probes.Set(first)
 	e.table.Put(x, p.addr, p)
 	e.armEnabled(x, p)
-	e.d.Text.Mutex().Lock(x)
+	e.lockText(x)
 	e.prepareDetour(x, p)
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockText(x)
 	e.optimize(x, p)
 	return nil
 }
@@ -61,13 +60,17 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 // join adds a probe to a point that is there: in use, or unused and waiting to
 // be unoptimized, whose removal it cancels. A jump runs no post_handler, so it
 // is taken away before one joins (spec 4.9).
-func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) {
-	k.point = p
+func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) error {
 	if k.Post != nil {
 		e.unoptimize(x, p)
+		if err := e.unboost(x, p); err != nil {
+			return err
+		}
 	}
+	k.point = p
 	e.replace(x, p, k, nil)
 	e.rearm(x, p)
+	return nil
 }
 
 // rearm arms a point that was joined or of which a probe was enabled, if a probe
@@ -161,6 +164,9 @@ func (e *Engine) takeOut(x kapi.Context, p *point, k *Kprobe) (gone bool) {
 		e.retry(x, p)
 	}
 	k.point = nil
+	if k.ret != nil {
+		e.stopHolder(x, k.ret.holder)
+	}
 	return gone
 }
 
@@ -239,7 +245,10 @@ var int3 = [...]byte{isa.Int3}
 // arm writes the breakpoint. A probe whose jump covers the address gives way
 // first (spec 4.8). Context: kprobe_mutex held.
 func (e *Engine) arm(x kapi.Context, p *point) {
-	e.d.Text.Mutex().Lock(x)
+	if e.disarmed && !e.s.Mutants.ArmDisarmed {
+		return // the file enabled says 0 (spec 7.2)
+	}
+	e.lockText(x)
 	if q := e.covering(p.addr); q != nil {
 		e.unoptimizeLocked(x, q, true)
 	}
@@ -247,20 +256,20 @@ func (e *Engine) arm(x kapi.Context, p *point) {
 	e.d.Text.Poke(x, p.addr, int3[:])
 	e.d.Sync.Core(x, kapi.SyncArm)
 	p.armed.Store(x, true)
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockText(x)
 }
 
 // disarm puts the original byte back, or queues that for the optimizer, which
 // has to take a jump away first. It reports whether it is done. Context:
 // kprobe_mutex held.
 func (e *Engine) disarm(x kapi.Context, p *point) bool {
-	e.d.Text.Mutex().Lock(x)
+	e.lockText(x)
 	e.unoptimizeLocked(x, p, false)
 	done := p.list == nil
 	if done && p.armed.Load(x) {
 		e.restore(x, p)
 	}
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockText(x)
 	return done
 }
 
@@ -311,8 +320,6 @@ func (e *Engine) free(x kapi.Context, p *point) {
 	if p.detour.size != 0 {
 		e.d.Exec.Free(x, p.detour.addr, p.detour.size, kapi.DetourMem)
 	}
-	if p.slot != 0 {
-		e.d.Exec.Free(x, p.slot, p.slotSize(), kapi.SlotMem)
-	}
+	e.freeSlot(x, p.slot.Peek())
 	p.freed = true
 }
