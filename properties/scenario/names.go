@@ -14,7 +14,7 @@ var (
 	needsWords   = []string{"nothing", "interrupt"}
 	preemptWords = []string{"none", "voluntary", "dynamic", "full", "lazy"}
 	fetchWords   = []string{"coherent", "stale", "mixing"}
-	quiesceWords = []string{"none", "sched", "rcu", "tasks"}
+	quiesceWords = []string{"none", "sched", "rcu", "tasks", "stack-check"}
 	patchWords   = []string{"breakpoint", "stop_machine", "naive", "naive-tail-first"}
 	stepWords    = []string{"count", "set_reg", "set_ip", "call", "nonzero", "store", "save", "restore", "sleep",
 		"register", "unregister", "enable", "disable"}

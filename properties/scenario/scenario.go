@@ -64,6 +64,7 @@ const (
 	QuiesceSched
 	QuiesceRCU
 	QuiesceTasks
+	QuiesceStackCheck // nothing: while the machine is stopped it looks where each task stands
 )
 
 // Patch is how a jump is written over live text.
@@ -97,11 +98,16 @@ type Machine struct {
 	Boost            Boost
 	Returns          kprobes.ReturnGeneration
 	MaxactiveByBuild bool // maxactive's default is the CPUs, if built without preemption (until 6.0)
+	DataMax          Choice
+	Unwind           bool // backtraces see through the trampoline of return probes (5.15 and later)
 	FaultHandlers    bool
 	Jprobes          bool
 	NoBatches        bool // no arrays, no disable, no enable (2.6)
 	NoOptprobes      bool
 	Order            kprobes.Order
+	Batch            Choice
+	SaveSS           bool // detours save a whole register image (5.10 and later)
+	DetourIRQsOff    bool // handlers behind a detour run with interrupts off (until 4.14)
 	Unoptimize       Unoptimize
 	NoSyncArm        bool // a breakpoint is written without an IPI sync
 	Files            kprobes.Files
