@@ -208,7 +208,7 @@ func (e *Engine) preHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs, s
 	regs = e.handed(regs)
 	probes := p.probes.Load(x).probes
 	for i, k := range probes {
-		if k.disabled.Load(x) && (stop || !e.s.Mutants.DetourDisabled) {
+		if k.disabled.Load(x) && !e.s.Mutants.RunDisabled && (stop || !e.s.Mutants.DetourDisabled) {
 			continue
 		}
 		if k.Pre == nil {
@@ -258,10 +258,12 @@ func (e *Engine) handed(regs *isa.Regs) *isa.Regs {
 	return &own
 }
 
-// missed counts a hit that runs no handlers, for each probe of the point.
+// missed counts a hit that runs no handlers, for each probe of the point: the
+// kernel looks at none of their flags, so that a disabled one among others counts
+// what it wouldn't have run for (kprobes_inc_nmissed_count).
 func (e *Engine) missed(x kapi.Context, p *point) {
 	for _, k := range p.probes.Load(x).probes {
-		if !k.disabled.Look(x) && !e.s.Mutants.NoMissed {
+		if !e.s.Mutants.NoMissed && (!e.s.Mutants.MissedEnabled || !k.disabled.Look(x)) {
 			kapi.Add(&k.missed, x, 1)
 			x.Emit(kpev.Missed, k.ID, 0, 0)
 		}
