@@ -48,11 +48,6 @@ type noPoke struct{ kapi.Text }
 
 func (noPoke) Poke(kapi.Context, isa.Addr, []byte) {}
 
-// switched are mutants that throw one switch.
-func switched(name string, do func(m *Mutants)) []specMutant {
-	return []specMutant{{name: name, do: func(s *Settings) { do(&s.Mutants) }}}
-}
-
 // notes is a probe that notes its number when its pre_handler runs, and its
 // negative when its post_handler does, and returns ret from the first.
 func notes(to *[]int, n int, at isa.Addr, ret int) *Kprobe {
@@ -110,7 +105,7 @@ var spec1 = []specRule{
 	},
 	{
 		rule: "1.8", says: "the last registered runs first, before and after",
-		mutants: switched("oldest-first", func(m *Mutants) { m.OldestFirst = true }),
+		mutants: []specMutant{switched("oldest-first", func(m *Mutants) { m.OldestFirst = true })},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				var got []int
@@ -124,7 +119,7 @@ var spec1 = []specRule{
 	},
 	{
 		rule: "1.8", says: "one that returns non-zero ends it, and no post_handler runs",
-		mutants: switched("no-skip", func(m *Mutants) { m.NoSkip = true }),
+		mutants: []specMutant{switched("ignore-pre", func(m *Mutants) { m.IgnorePre = true })},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
 				var got []int
@@ -142,7 +137,7 @@ var spec1 = []specRule{
 	},
 	{
 		rule: "1.8", says: "a disabled one is left out", in: since(Edition415),
-		mutants: switched("run-disabled", func(m *Mutants) { m.RunDisabled = true }),
+		mutants: []specMutant{switched("run-disabled", func(m *Mutants) { m.RunDisabled = true })},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				var got []int
@@ -227,7 +222,7 @@ var spec1 = []specRule{
 	},
 	{
 		rule: "1.11", says: "what is missed counts for each probe at the address, disabled ones too", in: since(Edition415),
-		mutants: switched("missed-enabled", func(m *Mutants) { m.MissedEnabled = true }),
+		mutants: []specMutant{switched("missed-enabled", func(m *Mutants) { m.MissedEnabled = true })},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
 				hits := 0

@@ -54,7 +54,7 @@ func three() []*Kprobe {
 var spec6 = []specRule{
 	{
 		rule: "6.1", says: "a symbol with an offset, or an address; both or neither is EINVAL",
-		mutants: switched("symbol-first", func(m *Mutants) { m.SymbolFirst = true }),
+		mutants: []specMutant{switched("symbol-first", func(m *Mutants) { m.SymbolFirst = true })},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
 				for _, k := range []*Kprobe{{Symbol: "victim", Offset: 3}, {Addr: victim.at + 3}, {Addr: victim.at, Offset: 3}} {
@@ -84,7 +84,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.1", says: "nmissed begins at 0, the address is filled in",
-		mutants: switched("keep-missed", func(m *Mutants) { m.KeepMissed = true }),
+		mutants: []specMutant{switched("keep-missed", func(m *Mutants) { m.KeepMissed = true })},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
 				k := &Kprobe{Symbol: "victim"}
@@ -104,7 +104,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.1", says: "registered already",
-		mutants: switched("take-twice", func(m *Mutants) { m.TakeTwice = true }),
+		mutants: []specMutant{switched("take-twice", func(m *Mutants) { m.TakeTwice = true })},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				hits := 0
@@ -136,7 +136,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.3", says: "registered disabled it is silent, and its breakpoint isn't there, until it is enabled", in: since(Edition415),
-		mutants: switched("arm-disabled", func(m *Mutants) { m.ArmDisabled = true }),
+		mutants: []specMutant{switched("arm-disabled", func(m *Mutants) { m.ArmDisabled = true })},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				hits := 0
@@ -153,7 +153,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.3", says: "other flags of the caller are dropped", in: since(Edition415),
-		mutants: switched("keep-flags", func(m *Mutants) { m.KeepFlags = true }),
+		mutants: []specMutant{switched("keep-flags", func(m *Mutants) { m.KeepFlags = true })},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				k := &Kprobe{Addr: victim.at + 3, Flags: ^Flags(0)}
@@ -164,7 +164,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.4", says: "an array: those before a bad one are unregistered, those after it aren't tried", in: since(Edition415),
-		mutants: switched("no-rollback", func(m *Mutants) { m.NoRollback = true }),
+		mutants: []specMutant{switched("no-rollback", func(m *Mutants) { m.NoRollback = true })},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
 				require.Equal(t, EINVAL, b.e.RegisterAll(x, nil))
@@ -180,7 +180,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.4", says: "an array is unregistered with one grace period", in: since(Edition415),
-		mutants: switched("grace-each", func(m *Mutants) { m.GraceEach = true }),
+		mutants: []specMutant{switched("grace-each", func(m *Mutants) { m.GraceEach = true })},
 		holds: func(t *specT) {
 			var g graces
 			b := t.bench([]code{victim, other}, func(b *bench, x *smp.Ctx) {
@@ -201,7 +201,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.5", says: "what isn't registered has its address cleared, and the others go", in: since(Edition415),
-		mutants: switched("keep-addr", func(m *Mutants) { m.KeepAddr = true }),
+		mutants: []specMutant{switched("keep-addr", func(m *Mutants) { m.KeepAddr = true })},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
 				ks := three()
@@ -230,7 +230,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.6", says: "what isn't registered can't be disabled or enabled", in: since(Edition415),
-		mutants: switched("toggle-any", func(m *Mutants) { m.ToggleAny = true }),
+		mutants: []specMutant{switched("toggle-any", func(m *Mutants) { m.ToggleAny = true })},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				k := &Kprobe{Addr: victim.at}
@@ -245,7 +245,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.6", says: "both can be done twice", in: since(Edition415),
-		mutants: append(switched("toggle-once", func(m *Mutants) { m.ToggleOnce = true }), switched("no-restore", func(m *Mutants) { m.NoRestore = true })...),
+		mutants: []specMutant{switched("toggle-once", func(m *Mutants) { m.ToggleOnce = true }), switched("no-restore", func(m *Mutants) { m.NoRestore = true })},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				hits := 0
@@ -268,7 +268,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.7", says: "it returns when a handler in flight has ended, and what it was of is its owner's",
-		mutants: switched("no-grace", func(m *Mutants) { m.NoGrace = true }),
+		mutants: []specMutant{switched("no-grace", func(m *Mutants) { m.NoGrace = true })},
 		holds: func(t *specT) {
 			var stage kapi.Var[int]
 			t.pass(t.boot([]code{victim}, func(b *bench) { stage.Init(&b.m.Cells, 0) }, func(b *bench, x *smp.Ctx) {
@@ -301,7 +301,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.7", says: "a breakpoint's text is restored by then",
-		mutants: switched("no-restore", func(m *Mutants) { m.NoRestore = true }),
+		mutants: []specMutant{switched("no-restore", func(m *Mutants) { m.NoRestore = true })},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				k := &Kprobe{Addr: victim.at}
@@ -314,7 +314,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.7", says: "a jump goes with the optimizer, and runs no handler until then", in: since(Edition415),
-		mutants: switched("lost-kick", func(m *Mutants) { m.LostKick = true }),
+		mutants: []specMutant{switched("lost-kick", func(m *Mutants) { m.LostKick = true })},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				hits := 0
@@ -335,7 +335,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.7", says: "nothing stays where a disabled probe has joined what was on its way out", in: since(Edition415),
-		mutants: switched("reuse-disabled", func(m *Mutants) { m.ReuseDisabled = true }),
+		mutants: []specMutant{switched("reuse-disabled", func(m *Mutants) { m.ReuseDisabled = true })},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				k, late := &Kprobe{Addr: victim.at}, &Kprobe{ID: 1, Addr: victim.at, Flags: FlagDisabled}
@@ -355,7 +355,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "7.2", says: "what is enabled while all is disarmed is enabled", in: since(Edition415),
-		mutants: switched("enable-lost", func(m *Mutants) { m.EnableLost = true }),
+		mutants: []specMutant{switched("enable-lost", func(m *Mutants) { m.EnableLost = true })},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				hits := 0

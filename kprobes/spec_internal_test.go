@@ -33,7 +33,13 @@ type specMutant struct {
 }
 
 // spec is all of them.
-var spec = [][]specRule{spec1, spec5, spec6}
+var spec = [][]specRule{
+	spec1,
+	specStep,
+	specBoost,
+	spec5,
+	spec6,
+}
 
 // A specT is what a rule is run with: a testing.TB that the failure of a rule
 // doesn't end, so that a mutant can be seen to make it fail.
