@@ -48,10 +48,10 @@ func newBench(t testing.TB, s Settings, codes []code, programs ...func(b *bench,
 // bootBench is newBench of a machine of which boot makes more before it is frozen.
 func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), programs ...func(b *bench, x *smp.Ctx)) *bench {
 	b := &bench{settings: s}
-	m, err := smp.New(smp.Config{CPUs: len(programs), Full: true, Budget: 1 << 30}, &b.log)
+	m, err := smp.New(smp.Config{CPUs: len(programs), Full: s.Kernel.Preemption, Budget: 1 << 30}, &b.log)
 	require.NoError(t, err)
 	t.Cleanup(m.Close)
-	b.m, b.k = m, kernel.Boot(m, kernel.Config{Preemptible: true})
+	b.m, b.k = m, kernel.Boot(m, kernel.Config{Preemptible: s.Kernel.Preemption})
 	for _, c := range codes {
 		m.Map(c.at, c.bytes, smp.PermRead|smp.PermExec)
 		m.AddSymbol(c.name, c.at, len(c.bytes))

@@ -110,7 +110,10 @@ type Settings struct {
 	Batches       bool             // arrays can be registered, probes disabled and enabled (2.6.30 and later)
 	Quiesce       kapi.Flavour     // what the optimizer waits for (spec 4.6)
 	Order         Order            // which locks the optimizer holds meanwhile
+	Batch         int              // how many jumps a run of the optimizer writes and takes away at most; 0: all
 	Breakpoint    bool             // unoptimize by breakpoint and syncs (5.6 and later), else by the patcher
+	SaveSS        bool             // detours save a whole register image (5.10 and later), else none of its ss
+	DetourIRQsOff bool             // handlers behind a detour run with interrupts off (until 4.14)
 	RemovedInt3   bool             // a breakpoint that is no longer there is handled (until 6.2)
 	Files         Files            // the interface files
 	Mutants       Mutants
@@ -141,7 +144,9 @@ func (e Edition) Settings(preemption bool) Settings {
 		Batches:       e != Edition26,
 		Quiesce:       quiesce[e],
 		Order:         [Editions]Order{OrderStep, OrderModule, OrderText, OrderText, OrderText, OrderText}[e],
+		Batch:         [Editions]int{EditionDocumented: 256}[e], // MAX_OPTIMIZE_PROBES, while text_poke_smp_batch wrote (2.6.38 to 3.11)
 		Breakpoint:    e >= Edition514 && e != EditionDocumented,
+		SaveSS:        e >= Edition514,
 		RemovedInt3:   e != Edition69,
 		Files:         [Editions]Files{FilesFirst, FilesPlain, FilesChar, FilesBool, FilesBool, FilesBool}[e],
 	}

@@ -8,22 +8,23 @@ import (
 
 // Deps are the kernel services that the engine stands on.
 type Deps struct {
-	CPUs    int
-	Cells   *kapi.Cells
-	Text    kapi.Text
-	Patch   kapi.Patcher // how a jump is written over live text
-	Sync    kapi.Sync
-	RCU     kapi.RCU
-	Locks   kapi.Locks
-	Work    kapi.Workqueue
-	Exec    kapi.Exec
-	Traps   kapi.Traps
-	Bind    kapi.Binder
-	Symbols kapi.Symbols
-	Tasks   kapi.Tasks
-	Hotplug kapi.CPUs
-	Stacks  kapi.Stacks // for QuiesceStackCheck
-	_       struct{}
+	CPUs        int
+	Cells       *kapi.Cells
+	Text        kapi.Text
+	Patch       kapi.Patcher // how a jump is written over live text
+	Sync        kapi.Sync
+	RCU         kapi.RCU
+	Locks       kapi.Locks
+	Work        kapi.Workqueue
+	Exec        kapi.Exec
+	Traps       kapi.Traps
+	Bind        kapi.Binder
+	Symbols     kapi.Symbols
+	Tasks       kapi.Tasks
+	Hotplug     kapi.CPUs
+	ModuleMutex kapi.Mutex  // nil: there are no modules
+	Stacks      kapi.Stacks // for QuiesceStackCheck
+	_           struct{}
 }
 
 // An Engine is the kprobes of one machine, for one run.
@@ -55,10 +56,11 @@ type Engine struct {
 // memory is what Renew keeps of an engine: places for its objects, which are
 // taken in order and zeroed when they are, and its routines as values.
 type memory struct {
-	looked      looked   // owned by kprobe_mutex
-	pointPlaces []*point // owned by kprobe_mutex
-	chainPlaces []*chain // owned by kprobe_mutex
-	chains      int      // owned by kprobe_mutex: how many places are taken
+	looked      looked      // owned by kprobe_mutex
+	pointPlaces []*point    // owned by kprobe_mutex
+	chainPlaces []*chain    // owned by kprobe_mutex
+	chains      int         // owned by kprobe_mutex: how many places are taken
+	spans       []kapi.Span // owned by kprobe_mutex: what spansOf returns
 
 	onWork  func(x kapi.Context) // set at New
 	onCall  kapi.Routine         // set at New

@@ -52,6 +52,7 @@ type Kprobe struct {
 	entry    bool   // owned by kprobe_mutex: FlagOnFuncEntry
 	gone     bool   // owned by kprobe_mutex: FlagGone
 	point    *point // owned by kprobe_mutex: nil while it isn't registered
+	kind     kind   // set at registration: the letter that the list shows; 0 for a kprobe
 	_        struct{}
 }
 
@@ -94,6 +95,7 @@ type point struct {
 	optimized kapi.Var[bool]     // see the table of states
 	list      *kapi.List[*point] // owned by kprobe_mutex: the list it is on
 	freed     bool               // owned by kprobe_mutex
+	tail      [jumpSize - 1]byte // set at registration: with SavedAtPrepare, what is put back under a jump
 	next      *point             // owned by who unregisters: the next one to discard
 }
 

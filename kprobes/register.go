@@ -38,9 +38,9 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 	if there {
 		return e.join(x, p, k)
 	}
-	e.d.Text.Mutex().Lock(x)
+	e.lockText(x)
 	p, err = e.prepare(x, k.Addr, k.Post != nil)
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockText(x)
 	if err != nil {
 		return err
 	}
@@ -50,9 +50,9 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 	p.probes.Set(first)
 	e.table.Put(x, p.addr, p)
 	e.armEnabled(x, p)
-	e.d.Text.Mutex().Lock(x)
+	e.lockText(x)
 	e.prepareDetour(x, p)
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockText(x)
 	e.optimize(x, p)
 	return nil
 }
@@ -252,7 +252,10 @@ var int3 = [...]byte{isa.Int3}
 // arm writes the breakpoint. A probe whose jump covers the address gives way
 // first (spec 4.8). Context: kprobe_mutex held.
 func (e *Engine) arm(x kapi.Context, p *point) {
-	e.d.Text.Mutex().Lock(x)
+	if e.disarmed && !e.s.Mutants.ArmDisarmed {
+		return // the file enabled says 0 (spec 7.2)
+	}
+	e.lockText(x)
 	if q := e.covering(p.addr); q != nil {
 		e.unoptimizeLocked(x, q, true)
 	}
@@ -260,20 +263,20 @@ func (e *Engine) arm(x kapi.Context, p *point) {
 	e.d.Text.Poke(x, p.addr, int3[:])
 	e.d.Sync.Core(x, kapi.SyncArm)
 	p.armed.Store(x, true)
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockText(x)
 }
 
 // disarm puts the original byte back, or queues that for the optimizer, which
 // has to take a jump away first. It reports whether it is done. Context:
 // kprobe_mutex held.
 func (e *Engine) disarm(x kapi.Context, p *point) bool {
-	e.d.Text.Mutex().Lock(x)
+	e.lockText(x)
 	e.unoptimizeLocked(x, p, false)
 	done := p.list == nil
 	if done && p.armed.Load(x) {
 		e.restore(x, p)
 	}
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockText(x)
 	return done
 }
 

@@ -35,7 +35,7 @@ type specMutant struct {
 }
 
 // spec is all of them.
-var spec = [][]specRule{spec1}
+var spec = [][]specRule{spec1, spec2, spec3}
 
 // A specT is what a rule is run with: a testing.TB that the failure of a rule
 // doesn't end, so that a mutant can be seen to make it fail.
@@ -78,7 +78,8 @@ func (t *specT) pass(b *bench) {
 // try runs a rule, and says how it fails, "" if it holds. A machine or an engine
 // that a mutant makes panic has noticed it, too.
 func (r *specRule) try(tb testing.TB, ed Edition, m *specMutant) (broken string) {
-	t := &specT{TB: tb, Edition: ed, Preemption: true, Settings: ed.Settings(true)}
+	full := ed != EditionDocumented // of which there is no other
+	t := &specT{TB: tb, Edition: ed, Preemption: full, Settings: ed.Settings(full)}
 	if m != nil {
 		if t.wire = m.wire; m.do != nil {
 			m.do(&t.Settings)

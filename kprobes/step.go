@@ -213,7 +213,7 @@ func (e *Engine) stepped(x kapi.Context, b *kcb, regs *isa.Regs) {
 func (e *Engine) preHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs, stop bool) bool {
 	probes := p.probes.Load(x).probes
 	for i, k := range probes {
-		if k.disabled.Load(x) || k.Pre == nil {
+		if k.disabled.Load(x) && (stop || !e.s.Mutants.DetourDisabled) || k.Pre == nil {
 			continue
 		}
 		x.Work(kapi.WorkHandler, 1)

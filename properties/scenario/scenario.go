@@ -104,6 +104,7 @@ type Machine struct {
 	Order            kprobes.Order
 	Unoptimize       Unoptimize
 	NoSyncArm        bool // a breakpoint is written without an IPI sync
+	Files            kprobes.Files
 	Ftrace           bool // probes at a function's fentry go through ftrace
 }
 

@@ -89,6 +89,7 @@ var (
 	returnsWords    = []string{"objpool", "rethook", "freelist", "hashed", "global"}
 	maxactiveWords  = []string{"always", "preemption"}
 	orderWords      = []string{"text", "module", "step"}
+	filesWords      = []string{"bool", "char", "plain", "first"}
 	unoptimizeWords = []string{"as-patched", "breakpoint", "patcher"}
 )
 
@@ -253,6 +254,10 @@ func makeSettings() []setting {
 	s = add("ftrace", truth, "whether a probe at a function's fentry goes through ftrace")
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.Ftrace }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Kernel.Ftrace }, false)
+
+	s = add("files", filesWords, "what the interface files take and print: as since 5.16, as until 5.15, as until 4.17, as in 2.6")
+	s.get, s.set = in(func(m *Machine) *kprobes.Files { return &m.Files })
+	s.from, s.to = numbered(func(s *kprobes.Settings) *kprobes.Files { return &s.Files })
 	return list
 }
 

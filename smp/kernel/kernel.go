@@ -13,6 +13,8 @@ type Config struct {
 	Preemptible bool // CONFIG_PREEMPTION: decides RCU's flavour
 	Voluntary   bool // might_sleep() gives the CPU up when another task wants it
 	Hotplug     bool // there is a writer of the CPU-hotplug lock
+	NoModules   bool // no CONFIG_MODULES: nothing can be loaded
+	NoUnload    bool // no CONFIG_MODULE_UNLOAD: what is loaded stays
 	_           struct{}
 }
 
@@ -32,6 +34,8 @@ type Kernel struct {
 	Tasks   Tasks
 	Hotplug Hotplug
 	Stacks  Stacks
+	Modules Modules
+	Ftrace  Ftrace
 	cfg     Config                          // set at boot
 	onTimer func(x *smp.Ctx, s *smp.Source) // set at boot: what the timer's handler does besides the tick
 	onNMI   func(x *smp.Ctx, s *smp.Source) // set at boot
@@ -39,6 +43,9 @@ type Kernel struct {
 	plain   func(s *smp.Source) bool // set at boot: onTimer and onNMI do nothing for the source
 	gates   []isa.Addr               // set at boot: the addresses of bound routines, in order
 	nGates  int                      // owned by the boot of a run: how many are bound so far
+
+	calls     []*StaticCall // set at boot
+	callMutex *Mutex        // static_call_mutex; set at boot, nil: there is no static call
 }
 
 // Boot installs the kernel on a machine. Exports are bound first, in the fixed
@@ -69,6 +76,8 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.bootStubs()
 	k.Hotplug.init(k)
 	k.Stacks.init(k)
+	k.Modules.init(k)
+	k.Ftrace.init(k)
 	k.bootPerCPU()
 
 	m.ServiceName = ServiceName
@@ -110,6 +119,11 @@ func (k *Kernel) Reset() {
 	k.Tasks.reset()
 	k.Hotplug.reset()
 	k.Stacks.reset()
+	k.Modules.reset()
+	k.Ftrace.reset()
+	for _, s := range k.calls {
+		s.target.Set(s.first)
+	}
 }
 
 // OnInterrupt says what the handlers of timers and NMIs do besides their own
