@@ -20,7 +20,7 @@ func (e *Engine) boosts() bool {
 // the build, and by the instruction, as the rules see it. Context: kprobe_mutex
 // held, the point's function loaded last.
 func (e *Engine) boostable(p *point) bool {
-	return e.boosts() && e.looked.judge.JumpsBack(&p.verdict)
+	return e.boosts() && (e.looked.judge.JumpsBack(&p.verdict) || e.s.Mutants.BoostAny)
 }
 
 // stepsAll reports whether a boosted slot is stepped all the same: a

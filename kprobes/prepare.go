@@ -10,7 +10,8 @@ import (
 
 // resolve returns where a probe is to go (spec 6.1).
 func (e *Engine) resolve(k *Kprobe) (isa.Addr, error) {
-	if (k.Symbol == "") == (k.Addr == 0) { // neither, or both
+	both := k.Symbol != "" && k.Addr != 0 && !e.s.Mutants.SymbolFirst
+	if both || k.Symbol == "" && k.Addr == 0 {
 		return 0, EINVAL
 	}
 	at := k.Addr
