@@ -51,6 +51,29 @@ var restoreRegs = []byte{
 	0x9d, // popfq
 }
 
+// saveSS and restoreSS are the two of 5.10 and later: a whole image, ss first, so
+// that the saved stack pointer is the one below that until the callback puts it
+// right; the flags are moved up over the ss.
+var (
+	saveSS    = append([]byte{0x6a, 0x18}, saveRegs...) // push $__KERNEL_DS
+	restoreSS = aboveSS(restoreRegs)
+)
+
+func aboveSS(restore []byte) []byte {
+	b := append([]byte(nil), restore...)
+	b[12] = 0xa0       // mov %rdx,ss(%rsp)
+	b[len(b)-2] = 0x28 // lea 40(%rsp),%rsp
+	return b
+}
+
+// halves returns the halves of a detour, around its call.
+func (e *Engine) halves() (save, restore []byte) {
+	if e.s.SaveSS {
+		return saveSS, restoreSS
+	}
+	return saveRegs, restoreRegs
+}
+
 const (
 	movRDI   = 10 // movabs $point,%rdi
 	callSize = 5
@@ -72,7 +95,8 @@ func (e *Engine) prepareDetour(x kapi.Context, p *point) {
 	if !p.verdict.Optimizable() {
 		return
 	}
-	d := detour{region: p.verdict.Region, copy: len(saveRegs) + movRDI + callSize + len(restoreRegs)}
+	save, restore := e.halves()
+	d := detour{region: p.verdict.Region, copy: len(save) + movRDI + callSize + len(restore)}
 	d.size = d.copy + d.region + jumpSize
 	ok := false
 	if d.addr, ok = e.d.Exec.Alloc(x, d.size, kapi.DetourMem); !ok {
@@ -85,12 +109,16 @@ func (e *Engine) prepareDetour(x kapi.Context, p *point) {
 	}
 	e.d.Text.Fill(x, d.addr, buf)
 	copy(p.orig[:], code[p.addr-f.Addr:])
+	if e.s.Mutants.SavedAtPrepare {
+		e.d.Text.Read(x, p.addr+1, p.tail[:])
+	}
 	p.detour = d
 }
 
 // writeDetour fills buf. false: something is out of reach.
 func (e *Engine) writeDetour(buf []byte, d *detour, p *point) bool {
-	n := copy(buf, saveRegs)
+	save, restore := e.halves()
+	n := copy(buf, save)
 	n += copy(buf[n:], []byte{0x48, 0xbf})
 	binary.LittleEndian.PutUint64(buf[n:], p.id)
 	n += 8
@@ -99,7 +127,7 @@ func (e *Engine) writeDetour(buf []byte, d *detour, p *point) bool {
 		return false
 	}
 	n += copy(buf[n:], call[:])
-	n += copy(buf[n:], restoreRegs)
+	n += copy(buf[n:], restore)
 	if _, ok = e.looked.judge.Detour(buf[:n], &p.verdict, d.addr+isa.Addr(n)); !ok {
 		return false
 	}
@@ -114,22 +142,36 @@ func (e *Engine) writeDetour(buf []byte, d *detour, p *point) bool {
 }
 
 // optimizedCallback is what a detour calls: rdi says which point, rsi points to
-// the saved registers. Context: interrupts as they were.
+// the saved registers. Context: interrupts as they were; off through 4.14.
 func (e *Engine) optimizedCallback(x kapi.Context, cpu *isa.Regs) {
 	p := e.points[cpu.R[isa.RDI]-1]
 	image := isa.Addr(cpu.R[isa.RSI])
+	m := &e.s.Mutants
+	on := false
+	if e.s.DetourIRQsOff {
+		on = x.IRQ(false)
+	}
 	x.PreemptDisable()
 	switch b := e.kcb.This(x); {
-	case !p.runs(x):
-	case b.current != nil:
+	case !p.runs(x) && !m.DetourDisabled:
+	case b.current != nil && !m.DetourNested:
 		e.missed(x, p)
 	default:
 		kapi.LoadPtRegs(x.Memory(), image, &b.regs)
+		if e.s.SaveSS && !m.SPUnadjusted {
+			b.regs.R[isa.RSP] += 8 // it was saved below ss
+		}
 		b.regs.IP = p.addr + 1
 		b.current, b.status = p, hitActive
-		e.preHandlers(x, p, &b.regs, false)
+		e.preHandlers(x, b, p, &b.regs, m.DetourStops)
 		b.current = nil
 		kapi.StorePtGeneral(x.Memory(), image, &b.regs) // not ip: a change of it is ignored (4.10)
+		if m.DetourPath && b.regs.IP != p.addr+1 {
+			x.Memory().Store(cpu.SP(), 8, uint64(b.regs.IP))
+		}
 	}
 	x.PreemptEnable()
+	if on {
+		x.IRQ(true)
+	}
 }

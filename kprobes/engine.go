@@ -8,23 +8,25 @@ import (
 
 // Deps are the kernel services that the engine stands on.
 type Deps struct {
-	CPUs    int
-	Cells   *kapi.Cells
-	Text    kapi.Text
-	Patch   kapi.Patcher // how a jump is written over live text
-	Sync    kapi.Sync
-	RCU     kapi.RCU
-	Locks   kapi.Locks
-	Work    kapi.Workqueue
-	Exec    kapi.Exec
-	Traps   kapi.Traps
-	Bind    kapi.Binder
-	Symbols kapi.Symbols
-	Hotplug kapi.CPUs
-	Stacks  kapi.Stacks  // for QuiesceStackCheck
-	Modules kapi.Modules // nil: there are none
-	Ftrace  kapi.Ftrace  // nil: no function has a site
-	_       struct{}
+	CPUs        int
+	Cells       *kapi.Cells
+	Text        kapi.Text
+	Patch       kapi.Patcher // how a jump is written over live text
+	Sync        kapi.Sync
+	RCU         kapi.RCU
+	Locks       kapi.Locks
+	Work        kapi.Workqueue
+	Exec        kapi.Exec
+	Traps       kapi.Traps
+	Bind        kapi.Binder
+	Symbols     kapi.Symbols
+	Tasks       kapi.Tasks
+	Hotplug     kapi.CPUs
+	ModuleMutex kapi.Mutex   // nil: there are no modules
+	Stacks      kapi.Stacks  // for QuiesceStackCheck
+	Modules     kapi.Modules // nil: there are none
+	Ftrace      kapi.Ftrace  // nil: no function has a site
+	_           struct{}
 }
 
 // An Engine is the kprobes of one machine, for one run.
@@ -50,20 +52,26 @@ type Engine struct {
 	plain        client           // owned by kprobe_mutex: of ftrace, for points without a post_handler
 	modifies     client           // owned by kprobe_mutex: and for those with one
 
+	ret retState
+	jp  jprobeState
+
 	memory
 }
 
 // memory is what Renew keeps of an engine: places for its objects, which are
 // taken in order and zeroed when they are, and its routines as values.
 type memory struct {
-	looked      looked   // owned by kprobe_mutex
-	pointPlaces []*point // owned by kprobe_mutex
-	chainPlaces []*chain // owned by kprobe_mutex
-	chains      int      // owned by kprobe_mutex: how many places are taken
+	looked      looked      // owned by kprobe_mutex
+	pointPlaces []*point    // owned by kprobe_mutex
+	chainPlaces []*chain    // owned by kprobe_mutex
+	chains      int         // owned by kprobe_mutex: how many places are taken
+	spans       []kapi.Span // owned by kprobe_mutex: what spansOf returns
 
 	onWork  func(x kapi.Context) // set at New
 	onCall  kapi.Routine         // set at New
 	onBreak kapi.TrapHandler     // set at New
+	onDebug kapi.TrapHandler     // set at New
+	onFault kapi.FaultHandler    // set at New
 
 	onModule kapi.ModuleNotifier // set at New
 	onFtrace kapi.FtraceHandler  // set at New
@@ -84,8 +92,10 @@ type looked struct {
 // New builds the engine and hooks it to the kernel.
 func New(d Deps, s Settings) *Engine {
 	e := new(Engine)
+	e.newReturns()
 	e.onWork, e.onCall, e.onBreak = e.optimizer, e.optimizedCallback, e.breakpoint
 	e.onModule, e.onFtrace = e.moduleChanged, e.ftraceHit
+	e.onDebug, e.onFault = e.debug, e.fault
 	e.Renew(d, s)
 	return e
 }
@@ -94,7 +104,7 @@ func New(d Deps, s Settings) *Engine {
 // allocates nothing. Nothing is left of what e was.
 func (e *Engine) Renew(d Deps, s Settings) {
 	*e = Engine{
-		d: d, s: s, memory: e.memory, code: e.code[:0], points: e.points[:0],
+		d: d, s: s, memory: e.memory, ret: e.ret, jp: e.jp, code: e.code[:0], points: e.points[:0],
 		table: e.table, kcb: e.kcb, optimizing: e.optimizing, unoptimizing: e.unoptimizing, freeing: e.freeing, // Init empties them
 	}
 	e.chains = 0
@@ -106,8 +116,11 @@ func (e *Engine) Renew(d Deps, s Settings) {
 	e.freeing.Init(d.Cells)
 	e.work = d.Work.NewDelayedWork("kprobe_optimizer", e.onWork)
 	e.callback = d.Bind.Bind("optimized_callback", e.onCall)
+	e.renewReturns()
 	e.sysctl, e.allowed = d.Locks.NewMutex("kprobe_sysctl_mutex"), true
 	d.Traps.OnBreakpoint(e.onBreak)
+	d.Traps.OnDebug(e.onDebug)
+	d.Traps.OnFault(e.onFault)
 	if d.Modules != nil {
 		d.Modules.OnChange(e.onModule)
 	}

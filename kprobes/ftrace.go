@@ -91,7 +91,7 @@ func (e *Engine) ftraceHit(x kapi.Context, ip isa.Addr, regs *isa.Regs) {
 	if e.s.Mutants.PreIP {
 		regs.IP = ip
 	}
-	if !e.preHandlers(x, p, regs, true) {
+	if !e.preHandlers(x, b, p, regs, true) {
 		regs.IP = behind
 		e.postHandlers(x, b, p, regs)
 		regs.IP = behind

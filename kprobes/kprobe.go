@@ -37,14 +37,16 @@ const (
 // symbol must be cleared of it to be registered again.
 type Kprobe struct {
 	ID     uint64
-	Symbol string   // "": Addr says where
-	Offset int      // in bytes
-	Addr   isa.Addr // set at registration: with the offset, and behind an endbr64; 0 when it was unregistered without being registered
-	Flags  Flags    // set at registration to what counts of it, FlagDisabled; FlagsOf tells what has become of it
-	Pre    PreHandler
-	Post   PostHandler
+	Symbol string       // "": Addr says where
+	Offset int          // in bytes
+	Addr   isa.Addr     // set at registration: with the offset, and behind an endbr64; 0 when it was unregistered without being registered
+	Flags  Flags        // set at registration to what counts of it, FlagDisabled; FlagsOf tells what has become of it
+	Pre    PreHandler   // of a return probe's, set at registration
+	Post   PostHandler  // of a return probe's, set at registration
 	Fault  FaultHandler // editions 2.6 and 4.15
 
+	ret      *Kretprobe // set at registration: whose it is, nil: nobody's
+	jp       *Jprobe    // set at registration: whose it is, nil: nobody's
 	missed   kapi.Var[int]
 	disabled kapi.Var[bool]
 	entry    bool         // owned by kprobe_mutex: FlagOnFuncEntry
@@ -52,6 +54,7 @@ type Kprobe struct {
 	off      bool         // owned by kprobe_mutex: it is gone, and was disabled before
 	module   *kapi.Module // owned by who unregisters: held as long as it is registered (2.6)
 	point    *point       // owned by kprobe_mutex: nil while it isn't registered
+	kind     kind         // set at registration: the letter that the list shows; 0 for a kprobe
 	_        struct{}
 }
 
@@ -79,14 +82,15 @@ func when(f Flags, on bool) Flags {
 
 // A point is one address with a breakpoint on it.
 type point struct {
-	id      uint64
-	addr    isa.Addr
-	verdict rules.Verdict    // set at registration
-	insn    *isa.Inst        // set at registration; nil: no instruction, and never emulated
-	orig    [16]byte         // set at registration: the bytes at addr as the image had them
-	slot    isa.Addr         // set at registration: the out-of-line copy; 0 if the instruction is emulated
-	detour  detour           // set at registration; size 0: the point can't be optimized
-	probes  kapi.Var[*chain] // replaced whole: readers walk the one they found
+	id        uint64
+	addr      isa.Addr
+	verdict   rules.Verdict    // set at registration
+	insn      *isa.Inst        // set at registration; nil: no instruction, and never emulated
+	orig      [16]byte         // set at registration: the bytes at addr as the image had them
+	slot      kapi.Var[slot]   // the out-of-line copy; written under kprobe_mutex, and when it is boosted
+	boostable bool             // set at registration: a jump may follow the copy
+	detour    detour           // set at registration; size 0: the point can't be optimized
+	probes    kapi.Var[*chain] // replaced whole: readers walk the one they found
 
 	armed     kapi.Var[bool]     // the breakpoint is in the text, or the jump
 	jumped    bool               // owned by kprobe_mutex: the jump is in the text
@@ -96,6 +100,8 @@ type point struct {
 	gone      bool               // owned by kprobe_mutex: its text was freed
 	client    *client            // owned by kprobe_mutex: of ftrace, that it is armed with; nil: it isn't, or with a breakpoint
 	posted    bool               // owned by kprobe_mutex: a probe with a post_handler was here
+	tail      [jumpSize - 1]byte // set at registration: with SavedAtPrepare, what is put back under a jump
+	reused    bool               // owned by kprobe_mutex: see Mutants.ReuseDisabled
 	next      *point             // owned by who unregisters: the next one to discard
 }
 
@@ -120,7 +126,7 @@ func (p *point) enabled() bool {
 			return true
 		}
 	}
-	return false
+	return p.reused
 }
 
 // runs is enabled where nothing is held: others may be writing what it reads.

@@ -108,28 +108,28 @@ func (e *Engine) kill(x kapi.Context, p *point) {
 
 // restoreText is what kill doesn't do: write to the text. It is a mutant.
 func (e *Engine) restoreText(x kapi.Context, p *point) {
-	e.d.Text.Mutex().Lock(x)
+	e.lockText(x)
 	e.d.Text.Poke(x, p.addr, p.orig[:1])
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockText(x)
 }
 
 // revive makes a point whose text went anew, for a probe that is registered where
 // there is text again. The probes that went with the old text stay gone. It
 // returns an Errno, and leaves the point as it was, if the text refuses probes.
 // Context: kprobe_mutex held.
-func (e *Engine) revive(x kapi.Context, p *point) error {
-	e.d.Text.Mutex().Lock(x)
+func (e *Engine) revive(x kapi.Context, p *point, post bool) error {
+	e.lockText(x)
 	v, code, err := e.examine(x, p.addr)
 	if err == nil {
-		err = e.fill(x, p, v, code)
+		err = e.fill(x, p, v, code, post)
 	}
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockText(x)
 	if err != nil {
 		return err
 	}
 	p.gone, p.posted = false, false
-	e.d.Text.Mutex().Lock(x)
+	e.lockText(x)
 	e.prepareDetour(x, p)
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockText(x)
 	return nil
 }

@@ -3,6 +3,8 @@ package kprobes
 // Mutants are the steps of the engine that can be left out, doubled or swapped
 // on purpose, one switch each. All off is the right engine.
 type Mutants struct {
+	RetMutants // of return probes and jprobes
+
 	NoQuiesce bool // the optimizer doesn't wait before it writes jumps (R1, M01)
 	FreeEarly bool // the optimizer frees a detour before it waits (R36, M12)
 	NoGrace   bool // unregister doesn't wait for handlers that have found the probe (M38)
@@ -16,6 +18,69 @@ type Mutants struct {
 	JNGAnd bool
 	// PreIP lets the pre_handler of a breakpoint see the probe's address, not the byte behind it.
 	PreIP bool
+	// PushedTF leaves in the flags that a stepped pushf has pushed what the step needed.
+	PushedTF bool
+	// CopyReturns leaves the return address that a stepped call has pushed: in the slot.
+	CopyReturns bool
+	// BoostPreempt boosts slots under CONFIG_PREEMPTION, too.
+	BoostPreempt bool
+	// BoostAny boosts whatever the instruction, and however long it is.
+	BoostAny bool
+	// BoostPost doesn't step for a post_handler that has joined a boosted point, as
+	// kernels since 5.13 don't.
+	BoostPost bool
+	// FaultInCopy treats a fault of the copy as one of the copy's address.
+	FaultInCopy bool
+	NoFault     bool // no fault handler is asked
+	SkipPost    bool // no post_handler runs
+	NilStops    bool // a pre_handler that is nil is taken for one that has changed the path
+	IgnorePre   bool // what a pre_handler returns is ignored
+	CopyRegs    bool // handlers are given a copy of the registers
+	NoMissed    bool // a hit from inside a handler isn't counted
+
+	// Of registering:
+	SymbolFirst   bool // a probe with a symbol and an address goes to the symbol
+	TakeTwice     bool // what is registered already is registered once more
+	KeepMissed    bool // registering leaves nmissed
+	KeepFlags     bool // registering leaves the caller's flags
+	ArmDisabled   bool // what is registered disabled is enabled all the same
+	KeepAddr      bool // unregistering what isn't registered leaves its address
+	NoRollback    bool // what was registered before an array's bad probe stays
+	GraceEach     bool // an array is unregistered one by one
+	OldestFirst   bool // of several at one address the first registered runs first
+	RunDisabled   bool // handlers of disabled probes run
+	MissedEnabled bool // a hit inside a handler counts for those alone that aren't disabled
+	ToggleOnce    bool // what is disabled can't be disabled again, nor enabled what is enabled
+	ToggleAny     bool // what isn't registered can be disabled and enabled
+	// ReuseDisabled takes back that an unused point loses its jump when a disabled probe
+	// joins it, and holds the point for enabled from then on, as kernels since 2.6.38 do
+	// (reuse_unused_kprobe): when that probe goes the jump stays for good.
+	ReuseDisabled bool
+	// EnableLost forgets what is enabled while the file enabled says 0, as kernels since
+	// 2.6.30 do (enable_kprobe): it stays disabled.
+	EnableLost bool
+
+	// Of the optimizer:
+	CancelLost       bool // what is queued to lose its jump and is wanted again loses it all the same (R6, 5.6-rc)
+	FlagEarly        bool // the mark of a jump is taken away before the jump (R5, 2.6.38 to 5.5)
+	RekickOutside    bool // the optimizer wakes itself when it has let kprobe_mutex go (R7, 2.6.38 to 5.7)
+	SavedAtPrepare   bool // the bytes under a jump are saved when the detour is made, with the breakpoints that lie there
+	DisarmLost       bool // what loses its jump to "enabled" while it is queued for the sysctl keeps its breakpoint
+	OptimizeDisarmed bool // jumps are written while all is disarmed (M52)
+	OptimizePost     bool // a point with a post_handler becomes a jump (M54)
+	OptimizeBlocked  bool // a point with another probe in its region becomes a jump
+	RetryLost        bool // a point that a probe on its way out has blocked isn't tried again (R11, 2.6.38 to 6.19)
+	StackRegions     bool // stack-check looks for who is in a region alone, not in a detour: as the documents tell it
+	HotplugLast      bool // the CPU-hotplug lock is taken under text_mutex (R16, until 4.12)
+	ArmDisarmed      bool // probes are armed while "enabled" says 0
+	ArmBeforeClear   bool // "enabled" arms before it says that nothing is disarmed (M53)
+	DetourDisabled   bool // a detour runs handlers of disabled probes (M43)
+	DetourNested     bool // a detour doesn't look whether it is inside a handler (M44)
+	DetourPath       bool // a detour goes where a pre_handler says
+	DetourStops      bool // a detour's pre_handler that returns non-zero skips those after it
+	SPUnadjusted     bool // a handler behind a detour that saves ss sees the stack pointer below it (5.10)
+
+	// Of modules and ftrace:
 	// NoModuleRef registers a probe in a module without holding the module meanwhile (R52).
 	NoModuleRef bool
 	// CheckUnlocked asks for the module before kprobe_mutex is taken, as kernels do:

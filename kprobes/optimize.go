@@ -9,14 +9,11 @@ import (
 // optimize queues a point that can be optimized, or takes back that it was to
 // be unoptimized. Context: kprobe_mutex held.
 func (e *Engine) optimize(x kapi.Context, p *point) {
-	if !e.allowed && !e.s.Mutants.IgnoreSysctl {
-		return
-	}
-	if p.detour.size == 0 || !p.enabled() || p.post() || e.blocked(p) {
+	if !e.mayOptimize(p) {
 		return
 	}
 	if p.optimized.Load(x) {
-		if p.list == &e.unoptimizing {
+		if p.list == &e.unoptimizing && !e.s.Mutants.CancelLost {
 			e.enlist(x, p, nil)
 		}
 		return
@@ -25,6 +22,14 @@ func (e *Engine) optimize(x kapi.Context, p *point) {
 	e.enlist(x, p, &e.optimizing)
 	x.Emit(kpev.Optimizing, uint64(p.addr), 0, 0)
 	e.kick(x)
+}
+
+// mayOptimize reports whether nothing keeps a point from being a jump (spec 4.4,
+// 7.2, 7.3). Context: kprobe_mutex held.
+func (e *Engine) mayOptimize(p *point) bool {
+	m := &e.s.Mutants
+	return (e.allowed || m.IgnoreSysctl) && (!e.disarmed || m.OptimizeDisarmed) &&
+		p.detour.size != 0 && p.enabled() && (!p.post() || m.OptimizePost) && (m.OptimizeBlocked || !e.blocked(p))
 }
 
 // blocked reports whether another instruction of the region is probed (spec
@@ -40,9 +45,9 @@ func (e *Engine) blocked(p *point) bool {
 
 // unoptimize takes a point's jump away at once. Context: kprobe_mutex held.
 func (e *Engine) unoptimize(x kapi.Context, p *point) {
-	e.d.Text.Mutex().Lock(x)
+	e.lockText(x)
 	e.unoptimizeLocked(x, p, true)
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockText(x)
 }
 
 // unoptimizeLocked takes a point's jump away: at once if forced, else by way of
@@ -56,8 +61,7 @@ func (e *Engine) unoptimizeLocked(x kapi.Context, p *point, force bool) {
 		e.enlist(x, p, nil)
 		p.optimized.Store(x, false)
 	case force:
-		e.writeBreakpoint(x, p)
-		p.optimized.Store(x, false)
+		e.takeJump(x, p)
 		if p.list == &e.unoptimizing {
 			e.enlist(x, p, &e.freeing)
 			e.kick(x)
@@ -93,43 +97,110 @@ func (e *Engine) kick(x kapi.Context) {
 //	step 4: free what step 1 has hidden
 //	step 5: start again if there is more to do
 //
-// Context: may sleep. Takes kprobe_mutex, then text_mutex.
+// Context: may sleep. Takes kprobe_mutex, then what lockRun and lockStep say.
 func (e *Engine) optimizer(x kapi.Context) {
 	e.mutex.Lock(x)
-	e.d.Text.Mutex().Lock(x)
+	e.lockRun(x)
 
+	e.lockStep(x)
 	e.doUnoptimize(x)
+	e.unlockStep(x)
 	if e.s.Mutants.FreeEarly {
 		e.doFree(x)
 	}
 
 	x.Step("kprobe_optimizer", 2)
-	if !e.s.Mutants.NoQuiesce {
-		e.d.RCU.Synchronize(x, e.s.Quiesce)
-	}
+	e.quiesce(x)
 
+	e.lockStep(x)
 	e.doOptimize(x)
+	e.unlockStep(x)
 
 	e.doFree(x)
 
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockRun(x)
+	if !e.s.Mutants.RekickOutside {
+		e.kickAgain(x)
+	}
+	e.mutex.Unlock(x)
+	if e.s.Mutants.RekickOutside {
+		e.kickAgain(x)
+	}
+}
+
+// kickAgain is step 5. Context: kprobe_mutex held, until 5.7 it wasn't.
+func (e *Engine) kickAgain(x kapi.Context) {
 	if e.optimizing.Len(x)+e.unoptimizing.Len(x) > 0 {
 		e.kick(x)
 	}
-	e.mutex.Unlock(x)
+}
+
+// quiesce is step 2. Whoever is to be waited for came to a region before it was
+// armed, and to a slot or a detour before that was hidden.
+func (e *Engine) quiesce(x kapi.Context) {
+	switch {
+	case e.s.Mutants.NoQuiesce:
+	case e.s.Quiesce == kapi.QuiesceStackCheck:
+		e.d.Stacks.Quiesce(x, e.spansOf())
+	default:
+		e.d.RCU.Synchronize(x, e.s.Quiesce)
+	}
+}
+
+// spansOf returns where nobody may stand: behind the first instruction of what is
+// to become a jump, in code of any point that leads there, and in what is to be
+// freed. The documents speak of the first alone; but who was in a neighbour's
+// detour when that lost its jump comes out of it inside a region of today.
+// Context: kprobe_mutex held.
+func (e *Engine) spansOf() []kapi.Span {
+	e.spans = e.spans[:0]
+	for _, p := range e.optimizing.Peek() {
+		e.span(p.addr+1, p.detour.region-1)
+	}
+	if e.s.Mutants.StackRegions {
+		return e.spans
+	}
+	for _, p := range e.points {
+		if p.freed {
+			continue
+		}
+		if p.list == &e.freeing || e.leadsInside(p.addr+isa.Addr(p.detour.region)) {
+			e.span(p.detour.addr, p.detour.size)
+		}
+		if s := p.slot.Peek(); s.at != 0 && (p.list == &e.freeing || e.leadsInside(p.addr+isa.Addr(p.verdict.Len))) {
+			e.span(s.at, s.size)
+		}
+	}
+	return e.spans
+}
+
+func (e *Engine) span(at isa.Addr, size int) {
+	if size > 0 {
+		e.spans = append(e.spans, kapi.Span{From: at, To: at + isa.Addr(size)})
+	}
+}
+
+// leadsInside reports whether addr lies in what is to become a jump, behind its
+// first instruction.
+func (e *Engine) leadsInside(addr isa.Addr) bool {
+	for _, p := range e.optimizing.Peek() {
+		if addr > p.addr && addr < p.addr+isa.Addr(p.detour.region) {
+			return true
+		}
+	}
+	return false
 }
 
 // doUnoptimize is step 1. Context: text_mutex held.
 func (e *Engine) doUnoptimize(x kapi.Context) {
 	x.Step("kprobe_optimizer", 1)
-	for e.unoptimizing.Len(x) > 0 {
+	for n := 0; e.unoptimizing.Len(x) > 0 && (n < e.s.Batch || e.s.Batch == 0); n++ {
 		p := e.unoptimizing.At(x, 0)
-		e.writeBreakpoint(x, p)
-		p.optimized.Store(x, false)
+		e.takeJump(x, p)
 		e.enlist(x, p, &e.freeing)
 	}
 	for _, p := range e.freeing.Peek() {
-		if !p.enabled() && p.armed.Load(x) {
+		if (!p.enabled() || e.disarmed && !e.s.Mutants.DisarmLost) && p.armed.Load(x) {
 			e.restore(x, p)
 		}
 		if p.unused() {
@@ -141,15 +212,23 @@ func (e *Engine) doUnoptimize(x kapi.Context) {
 			i++
 		} else {
 			e.enlist(x, p, nil)
-			e.retry(x, p)
+			e.retryFreed(x, p)
 		}
+	}
+}
+
+// retryFreed is retry for a point that the optimizer has disarmed. Kernels until
+// 6.19 looked for those that it blocked only where it was disarmed at once.
+func (e *Engine) retryFreed(x kapi.Context, p *point) {
+	if !e.s.Mutants.RetryLost {
+		e.retry(x, p)
 	}
 }
 
 // doOptimize is step 3. Context: text_mutex held.
 func (e *Engine) doOptimize(x kapi.Context) {
 	x.Step("kprobe_optimizer", 3)
-	for e.optimizing.Len(x) > 0 {
+	for n := 0; e.optimizing.Len(x) > 0 && (n < e.s.Batch || e.s.Batch == 0); n++ {
 		p := e.optimizing.At(x, 0)
 		jump, _ := isa.JumpRel32(p.addr, p.detour.addr) // in reach: writeDetour has checked
 		n := copy(e.insn[:], jump[:])
@@ -167,7 +246,21 @@ func (e *Engine) doFree(x kapi.Context) {
 		p := e.freeing.At(x, 0)
 		e.enlist(x, p, nil)
 		e.free(x, p)
-		e.retry(x, p)
+		e.retryFreed(x, p)
+	}
+}
+
+// takeJump makes a jump a breakpoint. The point stays marked until that is done:
+// a CPU that meets the breakpoint before the tail is there goes by the detour
+// (R5; 2.6.38 to 5.5 cleared the mark when the point was queued). Context:
+// text_mutex held.
+func (e *Engine) takeJump(x kapi.Context, p *point) {
+	if e.s.Mutants.FlagEarly {
+		p.optimized.Store(x, false)
+	}
+	e.writeBreakpoint(x, p)
+	if !e.s.Mutants.FlagEarly {
+		p.optimized.Store(x, false)
 	}
 }
 
@@ -182,6 +275,9 @@ func (e *Engine) doFree(x kapi.Context) {
 func (e *Engine) writeBreakpoint(x kapi.Context, p *point) {
 	image := e.insn[:jumpSize]
 	copy(image, p.orig[:])
+	if e.s.Mutants.SavedAtPrepare {
+		copy(image[1:], p.tail[:])
+	}
 	image[0] = isa.Int3
 	if e.s.Breakpoint {
 		e.d.Text.Poke(x, p.addr, image[:1])

@@ -10,7 +10,8 @@ import (
 
 // resolve returns where a probe is to go (spec 6.1).
 func (e *Engine) resolve(k *Kprobe) (isa.Addr, error) {
-	if (k.Symbol == "") == (k.Addr == 0) { // neither, or both
+	both := k.Symbol != "" && k.Addr != 0 && !e.s.Mutants.SymbolFirst
+	if both || k.Symbol == "" && k.Addr == 0 {
 		return 0, EINVAL
 	}
 	at := k.Addr
@@ -31,10 +32,10 @@ func (e *Engine) resolve(k *Kprobe) (isa.Addr, error) {
 	return at, nil
 }
 
-// prepare makes a point of addr if it can be probed (spec 6.2). Context:
-// kprobe_mutex and text_mutex held: a patcher's half-written instruction would be
-// decoded as something else.
-func (e *Engine) prepare(x kapi.Context, addr isa.Addr) (*point, error) {
+// prepare makes a point of addr if it can be probed (spec 6.2). post: the first
+// probe there has a post_handler. Context: kprobe_mutex and text_mutex held: a
+// patcher's half-written instruction would be decoded as something else.
+func (e *Engine) prepare(x kapi.Context, addr isa.Addr, post bool) (*point, error) {
 	v, code, err := e.examine(x, addr)
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (e *Engine) prepare(x kapi.Context, addr isa.Addr) (*point, error) {
 	p.armed.Init(e.d.Cells, false)
 	p.optimized.Init(e.d.Cells, false)
 	p.probes.Init(e.d.Cells, nil)
-	if err := e.fill(x, p, v, code); err != nil {
+	if err := e.fill(x, p, v, code, post); err != nil {
 		return nil, err
 	}
 	e.points = append(e.points, p)
@@ -55,11 +56,14 @@ func (e *Engine) prepare(x kapi.Context, addr isa.Addr) (*point, error) {
 func (e *Engine) examine(x kapi.Context, addr isa.Addr) (v rules.Verdict, code []byte, err error) {
 	e.d.Symbols.Look(x)
 	f, known := e.d.Symbols.Lookup(addr)
-	if f.Module != "" && !e.held { // it has its names still, or already
+	if f.Module != "" && !e.held && e.d.Modules != nil && e.d.Modules.Known(f.Module) { // it has its names still, or already
 		return v, nil, EINVAL
 	}
 	if !known {
 		f.Addr, f.Size = addr, 1
+	}
+	if e.switches(&f) {
+		return v, nil, EINVAL
 	}
 	kind := e.d.Symbols.Kind(f.Addr)
 	code = e.recover(x, f)
@@ -72,14 +76,14 @@ func (e *Engine) examine(x kapi.Context, addr isa.Addr) (v rules.Verdict, code [
 
 // fill makes a point what the rules have said of its text, with an out-of-line
 // copy of its instruction unless ftrace calls it. Context: as prepare.
-func (e *Engine) fill(x kapi.Context, p *point, v rules.Verdict, code []byte) error {
+func (e *Engine) fill(x kapi.Context, p *point, v rules.Verdict, code []byte, post bool) error {
 	p.verdict = v
 	copy(p.orig[:], code)
 	if v.Ftrace {
 		return nil
 	}
 	p.insn, _ = e.d.Text.Decode(code, p.addr) // nil: the kernel takes it for an instruction, and it is none
-	return e.makeSlot(x, p)
+	return e.makeSlot(x, p, post)
 }
 
 // judge asks the rules about a byte of the function that was loaded. Whether
@@ -155,30 +159,6 @@ func (e *Engine) loadFacts(f kapi.Function) {
 		}
 	}
 }
-
-// makeSlot copies the instruction, relocated, with a breakpoint behind it. One
-// that changes the instruction pointer or the interrupt flag is emulated
-// instead, if it is that to the processor, too: for the kernel vpsubb is a call.
-func (e *Engine) makeSlot(x kapi.Context, p *point) error {
-	if p.verdict.Emulated && p.insn != nil && p.insn.Emulated() {
-		return nil
-	}
-	at, ok := e.d.Exec.Alloc(x, p.slotSize(), kapi.SlotMem)
-	if !ok {
-		return ENOMEM
-	}
-	buf, ok := e.looked.judge.Copy(e.insn[:0], &p.verdict, at)
-	if !ok {
-		e.d.Exec.Free(x, at, p.slotSize(), kapi.SlotMem)
-		return EINVAL
-	}
-	e.d.Text.Fill(x, at, append(buf, isa.Int3))
-	p.slot = at
-	return nil
-}
-
-// slotSize is the size of the copy and the breakpoint behind it.
-func (p *point) slotSize() int { return p.verdict.Len + 1 }
 
 // recover returns the bytes of a function as the image had them, and those
 // behind it which its last instruction may have: what is in memory, less what

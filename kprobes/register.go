@@ -18,7 +18,7 @@ func (e *Engine) Register(x kapi.Context, k *Kprobe) error {
 
 // register is Register with kprobe_mutex held.
 func (e *Engine) register(x kapi.Context, k *Kprobe) error {
-	if k.point != nil {
+	if k.point != nil && !e.s.Mutants.TakeTwice {
 		return EINVAL
 	}
 	at, err := e.resolve(k)
@@ -26,12 +26,18 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 		return err
 	}
 	k.Addr, k.entry = e.behindEndbr(x, at)
-	k.Flags &= FlagDisabled
-	if !e.s.Batches { // the flag is of the same age
-		k.Flags = 0
+	if !e.s.Mutants.KeepFlags {
+		k.Flags &= FlagDisabled
 	}
-	k.missed.Init(e.d.Cells, 0)
-	k.disabled.Init(e.d.Cells, k.Flags != 0)
+	if !e.s.Batches || e.s.Mutants.ArmDisabled { // the flag is of the same age
+		k.Flags &^= FlagDisabled
+	}
+	missed := 0
+	if e.s.Mutants.KeepMissed {
+		missed = k.Missed()
+	}
+	k.missed.Init(e.d.Cells, missed)
+	k.disabled.Init(e.d.Cells, k.Flags&FlagDisabled != 0)
 	k.gone, k.off = false, false
 
 	m, err := e.hold(x, k.Addr)
@@ -53,9 +59,9 @@ func (e *Engine) registerAt(x kapi.Context, k *Kprobe) error {
 	if there {
 		return e.join(x, p, k)
 	}
-	e.d.Text.Mutex().Lock(x)
-	p, err := e.prepare(x, k.Addr)
-	e.d.Text.Mutex().Unlock(x)
+	e.lockText(x)
+	p, err := e.prepare(x, k.Addr, k.Post != nil)
+	e.unlockText(x)
 	if err != nil {
 		return err
 	}
@@ -71,9 +77,9 @@ func (e *Engine) registerAt(x kapi.Context, k *Kprobe) error {
 		k.point = nil
 		return err
 	}
-	e.d.Text.Mutex().Lock(x)
+	e.lockText(x)
 	e.prepareDetour(x, p)
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockText(x)
 	e.optimize(x, p)
 	return nil
 }
@@ -82,14 +88,24 @@ func (e *Engine) registerAt(x kapi.Context, k *Kprobe) error {
 // be unoptimized, whose removal it cancels. A jump runs no post_handler, so it
 // is taken away before one joins (spec 4.9).
 func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) error {
+	if k.jp != nil && p.hasJprobe() && !e.s.Mutants.TwoJprobes {
+		return EEXIST
+	}
 	if p.gone {
-		if err := e.revive(x, p); err != nil {
+		if err := e.revive(x, p, k.Post != nil); err != nil {
+			return err
+		}
+	}
+	if k.Post != nil {
+		e.unoptimize(x, p)
+		if err := e.unboost(x, p); err != nil {
 			return err
 		}
 	}
 	k.point = p
-	if k.Post != nil {
-		e.unoptimize(x, p)
+	if e.s.Mutants.ReuseDisabled && p.list == &e.unoptimizing && p.unused() {
+		e.enlist(x, p, nil)
+		p.reused = true
 	}
 	e.replace(x, p, k, nil)
 	err := e.rearm(x, p)
@@ -126,17 +142,24 @@ func (e *Engine) armEnabled(x kapi.Context, p *point) error {
 	return nil
 }
 
-// replace gives the point a new chain: with add first, without drop.
+// replace gives the point a new chain: with add first, or last if it is a
+// jprobe's, without drop.
 func (e *Engine) replace(x kapi.Context, p *point, add, drop *Kprobe) {
 	next := e.newChain()
-	if add != nil {
+	last := add != nil && (add.jp != nil || e.s.Mutants.OldestFirst)
+	if add != nil && !last {
 		next.probes = append(next.probes, add)
-		p.posted = p.posted || add.Post != nil
+	}
+	if add != nil && add.Post != nil {
+		p.posted = true
 	}
 	for _, k := range p.probes.Peek().probes {
 		if k != drop {
 			next.probes = append(next.probes, k)
 		}
+	}
+	if last {
+		next.probes = append(next.probes, add)
 	}
 	p.probes.Store(x, next)
 }
@@ -162,7 +185,7 @@ func (e *Engine) unregister(x kapi.Context, ks []*Kprobe) (err error) {
 		p := k.point
 		if p == nil {
 			err = EINVAL
-			if e.s.Batches {
+			if e.s.Batches && !e.s.Mutants.KeepAddr {
 				k.Addr = 0
 			}
 			continue
@@ -205,6 +228,9 @@ func (e *Engine) takeOut(x kapi.Context, p *point, k *Kprobe) (gone bool) {
 		e.retry(x, p)
 	}
 	k.point = nil
+	if k.ret != nil {
+		e.stopHolder(x, k.ret.holder)
+	}
 	return gone
 }
 
@@ -241,10 +267,10 @@ func (e *Engine) disable(x kapi.Context, k *Kprobe) error {
 		return EOPNOTSUPP
 	}
 	if k.point == nil {
-		return EINVAL
+		return e.notRegistered()
 	}
 	if k.disabled.Load(x) {
-		return nil
+		return e.again()
 	}
 	k.disabled.Store(x, true)
 	if !k.point.enabled() && e.disarm(x, k.point) {
@@ -267,10 +293,16 @@ func (e *Engine) enable(x kapi.Context, k *Kprobe) error {
 	if !e.s.Batches {
 		return EOPNOTSUPP
 	}
-	if k.point == nil || k.gone {
+	if k.point == nil {
+		return e.notRegistered()
+	}
+	if k.gone {
 		return EINVAL
 	}
 	if !k.disabled.Load(x) {
+		return e.again()
+	}
+	if e.disarmed && e.s.Mutants.EnableLost {
 		return nil
 	}
 	k.disabled.Store(x, false)
@@ -281,12 +313,31 @@ func (e *Engine) enable(x kapi.Context, k *Kprobe) error {
 	return err
 }
 
+// notRegistered is what disabling and enabling answer to a probe that isn't.
+func (e *Engine) notRegistered() error {
+	if e.s.Mutants.ToggleAny {
+		return nil
+	}
+	return EINVAL
+}
+
+// again is what they answer to a probe that is so already (spec 6.6).
+func (e *Engine) again() error {
+	if e.s.Mutants.ToggleOnce {
+		return EINVAL
+	}
+	return nil
+}
+
 var int3 = [...]byte{isa.Int3}
 
 // arm writes the breakpoint. A probe whose jump covers the address gives way
 // first (spec 4.8). Context: kprobe_mutex held.
 func (e *Engine) arm(x kapi.Context, p *point) {
-	e.d.Text.Mutex().Lock(x)
+	if e.disarmed && !e.s.Mutants.ArmDisarmed {
+		return // the file enabled says 0 (spec 7.2)
+	}
+	e.lockText(x)
 	if q := e.covering(p.addr); q != nil {
 		e.unoptimizeLocked(x, q, true)
 	}
@@ -294,7 +345,7 @@ func (e *Engine) arm(x kapi.Context, p *point) {
 	e.d.Text.Poke(x, p.addr, int3[:])
 	e.d.Sync.Core(x, kapi.SyncArm)
 	p.armed.Store(x, true)
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockText(x)
 }
 
 // disarm puts the original byte back, or queues that for the optimizer, which
@@ -305,13 +356,13 @@ func (e *Engine) disarm(x kapi.Context, p *point) bool {
 		e.disarmFtrace(x, p)
 		return true
 	}
-	e.d.Text.Mutex().Lock(x)
+	e.lockText(x)
 	e.unoptimizeLocked(x, p, false)
 	done := p.list == nil
 	if done && p.armed.Load(x) {
 		e.restore(x, p)
 	}
-	e.d.Text.Mutex().Unlock(x)
+	e.unlockText(x)
 	return done
 }
 
@@ -369,8 +420,6 @@ func (e *Engine) freeCode(x kapi.Context, p *point) {
 		e.d.Exec.Free(x, p.detour.addr, p.detour.size, kapi.DetourMem)
 		p.detour = detour{}
 	}
-	if p.slot != 0 {
-		e.d.Exec.Free(x, p.slot, p.slotSize(), kapi.SlotMem)
-		p.slot = 0
-	}
+	e.freeSlot(x, p.slot.Peek())
+	p.slot.Set(slot{})
 }

@@ -3,6 +3,7 @@ package kprobes
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,7 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -132,19 +134,25 @@ func (c *stateChecker) check(p *point) error {
 		return fmt.Errorf("%s, but not armed", state)
 	}
 
-	may := p.detour.size != 0 && p.enabled() && !p.post() && !e.blocked(p)
+	may := p.detour.size != 0 && p.enabled() && !p.post() && !e.blocked(p) && e.allowed && !e.disarmed
 	switch state {
 	case "optimizing", "optimized":
 		if !may {
 			return fmt.Errorf("%s, but enabled %v, post %v, blocked %v", state, p.enabled(), p.post(), e.blocked(p))
 		}
 	case "unoptimizing":
-		if p.enabled() {
-			return fmt.Errorf("unoptimizing, but enabled")
+		if may {
+			return fmt.Errorf("unoptimizing, and could stay (spec 4.8)")
+		}
+		if p.enabled() && e.disarmed {
+			return fmt.Errorf("unoptimizing, though all is disarmed: not forced (spec 7.2)")
 		}
 	case "plain":
 		if !p.enabled() {
 			return fmt.Errorf("armed, but disabled")
+		}
+		if e.disarmed {
+			return fmt.Errorf("armed, though all is disarmed (spec 7.2)")
 		}
 		if may {
 			return fmt.Errorf("could be optimized, and isn't to be (spec 4.4)")
@@ -154,7 +162,7 @@ func (c *stateChecker) check(p *point) error {
 			return fmt.Errorf("freeing, and could be optimized (spec 4.4)")
 		}
 	case "disarmed":
-		if p.enabled() {
+		if p.enabled() && !e.disarmed {
 			return fmt.Errorf("enabled, but not armed")
 		}
 	}
@@ -204,7 +212,7 @@ func storm(t testing.TB, b *bench, x *smp.Ctx, r *sim.Rand, n int) {
 		require.Equal(t, want, f(x, probes[i]))
 	}
 	for range n {
-		switch i := r.N(len(probes)); r.N(8) {
+		switch i := r.N(len(probes)); r.N(10) {
 		case 0, 1, 2:
 			if registered[i] {
 				require.Equal(t, EINVAL, b.e.Register(x, probes[i]))
@@ -228,8 +236,14 @@ func storm(t testing.TB, b *bench, x *smp.Ctx, r *sim.Rand, n int) {
 			disabled[i] = false
 		case 7:
 			b.e.WaitOptimizer(x)
+		case 8:
+			b.e.SetOptimization(x, r.N(2) == 0)
+		case 9:
+			b.e.SetArmed(x, r.N(2) == 0)
 		}
 	}
+	b.e.SetArmed(x, true)
+	b.e.SetOptimization(x, true)
 	for i := range probes {
 		if registered[i] {
 			require.NoError(t, b.e.Unregister(x, probes[i]))
@@ -237,16 +251,57 @@ func storm(t testing.TB, b *bench, x *smp.Ctx, r *sim.Rand, n int) {
 	}
 }
 
+// A stateSetting is an engine that the table of states is held against.
+type stateSetting struct {
+	name string
+	s    Settings
+	wire func(k *kernel.Kernel, d *Deps)
+	runs uint64
+}
+
+// stateSettings are the default engine; each order of locks with each way to write
+// and to take away a jump; and each edition that has jumps.
+func stateSettings() []stateSetting {
+	stopped := func(k *kernel.Kernel, d *Deps) { d.Patch = kernel.PokeStopped{K: k} }
+	list := []stateSetting{{name: "default", s: repaired, runs: 200}}
+	for o, name := range map[Order]string{OrderText: "text", OrderModule: "module", OrderStep: "step"} {
+		s := repaired
+		s.Order = o
+		list = append(list, stateSetting{name: name, s: s, runs: 60})
+		s.Breakpoint, s.Batch = false, 1
+		list = append(list, stateSetting{name: name + " by the patcher, one at a time", s: s, runs: 60})
+		list = append(list, stateSetting{name: name + " stopped", s: s, wire: stopped, runs: 60})
+		s.Quiesce, s.SaveSS, s.DetourIRQsOff = kapi.QuiesceStackCheck, true, true
+		list = append(list, stateSetting{name: name + " stack-check", s: s, runs: 60})
+	}
+	for _, ed := range since(Edition415) {
+		v := stateSetting{name: ed.String(), s: ed.Settings(ed != EditionDocumented), runs: 60}
+		if ed == EditionDocumented {
+			v.wire = stopped
+		}
+		list = append(list, v)
+	}
+	slices.SortFunc(list, func(a, b stateSetting) int { return strings.Compare(a.name, b.name) })
+	return list
+}
+
 // TestStates: the table of states holds after each call of the API and each
 // run of the optimizer, whatever two tasks do to five points that lie over
-// each other while a third runs through them. At the end the text is what it was.
+// each other while a third runs through them, and to what is said of all points at
+// once. At the end the text is what it was.
 func TestStates(t *testing.T) {
-	const runs, calls = 400, 25
+	for _, v := range stateSettings() {
+		t.Run(v.name, func(t *testing.T) { testStates(t, v) })
+	}
+}
+
+func testStates(t *testing.T, v stateSetting) {
+	const calls = 25
 	var rands [2]sim.Rand
 	program := func(cpu int) func(b *bench, x *smp.Ctx) {
 		return func(b *bench, x *smp.Ctx) { storm(t, b, x, &rands[cpu], calls) }
 	}
-	b := newBench(t, repaired, []code{crowded}, program(0), program(1), func(b *bench, x *smp.Ctx) {
+	b := newBench(t, v.s, []code{crowded}, program(0), program(1), func(b *bench, x *smp.Ctx) {
 		for i := range uint64(20) {
 			x.Regs().R[isa.RDI] = i
 			require.Equal(t, 2*i+1, x.Call(crowded.at))
@@ -254,12 +309,13 @@ func TestStates(t *testing.T) {
 			x.Sleep(kapi.Yield)
 		}
 	})
+	b.wire = v.wire
 	c := checkStates(b)
 	for name, s := range map[string]sched.Strategy{
 		"random": sched.NewRandom(sched.Params{Seed: 7, Length: 1000}),
 		"sticky": sched.NewSticky(sched.Params{Seed: 7, Mean: 16}),
 	} {
-		for i := range uint64(runs / 2) {
+		for i := range v.runs {
 			rands[0].Seed(3, 2*i)
 			rands[1].Seed(3, 2*i+1)
 			clear(c.text)

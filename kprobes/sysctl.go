@@ -36,18 +36,55 @@ func (e *Engine) SetOptimization(x kapi.Context, on bool) {
 	e.sysctl.Unlock(x)
 }
 
-// printk logs a line, as the kernel does.
-func (e *Engine) printk(x kapi.Context, line kpev.Line, a, b uint64) {
-	if e.s.Files == FilesBool {
-		line |= kpev.Prefixed
+// SetArmed writes the file enabled (spec 7.2). Off: every point is disarmed, a
+// jump at once, and it returns when the optimizer has nothing left to do; until it
+// is on again nothing is armed, and no probe's own state changes. On: every point
+// with a probe that isn't disabled is armed. A write of what is there already does
+// nothing. Context: may sleep. Takes kprobe_mutex.
+func (e *Engine) SetArmed(x kapi.Context, on bool) {
+	e.mutex.Lock(x)
+	if e.disarmed != on {
+		e.mutex.Unlock(x)
+		return
 	}
-	x.Emit(kpev.Printk, uint64(line), a, b)
+	late := e.s.Mutants.ArmBeforeClear && on
+	if !late {
+		e.disarmed = !on // before anything is armed: what is armed is to be optimized, too
+	}
+	for i := 0; i < len(e.points); i++ {
+		switch p := e.points[i]; {
+		case p.freed:
+		case !on:
+			e.disarmNow(x, p) // also what is on its way out: it may be enabled again before it is there
+		case p.enabled():
+			if !p.armed.Load(x) { // one whose jump is gone keeps its breakpoint until the optimizer has come
+				e.arm(x, p)
+			}
+			e.optimize(x, p)
+		}
+	}
+	if late {
+		e.disarmed = false
+	}
+	if on {
+		e.printk(x, kpev.LineArmed, 0, 0)
+	} else {
+		e.printk(x, kpev.LineDisarmed, 0, 0)
+	}
+	e.mutex.Unlock(x)
+	if !on {
+		e.WaitOptimizer(x)
+	}
 }
 
-// line chooses between the words of kernels until 5.15 and of those since.
-func (e *Engine) line(was, is kpev.Line) kpev.Line {
-	if e.s.Files == FilesBool {
-		return is
+// disarmNow disarms a point whose jump, if it has one, isn't left to the
+// optimizer, but for the breakpoint of one that was queued for it already. Context:
+// kprobe_mutex held.
+func (e *Engine) disarmNow(x kapi.Context, p *point) {
+	e.lockText(x)
+	e.unoptimizeLocked(x, p, true)
+	if p.list == nil && p.armed.Load(x) {
+		e.restore(x, p)
 	}
-	return was
+	e.unlockText(x)
 }

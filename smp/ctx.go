@@ -91,7 +91,7 @@ func (x *Ctx) PreemptEnable() {
 	}
 }
 
-// IRQ turns interrupts of the CPU on or off and returns how they were.
+// IRQ implements kapi.Context.
 func (x *Ctx) IRQ(on bool) (was bool) {
 	was = x.cpu.regs.Flags&isa.IF != 0
 	if on {

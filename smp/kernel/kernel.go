@@ -14,7 +14,7 @@ type Config struct {
 	Voluntary   bool // might_sleep() gives the CPU up when another task wants it
 	Hotplug     bool // there is a writer of the CPU-hotplug lock
 	NoModules   bool // no CONFIG_MODULES: nothing can be loaded
-	NoUnload    bool // no CONFIG_MODULE_UNLOAD: what is loaded stays
+	NoUnload    bool // no CONFIG_MODULE_UNLOAD: what is loaded stays; set at boot
 	_           struct{}
 }
 

@@ -157,6 +157,9 @@ func (m *Module) set(x kapi.Context, core, initial kapi.TextKind) {
 	ms.mutex.Unlock(x)
 }
 
+// Known implements kapi.Modules.
+func (ms *Modules) Known(name string) bool { return ms.Named(name) != nil }
+
 // Named returns the module of that name, nil if there is none.
 func (ms *Modules) Named(name string) *Module {
 	for _, m := range ms.list {

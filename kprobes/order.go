@@ -1,0 +1,90 @@
+package kprobes
+
+import "kpsim/smp/kapi"
+
+// Which locks are held while, by era (study of kernels, 1.6). Under kprobe_mutex
+// an order has
+//
+//	OrderText    cpu_hotplug_lock, text_mutex        for a whole run of the optimizer
+//	OrderModule  cpu_hotplug_lock, module_mutex      for a whole run; text_mutex a step
+//	OrderStep    module_mutex                        for a whole run; cpu_hotplug_lock, text_mutex a step
+//
+// and outside the optimizer text is written under cpu_hotplug_lock and text_mutex
+// in each.
+
+// lockRun takes what a whole run of the optimizer holds. Context: kprobe_mutex held.
+func (e *Engine) lockRun(x kapi.Context) {
+	switch e.s.Order {
+	case OrderText:
+		e.lockText(x)
+	case OrderModule:
+		e.d.Hotplug.ReadLock(x)
+		e.lockModules(x)
+	case OrderStep:
+		e.lockModules(x)
+	}
+}
+
+func (e *Engine) unlockRun(x kapi.Context) {
+	switch e.s.Order {
+	case OrderText:
+		e.unlockText(x)
+	case OrderModule:
+		e.unlockModules(x)
+		e.d.Hotplug.ReadUnlock(x)
+	case OrderStep:
+		e.unlockModules(x)
+	}
+}
+
+// lockStep takes what a step that writes text holds besides.
+func (e *Engine) lockStep(x kapi.Context) {
+	switch e.s.Order {
+	case OrderText:
+	case OrderModule:
+		e.d.Text.Mutex().Lock(x)
+	case OrderStep:
+		e.lockText(x)
+	}
+}
+
+func (e *Engine) unlockStep(x kapi.Context) {
+	switch e.s.Order {
+	case OrderText:
+	case OrderModule:
+		e.d.Text.Mutex().Unlock(x)
+	case OrderStep:
+		e.unlockText(x)
+	}
+}
+
+// lockText takes what text is written under. Kernels until 4.12 took the two the
+// other way round where they armed and forced, with a writer of the one that
+// wants the other (R16).
+func (e *Engine) lockText(x kapi.Context) {
+	if e.s.Mutants.HotplugLast {
+		e.d.Text.Mutex().Lock(x)
+		e.d.Hotplug.ReadLock(x)
+		return
+	}
+	e.d.Hotplug.ReadLock(x)
+	e.d.Text.Mutex().Lock(x)
+}
+
+func (e *Engine) unlockText(x kapi.Context) {
+	e.d.Text.Mutex().Unlock(x)
+	e.d.Hotplug.ReadUnlock(x)
+}
+
+// lockModules keeps modules from coming and going, if there are any.
+func (e *Engine) lockModules(x kapi.Context) {
+	if e.d.ModuleMutex != nil {
+		e.d.ModuleMutex.Lock(x)
+	}
+}
+
+func (e *Engine) unlockModules(x kapi.Context) {
+	if e.d.ModuleMutex != nil {
+		e.d.ModuleMutex.Unlock(x)
+	}
+}
