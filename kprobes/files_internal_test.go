@@ -240,8 +240,10 @@ func TestListFormats(t *testing.T) {
 				k := &Kprobe{point: p, gone: i == 2}
 				k.disabled.Set(i > 0)
 				require.Equal(t, want[i], string(b.e.appendListed(nil, p, k)), "generation %d", files)
-				k.kind = kindReturn
+				k.ret = new(Kretprobe)
 				require.Contains(t, string(b.e.appendListed(nil, p, k)), "  r  ")
+				k.ret, k.jp = nil, new(Jprobe)
+				require.Contains(t, string(b.e.appendListed(nil, p, k)), "  j  ")
 			})
 			b.k.Symbols.Add(f, nil)
 			b.pass(t)
