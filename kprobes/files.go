@@ -128,12 +128,18 @@ func (e *Engine) ReadOptimization() string { return digit(e.allowed) }
 // decimal, octal or hexadecimal, between blanks; else EINVAL, and nothing changes.
 // What follows behind a blank isn't looked at. Context: as SetOptimization.
 func (e *Engine) WriteOptimization(x kapi.Context, s string) error {
-	n, ok := sysctlNumber(s)
-	if !ok || n > 1 && !e.s.Mutants.SysctlRange {
+	on, ok := e.ParseOptimization(s)
+	if !ok {
 		return EINVAL
 	}
-	e.SetOptimization(x, n == 1)
+	e.SetOptimization(x, on)
 	return nil
+}
+
+// ParseOptimization returns what a write of s to the sysctl means; ok false: nothing.
+func (e *Engine) ParseOptimization(s string) (on, ok bool) {
+	n, ok := sysctlNumber(s)
+	return n == 1, ok && (n <= 1 || e.s.Mutants.SysctlRange)
 }
 
 // sysctlNumber reads a number as proc_dointvec does. ok false: there is none, or
@@ -178,7 +184,7 @@ func (e *Engine) ReadEnabled() string { return digit(!e.disarmed) }
 // WriteEnabled writes s to kprobes/enabled (spec 7.2). What means nothing is EINVAL,
 // or ignored (2.6), and changes nothing. Context: as SetArmed.
 func (e *Engine) WriteEnabled(x kapi.Context, s string) error {
-	on, ok := e.truth(s)
+	on, ok := e.ParseEnabled(s)
 	switch {
 	case ok:
 		e.SetArmed(x, on)
@@ -188,10 +194,10 @@ func (e *Engine) WriteEnabled(x kapi.Context, s string) error {
 	return nil
 }
 
-// truth is what a write to kprobes/enabled means: 0, 1, y and n in either case;
+// ParseEnabled returns what a write of s to kprobes/enabled means: 0, 1, y and n in either case;
 // since 5.16 on, of and words that begin so, since 5.19 t and f (kstrtobool). Only
 // so many characters are looked at. ok false: it means nothing.
-func (e *Engine) truth(s string) (on, ok bool) {
+func (e *Engine) ParseEnabled(s string) (on, ok bool) {
 	s += "\x00\x00"
 	if e.s.Mutants.EnabledDigits {
 		return s[0] != '0', true

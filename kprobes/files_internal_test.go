@@ -293,7 +293,7 @@ func TestTruth(t *testing.T) {
 		for files, want := range map[Files]string{FilesBool: w.now, FilesChar: w.was, FilesPlain: w.was, FilesFirst: w.was} {
 			e := &Engine{s: Settings{Files: files}}
 			got := "-"
-			if on, ok := e.truth(w.s); ok {
+			if on, ok := e.ParseEnabled(w.s); ok {
 				got = strings.TrimSpace(digit(on))
 			}
 			require.Equal(t, want, got, "%q in generation %d", w.s, files)
