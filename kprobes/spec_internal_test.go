@@ -41,6 +41,7 @@ var spec = [][]specRule{
 	spec3,
 	spec5,
 	spec6,
+	spec7,
 }
 
 // A specT is what a rule is run with: a testing.TB that the failure of a rule
