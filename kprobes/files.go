@@ -169,6 +169,19 @@ func blank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' || c == 0 }
 // ReadEnabled returns what kprobes/enabled reads as.
 func (e *Engine) ReadEnabled() string { return digit(!e.disarmed) }
 
+// WriteEnabled writes s to kprobes/enabled (spec 7.2). What means nothing is EINVAL,
+// or ignored (2.6), and changes nothing. Context: as SetArmed.
+func (e *Engine) WriteEnabled(x kapi.Context, s string) error {
+	on, ok := e.truth(s)
+	switch {
+	case ok:
+		e.SetArmed(x, on)
+	case e.s.Files != FilesFirst:
+		return EINVAL
+	}
+	return nil
+}
+
 // truth is what a write to kprobes/enabled means: 0, 1, y and n in either case;
 // since 5.16 on, of and words that begin so, since 5.19 t and f (kstrtobool). Only
 // so many characters are looked at. ok false: it means nothing.

@@ -96,6 +96,7 @@ type point struct {
 	list      *kapi.List[*point] // owned by kprobe_mutex: the list it is on
 	freed     bool               // owned by kprobe_mutex
 	tail      [jumpSize - 1]byte // set at registration: with SavedAtPrepare, what is put back under a jump
+	reused    bool               // owned by kprobe_mutex: see Mutants.ReuseDisabled
 	next      *point             // owned by who unregisters: the next one to discard
 }
 
@@ -118,7 +119,7 @@ func (p *point) enabled() bool {
 			return true
 		}
 	}
-	return false
+	return p.reused
 }
 
 // runs is enabled where nothing is held: others may be writing what it reads.

@@ -35,7 +35,7 @@ type specMutant struct {
 }
 
 // spec is all of them.
-var spec = [][]specRule{spec1}
+var spec = [][]specRule{spec1, specStep, specBoost}
 
 // A specT is what a rule is run with: a testing.TB that the failure of a rule
 // doesn't end, so that a mutant can be seen to make it fail.
