@@ -222,9 +222,9 @@ func (r *Rig) do(x kapi.Context, call uint64, i int) (errno uint64, at isa.Addr)
 	r.begins(x, call, i)
 	var err error
 	k := r.kprobe(i)
-	if ret := &r.rets[i]; r.Scenario.Probes[i].Kind == scenario.ProbeKretprobe {
+	if r.Scenario.Probes[i].Kind == scenario.ProbeKretprobe {
 		err = [...]func(kapi.Context, *kprobes.Kretprobe) error{kpev.Register: r.engine.RegisterRet, kpev.Unregister: r.engine.UnregisterRet,
-			kpev.Enable: r.engine.EnableRet, kpev.Disable: r.engine.DisableRet}[call](x, ret)
+			kpev.Enable: r.engine.EnableRet, kpev.Disable: r.engine.DisableRet}[call](x, &r.rets[i])
 	} else {
 		switch call {
 		case kpev.Register:
