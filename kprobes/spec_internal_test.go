@@ -37,6 +37,8 @@ var spec = [][]specRule{
 	spec1,
 	specStep,
 	specBoost,
+	spec2,
+	spec3,
 	spec5,
 	spec6,
 }
