@@ -54,7 +54,6 @@ type Kprobe struct {
 	off      bool         // owned by kprobe_mutex: it is gone, and was disabled before
 	module   *kapi.Module // owned by who unregisters: held as long as it is registered (2.6)
 	point    *point       // owned by kprobe_mutex: nil while it isn't registered
-	kind     kind         // set at registration: the letter that the list shows; 0 for a kprobe
 	_        struct{}
 }
 

@@ -129,17 +129,13 @@ func (e *Engine) rearm(x kapi.Context, p *point) error {
 	return nil
 }
 
-// armEnabled arms a point unless all its probes are disabled, or all are
-// disarmed by the file enabled (spec 6.3, 7.2). Context: kprobe_mutex held.
+// armEnabled arms a point unless all its probes are disabled (spec 6.3). Context:
+// kprobe_mutex held.
 func (e *Engine) armEnabled(x kapi.Context, p *point) error {
-	if !p.enabled() || e.disarmed {
+	if !p.enabled() {
 		return nil
 	}
-	if p.verdict.Ftrace {
-		return e.armFtrace(x, p)
-	}
-	e.arm(x, p)
-	return nil
+	return e.arm(x, p)
 }
 
 // replace gives the point a new chain: with add first, or last if it is a
@@ -332,10 +328,14 @@ func (e *Engine) again() error {
 var int3 = [...]byte{isa.Int3}
 
 // arm writes the breakpoint. A probe whose jump covers the address gives way
-// first (spec 4.8). Context: kprobe_mutex held.
-func (e *Engine) arm(x kapi.Context, p *point) {
+// first (spec 4.8). A site of ftrace is armed by that, which may refuse it: EBUSY.
+// Context: kprobe_mutex held.
+func (e *Engine) arm(x kapi.Context, p *point) error {
 	if e.disarmed && !e.s.Mutants.ArmDisarmed {
-		return // the file enabled says 0 (spec 7.2)
+		return nil // the file enabled says 0 (spec 7.2)
+	}
+	if p.verdict.Ftrace {
+		return e.armFtrace(x, p)
 	}
 	e.lockText(x)
 	if q := e.covering(p.addr); q != nil {
@@ -346,6 +346,7 @@ func (e *Engine) arm(x kapi.Context, p *point) {
 	e.d.Sync.Core(x, kapi.SyncArm)
 	p.armed.Store(x, true)
 	e.unlockText(x)
+	return nil
 }
 
 // disarm puts the original byte back, or queues that for the optimizer, which

@@ -41,7 +41,9 @@ var spec = [][]specRule{
 	spec3,
 	spec5,
 	spec6,
+	spec7,
 	spec8,
+	specCover,
 }
 
 // A specT is what a rule is run with: a testing.TB that the failure of a rule
