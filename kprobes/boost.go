@@ -55,12 +55,12 @@ func (e *Engine) boostStepped(x kapi.Context, b *kcb, regs *isa.Regs, behind boo
 		return
 	}
 	from := s.at + isa.Addr(p.verdict.Len)
-	settles := behind && regs.IP != from
-	if behind && !settles {
+	settled := behind && regs.IP != from
+	if behind && !settled {
 		back, _ := isa.JumpRel32(from, p.addr+isa.Addr(p.verdict.Len)) // in reach: newSlot has checked
 		e.d.Text.Write(x, from, back[:])
 	}
-	p.slot.Store(x, slot{at: s.at, size: s.size, boosted: !settles, settled: settles})
+	p.slot.Store(x, slot{at: s.at, size: s.size, boosted: !settled, settled: settled})
 }
 
 // unboost gives a point whose slot is boosted for good one that is stepped: a

@@ -182,15 +182,20 @@ func (e *Engine) atEntry(x kapi.Context, k *Kprobe) error {
 	if !ok {
 		return ENOENT
 	}
-	if at != f.Addr {
+	if at != f.Addr && !e.s.Mutants.RetAnywhere {
 		if to, _ := e.behindEndbr(x, f.Addr); at != to {
 			return EINVAL
 		}
 	}
-	if f.Name == "__switch_to" && !e.s.Mutants.SwitchTo {
+	if e.switches(&f) {
 		return EINVAL
 	}
 	return nil
+}
+
+// switches reports whether a function is the one that changes stacks.
+func (e *Engine) switches(f *kapi.Function) bool {
+	return f.Name == "__switch_to" && !e.s.Mutants.SwitchTo
 }
 
 // UnregisterRet takes a return probe away: when it returns none of its handlers
@@ -246,8 +251,15 @@ func (e *Engine) newHolder(x kapi.Context, r *Kretprobe) *holder {
 	t.memories++
 	*h = holder{id: t.memories, probe: r.Kprobe.ID, rp: r, all: h.all[:0], rings: h.rings[:0], free: h.free, used: h.used}
 	h.live.Init(e.d.Cells, true)
-	for range r.Maxactive {
+	n := r.Maxactive
+	if e.s.Mutants.OneLess {
+		n--
+	}
+	for range n {
 		ri := e.newInstance(h, r.DataSize)
+		if e.s.Mutants.OneData && len(h.all) > 0 {
+			ri.Data = h.all[0].Data
+		}
 		h.all = append(h.all, ri)
 		x.Emit(kpev.InstanceNew, ri.ID, h.probe, h.id)
 	}

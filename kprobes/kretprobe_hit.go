@@ -9,6 +9,9 @@ import (
 // entryHit is the pre_handler of a return probe's kprobe: it follows the call if
 // an instance is free (spec 2.1, 2.3). Context: a pre_handler's.
 func (e *Engine) entryHit(x kapi.Context, k *Kprobe, regs *isa.Regs) int {
+	if e.s.Mutants.HookFirst {
+		e.replaceReturn(x, regs)
+	}
 	switch r := k.ret; {
 	case e.listed():
 		e.enterListed(x, r, regs)
@@ -17,14 +20,14 @@ func (e *Engine) entryHit(x kapi.Context, k *Kprobe, regs *isa.Regs) int {
 	default:
 		e.enterGlobal(x, r, regs)
 	}
+	if e.s.Mutants.EntryReturns {
+		return 1
+	}
 	return 0
 }
 
 // enterListed is that of 5.11 and later.
 func (e *Engine) enterListed(x kapi.Context, r *Kretprobe, regs *isa.Regs) {
-	if e.s.Mutants.HookFirst {
-		e.replaceReturn(x, regs)
-	}
 	ri := e.pop(x, r.holder)
 	if ri == nil {
 		e.noInstance(x, r)
@@ -116,7 +119,9 @@ func (e *Engine) hook(x kapi.Context, ri *Instance, regs *isa.Regs) {
 	ri.frame = regs.SP()
 	word, _ := x.Memory().Load(ri.frame, 8)
 	ri.RetAddr = isa.Addr(word)
-	e.replaceReturn(x, regs)
+	if !e.s.Mutants.NoHook {
+		e.replaceReturn(x, regs)
+	}
 	x.Emit(kpev.Hooked, ri.ID, uint64(ri.frame), word)
 }
 
@@ -180,6 +185,11 @@ func (e *Engine) mine(ri *Instance, frame isa.Addr) bool {
 	return ri.frame == frame || e.s.Mutants.FrameUnchecked
 }
 
+// knows reports whether a call knows where the return from a frame goes to.
+func (e *Engine) knows(ri *Instance, frame isa.Addr) bool {
+	return e.mine(ri, frame) && ri.RetAddr != e.ret.trampoline
+}
+
 // leaveListed is that of 5.11 and later. Until 5.14 the calls are taken from the
 // list before the handlers run, later behind them, so that a backtrace in a
 // handler finds them.
@@ -188,7 +198,7 @@ func (e *Engine) leaveListed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to
 	newest := first.Load(x)
 	var last *Instance // the one that knows where to
 	for ri := newest; ri != nil; ri = ri.below {
-		if e.mine(ri, frame) && ri.RetAddr != e.ret.trampoline {
+		if e.knows(ri, frame) {
 			last = ri
 			break
 		}
@@ -205,7 +215,7 @@ func (e *Engine) leaveListed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to
 		regs.IP = to
 	}
 	for ri := newest; ; ri = ri.below {
-		if e.mine(ri, frame) && ri.holder.live.Load(x) {
+		if e.mine(ri, frame) && (ri == last || !e.s.Mutants.OneHandler) && ri.holder.live.Load(x) {
 			ri.RetAddr = to
 			e.runRet(x, ri, regs)
 		}
@@ -242,7 +252,7 @@ func (e *Engine) leaveHashed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to
 	last := 0
 	for i := range b.calls.Len(x) {
 		ri := b.calls.At(x, i)
-		if ri.Task == x.Task() && e.mine(ri, frame) && ri.RetAddr != e.ret.trampoline {
+		if ri.Task == x.Task() && e.knows(ri, frame) {
 			to, last = ri.RetAddr, i
 			break
 		}
@@ -255,7 +265,7 @@ func (e *Engine) leaveHashed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to
 				i++
 				continue
 			}
-			if e.mine(ri, frame) && !ri.gone {
+			if e.mine(ri, frame) && !ri.gone && (n == 0 || !e.s.Mutants.OneHandler) {
 				if e.s.Return == ReturnHashed {
 					ri.RetAddr = to
 				}
@@ -313,6 +323,10 @@ func (e *Engine) runRet(x kapi.Context, ri *Instance, regs *isa.Regs) {
 	}
 	was := e.setBusy(x, p)
 	x.Work(kapi.WorkHandler, 1)
+	if e.s.Mutants.RetRegsLost {
+		lost := *regs
+		regs = &lost
+	}
 	r.Handler(x, ri, regs)
 	e.unsetBusy(x, was)
 }
@@ -331,6 +345,9 @@ func (e *Engine) unsetBusy(x kapi.Context, was busy) { e.kcb.This(x).busy = was 
 // lost says that a return comes to the trampoline of which nothing is known, and
 // whose call was expected.
 func (e *Engine) lost(x kapi.Context) {
+	if e.s.Mutants.NoBug {
+		return
+	}
 	if e.s.Return == ReturnFreelist {
 		x.Emit(kpev.Printk, uint64(kpev.LineRetLost), 0, 0)
 		return

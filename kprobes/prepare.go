@@ -42,6 +42,9 @@ func (e *Engine) prepare(x kapi.Context, addr isa.Addr, post bool) (*point, erro
 	if !known {
 		f.Addr, f.Size = addr, 1
 	}
+	if e.switches(&f) {
+		return nil, EINVAL
+	}
 	code := e.recover(x, f)
 	e.load(f, code)
 	v := e.judge(int(addr - f.Addr))

@@ -67,6 +67,9 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 // be unoptimized, whose removal it cancels. A jump runs no post_handler, so it
 // is taken away before one joins (spec 4.9).
 func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) error {
+	if k.jp != nil && p.hasJprobe() && !e.s.Mutants.TwoJprobes {
+		return EEXIST
+	}
 	if k.Post != nil {
 		e.unoptimize(x, p)
 		if err := e.unboost(x, p); err != nil {
@@ -92,18 +95,20 @@ func (e *Engine) rearm(x kapi.Context, p *point) {
 	e.optimize(x, p)
 }
 
-// armEnabled arms a point unless all its probes are disabled, or all are
-// disarmed by the file enabled (spec 6.3, 7.2). Context: kprobe_mutex held.
+// armEnabled arms a point unless all its probes are disabled (spec 6.3). Context:
+// kprobe_mutex held.
 func (e *Engine) armEnabled(x kapi.Context, p *point) {
-	if p.enabled() && !e.disarmed {
+	if p.enabled() {
 		e.arm(x, p)
 	}
 }
 
-// replace gives the point a new chain: with add first, without drop.
+// replace gives the point a new chain: with add first, or last if it is a
+// jprobe's, without drop.
 func (e *Engine) replace(x kapi.Context, p *point, add, drop *Kprobe) {
 	next := e.newChain()
-	if add != nil && !e.s.Mutants.OldestFirst {
+	last := add != nil && (add.jp != nil || e.s.Mutants.OldestFirst)
+	if add != nil && !last {
 		next.probes = append(next.probes, add)
 	}
 	for _, k := range p.probes.Peek().probes {
@@ -111,7 +116,7 @@ func (e *Engine) replace(x kapi.Context, p *point, add, drop *Kprobe) {
 			next.probes = append(next.probes, k)
 		}
 	}
-	if add != nil && e.s.Mutants.OldestFirst {
+	if last {
 		next.probes = append(next.probes, add)
 	}
 	p.probes.Store(x, next)

@@ -59,6 +59,10 @@ func (e *Engine) breakpoint(x kapi.Context, regs *isa.Regs) uint64 {
 		e.stepped(x, b, regs)
 		return kapi.OwnerKprobe
 	}
+	if b.current != nil && e.longjmp(x, at, regs) {
+		e.execute(x, b, b.current, regs, false)
+		return kapi.OwnerKprobe
+	}
 	if e.s.RemovedInt3 {
 		var now [1]byte
 		if e.d.Text.Read(x, at, now[:]); now[0] != isa.Int3 {
@@ -93,7 +97,9 @@ func (e *Engine) hit(x kapi.Context, b *kcb, p *point, regs *isa.Regs) {
 		regs.IP = p.addr
 	}
 	if e.preHandlers(x, b, p, regs, true) {
-		b.current = nil // it has set regs.IP: nothing is stepped
+		if !e.jumped(x) {
+			b.current = nil // it has set regs.IP: nothing is stepped
+		}
 		return
 	}
 	e.execute(x, b, p, regs, false)
