@@ -418,7 +418,7 @@ func (e *Engine) free(x kapi.Context, p *point) {
 // freeCode gives back the point's slot and detour.
 func (e *Engine) freeCode(x kapi.Context, p *point) {
 	if p.detour.size != 0 {
-		e.d.Exec.Free(x, p.detour.addr, p.detour.size, kapi.DetourMem)
+		e.d.Exec.Retire(x, p.detour.addr, p.detour.size, kapi.DetourMem)
 		p.detour = detour{}
 	}
 	e.freeSlot(x, p.slot.Peek())
