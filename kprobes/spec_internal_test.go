@@ -43,6 +43,7 @@ var spec = [][]specRule{
 	spec6,
 	spec7,
 	spec8,
+	specFtrace,
 	specCover,
 }
 
