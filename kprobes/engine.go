@@ -79,6 +79,7 @@ type looked struct {
 	found   []kapi.Site   // owned by kprobe_mutex
 	sites   []rules.Site  // owned by kprobe_mutex
 	extable []int         // owned by kprobe_mutex
+	thunks  [1]rules.Span // owned by kprobe_mutex
 }
 
 // New builds the engine and hooks it to the kernel.
@@ -108,7 +109,8 @@ func (e *Engine) Renew(d Deps, s Settings) {
 	e.work = d.Work.NewDelayedWork("kprobe_optimizer", e.onWork)
 	e.callback = d.Bind.Bind("optimized_callback", e.onCall)
 	e.renewReturns()
-	e.sysctl, e.allowed = d.Locks.NewMutex("kprobe_sysctl_mutex"), true
+	e.sysctl, e.allowed = d.Locks.NewMutex("kprobe_sysctl_mutex"), !s.Mutants.StartOff
+	e.disarmed = s.Mutants.StartOff
 	d.Traps.OnBreakpoint(e.onBreak)
 	d.Traps.OnDebug(e.onDebug)
 	d.Traps.OnFault(e.onFault)

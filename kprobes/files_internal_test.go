@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/kpev"
 	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
@@ -138,6 +139,63 @@ func TestListRecorded(t *testing.T) {
 	}
 }
 
+// TestEnabledRecorded: the writes to enabled that were recorded, in their order: what
+// each answers, what the file reads as then, and that the list shows no jump while
+// it is 0 and all flags again at 1. Meanwhile the sysctl may be written as well.
+func TestEnabledRecorded(t *testing.T) {
+	for _, r := range recordings {
+		t.Run(r.name, func(t *testing.T) {
+			l := parseListing(t, r.text)
+			b := l.bench(t, r.ed.Settings(true), func(b *bench, x *smp.Ctx) {
+				l.register(t, b, x)
+				b.e.WaitOptimizer(x)
+				for _, w := range []struct {
+					s   string
+					bad bool
+					now string
+				}{
+					{"0", false, "0"}, {"1", false, "1"}, {"n", false, "0"}, {"y", false, "1"}, {"N", false, "0"}, {"Y", false, "1"}, {"on", false, "1"}, {"off", false, "0"},
+					{"abc", true, "0"}, {"2", true, "0"}, {"", true, "0"}, {"00", false, "0"}, {"01", false, "0"}, {"0 1", false, "0"}, {"-1", true, "0"},
+				} {
+					if err := b.e.WriteEnabled(x, w.s+"\n"); w.bad {
+						require.Equal(t, EINVAL, err, "%q", w.s)
+					} else {
+						require.NoError(t, err, "%q", w.s)
+					}
+					require.Equal(t, w.now+"\n", b.e.ReadEnabled(), "after %q", w.s)
+					want := l.String()
+					if w.now == "0" {
+						want = l.unoptimized()
+					}
+					require.Equal(t, want, string(b.e.List(nil)), "after %q", w.s)
+				}
+				require.NoError(t, b.e.WriteOptimization(x, "0\n"))
+				require.NoError(t, b.e.WriteOptimization(x, "1\n"))
+				require.Equal(t, l.unoptimized(), string(b.e.List(nil)))
+				require.NoError(t, b.e.WriteEnabled(x, "1\n"))
+				require.Equal(t, l.String(), string(b.e.List(nil)))
+			})
+			b.log.Store = true
+			b.pass(t)
+			var lines []string
+			for i := range b.log.Events {
+				if e := &b.log.Events[i]; e.Kind == kpev.Printk {
+					lines = append(lines, kpev.Text(kpev.Line(e.A), e.B, e.C))
+				}
+			}
+			require.Equal(t, []string{
+				"kprobes: Kprobes globally disabled", "kprobes: Kprobes globally enabled",
+				"kprobes: Kprobes globally disabled", "kprobes: Kprobes globally enabled",
+				"kprobes: Kprobes globally disabled", "kprobes: Kprobes globally enabled",
+				"kprobes: Kprobes globally disabled",
+				"kprobes: kprobe jump-optimization is disabled. All kprobes are based on software breakpoint.",
+				"kprobes: kprobe jump-optimization is enabled. All kprobes are optimized if possible.",
+				"kprobes: Kprobes globally enabled",
+			}, lines)
+		})
+	}
+}
+
 // TestListOrder: a chain's newest point comes first; an address's newest probe, too.
 func TestListOrder(t *testing.T) {
 	same := []isa.Addr{smp.TextBase}
@@ -182,8 +240,10 @@ func TestListFormats(t *testing.T) {
 				k := &Kprobe{point: p, gone: i == 2}
 				k.disabled.Set(i > 0)
 				require.Equal(t, want[i], string(b.e.appendListed(nil, p, k)), "generation %d", files)
-				k.kind = kindReturn
+				k.ret = new(Kretprobe)
 				require.Contains(t, string(b.e.appendListed(nil, p, k)), "  r  ")
+				k.ret, k.jp = nil, new(Jprobe)
+				require.Contains(t, string(b.e.appendListed(nil, p, k)), "  j  ")
 			})
 			b.k.Symbols.Add(f, nil)
 			b.pass(t)
@@ -233,7 +293,7 @@ func TestTruth(t *testing.T) {
 		for files, want := range map[Files]string{FilesBool: w.now, FilesChar: w.was, FilesPlain: w.was, FilesFirst: w.was} {
 			e := &Engine{s: Settings{Files: files}}
 			got := "-"
-			if on, ok := e.truth(w.s); ok {
+			if on, ok := e.ParseEnabled(w.s); ok {
 				got = strings.TrimSpace(digit(on))
 			}
 			require.Equal(t, want, got, "%q in generation %d", w.s, files)

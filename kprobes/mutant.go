@@ -79,5 +79,16 @@ type Mutants struct {
 	DetourPath       bool // a detour goes where a pre_handler says
 	DetourStops      bool // a detour's pre_handler that returns non-zero skips those after it
 	SPUnadjusted     bool // a handler behind a detour that saves ss sees the stack pointer below it (5.10)
-	_                struct{}
+
+	// Of the files:
+	ListKprobes    bool // each probe is listed as a kprobe
+	ListOldest     bool // the oldest probe of an address is listed first
+	ListBare       bool // modules and tags are left out
+	ListJumps      bool // [OPTIMIZED] only when the jump is there
+	EnabledIgnored bool // enabled says 0, and nothing is disarmed
+	EnabledAll     bool // enabled arms disabled probes, too
+	EnabledDigits  bool // a write to enabled is taken for a number
+	SysctlRange    bool // kprobes-optimization takes any number
+	StartOff       bool // all is off until it is switched on
+	_              struct{}
 }

@@ -95,10 +95,10 @@ func (e *Engine) rearm(x kapi.Context, p *point) {
 	e.optimize(x, p)
 }
 
-// armEnabled arms a point unless all its probes are disabled, or all are
-// disarmed by the file enabled (spec 6.3, 7.2). Context: kprobe_mutex held.
+// armEnabled arms a point unless all its probes are disabled (spec 6.3). Context:
+// kprobe_mutex held.
 func (e *Engine) armEnabled(x kapi.Context, p *point) {
-	if p.enabled() && !e.disarmed {
+	if p.enabled() {
 		e.arm(x, p)
 	}
 }
@@ -107,7 +107,7 @@ func (e *Engine) armEnabled(x kapi.Context, p *point) {
 // jprobe's, without drop.
 func (e *Engine) replace(x kapi.Context, p *point, add, drop *Kprobe) {
 	next := e.newChain()
-	last := e.s.Mutants.OldestFirst || add != nil && add.jp != nil
+	last := add != nil && (add.jp != nil || e.s.Mutants.OldestFirst)
 	if add != nil && !last {
 		next.probes = append(next.probes, add)
 	}
@@ -116,7 +116,7 @@ func (e *Engine) replace(x kapi.Context, p *point, add, drop *Kprobe) {
 			next.probes = append(next.probes, k)
 		}
 	}
-	if add != nil && last {
+	if last {
 		next.probes = append(next.probes, add)
 	}
 	p.probes.Store(x, next)
@@ -358,7 +358,7 @@ func (e *Engine) before(addr isa.Addr) func(yield func(*point) bool) {
 // free gives back the point's memory. Context: kprobe_mutex held.
 func (e *Engine) free(x kapi.Context, p *point) {
 	if p.detour.size != 0 {
-		e.d.Exec.Free(x, p.detour.addr, p.detour.size, kapi.DetourMem)
+		e.d.Exec.Retire(x, p.detour.addr, p.detour.size, kapi.DetourMem)
 	}
 	e.freeSlot(x, p.slot.Peek())
 	p.freed = true

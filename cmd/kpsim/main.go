@@ -27,6 +27,8 @@ type commands struct {
 	Storm    stormCmd    `cmd:"" help:"Run programs that are drawn, which call the probes' API in any order."`
 	Verify   verifyCmd   `cmd:"" help:"Run every schedule of a kind: what holds then is proved."`
 	Merge    mergeCmd    `cmd:"" help:"Put the result files of an exploration that was divided together."`
+	Run      runCmd      `cmd:"" help:"Run a scenario once: the probes in the end, their hits, what the kernel printed."`
+	Shell    shellCmd    `cmd:"" help:"Step a machine by hand: call, register, cat and echo, look at text and registers."`
 	Replay   replayCmd   `cmd:"" help:"Run a trace again and show it."`
 	Explain  explainCmd  `cmd:"" help:"Say in a few sentences how a trace comes to break its property, and which choice lost it."`
 	Shrink   shrinkCmd   `cmd:"" help:"Make a trace smaller, and say what each of its deviations is for."`

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -21,18 +22,16 @@ import (
 // scenario's tasks, which don't begin by themselves, it has a thread on each CPU
 // that does what is asked of it.
 type Session struct {
-	Rig   *Rig
-	Run   *Run // how the run ended; nil: it goes on
-	Lines []string
-	Trace bool // it goes along the schedule of a trace, and the tasks have begun
+	Rig *Rig
+	Run *Run // how the run ended; nil: it goes on
+	Tally
 
 	// Saw is told of each handler's call, with the registers it was given; nil: nobody.
 	Saw func(k *kprobes.Kprobe, which uint64, regs *isa.Regs)
 
 	steer   steer
 	errands []errand // by CPU
-	counts  map[count]int
-	patient uint64 // boundaries that a command may take
+	patient uint64   // boundaries that a command may take
 	goOn    chan bool
 	stands  chan struct{}
 	ended   chan struct{}
@@ -54,15 +53,8 @@ type errand struct {
 	await bool // the session waits for it
 }
 
-// count is of what a probe's handlers did.
-type count struct {
-	probe uint64
-	what  traces.Kind
-	which uint64
-}
-
 // NewSession makes a session of a scenario: nothing runs until it is asked to.
-// Who moves when is the strategy's to say, of which it is the first run.
+// Who moves when is the strategy's to say, which has begun a run.
 func NewSession(sc *scenario.Scenario, mutantName string, s sched.Strategy) (*Session, error) {
 	se := newSession()
 	r, err := build(sc, mutantName, false, (*Rig).watchAll)
@@ -73,7 +65,6 @@ func NewSession(sc *scenario.Scenario, mutantName string, s sched.Strategy) (*Se
 		p.task.Hold()
 	}
 	r.withoutTwin()
-	s.Begin(0)
 	return se.start(r, s), nil
 }
 
@@ -81,7 +72,6 @@ func NewSession(sc *scenario.Scenario, mutantName string, s sched.Strategy) (*Se
 // as far as nothing else is asked of it. Errors are about the file.
 func OpenSession(name string, f *traces.File) (*Session, error) {
 	se := newSession()
-	se.Trace = true
 	r, err := openFile(name, f)
 	if err != nil {
 		return nil, err
@@ -93,7 +83,7 @@ func OpenSession(name string, f *traces.File) (*Session, error) {
 
 func newSession() *Session {
 	return &Session{
-		counts: make(map[count]int), patient: patience, steer: steer{want: sim.NoMover},
+		patient: patience, steer: steer{want: sim.NoMover},
 		goOn: make(chan bool), stands: make(chan struct{}), ended: make(chan struct{}),
 	}
 }
@@ -126,13 +116,14 @@ func (s *Session) start(r *Rig, by sim.Chooser) *Session {
 			}
 		})
 	}
-	r.Log.Subscribe(s, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.Printk)
+	s.listen(r)
 	r.Log.Store = true
 	r.onPre, r.onPost = s.pre, s.post
 	for i := range r.fresh {
 		s.hook(&r.fresh[i])
 	}
 	r.probes = append(make([]kprobes.Kprobe, 0, len(r.probes)+mostProbes), r.probes...)
+	r.rets = append(make([]kprobes.Kretprobe, 0, len(r.rets)+mostProbes), r.rets...)
 	s.steer.by = by
 	r.Machine.SetBudget(0)
 	r.Machine.Pause = s.pause
@@ -191,19 +182,6 @@ func (s *Session) post(x kapi.Context, k *kprobes.Kprobe, regs *isa.Regs, flags 
 	s.Rig.post(x, k, regs, flags)
 }
 
-// Event implements traces.Sink.
-func (s *Session) Event(e *traces.Event) *traces.Finding {
-	switch e.Kind {
-	case kpev.Printk:
-		s.Lines = append(s.Lines, kpev.Text(kpev.Line(e.A), e.B, e.C))
-	case kpev.Handler:
-		s.counts[count{e.A, e.Kind, e.B}]++
-	default:
-		s.counts[count{e.A, e.Kind, 0}]++
-	}
-	return nil
-}
-
 // pause is the machine's.
 func (s *Session) pause() bool {
 	s.stands <- struct{}{}
@@ -234,23 +212,11 @@ func (s *Session) over() error {
 	if s.Run == nil {
 		return nil
 	}
-	return fmt.Errorf("the run is over: %s; look at it, and begin anew", s.Verdict())
+	return errors.New("the run is over; what is there can be looked at, and nothing moves any more")
 }
 
 // Verdict says how the run ended.
-func (s *Session) Verdict() string {
-	if p := s.Run.Property; p != nil {
-		what := s.Rig.readable(s.Run.Finding.Message)
-		if s.Run.Finding.Place != 0 {
-			what = s.Rig.Machine.SymbolName(s.Run.Finding.Place) + ": " + what
-		}
-		return fmt.Sprintf("%s %s is broken, at %s", p.ID, p.Name, what)
-	}
-	if s.Run.Err != nil {
-		return s.Run.Err.Error()
-	}
-	return "it " + s.Run.Outcome.String()
-}
+func (s *Session) Verdict() string { return s.Rig.Verdict(s.Run) }
 
 // Begin gives a CPU's thread something to do, and returns at once.
 func (s *Session) Begin(cpu int, says string, do func(x *smp.Ctx)) error {
@@ -371,21 +337,11 @@ func (s *Session) StepBy(mv sim.Mover, n uint64) (made uint64) {
 // see, or what the strategy says.
 func (s *Session) Stale(on bool) { s.steer.stale = on }
 
-// Counts returns how often a probe's pre_handler and post_handler ran, and how
-// often it was missed or skipped.
-func (s *Session) Counts(probe uint64) (pre, post, missed, skipped int) {
-	return s.counts[count{probe, kpev.Handler, kpev.Pre}], s.counts[count{probe, kpev.Handler, kpev.Post}],
-		s.counts[count{probe, kpev.Missed, 0}], s.counts[count{probe, kpev.Skipped, 0}]
-}
-
-// Engine returns the engine.
-func (s *Session) Engine() *kprobes.Engine { return s.Rig.engine }
-
 // Probe returns the probe of that name.
 func (s *Session) Probe(name string) (*kprobes.Kprobe, bool) {
 	for i := range s.Rig.Scenario.Probes {
 		if s.Rig.Scenario.Probes[i].Name == name {
-			return &s.Rig.probes[i], true
+			return s.Rig.kprobe(i), true
 		}
 	}
 	return nil, false
@@ -404,7 +360,7 @@ func (s *Session) AddProbe(p scenario.Probe) error {
 	r.Scenario.Probes = append(r.Scenario.Probes, p)
 	r.unregistered()
 	s.hook(&r.fresh[n])
-	r.probes = append(r.probes, r.fresh[n])
+	r.probes, r.rets = append(r.probes, r.fresh[n]), append(r.rets, r.freshRets[n])
 	r.census.probes, r.census.at = append(r.census.probes, Probed{}), append(r.census.at, r.probes[n].Addr)
 	if p.Pre == nil {
 		r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(n), 0, 0)
@@ -412,19 +368,45 @@ func (s *Session) AddProbe(p scenario.Probe) error {
 	return nil
 }
 
-// Op has a CPU's thread do an operation of a scenario's task; errno is what the
-// API answered, rax what a call left there.
-func (s *Session) Op(cpu int, says string, op scenario.Op, background bool) (errno kprobes.Errno, rax uint64, err error) {
+// Op has a CPU's thread do an operation of a scenario's task, or in the background
+// begin it. ended is told, when it is done, what the API answered, or what a call
+// left in rax.
+func (s *Session) Op(cpu int, says string, op scenario.Op, background bool, ended func(errno kprobes.Errno, rax uint64)) error {
 	p := &program{r: s.Rig, task: s.errands[cpu].task, ops: []scenario.Op{op}, repeat: 1, called: []called{s.Rig.called(&op)}}
 	do := func(x *smp.Ctx) {
 		p.do(x, 0)
-		rax = p.task.Left().R[isa.RAX]
+		ended(kprobes.Errno(p.errno), p.task.Left().R[isa.RAX])
 	}
 	if background {
-		return 0, 0, s.Begin(cpu, says, do)
+		return s.Begin(cpu, says, do)
 	}
-	err = s.Do(cpu, says, do)
-	return kprobes.Errno(p.errno), rax, err
+	return s.Do(cpu, says, do)
+}
+
+// WriteOptimization writes to the sysctl debug.kprobes-optimization, and tells of it
+// as a scenario's operation does. refused: what the kernel answered.
+func (s *Session) WriteOptimization(cpu int, value string) (refused, err error) {
+	e := s.Rig.engine
+	err = s.Do(cpu, "the write to kprobes-optimization", func(x *smp.Ctx) {
+		on, ok := e.ParseOptimization(value)
+		if ok {
+			x.Emit(kpev.Sysctl, b2u(on), 0, 0)
+		}
+		refused = e.WriteOptimization(x, value)
+		if ok {
+			x.Emit(kpev.Sysctl, b2u(on), 1, 0)
+		}
+	})
+	return refused, err
+}
+
+// WriteEnabled is WriteOptimization of kprobes/enabled.
+func (s *Session) WriteEnabled(cpu int, value string) (refused, err error) {
+	e := s.Rig.engine
+	err = s.Do(cpu, "the write to enabled", func(x *smp.Ctx) {
+		refused = e.WriteEnabled(x, value)
+	})
+	return refused, err
 }
 
 // Close ends the run where it is.

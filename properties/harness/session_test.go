@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes"
+	"kpsim/kprobes/kpev"
 	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/smp"
@@ -69,20 +71,20 @@ func TestSessionProbe(t *testing.T) {
 	count := []scenario.Step{{Kind: scenario.StepCount}}
 	require.NoError(t, s.AddProbe(scenario.Probe{Name: "mine", Func: f, Pre: count, Post: count}))
 	require.Error(t, s.AddProbe(scenario.Probe{Name: "mine", Func: f}))
-	errno, _, err := s.Op(0, "register", scenario.Op{Kind: scenario.OpRegister, Target: "mine"}, false)
-	require.NoError(t, err)
+	var errno kprobes.Errno
+	ended := func(e kprobes.Errno, _ uint64) { errno = e }
+	require.NoError(t, s.Op(0, "register", scenario.Op{Kind: scenario.OpRegister, Target: "mine"}, false, ended))
 	require.Zero(t, errno)
-	errno, _, err = s.Op(0, "register", scenario.Op{Kind: scenario.OpRegister, Target: "mine"}, false)
-	require.NoError(t, err)
-	require.EqualValues(t, 22, errno)
+	require.NoError(t, s.Op(0, "register", scenario.Op{Kind: scenario.OpRegister, Target: "mine"}, false, ended))
+	require.Equal(t, kprobes.EINVAL, errno)
 	for range 3 {
-		_, _, err = s.Op(1, "call", scenario.Op{Kind: scenario.OpCall, Target: f, Changed: true}, false)
-		require.NoError(t, err)
+		require.NoError(t, s.Op(1, "call", scenario.Op{Kind: scenario.OpCall, Target: f, Changed: true}, false, ended))
 	}
 	k, ok := s.Probe("mine")
 	require.True(t, ok)
-	pre, post, missed, skipped := s.Counts(k.ID)
-	require.Equal(t, [4]int{3, 3, 0, 0}, [4]int{pre, post, missed, skipped})
+	require.Equal(t, [2]int{3, 3}, [2]int{s.Counts(k.ID, kpev.Pre), s.Counts(k.ID, kpev.Post)})
+	missed, skipped := s.Missed(k.ID)
+	require.Zero(t, missed+skipped)
 }
 
 // The session of a trace goes along its schedule, step by step or at once, and

@@ -79,6 +79,15 @@ const (
 	UnoptimizePatcher                      // as it was written
 )
 
+// Choice is one of the numbers that a setting has words for.
+type Choice uint8
+
+// What the choices are.
+var (
+	dataMaxWords, dataMaxes = []string{"any", "4096"}, []int{0, 4096}
+	batchWords, batches     = []string{"all", "256"}, []int{0, 256}
+)
+
 // The words for settings that kprobes enumerates.
 var (
 	editionWords    = []string{"", "2.6", "4.15", "5.14", "6.5", "6.9", "documented"}
@@ -214,6 +223,14 @@ func makeSettings() []setting {
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.MaxactiveByBuild }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.MaxactiveAll }, true)
 
+	s = add("data_max", dataMaxWords, "the most bytes of private data that a return probe may have")
+	s.get, s.set = in(func(m *Machine) *Choice { return &m.DataMax })
+	s.from, s.to = listed(dataMaxes, func(s *kprobes.Settings) *int { return &s.DataMax })
+
+	s = add("unwind", truth, "whether backtraces see through the trampoline of return probes")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.Unwind }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Unwind }, false)
+
 	s = add("fault_handlers", truth, "whether probes have fault handlers")
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.FaultHandlers }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.FaultHandlers }, false)
@@ -233,6 +250,18 @@ func makeSettings() []setting {
 	s = add("order", orderWords, "which locks the optimizer holds while it waits")
 	s.get, s.set = in(func(m *Machine) *kprobes.Order { return &m.Order })
 	s.from, s.to = numbered(func(s *kprobes.Settings) *kprobes.Order { return &s.Order })
+
+	s = add("batch", batchWords, "how many jumps a run of the optimizer writes, and takes away, at most")
+	s.get, s.set = in(func(m *Machine) *Choice { return &m.Batch })
+	s.from, s.to = listed(batches, func(s *kprobes.Settings) *int { return &s.Batch })
+
+	s = add("save_ss", truth, "whether detours save ss with the other registers")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.SaveSS }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.SaveSS }, false)
+
+	s = add("detour_irqs_off", truth, "whether handlers behind a detour run with interrupts off")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.DetourIRQsOff }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.DetourIRQsOff }, false)
 
 	s = add("unoptimize", unoptimizeWords, "how a jump is taken away")
 	s.get, s.set = in(func(m *Machine) *Unoptimize { return &m.Unoptimize })
@@ -297,6 +326,19 @@ func (m *Machine) Engine() (e kprobes.Settings) {
 	}
 	e.Kernel.Preemption = m.Preempt.Built()
 	return e
+}
+
+// InsnSlot returns the size in bytes of a slot for a copied instruction, for
+// machines of an edition, which hand them out as the kernel does (MAX_INSN_SIZE);
+// 0: of no edition, slots are handed out so that use after they were freed shows.
+func (m *Machine) InsnSlot() int {
+	switch {
+	case m.Edition == EditionNone:
+		return 0
+	case m.Stepping == kprobes.StepDebug || m.Boost == BoostStepped:
+		return 16
+	}
+	return 15
 }
 
 // A SettingRow is what kpsim editions says of a word of machine().
