@@ -55,17 +55,12 @@ func (e *Engine) boostStepped(x kapi.Context, b *kcb, regs *isa.Regs, behind boo
 		return
 	}
 	from := s.at + isa.Addr(p.verdict.Len)
-	switch {
-	case !behind:
-		s.boosted = true
-	case regs.IP != from:
-		s.settled = true
-	default:
+	settled := behind && regs.IP != from
+	if behind && !settled {
 		back, _ := isa.JumpRel32(from, p.addr+isa.Addr(p.verdict.Len)) // in reach: newSlot has checked
 		e.d.Text.Write(x, from, back[:])
-		s.boosted = true
 	}
-	p.slot.Store(x, s)
+	p.slot.Store(x, slot{at: s.at, size: s.size, boosted: !settled, settled: settled})
 }
 
 // unboost gives a point whose slot is boosted for good one that is stepped: a

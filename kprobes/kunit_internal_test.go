@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"flag"
 	"fmt"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
 )
 
 // The cases of the kernel's own unit tests of probes (lib/tests/test_kprobes.c),
@@ -22,12 +24,17 @@ import (
 type kunit struct {
 	name string
 	in   []Edition // nil: all
-	run  func(c *kcase, x *smp.Ctx)
+	more []code    // functions beside the targets
+	wide bool      // it needs more executable memory than the kernel has here
+	less int       // how much fewer schedules it is given, unless -thorough; 0: none
+	run  func(c *kcase, x kapi.Context)
 }
 
 // A kcase is a case in one schedule.
 type kcase struct {
-	b     *bench
+	e     *Engine
+	ed    Edition
+	alone bool        // nobody else registers probes
 	task  kapi.TaskID // that runs it
 	wrong string
 }
@@ -49,7 +56,7 @@ func (c *kcase) ok(err error, what string) { c.expect(err == nil, "%s: %v", what
 
 // atomic is what every handler is to find: that it can't be preempted.
 func (c *kcase) atomic(x kapi.Context, what string) {
-	c.expect(x.(*smp.Ctx).Atomic(), "%s is preemptible", what)
+	c.expect(x.(interface{ Atomic() bool }).Atomic(), "%s is preemptible", what)
 }
 
 // The targets: what they return is their argument and a number.
@@ -74,13 +81,13 @@ func calling(at, f isa.Addr) []byte {
 }
 
 // call calls a target with an argument.
-func (c *kcase) call(x *smp.Ctx, f code, arg uint64) uint64 {
+func (c *kcase) call(x kapi.Context, f code, arg uint64) uint64 {
 	x.Regs().R[isa.RDI] = arg
 	return x.Call(f.at)
 }
 
 var kunits = []kunit{
-	{name: "kprobe", run: func(c *kcase, x *smp.Ctx) {
+	{name: "kprobe", run: func(c *kcase, x kapi.Context) {
 		var pre, post uint64
 		k := &Kprobe{Addr: target.at}
 		k.Pre = func(x kapi.Context, _ *Kprobe, r *isa.Regs) int {
@@ -97,16 +104,16 @@ var kunits = []kunit{
 				post = pre + 1
 			}
 		}
-		c.ok(c.b.e.Register(x, k), "register")
+		c.ok(c.e.Register(x, k), "register")
 		equal(c, 7+0x11, c.call(x, target, 7), "the target's result")
-		c.ok(c.b.e.Unregister(x, k), "unregister")
+		c.ok(c.e.Unregister(x, k), "unregister")
 		equal(c, 7, pre, "what pre_handler saw")
 		equal(c, 8, post, "what post_handler made of it")
 		pre = 0
 		c.call(x, target, 7)
 		equal(c, 0, pre, "what an unregistered probe saw")
 	}},
-	{name: "kprobes", in: since(Edition415), run: func(c *kcase, x *smp.Ctx) {
+	{name: "kprobes", in: since(Edition415), run: func(c *kcase, x kapi.Context) {
 		var pre, post [2]int
 		ks := make([]*Kprobe, 2)
 		for i, f := range []code{target, target2} {
@@ -119,19 +126,19 @@ var kunits = []kunit{
 				Post: func(x kapi.Context, _ *Kprobe, _ *isa.Regs, _ uint64) { post[i] += c.mine(x) },
 			}
 		}
-		c.ok(c.b.e.RegisterAll(x, ks), "register")
+		c.ok(c.e.RegisterAll(x, ks), "register")
 		equal(c, 3+0x11, c.call(x, target, 3), "the target's result")
 		equal(c, [2]int{1, 0}, pre, "pre_handlers after one target")
 		equal(c, [2]int{1, 0}, post, "post_handlers after one target")
 		equal(c, 3+0x22, c.call(x, target2, 3), "the second target's result")
 		equal(c, [2]int{1, 1}, pre, "pre_handlers")
 		equal(c, [2]int{1, 1}, post, "post_handlers")
-		c.ok(c.b.e.UnregisterAll(x, ks), "unregister")
+		c.ok(c.e.UnregisterAll(x, ks), "unregister")
 		c.call(x, target, 3)
 		c.call(x, target2, 3)
 		equal(c, [2]int{1, 1}, pre, "pre_handlers after unregistering")
 	}},
-	{name: "kprobe_missed", run: func(c *kcase, x *smp.Ctx) {
+	{name: "kprobe_missed", run: func(c *kcase, x kapi.Context) {
 		pre, post := 0, 0
 		k := &Kprobe{Addr: target2.at}
 		k.Pre = func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
@@ -147,9 +154,9 @@ var kunits = []kunit{
 				x.Call(target2.at)
 			}
 		}
-		c.ok(c.b.e.Register(x, k), "register")
+		c.ok(c.e.Register(x, k), "register")
 		c.call(x, target2, 5)
-		c.ok(c.b.e.Unregister(x, k), "unregister")
+		c.ok(c.e.Unregister(x, k), "unregister")
 		equal(c, 2, k.Missed(), "nmissed")
 		equal(c, 1, pre, "how often pre_handler ran")
 		equal(c, 1, post, "how often post_handler ran")
@@ -167,21 +174,30 @@ func (c *kcase) mine(x kapi.Context) int {
 // TestKUnit: each case holds in every edition that can express it, in so many random
 // schedules.
 func TestKUnit(t *testing.T) {
-	for i := range kunits {
-		u := &kunits[i]
-		in := u.in
-		if in == nil {
-			in = every
-		}
-		for _, ed := range in {
-			t.Run(fmt.Sprintf("%s/%v", u.name, ed), func(t *testing.T) { u.play(t, ed) })
+	playAll(t, kunits)
+	playAll(t, kunitRets)
+}
+
+// thorough has the dear cases run in as many schedules as the others.
+var thorough = flag.Bool("thorough", false, "run every case of the kernel's tests in 1,000 schedules, the dear ones too")
+
+func playAll(t *testing.T, units []kunit) {
+	for i := range units {
+		u := &units[i]
+		for _, ed := range orAll(u.in, every) {
+			for _, preemption := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%v/preemption=%v", u.name, ed, preemption), func(t *testing.T) { u.play(t, ed, preemption) })
+			}
 		}
 	}
 }
 
+// codes are the functions that it needs.
+func (u *kunit) codes() []code { return append([]code{target, target2, target3}, u.more...) }
+
 // play runs a case in so many schedules.
-func (u *kunit) play(t *testing.T, ed Edition) {
-	c := new(kcase)
+func (u *kunit) play(t *testing.T, ed Edition, preemption bool) {
+	c := &kcase{ed: ed}
 	caller := func(_ *bench, x *smp.Ctx) {
 		for _, f := range []code{target, target2, target3} {
 			c.call(x, f, 1)
@@ -194,15 +210,25 @@ func (u *kunit) play(t *testing.T, ed Edition) {
 		c.call(x, target, 1)
 		c.ok(b.e.Unregister(x, k), "another's unregister")
 	}
-	c.b = newBench(t, ed.Settings(true), []code{target, target2, target3}, func(_ *bench, x *smp.Ctx) {
-		c.task = x.Task()
+	boot := func(b *bench) { b.m.MapExec(wideBase, 64) }
+	b := bootBench(t, ed.Settings(preemption), u.codes(), boot, func(b *bench, x *smp.Ctx) {
+		c.e, c.task = b.e, x.Task()
 		u.run(c, x)
 	}, prober, caller, caller)
+	b.wire = func(_ *kernel.Kernel, d *Deps) {
+		if u.wide {
+			d.Exec = &wideExec{next: wideBase}
+		}
+	}
 	random := sched.NewRandom(sched.Params{Seed: 1})
-	for i := range kunitSchedules {
+	n := kunitSchedules / 2 // of each build
+	if u.less > 0 && !*thorough {
+		n /= u.less
+	}
+	for i := range n {
 		c.wrong = ""
 		random.Begin(uint64(i))
-		require.Equal(t, smp.Passed, c.b.run(random), "schedule %d: %v", i, c.b.m.Refusal())
+		require.Equal(t, smp.Passed, b.run(random), "schedule %d: %v", i, b.m.Refusal())
 		require.Empty(t, c.wrong, "schedule %d", i)
 	}
 }
