@@ -383,6 +383,32 @@ func (s *Session) Op(cpu int, says string, op scenario.Op, background bool, ende
 	return s.Do(cpu, says, do)
 }
 
+// WriteOptimization writes to the sysctl debug.kprobes-optimization, and tells of it
+// as a scenario's operation does. refused: what the kernel answered.
+func (s *Session) WriteOptimization(cpu int, value string) (refused, err error) {
+	e := s.Rig.engine
+	err = s.Do(cpu, "the write to kprobes-optimization", func(x *smp.Ctx) {
+		on, ok := e.ParseOptimization(value)
+		if ok {
+			x.Emit(kpev.Sysctl, b2u(on), 0, 0)
+		}
+		refused = e.WriteOptimization(x, value)
+		if ok {
+			x.Emit(kpev.Sysctl, b2u(on), 1, 0)
+		}
+	})
+	return refused, err
+}
+
+// WriteEnabled is WriteOptimization of kprobes/enabled.
+func (s *Session) WriteEnabled(cpu int, value string) (refused, err error) {
+	e := s.Rig.engine
+	err = s.Do(cpu, "the write to enabled", func(x *smp.Ctx) {
+		refused = e.WriteEnabled(x, value)
+	})
+	return refused, err
+}
+
 // Close ends the run where it is.
 func (s *Session) Close() {
 	if s.Run == nil && s.crash == nil {
