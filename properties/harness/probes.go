@@ -95,8 +95,8 @@ func (r *Rig) tellProbes() {
 			r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(i), 0, 0)
 		}
 	}
-	if r.tells() {
-		r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(r.settings.DetourIRQsOff), b2u(r.settings.Return >= kprobes.ReturnHashed), 0)
+	if m := &r.Scenario.Machine; r.tells() {
+		r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Returns >= kprobes.ReturnHashed), 0)
 	}
 }
 
