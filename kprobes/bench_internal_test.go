@@ -42,11 +42,16 @@ var repaired = Settings{
 
 // newBench boots a machine with the functions and a program a CPU.
 func newBench(t testing.TB, s Settings, codes []code, programs ...func(b *bench, x *smp.Ctx)) *bench {
+	return bootBench(t, s, codes, func(*bench) {}, programs...)
+}
+
+// bootBench is newBench of a machine of which boot makes more before it is frozen.
+func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), programs ...func(b *bench, x *smp.Ctx)) *bench {
 	b := &bench{settings: s}
 	m, err := smp.New(smp.Config{CPUs: len(programs), Full: s.Kernel.Preemption, Budget: 1 << 30}, &b.log)
 	require.NoError(t, err)
 	t.Cleanup(m.Close)
-	b.m, b.k = m, kernel.Boot(m, kernel.Config{Preemptible: s.Kernel.Preemption})
+	b.m, b.k = m, kernel.Boot(m, kernel.Config{Preemptible: s.Kernel.Preemption, StackCheck: s.Quiesce == kapi.QuiesceStackCheck})
 	for _, c := range codes {
 		m.Map(c.at, c.bytes, smp.PermRead|smp.PermExec)
 		m.AddSymbol(c.name, c.at, len(c.bytes))
@@ -55,6 +60,7 @@ func newBench(t testing.TB, s Settings, codes []code, programs ...func(b *bench,
 	for i, p := range programs {
 		m.AddProgram("program", i, func(x *smp.Ctx) { p(b, x) })
 	}
+	boot(b)
 	m.Freeze()
 	return b
 }

@@ -163,7 +163,7 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *isa.Regs) {
 		}
 		b.regs.IP = p.addr + 1
 		b.current, b.status = p, hitActive
-		e.preHandlers(x, p, &b.regs, m.DetourStops)
+		e.preHandlers(x, b, p, &b.regs, m.DetourStops)
 		b.current = nil
 		kapi.StorePtGeneral(x.Memory(), image, &b.regs) // not ip: a change of it is ignored (4.10)
 		if m.DetourPath && b.regs.IP != p.addr+1 {

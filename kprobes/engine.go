@@ -61,6 +61,8 @@ type memory struct {
 	onWork  func(x kapi.Context) // set at New
 	onCall  kapi.Routine         // set at New
 	onBreak kapi.TrapHandler     // set at New
+	onDebug kapi.TrapHandler     // set at New
+	onFault kapi.FaultHandler    // set at New
 }
 
 // looked is the function that the rules have looked at last.
@@ -79,6 +81,7 @@ type looked struct {
 func New(d Deps, s Settings) *Engine {
 	e := new(Engine)
 	e.onWork, e.onCall, e.onBreak = e.optimizer, e.optimizedCallback, e.breakpoint
+	e.onDebug, e.onFault = e.debug, e.fault
 	e.Renew(d, s)
 	return e
 }
@@ -101,6 +104,8 @@ func (e *Engine) Renew(d Deps, s Settings) {
 	e.callback = d.Bind.Bind("optimized_callback", e.onCall)
 	e.sysctl, e.allowed = d.Locks.NewMutex("kprobe_sysctl_mutex"), true
 	d.Traps.OnBreakpoint(e.onBreak)
+	d.Traps.OnDebug(e.onDebug)
+	d.Traps.OnFault(e.onFault)
 }
 
 // newPoint returns the point that is to be the next of e.points, if it comes

@@ -77,14 +77,15 @@ func when(f Flags, on bool) Flags {
 
 // A point is one address with a breakpoint on it.
 type point struct {
-	id      uint64
-	addr    isa.Addr
-	verdict rules.Verdict    // set at registration
-	insn    *isa.Inst        // set at registration; nil: no instruction, and never emulated
-	orig    [16]byte         // set at registration: the bytes at addr as the image had them
-	slot    isa.Addr         // set at registration: the out-of-line copy; 0 if the instruction is emulated
-	detour  detour           // set at registration; size 0: the point can't be optimized
-	probes  kapi.Var[*chain] // replaced whole: readers walk the one they found
+	id        uint64
+	addr      isa.Addr
+	verdict   rules.Verdict    // set at registration
+	insn      *isa.Inst        // set at registration; nil: no instruction, and never emulated
+	orig      [16]byte         // set at registration: the bytes at addr as the image had them
+	slot      kapi.Var[slot]   // the out-of-line copy; written under kprobe_mutex, and when it is boosted
+	boostable bool             // set at registration: a jump may follow the copy
+	detour    detour           // set at registration; size 0: the point can't be optimized
+	probes    kapi.Var[*chain] // replaced whole: readers walk the one they found
 
 	armed     kapi.Var[bool]     // the breakpoint is in the text, or the jump
 	jumped    bool               // owned by kprobe_mutex: the jump is in the text

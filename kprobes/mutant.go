@@ -16,6 +16,18 @@ type Mutants struct {
 	JNGAnd bool
 	// PreIP lets the pre_handler of a breakpoint see the probe's address, not the byte behind it.
 	PreIP bool
+	// PushedTF leaves in the flags that a stepped pushf has pushed what the step needed.
+	PushedTF bool
+	// CopyReturns leaves the return address that a stepped call has pushed: in the slot.
+	CopyReturns bool
+	// BoostPreempt boosts slots under CONFIG_PREEMPTION, too.
+	BoostPreempt bool
+	// BoostPost doesn't step for a post_handler that has joined a boosted point, as
+	// kernels since 5.13 don't.
+	BoostPost bool
+	// FaultInCopy treats a fault of the copy as one of the copy's address.
+	FaultInCopy bool
+	NoFault     bool // no fault handler is asked
 
 	// Of the optimizer:
 	CancelLost       bool // what is queued to lose its jump and is wanted again loses it all the same (R6, 5.6-rc)

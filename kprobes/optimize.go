@@ -167,8 +167,8 @@ func (e *Engine) spansOf() []kapi.Span {
 		if p.list == &e.freeing || e.leadsInside(p.addr+isa.Addr(p.detour.region)) {
 			e.span(p.detour.addr, p.detour.size)
 		}
-		if p.slot != 0 && (p.list == &e.freeing || e.leadsInside(p.addr+isa.Addr(p.verdict.Len))) {
-			e.span(p.slot, p.slotSize())
+		if s := p.slot.Peek(); s.at != 0 && (p.list == &e.freeing || e.leadsInside(p.addr+isa.Addr(p.verdict.Len))) {
+			e.span(s.at, s.size)
 		}
 	}
 	return e.spans

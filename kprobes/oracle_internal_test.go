@@ -106,10 +106,10 @@ func (b *bench) tell(x *smp.Ctx, k *Kprobe, addr isa.Addr, err error) (a verdict
 		return a
 	}
 	p := k.point
-	a.opt, a.emul, a.isize, a.delta, a.slot = p.jumped, p.verdict.Emulated, p.verdict.Len, int(p.addr-addr), p.slot
-	if p.slot != 0 {
-		a.copied = make([]byte, p.slotSize())
-		b.k.Text.Read(x, p.slot, a.copied)
+	a.opt, a.emul, a.isize, a.delta, a.slot = p.jumped, p.verdict.Emulated, p.verdict.Len, int(p.addr-addr), p.slot.Peek().at
+	if s := p.slot.Peek(); s.at != 0 {
+		a.copied = make([]byte, s.size)
+		b.k.Text.Read(x, s.at, a.copied)
 	}
 	return a
 }

@@ -32,9 +32,10 @@ func (e *Engine) resolve(k *Kprobe) (isa.Addr, error) {
 }
 
 // prepare asks the rules whether addr can be probed and makes the out-of-line
-// copy of its instruction (spec 6.2). Context: kprobe_mutex and text_mutex held:
+// copy of its instruction (spec 6.2). post: the first probe there has a
+// post_handler. Context: kprobe_mutex and text_mutex held:
 // a patcher's half-written instruction would be decoded as something else.
-func (e *Engine) prepare(x kapi.Context, addr isa.Addr) (*point, error) {
+func (e *Engine) prepare(x kapi.Context, addr isa.Addr, post bool) (*point, error) {
 	e.d.Symbols.Look(x)
 	f, known := e.d.Symbols.Lookup(addr)
 	if !known {
@@ -53,7 +54,7 @@ func (e *Engine) prepare(x kapi.Context, addr isa.Addr) (*point, error) {
 	p.armed.Init(e.d.Cells, false)
 	p.optimized.Init(e.d.Cells, false)
 	p.probes.Init(e.d.Cells, nil)
-	if err := e.makeSlot(x, p); err != nil {
+	if err := e.makeSlot(x, p, post); err != nil {
 		return nil, err
 	}
 	e.points = append(e.points, p)
@@ -133,30 +134,6 @@ func (e *Engine) loadFacts(f kapi.Function) {
 		}
 	}
 }
-
-// makeSlot copies the instruction, relocated, with a breakpoint behind it. One
-// that changes the instruction pointer or the interrupt flag is emulated
-// instead, if it is that to the processor, too: for the kernel vpsubb is a call.
-func (e *Engine) makeSlot(x kapi.Context, p *point) error {
-	if p.verdict.Emulated && p.insn != nil && p.insn.Emulated() {
-		return nil
-	}
-	at, ok := e.d.Exec.Alloc(x, p.slotSize(), kapi.SlotMem)
-	if !ok {
-		return ENOMEM
-	}
-	buf, ok := e.looked.judge.Copy(e.insn[:0], &p.verdict, at)
-	if !ok {
-		e.d.Exec.Free(x, at, p.slotSize(), kapi.SlotMem)
-		return EINVAL
-	}
-	e.d.Text.Fill(x, at, append(buf, isa.Int3))
-	p.slot = at
-	return nil
-}
-
-// slotSize is the size of the copy and the breakpoint behind it.
-func (p *point) slotSize() int { return p.verdict.Len + 1 }
 
 // recover returns the bytes of a function as the image had them, and those
 // behind it which its last instruction may have: what is in memory, less what

@@ -36,11 +36,10 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 
 	p, there := e.table.Get(x, k.Addr)
 	if there {
-		e.join(x, p, k)
-		return nil
+		return e.join(x, p, k)
 	}
 	e.lockText(x)
-	p, err = e.prepare(x, k.Addr)
+	p, err = e.prepare(x, k.Addr, k.Post != nil)
 	e.unlockText(x)
 	if err != nil {
 		return err
@@ -61,13 +60,17 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 // join adds a probe to a point that is there: in use, or unused and waiting to
 // be unoptimized, whose removal it cancels. A jump runs no post_handler, so it
 // is taken away before one joins (spec 4.9).
-func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) {
-	k.point = p
+func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) error {
 	if k.Post != nil {
 		e.unoptimize(x, p)
+		if err := e.unboost(x, p); err != nil {
+			return err
+		}
 	}
+	k.point = p
 	e.replace(x, p, k, nil)
 	e.rearm(x, p)
+	return nil
 }
 
 // rearm arms a point that was joined or of which a probe was enabled, if a probe
@@ -314,8 +317,6 @@ func (e *Engine) free(x kapi.Context, p *point) {
 	if p.detour.size != 0 {
 		e.d.Exec.Free(x, p.detour.addr, p.detour.size, kapi.DetourMem)
 	}
-	if p.slot != 0 {
-		e.d.Exec.Free(x, p.slot, p.slotSize(), kapi.SlotMem)
-	}
+	e.freeSlot(x, p.slot.Peek())
 	p.freed = true
 }

@@ -56,8 +56,10 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 		case p.freed:
 		case !on:
 			e.disarmNow(x, p) // also what is on its way out: it may be enabled again before it is there
-		case p.enabled() && !p.armed.Load(x):
-			e.arm(x, p)
+		case p.enabled():
+			if !p.armed.Load(x) { // else the optimizer hasn't come to it yet
+				e.arm(x, p)
+			}
 			e.optimize(x, p)
 		}
 	}

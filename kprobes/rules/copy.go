@@ -18,6 +18,14 @@ func (j *Judge) Copy(dst []byte, v *Verdict, to isa.Addr) (copied []byte, ok boo
 	return j.move(dst, at, j.decodeAt(at), to)
 }
 
+// JumpsBack reports whether a jump back can follow the copy of the probe that v
+// is about, in any edition and build. v: as for Copy.
+func (j *Judge) JumpsBack(v *Verdict) bool {
+	at := v.Offset + v.Delta
+	in := j.decodeAt(at)
+	return j.jumpBack(at, &in).Kind == None
+}
+
 // Slot appends to dst what stands in the slot of the probe that v is about, at
 // address slot: the copy, and behind it a jump back if it is boosted, else an
 // int3 (5.13 and later; before, it is stepped by #DB). not ok: as for Copy.

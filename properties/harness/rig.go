@@ -141,6 +141,9 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 	r.Kernel = kernel.Boot(m, kernel.Config{
 		Preemptible: sc.Machine.Preempt.Built(),
 		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
+		Hotplug:     sc.Does(scenario.OpHotplug),
+		Latch:       sc.Does(scenario.OpSpin),
+		StackCheck:  sc.Machine.Quiesce == scenario.QuiesceStackCheck,
 	})
 	if err := r.load(); err != nil {
 		m.Close()
@@ -208,6 +211,10 @@ func (r *Rig) load() error {
 	for i := range sc.Datas {
 		d := &sc.Datas[i]
 		m.AddSymbol(d.Name, d.At, len(d.Bytes))
+		if d.Away {
+			r.Kernel.Away(d.At, d.Bytes)
+			continue
+		}
 		if !d.PerCPU {
 			m.Map(d.At, d.Bytes, smp.PermRead|smp.PermWrite)
 			continue

@@ -14,11 +14,11 @@ var (
 	needsWords   = []string{"nothing", "interrupt"}
 	preemptWords = []string{"none", "voluntary", "dynamic", "full", "lazy"}
 	fetchWords   = []string{"coherent", "stale", "mixing"}
-	quiesceWords = []string{"none", "sched", "rcu", "tasks"}
+	quiesceWords = []string{"none", "sched", "rcu", "tasks", "stack-check"}
 	patchWords   = []string{"breakpoint", "stop_machine", "naive", "naive-tail-first"}
 	stepWords    = []string{"count", "set_reg", "set_ip", "call"}
 	opWords      = []string{"call", "schedule", "register", "unregister", "enable", "disable",
-		"wait_optimized", "label_on", "label_off", "user", "expect", "optimization"}
+		"wait_optimized", "label_on", "label_off", "user", "expect", "optimization", "hotplug", "spin", "release"}
 	sourceWords = []string{"timer", "nmi", "preempt"}
 	regWords    = []string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
 		"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}

@@ -64,6 +64,7 @@ const (
 	QuiesceSched
 	QuiesceRCU
 	QuiesceTasks
+	QuiesceStackCheck
 )
 
 // Patch is how a jump is written over live text.
@@ -103,6 +104,9 @@ type Machine struct {
 	NoOptprobes      bool
 	Order            kprobes.Order
 	Unoptimize       Unoptimize
+	Batched          bool // a run of the optimizer writes and takes away 256 jumps at most
+	DetourSS         bool // a detour saves ss, too (5.10 and later)
+	DetourIRQsOff    bool // handlers behind a detour run with interrupts off (until 4.14)
 	NoSyncArm        bool // a breakpoint is written without an IPI sync
 	Ftrace           bool // probes at a function's fentry go through ftrace
 }
@@ -121,6 +125,7 @@ type Data struct {
 	At     isa.Addr
 	Bytes  []byte
 	PerCPU bool // each CPU has a copy, by its base of gs, and nothing is at At itself
+	Away   bool // its pages are away when a run begins: who accesses them sleeps until they are there
 }
 
 // Missing is a symbol that code refers to and nobody defines. Nothing is in
@@ -187,6 +192,9 @@ const (
 	OpUser                        // user(): a spell in user mode
 	OpExpect                      // expect(data, hex): what memory holds
 	OpOptimization                // optimization(on): write debug.kprobes-optimization
+	OpHotplug                     // hotplug(): a CPU comes, of those that the machine hasn't: all that is done about it
+	OpSpin                        // spin(): keeps the CPU, interrupts as they are, until somebody has called release()
+	OpRelease                     // release()
 )
 
 // Op is one operation of a task.

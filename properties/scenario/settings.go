@@ -89,6 +89,8 @@ var (
 	returnsWords    = []string{"objpool", "rethook", "freelist", "hashed", "global"}
 	maxactiveWords  = []string{"always", "preemption"}
 	orderWords      = []string{"text", "module", "step"}
+	batchWords      = []string{"all", "256"}
+	detourWords     = []string{"as-they-were", "off"}
 	unoptimizeWords = []string{"as-patched", "breakpoint", "patcher"}
 )
 
@@ -244,6 +246,19 @@ func makeSettings() []setting {
 	s.to = func(s *kprobes.Settings, m *Machine, v uint8) {
 		s.Breakpoint = v == uint8(UnoptimizeBreakpoint) || v == uint8(UnoptimizeLikePatch) && m.Patch == PatchBreakpoint
 	}
+
+	s = add("batch", batchWords, "how many jumps a run of the optimizer writes at most, and takes away")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.Batched }, false)
+	s.from = func(s *kprobes.Settings, _ Edition) uint8 { return truthOf(s.Batch != 0) }
+	s.to = func(s *kprobes.Settings, _ *Machine, v uint8) { s.Batch = int(v) * kprobes.MostOptimized }
+
+	s = add("detour_ss", truth, "whether a detour saves a whole image of the registers, with ss")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.DetourSS }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.SaveSS }, false)
+
+	s = add("detour_irqs", detourWords, "what interrupts are while the handlers behind a detour run")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.DetourIRQsOff }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.DetourIRQsOff }, false)
 
 	s = add("sync_arm", truth, "whether every CPU is synchronized after a breakpoint was written")
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.NoSyncArm }, true)

@@ -82,15 +82,20 @@ func (w *Is[T]) Cell() CellID { return w.Var.id }
 // Holds implements Cond.
 func (w *Is[T]) Holds() bool { return w.Var.v == w.Want }
 
-// A List is a shared list of few elements, such as the optimizer's lists or an
-// RCU-protected chain. A reader that walks it meets a point at each element.
+// A List is a shared list, such as the optimizer's lists or an RCU-protected
+// chain. A reader that walks it meets a point at each element. It is meant for
+// few elements; of many the first is taken out at no more cost.
 type List[T comparable] struct {
-	id CellID
-	v  []T
+	id   CellID
+	head int // of a long list: how many elements at the front of v are gone
+	v    []T
 }
 
+// long is from how many elements on the others don't move up when the first goes.
+const long = 64
+
 // Init gives the list its number and empties it.
-func (l *List[T]) Init(cells *Cells) { l.id, l.v = cells.New(), l.v[:0] }
+func (l *List[T]) Init(cells *Cells) { l.id, l.head, l.v = cells.New(), 0, l.v[:0] }
 
 // ID returns the cell's number.
 func (l *List[T]) ID() CellID { return l.id }
@@ -98,16 +103,16 @@ func (l *List[T]) ID() CellID { return l.id }
 // Len returns the number of elements (point).
 func (l *List[T]) Len(x Context) int {
 	x.Access(l.id, Read)
-	return len(l.v)
+	return len(l.v) - l.head
 }
 
 // Peek returns the elements without a point.
-func (l *List[T]) Peek() []T { return l.v }
+func (l *List[T]) Peek() []T { return l.v[l.head:] }
 
 // At returns element i (point).
 func (l *List[T]) At(x Context, i int) T {
 	x.Access(l.id, Read)
-	return l.v[i]
+	return l.v[l.head+i]
 }
 
 // Has reports whether v is in the list (point).
@@ -126,8 +131,9 @@ func (l *List[T]) Add(x Context, v T) {
 func (l *List[T]) Push(x Context, v T) {
 	x.Access(l.id, Write)
 	l.v = append(l.v, v)
-	copy(l.v[1:], l.v)
-	l.v[0] = v
+	live := l.v[l.head:]
+	copy(live[1:], live)
+	live[0] = v
 }
 
 // Del takes v out, and reports whether it was in (point).
@@ -137,13 +143,21 @@ func (l *List[T]) Del(x Context, v T) bool {
 	if i < 0 {
 		return false
 	}
-	l.v = append(l.v[:i], l.v[i+1:]...)
+	if i += l.head; i == l.head && len(l.v)-i > long {
+		var none T
+		l.v[i] = none
+		l.head++
+		return true
+	}
+	n := copy(l.v, l.v[l.head:i])
+	n += copy(l.v[n:], l.v[i+1:])
+	l.head, l.v = 0, l.v[:n]
 	return true
 }
 
 func (l *List[T]) index(v T) int {
-	for i := range l.v {
-		if l.v[i] == v {
+	for i, w := range l.v[l.head:] {
+		if w == v {
 			return i
 		}
 	}

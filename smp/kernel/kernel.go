@@ -13,6 +13,8 @@ type Config struct {
 	Preemptible bool // CONFIG_PREEMPTION: decides RCU's flavour
 	Voluntary   bool // might_sleep() gives the CPU up when another task wants it
 	Hotplug     bool // there is a writer of the CPU-hotplug lock
+	StackCheck  bool // stacks may be looked at
+	Latch       bool // tasks may spin until told to go on
 	_           struct{}
 }
 
@@ -32,6 +34,8 @@ type Kernel struct {
 	Tasks   Tasks
 	Hotplug Hotplug
 	Stacks  Stacks
+	Pager   Pager
+	Latch   Latch
 	cfg     Config                          // set at boot
 	onTimer func(x *smp.Ctx, s *smp.Source) // set at boot: what the timer's handler does besides the tick
 	onNMI   func(x *smp.Ctx, s *smp.Source) // set at boot
@@ -69,6 +73,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.bootStubs()
 	k.Hotplug.init(k)
 	k.Stacks.init(k)
+	k.Latch.init(k)
 	k.bootPerCPU()
 
 	m.ServiceName = ServiceName
@@ -88,7 +93,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 // switched is told of each context switch.
 func (k *Kernel) switched(prev, next *smp.Task, voluntary bool) {
 	k.RCU.switched(prev, next, voluntary)
-	k.Stacks.switched(next)
+	k.Stacks.switched(prev, next)
 }
 
 // Reset begins a run: it goes after Machine.Reset. What an engine made of the
@@ -110,6 +115,8 @@ func (k *Kernel) Reset() {
 	k.Tasks.reset()
 	k.Hotplug.reset()
 	k.Stacks.reset()
+	k.Pager.reset()
+	k.Latch.reset()
 }
 
 // OnInterrupt says what the handlers of timers and NMIs do besides their own

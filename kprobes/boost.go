@@ -1,0 +1,95 @@
+package kprobes
+
+import (
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// A boosted slot ends with a jump back behind the probed instruction, so that a
+// hit needs no step (spec 8.5): nobody comes back to the engine from it, the CPU
+// runs there with interrupts as they were, and it is let go like any kernel code.
+// So a boosted slot is free only when a grace period has passed since it could
+// last be reached; and a grace period of a preemptible build would not be enough.
+
+// boosts reports whether slots are boosted in this build.
+func (e *Engine) boosts() bool {
+	return e.s.Boost != BoostNever && (!e.s.Kernel.Preemption || e.s.Mutants.BoostPreempt)
+}
+
+// boostable reports whether a point's slot may have a jump behind the copy: by
+// the build, and by the instruction, as the rules see it. Context: kprobe_mutex
+// held, the point's function loaded last.
+func (e *Engine) boostable(p *point) bool {
+	return e.boosts() && e.looked.judge.JumpsBack(&p.verdict)
+}
+
+// stepsAll reports whether a boosted slot is stepped all the same: a
+// post_handler is there (until 5.12; later one that joins takes the boost away).
+func (e *Engine) stepsAll(x kapi.Context, p *point) bool {
+	if e.s.Boost != BoostStepped || e.s.Mutants.BoostPost {
+		return false
+	}
+	for _, k := range p.probes.Look(x).probes {
+		if k.Post != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// boostStepped boosts a slot that was stepped for the first time (until 5.12).
+// behind: control goes on behind the copy, so that a jump must be there; else the
+// copy goes where it should by itself. Other CPUs may be in the slot: they are
+// stepping, and see nothing of what is behind the copy. Who is sent there once the
+// slot is boosted comes by an IRET, and fetches anew.
+//
+//	step 1: the jump behind the copy
+//	step 2: from now on hits are not stepped
+//
+// A step that didn't end there, as an iteration of a string instruction, settles
+// it, too: the slot is never boosted. Context: #DB, interrupts off.
+func (e *Engine) boostStepped(x kapi.Context, b *kcb, regs *isa.Regs, behind bool) {
+	p := b.current
+	s := p.slot.Look(x)
+	if e.s.Boost != BoostStepped || !e.boosts() || s.boosted || s.settled || behind && !p.boostable {
+		return
+	}
+	from := s.at + isa.Addr(p.verdict.Len)
+	switch {
+	case !behind:
+		s.boosted = true
+	case regs.IP != from:
+		s.settled = true
+	default:
+		back, _ := isa.JumpRel32(from, p.addr+isa.Addr(p.verdict.Len)) // in reach: newSlot has checked
+		e.d.Text.Write(x, from, back[:])
+		s.boosted = true
+	}
+	p.slot.Store(x, s)
+}
+
+// unboost gives a point whose slot is boosted for good one that is stepped: a
+// post_handler is about to join, and from the boosted one nobody comes back to
+// run it. Context: kprobe_mutex held; may sleep.
+//
+//	step 1: make the other slot
+//	step 2: from now on hits go there; wait for those that are in the old one
+//	step 3: free that
+func (e *Engine) unboost(x kapi.Context, p *point) error {
+	old := p.slot.Peek()
+	if e.s.Boost != BoostPrepare || !old.boosted || e.s.Mutants.BoostPost {
+		return nil
+	}
+	e.d.Text.Mutex().Lock(x)
+	f, _ := e.d.Symbols.Lookup(p.addr)
+	e.load(f, e.recover(x, f))
+	next, err := e.newSlot(x, p, false)
+	e.d.Text.Mutex().Unlock(x)
+	if err != nil {
+		return err
+	}
+	p.slot.Store(x, next)
+	e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
+	e.freeSlot(x, old)
+	return nil
+}

@@ -1,0 +1,112 @@
+package kprobes
+
+import (
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// What a copy leaves wrong because it ran somewhere else, or with interrupts off
+// and the trap flag on. Where the step is by int3 (5.13 and later) nothing of
+// that is stepped: it is emulated. Where it is by #DB it is put right.
+
+// emulate does what the instruction does, on the saved registers. A push goes
+// into the gap above the trap frame. One that faults, or that isa doesn't
+// execute, leaves the CPU where it was: unprobed it wouldn't get past it either.
+func (e *Engine) emulate(x kapi.Context, p *point, regs *isa.Regs) {
+	x.Work(kapi.WorkEmulate, 1)
+	regs.IP = p.addr
+	p.insn.Exec(regs, x.Memory())
+	if e.s.Mutants.JNGAnd {
+		jngAnd(p.insn, regs)
+	}
+}
+
+// jngAnd sends a jng or jg that was emulated the other way where "ZF and SF !=
+// OF" has another answer than "ZF or SF != OF" (SDM vol. 2, "Jcc"). It is a mutant.
+func jngAnd(in *isa.Inst, regs *isa.Regs) {
+	target, _ := in.Target()
+	switch in.Opcode() {
+	case 0x7e, 0x7f, 0x0f8e, 0x0f8f:
+	default:
+		return
+	}
+	equal := regs.Flags&isa.ZF != 0
+	less := (regs.Flags&isa.SF != 0) != (regs.Flags&isa.OF != 0)
+	if equal == less {
+		return
+	}
+	if regs.IP == target {
+		regs.IP = in.Next()
+	} else {
+		regs.IP = target
+	}
+}
+
+// Opcodes.
+const (
+	pushf  = 0x9c
+	popf   = 0x9d
+	call   = 0xe8
+	group5 = 0xff // calls and jumps through a register or memory, among others
+)
+
+// resume puts right what a step by #DB has left (the kernel's resume_execution):
+// the trap flag, the flags that were pushed, a return address, and where to go on.
+func (e *Engine) resume(x kapi.Context, b *kcb, p *point, regs *isa.Regs) {
+	if !p.loadsFlags() {
+		regs.Flags &^= isa.TF
+	}
+	op, group := -1, 0
+	if p.insn != nil {
+		op = p.insn.Opcode()
+		group, _ = p.insn.Group()
+	}
+	switch {
+	case op == pushf:
+		e.ownFlags(b, p, regs, x.Memory())
+	case op == call:
+		e.returnTo(b, p, regs, x.Memory())
+	case op == group5 && (group == 2 || group == 3):
+		e.returnTo(b, p, regs, x.Memory())
+		return // regs.IP is right
+	case op == 0xc2, op == 0xc3, op == 0xca, op == 0xcb, op == 0xcf, op == group5 && (group == 4 || group == 5):
+		e.boostStepped(x, b, regs, false)
+		return // ret, lret, iret, jmp: it is, too
+	default:
+		e.boostStepped(x, b, regs, true)
+	}
+	regs.IP = p.addr + (regs.IP - b.copy)
+}
+
+// loadsFlags reports whether the instruction loads TF with the other flags.
+func (p *point) loadsFlags() bool {
+	return p.insn != nil && p.insn.WritesIF() && (p.insn.Flow() == isa.FlowIret || p.insn.Opcode() == popf)
+}
+
+// ownFlags puts TF and IF of the probed code into the flags that its pushf has
+// pushed.
+func (e *Engine) ownFlags(b *kcb, p *point, regs *isa.Regs, m isa.Memory) {
+	if e.s.Mutants.PushedTF {
+		return
+	}
+	size := 8
+	if p.insn.Prefixes()&isa.PrefixOpSize != 0 {
+		size = 2
+	}
+	sp := regs.SP()
+	if v, ok := m.Load(sp, size); ok {
+		m.Store(sp, size, v&^(isa.TF|isa.IF)|b.old)
+	}
+}
+
+// returnTo makes the return address that a copied call has pushed that of the
+// original.
+func (e *Engine) returnTo(b *kcb, p *point, regs *isa.Regs, m isa.Memory) {
+	if e.s.Mutants.CopyReturns {
+		return
+	}
+	sp := regs.SP()
+	if v, ok := m.Load(sp, 8); ok {
+		m.Store(sp, 8, uint64(p.addr)+(v-uint64(b.copy)))
+	}
+}

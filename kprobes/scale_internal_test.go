@@ -1,0 +1,169 @@
+package kprobes
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/sched"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
+)
+
+// wideExec is executable memory for very many probes, which the kernel's is not:
+// it hands out what nobody has had.
+type wideExec struct{ next isa.Addr }
+
+const wideBase = smp.ExecBase + 0x10000000
+
+func (w *wideExec) Alloc(_ kapi.Context, size int, _ uint64) (isa.Addr, bool) {
+	at := w.next
+	w.next += isa.Addr(size+15) &^ 15
+	return at, true
+}
+
+func (w *wideExec) Free(kapi.Context, isa.Addr, int, uint64) {}
+
+// manyFunctions are n functions of 5 bytes and a ret, 64 bytes apart, all alike.
+type manyFunctions int
+
+func (n manyFunctions) at(i int) isa.Addr { return smp.TextBase + 0x10000 + isa.Addr(64*i) }
+
+func (n manyFunctions) boot(b *bench) {
+	f := []byte{0x55, 0x48, 0x89, 0xe5, 0x5d, 0x90, 0x90, 0xc3} // push %rbp; mov %rsp,%rbp; pop %rbp; nop; nop; ret
+	text := make([]byte, 64*int(n))
+	for i := range int(n) {
+		copy(text[64*i:], f)
+		b.k.Symbols.Add(kapi.Function{Name: fmt.Sprintf("f%d", i), Addr: n.at(i), Size: len(f)}, nil)
+	}
+	b.m.Map(n.at(0), text, smp.PermRead|smp.PermExec)
+	b.m.MapExec(wideBase, (int(n)*(256+32))>>12+1)
+}
+
+// scaled runs a program on a machine with n functions.
+func scaled(t testing.TB, n int, optprobes bool, program func(b *bench, x *smp.Ctx)) {
+	s := repaired
+	s.Kernel.Optprobes = optprobes
+	b := bootBench(t, s, nil, manyFunctions(n).boot, program)
+	b.wire = func(_ *kernel.Kernel, d *Deps) { d.Exec = &wideExec{next: wideBase} }
+	require.Equal(t, smp.Passed, b.run(new(sched.Default)), "%v", b.m.Refusal())
+}
+
+// registerMany registers a probe at each of n functions.
+func registerMany(t testing.TB, b *bench, x *smp.Ctx, n int, probes []Kprobe) {
+	pre := func(kapi.Context, *Kprobe, *isa.Regs) int { return 0 }
+	for i := range n {
+		probes[i] = Kprobe{ID: uint64(i), Symbol: fmt.Sprintf("f%d", i), Pre: pre}
+		require.NoError(t, b.e.Register(x, &probes[i]))
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestManyProbes: 100,000 probes in one machine, each less than 1 KiB of memory
+// with its slot and its detour; all can be hit, and go again without a trace.
+func TestManyProbes(t *testing.T) {
+	n := 100_000 / less
+	for _, optprobes := range []bool{false, true} {
+		t.Run(fmt.Sprintf("optprobes=%v", optprobes), func(t *testing.T) {
+			scaled(t, n, optprobes, func(b *bench, x *smp.Ctx) {
+				probes := make([]Kprobe, n)
+				before, start := heap(), time.Now()
+				registerMany(t, b, x, n, probes)
+				registered := time.Since(start)
+				b.e.WaitOptimizer(x)
+				settled := time.Since(start)
+				size := int(heap()-before)/n + 288 // of the machine's memory for the copies, at most
+				t.Logf("%d bytes, %v a probe to register, %v with its optimization", size, registered/time.Duration(n), settled/time.Duration(n))
+				require.Less(t, size, 1024)
+
+				hits := 0
+				for i := range probes {
+					probes[i].Pre = func(kapi.Context, *Kprobe, *isa.Regs) int { hits++; return 0 }
+				}
+				for i := 0; i < n; i += 997 {
+					hits = 0
+					require.Equal(t, optprobes, b.e.FlagsOf(&probes[i])&FlagOptimized != 0)
+					x.Call(manyFunctions(n).at(i))
+					require.Equal(t, 1, hits)
+				}
+
+				all := make([]*Kprobe, n)
+				for i := range probes {
+					all[i] = &probes[i]
+				}
+				start = time.Now()
+				require.NoError(t, b.e.UnregisterAll(x, all))
+				b.e.WaitOptimizer(x)
+				t.Logf("%v a probe to unregister", time.Since(start)/time.Duration(n))
+				require.Zero(t, b.e.table.Len())
+				require.True(t, b.e.Settled())
+				var now [8]byte
+				for i := 0; i < n; i += 997 {
+					b.k.Text.Read(x, manyFunctions(n).at(i), now[:])
+					require.Equal(t, [8]byte{0x55, 0x48, 0x89, 0xe5, 0x5d, 0x90, 0x90, 0xc3}, now)
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkHit is a call of a function with a breakpoint, and BenchmarkLookup
+// what finds the probe, among few and among very many.
+func BenchmarkHit(b *testing.B) {
+	for _, n := range []int{10, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			scaled(b, n, false, func(bb *bench, x *smp.Ctx) {
+				probes := make([]Kprobe, n)
+				registerMany(b, bb, x, n, probes)
+				b.ResetTimer()
+				for i := range b.N {
+					x.Call(manyFunctions(n).at(i * 7919 % n))
+				}
+				b.StopTimer()
+			})
+		})
+	}
+}
+
+func BenchmarkLookup(b *testing.B) {
+	for _, n := range []int{10, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			scaled(b, n, false, func(bb *bench, x *smp.Ctx) {
+				probes := make([]Kprobe, n)
+				registerMany(b, bb, x, n, probes)
+				b.ResetTimer()
+				for i := range b.N {
+					if _, ok := bb.e.table.Peek(manyFunctions(n).at(i * 7919 % n)); !ok {
+						b.Fatal("not found")
+					}
+				}
+				b.StopTimer()
+			})
+		})
+	}
+}
+
+// BenchmarkRegister is one of 100,000.
+func BenchmarkRegister(b *testing.B) {
+	const n = 100_000
+	for range b.N {
+		scaled(b, n, false, func(bb *bench, x *smp.Ctx) {
+			probes := make([]Kprobe, n)
+			b.ResetTimer()
+			registerMany(b, bb, x, n, probes)
+			b.StopTimer()
+		})
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/probe")
+}

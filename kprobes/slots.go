@@ -1,0 +1,109 @@
+package kprobes
+
+import (
+	"kpsim/kprobes/rules"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// A slot is where the out-of-line copy of a point's instruction is.
+type slot struct {
+	at      isa.Addr // 0: there is none, the instruction is emulated
+	size    int      // in bytes, as it was handed out
+	boosted bool     // a jump back follows the copy, or it goes elsewhere by itself
+	settled bool     // it was stepped, and is not to be boosted
+}
+
+// maxCopy is how many bytes 2.6 copies, whatever the instruction's length.
+const maxCopy = 16
+
+// makeSlot copies the instruction, relocated, if it isn't emulated. post: the
+// point begins with a post_handler. Context: kprobe_mutex and text_mutex held.
+func (e *Engine) makeSlot(x kapi.Context, p *point, post bool) error {
+	p.boostable = e.boostable(p)
+	s, err := e.newSlot(x, p, e.s.Boost == BoostPrepare && p.boostable && !post)
+	p.slot.Init(e.d.Cells, s)
+	return err
+}
+
+// newSlot makes a slot for a point, with what follows the copy: a jump back if it
+// is boosted; an int3, or nothing, where it is stepped. Where the step is by int3
+// what changes the instruction pointer or the interrupt flag is emulated instead,
+// if it is that to the processor, too: for the kernel vpsubb is a call.
+func (e *Engine) newSlot(x kapi.Context, p *point, boosted bool) (slot, error) {
+	if e.s.Step == StepInt3 && !boosted {
+		if emulates, errno := e.emulates(p); errno != nil || emulates {
+			return slot{}, errno
+		}
+	}
+	s := slot{size: p.verdict.Len, boosted: boosted}
+	switch {
+	case boosted || e.s.Boost == BoostStepped && p.boostable:
+		s.size += jumpSize
+	case e.s.Step == StepInt3:
+		s.size++
+	}
+	if e.copiesAll() {
+		s.size = max(s.size, maxCopy)
+	}
+	ok := false
+	if s.at, ok = e.d.Exec.Alloc(x, s.size, kapi.SlotMem); !ok {
+		return slot{}, ENOMEM
+	}
+	buf, ok := e.looked.judge.Copy(e.insn[:0], &p.verdict, s.at)
+	back, near := isa.JumpRel32(s.at+isa.Addr(p.verdict.Len), p.addr+isa.Addr(p.verdict.Len))
+	switch {
+	case !ok || e.boosts() && !near:
+		e.freeSlot(x, s)
+		return slot{}, EINVAL
+	case boosted:
+		buf = append(buf, back[:]...)
+	case e.s.Step == StepInt3:
+		buf = append(buf, isa.Int3)
+	case e.copiesAll(): // what follows mov ss is stepped with it
+		buf = append(buf, p.orig[len(buf):maxCopy]...)
+	}
+	e.d.Text.Fill(x, s.at, buf)
+	return s, nil
+}
+
+// copiesAll reports whether more than the instruction is copied.
+func (e *Engine) copiesAll() bool {
+	return e.s.Step == StepDebug && e.s.Kernel.Edition == rules.Edition26
+}
+
+// before514 reports whether the rules are those of kernels that step by #DB.
+func (e *Engine) before514() bool { return e.s.Kernel.Edition < rules.Edition514 }
+
+// ownInt3 reports whether what is probed is a breakpoint of somebody else's,
+// which only 2.6 takes: it is executed where it is.
+func (e *Engine) ownInt3(p *point) bool { return e.s.Step == StepDebug && p.orig[0] == isa.Int3 }
+
+// emulates reports whether a point's instruction is emulated where the step is
+// by int3. What kernels until 5.12 would step by #DB, and those since refuse, is
+// refused (-EOPNOTSUPP), as is a copy without room for the int3 (-ENOSPC).
+func (e *Engine) emulates(p *point) (bool, error) {
+	switch {
+	case p.insn == nil:
+		return false, nil
+	case p.insn.Emulated() && (p.verdict.Emulated || e.before514()):
+		return true, nil
+	case !e.before514():
+		return false, nil // the rules have refused it
+	case p.verdict.Len == isa.MaxLen:
+		return false, ENOSPC
+	}
+	switch p.insn.Flow() {
+	case isa.FlowIndirectJump, isa.FlowIndirectCall, isa.FlowIret, isa.FlowOther:
+		return false, EOPNOTSUPP
+	}
+	return false, nil
+}
+
+// freeSlot gives a slot back. Nobody may be in it any more, or be sent there.
+// Context: kprobe_mutex held.
+func (e *Engine) freeSlot(x kapi.Context, s slot) {
+	if s.at != 0 {
+		e.d.Exec.Free(x, s.at, s.size, kapi.SlotMem)
+	}
+}

@@ -1,0 +1,249 @@
+package kprobes
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// status is what a CPU is doing about the probe it has hit (the kernel's
+// kprobe_status, study of kernels 1.0).
+type status uint8
+
+const (
+	hitActive status = 1 // in a pre_handler
+	hitStep   status = 2 // stepping the copy
+	reenter   status = 4 // stepping the copy of a probe hit from inside another
+	hitDone   status = 8 // in a post_handler
+)
+
+// kcb is a CPU's control block: the probe it has hit, and the one it was busy
+// with when it hit that.
+//
+// owned by its CPU, between breakpoint and step with interrupts off
+type kcb struct {
+	busy           // owned by its CPU
+	outer busy     // owned by its CPU
+	child *Kprobe  // owned by its CPU: whose handler is running
+	regs  isa.Regs // owned by its CPU: what the handlers of an optimized probe work on
+}
+
+type busy struct {
+	current *point   // owned by its CPU
+	status  status   // owned by its CPU
+	old     uint64   // owned by its CPU: TF and IF of the code that was hit
+	saved   uint64   // owned by its CPU: what of them is put back behind the step
+	copy    isa.Addr // owned by its CPU: where the copy is that is stepped
+}
+
+// stepping reports whether the CPU has been sent to a copy to come back from it.
+func (b *kcb) stepping() bool { return b.current != nil && b.status&(hitStep|reenter) != 0 }
+
+// breakpoint is asked whether a #BP is ours. Context: interrupts off.
+func (e *Engine) breakpoint(x kapi.Context, regs *isa.Regs) uint64 {
+	at := regs.IP - 1
+	b := e.kcb.This(x)
+	x.Work(kapi.WorkLookup, 1)
+	if p, ok := e.table.Get(x, at); ok {
+		if b.current == nil {
+			e.hit(x, b, p, regs)
+			return kapi.OwnerKprobe
+		}
+		if e.nested(x, b, p, regs) {
+			return kapi.OwnerKprobe
+		}
+		return 0
+	}
+	if e.s.Step == StepInt3 && b.stepping() && at == b.copy+isa.Addr(b.current.verdict.Len) {
+		regs.IP = at
+		e.stepped(x, b, regs)
+		return kapi.OwnerKprobe
+	}
+	if e.s.RemovedInt3 {
+		var now [1]byte
+		if e.d.Text.Read(x, at, now[:]); now[0] != isa.Int3 {
+			regs.IP = at
+			return kapi.OwnerRemoved
+		}
+	}
+	return 0
+}
+
+// debug is asked whether a #DB is ours: the end of a step by the trap flag
+// (until 5.12). If the code that was probed is stepped by somebody else, it is
+// theirs as well. Context: interrupts off.
+func (e *Engine) debug(x kapi.Context, regs *isa.Regs) uint64 {
+	b := e.kcb.This(x)
+	if e.s.Step != StepDebug || !b.stepping() {
+		return 0
+	}
+	traced := b.old&isa.TF != 0
+	e.stepped(x, b, regs)
+	if traced {
+		return 0
+	}
+	return kapi.OwnerKprobe
+}
+
+// hit runs the handlers of a probe and sets up what comes after them (spec
+// 1.2, 1.3, 1.6).
+func (e *Engine) hit(x kapi.Context, b *kcb, p *point, regs *isa.Regs) {
+	b.current, b.status = p, hitActive
+	if e.s.Mutants.PreIP {
+		regs.IP = p.addr
+	}
+	if e.preHandlers(x, b, p, regs, true) {
+		b.current = nil // it has set regs.IP: nothing is stepped
+		return
+	}
+	e.execute(x, b, p, regs, false)
+}
+
+// nested is a hit from inside a handler, or from an NMI on top of one: no
+// handler runs, and the instruction executes all the same (spec 1.11). false:
+// the CPU was nested already, or the breakpoint is what it steps.
+func (e *Engine) nested(x kapi.Context, b *kcb, p *point, regs *isa.Regs) bool {
+	if b.status == reenter {
+		return false
+	}
+	if b.status == hitStep && e.ownInt3(p) {
+		regs.Flags = regs.Flags&^isa.TF | b.saved
+		return false
+	}
+	e.missed(x, p)
+	e.execute(x, b, p, regs, true)
+	return true
+}
+
+// execute has the instruction of a hit done: by the detour's copy, by the slot's
+// with a jump behind it, by emulation, or step by step. again: the CPU is busy
+// with another probe, and is so behind the instruction.
+func (e *Engine) execute(x kapi.Context, b *kcb, p *point, regs *isa.Regs, again bool) {
+	if p.optimized.Load(x) { // queued or done: the detour's copy, without its call (4.5)
+		regs.IP = p.detour.copyAt()
+		b.leave(again)
+		return
+	}
+	s := p.slot.Look(x)
+	switch {
+	case s.boosted && !e.stepsAll(x, p):
+		regs.IP = s.at
+		b.leave(again)
+	case s.at == 0:
+		e.emulate(x, p, regs)
+		if !again {
+			e.postHandlers(x, b, p, regs)
+		}
+		b.leave(again)
+	default:
+		if again {
+			b.outer = b.busy
+			b.status = reenter
+		} else {
+			b.status = hitStep
+		}
+		e.step(b, p, s, regs)
+	}
+}
+
+// leave ends what a CPU has to do with a hit, unless it was busy with another
+// one before.
+func (b *kcb) leave(again bool) {
+	if !again {
+		b.current = nil
+	}
+}
+
+// step sends the CPU to the copy, interrupts off so that it comes back here
+// before anything else happens.
+func (e *Engine) step(b *kcb, p *point, s slot, regs *isa.Regs) {
+	keep := isa.IF
+	if e.s.Step == StepDebug {
+		keep |= isa.TF
+	}
+	b.current, b.copy = p, s.at
+	b.old = regs.Flags & keep
+	b.saved = b.old
+	if p.insn != nil && p.insn.WritesIF() { // what it leaves is right
+		b.saved &^= isa.IF
+		if p.loadsFlags() {
+			b.saved = 0
+		}
+	}
+	regs.Flags &^= isa.IF
+	regs.IP = s.at
+	if e.s.Step == StepDebug {
+		regs.Flags |= isa.TF
+		if e.ownInt3(p) {
+			regs.IP = p.addr
+		}
+	}
+}
+
+// stepped is the end of the copy: what it left relative to itself is made
+// relative to the original, and the post_handlers run. regs.IP is where the copy
+// went, which an int3 behind it has taken back.
+func (e *Engine) stepped(x kapi.Context, b *kcb, regs *isa.Regs) {
+	p := b.current
+	if e.s.Step == StepDebug {
+		e.resume(x, b, p, regs)
+	} else {
+		regs.IP = p.addr + (regs.IP - b.copy)
+	}
+	if !e.s.Mutants.LeakIF {
+		regs.Flags |= b.saved
+	}
+	if b.status == reenter {
+		b.busy, b.outer = b.outer, busy{}
+		return
+	}
+	e.postHandlers(x, b, p, regs)
+	b.current = nil
+}
+
+// preHandlers runs the pre_handlers of a point, last registered first. With
+// stop, one that returns non-zero skips those after it (spec 1.6, 1.8), and
+// preHandlers reports it; an optimized probe's ignores it (4.10).
+func (e *Engine) preHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs, stop bool) bool {
+	probes := p.probes.Load(x).probes
+	for i, k := range probes {
+		if k.disabled.Load(x) && (stop || !e.s.Mutants.DetourDisabled) || k.Pre == nil {
+			continue
+		}
+		x.Work(kapi.WorkHandler, 1)
+		b.child = k
+		moved := k.Pre(x, k, regs) != 0
+		b.child = nil
+		if moved && stop {
+			for _, s := range probes[i+1:] {
+				if s.Pre != nil && !s.disabled.Look(x) {
+					x.Emit(kpev.Skipped, s.ID, k.ID, 0)
+				}
+			}
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Engine) postHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs) {
+	b.status = hitDone
+	for _, k := range p.probes.Load(x).probes {
+		if k.Post != nil && !k.disabled.Load(x) {
+			x.Work(kapi.WorkHandler, 1)
+			b.child = k
+			k.Post(x, k, regs, 0)
+			b.child = nil
+		}
+	}
+}
+
+// missed counts a hit that runs no handlers, for each probe of the point.
+func (e *Engine) missed(x kapi.Context, p *point) {
+	for _, k := range p.probes.Load(x).probes {
+		if !k.disabled.Look(x) {
+			kapi.Add(&k.missed, x, 1)
+			x.Emit(kpev.Missed, k.ID, 0, 0)
+		}
+	}
+}
