@@ -15,7 +15,7 @@ func (e *Engine) RegisterAll(x kapi.Context, ks []*Kprobe) error {
 	}
 	for i, k := range ks {
 		if err := e.Register(x, k); err != nil {
-			if i > 0 {
+			if i > 0 && !e.s.Mutants.NoRollback {
 				_ = e.unregister(x, ks[:i])
 			}
 			return err
@@ -30,6 +30,12 @@ func (e *Engine) RegisterAll(x kapi.Context, ks []*Kprobe) error {
 func (e *Engine) UnregisterAll(x kapi.Context, ks []*Kprobe) error {
 	if !e.s.Batches {
 		return EOPNOTSUPP
+	}
+	if e.s.Mutants.GraceEach {
+		for i := range ks {
+			_ = e.unregister(x, ks[i:i+1])
+		}
+		return nil
 	}
 	return e.unregister(x, ks)
 }

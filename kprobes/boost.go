@@ -20,7 +20,7 @@ func (e *Engine) boosts() bool {
 // the build, and by the instruction, as the rules see it. Context: kprobe_mutex
 // held, the point's function loaded last.
 func (e *Engine) boostable(p *point) bool {
-	return e.boosts() && e.looked.judge.JumpsBack(&p.verdict)
+	return e.boosts() && (e.looked.judge.JumpsBack(&p.verdict) || e.s.Mutants.BoostAny)
 }
 
 // stepsAll reports whether a boosted slot is stepped all the same: a
@@ -55,17 +55,12 @@ func (e *Engine) boostStepped(x kapi.Context, b *kcb, regs *isa.Regs, behind boo
 		return
 	}
 	from := s.at + isa.Addr(p.verdict.Len)
-	switch {
-	case !behind:
-		s.boosted = true
-	case regs.IP != from:
-		s.settled = true
-	default:
+	settled := behind && regs.IP != from
+	if behind && !settled {
 		back, _ := isa.JumpRel32(from, p.addr+isa.Addr(p.verdict.Len)) // in reach: newSlot has checked
 		e.d.Text.Write(x, from, back[:])
-		s.boosted = true
 	}
-	p.slot.Store(x, s)
+	p.slot.Store(x, slot{at: s.at, size: s.size, boosted: !settled, settled: settled})
 }
 
 // unboost gives a point whose slot is boosted for good one that is stepped: a

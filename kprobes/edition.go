@@ -107,6 +107,8 @@ type Settings struct {
 	Boost         Boost            // where the jump behind a copy comes from
 	Return        ReturnGeneration // how return probes keep track of calls
 	MaxactiveAll  bool             // the default of maxactive doesn't depend on the build (6.1 and later)
+	DataMax       int              // the most bytes of data_size; 0: any (until 5.15)
+	Unwind        bool             // backtraces see through the trampoline of return probes (5.15 and later)
 	FaultHandlers bool             // probes have fault handlers (until 5.13)
 	Jprobes       bool             // there are jprobes (until 4.14)
 	Batches       bool             // arrays can be registered, probes disabled and enabled (2.6.30 and later)
@@ -139,6 +141,8 @@ func (e Edition) Settings(preemption bool) Settings {
 		Boost:         [Editions]Boost{BoostNever, BoostStepped, BoostPrepare, BoostPrepare, BoostPrepare, BoostPrepare}[e],
 		Return:        [Editions]ReturnGeneration{ReturnGlobal, ReturnHashed, ReturnFreelist, ReturnRethook, ReturnObjpool, ReturnRethook}[e],
 		MaxactiveAll:  e >= Edition65,
+		DataMax:       [Editions]int{0, 0, 0, 4096, 4096, 4096}[e], // KRETPROBE_MAX_DATA_SIZE
+		Unwind:        e >= Edition65,
 		FaultHandlers: e <= Edition415,
 		Jprobes:       e == Edition26,
 		Batches:       e != Edition26,

@@ -20,6 +20,7 @@ type Deps struct {
 	Traps       kapi.Traps
 	Bind        kapi.Binder
 	Symbols     kapi.Symbols
+	Tasks       kapi.Tasks
 	Hotplug     kapi.CPUs
 	ModuleMutex kapi.Mutex  // nil: there are no modules
 	Stacks      kapi.Stacks // for QuiesceStackCheck
@@ -45,6 +46,9 @@ type Engine struct {
 	sysctl       kapi.Mutex       // set at New: one writer of the sysctl at a time
 	allowed      bool             // owned by kprobe_mutex: the sysctl, true until somebody writes it
 	disarmed     bool             // owned by kprobe_mutex: the file enabled says 0
+
+	ret retState
+	jp  jprobeState
 
 	memory
 }
@@ -80,6 +84,7 @@ type looked struct {
 // New builds the engine and hooks it to the kernel.
 func New(d Deps, s Settings) *Engine {
 	e := new(Engine)
+	e.newReturns()
 	e.onWork, e.onCall, e.onBreak = e.optimizer, e.optimizedCallback, e.breakpoint
 	e.onDebug, e.onFault = e.debug, e.fault
 	e.Renew(d, s)
@@ -90,7 +95,7 @@ func New(d Deps, s Settings) *Engine {
 // allocates nothing. Nothing is left of what e was.
 func (e *Engine) Renew(d Deps, s Settings) {
 	*e = Engine{
-		d: d, s: s, memory: e.memory, code: e.code[:0], points: e.points[:0],
+		d: d, s: s, memory: e.memory, ret: e.ret, jp: e.jp, code: e.code[:0], points: e.points[:0],
 		table: e.table, kcb: e.kcb, optimizing: e.optimizing, unoptimizing: e.unoptimizing, freeing: e.freeing, // Init empties them
 	}
 	e.chains = 0
@@ -102,6 +107,7 @@ func (e *Engine) Renew(d Deps, s Settings) {
 	e.freeing.Init(d.Cells)
 	e.work = d.Work.NewDelayedWork("kprobe_optimizer", e.onWork)
 	e.callback = d.Bind.Bind("optimized_callback", e.onCall)
+	e.renewReturns()
 	e.sysctl, e.allowed = d.Locks.NewMutex("kprobe_sysctl_mutex"), true
 	d.Traps.OnBreakpoint(e.onBreak)
 	d.Traps.OnDebug(e.onDebug)

@@ -8,14 +8,16 @@ type Errno int
 // The errnos the API returns.
 const (
 	ENOENT     Errno = 2  // the address lies in no function
+	E2BIG      Errno = 7  // more private data than a return probe may have
 	ENOMEM     Errno = 12 // no executable memory within reach
+	EEXIST     Errno = 17 // a jprobe where there is one
 	EINVAL     Errno = 22 // registered already, or not registered; refused text
 	ENOSPC     Errno = 28 // an instruction so long that no breakpoint fits behind its copy
 	EILSEQ     Errno = 84 // not an instruction boundary, or a breakpoint or trap by itself (spec 6.2)
 	EOPNOTSUPP Errno = 95 // an instruction that can be neither stepped nor emulated
 )
 
-var errnoNames = map[Errno]string{ENOENT: "ENOENT", ENOMEM: "ENOMEM", EINVAL: "EINVAL", ENOSPC: "ENOSPC", EILSEQ: "EILSEQ", EOPNOTSUPP: "EOPNOTSUPP"}
+var errnoNames = map[Errno]string{ENOENT: "ENOENT", E2BIG: "E2BIG", EEXIST: "EEXIST", ENOMEM: "ENOMEM", EINVAL: "EINVAL", ENOSPC: "ENOSPC", EILSEQ: "EILSEQ", EOPNOTSUPP: "EOPNOTSUPP"}
 
 func (e Errno) Error() string {
 	if name, ok := errnoNames[e]; ok {

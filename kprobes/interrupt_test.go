@@ -1,11 +1,13 @@
 package kprobes_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties/harness"
 	"kpsim/properties/scenario"
@@ -58,6 +60,49 @@ func TestNMI(t *testing.T) {
 			missed := 0
 			playEach(t, sc, 600/min(slow, 4), func(w *witness) { missed += len(w.of(kpev.Missed)) })
 			require.NotZero(t, missed, "%s, %s: some NMI came in a hit", run, kind)
+		}
+	}
+}
+
+// TestSteppingInterrupted: the same in the other ways to step, and with boosted
+// slots: by #DB an NMI may come between the trap's return and the copy, and the
+// handler of the step may write the jump behind a copy that another CPU is
+// stepping. The monitors look on.
+func TestSteppingInterrupted(t *testing.T) {
+	for _, way := range []struct {
+		name  string
+		step  kprobes.Step
+		boost scenario.Boost
+		model scenario.Preempt
+	}{
+		{"by #DB", kprobes.StepDebug, scenario.BoostNever, scenario.PreemptFull},
+		{"by #DB, boosted", kprobes.StepDebug, scenario.BoostStepped, scenario.PreemptVoluntary},
+		{"by int3, boosted", kprobes.StepInt3, scenario.BoostPrepare, scenario.PreemptVoluntary},
+	} {
+		for _, kind := range []scenario.SourceKind{scenario.SourceNMI, scenario.SourceTimer} {
+			t.Run(fmt.Sprintf("%s %v", way.name, kind), func(t *testing.T) {
+				sc := with(t, []scenario.Probe{on("a", "helper", 0), post("b", "jumps", 3), on("c", "victim", 0), post("d", "victim", 0), on("e", "flags", 0)},
+					task(register("a"), register("b"), register("c"), register("e"), call("victim", 1, 2), call("jumps", 4), register("d"),
+						call("victim", 3, 4), call("flags", 7, 8), call("jumps", 5), unregister("d"), call("victim", 1, 2),
+						unregister("b"), unregister("a"), unregister("c"), unregister("e")),
+					onCPU(1, call("victim", 1, 2), call("jumps", 3), call("victim", 3, 4), call("flags", 7, 8)))
+				sc.Machine.Stepping, sc.Machine.Boost, sc.Machine.Preempt, sc.Machine.NoOptprobes = way.step, way.boost, way.model, true
+				sc.Machine.Rules = scenario.Rules415
+				if way.step == kprobes.StepInt3 {
+					sc.Machine.Rules = scenario.Rules514
+				}
+				sc.Sources = []scenario.Source{
+					{Kind: kind, CPU: 0, AtMost: 2, Run: "victim"},
+					{Kind: kind, CPU: 1, AtMost: 1, Run: "helper"},
+				}
+				missed, hits := 0, 0
+				playEach(t, sc, 600/min(slow, 4), func(w *witness) {
+					missed += len(w.of(kpev.Missed))
+					hits = max(hits, len(w.of(kpev.Handler)))
+				})
+				require.Greater(t, hits, 10)
+				require.Equal(t, kind == scenario.SourceNMI, missed > 0)
+			})
 		}
 	}
 }

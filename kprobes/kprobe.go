@@ -37,19 +37,22 @@ const (
 // symbol must be cleared of it to be registered again.
 type Kprobe struct {
 	ID     uint64
-	Symbol string   // "": Addr says where
-	Offset int      // in bytes
-	Addr   isa.Addr // set at registration: with the offset, and behind an endbr64; 0 when it was unregistered without being registered
-	Flags  Flags    // set at registration to what counts of it, FlagDisabled; FlagsOf tells what has become of it
-	Pre    PreHandler
-	Post   PostHandler
+	Symbol string       // "": Addr says where
+	Offset int          // in bytes
+	Addr   isa.Addr     // set at registration: with the offset, and behind an endbr64; 0 when it was unregistered without being registered
+	Flags  Flags        // set at registration to what counts of it, FlagDisabled; FlagsOf tells what has become of it
+	Pre    PreHandler   // of a return probe's, set at registration
+	Post   PostHandler  // of a return probe's, set at registration
 	Fault  FaultHandler // editions 2.6 and 4.15
 
+	ret      *Kretprobe // set at registration: whose it is, nil: nobody's
+	jp       *Jprobe    // set at registration: whose it is, nil: nobody's
 	missed   kapi.Var[int]
 	disabled kapi.Var[bool]
 	entry    bool   // owned by kprobe_mutex: FlagOnFuncEntry
 	gone     bool   // owned by kprobe_mutex: FlagGone
 	point    *point // owned by kprobe_mutex: nil while it isn't registered
+	kind     kind   // set at registration: the letter that the list shows; 0 for a kprobe
 	_        struct{}
 }
 
@@ -93,6 +96,7 @@ type point struct {
 	list      *kapi.List[*point] // owned by kprobe_mutex: the list it is on
 	freed     bool               // owned by kprobe_mutex
 	tail      [jumpSize - 1]byte // set at registration: with SavedAtPrepare, what is put back under a jump
+	reused    bool               // owned by kprobe_mutex: see Mutants.ReuseDisabled
 	next      *point             // owned by who unregisters: the next one to discard
 }
 
@@ -115,7 +119,7 @@ func (p *point) enabled() bool {
 			return true
 		}
 	}
-	return false
+	return p.reused
 }
 
 // runs is enabled where nothing is held: others may be writing what it reads.

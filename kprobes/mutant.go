@@ -16,18 +16,67 @@ type Mutants struct {
 	JNGAnd bool
 	// PreIP lets the pre_handler of a breakpoint see the probe's address, not the byte behind it.
 	PreIP bool
+	// ReRegister takes a return probe that is registered already for a new one until
+	// its kprobe is refused (R54).
+	ReRegister bool
+	// SwitchTo lets __switch_to be return-probed (K17).
+	SwitchTo bool
+	// HookFirst replaces the return address before an instance is there (K13, M45).
+	HookFirst bool
+	// EntryIgnored follows a call whatever its entry_handler says.
+	EntryIgnored bool
+	// FrameUnchecked takes the newest call for the one that returns (K4, M50).
+	FrameUnchecked bool
+	// NoFlush leaves a task's calls in flight behind when it ends (K14, M47).
+	NoFlush bool
+	// HolderRefs counts the instances of a return probe, but not the return probe
+	// itself, as 5.11 to 5.17 do (K7).
+	HolderRefs bool
+	// ObjpoolLast is the kernel's array of free instances (6.7 and later), in which
+	// an NMI that pushes between the steps of a push publishes a place that isn't
+	// filled yet.
+	ObjpoolLast bool
 	// PushedTF leaves in the flags that a stepped pushf has pushed what the step needed.
 	PushedTF bool
 	// CopyReturns leaves the return address that a stepped call has pushed: in the slot.
 	CopyReturns bool
 	// BoostPreempt boosts slots under CONFIG_PREEMPTION, too.
 	BoostPreempt bool
+	// BoostAny boosts whatever the instruction, and however long it is.
+	BoostAny bool
 	// BoostPost doesn't step for a post_handler that has joined a boosted point, as
 	// kernels since 5.13 don't.
 	BoostPost bool
 	// FaultInCopy treats a fault of the copy as one of the copy's address.
 	FaultInCopy bool
 	NoFault     bool // no fault handler is asked
+	SkipPost    bool // no post_handler runs
+	NilStops    bool // a pre_handler that is nil is taken for one that has changed the path
+	IgnorePre   bool // what a pre_handler returns is ignored
+	CopyRegs    bool // handlers are given a copy of the registers
+	NoMissed    bool // a hit from inside a handler isn't counted
+
+	// Of registering:
+	SymbolFirst   bool // a probe with a symbol and an address goes to the symbol
+	TakeTwice     bool // what is registered already is registered once more
+	KeepMissed    bool // registering leaves nmissed
+	KeepFlags     bool // registering leaves the caller's flags
+	ArmDisabled   bool // what is registered disabled is enabled all the same
+	KeepAddr      bool // unregistering what isn't registered leaves its address
+	NoRollback    bool // what was registered before an array's bad probe stays
+	GraceEach     bool // an array is unregistered one by one
+	OldestFirst   bool // of several at one address the first registered runs first
+	RunDisabled   bool // handlers of disabled probes run
+	MissedEnabled bool // a hit inside a handler counts for those alone that aren't disabled
+	ToggleOnce    bool // what is disabled can't be disabled again, nor enabled what is enabled
+	ToggleAny     bool // what isn't registered can be disabled and enabled
+	// ReuseDisabled takes back that an unused point loses its jump when a disabled probe
+	// joins it, and holds the point for enabled from then on, as kernels since 2.6.38 do
+	// (reuse_unused_kprobe): when that probe goes the jump stays for good.
+	ReuseDisabled bool
+	// EnableLost forgets what is enabled while the file enabled says 0, as kernels since
+	// 2.6.30 do (enable_kprobe): it stays disabled.
+	EnableLost bool
 
 	// Of the optimizer:
 	CancelLost       bool // what is queued to lose its jump and is wanted again loses it all the same (R6, 5.6-rc)
@@ -48,5 +97,18 @@ type Mutants struct {
 	DetourPath       bool // a detour goes where a pre_handler says
 	DetourStops      bool // a detour's pre_handler that returns non-zero skips those after it
 	SPUnadjusted     bool // a handler behind a detour that saves ss sees the stack pointer below it (5.10)
-	_                struct{}
+
+	// Of return probes and jprobes:
+	NoHook       bool // the return address stays on the stack
+	EntryReturns bool // the pre_handler of a return probe returns non-zero
+	NewestOnly   bool // the newest of a frame's calls is taken for the one that knows where to
+	RetRegsLost  bool // what a return handler changes of the registers is lost
+	NoBug        bool // nothing is said of a return that nobody knows
+	OneData      bool // the instances of a return probe share their data
+	RetAnywhere  bool // return probes go anywhere in a function
+	NoStackCopy  bool // a jprobe keeps no stack
+	NoRegsCopy   bool // nor the registers
+	TwoJprobes   bool // two jprobes may be on one function
+	NoBreak      bool // the breakpoint of jprobe_return is nobody's
+	_            struct{}
 }

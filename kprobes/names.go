@@ -27,6 +27,8 @@ func (e *Engine) CellName(id kapi.CellID) string {
 			what = "whether %#x is armed"
 		case p.optimized.ID():
 			what = "whether %#x is optimized"
+		case p.slot.ID():
+			what = "the copy of %#x"
 		}
 		if what != "" {
 			return fmt.Sprintf(what, uint64(p.addr))

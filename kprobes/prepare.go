@@ -10,7 +10,8 @@ import (
 
 // resolve returns where a probe is to go (spec 6.1).
 func (e *Engine) resolve(k *Kprobe) (isa.Addr, error) {
-	if (k.Symbol == "") == (k.Addr == 0) { // neither, or both
+	both := k.Symbol != "" && k.Addr != 0 && !e.s.Mutants.SymbolFirst
+	if both || k.Symbol == "" && k.Addr == 0 {
 		return 0, EINVAL
 	}
 	at := k.Addr
@@ -40,6 +41,9 @@ func (e *Engine) prepare(x kapi.Context, addr isa.Addr, post bool) (*point, erro
 	f, known := e.d.Symbols.Lookup(addr)
 	if !known {
 		f.Addr, f.Size = addr, 1
+	}
+	if e.switches(&f) {
+		return nil, EINVAL
 	}
 	code := e.recover(x, f)
 	e.load(f, code)

@@ -7,3 +7,6 @@ const (
 	sweepSchedules = 8
 	slow           = 10 // how much less other tests do
 )
+
+// selftestSchedules is in how many schedules each selftest is run.
+const selftestSchedules = 20

@@ -18,7 +18,7 @@ func (e *Engine) Register(x kapi.Context, k *Kprobe) error {
 
 // register is Register with kprobe_mutex held.
 func (e *Engine) register(x kapi.Context, k *Kprobe) error {
-	if k.point != nil {
+	if k.point != nil && !e.s.Mutants.TakeTwice {
 		return EINVAL
 	}
 	at, err := e.resolve(k)
@@ -26,12 +26,18 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 		return err
 	}
 	k.Addr, k.entry = e.behindEndbr(x, at)
-	k.Flags &= FlagDisabled
-	if !e.s.Batches { // the flag is of the same age
-		k.Flags = 0
+	if !e.s.Mutants.KeepFlags {
+		k.Flags &= FlagDisabled
 	}
-	k.missed.Init(e.d.Cells, 0)
-	k.disabled.Init(e.d.Cells, k.Flags != 0)
+	if !e.s.Batches || e.s.Mutants.ArmDisabled { // the flag is of the same age
+		k.Flags &^= FlagDisabled
+	}
+	missed := 0
+	if e.s.Mutants.KeepMissed {
+		missed = k.Missed()
+	}
+	k.missed.Init(e.d.Cells, missed)
+	k.disabled.Init(e.d.Cells, k.Flags&FlagDisabled != 0)
 	k.gone = false
 
 	p, there := e.table.Get(x, k.Addr)
@@ -61,6 +67,9 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 // be unoptimized, whose removal it cancels. A jump runs no post_handler, so it
 // is taken away before one joins (spec 4.9).
 func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) error {
+	if k.jp != nil && p.hasJprobe() && !e.s.Mutants.TwoJprobes {
+		return EEXIST
+	}
 	if k.Post != nil {
 		e.unoptimize(x, p)
 		if err := e.unboost(x, p); err != nil {
@@ -68,6 +77,10 @@ func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) error {
 		}
 	}
 	k.point = p
+	if e.s.Mutants.ReuseDisabled && p.list == &e.unoptimizing && p.unused() {
+		e.enlist(x, p, nil)
+		p.reused = true
+	}
 	e.replace(x, p, k, nil)
 	e.rearm(x, p)
 	return nil
@@ -90,16 +103,21 @@ func (e *Engine) armEnabled(x kapi.Context, p *point) {
 	}
 }
 
-// replace gives the point a new chain: with add first, without drop.
+// replace gives the point a new chain: with add first, or last if it is a
+// jprobe's, without drop.
 func (e *Engine) replace(x kapi.Context, p *point, add, drop *Kprobe) {
 	next := e.newChain()
-	if add != nil {
+	last := add != nil && (add.jp != nil || e.s.Mutants.OldestFirst)
+	if add != nil && !last {
 		next.probes = append(next.probes, add)
 	}
 	for _, k := range p.probes.Peek().probes {
 		if k != drop {
 			next.probes = append(next.probes, k)
 		}
+	}
+	if last {
+		next.probes = append(next.probes, add)
 	}
 	p.probes.Store(x, next)
 }
@@ -125,7 +143,7 @@ func (e *Engine) unregister(x kapi.Context, ks []*Kprobe) (err error) {
 		p := k.point
 		if p == nil {
 			err = EINVAL
-			if e.s.Batches {
+			if e.s.Batches && !e.s.Mutants.KeepAddr {
 				k.Addr = 0
 			}
 			continue
@@ -164,6 +182,9 @@ func (e *Engine) takeOut(x kapi.Context, p *point, k *Kprobe) (gone bool) {
 		e.retry(x, p)
 	}
 	k.point = nil
+	if k.ret != nil {
+		e.stopHolder(x, k.ret.holder)
+	}
 	return gone
 }
 
@@ -200,10 +221,10 @@ func (e *Engine) disable(x kapi.Context, k *Kprobe) error {
 		return EOPNOTSUPP
 	}
 	if k.point == nil {
-		return EINVAL
+		return e.notRegistered()
 	}
 	if k.disabled.Load(x) {
-		return nil
+		return e.again()
 	}
 	k.disabled.Store(x, true)
 	if !k.point.enabled() && e.disarm(x, k.point) {
@@ -226,14 +247,36 @@ func (e *Engine) enable(x kapi.Context, k *Kprobe) error {
 	if !e.s.Batches {
 		return EOPNOTSUPP
 	}
-	if k.point == nil || k.gone {
+	if k.point == nil {
+		return e.notRegistered()
+	}
+	if k.gone {
 		return EINVAL
 	}
 	if !k.disabled.Load(x) {
+		return e.again()
+	}
+	if e.disarmed && e.s.Mutants.EnableLost {
 		return nil
 	}
 	k.disabled.Store(x, false)
 	e.rearm(x, k.point)
+	return nil
+}
+
+// notRegistered is what disabling and enabling answer to a probe that isn't.
+func (e *Engine) notRegistered() error {
+	if e.s.Mutants.ToggleAny {
+		return nil
+	}
+	return EINVAL
+}
+
+// again is what they answer to a probe that is so already (spec 6.6).
+func (e *Engine) again() error {
+	if e.s.Mutants.ToggleOnce {
+		return EINVAL
+	}
 	return nil
 }
 

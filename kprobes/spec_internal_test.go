@@ -8,8 +8,6 @@ import (
 
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
-	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
 
@@ -35,7 +33,13 @@ type specMutant struct {
 }
 
 // spec is all of them.
-var spec = [][]specRule{spec1}
+var spec = [][]specRule{
+	spec1,
+	specStep,
+	specBoost,
+	spec5,
+	spec6,
+}
 
 // A specT is what a rule is run with: a testing.TB that the failure of a rule
 // doesn't end, so that a mutant can be seen to make it fail.
@@ -63,9 +67,20 @@ func (t *specT) Fatalf(format string, args ...any) {
 
 // bench is newBench with the settings of t, which a rule may have changed.
 func (t *specT) bench(codes []code, programs ...func(b *bench, x *smp.Ctx)) *bench {
-	b := newBench(t, t.Settings, codes, programs...)
+	return t.boot(codes, func(*bench) {}, programs...)
+}
+
+// boot is bootBench with the settings of t.
+func (t *specT) boot(codes []code, boot func(b *bench), programs ...func(b *bench, x *smp.Ctx)) *bench {
+	b := bootBench(t, t.Settings, codes, boot, programs...)
 	b.wire = t.wire
 	return b
+}
+
+// run runs one program in the default schedule.
+func (t *specT) run(codes []code, program func(b *bench, x *smp.Ctx)) {
+	t.Helper()
+	t.pass(t.bench(codes, program))
 }
 
 // pass runs the programs of a bench in the default schedule; its end is part of
@@ -150,25 +165,4 @@ func TestSpecMutants(t *testing.T) {
 			}
 		}
 	}
-}
-
-// spec1 is section 1 of the specification: kprobes.
-var spec1 = []specRule{
-	{
-		rule: "1.2", says: "pre_handler sees the address and one",
-		mutants: []specMutant{{name: "pre-ip", do: func(s *Settings) { s.Mutants.PreIP = true }}},
-		holds: func(t *specT) {
-			var ip []uint64
-			b := t.bench([]code{victim}, func(b *bench, x *smp.Ctx) {
-				k := &Kprobe{Addr: victim.at, Pre: func(_ kapi.Context, _ *Kprobe, regs *isa.Regs) int {
-					ip = append(ip, uint64(regs.IP))
-					return 0
-				}}
-				require.NoError(t, b.e.Register(x, k))
-				x.Call(victim.at)
-			})
-			t.pass(b)
-			require.Equal(t, []uint64{uint64(victim.at) + 1}, ip)
-		},
-	},
 }

@@ -59,6 +59,10 @@ func (e *Engine) breakpoint(x kapi.Context, regs *isa.Regs) uint64 {
 		e.stepped(x, b, regs)
 		return kapi.OwnerKprobe
 	}
+	if b.current != nil && e.longjmp(x, at, regs) {
+		e.execute(x, b, b.current, regs, false)
+		return kapi.OwnerKprobe
+	}
 	if e.s.RemovedInt3 {
 		var now [1]byte
 		if e.d.Text.Read(x, at, now[:]); now[0] != isa.Int3 {
@@ -93,7 +97,9 @@ func (e *Engine) hit(x kapi.Context, b *kcb, p *point, regs *isa.Regs) {
 		regs.IP = p.addr
 	}
 	if e.preHandlers(x, b, p, regs, true) {
-		b.current = nil // it has set regs.IP: nothing is stepped
+		if !e.jumped(x) {
+			b.current = nil // it has set regs.IP: nothing is stepped
+		}
 		return
 	}
 	e.execute(x, b, p, regs, false)
@@ -205,16 +211,23 @@ func (e *Engine) stepped(x kapi.Context, b *kcb, regs *isa.Regs) {
 // stop, one that returns non-zero skips those after it (spec 1.6, 1.8), and
 // preHandlers reports it; an optimized probe's ignores it (4.10).
 func (e *Engine) preHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs, stop bool) bool {
+	regs = e.handed(regs)
 	probes := p.probes.Load(x).probes
 	for i, k := range probes {
-		if k.disabled.Load(x) && (stop || !e.s.Mutants.DetourDisabled) || k.Pre == nil {
+		if k.disabled.Load(x) && !e.s.Mutants.RunDisabled && (stop || !e.s.Mutants.DetourDisabled) {
+			continue
+		}
+		if k.Pre == nil {
+			if e.s.Mutants.NilStops {
+				return stop
+			}
 			continue
 		}
 		x.Work(kapi.WorkHandler, 1)
 		b.child = k
 		moved := k.Pre(x, k, regs) != 0
 		b.child = nil
-		if moved && stop {
+		if moved && stop && !e.s.Mutants.IgnorePre {
 			for _, s := range probes[i+1:] {
 				if s.Pre != nil && !s.disabled.Look(x) {
 					x.Emit(kpev.Skipped, s.ID, k.ID, 0)
@@ -228,6 +241,10 @@ func (e *Engine) preHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs, s
 
 func (e *Engine) postHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs) {
 	b.status = hitDone
+	if e.s.Mutants.SkipPost {
+		return
+	}
+	regs = e.handed(regs)
 	for _, k := range p.probes.Load(x).probes {
 		if k.Post != nil && !k.disabled.Load(x) {
 			x.Work(kapi.WorkHandler, 1)
@@ -238,10 +255,21 @@ func (e *Engine) postHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs) 
 	}
 }
 
-// missed counts a hit that runs no handlers, for each probe of the point.
+// handed is the registers that handlers are given.
+func (e *Engine) handed(regs *isa.Regs) *isa.Regs {
+	if !e.s.Mutants.CopyRegs {
+		return regs
+	}
+	own := *regs
+	return &own
+}
+
+// missed counts a hit that runs no handlers, for each probe of the point: the
+// kernel looks at none of their flags, so that a disabled one among others counts
+// what it wouldn't have run for (kprobes_inc_nmissed_count).
 func (e *Engine) missed(x kapi.Context, p *point) {
 	for _, k := range p.probes.Load(x).probes {
-		if !k.disabled.Look(x) {
+		if !e.s.Mutants.NoMissed && (!e.s.Mutants.MissedEnabled || !k.disabled.Look(x)) {
 			kapi.Add(&k.missed, x, 1)
 			x.Emit(kpev.Missed, k.ID, 0, 0)
 		}

@@ -57,7 +57,7 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 		case !on:
 			e.disarmNow(x, p) // also what is on its way out: it may be enabled again before it is there
 		case p.enabled():
-			if !p.armed.Load(x) { // else the optimizer hasn't come to it yet
+			if !p.armed.Load(x) { // one whose jump is gone keeps its breakpoint until the optimizer has come
 				e.arm(x, p)
 			}
 			e.optimize(x, p)
@@ -87,20 +87,4 @@ func (e *Engine) disarmNow(x kapi.Context, p *point) {
 		e.restore(x, p)
 	}
 	e.unlockText(x)
-}
-
-// printk logs a line, as the kernel does.
-func (e *Engine) printk(x kapi.Context, line kpev.Line, a, b uint64) {
-	if e.s.Files == FilesBool {
-		line |= kpev.Prefixed
-	}
-	x.Emit(kpev.Printk, uint64(line), a, b)
-}
-
-// line chooses between the words of kernels until 5.15 and of those since.
-func (e *Engine) line(was, is kpev.Line) kpev.Line {
-	if e.s.Files == FilesBool {
-		return is
-	}
-	return was
 }

@@ -128,6 +128,9 @@ type Machine struct {
 
 	gsBases [sim.MaxCPUs]isa.Addr // that the CPUs have from boot
 
+	// Pause is for who steps the machine by hand; see byhand.go.
+	Pause func() (goOn bool)
+
 	// What steps touch, for an observer. See watch.go.
 	foot        *footprint                  // nil: nobody asks
 	prints      *footprint                  // nil: nobody has ever asked

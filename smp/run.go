@@ -190,7 +190,7 @@ func (m *Machine) look() bool {
 	if m.log.Found != nil {
 		return m.end(Violated)
 	}
-	if m.steps >= m.cfg.Budget {
+	if m.steps >= m.cfg.Budget && !m.pause() {
 		return m.end(Exhausted)
 	}
 	if m.recheck {
@@ -211,6 +211,9 @@ func (m *Machine) look() bool {
 		m.p.N = bits.OnesCount64(moves[0]) + bits.OnesCount64(moves[1]) + bits.OnesCount64(moves[2])
 	}
 	if moves[0]|moves[1] == 0 && !m.worthFiring(moves[2]) {
+		if m.pause() {
+			return m.look()
+		}
 		if len(m.waiters) > 0 {
 			return m.end(Stuck)
 		}

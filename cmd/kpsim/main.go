@@ -24,8 +24,11 @@ const (
 // commands is the command line.
 type commands struct {
 	Explore  exploreCmd  `cmd:"" help:"Run scenarios under many schedules and say what was observed."`
+	Storm    stormCmd    `cmd:"" help:"Run programs that are drawn, which call the probes' API in any order."`
 	Verify   verifyCmd   `cmd:"" help:"Run every schedule of a kind: what holds then is proved."`
 	Merge    mergeCmd    `cmd:"" help:"Put the result files of an exploration that was divided together."`
+	Run      runCmd      `cmd:"" help:"Run a scenario once: the probes in the end, their hits, what the kernel printed."`
+	Shell    shellCmd    `cmd:"" help:"Step a machine by hand: call, register, cat and echo, look at text and registers."`
 	Replay   replayCmd   `cmd:"" help:"Run a trace again and show it."`
 	Explain  explainCmd  `cmd:"" help:"Say in a few sentences how a trace comes to break its property, and which choice lost it."`
 	Shrink   shrinkCmd   `cmd:"" help:"Make a trace smaller, and say what each of its deviations is for."`
@@ -54,7 +57,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	var c commands
 	parser, err := kong.New(&c, kong.Name("kpsim"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Vars{"strategies": list(strategyNames()), "fetches": list(fetchNames()), "editions": list(editionNames()), "bound": fmt.Sprint(deviationsDefault), "samples": fmt.Sprint(harness.SamplingRuns)})
+		kong.Vars{"strategies": list(strategyNames()), "fetches": list(fetchNames()), "editions": list(editionNames()), "storms": list(stormNames(0)), "preempts": list(stormNames(1)), "bound": fmt.Sprint(deviationsDefault), "samples": fmt.Sprint(harness.SamplingRuns)})
 	if err != nil {
 		sim.Bug("the command line: %v", err)
 	}

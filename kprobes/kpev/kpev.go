@@ -23,6 +23,17 @@ const (
 	NoPre                                     // [probe, 0, 0] the probe has no pre_handler; heads the log (harness)
 	Sysctl                                    // [on, done, 0] the sysctl debug.kprobes-optimization is written: the write begins, done 0, and returns, done 1 (harness)
 	Printk                                    // [line, a, b] the kernel prints a line, see Text
+	InstanceNew                               // [instance, probe, holder] an instance of a return probe is allocated
+	InstanceGet                               // [instance, probe, 0] a call takes it
+	InstancePut                               // [instance, probe, 0] and gives it back
+	InstanceFree                              // [instance, probe, holder] its memory is given back
+	HolderDrop                                // [holder, n, left] n references to what instances belong to are dropped
+	HolderFree                                // [holder, probe, 0] its memory is given back
+	Hooked                                    // [instance, slot, addr] the return address at a place of the stack is kept, and the trampoline's put there
+	Trampoline                                // [slot, addr, 0] a return has come to the trampoline, and goes on to addr; 0: nobody knows where to
+	RetMissed                                 // [probe, 0, 0] nmissed of a return probe is incremented: no instance is free
+	JprobeEnter                               // [probe, sp, 0] registers and stack are kept, and the entry of a jprobe runs
+	JprobeLeave                               // [probe, sp, 0] they are as they were
 )
 
 // The calls of the API.
@@ -54,4 +65,15 @@ var _ = traces.Define(traces.KprobesBlock,
 	traces.Spec{Name: "NoPre", Args: []string{"probe"}},
 	traces.Spec{Name: "Sysctl", Args: []string{"on", "done"}},
 	traces.Spec{Name: "Printk", Args: []string{"line", "a", "b"}},
+	traces.Spec{Name: "InstanceNew", Args: []string{"instance", "probe", "holder"}},
+	traces.Spec{Name: "InstanceGet", Args: []string{"instance", "probe"}},
+	traces.Spec{Name: "InstancePut", Args: []string{"instance", "probe"}},
+	traces.Spec{Name: "InstanceFree", Args: []string{"instance", "probe", "holder"}},
+	traces.Spec{Name: "HolderDrop", Args: []string{"holder", "n", "left"}},
+	traces.Spec{Name: "HolderFree", Args: []string{"holder", "probe"}},
+	traces.Spec{Name: "Hooked", Args: []string{"instance", "slot", "addr"}},
+	traces.Spec{Name: "Trampoline", Args: []string{"slot", "addr"}},
+	traces.Spec{Name: "RetMissed", Args: []string{"probe"}},
+	traces.Spec{Name: "JprobeEnter", Args: []string{"probe", "sp"}},
+	traces.Spec{Name: "JprobeLeave", Args: []string{"probe", "sp"}},
 )

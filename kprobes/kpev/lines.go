@@ -14,6 +14,9 @@ const (
 	LineUnoptimized                 // and forbidden
 	LineAllowed                     // LineOptimized of 5.16 and later
 	LineForbidden                   // LineUnoptimized of 5.16 and later
+	LineRetBug                      // a return of which nothing is known (until 5.10)
+	LineRetLost                     // the same of 5.11 to 5.14
+	LineRethookLost                 // and of 5.18 and later
 	lineCount
 )
 
@@ -30,10 +33,13 @@ var formats = [lineCount]string{
 	LineUnoptimized: "Kprobes globally unoptimized",
 	LineAllowed:     "kprobe jump-optimization is enabled. All kprobes are optimized if possible.",
 	LineForbidden:   "kprobe jump-optimization is disabled. All kprobes are based on software breakpoint.",
+	LineRetBug:      "kretprobe BUG!: Processing kretprobe %x @ %x",
+	LineRetLost:     "Oops! Kretprobe fails to find correct return address.",
+	LineRethookLost: "rethook: Return address not found! Maybe there is a bug in the kernel",
 }
 
 // verbs is how many numbers each has in it.
-var verbs = [lineCount]int{}
+var verbs = [lineCount]int{LineRetBug: 2}
 
 // Text returns what a Printk event [line, a, b] prints, without the time.
 func Text(line Line, a, b uint64) string {

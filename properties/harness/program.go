@@ -22,6 +22,7 @@ type program struct {
 	called []called // by each operation: the function
 	checks []int    // of each operation: the number of its first check
 	came   uint64   // a digest of what its operations came to in the run
+	errno  uint64   // what the API answered last
 }
 
 func (p *program) run(x *smp.Ctx) {
@@ -214,7 +215,7 @@ func (p *program) api(x *smp.Ctx, call uint64, name string, f func(kapi.Context,
 		if err := f(x, k); err != nil {
 			errno = uint64(err.(kprobes.Errno))
 		}
-		p.came = sim.Mix(p.came ^ errno)
+		p.came, p.errno = sim.Mix(p.came^errno), errno
 		x.Emit(kpev.ApiReturn, call, k.ID, errno)
 		return errno, k.Addr
 	}

@@ -109,7 +109,8 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 	return r, nil
 }
 
-func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
+// build builds a rig. prepare may add to it before it is frozen.
+func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(r *Rig) error) (*Rig, error) {
 	r := &Rig{Scenario: sc, twin: twin, ownData: onlyCaller(sc), funcs: make(map[string]isa.Addr)}
 	r.onPre, r.onPost = r.pre, r.post
 	if mutantName != "" {
@@ -138,13 +139,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 		return nil, err
 	}
 	r.Machine, r.arrivals.m = m, m
-	r.Kernel = kernel.Boot(m, kernel.Config{
-		Preemptible: sc.Machine.Preempt.Built(),
-		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
-		Hotplug:     sc.Does(scenario.OpHotplug),
-		Latch:       sc.Does(scenario.OpSpin),
-		StackCheck:  sc.Machine.Quiesce == scenario.QuiesceStackCheck,
-	})
+	r.Kernel = kernel.Boot(m, kernelOf(sc))
 	if err := r.load(); err != nil {
 		m.Close()
 		return nil, err
@@ -169,6 +164,12 @@ func build(sc *scenario.Scenario, mutantName string, twin bool) (*Rig, error) {
 		r.Log.Subscribe(r.monitors, r.monitors.Kinds()...)
 		r.Log.Subscribe(&r.census, censusKinds...)
 		r.Log.Subscribe(&r.arrivals, arrivalKinds...)
+	}
+	for _, f := range prepare {
+		if err := f(r); err != nil {
+			m.Close()
+			return nil, err
+		}
 	}
 	m.Freeze()
 	r.newEngine()
@@ -360,7 +361,7 @@ func (r *Rig) newEngine() {
 
 // unregistered makes the probes that a run begins with.
 func (r *Rig) unregistered() {
-	for i := range r.Scenario.Probes {
+	for i := len(r.fresh); i < len(r.Scenario.Probes); i++ {
 		sp := &r.Scenario.Probes[i]
 		p := kprobes.Kprobe{ID: uint64(i), Addr: r.funcs[sp.Func] + isa.Addr(sp.Offset)}
 		if sp.Pre != nil {
@@ -378,7 +379,7 @@ func (r *Rig) wire() {
 	k, mc := r.Kernel, &r.Scenario.Machine
 	r.deps = kprobes.Deps{
 		CPUs: mc.CPUs, Cells: &r.Machine.Cells, Text: &k.Text, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
-		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Hotplug: &k.Hotplug, Stacks: &k.Stacks,
+		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug, Stacks: &k.Stacks,
 	}
 	switch mc.Patch {
 	case scenario.PatchBreakpoint:

@@ -66,25 +66,6 @@ func (l *loader) doExpect(c *call) (starlark.Value, error) {
 	return c.deed(&op, nil), nil
 }
 
-func (l *loader) doRegister(c *call) (starlark.Value, error) {
-	var k, errno starlark.Value
-	if err := c.unpack("k", &k, "errno??", &errno); err != nil {
-		return nil, err
-	}
-	op := Op{Kind: OpRegister}
-	var err error
-	if op.Target, err = c.handle("probe", "kprobe", k); err != nil {
-		return nil, err
-	}
-	if errno != nil {
-		op.Checked = true
-		if op.Returns, err = errnoOf(errno); err != nil {
-			return nil, err
-		}
-	}
-	return c.deed(&op, nil), nil
-}
-
 // errnoOf reads 0, or the name of an errno.
 func errnoOf(v starlark.Value) (uint64, error) {
 	name, ok := starlark.AsString(v)
@@ -101,12 +82,13 @@ func errnoOf(v starlark.Value) (uint64, error) {
 	return 0, fmt.Errorf("errno = %.40s isn't known; it is 0, which is success, or one of %s", v.String(), quoted(names))
 }
 
-func (l *loader) doOptimization(c *call) (starlark.Value, error) {
-	op := Op{Kind: OpOptimization}
-	if err := c.unpack("on", &op.On); err != nil {
-		return nil, err
+// onOff makes an operation that switches something.
+func onOff(kind OpKind) func(*loader, *call) (starlark.Value, error) {
+	return func(_ *loader, c *call) (starlark.Value, error) {
+		op := Op{Kind: kind}
+		err := c.unpack("on", &op.On)
+		return c.deed(&op, nil), err
 	}
-	return c.deed(&op, nil), nil
 }
 
 // plain makes an operation without a target.
@@ -116,8 +98,62 @@ func plain(kind OpKind) func(*loader, *call) (starlark.Value, error) {
 	}
 }
 
+// onProbe makes a call of the probes' API: an operation, or what a handler may not
+// do and yet does.
 func onProbe(kind OpKind) func(*loader, *call) (starlark.Value, error) {
-	return onHandle(kind, "k", "probe", "kprobe")
+	return func(_ *loader, c *call) (starlark.Value, error) {
+		var k starlark.Value
+		op := Op{Kind: kind}
+		err := c.answered(&op, "k", &k)
+		if err != nil {
+			return nil, err
+		}
+		if op.Target, err = c.handle("probe", "kprobe", k); err != nil {
+			return nil, err
+		}
+		d := c.deed(&op, nil)
+		if !op.Checked {
+			d.step = &Step{Kind: StepRegister + StepKind(kind-OpRegister), Func: op.Target}
+		}
+		return d, nil
+	}
+}
+
+// onProbes makes a call of the API for arrays.
+func onProbes(kind OpKind) func(*loader, *call) (starlark.Value, error) {
+	return func(_ *loader, c *call) (starlark.Value, error) {
+		var ks starlark.Value
+		op := Op{Kind: kind}
+		err := c.answered(&op, "ks", &ks)
+		if err != nil {
+			return nil, err
+		}
+		list, err := sequence("ks", ks, "write [k, m]")
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range list {
+			name, err := c.handle("probe", "kprobe", k)
+			if err != nil {
+				return nil, err
+			}
+			op.Targets = append(op.Targets, name)
+		}
+		return c.deed(&op, nil), nil
+	}
+}
+
+// answered reads one argument, and errno.
+func (c *call) answered(op *Op, param string, v *starlark.Value) (err error) {
+	var errno starlark.Value
+	if err := c.unpack(param, v, "errno??", &errno); err != nil {
+		return err
+	}
+	if errno != nil {
+		op.Checked = true
+		op.Returns, err = errnoOf(errno)
+	}
+	return err
 }
 
 func onLabel(kind OpKind) func(*loader, *call) (starlark.Value, error) {
@@ -137,6 +173,9 @@ func onHandle(kind OpKind, param, what, maker string) func(*loader, *call) (star
 
 // handle reads a probe or a label and returns its name.
 func (c *call) handle(what, maker string, v starlark.Value) (string, error) {
+	if name, ok := starlark.AsString(v); ok {
+		return name, nil // of one that is made further down
+	}
 	h, ok := v.(handle)
 	if !ok || h.what != what {
 		return "", fmt.Errorf("%s takes a %s, not %s; give it what %s() returned", c.name, what, describe(v), maker)

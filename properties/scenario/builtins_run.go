@@ -4,34 +4,7 @@ import (
 	"fmt"
 
 	"go.starlark.net/starlark"
-
-	"kpsim/smp/isa"
 )
-
-func (l *loader) doKprobe(c *call) (starlark.Value, error) {
-	var k Probe
-	var at, pre, post starlark.Value
-	err := c.unpack("name", &k.Name, "at", &at, "offset?", &k.Offset, "pre?", &pre, "post?", &post)
-	if err != nil {
-		return nil, err
-	}
-	if k.Func, k.Offset, err = site("at", at, k.Offset); err != nil {
-		return nil, err
-	}
-	if pre == nil {
-		k.Pre = []Step{{Kind: StepCount}}
-	} else if k.Pre, err = handler("pre", pre); err != nil {
-		return nil, err
-	}
-	if post != nil {
-		if k.Post, err = handler("post", post); err != nil {
-			return nil, err
-		}
-	}
-	l.position[part{theProbes, len(l.s.Probes), -1}] = c.at
-	l.s.Probes = append(l.s.Probes, k)
-	return handle{what: "probe", name: k.Name}, nil
-}
 
 func (l *loader) doJumpLabel(c *call) (starlark.Value, error) {
 	var j Label
@@ -61,69 +34,6 @@ func site(what string, v starlark.Value, offset int) (name string, off int, err 
 		return "", 0, fmt.Errorf("offset %d from %s is out of range; stay within the function", offset, p.name)
 	}
 	return p.name, int(p.off) + offset, nil
-}
-
-// handler reads the steps of a handler. None is no handler, [] one that does
-// nothing.
-func handler(what string, v starlark.Value) ([]Step, error) {
-	if v == starlark.None {
-		return nil, nil
-	}
-	list, err := sequence(what, v, "write [count()], or None for no handler")
-	if err != nil {
-		return nil, err
-	}
-	steps := make([]Step, 0, len(list))
-	for i, v := range list {
-		d, ok := v.(deed)
-		if ok && d.step == nil && d.op.Kind == OpCall {
-			return nil, fmt.Errorf("%s[%d]: a handler's call() has no arguments, no changed and no returns; write call(%s)", what, i, d.op.Target)
-		}
-		if !ok || d.step == nil {
-			return nil, fmt.Errorf("%s[%d] is %s; a step is count(), set_reg(reg, value), set_ip(address) or call(f)", what, i, describe(v))
-		}
-		steps = append(steps, *d.step)
-	}
-	return steps, nil
-}
-
-func (l *loader) doCount(c *call) (starlark.Value, error) {
-	return c.deed(nil, &Step{Kind: StepCount}), c.unpack()
-}
-
-func (l *loader) doSetReg(c *call) (starlark.Value, error) {
-	var reg string
-	var value starlark.Value
-	err := c.unpack("reg", &reg, "value", &value)
-	if err != nil {
-		return nil, err
-	}
-	step := Step{Kind: StepSetReg}
-	if step.Reg, err = lookup[isa.Reg]("reg", reg, regWords); err != nil {
-		return nil, err
-	}
-	if step.Value, err = number("value", value); err != nil {
-		return nil, err
-	}
-	return c.deed(nil, &step), nil
-}
-
-func (l *loader) doSetIP(c *call) (starlark.Value, error) {
-	var address starlark.Value
-	err := c.unpack("address", &address)
-	if err != nil {
-		return nil, err
-	}
-	step := Step{Kind: StepSetIP}
-	if p, ok := address.(location); ok && p.what == "function" {
-		if p.off < 0 {
-			return nil, fmt.Errorf("set_ip: %d before %s is outside it; stay within the function", -p.off, p.name)
-		}
-		step.Func, step.Value = p.name, uint64(p.off)
-	} else if step.Value, err = number("address", address); err != nil {
-		return nil, err
-	}
-	return c.deed(nil, &step), nil
 }
 
 func (l *loader) doTask(c *call) (starlark.Value, error) {

@@ -12,7 +12,7 @@ const (
 	MaxCPUs    = 64
 	MaxSources = 64
 	MaxTasks   = 200
-	MaxProbes  = 200
+	MaxProbes  = 1000
 	MaxLabels  = 200
 	MaxTexts   = 2000
 	MaxDatas   = 2000

@@ -14,20 +14,82 @@ func (c checker) probes() error {
 	for i := range c.s.Probes {
 		k, p := &c.s.Probes[i], part{theProbes, i, -1}
 		who := fmt.Sprintf("probe %q", k.Name)
-		if err := c.function(p, who, k.Func, k.Offset); err != nil {
+		if f, known := c.s.Place(k); known || k.Symbol == "" {
+			if err := c.function(p, who, f, k.Offset); err != nil {
+				return err
+			}
+		}
+		if k.Symbol != "" {
+			if err := checkName(p, "symbol", k.Symbol); err != nil {
+				return err
+			}
+		}
+		if err := c.kind(p, who, k); err != nil {
 			return err
 		}
-		if err := c.handler(p, who+" pre", k.Pre); err != nil {
-			return err
-		}
-		if err := c.handler(p, who+" post", k.Post); err != nil {
-			return err
+		for _, h := range []struct {
+			what  string
+			steps []Step
+		}{{" pre", k.Pre}, {" post", k.Post}, {" fault", k.Fault}} {
+			if err := c.handler(p, who+h.what, k, h.steps); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func (c checker) handler(p part, who string, steps []Step) error {
+// MaxRet bounds what a return probe allocates: calls followed, and bytes of each.
+const MaxRet = 4096
+
+// kind checks what only probes of one kind have, and what not every edition has.
+func (c checker) kind(p part, who string, k *Probe) error {
+	m := &c.s.Machine
+	if k.Disabled {
+		if err := c.has(p, who, "disabled probes", "batches", m); err != nil {
+			return err
+		}
+	}
+	if k.Fault != nil {
+		if err := c.has(p, who, "fault handlers", "fault_handlers", m); err != nil {
+			return err
+		}
+	}
+	rest := *k
+	switch k.Kind {
+	case ProbeKprobe:
+		rest.Fault = nil
+	case ProbeKretprobe:
+		if k.Maxactive > MaxRet || k.Maxactive < -MaxRet || k.DataSize < 0 || k.DataSize > MaxRet {
+			return faultf(p, "%s: maxactive = %d, data_size = %d are out of range; at most %d", who, k.Maxactive, k.DataSize, MaxRet)
+		}
+		if k.Pre != nil || k.DataSize > 0 {
+			if err := c.has(p, who, "entry handlers and private data of return probes", "batches", m); err != nil {
+				return err
+			}
+		}
+		rest.Maxactive, rest.DataSize = 0, 0
+	case ProbeJprobe:
+		if err := c.has(p, who, "jprobes", "jprobes", m); err != nil {
+			return err
+		}
+		if err := c.function(p, who+" entry", k.Entry, 0); err != nil {
+			return err
+		}
+		if k.Pre != nil || k.Post != nil {
+			return faultf(p, "%s: a jprobe has no handlers but its entry; leave pre and post out", who)
+		}
+		rest.Entry = ""
+	default:
+		return faultf(p, "%s: kind %d isn't known; it is one of %s", who, k.Kind, quoted(probeWords))
+	}
+	if rest.Fault != nil || rest.Maxactive != 0 || rest.DataSize != 0 || rest.Entry != "" {
+		return faultf(p, "%s: a %v has fields it doesn't use; leave them zero", who, k.Kind)
+	}
+	return nil
+}
+
+func (c checker) handler(p part, who string, k *Probe, steps []Step) error {
 	if len(steps) > MaxSteps {
 		return faultf(p, "%s: %d steps are too many; at most %d", who, len(steps), MaxSteps)
 	}
@@ -37,7 +99,30 @@ func (c checker) handler(p part, who string, steps []Step) error {
 		rest := st
 		rest.Kind = 0
 		switch st.Kind {
-		case StepCount:
+		case StepCount, StepNonzero, StepSleep:
+		case StepSave, StepRestore:
+			if k.Kind != ProbeKretprobe || k.DataSize < 8 {
+				return faultf(p, "%s: %s() needs eight bytes of private data; give a kretprobe data_size = 8", who, st.Kind)
+			}
+			if int(st.Reg) >= len(regWords) {
+				return faultf(p, "%s: register %d isn't known; it is one of %s", who, st.Reg, quoted(regWords))
+			}
+			rest.Reg = 0
+		case StepStore:
+			if err := c.memory(p, who, &Op{Target: st.Func, Offset: st.Off, Bytes: make([]byte, 8)}); err != nil {
+				return err
+			}
+			rest.Func, rest.Off, rest.Value = "", 0, 0
+		case StepRegister, StepUnregister, StepEnable, StepDisable:
+			if err := c.probe(p, who, st.Func); err != nil {
+				return err
+			}
+			if n := opNeeds[OpRegister+OpKind(st.Kind-StepRegister)]; n.word != "" {
+				if err := c.has(p, who, n.what, n.word, &c.s.Machine); err != nil {
+					return err
+				}
+			}
+			rest.Func = ""
 		case StepSetReg:
 			if int(st.Reg) >= len(regWords) {
 				return faultf(p, "%s: register %d isn't known; it is one of %s", who, st.Reg, quoted(regWords))
@@ -143,18 +228,21 @@ func (c checker) op(p part, who string, op Op) error {
 			return faultf(p, "%s: a result that isn't checked; leave it zero", who)
 		}
 		rest.Args, rest.Changed, rest.Checked, rest.Returns, rest.Bits = nil, false, false, 0, 0
-	case OpRegister:
+	case OpRegister, OpUnregister, OpEnable, OpDisable, OpRegisterAll, OpUnregisterAll:
 		if !op.Checked && op.Returns != 0 || op.Returns != 0 && errnoName(op.Returns) == "" {
-			return faultf(p, "%s: errno %d isn't one that register returns; leave it out", who, op.Returns)
+			return faultf(p, "%s: errno %d isn't one that %s returns; leave it out", who, op.Returns, op.Kind)
 		}
 		rest.Checked, rest.Returns = false, 0
+		if op.Kind >= OpRegisterAll {
+			rest.Targets = nil
+		}
 	case OpExpect:
 		rest.Offset, rest.Bytes = 0, nil
-	case OpOptimization:
+	case OpOptimization, OpEnabled:
 		rest.On = false
 	}
 	if len(rest.Args) > 0 || rest.Changed || rest.Checked || rest.Returns != 0 || rest.Bits != 0 ||
-		rest.Offset != 0 || len(rest.Bytes) > 0 || rest.On {
+		rest.Offset != 0 || len(rest.Bytes) > 0 || rest.On || rest.Targets != nil {
 		return faultf(p, "%s: %s takes no arguments of a call; leave them out", who, op.Kind)
 	}
 	return nil
@@ -165,6 +253,8 @@ func (c checker) op(p part, who string, op Op) error {
 var opNeeds = map[OpKind]struct{ what, word string }{
 	OpEnable:        {"enable()", "batches"},
 	OpDisable:       {"disable()", "batches"},
+	OpRegisterAll:   {"register_all()", "batches"},
+	OpUnregisterAll: {"unregister_all()", "batches"},
 	OpWaitOptimized: {"optimizer to wait for", "optprobes"},
 	OpOptimization:  {"sysctl kprobes-optimization", "optprobes"},
 }
@@ -175,12 +265,18 @@ func (c checker) target(p part, who string, op *Op) error {
 	case OpCall:
 		return c.function(p, who, op.Target, 0)
 	case OpRegister, OpUnregister, OpEnable, OpDisable:
-		var names []string
-		for i := range c.s.Probes {
-			names = append(names, c.s.Probes[i].Name)
+		return c.probe(p, who, op.Target)
+	case OpRegisterAll, OpUnregisterAll:
+		for _, name := range op.Targets {
+			if err := c.probe(p, who, name); err != nil {
+				return err
+			}
+			if k := c.s.Probe(name); k.Kind != c.s.Probe(op.Targets[0]).Kind || k.Kind == ProbeJprobe {
+				return faultf(p, "%s: probe %q is a %v; an array is of kprobes, or of kretprobes", who, name, k.Kind)
+			}
 		}
-		if !contains(names, op.Target) {
-			return faultf(p, "%s: no probe %q; %s", who, op.Target, near(op.Target, names))
+		if op.Target != "" {
+			return faultf(p, "%s: %s has no target; leave %q out", who, op.Kind, op.Target)
 		}
 	case OpEnableLabel, OpDisableLabel:
 		var names []string
@@ -192,7 +288,7 @@ func (c checker) target(p part, who string, op *Op) error {
 		}
 	case OpExpect:
 		return c.memory(p, who, op)
-	case OpSchedule, OpWaitOptimized, OpUser, OpOptimization, OpHotplug, OpSpin, OpRelease:
+	case OpSchedule, OpWaitOptimized, OpUser, OpOptimization, OpEnabled, OpHotplug, OpSpin, OpRelease:
 		if op.Target != "" {
 			return faultf(p, "%s: %s has no target; leave %q out", who, op.Kind, op.Target)
 		}
@@ -200,6 +296,18 @@ func (c checker) target(p part, who string, op *Op) error {
 		return faultf(p, "%s: operation %d isn't known; it is one of %s", who, op.Kind, quoted(opWords))
 	}
 	return nil
+}
+
+// probe checks that there is one of that name.
+func (c checker) probe(p part, who, name string) error {
+	if c.s.Probe(name) != nil {
+		return nil
+	}
+	var names []string
+	for i := range c.s.Probes {
+		names = append(names, c.s.Probes[i].Name)
+	}
+	return faultf(p, "%s: no probe %q; %s", who, name, near(name, names))
 }
 
 // memory checks the place that expect looks at.

@@ -18,7 +18,7 @@ func TestLanguageReference(t *testing.T) {
 
 	for _, v := range language {
 		if v.name() != "machine" { // has a row for each parameter
-			require.Contains(t, doc, "`"+v.sig+"`")
+			require.Contains(t, doc, "`"+v.sig+"`", v.name())
 			continue
 		}
 		_, params, _ := strings.Cut(strings.TrimSuffix(v.sig, ")"), "(")

@@ -16,19 +16,21 @@ var (
 	fetchWords   = []string{"coherent", "stale", "mixing"}
 	quiesceWords = []string{"none", "sched", "rcu", "tasks", "stack-check"}
 	patchWords   = []string{"breakpoint", "stop_machine", "naive", "naive-tail-first"}
-	stepWords    = []string{"count", "set_reg", "set_ip", "call"}
-	opWords      = []string{"call", "schedule", "register", "unregister", "enable", "disable",
-		"wait_optimized", "label_on", "label_off", "user", "expect", "optimization", "hotplug", "spin", "release"}
+	stepWords    = []string{"count", "set_reg", "set_ip", "call", "nonzero", "store", "save", "restore", "sleep",
+		"register", "unregister", "enable", "disable"}
+	probeWords = []string{"kprobe", "kretprobe", "jprobe"}
+	opWords    = []string{"call", "schedule", "register", "unregister", "enable", "disable",
+		"wait_optimized", "label_on", "label_off", "user", "expect", "optimization", "register_all", "unregister_all", "enabled", "hotplug", "spin", "release"}
 	sourceWords = []string{"timer", "nmi", "preempt"}
 	regWords    = []string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
 		"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
 )
 
-// errnos are the answers of register, by the kernel's numbers (errno-base.h, errno.h).
+// errnos are the answers of the probes' API, by the kernel's numbers (errno-base.h, errno.h).
 var errnos = []struct {
 	name string
 	n    uint64
-}{{"ENOENT", 2}, {"ENOMEM", 12}, {"EBUSY", 16}, {"EINVAL", 22}, {"ENOSPC", 28}, {"EILSEQ", 84}, {"EOPNOTSUPP", 95}}
+}{{"ENOENT", 2}, {"ENOMEM", 12}, {"EBUSY", 16}, {"EEXIST", 17}, {"ENODEV", 19}, {"EINVAL", 22}, {"ENOSPC", 28}, {"EILSEQ", 84}, {"EOPNOTSUPP", 95}}
 
 func (n Needs) String() string      { return word(needsWords, uint8(n)) }
 func (p Preempt) String() string    { return word(preemptWords, uint8(p)) }
@@ -37,6 +39,7 @@ func (q Quiesce) String() string    { return word(quiesceWords, uint8(q)) }
 func (p Patch) String() string      { return word(patchWords, uint8(p)) }
 func (e Edition) String() string    { return word(editionWords, uint8(e)) }
 func (k StepKind) String() string   { return word(stepWords, uint8(k)) }
+func (k ProbeKind) String() string  { return word(probeWords, uint8(k)) }
 func (k OpKind) String() string     { return word(opWords, uint8(k)) }
 func (k SourceKind) String() string { return word(sourceWords, uint8(k)) }
 
@@ -71,7 +74,7 @@ func quoted(words []string) string {
 	return b.String()
 }
 
-// errnoName returns the name of an errno, "" if register never returns it.
+// errnoName returns the name of an errno, "" if the probes' API never returns it.
 func errnoName(n uint64) string {
 	for _, e := range errnos {
 		if e.n == n {

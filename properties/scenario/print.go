@@ -136,10 +136,8 @@ func (p *printer) clients(s *Scenario) {
 	for i := range s.Probes {
 		k := &s.Probes[i]
 		id := p.ident(k.Name)
-		p.probes[k.Name] = id
-		counts := len(k.Pre) == 1 && k.Pre[0] == Step{Kind: StepCount}
-		p.assign(id, "kprobe", quote(k.Name), "at = "+p.place(k.Func, uint64(k.Offset)),
-			p.unless(counts, "pre", p.handler(k.Pre)), p.unless(k.Post == nil, "post", p.handler(k.Post)))
+		p.assign(id, k.Kind.String(), p.probe(k)...)
+		p.probes[k.Name] = id // not before: its handlers may name it
 	}
 	for i := range s.Labels {
 		l := &s.Labels[i]
@@ -148,6 +146,38 @@ func (p *printer) clients(s *Scenario) {
 		p.assign(id, "jump_label", quote(l.Name), "at = "+p.place(l.Func, uint64(l.Offset)),
 			"target = "+p.place(l.Target, uint64(l.TOff)))
 	}
+}
+
+// probeName prints a probe; one that isn't made yet goes by its name.
+func (p *printer) probeName(name string) string {
+	if id, ok := p.probes[name]; ok {
+		return id
+	}
+	return quote(name)
+}
+
+// probe prints what makes a probe.
+func (p *printer) probe(k *Probe) []string {
+	args := []string{quote(k.Name)}
+	if k.Func != "" {
+		args = append(args, "at = "+p.place(k.Func, uint64(k.Offset)))
+	}
+	counts := func(steps []Step) bool { return len(steps) == 1 && steps[0] == Step{Kind: StepCount} }
+	switch k.Kind {
+	case ProbeKretprobe:
+		args = append(args, p.unless(counts(k.Post), "handler", p.handler(k.Post)), p.unless(k.Pre == nil, "entry", p.handler(k.Pre)),
+			p.unless(k.Maxactive == 0, "maxactive", fmt.Sprint(k.Maxactive)), p.unless(k.DataSize == 0, "data_size", fmt.Sprint(k.DataSize)))
+	case ProbeJprobe:
+		args = append(args, "entry = "+p.symbols[k.Entry])
+	default:
+		args = append(args, p.unless(counts(k.Pre), "pre", p.handler(k.Pre)), p.unless(k.Post == nil, "post", p.handler(k.Post)),
+			p.unless(k.Fault == nil, "fault", p.handler(k.Fault)))
+	}
+	args = append(args, p.unless(k.Symbol == "", "symbol", quote(k.Symbol)))
+	if k.Func == "" {
+		args = append(args, p.unless(k.Offset == 0, "offset", fmt.Sprint(k.Offset)))
+	}
+	return append(args, p.unless(!k.Disabled, "disabled", "True"))
 }
 
 func (p *printer) place(name string, off uint64) string {
@@ -165,6 +195,12 @@ func (p *printer) handler(steps []Step) string {
 	for i, st := range steps {
 		var args string
 		switch {
+		case st.Kind == StepSave || st.Kind == StepRestore:
+			args = quote(regName(st.Reg))
+		case st.Kind == StepStore:
+			args = p.place(st.Func, uint64(st.Off)) + ", " + literal(st.Value)
+		case st.Kind >= StepRegister:
+			args = p.probeName(st.Func)
 		case st.Kind == StepSetReg:
 			args = quote(regName(st.Reg)) + ", " + literal(st.Value)
 		case st.Kind == StepSetIP && st.Func == "":
@@ -226,8 +262,16 @@ func (p *printer) op(op *Op) string {
 				args = append(args, fmt.Sprintf("bits = %d", op.Bits))
 			}
 		}
-	case OpRegister, OpUnregister, OpEnable, OpDisable:
-		args = append(args, p.probes[op.Target])
+	case OpRegister, OpUnregister, OpEnable, OpDisable, OpRegisterAll, OpUnregisterAll:
+		if op.Kind < OpRegisterAll {
+			args = append(args, p.probes[op.Target])
+		} else {
+			var list []string
+			for _, name := range op.Targets {
+				list = append(list, p.probes[name])
+			}
+			args = append(args, "["+strings.Join(list, ", ")+"]")
+		}
 		if name := errnoName(op.Returns); op.Checked && name != "" {
 			args = append(args, "errno = "+quote(name))
 		} else if op.Checked {
@@ -235,7 +279,7 @@ func (p *printer) op(op *Op) string {
 		}
 	case OpExpect:
 		args = append(args, p.place(op.Target, uint64(op.Offset)), dataString(op.Bytes))
-	case OpOptimization:
+	case OpOptimization, OpEnabled:
 		on := "False"
 		if op.On {
 			on = "True"

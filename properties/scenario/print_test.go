@@ -168,13 +168,13 @@ func genPlace(t *rapid.T, s *scenario.Scenario) (name string, off int) {
 	return f.Name, rapid.IntRange(0, len(f.Code)-1).Draw(t, "offset")
 }
 
-func genHandler(t *rapid.T, s *scenario.Scenario) []scenario.Step {
+func genHandler(t *rapid.T, s *scenario.Scenario, names []string, private bool) []scenario.Step {
 	if rapid.Bool().Draw(t, "no handler") {
 		return nil
 	}
 	steps := []scenario.Step{}
 	for range rapid.IntRange(0, 3).Draw(t, "steps") {
-		st := scenario.Step{Kind: scenario.StepKind(rapid.IntRange(0, 3).Draw(t, "step"))}
+		st := scenario.Step{Kind: scenario.StepKind(rapid.IntRange(0, int(scenario.StepDisable)).Draw(t, "step"))}
 		switch st.Kind {
 		case scenario.StepSetReg:
 			st.Reg, st.Value = isa.Reg(rapid.IntRange(0, 15).Draw(t, "reg")), rapid.Uint64().Draw(t, "value")
@@ -186,6 +186,19 @@ func genHandler(t *rapid.T, s *scenario.Scenario) []scenario.Step {
 			}
 		case scenario.StepCall:
 			st.Func, _ = genPlace(t, s)
+		case scenario.StepSave, scenario.StepRestore:
+			if !private {
+				continue
+			}
+			st.Reg = isa.Reg(rapid.IntRange(0, 15).Draw(t, "reg"))
+		case scenario.StepStore:
+			if len(s.Datas) == 0 || len(s.Datas[0].Bytes) < 8 {
+				continue
+			}
+			d := &s.Datas[0]
+			st.Func, st.Off, st.Value = d.Name, rapid.IntRange(0, len(d.Bytes)-8).Draw(t, "off"), rapid.Uint64().Draw(t, "value")
+		case scenario.StepRegister, scenario.StepUnregister, scenario.StepEnable, scenario.StepDisable:
+			st.Func = names[rapid.IntRange(0, len(names)-1).Draw(t, "of probe")]
 		}
 		steps = append(steps, st)
 	}
@@ -194,10 +207,12 @@ func genHandler(t *rapid.T, s *scenario.Scenario) []scenario.Step {
 
 func genClients(t *rapid.T, s *scenario.Scenario) {
 	probes, labels := newNames(), newNames()
+	var all []string
 	for range rapid.IntRange(0, 3).Draw(t, "probes") {
-		k := scenario.Probe{Name: probes.draw(t, "probe"), Pre: genHandler(t, s), Post: genHandler(t, s)}
-		k.Func, k.Offset = genPlace(t, s)
-		s.Probes = append(s.Probes, k)
+		all = append(all, probes.draw(t, "probe"))
+	}
+	for _, name := range all {
+		s.Probes = append(s.Probes, genProbe(t, s, name, all))
 	}
 	for i := range s.Texts {
 		if f := &s.Texts[i]; len(f.Code) > 4 && f.Code[0] == 0x0f && f.Code[1] == 0x1f && f.Code[2] == 0x44 && f.Code[3] == 0 && f.Code[4] == 0 {
@@ -206,6 +221,34 @@ func genClients(t *rapid.T, s *scenario.Scenario) {
 			s.Labels = append(s.Labels, l)
 		}
 	}
+}
+
+func genProbe(t *rapid.T, s *scenario.Scenario, name string, all []string) scenario.Probe {
+	k := scenario.Probe{Name: name, Kind: scenario.ProbeKind(rapid.IntRange(0, 2).Draw(t, "kind")), Disabled: rapid.Bool().Draw(t, "disabled")}
+	if k.Kind == scenario.ProbeJprobe && !s.Machine.Jprobes {
+		k.Kind = scenario.ProbeKprobe
+	}
+	k.Func, k.Offset = genPlace(t, s)
+	switch rapid.IntRange(0, 3).Draw(t, "said") {
+	case 1:
+		k.Symbol = newNames().draw(t, "symbol")
+	case 2:
+		k.Symbol, k.Func = k.Func, ""
+	}
+	switch k.Kind {
+	case scenario.ProbeJprobe:
+		k.Entry, _ = genPlace(t, s)
+		return k
+	case scenario.ProbeKretprobe:
+		k.Maxactive = rapid.IntRange(-1, 20).Draw(t, "maxactive")
+		k.DataSize = rapid.SampledFrom([]int{0, 4, 8, 100}).Draw(t, "data_size")
+	case scenario.ProbeKprobe:
+		if s.Machine.FaultHandlers {
+			k.Fault = genHandler(t, s, all, false)
+		}
+	}
+	k.Pre, k.Post = genHandler(t, s, all, k.DataSize >= 8), genHandler(t, s, all, k.DataSize >= 8)
+	return k
 }
 
 func genPrograms(t *rapid.T, s *scenario.Scenario) {
@@ -233,13 +276,13 @@ func genPrograms(t *rapid.T, s *scenario.Scenario) {
 }
 
 func genOp(t *rapid.T, s *scenario.Scenario) scenario.Op {
-	op := scenario.Op{Kind: scenario.OpKind(rapid.IntRange(0, 11).Draw(t, "op"))}
+	op := scenario.Op{Kind: scenario.OpKind(rapid.IntRange(0, int(scenario.OpRelease)).Draw(t, "op"))}
 	switch op.Kind {
 	case scenario.OpRegister, scenario.OpUnregister, scenario.OpEnable, scenario.OpDisable:
 		if n := len(s.Probes); n > 0 {
 			op.Target = s.Probes[rapid.IntRange(0, n-1).Draw(t, "probe")].Name
-			if op.Kind == scenario.OpRegister && rapid.Bool().Draw(t, "checked") {
-				op.Checked, op.Returns = true, rapid.SampledFrom([]uint64{0, 2, 12, 16, 22, 28, 84, 95}).Draw(t, "errno")
+			if rapid.Bool().Draw(t, "checked") {
+				op.Checked, op.Returns = true, rapid.SampledFrom([]uint64{0, 2, 12, 16, 17, 19, 22, 28, 84, 95}).Draw(t, "errno")
 			}
 			return op
 		}
@@ -250,7 +293,17 @@ func genOp(t *rapid.T, s *scenario.Scenario) scenario.Op {
 		}
 	case scenario.OpSchedule, scenario.OpWaitOptimized, scenario.OpUser:
 		return op
-	case scenario.OpOptimization:
+	case scenario.OpRegisterAll, scenario.OpUnregisterAll:
+		for i := range s.Probes {
+			if k := &s.Probes[i]; k.Kind == s.Probes[0].Kind && k.Kind != scenario.ProbeJprobe {
+				op.Targets = append(op.Targets, k.Name)
+			}
+		}
+		if rapid.Bool().Draw(t, "checked") {
+			op.Checked = true
+		}
+		return op
+	case scenario.OpOptimization, scenario.OpEnabled:
 		op.On = rapid.Bool().Draw(t, "on")
 		return op
 	case scenario.OpExpect:

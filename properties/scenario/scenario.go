@@ -64,7 +64,7 @@ const (
 	QuiesceSched
 	QuiesceRCU
 	QuiesceTasks
-	QuiesceStackCheck
+	QuiesceStackCheck // nothing: while the machine is stopped it looks where each task stands
 )
 
 // Patch is how a jump is written over live text.
@@ -98,16 +98,19 @@ type Machine struct {
 	Boost            Boost
 	Returns          kprobes.ReturnGeneration
 	MaxactiveByBuild bool // maxactive's default is the CPUs, if built without preemption (until 6.0)
+	DataMax          Choice
+	Unwind           bool // backtraces see through the trampoline of return probes (5.15 and later)
 	FaultHandlers    bool
 	Jprobes          bool
 	NoBatches        bool // no arrays, no disable, no enable (2.6)
 	NoOptprobes      bool
 	Order            kprobes.Order
-	Unoptimize       Unoptimize
-	Batched          bool // a run of the optimizer writes and takes away 256 jumps at most
-	DetourSS         bool // a detour saves ss, too (5.10 and later)
+	Batch            Choice
+	SaveSS           bool // detours save a whole register image (5.10 and later)
 	DetourIRQsOff    bool // handlers behind a detour run with interrupts off (until 4.14)
+	Unoptimize       Unoptimize
 	NoSyncArm        bool // a breakpoint is written without an IPI sync
+	Files            kprobes.Files
 	Ftrace           bool // probes at a function's fentry go through ftrace
 }
 
@@ -136,14 +139,54 @@ type Missing struct {
 	Size int
 }
 
-// Probe is a kprobe on a function (plus offset). Handlers are data; a nil Pre
-// or Post is no handler.
+// ProbeKind says what a probe is.
+type ProbeKind uint8
+
+// The kinds of probe.
+const (
+	ProbeKprobe    ProbeKind = iota
+	ProbeKretprobe           // Pre is its entry_handler, Post its handler
+	ProbeJprobe              // Entry is what runs with the function's arguments
+)
+
+// Probe is a probe on a function (plus offset). Handlers are data; a nil one is
+// no handler.
 type Probe struct {
-	Name   string
-	Func   string
-	Offset int
-	Pre    []Step
-	Post   []Step
+	Name      string
+	Kind      ProbeKind
+	Func      string // "": Symbol alone says where
+	Offset    int
+	Symbol    string // by this name the engine is told where, which need not exist; "": by the address
+	Pre       []Step
+	Post      []Step
+	Fault     []Step // of a kprobe
+	Disabled  bool   // it is registered disabled
+	Maxactive int    // of a kretprobe; 0 or less: the default
+	DataSize  int    // of a kretprobe: bytes of private data of each call
+	Entry     string // of a jprobe: the function
+}
+
+// Probe returns the probe of that name, nil if there is none.
+func (s *Scenario) Probe(name string) *Probe {
+	for i := range s.Probes {
+		if s.Probes[i].Name == name {
+			return &s.Probes[i]
+		}
+	}
+	return nil
+}
+
+// Place returns the function that a probe is on, as far as its symbol is one.
+func (s *Scenario) Place(k *Probe) (f string, ok bool) {
+	if k.Func != "" {
+		return k.Func, true
+	}
+	for i := range s.Texts {
+		if s.Texts[i].Name == k.Symbol {
+			return k.Symbol, true
+		}
+	}
+	return "", false
 }
 
 // StepKind names what a handler does.
@@ -151,10 +194,19 @@ type StepKind uint8
 
 // The vocabulary of handlers.
 const (
-	StepCount  StepKind = iota // count()
-	StepSetReg                 // set_reg(reg, value)
-	StepSetIP                  // set_ip(address): the handler returns non-zero
-	StepCall                   // call(function)
+	StepCount      StepKind = iota // count()
+	StepSetReg                     // set_reg(reg, value)
+	StepSetIP                      // set_ip(address): the handler returns non-zero
+	StepCall                       // call(function)
+	StepNonzero                    // nonzero(): the handler returns 1
+	StepStore                      // store(data, value): eight bytes
+	StepSave                       // save(reg): into the private data of a return probe's call
+	StepRestore                    // restore(reg): from there
+	StepSleep                      // sleep(), which no handler may
+	StepRegister                   // register(probe), likewise
+	StepUnregister                 // unregister(probe), likewise
+	StepEnable                     // enable(probe), likewise
+	StepDisable                    // disable(probe), likewise
 )
 
 // Step is one step of a handler.
@@ -162,7 +214,8 @@ type Step struct {
 	Kind  StepKind
 	Reg   isa.Reg
 	Value uint64
-	Func  string
+	Func  string // the function, data or probe
+	Off   int    // StepStore: from the start of the data
 }
 
 // Label is a raw client of text_poke_bp: a 5-byte nop that flips to a jump and
@@ -192,6 +245,9 @@ const (
 	OpUser                        // user(): a spell in user mode
 	OpExpect                      // expect(data, hex): what memory holds
 	OpOptimization                // optimization(on): write debug.kprobes-optimization
+	OpRegisterAll                 // register_all([…], errno = None)
+	OpUnregisterAll               // unregister_all([…])
+	OpEnabled                     // enabled(on): write debugfs kprobes/enabled
 	OpHotplug                     // hotplug(): a CPU comes, of those that the machine hasn't: all that is done about it
 	OpSpin                        // spin(): keeps the CPU, interrupts as they are, until somebody has called release()
 	OpRelease                     // release()
@@ -205,14 +261,16 @@ type Op struct {
 	Changed bool // OpCall: a handler changes the call's result on purpose, don't compare
 
 	// Checked says that the author knows what comes back, in a call's low Bits
-	// bits of rax or, as a positive number, from register.
+	// bits of rax or, as a positive number, from a call of the probes' API.
 	Checked bool
 	Returns uint64
 	Bits    int // OpCall: 1 to 64 if Checked
 
+	Targets []string // OpRegisterAll, OpUnregisterAll: probes of one kind
+
 	Offset int    // OpExpect: from the start of the data
 	Bytes  []byte // OpExpect
-	On     bool   // OpOptimization
+	On     bool   // OpOptimization, OpEnabled
 }
 
 // Task is a kernel thread bound to a CPU.

@@ -79,6 +79,15 @@ const (
 	UnoptimizePatcher                      // as it was written
 )
 
+// Choice is one of the numbers that a setting has words for.
+type Choice uint8
+
+// What the choices are.
+var (
+	dataMaxWords, dataMaxes = []string{"any", "4096"}, []int{0, 4096}
+	batchWords, batches     = []string{"all", "256"}, []int{0, 256}
+)
+
 // The words for settings that kprobes enumerates.
 var (
 	editionWords    = []string{"", "2.6", "4.15", "5.14", "6.5", "6.9", "documented"}
@@ -89,8 +98,7 @@ var (
 	returnsWords    = []string{"objpool", "rethook", "freelist", "hashed", "global"}
 	maxactiveWords  = []string{"always", "preemption"}
 	orderWords      = []string{"text", "module", "step"}
-	batchWords      = []string{"all", "256"}
-	detourWords     = []string{"as-they-were", "off"}
+	filesWords      = []string{"bool", "char", "plain", "first"}
 	unoptimizeWords = []string{"as-patched", "breakpoint", "patcher"}
 )
 
@@ -215,6 +223,14 @@ func makeSettings() []setting {
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.MaxactiveByBuild }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.MaxactiveAll }, true)
 
+	s = add("data_max", dataMaxWords, "the most bytes of private data that a return probe may have")
+	s.get, s.set = in(func(m *Machine) *Choice { return &m.DataMax })
+	s.from, s.to = listed(dataMaxes, func(s *kprobes.Settings) *int { return &s.DataMax })
+
+	s = add("unwind", truth, "whether backtraces see through the trampoline of return probes")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.Unwind }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Unwind }, false)
+
 	s = add("fault_handlers", truth, "whether probes have fault handlers")
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.FaultHandlers }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.FaultHandlers }, false)
@@ -235,6 +251,18 @@ func makeSettings() []setting {
 	s.get, s.set = in(func(m *Machine) *kprobes.Order { return &m.Order })
 	s.from, s.to = numbered(func(s *kprobes.Settings) *kprobes.Order { return &s.Order })
 
+	s = add("batch", batchWords, "how many jumps a run of the optimizer writes, and takes away, at most")
+	s.get, s.set = in(func(m *Machine) *Choice { return &m.Batch })
+	s.from, s.to = listed(batches, func(s *kprobes.Settings) *int { return &s.Batch })
+
+	s = add("save_ss", truth, "whether detours save ss with the other registers")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.SaveSS }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.SaveSS }, false)
+
+	s = add("detour_irqs_off", truth, "whether handlers behind a detour run with interrupts off")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.DetourIRQsOff }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.DetourIRQsOff }, false)
+
 	s = add("unoptimize", unoptimizeWords, "how a jump is taken away")
 	s.get, s.set = in(func(m *Machine) *Unoptimize { return &m.Unoptimize })
 	s.from = func(s *kprobes.Settings, _ Edition) uint8 {
@@ -247,19 +275,6 @@ func makeSettings() []setting {
 		s.Breakpoint = v == uint8(UnoptimizeBreakpoint) || v == uint8(UnoptimizeLikePatch) && m.Patch == PatchBreakpoint
 	}
 
-	s = add("batch", batchWords, "how many jumps a run of the optimizer writes at most, and takes away")
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.Batched }, false)
-	s.from = func(s *kprobes.Settings, _ Edition) uint8 { return truthOf(s.Batch != 0) }
-	s.to = func(s *kprobes.Settings, _ *Machine, v uint8) { s.Batch = int(v) * kprobes.MostOptimized }
-
-	s = add("detour_ss", truth, "whether a detour saves a whole image of the registers, with ss")
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.DetourSS }, false)
-	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.SaveSS }, false)
-
-	s = add("detour_irqs", detourWords, "what interrupts are while the handlers behind a detour run")
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.DetourIRQsOff }, false)
-	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.DetourIRQsOff }, false)
-
 	s = add("sync_arm", truth, "whether every CPU is synchronized after a breakpoint was written")
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.NoSyncArm }, true)
 	s.from = func(*kprobes.Settings, Edition) uint8 { return 1 } // on the repaired algorithm: see --as-shipped
@@ -268,6 +283,10 @@ func makeSettings() []setting {
 	s = add("ftrace", truth, "whether a probe at a function's fentry goes through ftrace")
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.Ftrace }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Kernel.Ftrace }, false)
+
+	s = add("files", filesWords, "what the interface files take and print: as since 5.16, as until 5.15, as until 4.17, as in 2.6")
+	s.get, s.set = in(func(m *Machine) *kprobes.Files { return &m.Files })
+	s.from, s.to = numbered(func(s *kprobes.Settings) *kprobes.Files { return &s.Files })
 	return list
 }
 

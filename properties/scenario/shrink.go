@@ -118,7 +118,16 @@ func (s *Scenario) fewerClients(list []Edit) []Edit {
 		name := s.Probes[i].Name
 		list = append(list, Edit{Says: "probe " + name + " left out", apply: func(c *Scenario) {
 			c.Probes = slices.Delete(c.Probes, i, i+1)
-			c.dropOps(func(op *Op) bool { return op.Kind.ofProbe() && op.Target == name })
+			c.dropOps(func(op *Op) bool {
+				if slices.Contains(op.Targets, name) {
+					op.Targets = slices.DeleteFunc(slices.Clone(op.Targets), func(t string) bool { return t == name })
+				}
+				if len(op.Targets) == 0 {
+					op.Targets = nil
+				}
+				return op.Kind.ofProbe() && op.Target == name
+			})
+			c.dropSteps(func(st *Step) bool { return st.Kind.ofProbe() && st.Func == name })
 		}})
 	}
 	for i := len(s.Labels) - 1; i >= 0; i-- {
@@ -131,8 +140,23 @@ func (s *Scenario) fewerClients(list []Edit) []Edit {
 	return list
 }
 
-func (k OpKind) ofProbe() bool { return k >= OpRegister && k <= OpDisable }
-func (k OpKind) ofLabel() bool { return k == OpEnableLabel || k == OpDisableLabel }
+func (k OpKind) ofProbe() bool   { return k >= OpRegister && k <= OpDisable }
+func (k StepKind) ofProbe() bool { return k >= StepRegister && k <= StepDisable }
+func (k OpKind) ofLabel() bool   { return k == OpEnableLabel || k == OpDisableLabel }
+
+// handlers returns all handlers of a probe.
+func (k *Probe) handlers() []*[]Step { return []*[]Step{&k.Pre, &k.Post, &k.Fault} }
+
+// dropSteps leaves steps of handlers out. A handler that has none left stays one.
+func (s *Scenario) dropSteps(drop func(st *Step) bool) {
+	for i := range s.Probes {
+		for _, steps := range s.Probes[i].handlers() {
+			if *steps != nil {
+				*steps = slices.DeleteFunc(append([]Step{}, *steps...), func(st Step) bool { return drop(&st) })
+			}
+		}
+	}
+}
 
 // dropOps leaves operations out, and tasks that have none left.
 func (s *Scenario) dropOps(drop func(op *Op) bool) {
@@ -276,10 +300,12 @@ func (s *Scenario) plainerSources(list []Edit) []Edit {
 func (s *Scenario) fewerSymbols(list []Edit) []Edit {
 	used := make(map[string]bool)
 	for i := range s.Probes {
-		used[s.Probes[i].Func] = true
-		for _, steps := range [][]Step{s.Probes[i].Pre, s.Probes[i].Post} {
-			for _, st := range steps {
-				used[st.Func] = true
+		used[s.Probes[i].Func], used[s.Probes[i].Symbol], used[s.Probes[i].Entry] = true, true, true
+		for _, steps := range s.Probes[i].handlers() {
+			for _, st := range *steps {
+				if !st.Kind.ofProbe() {
+					used[st.Func] = true
+				}
 			}
 		}
 	}

@@ -2,33 +2,43 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 
 	"kpsim/sim"
 )
 
-// Storm builds the api-storm of a seed: several tasks call the probes' API in any
-// order on a few addresses of the same functions, while other CPUs run these and
-// are interrupted. Equal seeds give equal scenarios.
+// Storm builds the api-storm of a seed on a machine: several tasks call the probes'
+// API in any order on a few addresses of the same functions, while other CPUs run
+// these and are interrupted. Equal seeds give equal scenarios. How many CPUs there
+// are, 2 to 6, and the fetch model is drawn, too; the rest of the machine is m's,
+// and what it doesn't have isn't called.
 //
 // What comes out is sound: the optimizer's wait is enough for the preemption
 // model, and nobody hits a probe three deep. So no schedule may break a property.
 func Storm(seed uint64, m Machine) *Scenario {
 	g := &storm{sc: base(), labelled: true}
 	g.rand.Seed(seed, 0)
-	g.sc.Name, g.sc.Machine = fmt.Sprintf("api-storm-%d", seed), m
+	g.sc.Name, g.sc.Machine = fmt.Sprintf("api-storm-%v-%v-%d", m.Edition, m.Preempt, seed), m
 	g.sc.Machine.CPUs = 2 + g.rand.N(stormCPUs-1)
+	g.sc.Machine.Fetch = Fetch(g.rand.N(int(FetchMixing) + 1))
 	g.probes()
 	g.probers()
 	g.callers()
 	g.sources()
+	if m.NoOptprobes {
+		g.without(OpWaitOptimized, OpOptimization)
+	}
+	if m.NoBatches {
+		g.without(OpEnable, OpDisable)
+	}
 	return g.sc
 }
 
 const (
-	stormCPUs   = 6 // at most
-	stormReach  = 8 // probes are at f+0 to f+8
-	stormProbes = 5 // at most
-	stormRounds = 20
+	stormCPUs   = 6  // at most
+	stormReach  = 8  // probes are at f+0 to f+8
+	stormProbes = 5  // at most
+	stormRounds = 30 // of a caller, at most
 )
 
 // A storm is a scenario in the making.
@@ -39,6 +49,17 @@ type storm struct {
 	labelled bool     // there is a jump label
 	nests    bool     // a handler calls a function
 	tasks    int      // probers
+}
+
+// without has tasks give way where they would do what the machine can't.
+func (g *storm) without(kinds ...OpKind) {
+	for i := range g.sc.Tasks {
+		for j := range g.sc.Tasks[i].Ops {
+			if op := &g.sc.Tasks[i].Ops[j]; slices.Contains(kinds, op.Kind) {
+				*op = Op{Kind: OpSchedule}
+			}
+		}
+	}
 }
 
 // one reports true once in n.
@@ -62,7 +83,7 @@ func (g *storm) probes() {
 	if g.one(3) {
 		g.funcs = append(g.funcs, drawn[g.rand.N(len(drawn))])
 	}
-	if g.labelled = g.one(4); g.labelled {
+	if g.labelled = g.one(4) && g.sc.Machine.Edition != Edition26; g.labelled { // jump labels came with 2.6.37
 		g.funcs = append(g.funcs, "labelled")
 		g.sc.Labels = []Label{{Name: "key", Func: "labelled", Offset: 3, Target: "labelled_on"}}
 	}
@@ -91,9 +112,9 @@ func (g *storm) some() string {
 }
 
 // offset draws one: mostly where an instruction begins, now and then within one,
-// which is refused.
+// where that is refused.
 func (g *storm) offset(f string) int {
-	if g.one(8) {
+	if g.one(8) && !g.sc.Machine.AnyByte {
 		return g.rand.N(stormReach + 1)
 	}
 	var near []int
@@ -207,4 +228,20 @@ func (g *storm) interrupted() bool {
 		}
 	}
 	return false
+}
+
+// StormMachines are the machines that storms are of: each edition under each model
+// of preemption that it can be built with.
+func StormMachines() (list []Machine) {
+	for _, e := range Editions() {
+		for p := PreemptNone; p <= PreemptLazy; p++ {
+			if e == Edition26 && (p == PreemptDynamic || p == PreemptLazy) || e == EditionDocumented && p.Built() || p == PreemptLazy && e < Edition69 {
+				continue
+			}
+			m := Machine{Edition: e, Preempt: p}
+			m.Settle()
+			list = append(list, m)
+		}
+	}
+	return list
 }

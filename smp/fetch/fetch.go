@@ -84,6 +84,25 @@ func (t *Text) choose(cpu int, addr uint64, b []byte, n int, env Env) int {
 	return n
 }
 
+// Oldest replaces the newest bytes at addr by the oldest that a fetch of cpu may
+// see, byte by byte. It changes nothing.
+func (t *Text) Oldest(cpu int, addr uint64, b []byte) {
+	for i := range b {
+		at := addr + uint64(i)
+		c := t.find(at / chunkBytes)
+		if c == nil || !t.MayBeStale(cpu) {
+			continue
+		}
+		first := int(at % chunkBytes)
+		mask, own := ^uint64(0), c.fetched[cpu*t.floors]
+		if t.model == Mixing {
+			mask, own = 0xff<<(8*first), c.fetched[cpu*t.floors+first]
+		}
+		floor := max(t.serialised[cpu], own)
+		c.copy(b[i:i+1], first, c.alternative(mask, floor, c.alternatives(mask, floor)-1))
+	}
+}
+
 // alternatives returns how many different things can be seen under mask (a
 // chunk, or a byte of it): the runs of equal neighbours among the version that
 // was current at floor and those after it.

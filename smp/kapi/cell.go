@@ -127,6 +127,9 @@ func (l *List[T]) Add(x Context, v T) {
 	l.v = append(l.v, v)
 }
 
+// Fill appends v without a point: for initialisation.
+func (l *List[T]) Fill(v T) { l.v = append(l.v, v) }
+
 // Push puts v first (point).
 func (l *List[T]) Push(x Context, v T) {
 	x.Access(l.id, Write)

@@ -52,9 +52,10 @@ const (
 	SyncUnopt2                // kprobes, after the tail was restored
 	SyncStop                  // stop_machine, each CPU before it leaves
 	SyncSelf                  // text_poke, the storing CPU
+	SyncFlush                 // translations of memory that is unmapped are flushed
 )
 
-var whyNames = [...]string{"", "poke-1", "poke-2", "poke-3", "arm", "disarm", "unopt-1", "unopt-2", "stop", "self"}
+var whyNames = [...]string{"", "poke-1", "poke-2", "poke-3", "arm", "disarm", "unopt-1", "unopt-2", "stop", "self", "flush"}
 
 func (w Why) String() string { return whyNames[w] }
 
@@ -174,6 +175,7 @@ type Workqueue interface {
 const (
 	SlotMem   = 1 // the out-of-line copy of one instruction
 	DetourMem = 2 // a detour buffer
+	ModuleMem = 3 // a section of a module
 
 	OwnerPoke    = 1 // the text-poke handler: the address is in its descriptor
 	OwnerKprobe  = 2 // a kprobe is at the address, or its out-of-line copy ended there

@@ -15,6 +15,8 @@ type Config struct {
 	Hotplug     bool // there is a writer of the CPU-hotplug lock
 	StackCheck  bool // stacks may be looked at
 	Latch       bool // tasks may spin until told to go on
+	NoModules   bool // no CONFIG_MODULES: nothing can be loaded
+	NoUnload    bool // no CONFIG_MODULE_UNLOAD: what is loaded stays
 	_           struct{}
 }
 
@@ -36,6 +38,8 @@ type Kernel struct {
 	Stacks  Stacks
 	Pager   Pager
 	Latch   Latch
+	Modules Modules
+	Ftrace  Ftrace
 	cfg     Config                          // set at boot
 	onTimer func(x *smp.Ctx, s *smp.Source) // set at boot: what the timer's handler does besides the tick
 	onNMI   func(x *smp.Ctx, s *smp.Source) // set at boot
@@ -43,6 +47,9 @@ type Kernel struct {
 	plain   func(s *smp.Source) bool // set at boot: onTimer and onNMI do nothing for the source
 	gates   []isa.Addr               // set at boot: the addresses of bound routines, in order
 	nGates  int                      // owned by the boot of a run: how many are bound so far
+
+	calls     []*StaticCall // set at boot
+	callMutex *Mutex        // static_call_mutex; set at boot, nil: there is no static call
 }
 
 // Boot installs the kernel on a machine. Exports are bound first, in the fixed
@@ -74,6 +81,8 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.Hotplug.init(k)
 	k.Stacks.init(k)
 	k.Latch.init(k)
+	k.Modules.init(k)
+	k.Ftrace.init(k)
 	k.bootPerCPU()
 
 	m.ServiceName = ServiceName
@@ -117,6 +126,11 @@ func (k *Kernel) Reset() {
 	k.Stacks.reset()
 	k.Pager.reset()
 	k.Latch.reset()
+	k.Modules.reset()
+	k.Ftrace.reset()
+	for _, s := range k.calls {
+		s.target.Set(s.first)
+	}
 }
 
 // OnInterrupt says what the handlers of timers and NMIs do besides their own

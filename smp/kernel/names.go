@@ -36,6 +36,16 @@ func (k *Kernel) CellName(id kapi.CellID) string {
 			return "the writer of cpu_hotplug_lock"
 		}
 	}
+	for _, m := range k.Modules.list {
+		switch id {
+		case m.state.ID():
+			return "the state of module " + m.Name
+		case m.refs.ID():
+			return "who holds module " + m.Name
+		case m.inits.ID():
+			return "whether module " + m.Name + " has its init section"
+		}
+	}
 	switch id {
 	case k.Poke.desc.ID():
 		return "text_poke_bp's descriptor"

@@ -253,3 +253,6 @@ func (p PokeNaive) Patch(x kapi.Context, addr isa.Addr, insn []byte, _ isa.Addr)
 	}
 	text.Sync.Self(x, kapi.SyncSelf)
 }
+
+// Held reports whether a handler holds the descriptor.
+func (p *TextPoke) Held() bool { return p.refs.Peek() != 0 }

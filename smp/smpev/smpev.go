@@ -88,6 +88,7 @@ const (
 const (
 	SlotMem   = 1 // the out-of-line copy of one instruction
 	DetourMem = 2 // a detour buffer
+	ModuleMem = 3 // a section of a module
 )
 
 // How a lock was taken, as in Lock; 0: a mutex.

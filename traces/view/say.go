@@ -122,6 +122,31 @@ func (t *teller) sayProbe(e *traces.Event) string {
 			return fmt.Sprintf("kprobes-optimization = %d begins", e.A)
 		}
 		return fmt.Sprintf("kprobes-optimization = %d: done", e.A)
+	case kpev.InstanceNew:
+		return fmt.Sprintf("%s: instance %d", t.in.probe(e.B), e.A)
+	case kpev.InstanceGet:
+		return fmt.Sprintf("%s: instance %d taken", t.in.probe(e.B), e.A)
+	case kpev.InstancePut:
+		return fmt.Sprintf("%s: instance %d given back", t.in.probe(e.B), e.A)
+	case kpev.InstanceFree:
+		return fmt.Sprintf("%s: instance %d freed", t.in.probe(e.B), e.A)
+	case kpev.HolderDrop:
+		return fmt.Sprintf("%s less of what return probe memory %d is for, %d left", count(int(e.B), "reference", "references"), e.A, e.C)
+	case kpev.HolderFree:
+		return fmt.Sprintf("return probe memory %d of %s freed", e.A, t.in.probe(e.B))
+	case kpev.Hooked:
+		return fmt.Sprintf("instance %d keeps the return address %s at %#x: now the trampoline's", e.A, t.text.place(e.C), e.B)
+	case kpev.Trampoline:
+		if e.B == 0 {
+			return "trampoline: nobody knows where to return to"
+		}
+		return "trampoline: returns to " + t.text.place(e.B)
+	case kpev.RetMissed:
+		return t.in.probe(e.A) + ": no free instance, missed"
+	case kpev.JprobeEnter:
+		return t.in.probe(e.A) + ": registers and stack kept, its entry runs"
+	case kpev.JprobeLeave:
+		return t.in.probe(e.A) + ": registers and stack put back"
 	case kpev.Printk:
 		return "the kernel prints: " + kpev.Text(kpev.Line(e.A), e.B, e.C)
 	}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/properties/harness"
+	"kpsim/properties/mutant"
+	"kpsim/sched"
+)
+
+// onceFlags say how one run is made.
+type onceFlags struct {
+	Seed     *uint64 `placeholder:"N" help:"Let a strategy say who goes next: the first run that explore makes with this seed. Default: the default schedule, in which the one who ran goes on."`
+	Strategy string  `default:"portfolio" placeholder:"NAME" help:"Which strategy, with --seed: ${strategies}."`
+	Mutant   string  `placeholder:"NAME" help:"Break something on purpose; kpsim list has the names."`
+	Edition  string  `placeholder:"EDITION" help:"Make the machine that of an edition: ${editions}."`
+}
+
+// schedule loads the scenario, and makes what says who goes next.
+func (c *onceFlags) schedule(what string) (*job, sched.Strategy, error) {
+	jobs, err := load([]string{what})
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(jobs) > 1 {
+		return nil, nil, fmt.Errorf("%s is a family of %d scenarios; choose one of them, as %s", what, len(jobs), jobs[0].Name)
+	}
+	j := jobs[0]
+	if c.Mutant != "" && !slices.Contains(mutant.Names(), c.Mutant) {
+		return nil, nil, fmt.Errorf("no mutant is called %q; there are %s", c.Mutant, list(mutant.Names()))
+	}
+	if c.Edition != "" {
+		if err := j.SetEdition(c.Edition); err != nil {
+			return nil, nil, fmt.Errorf("--edition: %w", err)
+		}
+	}
+	if c.Seed == nil {
+		return j, new(sched.Default), nil
+	}
+	spec := harness.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Strategy: c.Strategy, Seed: *c.Seed}
+	s, err := spec.First()
+	return j, s, err
+}
+
+type runCmd struct {
+	Scenario string `arg:"" help:"A scenario, built-in or a file NAME.star."`
+	onceFlags
+	JSON bool `name:"json" help:"Print one JSON object."`
+}
+
+// Help implements kong.HelpProvider.
+func (*runCmd) Help() string {
+	return `Runs a scenario once, and prints kprobes/list as it is in the end, how often each probe was hit and missed, what the kernel has printed, and how the run ended. The same seed is the same run.
+
+Examples:
+
+  kpsim run safe-full
+  kpsim run safe-full --seed 7
+  kpsim run --json torn-jump --seed 3 --strategy random
+
+Exit status: 0 nothing is broken, 1 a property is, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
+}
+
+// A ranOnce is a run as --json prints it.
+type ranOnce struct {
+	Scenario string     `json:"scenario"`
+	Strategy string     `json:"strategy"`
+	Seed     *uint64    `json:"seed"`
+	Outcome  string     `json:"outcome"`
+	Property *string    `json:"property"`
+	Message  string     `json:"message,omitempty"`
+	List     []string   `json:"list"`
+	Probes   []ranProbe `json:"probes"`
+	Log      []string   `json:"log"`
+	Steps    uint64     `json:"steps"`
+	Digest   string     `json:"digest"`
+}
+
+// A ranProbe is what a probe did in a run.
+type ranProbe struct {
+	Name    string `json:"name"`
+	Place   string `json:"place"`
+	Pre     int    `json:"pre"`
+	Post    int    `json:"post"`
+	Nmissed int    `json:"nmissed"`
+	Skipped int    `json:"skipped"`
+
+	line string // as it is printed
+}
+
+func (c *runCmd) run(p *program) (int, error) {
+	j, s, err := c.schedule(c.Scenario)
+	if err != nil {
+		return 0, err
+	}
+	p.exitAtInterrupt("the run isn't over")
+	p.doing = "one run of " + c.Scenario
+	rig, err := harness.New(j.Scenario, c.Mutant)
+	if err != nil {
+		return 0, err
+	}
+	defer rig.Close()
+	by := s.String()
+	run, tally := rig.Once(s)
+	if run.Err != nil {
+		return 0, fmt.Errorf("%s: %w", c.Scenario, run.Err)
+	}
+
+	out := ranOnce{
+		Scenario: j.Name, Strategy: by, Seed: c.Seed, Outcome: run.Outcome.String(),
+		List: lines(string(rig.Engine().List(nil))), Probes: hitsOf(rig, tally), Log: append([]string{}, tally.Lines...),
+		Steps: run.Counts.Boundaries, Digest: fmt.Sprintf("%016x", run.Digest),
+	}
+	status := exitOK
+	if run.Property != nil {
+		out.Property, out.Message, status = &run.Property.ID, rig.Verdict(&run), exitAgainst
+	}
+	if c.JSON {
+		return status, p.printJSON(out)
+	}
+	out.print(p, c.Mutant)
+	return status, nil
+}
+
+// lines splits a file, never nil.
+func lines(s string) []string {
+	return slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool { return l == "" })
+}
+
+func (o *ranOnce) print(p *program, mutant string) {
+	how := o.Strategy
+	if o.Seed != nil {
+		how += fmt.Sprintf(", seed %d", *o.Seed)
+	}
+	fmt.Fprintf(p.out, "%s: one run, %s, %s\n", o.Scenario, how, number(o.Steps, "step"))
+	section := func(name string, list []string) {
+		if len(list) == 0 {
+			list = []string{"(nothing)"}
+		}
+		fmt.Fprintf(p.out, "\n%s:\n", name)
+		for _, l := range list {
+			fmt.Fprintf(p.out, "  %s\n", l)
+		}
+	}
+	section("kprobes/list in the end", o.List)
+	var hits []string
+	for _, h := range o.Probes {
+		hits = append(hits, h.line)
+	}
+	section("hits", hits)
+	section("the kernel has printed", o.Log)
+	fmt.Fprintln(p.out)
+	if o.Property == nil {
+		fmt.Fprintf(p.out, "%s: nothing is broken\n", p.paint(green, o.Outcome))
+	} else {
+		p.indented("", p.paint(red, "VIOLATION")+": "+o.Message)
+		again := []string{typed(), "explore", o.Scenario}
+		if mutant != "" {
+			again = append(again, "--mutant", mutant)
+		}
+		p.next("", "to find it, as small as can be:", shell(again...))
+	}
+	fmt.Fprintf(p.out, "digest %s\n", o.Digest)
+}
+
+// hitsOf tells of each probe what it did.
+func hitsOf(rig *harness.Rig, t *harness.Tally) []ranProbe {
+	list := []ranProbe{}
+	for i := range rig.Scenario.Probes {
+		sp, k := &rig.Scenario.Probes[i], rig.Probe(i)
+		h := ranProbe{Name: sp.Name, Place: rig.Machine.Symbol(k.Addr), Nmissed: k.Missed()}
+		h.Pre, h.Post = t.Counts(uint64(i), kpev.Pre), t.Counts(uint64(i), kpev.Post)
+		_, h.Skipped = t.Missed(uint64(i))
+		h.line = fmt.Sprintf("%s at %s: pre_handler %d", h.Name, h.Place, h.Pre)
+		if sp.Post != nil {
+			h.line += fmt.Sprintf(", post_handler %d", h.Post)
+		}
+		h.line += fmt.Sprintf(", nmissed %d", h.Nmissed)
+		if h.Skipped > 0 {
+			h.line += fmt.Sprintf(", skipped %d", h.Skipped)
+		}
+		list = append(list, h)
+	}
+	return list
+}

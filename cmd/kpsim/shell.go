@@ -1,0 +1,283 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/term"
+
+	"kpsim/properties/harness"
+)
+
+type shellCmd struct {
+	What string `arg:"" help:"A scenario, built-in or a file NAME.star, or a trace NAME.kps."`
+	onceFlags
+
+	in io.Reader // nil: standard input
+}
+
+// Help implements kong.HelpProvider.
+func (*shellCmd) Help() string {
+	return `Opens a machine that stands still, and does what is typed, or what a script on standard input says: call functions, register probes, read and write the files of kprobes, step, look at text and registers. help lists the commands. The tasks of a scenario begin when run says so. The machine of a trace goes along the trace's schedule with step and run.
+
+Examples:
+
+  kpsim shell safe-full
+  kpsim shell --seed 7 safe-full
+  kpsim shell traces/torn-jump.kps
+  echo 'call victim 3 5' | kpsim shell safe-full
+
+In a script a line that can't be understood ends it; what the kernel refuses (-EINVAL) is an answer.
+
+Exit status: 0, 1 a property was broken, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
+}
+
+// A sh is a session with a user.
+type sh struct {
+	p     *program
+	s     *harness.Session
+	quiet bool // handlers' lines are left out
+	told  bool // that the run is over
+	done  bool
+}
+
+func (c *shellCmd) run(p *program) (int, error) {
+	s, err := c.open(p)
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	h := &sh{p: p, s: s}
+	s.Saw = h.saw
+	in := c.in
+	if in == nil {
+		in = os.Stdin
+	}
+	if f, ok := in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		h.talk(in)
+	} else if err := h.script(in); err != nil {
+		return 0, err
+	}
+	if s.Run != nil && s.Run.Property != nil {
+		return exitAgainst, nil
+	}
+	return exitOK, nil
+}
+
+// open makes the session.
+func (c *shellCmd) open(p *program) (*harness.Session, error) {
+	p.doing = "shell of " + c.What
+	if strings.HasSuffix(c.What, ".kps") {
+		if c.Seed != nil || c.Mutant != "" || c.Edition != "" {
+			return nil, fmt.Errorf("%s: a trace has its own schedule, mutant and edition; leave --seed, --mutant and --edition out", c.What)
+		}
+		file, err := readTrace(c.What)
+		if err != nil {
+			return nil, err
+		}
+		return harness.OpenSession(c.What, file)
+	}
+	j, s, err := c.schedule(c.What)
+	if err != nil {
+		return nil, err
+	}
+	return harness.NewSession(j.Scenario, c.Mutant, s)
+}
+
+const prompt = "kpsim> "
+
+// talk is a session at a terminal: a mistake is told, and that is all.
+func (h *sh) talk(in io.Reader) {
+	fmt.Fprintln(h.p.out, "The machine stands before its first step. help lists the commands, ^D ends.")
+	lines := bufio.NewScanner(in)
+	for !h.done {
+		fmt.Fprint(h.p.out, prompt)
+		if !lines.Scan() {
+			fmt.Fprintln(h.p.out)
+			return
+		}
+		if err := h.line(lines.Text()); err != nil {
+			fmt.Fprintln(h.p.out, err)
+		}
+	}
+}
+
+// script does the lines of a script, and prints what one would have seen.
+func (h *sh) script(in io.Reader) error {
+	lines := bufio.NewScanner(in)
+	for n := 1; !h.done && lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		switch {
+		case line == "":
+			fmt.Fprintln(h.p.out)
+			continue
+		case line[0] == '#':
+			fmt.Fprintln(h.p.out, line)
+			continue
+		}
+		fmt.Fprintf(h.p.out, "%s%s\n", prompt, line)
+		err := h.line(line)
+		if err != nil && h.s.Run != nil { // that is why
+			fmt.Fprintln(h.p.out, err)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("stdin:%d: %w", n, err)
+		}
+	}
+	return lines.Err()
+}
+
+// line does one line.
+func (h *sh) line(line string) error {
+	line, _, _ = strings.Cut(line, " #")
+	words := strings.Fields(strings.ReplaceAll(line, ">", " > "))
+	if len(words) == 0 || words[0][0] == '#' {
+		return nil
+	}
+	i := slices.IndexFunc(shellWords, func(w shellWord) bool { return w.word == words[0] || slices.Contains(w.also, words[0]) })
+	if i < 0 {
+		return fmt.Errorf("%s: no such command; help lists them", words[0])
+	}
+	err := shellWords[i].do(h, words[1:])
+	if errors.Is(err, errUsage) {
+		err = fmt.Errorf("write it %s %s", words[0], shellWords[i].args)
+	}
+	if h.s.Run != nil && !h.told {
+		h.told = true
+		h.verdict()
+	}
+	return err
+}
+
+// verdict says how the run ended.
+func (h *sh) verdict() {
+	if h.s.Run.Property != nil {
+		fmt.Fprintf(h.p.out, "%s: %s\n", h.p.paint(red, "VIOLATION"), h.s.Verdict())
+	} else {
+		fmt.Fprintf(h.p.out, "the run is over: %s\n", h.s.Verdict())
+	}
+}
+
+// errUsage is a mistake in the words of a command.
+var errUsage = errors.New("usage")
+
+// A shellWord is a command of the shell.
+type shellWord struct {
+	word string
+	also []string
+	args string
+	says string
+	do   func(h *sh, args []string) error
+}
+
+// shellWords are all of them; set in init, since help lists them.
+var shellWords []shellWord
+
+func init() {
+	shellWords = []shellWord{
+		{"help", nil, "[COMMAND]", "list the commands", (*sh).help},
+		{"call", nil, "FUNC [ARG…] [on CPU] [&]", "call a function, with numbers or symbols; & leaves it under way, to be stepped", (*sh).call},
+		{"kprobe", nil, "NAME at SYMBOL[+OFFSET] [post] [nopre] [REG=VALUE…] [ip=SYMBOL[+OFFSET]]", "make a probe; its pre_handler counts, and sets what is said", (*sh).kprobe},
+		{"register", nil, "NAME… [on CPU] [&]", "register_kprobe of each", (*sh).register},
+		{"unregister", nil, "NAME… [on CPU] [&]", "unregister_kprobe of each", (*sh).unregister},
+		{"enable", nil, "NAME… [on CPU] [&]", "enable_kprobe of each", (*sh).enable},
+		{"disable", nil, "NAME… [on CPU] [&]", "disable_kprobe of each", (*sh).disable},
+		{"cat", nil, "FILE", "print a file of kprobes", (*sh).cat},
+		{"echo", nil, "VALUE > FILE", "write one", (*sh).echo},
+		{"ls", nil, "[-l] DIRECTORY", "list the directory of them", (*sh).ls},
+		{"sysctl", nil, "[-w] NAME[=VALUE]", "read or write debug.kprobes-optimization", (*sh).sysctl},
+		{"step", []string{"s"}, "[MOVER] [N]", "make N steps, of one mover if it is named: cpu1, ipi@cpu1, timer@cpu1", (*sh).step},
+		{"run", nil, "[TASK…]", "let the scenario's tasks begin, all or those, and run until nothing moves", (*sh).run},
+		{"start", nil, "[TASK…]", "let them begin, and stand still", (*sh).start},
+		{"wait", nil, "", "until what is under way is done, and the optimizer has nothing left to do", (*sh).wait},
+		{"where", []string{"ps"}, "", "who is where, and what can move", (*sh).where},
+		{"regs", nil, "[CPU]", "print registers", (*sh).regs},
+		{"text", nil, "FUNC", "list a function as it is in memory, what it was, and what each CPU may still fetch", (*sh).text},
+		{"x", nil, "ADDRESS|SYMBOL[+OFFSET] [N]", "print N bytes of memory, and as instructions", (*sh).examine},
+		{"hits", nil, "", "print how often each probe was hit and missed", (*sh).hits},
+		{"dmesg", nil, "", "print what the kernel has printed", (*sh).dmesg},
+		{"events", nil, "[N]", "print about N of the events so far, by CPU", (*sh).events},
+		{"fetch", nil, "oldest|fresh", "have CPUs see the oldest text that they may see", (*sh).fetch},
+		{"trace", nil, "on|off", "print each call of a handler, or don't", (*sh).trace},
+		{"exit", []string{"quit", "q"}, "", "end", (*sh).exit},
+	}
+}
+
+func (h *sh) help(args []string) error {
+	width := 0
+	for _, w := range shellWords {
+		width = max(width, len(w.word))
+	}
+	found := false
+	for _, w := range shellWords {
+		switch {
+		case len(args) == 0:
+			fmt.Fprintf(h.p.out, "%-*s  %s\n", width, w.word, w.says)
+		case args[0] == w.word:
+			found = true
+			fmt.Fprintf(h.p.out, "%s %s\n  %s\n", w.word, w.args, w.says)
+		}
+	}
+	if len(args) > 0 && !found {
+		return fmt.Errorf("%s: no such command; help lists them", args[0])
+	}
+	return nil
+}
+
+func (h *sh) exit([]string) error {
+	h.done = true
+	return nil
+}
+
+// onOff reads one of two words.
+func onOff(args []string, yes, no string) (on bool, err error) {
+	if len(args) != 1 || args[0] != yes && args[0] != no {
+		return false, errUsage
+	}
+	return args[0] == yes, nil
+}
+
+func (h *sh) trace(args []string) error {
+	on, err := onOff(args, "on", "off")
+	h.quiet = !on
+	return err
+}
+
+func (h *sh) fetch(args []string) error {
+	on, err := onOff(args, "oldest", "fresh")
+	h.s.Stale(on)
+	return err
+}
+
+// placed takes off what says where and how a command is to run: on CPU, and &.
+func (h *sh) placed(args []string) (rest []string, cpu int, behind bool, err error) {
+	if n := len(args); n > 0 && args[n-1] == "&" {
+		args, behind = args[:n-1], true
+	}
+	if n := len(args); n > 2 && args[n-2] == "on" {
+		if cpu, err = h.cpu(args[n-1]); err != nil {
+			return nil, 0, false, err
+		}
+		args = args[:n-2]
+	}
+	if len(args) == 0 {
+		return nil, 0, false, errUsage
+	}
+	return args, cpu, behind, nil
+}
+
+// cpu reads the number of a CPU.
+func (h *sh) cpu(s string) (int, error) {
+	n, err := strconv.Atoi(strings.TrimPrefix(s, "cpu"))
+	if last := h.s.Rig.Machine.CPUs() - 1; err != nil || n < 0 || n > last {
+		return 0, fmt.Errorf("%s is no CPU of this machine; they are 0 to %d", s, last)
+	}
+	return n, nil
+}

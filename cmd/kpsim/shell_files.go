@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"kpsim/kprobes"
+	"kpsim/smp"
+)
+
+// The files of kprobes, as the documents name them.
+
+// A probeFile is one of them.
+type probeFile struct {
+	dir, name string
+	mode      string
+	read      func(e *kprobes.Engine) string
+	write     func(e *kprobes.Engine, x *smp.Ctx, s string) error // nil: read only
+}
+
+const sysctlName = "kprobes-optimization"
+
+// files are those that there are in the machine's edition.
+func (h *sh) files() []probeFile {
+	e := h.s.Rig.Engine()
+	debugfs := "/sys/kernel/debug/kprobes"
+	if !e.HasBlacklist() {
+		debugfs = "/debug/kprobes" // as the document of 2.6 has it
+	}
+	list := []probeFile{
+		{dir: debugfs, name: "enabled", mode: "-rw-------", read: (*kprobes.Engine).ReadEnabled,
+			write: func(e *kprobes.Engine, x *smp.Ctx, s string) error { return e.WriteEnabled(x, s) }},
+		{dir: debugfs, name: "list", mode: "-r--------", read: func(e *kprobes.Engine) string { return string(e.List(nil)) }},
+	}
+	if e.HasBlacklist() {
+		list = append(list, probeFile{dir: debugfs, name: "blacklist", mode: "-r--------", read: func(e *kprobes.Engine) string { return string(e.Blacklist(nil)) }})
+	}
+	if e.HasOptimization() {
+		list = append(list, probeFile{dir: "/proc/sys/debug", name: sysctlName, mode: "-rw-r--r--", read: (*kprobes.Engine).ReadOptimization,
+			write: func(e *kprobes.Engine, x *smp.Ctx, s string) error { return e.WriteOptimization(x, s) }})
+	}
+	return list
+}
+
+// file returns the file at a path.
+func (h *sh) file(at string) (probeFile, error) {
+	files := h.files()
+	i := slices.IndexFunc(files, func(f probeFile) bool { return path.Join(f.dir, f.name) == path.Clean(at) })
+	if i >= 0 {
+		return files[i], nil
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, path.Join(f.dir, f.name))
+	}
+	return probeFile{}, fmt.Errorf("%s: no such file; there are %s", at, strings.Join(names, ", "))
+}
+
+func (h *sh) cat(args []string) error {
+	if len(args) != 1 {
+		return errUsage
+	}
+	f, err := h.file(args[0])
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(h.p.out, f.read(h.s.Rig.Engine()))
+	return nil
+}
+
+func (h *sh) echo(args []string) error {
+	i := slices.Index(args, ">")
+	if i < 0 || i != len(args)-2 {
+		return errUsage
+	}
+	f, err := h.file(args[i+1])
+	if err != nil {
+		return err
+	}
+	value := strings.Join(args[:i], " ")
+	if n := len(value); n > 1 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+		value = value[1 : n-1]
+	}
+	_, err = h.write(f, value+"\n")
+	return err
+}
+
+// write writes to a file as a task would, and prints what the shell says to an
+// errno.
+func (h *sh) write(f probeFile, s string) (ok bool, err error) {
+	if f.write == nil {
+		fmt.Fprintf(h.p.out, "sh: can't create %s: Permission denied\n", path.Join(f.dir, f.name))
+		return false, nil
+	}
+	var refused error
+	if err := h.s.Do(0, "the write to "+f.name, func(x *smp.Ctx) { refused = f.write(h.s.Rig.Engine(), x, s) }); err != nil {
+		return false, err
+	}
+	if refused != nil {
+		fmt.Fprintln(h.p.out, "sh: write error: Invalid argument")
+	}
+	return refused == nil, nil
+}
+
+func (h *sh) ls(args []string) error {
+	long := len(args) > 0 && args[0] == "-l"
+	if long {
+		args = args[1:]
+	}
+	if len(args) != 1 {
+		return errUsage
+	}
+	files := h.files()
+	slices.SortFunc(files, func(a, b probeFile) int { return strings.Compare(a.name, b.name) })
+	n := 0
+	for _, f := range files {
+		if f.dir != path.Clean(args[0]) {
+			continue
+		}
+		if n++; long {
+			fmt.Fprintf(h.p.out, "%s %s\n", f.mode, f.name)
+		} else {
+			fmt.Fprintln(h.p.out, f.name)
+		}
+	}
+	if n == 0 {
+		_, err := h.file(args[0])
+		return err
+	}
+	return nil
+}
+
+// sysctl reads or writes kprobes-optimization by the name that sysctl(8) gives it.
+// The documents write kprobes_optimization, and n for 0, which kernels don't know:
+// it does what they mean, and says so.
+func (h *sh) sysctl(args []string) error {
+	write := len(args) > 0 && args[0] == "-w"
+	if write {
+		args = args[1:]
+	}
+	if len(args) != 1 {
+		return errUsage
+	}
+	name, value, assigns := strings.Cut(args[0], "=")
+	if write && !assigns {
+		return errUsage
+	}
+	const known = "debug." + sysctlName
+	if strings.ReplaceAll(name, "_", "-") != known {
+		return fmt.Errorf("%s: no such name; there is %s", name, known)
+	}
+	f, err := h.file("/proc/sys/debug/" + sysctlName)
+	if err != nil {
+		return fmt.Errorf("%s: this machine is built without CONFIG_OPTPROBES", name)
+	}
+	if !assigns {
+		fmt.Fprintf(h.p.out, "%s = %s", known, f.read(h.s.Rig.Engine()))
+		return nil
+	}
+	meant := map[string]string{"n": "0", "y": "1"}[value]
+	switch {
+	case meant != "":
+		fmt.Fprintf(h.p.out, "(kernels take 0 and 1: %s=%s)\n", known, meant)
+		value = meant
+	case name != known:
+		fmt.Fprintf(h.p.out, "(kernels call it %s)\n", known)
+	}
+	ok, err := h.write(f, value+"\n")
+	if ok {
+		fmt.Fprintf(h.p.out, "%s = %s\n", known, value)
+	}
+	return err
+}

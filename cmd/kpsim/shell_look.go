@@ -1,0 +1,277 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"kpsim/properties"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/traces/view"
+)
+
+// What the shell shows of the machine that stands.
+
+// at says where a CPU is.
+func (h *sh) at(cpu int) string {
+	m := h.s.Rig.Machine
+	name, off, text := m.Where(sim.Mover(cpu))
+	switch {
+	case text:
+		return fmt.Sprintf("at %s+%#x", name, off)
+	case off > 0:
+		return fmt.Sprintf("in %s step %d", name, off)
+	case name == "idle":
+		return name
+	}
+	return "in " + name
+}
+
+func (h *sh) where(args []string) error {
+	if len(args) > 0 {
+		return errUsage
+	}
+	m := h.s.Rig.Machine
+	for cpu := range m.CPUs() {
+		line := fmt.Sprintf("cpu%d  %s", cpu, h.at(cpu))
+		if t := m.Current(cpu); !t.Idle() {
+			line = fmt.Sprintf("cpu%d  %s, %s", cpu, t.Name, h.at(cpu))
+		}
+		ipi, open := m.Pending(cpu)
+		if !open {
+			line += ", interrupts off"
+		}
+		if ipi {
+			line += ", IPI pending"
+		}
+		var queue []string
+		for _, t := range m.Queue(cpu) {
+			queue = append(queue, t.Name)
+		}
+		if len(queue) > 0 {
+			line += "; wants to run: " + list(queue)
+		}
+		fmt.Fprintln(h.p.out, line)
+	}
+	if s := m.Waiting(); s != "" {
+		fmt.Fprintln(h.p.out, s)
+	}
+	var held []string
+	for _, t := range h.s.Tasks() {
+		if t.Held() {
+			held = append(held, t.Name)
+		}
+	}
+	if len(held) > 0 {
+		fmt.Fprintf(h.p.out, "not begun: %s\n", list(held))
+	}
+	if h.s.Run == nil {
+		fmt.Fprintf(h.p.out, "%s so far; can move: %s\n", number(m.Steps(), "step"), h.movers())
+	}
+	return nil
+}
+
+// movers lists who can move.
+func (h *sh) movers() string {
+	m := h.s.Rig.Machine
+	var names []string
+	for mv := range sim.MoverSource + sim.Mover(len(m.Sources())) {
+		if m.Can(mv) {
+			names = append(names, m.MoverName(mv))
+		}
+	}
+	if len(names) == 0 {
+		return "nobody"
+	}
+	return list(names)
+}
+
+func (h *sh) regs(args []string) error {
+	m := h.s.Rig.Machine
+	first, last := 0, m.CPUs()-1
+	if len(args) > 1 {
+		return errUsage
+	}
+	if len(args) == 1 {
+		cpu, err := h.cpu(args[0])
+		if err != nil {
+			return err
+		}
+		first, last = cpu, cpu
+	}
+	for cpu := first; cpu <= last; cpu++ {
+		r, kernel := m.RegsOf(cpu)
+		fmt.Fprintf(h.p.out, "cpu%d  %s, %s\n", cpu, m.Current(cpu).Name, h.at(cpu))
+		for i, name := range regNames {
+			fmt.Fprintf(h.p.out, "  %-3s %016x", name, r.R[i])
+			if i%4 == 3 {
+				fmt.Fprintln(h.p.out)
+			}
+		}
+		if kernel {
+			fmt.Fprintf(h.p.out, "  flags %#x\n", r.Flags)
+		} else {
+			fmt.Fprintf(h.p.out, "  rip %016x  flags %#x\n", uint64(r.IP), r.Flags)
+		}
+	}
+	return nil
+}
+
+// disassemble prints the instruction that b begins with, with names; n is its
+// length, 1 if it is none.
+func (h *sh) disassemble(b []byte, at isa.Addr) (s string, n int) {
+	in, err := isa.Decode(b, at)
+	if err != nil {
+		return "(no instruction)", 1
+	}
+	s = in.String()
+	if to, ok := in.Target(); ok {
+		s = strings.Replace(s, fmt.Sprintf("%#x", uint64(to)), h.s.Rig.Machine.Symbol(to), 1)
+	}
+	return s, int(in.Len)
+}
+
+// text lists a function: what is in memory, and what was there.
+func (h *sh) text(args []string) error {
+	if len(args) != 1 {
+		return errUsage
+	}
+	if err := h.function(args[0]); err != nil {
+		return err
+	}
+	m := h.s.Rig.Machine
+	for i := range h.s.Rig.Scenario.Texts {
+		t := &h.s.Rig.Scenario.Texts[i]
+		if t.Name != args[0] {
+			continue
+		}
+		now := make([]byte, len(t.Code))
+		if n := m.BytesAt(t.At, now); n < len(now) {
+			fmt.Fprintf(h.p.out, "%s isn't in memory\n", t.Name)
+			return nil
+		}
+		for off := 0; off < len(now); {
+			was, n := h.disassemble(t.Code[off:], t.At+isa.Addr(off))
+			end := min(off+n, len(now))
+			if bytes.Equal(now[off:end], t.Code[off:end]) {
+				h.row(t.At+isa.Addr(off), now[off:end], was)
+				off = end
+				continue
+			}
+			is, n := h.disassemble(now[off:], t.At+isa.Addr(off))
+			for end < min(off+n, len(now)) {
+				s, k := h.disassemble(t.Code[end:], t.At+isa.Addr(end))
+				was, end = was+"; "+s, min(end+k, len(now))
+			}
+			h.row(t.At+isa.Addr(off), now[off:end], fmt.Sprintf("%s   (was % x: %s)", is, t.Code[off:end], was))
+			h.stale(t.At+isa.Addr(off), now[off:end])
+			off = end
+		}
+	}
+	return nil
+}
+
+// row prints bytes and what they are.
+func (h *sh) row(at isa.Addr, b []byte, says string) {
+	m := h.s.Rig.Machine
+	where := fmt.Sprintf("%#x", uint64(at))
+	if _, _, ok := m.SymbolAt(at); ok {
+		where = m.Symbol(at)
+	}
+	fmt.Fprintf(h.p.out, "  %-18s %-24s %s\n", where, fmt.Sprintf("% x", b), says)
+}
+
+// stale says which CPUs may fetch other bytes than those in memory.
+func (h *sh) stale(at isa.Addr, now []byte) {
+	m := h.s.Rig.Machine
+	old := make([]byte, len(now))
+	for cpu := range m.CPUs() {
+		if m.OldestAt(cpu, at, old); !bytes.Equal(old, now) {
+			fmt.Fprintf(h.p.out, "  %-18s % x\n", fmt.Sprintf("  cpu%d may fetch", cpu), old)
+		}
+	}
+}
+
+func (h *sh) examine(args []string) error {
+	if len(args) < 1 || len(args) > 2 {
+		return errUsage
+	}
+	at, err := h.place(args[0])
+	if err != nil {
+		return err
+	}
+	n := 16
+	if len(args) == 2 {
+		if n, err = strconv.Atoi(args[1]); err != nil || n < 1 || n > 4096 {
+			return fmt.Errorf("%s is no number of bytes; write 1 to 4096", args[1])
+		}
+	}
+	b := make([]byte, n+isa.MaxLen)
+	mapped := h.s.Rig.Machine.BytesAt(at, b)
+	if mapped == 0 {
+		return fmt.Errorf("nothing is in memory at %#x", uint64(at))
+	}
+	n = min(n, mapped)
+	for off := 0; off < n; {
+		s, k := h.disassemble(b[off:mapped], at+isa.Addr(off))
+		h.row(at+isa.Addr(off), b[off:min(off+k, mapped)], s)
+		off += k
+	}
+	h.stale(at, b[:n])
+	return nil
+}
+
+func (h *sh) hits(args []string) error {
+	if len(args) > 0 {
+		return errUsage
+	}
+	for _, l := range hitsOf(h.s.Rig, &h.s.Tally) {
+		fmt.Fprintln(h.p.out, l.line)
+	}
+	return nil
+}
+
+func (h *sh) dmesg(args []string) error {
+	if len(args) > 0 {
+		return errUsage
+	}
+	for _, l := range h.s.Lines {
+		fmt.Fprintln(h.p.out, l)
+	}
+	return nil
+}
+
+func (h *sh) events(args []string) error {
+	in := sessionView(h.p, h)
+	switch len(args) {
+	case 0:
+	case 1:
+		n, err := strconv.Atoi(args[0])
+		if err != nil || n < 1 {
+			return errUsage
+		}
+		in.Rows = n
+	default:
+		return errUsage
+	}
+	return view.Interleaving(h.p.out, in)
+}
+
+// sessionView is what has happened so far, to be printed.
+func sessionView(p *program, h *sh) view.Input {
+	r := h.s.Rig
+	m := r.Machine
+	in := view.Input{
+		Events: r.Log.Events, CPUs: m.CPUs(), Symbol: m.SymbolName, KernelIP: uint64(smp.GateBase) + 0x100000,
+		Task: func(id uint64) string { return m.Tasks()[id].Name }, Lock: r.Kernel.Locks.Name, Probe: h.probeName,
+		Source: func(i uint64) string { return m.MoverName(sim.Mover(i)) }, Rows: 30, Width: p.width, Color: p.colour,
+	}
+	if run := h.s.Run; run != nil && run.Property != nil {
+		in.Property, in.Message, in.PlaceAt = run.Property.ID+" "+run.Property.Name, run.Finding.Message, run.Finding.Place
+		in.At, in.AtEnd = r.Log.FoundAt, run.Property == &properties.Progress
+	}
+	return in
+}

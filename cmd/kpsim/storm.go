@@ -1,0 +1,233 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"kpsim/properties"
+	"kpsim/properties/harness"
+	"kpsim/properties/mutant"
+	"kpsim/properties/scenario"
+	"kpsim/sched"
+)
+
+type stormCmd struct {
+	Runs     uint64 `default:"30000" placeholder:"N" help:"How many runs in all, the same number for each edition and preemption."`
+	Each     uint64 `default:"100" placeholder:"N" help:"How many of them each program is given."`
+	Seed     uint64 `default:"1" help:"What the programs and schedules are drawn from."`
+	Edition  string `placeholder:"NAME" help:"One edition only: ${storms}."`
+	Preempt  string `placeholder:"NAME" help:"One model of preemption only: ${preempts}."`
+	Strategy string `default:"random" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
+	Workers  int    `placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result."`
+	Mutant   string `placeholder:"NAME" help:"Break the engine on purpose. Nothing is expected then."`
+	Traces   string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	Print    bool   `help:"Print the first program instead, for kpsim explore."`
+	JSON     bool   `name:"json" help:"Print one JSON object a line."`
+
+	stop atomic.Bool
+}
+
+// Help implements kong.HelpProvider.
+func (*stormCmd) Help() string {
+	return `A storm is a program that is drawn: up to three tasks register, unregister, disable and enable probes with and without post_handlers, write the sysctl and flip a jump label, at f+0 to f+8 of a function or two, while tasks on 2 to 6 CPUs run these functions and are interrupted. Each program is run under so many schedules, and no schedule may break any property.
+
+A line says of an edition and a model of preemption how many programs and schedules were run, in which share of the schedules a jump was written in a function while a task was in a call of it, and which properties were broken. Of the first program that broke one the witness is shrunk and written to traces/NAME.kps.
+
+Examples:
+
+  kpsim storm
+  kpsim storm --runs 1000000
+  kpsim storm --edition 4.15 --preempt full --seed 7
+  kpsim storm --edition 6.9 --preempt none --mutant no-sync-disarm
+  kpsim storm --edition 6.9 --preempt none --seed 7 --print > storm.star
+
+Exit status: 0 nothing was broken, 1 something was, 2 bad input or a file that could not be saved, 3 a bug of the simulator, 130 interrupted.`
+}
+
+// A stormRow is what is printed of an edition and a model of preemption.
+type stormRow struct {
+	Edition    string            `json:"edition"`
+	Preempt    string            `json:"preempt"`
+	Programs   int               `json:"programs"`
+	Runs       uint64            `json:"runs"`
+	During     uint64            `json:"optimized_during_call"`
+	Points     uint64            `json:"points"`
+	Violations uint64            `json:"violations"`
+	Broken     map[string]uint64 `json:"broken,omitempty"`
+	Found      []uint64          `json:"seeds,omitempty"` // of the programs that broke a property
+	Trace      string            `json:"trace,omitempty"`
+}
+
+func (c *stormCmd) run(p *program) (int, error) {
+	machines, err := c.check()
+	if err != nil {
+		return 0, err
+	}
+	if c.Print {
+		storm := c.storm(machines[0], 1)
+		fmt.Fprintln(p.out, storm.Scenario(storm.Seed))
+		return exitOK, nil
+	}
+	if err := makeFolder(c.Traces); err != nil {
+		return 0, err
+	}
+	stopAtInterrupt(&c.stop)
+	optimizing := uint64(0)
+	all := stormRow{Edition: "all", Preempt: "all"}
+	status := exitOK
+	programs := int(max(c.Runs/uint64(len(machines))/c.Each, 1))
+	for _, m := range machines {
+		row, err := c.one(p, c.storm(m, programs))
+		if err != nil {
+			return 0, err
+		}
+		if row.Violations > 0 && c.Mutant == "" {
+			status = exitAgainst
+		}
+		if !m.NoOptprobes {
+			optimizing += row.Runs
+		}
+		all.Programs, all.Runs, all.During = all.Programs+row.Programs, all.Runs+row.Runs, all.During+row.During
+		all.Points, all.Violations = all.Points+row.Points, all.Violations+row.Violations
+		if c.stop.Load() {
+			fmt.Fprintf(p.err, "kpsim: interrupted\n")
+			return exitInterrupted, nil
+		}
+	}
+	if err := c.print(p, &all); err != nil || c.JSON || len(machines) == 1 {
+		return status, err
+	}
+	_, err = fmt.Fprintf(p.out, "Of the editions that optimize: %d schedules, a jump written during a call in %s\n", optimizing, shareOf(all.During, optimizing))
+	return status, err
+}
+
+// shareOf is a share in percent, to a tenth, rounded down.
+func shareOf(n, of uint64) string {
+	share := 1000 * n / max(of, 1)
+	return fmt.Sprintf("%d.%d %%", share/10, share%10)
+}
+
+// check checks the flags that kong doesn't, and returns what is to be run.
+func (c *stormCmd) check() (machines []scenario.Machine, err error) {
+	if c.Runs < 1 || c.Each < 1 {
+		return nil, errors.New("--runs, --each: 0 runs show nothing; give at least 1")
+	}
+	if c.Workers < 0 {
+		return nil, fmt.Errorf("--workers: %d is too few; give at least 1, or leave it out for one a processor", c.Workers)
+	}
+	if _, err := sched.New(c.Strategy, sched.Params{}); err != nil {
+		return nil, fmt.Errorf("--strategy: %w", err)
+	}
+	if _, ok := mutant.ByName(c.Mutant); c.Mutant != "" && !ok {
+		return nil, fmt.Errorf("--mutant: no mutant is called %q; there are %s", c.Mutant, list(mutant.Names()))
+	}
+	for _, m := range scenario.StormMachines() {
+		if (c.Edition == "" || c.Edition == m.Edition.String()) && (c.Preempt == "" || c.Preempt == m.Preempt.String()) {
+			machines = append(machines, m)
+		}
+	}
+	if machines == nil {
+		return nil, fmt.Errorf("--edition %q --preempt %q: there is no such machine; editions are %s, models of preemption %s", c.Edition, c.Preempt, list(stormNames(0)), list(stormNames(1)))
+	}
+	return machines, nil
+}
+
+// stormNames are the editions (0) or the models of preemption (1) that storms are of.
+func stormNames(which int) (names []string) {
+	for _, m := range scenario.StormMachines() {
+		name := [...]string{m.Edition.String(), m.Preempt.String()}[which]
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (c *stormCmd) storm(m scenario.Machine, programs int) harness.Storm {
+	return harness.Storm{Machine: m, Seed: c.Seed, Programs: programs, Runs: c.Each, Strategy: c.Strategy, Mutant: c.Mutant, Workers: c.Workers, Cancelled: &c.stop}
+}
+
+// one runs the storms of one machine and prints what came of it.
+func (c *stormCmd) one(p *program, s harness.Storm) (*stormRow, error) {
+	what := fmt.Sprintf("%v, preempt %v", s.Machine.Edition, s.Machine.Preempt)
+	p.doing, p.again = "api-storms, "+what, c.line(&s, s.Seed, "--workers", "1")
+	line := p.watch(what, uint64(s.Programs)*s.Runs)
+	defer line.clear()
+	s.Progress = line.update
+	res, err := harness.RunStorm(s)
+	if err != nil {
+		return nil, err
+	}
+	line.clear()
+	row := &stormRow{
+		Edition: s.Machine.Edition.String(), Preempt: s.Machine.Preempt.String(), Programs: res.Programs, Runs: res.Runs, During: res.During,
+		Points: res.Counts.Points, Violations: res.Violations, Broken: res.Broken, Found: res.Found,
+	}
+	var w *harness.Witness
+	if len(res.Found) > 0 && !c.stop.Load() {
+		if w, err = c.witness(&s, row); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.print(p, row); err != nil || w == nil || c.JSON {
+		return row, err
+	}
+	p.indented(indent, p.told(w.File))
+	for _, l := range scheduleLines(w.Schedule) {
+		p.indented(indent+"  ", l)
+	}
+	p.toType(number(len(w.Schedule), "deviation")+"; to replay:", shell(typed(), "replay", row.Trace))
+	return row, nil
+}
+
+// witness shrinks what the first program that broke a property has found, and
+// saves it.
+func (c *stormCmd) witness(s *harness.Storm, row *stormRow) (*harness.Witness, error) {
+	seed := row.Found[0]
+	res, err := harness.Explore(s.Spec(seed))
+	if err != nil || res.Witness == nil {
+		return nil, err
+	}
+	row.Trace = filepath.Join(c.Traces, traceName(s.Scenario(seed).Name)+".kps")
+	if err := writeWhole(row.Trace, res.Witness.File.Marshal()); err != nil {
+		return nil, fmt.Errorf("%s; to find it again: %s", cause(err, row.Trace), c.line(s, seed))
+	}
+	return res.Witness, nil
+}
+
+// line is the command that runs the program of a seed.
+func (c *stormCmd) line(s *harness.Storm, seed uint64, more ...string) string {
+	words := []string{typed(), "storm", "--edition", s.Machine.Edition.String(), "--preempt", s.Machine.Preempt.String(),
+		"--seed", fmt.Sprint(seed), "--runs", fmt.Sprint(s.Runs), "--each", fmt.Sprint(s.Runs)}
+	if c.Strategy != harness.StormStrategy {
+		words = append(words, "--strategy", c.Strategy)
+	}
+	if c.Mutant != "" {
+		words = append(words, "--mutant", c.Mutant)
+	}
+	return shell(append(words, more...)...)
+}
+
+func (c *stormCmd) print(p *program, r *stormRow) error {
+	if c.JSON {
+		return p.printJSON(r)
+	}
+	said := never
+	var names []string
+	for _, q := range properties.All {
+		if n := r.Broken[q.Name]; n > 0 {
+			names = append(names, fmt.Sprintf("%s by %d", q.Name, n))
+		}
+	}
+	if len(names) > 0 {
+		said = sometimes + ": " + strings.Join(names, ", ") + fmt.Sprintf("; seed %d", r.Found[0])
+	} else if r.Violations > 0 {
+		said = sometimes
+	}
+	_, err := fmt.Fprintf(p.out, "%-10s  %-9s  %6d programs  %8d schedules  %7s optimized during a call  %s\n", r.Edition, r.Preempt, r.Programs, r.Runs, shareOf(r.During, r.Runs), said)
+	return err
+}

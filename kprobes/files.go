@@ -1,0 +1,231 @@
+package kprobes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// The interface files (spec 7), byte for byte as recorded where a kernel was, as
+// kernels of their time print them elsewhere: kprobes/list, kprobes/enabled and
+// kprobes/blacklist in debugfs, and the sysctl debug.kprobes-optimization. What is
+// written is what the shell's echo writes, its newline included.
+
+// A kind is what of a probe the list shows as one letter.
+type kind byte
+
+// The kinds; a probe without one is kindKprobe.
+const (
+	kindKprobe kind = 'k'
+	kindReturn kind = 'r'
+	kindJprobe kind = 'j' // until 4.14
+)
+
+// chainOf is the chain of the kernel's hash table that an address is in: the list
+// goes through them in order (hash_ptr, 6 bits; the other ratio since 4.7).
+func (e *Engine) chainOf(addr isa.Addr) uint64 {
+	const ratio, ratioUntil46 = 0x61c8864680b583eb, 0x9e37fffffffc0001
+	if e.s.Files == FilesFirst {
+		return uint64(addr) * ratioUntil46 >> (64 - 6)
+	}
+	return uint64(addr) * ratio >> (64 - 6)
+}
+
+// List appends kprobes/list (spec 7.1): a line a probe, the points by their
+// chains, the newest of a chain first. Context: nothing running, or kprobe_mutex
+// held.
+func (e *Engine) List(buf []byte) []byte {
+	var listed []*point
+	for i := len(e.points) - 1; i >= 0; i-- {
+		if p := e.points[i]; !p.freed && !p.unused() {
+			listed = append(listed, p)
+		}
+	}
+	slices.SortStableFunc(listed, func(p, q *point) int { return cmp.Compare(e.chainOf(p.addr), e.chainOf(q.addr)) })
+	for _, p := range listed {
+		for _, k := range p.probes.Peek().probes {
+			buf = e.appendListed(buf, p, k)
+		}
+	}
+	return buf
+}
+
+// appendListed appends the line of one probe.
+func (e *Engine) appendListed(buf []byte, p *point, k *Kprobe) []byte {
+	letter := k.kind
+	if letter == 0 {
+		letter = kindKprobe
+	}
+	buf = fmt.Appendf(buf, "%016x  %c  ", p.addr, letter)
+	f, known := e.d.Symbols.Lookup(p.addr)
+	switch {
+	case known:
+		module := f.Module
+		if module == "" {
+			module = " "
+		}
+		buf = fmt.Appendf(buf, "%s+%#x  %s", f.Name, p.addr-f.Addr, module)
+	case e.s.Files == FilesFirst || e.s.Files == FilesPlain:
+		buf = fmt.Appendf(buf, "%016x", p.addr)
+	default:
+		buf = fmt.Appendf(buf, "%#x", p.addr)
+	}
+	if e.s.Files == FilesFirst {
+		return append(buf, '\n')
+	}
+	buf = append(buf, ' ')
+	flags := e.FlagsOf(k)
+	for _, t := range [...]struct {
+		shown bool
+		tag   string
+	}{
+		{flags&FlagGone != 0, "[GONE]"},
+		{flags&(FlagGone|FlagDisabled) == FlagDisabled, "[DISABLED]"},
+		{flags&FlagOptimized != 0, "[OPTIMIZED]"},
+		{flags&FlagFtrace != 0, "[FTRACE]"},
+	} {
+		if t.shown {
+			buf = append(buf, t.tag...)
+		}
+	}
+	return append(buf, '\n')
+}
+
+// HasBlacklist reports whether there is the file kprobes/blacklist (3.16 and later).
+func (e *Engine) HasBlacklist() bool { return e.s.Files != FilesFirst }
+
+// Blacklist appends kprobes/blacklist: a line a function that refuses probes.
+// Context: as List.
+func (e *Engine) Blacklist(buf []byte) []byte {
+	for _, b := range e.d.Symbols.Blacklist(nil) {
+		buf = fmt.Appendf(buf, "0x%016x-0x%016x\t%s", b.Addr, b.Addr+isa.Addr(b.Size), b.Name)
+		if b.Module != "" {
+			buf = fmt.Appendf(buf, " [%s]", b.Module)
+		}
+		buf = append(buf, '\n')
+	}
+	return buf
+}
+
+// HasOptimization reports whether there is the sysctl debug.kprobes-optimization
+// (with CONFIG_OPTPROBES).
+func (e *Engine) HasOptimization() bool { return e.s.Kernel.Optprobes }
+
+// ReadOptimization returns what the sysctl reads as.
+func (e *Engine) ReadOptimization() string { return digit(e.allowed) }
+
+// WriteOptimization writes s to the sysctl (spec 7.3): a number, 0 or 1, in
+// decimal, octal or hexadecimal, between blanks; else EINVAL, and nothing changes.
+// What follows behind a blank isn't looked at. Context: as SetOptimization.
+func (e *Engine) WriteOptimization(x kapi.Context, s string) error {
+	n, ok := sysctlNumber(s)
+	if !ok || n > 1 {
+		return EINVAL
+	}
+	e.SetOptimization(x, n == 1)
+	return nil
+}
+
+// sysctlNumber reads a number as proc_dointvec does. ok false: there is none, or
+// it is negative or longer than any that is allowed.
+func sysctlNumber(s string) (n uint64, ok bool) {
+	for s != "" && blank(s[0]) {
+		s = s[1:]
+	}
+	base := uint64(10)
+	if len(s) > 1 && s[0] == '0' {
+		if base, s = 8, s[1:]; len(s) > 1 && s[0]|0x20 == 'x' {
+			base, s = 16, s[1:]
+		} else {
+			ok = true // the 0 itself is a number
+		}
+	}
+	for ; s != "" && !blank(s[0]); s = s[1:] {
+		d := nibble(s[0])
+		if d >= base || n > 1<<32 {
+			return 0, false
+		}
+		n, ok = n*base+d, true
+	}
+	return n, ok
+}
+
+func nibble(c byte) uint64 {
+	switch {
+	case c >= '0' && c <= '9':
+		return uint64(c - '0')
+	case c|0x20 >= 'a' && c|0x20 <= 'f':
+		return uint64(c|0x20-'a') + 10
+	}
+	return 16
+}
+
+func blank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' || c == 0 }
+
+// ReadEnabled returns what kprobes/enabled reads as.
+func (e *Engine) ReadEnabled() string { return digit(!e.disarmed) }
+
+// WriteEnabled writes s to kprobes/enabled (spec 7.2). What means nothing is EINVAL,
+// or ignored (2.6), and changes nothing. Context: as SetArmed.
+func (e *Engine) WriteEnabled(x kapi.Context, s string) error {
+	on, ok := e.truth(s)
+	switch {
+	case ok:
+		e.SetArmed(x, on)
+	case e.s.Files != FilesFirst:
+		return EINVAL
+	}
+	return nil
+}
+
+// truth is what a write to kprobes/enabled means: 0, 1, y and n in either case;
+// since 5.16 on, of and words that begin so, since 5.19 t and f (kstrtobool). Only
+// so many characters are looked at. ok false: it means nothing.
+func (e *Engine) truth(s string) (on, ok bool) {
+	s += "\x00\x00"
+	switch s[0] {
+	case 'y', 'Y', '1':
+		return true, true
+	case 'n', 'N', '0':
+		return false, true
+	}
+	if e.s.Files != FilesBool {
+		return false, false
+	}
+	switch s[0] {
+	case 't', 'T':
+		return true, true
+	case 'f', 'F':
+		return false, true
+	case 'o', 'O':
+		return s[1]|0x20 == 'n', s[1]|0x20 == 'n' || s[1]|0x20 == 'f'
+	}
+	return false, false
+}
+
+func digit(on bool) string {
+	if on {
+		return "1\n"
+	}
+	return "0\n"
+}
+
+// printk logs a line, as the kernel does.
+func (e *Engine) printk(x kapi.Context, line kpev.Line, a, b uint64) {
+	if e.s.Files == FilesBool {
+		line |= kpev.Prefixed
+	}
+	x.Emit(kpev.Printk, uint64(line), a, b)
+}
+
+// line chooses between the words of kernels until 5.15 and of those since.
+func (e *Engine) line(was, is kpev.Line) kpev.Line {
+	if e.s.Files == FilesBool {
+		return is
+	}
+	return was
+}

@@ -1,0 +1,282 @@
+package kprobes
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// A RetHandler of a return probe runs where a call of its function begins
+// (Entry) or has returned (Handler), with the instance of that call. What it
+// changes in regs the caller sees (spec 2.6); of what it returns only the
+// entry_handler's counts (2.4). Context: preemption off, interrupts too where
+// 1.10 says so; it may not sleep.
+type RetHandler func(x kapi.Context, ri *Instance, regs *isa.Regs) int
+
+// A Kretprobe is what its user registers: Kprobe says at which function and names
+// it in events; its handlers are the engine's own.
+type Kretprobe struct {
+	Kprobe    Kprobe     // where; what its user sets as handlers is dropped
+	Handler   RetHandler // at the return; nil: none
+	Entry     RetHandler // at the call, non-zero: this call isn't followed (4.15 and later); nil: none
+	Maxactive int        // calls in flight that can be followed; set at registration if it is 0 or less
+	DataSize  int        // bytes of Instance.Data (4.15 and later)
+
+	missed kapi.Var[int]
+	holder *holder // owned by kprobe_mutex: nil while it isn't registered
+	_      struct{}
+}
+
+// Missed returns how many calls found no free instance (spec 2.3).
+func (r *Kretprobe) Missed() int { return r.missed.Peek() }
+
+// An Instance is one call of a function with a return probe. Its user may look at
+// it in a handler of that call.
+type Instance struct {
+	ID      uint64      // set at registration: among all of the run, from 1
+	Rp      *Kretprobe  // owned by its task: whose it is
+	RetAddr isa.Addr    // owned by its task: where the call returns to
+	Task    kapi.TaskID // owned by its task: whose call it is
+	Data    []byte      // set at registration: its handlers' own
+
+	holder *holder             // set at registration
+	frame  isa.Addr            // owned by its task: where the return address lies on the stack
+	below  *Instance           // owned by its task: the call that this one is nested in
+	gone   bool                // owned by the lock of its bucket: its return probe is unregistered
+	next   kapi.Var[*Instance] // in the lock-free list
+	refs   kapi.Var[uint32]    // and how many look at it there
+	freed  bool                // owned by who frees it
+	_      struct{}
+}
+
+// A holder is what the instances of a return probe belong to. It outlives the
+// return probe while calls are in flight (kretprobe_holder, struct rethook).
+type holder struct {
+	id    uint64              // set at registration: numbered with the instances
+	probe uint64              // set at registration: the return probe's ID
+	rp    *Kretprobe          // set at registration
+	all   []*Instance         // set at registration
+	live  kapi.Var[bool]      // its handlers may run: cleared by unregister
+	refs  kapi.Var[int]       // instances, and one for the return probe itself
+	head  kapi.Var[*Instance] // the lock-free list of free ones
+	rings []ring              // set at registration: or a ring of free ones a CPU
+	lock  kapi.Spinlock       // set at registration: or a list under a lock
+	free  kapi.List[*Instance]
+	used  kapi.List[*Instance] // the others, where one lock covers all
+	freed bool                 // owned by who drops the last reference
+}
+
+// retState is the engine's memory of calls in flight.
+type retState struct {
+	trampoline isa.Addr                                           // set at New: what return addresses are replaced with
+	bug        isa.Addr                                           // set at New: where a return goes whose address is lost
+	onTramp    kapi.Routine                                       // set at New
+	onEntry    PreHandler                                         // set at New
+	onNop      PreHandler                                         // set at New
+	onExit     func(x kapi.Context)                               // set at New
+	onUnwind   func(x kapi.Context, slot, word isa.Addr) isa.Addr // set at New
+	code       []byte                                             // set at New: the trampoline's
+	busyPoint  point                                              // set at New: what a CPU is busy with that is in no probe
+	regs       []retRegs                                          // owned by its CPU: what return handlers work on
+	calls      []kapi.Var[*Instance]                              // by task: its calls in flight, newest first
+	buckets    []bucket                                           // set at New: calls in flight, by task
+	nop        Kprobe                                             // owned by kprobe_mutex: the probe on the trampoline (2.6)
+	global     kapi.Spinlock                                      // set at New: kretprobe_lock
+	instances  []*Instance                                        // owned by kprobe_mutex: memory of a run, taken in order
+	nInstances int                                                // owned by kprobe_mutex: how many are taken
+	holders    []*holder                                          // owned by kprobe_mutex: memory of a run, taken in order
+	nHolders   int                                                // owned by kprobe_mutex: how many are taken
+	memories   uint64                                             // owned by kprobe_mutex: the last number given to an instance or a holder
+	ready      bool                                               // owned by kprobe_mutex: cells are made, the trampoline is probed
+}
+
+// maxRetNest is how deep trampolines can interrupt each other on a CPU: a task, a
+// softirq, a hard interrupt, an NMI, and as much again.
+const maxRetNest = 8
+
+// retRegs is a CPU's registers of the trampolines it is in.
+type retRegs struct {
+	depth int                  // owned by its CPU
+	regs  [maxRetNest]isa.Regs // owned by its CPU
+}
+
+// RegisterRet registers a return probe (spec 2.1, 2.2). Context: may sleep.
+func (e *Engine) RegisterRet(x kapi.Context, r *Kretprobe) error {
+	e.mutex.Lock(x)
+	err := e.registerRet(x, r)
+	e.mutex.Unlock(x)
+	return err
+}
+
+// RegisterRets registers return probes; if one can't be, none is, and its error
+// is returned (spec 6.4). Context: may sleep.
+func (e *Engine) RegisterRets(x kapi.Context, rs []*Kretprobe) error {
+	if !e.s.Batches {
+		return EOPNOTSUPP
+	}
+	if len(rs) == 0 {
+		return EINVAL
+	}
+	for i, r := range rs {
+		if err := e.RegisterRet(x, r); err != nil {
+			if i > 0 {
+				e.UnregisterRets(x, rs[:i])
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// registerRet is RegisterRet with kprobe_mutex held. That r is registered already
+// is found out before anything of it is touched (R54).
+func (e *Engine) registerRet(x kapi.Context, r *Kretprobe) error {
+	if e.s.Return == ReturnGlobal && (r.Entry != nil || r.DataSize != 0) {
+		return EOPNOTSUPP
+	}
+	if err := e.atEntry(x, &r.Kprobe); err != nil {
+		return err
+	}
+	if r.Kprobe.point != nil && !e.s.Mutants.ReRegister {
+		return EINVAL
+	}
+	if e.s.DataMax > 0 && r.DataSize > e.s.DataMax {
+		return E2BIG
+	}
+	if err := e.readyReturns(x); err != nil {
+		return err
+	}
+	if r.Maxactive <= 0 {
+		r.Maxactive = e.defaultMaxactive()
+	}
+	r.missed.Init(e.d.Cells, 0)
+	k := &r.Kprobe
+	k.Pre, k.Post, k.ret = e.ret.onEntry, nil, r
+	h := e.newHolder(x, r)
+	r.holder = h
+	if err := e.register(x, k); err != nil {
+		e.stopHolder(x, h)
+		e.forget(x, h)
+		r.holder = nil
+		return err
+	}
+	return nil
+}
+
+// defaultMaxactive is the maxactive of who asks for none (spec 2.2).
+func (e *Engine) defaultMaxactive() int {
+	if e.s.MaxactiveAll || e.s.Kernel.Preemption {
+		return max(10, 2*e.d.CPUs)
+	}
+	return e.d.CPUs
+}
+
+// atEntry reports why a return probe can't be where k says: it goes to the
+// beginning of a function that ends on the stack it began on (spec 2.9).
+func (e *Engine) atEntry(x kapi.Context, k *Kprobe) error {
+	at, err := e.resolve(k)
+	if err != nil {
+		return err
+	}
+	f, ok := e.d.Symbols.Lookup(at)
+	if !ok {
+		return ENOENT
+	}
+	if at != f.Addr && !e.s.Mutants.RetAnywhere {
+		if to, _ := e.behindEndbr(x, f.Addr); at != to {
+			return EINVAL
+		}
+	}
+	if e.switches(&f) {
+		return EINVAL
+	}
+	return nil
+}
+
+// switches reports whether a function is the one that changes stacks.
+func (e *Engine) switches(f *kapi.Function) bool {
+	return f.Name == "__switch_to" && !e.s.Mutants.SwitchTo
+}
+
+// UnregisterRet takes a return probe away: when it returns none of its handlers
+// runs again, whatever calls are in flight; their instances are freed as they
+// return (spec 6.7). Context: may sleep.
+func (e *Engine) UnregisterRet(x kapi.Context, r *Kretprobe) error {
+	one := [1]*Kretprobe{r}
+	return e.unregisterRets(x, one[:])
+}
+
+// UnregisterRets is UnregisterRet of several, with one grace period for all.
+// Context: may sleep.
+func (e *Engine) UnregisterRets(x kapi.Context, rs []*Kretprobe) error {
+	if !e.s.Batches {
+		return EOPNOTSUPP
+	}
+	return e.unregisterRets(x, rs)
+}
+
+func (e *Engine) unregisterRets(x kapi.Context, rs []*Kretprobe) error {
+	var some [4]*Kprobe
+	ks := some[:0]
+	for _, r := range rs {
+		ks = append(ks, &r.Kprobe)
+	}
+	err := e.unregister(x, ks) // stopHolder among the rest, before it waits
+	for _, r := range rs {
+		if h := r.holder; h != nil {
+			r.holder = nil
+			e.forget(x, h)
+		}
+	}
+	return err
+}
+
+// EnableRet and DisableRet are Enable and Disable (spec 6.6). A call that is in
+// flight when its return probe is disabled has its handler run all the same.
+// Context: may sleep.
+func (e *Engine) EnableRet(x kapi.Context, r *Kretprobe) error { return e.Enable(x, &r.Kprobe) }
+
+// DisableRet is Disable.
+func (e *Engine) DisableRet(x kapi.Context, r *Kretprobe) error { return e.Disable(x, &r.Kprobe) }
+
+// newHolder makes a return probe's instances, all of them free. Context:
+// kprobe_mutex held.
+func (e *Engine) newHolder(x kapi.Context, r *Kretprobe) *holder {
+	t := &e.ret
+	if t.nHolders == len(t.holders) {
+		t.holders = append(t.holders, new(holder))
+	}
+	h := t.holders[t.nHolders]
+	t.nHolders++
+	t.memories++
+	*h = holder{id: t.memories, probe: r.Kprobe.ID, rp: r, all: h.all[:0], rings: h.rings[:0], free: h.free, used: h.used}
+	h.live.Init(e.d.Cells, true)
+	for range r.Maxactive {
+		ri := e.newInstance(h, r.DataSize)
+		if e.s.Mutants.OneData && len(h.all) > 0 {
+			ri.Data = h.all[0].Data
+		}
+		h.all = append(h.all, ri)
+		x.Emit(kpev.InstanceNew, ri.ID, h.probe, h.id)
+	}
+	e.fillPool(h)
+	return h
+}
+
+func (e *Engine) newInstance(h *holder, size int) *Instance {
+	t := &e.ret
+	if t.nInstances == len(t.instances) {
+		t.instances = append(t.instances, new(Instance))
+	}
+	ri := t.instances[t.nInstances]
+	t.nInstances++
+	t.memories++
+	data := ri.Data
+	if cap(data) < size {
+		data = make([]byte, size)
+	}
+	data = data[:size]
+	clear(data)
+	*ri = Instance{ID: t.memories, Data: data, holder: h}
+	return ri
+}

@@ -1,0 +1,432 @@
+package kprobes
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// entryHit is the pre_handler of a return probe's kprobe: it follows the call if
+// an instance is free (spec 2.1, 2.3). Context: a pre_handler's.
+func (e *Engine) entryHit(x kapi.Context, k *Kprobe, regs *isa.Regs) int {
+	if e.s.Mutants.HookFirst {
+		e.replaceReturn(x, regs)
+	}
+	switch r := k.ret; {
+	case e.listed():
+		e.enterListed(x, r, regs)
+	case e.s.Return == ReturnHashed:
+		e.enterHashed(x, r, regs)
+	default:
+		e.enterGlobal(x, r, regs)
+	}
+	if e.s.Mutants.EntryReturns {
+		return 1
+	}
+	return 0
+}
+
+// enterListed is that of 5.11 and later.
+func (e *Engine) enterListed(x kapi.Context, r *Kretprobe, regs *isa.Regs) {
+	ri := e.pop(x, r.holder)
+	if ri == nil {
+		e.noInstance(x, r)
+		return
+	}
+	if !e.begins(x, r, ri, regs) {
+		e.recycle(x, ri)
+		return
+	}
+	e.hook(x, ri, regs)
+	first := &e.ret.calls[x.Task()]
+	ri.below = first.Load(x)
+	first.Store(x, ri)
+}
+
+// enterHashed is that of 2.6.28 to 5.10: a lock for the free instances, and one
+// for the bucket of the task. The entry_handler runs between the two.
+func (e *Engine) enterHashed(x kapi.Context, r *Kretprobe, regs *isa.Regs) {
+	h := r.holder
+	h.lock.Lock(x)
+	ri := firstOf(x, &h.free)
+	h.lock.Unlock(x)
+	if ri == nil {
+		e.noInstance(x, r)
+		return
+	}
+	x.Emit(kpev.InstanceGet, ri.ID, h.probe, 0)
+	if !e.begins(x, r, ri, regs) {
+		x.Emit(kpev.InstancePut, ri.ID, h.probe, 0)
+		h.lock.Lock(x)
+		h.free.Push(x, ri)
+		h.lock.Unlock(x)
+		return
+	}
+	e.hook(x, ri, regs)
+	b := e.bucket(x)
+	b.lock.Lock(x)
+	b.calls.Push(x, ri)
+	b.lock.Unlock(x)
+}
+
+// enterGlobal is that of kernels until 2.6.27: one lock over all of it.
+func (e *Engine) enterGlobal(x kapi.Context, r *Kretprobe, regs *isa.Regs) {
+	h := r.holder
+	e.ret.global.Lock(x)
+	ri := firstOf(x, &h.free)
+	if ri == nil {
+		e.noInstance(x, r)
+	} else {
+		x.Emit(kpev.InstanceGet, ri.ID, h.probe, 0)
+		e.begins(x, r, ri, regs)
+		e.hook(x, ri, regs)
+		h.used.Push(x, ri)
+		e.bucket(x).calls.Push(x, ri)
+	}
+	e.ret.global.Unlock(x)
+}
+
+// firstOf takes the first instance of a list. Context: its lock held.
+func firstOf(x kapi.Context, l *kapi.List[*Instance]) *Instance {
+	if l.Len(x) == 0 {
+		return nil
+	}
+	ri := l.Peek()[0]
+	l.Del(x, ri)
+	return ri
+}
+
+// noInstance counts a call that can't be followed (spec 2.3).
+func (e *Engine) noInstance(x kapi.Context, r *Kretprobe) {
+	kapi.Add(&r.missed, x, 1)
+	x.Emit(kpev.RetMissed, r.Kprobe.ID, 0, 0)
+}
+
+// begins gives an instance its call, and asks the entry_handler whether it is to
+// be followed (spec 2.4).
+func (e *Engine) begins(x kapi.Context, r *Kretprobe, ri *Instance, regs *isa.Regs) bool {
+	ri.Rp, ri.Task, ri.RetAddr = r, x.Task(), 0
+	if r.Entry == nil {
+		return true
+	}
+	x.Work(kapi.WorkHandler, 1)
+	return r.Entry(x, ri, regs) == 0 || e.s.Mutants.EntryIgnored
+}
+
+// hook keeps the return address in the instance, and puts the trampoline's in its
+// place.
+func (e *Engine) hook(x kapi.Context, ri *Instance, regs *isa.Regs) {
+	ri.frame = regs.SP()
+	word, _ := x.Memory().Load(ri.frame, 8)
+	ri.RetAddr = isa.Addr(word)
+	if !e.s.Mutants.NoHook {
+		e.replaceReturn(x, regs)
+	}
+	x.Emit(kpev.Hooked, ri.ID, uint64(ri.frame), word)
+}
+
+func (e *Engine) replaceReturn(x kapi.Context, regs *isa.Regs) {
+	x.Memory().Store(regs.SP(), 8, uint64(e.ret.trampoline))
+}
+
+// trampolined is what the code of the trampoline calls: rsi points to the saved
+// registers. The stub goes on to the address that it puts where they have sp, or
+// where the stub has left room for it. Context: interrupts as they were.
+func (e *Engine) trampolined(x kapi.Context, cpu *isa.Regs) {
+	image := isa.Addr(cpu.R[isa.RSI])
+	x.PreemptDisable()
+	t := &e.ret.regs[x.CPU()]
+	regs := &t.regs[t.depth]
+	t.depth++
+	kapi.LoadPtRegs(x.Memory(), image, regs)
+	slot := image + kapi.PtSP
+	if e.s.Unwind {
+		slot = regs.SP()
+		regs.R[isa.RSP] += 8
+	}
+	regs.IP = e.ret.trampoline
+	to := e.leave(x, regs)
+	kapi.StorePtGeneral(x.Memory(), image, regs)
+	x.Memory().Store(slot, 8, uint64(to))
+	t.depth--
+	x.PreemptEnable()
+}
+
+// trampolineHit is the pre_handler of the probe on the trampoline (2.6).
+func (e *Engine) trampolineHit(x kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+	regs.IP = e.leave(x, regs)
+	return 1
+}
+
+// leave runs the handlers of the call that returns, and says where to. regs.SP is
+// as the caller will have it. If no call is known that returns so the kernel dies
+// (spec 2.8). Context: preemption off.
+func (e *Engine) leave(x kapi.Context, regs *isa.Regs) isa.Addr {
+	to := isa.Addr(0)
+	frame := regs.SP() - 8
+	if e.listed() {
+		to = e.leaveListed(x, regs, frame)
+	} else {
+		to = e.leaveHashed(x, regs, frame)
+	}
+	x.Emit(kpev.Trampoline, uint64(frame), uint64(to), 0)
+	if to == 0 {
+		e.lost(x)
+		return e.ret.bug
+	}
+	return to
+}
+
+// mine reports whether a call returns from a frame. Of those that do, the one
+// whose return address isn't the trampoline's knows where to: the newer ones are
+// of other return probes on the function, or of functions that jumped to it. What
+// lies between is of frames that were left without a return (K4).
+func (e *Engine) mine(ri *Instance, frame isa.Addr) bool {
+	return ri.frame == frame || e.s.Mutants.FrameUnchecked
+}
+
+// knows reports whether a call knows where the return from a frame goes to.
+func (e *Engine) knows(ri *Instance, frame isa.Addr) bool {
+	return e.mine(ri, frame) && (ri.RetAddr != e.ret.trampoline || e.s.Mutants.NewestOnly)
+}
+
+// leaveListed is that of 5.11 and later. Until 5.14 the calls are taken from the
+// list before the handlers run, later behind them, so that a backtrace in a
+// handler finds them.
+func (e *Engine) leaveListed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to isa.Addr) {
+	first := &e.ret.calls[x.Task()]
+	newest := first.Load(x)
+	var last *Instance // the one that knows where to
+	for ri := newest; ri != nil; ri = ri.below {
+		if e.knows(ri, frame) {
+			last = ri
+			break
+		}
+	}
+	if last == nil {
+		return 0
+	}
+	to = last.RetAddr
+	was := busy{}
+	if !e.s.Unwind {
+		was = e.setBusy(x, &e.ret.busyPoint)
+		first.Store(x, last.below)
+	} else {
+		regs.IP = to
+	}
+	for ri := newest; ; ri = ri.below {
+		if e.mine(ri, frame) && ri.holder.live.Load(x) {
+			ri.RetAddr = to
+			e.runRet(x, ri, regs)
+		}
+		if ri == last {
+			break
+		}
+	}
+	if e.s.Unwind {
+		first.Store(x, last.below)
+	}
+	for ri := newest; ; {
+		below := ri.below
+		e.recycle(x, ri)
+		if ri == last {
+			break
+		}
+		ri = below
+	}
+	if !e.s.Unwind {
+		e.unsetBusy(x, was)
+	}
+	return to
+}
+
+// leaveHashed is that of kernels until 5.10: the handlers run with the lock held,
+// and interrupts off.
+func (e *Engine) leaveHashed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to isa.Addr) {
+	b := e.bucket(x)
+	was := busy{}
+	if e.s.Return == ReturnHashed { // the other's trampoline is a probe
+		was = e.setBusy(x, &e.ret.busyPoint)
+	}
+	b.lock.Lock(x)
+	last := 0
+	for i := range b.calls.Len(x) {
+		ri := b.calls.At(x, i)
+		if ri.Task == x.Task() && e.knows(ri, frame) {
+			to, last = ri.RetAddr, i
+			break
+		}
+	}
+	var empty *Instance
+	if to != 0 {
+		for i, n := 0, last; n >= 0; n-- {
+			ri := b.calls.At(x, i)
+			if ri.Task != x.Task() {
+				i++
+				continue
+			}
+			if e.mine(ri, frame) && !ri.gone {
+				if e.s.Return == ReturnHashed {
+					ri.RetAddr = to
+				}
+				e.runRet(x, ri, regs)
+			}
+			empty = e.recycleHashed(x, b, ri, empty)
+		}
+	}
+	b.lock.Unlock(x)
+	e.freeAll(x, empty)
+	if e.s.Return == ReturnHashed {
+		e.unsetBusy(x, was)
+	}
+	return to
+}
+
+// recycleHashed makes an instance free again, or puts it before empty if its
+// return probe is gone: its memory goes when no lock is held (K1). Context: the
+// bucket's lock held.
+func (e *Engine) recycleHashed(x kapi.Context, b *bucket, ri, empty *Instance) *Instance {
+	h := ri.holder
+	b.calls.Del(x, ri)
+	x.Emit(kpev.InstancePut, ri.ID, h.probe, 0)
+	switch {
+	case ri.gone:
+		ri.below = empty
+		return ri
+	case e.s.Return == ReturnHashed:
+		h.lock.Lock(x)
+		h.free.Push(x, ri)
+		h.lock.Unlock(x)
+	default:
+		h.used.Del(x, ri)
+		h.free.Push(x, ri)
+	}
+	return empty
+}
+
+// freeAll frees what recycleHashed has put together.
+func (e *Engine) freeAll(x kapi.Context, ri *Instance) {
+	for ; ri != nil; ri = ri.below {
+		ri.free(x)
+	}
+}
+
+// runRet runs the handler of a call. A probe that is hit meanwhile is nested.
+func (e *Engine) runRet(x kapi.Context, ri *Instance, regs *isa.Regs) {
+	r := ri.Rp
+	if r.Handler == nil {
+		return
+	}
+	p := r.Kprobe.point
+	if p == nil { // unregister has come as far as that
+		p = &e.ret.busyPoint
+	}
+	was := e.setBusy(x, p)
+	x.Work(kapi.WorkHandler, 1)
+	if e.s.Mutants.RetRegsLost {
+		lost := *regs
+		regs = &lost
+	}
+	r.Handler(x, ri, regs)
+	e.unsetBusy(x, was)
+}
+
+// setBusy makes the CPU busy with a point, so that a probe that it hits is
+// nested; unsetBusy takes that back. Context: preemption off.
+func (e *Engine) setBusy(x kapi.Context, p *point) (was busy) {
+	b := e.kcb.This(x)
+	was = b.busy
+	b.busy = busy{current: p, status: hitActive}
+	return was
+}
+
+func (e *Engine) unsetBusy(x kapi.Context, was busy) { e.kcb.This(x).busy = was }
+
+// lost says that a return comes to the trampoline of which nothing is known, and
+// whose call was expected.
+func (e *Engine) lost(x kapi.Context) {
+	if e.s.Mutants.NoBug {
+		return
+	}
+	if e.s.Return == ReturnFreelist {
+		x.Emit(kpev.Printk, uint64(kpev.LineRetLost), 0, 0)
+		return
+	}
+	if e.listed() {
+		x.Emit(kpev.Printk, uint64(kpev.LineRethookLost), 0, 0)
+		return
+	}
+	probe, addr := uint64(0), uint64(0)
+	for _, ri := range e.bucket(x).calls.Peek() {
+		if ri.Task == x.Task() {
+			probe, addr = ri.holder.probe, uint64(ri.Rp.Kprobe.Addr)
+			break
+		}
+	}
+	x.Emit(kpev.Printk, uint64(kpev.LineRetBug), probe, addr)
+}
+
+// exits recycles what calls a task leaves behind at its end: of functions that it
+// never returned from (spec 2.8). What the kernel does for it runs as if in a
+// probe, lest a return probe on what it calls wants the same lock (K2).
+func (e *Engine) exits(x kapi.Context) {
+	if !e.ret.ready || e.s.Mutants.NoFlush {
+		return
+	}
+	x.PreemptDisable()
+	if e.listed() {
+		first := &e.ret.calls[x.Task()]
+		ri := first.Load(x)
+		if ri != nil {
+			first.Store(x, nil)
+		}
+		for ri != nil {
+			below := ri.below
+			e.recycle(x, ri)
+			ri = below
+		}
+	} else {
+		was := e.setBusy(x, &e.ret.busyPoint)
+		b := e.bucket(x)
+		b.lock.Lock(x)
+		var empty *Instance
+		for i := 0; i < b.calls.Len(x); {
+			if ri := b.calls.At(x, i); ri.Task == x.Task() {
+				empty = e.recycleHashed(x, b, ri, empty)
+			} else {
+				i++
+			}
+		}
+		b.lock.Unlock(x)
+		e.freeAll(x, empty)
+		e.unsetBusy(x, was)
+	}
+	x.PreemptEnable()
+}
+
+// A bucket is the calls in flight of tasks whose numbers hash alike, newest first
+// of each task.
+type bucket struct {
+	lock  kapi.Spinlock // set at New
+	calls kapi.List[*Instance]
+}
+
+// maxBuckets is how many there are (KPROBE_TABLE_SIZE).
+const maxBuckets = 64
+
+// bucket returns the bucket of the context's task.
+func (e *Engine) bucket(x kapi.Context) *bucket { return &e.ret.buckets[int(x.Task())%maxBuckets] }
+
+// realAddress is what a backtrace makes of a word of the context's stack: where
+// the trampoline has taken a return address's place it gives that (5.15 and later).
+func (e *Engine) realAddress(x kapi.Context, slot, word isa.Addr) isa.Addr {
+	if word != e.ret.trampoline || !e.ret.ready || !e.s.Unwind {
+		return word
+	}
+	for ri := e.ret.calls[x.Task()].Look(x); ri != nil; ri = ri.below {
+		if ri.frame == slot && ri.RetAddr != e.ret.trampoline {
+			return ri.RetAddr
+		}
+	}
+	return word
+}

@@ -1,0 +1,182 @@
+package kprobes
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/kapi"
+)
+
+// listed reports whether calls in flight are in lists of their tasks' own
+// (5.11 and later); until then they are in a table, under locks.
+func (e *Engine) listed() bool { return e.s.Return <= ReturnFreelist }
+
+// fillPool makes all instances of a new holder free.
+func (e *Engine) fillPool(h *holder) {
+	cells := e.d.Cells
+	// One more than there are instances: the return probe's own. Without it (5.11
+	// to 5.17) the last of the calls in flight gives the holder back, and
+	// unregister, which finds no free instance to count, looks at it after that (K7).
+	h.refs.Init(cells, len(h.all)+1)
+	if e.s.Return == ReturnFreelist && e.s.Mutants.HolderRefs {
+		h.refs.Set(len(h.all))
+	}
+	switch e.s.Return {
+	case ReturnObjpool:
+		e.fillRings(h)
+	case ReturnRethook, ReturnFreelist:
+		h.head.Init(cells, nil)
+		for _, ri := range h.all {
+			ri.next.Init(cells, h.head.Peek())
+			ri.refs.Init(cells, 1)
+			h.head.Set(ri)
+		}
+	default:
+		h.free.Init(cells)
+		h.used.Init(cells)
+		for _, ri := range h.all {
+			h.free.Fill(ri)
+		}
+		if e.s.Return == ReturnHashed {
+			h.lock = e.d.Locks.NewSpinlock("kretprobe.lock", true)
+		}
+	}
+}
+
+// pop takes a free instance of a lock-free pool; nil: there is none, or the
+// return probe is about to be gone. Context: preemption off.
+func (e *Engine) pop(x kapi.Context, h *holder) (ri *Instance) {
+	switch {
+	case e.s.Return == ReturnFreelist:
+		ri = freelistGet(x, h)
+	case !h.live.Load(x):
+	case e.s.Return == ReturnRethook:
+		ri = freelistGet(x, h)
+	default:
+		ri = objpoolPop(x, h, e.s.Mutants.ObjpoolLast)
+	}
+	if ri != nil {
+		x.Emit(kpev.InstanceGet, ri.ID, h.probe, 0)
+	}
+	return ri
+}
+
+// recycle makes an instance free again. If its return probe is unregistered it is
+// nobody's: its memory goes when no one can look at it any more. Context:
+// preemption off.
+func (e *Engine) recycle(x kapi.Context, ri *Instance) {
+	h := ri.holder
+	x.Emit(kpev.InstancePut, ri.ID, h.probe, 0)
+	switch {
+	case !h.live.Load(x):
+		e.d.RCU.Call(x, (*instanceHead)(ri))
+	case e.s.Return == ReturnObjpool:
+		objpoolPush(x, h, ri, e.s.Mutants.ObjpoolLast)
+	default:
+		freelistAdd(x, h, ri)
+	}
+}
+
+// instanceHead is an instance that waits for its grace period.
+type instanceHead Instance
+
+// Reclaim implements kapi.Reclaimer.
+func (i *instanceHead) Reclaim(by kapi.Emitter) {
+	ri := (*Instance)(i)
+	ri.free(by)
+	ri.holder.drop(by, 1)
+}
+
+// free gives an instance's memory back.
+func (i *Instance) free(by kapi.Emitter) {
+	i.freed = true
+	by.Emit(kpev.InstanceFree, i.ID, i.holder.probe, i.holder.id)
+}
+
+// drop takes n references from a holder; the last one gives its memory back.
+func (h *holder) drop(by kapi.Emitter, n int) {
+	by.Touch(h.refs.ID(), kapi.Write)
+	left := h.refs.Peek() - n
+	h.refs.Set(left)
+	by.Emit(kpev.HolderDrop, h.id, uint64(n), uint64(left))
+	if left == 0 {
+		h.freed = true
+		by.Emit(kpev.HolderFree, h.id, h.probe, 0)
+	}
+}
+
+// stopHolder is the part of unregistering that comes before its grace period: no
+// handler of the return probe begins any more when that is over. Context:
+// kprobe_mutex held.
+func (e *Engine) stopHolder(x kapi.Context, h *holder) {
+	if !e.listed() {
+		return // theirs is behind it: forget
+	}
+	h.live.Store(x, false)
+	if e.s.Return != ReturnFreelist { // rethook_free
+		e.d.RCU.Call(x, (*holderHead)(h))
+	}
+}
+
+// holderHead is a rethook that waits for its grace period.
+type holderHead holder
+
+// Reclaim implements kapi.Reclaimer: the free instances go, those in flight when
+// they return.
+func (i *holderHead) Reclaim(by kapi.Emitter) { (*holder)(i).drain(by, 1) }
+
+// drain gives back what is free of a holder's, and n more references.
+func (h *holder) drain(by kapi.Emitter, n int) {
+	for ri := h.head.Peek(); ri != nil && n <= len(h.all); ri = ri.next.Peek() {
+		ri.free(by)
+		n++
+	}
+	for i := range h.rings {
+		r := &h.rings[i]
+		for at := r.head.Peek(); at != r.tail.Peek(); at++ {
+			r.place(at).ri.free(by)
+			n++
+		}
+	}
+	h.drop(by, n)
+}
+
+// forget is the part that comes behind it. What is free is freed; what is in
+// flight is nobody's from now on. Context: may sleep; nothing held.
+func (e *Engine) forget(x kapi.Context, h *holder) {
+	switch e.s.Return {
+	case ReturnObjpool, ReturnRethook: // the rethook's own callback does it
+	case ReturnFreelist:
+		own := 1
+		if e.s.Mutants.HolderRefs {
+			own = 0
+		}
+		h.drain(x, own)
+	case ReturnHashed:
+		for i := range e.ret.buckets {
+			b := &e.ret.buckets[i]
+			b.lock.Lock(x)
+			for j := range len(b.calls.Peek()) {
+				if ri := b.calls.At(x, j); ri.holder == h {
+					ri.gone = true
+				}
+			}
+			b.lock.Unlock(x)
+		}
+		e.freeList(x, h)
+	case ReturnGlobal:
+		e.ret.global.Lock(x)
+		for range len(h.used.Peek()) {
+			ri := h.used.At(x, 0)
+			ri.gone = true
+			h.used.Del(x, ri)
+		}
+		e.ret.global.Unlock(x)
+		e.freeList(x, h)
+	}
+}
+
+// freeList frees what is in the list of free instances.
+func (e *Engine) freeList(x kapi.Context, h *holder) {
+	for _, ri := range h.free.Peek() {
+		ri.free(x)
+	}
+}

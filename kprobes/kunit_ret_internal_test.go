@@ -1,0 +1,148 @@
+package kprobes
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// grand calls target3, which calls target: two frames.
+var grand = code{name: "grand", at: smp.TextBase + 0xc0, bytes: calling(smp.TextBase+0xc0, smp.TextBase+0x80)}
+
+// behindCall is where the call in a function of calling returns to.
+func behindCall(f code) isa.Addr { return f.at + 9 }
+
+// deep calls itself as often as its argument says.
+var deep = code{name: "deep", at: smp.TextBase + 0x100, bytes: []byte{
+	0x48, 0x85, 0xff, // test %rdi,%rdi
+	0x74, 0x08, // je the ret
+	0x48, 0xff, 0xcf, // dec %rdi
+	0xe8, 0xf3, 0xff, 0xff, 0xff, // call deep
+	0xc3, // ret
+}}
+
+// kunitRets are the cases with return probes.
+var kunitRets = []kunit{
+	{name: "kretprobe", run: func(c *kcase, x kapi.Context) {
+		var entered, returned uint64
+		r := &Kretprobe{Kprobe: Kprobe{Addr: target.at}, Maxactive: 8}
+		private := c.ed != Edition26
+		if private {
+			r.DataSize = 8
+			r.Entry = func(x kapi.Context, ri *Instance, regs *isa.Regs) int {
+				c.atomic(x, "entry_handler")
+				binary.LittleEndian.PutUint64(ri.Data, regs.R[isa.RDI])
+				if c.mine(x) == 1 {
+					entered = regs.R[isa.RDI]
+				}
+				return 0
+			}
+		}
+		r.Handler = func(x kapi.Context, ri *Instance, regs *isa.Regs) int {
+			c.atomic(x, "return handler")
+			equal(c, x.Task(), ri.Task, "the instance's task")
+			if private {
+				equal(c, regs.R[isa.RAX], binary.LittleEndian.Uint64(ri.Data)+0x11, "the return value against the entry's argument")
+			}
+			if c.mine(x) == 1 {
+				returned = regs.R[isa.RAX]
+			}
+			return 0
+		}
+		c.ok(c.e.RegisterRet(x, r), "register")
+		equal(c, 9+0x11, c.call(x, target, 9), "the target's result")
+		c.ok(c.e.UnregisterRet(x, r), "unregister")
+		if private {
+			equal(c, 9, entered, "what entry_handler saw")
+		}
+		equal(c, 9+0x11, returned, "what the return handler saw")
+		equal(c, 0, r.Missed(), "nmissed")
+	}},
+	{name: "kretprobes", in: since(Edition415), run: func(c *kcase, x kapi.Context) {
+		var got [2]uint64
+		rs := make([]*Kretprobe, 2)
+		for i, f := range []code{target, target2} {
+			rs[i] = &Kretprobe{Kprobe: Kprobe{Addr: f.at}, Handler: func(x kapi.Context, _ *Instance, regs *isa.Regs) int {
+				if c.mine(x) == 1 {
+					got[i] = regs.R[isa.RAX]
+				}
+				return 0
+			}}
+		}
+		c.ok(c.e.RegisterRets(x, rs), "register")
+		c.call(x, target, 1)
+		equal(c, [2]uint64{0x12, 0}, got, "return values after one target")
+		got = [2]uint64{}
+		c.call(x, target2, 2)
+		equal(c, [2]uint64{0, 0x24}, got, "return values after the other")
+		c.e.UnregisterRets(x, rs)
+		got = [2]uint64{}
+		c.call(x, target, 1)
+		equal(c, [2]uint64{}, got, "return values after unregistering")
+	}},
+	// The unwinders of 5.15 and later find the real address of a return that was
+	// replaced; before, a trace shows the trampoline.
+	{name: "stacktrace_on_kretprobe", more: []code{grand}, run: func(c *kcase, x kapi.Context) {
+		seen := 0
+		r := &Kretprobe{Kprobe: Kprobe{Addr: target3.at}}
+		r.Handler = func(x kapi.Context, ri *Instance, regs *isa.Regs) int {
+			if c.mine(x) == 1 {
+				seen++
+				equal(c, behindCall(grand), ri.RetAddr, "where the call returns to")
+				c.expect(!c.e.s.Unwind || regs.IP == behindCall(grand), "ip is %#x", regs.IP)
+			}
+			return 0
+		}
+		inner := &Kprobe{Addr: target.at, Pre: func(x kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+			if c.mine(x) == 1 {
+				c.trace(x, regs, behindCall(target3), behindCall(grand))
+			}
+			return 0
+		}}
+		c.ok(c.e.RegisterRet(x, r), "register")
+		c.ok(c.e.Register(x, inner), "register the probe that looks")
+		equal(c, 2+0x11+2, c.call(x, grand, 2), "the result")
+		c.ok(c.e.UnregisterRet(x, r), "unregister")
+		c.ok(c.e.Unregister(x, inner), "unregister")
+		equal(c, 1, seen, "returns")
+	}},
+	{name: "stacktrace_on_nested_kretprobe", more: []code{grand}, run: func(c *kcase, x kapi.Context) {
+		var order []isa.Addr
+		at := func(f code, back isa.Addr, outer ...isa.Addr) *Kretprobe {
+			return &Kretprobe{Kprobe: Kprobe{Addr: f.at}, Handler: func(x kapi.Context, ri *Instance, regs *isa.Regs) int {
+				if c.mine(x) == 1 {
+					equal(c, back, ri.RetAddr, "where the call returns to")
+					c.trace(x, regs, outer...)
+					order = append(order, f.at)
+				}
+				return 0
+			}}
+		}
+		r, q := at(target, behindCall(target3), behindCall(grand)), at(target3, behindCall(grand))
+		c.ok(c.e.RegisterRet(x, r), "register")
+		c.ok(c.e.RegisterRet(x, q), "register")
+		equal(c, 3+0x11+2, c.call(x, grand, 3), "the result")
+		c.ok(c.e.UnregisterRet(x, r), "unregister")
+		c.ok(c.e.UnregisterRet(x, q), "unregister")
+		c.expect(slices.Equal(order, []isa.Addr{target.at, target3.at}), "returns in the order %x", order)
+	}},
+}
+
+// trace expects a backtrace from regs to be these addresses; where unwinders don't
+// know of return probes the trampoline's stands for those that they have replaced.
+func (c *kcase) trace(x kapi.Context, regs *isa.Regs, want ...isa.Addr) {
+	var buf [16]isa.Addr
+	got := c.e.d.Tasks.Backtrace(x, regs.SP(), buf[:0])
+	for i := range want {
+		switch {
+		case i >= len(got):
+			c.expect(false, "the trace %x ends before %#x", got, want[i])
+		case got[i] == want[i]:
+		default:
+			c.expect(!c.e.s.Unwind && got[i] == c.e.ret.trampoline, "the trace is %x, not %x", got, want)
+		}
+	}
+}

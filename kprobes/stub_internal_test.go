@@ -1,0 +1,375 @@
+package kprobes
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/traces"
+)
+
+// A stub is the least kernel that an engine can stand on: one CPU, one task, flat
+// memory, nothing ever interrupts, and whoever waits finds that what he waits for
+// has come, or works it off. It knows of the simulator's machine no more than kapi
+// says: that the engine's tests pass on it shows that the waist is all they need.
+//
+// It embeds the waist's interfaces, so that what it doesn't have is a nil
+// dereference, and an engine that asks for it is noticed.
+type stub struct {
+	kapi.Context
+	regs    isa.Regs
+	mem     map[isa.Addr]byte
+	decoded map[isa.Addr]*isa.Inst // by what was there when it was decoded, at
+	funcs   []kapi.Function
+	gates   map[isa.Addr]kapi.Routine
+	stubs   map[string]isa.Addr
+	next    isa.Addr // executable memory
+	atomic  int      // how deep in sections that can't be preempted
+	works   []*stubWork
+
+	onBreak, onDebug []kapi.TrapHandler
+	onExit           func(x kapi.Context)
+	onUnwind         func(x kapi.Context, slot, word isa.Addr) isa.Addr
+}
+
+// Where things are in the stub.
+const (
+	stubStack isa.Addr = 0xffffffff90001000 // its end
+	stubGates isa.Addr = 0xffffffff81800000
+	stubText  isa.Addr = 0xffffffff81900000
+	stubExec  isa.Addr = 0xffffffff81a00000
+	stubBack  isa.Addr = stubGates - 16 // where a call made by Go returns to
+)
+
+func newStub(codes []code) *stub {
+	s := &stub{mem: make(map[isa.Addr]byte), gates: make(map[isa.Addr]kapi.Routine), stubs: make(map[string]isa.Addr), next: stubExec}
+	for a := stubStack - 0x1000; a < stubStack; a++ {
+		s.mem[a] = 0
+	}
+	s.regs = isa.Regs{Flags: isa.F1 | isa.IF}
+	s.regs.R[isa.RSP] = uint64(stubStack)
+	for _, c := range codes {
+		s.fill(c.at, c.bytes)
+		s.funcs = append(s.funcs, kapi.Function{Name: c.name, Addr: c.at, Size: len(c.bytes)})
+	}
+	return s
+}
+
+// deps are all that it offers.
+func (s *stub) deps() Deps {
+	return Deps{
+		CPUs: 1, Cells: new(kapi.Cells), Text: stubTexts{s: s}, Patch: stubPatch{s}, Sync: stubSync{}, RCU: stubRCU{}, Locks: stubLocks{},
+		Work: s, Exec: s, Traps: s, Bind: s, Symbols: stubSymbols{s: s}, Tasks: s, Hotplug: stubHotplug{},
+	}
+}
+
+func (s *stub) fill(at isa.Addr, b []byte) {
+	for i, v := range b {
+		s.mem[at+isa.Addr(i)] = v
+	}
+}
+
+// The context.
+
+func (s *stub) CPU() int                                 { return 0 }
+func (s *stub) Task() kapi.TaskID                        { return 0 }
+func (s *stub) Step(string, int)                         {}
+func (s *stub) Access(kapi.CellID, kapi.Mode)            {}
+func (s *stub) Touch(kapi.CellID, kapi.Mode)             {}
+func (s *stub) Regs() *isa.Regs                          { return &s.regs }
+func (s *stub) Memory() isa.Memory                       { return s }
+func (s *stub) PreemptDisable()                          { s.atomic++ }
+func (s *stub) PreemptEnable()                           { s.atomic-- }
+func (s *stub) Atomic() bool                             { return s.atomic > 0 || s.regs.Flags&isa.IF == 0 }
+func (s *stub) Emit(traces.Kind, uint64, uint64, uint64) {}
+func (s *stub) Work(kapi.Work, int)                      {}
+func (s *stub) Spin(w kapi.Cond)                         { s.Sleep(w) }
+
+func (s *stub) Sleep(w kapi.Cond) {
+	if !w.Holds() {
+		panic("nobody is there to wait for")
+	}
+}
+
+func (s *stub) IRQ(on bool) (was bool) {
+	was = s.regs.Flags&isa.IF != 0
+	if s.regs.Flags &^= isa.IF; on {
+		s.regs.Flags |= isa.IF
+	}
+	return was
+}
+
+// Memory.
+
+func (s *stub) Load(a isa.Addr, size int) (v uint64, ok bool) {
+	for i := range size {
+		b, ok := s.mem[a+isa.Addr(i)]
+		if !ok {
+			return 0, false
+		}
+		v |= uint64(b) << (8 * i)
+	}
+	return v, true
+}
+
+func (s *stub) Store(a isa.Addr, size int, v uint64) (ok bool) {
+	if _, ok := s.Load(a, size); !ok {
+		return false
+	}
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	s.fill(a, b[:size])
+	return true
+}
+
+func (s *stub) System() *isa.System { return new(isa.System) }
+
+// Call implements kapi.Context: it interprets until the call is back.
+func (s *stub) Call(f isa.Addr) uint64 {
+	was := s.regs
+	s.regs.R[isa.RSP] = was.R[isa.RSP]&^15 - 8
+	s.Store(s.regs.SP(), 8, uint64(stubBack))
+	for s.regs.IP = f; s.regs.IP != stubBack; {
+		if g, ok := s.gates[s.regs.IP]; ok {
+			g(s, &s.regs)
+			back, _ := s.Load(s.regs.SP(), 8)
+			s.regs.R[isa.RSP] += 8
+			s.regs.IP = isa.Addr(back)
+			continue
+		}
+		s.instruction()
+	}
+	left := s.regs.R[isa.RAX]
+	s.regs = was
+	return left
+}
+
+// instruction executes one, with the traps that it has.
+func (s *stub) instruction() {
+	var b [isa.MaxLen]byte
+	for i := range b {
+		b[i] = s.mem[s.regs.IP+isa.Addr(i)]
+	}
+	in, err := isa.Decode(b[:], s.regs.IP)
+	if err != nil {
+		panic(fmt.Sprintf("at %#x: %v", uint64(s.regs.IP), err))
+	}
+	stepped := s.regs.Flags&isa.TF != 0
+	switch out := in.Exec(&s.regs, s); out {
+	case isa.Breakpoint:
+		if !s.trap(s.onBreak) {
+			panic(fmt.Sprintf("nobody owns the breakpoint at %#x", uint64(in.Addr)))
+		}
+		return
+	case isa.Next, isa.Interrupts, isa.Shadowed:
+	default:
+		panic(fmt.Sprintf("%v at %#x", out, uint64(in.Addr)))
+	}
+	if stepped && !s.trap(s.onDebug) {
+		s.regs.Flags &^= isa.TF
+	}
+}
+
+// trap asks the chain, on a stack of its own below that of what was interrupted.
+func (s *stub) trap(chain []kapi.TrapHandler) (owned bool) {
+	saved := s.regs
+	s.regs.R[isa.RSP] = saved.R[isa.RSP]&^15 - 256
+	s.regs.Flags &^= isa.IF | isa.TF
+	for _, h := range chain {
+		if owned = h(s, &saved) != 0; owned {
+			break
+		}
+	}
+	s.regs = saved
+	return owned
+}
+
+func (s *stub) OnBreakpoint(h kapi.TrapHandler) { s.onBreak = append(s.onBreak, h) }
+func (s *stub) OnDebug(h kapi.TrapHandler)      { s.onDebug = append(s.onDebug, h) }
+func (s *stub) OnFault(kapi.FaultHandler)       {}
+
+// Binder, tasks, executable memory, works.
+
+func (s *stub) Bind(_ string, f kapi.Routine) isa.Addr {
+	at := stubGates + isa.Addr(16*len(s.gates))
+	s.gates[at] = f
+	return at
+}
+
+func (s *stub) Stub(name string) isa.Addr {
+	if _, ok := s.stubs[name]; !ok {
+		s.stubs[name] = stubText + isa.Addr(256*len(s.stubs))
+		s.funcs = append(s.funcs, kapi.Function{Name: name, Addr: s.stubs[name], Size: 256})
+	}
+	return s.stubs[name]
+}
+
+func (s *stub) Link(stub isa.Addr, code []byte) {
+	s.fill(stub, make([]byte, 256))
+	s.fill(stub, code)
+}
+
+func (s *stub) Count() int                                                    { return 1 }
+func (s *stub) StackTop(kapi.Context) isa.Addr                                { return stubStack }
+func (s *stub) OnExit(f func(x kapi.Context))                                 { s.onExit = f }
+func (s *stub) OnUnwind(f func(x kapi.Context, slot, word isa.Addr) isa.Addr) { s.onUnwind = f }
+
+func (s *stub) Backtrace(x kapi.Context, sp isa.Addr, to []isa.Addr) []isa.Addr {
+	for slot := sp; slot < stubStack; slot += 8 {
+		v, _ := s.Load(slot, 8)
+		if _, ok := (stubSymbols{s: s}).Lookup(isa.Addr(v)); ok {
+			to = append(to, s.onUnwind(x, slot, isa.Addr(v)))
+		}
+	}
+	return to
+}
+
+func (s *stub) Alloc(_ kapi.Context, size int, _ uint64) (isa.Addr, bool) {
+	at := s.next
+	s.next += isa.Addr(size)
+	s.fill(at, make([]byte, size))
+	return at, true
+}
+
+func (s *stub) Free(_ kapi.Context, at isa.Addr, size int, _ uint64) {
+	for i := range size {
+		s.mem[at+isa.Addr(i)] = isa.Int3
+	}
+}
+
+type stubWork struct {
+	f      func(x kapi.Context)
+	queued bool
+}
+
+func (s *stub) NewDelayedWork(_ string, f func(x kapi.Context)) kapi.DelayedWork {
+	w := &stubWork{f: f}
+	s.works = append(s.works, w)
+	return w
+}
+
+func (w *stubWork) Queue(kapi.Context) { w.queued = true }
+
+func (w *stubWork) Flush(x kapi.Context) {
+	for w.queued {
+		w.queued = false
+		w.f(x)
+	}
+}
+
+// Text, patching, and what is trivial on one CPU.
+
+type stubTexts struct {
+	kapi.Text
+	s *stub
+}
+
+func (t stubTexts) Read(_ kapi.Context, at isa.Addr, b []byte) {
+	for i := range b {
+		b[i] = t.s.mem[at+isa.Addr(i)]
+	}
+}
+
+func (t stubTexts) Write(_ kapi.Context, at isa.Addr, b []byte) { t.s.fill(at, b) }
+func (t stubTexts) Fill(_ kapi.Context, at isa.Addr, b []byte)  { t.s.fill(at, b) }
+func (t stubTexts) Poke(_ kapi.Context, at isa.Addr, b []byte)  { t.s.fill(at, b) }
+func (t stubTexts) Mutex() kapi.Mutex                           { return stubLock{} }
+
+func (t stubTexts) Decode(b []byte, at isa.Addr) (*isa.Inst, error) {
+	in, err := isa.Decode(b, at)
+	return &in, err
+}
+
+type stubPatch struct{ s *stub }
+
+func (p stubPatch) Patch(_ kapi.Context, at isa.Addr, b []byte, _ isa.Addr) { p.s.fill(at, b) }
+
+type stubLock struct{}
+
+func (stubLock) Lock(kapi.Context)   {}
+func (stubLock) Unlock(kapi.Context) {}
+
+type stubLocks struct{}
+
+func (stubLocks) NewMutex(string) kapi.Mutex             { return stubLock{} }
+func (stubLocks) NewSpinlock(string, bool) kapi.Spinlock { return stubLock{} }
+
+type stubHotplug struct{}
+
+func (stubHotplug) ReadLock(kapi.Context)   {}
+func (stubHotplug) ReadUnlock(kapi.Context) {}
+
+type stubSync struct{}
+
+func (stubSync) Core(kapi.Context, kapi.Why) {}
+func (stubSync) Self(kapi.Context, kapi.Why) {}
+
+type stubRCU struct{}
+
+func (stubRCU) Synchronize(kapi.Context, kapi.Flavour) {}
+func (stubRCU) ReadLock(kapi.Context)                  {}
+func (stubRCU) ReadUnlock(kapi.Context)                {}
+func (stubRCU) Call(x kapi.Context, h kapi.Reclaimer)  { h.Reclaim(x) }
+
+type stubSymbols struct {
+	kapi.Symbols
+	s *stub
+}
+
+func (y stubSymbols) Lookup(a isa.Addr) (kapi.Function, bool) {
+	for _, f := range y.s.funcs {
+		if a >= f.Addr && a < f.Addr+isa.Addr(f.Size) {
+			return f, true
+		}
+	}
+	return kapi.Function{}, false
+}
+
+func (y stubSymbols) Named(name string) (kapi.Function, bool) {
+	for _, f := range y.s.funcs {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return kapi.Function{}, false
+}
+
+func (y stubSymbols) Kind(a isa.Addr) kapi.TextKind {
+	if _, ok := y.Lookup(a); ok {
+		return kapi.TextCore
+	}
+	return kapi.TextNone
+}
+
+func (stubSymbols) Extable(isa.Addr, int) bool                          { return false }
+func (stubSymbols) Reserved(isa.Addr, int) bool                         { return false }
+func (stubSymbols) Sites(to []kapi.Site, _ isa.Addr, _ int) []kapi.Site { return to }
+func (stubSymbols) Banned(isa.Addr) kapi.Ban                            { return kapi.BanNone }
+func (stubSymbols) Blacklist(to []kapi.Banned) []kapi.Banned            { return to }
+func (stubSymbols) Look(kapi.Context)                                   {}
+
+// TestStub: the kernel's unit tests and selftests hold on the stub as they do on the
+// simulated machine.
+func TestStub(t *testing.T) {
+	for _, units := range [][]kunit{kunits, kunitRets, selftests} {
+		for i := range units {
+			u := &units[i]
+			for _, ed := range orAll(u.in, every) {
+				for _, preemption := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%s/%v/preemption=%v", u.name, ed, preemption), func(t *testing.T) {
+						s := newStub(u.codes())
+						c := &kcase{ed: ed, alone: true, e: New(s.deps(), ed.Settings(preemption))}
+						u.run(c, s)
+						require.Empty(t, c.wrong)
+						require.Zero(t, s.atomic, "preemption is still off")
+						require.Equal(t, stubStack, s.regs.SP())
+					})
+				}
+			}
+		}
+	}
+}

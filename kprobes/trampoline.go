@@ -1,0 +1,124 @@
+package kprobes
+
+import (
+	"encoding/binary"
+
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// The trampoline of return probes, text of the kernel's:
+//
+//	save the registers as a trap would have, below where the return address was
+//	call trampolined(registers), which puts the real one where they have sp
+//	restore the registers
+//	ret
+//
+// Since 5.15 it first pushes its own address, so that a backtrace from a handler
+// meets that where the return address was; the real one is put there. In 2.6 on
+// x86_64 it is a nop with a probe on it. Behind it lies a ud2: BUG().
+const trampoline = "kretprobe_trampoline"
+
+var (
+	popRegs  = restoreRegs[16 : len(restoreRegs)-6]       // pop %r15 … %rdi
+	skipRest = []byte{0x48, 0x8d, 0x64, 0x24, 0x18, 0x9d} // lea 24(%rsp),%rsp; popfq
+	skipSP   = []byte{0x48, 0x8d, 0x64, 0x24, 0x08}       // lea 8(%rsp),%rsp
+)
+
+// newReturns makes what Renew keeps.
+func (e *Engine) newReturns() {
+	t := &e.ret
+	t.onTramp, t.onEntry, t.onNop = e.trampolined, e.entryHit, e.trampolineHit
+	t.onExit, t.onUnwind = e.exits, e.realAddress
+	e.newJprobes()
+}
+
+// renewReturns makes the engine's return probes what New would: nothing is left
+// of the last run's.
+func (e *Engine) renewReturns() {
+	t := &e.ret
+	t.nInstances, t.nHolders, t.memories, t.ready = 0, 0, 0, false
+	if len(t.regs) != e.d.CPUs {
+		t.regs = make([]retRegs, e.d.CPUs)
+	}
+	for i := range t.regs {
+		t.regs[i].depth = 0
+	}
+	t.trampoline = e.d.Bind.Stub(trampoline)
+	t.linkTrampoline(e)
+	e.d.Tasks.OnExit(t.onExit)
+	e.d.Tasks.OnUnwind(t.onUnwind)
+	t.buckets = t.buckets[:0]
+	switch e.s.Return {
+	case ReturnGlobal:
+		t.global = e.d.Locks.NewSpinlock("kretprobe_lock", true)
+		e.addBuckets(func() kapi.Spinlock { return t.global })
+	case ReturnHashed:
+		e.addBuckets(func() kapi.Spinlock { return e.d.Locks.NewSpinlock("kretprobe_table_lock", true) })
+	}
+	e.renewJprobes()
+}
+
+// addBuckets makes as many buckets as the numbers of tasks hash to.
+func (e *Engine) addBuckets(lock func() kapi.Spinlock) {
+	t := &e.ret
+	for range min(maxBuckets, e.d.Tasks.Count()) {
+		n := len(t.buckets)
+		if n == cap(t.buckets) {
+			t.buckets = append(t.buckets, bucket{})
+		}
+		t.buckets = t.buckets[:n+1]
+		b := &t.buckets[n]
+		b.lock = lock()
+		b.calls.Init(e.d.Cells)
+	}
+}
+
+// linkTrampoline writes the trampoline.
+func (t *retState) linkTrampoline(e *Engine) {
+	call := e.d.Bind.Bind("trampoline_handler", t.onTramp)
+	buf := t.code[:0]
+	if e.s.Return == ReturnGlobal {
+		buf = append(buf, 0x90)
+	} else {
+		if e.s.Unwind {
+			buf = append(buf, 0x68)
+			buf = binary.LittleEndian.AppendUint32(buf, uint32(t.trampoline))
+		}
+		buf = append(buf, saveRegs...)
+		to, _ := isa.CallRel32(t.trampoline+isa.Addr(len(buf)), call)
+		buf = append(buf, to[:]...)
+		buf = append(append(buf, popRegs...), skipRest...)
+		if e.s.Unwind {
+			buf = append(buf, skipSP...)
+		}
+		buf = append(buf, 0xc3) // ret
+	}
+	t.bug = t.trampoline + isa.Addr(len(buf))
+	buf = append(buf, 0x0f, 0x0b) // ud2
+	t.code = buf
+	e.d.Bind.Link(t.trampoline, buf)
+}
+
+// readyReturns is done when the first return probe is registered. Context:
+// kprobe_mutex held.
+func (e *Engine) readyReturns(x kapi.Context) error {
+	t := &e.ret
+	if t.ready {
+		return nil
+	}
+	t.ready = true
+	if e.listed() {
+		if n := e.d.Tasks.Count(); len(t.calls) != n {
+			t.calls = make([]kapi.Var[*Instance], n)
+		}
+		for i := range t.calls {
+			t.calls[i].Init(e.d.Cells, nil)
+		}
+	}
+	if e.s.Return == ReturnGlobal {
+		t.nop = Kprobe{Addr: t.trampoline, Pre: t.onNop}
+		return e.register(x, &t.nop)
+	}
+	return nil
+}

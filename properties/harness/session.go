@@ -1,0 +1,417 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"kpsim/kprobes"
+	"kpsim/kprobes/kpev"
+	"kpsim/properties"
+	"kpsim/properties/scenario"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/traces"
+)
+
+// A Session is one run of a scenario's machine that somebody steps by hand. The
+// machine stands still between two calls of it, and may be looked at. Beside the
+// scenario's tasks, which don't begin by themselves, it has a thread on each CPU
+// that does what is asked of it.
+type Session struct {
+	Rig *Rig
+	Run *Run // how the run ended; nil: it goes on
+	Tally
+
+	// Saw is told of each handler's call, with the registers it was given; nil: nobody.
+	Saw func(k *kprobes.Kprobe, which uint64, regs *isa.Regs)
+
+	steer   steer
+	errands []errand // by CPU
+	patient uint64   // boundaries that a command may take
+	goOn    chan bool
+	stands  chan struct{}
+	ended   chan struct{}
+	crash   *Crash
+	begun   bool
+}
+
+// patience is how many boundaries a command may take before it is said not to end.
+const patience = 1_000_000
+
+// mostProbes is how many probes a session may add to the scenario's.
+const mostProbes = 256
+
+// An errand is what the thread of a CPU does for a session.
+type errand struct {
+	task  *smp.Task
+	do    func(x *smp.Ctx) // nil: nothing
+	says  string
+	await bool // the session waits for it
+}
+
+// NewSession makes a session of a scenario: nothing runs until it is asked to.
+// Who moves when is the strategy's to say, which has begun a run.
+func NewSession(sc *scenario.Scenario, mutantName string, s sched.Strategy) (*Session, error) {
+	se := newSession()
+	r, err := build(sc, mutantName, false, (*Rig).watchAll)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range r.programs {
+		p.task.Hold()
+	}
+	r.withoutTwin()
+	return se.start(r, s), nil
+}
+
+// OpenSession makes a session of a trace file: it goes along the file's schedule,
+// as far as nothing else is asked of it. Errors are about the file.
+func OpenSession(name string, f *traces.File) (*Session, error) {
+	se := newSession()
+	r, err := openFile(name, f)
+	if err != nil {
+		return nil, err
+	}
+	a := sched.NewAnchored(anchorsOf(f.Schedule), r.Machine)
+	a.Begin(0)
+	return se.start(r, a), nil
+}
+
+func newSession() *Session {
+	return &Session{
+		patient: patience, steer: steer{want: sim.NoMover},
+		goOn: make(chan bool), stands: make(chan struct{}), ended: make(chan struct{}),
+	}
+}
+
+// withoutTwin leaves out the property that compares calls with those of a run
+// without probes: nobody knows which calls there will be.
+func (r *Rig) withoutTwin() {
+	var list []*properties.Property
+	for _, p := range properties.All {
+		if p != &properties.Transparent {
+			list = append(list, p)
+		}
+	}
+	r.Log.Unsubscribe(r.monitors)
+	r.monitors = properties.NewMonitors(list...)
+	r.Log.Subscribe(r.monitors, r.monitors.Kinds()...)
+}
+
+// start begins the run; it stands before its first boundary. The threads are the
+// last tasks that the machine has: a trace's run has the same ones without them.
+func (s *Session) start(r *Rig, by sim.Chooser) *Session {
+	s.Rig = r
+	s.errands = make([]errand, r.Machine.CPUs())
+	for cpu := range s.errands {
+		t := &s.errands[cpu]
+		t.task = r.Machine.AddThread(fmt.Sprintf("shell/%d", cpu), cpu, func(x *smp.Ctx) {
+			t.do(x)
+			if t.do = nil; t.await {
+				r.Machine.SetBudget(r.Machine.Steps())
+			}
+		})
+	}
+	s.listen(r)
+	r.Log.Store = true
+	r.onPre, r.onPost = s.pre, s.post
+	for i := range r.fresh {
+		s.hook(&r.fresh[i])
+	}
+	r.probes = append(make([]kprobes.Kprobe, 0, len(r.probes)+mostProbes), r.probes...)
+	s.steer.by = by
+	r.Machine.SetBudget(0)
+	r.Machine.Pause = s.pause
+	go func() {
+		defer close(s.ended)
+		defer func() {
+			if p := recover(); p != nil {
+				s.crash = &Crash{p, debug.Stack()}
+			}
+		}()
+		run := r.Run(&s.steer)
+		s.Run = &run
+	}()
+	s.wait()
+	return s
+}
+
+// watchAll watches all text, and has the monitors told of it: a probe may come to
+// be anywhere.
+func (r *Rig) watchAll() error {
+	for i := range r.Scenario.Texts {
+		if t := &r.Scenario.Texts[i]; !r.Machine.Watched(t.At, len(t.Code)) {
+			if err := r.loadInsns(t); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range r.Scenario.Texts {
+		t := &r.Scenario.Texts[i]
+		r.Machine.Watch(t.At, len(t.Code))
+	}
+	return nil
+}
+
+// hook lets the session see what a probe's handlers are given.
+func (s *Session) hook(k *kprobes.Kprobe) {
+	if k.Pre != nil {
+		k.Pre = s.pre
+	}
+	if k.Post != nil {
+		k.Post = s.post
+	}
+}
+
+func (s *Session) pre(x kapi.Context, k *kprobes.Kprobe, regs *isa.Regs) int {
+	if s.Saw != nil {
+		s.Saw(k, kpev.Pre, regs)
+	}
+	return s.Rig.pre(x, k, regs)
+}
+
+func (s *Session) post(x kapi.Context, k *kprobes.Kprobe, regs *isa.Regs, flags uint64) {
+	if s.Saw != nil {
+		s.Saw(k, kpev.Post, regs)
+	}
+	s.Rig.post(x, k, regs, flags)
+}
+
+// pause is the machine's.
+func (s *Session) pause() bool {
+	s.stands <- struct{}{}
+	return <-s.goOn
+}
+
+// wait returns when the machine stands, or the run is over.
+func (s *Session) wait() {
+	select {
+	case <-s.stands:
+	case <-s.ended:
+	}
+	if s.crash != nil {
+		panic(s.crash)
+	}
+}
+
+// run lets the machine make at most n boundaries.
+func (s *Session) run(n uint64) {
+	m := s.Rig.Machine
+	m.SetBudget(m.Steps() + n)
+	s.goOn <- true
+	s.wait()
+}
+
+// over is why nothing can be done any more.
+func (s *Session) over() error {
+	if s.Run == nil {
+		return nil
+	}
+	return errors.New("the run is over; what is there can be looked at, and nothing moves any more")
+}
+
+// Verdict says how the run ended.
+func (s *Session) Verdict() string { return s.Rig.Verdict(s.Run) }
+
+// Begin gives a CPU's thread something to do, and returns at once.
+func (s *Session) Begin(cpu int, says string, do func(x *smp.Ctx)) error {
+	return s.begin(cpu, says, do, false)
+}
+
+func (s *Session) begin(cpu int, says string, do func(x *smp.Ctx), await bool) error {
+	if err := s.over(); err != nil {
+		return err
+	}
+	t := &s.errands[cpu]
+	if t.do != nil {
+		return fmt.Errorf("the shell of cpu%d is still at %s; step, run or wait until it is done, or say on which CPU", cpu, t.says)
+	}
+	t.do, t.says, t.await = do, says, await
+	s.Rig.Machine.Wake(t.task)
+	return nil
+}
+
+// Do has a CPU's thread do something, to its end.
+func (s *Session) Do(cpu int, says string, do func(x *smp.Ctx)) error {
+	if err := s.begin(cpu, says, do, true); err != nil {
+		return err
+	}
+	return s.finish(cpu)
+}
+
+// finish runs until what a thread does is done.
+func (s *Session) finish(cpu int) error {
+	t := &s.errands[cpu]
+	t.await = true
+	before := s.Rig.Machine.Steps()
+	s.run(s.patient)
+	t.await = false
+	switch {
+	case s.Run != nil:
+		return s.over()
+	case t.do == nil:
+		return nil
+	case s.Rig.Machine.Steps()-before < s.patient:
+		return fmt.Errorf("%s doesn't come to its end: %s, and nothing else can move", t.says, s.Rig.Machine.Waiting())
+	}
+	return fmt.Errorf("%s doesn't come to its end in %d steps; see where everybody is", t.says, s.patient)
+}
+
+// Finish has whatever the errands are at done.
+func (s *Session) Finish() error {
+	for cpu := range s.errands {
+		if s.errands[cpu].do == nil {
+			continue
+		}
+		if err := s.over(); err != nil {
+			return err
+		}
+		if err := s.finish(cpu); err != nil {
+			return err
+		}
+	}
+	return s.over()
+}
+
+// Wake lets a task of the scenario begin.
+func (s *Session) Wake(t *smp.Task) error {
+	if err := s.over(); err != nil {
+		return err
+	}
+	if !t.Held() {
+		return fmt.Errorf("%s has begun already", t.Name)
+	}
+	s.Rig.Machine.Wake(t)
+	return nil
+}
+
+// Tasks returns the scenario's tasks.
+func (s *Session) Tasks() []*smp.Task {
+	list := make([]*smp.Task, len(s.Rig.programs))
+	for i, p := range s.Rig.programs {
+		list[i] = p.task
+	}
+	return list
+}
+
+// All runs until nothing can move any more.
+func (s *Session) All() error {
+	if err := s.over(); err != nil {
+		return err
+	}
+	before := s.Rig.Machine.Steps()
+	s.run(s.patient)
+	if s.Run == nil && s.Rig.Machine.Steps()-before >= s.patient {
+		return fmt.Errorf("it doesn't come to its end in %d steps; see where everybody is", s.patient)
+	}
+	return nil
+}
+
+// Step makes at most n boundaries, and returns how many there were: fewer if
+// nothing can move any more, or the run is over.
+func (s *Session) Step(n uint64) uint64 {
+	if s.Run != nil {
+		return 0
+	}
+	before := s.Rig.Machine.Steps()
+	s.run(n)
+	return s.Rig.Machine.Steps() - before
+}
+
+// StepBy is Step of one mover alone.
+func (s *Session) StepBy(mv sim.Mover, n uint64) (made uint64) {
+	for made < n && s.Run == nil && s.Rig.Machine.Can(mv) {
+		s.steer.want = mv
+		made += s.Step(1)
+		s.steer.want = sim.NoMover
+	}
+	return made
+}
+
+// Stale says which version of text CPUs see from now on: the oldest they may
+// see, or what the strategy says.
+func (s *Session) Stale(on bool) { s.steer.stale = on }
+
+// Probe returns the probe of that name.
+func (s *Session) Probe(name string) (*kprobes.Kprobe, bool) {
+	for i := range s.Rig.Scenario.Probes {
+		if s.Rig.Scenario.Probes[i].Name == name {
+			return &s.Rig.probes[i], true
+		}
+	}
+	return nil, false
+}
+
+// AddProbe adds a probe to those of the scenario, which aren't registered yet.
+func (s *Session) AddProbe(p scenario.Probe) error {
+	r := s.Rig
+	if _, ok := s.Probe(p.Name); ok {
+		return fmt.Errorf("there is a probe %s already; choose another name", p.Name)
+	}
+	n := len(r.probes)
+	if n == cap(r.probes) {
+		return fmt.Errorf("a session has at most %d probes of its own", mostProbes)
+	}
+	r.Scenario.Probes = append(r.Scenario.Probes, p)
+	r.unregistered()
+	s.hook(&r.fresh[n])
+	r.probes = append(r.probes, r.fresh[n])
+	r.census.probes, r.census.at = append(r.census.probes, Probed{}), append(r.census.at, r.probes[n].Addr)
+	if p.Pre == nil {
+		r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(n), 0, 0)
+	}
+	return nil
+}
+
+// Op has a CPU's thread do an operation of a scenario's task, or in the background
+// begin it. ended is told, when it is done, what the API answered, or what a call
+// left in rax.
+func (s *Session) Op(cpu int, says string, op scenario.Op, background bool, ended func(errno kprobes.Errno, rax uint64)) error {
+	p := &program{r: s.Rig, task: s.errands[cpu].task, ops: []scenario.Op{op}, repeat: 1, called: []called{s.Rig.called(&op)}}
+	do := func(x *smp.Ctx) {
+		p.do(x, 0)
+		ended(kprobes.Errno(p.errno), p.task.Left().R[isa.RAX])
+	}
+	if background {
+		return s.Begin(cpu, says, do)
+	}
+	return s.Do(cpu, says, do)
+}
+
+// Close ends the run where it is.
+func (s *Session) Close() {
+	if s.Run == nil && s.crash == nil {
+		s.goOn <- false
+		<-s.ended
+	}
+	s.Rig.Close()
+}
+
+// A steer is a Chooser that does as another one does, unless it was told to let
+// one mover go first, or to have CPUs see old text.
+type steer struct {
+	by    sim.Chooser
+	want  sim.Mover
+	stale bool
+}
+
+// Choose implements sim.Chooser. It is asked each time: a hold would have to be
+// kept across what is asked by hand.
+func (s *steer) Choose(p *sim.Point) (pick, hold int) {
+	if p.Kind == sim.Step && s.want != sim.NoMover {
+		for i := range p.N {
+			if p.Mover(i) == s.want {
+				return i, 0
+			}
+		}
+	}
+	if p.Kind == sim.Fetch && s.stale {
+		return p.N - 1, 0
+	}
+	pick, _ = s.by.Choose(p)
+	return max(pick, 0), 0 // not sim.Enough: it is for the user to end the run
+}

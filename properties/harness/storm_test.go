@@ -1,0 +1,58 @@
+package harness
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/properties/scenario"
+)
+
+// TestStorm: on every machine that storms are of none breaks a property, and where
+// text is patched under running CPUs nine in ten write a jump in a function that a
+// task is in. A broken engine is noticed. kpsim storm makes many more runs.
+func TestStorm(t *testing.T) {
+	var runs, during uint64
+	for _, m := range scenario.StormMachines() {
+		s := Storm{Machine: m, Seed: 1, Programs: max(8/slow, 1), Runs: 10}
+		r, err := RunStorm(s)
+		require.NoError(t, err)
+		require.Zero(t, r.Violations, "edition %v, preempt %v: %v, seeds %v", m.Edition, m.Preempt, r.Broken, r.Found)
+		require.Equal(t, uint64(10*20/slow), r.Runs)
+		if !m.NoOptprobes && m.Patch == scenario.PatchBreakpoint {
+			runs, during = runs+r.Runs, during+r.During
+		} else if m.NoOptprobes {
+			require.Zero(t, r.During)
+		}
+	}
+	require.Greater(t, 10*during, 9*runs, "of %d runs %d write a jump during a call", runs, during)
+}
+
+// TestStormSame: a storm's runs don't depend on the workers, and its exploration
+// makes the same ones.
+func TestStormSame(t *testing.T) {
+	m := scenario.StormMachines()[0]
+	for _, m = range scenario.StormMachines() {
+		if m.Edition == scenario.Edition69 && m.Preempt == scenario.PreemptNone {
+			break
+		}
+	}
+	s := Storm{Machine: m, Seed: 3, Programs: 4, Runs: 25, Mutant: "no-sync-disarm", Workers: 1}
+	one, err := RunStorm(s)
+	require.NoError(t, err)
+	require.NotEmpty(t, one.Found, "the mutant isn't found")
+	s.Workers = 3
+	three, err := RunStorm(s)
+	require.NoError(t, err)
+	require.Equal(t, one, three)
+
+	found := uint64(0)
+	for seed := s.Seed; seed < s.Seed+uint64(s.Programs); seed++ {
+		spec := s.Spec(seed)
+		spec.Blind = true
+		r, err := Explore(spec)
+		require.NoError(t, err)
+		found += r.Violations
+	}
+	require.Equal(t, one.Violations, found)
+}

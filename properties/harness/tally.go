@@ -1,0 +1,97 @@
+package harness
+
+import (
+	"fmt"
+
+	"kpsim/kprobes"
+	"kpsim/kprobes/kpev"
+	"kpsim/sched"
+	"kpsim/traces"
+)
+
+// A Tally counts what a run's probes did, and takes down what its kernel prints.
+type Tally struct {
+	Lines  []string // of the kernel's log
+	counts map[count]int
+}
+
+// count is of one sort of event of a probe.
+type count struct {
+	probe uint64
+	what  traces.Kind
+	which uint64
+}
+
+// listen makes t that of a rig's next run.
+func (t *Tally) listen(r *Rig) {
+	t.counts = make(map[count]int)
+	r.Log.Subscribe(t, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.Printk)
+}
+
+// Event implements traces.Sink.
+func (t *Tally) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case kpev.Printk:
+		t.Lines = append(t.Lines, kpev.Text(kpev.Line(e.A), e.B, e.C))
+	case kpev.Handler:
+		t.counts[count{e.A, e.Kind, e.B}]++
+	default:
+		t.counts[count{e.A, e.Kind, 0}]++
+	}
+	return nil
+}
+
+// Counts returns how often a handler of a probe ran, kpev.Pre or another.
+func (t *Tally) Counts(probe, which uint64) int { return t.counts[count{probe, kpev.Handler, which}] }
+
+// Missed returns how often a probe was hit and ran no handler, and how often a
+// sibling skipped it.
+func (t *Tally) Missed(probe uint64) (missed, skipped int) {
+	return t.counts[count{probe, kpev.Missed, 0}], t.counts[count{probe, kpev.Skipped, 0}]
+}
+
+// Engine returns the rig's engine.
+func (r *Rig) Engine() *kprobes.Engine { return r.engine }
+
+// Probe returns the scenario's probe number i, as it is in the run.
+func (r *Rig) Probe(i int) *kprobes.Kprobe { return &r.probes[i] }
+
+// Verdict says how a run of the rig's ended.
+func (r *Rig) Verdict(run *Run) string {
+	if p := run.Property; p != nil {
+		what := r.readable(run.Finding.Message)
+		if run.Finding.Place != 0 {
+			what = "at " + r.Machine.SymbolName(run.Finding.Place) + ": " + what
+		}
+		return fmt.Sprintf("%s %s is broken, %s", p.ID, p.Name, what)
+	}
+	if run.Err != nil {
+		return run.Err.Error()
+	}
+	return "it " + run.Outcome.String()
+}
+
+// First makes the strategy of the spec's run number 0.
+func (spec *Spec) First() (sched.Strategy, error) {
+	spec.fill()
+	shape, err := survey(spec)
+	if err != nil {
+		return nil, err
+	}
+	s, err := spec.strategy(sched.Params{Seed: spec.Seed, Shape: shape, Shards: shards})
+	if err != nil {
+		return nil, err
+	}
+	s.Begin(0)
+	return s, nil
+}
+
+// Once makes one run of a scenario, and tells what its probes did.
+func (r *Rig) Once(s sched.Strategy) (Run, *Tally) {
+	t := new(Tally)
+	t.listen(r)
+	run := r.Run(s)
+	r.Log.Unsubscribe(t)
+	s.End(run.Counts.Points)
+	return run, t
+}

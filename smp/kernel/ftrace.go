@@ -1,0 +1,305 @@
+package kernel
+
+import (
+	"kpsim/sim"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// Ftrace calls its clients from the entries of functions. A site is a 5-byte
+// nop there, and a call of ftrace's trampoline while a client wants it; sites
+// are rewritten in batches. It implements kapi.Ftrace.
+//
+// Lock order: ftrace_lock, text_mutex.
+//
+// Its limits: there is one trampoline, which calls all clients that want the
+// site, with all registers. That a client's own routine isn't entered again from
+// within it (ftrace's recursion bits) is left to the clients.
+type Ftrace struct {
+	k     *Kernel
+	lock  *Mutex             // ftrace_lock; set at boot, nil: no function has a site
+	at    isa.Addr           // set at boot: the trampoline
+	sites []*site            // set at boot, by address
+	ops   kapi.Var[*clients] // those that are registered; replaced whole: the trampoline walks what it found
+	made  []*FtraceOps       // owned by the boot of a run: places of clients, taken in order
+	n     int                // owned by the boot of a run: how many are taken
+	batch []kapi.Rewrite     // owned by ftrace_lock
+	lists []*clients         // owned by ftrace_lock: places of lists, taken in order
+	taken int                // owned by ftrace_lock: how many are taken
+}
+
+// clients are those that are registered. It is never changed once readers can
+// see it.
+type clients struct {
+	list []*FtraceOps // set at the making
+}
+
+// A site is where a function calls ftrace.
+type site struct {
+	at   isa.Addr // set at boot
+	call [5]byte  // set at boot
+	of   *Module  // set at boot: the module that it is in, nil if in none
+	on   bool     // owned by ftrace_lock: the call is in the text
+	here bool     // owned by ftrace_lock: the text is there
+}
+
+func (f *Ftrace) init(k *Kernel) { f.k = k }
+
+func (f *Ftrace) reset() {
+	f.n = 0
+	for _, s := range f.sites {
+		s.on, s.here = false, s.of == nil || s.of.boot && s.of.Core.Has(s.at)
+	}
+	if f.lock != nil {
+		f.taken = 0
+		f.ops.Init(&f.k.M.Cells, f.newList())
+	}
+}
+
+// newList returns an empty list of clients. Context: ftrace_lock held.
+func (f *Ftrace) newList() *clients {
+	if f.taken == len(f.lists) {
+		f.lists = append(f.lists, new(clients))
+	}
+	c := f.lists[f.taken]
+	f.taken++
+	c.list = c.list[:0]
+	return c
+}
+
+// replace makes the clients those that are, with add, without drop. Context:
+// ftrace_lock held.
+func (f *Ftrace) replace(x kapi.Context, add, drop *FtraceOps) {
+	next := f.newList()
+	for _, o := range f.ops.Peek().list {
+		if o != drop {
+			next.list = append(next.list, o)
+		}
+	}
+	if add != nil {
+		next.list = append(next.list, add)
+	}
+	f.ops.Store(x, next)
+}
+
+// AddSite makes a site of the nop at at, at boot, when its module has been made.
+// ok false: it is out of the trampoline's reach.
+func (f *Ftrace) AddSite(at isa.Addr) (ok bool) {
+	if f.lock == nil {
+		f.at = f.k.M.Bind("ftrace_caller", f.caller)
+		f.lock = f.k.Locks.bootMutex("ftrace_lock")
+	}
+	s := &site{at: at, of: f.k.Modules.holding(at)}
+	s.here = s.of == nil || s.of.boot && s.of.Core.Has(at)
+	if s.call, ok = isa.CallRel32(at, f.at); !ok {
+		return false
+	}
+	i := len(f.sites)
+	f.sites = append(f.sites, s)
+	for ; i > 0 && f.sites[i-1].at > at; i-- {
+		f.sites[i] = f.sites[i-1]
+	}
+	f.sites[i] = s
+	f.k.Symbols.AddSite(kapi.Site{Addr: at, Size: len(s.call), Kind: kapi.SiteFentry})
+	return true
+}
+
+// Images returns the two instructions that may stand at a site.
+func (f *Ftrace) Images(i int) (at isa.Addr, nop, call [5]byte) {
+	return f.sites[i].at, isa.Nop5, f.sites[i].call
+}
+
+// Sites returns how many sites there are.
+func (f *Ftrace) Sites() int { return len(f.sites) }
+
+func (f *Ftrace) find(at isa.Addr) *site {
+	for _, s := range f.sites {
+		if s.at == at {
+			return s
+		}
+	}
+	return nil
+}
+
+// Site implements kapi.Ftrace.
+func (f *Ftrace) Site(addr isa.Addr) bool { return f.find(addr) != nil }
+
+// A FtraceOps is one client. It implements kapi.FtraceOps.
+type FtraceOps struct {
+	f      *Ftrace
+	name   string              // set at the boot of a run
+	h      kapi.FtraceHandler  // set at the boot of a run
+	flags  kapi.FtraceFlags    // set at the boot of a run
+	active bool                // owned by ftrace_lock
+	filter kapi.List[isa.Addr] // the sites it wants; none: all
+}
+
+// NewOps implements kapi.Ftrace.
+func (f *Ftrace) NewOps(name string, h kapi.FtraceHandler, flags kapi.FtraceFlags) kapi.FtraceOps {
+	if f.n == len(f.made) {
+		f.made = append(f.made, &FtraceOps{f: f})
+	}
+	o := f.made[f.n]
+	f.n++
+	o.name, o.h, o.flags, o.active = name, h, flags, false
+	o.filter.Init(&f.k.M.Cells)
+	return o
+}
+
+// wants reports whether the client is to be called from a site. It is the
+// filter as it is now: who doesn't hold ftrace_lock accesses the filter first.
+func (o *FtraceOps) wants(at isa.Addr) bool {
+	list := o.filter.Peek()
+	for _, a := range list {
+		if a == at {
+			return true
+		}
+	}
+	return len(list) == 0
+}
+
+// Filter implements kapi.FtraceOps.
+func (o *FtraceOps) Filter(x kapi.Context, ip isa.Addr, on bool) (errno int) {
+	f := o.f
+	s := f.find(ip)
+	if s == nil {
+		return kapi.FtraceEINVAL
+	}
+	f.lock.Lock(x)
+	switch has := len(o.filter.Peek()) > 0 && o.wants(ip); {
+	case on && !s.here:
+		errno = kapi.FtraceEINVAL // its module has gone
+	case on && o.active && f.conflict(o, ip):
+		errno = kapi.FtraceEBUSY
+	case on && !has:
+		o.filter.Add(x, ip)
+	case !on && has:
+		o.filter.Del(x, ip)
+	}
+	if errno == 0 && o.active {
+		f.update(x)
+	}
+	f.lock.Unlock(x)
+	return errno
+}
+
+// conflict reports whether another client changes the path at a site, and o
+// does, too. Context: ftrace_lock held.
+func (f *Ftrace) conflict(o *FtraceOps, ip isa.Addr) bool {
+	if o.flags&kapi.FtraceModifies == 0 {
+		return false
+	}
+	for _, q := range f.ops.Peek().list {
+		if q != o && q.flags&kapi.FtraceModifies != 0 && q.wants(ip) {
+			return true
+		}
+	}
+	return false
+}
+
+// Register implements kapi.FtraceOps.
+func (o *FtraceOps) Register(x kapi.Context) (errno int) {
+	f := o.f
+	f.lock.Lock(x)
+	for _, ip := range o.filter.Peek() {
+		if f.conflict(o, ip) {
+			errno = kapi.FtraceEBUSY
+		}
+	}
+	if errno == 0 && !o.active {
+		o.active = true
+		f.replace(x, o, nil)
+		f.update(x)
+	}
+	f.lock.Unlock(x)
+	return errno
+}
+
+// Unregister implements kapi.FtraceOps.
+func (o *FtraceOps) Unregister(x kapi.Context) (errno int) {
+	f := o.f
+	f.lock.Lock(x)
+	was := o.active
+	if was {
+		o.active = false
+		f.replace(x, nil, o)
+		f.update(x)
+	}
+	f.lock.Unlock(x)
+	if !was {
+		return kapi.FtraceEINVAL
+	}
+	if o.flags&kapi.FtraceDynamic != 0 { // a handler runs with preemption off: each CPU has to schedule (synchronize_rcu_tasks_rude)
+		f.k.RCU.Synchronize(x, kapi.QuiesceSched)
+	}
+	return 0
+}
+
+// update makes the text of all sites what the clients want, in one batch.
+// Context: ftrace_lock held.
+func (f *Ftrace) update(x kapi.Context) {
+	f.batch = f.batch[:0]
+	for _, s := range f.sites {
+		want := false
+		for _, o := range f.ops.Peek().list {
+			want = want || o.wants(s.at)
+		}
+		if s.on == want || !s.here {
+			continue
+		}
+		s.on = want
+		insn := isa.Nop5[:]
+		if want {
+			insn = s.call[:]
+		}
+		f.batch = append(f.batch, kapi.Rewrite{At: s.at, Insn: insn})
+	}
+	if len(f.batch) == 0 {
+		return
+	}
+	f.k.Text.mutex.Lock(x)
+	f.k.Poke.Batch(x, f.batch)
+	f.k.Text.mutex.Unlock(x)
+}
+
+// caller is ftrace's trampoline: a site has called it. It calls the clients that
+// want the site and goes where they say.
+func (f *Ftrace) caller(x kapi.Context, regs *isa.Regs) {
+	mem := x.Memory()
+	back, ok := mem.Load(regs.SP(), 8)
+	if !ok {
+		sim.Bug("ftrace_caller was called without a return address")
+	}
+	x.PreemptDisable()
+	r := *regs
+	ip := isa.Addr(back) - isa.Addr(len(isa.Nop5))
+	r.IP, r.R[isa.RSP] = isa.Addr(back), uint64(regs.SP())+8
+	for _, o := range f.ops.Load(x).list {
+		if x.Access(o.filter.ID(), kapi.Read); o.wants(ip) {
+			o.h(x, ip, &r)
+		}
+	}
+	r.R[isa.RSP] = uint64(regs.SP())
+	mem.Store(regs.SP(), 8, uint64(r.IP))
+	regs.R, regs.Flags = r.R, r.Flags&^isa.IF|regs.Flags&isa.IF
+	x.PreemptEnable()
+}
+
+// follow is told that a module's section has come or is about to go: new sites
+// are nops, and those of text that goes are forgotten without a store
+// (ftrace_module_enable, ftrace_release_mod). Context: may sleep.
+func (f *Ftrace) follow(x kapi.Context, in kapi.Section, here bool) {
+	if f.lock == nil {
+		return
+	}
+	f.lock.Lock(x)
+	for _, s := range f.sites {
+		if in.Has(s.at) {
+			s.here, s.on = here, false
+		}
+	}
+	if here {
+		f.update(x)
+	}
+	f.lock.Unlock(x)
+}

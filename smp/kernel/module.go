@@ -1,0 +1,384 @@
+package kernel
+
+import (
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+)
+
+// Modules are the loadable modules of a machine. It implements kapi.Modules.
+//
+// Lock order: module_mutex is held over no notifier and no grace period.
+type Modules struct {
+	k     *Kernel
+	list  []*Module             // set at boot
+	mutex *Mutex                // module_mutex; set at boot, nil: there is no module
+	chain []kapi.ModuleNotifier // owned by the boot of a run
+}
+
+// A Module is text in pages of its own, which are mapped and filled when it is
+// loaded and unmapped when it is unloaded: a CPU that comes there then faults.
+// Its data, if it has some, is the scenario's and stays.
+type Module struct {
+	kapi.Module
+	k     *Kernel
+	funcs []moduleFunc // set at boot
+	init  isa.Addr     // set at boot: called when it is loaded; 0: nothing
+	exit  isa.Addr     // set at boot: called when it is unloaded; 0: nothing
+	boot  bool         // set at boot: a run begins with it loaded, its init done
+
+	state kapi.Var[kapi.ModuleState]
+	refs  kapi.Var[int]  // of holders, and one of the load; 0: nobody can hold it
+	inits kapi.Var[bool] // its init section is there
+	taken bool           // owned by module_mutex: it is loaded, or being loaded or unloaded
+
+	core, initial int // set at boot: the numbers of the sections' ranges; -1: there is no init section
+}
+
+// A moduleFunc is a function of a module.
+type moduleFunc struct {
+	at   isa.Addr // set at boot
+	code []byte   // set at boot
+	init bool     // set at boot: in the init section
+}
+
+// The errnos that loading and unloading answer with, beside 0 and what the
+// module's init returned.
+const (
+	ModuleEAGAIN = 11 // somebody holds it
+	ModuleEBUSY  = 16 // it is coming or going
+	ModuleEEXIST = 17 // it is loaded
+	ModuleENOENT = 2  // it isn't loaded
+	ModuleENOSYS = 38 // a kernel without CONFIG_MODULES, or CONFIG_MODULE_UNLOAD
+)
+
+// A ModuleText is a function for NewModule.
+type ModuleText struct {
+	Name    string
+	At      isa.Addr
+	Code    []byte
+	Extable []int // offsets of instructions with an exception-table entry
+	Init    bool  // it goes when the module's init has ended
+}
+
+func (ms *Modules) init(k *Kernel) { ms.k = k }
+
+func (ms *Modules) reset() {
+	ms.chain = ms.chain[:0]
+	for _, m := range ms.list {
+		m.rewind()
+	}
+}
+
+const pageSize = 1 << 12
+
+// NewModule makes a module, at boot. Its functions lie in pages that are
+// nobody else's, those of the init section in others than the rest. init and
+// exit are addresses of such functions, or 0. loaded: a run begins with it
+// loaded, and its init section gone.
+func (ms *Modules) NewModule(name string, texts []ModuleText, init, exit isa.Addr, loaded bool) *Module {
+	k := ms.k
+	if ms.mutex == nil {
+		ms.mutex = k.Locks.bootMutex("module_mutex")
+	}
+	m := &Module{Module: kapi.Module{Name: name}, k: k, init: init, exit: exit, boot: loaded}
+	for i := range texts {
+		t := &texts[i]
+		m.funcs = append(m.funcs, moduleFunc{t.At, t.Code, t.Init})
+		if s := m.section(t.Init); s.Size == 0 || t.At < s.At {
+			end := max(s.At+isa.Addr(s.Size), t.At+isa.Addr(len(t.Code)))
+			if s.At = t.At &^ (pageSize - 1); s.Size == 0 {
+				end = t.At + isa.Addr(len(t.Code))
+			}
+			s.Size = pages(s.At, end)
+		} else {
+			s.Size = max(s.Size, pages(s.At, t.At+isa.Addr(len(t.Code))))
+		}
+		k.M.AddSymbol(t.Name, t.At, len(t.Code))
+		k.Symbols.Add(kapi.Function{Name: t.Name, Addr: t.At, Size: len(t.Code), Module: name}, t.Extable)
+	}
+	core, initial := kapi.TextNone, kapi.TextNone
+	if loaded {
+		core, initial = kapi.TextCore, kapi.TextFreed
+	}
+	m.core, m.initial = k.Symbols.AddRange(Range{Addr: m.Core.At, Size: m.Core.Size, Kind: core}), -1
+	if m.Init.Size > 0 {
+		m.initial = k.Symbols.AddRange(Range{Addr: m.Init.At, Size: m.Init.Size, Kind: initial})
+	}
+	k.M.MapLater(m.Core.At, m.Core.Size/pageSize, loaded)
+	k.M.MapLater(m.Init.At, m.Init.Size/pageSize, false)
+	for i := range m.funcs {
+		f := &m.funcs[i]
+		if loaded && !f.init {
+			k.M.Map(f.at, f.code, smp.PermRead|smp.PermExec)
+		}
+	}
+	m.state.Init(&k.M.Cells, kapi.ModuleUnformed)
+	m.refs.Init(&k.M.Cells, 0)
+	m.inits.Init(&k.M.Cells, false)
+	ms.list = append(ms.list, m)
+	m.rewind()
+	return m
+}
+
+// pages is the size of the pages from at, the start of one, up to end.
+func pages(at, end isa.Addr) int { return int(end-at+pageSize-1) &^ (pageSize - 1) }
+
+// section is the section that a function is in.
+func (m *Module) section(init bool) *kapi.Section {
+	if init {
+		return &m.Init
+	}
+	return &m.Core
+}
+
+// rewind makes the module what it is when a run begins.
+func (m *Module) rewind() {
+	m.taken = m.boot
+	m.state.Set(kapi.ModuleUnformed)
+	m.refs.Set(0)
+	m.inits.Set(false)
+	if m.boot {
+		m.state.Set(kapi.ModuleLive)
+		m.refs.Set(1)
+	}
+}
+
+// set says what the sections are to kallsyms: the symbols of a section that isn't
+// there can't be found.
+func (m *Module) set(x kapi.Context, core, initial kapi.TextKind) {
+	ms := &m.k.Modules
+	ms.mutex.Lock(x)
+	m.k.Symbols.SetKind(x, m.core, core)
+	if m.initial >= 0 {
+		m.k.Symbols.SetKind(x, m.initial, initial)
+	}
+	ms.mutex.Unlock(x)
+}
+
+// Named returns the module of that name, nil if there is none.
+func (ms *Modules) Named(name string) *Module {
+	for _, m := range ms.list {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// Load loads a module (init_module). It returns 0, an errno of those above, or
+// what the module's init returned, as a positive number. Context: may sleep.
+//
+//	step 1: map it and put its text there; it gets its names
+//	step 2: it is coming; notifiers
+//	step 3: its init runs
+//	step 4: it is live; notifiers
+//	step 5: the names of its init section go; a grace period; the section goes
+func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
+	if ms.k.cfg.NoModules {
+		return ModuleENOSYS
+	}
+	ms.mutex.Lock(x)
+	taken := m.taken
+	m.taken = true
+	ms.mutex.Unlock(x)
+	if taken {
+		return ModuleEEXIST
+	}
+	m.fill(x, false)
+	m.fill(x, true)
+	ms.k.Sync.Core(x, kapi.SyncFlush) // the pages become executable: set_memory_x flushes
+	m.set(x, kapi.TextCore, kapi.TextInit)
+
+	m.refs.Store(x, 2) // one is the load's, one its init's
+	m.state.Store(x, kapi.ModuleComing)
+	ms.k.Ftrace.follow(x, m.Core, true)
+	ms.k.Ftrace.follow(x, m.Init, true)
+	ms.notify(x, m, kapi.ModuleComing)
+
+	x.Step("load_module", 3)
+	if m.init != 0 {
+		if ret := int32(x.Call(m.init)); ret < 0 {
+			m.refs.Store(x, 0)
+			m.state.Store(x, kapi.ModuleGoing)
+			ms.notify(x, m, kapi.ModuleGoing)
+			m.free(x)
+			return int(-ret)
+		}
+	}
+
+	m.state.Store(x, kapi.ModuleLive)
+	ms.notify(x, m, kapi.ModuleLive)
+	m.Put(x)
+
+	ms.k.Ftrace.follow(x, m.Init, false)
+	m.inits.Store(x, false)
+	m.set(x, kapi.TextCore, kapi.TextFreed)
+	ms.k.RCU.Synchronize(x, kapi.QuiesceRCU)
+	m.unmap(x, m.Init)
+	return 0
+}
+
+// Unload unloads a module (delete_module). It returns 0 or an errno of those
+// above. Context: may sleep.
+//
+//	step 1: if nobody holds it, nobody can any more: it is going
+//	step 2: its exit runs
+//	step 3: notifiers
+//	step 4: it isn't found any more; a grace period; it goes
+func (ms *Modules) Unload(x kapi.Context, m *Module) (errno int) {
+	if ms.k.cfg.NoModules || ms.k.cfg.NoUnload {
+		return ModuleENOSYS
+	}
+	ms.mutex.Lock(x)
+	switch state := m.state.Load(x); {
+	case state == kapi.ModuleUnformed && !m.taken:
+		errno = ModuleENOENT
+	case state != kapi.ModuleLive:
+		errno = ModuleEBUSY
+	case !m.refs.Swap(x, 1, 0):
+		errno = ModuleEAGAIN
+	default:
+		m.state.Store(x, kapi.ModuleGoing)
+	}
+	ms.mutex.Unlock(x)
+	if errno != 0 {
+		return errno
+	}
+	x.Step("delete_module", 2)
+	if m.exit != 0 {
+		x.Call(m.exit)
+	}
+	ms.notify(x, m, kapi.ModuleGoing)
+	m.free(x)
+	return 0
+}
+
+// free takes a module that is going away.
+func (m *Module) free(x kapi.Context) {
+	ms := &m.k.Modules
+	m.k.Ftrace.follow(x, m.Core, false)
+	m.state.Store(x, kapi.ModuleUnformed)
+	m.set(x, kapi.TextNone, kapi.TextNone)
+	m.k.RCU.Synchronize(x, kapi.QuiesceRCU)
+	m.unmap(x, m.Core)
+	if m.inits.Load(x) {
+		m.inits.Store(x, false)
+		m.unmap(x, m.Init)
+	}
+	ms.mutex.Lock(x)
+	m.taken = false
+	ms.mutex.Unlock(x)
+}
+
+// fill maps a section and puts its text there, before anybody can know of it.
+func (m *Module) fill(x kapi.Context, init bool) {
+	s := *m.section(init)
+	if s.Size == 0 {
+		return
+	}
+	c := x.(*smp.Ctx)
+	c.MapPages(s.At, s.Size/pageSize)
+	x.Emit(smpev.Alloc, uint64(s.At), uint64(s.Size), smpev.ModuleMem)
+	for i := range m.funcs {
+		if f := &m.funcs[i]; f.init == init {
+			m.k.Text.Fill(x, f.at, f.code)
+		}
+	}
+	if init {
+		m.inits.Store(x, true)
+	}
+}
+
+// unmap takes a section away: what stood there is poisoned, and the CPUs'
+// translations are flushed, from which each comes back by an IRET.
+func (m *Module) unmap(x kapi.Context, s kapi.Section) {
+	if s.Size == 0 {
+		return
+	}
+	c := x.(*smp.Ctx)
+	x.Emit(smpev.Free, uint64(s.At), uint64(s.Size), smpev.ModuleMem)
+	for i := range m.funcs {
+		if f := &m.funcs[i]; s.Has(f.at) {
+			c.PoisonText(f.at, len(f.code))
+		}
+	}
+	c.UnmapPages(s.At, s.Size/pageSize)
+	m.k.Sync.Core(x, kapi.SyncFlush)
+}
+
+func (ms *Modules) notify(x kapi.Context, m *Module, s kapi.ModuleState) {
+	for _, h := range ms.chain {
+		h(x, &m.Module, s)
+	}
+}
+
+// OnChange implements kapi.Modules.
+func (ms *Modules) OnChange(h kapi.ModuleNotifier) { ms.chain = append(ms.chain, h) }
+
+// holding returns the module that addr belongs to, loaded or not, nil if to none.
+func (ms *Modules) holding(addr isa.Addr) *Module {
+	for _, m := range ms.list {
+		if m.Core.Has(addr) || m.Init.Has(addr) {
+			return m
+		}
+	}
+	return nil
+}
+
+// of returns the kernel's own of a client's module.
+func (ms *Modules) of(m *kapi.Module) *Module {
+	for _, o := range ms.list {
+		if &o.Module == m {
+			return o
+		}
+	}
+	return nil
+}
+
+// Find implements kapi.Modules.
+func (ms *Modules) Find(x kapi.Context, addr isa.Addr) *kapi.Module {
+	for _, m := range ms.list {
+		if m.text(x, addr) {
+			return &m.Module
+		}
+	}
+	return nil
+}
+
+// text reports whether addr lies in the module's text, as long as that is found.
+func (m *Module) text(x kapi.Context, addr isa.Addr) bool {
+	switch {
+	case m.Core.Has(addr):
+		return m.state.Load(x) != kapi.ModuleUnformed
+	case m.Init.Has(addr):
+		return m.inits.Load(x) && m.state.Load(x) != kapi.ModuleUnformed
+	}
+	return false
+}
+
+// State implements kapi.Modules.
+func (ms *Modules) State(x kapi.Context, m *kapi.Module) kapi.ModuleState {
+	return ms.of(m).state.Load(x)
+}
+
+// Get implements kapi.Modules.
+func (ms *Modules) Get(x kapi.Context, m *kapi.Module) bool {
+	o := ms.of(m)
+	if o.state.Load(x) == kapi.ModuleGoing {
+		return false
+	}
+	x.Access(o.refs.ID(), kapi.Write)
+	n := o.refs.Peek()
+	if n != 0 {
+		o.refs.Set(n + 1)
+	}
+	return n != 0
+}
+
+// Put implements kapi.Modules.
+func (ms *Modules) Put(x kapi.Context, m *kapi.Module) { ms.of(m).Put(x) }
+
+// Put lets the module go that somebody holds.
+func (m *Module) Put(x kapi.Context) { kapi.Add(&m.refs, x, -1) }
