@@ -108,7 +108,8 @@ func (e *Engine) Renew(d Deps, s Settings) {
 	e.work = d.Work.NewDelayedWork("kprobe_optimizer", e.onWork)
 	e.callback = d.Bind.Bind("optimized_callback", e.onCall)
 	e.renewReturns()
-	e.sysctl, e.allowed = d.Locks.NewMutex("kprobe_sysctl_mutex"), true
+	e.sysctl, e.allowed = d.Locks.NewMutex("kprobe_sysctl_mutex"), !s.Mutants.StartOff
+	e.disarmed = s.Mutants.StartOff
 	d.Traps.OnBreakpoint(e.onBreak)
 	d.Traps.OnDebug(e.onDebug)
 	d.Traps.OnFault(e.onFault)

@@ -15,15 +15,18 @@ import (
 // kprobes/blacklist in debugfs, and the sysctl debug.kprobes-optimization. What is
 // written is what the shell's echo writes, its newline included.
 
-// A kind is what of a probe the list shows as one letter.
-type kind byte
-
-// The kinds; a probe without one is kindKprobe.
-const (
-	kindKprobe kind = 'k'
-	kindReturn kind = 'r'
-	kindJprobe kind = 'j' // until 4.14
-)
+// letter is the type of a probe: k, r of a return probe, j of a jprobe.
+func (e *Engine) letter(k *Kprobe) byte {
+	switch {
+	case e.s.Mutants.ListKprobes:
+		return 'k'
+	case k.ret != nil:
+		return 'r'
+	case k.jp != nil:
+		return 'j'
+	}
+	return 'k'
+}
 
 // chainOf is the chain of the kernel's hash table that an address is in: the list
 // goes through them in order (hash_ptr, 6 bits; the other ratio since 4.7).
@@ -47,8 +50,12 @@ func (e *Engine) List(buf []byte) []byte {
 	}
 	slices.SortStableFunc(listed, func(p, q *point) int { return cmp.Compare(e.chainOf(p.addr), e.chainOf(q.addr)) })
 	for _, p := range listed {
-		for _, k := range p.probes.Peek().probes {
-			buf = e.appendListed(buf, p, k)
+		probes := p.probes.Peek().probes
+		for i := range probes {
+			if e.s.Mutants.ListOldest {
+				i = len(probes) - 1 - i
+			}
+			buf = e.appendListed(buf, p, probes[i])
 		}
 	}
 	return buf
@@ -56,16 +63,12 @@ func (e *Engine) List(buf []byte) []byte {
 
 // appendListed appends the line of one probe.
 func (e *Engine) appendListed(buf []byte, p *point, k *Kprobe) []byte {
-	letter := k.kind
-	if letter == 0 {
-		letter = kindKprobe
-	}
-	buf = fmt.Appendf(buf, "%016x  %c  ", p.addr, letter)
+	buf = fmt.Appendf(buf, "%016x  %c  ", p.addr, e.letter(k))
 	f, known := e.d.Symbols.Lookup(p.addr)
 	switch {
 	case known:
 		module := f.Module
-		if module == "" {
+		if module == "" || e.s.Mutants.ListBare {
 			module = " "
 		}
 		buf = fmt.Appendf(buf, "%s+%#x  %s", f.Name, p.addr-f.Addr, module)
@@ -79,6 +82,9 @@ func (e *Engine) appendListed(buf []byte, p *point, k *Kprobe) []byte {
 	}
 	buf = append(buf, ' ')
 	flags := e.FlagsOf(k)
+	if m := &e.s.Mutants; m.ListBare || m.ListJumps && !p.jumped {
+		flags = 0
+	}
 	for _, t := range [...]struct {
 		shown bool
 		tag   string
@@ -122,12 +128,18 @@ func (e *Engine) ReadOptimization() string { return digit(e.allowed) }
 // decimal, octal or hexadecimal, between blanks; else EINVAL, and nothing changes.
 // What follows behind a blank isn't looked at. Context: as SetOptimization.
 func (e *Engine) WriteOptimization(x kapi.Context, s string) error {
-	n, ok := sysctlNumber(s)
-	if !ok || n > 1 {
+	on, ok := e.ParseOptimization(s)
+	if !ok {
 		return EINVAL
 	}
-	e.SetOptimization(x, n == 1)
+	e.SetOptimization(x, on)
 	return nil
+}
+
+// ParseOptimization returns what a write of s to the sysctl means; ok false: nothing.
+func (e *Engine) ParseOptimization(s string) (on, ok bool) {
+	n, ok := sysctlNumber(s)
+	return n == 1, ok && (n <= 1 || e.s.Mutants.SysctlRange)
 }
 
 // sysctlNumber reads a number as proc_dointvec does. ok false: there is none, or
@@ -172,7 +184,7 @@ func (e *Engine) ReadEnabled() string { return digit(!e.disarmed) }
 // WriteEnabled writes s to kprobes/enabled (spec 7.2). What means nothing is EINVAL,
 // or ignored (2.6), and changes nothing. Context: as SetArmed.
 func (e *Engine) WriteEnabled(x kapi.Context, s string) error {
-	on, ok := e.truth(s)
+	on, ok := e.ParseEnabled(s)
 	switch {
 	case ok:
 		e.SetArmed(x, on)
@@ -182,11 +194,14 @@ func (e *Engine) WriteEnabled(x kapi.Context, s string) error {
 	return nil
 }
 
-// truth is what a write to kprobes/enabled means: 0, 1, y and n in either case;
+// ParseEnabled returns what a write of s to kprobes/enabled means: 0, 1, y and n in either case;
 // since 5.16 on, of and words that begin so, since 5.19 t and f (kstrtobool). Only
 // so many characters are looked at. ok false: it means nothing.
-func (e *Engine) truth(s string) (on, ok bool) {
+func (e *Engine) ParseEnabled(s string) (on, ok bool) {
 	s += "\x00\x00"
+	if e.s.Mutants.EnabledDigits {
+		return s[0] != '0', true
+	}
 	switch s[0] {
 	case 'y', 'Y', '1':
 		return true, true

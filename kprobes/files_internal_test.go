@@ -240,8 +240,10 @@ func TestListFormats(t *testing.T) {
 				k := &Kprobe{point: p, gone: i == 2}
 				k.disabled.Set(i > 0)
 				require.Equal(t, want[i], string(b.e.appendListed(nil, p, k)), "generation %d", files)
-				k.kind = kindReturn
+				k.ret = new(Kretprobe)
 				require.Contains(t, string(b.e.appendListed(nil, p, k)), "  r  ")
+				k.ret, k.jp = nil, new(Jprobe)
+				require.Contains(t, string(b.e.appendListed(nil, p, k)), "  j  ")
 			})
 			b.k.Symbols.Add(f, nil)
 			b.pass(t)
@@ -291,7 +293,7 @@ func TestTruth(t *testing.T) {
 		for files, want := range map[Files]string{FilesBool: w.now, FilesChar: w.was, FilesPlain: w.was, FilesFirst: w.was} {
 			e := &Engine{s: Settings{Files: files}}
 			got := "-"
-			if on, ok := e.truth(w.s); ok {
+			if on, ok := e.ParseEnabled(w.s); ok {
 				got = strings.TrimSpace(digit(on))
 			}
 			require.Equal(t, want, got, "%q in generation %d", w.s, files)

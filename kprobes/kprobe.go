@@ -52,7 +52,6 @@ type Kprobe struct {
 	entry    bool   // owned by kprobe_mutex: FlagOnFuncEntry
 	gone     bool   // owned by kprobe_mutex: FlagGone
 	point    *point // owned by kprobe_mutex: nil while it isn't registered
-	kind     kind   // set at registration: the letter that the list shows; 0 for a kprobe
 	_        struct{}
 }
 

@@ -251,7 +251,11 @@ func (e *Engine) newHolder(x kapi.Context, r *Kretprobe) *holder {
 	t.memories++
 	*h = holder{id: t.memories, probe: r.Kprobe.ID, rp: r, all: h.all[:0], rings: h.rings[:0], free: h.free, used: h.used}
 	h.live.Init(e.d.Cells, true)
-	for range r.Maxactive {
+	n := r.Maxactive
+	if e.s.Mutants.OneLess {
+		n--
+	}
+	for range n {
 		ri := e.newInstance(h, r.DataSize)
 		if e.s.Mutants.OneData && len(h.all) > 0 {
 			ri.Data = h.all[0].Data

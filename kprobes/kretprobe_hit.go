@@ -187,7 +187,7 @@ func (e *Engine) mine(ri *Instance, frame isa.Addr) bool {
 
 // knows reports whether a call knows where the return from a frame goes to.
 func (e *Engine) knows(ri *Instance, frame isa.Addr) bool {
-	return e.mine(ri, frame) && (ri.RetAddr != e.ret.trampoline || e.s.Mutants.NewestOnly)
+	return e.mine(ri, frame) && ri.RetAddr != e.ret.trampoline
 }
 
 // leaveListed is that of 5.11 and later. Until 5.14 the calls are taken from the
@@ -215,7 +215,7 @@ func (e *Engine) leaveListed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to
 		regs.IP = to
 	}
 	for ri := newest; ; ri = ri.below {
-		if e.mine(ri, frame) && ri.holder.live.Load(x) {
+		if e.mine(ri, frame) && (ri == last || !e.s.Mutants.OneHandler) && ri.holder.live.Load(x) {
 			ri.RetAddr = to
 			e.runRet(x, ri, regs)
 		}
@@ -265,7 +265,7 @@ func (e *Engine) leaveHashed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to
 				i++
 				continue
 			}
-			if e.mine(ri, frame) && !ri.gone {
+			if e.mine(ri, frame) && !ri.gone && (n == 0 || !e.s.Mutants.OneHandler) {
 				if e.s.Return == ReturnHashed {
 					ri.RetAddr = to
 				}

@@ -3,6 +3,8 @@ package kprobes
 // Mutants are the steps of the engine that can be left out, doubled or swapped
 // on purpose, one switch each. All off is the right engine.
 type Mutants struct {
+	RetMutants // of return probes and jprobes
+
 	NoQuiesce bool // the optimizer doesn't wait before it writes jumps (R1, M01)
 	FreeEarly bool // the optimizer frees a detour before it waits (R36, M12)
 	NoGrace   bool // unregister doesn't wait for handlers that have found the probe (M38)
@@ -16,26 +18,6 @@ type Mutants struct {
 	JNGAnd bool
 	// PreIP lets the pre_handler of a breakpoint see the probe's address, not the byte behind it.
 	PreIP bool
-	// ReRegister takes a return probe that is registered already for a new one until
-	// its kprobe is refused (R54).
-	ReRegister bool
-	// SwitchTo lets __switch_to be return-probed (K17).
-	SwitchTo bool
-	// HookFirst replaces the return address before an instance is there (K13, M45).
-	HookFirst bool
-	// EntryIgnored follows a call whatever its entry_handler says.
-	EntryIgnored bool
-	// FrameUnchecked takes the newest call for the one that returns (K4, M50).
-	FrameUnchecked bool
-	// NoFlush leaves a task's calls in flight behind when it ends (K14, M47).
-	NoFlush bool
-	// HolderRefs counts the instances of a return probe, but not the return probe
-	// itself, as 5.11 to 5.17 do (K7).
-	HolderRefs bool
-	// ObjpoolLast is the kernel's array of free instances (6.7 and later), in which
-	// an NMI that pushes between the steps of a push publishes a place that isn't
-	// filled yet.
-	ObjpoolLast bool
 	// PushedTF leaves in the flags that a stepped pushf has pushed what the step needed.
 	PushedTF bool
 	// CopyReturns leaves the return address that a stepped call has pushed: in the slot.
@@ -98,17 +80,15 @@ type Mutants struct {
 	DetourStops      bool // a detour's pre_handler that returns non-zero skips those after it
 	SPUnadjusted     bool // a handler behind a detour that saves ss sees the stack pointer below it (5.10)
 
-	// Of return probes and jprobes:
-	NoHook       bool // the return address stays on the stack
-	EntryReturns bool // the pre_handler of a return probe returns non-zero
-	NewestOnly   bool // the newest of a frame's calls is taken for the one that knows where to
-	RetRegsLost  bool // what a return handler changes of the registers is lost
-	NoBug        bool // nothing is said of a return that nobody knows
-	OneData      bool // the instances of a return probe share their data
-	RetAnywhere  bool // return probes go anywhere in a function
-	NoStackCopy  bool // a jprobe keeps no stack
-	NoRegsCopy   bool // nor the registers
-	TwoJprobes   bool // two jprobes may be on one function
-	NoBreak      bool // the breakpoint of jprobe_return is nobody's
-	_            struct{}
+	// Of the files:
+	ListKprobes    bool // each probe is listed as a kprobe
+	ListOldest     bool // the oldest probe of an address is listed first
+	ListBare       bool // modules and tags are left out
+	ListJumps      bool // [OPTIMIZED] only when the jump is there
+	EnabledIgnored bool // enabled says 0, and nothing is disarmed
+	EnabledAll     bool // enabled arms disabled probes, too
+	EnabledDigits  bool // a write to enabled is taken for a number
+	SysctlRange    bool // kprobes-optimization takes any number
+	StartOff       bool // all is off until it is switched on
+	_              struct{}
 }

@@ -18,6 +18,9 @@ func (e *Engine) CellName(id kapi.CellID) string {
 	case e.freeing.ID():
 		return "the freeing list"
 	}
+	if name := e.retCellName(id); name != "" {
+		return name
+	}
 	for _, p := range e.points {
 		what := ""
 		switch id {
@@ -49,6 +52,69 @@ func (k *Kprobe) cellName(id kapi.CellID) string {
 		return fmt.Sprintf("the misses of probe %d", k.ID)
 	case k.disabled.ID():
 		return fmt.Sprintf("whether probe %d is disabled", k.ID)
+	}
+	return ""
+}
+
+// retCellName is CellName of what return probes have made.
+func (e *Engine) retCellName(id kapi.CellID) string {
+	t := &e.ret
+	for i := range t.buckets {
+		if t.buckets[i].calls.ID() == id {
+			return fmt.Sprintf("the calls in flight of the tasks that hash to %d", i)
+		}
+	}
+	for i := range t.calls {
+		if t.ready && t.calls[i].ID() == id {
+			return fmt.Sprintf("the calls in flight of task %d", i)
+		}
+	}
+	for _, h := range t.holders[:t.nHolders] {
+		if what := h.cellName(id); what != "" {
+			return fmt.Sprintf(what+" (memory %d)", h.probe, h.id)
+		}
+		for _, ri := range h.all {
+			switch id {
+			case ri.next.ID():
+				return fmt.Sprintf("what follows instance %d", ri.ID)
+			case ri.refs.ID():
+				return fmt.Sprintf("who looks at instance %d", ri.ID)
+			}
+		}
+	}
+	return ""
+}
+
+// cellName is CellName of one holder: a format of its return probe.
+func (h *holder) cellName(id kapi.CellID) string {
+	for i := range h.rings {
+		r := &h.rings[i]
+		what := ""
+		switch id {
+		case r.head.ID():
+			what = "head"
+		case r.tail.ID():
+			what = "tail"
+		case r.last.ID():
+			what = "last"
+		case r.cell.ID():
+			what = "places"
+		}
+		if what != "" {
+			return fmt.Sprintf("%s of the free instances of return probe %%d on cpu%d", what, i)
+		}
+	}
+	switch id {
+	case h.live.ID():
+		return "whether return probe %d is live"
+	case h.refs.ID():
+		return "the references to what instances of return probe %d belong to"
+	case h.head.ID(), h.free.ID():
+		return "the free instances of return probe %d"
+	case h.used.ID():
+		return "the instances of return probe %d that are in use"
+	case h.rp.missed.ID():
+		return "the misses of return probe %d"
 	}
 	return ""
 }

@@ -95,10 +95,10 @@ func (e *Engine) rearm(x kapi.Context, p *point) {
 	e.optimize(x, p)
 }
 
-// armEnabled arms a point unless all its probes are disabled, or all are
-// disarmed by the file enabled (spec 6.3, 7.2). Context: kprobe_mutex held.
+// armEnabled arms a point unless all its probes are disabled (spec 6.3). Context:
+// kprobe_mutex held.
 func (e *Engine) armEnabled(x kapi.Context, p *point) {
-	if p.enabled() && !e.disarmed {
+	if p.enabled() {
 		e.arm(x, p)
 	}
 }

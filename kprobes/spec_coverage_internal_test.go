@@ -40,7 +40,7 @@ type specHeld struct {
 	rule    string
 	says    string
 	in      []Edition // nil: all that have the rule
-	test    string    // package.TestName, the package relative to the module
+	test    string    // package.TestName, the package relative to the module; "": none says why nothing holds it
 	mutants []string
 	none    string // why there is no mutant
 }
@@ -153,7 +153,9 @@ func coverRows(t testing.TB, rules []numbered) (rows []coverRow) {
 	}
 	names := mutantNames(t)
 	for _, h := range specElsewhere {
-		requireTest(t, h.test)
+		if h.test != "" {
+			requireTest(t, h.test)
+		}
 		row := coverRow{rule: h.rule, says: h.says, test: h.test, in: orAll(h.in, ruleOf(t, rules, h.rule).in), none: h.none}
 		for _, m := range h.mutants {
 			require.Contains(t, names, m, "rule %s: no such mutant", h.rule)
@@ -286,7 +288,7 @@ func coverText(rules []numbered, rows []coverRow) string {
 Written by `+"`go test ./kprobes -run SpecCoverage -update`"+` from the tables that the tests run; a hole, or a document that is behind them, fails that test.
 %d rules; %d pairs of a rule and an edition that it applies to.
 
-In the first table a dot is an edition that the rule doesn't apply to, a number says how many tests hold it there. In the others a test is run in
+In the first table a dot is an edition that the rule doesn't apply to, a number says how many tests hold it there, none that its row says why nothing does. In the others a test is run in
 each edition named, and once more with each mutant, which must make it fail there (of kprobes: TestSpecMutants; of the other packages: TestMutants in properties/mutant).
 
 | rule | in a few words |`, len(rules), pairs)
@@ -299,7 +301,7 @@ each edition named, and once more with each mutant, which must make it fail ther
 		for _, ed := range every {
 			n := 0
 			for i := range rows {
-				if rows[i].rule == r.rule && slices.Contains(rows[i].in, ed) {
+				if rows[i].rule == r.rule && rows[i].test != "" && slices.Contains(rows[i].in, ed) {
 					n++
 				}
 			}
@@ -308,6 +310,8 @@ each edition named, and once more with each mutant, which must make it fail ther
 				b.WriteString(" · |")
 			case !shown:
 				b.WriteString(" **hole** |")
+			case n == 0:
+				b.WriteString(" none |")
 			default:
 				fmt.Fprintf(&b, " %d |", n)
 			}
@@ -321,7 +325,7 @@ each edition named, and once more with each mutant, which must make it fail ther
 			section = s
 			fmt.Fprintf(&b, "\n## Section %s\n\n| rule | what is looked at | editions | test | fails with |\n|---|---|---|---|---|\n", s)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.rule, r.says, editionsText(r.in, every), r.test, r.fails())
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.rule, r.says, editionsText(r.in, every), cmp.Or(r.test, "—"), r.fails())
 	}
 	return b.String()
 }

@@ -15,4 +15,36 @@ var specElsewhere = []specHeld{
 		rule: "6.7", says: "after unregister no handler runs", in: []Edition{Edition69},
 		test: "properties/mutant.TestMutants", mutants: []string{"no-grace"},
 	},
+	{
+		rule: "8.1", says: "the mode decides whether an interrupt's return switches tasks",
+		test: "smp/kernel.TestPreemption", none: "every mode is in its table, and each differs from another",
+	},
+	{
+		rule: "8.1", says: "lazy: who wants the CPU waits for the next tick", in: []Edition{Edition69},
+		test: "smp/kernel.TestLazy", none: "full, in the same test, does otherwise",
+	},
+	{
+		rule: "9", says: "x86_64: all rows of this document",
+		test: "kprobes.TestSpec", none: "each row has its own",
+	},
+	{
+		rule: "9", says: "i386: its instructions and traps, without a kernel or an engine",
+		test: "smp.TestMode32", none: "the engine is one of 64 bits",
+	},
+	{
+		rule: "9", says: "ppc64, ppc, ia64, sparc64, arm, mips, s390, parisc, loongarch, riscv",
+		none: "not simulated: code of x86 alone is executed",
+	},
+	{
+		rule: "10.1", says: "microseconds",
+		none: "not held: time is counted in events here, and no processor's costs are calibrated",
+	},
+	{
+		rule: "10.2", says: "the 27 figures",
+		none: "not held: they are measurements of machines, which need their costs",
+	},
+	{
+		rule: "11", says: "user-space probes and watchpoint probes",
+		none: "not simulated: the documents don't have them either",
+	},
 }

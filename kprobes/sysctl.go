@@ -54,9 +54,10 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 	for i := 0; i < len(e.points); i++ {
 		switch p := e.points[i]; {
 		case p.freed:
+		case !on && e.s.Mutants.EnabledIgnored:
 		case !on:
 			e.disarmNow(x, p) // also what is on its way out: it may be enabled again before it is there
-		case p.enabled():
+		case p.enabled() || e.s.Mutants.EnabledAll:
 			if !p.armed.Load(x) { // one whose jump is gone keeps its breakpoint until the optimizer has come
 				e.arm(x, p)
 			}

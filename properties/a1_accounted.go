@@ -12,12 +12,13 @@ import (
 var Accounted = Property{
 	ID:   "A1",
 	Name: "accounted",
-	Says: "Each hit of an enabled probe is one run of its pre_handler, one nmissed, or one skip by a sibling: none is lost, none counts twice.",
+	Says: "Each hit of an enabled probe is one run of its pre_handler, one nmissed, or one skip by a sibling, of a return probe one run of its handler at that return, one nmissed, or one call left alone: none is lost, none counts twice.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Exec, smpev.Trap, smpev.Claim, smpev.Return, smpev.CallEnd,
+		smpev.Load, smpev.Exec, smpev.Trap, smpev.Claim, smpev.Return, smpev.CallEnd, smpev.Exit,
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.NoPre,
+		kpev.Kind, kpev.RetMissed, kpev.RetLeft, kpev.Enabled, kpev.JprobeEnter,
 	},
-	Reads:   []traces.Kind{smpev.Load},
+	Reads:   []traces.Kind{smpev.Load, kpev.Kind},
 	New:     func(s *Scene) Monitor { return &accounted{scene: s} },
 	Touches: accountTouches,
 }
@@ -76,13 +77,26 @@ func (m *accounted) Event(e *traces.Event) *traces.Finding {
 	case kpev.ApiEnter, kpev.ApiReturn:
 		m.api(e)
 	case kpev.Handler:
-		if e.B == kpev.Pre {
+		switch e.B {
+		case kpev.Pre:
 			return m.account(e, "runs the pre_handler of")
+		case kpev.Return:
+			return m.account(e, "runs the handler of")
 		}
+	case kpev.JprobeEnter:
+		return m.account(e, "runs the entry of")
 	case kpev.NoPre:
 		m.noPre = append(m.noPre, e.A)
-	case kpev.Missed:
+	case kpev.Missed, kpev.RetMissed:
 		return m.account(e, "counts a miss of")
+	case kpev.RetLeft:
+		return m.account(e, "leaves a call alone of")
+	case kpev.Enabled:
+		for j := range m.flip {
+			m.turned(e, j, false)
+		}
+	case smpev.Exit: // what it was in the midst of never returns
+		m.of(e.Task).clear()
 	case kpev.Skipped:
 		return m.account(e, "counts a skip of")
 	}
@@ -199,6 +213,11 @@ func (m *accounted) api(e *traces.Event) {
 	if was.sure == p.sure && !moved {
 		return
 	}
+	m.turned(e, j, moved)
+}
+
+// turned takes down that the certainty about a probe came or went.
+func (m *accounted) turned(e *traces.Event, j int, moved bool) {
 	m.flip[j] = e.Seq + 1
 	for i := range m.tasks {
 		if t := &m.tasks[i]; j < len(t.got) {
@@ -208,6 +227,12 @@ func (m *accounted) api(e *traces.Event) {
 			t.need[j] = t.got[j]
 		}
 	}
+}
+
+func (t *tally) clear() {
+	clear(t.hits)
+	clear(t.need)
+	clear(t.got)
 }
 
 // rest takes the end of a call: if no trap is open the task's hits are all
@@ -220,10 +245,7 @@ func (m *accounted) rest(e *traces.Event) *traces.Finding {
 		return found(e, m.scene.probes.list[p].addr, "ends a call, and a hit is lost: of probe %d at %#x %d must be accounted for, and %d are",
 			m.scene.probes.list[p].id, m.scene.probes.list[p].addr, t.need[p], t.got[p])
 	}
-	t := m.of(e.Task)
-	clear(t.hits)
-	clear(t.need)
-	clear(t.got)
+	m.of(e.Task).clear()
 	return nil
 }
 
@@ -259,8 +281,10 @@ func accountTouches(t *Touched, e *traces.Event) {
 		for id := range t.Addrs {
 			t.Read(uint64(id))
 		}
-	case kpev.Handler, kpev.Missed, kpev.Skipped:
+	case kpev.Handler, kpev.Missed, kpev.Skipped, kpev.RetMissed, kpev.RetLeft, kpev.JprobeEnter:
 		t.Read(e.A)
+	case kpev.Enabled:
+		t.writeAll()
 	case kpev.ApiEnter, kpev.ApiReturn:
 		t.Write(e.B)
 	}

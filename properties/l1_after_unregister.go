@@ -11,7 +11,7 @@ var AfterUnregister = Property{
 	Name: "after-unregister",
 	Says: "After unregister has returned none of the probe's handlers runs and none of its counters moves, until it is registered again.",
 	Kinds: []traces.Kind{
-		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped,
+		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.RetMissed,
 	},
 	Reads:   []traces.Kind{kpev.ApiEnter, kpev.ApiReturn},
 	New:     func(s *Scene) Monitor { return &afterUnregister{s} },
@@ -30,7 +30,7 @@ func (m *afterUnregister) Event(e *traces.Event) *traces.Finding {
 	}
 	does := "runs a handler of"
 	switch e.Kind {
-	case kpev.Missed:
+	case kpev.Missed, kpev.RetMissed:
 		does = "counts a miss of"
 	case kpev.Skipped:
 		does = "counts a skip of"

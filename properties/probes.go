@@ -16,7 +16,8 @@ const (
 type probe struct {
 	id, addr uint64
 	reg      uint8
-	sure     bool // enabled for certain: register or enable returned 0, and no disable or unregister has begun
+	own      bool // enabled for certain: register or enable returned 0, and no disable or unregister has begun
+	sure     bool // and so armed for certain: nobody has written 0 to kprobes/enabled either
 
 	regs, unregs, downs                uint32 // calls under way: register, unregister, disable or unregister
 	regsBegun, unregsBegun, downsBegun uint32 // calls ever begun
@@ -41,9 +42,69 @@ type call struct {
 type probes struct {
 	list  []probe
 	calls []call
+	kinds []kindOf // of those that are no plain kprobes
+
+	off, offBegun uint32 // off: kprobes/enabled may be 0
+	ons           []on   // writes of 1 under way
 }
 
-func (ps *probes) reset() { ps.list, ps.calls = ps.list[:0], ps.calls[:0] }
+// A kindOf is what the head of the log says of a probe.
+type kindOf struct{ probe, kind, about uint64 }
+
+// What Kind says of a probe.
+const (
+	kretprobeKind = 1
+	jprobeKind    = 2
+
+	aboutDisabled = 1
+	aboutEntry    = 2
+)
+
+// An on is a write of 1 to kprobes/enabled.
+type on struct {
+	task uint8
+	mark uint32 // writes of 0 that had begun
+}
+
+func (ps *probes) reset() {
+	ps.list, ps.calls, ps.kinds = ps.list[:0], ps.calls[:0], ps.kinds[:0]
+	ps.off, ps.offBegun, ps.ons = 0, 0, ps.ons[:0]
+}
+
+// kind returns what the head says of a probe, nothing of a plain kprobe.
+func (ps *probes) kind(id uint64) kindOf {
+	for _, k := range ps.kinds {
+		if k.probe == id {
+			return k
+		}
+	}
+	return kindOf{}
+}
+
+// enabled takes a write of kprobes/enabled: from the beginning of one of 0 to the
+// end of one of 1 that no other 0 came into, nothing is armed for certain.
+func (ps *probes) enabled(e *traces.Event) {
+	switch {
+	case e.A == 0 && e.B == 0:
+		ps.off = 1
+		ps.offBegun++
+	case e.A == 1 && e.B == 0:
+		ps.ons = append(ps.ons, on{e.Task, ps.offBegun})
+	case e.A == 1:
+		for i := range ps.ons {
+			if o := ps.ons[i]; o.task == e.Task {
+				ps.ons = append(ps.ons[:i], ps.ons[i+1:]...)
+				if o.mark == ps.offBegun {
+					ps.off = 0
+				}
+				break
+			}
+		}
+	}
+	for i := range ps.list {
+		ps.list[i].sure = ps.list[i].own && ps.off == 0
+	}
+}
 
 // index returns the place of a probe in the list, or -1.
 func (ps *probes) index(id uint64) int {
@@ -115,7 +176,7 @@ func (ps *probes) enter(e *traces.Event) int {
 	if e.A == kpev.Unregister || e.A == kpev.Disable {
 		p.downs++
 		p.downsBegun++
-		p.sure = false
+		p.own, p.sure = false, false
 	}
 	c.moves = p.moves
 	ps.calls = append(ps.calls, c)
@@ -161,8 +222,11 @@ func (ps *probes) leave(e *traces.Event) int {
 	case kpev.Unregister, kpev.Disable:
 		p.downs--
 	case kpev.Register, kpev.Enable:
+		if e.A == kpev.Register && ps.kind(e.B).about&aboutDisabled != 0 {
+			break // it is disabled until somebody enables it
+		}
 		if ok && c.up && p.downsBegun == c.downs {
-			p.sure = true
+			p.own, p.sure = true, ps.off == 0
 		}
 	}
 	return i

@@ -76,6 +76,13 @@ func (t *Touched) readAt(addr uint64) {
 	}
 }
 
+// writeAll writes every probe.
+func (t *Touched) writeAll() {
+	for id := range t.Addrs {
+		t.Write(uint64(id))
+	}
+}
+
 // reads reports whether the monitor isn't told of a kind.
 func (p *Property) reads(k traces.Kind) bool { return slices.Contains(p.Reads, k) }
 

@@ -71,6 +71,10 @@ func (s *Scene) take(e *traces.Event) (dull bool) {
 	case kpev.ApiEnter, kpev.ApiReturn:
 		s.head = true
 		s.call(e)
+	case kpev.Kind:
+		s.probes.kinds = append(s.probes.kinds, kindOf{e.A, e.B, e.C})
+	case kpev.Enabled:
+		s.probes.enabled(e)
 	case smpev.MightSleep:
 		return e.A == 0
 	}

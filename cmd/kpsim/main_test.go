@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,6 +20,8 @@ import (
 
 	"kpsim/sim"
 )
+
+var updateScripts = flag.Bool("update-scripts", false, "write what scripts compare with cmp anew; read the diff")
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"kpsim": main})
@@ -37,11 +40,16 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	document, err := filepath.Abs("testdata/document")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir: "testdata/script", UpdateScripts: *updateScripts,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("LIBRARY", library)
 			e.Setenv("DATA", data)
+			e.Setenv("DOCUMENT", document)
 			e.Setenv("MODULES", modules)
 			return os.WriteFile(filepath.Join(e.WorkDir, "arm.o"), armObject(), 0o644)
 		},

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"kpsim/kprobes"
-	"kpsim/smp"
+	"kpsim/properties/harness"
 )
 
 // The files of kprobes, as the documents name them.
@@ -17,7 +17,7 @@ type probeFile struct {
 	dir, name string
 	mode      string
 	read      func(e *kprobes.Engine) string
-	write     func(e *kprobes.Engine, x *smp.Ctx, s string) error // nil: read only
+	write     func(s *harness.Session, cpu int, value string) (refused, err error) // nil: read only
 }
 
 const sysctlName = "kprobes-optimization"
@@ -31,7 +31,7 @@ func (h *sh) files() []probeFile {
 	}
 	list := []probeFile{
 		{dir: debugfs, name: "enabled", mode: "-rw-------", read: (*kprobes.Engine).ReadEnabled,
-			write: func(e *kprobes.Engine, x *smp.Ctx, s string) error { return e.WriteEnabled(x, s) }},
+			write: (*harness.Session).WriteEnabled},
 		{dir: debugfs, name: "list", mode: "-r--------", read: func(e *kprobes.Engine) string { return string(e.List(nil)) }},
 	}
 	if e.HasBlacklist() {
@@ -39,7 +39,7 @@ func (h *sh) files() []probeFile {
 	}
 	if e.HasOptimization() {
 		list = append(list, probeFile{dir: "/proc/sys/debug", name: sysctlName, mode: "-rw-r--r--", read: (*kprobes.Engine).ReadOptimization,
-			write: func(e *kprobes.Engine, x *smp.Ctx, s string) error { return e.WriteOptimization(x, s) }})
+			write: (*harness.Session).WriteOptimization})
 	}
 	return list
 }
@@ -94,8 +94,8 @@ func (h *sh) write(f probeFile, s string) (ok bool, err error) {
 		fmt.Fprintf(h.p.out, "sh: can't create %s: Permission denied\n", path.Join(f.dir, f.name))
 		return false, nil
 	}
-	var refused error
-	if err := h.s.Do(0, "the write to "+f.name, func(x *smp.Ctx) { refused = f.write(h.s.Rig.Engine(), x, s) }); err != nil {
+	refused, err := f.write(h.s, 0, s)
+	if err != nil {
 		return false, err
 	}
 	if refused != nil {

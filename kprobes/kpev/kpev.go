@@ -34,6 +34,13 @@ const (
 	RetMissed                                 // [probe, 0, 0] nmissed of a return probe is incremented: no instance is free
 	JprobeEnter                               // [probe, sp, 0] registers and stack are kept, and the entry of a jprobe runs
 	JprobeLeave                               // [probe, sp, 0] they are as they were
+	Kind                                      // [probe, kind, about] it is no plain kprobe; about: bit 0 registered disabled, bit 1 has an entry_handler; heads the log (harness)
+	Contexts                                  // [detour, returns, 0] whether the handlers behind a detour, and those of return probes, run with interrupts off; heads the log (harness)
+	Context                                   // [probe, which, bits] of the handler that has begun: see PreemptOff (harness)
+	RetEntry                                  // [probe, sp, addr] a return probe's entry_handler runs: addr is on the stack at sp (harness)
+	RetLeft                                   // [probe, sp, 0] and wants nothing more of the call (harness)
+	RetReturn                                 // [probe, sp, addr] its handler runs, for the call whose return address was at sp, and is told that it was addr (harness)
+	Enabled                                   // [on, done, 0] kprobes/enabled is written: the write begins, done 0, and returns, done 1 (harness)
 )
 
 // The calls of the API.
@@ -46,8 +53,18 @@ const (
 
 // The handlers of a probe.
 const (
-	Pre  = 1
-	Post = 2
+	Pre    = 1
+	Post   = 2
+	Entry  = 3 // of a return probe
+	Return = 4 // likewise
+	Fault  = 5
+)
+
+// The bits of Context.
+const (
+	PreemptOff = 1 // preemption is off
+	IRQsOff    = 2 // interrupts are
+	WereOff    = 4 // they were, where the probe was hit
 )
 
 var _ = traces.Define(traces.KprobesBlock,
@@ -76,4 +93,11 @@ var _ = traces.Define(traces.KprobesBlock,
 	traces.Spec{Name: "RetMissed", Args: []string{"probe"}},
 	traces.Spec{Name: "JprobeEnter", Args: []string{"probe", "sp"}},
 	traces.Spec{Name: "JprobeLeave", Args: []string{"probe", "sp"}},
+	traces.Spec{Name: "Kind", Args: []string{"probe", "kind", "about"}},
+	traces.Spec{Name: "Contexts", Args: []string{"detour", "returns"}},
+	traces.Spec{Name: "Context", Args: []string{"probe", "which", "bits"}},
+	traces.Spec{Name: "RetEntry", Args: []string{"probe", "sp", "addr"}},
+	traces.Spec{Name: "RetLeft", Args: []string{"probe", "sp"}},
+	traces.Spec{Name: "RetReturn", Args: []string{"probe", "sp", "addr"}},
+	traces.Spec{Name: "Enabled", Args: []string{"on", "done"}},
 )

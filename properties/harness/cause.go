@@ -62,7 +62,9 @@ func (r *Rig) listen() *ear {
 		}
 	}
 	for i := range r.Scenario.Probes {
-		add(r.Scenario.Probes[i].Func, r.Scenario.Probes[i].Offset)
+		if f, known := r.Scenario.Place(&r.Scenario.Probes[i]); known {
+			add(f, r.Scenario.Probes[i].Offset)
+		}
 	}
 	for i := range r.Scenario.Labels {
 		add(r.Scenario.Labels[i].Func, r.Scenario.Labels[i].Offset)

@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/isa"
 	"kpsim/traces"
@@ -37,10 +36,8 @@ type census struct {
 
 var censusKinds = []traces.Kind{kpev.ApiReturn, kpev.Handler, kpev.Optimized}
 
-func (c *census) begin(probes []kprobes.Kprobe) {
-	for i := range probes {
-		c.at[i] = probes[i].Addr
-	}
+func (c *census) begin(placed []isa.Addr) {
+	copy(c.at, placed)
 	c.during = false
 	clear(c.in)
 }

@@ -31,7 +31,7 @@ func (p *program) prepareChecks() {
 		switch {
 		case op.Kind == scenario.OpCall && op.Checked:
 			add(smpev.CheckResult, op.Returns)
-		case op.Kind == scenario.OpRegister && op.Checked:
+		case op.Checked:
 			add(smpev.CheckErrno, op.Returns)
 		case op.Kind == scenario.OpExpect:
 			for b := op.Bytes; len(b) > 0; b = b[min(word, len(b)):] {

@@ -23,6 +23,7 @@ type has struct {
 	labels, sources, nested, skips            bool
 	call, checked, api, register, undo, off   bool
 	stop, quiesce, breakpoint, removes, flips bool
+	ret, jprobe                               bool // there are return probes, jprobes
 }
 
 var reaches = []reach{
@@ -61,8 +62,23 @@ var reaches = []reach{
 	{kpev.Unoptimizing, func(h *has) bool { return h.optimizes() && h.undo }},
 	{kpev.Unoptimized, func(h *has) bool { return h.optimizes() && h.undo }},
 	{kpev.Sysctl, func(h *has) bool { return h.off }},
+	{kpev.InstanceNew, (*has).returns},
+	{kpev.InstanceGet, (*has).returns},
+	{kpev.InstancePut, (*has).returns},
+	{kpev.InstanceFree, (*has).returns},
+	{kpev.HolderDrop, (*has).returns},
+	{kpev.HolderFree, (*has).returns},
+	{kpev.Hooked, (*has).returns},
+	{kpev.Trampoline, (*has).returns},
+	{kpev.RetMissed, (*has).returns},
+	{kpev.JprobeEnter, (*has).jprobes},
+	{kpev.JprobeLeave, (*has).jprobes},
 	{kpev.Printk, func(h *has) bool { return h.off }},
 }
+
+// returns: there are return probes, and jprobes jprobes.
+func (h *has) returns() bool { return h.ret }
+func (h *has) jprobes() bool { return h.jprobe }
 
 func always(*has) bool { return true }
 

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"kpsim/properties"
+	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp/isa"
@@ -97,8 +98,8 @@ func newRelate(r *Rig) *relate {
 // begin begins a run.
 func (q *relate) begin() {
 	q.taken.Addrs = q.taken.Addrs[:0]
-	for i := range q.r.probes {
-		q.taken.Addrs = append(q.taken.Addrs, uint64(q.r.probes[i].Addr))
+	for _, at := range q.r.placed {
+		q.taken.Addrs = append(q.taken.Addrs, uint64(at))
 	}
 }
 
@@ -146,7 +147,10 @@ func (r *Rig) Final() uint64 {
 		h += sim.Mix(p.came ^ sim.Mix(uint64(i)))
 	}
 	for i := range r.probes {
-		h = sim.Mix(h ^ uint64(r.probes[i].Missed()))
+		h = sim.Mix(h ^ uint64(r.kprobe(i).Missed()))
+		if r.Scenario.Probes[i].Kind == scenario.ProbeKretprobe {
+			h = sim.Mix(h ^ uint64(r.rets[i].Missed()))
+		}
 	}
 	return h
 }

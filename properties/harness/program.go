@@ -1,7 +1,8 @@
 package harness
 
 import (
-	"kpsim/kprobes"
+	"slices"
+
 	"kpsim/kprobes/kpev"
 	"kpsim/properties/scenario"
 	"kpsim/sim"
@@ -69,16 +70,21 @@ func (p *program) do(x *smp.Ctx, i int) {
 	}
 	switch op.Kind {
 	case scenario.OpRegister:
-		errno, at := p.api(x, kpev.Register, op.Target, r.engine.Register)
-		if op.Checked {
-			p.got(x, i, 0, smpev.CheckErrno, errno, uint64(at))
-		}
+		p.api(x, i, kpev.Register)
 	case scenario.OpUnregister:
-		p.api(x, kpev.Unregister, op.Target, r.engine.Unregister)
+		p.api(x, i, kpev.Unregister)
 	case scenario.OpEnable:
-		p.api(x, kpev.Enable, op.Target, r.engine.Enable)
+		p.api(x, i, kpev.Enable)
 	case scenario.OpDisable:
-		p.api(x, kpev.Disable, op.Target, r.engine.Disable)
+		p.api(x, i, kpev.Disable)
+	case scenario.OpRegisterAll:
+		p.apiAll(x, i, kpev.Register)
+	case scenario.OpUnregisterAll:
+		p.apiAll(x, i, kpev.Unregister)
+	case scenario.OpEnabled:
+		x.Emit(kpev.Enabled, b2u(op.On), 0, 0)
+		r.engine.SetArmed(x, op.On)
+		x.Emit(kpev.Enabled, b2u(op.On), 1, 0)
 	case scenario.OpWaitOptimized:
 		r.engine.WaitOptimizer(x)
 	case scenario.OpOptimization:
@@ -188,66 +194,13 @@ func onlyCaller(sc *scenario.Scenario) bool {
 		}
 	}
 	for i := range sc.Probes {
-		for _, steps := range [][]scenario.Step{sc.Probes[i].Pre, sc.Probes[i].Post} {
-			for _, s := range steps {
-				if s.Kind == scenario.StepCall {
-					calls++
-				}
+		k := &sc.Probes[i]
+		for _, s := range slices.Concat(k.Pre, k.Post, k.Fault) {
+			if s.Kind == scenario.StepCall || s.Kind == scenario.StepStore {
+				calls++
 			}
 		}
+		calls += int(b2u(k.Kind == scenario.ProbeJprobe))
 	}
 	return calls == 1
-}
-
-// api makes a call of the probes' API and tells of it. It returns the answer,
-// and where the probe is.
-func (p *program) api(x *smp.Ctx, call uint64, name string, f func(kapi.Context, *kprobes.Kprobe) error) (errno uint64, at isa.Addr) {
-	r := p.r
-	for i := range r.probes {
-		if r.Scenario.Probes[i].Name != name {
-			continue
-		}
-		k := &r.probes[i]
-		if call == kpev.Register && k.Addr == 0 { // unregistered once too often, which has cleared it
-			k.Addr = r.fresh[i].Addr
-		}
-		x.Emit(kpev.ApiEnter, call, k.ID, uint64(k.Addr))
-		if err := f(x, k); err != nil {
-			errno = uint64(err.(kprobes.Errno))
-		}
-		p.came, p.errno = sim.Mix(p.came^errno), errno
-		x.Emit(kpev.ApiReturn, call, k.ID, errno)
-		return errno, k.Addr
-	}
-	sim.Bug("scenario %s was not checked: no probe %s", r.Scenario.Name, name)
-	return 0, 0
-}
-
-// pre runs a probe's pre_handler.
-func (r *Rig) pre(x kapi.Context, k *kprobes.Kprobe, regs *isa.Regs) int {
-	x.Emit(kpev.Handler, k.ID, kpev.Pre, uint64(k.Addr))
-	return r.handle(x, r.Scenario.Probes[k.ID].Pre, regs)
-}
-
-// post runs a probe's post_handler.
-func (r *Rig) post(x kapi.Context, k *kprobes.Kprobe, regs *isa.Regs, _ uint64) {
-	x.Emit(kpev.Handler, k.ID, kpev.Post, uint64(k.Addr))
-	r.handle(x, r.Scenario.Probes[k.ID].Post, regs)
-}
-
-// handle runs the steps of a handler. It returns 1 if one has changed the path.
-func (r *Rig) handle(x kapi.Context, steps []scenario.Step, regs *isa.Regs) (changed int) {
-	for i := range steps {
-		s := &steps[i]
-		x.Step("handler", i)
-		switch s.Kind {
-		case scenario.StepSetReg:
-			regs.R[s.Reg] = s.Value
-		case scenario.StepSetIP:
-			regs.IP, changed = r.funcs[s.Func]+isa.Addr(s.Value), 1
-		case scenario.StepCall:
-			x.Call(r.funcs[s.Func])
-		}
-	}
-	return changed
 }

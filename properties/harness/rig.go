@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"kpsim/kprobes"
-	"kpsim/kprobes/kpev"
 	"kpsim/properties"
 	"kpsim/properties/mutant"
 	"kpsim/properties/scenario"
@@ -27,35 +26,42 @@ type Rig struct {
 	Kernel   *kernel.Kernel
 	Log      traces.Log
 
-	mutant   *mutant.Mutant
-	twin     bool // probe operations are left out
-	ownData  bool // one task alone runs the functions
-	engine   *kprobes.Engine
-	deps     kprobes.Deps
-	settings kprobes.Settings
-	onPre    kprobes.PreHandler  // pre, as a value
-	onPost   kprobes.PostHandler // post, as a value
-	patch    kapi.Patcher
-	monitors *properties.Monitors // nil in a twin
-	probes   []kprobes.Kprobe
-	fresh    []kprobes.Kprobe // as they are when a run begins
-	labels   []*kernel.JumpLabel
-	funcs    map[string]isa.Addr
-	programs []*program
-	behind   bool          // a task is in the background, and this is no twin
-	front    kapi.Var[int] // if so: how many of the others haven't ended
-	loads    []insn
-	linked   traces.Mark // behind them in a log, if they were told
-	told     bool
-	wants    []want
-	expects  []callEnd
-	ends     []callEnd // what a twin's run has found
-	wrong    error     // the first check that a twin's run has failed
-	census   census
-	arrivals arrivals
-	features features
-	relate   *relate // nil: no run was ever observed
-	last     Run
+	mutant    *mutant.Mutant
+	twin      bool // probe operations are left out
+	ownData   bool // one task alone runs the functions
+	engine    *kprobes.Engine
+	deps      kprobes.Deps
+	settings  kprobes.Settings
+	onPre     kprobes.PreHandler   // pre, as a value
+	onPost    kprobes.PostHandler  // likewise
+	onFault   kprobes.FaultHandler // likewise
+	onEntry   kprobes.RetHandler   // likewise
+	onRet     kprobes.RetHandler   // returned, as a value
+	patch     kapi.Patcher
+	monitors  *properties.Monitors // nil in a twin
+	probes    []kprobes.Kprobe
+	fresh     []kprobes.Kprobe // as they are when a run begins
+	rets      []kprobes.Kretprobe
+	freshRets []kprobes.Kretprobe
+	placed    []isa.Addr // where they are, as far as that is known
+	telling   bool       // some aren't plain kprobes
+	labels    []*kernel.JumpLabel
+	funcs     map[string]isa.Addr
+	programs  []*program
+	behind    bool          // a task is in the background, and this is no twin
+	front     kapi.Var[int] // if so: how many of the others haven't ended
+	loads     []insn
+	linked    traces.Mark // behind them in a log, if they were told
+	told      bool
+	wants     []want
+	expects   []callEnd
+	ends      []callEnd // what a twin's run has found
+	wrong     error     // the first check that a twin's run has failed
+	census    census
+	arrivals  arrivals
+	features  features
+	relate    *relate // nil: no run was ever observed
+	last      Run
 }
 
 // insn is an instruction of original text, as the head of a log tells it.
@@ -112,7 +118,7 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 // build builds a rig. prepare may add to it before it is frozen.
 func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(r *Rig) error) (*Rig, error) {
 	r := &Rig{Scenario: sc, twin: twin, ownData: onlyCaller(sc), funcs: make(map[string]isa.Addr)}
-	r.onPre, r.onPost = r.pre, r.post
+	r.onPre, r.onPost, r.onFault, r.onEntry, r.onRet = r.pre, r.post, r.fault, r.entry, r.returned
 	if mutantName != "" {
 		mu, ok := mutant.ByName(mutantName)
 		if !ok {
@@ -231,7 +237,9 @@ func (r *Rig) load() error {
 		m.AddSymbol(s.Name, s.At, s.Size)
 	}
 	for i := range sc.Probes {
-		r.site(sc.Probes[i].Func, sc.Probes[i].Offset)
+		if f, known := sc.Place(&sc.Probes[i]); known {
+			r.site(f, sc.Probes[i].Offset)
+		}
 	}
 	for i := range sc.Labels {
 		l := &sc.Labels[i]
@@ -349,28 +357,13 @@ func (r *Rig) newEngine() {
 	default:
 		r.engine.Renew(r.deps, r.settings)
 	}
-	copy(r.probes, r.fresh)
+	r.renewProbes()
 	if r.behind {
 		front := 0
 		for _, p := range r.programs {
 			front += int(b2u(!p.behind))
 		}
 		r.front.Init(&r.Machine.Cells, front)
-	}
-}
-
-// unregistered makes the probes that a run begins with.
-func (r *Rig) unregistered() {
-	for i := len(r.fresh); i < len(r.Scenario.Probes); i++ {
-		sp := &r.Scenario.Probes[i]
-		p := kprobes.Kprobe{ID: uint64(i), Addr: r.funcs[sp.Func] + isa.Addr(sp.Offset)}
-		if sp.Pre != nil {
-			p.Pre = r.onPre
-		}
-		if sp.Post != nil {
-			p.Post = r.onPost
-		}
-		r.fresh = append(r.fresh, p)
 	}
 }
 
@@ -419,7 +412,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 		r.relate.begin()
 	}
 	r.ends, r.wrong = r.ends[:0], nil
-	r.census.begin(r.probes)
+	r.census.begin(r.placed)
 	r.features.begin()
 	r.head()
 
@@ -478,11 +471,7 @@ func (r *Rig) head() {
 		lo, hi = traces.PackBytes(jump[:])
 		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
 	}
-	for i := range r.Scenario.Probes {
-		if r.Scenario.Probes[i].Pre == nil {
-			r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(i), 0, 0)
-		}
-	}
+	r.tellProbes()
 	for _, w := range r.wants {
 		r.Log.Emit(smpev.Want, 255, traces.NoTask, w.check, w.value, 0)
 	}

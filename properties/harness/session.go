@@ -123,6 +123,7 @@ func (s *Session) start(r *Rig, by sim.Chooser) *Session {
 		s.hook(&r.fresh[i])
 	}
 	r.probes = append(make([]kprobes.Kprobe, 0, len(r.probes)+mostProbes), r.probes...)
+	r.rets = append(make([]kprobes.Kretprobe, 0, len(r.rets)+mostProbes), r.rets...)
 	s.steer.by = by
 	r.Machine.SetBudget(0)
 	r.Machine.Pause = s.pause
@@ -340,7 +341,7 @@ func (s *Session) Stale(on bool) { s.steer.stale = on }
 func (s *Session) Probe(name string) (*kprobes.Kprobe, bool) {
 	for i := range s.Rig.Scenario.Probes {
 		if s.Rig.Scenario.Probes[i].Name == name {
-			return &s.Rig.probes[i], true
+			return s.Rig.kprobe(i), true
 		}
 	}
 	return nil, false
@@ -359,7 +360,7 @@ func (s *Session) AddProbe(p scenario.Probe) error {
 	r.Scenario.Probes = append(r.Scenario.Probes, p)
 	r.unregistered()
 	s.hook(&r.fresh[n])
-	r.probes = append(r.probes, r.fresh[n])
+	r.probes, r.rets = append(r.probes, r.fresh[n]), append(r.rets, r.freshRets[n])
 	r.census.probes, r.census.at = append(r.census.probes, Probed{}), append(r.census.at, r.probes[n].Addr)
 	if p.Pre == nil {
 		r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(n), 0, 0)
@@ -380,6 +381,32 @@ func (s *Session) Op(cpu int, says string, op scenario.Op, background bool, ende
 		return s.Begin(cpu, says, do)
 	}
 	return s.Do(cpu, says, do)
+}
+
+// WriteOptimization writes to the sysctl debug.kprobes-optimization, and tells of it
+// as a scenario's operation does. refused: what the kernel answered.
+func (s *Session) WriteOptimization(cpu int, value string) (refused, err error) {
+	e := s.Rig.engine
+	err = s.Do(cpu, "the write to kprobes-optimization", func(x *smp.Ctx) {
+		on, ok := e.ParseOptimization(value)
+		if ok {
+			x.Emit(kpev.Sysctl, b2u(on), 0, 0)
+		}
+		refused = e.WriteOptimization(x, value)
+		if ok {
+			x.Emit(kpev.Sysctl, b2u(on), 1, 0)
+		}
+	})
+	return refused, err
+}
+
+// WriteEnabled is WriteOptimization of kprobes/enabled.
+func (s *Session) WriteEnabled(cpu int, value string) (refused, err error) {
+	e := s.Rig.engine
+	err = s.Do(cpu, "the write to enabled", func(x *smp.Ctx) {
+		refused = e.WriteEnabled(x, value)
+	})
+	return refused, err
 }
 
 // Close ends the run where it is.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"kpsim/properties/scenario"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/smpev"
@@ -89,7 +90,10 @@ func newStatesBy(r *Rig, rules map[string]rule) *states {
 		add(&r.front)
 	}
 	for i := range r.probes {
-		add(&r.probes[i])
+		add(r.kprobe(i))
+		if r.Scenario.Probes[i].Kind == scenario.ProbeKretprobe {
+			add(&r.rets[i])
+		}
 	}
 	for _, m := range r.monitors.State() {
 		add(m)

@@ -97,10 +97,7 @@ func (t *teller) sayProbe(e *traces.Event) string {
 	case kpev.ApiReturn:
 		return fmt.Sprintf("%s(%s) -> %s", api(e.A), in.probe(e.B), errno(e.C))
 	case kpev.Handler:
-		if e.B == kpev.Post {
-			return "post_handler of " + in.probe(e.A)
-		}
-		return "pre_handler of " + in.probe(e.A)
+		return handlerName(e.B) + " of " + in.probe(e.A)
 	case kpev.Missed:
 		return in.probe(e.A) + ": missed"
 	case kpev.Skipped:
@@ -147,10 +144,59 @@ func (t *teller) sayProbe(e *traces.Event) string {
 		return t.in.probe(e.A) + ": registers and stack kept, its entry runs"
 	case kpev.JprobeLeave:
 		return t.in.probe(e.A) + ": registers and stack put back"
+	case kpev.Kind:
+		return fmt.Sprintf("%s is a %s", in.probe(e.A), probeKinds[min(e.B, uint64(len(probeKinds)-1))])
+	case kpev.Contexts:
+		return "what runs with interrupts off: " + bitNames(e.A|e.B<<1, "handlers behind a detour", "handlers of return probes")
+	case kpev.Context:
+		return handlerName(e.B) + " of " + in.probe(e.A) + " runs with " + bitNames(e.C, "preemption off", "interrupts off", "and where it was hit they were off")
+	case kpev.RetEntry:
+		return fmt.Sprintf("%s: a call begins that is to return to %s", in.probe(e.A), x.place(e.C))
+	case kpev.RetLeft:
+		return in.probe(e.A) + ": this call is left alone"
+	case kpev.RetReturn:
+		return fmt.Sprintf("%s: a call has returned that was to return to %s", in.probe(e.A), x.place(e.C))
+	case kpev.Enabled:
+		if e.B == 0 {
+			return fmt.Sprintf("kprobes/enabled = %d begins", e.A)
+		}
+		return fmt.Sprintf("kprobes/enabled = %d: done", e.A)
 	case kpev.Printk:
 		return "the kernel prints: " + kpev.Text(kpev.Line(e.A), e.B, e.C)
 	}
 	return strings.TrimSpace(e.String())
+}
+
+// probeKinds are those of kpev.Kind.
+var probeKinds = [...]string{"kprobe", "return probe", "jprobe", "?"}
+
+// handlerName is what kpev.Handler's which stands for.
+func handlerName(which uint64) string {
+	switch which {
+	case kpev.Post:
+		return "post_handler"
+	case kpev.Entry:
+		return "entry_handler"
+	case kpev.Return:
+		return "handler"
+	case kpev.Fault:
+		return "fault_handler"
+	}
+	return "pre_handler"
+}
+
+// bitNames lists the names of the bits that are set.
+func bitNames(set uint64, names ...string) string {
+	var list []string
+	for i, n := range names {
+		if set>>i&1 != 0 {
+			list = append(list, n)
+		}
+	}
+	if list == nil {
+		return "none of that"
+	}
+	return strings.Join(list, ", ")
 }
 
 // stood is the place of a saved ip; an idle CPU is in kernel code too.

@@ -81,7 +81,7 @@ func (t *teller) rows() []row {
 	for i := range t.in.Events {
 		e := &t.in.Events[i]
 		switch e.Kind {
-		case smpev.Load, smpev.Expect, smpev.Want, kpev.NoPre:
+		case smpev.Load, smpev.Expect, smpev.Want, kpev.NoPre, kpev.Kind, kpev.Contexts:
 			if i != t.at {
 				continue
 			}
@@ -165,7 +165,7 @@ func (t *teller) importance(e *traces.Event) (class, weight) {
 		}
 	case smpev.Fire:
 		return plain, some
-	case kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl, kpev.Printk:
+	case kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl, kpev.Enabled, kpev.Printk:
 		return claims, some
 	case kpev.Arm, kpev.Disarm, kpev.Optimizing, kpev.Optimized, kpev.Unoptimizing, kpev.Unoptimized:
 		return claims, t.about(e.A)

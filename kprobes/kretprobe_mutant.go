@@ -1,0 +1,39 @@
+package kprobes
+
+// RetMutants are the switches of return probes and jprobes.
+type RetMutants struct {
+	// ReRegister takes a return probe that is registered already for a new one until
+	// its kprobe is refused (R54).
+	ReRegister bool
+	// SwitchTo lets __switch_to be return-probed (K17).
+	SwitchTo bool
+	// HookFirst replaces the return address before an instance is there (K13, M45).
+	HookFirst bool
+	// EntryIgnored follows a call whatever its entry_handler says.
+	EntryIgnored bool
+	// FrameUnchecked takes the newest call for the one that returns (K4, M50).
+	FrameUnchecked bool
+	// NoFlush leaves a task's calls in flight behind when it ends (K14, M47).
+	NoFlush bool
+	// HolderRefs counts the instances of a return probe, but not the return probe
+	// itself, as 5.11 to 5.17 do (K7).
+	HolderRefs bool
+	// ObjpoolLast is the kernel's array of free instances (6.7 and later), in which
+	// an NMI that pushes between the steps of a push publishes a place that isn't
+	// filled yet.
+	ObjpoolLast      bool
+	NoHook           bool // the return address stays on the stack
+	EntryReturns     bool // the pre_handler of a return probe returns non-zero
+	OneHandler       bool // of a frame's calls only the handler of the one that knows where to runs
+	RetRegsLost      bool // what a return handler changes of the registers is lost
+	NoBug            bool // nothing is said of a return that nobody knows
+	OneData          bool // the instances of a return probe share their data
+	RetAnywhere      bool // return probes go anywhere in a function
+	OneLess          bool // a return probe has one instance less than it says
+	NoBranchTracking bool // there is no IBT
+	NoStackCopy      bool // a jprobe keeps no stack
+	NoRegsCopy       bool // nor the registers
+	TwoJprobes       bool // two jprobes may be on one function
+	NoBreak          bool // the breakpoint of jprobe_return is nobody's
+	_                struct{}
+}

@@ -1,0 +1,709 @@
+package kprobes
+
+import (
+	"encoding/binary"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/sched"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// text makes a code of pieces: bytes, and calls and jumps to addresses.
+func text(name string, at isa.Addr, pieces ...any) code {
+	var b []byte
+	near := func(op byte, to isa.Addr) {
+		b = append(b, op)
+		b = binary.LittleEndian.AppendUint32(b, uint32(to-(at+isa.Addr(len(b))+4)))
+	}
+	for _, p := range pieces {
+		switch p := p.(type) {
+		case int:
+			b = append(b, byte(p))
+		case callTo:
+			near(0xe8, isa.Addr(p))
+		case jumpTo:
+			near(0xe9, isa.Addr(p))
+		}
+	}
+	return code{name: name, at: at, bytes: b}
+}
+
+type (
+	callTo isa.Addr
+	jumpTo isa.Addr
+)
+
+const retText = smp.TextBase + 0x400
+
+var (
+	doExit, _ = kernel.Export("do_exit")
+
+	// recurs returns its argument, which it counts down by calling itself.
+	recurs = text("recurs", retText, 0x85, 0xff, 0x74, 0x0a, 0xff, 0xcf, callTo(retText), 0xff, 0xc0, 0xc3, 0x31, 0xc0, 0xc3)
+	// tail is victim of its argument and one, by a jump.
+	tail = text("tail", retText+0x40, 0x48, 0xff, 0xc7, jumpTo(victim.at))
+	// leaver returns past who called it; left calls it.
+	leaver = text("leaver", retText+0x80, 0x48, 0x83, 0xc4, 0x08, 0xb8, 9, 0, 0, 0, 0xc3)
+	left   = text("left", retText+0xc0, callTo(retText+0x80), 0xb8, 8, 0, 0, 0, 0xc3)
+	// again returns twice to where it was called from.
+	again = text("again", retText+0x100, 0xff, 0x34, 0x24, 0xc3)
+	// ender never returns.
+	ender = text("ender", retText+0x140, 0x53, callTo(doExit), 0x5b, 0xc3)
+	// tells returns its own return address.
+	tells = text("tells", retText+0x180, 0x48, 0x8b, 0x04, 0x24, 0xc3)
+	// asks returns what tells does, called from asks+1.
+	asks = text("asks", retText+0x1c0, 0x53, callTo(retText+0x180), 0x5b, 0xc3)
+
+	switchTo = text("__switch_to", retText+0x200, 0x48, 0x89, 0xf8, 0xc3)
+
+	retCodes = []code{victim, other, outer, recurs, tail, leaver, left, again, ender, tells, asks, switchTo}
+)
+
+// retAt is a return probe at a function.
+func retAt(c code, h RetHandler) *Kretprobe {
+	return &Kretprobe{Kprobe: Kprobe{ID: uint64(c.at - smp.TextBase), Addr: c.at}, Handler: h}
+}
+
+// ret runs a program with the functions of this file.
+func (t *specT) ret(f func(b *bench, x *smp.Ctx)) *bench { return t.bench(retCodes, f) }
+
+// called calls a function with one argument and returns what it left.
+func called(x *smp.Ctx, c code, arg uint64) uint64 {
+	x.Regs().R[isa.RDI] = arg
+	return x.Call(c.at)
+}
+
+// sw is a mutant of one of the engine's switches.
+func sw(name string, do func(m *Mutants), in ...Edition) specMutant {
+	return specMutant{name: name, do: func(s *Settings) { do(&s.Mutants) }, in: in}
+}
+
+// conserved follows the instances of return probes, and what they belong to.
+type conserved struct {
+	state   map[uint64]int // of an instance: 1 free, 2 in use, 3 its memory is gone
+	holders map[uint64]int // 1, and 3 when its memory is gone
+	wrong   string
+}
+
+var conservedKinds = []traces.Kind{kpev.InstanceNew, kpev.InstanceGet, kpev.InstancePut, kpev.InstanceFree, kpev.HolderDrop, kpev.HolderFree}
+
+func (c *conserved) reset() {
+	c.state, c.holders, c.wrong = make(map[uint64]int), make(map[uint64]int), ""
+}
+
+// Event implements traces.Sink.
+func (c *conserved) Event(e *traces.Event) *traces.Finding {
+	move := func(of map[uint64]int, from, to int) {
+		if of[e.A] != from && c.wrong == "" {
+			c.wrong = e.String()
+		}
+		of[e.A] = to
+	}
+	switch e.Kind {
+	case kpev.InstanceNew:
+		c.holders[e.C] = 1
+		move(c.state, 0, 1)
+	case kpev.InstanceGet:
+		move(c.state, 1, 2)
+	case kpev.InstancePut:
+		move(c.state, 2, 1)
+	case kpev.InstanceFree:
+		move(c.state, 1, 3)
+	case kpev.HolderDrop:
+		move(c.holders, 1, 1)
+	case kpev.HolderFree:
+		move(c.holders, 1, 3)
+	}
+	return nil
+}
+
+// inUse returns how many instances are.
+func (c *conserved) inUse() (n int) {
+	for _, s := range c.state {
+		if s == 2 {
+			n++
+		}
+	}
+	return n
+}
+
+// leaked returns how many weren't freed.
+func (c *conserved) leaked() (n int) {
+	for _, s := range c.state {
+		if s != 3 {
+			n++
+		}
+	}
+	return n
+}
+
+// printed collects the lines that the kernel prints.
+type printed []string
+
+// Event implements traces.Sink.
+func (p *printed) Event(e *traces.Event) *traces.Finding {
+	*p = append(*p, kpev.Text(kpev.Line(e.A), e.B, e.C))
+	return nil
+}
+
+// spec2 is section 2 of the specification: return probes.
+var spec2 = []specRule{
+	{
+		rule: "2.1", says: "the handler runs at the return, and control goes on where it was to",
+		mutants: []specMutant{sw("no-hook", func(m *Mutants) { m.NoHook = true })},
+		holds: func(t *specT) {
+			var order []string
+			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
+				r := retAt(victim, func(_ kapi.Context, ri *Instance, regs *isa.Regs) int {
+					order = append(order, "return")
+					return 0
+				})
+				k := &Kprobe{Addr: victim.at + 3, Pre: func(kapi.Context, *Kprobe, *isa.Regs) int {
+					order = append(order, "inside")
+					return 0
+				}}
+				require.NoError(t, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.Register(x, k))
+				for range 2 {
+					require.EqualValues(t, 10, called(x, victim, 7))
+					require.Zero(t, x.Thread().Left().R[isa.RSP])
+					order = append(order, "back")
+				}
+				require.NoError(t, b.e.UnregisterRet(x, r))
+				require.Equal(t, EINVAL, b.e.UnregisterRet(x, r))
+				require.EqualValues(t, 10, called(x, victim, 7))
+			}))
+			require.Equal(t, []string{"inside", "return", "back", "inside", "return", "back", "inside"}, order)
+		},
+	},
+	{
+		rule: "2.1", says: "the trampoline is a nop under a probe in 2.6, code later",
+		mutants: []specMutant{{name: "another-generation", do: func(s *Settings) {
+			if s.Return == ReturnGlobal {
+				s.Return = ReturnHashed
+			} else {
+				s.Return = ReturnGlobal
+			}
+		}}},
+		holds: func(t *specT) {
+			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
+				r := retAt(victim, nil)
+				require.NoError(t, b.e.RegisterRet(x, r))
+				at := b.k.Stub("kretprobe_trampoline")
+				_, probed := b.e.table.Get(x, at)
+				require.Equal(t, t.Edition == Edition26, probed)
+				var now [1]byte
+				b.k.Text.Read(x, at, now[:])
+				require.Equal(t, t.Edition == Edition26, now[0] == isa.Int3)
+				require.EqualValues(t, 10, called(x, victim, 7))
+			}))
+		},
+	},
+	{
+		rule: "2.2", says: "the default of maxactive",
+		mutants: []specMutant{{name: "other-rule", do: func(s *Settings) { s.MaxactiveAll = !s.MaxactiveAll }}},
+		holds: func(t *specT) {
+			for _, preemption := range []bool{true, false} {
+				t.Settings.Kernel.Preemption = preemption
+				b := t.bench(retCodes, func(b *bench, x *smp.Ctx) {
+					for _, ask := range []int{0, -1, 1, 4097} {
+						want := ask
+						if ask <= 0 {
+							if want = 10; t.Edition < Edition65 && !preemption {
+								want = 2
+							}
+						}
+						r := retAt(victim, nil)
+						r.Maxactive = ask
+						require.NoError(t, b.e.RegisterRet(x, r))
+						require.Equal(t, want, r.Maxactive)
+						require.Len(t, r.holder.all, want)
+						require.NoError(t, b.e.UnregisterRet(x, r))
+					}
+				}, func(*bench, *smp.Ctx) {})
+				t.pass(b)
+			}
+		},
+	},
+	{
+		rule: "2.2", says: "what never gives up its CPU never misses with an instance a CPU",
+		mutants: []specMutant{{name: "one-less", do: func(s *Settings) { s.Mutants.OneLess = true }}},
+		holds: func(t *specT) {
+			r := retAt(victim, nil)
+			calls := func(b *bench, x *smp.Ctx) {
+				x.PreemptDisable()
+				for range 4 {
+					called(x, victim, 7)
+				}
+				x.PreemptEnable()
+			}
+			b := t.bench(retCodes, func(b *bench, x *smp.Ctx) {
+				*r = *retAt(victim, nil)
+				r.Maxactive = 2
+				require.NoError(t, b.e.RegisterRet(x, r))
+				calls(b, x)
+			}, calls)
+			s := sched.NewSticky(sched.Params{Seed: 1, Mean: 6})
+			for i := range uint64(150) {
+				s.Begin(i)
+				require.Equal(t, smp.Passed, b.run(s), "%v", b.m.Refusal())
+				require.Zero(t, r.Missed(), "schedule %d", i)
+			}
+		},
+	},
+	{
+		rule: "2.3", says: "no free instance: nmissed, no handler, the call as if unprobed",
+		mutants: []specMutant{sw("hook-first", func(m *Mutants) { m.HookFirst = true })},
+		holds: func(t *specT) {
+			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
+				entries, returns := 0, 0
+				r := retAt(recurs, func(kapi.Context, *Instance, *isa.Regs) int { returns++; return 0 })
+				if t.Edition != Edition26 {
+					r.Entry = func(kapi.Context, *Instance, *isa.Regs) int { entries++; return 0 }
+				}
+				r.Maxactive = 3
+				for range 2 {
+					require.NoError(t, b.e.RegisterRet(x, r))
+					require.Zero(t, r.Missed())
+					returns, entries = 0, 0
+					for i := 1; i <= 2; i++ {
+						require.EqualValues(t, 9, called(x, recurs, 9))
+						require.Equal(t, []int{3 * i, 7 * i}, []int{returns, r.Missed()})
+					}
+					if r.Entry != nil {
+						require.Equal(t, returns, entries)
+					}
+					require.Zero(t, r.Kprobe.Missed())
+					require.NoError(t, b.e.UnregisterRet(x, r))
+				}
+			}))
+		},
+	},
+	{
+		rule: "2.4", says: "entry_handler: the return is followed if it returns 0", in: since(Edition415),
+		mutants: []specMutant{sw("entry-ignored", func(m *Mutants) { m.EntryIgnored = true })},
+		holds: func(t *specT) {
+			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
+				returns, entries := 0, 0
+				var slot uint64
+				r := retAt(victim, func(kapi.Context, *Instance, *isa.Regs) int { returns++; return 0 })
+				r.Entry = func(x kapi.Context, _ *Instance, regs *isa.Regs) int {
+					entries++
+					return int(regs.R[isa.RDI]) % 2
+				}
+				k := &Kprobe{Addr: victim.at + 3, Pre: func(x kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+					slot, _ = x.Memory().Load(regs.SP(), 8)
+					return 0
+				}}
+				require.NoError(t, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.Register(x, k))
+				for i := range uint64(30) {
+					require.Equal(t, i+3, called(x, victim, i))
+					require.Equal(t, i%2 == 0, slot == uint64(b.e.ret.trampoline), "the return address is left alone")
+				}
+				require.Equal(t, []int{30, 15, 0}, []int{entries, returns, r.Missed()})
+			}))
+		},
+	},
+	{
+		rule: "6.1", says: "2.6 has no entry_handler and no data_size", in: []Edition{Edition26},
+		mutants: []specMutant{{name: "later-generation", do: func(s *Settings) { s.Return = ReturnHashed }}},
+		holds: func(t *specT) {
+			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
+				r := retAt(victim, nil)
+				r.Entry = func(kapi.Context, *Instance, *isa.Regs) int { return 0 }
+				require.Equal(t, EOPNOTSUPP, b.e.RegisterRet(x, r))
+				r.Entry, r.DataSize = nil, 8
+				require.Equal(t, EOPNOTSUPP, b.e.RegisterRet(x, r))
+			}))
+		},
+	},
+	{
+		rule: "2.5", says: "private data of each instance", in: since(Edition415),
+		mutants: []specMutant{sw("one-data", func(m *Mutants) { m.OneData = true })},
+		holds: func(t *specT) {
+			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
+				var got []uint64
+				r := retAt(recurs, func(_ kapi.Context, ri *Instance, regs *isa.Regs) int {
+					got = append(got, binary.LittleEndian.Uint64(ri.Data)-regs.R[isa.RAX])
+					return 0
+				})
+				r.DataSize = 8
+				r.Entry = func(_ kapi.Context, ri *Instance, regs *isa.Regs) int {
+					require.Len(t, ri.Data, 8)
+					binary.LittleEndian.PutUint64(ri.Data, regs.R[isa.RDI])
+					return 0
+				}
+				require.NoError(t, b.e.RegisterRet(x, r))
+				require.EqualValues(t, 4, called(x, recurs, 4))
+				require.Equal(t, []uint64{0, 0, 0, 0, 0}, got)
+			}))
+		},
+	},
+	{
+		rule: "2.5", says: "how much of it there may be", in: since(Edition415),
+		mutants: []specMutant{{name: "other-limit", do: func(s *Settings) { s.DataMax = 4096 - s.DataMax }}},
+		holds: func(t *specT) {
+			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
+				r := retAt(victim, nil)
+				r.DataSize, r.Maxactive = 4096, 1
+				require.NoError(t, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.UnregisterRet(x, r))
+				r.DataSize = 100_000
+				if t.Edition >= Edition65 {
+					require.Equal(t, E2BIG, b.e.RegisterRet(x, r))
+				} else {
+					require.NoError(t, b.e.RegisterRet(x, r))
+				}
+			}))
+		},
+	},
+	{
+		rule: "2.6", says: "fields of an instance, the return value, what the handler changes",
+		mutants: []specMutant{
+			sw("regs-lost", func(m *Mutants) { m.RetRegsLost = true }),
+		},
+		holds: func(t *specT) {
+			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
+				n := 0
+				var r *Kretprobe
+				r = retAt(victim, func(x kapi.Context, ri *Instance, regs *isa.Regs) int {
+					n++
+					require.Equal(t, r, ri.Rp)
+					require.Equal(t, x.Task(), ri.Task)
+					require.Equal(t, outer.at+6, ri.RetAddr-isa.Addr(6*(n-1)))
+					require.Equal(t, uint64(10+90*(n-1)), regs.R[isa.RAX], "regs_return_value")
+					regs.R[isa.RAX] = uint64(100 * n)
+					regs.R[isa.RBX] = 5
+					regs.Flags |= isa.CF
+					return 77 // ignored
+				})
+				k := &Kprobe{Addr: victim.at, Pre: func(_ kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+					if n == 1 {
+						regs.R[isa.RDI] = 97
+					}
+					return 0
+				}}
+				require.NoError(t, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.Register(x, k))
+				require.EqualValues(t, 201, called(x, outer, 7))
+				require.EqualValues(t, 5, x.Thread().Left().R[isa.RBX])
+				require.NotZero(t, x.Thread().Left().Flags&isa.CF)
+				require.Equal(t, 2, n)
+			}))
+		},
+	},
+	{
+		rule: "2.7", says: "__builtin_return_address() is the trampoline's",
+		mutants: []specMutant{sw("no-hook", func(m *Mutants) { m.NoHook = true })},
+		holds: func(t *specT) {
+			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
+				require.EqualValues(t, asks.at+6, called(x, asks, 0))
+				require.NoError(t, b.e.RegisterRet(x, retAt(tells, nil)))
+				require.EqualValues(t, b.k.Stub("kretprobe_trampoline"), called(x, asks, 0))
+			}))
+		},
+	},
+	{
+		rule: "2.7", says: "a backtrace inside sees the trampoline until 5.14, the real address since",
+		mutants: []specMutant{{name: "other-unwinder", do: func(s *Settings) { s.Unwind = !s.Unwind }}},
+		holds: func(t *specT) {
+			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
+				var traces [][]isa.Addr
+				look := func(x kapi.Context, sp isa.Addr) { traces = append(traces, b.k.Tasks.Backtrace(x, sp, nil)) }
+				tramp := b.k.Stub("kretprobe_trampoline")
+				require.NoError(t, b.e.RegisterRet(x, retAt(asks, nil)))
+				require.NoError(t, b.e.RegisterRet(x, retAt(tells, func(x kapi.Context, _ *Instance, regs *isa.Regs) int {
+					look(x, regs.SP()-8)
+					return 0
+				})))
+				require.NoError(t, b.e.Register(x, &Kprobe{Addr: tells.at + 4, Pre: func(x kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+					look(x, regs.SP())
+					return 0
+				}}))
+				called(x, asks, 0)
+				inside, handler := []isa.Addr{tramp, tramp}, []isa.Addr{tramp}
+				if t.Edition >= Edition65 { // asks was called by no text
+					inside, handler = []isa.Addr{asks.at + 6, 0}, []isa.Addr{asks.at + 6, 0}
+				} else if t.Edition != Edition26 { // where the return address was lie saved registers
+					handler = handler[:1]
+				}
+				require.Len(t, traces, 2)
+				for i, want := range [][]isa.Addr{inside, handler} {
+					require.NotEmpty(t, traces[i])
+					require.Equal(t, want[0], traces[i][0], "%d: %x", i, traces)
+				}
+				require.Len(t, traces[0], 2)
+			}))
+		},
+	},
+	{
+		rule: "2.8", says: "a return that nobody knows: a line, and BUG()",
+		mutants: []specMutant{sw("no-bug", func(m *Mutants) { m.NoBug = true })},
+		holds: func(t *specT) {
+			var lines printed
+			oops := 0
+			b := t.ret(func(b *bench, x *smp.Ctx) {
+				require.NoError(t, b.e.RegisterRet(x, retAt(again, nil)))
+				called(x, again, 0)
+			})
+			b.log.Subscribe(&lines, kpev.Printk)
+			b.log.Subscribe(onEvent(func(e *traces.Event) {
+				if e.A == smpev.VecUD {
+					oops++
+				}
+			}), smpev.Oops)
+			require.Equal(t, smp.Refused, b.run(new(sched.Default)))
+			want := "rethook: Return address not found! Maybe there is a bug in the kernel"
+			switch t.Edition {
+			case Edition26, Edition415:
+				want = "kretprobe BUG!: Processing kretprobe 500 @ ffffffff81000500"
+			case Edition514:
+				want = "Oops! Kretprobe fails to find correct return address."
+			}
+			require.Equal(t, printed{want}, lines)
+			require.Equal(t, 1, oops, "BUG()")
+		},
+	},
+	{
+		rule: "2.8", says: "a function that is left without a return",
+		mutants: []specMutant{sw("frame-unchecked", func(m *Mutants) { m.FrameUnchecked = true })},
+		holds: func(t *specT) {
+			var c conserved
+			c.reset()
+			b := t.ret(func(b *bench, x *smp.Ctx) {
+				got := ""
+				require.NoError(t, b.e.RegisterRet(x, retAt(left, func(kapi.Context, *Instance, *isa.Regs) int { got += "left "; return 0 })))
+				require.NoError(t, b.e.RegisterRet(x, retAt(leaver, func(kapi.Context, *Instance, *isa.Regs) int { got += "leaver "; return 0 })))
+				require.EqualValues(t, 9, called(x, left, 0))
+				require.EqualValues(t, 9, called(x, left, 0))
+				require.Equal(t, "left left ", got)
+				require.Zero(t, c.inUse())
+			})
+			b.log.Subscribe(&c, conservedKinds...)
+			t.pass(b)
+			require.Empty(t, c.wrong)
+		},
+	},
+	{
+		rule: "2.8", says: "a task that exits inside gives its instances back",
+		mutants: []specMutant{sw("no-flush", func(m *Mutants) { m.NoFlush = true })},
+		holds: func(t *specT) {
+			var c conserved
+			c.reset()
+			r := retAt(ender, func(kapi.Context, *Instance, *isa.Regs) int {
+				t.Errorf("it returns")
+				return 0
+			})
+			ended := false
+			b := t.bench(retCodes, func(b *bench, x *smp.Ctx) {
+				require.NoError(t, b.e.RegisterRet(x, r))
+				called(x, ender, 0)
+				ended = true
+			}, func(b *bench, x *smp.Ctx) {
+				b.e.WaitOptimizer(x)
+				for range 30 {
+					x.Sleep(kapi.Yield)
+				}
+				require.NoError(t, b.e.UnregisterRet(x, r))
+				b.k.RCU.Synchronize(x, kapi.QuiesceRCU)
+				b.k.RCU.Synchronize(x, kapi.QuiesceRCU)
+			})
+			b.log.Subscribe(&c, conservedKinds...)
+			t.pass(b)
+			require.False(t, ended)
+			require.Empty(t, c.wrong)
+			require.Zero(t, c.leaked())
+		},
+	},
+	{
+		rule: "2.9", says: "__switch_to is refused",
+		mutants: []specMutant{sw("switch-to", func(m *Mutants) { m.SwitchTo = true })},
+		holds: func(t *specT) {
+			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
+				require.Equal(t, EINVAL, b.e.RegisterRet(x, retAt(switchTo, nil)))
+				require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{Addr: switchTo.at}))
+			}))
+		},
+	},
+	{
+		rule: "2.9", says: "a return probe behind a function's entry is refused",
+		mutants: []specMutant{sw("anywhere", func(m *Mutants) { m.RetAnywhere = true })},
+		holds: func(t *specT) {
+			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
+				require.Equal(t, EINVAL, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{Addr: victim.at + 3}}))
+				require.Equal(t, EINVAL, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{Symbol: "victim", Offset: 3}}))
+				require.NoError(t, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{Symbol: "victim"}}))
+			}))
+		},
+	},
+	{
+		rule: "2.9", says: "behind an endbr64 is the entry", in: since(Edition65),
+		mutants: []specMutant{{name: "no-ibt", do: func(s *Settings) { s.Mutants.NoBranchTracking = true }}},
+		holds: func(t *specT) {
+			t.Settings.Kernel.IBT = !t.Settings.Mutants.NoBranchTracking
+			f := code{name: "tracked", at: retText + 0x300, bytes: []byte{0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x89, 0xf8, 0xc3}}
+			t.pass(t.bench([]code{f}, func(b *bench, x *smp.Ctx) {
+				n := 0
+				for _, off := range []isa.Addr{0, 4} {
+					r := retAt(f, func(kapi.Context, *Instance, *isa.Regs) int { n++; return 0 })
+					r.Kprobe.Addr += off
+					require.NoError(t, b.e.RegisterRet(x, r))
+					require.Equal(t, f.at+4, r.Kprobe.Addr)
+					require.EqualValues(t, 7, called(x, f, 7))
+					require.NoError(t, b.e.UnregisterRet(x, r))
+				}
+				require.Equal(t, 2, n)
+			}))
+		},
+	},
+	{
+		rule: "2.10", says: "recursive and nested functions, tail calls, several return probes on one",
+		mutants: []specMutant{sw("one-handler", func(m *Mutants) { m.OneHandler = true })},
+		holds: func(t *specT) {
+			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
+				got := ""
+				say := func(s string) RetHandler {
+					return func(kapi.Context, *Instance, *isa.Regs) int { got += s; return 0 }
+				}
+				for _, r := range []*Kretprobe{retAt(recurs, say("r")), retAt(victim, say("v")), retAt(outer, say("o")), retAt(tail, say("t")), retAt(victim, say("w"))} {
+					require.NoError(t, b.e.RegisterRet(x, r))
+				}
+				for range 2 {
+					got = ""
+					require.EqualValues(t, 5, called(x, recurs, 5))
+					require.EqualValues(t, 11, called(x, outer, 7))
+					require.EqualValues(t, 11, called(x, tail, 7))
+					inOrder := "vwvwovwt" // the newest call first: of two on one function the one whose pre_handler ran last
+					require.Equal(t, "rrrrrr"+inOrder, got)
+					b.e.WaitOptimizer(x) // then they are optimized
+				}
+			}))
+		},
+	},
+	{
+		rule: "2.11", says: "a probe and a return probe on one function",
+		mutants: []specMutant{sw("entry-returns", func(m *Mutants) { m.EntryReturns = true })},
+		holds: func(t *specT) {
+			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
+				hits, posts, returns := 0, 0, 0
+				k := &Kprobe{ID: 1, Addr: victim.at,
+					Pre:  func(kapi.Context, *Kprobe, *isa.Regs) int { hits++; return 0 },
+					Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) { posts++ }}
+				require.NoError(t, b.e.Register(x, k))
+				require.NoError(t, b.e.RegisterRet(x, retAt(victim, func(kapi.Context, *Instance, *isa.Regs) int { returns++; return 0 })))
+				require.EqualValues(t, 10, called(x, victim, 7))
+				require.Equal(t, []int{1, 1, 1}, []int{hits, posts, returns})
+				require.NoError(t, b.e.Unregister(x, k))
+				b.e.WaitOptimizer(x)
+				require.EqualValues(t, 10, called(x, victim, 7))
+				require.Equal(t, []int{1, 1, 2}, []int{hits, posts, returns})
+			}))
+		},
+	},
+	{
+		rule: "1.10", says: "return handlers: preemption off, interrupts off until 5.10 and as they were later",
+		mutants: []specMutant{{name: "another-generation", do: func(s *Settings) {
+			if s.Return >= ReturnHashed {
+				s.Return = ReturnFreelist
+			} else {
+				s.Return = ReturnHashed
+			}
+		}}},
+		holds: func(t *specT) {
+			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
+				returns := 0
+				r := retAt(victim, func(x kapi.Context, _ *Instance, _ *isa.Regs) int {
+					returns++
+					require.Equal(t, t.Edition >= Edition514, x.(*smp.Ctx).Open(), "interrupts on")
+					require.Greater(t, x.(*smp.Ctx).Thread().PreemptCount()+x.(*smp.Ctx).Thread().Traps(), 0)
+					return 0
+				})
+				if t.Edition != Edition26 {
+					r.Entry = func(x kapi.Context, _ *Instance, _ *isa.Regs) int {
+						require.False(t, x.(*smp.Ctx).Open(), "a breakpoint's")
+						return 0
+					}
+				}
+				require.NoError(t, b.e.RegisterRet(x, r))
+				called(x, victim, 7)
+				require.Equal(t, 1, returns)
+				require.Zero(t, x.Thread().PreemptCount())
+				require.True(t, x.Open())
+			}))
+		},
+	},
+	{
+		rule: "6.4", says: "arrays of return probes", in: since(Edition415),
+		mutants: []specMutant{{name: "anywhere", do: func(s *Settings) { s.Mutants.RetAnywhere = true }}},
+		holds: func(t *specT) {
+			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
+				rs := []*Kretprobe{retAt(victim, nil), retAt(outer, nil), {Kprobe: Kprobe{Addr: victim.at + 3}}, retAt(tail, nil)}
+				require.Equal(t, EINVAL, b.e.RegisterRets(x, rs))
+				for _, r := range rs {
+					require.Nil(t, r.Kprobe.point)
+				}
+				require.Equal(t, EINVAL, b.e.RegisterRets(x, nil))
+				require.NoError(t, b.e.RegisterRets(x, rs[:2]))
+				require.NoError(t, b.e.UnregisterRets(x, rs[:2]))
+			}))
+		},
+	},
+	{
+		rule: "6.6", says: "a return probe that is disabled, and enabled again", in: since(Edition415),
+		mutants: []specMutant{sw("no-hook", func(m *Mutants) { m.NoHook = true })},
+		holds: func(t *specT) {
+			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
+				n := 0
+				r := retAt(victim, func(kapi.Context, *Instance, *isa.Regs) int { n++; return 0 })
+				require.Equal(t, EINVAL, b.e.DisableRet(x, r))
+				require.NoError(t, b.e.RegisterRet(x, r))
+				require.Equal(t, EINVAL, b.e.RegisterRet(x, r))
+				for range 2 {
+					require.NoError(t, b.e.DisableRet(x, r))
+				}
+				called(x, victim, 7)
+				require.Zero(t, n)
+				for range 2 {
+					require.NoError(t, b.e.EnableRet(x, r))
+				}
+				called(x, victim, 7)
+				require.Equal(t, 1, n)
+			}))
+		},
+	},
+	{
+		rule: "6.1", says: "a return probe that is registered already",
+		mutants: []specMutant{sw("re-register", func(m *Mutants) { m.ReRegister = true })},
+		holds: func(t *specT) {
+			var c conserved
+			c.reset()
+			b := t.ret(func(b *bench, x *smp.Ctx) {
+				n := 0
+				r := retAt(victim, func(kapi.Context, *Instance, *isa.Regs) int { n++; return 0 })
+				require.NoError(t, b.e.RegisterRet(x, r))
+				require.Equal(t, EINVAL, b.e.RegisterRet(x, r))
+				called(x, victim, 7)
+				require.Equal(t, 1, n)
+				require.NoError(t, b.e.UnregisterRet(x, r))
+				b.k.RCU.Synchronize(x, kapi.QuiesceRCU)
+			})
+			b.log.Subscribe(&c, conservedKinds...)
+			t.pass(b)
+			require.Zero(t, c.leaked())
+		},
+	},
+}
+
+// onEvent is a traces.Sink of one function.
+type onEvent func(e *traces.Event)
+
+// Event implements traces.Sink.
+func (f onEvent) Event(e *traces.Event) *traces.Finding { f(e); return nil }

@@ -1,0 +1,249 @@
+package kprobes
+
+import (
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// plainAt and moduleAt are where the functions of these rules lie; a jump fits in
+// both.
+const (
+	plainAt  isa.Addr = smp.TextBase
+	moduleAt isa.Addr = smp.TextBase + 0x10000
+)
+
+// fileBench is a machine with a function of the kernel and one of a module.
+func (t *specT) fileBench(program func(b *bench, x *smp.Ctx)) *bench {
+	b := bootBench(t, t.Settings, nil, func(b *bench) {
+		for _, f := range []kapi.Function{{Name: "plain", Addr: plainAt}, {Name: "inside", Addr: moduleAt, Module: "mod"}} {
+			f.Size = len(jumpFits)
+			b.m.Map(f.Addr, jumpFits, smp.PermRead|smp.PermExec)
+			b.m.AddSymbol(f.Name, f.Addr, f.Size)
+			b.k.Symbols.Add(f, nil)
+		}
+	}, program)
+	b.wire = t.wire
+	return b
+}
+
+// firstByte is what is in memory at a.
+func firstByte(b *bench, x *smp.Ctx, a isa.Addr) byte {
+	var c [1]byte
+	b.e.d.Text.Read(x, a, c[:])
+	return c[0]
+}
+
+const (
+	asLinked = 0x0f // jumpFits[0]
+	isInt3   = 0xcc
+	isJump   = 0xe9
+)
+
+// spec7 is section 7 of the specification: the interface files.
+var spec7 = []specRule{
+	{
+		rule: "7.1", says: "address, type, symbol and offset, module; the newest probe of an address first",
+		mutants: []specMutant{
+			{name: "list-kprobes", do: func(s *Settings) { s.Mutants.ListKprobes = true }},
+			{name: "list-oldest", do: func(s *Settings) { s.Mutants.ListOldest = true }},
+			{name: "list-bare", do: func(s *Settings) { s.Mutants.ListBare = true }},
+		},
+		holds: func(t *specT) {
+			b := t.fileBench(func(b *bench, x *smp.Ctx) {
+				require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: plainAt, Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}}))
+				require.NoError(t, b.e.Register(x, &Kprobe{ID: 2, Addr: moduleAt + 5, Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}}))
+				require.NoError(t, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{ID: 3, Addr: plainAt}}))
+				want := []string{"ffffffff81000000  r  plain+0x0    ", "ffffffff81000000  k  plain+0x0    ", "ffffffff81010005  k  inside+0x5  mod "}
+				if t.Settings.Files == FilesFirst {
+					want = []string{"ffffffff81000000  r  plain+0x0   ", "ffffffff81000000  k  plain+0x0   ", "ffffffff81010005  k  inside+0x5  mod"}
+				}
+				if b.e.chainOf(moduleAt+5) < b.e.chainOf(plainAt) {
+					want = []string{want[2], want[0], want[1]}
+				}
+				var got []string // less the engine's own on its trampoline
+				for line := range strings.Lines(string(b.e.List(nil))) {
+					if strings.Contains(line, "plain") || strings.Contains(line, "inside") {
+						got = append(got, strings.TrimSuffix(line, "\n"))
+					}
+				}
+				require.Equal(t, want, got)
+			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "7.1", says: "[DISABLED], and [OPTIMIZED] from the moment it is queued", in: since(Edition415),
+		mutants: []specMutant{
+			{name: "list-jumps", do: func(s *Settings) { s.Mutants.ListJumps = true }},
+			{name: "list-bare", do: func(s *Settings) { s.Mutants.ListBare = true }},
+		},
+		holds: func(t *specT) {
+			b := t.fileBench(func(b *bench, x *smp.Ctx) {
+				k := &Kprobe{Addr: plainAt}
+				shows := func(tags string) {
+					t.Helper()
+					require.Equal(t, "ffffffff81000000  k  plain+0x0    "+tags+"\n", string(b.e.List(nil)))
+				}
+				require.NoError(t, b.e.Register(x, k))
+				shows("[OPTIMIZED]")
+				b.e.WaitOptimizer(x)
+				shows("[OPTIMIZED]")
+				require.NoError(t, b.e.Disable(x, k))
+				b.e.WaitOptimizer(x)
+				shows("[DISABLED]")
+				require.NoError(t, b.e.Enable(x, k))
+				shows("[OPTIMIZED]")
+				require.NoError(t, b.e.Unregister(x, k))
+				require.Empty(t, b.e.List(nil))
+			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "7.2", says: "0 disarms all at once, 1 arms all that are not disabled",
+		mutants: []specMutant{
+			{name: "enabled-ignored", do: func(s *Settings) { s.Mutants.EnabledIgnored = true }},
+			{name: "enabled-all", do: func(s *Settings) { s.Mutants.EnabledAll = true }, in: since(Edition415)},
+		},
+		holds: func(t *specT) {
+			b := t.fileBench(func(b *bench, x *smp.Ctx) {
+				post := func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}
+				on, off := &Kprobe{ID: 1, Addr: plainAt, Post: post}, &Kprobe{ID: 2, Addr: moduleAt, Post: post}
+				require.NoError(t, b.e.Register(x, on))
+				require.NoError(t, b.e.Register(x, off))
+				silent := byte(isInt3) // in 2.6 nothing can be disabled
+				if t.Settings.Batches {
+					require.NoError(t, b.e.Disable(x, off))
+					silent = asLinked
+				}
+				require.NoError(t, b.e.WriteEnabled(x, "0\n"))
+				require.Equal(t, "0\n", b.e.ReadEnabled())
+				require.Equal(t, [2]byte{asLinked, asLinked}, [2]byte{firstByte(b, x, plainAt), firstByte(b, x, moduleAt)})
+				require.NoError(t, b.e.WriteEnabled(x, "1\n"))
+				require.Equal(t, "1\n", b.e.ReadEnabled())
+				require.Equal(t, [2]byte{isInt3, silent}, [2]byte{firstByte(b, x, plainAt), firstByte(b, x, moduleAt)})
+				require.Equal(t, t.Settings.Batches, b.e.FlagsOf(off)&FlagDisabled != 0)
+			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "7.2", says: "while 0, register and enable succeed without arming",
+		mutants: []specMutant{{name: "arm-disarmed", do: func(s *Settings) { s.Mutants.ArmDisarmed = true }}},
+		holds: func(t *specT) {
+			b := t.fileBench(func(b *bench, x *smp.Ctx) {
+				require.NoError(t, b.e.WriteEnabled(x, "0\n"))
+				k := &Kprobe{Addr: plainAt}
+				require.NoError(t, b.e.Register(x, k))
+				require.EqualValues(t, asLinked, firstByte(b, x, plainAt))
+				if t.Settings.Batches {
+					require.NoError(t, b.e.Disable(x, k))
+					require.NoError(t, b.e.Enable(x, k))
+					require.EqualValues(t, asLinked, firstByte(b, x, plainAt))
+				}
+				require.NoError(t, b.e.WriteEnabled(x, "1\n"))
+				require.EqualValues(t, isInt3, firstByte(b, x, plainAt))
+			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "7.2", says: "what enabled takes, and its answer to what it doesn't",
+		mutants: []specMutant{{name: "enabled-digits", do: func(s *Settings) { s.Mutants.EnabledDigits = true }}},
+		holds: func(t *specT) {
+			b := t.fileBench(func(b *bench, x *smp.Ctx) {
+				wants := "0 1 n y N Y 00 01"
+				if t.Settings.Files == FilesBool {
+					wants += " off on"
+				}
+				for i, w := range strings.Fields(wants) {
+					require.NoError(t, b.e.WriteEnabled(x, w+"\n"), "%q", w)
+					now := digit(i%2 == 1)
+					if w[0] == '0' {
+						now = "0\n" // the first character counts
+					}
+					require.Equal(t, now, b.e.ReadEnabled(), "%q", w)
+				}
+				was := b.e.ReadEnabled()
+				for _, bad := range []string{"abc", "2", "", "-1"} {
+					err := b.e.WriteEnabled(x, bad+"\n")
+					require.Equal(t, t.Settings.Files == FilesFirst, err == nil, "%q: %v", bad, err)
+					require.Equal(t, was, b.e.ReadEnabled(), "%q", bad)
+				}
+			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "7.3", says: "0 unoptimizes all, and new ones are not optimized; 1 optimizes again", in: since(Edition415),
+		mutants: []specMutant{{name: "ignore-sysctl", do: func(s *Settings) { s.Mutants.IgnoreSysctl = true }}},
+		holds: func(t *specT) {
+			b := t.fileBench(func(b *bench, x *smp.Ctx) {
+				both := func() [2]byte { return [2]byte{firstByte(b, x, plainAt), firstByte(b, x, moduleAt)} }
+				require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: plainAt}))
+				b.e.WaitOptimizer(x)
+				require.Equal(t, [2]byte{isJump, asLinked}, both())
+				require.NoError(t, b.e.WriteOptimization(x, "0\n"))
+				require.Equal(t, [2]byte{isInt3, asLinked}, both())
+				require.NoError(t, b.e.Register(x, &Kprobe{ID: 2, Addr: moduleAt}))
+				b.e.WaitOptimizer(x)
+				require.Equal(t, [2]byte{isInt3, isInt3}, both())
+				require.NoError(t, b.e.WriteOptimization(x, "1\n"))
+				b.e.WaitOptimizer(x)
+				require.Equal(t, [2]byte{isJump, isJump}, both())
+			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "7.3", says: "it takes 0 or 1, and is there with CONFIG_OPTPROBES", in: since(Edition415),
+		mutants: []specMutant{{name: "sysctl-range", do: func(s *Settings) { s.Mutants.SysctlRange = true }}},
+		holds: func(t *specT) {
+			b := t.fileBench(func(b *bench, x *smp.Ctx) {
+				require.True(t, b.e.HasOptimization())
+				for _, w := range []string{"0", "1"} {
+					require.NoError(t, b.e.WriteOptimization(x, w+"\n"))
+					require.Equal(t, w+"\n", b.e.ReadOptimization())
+				}
+				for _, bad := range []string{"2", "-1", "abc", "", "n"} {
+					require.Equal(t, EINVAL, b.e.WriteOptimization(x, bad+"\n"), "%q", bad)
+					require.Equal(t, "1\n", b.e.ReadOptimization(), "%q", bad)
+				}
+			})
+			t.pass(b)
+			t.Settings.Kernel.Optprobes = false
+			b = t.fileBench(func(b *bench, x *smp.Ctx) { require.False(t, b.e.HasOptimization()) })
+			t.pass(b)
+		},
+	},
+	{
+		rule: "7.4", says: "enabled is 1",
+		mutants: []specMutant{{name: "start-off", do: func(s *Settings) { s.Mutants.StartOff = true }}},
+		holds: func(t *specT) {
+			b := t.fileBench(func(b *bench, x *smp.Ctx) {
+				require.Equal(t, "1\n", b.e.ReadEnabled())
+				require.NoError(t, b.e.Register(x, &Kprobe{Addr: plainAt}))
+				require.EqualValues(t, isInt3, firstByte(b, x, plainAt))
+			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "7.4", says: "kprobes-optimization is 1", in: since(Edition415),
+		mutants: []specMutant{{name: "start-off", do: func(s *Settings) { s.Mutants.StartOff = true }}},
+		holds: func(t *specT) {
+			b := t.fileBench(func(b *bench, x *smp.Ctx) {
+				require.Equal(t, "1\n", b.e.ReadOptimization())
+				require.NoError(t, b.e.Register(x, &Kprobe{Addr: plainAt}))
+				b.e.WaitOptimizer(x)
+				require.EqualValues(t, isJump, firstByte(b, x, plainAt))
+			})
+			t.pass(b)
+		},
+	},
+}

@@ -1,0 +1,189 @@
+package kprobes
+
+import (
+	"github.com/stretchr/testify/require"
+
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// A recorder notes what an engine waits for.
+type recorder struct {
+	kapi.RCU
+	flavours []kapi.Flavour
+}
+
+func (r *recorder) Synchronize(x kapi.Context, f kapi.Flavour) {
+	r.flavours = append(r.flavours, f)
+	r.RCU.Synchronize(x, f)
+}
+
+// builds are the settings of an edition built without preemption and with it. The
+// one that the rule is run with has the mutant's changes.
+func (t *specT) builds() []Settings {
+	if t.Preemption {
+		return []Settings{t.Edition.Settings(false), t.Settings}
+	}
+	return []Settings{t.Settings, t.Edition.Settings(true)}
+}
+
+// nothing is a pre_handler.
+func nothing(kapi.Context, *Kprobe, *isa.Regs) int { return 0 }
+
+// specCover are the rules of configuration, and of what things cost.
+var specCover = []specRule{
+	{
+		rule: "8.1", says: "the build decides whether probes are optimized, and by which wait",
+		in: since(Edition415),
+		mutants: []specMutant{
+			{name: "rcu-for-tasks", do: func(s *Settings) { s.Quiesce = kapi.QuiesceRCU }, in: since(Edition415)[:4]},
+			{name: "tasks-for-rcu", do: func(s *Settings) { s.Quiesce = kapi.QuiesceTasks }, in: []Edition{EditionDocumented}},
+		},
+		holds: func(t *specT) {
+			for i, s := range t.builds() {
+				var rec recorder
+				var flags Flags
+				b := newBench(t, s, []code{victim}, func(b *bench, x *smp.Ctx) {
+					k := &Kprobe{Addr: victim.at, Pre: nothing}
+					require.NoError(t, b.e.Register(x, k))
+					b.e.WaitOptimizer(x)
+					flags = b.e.FlagsOf(k)
+				})
+				b.wire = func(_ *kernel.Kernel, d *Deps) { rec.RCU, d.RCU = d.RCU, &rec }
+				t.pass(b)
+				switch want := kapi.QuiesceRCU; {
+				case i == 1 && t.Edition == EditionDocumented:
+					require.Zero(t, flags&FlagOptimized)
+					require.Empty(t, rec.flavours)
+				default:
+					if i == 1 {
+						want = kapi.QuiesceTasks
+					} else if t.Edition == Edition415 {
+						want = kapi.QuiesceSched
+					}
+					require.NotZero(t, flags&FlagOptimized)
+					require.Equal(t, []kapi.Flavour{want}, rec.flavours)
+				}
+			}
+		},
+	},
+	{
+		rule: "8.1", says: "the build decides maxactive's default",
+		mutants: []specMutant{{name: "built-without", do: func(s *Settings) { s.Kernel.Preemption, s.MaxactiveAll = false, false }}},
+		holds: func(t *specT) {
+			for i, s := range t.builds() {
+				got := 0
+				t.pass(newBench(t, s, []code{victim}, func(b *bench, x *smp.Ctx) {
+					r := &Kretprobe{Kprobe: Kprobe{Addr: victim.at}}
+					require.NoError(t, b.e.RegisterRet(x, r))
+					got = r.Maxactive
+				}))
+				want := 10 // max(10, 2 CPUs)
+				if i == 0 && t.Edition <= Edition514 {
+					want = 1 // as many as CPUs
+				}
+				require.Equal(t, want, got)
+			}
+		},
+	},
+	{
+		rule: "8.2", says: "without CONFIG_OPTPROBES every probe stays a breakpoint",
+		in:      since(Edition415),
+		mutants: []specMutant{{name: "no-optprobes", do: func(s *Settings) { s.Kernel.Optprobes = false }}},
+		holds:   func(t *specT) { optprobes(t, t.Settings) },
+	},
+	{
+		rule: "10.1", says: "a hit costs its traps: two if it is stepped, one if it is boosted or queued, none if it is optimized; a return by way of code costs none, one by way of a probe one; a kprobe beside it none",
+		mutants: []specMutant{
+			{name: "code-trampoline", do: func(s *Settings) { s.Return = ReturnHashed }, in: []Edition{Edition26}},
+			{name: "no-optprobes", do: func(s *Settings) { s.Kernel.Optprobes = false }, in: since(Edition415)},
+		},
+		holds: func(t *specT) {
+			trampoline := 0
+			if t.Edition == Edition26 {
+				trampoline = 1
+			}
+			require.Equal(t, 2, traps(t, t.Settings, hitCost{post: true}), "stepped")
+			require.Equal(t, 2+trampoline, traps(t, t.Settings, hitCost{post: true, ret: true}), "stepped, and a return")
+			if s := t.Edition.Settings(false); s.Boost != BoostNever {
+				s.Kernel.Optprobes = false
+				require.Equal(t, 1, traps(t, s, hitCost{warm: true}), "boosted")
+				require.Equal(t, 1, traps(t, s, hitCost{warm: true, ret: true}), "boosted, and a return")
+			}
+			if s := t.Settings; t.Edition != Edition26 {
+				require.Equal(t, 1, traps(t, s, hitCost{}), "queued")
+				require.Zero(t, traps(t, s, hitCost{waits: true}), "optimized")
+				require.Zero(t, traps(t, s, hitCost{waits: true, ret: true}), "optimized, and a return")
+			}
+		},
+	},
+}
+
+// optprobes holds that with CONFIG_OPTPROBES a probe becomes a jump, and without it
+// doesn't.
+func optprobes(t *specT, s Settings) {
+	for _, on := range []bool{true, false} {
+		s := s
+		s.Kernel.Optprobes = s.Kernel.Optprobes && on
+		var flags Flags
+		var head [1]byte
+		t.pass(newBench(t, s, []code{victim}, func(b *bench, x *smp.Ctx) {
+			k := &Kprobe{Addr: victim.at, Pre: nothing}
+			require.NoError(t, b.e.Register(x, k))
+			b.e.WaitOptimizer(x)
+			flags = b.e.FlagsOf(k)
+			b.e.d.Text.Read(x, victim.at, head[:])
+		}))
+		require.Equal(t, on, flags&FlagOptimized != 0)
+		require.Equal(t, on, head[0] == 0xe9)
+	}
+}
+
+// hitCost is what is on the function of which traps are counted.
+type hitCost struct {
+	post  bool // a post_handler
+	ret   bool // a return probe, too
+	waits bool // for the optimizer
+	warm  bool // it was hit before
+}
+
+// traps counts the breakpoints and #DB of a call of a probed function.
+func traps(t *specT, s Settings, h hitCost) (n int) {
+	var log trapCounter
+	b := newBench(t, s, []code{victim}, func(b *bench, x *smp.Ctx) {
+		k := &Kprobe{Addr: victim.at, Pre: nothing}
+		if h.post {
+			k.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}
+		}
+		require.NoError(t, b.e.Register(x, k))
+		if h.ret {
+			require.NoError(t, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{Addr: victim.at}}))
+		}
+		if h.waits {
+			b.e.WaitOptimizer(x)
+		}
+		if h.warm {
+			x.Call(victim.at)
+		}
+		log.n = 0
+		x.Call(victim.at)
+		n = log.n
+	})
+	b.log.Subscribe(&log, smpev.Trap)
+	t.pass(b)
+	return n
+}
+
+// A trapCounter counts the traps of probes.
+type trapCounter struct{ n int }
+
+func (c *trapCounter) Event(e *traces.Event) *traces.Finding {
+	if e.A == smpev.VecBP || e.A == smpev.VecDB {
+		c.n++
+	}
+	return nil
+}

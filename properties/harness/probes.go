@@ -1,0 +1,296 @@
+package harness
+
+import (
+	"encoding/binary"
+
+	"kpsim/kprobes"
+	"kpsim/kprobes/kpev"
+	"kpsim/properties/scenario"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// unregistered makes the probes that a run begins with.
+func (r *Rig) unregistered() {
+	for i := len(r.fresh); i < len(r.Scenario.Probes); i++ {
+		sp := &r.Scenario.Probes[i]
+		p := kprobes.Kprobe{ID: uint64(i), Symbol: sp.Symbol}
+		if sp.Symbol != "" {
+			p.Offset = sp.Offset
+		}
+		if sp.Func != "" {
+			p.Addr = r.funcs[sp.Func]
+			if sp.Symbol == "" {
+				p.Addr += isa.Addr(sp.Offset)
+			}
+		}
+		if sp.Disabled {
+			p.Flags = kprobes.FlagDisabled
+		}
+		at := isa.Addr(0)
+		if f, known := r.Scenario.Place(sp); known {
+			at = r.funcs[f] + isa.Addr(sp.Offset)
+		}
+		r.placed = append(r.placed, at)
+		ret := kprobes.Kretprobe{Kprobe: p, Maxactive: sp.Maxactive, DataSize: sp.DataSize}
+		if sp.Kind == scenario.ProbeKretprobe {
+			if sp.Pre != nil {
+				ret.Entry = r.onEntry
+			}
+			if sp.Post != nil {
+				ret.Handler = r.onRet
+			}
+		}
+		if sp.Kind == scenario.ProbeKprobe {
+			if sp.Pre != nil {
+				p.Pre = r.onPre
+			}
+			if sp.Post != nil {
+				p.Post = r.onPost
+			}
+			if sp.Fault != nil {
+				p.Fault = r.onFault
+			}
+		}
+		r.fresh = append(r.fresh, p)
+		r.freshRets = append(r.freshRets, ret)
+		r.telling = r.telling || sp.Kind != scenario.ProbeKprobe || sp.Disabled
+	}
+}
+
+// renewProbes gives a run probes that nobody has registered.
+func (r *Rig) renewProbes() {
+	copy(r.probes, r.fresh)
+	if r.rets == nil {
+		r.rets = make([]kprobes.Kretprobe, len(r.freshRets))
+	}
+	copy(r.rets, r.freshRets)
+}
+
+// kprobe returns what the engine is given of probe i, if it isn't a return probe
+// or jprobe that this is in.
+func (r *Rig) kprobe(i int) *kprobes.Kprobe {
+	if r.Scenario.Probes[i].Kind == scenario.ProbeKretprobe {
+		return &r.rets[i].Kprobe
+	}
+	return &r.probes[i]
+}
+
+// tellProbes tells the monitors what they couldn't know of the probes.
+func (r *Rig) tellProbes() {
+	for i := range r.Scenario.Probes {
+		sp := &r.Scenario.Probes[i]
+		if sp.Kind != scenario.ProbeKprobe || sp.Disabled {
+			r.Log.Emit(kpev.Kind, 255, traces.NoTask, uint64(i), uint64(sp.Kind), b2u(sp.Disabled)|2*b2u(sp.Pre != nil))
+		}
+		if silent := sp.Pre; sp.Kind == scenario.ProbeKretprobe {
+			if sp.Post == nil {
+				r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(i), 0, 0)
+			}
+		} else if silent == nil {
+			r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(i), 0, 0)
+		}
+	}
+	if r.tells() {
+		r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(r.settings.DetourIRQsOff), b2u(r.settings.Return >= kprobes.ReturnHashed), 0)
+	}
+}
+
+// tells reports whether the contexts of handlers are told: where there is an
+// edition to hold them against, or a probe that only editions have.
+func (r *Rig) tells() bool { return r.telling || r.Scenario.Machine.Edition != scenario.EditionNone }
+
+// tell tells that a handler begins.
+func (r *Rig) tell(x kapi.Context, k *kprobes.Kprobe, which uint64, regs *isa.Regs) {
+	x.Emit(kpev.Handler, k.ID, which, uint64(k.Addr))
+	if !r.tells() {
+		return
+	}
+	c := x.(*smp.Ctx)
+	t := c.Thread()
+	bits := kpev.PreemptOff*b2u(t.PreemptCount() > 0 || t.Traps() > 0) | kpev.IRQsOff*b2u(!c.Open()) | kpev.WereOff*b2u(regs.Flags&isa.IF == 0)
+	x.Emit(kpev.Context, k.ID, which, bits)
+}
+
+// pre runs a probe's pre_handler.
+func (r *Rig) pre(x kapi.Context, k *kprobes.Kprobe, regs *isa.Regs) int {
+	r.tell(x, k, kpev.Pre, regs)
+	return r.handle(x, r.Scenario.Probes[k.ID].Pre, regs, nil)
+}
+
+// post runs a probe's post_handler.
+func (r *Rig) post(x kapi.Context, k *kprobes.Kprobe, regs *isa.Regs, _ uint64) {
+	r.tell(x, k, kpev.Post, regs)
+	r.handle(x, r.Scenario.Probes[k.ID].Post, regs, nil)
+}
+
+// fault runs a probe's fault_handler.
+func (r *Rig) fault(x kapi.Context, k *kprobes.Kprobe, regs *isa.Regs, _ int) int {
+	r.tell(x, k, kpev.Fault, regs)
+	return r.handle(x, r.Scenario.Probes[k.ID].Fault, regs, nil)
+}
+
+// entry runs a return probe's entry_handler.
+func (r *Rig) entry(x kapi.Context, ri *kprobes.Instance, regs *isa.Regs) int {
+	k := &ri.Rp.Kprobe
+	r.tell(x, k, kpev.Entry, regs)
+	sp := regs.SP()
+	to, _ := x.Memory().Load(sp, 8)
+	x.Emit(kpev.RetEntry, k.ID, uint64(sp), to)
+	left := r.handle(x, r.Scenario.Probes[k.ID].Pre, regs, ri.Data)
+	if left != 0 {
+		x.Emit(kpev.RetLeft, k.ID, uint64(sp), 0)
+	}
+	return left
+}
+
+// returned runs a return probe's handler.
+func (r *Rig) returned(x kapi.Context, ri *kprobes.Instance, regs *isa.Regs) int {
+	k := &ri.Rp.Kprobe
+	r.tell(x, k, kpev.Return, regs)
+	x.Emit(kpev.RetReturn, k.ID, uint64(regs.SP())-8, uint64(ri.RetAddr))
+	return r.handle(x, r.Scenario.Probes[k.ID].Post, regs, ri.Data)
+}
+
+// handle runs the steps of a handler. It returns 1 if one has changed the path, or
+// says so.
+func (r *Rig) handle(x kapi.Context, steps []scenario.Step, regs *isa.Regs, private []byte) (result int) {
+	for i := range steps {
+		s := &steps[i]
+		x.Step("handler", i)
+		switch s.Kind {
+		case scenario.StepSetReg:
+			regs.R[s.Reg] = s.Value
+		case scenario.StepSetIP:
+			regs.IP, result = r.funcs[s.Func]+isa.Addr(s.Value), 1
+		case scenario.StepCall:
+			x.Call(r.funcs[s.Func])
+		case scenario.StepNonzero:
+			result = 1
+		case scenario.StepStore:
+			x.Memory().Store(r.data(s.Func, x.CPU())+isa.Addr(s.Off), 8, s.Value)
+		case scenario.StepSave:
+			binary.LittleEndian.PutUint64(private, regs.R[s.Reg])
+		case scenario.StepRestore:
+			regs.R[s.Reg] = binary.LittleEndian.Uint64(private)
+		case scenario.StepSleep:
+			c := x.(*smp.Ctx)
+			if c.MightSleep(); !c.Atomic() {
+				x.Sleep(kapi.Yield)
+			}
+		case scenario.StepRegister, scenario.StepUnregister, scenario.StepEnable, scenario.StepDisable:
+			// No handler may, and the first lock that the call takes shows it.
+			r.do(x, kpev.Register+uint64(s.Kind-scenario.StepRegister), r.index(s.Func))
+		}
+	}
+	return result
+}
+
+// index returns the number of a probe.
+func (r *Rig) index(name string) int {
+	for i := range r.Scenario.Probes {
+		if r.Scenario.Probes[i].Name == name {
+			return i
+		}
+	}
+	sim.Bug("scenario %s was not checked: no probe %s", r.Scenario.Name, name)
+	return 0
+}
+
+// begins tells that a call of the API begins.
+func (r *Rig) begins(x kapi.Context, call uint64, i int) {
+	k, at := r.kprobe(i), r.placed[i]
+	if call == kpev.Register {
+		if sp := &r.Scenario.Probes[i]; sp.Symbol != "" && sp.Func == "" {
+			k.Addr = 0 // the last registration has set it, and its user clears it
+		} else if k.Addr == 0 { // unregistered once too often, which has cleared it
+			k.Addr = r.fresh[i].Addr
+		}
+	}
+	if k.Symbol == "" {
+		at = k.Addr
+	}
+	x.Emit(kpev.ApiEnter, call, uint64(i), uint64(at))
+}
+
+// do makes a call of the API and tells of it.
+func (r *Rig) do(x kapi.Context, call uint64, i int) (errno uint64, at isa.Addr) {
+	r.begins(x, call, i)
+	var err error
+	k := r.kprobe(i)
+	if r.Scenario.Probes[i].Kind == scenario.ProbeKretprobe {
+		err = [...]func(kapi.Context, *kprobes.Kretprobe) error{kpev.Register: r.engine.RegisterRet, kpev.Unregister: r.engine.UnregisterRet,
+			kpev.Enable: r.engine.EnableRet, kpev.Disable: r.engine.DisableRet}[call](x, &r.rets[i])
+	} else {
+		switch call {
+		case kpev.Register:
+			err = r.engine.Register(x, k)
+		case kpev.Unregister:
+			err = r.engine.Unregister(x, k)
+		case kpev.Enable:
+			err = r.engine.Enable(x, k)
+		case kpev.Disable:
+			err = r.engine.Disable(x, k)
+		}
+	}
+	errno = errnoOf(err)
+	x.Emit(kpev.ApiReturn, call, uint64(i), errno)
+	return errno, k.Addr
+}
+
+func errnoOf(err error) uint64 {
+	if err == nil {
+		return 0
+	}
+	return uint64(err.(kprobes.Errno))
+}
+
+// api is do for an operation: it checks the answer.
+func (p *program) api(x *smp.Ctx, i int, call uint64) {
+	op := &p.ops[i]
+	errno, at := p.r.do(x, call, p.r.index(op.Target))
+	p.answer(x, i, errno, at)
+}
+
+func (p *program) answer(x *smp.Ctx, i int, errno uint64, at isa.Addr) {
+	p.came, p.errno = sim.Mix(p.came^errno), errno
+	if p.ops[i].Checked {
+		p.got(x, i, 0, smpev.CheckErrno, errno, uint64(at))
+	}
+}
+
+// apiAll makes a call of the API for an array, and tells of it as of a call for
+// each: what one has answered they all have.
+func (p *program) apiAll(x *smp.Ctx, i int, call uint64) {
+	r, op := p.r, &p.ops[i]
+	var ks []*kprobes.Kprobe
+	var rets []*kprobes.Kretprobe
+	for _, name := range op.Targets {
+		n := r.index(name)
+		r.begins(x, call, n)
+		ks = append(ks, r.kprobe(n))
+		if r.Scenario.Probes[n].Kind == scenario.ProbeKretprobe {
+			rets = append(rets, &r.rets[n])
+		}
+	}
+	var err error
+	switch {
+	case call == kpev.Register && rets != nil:
+		err = r.engine.RegisterRets(x, rets)
+	case call == kpev.Register:
+		err = r.engine.RegisterAll(x, ks)
+	case rets != nil:
+		err = r.engine.UnregisterRets(x, rets)
+	default:
+		err = r.engine.UnregisterAll(x, ks)
+	}
+	errno := errnoOf(err)
+	for _, name := range op.Targets {
+		x.Emit(kpev.ApiReturn, call, uint64(r.index(name)), errno)
+	}
+	p.answer(x, i, errno, 0)
+}
