@@ -17,7 +17,7 @@ type Config struct {
 	StackCheck  bool // stacks may be looked at
 	Latch       bool // tasks may spin until told to go on
 	NoModules   bool // no CONFIG_MODULES: nothing can be loaded
-	NoUnload    bool // no CONFIG_MODULE_UNLOAD: what is loaded stays
+	NoUnload    bool // no CONFIG_MODULE_UNLOAD: what is loaded stays; set at boot
 	_           struct{}
 }
 
