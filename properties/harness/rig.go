@@ -32,11 +32,12 @@ type Rig struct {
 	engine    *kprobes.Engine
 	deps      kprobes.Deps
 	settings  kprobes.Settings
-	onPre     kprobes.PreHandler   // pre, as a value
-	onPost    kprobes.PostHandler  // likewise
-	onFault   kprobes.FaultHandler // likewise
-	onEntry   kprobes.RetHandler   // likewise
-	onRet     kprobes.RetHandler   // returned, as a value
+	onPre     kprobes.PreHandler                                    // pre, as a value
+	onPost    kprobes.PostHandler                                   // likewise
+	onFault   kprobes.FaultHandler                                  // likewise
+	onEntry   kprobes.RetHandler                                    // likewise
+	onRet     kprobes.RetHandler                                    // returned, as a value
+	saw       func(k *kprobes.Kprobe, which uint64, regs *isa.Regs) // is told of each handler; nil: nobody
 	patch     kapi.Patcher
 	monitors  *properties.Monitors // nil in a twin
 	probes    []kprobes.Kprobe

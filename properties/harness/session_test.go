@@ -82,8 +82,8 @@ func TestSessionProbe(t *testing.T) {
 	}
 	k, ok := s.Probe("mine")
 	require.True(t, ok)
-	require.Equal(t, [2]int{3, 3}, [2]int{s.Counts(k.ID, kpev.Pre), s.Counts(k.ID, kpev.Post)})
-	missed, skipped := s.Missed(k.ID)
+	require.Equal(t, [2]int{3, 3}, [2]int{s.Counts(uint64(k), kpev.Pre), s.Counts(uint64(k), kpev.Post)})
+	missed, skipped := s.Missed(uint64(k))
 	require.Zero(t, missed+skipped)
 }
 
