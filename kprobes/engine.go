@@ -79,6 +79,7 @@ type looked struct {
 	found   []kapi.Site   // owned by kprobe_mutex
 	sites   []rules.Site  // owned by kprobe_mutex
 	extable []int         // owned by kprobe_mutex
+	thunks  [1]rules.Span // owned by kprobe_mutex
 }
 
 // New builds the engine and hooks it to the kernel.

@@ -214,7 +214,7 @@ func TestExecOracle(t *testing.T) {
 		{"k612", rules.K612, execCount{5436, 1141, 24, map[string]int{ofData: 1102, ofPerCPU: 90, ofAlias: 48}}},
 	} {
 		t.Run(kernel.name, func(t *testing.T) {
-			codes, at := oracleCodes(t, kernel.name)
+			codes, at := oracleCodes(t, kernel.name, "hand")
 			groups := readExec(t, kernel.name)
 			s := repaired
 			s.Kernel = kernel.k

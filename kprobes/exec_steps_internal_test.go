@@ -40,7 +40,7 @@ func steppings() (all []stepping) {
 // called twice with each argument: the second time a slot may be boosted.
 func TestExecSteps(t *testing.T) {
 	groups := readExec(t, "k61")
-	codes, at := oracleCodes(t, "k61")
+	codes, at := oracleCodes(t, "k61", "hand")
 	for _, way := range steppings() {
 		t.Run(way.name, func(t *testing.T) {
 			boosted, emulated, stepped := 0, 0, 0

@@ -117,12 +117,29 @@ func (e *Engine) load(f kapi.Function, code []byte) {
 	}
 	named := f.Name != ""
 	l.judge.Load(&l.kernel, &rules.Function{
-		Name: f.Name, Addr: f.Addr, Size: f.Size, Code: l.code, Sites: l.sites, Extable: l.extable,
+		Name: f.Name, Addr: f.Addr, Size: f.Size, Code: l.code, Sites: l.sites, Extable: l.extable, Thunks: e.thunks(),
 		Blacklisted: ban != kapi.BanNone && (e.s.Kernel.Edition != rules.Edition26 || ban == kapi.BanSection),
 		InitFreed:   kind == kapi.TextFreed && f.Module != "",
 		NoSymbol:    !named,
 		NotText:     kind == kapi.TextNone || kind == kapi.TextData || kind == kapi.TextFreed && f.Module == "",
 	})
+}
+
+// The symbols around a kernel's thunks for indirect jumps.
+const (
+	thunksFrom = "__indirect_thunk_start"
+	thunksTo   = "__indirect_thunk_end"
+)
+
+// thunks returns where they are, if there are any: a jump there is an indirect one.
+func (e *Engine) thunks() []rules.Span {
+	from, ok := e.d.Symbols.Named(thunksFrom)
+	to, too := e.d.Symbols.Named(thunksTo)
+	if !e.s.Kernel.Retpoline || !ok || !too {
+		return nil
+	}
+	e.looked.thunks[0] = rules.Span{Start: from.Addr, End: to.Addr}
+	return e.looked.thunks[:]
 }
 
 // loadFacts asks for the facts of each byte.

@@ -358,7 +358,7 @@ func (e *Engine) before(addr isa.Addr) func(yield func(*point) bool) {
 // free gives back the point's memory. Context: kprobe_mutex held.
 func (e *Engine) free(x kapi.Context, p *point) {
 	if p.detour.size != 0 {
-		e.d.Exec.Free(x, p.detour.addr, p.detour.size, kapi.DetourMem)
+		e.d.Exec.Retire(x, p.detour.addr, p.detour.size, kapi.DetourMem)
 	}
 	e.freeSlot(x, p.slot.Peek())
 	p.freed = true

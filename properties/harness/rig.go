@@ -149,6 +149,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	r.Kernel = kernel.Boot(m, kernel.Config{
 		Preemptible: sc.Machine.Preempt.Built(),
 		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
+		InsnSlot:    sc.Machine.InsnSlot(),
 	})
 	if err := r.load(); err != nil {
 		m.Close()
