@@ -76,6 +76,10 @@ const (
 // it wakes itself again before it lets kprobe_mutex go (study of kernels, 1.6).
 type Order uint8
 
+// MostOptimized is how many jumps a run of the optimizer wrote and took away at
+// most while text_poke_smp_batch was what wrote them (2.6.38 to 3.11).
+const MostOptimized = 256
+
 // The orders.
 const (
 	OrderText   Order = iota // cpus_read_lock and text_mutex, held throughout (5.8 and later)
@@ -97,29 +101,29 @@ const (
 // Settings are what the engine's configuration and edition decide. Each can be
 // set by itself.
 type Settings struct {
-	Kernel         rules.Kernel     // which bytes can be probed, and which regions optimized
-	AnyByte        bool             // instruction boundaries aren't looked at (2.6)
-	Step           Step             // how the end of a copy is noticed
-	Boost          Boost            // where the jump behind a copy comes from
-	Return         ReturnGeneration // how return probes keep track of calls
-	MaxactiveAll   bool             // the default of maxactive doesn't depend on the build (6.1 and later)
-	DataMax        int              // the most bytes of data_size; 0: any (until 5.15)
-	Unwind         bool             // backtraces see through the trampoline of return probes (5.15 and later)
-	FaultHandlers  bool             // probes have fault handlers (until 5.13)
-	Jprobes        bool             // there are jprobes (until 4.14)
-	Batches        bool             // arrays can be registered, probes disabled and enabled (2.6.30 and later)
-	Quiesce        kapi.Flavour     // what the optimizer waits for (spec 4.6)
-	Order          Order            // which locks the optimizer holds meanwhile
-	Batch          int              // how many jumps a run of the optimizer writes and takes away at most; 0: all
-	Breakpoint     bool             // unoptimize by breakpoint and syncs (5.6 and later), else by the patcher
-	SaveSS         bool             // detours save a whole register image (5.10 and later), else none of its ss
-	DetourIRQsOff  bool             // handlers behind a detour run with interrupts off (until 4.14)
-	RemovedInt3    bool             // a breakpoint that is no longer there is handled (until 6.2)
-	Files          Files            // the interface files
-	FtraceModifies bool             // every probe at a site of ftrace says that it may change the path (until 5.3), else those with a post_handler
-	ModuleRefs     bool             // a probe holds its module until it is unregistered (2.6), else while it is being registered
-	Mutants        Mutants
-	_              struct{}
+	Kernel        rules.Kernel     // which bytes can be probed, and which regions optimized
+	AnyByte       bool             // instruction boundaries aren't looked at (2.6)
+	Step          Step             // how the end of a copy is noticed
+	Boost         Boost            // where the jump behind a copy comes from
+	Return        ReturnGeneration // how return probes keep track of calls
+	MaxactiveAll  bool             // the default of maxactive doesn't depend on the build (6.1 and later)
+	DataMax       int              // the most bytes of data_size; 0: any (until 5.15)
+	Unwind        bool             // backtraces see through the trampoline of return probes (5.15 and later)
+	FaultHandlers bool             // probes have fault handlers (until 5.13)
+	Jprobes       bool             // there are jprobes (until 4.14)
+	Batches       bool             // arrays can be registered, probes disabled and enabled (2.6.30 and later)
+	Quiesce       kapi.Flavour     // what the optimizer waits for (spec 4.6)
+	Order         Order            // which locks the optimizer holds meanwhile
+	Batch         int              // how many jumps a run of the optimizer writes and takes away at most; 0: all
+	Breakpoint    bool             // unoptimize by breakpoint and syncs (5.6 and later), else by the patcher
+	SaveSS        bool             // detours save a whole register image (5.10 and later), else none of its ss
+	DetourIRQsOff bool             // handlers behind a detour run with interrupts off (until 4.14)
+	RemovedInt3   bool             // a breakpoint that is no longer there is handled (until 6.2)
+	Files         Files            // the interface files
+	FtraceClaims  bool             // every probe at a site of ftrace says that it may change the path (until 5.3), else those with a post_handler
+	ModuleRefs    bool             // a probe holds its module until it is unregistered (2.6), else while it is being registered
+	Mutants       Mutants
+	_             struct{}
 }
 
 // Settings returns those of an edition, of a build with or without
@@ -133,25 +137,25 @@ func (e Edition) Settings(preemption bool) Settings {
 		optprobes = optprobes && e != EditionDocumented
 	}
 	return Settings{
-		Kernel:         rules.Kernel{Edition: e.Rules(), Preemption: preemption, Optprobes: optprobes, Ftrace: e != Edition26},
-		AnyByte:        e == Edition26,
-		Step:           [Editions]Step{StepDebug, StepDebug, StepInt3, StepInt3, StepInt3, StepInt3}[e],
-		Boost:          [Editions]Boost{BoostNever, BoostStepped, BoostPrepare, BoostPrepare, BoostPrepare, BoostPrepare}[e],
-		Return:         [Editions]ReturnGeneration{ReturnGlobal, ReturnHashed, ReturnFreelist, ReturnRethook, ReturnObjpool, ReturnRethook}[e],
-		MaxactiveAll:   e >= Edition65,
-		DataMax:        [Editions]int{0, 0, 0, 4096, 4096, 4096}[e], // KRETPROBE_MAX_DATA_SIZE
-		Unwind:         e >= Edition65,
-		FaultHandlers:  e <= Edition415,
-		Jprobes:        e == Edition26,
-		Batches:        e != Edition26,
-		Quiesce:        quiesce[e],
-		Order:          [Editions]Order{OrderStep, OrderModule, OrderText, OrderText, OrderText, OrderText}[e],
-		Batch:          [Editions]int{EditionDocumented: 256}[e], // MAX_OPTIMIZE_PROBES, while text_poke_smp_batch wrote (2.6.38 to 3.11)
-		Breakpoint:     e >= Edition514 && e != EditionDocumented,
-		SaveSS:         e >= Edition514,
-		RemovedInt3:    e != Edition69,
-		FtraceModifies: e == Edition415,
-		ModuleRefs:     e == Edition26,
-		Files:          [Editions]Files{FilesFirst, FilesPlain, FilesChar, FilesBool, FilesBool, FilesBool}[e],
+		Kernel:        rules.Kernel{Edition: e.Rules(), Preemption: preemption, Optprobes: optprobes, Ftrace: e != Edition26},
+		AnyByte:       e == Edition26,
+		Step:          [Editions]Step{StepDebug, StepDebug, StepInt3, StepInt3, StepInt3, StepInt3}[e],
+		Boost:         [Editions]Boost{BoostNever, BoostStepped, BoostPrepare, BoostPrepare, BoostPrepare, BoostPrepare}[e],
+		Return:        [Editions]ReturnGeneration{ReturnGlobal, ReturnHashed, ReturnFreelist, ReturnRethook, ReturnObjpool, ReturnRethook}[e],
+		MaxactiveAll:  e >= Edition65,
+		DataMax:       [Editions]int{0, 0, 0, 4096, 4096, 4096}[e], // KRETPROBE_MAX_DATA_SIZE
+		Unwind:        e >= Edition65,
+		FaultHandlers: e <= Edition415,
+		Jprobes:       e == Edition26,
+		Batches:       e != Edition26,
+		Quiesce:       quiesce[e],
+		Order:         [Editions]Order{OrderStep, OrderModule, OrderText, OrderText, OrderText, OrderText}[e],
+		Batch:         [Editions]int{EditionDocumented: MostOptimized}[e],
+		Breakpoint:    e >= Edition514 && e != EditionDocumented,
+		SaveSS:        e >= Edition514,
+		RemovedInt3:   e != Edition69,
+		FtraceClaims:  e == Edition415,
+		ModuleRefs:    e == Edition26,
+		Files:         [Editions]Files{FilesFirst, FilesPlain, FilesChar, FilesBool, FilesBool, FilesBool}[e],
 	}
 }

@@ -190,7 +190,7 @@ var specFtrace = []specRule{
 		rule: "8.4", says: "who may change the path claims the site: until 5.3 every probe, later one with a post_handler",
 		in: since(Edition415),
 		mutants: []specMutant{
-			{name: "the other", do: func(s *Settings) { s.FtraceModifies = !s.FtraceModifies }},
+			{name: "the other", do: func(s *Settings) { s.FtraceClaims = !s.FtraceClaims }},
 		},
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {

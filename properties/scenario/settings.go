@@ -286,7 +286,7 @@ func makeSettings() []setting {
 
 	s = add("ftrace_modifies", truth, "whether every probe at a fentry says that it may change the path, or those with a post_handler")
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.FtraceModifies }, false)
-	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.FtraceModifies }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.FtraceClaims }, false)
 
 	s = add("module_refs", truth, "whether a probe holds its module until it is unregistered, or while it is being registered")
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.ModuleRefs }, false)
