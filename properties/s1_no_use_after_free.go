@@ -20,7 +20,7 @@ var NoUseAfterFree = Property{
 	Touches: freeTouches,
 }
 
-var memNames = [...]string{"memory", "slot", "detour"}
+var memNames = [...]string{"memory", "slot", "detour", "module's section"}
 
 // A span is memory [addr, addr+size).
 type span struct {
@@ -30,7 +30,7 @@ type span struct {
 
 func (s *span) has(addr uint64) bool { return addr-s.addr < s.size }
 
-func (s *span) String() string { return memNames[min(s.what, smpev.DetourMem)] }
+func (s *span) String() string { return memNames[min(s.what, smpev.ModuleMem)] }
 
 type noUseAfterFree struct {
 	scene   *Scene
@@ -146,9 +146,13 @@ func (m *noUseAfterFree) free(e *traces.Event) *traces.Finding {
 }
 
 func (m *noUseAfterFree) End(drained bool) *traces.Finding {
-	if drained && len(m.live) > 0 && m.scene.probes.none() {
-		s := &m.live[0]
-		return atEnd(s.addr, "no probe is registered, and the %s at %#x hasn't been freed", s, s.addr)
+	if !drained || !m.scene.probes.none() {
+		return nil
+	}
+	for i := range m.live {
+		if s := &m.live[i]; s.what != smpev.ModuleMem {
+			return atEnd(s.addr, "no probe is registered, and the %s at %#x hasn't been freed", s, s.addr)
+		}
 	}
 	return nil
 }
