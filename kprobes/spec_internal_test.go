@@ -39,11 +39,12 @@ var spec = [][]specRule{
 	specBoost,
 	spec2,
 	spec3,
+	spec4,
 	spec5,
 	spec6,
 	spec7,
+	specCover,
 }
-var spec = [][]specRule{spec1, specStep, specBoost, specCover}
 
 // A specT is what a rule is run with: a testing.TB that the failure of a rule
 // doesn't end, so that a mutant can be seen to make it fail.
