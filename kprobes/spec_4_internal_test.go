@@ -84,7 +84,7 @@ var (
 	indirect = code{name: "indirect", at: smp.TextBase + 0x480, bytes: []byte{0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3, 0xff, 0xe0}}            // 6 nops; ret; jmp *%rax
 	faults   = code{name: "faults", at: smp.TextBase + 0x4c0, bytes: []byte{0x90, 0x90, 0x90, 0x90, 0x90, 0x8b, 0x04, 0x24, 0xc3}, extable: []int{5}}
 	callee   = code{name: "callee", at: smp.TextBase + 0x500, bytes: []byte{0x90, 0xe8, 0x6a, 0xff, 0xff, 0xff, 0xc3}} // nop; call 470; ret
-	returns  = code{name: "returns", at: smp.TextBase + 0x470, bytes: []byte{0xc3}}
+	callees  = code{name: "callees", at: smp.TextBase + 0x470, bytes: []byte{0xc3}}
 )
 
 func unchecked(name string, c rules.Checks) specMutant {
@@ -96,7 +96,7 @@ func refuses(c code, off int, mutants ...specMutant) specRule {
 	return specRule{
 		rule: "4.2", says: "no jump in " + c.name, in: since(Edition415), mutants: mutants,
 		holds: func(t *specT) {
-			t.alone([]code{short, behind, entered, indirect, faults, callee, returns}, func(b *bench, x *smp.Ctx) {
+			t.alone([]code{short, behind, entered, indirect, faults, callee, callees}, func(b *bench, x *smp.Ctx) {
 				hits := 0
 				require.NoError(t, b.e.Register(x, b.at(c.at+isa.Addr(off), &hits)))
 				b.e.WaitOptimizer(x)

@@ -13,5 +13,6 @@ func kernelOf(sc *scenario.Scenario) kernel.Config {
 		Hotplug:     sc.Does(scenario.OpHotplug),
 		Latch:       sc.Does(scenario.OpSpin),
 		StackCheck:  sc.Machine.Quiesce == scenario.QuiesceStackCheck,
+		InsnSlot:    sc.Machine.InsnSlot(),
 	}
 }

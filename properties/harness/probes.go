@@ -83,20 +83,30 @@ func (r *Rig) kprobe(i int) *kprobes.Kprobe {
 // tellProbes tells the monitors what they couldn't know of the probes.
 func (r *Rig) tellProbes() {
 	for i := range r.Scenario.Probes {
-		sp := &r.Scenario.Probes[i]
-		if sp.Kind != scenario.ProbeKprobe || sp.Disabled {
-			r.Log.Emit(kpev.Kind, 255, traces.NoTask, uint64(i), uint64(sp.Kind), b2u(sp.Disabled)|2*b2u(sp.Pre != nil))
-		}
-		if silent := sp.Pre; sp.Kind == scenario.ProbeKretprobe {
-			if sp.Post == nil {
-				r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(i), 0, 0)
-			}
-		} else if silent == nil {
-			r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(i), 0, 0)
-		}
+		r.tellProbe(i)
 	}
 	if r.tells() {
-		r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(r.settings.DetourIRQsOff), b2u(r.settings.Return >= kprobes.ReturnHashed), 0)
+		r.tellContexts()
+	}
+}
+
+func (r *Rig) tellContexts() {
+	m := &r.Scenario.Machine
+	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Returns >= kprobes.ReturnHashed), 0)
+}
+
+// tellProbe is tellProbes of one.
+func (r *Rig) tellProbe(i int) {
+	sp := &r.Scenario.Probes[i]
+	if sp.Kind != scenario.ProbeKprobe || sp.Disabled {
+		r.Log.Emit(kpev.Kind, 255, traces.NoTask, uint64(i), uint64(sp.Kind), b2u(sp.Disabled)|2*b2u(sp.Pre != nil))
+	}
+	if silent := sp.Pre; sp.Kind == scenario.ProbeKretprobe {
+		if sp.Post == nil {
+			r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(i), 0, 0)
+		}
+	} else if silent == nil {
+		r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(i), 0, 0)
 	}
 }
 
@@ -106,6 +116,9 @@ func (r *Rig) tells() bool { return r.telling || r.Scenario.Machine.Edition != s
 
 // tell tells that a handler begins.
 func (r *Rig) tell(x kapi.Context, k *kprobes.Kprobe, which uint64, regs *isa.Regs) {
+	if r.saw != nil {
+		r.saw(k, which, regs)
+	}
 	x.Emit(kpev.Handler, k.ID, which, uint64(k.Addr))
 	if !r.tells() {
 		return

@@ -32,11 +32,12 @@ type Rig struct {
 	engine    *kprobes.Engine
 	deps      kprobes.Deps
 	settings  kprobes.Settings
-	onPre     kprobes.PreHandler   // pre, as a value
-	onPost    kprobes.PostHandler  // likewise
-	onFault   kprobes.FaultHandler // likewise
-	onEntry   kprobes.RetHandler   // likewise
-	onRet     kprobes.RetHandler   // returned, as a value
+	onPre     kprobes.PreHandler                                    // pre, as a value
+	onPost    kprobes.PostHandler                                   // likewise
+	onFault   kprobes.FaultHandler                                  // likewise
+	onEntry   kprobes.RetHandler                                    // likewise
+	onRet     kprobes.RetHandler                                    // returned, as a value
+	saw       func(k *kprobes.Kprobe, which uint64, regs *isa.Regs) // is told of each handler; nil: nobody
 	patch     kapi.Patcher
 	monitors  *properties.Monitors // nil in a twin
 	probes    []kprobes.Kprobe
@@ -372,7 +373,7 @@ func (r *Rig) wire() {
 	k, mc := r.Kernel, &r.Scenario.Machine
 	r.deps = kprobes.Deps{
 		CPUs: mc.CPUs, Cells: &r.Machine.Cells, Text: &k.Text, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
-		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug, Stacks: &k.Stacks,
+		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug, Stacks: &k.Stacks, Modules: &k.Modules, Ftrace: k.Tracer(),
 	}
 	switch mc.Patch {
 	case scenario.PatchBreakpoint:

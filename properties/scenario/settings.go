@@ -328,6 +328,19 @@ func (m *Machine) Engine() (e kprobes.Settings) {
 	return e
 }
 
+// InsnSlot returns the size in bytes of a slot for a copied instruction, for
+// machines of an edition, which hand them out as the kernel does (MAX_INSN_SIZE);
+// 0: of no edition, slots are handed out so that use after they were freed shows.
+func (m *Machine) InsnSlot() int {
+	switch {
+	case m.Edition == EditionNone:
+		return 0
+	case m.Stepping == kprobes.StepDebug || m.Boost == BoostStepped:
+		return 16
+	}
+	return 15
+}
+
 // A SettingRow is what kpsim editions says of a word of machine().
 type SettingRow struct {
 	Word   string

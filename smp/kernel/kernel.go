@@ -12,11 +12,12 @@ import (
 type Config struct {
 	Preemptible bool // CONFIG_PREEMPTION: decides RCU's flavour
 	Voluntary   bool // might_sleep() gives the CPU up when another task wants it
+	InsnSlot    int  // bytes of a slot for a copied instruction: 16 until 5.12, 15 later; 0: an arena instead (ExecMem)
 	Hotplug     bool // there is a writer of the CPU-hotplug lock
 	StackCheck  bool // stacks may be looked at
 	Latch       bool // tasks may spin until told to go on
 	NoModules   bool // no CONFIG_MODULES: nothing can be loaded
-	NoUnload    bool // no CONFIG_MODULE_UNLOAD: what is loaded stays
+	NoUnload    bool // no CONFIG_MODULE_UNLOAD: what is loaded stays; set at boot
 	_           struct{}
 }
 
