@@ -107,12 +107,13 @@ type Machine struct {
 	Order            kprobes.Order
 	Batch            Choice
 	SaveSS           bool // detours save a whole register image (5.10 and later)
-	ModuleRefs       bool // a probe holds the module of its text (until 2.6.2x)
 	DetourIRQsOff    bool // handlers behind a detour run with interrupts off (until 4.14)
 	Unoptimize       Unoptimize
 	NoSyncArm        bool // a breakpoint is written without an IPI sync
 	Files            kprobes.Files
 	Ftrace           bool // probes at a function's fentry go through ftrace
+	FtraceModifies   bool // all of those say that they may change the path, not only those with a post_handler
+	ModuleRefs       bool // a probe holds its module until it is unregistered
 }
 
 // Text is one function: its bytes as linked at At.
