@@ -116,6 +116,7 @@ type Settings struct {
 	DetourIRQsOff bool             // handlers behind a detour run with interrupts off (until 4.14)
 	RemovedInt3   bool             // a breakpoint that is no longer there is handled (until 6.2)
 	Files         Files            // the interface files
+	ModuleRefs    bool             // a probe holds its module until it is unregistered (2.6), else while it is being registered
 	Mutants       Mutants
 	_             struct{}
 }
@@ -131,7 +132,7 @@ func (e Edition) Settings(preemption bool) Settings {
 		optprobes = optprobes && e != EditionDocumented
 	}
 	return Settings{
-		Kernel:        rules.Kernel{Edition: e.Rules(), Preemption: preemption, Optprobes: optprobes},
+		Kernel:        rules.Kernel{Edition: e.Rules(), Preemption: preemption, Optprobes: optprobes, Ftrace: e != Edition26},
 		AnyByte:       e == Edition26,
 		Step:          [Editions]Step{StepDebug, StepDebug, StepInt3, StepInt3, StepInt3, StepInt3}[e],
 		Boost:         [Editions]Boost{BoostNever, BoostStepped, BoostPrepare, BoostPrepare, BoostPrepare, BoostPrepare}[e],
@@ -148,6 +149,7 @@ func (e Edition) Settings(preemption bool) Settings {
 		Breakpoint:    e >= Edition514 && e != EditionDocumented,
 		SaveSS:        e >= Edition514,
 		RemovedInt3:   e != Edition69,
+		ModuleRefs:    e == Edition26,
 		Files:         [Editions]Files{FilesFirst, FilesPlain, FilesChar, FilesBool, FilesBool, FilesBool}[e],
 	}
 }

@@ -15,7 +15,7 @@ type Config struct {
 	InsnSlot    int  // bytes of a slot for a copied instruction: 16 until 5.12, 15 later; 0: an arena instead (ExecMem)
 	Hotplug     bool // there is a writer of the CPU-hotplug lock
 	NoModules   bool // no CONFIG_MODULES: nothing can be loaded
-	NoUnload    bool // no CONFIG_MODULE_UNLOAD: what is loaded stays
+	NoUnload    bool // no CONFIG_MODULE_UNLOAD: what is loaded stays; set at boot
 	_           struct{}
 }
 
