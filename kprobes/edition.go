@@ -76,6 +76,10 @@ const (
 // it wakes itself again before it lets kprobe_mutex go (study of kernels, 1.6).
 type Order uint8
 
+// MostOptimized is how many jumps a run of the optimizer wrote and took away at
+// most while text_poke_smp_batch was what wrote them (2.6.38 to 3.11).
+const MostOptimized = 256
+
 // The orders.
 const (
 	OrderText   Order = iota // cpus_read_lock and text_mutex, held throughout (5.8 and later)
@@ -145,7 +149,7 @@ func (e Edition) Settings(preemption bool) Settings {
 		Batches:       e != Edition26,
 		Quiesce:       quiesce[e],
 		Order:         [Editions]Order{OrderStep, OrderModule, OrderText, OrderText, OrderText, OrderText}[e],
-		Batch:         [Editions]int{EditionDocumented: 256}[e], // MAX_OPTIMIZE_PROBES, while text_poke_smp_batch wrote (2.6.38 to 3.11)
+		Batch:         [Editions]int{EditionDocumented: MostOptimized}[e],
 		Breakpoint:    e >= Edition514 && e != EditionDocumented,
 		SaveSS:        e >= Edition514,
 		RemovedInt3:   e != Edition69,

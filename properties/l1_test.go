@@ -57,7 +57,8 @@ func init() {
 		})
 	golden("L1-failed-unregister", func(tr *tracetest.Trace) {
 		probed(tr)
-		tr.ApiEnter(kpev.Unregister, 1, 0).ApiReturn(kpev.Unregister, 1, 22)
+		tr.ApiEnter(kpev.Unregister, 2, g).ApiEnter(kpev.Unregister, 1, 0) // an array, which answers for both
+		tr.ApiReturn(kpev.Unregister, 1, 22).ApiReturn(kpev.Unregister, 2, 22)
 		tr.On(1, 2).Break(f).Pre(1)
 		tr.ExpectNone()
 	})

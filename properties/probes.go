@@ -30,6 +30,7 @@ type call struct {
 	was        uint8 // the registration when it began
 	alone      bool  // no call to the contrary was under way
 	up         bool  // no disable or unregister was
+	lone       bool  // so far, see ended
 	api, probe uint64
 	mark       uint32 // of the calls to the contrary
 	downs      uint32
@@ -44,8 +45,16 @@ type probes struct {
 	calls []call
 	kinds []kindOf // of those that are no plain kprobes
 
+	last ended // of the last ApiReturn
+
 	off, offBegun uint32 // off: kprobes/enabled may be 0
 	ons           []on   // writes of 1 under way
+}
+
+// ended is what is known of a call that has returned.
+type ended struct {
+	was  uint8 // the registration when it began
+	lone bool  // no other call for its probe overlapped it, nor one of its own task, as in an array
 }
 
 // A kindOf is what the head of the log says of a probe.
@@ -179,6 +188,12 @@ func (ps *probes) enter(e *traces.Event) int {
 		p.own, p.sure = false, false
 	}
 	c.moves = p.moves
+	c.lone = true
+	for k := range ps.calls {
+		if o := &ps.calls[k]; o.probe == e.B || o.task == e.Task {
+			o.lone, c.lone = false, false
+		}
+	}
 	ps.calls = append(ps.calls, c)
 	return i
 }
@@ -197,6 +212,7 @@ func (ps *probes) leave(e *traces.Event) int {
 	c := ps.calls[at]
 	ps.calls = append(ps.calls[:at], ps.calls[at+1:]...)
 	p, ok := &ps.list[i], e.C == 0
+	ps.last = ended{c.was, c.lone}
 
 	switch e.A {
 	case kpev.Register:

@@ -122,8 +122,25 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		e.C = probesAt[e.A]
 	case kpev.Missed, kpev.Skipped:
 		e.A = uint64(r.N(3))
-	case kpev.Sysctl:
+	case kpev.Sysctl, kpev.Enabled:
 		e.A, e.B = uint64(r.N(2)), uint64(r.N(2))
+	case kpev.RetMissed, kpev.JprobeEnter:
+		e.A = uint64(r.N(3))
+	case kpev.RetEntry, kpev.RetLeft, kpev.RetReturn: // one place of each task's stack
+		e.A, e.B, e.C = uint64(r.N(3)), uint64(e.Task), uint64(7+r.N(8)/7)
+		if k == kpev.RetLeft {
+			e.C = 0
+		}
+	case kpev.Trampoline:
+		e.A = uint64(e.Task)
+	case kpev.InstanceNew, kpev.InstanceFree:
+		e.A, e.B, e.C = uint64(11+r.N(3)), uint64(r.N(3)), 10
+	case kpev.InstanceGet, kpev.InstancePut:
+		e.A, e.B = uint64(11+r.N(3)), uint64(r.N(3))
+	case kpev.HolderDrop, kpev.HolderFree:
+		e.A = 10
+	case kpev.Context:
+		e.A, e.B, e.C = uint64(r.N(3)), uint64(1+r.N(5)), uint64(r.N(8))|uint64(min(r.N(8), 1))
 	}
 	return e
 }
@@ -274,7 +291,7 @@ func TestTouches(t *testing.T) {
 			heads := head(p.Kinds)
 			var kinds []traces.Kind
 			for _, k := range p.Kinds {
-				if k != smpev.Load && k != smpev.Expect && k != smpev.Want && k != kpev.NoPre {
+				if k != smpev.Load && k != smpev.Expect && k != smpev.Want && k != kpev.NoPre && k != kpev.Kind && k != kpev.Contexts {
 					kinds = append(kinds, k)
 				}
 			}
@@ -282,7 +299,7 @@ func TestTouches(t *testing.T) {
 			var r sim.Rand
 			swapped, broken, matters, related := 0, 0, 0, false
 			logs := uint64(logs)
-			if p == &Accounted {
+			if p == &Accounted || p == &ReturnPairs {
 				logs *= 8 // it has the rarest reasons
 			}
 			for i := range logs {

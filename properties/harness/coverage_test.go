@@ -39,7 +39,7 @@ func TestReachableKinds(t *testing.T) {
 // here to be none.
 func TestEveryKindCounts(t *testing.T) {
 	not := []traces.Kind{ // they head the log or end it, or are a finding
-		smpev.Load, smpev.Oops, smpev.Expect, smpev.Done, smpev.Want, kpev.NoPre,
+		smpev.Load, smpev.Oops, smpev.Expect, smpev.Done, smpev.Want, kpev.NoPre, kpev.Kind, kpev.Contexts,
 	}
 	n := 0
 	for k := traces.Kind(0); k < traces.KprobesBlock+64; k++ {

@@ -3,6 +3,7 @@ package harness
 import (
 	"slices"
 
+	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties/scenario"
 	"kpsim/smp/smpev"
@@ -23,7 +24,8 @@ type has struct {
 	labels, sources, nested, skips            bool
 	call, checked, api, register, undo, off   bool
 	stop, quiesce, breakpoint, removes, flips bool
-	ret, jprobe                               bool // there are return probes, jprobes
+	ret, jprobe, entry, handler, refuses      bool // there are return probes, jprobes; the first have handlers, which refuse calls
+	global, tells                             bool // kprobes/enabled is written; contexts are told
 }
 
 var reaches = []reach{
@@ -73,12 +75,18 @@ var reaches = []reach{
 	{kpev.RetMissed, (*has).returns},
 	{kpev.JprobeEnter, (*has).jprobes},
 	{kpev.JprobeLeave, (*has).jprobes},
-	{kpev.Printk, func(h *has) bool { return h.off }},
+	{kpev.Context, func(h *has) bool { return h.tells && h.register && h.handlers && h.call }},
+	{kpev.RetEntry, func(h *has) bool { return h.called() && h.entry }},
+	{kpev.RetLeft, func(h *has) bool { return h.called() && h.refuses }},
+	{kpev.RetReturn, func(h *has) bool { return h.called() && h.handler }},
+	{kpev.Enabled, func(h *has) bool { return h.global }},
+	{kpev.Printk, func(h *has) bool { return h.off || h.global }},
 }
 
-// returns: there are return probes, and jprobes jprobes.
-func (h *has) returns() bool { return h.ret }
-func (h *has) jprobes() bool { return h.jprobe }
+// returns: there are return probes, and called: their functions are run.
+func (h *has) returns() bool { return h.ret && h.register }
+func (h *has) called() bool  { return h.returns() && h.call }
+func (h *has) jprobes() bool { return h.jprobe && h.register && h.call }
 
 func always(*has) bool { return true }
 
@@ -102,19 +110,15 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 	h := has{
 		cpus: sc.Machine.CPUs, probes: len(sc.Probes) > 0, labels: len(sc.Labels) > 0, sources: len(sc.Sources) > 0,
 		stop: sc.Machine.Patch == scenario.PatchStopMachine, quiesce: sc.Machine.Quiesce != scenario.QuiesceNone,
-		breakpoint: sc.Machine.Patch == scenario.PatchBreakpoint,
+		breakpoint: sc.Machine.Patch == scenario.PatchBreakpoint, tells: sc.Machine.Edition != scenario.EditionNone,
 	}
 	for i := range sc.Probes {
-		p := &sc.Probes[i]
-		h.handlers = h.handlers || p.Pre != nil || p.Post != nil
-		h.jumps = h.jumps || p.Post == nil
-		for _, s := range slices.Concat(p.Pre, p.Post) {
-			h.nested = h.nested || s.Kind == scenario.StepCall
-			h.skips = h.skips || s.Kind == scenario.StepSetIP
-		}
+		h.probe(sc, &sc.Probes[i])
 		for k := range sc.Probes[:i] {
-			q := &sc.Probes[k]
-			h.siblings = h.siblings || p.Func == q.Func && p.Offset == q.Offset
+			p, q := &sc.Probes[i], &sc.Probes[k]
+			pf, _ := sc.Place(p)
+			qf, _ := sc.Place(q)
+			h.siblings = h.siblings || pf == qf && p.Offset == q.Offset
 		}
 	}
 	h.undo = h.siblings // a second probe at a place undoes the first one's jump
@@ -136,14 +140,37 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 	return list
 }
 
+func (h *has) probe(sc *scenario.Scenario, p *scenario.Probe) {
+	h.handlers = h.handlers || p.Pre != nil || p.Post != nil || p.Fault != nil
+	h.tells = h.tells || p.Kind != scenario.ProbeKprobe || p.Disabled
+	h.jumps = h.jumps || !sc.Machine.NoOptprobes && (p.Post == nil || p.Kind == scenario.ProbeKretprobe)
+	for _, s := range slices.Concat(p.Pre, p.Post, p.Fault) {
+		h.nested = h.nested || s.Kind == scenario.StepCall
+		h.skips = h.skips || (s.Kind == scenario.StepSetIP || s.Kind == scenario.StepNonzero) && p.Kind == scenario.ProbeKprobe
+		h.api = h.api || s.Kind >= scenario.StepRegister
+	}
+	switch p.Kind {
+	case scenario.ProbeKretprobe:
+		h.ret, h.entry, h.handler = true, h.entry || p.Pre != nil, h.handler || p.Post != nil
+		for _, s := range p.Pre {
+			h.refuses = h.refuses || s.Kind == scenario.StepNonzero || s.Kind == scenario.StepSetIP
+		}
+		h.nested = h.nested || sc.Machine.Returns >= kprobes.ReturnHashed // a probe on what runs under the lock
+	case scenario.ProbeJprobe:
+		h.jprobe = true
+	}
+}
+
 func (h *has) op(op *scenario.Op) {
 	h.checked = h.checked || op.Checked || op.Kind == scenario.OpExpect
 	switch op.Kind {
 	case scenario.OpCall:
 		h.call = true
-	case scenario.OpRegister:
+	case scenario.OpRegister, scenario.OpRegisterAll:
 		h.api, h.register = true, true
-	case scenario.OpUnregister, scenario.OpDisable:
+	case scenario.OpEnabled:
+		h.global, h.removes, h.undo = true, true, true
+	case scenario.OpUnregister, scenario.OpDisable, scenario.OpUnregisterAll:
 		h.api, h.removes, h.undo = true, true, true
 	case scenario.OpEnable:
 		h.api = true

@@ -91,7 +91,8 @@ func (r *Rig) tellProbes() {
 }
 
 func (r *Rig) tellContexts() {
-	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(r.settings.DetourIRQsOff), b2u(r.settings.Return >= kprobes.ReturnHashed), 0)
+	m := &r.Scenario.Machine
+	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Returns >= kprobes.ReturnHashed), 0)
 }
 
 // tellProbe is tellProbes of one.

@@ -146,11 +146,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		return nil, err
 	}
 	r.Machine, r.arrivals.m = m, m
-	r.Kernel = kernel.Boot(m, kernel.Config{
-		Preemptible: sc.Machine.Preempt.Built(),
-		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
-		InsnSlot:    sc.Machine.InsnSlot(),
-	})
+	r.Kernel = kernel.Boot(m, kernelOf(sc))
 	if err := r.load(); err != nil {
 		m.Close()
 		return nil, err
@@ -223,6 +219,10 @@ func (r *Rig) load() error {
 	for i := range sc.Datas {
 		d := &sc.Datas[i]
 		m.AddSymbol(d.Name, d.At, len(d.Bytes))
+		if d.Away {
+			r.Kernel.Away(d.At, d.Bytes)
+			continue
+		}
 		if !d.PerCPU {
 			m.Map(d.At, d.Bytes, smp.PermRead|smp.PermWrite)
 			continue

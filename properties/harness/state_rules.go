@@ -44,6 +44,8 @@ var stateRules = map[string]rule{
 	"kernel.Spinlock.free":    skip(atBoot),
 	"kernel.Hotplug.unread":   skip(atBoot),
 	"kernel.Hotplug.open":     skip(atBoot),
+	"kernel.Pager.waits":      skip("a task's own: what its routine sets it to follows from what that has read"),
+	"kernel.Latch.is":         skip(atBoot),
 	"kernel.Stacks.again":     skip(atBoot),
 	"kernel.DelayedWork.f":    skip(atBoot),
 	"kernel.DelayedWork.idle": skip(atBoot),

@@ -2,6 +2,7 @@ package mutant
 
 import (
 	"kpsim/kprobes"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
@@ -95,9 +96,43 @@ var All = []Mutant{
 	{Name: "lost-kick", Source: "R7's effect", Scenario: "safe-none", Property: "progress",
 		Says:  "a queued probe doesn't wake the optimizer",
 		Apply: func(w *Wiring) { w.Engine.Mutants.LostKick = true }},
+	{Name: "stack-regions", Source: "kprobes.txt, footnote 4", Scenario: "stack-check-detour", Property: "no-start-inside",
+		Says:  "the look at all stacks knows of regions, as the documents tell it, and not of the detours that lead into them",
+		Apply: func(w *Wiring) { w.Engine.Mutants.StackRegions = true }},
+	{Name: "ignore-extable", Source: "spec 4.2, M55", Scenario: "page-fault-sleeps", Property: "no-start-inside",
+		Says:  "a function whose instructions may fault and sleep is optimized",
+		Apply: func(w *Wiring) { w.Engine.Kernel.Unchecked = rules.CheckExtable }},
+	{Name: "hotplug-last", Source: "R16, until 4.12", Scenario: "hotplug", Property: "locks",
+		Also:  []string{"progress"}, // the two wait for each other
+		Says:  "kprobes takes the CPU-hotplug lock under text_mutex",
+		Apply: func(w *Wiring) { w.Engine.Mutants.HotplugLast = true }},
 	{Name: "cancel-rcu", Source: "__unregister_kprobe_bottom, 4.15 to 6.18", Scenario: "cancel-detour", Property: "no-use-after-free",
 		Says:  "a detour whose optimization was cancelled is freed after an RCU grace period, although a preempted task may stand in it",
 		Apply: func(w *Wiring) { w.Engine.Mutants.CancelRCU = true }},
+	{Name: "flag-early", Source: "R5, M05; 2.6.38 to 5.5", Scenario: "flag-early", Property: "no-start-inside",
+		Also:  []string{"whole-instructions"},
+		Says:  "the mark of a jump is taken away before the jump",
+		Apply: func(w *Wiring) { w.Engine.Mutants.FlagEarly = true }},
+	{Name: "enable-lost", Source: "enable_kprobe, 2.6.30 and later", Scenario: "globally-off", Property: "no-sail-past",
+		Says:  "what is enabled while kprobes/enabled says 0 stays disabled",
+		Apply: func(w *Wiring) { w.Engine.Mutants.EnableLost = true }},
+	{Name: "entry-ignored", Source: "spec 2.4", Scenario: "return-probes", Property: "return-pairs",
+		Also:  []string{"accounted"},
+		Says:  "a call is followed whatever its entry_handler says",
+		Apply: func(w *Wiring) { w.Engine.Mutants.EntryIgnored = true }},
+	{Name: "re-register", Source: "R54", Scenario: "return-probes", Property: "answers",
+		Also:  []string{"instances", "accounted"},
+		Says:  "what is registered already is registered once more",
+		Apply: func(w *Wiring) { w.Engine.Mutants.TakeTwice, w.Engine.Mutants.ReRegister = true, true }},
+	{Name: "no-flush", Source: "K14, M47", Scenario: "return-exit", Property: "instances",
+		Says:  "a task that ends leaves its calls in flight behind",
+		Apply: func(w *Wiring) { w.Engine.Mutants.NoFlush = true }},
+	{Name: "holder-refs", Source: "K7; 5.11 to 5.17", Scenario: "return-storm", Property: "instances",
+		Says:  "what the instances of a return probe belong to is freed with the last of them, though unregister still looks at it",
+		Apply: func(w *Wiring) { w.Engine.Mutants.HolderRefs = true }},
+	{Name: "handlers-closed", Source: "spec 1.10", Scenario: "globally-off", Property: "handler-context",
+		Says:  "handlers behind a detour run with interrupts off, as until 4.14",
+		Apply: func(w *Wiring) { w.Engine.DetourIRQsOff = true }},
 }
 
 // ByName returns the mutant of that name, AsShipped included.

@@ -23,15 +23,22 @@ type Fault struct {
 //
 //   - Disarming without a sync (until 5.5): harmless in those kernels, since a
 //     breakpoint that is gone is handled (removed_int3).
+//   - The mark of a jump that goes before the jump (flag-early, until 5.5): harmless
+//     as long as the patcher takes a jump away (unoptimize).
 //   - Which locks the optimizer holds is a setting, order: each is right by itself.
 var Shipped = []Fault{
 	{kprobes.Edition26, "no-sync-arm", "no-sail-past", "no-sail-past"},
 	{kprobes.Edition415, "no-sync-arm", "no-sail-past", "no-sail-past"},
 	{kprobes.Edition415, "cancel-rcu", "cancel-detour", "no-use-after-free"},
+	{kprobes.Edition415, "enable-lost", "globally-off", "no-sail-past"},
 	{kprobes.Edition514, "cancel-rcu", "cancel-detour", "no-use-after-free"},
 	{kprobes.Edition514, "jng-and", "function-at-work", "right-result"},
+	{kprobes.Edition514, "holder-refs", "return-storm", "instances"},
+	{kprobes.Edition514, "enable-lost", "globally-off", "no-sail-past"},
 	{kprobes.Edition65, "cancel-rcu", "cancel-detour", "no-use-after-free"},
+	{kprobes.Edition65, "enable-lost", "globally-off", "no-sail-past"},
 	{kprobes.Edition69, "cancel-rcu", "cancel-detour", "no-use-after-free"},
+	{kprobes.Edition69, "enable-lost", "globally-off", "no-sail-past"},
 }
 
 // applyShipped brings back the faults of the wiring's edition.

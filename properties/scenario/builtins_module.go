@@ -205,7 +205,7 @@ func (l *loader) doStub(c *call) (starlark.Value, error) {
 	case calls != nil && returns != nil:
 		return nil, fmt.Errorf("stub %q returns what it calls returns; leave returns or calls out", name)
 	case calls != nil:
-		f, err := whole("calls", calls)
+		f, err := callee(calls)
 		if err != nil {
 			return nil, err
 		}
@@ -224,6 +224,19 @@ func (l *loader) doStub(c *call) (starlark.Value, error) {
 		code = append(movRAX(code, n), 0xc3) // ret
 	}
 	return l.addText(Text{Name: name, At: at, Code: code}, c), nil
+}
+
+// callee reads a function, or the name of one of the kernel's.
+func callee(v starlark.Value) (location, error) {
+	name, ok := starlark.AsString(v)
+	if !ok {
+		return whole("calls", v)
+	}
+	at, ok := KernelExport(name)
+	if !ok {
+		return location{}, fmt.Errorf("calls = %q isn't a function that the kernel exports; %s", name, near(name, exports))
+	}
+	return location{what: "function", name: name, at: at}, nil
 }
 
 // movRAX appends movabs $n,%rax.

@@ -1,6 +1,9 @@
 package scenario
 
-import "kpsim/smp/isa"
+import (
+	"kpsim/smp/isa"
+	"kpsim/smp/kernel"
+)
 
 // Where things are put if nobody says where. Traces are written with the
 // addresses in them, so these may change; KernelBase may not.
@@ -12,18 +15,17 @@ const (
 
 const page isa.Addr = 4096
 
-// exports are the kernel functions that a scenario's code may call. Append
-// only: an address is KernelBase + 0x10 times the place in this list, and a
-// trace has it inside its bytes.
+// exports are the kernel functions that a scenario's code may call. Where they are
+// the kernel says; a trace has it inside its bytes.
 var exports = []string{
-	"cond_resched",
+	"cond_resched", "do_exit", "jprobe_return",
 }
 
 // KernelExport returns the address of a kernel function that text may call.
 func KernelExport(name string) (isa.Addr, bool) {
-	for i, e := range exports {
+	for _, e := range exports {
 		if e == name {
-			return KernelBase + isa.Addr(0x10*i), true
+			return kernel.Export(name)
 		}
 	}
 	return 0, false

@@ -128,6 +128,7 @@ type Data struct {
 	At     isa.Addr
 	Bytes  []byte
 	PerCPU bool // each CPU has a copy, by its base of gs, and nothing is at At itself
+	Away   bool // its pages are away when a run begins: who accesses them sleeps until they are there
 }
 
 // Missing is a symbol that code refers to and nobody defines. Nothing is in
@@ -247,6 +248,9 @@ const (
 	OpRegisterAll                 // register_all([…], errno = None)
 	OpUnregisterAll               // unregister_all([…])
 	OpEnabled                     // enabled(on): write debugfs kprobes/enabled
+	OpHotplug                     // hotplug(): a CPU comes, of those that the machine hasn't: all that is done about it
+	OpSpin                        // spin(): keeps the CPU, interrupts as they are, until somebody has called release()
+	OpRelease                     // release()
 )
 
 // Op is one operation of a task.

@@ -1,0 +1,75 @@
+package properties
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// HandlerContext is what a handler may rely on where it runs.
+var HandlerContext = Property{
+	ID:   "C1",
+	Name: "handler-context",
+	Says: "Handlers run with preemption off; those of a breakpoint with interrupts off, those behind a detour and those of return probes as their edition has it.",
+	Kinds: []traces.Kind{
+		smpev.Trap, smpev.Claim, smpev.Return, kpev.Contexts, kpev.Context,
+	},
+	Reads:   []traces.Kind{smpev.Trap, smpev.Claim, smpev.Return},
+	New:     func(s *Scene) Monitor { return &handlerContext{scene: s} },
+	Touches: nothingTouched, // a task's own open traps decide
+}
+
+type handlerContext struct {
+	scene           *Scene
+	detour, returns bool // with interrupts off
+}
+
+func (m *handlerContext) Reset() { m.detour, m.returns = false, false }
+
+func (m *handlerContext) Event(e *traces.Event) *traces.Finding {
+	if e.Kind == kpev.Contexts {
+		m.detour, m.returns = e.A != 0, e.B != 0
+		return nil
+	}
+	off, were := e.C&kpev.IRQsOff != 0, e.C&kpev.WereOff != 0
+	trap := m.inBreakpoint(e.Task)
+	switch {
+	case e.C&kpev.PreemptOff == 0:
+		return found(e, 0, "runs a handler of probe %d with preemption on", e.A)
+	case e.B == kpev.Fault: // as they were where the fault was
+	case trap && !off:
+		return found(e, 0, "runs a handler of probe %d in a breakpoint with interrupts on", e.A)
+	case trap:
+	case e.B == kpev.Return:
+		return m.like(e, m.returns, off, were)
+	default:
+		return m.like(e, m.detour, off, were)
+	}
+	return nil
+}
+
+// like holds interrupts against the rule: off, or else as they were.
+func (m *handlerContext) like(e *traces.Event, rule, off, were bool) *traces.Finding {
+	switch {
+	case rule && !off:
+		return found(e, 0, "runs a handler of probe %d with interrupts on; in this edition they are off there", e.A)
+	case !rule && off && !were:
+		return found(e, 0, "runs a handler of probe %d with interrupts off; in this edition they stay on there", e.A)
+	case !rule && !off && were:
+		return found(e, 0, "runs a handler of probe %d with interrupts on, which were off where it was hit", e.A)
+	}
+	return nil
+}
+
+// inBreakpoint reports whether the innermost trap of a task is one of a breakpoint
+// or of a step.
+func (m *handlerContext) inBreakpoint(task uint8) bool {
+	open := *m.scene.frames.of(task)
+	if len(open) == 0 {
+		return false
+	}
+	v := open[len(open)-1].vector
+	return v == smpev.VecBP || v == smpev.VecDB
+}
+
+func (m *handlerContext) End(bool) *traces.Finding { return nil }

@@ -1,0 +1,46 @@
+package properties
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/traces"
+)
+
+// Answers is that the API knows what it has done.
+var Answers = Property{
+	ID:    "E1",
+	Name:  "answers",
+	Says:  "Registering a probe that is registered, and unregistering, enabling or disabling one that isn't, is refused; unregistering or disabling one that is succeeds.",
+	Kinds: []traces.Kind{kpev.ApiEnter, kpev.ApiReturn},
+	Reads: []traces.Kind{kpev.ApiEnter},
+	New:   func(s *Scene) Monitor { return &answers{s} },
+	Touches: func(t *Touched, e *traces.Event) { // an object is a probe
+		t.Write(e.B)
+	},
+}
+
+type answers struct{ scene *Scene }
+
+func (m *answers) Reset() {}
+
+var apiWords = [...]string{kpev.Register: "register", kpev.Unregister: "unregister", kpev.Enable: "enable", kpev.Disable: "disable"}
+
+// Event takes the return of a call that no other call for the probe overlapped,
+// and that was for this probe alone.
+func (m *answers) Event(e *traces.Event) *traces.Finding {
+	c := &m.scene.probes.last
+	if m.scene.called.place < 0 || !c.lone || e.A >= uint64(len(apiWords)) {
+		return nil
+	}
+	does := apiWords[e.A]
+	switch {
+	case c.was == regYes && e.A == kpev.Register && e.C == 0:
+		return found(e, 0, "answers that register of probe %d, which is registered, has succeeded", e.B)
+	case c.was == regNo && e.A != kpev.Register && e.C == 0:
+		return found(e, 0, "answers that %s of probe %d, which isn't registered, has succeeded", does, e.B)
+	case c.was == regYes && (e.A == kpev.Unregister || e.A == kpev.Disable) && e.C != 0:
+		return found(e, 0, "answers errno %d to %s of probe %d, which is registered", e.C, does, e.B)
+	}
+	return nil
+}
+
+func (m *answers) End(bool) *traces.Finding { return nil }

@@ -1,0 +1,49 @@
+package properties_test
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/traces/tracetest"
+)
+
+func init() {
+	trap("E1-registered-twice", "register succeeds, as it should, but for a probe that is registered already",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			tr.Register(1, f)
+			tr.ExpectViolation("E1", "register of probe 1, which is registered, has succeeded")
+		})
+	trap("E1-refused", "a second registration, and unregistering twice, which are refused",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			tr.ApiEnter(kpev.Register, 1, f).ApiReturn(kpev.Register, 1, 22)
+			unprobed(tr)
+			tr.ApiEnter(kpev.Unregister, 1, f).ApiReturn(kpev.Unregister, 1, 22)
+			tr.ExpectNone()
+		})
+	golden("E1-enabled-unregistered", func(tr *tracetest.Trace) {
+		probed(tr)
+		unprobed(tr)
+		tr.Enable(1)
+		tr.ExpectViolation("E1", "enable of probe 1, which isn't registered, has succeeded")
+	})
+	golden("E1-not-unregistered", func(tr *tracetest.Trace) {
+		probed(tr)
+		tr.ApiEnter(kpev.Unregister, 1, f).ApiReturn(kpev.Unregister, 1, 22)
+		tr.ExpectViolation("E1", "errno 22 to unregister of probe 1")
+	})
+	trap("E1-overlapping", "two registrations of one probe both succeed, and an unregister in between is why",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			tr.ApiEnter(kpev.Register, 1, f)
+			unprobed(tr)
+			tr.ApiReturn(kpev.Register, 1, 0)
+			tr.ExpectNone()
+		})
+	trap("E1-array", "an array whose second probe isn't registered answers so for both",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			tr.Register(2, g).Unregister(2)
+			tr.ApiEnter(kpev.Unregister, 1, f).ApiEnter(kpev.Unregister, 2, f).ApiReturn(kpev.Unregister, 1, 22).ApiReturn(kpev.Unregister, 2, 22)
+			tr.ExpectNone()
+		})
+}

@@ -1,0 +1,143 @@
+package properties
+
+import (
+	"slices"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// ReturnPairs is what who writes an entry_handler and a handler relies on.
+var ReturnPairs = Property{
+	ID:   "R1",
+	Name: "return-pairs",
+	Says: "A return probe's handler runs once for each call that its entry_handler has let pass, where that call returns, and is told the address that it returns to.",
+	Kinds: []traces.Kind{
+		smpev.CallEnd, smpev.Exit, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.NoPre,
+		kpev.RetEntry, kpev.RetLeft, kpev.RetReturn, kpev.Trampoline,
+	},
+	Reads:   []traces.Kind{kpev.ApiEnter, kpev.ApiReturn, kpev.Kind},
+	New:     func(s *Scene) Monitor { return &returnPairs{scene: s} },
+	Touches: pairTouches,
+}
+
+// returnPairs follows the calls that an entry_handler has seen, by the place of
+// their return address: it knows where they return to before the engine has put
+// the trampoline there.
+type returnPairs struct {
+	scene  *Scene
+	open   []openCall
+	silent []uint64 // the probes without a handler
+}
+
+type openCall struct {
+	task            uint8
+	probe, sp, addr uint64
+	moves           uint32 // of the probe's registration, when it began
+}
+
+func (m *returnPairs) Reset() { m.open, m.silent = m.open[:0], m.silent[:0] }
+
+func (m *returnPairs) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case kpev.NoPre:
+		m.silent = append(m.silent, e.A)
+	case kpev.RetEntry:
+		m.begins(e)
+	case kpev.RetLeft:
+		m.take(func(c *openCall) bool { return c.task == e.Task && c.probe == e.A && c.sp == e.B })
+	case kpev.RetReturn:
+		return m.returns(e)
+	case kpev.Trampoline:
+		return m.passed(e)
+	case smpev.CallEnd:
+		if len(*m.scene.frames.of(e.Task)) == 0 { // what is left never returned
+			m.take(func(c *openCall) bool { return c.task == e.Task })
+		}
+	case smpev.Exit:
+		m.take(func(c *openCall) bool { return c.task == e.Task })
+	}
+	return nil
+}
+
+func (m *returnPairs) End(bool) *traces.Finding { return nil }
+
+func (m *returnPairs) begins(e *traces.Event) {
+	c := openCall{e.Task, e.A, e.B, e.C, 0}
+	for i := range m.open { // another return probe of the function has put the trampoline there
+		if o := &m.open[i]; o.task == e.Task && o.sp == e.B {
+			c.addr = o.addr
+			break
+		}
+	}
+	if i := m.scene.probes.index(e.A); i >= 0 {
+		c.moves = m.scene.probes.list[i].moves
+	}
+	m.open = append(m.open, c)
+}
+
+func (m *returnPairs) returns(e *traces.Event) *traces.Finding {
+	for i := range m.open {
+		c := m.open[i]
+		if c.task != e.Task || c.probe != e.A || c.sp != e.B {
+			continue
+		}
+		if m.open[i].probe = ranAlready; c.addr != e.C { // it stays for who comes behind it at this place
+			return found(e, c.addr, "tells the handler of probe %d that its call returns to %#x; it returns to %#x", e.A, e.C, c.addr)
+		}
+		return nil
+	}
+	if m.scene.probes.kind(e.A).about&aboutEntry != 0 {
+		return found(e, e.C, "runs the handler of probe %d for a call that its entry_handler hasn't let pass", e.A)
+	}
+	return nil
+}
+
+// ranAlready is no probe: the handler of the call has run.
+const ranAlready = ^uint64(0)
+
+// passed takes the end of the trampoline: who was to run has.
+func (m *returnPairs) passed(e *traces.Event) (f *traces.Finding) {
+	for i := range m.open {
+		c := &m.open[i]
+		if c.task != e.Task || c.sp != e.A || c.probe == ranAlready || slices.Contains(m.silent, c.probe) {
+			continue
+		}
+		if k := m.scene.probes.index(c.probe); k >= 0 {
+			if p := &m.scene.probes.list[k]; p.reg == regYes && p.moves == c.moves {
+				f = found(e, c.addr, "lets a call return of which probe %d's handler wasn't told", c.probe)
+				break
+			}
+		}
+	}
+	m.take(func(c *openCall) bool { return c.task == e.Task && c.sp == e.A })
+	return f
+}
+
+// take takes calls away.
+func (m *returnPairs) take(which func(c *openCall) bool) {
+	n := 0
+	for i := range m.open {
+		if !which(&m.open[i]) {
+			m.open[n] = m.open[i]
+			n++
+		}
+	}
+	m.open = m.open[:n]
+}
+
+// pairTouches: what is remembered is a task's own, but for the registration of
+// the probes. An object is a probe. Nothing is left for the end.
+func pairTouches(t *Touched, e *traces.Event) {
+	switch e.Kind {
+	case kpev.RetEntry:
+		t.Read(e.A)
+	case kpev.Trampoline:
+		for id := range t.Addrs {
+			t.Read(uint64(id))
+		}
+	case kpev.ApiEnter, kpev.ApiReturn:
+		t.Write(e.B)
+	}
+}
