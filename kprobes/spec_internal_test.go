@@ -39,6 +39,7 @@ var spec = [][]specRule{
 	specBoost,
 	spec2,
 	spec3,
+	spec4,
 	spec5,
 	spec6,
 	spec7,
