@@ -124,6 +124,7 @@ func (s *Session) start(r *Rig, by sim.Chooser) *Session {
 	}
 	r.probes = append(make([]kprobes.Kprobe, 0, len(r.probes)+mostProbes), r.probes...)
 	r.rets = append(make([]kprobes.Kretprobe, 0, len(r.rets)+mostProbes), r.rets...)
+	r.jprobes = append(make([]kprobes.Jprobe, 0, len(r.jprobes)+mostProbes), r.jprobes...)
 	s.steer.by = by
 	r.Machine.SetBudget(0)
 	r.Machine.Pause = s.pause
@@ -360,7 +361,7 @@ func (s *Session) AddProbe(p scenario.Probe) error {
 	r.Scenario.Probes = append(r.Scenario.Probes, p)
 	r.unregistered()
 	s.hook(&r.fresh[n])
-	r.probes, r.rets = append(r.probes, r.fresh[n]), append(r.rets, r.freshRets[n])
+	r.probes, r.rets, r.jprobes = append(r.probes, r.fresh[n]), append(r.rets, r.freshRets[n]), append(r.jprobes, r.freshJs[n])
 	r.census.probes, r.census.at = append(r.census.probes, Probed{}), append(r.census.at, r.probes[n].Addr)
 	if p.Pre == nil {
 		r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(n), 0, 0)
