@@ -51,7 +51,7 @@ func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), prog
 	m, err := smp.New(smp.Config{CPUs: len(programs), Full: s.Kernel.Preemption, Budget: 1 << 30}, &b.log)
 	require.NoError(t, err)
 	t.Cleanup(m.Close)
-	b.m, b.k = m, kernel.Boot(m, kernel.Config{Preemptible: s.Kernel.Preemption})
+	b.m, b.k = m, kernel.Boot(m, kernel.Config{Preemptible: s.Kernel.Preemption, StackCheck: s.Quiesce == kapi.QuiesceStackCheck})
 	for _, c := range codes {
 		m.Map(c.at, c.bytes, smp.PermRead|smp.PermExec)
 		m.AddSymbol(c.name, c.at, len(c.bytes))
@@ -72,7 +72,7 @@ func (b *bench) run(ch sim.Chooser) smp.Outcome {
 	k := b.k
 	d := Deps{
 		CPUs: b.m.CPUs(), Cells: &b.m.Cells, Text: &k.Text, Patch: &k.Poke, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
-		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug, Stacks: &k.Stacks,
+		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug, Stacks: &k.Stacks, Modules: &k.Modules, Ftrace: k.Tracer(),
 	}
 	if b.wire != nil {
 		b.wire(k, &d)

@@ -77,7 +77,7 @@ func (e *Engine) unboost(x kapi.Context, p *point) error {
 	}
 	e.d.Text.Mutex().Lock(x)
 	f, _ := e.d.Symbols.Lookup(p.addr)
-	e.load(f, e.recover(x, f))
+	e.load(f, e.d.Symbols.Kind(p.addr), e.recover(x, f))
 	next, err := e.newSlot(x, p, false)
 	e.d.Text.Mutex().Unlock(x)
 	if err != nil {

@@ -76,6 +76,10 @@ const (
 // it wakes itself again before it lets kprobe_mutex go (study of kernels, 1.6).
 type Order uint8
 
+// MostOptimized is how many jumps a run of the optimizer wrote and took away at
+// most while text_poke_smp_batch was what wrote them (2.6.38 to 3.11).
+const MostOptimized = 256
+
 // The orders.
 const (
 	OrderText   Order = iota // cpus_read_lock and text_mutex, held throughout (5.8 and later)
@@ -116,6 +120,7 @@ type Settings struct {
 	DetourIRQsOff bool             // handlers behind a detour run with interrupts off (until 4.14)
 	RemovedInt3   bool             // a breakpoint that is no longer there is handled (until 6.2)
 	Files         Files            // the interface files
+	ModuleRefs    bool             // a probe holds its module until it is unregistered (2.6), else while it is being registered
 	Mutants       Mutants
 	_             struct{}
 }
@@ -131,7 +136,7 @@ func (e Edition) Settings(preemption bool) Settings {
 		optprobes = optprobes && e != EditionDocumented
 	}
 	return Settings{
-		Kernel:        rules.Kernel{Edition: e.Rules(), Preemption: preemption, Optprobes: optprobes},
+		Kernel:        rules.Kernel{Edition: e.Rules(), Preemption: preemption, Optprobes: optprobes, Ftrace: e != Edition26},
 		AnyByte:       e == Edition26,
 		Step:          [Editions]Step{StepDebug, StepDebug, StepInt3, StepInt3, StepInt3, StepInt3}[e],
 		Boost:         [Editions]Boost{BoostNever, BoostStepped, BoostPrepare, BoostPrepare, BoostPrepare, BoostPrepare}[e],
@@ -144,10 +149,11 @@ func (e Edition) Settings(preemption bool) Settings {
 		Batches:       e != Edition26,
 		Quiesce:       quiesce[e],
 		Order:         [Editions]Order{OrderStep, OrderModule, OrderText, OrderText, OrderText, OrderText}[e],
-		Batch:         [Editions]int{EditionDocumented: 256}[e], // MAX_OPTIMIZE_PROBES, while text_poke_smp_batch wrote (2.6.38 to 3.11)
+		Batch:         [Editions]int{EditionDocumented: MostOptimized}[e],
 		Breakpoint:    e >= Edition514 && e != EditionDocumented,
 		SaveSS:        e >= Edition514,
 		RemovedInt3:   e != Edition69,
+		ModuleRefs:    e == Edition26,
 		Files:         [Editions]Files{FilesFirst, FilesPlain, FilesChar, FilesBool, FilesBool, FilesBool}[e],
 	}
 }

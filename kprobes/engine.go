@@ -22,8 +22,10 @@ type Deps struct {
 	Symbols     kapi.Symbols
 	Tasks       kapi.Tasks
 	Hotplug     kapi.CPUs
-	ModuleMutex kapi.Mutex  // nil: there are no modules
-	Stacks      kapi.Stacks // for QuiesceStackCheck
+	ModuleMutex kapi.Mutex   // nil: there are no modules
+	Stacks      kapi.Stacks  // for QuiesceStackCheck
+	Modules     kapi.Modules // nil: there are none
+	Ftrace      kapi.Ftrace  // nil: no function has a site
 	_           struct{}
 }
 
@@ -46,6 +48,9 @@ type Engine struct {
 	sysctl       kapi.Mutex       // set at New: one writer of the sysctl at a time
 	allowed      bool             // owned by kprobe_mutex: the sysctl, true until somebody writes it
 	disarmed     bool             // owned by kprobe_mutex: the file enabled says 0
+	held         bool             // owned by kprobe_mutex: the module of what is being registered is held, or was found
+	plain        client           // owned by kprobe_mutex: of ftrace, for points without a post_handler
+	modifies     client           // owned by kprobe_mutex: and for those with one
 
 	ret retState
 	jp  jprobeState
@@ -67,6 +72,9 @@ type memory struct {
 	onBreak kapi.TrapHandler     // set at New
 	onDebug kapi.TrapHandler     // set at New
 	onFault kapi.FaultHandler    // set at New
+
+	onModule kapi.ModuleNotifier // set at New
+	onFtrace kapi.FtraceHandler  // set at New
 }
 
 // looked is the function that the rules have looked at last.
@@ -87,6 +95,7 @@ func New(d Deps, s Settings) *Engine {
 	e := new(Engine)
 	e.newReturns()
 	e.onWork, e.onCall, e.onBreak = e.optimizer, e.optimizedCallback, e.breakpoint
+	e.onModule, e.onFtrace = e.moduleChanged, e.ftraceHit
 	e.onDebug, e.onFault = e.debug, e.fault
 	e.Renew(d, s)
 	return e
@@ -114,6 +123,10 @@ func (e *Engine) Renew(d Deps, s Settings) {
 	d.Traps.OnBreakpoint(e.onBreak)
 	d.Traps.OnDebug(e.onDebug)
 	d.Traps.OnFault(e.onFault)
+	if d.Modules != nil {
+		d.Modules.OnChange(e.onModule)
+	}
+	e.bootFtrace()
 }
 
 // newPoint returns the point that is to be the next of e.points, if it comes

@@ -10,6 +10,7 @@ const (
 	ENOENT     Errno = 2  // the address lies in no function
 	E2BIG      Errno = 7  // more private data than a return probe may have
 	ENOMEM     Errno = 12 // no executable memory within reach
+	EBUSY      Errno = 16 // somebody else changes the path at a ftrace site
 	EEXIST     Errno = 17 // a jprobe where there is one
 	EINVAL     Errno = 22 // registered already, or not registered; refused text
 	ENOSPC     Errno = 28 // an instruction so long that no breakpoint fits behind its copy
@@ -17,7 +18,7 @@ const (
 	EOPNOTSUPP Errno = 95 // an instruction that can be neither stepped nor emulated
 )
 
-var errnoNames = map[Errno]string{ENOENT: "ENOENT", E2BIG: "E2BIG", EEXIST: "EEXIST", ENOMEM: "ENOMEM", EINVAL: "EINVAL", ENOSPC: "ENOSPC", EILSEQ: "EILSEQ", EOPNOTSUPP: "EOPNOTSUPP"}
+var errnoNames = map[Errno]string{ENOENT: "ENOENT", E2BIG: "E2BIG", EBUSY: "EBUSY", EEXIST: "EEXIST", ENOMEM: "ENOMEM", EINVAL: "EINVAL", ENOSPC: "ENOSPC", EILSEQ: "EILSEQ", EOPNOTSUPP: "EOPNOTSUPP"}
 
 func (e Errno) Error() string {
 	if name, ok := errnoNames[e]; ok {

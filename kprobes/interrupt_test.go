@@ -157,13 +157,45 @@ func TestPreemptedHandler(t *testing.T) {
 // a probe while the second is stepped is one too many: as in the kernel
 // ("Unrecoverable kprobe detected") the CPU dies, and does so at once.
 func TestThirdHit(t *testing.T) {
-	nest := []scenario.Step{{Kind: scenario.StepCall, Func: "helper"}}
-	sc := with(t, []scenario.Probe{{Name: "a", Func: "victim", Pre: nest}, post("b", "helper", 0), post("c", "jumps", 0)},
-		task(register("a"), register("b"), register("c"), call("victim", 1, 2)))
-	sc.Sources = []scenario.Source{{Kind: scenario.SourceNMI, CPU: 0, AtMost: 1, Run: "jumps"}}
-	require.NoError(t, scenario.Check(sc))
-	result, err := harness.Explore(harness.Spec{Scenario: sc, Strategy: "deviations", Runs: 2000, Stop: true})
-	require.NoError(t, err)
-	require.NotNil(t, result.Witness)
-	require.Equal(t, "owned-breakpoint", result.Witness.Property.Name)
+	for _, step := range []kprobes.Step{kprobes.StepInt3, kprobes.StepDebug} {
+		nest := []scenario.Step{{Kind: scenario.StepCall, Func: "helper"}}
+		sc := with(t, []scenario.Probe{{Name: "a", Func: "victim", Pre: nest}, post("b", "helper", 0), post("c", "jumps", 0)},
+			task(register("a"), register("b"), register("c"), call("victim", 1, 2)))
+		sc.Machine.Stepping = step
+		sc.Sources = []scenario.Source{{Kind: scenario.SourceNMI, CPU: 0, AtMost: 1, Run: "jumps"}}
+		require.NoError(t, scenario.Check(sc))
+		result, err := harness.Explore(harness.Spec{Scenario: sc, Strategy: "deviations", Runs: 2000, Stop: true})
+		require.NoError(t, err)
+		require.NotNil(t, result.Witness)
+		require.Equal(t, "owned-breakpoint", result.Witness.Property.Name)
+	}
+}
+
+// TestEditionsInterrupted: probes that come, join and go while functions run and
+// are interrupted, in every edition, built with preemption and without. Slots are
+// the kernel's there: dirty ones are left to its collector.
+func TestEditionsInterrupted(t *testing.T) {
+	for _, ed := range scenario.Editions() {
+		for _, model := range []scenario.Preempt{scenario.PreemptVoluntary, scenario.PreemptFull} {
+			t.Run(fmt.Sprintf("%v %v", ed, model), func(t *testing.T) {
+				sc := with(t, []scenario.Probe{on("a", "helper", 0), on("b", "jumps", 3), on("c", "victim", 0), post("d", "victim", 0), on("e", "flags", 0)},
+					task(register("a"), register("c"), register("b"), register("e"), wait, call("victim", 1, 2), register("d"),
+						call("victim", 3, 4), unregister("d"), call("flags", 7, 8), unregister("c"), register("c"), call("jumps", 5),
+						unregister("b"), unregister("a"), unregister("c"), unregister("e"), wait),
+					onCPU(1, call("victim", 1, 2), call("jumps", 3), call("victim", 3, 4), call("flags", 7, 8)))
+				sc.Machine.Edition, sc.Machine.Preempt = ed, model
+				if sc.Machine.Settle(); sc.Machine.NoOptprobes {
+					sc.Tasks[0].Ops = slices.DeleteFunc(sc.Tasks[0].Ops, func(op scenario.Op) bool { return op.Kind == wait.Kind })
+				}
+				sc.Sources = []scenario.Source{
+					{Kind: scenario.SourceTimer, CPU: 0, AtMost: 1, Run: "victim"},
+					{Kind: scenario.SourceNMI, CPU: 1, AtMost: 1, Run: "helper"},
+					{Kind: scenario.SourcePreempt, CPU: 1, AtMost: 2},
+				}
+				hits := 0
+				playEach(t, sc, 200/min(slow, 4), func(w *witness) { hits = max(hits, len(w.of(kpev.Handler))) })
+				require.Greater(t, hits, 8)
+			})
+		}
+	}
 }

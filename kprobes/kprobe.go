@@ -49,9 +49,11 @@ type Kprobe struct {
 	jp       *Jprobe    // set at registration: whose it is, nil: nobody's
 	missed   kapi.Var[int]
 	disabled kapi.Var[bool]
-	entry    bool   // owned by kprobe_mutex: FlagOnFuncEntry
-	gone     bool   // owned by kprobe_mutex: FlagGone
-	point    *point // owned by kprobe_mutex: nil while it isn't registered
+	entry    bool         // owned by kprobe_mutex: FlagOnFuncEntry
+	gone     bool         // owned by kprobe_mutex: FlagGone; disabled is set then
+	off      bool         // owned by kprobe_mutex: it is gone, and was disabled before
+	module   *kapi.Module // owned by who unregisters: held as long as it is registered (2.6)
+	point    *point       // owned by kprobe_mutex: nil while it isn't registered
 	_        struct{}
 }
 
@@ -67,7 +69,7 @@ func (e *Engine) FlagsOf(k *Kprobe) Flags {
 	if p == nil {
 		return k.Flags
 	}
-	return p.flags() | when(FlagGone, k.gone) | when(FlagDisabled, k.disabled.Peek()) | when(FlagOnFuncEntry, k.entry)
+	return p.flags() | when(FlagGone, k.gone) | when(FlagDisabled, k.disabled.Peek() && (!k.gone || k.off)) | when(FlagOnFuncEntry, k.entry)
 }
 
 func when(f Flags, on bool) Flags {
@@ -94,13 +96,18 @@ type point struct {
 	optimized kapi.Var[bool]     // see the table of states
 	list      *kapi.List[*point] // owned by kprobe_mutex: the list it is on
 	freed     bool               // owned by kprobe_mutex
+	gone      bool               // owned by kprobe_mutex: its text was freed
+	client    *client            // owned by kprobe_mutex: of ftrace, that it is armed with; nil: it isn't, or with a breakpoint
+	posted    bool               // owned by kprobe_mutex: a probe with a post_handler was here
 	tail      [jumpSize - 1]byte // set at registration: with SavedAtPrepare, what is put back under a jump
 	reused    bool               // owned by kprobe_mutex: see Mutants.ReuseDisabled
 	next      *point             // owned by who unregisters: the next one to discard
 }
 
 // flags are those that all probes of the point have in common.
-func (p *point) flags() Flags { return when(FlagOptimized, p.optimized.Peek()) }
+func (p *point) flags() Flags {
+	return when(FlagOptimized, p.optimized.Peek()) | when(FlagFtrace, p.verdict.Ftrace)
+}
 
 // A chain is the probes of a point, last registered first. It is never changed
 // once readers can see it.
@@ -131,10 +138,10 @@ func (p *point) runs(x kapi.Context) bool {
 	return false
 }
 
-// post reports whether a probe of the point has a post_handler.
+// post reports whether a probe of the point has a post_handler, and isn't gone.
 func (p *point) post() bool {
 	for _, k := range p.probes.Peek().probes {
-		if k.Post != nil {
+		if k.Post != nil && !k.gone {
 			return true
 		}
 	}

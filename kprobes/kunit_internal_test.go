@@ -11,7 +11,6 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
-	"kpsim/smp/kernel"
 )
 
 // The cases of the kernel's own unit tests of probes (lib/tests/test_kprobes.c),
@@ -25,7 +24,6 @@ type kunit struct {
 	name string
 	in   []Edition // nil: all
 	more []code    // functions beside the targets
-	wide bool      // it needs more executable memory than the kernel has here
 	less int       // how much fewer schedules it is given, unless -thorough; 0: none
 	run  func(c *kcase, x kapi.Context)
 }
@@ -210,16 +208,10 @@ func (u *kunit) play(t *testing.T, ed Edition, preemption bool) {
 		c.call(x, target, 1)
 		c.ok(b.e.Unregister(x, k), "another's unregister")
 	}
-	boot := func(b *bench) { b.m.MapExec(wideBase, 64) }
-	b := bootBench(t, ed.Settings(preemption), u.codes(), boot, func(b *bench, x *smp.Ctx) {
+	b := newBench(t, ed.Settings(preemption), u.codes(), func(b *bench, x *smp.Ctx) {
 		c.e, c.task = b.e, x.Task()
 		u.run(c, x)
 	}, prober, caller, caller)
-	b.wire = func(_ *kernel.Kernel, d *Deps) {
-		if u.wide {
-			d.Exec = &wideExec{next: wideBase}
-		}
-	}
 	random := sched.NewRandom(sched.Params{Seed: 1})
 	n := kunitSchedules / 2 // of each build
 	if u.less > 0 && !*thorough {

@@ -80,6 +80,24 @@ type Mutants struct {
 	DetourStops      bool // a detour's pre_handler that returns non-zero skips those after it
 	SPUnadjusted     bool // a handler behind a detour that saves ss sees the stack pointer below it (5.10)
 
+	// Of modules and ftrace:
+	// NoModuleRef registers a probe in a module without holding the module meanwhile (R52).
+	NoModuleRef bool
+	// CheckUnlocked asks for the module before kprobe_mutex is taken, as kernels do:
+	// init text may be freed in between.
+	CheckUnlocked bool
+	// NoKill doesn't hear that modules go: their probes stay.
+	NoKill bool
+	// KillWrites writes the original byte to text that is about to go.
+	KillWrites bool
+	// KillKeepsFtrace leaves the probes of a module that goes to ftrace (R51).
+	KillKeepsFtrace bool
+	// FtraceByPost disarms a site with the client that it would be armed with now (R53, and
+	// what an oracle's kernel leaves in its table).
+	FtraceByPost bool
+	// FtraceKeepsPath ignores that a pre_handler at a site has changed ip.
+	FtraceKeepsPath bool
+	_               struct{}
 	// Of the files:
 	ListKprobes    bool // each probe is listed as a kprobe
 	ListOldest     bool // the oldest probe of an address is listed first

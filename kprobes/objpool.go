@@ -121,18 +121,24 @@ func (r *ring) pop(x kapi.Context) *Instance {
 	}
 }
 
-// popByLast is the kernel's: it believes last.
+// spins is how often popByLast looks for another CPU's push to end.
+const spins = 20
+
+// popByLast is the kernel's: it believes last. Where last was set back behind head
+// the kernel spins, interrupts off, until somebody pushes; this gives up.
 func (r *ring) popByLast(x kapi.Context, n uint32) *Instance {
 	head := r.head.Load(x)
-	for head != r.last.Load(x) {
-		if r.last.Load(x)-head-1 >= n {
-			head = r.head.Load(x)
-			continue
+	for range spins {
+		last := r.last.Load(x)
+		if head == last {
+			break
 		}
-		x.Access(r.cell.ID(), kapi.Read)
-		ri := r.place(head).ri
-		if r.head.Swap(x, head, head+1) {
-			return ri
+		if last-head-1 < n {
+			x.Access(r.cell.ID(), kapi.Read)
+			ri := r.place(head).ri
+			if r.head.Swap(x, head, head+1) {
+				return ri
+			}
 		}
 		head = r.head.Load(x)
 	}

@@ -32,37 +32,58 @@ func (e *Engine) resolve(k *Kprobe) (isa.Addr, error) {
 	return at, nil
 }
 
-// prepare asks the rules whether addr can be probed and makes the out-of-line
-// copy of its instruction (spec 6.2). post: the first probe there has a
-// post_handler. Context: kprobe_mutex and text_mutex held:
-// a patcher's half-written instruction would be decoded as something else.
+// prepare makes a point of addr if it can be probed (spec 6.2). post: the first
+// probe there has a post_handler. Context: kprobe_mutex and text_mutex held: a
+// patcher's half-written instruction would be decoded as something else.
 func (e *Engine) prepare(x kapi.Context, addr isa.Addr, post bool) (*point, error) {
-	e.d.Symbols.Look(x)
-	f, known := e.d.Symbols.Lookup(addr)
-	if !known {
-		f.Addr, f.Size = addr, 1
-	}
-	if e.switches(&f) {
-		return nil, EINVAL
-	}
-	code := e.recover(x, f)
-	e.load(f, code)
-	v := e.judge(int(addr - f.Addr))
-	if v.Errno != 0 {
-		return nil, Errno(-v.Errno)
+	v, code, err := e.examine(x, addr)
+	if err != nil {
+		return nil, err
 	}
 	p := e.newPoint(addr)
-	p.verdict = v
-	p.insn, _ = e.d.Text.Decode(code[addr-f.Addr:], addr) // nil: the kernel takes it for an instruction, and it is none
-	copy(p.orig[:], code[addr-f.Addr:])
 	p.armed.Init(e.d.Cells, false)
 	p.optimized.Init(e.d.Cells, false)
 	p.probes.Init(e.d.Cells, nil)
-	if err := e.makeSlot(x, p, post); err != nil {
+	if err := e.fill(x, p, v, code, post); err != nil {
 		return nil, err
 	}
 	e.points = append(e.points, p)
 	return p, nil
+}
+
+// examine asks the rules whether addr can be probed, and returns the bytes from
+// there on. Context: as prepare.
+func (e *Engine) examine(x kapi.Context, addr isa.Addr) (v rules.Verdict, code []byte, err error) {
+	e.d.Symbols.Look(x)
+	f, known := e.d.Symbols.Lookup(addr)
+	if f.Module != "" && !e.held && e.d.Modules != nil && e.d.Modules.Known(f.Module) { // it has its names still, or already
+		return v, nil, EINVAL
+	}
+	if !known {
+		f.Addr, f.Size = addr, 1
+	}
+	if e.switches(&f) {
+		return v, nil, EINVAL
+	}
+	kind := e.d.Symbols.Kind(f.Addr)
+	code = e.recover(x, f)
+	e.load(f, kind, code)
+	if v = e.judge(int(addr - f.Addr)); v.Errno != 0 {
+		return v, nil, Errno(-v.Errno)
+	}
+	return v, code[addr-f.Addr:], nil
+}
+
+// fill makes a point what the rules have said of its text, with an out-of-line
+// copy of its instruction unless ftrace calls it. Context: as prepare.
+func (e *Engine) fill(x kapi.Context, p *point, v rules.Verdict, code []byte, post bool) error {
+	p.verdict = v
+	copy(p.orig[:], code)
+	if v.Ftrace {
+		return nil
+	}
+	p.insn, _ = e.d.Text.Decode(code, p.addr) // nil: the kernel takes it for an instruction, and it is none
+	return e.makeSlot(x, p, post)
 }
 
 // judge asks the rules about a byte of the function that was loaded. Whether
@@ -102,9 +123,9 @@ func (e *Engine) behindEndbr(x kapi.Context, addr isa.Addr) (to isa.Addr, entry 
 
 // load has the rules look at a function, if it isn't the one that they looked at
 // last: most runs have one. Context: kprobe_mutex held.
-func (e *Engine) load(f kapi.Function, code []byte) {
+func (e *Engine) load(f kapi.Function, kind kapi.TextKind, code []byte) {
 	s := e.d.Symbols
-	kind, ban := s.Kind(f.Addr), s.Banned(f.Addr)
+	ban := s.Banned(f.Addr)
 	plain := kind == kapi.TextCore && ban == kapi.BanNone && !s.Reserved(f.Addr, len(code)) && !s.Extable(f.Addr, f.Size)
 	l := &e.looked
 	if plain && l.plain && l.kernel == e.s.Kernel && l.of == f && bytes.Equal(l.code, code) {
@@ -167,6 +188,9 @@ func (e *Engine) recover(x kapi.Context, f kapi.Function) []byte {
 	code := e.code[:size]
 	clear(code[f.Size:]) // there may be no memory behind it
 	e.d.Text.Read(x, f.Addr, code)
+	if e.d.Ftrace != nil {
+		e.recoverSites(f.Addr, code)
+	}
 	for off, c := range code {
 		if c != isa.Int3 && c != jumpOpcode {
 			continue
@@ -181,4 +205,20 @@ func (e *Engine) recover(x kapi.Context, f kapi.Function) []byte {
 		}
 	}
 	return code
+}
+
+// recoverSites puts nops where ftrace may have written calls.
+func (e *Engine) recoverSites(at isa.Addr, code []byte) {
+	l := &e.looked
+	l.found = e.d.Symbols.Sites(l.found[:0], at, len(code))
+	for _, s := range l.found {
+		if s.Kind != kapi.SiteFentry {
+			continue
+		}
+		for i, c := range isa.Nop5 {
+			if off := int(s.Addr-at) + i; off >= 0 && off < len(code) {
+				code[off] = c
+			}
+		}
+	}
 }

@@ -38,14 +38,29 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 	}
 	k.missed.Init(e.d.Cells, missed)
 	k.disabled.Init(e.d.Cells, k.Flags&FlagDisabled != 0)
-	k.gone = false
+	k.gone, k.off = false, false
 
+	m, err := e.hold(x, k.Addr)
+	if err != nil {
+		return err
+	}
+	err = e.registerAt(x, k)
+	if err == nil && e.s.ModuleRefs {
+		k.module = m // until it is unregistered
+	} else {
+		e.letGo(x, m)
+	}
+	return err
+}
+
+// registerAt is register of a probe whose address is known, and whose text stays.
+func (e *Engine) registerAt(x kapi.Context, k *Kprobe) error {
 	p, there := e.table.Get(x, k.Addr)
 	if there {
 		return e.join(x, p, k)
 	}
 	e.lockText(x)
-	p, err = e.prepare(x, k.Addr, k.Post != nil)
+	p, err := e.prepare(x, k.Addr, k.Post != nil)
 	e.unlockText(x)
 	if err != nil {
 		return err
@@ -55,7 +70,13 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 	first.probes = append(first.probes, k)
 	p.probes.Set(first)
 	e.table.Put(x, p.addr, p)
-	e.armEnabled(x, p)
+	if err := e.armEnabled(x, p); err != nil {
+		e.table.Del(x, p.addr)
+		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
+		e.free(x, p)
+		k.point = nil
+		return err
+	}
 	e.lockText(x)
 	e.prepareDetour(x, p)
 	e.unlockText(x)
@@ -70,6 +91,11 @@ func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) error {
 	if k.jp != nil && p.hasJprobe() && !e.s.Mutants.TwoJprobes {
 		return EEXIST
 	}
+	if p.gone {
+		if err := e.revive(x, p, k.Post != nil); err != nil {
+			return err
+		}
+	}
 	if k.Post != nil {
 		e.unoptimize(x, p)
 		if err := e.unboost(x, p); err != nil {
@@ -82,25 +108,34 @@ func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) error {
 		p.reused = true
 	}
 	e.replace(x, p, k, nil)
-	e.rearm(x, p)
-	return nil
+	err := e.rearm(x, p)
+	if err != nil {
+		e.replace(x, p, nil, k)
+		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
+		k.point = nil
+	}
+	return err
 }
 
 // rearm arms a point that was joined or of which a probe was enabled, if a probe
 // of it is enabled, and tries to optimize it. Context: kprobe_mutex held.
-func (e *Engine) rearm(x kapi.Context, p *point) {
+func (e *Engine) rearm(x kapi.Context, p *point) error {
 	if !p.armed.Load(x) {
-		e.armEnabled(x, p)
+		if err := e.armEnabled(x, p); err != nil {
+			return err
+		}
 	}
 	e.optimize(x, p)
+	return nil
 }
 
 // armEnabled arms a point unless all its probes are disabled (spec 6.3). Context:
 // kprobe_mutex held.
-func (e *Engine) armEnabled(x kapi.Context, p *point) {
-	if p.enabled() {
-		e.arm(x, p)
+func (e *Engine) armEnabled(x kapi.Context, p *point) error {
+	if !p.enabled() {
+		return nil
 	}
+	return e.arm(x, p)
 }
 
 // replace gives the point a new chain: with add first, or last if it is a
@@ -110,6 +145,9 @@ func (e *Engine) replace(x kapi.Context, p *point, add, drop *Kprobe) {
 	last := add != nil && (add.jp != nil || e.s.Mutants.OldestFirst)
 	if add != nil && !last {
 		next.probes = append(next.probes, add)
+	}
+	if add != nil && add.Post != nil {
+		p.posted = true
 	}
 	for _, k := range p.probes.Peek().probes {
 		if k != drop {
@@ -162,6 +200,10 @@ func (e *Engine) unregister(x kapi.Context, ks []*Kprobe) (err error) {
 		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
 	}
 
+	for _, k := range ks {
+		e.letGo(x, k.module)
+		k.module = nil
+	}
 	if gone != nil {
 		e.discard(x, gone)
 	}
@@ -260,8 +302,11 @@ func (e *Engine) enable(x kapi.Context, k *Kprobe) error {
 		return nil
 	}
 	k.disabled.Store(x, false)
-	e.rearm(x, k.point)
-	return nil
+	err := e.rearm(x, k.point)
+	if err != nil {
+		k.disabled.Store(x, true)
+	}
+	return err
 }
 
 // notRegistered is what disabling and enabling answer to a probe that isn't.
@@ -283,10 +328,14 @@ func (e *Engine) again() error {
 var int3 = [...]byte{isa.Int3}
 
 // arm writes the breakpoint. A probe whose jump covers the address gives way
-// first (spec 4.8). Context: kprobe_mutex held.
-func (e *Engine) arm(x kapi.Context, p *point) {
+// first (spec 4.8). A site of ftrace is armed by that, which may refuse it: EBUSY.
+// Context: kprobe_mutex held.
+func (e *Engine) arm(x kapi.Context, p *point) error {
 	if e.disarmed && !e.s.Mutants.ArmDisarmed {
-		return // the file enabled says 0 (spec 7.2)
+		return nil // the file enabled says 0 (spec 7.2)
+	}
+	if p.verdict.Ftrace {
+		return e.armFtrace(x, p)
 	}
 	e.lockText(x)
 	if q := e.covering(p.addr); q != nil {
@@ -297,12 +346,17 @@ func (e *Engine) arm(x kapi.Context, p *point) {
 	e.d.Sync.Core(x, kapi.SyncArm)
 	p.armed.Store(x, true)
 	e.unlockText(x)
+	return nil
 }
 
 // disarm puts the original byte back, or queues that for the optimizer, which
 // has to take a jump away first. It reports whether it is done. Context:
 // kprobe_mutex held.
 func (e *Engine) disarm(x kapi.Context, p *point) bool {
+	if p.client != nil {
+		e.disarmFtrace(x, p)
+		return true
+	}
 	e.lockText(x)
 	e.unoptimizeLocked(x, p, false)
 	done := p.list == nil
@@ -357,9 +411,16 @@ func (e *Engine) before(addr isa.Addr) func(yield func(*point) bool) {
 
 // free gives back the point's memory. Context: kprobe_mutex held.
 func (e *Engine) free(x kapi.Context, p *point) {
+	e.freeCode(x, p)
+	p.freed = true
+}
+
+// freeCode gives back the point's slot and detour.
+func (e *Engine) freeCode(x kapi.Context, p *point) {
 	if p.detour.size != 0 {
-		e.d.Exec.Free(x, p.detour.addr, p.detour.size, kapi.DetourMem)
+		e.d.Exec.Retire(x, p.detour.addr, p.detour.size, kapi.DetourMem)
+		p.detour = detour{}
 	}
 	e.freeSlot(x, p.slot.Peek())
-	p.freed = true
+	p.slot.Set(slot{})
 }

@@ -12,22 +12,7 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
-	"kpsim/smp/kernel"
 )
-
-// wideExec is executable memory for very many probes, which the kernel's is not:
-// it hands out what nobody has had.
-type wideExec struct{ next isa.Addr }
-
-const wideBase = smp.ExecBase + 0x10000000
-
-func (w *wideExec) Alloc(_ kapi.Context, size int, _ uint64) (isa.Addr, bool) {
-	at := w.next
-	w.next += isa.Addr(size+15) &^ 15
-	return at, true
-}
-
-func (w *wideExec) Free(kapi.Context, isa.Addr, int, uint64) {}
 
 // manyFunctions are n functions of 5 bytes and a ret, 64 bytes apart, all alike.
 type manyFunctions int
@@ -42,7 +27,6 @@ func (n manyFunctions) boot(b *bench) {
 		b.k.Symbols.Add(kapi.Function{Name: fmt.Sprintf("f%d", i), Addr: n.at(i), Size: len(f)}, nil)
 	}
 	b.m.Map(n.at(0), text, smp.PermRead|smp.PermExec)
-	b.m.MapExec(wideBase, (int(n)*(256+32))>>12+1)
 }
 
 // scaled runs a program on a machine with n functions.
@@ -50,7 +34,6 @@ func scaled(t testing.TB, n int, optprobes bool, program func(b *bench, x *smp.C
 	s := repaired
 	s.Kernel.Optprobes = optprobes
 	b := bootBench(t, s, nil, manyFunctions(n).boot, program)
-	b.wire = func(_ *kernel.Kernel, d *Deps) { d.Exec = &wideExec{next: wideBase} }
 	require.Equal(t, smp.Passed, b.run(new(sched.Default)), "%v", b.m.Refusal())
 }
 
@@ -92,7 +75,7 @@ func TestManyProbes(t *testing.T) {
 				registered := time.Since(start)
 				b.e.WaitOptimizer(x)
 				settled := time.Since(start)
-				size := int(heap()-before)/n + 288 // of the machine's memory for the copies, at most
+				size := int(heap()-before) / n // the machine's memory for the copies among it
 				t.Logf("%d bytes, %v a probe to register, %v with its optimization", size, registered/time.Duration(n), settled/time.Duration(n))
 				require.Less(t, size, 1024)
 				require.Less(t, last, 20*first, "with many probes each costs more") // one walk over all: 100 times

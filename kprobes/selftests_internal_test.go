@@ -27,7 +27,7 @@ var selftests = []kunit{
 	// multiple_kprobes.tc: 256 text symbols are probed at +5; all are enabled,
 	// disabled and removed. In kernel 5.3 it found that text_poke_bp's handler used
 	// a vector that was gone (R26).
-	{name: "multiple_kprobes", in: since(Edition415), more: many, wide: true, less: 10, run: func(c *kcase, x kapi.Context) {
+	{name: "multiple_kprobes", in: since(Edition415), more: many, less: 10, run: func(c *kcase, x kapi.Context) {
 		hits := 0
 		var ks []*Kprobe
 		for _, f := range many {

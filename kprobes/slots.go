@@ -8,7 +8,7 @@ import (
 
 // A slot is where the out-of-line copy of a point's instruction is.
 type slot struct {
-	at      isa.Addr // 0: there is none, the instruction is emulated
+	at      isa.Addr // set at the making; 0: there is none, the instruction is emulated
 	size    int      // in bytes, as it was handed out
 	boosted bool     // a jump back follows the copy, or it goes elsewhere by itself
 	settled bool     // it was stepped, and is not to be boosted
@@ -100,10 +100,14 @@ func (e *Engine) emulates(p *point) (bool, error) {
 	return false, nil
 }
 
-// freeSlot gives a slot back. Nobody may be in it any more, or be sent there.
-// Context: kprobe_mutex held.
+// freeSlot gives a slot back that no CPU is sent to any more, and that none steps
+// in. In a boosted one somebody may have been interrupted (the kernel's dirty
+// slots). Context: kprobe_mutex held; may sleep.
 func (e *Engine) freeSlot(x kapi.Context, s slot) {
-	if s.at != 0 {
+	switch {
+	case s.boosted:
+		e.d.Exec.Retire(x, s.at, s.size, kapi.SlotMem)
+	case s.at != 0:
 		e.d.Exec.Free(x, s.at, s.size, kapi.SlotMem)
 	}
 }

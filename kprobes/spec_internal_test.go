@@ -42,6 +42,7 @@ var spec = [][]specRule{
 	spec5,
 	spec6,
 	spec7,
+	spec8,
 	specCover,
 }
 

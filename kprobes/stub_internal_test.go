@@ -241,6 +241,8 @@ func (s *stub) Free(_ kapi.Context, at isa.Addr, size int, _ uint64) {
 	}
 }
 
+func (s *stub) Retire(x kapi.Context, at isa.Addr, size int, what uint64) { s.Free(x, at, size, what) }
+
 type stubWork struct {
 	f      func(x kapi.Context)
 	queued bool

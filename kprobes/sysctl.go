@@ -59,7 +59,7 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 			e.disarmNow(x, p) // also what is on its way out: it may be enabled again before it is there
 		case p.enabled() || e.s.Mutants.EnabledAll:
 			if !p.armed.Load(x) { // one whose jump is gone keeps its breakpoint until the optimizer has come
-				e.arm(x, p)
+				_ = e.arm(x, p) // a site of ftrace that somebody else has taken meanwhile stays as it is
 			}
 			e.optimize(x, p)
 		}
@@ -82,6 +82,10 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 // optimizer, but for the breakpoint of one that was queued for it already. Context:
 // kprobe_mutex held.
 func (e *Engine) disarmNow(x kapi.Context, p *point) {
+	if p.client != nil {
+		e.disarmFtrace(x, p)
+		return
+	}
 	e.lockText(x)
 	e.unoptimizeLocked(x, p, true)
 	if p.list == nil && p.armed.Load(x) {

@@ -12,7 +12,7 @@ var NoUseAfterFree = Property{
 	Name: "no-use-after-free",
 	Says: "No CPU runs in, or will return to, a slot or a detour that isn't handed out; each is taken back once, and none is left behind.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Exec, smpev.Alloc, smpev.Free, smpev.Trap, smpev.Return,
+		smpev.Load, smpev.Exec, smpev.Alloc, smpev.Free, smpev.Retire, smpev.Trap, smpev.Return,
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Contexts,
 	},
 	Reads:   []traces.Kind{smpev.Load, smpev.Trap, kpev.ApiEnter, kpev.ApiReturn},
@@ -33,13 +33,16 @@ func (s *span) has(addr uint64) bool { return addr-s.addr < s.size }
 func (s *span) String() string { return memNames[min(s.what, smpev.DetourMem)] }
 
 type noUseAfterFree struct {
-	scene *Scene
-	live  []span
-	freed []span
-	kept  int // so many are for good: of the kernel's own probes
+	scene   *Scene
+	live    []span
+	retired []span // given back, and still there for who may be in them
+	freed   []span
+	kept    int // so many are for good: of the kernel's own probes
 }
 
-func (m *noUseAfterFree) Reset() { m.live, m.freed, m.kept = m.live[:0], m.freed[:0], 0 }
+func (m *noUseAfterFree) Reset() {
+	m.live, m.retired, m.freed, m.kept = m.live[:0], m.retired[:0], m.freed[:0], 0
+}
 
 func in(list []span, addr uint64) *span {
 	for i := range list {
@@ -55,7 +58,7 @@ func (m *noUseAfterFree) Event(e *traces.Event) *traces.Finding {
 	case kpev.Contexts:
 		m.kept = int(e.C)
 	case smpev.Exec:
-		if m.scene.text.has(e.A) || in(m.live, e.A) != nil {
+		if m.scene.text.has(e.A) || m.has(e.A) {
 			return nil
 		}
 		if s := in(m.freed, e.A); s != nil {
@@ -66,22 +69,51 @@ func (m *noUseAfterFree) Event(e *traces.Event) *traces.Finding {
 		if interrupt(e.A) {
 			return nil // what it returns to it was taken at: the next Exec tells, or the Free between has told
 		}
-		if s := in(m.freed, e.B); s != nil && in(m.live, e.B) == nil {
+		if s := in(m.freed, e.B); s != nil && !m.has(e.B) {
 			return found(e, e.B, "returns from %s to %#x, in the freed %s at %#x", vector(e.A), e.B, s, s.addr)
 		}
 	case smpev.Alloc:
 		return m.alloc(e)
+	case smpev.Retire:
+		return m.retire(e)
 	case smpev.Free:
 		return m.free(e)
 	}
 	return nil
 }
 
+// has reports whether somebody may be at an address.
+func (m *noUseAfterFree) has(addr uint64) bool {
+	return in(m.live, addr) != nil || in(m.retired, addr) != nil
+}
+
+// take takes a span out of a list, and reports whether it was in it.
+func take(list *[]span, x span) bool {
+	for i := range *list {
+		if s := &(*list)[i]; s.addr == x.addr && s.size == x.size {
+			*list = append((*list)[:i], (*list)[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+func (m *noUseAfterFree) retire(e *traces.Event) *traces.Finding {
+	x := span{e.A, e.B, e.C}
+	if !take(&m.live, x) {
+		return found(e, x.addr, "gives %d bytes at %#x back, which weren't handed out as such", x.size, x.addr)
+	}
+	m.retired = append(m.retired, x)
+	return nil
+}
+
 func (m *noUseAfterFree) alloc(e *traces.Event) *traces.Finding {
 	x := span{e.A, e.B, e.C}
-	for i := range m.live {
-		if s := &m.live[i]; s.has(x.addr) || x.has(s.addr) {
-			return found(e, x.addr, "is handed %d bytes at %#x, which overlap the %s at %#x", x.size, x.addr, s, s.addr)
+	for _, list := range [...][]span{m.live, m.retired} {
+		for i := range list {
+			if s := &list[i]; s.has(x.addr) || x.has(s.addr) {
+				return found(e, x.addr, "is handed %d bytes at %#x, which overlap the %s at %#x", x.size, x.addr, s, s.addr)
+			}
 		}
 	}
 	keep := m.freed[:0]
@@ -97,19 +129,12 @@ func (m *noUseAfterFree) alloc(e *traces.Event) *traces.Finding {
 
 func (m *noUseAfterFree) free(e *traces.Event) *traces.Finding {
 	x := span{e.A, e.B, e.C}
-	at := -1
-	for i := range m.live {
-		if m.live[i].addr == x.addr && m.live[i].size == x.size {
-			at = i
-		}
-	}
-	if at < 0 {
+	if !take(&m.live, x) && !take(&m.retired, x) {
 		if s := in(m.freed, x.addr); s != nil {
 			return found(e, x.addr, "frees the %s at %#x a second time", s, x.addr)
 		}
 		return found(e, x.addr, "frees %d bytes at %#x, which weren't handed out as such", x.size, x.addr)
 	}
-	m.live = append(m.live[:at], m.live[at+1:]...)
 	m.freed = append(m.freed, x)
 	s := &m.freed[len(m.freed)-1]
 
@@ -147,7 +172,7 @@ func freeTouches(t *Touched, e *traces.Event) {
 		}
 	case smpev.Return:
 		at = e.B
-	case smpev.Alloc, smpev.Free:
+	case smpev.Alloc, smpev.Free, smpev.Retire:
 		for a := spanObject(e.A); a <= spanObject(e.A+e.B-1); a++ {
 			t.Write(a)
 		}

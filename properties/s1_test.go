@@ -51,6 +51,31 @@ func init() {
 			tr.Free(slot, 16, smpev.SlotMem).Store(slot, bytesOf(0xcc, 16)...)
 			tr.End(true).ExpectNone()
 		})
+	trap("S1-retired", "it was given back, but nobody has taken it yet",
+		func(tr *tracetest.Trace) {
+			tr.Alloc(slot, 16, smpev.SlotMem).Store(slot, 0x55, 0xcc).Retire(slot, 16, smpev.SlotMem)
+			tr.On(1, 2).Exec(slot, push...).Break(slot+1).Own(slot+1, smpev.OwnerKprobe).Resume(f + 1)
+			tr.End(true).ExpectNone()
+		})
+	golden("S1-runs-collected", func(tr *tracetest.Trace) {
+		tr.Alloc(slot, 16, smpev.SlotMem).Store(slot, 0x55, 0xcc).Retire(slot, 16, smpev.SlotMem)
+		tr.Free(slot, 16, smpev.SlotMem).On(1, 2).Exec(slot, push...)
+		tr.ExpectViolation("S1", "in the freed slot")
+	})
+	golden("S1-collected-under-nmi", func(tr *tracetest.Trace) {
+		tr.Alloc(slot, 16, smpev.SlotMem).Retire(slot, 16, smpev.SlotMem)
+		tr.On(1, 2).Exec(slot, push...).Trap(smpev.VecNMI, slot+1)
+		tr.Free(slot, 16, smpev.SlotMem)
+		tr.ExpectViolation("S1", "from NMI")
+	})
+	golden("S1-retired-is-handed-out", func(tr *tracetest.Trace) {
+		tr.Alloc(slot, 16, smpev.SlotMem).Retire(slot, 16, smpev.SlotMem).Alloc(slot, 16, smpev.SlotMem)
+		tr.ExpectViolation("S1", "overlap")
+	})
+	golden("S1-retired-twice", func(tr *tracetest.Trace) {
+		tr.Alloc(slot, 16, smpev.SlotMem).Retire(slot, 16, smpev.SlotMem).Retire(slot, 16, smpev.SlotMem)
+		tr.ExpectViolation("S1", "back, which weren't handed out")
+	})
 	golden("S1-never-allocated", func(tr *tracetest.Trace) {
 		tr.Store(slot, push...).On(1, 2).Exec(slot, push...)
 		tr.ExpectViolation("S1", "never handed out")

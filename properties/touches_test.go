@@ -102,7 +102,7 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 	case smpev.Return:
 		e.A = [...]uint64{smpev.VecBP, smpev.VecTimer}[r.N(2)]
 		e.B = anyAddr(r)
-	case smpev.Alloc, smpev.Free:
+	case smpev.Alloc, smpev.Free, smpev.Retire:
 		e.A, e.B, e.C = slotAt+uint64(32*r.N(2)), 32, smpev.SlotMem
 	case smpev.Lock, smpev.Unlock:
 		e.A = uint64(1 + r.N(3))

@@ -69,7 +69,7 @@ func (x *Ctx) Memory() isa.Memory {
 // Atomic reports whether the context must not sleep: in a trap or interrupt,
 // with preemption or interrupts off.
 func (x *Ctx) Atomic() bool {
-	return x.task.preempt > 0 || x.cpu.regs.Flags&isa.IF == 0 || x.task.Traps() > 0
+	return x.task.preempt > 0 || x.cpu.regs.Flags&isa.IF == 0 || x.task.interrupted()
 }
 
 // PreemptDisable implements kapi.Context.

@@ -188,7 +188,7 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 	if cfg.Mode == isa.Mode32 {
 		m.gateAt, m.word = GateBase32, 4
 	}
-	m.mem.mapPage(m.gateAt, PermRead|PermExec).gate = true
+	m.mem.mapCode(m.gateAt, PermRead|PermExec).gate = true
 	for i := range m.cpus {
 		c := &m.cpus[i]
 		c.id, c.bit, c.code = uint8(i), 1<<i, m.noCode
@@ -264,7 +264,7 @@ func (m *Machine) Hooks() *Hooks { return &m.hooks }
 // Map puts b at a in pages of the permission, before Freeze.
 func (m *Machine) Map(a isa.Addr, b []byte, perm Perm) {
 	for at := a &^ (pageSize - 1); at < a+isa.Addr(len(b)); at += pageSize {
-		m.mem.mapPage(at, perm)
+		m.mem.mapCode(at, perm)
 	}
 	m.mem.write(a, b)
 }

@@ -28,18 +28,28 @@ const (
 // A page is 4 KiB of memory and, if it is text, what has been decoded from it.
 type page struct {
 	data  [pageSize]byte
-	boot  [pageSize]byte // what reset goes back to
-	dirty uint64         // bit i: block i may differ from boot
+	boot  *[pageSize]byte // what reset goes back to; shared by pages that are alike, so never written
+	dirty uint64          // bit i: block i may differ from boot
 	perm  Perm
 	at    isa.Addr
 	later bool // it comes and goes; see pages.go
 	away  bool // and is away when a run begins
+	grown bool // it is there since somebody wrote code into it, in this run or an earlier one
 
 	// Of text only:
 	code    *decodedPage        // the instruction decoded at each offset, if none of its bytes is watched
-	lately  *[pageSize]*decoded // and what was fetched there last, if it was decoded then
+	lately  *[pageSize]*decoded // and what was fetched there last, if it was decoded then; nil: nothing was
 	watched [pageSize / 8]bool  // chunks that were or may be stored to
 	gate    bool                // Go routines live here, one in each 16 bytes
+}
+
+// zeros and int3s are pages as they are mapped.
+var zeros, int3s [pageSize]byte
+
+func init() {
+	for i := range int3s {
+		int3s[i] = isa.Int3
+	}
 }
 
 // A decodedPage holds the instruction that begins at each offset of a page.
@@ -71,14 +81,20 @@ func (m *memory) mapPage(a isa.Addr, perm Perm) *page {
 		sim.Bug("the page of %#x is to be both written and executed: guest stores wouldn't reach what is decoded from it", uint64(a))
 	}
 	if p == nil {
-		p = &page{at: a &^ (pageSize - 1), perm: perm}
-		if perm&PermExec != 0 {
-			p.code, p.lately = new(decodedPage), new([pageSize]*decoded)
-		}
+		p = &page{at: a &^ (pageSize - 1), perm: perm, boot: &zeros}
 		m.pages[pn] = p
 	}
 	if p.perm != perm {
 		sim.Bug("the page of %#x is mapped already, with other permissions", uint64(a))
+	}
+	return p
+}
+
+// mapCode is mapPage of one that has decoded instructions, if it is text.
+func (m *memory) mapCode(a isa.Addr, perm Perm) *page {
+	p := m.mapPage(a, perm)
+	if perm&PermExec != 0 && p.code == nil {
+		p.code = new(decodedPage)
 	}
 	return p
 }
@@ -239,7 +255,8 @@ func (m *memory) peek(a isa.Addr, b []byte, perm Perm) int {
 // freeze makes what is in memory now the state that reset goes back to.
 func (m *memory) freeze() {
 	for _, p := range m.dirty {
-		p.boot, p.dirty = p.data, 0
+		image := p.data
+		p.boot, p.dirty = &image, 0
 	}
 	m.dirty = m.dirty[:0]
 }

@@ -34,6 +34,22 @@ func (m *Machine) Present(a isa.Addr) bool {
 // the caller fills them, before anybody can know of them.
 func (x *Ctx) MapPages(a isa.Addr, pages int) { x.m.setPages(a, pages, PermRead|PermExec) }
 
+// MapExec maps a page for code that is written at run time, for the rest of the
+// run: as Machine.MapExec does at boot. false: something else is there.
+func (x *Ctx) MapExec(a isa.Addr) bool {
+	p := x.m.mem.page(a)
+	if p == nil {
+		x.m.MapLater(a, 1, false)
+		p = x.m.mem.page(a)
+		p.grown = true
+	}
+	if !p.grown || p.perm != 0 {
+		return false
+	}
+	x.MapPages(a, 1)
+	return true
+}
+
 // UnmapPages takes pages of MapLater away.
 func (x *Ctx) UnmapPages(a isa.Addr, pages int) { x.m.setPages(a, pages, 0) }
 

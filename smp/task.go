@@ -3,6 +3,7 @@ package smp
 import (
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 )
 
 // A Task is a thread of control bound to one CPU. It owns a stack of frames
@@ -136,4 +137,15 @@ func (t *Task) Traps() (n int) {
 		}
 	}
 	return n
+}
+
+// interrupted reports whether a trap is open in which nobody may sleep: any but a
+// page fault, which has turned interrupts on again where it can.
+func (t *Task) interrupted() bool {
+	for i := range t.frames {
+		if f := &t.frames[i]; f.trap && f.vector != smpev.VecPF {
+			return true
+		}
+	}
+	return false
 }

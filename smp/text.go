@@ -108,6 +108,9 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 		n := m.text.Fetch(int(c.id), uint64(ip), &m.fbuf, m.fetchEnv(c))
 		lo, hi = traces.PackBytes(m.fbuf[:n])
 	}
+	if p.lately == nil {
+		p.lately = new([pageSize]*decoded)
+	}
 	e := p.lately[ip%pageSize]
 	if e == nil || !e.is(ip, lo, hi) {
 		e = m.decode(ip, lo, hi)
@@ -213,10 +216,7 @@ func (m *Machine) Watch(a isa.Addr, n int) {
 func (m *Machine) MapExec(a isa.Addr, pages int) {
 	for i := range pages {
 		p := m.mem.mapPage(a+isa.Addr(i*pageSize), PermRead|PermExec)
-		for j := range p.data {
-			p.data[j] = isa.Int3
-		}
-		p.boot = p.data
+		p.data, p.boot = int3s, &int3s
 		p.code = m.noCode
 		for j := range p.watched {
 			p.watched[j] = true
@@ -323,6 +323,8 @@ func (m *Machine) Link(a isa.Addr, code []byte) {
 		return
 	}
 	copy(p.data[off:], code)
-	copy(p.boot[off:], code)
+	image := *p.boot
+	copy(image[off:], code)
+	p.boot = &image
 	clear(p.code[:])
 }

@@ -8,6 +8,7 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/properties/harness"
 	"kpsim/properties/mutant"
+	"kpsim/properties/scenario"
 	"kpsim/sched"
 )
 
@@ -81,12 +82,11 @@ type ranOnce struct {
 
 // A ranProbe is what a probe did in a run.
 type ranProbe struct {
-	Name    string `json:"name"`
-	Place   string `json:"place"`
-	Pre     int    `json:"pre"`
-	Post    int    `json:"post"`
-	Nmissed int    `json:"nmissed"`
-	Skipped int    `json:"skipped"`
+	Name     string         `json:"name"`
+	Place    string         `json:"place"`
+	Handlers map[string]int `json:"handlers"` // how often each of those that it has ran
+	Nmissed  int            `json:"nmissed"`
+	Skipped  int            `json:"skipped"` // by a sibling that changed the path
 
 	line string // as it is printed
 }
@@ -170,16 +170,23 @@ func (o *ranOnce) print(p *program, mutant string) {
 func hitsOf(rig *harness.Rig, t *harness.Tally) []ranProbe {
 	list := []ranProbe{}
 	for i := range rig.Scenario.Probes {
-		sp, k := &rig.Scenario.Probes[i], rig.Probe(i)
-		h := ranProbe{Name: sp.Name, Place: rig.Machine.Symbol(k.Addr), Nmissed: k.Missed()}
-		h.Pre, h.Post = t.Counts(uint64(i), kpev.Pre), t.Counts(uint64(i), kpev.Post)
-		_, h.Skipped = t.Missed(uint64(i))
-		h.line = fmt.Sprintf("%s at %s: pre_handler %d", h.Name, h.Place, h.Pre)
-		if sp.Post != nil {
-			h.line += fmt.Sprintf(", post_handler %d", h.Post)
+		sp := &rig.Scenario.Probes[i]
+		k, nmissed := rig.Probe(i)
+		h := ranProbe{Name: sp.Name, Place: rig.Machine.Symbol(k.Addr), Nmissed: nmissed, Handlers: map[string]int{}}
+		h.line = fmt.Sprintf("%s at %s:", h.Name, h.Place)
+		count := func(which uint64, there bool) {
+			if name := handlerNames[which]; there {
+				h.Handlers[name] = t.Counts(uint64(i), which)
+				h.line += fmt.Sprintf(" %s %d,", name, h.Handlers[name])
+			}
 		}
-		h.line += fmt.Sprintf(", nmissed %d", h.Nmissed)
-		if h.Skipped > 0 {
+		count(kpev.Pre, sp.Kind == scenario.ProbeKprobe && sp.Pre != nil)
+		count(kpev.Post, sp.Kind == scenario.ProbeKprobe && sp.Post != nil)
+		count(kpev.Fault, sp.Fault != nil)
+		count(kpev.Entry, sp.Kind == scenario.ProbeKretprobe && sp.Pre != nil)
+		count(kpev.Return, sp.Kind == scenario.ProbeKretprobe && sp.Post != nil)
+		h.line += fmt.Sprintf(" nmissed %d", nmissed)
+		if _, h.Skipped = t.Missed(uint64(i)); h.Skipped > 0 {
 			h.line += fmt.Sprintf(", skipped %d", h.Skipped)
 		}
 		list = append(list, h)

@@ -54,7 +54,7 @@ func (c *shellCmd) run(p *program) (int, error) {
 	}
 	defer s.Close()
 	h := &sh{p: p, s: s}
-	s.Saw = h.saw
+	s.See(h.saw)
 	in := c.in
 	if in == nil {
 		in = os.Stdin
@@ -184,9 +184,11 @@ func init() {
 	shellWords = []shellWord{
 		{"help", nil, "[COMMAND]", "list the commands", (*sh).help},
 		{"call", nil, "FUNC [ARG…] [on CPU] [&]", "call a function, with numbers or symbols; & leaves it under way, to be stepped", (*sh).call},
-		{"kprobe", nil, "NAME at SYMBOL[+OFFSET] [post] [nopre] [REG=VALUE…] [ip=SYMBOL[+OFFSET]]", "make a probe; its pre_handler counts, and sets what is said", (*sh).kprobe},
-		{"register", nil, "NAME… [on CPU] [&]", "register_kprobe of each", (*sh).register},
-		{"unregister", nil, "NAME… [on CPU] [&]", "unregister_kprobe of each", (*sh).unregister},
+		{"kprobe", nil, "NAME at SYMBOL[+OFFSET] [post] [nopre] [fault] [disabled] [REG=VALUE…] [ip=SYMBOL[+OFFSET]]", "make a probe; its pre_handler counts, and sets what is said", (*sh).kprobe},
+		{"kretprobe", nil, "NAME at FUNC [maxactive=N] [entry] [leave] [data=N] [disabled] [REG=VALUE…]", "make a return probe; its handler counts, and sets what is said; entry: with an entry_handler; leave: which returns 1", (*sh).kretprobe},
+		{"jprobe", nil, "NAME at FUNC entry=FUNC", "make a jprobe, which runs entry with the function's arguments (2.6)", (*sh).jprobe},
+		{"register", nil, "NAME… [on CPU] [&]", "register_kprobe, or what it is a probe of; of several at once register_kprobes", (*sh).register},
+		{"unregister", nil, "NAME… [on CPU] [&]", "unregister_kprobe, likewise", (*sh).unregister},
 		{"enable", nil, "NAME… [on CPU] [&]", "enable_kprobe of each", (*sh).enable},
 		{"disable", nil, "NAME… [on CPU] [&]", "disable_kprobe of each", (*sh).disable},
 		{"cat", nil, "FILE", "print a file of kprobes", (*sh).cat},

@@ -23,12 +23,16 @@ func (h *sh) saw(k *kprobes.Kprobe, which uint64, regs *isa.Regs) {
 	if h.quiet {
 		return
 	}
-	name, m := "pre_handler", h.s.Rig.Machine
-	if which == kpev.Post {
-		name = "post_handler"
+	m := h.s.Rig.Machine
+	name := handlerNames[which]
+	if which == kpev.Return {
+		fmt.Fprintf(h.p.out, "  %s of %s: %s returned %#x\n", name, h.probeName(k.ID), m.Symbol(k.Addr), regs.R[isa.RAX])
+		return
 	}
 	fmt.Fprintf(h.p.out, "  %s of %s: p->addr = %s, ip = %s, flags = %#x\n", name, h.probeName(k.ID), m.Symbol(k.Addr), m.Symbol(regs.IP), regs.Flags)
 }
+
+var handlerNames = map[uint64]string{kpev.Pre: "pre_handler", kpev.Post: "post_handler", kpev.Fault: "fault_handler", kpev.Entry: "entry_handler", kpev.Return: "handler"}
 
 func (h *sh) probeName(id uint64) string { return h.s.Rig.Scenario.Probes[id].Name }
 
@@ -106,73 +110,129 @@ func (h *sh) value(s string) (uint64, error) {
 }
 
 func (h *sh) kprobe(args []string) error {
+	p := scenario.Probe{Pre: counting()}
+	return h.probe(args, &p, map[string]func(value string) error{
+		"post":  func(string) error { p.Post = counting(); return nil },
+		"nopre": func(string) error { p.Pre = nil; return nil },
+		"fault": func(string) error { p.Fault = counting(); return nil },
+		"ip": func(value string) error {
+			st := scenario.Step{Kind: scenario.StepSetIP}
+			name, off, err := splitPlace(value)
+			if err == nil {
+				err = h.function(name)
+			}
+			st.Func, st.Value = name, uint64(off)
+			p.Pre = append(p.Pre, st)
+			return err
+		},
+		"": func(set string) error { return h.setReg(&p.Pre, set) },
+	})
+}
+
+func counting() []scenario.Step { return []scenario.Step{{Kind: scenario.StepCount}} }
+
+func (h *sh) kretprobe(args []string) error {
+	p := scenario.Probe{Kind: scenario.ProbeKretprobe, Post: counting()}
+	number := func(to *int) func(string) error {
+		return func(value string) (err error) {
+			if *to, err = strconv.Atoi(value); err != nil {
+				err = fmt.Errorf("%s is no number", value)
+			}
+			return err
+		}
+	}
+	return h.probe(args, &p, map[string]func(value string) error{
+		"maxactive": number(&p.Maxactive),
+		"data":      number(&p.DataSize),
+		"entry":     func(string) error { p.Pre = append(p.Pre, counting()...); return nil },
+		"leave":     func(string) error { p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepNonzero}); return nil },
+		"":          func(set string) error { return h.setReg(&p.Post, set) },
+	})
+}
+
+func (h *sh) jprobe(args []string) error {
+	p := scenario.Probe{Kind: scenario.ProbeJprobe}
+	return h.probe(args, &p, map[string]func(value string) error{
+		"entry": func(value string) error { p.Entry = value; return h.function(value) },
+	})
+}
+
+// probe makes a probe of NAME at PLACE and the words behind: words has what they
+// do, that of "" what REG=VALUE does.
+func (h *sh) probe(args []string, p *scenario.Probe, words map[string]func(value string) error) (err error) {
 	if len(args) < 3 || args[1] != "at" {
 		return errUsage
 	}
-	p := scenario.Probe{Name: args[0], Pre: []scenario.Step{{Kind: scenario.StepCount}}}
-	var err error
+	p.Name = args[0]
 	if p.Func, p.Offset, err = splitPlace(args[2]); err != nil {
 		return err
 	}
 	if err := h.function(p.Func); err != nil {
 		return err
 	}
+	words["disabled"] = func(string) error { p.Disabled = true; return nil }
 	for _, word := range args[3:] {
-		switch key, value, _ := strings.Cut(word, "="); {
-		case word == "post":
-			p.Post = []scenario.Step{{Kind: scenario.StepCount}}
-		case word == "nopre":
-			p.Pre = nil
-		case key == "ip":
-			st := scenario.Step{Kind: scenario.StepSetIP}
-			off := 0
-			if st.Func, off, err = splitPlace(value); err == nil {
-				err = h.function(st.Func)
-			}
-			if err != nil {
-				return err
-			}
-			st.Value = uint64(off)
-			p.Pre = append(p.Pre, st)
-		case slices.Contains(regNames[:], key):
-			v, err := h.value(value)
-			if err != nil {
-				return err
-			}
-			p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetReg, Reg: isa.Reg(slices.Index(regNames[:], key)), Value: v})
-		default:
+		key, value, _ := strings.Cut(word, "=")
+		do := words[key]
+		if slices.Contains(regNames[:], key) {
+			do, value = words[""], word
+		}
+		if do == nil || key == "" {
 			return errUsage
 		}
+		if err := do(value); err != nil {
+			return err
+		}
 	}
-	return h.s.AddProbe(p)
+	return h.s.AddProbe(*p)
+}
+
+// setReg adds the step that REG=VALUE says.
+func (h *sh) setReg(steps *[]scenario.Step, set string) error {
+	reg, value, _ := strings.Cut(set, "=")
+	v, err := h.value(value)
+	*steps = append(*steps, scenario.Step{Kind: scenario.StepSetReg, Reg: isa.Reg(slices.Index(regNames[:], reg)), Value: v})
+	return err
 }
 
 func (h *sh) register(args []string) error {
-	return h.api(args, "register_kprobe", scenario.OpRegister)
+	return h.api(args, "register", scenario.OpRegister, scenario.OpRegisterAll)
 }
 
 func (h *sh) unregister(args []string) error {
-	return h.api(args, "unregister_kprobe", scenario.OpUnregister)
+	return h.api(args, "unregister", scenario.OpUnregister, scenario.OpUnregisterAll)
 }
 
-func (h *sh) enable(args []string) error { return h.api(args, "enable_kprobe", scenario.OpEnable) }
+func (h *sh) enable(args []string) error { return h.api(args, "enable", scenario.OpEnable, 0) }
 
-func (h *sh) disable(args []string) error { return h.api(args, "disable_kprobe", scenario.OpDisable) }
+func (h *sh) disable(args []string) error { return h.api(args, "disable", scenario.OpDisable, 0) }
 
-// api makes a call of the API for each of the probes named.
-func (h *sh) api(args []string, f string, kind scenario.OpKind) error {
+var apiKinds = map[scenario.ProbeKind]string{scenario.ProbeKprobe: "kprobe", scenario.ProbeKretprobe: "kretprobe", scenario.ProbeJprobe: "jprobe"}
+
+// api makes a call of the API for the probes named: one for all of them, if they
+// are of one kind and it takes arrays, else one for each.
+func (h *sh) api(args []string, f string, one, all scenario.OpKind) error {
 	args, cpu, behind, err := h.placed(args)
 	if err != nil {
 		return err
 	}
+	same := true
+	var kinds []scenario.ProbeKind
 	for _, name := range args {
-		if _, ok := h.s.Probe(name); !ok {
+		i, ok := h.s.Probe(name)
+		if !ok {
 			return fmt.Errorf("no probe is called %s; kprobe makes one", name)
 		}
+		kinds = append(kinds, h.s.Rig.Scenario.Probes[i].Kind)
+		same = same && kinds[0] == kinds[len(kinds)-1]
 	}
-	for _, name := range args {
-		says := fmt.Sprintf("%s(%s)", f, name)
-		op := scenario.Op{Kind: kind, Target: name}
+	if all != 0 && len(args) > 1 && same && kinds[0] != scenario.ProbeJprobe && !h.s.Rig.Scenario.Machine.NoBatches {
+		says := fmt.Sprintf("%s_%ss(%s)", f, apiKinds[kinds[0]], list(args))
+		return h.s.Op(cpu, says, scenario.Op{Kind: all, Targets: args}, behind, func(errno kprobes.Errno, _ uint64) { h.answer(says, errno) })
+	}
+	for i, name := range args {
+		says := fmt.Sprintf("%s_%s(%s)", f, apiKinds[kinds[i]], name)
+		op := scenario.Op{Kind: one, Target: name}
 		if err := h.s.Op(cpu, says, op, behind, func(errno kprobes.Errno, _ uint64) { h.answer(says, errno) }); err != nil {
 			return err
 		}

@@ -158,6 +158,9 @@ func (j *Judge) loadJump(at int, in *insn) {
 
 // forbid notes that no probe in the function can be optimized.
 func (j *Judge) forbid(at int, why ReasonKind) {
+	if why == ExtableEntry && j.k.Unchecked&CheckExtable != 0 || why == IndirectJumpAt && j.k.Unchecked&CheckIndirect != 0 {
+		return
+	}
 	if j.never.Kind == None {
 		j.fault, j.never = at, Reason{Kind: why, At: at}
 	}
@@ -357,7 +360,7 @@ func (j *Judge) optimize(at int) (region int, why Reason) {
 	switch {
 	case !j.k.Optprobes:
 		return 0, Reason{Kind: NoOptprobes}
-	case at+jumpSize > j.f.Size:
+	case at+jumpSize > j.f.Size && j.k.Unchecked&CheckEnd == 0:
 		return 0, Reason{Kind: Straddles}
 	}
 	if why = j.targeted(at); why.Kind != None {
@@ -395,7 +398,7 @@ func (s *Site) inRegion(last bool) bool {
 // byte +5 count, though they lead behind the jump.
 func (j *Judge) targeted(at int) Reason {
 	first := Reason{}
-	for to := at + 1; to <= at+jumpSize; to++ {
+	for to := at + 1; to <= at+jumpSize && j.k.Unchecked&CheckTargets == 0; to++ {
 		if from := int(j.bytes[to].jumper) - 1; from >= 0 && (first.Kind == None || from < first.At) {
 			first = Reason{Kind: TargetedBy, At: from}
 		}

@@ -42,7 +42,20 @@ type Kernel struct {
 	IBT        bool // CONFIG_X86_KERNEL_IBT: functions begin with endbr64 (5.18 and later)
 	Ftrace     bool // CONFIG_KPROBES_ON_FTRACE: a probe at a fentry site goes through ftrace (not in 2.6)
 	Optprobes  bool // CONFIG_OPTPROBES (not in 2.6)
+
+	Unchecked Checks // for mutants: what isn't looked at
 }
+
+// Checks are steps of the check whether a region can become a jump.
+type Checks uint8
+
+// The steps.
+const (
+	CheckEnd      Checks = 1 << iota // the region lies within the function
+	CheckTargets                     // no jump leads into it
+	CheckIndirect                    // no jump in the function leads who knows where
+	CheckExtable                     // no instruction of the function has an exception-table entry
+)
 
 // The kernels whose answers were recorded.
 var (

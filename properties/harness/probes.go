@@ -73,7 +73,7 @@ func (r *Rig) unregistered() {
 // loadOwn lists the kernel's own text that a probe of its own is on: the nop that is
 // the trampoline of 2.6, and the ud2 behind it.
 func (r *Rig) loadOwn() error {
-	if !r.telling || r.Scenario.Machine.Returns != kprobes.ReturnGlobal {
+	if r.Scenario.Machine.Returns != kprobes.ReturnGlobal {
 		return nil
 	}
 	t := scenario.Text{Name: "kretprobe_trampoline", At: r.Kernel.Stub("kretprobe_trampoline"), Code: make([]byte, 3)}
@@ -110,28 +110,38 @@ func (r *Rig) kprobe(i int) *kprobes.Kprobe {
 // tellProbes tells the monitors what they couldn't know of the probes.
 func (r *Rig) tellProbes() {
 	for i := range r.Scenario.Probes {
-		sp := &r.Scenario.Probes[i]
-		if sp.Kind != scenario.ProbeKprobe || sp.Disabled {
-			r.Log.Emit(kpev.Kind, 255, traces.NoTask, uint64(i), uint64(sp.Kind), b2u(sp.Disabled)|2*b2u(sp.Pre != nil))
-		}
-		silent := sp.Pre == nil
-		switch sp.Kind {
-		case scenario.ProbeKretprobe:
-			silent = sp.Post == nil
-		case scenario.ProbeJprobe:
-			silent = false
-		}
-		if silent {
-			r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(i), 0, 0)
-		}
+		r.tellProbe(i)
 	}
 	if r.own != 0 { // a raw site, as a jump label's
 		for _, b := range [...]byte{0x90, isa.Int3} {
 			r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(r.own), uint64(b), 1<<56)
 		}
 	}
-	if m := &r.Scenario.Machine; r.tells() {
-		r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Returns >= kprobes.ReturnHashed), b2u(m.Returns == kprobes.ReturnGlobal))
+	if r.tells() {
+		r.tellContexts()
+	}
+}
+
+func (r *Rig) tellContexts() {
+	m := &r.Scenario.Machine
+	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Returns >= kprobes.ReturnHashed), b2u(m.Returns == kprobes.ReturnGlobal))
+}
+
+// tellProbe is tellProbes of one.
+func (r *Rig) tellProbe(i int) {
+	sp := &r.Scenario.Probes[i]
+	if sp.Kind != scenario.ProbeKprobe || sp.Disabled {
+		r.Log.Emit(kpev.Kind, 255, traces.NoTask, uint64(i), uint64(sp.Kind), b2u(sp.Disabled)|2*b2u(sp.Pre != nil))
+	}
+	silent := sp.Pre == nil
+	switch sp.Kind {
+	case scenario.ProbeKretprobe:
+		silent = sp.Post == nil
+	case scenario.ProbeJprobe:
+		silent = false
+	}
+	if silent {
+		r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(i), 0, 0)
 	}
 }
 
@@ -141,6 +151,9 @@ func (r *Rig) tells() bool { return r.telling || r.Scenario.Machine.Edition != s
 
 // tell tells that a handler begins.
 func (r *Rig) tell(x kapi.Context, k *kprobes.Kprobe, which uint64, regs *isa.Regs) {
+	if r.saw != nil {
+		r.saw(k, which, regs)
+	}
 	x.Emit(kpev.Handler, k.ID, which, uint64(k.Addr))
 	if !r.tells() {
 		return

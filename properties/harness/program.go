@@ -54,6 +54,13 @@ func (p *program) do(x *smp.Ctx, i int) {
 		x.Step("schedule", 0)
 		x.Sleep(kapi.Yield)
 		return
+	case scenario.OpSpin:
+		x.Step("spin", 0)
+		r.Kernel.Latch.Spin(x)
+		return
+	case scenario.OpRelease:
+		r.Kernel.Latch.Open(x)
+		return
 	case scenario.OpUser:
 		r.Kernel.User(x)
 		return
@@ -84,6 +91,8 @@ func (p *program) do(x *smp.Ctx, i int) {
 		x.Emit(kpev.Sysctl, b2u(op.On), 0, 0)
 		r.engine.SetOptimization(x, op.On)
 		x.Emit(kpev.Sysctl, b2u(op.On), 1, 0)
+	case scenario.OpHotplug:
+		r.Kernel.Hotplug.Change(x)
 	case scenario.OpEnableLabel, scenario.OpDisableLabel:
 		for i := range r.labels {
 			if r.Scenario.Labels[i].Name == op.Target {

@@ -39,7 +39,8 @@ type Rig struct {
 	onJump    kprobes.JHandler     // jump, as a value
 	jprobes   []kprobes.Jprobe
 	freshJs   []kprobes.Jprobe
-	onRet     kprobes.RetHandler // returned, as a value
+	onRet     kprobes.RetHandler                                    // returned, as a value
+	saw       func(k *kprobes.Kprobe, which uint64, regs *isa.Regs) // is told of each handler; nil: nobody
 	patch     kapi.Patcher
 	monitors  *properties.Monitors // nil in a twin
 	probes    []kprobes.Kprobe
@@ -149,10 +150,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		return nil, err
 	}
 	r.Machine, r.arrivals.m = m, m
-	r.Kernel = kernel.Boot(m, kernel.Config{
-		Preemptible: sc.Machine.Preempt.Built(),
-		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
-	})
+	r.Kernel = kernel.Boot(m, kernelOf(sc))
 	if err := r.load(); err != nil {
 		m.Close()
 		return nil, err
@@ -229,6 +227,10 @@ func (r *Rig) load() error {
 	for i := range sc.Datas {
 		d := &sc.Datas[i]
 		m.AddSymbol(d.Name, d.At, len(d.Bytes))
+		if d.Away {
+			r.Kernel.Away(d.At, d.Bytes)
+			continue
+		}
 		if !d.PerCPU {
 			m.Map(d.At, d.Bytes, smp.PermRead|smp.PermWrite)
 			continue
@@ -379,7 +381,7 @@ func (r *Rig) wire() {
 	k, mc := r.Kernel, &r.Scenario.Machine
 	r.deps = kprobes.Deps{
 		CPUs: mc.CPUs, Cells: &r.Machine.Cells, Text: &k.Text, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
-		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug, Stacks: &k.Stacks,
+		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug, Stacks: &k.Stacks, Modules: &k.Modules, Ftrace: k.Tracer(),
 	}
 	switch mc.Patch {
 	case scenario.PatchBreakpoint:

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
@@ -13,7 +15,6 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/isa"
-	"kpsim/smp/kapi"
 	"kpsim/traces"
 )
 
@@ -25,9 +26,6 @@ type Session struct {
 	Rig *Rig
 	Run *Run // how the run ended; nil: it goes on
 	Tally
-
-	// Saw is told of each handler's call, with the registers it was given; nil: nobody.
-	Saw func(k *kprobes.Kprobe, which uint64, regs *isa.Regs)
 
 	steer   steer
 	errands []errand // by CPU
@@ -118,11 +116,9 @@ func (s *Session) start(r *Rig, by sim.Chooser) *Session {
 	}
 	s.listen(r)
 	r.Log.Store = true
-	r.onPre, r.onPost = s.pre, s.post
-	for i := range r.fresh {
-		s.hook(&r.fresh[i])
-	}
-	r.probes = append(make([]kprobes.Kprobe, 0, len(r.probes)+mostProbes), r.probes...)
+	n := len(r.probes)
+	r.probes = append(make([]kprobes.Kprobe, 0, n+mostProbes), r.probes...)
+	r.rets = append(make([]kprobes.Kretprobe, 0, n+mostProbes), r.freshRets...)
 	r.rets = append(make([]kprobes.Kretprobe, 0, len(r.rets)+mostProbes), r.rets...)
 	r.jprobes = append(make([]kprobes.Jprobe, 0, len(r.jprobes)+mostProbes), r.jprobes...)
 	s.steer.by = by
@@ -159,29 +155,8 @@ func (r *Rig) watchAll() error {
 	return nil
 }
 
-// hook lets the session see what a probe's handlers are given.
-func (s *Session) hook(k *kprobes.Kprobe) {
-	if k.Pre != nil {
-		k.Pre = s.pre
-	}
-	if k.Post != nil {
-		k.Post = s.post
-	}
-}
-
-func (s *Session) pre(x kapi.Context, k *kprobes.Kprobe, regs *isa.Regs) int {
-	if s.Saw != nil {
-		s.Saw(k, kpev.Pre, regs)
-	}
-	return s.Rig.pre(x, k, regs)
-}
-
-func (s *Session) post(x kapi.Context, k *kprobes.Kprobe, regs *isa.Regs, flags uint64) {
-	if s.Saw != nil {
-		s.Saw(k, kpev.Post, regs)
-	}
-	s.Rig.post(x, k, regs, flags)
-}
+// See has f told of each handler's call, with the registers that it is given.
+func (s *Session) See(f func(k *kprobes.Kprobe, which uint64, regs *isa.Regs)) { s.Rig.saw = f }
 
 // pause is the machine's.
 func (s *Session) pause() bool {
@@ -249,6 +224,7 @@ func (s *Session) Do(cpu int, says string, do func(x *smp.Ctx)) error {
 func (s *Session) finish(cpu int) error {
 	t := &s.errands[cpu]
 	t.await = true
+	s.Rig.Machine.Follow(t.task)
 	before := s.Rig.Machine.Steps()
 	s.run(s.patient)
 	t.await = false
@@ -338,17 +314,18 @@ func (s *Session) StepBy(mv sim.Mover, n uint64) (made uint64) {
 // see, or what the strategy says.
 func (s *Session) Stale(on bool) { s.steer.stale = on }
 
-// Probe returns the probe of that name.
-func (s *Session) Probe(name string) (*kprobes.Kprobe, bool) {
+// Probe returns the number of the probe of that name.
+func (s *Session) Probe(name string) (i int, ok bool) {
 	for i := range s.Rig.Scenario.Probes {
 		if s.Rig.Scenario.Probes[i].Name == name {
-			return s.Rig.kprobe(i), true
+			return i, true
 		}
 	}
-	return nil, false
+	return 0, false
 }
 
-// AddProbe adds a probe to those of the scenario, which aren't registered yet.
+// AddProbe adds a probe to those of the scenario, which isn't registered yet.
+// Errors say what the edition lacks, too.
 func (s *Session) AddProbe(p scenario.Probe) error {
 	r := s.Rig
 	if _, ok := s.Probe(p.Name); ok {
@@ -358,21 +335,44 @@ func (s *Session) AddProbe(p scenario.Probe) error {
 	if n == cap(r.probes) {
 		return fmt.Errorf("a session has at most %d probes of its own", mostProbes)
 	}
+	told := r.tells()
 	r.Scenario.Probes = append(r.Scenario.Probes, p)
+	if err := scenario.Check(r.Scenario); err != nil {
+		r.Scenario.Probes = r.Scenario.Probes[:n]
+		return err
+	}
 	r.unregistered()
-	s.hook(&r.fresh[n])
 	r.probes, r.rets, r.jprobes = append(r.probes, r.fresh[n]), append(r.rets, r.freshRets[n]), append(r.jprobes, r.freshJs[n])
-	r.census.probes, r.census.at = append(r.census.probes, Probed{}), append(r.census.at, r.probes[n].Addr)
-	if p.Pre == nil {
-		r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(n), 0, 0)
+	r.census.probes, r.census.at = append(r.census.probes, Probed{}), append(r.census.at, r.placed[n])
+	r.tellProbe(n)
+	if !told && r.tells() {
+		r.tellContexts()
 	}
 	return nil
+}
+
+// check says why the scenario can't have an operation: mostly, what its edition lacks.
+func (s *Session) check(op *scenario.Op) error {
+	sc := *s.Rig.Scenario
+	sc.Tasks = append(slices.Clone(sc.Tasks), scenario.Task{Name: "the shell", Ops: []scenario.Op{*op}, Repeat: 1})
+	err := scenario.Check(&sc)
+	if err == nil {
+		return nil
+	}
+	_, what, ok := strings.Cut(err.Error(), "ops[0]: ")
+	if !ok {
+		return err
+	}
+	return errors.New(what)
 }
 
 // Op has a CPU's thread do an operation of a scenario's task, or in the background
 // begin it. ended is told, when it is done, what the API answered, or what a call
 // left in rax.
 func (s *Session) Op(cpu int, says string, op scenario.Op, background bool, ended func(errno kprobes.Errno, rax uint64)) error {
+	if err := s.check(&op); err != nil {
+		return err
+	}
 	p := &program{r: s.Rig, task: s.errands[cpu].task, ops: []scenario.Op{op}, repeat: 1, called: []called{s.Rig.called(&op)}}
 	do := func(x *smp.Ctx) {
 		p.do(x, 0)
@@ -405,7 +405,14 @@ func (s *Session) WriteOptimization(cpu int, value string) (refused, err error) 
 func (s *Session) WriteEnabled(cpu int, value string) (refused, err error) {
 	e := s.Rig.engine
 	err = s.Do(cpu, "the write to enabled", func(x *smp.Ctx) {
+		on, ok := e.ParseEnabled(value)
+		if ok {
+			x.Emit(kpev.Enabled, b2u(on), 0, 0)
+		}
 		refused = e.WriteEnabled(x, value)
+		if ok {
+			x.Emit(kpev.Enabled, b2u(on), 1, 0)
+		}
 	})
 	return refused, err
 }

@@ -5,6 +5,7 @@ import (
 
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
+	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/traces"
 )
@@ -53,8 +54,13 @@ func (t *Tally) Missed(probe uint64) (missed, skipped int) {
 // Engine returns the rig's engine.
 func (r *Rig) Engine() *kprobes.Engine { return r.engine }
 
-// Probe returns the scenario's probe number i, as it is in the run.
-func (r *Rig) Probe(i int) *kprobes.Kprobe { return &r.probes[i] }
+// Probe returns the scenario's probe number i, as it is in the run, and its nmissed.
+func (r *Rig) Probe(i int) (k *kprobes.Kprobe, nmissed int) {
+	if k = r.kprobe(i); r.Scenario.Probes[i].Kind == scenario.ProbeKretprobe {
+		return k, r.rets[i].Missed()
+	}
+	return k, k.Missed()
+}
 
 // Verdict says how a run of the rig's ended.
 func (r *Rig) Verdict(run *Run) string {

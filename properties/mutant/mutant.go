@@ -2,6 +2,7 @@ package mutant
 
 import (
 	"kpsim/kprobes"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
@@ -95,6 +96,16 @@ var All = []Mutant{
 	{Name: "lost-kick", Source: "R7's effect", Scenario: "safe-none", Property: "progress",
 		Says:  "a queued probe doesn't wake the optimizer",
 		Apply: func(w *Wiring) { w.Engine.Mutants.LostKick = true }},
+	{Name: "stack-regions", Source: "kprobes.txt, footnote 4", Scenario: "stack-check-detour", Property: "no-start-inside",
+		Says:  "the look at all stacks knows of regions, as the documents tell it, and not of the detours that lead into them",
+		Apply: func(w *Wiring) { w.Engine.Mutants.StackRegions = true }},
+	{Name: "ignore-extable", Source: "spec 4.2, M55", Scenario: "page-fault-sleeps", Property: "no-start-inside",
+		Says:  "a function whose instructions may fault and sleep is optimized",
+		Apply: func(w *Wiring) { w.Engine.Kernel.Unchecked = rules.CheckExtable }},
+	{Name: "hotplug-last", Source: "R16, until 4.12", Scenario: "hotplug", Property: "locks",
+		Also:  []string{"progress"}, // the two wait for each other
+		Says:  "kprobes takes the CPU-hotplug lock under text_mutex",
+		Apply: func(w *Wiring) { w.Engine.Mutants.HotplugLast = true }},
 	{Name: "cancel-rcu", Source: "__unregister_kprobe_bottom, 4.15 to 6.18", Scenario: "cancel-detour", Property: "no-use-after-free",
 		Says:  "a detour whose optimization was cancelled is freed after an RCU grace period, although a preempted task may stand in it",
 		Apply: func(w *Wiring) { w.Engine.Mutants.CancelRCU = true }},

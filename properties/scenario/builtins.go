@@ -31,7 +31,7 @@ var language = []verb{
 	{machineSig(), (*loader).doMachine},
 
 	{`text(name, hex, at = None, size = None, extable = [])`, (*loader).doText},
-	{`data(name, hex = "", at = None, size = None)`, (*loader).doData},
+	{`data(name, hex = "", at = None, size = None, away = False)`, (*loader).doData},
 	{`percpu(name, hex = "", at = None, size = None)`, (*loader).doPerCPU},
 	{`elf(file, at = None)`, (*loader).doELF},
 	{`stub(name, returns = 0, fill = None, calls = None)`, (*loader).doStub},
@@ -67,6 +67,9 @@ var language = []verb{
 	{`label_on(l)`, onLabel(OpEnableLabel)},
 	{`label_off(l)`, onLabel(OpDisableLabel)},
 	{`user()`, plain(OpUser)},
+	{`hotplug()`, plain(OpHotplug)},
+	{`spin()`, plain(OpSpin)},
+	{`release()`, plain(OpRelease)},
 
 	{`timer(cpu, at_most = 1, run = None, opens = False)`, source(SourceTimer)},
 	{`nmi(cpu, at_most = 1, run = None)`, source(SourceNMI)},

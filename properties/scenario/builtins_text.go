@@ -23,8 +23,16 @@ func (l *loader) addText(t Text, c *call) location {
 func (l *loader) addData(d Data, c *call) location {
 	l.position[part{theDatas, len(l.s.Datas), -1}] = c.at
 	l.s.Datas = append(l.s.Datas, d)
-	l.taken(d.At, len(d.Bytes), page)
+	l.taken(d.At, d.room(), page)
 	return l.symbol("data", d.Name, d.At)
+}
+
+// room is how many bytes nothing else may lie in: whole pages of what is away.
+func (d *Data) room() int {
+	if d.Away {
+		return int(align(isa.Addr(len(d.Bytes)), page))
+	}
+	return len(d.Bytes)
 }
 
 func (l *loader) symbol(what, name string, at isa.Addr) location {
@@ -93,7 +101,11 @@ func (l *loader) block(c *call, perCPU bool) (starlark.Value, error) {
 	d := Data{PerCPU: perCPU}
 	var hex string
 	var at, size starlark.Value
-	err := c.unpack("name", &d.Name, "hex?", &hex, "at??", &at, "size??", &size)
+	params := []any{"name", &d.Name, "hex?", &hex, "at??", &at, "size??", &size}
+	if !perCPU {
+		params = append(params, "away?", &d.Away)
+	}
+	err := c.unpack(params...)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +125,11 @@ func (l *loader) block(c *call, perCPU bool) (starlark.Value, error) {
 		}
 		d.Bytes = append(d.Bytes, make([]byte, int(n)-len(d.Bytes))...)
 	}
-	if d.At, err = address(at, l.data); err != nil {
+	next := l.data
+	if d.Away {
+		next = align(next, page)
+	}
+	if d.At, err = address(at, next); err != nil {
 		return nil, err
 	}
 	return l.addData(d, c), nil

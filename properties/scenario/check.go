@@ -67,6 +67,18 @@ func faultf(p part, format string, args ...any) error {
 
 // Check says what is wrong with a scenario, or nil. Load has checked what it
 // returns; call Check for one that was built in Go.
+// Does reports whether a task does an operation.
+func (s *Scenario) Does(kind OpKind) bool {
+	for i := range s.Tasks {
+		for k := range s.Tasks[i].Ops {
+			if s.Tasks[i].Ops[k].Kind == kind {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func Check(s *Scenario) error {
 	c := checker{s: s}
 	for _, check := range []func() error{

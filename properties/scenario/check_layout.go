@@ -59,7 +59,10 @@ func (c checker) layout() error {
 		if total += copies * len(d.Bytes); total > MaxMemory {
 			return faultf(part{theDatas, i, -1}, "all data up to %q take %d bytes; at most %d", d.Name, total, MaxMemory)
 		}
-		if err := add(part{theDatas, i, -1}, "data", d.Name, d.At, len(d.Bytes), MaxData); err != nil {
+		if d.Away && (d.At%page != 0 || d.PerCPU || len(d.Bytes) == 0) {
+			return faultf(part{theDatas, i, -1}, "data %q is away when a run begins, and that are whole pages of all CPUs; give a multiple of %d, and some bytes", d.Name, page)
+		}
+		if err := add(part{theDatas, i, -1}, "data", d.Name, d.At, d.room(), MaxData); err != nil {
 			return err
 		}
 		if d.PerCPU && d.At < kernel.PerCPULow {

@@ -290,7 +290,7 @@ func (c checker) target(p part, who string, op *Op) error {
 		}
 	case OpExpect:
 		return c.memory(p, who, op)
-	case OpSchedule, OpWaitOptimized, OpUser, OpOptimization, OpEnabled:
+	case OpSchedule, OpWaitOptimized, OpUser, OpOptimization, OpEnabled, OpHotplug, OpSpin, OpRelease:
 		if op.Target != "" {
 			return faultf(p, "%s: %s has no target; leave %q out", who, op.Kind, op.Target)
 		}

@@ -112,7 +112,7 @@ func (p *printer) text(s *Scenario) {
 		}
 		said := d.Bytes[:len(d.Bytes)-zeros]
 		p.assign(id, verb, quote(d.Name), "at = "+hexAddr(d.At),
-			p.unless(zeros == 0, "size", fmt.Sprint(len(d.Bytes))), p.unless(len(said) == 0, "hex", dataString(said)))
+			p.unless(zeros == 0, "size", fmt.Sprint(len(d.Bytes))), p.unless(len(said) == 0, "hex", dataString(said)), p.unless(!d.Away, "away", "True"))
 	}
 }
 

@@ -107,6 +107,7 @@ type Machine struct {
 	Order            kprobes.Order
 	Batch            Choice
 	SaveSS           bool // detours save a whole register image (5.10 and later)
+	ModuleRefs       bool // a probe holds the module of its text (until 2.6.2x)
 	DetourIRQsOff    bool // handlers behind a detour run with interrupts off (until 4.14)
 	Unoptimize       Unoptimize
 	NoSyncArm        bool // a breakpoint is written without an IPI sync
@@ -128,6 +129,7 @@ type Data struct {
 	At     isa.Addr
 	Bytes  []byte
 	PerCPU bool // each CPU has a copy, by its base of gs, and nothing is at At itself
+	Away   bool // its pages are away when a run begins: who accesses them sleeps until they are there
 }
 
 // Missing is a symbol that code refers to and nobody defines. Nothing is in
@@ -247,6 +249,9 @@ const (
 	OpRegisterAll                 // register_all([…], errno = None)
 	OpUnregisterAll               // unregister_all([…])
 	OpEnabled                     // enabled(on): write debugfs kprobes/enabled
+	OpHotplug                     // hotplug(): a CPU comes, of those that the machine hasn't: all that is done about it
+	OpSpin                        // spin(): keeps the CPU, interrupts as they are, until somebody has called release()
+	OpRelease                     // release()
 )
 
 // Op is one operation of a task.

@@ -255,6 +255,10 @@ func makeSettings() []setting {
 	s.get, s.set = in(func(m *Machine) *Choice { return &m.Batch })
 	s.from, s.to = listed(batches, func(s *kprobes.Settings) *int { return &s.Batch })
 
+	s = add("module_refs", truth, "whether a probe holds the module that its text is of")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.ModuleRefs }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.ModuleRefs }, false)
+
 	s = add("save_ss", truth, "whether detours save ss with the other registers")
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.SaveSS }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.SaveSS }, false)
@@ -326,6 +330,19 @@ func (m *Machine) Engine() (e kprobes.Settings) {
 	}
 	e.Kernel.Preemption = m.Preempt.Built()
 	return e
+}
+
+// InsnSlot returns the size in bytes of a slot for a copied instruction, for
+// machines of an edition, which hand them out as the kernel does (MAX_INSN_SIZE);
+// 0: of no edition, slots are handed out so that use after they were freed shows.
+func (m *Machine) InsnSlot() int {
+	switch {
+	case m.Edition == EditionNone:
+		return 0
+	case m.Stepping == kprobes.StepDebug || m.Boost == BoostStepped:
+		return 16
+	}
+	return 15
 }
 
 // A SettingRow is what kpsim editions says of a word of machine().

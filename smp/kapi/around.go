@@ -45,6 +45,8 @@ type Modules interface {
 	// Find returns the module whose text addr lies in, nil if there is none
 	// (__module_text_address). Freed init text is nobody's (point).
 	Find(x Context, addr isa.Addr) *Module
+	// Known reports whether there is a module of that name, in whatever state.
+	Known(name string) bool
 	// State returns the state that a module is in (point).
 	State(x Context, m *Module) ModuleState
 	// Get holds a module so that it isn't unloaded (try_module_get). false: it

@@ -188,8 +188,13 @@ type Exec interface {
 	// false: there is none left.
 	Alloc(x Context, size int, what uint64) (isa.Addr, bool)
 
-	// Free poisons the memory and takes it back: int3 in each byte.
+	// Free poisons the memory and takes it back: int3 in each byte. Nobody may be
+	// in it any more.
 	Free(x Context, addr isa.Addr, size int, what uint64)
+
+	// Retire gives memory back in which somebody may have been interrupted: it
+	// is freed some time after a grace period. Context: may sleep.
+	Retire(x Context, addr isa.Addr, size int, what uint64)
 }
 
 // A TrapHandler of a notifier chain is asked whether a trap is its own: 0 says

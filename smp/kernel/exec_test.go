@@ -1,6 +1,7 @@
 package kernel_test
 
 import (
+	"slices"
 	"testing"
 
 	"kpsim/sim"
@@ -13,7 +14,7 @@ import (
 )
 
 // Executable memory is handed out once at a time, last freed first, within
-// reach of text, int3 in every byte, and ends.
+// reach of text, int3 in every byte.
 func TestExec(t *testing.T) {
 	for what, most := range map[uint64]int{kapi.SlotMem: 32, kapi.DetourMem: 256} {
 		r := newRig(t, modes[0], smp.Config{CPUs: 1})
@@ -26,7 +27,7 @@ func TestExec(t *testing.T) {
 			}
 			used := map[isa.Addr]bool{}
 			var list []isa.Addr
-			for {
+			for range 200 { // more than are mapped at boot, if they are detours
 				at, ok := r.k.Exec.Alloc(x, most, what)
 				if !ok {
 					break
@@ -43,7 +44,7 @@ func TestExec(t *testing.T) {
 				poisoned(t, r, x, at, most)
 				list = append(list, at)
 			}
-			if len(list) == 0 || alloc != len(list) {
+			if len(list) != 200 || alloc != len(list) {
 				t.Errorf("%d were handed out, %d events", len(list), alloc)
 			}
 			code := make([]byte, most)
@@ -64,6 +65,133 @@ func TestExec(t *testing.T) {
 		for range 2 { // all of it is there again in the next run
 			alloc = 0
 			r.want(smp.Passed, "default", sim.Always0{})
+		}
+	}
+}
+
+// Slots as the kernel's caches hand them out: pages of one kind, the first clean
+// slot of the newest page; dirty ones when they are needed or too many, and then
+// after a grace period, all at once.
+func TestInsnSlots(t *testing.T) {
+	for _, noGrace := range []bool{false, true} {
+		r := &rig{t: t, reset: func() {}}
+		m, err := smp.New(smp.Config{CPUs: 1, Budget: 1 << 20}, &r.log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(m.Close)
+		r.Machine, r.k = m, kernel.Boot(m, kernel.Config{InsnSlot: 15})
+		var events []traces.Event
+		r.hear(smpev.Free, func(e *traces.Event) { events = append(events, *e) })
+		r.hear(smpev.Retire, func(e *traces.Event) { events = append(events, *e) })
+		r.hear(smpev.GPEnd, func(e *traces.Event) { events = append(events, *e) })
+		kinds := func() (all []traces.Kind) {
+			for _, e := range events {
+				if len(all) == 0 || all[len(all)-1] != e.Kind {
+					all = append(all, e.Kind)
+				}
+			}
+			events = events[:0]
+			return all
+		}
+		m.AddProgram("p", 0, func(x *smp.Ctx) {
+			r.k.Exec.NoGrace = noGrace
+			want := func(all ...traces.Kind) {
+				t.Helper()
+				if noGrace {
+					all = slices.DeleteFunc(all, func(k traces.Kind) bool { return k == smpev.GPEnd })
+				}
+				if got := kinds(); !slices.Equal(got, all) {
+					t.Errorf("events %v, want %v", got, all)
+				}
+			}
+			const perPage = 4096 / 15
+			alloc := func(want isa.Addr) {
+				t.Helper()
+				at, ok := r.k.Exec.Alloc(x, 12, kapi.SlotMem)
+				if !ok || at != want {
+					t.Fatalf("%#x is handed out, want %#x", at, want)
+				}
+			}
+			at := func(page, i int) isa.Addr { return smp.ExecBase + isa.Addr(4096*page+15*i) }
+			if _, ok := r.k.Exec.Alloc(x, 16, kapi.SlotMem); ok {
+				t.Error("16 bytes are handed out of slots of 15")
+			}
+			alloc(at(0, 0))
+			if d, ok := r.k.Exec.Alloc(x, 200, kapi.DetourMem); !ok || d != at(1, 0) {
+				t.Errorf("a detour at %#x", d)
+			}
+			for i := 1; i < perPage; i++ {
+				alloc(at(0, i))
+			}
+			alloc(at(2, 0))
+			r.k.Exec.Free(x, at(0, 7), 12, kapi.SlotMem)
+			want(smpev.Free)
+			alloc(at(2, 1)) // the newest page first
+			for i := 2; i < perPage; i++ {
+				alloc(at(2, i))
+			}
+			alloc(at(0, 7))
+			r.k.Exec.Retire(x, at(0, 9), 12, kapi.SlotMem)
+			r.k.Exec.Retire(x, at(2, 9), 12, kapi.SlotMem)
+			want(smpev.Retire)
+			alloc(at(2, 9)) // nothing clean is left
+			want(smpev.GPEnd, smpev.Free)
+			alloc(at(0, 9))
+			want()
+			for i := range perPage {
+				r.k.Exec.Retire(x, at(0, i), 12, kapi.SlotMem)
+			}
+			want(smpev.Retire)
+			r.k.Exec.Retire(x, at(2, 0), 12, kapi.SlotMem) // one too many
+			want(smpev.Retire, smpev.GPEnd, smpev.Free)
+			poisoned(t, r, x, at(0, 0), 15)
+			alloc(at(2, 0))
+			alloc(at(0, 0))
+		})
+		for range 2 {
+			events = events[:0]
+			r.want(smp.Passed, "default", sim.Always0{})
+		}
+	}
+}
+
+// There is room for the slots and detours of 100,000 probes, and the next run
+// begins where the first has begun.
+func TestManySlots(t *testing.T) {
+	const probes = 100_000
+	for _, slot := range []int{0, 16} {
+		var log traces.Log
+		m, err := smp.New(smp.Config{CPUs: 1, Budget: 1 << 30}, &log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(m.Close)
+		k := kernel.Boot(m, kernel.Config{InsnSlot: slot})
+		from, to := kernel.ExecRange()
+		m.AddProgram("p", 0, func(x *smp.Ctx) {
+			for i := range probes {
+				for _, what := range []uint64{kapi.SlotMem, kapi.DetourMem} {
+					at, ok := k.Exec.Alloc(x, 16, what)
+					if !ok || at < from || at >= to {
+						t.Fatalf("probe %d: %#x, %v", i, at, ok)
+					}
+					if i%1000 == 0 {
+						k.Text.Fill(x, at, []byte{0xc3})
+						x.Call(at)
+					}
+				}
+			}
+		})
+		for range 2 {
+			m.Reset(sim.Always0{})
+			k.Reset()
+			if m.Present(from + 4*4096) {
+				t.Error("a page of the last run is there")
+			}
+			if got := m.Run(); got != smp.Passed {
+				t.Errorf("the run ended %v: %v", got, m.Refusal())
+			}
 		}
 	}
 }

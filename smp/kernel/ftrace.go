@@ -112,6 +112,14 @@ func (f *Ftrace) Images(i int) (at isa.Addr, nop, call [5]byte) {
 // Sites returns how many sites there are.
 func (f *Ftrace) Sites() int { return len(f.sites) }
 
+// Tracer returns the ftrace of a kernel that has a site, else nil.
+func (k *Kernel) Tracer() kapi.Ftrace {
+	if len(k.Ftrace.sites) == 0 {
+		return nil
+	}
+	return &k.Ftrace
+}
+
 func (f *Ftrace) find(at isa.Addr) *site {
 	for _, s := range f.sites {
 		if s.at == at {

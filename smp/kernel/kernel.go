@@ -12,9 +12,12 @@ import (
 type Config struct {
 	Preemptible bool // CONFIG_PREEMPTION: decides RCU's flavour
 	Voluntary   bool // might_sleep() gives the CPU up when another task wants it
+	InsnSlot    int  // bytes of a slot for a copied instruction: 16 until 5.12, 15 later; 0: an arena instead (ExecMem)
 	Hotplug     bool // there is a writer of the CPU-hotplug lock
+	StackCheck  bool // stacks may be looked at
+	Latch       bool // tasks may spin until told to go on
 	NoModules   bool // no CONFIG_MODULES: nothing can be loaded
-	NoUnload    bool // no CONFIG_MODULE_UNLOAD: what is loaded stays
+	NoUnload    bool // no CONFIG_MODULE_UNLOAD: what is loaded stays; set at boot
 	_           struct{}
 }
 
@@ -34,6 +37,8 @@ type Kernel struct {
 	Tasks   Tasks
 	Hotplug Hotplug
 	Stacks  Stacks
+	Pager   Pager
+	Latch   Latch
 	Modules Modules
 	Ftrace  Ftrace
 	cfg     Config                          // set at boot
@@ -76,6 +81,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.bootStubs()
 	k.Hotplug.init(k)
 	k.Stacks.init(k)
+	k.Latch.init(k)
 	k.Modules.init(k)
 	k.Ftrace.init(k)
 	k.bootPerCPU()
@@ -97,7 +103,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 // switched is told of each context switch.
 func (k *Kernel) switched(prev, next *smp.Task, voluntary bool) {
 	k.RCU.switched(prev, next, voluntary)
-	k.Stacks.switched(next)
+	k.Stacks.switched(prev, next)
 }
 
 // Reset begins a run: it goes after Machine.Reset. What an engine made of the
@@ -119,6 +125,8 @@ func (k *Kernel) Reset() {
 	k.Tasks.reset()
 	k.Hotplug.reset()
 	k.Stacks.reset()
+	k.Pager.reset()
+	k.Latch.reset()
 	k.Modules.reset()
 	k.Ftrace.reset()
 	for _, s := range k.calls {

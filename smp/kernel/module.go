@@ -157,6 +157,9 @@ func (m *Module) set(x kapi.Context, core, initial kapi.TextKind) {
 	ms.mutex.Unlock(x)
 }
 
+// Known implements kapi.Modules.
+func (ms *Modules) Known(name string) bool { return ms.Named(name) != nil }
+
 // Named returns the module of that name, nil if there is none.
 func (ms *Modules) Named(name string) *Module {
 	for _, m := range ms.list {
@@ -382,3 +385,6 @@ func (ms *Modules) Put(x kapi.Context, m *kapi.Module) { ms.of(m).Put(x) }
 
 // Put lets the module go that somebody holds.
 func (m *Module) Put(x kapi.Context) { kapi.Add(&m.refs, x, -1) }
+
+// SetUnload says whether the kernel has CONFIG_MODULE_UNLOAD, at boot.
+func (k *Kernel) SetUnload(on bool) { k.cfg.NoUnload = !on }

@@ -55,8 +55,8 @@ func (k *Kernel) CellName(id kapi.CellID) string {
 		return "stop_machine's step"
 	case k.Stop.acks.ID():
 		return "stop_machine's acknowledgements"
-	case k.Stacks.moved.ID():
-		return "whether a task that stood where it mustn't has run"
+	case k.Stacks.later.ID():
+		return "whether it is time to look at stacks again"
 	case k.Sync.calls.ID():
 		return "the number of sync_core's last call"
 	case k.Sync.wake.ID():

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/kapi"
 )
@@ -9,47 +10,65 @@ import (
 // kapi.Stacks.
 type Stacks struct {
 	k      *Kernel
+	timer  *DelayedWork   // set at boot; nil: nobody looks (Config.StackCheck)
 	inside [4]uint64      // owned by the one caller, and by the machine's hooks while it waits: tasks that stood in a span
-	moved  kapi.Var[bool] // one of them has had its CPU since; or there was none
+	sure   bool           // owned by the one caller: it waits for one of them to give its CPU up
+	later  kapi.Var[bool] // it is time to look again
 	again  kapi.Is[bool]  // set at boot
 }
 
 func (s *Stacks) init(k *Kernel) {
 	s.k = k
-	s.moved.Init(&k.M.Cells, false)
-	s.again = kapi.Is[bool]{Var: &s.moved, Want: true}
+	s.later.Init(&k.M.Cells, false)
+	s.again = kapi.Is[bool]{Var: &s.later, Want: true}
+	if k.cfg.StackCheck {
+		s.timer = k.Work.bootWork("stack_check", func(x kapi.Context) { s.later.Store(x, true) })
+	}
 }
 
 func (s *Stacks) reset() {
-	s.inside = [4]uint64{}
-	s.moved.Set(false)
+	s.inside, s.sure = [4]uint64{}, false
+	s.later.Set(false)
 }
 
-// Quiesce implements kapi.Stacks. Where a task stands in a span it is tried again
-// once such a task has run: it must have left, or be there anew for an interrupt.
+// eagerLooks is how often a timer says when to look again. Then it is that a task
+// has given up its CPU, or come to spin: a machine that is stopped over and over
+// goes nowhere.
+const eagerLooks = 4
+
+// Quiesce implements kapi.Stacks.
 //
 //	step 1: stop the machine, and look
-//	step 2: wait until one of those found has run; again
+//	step 2: if somebody stood in a span, look again later
 //
 // The stoppers' own stacks aren't looked at. What stands on one began after the
 // machine was being stopped, so after the caller had closed the spans.
 func (s *Stacks) Quiesce(x kapi.Context, spans []kapi.Span) {
-	for found := true; found; {
+	if s.timer == nil {
+		sim.Bug("stacks are looked at, and the kernel was booted without (Config.StackCheck)")
+	}
+	for looks := 1; ; looks++ {
 		x.Step("stack_check", 1)
+		s.sure = looks > eagerLooks
 		s.k.Stop.Machine(x, func(x kapi.Context) { s.look(x.(*smp.Ctx), spans) })
-		x.Touch(s.moved.ID(), kapi.Read)
-		if found = s.inside != [4]uint64{}; found {
-			x.Step("stack_check", 2)
-			x.Sleep(&s.again)
+		x.Touch(s.later.ID(), kapi.Read)
+		if s.inside == [4]uint64{} {
+			return
 		}
+
+		x.Step("stack_check", 2)
+		if !s.sure {
+			s.timer.Queue(x)
+		}
+		x.Sleep(&s.again)
 	}
 }
 
 // look finds who stands in a span. Context: the machine is stopped.
 func (s *Stacks) look(x *smp.Ctx, spans []kapi.Span) {
 	s.inside = [4]uint64{}
-	x.Touch(s.moved.ID(), kapi.Write)
-	s.moved.Set(false)
+	x.Touch(s.later.ID(), kapi.Write)
+	s.later.Set(false)
 	for _, t := range s.k.M.Tasks() {
 		if t != s.k.M.Stopper(t.CPUID()) && x.StandsIn(t, spans) {
 			s.inside[t.ID/64] |= 1 << (t.ID % 64)
@@ -57,11 +76,19 @@ func (s *Stacks) look(x *smp.Ctx, spans []kapi.Span) {
 	}
 }
 
-// switched is told of each context switch: next gets the CPU.
-func (s *Stacks) switched(next *smp.Task) {
-	if s.inside[next.ID/64]>>(next.ID%64)&1 != 0 && !s.moved.Peek() {
-		s.k.M.TouchCell(s.moved.ID(), true)
-		s.moved.Set(true)
-		s.k.M.Notify(s.moved.ID())
+// switched is told of each context switch. A task that stood in a span has had
+// its CPU and gives it up, or loses it to another task that wants it.
+func (s *Stacks) switched(prev, next *smp.Task) {
+	if s.sure && next != s.k.M.Stopper(prev.CPUID()) {
+		s.left(prev.ID)
+	}
+}
+
+// left is told that a task has come on in a way that others notice.
+func (s *Stacks) left(id kapi.TaskID) {
+	if s.sure && s.inside[id/64]>>(id%64)&1 != 0 && !s.later.Peek() {
+		s.k.M.TouchCell(s.later.ID(), true)
+		s.later.Set(true)
+		s.k.M.Notify(s.later.ID())
 	}
 }

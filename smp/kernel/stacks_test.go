@@ -6,6 +6,7 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -30,6 +31,7 @@ func TestStacksQuiesce(t *testing.T) {
 
 func stacksQuiesce(t *testing.T, md mode, look bool) (lost, waited int) {
 	r := newRig(t, md, smp.Config{CPUs: 3})
+	r.k = kernel.Boot(r.Machine, kernel.Config{Preemptible: md.preemptible, Voluntary: md.voluntary, StackCheck: true})
 	g := r.text("g", 0x40, loop8)
 	f := r.text("f", 0, "50 e8 3a 00 00 00 58 c3") // push; call g; pop; ret
 	gone := false

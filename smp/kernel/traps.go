@@ -18,7 +18,7 @@ type Traps struct {
 	// PageIn is asked about a page fault that is nobody's: whether it has made
 	// the access good, so that the instruction runs once more. Set at boot; nil:
 	// there is nothing to bring in.
-	PageIn func(x *smp.Ctx, regs *isa.Regs, addr isa.Addr) bool
+	PageIn func(x *smp.Ctx, regs *isa.Regs, addr isa.Addr) bool // set at boot
 	// Unhandled is what comes of a fault that neither is anybody's nor has a
 	// fixup. Set at boot; nil: the kernel dies.
 	Unhandled func(x *smp.Ctx, regs *isa.Regs, trapnr uint8)
@@ -116,3 +116,6 @@ func (t *Traps) fixup(regs *isa.Regs) bool {
 	regs.IP = in.Next()
 	return true
 }
+
+// onPageFault says who may bring a page in, at boot.
+func (t *Traps) onPageFault(f func(x *smp.Ctx, regs *isa.Regs, addr isa.Addr) bool) { t.PageIn = f }

@@ -13,6 +13,7 @@ type Workqueue struct {
 	k     *Kernel
 	works []*DelayedWork // owned by the boot of a run
 	n     int            // owned by the boot of a run: how many are handed out
+	boot  int            // set at boot: how many are the kernel's own
 }
 
 // A DelayedWork is a routine that a worker runs some time after it was queued:
@@ -33,7 +34,19 @@ const (
 
 func (q *Workqueue) init(k *Kernel) { q.k = k }
 
-func (q *Workqueue) reset() { q.n = 0 }
+func (q *Workqueue) reset() {
+	q.n = q.boot
+	for _, w := range q.works[:q.boot] {
+		w.state.Set(0)
+	}
+}
+
+// bootWork makes a work of the kernel's own, at boot.
+func (q *Workqueue) bootWork(name string, f func(x kapi.Context)) *DelayedWork {
+	w := q.NewDelayedWork(name, f).(*DelayedWork)
+	q.boot = q.n
+	return w
+}
 
 // NewDelayedWork implements kapi.Workqueue.
 func (q *Workqueue) NewDelayedWork(name string, f func(x kapi.Context)) kapi.DelayedWork {

@@ -38,6 +38,8 @@ const (
 	Done    // [drained, 0, 0] the run is over; drained: 1 if all work is done and no list holds anything
 	Want    // [check, value, 0] what the scenario says that a check of a task finds; heads the log
 	Got     // [check, value, at] and what it has found; at: where in memory, or the probe's address
+
+	Retire // [addr, size, what] executable memory is given back that somebody may be in: its Free comes later
 )
 
 // MayMiss says of an expected call that it needn't be made.
@@ -136,4 +138,5 @@ var _ = traces.Define(traces.MachineBlock,
 	traces.Spec{Name: "Done", Args: []string{"drained"}},
 	traces.Spec{Name: "Want", Args: []string{"check", "value"}},
 	traces.Spec{Name: "Got", Args: []string{"check", "value", "at"}},
+	traces.Spec{Name: "Retire", Args: []string{"addr", "size", "what"}},
 )

@@ -91,6 +91,9 @@ func (h Hand) Oops(vector, ip uint64) Hand { return h.Emit(smpev.Oops, vector, i
 // Alloc hands out executable memory.
 func (h Hand) Alloc(addr, size, what uint64) Hand { return h.Emit(smpev.Alloc, addr, size, what) }
 
+// Retire gives executable memory back that somebody may be in.
+func (h Hand) Retire(addr, size, what uint64) Hand { return h.Emit(smpev.Retire, addr, size, what) }
+
 // Free takes executable memory back.
 func (h Hand) Free(addr, size, what uint64) Hand { return h.Emit(smpev.Free, addr, size, what) }
 

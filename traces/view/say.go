@@ -56,6 +56,12 @@ func (t *teller) say(e *traces.Event) string {
 	case smpev.Alloc:
 		a := x.alloc(e)
 		return fmt.Sprintf("allocate %s: %s at %s", a.name, count(int(e.B), "byte", "bytes"), in.symbol(e.A))
+	case smpev.Retire:
+		what := count(int(e.B), "byte", "bytes") + " at " + in.symbol(e.A)
+		if a := t.text.area(e.A); a != nil {
+			what = a.name
+		}
+		return "give " + what + " back, to be freed after a grace period"
 	case smpev.Free:
 		return t.free(e)
 	case smpev.Lock:

@@ -1,0 +1,102 @@
+package kprobes
+
+import (
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// A client is one of the engine's two clients of ftrace: probes that may change
+// the path, for they have a post_handler, are of the one that says so to ftrace,
+// which lets no other client change the path there, too (5.4 and later).
+type client struct {
+	ops   kapi.FtraceOps // set at New
+	armed int            // owned by kprobe_mutex: how many points it has
+}
+
+// bootFtrace makes the clients.
+func (e *Engine) bootFtrace() {
+	if e.d.Ftrace == nil {
+		return
+	}
+	e.plain = client{ops: e.d.Ftrace.NewOps("kprobe_ftrace_ops", e.onFtrace, 0)}
+	e.modifies = client{ops: e.d.Ftrace.NewOps("kprobe_ipmodify_ops", e.onFtrace, kapi.FtraceModifies)}
+}
+
+// clientFor returns the client that a point is armed with.
+func (e *Engine) clientFor(p *point) *client {
+	if p.post() {
+		return &e.modifies
+	}
+	return &e.plain
+}
+
+// armFtrace has ftrace call us from a point's site (spec 8.4). A client without
+// a site in its filter would be called from all, so that the filter comes first,
+// and goes last. It returns EBUSY if somebody else changes the path there.
+// Context: kprobe_mutex held.
+func (e *Engine) armFtrace(x kapi.Context, p *point) error {
+	c := e.clientFor(p)
+	if errno := c.ops.Filter(x, p.addr, true); errno != 0 {
+		return Errno(errno)
+	}
+	if c.armed == 0 {
+		if errno := c.ops.Register(x); errno != 0 {
+			c.ops.Filter(x, p.addr, false)
+			return Errno(errno)
+		}
+	}
+	c.armed++
+	p.client = c
+	p.armed.Store(x, true)
+	return nil
+}
+
+// disarmFtrace undoes armFtrace, with the client that the point was armed with.
+//
+// Kernels take the one that it would be armed with now: where a probe with a
+// post_handler has joined meanwhile the site isn't disarmed, and the probe that is
+// unregistered stays in the table (mutant FtraceByPost). Context: kprobe_mutex
+// held.
+func (e *Engine) disarmFtrace(x kapi.Context, p *point) {
+	c := p.client
+	if e.s.Mutants.FtraceByPost && p.posted {
+		c = &e.modifies
+	}
+	if c.armed == 1 {
+		c.ops.Unregister(x)
+	}
+	c.armed--
+	c.ops.Filter(x, p.addr, false)
+	p.client = nil
+	p.armed.Store(x, false)
+}
+
+// ftraceHit is called by ftrace from a point's site: the handlers see what they
+// would of a breakpoint there, and of a 5-byte nop that was stepped. Context:
+// preemption off, interrupts as they were.
+func (e *Engine) ftraceHit(x kapi.Context, ip isa.Addr, regs *isa.Regs) {
+	x.Work(kapi.WorkLookup, 1)
+	p, ok := e.table.Get(x, ip)
+	if !ok || !p.runs(x) {
+		return
+	}
+	b := e.kcb.This(x)
+	if b.current != nil {
+		e.missed(x, p)
+		return
+	}
+	behind := regs.IP
+	b.current, b.status = p, hitActive
+	regs.IP = ip + 1
+	if e.s.Mutants.PreIP {
+		regs.IP = ip
+	}
+	if !e.preHandlers(x, b, p, regs, true) {
+		regs.IP = behind
+		e.postHandlers(x, b, p, regs)
+		regs.IP = behind
+	} else if e.s.Mutants.FtraceKeepsPath {
+		regs.IP = behind
+	}
+	b.current = nil
+}

@@ -1,0 +1,135 @@
+package kprobes
+
+import (
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// hold finds the module that addr is in and holds it while a probe is registered
+// there, so that it isn't unloaded meanwhile: nil is the kernel itself. Init text
+// can be probed as long as its module is coming; what goes then is told to
+// moduleChanged, which waits for kprobe_mutex. It returns ENOENT if the text is
+// about to go. Context: kprobe_mutex held.
+//
+// Kernels ask before they take kprobe_mutex, so that init text may be freed in
+// between (mutant CheckUnlocked).
+func (e *Engine) hold(x kapi.Context, addr isa.Addr) (m *kapi.Module, err error) {
+	if e.d.Modules == nil {
+		return nil, nil
+	}
+	if e.s.Mutants.CheckUnlocked {
+		e.mutex.Unlock(x)
+	}
+	m, err = e.tryHold(x, addr)
+	if e.s.Mutants.CheckUnlocked {
+		x.Step("check_kprobe_address_safe", 1)
+		e.mutex.Lock(x)
+	}
+	e.held = m != nil
+	return m, err
+}
+
+// tryHold is hold where there are modules.
+func (e *Engine) tryHold(x kapi.Context, addr isa.Addr) (*kapi.Module, error) {
+	ms := e.d.Modules
+	m := ms.Find(x, addr)
+	if m == nil {
+		return nil, nil // if it is a module's that has just gone, examine refuses it
+	}
+	if !e.s.Mutants.NoModuleRef && !ms.Get(x, m) {
+		return nil, ENOENT
+	}
+	if m.Init.Has(addr) && ms.State(x, m) != kapi.ModuleComing {
+		e.letGo(x, m)
+		return nil, ENOENT
+	}
+	return m, nil
+}
+
+// letGo undoes hold.
+func (e *Engine) letGo(x kapi.Context, m *kapi.Module) {
+	if m != nil && !e.s.Mutants.NoModuleRef {
+		e.d.Modules.Put(x, m)
+	}
+}
+
+// moduleChanged is told that a module has come to a state: probes in its init
+// section are gone when it is live, all of them when it is going. Context: may
+// sleep; takes kprobe_mutex.
+func (e *Engine) moduleChanged(x kapi.Context, m *kapi.Module, s kapi.ModuleState) {
+	if s != kapi.ModuleLive && s != kapi.ModuleGoing || e.s.Mutants.NoKill {
+		return
+	}
+	e.mutex.Lock(x)
+	for _, p := range e.points {
+		if !p.freed && (m.Init.Has(p.addr) || s == kapi.ModuleGoing && m.Core.Has(p.addr)) {
+			e.kill(x, p)
+		}
+	}
+	e.mutex.Unlock(x)
+}
+
+// kill makes the probes of a point gone: nobody runs its text any more, which is
+// about to be freed and isn't written to. They stay in the table and the list
+// until they are unregistered, and are silent. A point without probes that waits
+// for the optimizer is left to it. Context: kprobe_mutex held.
+//
+//	step 1: ftrace forgets the site, as long as it has it
+//	step 2: the flags; off the optimizer's lists
+//	step 3: free the slot and the detour
+func (e *Engine) kill(x kapi.Context, p *point) {
+	if p.gone { // its init section went, now the rest does
+		return
+	}
+	if p.client != nil && !e.s.Mutants.KillKeepsFtrace {
+		e.disarmFtrace(x, p)
+	}
+
+	p.gone = true
+	for _, k := range p.probes.Peek().probes {
+		k.gone, k.off = true, k.disabled.Peek()
+		k.disabled.Store(x, true)
+	}
+	p.armed.Store(x, false)
+	p.jumped = false
+	p.optimized.Store(x, false)
+	if p.unused() {
+		e.enlist(x, p, &e.freeing)
+		e.kick(x)
+	} else {
+		e.enlist(x, p, nil)
+	}
+	if e.s.Mutants.KillWrites {
+		e.restoreText(x, p)
+	}
+
+	e.freeCode(x, p)
+}
+
+// restoreText is what kill doesn't do: write to the text. It is a mutant.
+func (e *Engine) restoreText(x kapi.Context, p *point) {
+	e.lockText(x)
+	e.d.Text.Poke(x, p.addr, p.orig[:1])
+	e.unlockText(x)
+}
+
+// revive makes a point whose text went anew, for a probe that is registered where
+// there is text again. The probes that went with the old text stay gone. It
+// returns an Errno, and leaves the point as it was, if the text refuses probes.
+// Context: kprobe_mutex held.
+func (e *Engine) revive(x kapi.Context, p *point, post bool) error {
+	e.lockText(x)
+	v, code, err := e.examine(x, p.addr)
+	if err == nil {
+		err = e.fill(x, p, v, code, post)
+	}
+	e.unlockText(x)
+	if err != nil {
+		return err
+	}
+	p.gone, p.posted = false, false
+	e.lockText(x)
+	e.prepareDetour(x, p)
+	e.unlockText(x)
+	return nil
+}

@@ -1,0 +1,18 @@
+package harness
+
+import (
+	"kpsim/properties/scenario"
+	"kpsim/smp/kernel"
+)
+
+// kernelOf is how a scenario's kernel is built and booted.
+func kernelOf(sc *scenario.Scenario) kernel.Config {
+	return kernel.Config{
+		Preemptible: sc.Machine.Preempt.Built(),
+		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
+		Hotplug:     sc.Does(scenario.OpHotplug),
+		Latch:       sc.Does(scenario.OpSpin),
+		StackCheck:  sc.Machine.Quiesce == scenario.QuiesceStackCheck,
+		InsnSlot:    sc.Machine.InsnSlot(),
+	}
+}

@@ -1,0 +1,85 @@
+package kernel
+
+import (
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// Pager brings data in that was away, a while after somebody has asked for it. Who
+// accesses it meanwhile sleeps in the page fault, wherever its instruction stands.
+type Pager struct {
+	k      *Kernel        // set at boot
+	work   *DelayedWork   // set at boot; nil: nothing is ever away
+	wanted []isa.Addr     // owned by the worker, and by who faults within one step
+	served kapi.Var[int]  // stored when pages have come
+	waits  [256]pagerWait // owned by the task of that number
+}
+
+// pagerWait is the condition that the page of an address is there.
+type pagerWait struct {
+	p  *Pager   // set at boot
+	at isa.Addr // owned by its task
+}
+
+func (w *pagerWait) Cell() kapi.CellID { return w.p.served.ID() }
+
+func (w *pagerWait) Holds() bool { return !w.p.k.M.Away(w.at) }
+
+func (p *Pager) reset() { p.wanted = p.wanted[:0] }
+
+// Away puts data at an address that is away when a run begins, at boot.
+func (k *Kernel) Away(at isa.Addr, b []byte) {
+	k.M.MapAway(at, b)
+	p := &k.Pager
+	if p.work != nil {
+		return
+	}
+	p.k = k
+	p.served.Init(&k.M.Cells, 0)
+	for i := range p.waits {
+		p.waits[i].p = p
+	}
+	p.work = k.Work.bootWork("pager", p.bring)
+	k.Traps.onPageFault(p.fault)
+}
+
+// fault is asked about a page fault. A fault where sleeping is forbidden isn't
+// waited for: the exception table says what comes of it (fault.c, in_atomic).
+//
+//	step 1: ask for the page
+//	step 2: sleep until it has come, with interrupts as they were
+//
+// Context: interrupts off.
+func (p *Pager) fault(x *smp.Ctx, regs *isa.Regs, addr isa.Addr) bool {
+	if !p.k.M.Away(addr) || regs.Flags&isa.IF == 0 {
+		return false
+	}
+	x.IRQ(true)
+	if x.Atomic() {
+		x.IRQ(false)
+		return false
+	}
+	x.Step("page fault", 1)
+	p.wanted = append(p.wanted, addr)
+	p.work.Queue(x)
+
+	x.Step("page fault", 2)
+	w := &p.waits[x.Task()]
+	w.at = addr
+	x.SleepForWork(w, p.work.timer)
+	x.IRQ(false)
+	return true
+}
+
+// bring is the work.
+func (p *Pager) bring(x kapi.Context) {
+	x.Access(p.served.ID(), kapi.Write)
+	for _, at := range p.wanted {
+		if p.k.M.Away(at) {
+			x.(*smp.Ctx).BringIn(at)
+		}
+	}
+	p.wanted = p.wanted[:0]
+	p.served.Set(p.served.Peek() + 1)
+}
