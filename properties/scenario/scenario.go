@@ -148,7 +148,7 @@ type ProbeKind uint8
 const (
 	ProbeKprobe    ProbeKind = iota
 	ProbeKretprobe           // Pre is its entry_handler, Post its handler
-	ProbeJprobe              // Entry is what runs with the function's arguments
+	ProbeJprobe              // Entry, or else Pre, is what runs with the function's arguments
 )
 
 // Probe is a probe on a function (plus offset). Handlers are data; a nil one is
