@@ -35,6 +35,19 @@
 // back enabled; a symbol is absent if it is empty; unregistering tells what wasn't
 // registered. Routines that are Go and not text have no symbols to be probed by.
 //
-// Its limits: a CPU can be in two hits, one inside the other, as in the kernel; a
-// third one (an NMI while the second is stepped) nobody handles.
+// A hit goes its way through step.go (breakpoint, handlers, the end of the step),
+// emulate.go (what a copy leaves wrong), boost.go (copies that aren't stepped),
+// slots.go (where copies are) and fault.go:
+//
+//	hit ─► pre_handlers ─┬─ optimized: the detour's copy, and done
+//	                     ├─ boosted: the slot's copy and its jump, and done
+//	                     ├─ emulated (by int3)      ─────────► post_handlers
+//	                     └─ the slot's copy, stepped: int3 or #DB ─► post_handlers
+//	         a fault in that copy: back to the probed address, as if not hit
+//
+// Its limits: a CPU can be in two hits, one inside the other, as in the
+// kernel; a third one (an NMI while the second is stepped) nobody handles, in
+// 2.6 either, which forgets the first. A copy that was boosted and faults does so
+// where it is. The #DB of code that steps itself is seen by the engine only if it
+// comes at the end of a copy.
 package kprobes
