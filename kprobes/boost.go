@@ -84,7 +84,9 @@ func (e *Engine) unboost(x kapi.Context, p *point) error {
 		return err
 	}
 	p.slot.Store(x, next)
-	e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
+	if !e.s.Mutants.NoGrace {
+		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
+	}
 	e.freeSlot(x, old)
 	return nil
 }

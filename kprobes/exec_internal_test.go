@@ -13,7 +13,7 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// The rows of testdata/*/exec_asm are what two real kernels did: functions were
+// The rows of testdata/*/exec_asm and exec_c are what two real kernels did: functions were
 // called with four argument tuples, without a probe and with one, at every byte
 // offset. Here the machine executes the same bytes at the same addresses, all of
 // them in one text: calls of x_helper arrive.
@@ -31,6 +31,9 @@ const (
 	ofData   = "it accesses data that the rows don't tell"
 	ofPerCPU = "it reads through gs"
 	ofAlias  = "it is a second name, of which there are no bytes"
+	ofCall   = "it calls what there are no bytes of"
+	ofSite   = "a site is in it, which the bytes don't tell"
+	ofFtrace = "the probe goes through ftrace"
 )
 
 var notExecuted = map[string]string{
@@ -39,6 +42,12 @@ var notExecuted = map[string]string{
 	"x_pushes": ofData, "x_lock": ofData, "x_xlat": ofData,
 	"x_gs":      ofPerCPU,
 	"x_alias_b": ofAlias,
+
+	"x_c_atomic": ofData, "x_c_nofault": ofData, "x_c_mem": ofData,
+	"x_c_bigframe": ofPerCPU, "x_c_percpu": ofPerCPU, "x_c_cpuid": ofPerCPU, "x_c_str": ofPerCPU,
+	"x_c_lock": ofCall, "x_c_indirect": ofCall, "x_c_sleep": ofCall,
+	"x_c_static_false": ofSite, "x_c_static_false_nt": ofSite, "x_c_static_mid": ofSite, "x_c_static_true": ofSite,
+	"x_c_static_call": ofSite, "x_c_warn": ofSite, "x_c_warn_nt": ofSite, "x_c_bug": ofSite,
 }
 
 // kernelsLoops are probes on loop and loopne. The kernel emulates them, and
@@ -70,6 +79,7 @@ type execGroup struct {
 	function, mode string
 	offset, errno  int
 	opt, emul      bool
+	ftrace         bool
 	rows           []execRow
 }
 
@@ -83,7 +93,7 @@ type execCount struct {
 
 // readExec reads the rows. They all return to one place: where the
 // post_handler on x_ret1's ret saw it go.
-func readExec(t *testing.T, kernel string) (groups []*execGroup) {
+func readExec(t *testing.T, kernel, kind string) (groups []*execGroup) {
 	number := func(s string) int {
 		n, err := strconv.Atoi(s)
 		require.NoError(t, err)
@@ -94,9 +104,9 @@ func readExec(t *testing.T, kernel string) (groups []*execGroup) {
 		require.NoError(t, err)
 		return f & execFlags
 	}
-	all := readOracle(t, "../../testdata/"+kernel, "exec_asm")
+	all := readOracle(t, "../../testdata/"+kernel, kind)
 	caller := ""
-	for _, r := range all {
+	for _, r := range readOracle(t, "../../testdata/"+kernel, "exec_asm") {
 		if r[0] == "x_ret1" && r[1] == "0" && r[2] == "post" {
 			caller = r[16]
 		}
@@ -105,7 +115,7 @@ func readExec(t *testing.T, kernel string) (groups []*execGroup) {
 	var g *execGroup
 	for _, r := range all {
 		if n := number(r[1]); g == nil || g.function != r[0] || g.offset != n || g.mode != r[2] {
-			g = &execGroup{function: r[0], mode: r[2], offset: n, errno: number(r[3]), opt: r[4] == "1", emul: r[7] == "1"}
+			g = &execGroup{function: r[0], mode: r[2], offset: n, errno: number(r[3]), opt: r[4] == "1", emul: r[7] == "1", ftrace: r[5] == "1"}
 			groups = append(groups, g)
 		}
 		if g.errno != 0 {
@@ -207,21 +217,28 @@ func (b *bench) execute(t *testing.T, x *smp.Ctx, f isa.Addr, g *execGroup, n *e
 func TestExecOracle(t *testing.T) {
 	for _, kernel := range []struct {
 		name string
+		kind string
 		k    rules.Kernel
 		want execCount
 	}{
-		{"k61", rules.K61, execCount{5396, 1141, 24, map[string]int{ofData: 1094, ofPerCPU: 90, ofAlias: 48}}},
-		{"k612", rules.K612, execCount{5436, 1141, 24, map[string]int{ofData: 1102, ofPerCPU: 90, ofAlias: 48}}},
+		{"k61", "exec_c", rules.K61, execCount{1264, 406, 0, map[string]int{ofData: 591, ofPerCPU: 1356, ofCall: 426, ofSite: 1073, ofFtrace: 200}}},
+		{"k612", "exec_c", rules.K612, execCount{1312, 472, 0, map[string]int{ofData: 694, ofPerCPU: 1498, ofCall: 408, ofSite: 1162, ofFtrace: 400}}},
+		{"k61", "exec_asm", rules.K61, execCount{5396, 1141, 24, map[string]int{ofData: 1094, ofPerCPU: 90, ofAlias: 48}}},
+		{"k612", "exec_asm", rules.K612, execCount{5436, 1141, 24, map[string]int{ofData: 1102, ofPerCPU: 90, ofAlias: 48}}},
 	} {
-		t.Run(kernel.name, func(t *testing.T) {
+		t.Run(kernel.name+" "+kernel.kind, func(t *testing.T) {
 			codes, at := oracleCodes(t, kernel.name, "hand")
-			groups := readExec(t, kernel.name)
+			groups := readExec(t, kernel.name, kernel.kind)
 			s := repaired
 			s.Kernel = kernel.k
 			n := execCount{left: make(map[string]int)}
 			b := newBench(t, s, codes, func(b *bench, x *smp.Ctx) {
 				for _, g := range groups {
-					if why := notExecuted[g.function]; why != "" {
+					why := notExecuted[g.function]
+					if g.ftrace {
+						why = ofFtrace
+					}
+					if why != "" {
 						n.left[why] += len(g.rows)
 						continue
 					}

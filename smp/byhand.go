@@ -29,6 +29,12 @@ func (m *Machine) SetBudget(n uint64) {
 // Steps returns how many boundaries there were so far.
 func (m *Machine) Steps() uint64 { return m.steps }
 
+// Follow makes t the thread of control that goes on by default.
+func (m *Machine) Follow(t *Task) {
+	m.lead, m.errand = t, nil
+	m.again()
+}
+
 // Hold keeps a program from running when a run begins: Wake lets it go.
 func (t *Task) Hold() { t.boot = false }
 

@@ -30,6 +30,9 @@
 // come between them. What isn't said is the clock, which only reports read and the
 // instructions that ask for it.
 //
+// A machine can be stepped by hand (byhand.go): its Pause is asked where the run would
+// end for want of budget or of movers, and may look at it, wake tasks, and go on.
+//
 // Its limits: data accesses are sequentially consistent in the order stepped
 // (x86 store buffers are not modelled yet); only instruction fetch is weak. Text
 // can't be stored to by guest text: a page is written or executed, not both.

@@ -3,6 +3,8 @@
 //	kpsim explore [FILE|NAME…]   run scenarios under many schedules
 //	kpsim verify FILE|NAME…      run every schedule of a kind: what holds then is proved
 //	kpsim merge FILE…            put the result files of a divided exploration together
+//	kpsim run FILE|NAME          one run: the probes in the end, hits, what the kernel printed
+//	kpsim shell FILE|NAME|TRACE  one run that is stepped by hand, or by a script
 //	kpsim replay TRACE           run one recorded schedule again, and show it
 //	kpsim explain TRACE          how it came about in sentences, and the choice that lost it
 //	kpsim check OBJECT           what a kernel says of a probe on each instruction
@@ -33,5 +35,6 @@
 // One file a command; columns.go and rows.go print for check. explore is the
 // longest: search.go makes the runs and saves what they show, judge.go makes rows
 // of it, thorough.go says how much it means, report.go prints; merge begins where
-// search.go has ended. program.go is what all commands share.
+// search.go has ended. shell.go reads lines and has the table of commands, shell_do.go moves the
+// machine, shell_files.go and shell_look.go show it. program.go is what all commands share.
 package main

@@ -24,6 +24,9 @@
 // run is a new one, which kinds of event were never seen, and where interrupts
 // came; and, by FirstWitness, how soon a search finds what it finds.
 //
+// A Session (session.go) is one run that somebody steps by hand: kpsim shell stands on
+// it. The machine has a goroutine of its own, which stands between two calls.
+//
 // Its rule: parallelism is many rigs, one to a worker, and never inside one; the
 // result doesn't depend on how many workers there are, nor on what their machines
 // have run before.

@@ -223,6 +223,7 @@ func (s *Session) Do(cpu int, says string, do func(x *smp.Ctx)) error {
 func (s *Session) finish(cpu int) error {
 	t := &s.errands[cpu]
 	t.await = true
+	s.Rig.Machine.Follow(t.task)
 	before := s.Rig.Machine.Steps()
 	s.run(s.patient)
 	t.await = false

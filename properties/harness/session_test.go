@@ -2,6 +2,7 @@ package harness
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,7 +11,9 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/properties/scenario"
 	"kpsim/sched"
+	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/smp/kapi"
 	"kpsim/traces"
 )
 
@@ -88,23 +91,85 @@ func TestSessionProbe(t *testing.T) {
 }
 
 // The session of a trace goes along its schedule, step by step or at once, and
-// breaks what the trace says.
+// is the run of the file to the last event.
 func TestSessionTrace(t *testing.T) {
-	for _, name := range []string{"T2-second-instruction", "T1-torn-jump"} {
-		path := "../../traces/corpus/" + name + ".kps"
+	paths, err := filepath.Glob("../../traces/corpus/*.kps")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	for i, path := range paths {
 		data, err := os.ReadFile(path)
 		require.NoError(t, err)
 		file, err := traces.Parse(path, data)
 		require.NoError(t, err)
-		for _, n := range []uint64{1, 1 << 20} {
-			s, err := OpenSession(path, file)
-			require.NoError(t, err)
-			for s.Step(n) > 0 {
-			}
-			require.NotNil(t, s.Run, name)
-			require.Equal(t, file.Property, s.Run.Property.ID)
-			require.Equal(t, file.Digest, s.Run.Digest, "it is the run of the file, to the last event")
-			s.Close()
+		s, err := OpenSession(path, file)
+		require.NoError(t, err)
+		n := uint64(1) << 20
+		if i%2 == 0 {
+			n = 1
+		}
+		for s.Step(n) > 0 {
+		}
+		require.NotNil(t, s.Run, path)
+		require.NotNil(t, s.Run.Property, path)
+		require.Equal(t, file.Property, s.Run.Property.ID, path)
+		require.Equal(t, file.Digest, s.Run.Digest, path)
+		require.ErrorContains(t, s.Do(0, "anything", func(*smp.Ctx) {}), "the run is over")
+		require.Zero(t, s.Step(1))
+		s.Close()
+	}
+}
+
+// What doesn't come to its end is left under way, and said.
+func TestSessionEndless(t *testing.T) {
+	s := session(t, "safe-full")
+	s.patient = 1000
+	loop := func(x *smp.Ctx) {
+		for {
+			x.Step("loop", 1)
 		}
 	}
+	require.ErrorContains(t, s.Do(0, "the loop", loop), "the loop doesn't come to its end in 1000 steps")
+	require.ErrorContains(t, s.Do(0, "another", func(*smp.Ctx) {}), "the shell of cpu0 is still at the loop")
+	require.NoError(t, s.Do(1, "another", func(*smp.Ctx) {}), "the other CPU goes on")
+
+	s = session(t, "safe-full")
+	var never kapi.Var[bool]
+	wait := func(x *smp.Ctx) {
+		never.Init(&s.Rig.Machine.Cells, false)
+		x.Sleep(&kapi.Is[bool]{Var: &never, Want: true})
+	}
+	require.ErrorContains(t, s.Do(0, "the wait", wait), "nothing else can move")
+	require.NoError(t, s.Do(1, "another", func(*smp.Ctx) {}))
+}
+
+// One mover alone is stepped, as far as it can be; the others stand.
+func TestSessionStepBy(t *testing.T) {
+	s := session(t, "safe-full")
+	m := s.Rig.Machine
+	two := func(x *smp.Ctx) { x.Step("one", 1); x.Step("two", 2) }
+	require.NoError(t, s.Begin(0, "zero", two))
+	require.NoError(t, s.Begin(1, "one", two))
+	cpu1, ok := m.MoverNamed("cpu1")
+	require.True(t, ok)
+	made := s.StepBy(cpu1, 100)
+	require.NotZero(t, made)
+	require.Less(t, made, uint64(100), "then it has nothing to do")
+	require.Nil(t, s.errands[1].do)
+	require.NotNil(t, s.errands[0].do, "the other one hasn't moved")
+	_, ok = m.MoverNamed("cpu2")
+	require.False(t, ok)
+	_, ok = m.MoverNamed("timer@cpu1")
+	require.True(t, ok)
+	require.NoError(t, s.Finish())
+	require.Nil(t, s.errands[0].do)
+}
+
+// A panic on the machine's side comes out where the session is used.
+func TestSessionCrash(t *testing.T) {
+	sc, err := scenario.LoadBuiltin("safe-full")
+	require.NoError(t, err)
+	s, err := NewSession(sc, "", new(sched.Default))
+	require.NoError(t, err)
+	defer s.Rig.Close()
+	require.Panics(t, func() { _ = s.Do(0, "a bug", func(*smp.Ctx) { sim.Bug("on purpose") }) })
 }

@@ -107,6 +107,7 @@ type Machine struct {
 	Order            kprobes.Order
 	Batch            Choice
 	SaveSS           bool // detours save a whole register image (5.10 and later)
+	ModuleRefs       bool // a probe holds the module of its text (until 2.6.2x)
 	DetourIRQsOff    bool // handlers behind a detour run with interrupts off (until 4.14)
 	Unoptimize       Unoptimize
 	NoSyncArm        bool // a breakpoint is written without an IPI sync
