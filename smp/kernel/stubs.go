@@ -30,9 +30,7 @@ func (k *Kernel) bootStubs() {
 	for _, s := range stubs {
 		k.M.Map(s.at, bytes.Repeat([]byte{isa.Int3}, s.size), smp.PermRead|smp.PermExec)
 		k.M.AddSymbol(s.name, s.at, s.size)
-		f := kapi.Function{Name: s.name, Addr: s.at, Size: s.size}
-		k.Symbols.Add(f, nil)
-		k.Symbols.Ban(f, kapi.BanSymbol)
+		k.Symbols.Add(kapi.Function{Name: s.name, Addr: s.at, Size: s.size}, nil)
 	}
 }
 
