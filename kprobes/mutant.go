@@ -62,6 +62,7 @@ type Mutants struct {
 
 	// Of the optimizer:
 	CancelLost       bool // what is queued to lose its jump and is wanted again loses it all the same (R6, 5.6-rc)
+	StepQueued       bool // what is queued to become a jump is stepped all the same
 	FlagEarly        bool // the mark of a jump is taken away before the jump (R5, 2.6.38 to 5.5)
 	RekickOutside    bool // the optimizer wakes itself when it has let kprobe_mutex go (R7, 2.6.38 to 5.7)
 	SavedAtPrepare   bool // the bytes under a jump are saved when the detour is made, with the breakpoints that lie there
@@ -97,7 +98,6 @@ type Mutants struct {
 	FtraceByPost bool
 	// FtraceKeepsPath ignores that a pre_handler at a site has changed ip.
 	FtraceKeepsPath bool
-	_               struct{}
 	// Of the files:
 	ListKprobes    bool // each probe is listed as a kprobe
 	ListOldest     bool // the oldest probe of an address is listed first

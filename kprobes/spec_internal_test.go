@@ -39,10 +39,12 @@ var spec = [][]specRule{
 	specBoost,
 	spec2,
 	spec3,
+	spec4,
 	spec5,
 	spec6,
 	spec7,
 	spec8,
+	specFtrace,
 	specCover,
 }
 
