@@ -120,6 +120,7 @@ type Settings struct {
 	DetourIRQsOff bool             // handlers behind a detour run with interrupts off (until 4.14)
 	RemovedInt3   bool             // a breakpoint that is no longer there is handled (until 6.2)
 	Files         Files            // the interface files
+	FtraceClaims  bool             // every probe at a site of ftrace says that it may change the path (until 5.3), else those with a post_handler
 	ModuleRefs    bool             // a probe holds its module until it is unregistered (2.6), else while it is being registered
 	Mutants       Mutants
 	_             struct{}
@@ -153,6 +154,7 @@ func (e Edition) Settings(preemption bool) Settings {
 		Breakpoint:    e >= Edition514 && e != EditionDocumented,
 		SaveSS:        e >= Edition514,
 		RemovedInt3:   e != Edition69,
+		FtraceClaims:  e == Edition415,
 		ModuleRefs:    e == Edition26,
 		Files:         [Editions]Files{FilesFirst, FilesPlain, FilesChar, FilesBool, FilesBool, FilesBool}[e],
 	}

@@ -24,7 +24,7 @@ func (e *Engine) bootFtrace() {
 
 // clientFor returns the client that a point is armed with.
 func (e *Engine) clientFor(p *point) *client {
-	if p.post() {
+	if p.post() || e.s.FtraceClaims {
 		return &e.modifies
 	}
 	return &e.plain

@@ -174,6 +174,7 @@ func (c *kcase) mine(x kapi.Context) int {
 func TestKUnit(t *testing.T) {
 	playAll(t, kunits)
 	playAll(t, kunitRets)
+	playAll(t, kunitJs)
 }
 
 // thorough has the dear cases run in as many schedules as the others.

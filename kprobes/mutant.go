@@ -98,7 +98,6 @@ type Mutants struct {
 	FtraceByPost bool
 	// FtraceKeepsPath ignores that a pre_handler at a site has changed ip.
 	FtraceKeepsPath bool
-	_               struct{}
 	// Of the files:
 	ListKprobes    bool // each probe is listed as a kprobe
 	ListOldest     bool // the oldest probe of an address is listed first

@@ -44,6 +44,7 @@ var spec = [][]specRule{
 	spec6,
 	spec7,
 	spec8,
+	specFtrace,
 	specCover,
 }
 

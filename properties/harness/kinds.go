@@ -25,6 +25,7 @@ type has struct {
 	call, checked, api, register, undo, off   bool
 	stop, quiesce, breakpoint, removes, flips bool
 	ret, jprobe, entry, handler, refuses      bool // there are return probes, jprobes; the first have handlers, which refuse calls
+	holders                                   bool // of 5.11 and later
 	global, tells                             bool // kprobes/enabled is written; contexts are told
 }
 
@@ -68,8 +69,8 @@ var reaches = []reach{
 	{kpev.InstanceGet, (*has).returns},
 	{kpev.InstancePut, (*has).returns},
 	{kpev.InstanceFree, (*has).returns},
-	{kpev.HolderDrop, (*has).returns},
-	{kpev.HolderFree, (*has).returns},
+	{kpev.HolderDrop, func(h *has) bool { return h.returns() && h.holders }},
+	{kpev.HolderFree, func(h *has) bool { return h.returns() && h.holders }},
 	{kpev.Hooked, (*has).returns},
 	{kpev.Trampoline, (*has).returns},
 	{kpev.RetMissed, (*has).returns},
@@ -151,6 +152,7 @@ func (h *has) probe(sc *scenario.Scenario, p *scenario.Probe) {
 	}
 	switch p.Kind {
 	case scenario.ProbeKretprobe:
+		h.holders = sc.Machine.Returns < kprobes.ReturnHashed
 		h.ret, h.entry, h.handler = true, h.entry || p.Pre != nil, h.handler || p.Post != nil
 		for _, s := range p.Pre {
 			h.refuses = h.refuses || s.Kind == scenario.StepNonzero || s.Kind == scenario.StepSetIP

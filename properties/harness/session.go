@@ -120,6 +120,7 @@ func (s *Session) start(r *Rig, by sim.Chooser) *Session {
 	r.probes = append(make([]kprobes.Kprobe, 0, n+mostProbes), r.probes...)
 	r.rets = append(make([]kprobes.Kretprobe, 0, n+mostProbes), r.freshRets...)
 	r.rets = append(make([]kprobes.Kretprobe, 0, len(r.rets)+mostProbes), r.rets...)
+	r.jprobes = append(make([]kprobes.Jprobe, 0, len(r.jprobes)+mostProbes), r.jprobes...)
 	s.steer.by = by
 	r.Machine.SetBudget(0)
 	r.Machine.Pause = s.pause
@@ -341,7 +342,7 @@ func (s *Session) AddProbe(p scenario.Probe) error {
 		return err
 	}
 	r.unregistered()
-	r.probes, r.rets = append(r.probes, r.fresh[n]), append(r.rets, r.freshRets[n])
+	r.probes, r.rets, r.jprobes = append(r.probes, r.fresh[n]), append(r.rets, r.freshRets[n]), append(r.jprobes, r.freshJs[n])
 	r.census.probes, r.census.at = append(r.census.probes, Probed{}), append(r.census.at, r.placed[n])
 	r.tellProbe(n)
 	if !told && r.tells() {

@@ -107,12 +107,13 @@ type Machine struct {
 	Order            kprobes.Order
 	Batch            Choice
 	SaveSS           bool // detours save a whole register image (5.10 and later)
-	ModuleRefs       bool // a probe holds the module of its text (until 2.6.2x)
 	DetourIRQsOff    bool // handlers behind a detour run with interrupts off (until 4.14)
 	Unoptimize       Unoptimize
 	NoSyncArm        bool // a breakpoint is written without an IPI sync
 	Files            kprobes.Files
 	Ftrace           bool // probes at a function's fentry go through ftrace
+	FtraceModifies   bool // all of those say that they may change the path, not only those with a post_handler
+	ModuleRefs       bool // a probe holds its module until it is unregistered
 }
 
 // Text is one function: its bytes as linked at At.
@@ -147,7 +148,7 @@ type ProbeKind uint8
 const (
 	ProbeKprobe    ProbeKind = iota
 	ProbeKretprobe           // Pre is its entry_handler, Post its handler
-	ProbeJprobe              // Entry is what runs with the function's arguments
+	ProbeJprobe              // Entry, or else Pre, is what runs with the function's arguments
 )
 
 // Probe is a probe on a function (plus offset). Handlers are data; a nil one is

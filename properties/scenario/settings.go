@@ -255,10 +255,6 @@ func makeSettings() []setting {
 	s.get, s.set = in(func(m *Machine) *Choice { return &m.Batch })
 	s.from, s.to = listed(batches, func(s *kprobes.Settings) *int { return &s.Batch })
 
-	s = add("module_refs", truth, "whether a probe holds the module that its text is of")
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.ModuleRefs }, false)
-	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.ModuleRefs }, false)
-
 	s = add("save_ss", truth, "whether detours save ss with the other registers")
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.SaveSS }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.SaveSS }, false)
@@ -287,6 +283,14 @@ func makeSettings() []setting {
 	s = add("ftrace", truth, "whether a probe at a function's fentry goes through ftrace")
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.Ftrace }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Kernel.Ftrace }, false)
+
+	s = add("ftrace_modifies", truth, "whether every probe at a fentry says that it may change the path, or those with a post_handler")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.FtraceModifies }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.FtraceClaims }, false)
+
+	s = add("module_refs", truth, "whether a probe holds its module until it is unregistered, or while it is being registered")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.ModuleRefs }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.ModuleRefs }, false)
 
 	s = add("files", filesWords, "what the interface files take and print: as since 5.16, as until 5.15, as until 4.17, as in 2.6")
 	s.get, s.set = in(func(m *Machine) *kprobes.Files { return &m.Files })

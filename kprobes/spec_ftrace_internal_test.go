@@ -1,0 +1,370 @@
+package kprobes
+
+import (
+	"github.com/stretchr/testify/require"
+
+	"kpsim/sched"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
+)
+
+// traced begins with a site of ftrace and then is victim; aside is somewhere else
+// to go, and is traced, too.
+var (
+	traced = code{name: "traced", at: smp.TextBase + 0x200, bytes: append(isa.Nop5[:len(isa.Nop5):len(isa.Nop5)], victim.bytes...)}
+	aside  = code{name: "aside", at: smp.TextBase + 0x240, bytes: append(isa.Nop5[:len(isa.Nop5):len(isa.Nop5)], 0xb8, 100, 0, 0, 0, 0xc3)}
+)
+
+// withSites is a bench with the two.
+func (t *specT) withSites(programs ...func(b *bench, x *smp.Ctx)) *bench {
+	b := t.bench([]code{victim, traced, aside}, programs...)
+	b.k.Ftrace.AddSite(traced.at)
+	b.k.Ftrace.AddSite(aside.at)
+	b.m.Freeze()
+	return b
+}
+
+// callArg calls a function with an argument.
+func callArg(x *smp.Ctx, f isa.Addr, arg uint64) uint64 {
+	x.Regs().R[isa.RDI] = arg
+	return x.Call(f)
+}
+
+// siteHolds says what the text of a site begins with.
+func siteHolds(b *bench, x kapi.Context, at isa.Addr) byte {
+	var now [5]byte
+	b.k.Text.Read(x, at, now[:])
+	if now == isa.Nop5 {
+		return 0x0f
+	}
+	return now[0]
+}
+
+// unreserved is symbols that know of no sites.
+type unreserved struct{ kapi.Symbols }
+
+func (unreserved) Reserved(isa.Addr, int) bool                         { return false }
+func (unreserved) Sites(to []kapi.Site, _ isa.Addr, _ int) []kapi.Site { return to }
+
+// specFtrace is what is around the engine: rule 8.4, and what other sections say
+// of sites.
+var specFtrace = []specRule{
+	{
+		rule: "8.4", says: "no breakpoint and no jump, but a call; handlers see what they would of a breakpoint, and of a nop that was stepped",
+		in: since(Edition415),
+		mutants: []specMutant{
+			{name: "without KPROBES_ON_FTRACE", do: func(s *Settings) { s.Kernel.Ftrace = false }},
+			{name: "pre-ip", do: func(s *Settings) { s.Mutants.PreIP = true }},
+			{name: "skip-post", do: func(s *Settings) { s.Mutants.SkipPost = true }},
+		},
+		holds: func(t *specT) {
+			b := t.withSites(func(b *bench, x *smp.Ctx) {
+				var seen []uint64
+				k := &Kprobe{Addr: traced.at, Pre: func(_ kapi.Context, k *Kprobe, regs *isa.Regs) int {
+					seen = append(seen, uint64(regs.IP-k.Addr), regs.R[isa.RDI])
+					regs.R[isa.RDI] = 50
+					return 0
+				}}
+				require.NoError(t, b.e.Register(x, k))
+				b.e.WaitOptimizer(x)
+				require.Equal(t, FlagFtrace, b.e.FlagsOf(k)&(FlagFtrace|FlagOptimized))
+				require.EqualValues(t, 0xe8, siteHolds(b, x, traced.at))
+				require.EqualValues(t, 53, callArg(x, traced.at, 7))
+				require.Equal(t, []uint64{1, 7}, seen)
+				require.NoError(t, b.e.Unregister(x, k))
+				require.EqualValues(t, 0x0f, siteHolds(b, x, traced.at))
+
+				seen = nil
+				k = &Kprobe{Addr: traced.at, Pre: k.Pre, Post: func(_ kapi.Context, k *Kprobe, regs *isa.Regs, flags uint64) {
+					seen = append(seen, uint64(regs.IP-k.Addr), flags)
+				}}
+				require.NoError(t, b.e.Register(x, k))
+				require.EqualValues(t, 53, callArg(x, traced.at, 8))
+				require.Equal(t, []uint64{1, 8, 5, 0}, seen)
+				require.NoError(t, b.e.Unregister(x, k))
+				require.EqualValues(t, 10, callArg(x, traced.at, 7))
+				require.Len(t, seen, 4)
+			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "8.4", says: "a pre_handler's change of the path holds, and no post_handler runs then",
+		in: since(Edition415),
+		mutants: []specMutant{
+			{name: "keeps-path", do: func(s *Settings) { s.Mutants.FtraceKeepsPath = true }},
+			{name: "ignore-pre", do: func(s *Settings) { s.Mutants.IgnorePre = true }},
+		},
+		holds: func(t *specT) {
+			b := t.withSites(func(b *bench, x *smp.Ctx) {
+				n := 0
+				k := &Kprobe{Addr: traced.at, Pre: func(_ kapi.Context, k *Kprobe, regs *isa.Regs) int {
+					regs.IP = aside.at
+					return 1
+				}, Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) { n++ }}
+				require.NoError(t, b.e.Register(x, k))
+				require.EqualValues(t, 100, callArg(x, traced.at, 7))
+				require.Zero(t, n)
+				require.NoError(t, b.e.Unregister(x, k))
+			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "8.4", says: "a site hit inside a handler is missed; disabled it is a nop again",
+		in: since(Edition415),
+		mutants: []specMutant{
+			{name: "no-missed", do: func(s *Settings) { s.Mutants.NoMissed = true }},
+			{name: "run-disabled", do: func(s *Settings) { s.Mutants.ArmDisabled = true }},
+		},
+		holds: func(t *specT) {
+			b := t.withSites(func(b *bench, x *smp.Ctx) {
+				inner, outer := 0, 0
+				k := counting(aside.at, &inner)
+				o := &Kprobe{Addr: traced.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+					outer++
+					require.EqualValues(t, 100, x.Call(aside.at))
+					return 0
+				}}
+				require.NoError(t, b.e.Register(x, k))
+				require.NoError(t, b.e.Register(x, o))
+				require.EqualValues(t, 10, callArg(x, traced.at, 7))
+				require.Equal(t, [4]int{0, 1, 1, 0}, [4]int{inner, outer, k.Missed(), o.Missed()})
+				require.NoError(t, b.e.Disable(x, k))
+				require.EqualValues(t, 0x0f, siteHolds(b, x, aside.at))
+				require.EqualValues(t, 0xe8, siteHolds(b, x, traced.at))
+				require.NoError(t, b.e.Enable(x, k))
+				x.Call(aside.at)
+				require.Equal(t, 1, inner)
+				b.e.SetArmed(x, false)
+				require.EqualValues(t, 0x0f, siteHolds(b, x, aside.at))
+				x.Call(aside.at)
+				require.Equal(t, 1, inner)
+				b.e.SetArmed(x, true)
+				x.Call(aside.at)
+				require.Equal(t, 2, inner)
+				require.NoError(t, b.e.Unregister(x, o))
+				require.NoError(t, b.e.Unregister(x, k))
+				d := counting(aside.at, &inner)
+				d.Flags = FlagDisabled
+				require.NoError(t, b.e.Register(x, d))
+				require.EqualValues(t, 0x0f, siteHolds(b, x, aside.at))
+				require.NoError(t, b.e.Unregister(x, d))
+			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "8.4", says: "several at a site, the post_handler first or last: all gone, the site is a nop",
+		in: since(Edition415),
+		mutants: []specMutant{
+			{name: "by-post", do: func(s *Settings) { s.Mutants.FtraceByPost = true }, in: since(Edition514)}, // before, there is one client
+		},
+		none: "until 5.3 all probes are of one client, which the mutant can't confuse with another",
+		holds: func(t *specT) {
+			b := t.withSites(func(b *bench, x *smp.Ctx) {
+				for i := range 4 {
+					n, posts := 0, 0
+					pre, post := counting(traced.at, &n), counting(traced.at, &n)
+					post.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) { posts++ }
+					ks := []*Kprobe{pre, post}
+					if i&1 != 0 {
+						ks[0], ks[1] = post, pre
+					}
+					require.NoError(t, b.e.Register(x, ks[0]))
+					require.NoError(t, b.e.Register(x, ks[1]))
+					require.EqualValues(t, 10, callArg(x, traced.at, 7))
+					require.Equal(t, [2]int{2, 1}, [2]int{n, posts})
+					require.NoError(t, b.e.Unregister(x, ks[i>>1]))
+					require.NoError(t, b.e.Unregister(x, ks[1-i>>1]))
+					require.EqualValues(t, 0x0f, siteHolds(b, x, traced.at))
+					require.Zero(t, b.e.table.Len())
+				}
+			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "8.4", says: "who may change the path claims the site: until 5.3 every probe, later one with a post_handler",
+		in: since(Edition415),
+		mutants: []specMutant{
+			{name: "the other", do: func(s *Settings) { s.FtraceClaims = !s.FtraceClaims }},
+		},
+		holds: func(t *specT) {
+			b := t.withSites(func(b *bench, x *smp.Ctx) {
+				n := 0
+				patch := b.k.Ftrace.NewOps("livepatch", func(_ kapi.Context, _ isa.Addr, regs *isa.Regs) { n++ }, kapi.FtraceModifies)
+				require.Zero(t, patch.Filter(x, traced.at, true))
+				require.Zero(t, patch.Register(x))
+				pre, post := counting(traced.at, &n), counting(traced.at, &n)
+				post.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}
+				require.Equal(t, EBUSY, b.e.Register(x, post))
+				require.Zero(t, b.e.table.Len())
+				if t.Edition == Edition415 {
+					require.Equal(t, EBUSY, b.e.Register(x, pre))
+				} else {
+					require.NoError(t, b.e.Register(x, pre))
+					callArg(x, traced.at, 7)
+					require.Equal(t, 2, n)
+					require.NoError(t, b.e.Unregister(x, pre))
+				}
+				require.Zero(t, patch.Unregister(x))
+				require.NoError(t, b.e.Register(x, post))
+				require.Equal(t, kapi.FtraceEBUSY, patch.Register(x))
+				require.NoError(t, b.e.Unregister(x, post))
+			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "8.4", says: "a return probe's entry goes through ftrace, too",
+		in:      since(Edition415),
+		mutants: []specMutant{{name: "no-hook", do: func(s *Settings) { s.Mutants.NoHook = true }}},
+		holds: func(t *specT) {
+			b := t.withSites(func(b *bench, x *smp.Ctx) {
+				var values []uint64
+				r := &Kretprobe{Kprobe: Kprobe{Addr: traced.at}, Handler: func(_ kapi.Context, _ *Instance, regs *isa.Regs) int {
+					values = append(values, regs.R[isa.RAX])
+					return 0
+				}}
+				require.NoError(t, b.e.RegisterRet(x, r))
+				require.Equal(t, FlagFtrace, b.e.FlagsOf(&r.Kprobe)&FlagFtrace)
+				require.EqualValues(t, 10, callArg(x, traced.at, 7))
+				require.Equal(t, []uint64{10}, values)
+				require.NoError(t, b.e.UnregisterRet(x, r))
+				require.EqualValues(t, 10, callArg(x, traced.at, 7))
+			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "8.4", says: "a module's site goes with it, and comes again as a nop",
+		in:      since(Edition415),
+		mutants: []specMutant{{name: "kill-keeps-ftrace", do: func(s *Settings) { s.Mutants.KillKeepsFtrace = true }}},
+		holds: func(t *specT) {
+			b := t.withModule(true, func(b *bench, x *smp.Ctx, m *kernel.Module) {
+				n := 0
+				at := isa.Addr(modCore + 0x40)
+				k := counting(at, &n)
+				require.NoError(t, b.e.Register(x, k))
+				x.Call(at)
+				require.Zero(t, b.k.Modules.Unload(x, m))
+				require.Zero(t, b.k.Modules.Load(x, m))
+				require.EqualValues(t, 0x0f, siteHolds(b, x, at))
+				x.Call(at)
+				require.Equal(t, 1, n)
+				require.NoError(t, b.e.Unregister(x, k))
+				k = counting(at, &n)
+				require.NoError(t, b.e.Register(x, k))
+				x.Call(at)
+				require.Equal(t, 2, n)
+				require.NoError(t, b.e.Unregister(x, k))
+				require.EqualValues(t, 0x0f, siteHolds(b, x, at))
+			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "8.4", says: "beside CPUs that call: each call is right, and after unregister no handler runs",
+		in:      since(Edition415),
+		mutants: []specMutant{{name: "no-grace", do: func(s *Settings) { s.Mutants.NoGrace = true }}},
+		holds: func(t *specT) {
+			gone, late, wrong, hits := true, 0, 0, 0
+			run := func(b *bench, x *smp.Ctx) {
+				for i := range 4 {
+					if callArg(x, traced.at, uint64(i)) != uint64(i)+3 || callArg(x, aside.at, 0) != 100 {
+						wrong++
+					}
+				}
+			}
+			b := t.withSites(func(b *bench, x *smp.Ctx) {
+				for range 2 {
+					k := &Kprobe{Addr: traced.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+						for i := range 80 { // longer than unregistering takes
+							x.Step("handler", i)
+						}
+						if hits++; gone {
+							late++
+						}
+						return 0
+					}}
+					gone = false
+					require.NoError(t, b.e.Register(x, k))
+					require.NoError(t, b.e.Unregister(x, k))
+					gone = true
+					for i := range 10 {
+						x.Step("unregistered", i)
+					}
+				}
+			}, run, run)
+			s := sched.NewRandom(sched.Params{Seed: 1, Length: 200})
+			for i := range uint64(40) {
+				s.Begin(i)
+				require.Equal(t, smp.Passed, b.run(s), "schedule %d: %v", i, b.m.Refusal())
+			}
+			require.True(t, hits > 0 && late == 0 && wrong == 0, "%d hits, %d after unregister, %d wrong results", hits, late, wrong)
+		},
+	},
+	{
+		rule: "7.1", says: "[FTRACE], and [GONE] without [DISABLED]",
+		in:      since(Edition415),
+		mutants: []specMutant{{name: "bare", do: func(s *Settings) { s.Mutants.ListBare = true }}},
+		holds: func(t *specT) {
+			b := t.withModule(true, func(b *bench, x *smp.Ctx, m *kernel.Module) {
+				n := 0
+				f, d := counting(modCore+0x40, &n), counting(modCore+0x20, &n)
+				d.Flags = FlagDisabled
+				require.NoError(t, b.e.Register(x, f))
+				require.NoError(t, b.e.Register(x, d))
+				list := string(b.e.List(nil))
+				require.Contains(t, list, "  k  traced+0x0  mod [FTRACE]\n")
+				require.Contains(t, list, "  k  plain+0x0  mod [DISABLED]\n")
+				require.Zero(t, b.k.Modules.Unload(x, m))
+				list = string(b.e.List(nil))
+				require.Contains(t, list, " [GONE][FTRACE]\n")
+				require.Contains(t, list, " [GONE]\n")
+				require.NotContains(t, list, "DISABLED")
+				require.NoError(t, b.e.Unregister(x, f))
+				require.NoError(t, b.e.Unregister(x, d))
+				require.Empty(t, b.e.List(nil))
+			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "4.2", says: "text that others rewrite refuses probes, and no jump goes over it",
+		in:      since(Edition415),
+		mutants: []specMutant{{name: "unreserved", wire: func(_ *kernel.Kernel, d *Deps) { d.Symbols = unreserved{d.Symbols} }}},
+		holds: func(t *specT) {
+			// f: xor %eax,%eax; a 5-byte nop; ret: what stands there is the nop's kind.
+			f := code{name: "f", at: smp.TextBase + 0x300, bytes: []byte{0x31, 0xc0, 0x0f, 0x1f, 0x44, 0, 0, 0xc3, 0x90, 0x90, 0xc3}}
+			for _, c := range []struct {
+				name  string
+				since Edition
+				make  func(k *kernel.Kernel)
+			}{
+				{"jump label", Edition415, func(k *kernel.Kernel) { k.NewJumpLabel(f.at+2, f.at+8) }},
+				{"static call", Edition514, func(k *kernel.Kernel) { k.NewStaticCall(0, 0, kernel.CallSite{At: f.at + 2}) }}, // 5.10 and later
+			} {
+				if t.Edition < c.since {
+					continue
+				}
+				b := t.bench([]code{f}, func(b *bench, x *smp.Ctx) {
+					for off := isa.Addr(2); off < 7; off++ {
+						require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{Addr: f.at + off}), "%s+%d", c.name, off-2)
+					}
+					k := &Kprobe{Addr: f.at, Pre: nothing}
+					require.NoError(t, b.e.Register(x, k))
+					b.e.WaitOptimizer(x)
+					require.Zero(t, b.e.FlagsOf(k)&FlagOptimized, c.name)
+					require.Zero(t, callArg(x, f.at, 1))
+					require.NoError(t, b.e.Unregister(x, k))
+				})
+				c.make(b.k)
+				t.pass(b)
+			}
+		},
+	},
+}
