@@ -105,10 +105,8 @@ type Mutants struct {
 	ListJumps      bool // [OPTIMIZED] only when the jump is there
 	EnabledIgnored bool // enabled says 0, and nothing is disarmed
 	EnabledAll     bool // enabled arms disabled probes, too
-	// DisarmTrampoline takes the breakpoint off the trampoline, too, when enabled says 0 (2.6).
-	DisarmTrampoline bool
-	EnabledDigits    bool // a write to enabled is taken for a number
-	SysctlRange      bool // kprobes-optimization takes any number
-	StartOff         bool // all is off until it is switched on
-	_                struct{}
+	EnabledDigits  bool // a write to enabled is taken for a number
+	SysctlRange    bool // kprobes-optimization takes any number
+	StartOff       bool // all is off until it is switched on
+	_              struct{}
 }
