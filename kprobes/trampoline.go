@@ -38,6 +38,7 @@ func (e *Engine) newReturns() {
 func (e *Engine) renewReturns() {
 	t := &e.ret
 	t.nInstances, t.nHolders, t.memories, t.ready = 0, 0, 0, false
+	t.nop = Kprobe{}
 	if len(t.regs) != e.d.CPUs {
 		t.regs = make([]retRegs, e.d.CPUs)
 	}
@@ -98,6 +99,13 @@ func (t *retState) linkTrampoline(e *Engine) {
 	buf = append(buf, 0x0f, 0x0b) // ud2
 	t.code = buf
 	e.d.Bind.Link(t.trampoline, buf)
+}
+
+// always reports whether a point stays armed whatever the file enabled says: the
+// trampoline of 2.6 is a nop that only its probe gives a meaning, and calls in
+// flight return to it.
+func (e *Engine) always(p *point) bool {
+	return p == e.ret.nop.point && !e.s.Mutants.DisarmTrampoline
 }
 
 // readyReturns is done when the first return probe is registered. Context:
