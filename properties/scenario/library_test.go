@@ -14,7 +14,7 @@ func TestBuiltin(t *testing.T) {
 	want := []string{
 		"cancel-detour", "flag-early", "full-rcu", "function-at-work", "globally-off", "hotplug", "jump-label-flip", "never-schedules",
 		"never-schedules-stack-check", "nmi-on-text", "no-sail-past", "optimization-off", "page-fault-sleeps", "register-storm-full",
-		"register-storm-none", "return-exit", "return-probes", "return-storm", "safe-full", "safe-full-stop", "safe-none", "second-instruction", "second-instruction-preempted",
+		"register-storm-none", "return-exit", "return-nmi", "return-probes", "return-storm", "safe-full", "safe-full-stop", "safe-none", "second-instruction", "second-instruction-preempted",
 		"stack-check", "stack-check-detour", "stop-machine-alone", "stop-machine-free", "stop-machine-stale", "torn-jump",
 		"torn-jump-bp",
 	}
