@@ -23,27 +23,36 @@ var listK61 string
 //go:embed testdata/files/k612.txt
 var listK612 string
 
+// What it read as with probes in two modules, kpasm and kpc; when kpasm was
+// unloaded; and when its probes were unregistered and kpc was unloaded.
+//
+//go:embed testdata/files/gone-k61.txt
+var goneK61 string
+
+//go:embed testdata/files/gone-k612.txt
+var goneK612 string
+
 // A listing is a recorded list, and what has to be done for it: a function at each
-// address, which a jump fits in if the line says so, and a probe.
+// address, which a jump fits in or which ftrace has a site in if the line says so,
+// and a probe.
 type listing struct {
 	lines []string
-	codes []code
-	kinds []kapi.Function
+	funcs []kapi.Function
+	codes [][]byte
+	sites []isa.Addr
 }
 
 // jumpFits can be optimized at its first byte; jumpInto can't, for it jumps there.
 var (
 	jumpFits = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3}
 	jumpInto = []byte{0x90, 0x90, 0x90, 0x90, 0x90, 0xeb, 0xfa, 0xc3}
+	endbr64  = []byte{0xf3, 0x0f, 0x1e, 0xfa}
 )
 
-// parseListing reads a recording. Lines of ftrace are left out.
+// parseListing reads a recording.
 func parseListing(t testing.TB, text string) (l listing) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		if strings.Contains(line, "[FTRACE]") {
-			continue
-		}
 		var at, off uint64
 		var letter, place string
 		_, err := fmt.Sscanf(line, "%x %s %s", &at, &letter, &place)
@@ -51,51 +60,81 @@ func parseListing(t testing.TB, text string) (l listing) {
 		name, hex, _ := strings.Cut(place, "+")
 		_, err = fmt.Sscanf(hex, "0x%x", &off)
 		require.NoError(t, err)
-		module := ""
-		if f := strings.Fields(line); len(f) > 3 && f[3][0] != '[' {
-			module = f[3]
+		f := kapi.Function{Name: name, Addr: isa.Addr(at - off)}
+		if words := strings.Fields(line); len(words) > 3 && words[3][0] != '[' {
+			f.Module = words[3]
 		}
 		l.lines = append(l.lines, line)
+		if n := len(l.funcs); n > 0 && l.funcs[n-1].Addr == f.Addr {
+			continue // a second probe at the place
+		}
 		body := jumpInto
 		if strings.Contains(line, "[OPTIMIZED]") {
 			body = jumpFits
 		}
-		f := kapi.Function{Name: name, Addr: isa.Addr(at - off), Size: int(off) + len(body), Module: module}
-		if n := len(l.kinds); n > 0 && l.kinds[n-1].Addr == f.Addr {
-			continue // a second probe at the place
+		if strings.Contains(line, "[FTRACE]") {
+			body = jumpFits
+			l.sites = append(l.sites, isa.Addr(at))
 		}
-		l.kinds = append(l.kinds, f)
-		l.codes = append(l.codes, code{name: name, at: f.Addr, bytes: append([]byte(strings.Repeat("\x90", int(off))), body...)})
+		code := append([]byte(strings.Repeat("\x90", int(off))), body...)
+		if off == 4 {
+			copy(code, endbr64)
+		}
+		f.Size = len(code)
+		l.funcs, l.codes = append(l.funcs, f), append(l.codes, code)
 	}
 	return l
 }
 
 // bench is a machine with the listing's functions in their modules.
-func (l *listing) bench(t testing.TB, s Settings, program func(b *bench, x *smp.Ctx)) *bench {
-	b := newBench(t, s, nil, program)
-	for i, c := range l.codes {
-		b.m.Map(c.at, c.bytes, smp.PermRead|smp.PermExec)
-		b.k.Symbols.Add(l.kinds[i], nil)
-	}
-	b.m.Freeze()
-	return b
+func (l *listing) bench(t testing.TB, r *recording, program func(b *bench, x *smp.Ctx)) *bench {
+	s := r.ed.Settings(true)
+	s.Kernel.Ftrace, s.Kernel.IBT = true, r.ibt
+	return bootBench(t, s, nil, func(b *bench) {
+		for _, module := range []string{"", "kpasm", "kpc"} {
+			var texts []kernel.ModuleText
+			for i, f := range l.funcs {
+				switch {
+				case f.Module != module:
+				case module == "":
+					b.m.Map(f.Addr, l.codes[i], smp.PermRead|smp.PermExec)
+					b.m.AddSymbol(f.Name, f.Addr, f.Size)
+					b.k.Symbols.Add(f, nil)
+				default:
+					texts = append(texts, kernel.ModuleText{Name: f.Name, At: f.Addr, Code: l.codes[i]})
+				}
+			}
+			if texts != nil {
+				b.k.Modules.NewModule(module, texts, 0, 0, true)
+			}
+		}
+		for _, at := range l.sites {
+			require.True(t, b.k.Ftrace.AddSite(at))
+		}
+	}, program)
 }
 
 // register registers the probes, the last line's first: the newest of an address
-// is listed first.
-func (l *listing) register(t testing.TB, b *bench, x *smp.Ctx) []*Kprobe {
-	ks := make([]*Kprobe, len(l.lines))
-	for i := len(ks) - 1; i >= 0; i-- {
-		k := &Kprobe{ID: uint64(i)}
+// is listed first. It returns what unregisters each.
+func (l *listing) register(t testing.TB, b *bench, x *smp.Ctx) []func(x *smp.Ctx) {
+	unregister := make([]func(x *smp.Ctx), len(l.lines))
+	for i := len(l.lines) - 1; i >= 0; i-- {
+		r := &Kretprobe{Kprobe: Kprobe{ID: uint64(i)}}
+		k := &r.Kprobe
 		_, err := fmt.Sscanf(l.lines[i], "%x", (*uint64)(&k.Addr))
 		require.NoError(t, err)
 		if strings.Contains(l.lines[i], "[DISABLED]") {
 			k.Flags = FlagDisabled
 		}
-		require.NoError(t, b.e.Register(x, k))
-		ks[i] = k
+		if strings.Contains(l.lines[i], "  r  ") {
+			require.NoError(t, b.e.RegisterRet(x, r), l.lines[i])
+			unregister[i] = func(x *smp.Ctx) { require.NoError(t, b.e.UnregisterRet(x, r)) }
+		} else {
+			require.NoError(t, b.e.Register(x, k), l.lines[i])
+			unregister[i] = func(x *smp.Ctx) { require.NoError(t, b.e.Unregister(x, k)) }
+		}
 	}
-	return ks
+	return unregister
 }
 
 // unoptimized is the list without its jumps.
@@ -105,19 +144,58 @@ func (l *listing) unoptimized() string {
 
 func (l *listing) String() string { return strings.Join(l.lines, "\n") + "\n" }
 
-var recordings = []struct {
-	name string
-	text string
-	ed   Edition
-}{{"k61", listK61, Edition65}, {"k612", listK612, Edition69}}
+// A recording is what was recorded of a kernel.
+type recording struct {
+	name       string
+	text, gone string
+	ed         Edition
+	ibt        bool
+}
+
+var recordings = []recording{{"k61", listK61, goneK61, Edition65, false}, {"k612", listK612, goneK612, Edition69, true}}
+
+// TestListGone: probes whose module is unloaded are [GONE] and have no symbol, and
+// stay listed until they are unregistered; [FTRACE] stays with them.
+func TestListGone(t *testing.T) {
+	for i := range recordings {
+		r := &recordings[i]
+		t.Run(r.name, func(t *testing.T) {
+			states := strings.SplitAfter(r.gone, "\n\n")
+			require.Len(t, states, 3)
+			l := parseListing(t, strings.TrimSuffix(states[0], "\n"))
+			b := l.bench(t, r, func(b *bench, x *smp.Ctx) {
+				unregister := l.register(t, b, x)
+				b.e.WaitOptimizer(x)
+				require.Equal(t, l.String(), string(b.e.List(nil)))
+				require.Zero(t, b.k.Modules.Unload(x, b.k.Modules.Named("kpasm")))
+				require.Equal(t, strings.TrimSuffix(states[1], "\n"), string(b.e.List(nil)))
+				for i, line := range l.lines {
+					if strings.Contains(line, "kpasm") {
+						unregister[i](x)
+					}
+				}
+				require.Zero(t, b.k.Modules.Unload(x, b.k.Modules.Named("kpc")))
+				require.Equal(t, states[2], string(b.e.List(nil)))
+				for i, line := range l.lines {
+					if !strings.Contains(line, "kpasm") {
+						unregister[i](x)
+					}
+				}
+				require.Empty(t, b.e.List(nil))
+			})
+			b.pass(t)
+		})
+	}
+}
 
 // TestListRecorded: the file reads as recorded, byte for byte, in the order of the
 // kernel's hash table; also after the optimizer, with the sysctl at 0, and at 1 again.
 func TestListRecorded(t *testing.T) {
-	for _, r := range recordings {
+	for i := range recordings {
+		r := &recordings[i]
 		t.Run(r.name, func(t *testing.T) {
 			l := parseListing(t, r.text)
-			b := l.bench(t, r.ed.Settings(true), func(b *bench, x *smp.Ctx) {
+			b := l.bench(t, r, func(b *bench, x *smp.Ctx) {
 				l.register(t, b, x)
 				require.Equal(t, l.String(), string(b.e.List(nil)), "queued is listed as optimized")
 				b.e.WaitOptimizer(x)
@@ -143,10 +221,11 @@ func TestListRecorded(t *testing.T) {
 // each answers, what the file reads as then, and that the list shows no jump while
 // it is 0 and all flags again at 1. Meanwhile the sysctl may be written as well.
 func TestEnabledRecorded(t *testing.T) {
-	for _, r := range recordings {
+	for i := range recordings {
+		r := &recordings[i]
 		t.Run(r.name, func(t *testing.T) {
 			l := parseListing(t, r.text)
-			b := l.bench(t, r.ed.Settings(true), func(b *bench, x *smp.Ctx) {
+			b := l.bench(t, r, func(b *bench, x *smp.Ctx) {
 				l.register(t, b, x)
 				b.e.WaitOptimizer(x)
 				for _, w := range []struct {

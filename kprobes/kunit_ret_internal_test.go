@@ -146,3 +146,41 @@ func (c *kcase) trace(x kapi.Context, regs *isa.Regs, want ...isa.Addr) {
 		}
 	}
 }
+
+// kunitJs are the cases with jprobes, which the kernel's tests had until 4.18.
+var kunitJs = []kunit{
+	{name: "jprobe", in: []Edition{Edition26}, run: func(c *kcase, x kapi.Context) {
+		var arg uint64
+		j := &Jprobe{Kprobe: Kprobe{Addr: target.at}, Handler: func(x kapi.Context, _ *Jprobe, regs *isa.Regs) {
+			c.atomic(x, "a jprobe's handler")
+			if c.mine(x) == 1 {
+				arg = regs.R[isa.RDI]
+			}
+			regs.R[isa.RDI] = 0
+		}}
+		c.ok(c.e.RegisterJ(x, j), "register")
+		equal(c, 6+0x11, c.call(x, target, 6), "the target's result")
+		c.ok(c.e.UnregisterJ(x, j), "unregister")
+		equal(c, 6, arg, "the argument")
+	}},
+	{name: "jprobes", in: []Edition{Edition26}, run: func(c *kcase, x kapi.Context) {
+		var args [2]uint64
+		js := make([]*Jprobe, 2)
+		for i, f := range []code{target, target2} {
+			js[i] = &Jprobe{Kprobe: Kprobe{Addr: f.at}, Handler: func(x kapi.Context, _ *Jprobe, regs *isa.Regs) {
+				if c.mine(x) == 1 {
+					args[i] = regs.R[isa.RDI]
+				}
+			}}
+			c.ok(c.e.RegisterJ(x, js[i]), "register")
+		}
+		equal(c, EEXIST, c.e.RegisterJ(x, &Jprobe{Kprobe: Kprobe{Addr: target.at}, Handler: js[0].Handler}).(Errno), "a second one on a target")
+		c.call(x, target, 4)
+		equal(c, [2]uint64{4, 0}, args, "arguments after one target")
+		c.call(x, target2, 5)
+		equal(c, [2]uint64{4, 5}, args, "arguments")
+		for _, j := range js {
+			c.ok(c.e.UnregisterJ(x, j), "unregister")
+		}
+	}},
+}

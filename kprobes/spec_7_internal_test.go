@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +9,7 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
 )
 
 // plainAt and moduleAt are where the functions of these rules lie; a jump fits in
@@ -29,6 +31,14 @@ func (t *specT) fileBench(program func(b *bench, x *smp.Ctx)) *bench {
 	}, program)
 	b.wire = t.wire
 	return b
+}
+
+// lines are those of a file.
+func lines(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 }
 
 // firstByte is what is in memory at a.
@@ -105,6 +115,63 @@ var spec7 = []specRule{
 		},
 	},
 	{
+		rule: "7.1", says: "[GONE], without a symbol: its module unloaded, or its init section freed", in: since(Edition415),
+		mutants: []specMutant{
+			{name: "no-kill", do: func(s *Settings) { s.Mutants.NoKill = true }},
+			{name: "list-bare", do: func(s *Settings) { s.Mutants.ListBare = true }},
+		},
+		holds: func(t *specT) {
+			b := t.withModule(false, func(b *bench, x *smp.Ctx, m *kernel.Module) {
+				nowhere := "0x%[1]x"
+				if t.Settings.Files == FilesPlain {
+					nowhere = "%016[1]x"
+				}
+				var probes []*Kprobe
+				b.k.Modules.OnChange(func(x kapi.Context, _ *kapi.Module, s kapi.ModuleState) {
+					for i := 0; s == kapi.ModuleComing && i < 2; i++ {
+						k := &Kprobe{ID: uint64(i), Addr: [...]isa.Addr{modInit + 2, modCore + 0x20}[i], Flags: FlagDisabled}
+						require.NoError(t, b.e.Register(x, k))
+						probes = append(probes, k)
+					}
+				})
+				shows := func(want ...string) {
+					t.Helper()
+					list := string(b.e.List(nil))
+					require.Len(t, lines(list), len(want), list)
+					for i, k := range probes {
+						require.Contains(t, list, fmt.Sprintf("%016[1]x  k  "+want[i]+"\n", uint64(k.Addr)))
+					}
+				}
+				require.Zero(t, b.k.Modules.Load(x, m))
+				shows(nowhere+" [GONE]", "plain+0x0  mod [DISABLED]")
+				require.Zero(t, b.k.Modules.Unload(x, m))
+				shows(nowhere+" [GONE]", nowhere+" [GONE]")
+				for _, k := range probes {
+					require.NoError(t, b.e.Unregister(x, k))
+				}
+				probes = nil
+				shows()
+			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "7.1", says: "[FTRACE]", in: since(Edition415),
+		mutants: []specMutant{{name: "list-bare", do: func(s *Settings) { s.Mutants.ListBare = true }}},
+		holds: func(t *specT) {
+			t.Settings.Kernel.Ftrace = true
+			b := t.withModule(true, func(b *bench, x *smp.Ctx, _ *kernel.Module) {
+				k := &Kprobe{Addr: modCore + 0x40}
+				require.NoError(t, b.e.Register(x, k))
+				b.e.WaitOptimizer(x)
+				require.Equal(t, fmt.Sprintf("%016x  k  traced+0x0  mod [FTRACE]\n", uint64(k.Addr)), string(b.e.List(nil)))
+				require.NoError(t, b.e.Disable(x, k))
+				require.Equal(t, fmt.Sprintf("%016x  k  traced+0x0  mod [DISABLED][FTRACE]\n", uint64(k.Addr)), string(b.e.List(nil)))
+			})
+			t.pass(b)
+		},
+	},
+	{
 		rule: "7.2", says: "0 disarms all at once, 1 arms all that are not disabled",
 		mutants: []specMutant{
 			{name: "enabled-ignored", do: func(s *Settings) { s.Mutants.EnabledIgnored = true }},
@@ -129,6 +196,34 @@ var spec7 = []specRule{
 				require.Equal(t, [2]byte{isInt3, silent}, [2]byte{firstByte(b, x, plainAt), firstByte(b, x, moduleAt)})
 				require.Equal(t, t.Settings.Batches, b.e.FlagsOf(off)&FlagDisabled != 0)
 			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "7.2", says: "a call in flight returns while all is disarmed",
+		mutants: []specMutant{{name: "disarm-trampoline", do: func(s *Settings) { s.Mutants.DisarmTrampoline = true }, in: []Edition{Edition26}}},
+		holds: func(t *specT) {
+			caller := code{name: "caller", at: plainAt, bytes: []byte{0x90, 0xff, 0xd7, 0xc3}} // nop; call *%rdi; ret
+			var writer isa.Addr
+			returned := 0
+			b := t.bench([]code{caller}, func(b *bench, x *smp.Ctx) {
+				require.NoError(t, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{Addr: plainAt}, Handler: func(kapi.Context, *Instance, *isa.Regs) int {
+					returned++
+					return 0
+				}}))
+				for range 2 { // the second one isn't followed
+					x.Regs().R[isa.RDI] = uint64(writer)
+					x.Call(plainAt)
+				}
+				require.Equal(t, 1, returned)
+			})
+			wire := b.wire
+			b.wire = func(k *kernel.Kernel, d *Deps) {
+				if wire != nil {
+					wire(k, d)
+				}
+				writer = d.Bind.Bind("writer", func(x kapi.Context, _ *isa.Regs) { require.NoError(t, b.e.WriteEnabled(x, "0\n")) })
+			}
 			t.pass(b)
 		},
 	},

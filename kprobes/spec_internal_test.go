@@ -39,12 +39,13 @@ var spec = [][]specRule{
 	specBoost,
 	spec2,
 	spec3,
+	spec4,
 	spec5,
 	spec6,
 	spec7,
 	spec8,
 	specFtrace,
-	specCover,
+	specCover, spec26,
 }
 
 // A specT is what a rule is run with: a testing.TB that the failure of a rule

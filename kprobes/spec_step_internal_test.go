@@ -1,6 +1,8 @@
 package kprobes
 
 import (
+	"testing"
+
 	"github.com/stretchr/testify/require"
 
 	"kpsim/sched"
@@ -443,4 +445,49 @@ func faultsAreHandled(t *specT) {
 		}
 	})
 	t.pass(b)
+}
+
+// statuses notes what a CPU is doing about probes at each trap that it takes.
+type statuses struct {
+	b    *bench
+	seen []status
+}
+
+// Event implements traces.Sink.
+func (s *statuses) Event(e *traces.Event) *traces.Finding {
+	c := s.b.e.kcb.Of(int(e.CPU))
+	if c.current == nil {
+		s.seen = append(s.seen, 0)
+	} else {
+		s.seen = append(s.seen, c.status)
+	}
+	return nil
+}
+
+// TestStatus: the statuses of a hit and of those inside its handlers, at the
+// trap of each hit and at that which ends its step (study of kernels, 1.0).
+func TestStatus(t *testing.T) {
+	for _, step := range []Step{StepInt3, StepDebug} {
+		set := repaired
+		set.Kernel.Optprobes, set.Step = false, step
+		w := new(statuses)
+		b := newBench(t, set, stepTexts, func(b *bench, x *smp.Ctx) {
+			inner := &Kprobe{Addr: loads.at}
+			nests := func(x kapi.Context) { callWith(x.(*smp.Ctx), loads.at, somewhere) }
+			outer := &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int { nests(x); return 0 },
+				Post: func(x kapi.Context, _ *Kprobe, _ *isa.Regs, _ uint64) { nests(x) }}
+			require.NoError(t, b.e.Register(x, inner))
+			require.NoError(t, b.e.Register(x, outer))
+			w.seen = nil
+			callWith(x, victim.at, 7)
+			require.Equal(t, []status{0, hitActive, reenter, hitStep, hitDone, reenter}, w.seen)
+			w.seen = nil
+			nests(x)
+			require.Equal(t, []status{0, hitStep}, w.seen)
+			require.Equal(t, 2, inner.Missed())
+		})
+		w.b = b
+		b.log.Subscribe(w, smpev.Trap)
+		b.pass(t)
+	}
 }

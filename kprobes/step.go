@@ -125,7 +125,7 @@ func (e *Engine) nested(x kapi.Context, b *kcb, p *point, regs *isa.Regs) bool {
 // with a jump behind it, by emulation, or step by step. again: the CPU is busy
 // with another probe, and is so behind the instruction.
 func (e *Engine) execute(x kapi.Context, b *kcb, p *point, regs *isa.Regs, again bool) {
-	if p.optimized.Load(x) { // queued or done: the detour's copy, without its call (4.5)
+	if p.optimized.Load(x) && !(e.s.Mutants.StepQueued && !p.jumped) { // queued or done: the detour's copy, without its call (4.5)
 		regs.IP = p.detour.copyAt()
 		b.leave(again)
 		return

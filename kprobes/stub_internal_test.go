@@ -357,7 +357,7 @@ func (stubSymbols) Look(kapi.Context)                                   {}
 // TestStub: the kernel's unit tests and selftests hold on the stub as they do on the
 // simulated machine.
 func TestStub(t *testing.T) {
-	for _, units := range [][]kunit{kunits, kunitRets, selftests} {
+	for _, units := range [][]kunit{kunits, kunitRets, kunitJs, selftests} {
 		for i := range units {
 			u := &units[i]
 			for _, ed := range orAll(u.in, every) {

@@ -37,6 +37,10 @@ func (m *handlerContext) Event(e *traces.Event) *traces.Finding {
 	case e.C&kpev.PreemptOff == 0:
 		return found(e, 0, "runs a handler of probe %d with preemption on", e.A)
 	case e.B == kpev.Fault: // as they were where the fault was
+	case e.B == kpev.Jump:
+		if !off { // setjmp_pre_handler turns them off
+			return found(e, 0, "runs the entry of probe %d with interrupts on", e.A)
+		}
 	case trap && !off:
 		return found(e, 0, "runs a handler of probe %d in a breakpoint with interrupts on", e.A)
 	case trap:

@@ -78,4 +78,9 @@ func init() {
 			begun(tr.On(1, 2).Trap(smpev.VecTimer, f+5), kpev.Pre, off)
 			tr.ExpectNone()
 		})
+	golden("C1-jprobe", func(tr *tracetest.Trace) {
+		contexts(tr, 0, 1)
+		begun(begun(tr.On(1, 2), kpev.Jump, off|irqs), kpev.Jump, off)
+		tr.ExpectViolation("C1", "runs the entry of probe 1 with interrupts on")
+	})
 }

@@ -13,7 +13,7 @@ var NoUseAfterFree = Property{
 	Says: "No CPU runs in, or will return to, a slot or a detour that isn't handed out; each is taken back once, and none is left behind.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Exec, smpev.Alloc, smpev.Free, smpev.Retire, smpev.Trap, smpev.Return,
-		kpev.ApiEnter, kpev.ApiReturn,
+		kpev.ApiEnter, kpev.ApiReturn, kpev.Contexts,
 	},
 	Reads:   []traces.Kind{smpev.Load, smpev.Trap, kpev.ApiEnter, kpev.ApiReturn},
 	New:     func(s *Scene) Monitor { return &noUseAfterFree{scene: s} },
@@ -37,9 +37,12 @@ type noUseAfterFree struct {
 	live    []span
 	retired []span // given back, and still there for who may be in them
 	freed   []span
+	kept    int // so many are for good: of the kernel's own probes
 }
 
-func (m *noUseAfterFree) Reset() { m.live, m.retired, m.freed = m.live[:0], m.retired[:0], m.freed[:0] }
+func (m *noUseAfterFree) Reset() {
+	m.live, m.retired, m.freed, m.kept = m.live[:0], m.retired[:0], m.freed[:0], 0
+}
 
 func in(list []span, addr uint64) *span {
 	for i := range list {
@@ -52,6 +55,8 @@ func in(list []span, addr uint64) *span {
 
 func (m *noUseAfterFree) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
+	case kpev.Contexts:
+		m.kept = int(e.C)
 	case smpev.Exec:
 		if m.scene.text.has(e.A) || m.has(e.A) {
 			return nil
@@ -149,10 +154,18 @@ func (m *noUseAfterFree) End(drained bool) *traces.Finding {
 	if !drained || !m.scene.probes.none() {
 		return nil
 	}
+	first, left := -1, 0
 	for i := range m.live {
-		if s := &m.live[i]; s.what != smpev.ModuleMem {
-			return atEnd(s.addr, "no probe is registered, and the %s at %#x hasn't been freed", s, s.addr)
+		if m.live[i].what == smpev.ModuleMem {
+			continue
 		}
+		if left++; first < 0 {
+			first = i
+		}
+	}
+	if left > m.kept {
+		s := &m.live[first]
+		return atEnd(s.addr, "no probe is registered, and the %s at %#x hasn't been freed", s, s.addr)
 	}
 	return nil
 }

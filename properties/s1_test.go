@@ -119,4 +119,13 @@ func init() {
 		tr.Alloc(slot+16, 16, smpev.SlotMem).On(1, 2).Exec(slot, 0x55)
 		tr.ExpectViolation("S1", "in the freed slot at 0x3000")
 	})
+	trap("S1-own-probe", "a slot is left, and no probe: it is that of the kernel's own, on the trampoline (2.6)",
+		func(tr *tracetest.Trace) {
+			tr.Emit(kpev.Contexts, 0, 1, 1)
+			tr.Alloc(detour, 16, smpev.SlotMem)
+			probed(tr)
+			unprobed(tr)
+			tr.End(true)
+			tr.ExpectNone()
+		})
 }

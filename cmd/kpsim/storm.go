@@ -48,6 +48,9 @@ Examples:
 Exit status: 0 nothing was broken, 1 something was, 2 bad input or a file that could not be saved, 3 a bug of the simulator, 130 interrupted.`
 }
 
+// stormLines is of how many deviations a schedule is printed.
+const stormLines = 40
+
 // A stormRow is what is printed of an edition and a model of preemption.
 type stormRow struct {
 	Edition    string            `json:"edition"`
@@ -177,8 +180,10 @@ func (c *stormCmd) one(p *program, s harness.Storm) (*stormRow, error) {
 		return row, err
 	}
 	p.indented(indent, p.told(w.File))
-	for _, l := range scheduleLines(w.Schedule) {
-		p.indented(indent+"  ", l)
+	if len(w.Schedule) <= stormLines {
+		for _, l := range scheduleLines(w.Schedule) {
+			p.indented(indent+"  ", l)
+		}
 	}
 	p.toType(number(len(w.Schedule), "deviation")+"; to replay:", shell(typed(), "replay", row.Trace))
 	return row, nil

@@ -35,7 +35,7 @@ const (
 	JprobeEnter                               // [probe, sp, 0] registers and stack are kept, and the entry of a jprobe runs
 	JprobeLeave                               // [probe, sp, 0] they are as they were
 	Kind                                      // [probe, kind, about] it is no plain kprobe; about: bit 0 registered disabled, bit 1 has an entry_handler; heads the log (harness)
-	Contexts                                  // [detour, returns, 0] whether the handlers behind a detour, and those of return probes, run with interrupts off; heads the log (harness)
+	Contexts                                  // [detour, returns, own] whether the handlers behind a detour, and those of return probes, run with interrupts off, and how many probes the kernel has of its own; heads the log (harness)
 	Context                                   // [probe, which, bits] of the handler that has begun: see PreemptOff (harness)
 	RetEntry                                  // [probe, sp, addr] a return probe's entry_handler runs: addr is on the stack at sp (harness)
 	RetLeft                                   // [probe, sp, 0] and wants nothing more of the call (harness)
@@ -58,6 +58,7 @@ const (
 	Entry  = 3 // of a return probe
 	Return = 4 // likewise
 	Fault  = 5
+	Jump   = 6 // the entry of a jprobe
 )
 
 // The bits of Context.
@@ -94,7 +95,7 @@ var _ = traces.Define(traces.KprobesBlock,
 	traces.Spec{Name: "JprobeEnter", Args: []string{"probe", "sp"}},
 	traces.Spec{Name: "JprobeLeave", Args: []string{"probe", "sp"}},
 	traces.Spec{Name: "Kind", Args: []string{"probe", "kind", "about"}},
-	traces.Spec{Name: "Contexts", Args: []string{"detour", "returns"}},
+	traces.Spec{Name: "Contexts", Args: []string{"detour", "returns", "own"}},
 	traces.Spec{Name: "Context", Args: []string{"probe", "which", "bits"}},
 	traces.Spec{Name: "RetEntry", Args: []string{"probe", "sp", "addr"}},
 	traces.Spec{Name: "RetLeft", Args: []string{"probe", "sp"}},

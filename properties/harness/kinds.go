@@ -25,8 +25,10 @@ type has struct {
 	call, checked, api, register, undo, off   bool
 	stop, quiesce, breakpoint, removes, flips bool
 	ret, jprobe, entry, handler, refuses      bool // there are return probes, jprobes; the first have handlers, which refuse calls
+	holders                                   bool // of 5.11 and later
 	global, tells                             bool // kprobes/enabled is written; contexts are told
 	loads, traces, slots                      bool
+	caches, boosts                            bool // slots are the kernel's; they may be boosted
 }
 
 var reaches = []reach{
@@ -44,6 +46,9 @@ var reaches = []reach{
 	{smpev.Fire, func(h *has) bool { return h.sources || h.optimizes() }},
 	{smpev.Alloc, func(h *has) bool { return h.register && h.slots || h.loads }},
 	{smpev.Free, func(h *has) bool { return h.register && h.slots && h.undo || h.loads }},
+	{smpev.Retire, func(h *has) bool {
+		return h.caches && h.register && h.slots && h.undo && (h.boosts || h.optimizes()) || h.loads
+	}},
 	{smpev.Lock, (*has).patches},
 	{smpev.Unlock, (*has).patches},
 	{smpev.MightSleep, (*has).patches},
@@ -69,8 +74,8 @@ var reaches = []reach{
 	{kpev.InstanceGet, (*has).returns},
 	{kpev.InstancePut, (*has).returns},
 	{kpev.InstanceFree, (*has).returns},
-	{kpev.HolderDrop, (*has).returns},
-	{kpev.HolderFree, (*has).returns},
+	{kpev.HolderDrop, func(h *has) bool { return h.returns() && h.holders }},
+	{kpev.HolderFree, func(h *has) bool { return h.returns() && h.holders }},
 	{kpev.Hooked, (*has).returns},
 	{kpev.Trampoline, (*has).returns},
 	{kpev.RetMissed, (*has).returns},
@@ -110,8 +115,10 @@ func (h *has) waits() bool { return h.register && (h.quiesce || h.removes) || h.
 func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 	h := has{
 		cpus: sc.Machine.CPUs, probes: len(sc.Probes) > 0, labels: len(sc.Labels) > 0, sources: len(sc.Sources) > 0,
-		stop: sc.Machine.Patch == scenario.PatchStopMachine, quiesce: sc.Machine.Quiesce != scenario.QuiesceNone,
+		stop:       sc.Machine.Patch == scenario.PatchStopMachine || sc.Machine.Quiesce == scenario.QuiesceStackCheck,
+		quiesce:    sc.Machine.Quiesce != scenario.QuiesceNone,
 		breakpoint: sc.Machine.Patch == scenario.PatchBreakpoint, tells: sc.Machine.Edition != scenario.EditionNone,
+		caches: sc.Machine.InsnSlot() > 0, boosts: sc.Machine.Boost != scenario.BoostNever && !sc.Machine.Preempt.Built(),
 	}
 	for i := range sc.Probes {
 		h.probe(sc, &sc.Probes[i])
@@ -161,6 +168,7 @@ func (h *has) probe(sc *scenario.Scenario, p *scenario.Probe) {
 	}
 	switch p.Kind {
 	case scenario.ProbeKretprobe:
+		h.holders = sc.Machine.Returns < kprobes.ReturnHashed
 		h.ret, h.entry, h.handler = true, h.entry || p.Pre != nil, h.handler || p.Post != nil
 		for _, s := range p.Pre {
 			h.refuses = h.refuses || s.Kind == scenario.StepNonzero || s.Kind == scenario.StepSetIP

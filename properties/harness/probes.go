@@ -56,10 +56,30 @@ func (r *Rig) unregistered() {
 				p.Fault = r.onFault
 			}
 		}
+		j := kprobes.Jprobe{Kprobe: p}
+		if sp.Kind == scenario.ProbeJprobe {
+			if sp.Pre != nil {
+				j.Handler = r.onJump
+			}
+			j.Entry = r.funcs[sp.Entry]
+		}
+		r.freshJs = append(r.freshJs, j)
 		r.fresh = append(r.fresh, p)
 		r.freshRets = append(r.freshRets, ret)
 		r.telling = r.telling || sp.Kind != scenario.ProbeKprobe || sp.Disabled
 	}
+}
+
+// loadOwn lists the kernel's own text that a probe of its own is on: the nop that is
+// the trampoline of 2.6, and the ud2 behind it.
+func (r *Rig) loadOwn() error {
+	if r.Scenario.Machine.Returns != kprobes.ReturnGlobal {
+		return nil
+	}
+	t := scenario.Text{Name: "kretprobe_trampoline", At: r.Kernel.Stub("kretprobe_trampoline"), Code: make([]byte, 3)}
+	r.Machine.BootText(t.At, t.Code)
+	r.own = t.At
+	return r.loadInsns(&t)
 }
 
 // renewProbes gives a run probes that nobody has registered.
@@ -70,13 +90,20 @@ func (r *Rig) renewProbes() {
 		r.rets = make([]kprobes.Kretprobe, len(r.freshRets))
 	}
 	copy(r.rets, r.freshRets)
+	if r.jprobes == nil {
+		r.jprobes = make([]kprobes.Jprobe, len(r.freshJs))
+	}
+	copy(r.jprobes, r.freshJs)
 }
 
 // kprobe returns what the engine is given of probe i, if it isn't a return probe
 // or jprobe that this is in.
 func (r *Rig) kprobe(i int) *kprobes.Kprobe {
-	if r.Scenario.Probes[i].Kind == scenario.ProbeKretprobe {
+	switch r.Scenario.Probes[i].Kind {
+	case scenario.ProbeKretprobe:
 		return &r.rets[i].Kprobe
+	case scenario.ProbeJprobe:
+		return &r.jprobes[i].Kprobe
 	}
 	return &r.probes[i]
 }
@@ -86,6 +113,11 @@ func (r *Rig) tellProbes() {
 	for i := range r.Scenario.Probes {
 		r.tellProbe(i)
 	}
+	if r.own != 0 { // a raw site, as a jump label's
+		for _, b := range [...]byte{0x90, isa.Int3} {
+			r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(r.own), uint64(b), 1<<56)
+		}
+	}
 	if r.tells() {
 		r.tellContexts()
 	}
@@ -93,7 +125,7 @@ func (r *Rig) tellProbes() {
 
 func (r *Rig) tellContexts() {
 	m := &r.Scenario.Machine
-	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Returns >= kprobes.ReturnHashed), 0)
+	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Returns >= kprobes.ReturnHashed), b2u(m.Returns == kprobes.ReturnGlobal))
 }
 
 // tellProbe is tellProbes of one.
@@ -102,11 +134,14 @@ func (r *Rig) tellProbe(i int) {
 	if sp.Kind != scenario.ProbeKprobe || sp.Disabled {
 		r.Log.Emit(kpev.Kind, 255, traces.NoTask, uint64(i), uint64(sp.Kind), b2u(sp.Disabled)|2*b2u(sp.Pre != nil))
 	}
-	if silent := sp.Pre; sp.Kind == scenario.ProbeKretprobe {
-		if sp.Post == nil {
-			r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(i), 0, 0)
-		}
-	} else if silent == nil {
+	silent := sp.Pre == nil
+	switch sp.Kind {
+	case scenario.ProbeKretprobe:
+		silent = sp.Post == nil
+	case scenario.ProbeJprobe:
+		silent = false
+	}
+	if silent {
 		r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(i), 0, 0)
 	}
 }
@@ -168,6 +203,12 @@ func (r *Rig) returned(x kapi.Context, ri *kprobes.Instance, regs *isa.Regs) int
 	r.tell(x, k, kpev.Return, regs)
 	x.Emit(kpev.RetReturn, k.ID, uint64(regs.SP())-8, uint64(ri.RetAddr))
 	return r.handle(x, r.Scenario.Probes[k.ID].Post, regs, ri.Data)
+}
+
+// jump runs a jprobe's entry, where it is Go.
+func (r *Rig) jump(x kapi.Context, j *kprobes.Jprobe, regs *isa.Regs) {
+	r.tell(x, &j.Kprobe, kpev.Jump, regs)
+	r.handle(x, r.Scenario.Probes[j.Kprobe.ID].Pre, regs, nil)
 }
 
 // handle runs the steps of a handler. It returns 1 if one has changed the path, or
@@ -236,7 +277,11 @@ func (r *Rig) do(x kapi.Context, call uint64, i int) (errno uint64, at isa.Addr)
 	r.begins(x, call, i)
 	var err error
 	k := r.kprobe(i)
-	if r.Scenario.Probes[i].Kind == scenario.ProbeKretprobe {
+	if kind := r.Scenario.Probes[i].Kind; kind == scenario.ProbeJprobe && call == kpev.Register {
+		err = r.engine.RegisterJ(x, &r.jprobes[i])
+	} else if kind == scenario.ProbeJprobe && call == kpev.Unregister {
+		err = r.engine.UnregisterJ(x, &r.jprobes[i])
+	} else if kind == scenario.ProbeKretprobe {
 		err = [...]func(kapi.Context, *kprobes.Kretprobe) error{kpev.Register: r.engine.RegisterRet, kpev.Unregister: r.engine.UnregisterRet,
 			kpev.Enable: r.engine.EnableRet, kpev.Disable: r.engine.DisableRet}[call](x, &r.rets[i])
 	} else {
@@ -278,7 +323,8 @@ func (p *program) answer(x *smp.Ctx, i int, errno uint64, at isa.Addr) {
 }
 
 // apiAll makes a call of the API for an array, and tells of it as of a call for
-// each: what one has answered they all have.
+// each: what one has answered they all have. But unregistering an array takes all
+// of it away, whatever it answers: that one of it wasn't registered (spec 6.5).
 func (p *program) apiAll(x *smp.Ctx, i int, call uint64) {
 	r, op := p.r, &p.ops[i]
 	var ks []*kprobes.Kprobe
@@ -303,8 +349,12 @@ func (p *program) apiAll(x *smp.Ctx, i int, call uint64) {
 		err = r.engine.UnregisterAll(x, ks)
 	}
 	errno := errnoOf(err)
+	each := errno
+	if call == kpev.Unregister && len(op.Targets) > 1 {
+		each = 0
+	}
 	for _, name := range op.Targets {
-		x.Emit(kpev.ApiReturn, call, uint64(r.index(name)), errno)
+		x.Emit(kpev.ApiReturn, call, uint64(r.index(name)), each)
 	}
 	p.answer(x, i, errno, 0)
 }

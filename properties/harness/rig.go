@@ -32,10 +32,13 @@ type Rig struct {
 	engine    *kprobes.Engine
 	deps      kprobes.Deps
 	settings  kprobes.Settings
-	onPre     kprobes.PreHandler                                    // pre, as a value
-	onPost    kprobes.PostHandler                                   // likewise
-	onFault   kprobes.FaultHandler                                  // likewise
-	onEntry   kprobes.RetHandler                                    // likewise
+	onPre     kprobes.PreHandler   // pre, as a value
+	onPost    kprobes.PostHandler  // likewise
+	onFault   kprobes.FaultHandler // likewise
+	onEntry   kprobes.RetHandler   // likewise
+	onJump    kprobes.JHandler     // jump, as a value
+	jprobes   []kprobes.Jprobe
+	freshJs   []kprobes.Jprobe
 	onRet     kprobes.RetHandler                                    // returned, as a value
 	saw       func(k *kprobes.Kprobe, which uint64, regs *isa.Regs) // is told of each handler; nil: nobody
 	patch     kapi.Patcher
@@ -45,6 +48,7 @@ type Rig struct {
 	rets      []kprobes.Kretprobe
 	freshRets []kprobes.Kretprobe
 	placed    []isa.Addr // where they are, as far as that is known
+	own       isa.Addr   // of the kernel's own probe, 0 if it has none
 	telling   bool       // some aren't plain kprobes
 	labels    []*kernel.JumpLabel
 	around
@@ -120,7 +124,7 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 // build builds a rig. prepare may add to it before it is frozen.
 func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(r *Rig) error) (*Rig, error) {
 	r := &Rig{Scenario: sc, twin: twin, ownData: onlyCaller(sc), funcs: make(map[string]isa.Addr)}
-	r.onPre, r.onPost, r.onFault, r.onEntry, r.onRet = r.pre, r.post, r.fault, r.entry, r.returned
+	r.onPre, r.onPost, r.onFault, r.onEntry, r.onRet, r.onJump = r.pre, r.post, r.fault, r.entry, r.returned, r.jump
 	if mutantName != "" {
 		mu, ok := mutant.ByName(mutantName)
 		if !ok {
@@ -181,6 +185,10 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	}
 	m.Freeze()
 	r.newEngine()
+	if err := r.loadOwn(); err != nil {
+		m.Close()
+		return nil, err
+	}
 	m.CellName = func(id kapi.CellID) string {
 		if r.behind && id == r.front.ID() {
 			return "how many tasks are left"

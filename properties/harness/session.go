@@ -52,7 +52,7 @@ type errand struct {
 }
 
 // NewSession makes a session of a scenario: nothing runs until it is asked to.
-// Who moves when is the strategy's to say, which has begun a run.
+// Who moves when is the strategy's to say, of which it is run number 0.
 func NewSession(sc *scenario.Scenario, mutantName string, s sched.Strategy) (*Session, error) {
 	se := newSession()
 	r, err := build(sc, mutantName, false, (*Rig).watchAll)
@@ -63,6 +63,10 @@ func NewSession(sc *scenario.Scenario, mutantName string, s sched.Strategy) (*Se
 		p.task.Hold()
 	}
 	r.withoutTwin()
+	if s.Begin(0); sched.ObserverOf(s) != nil {
+		r.Close()
+		return nil, fmt.Errorf("the strategy %s follows what each step touches, which a session doesn't tell; choose another, as sticky", s)
+	}
 	return se.start(r, s), nil
 }
 
@@ -120,6 +124,7 @@ func (s *Session) start(r *Rig, by sim.Chooser) *Session {
 	r.probes = append(make([]kprobes.Kprobe, 0, n+mostProbes), r.probes...)
 	r.rets = append(make([]kprobes.Kretprobe, 0, n+mostProbes), r.freshRets...)
 	r.rets = append(make([]kprobes.Kretprobe, 0, len(r.rets)+mostProbes), r.rets...)
+	r.jprobes = append(make([]kprobes.Jprobe, 0, len(r.jprobes)+mostProbes), r.jprobes...)
 	s.steer.by = by
 	r.Machine.SetBudget(0)
 	r.Machine.Pause = s.pause
@@ -341,7 +346,7 @@ func (s *Session) AddProbe(p scenario.Probe) error {
 		return err
 	}
 	r.unregistered()
-	r.probes, r.rets = append(r.probes, r.fresh[n]), append(r.rets, r.freshRets[n])
+	r.probes, r.rets, r.jprobes = append(r.probes, r.fresh[n]), append(r.rets, r.freshRets[n]), append(r.jprobes, r.freshJs[n])
 	r.census.probes, r.census.at = append(r.census.probes, Probed{}), append(r.census.at, r.placed[n])
 	r.tellProbe(n)
 	if !told && r.tells() {

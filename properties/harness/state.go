@@ -91,7 +91,10 @@ func newStatesBy(r *Rig, rules map[string]rule) *states {
 	}
 	for i := range r.probes {
 		add(r.kprobe(i))
-		if r.Scenario.Probes[i].Kind == scenario.ProbeKretprobe {
+		switch r.Scenario.Probes[i].Kind {
+		case scenario.ProbeJprobe:
+			add(&r.jprobes[i])
+		case scenario.ProbeKretprobe:
 			add(&r.rets[i])
 		}
 	}

@@ -69,11 +69,16 @@ func (l *loader) doJprobe(c *call) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	to := &l.s.Probes[len(l.s.Probes)-1]
+	if _, ok := entry.(*starlark.List); ok {
+		to.Pre, err = handler("entry", entry)
+		return p, err
+	}
 	f, err := whole("entry", entry)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; or a list of steps, as entry = [count()]", err)
 	}
-	l.s.Probes[len(l.s.Probes)-1].Entry = f.name
+	to.Entry = f.name
 	return p, nil
 }
 

@@ -73,11 +73,13 @@ func (c checker) kind(p part, who string, k *Probe) error {
 		if err := c.has(p, who, "jprobes", "jprobes", m); err != nil {
 			return err
 		}
-		if err := c.function(p, who+" entry", k.Entry, 0); err != nil {
-			return err
+		if k.Post != nil || k.Pre != nil && k.Entry != "" {
+			return faultf(p, "%s: a jprobe has no handler but its entry, which is a function or steps; leave the others out", who)
 		}
-		if k.Pre != nil || k.Post != nil {
-			return faultf(p, "%s: a jprobe has no handlers but its entry; leave pre and post out", who)
+		if k.Pre == nil {
+			if err := c.function(p, who+" entry", k.Entry, 0); err != nil {
+				return err
+			}
 		}
 		rest.Entry = ""
 	default:

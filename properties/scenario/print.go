@@ -169,7 +169,11 @@ func (p *printer) probe(k *Probe) []string {
 		args = append(args, p.unless(counts(k.Post), "handler", p.handler(k.Post)), p.unless(k.Pre == nil, "entry", p.handler(k.Pre)),
 			p.unless(k.Maxactive == 0, "maxactive", fmt.Sprint(k.Maxactive)), p.unless(k.DataSize == 0, "data_size", fmt.Sprint(k.DataSize)))
 	case ProbeJprobe:
-		args = append(args, "entry = "+p.symbols[k.Entry])
+		if k.Pre != nil {
+			args = append(args, "entry = "+p.handler(k.Pre))
+		} else {
+			args = append(args, "entry = "+p.symbols[k.Entry])
+		}
 	default:
 		args = append(args, p.unless(counts(k.Pre), "pre", p.handler(k.Pre)), p.unless(k.Post == nil, "post", p.handler(k.Post)),
 			p.unless(k.Fault == nil, "fault", p.handler(k.Fault)))

@@ -237,7 +237,9 @@ func genProbe(t *rapid.T, s *scenario.Scenario, name string, all []string) scena
 	}
 	switch k.Kind {
 	case scenario.ProbeJprobe:
-		k.Entry, _ = genPlace(t, s)
+		if k.Pre = genHandler(t, s, all, false); k.Pre == nil {
+			k.Entry, _ = genPlace(t, s)
+		}
 		return k
 	case scenario.ProbeKretprobe:
 		k.Maxactive = rapid.IntRange(-1, 20).Draw(t, "maxactive")

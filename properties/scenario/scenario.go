@@ -110,7 +110,6 @@ type Machine struct {
 	Order            kprobes.Order
 	Batch            Choice
 	SaveSS           bool // detours save a whole register image (5.10 and later)
-	ModuleRefs       bool // a probe holds the module of its text (until 2.6.2x)
 	DetourIRQsOff    bool // handlers behind a detour run with interrupts off (until 4.14)
 	Unoptimize       Unoptimize
 	NoSyncArm        bool // a breakpoint is written without an IPI sync
@@ -151,7 +150,7 @@ type ProbeKind uint8
 const (
 	ProbeKprobe    ProbeKind = iota
 	ProbeKretprobe           // Pre is its entry_handler, Post its handler
-	ProbeJprobe              // Entry is what runs with the function's arguments
+	ProbeJprobe              // Entry, or else Pre, is what runs with the function's arguments
 )
 
 // Probe is a probe on a function (plus offset). Handlers are data; a nil one is

@@ -255,10 +255,6 @@ func makeSettings() []setting {
 	s.get, s.set = in(func(m *Machine) *Choice { return &m.Batch })
 	s.from, s.to = listed(batches, func(s *kprobes.Settings) *int { return &s.Batch })
 
-	s = add("module_refs", truth, "whether a probe holds the module that its text is of")
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.ModuleRefs }, false)
-	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.ModuleRefs }, false)
-
 	s = add("save_ss", truth, "whether detours save ss with the other registers")
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.SaveSS }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.SaveSS }, false)

@@ -29,7 +29,7 @@ func Storm(seed uint64, m Machine) *Scenario {
 		g.without(OpWaitOptimized, OpOptimization)
 	}
 	if m.NoBatches {
-		g.without(OpEnable, OpDisable)
+		g.without(OpEnable, OpDisable, OpRegisterAll, OpUnregisterAll)
 	}
 	return g.sc
 }
@@ -96,11 +96,23 @@ func (g *storm) probes() {
 			}
 			p.Offset = g.offset(p.Func)
 		}
-		if g.nests && g.one(2) {
+		if i > 0 && g.one(4) {
+			p = g.kretprobe(p.Name)
+		} else if g.nests && g.one(2) {
 			p.Pre = append(p.Pre, Step{Kind: StepCall, Func: g.some()})
 		}
+		p.Disabled = i > 0 && g.one(8) && !g.sc.Machine.NoBatches
 		g.sc.Probes = append(g.sc.Probes, p)
 	}
+}
+
+// kretprobe draws a return probe: with few instances, so that calls are missed.
+func (g *storm) kretprobe(name string) Probe {
+	p := Probe{Name: name, Kind: ProbeKretprobe, Func: g.some(), Post: []Step{{Kind: StepCount}}, Maxactive: g.rand.N(3)}
+	if !g.sc.Machine.NoBatches && g.one(2) {
+		p.Pre, p.DataSize = []Step{{Kind: StepCount}}, 8*g.rand.N(3)
+	}
+	return p
 }
 
 // some draws a function, mostly the first.
@@ -129,7 +141,9 @@ func (g *storm) offset(f string) int {
 // probers draws the tasks that call the API. A probe belongs to one of them, as
 // it does to its user; in the end all are unregistered.
 func (g *storm) probers() {
-	g.tasks = 1 + g.rand.N(min(3, len(g.sc.Probes)))
+	if g.tasks = 1 + g.rand.N(2); g.one(4) {
+		g.tasks = min(3, len(g.sc.Probes))
+	}
 	for i := range g.tasks {
 		var own []string
 		for k := i; k < len(g.sc.Probes); k += g.tasks {
@@ -140,7 +154,11 @@ func (g *storm) probers() {
 			ops = append(ops, Op{Kind: OpRegister, Target: k})
 		}
 		for range 1 + g.rand.N(5) {
-			ops = append(ops, g.op(own))
+			op := g.op(own)
+			if op.Kind == OpEnabled && i > 0 { // one administrator: of two it is not known who is the last
+				op.Kind, op.On = OpSchedule, false
+			}
+			ops = append(ops, op)
 		}
 		for _, k := range own {
 			ops = append(ops, Op{Kind: OpUnregister, Target: k})
@@ -152,9 +170,14 @@ func (g *storm) probers() {
 
 // op draws a call of the API.
 func (g *storm) op(own []string) Op {
-	kinds := [...]OpKind{OpRegister, OpRegister, OpUnregister, OpUnregister, OpEnable, OpDisable, OpWaitOptimized, OpSchedule, OpOptimization, OpEnableLabel, OpCall}
+	kinds := [...]OpKind{OpRegister, OpRegister, OpUnregister, OpUnregister, OpEnable, OpDisable, OpWaitOptimized, OpSchedule, OpOptimization, OpEnableLabel, OpCall,
+		OpRegisterAll, OpUnregisterAll, OpEnabled}
 	op := Op{Kind: kinds[g.rand.N(len(kinds))]}
 	switch op.Kind {
+	case OpRegisterAll, OpUnregisterAll:
+		op.Targets = g.batch(own)
+	case OpEnabled:
+		op.On = !g.one(3)
 	case OpRegister, OpUnregister, OpEnable, OpDisable:
 		op.Target = own[g.rand.N(len(own))]
 	case OpOptimization:
@@ -172,6 +195,17 @@ func (g *storm) op(own []string) Op {
 	return op
 }
 
+// batch draws some of the task's probes, all of one kind.
+func (g *storm) batch(own []string) (names []string) {
+	chosen := own[g.rand.N(len(own))]
+	for _, name := range own {
+		if name == chosen || g.sc.Probe(name).Kind == g.sc.Probe(chosen).Kind && g.one(2) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // call draws a call of a function that is probed. Where calls or flips change
 // what others return, it isn't compared.
 func (g *storm) call() Op {
@@ -183,7 +217,10 @@ func (g *storm) call() Op {
 // and where they can be preempted somebody to run instead.
 func (g *storm) callers() {
 	m := &g.sc.Machine
-	n := 2 + g.rand.N(2)
+	n := 2
+	if g.one(4) {
+		n++
+	}
 	for i := range n {
 		cpu := (m.CPUs - 1 - i + n*m.CPUs) % m.CPUs
 		var ops []Op

@@ -187,6 +187,8 @@ func handlerName(which uint64) string {
 		return "handler"
 	case kpev.Fault:
 		return "fault_handler"
+	case kpev.Jump:
+		return "entry"
 	}
 	return "pre_handler"
 }
