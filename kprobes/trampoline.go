@@ -100,10 +100,13 @@ func (t *retState) linkTrampoline(e *Engine) {
 	e.d.Bind.Link(t.trampoline, buf)
 }
 
-// own reports whether a point is the engine's own, which stays armed whatever the
-// file enabled says: calls in flight return through it (arch_trampoline_kprobe).
-func (e *Engine) own(p *point) bool {
-	return e.s.Return == ReturnGlobal && p.addr == e.ret.trampoline && !e.s.Mutants.DisarmOwn
+// disarmOwn takes the breakpoint off the trampoline of 2.6. It is a mutant.
+func (e *Engine) disarmOwn(x kapi.Context) {
+	if e.s.Return == ReturnGlobal && e.ret.ready {
+		e.lockText(x)
+		e.restore(x, &e.ret.nopPoint)
+		e.unlockText(x)
+	}
 }
 
 // readyReturns is done when the first return probe is registered. Context:
