@@ -67,7 +67,7 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 	if late {
 		e.disarmed = false
 	}
-	if !on && e.s.Mutants.DisarmOwn {
+	if !on && e.s.Mutants.DisarmTrampoline {
 		e.disarmOwn(x)
 	}
 	if on {

@@ -38,6 +38,7 @@ func (e *Engine) newReturns() {
 func (e *Engine) renewReturns() {
 	t := &e.ret
 	t.nInstances, t.nHolders, t.memories, t.ready = 0, 0, 0, false
+	t.nop = Kprobe{}
 	if len(t.regs) != e.d.CPUs {
 		t.regs = make([]retRegs, e.d.CPUs)
 	}
