@@ -18,6 +18,9 @@ type Scenario struct {
 	Missing []Missing
 	Probes  []Probe
 	Labels  []Label
+	Modules []Module
+	Sites   []Site
+	Calls   []StaticCall
 	Tasks   []Task
 	Sources []Source
 	Expect  Expect
@@ -252,6 +255,10 @@ const (
 	OpHotplug                     // hotplug(): a CPU comes, of those that the machine hasn't: all that is done about it
 	OpSpin                        // spin(): keeps the CPU, interrupts as they are, until somebody has called release()
 	OpRelease                     // release()
+	OpLoad                        // insmod(m, errno = None)
+	OpUnload                      // rmmod(m, errno = None)
+	OpTracer                      // tracer(on): ftrace calls a client that wants all sites
+	OpSetCall                     // set_call(s, f): retarget a static call
 )
 
 // Op is one operation of a task.
