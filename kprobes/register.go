@@ -21,6 +21,7 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 	if k.point != nil && !e.s.Mutants.TakeTwice {
 		return EINVAL
 	}
+	e.d.Symbols.Look(x)
 	at, err := e.resolve(k)
 	if err != nil {
 		return err

@@ -36,6 +36,7 @@ var Shipped = []Fault{
 	{kprobes.Edition514, "holder-refs", "return-storm", "instances"},
 	{kprobes.Edition514, "enable-lost", "globally-off", "no-sail-past"},
 	{kprobes.Edition65, "enable-lost", "globally-off", "no-sail-past"},
+	{kprobes.Edition69, "objpool-last", "return-nmi", "instances"},
 	{kprobes.Edition69, "enable-lost", "globally-off", "no-sail-past"},
 }
 
