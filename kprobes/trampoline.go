@@ -38,6 +38,7 @@ func (e *Engine) newReturns() {
 func (e *Engine) renewReturns() {
 	t := &e.ret
 	t.nInstances, t.nHolders, t.memories, t.ready = 0, 0, 0, false
+	t.nop = Kprobe{}
 	if len(t.regs) != e.d.CPUs {
 		t.regs = make([]retRegs, e.d.CPUs)
 	}
@@ -103,7 +104,7 @@ func (t *retState) linkTrampoline(e *Engine) {
 // own reports whether a point is the engine's own, which stays armed whatever the
 // file enabled says: calls in flight return through it (arch_trampoline_kprobe).
 func (e *Engine) own(p *point) bool {
-	return e.s.Return == ReturnGlobal && p.addr == e.ret.trampoline && !e.s.Mutants.DisarmOwn
+	return e.s.Return == ReturnGlobal && p.addr == e.ret.trampoline && !e.s.Mutants.DisarmTrampoline
 }
 
 // readyReturns is done when the first return probe is registered. Context:

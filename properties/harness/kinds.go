@@ -112,7 +112,8 @@ func (h *has) waits() bool { return h.register && (h.quiesce || h.removes) }
 func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 	h := has{
 		cpus: sc.Machine.CPUs, probes: len(sc.Probes) > 0, labels: len(sc.Labels) > 0, sources: len(sc.Sources) > 0,
-		stop: sc.Machine.Patch == scenario.PatchStopMachine, quiesce: sc.Machine.Quiesce != scenario.QuiesceNone,
+		stop:       sc.Machine.Patch == scenario.PatchStopMachine || sc.Machine.Quiesce == scenario.QuiesceStackCheck,
+		quiesce:    sc.Machine.Quiesce != scenario.QuiesceNone,
 		breakpoint: sc.Machine.Patch == scenario.PatchBreakpoint, tells: sc.Machine.Edition != scenario.EditionNone,
 		caches: sc.Machine.InsnSlot() > 0, boosts: sc.Machine.Boost != scenario.BoostNever && !sc.Machine.Preempt.Built(),
 	}
