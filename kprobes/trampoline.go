@@ -101,12 +101,6 @@ func (t *retState) linkTrampoline(e *Engine) {
 	e.d.Bind.Link(t.trampoline, buf)
 }
 
-// own reports whether a point is the engine's own, which stays armed whatever the
-// file enabled says: calls in flight return through it (arch_trampoline_kprobe).
-func (e *Engine) own(p *point) bool {
-	return e.s.Return == ReturnGlobal && p.addr == e.ret.trampoline && !e.s.Mutants.DisarmTrampoline
-}
-
 // readyReturns is done when the first return probe is registered. Context:
 // kprobe_mutex held.
 func (e *Engine) readyReturns(x kapi.Context) {
