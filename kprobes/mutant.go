@@ -72,6 +72,7 @@ type Mutants struct {
 	OptimizeBlocked  bool // a point with another probe in its region becomes a jump
 	RetryLost        bool // a point that a probe on its way out has blocked isn't tried again (R11, 2.6.38 to 6.19)
 	StackRegions     bool // stack-check looks for who is in a region alone, not in a detour: as the documents tell it
+	FlushLocked      bool // who waits for the optimizer holds kprobe_mutex, which it wants
 	HotplugLast      bool // the CPU-hotplug lock is taken under text_mutex (R16, until 4.12)
 	ArmDisarmed      bool // probes are armed while "enabled" says 0
 	ArmBeforeClear   bool // "enabled" arms before it says that nothing is disarmed (M53)

@@ -297,6 +297,9 @@ func (e *Engine) WaitOptimizer(x kapi.Context) {
 	for {
 		e.mutex.Lock(x)
 		left := e.optimizing.Len(x) + e.unoptimizing.Len(x) + e.freeing.Len(x)
+		if e.s.Mutants.FlushLocked && left != 0 {
+			e.work.Flush(x)
+		}
 		e.mutex.Unlock(x)
 		if left == 0 {
 			return

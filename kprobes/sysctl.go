@@ -54,7 +54,8 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 	for i := 0; i < len(e.points); i++ {
 		switch p := e.points[i]; {
 		case p.freed:
-		case !on && (e.s.Mutants.EnabledIgnored || e.always(p)):
+		case !on && e.s.Mutants.EnabledIgnored:
+		case !on && e.own(p):
 		case !on:
 			e.disarmNow(x, p) // also what is on its way out: it may be enabled again before it is there
 		case p.enabled() || e.s.Mutants.EnabledAll:

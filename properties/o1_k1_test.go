@@ -70,4 +70,73 @@ func init() {
 	golden("K1-held-at-end", func(tr *tracetest.Trace) {
 		tr.Lock(1).End(true).ExpectViolation("K1", "still holds lock 1")
 	})
+
+	const spin, irq, nmi, on, waits, shared = smpev.LockSpins, smpev.LockInIRQ, smpev.LockInNMI, smpev.LockIRQsOn, smpev.LockWaits, smpev.LockShared
+	golden("K1-interrupted", func(tr *tracetest.Trace) {
+		tr.LockHow(1, spin|on).Unlock(1)
+		tr.On(1, 2).LockHow(1, spin|irq)
+		tr.ExpectViolation("K1", "handlers of interrupts take")
+	})
+	trap("K1-interrupts-off", "a handler and tasks take the lock, but tasks keep interrupts out",
+		func(tr *tracetest.Trace) {
+			tr.LockHow(1, spin).Unlock(1)
+			tr.On(1, 2).LockHow(1, spin|irq).Unlock(1)
+			tr.LockHow(1, spin).Unlock(1)
+			tr.End(true).ExpectNone()
+		})
+	trap("K1-handlers-open", "handlers alone take the lock, and one of them has turned interrupts on",
+		func(tr *tracetest.Trace) {
+			tr.LockHow(1, spin|irq|on).Unlock(1)
+			tr.On(1, 2).LockHow(1, spin|irq).Unlock(1)
+			tr.End(true).ExpectNone()
+		})
+	golden("K1-nmi", func(tr *tracetest.Trace) {
+		tr.LockHow(1, spin|nmi).Unlock(1)
+		tr.On(1, 2).LockHow(1, spin) // interrupts off: no matter
+		tr.ExpectViolation("K1", "NMIs take")
+	})
+	golden("K1-readers", func(tr *tracetest.Trace) {
+		tr.LockHow(1, shared).On(1, 2).LockHow(1, shared).Unlock(1)
+		tr.Unlock(1).End(true).ExpectNone()
+	})
+	golden("K1-writer-among-readers", func(tr *tracetest.Trace) {
+		tr.LockHow(1, shared).On(1, 2).Lock(1)
+		tr.ExpectViolation("K1", "which task0 holds")
+	})
+	trap("K1-nested-reader", "it reads already: but a writer may wait between the two",
+		func(tr *tracetest.Trace) {
+			tr.LockHow(1, shared).LockHow(1, shared)
+			tr.ExpectViolation("K1", "recursion")
+		})
+	trap("K1-waits-for-holder", "the lock is another's; it waits, and that is what locks are for",
+		func(tr *tracetest.Trace) {
+			tr.Lock(1).On(1, 2).LockHow(1, waits)
+			tr.Unlock(1).On(1, 2).Lock(1).Unlock(1).End(true).ExpectNone()
+		})
+	golden("K1-waits-for-itself", func(tr *tracetest.Trace) {
+		tr.Lock(1).LockHow(1, waits)
+		tr.ExpectViolation("K1", "waits for lock 1, which it has itself")
+	})
+	trap("K1-flush", "the work doesn't run when it is waited for, and didn't hold the lock when it ran: once it will",
+		func(tr *tracetest.Trace) {
+			tr.On(1, 2).Lock(smpev.WaitWork).Lock(1).Unlock(1).Unlock(smpev.WaitWork)
+			tr.Lock(1).LockHow(smpev.WaitWork, waits)
+			tr.ExpectViolation("K1", "waits for a work under lock 1, and that waits for this")
+		})
+	trap("K1-flush-apart", "the work takes the lock, and is waited for without it",
+		func(tr *tracetest.Trace) {
+			tr.On(1, 2).Lock(smpev.WaitWork).Lock(1).Unlock(1).Unlock(smpev.WaitWork)
+			tr.Lock(1).Unlock(1).LockHow(smpev.WaitWork, waits)
+			tr.End(true).ExpectNone()
+		})
+	trap("K1-grace-circle", "a reader spins for a lock under which somebody waits for readers",
+		func(tr *tracetest.Trace) {
+			tr.Lock(1).LockHow(smpev.WaitGrace, waits).Unlock(1)
+			tr.On(1, 2).LockHow(smpev.WaitGrace, shared).LockHow(1, spin)
+			tr.ExpectViolation("K1", "goes round in a circle")
+		})
+	golden("K1-grace-in-section", func(tr *tracetest.Trace) {
+		tr.LockHow(smpev.WaitGrace, shared).LockHow(smpev.WaitGrace, waits)
+		tr.ExpectViolation("K1", "waits for a grace period, which it has itself")
+	})
 }

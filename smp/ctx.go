@@ -162,6 +162,11 @@ func (x *Ctx) Preempt() {
 // Emit implements kapi.Context.
 func (x *Ctx) Emit(k traces.Kind, a, b, c uint64) { x.m.emit(x.cpu, k, a, b, c) }
 
+// Tell tells the monitors, and nobody else (traces.Log.Tell).
+func (x *Ctx) Tell(k traces.Kind, a, b, c uint64) {
+	x.m.log.Tell(k, x.cpu.id, uint8(x.task.ID), a, b, c)
+}
+
 // Work implements kapi.Context.
 func (x *Ctx) Work(kind kapi.Work, n int) {
 	x.m.clocks[x.cpu.id] += simTime(x.m.costs.Work[kind] * uint64(n))

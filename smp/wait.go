@@ -75,12 +75,11 @@ func (x *Ctx) touchWait(id kapi.CellID) {
 
 // MightSleep takes down that a routine that may sleep is entered, and whether
 // it must not be (spec 1.10, 1.13).
-func (x *Ctx) MightSleep() {
-	atomic := uint64(0)
-	if x.Atomic() {
-		atomic = 1
-	}
-	x.Emit(smpev.MightSleep, atomic, 0, 0)
+func (x *Ctx) MightSleep() { x.MightSleepIn(false) }
+
+// MightSleepIn is MightSleep of where sleeping is forbidden besides.
+func (x *Ctx) MightSleepIn(forbidden bool) {
+	x.Emit(smpev.MightSleep, b2u(forbidden || x.Atomic()), 0, 0)
 }
 
 // await hangs the context on its condition.

@@ -92,6 +92,21 @@ func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
 	}
 }
 
+// Tell tells the sinks of an event that is nothing but theirs: it is no part of the
+// digest, isn't stored, and has the ordinal of the one that comes next.
+func (l *Log) Tell(k Kind, cpu, task uint8, a, b, c uint64) {
+	kind := &l.kinds[k]
+	if len(kind.subs) == 0 {
+		return
+	}
+	l.ev = Event{Seq: l.seq, Kind: k, CPU: cpu, Task: task, A: a, B: b, C: c}
+	for i := range kind.subs {
+		if f := kind.subs[i].Event(&l.ev); f != nil {
+			l.found(f, kind.subs[i])
+		}
+	}
+}
+
 func (l *Log) keep() { l.Events = append(l.Events, l.ev) }
 
 // found takes a finding about the event at hand.

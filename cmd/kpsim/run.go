@@ -185,6 +185,10 @@ func hitsOf(rig *harness.Rig, t *harness.Tally) []ranProbe {
 		count(kpev.Fault, sp.Fault != nil)
 		count(kpev.Entry, sp.Kind == scenario.ProbeKretprobe && sp.Pre != nil)
 		count(kpev.Return, sp.Kind == scenario.ProbeKretprobe && sp.Post != nil)
+		if sp.Kind == scenario.ProbeJprobe {
+			h.Handlers["entry"] = t.Entries(uint64(i))
+			h.line += fmt.Sprintf(" entry %d,", h.Handlers["entry"])
+		}
 		h.line += fmt.Sprintf(" nmissed %d", nmissed)
 		if _, h.Skipped = t.Missed(uint64(i)); h.Skipped > 0 {
 			h.line += fmt.Sprintf(", skipped %d", h.Skipped)

@@ -202,7 +202,7 @@ func init() {
 		{"where", []string{"ps"}, "", "who is where, and what can move", (*sh).where},
 		{"regs", nil, "[CPU]", "print registers", (*sh).regs},
 		{"text", nil, "FUNC", "list a function as it is in memory, what it was, and what each CPU may still fetch", (*sh).text},
-		{"x", nil, "ADDRESS|SYMBOL[+OFFSET] [N]", "print N bytes of memory, and as instructions", (*sh).examine},
+		{"x", nil, "ADDRESS|SYMBOL[+OFFSET] [N]", "print N bytes of memory, and as instructions; of data, as words of 8 bytes", (*sh).examine},
 		{"hits", nil, "", "print how often each probe was hit and missed", (*sh).hits},
 		{"dmesg", nil, "", "print what the kernel has printed", (*sh).dmesg},
 		{"events", nil, "[N]", "print about N of the events so far, by CPU", (*sh).events},

@@ -27,6 +27,7 @@ type has struct {
 	ret, jprobe, entry, handler, refuses      bool // there are return probes, jprobes; the first have handlers, which refuse calls
 	holders                                   bool // of 5.11 and later
 	global, tells                             bool // kprobes/enabled is written; contexts are told
+	caches, boosts                            bool // slots are the kernel's; they may be boosted
 }
 
 var reaches = []reach{
@@ -44,6 +45,7 @@ var reaches = []reach{
 	{smpev.Fire, func(h *has) bool { return h.sources || h.optimizes() }},
 	{smpev.Alloc, func(h *has) bool { return h.register }},
 	{smpev.Free, func(h *has) bool { return h.register && h.undo }},
+	{smpev.Retire, func(h *has) bool { return h.caches && h.register && h.undo && (h.boosts || h.optimizes()) }},
 	{smpev.Lock, (*has).patches},
 	{smpev.Unlock, (*has).patches},
 	{smpev.MightSleep, (*has).patches},
@@ -112,6 +114,7 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 		cpus: sc.Machine.CPUs, probes: len(sc.Probes) > 0, labels: len(sc.Labels) > 0, sources: len(sc.Sources) > 0,
 		stop: sc.Machine.Patch == scenario.PatchStopMachine, quiesce: sc.Machine.Quiesce != scenario.QuiesceNone,
 		breakpoint: sc.Machine.Patch == scenario.PatchBreakpoint, tells: sc.Machine.Edition != scenario.EditionNone,
+		caches: sc.Machine.InsnSlot() > 0, boosts: sc.Machine.Boost != scenario.BoostNever && !sc.Machine.Preempt.Built(),
 	}
 	for i := range sc.Probes {
 		h.probe(sc, &sc.Probes[i])

@@ -26,7 +26,7 @@ type count struct {
 // listen makes t that of a rig's next run.
 func (t *Tally) listen(r *Rig) {
 	t.counts = make(map[count]int)
-	r.Log.Subscribe(t, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.Printk)
+	r.Log.Subscribe(t, kpev.Handler, kpev.JprobeEnter, kpev.Missed, kpev.Skipped, kpev.Printk)
 }
 
 // Event implements traces.Sink.
@@ -44,6 +44,9 @@ func (t *Tally) Event(e *traces.Event) *traces.Finding {
 
 // Counts returns how often a handler of a probe ran, kpev.Pre or another.
 func (t *Tally) Counts(probe, which uint64) int { return t.counts[count{probe, kpev.Handler, which}] }
+
+// Entries returns how often the entry of a jprobe ran.
+func (t *Tally) Entries(probe uint64) int { return t.counts[count{probe, kpev.JprobeEnter, 0}] }
 
 // Missed returns how often a probe was hit and ran no handler, and how often a
 // sibling skipped it.

@@ -106,6 +106,24 @@ var All = []Mutant{
 		Also:  []string{"progress"}, // the two wait for each other
 		Says:  "kprobes takes the CPU-hotplug lock under text_mutex",
 		Apply: func(w *Wiring) { w.Engine.Mutants.HotplugLast = true }},
+	{Name: "hotplug-nested", Source: "R18, 2.6.38-rc", Scenario: "hotplug-stop", Property: "locks",
+		Also:  []string{"progress"}, // a writer between the two
+		Says:  "stop_machine takes the CPU-hotplug lock that its caller has taken",
+		Apply: func(w *Wiring) { w.Kernel.Stop.Reads = true }},
+	{Name: "flush-locked", Source: "wait_for_kprobe_optimizer", Scenario: "safe-none", Property: "locks",
+		Says:  "who waits for the optimizer holds the mutex that it wants",
+		Apply: func(w *Wiring) { w.Engine.Mutants.FlushLocked = true }},
+	{Name: "grace-atomic", Source: "spec 1.13", Scenario: "safe-full", Property: "locks",
+		Says:  "grace periods are waited for with preemption off",
+		Apply: func(w *Wiring) { w.Deps.RCU = &heldRCU{w.Deps.RCU, false} }},
+	{Name: "grace-in-section", Source: "synchronize_rcu under rcu_read_lock", Scenario: "safe-full", Property: "locks",
+		Also:  []string{"progress"},
+		Says:  "grace periods are waited for in a read-side section",
+		Apply: func(w *Wiring) { w.Deps.RCU = &heldRCU{w.Deps.RCU, true} }},
+	{Name: "open-spinlocks", Source: "K2's sibling", Scenario: "return-irq", Property: "locks",
+		Also:  []string{"handler-context", "progress"}, // interrupts are off in the handlers of such probes; a handler waits for what it has interrupted
+		Says:  "return probes take their locks with interrupts on, and handlers of interrupts return through them",
+		Apply: func(w *Wiring) { w.Deps.Locks = openLocks{w.Deps.Locks} }},
 	{Name: "cancel-rcu", Source: "__unregister_kprobe_bottom, 4.15 to 6.18", Scenario: "cancel-detour", Property: "no-use-after-free",
 		Says:  "a detour whose optimization was cancelled is freed after an RCU grace period, although a preempted task may stand in it",
 		Apply: func(w *Wiring) { w.Engine.Mutants.CancelRCU = true }},
@@ -123,7 +141,7 @@ var All = []Mutant{
 	{Name: "disarm-trampoline", Source: "arch_trampoline_kprobe, 2.6.21 and later", Scenario: "trampoline-off", Property: "no-oops",
 		Also:  []string{"transparent", "progress"},
 		Says:  "kprobes/enabled = 0 disarms the probe on the trampoline, too",
-		Apply: func(w *Wiring) { w.Engine.Mutants.DisarmTrampoline = true }},
+		Apply: func(w *Wiring) { w.Engine.Mutants.DisarmOwn = true }},
 	{Name: "re-register", Source: "R54", Scenario: "return-probes", Property: "answers",
 		Also:  []string{"instances", "accounted"},
 		Says:  "what is registered already is registered once more",
@@ -131,6 +149,9 @@ var All = []Mutant{
 	{Name: "no-flush", Source: "K14, M47", Scenario: "return-exit", Property: "instances",
 		Says:  "a task that ends leaves its calls in flight behind",
 		Apply: func(w *Wiring) { w.Engine.Mutants.NoFlush = true }},
+	{Name: "objpool-last", Source: "6.7 to 6.18", Scenario: "return-nmi", Property: "instances", Also: []string{"progress"},
+		Says:  "a place in the array of free instances is published before it is filled, if an NMI comes between and gives one back, too",
+		Apply: func(w *Wiring) { w.Engine.Mutants.ObjpoolLast = true }},
 	{Name: "holder-refs", Source: "K7; 5.11 to 5.17", Scenario: "return-storm", Property: "instances",
 		Says:  "what the instances of a return probe belong to is freed with the last of them, though unregister still looks at it",
 		Apply: func(w *Wiring) { w.Engine.Mutants.HolderRefs = true }},
@@ -206,4 +227,32 @@ func (p tailFirst) Patch(x kapi.Context, addr isa.Addr, insn []byte, resume isa.
 	p.k.Sync.Core(x, kapi.SyncPoke3)
 
 	p.k.Poke.Retire(x)
+}
+
+// heldRCU waits for grace periods where nobody may: with preemption off, or in a
+// section that they wait for.
+type heldRCU struct {
+	kapi.RCU
+	section bool
+}
+
+// Synchronize implements kapi.RCU.
+func (r *heldRCU) Synchronize(x kapi.Context, f kapi.Flavour) {
+	if r.section {
+		r.ReadLock(x)
+		r.RCU.Synchronize(x, f)
+		r.ReadUnlock(x)
+		return
+	}
+	x.PreemptDisable()
+	r.RCU.Synchronize(x, f)
+	x.PreemptEnable()
+}
+
+// openLocks makes spinlocks that leave interrupts on.
+type openLocks struct{ kapi.Locks }
+
+// NewSpinlock implements kapi.Locks.
+func (l openLocks) NewSpinlock(name string, _ bool) kapi.Spinlock {
+	return l.Locks.NewSpinlock(name, false)
 }

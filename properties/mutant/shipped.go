@@ -38,6 +38,7 @@ var Shipped = []Fault{
 	{kprobes.Edition65, "cancel-rcu", "cancel-detour", "no-use-after-free"},
 	{kprobes.Edition65, "enable-lost", "globally-off", "no-sail-past"},
 	{kprobes.Edition69, "cancel-rcu", "cancel-detour", "no-use-after-free"},
+	{kprobes.Edition69, "objpool-last", "return-nmi", "instances"},
 	{kprobes.Edition69, "enable-lost", "globally-off", "no-sail-past"},
 }
 

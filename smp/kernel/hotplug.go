@@ -44,8 +44,7 @@ func (h *Hotplug) reset() {
 	h.writer.Set(false)
 }
 
-// ReadLock implements kapi.CPUs. That it is taken is told before it may wait: a
-// reader that waits for a writer stands in its way, too.
+// ReadLock implements kapi.CPUs.
 func (h *Hotplug) ReadLock(x kapi.Context) {
 	if !h.k.cfg.Hotplug {
 		return
@@ -57,6 +56,7 @@ func (h *Hotplug) ReadLock(x kapi.Context) {
 			h.readers.Set(h.readers.Peek() + 1)
 			break
 		}
+		x.(*smp.Ctx).Tell(smpev.Lock, h.id, smpev.LockWaits|smpev.LockShared, 0)
 		x.Sleep(&h.open)
 	}
 	x.Emit(smpev.Lock, h.id, smpev.LockShared, 0)
@@ -85,6 +85,7 @@ func (h *Hotplug) Change(x kapi.Context) {
 	h.writer.Store(x, true)
 
 	x.Step("cpus_write_lock", 2)
+	x.(*smp.Ctx).Tell(smpev.Lock, h.id, smpev.LockWaits, 0)
 	x.Sleep(&h.unread)
 	x.Emit(smpev.Lock, h.id, 0, 0)
 

@@ -207,7 +207,7 @@ func (k *Kernel) User(x *smp.Ctx) {
 
 // mightSleep is the preemption point of the model voluntary.
 func (k *Kernel) mightSleep(x *smp.Ctx) {
-	x.MightSleep()
+	x.MightSleepIn(k.RCU.readers[x.Task()] > 0) // a grace period would wait for the sleeper
 	if k.cfg.Voluntary && x.NeedResched() && !x.Atomic() {
 		x.Sleep(kapi.Yield)
 	}

@@ -17,8 +17,10 @@ type Mutex struct {
 
 // Lock implements kapi.Mutex. Context: may sleep.
 func (l *Mutex) Lock(x kapi.Context) {
-	l.k.mightSleep(x.(*smp.Ctx))
+	c := x.(*smp.Ctx)
+	l.k.mightSleep(c)
 	for !l.owner.Swap(x, 0, 1+int(x.Task())) {
+		c.Tell(smpev.Lock, l.id, smpev.LockWaits, 0)
 		x.Sleep(&l.free)
 	}
 	x.Emit(smpev.Lock, l.id, 0, 0)
@@ -50,6 +52,7 @@ func (l *Spinlock) Lock(x kapi.Context) {
 	}
 	x.PreemptDisable()
 	for !l.owner.Swap(x, 0, 1+x.CPU()) {
+		c.Tell(smpev.Lock, l.id, spinContext(c)|smpev.LockWaits, 0)
 		x.Spin(&l.free)
 	}
 	l.on = on
@@ -158,6 +161,12 @@ func (ls *Locks) newID(name string) uint64 {
 
 // Name returns the name of the lock that events call id.
 func (ls *Locks) Name(id uint64) string {
+	switch {
+	case id == smpev.WaitGrace:
+		return "a grace period"
+	case id >= smpev.WaitWork && id-smpev.WaitWork < uint64(len(ls.k.Work.works)):
+		return "the work " + ls.k.Work.works[id-smpev.WaitWork].worker.Name
+	}
 	if id == 0 || id > uint64(len(ls.names)) {
 		return "?"
 	}

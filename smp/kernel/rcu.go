@@ -143,6 +143,7 @@ func (r *RCU) Synchronize(x kapi.Context, f kapi.Flavour) {
 
 // wait begins a grace period and sleeps until it has ended.
 func (r *RCU) wait(x kapi.Context, flavour uint64) {
+	x.(*smp.Ctx).Tell(smpev.Lock, smpev.WaitGrace, smpev.LockWaits, 0)
 	x.Step("synchronize", int(flavour))
 	g := r.begin(flavour)
 	x.Emit(smpev.GPStart, flavour, g.id, 0)
@@ -278,14 +279,18 @@ func (r *RCU) ReadLock(x kapi.Context) {
 	if !r.k.cfg.Preemptible {
 		x.PreemptDisable()
 	}
-	r.readers[x.Task()]++
+	if r.readers[x.Task()]++; r.readers[x.Task()] == 1 {
+		x.(*smp.Ctx).Tell(smpev.Lock, smpev.WaitGrace, smpev.LockShared, 0)
+	}
 	r.quiet(x.CPU(), true)
 }
 
 // ReadUnlock implements kapi.RCU.
 func (r *RCU) ReadUnlock(x kapi.Context) {
 	id := x.Task()
-	r.readers[id]--
+	if r.readers[id]--; r.readers[id] == 0 {
+		x.(*smp.Ctx).Tell(smpev.Unlock, smpev.WaitGrace, 0, 0)
+	}
 	r.quiet(x.CPU(), true)
 	if !r.k.cfg.Preemptible {
 		x.PreemptEnable()

@@ -14,6 +14,7 @@ import (
 type Stop struct {
 	k       *Kernel
 	Sync    kapi.Sync            // set at boot, wrapped by mutants
+	Reads   bool                 // owned by the boot of a run: it takes the hotplug lock, which its callers have taken: a mutant
 	mutex   *Mutex               // set at boot
 	f       func(x kapi.Context) // owned by mutex
 	state   kapi.Var[int]        // the protocol's step that all stoppers are to make
@@ -45,7 +46,7 @@ func (s *Stop) init(k *Kernel) {
 }
 
 func (s *Stop) reset() {
-	s.Sync = &s.k.Sync
+	s.Sync, s.Reads = &s.k.Sync, false
 	s.state.Set(stopDone)
 	s.acks.Set(0)
 }
@@ -53,6 +54,9 @@ func (s *Stop) reset() {
 // Machine runs f on one CPU while all others do nothing, interrupts off
 // everywhere. Context: may sleep.
 func (s *Stop) Machine(x kapi.Context, f func(x kapi.Context)) {
+	if s.Reads {
+		s.k.Hotplug.ReadLock(x)
+	}
 	s.mutex.Lock(x)
 	s.f = f
 	x.Touch(s.acks.ID(), kapi.Write)
@@ -63,6 +67,9 @@ func (s *Stop) Machine(x kapi.Context, f func(x kapi.Context)) {
 	}
 	x.Sleep(&s.reached[stopDone])
 	s.mutex.Unlock(x)
+	if s.Reads {
+		s.k.Hotplug.ReadUnlock(x)
+	}
 }
 
 // stopper is the body of each CPU's stopper: it makes every step with the

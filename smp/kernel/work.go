@@ -4,6 +4,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 )
 
 // Workqueue makes delayed works, each with a worker of its own on CPU 0. It
@@ -20,6 +21,7 @@ type Workqueue struct {
 // when its timer fires is the strategy's choice.
 type DelayedWork struct {
 	k      *Kernel
+	id     uint64               // set at boot: as monitors know it
 	f      func(x kapi.Context) // set at the boot of a run
 	timer  *smp.Source          // set at boot
 	worker *smp.Task            // set at boot
@@ -51,7 +53,7 @@ func (q *Workqueue) bootWork(name string, f func(x kapi.Context)) *DelayedWork {
 // NewDelayedWork implements kapi.Workqueue.
 func (q *Workqueue) NewDelayedWork(name string, f func(x kapi.Context)) kapi.DelayedWork {
 	if q.n == len(q.works) {
-		w := &DelayedWork{k: q.k}
+		w := &DelayedWork{k: q.k, id: smpev.WaitWork + uint64(len(q.works))}
 		w.worker = q.k.M.AddThread(name, 0, w.run)
 		w.timer = &smp.Source{Kind: smp.WorkSource, Name: "work@" + name, Waker: w.worker, Fire: w.fire}
 		w.idle = kapi.Is[int]{Var: &w.state}
@@ -82,12 +84,16 @@ func (w *DelayedWork) fire() { w.k.M.Wake(w.worker) }
 // run is the worker's body.
 func (w *DelayedWork) run(x *smp.Ctx) {
 	w.state.Store(x, workRunning)
+	x.Tell(smpev.Lock, w.id, 0, 0)
 	w.f(x)
+	x.Tell(smpev.Unlock, w.id, 0, 0)
 	x.Access(w.state.ID(), kapi.Write)
 	w.state.Set(w.state.Peek() &^ workRunning)
 }
 
 // Flush implements kapi.DelayedWork.
 func (w *DelayedWork) Flush(x kapi.Context) {
-	x.(*smp.Ctx).SleepForWork(&w.idle, w.timer)
+	c := x.(*smp.Ctx)
+	c.Tell(smpev.Lock, w.id, smpev.LockWaits, 0)
+	c.SleepForWork(&w.idle, w.timer)
 }

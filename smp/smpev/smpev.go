@@ -100,6 +100,14 @@ const (
 	LockInIRQ              // by the handler of an interrupt
 	LockInNMI              // or of an NMI
 	LockShared             // by one of several readers
+	LockWaits              // it isn't taken: until whoever has it is done somebody waits, and others may take it meanwhile
+)
+
+// What is waited for as a lock is, and in a circle with locks: who does it has it.
+// Monitors alone are told of these (traces.Log.Tell).
+const (
+	WaitWork  = 1 << 16 // and up: a delayed work, had by its worker while it runs
+	WaitGrace = 1 << 17 // a grace period, had by read-side sections
 )
 
 // Flavours of grace period, as in GPStart.

@@ -103,6 +103,9 @@ func (h Hand) Lock(id uint64) Hand { return h.Emit(smpev.Lock, id, 0, 0) }
 // Unlock releases a lock.
 func (h Hand) Unlock(id uint64) Hand { return h.Emit(smpev.Unlock, id, 0, 0) }
 
+// LockHow takes a lock in a way of smpev.Lock….
+func (h Hand) LockHow(lock, how uint64) Hand { return h.Emit(smpev.Lock, lock, how, 0) }
+
 // MightSleep enters a routine that may sleep; atomic: 1 if it mustn't be.
 func (h Hand) MightSleep(atomic uint64) Hand { return h.Emit(smpev.MightSleep, atomic, 0, 0) }
 
