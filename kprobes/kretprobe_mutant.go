@@ -27,8 +27,9 @@ type RetMutants struct {
 	FlushUnbusy bool
 	// TrampolineUnbusy does the same in the trampoline (K3, until 5.0).
 	TrampolineUnbusy bool
-	// DisarmOwn has the file enabled disarm the probe on the trampoline, too (2.6).
-	DisarmOwn        bool
+	// DisarmTrampoline has the file enabled disarm the probe on the trampoline, too
+	// (2.6): calls in flight return to a nop, and run into what is behind it.
+	DisarmTrampoline bool
 	NoHook           bool // the return address stays on the stack
 	EntryReturns     bool // the pre_handler of a return probe returns non-zero
 	OneHandler       bool // of a frame's calls only the handler of the one that knows where to runs

@@ -36,7 +36,11 @@ func (e *Engine) CellName(id kapi.CellID) string {
 		if what != "" {
 			return fmt.Sprintf(what, uint64(p.addr))
 		}
-		for _, k := range p.probes.Peek().probes {
+		c := p.probes.Peek()
+		if c == nil { // it is being registered
+			continue
+		}
+		for _, k := range c.probes {
 			if name := k.cellName(id); name != "" {
 				return name
 			}

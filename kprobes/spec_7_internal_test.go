@@ -201,7 +201,7 @@ var spec7 = []specRule{
 	},
 	{
 		rule: "7.2", says: "a call in flight returns while all is disarmed",
-		mutants: []specMutant{{name: "disarm-own", do: func(s *Settings) { s.Mutants.DisarmOwn = true }, in: []Edition{Edition26}}},
+		mutants: []specMutant{{name: "disarm-trampoline", do: func(s *Settings) { s.Mutants.DisarmTrampoline = true }, in: []Edition{Edition26}}},
 		holds: func(t *specT) {
 			caller := code{name: "caller", at: plainAt, bytes: []byte{0x90, 0xff, 0xd7, 0xc3}} // nop; call *%rdi; ret
 			var writer isa.Addr

@@ -73,6 +73,7 @@ func (c *shellCmd) run(p *program) (int, error) {
 // open makes the session.
 func (c *shellCmd) open(p *program) (*harness.Session, error) {
 	p.doing = "shell of " + c.What
+	p.exitAtInterrupt("the session is over")
 	if strings.HasSuffix(c.What, ".kps") {
 		if c.Seed != nil || c.Mutant != "" || c.Edition != "" {
 			return nil, fmt.Errorf("%s: a trace has its own schedule, mutant and edition; leave --seed, --mutant and --edition out", c.What)
@@ -83,7 +84,7 @@ func (c *shellCmd) open(p *program) (*harness.Session, error) {
 		}
 		return harness.OpenSession(c.What, file)
 	}
-	j, s, err := c.schedule(c.What)
+	j, s, err := c.schedule(c.What, "sticky")
 	if err != nil {
 		return nil, err
 	}
