@@ -55,7 +55,6 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 		switch p := e.points[i]; {
 		case p.freed:
 		case !on && e.s.Mutants.EnabledIgnored:
-		case !on && e.own(p):
 		case !on:
 			e.disarmNow(x, p) // also what is on its way out: it may be enabled again before it is there
 		case p.enabled() || e.s.Mutants.EnabledAll:
@@ -64,6 +63,9 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 			}
 			e.optimize(x, p)
 		}
+	}
+	if t := &e.ret; !on && e.s.Mutants.DisarmTrampoline && t.ready && e.s.Return == ReturnGlobal {
+		e.disarmNow(x, &t.nopPoint) // which is not among the points, so that it stays armed
 	}
 	if late {
 		e.disarmed = false
