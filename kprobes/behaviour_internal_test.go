@@ -17,8 +17,8 @@ import (
 
 // What two real kernels, Debian's 6.1.192 and 6.12.113, answered to a test module
 // of ours that used and misused the API of probes. Here the engine is asked the
-// same, in the editions that they stand for. What they said of fentry sites and of
-// modules on their way out is asked where those are tested.
+// same, in the editions that they stand for. What they said of modules on their way
+// out is asked where those are tested.
 
 // A behaviour is one question. An answer of "" to k612 is the same as k61's.
 type behaviour struct {
@@ -91,6 +91,14 @@ func bootAsked(t testing.TB, b *bench) {
 	}
 	add("kt_hot_nt", "kpc", hotAt, hotHex)
 	add("kt_other", "kpc", hotOtherAt, otherHex)
+	add("kt_hot", "kpc", tracedAt, tracedHex)
+	add("kt_traced", "kpc", tracedInAt, tracedInHex)
+	for _, at := range []isa.Addr{tracedAt, tracedInAt} {
+		if b.settings.Kernel.IBT {
+			at += 4
+		}
+		require.True(t, b.k.Ftrace.AddSite(at))
+	}
 	add("kt_rec", "kpc", recAt, recHex)
 	add("__switch_to", "", switchToAt, otherHex)
 	for i, f := range askedFunctions {
@@ -389,7 +397,7 @@ var behaviours = slices.Concat([]behaviour{
 		y.unregister(q)
 		return says
 	}},
-}, disabledOnes, returnOnes)
+}, disabledOnes, returnOnes, ftraceOnes)
 
 // disabledOnes are the functions that were registered disabled one by one.
 var disabledOnes = func() (all []behaviour) {

@@ -24,7 +24,7 @@ func (e *Engine) boostable(p *point) bool {
 }
 
 // stepsAll reports whether a boosted slot is stepped all the same: a
-// post_handler is there (until 5.12; later one that joins takes the boost away).
+// post_handler is there (with BoostPrepare one that joins takes the boost away).
 func (e *Engine) stepsAll(x kapi.Context, p *point) bool {
 	if e.s.Boost != BoostStepped || e.s.Mutants.BoostPost {
 		return false
@@ -37,7 +37,7 @@ func (e *Engine) stepsAll(x kapi.Context, p *point) bool {
 	return false
 }
 
-// boostStepped boosts a slot that was stepped for the first time (until 5.12).
+// boostStepped boosts a slot that was stepped for the first time (BoostStepped).
 // behind: control goes on behind the copy, so that a jump must be there; else the
 // copy goes where it should by itself. Other CPUs may be in the slot: they are
 // stepping, and see nothing of what is behind the copy. Who is sent there once the

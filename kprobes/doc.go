@@ -45,7 +45,29 @@
 //	                     └─ the slot's copy, stepped: int3 or #DB ─► post_handlers
 //	         a fault in that copy: back to the probed address, as if not hit
 //
-// Its limits: a CPU can be in two hits, one inside the other, as in the
+// Return probes (kretprobe.go) follow a call by an instance, which keeps the return
+// address while the trampoline's stands in its place. The generations differ in
+// where free instances are (kretprobe_pool.go, freelist.go, objpool.go) and where
+// those in use (kretprobe_hit.go):
+//
+//	generation  free instances        calls in flight        handlers run      after unregister
+//	global      list, kretprobe_lock  table, the same lock   under it          freed at the return
+//	hashed      list, a lock a probe  table, lock a bucket   under it          freed at the return
+//	freelist    lock-free list        a list a task          preemption off    call_rcu at the return
+//	rethook     lock-free list        a list a task          preemption off    call_rcu at the return
+//	objpool     ring a CPU            a list a task          preemption off    call_rcu at the return
+//
+// A call is known by where its return address lies, too: what was left without a
+// return is skipped (5.1; later kernels look at the newest alone). The trampoline
+// is text of the kernel's that the engine fills in (trampoline.go); in 2.6 it has a
+// probe from boot, which kprobes/list doesn't show here. Locks of return probes are
+// taken inside all others. The array of free instances isn't the kernel's, which
+// loses one when an NMI interrupts a push (objpool.go, Mutants.ObjpoolLast).
+//
+// Jprobes (jprobe.go, 2.6) are refused inside a function, as since 2.6.36.
+//
+// Its limits: return probes don't look whether they are in an NMI, where kernels
+// from 4.0 to 5.9 count a miss. A CPU can be in two hits, one inside the other, as in the
 // kernel; a third one (an NMI while the second is stepped) nobody handles, in
 // 2.6 either, which forgets the first. A copy that was boosted and faults does so
 // where it is. The #DB of code that steps itself is seen by the engine only if it

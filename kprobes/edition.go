@@ -55,7 +55,7 @@ type Boost uint8
 
 // The ways to boost. None does under CONFIG_PREEMPTION (spec 8.5).
 const (
-	BoostPrepare Boost = iota // written with the copy (5.13 and later)
+	BoostPrepare Boost = iota // written with the copy (4.12 and later)
 	BoostStepped              // written when the copy has been stepped once (until 5.12)
 	BoostNever                // not at all (2.6 on x86_64)
 )

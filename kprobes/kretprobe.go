@@ -81,6 +81,7 @@ type retState struct {
 	calls      []kapi.Var[*Instance]                              // by task: its calls in flight, newest first
 	buckets    []bucket                                           // set at New: calls in flight, by task
 	nop        Kprobe                                             // owned by kprobe_mutex: the probe on the trampoline (2.6)
+	nopPoint   point                                              // owned by kprobe_mutex: its point, which is not among those of the engine
 	global     kapi.Spinlock                                      // set at New: kretprobe_lock
 	instances  []*Instance                                        // owned by kprobe_mutex: memory of a run, taken in order
 	nInstances int                                                // owned by kprobe_mutex: how many are taken
@@ -143,9 +144,7 @@ func (e *Engine) registerRet(x kapi.Context, r *Kretprobe) error {
 	if e.s.DataMax > 0 && r.DataSize > e.s.DataMax {
 		return E2BIG
 	}
-	if err := e.readyReturns(x); err != nil {
-		return err
-	}
+	e.readyReturns(x)
 	if r.Maxactive <= 0 {
 		r.Maxactive = e.defaultMaxactive()
 	}

@@ -245,7 +245,7 @@ func (e *Engine) leaveListed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to
 func (e *Engine) leaveHashed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to isa.Addr) {
 	b := e.bucket(x)
 	was := busy{}
-	if e.s.Return == ReturnHashed { // the other's trampoline is a probe
+	if e.s.Return == ReturnHashed && !e.s.Mutants.TrampolineUnbusy { // the other's trampoline is a probe
 		was = e.setBusy(x, &e.ret.busyPoint)
 	}
 	b.lock.Lock(x)
@@ -276,7 +276,7 @@ func (e *Engine) leaveHashed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to
 	}
 	b.lock.Unlock(x)
 	e.freeAll(x, empty)
-	if e.s.Return == ReturnHashed {
+	if e.s.Return == ReturnHashed && !e.s.Mutants.TrampolineUnbusy {
 		e.unsetBusy(x, was)
 	}
 	return to
@@ -386,7 +386,10 @@ func (e *Engine) exits(x kapi.Context) {
 			ri = below
 		}
 	} else {
-		was := e.setBusy(x, &e.ret.busyPoint)
+		was := busy{}
+		if !e.s.Mutants.FlushUnbusy {
+			was = e.setBusy(x, &e.ret.busyPoint)
+		}
 		b := e.bucket(x)
 		b.lock.Lock(x)
 		var empty *Instance
@@ -399,7 +402,9 @@ func (e *Engine) exits(x kapi.Context) {
 		}
 		b.lock.Unlock(x)
 		e.freeAll(x, empty)
-		e.unsetBusy(x, was)
+		if !e.s.Mutants.FlushUnbusy {
+			e.unsetBusy(x, was)
+		}
 	}
 	x.PreemptEnable()
 }

@@ -205,14 +205,16 @@ func TestRetStormFinds(t *testing.T) {
 	}{
 		{"no-grace", every[1:], func(m *Mutants) { m.NoGrace = true }},
 		{"no-flush", every, func(m *Mutants) { m.NoFlush = true }},
+		{"flush-unbusy", []Edition{Edition26, Edition415}, func(m *Mutants) { m.FlushUnbusy = true }},
+		{"trampoline-unbusy", []Edition{Edition415}, func(m *Mutants) { m.TrampolineUnbusy = true }},
 		{"holder-refs", []Edition{Edition514}, func(m *Mutants) { m.HolderRefs = true }},
 	} {
 		for _, ed := range m.in {
 			t.Run(m.name+"/"+ed.String(), func(t *testing.T) {
 				set := ed.Settings(true)
 				m.do(&set.Mutants)
-				st := newRetStorm(t, set, 2)
-				s := sched.NewSticky(sched.Params{Seed: 1, Mean: 6})
+				st := newRetStorm(t, set, 4)
+				s := sched.NewArriving(sched.Params{Seed: 1, Length: 800, Mean: 6})
 				for i := range uint64(20_000) {
 					s.Begin(i)
 					if wrong := st.caught(s, i); wrong != "" {

@@ -11,6 +11,7 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
 )
 
 // The cases of the kernel's own unit tests of probes (lib/tests/test_kprobes.c),
@@ -22,9 +23,11 @@ import (
 // what is wrong with fail; the schedule's number is told with it.
 type kunit struct {
 	name string
-	in   []Edition // nil: all
-	more []code    // functions beside the targets
-	less int       // how much fewer schedules it is given, unless -thorough; 0: none
+	in   []Edition                        // nil: all
+	more []code                           // functions beside the targets
+	boot func(c *kcase, b *bench)         // makes more of the machine; nil: nothing
+	wire func(c *kcase, k *kernel.Kernel) // and in each run, before there is an engine
+	less int                              // how much fewer schedules it is given, unless -thorough; 0: none
 	run  func(c *kcase, x kapi.Context)
 }
 
@@ -35,6 +38,10 @@ type kcase struct {
 	alone bool        // nobody else registers probes
 	task  kapi.TaskID // that runs it
 	wrong string
+
+	k      *kernel.Kernel // nil on the stub
+	module *kernel.Module
+	tracer tracing
 }
 
 // expect notes that something isn't as it should be.
@@ -209,10 +216,21 @@ func (u *kunit) play(t *testing.T, ed Edition, preemption bool) {
 		c.call(x, target, 1)
 		c.ok(b.e.Unregister(x, k), "another's unregister")
 	}
-	b := newBench(t, ed.Settings(preemption), u.codes(), func(b *bench, x *smp.Ctx) {
+	boot := func(b *bench) {
+		if u.boot != nil {
+			u.boot(c, b)
+		}
+	}
+	b := bootBench(t, ed.Settings(preemption), u.codes(), boot, func(b *bench, x *smp.Ctx) {
 		c.e, c.task = b.e, x.Task()
 		u.run(c, x)
 	}, prober, caller, caller)
+	b.wire = func(k *kernel.Kernel, d *Deps) {
+		c.k = k
+		if u.wire != nil {
+			u.wire(c, k)
+		}
+	}
 	random := sched.NewRandom(sched.Params{Seed: 1})
 	n := kunitSchedules / 2 // of each build
 	if u.less > 0 && !*thorough {

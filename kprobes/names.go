@@ -37,7 +37,7 @@ func (e *Engine) CellName(id kapi.CellID) string {
 			return fmt.Sprintf(what, uint64(p.addr))
 		}
 		c := p.probes.Peek()
-		if c == nil { // it is being made
+		if c == nil { // it is being registered
 			continue
 		}
 		for _, k := range c.probes {
@@ -66,6 +66,12 @@ func (e *Engine) retCellName(id kapi.CellID) string {
 	for i := range t.buckets {
 		if t.buckets[i].calls.ID() == id {
 			return fmt.Sprintf("the calls in flight of the tasks that hash to %d", i)
+		}
+	}
+	if p := &t.nopPoint; t.ready && e.s.Return == ReturnGlobal {
+		switch id {
+		case p.probes.ID(), p.armed.ID(), p.optimized.ID(), p.slot.ID(), t.nop.missed.ID(), t.nop.disabled.ID():
+			return fmt.Sprintf("cell %d of the trampoline's probe", id-t.nop.missed.ID())
 		}
 	}
 	for i := range t.calls {

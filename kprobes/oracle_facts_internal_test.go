@@ -69,7 +69,7 @@ func declareFacts(b *bench, name string, codes []code) {
 		}
 		inC := strings.HasPrefix(c.name, "x_c_") || strings.HasPrefix(c.name, "n_c_") || strings.HasPrefix(c.name, "kt_")
 		if inC && bytes.HasPrefix(c.bytes[entry:], isa.Nop5[:]) {
-			symbols.AddSite(kapi.Site{Addr: c.at + entry, Size: len(isa.Nop5), Kind: kapi.SiteFentry})
+			b.k.Ftrace.AddSite(c.at + entry)
 		}
 	}
 	// Code that follows what was recorded, which shows in the copy of a last instruction.

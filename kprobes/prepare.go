@@ -62,7 +62,7 @@ func (e *Engine) examine(x kapi.Context, addr isa.Addr) (v rules.Verdict, code [
 	if !known {
 		f.Addr, f.Size = addr, 1
 	}
-	if e.switches(&f) {
+	if e.switches(&f) || f.Addr == e.ret.trampoline {
 		return v, nil, EINVAL
 	}
 	kind := e.d.Symbols.Kind(f.Addr)

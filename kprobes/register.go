@@ -21,6 +21,7 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 	if k.point != nil && !e.s.Mutants.TakeTwice {
 		return EINVAL
 	}
+	e.d.Symbols.Look(x)
 	at, err := e.resolve(k)
 	if err != nil {
 		return err
@@ -331,7 +332,7 @@ var int3 = [...]byte{isa.Int3}
 // first (spec 4.8). A site of ftrace is armed by that, which may refuse it: EBUSY.
 // Context: kprobe_mutex held.
 func (e *Engine) arm(x kapi.Context, p *point) error {
-	if e.disarmed && !e.s.Mutants.ArmDisarmed {
+	if e.disarmed && !e.s.Mutants.ArmDisarmed && !e.own(p) {
 		return nil // the file enabled says 0 (spec 7.2)
 	}
 	if p.verdict.Ftrace {

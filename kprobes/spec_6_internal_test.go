@@ -190,6 +190,9 @@ var spec6 = []specRule{
 				require.NoError(t, b.e.UnregisterAll(x, ks))
 				require.Equal(t, 1, g.n[kapi.QuiesceRCU]-before[kapi.QuiesceRCU])
 				require.LessOrEqual(t, g.n[kapi.QuiesceTasks]-before[kapi.QuiesceTasks], 1, "for their detours")
+				for _, p := range b.e.points {
+					require.True(t, p.freed)
+				}
 				require.Zero(t, b.e.table.Len())
 			})
 			b.wire = func(_ *kernel.Kernel, d *Deps) {

@@ -200,6 +200,34 @@ var spec7 = []specRule{
 		},
 	},
 	{
+		rule: "7.2", says: "a call in flight returns while all is disarmed",
+		mutants: []specMutant{{name: "disarm-trampoline", do: func(s *Settings) { s.Mutants.DisarmTrampoline = true }, in: []Edition{Edition26}}},
+		holds: func(t *specT) {
+			caller := code{name: "caller", at: plainAt, bytes: []byte{0x90, 0xff, 0xd7, 0xc3}} // nop; call *%rdi; ret
+			var writer isa.Addr
+			returned := 0
+			b := t.bench([]code{caller}, func(b *bench, x *smp.Ctx) {
+				require.NoError(t, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{Addr: plainAt}, Handler: func(kapi.Context, *Instance, *isa.Regs) int {
+					returned++
+					return 0
+				}}))
+				for range 2 { // the second one isn't followed
+					x.Regs().R[isa.RDI] = uint64(writer)
+					x.Call(plainAt)
+				}
+				require.Equal(t, 1, returned)
+			})
+			wire := b.wire
+			b.wire = func(k *kernel.Kernel, d *Deps) {
+				if wire != nil {
+					wire(k, d)
+				}
+				writer = d.Bind.Bind("writer", func(x kapi.Context, _ *isa.Regs) { require.NoError(t, b.e.WriteEnabled(x, "0\n")) })
+			}
+			t.pass(b)
+		},
+	},
+	{
 		rule: "7.2", says: "while 0, register and enable succeed without arming",
 		mutants: []specMutant{{name: "arm-disarmed", do: func(s *Settings) { s.Mutants.ArmDisarmed = true }}},
 		holds: func(t *specT) {

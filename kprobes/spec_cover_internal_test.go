@@ -123,6 +123,36 @@ var specCover = []specRule{
 	},
 }
 
+// spec26 is what edition 2.6 alone must do.
+var spec26 = []specRule{
+	{
+		rule: "7.2", says: "0 leaves the probe on the trampoline: calls in flight return through it, and none is lost",
+		in:      []Edition{Edition26},
+		mutants: []specMutant{switched("disarm-trampoline", func(m *Mutants) { m.DisarmTrampoline = true })},
+		holds: func(t *specT) {
+			b := t.bench([]code{target, target3}, func(b *bench, x *smp.Ctx) {
+				returned := 0
+				off := &Kprobe{Addr: target.at, Pre: nothing}
+				r := &Kretprobe{Kprobe: Kprobe{Addr: target3.at}, Handler: func(kapi.Context, *Instance, *isa.Regs) int {
+					returned++
+					return 0
+				}}
+				require.NoError(t, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.Register(x, off))
+				require.NoError(t, b.e.WriteEnabled(x, "0\n"))
+				var tramp, probed [1]byte
+				b.e.d.Text.Read(x, b.e.ret.trampoline, tramp[:])
+				b.e.d.Text.Read(x, target.at, probed[:])
+				require.Equal(t, [2]byte{isa.Int3, target.bytes[0]}, [2]byte{tramp[0], probed[0]})
+				require.NoError(t, b.e.WriteEnabled(x, "1\n"))
+				require.EqualValues(t, 1+0x11+1, callArg(x, target3.at, 1))
+				require.Equal(t, 1, returned)
+			})
+			t.pass(b)
+		},
+	},
+}
+
 // optprobes holds that with CONFIG_OPTPROBES a probe becomes a jump, and without it
 // doesn't.
 func optprobes(t *specT, s Settings) {

@@ -38,6 +38,7 @@ func (e *Engine) newReturns() {
 func (e *Engine) renewReturns() {
 	t := &e.ret
 	t.nInstances, t.nHolders, t.memories, t.ready = 0, 0, 0, false
+	t.nop = Kprobe{}
 	if len(t.regs) != e.d.CPUs {
 		t.regs = make([]retRegs, e.d.CPUs)
 	}
@@ -79,7 +80,7 @@ func (t *retState) linkTrampoline(e *Engine) {
 	call := e.d.Bind.Bind("trampoline_handler", t.onTramp)
 	buf := t.code[:0]
 	if e.s.Return == ReturnGlobal {
-		buf = append(buf, 0x90)
+		buf = append(buf, isa.Int3) // its probe was registered at boot
 	} else {
 		if e.s.Unwind {
 			buf = append(buf, 0x68)
@@ -100,12 +101,18 @@ func (t *retState) linkTrampoline(e *Engine) {
 	e.d.Bind.Link(t.trampoline, buf)
 }
 
+// own reports whether a point is the engine's own, which stays armed whatever the
+// file enabled says: calls in flight return through it (arch_trampoline_kprobe).
+func (e *Engine) own(p *point) bool {
+	return e.s.Return == ReturnGlobal && p.addr == e.ret.trampoline && !e.s.Mutants.DisarmTrampoline
+}
+
 // readyReturns is done when the first return probe is registered. Context:
 // kprobe_mutex held.
-func (e *Engine) readyReturns(x kapi.Context) error {
+func (e *Engine) readyReturns(x kapi.Context) {
 	t := &e.ret
 	if t.ready {
-		return nil
+		return
 	}
 	t.ready = true
 	if e.listed() {
@@ -117,8 +124,25 @@ func (e *Engine) readyReturns(x kapi.Context) error {
 		}
 	}
 	if e.s.Return == ReturnGlobal {
-		t.nop = Kprobe{Addr: t.trampoline, Pre: t.onNop}
-		return e.register(x, &t.nop)
+		e.probeTrampoline(x)
 	}
-	return nil
+}
+
+// probeTrampoline makes the probe on the trampoline, which nobody unregisters and
+// which kprobes/enabled leaves alone: its breakpoint is in the text already, and
+// its nop is never executed.
+func (e *Engine) probeTrampoline(x kapi.Context) {
+	t := &e.ret
+	k, p, c := &t.nop, &t.nopPoint, e.newChain()
+	*k = Kprobe{Addr: t.trampoline, Pre: t.onNop, point: p}
+	k.missed.Init(e.d.Cells, 0)
+	k.disabled.Init(e.d.Cells, false)
+	*p = point{addr: t.trampoline}
+	p.verdict.Len, p.orig[0] = 1, 0x90
+	p.slot.Init(e.d.Cells, slot{})
+	p.armed.Init(e.d.Cells, true)
+	p.optimized.Init(e.d.Cells, false)
+	c.probes = append(c.probes, k)
+	p.probes.Init(e.d.Cells, c)
+	e.table.Put(x, p.addr, p)
 }

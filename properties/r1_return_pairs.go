@@ -15,7 +15,7 @@ var ReturnPairs = Property{
 	Says: "A return probe's handler runs once for each call that its entry_handler has let pass, where that call returns, and is told the address that it returns to.",
 	Kinds: []traces.Kind{
 		smpev.CallEnd, smpev.Exit, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.NoPre,
-		kpev.RetEntry, kpev.RetLeft, kpev.RetReturn, kpev.Trampoline,
+		kpev.RetEntry, kpev.RetLeft, kpev.RetReturn, kpev.Hooked, kpev.Trampoline,
 	},
 	Reads:   []traces.Kind{kpev.ApiEnter, kpev.ApiReturn, kpev.Kind},
 	New:     func(s *Scene) Monitor { return &returnPairs{scene: s} },
@@ -45,6 +45,10 @@ func (m *returnPairs) Event(e *traces.Event) *traces.Finding {
 		m.silent = append(m.silent, e.A)
 	case kpev.RetEntry:
 		m.begins(e)
+	case kpev.Hooked: // of a return probe that has no entry_handler to know it from
+		if m.at(e.Task, e.B) == nil {
+			m.open = append(m.open, openCall{e.Task, ranAlready, e.B, e.C, 0})
+		}
 	case kpev.RetLeft:
 		m.take(func(c *openCall) bool { return c.task == e.Task && c.probe == e.A && c.sp == e.B })
 	case kpev.RetReturn:
@@ -65,16 +69,23 @@ func (m *returnPairs) End(bool) *traces.Finding { return nil }
 
 func (m *returnPairs) begins(e *traces.Event) {
 	c := openCall{e.Task, e.A, e.B, e.C, 0}
-	for i := range m.open { // another return probe of the function has put the trampoline there
-		if o := &m.open[i]; o.task == e.Task && o.sp == e.B {
-			c.addr = o.addr
-			break
-		}
+	if o := m.at(e.Task, e.B); o != nil { // another return probe of the function has put the trampoline there
+		c.addr = o.addr
 	}
 	if i := m.scene.probes.index(e.A); i >= 0 {
 		c.moves = m.scene.probes.list[i].moves
 	}
 	m.open = append(m.open, c)
+}
+
+// at returns the first call whose return address is at a place.
+func (m *returnPairs) at(task uint8, sp uint64) *openCall {
+	for i := range m.open {
+		if o := &m.open[i]; o.task == task && o.sp == sp {
+			return o
+		}
+	}
+	return nil
 }
 
 func (m *returnPairs) returns(e *traces.Event) *traces.Finding {
@@ -94,7 +105,7 @@ func (m *returnPairs) returns(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// ranAlready is no probe: the handler of the call has run.
+// ranAlready is no probe: the handler of the call has run, or there is none.
 const ranAlready = ^uint64(0)
 
 // passed takes the end of the trampoline: who was to run has.

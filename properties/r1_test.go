@@ -60,6 +60,13 @@ func init() {
 			hand.Emit(kpev.RetReturn, 2, stack, tramp)
 			tr.ExpectViolation("R1", "handler of probe 2")
 		})
+	trap("R1-silent-first", "the return probe that comes first has no entry_handler, so that the next one's sees the trampoline",
+		func(tr *tracetest.Trace) {
+			returning(tr, 1)
+			hand := tr.On(1, 2).Break(f).Emit(kpev.Hooked, 11, stack, back).Emit(kpev.RetEntry, 1, stack, tramp)
+			hand.Emit(kpev.RetReturn, 1, stack, back)
+			tr.ExpectNone()
+		})
 	golden("R1-not-told", func(tr *tracetest.Trace) {
 		returning(tr, 1)
 		enters(tr.On(1, 2), 1, back).Emit(kpev.Trampoline, stack, back, 0)

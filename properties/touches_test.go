@@ -131,6 +131,8 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		if k == kpev.RetLeft {
 			e.C = 0
 		}
+	case kpev.Hooked:
+		e.A, e.B, e.C = uint64(11+r.N(3)), uint64(e.Task), 7
 	case kpev.Trampoline:
 		e.A = uint64(e.Task)
 	case kpev.InstanceNew, kpev.InstanceFree:

@@ -14,14 +14,15 @@ import (
 
 // onceFlags say how one run is made.
 type onceFlags struct {
-	Seed     *uint64 `placeholder:"N" help:"Let a strategy say who goes next: the first run that explore makes with this seed. Default: the default schedule, in which the one who ran goes on."`
-	Strategy string  `default:"portfolio" placeholder:"NAME" help:"Which strategy, with --seed: ${strategies}."`
+	Seed     *uint64 `placeholder:"N" help:"Let a strategy say who goes next: run number 0 of explore with this seed. Default: the default schedule, in which the one who ran goes on."`
+	Strategy string  `placeholder:"NAME" help:"Which strategy, with --seed: ${strategies}. Default: portfolio; for shell sticky."`
 	Mutant   string  `placeholder:"NAME" help:"Break something on purpose; kpsim list has the names."`
 	Edition  string  `placeholder:"EDITION" help:"Make the machine that of an edition: ${editions}."`
 }
 
-// schedule loads the scenario, and makes what says who goes next.
-func (c *onceFlags) schedule(what string) (*job, sched.Strategy, error) {
+// schedule loads the scenario, and makes what says who goes next: the strategy usual
+// with a seed, unless another is named.
+func (c *onceFlags) schedule(what, usual string) (*job, sched.Strategy, error) {
 	jobs, err := load([]string{what})
 	if err != nil {
 		return nil, nil, err
@@ -41,7 +42,10 @@ func (c *onceFlags) schedule(what string) (*job, sched.Strategy, error) {
 	if c.Seed == nil {
 		return j, new(sched.Default), nil
 	}
-	spec := harness.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Strategy: c.Strategy, Seed: *c.Seed}
+	if c.Strategy != "" {
+		usual = c.Strategy
+	}
+	spec := harness.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Strategy: usual, Seed: *c.Seed}
 	s, err := spec.First()
 	return j, s, err
 }
@@ -92,7 +96,7 @@ type ranProbe struct {
 }
 
 func (c *runCmd) run(p *program) (int, error) {
-	j, s, err := c.schedule(c.Scenario)
+	j, s, err := c.schedule(c.Scenario, harness.DefaultStrategy)
 	if err != nil {
 		return 0, err
 	}
@@ -103,14 +107,13 @@ func (c *runCmd) run(p *program) (int, error) {
 		return 0, err
 	}
 	defer rig.Close()
-	by := s.String()
 	run, tally := rig.Once(s)
 	if run.Err != nil {
 		return 0, fmt.Errorf("%s: %w", c.Scenario, run.Err)
 	}
 
 	out := ranOnce{
-		Scenario: j.Name, Strategy: by, Seed: c.Seed, Outcome: run.Outcome.String(),
+		Scenario: j.Name, Strategy: s.String(), Seed: c.Seed, Outcome: run.Outcome.String(),
 		List: lines(string(rig.Engine().List(nil))), Probes: hitsOf(rig, tally), Log: append([]string{}, tally.Lines...),
 		Steps: run.Counts.Boundaries, Digest: fmt.Sprintf("%016x", run.Digest),
 	}
@@ -185,6 +188,10 @@ func hitsOf(rig *harness.Rig, t *harness.Tally) []ranProbe {
 		count(kpev.Fault, sp.Fault != nil)
 		count(kpev.Entry, sp.Kind == scenario.ProbeKretprobe && sp.Pre != nil)
 		count(kpev.Return, sp.Kind == scenario.ProbeKretprobe && sp.Post != nil)
+		if sp.Kind == scenario.ProbeJprobe {
+			h.Handlers["entry"] = t.Entries(uint64(i))
+			h.line += fmt.Sprintf(" entry %d,", h.Handlers["entry"])
+		}
 		h.line += fmt.Sprintf(" nmissed %d", nmissed)
 		if _, h.Skipped = t.Missed(uint64(i)); h.Skipped > 0 {
 			h.line += fmt.Sprintf(", skipped %d", h.Skipped)

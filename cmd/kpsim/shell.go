@@ -73,6 +73,7 @@ func (c *shellCmd) run(p *program) (int, error) {
 // open makes the session.
 func (c *shellCmd) open(p *program) (*harness.Session, error) {
 	p.doing = "shell of " + c.What
+	p.exitAtInterrupt("the session is over")
 	if strings.HasSuffix(c.What, ".kps") {
 		if c.Seed != nil || c.Mutant != "" || c.Edition != "" {
 			return nil, fmt.Errorf("%s: a trace has its own schedule, mutant and edition; leave --seed, --mutant and --edition out", c.What)
@@ -83,7 +84,7 @@ func (c *shellCmd) open(p *program) (*harness.Session, error) {
 		}
 		return harness.OpenSession(c.What, file)
 	}
-	j, s, err := c.schedule(c.What)
+	j, s, err := c.schedule(c.What, "sticky")
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +203,7 @@ func init() {
 		{"where", []string{"ps"}, "", "who is where, and what can move", (*sh).where},
 		{"regs", nil, "[CPU]", "print registers", (*sh).regs},
 		{"text", nil, "FUNC", "list a function as it is in memory, what it was, and what each CPU may still fetch", (*sh).text},
-		{"x", nil, "ADDRESS|SYMBOL[+OFFSET] [N]", "print N bytes of memory, and as instructions", (*sh).examine},
+		{"x", nil, "ADDRESS|SYMBOL[+OFFSET] [N]", "print N bytes of memory, and as instructions; of data, as words of 8 bytes", (*sh).examine},
 		{"hits", nil, "", "print how often each probe was hit and missed", (*sh).hits},
 		{"dmesg", nil, "", "print what the kernel has printed", (*sh).dmesg},
 		{"events", nil, "[N]", "print about N of the events so far, by CPU", (*sh).events},

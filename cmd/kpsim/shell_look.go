@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
@@ -215,6 +216,12 @@ func (h *sh) examine(args []string) error {
 		return fmt.Errorf("nothing is in memory at %#x", uint64(at))
 	}
 	n = min(n, mapped)
+	if h.isData(at) {
+		for off := 0; off+8 <= n; off += 8 {
+			h.row(at+isa.Addr(off), b[off:off+8], fmt.Sprintf("%#x", binary.LittleEndian.Uint64(b[off:])))
+		}
+		return nil
+	}
 	for off := 0; off < n; {
 		s, k := h.disassemble(b[off:mapped], at+isa.Addr(off))
 		h.row(at+isa.Addr(off), b[off:min(off+k, mapped)], s)
@@ -222,6 +229,16 @@ func (h *sh) examine(args []string) error {
 	}
 	h.stale(at, b[:n])
 	return nil
+}
+
+// isData reports whether an address lies in the scenario's data.
+func (h *sh) isData(at isa.Addr) bool {
+	for i := range h.s.Rig.Scenario.Datas {
+		if d := &h.s.Rig.Scenario.Datas[i]; at >= d.At && at < d.At+isa.Addr(len(d.Bytes)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (h *sh) hits(args []string) error {

@@ -322,7 +322,8 @@ func (p *program) answer(x *smp.Ctx, i int, errno uint64, at isa.Addr) {
 }
 
 // apiAll makes a call of the API for an array, and tells of it as of a call for
-// each: what one has answered they all have.
+// each: what one has answered they all have. But unregistering an array takes all
+// of it away, whatever it answers: that one of it wasn't registered (spec 6.5).
 func (p *program) apiAll(x *smp.Ctx, i int, call uint64) {
 	r, op := p.r, &p.ops[i]
 	var ks []*kprobes.Kprobe
@@ -347,8 +348,12 @@ func (p *program) apiAll(x *smp.Ctx, i int, call uint64) {
 		err = r.engine.UnregisterAll(x, ks)
 	}
 	errno := errnoOf(err)
+	each := errno
+	if call == kpev.Unregister && len(op.Targets) > 1 {
+		each = 0
+	}
 	for _, name := range op.Targets {
-		x.Emit(kpev.ApiReturn, call, uint64(r.index(name)), errno)
+		x.Emit(kpev.ApiReturn, call, uint64(r.index(name)), each)
 	}
 	p.answer(x, i, errno, 0)
 }

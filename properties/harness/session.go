@@ -52,7 +52,7 @@ type errand struct {
 }
 
 // NewSession makes a session of a scenario: nothing runs until it is asked to.
-// Who moves when is the strategy's to say, which has begun a run.
+// Who moves when is the strategy's to say, of which it is run number 0.
 func NewSession(sc *scenario.Scenario, mutantName string, s sched.Strategy) (*Session, error) {
 	se := newSession()
 	r, err := build(sc, mutantName, false, (*Rig).watchAll)
@@ -63,6 +63,10 @@ func NewSession(sc *scenario.Scenario, mutantName string, s sched.Strategy) (*Se
 		p.task.Hold()
 	}
 	r.withoutTwin()
+	if s.Begin(0); sched.ObserverOf(s) != nil {
+		r.Close()
+		return nil, fmt.Errorf("the strategy %s follows what each step touches, which a session doesn't tell; choose another, as sticky", s)
+	}
 	return se.start(r, s), nil
 }
 

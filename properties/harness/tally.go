@@ -26,7 +26,7 @@ type count struct {
 // listen makes t that of a rig's next run.
 func (t *Tally) listen(r *Rig) {
 	t.counts = make(map[count]int)
-	r.Log.Subscribe(t, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.Printk)
+	r.Log.Subscribe(t, kpev.Handler, kpev.JprobeEnter, kpev.Missed, kpev.Skipped, kpev.Printk)
 }
 
 // Event implements traces.Sink.
@@ -44,6 +44,9 @@ func (t *Tally) Event(e *traces.Event) *traces.Finding {
 
 // Counts returns how often a handler of a probe ran, kpev.Pre or another.
 func (t *Tally) Counts(probe, which uint64) int { return t.counts[count{probe, kpev.Handler, which}] }
+
+// Entries returns how often the entry of a jprobe ran.
+func (t *Tally) Entries(probe uint64) int { return t.counts[count{probe, kpev.JprobeEnter, 0}] }
 
 // Missed returns how often a probe was hit and ran no handler, and how often a
 // sibling skipped it.
@@ -77,27 +80,23 @@ func (r *Rig) Verdict(run *Run) string {
 	return "it " + run.Outcome.String()
 }
 
-// First makes the strategy of the spec's run number 0.
+// First makes the strategy whose run number 0 is that of the spec's exploration.
 func (spec *Spec) First() (sched.Strategy, error) {
 	spec.fill()
 	shape, err := survey(spec)
 	if err != nil {
 		return nil, err
 	}
-	s, err := spec.strategy(sched.Params{Seed: spec.Seed, Shape: shape, Shards: shards})
-	if err != nil {
-		return nil, err
-	}
-	s.Begin(0)
-	return s, nil
+	return spec.strategy(sched.Params{Seed: spec.Seed, Shape: shape, Shards: shards})
 }
 
-// Once makes one run of a scenario, and tells what its probes did.
+// Once makes run number 0 of a strategy, and tells what the probes did. The rig has
+// run nothing before.
 func (r *Rig) Once(s sched.Strategy) (Run, *Tally) {
+	r.learnt()
 	t := new(Tally)
 	t.listen(r)
-	run := r.Run(s)
+	run, _ := r.Next(s, 0)
 	r.Log.Unsubscribe(t)
-	s.End(run.Counts.Points)
 	return run, t
 }

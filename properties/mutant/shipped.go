@@ -25,19 +25,18 @@ type Fault struct {
 //     breakpoint that is gone is handled (removed_int3).
 //   - The mark of a jump that goes before the jump (flag-early, until 5.5): harmless
 //     as long as the patcher takes a jump away (unoptimize).
+//   - A cancelled detour that is freed after an RCU grace period (cancel-rcu, 4.15
+//     to 6.18): its memory isn't handed out again before a page of it is dirty.
 //   - Which locks the optimizer holds is a setting, order: each is right by itself.
 var Shipped = []Fault{
 	{kprobes.Edition26, "no-sync-arm", "no-sail-past", "no-sail-past"},
 	{kprobes.Edition415, "no-sync-arm", "no-sail-past", "no-sail-past"},
-	{kprobes.Edition415, "cancel-rcu", "cancel-detour", "no-use-after-free"},
 	{kprobes.Edition415, "enable-lost", "globally-off", "no-sail-past"},
-	{kprobes.Edition514, "cancel-rcu", "cancel-detour", "no-use-after-free"},
 	{kprobes.Edition514, "jng-and", "function-at-work", "right-result"},
 	{kprobes.Edition514, "holder-refs", "return-storm", "instances"},
 	{kprobes.Edition514, "enable-lost", "globally-off", "no-sail-past"},
-	{kprobes.Edition65, "cancel-rcu", "cancel-detour", "no-use-after-free"},
 	{kprobes.Edition65, "enable-lost", "globally-off", "no-sail-past"},
-	{kprobes.Edition69, "cancel-rcu", "cancel-detour", "no-use-after-free"},
+	{kprobes.Edition69, "objpool-last", "return-nmi", "instances"},
 	{kprobes.Edition69, "enable-lost", "globally-off", "no-sail-past"},
 }
 

@@ -34,7 +34,7 @@ func Draw(t *rapid.T) *Scenario {
 		})
 	}
 	s.Sources = drawSources(t, s)
-	if s.Machine.Preempt == PreemptFull { // somebody to run instead
+	if s.Machine.Preempt >= PreemptFull { // somebody to run instead
 		s.Tasks = append(s.Tasks, Task{Name: "other", CPU: 1, Repeat: 1, Ops: []Op{{Kind: OpSchedule}}})
 	}
 	return s
@@ -62,20 +62,37 @@ never()
 func drawMachine(t *rapid.T) Machine {
 	m := Machine{
 		CPUs:        rapid.IntRange(2, 3).Draw(t, "cpus"),
-		Preempt:     rapid.SampledFrom([]Preempt{PreemptNone, PreemptVoluntary, PreemptDynamic, PreemptFull}).Draw(t, "preempt"),
+		Preempt:     rapid.SampledFrom([]Preempt{PreemptNone, PreemptVoluntary, PreemptDynamic, PreemptFull, PreemptLazy}).Draw(t, "preempt"),
 		Fetch:       rapid.SampledFrom([]Fetch{FetchCoherent, FetchStale, FetchMixing}).Draw(t, "fetch"),
 		Patch:       rapid.SampledFrom([]Patch{PatchBreakpoint, PatchStopMachine}).Draw(t, "patch"),
 		Quiesce:     QuiesceSched,
 		RemovedInt3: rapid.Bool().Draw(t, "removed_int3"),
 	}
-	if m.Preempt == PreemptDynamic || m.Preempt == PreemptFull {
+	if m.Preempt.Built() {
 		m.Quiesce = QuiesceTasks
+	}
+	if rapid.Bool().Draw(t, "an edition") {
+		m.Edition = rapid.SampledFrom(Editions()).Draw(t, "edition")
+		m.Settle()
 	}
 	return m
 }
 
+// drawProbe draws a probe: mostly a kprobe, or else one that goes to the function's
+// beginning.
 func drawProbe(t *rapid.T, s *Scenario, name, function string) Probe {
-	p := Probe{Name: name, Func: function, Pre: []Step{{Kind: StepCount}}}
+	m := &s.Machine
+	p := Probe{Name: name, Func: function}
+	switch kind := rapid.IntRange(0, 7).Draw(t, name+" kind"); {
+	case kind >= 6 && m.Jprobes:
+		p.Kind = ProbeJprobe
+		p.Pre = []Step{{Kind: StepCount}, {Kind: StepSetReg, Reg: isa.RDI, Value: 1}} // which is undone
+		return p
+	case kind >= 5:
+		drawReturn(t, m, &p)
+		return p
+	}
+	p.Pre = []Step{{Kind: StepCount}}
 	starts := boundaries(s, function)
 	p.Offset = starts[rapid.IntRange(0, len(starts)-1).Draw(t, name+" on instruction")]
 	if rapid.IntRange(0, 7).Draw(t, name+" pre") == 7 {
@@ -84,7 +101,31 @@ func drawProbe(t *rapid.T, s *Scenario, name, function string) Probe {
 	if rapid.IntRange(0, 3).Draw(t, name+" post") == 3 {
 		p.Post = []Step{{Kind: StepCount}}
 	}
+	if m.FaultHandlers && rapid.Bool().Draw(t, name+" fault") {
+		p.Fault = []Step{{Kind: StepCount}}
+	}
+	p.Disabled = !m.NoBatches && rapid.IntRange(0, 7).Draw(t, name+" disabled") == 7
 	return p
+}
+
+// drawReturn makes a probe a return probe.
+func drawReturn(t *rapid.T, m *Machine, p *Probe) {
+	p.Kind = ProbeKretprobe
+	p.Maxactive = rapid.IntRange(0, 2).Draw(t, p.Name+" maxactive")
+	if rapid.IntRange(0, 7).Draw(t, p.Name+" handler") < 7 {
+		p.Post = []Step{{Kind: StepCount}}
+	}
+	if m.NoBatches {
+		return // 2.6 has no entry_handler
+	}
+	switch rapid.IntRange(0, 3).Draw(t, p.Name+" entry") {
+	case 1:
+		p.Pre = []Step{{Kind: StepCount}}
+	case 2:
+		p.Pre, p.DataSize = []Step{{Kind: StepSave, Reg: isa.RDI}}, 8
+	case 3:
+		p.Pre = []Step{{Kind: StepNonzero}}
+	}
 }
 
 // boundaries are the offsets at which the function's instructions begin.
@@ -105,27 +146,50 @@ func boundaries(s *Scenario, function string) (starts []int) {
 }
 
 // drawCalls draws what the prober does. Each probe is registered first and, at
-// the end, unregistered; what comes between may be refused.
+// the end, unregistered, one by one or at once; what comes between may be refused.
 func drawCalls(t *rapid.T, s *Scenario) (ops []Op) {
-	for _, p := range s.Probes {
-		ops = append(ops, Op{Kind: OpRegister, Target: p.Name})
+	m := &s.Machine
+	kinds := []OpKind{OpSchedule, OpUnregister, OpRegister, OpEnabled}
+	if !m.NoOptprobes {
+		kinds = append(kinds, OpWaitOptimized, OpOptimization)
 	}
-	kinds := []OpKind{OpWaitOptimized, OpSchedule, OpOptimization, OpDisable, OpEnable, OpUnregister, OpRegister}
+	if !m.NoBatches {
+		kinds = append(kinds, OpDisable, OpEnable)
+	}
+	all := func(one, many OpKind) {
+		var kprobes []string
+		for _, p := range s.Probes {
+			if p.Kind == ProbeKprobe {
+				kprobes = append(kprobes, p.Name)
+			}
+		}
+		together := !m.NoBatches && len(kprobes) > 1 && rapid.IntRange(0, 3).Draw(t, "together") == 3
+		if together {
+			ops = append(ops, Op{Kind: many, Targets: kprobes})
+		}
+		for _, p := range s.Probes {
+			if !together || p.Kind != ProbeKprobe {
+				ops = append(ops, Op{Kind: one, Target: p.Name})
+			}
+		}
+	}
+	all(OpRegister, OpRegisterAll)
 	for range rapid.IntRange(0, 4).Draw(t, "operations") {
 		op := Op{Kind: rapid.SampledFrom(kinds).Draw(t, "operation")}
 		switch op.Kind {
 		case OpWaitOptimized, OpSchedule:
-		case OpOptimization:
+		case OpOptimization, OpEnabled:
 			op.On = rapid.Bool().Draw(t, "on")
 		default:
 			op.Target = s.Probes[rapid.IntRange(0, len(s.Probes)-1).Draw(t, "of probe")].Name
 		}
 		ops = append(ops, op)
 	}
-	for _, p := range s.Probes {
-		ops = append(ops, Op{Kind: OpUnregister, Target: p.Name})
+	all(OpUnregister, OpUnregisterAll)
+	if !m.NoOptprobes {
+		ops = append(ops, Op{Kind: OpWaitOptimized})
 	}
-	return append(ops, Op{Kind: OpWaitOptimized})
+	return ops
 }
 
 func drawCaller(t *rapid.T, s *Scenario) (ops []Op) {
@@ -145,7 +209,7 @@ func drawSources(t *rapid.T, s *Scenario) (list []Source) {
 	if rapid.Bool().Draw(t, "nmi") {
 		list = append(list, Source{Kind: SourceNMI, CPU: 1, AtMost: 1})
 	}
-	if s.Machine.Preempt == PreemptFull {
+	if s.Machine.Preempt >= PreemptFull {
 		list = append(list, Source{Kind: SourcePreempt, CPU: 1, AtMost: 2})
 	}
 	return list

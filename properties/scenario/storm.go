@@ -96,7 +96,7 @@ func (g *storm) probes() {
 			}
 			p.Offset = g.offset(p.Func)
 		}
-		if i > 0 && g.one(4) && g.sc.Machine.Edition != Edition26 {
+		if i > 0 && g.one(4) {
 			p = g.kretprobe(p.Name)
 		} else if g.nests && g.one(2) {
 			p.Pre = append(p.Pre, Step{Kind: StepCall, Func: g.some()})
@@ -141,7 +141,9 @@ func (g *storm) offset(f string) int {
 // probers draws the tasks that call the API. A probe belongs to one of them, as
 // it does to its user; in the end all are unregistered.
 func (g *storm) probers() {
-	g.tasks = 1 + g.rand.N(min(3, len(g.sc.Probes)))
+	if g.tasks = 1 + g.rand.N(2); g.one(4) {
+		g.tasks = min(3, len(g.sc.Probes))
+	}
 	for i := range g.tasks {
 		var own []string
 		for k := i; k < len(g.sc.Probes); k += g.tasks {
@@ -215,7 +217,10 @@ func (g *storm) call() Op {
 // and where they can be preempted somebody to run instead.
 func (g *storm) callers() {
 	m := &g.sc.Machine
-	n := 2 + g.rand.N(2)
+	n := 2
+	if g.one(4) {
+		n++
+	}
 	for i := range n {
 		cpu := (m.CPUs - 1 - i + n*m.CPUs) % m.CPUs
 		var ops []Op
