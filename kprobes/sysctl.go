@@ -55,7 +55,6 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 		switch p := e.points[i]; {
 		case p.freed:
 		case !on && e.s.Mutants.EnabledIgnored:
-		case !on && e.own(p):
 		case !on:
 			e.disarmNow(x, p) // also what is on its way out: it may be enabled again before it is there
 		case p.enabled() || e.s.Mutants.EnabledAll:

@@ -85,6 +85,7 @@ func (r *Rig) loadOwn() error {
 // renewProbes gives a run probes that nobody has registered.
 func (r *Rig) renewProbes() {
 	copy(r.probes, r.fresh)
+	r.newTracer()
 	if r.rets == nil {
 		r.rets = make([]kprobes.Kretprobe, len(r.freshRets))
 	}
