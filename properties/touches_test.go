@@ -104,6 +104,9 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		e.B = anyAddr(r)
 	case smpev.Alloc, smpev.Free, smpev.Retire:
 		e.A, e.B, e.C = slotAt+uint64(32*r.N(2)), 32, smpev.SlotMem
+		if r.N(3) == 0 { // a module's section, with a probe or two in it
+			e.A, e.B, e.C = probesAt[r.N(3)]&^0xf, 0x10, smpev.ModuleMem
+		}
 	case smpev.Lock, smpev.Unlock:
 		e.A = uint64(1 + r.N(3))
 	case smpev.MightSleep:
@@ -289,7 +292,7 @@ func TestTouches(t *testing.T) {
 			continue // has no events
 		}
 		t.Run(p.Name, func(t *testing.T) {
-			touched := &Touched{Addrs: probesAt, From: slotAt, To: slotAt + 64}
+			touched := &Touched{Addrs: probesAt, From: textAt &^ 0xf, To: slotAt + 64} // modules and slots
 			heads := head(p.Kinds)
 			var kinds []traces.Kind
 			for _, k := range p.Kinds {
