@@ -116,6 +116,7 @@ type Machine struct {
 	Files            kprobes.Files
 	Ftrace           bool // probes at a function's fentry go through ftrace
 	FtraceModifies   bool // all of those say that they may change the path, not only those with a post_handler
+	ModuleRefs       bool // a probe holds its module until it is unregistered
 }
 
 // Text is one function: its bytes as linked at At.
