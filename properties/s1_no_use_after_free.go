@@ -37,7 +37,7 @@ type noUseAfterFree struct {
 	live    []span
 	retired []span // given back, and still there for who may be in them
 	freed   []span
-	kept    int // so many are for good: of the kernel's own probes
+	kept    uint64 // so many are for good: of the kernel's own probes
 }
 
 func (m *noUseAfterFree) Reset() {
@@ -56,7 +56,7 @@ func in(list []span, addr uint64) *span {
 func (m *noUseAfterFree) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
 	case kpev.Contexts:
-		m.kept = int(e.C)
+		m.kept = e.C
 	case smpev.Exec:
 		if m.scene.text.has(e.A) || m.has(e.A) {
 			return nil
@@ -151,7 +151,7 @@ func (m *noUseAfterFree) free(e *traces.Event) *traces.Finding {
 }
 
 func (m *noUseAfterFree) End(drained bool) *traces.Finding {
-	if drained && len(m.live) > m.kept && m.scene.probes.none() {
+	if drained && uint64(len(m.live)) > m.kept && m.scene.probes.none() {
 		s := &m.live[0]
 		return atEnd(s.addr, "no probe is registered, and the %s at %#x hasn't been freed", s, s.addr)
 	}
