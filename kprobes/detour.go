@@ -90,7 +90,10 @@ func (e *Engine) prepareDetour(x kapi.Context, p *point) {
 	if !e.s.Kernel.Optprobes {
 		return
 	}
-	f, _ := e.d.Symbols.Lookup(p.addr)
+	f, ok := e.d.Symbols.Lookup(p.addr)
+	if !ok { // it has just gone (CheckUnlocked)
+		return
+	}
 	code := e.recover(x, f)
 	if !p.verdict.Optimizable() {
 		return
@@ -98,7 +101,7 @@ func (e *Engine) prepareDetour(x kapi.Context, p *point) {
 	save, restore := e.halves()
 	d := detour{region: p.verdict.Region, copy: len(save) + movRDI + callSize + len(restore)}
 	d.size = d.copy + d.region + jumpSize
-	ok := false
+	ok = false
 	if d.addr, ok = e.d.Exec.Alloc(x, d.size, kapi.DetourMem); !ok {
 		return
 	}

@@ -48,6 +48,11 @@ func (e *Engine) List(buf []byte) []byte {
 			listed = append(listed, p)
 		}
 	}
+	if e.s.Return == ReturnGlobal { // the probe on the trampoline is there from boot
+		boot := &point{addr: e.ret.trampoline}
+		boot.probes.Set(&chain{probes: []*Kprobe{{}}})
+		listed = append(listed, boot)
+	}
 	slices.SortStableFunc(listed, func(p, q *point) int { return cmp.Compare(e.chainOf(p.addr), e.chainOf(q.addr)) })
 	for _, p := range listed {
 		probes := p.probes.Peek().probes

@@ -123,15 +123,20 @@ func (e *Engine) readyReturns(x kapi.Context) {
 }
 
 // probeTrampoline makes the probe on the trampoline, which nobody unregisters and
-// which kprobes/enabled leaves alone: its breakpoint is in the text already, and
-// its nop is never executed.
+// which kprobes/enabled leaves alone (arch_trampoline_kprobe), since calls in
+// flight return through it: it is none of the engine's points. Its breakpoint is in
+// the text already, and its nop is never executed.
 func (e *Engine) probeTrampoline(x kapi.Context) {
 	t := &e.ret
 	k, p, c := &t.nop, &t.nopPoint, e.newChain()
+	*p = point{addr: t.trampoline}
+	if e.s.Mutants.DisarmTrampoline {
+		p = e.newPoint(t.trampoline)
+		e.points = append(e.points, p)
+	}
 	*k = Kprobe{Addr: t.trampoline, Pre: t.onNop, point: p}
 	k.missed.Init(e.d.Cells, 0)
 	k.disabled.Init(e.d.Cells, false)
-	*p = point{addr: t.trampoline}
 	p.verdict.Len, p.orig[0] = 1, 0x90
 	p.slot.Init(e.d.Cells, slot{})
 	p.armed.Init(e.d.Cells, true)

@@ -16,7 +16,7 @@ var Accounted = Property{
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Exec, smpev.Trap, smpev.Claim, smpev.Return, smpev.CallEnd, smpev.Exit,
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.NoPre,
-		kpev.Kind, kpev.RetMissed, kpev.RetLeft, kpev.Enabled, kpev.JprobeEnter,
+		smpev.Retire, kpev.Kind, kpev.RetMissed, kpev.RetLeft, kpev.Enabled, kpev.JprobeEnter,
 	},
 	Reads:   []traces.Kind{smpev.Load, kpev.Kind},
 	New:     func(s *Scene) Monitor { return &accounted{scene: s} },
@@ -56,7 +56,7 @@ func (m *accounted) Reset() {
 func (m *accounted) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
 	case smpev.Exec:
-		if byte(e.B) == jump {
+		if b := byte(e.B); b == jump || b == callOpcode { // a call: of ftrace, at a function's site
 			m.jumped(e)
 		}
 	case smpev.Trap:
@@ -91,6 +91,13 @@ func (m *accounted) Event(e *traces.Event) *traces.Finding {
 		return m.account(e, "counts a miss of")
 	case kpev.RetLeft:
 		return m.account(e, "leaves a call alone of")
+	case smpev.Retire:
+		if e.C != smpev.ModuleMem {
+			return nil
+		}
+		for j := range m.flip { // the probes of a module are gone with its text
+			m.turned(e, j, false)
+		}
 	case kpev.Enabled:
 		for j := range m.flip {
 			m.turned(e, j, false)
@@ -270,7 +277,7 @@ func (m *accounted) lost(t *tally) (int, *tally) {
 func accountTouches(t *Touched, e *traces.Event) {
 	switch e.Kind {
 	case smpev.Exec:
-		if byte(e.B) == jump {
+		if b := byte(e.B); b == jump || b == callOpcode {
 			t.readAt(e.A)
 		}
 	case smpev.Trap:
@@ -285,6 +292,10 @@ func accountTouches(t *Touched, e *traces.Event) {
 		t.Read(e.A)
 	case kpev.Enabled:
 		t.writeAll()
+	case smpev.Retire:
+		if e.C == smpev.ModuleMem {
+			t.writeAll()
+		}
 	case kpev.ApiEnter, kpev.ApiReturn:
 		t.Write(e.B)
 	}

@@ -12,9 +12,9 @@ var TextRestored = Property{
 	Name: "text-restored",
 	Says: "When unregister returns the breakpoint is gone; when all work is done every site holds one whole image, and without probes the text is the original.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Image, smpev.TextStore, kpev.ApiEnter, kpev.ApiReturn,
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn,
 	},
-	Reads:   []traces.Kind{smpev.Load, kpev.ApiEnter},
+	Reads:   []traces.Kind{smpev.Load, smpev.Retire, smpev.Free, kpev.ApiEnter},
 	New:     func(s *Scene) Monitor { return &textRestored{scene: s} },
 	Touches: restoredTouches,
 }
@@ -70,7 +70,7 @@ func (m *textRestored) restored(e *traces.Event) {
 // unregistered checks the breakpoint of a probe that never was a jump. What
 // was one goes when the optimizer has run.
 func (m *textRestored) unregistered(e *traces.Event, p *probe) *traces.Finding {
-	if m.scene.probes.at(p.addr) || !m.scene.text.has(p.addr) {
+	if m.scene.probes.at(p.addr) || !m.scene.text.has(p.addr) || in(m.scene.dying, p.addr) != nil {
 		return nil
 	}
 	for _, a := range m.jumped {
@@ -138,6 +138,10 @@ func restoredTouches(t *Touched, e *traces.Event) {
 		t.WriteText(e.A, e.C)
 	case smpev.Image:
 		t.WriteText(e.A, e.C>>56)
+	case smpev.Retire, smpev.Free:
+		if e.C == smpev.ModuleMem {
+			t.WriteText(e.A, e.B)
+		}
 	case kpev.ApiEnter:
 		t.Write(e.B)
 	case kpev.ApiReturn:

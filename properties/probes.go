@@ -159,6 +159,15 @@ func (ps *probes) event(e *traces.Event) int {
 	return -1
 }
 
+// freed is told that a module's text is gone: its probes are never armed again.
+func (ps *probes) freed(addr, size uint64) {
+	for i := range ps.list {
+		if p := &ps.list[i]; p.addr-addr < size {
+			p.own, p.sure = false, false
+		}
+	}
+}
+
 func (ps *probes) enter(e *traces.Event) int {
 	i := ps.index(e.B)
 	if i < 0 {

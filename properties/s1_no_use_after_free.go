@@ -20,7 +20,7 @@ var NoUseAfterFree = Property{
 	Touches: freeTouches,
 }
 
-var memNames = [...]string{"memory", "slot", "detour"}
+var memNames = [...]string{"memory", "slot", "detour", "module's section"}
 
 // A span is memory [addr, addr+size).
 type span struct {
@@ -30,7 +30,7 @@ type span struct {
 
 func (s *span) has(addr uint64) bool { return addr-s.addr < s.size }
 
-func (s *span) String() string { return memNames[min(s.what, smpev.DetourMem)] }
+func (s *span) String() string { return memNames[min(s.what, smpev.ModuleMem)] }
 
 type noUseAfterFree struct {
 	scene   *Scene
@@ -151,8 +151,20 @@ func (m *noUseAfterFree) free(e *traces.Event) *traces.Finding {
 }
 
 func (m *noUseAfterFree) End(drained bool) *traces.Finding {
-	if drained && uint64(len(m.live)) > m.kept && m.scene.probes.none() {
-		s := &m.live[0]
+	if !drained || !m.scene.probes.none() {
+		return nil
+	}
+	first, left := -1, uint64(0)
+	for i := range m.live {
+		if m.live[i].what == smpev.ModuleMem {
+			continue
+		}
+		if left++; first < 0 {
+			first = i
+		}
+	}
+	if first >= 0 && left > m.kept {
+		s := &m.live[first]
 		return atEnd(s.addr, "no probe is registered, and the %s at %#x hasn't been freed", s, s.addr)
 	}
 	return nil

@@ -18,6 +18,7 @@ type Scene struct {
 	probes probes
 	frames frames
 	handed []span // slots and detours that are handed out
+	dying  []span // sections of modules that are about to go: what is in their text isn't put back
 
 	claimed *frame // of a Claim: the trap it is about, nil if there is none
 	popped  *frame // of a Return: the trap that it ends, nil if there is none
@@ -36,7 +37,7 @@ func (s *Scene) reset() {
 	s.images, s.raw, s.head = s.images[:0], 0, false
 	s.probes.reset()
 	s.frames.reset()
-	s.handed = s.handed[:0]
+	s.handed, s.dying = s.handed[:0], s.dying[:0]
 }
 
 // take takes an event, and reports whether it is dull: whether it can't mean
@@ -68,6 +69,15 @@ func (s *Scene) take(e *traces.Event) (dull bool) {
 	case smpev.Free:
 		s.text.forget(e.A, e.B)
 		s.takeBack(e)
+		if e.C == smpev.ModuleMem {
+			s.text.relink(e.A, e.B)
+			take(&s.dying, span{e.A, e.B, e.C})
+		}
+	case smpev.Retire:
+		if e.C == smpev.ModuleMem {
+			s.probes.freed(e.A, e.B)
+			s.dying = append(s.dying, span{e.A, e.B, e.C})
+		}
 	case kpev.ApiEnter, kpev.ApiReturn:
 		s.head = true
 		s.call(e)

@@ -5,6 +5,8 @@ import "kpsim/traces"
 const (
 	int3 = 0xcc
 	jump = 0xe9
+
+	callOpcode = 0xe8
 )
 
 // An insn is an instruction and where it stands, packed as events have it: two
@@ -233,6 +235,16 @@ func (t *text) forget(addr, size uint64) {
 			k := min(end-from, chunkSize-s)
 			b.known[w] &^= mask(k) << (8 * s) &^ b.linked[w]
 			from += k
+		}
+	}
+}
+
+// relink makes [addr, addr+size) what was linked there: the text is gone, and when
+// it comes again it is that.
+func (t *text) relink(addr, size uint64) {
+	for i := range t.blocks {
+		if b := &t.blocks[i]; b.text && b.base+blockSize > addr && b.base < addr+size {
+			b.mem, b.known = b.orig, b.linked
 		}
 	}
 }

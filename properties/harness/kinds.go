@@ -24,9 +24,11 @@ type has struct {
 	labels, sources, nested, skips            bool
 	call, checked, api, register, undo, off   bool
 	stop, quiesce, breakpoint, removes, flips bool
+	looks                                     bool
 	ret, jprobe, entry, handler, refuses      bool // there are return probes, jprobes; the first have handlers, which refuse calls
 	holders                                   bool // of 5.11 and later
 	global, tells                             bool // kprobes/enabled is written; contexts are told
+	loads, traces, slots                      bool
 	caches, boosts                            bool // slots are the kernel's; they may be boosted
 }
 
@@ -43,16 +45,18 @@ var reaches = []reach{
 	{smpev.Serialise, (*has).traps},
 	{smpev.SendIPI, func(h *has) bool { return h.cpus > 1 && h.patches() }},
 	{smpev.Fire, func(h *has) bool { return h.sources || h.optimizes() }},
-	{smpev.Alloc, func(h *has) bool { return h.register }},
-	{smpev.Free, func(h *has) bool { return h.register && h.undo }},
-	{smpev.Retire, func(h *has) bool { return h.caches && h.register && h.undo && (h.boosts || h.optimizes()) }},
+	{smpev.Alloc, func(h *has) bool { return h.register && h.slots || h.loads }},
+	{smpev.Free, func(h *has) bool { return h.register && h.slots && h.undo || h.loads }},
+	{smpev.Retire, func(h *has) bool {
+		return h.caches && h.register && h.slots && h.undo && (h.boosts || h.optimizes()) || h.loads
+	}},
 	{smpev.Lock, (*has).patches},
 	{smpev.Unlock, (*has).patches},
 	{smpev.MightSleep, (*has).patches},
 	{smpev.GPStart, (*has).waits},
 	{smpev.GPEnd, (*has).waits},
-	{smpev.StopStart, func(h *has) bool { return h.stop && h.patches() }},
-	{smpev.StopEnd, func(h *has) bool { return h.stop && h.patches() }},
+	{smpev.StopStart, (*has).stops},
+	{smpev.StopEnd, (*has).stops},
 	{smpev.CallEnd, func(h *has) bool { return h.call }},
 	{smpev.Got, func(h *has) bool { return h.checked }},
 	{kpev.ApiEnter, func(h *has) bool { return h.api }},
@@ -60,8 +64,8 @@ var reaches = []reach{
 	{kpev.Handler, func(h *has) bool { return h.register && h.handlers && h.call }},
 	{kpev.Missed, func(h *has) bool { return h.register && h.call && h.nested }},
 	{kpev.Skipped, func(h *has) bool { return h.register && h.siblings && h.skips && h.call }},
-	{kpev.Arm, func(h *has) bool { return h.register }},
-	{kpev.Disarm, func(h *has) bool { return h.register && h.removes }},
+	{kpev.Arm, func(h *has) bool { return h.register && h.slots }},
+	{kpev.Disarm, func(h *has) bool { return h.register && h.slots && h.removes }},
 	{kpev.Optimizing, (*has).optimizes},
 	{kpev.Optimized, (*has).optimizes},
 	{kpev.Unoptimizing, func(h *has) bool { return h.optimizes() && h.undo }},
@@ -94,7 +98,7 @@ func (h *has) jprobes() bool { return h.jprobe && h.register && h.call }
 func always(*has) bool { return true }
 
 // patches: text is written.
-func (h *has) patches() bool { return h.register || h.flips }
+func (h *has) patches() bool { return h.register || h.flips || h.loads }
 
 // optimizes: a breakpoint may become a jump. One with a post handler doesn't.
 func (h *has) optimizes() bool { return h.register && h.jumps }
@@ -105,14 +109,17 @@ func (h *has) traps() bool { return h.sources || h.patches() }
 // breakpoints: a CPU may come upon an int3.
 func (h *has) breakpoints() bool { return h.call && (h.register || h.flips && h.breakpoint) }
 
+// stops: the machine is stopped, to write or to look at stacks.
+func (h *has) stops() bool { return h.stop && h.patches() || h.looks && h.optimizes() }
+
 // waits: there are grace periods.
-func (h *has) waits() bool { return h.register && (h.quiesce || h.removes) }
+func (h *has) waits() bool { return h.register && (h.quiesce || h.removes) || h.loads || h.traces }
 
 // reachable lists the kinds of event that a scenario may see.
 func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 	h := has{
 		cpus: sc.Machine.CPUs, probes: len(sc.Probes) > 0, labels: len(sc.Labels) > 0, sources: len(sc.Sources) > 0,
-		stop:       sc.Machine.Patch == scenario.PatchStopMachine || sc.Machine.Quiesce == scenario.QuiesceStackCheck,
+		stop: sc.Machine.Patch == scenario.PatchStopMachine, looks: sc.Machine.Quiesce == scenario.QuiesceStackCheck,
 		quiesce:    sc.Machine.Quiesce != scenario.QuiesceNone,
 		breakpoint: sc.Machine.Patch == scenario.PatchBreakpoint, tells: sc.Machine.Edition != scenario.EditionNone,
 		caches: sc.Machine.InsnSlot() > 0, boosts: sc.Machine.Boost != scenario.BoostNever && !sc.Machine.Preempt.Built(),
@@ -145,10 +152,19 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 	return list
 }
 
+// traced reports whether a probe is at a site of ftrace, and goes through it.
+func traced(sc *scenario.Scenario, p *scenario.Probe) bool {
+	f, _ := sc.Place(p)
+	return sc.Machine.Ftrace && slices.Contains(sc.Sites, scenario.Site{Func: f, Offset: p.Offset})
+}
+
 func (h *has) probe(sc *scenario.Scenario, p *scenario.Probe) {
 	h.handlers = h.handlers || p.Pre != nil || p.Post != nil || p.Fault != nil
 	h.tells = h.tells || p.Kind != scenario.ProbeKprobe || p.Disabled
-	h.jumps = h.jumps || !sc.Machine.NoOptprobes && (p.Post == nil || p.Kind == scenario.ProbeKretprobe)
+	if !traced(sc, p) {
+		h.slots = true
+		h.jumps = h.jumps || !sc.Machine.NoOptprobes && (p.Post == nil || p.Kind == scenario.ProbeKretprobe)
+	}
 	for _, s := range slices.Concat(p.Pre, p.Post, p.Fault) {
 		h.nested = h.nested || s.Kind == scenario.StepCall
 		h.skips = h.skips || (s.Kind == scenario.StepSetIP || s.Kind == scenario.StepNonzero) && p.Kind == scenario.ProbeKprobe
@@ -182,7 +198,11 @@ func (h *has) op(op *scenario.Op) {
 		h.api = true
 	case scenario.OpOptimization:
 		h.off, h.undo = true, true
-	case scenario.OpEnableLabel, scenario.OpDisableLabel:
+	case scenario.OpEnableLabel, scenario.OpDisableLabel, scenario.OpSetCall:
 		h.flips = true
+	case scenario.OpTracer:
+		h.flips, h.traces = true, true
+	case scenario.OpLoad, scenario.OpUnload:
+		h.loads = true
 	}
 }

@@ -85,6 +85,7 @@ func (r *Rig) loadOwn() error {
 // renewProbes gives a run probes that nobody has registered.
 func (r *Rig) renewProbes() {
 	copy(r.probes, r.fresh)
+	r.newTracer()
 	if r.rets == nil {
 		r.rets = make([]kprobes.Kretprobe, len(r.freshRets))
 	}
@@ -124,7 +125,7 @@ func (r *Rig) tellProbes() {
 
 func (r *Rig) tellContexts() {
 	m := &r.Scenario.Machine
-	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Returns >= kprobes.ReturnHashed), b2u(m.Returns == kprobes.ReturnGlobal))
+	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Returns >= kprobes.ReturnHashed), 0)
 }
 
 // tellProbe is tellProbes of one.

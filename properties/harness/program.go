@@ -64,6 +64,9 @@ func (p *program) do(x *smp.Ctx, i int) {
 	case scenario.OpUser:
 		r.Kernel.User(x)
 		return
+	case scenario.OpLoad, scenario.OpUnload, scenario.OpTracer, scenario.OpSetCall:
+		p.around(x, i)
+		return
 	}
 	if r.twin {
 		return

@@ -51,22 +51,23 @@ type Rig struct {
 	own       isa.Addr   // of the kernel's own probe, 0 if it has none
 	telling   bool       // some aren't plain kprobes
 	labels    []*kernel.JumpLabel
-	funcs     map[string]isa.Addr
-	programs  []*program
-	behind    bool          // a task is in the background, and this is no twin
-	front     kapi.Var[int] // if so: how many of the others haven't ended
-	loads     []insn
-	linked    traces.Mark // behind them in a log, if they were told
-	told      bool
-	wants     []want
-	expects   []callEnd
-	ends      []callEnd // what a twin's run has found
-	wrong     error     // the first check that a twin's run has failed
-	census    census
-	arrivals  arrivals
-	features  features
-	relate    *relate // nil: no run was ever observed
-	last      Run
+	around
+	funcs    map[string]isa.Addr
+	programs []*program
+	behind   bool          // a task is in the background, and this is no twin
+	front    kapi.Var[int] // if so: how many of the others haven't ended
+	loads    []insn
+	linked   traces.Mark // behind them in a log, if they were told
+	told     bool
+	wants    []want
+	expects  []callEnd
+	ends     []callEnd // what a twin's run has found
+	wrong    error     // the first check that a twin's run has failed
+	census   census
+	arrivals arrivals
+	features features
+	relate   *relate // nil: no run was ever observed
+	last     Run
 }
 
 // insn is an instruction of original text, as the head of a log tells it.
@@ -217,13 +218,7 @@ func (r *Rig) Close() { r.Machine.Close() }
 // load puts text and data into memory and names them.
 func (r *Rig) load() error {
 	sc, m := r.Scenario, r.Machine
-	for i := range sc.Texts {
-		t := &sc.Texts[i]
-		m.Map(t.At, t.Code, smp.PermRead|smp.PermExec)
-		m.AddSymbol(t.Name, t.At, len(t.Code))
-		r.funcs[t.Name] = t.At
-		r.Kernel.Symbols.Add(kapi.Function{Name: t.Name, Addr: t.At, Size: len(t.Code)}, t.Extable)
-	}
+	r.mapTexts()
 	for i := range sc.Datas {
 		d := &sc.Datas[i]
 		m.AddSymbol(d.Name, d.At, len(d.Bytes))
@@ -258,6 +253,9 @@ func (r *Rig) load() error {
 			return fmt.Errorf("%s: jump label %s: its target is out of reach of a 5-byte jump", sc.Name, l.Name)
 		}
 		r.labels = append(r.labels, j)
+	}
+	if err := r.addClients(); err != nil {
+		return err
 	}
 	r.probes = make([]kprobes.Kprobe, len(sc.Probes))
 	r.census.probes, r.census.at = make([]Probed, len(sc.Probes)), make([]isa.Addr, len(sc.Probes))
@@ -480,6 +478,7 @@ func (r *Rig) head() {
 		lo, hi = traces.PackBytes(jump[:])
 		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
 	}
+	r.headAround()
 	r.tellProbes()
 	for _, w := range r.wants {
 		r.Log.Emit(smpev.Want, 255, traces.NoTask, w.check, w.value, 0)

@@ -14,6 +14,7 @@ const (
 	MaxTasks   = 200
 	MaxProbes  = 1000
 	MaxLabels  = 200
+	MaxModules = 20 // also of the others that patch text: sites of ftrace, static calls
 	MaxTexts   = 2000
 	MaxDatas   = 2000
 	MaxMissing = 2000
@@ -43,6 +44,9 @@ const (
 	theMissing
 	theProbes
 	theLabels
+	theModules
+	theSites
+	theCalls
 	theTasks
 	theSources
 	theExpect
@@ -82,7 +86,7 @@ func (s *Scenario) Does(kind OpKind) bool {
 func Check(s *Scenario) error {
 	c := checker{s: s}
 	for _, check := range []func() error{
-		c.names, c.machine, c.layout, c.probes, c.labels, c.tasks, c.sources, c.expect, c.size,
+		c.names, c.machine, c.layout, c.probes, c.labels, c.around, c.tasks, c.sources, c.expect, c.size,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -119,6 +123,9 @@ func (c checker) names() error {
 		{"missing symbols", len(s.Missing), MaxMissing, theMissing},
 		{"probes", len(s.Probes), MaxProbes, theProbes},
 		{"labels", len(s.Labels), MaxLabels, theLabels},
+		{"modules", len(s.Modules), MaxModules, theModules},
+		{"sites of ftrace", len(s.Sites), MaxModules, theSites},
+		{"static calls", len(s.Calls), MaxModules, theCalls},
 		{"tasks", len(s.Tasks), MaxTasks, theTasks},
 		{"sources of interrupts", len(s.Sources), MaxSources, theSources},
 	} {
@@ -151,6 +158,17 @@ func (c checker) names() error {
 	}
 	for i := range s.Labels {
 		if err := unique(labels, part{theLabels, i, -1}, "label", s.Labels[i].Name); err != nil {
+			return err
+		}
+	}
+	others := make(map[string]bool)
+	for i := range s.Modules {
+		if err := unique(others, part{theModules, i, -1}, "module", s.Modules[i].Name); err != nil {
+			return err
+		}
+	}
+	for i := range s.Calls {
+		if err := unique(others, part{theCalls, i, -1}, "static call", s.Calls[i].Name); err != nil {
 			return err
 		}
 	}

@@ -238,9 +238,16 @@ func (c checker) op(p part, who string, op Op) error {
 		if op.Kind >= OpRegisterAll {
 			rest.Targets = nil
 		}
+	case OpLoad, OpUnload:
+		if !op.Checked && op.Returns != 0 || op.Returns != 0 && errnoName(op.Returns) == "" {
+			return faultf(p, "%s: errno %d isn't one that %s returns; leave it out", who, op.Returns, op.Kind)
+		}
+		rest.Checked, rest.Returns = false, 0
+	case OpSetCall:
+		rest.Targets = nil
 	case OpExpect:
 		rest.Offset, rest.Bytes = 0, nil
-	case OpOptimization, OpEnabled:
+	case OpOptimization, OpEnabled, OpTracer:
 		rest.On = false
 	}
 	if len(rest.Args) > 0 || rest.Changed || rest.Checked || rest.Returns != 0 || rest.Bits != 0 ||
@@ -288,9 +295,28 @@ func (c checker) target(p part, who string, op *Op) error {
 		if !contains(names, op.Target) {
 			return faultf(p, "%s: no label %q; %s", who, op.Target, near(op.Target, names))
 		}
+	case OpLoad, OpUnload:
+		var names []string
+		for i := range c.s.Modules {
+			names = append(names, c.s.Modules[i].Name)
+		}
+		if !contains(names, op.Target) {
+			return faultf(p, "%s: no module %q; %s", who, op.Target, near(op.Target, names))
+		}
+	case OpSetCall:
+		var names []string
+		for i := range c.s.Calls {
+			names = append(names, c.s.Calls[i].Name)
+		}
+		if !contains(names, op.Target) {
+			return faultf(p, "%s: no static call %q; %s", who, op.Target, near(op.Target, names))
+		}
+		if len(op.Targets) > 0 {
+			return c.function(p, who, op.Targets[0], 0)
+		}
 	case OpExpect:
 		return c.memory(p, who, op)
-	case OpSchedule, OpWaitOptimized, OpUser, OpOptimization, OpEnabled, OpHotplug, OpSpin, OpRelease:
+	case OpTracer, OpSchedule, OpWaitOptimized, OpUser, OpOptimization, OpEnabled, OpHotplug, OpSpin, OpRelease:
 		if op.Target != "" {
 			return faultf(p, "%s: %s has no target; leave %q out", who, op.Kind, op.Target)
 		}

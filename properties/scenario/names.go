@@ -20,7 +20,8 @@ var (
 		"register", "unregister", "enable", "disable"}
 	probeWords = []string{"kprobe", "kretprobe", "jprobe"}
 	opWords    = []string{"call", "schedule", "register", "unregister", "enable", "disable",
-		"wait_optimized", "label_on", "label_off", "user", "expect", "optimization", "register_all", "unregister_all", "enabled", "hotplug", "spin", "release"}
+		"wait_optimized", "label_on", "label_off", "user", "expect", "optimization", "register_all", "unregister_all", "enabled", "hotplug", "spin", "release",
+		"insmod", "rmmod", "tracer", "set_call"}
 	sourceWords = []string{"timer", "nmi", "preempt"}
 	regWords    = []string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
 		"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
@@ -30,7 +31,7 @@ var (
 var errnos = []struct {
 	name string
 	n    uint64
-}{{"ENOENT", 2}, {"ENOMEM", 12}, {"EBUSY", 16}, {"EEXIST", 17}, {"ENODEV", 19}, {"EINVAL", 22}, {"ENOSPC", 28}, {"EILSEQ", 84}, {"EOPNOTSUPP", 95}}
+}{{"ENOENT", 2}, {"EAGAIN", 11}, {"ENOMEM", 12}, {"EBUSY", 16}, {"EEXIST", 17}, {"ENODEV", 19}, {"EINVAL", 22}, {"ENOSPC", 28}, {"ENOSYS", 38}, {"EILSEQ", 84}, {"EOPNOTSUPP", 95}}
 
 func (n Needs) String() string      { return word(needsWords, uint8(n)) }
 func (p Preempt) String() string    { return word(preemptWords, uint8(p)) }

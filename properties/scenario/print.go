@@ -146,6 +146,7 @@ func (p *printer) clients(s *Scenario) {
 		p.assign(id, "jump_label", quote(l.Name), "at = "+p.place(l.Func, uint64(l.Offset)),
 			"target = "+p.place(l.Target, uint64(l.TOff)))
 	}
+	p.around(s)
 }
 
 // probeName prints a probe; one that isn't made yet goes by its name.
@@ -283,7 +284,7 @@ func (p *printer) op(op *Op) string {
 		}
 	case OpExpect:
 		args = append(args, p.place(op.Target, uint64(op.Offset)), dataString(op.Bytes))
-	case OpOptimization, OpEnabled:
+	case OpOptimization, OpEnabled, OpTracer:
 		on := "False"
 		if op.On {
 			on = "True"
@@ -291,6 +292,18 @@ func (p *printer) op(op *Op) string {
 		args = append(args, on)
 	case OpEnableLabel, OpDisableLabel:
 		args = append(args, p.labels[op.Target])
+	case OpLoad, OpUnload:
+		args = append(args, p.labels["module "+op.Target])
+		if name := errnoName(op.Returns); op.Checked && name != "" {
+			args = append(args, "errno = "+quote(name))
+		} else if op.Checked {
+			args = append(args, "errno = 0")
+		}
+	case OpSetCall:
+		args = append(args, p.labels["call "+op.Target], "None")
+		if len(op.Targets) > 0 {
+			args[1] = p.symbols[op.Targets[0]]
+		}
 	}
 	return op.Kind.String() + "(" + strings.Join(args, ", ") + ")"
 }

@@ -18,6 +18,9 @@ type Scenario struct {
 	Missing []Missing
 	Probes  []Probe
 	Labels  []Label
+	Modules []Module
+	Sites   []Site
+	Calls   []StaticCall
 	Tasks   []Task
 	Sources []Source
 	Expect  Expect
@@ -113,6 +116,7 @@ type Machine struct {
 	Files            kprobes.Files
 	Ftrace           bool // probes at a function's fentry go through ftrace
 	FtraceModifies   bool // all of those say that they may change the path, not only those with a post_handler
+	ModuleRefs       bool // a probe holds its module until it is unregistered
 }
 
 // Text is one function: its bytes as linked at At.
@@ -252,6 +256,10 @@ const (
 	OpHotplug                     // hotplug(): a CPU comes, of those that the machine hasn't: all that is done about it
 	OpSpin                        // spin(): keeps the CPU, interrupts as they are, until somebody has called release()
 	OpRelease                     // release()
+	OpLoad                        // insmod(m, errno = None)
+	OpUnload                      // rmmod(m, errno = None)
+	OpTracer                      // tracer(on): ftrace calls a client that wants all sites
+	OpSetCall                     // set_call(s, f): retarget a static call
 )
 
 // Op is one operation of a task.

@@ -288,6 +288,10 @@ func makeSettings() []setting {
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.FtraceModifies }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.FtraceClaims }, false)
 
+	s = add("module_refs", truth, "whether a probe holds its module until it is unregistered, or while it is being registered")
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.ModuleRefs }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.ModuleRefs }, false)
+
 	s = add("files", filesWords, "what the interface files take and print: as since 5.16, as until 5.15, as until 4.17, as in 2.6")
 	s.get, s.set = in(func(m *Machine) *kprobes.Files { return &m.Files })
 	s.from, s.to = numbered(func(s *kprobes.Settings) *kprobes.Files { return &s.Files })

@@ -48,6 +48,7 @@ func (s *Scenario) clone() *Scenario {
 	c := *s
 	c.Texts, c.Datas, c.Missing = slices.Clone(s.Texts), slices.Clone(s.Datas), slices.Clone(s.Missing)
 	c.Probes, c.Labels, c.Sources = slices.Clone(s.Probes), slices.Clone(s.Labels), slices.Clone(s.Sources)
+	c.Modules, c.Sites, c.Calls = slices.Clone(s.Modules), slices.Clone(s.Sites), slices.Clone(s.Calls)
 	c.Tasks = slices.Clone(s.Tasks)
 	for i := range c.Tasks {
 		c.Tasks[i].Ops = slices.Clone(c.Tasks[i].Ops)
@@ -137,7 +138,7 @@ func (s *Scenario) fewerClients(list []Edit) []Edit {
 			c.dropOps(func(op *Op) bool { return op.Kind.ofLabel() && op.Target == name })
 		}})
 	}
-	return list
+	return s.fewerAround(list)
 }
 
 func (k OpKind) ofProbe() bool   { return k >= OpRegister && k <= OpDisable }
@@ -312,6 +313,7 @@ func (s *Scenario) fewerSymbols(list []Edit) []Edit {
 	for i := range s.Labels {
 		used[s.Labels[i].Func], used[s.Labels[i].Target] = true, true
 	}
+	s.usedAround(used)
 	for i := range s.Tasks {
 		for _, op := range s.Tasks[i].Ops {
 			if op.Kind == OpCall || op.Kind == OpExpect {
@@ -324,7 +326,7 @@ func (s *Scenario) fewerSymbols(list []Edit) []Edit {
 	}
 	for i := len(s.Texts) - 1; i >= 0; i-- {
 		if !used[s.Texts[i].Name] {
-			list = append(list, Edit{Says: "function " + s.Texts[i].Name + " left out", apply: func(c *Scenario) { c.Texts = slices.Delete(c.Texts, i, i+1) }})
+			list = append(list, Edit{Says: "function " + s.Texts[i].Name + " left out", apply: func(c *Scenario) { c.dropText(i) }})
 		}
 	}
 	for i := len(s.Datas) - 1; i >= 0; i-- {
@@ -351,7 +353,7 @@ func (s *Scenario) Size() string {
 		what string
 	}{
 		{s.Machine.CPUs, "CPU"}, {len(s.Tasks), "task"}, {ops, "operation"}, {len(s.Sources), "source"},
-		{len(s.Probes), "probe"}, {len(s.Labels), "label"}, {len(s.Texts), "function"}, {len(s.Datas), "block"},
+		{len(s.Probes), "probe"}, {len(s.Labels), "label"}, {len(s.Modules), "module"}, {len(s.Sites), "ftrace site"}, {len(s.Calls), "static call"}, {len(s.Texts), "function"}, {len(s.Datas), "block"},
 	} {
 		if n.n == 0 {
 			continue

@@ -205,6 +205,8 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 		if ret := int32(x.Call(m.init)); ret < 0 {
 			m.refs.Store(x, 0)
 			m.state.Store(x, kapi.ModuleGoing)
+			m.retire(x, m.Core)
+			m.retire(x, m.Init)
 			ms.notify(x, m, kapi.ModuleGoing)
 			m.free(x)
 			return int(-ret)
@@ -212,6 +214,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	}
 
 	m.state.Store(x, kapi.ModuleLive)
+	m.retire(x, m.Init)
 	ms.notify(x, m, kapi.ModuleLive)
 	m.Put(x)
 
@@ -244,6 +247,7 @@ func (ms *Modules) Unload(x kapi.Context, m *Module) (errno int) {
 		errno = ModuleEAGAIN
 	default:
 		m.state.Store(x, kapi.ModuleGoing)
+		m.retire(x, m.Core)
 	}
 	ms.mutex.Unlock(x)
 	if errno != 0 {
@@ -291,6 +295,14 @@ func (m *Module) fill(x kapi.Context, init bool) {
 	}
 	if init {
 		m.inits.Store(x, true)
+	}
+}
+
+// retire tells that a section is about to go: what is in its text is not put back
+// any more.
+func (m *Module) retire(x kapi.Context, s kapi.Section) {
+	if s.Size > 0 {
+		x.Emit(smpev.Retire, uint64(s.At), uint64(s.Size), smpev.ModuleMem)
 	}
 }
 

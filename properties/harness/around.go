@@ -1,0 +1,164 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+
+	"kpsim/properties/scenario"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// around is what else patches text, or takes it away.
+type around struct {
+	modules []*kernel.Module
+	calls   []*kernel.StaticCall
+	tracer  kapi.FtraceOps // a client of all sites, nil if there is no site
+}
+
+// mapTexts puts the functions into memory: those of modules are there when these
+// are loaded.
+func (r *Rig) mapTexts() {
+	sc, m := r.Scenario, r.Machine
+	owned := make(map[string]bool)
+	for i := range sc.Modules {
+		k := &sc.Modules[i]
+		var texts []kernel.ModuleText
+		for j, name := range slices.Concat(k.Core, k.Init) {
+			t := r.text(name)
+			owned[name] = true
+			texts = append(texts, kernel.ModuleText{Name: t.Name, At: t.At, Code: t.Code, Extable: t.Extable, Init: j >= len(k.Core)})
+			r.funcs[t.Name] = t.At
+		}
+		r.modules = append(r.modules, r.Kernel.Modules.NewModule(k.Name, texts, r.funcs[k.Enter], r.funcs[k.Leave], k.Loaded))
+	}
+	for i := range sc.Texts {
+		if t := &sc.Texts[i]; !owned[t.Name] {
+			m.Map(t.At, t.Code, smp.PermRead|smp.PermExec)
+			m.AddSymbol(t.Name, t.At, len(t.Code))
+			r.funcs[t.Name] = t.At
+			r.Kernel.Symbols.Add(kapi.Function{Name: t.Name, Addr: t.At, Size: len(t.Code)}, t.Extable)
+		}
+	}
+}
+
+// addClients makes the sites of ftrace and the static calls.
+func (r *Rig) addClients() error {
+	sc, k := r.Scenario, r.Kernel
+	for i := range sc.Sites {
+		s := &sc.Sites[i]
+		at := r.funcs[s.Func] + isa.Addr(s.Offset)
+		r.Machine.Watch(at, len(isa.Nop5))
+		if !k.Ftrace.AddSite(at) {
+			return fmt.Errorf("%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x", sc.Name, s.Func, uint64(smp.GateBase))
+		}
+	}
+	for i := range sc.Calls {
+		c := &sc.Calls[i]
+		var sites []kernel.CallSite
+		for _, t := range c.Sites {
+			at := r.funcs[t.Func] + isa.Addr(t.Offset)
+			r.Machine.Watch(at, len(isa.Nop5))
+			sites = append(sites, kernel.CallSite{At: at, Tail: t.Tail})
+		}
+		s := k.NewStaticCall(0, r.funcs[c.Target], sites...)
+		for j := range sc.Texts {
+			if t := &sc.Texts[j]; r.calledBy(c.Name, t.Name) && !s.Reaches(t.At) {
+				return fmt.Errorf("%s: static call %s: %s is out of reach of a 5-byte call; place it within 2 GB", sc.Name, c.Name, t.Name)
+			}
+		}
+		r.calls = append(r.calls, s)
+	}
+	return nil
+}
+
+// calledBy reports whether a static call is ever set to a function.
+func (r *Rig) calledBy(call, name string) bool {
+	for i := range r.Scenario.Tasks {
+		for _, op := range r.Scenario.Tasks[i].Ops {
+			if op.Kind == scenario.OpSetCall && op.Target == call && slices.Contains(op.Targets, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// headAround tells the monitors what may stand where others patch.
+func (r *Rig) headAround() {
+	image := func(at isa.Addr, insn [5]byte) {
+		lo, hi := traces.PackBytes(insn[:])
+		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
+	}
+	for i, m := range r.modules {
+		if r.Scenario.Modules[i].Loaded {
+			r.Log.Emit(smpev.Alloc, 255, traces.NoTask, uint64(m.Core.At), uint64(m.Core.Size), smpev.ModuleMem)
+		}
+	}
+	for i := range r.Kernel.Ftrace.Sites() {
+		at, nop, call := r.Kernel.Ftrace.Images(i)
+		image(at, nop)
+		image(at, call)
+	}
+	for i, s := range r.calls {
+		s.Images(0, image)
+		for j := range r.Scenario.Texts {
+			if t := &r.Scenario.Texts[j]; r.calledBy(r.Scenario.Calls[i].Name, t.Name) || r.Scenario.Calls[i].Target == t.Name {
+				s.Images(t.At, image)
+			}
+		}
+	}
+}
+
+// newTracer makes the client of all sites, for a run.
+func (r *Rig) newTracer() {
+	if f := r.Kernel.Tracer(); f != nil {
+		r.tracer = f.NewOps("tracer", func(x kapi.Context, _ isa.Addr, _ *isa.Regs) { x.Step("tracer", 0) }, kapi.FtraceDynamic)
+	}
+}
+
+// around does an operation on what is around the probes. It is done in a run
+// without probes, too.
+func (p *program) around(x *smp.Ctx, i int) {
+	r, op := p.r, &p.ops[i]
+	switch op.Kind {
+	case scenario.OpLoad, scenario.OpUnload:
+		for k := range r.modules {
+			if r.modules[k].Name != op.Target {
+				continue
+			}
+			do := r.Kernel.Modules.Load
+			if op.Kind == scenario.OpUnload {
+				do = r.Kernel.Modules.Unload
+			}
+			errno := uint64(do(x, r.modules[k]))
+			p.came = sim.Mix(p.came ^ errno)
+			if op.Checked && !r.twin { // without probes nobody holds it
+				p.got(x, i, 0, smpev.CheckErrno, errno, 0)
+			}
+		}
+	case scenario.OpTracer:
+		switch {
+		case r.tracer == nil:
+		case op.On:
+			r.tracer.Register(x)
+		default:
+			r.tracer.Unregister(x)
+		}
+	case scenario.OpSetCall:
+		to := isa.Addr(0)
+		if len(op.Targets) > 0 {
+			to = r.funcs[op.Targets[0]]
+		}
+		for k := range r.calls {
+			if r.Scenario.Calls[k].Name == op.Target {
+				r.calls[k].Update(x, to)
+			}
+		}
+	}
+}

@@ -1,0 +1,397 @@
+package scenario
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"kpsim/smp/isa"
+)
+
+// Module is text that is loaded and unloaded while others run: functions of the
+// scenario, in pages of their own.
+type Module struct {
+	Name   string
+	Core   []string // functions that stay while it is loaded
+	Init   []string // functions that go when its init has ended
+	Enter  string   // the function that is its init, "" if it has none
+	Leave  string   // and its exit
+	Loaded bool     // a run begins with it loaded, its init done
+}
+
+// Site is where a function calls ftrace: a 5-byte nop at its beginning, or behind
+// an endbr64.
+type Site struct {
+	Func   string
+	Offset int
+}
+
+// StaticCall is a call whose target is patched into its sites: 5-byte nops, or
+// rets with room for a jump, as long as there is no target.
+type StaticCall struct {
+	Name  string
+	Sites []CallSite
+	// Target is what they call when a run begins, "" for nothing. Their text says
+	// the same.
+	Target string
+}
+
+// CallSite is one of them.
+type CallSite struct {
+	Func   string
+	Offset int
+	Tail   bool // the function ends with it: a jump, or a ret
+}
+
+const (
+	endbrLen = 4
+	callLen  = 5
+)
+
+// doModule makes a module of functions.
+func (l *loader) doModule(c *call) (starlark.Value, error) {
+	m := Module{}
+	var core, init, enter, leave starlark.Value
+	err := c.unpack("name", &m.Name, "funcs", &core, "init_funcs??", &init, "init??", &enter, "exit??", &leave, "loaded?", &m.Loaded)
+	if err != nil {
+		return nil, err
+	}
+	if m.Core, err = functions("funcs", core); err != nil {
+		return nil, err
+	}
+	if init != nil {
+		if m.Init, err = functions("init_funcs", init); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range []struct {
+		what string
+		v    starlark.Value
+		to   *string
+	}{{"init", enter, &m.Enter}, {"exit", leave, &m.Leave}} {
+		if f.v != nil {
+			at, err := whole(f.what, f.v)
+			if err != nil {
+				return nil, err
+			}
+			*f.to = at.name
+		}
+	}
+	l.position[part{theModules, len(l.s.Modules), -1}] = c.at
+	l.s.Modules = append(l.s.Modules, m)
+	return handle{what: "module", name: m.Name}, nil
+}
+
+// functions reads a list of whole functions.
+func functions(what string, v starlark.Value) (names []string, err error) {
+	list, err := sequence(what, v, "write [f, g]")
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range list {
+		f, err := whole(what, v)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, f.name)
+	}
+	return names, nil
+}
+
+// doSite makes a site of ftrace.
+func (l *loader) doSite(c *call) (starlark.Value, error) {
+	var v starlark.Value
+	if err := c.unpack("at", &v); err != nil {
+		return nil, err
+	}
+	f, err := function("at", v)
+	if err != nil {
+		return nil, err
+	}
+	l.position[part{theSites, len(l.s.Sites), -1}] = c.at
+	l.s.Sites = append(l.s.Sites, Site{Func: f.name, Offset: int(f.off)})
+	return starlark.None, nil
+}
+
+// doStaticCall makes a static call.
+func (l *loader) doStaticCall(c *call) (starlark.Value, error) {
+	s := StaticCall{}
+	var sites, tails, target starlark.Value
+	err := c.unpack("name", &s.Name, "sites??", &sites, "tails??", &tails, "target??", &target)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range []struct {
+		what string
+		v    starlark.Value
+	}{{"sites", sites}, {"tails", tails}} {
+		if k.v == nil {
+			continue
+		}
+		list, err := sequence(k.what, k.v, "write [f + 2]")
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range list {
+			f, err := function(k.what, v)
+			if err != nil {
+				return nil, err
+			}
+			s.Sites = append(s.Sites, CallSite{Func: f.name, Offset: int(f.off), Tail: k.what == "tails"})
+		}
+	}
+	if target != nil {
+		f, err := whole("target", target)
+		if err != nil {
+			return nil, err
+		}
+		s.Target = f.name
+	}
+	l.position[part{theCalls, len(l.s.Calls), -1}] = c.at
+	l.s.Calls = append(l.s.Calls, s)
+	return handle{what: "static call", name: s.Name}, nil
+}
+
+// onModule makes load and unload.
+func onModule(kind OpKind) func(*loader, *call) (starlark.Value, error) {
+	return func(_ *loader, c *call) (starlark.Value, error) {
+		var m starlark.Value
+		op := Op{Kind: kind}
+		err := c.answered(&op, "m", &m)
+		if err != nil {
+			return nil, err
+		}
+		op.Target, err = c.handle("module", "module", m)
+		return c.deed(&op, nil), err
+	}
+}
+
+// doSetCall makes set_call.
+func (l *loader) doSetCall(c *call) (starlark.Value, error) {
+	var s, f starlark.Value
+	op := Op{Kind: OpSetCall}
+	err := c.unpack("s", &s, "f", &f)
+	if err != nil {
+		return nil, err
+	}
+	if op.Target, err = c.handle("static call", "static_call", s); err != nil {
+		return nil, err
+	}
+	if f != starlark.None {
+		to, err := whole("f", f)
+		if err != nil {
+			return nil, err
+		}
+		op.Targets = []string{to.name}
+	}
+	return c.deed(&op, nil), nil
+}
+
+// around checks modules, sites of ftrace and static calls.
+func (c checker) around() error {
+	if err := c.modules(); err != nil {
+		return err
+	}
+	for i := range c.s.Sites {
+		s, p := &c.s.Sites[i], part{theSites, i, -1}
+		if err := c.function(p, "fentry()", s.Func, s.Offset); err != nil {
+			return err
+		}
+		if s.Offset != 0 && s.Offset != endbrLen || !bytes.HasPrefix(c.text(s.Func).Code[s.Offset:], nop5) {
+			return faultf(p, "fentry(): no 5-byte nop begins at %s+%#x; a site stands on 0f1f440000, at a function's first byte or behind its endbr64", s.Func, s.Offset)
+		}
+	}
+	for i := range c.s.Calls {
+		if err := c.staticCall(&c.s.Calls[i], part{theCalls, i, -1}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c checker) staticCall(s *StaticCall, p part) error {
+	who := fmt.Sprintf("static call %q", s.Name)
+	if len(s.Sites) == 0 {
+		return faultf(p, "%s is called nowhere; give it sites = [f + 2]", who)
+	}
+	if s.Target != "" {
+		if err := c.function(p, who+" target", s.Target, 0); err != nil {
+			return err
+		}
+	}
+	for _, t := range s.Sites {
+		if err := c.function(p, who, t.Func, t.Offset); err != nil {
+			return err
+		}
+		site := c.text(t.Func)
+		at := site.At + isa.Addr(t.Offset)
+		want, what := []byte(nop5), "a 5-byte nop, 0f1f440000"
+		if t.Tail {
+			want, what = []byte{0xc3, isa.Int3, isa.Int3, isa.Int3, isa.Int3}, "a ret with room for a jump, c3cccccccc"
+		}
+		if s.Target != "" {
+			to := c.text(s.Target).At
+			insn, ok := isa.CallRel32(at, to)
+			if what = "a call of " + s.Target; t.Tail {
+				insn, ok = isa.JumpRel32(at, to)
+				what = "a jump to " + s.Target
+			}
+			if want = insn[:]; !ok {
+				return faultf(p, "%s: %s is too far from %s; place it within 2 GB", who, s.Target, t.Func)
+			}
+		}
+		if !bytes.HasPrefix(site.Code[t.Offset:], want) {
+			return faultf(p, "%s: at %s+%#x is no place of its own; its text is %s", who, t.Func, t.Offset, what)
+		}
+	}
+	return nil
+}
+
+// modules checks modules: each function is of one, or of none, and in pages of
+// its section's own.
+func (c checker) modules() error {
+	sections := make(map[string]string)    // of each function, "" of the kernel's
+	owners := make(map[isa.Addr]pageOwner) // of each page of text
+	for i := range c.s.Modules {
+		m, p := &c.s.Modules[i], part{theModules, i, -1}
+		who := fmt.Sprintf("module %q", m.Name)
+		if len(m.Core) == 0 {
+			return faultf(p, "%s has no function that stays; give it funcs = [f]", who)
+		}
+		for k, names := range [][]string{m.Core, m.Init} {
+			for _, name := range names {
+				if err := c.function(p, who, name, 0); err != nil {
+					return err
+				}
+				if _, taken := sections[name]; taken {
+					return faultf(p, "%s: function %q is in a module already; give it to one", who, name)
+				}
+				sections[name] = fmt.Sprintf("%s, section %d", who, k)
+			}
+		}
+		if m.Enter != "" && !slices.Contains(append(slices.Clone(m.Init), m.Core...), m.Enter) || m.Leave != "" && !slices.Contains(m.Core, m.Leave) {
+			return faultf(p, "%s: its init is a function of it, and its exit one that stays; add them to funcs or init_funcs", who)
+		}
+	}
+	if len(sections) == 0 {
+		return nil
+	}
+	for i := range c.s.Texts {
+		t := &c.s.Texts[i]
+		mine := pageOwner{t.Name, sections[t.Name]}
+		for at := t.At &^ (page - 1); at < t.At+isa.Addr(len(t.Code)); at += page {
+			other, taken := owners[at]
+			if taken && other.section != mine.section {
+				return faultf(part{theTexts, i, -1}, "functions %q and %q share the page at %#x, and aren't of one section of one module; give one at = another page", other.name, t.Name, uint64(at))
+			}
+			owners[at] = mine
+		}
+	}
+	return nil
+}
+
+// A pageOwner is a function of a page, and the section that it is in.
+type pageOwner struct{ name, section string }
+
+// around prints modules, sites and static calls.
+func (p *printer) around(s *Scenario) {
+	p.gap(len(s.Modules) + len(s.Sites) + len(s.Calls))
+	names := func(list []string) string {
+		text := ""
+		for i, name := range list {
+			if i > 0 {
+				text += ", "
+			}
+			text += p.symbols[name]
+		}
+		return "[" + text + "]"
+	}
+	for i := range s.Modules {
+		m := &s.Modules[i]
+		id := p.ident(m.Name)
+		p.labels["module "+m.Name] = id
+		p.assign(id, "module", quote(m.Name), "funcs = "+names(m.Core), p.unless(len(m.Init) == 0, "init_funcs", names(m.Init)),
+			p.unless(m.Enter == "", "init", p.symbols[m.Enter]), p.unless(m.Leave == "", "exit", p.symbols[m.Leave]), p.unless(!m.Loaded, "loaded", "True"))
+	}
+	for i := range s.Sites {
+		p.call("fentry", p.place(s.Sites[i].Func, uint64(s.Sites[i].Offset)))
+	}
+	for i := range s.Calls {
+		k := &s.Calls[i]
+		id := p.ident(k.Name)
+		p.labels["call "+k.Name] = id
+		places := [2]string{}
+		for _, t := range k.Sites {
+			list := &places[0]
+			if t.Tail {
+				list = &places[1]
+			}
+			if *list != "" {
+				*list += ", "
+			}
+			*list += p.place(t.Func, uint64(t.Offset))
+		}
+		p.assign(id, "static_call", quote(k.Name), p.unless(places[0] == "", "sites", "["+places[0]+"]"), p.unless(places[1] == "", "tails", "["+places[1]+"]"),
+			p.unless(k.Target == "", "target", p.symbols[k.Target]))
+	}
+}
+
+// usedAround are the functions that modules, sites and static calls name.
+func (s *Scenario) usedAround(used map[string]bool) {
+	for i := range s.Modules {
+		m := &s.Modules[i]
+		used[m.Enter], used[m.Leave] = true, true
+	}
+	for i := range s.Sites {
+		used[s.Sites[i].Func] = true
+	}
+	for i := range s.Calls {
+		used[s.Calls[i].Target] = true
+		for _, t := range s.Calls[i].Sites {
+			used[t.Func] = true
+		}
+	}
+	for i := range s.Tasks {
+		for _, op := range s.Tasks[i].Ops {
+			if op.Kind == OpSetCall && len(op.Targets) > 0 {
+				used[op.Targets[0]] = true
+			}
+		}
+	}
+}
+
+// fewerAround leaves modules, whose functions stay as the kernel's own, sites and
+// static calls out, with the operations on them.
+func (s *Scenario) fewerAround(list []Edit) []Edit {
+	for i := len(s.Modules) - 1; i >= 0; i-- {
+		name := s.Modules[i].Name
+		list = append(list, Edit{Says: "module " + name + " left out", apply: func(c *Scenario) {
+			c.Modules = slices.Delete(c.Modules, i, i+1)
+			c.dropOps(func(op *Op) bool { return (op.Kind == OpLoad || op.Kind == OpUnload) && op.Target == name })
+		}})
+	}
+	for i := len(s.Sites) - 1; i >= 0; i-- {
+		list = append(list, Edit{Says: "site of " + s.Sites[i].Func + " left out", apply: func(c *Scenario) { c.Sites = slices.Delete(c.Sites, i, i+1) }})
+	}
+	for i := len(s.Calls) - 1; i >= 0; i-- {
+		name := s.Calls[i].Name
+		list = append(list, Edit{Says: "static call " + name + " left out", apply: func(c *Scenario) {
+			c.Calls = slices.Delete(c.Calls, i, i+1)
+			c.dropOps(func(op *Op) bool { return op.Kind == OpSetCall && op.Target == name })
+		}})
+	}
+	return list
+}
+
+// dropText leaves a function out, also of its module.
+func (s *Scenario) dropText(i int) {
+	name := s.Texts[i].Name
+	s.Texts = slices.Delete(s.Texts, i, i+1)
+	for k := range s.Modules {
+		m := &s.Modules[k]
+		is := func(n string) bool { return n == name }
+		m.Core, m.Init = slices.DeleteFunc(slices.Clone(m.Core), is), slices.DeleteFunc(slices.Clone(m.Init), is)
+	}
+}
