@@ -20,7 +20,7 @@ func TestBuiltin(t *testing.T) {
 	for _, f := range files {
 		want = append(want, strings.TrimSuffix(filepath.Base(f), ".star"))
 	}
-	slices.Sort(want) // as names, without the .star
+	slices.Sort(want) // Glob has sorted them by their file names
 	require.Contains(t, want, "second-instruction")
 	require.Equal(t, want, scenario.BuiltinNames())
 
