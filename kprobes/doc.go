@@ -66,6 +66,16 @@
 //
 // Jprobes (jprobe.go, 2.6) are refused inside a function, as since 2.6.36.
 //
+// Probes in modules (module.go): a module is held while a probe is registered in it,
+// in 2.6 as long as it is. When its text goes they are gone: silent, without slot
+// and detour, and nobody writes to the text. A probe that is registered where a
+// module has come again revives the point; the gone ones there stay so.
+//
+// A probe at a site of ftrace (ftrace.go) is a filter entry of one of two clients,
+// of which the one that may change the path claims the site (until 5.3 both). It is
+// never a breakpoint and never a jump. It is disarmed with the client that it was
+// armed with, where kernels take the one that it would be armed with now.
+//
 // Its limits: return probes don't look whether they are in an NMI, where kernels
 // from 4.0 to 5.9 count a miss. A CPU can be in two hits, one inside the other, as in the
 // kernel; a third one (an NMI while the second is stepped) nobody handles, in

@@ -48,6 +48,14 @@ func init() {
 			tr.On(2, 3).Pre(1)
 			tr.ExpectViolation("A1", "1 for 0 hits")
 		})
+	golden("A1-site", func(tr *tracetest.Trace) { // ftrace's call at g is a hit: of the second nobody knows
+		call := []byte{0xe8, 0, 0, 0x10, 0}
+		tr.Expect(2, 0, 0).Expect(2, 1, 0)
+		tr.ApiEnter(kpev.Register, 1, g).Image(g, call...).Store(g, call...).ApiReturn(kpev.Register, 1, 0)
+		tr.On(1, 2).Exec(g, call...).Pre(1).CallEnd(0, 1)
+		tr.On(1, 2).Exec(g, call...).CallEnd(1, 1)
+		tr.ExpectViolation("A1", "a hit is lost")
+	})
 	golden("A1-jump", func(tr *tracetest.Trace) {
 		tr.Expect(2, 0, 0).Expect(2, 1, 0)
 		probed(tr)

@@ -21,13 +21,13 @@
 //	B1  owned-breakpoint    Trap, Claim, Return, Oops
 //	X2  right-result        Want, what the scenario says, against Got, what the harness found
 //	X1  transparent         Expect, from the twin run without probes, against CallEnd
-//	A1  accounted           Trap and Exec against Handler, Missed, Skipped, at each CallEnd
+//	A1  accounted           Trap and Exec (a jump, ftrace's call) against Handler, Missed, Skipped, at each CallEnd
 //	R1  return-pairs        RetEntry, RetLeft and RetReturn, and Trampoline for where a call is over
 //	R2  instances           what the engine says of its instances, against itself
 //	C1  handler-context     Context, against Contexts and the open traps
 //	E1  answers             the API calls against each other
 //	L1  after-unregister    the API calls against Handler, Missed, Skipped
-//	L2  text-restored       Load and Image against what TextStore left
+//	L2  text-restored       Load and Image against what TextStore left; Retire and Free, of a module's text that goes
 //	L3  optimization-off    Sysctl and the API calls against TextStore
 //	S1  no-use-after-free   Alloc, Free against Exec, Return and the saved ip of open interrupts
 //	O1  no-oops             Oops

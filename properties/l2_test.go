@@ -53,6 +53,23 @@ func init() {
 			tr.Image(f, armed...).Store(f, bp...)
 			tr.End(true).ExpectViolation("L2", "0x1001 holds fb")
 		})
+	trap("L2-dying", "unregister returns and the breakpoint stays: in a module's text that is about to go, and then comes again whole",
+		func(tr *tracetest.Trace) {
+			tr.Alloc(f, 0x100, smpev.ModuleMem)
+			probed(tr)
+			tr.Retire(f, 0x100, smpev.ModuleMem)
+			tr.Unregister(1).Free(f, 0x100, smpev.ModuleMem)
+			tr.Alloc(f, 0x100, smpev.ModuleMem).Store(f, push[0]).Free(slot, 16, smpev.SlotMem)
+			tr.End(true).ExpectNone()
+		})
+	trap("L2-other-module", "a module's text is about to go, but the breakpoint that unregister leaves is in another's",
+		func(tr *tracetest.Trace) {
+			tr.Alloc(f, 0x100, smpev.ModuleMem).Alloc(0x9000, 0x100, smpev.ModuleMem)
+			probed(tr)
+			tr.Retire(0x9000, 0x100, smpev.ModuleMem)
+			tr.Unregister(1)
+			tr.ExpectViolation("L2", "its breakpoint is still at 0x1000")
+		})
 	golden("L2-jump-left", func(tr *tracetest.Trace) {
 		probed(tr)
 		optimize(tr)

@@ -2,6 +2,7 @@ package properties_test
 
 import (
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
 	"kpsim/traces/tracetest"
 )
 
@@ -18,6 +19,15 @@ func init() {
 			tr.On(1, 2).Exec(f, push...)
 			tr.ApiReturn(kpev.Register, 1, 0)
 			tr.ExpectNone()
+		})
+	trap("T3-gone", "the probe was enabled and never disabled, but its module's text went, and runs again as it was",
+		func(tr *tracetest.Trace) {
+			tr.Alloc(f, 0x100, smpev.ModuleMem)
+			probed(tr)
+			tr.Retire(f, 0x100, smpev.ModuleMem).Free(f, 0x100, smpev.ModuleMem)
+			tr.Alloc(f, 0x100, smpev.ModuleMem).Store(f, push[0])
+			tr.On(1, 2).Exec(f, push...)
+			tr.End(true).ExpectNone()
 		})
 	trap("T3-disabling", "the breakpoint is in memory, but disable has begun",
 		func(tr *tracetest.Trace) {

@@ -24,7 +24,6 @@ type has struct {
 	labels, sources, nested, skips            bool
 	call, checked, api, register, undo, off   bool
 	stop, quiesce, breakpoint, removes, flips bool
-	looks                                     bool
 	ret, jprobe, entry, handler, refuses      bool // there are return probes, jprobes; the first have handlers, which refuse calls
 	holders                                   bool // of 5.11 and later
 	global, tells                             bool // kprobes/enabled is written; contexts are told
@@ -55,8 +54,8 @@ var reaches = []reach{
 	{smpev.MightSleep, (*has).patches},
 	{smpev.GPStart, (*has).waits},
 	{smpev.GPEnd, (*has).waits},
-	{smpev.StopStart, (*has).stops},
-	{smpev.StopEnd, (*has).stops},
+	{smpev.StopStart, func(h *has) bool { return h.stop && h.patches() }},
+	{smpev.StopEnd, func(h *has) bool { return h.stop && h.patches() }},
 	{smpev.CallEnd, func(h *has) bool { return h.call }},
 	{smpev.Got, func(h *has) bool { return h.checked }},
 	{kpev.ApiEnter, func(h *has) bool { return h.api }},
@@ -109,9 +108,6 @@ func (h *has) traps() bool { return h.sources || h.patches() }
 // breakpoints: a CPU may come upon an int3.
 func (h *has) breakpoints() bool { return h.call && (h.register || h.flips && h.breakpoint) }
 
-// stops: the machine is stopped, to write or to look at stacks.
-func (h *has) stops() bool { return h.stop && h.patches() || h.looks && h.optimizes() }
-
 // waits: there are grace periods.
 func (h *has) waits() bool { return h.register && (h.quiesce || h.removes) || h.loads || h.traces }
 
@@ -119,7 +115,7 @@ func (h *has) waits() bool { return h.register && (h.quiesce || h.removes) || h.
 func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 	h := has{
 		cpus: sc.Machine.CPUs, probes: len(sc.Probes) > 0, labels: len(sc.Labels) > 0, sources: len(sc.Sources) > 0,
-		stop: sc.Machine.Patch == scenario.PatchStopMachine, looks: sc.Machine.Quiesce == scenario.QuiesceStackCheck,
+		stop:       sc.Machine.Patch == scenario.PatchStopMachine || sc.Machine.Quiesce == scenario.QuiesceStackCheck,
 		quiesce:    sc.Machine.Quiesce != scenario.QuiesceNone,
 		breakpoint: sc.Machine.Patch == scenario.PatchBreakpoint, tells: sc.Machine.Edition != scenario.EditionNone,
 		caches: sc.Machine.InsnSlot() > 0, boosts: sc.Machine.Boost != scenario.BoostNever && !sc.Machine.Preempt.Built(),

@@ -1,7 +1,9 @@
 // Package kernel is the kernel services that text patching rests on: mutexes,
 // RCU by what it waits for, stop_machine, the text-poke family, delayed work,
-// the notifier chains of exceptions, executable memory, symbols. It implements
-// kapi on the machine of smp.
+// the notifier chains of exceptions, executable memory, symbols, modules that are
+// loaded and unloaded. Beside probes it patches text for clients of its own: jump
+// labels, static calls, ftrace, lock prefixes. It implements kapi on the machine
+// of smp.
 //
 // What it is not: it knows no probe.
 //
@@ -11,10 +13,20 @@
 // Lock order, outermost first:
 //
 //	kprobe_mutex            (kprobes)
+//	  ftrace_lock           a batch of sites
+//	  static_call_mutex
 //	  text_mutex            each store to live text
 //	    stop_cpus_mutex     stop_machine
 //
-// Its limits: cond_resched gives the CPU up under the model full too, and counts
+// A module's text is in pages that come and go (module.go): who runs what is gone, or
+// writes to it, has a page fault that nobody handles. Its notifiers run with no lock
+// held. A batch of rewrites (poke.go) has three syncs for all of them; who meets one
+// of its breakpoints does what the new instruction does.
+//
+// Its limits: a module's data doesn't go; its memory is freed by who has loaded it,
+// not by a worker; no TLB is modelled, but the IPIs that flush it are sent. Ftrace
+// has one trampoline, for all clients of a site. Lock prefixes are rewritten as if
+// no other CPU were online. cond_resched gives the CPU up under the model full too, and counts
 // as voluntary. CPUs don't come and go. Of per-CPU memory there is what percpu.go
 // lists, and no task_struct; a count of preempt_disable that text makes keeps the
 // CPU from being given away, but counting down again doesn't schedule.
