@@ -196,6 +196,20 @@ var specLocked = []specRule{
 	},
 }
 
+// specGone is what the documents deprecate.
+var specGone = []specRule{
+	{
+		rule: "11", says: "jprobes are refused",
+		in:      since(Edition415),
+		mutants: []specMutant{{name: "jprobes", do: func(s *Settings) { s.Jprobes = true }}},
+		holds: func(t *specT) {
+			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
+				require.Equal(t, EOPNOTSUPP, b.e.RegisterJ(x, &Jprobe{Kprobe: Kprobe{Addr: sums.at}, Entry: stays.at}))
+			}))
+		},
+	},
+}
+
 // optprobes holds that with CONFIG_OPTPROBES a probe becomes a jump, and without it
 // doesn't.
 func optprobes(t *specT, s Settings) {
