@@ -22,7 +22,14 @@
 // A probe that is found, armed, disarmed or taken away looks at its own address
 // and at those a region away, never at all there are: 100,000 are no slower than ten.
 //
-// Lock order: kprobe_sysctl_mutex, kprobe_mutex, text_mutex.
+// Lock order: kprobe_sysctl_mutex, kprobe_mutex, cpu_hotplug_lock, module_mutex,
+// text_mutex. Which of the last three a run of the optimizer holds while it waits is
+// an era's (order.go).
+//
+// The optimizer may wait for grace periods, or look at all stacks while the machine
+// is stopped (spec 4.11). It then looks for more than the documents say: a task in
+// the detour of a point that has lost its jump comes out of it behind that point's
+// region, which may be inside the region of another (spansOf).
 //
 // Which instructions can be probed, and which regions optimized, is what
 // kprobes/rules says of the kernel in Settings; its answers are those of real

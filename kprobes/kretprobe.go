@@ -220,14 +220,7 @@ func (e *Engine) unregisterRets(x kapi.Context, rs []*Kretprobe) error {
 	for _, r := range rs {
 		ks = append(ks, &r.Kprobe)
 	}
-	err := e.unregister(x, ks) // stopHolder among the rest, before it waits
-	for _, r := range rs {
-		if h := r.holder; h != nil {
-			r.holder = nil
-			e.forget(x, h)
-		}
-	}
-	return err
+	return e.unregister(x, ks) // stopHolder among the rest, before it waits; forget behind it
 }
 
 // EnableRet and DisableRet are Enable and Disable (spec 6.6). A call that is in

@@ -176,6 +176,8 @@ func (e *Engine) Unregister(x kapi.Context, k *Kprobe) error {
 //	bottom: free what only those could use
 func (e *Engine) unregister(x kapi.Context, ks []*Kprobe) (err error) {
 	var gone *point
+	var few [4]*holder
+	holders := few[:0]
 	left := 0
 	e.mutex.Lock(x)
 	for _, k := range ks {
@@ -188,6 +190,9 @@ func (e *Engine) unregister(x kapi.Context, ks []*Kprobe) (err error) {
 			continue
 		}
 		left++
+		if k.ret != nil {
+			holders = append(holders, k.ret.holder)
+		}
 		if e.takeOut(x, p, k) {
 			p.next, gone = gone, p
 		}
@@ -207,6 +212,12 @@ func (e *Engine) unregister(x kapi.Context, ks []*Kprobe) (err error) {
 	}
 	if gone != nil {
 		e.discard(x, gone)
+	}
+	for _, h := range holders {
+		if h.rp.holder == h { // else somebody has registered it again meanwhile
+			h.rp.holder = nil
+		}
+		e.forget(x, h)
 	}
 	return err
 }

@@ -103,11 +103,9 @@ var All = []Mutant{
 		Says:  "a function whose instructions may fault and sleep is optimized",
 		Apply: func(w *Wiring) { w.Engine.Kernel.Unchecked = rules.CheckExtable }},
 	{Name: "hotplug-last", Source: "R16, until 4.12", Scenario: "hotplug", Property: "locks",
-		Also:  []string{"progress"}, // the two wait for each other
 		Says:  "kprobes takes the CPU-hotplug lock under text_mutex",
 		Apply: func(w *Wiring) { w.Engine.Mutants.HotplugLast = true }},
 	{Name: "hotplug-nested", Source: "R18, 2.6.38-rc", Scenario: "hotplug-stop", Property: "locks",
-		Also:  []string{"progress"}, // a writer between the two
 		Says:  "stop_machine takes the CPU-hotplug lock that its caller has taken",
 		Apply: func(w *Wiring) { w.Kernel.Stop.Reads = true }},
 	{Name: "flush-locked", Source: "wait_for_kprobe_optimizer", Scenario: "safe-none", Property: "locks",
@@ -117,11 +115,10 @@ var All = []Mutant{
 		Says:  "grace periods are waited for with preemption off",
 		Apply: func(w *Wiring) { w.Deps.RCU = &heldRCU{w.Deps.RCU, false} }},
 	{Name: "grace-in-section", Source: "synchronize_rcu under rcu_read_lock", Scenario: "safe-full", Property: "locks",
-		Also:  []string{"progress"},
 		Says:  "grace periods are waited for in a read-side section",
 		Apply: func(w *Wiring) { w.Deps.RCU = &heldRCU{w.Deps.RCU, true} }},
 	{Name: "open-spinlocks", Source: "K2's sibling", Scenario: "return-irq", Property: "locks",
-		Also:  []string{"handler-context", "progress"}, // interrupts are off in the handlers of such probes; a handler waits for what it has interrupted
+		Also:  []string{"handler-context"}, // interrupts are off in the handlers of such probes
 		Says:  "return probes take their locks with interrupts on, and handlers of interrupts return through them",
 		Apply: func(w *Wiring) { w.Deps.Locks = openLocks{w.Deps.Locks} }},
 	{Name: "cancel-rcu", Source: "__unregister_kprobe_bottom, 4.15 to 6.18", Scenario: "cancel-detour", Property: "no-use-after-free",

@@ -12,7 +12,9 @@
 //
 // Lock order, outermost first:
 //
+//	cpu_add_remove_lock     a CPU comes (hotplug.go)
 //	kprobe_mutex            (kprobes)
+//	  cpu_hotplug_lock      read by who patches text, written while a CPU comes
 //	  ftrace_lock           a batch of sites
 //	  static_call_mutex
 //	  text_mutex            each store to live text
@@ -22,6 +24,11 @@
 // writes to it, has a page fault that nobody handles. Its notifiers run with no lock
 // held. A batch of rewrites (poke.go) has three syncs for all of them; who meets one
 // of its breakpoints does what the new instruction does.
+//
+// Stacks (stacks.go) are looked at as they lie in memory, word by word: what looks like
+// an address counts as one. A page fault on data that is away (pager.go) sleeps where it
+// may, and is no atomic context. Waits for works and grace periods, and for locks that
+// somebody has, are told to the monitors alone (smp.Ctx.Tell).
 //
 // Its limits: a module's data doesn't go; its memory is freed by who has loaded it,
 // not by a worker; no TLB is modelled, but the IPIs that flush it are sent. Ftrace
