@@ -164,6 +164,7 @@ func (ps *probes) freed(addr, size uint64) {
 	for i := range ps.list {
 		if p := &ps.list[i]; p.addr-addr < size {
 			p.own, p.sure = false, false
+			p.downsBegun++ // nor is one whose register is yet to return
 		}
 	}
 }
