@@ -43,9 +43,22 @@ func (e *Engine) enterListed(x kapi.Context, r *Kretprobe, regs *isa.Regs) {
 	first.Store(x, ri)
 }
 
+// locked reports whether what the CPU was doing may hold a lock that a call needs
+// to be followed: in an NMI the call is missed (pre_handler_kretprobe, 3.8 to 5.9).
+func (e *Engine) locked(x kapi.Context, r *Kretprobe) bool {
+	if !x.InNMI() || e.s.Mutants.LockInNMI {
+		return false
+	}
+	e.noInstance(x, r)
+	return true
+}
+
 // enterHashed is that of 2.6.28 to 5.10: a lock for the free instances, and one
 // for the bucket of the task. The entry_handler runs between the two.
 func (e *Engine) enterHashed(x kapi.Context, r *Kretprobe, regs *isa.Regs) {
+	if e.locked(x, r) {
+		return
+	}
 	h := r.holder
 	h.lock.Lock(x)
 	ri := firstOf(x, &h.free)
@@ -71,6 +84,9 @@ func (e *Engine) enterHashed(x kapi.Context, r *Kretprobe, regs *isa.Regs) {
 
 // enterGlobal is that of kernels until 2.6.27: one lock over all of it.
 func (e *Engine) enterGlobal(x kapi.Context, r *Kretprobe, regs *isa.Regs) {
+	if e.locked(x, r) {
+		return
+	}
 	h := r.holder
 	e.ret.global.Lock(x)
 	ri := firstOf(x, &h.free)

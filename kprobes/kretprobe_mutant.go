@@ -30,6 +30,9 @@ type RetMutants struct {
 	// DisarmTrampoline has the file enabled disarm the probe on the trampoline, too
 	// (2.6): calls in flight return to a nop, and run into what is behind it.
 	DisarmTrampoline bool
+	// LockInNMI takes the locks of return probes in an NMI, too, which may have
+	// interrupted their holder (until 3.7).
+	LockInNMI        bool
 	NoHook           bool // the return address stays on the stack
 	EntryReturns     bool // the pre_handler of a return probe returns non-zero
 	OneHandler       bool // of a frame's calls only the handler of the one that knows where to runs

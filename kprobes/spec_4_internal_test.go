@@ -300,7 +300,10 @@ var spec4 = []specRule{
 		rule: "4.5", says: "a hit while it is queued steps nothing", in: since(Edition415),
 		mutants: []specMutant{{
 			name: "step-queued", do: func(s *Settings) { s.Mutants.StepQueued = true },
-			in: every[1:5], // built without preemption what would be stepped is boosted
+			in: every[1:5],
+		}, { // built without preemption what would be stepped is boosted
+			name: "step-queued, boosting nothing", do: func(s *Settings) { s.Mutants.StepQueued, s.Boost = true, BoostNever },
+			in: []Edition{EditionDocumented},
 		}},
 		holds: func(t *specT) {
 			b := t.jumping([]code{crowded}, func(b *bench, x *smp.Ctx) {

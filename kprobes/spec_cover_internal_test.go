@@ -3,6 +3,7 @@ package kprobes
 import (
 	"github.com/stretchr/testify/require"
 
+	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
@@ -149,6 +150,62 @@ var spec26 = []specRule{
 				require.Equal(t, 1, returned)
 			})
 			t.pass(b)
+		},
+	},
+}
+
+// specLocked is what return probes with locks must do.
+var specLocked = []specRule{
+	{
+		rule: "2.3", says: "where calls are followed under a lock, one in an NMI is missed",
+		in:      []Edition{Edition26, Edition415},
+		mutants: []specMutant{sw("lock-in-nmi", func(m *Mutants) { m.LockInNMI = true })},
+		holds: func(t *specT) {
+			r := &Kretprobe{Kprobe: Kprobe{Addr: victim.at}}
+			up, fired := false, 0
+			b := t.bench([]code{victim}, func(b *bench, x *smp.Ctx) {
+				require.NoError(t, b.e.RegisterRet(x, r))
+				up = true
+				for range 5 {
+					require.EqualValues(t, 10, callArg(x, victim.at, 7))
+				}
+				up = false
+				require.NoError(t, b.e.UnregisterRet(x, r))
+			})
+			require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 3}, 0))
+			b.k.OnInterrupt(func(x *smp.Ctx, _ *smp.Source) {
+				was, missed := *x.Regs(), r.Missed()+r.Kprobe.Missed()
+				require.EqualValues(t, 10, callArg(x, victim.at, 7))
+				if up {
+					fired++
+					require.Equal(t, missed+1, r.Missed()+r.Kprobe.Missed())
+				}
+				sp, ip := x.Regs().R[isa.RSP], x.Regs().IP
+				*x.Regs() = was
+				x.Regs().R[isa.RSP], x.Regs().IP = sp, ip
+			}, func(*smp.Source) bool { return false })
+			b.m.Freeze()
+			random := sched.NewRandom(sched.Params{Seed: 1, Length: 200})
+			for i := range uint64(20) {
+				random.Begin(i)
+				up = false
+				require.Equal(t, smp.Passed, b.run(random), "%v", b.m.Refusal())
+			}
+			require.Positive(t, fired)
+		},
+	},
+}
+
+// specGone is what the documents deprecate.
+var specGone = []specRule{
+	{
+		rule: "11", says: "jprobes are refused",
+		in:      since(Edition415),
+		mutants: []specMutant{{name: "jprobes", do: func(s *Settings) { s.Jprobes = true }}},
+		holds: func(t *specT) {
+			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
+				require.Equal(t, EOPNOTSUPP, b.e.RegisterJ(x, &Jprobe{Kprobe: Kprobe{Addr: sums.at}, Entry: stays.at}))
+			}))
 		},
 	},
 }

@@ -82,6 +82,7 @@ func (s *stub) Access(kapi.CellID, kapi.Mode)            {}
 func (s *stub) Touch(kapi.CellID, kapi.Mode)             {}
 func (s *stub) Regs() *isa.Regs                          { return &s.regs }
 func (s *stub) Memory() isa.Memory                       { return s }
+func (s *stub) InNMI() bool                              { return false }
 func (s *stub) PreemptDisable()                          { s.atomic++ }
 func (s *stub) PreemptEnable()                           { s.atomic-- }
 func (s *stub) Atomic() bool                             { return s.atomic > 0 || s.regs.Flags&isa.IF == 0 }

@@ -65,8 +65,10 @@ const (
 	kretprobeKind = 1
 	jprobeKind    = 2
 
-	aboutDisabled = 1
-	aboutEntry    = 2
+	aboutDisabled = kpev.IsDisabled
+	aboutEntry    = kpev.HasEntry
+	aboutPost     = kpev.HasPost
+	aboutPath     = kpev.ChangesPath
 )
 
 // An on is a write of 1 to kprobes/enabled.

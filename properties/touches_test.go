@@ -122,6 +122,9 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		}
 	case kpev.Handler:
 		e.A, e.B = uint64(r.N(3)), kpev.Pre
+		if r.N(3) == 0 {
+			e.B = kpev.Post
+		}
 		e.C = probesAt[e.A]
 	case kpev.Missed, kpev.Skipped:
 		e.A = uint64(r.N(3))
@@ -168,6 +171,9 @@ func head(kinds []traces.Kind) (list []traces.Event) {
 	add(smpev.TextStore, slotAt+64, 0x90, 1) // the images of raw sites end here
 	add(smpev.Alloc, slotAt, 32, smpev.SlotMem)
 	add(smpev.Alloc, slotAt+32, 32, smpev.SlotMem)
+	for id := range uint64(3) {
+		add(kpev.Kind, id, 0, 4)
+	}
 	for t := range uint64(3) {
 		for i := range uint64(3) {
 			add(smpev.Expect, t, i, 7)

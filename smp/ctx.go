@@ -119,6 +119,12 @@ func (x *Ctx) Interrupts() (irq, nmi bool) {
 	return irq, nmi
 }
 
+// InNMI implements kapi.Context.
+func (x *Ctx) InNMI() bool {
+	_, nmi := x.Interrupts()
+	return nmi
+}
+
 // Source returns the source whose interrupt the routine handles, nil for an
 // exception or an IPI.
 func (x *Ctx) Source() *Source { return x.source }

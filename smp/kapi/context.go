@@ -85,6 +85,10 @@ type Context interface {
 	// IRQ turns interrupts of the CPU on or off and returns how they were.
 	IRQ(on bool) (was bool)
 
+	// InNMI reports whether the routine runs on top of an NMI: what it has
+	// interrupted may hold any lock.
+	InNMI() bool
+
 	// Emit takes down an event.
 	Emit(k traces.Kind, a, b, c uint64)
 

@@ -403,3 +403,11 @@ func (m *Module) Put(x kapi.Context) { kapi.Add(&m.refs, x, -1) }
 
 // SetUnload says whether the kernel has CONFIG_MODULE_UNLOAD, at boot.
 func (k *Kernel) SetUnload(on bool) { k.cfg.NoUnload = !on }
+
+// Mutex returns module_mutex, nil if there is no module.
+func (ms *Modules) Mutex() kapi.Mutex {
+	if ms.mutex == nil {
+		return nil
+	}
+	return ms.mutex
+}
