@@ -88,7 +88,7 @@ type retState struct {
 	holders    []*holder                                          // owned by kprobe_mutex: memory of a run, taken in order
 	nHolders   int                                                // owned by kprobe_mutex: how many are taken
 	memories   uint64                                             // owned by kprobe_mutex: the last number given to an instance or a holder
-	ready      bool                                               // owned by kprobe_mutex: cells are made, the trampoline is probed
+	ready      kapi.Var[bool]                                     // cells are made, the trampoline is probed: tasks that exit look
 }
 
 // maxRetNest is how deep trampolines can interrupt each other on a CPU: a task, a

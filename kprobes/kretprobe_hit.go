@@ -386,7 +386,7 @@ func (e *Engine) lost(x kapi.Context) {
 // never returned from (spec 2.8). What the kernel does for it runs as if in a
 // probe, lest a return probe on what it calls wants the same lock (K2).
 func (e *Engine) exits(x kapi.Context) {
-	if !e.ret.ready || e.s.Mutants.NoFlush {
+	if !e.ret.ready.Look(x) || e.s.Mutants.NoFlush {
 		return
 	}
 	x.PreemptDisable()
@@ -441,7 +441,7 @@ func (e *Engine) bucket(x kapi.Context) *bucket { return &e.ret.buckets[int(x.Ta
 // realAddress is what a backtrace makes of a word of the context's stack: where
 // the trampoline has taken a return address's place it gives that (5.15 and later).
 func (e *Engine) realAddress(x kapi.Context, slot, word isa.Addr) isa.Addr {
-	if word != e.ret.trampoline || !e.ret.ready || !e.s.Unwind {
+	if word != e.ret.trampoline || !e.ret.ready.Look(x) || !e.s.Unwind {
 		return word
 	}
 	for ri := e.ret.calls[x.Task()].Look(x); ri != nil; ri = ri.below {

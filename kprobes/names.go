@@ -68,14 +68,17 @@ func (e *Engine) retCellName(id kapi.CellID) string {
 			return fmt.Sprintf("the calls in flight of the tasks that hash to %d", i)
 		}
 	}
-	if p := &t.nopPoint; t.ready && e.s.Return == ReturnGlobal {
+	if t.ready.ID() == id {
+		return "whether there were return probes"
+	}
+	if p := &t.nopPoint; t.ready.Peek() && e.s.Return == ReturnGlobal {
 		switch id {
 		case p.probes.ID(), p.armed.ID(), p.optimized.ID(), p.slot.ID(), t.nop.missed.ID(), t.nop.disabled.ID():
 			return fmt.Sprintf("cell %d of the trampoline's probe", id-t.nop.missed.ID())
 		}
 	}
 	for i := range t.calls {
-		if t.ready && t.calls[i].ID() == id {
+		if t.ready.Peek() && t.calls[i].ID() == id {
 			return fmt.Sprintf("the calls in flight of task %d", i)
 		}
 	}

@@ -64,7 +64,7 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 			e.optimize(x, p)
 		}
 	}
-	if t := &e.ret; !on && e.s.Mutants.DisarmTrampoline && t.ready && e.s.Return == ReturnGlobal {
+	if t := &e.ret; !on && e.s.Mutants.DisarmTrampoline && t.ready.Peek() && e.s.Return == ReturnGlobal {
 		e.disarmNow(x, &t.nopPoint) // which is not among the points, so that it stays armed
 	}
 	if late {

@@ -37,7 +37,8 @@ func (e *Engine) newReturns() {
 // of the last run's.
 func (e *Engine) renewReturns() {
 	t := &e.ret
-	t.nInstances, t.nHolders, t.memories, t.ready = 0, 0, 0, false
+	t.nInstances, t.nHolders, t.memories = 0, 0, 0
+	t.ready.Init(e.d.Cells, false)
 	t.nop = Kprobe{}
 	if len(t.regs) != e.d.CPUs {
 		t.regs = make([]retRegs, e.d.CPUs)
@@ -105,10 +106,11 @@ func (t *retState) linkTrampoline(e *Engine) {
 // kprobe_mutex held.
 func (e *Engine) readyReturns(x kapi.Context) {
 	t := &e.ret
-	if t.ready {
+	if t.ready.Peek() {
 		return
 	}
-	t.ready = true
+	x.Touch(t.ready.ID(), kapi.Write)
+	t.ready.Set(true)
 	if e.listed() {
 		if n := e.d.Tasks.Count(); len(t.calls) != n {
 			t.calls = make([]kapi.Var[*Instance], n)
