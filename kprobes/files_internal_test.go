@@ -275,6 +275,27 @@ func TestEnabledRecorded(t *testing.T) {
 	}
 }
 
+// TestChainOf: the old hash was written as shifts and sums (until 4.6); of the new one
+// the recorded order says enough.
+func TestChainOf(t *testing.T) {
+	e := &Engine{s: Settings{Files: FilesFirst}}
+	for i := range uint64(1000) {
+		at := 0xffffffff81000000 + i*i*37
+		sum := at
+		for _, s := range []struct {
+			by   int
+			less bool
+		}{{18, true}, {51, true}, {54, false}, {57, true}, {61, false}, {63, false}} {
+			if n := at << s.by; s.less {
+				sum -= n
+			} else {
+				sum += n
+			}
+		}
+		require.Equal(t, sum>>58, e.chainOf(isa.Addr(at)), "%#x", at)
+	}
+}
+
 // TestListOrder: a chain's newest point comes first; an address's newest probe, too.
 func TestListOrder(t *testing.T) {
 	same := []isa.Addr{smp.TextBase}

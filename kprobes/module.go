@@ -62,7 +62,10 @@ func (e *Engine) moduleChanged(x kapi.Context, m *kapi.Module, s kapi.ModuleStat
 	}
 	e.mutex.Lock(x)
 	for _, p := range e.points {
-		if !p.freed && (m.Init.Has(p.addr) || s == kapi.ModuleGoing && m.Core.Has(p.addr)) {
+		if !m.Init.Has(p.addr) && (s != kapi.ModuleGoing || !m.Core.Has(p.addr)) {
+			continue
+		}
+		if q, ok := e.table.Peek(p.addr); ok && q == p || e.s.Mutants.KillHidden && !p.freed { // others are somebody's who waits to discard them
 			e.kill(x, p)
 		}
 	}

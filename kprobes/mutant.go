@@ -90,6 +90,8 @@ type Mutants struct {
 	CheckUnlocked bool
 	// NoKill doesn't hear that modules go: their probes stay.
 	NoKill bool
+	// KillHidden kills points that are no longer in the table, too.
+	KillHidden bool
 	// KillWrites writes the original byte to text that is about to go.
 	KillWrites bool
 	// KillKeepsFtrace leaves the probes of a module that goes to ftrace (R51).

@@ -149,6 +149,37 @@ var spec8 = []specRule{
 		holds: func(t *specT) { raceModule(t, false, modInit+2) },
 	},
 	{
+		rule: "8.3", says: "a point that unregister is about to discard when its text goes: what is there by then is another's",
+		in:      since(Edition415),
+		mutants: []specMutant{{name: "kill-hidden", do: func(s *Settings) { s.Mutants.KillHidden = true }}},
+		holds: func(t *specT) {
+			var w waiting
+			b := t.withModule(true, func(b *bench, x *smp.Ctx, m *kernel.Module) {
+				n, fresh := 0, 0
+				k, again := counting(modCore+0x20, &n), counting(modCore+0x20, &fresh)
+				require.NoError(t, b.e.Register(x, k))
+				w.then = func() {
+					require.Zero(t, b.k.Modules.Unload(x, m))
+					require.Zero(t, b.k.Modules.Load(x, m))
+					require.NoError(t, b.e.Register(x, again))
+				}
+				require.NoError(t, b.e.Unregister(x, k))
+				b.e.WaitOptimizer(x)
+				x.Call(modCore + 0x20)
+				require.Equal(t, [2]int{0, 1}, [2]int{n, fresh})
+				require.NoError(t, b.e.Unregister(x, again))
+			})
+			wire := b.wire
+			b.wire = func(k *kernel.Kernel, d *Deps) {
+				w.RCU, d.RCU = d.RCU, &w
+				if wire != nil {
+					wire(k, d)
+				}
+			}
+			t.pass(b)
+		},
+	},
+	{
 		rule: "5.1", says: "what is marked in a module refuses probes like the kernel's own",
 		mutants: []specMutant{{name: "not marked", wire: func(_ *kernel.Kernel, d *Deps) { d.Symbols = unmarked{d.Symbols} }}},
 		holds: func(t *specT) {
@@ -161,6 +192,21 @@ var spec8 = []specRule{
 			t.pass(b)
 		},
 	},
+}
+
+// waiting is RCU of which the first grace period that is waited for is long: then
+// happens meanwhile.
+type waiting struct {
+	kapi.RCU
+	then func()
+}
+
+func (w *waiting) Synchronize(x kapi.Context, f kapi.Flavour) {
+	if then := w.then; then != nil {
+		w.then = nil
+		then()
+	}
+	w.RCU.Synchronize(x, f)
 }
 
 // unmarked is symbols without a blacklist.

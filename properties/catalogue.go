@@ -11,6 +11,7 @@ var All = []*Property{
 	&RightResult,
 	&Transparent,
 	&Accounted,
+	&PostCalled,
 	&ReturnPairs,
 	&Instances,
 	&HandlerContext,

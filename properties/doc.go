@@ -22,6 +22,7 @@
 //	X2  right-result        Want, what the scenario says, against Got, what the harness found
 //	X1  transparent         Expect, from the twin run without probes, against CallEnd
 //	A1  accounted           Trap and Exec (a jump, ftrace's call) against Handler, Missed, Skipped, at each CallEnd
+//	A2  post-called         Handler against Handler, at each CallEnd
 //	R1  return-pairs        RetEntry, RetLeft and RetReturn, and Trampoline for where a call is over
 //	R2  instances           what the engine says of its instances, against itself
 //	C1  handler-context     Context, against Contexts and the open traps

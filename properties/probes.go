@@ -65,8 +65,10 @@ const (
 	kretprobeKind = 1
 	jprobeKind    = 2
 
-	aboutDisabled = 1
-	aboutEntry    = 2
+	aboutDisabled = kpev.IsDisabled
+	aboutEntry    = kpev.HasEntry
+	aboutPost     = kpev.HasPost
+	aboutPath     = kpev.ChangesPath
 )
 
 // An on is a write of 1 to kprobes/enabled.
@@ -162,6 +164,7 @@ func (ps *probes) freed(addr, size uint64) {
 	for i := range ps.list {
 		if p := &ps.list[i]; p.addr-addr < size {
 			p.own, p.sure = false, false
+			p.downsBegun++ // nor is one whose register is yet to return
 		}
 	}
 }

@@ -27,8 +27,8 @@ type Property struct {
 
 // Touched takes what one event touches.
 type Touched struct {
-	// Set before: where each probe is, by its ID, and where slots and detours
-	// are handed out, [From, To).
+	// Set before: where each probe is, by its ID, and where slots, detours and
+	// modules are handed out, [From, To).
 	Addrs    []uint64
 	From, To uint64
 

@@ -37,7 +37,7 @@ type noUseAfterFree struct {
 	live    []span
 	retired []span // given back, and still there for who may be in them
 	freed   []span
-	kept    int // so many are for good: of the kernel's own probes
+	kept    uint64 // so many are for good: of the kernel's own probes
 }
 
 func (m *noUseAfterFree) Reset() {
@@ -56,7 +56,7 @@ func in(list []span, addr uint64) *span {
 func (m *noUseAfterFree) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
 	case kpev.Contexts:
-		m.kept = int(e.C)
+		m.kept = e.C
 	case smpev.Exec:
 		if m.scene.text.has(e.A) || m.has(e.A) {
 			return nil
@@ -154,7 +154,7 @@ func (m *noUseAfterFree) End(drained bool) *traces.Finding {
 	if !drained || !m.scene.probes.none() {
 		return nil
 	}
-	first, left := -1, 0
+	first, left := -1, uint64(0)
 	for i := range m.live {
 		if m.live[i].what == smpev.ModuleMem {
 			continue
@@ -163,7 +163,7 @@ func (m *noUseAfterFree) End(drained bool) *traces.Finding {
 			first = i
 		}
 	}
-	if left > m.kept {
+	if first >= 0 && left > m.kept {
 		s := &m.live[first]
 		return atEnd(s.addr, "no probe is registered, and the %s at %#x hasn't been freed", s, s.addr)
 	}

@@ -29,6 +29,16 @@ func init() {
 			tr.On(1, 2).Exec(f, push...)
 			tr.End(true).ExpectNone()
 		})
+	trap("T3-gone-meanwhile", "register returns last, but the module's text went before that",
+		func(tr *tracetest.Trace) {
+			tr.Alloc(f, 0x100, smpev.ModuleMem)
+			tr.ApiEnter(kpev.Register, 1, f)
+			arm(tr, f)
+			tr.Retire(f, 0x100, smpev.ModuleMem).ApiReturn(kpev.Register, 1, 0).Free(f, 0x100, smpev.ModuleMem)
+			tr.Alloc(f, 0x100, smpev.ModuleMem).Store(f, push[0])
+			tr.On(1, 2).Exec(f, push...)
+			tr.End(true).ExpectNone()
+		})
 	trap("T3-disabling", "the breakpoint is in memory, but disable has begun",
 		func(tr *tracetest.Trace) {
 			probed(tr)

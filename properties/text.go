@@ -243,8 +243,15 @@ func (t *text) forget(addr, size uint64) {
 // it comes again it is that.
 func (t *text) relink(addr, size uint64) {
 	for i := range t.blocks {
-		if b := &t.blocks[i]; b.text && b.base+blockSize > addr && b.base < addr+size {
-			b.mem, b.known = b.orig, b.linked
+		b := &t.blocks[i]
+		from, end := max(addr, b.base), min(addr+size, b.base+blockSize)
+		for b.text && from < end {
+			w, s := from/chunkSize%blockChunks, from%chunkSize
+			k := min(end-from, chunkSize-s)
+			m := mask(k) << (8 * s) & b.linked[w]
+			b.mem[w] = b.mem[w]&^m | b.orig[w]&m
+			b.known[w] |= m
+			from += k
 		}
 	}
 }

@@ -104,6 +104,9 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		e.B = anyAddr(r)
 	case smpev.Alloc, smpev.Free, smpev.Retire:
 		e.A, e.B, e.C = slotAt+uint64(32*r.N(2)), 32, smpev.SlotMem
+		if r.N(3) == 0 { // a module's section, with a probe or two in it
+			e.A, e.B, e.C = probesAt[r.N(3)]&^0xf, 0x10, smpev.ModuleMem
+		}
 	case smpev.Lock, smpev.Unlock:
 		e.A = uint64(1 + r.N(3))
 	case smpev.MightSleep:
@@ -119,6 +122,9 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		}
 	case kpev.Handler:
 		e.A, e.B = uint64(r.N(3)), kpev.Pre
+		if r.N(3) == 0 {
+			e.B = kpev.Post
+		}
 		e.C = probesAt[e.A]
 	case kpev.Missed, kpev.Skipped:
 		e.A = uint64(r.N(3))
@@ -165,6 +171,9 @@ func head(kinds []traces.Kind) (list []traces.Event) {
 	add(smpev.TextStore, slotAt+64, 0x90, 1) // the images of raw sites end here
 	add(smpev.Alloc, slotAt, 32, smpev.SlotMem)
 	add(smpev.Alloc, slotAt+32, 32, smpev.SlotMem)
+	for id := range uint64(3) {
+		add(kpev.Kind, id, 0, 4)
+	}
 	for t := range uint64(3) {
 		for i := range uint64(3) {
 			add(smpev.Expect, t, i, 7)
@@ -289,7 +298,7 @@ func TestTouches(t *testing.T) {
 			continue // has no events
 		}
 		t.Run(p.Name, func(t *testing.T) {
-			touched := &Touched{Addrs: probesAt, From: slotAt, To: slotAt + 64}
+			touched := &Touched{Addrs: probesAt, From: textAt &^ 0xf, To: slotAt + 64} // modules and slots
 			heads := head(p.Kinds)
 			var kinds []traces.Kind
 			for _, k := range p.Kinds {

@@ -34,6 +34,7 @@ type page struct {
 	at    isa.Addr
 	later bool // it comes and goes; see pages.go
 	away  bool // and is away when a run begins
+	moved bool // it is in memory.moved
 	grown bool // it is there since somebody wrote code into it, in this run or an earlier one
 
 	// Of text only:

@@ -63,7 +63,10 @@ func (m *Machine) setPages(a isa.Addr, pages int, perm Perm) {
 			continue
 		}
 		p.perm = perm
-		m.mem.moved = append(m.mem.moved, p)
+		if !p.moved {
+			p.moved = true
+			m.mem.moved = append(m.mem.moved, p)
+		}
 		m.forgetPage(p)
 	}
 }
@@ -84,9 +87,19 @@ func (m *Machine) resetPages() {
 		if p.away {
 			p.perm = 0
 		}
+		p.moved = false
 		m.forgetPage(p)
 	}
 	m.mem.moved = m.mem.moved[:0]
+}
+
+// addPages adds to a hash which pages aren't where they were when the run began.
+func (m *Machine) addPages(h *sim.Hash) {
+	for _, p := range m.mem.moved {
+		if (p.perm == 0) != p.away {
+			h.Join(sim.Hash{Hi: uint64(p.at), Lo: uint64(p.at) + 1})
+		}
+	}
 }
 
 // storeAway is a store to text that was taken away: the kernel dies of it.

@@ -35,6 +35,7 @@ func (m *Machine) AddState(h *sim.Hash) {
 	for _, at := range m.watched[m.bootWatched:] {
 		h.Join(sim.Hash{Hi: uint64(at), Lo: uint64(at)})
 	}
+	m.addPages(h)
 	m.text.AddState(h)
 }
 

@@ -12,6 +12,8 @@ import (
 	"kpsim/properties/scenario"
 	"kpsim/smp"
 	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
 )
 
 // What the shell does with the machine: calls, probes, files, steps.
@@ -45,6 +47,17 @@ func (h *sh) function(name string) error {
 		}
 	}
 	return fmt.Errorf("no function is called %s; there are %s", name, list(names))
+}
+
+// missing returns the module of a function if that isn't loaded, else "".
+func (h *sh) missing(f string) string {
+	for i := range h.s.Rig.Scenario.Modules {
+		m := &h.s.Rig.Scenario.Modules[i]
+		if (slices.Contains(m.Core, f) || slices.Contains(m.Init, f)) && h.s.Rig.ModuleState(m.Name) == kapi.ModuleUnformed {
+			return m.Name
+		}
+	}
+	return ""
 }
 
 // place reads SYMBOL, SYMBOL+OFFSET or a number.
@@ -82,6 +95,9 @@ func (h *sh) call(args []string) error {
 	}
 	if err := h.function(args[0]); err != nil {
 		return err
+	}
+	if m := h.missing(args[0]); m != "" {
+		return fmt.Errorf("%s is in the module %s, which isn't loaded; insmod %s", args[0], m, m)
 	}
 	op := scenario.Op{Kind: scenario.OpCall, Target: args[0], Changed: true}
 	if len(args) > 7 {
@@ -236,6 +252,57 @@ func (h *sh) api(args []string, f string, one, all scenario.OpKind) error {
 		if err := h.s.Op(cpu, says, op, behind, func(errno kprobes.Errno, _ uint64) { h.answer(says, errno) }); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (h *sh) insmod(args []string) error { return h.module(args, "insmod", scenario.OpLoad) }
+
+func (h *sh) rmmod(args []string) error { return h.module(args, "rmmod", scenario.OpUnload) }
+
+// module loads or unloads a module.
+func (h *sh) module(args []string, f string, kind scenario.OpKind) error {
+	args, cpu, behind, err := h.placed(args)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for i := range h.s.Rig.Scenario.Modules {
+		names = append(names, h.s.Rig.Scenario.Modules[i].Name)
+	}
+	switch {
+	case len(args) != 1:
+		return errUsage
+	case len(names) == 0:
+		return errors.New("the scenario has no module; module() makes one")
+	case !slices.Contains(names, args[0]):
+		return fmt.Errorf("no module is called %s; there are %s", args[0], list(names))
+	}
+	says := f + " " + args[0]
+	op := scenario.Op{Kind: kind, Target: args[0]}
+	return h.s.Op(cpu, says, op, behind, func(errno kprobes.Errno, _ uint64) {
+		if name := moduleErrnos[errno]; name != "" {
+			fmt.Fprintf(h.p.out, "%s = %d (%s)\n", says, -int(errno), name)
+		} else {
+			h.answer(says, errno)
+		}
+	})
+}
+
+// moduleErrnos are the answers of insmod and rmmod that the API of probes hasn't.
+var moduleErrnos = map[kprobes.Errno]string{kernel.ModuleEAGAIN: "-EAGAIN", kernel.ModuleEBUSY: "-EBUSY", kernel.ModuleEEXIST: "-EEXIST", kernel.ModuleENOSYS: "-ENOSYS"}
+
+func (h *sh) lsmod(args []string) error {
+	if len(args) > 0 {
+		return errUsage
+	}
+	for i := range h.s.Rig.Scenario.Modules {
+		name := h.s.Rig.Scenario.Modules[i].Name
+		state := h.s.Rig.ModuleState(name).String()
+		if state == kapi.ModuleUnformed.String() {
+			state = "not loaded"
+		}
+		fmt.Fprintf(h.p.out, "%s: %s\n", name, state)
 	}
 	return nil
 }

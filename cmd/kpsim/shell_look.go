@@ -143,6 +143,10 @@ func (h *sh) text(args []string) error {
 	if err := h.function(args[0]); err != nil {
 		return err
 	}
+	if m := h.missing(args[0]); m != "" {
+		fmt.Fprintf(h.p.out, "%s isn't in memory: the module %s isn't loaded\n", args[0], m)
+		return nil
+	}
 	m := h.s.Rig.Machine
 	for i := range h.s.Rig.Scenario.Texts {
 		t := &h.s.Rig.Scenario.Texts[i]

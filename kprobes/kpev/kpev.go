@@ -34,8 +34,8 @@ const (
 	RetMissed                                 // [probe, 0, 0] nmissed of a return probe is incremented: no instance is free
 	JprobeEnter                               // [probe, sp, 0] registers and stack are kept, and the entry of a jprobe runs
 	JprobeLeave                               // [probe, sp, 0] they are as they were
-	Kind                                      // [probe, kind, about] it is no plain kprobe; about: bit 0 registered disabled, bit 1 has an entry_handler; heads the log (harness)
-	Contexts                                  // [detour, returns, own] whether the handlers behind a detour, and those of return probes, run with interrupts off, and how many probes the kernel has of its own; heads the log (harness)
+	Kind                                      // [probe, kind, about] what it is, if that isn't a plain kprobe or there is an edition; about: see IsDisabled; heads the log (harness)
+	Contexts                                  // [detour, returns, own] whether the handlers behind a detour, and those of return probes, run with interrupts off, and how many slots the kernel keeps for probes of its own; heads the log (harness)
 	Context                                   // [probe, which, bits] of the handler that has begun: see PreemptOff (harness)
 	RetEntry                                  // [probe, sp, addr] a return probe's entry_handler runs: addr is on the stack at sp (harness)
 	RetLeft                                   // [probe, sp, 0] and wants nothing more of the call (harness)
@@ -59,6 +59,14 @@ const (
 	Return = 4 // likewise
 	Fault  = 5
 	Jump   = 6 // the entry of a jprobe
+)
+
+// The bits of Kind's about.
+const (
+	IsDisabled  = 1 // it is registered disabled
+	HasEntry    = 2 // a return probe: an entry_handler
+	HasPost     = 4 // a kprobe: both handlers
+	ChangesPath = 8 // its pre_handler may return non-zero
 )
 
 // The bits of Context.

@@ -137,7 +137,7 @@ func (p *program) around(x *smp.Ctx, i int) {
 				do = r.Kernel.Modules.Unload
 			}
 			errno := uint64(do(x, r.modules[k]))
-			p.came = sim.Mix(p.came ^ errno)
+			p.came, p.errno = sim.Mix(p.came^errno), errno
 			if op.Checked && !r.twin { // without probes nobody holds it
 				p.got(x, i, 0, smpev.CheckErrno, errno, 0)
 			}

@@ -6,6 +6,7 @@ import (
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/traces"
 )
@@ -80,6 +81,13 @@ type relate struct {
 func newRelate(r *Rig) *relate {
 	q := &relate{r: r}
 	from, to := kernel.ExecRange()
+	for _, m := range r.modules {
+		for _, s := range [...]kapi.Section{m.Core, m.Init} {
+			if s.Size > 0 {
+				from, to = min(from, s.At), max(to, s.At+isa.Addr(s.Size))
+			}
+		}
+	}
 	q.taken.From, q.taken.To = uint64(from), uint64(to)
 	for i, p := range properties.All {
 		for _, k := range p.Kinds {

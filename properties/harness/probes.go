@@ -125,14 +125,26 @@ func (r *Rig) tellProbes() {
 
 func (r *Rig) tellContexts() {
 	m := &r.Scenario.Machine
-	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Returns >= kprobes.ReturnHashed), b2u(m.Returns == kprobes.ReturnGlobal))
+	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Returns >= kprobes.ReturnHashed), 0)
 }
 
 // tellProbe is tellProbes of one.
 func (r *Rig) tellProbe(i int) {
 	sp := &r.Scenario.Probes[i]
-	if sp.Kind != scenario.ProbeKprobe || sp.Disabled {
-		r.Log.Emit(kpev.Kind, 255, traces.NoTask, uint64(i), uint64(sp.Kind), b2u(sp.Disabled)|2*b2u(sp.Pre != nil))
+	if sp.Kind != scenario.ProbeKprobe || sp.Disabled || r.tells() {
+		about := kpev.IsDisabled*b2u(sp.Disabled) | kpev.HasEntry*b2u(sp.Kind == scenario.ProbeKretprobe && sp.Pre != nil)
+		if sp.Kind == scenario.ProbeJprobe {
+			about |= kpev.ChangesPath
+		}
+		if sp.Kind == scenario.ProbeKprobe {
+			about |= kpev.HasPost * b2u(sp.Pre != nil && sp.Post != nil)
+			for _, st := range sp.Pre {
+				if st.Kind == scenario.StepSetIP || st.Kind == scenario.StepNonzero {
+					about |= kpev.ChangesPath
+				}
+			}
+		}
+		r.Log.Emit(kpev.Kind, 255, traces.NoTask, uint64(i), uint64(sp.Kind), about)
 	}
 	silent := sp.Pre == nil
 	switch sp.Kind {

@@ -7,6 +7,7 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/properties/scenario"
 	"kpsim/sched"
+	"kpsim/smp/kapi"
 	"kpsim/traces"
 )
 
@@ -64,6 +65,9 @@ func (r *Rig) Probe(i int) (k *kprobes.Kprobe, nmissed int) {
 	}
 	return k, k.Missed()
 }
+
+// ModuleState returns the state of the scenario's module of that name.
+func (r *Rig) ModuleState(name string) kapi.ModuleState { return r.Kernel.Modules.Named(name).Now() }
 
 // Verdict says how a run of the rig's ended.
 func (r *Rig) Verdict(run *Run) string {

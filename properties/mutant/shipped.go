@@ -32,12 +32,19 @@ var Shipped = []Fault{
 	{kprobes.Edition26, "no-sync-arm", "no-sail-past", "no-sail-past"},
 	{kprobes.Edition415, "no-sync-arm", "no-sail-past", "no-sail-past"},
 	{kprobes.Edition415, "enable-lost", "globally-off", "no-sail-past"},
+	{kprobes.Edition415, "check-unlocked", "module-init", "no-oops"},
 	{kprobes.Edition514, "jng-and", "function-at-work", "right-result"},
 	{kprobes.Edition514, "holder-refs", "return-storm", "instances"},
+	{kprobes.Edition514, "boost-post", "boosted-post", "post-called"},
 	{kprobes.Edition514, "enable-lost", "globally-off", "no-sail-past"},
+	{kprobes.Edition514, "check-unlocked", "module-init", "no-oops"},
+	{kprobes.Edition65, "boost-post", "boosted-post", "post-called"},
 	{kprobes.Edition65, "enable-lost", "globally-off", "no-sail-past"},
+	{kprobes.Edition65, "check-unlocked", "module-init", "no-oops"},
 	{kprobes.Edition69, "objpool-last", "return-nmi", "instances"},
+	{kprobes.Edition69, "boost-post", "boosted-post", "post-called"},
 	{kprobes.Edition69, "enable-lost", "globally-off", "no-sail-past"},
+	{kprobes.Edition69, "check-unlocked", "module-init", "no-oops"},
 }
 
 // applyShipped brings back the faults of the wiring's edition.

@@ -160,6 +160,9 @@ func (m *Module) set(x kapi.Context, core, initial kapi.TextKind) {
 // Known implements kapi.Modules.
 func (ms *Modules) Known(name string) bool { return ms.Named(name) != nil }
 
+// Now returns the state that the module is in, without a point.
+func (m *Module) Now() kapi.ModuleState { return m.state.Peek() }
+
 // Named returns the module of that name, nil if there is none.
 func (ms *Modules) Named(name string) *Module {
 	for _, m := range ms.list {
@@ -400,3 +403,11 @@ func (m *Module) Put(x kapi.Context) { kapi.Add(&m.refs, x, -1) }
 
 // SetUnload says whether the kernel has CONFIG_MODULE_UNLOAD, at boot.
 func (k *Kernel) SetUnload(on bool) { k.cfg.NoUnload = !on }
+
+// Mutex returns module_mutex, nil if there is no module.
+func (ms *Modules) Mutex() kapi.Mutex {
+	if ms.mutex == nil {
+		return nil
+	}
+	return ms.mutex
+}

@@ -1,0 +1,124 @@
+package properties
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// PostCalled is the half of rule 1.4 that a pre_handler may count on.
+var PostCalled = Property{
+	ID:   "A2",
+	Name: "post-called",
+	Says: "Where a pre_handler has run and let its instruction be executed the probe's post_handler runs too, once, before the call ends.",
+	Kinds: []traces.Kind{
+		smpev.CallEnd, smpev.Exit, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Handler,
+	},
+	Reads:   []traces.Kind{kpev.Kind},
+	New:     func(s *Scene) Monitor { return &postCalled{scene: s} },
+	Touches: postTouches,
+}
+
+// postCalled follows probes that have both handlers, of which the head says so,
+// at addresses where no pre_handler ever changes the path.
+type postCalled struct {
+	scene *Scene
+	due   []postDue
+}
+
+// A postDue is a pre_handler that has run.
+type postDue struct {
+	task  uint8
+	probe uint64
+	addr  uint64
+}
+
+func (m *postCalled) Reset() { m.due = m.due[:0] }
+
+func (m *postCalled) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case kpev.Handler:
+		return m.handler(e)
+	case kpev.ApiEnter, kpev.ApiReturn: // whether it is still enabled where the copy has run nobody knows
+		m.drop(func(d *postDue) bool { return d.probe == e.B })
+	case kpev.Enabled:
+		m.due = m.due[:0]
+	case smpev.Exit:
+		m.drop(func(d *postDue) bool { return d.task == e.Task })
+	case smpev.CallEnd:
+		if len(*m.scene.frames.of(e.Task)) > 0 {
+			return nil
+		}
+		for i := range m.due {
+			if d := &m.due[i]; d.task == e.Task {
+				return found(e, d.addr, "ends a call, and the post_handler of probe %d at %#x, whose pre_handler ran, hasn't", d.probe, d.addr)
+			}
+		}
+	}
+	return nil
+}
+
+func (m *postCalled) End(bool) *traces.Finding { return nil }
+
+func (m *postCalled) handler(e *traces.Event) *traces.Finding {
+	switch e.B {
+	case kpev.Pre:
+		if p := m.scene.probes.index(e.A); p >= 0 && m.scene.probes.list[p].sure && m.judged(e.A, e.C) {
+			m.due = append(m.due, postDue{e.Task, e.A, e.C})
+		}
+	case kpev.Post:
+		for i := len(m.due) - 1; i >= 0; i-- {
+			if d := m.due[i]; d.task == e.Task && d.probe == e.A {
+				m.due = append(m.due[:i], m.due[i+1:]...)
+				break
+			}
+		}
+	case kpev.Fault: // the copy may not come to its end
+		m.drop(func(d *postDue) bool { return d.task == e.Task })
+	}
+	return nil
+}
+
+// judged reports whether a probe has both handlers, and nobody at its address
+// changes the path.
+func (m *postCalled) judged(id, addr uint64) bool {
+	if m.scene.probes.kind(id).about&aboutPost == 0 {
+		return false
+	}
+	for i := range m.scene.probes.list {
+		if p := &m.scene.probes.list[i]; p.addr == addr && m.scene.probes.kind(p.id).about&aboutPath != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *postCalled) drop(which func(d *postDue) bool) {
+	n := 0
+	for i := range m.due {
+		if !which(&m.due[i]) {
+			m.due[n] = m.due[i]
+			n++
+		}
+	}
+	m.due = m.due[:n]
+}
+
+// postTouches: what is due is a task's own, until a call for the probe drops it.
+// An object is a probe. Nothing is left for the end.
+func postTouches(t *Touched, e *traces.Event) {
+	switch e.Kind {
+	case kpev.Handler:
+		for id := range t.Addrs { // who is at its address counts
+			t.Read(uint64(id))
+		}
+	case smpev.CallEnd:
+		for id := range t.Addrs {
+			t.Read(uint64(id))
+		}
+	case kpev.ApiEnter, kpev.ApiReturn:
+		t.Write(e.B)
+	case kpev.Enabled:
+		t.writeAll()
+	}
+}

@@ -1,0 +1,49 @@
+package properties_test
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces/tracetest"
+)
+
+// posted registers probe 1, which has both handlers.
+func posted(tr *tracetest.Trace) {
+	tr.Expect(2, 0, 7)
+	tr.Emit(kpev.Kind, 1, 0, 4)
+	probed(tr)
+}
+
+func init() {
+	golden("A2-called", func(tr *tracetest.Trace) {
+		posted(tr)
+		tr.On(1, 2).Break(f).Pre(1).Post(1).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
+		tr.ExpectNone()
+	})
+	trap("A2-boosted", "the hit is accounted for by a pre_handler, but the copy was boosted past the post_handler",
+		func(tr *tracetest.Trace) {
+			posted(tr)
+			tr.On(1, 2).Break(f).Pre(1).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
+			tr.ExpectViolation("A2", "the post_handler of probe 1")
+		})
+	trap("A2-disabled-meanwhile", "no post_handler, but the probe was being disabled",
+		func(tr *tracetest.Trace) {
+			posted(tr)
+			hand := tr.On(1, 2).Break(f).Pre(1)
+			tr.ApiEnter(kpev.Disable, 1, f)
+			hand.Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
+			tr.ExpectNone()
+		})
+	trap("A2-path-changed", "no post_handler, but a sibling's pre_handler changes the path",
+		func(tr *tracetest.Trace) {
+			tr.Emit(kpev.Kind, 2, 0, 8)
+			posted(tr)
+			tr.Register(2, f)
+			tr.On(1, 2).Break(f).Pre(1).Pre(2).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
+			tr.ExpectNone()
+		})
+	golden("A2-fault", func(tr *tracetest.Trace) {
+		posted(tr)
+		tr.On(1, 2).Break(f).Pre(1).Emit(kpev.Handler, 1, kpev.Fault, f).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
+		tr.ExpectNone()
+	})
+}

@@ -1,0 +1,93 @@
+package smp_test
+
+import (
+	"testing"
+
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// Pages come and go while the machine runs: who runs what is gone faults, also
+// where it ran before; and the next run begins as the first did. A state tells.
+func TestPagesComeAndGo(t *testing.T) {
+	for _, here := range []bool{false, true} {
+		r := newRig(t, smp.Config{CPUs: 1})
+		at := smp.TextBase + 0x10000
+		code := []byte{0xb8, 7, 0, 0, 0, 0xc3} // mov $7,%eax; ret
+		r.MapLater(at, 1, here)
+		if here {
+			r.Map(at, code, smp.PermRead|smp.PermExec)
+		}
+		ret := r.text("ret", 0x100, "31 c0 c3")
+		faults := 0
+		r.Hooks().Trap[smpev.VecPF] = func(x *smp.Ctx, regs *isa.Regs) {
+			faults++
+			if regs.IP != at || x.Fault() != at {
+				t.Errorf("a fault at %#x, about %#x", regs.IP, x.Fault())
+			}
+			regs.IP = ret
+		}
+		var states []sim.Hash
+		state := func() {
+			var h sim.Hash
+			r.AddState(&h)
+			states = append(states, h)
+		}
+		r.AddProgram("p", 0, func(x *smp.Ctx) {
+			want := uint64(0)
+			if here {
+				want = 7
+			}
+			for range 3 {
+				if got := x.Call(at); got != want || r.Present(at) != (want == 7) {
+					t.Errorf("here %v: returned %d, want %d", here, got, want)
+				}
+				state()
+				if want == 7 {
+					x.UnmapPages(at, 1)
+				} else {
+					x.MapPages(at, 1)
+				}
+				state()
+				if want == 0 {
+					x.FillText(at, code)
+				}
+				want = 7 - want
+			}
+		})
+		for range 2 {
+			faults, states = 0, states[:0]
+			if r.want(smp.Passed, sim.Always0{}); faults == 0 {
+				t.Error("nobody has faulted")
+			}
+			if states[0] == states[1] {
+				t.Error("that a page has come or gone is in no state")
+			}
+		}
+	}
+}
+
+// A store to text that is gone ends the run, as the kernel's own fault does.
+func TestStoreToAway(t *testing.T) {
+	r := newRig(t, smp.Config{CPUs: 1})
+	at := smp.TextBase + 0x10000
+	r.MapLater(at, 1, false)
+	oops := 0
+	r.Log().Subscribe(oopses(func(e *traces.Event) {
+		if oops++; e.C != uint64(at) {
+			t.Errorf("about %#x", e.C)
+		}
+	}), smpev.Oops)
+	r.AddProgram("p", 0, func(x *smp.Ctx) { x.WriteText(at, []byte{isa.Int3}) })
+	if r.want(smp.Refused, sim.Always0{}); oops != 1 {
+		t.Errorf("%d oopses", oops)
+	}
+}
+
+type oopses func(e *traces.Event)
+
+// Event implements traces.Sink.
+func (c oopses) Event(e *traces.Event) *traces.Finding { c(e); return nil }
