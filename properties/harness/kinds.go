@@ -27,12 +27,12 @@ type has struct {
 	ret, jprobe, entry, handler, refuses      bool // there are return probes, jprobes; the first have handlers, which refuse calls
 	holders                                   bool // of 5.11 and later
 	global, tells                             bool // kprobes/enabled is written; contexts are told
-	loads, traces, slots                      bool
+	loads, traces, slots, own                 bool // own: the kernel has a probe of its own, on the trampoline of 2.6
 	caches, boosts                            bool // slots are the kernel's; they may be boosted
 }
 
 var reaches = []reach{
-	{smpev.Image, func(h *has) bool { return h.optimizes() || h.flips }},
+	{smpev.Image, func(h *has) bool { return h.optimizes() || h.flips || h.own }},
 	{smpev.TextStore, (*has).patches},
 	{smpev.Exec, func(h *has) bool { return h.call && (h.probes || h.labels) }},
 	{smpev.Trap, (*has).traps},
@@ -120,6 +120,7 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 		breakpoint: sc.Machine.Patch == scenario.PatchBreakpoint, tells: sc.Machine.Edition != scenario.EditionNone,
 		caches: sc.Machine.InsnSlot() > 0, boosts: sc.Machine.Boost != scenario.BoostNever && !sc.Machine.Preempt.Built(),
 	}
+	h.own = sc.Machine.Returns == kprobes.ReturnGlobal
 	for i := range sc.Probes {
 		h.probe(sc, &sc.Probes[i])
 		for k := range sc.Probes[:i] {
