@@ -37,6 +37,11 @@ var corpus = []struct{ file, scenario, mutant string }{
 	{"L3-ignore-sysctl", "optimization-off", "ignore-sysctl"},
 	{"S1-stop-machine-free", "stop-machine-free", ""},
 	{"S1-cancel-rcu", "cancel-detour", "cancel-rcu"},
+	{"R2-objpool-last", "return-nmi", "objpool-last"},
+	{"T2-stack-regions", "stack-check-detour", "stack-regions"},
+	{"T3-enable-lost", "globally-off", "enable-lost"},
+	{"O1-disarm-trampoline", "trampoline-off", "disarm-trampoline"},
+	{"K1-lock-in-nmi", "return-nmi-locked", "lock-in-nmi"},
 }
 
 // playPath plays a trace, edited if edit isn't nil. The rig is closed when the
