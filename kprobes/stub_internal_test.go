@@ -21,15 +21,14 @@ import (
 // dereference, and an engine that asks for it is noticed.
 type stub struct {
 	kapi.Context
-	regs    isa.Regs
-	mem     map[isa.Addr]byte
-	decoded map[isa.Addr]*isa.Inst // by what was there when it was decoded, at
-	funcs   []kapi.Function
-	gates   map[isa.Addr]kapi.Routine
-	stubs   map[string]isa.Addr
-	next    isa.Addr // executable memory
-	atomic  int      // how deep in sections that can't be preempted
-	works   []*stubWork
+	regs   isa.Regs
+	mem    map[isa.Addr]byte
+	funcs  []kapi.Function
+	gates  map[isa.Addr]kapi.Routine
+	stubs  map[string]isa.Addr
+	next   isa.Addr // executable memory
+	atomic int      // how deep in sections that can't be preempted
+	works  []*stubWork
 
 	onBreak, onDebug []kapi.TrapHandler
 	onExit           func(x kapi.Context)

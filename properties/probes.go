@@ -62,9 +62,6 @@ type kindOf struct{ probe, kind, about uint64 }
 
 // What Kind says of a probe.
 const (
-	kretprobeKind = 1
-	jprobeKind    = 2
-
 	aboutDisabled = kpev.IsDisabled
 	aboutEntry    = kpev.HasEntry
 	aboutPost     = kpev.HasPost

@@ -34,7 +34,6 @@ type Session struct {
 	stands  chan struct{}
 	ended   chan struct{}
 	crash   *Crash
-	begun   bool
 }
 
 // patience is how many boundaries a command may take before it is said not to end.

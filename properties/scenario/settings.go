@@ -362,9 +362,7 @@ func SettingRows() (rows []SettingRow) {
 	for i := range settings {
 		s := &settings[i]
 		r := SettingRow{Word: s.word, Says: s.says, Of: make(map[Edition][2]string)}
-		for v := range s.words {
-			r.Values = append(r.Values, s.words[v])
-		}
+		r.Values = append(r.Values, s.words...)
 		for _, e := range Editions() {
 			without, with := Machine{Edition: e, Preempt: PreemptNone}, Machine{Edition: e, Preempt: PreemptFull}
 			without.Settle()

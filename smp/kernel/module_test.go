@@ -23,8 +23,6 @@ type modular struct {
 	*rig
 	m      *kernel.Module
 	told   []string // what the notifier was told, and what it found then
-	kinds  [2]isa.Addr
-	held   *kapi.Module
 	faults int
 }
 
