@@ -2,8 +2,9 @@
 // map states are tests beside it (layers_test.go).
 //
 // kpsim simulates an x86 machine with several CPUs on which code is patched
-// while it runs: kprobes and their jump optimization, jump labels, whatever is
-// plugged in beside them. Functions are real machine code, executed instruction
+// while it runs: kprobes, return probes, jprobes and their jump optimization as
+// five editions of the kernel's document have them, ftrace, modules, jump labels,
+// static calls, whatever is plugged in beside them. Functions are real machine code, executed instruction
 // by instruction; the kernel around them is Go. From one seed or one recording
 // a run is the same to the last event, on every computer.
 //
@@ -12,8 +13,8 @@
 // A package imports downwards only. Each one's own doc.go says what it is, what
 // it is not, its rule and its limits.
 //
-//	L7  cmd/kpsim              flags and subcommands
-//	L6  properties/harness     a scenario under a strategy: one run, or many in parallel
+//	L7  cmd/kpsim              flags and subcommands; a shell
+//	L6  properties/harness     a scenario under a strategy: one run, many in parallel, or one by hand
 //	    properties/scenario    what is run, as plain data; Starlark in and out
 //	    properties/mutant      what is broken on purpose, and who must notice
 //	L5  properties             what must hold: one monitor a property, fed by events

@@ -296,6 +296,37 @@ func TestStates(t *testing.T) {
 }
 
 func testStates(t *testing.T, v stateSetting) {
+	broken, states := breakStates(t, v)
+	require.Empty(t, broken)
+	t.Log(states)
+	for _, state := range []string{"plain", "optimizing", "optimized", "unoptimizing", "freeing", "disarmed"} {
+		require.NotZero(t, states[state], state)
+	}
+}
+
+// TestStatesFind: the table is what notices these.
+func TestStatesFind(t *testing.T) {
+	for name, do := range map[string]func(m *Mutants){
+		"disarm-lost":      func(m *Mutants) { m.DisarmLost = true },
+		"retry-lost":       func(m *Mutants) { m.RetryLost = true },
+		"optimize-post":    func(m *Mutants) { m.OptimizePost = true },
+		"optimize-blocked": func(m *Mutants) { m.OptimizeBlocked = true },
+		"arm-disarmed":     func(m *Mutants) { m.ArmDisarmed = true },
+		"cancel-lost":      func(m *Mutants) { m.CancelLost = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := stateSetting{name: name, s: repaired, runs: 200}
+			do(&v.s.Mutants)
+			broken, _ := breakStates(t, v)
+			require.NotEmpty(t, broken)
+			t.Log(broken)
+		})
+	}
+}
+
+// breakStates runs the storms of TestStates until the table doesn't hold, and says
+// where; or else how often a point was seen in each state.
+func breakStates(t *testing.T, v stateSetting) (broken string, states map[string]int) {
 	const calls = 25
 	var rands [2]sim.Rand
 	program := func(cpu int) func(b *bench, x *smp.Ctx) {
@@ -322,7 +353,7 @@ func testStates(t *testing.T, v stateSetting) {
 			s.Begin(i)
 			outcome := b.run(s)
 			if b.log.Found != nil {
-				t.Fatalf("%s, run %d: crowded+%#x: %s", name, i, b.log.Found.Place-uint64(crowded.at), b.log.Found.Message)
+				return fmt.Sprintf("%s, run %d: crowded+%#x: %s", name, i, b.log.Found.Place-uint64(crowded.at), b.log.Found.Message), nil
 			}
 			require.Equal(t, smp.Passed, outcome, "%s, run %d: %v", name, i, b.m.Refusal())
 			require.True(t, b.e.Settled())
@@ -334,8 +365,5 @@ func testStates(t *testing.T, v stateSetting) {
 			}
 		}
 	}
-	t.Log(c.states)
-	for _, state := range []string{"plain", "optimizing", "optimized", "unoptimizing", "freeing", "disarmed"} {
-		require.NotZero(t, c.states[state], state)
-	}
+	return "", c.states
 }
