@@ -78,9 +78,12 @@ type Mutants struct {
 	ArmBeforeClear   bool // "enabled" arms before it says that nothing is disarmed (M53)
 	DetourDisabled   bool // a detour runs handlers of disabled probes (M43)
 	DetourNested     bool // a detour doesn't look whether it is inside a handler (M44)
-	DetourPath       bool // a detour goes where a pre_handler says
-	DetourStops      bool // a detour's pre_handler that returns non-zero skips those after it
-	SPUnadjusted     bool // a handler behind a detour that saves ss sees the stack pointer below it (5.10)
+	// DetourPost runs the pre_handler of a probe that has joined with a post_handler
+	// while the CPU stood in the detour, which runs none, as kernels since 2.6.34 do.
+	DetourPost   bool
+	DetourPath   bool // a detour goes where a pre_handler says
+	DetourStops  bool // a detour's pre_handler that returns non-zero skips those after it
+	SPUnadjusted bool // a handler behind a detour that saves ss sees the stack pointer below it (5.10)
 
 	// Of modules and ftrace:
 	// NoModuleRef registers a probe in a module without holding the module meanwhile (R52).

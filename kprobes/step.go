@@ -217,6 +217,9 @@ func (e *Engine) preHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs, s
 		if k.disabled.Load(x) && !e.s.Mutants.RunDisabled && (stop || !e.s.Mutants.DetourDisabled) {
 			continue
 		}
+		if !stop && k.Post != nil && !e.s.Mutants.DetourPost {
+			continue // it has joined since the CPU came here: a detour runs no post_handler
+		}
 		if k.Pre == nil {
 			if e.s.Mutants.NilStops {
 				return stop

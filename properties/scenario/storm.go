@@ -25,6 +25,9 @@ func Storm(seed uint64, m Machine) *Scenario {
 	g.probers()
 	g.callers()
 	g.sources()
+	if g.one(3) {
+		g.module()
+	}
 	if m.NoOptprobes {
 		g.without(OpWaitOptimized, OpOptimization)
 	}
@@ -234,6 +237,44 @@ func (g *storm) callers() {
 			g.sc.Sources = append(g.sc.Sources, Source{Kind: SourcePreempt, CPU: cpu, AtMost: 1 + g.rand.N(3)})
 		}
 	}
+}
+
+// module adds one that comes and goes while a task of its own calls it, and a probe
+// there, which a prober registers and unregisters among the others: now the text is
+// there, now it isn't.
+func (g *storm) module() {
+	module, err := Load("module", []byte(`
+work = text("work", "4889f8 4883c003 c3", at = 0xffffffff81100000) # mov %rdi,%rax; add $3,%rax; ret
+enter = text("enter", "31c0 c3", at = 0xffffffff81101000)         # xor %eax,%eax; ret
+leave = text("leave", "c3", at = 0xffffffff81100040)
+m = module("m", funcs = [work, leave], init_funcs = [enter], init = enter, exit = leave)
+task("nobody", ops = [schedule()])
+never()
+`), OpenBuiltin)
+	if err != nil {
+		panic(err)
+	}
+	g.sc.Texts = append(g.sc.Texts, module.Texts...)
+	g.sc.Modules = module.Modules
+	k := Probe{Name: "km", Func: "work", Pre: []Step{{Kind: StepCount}}}
+	if g.one(3) {
+		k.Offset = 3
+	} else if g.one(3) {
+		k = Probe{Name: "km", Kind: ProbeKretprobe, Func: "work", Post: []Step{{Kind: StepCount}}}
+	} else if g.one(3) {
+		k.Post = []Step{{Kind: StepCount}}
+	}
+	g.sc.Probes = append(g.sc.Probes, k)
+	prober := &g.sc.Tasks[g.rand.N(g.tasks)]
+	for range 1 + g.rand.N(3) {
+		at := g.rand.N(len(prober.Ops))
+		prober.Ops = slices.Insert(prober.Ops, at, Op{Kind: OpRegister, Target: "km"})
+		prober.Ops = slices.Insert(prober.Ops, at+1+g.rand.N(len(prober.Ops)-at), Op{Kind: OpUnregister, Target: "km"})
+	}
+	prober.Ops = append(prober.Ops, Op{Kind: OpUnregister, Target: "km"})
+	call := func() Op { return Op{Kind: OpCall, Target: "work", Args: []uint64{uint64(g.rand.N(7))}} }
+	ops := []Op{{Kind: OpLoad, Target: "m"}, call(), {Kind: OpSchedule}, call(), {Kind: OpUnload, Target: "m"}}
+	g.sc.Tasks = append(g.sc.Tasks, Task{Name: "modprobe", CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1 + g.rand.N(2), Ops: ops})
 }
 
 // sources draws interrupts. A non-maskable one hits probes itself only where no
