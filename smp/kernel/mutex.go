@@ -9,8 +9,8 @@ import (
 // A Mutex is a sleeping lock.
 type Mutex struct {
 	k     *Kernel
-	name  string // set at the boot of a run
-	id    uint64
+	name  string        // set at the boot of a run
+	id    uint64        // set at the boot of a run
 	owner kapi.Var[int] // 1 + the task that holds it, 0 if free
 	free  kapi.Is[int]  // set at boot
 }
@@ -36,8 +36,8 @@ func (l *Mutex) Unlock(x kapi.Context) {
 // It implements kapi.Spinlock.
 type Spinlock struct {
 	name  string // set at the boot of a run
-	id    uint64
-	irqs  bool // set at the boot of a run
+	id    uint64 // set at the boot of a run
+	irqs  bool   // set at the boot of a run
 	owner kapi.Var[int]
 	on    bool         // owned by its holder: interrupts were on when it was taken
 	free  kapi.Is[int] // set at boot
@@ -98,12 +98,13 @@ type Locks struct {
 	nSpins    int         // owned by the boot of a run
 	bootSpins int         // set at boot
 	names     []string    // owned by the boot of a run: by id-1
+	bootNames int         // set at boot
 }
 
 func (ls *Locks) init(k *Kernel) { ls.k = k }
 
 func (ls *Locks) reset() {
-	ls.n, ls.nSpins = ls.boot, ls.bootSpins
+	ls.n, ls.nSpins, ls.names = ls.boot, ls.bootSpins, ls.names[:ls.bootNames]
 	for _, l := range ls.mutexes[:ls.boot] {
 		l.owner.Set(0)
 	}
@@ -114,7 +115,7 @@ func (ls *Locks) reset() {
 }
 
 // keep makes the locks made so far the kernel's own.
-func (ls *Locks) keep() { ls.boot, ls.bootSpins = ls.n, ls.nSpins }
+func (ls *Locks) keep() { ls.boot, ls.bootSpins, ls.bootNames = ls.n, ls.nSpins, len(ls.names) }
 
 // NewMutex implements kapi.Locks.
 func (ls *Locks) NewMutex(name string) kapi.Mutex { return ls.mutex(name) }
@@ -128,13 +129,13 @@ func (ls *Locks) bootMutex(name string) *Mutex {
 
 func (ls *Locks) mutex(name string) *Mutex {
 	if ls.n == len(ls.mutexes) {
-		l := &Mutex{k: ls.k, id: ls.newID(name)}
+		l := &Mutex{k: ls.k}
 		l.free = kapi.Is[int]{Var: &l.owner}
 		ls.mutexes = append(ls.mutexes, l)
 	}
 	l := ls.mutexes[ls.n]
 	ls.n++
-	l.name = name
+	l.name, l.id = name, ls.newID(name)
 	l.owner.Init(&ls.k.M.Cells, 0)
 	return l
 }
@@ -142,18 +143,19 @@ func (ls *Locks) mutex(name string) *Mutex {
 // NewSpinlock implements kapi.Locks.
 func (ls *Locks) NewSpinlock(name string, irqs bool) kapi.Spinlock {
 	if ls.nSpins == len(ls.spins) {
-		l := &Spinlock{id: ls.newID(name)}
+		l := new(Spinlock)
 		l.free = kapi.Is[int]{Var: &l.owner}
 		ls.spins = append(ls.spins, l)
 	}
 	l := ls.spins[ls.nSpins]
 	ls.nSpins++
-	l.name, l.irqs, l.on = name, irqs, false
+	l.name, l.irqs, l.on, l.id = name, irqs, false, ls.newID(name)
 	l.owner.Init(&ls.k.M.Cells, 0)
 	return l
 }
 
-// newID numbers a lock, by which events call it.
+// newID numbers a lock, by which events call it: in the order in which a run makes
+// them, whatever was made in runs before it.
 func (ls *Locks) newID(name string) uint64 {
 	ls.names = append(ls.names, name)
 	return uint64(len(ls.names))
