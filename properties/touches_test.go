@@ -355,7 +355,7 @@ func TestTouches(t *testing.T) {
 			}
 			require.Greater(t, swapped, 750/slow)
 			require.Greater(t, broken, 10/slow, "of %d", swapped)
-			if related {
+			if related && slow == 1 { // in fewer logs it may come to none
 				require.NotZero(t, matters)
 			}
 			t.Logf("%d swapped, of which %d broke it; of those in conflict the order mattered for %d", swapped, broken, matters)

@@ -42,6 +42,7 @@ var corpus = []struct{ file, scenario, mutant string }{
 	{"T3-enable-lost", "globally-off", "enable-lost"},
 	{"O1-disarm-trampoline", "trampoline-off", "disarm-trampoline"},
 	{"K1-lock-in-nmi", "return-nmi-locked", "lock-in-nmi"},
+	{"A2-detour-post", "detour-post", "detour-post"},
 }
 
 // playPath plays a trace, edited if edit isn't nil. The rig is closed when the

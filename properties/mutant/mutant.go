@@ -170,6 +170,9 @@ var All = []Mutant{
 	{Name: "handlers-closed", Source: "spec 1.10", Scenario: "globally-off", Property: "handler-context",
 		Says:  "handlers behind a detour run with interrupts off, as until 4.14",
 		Apply: func(w *Wiring) { w.Engine.DetourIRQsOff = true }},
+	{Name: "detour-post", Source: "opt_pre_handler, 2.6.34 and later", Scenario: "detour-post", Property: "post-called",
+		Says:  "a detour runs the pre_handler of a probe that has joined with a post_handler meanwhile, which no detour runs",
+		Apply: func(w *Wiring) { w.Engine.Mutants.DetourPost = true }},
 }
 
 // ByName returns the mutant of that name, AsShipped included.
