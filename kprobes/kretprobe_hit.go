@@ -12,7 +12,10 @@ func (e *Engine) entryHit(x kapi.Context, k *Kprobe, regs *isa.Regs) int {
 	if e.s.Mutants.HookFirst {
 		e.replaceReturn(x, regs)
 	}
-	switch r := k.ret; {
+	r := k.ret
+	x.Touch(r.missed.ID(), kapi.Read) // its holder goes with the end of its unregister: see unregister
+	switch {
+	case r.holder == nil: // with NoGrace, which doesn't wait for who has found it
 	case e.listed():
 		e.enterListed(x, r, regs)
 	case e.s.Return == ReturnHashed:

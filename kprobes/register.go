@@ -215,6 +215,7 @@ func (e *Engine) unregister(x kapi.Context, ks []*Kprobe) (err error) {
 	}
 	for _, h := range holders {
 		if h.rp.holder == h { // else somebody has registered it again meanwhile
+			x.Touch(h.rp.missed.ID(), kapi.Write)
 			h.rp.holder = nil
 		}
 		e.forget(x, h)
