@@ -88,7 +88,7 @@ var stateRules = map[string]rule{
 	"kprobes.memory.onBreak":     skip(atBoot),
 	"kprobes.memory.onDebug":     skip(atBoot),
 	"kprobes.memory.onFault":     skip(atBoot),
-	"kprobes.Kprobe.Pre":         skip("of a return probe's or a jprobe's, set when ret or jp is; else "+atBoot),
+	"kprobes.Kprobe.Pre":         skip("of a return probe's or a jprobe's, set when ret or jp is; else " + atBoot),
 	"kprobes.Kprobe.Post":        skip("as Pre"),
 	"kprobes.Kprobe.Fault":       skip(atBoot),
 	"kprobes.Jprobe.Handler":     skip(atBoot),
