@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/kprobes/rules"
+	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -24,6 +25,7 @@ type bench struct {
 	log      traces.Log
 	settings Settings
 	wire     func(k *kernel.Kernel, d *Deps) // breaks what the engine stands on; nil: nothing
+	locks    *properties.Monitors            // what breaks a rule of locks ends the run
 }
 
 // A code is a function of a bench.
@@ -51,6 +53,8 @@ func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), prog
 	m, err := smp.New(smp.Config{CPUs: len(programs), Full: s.Kernel.Preemption, Budget: 1 << 30}, &b.log)
 	require.NoError(t, err)
 	t.Cleanup(m.Close)
+	b.locks = properties.NewMonitors(&properties.Locks)
+	b.log.Subscribe(b.locks, b.locks.Kinds()...)
 	b.m, b.k = m, kernel.Boot(m, kernel.Config{Preemptible: s.Kernel.Preemption, StackCheck: s.Quiesce == kapi.QuiesceStackCheck})
 	for _, c := range codes {
 		m.Map(c.at, c.bytes, smp.PermRead|smp.PermExec)
@@ -69,6 +73,7 @@ func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), prog
 func (b *bench) run(ch sim.Chooser) smp.Outcome {
 	b.m.Reset(ch)
 	b.k.Reset()
+	b.locks.Reset()
 	k := b.k
 	d := Deps{
 		CPUs: b.m.CPUs(), Cells: &b.m.Cells, Text: &k.Text, Patch: &k.Poke, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
@@ -84,5 +89,6 @@ func (b *bench) run(ch sim.Chooser) smp.Outcome {
 // pass runs the programs in the default schedule.
 func (b *bench) pass(t testing.TB) {
 	t.Helper()
-	require.Equal(t, smp.Passed, b.run(new(sched.Default)), "%v", b.m.Refusal())
+	require.Equal(t, smp.Passed, b.run(new(sched.Default)), "%v %v", b.m.Refusal(), b.log.Found)
+	require.Nil(t, b.locks.End(true))
 }

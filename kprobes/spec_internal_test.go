@@ -94,7 +94,8 @@ func (t *specT) run(codes []code, program func(b *bench, x *smp.Ctx)) {
 // the rule.
 func (t *specT) pass(b *bench) {
 	t.Helper()
-	require.Equal(t, smp.Passed, b.run(new(sched.Default)), "%v", b.m.Refusal())
+	require.Equal(t, smp.Passed, b.run(new(sched.Default)), "%v %v", b.m.Refusal(), b.log.Found)
+	require.Nil(t, b.locks.End(true))
 }
 
 // try runs a rule, and says how it fails, "" if it holds. A machine or an engine

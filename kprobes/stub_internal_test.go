@@ -293,8 +293,9 @@ func (p stubPatch) Patch(_ kapi.Context, at isa.Addr, b []byte, _ isa.Addr) { p.
 
 type stubLock struct{}
 
-func (stubLock) Lock(kapi.Context)   {}
-func (stubLock) Unlock(kapi.Context) {}
+func (stubLock) Lock(kapi.Context)       {}
+func (stubLock) Unlock(kapi.Context)     {}
+func (stubLock) AssertHeld(kapi.Context) {}
 
 type stubLocks struct{}
 

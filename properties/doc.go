@@ -29,7 +29,7 @@
 //	E1  answers             the API calls against each other
 //	L1  after-unregister    the API calls against Handler, Missed, Skipped
 //	L2  text-restored       Load and Image against what TextStore left; Retire and Free, of a module's text that goes
-//	L3  optimization-off    Sysctl and the API calls against TextStore
+//	L3  optimization-off    Sysctl and the API calls against TextStore; Retire and Free, as L2
 //	S1  no-use-after-free   Alloc, Free against Exec, Return and the saved ip of open interrupts
 //	O1  no-oops             Oops
 //	K1  locks               Lock, Unlock, MightSleep

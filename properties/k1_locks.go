@@ -9,7 +9,7 @@ import (
 var Locks = Property{
 	ID:   "K1",
 	Name: "locks",
-	Says: "A lock is taken once and released by its owner, locks are taken and waits are begun in one order, no interrupt takes what it may have interrupted the holder of, and nothing that may sleep is called where sleeping is forbidden.",
+	Says: "A lock is taken once and released by its owner, locks are taken and waits are begun in one order, what a lock protects is touched by who holds it, no interrupt takes what it may have interrupted the holder of, and nothing that may sleep is called where sleeping is forbidden.",
 	Kinds: []traces.Kind{
 		smpev.Lock, smpev.Unlock, smpev.MightSleep,
 	},
@@ -89,6 +89,9 @@ func (m *locks) End(drained bool) *traces.Finding {
 
 func (m *locks) lock(e *traces.Event) *traces.Finding {
 	b := m.place(e.A)
+	if e.B&smpev.LockNeeded != 0 {
+		return found(e, 0, "does what needs lock%d, and doesn't hold it", e.A)
+	}
 	waits, shared := e.B&smpev.LockWaits != 0, e.B&smpev.LockShared != 0
 	for _, h := range m.held {
 		switch {

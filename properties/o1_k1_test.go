@@ -26,6 +26,10 @@ func init() {
 		tr.On(1, 2).Lock(1).Lock(2).Unlock(1).Unlock(2)
 		tr.End(true).ExpectNone()
 	})
+	golden("K1-without", func(tr *tracetest.Trace) {
+		tr.Lock(1).Unlock(1).LockHow(1, smpev.LockNeeded)
+		tr.ExpectViolation("K1", "needs lock1, and doesn't hold it")
+	})
 	golden("K1-recursion", func(tr *tracetest.Trace) {
 		tr.Lock(1).Lock(1)
 		tr.ExpectViolation("K1", "recursion")

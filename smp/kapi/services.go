@@ -119,6 +119,9 @@ type Emitter interface {
 type Mutex interface {
 	Lock(x Context)
 	Unlock(x Context)
+	// AssertHeld says that who is here has the lock, and has monitors told if not
+	// (lockdep_assert_held). It is no point.
+	AssertHeld(x Context)
 }
 
 // A Spinlock keeps the CPU: preemption is off while it is held, and interrupts
@@ -126,6 +129,7 @@ type Mutex interface {
 type Spinlock interface {
 	Lock(x Context)
 	Unlock(x Context)
+	AssertHeld(x Context) // see Mutex
 }
 
 // Locks makes locks. irqs says that a spinlock turns interrupts off while it is

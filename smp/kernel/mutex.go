@@ -34,6 +34,13 @@ func (l *Mutex) Unlock(x kapi.Context) {
 	l.owner.Store(x, 0)
 }
 
+// AssertHeld implements kapi.Mutex.
+func (l *Mutex) AssertHeld(x kapi.Context) {
+	if l.owner.Peek() != 1+int(x.Task()) {
+		x.Emit(smpev.Lock, l.id, smpev.LockNeeded, 0)
+	}
+}
+
 // A Spinlock turns preemption off, interrupts too if irqs says so, and spins.
 // It implements kapi.Spinlock.
 type Spinlock struct {
@@ -71,6 +78,13 @@ func (l *Spinlock) Unlock(x kapi.Context) {
 		x.(*smp.Ctx).IRQ(true)
 	}
 	x.PreemptEnable()
+}
+
+// AssertHeld implements kapi.Spinlock.
+func (l *Spinlock) AssertHeld(x kapi.Context) {
+	if l.owner.Peek() != 1+x.CPU() {
+		x.Emit(smpev.Lock, l.id, smpev.LockNeeded, 0)
+	}
 }
 
 // spinContext says in which context a spinlock has been taken, as in smpev.Lock.
