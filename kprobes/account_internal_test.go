@@ -250,6 +250,7 @@ func (a *account) module() {
 		a.loaded = true
 		return
 	}
+	a.since = -1 // nobody runs what goes
 	var there []*told
 	for _, p := range a.probes {
 		if p.registered && !p.gone && inModule(p.at) {
@@ -270,6 +271,7 @@ func (a *account) module() {
 
 // step asks for something.
 func (a *account) step() {
+	a.since = a.waited()
 	p := a.probes[a.r.N(len(a.probes))]
 	switch a.r.N(14) {
 	case 0, 1, 2, 3:
@@ -347,7 +349,7 @@ func (a *account) holds() {
 
 // ends takes all away: the text is what it was, and nothing is left of the engine's.
 func (a *account) ends(texts []code) {
-	a.refuse = nil
+	a.refuse, a.since = nil, -1
 	a.unregister(a.probes, a.s.Batches)
 	if !a.loaded {
 		a.module()

@@ -64,7 +64,7 @@ func (e *Engine) enterHashed(x kapi.Context, r *Kretprobe, regs *isa.Regs) {
 	}
 	h := r.holder
 	h.lock.Lock(x)
-	ri := firstOf(x, &h.free)
+	ri := firstOf(x, h.lock, &h.free)
 	h.lock.Unlock(x)
 	if ri == nil {
 		e.noInstance(x, r)
@@ -92,7 +92,7 @@ func (e *Engine) enterGlobal(x kapi.Context, r *Kretprobe, regs *isa.Regs) {
 	}
 	h := r.holder
 	e.ret.global.Lock(x)
-	ri := firstOf(x, &h.free)
+	ri := firstOf(x, e.ret.global, &h.free)
 	if ri == nil {
 		e.noInstance(x, r)
 	} else {
@@ -106,7 +106,8 @@ func (e *Engine) enterGlobal(x kapi.Context, r *Kretprobe, regs *isa.Regs) {
 }
 
 // firstOf takes the first instance of a list. Context: its lock held.
-func firstOf(x kapi.Context, l *kapi.List[*Instance]) *Instance {
+func firstOf(x kapi.Context, lock kapi.Spinlock, l *kapi.List[*Instance]) *Instance {
+	lock.AssertHeld(x)
 	if l.Len(x) == 0 {
 		return nil
 	}
@@ -305,6 +306,7 @@ func (e *Engine) leaveHashed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to
 // return probe is gone: its memory goes when no lock is held (K1). Context: the
 // bucket's lock held.
 func (e *Engine) recycleHashed(x kapi.Context, b *bucket, ri, empty *Instance) *Instance {
+	b.lock.AssertHeld(x)
 	h := ri.holder
 	b.calls.Del(x, ri)
 	x.Emit(kpev.InstancePut, ri.ID, h.probe, 0)

@@ -81,6 +81,7 @@ func (e *Engine) moduleChanged(x kapi.Context, m *kapi.Module, s kapi.ModuleStat
 //	step 2: the flags; off the optimizer's lists
 //	step 3: free the slot and the detour
 func (e *Engine) kill(x kapi.Context, p *point) {
+	e.mutex.AssertHeld(x)
 	if p.gone { // its init section went, now the rest does
 		return
 	}

@@ -9,6 +9,7 @@ import (
 // optimize queues a point that can be optimized, or takes back that it was to
 // be unoptimized. Context: kprobe_mutex held.
 func (e *Engine) optimize(x kapi.Context, p *point) {
+	e.mutex.AssertHeld(x)
 	if !e.mayOptimize(p) {
 		return
 	}
@@ -53,6 +54,7 @@ func (e *Engine) unoptimize(x kapi.Context, p *point) {
 // unoptimizeLocked takes a point's jump away: at once if forced, else by way of
 // the optimizer. Context: kprobe_mutex held, and text_mutex if forced.
 func (e *Engine) unoptimizeLocked(x kapi.Context, p *point, force bool) {
+	e.mutex.AssertHeld(x)
 	if !p.optimized.Load(x) {
 		return
 	}
@@ -73,8 +75,9 @@ func (e *Engine) unoptimizeLocked(x kapi.Context, p *point, force bool) {
 	}
 }
 
-// enlist moves a point to a list, or off all of them.
+// enlist moves a point to a list, or off all of them. Context: kprobe_mutex held.
 func (e *Engine) enlist(x kapi.Context, p *point, to *kapi.List[*point]) {
+	e.mutex.AssertHeld(x)
 	if p.list != nil {
 		p.list.Del(x, p)
 	}
@@ -227,6 +230,7 @@ func (e *Engine) retryFreed(x kapi.Context, p *point) {
 
 // doOptimize is step 3. Context: text_mutex held.
 func (e *Engine) doOptimize(x kapi.Context) {
+	e.d.Text.Mutex().AssertHeld(x)
 	x.Step("kprobe_optimizer", 3)
 	for n := 0; e.optimizing.Len(x) > 0 && (n < e.s.Batch || e.s.Batch == 0); n++ {
 		p := e.optimizing.At(x, 0)
@@ -273,6 +277,7 @@ func (e *Engine) takeJump(x kapi.Context, p *point) {
 //
 // Context: text_mutex held.
 func (e *Engine) writeBreakpoint(x kapi.Context, p *point) {
+	e.d.Text.Mutex().AssertHeld(x)
 	image := e.insn[:jumpSize]
 	copy(image, p.orig[:])
 	if e.s.Mutants.SavedAtPrepare {

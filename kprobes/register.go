@@ -142,6 +142,7 @@ func (e *Engine) armEnabled(x kapi.Context, p *point) error {
 // replace gives the point a new chain: with add first, or last if it is a
 // jprobe's, without drop.
 func (e *Engine) replace(x kapi.Context, p *point, add, drop *Kprobe) {
+	e.mutex.AssertHeld(x)
 	next := e.newChain()
 	last := add != nil && (add.jp != nil || e.s.Mutants.OldestFirst)
 	if add != nil && !last {

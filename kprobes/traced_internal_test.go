@@ -68,6 +68,7 @@ func TestDebugger(t *testing.T) {
 			runs := func(x *smp.Ctx) {
 				calls++
 				require.EqualValues(t, 6, x.Call(broken.at))
+				require.EqualValues(t, 99, callWith(x, mended.at, nowhere)) // nor a fault
 				// Who is stepped on top of a step by #DB can't be told from that, here as there.
 				if _, nmi := x.Interrupts(); !nmi || s.Step == StepInt3 {
 					traced++

@@ -1,6 +1,8 @@
 package properties
 
 import (
+	"slices"
+
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -12,9 +14,9 @@ var PostCalled = Property{
 	Name: "post-called",
 	Says: "Where a pre_handler has run and let its instruction be executed the probe's post_handler runs too, once, before the call ends.",
 	Kinds: []traces.Kind{
-		smpev.CallEnd, smpev.Exit, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Handler,
+		smpev.CallEnd, smpev.Exit, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Handler,
 	},
-	Reads:   []traces.Kind{kpev.Kind},
+	Reads:   []traces.Kind{kpev.Kind, kpev.Printk},
 	New:     func(s *Scene) Monitor { return &postCalled{scene: s} },
 	Touches: postTouches,
 }
@@ -40,11 +42,11 @@ func (m *postCalled) Event(e *traces.Event) *traces.Finding {
 	case kpev.Handler:
 		return m.handler(e)
 	case kpev.ApiEnter, kpev.ApiReturn: // whether it is still enabled where the copy has run nobody knows
-		m.drop(func(d *postDue) bool { return d.probe == e.B })
+		m.drop(func(d postDue) bool { return d.probe == e.B })
 	case kpev.Enabled:
 		m.due = m.due[:0]
 	case smpev.Exit:
-		m.drop(func(d *postDue) bool { return d.task == e.Task })
+		m.drop(func(d postDue) bool { return d.task == e.Task })
 	case smpev.CallEnd:
 		if len(*m.scene.frames.of(e.Task)) > 0 {
 			return nil
@@ -74,7 +76,7 @@ func (m *postCalled) handler(e *traces.Event) *traces.Finding {
 			}
 		}
 	case kpev.Fault: // the copy may not come to its end
-		m.drop(func(d *postDue) bool { return d.task == e.Task })
+		m.drop(func(d postDue) bool { return d.task == e.Task })
 	}
 	return nil
 }
@@ -93,16 +95,7 @@ func (m *postCalled) judged(id, addr uint64) bool {
 	return true
 }
 
-func (m *postCalled) drop(which func(d *postDue) bool) {
-	n := 0
-	for i := range m.due {
-		if !which(&m.due[i]) {
-			m.due[n] = m.due[i]
-			n++
-		}
-	}
-	m.due = m.due[:n]
-}
+func (m *postCalled) drop(which func(d postDue) bool) { m.due = slices.DeleteFunc(m.due, which) }
 
 // postTouches: what is due is a task's own, until a call for the probe drops it.
 // An object is a probe. Nothing is left for the end.
@@ -120,5 +113,10 @@ func postTouches(t *Touched, e *traces.Event) {
 		t.Write(e.B)
 	case kpev.Enabled:
 		t.writeAll()
+		t.Write(theSwitch)
+	case kpev.Printk:
+		if aboutSwitch(e) {
+			t.Write(theSwitch)
+		}
 	}
 }

@@ -29,7 +29,7 @@
 //	E1  answers             the API calls against each other
 //	L1  after-unregister    the API calls against Handler, Missed, Skipped
 //	L2  text-restored       Load and Image against what TextStore left; Retire and Free, of a module's text that goes
-//	L3  optimization-off    Sysctl and the API calls against TextStore
+//	L3  optimization-off    Sysctl and the API calls against TextStore; Retire and Free, as L2
 //	S1  no-use-after-free   Alloc, Free against Exec, Return and the saved ip of open interrupts
 //	O1  no-oops             Oops
 //	K1  locks               Lock, Unlock, MightSleep
@@ -56,7 +56,6 @@
 // Limits: T1 knows the bytes of a slot or a detour only from stores since Alloc,
 // and takes any others there for good. S1 doesn't follow return addresses on
 // stacks, only the saved ip of hardware interrupts and NMIs. A1 lets a hit go
-// uncounted whose probe was being disabled or unregistered meanwhile. K1 follows
-// the order of 64 locks. A hit of a breakpoint that is single-stepped twice
-// (spec 1.15) is two hits.
+// uncounted whose probe was being disabled or unregistered meanwhile. A hit of a
+// breakpoint that is single-stepped twice (spec 1.15) is two hits.
 package properties

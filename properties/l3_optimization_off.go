@@ -12,9 +12,9 @@ var OptimizationOff = Property{
 	Name: "optimization-off",
 	Says: "From when kprobes-optimization = 0 has returned until somebody writes 1, no jump stands where a probe is registered, and none is written there.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.TextStore, kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl,
+		smpev.Load, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl,
 	},
-	Reads:   []traces.Kind{smpev.Load, kpev.ApiEnter, kpev.ApiReturn},
+	Reads:   []traces.Kind{smpev.Load, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn},
 	New:     func(s *Scene) Monitor { return &optimizationOff{scene: s} },
 	Touches: offTouches,
 }
@@ -94,9 +94,10 @@ func (m *optimizationOff) stored(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// jumps reports whether a jump stands where a probe certainly is registered.
+// jumps reports whether a jump stands where a probe certainly is registered. In
+// the text of a module that is about to go nothing is put back.
 func (m *optimizationOff) jumps(p *probe) bool {
-	if p.reg != regYes || !m.scene.text.has(p.addr) {
+	if p.reg != regYes || !m.scene.text.has(p.addr) || in(m.scene.dying, p.addr) != nil {
 		return false
 	}
 	mem, orig := m.scene.text.byteAt(p.addr)
@@ -126,6 +127,10 @@ func offTouches(t *Touched, e *traces.Event) {
 				t.Read(sysctl)
 				t.Read(uint64(id))
 			}
+		}
+	case smpev.Retire, smpev.Free:
+		if e.C == smpev.ModuleMem {
+			t.WriteText(e.A, e.B)
 		}
 	case kpev.ApiEnter, kpev.ApiReturn:
 		t.Write(e.B)

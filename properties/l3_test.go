@@ -2,6 +2,7 @@ package properties_test
 
 import (
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
 	"kpsim/traces/tracetest"
 )
 
@@ -49,6 +50,25 @@ func init() {
 			tr.On(1, 2).Sysctl(0, 0)
 			optimize(tr)
 			tr.ExpectViolation("L3", "writes a jump at probe 1")
+		})
+	trap("L3-dying", "a jump is left, in a module's text that is about to go",
+		func(tr *tracetest.Trace) {
+			tr.Alloc(f, 0x100, smpev.ModuleMem).Alloc(0x9000, 0x100, smpev.ModuleMem)
+			probed(tr)
+			optimize(tr)
+			tr.On(0, 1).Sysctl(0, 0)
+			tr.On(1, 2).Retire(f, 0x100, smpev.ModuleMem)
+			tr.On(0, 1).Sysctl(0, 1)
+			tr.On(1, 2).Free(f, 0x100, smpev.ModuleMem)
+			tr.End(false).ExpectNone()
+		})
+	trap("L3-other-module", "a module's text is about to go, but the jump that is left is in another's",
+		func(tr *tracetest.Trace) {
+			tr.Alloc(f, 0x100, smpev.ModuleMem).Alloc(0x9000, 0x100, smpev.ModuleMem)
+			probed(tr)
+			optimize(tr)
+			tr.Retire(0x9000, 0x100, smpev.ModuleMem).Sysctl(0, 0).Sysctl(0, 1)
+			tr.ExpectViolation("L3", "a jump still stands at probe 1")
 		})
 	trap("L3-no-longer-registered", "the jump stands at a probe that is being unregistered: no probe is certainly there",
 		func(tr *tracetest.Trace) {

@@ -50,17 +50,17 @@ func (m *returnPairs) Event(e *traces.Event) *traces.Finding {
 			m.open = append(m.open, openCall{e.Task, ranAlready, e.B, e.C, 0})
 		}
 	case kpev.RetLeft:
-		m.take(func(c *openCall) bool { return c.task == e.Task && c.probe == e.A && c.sp == e.B })
+		m.take(func(c openCall) bool { return c.task == e.Task && c.probe == e.A && c.sp == e.B })
 	case kpev.RetReturn:
 		return m.returns(e)
 	case kpev.Trampoline:
 		return m.passed(e)
 	case smpev.CallEnd:
 		if len(*m.scene.frames.of(e.Task)) == 0 { // what is left never returned
-			m.take(func(c *openCall) bool { return c.task == e.Task })
+			m.take(func(c openCall) bool { return c.task == e.Task })
 		}
 	case smpev.Exit:
-		m.take(func(c *openCall) bool { return c.task == e.Task })
+		m.take(func(c openCall) bool { return c.task == e.Task })
 	}
 	return nil
 }
@@ -122,21 +122,12 @@ func (m *returnPairs) passed(e *traces.Event) (f *traces.Finding) {
 			}
 		}
 	}
-	m.take(func(c *openCall) bool { return c.task == e.Task && c.sp == e.A })
+	m.take(func(c openCall) bool { return c.task == e.Task && c.sp == e.A })
 	return f
 }
 
 // take takes calls away.
-func (m *returnPairs) take(which func(c *openCall) bool) {
-	n := 0
-	for i := range m.open {
-		if !which(&m.open[i]) {
-			m.open[n] = m.open[i]
-			n++
-		}
-	}
-	m.open = m.open[:n]
-}
+func (m *returnPairs) take(which func(c openCall) bool) { m.open = slices.DeleteFunc(m.open, which) }
 
 // pairTouches: what is remembered is a task's own, but for the registration of
 // the probes. An object is a probe. Nothing is left for the end.

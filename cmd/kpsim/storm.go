@@ -33,7 +33,7 @@ type stormCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*stormCmd) Help() string {
-	return `A storm is a program that is drawn: up to three tasks register, unregister, disable and enable probes with and without post_handlers, write the sysctl and flip a jump label, at f+0 to f+8 of a function or two, while tasks on 2 to 6 CPUs run these functions and are interrupted. Each program is run under so many schedules, and no schedule may break any property.
+	return `A storm is a program that is drawn: up to three tasks register, unregister, disable and enable kprobes with and without post_handlers, return probes and, under 2.6, jprobes, at f+0 to f+8 of a function or two, write the sysctl and kprobes/enabled, flip a jump label and load a module, while tasks on 2 to 6 CPUs run these functions and are interrupted. Each program is run under so many schedules, and no schedule may break any property.
 
 A line says of an edition and a model of preemption how many programs and schedules were run, in which share of the schedules a jump was written in a function while a task was in a call of it, and which properties were broken. Of the first program that broke one the witness is shrunk and written to traces/NAME.kps.
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kpsim/sim"
+	"kpsim/smp/isa"
 )
 
 // Storm builds the api-storm of a seed on a machine: several tasks call the probes'
@@ -21,18 +22,13 @@ func Storm(seed uint64, m Machine) *Scenario {
 	g.sc.Name, g.sc.Machine = fmt.Sprintf("api-storm-%v-%v-%d", m.Edition, m.Preempt, seed), m
 	g.sc.Machine.CPUs = 2 + g.rand.N(stormCPUs-1)
 	g.sc.Machine.Fetch = Fetch(g.rand.N(int(FetchMixing) + 1))
+	g.calls()
 	g.probes()
 	g.probers()
 	g.callers()
 	g.sources()
 	if g.one(3) {
 		g.module()
-	}
-	if m.NoOptprobes {
-		g.without(OpWaitOptimized, OpOptimization)
-	}
-	if m.NoBatches {
-		g.without(OpEnable, OpDisable, OpRegisterAll, OpUnregisterAll)
 	}
 	return g.sc
 }
@@ -52,17 +48,7 @@ type storm struct {
 	labelled bool     // there is a jump label
 	nests    bool     // a handler calls a function
 	tasks    int      // probers
-}
-
-// without has tasks give way where they would do what the machine can't.
-func (g *storm) without(kinds ...OpKind) {
-	for i := range g.sc.Tasks {
-		for j := range g.sc.Tasks[i].Ops {
-			if op := &g.sc.Tasks[i].Ops[j]; slices.Contains(kinds, op.Kind) {
-				*op = Op{Kind: OpSchedule}
-			}
-		}
-	}
+	kinds    []OpKind // what these do
 }
 
 // one reports true once in n.
@@ -99,7 +85,9 @@ func (g *storm) probes() {
 			}
 			p.Offset = g.offset(p.Func)
 		}
-		if i > 0 && g.one(4) {
+		if i > 0 && g.sc.Machine.Jprobes && g.one(3) {
+			p = g.jprobe(p.Name)
+		} else if i > 0 && g.one(4) {
 			p = g.kretprobe(p.Name)
 		} else if g.nests && g.one(2) {
 			p.Pre = append(p.Pre, Step{Kind: StepCall, Func: g.some()})
@@ -116,6 +104,44 @@ func (g *storm) kretprobe(name string) Probe {
 		p.Pre, p.DataSize = []Step{{Kind: StepCount}}, 8*g.rand.N(3)
 	}
 	return p
+}
+
+// jprobe draws a jprobe: there may be one already, and then it is refused. Its entry
+// is Go, or text that changes what is put back: a register, and the stack above what
+// it returns to. A probe may be in that text, too.
+func (g *storm) jprobe(name string) Probe {
+	p := Probe{Name: name, Kind: ProbeJprobe, Func: g.some()}
+	if g.one(2) {
+		p.Pre = []Step{{Kind: StepCount}, {Kind: StepSetReg, Reg: isa.RDI, Value: 7}}
+		if g.nests {
+			p.Pre = append(p.Pre, Step{Kind: StepCall, Func: g.some()})
+		}
+		return p
+	}
+	p.Entry = stormEntry
+	if g.text(stormEntry) {
+		return p
+	}
+	code := append([]byte{0xbf, 7, 0, 0, 0}, 0x48, 0x89, 0x7c, 0x24, 0x08) // mov $7,%edi; mov %rdi,8(%rsp)
+	to, _ := KernelExport("jprobe_return")
+	jump, _ := isa.JumpRel32(stormEntryAt+isa.Addr(len(code)), to)
+	g.sc.Texts = append(g.sc.Texts, Text{Name: stormEntry, At: stormEntryAt, Code: append(code, jump[:]...)})
+	if g.one(3) {
+		g.nests = true
+		g.sc.Probes = append(g.sc.Probes, Probe{Name: name + "in", Func: stormEntry, Offset: 5 * g.rand.N(2), Pre: []Step{{Kind: StepCount}}})
+	}
+	return p
+}
+
+// Where the entries of jprobes are, if they are text.
+const (
+	stormEntry            = "entry"
+	stormEntryAt isa.Addr = 0xffffffff81080000
+)
+
+// text reports whether there is a function of that name.
+func (g *storm) text(name string) bool {
+	return slices.ContainsFunc(g.sc.Texts, func(t Text) bool { return t.Name == name })
 }
 
 // some draws a function, mostly the first.
@@ -141,6 +167,32 @@ func (g *storm) offset(f string) int {
 	return near[g.rand.N(len(near))]
 }
 
+// calls lists what probers do, as often as it is to be drawn, of what the machine has.
+func (g *storm) calls() {
+	g.kinds = []OpKind{OpRegister, OpRegister, OpUnregister, OpUnregister, OpEnable, OpDisable, OpWaitOptimized, OpSchedule, OpOptimization, OpEnableLabel, OpCall,
+		OpRegisterAll, OpUnregisterAll, OpEnabled, OpEnabled}
+	m := &g.sc.Machine
+	g.kinds = slices.DeleteFunc(g.kinds, func(k OpKind) bool {
+		switch k {
+		case OpWaitOptimized, OpOptimization:
+			return m.NoOptprobes
+		case OpEnable, OpDisable, OpRegisterAll, OpUnregisterAll:
+			return m.NoBatches
+		case OpEnableLabel:
+			return m.Edition == Edition26
+		}
+		return false
+	})
+}
+
+// settled waits until the optimizer has done what it can, or gives way where there is none.
+func (g *storm) settled() Op {
+	if g.sc.Machine.NoOptprobes {
+		return Op{Kind: OpSchedule}
+	}
+	return Op{Kind: OpWaitOptimized}
+}
+
 // probers draws the tasks that call the API. A probe belongs to one of them, as
 // it does to its user; in the end all are unregistered.
 func (g *storm) probers() {
@@ -152,30 +204,24 @@ func (g *storm) probers() {
 		for k := i; k < len(g.sc.Probes); k += g.tasks {
 			own = append(own, g.sc.Probes[k].Name)
 		}
-		ops := []Op{{Kind: OpRegister, Target: own[0]}, {Kind: OpWaitOptimized}}
+		ops := []Op{{Kind: OpRegister, Target: own[0]}, g.settled()}
 		for _, k := range own[1:] {
 			ops = append(ops, Op{Kind: OpRegister, Target: k})
 		}
 		for range 1 + g.rand.N(5) {
-			op := g.op(own)
-			if op.Kind == OpEnabled && i > 0 { // one administrator: of two it is not known who is the last
-				op.Kind, op.On = OpSchedule, false
-			}
-			ops = append(ops, op)
+			ops = append(ops, g.op(own))
 		}
 		for _, k := range own {
 			ops = append(ops, Op{Kind: OpUnregister, Target: k})
 		}
-		ops = append(ops, Op{Kind: OpWaitOptimized})
+		ops = append(ops, g.settled())
 		g.sc.Tasks = append(g.sc.Tasks, Task{Name: fmt.Sprintf("prober%d", i), CPU: i % g.sc.Machine.CPUs, Repeat: 1, Ops: ops})
 	}
 }
 
 // op draws a call of the API.
 func (g *storm) op(own []string) Op {
-	kinds := [...]OpKind{OpRegister, OpRegister, OpUnregister, OpUnregister, OpEnable, OpDisable, OpWaitOptimized, OpSchedule, OpOptimization, OpEnableLabel, OpCall,
-		OpRegisterAll, OpUnregisterAll, OpEnabled}
-	op := Op{Kind: kinds[g.rand.N(len(kinds))]}
+	op := Op{Kind: g.kinds[g.rand.N(len(g.kinds))]}
 	switch op.Kind {
 	case OpRegisterAll, OpUnregisterAll:
 		op.Targets = g.batch(own)
@@ -187,7 +233,7 @@ func (g *storm) op(own []string) Op {
 		op.On = !g.one(3)
 	case OpEnableLabel:
 		if !g.labelled {
-			return Op{Kind: OpWaitOptimized}
+			return g.settled()
 		}
 		if op.Target = "key"; g.one(2) {
 			op.Kind = OpDisableLabel

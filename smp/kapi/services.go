@@ -119,6 +119,9 @@ type Emitter interface {
 type Mutex interface {
 	Lock(x Context)
 	Unlock(x Context)
+	// AssertHeld says that who is here has the lock, and has monitors told if not
+	// (lockdep_assert_held). It is no point.
+	AssertHeld(x Context)
 }
 
 // A Spinlock keeps the CPU: preemption is off while it is held, and interrupts
@@ -126,6 +129,7 @@ type Mutex interface {
 type Spinlock interface {
 	Lock(x Context)
 	Unlock(x Context)
+	AssertHeld(x Context) // see Mutex
 }
 
 // Locks makes locks. irqs says that a spinlock turns interrupts off while it is
@@ -222,6 +226,9 @@ type Traps interface {
 	// OnFault appends h to the chain of faults. What nobody there wants goes to
 	// the exception table.
 	OnFault(h FaultHandler)
+	// Bug is BUG() in a handler: the kernel dies, and the run ends. The handler
+	// returns as if it had handled the trap.
+	Bug(x Context, why string)
 }
 
 // Bind gives Go routines an address, for guest text to call.

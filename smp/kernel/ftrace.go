@@ -246,6 +246,7 @@ func (o *FtraceOps) Unregister(x kapi.Context) (errno int) {
 // update makes the text of all sites what the clients want, in one batch.
 // Context: ftrace_lock held.
 func (f *Ftrace) update(x kapi.Context) {
+	f.lock.AssertHeld(x)
 	f.batch = f.batch[:0]
 	for _, s := range f.sites {
 		want := false

@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"fmt"
+
 	"kpsim/smp"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
@@ -30,6 +32,13 @@ func (l *Mutex) Lock(x kapi.Context) {
 func (l *Mutex) Unlock(x kapi.Context) {
 	x.Emit(smpev.Unlock, l.id, 0, 0)
 	l.owner.Store(x, 0)
+}
+
+// AssertHeld implements kapi.Mutex.
+func (l *Mutex) AssertHeld(x kapi.Context) {
+	if l.owner.Peek() != 1+int(x.Task()) {
+		x.Emit(smpev.Lock, l.id, smpev.LockNeeded, 0)
+	}
 }
 
 // A Spinlock turns preemption off, interrupts too if irqs says so, and spins.
@@ -69,6 +78,13 @@ func (l *Spinlock) Unlock(x kapi.Context) {
 		x.(*smp.Ctx).IRQ(true)
 	}
 	x.PreemptEnable()
+}
+
+// AssertHeld implements kapi.Spinlock.
+func (l *Spinlock) AssertHeld(x kapi.Context) {
+	if l.owner.Peek() != 1+x.CPU() {
+		x.Emit(smpev.Lock, l.id, smpev.LockNeeded, 0)
+	}
 }
 
 // spinContext says in which context a spinlock has been taken, as in smpev.Lock.
@@ -161,7 +177,8 @@ func (ls *Locks) newID(name string) uint64 {
 	return uint64(len(ls.names))
 }
 
-// Name returns the name of the lock that events call id.
+// Name returns the name of the lock that events call id: which one it is, of
+// several that have it.
 func (ls *Locks) Name(id uint64) string {
 	switch {
 	case id == smpev.WaitGrace:
@@ -172,5 +189,17 @@ func (ls *Locks) Name(id uint64) string {
 	if id == 0 || id > uint64(len(ls.names)) {
 		return "?"
 	}
-	return ls.names[id-1]
+	name, before, all := ls.names[id-1], 0, 0
+	for i, n := range ls.names {
+		if n != name {
+			continue
+		}
+		if all++; i < int(id-1) {
+			before++
+		}
+	}
+	if all > 1 {
+		return fmt.Sprintf("%s[%d]", name, before)
+	}
+	return name
 }

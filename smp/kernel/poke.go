@@ -64,6 +64,7 @@ var int3 = [...]byte{isa.Int3}
 
 // Patch implements kapi.Patcher. Context: may sleep; text_mutex held.
 func (p *TextPoke) Patch(x kapi.Context, addr isa.Addr, insn []byte, resume isa.Addr) {
+	p.k.Text.mutex.AssertHeld(x)
 	p.Publish(x, addr, insn, resume)
 	p.write(x)
 	p.Retire(x)
@@ -71,6 +72,7 @@ func (p *TextPoke) Patch(x kapi.Context, addr isa.Addr, insn []byte, resume isa.
 
 // Batch implements kapi.Batcher. Context: may sleep; text_mutex held.
 func (p *TextPoke) Batch(x kapi.Context, list []kapi.Rewrite) {
+	p.k.Text.mutex.AssertHeld(x)
 	for len(list) > 0 {
 		n := 1
 		for n < len(list) && n < maxBatch && (list[n].At > list[n-1].At || p.Mutants.Unsorted) {
@@ -229,6 +231,7 @@ type PokeStopped struct{ K *Kernel }
 
 // Patch implements kapi.Patcher. Context: may sleep; text_mutex held.
 func (p PokeStopped) Patch(x kapi.Context, addr isa.Addr, insn []byte, _ isa.Addr) {
+	p.K.Text.mutex.AssertHeld(x)
 	announce(x, addr, insn)
 	p.K.Stop.Machine(x, func(x kapi.Context) { p.K.Text.Write(x, addr, insn) })
 }

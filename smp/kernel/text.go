@@ -31,6 +31,7 @@ func (t *Text) Fill(x kapi.Context, addr isa.Addr, b []byte) { x.(*smp.Ctx).Fill
 
 // Poke implements kapi.Text.
 func (t *Text) Poke(x kapi.Context, addr isa.Addr, b []byte) {
+	t.mutex.AssertHeld(x)
 	t.Write(x, addr, b)
 	t.Sync.Self(x, kapi.SyncSelf)
 }

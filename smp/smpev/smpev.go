@@ -101,6 +101,7 @@ const (
 	LockInNMI              // or of an NMI
 	LockShared             // by one of several readers
 	LockWaits              // it isn't taken: until whoever has it is done somebody waits, and others may take it meanwhile
+	LockNeeded             // it isn't taken: who is here should have it, and hasn't
 )
 
 // What is waited for as a lock is, and in a circle with locks: who does it has it.

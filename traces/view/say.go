@@ -65,6 +65,9 @@ func (t *teller) say(e *traces.Event) string {
 	case smpev.Free:
 		return t.free(e)
 	case smpev.Lock:
+		if e.B&smpev.LockNeeded != 0 {
+			return "touch what " + in.lock(e.A) + " protects, WITHOUT IT"
+		}
 		return "lock " + in.lock(e.A)
 	case smpev.Unlock:
 		return "unlock " + in.lock(e.A)
