@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"testing"
@@ -329,7 +330,16 @@ func (a *account) holds() {
 		require.Equal(a.t, a.want, a.ran, "%#x", f.at)
 		a.b.idle(a.t, a.x)
 	}
-	held := 0
+	held, listed := 0, bytes.Count(a.b.e.List(nil), []byte{'\n'})
+	if a.s.Return == ReturnGlobal {
+		listed-- // the trampoline's
+	}
+	for _, p := range a.probes {
+		if p.registered {
+			listed--
+		}
+	}
+	require.Zero(a.t, listed, "lines in the list")
 	for _, p := range a.probes {
 		if !p.registered {
 			require.Equal(a.t, p.k.Flags, a.b.e.FlagsOf(p.k))
@@ -393,7 +403,7 @@ func TestAccount(t *testing.T) {
 		a := &account{ledger: &ledger{t: t}, r: &r, s: &s}
 		fails := false
 		b := newBench(t, s, texts, func(b *bench, x *smp.Ctx) {
-			a.b, a.x = b, x
+			a.b, a.x, a.caller = b, x, x.Task()
 			in := []int{r.N(len(accounted)), r.N(len(accounted))} // so few that many probes share an address
 			for id := range 8 {
 				a.probes = append(a.probes, a.newTold(id+1, in))

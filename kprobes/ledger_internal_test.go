@@ -31,7 +31,8 @@ type ledger struct {
 	graces       [kapi.QuiesceStackCheck + 1]int // grace periods waited for, by flavour
 	refuse       func() bool
 	refused      int
-	since        int // how many grace periods had been waited for when the call under way began; -1: it is no matter
+	caller       kapi.TaskID // who calls the API
+	since        int         // how many grace periods had been waited for when the call under way began; -1: it is no matter
 }
 
 func (l *ledger) waited() (n int) {
@@ -204,7 +205,7 @@ func (e ledgerExec) back(x kapi.Context, at isa.Addr, size int, what uint64, ret
 	require.NotNil(e.t, p, "%#x isn't handed out", at)
 	require.Equal(e.t, []any{p.size, p.what}, []any{size, what})
 	require.True(e.t, retired || !p.jumps, "somebody may be in it still")
-	if p.jumps && x.Task() == 0 && e.since >= 0 {
+	if p.jumps && x.Task() == e.caller && e.since >= 0 {
 		require.Greater(e.t, e.waited(), e.since, "somebody may have been sent there just now")
 	}
 	delete(e.out, at)

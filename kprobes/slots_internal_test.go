@@ -1,7 +1,10 @@
 package kprobes
 
 import (
+	"encoding/binary"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -148,4 +151,194 @@ func TestInt3OfOld(t *testing.T) {
 			require.Equal(t, c.want, b.e.Register(x, &Kprobe{Addr: codes[i].at}), "% x", c.bytes)
 		}).pass(t)
 	}
+}
+
+// TestArrayWaits: of an array's points one with a detour that a breakpoint leads to
+// already is enough: who was preempted in that is waited for, wherever it stands.
+func TestArrayWaits(t *testing.T) {
+	for _, swapped := range []bool{false, true} {
+		var g graces
+		b := newBench(t, repaired, []code{victim, other}, func(b *bench, x *smp.Ctx) {
+			ks := []*Kprobe{{ID: 1, Addr: victim.at}, {ID: 2, Addr: other.at}} // the second isn't optimized: it is a jump
+			if swapped {
+				slices.Reverse(ks)
+			}
+			require.NoError(t, b.e.RegisterAll(x, ks))
+			require.Len(t, b.e.optimizing.Peek(), 1)
+			require.NoError(t, b.e.UnregisterAll(x, ks))
+			require.Equal(t, 1, g.n[kapi.QuiesceTasks])
+			require.True(t, b.e.points[0].freed && b.e.points[1].freed)
+		})
+		b.wire = func(_ *kernel.Kernel, d *Deps) {
+			g.RCU = d.RCU
+			d.RCU = &g
+		}
+		b.pass(t)
+	}
+}
+
+// TestDisabledUncounted: a jump to a point of which nothing is enabled any more, from
+// inside a handler, is no miss.
+func TestDisabledUncounted(t *testing.T) {
+	newBench(t, repaired, []code{victim, fits}, func(b *bench, x *smp.Ctx) {
+		inner := &Kprobe{Addr: fits.at}
+		require.NoError(t, b.e.Register(x, inner))
+		b.settle(x)
+		require.NoError(t, b.e.Disable(x, inner))
+		require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: victim.at + 3, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+			require.True(t, b.e.points[0].jumped)
+			require.EqualValues(t, 10, x.Call(fits.at))
+			return 0
+		}}))
+		require.EqualValues(t, 10, callWith(x, victim.at, 7))
+		require.Zero(t, inner.Missed())
+	}).pass(t)
+}
+
+// TestRemovedBreakpoint: a trap on what is no breakpoint any more is taken for one that
+// somebody has removed meanwhile, in a handler, too; where there is the fallback.
+func TestRemovedBreakpoint(t *testing.T) {
+	for _, on := range []bool{false, true} {
+		s := repaired
+		s.RemovedInt3 = on
+		newBench(t, s, []code{victim, other, broken}, func(b *bench, x *smp.Ctx) {
+			looks := func(x kapi.Context) {
+				for _, c := range []struct {
+					at      isa.Addr
+					removed bool
+				}{{other.at + 2, true}, {broken.at + 5, false}} {
+					r := isa.Regs{IP: c.at + 1}
+					owner := b.e.breakpoint(x, &r)
+					if c.removed && on {
+						require.Equal(t, []uint64{kapi.OwnerRemoved, uint64(c.at)}, []uint64{owner, uint64(r.IP)})
+					} else {
+						require.Equal(t, []uint64{0, uint64(c.at) + 1}, []uint64{owner, uint64(r.IP)})
+					}
+				}
+			}
+			looks(x)
+			n := 0
+			require.NoError(t, b.e.Register(x, &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int { n++; looks(x); return 0 }}))
+			require.EqualValues(t, 10, callWith(x, victim.at, 7))
+			require.Equal(t, 1, n)
+		}).pass(t)
+	}
+}
+
+// TestCut: what lies behind a function where there is no memory is nothing, whatever
+// was looked at before.
+func TestCut(t *testing.T) {
+	cut := code{name: "cut", at: smp.TextBase + 0x8000 - 2, bytes: []byte{0x90, 0xc3}}
+	newBench(t, Edition26.Settings(true), []code{watched, cut}, func(b *bench, x *smp.Ctx) {
+		require.NoError(t, b.e.Register(x, &Kprobe{Addr: watched.at}))
+		require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: cut.at}))
+		var now [16]byte
+		b.k.Text.Read(x, b.e.points[1].slot.Peek().at, now[:])
+		require.Equal(t, [16]byte{0x90, 0xc3}, now)
+	}).pass(t)
+}
+
+// TestGoesElsewhere: what goes somewhere else by itself goes there from a copy, too,
+// at each hit, with a post_handler or without.
+func TestGoesElsewhere(t *testing.T) {
+	at := smp.TextBase + 0x900
+	var codes []code
+	for i, b := range [][]byte{
+		{0xff, 0xe6}, // jmp *%rsi
+		{0xff, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, // jmp *(%rip): to victim
+		{0x56, 0xc3},       // push %rsi; ret
+		{0x56, 0xc2, 0, 0}, // push %rsi; ret $0
+		{0xff, 0xd6, 0xc3}, // call *%rsi; ret
+		{0xff, 0x15, 1, 0, 0, 0, 0xc3, 0, 0, 0, 0, 0, 0, 0, 0}, // call *1(%rip); ret
+	} {
+		if n := len(b) - 8; n > 0 {
+			binary.LittleEndian.PutUint64(b[n:], uint64(victim.at))
+		}
+		codes = append(codes, code{name: string(rune('a' + i)), at: at + isa.Addr(0x40*i), bytes: b})
+	}
+	for ed := range Editions {
+		for _, full := range []bool{false, true} {
+			s := ed.Settings(full)
+			s.Kernel.Optprobes = false
+			newBench(t, s, append([]code{victim}, codes...), func(b *bench, x *smp.Ctx) {
+				for _, f := range codes {
+					for off := isa.Addr(0); off < 2; off++ {
+						for _, post := range []bool{false, true} {
+							k, posts := &Kprobe{Addr: f.at + off}, 0
+							if post {
+								k.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) { posts++ }
+							}
+							if off == 1 && f.bytes[0] != 0x56 {
+								continue // within an instruction
+							}
+							if b.e.Register(x, k) != nil {
+								require.True(t, ed >= Edition514 && f.bytes[0] == 0xff && f.bytes[1]&0xf == 5, "%v, %s+%d", ed, f.name, off)
+								continue
+							}
+							for n := 1; n <= 3; n++ {
+								x.Regs().R[isa.RSI] = uint64(victim.at)
+								require.EqualValues(t, 10, callWith(x, f.at, 7), "%v, %s+%d", ed, f.name, off)
+								b.idle(t, x)
+								if post {
+									require.Equal(t, n, posts)
+								}
+							}
+							require.NoError(t, b.e.Unregister(x, k))
+						}
+					}
+				}
+			}).pass(t)
+		}
+	}
+}
+
+// TestNewPoint: a point is new, whatever was in its place in the run before.
+func TestNewPoint(t *testing.T) {
+	newBench(t, repaired, []code{victim}, func(b *bench, x *smp.Ctx) {
+		require.NoError(t, b.e.Register(x, &Kprobe{Addr: victim.at}))
+		require.NotZero(t, b.e.points[0].detour.size)
+		b.e.WaitOptimizer(x)
+		points := b.e.points
+		was := *points[0]
+		b.e.points = points[:0] // as Renew has them
+		require.Equal(t, point{id: 1, addr: other.at}, *b.e.newPoint(other.at))
+		*points[0], b.e.points = was, points
+	}).pass(t)
+}
+
+// TestListTrampoline: where the trampoline of return probes is a probe, it is listed
+// from boot.
+func TestListTrampoline(t *testing.T) {
+	for ed := range Editions {
+		newBench(t, ed.Settings(true), []code{victim}, func(b *bench, _ *smp.Ctx) {
+			require.Equal(t, ed != Edition26, b.e.HasBlacklist())
+			chains := uint64(0)
+			for at := victim.at; at < victim.at+1000; at++ {
+				chains = max(chains, b.e.chainOf(at)+1)
+			}
+			require.EqualValues(t, 64, chains)
+			list := string(b.e.List(nil))
+			if ed != Edition26 {
+				require.Empty(t, list)
+				return
+			}
+			require.Equal(t, 1, strings.Count(list, "\n"))
+			require.Contains(t, list, fmt.Sprintf("%016x  k  ", b.e.ret.trampoline))
+		}).pass(t)
+	}
+}
+
+// TestUnsettled: what waits to be freed isn't settled.
+func TestUnsettled(t *testing.T) {
+	newBench(t, repaired, []code{victim}, func(b *bench, x *smp.Ctx) {
+		k := &Kprobe{Addr: victim.at}
+		require.NoError(t, b.e.Register(x, k))
+		b.settle(x)
+		require.NoError(t, b.e.Unregister(x, k))
+		require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: victim.at + 3, Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}}))
+		require.Equal(t, []int{0, 0, 1}, []int{len(b.e.optimizing.Peek()), len(b.e.unoptimizing.Peek()), len(b.e.freeing.Peek())})
+		require.False(t, b.e.Settled())
+		b.settle(x)
+		require.True(t, b.e.Settled())
+	}).pass(t)
 }

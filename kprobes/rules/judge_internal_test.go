@@ -208,6 +208,25 @@ func TestStep(t *testing.T) {
 }
 
 // TestSlot: what stands behind the copy, and where a RIP-relative operand leads.
+// TestSlotUnboosted: behind a copy that no jump can follow is an int3, where the step
+// is by that.
+func TestSlotUnboosted(t *testing.T) {
+	not := []byte{0xf4, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3} // hlt
+	for _, e := range editions {
+		var j Judge
+		k := Kernel{Edition: e, Optprobes: true}
+		j.Load(&k, function(not...))
+		v := j.At(0)
+		want := not[:1:1]
+		if e >= Edition514 {
+			want = append(want, isa.Int3)
+		}
+		got, ok := j.Slot(nil, &v, testAddr+0x10000)
+		require.True(t, ok)
+		require.Equal(t, want, got, "%v", e)
+	}
+}
+
 func TestSlot(t *testing.T) {
 	const slot = testAddr + 0x10000
 	code := []byte{0x48, 0x8b, 0x05, 0x10, 0, 0, 0, 0xc3, 0x90, 0x90, 0x90, 0x90} // mov 0x10(%rip),%rax
@@ -337,6 +356,8 @@ func TestOptimize(t *testing.T) {
 		{"the copying comes before the sites", K612, nops(3, 0xe8, 0, 0, 0, 0, 0xc3), func(f *Function) { f.Sites = []Site{{0, 2, SiteAlternative}, {1, 2, SiteFentry}} }, 2, 0, "call in DCR at f+0x3"},
 		{"a lock prefix", K612, nops(8), func(f *Function) { f.Sites = []Site{{3, 1, SiteAlternative}} }, 0, 0, "alternative at f+0x3 in DCR"},
 		{"a lock prefix on the region's last byte", K612, nops(8), func(f *Function) { f.Sites = []Site{{4, 1, SiteAlternative}} }, 0, 5, ""},
+		{"a lock prefix counts where it begins", K612, nops(10), func(f *Function) { f.Sites = []Site{{2, 4, SiteAlternative}} }, 3, 5, ""},
+		{"an entry of the BUG table, on what can be copied", K61, nops(8), func(f *Function) { f.Sites = []Site{{3, 2, SiteBug}} }, 0, 5, ""},
 		{"a fentry site behind the function", K612, []byte{0x90, 0x90, 0x90, 0x48, 0x89, 0xf8}, func(f *Function) { f.Size, f.Sites = 5, []Site{{5, 5, SiteFentry}} }, 0, 0, "fentry site at f+0x5 in DCR"},
 		{"through ftrace", K612, append(nops(0, isa.Nop5[:]...), nops(6)...), func(f *Function) { f.Sites = []Site{{0, 5, SiteFentry}} }, 0, 0, "through ftrace"},
 		{"nothing of ftrace's", with(func(k *Kernel) { k.Ftrace = false }), append(nops(0, isa.Nop5[:]...), nops(6)...), func(f *Function) { f.Sites = []Site{{0, 5, SiteFentry}} }, 0, 5, ""},
