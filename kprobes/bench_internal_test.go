@@ -1,7 +1,6 @@
 package kprobes
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,7 +57,8 @@ func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), prog
 	t.Cleanup(m.Close)
 	b.locks = properties.NewMonitors(&properties.Locks)
 	b.log.Subscribe(b.locks, b.locks.Kinds()...)
-	b.log.Subscribe(&b.handed, smpev.Alloc, smpev.Free, smpev.Retire)
+	b.handed = handed{}
+	b.log.Subscribe(b.handed, smpev.Alloc, smpev.Free, smpev.Retire)
 	b.m, b.k = m, kernel.Boot(m, kernel.Config{Preemptible: s.Kernel.Preemption, StackCheck: s.Quiesce == kapi.QuiesceStackCheck})
 	for _, c := range codes {
 		m.Map(c.at, c.bytes, smp.PermRead|smp.PermExec)
@@ -78,7 +78,7 @@ func (b *bench) run(ch sim.Chooser) smp.Outcome {
 	b.m.Reset(ch)
 	b.k.Reset()
 	b.locks.Reset()
-	b.handed = b.handed[:0]
+	clear(b.handed)
 	k := b.k
 	d := Deps{
 		CPUs: b.m.CPUs(), Cells: &b.m.Cells, Text: &k.Text, Patch: &k.Poke, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
@@ -98,34 +98,35 @@ func (b *bench) pass(t testing.TB) {
 	b.kept(t)
 }
 
-// kept is what holds at the end of any run: each lock was let go, and what slots
-// and detours are handed out some point has.
+// kept is what holds at the end of any run: each lock was let go, what slots
+// and detours are handed out some point has, and each point some probe.
 func (b *bench) kept(t testing.TB) {
 	t.Helper()
 	require.Nil(t, b.locks.End(true))
-	var have handed
+	have := 0
 	for _, p := range b.e.points {
-		if p.detour.size != 0 {
-			have = append(have, uint64(p.detour.addr))
+		for _, at := range [...]isa.Addr{p.detour.addr, p.slot.Peek().at} {
+			if at != 0 {
+				have++
+				require.True(t, b.handed[uint64(at)], "a point has %#x, which isn't handed out", uint64(at))
+			}
 		}
-		if s := p.slot.Peek(); s.at != 0 {
-			have = append(have, uint64(s.at))
-		}
+		require.True(t, p.freed || !p.unused() || !b.e.Settled(), "nothing is on a list, and a point without probes is there")
 	}
-	require.ElementsMatch(t, have, b.handed, "slots and detours that points have, and that are handed out")
+	require.Len(t, b.handed, have, "slots and detours that are handed out, and that points have")
 }
 
 // handed is the slots and detours that are handed out.
-type handed []uint64
+type handed map[uint64]bool
 
 // Event implements traces.Sink.
-func (h *handed) Event(e *traces.Event) *traces.Finding {
-	switch i := slices.Index(*h, e.A); {
+func (h handed) Event(e *traces.Event) *traces.Finding {
+	switch {
 	case e.C == smpev.ModuleMem:
 	case e.Kind == smpev.Alloc:
-		*h = append(*h, e.A)
-	case i >= 0: // retired, or freed at once
-		*h = slices.Delete(*h, i, i+1)
+		h[e.A] = true
+	default: // retired, or freed at once
+		delete(h, e.A)
 	}
 	return nil
 }
