@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/properties"
 	"kpsim/sched"
@@ -26,6 +27,7 @@ type bench struct {
 	log      traces.Log
 	settings Settings
 	wire     func(k *kernel.Kernel, d *Deps) // breaks what the engine stands on; nil: nothing
+	made     func()                          // is called when the engine is; nil: nothing
 	locks    *properties.Monitors            // what breaks a rule of locks ends the run
 	handed   handed
 }
@@ -57,6 +59,7 @@ func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), prog
 	t.Cleanup(m.Close)
 	b.locks = properties.NewMonitors(&properties.Locks)
 	b.log.Subscribe(b.locks, b.locks.Kinds()...)
+	b.log.Subscribe(listedTwice{b}, kpev.InstancePut)
 	b.handed = handed{}
 	b.log.Subscribe(b.handed, smpev.Alloc, smpev.Free, smpev.Retire)
 	b.m, b.k = m, kernel.Boot(m, kernel.Config{Preemptible: s.Kernel.Preemption, StackCheck: s.Quiesce == kapi.QuiesceStackCheck})
@@ -88,6 +91,9 @@ func (b *bench) run(ch sim.Chooser) smp.Outcome {
 		b.wire(k, &d)
 	}
 	b.e = New(d, b.settings)
+	if b.made != nil {
+		b.made()
+	}
 	return b.m.Run()
 }
 
@@ -114,6 +120,35 @@ func (b *bench) kept(t testing.TB) {
 		require.True(t, p.freed || !p.unused() || !b.e.Settled(), "nothing is on a list, and a point without probes is there")
 	}
 	require.Len(t, b.handed, have, "slots and detours that are handed out, and that points have")
+	for _, h := range b.e.ret.holders[:b.e.ret.nHolders] {
+		for _, ri := range h.all {
+			require.True(t, ri.freed || h.rp.holder == h, "instance %d is left behind of a return probe that is gone", ri.ID)
+		}
+	}
+}
+
+// listedTwice looks whether an instance that is given back is still in a list of
+// calls.
+type listedTwice struct{ b *bench }
+
+// Event implements traces.Sink.
+func (l listedTwice) Event(e *traces.Event) *traces.Finding {
+	t := &l.b.e.ret
+	for i := range t.buckets {
+		for _, ri := range t.buckets[i].calls.Peek() {
+			if ri.ID == e.A {
+				return &traces.Finding{Message: "an instance is given back that is in a bucket"}
+			}
+		}
+	}
+	for i := range t.calls {
+		for ri := t.calls[i].Peek(); ri != nil; ri = ri.below {
+			if ri.ID == e.A {
+				return &traces.Finding{Message: "an instance is given back that is in its task's list"}
+			}
+		}
+	}
+	return nil
 }
 
 // handed is the slots and detours that are handed out.
