@@ -167,7 +167,7 @@ func TestThirdHit(t *testing.T) {
 		result, err := harness.Explore(harness.Spec{Scenario: sc, Strategy: "deviations", Runs: 2000, Stop: true})
 		require.NoError(t, err)
 		require.NotNil(t, result.Witness)
-		require.Equal(t, "owned-breakpoint", result.Witness.Property.Name)
+		require.Equal(t, "no-oops", result.Witness.Property.Name)
 	}
 }
 

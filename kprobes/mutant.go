@@ -85,6 +85,10 @@ type Mutants struct {
 	DetourStops  bool // a detour's pre_handler that returns non-zero skips those after it
 	SPUnadjusted bool // a handler behind a detour that saves ss sees the stack pointer below it (5.10)
 
+	// ReenterAgain takes a hit on top of two others for one on top of one: the
+	// CPU loses track of the first.
+	ReenterAgain bool
+
 	// Of modules and ftrace:
 	// NoModuleRef registers a probe in a module without holding the module meanwhile (R52).
 	NoModuleRef bool

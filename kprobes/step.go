@@ -107,10 +107,10 @@ func (e *Engine) hit(x kapi.Context, b *kcb, p *point, regs *isa.Regs) {
 
 // nested is a hit from inside a handler, or from an NMI on top of one: no
 // handler runs, and the instruction executes all the same (spec 1.11). false:
-// the CPU was nested already, or the breakpoint is what it steps.
+// nobody's, since the breakpoint is what it steps.
 func (e *Engine) nested(x kapi.Context, b *kcb, p *point, regs *isa.Regs) bool {
-	if b.status == reenter {
-		return false
+	if b.status == reenter && !e.s.Mutants.ReenterAgain {
+		return e.unrecoverable(x, p)
 	}
 	if b.status == hitStep && e.ownInt3(p) {
 		regs.Flags = regs.Flags&^isa.TF | b.saved
@@ -118,6 +118,23 @@ func (e *Engine) nested(x kapi.Context, b *kcb, p *point, regs *isa.Regs) bool {
 	}
 	e.missed(x, p)
 	e.execute(x, b, p, regs, true)
+	return true
+}
+
+// unrecoverable is a hit while the CPU steps the copy of a nested one, by an NMI:
+// there is room to remember one probe beside the current one, so that the kernel
+// dies (KPROBE_REENTER, study of kernels 1.7). Kernels of 2.6 take the breakpoint
+// for nobody's, and die of that.
+func (e *Engine) unrecoverable(x kapi.Context, p *point) bool {
+	switch e.s.Files {
+	case FilesFirst:
+		return false
+	case FilesPlain:
+		x.Emit(kpev.Printk, uint64(kpev.LineUnrecoverable), uint64(p.addr), 0)
+	default:
+		x.Emit(kpev.Printk, uint64(kpev.LineUnrecoverableBare), 0, 0)
+	}
+	e.d.Traps.Bug(x, "Unrecoverable kprobe detected")
 	return true
 }
 

@@ -1,8 +1,6 @@
 package properties
 
 import (
-	"fmt"
-
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -19,18 +17,15 @@ var Locks = Property{
 	Touches: lockTouches,
 }
 
-// locksMax bounds the locks whose order is followed; a machine has a handful.
-const locksMax = 64
-
 // locks follows what is held and waited for. A wait for a work or a grace period is
 // a lock that is taken and let go at once: who has it, the work's worker or a
 // reader, takes others meanwhile, and so waits go round in circles as locks do. An
 // order is a fault wherever it is seen: nobody has to have waited.
 type locks struct {
-	ids   []uint64         // of the locks seen
-	after [locksMax]uint64 // bit j of after[i]: j was taken under i, directly or through others
-	how   [locksMax]uint8  // where each was taken, of in… and open
-	held  []holding        // in the order in which they were taken
+	ids   []uint64  // of the locks seen
+	after order     // i has j: j was taken under i, directly or through others
+	how   []uint8   // where each was taken, of in… and open
+	held  []holding // in the order in which they were taken
 }
 
 // The contexts in which a spinlock was taken.
@@ -48,9 +43,8 @@ type holding struct {
 }
 
 func (m *locks) Reset() {
-	clear(m.after[:len(m.ids)])
-	clear(m.how[:len(m.ids)])
-	m.ids, m.held = m.ids[:0], m.held[:0]
+	m.after.clear()
+	m.ids, m.how, m.held = m.ids[:0], m.how[:0], m.held[:0]
 }
 
 func (m *locks) Event(e *traces.Event) *traces.Finding {
@@ -80,37 +74,34 @@ func (m *locks) unlock(e *traces.Event) *traces.Finding {
 		other = int(h.task)
 	}
 	if other >= 0 {
-		return found(e, 0, "releases lock %d, which task%d holds", e.A, other)
+		return found(e, 0, "releases lock%d, which task%d holds", e.A, other)
 	}
-	return found(e, 0, "releases lock %d, which nobody holds", e.A)
+	return found(e, 0, "releases lock%d, which nobody holds", e.A)
 }
 
 func (m *locks) End(drained bool) *traces.Finding {
 	if drained && len(m.held) > 0 {
 		h := m.held[0]
-		return atEnd(0, "task%d still holds lock %d", h.task, m.ids[h.lock])
+		return atEnd(0, "task%d still holds lock%d", h.task, m.ids[h.lock])
 	}
 	return nil
 }
 
 func (m *locks) lock(e *traces.Event) *traces.Finding {
 	b := m.place(e.A)
-	if b < 0 {
-		return nil
-	}
 	if e.B&smpev.LockNeeded != 0 {
-		return found(e, 0, "does what needs lock %d, and doesn't hold it", e.A)
+		return found(e, 0, "does what needs lock%d, and doesn't hold it", e.A)
 	}
 	waits, shared := e.B&smpev.LockWaits != 0, e.B&smpev.LockShared != 0
 	for _, h := range m.held {
 		switch {
 		case h.lock != b:
 		case h.task == e.Task && waits:
-			return found(e, 0, "waits for %s, which it has itself", thing(e.A))
+			return found(e, 0, "waits for lock%d, which it has itself", e.A)
 		case h.task == e.Task:
-			return found(e, 0, "takes lock %d, which it holds: recursion", e.A)
+			return found(e, 0, "takes lock%d, which it holds: recursion", e.A)
 		case !waits && !(shared && h.shared):
-			return found(e, 0, "takes lock %d, which task%d holds", e.A, h.task)
+			return found(e, 0, "takes lock%d, which task%d holds", e.A, h.task)
 		}
 	}
 	if f := m.context(e, b); f != nil {
@@ -121,15 +112,15 @@ func (m *locks) lock(e *traces.Event) *traces.Finding {
 			continue
 		}
 		a := h.lock
-		if m.after[b]>>a&1 != 0 {
+		if m.after.has(b, a) {
 			if e.A >= smpev.WaitWork || m.ids[a] >= smpev.WaitWork {
-				return found(e, 0, "waits for %s under %s, and that waits for this: the wait goes round in a circle", thing(e.A), thing(m.ids[a]))
+				return found(e, 0, "waits for lock%d under lock%d, and that waits for this: the wait goes round in a circle", e.A, m.ids[a])
 			}
-			return found(e, 0, "takes lock %d under lock %d: the order so far is the reverse", e.A, m.ids[a])
+			return found(e, 0, "takes lock%d under lock%d: the order so far is the reverse", e.A, m.ids[a])
 		}
 		for i := range m.ids {
-			if i == a || m.after[i]>>a&1 != 0 {
-				m.after[i] |= m.after[b] | 1<<b
+			if i == a || m.after.has(i, a) {
+				m.after.add(i, b)
 			}
 		}
 	}
@@ -158,36 +149,62 @@ func (m *locks) context(e *traces.Event, b int) *traces.Finding {
 	m.how[b] |= here
 	switch how := m.how[b]; {
 	case how&inNMI != 0 && how != inNMI:
-		return found(e, 0, "takes lock %d, which NMIs take, too: one may have interrupted its holder", e.A)
+		return found(e, 0, "takes lock%d, which NMIs take, too: one may have interrupted its holder", e.A)
 	case how&inIRQ != 0 && how&open != 0:
-		return found(e, 0, "takes lock %d, which handlers of interrupts take, and others hold with interrupts on", e.A)
+		return found(e, 0, "takes lock%d, which handlers of interrupts take, and others hold with interrupts on", e.A)
 	}
 	return nil
 }
 
-// thing says what a number in a Lock is.
-func thing(id uint64) string {
-	switch {
-	case id == smpev.WaitGrace:
-		return "a grace period"
-	case id >= smpev.WaitWork:
-		return "a work"
-	}
-	return fmt.Sprintf("lock %d", id)
-}
-
-// place returns the number of a lock, or -1 if there are too many.
+// place returns the number of a lock.
 func (m *locks) place(id uint64) int {
 	for i, x := range m.ids {
 		if x == id {
 			return i
 		}
 	}
-	if len(m.ids) == locksMax {
-		return -1
+	n := len(m.ids)
+	m.ids, m.how = append(m.ids, id), append(m.how, 0)
+	m.after.grow(n + 1)
+	return n
+}
+
+// An order is a relation between n things, a bit for each pair.
+type order struct {
+	n, words int      // words a row
+	bits     []uint64 // row by row
+}
+
+// grow makes room for n things. It keeps its memory when it is cleared.
+func (o *order) grow(n int) {
+	if words := (n + 63) / 64; words > o.words {
+		wider := order{words: words}
+		for i := range o.n {
+			wider.grow(i + 1)
+			copy(wider.row(i), o.row(i))
+		}
+		*o = wider
 	}
-	m.ids = append(m.ids, id)
-	return len(m.ids) - 1
+	for ; o.n < n; o.n++ {
+		for range o.words {
+			o.bits = append(o.bits, 0)
+		}
+	}
+}
+
+func (o *order) clear() { o.n, o.bits = 0, o.bits[:0] }
+
+func (o *order) row(i int) []uint64 { return o.bits[i*o.words : (i+1)*o.words] }
+
+func (o *order) has(i, j int) bool { return o.row(i)[j/64]>>(j%64)&1 != 0 }
+
+// add adds j, and all that j has, to what i has.
+func (o *order) add(i, j int) {
+	to := o.row(i)
+	for k, w := range o.row(j) {
+		to[k] |= w
+	}
+	to[j/64] |= 1 << (j % 64)
 }
 
 // lockTouches: an object is a lock. Of two locks taken in both orders it is the

@@ -28,7 +28,7 @@ func init() {
 	})
 	golden("K1-without", func(tr *tracetest.Trace) {
 		tr.Lock(1).Unlock(1).LockHow(1, smpev.LockNeeded)
-		tr.ExpectViolation("K1", "needs lock 1, and doesn't hold it")
+		tr.ExpectViolation("K1", "needs lock1, and doesn't hold it")
 	})
 	golden("K1-recursion", func(tr *tracetest.Trace) {
 		tr.Lock(1).Lock(1)
@@ -54,7 +54,7 @@ func init() {
 		func(tr *tracetest.Trace) {
 			tr.Lock(1).Lock(2).Unlock(2).Unlock(1)
 			tr.On(1, 2).Lock(2).Lock(1)
-			tr.ExpectViolation("K1", "takes lock 1 under lock 2: the order so far is the reverse")
+			tr.ExpectViolation("K1", "takes lock1 under lock2: the order so far is the reverse")
 		})
 	trap("K1-circle", "no two locks were ever taken in both orders, but three go round",
 		func(tr *tracetest.Trace) {
@@ -71,8 +71,16 @@ func init() {
 			tr.On(2, 3).Lock(1)
 			tr.ExpectNone()
 		})
+	trap("K1-many", "the two are far apart among a hundred locks",
+		func(tr *tracetest.Trace) {
+			for id := uint64(1); id < 100; id++ {
+				tr.Lock(id).Lock(id + 1).Unlock(id + 1).Unlock(id)
+			}
+			tr.Lock(100).Lock(1)
+			tr.ExpectViolation("K1", "takes lock1 under lock100: the order so far is the reverse")
+		})
 	golden("K1-held-at-end", func(tr *tracetest.Trace) {
-		tr.Lock(1).End(true).ExpectViolation("K1", "still holds lock 1")
+		tr.Lock(1).End(true).ExpectViolation("K1", "still holds lock1")
 	})
 
 	const spin, irq, nmi, on, waits, shared = smpev.LockSpins, smpev.LockInIRQ, smpev.LockInNMI, smpev.LockIRQsOn, smpev.LockWaits, smpev.LockShared
@@ -119,13 +127,13 @@ func init() {
 		})
 	golden("K1-waits-for-itself", func(tr *tracetest.Trace) {
 		tr.Lock(1).LockHow(1, waits)
-		tr.ExpectViolation("K1", "waits for lock 1, which it has itself")
+		tr.ExpectViolation("K1", "waits for lock1, which it has itself")
 	})
 	trap("K1-flush", "the work doesn't run when it is waited for, and didn't hold the lock when it ran: once it will",
 		func(tr *tracetest.Trace) {
 			tr.On(1, 2).Lock(smpev.WaitWork).Lock(1).Unlock(1).Unlock(smpev.WaitWork)
 			tr.Lock(1).LockHow(smpev.WaitWork, waits)
-			tr.ExpectViolation("K1", "waits for a work under lock 1, and that waits for this")
+			tr.ExpectViolation("K1", "waits for lock65536 under lock1, and that waits for this")
 		})
 	trap("K1-flush-apart", "the work takes the lock, and is waited for without it",
 		func(tr *tracetest.Trace) {
@@ -141,6 +149,6 @@ func init() {
 		})
 	golden("K1-grace-in-section", func(tr *tracetest.Trace) {
 		tr.LockHow(smpev.WaitGrace, shared).LockHow(smpev.WaitGrace, waits)
-		tr.ExpectViolation("K1", "waits for a grace period, which it has itself")
+		tr.ExpectViolation("K1", "waits for lock131072, which it has itself")
 	})
 }

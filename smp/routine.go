@@ -124,6 +124,12 @@ func (x *Ctx) oops() {
 // Oops says that nobody handled the trap: the run ends.
 func (x *Ctx) Oops() { x.oops() }
 
+// Bug is a ud2 of the kernel's own: the run ends.
+func (x *Ctx) Bug(why string) {
+	x.Emit(smpev.Oops, smpev.VecUD, uint64(x.regs.IP), 0)
+	x.m.refuseAt(x.cpu, x.regs.IP, why+": BUG()")
+}
+
 // finish takes down the frame of a routine that has ended. The CPU can move as
 // before, so that nothing has to be looked at again.
 func (m *Machine) finish(x *Ctx) {

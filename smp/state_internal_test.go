@@ -22,6 +22,9 @@ func TestAddState(t *testing.T) {
 	work := &Source{Kind: WorkSource, Name: "work"}
 	require.NoError(t, m.AddSource(timer, 0))
 	require.NoError(t, m.AddSource(work, 0))
+	const module = TextBase + 1<<20
+	m.MapLater(module, 2, false)
+	m.MapLater(module+2*pageSize, 1, true)
 	m.Freeze()
 	m.Reset(nil)
 	c, other := &m.cpus[0], &m.cpus[1]
@@ -104,6 +107,9 @@ func TestAddState(t *testing.T) {
 	also("two do", func() { m.waiters = []*Ctx{x, y} }, func() { m.waiters = nil })
 	also("in another order", func() { m.waiters = []*Ctx{y, x} }, func() { m.waiters = nil })
 	flag("somebody is to look", &m.recheck)
+	also("a page came", func() { x.MapPages(module, 1) }, func() { x.UnmapPages(module, 1) })
+	also("two did", func() { x.MapPages(module, 2) }, func() { x.UnmapPages(module, 2) })
+	also("one went", func() { x.UnmapPages(module+2*pageSize, 1) }, func() { x.MapPages(module+2*pageSize, 1) })
 	also("where a fault was", func() { m.mem.fault++ }, func() { m.mem.fault-- })
 	also("a watched place", func() { m.watched = []isa.Addr{TextBase} }, func() { m.watched = nil })
 	require.Equal(t, "nothing", seen[state()])

@@ -6,9 +6,10 @@ import (
 )
 
 // Readable puts names in place of a finding's numbers: of its addresses, which
-// are words that begin with 0xffff, and of its tasks, task0 and up. Monitors
-// don't know the names; place and task do.
-func Readable(message string, place, task func(uint64) string) string {
+// are words that begin with 0xffff, of its tasks, task0 and up, and of its locks,
+// and what is waited for as they are, lock1 and up. Monitors don't know the names;
+// place, task and lock do.
+func Readable(message string, place, task, lock func(uint64) string) string {
 	words := strings.Split(message, " ")
 	for i, w := range words {
 		bare := strings.TrimRight(w, ",.;:")
@@ -20,6 +21,10 @@ func Readable(message string, place, task func(uint64) string) string {
 		} else if digits, ok := strings.CutPrefix(bare, "task"); ok {
 			if n, err := strconv.ParseUint(digits, 10, 8); err == nil && n < uint64(NoTask) {
 				name = task(n)
+			}
+		} else if digits, ok := strings.CutPrefix(bare, "lock"); ok {
+			if n, err := strconv.ParseUint(digits, 10, 32); err == nil && n > 0 {
+				name = lock(n)
 			}
 		}
 		words[i] = name + w[len(bare):]

@@ -8,15 +8,17 @@ type Line uint64
 
 // The lines. What two numbers they have in them is a and b of the event.
 const (
-	LineArmed       Line = iota + 1 // all probes were armed
-	LineDisarmed                    // and disarmed
-	LineOptimized                   // jumps are allowed again
-	LineUnoptimized                 // and forbidden
-	LineAllowed                     // LineOptimized of 5.16 and later
-	LineForbidden                   // LineUnoptimized of 5.16 and later
-	LineRetBug                      // a return of which nothing is known (until 5.10)
-	LineRetLost                     // the same of 5.11 to 5.14
-	LineRethookLost                 // and of 5.18 and later
+	LineArmed             Line = iota + 1 // all probes were armed
+	LineDisarmed                          // and disarmed
+	LineOptimized                         // jumps are allowed again
+	LineUnoptimized                       // and forbidden
+	LineAllowed                           // LineOptimized of 5.16 and later
+	LineForbidden                         // LineUnoptimized of 5.16 and later
+	LineRetBug                            // a return of which nothing is known (until 5.10)
+	LineRetLost                           // the same of 5.11 to 5.14
+	LineRethookLost                       // and of 5.18 and later
+	LineUnrecoverable                     // a hit on a CPU that can't keep track of it (until 4.15)
+	LineUnrecoverableBare                 // the same of 4.16 and later
 	lineCount
 )
 
@@ -36,10 +38,13 @@ var formats = [lineCount]string{
 	LineRetBug:      "kretprobe BUG!: Processing kretprobe %x @ %x",
 	LineRetLost:     "Oops! Kretprobe fails to find correct return address.",
 	LineRethookLost: "rethook: Return address not found! Maybe there is a bug in the kernel",
+
+	LineUnrecoverable:     "Unrecoverable kprobe detected at %x.",
+	LineUnrecoverableBare: "Unrecoverable kprobe detected.",
 }
 
 // verbs is how many numbers each has in it.
-var verbs = [lineCount]int{LineRetBug: 2}
+var verbs = [lineCount]int{LineRetBug: 2, LineUnrecoverable: 1}
 
 // Text returns what a Printk event [line, a, b] prints, without the time.
 func Text(line Line, a, b uint64) string {

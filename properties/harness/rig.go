@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"slices"
 
 	"kpsim/kprobes"
 	"kpsim/properties"
@@ -163,6 +164,9 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		for _, op := range p.ops {
 			p.called = append(p.called, r.called(&op)) // nothing of those that call none
 		}
+		if slices.ContainsFunc(p.ops, func(op scenario.Op) bool { return op.Kind == scenario.OpRelease }) {
+			r.Kernel.Latch.Openers = append(r.Kernel.Latch.Openers, p.task.ID)
+		}
 		p.prepareChecks()
 		r.programs = append(r.programs, p)
 	}
@@ -202,14 +206,14 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	return r, nil
 }
 
-// readable puts names in place of the addresses and tasks of a message.
+// readable puts names in place of the addresses, tasks and locks of a message.
 func (r *Rig) readable(message string) string {
 	return traces.Readable(message, r.Machine.SymbolName, func(id uint64) string {
 		if tasks := r.Machine.Tasks(); id < uint64(len(tasks)) {
 			return tasks[id].Name
 		}
 		return fmt.Sprintf("task%d", id)
-	})
+	}, r.Kernel.Locks.Name)
 }
 
 // Close ends the rig's fibres. It is not used afterwards.
@@ -444,14 +448,6 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	run.During = r.census.during
 	r.last = run
 	return run
-}
-
-// noEnd says why a run didn't come to its end.
-func (r *Rig) noEnd(run Run) string {
-	if run.Outcome == smp.Exhausted {
-		return fmt.Sprintf("the run ended exhausted after %d boundaries: somebody goes round in circles, or the scenario wants machine(steps = …)", run.Counts.Boundaries)
-	}
-	return "the run ended stuck; " + r.Machine.Waiting()
 }
 
 // tellText tells the monitors the text that is linked. It is the same in each run:

@@ -226,6 +226,9 @@ type Traps interface {
 	// OnFault appends h to the chain of faults. What nobody there wants goes to
 	// the exception table.
 	OnFault(h FaultHandler)
+	// Bug is BUG() in a handler: the kernel dies, and the run ends. The handler
+	// returns as if it had handled the trap.
+	Bug(x Context, why string)
 }
 
 // Bind gives Go routines an address, for guest text to call.

@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"fmt"
+
 	"kpsim/smp"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
@@ -175,7 +177,8 @@ func (ls *Locks) newID(name string) uint64 {
 	return uint64(len(ls.names))
 }
 
-// Name returns the name of the lock that events call id.
+// Name returns the name of the lock that events call id: which one it is, of
+// several that have it.
 func (ls *Locks) Name(id uint64) string {
 	switch {
 	case id == smpev.WaitGrace:
@@ -186,5 +189,17 @@ func (ls *Locks) Name(id uint64) string {
 	if id == 0 || id > uint64(len(ls.names)) {
 		return "?"
 	}
-	return ls.names[id-1]
+	name, before, all := ls.names[id-1], 0, 0
+	for i, n := range ls.names {
+		if n != name {
+			continue
+		}
+		if all++; i < int(id-1) {
+			before++
+		}
+	}
+	if all > 1 {
+		return fmt.Sprintf("%s[%d]", name, before)
+	}
+	return name
 }

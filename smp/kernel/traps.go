@@ -45,6 +45,9 @@ func (t *Traps) OnDebug(h kapi.TrapHandler) { t.debugs = append(t.debugs, h) }
 // OnFault implements kapi.Traps.
 func (t *Traps) OnFault(h kapi.FaultHandler) { t.faults = append(t.faults, h) }
 
+// Bug implements kapi.Traps.
+func (t *Traps) Bug(x kapi.Context, why string) { x.(*smp.Ctx).Bug(why) }
+
 // breakpoint is the routine of #BP: interrupts are off, and regs.IP is behind
 // the breakpoint.
 func (t *Traps) breakpoint(x *smp.Ctx, regs *isa.Regs) {
