@@ -56,7 +56,6 @@
 // Limits: T1 knows the bytes of a slot or a detour only from stores since Alloc,
 // and takes any others there for good. S1 doesn't follow return addresses on
 // stacks, only the saved ip of hardware interrupts and NMIs. A1 lets a hit go
-// uncounted whose probe was being disabled or unregistered meanwhile. K1 follows
-// the order of 64 locks. A hit of a breakpoint that is single-stepped twice
-// (spec 1.15) is two hits.
+// uncounted whose probe was being disabled or unregistered meanwhile. A hit of a
+// breakpoint that is single-stepped twice (spec 1.15) is two hits.
 package properties

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kpsim/sim"
+	"kpsim/smp/kapi"
 )
 
 // Dump describes what each CPU and waiter is at, for a run that got stuck.
@@ -29,6 +30,14 @@ func (m *Machine) Waiting() string {
 		list = append(list, fmt.Sprintf("%s waits in %s step %d", x.task.Name, x.place, x.step))
 	}
 	return strings.Join(list, ", ")
+}
+
+// WaitsFor returns the cell of what the task waits for, if that is what it does.
+func (t *Task) WaitsFor() (cell kapi.CellID, ok bool) {
+	if f := t.top(); f != nil && f.kind == routine && f.ctx.cond != nil {
+		return f.ctx.cond.Cell(), true
+	}
+	return 0, false
 }
 
 // Waits returns for each waiter the routine and step it waits in.

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"slices"
 
 	"kpsim/kprobes"
 	"kpsim/properties"
@@ -162,6 +163,9 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		p.task = m.AddProgram(sc.Tasks[i].Name, sc.Tasks[i].CPU, p.run)
 		for _, op := range p.ops {
 			p.called = append(p.called, r.called(&op)) // nothing of those that call none
+		}
+		if slices.ContainsFunc(p.ops, func(op scenario.Op) bool { return op.Kind == scenario.OpRelease }) {
+			r.Kernel.Latch.Openers = append(r.Kernel.Latch.Openers, p.task.ID)
 		}
 		p.prepareChecks()
 		r.programs = append(r.programs, p)
@@ -444,14 +448,6 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	run.During = r.census.during
 	r.last = run
 	return run
-}
-
-// noEnd says why a run didn't come to its end.
-func (r *Rig) noEnd(run Run) string {
-	if run.Outcome == smp.Exhausted {
-		return fmt.Sprintf("the run ended exhausted after %d boundaries: somebody goes round in circles, or the scenario wants machine(steps = …)", run.Counts.Boundaries)
-	}
-	return "the run ended stuck; " + r.Machine.Waiting()
 }
 
 // tellText tells the monitors the text that is linked. It is the same in each run:

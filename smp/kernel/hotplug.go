@@ -23,6 +23,7 @@ type Hotplug struct {
 	writer  kapi.Var[bool] // one writes, or waits until it can
 	unread  kapi.Is[int]   // set at boot
 	open    kapi.Is[bool]  // set at boot
+	reads   [256]bool      // owned by the task of that number: it reads
 }
 
 func (h *Hotplug) init(k *Kernel) {
@@ -42,6 +43,7 @@ func (h *Hotplug) init(k *Kernel) {
 func (h *Hotplug) reset() {
 	h.readers.Set(0)
 	h.writer.Set(false)
+	clear(h.reads[:])
 }
 
 // ReadLock implements kapi.CPUs.
@@ -59,6 +61,7 @@ func (h *Hotplug) ReadLock(x kapi.Context) {
 		x.(*smp.Ctx).Tell(smpev.Lock, h.id, smpev.LockWaits|smpev.LockShared, 0)
 		x.Sleep(&h.open)
 	}
+	h.reads[x.Task()] = true
 	x.Emit(smpev.Lock, h.id, smpev.LockShared, 0)
 }
 
@@ -68,6 +71,7 @@ func (h *Hotplug) ReadUnlock(x kapi.Context) {
 		return
 	}
 	x.Emit(smpev.Unlock, h.id, 0, 0)
+	h.reads[x.Task()] = false
 	kapi.Add(&h.readers, x, -1)
 }
 

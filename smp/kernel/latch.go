@@ -8,6 +8,8 @@ type Latch struct {
 	k    *Kernel // set at boot
 	open kapi.Var[bool]
 	is   kapi.Is[bool] // set at boot
+
+	Openers []kapi.TaskID // set at boot: who is to open it, for Standstill
 }
 
 func (l *Latch) init(k *Kernel) {

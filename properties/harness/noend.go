@@ -1,0 +1,20 @@
+package harness
+
+import (
+	"fmt"
+
+	"kpsim/smp"
+)
+
+// noEnd says why a run didn't come to its end.
+func (r *Rig) noEnd(run Run) string {
+	why := r.Kernel.Standstill(r.Machine.CellName)
+	if run.Outcome == smp.Exhausted {
+		s := fmt.Sprintf("the run ended exhausted after %d boundaries: somebody goes round in circles, or the scenario wants machine(steps = …)", run.Counts.Boundaries)
+		if why != "" {
+			s += "; " + why
+		}
+		return s
+	}
+	return "the run ended stuck; " + why
+}

@@ -1,0 +1,208 @@
+package kernel
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+
+	"kpsim/smp"
+	"kpsim/smp/kapi"
+)
+
+// A link is what one task waits for, and who would have to do something first.
+type link struct {
+	from  *smp.Task
+	what  string
+	whose string
+	to    []*smp.Task
+}
+
+// Standstill says in one line why nobody goes on: who waits for what of whom, in
+// a circle if there is one, else as far as it leads. cell names what isn't the
+// kernel's. "": no task waits.
+func (k *Kernel) Standstill(cell func(kapi.CellID) string) string {
+	var longest []link
+	for _, t := range k.M.Tasks() {
+		if _, waits := t.WaitsFor(); !waits {
+			continue
+		}
+		path, circle := k.follow(nil, t, cell)
+		if circle {
+			return "a circle: " + say(path)
+		}
+		if len(path) > len(longest) {
+			longest = path
+		}
+	}
+	if len(longest) == 0 {
+		return ""
+	}
+	s := say(longest)
+	for _, t := range longest[len(longest)-1].to {
+		switch {
+		case t.Dead():
+			s += "; " + t.Name + " has ended"
+		case k.M.Current(t.CPUID()) == t && !t.Idle():
+			s += "; " + t.Name + " keeps its CPU"
+		}
+	}
+	return s
+}
+
+// follow goes from a task that waits to whom it waits for, and on, until it comes
+// to one who is on the way already: the circle is returned.
+func (k *Kernel) follow(path []link, t *smp.Task, cell func(kapi.CellID) string) (way []link, circle bool) {
+	for i := range path {
+		if path[i].from == t {
+			return path[i:], true
+		}
+	}
+	l, ok := k.waits(t, cell)
+	if !ok {
+		return path, false
+	}
+	path = append(path[:len(path):len(path)], l)
+	longest := path
+	for _, next := range l.to {
+		p, circle := k.follow(path, next, cell)
+		if circle {
+			return p, true
+		}
+		if len(p) > len(longest) {
+			longest = p
+		}
+	}
+	return longest, false
+}
+
+func say(path []link) string {
+	var s strings.Builder
+	for i, l := range path {
+		if i > 0 {
+			s.WriteString("; ")
+		}
+		fmt.Fprintf(&s, "%s waits for %s", l.from.Name, l.what)
+		if n := len(path); len(l.to) > 0 {
+			names := make([]string, len(l.to))
+			for j, t := range l.to {
+				names[j] = t.Name
+				if t == path[(i+1)%n].from { // of several the one that is told of next
+					names = []string{t.Name}
+					break
+				}
+			}
+			fmt.Fprintf(&s, ", %s %s", l.whose, strings.Join(names, " and "))
+		}
+	}
+	return s.String()
+}
+
+// waits says what a task waits for. ok false: nothing, or nobody has sent for it.
+func (k *Kernel) waits(t *smp.Task, cell func(kapi.CellID) string) (l link, ok bool) {
+	l.from = t
+	id, waits := t.WaitsFor()
+	if !waits {
+		if now := k.M.Current(t.CPUID()); t.OnQueue() && now != t && !now.Idle() {
+			return link{t, fmt.Sprintf("cpu%d", t.CPUID()), "kept by", []*smp.Task{now}}, true
+		}
+		return l, false
+	}
+	tasks := k.M.Tasks()
+	for _, m := range k.Locks.mutexes[:k.Locks.n] {
+		if owner := m.owner.Peek(); m.owner.ID() == id && owner != 0 {
+			return link{t, k.Locks.Name(m.id), "held by", []*smp.Task{tasks[owner-1]}}, true
+		}
+	}
+	for _, s := range k.Locks.spins[:k.Locks.nSpins] {
+		if owner := s.owner.Peek(); s.owner.ID() == id && owner != 0 {
+			return link{t, k.Locks.Name(s.id), "held by", []*smp.Task{k.M.Current(owner - 1)}}, true
+		}
+	}
+	for _, w := range k.Work.works[:k.Work.n] {
+		if w.state.ID() == id {
+			return link{t, "the work " + w.worker.Name, "done by", []*smp.Task{w.worker}}, true
+		}
+	}
+	for _, g := range k.RCU.active {
+		if g.done.ID() == id {
+			l.what, l.whose = graceNames[g.flavour], "held up by"
+			l.to = k.among(g.cpus, g.tasks)
+			return l, true
+		}
+	}
+	switch id {
+	case k.Hotplug.readers.ID(), k.Hotplug.writer.ID():
+		if k.cfg.Hotplug {
+			return k.waitsForCPUs(l, id), true
+		}
+	case k.Latch.open.ID():
+		if k.cfg.Latch {
+			l.what, l.whose = "release()", "left to"
+			for _, n := range k.Latch.Openers {
+				if !tasks[n].Dead() {
+					l.to = append(l.to, tasks[n])
+				}
+			}
+			return l, true
+		}
+	case k.Stacks.later.ID():
+		l.what, l.whose = "a region to be left", "held up by"
+		l.to = k.among(0, k.Stacks.inside)
+		return l, true
+	case k.Stop.state.ID():
+		l.what, l.whose = "stop_machine", "held up by"
+		for c := range k.M.CPUs() {
+			if s := k.M.Stopper(c); s != t {
+				if _, there := s.WaitsFor(); !there {
+					l.to = append(l.to, s)
+				}
+			}
+		}
+		return l, true
+	case k.Sync.wake.ID():
+		w := &k.Sync.waits[t.ID]
+		l.what, l.whose = "the answer to an IPI", "held up by"
+		for c := range k.M.CPUs() {
+			if w.set>>c&1 != 0 && *k.Sync.served.Of(c) < w.call {
+				l.to = append(l.to, k.M.Current(c))
+			}
+		}
+		return l, true
+	}
+	if l.what = cell(id); l.what == "" {
+		l.what = fmt.Sprintf("cell %d", id)
+	}
+	return l, true
+}
+
+var graceNames = [...]string{1: "all CPUs to schedule", 2: "an RCU grace period", 3: "all tasks to schedule"} // by smpev.GP…
+
+// among are the tasks that CPUs of a set are at, and those of another set.
+func (k *Kernel) among(cpus uint64, tasks [4]uint64) (list []*smp.Task) {
+	for ; cpus != 0; cpus &= cpus - 1 {
+		list = append(list, k.M.Current(bits.TrailingZeros64(cpus)))
+	}
+	for _, t := range k.M.Tasks() {
+		if tasks[t.ID/64]>>(t.ID%64)&1 != 0 {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// waitsForCPUs is a wait for the CPU-hotplug lock: for its readers, or for a writer.
+func (k *Kernel) waitsForCPUs(l link, id kapi.CellID) link {
+	l.what, l.whose = "cpu_hotplug_lock", "held by"
+	for _, t := range k.M.Tasks() {
+		cell, waits := t.WaitsFor()
+		switch {
+		case id == k.Hotplug.readers.ID() && k.Hotplug.reads[t.ID]:
+			l.to = append(l.to, t)
+		case id == k.Hotplug.writer.ID() && k.Hotplug.mutex.owner.Peek() == 1+int(t.ID):
+			if l.to = append(l.to, t); waits && cell == k.Hotplug.readers.ID() {
+				l.whose = "wanted before by"
+			}
+		}
+	}
+	return l
+}
