@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -16,9 +17,10 @@ import (
 
 // around is what else patches text, or takes it away.
 type around struct {
-	modules []*kernel.Module
-	calls   []*kernel.StaticCall
-	tracer  kapi.FtraceOps // a client of all sites, nil if there is no site
+	modules  []*kernel.Module
+	ofModule map[string]*kernel.Module // by the name of a block of data
+	calls    []*kernel.StaticCall
+	tracer   kapi.FtraceOps // a client of all sites, nil if there is no site
 }
 
 // mapTexts puts the functions into memory: those of modules are there when these
@@ -26,6 +28,7 @@ type around struct {
 func (r *Rig) mapTexts() {
 	sc, m := r.Scenario, r.Machine
 	owned := make(map[string]bool)
+	r.ofModule = make(map[string]*kernel.Module)
 	for i := range sc.Modules {
 		k := &sc.Modules[i]
 		var texts []kernel.ModuleText
@@ -35,7 +38,15 @@ func (r *Rig) mapTexts() {
 			texts = append(texts, kernel.ModuleText{Name: t.Name, At: t.At, Code: t.Code, Extable: t.Extable, Init: j >= len(k.Core)})
 			r.funcs[t.Name] = t.At
 		}
-		r.modules = append(r.modules, r.Kernel.Modules.NewModule(k.Name, texts, r.funcs[k.Enter], r.funcs[k.Leave], k.Loaded))
+		mod := r.Kernel.Modules.NewModule(k.Name, texts, r.funcs[k.Enter], r.funcs[k.Leave], k.Loaded)
+		r.modules = append(r.modules, mod)
+		for _, d := range byAddress(sc, k.Data) {
+			m.Map(d.At, d.Bytes, smp.PermRead|smp.PermWrite)
+			r.ofModule[d.Name] = mod
+		}
+		for _, d := range byAddress(sc, k.Data) {
+			mod.AddData(d.At, len(d.Bytes))
+		}
 	}
 	for i := range sc.Texts {
 		if t := &sc.Texts[i]; !owned[t.Name] {
@@ -45,6 +56,17 @@ func (r *Rig) mapTexts() {
 			r.Kernel.Symbols.Add(kapi.Function{Name: t.Name, Addr: t.At, Size: len(t.Code)}, t.Extable)
 		}
 	}
+}
+
+// byAddress returns blocks of data in ascending order.
+func byAddress(sc *scenario.Scenario, names []string) (list []*scenario.Data) {
+	for i := range sc.Datas {
+		if d := &sc.Datas[i]; slices.Contains(names, d.Name) {
+			list = append(list, d)
+		}
+	}
+	slices.SortFunc(list, func(a, b *scenario.Data) int { return cmp.Compare(a.At, b.At) })
+	return list
 }
 
 // addClients makes the sites of ftrace and the static calls.
@@ -97,7 +119,9 @@ func (r *Rig) headAround() {
 	}
 	for i, m := range r.modules {
 		if r.Scenario.Modules[i].Loaded {
-			r.Log.Emit(smpev.Alloc, 255, traces.NoTask, uint64(m.Core.At), uint64(m.Core.Size), smpev.ModuleMem)
+			for _, s := range append([]kapi.Section{m.Core}, m.Data()...) {
+				r.Log.Emit(smpev.Alloc, 255, traces.NoTask, uint64(s.At), uint64(s.Size), smpev.ModuleMem)
+			}
 		}
 	}
 	for i := range r.Kernel.Ftrace.Sites() {

@@ -183,6 +183,11 @@ func fold(h uint64, x *smp.Ctx, from, to isa.Addr) uint64 {
 // that what it finds in their data depends on no schedule.
 func onlyCaller(sc *scenario.Scenario) bool {
 	calls := 0
+	for i := range sc.Modules {
+		if len(sc.Modules[i].Data) > 0 {
+			return false // they come and go
+		}
+	}
 	for i := range sc.Tasks {
 		for _, op := range sc.Tasks[i].Ops {
 			if op.Kind == scenario.OpCall {

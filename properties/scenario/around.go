@@ -16,6 +16,7 @@ type Module struct {
 	Name   string
 	Core   []string // functions that stay while it is loaded
 	Init   []string // functions that go when its init has ended
+	Data   []string // data that stay while it is loaded
 	Enter  string   // the function that is its init, "" if it has none
 	Leave  string   // and its exit
 	Loaded bool     // a run begins with it loaded, its init done
@@ -53,8 +54,8 @@ const (
 // doModule makes a module of functions.
 func (l *loader) doModule(c *call) (starlark.Value, error) {
 	m := Module{}
-	var core, init, enter, leave starlark.Value
-	err := c.unpack("name", &m.Name, "funcs", &core, "init_funcs??", &init, "init??", &enter, "exit??", &leave, "loaded?", &m.Loaded)
+	var core, init, data, enter, leave starlark.Value
+	err := c.unpack("name", &m.Name, "funcs", &core, "init_funcs??", &init, "data??", &data, "init??", &enter, "exit??", &leave, "loaded?", &m.Loaded)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +64,11 @@ func (l *loader) doModule(c *call) (starlark.Value, error) {
 	}
 	if init != nil {
 		if m.Init, err = functions("init_funcs", init); err != nil {
+			return nil, err
+		}
+	}
+	if data != nil {
+		if m.Data, err = blocks("data", data); err != nil {
 			return nil, err
 		}
 	}
@@ -96,6 +102,22 @@ func functions(what string, v starlark.Value) (names []string, err error) {
 			return nil, err
 		}
 		names = append(names, f.name)
+	}
+	return names, nil
+}
+
+// blocks reads a list of blocks of data.
+func blocks(what string, v starlark.Value) (names []string, err error) {
+	list, err := sequence(what, v, "write [d]")
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range list {
+		d, ok := v.(location)
+		if !ok || d.what != "data" || d.off != 0 {
+			return nil, fmt.Errorf("%s is %s; give blocks, as data() returns them", what, describe(v))
+		}
+		names = append(names, d.name)
 	}
 	return names, nil
 }
@@ -278,6 +300,9 @@ func (c checker) modules() error {
 	if len(sections) == 0 {
 		return nil
 	}
+	if err := c.moduleData(); err != nil {
+		return err
+	}
 	for i := range c.s.Texts {
 		t := &c.s.Texts[i]
 		mine := pageOwner{t.Name, sections[t.Name]}
@@ -287,6 +312,55 @@ func (c checker) modules() error {
 				return faultf(part{theTexts, i, -1}, "functions %q and %q share the page at %#x, and aren't of one section of one module; give one at = another page", other.name, t.Name, uint64(at))
 			}
 			owners[at] = mine
+		}
+	}
+	return nil
+}
+
+// moduleData checks the data of modules: each is of one, in pages of its own, and
+// what only text accesses.
+func (c checker) moduleData() error {
+	of := make(map[string]string)
+	for i := range c.s.Modules {
+		m, p := &c.s.Modules[i], part{theModules, i, -1}
+		for _, name := range m.Data {
+			k := slices.IndexFunc(c.s.Datas, func(d Data) bool { return d.Name == name })
+			switch {
+			case k < 0:
+				return faultf(p, "module %q: no data %q; define it above", m.Name, name)
+			case of[name] != "":
+				return faultf(p, "module %q: data %q is in a module already; give it to one", m.Name, name)
+			case c.s.Datas[k].PerCPU || c.s.Datas[k].Away:
+				return faultf(p, "module %q: data %q is a CPU's own, or away when a run begins; a module's data is neither", m.Name, name)
+			}
+			of[name] = m.Name
+		}
+	}
+	owners := make(map[isa.Addr]pageOwner)
+	for i := range c.s.Datas {
+		d := &c.s.Datas[i]
+		for at := d.At &^ (page - 1); !d.PerCPU && at < d.At+isa.Addr(len(d.Bytes)); at += page {
+			other, taken := owners[at]
+			if taken && other.section != of[d.Name] {
+				return faultf(part{theDatas, i, -1}, "data %q and %q share the page at %#x, and aren't of one module; give one at = another page", other.name, d.Name, uint64(at))
+			}
+			owners[at] = pageOwner{d.Name, of[d.Name]}
+		}
+	}
+	for i := range c.s.Probes {
+		for _, steps := range c.s.Probes[i].handlers() {
+			for _, st := range *steps {
+				if st.Kind == StepStore && of[st.Func] != "" {
+					return faultf(part{theProbes, i, -1}, "probe %q stores to %s, which comes and goes with module %q; have it call a function that does", c.s.Probes[i].Name, st.Func, of[st.Func])
+				}
+			}
+		}
+	}
+	for i := range c.s.Tasks {
+		for k := range c.s.Tasks[i].Ops {
+			if op := &c.s.Tasks[i].Ops[k]; op.Kind == OpExpect && of[op.Target] != "" {
+				return faultf(part{theTasks, i, k}, "expect(): %s comes and goes with module %q; call a function that reads it, with returns", op.Target, of[op.Target])
+			}
 		}
 	}
 	return nil
@@ -312,7 +386,7 @@ func (p *printer) around(s *Scenario) {
 		m := &s.Modules[i]
 		id := p.ident(m.Name)
 		p.labels["module "+m.Name] = id
-		p.assign(id, "module", quote(m.Name), "funcs = "+names(m.Core), p.unless(len(m.Init) == 0, "init_funcs", names(m.Init)),
+		p.assign(id, "module", quote(m.Name), "funcs = "+names(m.Core), p.unless(len(m.Init) == 0, "init_funcs", names(m.Init)), p.unless(len(m.Data) == 0, "data", names(m.Data)),
 			p.unless(m.Enter == "", "init", p.symbols[m.Enter]), p.unless(m.Leave == "", "exit", p.symbols[m.Leave]), p.unless(!m.Loaded, "loaded", "True"))
 	}
 	for i := range s.Sites {
@@ -383,6 +457,16 @@ func (s *Scenario) fewerAround(list []Edit) []Edit {
 		}})
 	}
 	return list
+}
+
+// dropData leaves a block of data out, also of its module.
+func (s *Scenario) dropData(i int) {
+	name := s.Datas[i].Name
+	s.Datas = slices.Delete(s.Datas, i, i+1)
+	for k := range s.Modules {
+		m := &s.Modules[k]
+		m.Data = slices.DeleteFunc(slices.Clone(m.Data), func(n string) bool { return n == name })
+	}
 }
 
 // dropText leaves a function out, also of its module.

@@ -331,7 +331,7 @@ func (s *Scenario) fewerSymbols(list []Edit) []Edit {
 	}
 	for i := len(s.Datas) - 1; i >= 0; i-- {
 		if !used[s.Datas[i].Name] {
-			list = append(list, Edit{Says: "data " + s.Datas[i].Name + " left out", apply: func(c *Scenario) { c.Datas = slices.Delete(c.Datas, i, i+1) }})
+			list = append(list, Edit{Says: "data " + s.Datas[i].Name + " left out", apply: func(c *Scenario) { c.dropData(i) }})
 		}
 	}
 	for i := len(s.Missing) - 1; i >= 0; i-- {
