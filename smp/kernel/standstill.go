@@ -11,10 +11,10 @@ import (
 
 // A link is what one task waits for, and who would have to do something first.
 type link struct {
-	from  *smp.Task
-	what  string
-	whose string
-	to    []*smp.Task
+	from  *smp.Task   // owned by Standstill
+	what  string      // owned by Standstill
+	whose string      // owned by Standstill
+	to    []*smp.Task // owned by Standstill
 }
 
 // Standstill says in one line why nobody goes on: who waits for what of whom, in
