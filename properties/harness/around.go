@@ -80,6 +80,15 @@ func (r *Rig) addClients() error {
 			return fmt.Errorf("%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x", sc.Name, s.Func, uint64(smp.GateBase))
 		}
 	}
+	for _, s := range sc.Locked {
+		at := r.funcs[s.Func] + isa.Addr(s.Offset)
+		in, err := isa.Decode(r.text(s.Func).Code[s.Offset:], at)
+		if err != nil {
+			return fmt.Errorf("%s: lock_prefix(): %s+%#x: %w", sc.Name, s.Func, s.Offset, err)
+		}
+		r.Machine.Watch(at, int(in.Len))
+		k.Prefix.Add(at)
+	}
 	for i := range sc.Calls {
 		c := &sc.Calls[i]
 		var sites []kernel.CallSite
@@ -88,7 +97,10 @@ func (r *Rig) addClients() error {
 			r.Machine.Watch(at, len(isa.Nop5))
 			sites = append(sites, kernel.CallSite{At: at, Tail: t.Tail})
 		}
-		s := k.NewStaticCall(0, r.funcs[c.Target], sites...)
+		if c.Trampoline != "" {
+			r.Machine.Watch(r.funcs[c.Trampoline], len(isa.Nop5))
+		}
+		s := k.NewStaticCall(r.funcs[c.Trampoline], r.funcs[c.Target], sites...)
 		for j := range sc.Texts {
 			if t := &sc.Texts[j]; r.calledBy(c.Name, t.Name) && !s.Reaches(t.At) {
 				return fmt.Errorf("%s: static call %s: %s is out of reach of a 5-byte call; place it within 2 GB", sc.Name, c.Name, t.Name)
@@ -128,6 +140,19 @@ func (r *Rig) headAround() {
 		at, nop, call := r.Kernel.Ftrace.Images(i)
 		image(at, nop)
 		image(at, call)
+	}
+	for _, s := range r.Scenario.Locked {
+		code := r.text(s.Func).Code[s.Offset:]
+		in, _ := isa.Decode(code, 0) // it has been decoded before
+		r.Kernel.Prefix.Images(func(at isa.Addr, first [2]byte) {
+			if at != r.funcs[s.Func]+isa.Addr(s.Offset) {
+				return
+			}
+			for _, b := range first {
+				lo, hi := traces.PackBytes(append([]byte{b}, code[1:in.Len]...))
+				r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
+			}
+		})
 	}
 	for i, s := range r.calls {
 		s.Images(0, image)
@@ -174,6 +199,8 @@ func (p *program) around(x *smp.Ctx, i int) {
 		default:
 			r.tracer.Unregister(x)
 		}
+	case scenario.OpLocks:
+		r.Kernel.Prefix.Set(x, op.On)
 	case scenario.OpSetCall:
 		to := isa.Addr(0)
 		if len(op.Targets) > 0 {

@@ -64,7 +64,7 @@ func (p *program) do(x *smp.Ctx, i int) {
 	case scenario.OpUser:
 		r.Kernel.User(x)
 		return
-	case scenario.OpLoad, scenario.OpUnload, scenario.OpTracer, scenario.OpSetCall:
+	case scenario.OpLoad, scenario.OpUnload, scenario.OpTracer, scenario.OpSetCall, scenario.OpLocks:
 		p.around(x, i)
 		return
 	}

@@ -29,23 +29,6 @@ type Site struct {
 	Offset int
 }
 
-// StaticCall is a call whose target is patched into its sites: 5-byte nops, or
-// rets with room for a jump, as long as there is no target.
-type StaticCall struct {
-	Name  string
-	Sites []CallSite
-	// Target is what they call when a run begins, "" for nothing. Their text says
-	// the same.
-	Target string
-}
-
-// CallSite is one of them.
-type CallSite struct {
-	Func   string
-	Offset int
-	Tail   bool // the function ends with it: a jump, or a ret
-}
-
 const (
 	endbrLen = 4
 	callLen  = 5
@@ -137,45 +120,6 @@ func (l *loader) doSite(c *call) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// doStaticCall makes a static call.
-func (l *loader) doStaticCall(c *call) (starlark.Value, error) {
-	s := StaticCall{}
-	var sites, tails, target starlark.Value
-	err := c.unpack("name", &s.Name, "sites??", &sites, "tails??", &tails, "target??", &target)
-	if err != nil {
-		return nil, err
-	}
-	for _, k := range []struct {
-		what string
-		v    starlark.Value
-	}{{"sites", sites}, {"tails", tails}} {
-		if k.v == nil {
-			continue
-		}
-		list, err := sequence(k.what, k.v, "write [f + 2]")
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range list {
-			f, err := function(k.what, v)
-			if err != nil {
-				return nil, err
-			}
-			s.Sites = append(s.Sites, CallSite{Func: f.name, Offset: int(f.off), Tail: k.what == "tails"})
-		}
-	}
-	if target != nil {
-		f, err := whole("target", target)
-		if err != nil {
-			return nil, err
-		}
-		s.Target = f.name
-	}
-	l.position[part{theCalls, len(l.s.Calls), -1}] = c.at
-	l.s.Calls = append(l.s.Calls, s)
-	return handle{what: "static call", name: s.Name}, nil
-}
-
 // onModule makes load and unload.
 func onModule(kind OpKind) func(*loader, *call) (starlark.Value, error) {
 	return func(_ *loader, c *call) (starlark.Value, error) {
@@ -188,27 +132,6 @@ func onModule(kind OpKind) func(*loader, *call) (starlark.Value, error) {
 		op.Target, err = c.handle("module", "module", m)
 		return c.deed(&op, nil), err
 	}
-}
-
-// doSetCall makes set_call.
-func (l *loader) doSetCall(c *call) (starlark.Value, error) {
-	var s, f starlark.Value
-	op := Op{Kind: OpSetCall}
-	err := c.unpack("s", &s, "f", &f)
-	if err != nil {
-		return nil, err
-	}
-	if op.Target, err = c.handle("static call", "static_call", s); err != nil {
-		return nil, err
-	}
-	if f != starlark.None {
-		to, err := whole("f", f)
-		if err != nil {
-			return nil, err
-		}
-		op.Targets = []string{to.name}
-	}
-	return c.deed(&op, nil), nil
 }
 
 // around checks modules, sites of ftrace and static calls.
@@ -225,47 +148,12 @@ func (c checker) around() error {
 			return faultf(p, "fentry(): no 5-byte nop begins at %s+%#x; a site stands on 0f1f440000, at a function's first byte or behind its endbr64", s.Func, s.Offset)
 		}
 	}
+	if err := c.locked(); err != nil {
+		return err
+	}
 	for i := range c.s.Calls {
 		if err := c.staticCall(&c.s.Calls[i], part{theCalls, i, -1}); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-func (c checker) staticCall(s *StaticCall, p part) error {
-	who := fmt.Sprintf("static call %q", s.Name)
-	if len(s.Sites) == 0 {
-		return faultf(p, "%s is called nowhere; give it sites = [f + 2]", who)
-	}
-	if s.Target != "" {
-		if err := c.function(p, who+" target", s.Target, 0); err != nil {
-			return err
-		}
-	}
-	for _, t := range s.Sites {
-		if err := c.function(p, who, t.Func, t.Offset); err != nil {
-			return err
-		}
-		site := c.text(t.Func)
-		at := site.At + isa.Addr(t.Offset)
-		want, what := []byte(nop5), "a 5-byte nop, 0f1f440000"
-		if t.Tail {
-			want, what = []byte{0xc3, isa.Int3, isa.Int3, isa.Int3, isa.Int3}, "a ret with room for a jump, c3cccccccc"
-		}
-		if s.Target != "" {
-			to := c.text(s.Target).At
-			insn, ok := isa.CallRel32(at, to)
-			if what = "a call of " + s.Target; t.Tail {
-				insn, ok = isa.JumpRel32(at, to)
-				what = "a jump to " + s.Target
-			}
-			if want = insn[:]; !ok {
-				return faultf(p, "%s: %s is too far from %s; place it within 2 GB", who, s.Target, t.Func)
-			}
-		}
-		if !bytes.HasPrefix(site.Code[t.Offset:], want) {
-			return faultf(p, "%s: at %s+%#x is no place of its own; its text is %s", who, t.Func, t.Offset, what)
 		}
 	}
 	return nil
@@ -371,7 +259,7 @@ type pageOwner struct{ name, section string }
 
 // around prints modules, sites and static calls.
 func (p *printer) around(s *Scenario) {
-	p.gap(len(s.Modules) + len(s.Sites) + len(s.Calls))
+	p.gap(len(s.Modules) + len(s.Sites) + len(s.Locked) + len(s.Calls))
 	names := func(list []string) string {
 		text := ""
 		for i, name := range list {
@@ -392,6 +280,9 @@ func (p *printer) around(s *Scenario) {
 	for i := range s.Sites {
 		p.call("fentry", p.place(s.Sites[i].Func, uint64(s.Sites[i].Offset)))
 	}
+	for i := range s.Locked {
+		p.call("lock_prefix", p.place(s.Locked[i].Func, uint64(s.Locked[i].Offset)))
+	}
 	for i := range s.Calls {
 		k := &s.Calls[i]
 		id := p.ident(k.Name)
@@ -408,6 +299,7 @@ func (p *printer) around(s *Scenario) {
 			*list += p.place(t.Func, uint64(t.Offset))
 		}
 		p.assign(id, "static_call", quote(k.Name), p.unless(places[0] == "", "sites", "["+places[0]+"]"), p.unless(places[1] == "", "tails", "["+places[1]+"]"),
+			p.unless(k.Trampoline == "", "trampoline", p.symbols[k.Trampoline]),
 			p.unless(k.Target == "", "target", p.symbols[k.Target]))
 	}
 }
@@ -418,12 +310,12 @@ func (s *Scenario) usedAround(used map[string]bool) {
 		m := &s.Modules[i]
 		used[m.Enter], used[m.Leave] = true, true
 	}
-	for i := range s.Sites {
-		used[s.Sites[i].Func] = true
+	for _, t := range slices.Concat(s.Sites, s.Locked) {
+		used[t.Func] = true
 	}
 	for i := range s.Calls {
 		used[s.Calls[i].Target] = true
-		for _, t := range s.Calls[i].Sites {
+		for _, t := range s.Calls[i].places() {
 			used[t.Func] = true
 		}
 	}
@@ -448,6 +340,9 @@ func (s *Scenario) fewerAround(list []Edit) []Edit {
 	}
 	for i := len(s.Sites) - 1; i >= 0; i-- {
 		list = append(list, Edit{Says: "site of " + s.Sites[i].Func + " left out", apply: func(c *Scenario) { c.Sites = slices.Delete(c.Sites, i, i+1) }})
+	}
+	for i := len(s.Locked) - 1; i >= 0; i-- {
+		list = append(list, Edit{Says: "lock prefix of " + s.Locked[i].Func + " left out", apply: func(c *Scenario) { c.Locked = slices.Delete(c.Locked, i, i+1) }})
 	}
 	for i := len(s.Calls) - 1; i >= 0; i-- {
 		name := s.Calls[i].Name

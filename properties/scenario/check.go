@@ -46,6 +46,7 @@ const (
 	theLabels
 	theModules
 	theSites
+	theLocked
 	theCalls
 	theTasks
 	theSources
@@ -125,6 +126,7 @@ func (c checker) names() error {
 		{"labels", len(s.Labels), MaxLabels, theLabels},
 		{"modules", len(s.Modules), MaxModules, theModules},
 		{"sites of ftrace", len(s.Sites), MaxModules, theSites},
+		{"lock prefixes", len(s.Locked), MaxModules, theLocked},
 		{"static calls", len(s.Calls), MaxModules, theCalls},
 		{"tasks", len(s.Tasks), MaxTasks, theTasks},
 		{"sources of interrupts", len(s.Sources), MaxSources, theSources},

@@ -284,7 +284,7 @@ func (p *printer) op(op *Op) string {
 		}
 	case OpExpect:
 		args = append(args, p.place(op.Target, uint64(op.Offset)), dataString(op.Bytes))
-	case OpOptimization, OpEnabled, OpTracer:
+	case OpOptimization, OpEnabled, OpTracer, OpLocks:
 		on := "False"
 		if op.On {
 			on = "True"

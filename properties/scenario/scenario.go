@@ -20,6 +20,7 @@ type Scenario struct {
 	Labels  []Label
 	Modules []Module
 	Sites   []Site
+	Locked  []Site // instructions with a lock prefix that comes and goes
 	Calls   []StaticCall
 	Tasks   []Task
 	Sources []Source
@@ -260,6 +261,7 @@ const (
 	OpUnload                      // rmmod(m, errno = None)
 	OpTracer                      // tracer(on): ftrace calls a client that wants all sites
 	OpSetCall                     // set_call(s, f): retarget a static call
+	OpLocks                       // smp_locks(on): lock prefixes are put there or taken away
 )
 
 // Op is one operation of a task.

@@ -224,6 +224,8 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	m.state.Store(x, kapi.ModuleComing)
 	ms.k.Ftrace.follow(x, m.Core, true)
 	ms.k.Ftrace.follow(x, m.Init, true)
+	ms.k.Prefix.follow(x, m.Core, true)
+	ms.k.Prefix.follow(x, m.Init, true)
 	ms.notify(x, m, kapi.ModuleComing)
 
 	x.Step("load_module", 3)
@@ -245,6 +247,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	m.Put(x)
 
 	ms.k.Ftrace.follow(x, m.Init, false)
+	ms.k.Prefix.follow(x, m.Init, false)
 	m.inits.Store(x, false)
 	m.set(x, kapi.TextCore, kapi.TextFreed)
 	ms.k.RCU.Synchronize(x, kapi.QuiesceRCU)
@@ -292,6 +295,8 @@ func (ms *Modules) Unload(x kapi.Context, m *Module) (errno int) {
 func (m *Module) free(x kapi.Context) {
 	ms := &m.k.Modules
 	m.k.Ftrace.follow(x, m.Core, false)
+	m.k.Prefix.follow(x, m.Core, false)
+	m.k.Prefix.follow(x, m.Init, false)
 	m.state.Store(x, kapi.ModuleUnformed)
 	m.set(x, kapi.TextNone, kapi.TextNone)
 	m.k.RCU.Synchronize(x, kapi.QuiesceRCU)
