@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +14,7 @@ import (
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
+	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
@@ -26,6 +28,7 @@ type bench struct {
 	settings Settings
 	wire     func(k *kernel.Kernel, d *Deps) // breaks what the engine stands on; nil: nothing
 	locks    *properties.Monitors            // what breaks a rule of locks ends the run
+	handed   handed
 }
 
 // A code is a function of a bench.
@@ -55,6 +58,7 @@ func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), prog
 	t.Cleanup(m.Close)
 	b.locks = properties.NewMonitors(&properties.Locks)
 	b.log.Subscribe(b.locks, b.locks.Kinds()...)
+	b.log.Subscribe(&b.handed, smpev.Alloc, smpev.Free, smpev.Retire)
 	b.m, b.k = m, kernel.Boot(m, kernel.Config{Preemptible: s.Kernel.Preemption, StackCheck: s.Quiesce == kapi.QuiesceStackCheck})
 	for _, c := range codes {
 		m.Map(c.at, c.bytes, smp.PermRead|smp.PermExec)
@@ -74,6 +78,7 @@ func (b *bench) run(ch sim.Chooser) smp.Outcome {
 	b.m.Reset(ch)
 	b.k.Reset()
 	b.locks.Reset()
+	b.handed = b.handed[:0]
 	k := b.k
 	d := Deps{
 		CPUs: b.m.CPUs(), Cells: &b.m.Cells, Text: &k.Text, Patch: &k.Poke, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
@@ -90,5 +95,37 @@ func (b *bench) run(ch sim.Chooser) smp.Outcome {
 func (b *bench) pass(t testing.TB) {
 	t.Helper()
 	require.Equal(t, smp.Passed, b.run(new(sched.Default)), "%v %v", b.m.Refusal(), b.log.Found)
+	b.kept(t)
+}
+
+// kept is what holds at the end of any run: each lock was let go, and what slots
+// and detours are handed out some point has.
+func (b *bench) kept(t testing.TB) {
+	t.Helper()
 	require.Nil(t, b.locks.End(true))
+	var have handed
+	for _, p := range b.e.points {
+		if p.detour.size != 0 {
+			have = append(have, uint64(p.detour.addr))
+		}
+		if s := p.slot.Peek(); s.at != 0 {
+			have = append(have, uint64(s.at))
+		}
+	}
+	require.ElementsMatch(t, have, b.handed, "slots and detours that points have, and that are handed out")
+}
+
+// handed is the slots and detours that are handed out.
+type handed []uint64
+
+// Event implements traces.Sink.
+func (h *handed) Event(e *traces.Event) *traces.Finding {
+	switch i := slices.Index(*h, e.A); {
+	case e.C == smpev.ModuleMem:
+	case e.Kind == smpev.Alloc:
+		*h = append(*h, e.A)
+	case i >= 0: // retired, or freed at once
+		*h = slices.Delete(*h, i, i+1)
+	}
+	return nil
 }

@@ -41,10 +41,12 @@ func freelistGet(x kapi.Context, h *holder) *Instance {
 			return nil
 		}
 		refs := ri.refs.Load(x)
+		ri.look(x)
 		if refs&^toList == 0 || !ri.refs.Swap(x, refs, refs+1) {
 			continue
 		}
 		if h.head.Swap(x, ri, ri.next.Load(x)) {
+			ri.look(x)
 			addRefs(x, ri, ^uint32(1)) // ours and the list's
 			return ri
 		}

@@ -53,6 +53,7 @@ func (e *Engine) pop(x kapi.Context, h *holder) (ri *Instance) {
 	default:
 		ri = objpoolPop(x, h, e.s.Mutants.ObjpoolLast)
 	}
+	h.look(x)
 	if ri != nil {
 		x.Emit(kpev.InstanceGet, ri.ID, h.probe, 0)
 	}
@@ -64,6 +65,7 @@ func (e *Engine) pop(x kapi.Context, h *holder) (ri *Instance) {
 // preemption off.
 func (e *Engine) recycle(x kapi.Context, ri *Instance) {
 	h := ri.holder
+	h.look(x)
 	x.Emit(kpev.InstancePut, ri.ID, h.probe, 0)
 	switch {
 	case !h.live.Load(x):
@@ -72,6 +74,22 @@ func (e *Engine) recycle(x kapi.Context, ri *Instance) {
 		objpoolPush(x, h, ri, e.s.Mutants.ObjpoolLast)
 	default:
 		freelistAdd(x, h, ri)
+	}
+	h.look(x)
+}
+
+// look says that memory which is freed is looked at: what a kernel's KASAN would.
+// It is no point.
+func (i *Instance) look(x kapi.Context) {
+	if i.freed {
+		x.Emit(kpev.InstanceGet, i.ID, i.holder.probe, 1)
+	}
+}
+
+// look is that of an instance.
+func (h *holder) look(x kapi.Context) {
+	if h.freed {
+		x.Emit(kpev.HolderDrop, h.id, 0, 0)
 	}
 }
 

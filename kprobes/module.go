@@ -91,6 +91,9 @@ func (e *Engine) kill(x kapi.Context, p *point) {
 
 	p.gone = true
 	for _, k := range p.probes.Peek().probes {
+		if k.gone { // with the text that was here before
+			continue
+		}
 		k.gone, k.off = true, k.disabled.Peek()
 		k.disabled.Store(x, true)
 	}

@@ -16,9 +16,9 @@ var Accounted = Property{
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Exec, smpev.Trap, smpev.Claim, smpev.Return, smpev.CallEnd, smpev.Exit,
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.NoPre,
-		smpev.Retire, kpev.Kind, kpev.RetMissed, kpev.RetLeft, kpev.Enabled, kpev.JprobeEnter,
+		smpev.Retire, kpev.Kind, kpev.RetMissed, kpev.RetLeft, kpev.Enabled, kpev.Printk, kpev.JprobeEnter,
 	},
-	Reads:   []traces.Kind{smpev.Load, kpev.Kind},
+	Reads:   []traces.Kind{smpev.Load, kpev.Kind, kpev.Printk},
 	New:     func(s *Scene) Monitor { return &accounted{scene: s} },
 	Touches: accountTouches,
 }
@@ -292,6 +292,11 @@ func accountTouches(t *Touched, e *traces.Event) {
 		t.Read(e.A)
 	case kpev.Enabled:
 		t.writeAll()
+		t.Write(theSwitch)
+	case kpev.Printk:
+		if aboutSwitch(e) {
+			t.Write(theSwitch)
+		}
 	case smpev.Retire:
 		if e.C == smpev.ModuleMem {
 			t.writeAll()

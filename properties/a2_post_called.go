@@ -14,9 +14,9 @@ var PostCalled = Property{
 	Name: "post-called",
 	Says: "Where a pre_handler has run and let its instruction be executed the probe's post_handler runs too, once, before the call ends.",
 	Kinds: []traces.Kind{
-		smpev.CallEnd, smpev.Exit, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Handler,
+		smpev.CallEnd, smpev.Exit, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Handler,
 	},
-	Reads:   []traces.Kind{kpev.Kind},
+	Reads:   []traces.Kind{kpev.Kind, kpev.Printk},
 	New:     func(s *Scene) Monitor { return &postCalled{scene: s} },
 	Touches: postTouches,
 }
@@ -113,5 +113,10 @@ func postTouches(t *Touched, e *traces.Event) {
 		t.Write(e.B)
 	case kpev.Enabled:
 		t.writeAll()
+		t.Write(theSwitch)
+	case kpev.Printk:
+		if aboutSwitch(e) {
+			t.Write(theSwitch)
+		}
 	}
 }

@@ -47,8 +47,15 @@ type probes struct {
 
 	last ended // of the last ApiReturn
 
-	off, offBegun uint32 // off: kprobes/enabled may be 0
-	ons           []on   // writes of 1 under way
+	file enabledFile
+}
+
+// An enabledFile is what is known of kprobes/enabled.
+type enabledFile struct {
+	off    bool      // it may be 0
+	busy   uint32    // writes under way
+	wrote  [2]bool   // of these, and of what they overlapped: is one of them of 0, or 1
+	prints kpev.Line // the last line of these about the switch; 0: none
 }
 
 // ended is what is known of a call that has returned.
@@ -68,15 +75,9 @@ const (
 	aboutPath     = kpev.ChangesPath
 )
 
-// An on is a write of 1 to kprobes/enabled.
-type on struct {
-	task uint8
-	mark uint32 // writes of 0 that had begun
-}
-
 func (ps *probes) reset() {
 	ps.list, ps.calls, ps.kinds = ps.list[:0], ps.calls[:0], ps.kinds[:0]
-	ps.off, ps.offBegun, ps.ons = 0, 0, ps.ons[:0]
+	ps.file = enabledFile{}
 }
 
 // kind returns what the head says of a probe, nothing of a plain kprobe.
@@ -89,29 +90,45 @@ func (ps *probes) kind(id uint64) kindOf {
 	return kindOf{}
 }
 
-// enabled takes a write of kprobes/enabled: from the beginning of one of 0 to the
-// end of one of 1 that no other 0 came into, nothing is armed for certain.
+// enabled takes a write of kprobes/enabled: from the beginning of one of 0 on
+// nothing is armed for certain, until one of 1 returns that overlaps none of 0.
+// Where writes of both overlap, the order of their returns says nothing: who took
+// the engine's mutex last decides. That is whose line the kernel has printed last,
+// which it does with the mutex held, and it is known when all have returned. If
+// none has printed anything, which can't be right, it stays open.
 func (ps *probes) enabled(e *traces.Event) {
+	w := &ps.file
 	switch {
-	case e.A == 0 && e.B == 0:
-		ps.off = 1
-		ps.offBegun++
-	case e.A == 1 && e.B == 0:
-		ps.ons = append(ps.ons, on{e.Task, ps.offBegun})
-	case e.A == 1:
-		for i := range ps.ons {
-			if o := ps.ons[i]; o.task == e.Task {
-				ps.ons = append(ps.ons[:i], ps.ons[i+1:]...)
-				if o.mark == ps.offBegun {
-					ps.off = 0
-				}
-				break
-			}
+	case e.B == 0:
+		if w.busy == 0 {
+			w.wrote, w.prints = [2]bool{}, 0
+		}
+		w.busy++
+		w.wrote[e.A&1] = true
+		w.off = w.off || e.A == 0
+	case w.busy > 0:
+		if w.busy--; !w.wrote[0] {
+			w.off = false
+		} else if w.busy == 0 && w.wrote[1] {
+			w.off = w.prints != kpev.LineArmed
 		}
 	}
 	for i := range ps.list {
-		ps.list[i].sure = ps.list[i].own && ps.off == 0
+		ps.list[i].sure = ps.list[i].own && !w.off
 	}
+}
+
+// printed takes a line of the kernel's log.
+func (ps *probes) printed(e *traces.Event) {
+	if aboutSwitch(e) && ps.file.busy > 0 {
+		ps.file.prints = kpev.Line(e.A) &^ kpev.Prefixed
+	}
+}
+
+// aboutSwitch reports whether a line is about what kprobes/enabled has switched.
+func aboutSwitch(e *traces.Event) bool {
+	l := kpev.Line(e.A) &^ kpev.Prefixed
+	return l == kpev.LineArmed || l == kpev.LineDisarmed
 }
 
 // index returns the place of a probe in the list, or -1.
@@ -251,7 +268,7 @@ func (ps *probes) leave(e *traces.Event) int {
 			break // it is disabled until somebody enables it
 		}
 		if ok && c.up && p.downsBegun == c.downs {
-			p.own, p.sure = true, ps.off == 0
+			p.own, p.sure = true, !ps.file.off
 		}
 	}
 	return i

@@ -83,6 +83,9 @@ func (t *Touched) writeAll() {
 	}
 }
 
+// theSwitch is the object of who reads what kprobes/enabled has switched.
+const theSwitch = 1 << 42
+
 // reads reports whether the monitor isn't told of a kind.
 func (p *Property) reads(k traces.Kind) bool { return slices.Contains(p.Reads, k) }
 

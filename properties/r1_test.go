@@ -139,6 +139,44 @@ func init() {
 			tr.On(1, 2).Exec(f, push...)
 			tr.ExpectNone()
 		})
+	for _, c := range []struct {
+		name, says string
+		lines      []kpev.Line
+		is         bool
+	}{
+		{"T3-two-administrators-on", "a write of 0 returns last, but it was the first to have the mutex", []kpev.Line{kpev.LineDisarmed, kpev.LineArmed}, true},
+		{"T3-two-administrators-off", "and here it was the last to have it", []kpev.Line{kpev.LineDisarmed}, false},
+		{"T3-two-administrators-off-last", "likewise, where the 1 changed something, too", []kpev.Line{kpev.LineArmed, kpev.LineDisarmed | kpev.Prefixed}, false},
+		{"T3-two-administrators-silent", "two writes that can't both have changed nothing, and no line of them: whatever was before, nobody knows now", nil, false},
+	} {
+		trap(c.name, c.says, func(tr *tracetest.Trace) {
+			probed(tr)
+			tr.Emit(kpev.Printk, uint64(kpev.LineArmed), 0, 0) // long ago
+			tr.Emit(kpev.Enabled, 0, 0, 0)
+			tr.On(1, 3).Emit(kpev.Enabled, 1, 0, 0)
+			for _, l := range c.lines {
+				tr.Emit(kpev.Printk, uint64(l), 0, 0)
+			}
+			tr.On(1, 3).Emit(kpev.Enabled, 1, 1, 0)
+			tr.On(1, 2).Exec(f, push...) // whatever was printed: a 0 is under way
+			tr.Emit(kpev.Enabled, 0, 1, 0)
+			if tr.On(1, 2).Exec(f, push...); c.is {
+				tr.ExpectViolation("T3", "probe 1")
+			} else {
+				tr.ExpectNone()
+			}
+		})
+	}
+	trap("T3-on-after-two-administrators", "two administrators have left it at 0, and one of them writes 1",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			tr.Emit(kpev.Enabled, 0, 0, 0)
+			tr.On(1, 3).Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Enabled, 1, 1, 0)
+			tr.Emit(kpev.Printk, uint64(kpev.LineDisarmed), 0, 0).Emit(kpev.Enabled, 0, 1, 0)
+			tr.On(1, 3).Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Printk, uint64(kpev.LineArmed), 0, 0).Emit(kpev.Enabled, 1, 1, 0)
+			tr.On(1, 2).Exec(f, push...)
+			tr.ExpectViolation("T3", "probe 1")
+		})
 	trap("T3-registered-disabled", "register has returned, of a probe that was to be disabled",
 		func(tr *tracetest.Trace) {
 			tr.Emit(kpev.Kind, 1, 0, 1)

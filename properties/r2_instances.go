@@ -86,6 +86,8 @@ func (m *instances) moves(e *traces.Event) *traces.Finding {
 		does, from, to = "frees", isFree, isGone
 	}
 	switch {
+	case e.Kind == kpev.InstanceGet && e.C == 1:
+		return found(e, 0, "looks at instance %d of probe %d, which is freed", e.A, e.B)
 	case i == nil:
 		return found(e, 0, "%s instance %d of probe %d, which was never allocated", does, e.A, e.B)
 	case i.is == from:

@@ -64,6 +64,11 @@ func init() {
 			tr.Emit(kpev.HolderDrop, 10, 0, 0)
 			tr.ExpectViolation("R2", "memory 10, which is freed")
 		})
+	golden("R2-looked-at", func(tr *tracetest.Trace) {
+		pooled(tr)
+		tr.Unregister(1).Emit(kpev.InstanceFree, 12, 1, 10).Emit(kpev.InstanceGet, 12, 1, 1)
+		tr.ExpectViolation("R2", "looks at instance 12 of probe 1, which is freed")
+	})
 	golden("R2-holder-twice", func(tr *tracetest.Trace) {
 		pooled(tr)
 		tr.Emit(kpev.HolderFree, 10, 1, 0).Emit(kpev.HolderFree, 10, 1, 0)

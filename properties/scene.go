@@ -85,6 +85,8 @@ func (s *Scene) take(e *traces.Event) (dull bool) {
 		s.probes.kinds = append(s.probes.kinds, kindOf{e.A, e.B, e.C})
 	case kpev.Enabled:
 		s.probes.enabled(e)
+	case kpev.Printk:
+		s.probes.printed(e)
 	case smpev.MightSleep:
 		return e.A == 0
 	}

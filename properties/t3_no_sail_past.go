@@ -12,9 +12,9 @@ var NoSailPast = Property{
 	Name: "no-sail-past",
 	Says: "Once register or enable has returned, and until disable or unregister begins, no CPU runs the original instruction at the probe.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Exec, smpev.Retire, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled,
+		smpev.Load, smpev.Exec, smpev.Retire, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk,
 	},
-	Reads:   []traces.Kind{smpev.Load, smpev.Retire, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled},
+	Reads:   []traces.Kind{smpev.Load, smpev.Retire, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk},
 	New:     func(s *Scene) Monitor { return &noSailPast{s} },
 	Touches: sailTouches,
 }
@@ -50,6 +50,11 @@ func sailTouches(t *Touched, e *traces.Event) {
 		t.Write(e.B)
 	case kpev.Enabled:
 		t.writeAll()
+		t.Write(theSwitch)
+	case kpev.Printk:
+		if aboutSwitch(e) {
+			t.Write(theSwitch)
+		}
 	case smpev.Retire:
 		if e.C == smpev.ModuleMem {
 			t.writeAll()

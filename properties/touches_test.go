@@ -1,6 +1,7 @@
 package properties
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -133,6 +134,8 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		e.A = uint64(r.N(3))
 	case kpev.Sysctl, kpev.Enabled:
 		e.A, e.B = uint64(r.N(2)), uint64(r.N(2))
+	case kpev.Printk:
+		e.A = uint64(kpev.LineArmed) + uint64(r.N(3)) | uint64(kpev.Prefixed)*uint64(r.N(2))
 	case kpev.RetMissed, kpev.JprobeEnter:
 		e.A = uint64(r.N(3))
 	case kpev.RetEntry, kpev.RetLeft, kpev.RetReturn: // one place of each task's stack
@@ -205,6 +208,12 @@ func (l *logDrawn) order(r *sim.Rand, e *traces.Event) {
 			return
 		}
 		e.A, open.sysctl = open.sysctl-1, 0
+	case kpev.Enabled:
+		if e.B = 1; open.enabled == 0 {
+			e.B, open.enabled = 0, 1+e.A
+			return
+		}
+		e.A, open.enabled = open.enabled-1, 0
 	case smpev.Trap:
 		if e.A == smpev.VecBP {
 			open.breaks = append(open.breaks, e.B)
@@ -259,7 +268,8 @@ func (l *logDrawn) order(r *sim.Rand, e *traces.Event) {
 type logDrawn struct {
 	traps bool // the monitor is told of them
 	open  [3]struct {
-		api, probe, sysctl  uint64
+		api, probe          uint64
+		sysctl, enabled     uint64
 		locks, hits, breaks []uint64
 	}
 }
@@ -313,12 +323,21 @@ func TestTouches(t *testing.T) {
 			var r sim.Rand
 			swapped, broken, matters, related := 0, 0, 0, false
 			logs := uint64(logs)
-			if p == &Accounted || p == &ReturnPairs {
-				logs *= 8 // it has the rarest reasons
+			if p == &Accounted || p == &ReturnPairs || p == &PostCalled {
+				logs *= 8 // they have the rarest reasons
 			}
 			for i := range logs {
 				r.Seed(1, i)
 				list, l := append([]traces.Event(nil), heads...), &logDrawn{traps: p == &Accounted}
+				kinds := kinds
+				if i%4 == 0 && slices.Contains(kinds, kpev.Printk) { // who has the last word of kprobes/enabled
+					kinds = []traces.Kind{kpev.Enabled, kpev.Printk, smpev.Exec, smpev.CallEnd, smpev.Trap, kpev.Handler}
+					kinds = slices.DeleteFunc(kinds, func(k traces.Kind) bool { return !slices.Contains(p.Kinds, k) })
+					list = append(list, traces.Event{Kind: kpev.ApiEnter, CPU: 255, Task: 9, A: kpev.Register, C: textAt},
+						traces.Event{Kind: kpev.ApiReturn, CPU: 255, Task: 9, A: kpev.Register},
+						traces.Event{Kind: kpev.Enabled}, traces.Event{Kind: kpev.Enabled, CPU: 1, Task: 1, A: 1})
+					l.open[0].enabled, l.open[1].enabled = 1, 2
+				}
 				for range 4 + r.N(24) {
 					e := draw(&r, kinds[r.N(len(kinds))])
 					l.order(&r, &e)

@@ -26,6 +26,16 @@ func (m *Machine) SetBudget(n uint64) {
 	m.again()
 }
 
+// Budget returns after how many boundaries in all the run pauses, or ends.
+func (m *Machine) Budget() uint64 { return m.cfg.Budget }
+
+// Moving reports whether anything can move that a run goes on for, or may, since those
+// who wait haven't looked yet.
+func (m *Machine) Moving() bool {
+	moves := m.Moves()
+	return m.recheck || moves[0]|moves[1] != 0 || m.worthFiring(moves[2])
+}
+
 // Steps returns how many boundaries there were so far.
 func (m *Machine) Steps() uint64 { return m.steps }
 

@@ -64,6 +64,9 @@ func (c *shellCmd) run(p *program) (int, error) {
 	} else if err := h.script(in); err != nil {
 		return 0, err
 	}
+	if s.End() && s.Run.Property != nil {
+		h.verdict()
+	}
 	if s.Run != nil && s.Run.Property != nil {
 		return exitAgainst, nil
 	}

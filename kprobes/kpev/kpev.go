@@ -24,7 +24,7 @@ const (
 	Sysctl                                    // [on, done, 0] the sysctl debug.kprobes-optimization is written: the write begins, done 0, and returns, done 1 (harness)
 	Printk                                    // [line, a, b] the kernel prints a line, see Text
 	InstanceNew                               // [instance, probe, holder] an instance of a return probe is allocated
-	InstanceGet                               // [instance, probe, 0] a call takes it
+	InstanceGet                               // [instance, probe, freed] a call takes it; freed 1: somebody looks at it whose memory is given back already
 	InstancePut                               // [instance, probe, 0] and gives it back
 	InstanceFree                              // [instance, probe, holder] its memory is given back
 	HolderDrop                                // [holder, n, left] n references to what instances belong to are dropped

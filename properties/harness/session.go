@@ -30,6 +30,8 @@ type Session struct {
 	steer   steer
 	errands []errand // by CPU
 	patient uint64   // boundaries that a command may take
+	whole   bool     // it goes along a trace: where nothing moves any more its run has ended
+	ending  bool     // and so it is to end there now
 	goOn    chan bool
 	stands  chan struct{}
 	ended   chan struct{}
@@ -79,6 +81,7 @@ func OpenSession(name string, f *traces.File) (*Session, error) {
 	}
 	a := sched.NewAnchored(anchorsOf(f.Schedule), r.Machine)
 	a.Begin(0)
+	se.whole = true
 	return se.start(r, a), nil
 }
 
@@ -163,6 +166,9 @@ func (s *Session) See(f func(k *kprobes.Kprobe, which uint64, regs *isa.Regs)) {
 
 // pause is the machine's.
 func (s *Session) pause() bool {
+	if m := s.Rig.Machine; s.ending && m.Steps() < m.Budget() {
+		return false
+	}
 	s.stands <- struct{}{}
 	return <-s.goOn
 }
@@ -184,6 +190,31 @@ func (s *Session) run(n uint64) {
 	m.SetBudget(m.Steps() + n)
 	s.goOn <- true
 	s.wait()
+}
+
+// along is run of what goes along a trace, to the run's end if it comes to it.
+func (s *Session) along(n uint64) {
+	if s.run(n); s.whole {
+		s.End()
+	}
+}
+
+// End ends the run, if nothing can move and nothing that was asked is under way: what
+// properties say of the end of a run they say now. It reports whether it has. While a
+// task waits it may be for one that has not begun, and so that is no end.
+func (s *Session) End() bool {
+	m := s.Rig.Machine
+	if s.Run != nil || m.Moving() || slices.ContainsFunc(s.errands, func(t errand) bool { return t.do != nil }) {
+		return false
+	}
+	tasks := s.Tasks()
+	if slices.ContainsFunc(tasks, (*smp.Task).Held) && slices.ContainsFunc(tasks, func(t *smp.Task) bool { return !t.Held() && !t.Dead() }) {
+		return false
+	}
+	s.ending = true
+	s.run(1)
+	s.ending = false
+	return s.Run != nil
 }
 
 // over is why nothing can be done any more.
@@ -285,7 +316,7 @@ func (s *Session) All() error {
 		return err
 	}
 	before := s.Rig.Machine.Steps()
-	s.run(s.patient)
+	s.along(s.patient)
 	if s.Run == nil && s.Rig.Machine.Steps()-before >= s.patient {
 		return fmt.Errorf("it doesn't come to its end in %d steps; see where everybody is", s.patient)
 	}
@@ -299,7 +330,7 @@ func (s *Session) Step(n uint64) uint64 {
 		return 0
 	}
 	before := s.Rig.Machine.Steps()
-	s.run(n)
+	s.along(n)
 	return s.Rig.Machine.Steps() - before
 }
 

@@ -170,7 +170,7 @@ func (g *storm) offset(f string) int {
 // calls lists what probers do, as often as it is to be drawn, of what the machine has.
 func (g *storm) calls() {
 	g.kinds = []OpKind{OpRegister, OpRegister, OpUnregister, OpUnregister, OpEnable, OpDisable, OpWaitOptimized, OpSchedule, OpOptimization, OpEnableLabel, OpCall,
-		OpRegisterAll, OpUnregisterAll, OpEnabled}
+		OpRegisterAll, OpUnregisterAll, OpEnabled, OpEnabled}
 	m := &g.sc.Machine
 	g.kinds = slices.DeleteFunc(g.kinds, func(k OpKind) bool {
 		switch k {
@@ -209,11 +209,7 @@ func (g *storm) probers() {
 			ops = append(ops, Op{Kind: OpRegister, Target: k})
 		}
 		for range 1 + g.rand.N(5) {
-			op := g.op(own)
-			if op.Kind == OpEnabled && i > 0 { // one administrator: of two it is not known who is the last
-				op.Kind, op.On = OpSchedule, false
-			}
-			ops = append(ops, op)
+			ops = append(ops, g.op(own))
 		}
 		for _, k := range own {
 			ops = append(ops, Op{Kind: OpUnregister, Target: k})

@@ -23,7 +23,7 @@ var stormKinds = []struct {
 	{"jprobe", hasJprobes}, {"jprobe with text as its entry", hasJprobes}, {"jprobe on a function with a kprobe at its entry", hasJprobes},
 	{"jprobe beside a jprobe", hasJprobes}, {"kprobe in a jprobe's entry", hasJprobes},
 	{"sysctl 0", hasOptprobes}, {"sysctl 1", hasOptprobes}, {"wait_optimized", hasOptprobes},
-	{"enabled 0", nil}, {"enabled 1", nil},
+	{"enabled 0", nil}, {"enabled 1", nil}, {"several write enabled", nil},
 	{"module", nil}, {"probe in a module", nil},
 	{"label_on", hasLabels}, {"label_off", hasLabels},
 	{"handler calls a function", nil}, {"timer", nil}, {"timer runs a function", nil},
@@ -121,7 +121,9 @@ func kindsOf(sc *Scenario) map[string]bool {
 			pairOf(in, p, &sc.Probes[k])
 		}
 	}
+	writers := 0
 	for i := range sc.Tasks {
+		writes := 0
 		for _, op := range sc.Tasks[i].Ops {
 			switch op.Kind {
 			case OpRegister, OpUnregister, OpEnable, OpDisable, OpRegisterAll, OpUnregisterAll, OpWaitOptimized:
@@ -130,7 +132,7 @@ func kindsOf(sc *Scenario) map[string]bool {
 			case OpOptimization:
 				in[fmt.Sprintf("sysctl %d", truthOf(op.On))] = true
 			case OpEnabled:
-				in[fmt.Sprintf("enabled %d", truthOf(op.On))] = true
+				in[fmt.Sprintf("enabled %d", truthOf(op.On))], writes = true, 1
 			case OpEnableLabel:
 				in["label_on"] = true
 			case OpDisableLabel:
@@ -139,7 +141,9 @@ func kindsOf(sc *Scenario) map[string]bool {
 				in["module"] = true
 			}
 		}
+		writers += writes
 	}
+	in["several write enabled"] = writers > 1
 	for _, s := range sc.Sources {
 		name := [...]string{SourceTimer: "timer", SourceNMI: "nmi", SourcePreempt: "preempted"}[s.Kind]
 		if in[name] = true; s.Run != "" {

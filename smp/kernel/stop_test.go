@@ -29,13 +29,14 @@ func stopMachine(t *testing.T, md mode) {
 		r.source(smp.NMISource, c, 2)
 	}
 	var current [cpus]uint64
-	stopped, nmis, ran := false, 0, 0
+	var ran [2]int // by caller
+	stopped, nmis := false, 0
 	unsynced := uint64(0)
 	before := r.reset
 	r.reset = func() {
 		before()
 		current = [cpus]uint64{0, 1, 2}
-		stopped, ran, unsynced = false, 0, 0
+		stopped, ran, unsynced = false, [2]int{}, 0
 	}
 	isStopper := func(task uint64) bool { return task >= cpus && task < 2*cpus }
 	r.hear(smpev.StopStart, func(e *traces.Event) {
@@ -82,7 +83,7 @@ func stopMachine(t *testing.T, md mode) {
 	for c := range 2 {
 		r.AddProgram("caller", c, func(x *smp.Ctx) {
 			r.k.Stop.Machine(x, func(x kapi.Context) {
-				ran++
+				ran[c]++
 				was := r.Counts().Instructions
 				x.Step("stopped", 1)
 				x.Step("stopped", 2)
@@ -94,8 +95,8 @@ func stopMachine(t *testing.T, md mode) {
 	}
 	for name, ch := range schedules(40) {
 		r.want(smp.Passed, name, ch)
-		if ran != 2 {
-			t.Errorf("%s: the functions ran %d times, want 2", name, ran)
+		if ran != [2]int{1, 1} {
+			t.Errorf("%s: the functions ran %d times, want each once", name, ran)
 		}
 		if t.Failed() {
 			t.Fatal(name)
