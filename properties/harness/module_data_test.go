@@ -59,3 +59,21 @@ task("a", cpu = 1, ops = [call(inc, changed = True), rmmod(m)])`, "S1", "reads o
 		}
 	}
 }
+
+// TestModuleBuilds: what a kernel without modules, or without unloading, answers.
+func TestModuleBuilds(t *testing.T) {
+	for modules, answers := range map[string][2]string{"unload": {"0", "0"}, "stay": {"0", `"ENOSYS"`}, "none": {`"ENOSYS"`, `"ENOSYS"`}} {
+		sc := loadTinier(t, fmt.Sprintf(`modules = %q`, modules), fmt.Sprintf(`
+f = text("f", hex = "c3", at = 0xffffffff81100000)
+m = module("m", funcs = [f])
+task("a", ops = [insmod(m, errno = %s), rmmod(m, errno = %s)])
+`, answers[0], answers[1]))
+		again, err := scenario.Load("again.star", []byte(sc.String()), os.ReadFile)
+		require.NoError(t, err)
+		require.Equal(t, sc.Machine, again.Machine)
+		rig, err := New(sc, "")
+		require.NoError(t, err)
+		require.Equal(t, smp.Passed, rig.Run(new(sched.Default)).Outcome, modules)
+		rig.Close()
+	}
+}

@@ -167,6 +167,9 @@ func (c checker) modules() error {
 	for i := range c.s.Modules {
 		m, p := &c.s.Modules[i], part{theModules, i, -1}
 		who := fmt.Sprintf("module %q", m.Name)
+		if m.Loaded && c.s.Machine.Modules == LoadingNone {
+			return faultf(p, "%s is loaded when a run begins, and the machine loads none; leave loaded out, or modules = \"none\"", who)
+		}
 		if len(m.Core) == 0 {
 			return faultf(p, "%s has no function that stays; give it funcs = [f]", who)
 		}

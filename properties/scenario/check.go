@@ -242,6 +242,7 @@ func (c checker) machine() error {
 	}{
 		{"preempt", uint8(m.Preempt), preemptWords},
 		{"fetch", uint8(m.Fetch), fetchWords},
+		{"modules", uint8(m.Modules), moduleWords},
 		{"edition", uint8(m.Edition), editionWords},
 	} {
 		if int(e.n) >= len(e.words) {

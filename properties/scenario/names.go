@@ -13,6 +13,7 @@ import (
 var (
 	needsWords   = []string{"nothing", "interrupt"}
 	preemptWords = []string{"none", "voluntary", "dynamic", "full", "lazy"}
+	moduleWords  = []string{"unload", "stay", "none"}
 	fetchWords   = []string{"coherent", "stale", "mixing"}
 	quiesceWords = []string{"none", "sched", "rcu", "tasks", "stack-check"}
 	patchWords   = []string{"breakpoint", "stop_machine", "naive", "naive-tail-first"}
@@ -36,6 +37,7 @@ var errnos = []struct {
 func (n Needs) String() string      { return word(needsWords, uint8(n)) }
 func (p Preempt) String() string    { return word(preemptWords, uint8(p)) }
 func (f Fetch) String() string      { return word(fetchWords, uint8(f)) }
+func (l Loading) String() string    { return word(moduleWords, uint8(l)) }
 func (q Quiesce) String() string    { return word(quiesceWords, uint8(q)) }
 func (p Patch) String() string      { return word(patchWords, uint8(p)) }
 func (e Edition) String() string    { return word(editionWords, uint8(e)) }
