@@ -87,7 +87,8 @@ func TestStaticCall(t *testing.T) {
 func TestLockPrefix(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 1})
 	f := r.text("f", 0, "f0 48 ff 07 c3") // lock incq (%rdi); ret
-	l := r.k.NewLockPrefix(f)
+	l := &r.k.Prefix
+	l.Add(f)
 	if !r.k.Symbols.Reserved(f, 1) || r.k.Symbols.Reserved(f+1, 1) || len(r.k.Symbols.Sites(nil, f, 1)) != 1 || r.k.Symbols.Sites(nil, f, 1)[0].Kind != kapi.SiteAlternative {
 		t.Error("what is reserved")
 	}
