@@ -421,6 +421,9 @@ func (e *Engine) exits(x kapi.Context) {
 				i++
 			}
 		}
+		if e.s.Mutants.EmptyLate {
+			empty = nil
+		}
 		b.lock.Unlock(x)
 		e.freeAll(x, empty)
 		if !e.s.Mutants.FlushUnbusy {
