@@ -148,6 +148,11 @@ func (st *retStorm) run(ch sim.Chooser, n uint64) string {
 			}
 		}
 	}
+	for _, h := range st.b.e.ret.holders[:st.b.e.ret.nHolders] {
+		if o == smp.Passed && h.rp.holder != h && !h.allFreed() {
+			st.check(false, "instances are left behind of a return probe that is gone")
+		}
+	}
 	switch {
 	case o != smp.Passed:
 		return o.String() + ": " + errText(st.b.m.Refusal())
