@@ -21,7 +21,7 @@ type reach struct {
 type has struct {
 	cpus                                      int
 	probes, handlers, siblings, jumps         bool
-	labels, sources, nested, skips            bool
+	labels, sources, pages, nested, skips     bool // pages: data comes in during a run
 	call, checked, api, register, undo, off   bool
 	stop, quiesce, breakpoint, removes, flips bool
 	ret, jprobe, entry, handler, refuses      bool // there are return probes, jprobes; the first have handlers, which refuse calls
@@ -43,7 +43,7 @@ var reaches = []reach{
 	{smpev.Exit, always},
 	{smpev.Serialise, (*has).traps},
 	{smpev.SendIPI, func(h *has) bool { return h.cpus > 1 && h.patches() }},
-	{smpev.Fire, func(h *has) bool { return h.sources || h.optimizes() }},
+	{smpev.Fire, func(h *has) bool { return h.sources || h.pages || h.optimizes() }},
 	{smpev.Alloc, func(h *has) bool { return h.register && h.slots || h.loads }},
 	{smpev.Free, func(h *has) bool { return h.register && h.slots && h.undo || h.loads }},
 	{smpev.Retire, func(h *has) bool {
@@ -114,7 +114,7 @@ func (h *has) waits() bool { return h.register && (h.quiesce || h.removes) || h.
 // reachable lists the kinds of event that a scenario may see.
 func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 	h := has{
-		cpus: sc.Machine.CPUs, probes: len(sc.Probes) > 0, labels: len(sc.Labels)+len(sc.Sites)+len(sc.Calls)+len(sc.Modules) > 0, sources: len(sc.Sources) > 0,
+		cpus: sc.Machine.CPUs, probes: len(sc.Probes) > 0, labels: len(sc.Labels)+len(sc.Locked)+len(sc.Sites)+len(sc.Calls)+len(sc.Modules) > 0, sources: len(sc.Sources) > 0,
 		stop:       sc.Machine.Patch == scenario.PatchStopMachine || sc.Machine.Quiesce == scenario.QuiesceStackCheck,
 		quiesce:    sc.Machine.Quiesce != scenario.QuiesceNone,
 		breakpoint: sc.Machine.Patch == scenario.PatchBreakpoint, tells: sc.Machine.Edition != scenario.EditionNone,
@@ -131,6 +131,9 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 		}
 	}
 	h.undo = h.siblings // a second probe at a place undoes the first one's jump
+	for i := range sc.Datas {
+		h.pages = h.pages || sc.Datas[i].Away
+	}
 	for i := range sc.Sources {
 		s := &sc.Sources[i]
 		h.call = h.call || s.Run != ""
@@ -195,7 +198,7 @@ func (h *has) op(op *scenario.Op) {
 		h.api = true
 	case scenario.OpOptimization:
 		h.off, h.undo = true, true
-	case scenario.OpEnableLabel, scenario.OpDisableLabel, scenario.OpSetCall:
+	case scenario.OpEnableLabel, scenario.OpDisableLabel, scenario.OpSetCall, scenario.OpLocks:
 		h.flips = true
 	case scenario.OpTracer:
 		h.flips, h.traces = true, true
