@@ -205,6 +205,9 @@ func (g *storm) probers() {
 			own = append(own, g.sc.Probes[k].Name)
 		}
 		ops := []Op{{Kind: OpRegister, Target: own[0]}, g.settled()}
+		if i > 0 && !g.one(3) { // mostly the first probe is there by then, and has its jump
+			ops = slices.Insert(ops, 0, Op{Kind: OpSchedule}, g.settled())
+		}
 		for _, k := range own[1:] {
 			ops = append(ops, Op{Kind: OpRegister, Target: k})
 		}
