@@ -29,13 +29,12 @@ func (e *Engine) fault(x kapi.Context, regs *isa.Regs, trapnr int) uint64 {
 	if !e.s.Mutants.FaultInCopy {
 		regs.IP = p.addr
 	}
-	regs.Flags = regs.Flags&^isa.TF | b.old
-	handled := e.s.FaultHandlers && b.status == hitStep && e.stepFault(x, b, p, regs, trapnr)
-	if b.status == reenter {
-		b.busy, b.outer = b.outer, busy{}
-	} else {
-		b.current = nil
+	if !e.s.Mutants.LeaveTF {
+		regs.Flags &^= isa.TF
 	}
+	regs.Flags |= b.old
+	handled := e.s.FaultHandlers && b.status == hitStep && e.stepFault(x, b, p, regs, trapnr)
+	b.done()
 	if handled {
 		return kapi.OwnerKprobe
 	}

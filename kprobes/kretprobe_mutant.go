@@ -18,6 +18,9 @@ type RetMutants struct {
 	// HolderRefs counts the instances of a return probe, but not the return probe
 	// itself, as 5.11 to 5.17 do (K7).
 	HolderRefs bool
+	// EmptyLate empties the list of what a task's end has to free when it has been
+	// filled (K5, 2.6.25 to 2.6.35).
+	EmptyLate bool
 	// ObjpoolLast is the kernel's array of free instances (6.7 and later), in which
 	// an NMI that pushes between the steps of a push publishes a place that isn't
 	// filled yet.

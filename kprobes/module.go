@@ -106,18 +106,7 @@ func (e *Engine) kill(x kapi.Context, p *point) {
 	} else {
 		e.enlist(x, p, nil)
 	}
-	if e.s.Mutants.KillWrites {
-		e.restoreText(x, p)
-	}
-
 	e.freeCode(x, p)
-}
-
-// restoreText is what kill doesn't do: write to the text. It is a mutant.
-func (e *Engine) restoreText(x kapi.Context, p *point) {
-	e.lockText(x)
-	e.d.Text.Poke(x, p.addr, p.orig[:1])
-	e.unlockText(x)
 }
 
 // revive makes a point whose text went anew, for a probe that is registered where

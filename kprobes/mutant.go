@@ -37,6 +37,24 @@ type Mutants struct {
 	IgnorePre   bool // what a pre_handler returns is ignored
 	CopyRegs    bool // handlers are given a copy of the registers
 	NoMissed    bool // a hit from inside a handler isn't counted
+	// MissedByPoint counts such a hit for the point alone where it has several probes (M41).
+	MissedByPoint bool
+	// ByteFirst looks whether the breakpoint is still there before it looks whose it is (R32, M22; until 2.6.33).
+	ByteFirst bool
+	// SaveArmed keeps as the original byte what is there behind the write of the breakpoint (M25).
+	SaveArmed bool
+	// HideFirst takes a point out of the table before it is disarmed (M37).
+	HideFirst bool
+	// SwapInTwo leaves a point without probes for a moment when one comes or goes (M39).
+	SwapInTwo bool
+	// SharedNoGrace doesn't wait for handlers when other probes stay at the address (M40).
+	SharedNoGrace bool
+	// LeaveTF leaves the trap flag set where a stepped copy has faulted (R41, M34; until 4.6).
+	LeaveTF bool
+	// RIPKept copies an instruction that is relative to the instruction pointer as it is (M35).
+	RIPKept bool
+	// RIPOfBuffer relocates it to where it was put together, not to where it runs (M36).
+	RIPOfBuffer bool
 
 	// Of registering:
 	SymbolFirst   bool // a probe with a symbol and an address goes to the symbol
@@ -99,8 +117,6 @@ type Mutants struct {
 	NoKill bool
 	// KillHidden kills points that are no longer in the table, too.
 	KillHidden bool
-	// KillWrites writes the original byte to text that is about to go.
-	KillWrites bool
 	// KillKeepsFtrace leaves the probes of a module that goes to ftrace (R51).
 	KillKeepsFtrace bool
 	// FtraceByPost disarms a site with the client that it would be armed with now (R53, and

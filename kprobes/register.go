@@ -159,6 +159,9 @@ func (e *Engine) replace(x kapi.Context, p *point, add, drop *Kprobe) {
 	if last {
 		next.probes = append(next.probes, add)
 	}
+	if e.s.Mutants.SwapInTwo {
+		p.probes.Store(x, e.newChain())
+	}
 	p.probes.Store(x, next)
 }
 
@@ -203,7 +206,7 @@ func (e *Engine) unregister(x kapi.Context, ks []*Kprobe) (err error) {
 		return err
 	}
 
-	if !e.s.Mutants.NoGrace {
+	if !e.s.Mutants.NoGrace && (gone != nil || !e.s.Mutants.SharedNoGrace) {
 		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
 	}
 
@@ -229,6 +232,9 @@ func (e *Engine) unregister(x kapi.Context, ks []*Kprobe) (err error) {
 // kprobe_mutex held.
 func (e *Engine) takeOut(x kapi.Context, p *point, k *Kprobe) (gone bool) {
 	e.replace(x, p, nil, k)
+	if e.s.Mutants.HideFirst && p.unused() {
+		e.table.Del(x, p.addr)
+	}
 	if p.enabled() {
 		e.optimize(x, p) // k may have been what kept it from that
 	} else if e.disarm(x, p) {
@@ -357,6 +363,9 @@ func (e *Engine) arm(x kapi.Context, p *point) error {
 	}
 	x.Emit(kpev.Arm, uint64(p.addr), 0, 0)
 	e.d.Text.Poke(x, p.addr, int3[:])
+	if e.s.Mutants.SaveArmed {
+		e.d.Text.Read(x, p.addr, p.orig[:1])
+	}
 	e.d.Sync.Core(x, kapi.SyncArm)
 	p.armed.Store(x, true)
 	e.unlockText(x)

@@ -50,7 +50,7 @@ func (e *Engine) newSlot(x kapi.Context, p *point, boosted bool) (slot, error) {
 	if s.at, ok = e.d.Exec.Alloc(x, s.size, kapi.SlotMem); !ok {
 		return slot{}, ENOMEM
 	}
-	buf, ok := e.looked.judge.Copy(e.insn[:0], &p.verdict, s.at)
+	buf, ok := e.looked.judge.Copy(e.insn[:0], &p.verdict, e.copiedTo(p, s))
 	back, near := isa.JumpRel32(s.at+isa.Addr(p.verdict.Len), p.addr+isa.Addr(p.verdict.Len))
 	switch {
 	case !ok || e.boosts() && !near:
@@ -65,6 +65,17 @@ func (e *Engine) newSlot(x kapi.Context, p *point, boosted bool) (slot, error) {
 	}
 	e.d.Text.Fill(x, s.at, buf)
 	return s, nil
+}
+
+// copiedTo is where an instruction will run, for what in it is relative to that.
+func (e *Engine) copiedTo(p *point, s slot) isa.Addr {
+	switch m := &e.s.Mutants; {
+	case m.RIPKept:
+		return p.addr
+	case m.RIPOfBuffer:
+		return s.at + maxDetour
+	}
+	return s.at
 }
 
 // copiesAll reports whether more than the instruction is copied.

@@ -198,7 +198,10 @@ var specStep = []specRule{
 	},
 	{
 		rule: "1.3", says: "a copy that faults is the original that faults, and hits again",
-		mutants: []specMutant{switched("fault-in-copy", func(m *Mutants) { m.FaultInCopy = true })},
+		mutants: []specMutant{
+			switched("fault-in-copy", func(m *Mutants) { m.FaultInCopy = true }),
+			{name: "leave-tf", do: func(s *Settings) { s.Mutants.LeaveTF = true }, in: []Edition{Edition26, Edition415}},
+		},
 		holds: func(t *specT) {
 			t.Settings.Kernel.Preemption = true // what is boosted faults where it is
 			b := t.bench(stepTexts, func(b *bench, x *smp.Ctx) {

@@ -44,6 +44,10 @@ func (e *Engine) breakpoint(x kapi.Context, regs *isa.Regs) uint64 {
 	at := regs.IP - 1
 	b := e.kcb.This(x)
 	x.Work(kapi.WorkLookup, 1)
+	if e.s.Mutants.ByteFirst && e.removed(x, at) {
+		regs.IP = at
+		return kapi.OwnerRemoved
+	}
 	if p, ok := e.table.Get(x, at); ok {
 		if b.current == nil {
 			e.hit(x, b, p, regs)
@@ -63,14 +67,18 @@ func (e *Engine) breakpoint(x kapi.Context, regs *isa.Regs) uint64 {
 		e.execute(x, b, b.current, regs, false)
 		return kapi.OwnerKprobe
 	}
-	if e.s.RemovedInt3 {
-		var now [1]byte
-		if e.d.Text.Read(x, at, now[:]); now[0] != isa.Int3 {
-			regs.IP = at
-			return kapi.OwnerRemoved
-		}
+	if e.s.RemovedInt3 && !e.s.Mutants.ByteFirst && e.removed(x, at) {
+		regs.IP = at
+		return kapi.OwnerRemoved
 	}
 	return 0
+}
+
+// removed reports whether the breakpoint that a CPU has met isn't there any more.
+func (e *Engine) removed(x kapi.Context, at isa.Addr) bool {
+	var now [1]byte
+	e.d.Text.Read(x, at, now[:])
+	return now[0] != isa.Int3
 }
 
 // debug is asked whether a #DB is ours: the end of a step by the trap flag
@@ -109,12 +117,13 @@ func (e *Engine) hit(x kapi.Context, b *kcb, p *point, regs *isa.Regs) {
 // handler runs, and the instruction executes all the same (spec 1.11). false:
 // nobody's, since the breakpoint is what it steps.
 func (e *Engine) nested(x kapi.Context, b *kcb, p *point, regs *isa.Regs) bool {
+	if b.stepping() && b.current == p && e.ownInt3(p) { // this was the step: whose breakpoint it is sees the rest
+		regs.Flags = regs.Flags&^isa.TF | b.saved
+		b.done()
+		return false
+	}
 	if b.status == reenter && !e.s.Mutants.ReenterAgain {
 		return e.unrecoverable(x, p)
-	}
-	if b.status == hitStep && e.ownInt3(p) {
-		regs.Flags = regs.Flags&^isa.TF | b.saved
-		return false
 	}
 	e.missed(x, p)
 	e.execute(x, b, p, regs, true)
@@ -216,12 +225,19 @@ func (e *Engine) stepped(x kapi.Context, b *kcb, regs *isa.Regs) {
 	if !e.s.Mutants.LeakIF {
 		regs.Flags |= b.saved
 	}
+	if b.status != reenter {
+		e.postHandlers(x, b, p, regs)
+	}
+	b.done()
+}
+
+// done ends a step: the CPU is with the hit that it was busy with before, if any.
+func (b *kcb) done() {
 	if b.status == reenter {
 		b.busy, b.outer = b.outer, busy{}
-		return
+	} else {
+		b.current = nil
 	}
-	e.postHandlers(x, b, p, regs)
-	b.current = nil
 }
 
 // preHandlers runs the pre_handlers of a point, last registered first. With
@@ -288,7 +304,11 @@ func (e *Engine) handed(regs *isa.Regs) *isa.Regs {
 // kernel looks at none of their flags, so that a disabled one among others counts
 // what it wouldn't have run for (kprobes_inc_nmissed_count).
 func (e *Engine) missed(x kapi.Context, p *point) {
-	for _, k := range p.probes.Load(x).probes {
+	probes := p.probes.Load(x).probes
+	if e.s.Mutants.MissedByPoint && len(probes) > 1 {
+		return
+	}
+	for _, k := range probes {
 		if !e.s.Mutants.NoMissed && (!e.s.Mutants.MissedEnabled || !k.disabled.Look(x)) {
 			kapi.Add(&k.missed, x, 1)
 			x.Emit(kpev.Missed, k.ID, 0, 0)

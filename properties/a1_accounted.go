@@ -12,7 +12,7 @@ import (
 var Accounted = Property{
 	ID:   "A1",
 	Name: "accounted",
-	Says: "Each hit of an enabled probe is one run of its pre_handler, one nmissed, or one skip by a sibling, of a return probe one run of its handler at that return, one nmissed, or one call left alone: none is lost, none counts twice.",
+	Says: "Each hit of an enabled probe is one run of its pre_handler, one nmissed, or one skip by a sibling, of a return probe one run of its handler at that return, one nmissed, or one call left alone: none is lost, none counts twice; a hit that comes when it is disabled runs none.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Exec, smpev.Trap, smpev.Claim, smpev.Return, smpev.CallEnd, smpev.Exit,
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.NoPre,
@@ -43,13 +43,14 @@ type accounted struct {
 type tally struct {
 	hits      []uint32 // by place in addrs
 	need, got []uint32 // by place in probes
+	off       []bool   // likewise: it was disabled for certain when its address was hit last
 }
 
 func (m *accounted) Reset() {
 	m.addrs, m.flip, m.noPre = m.addrs[:0], m.flip[:0], m.noPre[:0]
 	for i := range m.tasks {
 		t := &m.tasks[i]
-		t.hits, t.need, t.got = t.hits[:0], t.need[:0], t.got[:0]
+		t.hits, t.need, t.got, t.off = t.hits[:0], t.need[:0], t.got[:0], t.off[:0]
 	}
 }
 
@@ -79,6 +80,9 @@ func (m *accounted) Event(e *traces.Event) *traces.Finding {
 	case kpev.Handler:
 		switch e.B {
 		case kpev.Pre:
+			if f := m.silent(e); f != nil {
+				return f
+			}
 			return m.account(e, "runs the pre_handler of")
 		case kpev.Return:
 			return m.account(e, "runs the handler of")
@@ -134,7 +138,7 @@ func (m *accounted) of(task uint8) *tally {
 		t.hits = append(t.hits, 0)
 	}
 	for len(t.got) < len(m.scene.probes.list) {
-		t.need, t.got = append(t.need, 0), append(t.got, 0)
+		t.need, t.got, t.off = append(t.need, 0), append(t.got, 0), append(t.off, false)
 	}
 	return t
 }
@@ -165,6 +169,9 @@ func (m *accounted) hit(task uint8, addr uint64) {
 	t := m.of(task)
 	t.hits[i]++
 	for j := range m.scene.probes.list {
+		if p := &m.scene.probes.list[j]; p.addr == addr {
+			t.off[j] = p.down
+		}
 		if p := &m.scene.probes.list[j]; p.addr == addr && p.sure && !slices.Contains(m.noPre, p.id) {
 			t.need[j]++
 		}
@@ -201,6 +208,17 @@ func (m *accounted) account(e *traces.Event, does string) *traces.Finding {
 		return found(e, p.addr, "%s probe %d at %#x: %d for %d hits", does, p.id, p.addr, t.got[j], t.hits[i])
 	}
 	return nil
+}
+
+// silent reports a pre_handler of a probe that was disabled when its CPU came. One
+// whose CPU came before may have been on its way.
+func (m *accounted) silent(e *traces.Event) *traces.Finding {
+	j := m.scene.probes.index(e.A)
+	if j < 0 || !m.scene.probes.list[j].down || !m.of(e.Task).off[j] {
+		return nil
+	}
+	p := &m.scene.probes.list[j]
+	return found(e, p.addr, "runs the pre_handler of probe %d at %#x for a hit that came when it was disabled", p.id, p.addr)
 }
 
 func (m *accounted) api(e *traces.Event) {
@@ -240,6 +258,7 @@ func (t *tally) clear() {
 	clear(t.hits)
 	clear(t.need)
 	clear(t.got)
+	clear(t.off)
 }
 
 // rest takes the end of a call: if no trap is open the task's hits are all

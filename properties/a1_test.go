@@ -206,3 +206,30 @@ func init() {
 			tr.ExpectNone()
 		})
 }
+
+func init() {
+	golden("A1-disabled", func(tr *tracetest.Trace) {
+		probed(tr)
+		tr.Disable(1)
+		tr.On(1, 2).Break(f).Pre(1)
+		tr.ExpectViolation("A1", "for a hit that came when it was disabled")
+	})
+	trap("A1-disabled-behind", "the pre_handler runs when disable has returned, but the CPU came before",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			h := tr.On(1, 2)
+			h.Break(f)
+			tr.Disable(1)
+			h.Pre(1).Own(f, smpev.OwnerKprobe).Resume(slot)
+			h.Exec(slot, push...).Break(slot+1).Own(slot+1, smpev.OwnerKprobe).Resume(f + 1)
+			tr.End(false).ExpectNone()
+		})
+	trap("A1-enabled-meanwhile", "disable has returned, but an enable was under way",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			tr.On(0, 3).ApiEnter(kpev.Enable, 1, f)
+			tr.On(1, 4).ApiEnter(kpev.Disable, 1, f).ApiReturn(kpev.Disable, 1, 0)
+			hit(tr.On(1, 2))
+			tr.End(false).ExpectNone()
+		})
+}

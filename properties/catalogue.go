@@ -19,10 +19,12 @@ var All = []*Property{
 	&AfterUnregister,
 	&TextRestored,
 	&OptimizationOff,
+	&AllOff,
 	&NoUseAfterFree,
 	&NoOops,
 	&Locks,
 	&Progress,
+	&OptimizedAgain,
 }
 
 // ByName returns the property of that name.

@@ -30,10 +30,12 @@
 //	L1  after-unregister    the API calls against Handler, Missed, Skipped
 //	L2  text-restored       Load and Image against what TextStore left; Retire and Free, of a module's text that goes
 //	L3  optimization-off    Sysctl and the API calls against TextStore; Retire and Free, as L2
+//	L4  all-off             Enabled and the API calls against TextStore; Retire and Free, as L2
 //	S1  no-use-after-free   Alloc, Free against Exec, Return, what page faults are for, and the saved ip of open interrupts
 //	O1  no-oops             Oops
 //	K1  locks               Lock, Unlock, MightSleep
 //	P1  progress            nothing: harness judges it by how the run ended
+//	P2  optimized-again     Image, the API calls and the switches against what TextStore left
 //
 // Speed: a monitor is told of some hundred events a run and tens of thousands
 // of runs a second. An event costs a few ns, Reset keeps memory, and only a

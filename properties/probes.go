@@ -18,10 +18,12 @@ type probe struct {
 	reg      uint8
 	own      bool // enabled for certain: register or enable returned 0, and no disable or unregister has begun
 	sure     bool // and so armed for certain: nobody has written 0 to kprobes/enabled either
+	down     bool // disabled for certain: disable, or register of one that is to be, returned 0, and no other call but disable has begun
 
 	regs, unregs, downs                uint32 // calls under way: register, unregister, disable or unregister
 	regsBegun, unregsBegun, downsBegun uint32 // calls ever begun
 	moves                              uint32 // register and unregister: begun or returned
+	others, othersBegun                uint32 // all but disable: under way, and ever begun
 }
 
 // A call of the API that hasn't returned.
@@ -35,6 +37,7 @@ type call struct {
 	mark       uint32 // of the calls to the contrary
 	downs      uint32
 	moves      uint32
+	others     uint32
 }
 
 // probes follows the API calls of a run, from the harness's own events. Calls
@@ -213,7 +216,12 @@ func (ps *probes) enter(e *traces.Event) int {
 		p.downsBegun++
 		p.own, p.sure = false, false
 	}
-	c.moves = p.moves
+	if e.A != kpev.Disable {
+		p.others++
+		p.othersBegun++
+		p.down = false
+	}
+	c.moves, c.others = p.moves, p.othersBegun
 	c.lone = true
 	for k := range ps.calls {
 		if o := &ps.calls[k]; o.probe == e.B || o.task == e.Task {
@@ -259,6 +267,12 @@ func (ps *probes) leave(e *traces.Event) int {
 			p.reg = c.was
 		}
 		p.moves++
+	}
+	if e.A != kpev.Disable {
+		p.others--
+	}
+	if e.A == kpev.Disable || e.A == kpev.Register && ps.kind(e.B).about&aboutDisabled != 0 {
+		p.down = p.down || ok && p.others == 0 && c.others == p.othersBegun
 	}
 	switch e.A {
 	case kpev.Unregister, kpev.Disable:

@@ -124,8 +124,11 @@ func init() {
 		})
 	golden("T3-armed-again", func(tr *tracetest.Trace) {
 		probed(tr)
-		tr.Emit(kpev.Enabled, 0, 0, 0).Emit(kpev.Enabled, 0, 1, 0).Emit(kpev.Enabled, 1, 0, 0)
+		tr.Emit(kpev.Enabled, 0, 0, 0)
+		disarm(tr, f, push[0])
+		tr.Emit(kpev.Enabled, 0, 1, 0).Emit(kpev.Enabled, 1, 0, 0)
 		tr.On(1, 2).Exec(f, push...)
+		arm(tr, f)
 		tr.Emit(kpev.Enabled, 1, 1, 0)
 		tr.On(1, 2).Exec(f, push...)
 		tr.ExpectViolation("T3", "probe 1")

@@ -189,7 +189,7 @@ func head(kinds []traces.Kind) (list []traces.Event) {
 	return list
 }
 
-// order makes an ApiReturn, the end of a sysctl's write and an Unlock follow
+// order makes an ApiReturn, the end of a switch's write and an Unlock follow
 // what they end, mostly: else next to nothing would be known of any probe.
 func (l *logDrawn) order(r *sim.Rand, e *traces.Event) {
 	open := &l.open[e.Task]
@@ -202,18 +202,16 @@ func (l *logDrawn) order(r *sim.Rand, e *traces.Event) {
 		}
 		e.A, e.B, open.api = open.api, open.probe, 0
 		e.C = uint64(r.N(8) / 7)
-	case kpev.Sysctl:
-		if e.B = 1; open.sysctl == 0 {
-			e.B, open.sysctl = 0, 1+e.A
+	case kpev.Sysctl, kpev.Enabled:
+		under := &open.sysctl
+		if e.Kind == kpev.Enabled {
+			under = &open.enabled
+		}
+		if e.B = 1; *under == 0 {
+			e.B, *under = 0, 1+e.A
 			return
 		}
-		e.A, open.sysctl = open.sysctl-1, 0
-	case kpev.Enabled:
-		if e.B = 1; open.enabled == 0 {
-			e.B, open.enabled = 0, 1+e.A
-			return
-		}
-		e.A, open.enabled = open.enabled-1, 0
+		e.A, *under = *under-1, 0
 	case smpev.Trap:
 		if e.A == smpev.VecBP {
 			open.breaks = append(open.breaks, e.B)
@@ -323,7 +321,7 @@ func TestTouches(t *testing.T) {
 			var r sim.Rand
 			swapped, broken, matters, related := 0, 0, 0, false
 			logs := uint64(logs)
-			if p == &Accounted || p == &ReturnPairs || p == &PostCalled {
+			if p == &Accounted || p == &ReturnPairs || p == &PostCalled || p == &OptimizedAgain {
 				logs *= 8 // they have the rarest reasons
 			}
 			for i := range logs {

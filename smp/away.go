@@ -21,6 +21,12 @@ func (m *Machine) Away(a isa.Addr) bool {
 	return p != nil && p.away && p.perm == 0 && p.code == nil && !p.later
 }
 
+// CameIn reports whether a lies in data that was away and isn't any more.
+func (m *Machine) CameIn(a isa.Addr) bool {
+	p := m.mem.page(a)
+	return p != nil && p.away && p.perm != 0 && p.code == nil
+}
+
 // BringIn brings the page in that a lies in, which is away. Whoever accesses it
 // afterwards finds it there: so its words are shared with him.
 func (x *Ctx) BringIn(a isa.Addr) {

@@ -272,4 +272,5 @@ func (m *memory) reset() {
 		p.dirty = 0
 	}
 	m.dirty = m.dirty[:0]
+	m.fault = 0
 }

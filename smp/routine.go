@@ -117,7 +117,11 @@ func (x *Ctx) Exit() {
 
 // oops is the routine of a vector that has none: the kernel dies.
 func (x *Ctx) oops() {
-	x.Emit(smpev.Oops, uint64(x.vector), uint64(x.regs.IP), uint64(x.m.mem.fault))
+	addr := uint64(0)
+	if x.vector == smpev.VecPF {
+		addr = x.cpu.sys.CR2
+	}
+	x.Emit(smpev.Oops, uint64(x.vector), uint64(x.regs.IP), addr)
 	x.m.refuseAt(x.cpu, x.regs.IP, vectorName(x.vector)+": nobody handles it")
 }
 

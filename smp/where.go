@@ -26,6 +26,9 @@ func (m *Machine) SymbolAt(a isa.Addr) (name string, off int, ok bool) {
 			return s.name, int(a - s.at), true
 		}
 	}
+	if a == m.idleIP() {
+		return "kernel", 0, true
+	}
 	if a >= m.gateAt && a < m.gateAt+pageSize {
 		if a == m.returnGate() {
 			return "return", 0, true

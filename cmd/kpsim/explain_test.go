@@ -113,6 +113,9 @@ var claims = []struct {
 }{
 	{`^(cpu\d+) (wrote|stored) `, []traces.Kind{smpev.TextStore}},
 	{`^(cpu\d+) freed `, []traces.Kind{smpev.Free}},
+	{`^(cpu\d+): OOPS`, []traces.Kind{smpev.Oops}},
+	{`^(cpu\d+) began to write \d to kprobes/enabled`, []traces.Kind{kpev.Enabled}},
+	{`^That returned on (cpu\d+), and \S+ held`, []traces.Kind{kpev.Enabled}},
 	{`^(cpu\d+) began (un)?register\(`, []traces.Kind{kpev.ApiEnter}},
 	{`^(cpu\d+) took the #BP at `, []traces.Kind{smpev.Trap}},
 	{`^(cpu\d+): \S+: lock `, []traces.Kind{smpev.Lock}},

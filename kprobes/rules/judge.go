@@ -368,6 +368,9 @@ func (j *Judge) optimize(at int) (region int, why Reason) {
 	}
 	for region < jumpSize {
 		here := at + region
+		if here >= j.f.Size {
+			j.loadInsn(here) // with CheckEnd left out
+		}
 		in := j.insnAt(here)
 		if why := j.copies(here, in); why.Kind != None {
 			return 0, why

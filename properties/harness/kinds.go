@@ -21,7 +21,7 @@ type reach struct {
 type has struct {
 	cpus                                      int
 	probes, handlers, siblings, jumps         bool
-	labels, sources, nested, skips            bool
+	labels, sources, pages, nested, skips     bool // pages: data comes in during a run
 	call, checked, api, register, undo, off   bool
 	stop, quiesce, breakpoint, removes, flips bool
 	ret, jprobe, entry, handler, refuses      bool // there are return probes, jprobes; the first have handlers, which refuse calls
@@ -43,7 +43,7 @@ var reaches = []reach{
 	{smpev.Exit, always},
 	{smpev.Serialise, (*has).traps},
 	{smpev.SendIPI, func(h *has) bool { return h.cpus > 1 && h.patches() }},
-	{smpev.Fire, func(h *has) bool { return h.sources || h.optimizes() }},
+	{smpev.Fire, func(h *has) bool { return h.sources || h.pages || h.optimizes() }},
 	{smpev.Alloc, func(h *has) bool { return h.register && h.slots || h.loads }},
 	{smpev.Free, func(h *has) bool { return h.register && h.slots && h.undo || h.loads }},
 	{smpev.Retire, func(h *has) bool {
@@ -131,6 +131,9 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 		}
 	}
 	h.undo = h.siblings // a second probe at a place undoes the first one's jump
+	for i := range sc.Datas {
+		h.pages = h.pages || sc.Datas[i].Away
+	}
 	for i := range sc.Sources {
 		s := &sc.Sources[i]
 		h.call = h.call || s.Run != ""

@@ -96,7 +96,7 @@ func TestShipped(t *testing.T) {
 // or its mutants are still to be written. Those are listed, so that the list
 // can't grow unnoticed.
 func TestEveryPropertyHasAMutant(t *testing.T) {
-	waiting := []string{"accounted"}
+	var waiting []string
 	for _, p := range properties.All {
 		has := slices.ContainsFunc(mutant.All, func(mu mutant.Mutant) bool { return mu.Property == p.Name })
 		require.Equal(t, !slices.Contains(waiting, p.Name), has, "%s: has a mutant: %v", p.Name, has)

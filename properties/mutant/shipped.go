@@ -21,30 +21,58 @@ type Fault struct {
 
 // Shipped are the faults of the editions. What isn't here is no less interesting:
 //
-//   - Disarming without a sync (until 5.5): harmless in those kernels, since a
-//     breakpoint that is gone is handled (removed_int3).
+//   - Disarming without a sync (until 5.5): harmless in those kernels but in 2.6,
+//     since a breakpoint that is gone is handled (removed_int3).
 //   - The mark of a jump that goes before the jump (flag-early, until 5.5): harmless
 //     as long as the patcher takes a jump away (unoptimize).
 //   - A cancelled detour that is freed after an RCU grace period (cancel-rcu, 4.15
-//     to 6.18): its memory isn't handed out again before a page of it is dirty.
+//     to 6.18): its memory isn't handed out again before a page of it is dirty, so
+//     that it takes more of them than a page has, cancelled together.
 //   - Which locks the optimizer holds is a setting, order: each is right by itself.
 var Shipped = []Fault{
 	{kprobes.Edition26, "no-sync-arm", "no-sail-past", "no-sail-past"},
+	{kprobes.Edition26, "byte-first", "no-sail-past", "owned-breakpoint"},
+	{kprobes.Edition26, "empty-late", "return-frameless", "instances"},
+	{kprobes.Edition26, "frame-unchecked", "return-frameless", "no-oops"},
+	{kprobes.Edition26, "lock-in-nmi", "return-nmi-locked", "locks"},
 	{kprobes.Edition415, "no-sync-arm", "no-sail-past", "no-sail-past"},
 	{kprobes.Edition415, "enable-lost", "globally-off", "no-sail-past"},
 	{kprobes.Edition415, "check-unlocked", "module-init", "no-oops"},
+	{kprobes.Edition415, "frame-unchecked", "return-frameless", "no-oops"},
+	{kprobes.Edition415, "reuse-disabled", "reuse-disabled", "text-restored"},
+	{kprobes.Edition415, "disarm-lost", "switches", "all-off"},
+	{kprobes.Edition415, "retry-lost", "neighbours", "optimized-again"},
+	{kprobes.Edition415, "detour-post", "detour-post", "post-called"},
+	{kprobes.Edition415, "cancel-rcu", "cancel-detour-pages", "no-use-after-free"},
 	{kprobes.Edition514, "jng-and", "function-at-work", "right-result"},
 	{kprobes.Edition514, "holder-refs", "return-storm", "instances"},
 	{kprobes.Edition514, "boost-post", "boosted-post", "post-called"},
 	{kprobes.Edition514, "enable-lost", "globally-off", "no-sail-past"},
 	{kprobes.Edition514, "check-unlocked", "module-init", "no-oops"},
+	{kprobes.Edition514, "reuse-disabled", "reuse-disabled", "text-restored"},
+	{kprobes.Edition514, "disarm-lost", "switches", "all-off"},
+	{kprobes.Edition514, "retry-lost", "neighbours", "optimized-again"},
+	{kprobes.Edition514, "detour-post", "detour-post", "post-called"},
+	{kprobes.Edition514, "cancel-rcu", "cancel-detour-pages", "no-use-after-free"},
 	{kprobes.Edition65, "boost-post", "boosted-post", "post-called"},
 	{kprobes.Edition65, "enable-lost", "globally-off", "no-sail-past"},
 	{kprobes.Edition65, "check-unlocked", "module-init", "no-oops"},
+	{kprobes.Edition65, "ftrace-by-post", "ftrace-probe", "no-sail-past"},
+	{kprobes.Edition65, "reuse-disabled", "reuse-disabled", "text-restored"},
+	{kprobes.Edition65, "disarm-lost", "switches", "all-off"},
+	{kprobes.Edition65, "retry-lost", "neighbours", "optimized-again"},
+	{kprobes.Edition65, "detour-post", "detour-post", "post-called"},
+	{kprobes.Edition65, "cancel-rcu", "cancel-detour-pages", "no-use-after-free"},
 	{kprobes.Edition69, "objpool-last", "return-nmi", "instances"},
 	{kprobes.Edition69, "boost-post", "boosted-post", "post-called"},
 	{kprobes.Edition69, "enable-lost", "globally-off", "no-sail-past"},
 	{kprobes.Edition69, "check-unlocked", "module-init", "no-oops"},
+	{kprobes.Edition69, "ftrace-by-post", "ftrace-probe", "no-sail-past"},
+	{kprobes.Edition69, "reuse-disabled", "reuse-disabled", "text-restored"},
+	{kprobes.Edition69, "disarm-lost", "switches", "all-off"},
+	{kprobes.Edition69, "retry-lost", "neighbours", "optimized-again"},
+	{kprobes.Edition69, "detour-post", "detour-post", "post-called"},
+	{kprobes.Edition69, "cancel-rcu", "cancel-detour-pages", "no-use-after-free"},
 }
 
 // applyShipped brings back the faults of the wiring's edition.

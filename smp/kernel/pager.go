@@ -44,7 +44,8 @@ func (k *Kernel) Away(at isa.Addr, b []byte) {
 	k.Traps.onPageFault(p.fault)
 }
 
-// fault is asked about a page fault. A fault where sleeping is forbidden isn't
+// fault is asked about a page fault. Where the page has come since the access is
+// just done again. A fault where sleeping is forbidden isn't
 // waited for: the exception table says what comes of it (fault.c, in_atomic).
 //
 //	step 1: ask for the page
@@ -52,13 +53,19 @@ func (k *Kernel) Away(at isa.Addr, b []byte) {
 //
 // Context: interrupts off.
 func (p *Pager) fault(x *smp.Ctx, regs *isa.Regs, addr isa.Addr) bool {
-	if !p.k.M.Away(addr) || regs.Flags&isa.IF == 0 {
+	x.Touch(p.served.ID(), kapi.Read)
+	came := p.k.M.CameIn(addr)
+	if !came && !p.k.M.Away(addr) || regs.Flags&isa.IF == 0 {
 		return false
 	}
 	x.IRQ(true)
 	if x.Atomic() {
 		x.IRQ(false)
 		return false
+	}
+	if came {
+		x.IRQ(false)
+		return true
 	}
 	x.Step("page fault", 1)
 	p.wanted = append(p.wanted, addr)

@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"slices"
+
 	"kpsim/sim"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
@@ -25,6 +27,7 @@ type TextPoke struct {
 type PokeMutants struct {
 	NoRefWait bool // nobody waits for handlers that hold the descriptor (R31)
 	Unsorted  bool // a batch goes on where the order of addresses breaks (R29)
+	Backwards bool // with Unsorted: its addresses come in the wrong order
 	DropEarly bool // the descriptor is taken back before the last sync (R26, M20)
 }
 
@@ -73,6 +76,9 @@ func (p *TextPoke) Patch(x kapi.Context, addr isa.Addr, insn []byte, resume isa.
 // Batch implements kapi.Batcher. Context: may sleep; text_mutex held.
 func (p *TextPoke) Batch(x kapi.Context, list []kapi.Rewrite) {
 	p.k.Text.mutex.AssertHeld(x)
+	if p.Mutants.Backwards {
+		slices.Reverse(list)
+	}
 	for len(list) > 0 {
 		n := 1
 		for n < len(list) && n < maxBatch && (list[n].At > list[n-1].At || p.Mutants.Unsorted) {

@@ -49,6 +49,7 @@ func TestStaticCall(t *testing.T) {
 					}
 				}
 				r.onInterrupt(check)
+				r.lockdep()
 				is := func(x *smp.Ctx, want uint64) {
 					for _, at := range []isa.Addr{f, tail, by} {
 						if v := x.Call(at); v != want {

@@ -107,6 +107,8 @@ func (p *past) tell(e *traces.Event) {
 		p.tellHandler(p.at)
 	case kpev.ApiReturn, kpev.Sysctl:
 		p.tellApi(p.at)
+	case kpev.Enabled:
+		p.tellAllOff(p.at)
 	default:
 		p.tellOther(p.at)
 	}
@@ -297,6 +299,10 @@ func (p *past) tellTrap(v int) {
 	}
 	x := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.Exec && o.Task == e.Task })
 	if x < 0 || e.B-p.ev[x].A > 15 {
+		i := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.Free && e.C-o.A < o.B })
+		if i >= 0 && e.Kind == smpev.Oops {
+			p.say(i, 0, "%s freed %s at %s.", p.who(i), count(int(p.ev[i].B), "byte", "bytes"), p.x.place(p.ev[i].A))
+		}
 		p.tellOther(v)
 		return
 	}
@@ -386,6 +392,20 @@ func (p *past) tellApi(v int) {
 		return
 	}
 	p.say(v, 0, "%s: %s.", p.who(v), p.t.say(e))
+}
+
+// tellAllOff: a write of kprobes/enabled returns, and something stands in the text.
+func (p *past) tellAllOff(v int) {
+	at := p.in.PlaceAt
+	i := p.last(v, func(o *traces.Event) bool { return o.Kind == kpev.Enabled && o.B == 0 && o.Task == p.ev[v].Task })
+	if i >= 0 {
+		p.say(i, 0, "%s began to write %d to kprobes/enabled.", p.who(i), p.ev[i].A)
+	}
+	if s, ok := p.x.site(at); ok {
+		p.tellLeft(s, at, v)
+	}
+	b, _ := p.value(at, v)
+	p.say(v, 0, "That returned on %s, and %s held %02x.", p.who(v), p.x.place(at), b.value)
 }
 
 // tellLeft tells who wrote last to a site, and who should have.

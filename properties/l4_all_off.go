@@ -1,0 +1,134 @@
+package properties
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// AllOff is what the file enabled promises (spec 7.2).
+var AllOff = Property{
+	ID:   "L4",
+	Name: "all-off",
+	Says: "From when kprobes/enabled = 0 has returned until somebody writes 1, neither a breakpoint nor a jump stands where a probe is registered, and none is written there.",
+	Kinds: []traces.Kind{
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Enabled,
+	},
+	Reads:   []traces.Kind{smpev.Load, smpev.Image, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn},
+	New:     func(s *Scene) Monitor { return &allOff{scene: s} },
+	Touches: allOffTouches,
+}
+
+type allOff struct {
+	scene *Scene
+	under int   // writes under way
+	task  uint8 // of the only one
+	alone bool  // it is one of 0 that no other has overlapped
+	off   bool  // for certain
+}
+
+func (m *allOff) Reset() { m.under, m.alone, m.off = 0, false, false }
+
+func (m *allOff) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case smpev.TextStore:
+		if m.off {
+			return m.stored(e)
+		}
+	case kpev.Enabled:
+		if m.enabled(e) {
+			return m.returned(e)
+		}
+	}
+	return nil
+}
+
+// enabled follows the writes, and reports whether one of 0 has returned that no
+// other has overlapped: who writes 0 while somebody else does returns at once.
+func (m *allOff) enabled(e *traces.Event) (certain bool) {
+	switch on, done := e.A != 0, e.B != 0; {
+	case !done:
+		m.alone, m.task = !on && m.under == 0, e.Task
+		m.under++
+		m.off = m.off && !on
+	default:
+		certain = !on && m.alone && e.Task == m.task
+		m.alone = false
+		m.under = max(0, m.under-1)
+		m.off = m.off || certain
+	}
+	return certain
+}
+
+// returned looks for what the write of 0 has left.
+func (m *allOff) returned(e *traces.Event) *traces.Finding {
+	for i := range m.scene.probes.list {
+		if p := &m.scene.probes.list[i]; p.reg == regYes && m.stands(p.addr) {
+			mem, _ := m.scene.text.byteAt(p.addr)
+			return found(e, p.addr, "returns from kprobes/enabled = 0, and %02x still stands at probe %d, %#x", mem, p.id, p.addr)
+		}
+	}
+	return nil
+}
+
+// stored looks at a store: is it a breakpoint or a jump on a probe?
+func (m *allOff) stored(e *traces.Event) *traces.Finding {
+	for i := range m.scene.probes.list {
+		if p := &m.scene.probes.list[i]; p.addr-e.A < e.C && m.stands(p.addr) {
+			mem, _ := m.scene.text.byteAt(p.addr)
+			return found(e, p.addr, "writes %02x at probe %d, %#x, while kprobes/enabled is 0", mem, p.id, p.addr)
+		}
+	}
+	return nil
+}
+
+// stands reports whether a breakpoint or a jump stands at addr that isn't the
+// text's own, nor that of a raw site, which others patch as well.
+func (m *allOff) stands(addr uint64) bool {
+	s := m.scene
+	if !s.text.has(addr) || in(s.dying, addr) != nil {
+		return false
+	}
+	for i := range s.images[:s.raw] {
+		if s.images[i].addr == addr {
+			return false
+		}
+	}
+	mem, orig := s.text.byteAt(addr)
+	return mem != orig && (mem == int3 || mem == jump)
+}
+
+func (m *allOff) End(bool) *traces.Finding { return nil }
+
+// allOffTouches: a store to a probe's first byte is judged by the writes of the
+// file; the return of one of 0 by all probes and what stands there. Nothing is left
+// for the end.
+func allOffTouches(t *Touched, e *traces.Event) {
+	const file = 1 << 32 // other objects are probes
+	switch e.Kind {
+	case kpev.Enabled:
+		t.Write(file)
+		if e.A == 0 && e.B == 1 {
+			for id, addr := range t.Addrs {
+				t.Read(uint64(id))
+				t.ReadText(addr, 1)
+			}
+		}
+	case smpev.TextStore:
+		t.WriteText(e.A, e.C)
+		for id, addr := range t.Addrs {
+			if k := addr - e.A; k < e.C {
+				if b := byte(e.B >> (8 * k)); b == int3 || b == jump {
+					t.Read(file)
+					t.Read(uint64(id))
+				}
+			}
+		}
+	case smpev.Retire, smpev.Free:
+		if e.C == smpev.ModuleMem {
+			t.WriteText(e.A, e.B)
+		}
+	case kpev.ApiEnter, kpev.ApiReturn:
+		t.Write(e.B)
+	}
+}

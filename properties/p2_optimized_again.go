@@ -1,0 +1,166 @@
+package properties
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// OptimizedAgain is the liveness of the optimizer (spec 4.4, 4.7): what has taken a
+// jump away may end, and then the jump is to come back.
+var OptimizedAgain = Property{
+	ID:   "P2",
+	Name: "optimized-again",
+	Says: "When all work is done a probe that was a jump before is one, unless it or its address' other probes forbid it, another is registered in its region, or a switch is off.",
+	Kinds: []traces.Kind{
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Sysctl,
+	},
+	Reads:   []traces.Kind{smpev.Load, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk},
+	New:     func(s *Scene) Monitor { return &optimizedAgain{scene: s} },
+	Touches: againTouches,
+}
+
+// optimizedAgain takes what was a jump for what can be one: which text can, the
+// rules say, and a monitor doesn't know them.
+type optimizedAgain struct {
+	scene *Scene
+	jumps []jumpWith
+	zeros int // writes of 0 to the sysctl ever begun
+	ones  []one
+	maybe bool // it may be 0
+}
+
+// A jumpWith is a jump that was declared at an address, and a probe that was
+// registered there then: one that wasn't may be what forbids it.
+type jumpWith struct{ addr, probe uint64 }
+
+// A one is a write of 1 under way.
+type one struct {
+	task  uint8
+	zeros int
+}
+
+func (m *optimizedAgain) Reset() {
+	m.jumps, m.zeros, m.ones, m.maybe = m.jumps[:0], 0, m.ones[:0], false
+}
+
+func (m *optimizedAgain) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case smpev.Image:
+		if m.scene.head && byte(e.B) == jump {
+			m.jump(e.A)
+		}
+	case kpev.Sysctl:
+		m.sysctl(e)
+	}
+	return nil
+}
+
+// jump notes a jump that is about to be written.
+func (m *optimizedAgain) jump(addr uint64) {
+	for i := range m.scene.probes.list {
+		p := &m.scene.probes.list[i]
+		if j := (jumpWith{addr, p.id}); p.addr == addr && p.reg != regNo && !m.with(j) {
+			m.jumps = append(m.jumps, j)
+		}
+	}
+}
+
+func (m *optimizedAgain) with(j jumpWith) bool {
+	for _, o := range m.jumps {
+		if o == j {
+			return true
+		}
+	}
+	return false
+}
+
+// sysctl follows the writes. It is 1 for certain from the end of a write of 1 that
+// no 0 was begun in, nor was under way.
+func (m *optimizedAgain) sysctl(e *traces.Event) {
+	switch on, done := e.A != 0, e.B != 0; {
+	case !on:
+		m.zeros++ // its end is as good as its beginning: until then it may come
+		m.maybe = true
+	case !done:
+		m.ones = append(m.ones, one{e.Task, m.zeros})
+	default:
+		for i, o := range m.ones {
+			if o.task == e.Task {
+				m.ones = append(m.ones[:i], m.ones[i+1:]...)
+				m.maybe = m.maybe && o.zeros != m.zeros
+				return
+			}
+		}
+	}
+}
+
+func (m *optimizedAgain) End(drained bool) *traces.Finding {
+	if !drained || m.maybe {
+		return nil
+	}
+	for _, j := range m.jumps {
+		i := m.scene.probes.index(j.probe)
+		if i < 0 {
+			continue
+		}
+		p := &m.scene.probes.list[i]
+		if p.addr != j.addr || p.reg != regYes || !p.sure || m.forbidden(j.addr) {
+			continue
+		}
+		if mem, _ := m.scene.text.byteAt(j.addr); mem != jump {
+			return atEnd(j.addr, "%02x stands at probe %d, %#x, which was a jump, and nothing forbids that it is one again", mem, p.id, j.addr)
+		}
+	}
+	return nil
+}
+
+// forbidden reports whether another probe may keep addr from being a jump.
+func (m *optimizedAgain) forbidden(addr uint64) bool {
+	region := uint64(0)
+	for region < 5 {
+		x := m.scene.text.insnAt(addr + region)
+		if x.len() == 0 {
+			return true
+		}
+		region += x.len()
+	}
+	for i := range m.scene.probes.list {
+		p := &m.scene.probes.list[i]
+		if p.reg != regNo && p.addr-addr < region && !m.with(jumpWith{addr, p.id}) {
+			return true
+		}
+	}
+	return false
+}
+
+// againTouches: at the end counts what text holds, which the order of stores to
+// each chunk decides; which probes are registered and enabled, which their calls
+// do; which were registered when a jump was declared; and which write of a switch
+// came last.
+func againTouches(t *Touched, e *traces.Event) {
+	const sysctl, file = 1 << 32, 1 << 33 // other objects are probes
+	switch e.Kind {
+	case smpev.TextStore:
+		t.WriteText(e.A, e.C)
+	case smpev.Image:
+		if byte(e.B) == jump {
+			t.readAt(e.A)
+		}
+	case smpev.Retire, smpev.Free:
+		if e.C == smpev.ModuleMem {
+			t.WriteText(e.A, e.B)
+			t.writeAll() // its probes are never armed again
+		}
+	case kpev.ApiEnter, kpev.ApiReturn:
+		t.Write(e.B)
+	case kpev.Sysctl:
+		t.Write(sysctl)
+	case kpev.Enabled:
+		t.Write(file)
+	case kpev.Printk:
+		if aboutSwitch(e) {
+			t.Write(file)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package properties_test
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/traces/tracetest"
+)
+
+func init() {
+	golden("P2-again", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		unoptimize(tr)
+		optimize(tr)
+		tr.End(true).ExpectNone()
+	})
+	golden("P2-not-again", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		unoptimize(tr)
+		tr.End(true).ExpectViolation("P2", "cc stands at probe 1, 0x1000, which was a jump")
+	})
+	trap("P2-unfinished", "the jump is away, but there is work left", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		unoptimize(tr)
+		tr.End(false).ExpectNone()
+	})
+	trap("P2-neighbour", "another probe is registered in the region", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		unoptimize(tr)
+		tr.Register(2, f+1)
+		arm(tr, f+1)
+		tr.End(true).ExpectNone()
+	})
+	trap("P2-neighbour-gone", "another probe was registered in the region, and isn't any more", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		unoptimize(tr)
+		tr.Register(2, f+1)
+		arm(tr, f+1)
+		disarm(tr, f+1, mov[0])
+		tr.Unregister(2).End(true).ExpectViolation("P2", "probe 1")
+	})
+	trap("P2-behind", "another probe is registered, but behind the region", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		unoptimize(tr)
+		tr.Register(2, f+5)
+		arm(tr, f+5)
+		tr.End(true).ExpectViolation("P2", "probe 1")
+	})
+	trap("P2-joined", "another probe has joined at the address, which may forbid it", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		unoptimize(tr)
+		tr.Register(2, f)
+		tr.End(true).ExpectNone()
+	})
+	trap("P2-off", "the sysctl says 0", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		tr.Sysctl(0, 0)
+		unoptimize(tr)
+		tr.Sysctl(0, 1).End(true).ExpectNone()
+	})
+	trap("P2-off-and-on", "the sysctl has said 0, and says 1 again", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		tr.Sysctl(0, 0)
+		unoptimize(tr)
+		tr.Sysctl(0, 1).Sysctl(1, 0).Sysctl(1, 1).End(true).ExpectViolation("P2", "probe 1")
+	})
+	trap("P2-overtaken", "a write of 1 has returned last, but one of 0 came into it", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		tr.On(0, 1).Sysctl(1, 0)
+		tr.On(1, 2).Sysctl(0, 0)
+		unoptimize(tr)
+		tr.On(1, 2).Sysctl(0, 1)
+		tr.On(0, 1).Sysctl(1, 1).End(true).ExpectNone()
+	})
+	trap("P2-disabled", "it is disabled", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		tr.ApiEnter(kpev.Disable, 1, f)
+		unoptimize(tr)
+		disarm(tr, f, push[0])
+		tr.ApiReturn(kpev.Disable, 1, 0).End(true).ExpectNone()
+	})
+	trap("P2-all-off", "kprobes/enabled says 0", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		tr.Emit(kpev.Enabled, 0, 0, 0)
+		unoptimize(tr)
+		disarm(tr, f, push[0])
+		tr.Emit(kpev.Enabled, 0, 1, 0).End(true).ExpectNone()
+	})
+}
