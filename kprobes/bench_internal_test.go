@@ -1,11 +1,11 @@
 package kprobes
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/properties"
 	"kpsim/sched"
@@ -27,6 +27,7 @@ type bench struct {
 	log      traces.Log
 	settings Settings
 	wire     func(k *kernel.Kernel, d *Deps) // breaks what the engine stands on; nil: nothing
+	made     func()                          // is called when the engine is; nil: nothing
 	locks    *properties.Monitors            // what breaks a rule of locks ends the run
 	handed   handed
 }
@@ -58,7 +59,9 @@ func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), prog
 	t.Cleanup(m.Close)
 	b.locks = properties.NewMonitors(&properties.Locks)
 	b.log.Subscribe(b.locks, b.locks.Kinds()...)
-	b.log.Subscribe(&b.handed, smpev.Alloc, smpev.Free, smpev.Retire)
+	b.log.Subscribe(listedTwice{b}, kpev.InstancePut)
+	b.handed = handed{}
+	b.log.Subscribe(b.handed, smpev.Alloc, smpev.Free, smpev.Retire)
 	b.m, b.k = m, kernel.Boot(m, kernel.Config{Preemptible: s.Kernel.Preemption, StackCheck: s.Quiesce == kapi.QuiesceStackCheck})
 	for _, c := range codes {
 		m.Map(c.at, c.bytes, smp.PermRead|smp.PermExec)
@@ -78,7 +81,7 @@ func (b *bench) run(ch sim.Chooser) smp.Outcome {
 	b.m.Reset(ch)
 	b.k.Reset()
 	b.locks.Reset()
-	b.handed = b.handed[:0]
+	clear(b.handed)
 	k := b.k
 	d := Deps{
 		CPUs: b.m.CPUs(), Cells: &b.m.Cells, Text: &k.Text, Patch: &k.Poke, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
@@ -88,6 +91,9 @@ func (b *bench) run(ch sim.Chooser) smp.Outcome {
 		b.wire(k, &d)
 	}
 	b.e = New(d, b.settings)
+	if b.made != nil {
+		b.made()
+	}
 	return b.m.Run()
 }
 
@@ -98,34 +104,64 @@ func (b *bench) pass(t testing.TB) {
 	b.kept(t)
 }
 
-// kept is what holds at the end of any run: each lock was let go, and what slots
-// and detours are handed out some point has.
+// kept is what holds at the end of any run: each lock was let go, what slots
+// and detours are handed out some point has, and each point some probe.
 func (b *bench) kept(t testing.TB) {
 	t.Helper()
 	require.Nil(t, b.locks.End(true))
-	var have handed
+	have := 0
 	for _, p := range b.e.points {
-		if p.detour.size != 0 {
-			have = append(have, uint64(p.detour.addr))
+		for _, at := range [...]isa.Addr{p.detour.addr, p.slot.Peek().at} {
+			if at != 0 {
+				have++
+				require.True(t, b.handed[uint64(at)], "a point has %#x, which isn't handed out", uint64(at))
+			}
 		}
-		if s := p.slot.Peek(); s.at != 0 {
-			have = append(have, uint64(s.at))
+		require.True(t, p.freed || !p.unused() || !b.e.Settled(), "nothing is on a list, and a point without probes is there")
+	}
+	require.Len(t, b.handed, have, "slots and detours that are handed out, and that points have")
+	for _, h := range b.e.ret.holders[:b.e.ret.nHolders] {
+		for _, ri := range h.all {
+			require.True(t, ri.freed || h.rp.holder == h, "instance %d is left behind of a return probe that is gone", ri.ID)
 		}
 	}
-	require.ElementsMatch(t, have, b.handed, "slots and detours that points have, and that are handed out")
+}
+
+// listedTwice looks whether an instance that is given back is still in a list of
+// calls.
+type listedTwice struct{ b *bench }
+
+// Event implements traces.Sink.
+func (l listedTwice) Event(e *traces.Event) *traces.Finding {
+	t := &l.b.e.ret
+	for i := range t.buckets {
+		for _, ri := range t.buckets[i].calls.Peek() {
+			if ri.ID == e.A {
+				return &traces.Finding{Message: "an instance is given back that is in a bucket"}
+			}
+		}
+	}
+	for i := range t.calls {
+		for ri := t.calls[i].Peek(); ri != nil; ri = ri.below {
+			if ri.ID == e.A {
+				return &traces.Finding{Message: "an instance is given back that is in its task's list"}
+			}
+		}
+	}
+	return nil
 }
 
 // handed is the slots and detours that are handed out.
-type handed []uint64
+type handed map[uint64]bool
 
 // Event implements traces.Sink.
-func (h *handed) Event(e *traces.Event) *traces.Finding {
-	switch i := slices.Index(*h, e.A); {
+func (h handed) Event(e *traces.Event) *traces.Finding {
+	switch {
 	case e.C == smpev.ModuleMem:
 	case e.Kind == smpev.Alloc:
-		*h = append(*h, e.A)
-	case i >= 0: // retired, or freed at once
-		*h = slices.Delete(*h, i, i+1)
+		h[e.A] = true
+	default: // retired, or freed at once
+		delete(h, e.A)
 	}
 	return nil
 }

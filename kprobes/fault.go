@@ -34,11 +34,7 @@ func (e *Engine) fault(x kapi.Context, regs *isa.Regs, trapnr int) uint64 {
 	}
 	regs.Flags |= b.old
 	handled := e.s.FaultHandlers && b.status == hitStep && e.stepFault(x, b, p, regs, trapnr)
-	if b.status == reenter {
-		b.busy, b.outer = b.outer, busy{}
-	} else {
-		b.current = nil
-	}
+	b.done()
 	if handled {
 		return kapi.OwnerKprobe
 	}

@@ -444,7 +444,9 @@ type bucket struct {
 const maxBuckets = 64
 
 // bucket returns the bucket of the context's task.
-func (e *Engine) bucket(x kapi.Context) *bucket { return &e.ret.buckets[int(x.Task())%maxBuckets] }
+func (e *Engine) bucket(x kapi.Context) *bucket {
+	return &e.ret.buckets[int(x.Task())%len(e.ret.buckets)]
+}
 
 // realAddress is what a backtrace makes of a word of the context's stack: where
 // the trampoline has taken a return address's place it gives that (5.15 and later).

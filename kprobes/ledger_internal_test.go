@@ -16,7 +16,8 @@ import (
 //	text under the CPU-hotplug lock, too
 //	text is looked at by who registers under text_mutex, since a patcher may be at it
 //	executable memory is handed out and given back under kprobe_mutex, each piece
-//	once, as long as it was; where a jump leads out of it it is retired
+//	once, as long as it was; where a jump leads out of it it is retired, and that after
+//	a grace period
 //	a module is let go as often as it was held
 //
 // refuse makes a service fail that may: memory that is used up, a site that
@@ -30,6 +31,14 @@ type ledger struct {
 	graces       [kapi.QuiesceStackCheck + 1]int // grace periods waited for, by flavour
 	refuse       func() bool
 	refused      int
+	since        int // how many grace periods had been waited for when the call under way began; -1: it is no matter
+}
+
+func (l *ledger) waited() (n int) {
+	for _, c := range l.graces {
+		n += c
+	}
+	return n
 }
 
 // A piece is executable memory that was handed out.
@@ -195,6 +204,9 @@ func (e ledgerExec) back(x kapi.Context, at isa.Addr, size int, what uint64, ret
 	require.NotNil(e.t, p, "%#x isn't handed out", at)
 	require.Equal(e.t, []any{p.size, p.what}, []any{size, what})
 	require.True(e.t, retired || !p.jumps, "somebody may be in it still")
+	if p.jumps && x.Task() == 0 && e.since >= 0 {
+		require.Greater(e.t, e.waited(), e.since, "somebody may have been sent there just now")
+	}
 	delete(e.out, at)
 }
 

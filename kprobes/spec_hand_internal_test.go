@@ -1,10 +1,16 @@
 package kprobes
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/stretchr/testify/require"
 
 	"kpsim/kprobes/kpev"
 	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -36,7 +42,285 @@ var specHand = []specRule{
 			t.pass(b)
 		},
 	},
+	{
+		rule: "4.6", says: "the locks that are held while it waits and while it writes, in their order, by era", in: since(Edition415),
+		mutants: []specMutant{{name: "another order", do: func(s *Settings) { s.Order = (s.Order + 1) % (OrderStep + 1) }}},
+		holds: func(t *specT) {
+			own := t.Edition.Settings(t.Preemption).Order
+			for o, want := range map[Order]string{
+				OrderText:   "+cpus +text unopt wait opt -text -cpus",
+				OrderModule: "+cpus +modules +text unopt -text wait +text opt -text -modules -cpus",
+				OrderStep:   "+modules +cpus +text unopt -text -cpus wait +cpus +text opt -text -cpus -modules",
+			} {
+				s := t.Settings
+				if o != own {
+					s.Order = o
+				}
+				var log []string
+				five := manyFunctions(5)
+				b := bootBench(t, s, nil, five.boot, func(b *bench, x *smp.Ctx) {
+					k := b.at(five.at(0), new(int))
+					require.NoError(t, b.e.Register(x, k))
+					b.e.WaitOptimizer(x)
+					require.NoError(t, b.e.Register(x, b.at(five.at(1), new(int))))
+					require.NoError(t, b.e.Disable(x, k))
+					log = log[:0]
+					b.e.optimizer(x)
+					require.Equal(t, want, strings.Join(log, " "))
+					b.e.WaitOptimizer(x)
+				})
+				b.wire = func(k *kernel.Kernel, d *Deps) {
+					if t.wire != nil {
+						t.wire(k, d)
+					}
+					d.Text, d.RCU = toldText{d.Text, &log}, toldRCU{d.RCU, &log}
+					d.Hotplug, d.ModuleMutex = toldCPUs{&log}, toldMutex{k.Locks.NewMutex("module_mutex"), "modules", &log}
+				}
+				b.log.Subscribe(onEvent(func(e *traces.Event) {
+					log = append(log, map[traces.Kind]string{kpev.Optimized: "opt", kpev.Unoptimized: "unopt"}[e.Kind])
+				}), kpev.Optimized, kpev.Unoptimized)
+				t.pass(b)
+			}
+		},
+	},
+	{
+		rule: "4.8", says: "between a store to the first byte and one to those behind it each CPU serialises", in: []Edition{Edition415, Edition514, Edition65, Edition69},
+		mutants: []specMutant{
+			without(kapi.SyncPoke1, Edition415, Edition514, Edition65, Edition69),
+			without(kapi.SyncPoke2, Edition415, Edition514, Edition65, Edition69),
+			without(kapi.SyncUnopt1, Edition514, Edition65, Edition69),
+			without(kapi.SyncUnopt2, Edition514, Edition65, Edition69),
+		},
+		holds: func(t *specT) {
+			c := serialised{site: uint64(victim.at), all: 7}
+			b := t.jumping([]code{victim}, func(b *bench, x *smp.Ctx) {
+				for range 2 {
+					k := b.at(victim.at, new(int))
+					require.NoError(t, b.e.Register(x, k))
+					b.e.WaitOptimizer(x)
+					require.Equal(t, "jump", b.standing(t, x, victim, 0))
+					require.NoError(t, b.e.Unregister(x, k))
+					b.e.WaitOptimizer(x)
+				}
+			}, func(*bench, *smp.Ctx) {}, func(*bench, *smp.Ctx) {})
+			b.log.Subscribe(&c, smpev.TextStore, smpev.Serialise)
+			t.pass(b)
+			require.Equal(t, "", c.wrong)
+			require.GreaterOrEqual(t, c.stores, 10)
+		},
+	},
+	{
+		rule: "7.2", says: "when 0 has been written no breakpoint and no jump is left, whatever was on its way out", in: since(Edition415),
+		mutants: []specMutant{{name: "disarm-lost", do: func(s *Settings) { s.Mutants.DisarmLost = true }}},
+		holds: func(t *specT) {
+			for name, on := range map[string]func(b *bench, x *smp.Ctx, k *Kprobe){
+				"enabled":      func(*bench, *smp.Ctx, *Kprobe) {},
+				"disabled":     func(b *bench, x *smp.Ctx, k *Kprobe) { require.NoError(t, b.e.Disable(x, k)) },
+				"unregistered": func(b *bench, x *smp.Ctx, k *Kprobe) { require.NoError(t, b.e.Unregister(x, k)) },
+				"joined": func(b *bench, x *smp.Ctx, k *Kprobe) {
+					require.NoError(t, b.e.Disable(x, k))
+					require.NoError(t, b.e.Register(x, &Kprobe{Addr: victim.at, Flags: FlagDisabled}))
+				},
+			} {
+				t.alone([]code{victim}, func(b *bench, x *smp.Ctx) {
+					k := b.at(victim.at, new(int))
+					require.NoError(t, b.e.Register(x, k))
+					b.e.WaitOptimizer(x)
+					on(b, x, k)
+					b.e.SetArmed(x, false)
+					require.Equal(t, "text", b.standing(t, x, victim, 0), name)
+					require.True(t, b.e.Settled(), name)
+				})
+			}
+			// What the sysctl has queued is told to go at once: its breakpoint stays until the optimizer comes.
+			b := t.jumping([]code{victim}, func(b *bench, x *smp.Ctx) {
+				require.NoError(t, b.e.Register(x, b.at(victim.at, new(int))))
+				b.e.WaitOptimizer(x)
+				b.e.mutex.Lock(x)
+				b.e.allowed = false
+				b.e.unoptimizeLocked(x, b.e.points[0], false)
+				b.e.mutex.Unlock(x)
+				b.e.SetArmed(x, false)
+				require.Equal(t, "text", b.standing(t, x, victim, 0))
+			}, func(*bench, *smp.Ctx) {})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "8.3", says: "a point on its way out when its text goes is given back; one that is revived is optimized again", in: since(Edition415),
+		mutants: []specMutant{{name: "no-optprobes", do: func(s *Settings) { s.Kernel.Optprobes = false }}},
+		holds: func(t *specT) {
+			b := t.withModule(true, func(b *bench, x *smp.Ctx, m *kernel.Module) {
+				jumps := func(k *Kprobe) {
+					t.Helper()
+					require.NoError(t, b.e.Register(x, k))
+					b.e.WaitOptimizer(x)
+					require.Equal(t, "jump", b.standing(t, x, code{at: modCore, bytes: victim.bytes}, 0))
+				}
+				k, again := b.at(modCore, new(int)), b.at(modCore, new(int))
+				jumps(k)
+				require.NoError(t, b.e.Unregister(x, k)) // its jump waits for the optimizer
+				require.Zero(t, b.k.Modules.Unload(x, m))
+				b.e.WaitOptimizer(x)
+				require.Zero(t, b.e.table.Len())
+				require.Zero(t, b.k.Modules.Load(x, m))
+				jumps(k)
+				require.Zero(t, b.k.Modules.Unload(x, m))
+				require.Zero(t, b.k.Modules.Load(x, m))
+				jumps(again) // where the first has gone
+				require.Equal(t, FlagGone, b.e.FlagsOf(k)&FlagGone)
+				require.NoError(t, b.e.Unregister(x, k))
+				require.NoError(t, b.e.Unregister(x, again))
+				b.e.WaitOptimizer(x)
+			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "8.4", says: "a site that was refused is wanted no more; of a site nothing is written to another", in: since(Edition514),
+		mutants: []specMutant{{name: "the other", do: func(s *Settings) { s.FtraceClaims = true }}},
+		holds: func(t *specT) {
+			b := t.withSites(func(b *bench, x *smp.Ctx) {
+				post := func(at isa.Addr) *Kprobe {
+					return &Kprobe{Addr: at, Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}}
+				}
+				other := 0
+				stores := onEvent(func(e *traces.Event) {
+					if e.A-uint64(traced.at) < 5 {
+						other++
+					}
+				})
+				b.log.Subscribe(&stores, smpev.TextStore)
+				for _, k := range []*Kprobe{post(aside.at), b.at(aside.at, new(int))} {
+					require.NoError(t, b.e.Register(x, k))
+					require.NoError(t, b.e.Unregister(x, k))
+				}
+				require.Zero(t, other)
+				b.log.Unsubscribe(&stores)
+
+				rival := b.k.Ftrace.NewOps("livepatch", func(kapi.Context, isa.Addr, *isa.Regs) {}, kapi.FtraceModifies)
+				require.Zero(t, rival.Filter(x, traced.at, true))
+				require.Zero(t, rival.Register(x))
+				require.Equal(t, EBUSY, b.e.Register(x, post(traced.at)))
+				k := post(aside.at)
+				require.NoError(t, b.e.Register(x, k))
+				require.NoError(t, b.e.Unregister(x, k))
+				require.Zero(t, rival.Filter(x, aside.at, true)) // and the rival may have what we had
+				require.NoError(t, b.e.Register(x, b.at(traced.at, new(int))))
+			})
+			t.pass(b)
+		},
+	},
+	{
+		rule: "8.3", says: "refusing a probe in init text that is about to be freed holds its module no longer, nor is one in it gone twice", in: since(Edition415),
+		mutants: []specMutant{{name: "no-kill", do: func(s *Settings) { s.Mutants.NoKill = true }}},
+		holds: func(t *specT) {
+			first, last := &Kprobe{Addr: modInit + 2}, &Kprobe{Addr: modInit + 2}
+			coming, live := error(nil), error(nil)
+			b := t.withModule(false, func(b *bench, x *smp.Ctx, m *kernel.Module) {
+				b.k.Modules.OnChange(func(x kapi.Context, _ *kapi.Module, s kapi.ModuleState) {
+					switch s {
+					case kapi.ModuleComing:
+						coming = b.e.Register(x, first)
+					case kapi.ModuleLive:
+						live = b.e.Register(x, last)
+					}
+				})
+				require.Zero(t, b.k.Modules.Load(x, m))
+				require.NoError(t, coming)
+				require.Equal(t, ENOENT, live)
+				require.Equal(t, FlagGone, b.e.FlagsOf(first))
+				require.Zero(t, b.k.Modules.Unload(x, m))
+				require.Equal(t, FlagGone, b.e.FlagsOf(first))
+				require.NoError(t, b.e.Unregister(x, first))
+			})
+			t.pass(b)
+		},
+	},
 }
+
+// without is a mutant that leaves a sync out.
+func without(why kapi.Why, in ...Edition) specMutant {
+	return specMutant{name: fmt.Sprintf("without sync %d", why), in: in, wire: func(k *kernel.Kernel, d *Deps) {
+		d.Sync = skips{d.Sync, why}
+		k.Poke.Sync = d.Sync
+	}}
+}
+
+type skips struct {
+	kapi.Sync
+	why kapi.Why
+}
+
+func (s skips) Core(x kapi.Context, why kapi.Why) {
+	if why != s.why {
+		s.Sync.Core(x, why)
+	}
+}
+
+// serialised looks whether every CPU has serialised between stores to a site's
+// first byte and stores to those behind it.
+type serialised struct {
+	site      uint64
+	all, done uint64 // CPUs, and those that have since the last store
+	tail      bool   // which was to the bytes behind
+	stores    int
+	wrong     string
+}
+
+// Event implements traces.Sink.
+func (s *serialised) Event(e *traces.Event) *traces.Finding {
+	switch {
+	case e.Kind == smpev.Serialise:
+		s.done |= 1 << e.CPU
+	case e.A-s.site < jumpSize:
+		tail := e.A != s.site
+		if s.stores > 0 && tail != s.tail && s.done != s.all && s.wrong == "" {
+			s.wrong = fmt.Sprintf("store %d to the site: only the CPUs %b have serialised since the one before", s.stores, s.done)
+		}
+		s.stores, s.tail, s.done = s.stores+1, tail, 0
+	}
+	return nil
+}
+
+// toldText, toldRCU, toldCPUs and toldMutex take down what is locked and waited for.
+type toldText struct {
+	kapi.Text
+	log *[]string
+}
+
+func (t toldText) Mutex() kapi.Mutex { return toldMutex{t.Text.Mutex(), "text", t.log} }
+
+type toldRCU struct {
+	kapi.RCU
+	log *[]string
+}
+
+func (r toldRCU) Synchronize(x kapi.Context, f kapi.Flavour) {
+	*r.log = append(*r.log, "wait")
+	r.RCU.Synchronize(x, f)
+}
+
+type toldMutex struct {
+	kapi.Mutex
+	name string
+	log  *[]string
+}
+
+func (m toldMutex) Lock(x kapi.Context) {
+	m.Mutex.Lock(x)
+	*m.log = append(*m.log, "+"+m.name)
+}
+
+func (m toldMutex) Unlock(x kapi.Context) {
+	*m.log = append(*m.log, "-"+m.name)
+	m.Mutex.Unlock(x)
+}
+
+type toldCPUs struct{ log *[]string }
+
+func (c toldCPUs) ReadLock(kapi.Context)   { *c.log = append(*c.log, "+cpus") }
+func (c toldCPUs) ReadUnlock(kapi.Context) { *c.log = append(*c.log, "-cpus") }
 
 // inRuns counts events of a kind that come without a grace period between them.
 type inRuns struct {

@@ -45,7 +45,7 @@ var spec = [][]specRule{
 	spec7,
 	spec8,
 	specFtrace,
-	specCover, specLocked, specGone, spec26, specBug, specHand,
+	specCover, specLocked, specGone, spec26, specBug, specHand, specHandRet,
 }
 
 // A specT is what a rule is run with: a testing.TB that the failure of a rule

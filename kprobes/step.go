@@ -117,12 +117,13 @@ func (e *Engine) hit(x kapi.Context, b *kcb, p *point, regs *isa.Regs) {
 // handler runs, and the instruction executes all the same (spec 1.11). false:
 // nobody's, since the breakpoint is what it steps.
 func (e *Engine) nested(x kapi.Context, b *kcb, p *point, regs *isa.Regs) bool {
+	if b.stepping() && b.current == p && e.ownInt3(p) { // this was the step: whose breakpoint it is sees the rest
+		regs.Flags = regs.Flags&^isa.TF | b.saved
+		b.done()
+		return false
+	}
 	if b.status == reenter && !e.s.Mutants.ReenterAgain {
 		return e.unrecoverable(x, p)
-	}
-	if b.status == hitStep && e.ownInt3(p) {
-		regs.Flags = regs.Flags&^isa.TF | b.saved
-		return false
 	}
 	e.missed(x, p)
 	e.execute(x, b, p, regs, true)
@@ -224,12 +225,19 @@ func (e *Engine) stepped(x kapi.Context, b *kcb, regs *isa.Regs) {
 	if !e.s.Mutants.LeakIF {
 		regs.Flags |= b.saved
 	}
+	if b.status != reenter {
+		e.postHandlers(x, b, p, regs)
+	}
+	b.done()
+}
+
+// done ends a step: the CPU is with the hit that it was busy with before, if any.
+func (b *kcb) done() {
 	if b.status == reenter {
 		b.busy, b.outer = b.outer, busy{}
-		return
+	} else {
+		b.current = nil
 	}
-	e.postHandlers(x, b, p, regs)
-	b.current = nil
 }
 
 // preHandlers runs the pre_handlers of a point, last registered first. With

@@ -31,7 +31,7 @@
 //	L2  text-restored       Load and Image against what TextStore left; Retire and Free, of a module's text that goes
 //	L3  optimization-off    Sysctl and the API calls against TextStore; Retire and Free, as L2
 //	L4  all-off             Enabled and the API calls against TextStore; Retire and Free, as L2
-//	S1  no-use-after-free   Alloc, Free against Exec, Return and the saved ip of open interrupts
+//	S1  no-use-after-free   Alloc, Free against Exec, Return, what page faults are for, and the saved ip of open interrupts
 //	O1  no-oops             Oops
 //	K1  locks               Lock, Unlock, MightSleep
 //	P1  progress            nothing: harness judges it by how the run ended

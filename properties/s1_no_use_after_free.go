@@ -10,12 +10,12 @@ import (
 var NoUseAfterFree = Property{
 	ID:   "S1",
 	Name: "no-use-after-free",
-	Says: "No CPU runs in, or will return to, a slot or a detour that isn't handed out; each is taken back once, and none is left behind.",
+	Says: "No CPU runs in, or will return to, a slot or a detour that isn't handed out, nor uses a module that is gone; each is taken back once, and none is left behind.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Exec, smpev.Alloc, smpev.Free, smpev.Retire, smpev.Trap, smpev.Return,
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Contexts,
 	},
-	Reads:   []traces.Kind{smpev.Load, smpev.Trap, kpev.ApiEnter, kpev.ApiReturn},
+	Reads:   []traces.Kind{smpev.Load, kpev.ApiEnter, kpev.ApiReturn},
 	New:     func(s *Scene) Monitor { return &noUseAfterFree{scene: s} },
 	Touches: freeTouches,
 }
@@ -65,6 +65,13 @@ func (m *noUseAfterFree) Event(e *traces.Event) *traces.Finding {
 			return found(e, e.A, "runs %s at %#x, in the freed %s at %#x", hex(e.B, e.C), e.A, s, s.addr)
 		}
 		return found(e, e.A, "runs %s at %#x, in memory that was never handed out", hex(e.B, e.C), e.A)
+	case smpev.Trap:
+		if e.A != smpev.VecPF || e.B == e.C {
+			return nil
+		}
+		if s := in(m.freed, e.C); s != nil && !m.has(e.C) {
+			return found(e, e.C, "reads or writes %#x, in the freed %s at %#x", e.C, s, s.addr)
+		}
 	case smpev.Return:
 		if interrupt(e.A) {
 			return nil // what it returns to it was taken at: the next Exec tells, or the Free between has told
@@ -170,7 +177,7 @@ func (m *noUseAfterFree) End(drained bool) *traces.Finding {
 	return nil
 }
 
-// freeTouches: what runs somewhere, returns there from an exception, or was
+// freeTouches: what runs somewhere, accesses it, returns there from an exception, or was
 // interrupted there and has yet to return, is judged by what is handed out there.
 // An interrupt that no Free can come into is not: of one that came before, the next
 // Exec tells. Another object is a probe. At
@@ -179,6 +186,9 @@ func freeTouches(t *Touched, e *traces.Event) {
 	at := e.A
 	switch e.Kind {
 	case smpev.Trap:
+		if e.A == smpev.VecPF {
+			t.Read(spanObject(e.C)) // what faulted, whatever it is
+		}
 		if at = e.B; !interrupt(e.A) {
 			return
 		}

@@ -128,4 +128,16 @@ func init() {
 			tr.End(true)
 			tr.ExpectNone()
 		})
+	golden("S1-freed-data", func(tr *tracetest.Trace) {
+		tr.Alloc(slot, 4096, smpev.ModuleMem).Free(slot, 4096, smpev.ModuleMem)
+		tr.On(1, 2).Emit(smpev.Trap, smpev.VecPF, f, slot+8)
+		tr.ExpectViolation("S1", "reads or writes 0x3008, in the freed module's section at 0x3000")
+	})
+	trap("S1-faults-elsewhere", "page faults, but of what is there, what isn't a module's, and what was loaded again",
+		func(tr *tracetest.Trace) {
+			tr.Alloc(slot, 4096, smpev.ModuleMem).Emit(smpev.Trap, smpev.VecPF, f, slot+8)
+			tr.Free(slot, 4096, smpev.ModuleMem).Emit(smpev.Trap, smpev.VecPF, f, slot+4096)
+			tr.Alloc(slot, 4096, smpev.ModuleMem).Emit(smpev.Trap, smpev.VecPF, f, slot)
+			tr.ExpectNone()
+		})
 }

@@ -97,6 +97,9 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		if e.B = anyAddr(r); e.A == smpev.VecBP {
 			e.B = probesAt[r.N(3)] + 1
 		}
+		if k == smpev.Trap && r.N(8) == 0 {
+			e.A, e.C = smpev.VecPF, anyAddr(r)
+		}
 		if k == smpev.Claim {
 			e.C = uint64(1 + r.N(3))
 		}

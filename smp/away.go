@@ -18,7 +18,7 @@ func (m *Machine) MapAway(a isa.Addr, b []byte) {
 // Away reports whether a lies in data that is away.
 func (m *Machine) Away(a isa.Addr) bool {
 	p := m.mem.page(a)
-	return p != nil && p.away && p.perm == 0 && p.code == nil
+	return p != nil && p.away && p.perm == 0 && p.code == nil && !p.later
 }
 
 // CameIn reports whether a lies in data that was away and isn't any more.
@@ -34,6 +34,11 @@ func (x *Ctx) BringIn(a isa.Addr) {
 	p := m.mem.page(a)
 	p.perm = PermRead | PermWrite
 	m.mem.moved = append(m.mem.moved, p)
+	m.touchPage(p)
+}
+
+// touchPage says that each word of a page is shared, and stored to.
+func (m *Machine) touchPage(p *page) {
 	if f := m.foot; f != nil {
 		for off := isa.Addr(0); off < pageSize; off += 8 {
 			n := bytesNumber(p.at + off)

@@ -6,8 +6,8 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// Text that comes and goes: pages that are mapped while the machine runs, and
-// taken away again. An access to one that is away faults, as one to memory that
+// Text and data that come and go: pages that are mapped while the machine runs,
+// and taken away again. An access to one that is away faults, as one to memory that
 // was never mapped does. No TLB is modelled: who takes pages away sends the IPIs
 // that flush it.
 
@@ -24,15 +24,29 @@ func (m *Machine) MapLater(a isa.Addr, pages int, here bool) {
 	}
 }
 
+// ComeAndGo makes pages of data that are mapped, from that of a on to that of the
+// last of n bytes, ones that are away when a run begins, or there with here, before
+// Freeze.
+func (m *Machine) ComeAndGo(a isa.Addr, n int, here bool) {
+	for at := a &^ (pageSize - 1); at < a+isa.Addr(n); at += pageSize {
+		p := m.mem.page(at)
+		p.later, p.away = true, !here
+		if p.away {
+			p.perm = 0
+		}
+	}
+}
+
 // Present reports whether a page of text is mapped at a.
 func (m *Machine) Present(a isa.Addr) bool {
 	p := m.mem.page(a)
 	return p != nil && p.perm&PermExec != 0
 }
 
-// MapPages puts pages of MapLater where they belong. They hold what they held:
-// the caller fills them, before anybody can know of them.
-func (x *Ctx) MapPages(a isa.Addr, pages int) { x.m.setPages(a, pages, PermRead|PermExec) }
+// MapPages puts pages of MapLater, or of ComeAndGo, where they belong. Data are what
+// they are at boot. Text is what it was: the caller fills it, before anybody can
+// know of it.
+func (x *Ctx) MapPages(a isa.Addr, pages int) { x.m.setPages(a, pages, true) }
 
 // MapExec maps a page for code that is written at run time, for the rest of the
 // run: as Machine.MapExec does at boot. false: something else is there.
@@ -50,14 +64,18 @@ func (x *Ctx) MapExec(a isa.Addr) bool {
 	return true
 }
 
-// UnmapPages takes pages of MapLater away.
-func (x *Ctx) UnmapPages(a isa.Addr, pages int) { x.m.setPages(a, pages, 0) }
+// UnmapPages takes pages of MapLater or ComeAndGo away.
+func (x *Ctx) UnmapPages(a isa.Addr, pages int) { x.m.setPages(a, pages, false) }
 
-func (m *Machine) setPages(a isa.Addr, pages int, perm Perm) {
+func (m *Machine) setPages(a isa.Addr, pages int, there bool) {
 	for i := range pages {
 		p := m.mem.page(a + isa.Addr(i*pageSize))
 		if p == nil || !p.later {
 			sim.Bug("the page of %#x isn't one that comes and goes", uint64(a))
+		}
+		perm := Perm(0)
+		if there {
+			perm = p.there()
 		}
 		if p.perm == perm {
 			continue
@@ -68,7 +86,28 @@ func (m *Machine) setPages(a isa.Addr, pages int, perm Perm) {
 			m.mem.moved = append(m.mem.moved, p)
 		}
 		m.forgetPage(p)
+		if p.code == nil {
+			m.swapData(p, there)
+		}
 	}
+}
+
+// there are the permissions of a page that comes and goes, while it is there.
+func (p *page) there() Perm {
+	if p.code == nil {
+		return PermRead | PermWrite
+	}
+	return PermRead | PermExec
+}
+
+// swapData is what the coming and going of a page of data is to others: whoever
+// accesses its words finds other ones, or none.
+func (m *Machine) swapData(p *page, there bool) {
+	if there {
+		p.data = *p.boot
+		m.mem.touchSpan(p, 0, pageSize)
+	}
+	m.touchPage(p)
 }
 
 // forgetPage has the CPUs look a page up again.
@@ -83,7 +122,7 @@ func (m *Machine) forgetPage(p *page) {
 // resetPages puts the pages back that the last run has moved.
 func (m *Machine) resetPages() {
 	for _, p := range m.mem.moved {
-		p.perm = PermRead | PermExec
+		p.perm = p.there()
 		if p.away {
 			p.perm = 0
 		}

@@ -9,23 +9,21 @@ import (
 	"sync/atomic"
 
 	"kpsim/properties/harness"
-	"kpsim/properties/mutant"
 	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/smp"
 )
 
 type exploreCmd struct {
-	Scenarios []string  `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in."`
-	Runs      *uint64   `placeholder:"N" help:"How many runs of each scenario. Default: so many that all built-in ones together take less than a minute."`
-	Seed      uint64    `default:"1" help:"What the schedules are drawn from."`
-	Strategy  string    `default:"portfolio" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
-	Unbiased  bool      `help:"Draw the places of interrupts and switches from all boundaries alike. Without it those at which a CPU stands before text that is patched (sites, slots, detours) are preferred in some of the runs."`
-	Workers   int       `placeholder:"N" help:"How many runs are made at once, 16 at most. Default: one a processor. Changes no result."`
-	Fetch     string    `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
-	Edition   string    `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
-	AsShipped bool      `name:"as-shipped" help:"Bring back the faults that the kernels of the scenario's edition had. Nothing is expected then."`
-	Mutant    string    `placeholder:"NAME" help:"Break the engine on purpose. Nothing is expected then."`
+	Scenarios []string `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in."`
+	Runs      *uint64  `placeholder:"N" help:"How many runs of each scenario. Default: so many that all built-in ones together take less than a minute."`
+	Seed      uint64   `default:"1" help:"What the schedules are drawn from."`
+	Strategy  string   `default:"portfolio" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
+	Unbiased  bool     `help:"Draw the places of interrupts and switches from all boundaries alike. Without it those at which a CPU stands before text that is patched (sites, slots, detours) are preferred in some of the runs."`
+	Workers   int      `placeholder:"N" help:"How many runs are made at once, 16 at most. Default: one a processor. Changes no result."`
+	Fetch     string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
+	Edition   string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
+	brokenFlags
 	Traces    string    `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Shard     string    `placeholder:"I/N" help:"Make only share I of N of the runs, on each of N computers another. Needs --out; kpsim merge puts the shares together."`
 	Out       fileName  `placeholder:"FILE" help:"Write what was found to a result file, for kpsim merge."`
@@ -149,24 +147,7 @@ func (c *exploreCmd) check() (err error) {
 	if err := new(scenario.Scenario).SetFetch(c.Fetch); c.Fetch != "" && err != nil {
 		return fmt.Errorf("--fetch: %w", err)
 	}
-	if err := c.asShipped(); err != nil {
-		return err
-	}
-	if _, ok := mutant.ByName(c.Mutant); c.Mutant != "" && !ok {
-		return fmt.Errorf("--mutant: no mutant is called %q; there are %s", c.Mutant, list(mutant.Names()))
-	}
-	return nil
-}
-
-// asShipped makes --as-shipped the mutant that it stands for.
-func (c *exploreCmd) asShipped() error {
-	if c.AsShipped {
-		if c.Mutant != "" && c.Mutant != mutant.AsShipped {
-			return errors.New("--as-shipped: it is a mutant by itself; leave --mutant out")
-		}
-		c.Mutant = mutant.AsShipped
-	}
-	return nil
+	return c.brokenFlags.check()
 }
 
 // parseShard reads "2/4".

@@ -82,14 +82,15 @@ func loadOne(arg string) (*scenario.Scenario, error) {
 	if slices.Contains(scenario.BuiltinNames(), arg) {
 		return scenario.LoadBuiltin(arg)
 	}
-	if strings.HasSuffix(arg, ".kps") {
+	trace := strings.HasSuffix(arg, ".kps")
+	if _, err := os.Stat(arg); err == nil && trace {
 		return nil, fmt.Errorf("%s is a trace, not a scenario; to run it: %s", arg, shell(typed(), "replay", arg))
 	}
 	src, err := os.ReadFile(arg)
 	switch {
 	case err == nil:
 		return scenario.Load(arg, src, beside(arg))
-	case errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(arg, ".star") && !strings.ContainsAny(arg, `/\`):
+	case errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(arg, ".star") && !trace && !strings.ContainsAny(arg, `/\`):
 		_, err := scenario.BuiltinSource(arg)
 		return nil, fmt.Errorf("%w (%s list prints them all; one of your own is a file NAME.star)", err, typed())
 	}

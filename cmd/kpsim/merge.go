@@ -54,7 +54,7 @@ func (c *mergeCmd) run(p *program) (int, error) {
 	}
 
 	x := &exploreCmd{
-		Strategy: all.Strategy, Seed: all.Seed, Unbiased: all.Unbiased, Mutant: all.Mutant, Fetch: all.Fetch, Edition: all.Edition, Traces: c.Traces, JSON: c.JSON,
+		Strategy: all.Strategy, Seed: all.Seed, Unbiased: all.Unbiased, brokenFlags: brokenFlags{Mutant: all.Mutant}, Fetch: all.Fetch, Edition: all.Edition, Traces: c.Traces, JSON: c.JSON,
 	}
 	var jobs []*job
 	var specs []harness.Spec

@@ -7,22 +7,28 @@ import (
 
 	"kpsim/kprobes/kpev"
 	"kpsim/properties/harness"
-	"kpsim/properties/mutant"
 	"kpsim/properties/scenario"
 	"kpsim/sched"
+	"kpsim/traces/view"
 )
 
 // onceFlags say how one run is made.
 type onceFlags struct {
 	Seed     *uint64 `placeholder:"N" help:"Let a strategy say who goes next: run number 0 of explore with this seed. Default: the default schedule, in which the one who ran goes on."`
 	Strategy string  `placeholder:"NAME" help:"Which strategy, with --seed: ${strategies}. Default: portfolio; for shell sticky."`
-	Mutant   string  `placeholder:"NAME" help:"Break something on purpose; kpsim list has the names."`
-	Edition  string  `placeholder:"EDITION" help:"Make the machine that of an edition: ${editions}."`
+	Edition  string  `placeholder:"NAME" help:"Make the machine that of an edition of the kernel's document: ${editions}, documented."`
+	brokenFlags
 }
 
 // schedule loads the scenario, and makes what says who goes next: the strategy usual
 // with a seed, unless another is named.
 func (c *onceFlags) schedule(what, usual string) (*job, sched.Strategy, error) {
+	if err := c.brokenFlags.check(); err != nil {
+		return nil, nil, err
+	}
+	if c.Strategy != "" && c.Seed == nil {
+		return nil, nil, fmt.Errorf("--strategy: it draws from a seed; give one, as --strategy %s --seed 1", c.Strategy)
+	}
 	jobs, err := load([]string{what})
 	if err != nil {
 		return nil, nil, err
@@ -31,12 +37,9 @@ func (c *onceFlags) schedule(what, usual string) (*job, sched.Strategy, error) {
 		return nil, nil, fmt.Errorf("%s is a family of %d scenarios; choose one of them, as %s", what, len(jobs), jobs[0].Name)
 	}
 	j := jobs[0]
-	if c.Mutant != "" && !slices.Contains(mutant.Names(), c.Mutant) {
-		return nil, nil, fmt.Errorf("no mutant is called %q; there are %s", c.Mutant, list(mutant.Names()))
-	}
 	if c.Edition != "" {
 		if err := j.SetEdition(c.Edition); err != nil {
-			return nil, nil, fmt.Errorf("--edition: %w", err)
+			return nil, nil, fmt.Errorf("--edition: %s: %w", j.arg, err)
 		}
 	}
 	if c.Seed == nil {
@@ -65,6 +68,7 @@ Examples:
   kpsim run safe-full
   kpsim run safe-full --seed 7
   kpsim run --json torn-jump --seed 3 --strategy random
+  kpsim run --edition 4.15 --as-shipped globally-off
 
 Exit status: 0 nothing is broken, 1 a property is, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
@@ -72,6 +76,8 @@ Exit status: 0 nothing is broken, 1 a property is, 2 bad input, 3 a bug of the s
 // A ranOnce is a run as --json prints it.
 type ranOnce struct {
 	Scenario string     `json:"scenario"`
+	Edition  string     `json:"edition"` // "": of none
+	Mutant   string     `json:"mutant"`  // "": the right engine
 	Strategy string     `json:"strategy"`
 	Seed     *uint64    `json:"seed"`
 	Outcome  string     `json:"outcome"`
@@ -113,7 +119,7 @@ func (c *runCmd) run(p *program) (int, error) {
 	}
 
 	out := ranOnce{
-		Scenario: j.Name, Strategy: s.String(), Seed: c.Seed, Outcome: run.Outcome.String(),
+		Scenario: j.Name, Edition: j.Machine.Edition.String(), Mutant: c.Mutant, Strategy: s.String(), Seed: c.Seed, Outcome: run.Outcome.String(),
 		List: lines(string(rig.Engine().List(nil))), Probes: hitsOf(rig, tally), Log: append([]string{}, tally.Lines...),
 		Steps: run.Counts.Boundaries, Digest: fmt.Sprintf("%016x", run.Digest),
 	}
@@ -124,8 +130,25 @@ func (c *runCmd) run(p *program) (int, error) {
 	if c.JSON {
 		return status, p.printJSON(out)
 	}
-	out.print(p, c.Mutant)
+	out.print(p, c.search())
 	return status, nil
+}
+
+// search is the command that looks for what one run has found. It makes this run, too.
+func (c *runCmd) search() string {
+	words := []string{typed(), "explore", c.Scenario}
+	flag := func(name, value string) {
+		if value != "" {
+			words = append(words, name, value)
+		}
+	}
+	flag("--edition", c.Edition)
+	flag("--mutant", c.Mutant)
+	if c.Seed != nil {
+		flag("--strategy", c.Strategy)
+		flag("--seed", fmt.Sprint(*c.Seed))
+	}
+	return shell(words...)
 }
 
 // lines splits a file, never nil.
@@ -133,25 +156,30 @@ func lines(s string) []string {
 	return slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool { return l == "" })
 }
 
-func (o *ranOnce) print(p *program, mutant string) {
+func (o *ranOnce) print(p *program, search string) {
 	how := o.Strategy
 	if o.Seed != nil {
 		how += fmt.Sprintf(", seed %d", *o.Seed)
 	}
-	fmt.Fprintf(p.out, "%s: one run, %s, %s\n", o.Scenario, how, number(o.Steps, "step"))
+	if o.Mutant != "" {
+		how += ", mutant " + o.Mutant
+	}
+	p.indented("", fmt.Sprintf("%s: one run, %s, %s", o.Scenario, how, number(o.Steps, "step")))
 	section := func(name string, list []string) {
 		if len(list) == 0 {
 			list = []string{"(nothing)"}
 		}
 		fmt.Fprintf(p.out, "\n%s:\n", name)
 		for _, l := range list {
-			fmt.Fprintf(p.out, "  %s\n", l)
+			fmt.Fprintf(p.out, "  %s\n", l) // as the kernel has it, however wide
 		}
 	}
 	section("kprobes/list in the end", o.List)
 	var hits []string
 	for _, h := range o.Probes {
-		hits = append(hits, h.line)
+		for _, l := range view.Fold(h.line, p.width-2) {
+			hits = append(hits, l)
+		}
 	}
 	section("hits", hits)
 	section("the kernel has printed", o.Log)
@@ -160,11 +188,7 @@ func (o *ranOnce) print(p *program, mutant string) {
 		fmt.Fprintf(p.out, "%s: nothing is broken\n", p.paint(green, o.Outcome))
 	} else {
 		p.indented("", p.paint(red, "VIOLATION")+": "+o.Message)
-		again := []string{typed(), "explore", o.Scenario}
-		if mutant != "" {
-			again = append(again, "--mutant", mutant)
-		}
-		p.next("", "to find it, as small as can be:", shell(again...))
+		p.next("", "to find it, as small as can be:", search)
 	}
 	fmt.Fprintf(p.out, "digest %s\n", o.Digest)
 }

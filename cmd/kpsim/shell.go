@@ -9,10 +9,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
 	"kpsim/properties/harness"
+	"kpsim/traces/view"
 )
 
 type shellCmd struct {
@@ -24,12 +27,13 @@ type shellCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*shellCmd) Help() string {
-	return `Opens a machine that stands still, and does what is typed, or what a script on standard input says: call functions, register probes, read and write the files of kprobes, step, look at text and registers. help lists the commands. The tasks of a scenario begin when run says so. The machine of a trace goes along the trace's schedule with step and run.
+	return `Opens a machine that stands still, and does what is typed, or what a script on standard input says: call functions, register probes, read and write the files of kprobes, step, look at text and registers. help lists the commands. The tasks of a scenario begin when run says so. The machine of a trace goes along the trace's schedule with step and run, to the end of its run. What properties say of the end of a run they say where nothing can move any more and the session, or the trace, is at its end.
 
 Examples:
 
   kpsim shell safe-full
   kpsim shell --seed 7 safe-full
+  kpsim shell --edition 6.9 --as-shipped return-nmi
   kpsim shell traces/torn-jump.kps
   echo 'call victim 3 5' | kpsim shell safe-full
 
@@ -78,8 +82,8 @@ func (c *shellCmd) open(p *program) (*harness.Session, error) {
 	p.doing = "shell of " + c.What
 	p.exitAtInterrupt("the session is over")
 	if strings.HasSuffix(c.What, ".kps") {
-		if c.Seed != nil || c.Mutant != "" || c.Edition != "" {
-			return nil, fmt.Errorf("%s: a trace has its own schedule, mutant and edition; leave --seed, --mutant and --edition out", c.What)
+		if c.onceFlags != (onceFlags{}) {
+			return nil, fmt.Errorf("%s: a trace has its own schedule, mutant and edition; leave --seed, --strategy, --mutant, --as-shipped and --edition out", c.What)
 		}
 		file, err := readTrace(c.What)
 		if err != nil {
@@ -115,8 +119,14 @@ func (h *sh) talk(in io.Reader) {
 // script does the lines of a script, and prints what one would have seen.
 func (h *sh) script(in io.Reader) error {
 	lines := bufio.NewScanner(in)
-	for n := 1; !h.done && lines.Scan(); n++ {
+	lines.Buffer(nil, longest)
+	n, empty := 1, true
+	for ; !h.done && lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
+		if strings.ContainsFunc(line, func(c rune) bool { return c == utf8.RuneError || unicode.IsControl(c) && c != '\t' }) {
+			return fmt.Errorf("stdin:%d: %.20q is no text; a script has a command a line, as call or cat; help lists them", n, line)
+		}
+		empty = empty && line == ""
 		switch {
 		case line == "":
 			fmt.Fprintln(h.p.out)
@@ -135,8 +145,19 @@ func (h *sh) script(in io.Reader) error {
 			return fmt.Errorf("stdin:%d: %w", n, err)
 		}
 	}
-	return lines.Err()
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return fmt.Errorf("stdin:%d: the line is longer than %d bytes; a script has a command a line", n, longest)
+	case err != nil:
+		return fmt.Errorf("%s; give a script of commands, or use a terminal", cause(err, "stdin"))
+	case empty:
+		return fmt.Errorf("stdin: nothing is in it; write commands, as in echo 'text victim' | %s, or use a terminal", shell(typed(), "shell", "safe-full"))
+	}
+	return nil
 }
+
+// longest is how long a line of a script may be.
+const longest = 64 << 10
 
 // line does one line.
 func (h *sh) line(line string) error {
@@ -151,7 +172,7 @@ func (h *sh) line(line string) error {
 	}
 	err := shellWords[i].do(h, words[1:])
 	if errors.Is(err, errUsage) {
-		err = fmt.Errorf("write it %s %s", words[0], shellWords[i].args)
+		err = fmt.Errorf("write it %s", strings.TrimSpace(words[0]+" "+shellWords[i].args))
 	}
 	if h.s.Run != nil && !h.told {
 		h.told = true
@@ -163,9 +184,9 @@ func (h *sh) line(line string) error {
 // verdict says how the run ended.
 func (h *sh) verdict() {
 	if h.s.Run.Property != nil {
-		fmt.Fprintf(h.p.out, "%s: %s\n", h.p.paint(red, "VIOLATION"), h.s.Verdict())
+		h.p.indented("", h.p.paint(red, "VIOLATION")+": "+h.s.Verdict())
 	} else {
-		fmt.Fprintf(h.p.out, "the run is over: %s\n", h.s.Verdict())
+		h.p.indented("", "the run is over: "+h.s.Verdict())
 	}
 }
 
@@ -228,10 +249,16 @@ func (h *sh) help(args []string) error {
 	for _, w := range shellWords {
 		switch {
 		case len(args) == 0:
-			fmt.Fprintf(h.p.out, "%-*s  %s\n", width, w.word, w.says)
+			if line := fmt.Sprintf("%-*s  %s", width, w.word, w.says); h.p.width == 0 || view.Visible(line) <= h.p.width {
+				fmt.Fprintln(h.p.out, line)
+			} else {
+				fmt.Fprintln(h.p.out, w.word)
+				h.p.indented(indent, w.says)
+			}
 		case args[0] == w.word:
 			found = true
-			fmt.Fprintf(h.p.out, "%s %s\n  %s\n", w.word, w.args, w.says)
+			h.p.indented("", strings.TrimSpace(w.word+" "+w.args))
+			h.p.indented("  ", w.says)
 		}
 	}
 	if len(args) > 0 && !found {
@@ -240,7 +267,10 @@ func (h *sh) help(args []string) error {
 	return nil
 }
 
-func (h *sh) exit([]string) error {
+func (h *sh) exit(args []string) error {
+	if len(args) > 0 {
+		return errUsage
+	}
 	h.done = true
 	return nil
 }

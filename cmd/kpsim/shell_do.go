@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,7 +47,22 @@ func (h *sh) function(name string) error {
 			return nil
 		}
 	}
+	if f, _, ok := strings.Cut(name, "+"); ok && slices.Contains(names, f) {
+		return fmt.Errorf("%s is a place within a function; write %s", name, f)
+	}
 	return fmt.Errorf("no function is called %s; there are %s", name, list(names))
+}
+
+// symbol says that nothing is called so, and what is.
+func (h *sh) symbol(name string) error {
+	var names []string
+	for i := range h.s.Rig.Scenario.Texts {
+		names = append(names, h.s.Rig.Scenario.Texts[i].Name)
+	}
+	for i := range h.s.Rig.Scenario.Datas {
+		names = append(names, h.s.Rig.Scenario.Datas[i].Name)
+	}
+	return fmt.Errorf("no symbol is called %s, and it is no number of 64 bits; there are %s", name, list(names))
 }
 
 // missing returns the module of a function if that isn't loaded, else "".
@@ -71,7 +87,7 @@ func (h *sh) place(s string) (isa.Addr, error) {
 	}
 	at, _, ok := h.s.Rig.Machine.FindSymbol(name)
 	if !ok {
-		return 0, fmt.Errorf("no symbol is called %s", name)
+		return 0, h.symbol(name)
 	}
 	return at + isa.Addr(off), nil
 }
@@ -83,7 +99,7 @@ func splitPlace(s string) (name string, off int, err error) {
 	}
 	n, err := strconv.ParseUint(rest, 0, 31)
 	if err != nil {
-		return "", 0, fmt.Errorf("%s is no offset; write it %s+0x4", rest, name)
+		return "", 0, fmt.Errorf("%s: what is behind the + is no offset; write it %s+0x4", s, name)
 	}
 	return name, int(n), nil
 }
@@ -188,12 +204,13 @@ func (h *sh) probe(args []string, p *scenario.Probe, words map[string]func(value
 	}
 	words["disabled"] = func(string) error { p.Disabled = true; return nil }
 	for _, word := range args[3:] {
-		key, value, _ := strings.Cut(word, "=")
+		key, value, is := strings.Cut(word, "=")
 		do := words[key]
 		if slices.Contains(regNames[:], key) {
 			do, value = words[""], word
 		}
-		if do == nil || key == "" {
+		wants := !slices.Contains(alone, key) || key == "entry" && p.Kind == scenario.ProbeJprobe
+		if do == nil || key == "" || is != wants {
 			return errUsage
 		}
 		if err := do(value); err != nil {
@@ -203,9 +220,15 @@ func (h *sh) probe(args []string, p *scenario.Probe, words map[string]func(value
 	return h.s.AddProbe(*p)
 }
 
+// alone are the words that have no value.
+var alone = []string{"post", "nopre", "fault", "entry", "leave", "disabled"}
+
 // setReg adds the step that REG=VALUE says.
 func (h *sh) setReg(steps *[]scenario.Step, set string) error {
 	reg, value, _ := strings.Cut(set, "=")
+	if value == "" {
+		return errUsage
+	}
 	v, err := h.value(value)
 	*steps = append(*steps, scenario.Step{Kind: scenario.StepSetReg, Reg: isa.Reg(slices.Index(regNames[:], reg)), Value: v})
 	return err
@@ -237,7 +260,14 @@ func (h *sh) api(args []string, f string, one, all scenario.OpKind) error {
 	for _, name := range args {
 		i, ok := h.s.Probe(name)
 		if !ok {
-			return fmt.Errorf("no probe is called %s; kprobe makes one", name)
+			var names []string
+			for i := range h.s.Rig.Scenario.Probes {
+				names = append(names, h.s.Rig.Scenario.Probes[i].Name)
+			}
+			if names == nil {
+				return fmt.Errorf("no probe is called %s; kprobe makes one, as kprobe %s at FUNC", name, name)
+			}
+			return fmt.Errorf("no probe is called %s; there are %s, and kprobe makes one", name, list(names))
 		}
 		kinds = append(kinds, h.s.Rig.Scenario.Probes[i].Kind)
 		same = same && kinds[0] == kinds[len(kinds)-1]
@@ -332,6 +362,8 @@ func (h *sh) step(args []string) error {
 	if k := len(args); k > 0 {
 		if v, err := strconv.ParseUint(args[k-1], 0, 32); err == nil {
 			n, args = v, args[:k-1]
+		} else if c := strings.TrimPrefix(args[k-1], "-"); c != "" && c[0] >= '0' && c[0] <= '9' {
+			return fmt.Errorf("%s is no number of steps; write 0 to %d", args[k-1], uint32(math.MaxUint32))
 		}
 	}
 	if h.s.Run != nil {

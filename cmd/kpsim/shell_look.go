@@ -55,10 +55,10 @@ func (h *sh) where(args []string) error {
 		if len(queue) > 0 {
 			line += "; wants to run: " + list(queue)
 		}
-		fmt.Fprintln(h.p.out, line)
+		h.p.indented("", line)
 	}
 	if s := m.Waiting(); s != "" {
-		fmt.Fprintln(h.p.out, s)
+		h.p.indented("", s)
 	}
 	var held []string
 	for _, t := range h.s.Tasks() {
@@ -67,10 +67,10 @@ func (h *sh) where(args []string) error {
 		}
 	}
 	if len(held) > 0 {
-		fmt.Fprintf(h.p.out, "not begun: %s\n", list(held))
+		h.p.indented("", "not begun: "+list(held))
 	}
 	if h.s.Run == nil {
-		fmt.Fprintf(h.p.out, "%s so far; can move: %s\n", number(m.Steps(), "step"), h.movers())
+		h.p.indented("", fmt.Sprintf("%s so far; can move: %s", number(m.Steps(), "step"), h.movers()))
 	}
 	return nil
 }
@@ -106,9 +106,14 @@ func (h *sh) regs(args []string) error {
 	for cpu := first; cpu <= last; cpu++ {
 		r, kernel := m.RegsOf(cpu)
 		fmt.Fprintf(h.p.out, "cpu%d  %s, %s\n", cpu, m.Current(cpu).Name, h.at(cpu))
+		const cell, row = 22, 4
+		beside := row
+		for h.p.width > 0 && beside > 1 && beside*cell > h.p.width {
+			beside /= 2
+		}
 		for i, name := range regNames {
 			fmt.Fprintf(h.p.out, "  %-3s %016x", name, r.R[i])
-			if i%4 == 3 {
+			if i%beside == beside-1 {
 				fmt.Fprintln(h.p.out)
 			}
 		}
@@ -250,7 +255,7 @@ func (h *sh) hits(args []string) error {
 		return errUsage
 	}
 	for _, l := range hitsOf(h.s.Rig, &h.s.Tally) {
-		fmt.Fprintln(h.p.out, l.line)
+		h.p.indented("", l.line)
 	}
 	return nil
 }
@@ -286,7 +291,7 @@ func sessionView(p *program, h *sh) view.Input {
 	r := h.s.Rig
 	m := r.Machine
 	in := view.Input{
-		Events: r.Log.Events, CPUs: m.CPUs(), Symbol: m.SymbolName, KernelIP: uint64(smp.GateBase) + 0x100000,
+		Events: r.Log.Events, CPUs: m.CPUs(), ByHand: true, Symbol: m.SymbolName, KernelIP: uint64(smp.GateBase) + 0x100000,
 		Task: func(id uint64) string { return m.Tasks()[id].Name }, Lock: r.Kernel.Locks.Name, Probe: h.probeName,
 		Source: func(i uint64) string { return m.MoverName(sim.Mover(i)) }, Rows: 30, Width: p.width, Color: p.colour,
 	}

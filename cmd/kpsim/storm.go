@@ -23,10 +23,10 @@ type stormCmd struct {
 	Preempt  string `placeholder:"NAME" help:"One model of preemption only: ${preempts}."`
 	Strategy string `default:"random" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
 	Workers  int    `placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result."`
-	Mutant   string `placeholder:"NAME" help:"Break the engine on purpose. Nothing is expected then."`
-	Traces   string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
-	Print    bool   `help:"Print the first program instead, for kpsim explore."`
-	JSON     bool   `name:"json" help:"Print one JSON object a line."`
+	brokenFlags
+	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	Print  bool   `help:"Print the first program instead, for kpsim explore."`
+	JSON   bool   `name:"json" help:"Print one JSON object a line."`
 
 	stop atomic.Bool
 }
@@ -125,15 +125,22 @@ func (c *stormCmd) check() (machines []scenario.Machine, err error) {
 	if _, err := sched.New(c.Strategy, sched.Params{}); err != nil {
 		return nil, fmt.Errorf("--strategy: %w", err)
 	}
-	if _, ok := mutant.ByName(c.Mutant); c.Mutant != "" && !ok {
-		return nil, fmt.Errorf("--mutant: no mutant is called %q; there are %s", c.Mutant, list(mutant.Names()))
+	if err := c.brokenFlags.check(); err != nil {
+		return nil, err
 	}
 	for _, m := range scenario.StormMachines() {
 		if (c.Edition == "" || c.Edition == m.Edition.String()) && (c.Preempt == "" || c.Preempt == m.Preempt.String()) {
-			machines = append(machines, m)
+			if err = nil; c.AsShipped {
+				err = mutant.CheckShipped(m.Edition.Document())
+			}
+			if err == nil {
+				machines = append(machines, m)
+			}
 		}
 	}
-	if machines == nil {
+	if machines == nil && err != nil {
+		return nil, fmt.Errorf("--as-shipped: %w", err)
+	} else if machines == nil {
 		return nil, fmt.Errorf("--edition %q --preempt %q: there is no such machine; editions are %s, models of preemption %s", c.Edition, c.Preempt, list(stormNames(0)), list(stormNames(1)))
 	}
 	return machines, nil

@@ -21,11 +21,10 @@ type verifyCmd struct {
 	Workers    int      `placeholder:"N" help:"How many schedules are run at once. Default: one a processor. Changes no result. --full takes one."`
 	Fetch      string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Edition    string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
-	AsShipped  bool     `name:"as-shipped" help:"Bring back the faults that the kernels of the scenario's edition had. Nothing is expected then."`
-	Mutant     string   `placeholder:"NAME" help:"Break the engine on purpose. Nothing is expected then."`
-	Traces     string   `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
-	Races      bool     `help:"With --full --by classes: print at what the most races were."`
-	JSON       bool     `name:"json" help:"Print one JSON object a line."`
+	brokenFlags
+	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	Races  bool   `help:"With --full --by classes: print at what the most races were."`
+	JSON   bool   `name:"json" help:"Print one JSON object a line."`
 
 	base exploreCmd // whose checks and preparations are the same
 }
@@ -100,9 +99,9 @@ func (c *verifyCmd) check() error {
 	case c.Races && !(c.Full && c.By == "classes"):
 		return errors.New("--races: only --full --by classes looks for races; give those too")
 	}
-	c.base = exploreCmd{Seed: 1, Strategy: harness.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Edition: c.Edition, AsShipped: c.AsShipped, Mutant: c.Mutant, Traces: c.Traces}
+	c.base = exploreCmd{Seed: 1, Strategy: harness.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Edition: c.Edition, brokenFlags: c.brokenFlags, Traces: c.Traces}
 	err := c.base.check()
-	c.Mutant = c.base.Mutant
+	c.brokenFlags = c.base.brokenFlags
 	return err
 }
 

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -16,9 +17,10 @@ import (
 
 // around is what else patches text, or takes it away.
 type around struct {
-	modules []*kernel.Module
-	calls   []*kernel.StaticCall
-	tracer  kapi.FtraceOps // a client of all sites, nil if there is no site
+	modules  []*kernel.Module
+	ofModule map[string]*kernel.Module // by the name of a block of data
+	calls    []*kernel.StaticCall
+	tracer   kapi.FtraceOps // a client of all sites, nil if there is no site
 }
 
 // mapTexts puts the functions into memory: those of modules are there when these
@@ -26,6 +28,7 @@ type around struct {
 func (r *Rig) mapTexts() {
 	sc, m := r.Scenario, r.Machine
 	owned := make(map[string]bool)
+	r.ofModule = make(map[string]*kernel.Module)
 	for i := range sc.Modules {
 		k := &sc.Modules[i]
 		var texts []kernel.ModuleText
@@ -35,7 +38,15 @@ func (r *Rig) mapTexts() {
 			texts = append(texts, kernel.ModuleText{Name: t.Name, At: t.At, Code: t.Code, Extable: t.Extable, Init: j >= len(k.Core)})
 			r.funcs[t.Name] = t.At
 		}
-		r.modules = append(r.modules, r.Kernel.Modules.NewModule(k.Name, texts, r.funcs[k.Enter], r.funcs[k.Leave], k.Loaded))
+		mod := r.Kernel.Modules.NewModule(k.Name, texts, r.funcs[k.Enter], r.funcs[k.Leave], k.Loaded)
+		r.modules = append(r.modules, mod)
+		for _, d := range byAddress(sc, k.Data) {
+			m.Map(d.At, d.Bytes, smp.PermRead|smp.PermWrite)
+			r.ofModule[d.Name] = mod
+		}
+		for _, d := range byAddress(sc, k.Data) {
+			mod.AddData(d.At, len(d.Bytes))
+		}
 	}
 	for i := range sc.Texts {
 		if t := &sc.Texts[i]; !owned[t.Name] {
@@ -45,6 +56,17 @@ func (r *Rig) mapTexts() {
 			r.Kernel.Symbols.Add(kapi.Function{Name: t.Name, Addr: t.At, Size: len(t.Code)}, t.Extable)
 		}
 	}
+}
+
+// byAddress returns blocks of data in ascending order.
+func byAddress(sc *scenario.Scenario, names []string) (list []*scenario.Data) {
+	for i := range sc.Datas {
+		if d := &sc.Datas[i]; slices.Contains(names, d.Name) {
+			list = append(list, d)
+		}
+	}
+	slices.SortFunc(list, func(a, b *scenario.Data) int { return cmp.Compare(a.At, b.At) })
+	return list
 }
 
 // addClients makes the sites of ftrace and the static calls.
@@ -58,6 +80,15 @@ func (r *Rig) addClients() error {
 			return fmt.Errorf("%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x", sc.Name, s.Func, uint64(smp.GateBase))
 		}
 	}
+	for _, s := range sc.Locked {
+		at := r.funcs[s.Func] + isa.Addr(s.Offset)
+		in, err := isa.Decode(r.text(s.Func).Code[s.Offset:], at)
+		if err != nil {
+			return fmt.Errorf("%s: lock_prefix(): %s+%#x: %w", sc.Name, s.Func, s.Offset, err)
+		}
+		r.Machine.Watch(at, int(in.Len))
+		k.Prefix.Add(at)
+	}
 	for i := range sc.Calls {
 		c := &sc.Calls[i]
 		var sites []kernel.CallSite
@@ -66,7 +97,10 @@ func (r *Rig) addClients() error {
 			r.Machine.Watch(at, len(isa.Nop5))
 			sites = append(sites, kernel.CallSite{At: at, Tail: t.Tail})
 		}
-		s := k.NewStaticCall(0, r.funcs[c.Target], sites...)
+		if c.Trampoline != "" {
+			r.Machine.Watch(r.funcs[c.Trampoline], len(isa.Nop5))
+		}
+		s := k.NewStaticCall(r.funcs[c.Trampoline], r.funcs[c.Target], sites...)
 		for j := range sc.Texts {
 			if t := &sc.Texts[j]; r.calledBy(c.Name, t.Name) && !s.Reaches(t.At) {
 				return fmt.Errorf("%s: static call %s: %s is out of reach of a 5-byte call; place it within 2 GB", sc.Name, c.Name, t.Name)
@@ -97,13 +131,28 @@ func (r *Rig) headAround() {
 	}
 	for i, m := range r.modules {
 		if r.Scenario.Modules[i].Loaded {
-			r.Log.Emit(smpev.Alloc, 255, traces.NoTask, uint64(m.Core.At), uint64(m.Core.Size), smpev.ModuleMem)
+			for _, s := range append([]kapi.Section{m.Core}, m.Data()...) {
+				r.Log.Emit(smpev.Alloc, 255, traces.NoTask, uint64(s.At), uint64(s.Size), smpev.ModuleMem)
+			}
 		}
 	}
 	for i := range r.Kernel.Ftrace.Sites() {
 		at, nop, call := r.Kernel.Ftrace.Images(i)
 		image(at, nop)
 		image(at, call)
+	}
+	for _, s := range r.Scenario.Locked {
+		code := r.text(s.Func).Code[s.Offset:]
+		in, _ := isa.Decode(code, 0) // it has been decoded before
+		r.Kernel.Prefix.Images(func(at isa.Addr, first [2]byte) {
+			if at != r.funcs[s.Func]+isa.Addr(s.Offset) {
+				return
+			}
+			for _, b := range first {
+				lo, hi := traces.PackBytes(append([]byte{b}, code[1:in.Len]...))
+				r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
+			}
+		})
 	}
 	for i, s := range r.calls {
 		s.Images(0, image)
@@ -150,6 +199,8 @@ func (p *program) around(x *smp.Ctx, i int) {
 		default:
 			r.tracer.Unregister(x)
 		}
+	case scenario.OpLocks:
+		r.Kernel.Prefix.Set(x, op.On)
 	case scenario.OpSetCall:
 		to := isa.Addr(0)
 		if len(op.Targets) > 0 {

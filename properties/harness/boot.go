@@ -13,6 +13,8 @@ func kernelOf(sc *scenario.Scenario) kernel.Config {
 		Hotplug:     sc.Does(scenario.OpHotplug),
 		Latch:       sc.Does(scenario.OpSpin),
 		StackCheck:  sc.Machine.Quiesce == scenario.QuiesceStackCheck,
+		NoModules:   sc.Machine.Modules == scenario.LoadingNone,
+		NoUnload:    sc.Machine.Modules == scenario.LoadingStay,
 		InsnSlot:    sc.Machine.InsnSlot(),
 	}
 }

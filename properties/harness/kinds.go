@@ -114,7 +114,7 @@ func (h *has) waits() bool { return h.register && (h.quiesce || h.removes) || h.
 // reachable lists the kinds of event that a scenario may see.
 func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 	h := has{
-		cpus: sc.Machine.CPUs, probes: len(sc.Probes) > 0, labels: len(sc.Labels)+len(sc.Sites)+len(sc.Calls)+len(sc.Modules) > 0, sources: len(sc.Sources) > 0,
+		cpus: sc.Machine.CPUs, probes: len(sc.Probes) > 0, labels: len(sc.Labels)+len(sc.Locked)+len(sc.Sites)+len(sc.Calls)+len(sc.Modules) > 0, sources: len(sc.Sources) > 0,
 		stop:       sc.Machine.Patch == scenario.PatchStopMachine || sc.Machine.Quiesce == scenario.QuiesceStackCheck,
 		quiesce:    sc.Machine.Quiesce != scenario.QuiesceNone,
 		breakpoint: sc.Machine.Patch == scenario.PatchBreakpoint, tells: sc.Machine.Edition != scenario.EditionNone,
@@ -198,7 +198,7 @@ func (h *has) op(op *scenario.Op) {
 		h.api = true
 	case scenario.OpOptimization:
 		h.off, h.undo = true, true
-	case scenario.OpEnableLabel, scenario.OpDisableLabel, scenario.OpSetCall:
+	case scenario.OpEnableLabel, scenario.OpDisableLabel, scenario.OpSetCall, scenario.OpLocks:
 		h.flips = true
 	case scenario.OpTracer:
 		h.flips, h.traces = true, true

@@ -64,7 +64,7 @@ func (p *program) do(x *smp.Ctx, i int) {
 	case scenario.OpUser:
 		r.Kernel.User(x)
 		return
-	case scenario.OpLoad, scenario.OpUnload, scenario.OpTracer, scenario.OpSetCall:
+	case scenario.OpLoad, scenario.OpUnload, scenario.OpTracer, scenario.OpSetCall, scenario.OpLocks:
 		p.around(x, i)
 		return
 	}
@@ -183,6 +183,11 @@ func fold(h uint64, x *smp.Ctx, from, to isa.Addr) uint64 {
 // that what it finds in their data depends on no schedule.
 func onlyCaller(sc *scenario.Scenario) bool {
 	calls := 0
+	for i := range sc.Modules {
+		if len(sc.Modules[i].Data) > 0 {
+			return false // they come and go
+		}
+	}
 	for i := range sc.Tasks {
 		for _, op := range sc.Tasks[i].Ops {
 			if op.Kind == scenario.OpCall {

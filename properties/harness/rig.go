@@ -226,6 +226,9 @@ func (r *Rig) load() error {
 	for i := range sc.Datas {
 		d := &sc.Datas[i]
 		m.AddSymbol(d.Name, d.At, len(d.Bytes))
+		if r.ofModule[d.Name] != nil {
+			continue
+		}
 		if d.Away {
 			r.Kernel.Away(d.At, d.Bytes)
 			continue

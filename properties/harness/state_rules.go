@@ -48,6 +48,7 @@ var stateRules = map[string]rule{
 	"kernel.Latch.is":         skip(atBoot),
 	"kernel.Stacks.again":     skip(atBoot),
 	"kernel.DelayedWork.f":    skip(atBoot),
+	"kernel.Workqueue.pool":   as(anAddress, "it is among the mutexes"),
 	"kernel.DelayedWork.idle": skip(atBoot),
 	"kernel.TextPoke.idle":    skip(atBoot),
 	"kernel.Stop.Sync":        skip(atBoot),

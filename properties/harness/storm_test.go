@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/properties/scenario"
+	"kpsim/sched"
 )
 
 // TestStorm: on every machine that storms are of none breaks a property, and where
@@ -55,4 +56,39 @@ func TestStormSame(t *testing.T) {
 		found += r.Violations
 	}
 	require.Equal(t, one.Violations, found)
+}
+
+// TestStormJprobes: the entries of a storm's jprobes do run, those in text and those
+// in Go, and some calls come upon one while another probe is at work.
+func TestStormJprobes(t *testing.T) {
+	m := scenario.Machine{Edition: scenario.Edition26, Preempt: scenario.PreemptFull}
+	m.Settle()
+	const programs = 60
+	text, handler, missed := 0, 0, 0
+	for seed := range uint64(programs) {
+		sc := scenario.Storm(seed+1, m)
+		rig, err := New(sc, "")
+		require.NoError(t, err)
+		by, err := sched.New("random", sched.Params{Seed: seed})
+		require.NoError(t, err)
+		run, tally := rig.Once(by)
+		require.Nil(t, run.Property)
+		for i := range sc.Probes {
+			if p := &sc.Probes[i]; p.Kind == scenario.ProbeJprobe {
+				ran := int(b2u(tally.Entries(uint64(i)) > 0))
+				if p.Entry != "" {
+					text += ran
+				} else {
+					handler += ran
+				}
+				n, _ := tally.Missed(uint64(i))
+				missed += n
+			}
+		}
+		rig.Close()
+	}
+	t.Logf("in %d storms the entries of %d jprobes in text and %d in Go ran; %d hits missed", programs, text, handler, missed)
+	require.Greater(t, text, 10)
+	require.Greater(t, handler, 10)
+	require.NotZero(t, missed)
 }

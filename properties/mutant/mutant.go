@@ -173,6 +173,9 @@ var All = []Mutant{
 	{Name: "detour-post", Source: "opt_pre_handler, 2.6.34 and later", Scenario: "detour-post", Property: "post-called",
 		Says:  "a detour runs the pre_handler of a probe that has joined with a post_handler meanwhile, which no detour runs",
 		Apply: func(w *Wiring) { w.Engine.Mutants.DetourPost = true }},
+	{Name: "one-worker", Source: "R14, until 6.19", Scenario: "stack-check", Property: "progress",
+		Says:  "the optimizer's worker is that of all works, also of those that it waits for",
+		Apply: func(w *Wiring) { w.Kernel.Work.Share() }},
 	{Name: "rcu-for-tasks", Source: "R2, M02", Scenario: "safe-full", Property: "no-start-inside",
 		Also:  []string{"no-use-after-free"}, // the same wait stands between taking a jump away and freeing its detour
 		Says:  "with preemption the optimizer waits for an RCU grace period instead of for all tasks",

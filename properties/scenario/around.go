@@ -16,6 +16,7 @@ type Module struct {
 	Name   string
 	Core   []string // functions that stay while it is loaded
 	Init   []string // functions that go when its init has ended
+	Data   []string // data that stay while it is loaded
 	Enter  string   // the function that is its init, "" if it has none
 	Leave  string   // and its exit
 	Loaded bool     // a run begins with it loaded, its init done
@@ -28,23 +29,6 @@ type Site struct {
 	Offset int
 }
 
-// StaticCall is a call whose target is patched into its sites: 5-byte nops, or
-// rets with room for a jump, as long as there is no target.
-type StaticCall struct {
-	Name  string
-	Sites []CallSite
-	// Target is what they call when a run begins, "" for nothing. Their text says
-	// the same.
-	Target string
-}
-
-// CallSite is one of them.
-type CallSite struct {
-	Func   string
-	Offset int
-	Tail   bool // the function ends with it: a jump, or a ret
-}
-
 const (
 	endbrLen = 4
 	callLen  = 5
@@ -53,8 +37,8 @@ const (
 // doModule makes a module of functions.
 func (l *loader) doModule(c *call) (starlark.Value, error) {
 	m := Module{}
-	var core, init, enter, leave starlark.Value
-	err := c.unpack("name", &m.Name, "funcs", &core, "init_funcs??", &init, "init??", &enter, "exit??", &leave, "loaded?", &m.Loaded)
+	var core, init, data, enter, leave starlark.Value
+	err := c.unpack("name", &m.Name, "funcs", &core, "init_funcs??", &init, "data??", &data, "init??", &enter, "exit??", &leave, "loaded?", &m.Loaded)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +47,11 @@ func (l *loader) doModule(c *call) (starlark.Value, error) {
 	}
 	if init != nil {
 		if m.Init, err = functions("init_funcs", init); err != nil {
+			return nil, err
+		}
+	}
+	if data != nil {
+		if m.Data, err = blocks("data", data); err != nil {
 			return nil, err
 		}
 	}
@@ -100,6 +89,22 @@ func functions(what string, v starlark.Value) (names []string, err error) {
 	return names, nil
 }
 
+// blocks reads a list of blocks of data.
+func blocks(what string, v starlark.Value) (names []string, err error) {
+	list, err := sequence(what, v, "write [d]")
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range list {
+		d, ok := v.(location)
+		if !ok || d.what != "data" || d.off != 0 {
+			return nil, fmt.Errorf("%s is %s; give blocks, as data() returns them", what, describe(v))
+		}
+		names = append(names, d.name)
+	}
+	return names, nil
+}
+
 // doSite makes a site of ftrace.
 func (l *loader) doSite(c *call) (starlark.Value, error) {
 	var v starlark.Value
@@ -113,45 +118,6 @@ func (l *loader) doSite(c *call) (starlark.Value, error) {
 	l.position[part{theSites, len(l.s.Sites), -1}] = c.at
 	l.s.Sites = append(l.s.Sites, Site{Func: f.name, Offset: int(f.off)})
 	return starlark.None, nil
-}
-
-// doStaticCall makes a static call.
-func (l *loader) doStaticCall(c *call) (starlark.Value, error) {
-	s := StaticCall{}
-	var sites, tails, target starlark.Value
-	err := c.unpack("name", &s.Name, "sites??", &sites, "tails??", &tails, "target??", &target)
-	if err != nil {
-		return nil, err
-	}
-	for _, k := range []struct {
-		what string
-		v    starlark.Value
-	}{{"sites", sites}, {"tails", tails}} {
-		if k.v == nil {
-			continue
-		}
-		list, err := sequence(k.what, k.v, "write [f + 2]")
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range list {
-			f, err := function(k.what, v)
-			if err != nil {
-				return nil, err
-			}
-			s.Sites = append(s.Sites, CallSite{Func: f.name, Offset: int(f.off), Tail: k.what == "tails"})
-		}
-	}
-	if target != nil {
-		f, err := whole("target", target)
-		if err != nil {
-			return nil, err
-		}
-		s.Target = f.name
-	}
-	l.position[part{theCalls, len(l.s.Calls), -1}] = c.at
-	l.s.Calls = append(l.s.Calls, s)
-	return handle{what: "static call", name: s.Name}, nil
 }
 
 // onModule makes load and unload.
@@ -168,27 +134,6 @@ func onModule(kind OpKind) func(*loader, *call) (starlark.Value, error) {
 	}
 }
 
-// doSetCall makes set_call.
-func (l *loader) doSetCall(c *call) (starlark.Value, error) {
-	var s, f starlark.Value
-	op := Op{Kind: OpSetCall}
-	err := c.unpack("s", &s, "f", &f)
-	if err != nil {
-		return nil, err
-	}
-	if op.Target, err = c.handle("static call", "static_call", s); err != nil {
-		return nil, err
-	}
-	if f != starlark.None {
-		to, err := whole("f", f)
-		if err != nil {
-			return nil, err
-		}
-		op.Targets = []string{to.name}
-	}
-	return c.deed(&op, nil), nil
-}
-
 // around checks modules, sites of ftrace and static calls.
 func (c checker) around() error {
 	if err := c.modules(); err != nil {
@@ -203,47 +148,12 @@ func (c checker) around() error {
 			return faultf(p, "fentry(): no 5-byte nop begins at %s+%#x; a site stands on 0f1f440000, at a function's first byte or behind its endbr64", s.Func, s.Offset)
 		}
 	}
+	if err := c.locked(); err != nil {
+		return err
+	}
 	for i := range c.s.Calls {
 		if err := c.staticCall(&c.s.Calls[i], part{theCalls, i, -1}); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-func (c checker) staticCall(s *StaticCall, p part) error {
-	who := fmt.Sprintf("static call %q", s.Name)
-	if len(s.Sites) == 0 {
-		return faultf(p, "%s is called nowhere; give it sites = [f + 2]", who)
-	}
-	if s.Target != "" {
-		if err := c.function(p, who+" target", s.Target, 0); err != nil {
-			return err
-		}
-	}
-	for _, t := range s.Sites {
-		if err := c.function(p, who, t.Func, t.Offset); err != nil {
-			return err
-		}
-		site := c.text(t.Func)
-		at := site.At + isa.Addr(t.Offset)
-		want, what := []byte(nop5), "a 5-byte nop, 0f1f440000"
-		if t.Tail {
-			want, what = []byte{0xc3, isa.Int3, isa.Int3, isa.Int3, isa.Int3}, "a ret with room for a jump, c3cccccccc"
-		}
-		if s.Target != "" {
-			to := c.text(s.Target).At
-			insn, ok := isa.CallRel32(at, to)
-			if what = "a call of " + s.Target; t.Tail {
-				insn, ok = isa.JumpRel32(at, to)
-				what = "a jump to " + s.Target
-			}
-			if want = insn[:]; !ok {
-				return faultf(p, "%s: %s is too far from %s; place it within 2 GB", who, s.Target, t.Func)
-			}
-		}
-		if !bytes.HasPrefix(site.Code[t.Offset:], want) {
-			return faultf(p, "%s: at %s+%#x is no place of its own; its text is %s", who, t.Func, t.Offset, what)
 		}
 	}
 	return nil
@@ -257,6 +167,9 @@ func (c checker) modules() error {
 	for i := range c.s.Modules {
 		m, p := &c.s.Modules[i], part{theModules, i, -1}
 		who := fmt.Sprintf("module %q", m.Name)
+		if m.Loaded && c.s.Machine.Modules == LoadingNone {
+			return faultf(p, "%s is loaded when a run begins, and the machine loads none; leave loaded out, or modules = \"none\"", who)
+		}
 		if len(m.Core) == 0 {
 			return faultf(p, "%s has no function that stays; give it funcs = [f]", who)
 		}
@@ -278,6 +191,9 @@ func (c checker) modules() error {
 	if len(sections) == 0 {
 		return nil
 	}
+	if err := c.moduleData(); err != nil {
+		return err
+	}
 	for i := range c.s.Texts {
 		t := &c.s.Texts[i]
 		mine := pageOwner{t.Name, sections[t.Name]}
@@ -292,12 +208,61 @@ func (c checker) modules() error {
 	return nil
 }
 
+// moduleData checks the data of modules: each is of one, in pages of its own, and
+// what only text accesses.
+func (c checker) moduleData() error {
+	of := make(map[string]string)
+	for i := range c.s.Modules {
+		m, p := &c.s.Modules[i], part{theModules, i, -1}
+		for _, name := range m.Data {
+			k := slices.IndexFunc(c.s.Datas, func(d Data) bool { return d.Name == name })
+			switch {
+			case k < 0:
+				return faultf(p, "module %q: no data %q; define it above", m.Name, name)
+			case of[name] != "":
+				return faultf(p, "module %q: data %q is in a module already; give it to one", m.Name, name)
+			case c.s.Datas[k].PerCPU || c.s.Datas[k].Away:
+				return faultf(p, "module %q: data %q is a CPU's own, or away when a run begins; a module's data is neither", m.Name, name)
+			}
+			of[name] = m.Name
+		}
+	}
+	owners := make(map[isa.Addr]pageOwner)
+	for i := range c.s.Datas {
+		d := &c.s.Datas[i]
+		for at := d.At &^ (page - 1); !d.PerCPU && at < d.At+isa.Addr(len(d.Bytes)); at += page {
+			other, taken := owners[at]
+			if taken && other.section != of[d.Name] {
+				return faultf(part{theDatas, i, -1}, "data %q and %q share the page at %#x, and aren't of one module; give one at = another page", other.name, d.Name, uint64(at))
+			}
+			owners[at] = pageOwner{d.Name, of[d.Name]}
+		}
+	}
+	for i := range c.s.Probes {
+		for _, steps := range c.s.Probes[i].handlers() {
+			for _, st := range *steps {
+				if st.Kind == StepStore && of[st.Func] != "" {
+					return faultf(part{theProbes, i, -1}, "probe %q stores to %s, which comes and goes with module %q; have it call a function that does", c.s.Probes[i].Name, st.Func, of[st.Func])
+				}
+			}
+		}
+	}
+	for i := range c.s.Tasks {
+		for k := range c.s.Tasks[i].Ops {
+			if op := &c.s.Tasks[i].Ops[k]; op.Kind == OpExpect && of[op.Target] != "" {
+				return faultf(part{theTasks, i, k}, "expect(): %s comes and goes with module %q; call a function that reads it, with returns", op.Target, of[op.Target])
+			}
+		}
+	}
+	return nil
+}
+
 // A pageOwner is a function of a page, and the section that it is in.
 type pageOwner struct{ name, section string }
 
 // around prints modules, sites and static calls.
 func (p *printer) around(s *Scenario) {
-	p.gap(len(s.Modules) + len(s.Sites) + len(s.Calls))
+	p.gap(len(s.Modules) + len(s.Sites) + len(s.Locked) + len(s.Calls))
 	names := func(list []string) string {
 		text := ""
 		for i, name := range list {
@@ -312,11 +277,14 @@ func (p *printer) around(s *Scenario) {
 		m := &s.Modules[i]
 		id := p.ident(m.Name)
 		p.labels["module "+m.Name] = id
-		p.assign(id, "module", quote(m.Name), "funcs = "+names(m.Core), p.unless(len(m.Init) == 0, "init_funcs", names(m.Init)),
+		p.assign(id, "module", quote(m.Name), "funcs = "+names(m.Core), p.unless(len(m.Init) == 0, "init_funcs", names(m.Init)), p.unless(len(m.Data) == 0, "data", names(m.Data)),
 			p.unless(m.Enter == "", "init", p.symbols[m.Enter]), p.unless(m.Leave == "", "exit", p.symbols[m.Leave]), p.unless(!m.Loaded, "loaded", "True"))
 	}
 	for i := range s.Sites {
 		p.call("fentry", p.place(s.Sites[i].Func, uint64(s.Sites[i].Offset)))
+	}
+	for i := range s.Locked {
+		p.call("lock_prefix", p.place(s.Locked[i].Func, uint64(s.Locked[i].Offset)))
 	}
 	for i := range s.Calls {
 		k := &s.Calls[i]
@@ -334,6 +302,7 @@ func (p *printer) around(s *Scenario) {
 			*list += p.place(t.Func, uint64(t.Offset))
 		}
 		p.assign(id, "static_call", quote(k.Name), p.unless(places[0] == "", "sites", "["+places[0]+"]"), p.unless(places[1] == "", "tails", "["+places[1]+"]"),
+			p.unless(k.Trampoline == "", "trampoline", p.symbols[k.Trampoline]),
 			p.unless(k.Target == "", "target", p.symbols[k.Target]))
 	}
 }
@@ -344,12 +313,12 @@ func (s *Scenario) usedAround(used map[string]bool) {
 		m := &s.Modules[i]
 		used[m.Enter], used[m.Leave] = true, true
 	}
-	for i := range s.Sites {
-		used[s.Sites[i].Func] = true
+	for _, t := range slices.Concat(s.Sites, s.Locked) {
+		used[t.Func] = true
 	}
 	for i := range s.Calls {
 		used[s.Calls[i].Target] = true
-		for _, t := range s.Calls[i].Sites {
+		for _, t := range s.Calls[i].places() {
 			used[t.Func] = true
 		}
 	}
@@ -375,6 +344,9 @@ func (s *Scenario) fewerAround(list []Edit) []Edit {
 	for i := len(s.Sites) - 1; i >= 0; i-- {
 		list = append(list, Edit{Says: "site of " + s.Sites[i].Func + " left out", apply: func(c *Scenario) { c.Sites = slices.Delete(c.Sites, i, i+1) }})
 	}
+	for i := len(s.Locked) - 1; i >= 0; i-- {
+		list = append(list, Edit{Says: "lock prefix of " + s.Locked[i].Func + " left out", apply: func(c *Scenario) { c.Locked = slices.Delete(c.Locked, i, i+1) }})
+	}
 	for i := len(s.Calls) - 1; i >= 0; i-- {
 		name := s.Calls[i].Name
 		list = append(list, Edit{Says: "static call " + name + " left out", apply: func(c *Scenario) {
@@ -383,6 +355,16 @@ func (s *Scenario) fewerAround(list []Edit) []Edit {
 		}})
 	}
 	return list
+}
+
+// dropData leaves a block of data out, also of its module.
+func (s *Scenario) dropData(i int) {
+	name := s.Datas[i].Name
+	s.Datas = slices.Delete(s.Datas, i, i+1)
+	for k := range s.Modules {
+		m := &s.Modules[k]
+		m.Data = slices.DeleteFunc(slices.Clone(m.Data), func(n string) bool { return n == name })
+	}
 }
 
 // dropText leaves a function out, also of its module.

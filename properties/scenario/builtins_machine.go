@@ -18,7 +18,7 @@ func machineSig() string {
 		s := &settings[i]
 		fmt.Fprintf(&b, ", %s = %s", s.word, s.value(s.get(&none)))
 	}
-	b.WriteString(", steps = 0)")
+	b.WriteString(`, modules = "unload", steps = 0)`)
 	return b.String()
 }
 
@@ -62,14 +62,14 @@ const unsaid = "\x00"
 
 func (l *loader) doMachine(c *call) (starlark.Value, error) {
 	m := Machine{CPUs: defaultCPUs}
-	preempt, fetch, edition := preemptWords[0], fetchWords[0], unsaid
+	preempt, fetch, edition, modules := preemptWords[0], fetchWords[0], unsaid, moduleWords[0]
 	pairs := []any{"cpus?", &m.CPUs, "preempt?", &preempt, "fetch?", &fetch, "edition??", &edition}
 	list := make([]said, len(settings))
 	for i := range settings {
 		list[i].setting = &settings[i]
 		pairs = append(pairs, settings[i].word+"?", &list[i])
 	}
-	err := c.unpack(append(pairs, "steps?", &m.Steps)...)
+	err := c.unpack(append(pairs, "modules?", &modules, "steps?", &m.Steps)...)
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +77,9 @@ func (l *loader) doMachine(c *call) (starlark.Value, error) {
 		return nil, err
 	}
 	if m.Fetch, err = lookup[Fetch]("fetch", fetch, fetchWords); err != nil {
+		return nil, err
+	}
+	if m.Modules, err = lookup[Loading]("modules", modules, moduleWords); err != nil {
 		return nil, err
 	}
 	if edition != unsaid {

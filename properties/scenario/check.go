@@ -46,6 +46,7 @@ const (
 	theLabels
 	theModules
 	theSites
+	theLocked
 	theCalls
 	theTasks
 	theSources
@@ -125,6 +126,7 @@ func (c checker) names() error {
 		{"labels", len(s.Labels), MaxLabels, theLabels},
 		{"modules", len(s.Modules), MaxModules, theModules},
 		{"sites of ftrace", len(s.Sites), MaxModules, theSites},
+		{"lock prefixes", len(s.Locked), MaxModules, theLocked},
 		{"static calls", len(s.Calls), MaxModules, theCalls},
 		{"tasks", len(s.Tasks), MaxTasks, theTasks},
 		{"sources of interrupts", len(s.Sources), MaxSources, theSources},
@@ -240,6 +242,7 @@ func (c checker) machine() error {
 	}{
 		{"preempt", uint8(m.Preempt), preemptWords},
 		{"fetch", uint8(m.Fetch), fetchWords},
+		{"modules", uint8(m.Modules), moduleWords},
 		{"edition", uint8(m.Edition), editionWords},
 	} {
 		if int(e.n) >= len(e.words) {

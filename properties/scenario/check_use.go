@@ -247,7 +247,7 @@ func (c checker) op(p part, who string, op Op) error {
 		rest.Targets = nil
 	case OpExpect:
 		rest.Offset, rest.Bytes = 0, nil
-	case OpOptimization, OpEnabled, OpTracer:
+	case OpOptimization, OpEnabled, OpTracer, OpLocks:
 		rest.On = false
 	}
 	if len(rest.Args) > 0 || rest.Changed || rest.Checked || rest.Returns != 0 || rest.Bits != 0 ||
@@ -316,7 +316,7 @@ func (c checker) target(p part, who string, op *Op) error {
 		}
 	case OpExpect:
 		return c.memory(p, who, op)
-	case OpTracer, OpSchedule, OpWaitOptimized, OpUser, OpOptimization, OpEnabled, OpHotplug, OpSpin, OpRelease:
+	case OpTracer, OpLocks, OpSchedule, OpWaitOptimized, OpUser, OpOptimization, OpEnabled, OpHotplug, OpSpin, OpRelease:
 		if op.Target != "" {
 			return faultf(p, "%s: %s has no target; leave %q out", who, op.Kind, op.Target)
 		}

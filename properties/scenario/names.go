@@ -13,6 +13,7 @@ import (
 var (
 	needsWords   = []string{"nothing", "interrupt"}
 	preemptWords = []string{"none", "voluntary", "dynamic", "full", "lazy"}
+	moduleWords  = []string{"unload", "stay", "none"}
 	fetchWords   = []string{"coherent", "stale", "mixing"}
 	quiesceWords = []string{"none", "sched", "rcu", "tasks", "stack-check"}
 	patchWords   = []string{"breakpoint", "stop_machine", "naive", "naive-tail-first"}
@@ -21,7 +22,7 @@ var (
 	probeWords = []string{"kprobe", "kretprobe", "jprobe"}
 	opWords    = []string{"call", "schedule", "register", "unregister", "enable", "disable",
 		"wait_optimized", "label_on", "label_off", "user", "expect", "optimization", "register_all", "unregister_all", "enabled", "hotplug", "spin", "release",
-		"insmod", "rmmod", "tracer", "set_call"}
+		"insmod", "rmmod", "tracer", "set_call", "smp_locks"}
 	sourceWords = []string{"timer", "nmi", "preempt"}
 	regWords    = []string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
 		"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
@@ -36,6 +37,7 @@ var errnos = []struct {
 func (n Needs) String() string      { return word(needsWords, uint8(n)) }
 func (p Preempt) String() string    { return word(preemptWords, uint8(p)) }
 func (f Fetch) String() string      { return word(fetchWords, uint8(f)) }
+func (l Loading) String() string    { return word(moduleWords, uint8(l)) }
 func (q Quiesce) String() string    { return word(quiesceWords, uint8(q)) }
 func (p Patch) String() string      { return word(patchWords, uint8(p)) }
 func (e Edition) String() string    { return word(editionWords, uint8(e)) }

@@ -82,7 +82,7 @@ func (p *printer) machine(m *Machine) {
 		v := s.get(m)
 		args = append(args, p.unless(v == s.get(&preset), s.word, s.value(v)))
 	}
-	p.call("machine", append(args, p.unless(m.Steps == 0, "steps", fmt.Sprint(m.Steps)))...)
+	p.call("machine", append(args, p.unless(m.Modules == 0, "modules", quote(m.Modules.String())), p.unless(m.Steps == 0, "steps", fmt.Sprint(m.Steps)))...)
 }
 
 func (p *printer) text(s *Scenario) {
@@ -284,7 +284,7 @@ func (p *printer) op(op *Op) string {
 		}
 	case OpExpect:
 		args = append(args, p.place(op.Target, uint64(op.Offset)), dataString(op.Bytes))
-	case OpOptimization, OpEnabled, OpTracer:
+	case OpOptimization, OpEnabled, OpTracer, OpLocks:
 		on := "False"
 		if op.On {
 			on = "True"

@@ -20,6 +20,7 @@ type Scenario struct {
 	Labels  []Label
 	Modules []Module
 	Sites   []Site
+	Locked  []Site // instructions with a lock prefix that comes and goes
 	Calls   []StaticCall
 	Tasks   []Task
 	Sources []Source
@@ -81,11 +82,22 @@ const (
 	PatchTailFirst                // plain stores: the tail, then the head byte
 )
 
+// Loading is what the kernel is built to do with modules (spec 8.3).
+type Loading uint8
+
+// The builds.
+const (
+	LoadingUnload Loading = iota // CONFIG_MODULE_UNLOAD
+	LoadingStay                  // what is loaded stays
+	LoadingNone                  // no CONFIG_MODULES
+)
+
 // Machine is the configuration of the machine and of the engine.
 type Machine struct {
 	CPUs    int // 1 to 64
 	Preempt Preempt
 	Fetch   Fetch
+	Modules Loading
 	Steps   int // budget of boundaries of a run, 0 for the default
 
 	// Edition is the document that Settle has taken the settings below from.
@@ -260,6 +272,7 @@ const (
 	OpUnload                      // rmmod(m, errno = None)
 	OpTracer                      // tracer(on): ftrace calls a client that wants all sites
 	OpSetCall                     // set_call(s, f): retarget a static call
+	OpLocks                       // smp_locks(on): lock prefixes are put there or taken away
 )
 
 // Op is one operation of a task.

@@ -48,7 +48,7 @@ func (s *Scenario) clone() *Scenario {
 	c := *s
 	c.Texts, c.Datas, c.Missing = slices.Clone(s.Texts), slices.Clone(s.Datas), slices.Clone(s.Missing)
 	c.Probes, c.Labels, c.Sources = slices.Clone(s.Probes), slices.Clone(s.Labels), slices.Clone(s.Sources)
-	c.Modules, c.Sites, c.Calls = slices.Clone(s.Modules), slices.Clone(s.Sites), slices.Clone(s.Calls)
+	c.Modules, c.Sites, c.Calls, c.Locked = slices.Clone(s.Modules), slices.Clone(s.Sites), slices.Clone(s.Calls), slices.Clone(s.Locked)
 	c.Tasks = slices.Clone(s.Tasks)
 	for i := range c.Tasks {
 		c.Tasks[i].Ops = slices.Clone(c.Tasks[i].Ops)
@@ -331,7 +331,7 @@ func (s *Scenario) fewerSymbols(list []Edit) []Edit {
 	}
 	for i := len(s.Datas) - 1; i >= 0; i-- {
 		if !used[s.Datas[i].Name] {
-			list = append(list, Edit{Says: "data " + s.Datas[i].Name + " left out", apply: func(c *Scenario) { c.Datas = slices.Delete(c.Datas, i, i+1) }})
+			list = append(list, Edit{Says: "data " + s.Datas[i].Name + " left out", apply: func(c *Scenario) { c.dropData(i) }})
 		}
 	}
 	for i := len(s.Missing) - 1; i >= 0; i-- {
@@ -353,7 +353,7 @@ func (s *Scenario) Size() string {
 		what string
 	}{
 		{s.Machine.CPUs, "CPU"}, {len(s.Tasks), "task"}, {ops, "operation"}, {len(s.Sources), "source"},
-		{len(s.Probes), "probe"}, {len(s.Labels), "label"}, {len(s.Modules), "module"}, {len(s.Sites), "ftrace site"}, {len(s.Calls), "static call"}, {len(s.Texts), "function"}, {len(s.Datas), "block"},
+		{len(s.Probes), "probe"}, {len(s.Labels), "label"}, {len(s.Modules), "module"}, {len(s.Sites), "ftrace site"}, {len(s.Locked), "lock prefix"}, {len(s.Calls), "static call"}, {len(s.Texts), "function"}, {len(s.Datas), "block"},
 	} {
 		if n.n == 0 {
 			continue

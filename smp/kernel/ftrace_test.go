@@ -24,6 +24,7 @@ type tracked struct {
 
 func newTracked(t testing.TB, md mode, cfg smp.Config) *tracked {
 	p := &tracked{rig: newRig(t, md, cfg)}
+	p.lockdep()
 	p.f = p.text("f", 0x0c, "0f 1f 44 00 00 8d 47 01 c3") // nop5; lea 1(%rdi),%eax; ret: the site lies across chunks
 	p.g = p.text("g", 0x20, "0f 1f 44 00 00 8d 47 02 c3")
 	p.aside = p.text("aside", 0x40, "b8 64 00 00 00 c3")

@@ -41,6 +41,7 @@ type Kernel struct {
 	Latch   Latch
 	Modules Modules
 	Ftrace  Ftrace
+	Prefix  LockPrefixes
 	cfg     Config                          // set at boot
 	onTimer func(x *smp.Ctx, s *smp.Source) // set at boot: what the timer's handler does besides the tick
 	onNMI   func(x *smp.Ctx, s *smp.Source) // set at boot
@@ -84,6 +85,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.Latch.init(k)
 	k.Modules.init(k)
 	k.Ftrace.init(k)
+	k.Prefix.init(k)
 	k.bootPerCPU()
 
 	m.ServiceName = ServiceName
@@ -129,6 +131,7 @@ func (k *Kernel) Reset() {
 	k.Latch.reset()
 	k.Modules.reset()
 	k.Ftrace.reset()
+	k.Prefix.reset()
 	for _, s := range k.calls {
 		s.target.Set(s.first)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -56,6 +57,14 @@ func newRig(t testing.TB, md mode, cfg smp.Config) *rig {
 	r.k = kernel.Boot(m, kernel.Config{Preemptible: md.preemptible, Voluntary: md.voluntary})
 	m.Map(smp.DataBase, make([]byte, 4096), smp.PermRead|smp.PermWrite)
 	return r
+}
+
+// lockdep has what breaks a rule of locks end the run.
+func (r *rig) lockdep() {
+	ms := properties.NewMonitors(&properties.Locks)
+	r.log.Subscribe(ms, ms.Kinds()...)
+	before := r.reset
+	r.reset = func() { before(); ms.Reset() }
 }
 
 // hear has f told of each event of the kind.

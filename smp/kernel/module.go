@@ -19,14 +19,15 @@ type Modules struct {
 
 // A Module is text in pages of its own, which are mapped and filled when it is
 // loaded and unmapped when it is unloaded: a CPU that comes there then faults.
-// Its data, if it has some, is the scenario's and stays.
+// Its data come and go with it.
 type Module struct {
 	kapi.Module
 	k     *Kernel
-	funcs []moduleFunc // set at boot
-	init  isa.Addr     // set at boot: called when it is loaded; 0: nothing
-	exit  isa.Addr     // set at boot: called when it is unloaded; 0: nothing
-	boot  bool         // set at boot: a run begins with it loaded, its init done
+	funcs []moduleFunc   // set at boot
+	init  isa.Addr       // set at boot: called when it is loaded; 0: nothing
+	exit  isa.Addr       // set at boot: called when it is unloaded; 0: nothing
+	boot  bool           // set at boot: a run begins with it loaded, its init done
+	data  []kapi.Section // set at boot: the pages of its data
 
 	state kapi.Var[kapi.ModuleState]
 	refs  kapi.Var[int]  // of holders, and one of the load; 0: nobody can hold it
@@ -122,6 +123,24 @@ func (ms *Modules) NewModule(name string, texts []ModuleText, init, exit isa.Add
 	return m
 }
 
+// AddData gives the module a block of data, at boot, in ascending order: in pages
+// that are the module's alone, mapped already. They are what they are at boot each
+// time it is loaded.
+func (m *Module) AddData(at isa.Addr, size int) {
+	first := at &^ (pageSize - 1)
+	next := kapi.Section{At: first, Size: pages(first, at+isa.Addr(size))}
+	if n := len(m.data); n > 0 && first <= m.data[n-1].At+isa.Addr(m.data[n-1].Size) {
+		last := &m.data[n-1]
+		last.Size = max(last.Size, int(first-last.At)+next.Size)
+	} else {
+		m.data = append(m.data, next)
+	}
+	m.k.M.ComeAndGo(first, next.Size, m.boot)
+}
+
+// Data returns where the module's data are, whole pages.
+func (m *Module) Data() []kapi.Section { return m.data }
+
 // pages is the size of the pages from at, the start of one, up to end.
 func pages(at, end isa.Addr) int { return int(end-at+pageSize-1) &^ (pageSize - 1) }
 
@@ -194,6 +213,10 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	}
 	m.fill(x, false)
 	m.fill(x, true)
+	for _, s := range m.data {
+		x.(*smp.Ctx).MapPages(s.At, s.Size/pageSize)
+		x.Emit(smpev.Alloc, uint64(s.At), uint64(s.Size), smpev.ModuleMem)
+	}
 	ms.k.Sync.Core(x, kapi.SyncFlush) // the pages become executable: set_memory_x flushes
 	m.set(x, kapi.TextCore, kapi.TextInit)
 
@@ -201,6 +224,8 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	m.state.Store(x, kapi.ModuleComing)
 	ms.k.Ftrace.follow(x, m.Core, true)
 	ms.k.Ftrace.follow(x, m.Init, true)
+	ms.k.Prefix.follow(x, m.Core, true)
+	ms.k.Prefix.follow(x, m.Init, true)
 	ms.notify(x, m, kapi.ModuleComing)
 
 	x.Step("load_module", 3)
@@ -222,6 +247,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	m.Put(x)
 
 	ms.k.Ftrace.follow(x, m.Init, false)
+	ms.k.Prefix.follow(x, m.Init, false)
 	m.inits.Store(x, false)
 	m.set(x, kapi.TextCore, kapi.TextFreed)
 	ms.k.RCU.Synchronize(x, kapi.QuiesceRCU)
@@ -269,10 +295,15 @@ func (ms *Modules) Unload(x kapi.Context, m *Module) (errno int) {
 func (m *Module) free(x kapi.Context) {
 	ms := &m.k.Modules
 	m.k.Ftrace.follow(x, m.Core, false)
+	m.k.Prefix.follow(x, m.Core, false)
+	m.k.Prefix.follow(x, m.Init, false)
 	m.state.Store(x, kapi.ModuleUnformed)
 	m.set(x, kapi.TextNone, kapi.TextNone)
 	m.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 	m.unmap(x, m.Core)
+	for _, s := range m.data {
+		m.unmap(x, s)
+	}
 	if m.inits.Load(x) {
 		m.inits.Store(x, false)
 		m.unmap(x, m.Init)

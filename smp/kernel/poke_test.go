@@ -314,6 +314,7 @@ func TestJumpLabel(t *testing.T) {
 
 	// Set is done when it returns, and may be repeated.
 	r := newRig(t, modes[0], smp.Config{CPUs: 2})
+	r.lockdep()
 	f := r.text("f", 0, "0f 1f 44 00 00 c3 90 c3")
 	label, _ := r.k.NewJumpLabel(f, f+7)
 	_, nop, jump = label.Images()

@@ -11,10 +11,10 @@ import (
 
 // A link is what one task waits for, and who would have to do something first.
 type link struct {
-	from  *smp.Task
-	what  string
-	whose string
-	to    []*smp.Task
+	from  *smp.Task   // owned by Standstill
+	what  string      // owned by Standstill
+	whose string      // owned by Standstill
+	to    []*smp.Task // owned by Standstill
 }
 
 // Standstill says in one line why nobody goes on: who waits for what of whom, in
@@ -145,7 +145,14 @@ func (k *Kernel) waits(t *smp.Task, cell func(kapi.CellID) string) (l link, ok b
 			}
 			return l, true
 		}
+	case k.Pager.served.ID():
+		if k.Pager.work != nil {
+			return link{t, "a page", "brought in by", []*smp.Task{k.Pager.work.worker}}, true
+		}
 	case k.Stacks.later.ID():
+		if k.cfg.StackCheck && !k.Stacks.sure {
+			return link{t, "its next look at stacks", "called for by", []*smp.Task{k.Stacks.timer.worker}}, true
+		}
 		l.what, l.whose = "a region to be left", "held up by"
 		l.to = k.among(0, k.Stacks.inside)
 		return l, true

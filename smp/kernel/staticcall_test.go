@@ -49,6 +49,7 @@ func TestStaticCall(t *testing.T) {
 					}
 				}
 				r.onInterrupt(check)
+				r.lockdep()
 				is := func(x *smp.Ctx, want uint64) {
 					for _, at := range []isa.Addr{f, tail, by} {
 						if v := x.Call(at); v != want {
@@ -86,7 +87,8 @@ func TestStaticCall(t *testing.T) {
 func TestLockPrefix(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 1})
 	f := r.text("f", 0, "f0 48 ff 07 c3") // lock incq (%rdi); ret
-	l := r.k.NewLockPrefix(f)
+	l := &r.k.Prefix
+	l.Add(f)
 	if !r.k.Symbols.Reserved(f, 1) || r.k.Symbols.Reserved(f+1, 1) || len(r.k.Symbols.Sites(nil, f, 1)) != 1 || r.k.Symbols.Sites(nil, f, 1)[0].Kind != kapi.SiteAlternative {
 		t.Error("what is reserved")
 	}

@@ -15,7 +15,11 @@ type Workqueue struct {
 	works []*DelayedWork // owned by the boot of a run
 	n     int            // owned by the boot of a run: how many are handed out
 	boot  int            // set at boot: how many are the kernel's own
+	pool  kapi.Mutex     // owned by the boot of a run: nil, or what the only worker of all works is: a mutant
 }
+
+// Share has one worker do all works, one after the other, for a run.
+func (q *Workqueue) Share() { q.pool = q.k.Locks.NewMutex("worker pool") }
 
 // A DelayedWork is a routine that a worker runs some time after it was queued:
 // when its timer fires is the strategy's choice.
@@ -37,7 +41,7 @@ const (
 func (q *Workqueue) init(k *Kernel) { q.k = k }
 
 func (q *Workqueue) reset() {
-	q.n = q.boot
+	q.n, q.pool = q.boot, nil
 	for _, w := range q.works[:q.boot] {
 		w.state.Set(0)
 	}
@@ -83,12 +87,19 @@ func (w *DelayedWork) fire() { w.k.M.Wake(w.worker) }
 
 // run is the worker's body.
 func (w *DelayedWork) run(x *smp.Ctx) {
+	pool := w.k.Work.pool
+	if pool != nil {
+		pool.Lock(x)
+	}
 	w.state.Store(x, workRunning)
 	x.Tell(smpev.Lock, w.id, 0, 0)
 	w.f(x)
 	x.Tell(smpev.Unlock, w.id, 0, 0)
 	x.Access(w.state.ID(), kapi.Write)
 	w.state.Set(w.state.Peek() &^ workRunning)
+	if pool != nil {
+		pool.Unlock(x)
+	}
 }
 
 // Flush implements kapi.DelayedWork.

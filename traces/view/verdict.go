@@ -84,6 +84,9 @@ func (t *teller) draw(p *printer, e *traces.Event) {
 
 // schedule prints the deviations.
 func (t *teller) schedule(p *printer) {
+	if t.in.ByHand {
+		return
+	}
 	if len(t.in.Schedule) == 0 {
 		fmt.Fprintln(p.w, "\nThe schedule is the default one.")
 		return

@@ -20,6 +20,7 @@ type Input struct {
 	Source   func(index uint64) string // of Fire events: timer@cpu1
 	KernelIP uint64                    // the saved ip of what has none: a kernel routine, or idle; 0 if Symbol names it
 	Schedule []traces.Deviation
+	ByHand   bool // somebody stepped the run: no schedule made it
 
 	// The violation; Property is "" if there is none.
 	Property string // T2 no-start-inside

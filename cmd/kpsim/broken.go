@@ -1,0 +1,29 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"kpsim/properties/mutant"
+)
+
+// brokenFlags say what is broken on purpose.
+type brokenFlags struct {
+	AsShipped bool   `name:"as-shipped" help:"Bring back the faults that the kernels of the scenario's edition had. Nothing is expected then."`
+	Mutant    string `placeholder:"NAME" help:"Break the engine on purpose; kpsim list has the names. Nothing is expected then."`
+}
+
+// check makes --as-shipped the mutant that it stands for, and looks whether there
+// is such a one.
+func (f *brokenFlags) check() error {
+	if f.AsShipped {
+		if f.Mutant != "" && f.Mutant != mutant.AsShipped {
+			return errors.New("--as-shipped: it is a mutant by itself; leave --mutant out")
+		}
+		f.Mutant = mutant.AsShipped
+	}
+	if _, ok := mutant.ByName(f.Mutant); f.Mutant != "" && !ok {
+		return fmt.Errorf("--mutant: no mutant is called %q; there are %s", f.Mutant, list(mutant.Names()))
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package kprobes
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/sched"
+	"kpsim/smp"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
+)
+
+// TestPools: of a pool of free instances each is in one hand at a time, and none is
+// lost, whatever several CPUs do at once. The pools stand alone: an operation is a
+// few points, so that random schedules come into each window.
+func TestPools(t *testing.T) {
+	for _, g := range []ReturnGeneration{ReturnFreelist, ReturnObjpool} {
+		for _, maxactive := range []int{1, 2, 3} {
+			t.Run(fmt.Sprintf("%d/%d", g, maxactive), func(t *testing.T) {
+				s := repaired
+				s.Return = g
+				var h *holder
+				held := map[*Instance]bool{}
+				wrong, taken := "", 0
+				program := func(b *bench, x *smp.Ctx) {
+					x.PreemptDisable()
+					for i := range 3 {
+						var ri *Instance
+						if g == ReturnFreelist {
+							ri = freelistGet(x, h)
+						} else {
+							ri = objpoolPop(x, h, false)
+						}
+						if ri == nil {
+							continue
+						}
+						if held[ri] {
+							wrong = "an instance is in two hands"
+						}
+						taken++
+						held[ri] = true
+						x.Step("holds", i)
+						delete(held, ri)
+						if g == ReturnFreelist {
+							freelistAdd(x, h, ri)
+						} else {
+							objpoolPush(x, h, ri, false)
+						}
+					}
+					x.PreemptEnable()
+				}
+				b := newBench(t, s, nil, program, program, program)
+				for name, st := range map[string]sched.Strategy{
+					"random": sched.NewRandom(sched.Params{Seed: 7, Length: 80}),
+					"sticky": sched.NewSticky(sched.Params{Seed: 7, Mean: 4, Length: 80}),
+				} {
+					for i := range uint64(1500) {
+						clear(held)
+						st.Begin(i)
+						b.made = func() {
+							h = &holder{}
+							for range maxactive {
+								h.all = append(h.all, &Instance{holder: h})
+							}
+							h.live.Init(b.e.d.Cells, true)
+							b.e.fillPool(h)
+						}
+						require.Equal(t, smp.Passed, b.run(st), "%s, run %d", name, i)
+						require.Empty(t, wrong, "%s, run %d", name, i)
+						free := map[*Instance]bool{}
+						for ri := h.head.Peek(); ri != nil; ri = ri.next.Peek() {
+							require.False(t, free[ri], "%s, run %d: twice in the pool", name, i)
+							free[ri] = true
+						}
+						for c := range h.rings {
+							r := &h.rings[c]
+							for at := r.head.Peek(); at != r.tail.Peek(); at++ {
+								require.False(t, free[r.place(at).ri], "%s, run %d: twice in the pool", name, i)
+								free[r.place(at).ri] = true
+							}
+						}
+						require.Len(t, free, maxactive, "%s, run %d: instances are lost", name, i)
+					}
+				}
+				require.NotZero(t, taken)
+			})
+		}
+	}
+}
+
+// specHandRet is specHand of return probes and jprobes.
+var specHandRet = []specRule{
+	{
+		rule: "2.6", says: "each handler is told where the call returns to; where its registers say that it is, by era",
+		mutants: []specMutant{
+			{name: "rethook", in: []Edition{Edition26, Edition415, Edition514}, do: func(s *Settings) { s.Return, s.Unwind = ReturnRethook, true }},
+			{name: "other-unwinder", in: since(Edition65), do: func(s *Settings) { s.Unwind = false }},
+		},
+		holds: func(t *specT) {
+			var tos, ips []isa.Addr
+			t.run([]code{victim, outer}, func(b *bench, x *smp.Ctx) {
+				for id := range uint64(2) {
+					r := &Kretprobe{Kprobe: Kprobe{ID: id, Addr: victim.at}, Handler: func(_ kapi.Context, ri *Instance, regs *isa.Regs) int {
+						tos, ips = append(tos, ri.RetAddr), append(ips, regs.IP)
+						return 0
+					}}
+					require.NoError(t, b.e.RegisterRet(x, r))
+				}
+				callWith(x, outer.at, 7)
+				first, second := outer.at+6, outer.at+12
+				tramp := b.e.ret.trampoline
+				switch {
+				case t.Edition == Edition26: // only the one that knows has it
+					require.Equal(t, []isa.Addr{tramp, first, tramp, second}, tos)
+					require.Equal(t, []isa.Addr{tramp + 1, tramp + 1, tramp + 1, tramp + 1}, ips)
+				case t.Edition < Edition65:
+					require.Equal(t, []isa.Addr{first, first, second, second}, tos)
+					require.Equal(t, []isa.Addr{tramp, tramp, tramp, tramp}, ips)
+				default:
+					require.Equal(t, []isa.Addr{first, first, second, second}, tos)
+					require.Equal(t, tos, ips)
+				}
+			})
+		},
+	},
+	{
+		rule: "2.5", says: "it is as long as was asked for, and zero at first, also in an engine that has run before", in: since(Edition415),
+		mutants: []specMutant{{name: "one-data", do: func(s *Settings) { s.Mutants.OneData = true }}},
+		holds: func(t *specT) {
+			size := 0
+			b := t.bench([]code{victim}, func(b *bench, x *smp.Ctx) {
+				r := &Kretprobe{Kprobe: Kprobe{Addr: victim.at}, DataSize: size, Maxactive: 2, Entry: func(_ kapi.Context, ri *Instance, _ *isa.Regs) int {
+					return 0
+				}}
+				require.NoError(t, b.e.RegisterRet(x, r))
+				for i, ri := range r.holder.all {
+					require.Equal(t, make([]byte, size), ri.Data, "instance %d", i)
+					copy(ri.Data, bytes.Repeat([]byte{0xa5}, size))
+				}
+				require.NoError(t, b.e.UnregisterRet(x, r))
+			})
+			for _, size = range []int{24, 8, 16} {
+				if b.e == nil {
+					t.pass(b)
+					continue
+				}
+				d := b.e.d
+				b.m.Reset(new(sched.Default))
+				b.k.Reset()
+				b.locks.Reset()
+				clear(b.handed)
+				b.e.Renew(d, b.settings)
+				require.Equal(t, smp.Passed, b.m.Run())
+				b.kept(t)
+			}
+		},
+	},
+	{
+		rule: "6.1", says: "a return probe that is refused leaves nothing behind", in: since(Edition415),
+		mutants: []specMutant{{name: "no-bans", wire: func(_ *kernel.Kernel, d *Deps) { d.Symbols = unbanned{d.Symbols} }}},
+		holds: func(t *specT) {
+			b := t.boot([]code{victim}, func(b *bench) {
+				b.k.Symbols.Ban(kapi.Function{Addr: victim.at, Size: len(victim.bytes)}, kapi.BanSection)
+			}, func(b *bench, x *smp.Ctx) {
+				r := &Kretprobe{Kprobe: Kprobe{Addr: victim.at}}
+				require.Equal(t, EINVAL, b.e.RegisterRet(x, r))
+				require.Nil(t, r.holder)
+			})
+			t.pass(b) // which looks for what is left
+		},
+	},
+	{
+		rule: "6.7", says: "nobody comes to what is handed to call_rcu: a return probe has no handler then, and an instance is in no list", in: []Edition{Edition65, Edition69},
+		mutants: []specMutant{{name: "another-generation", do: func(s *Settings) { s.Return = ReturnFreelist }}},
+		holds: func(t *specT) {
+			var seen []string
+			b := t.bench([]code{victim}, func(b *bench, x *smp.Ctx) {
+				r := retAt(victim, func(kapi.Context, *Instance, *isa.Regs) int { return 0 })
+				require.NoError(t, b.e.RegisterRet(x, r))
+				callWith(x, victim.at, 1)
+				require.NoError(t, b.e.UnregisterRet(x, r))
+			})
+			b.wire = func(_ *kernel.Kernel, d *Deps) { d.RCU = seenRCU{d.RCU, &seen} }
+			t.pass(b)
+			require.Equal(t, []string{"holder, live false"}, seen)
+		},
+	},
+	{
+		rule: "3.1", says: "64 bytes of the stack come back, all of them and no more", in: []Edition{Edition26},
+		mutants: []specMutant{sw("no-stack-copy", func(m *Mutants) { m.NoStackCopy = true })},
+		holds: func(t *specT) {
+			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
+				sp := isa.Addr(0)
+				entry := func(x kapi.Context, _ *Jprobe, regs *isa.Regs) {
+					sp = regs.SP()
+					for i := isa.Addr(8); i < 72; i += 8 { // but the return address
+						x.Memory().Store(sp+i, 8, 0xdead)
+					}
+				}
+				var was, is [8]uint64
+				look := func(to *[8]uint64) PreHandler {
+					return func(x kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+						for i := range to {
+							to[i], _ = x.Memory().Load(regs.SP()+isa.Addr(8*i+8), 8)
+						}
+						return 0
+					}
+				}
+				require.NoError(t, b.e.RegisterJ(x, &Jprobe{Kprobe: Kprobe{ID: 1, Addr: sums.at}, Handler: entry}))
+				require.NoError(t, b.e.Register(x, &Kprobe{ID: 2, Addr: sums.at, Pre: look(&was)}))    // before the jprobe
+				require.NoError(t, b.e.Register(x, &Kprobe{ID: 3, Addr: sums.at + 5, Pre: look(&is)})) // behind it
+				called(x, gives, 2)
+				require.Equal(t, was[:7], is[:7])
+				require.NotEqual(t, was[7], is[7])
+			}))
+		},
+	},
+}
+
+// unbanned is symbols of which nothing is banned.
+type unbanned struct{ kapi.Symbols }
+
+func (unbanned) Banned(isa.Addr) kapi.Ban { return kapi.BanNone }
+
+// seenRCU takes down what is handed to call_rcu.
+type seenRCU struct {
+	kapi.RCU
+	seen *[]string
+}
+
+func (r seenRCU) Call(x kapi.Context, h kapi.Reclaimer) {
+	if i, ok := h.(*holderHead); ok {
+		*r.seen = append(*r.seen, fmt.Sprintf("holder, live %v", (*holder)(i).live.Peek()))
+	}
+	r.RCU.Call(x, h)
+}
