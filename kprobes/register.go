@@ -182,6 +182,8 @@ func (e *Engine) unregister(x kapi.Context, ks []*Kprobe) (err error) {
 	var gone *point
 	var few [4]*holder
 	holders := few[:0]
+	var mods [4]*kapi.Module
+	modules := mods[:0]
 	left := 0
 	e.mutex.Lock(x)
 	for _, k := range ks {
@@ -197,6 +199,10 @@ func (e *Engine) unregister(x kapi.Context, ks []*Kprobe) (err error) {
 		if k.ret != nil {
 			holders = append(holders, k.ret.holder)
 		}
+		if k.module != nil { // now, for somebody may register it again while this waits
+			modules = append(modules, k.module)
+			k.module = nil
+		}
 		if e.takeOut(x, p, k) {
 			p.next, gone = gone, p
 		}
@@ -210,9 +216,8 @@ func (e *Engine) unregister(x kapi.Context, ks []*Kprobe) (err error) {
 		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
 	}
 
-	for _, k := range ks {
-		e.letGo(x, k.module)
-		k.module = nil
+	for _, m := range modules {
+		e.letGo(x, m)
 	}
 	if gone != nil {
 		e.discard(x, gone)

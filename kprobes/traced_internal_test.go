@@ -327,8 +327,7 @@ func TestFuncEntry(t *testing.T) {
 // being a jump where there is text again (spec 4.4).
 func TestGonePost(t *testing.T) {
 	for _, ed := range since(Edition415) {
-		var b *bench
-		b = newBench(t, ed.Settings(ed != EditionDocumented), []code{victim}, func(b *bench, x *smp.Ctx) {
+		b := newBench(t, ed.Settings(ed != EditionDocumented), []code{victim}, func(b *bench, x *smp.Ctx) {
 			m := b.k.Modules.Named("mod")
 			posts, hits := 0, 0
 			old := &Kprobe{Addr: modCore, Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) { posts++ }}

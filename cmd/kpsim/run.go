@@ -177,9 +177,7 @@ func (o *ranOnce) print(p *program, search string) {
 	section("kprobes/list in the end", o.List)
 	var hits []string
 	for _, h := range o.Probes {
-		for _, l := range view.Fold(h.line, p.width-2) {
-			hits = append(hits, l)
-		}
+		hits = append(hits, view.Fold(h.line, p.width-2)...)
 	}
 	section("hits", hits)
 	section("the kernel has printed", o.Log)
