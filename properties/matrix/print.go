@@ -95,7 +95,8 @@ func (m *Matrix) Text(w io.Writer) error {
 // Markdown prints the matrix as the page docs/matrix.md.
 func (m *Matrix) Markdown(w io.Writer, date string) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "# Which waits and syncs code patching needs\n\nWritten by `kpsim matrix --markdown` on %s; its effort: %s. No cell is written by hand.\n\n", date, m.Effort.Certificate())
+	fmt.Fprintf(b, "# Which waits and syncs code patching needs\n\nWritten by `kpsim matrix --markdown` on %s, %d of its %d rows; its effort: %s. No cell is written by hand.\n\n",
+		date, len(m.Rows), len(Rows()), m.Effort.Certificate())
 	fmt.Fprintf(b, "%s\n\n%s A witness is written to `traces/` by `kpsim matrix ROW`, to be read with `kpsim explain`.\n", Adversary, m.legend())
 	m.blocks(func(block *Block, rows []Row) {
 		fmt.Fprintf(b, "\n## %s\n\n%s\n\n| row |", block.Name, block.Says)
