@@ -57,8 +57,12 @@ type Mutants struct {
 	RIPOfBuffer bool
 
 	// Of registering:
-	SymbolFirst   bool // a probe with a symbol and an address goes to the symbol
-	TakeTwice     bool // what is registered already is registered once more
+	SymbolFirst bool // a probe with a symbol and an address goes to the symbol
+	TakeTwice   bool // what is registered already is registered once more
+	// ReregUnlocked asks whether a probe is registered already and lets kprobe_mutex go
+	// before it registers it, as kernels since 2.6.30 do (warn_kprobe_rereg): of two that
+	// register the same probe at once both do.
+	ReregUnlocked bool
 	KeepMissed    bool // registering leaves nmissed
 	KeepFlags     bool // registering leaves the caller's flags
 	ArmDisabled   bool // what is registered disabled is enabled all the same

@@ -29,3 +29,6 @@ func (e *Engine) StateOf(i int) (addr, bits, detour uint64, ok bool) {
 	flag(kpev.StateFtrace, p.verdict.Ftrace)
 	return uint64(p.addr), bits, uint64(p.detour.addr), true
 }
+
+// Registered reports whether a probe is registered. Context: as StateOf.
+func (k *Kprobe) Registered() bool { return k.point != nil }
