@@ -163,6 +163,9 @@ func (s *searcher) bounded(sc *scenario.Scenario, offset, k int) (found bool, er
 		if v, err = harness.Verify(harness.Proof{Spec: spec, Deviations: k}); err != nil {
 			return false, err
 		}
+		if s.cancelled.Load() {
+			return false, errCancelled
+		}
 		return true, s.take(v.Witnesses, offset)
 	case s.cancelled.Load():
 		return false, errCancelled
