@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -92,8 +93,19 @@ func (m *Matrix) Text(w io.Writer) error {
 	return b.Flush()
 }
 
-// Markdown prints the matrix as the page docs/matrix.md.
+// whole returns m with those of its rows that were searched in all columns.
+func (m *Matrix) whole() *Matrix {
+	w := *m
+	w.Rows = slices.DeleteFunc(slices.Clone(m.Rows), func(r Row) bool {
+		return slices.ContainsFunc(Columns(), func(c Column) bool { return m.cell(r.Name, c) == nil })
+	})
+	return &w
+}
+
+// Markdown prints the matrix as the page docs/matrix.md: of an interrupted one the
+// rows that are whole.
 func (m *Matrix) Markdown(w io.Writer, date string) error {
+	m = m.whole()
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "# Which waits and syncs code patching needs\n\nWritten by `kpsim matrix --markdown` on %s, %d of its %d rows; its effort: %s. No cell is written by hand.\n\n",
 		date, len(m.Rows), len(Rows()), m.Effort.Certificate())
