@@ -98,12 +98,16 @@ func (g *storm) probes() {
 		} else if i > 0 && g.one(4) {
 			p = g.kretprobe(p.Name)
 		} else if g.nests && g.one(2) {
-			p.Pre = append(p.Pre, Step{Kind: StepCall, Func: g.some()})
+			p.Pre = append(p.Pre, g.handlerCalls())
 		}
 		p.Disabled = i > 0 && g.one(8) && !g.sc.Machine.NoBatches
 		g.sc.Probes = append(g.sc.Probes, p)
 	}
 }
+
+// handlerCalls is what a handler calls: a function without a loop, for its arguments
+// are what the registers hold where it was hit.
+func (g *storm) handlerCalls() Step { return Step{Kind: StepCall, Func: g.funcs[0]} }
 
 // kretprobe draws a return probe: with few instances, so that calls are missed.
 func (g *storm) kretprobe(name string) Probe {
@@ -122,7 +126,7 @@ func (g *storm) jprobe(name string) Probe {
 	if g.one(2) {
 		p.Pre = []Step{{Kind: StepCount}, {Kind: StepSetReg, Reg: isa.RDI, Value: 7}}
 		if g.nests {
-			p.Pre = append(p.Pre, Step{Kind: StepCall, Func: g.some()})
+			p.Pre = append(p.Pre, g.handlerCalls())
 		}
 		return p
 	}
