@@ -45,7 +45,7 @@ type Stormed struct {
 	Counts     smp.Counts        // over all runs
 	Found      []uint64          // the seeds of the programs that broke a property, in order
 	First      map[string]uint64 // the first seed that broke each property, by its name
-	Optimizing uint64            // runs on machines on which a breakpoint may become a jump: where any byte is probed none does
+	Optimizing uint64            // runs on machines that write jumps while others run (scenario.Machine.JumpsLive)
 	Chosen     uint64            // runs with at least StormPoints points
 
 	Of      map[scenario.Edition]*Stormed // the same of the programs of each edition; nil in these
@@ -207,7 +207,7 @@ func (s *Storm) program(seed uint64) (*Stormed, error) {
 	err = eachRun(rig, strategy, s.Runs, func(_ uint64, run Run) bool {
 		one.Runs++
 		one.During += b2u(run.During)
-		one.Optimizing += b2u(!sc.Machine.NoOptprobes && !sc.Machine.AnyByte)
+		one.Optimizing += b2u(sc.Machine.JumpsLive())
 		one.Chosen += b2u(run.Counts.Points >= StormPoints)
 		addCounts(&one.Counts, &run.Counts)
 		if run.Property != nil {

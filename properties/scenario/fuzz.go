@@ -81,6 +81,13 @@ func (m *Machine) sound() {
 	}
 }
 
+// JumpsLive reports whether the machine writes jumps while tasks are in the functions
+// that get them: a breakpoint may become one, by its settings and its rules, and nothing
+// is stopped for it.
+func (m *Machine) JumpsLive() bool {
+	return !m.NoOptprobes && !m.AnyByte && m.Rules != Rules26 && m.Patch == PatchBreakpoint
+}
+
 // handlers lets some of a kprobe's handlers do more than count.
 func (g *storm) handlers(p *Probe) {
 	if !g.wide {

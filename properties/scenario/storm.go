@@ -302,11 +302,10 @@ func (g *storm) callers() {
 	for i := range n {
 		cpu := (m.CPUs - 1 - i + n*m.CPUs) % m.CPUs
 		var ops []Op
-		if g.wide { // so that somebody is in the function that mostly gets a jump
-			ops = append(ops, g.callOf(g.funcs[0]))
-		}
 		for range 2 + g.rand.N(3) {
-			ops = append(ops, g.call())
+			if ops = append(ops, g.call()); g.wide { // so that somebody is in the function that mostly gets a jump
+				ops = append(ops, g.callOf(g.funcs[0]))
+			}
 		}
 		ops = append(ops, g.breath()...)
 		g.sc.Tasks = append(g.sc.Tasks, Task{Name: fmt.Sprintf("caller%d", i), CPU: cpu, Repeat: stormRounds, Ops: ops, Background: true})
