@@ -59,18 +59,12 @@ func TestRows(t *testing.T) {
 // What a brief search finds: the classes of kprobes.txt, in either direction.
 func TestCells(t *testing.T) {
 	for _, x := range []struct{ row, preempt, fetch, want string }{
-		{"jump/none/naive", "none", "mixing", "T1"},
 		{"jump/none/stop_machine", "none", "coherent", Never},
-		{"jump/none/stop_machine", "full", "coherent", "T2"},
 		{"life/none/stop_machine", "none", "coherent", "S1"},
 		{"sync/arm", "none", "stale", "T3"},
-		{"sync/arm", "none", "coherent", Never},
-		{"raw/naive", "lazy", "stale", "T1"},
 		{"raw/poke-3", "none", "stale", "B1"},
 		{"raw/stop", "none", "stale", "T1"},
-		{"raw/stop_machine", "none", "stale", Never},
 		{"nmi/stop_machine", "none", "coherent", "T1"},
-		{"nmi-raw/breakpoint", "none", "coherent", Never},
 	} {
 		m, err := Run(Job{Rows: rowsOf(t, x.row), Columns: []Column{{x.preempt, x.fetch}}, Effort: brief})
 		require.NoError(t, err)

@@ -3,6 +3,7 @@ package matrix
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"kpsim/properties/harness"
@@ -68,10 +69,8 @@ const (
 
 // ID returns the ID of the property that was broken.
 func (c *Cell) ID() string {
-	if c.Witness == nil {
-		return ""
-	}
-	return c.Witness.Property.ID
+	id, _, _ := strings.Cut(c.Property, " ")
+	return id
 }
 
 // errCancelled is returned for a cell that wasn't searched to its end.
