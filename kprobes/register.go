@@ -21,6 +21,11 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 	if k.point != nil && !e.s.Mutants.TakeTwice {
 		return EINVAL
 	}
+	if e.s.Mutants.ReregUnlocked {
+		e.mutex.Unlock(x)
+		x.Step("warn_kprobe_rereg", 1)
+		e.mutex.Lock(x)
+	}
 	e.d.Symbols.Look(x)
 	at, err := e.resolve(k)
 	if err != nil {
@@ -86,8 +91,8 @@ func (e *Engine) registerAt(x kapi.Context, k *Kprobe) error {
 }
 
 // join adds a probe to a point that is there: in use, or unused and waiting to
-// be unoptimized, whose removal it cancels. A jump runs no post_handler, so it
-// is taken away before one joins (spec 4.9).
+// be unoptimized, whose removal it cancels. A jump runs no post_handler and no
+// jprobe's entry, so it is taken away before one joins (spec 4.9).
 func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) error {
 	if k.jp != nil && p.hasJprobe() && !e.s.Mutants.TwoJprobes {
 		return EEXIST
@@ -97,8 +102,10 @@ func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) error {
 			return err
 		}
 	}
-	if k.Post != nil {
+	if k.Post != nil || k.jp != nil {
 		e.unoptimize(x, p)
+	}
+	if k.Post != nil {
 		if err := e.unboost(x, p); err != nil {
 			return err
 		}
