@@ -120,6 +120,7 @@ var claims = []struct {
 	{`^(cpu\d+) began (un)?register\(`, []traces.Kind{kpev.ApiEnter}},
 	{`^(cpu\d+) took the #BP at `, []traces.Kind{smpev.Trap}},
 	{`^(cpu\d+): \S+: lock `, []traces.Kind{smpev.Lock}},
+	{`^(cpu\d+): \S+: touch what \S+ protects, WITHOUT IT`, nil},
 	{`^(cpu\d+): \S+: might sleep`, []traces.Kind{smpev.MightSleep}},
 	{`^(cpu\d+): \S+ took \S+\.$`, []traces.Kind{smpev.Lock}},
 	{`^(cpu\d+): pre_handler of \S+ runs with `, []traces.Kind{kpev.Context}},
