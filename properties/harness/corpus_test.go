@@ -116,6 +116,8 @@ var corpus = []row{
 	{"A2-post-skipped", "boosted-post", "post-skipped"},
 	{"A1-missed-uncounted", "handlers-at-work", "missed-uncounted"},
 	{"A1-return-not-hooked", "return-probes", "return-not-hooked"},
+	{"T4-mark-kept", "optimization-off", "mark-kept"},
+	{"F1-list-bare", "switches", "list-bare"},
 }
 
 // playPath plays a trace, edited if edit isn't nil. The rig is closed when the
