@@ -73,8 +73,22 @@ func (e *Engine) disarmFtrace(x kapi.Context, p *point) {
 
 // ftraceHit is called by ftrace from a point's site: the handlers see what they
 // would of a breakpoint there, and of a 5-byte nop that was stepped. Context:
-// preemption off, interrupts as they were.
+// preemption off, interrupts as they were; off through 4.14, as behind a detour
+// (a19b2e3d7839 let both be).
 func (e *Engine) ftraceHit(x kapi.Context, ip isa.Addr, regs *isa.Regs) {
+	if !e.s.DetourIRQsOff {
+		e.ftraceCall(x, ip, regs)
+		return
+	}
+	on := x.IRQ(false)
+	e.ftraceCall(x, ip, regs)
+	if on {
+		x.IRQ(true)
+	}
+}
+
+// ftraceCall runs the handlers of a point's site.
+func (e *Engine) ftraceCall(x kapi.Context, ip isa.Addr, regs *isa.Regs) {
 	x.Work(kapi.WorkLookup, 1)
 	p, ok := e.table.Get(x, ip)
 	if !ok || !p.runs(x) {

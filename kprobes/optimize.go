@@ -30,7 +30,7 @@ func (e *Engine) optimize(x kapi.Context, p *point) {
 func (e *Engine) mayOptimize(p *point) bool {
 	m := &e.s.Mutants
 	return (e.allowed || m.IgnoreSysctl) && (!e.disarmed || m.OptimizeDisarmed) &&
-		p.detour.size != 0 && p.enabled() && (!p.post() || m.OptimizePost) && (m.OptimizeBlocked || !e.blocked(p))
+		p.detour.size != 0 && p.enabled() && (!p.post() || m.OptimizePost) && !p.hasJprobe() && (m.OptimizeBlocked || !e.blocked(p))
 }
 
 // blocked reports whether another instruction of the region is probed (spec

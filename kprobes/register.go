@@ -91,8 +91,8 @@ func (e *Engine) registerAt(x kapi.Context, k *Kprobe) error {
 }
 
 // join adds a probe to a point that is there: in use, or unused and waiting to
-// be unoptimized, whose removal it cancels. A jump runs no post_handler, so it
-// is taken away before one joins (spec 4.9).
+// be unoptimized, whose removal it cancels. A jump runs no post_handler and no
+// jprobe's entry, so it is taken away before one joins (spec 4.9).
 func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) error {
 	if k.jp != nil && p.hasJprobe() && !e.s.Mutants.TwoJprobes {
 		return EEXIST
@@ -102,8 +102,10 @@ func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) error {
 			return err
 		}
 	}
-	if k.Post != nil {
+	if k.Post != nil || k.jp != nil {
 		e.unoptimize(x, p)
+	}
+	if k.Post != nil {
 		if err := e.unboost(x, p); err != nil {
 			return err
 		}

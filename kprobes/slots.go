@@ -94,12 +94,13 @@ func (e *Engine) ownInt3(p *point) bool { return e.s.Step == StepDebug && p.orig
 // by int3. What kernels until 5.12 would step by #DB, and those since refuse, is
 // refused (-EOPNOTSUPP), as is a copy without room for the int3 (-ENOSPC).
 func (e *Engine) emulates(p *point) (bool, error) {
+	told := !e.before514() && !e.s.AnyByte // the rules have said whether it is
 	switch {
 	case p.insn == nil:
 		return false, nil
-	case p.insn.Emulated() && (p.verdict.Emulated || e.before514()):
+	case p.insn.Emulated() && (p.verdict.Emulated || !told):
 		return true, nil
-	case !e.before514():
+	case told:
 		return false, nil // the rules have refused it
 	case p.verdict.Len == isa.MaxLen:
 		return false, ENOSPC

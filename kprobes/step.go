@@ -250,8 +250,8 @@ func (e *Engine) preHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs, s
 		if k.disabled.Load(x) && !e.s.Mutants.RunDisabled && (stop || !e.s.Mutants.DetourDisabled) {
 			continue
 		}
-		if !stop && k.Post != nil && !e.s.Mutants.DetourPost {
-			continue // it has joined since the CPU came here: a detour runs no post_handler
+		if !stop && (k.Post != nil || k.jp != nil) && !e.s.Mutants.DetourPost {
+			continue // it has joined since the CPU came here: a detour runs no post_handler, and goes to no jprobe's entry
 		}
 		if k.Pre == nil {
 			if e.s.Mutants.NilStops {

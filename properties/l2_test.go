@@ -46,6 +46,12 @@ func init() {
 			tr.Unregister(2)
 			tr.ExpectViolation("L2", "probe 2")
 		})
+	trap("L2-raw", "unregister returns and a breakpoint is at the probe's address: of a patcher of the site it shares, on its way to a call",
+		func(tr *tracetest.Trace) {
+			tr.Image(g, nop5...).Image(g, label...)
+			tr.Register(1, g).Store(g, bp...).Unregister(1)
+			tr.Store(g, label[0]).End(false).ExpectNone()
+		})
 	trap("L2-torn-tail", "the head is a breakpoint, as it should be, but the jump's tail is left behind it",
 		func(tr *tracetest.Trace) {
 			probed(tr)

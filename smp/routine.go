@@ -178,7 +178,7 @@ func (x *Ctx) Call(f isa.Addr) uint64 {
 	t.frames = append(t.frames, frame{kind: guest, sp: sp})
 	x.giveWay(m.turn()) // the CPU can move as before
 	left := c.regs
-	if t.exiting {
+	if t.exiting && x.body != nil { // not an interrupt's handler that comes before the body is gone on with
 		c.regs.R[isa.RSP], c.regs.IP = was.R[isa.RSP], was.IP
 		panic(exited{})
 	}

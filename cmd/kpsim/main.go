@@ -25,6 +25,7 @@ const (
 type commands struct {
 	Explore  exploreCmd  `cmd:"" help:"Run scenarios under many schedules and say what was observed."`
 	Storm    stormCmd    `cmd:"" help:"Run programs that are drawn, which call the probes' API in any order."`
+	Fuzz     fuzzCmd     `cmd:"" help:"Run whole scenarios that are drawn: machine, functions, probes, tasks and schedules."`
 	Verify   verifyCmd   `cmd:"" help:"Run every schedule of a kind: what holds then is proved."`
 	Matrix   matrixCmd   `cmd:"" help:"Say which waits and syncs patching needs, under which preemption and fetch."`
 	Merge    mergeCmd    `cmd:"" help:"Put the result files of an exploration that was divided together."`

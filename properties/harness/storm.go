@@ -11,14 +11,15 @@ import (
 	"kpsim/smp"
 )
 
-// A Storm says which api-storms to run (scenario.Storm): programs with seeds of
-// their own, each under many schedules.
+// A Storm says which programs that are drawn to run, with seeds of their own, each
+// under many schedules: api-storms (scenario.Storm), or any (scenario.Fuzz).
 type Storm struct {
-	Machine  scenario.Machine // settled; its CPUs and fetch model are drawn
+	Any      bool             // whole scenarios are drawn, and how each is run
+	Machine  scenario.Machine // else: settled; its CPUs and fetch model are drawn
 	Seed     uint64           // of the first program; the others' follow it
 	Programs int              // at least 1
 	Runs     uint64           // of each program, at least 1
-	Strategy string           // "" is StormStrategy
+	Strategy string           // "" is StormStrategy; of Any it is drawn
 	Mutant   string           // "" is the right engine
 	Workers  int              // 0: one a processor; changes no result
 
@@ -43,21 +44,97 @@ type Stormed struct {
 	During     uint64            // runs in which a jump was written in a function while a task was in a call of it
 	Counts     smp.Counts        // over all runs
 	Found      []uint64          // the seeds of the programs that broke a property, in order
+	First      map[string]uint64 // the first seed that broke each property, by its name
+	Optimizing uint64            // runs on machines that write jumps while others run (scenario.Machine.JumpsLive)
+	Chosen     uint64            // runs with at least StormPoints points
+
+	Of      map[scenario.Edition]*Stormed // the same of the programs of each edition; nil in these
+	edition scenario.Edition              // of one program
+}
+
+// StormPoints is how many points a run of a storm is to have: with fewer there is
+// little that a strategy could choose.
+const StormPoints = 50
+
+// add adds what other programs showed, with seeds behind these.
+func (r *Stormed) add(o *Stormed) {
+	r.Programs, r.Runs, r.Violations = r.Programs+o.Programs, r.Runs+o.Runs, r.Violations+o.Violations
+	r.During, r.Optimizing, r.Chosen = r.During+o.During, r.Optimizing+o.Optimizing, r.Chosen+o.Chosen
+	addCounts(&r.Counts, &o.Counts)
+	r.Found = append(r.Found, o.Found...)
+	for name, n := range o.Broken {
+		r.Broken[name] += n
+	}
+	for name, seed := range o.First {
+		if first, is := r.First[name]; !is || seed < first {
+			r.First[name] = seed
+		}
+	}
+}
+
+func newStormed() *Stormed {
+	return &Stormed{Broken: make(map[string]uint64), First: make(map[string]uint64)}
+}
+
+// Add adds what a storm that was made later showed.
+func (r *Stormed) Add(o *Stormed) {
+	r.add(o)
+	for e, of := range o.Of {
+		r.of(e).add(of)
+	}
+}
+
+func (r *Stormed) of(e scenario.Edition) *Stormed {
+	if r.Of[e] == nil {
+		r.Of[e] = newStormed()
+	}
+	return r.Of[e]
+}
+
+// NewStormed returns that of no run.
+func NewStormed() *Stormed {
+	r := newStormed()
+	r.Of = make(map[scenario.Edition]*Stormed)
+	return r
+}
+
+// fuzzStrategies are those that one program of Any in fuzzOther is run with: they see
+// other orders, but half of their runs have a task do all it does before another begins.
+var fuzzStrategies = [...]string{"sticky", "arriving", "pct", "pos", "deviations"}
+
+const fuzzOther = 40
+
+// strategy is how the program of a seed is run.
+func (s *Storm) strategy(seed uint64) string {
+	if s.Strategy != "" {
+		return s.Strategy
+	}
+	if !s.Any {
+		return StormStrategy
+	}
+	var r sim.Rand
+	r.Seed(seed, 1) // the scenario is drawn from stream 0
+	if r.N(fuzzOther) > 0 {
+		return StormStrategy
+	}
+	return fuzzStrategies[r.N(len(fuzzStrategies))]
 }
 
 // Scenario is one of the storm's programs.
-func (s *Storm) Scenario(seed uint64) *scenario.Scenario { return scenario.Storm(seed, s.Machine) }
+func (s *Storm) Scenario(seed uint64) *scenario.Scenario {
+	if s.Any {
+		return scenario.Fuzz(seed)
+	}
+	return scenario.Storm(seed, s.Machine)
+}
 
 // Spec is the exploration that makes the same runs of one of the storm's programs.
 func (s *Storm) Spec(seed uint64) Spec {
 	s.fill()
-	return Spec{Scenario: s.Scenario(seed), Mutant: s.Mutant, Strategy: s.Strategy, Runs: s.Runs, Seed: seed, Workers: s.Workers, Cancelled: s.Cancelled}
+	return Spec{Scenario: s.Scenario(seed), Mutant: s.Mutant, Strategy: s.strategy(seed), Runs: s.Runs, Seed: seed, Workers: s.Workers, Cancelled: s.Cancelled}
 }
 
 func (s *Storm) fill() {
-	if s.Strategy == "" {
-		s.Strategy = StormStrategy
-	}
 	s.Programs, s.Runs = max(s.Programs, 1), max(s.Runs, 1)
 }
 
@@ -65,13 +142,14 @@ func (s *Storm) fill() {
 // with a *Crash, in the goroutine that called.
 func RunStorm(s Storm) (*Stormed, error) {
 	s.fill()
-	if _, err := sched.New(s.Strategy, sched.Params{}); err != nil {
+	if _, err := sched.New(s.strategy(s.Seed), sched.Params{}); err != nil {
 		return nil, err
 	}
 	var (
 		mu    sync.Mutex
 		stop  atomic.Bool
-		total = Stormed{Broken: make(map[string]uint64)}
+		runs  uint64
+		found uint64
 		list  = make([]*Stormed, s.Programs)
 		first error
 	)
@@ -89,28 +167,23 @@ func RunStorm(s Storm) (*Stormed, error) {
 				return
 			}
 			list[i] = one
-			total.Runs, total.Violations = total.Runs+one.Runs, total.Violations+one.Violations
+			runs, found = runs+one.Runs, found+one.Violations
 			if s.Progress != nil {
-				s.Progress(total.Runs, total.Violations)
+				s.Progress(runs, found)
 			}
 		}, func() {}}
 	})
 	if first != nil {
 		return nil, first
 	}
+	sum := NewStormed()
 	for _, one := range list {
-		if one == nil {
-			continue
-		}
-		total.Programs++
-		total.During += one.During
-		addCounts(&total.Counts, &one.Counts)
-		total.Found = append(total.Found, one.Found...)
-		for name, n := range one.Broken {
-			total.Broken[name] += n
+		if one != nil {
+			sum.add(one)
+			sum.of(one.edition).add(one)
 		}
 	}
-	return &total, nil
+	return sum, nil
 }
 
 // program runs one of the programs.
@@ -125,14 +198,17 @@ func (s *Storm) program(seed uint64) (*Stormed, error) {
 	}
 	defer rig.Close()
 	shape, _ := rig.Survey()
-	strategy, err := sched.New(s.Strategy, sched.Params{Seed: seed, Shape: shape})
+	strategy, err := sched.New(s.strategy(seed), sched.Params{Seed: seed, Shape: shape})
 	if err != nil {
 		return nil, err
 	}
-	one := &Stormed{Broken: make(map[string]uint64)}
+	one := newStormed()
+	one.Programs, one.edition = 1, sc.Machine.Edition
 	err = eachRun(rig, strategy, s.Runs, func(_ uint64, run Run) bool {
 		one.Runs++
 		one.During += b2u(run.During)
+		one.Optimizing += b2u(sc.Machine.JumpsLive())
+		one.Chosen += b2u(run.Counts.Points >= StormPoints)
 		addCounts(&one.Counts, &run.Counts)
 		if run.Property != nil {
 			if one.Violations == 0 {
@@ -140,6 +216,7 @@ func (s *Storm) program(seed uint64) (*Stormed, error) {
 			}
 			one.Violations++
 			one.Broken[run.Property.Name]++
+			one.First[run.Property.Name] = seed
 		}
 		return s.Cancelled == nil || !s.Cancelled.Load()
 	})

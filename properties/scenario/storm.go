@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"kpsim/sim"
 	"kpsim/smp/isa"
 )
 
@@ -17,8 +16,7 @@ import (
 // What comes out is sound: the optimizer's wait is enough for the preemption
 // model, and nobody hits a probe three deep. So no schedule may break a property.
 func Storm(seed uint64, m Machine) *Scenario {
-	g := &storm{sc: base(), labelled: true}
-	g.rand.Seed(seed, 0)
+	g := &storm{rand: newSeeded(seed), sc: base(), labelled: true}
 	g.sc.Name, g.sc.Machine = fmt.Sprintf("api-storm-%v-%v-%d", m.Edition, m.Preempt, seed), m
 	g.sc.Machine.CPUs = 2 + g.rand.N(stormCPUs-1)
 	g.sc.Machine.Fetch = Fetch(g.rand.N(int(FetchMixing) + 1))
@@ -42,17 +40,25 @@ const (
 
 // A storm is a scenario in the making.
 type storm struct {
-	rand     sim.Rand
+	rand     Choices
 	sc       *Scenario
 	funcs    []string // that are probed
 	labelled bool     // there is a jump label
 	nests    bool     // a handler calls a function
 	tasks    int      // probers
 	kinds    []OpKind // what these do
+
+	// Of a scenario that is drawn whole (Generate), else as they are:
+	wide    bool
+	next    string   // the function that is being drawn
+	made    []string // functions that were
+	takes   []int    // how many instructions each executes at most
+	sites   []Site   // of ftrace, in these
+	changes bool     // a handler changes what is returned
 }
 
 // one reports true once in n.
-func (g *storm) one(n int) bool { return g.rand.N(n) == 0 }
+func (g *storm) one(n int) bool { return g.rand.One(n) }
 
 // stormFuncs are the functions that a storm is about, and where in each the
 // first probe is: so far back that none in reach of the storm stands in its region.
@@ -72,6 +78,7 @@ func (g *storm) probes() {
 	if g.one(3) {
 		g.funcs = append(g.funcs, drawn[g.rand.N(len(drawn))])
 	}
+	g.funcs = append(g.funcs, g.made...)
 	if g.labelled = g.one(4) && g.sc.Machine.Edition != Edition26; g.labelled { // jump labels came with 2.6.37
 		g.funcs = append(g.funcs, "labelled")
 		g.sc.Labels = []Label{{Name: "key", Func: "labelled", Offset: 3, Target: "labelled_on"}}
@@ -84,6 +91,7 @@ func (g *storm) probes() {
 				p.Post = []Step{{Kind: StepCount}}
 			}
 			p.Offset = g.offset(p.Func)
+			g.handlers(&p)
 		}
 		if i > 0 && g.sc.Machine.Jprobes && g.one(3) {
 			p = g.jprobe(p.Name)
@@ -150,6 +158,9 @@ func (g *storm) text(name string) bool {
 
 // some draws a function, mostly the first.
 func (g *storm) some() string {
+	if g.wide && g.one(2) {
+		return g.made[g.rand.N(len(g.made))]
+	}
 	if g.one(3) {
 		return g.funcs[g.rand.N(len(g.funcs))]
 	}
@@ -159,12 +170,17 @@ func (g *storm) some() string {
 // offset draws one: mostly where an instruction begins, now and then within one,
 // where that is refused.
 func (g *storm) offset(f string) int {
+	reach := stormReach
+	size := len(checker{g.sc}.text(f).Code)
+	if g.wide && (f != g.funcs[0] || g.one(4)) {
+		reach = size - 1
+	}
 	if g.one(8) && !g.sc.Machine.AnyByte {
-		return g.rand.N(stormReach + 1)
+		return min(g.rand.N(reach+1), size-1)
 	}
 	var near []int
 	for _, off := range boundaries(g.sc, f) {
-		if off <= stormReach {
+		if off <= reach {
 			near = append(near, off)
 		}
 	}
@@ -253,6 +269,11 @@ func (g *storm) op(own []string) Op {
 
 // batch draws some of the task's probes, all of one kind.
 func (g *storm) batch(own []string) (names []string) {
+	if g.wide { // jprobes and arrays: no edition has both
+		if own = slices.DeleteFunc(slices.Clone(own), func(name string) bool { return g.sc.Probe(name).Kind == ProbeJprobe }); len(own) == 0 {
+			return nil
+		}
+	}
 	chosen := own[g.rand.N(len(own))]
 	for _, name := range own {
 		if name == chosen || g.sc.Probe(name).Kind == g.sc.Probe(chosen).Kind && g.one(2) {
@@ -264,9 +285,10 @@ func (g *storm) batch(own []string) (names []string) {
 
 // call draws a call of a function that is probed. Where calls or flips change
 // what others return, it isn't compared.
-func (g *storm) call() Op {
-	f := g.some()
-	return Op{Kind: OpCall, Target: f, Args: []uint64{uint64(g.rand.N(7)), 2}, Changed: f == "tally" || f == "labelled"}
+func (g *storm) call() Op { return g.callOf(g.some()) }
+
+func (g *storm) callOf(f string) Op {
+	return Op{Kind: OpCall, Target: f, Args: []uint64{uint64(g.rand.N(7)), 2}, Changed: f == "tally" || f == "labelled" || g.changes}
 }
 
 // callers draws tasks that run the functions for as long as the API is called,
@@ -281,11 +303,13 @@ func (g *storm) callers() {
 		cpu := (m.CPUs - 1 - i + n*m.CPUs) % m.CPUs
 		var ops []Op
 		for range 2 + g.rand.N(3) {
-			ops = append(ops, g.call())
+			if ops = append(ops, g.call()); g.wide { // so that somebody is in the function that mostly gets a jump
+				ops = append(ops, g.callOf(g.funcs[0]))
+			}
 		}
-		ops = append(ops, Op{Kind: OpSchedule})
+		ops = append(ops, g.breath()...)
 		g.sc.Tasks = append(g.sc.Tasks, Task{Name: fmt.Sprintf("caller%d", i), CPU: cpu, Repeat: stormRounds, Ops: ops, Background: true})
-		if m.Preempt == PreemptFull && g.one(2) {
+		if (m.Preempt == PreemptFull || g.wide && m.Preempt == PreemptLazy) && g.one(2) {
 			g.sc.Tasks = append(g.sc.Tasks, Task{Name: fmt.Sprintf("other%d", i), CPU: cpu, Repeat: 1 + g.rand.N(3), Ops: []Op{{Kind: OpSchedule}}})
 			g.sc.Sources = append(g.sc.Sources, Source{Kind: SourcePreempt, CPU: cpu, AtMost: 1 + g.rand.N(3)})
 		}

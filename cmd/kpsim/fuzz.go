@@ -1,0 +1,243 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"kpsim/properties"
+	"kpsim/properties/harness"
+	"kpsim/properties/scenario"
+	"kpsim/sched"
+)
+
+type fuzzCmd struct {
+	Runs     uint64        `default:"20000" placeholder:"N" help:"How many runs in all."`
+	For      time.Duration `placeholder:"TIME" help:"Go on so long instead: 30s, 1h."`
+	Each     uint64        `default:"20" placeholder:"N" help:"How many runs each program is given."`
+	Seed     uint64        `default:"1" help:"Of the first program; those behind it have the next ones."`
+	Strategy string        `placeholder:"NAME" help:"Who decides the schedules: ${strategies}. Default: drawn, mostly random."`
+	Workers  int           `placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result."`
+	brokenFlags
+	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	Print  bool   `help:"Print the first program instead, for kpsim explore."`
+	JSON   bool   `name:"json" help:"Print one JSON object a line."`
+
+	stop atomic.Bool
+	late atomic.Bool // the time is over
+}
+
+// Help implements kong.HelpProvider.
+func (*fuzzCmd) Help() string {
+	return `Whole scenarios are drawn: a machine of any edition or of none, with settings changed one by one; functions made of drawn instructions, beside those of the library; probes of every kind at any of their bytes; handlers, tasks and interrupts; and the schedules. What is drawn is sound, so that no schedule may break any property. Each program is run under so many schedules.
+
+A line for each edition says in which share of the schedules, of those on machines that write jumps while others run, a jump was written in a function while a task was in a call of it, and which share had 50 points or more at which a strategy could choose. Of each property that was broken the first program's witness is shrunk and written to traces/NAME.kps.
+
+Examples:
+
+  kpsim fuzz
+  kpsim fuzz --for 1h --seed 1000000
+  kpsim fuzz --mutant no-sync-disarm
+  kpsim fuzz --seed 7 --print > drawn.star
+
+Exit status: 0 nothing was broken, 1 something was, 2 bad input or a file that could not be saved, 3 a bug of the simulator, 130 interrupted.`
+}
+
+// fuzzBatch is how many programs are run between two looks at the clock and at what
+// was found.
+const fuzzBatch = 200
+
+// A fuzzRow is what is printed of an edition, or of all.
+type fuzzRow struct {
+	Edition    string            `json:"edition"`
+	Programs   int               `json:"programs"`
+	Runs       uint64            `json:"runs"`
+	Optimizing uint64            `json:"optimizing"` // runs on machines that write jumps while others run
+	During     uint64            `json:"optimized_during_call"`
+	Points     uint64            `json:"points"`
+	Chosen     uint64            `json:"50_points"` // runs with so many or more
+	Violations uint64            `json:"violations"`
+	Broken     map[string]uint64 `json:"broken,omitempty"`
+}
+
+// A fuzzFind is what is printed of a property that was broken.
+type fuzzFind struct {
+	Property   string `json:"property"`
+	Seed       uint64 `json:"seed"`
+	Deviations int    `json:"deviations"`
+	Trace      string `json:"trace"`
+}
+
+func (c *fuzzCmd) run(p *program) (int, error) {
+	if err := c.check(); err != nil {
+		return 0, err
+	}
+	s := harness.Storm{Any: true, Seed: c.Seed, Runs: c.Each, Strategy: c.Strategy, Mutant: c.Mutant, Workers: c.Workers, Cancelled: &c.late}
+	if c.Print {
+		fmt.Fprintln(p.out, s.Scenario(c.Seed))
+		return exitOK, nil
+	}
+	if err := makeFolder(c.Traces); err != nil {
+		return 0, err
+	}
+	stopAtInterrupt(&c.stop)
+	total, err := c.all(p, s)
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range append(scenario.Editions(), scenario.EditionNone) {
+		if of := total.Of[e]; of != nil {
+			name := e.String()
+			if e == scenario.EditionNone {
+				name = "none"
+			}
+			if err := c.print(p, name, of); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if err := c.print(p, "all", total); err != nil {
+		return 0, err
+	}
+	switch {
+	case c.stop.Load():
+		fmt.Fprintf(p.err, "kpsim: interrupted\n")
+		return exitInterrupted, nil
+	case total.Violations > 0 && c.Mutant == "":
+		return exitAgainst, nil
+	}
+	return exitOK, nil
+}
+
+// check checks the flags that kong doesn't.
+func (c *fuzzCmd) check() error {
+	switch {
+	case c.Runs < 1 || c.Each < 1:
+		return errors.New("--runs, --each: 0 runs show nothing; give at least 1")
+	case c.For < 0:
+		return fmt.Errorf("--for: %v is over already; give a time, as 30s or 1h", c.For)
+	case c.Workers < 0:
+		return fmt.Errorf("--workers: %d is too few; give at least 1, or leave it out for one a processor", c.Workers)
+	}
+	if c.Strategy != "" {
+		if _, err := sched.New(c.Strategy, sched.Params{}); err != nil {
+			return fmt.Errorf("--strategy: %w", err)
+		}
+	}
+	return c.brokenFlags.check()
+}
+
+// all runs batches of programs until there were enough, and tells of each property the
+// first that broke it.
+func (c *fuzzCmd) all(p *program, s harness.Storm) (*harness.Stormed, error) {
+	programs := max((c.Runs+c.Each-1)/c.Each, 1)
+	runs := programs * c.Each
+	if c.For > 0 {
+		programs, runs = ^uint64(0), 0
+		defer time.AfterFunc(c.For, func() { c.late.Store(true) }).Stop()
+	}
+	line := p.watch("drawn scenarios", runs)
+	defer line.clear()
+	total := harness.NewStormed()
+	s.Progress = func(r, v uint64) {
+		line.update(total.Runs+r, total.Violations+v)
+		if c.stop.Load() {
+			c.late.Store(true)
+		}
+	}
+	told := make(map[string]bool)
+	for programs > 0 && !c.late.Load() && !c.stop.Load() {
+		s.Programs = int(min(programs, fuzzBatch))
+		programs -= uint64(s.Programs)
+		p.doing, p.again = "drawn scenarios", c.line(s.Seed, c.Each*uint64(s.Programs), "--workers", "1")
+		res, err := harness.RunStorm(s)
+		if err != nil {
+			return nil, err
+		}
+		total.Add(res)
+		for _, q := range properties.All {
+			if seed, broken := res.First[q.Name]; broken && !told[q.Name] {
+				told[q.Name] = true
+				line.clear()
+				if err := c.tell(p, &s, seed, q); err != nil {
+					return nil, err
+				}
+			}
+		}
+		s.Seed += uint64(s.Programs)
+	}
+	return total, nil
+}
+
+// tell shrinks what the program of a seed has found of a property, saves it and prints
+// how to replay it.
+func (c *fuzzCmd) tell(p *program, s *harness.Storm, seed uint64, q *properties.Property) error {
+	spec := s.Spec(seed)
+	spec.Cancelled = nil // what was found is shrunk, even if the time is over
+	res, err := harness.Explore(spec)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(res.Witnesses, func(w *harness.Witness) bool { return w.Property == q })
+	if i < 0 {
+		return nil
+	}
+	w := res.Witnesses[i]
+	find := fuzzFind{q.Name, seed, len(w.Schedule), filepath.Join(c.Traces, traceName(q.ID+"-"+spec.Scenario.Name)+".kps")}
+	if err := writeWhole(find.Trace, w.File.Marshal()); err != nil {
+		return fmt.Errorf("%s; to find it again: %s", cause(err, find.Trace), c.line(seed, c.Each))
+	}
+	if c.JSON {
+		return p.printJSON(find)
+	}
+	if _, err := fmt.Fprintf(p.out, "seed %d breaks %s: %s\n", seed, q.Name, w.Message); err != nil {
+		return err
+	}
+	p.indented(indent, p.told(w.File))
+	if len(w.Schedule) <= stormLines {
+		for _, l := range scheduleLines(w.Schedule) {
+			p.indented(indent+"  ", l)
+		}
+	}
+	p.toType(number(find.Deviations, "deviation")+"; to replay:", shell(typed(), "replay", find.Trace))
+	return nil
+}
+
+// line is the command that makes runs from a seed on.
+func (c *fuzzCmd) line(seed, runs uint64, more ...string) string {
+	words := []string{typed(), "fuzz", "--seed", fmt.Sprint(seed), "--runs", fmt.Sprint(runs), "--each", fmt.Sprint(c.Each)}
+	if c.Strategy != "" {
+		words = append(words, "--strategy", c.Strategy)
+	}
+	if c.Mutant != "" {
+		words = append(words, "--mutant", c.Mutant)
+	}
+	return shell(append(words, more...)...)
+}
+
+func (c *fuzzCmd) print(p *program, name string, r *harness.Stormed) error {
+	if c.JSON {
+		return p.printJSON(fuzzRow{name, r.Programs, r.Runs, r.Optimizing, r.During, r.Counts.Points, r.Chosen, r.Violations, r.Broken})
+	}
+	said := never
+	var names []string
+	for _, q := range properties.All {
+		if n := r.Broken[q.Name]; n > 0 {
+			names = append(names, fmt.Sprintf("%s by %d", q.Name, n))
+		}
+	}
+	if len(names) > 0 {
+		said = sometimes + ": " + strings.Join(names, ", ")
+	}
+	during := "none writes jumps under calls"
+	if r.Optimizing > 0 {
+		during = shareOf(r.During, r.Optimizing) + " optimized during a call"
+	}
+	_, err := fmt.Fprintf(p.out, "%-10s  %6d programs  %8d schedules  %31s  %7s with %d points or more  %s\n",
+		name, r.Programs, r.Runs, during, shareOf(r.Chosen, r.Runs), harness.StormPoints, said)
+	return err
+}

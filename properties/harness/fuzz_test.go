@@ -1,0 +1,101 @@
+package harness
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/properties"
+	"kpsim/properties/scenario"
+	"kpsim/sched"
+	"kpsim/smp"
+)
+
+// TestFuzz: whole scenarios that are drawn break no property, whatever the machine;
+// nine in ten of the runs on machines that write jumps while others run write a jump in a function that a
+// task is in, and there is something to choose in each. kpsim fuzz makes many more.
+func TestFuzz(t *testing.T) {
+	s := Storm{Any: true, Seed: 1, Programs: max(200/slow, 1), Runs: 5}
+	r, err := RunStorm(s)
+	require.NoError(t, err)
+	require.Zero(t, r.Violations, "%v, first seeds %v", r.Broken, r.First)
+	require.EqualValues(t, 5*s.Programs, r.Runs)
+	require.Greater(t, 20*r.Chosen, 19*r.Runs)
+	sum := NewStormed()
+	for _, e := range append(scenario.Editions(), scenario.EditionNone) {
+		if o := r.Of[e]; o != nil {
+			t.Logf("%-10v %4d programs, of %5d runs %5d write a jump during a call, %5d have %d points or more", e, o.Programs, o.Optimizing, o.During, o.Chosen, StormPoints)
+			sum.add(o)
+		}
+	}
+	require.Equal(t, r.During, sum.During)
+	require.Equal(t, r.Runs, sum.Runs)
+	if slow == 1 {
+		require.Greater(t, 100*r.During, 88*r.Optimizing, "of %d runs %d write a jump during a call", r.Optimizing, r.During)
+	}
+}
+
+// TestFuzzFinds: steps that are left out are found by the properties that they break,
+// each by its first program, whose exploration makes the same runs.
+func TestFuzzFinds(t *testing.T) {
+	for _, c := range []struct {
+		mutant   string
+		property *properties.Property
+	}{{"no-sync-disarm", &properties.OwnedBreakpoint}, {"no-quiesce", &properties.NoUseAfterFree}} {
+		s := Storm{Any: true, Seed: 1, Programs: 60, Runs: 5, Mutant: c.mutant}
+		r, err := RunStorm(s)
+		require.NoError(t, err)
+		seed, found := r.First[c.property.Name]
+		require.True(t, found, "%s: %v", c.mutant, r.Broken)
+		spec := s.Spec(seed)
+		spec.Blind = true
+		again, err := Explore(spec)
+		require.NoError(t, err)
+		require.NotZero(t, again.Violations, "%s, seed %d", c.mutant, seed)
+	}
+}
+
+// TestFuzzSettings: what settings do that no edition has together, which drawn
+// scenarios have shown. A probe that may be anywhere is of rules that say nothing of
+// its instruction: a jump is emulated all the same, where the step is by int3. And a
+// jprobe has an entry, which no detour goes to: its function gets no jump.
+func TestFuzzSettings(t *testing.T) {
+	for _, c := range []struct{ name, text string }{
+		{"a jump is emulated", `
+machine(cpus = 2, edition = "6.5", boundaries = "any")
+f = text("f", "31c0 eb02 ffc0 83c002 c3") # xor %eax,%eax; jmp over inc %eax; add $2,%eax; ret
+k = kprobe("k", at = f, offset = 2)
+task("prober", cpu = 0, ops = [register(k, errno = 0), call(f, returns = 2), unregister(k)])
+`},
+		{"so is an indirect one", `
+machine(cpus = 2, edition = "6.5", boundaries = "any")
+f = text("f", "488d1502000000 ffe2 31c0 c3") # lea to the xor,%rdx; jmp *%rdx; xor %eax,%eax; ret
+k = kprobe("k", at = f, offset = 7)
+task("prober", cpu = 0, ops = [register(k, errno = 0), call(f, returns = 0), unregister(k)])
+`},
+		{"a jprobe is no jump", `
+machine(cpus = 2, quiesce = "sched", patch = "breakpoint", jprobes = True)
+f = text("f", "90 90 90 90 4889f8 c3") # mov %rdi,%rax; ret
+j = jprobe("j", at = f, entry = [count(), set_reg("rdi", 7)])
+task("prober", cpu = 0, ops = [register(j, errno = 0), wait_optimized(), call(f, 3, returns = 3), unregister(j)])
+`},
+		{"nor does one join a jump", `
+machine(cpus = 2, quiesce = "sched", patch = "breakpoint", jprobes = True)
+f = text("f", "90 90 90 90 4889f8 c3")
+k = kprobe("k", at = f)
+j = jprobe("j", at = f, entry = [count(), set_reg("rdi", 7)])
+task("prober", cpu = 0, ops = [register(k, errno = 0), wait_optimized(), register(j, errno = 0), wait_optimized(), call(f, 3, returns = 3), unregister(j), wait_optimized(), call(f, 4, returns = 4), unregister(k)])
+`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sc, err := scenario.Load("settings", []byte(c.text), scenario.OpenBuiltin)
+			require.NoError(t, err)
+			rig, err := New(sc, "")
+			require.NoError(t, err)
+			defer rig.Close()
+			run := rig.Run(new(sched.Default))
+			require.Nil(t, run.Property, "%v", run.Finding.Message)
+			require.Equal(t, smp.Passed, run.Outcome)
+		})
+	}
+}
