@@ -57,8 +57,12 @@ type Mutants struct {
 	RIPOfBuffer bool
 
 	// Of registering:
-	SymbolFirst   bool // a probe with a symbol and an address goes to the symbol
-	TakeTwice     bool // what is registered already is registered once more
+	SymbolFirst bool // a probe with a symbol and an address goes to the symbol
+	TakeTwice   bool // what is registered already is registered once more
+	// ReregUnlocked asks whether a probe is registered already and lets kprobe_mutex go
+	// before it registers it, as kernels since 2.6.30 do (warn_kprobe_rereg): of two that
+	// register the same probe at once both do.
+	ReregUnlocked bool
 	KeepMissed    bool // registering leaves nmissed
 	KeepFlags     bool // registering leaves the caller's flags
 	ArmDisabled   bool // what is registered disabled is enabled all the same
@@ -82,6 +86,7 @@ type Mutants struct {
 	CancelLost       bool // what is queued to lose its jump and is wanted again loses it all the same (R6, 5.6-rc)
 	StepQueued       bool // what is queued to become a jump is stepped all the same
 	FlagEarly        bool // the mark of a jump is taken away before the jump (R5, 2.6.38 to 5.5)
+	MarkKept         bool // the mark of a jump stays when the jump is taken away
 	RekickOutside    bool // the optimizer wakes itself when it has let kprobe_mutex go (R7, 2.6.38 to 5.7)
 	SavedAtPrepare   bool // the bytes under a jump are saved when the detour is made, with the breakpoints that lie there
 	DisarmLost       bool // what loses its jump to "enabled" while it is queued for the sysctl keeps its breakpoint

@@ -263,7 +263,7 @@ func (e *Engine) takeJump(x kapi.Context, p *point) {
 		p.optimized.Store(x, false)
 	}
 	e.writeBreakpoint(x, p)
-	if !e.s.Mutants.FlagEarly {
+	if !e.s.Mutants.FlagEarly && !e.s.Mutants.MarkKept {
 		p.optimized.Store(x, false)
 	}
 }

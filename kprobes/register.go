@@ -21,6 +21,11 @@ func (e *Engine) register(x kapi.Context, k *Kprobe) error {
 	if k.point != nil && !e.s.Mutants.TakeTwice {
 		return EINVAL
 	}
+	if e.s.Mutants.ReregUnlocked {
+		e.mutex.Unlock(x)
+		x.Step("warn_kprobe_rereg", 1)
+		e.mutex.Lock(x)
+	}
 	e.d.Symbols.Look(x)
 	at, err := e.resolve(k)
 	if err != nil {

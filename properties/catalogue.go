@@ -25,6 +25,8 @@ var All = []*Property{
 	&Locks,
 	&Progress,
 	&OptimizedAgain,
+	&TextAgrees,
+	&ListAgrees,
 }
 
 // ByName returns the property of that name.

@@ -10,7 +10,8 @@
 // What it is not: it runs nothing and knows neither the machine nor the engine.
 //
 // Its rule: a monitor sees events only, and its model of the truth is its own.
-// What the engine says of itself (Arm, Optimized, …) no monitor is told of. Where
+// What the engine says of itself (Arm, Optimized, …) no monitor is told of, but where
+// that is what is held against the truth (R2, T4, F1). Where
 // the order of two overlapping API calls can't be known, a monitor claims less
 // rather than more: a finding is always a fault.
 //
@@ -36,6 +37,8 @@
 //	K1  locks               Lock, Unlock, MightSleep
 //	P1  progress            nothing: harness judges it by how the run ended
 //	P2  optimized-again     Image, the API calls and the switches against what TextStore left
+//	T4  text-agrees         State, what the engine holds of each point, against what TextStore left
+//	F1  list-agrees         Listed, what kprobes/list says, against the text, the API calls and Kind
 //
 // Speed: a monitor is told of some hundred events a run and tens of thousands
 // of runs a second. An event costs a few ns, Reset keeps memory, and only a

@@ -31,7 +31,7 @@ type optimizedAgain struct {
 }
 
 // A jumpWith is a jump that was declared at an address, and a probe that was
-// registered there then: one that wasn't may be what forbids it.
+// registered there then for certain: one that wasn't may be what forbids it.
 type jumpWith struct{ addr, probe uint64 }
 
 // A one is a write of 1 under way.
@@ -60,7 +60,7 @@ func (m *optimizedAgain) Event(e *traces.Event) *traces.Finding {
 func (m *optimizedAgain) jump(addr uint64) {
 	for i := range m.scene.probes.list {
 		p := &m.scene.probes.list[i]
-		if j := (jumpWith{addr, p.id}); p.addr == addr && p.reg != regNo && !m.with(j) {
+		if j := (jumpWith{addr, p.id}); p.addr == addr && p.reg == regYes && !m.with(j) {
 			m.jumps = append(m.jumps, j)
 		}
 	}

@@ -57,6 +57,15 @@ func init() {
 		tr.Register(2, f)
 		tr.End(true).ExpectNone()
 	})
+	trap("P2-joining", "it was registered when the jump was written, as far as its caller knows: it may have come later, with what forbids it", func(tr *tracetest.Trace) {
+		probed(tr)
+		tr.On(1, 2).ApiEnter(kpev.Register, 2, f)
+		tr.On(0, 1)
+		optimize(tr)
+		unoptimize(tr)
+		tr.On(1, 2).ApiReturn(kpev.Register, 2, 0)
+		tr.On(0, 1).Unregister(1).End(true).ExpectNone()
+	})
 	trap("P2-off", "the sysctl says 0", func(tr *tracetest.Trace) {
 		probed(tr)
 		optimize(tr)

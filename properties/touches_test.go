@@ -138,6 +138,12 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		e.A = uint64(kpev.LineArmed) + uint64(r.N(3)) | uint64(kpev.Prefixed)*uint64(r.N(2))
 	case kpev.RetMissed, kpev.JprobeEnter:
 		e.A = uint64(r.N(3))
+	case kpev.State: // of states that there are: the others no order bears on
+		e.A = probesAt[r.N(3)]
+		e.B = [...]uint64{0, kpev.StateArmed, kpev.StateArmed | kpev.StateJumped | kpev.StateOptimized}[r.N(3)]
+	case kpev.Listed:
+		e.A, e.B = probesAt[r.N(3)], 'k'
+		e.C = [...]uint64{0, kpev.TagDisabled, kpev.TagOptimized}[r.N(3)]
 	case kpev.RetEntry, kpev.RetLeft, kpev.RetReturn: // one place of each task's stack
 		e.A, e.B, e.C = uint64(r.N(3)), uint64(e.Task), uint64(7+r.N(8)/7)
 		if k == kpev.RetLeft {

@@ -1,6 +1,7 @@
 // Package kpev is the event vocabulary of kprobes: what a monitor may know of
 // the engine. NoPre, ApiEnter, ApiReturn, Handler and Sysctl are emitted by the harness, which
-// calls the engine and runs its handlers; the others are the engine's own
+// calls the engine and runs its handlers, and so are State and Listed, which it has asked the
+// engine for; the others are the engine's own
 // claims, which monitors check and never believe.
 //
 // If you add an event, add it to the table below in the same order.
@@ -41,6 +42,29 @@ const (
 	RetLeft                                   // [probe, sp, 0] and wants nothing more of the call (harness)
 	RetReturn                                 // [probe, sp, addr] its handler runs, for the call whose return address was at sp, and is told that it was addr (harness)
 	Enabled                                   // [on, done, 0] kprobes/enabled is written: the write begins, done 0, and returns, done 1 (harness)
+	State                                     // [addr, bits, detour] what the engine holds of a point, when kprobe_mutex is about to be free: see StateArmed; monitors alone are told (harness)
+	Listed                                    // [addr, letter, tags] a line of kprobes/list, at the end of the run: see TagGone; letter 0: the file is opened; monitors alone are told (harness)
+)
+
+// The bits of State.
+const (
+	StateArmed        = 1 << iota // the breakpoint or the jump is there
+	StateJumped                   // the jump is
+	StateOptimized                // it is marked optimized
+	StateOptimizing               // it is on that list
+	StateUnoptimizing             // likewise
+	StateFreeing                  // likewise
+	StateGone                     // its text is
+	StateFtrace                   // ftrace arms it
+)
+
+// The tags of Listed.
+const (
+	TagGone = 1 << iota
+	TagDisabled
+	TagOptimized
+	TagFtrace
+	TagNone // the kernel is too old to print any
 )
 
 // The calls of the API.
@@ -109,4 +133,6 @@ var _ = traces.Define(traces.KprobesBlock,
 	traces.Spec{Name: "RetLeft", Args: []string{"probe", "sp"}},
 	traces.Spec{Name: "RetReturn", Args: []string{"probe", "sp", "addr"}},
 	traces.Spec{Name: "Enabled", Args: []string{"on", "done"}},
+	traces.Spec{Name: "State", Args: []string{"addr", "bits", "detour"}},
+	traces.Spec{Name: "Listed", Args: []string{"addr", "letter", "tags"}},
 )

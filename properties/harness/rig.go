@@ -68,6 +68,7 @@ type Rig struct {
 	arrivals arrivals
 	features features
 	relate   *relate // nil: no run was ever observed
+	audit    audit
 	last     Run
 }
 
@@ -408,6 +409,9 @@ func (r *Rig) wire() {
 		r.mutant.Apply(&w)
 	}
 	r.patch = r.deps.Patch
+	if !r.twin {
+		r.audit.watch(r)
+	}
 }
 
 // Run runs the scenario once under ch.
@@ -436,6 +440,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 		drained := r.engine.Settled()
 		r.Log.Emit(smpev.Done, 255, traces.NoTask, b2u(drained), 0, 0)
 		if r.Log.Found == nil && r.monitors != nil {
+			r.tellList()
 			r.Log.Found = r.monitors.End(drained)
 		}
 	}

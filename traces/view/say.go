@@ -170,6 +170,10 @@ func (t *teller) sayProbe(e *traces.Event) string {
 			return fmt.Sprintf("kprobes/enabled = %d begins", e.A)
 		}
 		return fmt.Sprintf("kprobes/enabled = %d: done", e.A)
+	case kpev.State:
+		return fmt.Sprintf("the engine holds of %s: %s", x.place(e.A), bitNames(e.B, "armed", "jumped", "optimized", "optimizing", "unoptimizing", "freeing", "gone", "ftrace"))
+	case kpev.Listed:
+		return fmt.Sprintf("kprobes/list: %s %s", x.place(e.A), bitNames(e.C, "[GONE]", "[DISABLED]", "[OPTIMIZED]", "[FTRACE]", "no tags"))
 	case kpev.Printk:
 		return "the kernel prints: " + kpev.Text(kpev.Line(e.A), e.B, e.C)
 	}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kpsim/properties/matrix"
+)
+
+type matrixCmd struct {
+	Rows       []string `arg:"" optional:"" name:"row" help:"Rows, as jump/sched/breakpoint, or the beginnings of their names, as jump or jump/sched. None: all."`
+	Full       bool     `xor:"bound" help:"Run all schedules of at most 3 deviations for each Never, not 2. Takes what it takes."`
+	Deviations *int     `xor:"bound" placeholder:"K" help:"Run all schedules of at most K deviations for each Never. Default: 2."`
+	Drawn      *uint64  `placeholder:"N" help:"How many schedules are drawn for each Never, over all offsets. Default: 100000. Fewer prove less, and the table says so."`
+	Seed       uint64   `default:"1" help:"What they are drawn from."`
+	Workers    int      `placeholder:"N" help:"How many cells are searched at once. Default: one a processor. Changes no result."`
+	Traces     string   `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	JSON       bool     `name:"json" xor:"as" help:"Print one JSON object a cell."`
+	Markdown   bool     `xor:"as" help:"Print the page that docs/matrix.md is, with today's date."`
+
+	stop atomic.Bool
+}
+
+// Help implements kong.HelpProvider.
+func (*matrixCmd) Help() string {
+	return `Which waits and syncs does code patching need? A row is a way to patch: what the optimizer waits for and how text is written, or which sync is left out. A column is a model of preemption and one of instruction fetch. Each cell is a small program of its own that is searched:
+
+  Never      nothing was broken, by all schedules of at most 2 deviations at each place of the site in its 8-byte chunk, and by 100000 drawn ones; and the same search broke the row that is known to be wrong
+  T2/4       Sometimes: property T2 was broken (kpsim list says which it is); the witness, shrunk, has 4 deviations, and is written to traces/
+  blind      nothing was broken, nor in the row that is known to be wrong: this says nothing
+
+The adversary: ` + matrix.Adversary + `
+
+Rows: jump/WAIT/WRITE, life/WAIT/WRITE, sync/SYNC, raw/WRITE, raw/SYNC, nmi/WRITE, nmi-raw/WRITE; WAIT is none, sched, rcu, tasks or stack-check, WRITE naive, stop_machine or breakpoint, SYNC arm, disarm, unopt, poke-1, poke-2, poke-3 or stop. Under the table stands what the kernel's documents claim, and whether the cells agree. What is printed doesn't depend on --workers.
+
+Examples:
+
+  kpsim matrix jump/sched
+  kpsim matrix --drawn 8000 raw nmi-raw
+  kpsim matrix --json sync/arm
+  kpsim matrix --markdown > docs/matrix.md
+  kpsim matrix --full --json
+
+Exit status: 0 all cells are decided, 1 some are blind, 2 bad input, a cell that can't be decided, or a witness that could not be saved, 3 a bug of the simulator, 130 interrupted; what there is is printed.`
+}
+
+func (c *matrixCmd) run(p *program) (int, error) {
+	rows, err := matrix.Select(c.Rows)
+	if err != nil {
+		return 0, err
+	}
+	effort := matrix.Quick
+	if c.Full {
+		effort = matrix.Full
+	}
+	if c.Deviations != nil {
+		effort.Deviations = *c.Deviations
+	}
+	if c.Drawn != nil {
+		effort.Drawn = *c.Drawn
+	}
+	effort.Seed = c.Seed
+	if err := effort.Check(); err != nil {
+		return 0, err
+	}
+	if c.Workers < 0 {
+		return 0, fmt.Errorf("--workers: %d is too few; give at least 1, or leave it out for one a processor", c.Workers)
+	}
+	if c.Traces == "" {
+		return 0, errors.New("--traces: the name is empty; name a folder")
+	}
+	if err := makeFolder(c.Traces); err != nil {
+		return 0, err
+	}
+	stopAtInterrupt(&c.stop)
+	p.doing = "the matrix"
+	done, clear := p.cells()
+	m, err := matrix.Run(matrix.Job{Rows: rows, Effort: effort, Workers: c.Workers, Cancelled: &c.stop, Done: done, Save: c.save})
+	clear()
+	if err != nil {
+		return 0, err
+	}
+	if err := c.print(p, m); err != nil {
+		return 0, err
+	}
+	if len(m.Cells) < m.All {
+		fmt.Fprintf(p.err, "kpsim: interrupted: %d of %d cells\n", len(m.Cells), m.All)
+		return exitInterrupted, nil
+	}
+	return c.status(p, m), nil
+}
+
+// status says which cells are blind.
+func (c *matrixCmd) status(p *program, m *matrix.Matrix) int {
+	status := exitOK
+	for _, cell := range m.Cells {
+		if cell.Blind {
+			fmt.Fprintf(p.err, "kpsim: %s, preemption %s, fetch %s, is blind: the search doesn't break %s either; draw more schedules\n", cell.Row, cell.Preempt, cell.Fetch, cell.Canary)
+			status = exitAgainst
+		}
+	}
+	return status
+}
+
+func (c *matrixCmd) save(cell *matrix.Cell) error {
+	path := filepath.Join(c.Traces, traceName("matrix-"+cell.Row+"-"+cell.Preempt+"-"+cell.Fetch)+".kps")
+	if err := writeWhole(path, cell.Witness.File.Marshal()); err != nil {
+		return fmt.Errorf("--traces: %s; name a folder that can be written to", cause(err, path))
+	}
+	cell.Trace = path
+	return nil
+}
+
+func (c *matrixCmd) print(p *program, m *matrix.Matrix) error {
+	switch {
+	case c.JSON:
+		for _, cell := range m.Cells {
+			if err := p.printJSON(cell); err != nil {
+				return err
+			}
+		}
+		return nil
+	case c.Markdown:
+		return m.Markdown(p.out, time.Now().UTC().Format(time.DateOnly))
+	}
+	if err := m.Text(p.out); err != nil {
+		return err
+	}
+	for _, cell := range m.Cells {
+		if cell.Trace != "" {
+			fmt.Fprintf(p.out, "\nTo read how the first one comes about, of those in %s:\n  %s\n", c.Traces, shell(typed(), "explain", cell.Trace))
+			break
+		}
+	}
+	return nil
+}
+
+// cells returns what shows how many cells are done, and what takes the line away.
+func (p *program) cells() (done func(n, of int), clear func()) {
+	if !p.live {
+		return nil, func() {}
+	}
+	var mu sync.Mutex
+	start, most := time.Now(), 0
+	return func(n, of int) {
+			mu.Lock()
+			defer mu.Unlock()
+			if most = max(most, n); most == n {
+				fmt.Fprint(p.err, clearLine, cut(fmt.Sprintf("%d of %d cells, %.0f s", n, of, time.Since(start).Seconds()), p.errWidth-1))
+			}
+		}, func() {
+			fmt.Fprint(p.err, clearLine)
+		}
+}

@@ -1,0 +1,189 @@
+package properties
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// ListAgrees is that who reads kprobes/list is told the truth (spec 7.1).
+var ListAgrees = Property{
+	ID:   "F1",
+	Name: "list-agrees",
+	Says: "At the end of a run kprobes/list has a line for each probe that is registered, with its letter, its address and its tags, and when all work is done [OPTIMIZED] is on a jump, other lines of what isn't disabled on a breakpoint, and what isn't armed on the original text.",
+	Kinds: []traces.Kind{
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Listed,
+	},
+	Reads:   []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk},
+	New:     func(s *Scene) Monitor { return &listAgrees{scene: s} },
+	Touches: listTouches,
+}
+
+type listAgrees struct {
+	scene   *Scene
+	read    bool // the file was
+	lines   []listedLine
+	retired []span // modules' text that has gone, or is about to
+}
+
+type listedLine struct {
+	addr   uint64
+	letter byte
+	tags   uint64
+}
+
+func (m *listAgrees) Reset() { m.read, m.lines, m.retired = false, m.lines[:0], m.retired[:0] }
+
+func (m *listAgrees) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case smpev.Retire:
+		if e.C == smpev.ModuleMem {
+			m.retired = append(m.retired, span{e.A, e.B, e.C})
+		}
+	case kpev.Listed:
+		if m.read = true; e.B != 0 {
+			m.lines = append(m.lines, listedLine{e.A, byte(e.B), e.C})
+		}
+	}
+	return nil
+}
+
+func (m *listAgrees) End(drained bool) *traces.Finding {
+	if !m.read {
+		return nil
+	}
+	for i := range m.scene.probes.list {
+		if f := m.missing(&m.scene.probes.list[i]); f != nil {
+			return f
+		}
+	}
+	for i := range m.lines {
+		if f := m.line(&m.lines[i], drained); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// letterOf is how the file names a kind of probe.
+func letterOf(kind uint64) byte { return "krj"[min(kind, 2)] }
+
+// missing looks for the lines of a probe's address: as many with its letter as there
+// are probes of the kind, as far as that is known, and as many of these disabled.
+func (m *listAgrees) missing(p *probe) *traces.Finding {
+	ps := &m.scene.probes
+	letter := letterOf(ps.kind(p.id).kind)
+	var least, most, downs, ups int
+	for i := range ps.list {
+		q := &ps.list[i]
+		if q.addr != p.addr || letterOf(ps.kind(q.id).kind) != letter || q.reg == regNo {
+			continue
+		}
+		most++
+		if q.reg == regYes {
+			least++
+			downs += int(one64(q.down))
+			ups += int(one64(q.own))
+		}
+	}
+	shown, disabled, tagged := 0, 0, true
+	for _, l := range m.lines {
+		if l.addr != p.addr && !(m.endbr(p.addr) && l.addr == p.addr+4) || l.letter != letter {
+			continue
+		}
+		shown++
+		disabled += int(one64(l.tags&kpev.TagDisabled != 0))
+		tagged = tagged && l.tags&(kpev.TagNone|kpev.TagGone) == 0
+	}
+	switch {
+	case shown < least || shown > most && !m.endbr(p.addr):
+		return atEnd(p.addr, "kprobes/list has %d lines %c for %#x, where %d to %d such probes are registered", shown, letter, p.addr, least, most)
+	case tagged && disabled < downs:
+		return atEnd(p.addr, "kprobes/list has %d of the probes at %#x disabled, and %d were", disabled, p.addr, downs)
+	case tagged && disabled > shown-ups:
+		return atEnd(p.addr, "kprobes/list has %d of %d probes at %#x disabled, and %d of them are enabled", disabled, shown, p.addr, ups)
+	}
+	return nil
+}
+
+// endbr reports whether an endbr64 was linked at addr: later kernels put a probe
+// behind it.
+func (m *listAgrees) endbr(addr uint64) bool {
+	const endbr64 = 0xfa1e0ff3
+	x := m.scene.text.insnAt(addr)
+	return x.len() == 4 && x.lo == endbr64
+}
+
+// line looks at what stands where a line says that a probe is.
+func (m *listAgrees) line(l *listedLine, drained bool) *traces.Finding {
+	s := m.scene
+	if l.tags&kpev.TagNone != 0 || !s.text.has(l.addr) {
+		return nil
+	}
+	for i := range s.images[:s.raw] {
+		if s.images[i].addr == l.addr {
+			return nil // patched by others, too, or the kernel's own
+		}
+	}
+	switch retired := in(m.retired, l.addr) != nil; {
+	case l.tags&kpev.TagGone != 0 && !retired:
+		return atEnd(l.addr, "kprobes/list says [GONE] of %#x, whose text is there", l.addr)
+	case l.tags&kpev.TagGone != 0 || in(s.dying, l.addr) != nil:
+		return nil
+	}
+	var all uint64 = kpev.TagDisabled // what all lines of the address have
+	for _, o := range m.lines {
+		if o.addr == l.addr && o.tags&(kpev.TagDisabled|kpev.TagGone) == 0 {
+			all = 0
+		}
+	}
+	mem, orig := s.text.byteAt(l.addr)
+	switch optimized := l.tags&kpev.TagOptimized != 0; {
+	case !drained:
+	case l.tags&kpev.TagFtrace != 0:
+		if optimized || mem == int3 {
+			return atEnd(l.addr, "kprobes/list says [FTRACE] of %#x, and %02x stands there", l.addr, mem)
+		}
+	case optimized && mem != jump:
+		return atEnd(l.addr, "kprobes/list says [OPTIMIZED] of %#x, and %02x stands there", l.addr, mem)
+	case !optimized && mem == jump && orig != jump:
+		return atEnd(l.addr, "kprobes/list doesn't say [OPTIMIZED] of %#x, and a jump stands there", l.addr)
+	case all == 0 && !s.probes.file.off && !optimized && mem != int3:
+		return atEnd(l.addr, "kprobes/list says that %#x isn't disabled, and %02x stands there", l.addr, mem)
+	case all != 0 && mem == int3 && orig != int3:
+		return atEnd(l.addr, "kprobes/list says [DISABLED] of %#x, and a breakpoint stands there", l.addr)
+	}
+	return nil
+}
+
+func one64(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// listTouches: the file is read at the end, when its order counts no more. Then
+// counts what text holds, which the order of stores to each chunk decides; which
+// probes are registered and enabled, which their calls do; and which write of the
+// switch came last.
+func listTouches(t *Touched, e *traces.Event) {
+	const file = 1 << 33 // other objects are probes
+	switch e.Kind {
+	case smpev.TextStore:
+		t.WriteText(e.A, e.C)
+	case smpev.Retire, smpev.Free:
+		if e.C == smpev.ModuleMem {
+			t.WriteText(e.A, e.B)
+			t.writeAll()
+		}
+	case kpev.ApiEnter, kpev.ApiReturn:
+		t.Write(e.B)
+	case kpev.Enabled:
+		t.Write(file)
+	case kpev.Printk:
+		if aboutSwitch(e) {
+			t.Write(file)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package properties_test
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces/tracetest"
+)
+
+func init() {
+	line := func(tr *tracetest.Trace, addr uint64, letter byte, tags uint64) *tracetest.Trace {
+		tr.Emit(kpev.Listed, addr, uint64(letter), tags)
+		return tr
+	}
+	golden("F1-empty", func(tr *tracetest.Trace) {
+		probed(tr)
+		line(tr, 0, 0, 0).End(true).ExpectViolation("F1", "0 lines k for 0x1000")
+	})
+	golden("F1-armed", func(tr *tracetest.Trace) {
+		probed(tr)
+		line(tr, f, 'k', 0).End(true).ExpectNone()
+	})
+	golden("F1-optimized", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		line(tr, f, 'k', kpev.TagOptimized).End(true).ExpectNone()
+	})
+	golden("F1-missing", func(tr *tracetest.Trace) {
+		probed(tr)
+		line(tr, g, 'k', 0).End(true).ExpectViolation("F1", "kprobes/list has 0 lines k for 0x1000, where 1 to 1")
+	})
+	golden("F1-not-optimized", func(tr *tracetest.Trace) {
+		probed(tr)
+		line(tr, f, 'k', kpev.TagOptimized).End(true).ExpectViolation("F1", "says [OPTIMIZED] of 0x1000, and cc stands there")
+	})
+	trap("F1-silent", "a line for each probe, but there is a jump and no [OPTIMIZED]", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		line(tr, f, 'k', 0).End(true).ExpectViolation("F1", "doesn't say [OPTIMIZED]")
+	})
+	trap("F1-letter", "a line for each probe, but that of a return probe says k", func(tr *tracetest.Trace) {
+		tr.Emit(kpev.Kind, 1, 1, 0)
+		probed(tr)
+		line(tr, f, 'k', 0).End(true).ExpectViolation("F1", "0 lines r for 0x1000")
+	})
+	trap("F1-left", "no probe is armed and none is listed as disabled, but one that was unregistered is listed", func(tr *tracetest.Trace) {
+		probed(tr)
+		unprobed(tr)
+		line(tr, f, 'k', 0).End(true).ExpectViolation("F1", "1 lines k for 0x1000, where 0 to 0")
+	})
+	trap("F1-enabled", "[DISABLED], and so no breakpoint: but it was enabled", func(tr *tracetest.Trace) {
+		tr.ApiEnter(kpev.Register, 1, f).ApiReturn(kpev.Register, 1, 0)
+		line(tr, f, 'k', kpev.TagDisabled).End(true).ExpectViolation("F1", "1 of 1 probes at 0x1000 disabled, and 1 of them are enabled")
+	})
+	trap("F1-disabled", "not [DISABLED], and so a breakpoint: but disable has returned", func(tr *tracetest.Trace) {
+		probed(tr)
+		tr.ApiEnter(kpev.Disable, 1, f).ApiReturn(kpev.Disable, 1, 0)
+		line(tr, f, 'k', 0).End(true).ExpectViolation("F1", "0 of the probes at 0x1000 disabled, and 1 were")
+	})
+	trap("F1-breakpoint", "[DISABLED], as it was: but the breakpoint is there", func(tr *tracetest.Trace) {
+		probed(tr)
+		tr.ApiEnter(kpev.Disable, 1, f).ApiReturn(kpev.Disable, 1, 0)
+		line(tr, f, 'k', kpev.TagDisabled).End(true).ExpectViolation("F1", "says [DISABLED] of 0x1000, and a breakpoint stands there")
+	})
+	trap("F1-alive", "[GONE] of what isn't armed: but its text is there", func(tr *tracetest.Trace) {
+		tr.ApiEnter(kpev.Register, 1, f).ApiReturn(kpev.Register, 1, 0)
+		line(tr, f, 'k', kpev.TagGone).End(true).ExpectViolation("F1", "says [GONE] of 0x1000, whose text is there")
+	})
+	trap("F1-queued", "[OPTIMIZED] of a breakpoint, but there is work left", func(tr *tracetest.Trace) {
+		probed(tr)
+		line(tr, f, 'k', kpev.TagOptimized).End(false).ExpectNone()
+	})
+	trap("F1-old", "a jump without a tag: the kernel prints none", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		line(tr, f, 'k', kpev.TagNone).End(true).ExpectNone()
+	})
+	trap("F1-all-off", "neither disabled nor a breakpoint: kprobes/enabled says 0", func(tr *tracetest.Trace) {
+		probed(tr)
+		tr.Emit(kpev.Enabled, 0, 0, 0)
+		disarm(tr, f, push[0])
+		tr.Emit(kpev.Enabled, 0, 1, 0)
+		line(tr, f, 'k', 0).End(true).ExpectNone()
+	})
+	trap("F1-one-disabled", "[DISABLED], and a breakpoint stands there: for another probe", func(tr *tracetest.Trace) {
+		probed(tr)
+		tr.Register(2, f)
+		tr.ApiEnter(kpev.Disable, 1, f).ApiReturn(kpev.Disable, 1, 0)
+		line(tr, f, 'k', kpev.TagDisabled)
+		line(tr, f, 'k', 0).End(true).ExpectNone()
+	})
+	trap("F1-gone", "[GONE], and a breakpoint stands there: in a module's text that has gone", func(tr *tracetest.Trace) {
+		tr.Alloc(f, 0x100, smpev.ModuleMem)
+		probed(tr)
+		tr.Retire(f, 0x100, smpev.ModuleMem)
+		line(tr, f, 'k', kpev.TagGone).End(false).ExpectNone()
+	})
+}

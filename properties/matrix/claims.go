@@ -1,0 +1,102 @@
+package matrix
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Claim is what the documents say of some cells. Whether it holds is judged by the
+// cells alone.
+type Claim struct {
+	Says     string
+	Rows     []string
+	Preempts []string
+	Verdict  string // of all of them
+}
+
+var (
+	without = Preempts[:2] // CONFIG_PREEMPTION
+	with    = Preempts[2:]
+)
+
+// Claims are those of specification 4.6, 4.7 and 4.11, and of kprobes.txt.
+var Claims = []Claim{
+	{"Without CONFIG_PREEMPTION synchronize_sched() or synchronize_rcu(), then stop_machine(), is enough (4.6).",
+		[]string{"jump/sched/stop_machine", "jump/rcu/stop_machine", "life/sched/stop_machine", "life/rcu/stop_machine"}, without, Never},
+	{"With CONFIG_PREEMPTION it isn't (4.6).", []string{"jump/sched/stop_machine", "jump/rcu/stop_machine"}, with, Sometimes},
+	{"The breakpoint first, as since 3.12, does as well as stop_machine() after such a wait without CONFIG_PREEMPTION (4.6).",
+		[]string{"jump/sched/breakpoint", "jump/rcu/breakpoint", "life/sched/breakpoint", "life/rcu/breakpoint"}, without, Never},
+	{"With CONFIG_PREEMPTION synchronize_rcu_tasks() is enough (4.6, 4.15).", []string{"jump/tasks/breakpoint", "life/tasks/breakpoint"}, with, Never},
+	{"An IPI sync belongs behind the breakpoint that is written, and behind that which is taken away (4.6, 5.6).", []string{"sync/arm", "sync/disarm"}, Preempts, Sometimes},
+	{"Without CONFIG_PREEMPTION stop_machine() is itself a quiescence (4.6).", []string{"jump/none/stop_machine", "life/none/stop_machine"}, without, Never},
+	{"Who was interrupted inside the region comes back into the jump, if nobody waits (4.7).", []string{"jump/none/breakpoint"}, Preempts, Sometimes},
+	{"To look at all stacks is enough with CONFIG_PREEMPTION too (4.11).",
+		[]string{"jump/stack-check/stop_machine", "jump/stack-check/breakpoint", "life/stack-check/stop_machine", "life/stack-check/breakpoint"}, with, Never},
+}
+
+// Judge says whether the cells agree with a claim, refine it, or contradict it; "" if
+// one of them isn't known.
+func (c *Claim) Judge(t Table) string {
+	as, all := 0, 0
+	var differ []string
+	for _, row := range c.Rows {
+		for _, p := range c.Preempts {
+			var fetches []string
+			for _, f := range Fetches {
+				v := t.At(row, Column{p, f})
+				if v == "" {
+					return ""
+				}
+				if all++; v == c.Verdict {
+					as++
+				} else {
+					fetches = append(fetches, f)
+				}
+			}
+			switch len(fetches) {
+			case 0:
+			case len(Fetches):
+				differ = append(differ, row+" "+p)
+			default:
+				differ = append(differ, row+" "+p+" "+strings.Join(fetches, ", "))
+			}
+		}
+	}
+	other := Never
+	if c.Verdict == Never {
+		other = Sometimes
+	}
+	switch as {
+	case all:
+		return fmt.Sprintf("agrees: %s in all %d cells", c.Verdict, all)
+	case 0:
+		return fmt.Sprintf("contradicts: %s in all %d cells", other, all)
+	}
+	return fmt.Sprintf("refines: %s in %d of %d cells, but %s in %s", c.Verdict, as, all, other, strings.Join(differ, "; "))
+}
+
+// Identities lists where cells differ that can't: a model of preemption or a wait
+// that is another one by another name.
+func Identities(t Table) (list []string) {
+	same := func(a, b string, ca, cb Column) {
+		if va, vb := t.At(a, ca), t.At(b, cb); va != "" && vb != "" && va != vb {
+			list = append(list, fmt.Sprintf("%s is %s, %s is %s", key(a, ca), va, key(b, cb), vb))
+		}
+	}
+	for _, f := range Fetches {
+		for _, r := range Rows() {
+			same(r.Name, r.Name, Column{"none", f}, Column{"voluntary", f})
+			same(r.Name, r.Name, Column{"full", f}, Column{"lazy", f})
+		}
+		for _, p := range without {
+			for _, b := range []string{"jump", "life"} {
+				for _, w := range patches {
+					for _, wait := range []string{"rcu", "tasks"} {
+						same(b+"/sched/"+w, b+"/"+wait+"/"+w, Column{p, f}, Column{p, f})
+					}
+				}
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,19 @@
+// Package matrix answers which waits and syncs code patching needs, under which
+// model of preemption and of instruction fetch: a table whose cells are searched,
+// each by itself, and never written down.
+//
+// What it is: Rows, what is patched and what is left out of the patching; Columns,
+// the machines; Search, which fills a cell; Claims, what the kernel's documents say
+// of the cells; a Page of it all.
+//
+// What it is not: it has no engine, no property and no search of its own. A cell is
+// a small scenario, harness explores it, and the properties decide.
+//
+// Its rule: a cell says Never only if all schedules of at most so many deviations
+// were run, and so many drawn ones, at each of the eight places that the site can
+// have in its chunk of text, and if the same search breaks the row's neighbour that
+// is known to be wrong. What can't be decided is an error. A cell depends on nothing
+// but its row and column: neither on the others nor on the workers.
+//
+// Its limits are those of the adversary, which Adversary states.
+package matrix

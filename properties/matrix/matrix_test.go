@@ -1,0 +1,137 @@
+package matrix
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/properties/harness"
+	"kpsim/properties/mutant"
+)
+
+// brief is an effort for tests. It finds what the table below says, and nothing that
+// isn't there.
+var brief = Effort{Deviations: 1, Drawn: 800 / slow, Seed: 1}
+
+func rowsOf(t *testing.T, names ...string) []Row {
+	t.Helper()
+	rows, err := Select(names)
+	require.NoError(t, err)
+	return rows
+}
+
+// Each cell can be built and run, with its site where it is said to be.
+func TestRows(t *testing.T) {
+	seen := make(map[string]bool)
+	for i, r := range Rows() {
+		require.False(t, seen[r.Name], r.Name)
+		seen[r.Name] = true
+		_, ok := RowByName(r.Block.canary)
+		require.True(t, ok, "%s: no row %s", r.Name, r.Block.canary)
+		if r.Mutant != "" {
+			_, ok := mutant.ByName(r.Mutant)
+			require.True(t, ok, "%s: no mutant %s", r.Name, r.Mutant)
+		}
+		for k, c := range Columns() {
+			offset := (i + k) % chunk
+			sc, err := r.Scenario(c, offset)
+			require.NoError(t, err)
+			require.Equal(t, uint64(offset), uint64(sc.Texts[0].At)%chunk)
+			require.Equal(t, 2, sc.Machine.CPUs)
+			require.Equal(t, c.Preempt, sc.Machine.Preempt.String())
+			require.Equal(t, c.Fetch, sc.Machine.Fetch.String())
+			if k == 0 {
+				rig, err := harness.New(sc, r.Mutant)
+				require.NoError(t, err, r.Name)
+				rig.Close()
+			}
+		}
+	}
+	require.Len(t, seen, 50)
+	_, err := Select([]string{"jum"})
+	require.ErrorContains(t, err, `no row is called "jum"`)
+	require.Len(t, rowsOf(t, "jump/sched", "raw/poke-1"), 4)
+}
+
+// What a brief search finds: the classes of kprobes.txt, in either direction.
+func TestCells(t *testing.T) {
+	for _, x := range []struct{ row, preempt, fetch, want string }{
+		{"jump/none/naive", "none", "mixing", "T1"},
+		{"jump/none/stop_machine", "none", "coherent", Never},
+		{"jump/none/stop_machine", "full", "coherent", "T2"},
+		{"life/none/stop_machine", "none", "coherent", "S1"},
+		{"sync/arm", "none", "stale", "T3"},
+		{"sync/arm", "none", "coherent", Never},
+		{"raw/naive", "lazy", "stale", "T1"},
+		{"raw/poke-3", "none", "stale", "B1"},
+		{"raw/stop", "none", "stale", "T1"},
+		{"raw/stop_machine", "none", "stale", Never},
+		{"nmi/stop_machine", "none", "coherent", "T1"},
+		{"nmi-raw/breakpoint", "none", "coherent", Never},
+	} {
+		m, err := Run(Job{Rows: rowsOf(t, x.row), Columns: []Column{{x.preempt, x.fetch}}, Effort: brief})
+		require.NoError(t, err)
+		require.Len(t, m.Cells, 1)
+		c := m.Cells[0]
+		got, _, _ := strings.Cut(c.Short(), "/")
+		require.Equal(t, x.want, got, "%+v", x)
+		if c.Verdict == Never {
+			require.Equal(t, brief.Deviations, c.Deviations)
+			require.Positive(t, c.All)
+			require.Equal(t, brief.Drawn/chunk*chunk, c.Drawn)
+		} else {
+			require.Len(t, c.Witness.Schedule, c.Length)
+		}
+	}
+}
+
+// What is printed depends neither on the workers nor on what else is searched.
+func TestWorkers(t *testing.T) {
+	columns := []Column{{"none", "stale"}, {"full", "coherent"}}
+	var first Table
+	for _, workers := range []int{1, 3} {
+		m, err := Run(Job{Rows: rowsOf(t, "raw/naive", "raw/poke-3"), Columns: columns, Effort: brief, Workers: workers})
+		require.NoError(t, err)
+		if first == nil {
+			first = m.Table()
+			require.Len(t, first, 4)
+		}
+		require.Equal(t, first, m.Table())
+	}
+	m, err := Run(Job{Rows: rowsOf(t, "raw/poke-3"), Columns: columns[1:], Effort: brief})
+	require.NoError(t, err)
+	require.Equal(t, first[key("raw/poke-3", columns[1])], m.Cells[0].Short())
+}
+
+// A Never whose canary isn't found is blind.
+func TestBlind(t *testing.T) {
+	r := rowsOf(t, "raw/stop_machine")[0]
+	b := *r.Block
+	b.canary, r.Block = "raw/breakpoint", &b
+	m, err := Run(Job{Rows: []Row{r}, Columns: []Column{{"none", "coherent"}}, Effort: brief})
+	require.NoError(t, err)
+	require.True(t, m.Cells[0].Blind)
+	require.Equal(t, "blind", m.Cells[0].Short())
+}
+
+// What can't be searched is an error, and what was interrupted is left out.
+func TestUndecided(t *testing.T) {
+	r := rowsOf(t, "raw/breakpoint")[0]
+	r.Mutant = "nobody"
+	_, err := Run(Job{Rows: []Row{r}, Columns: Columns()[:1], Effort: brief})
+	require.ErrorContains(t, err, "cell raw/breakpoint none coherent: no mutant is called")
+
+	var stop atomic.Bool
+	stop.Store(true)
+	m, err := Run(Job{Rows: rowsOf(t, "raw"), Effort: brief, Cancelled: &stop})
+	require.NoError(t, err)
+	require.Empty(t, m.Cells)
+	require.Equal(t, 7*15, m.All)
+
+	require.Error(t, Effort{Deviations: 1}.Check())
+	require.Error(t, Effort{Drawn: 8}.Check())
+	require.NoError(t, Quick.Check())
+	require.NoError(t, Full.Check())
+}

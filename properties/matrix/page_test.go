@@ -1,0 +1,89 @@
+package matrix
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// all fills a table with what of says of each cell.
+func all(of func(row string, c Column) string) Table {
+	t := make(Table)
+	for _, r := range Rows() {
+		for _, c := range Columns() {
+			t[key(r.Name, c)] = of(r.Name, c)
+		}
+	}
+	return t
+}
+
+func TestClaims(t *testing.T) {
+	for _, c := range Claims {
+		other := Never
+		if c.Verdict == Never {
+			other = Sometimes
+		}
+		short := map[string]string{Never: Never, Sometimes: "T2/3"}
+		as := all(func(string, Column) string { return short[c.Verdict] })
+		require.Contains(t, c.Judge(as), "agrees: "+c.Verdict+" in all", c.Says)
+		against := all(func(string, Column) string { return short[other] })
+		require.Contains(t, c.Judge(against), "contradicts: "+other+" in all", c.Says)
+
+		one := Column{c.Preempts[0], "stale"}
+		as[key(c.Rows[0], one)] = short[other]
+		require.Contains(t, c.Judge(as), "but "+other+" in "+c.Rows[0]+" "+one.Preempt+" stale", c.Says)
+		as[key(c.Rows[0], one)] = "blind"
+		require.Empty(t, c.Judge(as), "what a blind cell says")
+	}
+}
+
+func TestIdentities(t *testing.T) {
+	table := all(func(row string, c Column) string {
+		if c.Preempt == "full" || c.Preempt == "lazy" {
+			return "T2/4"
+		}
+		return Never
+	})
+	require.Empty(t, Identities(table))
+	for _, x := range []struct {
+		row  string
+		c    Column
+		want int
+	}{
+		{"raw/poke-1", Column{"voluntary", "stale"}, 1},
+		{"sync/arm", Column{"lazy", "mixing"}, 1},
+		{"life/rcu/naive", Column{"none", "coherent"}, 2}, // and isn't as voluntary
+		{"jump/tasks/breakpoint", Column{"voluntary", "coherent"}, 2},
+		{"jump/tasks/breakpoint", Column{"dynamic", "coherent"}, 0},
+		{"jump/none/breakpoint", Column{"dynamic", "coherent"}, 0},
+	} {
+		k := key(x.row, x.c)
+		was := table[k]
+		table[k] = map[string]string{Never: "T1/1", "T2/4": Never}[was]
+		require.Len(t, Identities(table), x.want, k)
+		table[k] = was
+	}
+}
+
+// The page holds what the matrix does; what is known of the cells stands under it.
+func TestMarkdown(t *testing.T) {
+	m, err := Run(Job{Rows: rowsOf(t, "raw/naive", "raw/breakpoint"), Columns: []Column{{"none", "stale"}}, Effort: brief})
+	require.NoError(t, err)
+	var b bytes.Buffer
+	require.NoError(t, m.Markdown(&b, "2000-01-01"))
+	got, err := ReadMarkdown(b.String())
+	require.NoError(t, err)
+	for k, v := range m.Table() {
+		require.Equal(t, v, got[k])
+	}
+	require.Equal(t, "?", got[key("raw/naive", Column{"full", "stale"})])
+	require.Contains(t, b.String(), Adversary)
+	require.Contains(t, b.String(), "at most 1 deviations")
+	_, err = ReadMarkdown("| jump/nothing | Never |\n")
+	require.ErrorContains(t, err, `"jump/nothing"`)
+
+	b.Reset()
+	require.NoError(t, m.Text(&b))
+	require.Contains(t, b.String(), "\nraw/breakpoint             ?      Never")
+}

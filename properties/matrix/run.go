@@ -1,0 +1,144 @@
+package matrix
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"kpsim/properties/harness"
+)
+
+// A Matrix is rows that were searched.
+type Matrix struct {
+	Rows   []Row
+	Effort Effort
+	Cells  []*Cell // by row, then by column; of an interrupted one those that there are
+	All    int     // how many cells there would be
+}
+
+// A Job says what to search.
+type Job struct {
+	Rows      []Row
+	Columns   []Column // nil: all
+	Effort    Effort
+	Workers   int               // cells at once; 0: one a processor
+	Cancelled *atomic.Bool      // ends it early when it is set
+	Done      func(n, of int)   // if not nil, is called after each cell, by several goroutines
+	Save      func(*Cell) error // if not nil, is called for each Sometimes, in their order, when all are found
+}
+
+// Run searches the cells, and those of the canaries that they need. Errors are about
+// the input or say what wasn't decided; a bug of the simulator panics with a
+// *harness.Crash, in the goroutine that called.
+func Run(j Job) (*Matrix, error) {
+	if j.Cancelled == nil {
+		j.Cancelled = new(atomic.Bool)
+	}
+	if j.Columns == nil {
+		j.Columns = Columns()
+	}
+	rows, wanted := withCanaries(j.Rows), len(j.Rows)*len(j.Columns)
+	all, err := j.cells(rows)
+	if err != nil {
+		return nil, err
+	}
+	m := &Matrix{Rows: j.Rows, Effort: j.Effort, All: wanted}
+	byName := make(map[string]*Cell)
+	for _, c := range all {
+		if c != nil {
+			byName[c.key()] = c
+		}
+	}
+	for _, r := range j.Rows {
+		for _, col := range j.Columns {
+			c := byName[r.Name+" "+col.Preempt+" "+col.Fetch]
+			if c == nil {
+				continue
+			}
+			if c.Verdict == Never {
+				c.Canary = r.Block.canary
+				known := byName[r.Block.canary+" "+col.Preempt+" "+col.Fetch]
+				c.Blind = known == nil || known.Verdict != Sometimes
+			} else if j.Save != nil {
+				if err := j.Save(c); err != nil {
+					return nil, err
+				}
+			}
+			m.Cells = append(m.Cells, c)
+		}
+	}
+	return m, nil
+}
+
+func (c *Cell) key() string { return c.Row + " " + c.Preempt + " " + c.Fetch }
+
+// withCanaries adds the rows that are known to be wrong, if they aren't there.
+func withCanaries(rows []Row) []Row {
+	list := append([]Row(nil), rows...)
+	for _, r := range rows {
+		there := false
+		for _, o := range list {
+			there = there || o.Name == r.Block.canary
+		}
+		if known, ok := RowByName(r.Block.canary); ok && !there {
+			list = append(list, known)
+		}
+	}
+	return list
+}
+
+// cells searches all cells of the rows; those that it wasn't given the time for are nil.
+func (j *Job) cells(rows []Row) ([]*Cell, error) {
+	workers := j.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	n := len(rows) * len(j.Columns)
+	var (
+		next, done atomic.Int64
+		wg         sync.WaitGroup
+		crash      atomic.Pointer[harness.Crash]
+		cells      = make([]*Cell, n)
+		errs       = make([]error, n)
+	)
+	for range min(workers, n) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			defer func() {
+				if v := recover(); v != nil {
+					c, ok := v.(*harness.Crash)
+					if !ok {
+						c = &harness.Crash{Value: v, Stack: debug.Stack()}
+					}
+					crash.CompareAndSwap(nil, c)
+					next.Store(int64(n))
+				}
+			}()
+			for i := next.Add(1) - 1; i < int64(n) && !j.Cancelled.Load(); i = next.Add(1) - 1 {
+				c, err := search(&rows[int(i)/len(j.Columns)], j.Columns[int(i)%len(j.Columns)], j.Effort, j.Cancelled)
+				if err == nil {
+					cells[i] = c
+				} else if !errors.Is(err, errCancelled) {
+					errs[i] = fmt.Errorf("cell %s: %w", c0(rows, j.Columns, int(i)), err)
+				}
+				if d := done.Add(1); j.Done != nil {
+					j.Done(int(d), n)
+				}
+			}
+		}()
+	}
+	wg.Wait()
+	if c := crash.Load(); c != nil {
+		panic(c)
+	}
+	return cells, errors.Join(errs...)
+}
+
+func c0(rows []Row, columns []Column, i int) string {
+	c := columns[i%len(columns)]
+	return rows[i/len(columns)].Name + " " + c.Preempt + " " + c.Fetch
+}

@@ -1,0 +1,219 @@
+package matrix
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"kpsim/properties/harness"
+	"kpsim/properties/scenario"
+)
+
+// An Effort says how long a cell is searched.
+type Effort struct {
+	Deviations int    // a Never: all schedules of at most so many deviations
+	Drawn      uint64 // and so many drawn ones, over all offsets
+	Seed       uint64
+}
+
+// Quick and Full are the efforts of kpsim matrix.
+var (
+	Quick = Effort{Deviations: 2, Drawn: 100_000, Seed: 1}
+	Full  = Effort{Deviations: 3, Drawn: 100_000, Seed: 1}
+)
+
+// Check says what is wrong with an effort.
+func (e Effort) Check() error {
+	switch {
+	case e.Deviations < 1:
+		return fmt.Errorf("--deviations: %d proves nothing; give at least 1", e.Deviations)
+	case e.Drawn < chunk:
+		return fmt.Errorf("--drawn: %d is fewer than one at each offset; give at least %d", e.Drawn, chunk)
+	}
+	return nil
+}
+
+// first is how many schedules are drawn at each offset before all of two deviations
+// are run: most of what can be broken is.
+const first = 1000
+
+// A Cell is what was found.
+type Cell struct {
+	Row     string `json:"row"`
+	Preempt string `json:"preempt"`
+	Fetch   string `json:"fetch"`
+	Verdict string `json:"verdict"` // Never, Sometimes
+
+	// Never.
+	Deviations int    `json:"complete_deviations,omitempty"` // all schedules of at most so many were run, at each offset
+	All        uint64 `json:"schedules_complete,omitempty"`  // which are so many
+	Drawn      uint64 `json:"schedules_drawn,omitempty"`
+	Canary     string `json:"canary,omitempty"` // the row that the same search breaks
+	Blind      bool   `json:"blind,omitempty"`  // it doesn't: then the Never says nothing
+
+	// Sometimes.
+	Property string           `json:"property,omitempty"` // ID and name
+	Length   int              `json:"witness_deviations"` // of the shrunk witness
+	Offset   int              `json:"offset"`
+	Trace    string           `json:"trace,omitempty"`
+	Witness  *harness.Witness `json:"-"`
+}
+
+// The verdicts.
+const (
+	Never     = "Never"
+	Sometimes = "Sometimes"
+)
+
+// ID returns the ID of the property that was broken.
+func (c *Cell) ID() string {
+	if c.Witness == nil {
+		return ""
+	}
+	return c.Witness.Property.ID
+}
+
+// errCancelled is returned for a cell that wasn't searched to its end.
+var errCancelled = errors.New("interrupted")
+
+// search fills a cell. What is cheap comes first.
+func search(r *Row, c Column, e Effort, cancelled *atomic.Bool) (*Cell, error) {
+	cell := &Cell{Row: r.Name, Preempt: c.Preempt, Fetch: c.Fetch}
+	var all [chunk]*scenario.Scenario
+	for i := range all {
+		var err error
+		if all[i], err = r.Scenario(c, i); err != nil {
+			return nil, err
+		}
+	}
+	s := &searcher{row: r, effort: e, cancelled: cancelled, cell: cell}
+	steps := []step{{k: 1}, {runs: min(first, e.Drawn/chunk)}, {k: e.Deviations}, {runs: e.Drawn / chunk}}
+	for n, step := range steps {
+		if n >= 2 && step == steps[n-2] { // the same again shows nothing
+			continue
+		}
+		cell.All, cell.Drawn = 0, 0
+		for i, sc := range all {
+			var (
+				found bool
+				err   error
+			)
+			if step.k > 0 {
+				found, err = s.bounded(sc, i, step.k)
+			} else {
+				found, err = s.drawn(sc, i, step.runs)
+			}
+			if found || err != nil {
+				return cell, err
+			}
+		}
+		if step.k > 0 {
+			s.all = cell.All
+		}
+	}
+	cell.Verdict, cell.Deviations, cell.All, cell.Drawn = Never, e.Deviations, s.all, e.Drawn/chunk*chunk
+	return cell, nil
+}
+
+// A searcher searches one cell.
+type searcher struct {
+	row       *Row
+	effort    Effort
+	cancelled *atomic.Bool
+	cell      *Cell
+	all       uint64 // schedules of the last step that ran all of so many deviations
+}
+
+// A step of a search is made at each offset before the next one.
+type step struct {
+	k    int    // run all schedules of at most so many deviations,
+	runs uint64 // or draw so many
+}
+
+// spec is on one worker: that a search stops at what it finds first changes nothing
+// from one time to the next.
+func (s *searcher) spec(sc *scenario.Scenario, offset int) harness.Spec {
+	return harness.Spec{Scenario: sc, Mutant: s.row.Mutant, Workers: 1, Seed: s.effort.Seed + uint64(offset), Cancelled: s.cancelled, Blind: true, Stop: true}
+}
+
+// bounded runs all schedules of at most k deviations.
+func (s *searcher) bounded(sc *scenario.Scenario, offset, k int) (found bool, err error) {
+	spec := s.spec(sc, offset)
+	if k == 2 {
+		spec.Strategy, spec.Runs = "deviations", 1<<40
+		return s.explore(spec, offset, func(res *harness.Result) error {
+			if res.Complete < k {
+				return fmt.Errorf("%s: %d schedules, not complete for %d deviations, nothing found: nothing is decided", sc.Name, res.Runs, k)
+			}
+			s.cell.All += res.Runs
+			return nil
+		})
+	}
+	v, err := harness.Verify(harness.Proof{Spec: spec, Deviations: k})
+	switch {
+	case err != nil:
+		return false, err
+	case v.Violations > 0:
+		spec.Blind = false
+		if v, err = harness.Verify(harness.Proof{Spec: spec, Deviations: k}); err != nil {
+			return false, err
+		}
+		return true, s.take(v.Witnesses, offset)
+	case s.cancelled.Load():
+		return false, errCancelled
+	case !v.Complete:
+		return false, fmt.Errorf("%s: %d schedules, not complete for %d deviations, nothing found: nothing is decided", sc.Name, v.Runs, k)
+	}
+	s.cell.All += v.Runs
+	return false, nil
+}
+
+// drawn runs so many schedules of the portfolio.
+func (s *searcher) drawn(sc *scenario.Scenario, offset int, runs uint64) (found bool, err error) {
+	spec := s.spec(sc, offset)
+	spec.Runs = runs
+	return s.explore(spec, offset, func(res *harness.Result) error {
+		if res.Runs < runs {
+			return fmt.Errorf("%s: %d of %d schedules, nothing found: nothing is decided", sc.Name, res.Runs, runs)
+		}
+		s.cell.Drawn += res.Runs
+		return nil
+	})
+}
+
+func (s *searcher) explore(spec harness.Spec, offset int, none func(*harness.Result) error) (found bool, err error) {
+	res, err := harness.Explore(spec)
+	switch {
+	case s.cancelled.Load():
+		return false, errCancelled
+	case err != nil:
+		return false, err
+	case res.Violations == 0:
+		return false, none(res)
+	}
+	spec.Blind = false
+	if res, err = harness.Explore(spec); err != nil {
+		return false, err
+	}
+	if s.cancelled.Load() {
+		return false, errCancelled
+	}
+	return true, s.take(res.Witnesses, offset)
+}
+
+// take notes the smallest witness.
+func (s *searcher) take(list []*harness.Witness, offset int) error {
+	if len(list) == 0 {
+		return fmt.Errorf("%s: something was broken, and there is no witness of it: nothing is decided", s.cell.Row)
+	}
+	w := list[0]
+	for _, o := range list[1:] {
+		if len(o.Schedule) < len(w.Schedule) {
+			w = o
+		}
+	}
+	c := s.cell
+	c.Verdict, c.Property, c.Length, c.Offset, c.Witness = Sometimes, w.Property.ID+" "+w.Property.Name, len(w.Schedule), offset, w
+	c.All, c.Drawn = 0, 0
+	return nil
+}

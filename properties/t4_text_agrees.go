@@ -1,0 +1,126 @@
+package properties
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// TextAgrees holds the engine to its own table of states (doc.go of kprobes): who
+// acts on what it says of a point acts on the text. It has its say at the end, so that
+// what another property sees come of it is that one's to tell.
+var TextAgrees = Property{
+	ID:    "T4",
+	Name:  "text-agrees",
+	Says:  "Whenever kprobe_mutex is let go each point is in a state that there is, and the text at its address is that state's.",
+	Kinds: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.State},
+	Reads: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter},
+	New:   func(s *Scene) Monitor { return &textAgrees{scene: s} },
+	// What is told of a point its mutex orders. Left is the text there, and in reach.
+	Touches: func(t *Touched, e *traces.Event) {
+		switch e.Kind {
+		case kpev.State:
+			t.ReadText(e.A, jumpLen)
+		case smpev.TextStore:
+			t.WriteText(e.A, e.C)
+		case smpev.Image:
+			t.WriteText(e.A, e.C>>56)
+		case smpev.Retire, smpev.Free:
+			if e.C == smpev.ModuleMem {
+				t.WriteText(e.A, e.B)
+			}
+		}
+	},
+}
+
+const jumpLen = 5
+
+type textAgrees struct {
+	scene *Scene
+	first *traces.Finding // of the run
+}
+
+func (m *textAgrees) Reset()                   { m.first = nil }
+func (m *textAgrees) End(bool) *traces.Finding { return m.first }
+
+// pointLists are the optimizer's, of which a point is on one at most.
+const pointLists = kpev.StateOptimizing | kpev.StateUnoptimizing | kpev.StateFreeing
+
+// Event takes the state of a point.
+func (m *textAgrees) Event(e *traces.Event) *traces.Finding {
+	if m.first == nil {
+		m.first = m.judge(e)
+	}
+	return nil
+}
+
+// judge asks first whether there is such a state, then whether what stands there is
+// that of it.
+func (m *textAgrees) judge(e *traces.Event) *traces.Finding {
+	if wrong := noSuchState(e.B); wrong != "" {
+		return found(e, e.A, "leaves %#x %s", e.A, wrong)
+	}
+	if e.B&(kpev.StateGone|kpev.StateFtrace) != 0 || !m.scene.text.has(e.A) || in(m.scene.dying, e.A) != nil {
+		return nil
+	}
+	mem, orig := m.scene.text.byteAt(e.A)
+	switch {
+	case e.B&kpev.StateJumped != 0:
+		if lo, known := m.scene.text.word(e.A); lo&known&mask(jumpLen) != jumpTo(e.A, e.C)&known {
+			return found(e, e.A, "leaves %#x optimized, and no jump to its detour stands there: %s", e.A, hex(lo, jumpLen<<56))
+		}
+	case e.B&kpev.StateArmed != 0:
+		if mem != int3 {
+			return found(e, e.A, "leaves %#x armed, and %02x stands there", e.A, mem)
+		}
+	case mem != orig && !m.others(e.A):
+		return found(e, e.A, "leaves %#x disarmed, and %02x stands there", e.A, mem)
+	}
+	return nil
+}
+
+// noSuchState says what is wrong with a state in itself, "" if nothing is.
+func noSuchState(s uint64) string {
+	armed, jumped, marked := s&kpev.StateArmed != 0, s&kpev.StateJumped != 0, s&kpev.StateOptimized != 0
+	list := s & pointLists
+	switch {
+	case list&(list-1) != 0:
+		return "on two lists of the optimizer's"
+	case s&kpev.StateGone != 0:
+		if armed || jumped || marked {
+			return "armed, though its text is gone"
+		}
+	case s&kpev.StateFtrace != 0:
+		if jumped || marked || list != 0 {
+			return "optimized, though ftrace arms it"
+		}
+	case marked != jumped && list != kpev.StateOptimizing:
+		return "with a mark and a text that differ in whether it is optimized"
+	case list == kpev.StateOptimizing && (jumped || !marked || !armed):
+		return "queued to be optimized, and is so already or can't be"
+	case list == kpev.StateUnoptimizing && !jumped:
+		return "queued to be unoptimized, and has no jump"
+	case list == kpev.StateFreeing && jumped:
+		return "queued to be freed with its jump"
+	case jumped && !armed:
+		return "optimized and not armed"
+	}
+	return ""
+}
+
+// jumpTo is the jump from addr to another address, in the bytes of a word.
+func jumpTo(addr, to uint64) uint64 {
+	return jump | (to-addr-jumpLen)&mask(4)<<8
+}
+
+// others reports whether what stands at addr is somebody else's: a neighbour's jump,
+// or an image of a raw site.
+func (m *textAgrees) others(addr uint64) bool {
+	for i := range m.scene.images {
+		x := &m.scene.images[i]
+		if addr-x.addr < x.len() && (i < m.scene.raw || x.addr != addr) && m.scene.text.holds(x) {
+			return true
+		}
+	}
+	return false
+}
