@@ -221,7 +221,7 @@ func (c *fuzzCmd) line(seed, runs uint64, more ...string) string {
 
 func (c *fuzzCmd) print(p *program, name string, r *harness.Stormed) error {
 	if c.JSON {
-		return p.printJSON(fuzzRow{name, r.Programs, r.Runs, r.Optimizing, r.During, r.Counts.Points, r.Chosen, r.Violations, r.Broken})
+		return p.printJSON(fuzzRow{name, r.Programs, r.Runs, r.Optimizing, r.Under, r.Counts.Points, r.Chosen, r.Violations, r.Broken})
 	}
 	said := never
 	var names []string
@@ -235,7 +235,7 @@ func (c *fuzzCmd) print(p *program, name string, r *harness.Stormed) error {
 	}
 	during := "none writes jumps under calls"
 	if r.Optimizing > 0 {
-		during = shareOf(r.During, r.Optimizing) + " optimized during a call"
+		during = shareOf(r.Under, r.Optimizing) + " optimized during a call"
 	}
 	_, err := fmt.Fprintf(p.out, "%-10s  %6d programs  %8d schedules  %31s  %7s with %d points or more  %s\n",
 		name, r.Programs, r.Runs, during, shareOf(r.Chosen, r.Runs), harness.StormPoints, said)

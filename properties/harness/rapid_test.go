@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"kpsim/properties"
 	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/smp"
@@ -32,17 +33,29 @@ type counterexample struct {
 	run     Run
 }
 
+// drawSchedule draws how a scenario is run: along a sparse list of deviations, or by
+// a strategy and its seed.
+func drawSchedule(t *rapid.T) sched.Strategy {
+	if rapid.Bool().Draw(t, "sparse") {
+		return sched.NewSparse(drawGaps(t))
+	}
+	name := rapid.SampledFrom([]string{"random", "sticky", "arriving", "pct", "pos"}).Draw(t, "strategy")
+	s, err := sched.New(name, sched.Params{Seed: rapid.Uint64Range(0, 1000).Draw(t, "seed"), Length: 3000})
+	require.NoError(t, err)
+	return s
+}
+
 // holds draws a scenario and a schedule, and reports the run that breaks a
 // property, if it does. The engine is broken by the mutant, if one is named.
 func holds(t *rapid.T, mutant string) *counterexample {
-	sc := scenario.Draw(t)
+	sc := scenario.DrawAny(t)
 	require.NoError(t, scenario.Check(sc))
-	choices := drawGaps(t)
+	s := drawSchedule(t)
 	rig, err := New(sc, mutant)
 	require.NoError(t, err)
 	defer rig.Close()
-	rec := &sched.Recorder{Strategy: sched.NewSparse(choices)}
-	run := rig.play(rec)
+	rec := &sched.Recorder{Strategy: s}
+	run, _ := rig.Next(rec, 0)
 	require.NotEqual(t, smp.Refused, run.Outcome, "%v", run.Err)
 	if run.Property == nil {
 		return nil
@@ -50,11 +63,71 @@ func holds(t *rapid.T, mutant string) *counterexample {
 	return &counterexample{Spec{Scenario: sc, Mutant: mutant}, append([]sched.Choice(nil), rec.Recording().Choices...), run}
 }
 
-// TestRapidEngine: whatever is drawn, the right engine holds every property.
+// reports has a place of its own for each property: rapid tells failures by where they
+// are reported, and so doesn't shrink one into another.
+var reports = map[string]func(*rapid.T, string){
+	"A1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"A2": func(t *rapid.T, says string) { t.Fatal(says) },
+	"B1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"C1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"E1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"K1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"L1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"L2": func(t *rapid.T, says string) { t.Fatal(says) },
+	"L3": func(t *rapid.T, says string) { t.Fatal(says) },
+	"L4": func(t *rapid.T, says string) { t.Fatal(says) },
+	"O1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"P1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"P2": func(t *rapid.T, says string) { t.Fatal(says) },
+	"R1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"R2": func(t *rapid.T, says string) { t.Fatal(says) },
+	"S1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"T1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"T2": func(t *rapid.T, says string) { t.Fatal(says) },
+	"T3": func(t *rapid.T, says string) { t.Fatal(says) },
+	"X1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"X2": func(t *rapid.T, says string) { t.Fatal(says) },
+}
+
+// TestRapidReports: each property has its place.
+func TestRapidReports(t *testing.T) {
+	require.Len(t, reports, len(properties.All))
+	for _, p := range properties.All {
+		require.Contains(t, reports, p.ID)
+	}
+}
+
+// report fails with what was found, at the place of its property.
+func (c *counterexample) report(t *rapid.T) {
+	reports[c.run.Property.ID](t, fmt.Sprintf("%s: %s\nschedule %+v\n%s", c.run.Property.Name, c.run.Finding.Message, c.choices, c.spec.Scenario))
+}
+
+// witness shrinks it further, by our own shrinker.
+func (c *counterexample) witness(t *testing.T) *Witness {
+	e := &effort{runs: shrinkRuns, questions: shrinkQuestions}
+	w, err := shrink(&c.spec, &candidate{run: c.run, choices: c.choices, asked: c.run.Counts.Points, by: "rapid"}, e)
+	require.NoError(t, err)
+	return w
+}
+
+// TestRapidEngine: whatever is drawn, the right engine holds every property. What
+// doesn't is saved as a trace.
 func TestRapidEngine(t *testing.T) {
+	var last *counterexample
+	t.Cleanup(func() {
+		if last == nil {
+			return
+		}
+		w := last.witness(t)
+		require.NoError(t, os.MkdirAll(filepath.Join("..", "..", "traces"), 0o755))
+		path := filepath.Join("..", "..", "traces", "rapid-"+w.Property.ID+".kps")
+		require.NoError(t, os.WriteFile(path, w.File.Marshal(), 0o644))
+		t.Logf("to replay: go run ./cmd/kpsim replay traces/%s", filepath.Base(path))
+	})
 	rapid.Check(t, func(t *rapid.T) {
 		if c := holds(t, ""); c != nil {
-			t.Fatalf("%s: %s\nschedule %+v\n%s", c.run.Property.Name, c.run.Finding.Message, c.choices, c.spec.Scenario)
+			last = c
+			c.report(t)
 		}
 	})
 }
@@ -70,17 +143,15 @@ func TestRapidFindsMutant(t *testing.T) {
 	tb.check(func(t *rapid.T) {
 		if c := holds(t, "no-sync-disarm"); c != nil {
 			last = c
-			t.Fatalf("%s", c.run.Property.Name)
+			c.report(t)
 		}
 	})
 	require.True(t, tb.failed, "rapid didn't find the mutant")
 	require.NotNil(t, last)
 
-	c := &candidate{run: last.run, choices: last.choices, asked: last.run.Counts.Points, by: "rapid"}
-	e := &effort{runs: shrinkRuns, questions: shrinkQuestions}
-	w, err := shrink(&last.spec, c, e)
-	require.NoError(t, err)
-	require.LessOrEqual(t, len(w.Schedule), 4, "%v", w.Schedule)
+	w := last.witness(t)
+	require.Equal(t, last.run.Property, w.Property)
+	require.LessOrEqual(t, len(w.Schedule), 8, "%v", w.Schedule)
 
 	path := filepath.Join(t.TempDir(), "rapid.kps")
 	require.NoError(t, os.WriteFile(path, w.File.Marshal(), 0o644))

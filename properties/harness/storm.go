@@ -46,6 +46,7 @@ type Stormed struct {
 	Found      []uint64          // the seeds of the programs that broke a property, in order
 	First      map[string]uint64 // the first seed that broke each property, by its name
 	Optimizing uint64            // runs on machines that write jumps while others run (scenario.Machine.JumpsLive)
+	Under      uint64            // of these, in how many one was written During a call
 	Chosen     uint64            // runs with at least StormPoints points
 
 	Of      map[scenario.Edition]*Stormed // the same of the programs of each edition; nil in these
@@ -59,7 +60,7 @@ const StormPoints = 50
 // add adds what other programs showed, with seeds behind these.
 func (r *Stormed) add(o *Stormed) {
 	r.Programs, r.Runs, r.Violations = r.Programs+o.Programs, r.Runs+o.Runs, r.Violations+o.Violations
-	r.During, r.Optimizing, r.Chosen = r.During+o.During, r.Optimizing+o.Optimizing, r.Chosen+o.Chosen
+	r.During, r.Optimizing, r.Under, r.Chosen = r.During+o.During, r.Optimizing+o.Optimizing, r.Under+o.Under, r.Chosen+o.Chosen
 	addCounts(&r.Counts, &o.Counts)
 	r.Found = append(r.Found, o.Found...)
 	for name, n := range o.Broken {
@@ -208,6 +209,7 @@ func (s *Storm) program(seed uint64) (*Stormed, error) {
 		one.Runs++
 		one.During += b2u(run.During)
 		one.Optimizing += b2u(sc.Machine.JumpsLive())
+		one.Under += b2u(run.During && sc.Machine.JumpsLive())
 		one.Chosen += b2u(run.Counts.Points >= StormPoints)
 		addCounts(&one.Counts, &run.Counts)
 		if run.Property != nil {
