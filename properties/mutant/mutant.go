@@ -91,8 +91,8 @@ var All = []Mutant{
 	{Name: "no-grace", Source: "M38", Scenario: "safe-none", Property: "after-unregister",
 		Says:  "unregister doesn't wait for handlers that have found the probe",
 		Apply: func(w *Wiring) { w.Engine.Mutants.NoGrace = true }},
-	{Name: "no-restore", Source: "spec 6.7", Scenario: "no-sail-past", Property: "text-restored",
-		Also:  []string{"owned-breakpoint"}, // a CPU that traps on it when the probe is gone
+	{Name: "no-restore", Source: "spec 6.7", Scenario: "no-sail-past", Property: "owned-breakpoint",
+		Also:  []string{"text-restored"}, // if no CPU traps on it when the probe is gone
 		Says:  "disarm leaves the breakpoint in the text",
 		Apply: func(w *Wiring) { w.Engine.Mutants.NoRestore = true }},
 	{Name: "if-leak", Source: "M34's sibling", Scenario: "no-sail-past", Property: "transparent",
@@ -213,8 +213,8 @@ var All = []Mutant{
 			w.Engine.RemovedInt3, w.Engine.Mutants.ByteFirst = true, true
 			SkipSync(kapi.SyncDisarm)(w)
 		}},
-	{Name: "saved-armed", Source: "M25", Scenario: "no-sail-past", Property: "text-restored",
-		Also:  []string{"owned-breakpoint"}, // a CPU that traps on it when the probe is gone
+	{Name: "saved-armed", Source: "M25", Scenario: "no-sail-past", Property: "owned-breakpoint",
+		Also:  []string{"text-restored"}, // if no CPU traps on it when the probe is gone
 		Says:  "the original byte is saved when the breakpoint is there already",
 		Apply: func(w *Wiring) { w.Engine.Mutants.SaveArmed = true }},
 	{Name: "hidden-first", Source: "M37", Scenario: "no-sail-past", Property: "owned-breakpoint",
@@ -266,8 +266,8 @@ var All = []Mutant{
 	{Name: "empty-late", Source: "K5; 2.6.25 to 2.6.35", Scenario: "return-frameless", Property: "instances",
 		Says:  "the list of what the end of a task has to free is emptied when it has been filled",
 		Apply: func(w *Wiring) { w.Engine.Mutants.EmptyLate = true }},
-	{Name: "optimize-disarmed", Source: "M52", Scenario: "switches", Property: "all-off",
-		Also:  []string{"text-restored", "text-agrees"},
+	{Name: "optimize-disarmed", Source: "M52", Scenario: "switches", Property: "text-agrees",
+		Also:  []string{"all-off", "text-restored"},
 		Says:  "jumps are written while kprobes/enabled says 0",
 		Apply: func(w *Wiring) { w.Engine.Mutants.OptimizeDisarmed = true }},
 	{Name: "arm-before-clear", Source: "M53", Scenario: "globally-off", Property: "no-sail-past",
