@@ -154,7 +154,9 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *isa.Regs) {
 	if e.s.DetourIRQsOff {
 		on = x.IRQ(false)
 	}
-	x.PreemptDisable()
+	if !m.DetourPreempt {
+		x.PreemptDisable()
+	}
 	switch b := e.kcb.This(x); {
 	case !p.runs(x) && !m.DetourDisabled:
 	case b.current != nil && !m.DetourNested:
@@ -173,7 +175,9 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *isa.Regs) {
 			x.Memory().Store(cpu.SP(), 8, uint64(b.regs.IP))
 		}
 	}
-	x.PreemptEnable()
+	if !m.DetourPreempt {
+		x.PreemptEnable()
+	}
 	if on {
 		x.IRQ(true)
 	}

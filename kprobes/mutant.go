@@ -8,6 +8,7 @@ type Mutants struct {
 	NoQuiesce bool // the optimizer doesn't wait before it writes jumps (R1, M01)
 	FreeEarly bool // the optimizer frees a detour before it waits (R36, M12)
 	NoGrace   bool // unregister doesn't wait for handlers that have found the probe (M38)
+	FreeFirst bool // unregister frees the copy before it waits for who is in a handler (M12)
 	NoRestore bool // disarm leaves the breakpoint in the text
 	LeakIF    bool // the end of a step leaves interrupts off (M34's sibling)
 	LostKick  bool // a queued probe doesn't wake the optimizer
@@ -94,12 +95,15 @@ type Mutants struct {
 	OptimizePost     bool // a point with a post_handler becomes a jump (M54)
 	OptimizeBlocked  bool // a point with another probe in its region becomes a jump
 	RetryLost        bool // a point that a probe on its way out has blocked isn't tried again (R11, 2.6.38 to 6.19)
+	NoRetry          bool // a point that was blocked is never tried again, whoever has blocked it
+	ArmOver          bool // a breakpoint is written into a region that has its jump (spec 4.8)
 	StackRegions     bool // stack-check looks for who is in a region alone, not in a detour: as the documents tell it
 	FlushLocked      bool // who waits for the optimizer holds kprobe_mutex, which it wants
 	HotplugLast      bool // the CPU-hotplug lock is taken under text_mutex (R16, until 4.12)
 	ArmDisarmed      bool // probes are armed while "enabled" says 0
 	ArmBeforeClear   bool // "enabled" arms before it says that nothing is disarmed (M53)
 	DetourDisabled   bool // a detour runs handlers of disabled probes (M43)
+	DetourPreempt    bool // handlers behind a detour run with preemption on (spec 1.10)
 	DetourNested     bool // a detour doesn't look whether it is inside a handler (M44)
 	// DetourPost runs the pre_handler of a probe that has joined with a post_handler
 	// while the CPU stood in the detour, which runs none, as kernels since 2.6.34 do.

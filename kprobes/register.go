@@ -219,6 +219,10 @@ func (e *Engine) unregister(x kapi.Context, ks []*Kprobe) (err error) {
 		return err
 	}
 
+	if e.s.Mutants.FreeFirst && gone != nil {
+		e.discard(x, gone)
+		gone = nil
+	}
 	if !e.s.Mutants.NoGrace && (gone != nil || !e.s.Mutants.SharedNoGrace) {
 		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
 	}
@@ -370,7 +374,7 @@ func (e *Engine) arm(x kapi.Context, p *point) error {
 		return e.armFtrace(x, p)
 	}
 	e.lockText(x)
-	if q := e.covering(p.addr); q != nil {
+	if q := e.covering(p.addr); q != nil && !e.s.Mutants.ArmOver {
 		e.unoptimizeLocked(x, q, true)
 	}
 	x.Emit(kpev.Arm, uint64(p.addr), 0, 0)
@@ -425,6 +429,9 @@ func (e *Engine) covering(addr isa.Addr) *point {
 
 // retry optimizes the points that p has blocked. Context: kprobe_mutex held.
 func (e *Engine) retry(x kapi.Context, p *point) {
+	if e.s.Mutants.NoRetry {
+		return
+	}
 	for q := range e.before(p.addr) {
 		e.optimize(x, q)
 	}

@@ -27,10 +27,11 @@ var updateStories = flag.Bool("update-stories", false, "write the stories of the
 
 // A told is a trace of the corpus with its story.
 type told struct {
-	name   string
-	events []traces.Event
-	in     view.Input
-	story  []view.Sentence
+	name     string
+	straight bool // without deviations
+	events   []traces.Event
+	in       view.Input
+	story    []view.Sentence
 }
 
 func tellCorpus(t *testing.T) []told {
@@ -45,7 +46,7 @@ func tellCorpus(t *testing.T) []told {
 		r, err := harness.PlayFile(path, file, true)
 		require.NoError(t, err)
 		in := viewInput(newProgram(io.Discard, io.Discard), file, r)
-		list = append(list, told{filepath.Base(path), slices.Clone(r.Rig.Log.Events), in, view.Story(in)})
+		list = append(list, told{filepath.Base(path), len(file.Schedule) == 0, slices.Clone(r.Rig.Log.Events), in, view.Story(in)})
 		r.Rig.Close()
 	}
 	return list
@@ -119,8 +120,16 @@ var claims = []struct {
 	{`^(cpu\d+) began (un)?register\(`, []traces.Kind{kpev.ApiEnter}},
 	{`^(cpu\d+) took the #BP at `, []traces.Kind{smpev.Trap}},
 	{`^(cpu\d+): \S+: lock `, []traces.Kind{smpev.Lock}},
+	{`^(cpu\d+): \S+: touch what \S+ protects, WITHOUT IT`, nil},
+	{`^(cpu\d+): \S+: might sleep`, []traces.Kind{smpev.MightSleep}},
+	{`^(cpu\d+): \S+ took \S+\.$`, []traces.Kind{smpev.Lock}},
+	{`^(cpu\d+): pre_handler of \S+ runs with `, []traces.Kind{kpev.Context}},
+	{`^(cpu\d+): register\(\w+\) -> `, []traces.Kind{kpev.ApiReturn}},
+	{`^(cpu\d+): trampoline: nobody knows`, nil},
+	{`^(cpu\d+): \d+ references less of `, []traces.Kind{kpev.HolderDrop}},
 	{`^(?:(?:un)?register|enable)\(\w+\) returned on (cpu\d+)`, []traces.Kind{kpev.ApiReturn}},
 	{`^(cpu\d+) ran the pre_handler`, []traces.Kind{kpev.Handler}},
+	{`^(cpu\d+) ran the handler of `, []traces.Kind{kpev.Handler}},
 	{`^(cpu\d+) ran the probed .* in its slot and came back`, []traces.Kind{smpev.Return}},
 	{`^(cpu\d+) (went on at|returned to) \S+(, in freed memory,)? and ran`, []traces.Kind{smpev.Exec}},
 	{`^(cpu\d+) ran `, []traces.Kind{smpev.Exec}},
@@ -169,7 +178,13 @@ var subjectElsewhere = regexp.MustCompile(`^No IPI made|without serialising|wait
 func TestStoriesAreTrue(t *testing.T) {
 	number := regexp.MustCompile(`event (\d+)`)
 	for _, x := range tellCorpus(t) {
-		require.GreaterOrEqual(t, len(x.story), 2, x.name)
+		least := 2
+		if x.straight || strings.HasPrefix(x.in.Property, "K1 ") || strings.HasPrefix(x.in.Property, "R2 ") {
+			// The default run, what a lock's user does alone, a count that is wrong: there
+			// may be no more to tell than where it ends.
+			least = 1
+		}
+		require.GreaterOrEqual(t, len(x.story), least, x.name)
 		require.LessOrEqual(t, len(x.story), 8, x.name)
 		last := x.story[len(x.story)-1].Seq
 		if x.in.At != 0 {
@@ -180,7 +195,11 @@ func TestStoriesAreTrue(t *testing.T) {
 			require.Less(t, int(s.Seq), len(x.events), at)
 			e := &x.events[s.Seq]
 			require.Equal(t, s.Seq, e.Seq, at)
-			assert.LessOrEqual(t, words(s.Text), 20, at)
+			long := 20
+			if regexp.MustCompile(`: bytes? 0 `).MatchString(s.Text) { // it says of each byte where it is from
+				long = 32
+			}
+			assert.LessOrEqual(t, words(s.Text), long, at)
 			assert.LessOrEqual(t, s.Seq, last, at)
 			for _, also := range s.Also {
 				assert.Less(t, int(also), len(x.events), at)

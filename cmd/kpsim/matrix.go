@@ -73,10 +73,10 @@ func (c *matrixCmd) run(p *program) (int, error) {
 	if c.Traces == "" {
 		return 0, errors.New("--traces: the name is empty; name a folder")
 	}
+	stopAtInterrupt(&c.stop)
 	if err := makeFolder(c.Traces); err != nil {
 		return 0, err
 	}
-	stopAtInterrupt(&c.stop)
 	p.doing = "the matrix"
 	done, clear := p.cells()
 	m, err := matrix.Run(matrix.Job{Rows: rows, Effort: effort, Workers: c.Workers, Cancelled: &c.stop, Done: done, Save: c.save})

@@ -4,11 +4,16 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/properties"
+	"kpsim/properties/mutant"
 	"kpsim/properties/scenario"
+	"kpsim/sched"
+	"kpsim/smp"
 	"kpsim/traces"
 )
 
@@ -16,8 +21,10 @@ var rerecord = flag.Bool("rerecord", false, "explore again and write traces/corp
 
 const corpusDir = "../../traces/corpus"
 
+type row struct{ file, scenario, mutant string }
+
 // corpus is what the committed traces show, PROPERTY-CAUSE: where each is found.
-var corpus = []struct{ file, scenario, mutant string }{
+var corpus = []row{
 	{"T2-second-instruction", "second-instruction", ""},
 	{"T2-preempted", "second-instruction-preempted", ""},
 	{"T2-rcu-for-tasks", "full-rcu", ""},
@@ -74,6 +81,43 @@ var corpus = []struct{ file, scenario, mutant string }{
 	{"P2-retry-lost", "neighbours", "retry-lost"},
 	{"P2-cancel-lost", "neighbours", "cancel-lost"},
 	{"T3-ftrace-by-post", "ftrace-probe", "ftrace-by-post"},
+	{"S1-free-early", "register-storm-none", "free-early"},
+	{"L2-no-restore", "no-sail-past", "no-restore"},
+	{"X1-if-leak", "no-sail-past", "if-leak"},
+	{"X2-jng-and", "function-at-work", "jng-and"},
+	{"P1-lost-kick", "safe-none", "lost-kick"},
+	{"K1-hotplug-last", "hotplug", "hotplug-last"},
+	{"K1-hotplug-nested", "hotplug-stop", "hotplug-nested"},
+	{"K1-flush-locked", "safe-none", "flush-locked"},
+	{"K1-grace-atomic", "safe-full", "grace-atomic"},
+	{"K1-grace-in-section", "safe-full", "grace-in-section"},
+	{"K1-open-spinlocks", "return-irq", "open-spinlocks"},
+	{"T2-flag-early", "flag-early", "flag-early"},
+	{"A1-entry-ignored", "return-probes", "entry-ignored"},
+	{"E1-re-register", "return-probes", "re-register"},
+	{"R2-no-flush", "return-exit", "no-flush"},
+	{"R2-holder-refs", "return-storm", "holder-refs"},
+	{"B1-batch-dropped-early", "batch-poke", "batch-dropped-early"},
+	{"O1-module-kept", "module-unload", "module-kept"},
+	{"C1-handlers-closed", "globally-off", "handlers-closed"},
+	{"P1-one-worker", "stack-check", "one-worker"},
+	{"T2-ignore-extable", "page-fault-sleeps", "ignore-extable"},
+	{"R1-hook-first", "return-probes", "hook-first"},
+	{"T2-past-the-end", "unsafe-regions", "past-the-end"},
+	{"B1-fault-in-copy", "fault-in-copy", "fault-in-copy"},
+	{"T1-no-sync-unopt-2", "torn-jump-bp", "no-sync-unopt-2"},
+	{"T2-stop-early", "stop-machine-alone", "stop-early"},
+	{"T2-optimized-late", "safe-none", "optimized-late"},
+	{"P2-never-again", "neighbours", "never-again"},
+	{"L2-arm-over", "neighbours", "arm-over"},
+	{"C1-detour-preempt", "globally-off", "detour-preempt"},
+	{"S1-slot-before-grace", "slot-before-grace", "slot-before-grace"},
+	{"K1-text-unlocked", "safe-none", "text-unlocked"},
+	{"A2-post-skipped", "boosted-post", "post-skipped"},
+	{"A1-missed-uncounted", "handlers-at-work", "missed-uncounted"},
+	{"A1-return-not-hooked", "return-probes", "return-not-hooked"},
+	{"T4-mark-kept", "optimization-off", "mark-kept"},
+	{"F1-list-bare", "switches", "list-bare"},
 }
 
 // playPath plays a trace, edited if edit isn't nil. The rig is closed when the
@@ -94,7 +138,7 @@ func playPath(t *testing.T, path string, edit func(f *traces.File)) (*traces.Fil
 }
 
 // TestCorpus: each committed trace ends in its property, at its place, with its
-// digest. A file that doesn't any more is re-recorded in a commit of its own:
+// digest; one of a mutant doesn't on the right engine; and each mutant has one. A file that doesn't any more is re-recorded in a commit of its own:
 // go test ./properties/harness -run Corpus -rerecord.
 func TestCorpus(t *testing.T) {
 	for _, c := range corpus {
@@ -109,21 +153,49 @@ func TestCorpus(t *testing.T) {
 			require.NotContains(t, f.Message, "0xffff")
 			require.Empty(t, r.Drifts)
 			require.Equal(t, c.file[:2], r.Property.ID)
+			if c.mutant != "" {
+				requireRight(t, path, f)
+			}
 		})
+	}
+	for i := range mutant.All {
+		mu := &mutant.All[i]
+		p, ok := properties.ByName(mu.Property)
+		require.True(t, ok, mu.Name)
+		has := slices.ContainsFunc(corpus, func(c row) bool { return c.mutant == mu.Name && c.file[:2] == p.ID })
+		require.Equal(t, mu.Equivalent == nil, has, "%s: a trace against %s", mu.Name, p.ID)
 	}
 	files, err := filepath.Glob(filepath.Join(corpusDir, "*.kps"))
 	require.NoError(t, err)
 	require.Len(t, files, len(corpus), "a file that no row of the table names is tested by nobody")
 }
 
+// requireRight plays a trace of a mutant on the right engine, which breaks nothing
+// along it.
+func requireRight(t *testing.T, path string, f *traces.File) {
+	right := *f
+	right.Origin = slices.DeleteFunc(slices.Clone(f.Origin), func(r traces.Remark) bool { return r.Key == traces.OriginMutant })
+	require.Less(t, len(right.Origin), len(f.Origin))
+	rig, err := openFile(path, &right)
+	require.NoError(t, err)
+	defer rig.Close()
+	run := rig.play(sched.NewAnchored(anchorsOf(f.Schedule), rig.Machine))
+	require.NotEqual(t, smp.Refused, run.Outcome, "%v", run.Err)
+	require.Nil(t, run.Property, "the right engine breaks it, too: %+v", run.Finding)
+}
+
 // record explores until it has a witness of the property. Other properties may
 // be broken more often under a mutant: seeds are gone through.
-func record(t *testing.T, path, name, mutant, property string) {
+func record(t *testing.T, path, name, broken, property string) {
 	sc, err := scenario.LoadBuiltin(name)
 	require.NoError(t, err)
 	for seed := range uint64(200) {
-		res, err := Explore(Spec{Scenario: sc, Mutant: mutant, Runs: 20_000, Seed: seed, Workers: 1, Stop: seed > 0})
+		res, err := Explore(Spec{Scenario: sc, Mutant: broken, Runs: 20_000, Seed: seed, Workers: 1, Stop: true})
 		require.NoError(t, err)
+		if seed == 0 && (res.Witness == nil || len(res.Witness.Schedule) > 0) { // more runs may have a shorter one
+			res, err = Explore(Spec{Scenario: sc, Mutant: broken, Runs: 20_000, Seed: seed, Workers: 1})
+			require.NoError(t, err)
+		}
 		if w := res.Witness; w != nil && w.Property.ID == property {
 			require.NoError(t, os.WriteFile(path, w.File.Marshal(), 0o644))
 			return

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -123,9 +124,19 @@ func TestUndecided(t *testing.T) {
 	_, err := Run(Job{Rows: []Row{r}, Columns: Columns()[:1], Effort: brief})
 	require.ErrorContains(t, err, "cell raw/breakpoint none coherent: no mutant is called")
 
+	for k := 1; k <= 2; k++ { // more than 10 schedules of one deviation, more than 1000 of two
+		e := Effort{Deviations: k, Drawn: 8, Seed: 1, Limit: []uint64{10, 1000}[k-1]}
+		_, err = Run(Job{Rows: rowsOf(t, "raw/breakpoint"), Columns: Columns()[:1], Effort: e})
+		require.ErrorContains(t, err, fmt.Sprintf("not complete for %d deviations, nothing found: nothing is decided", k))
+	}
+
+	m, err := Run(Job{Rows: rowsOf(t, "raw/breakpoint"), Columns: Columns()[:1], Effort: Effort{Deviations: 2, Drawn: 8, Seed: 1}})
+	require.NoError(t, err)
+	require.Greater(t, m.Cells[0].All, uint64(1000*chunk), "all that the limits above were too small for")
+
 	var stop atomic.Bool
 	stop.Store(true)
-	m, err := Run(Job{Rows: rowsOf(t, "raw"), Effort: brief, Cancelled: &stop})
+	m, err = Run(Job{Rows: rowsOf(t, "raw"), Effort: brief, Cancelled: &stop})
 	require.NoError(t, err)
 	require.Empty(t, m.Cells)
 	require.Equal(t, 7*15, m.All)

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"bytes"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -68,16 +69,18 @@ func TestIdentities(t *testing.T) {
 
 // The page holds what the matrix does; what is known of the cells stands under it.
 func TestMarkdown(t *testing.T) {
-	m, err := Run(Job{Rows: rowsOf(t, "raw/naive", "raw/breakpoint"), Columns: []Column{{"none", "stale"}}, Effort: brief})
+	m, err := Run(Job{Rows: rowsOf(t, "raw/naive", "raw/poke-3"), Effort: Effort{Deviations: 1, Drawn: 8, Seed: 1}})
 	require.NoError(t, err)
+	m.Cells = m.Cells[:len(m.Cells)-1] // as if it had been interrupted: the row isn't whole
 	var b bytes.Buffer
 	require.NoError(t, m.Markdown(&b, "2000-01-01"))
 	got, err := ReadMarkdown(b.String())
 	require.NoError(t, err)
-	for k, v := range m.Table() {
-		require.Equal(t, v, got[k])
+	require.Len(t, got, len(Columns()))
+	for k, v := range got {
+		require.Equal(t, m.Table()[k], v)
 	}
-	require.Equal(t, "?", got[key("raw/naive", Column{"full", "stale"})])
+	require.Contains(t, b.String(), ", 1 of its 50 rows; ")
 	require.Contains(t, b.String(), Adversary)
 	require.Contains(t, b.String(), "at most 1 deviations")
 	_, err = ReadMarkdown("| jump/nothing | Never |\n")
@@ -85,5 +88,40 @@ func TestMarkdown(t *testing.T) {
 
 	b.Reset()
 	require.NoError(t, m.Text(&b))
-	require.Contains(t, b.String(), "\nraw/breakpoint             ?      Never")
+	require.Regexp(t, `\nraw/poke-3 .* \?\n`, b.String())
+}
+
+// docs/matrix.md holds together, its claims are what its cells say, and cells that
+// are searched again come out as it has them: those that are refuted early do to the
+// letter under any effort.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/matrix.md")
+	require.NoError(t, err)
+	table, err := ReadMarkdown(string(page))
+	require.NoError(t, err)
+	require.NotEmpty(t, table)
+	require.Empty(t, Identities(table))
+	require.Contains(t, string(page), "its effort: "+Quick.Certificate()+".", "write it anew: kpsim matrix --markdown > docs/matrix.md")
+	for k, v := range table {
+		require.NotEmpty(t, v, k)
+		require.NotContains(t, []string{"?", "blind"}, v, k)
+	}
+	for _, c := range Claims {
+		if j := c.Judge(table); j != "" {
+			require.Contains(t, string(page), "- "+c.Says+" The matrix "+j+".\n")
+		} else {
+			require.NotContains(t, string(page), "- "+c.Says)
+		}
+	}
+	for _, x := range []struct {
+		row string
+		c   Column
+	}{
+		{"jump/none/naive", Column{"none", "mixing"}},
+		{"jump/none/stop_machine", Column{"full", "coherent"}},
+	} {
+		m, err := Run(Job{Rows: rowsOf(t, x.row), Columns: []Column{x.c}, Effort: Effort{Deviations: 1, Drawn: first * chunk, Seed: Quick.Seed}})
+		require.NoError(t, err)
+		require.Equal(t, table[key(x.row, x.c)], m.Cells[0].Short(), "%s: write docs/matrix.md anew", key(x.row, x.c))
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -92,10 +93,22 @@ func (m *Matrix) Text(w io.Writer) error {
 	return b.Flush()
 }
 
-// Markdown prints the matrix as the page docs/matrix.md.
+// whole returns m with those of its rows that were searched in all columns.
+func (m *Matrix) whole() *Matrix {
+	w := *m
+	w.Rows = slices.DeleteFunc(slices.Clone(m.Rows), func(r Row) bool {
+		return slices.ContainsFunc(Columns(), func(c Column) bool { return m.cell(r.Name, c) == nil })
+	})
+	return &w
+}
+
+// Markdown prints the matrix as the page docs/matrix.md: of an interrupted one the
+// rows that are whole.
 func (m *Matrix) Markdown(w io.Writer, date string) error {
+	m = m.whole()
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "# Which waits and syncs code patching needs\n\nWritten by `kpsim matrix --markdown` on %s; its effort: %s. No cell is written by hand.\n\n", date, m.Effort.Certificate())
+	fmt.Fprintf(b, "# Which waits and syncs code patching needs\n\nWritten by `kpsim matrix --markdown` on %s, %d of its %d rows; its effort: %s. No cell is written by hand.\n\n",
+		date, len(m.Rows), len(Rows()), m.Effort.Certificate())
 	fmt.Fprintf(b, "%s\n\n%s A witness is written to `traces/` by `kpsim matrix ROW`, to be read with `kpsim explain`.\n", Adversary, m.legend())
 	m.blocks(func(block *Block, rows []Row) {
 		fmt.Fprintf(b, "\n## %s\n\n%s\n\n| row |", block.Name, block.Says)

@@ -14,6 +14,7 @@ type Effort struct {
 	Deviations int    // a Never: all schedules of at most so many deviations
 	Drawn      uint64 // and so many drawn ones, over all offsets
 	Seed       uint64
+	Limit      uint64 // a cell that takes more schedules at an offset to run them all isn't decided; 0: none does
 }
 
 // Quick and Full are the efforts of kpsim matrix.
@@ -140,7 +141,10 @@ func (s *searcher) spec(sc *scenario.Scenario, offset int) harness.Spec {
 func (s *searcher) bounded(sc *scenario.Scenario, offset, k int) (found bool, err error) {
 	spec := s.spec(sc, offset)
 	if k == 2 {
-		spec.Strategy, spec.Runs = "deviations", 1<<40
+		spec.Strategy, spec.Runs = "deviations", s.effort.Limit
+		if spec.Runs == 0 {
+			spec.Runs = 1 << 40
+		}
 		return s.explore(spec, offset, func(res *harness.Result) error {
 			if res.Complete < k {
 				return fmt.Errorf("%s: %d schedules, not complete for %d deviations, nothing found: nothing is decided", sc.Name, res.Runs, k)
@@ -149,6 +153,7 @@ func (s *searcher) bounded(sc *scenario.Scenario, offset, k int) (found bool, er
 			return nil
 		})
 	}
+	spec.Runs = s.effort.Limit
 	v, err := harness.Verify(harness.Proof{Spec: spec, Deviations: k})
 	switch {
 	case err != nil:
@@ -157,6 +162,9 @@ func (s *searcher) bounded(sc *scenario.Scenario, offset, k int) (found bool, er
 		spec.Blind = false
 		if v, err = harness.Verify(harness.Proof{Spec: spec, Deviations: k}); err != nil {
 			return false, err
+		}
+		if s.cancelled.Load() {
+			return false, errCancelled
 		}
 		return true, s.take(v.Witnesses, offset)
 	case s.cancelled.Load():

@@ -26,8 +26,21 @@ type Mutant struct {
 	Property string   // and which property must notice
 	Also     []string // properties that may notice first, since the step serves them too
 	Apply    func(w *Wiring)
-	_        struct{}
+
+	// Equivalent says why nobody can notice: then Property is the one that would.
+	// Nil for all but a few.
+	Equivalent *Equivalent
+	_          struct{}
 }
+
+// Equivalent is why a mutant changes nothing that can be seen in its scenario.
+type Equivalent struct {
+	Proof       string // in words
+	Certificate bool   // every schedule of the scenario can be run, too (verify --full), and shows nothing
+}
+
+// MostEquivalent is how many mutants may be marked equivalent.
+const MostEquivalent = 5
 
 // All are the mutants, in the order of the protocol they break.
 var All = []Mutant{
@@ -134,8 +147,8 @@ var All = []Mutant{
 	{Name: "enable-lost", Source: "enable_kprobe, 2.6.30 and later", Scenario: "globally-off", Property: "no-sail-past",
 		Says:  "what is enabled while kprobes/enabled says 0 stays disabled",
 		Apply: func(w *Wiring) { w.Engine.Mutants.EnableLost = true }},
-	{Name: "entry-ignored", Source: "spec 2.4", Scenario: "return-probes", Property: "return-pairs",
-		Also:  []string{"accounted"},
+	{Name: "entry-ignored", Source: "spec 2.4", Scenario: "return-probes", Property: "accounted",
+		Also:  []string{"return-pairs"},
 		Says:  "a call is followed whatever its entry_handler says",
 		Apply: func(w *Wiring) { w.Engine.Mutants.EntryIgnored = true }},
 	{Name: "disarm-trampoline", Source: "arch_trampoline_kprobe, 2.6.21 and later", Scenario: "trampoline-off", Property: "no-oops",
@@ -292,6 +305,60 @@ var All = []Mutant{
 	{Name: "ftrace-by-post", Source: "R53; 6.1, 6.12", Scenario: "ftrace-probe", Property: "no-sail-past",
 		Says:  "a site is disarmed with the client that it would be armed with now, not the one that it was armed with",
 		Apply: func(w *Wiring) { w.Engine.Mutants.FtraceByPost = true }},
+	{Name: "no-sync-unopt-2", Source: "R3's sibling", Scenario: "torn-jump-bp", Property: "whole-instructions",
+		Says:  "kprobes doesn't sync after the tail that it puts back behind a breakpoint",
+		Apply: SkipSync(kapi.SyncUnopt2)},
+	{Name: "stop-early", Source: "multi_cpu_stop", Scenario: "stop-machine-alone", Property: "no-start-inside",
+		Also:  []string{"whole-instructions"},
+		Says:  "stop_machine runs its function before all CPUs are there",
+		Apply: func(w *Wiring) { w.Kernel.Stop.Early = true }},
+	{Name: "optimized-late", Source: "KPROBE_FLAG_OPTIMIZED", Scenario: "safe-none", Property: "no-start-inside",
+		Says:  "a probe is marked as optimized when the wait is over: until then its instruction is stepped",
+		Apply: func(w *Wiring) { w.Engine.Mutants.StepQueued = true }},
+	{Name: "never-again", Source: "spec 4.8", Scenario: "neighbours", Property: "optimized-again",
+		Says:  "what another probe has blocked isn't optimized when that goes",
+		Apply: func(w *Wiring) { w.Engine.Mutants.NoRetry = true }},
+	{Name: "arm-over", Source: "spec 4.8", Scenario: "neighbours", Property: "text-restored",
+		Says:  "a breakpoint is written into a region while its jump is there",
+		Apply: func(w *Wiring) { w.Engine.Mutants.ArmOver = true }},
+	{Name: "detour-preempt", Source: "spec 1.10", Scenario: "globally-off", Property: "handler-context",
+		Says:  "handlers behind a detour run with preemption on",
+		Apply: func(w *Wiring) { w.Engine.Mutants.DetourPreempt = true }},
+	{Name: "slot-before-grace", Source: "M12", Scenario: "slot-before-grace", Property: "no-use-after-free",
+		Says: "unregister frees the copy of an instruction before it waits for who may step it, and CPUs aren't synchronized",
+		Apply: func(w *Wiring) {
+			w.Engine.Mutants.FreeFirst = true
+			SkipSync(kapi.SyncDisarm)(w)
+		}},
+	{Name: "text-unlocked", Source: "spec 1.12", Scenario: "safe-none", Property: "locks",
+		Says:  "kprobes doesn't take text_mutex",
+		Apply: func(w *Wiring) { w.Deps.Text = lockless{w.Deps.Text} }},
+	{Name: "post-skipped", Source: "spec 1.3", Scenario: "boosted-post", Property: "post-called",
+		Says:  "a breakpoint runs no post_handler",
+		Apply: func(w *Wiring) { w.Engine.Mutants.SkipPost = true }},
+	{Name: "missed-uncounted", Source: "spec 1.9", Scenario: "handlers-at-work", Property: "accounted",
+		Says:  "a hit inside a handler isn't counted",
+		Apply: func(w *Wiring) { w.Engine.Mutants.NoMissed = true }},
+	{Name: "return-not-hooked", Source: "spec 2.1", Scenario: "return-probes", Property: "accounted",
+		Says:  "a return probe leaves the return address on the stack",
+		Apply: func(w *Wiring) { w.Engine.Mutants.NoHook = true }},
+	// Equivalent:
+	{Name: "tasks-without-grace", Source: "synchronize_rcu_tasks", Scenario: "safe-full", Property: "no-start-inside",
+		Says:       "a wait for all tasks has no grace periods around it",
+		Apply:      func(w *Wiring) { w.Kernel.RCU.Bare = true },
+		Equivalent: &Equivalent{Proof: "The grace periods are for who isn't among the tasks that are waited for: an interrupt's handler on an idle CPU, to which no interrupt comes in this machine; a task that ends, which takes no step after that; and for what was written before to be seen, which it is at once. Whoever stands in text otherwise stands there on a task that is runnable, and waited for."}},
+	{Name: "kick-unlocked", Source: "R7, M07; 2.6.38 to 5.7", Scenario: "neighbours", Property: "optimized-again",
+		Says:       "the optimizer looks whether there is more to do, and starts again, when it has let kprobe_mutex go",
+		Apply:      func(w *Wiring) { w.Engine.Mutants.RekickOutside = true },
+		Equivalent: &Equivalent{Proof: "Whoever puts a point on a list holds the mutex, and starts the work himself before he lets it go; a work that runs is no longer pending, so that it runs again. So what comes to a list after the mutex is free is seen to, whatever the look says. What a batch has left is on a list until the look, or somebody with the mutex has taken it off and nothing is left to do. A start too many finds empty lists."}},
+	{Name: "no-sync-1-at-probe", Source: "M16", Scenario: "torn-jump-bp", Property: "whole-instructions",
+		Says:       "text_poke_bp doesn't sync after the breakpoint, where kprobes' own has stood before",
+		Apply:      SkipSync(kapi.SyncPoke1),
+		Equivalent: &Equivalent{Certificate: true, Proof: "The breakpoint has stood there since the probe was armed, and was synced then: the first store changes nothing."}},
+	{Name: "no-sync-3-at-probe", Source: "M18", Scenario: "torn-jump-bp", Property: "owned-breakpoint",
+		Says:       "text_poke_bp doesn't sync after the head of a probe's jump",
+		Apply:      SkipSync(kapi.SyncPoke3),
+		Equivalent: &Equivalent{Certificate: true, Proof: "Who still sees the breakpoint traps, and the probe owns that: it sends the CPU by the detour as the jump would. The tail was synced before."}},
 }
 
 // ByName returns the mutant of that name, AsShipped included.

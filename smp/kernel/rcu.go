@@ -31,6 +31,7 @@ type RCU struct {
 	active  []*grace // owned by the machine's hooks: those being waited for
 	spare   []*grace // owned by the machine's hooks
 	boot    []*grace // set at boot: those that a run begins with
+	Bare    bool     // owned by the boot of a run: a wait for all tasks has no grace periods around it: a mutant
 	ids     uint64   // owned by the machine's hooks: how many have begun
 }
 
@@ -115,7 +116,7 @@ func (r *RCU) newGrace() *grace {
 
 func (r *RCU) reset() {
 	r.active, r.spare = r.active[:0], append(r.spare[:0], r.boot...)
-	r.ids = 0
+	r.ids, r.Bare = 0, false
 	clear(r.readers[:])
 }
 
@@ -130,6 +131,10 @@ func (r *RCU) Synchronize(x kapi.Context, f kapi.Flavour) {
 	case kapi.QuiesceTasks:
 		if !r.k.cfg.Preemptible {
 			r.wait(x, smpev.GPSched)
+			return
+		}
+		if r.Bare {
+			r.wait(x, smpev.GPTasks)
 			return
 		}
 		r.wait(x, smpev.GPRcu)

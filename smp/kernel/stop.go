@@ -15,6 +15,7 @@ type Stop struct {
 	k       *Kernel
 	Sync    kapi.Sync            // set at boot, wrapped by mutants
 	Reads   bool                 // owned by the boot of a run: it takes the hotplug lock, which its callers have taken: a mutant
+	Early   bool                 // owned by the boot of a run: the function is run before the others are there: a mutant
 	mutex   *Mutex               // set at boot
 	f       func(x kapi.Context) // owned by mutex
 	state   kapi.Var[int]        // the protocol's step that all stoppers are to make
@@ -46,7 +47,7 @@ func (s *Stop) init(k *Kernel) {
 }
 
 func (s *Stop) reset() {
-	s.Sync, s.Reads = &s.k.Sync, false
+	s.Sync, s.Reads, s.Early = &s.k.Sync, false, false
 	s.state.Set(stopDone)
 	s.acks.Set(0)
 }
@@ -76,23 +77,33 @@ func (s *Stop) Machine(x kapi.Context, f func(x kapi.Context)) {
 // others.
 func (s *Stop) stopper(x *smp.Ctx) {
 	x.Step("stopper", stopPrepare)
+	if s.Early {
+		s.run(x)
+	}
 	s.ack(x, stopPrepare)
 
 	x.Step("stopper", stopDisable)
 	x.IRQ(false)
 	s.ack(x, stopDisable)
 
-	if x.CPU() == 0 {
-		x.Emit(smpev.StopStart, 0, 0, 0)
-		x.Step("stopper", stopRun)
-		s.f(x)
-		x.Emit(smpev.StopEnd, 0, 0, 0)
+	if !s.Early {
+		s.run(x)
 	}
 	s.ack(x, stopRun)
 
 	s.Sync.Self(x, kapi.SyncStop)
 	x.IRQ(true)
 	s.ack(x, stopExit)
+}
+
+// run is the step that one CPU makes alone.
+func (s *Stop) run(x *smp.Ctx) {
+	if x.CPU() == 0 {
+		x.Emit(smpev.StopStart, 0, 0, 0)
+		x.Step("stopper", stopRun)
+		s.f(x)
+		x.Emit(smpev.StopEnd, 0, 0, 0)
+	}
 }
 
 // ack says that this CPU has made the step. The last one to say so sets the

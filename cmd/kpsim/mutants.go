@@ -1,0 +1,280 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"kpsim/properties"
+	"kpsim/properties/harness"
+	"kpsim/properties/mutant"
+)
+
+type mutantsCmd struct {
+	Mutants  []string `arg:"" optional:"" name:"name" help:"Only these mutants. Default: all there are."`
+	Seeds    int      `default:"20" placeholder:"N" help:"Searches for each mutant, each with its own seed. Default: 20."`
+	Most     uint64   `default:"100000" placeholder:"N" help:"Schedules of one search, at most: what isn't noticed by then has survived. Default: 100000."`
+	Seed     uint64   `default:"1" placeholder:"N" help:"The first seed; the others follow it. Default: 1."`
+	Workers  int      `default:"0" placeholder:"N" help:"How many searches are made at once; 0 is one a processor. What they find is the same."`
+	Blind    bool     `help:"Shrink no witnesses: that takes most of the time."`
+	JSON     bool     `name:"json" xor:"form" help:"Print one JSON object a line."`
+	Markdown bool     `xor:"form" help:"Print a table in Markdown."`
+
+	stop atomic.Bool
+}
+
+// Help implements kong.HelpProvider.
+func (*mutantsCmd) Help() string {
+	return `A mutant leaves out, doubles or swaps one step of a protocol. Each is searched for in the scenario where it shows, and the property that is named for it must notice. A line says which property noticed first, in how many schedules: the median over the seeds, the interval that holds the true median with 95 % or more, and the slowest seed; and how many deviations the shortest of three shrunk witnesses has.
+
+It fails if a property notices that isn't named for the mutant, if a mutant survives a search and isn't marked equivalent, if one is marked so and is noticed, or its certificate (every schedule there is) isn't complete, if more than five are marked; and, without names, if there is a property that notices none.
+
+Examples:
+
+  kpsim mutants
+  kpsim mutants no-quiesce lost-kick
+  kpsim mutants --seeds 5 --blind
+  kpsim mutants --json | jq 'select(.slowest > 5000)'
+  kpsim mutants --markdown > mutants.md
+
+Exit status: 0, 1 something is wrong with a mutant or a property, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
+}
+
+// killedSoon is within how many schedules nine in ten mutants are to be killed.
+const killedSoon = 5000
+
+// A mutantRow is what is printed of a mutant.
+type mutantRow struct {
+	Mutant     string         `json:"mutant"`
+	Scenario   string         `json:"scenario"`
+	Property   string         `json:"property"`
+	By         map[string]int `json:"by"`
+	Seeds      int            `json:"seeds"`
+	Killed     int            `json:"killed"`
+	Most       uint64         `json:"most"`
+	Median     uint64         `json:"median"` // 0: more than most, here and below
+	Low        uint64         `json:"low"`
+	High       uint64         `json:"high"`
+	Slowest    uint64         `json:"slowest"`
+	Deviations *int           `json:"deviations"` // of the shrunk witness; null: there is none
+	Equivalent string         `json:"equivalent,omitempty"`
+	Fault      string         `json:"fault,omitempty"`
+}
+
+func (c *mutantsCmd) run(p *program) (int, error) {
+	list, err := c.check()
+	if err != nil {
+		return 0, err
+	}
+	stopAtInterrupt(&c.stop)
+	hunt := harness.Hunt{Seeds: c.Seeds, Seed: c.Seed, Most: c.Most, Workers: c.Workers, Blind: c.Blind, Cancelled: &c.stop}
+	c.head(p)
+	var rows []mutantRow
+	for _, mu := range list {
+		p.doing = fmt.Sprintf("scenario %s, mutant %s", mu.Scenario, mu.Name)
+		line := p.watch(mu.Name, 0)
+		hunt.Progress = line.update
+		k, err := hunt.Kill(mu)
+		line.clear()
+		if err != nil {
+			return 0, err
+		}
+		if k == nil {
+			fmt.Fprintf(p.err, "kpsim: interrupted after %d of %s\n", len(rows), number(len(list), "mutant"))
+			return exitInterrupted, nil
+		}
+		r := mutantRowOf(k)
+		rows = append(rows, r)
+		if err := c.print(p, &r); err != nil {
+			return 0, err
+		}
+	}
+	return c.conclude(p, rows)
+}
+
+// check checks the flags, and returns the mutants that are asked for.
+func (c *mutantsCmd) check() (list []*mutant.Mutant, err error) {
+	switch {
+	case c.Seeds < 1:
+		return nil, fmt.Errorf("--seeds: %d is too few; give at least 1", c.Seeds)
+	case c.Most < 1:
+		return nil, errors.New("--most: 0 schedules find nothing; give at least 1")
+	case c.Workers < 0:
+		return nil, fmt.Errorf("--workers: %d is too few; give at least 1, or leave it out for one a processor", c.Workers)
+	}
+	for _, name := range c.Mutants {
+		if !slices.Contains(mutant.Names(), name) {
+			return nil, fmt.Errorf("no mutant is called %q; there are %s", name, strings.Join(mutant.Names(), ", "))
+		}
+	}
+	for i := range mutant.All {
+		if mu := &mutant.All[i]; len(c.Mutants) == 0 || slices.Contains(c.Mutants, mu.Name) {
+			list = append(list, mu)
+		}
+	}
+	return list, nil
+}
+
+func mutantRowOf(k *harness.Kill) mutantRow {
+	mu := k.Mutant
+	r := mutantRow{
+		Mutant: mu.Name, Scenario: mu.Scenario, Property: mu.Property, By: k.By,
+		Seeds: k.First.Seeds, Killed: len(k.First.Found), Most: k.First.Bound, Fault: k.Fault(),
+	}
+	if r.Seeds > 0 {
+		r.Median, r.Low, r.High = k.First.Median()
+	}
+	if r.Seeds > 0 && k.Survived() == 0 {
+		r.Slowest = k.First.Found[r.Killed-1]
+	}
+	if k.Witness != nil {
+		n := len(k.Witness.Schedule)
+		r.Deviations = &n
+	}
+	if q := mu.Equivalent; q != nil {
+		r.Equivalent = q.Proof
+		if v := k.Proof; v != nil && v.Complete && v.Violations == 0 {
+			r.Equivalent = fmt.Sprintf("certificate: %s, complete, %d states. %s", mu.Scenario, v.States, q.Proof)
+		}
+	}
+	return r
+}
+
+// Widths of the columns.
+const (
+	mutantWidth   = 22
+	whereWidth    = 20
+	noticedWidth  = 20
+	medianColumn  = 8
+	betweenColumn = 16
+)
+
+func (c *mutantsCmd) head(p *program) {
+	switch {
+	case c.JSON:
+	case c.Markdown:
+		fmt.Fprintf(p.out, "| mutant | scenario | noticed by | schedules, median | 95 %% | slowest of %d | witness |\n|---|---|---|--:|--:|--:|--:|\n", c.Seeds)
+	case p.width == 0 || p.width >= 100:
+		fmt.Fprintf(p.out, "%-*s  %-*s  %-*s  %*s  %*s  %*s  %s\n", mutantWidth, "mutant", whereWidth, "scenario", noticedWidth, "noticed by",
+			medianColumn, "median", betweenColumn, "95 %", medianColumn, "slowest", "witness")
+	}
+}
+
+func (c *mutantsCmd) print(p *program, r *mutantRow) error {
+	if c.JSON {
+		return p.printJSON(r)
+	}
+	between := fmt.Sprintf("%s to %s", r.within(r.Low), r.within(r.High))
+	cells := []string{r.Mutant, r.Scenario, r.noticed(), r.within(r.Median), between, r.within(r.Slowest), r.witness()}
+	if r.Equivalent != "" {
+		cells[2], cells[3], cells[4], cells[5], cells[6] = "nobody", "-", "-", "-", "equivalent"
+	}
+	switch {
+	case c.Markdown:
+		fmt.Fprintf(p.out, "| %s |\n", strings.Join(cells, " | "))
+	case p.width > 0 && p.width < 100:
+		p.indented("", strings.Join(cells, "  "))
+	default:
+		fmt.Fprintf(p.out, "%-*s  %-*s  %-*s  %*s  %*s  %*s  %s\n", mutantWidth, cells[0], whereWidth, cells[1], noticedWidth, cells[2],
+			medianColumn, cells[3], betweenColumn, cells[4], medianColumn, cells[5], cells[6])
+	}
+	if r.Fault != "" && !c.Markdown {
+		p.indented(indent, p.paint(red, "WRONG")+": "+r.Fault)
+		p.toType("to look at it:", shell(typed(), "explore", r.Scenario, "--mutant", r.Mutant))
+	}
+	return nil
+}
+
+// noticed names who noticed first, most often first, and how often if it wasn't
+// always the same.
+func (r *mutantRow) noticed() string {
+	var names []string
+	for _, q := range properties.All {
+		if n := r.By[q.Name]; n > 0 {
+			names = append(names, fmt.Sprintf("%s %d", q.Name, n))
+		}
+	}
+	switch len(names) {
+	case 0:
+		return "nobody"
+	case 1:
+		name, _, _ := strings.Cut(names[0], " ")
+		return name
+	}
+	return strings.Join(names, ", ")
+}
+
+func (r *mutantRow) within(n uint64) string {
+	if n == 0 {
+		return fmt.Sprintf("> %d", r.Most)
+	}
+	return fmt.Sprint(n)
+}
+
+func (r *mutantRow) witness() string {
+	if r.Deviations == nil {
+		return "-"
+	}
+	return number(*r.Deviations, "deviation")
+}
+
+// conclude says what holds of all rows together.
+func (c *mutantsCmd) conclude(p *program, rows []mutantRow) (status int, err error) {
+	faults, killed, soon, marked := 0, 0, 0, 0
+	by := make(map[string]bool)
+	for i := range rows {
+		r := &rows[i]
+		if r.Fault != "" {
+			faults++
+		}
+		if r.Equivalent != "" {
+			marked++
+			continue
+		}
+		if r.Slowest > 0 {
+			killed++
+		}
+		if r.Slowest > 0 && r.Slowest <= killedSoon {
+			soon++
+		}
+		by[r.Property] = by[r.Property] || r.By[r.Property] > 0
+	}
+	var wrong []string
+	if len(c.Mutants) == 0 {
+		for _, q := range properties.All {
+			if !by[q.Name] {
+				wrong = append(wrong, q.ID+" "+q.Name+" notices no mutant; write one that it must notice, or take it out of the catalogue")
+			}
+		}
+	}
+	if marked > mutant.MostEquivalent {
+		wrong = append(wrong, fmt.Sprintf("%d mutants are marked equivalent; there may be %d", marked, mutant.MostEquivalent))
+	}
+	if len(wrong)+faults > 0 {
+		status = exitAgainst
+	}
+	if c.JSON {
+		for _, w := range wrong {
+			fmt.Fprintf(p.err, "kpsim: %s\n", w)
+		}
+		return status, nil
+	}
+	of := len(rows) - marked
+	fmt.Fprintf(p.out, "\n%s, %s each: %d of %d killed within %d schedules by every seed (%s), %d of them within %d (%s); %d marked equivalent\n",
+		number(len(rows), "mutant"), number(c.Seeds, "seed"), killed, of, c.Most, shareOf(uint64(killed), uint64(of)),
+		soon, killedSoon, shareOf(uint64(soon), uint64(of)), marked)
+	for i := range rows {
+		if r := &rows[i]; r.Equivalent != "" {
+			p.indented("", "\n"+r.Mutant+": "+r.Equivalent)
+		}
+		if r := &rows[i]; c.Markdown && r.Fault != "" {
+			fmt.Fprintf(p.out, "\n%s is wrong: %s\n", r.Mutant, r.Fault)
+		}
+	}
+	for _, w := range wrong {
+		fmt.Fprintln(p.out, p.paint(red, "WRONG")+": "+w)
+	}
+	return status, nil
+}
