@@ -71,6 +71,7 @@ var reports = map[string]func(*rapid.T, string){
 	"B1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"C1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"E1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"F1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"K1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"L1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"L2": func(t *rapid.T, says string) { t.Fatal(says) },
@@ -85,6 +86,7 @@ var reports = map[string]func(*rapid.T, string){
 	"T1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"T2": func(t *rapid.T, says string) { t.Fatal(says) },
 	"T3": func(t *rapid.T, says string) { t.Fatal(says) },
+	"T4": func(t *rapid.T, says string) { t.Fatal(says) },
 	"X1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"X2": func(t *rapid.T, says string) { t.Fatal(says) },
 }
