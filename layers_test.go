@@ -43,7 +43,7 @@ var layers = []layer{
 	{pkg: "properties/scenario", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "properties/harness", may: []string{"*"}, free: []string{"*"}}, // workers, above the machines
 	{pkg: "properties/mutant", may: []string{"*"}},
-	{pkg: "properties/matrix", may: []string{"*"}, free: []string{"*"}}, // workers, above those of harness
+	{pkg: "properties/matrix", may: []string{"*"}, free: []string{"*"}},   // workers, above those of harness
 	{pkg: "properties/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics
 	{pkg: "cmd/kpsim", may: []string{"*"}, free: []string{"*"}},
 }

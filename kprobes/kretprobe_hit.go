@@ -265,7 +265,7 @@ func (e *Engine) leaveListed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to
 func (e *Engine) leaveHashed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to isa.Addr) {
 	b := e.bucket(x)
 	was := busy{}
-	if e.s.Return == ReturnHashed && !e.s.Mutants.TrampolineUnbusy { // the other's trampoline is a probe
+	if e.s.Return == ReturnHashed { // the other's trampoline is a probe
 		was = e.setBusy(x, &e.ret.busyPoint)
 	}
 	b.lock.Lock(x)
@@ -296,7 +296,7 @@ func (e *Engine) leaveHashed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to
 	}
 	b.lock.Unlock(x)
 	e.freeAll(x, empty)
-	if e.s.Return == ReturnHashed && !e.s.Mutants.TrampolineUnbusy {
+	if e.s.Return == ReturnHashed {
 		e.unsetBusy(x, was)
 	}
 	return to
@@ -407,10 +407,7 @@ func (e *Engine) exits(x kapi.Context) {
 			ri = below
 		}
 	} else {
-		was := busy{}
-		if !e.s.Mutants.FlushUnbusy {
-			was = e.setBusy(x, &e.ret.busyPoint)
-		}
+		was := e.setBusy(x, &e.ret.busyPoint)
 		b := e.bucket(x)
 		b.lock.Lock(x)
 		var empty *Instance
@@ -426,9 +423,7 @@ func (e *Engine) exits(x kapi.Context) {
 		}
 		b.lock.Unlock(x)
 		e.freeAll(x, empty)
-		if !e.s.Mutants.FlushUnbusy {
-			e.unsetBusy(x, was)
-		}
+		e.unsetBusy(x, was)
 	}
 	x.PreemptEnable()
 }

@@ -25,11 +25,6 @@ type RetMutants struct {
 	// an NMI that pushes between the steps of a push publishes a place that isn't
 	// filled yet.
 	ObjpoolLast bool
-	// FlushUnbusy takes the lock of a bucket at a task's end without being busy with a
-	// probe: a return probe that an NMI comes upon there wants the same (K2, until 5.7).
-	FlushUnbusy bool
-	// TrampolineUnbusy does the same in the trampoline (K3, until 5.0).
-	TrampolineUnbusy bool
 	// DisarmTrampoline has the file enabled disarm the probe on the trampoline, too
 	// (2.6): calls in flight return to a nop, and run into what is behind it.
 	DisarmTrampoline bool

