@@ -4,9 +4,10 @@
 // kpsim simulates an x86 machine with several CPUs on which code is patched
 // while it runs: kprobes, return probes, jprobes and their jump optimization as
 // five editions of the kernel's document have them, ftrace, modules, jump labels,
-// static calls, whatever is plugged in beside them. Functions are real machine code, executed instruction
-// by instruction; the kernel around them is Go. From one seed or one recording
-// a run is the same to the last event, on every computer.
+// static calls, whatever is plugged in beside them. Functions are real machine
+// code, executed instruction by instruction; the kernel around them is Go. From
+// one seed or one recording a run is the same to the last event, on every
+// computer.
 //
 // # Rooms
 //

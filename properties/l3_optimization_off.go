@@ -110,10 +110,16 @@ func (m *optimizationOff) End(bool) *traces.Finding { return nil }
 // probe; the return of a write of 0 by all probes and what stands there. Nothing
 // is left for the end.
 func offTouches(t *Touched, e *traces.Event) {
-	const sysctl = 1 << 32 // other objects are probes
+	switchTouches(t, e, kpev.Sysctl, func(b byte) bool { return b == jump })
+}
+
+// switchTouches is what a monitor touches that looks, while the switch is 0 that
+// writes are events of, for stores to a probe's first byte of what must not be there.
+func switchTouches(t *Touched, e *traces.Event, writes traces.Kind, forbidden func(b byte) bool) {
+	const file = 1 << 32 // other objects are probes
 	switch e.Kind {
-	case kpev.Sysctl:
-		t.Write(sysctl)
+	case writes:
+		t.Write(file)
 		if e.A == 0 && e.B == 1 {
 			for id, addr := range t.Addrs {
 				t.Read(uint64(id))
@@ -123,8 +129,8 @@ func offTouches(t *Touched, e *traces.Event) {
 	case smpev.TextStore:
 		t.WriteText(e.A, e.C)
 		for id, addr := range t.Addrs {
-			if k := addr - e.A; k < e.C && byte(e.B>>(8*k)) == jump {
-				t.Read(sysctl)
+			if k := addr - e.A; k < e.C && forbidden(byte(e.B>>(8*k))) {
+				t.Read(file)
 				t.Read(uint64(id))
 			}
 		}

@@ -104,31 +104,5 @@ func (m *allOff) End(bool) *traces.Finding { return nil }
 // file; the return of one of 0 by all probes and what stands there. Nothing is left
 // for the end.
 func allOffTouches(t *Touched, e *traces.Event) {
-	const file = 1 << 32 // other objects are probes
-	switch e.Kind {
-	case kpev.Enabled:
-		t.Write(file)
-		if e.A == 0 && e.B == 1 {
-			for id, addr := range t.Addrs {
-				t.Read(uint64(id))
-				t.ReadText(addr, 1)
-			}
-		}
-	case smpev.TextStore:
-		t.WriteText(e.A, e.C)
-		for id, addr := range t.Addrs {
-			if k := addr - e.A; k < e.C {
-				if b := byte(e.B >> (8 * k)); b == int3 || b == jump {
-					t.Read(file)
-					t.Read(uint64(id))
-				}
-			}
-		}
-	case smpev.Retire, smpev.Free:
-		if e.C == smpev.ModuleMem {
-			t.WriteText(e.A, e.B)
-		}
-	case kpev.ApiEnter, kpev.ApiReturn:
-		t.Write(e.B)
-	}
+	switchTouches(t, e, kpev.Enabled, func(b byte) bool { return b == int3 || b == jump })
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -197,13 +196,7 @@ func (c *fuzzCmd) tell(p *program, s *harness.Storm, seed uint64, q *properties.
 	if _, err := fmt.Fprintf(p.out, "seed %d breaks %s: %s\n", seed, q.Name, w.Message); err != nil {
 		return err
 	}
-	p.indented(indent, p.told(w.File))
-	if len(w.Schedule) <= stormLines {
-		for _, l := range scheduleLines(w.Schedule) {
-			p.indented(indent+"  ", l)
-		}
-	}
-	p.toType(number(find.Deviations, "deviation")+"; to replay:", shell(typed(), "replay", find.Trace))
+	p.stormWitness(w, find.Trace)
 	return nil
 }
 
@@ -223,21 +216,11 @@ func (c *fuzzCmd) print(p *program, name string, r *harness.Stormed) error {
 	if c.JSON {
 		return p.printJSON(fuzzRow{name, r.Programs, r.Runs, r.Optimizing, r.Under, r.Counts.Points, r.Chosen, r.Violations, r.Broken})
 	}
-	said := never
-	var names []string
-	for _, q := range properties.All {
-		if n := r.Broken[q.Name]; n > 0 {
-			names = append(names, fmt.Sprintf("%s by %d", q.Name, n))
-		}
-	}
-	if len(names) > 0 {
-		said = sometimes + ": " + strings.Join(names, ", ")
-	}
 	during := "none writes jumps under calls"
 	if r.Optimizing > 0 {
 		during = shareOf(r.Under, r.Optimizing) + " optimized during a call"
 	}
 	_, err := fmt.Fprintf(p.out, "%-10s  %6d programs  %8d schedules  %31s  %7s with %d points or more  %s\n",
-		name, r.Programs, r.Runs, during, shareOf(r.Chosen, r.Runs), harness.StormPoints, said)
+		name, r.Programs, r.Runs, during, shareOf(r.Chosen, r.Runs), harness.StormPoints, brokenBy(r.Broken))
 	return err
 }

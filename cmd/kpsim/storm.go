@@ -186,13 +186,7 @@ func (c *stormCmd) one(p *program, s harness.Storm) (*stormRow, error) {
 	if err := c.print(p, row); err != nil || w == nil || c.JSON {
 		return row, err
 	}
-	p.indented(indent, p.told(w.File))
-	if len(w.Schedule) <= stormLines {
-		for _, l := range scheduleLines(w.Schedule) {
-			p.indented(indent+"  ", l)
-		}
-	}
-	p.toType(number(len(w.Schedule), "deviation")+"; to replay:", shell(typed(), "replay", row.Trace))
+	p.stormWitness(w, row.Trace)
 	return row, nil
 }
 
@@ -228,18 +222,37 @@ func (c *stormCmd) print(p *program, r *stormRow) error {
 	if c.JSON {
 		return p.printJSON(r)
 	}
-	said := never
-	var names []string
-	for _, q := range properties.All {
-		if n := r.Broken[q.Name]; n > 0 {
-			names = append(names, fmt.Sprintf("%s by %d", q.Name, n))
-		}
-	}
-	if len(names) > 0 {
-		said = sometimes + ": " + strings.Join(names, ", ") + fmt.Sprintf("; seed %d", r.Found[0])
+	said := brokenBy(r.Broken)
+	if said != never {
+		said += fmt.Sprintf("; seed %d", r.Found[0])
 	} else if r.Violations > 0 {
 		said = sometimes
 	}
 	_, err := fmt.Fprintf(p.out, "%-10s  %-9s  %6d programs  %8d schedules  %7s optimized during a call  %s\n", r.Edition, r.Preempt, r.Programs, r.Runs, shareOf(r.During, r.Runs), said)
 	return err
+}
+
+// brokenBy says which properties were broken, and by how many schedules.
+func brokenBy(broken map[string]uint64) string {
+	var names []string
+	for _, q := range properties.All {
+		if n := broken[q.Name]; n > 0 {
+			names = append(names, fmt.Sprintf("%s by %d", q.Name, n))
+		}
+	}
+	if names == nil {
+		return never
+	}
+	return sometimes + ": " + strings.Join(names, ", ")
+}
+
+// stormWitness prints what a program's witness shows, and how to replay its trace.
+func (p *program) stormWitness(w *harness.Witness, trace string) {
+	p.indented(indent, p.told(w.File))
+	if len(w.Schedule) <= stormLines {
+		for _, l := range scheduleLines(w.Schedule) {
+			p.indented(indent+"  ", l)
+		}
+	}
+	p.toType(number(len(w.Schedule), "deviation")+"; to replay:", shell(typed(), "replay", trace))
 }

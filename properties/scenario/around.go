@@ -107,6 +107,11 @@ func blocks(what string, v starlark.Value) (names []string, err error) {
 
 // doSite makes a site of ftrace.
 func (l *loader) doSite(c *call) (starlark.Value, error) {
+	return l.site(c, theSites, &l.s.Sites)
+}
+
+// site adds the place in a function that a call gives as at.
+func (l *loader) site(c *call, of list, to *[]Site) (starlark.Value, error) {
 	var v starlark.Value
 	if err := c.unpack("at", &v); err != nil {
 		return nil, err
@@ -115,8 +120,8 @@ func (l *loader) doSite(c *call) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.position[part{theSites, len(l.s.Sites), -1}] = c.at
-	l.s.Sites = append(l.s.Sites, Site{Func: f.name, Offset: int(f.off)})
+	l.position[part{of, len(*to), -1}] = c.at
+	*to = append(*to, Site{Func: f.name, Offset: int(f.off)})
 	return starlark.None, nil
 }
 

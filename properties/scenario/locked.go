@@ -7,17 +7,7 @@ const lockPrefix = 0xf0
 
 // doLocked makes a lock prefix one that comes and goes.
 func (l *loader) doLocked(c *call) (starlark.Value, error) {
-	var v starlark.Value
-	if err := c.unpack("at", &v); err != nil {
-		return nil, err
-	}
-	f, err := function("at", v)
-	if err != nil {
-		return nil, err
-	}
-	l.position[part{theLocked, len(l.s.Locked), -1}] = c.at
-	l.s.Locked = append(l.s.Locked, Site{Func: f.name, Offset: int(f.off)})
-	return starlark.None, nil
+	return l.site(c, theLocked, &l.s.Locked)
 }
 
 // locked checks lock prefixes.
