@@ -53,7 +53,9 @@ func (g *storm) machine() {
 	if *m = list[g.rand.N(len(list))]; g.one(8) {
 		*m = Machine{Preempt: Preempt(g.rand.N(int(PreemptLazy) + 1))}
 	}
-	if m.CPUs = 3 + g.rand.N(stormCPUs-2); g.one(12) { // of 2 CPUs most have a prober and a caller in turn
+	if m.CPUs = 3 + g.rand.N(2); g.one(6) {
+		m.CPUs = stormCPUs - g.rand.N(2)
+	} else if g.one(10) { // most have a prober and a caller in turn
 		m.CPUs = 2
 	}
 	m.Fetch = Fetch(g.rand.N(int(FetchMixing) + 1))
@@ -81,12 +83,9 @@ func (m *Machine) sound() {
 	}
 }
 
-// JumpsLive reports whether the machine writes jumps while tasks are in the functions
-// that get them: a breakpoint may become one, by its settings and its rules, and nothing
-// is stopped for it.
-func (m *Machine) JumpsLive() bool {
-	return !m.NoOptprobes && !m.AnyByte && m.Rules != Rules26 && m.Patch == PatchBreakpoint
-}
+// Optimizes reports whether the machine makes breakpoints jumps, by its settings and its
+// rules.
+func (m *Machine) Optimizes() bool { return !m.NoOptprobes && !m.AnyByte && m.Rules != Rules26 }
 
 // handlers lets some of a kprobe's handlers do more than count.
 func (g *storm) handlers(p *Probe) {

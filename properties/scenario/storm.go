@@ -53,6 +53,8 @@ type storm struct {
 	next    string   // the function that is being drawn
 	made    []string // functions that were
 	takes   []int    // how many instructions each executes at most
+	focus   string   // the function that most calls are of, whose probe mostly gets a jump
+	sleeps  bool     // focus may sleep: no handler calls it
 	sites   []Site   // of ftrace, in these
 	changes bool     // a handler changes what is returned
 }
@@ -74,17 +76,29 @@ func (g *storm) probes() {
 	if g.one(2) {
 		first = stormFuncs[0]
 	}
+	if g.focus != "" && !g.sleeps {
+		first.name, first.offset = g.focus, 0
+	}
 	g.funcs = []string{first.name}
 	if g.one(3) {
 		g.funcs = append(g.funcs, drawn[g.rand.N(len(drawn))])
 	}
 	g.funcs = append(g.funcs, g.made...)
+	if g.focus == "" {
+		g.focus = first.name
+	} else {
+		first.name, first.offset = g.focus, 0
+	}
 	if g.labelled = g.one(4) && g.sc.Machine.Edition != Edition26; g.labelled { // jump labels came with 2.6.37
 		g.funcs = append(g.funcs, "labelled")
 		g.sc.Labels = []Label{{Name: "key", Func: "labelled", Offset: 3, Target: "labelled_on"}}
 	}
 	g.nests = g.one(4)
-	for i := range 2 + g.rand.N(stormProbes-1) {
+	most := stormProbes
+	if g.wide {
+		most--
+	}
+	for i := range 2 + g.rand.N(most-1) {
 		p := Probe{Name: fmt.Sprintf("k%d", i), Func: first.name, Offset: first.offset, Pre: []Step{{Kind: StepCount}}}
 		if i > 0 {
 			if p.Func = g.some(); g.one(3) {
@@ -164,7 +178,7 @@ func (g *storm) some() string {
 	if g.one(3) {
 		return g.funcs[g.rand.N(len(g.funcs))]
 	}
-	return g.funcs[0]
+	return g.focus
 }
 
 // offset draws one: mostly where an instruction begins, now and then within one,
@@ -172,7 +186,7 @@ func (g *storm) some() string {
 func (g *storm) offset(f string) int {
 	reach := stormReach
 	size := len(checker{g.sc}.text(f).Code)
-	if g.wide && (f != g.funcs[0] || g.one(4)) {
+	if g.wide && (f != g.focus || g.one(4)) {
 		reach = size - 1
 	}
 	if g.one(8) && !g.sc.Machine.AnyByte {
@@ -231,7 +245,11 @@ func (g *storm) probers() {
 		for _, k := range own[1:] {
 			ops = append(ops, Op{Kind: OpRegister, Target: k})
 		}
-		for range 1 + g.rand.N(5) {
+		most := 5
+		if g.wide {
+			most = 3
+		}
+		for range 1 + g.rand.N(most) {
 			ops = append(ops, g.op(own))
 		}
 		for _, k := range own {
@@ -295,25 +313,52 @@ func (g *storm) callOf(f string) Op {
 // and where they can be preempted somebody to run instead.
 func (g *storm) callers() {
 	m := &g.sc.Machine
-	n := 2
-	if g.one(4) {
+	n, more := 2, 4
+	if g.wide {
+		more = 8
+	}
+	if g.one(more) {
 		n++
 	}
 	for i := range n {
 		cpu := (m.CPUs - 1 - i + n*m.CPUs) % m.CPUs
-		var ops []Op
-		for range 2 + g.rand.N(3) {
-			if ops = append(ops, g.call()); g.wide { // so that somebody is in the function that mostly gets a jump
-				ops = append(ops, g.callOf(g.funcs[0]))
-			}
-		}
-		ops = append(ops, g.breath()...)
+		ops := append(g.round(i), g.breath()...)
 		g.sc.Tasks = append(g.sc.Tasks, Task{Name: fmt.Sprintf("caller%d", i), CPU: cpu, Repeat: stormRounds, Ops: ops, Background: true})
 		if (m.Preempt == PreemptFull || g.wide && m.Preempt == PreemptLazy) && g.one(2) {
 			g.sc.Tasks = append(g.sc.Tasks, Task{Name: fmt.Sprintf("other%d", i), CPU: cpu, Repeat: 1 + g.rand.N(3), Ops: []Op{{Kind: OpSchedule}}})
 			g.sc.Sources = append(g.sc.Sources, Source{Kind: SourcePreempt, CPU: cpu, AtMost: 1 + g.rand.N(3)})
 		}
 	}
+}
+
+// round is what a caller calls before it gives way. Of a drawn scenario's callers one calls
+// little else than what mostly gets a jump, so that somebody is in a call of it when it does;
+// rounds are mostly short, or else all there is waits for the callers.
+func (g *storm) round(caller int) (ops []Op) {
+	if !g.wide {
+		for range 2 + g.rand.N(3) {
+			ops = append(ops, g.call())
+		}
+		return ops
+	}
+	n := 1 + g.rand.N(2)
+	if g.sleeps { // while the machine is stopped, who isn't in the call has just made one
+		n += 2
+	}
+	for range n {
+		ops = append(ops, g.callOf(g.focus))
+	}
+	more := 0
+	switch {
+	case g.one(12):
+		more = 2 + g.rand.N(3)
+	case caller > 0:
+		more = g.rand.N(2)
+	}
+	for range more {
+		ops = append(ops, g.call())
+	}
+	return ops
 }
 
 // module adds one that comes and goes while a task of its own calls it, and a probe
