@@ -73,6 +73,7 @@ func insertNop(s *scenario.Scenario, off int) {
 // it doesn't, the file is refused and the replay says why. How many survive is
 // held, so that it doesn't get fewer unnoticed.
 func TestReplaySurvives(t *testing.T) {
+	t.Parallel()
 	survive := map[string]int{}
 	n := 0
 	for i, c := range corpus {

@@ -13,9 +13,10 @@ import (
 // TestRapidMerges is TestMerges of scenarios that are drawn, broken or not, with a
 // second task that calls the API, and with interrupts that run text.
 func TestRapidMerges(t *testing.T) {
+	t.Parallel()
 	total, drawn, checked := 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
-		if drawn++; *mergedRuns == 0 && drawn > 30 {
+		if drawn++; *mergedRuns == 0 && drawn > 15 {
 			return // building a rig and learning what conflicts takes most of the time
 		}
 		sc := scenario.Draw(rt)
