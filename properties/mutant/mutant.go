@@ -396,7 +396,7 @@ var All = []Mutant{
 		Says:  "behind a detour a pre_handler that returns non-zero skips those after it",
 		Apply: func(w *Wiring) { w.Engine.Mutants.DetourStops = true }},
 	{Name: "no-module-ref", Source: "R52; until 6.8", Scenario: "module-unload", Property: "no-sail-past",
-		Also:  []string{"no-oops", "whole-instructions"},
+		Also:  []string{"no-oops", "whole-instructions", "text-agrees"},
 		Says:  "a module isn't held while a probe is registered in it",
 		Apply: func(w *Wiring) { w.Engine.Mutants.NoModuleRef = true }},
 	// Equivalent:
