@@ -21,17 +21,22 @@ func DrawAny(t *rapid.T) *Scenario { return Generate(rapidly{t}) }
 // Generate draws a whole scenario: a machine of any edition, or of none, with
 // settings that are changed one by one; functions of drawn instructions beside those
 // of the library; and of these what a storm (Storm) does, with probes of every kind at
-// any offset, handlers that do more than count, and tasks that exit, bring CPUs, trace
-// and take lock prefixes away.
+// any offset, handlers that do more than count, tasks that exit, bring CPUs, trace,
+// retarget static calls and take lock prefixes away, data that is away, and data of
+// each CPU.
 //
 // What comes out is sound, as a storm is: the optimizer's wait is enough for the
 // preemption model, the patcher is one that works, and nobody hits a probe three
 // deep. So no schedule may break a property.
 func Generate(c Choices) *Scenario {
-	g := &storm{rand: c, sc: base(), labelled: true, wide: true}
+	g := &storm{rand: c, labelled: true, wide: true, moves: c.One(5)}
+	if g.sc = base(""); g.moves {
+		g.sc = base(`elf("work.o"); elf("string.o")`)
+	}
 	g.sc.Name = "drawn"
 	g.machine()
 	g.texts()
+	g.rare()
 	g.changes = g.one(6)
 	g.calls()
 	g.probes()
@@ -42,6 +47,7 @@ func Generate(c Choices) *Scenario {
 		g.module()
 	}
 	g.others()
+	g.rareTasks()
 	return g.sc
 }
 
@@ -73,6 +79,9 @@ func (m *Machine) sound() {
 		m.Patch = PatchBreakpoint
 	}
 	m.NoSyncArm = false // kernels until 5.5: --as-shipped
+	if m.Rules == Rules26 {
+		m.Ftrace = false // those rules know no site of ftrace: a breakpoint may stand in one
+	}
 	if m.NoOptprobes {
 		return
 	}
@@ -108,7 +117,11 @@ func (g *storm) handlers(p *Probe) {
 	if !g.changes || !g.drew(p.Func) {
 		return
 	}
-	switch g.rand.N(3) {
+	which := g.rand.N(3)
+	if p.Offset == 0 && g.one(2) {
+		which = 2
+	}
+	switch which {
 	case 0:
 		p.Pre = append(p.Pre, Step{Kind: StepSetReg, Reg: isa.RAX, Value: uint64(g.rand.N(100))})
 	case 1:

@@ -275,10 +275,7 @@ func (f *fuzzText) focused() {
 		}
 	}
 	f.body(1 + f.g.rand.N(3))
-	for _, b := range end {
-		f.put(b)
-	}
-	f.put(0xc3)
+	f.end(end)
 }
 
 // straight puts a function with one of the beginnings that make the windows wide or

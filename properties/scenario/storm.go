@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"kpsim/smp/isa"
 )
@@ -16,7 +17,7 @@ import (
 // What comes out is sound: the optimizer's wait is enough for the preemption
 // model, and nobody hits a probe three deep. So no schedule may break a property.
 func Storm(seed uint64, m Machine) *Scenario {
-	g := &storm{rand: newSeeded(seed), sc: base(), labelled: true}
+	g := &storm{rand: newSeeded(seed), sc: base(""), labelled: true}
 	g.sc.Name, g.sc.Machine = fmt.Sprintf("api-storm-%v-%v-%d", m.Edition, m.Preempt, seed), m
 	g.sc.Machine.CPUs = 2 + g.rand.N(stormCPUs-1)
 	g.sc.Machine.Fetch = Fetch(g.rand.N(int(FetchMixing) + 1))
@@ -57,6 +58,8 @@ type storm struct {
 	sleeps  bool     // focus may sleep: no handler calls it
 	sites   []Site   // of ftrace, in these
 	changes bool     // a handler changes what is returned
+	rares   []string // functions that few scenarios have
+	moves   bool     // the objects with fuzzMovers are there
 }
 
 // one reports true once in n.
@@ -126,6 +129,18 @@ func (g *storm) handlerCalls() Step { return Step{Kind: StepCall, Func: g.funcs[
 // kretprobe draws a return probe: with few instances, so that calls are missed.
 func (g *storm) kretprobe(name string) Probe {
 	p := Probe{Name: name, Kind: ProbeKretprobe, Func: g.some(), Post: []Step{{Kind: StepCount}}, Maxactive: g.rand.N(3)}
+	if g.wide && !g.sc.Machine.NoBatches && g.one(2) {
+		switch g.rand.N(3) {
+		case 0: // a register that every function keeps
+			p.Pre, p.DataSize = []Step{{Kind: StepSave, Reg: isa.RBX}}, 8
+			p.Post = append(p.Post, Step{Kind: StepRestore, Reg: isa.RBX})
+		case 1:
+			p.Pre = []Step{{Kind: StepCount}, {Kind: StepNonzero}}
+		case 2:
+			p.Pre, p.DataSize, p.Post = []Step{{Kind: StepSave, Reg: isa.RDI}}, 8, nil
+		}
+		return p
+	}
 	if !g.sc.Machine.NoBatches && g.one(2) {
 		p.Pre, p.DataSize = []Step{{Kind: StepCount}}, 8*g.rand.N(3)
 	}
@@ -172,6 +187,9 @@ func (g *storm) text(name string) bool {
 
 // some draws a function, mostly the first.
 func (g *storm) some() string {
+	if len(g.rares) > 0 && g.one(3) {
+		return g.rares[g.rand.N(len(g.rares))]
+	}
 	if g.wide && g.one(2) {
 		return g.made[g.rand.N(len(g.made))]
 	}
@@ -306,7 +324,14 @@ func (g *storm) batch(own []string) (names []string) {
 func (g *storm) call() Op { return g.callOf(g.some()) }
 
 func (g *storm) callOf(f string) Op {
-	return Op{Kind: OpCall, Target: f, Args: []uint64{uint64(g.rand.N(7)), 2}, Changed: f == "tally" || f == "labelled" || g.changes}
+	op := Op{Kind: OpCall, Target: f, Args: []uint64{uint64(g.rand.N(7)), 2}, Changed: f == "tally" || f == "labelled" || g.changes}
+	switch {
+	case slices.Contains(fuzzMovers, f):
+		op.Args = g.moverArgs(f)
+	case strings.HasPrefix(f, fuzzSwitched):
+		op.Changed = true
+	}
+	return op
 }
 
 // callers draws tasks that run the functions for as long as the API is called,
@@ -326,7 +351,11 @@ func (g *storm) callers() {
 		g.sc.Tasks = append(g.sc.Tasks, Task{Name: fmt.Sprintf("caller%d", i), CPU: cpu, Repeat: stormRounds, Ops: ops, Background: true})
 		if (m.Preempt == PreemptFull || g.wide && m.Preempt == PreemptLazy) && g.one(2) {
 			g.sc.Tasks = append(g.sc.Tasks, Task{Name: fmt.Sprintf("other%d", i), CPU: cpu, Repeat: 1 + g.rand.N(3), Ops: []Op{{Kind: OpSchedule}}})
-			g.sc.Sources = append(g.sc.Sources, Source{Kind: SourcePreempt, CPU: cpu, AtMost: 1 + g.rand.N(3)})
+			most := 3
+			if g.wide && g.one(2) { // at any instruction of the region and of the detour, again and again
+				most = 24
+			}
+			g.sc.Sources = append(g.sc.Sources, Source{Kind: SourcePreempt, CPU: cpu, AtMost: 1 + g.rand.N(most)})
 		}
 	}
 }
@@ -357,6 +386,9 @@ func (g *storm) round(caller int) (ops []Op) {
 	}
 	for range more {
 		ops = append(ops, g.call())
+	}
+	if len(g.rares) > 0 && caller > 0 {
+		ops = append(ops, g.callOf(g.rares[g.rand.N(len(g.rares))]))
 	}
 	return ops
 }
