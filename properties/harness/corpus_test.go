@@ -126,7 +126,6 @@ var corpus = []row{
 	{"X1-no-regs-copy", "return-global", "no-regs-copy"},
 	{"B1-no-break", "return-global", "no-break"},
 	{"X2-boost-any", "boost-room", "boost-any"},
-	{"A2-no-fault", "fault-in-copy", "no-fault"},
 	{"T2-copy-regs", "handlers-at-work", "copy-regs"},
 	{"A1-arm-disabled", "switches", "arm-disabled"},
 	{"A1-run-disabled", "stack-check-detour", "run-disabled"},
