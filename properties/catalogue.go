@@ -25,6 +25,8 @@ var All = []*Property{
 	&Locks,
 	&Progress,
 	&OptimizedAgain,
+	&Returns,
+	&Unoptimized,
 	&TextAgrees,
 	&ListAgrees,
 }

@@ -37,6 +37,8 @@
 //	K1  locks               Lock, Unlock, MightSleep
 //	P1  progress            nothing: harness judges it by how the run ended
 //	P2  optimized-again     Image, the API calls and the switches against what TextStore left
+//	P3  returns             the API calls and the switches against Wake, Gives and Due: who has had a CPU meanwhile
+//	P4  unoptimized         Image, the API calls and NoJump, which probes keep a jump away, against what TextStore left
 //	T4  text-agrees         State, what the engine holds of each point, against what TextStore left
 //	F1  list-agrees         Listed, what kprobes/list says, against the text, the API calls and Kind
 //

@@ -7,6 +7,7 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/smp"
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
@@ -52,6 +53,20 @@ func (m *audited) Unlock(x kapi.Context) {
 		}
 	}
 	m.Mutex.Unlock(x)
+}
+
+// resetMonitors has the monitors, if there are any, begin a run: they are told which tasks
+// want a CPU from the beginning, whose Wakes came before.
+func (r *Rig) resetMonitors() {
+	if r.monitors == nil {
+		return
+	}
+	r.monitors.Reset()
+	for _, t := range r.Machine.Tasks() {
+		if t.OnQueue() && !t.Idle() {
+			r.Log.Tell(smpev.Wake, uint8(t.CPUID()), traces.NoTask, uint64(t.ID), 0, 0)
+		}
+	}
 }
 
 // tellList tells the monitors what kprobes/list says, line by line.

@@ -420,9 +420,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	m.Reset(ch)
 	r.Kernel.Reset()
 	r.newEngine()
-	if r.monitors != nil {
-		r.monitors.Reset()
-	}
+	r.resetMonitors()
 	for _, p := range r.programs {
 		p.calls, p.came = 0, 0
 	}
