@@ -14,9 +14,9 @@ var PostCalled = Property{
 	Name: "post-called",
 	Says: "Where a pre_handler has run and let its instruction be executed the probe's post_handler runs too, once, before the call ends.",
 	Kinds: []traces.Kind{
-		smpev.CallEnd, smpev.Exit, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Handler,
+		smpev.CallEnd, smpev.Exit, smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Handler,
 	},
-	Reads:   []traces.Kind{kpev.Kind, kpev.Printk},
+	Reads:   []traces.Kind{smpev.Return, kpev.Kind, kpev.Printk},
 	New:     func(s *Scene) Monitor { return &postCalled{scene: s} },
 	Touches: postTouches,
 }
@@ -47,6 +47,10 @@ func (m *postCalled) Event(e *traces.Event) *traces.Finding {
 		m.due = m.due[:0]
 	case smpev.Exit:
 		m.drop(func(d postDue) bool { return d.task == e.Task })
+	case smpev.Trap: // a copy that faults hasn't come to its end: the original is hit once more, if the fault is mended
+		if e.A == smpev.VecPF || e.A == smpev.VecGP {
+			m.drop(func(d postDue) bool { return d.task == e.Task })
+		}
 	case smpev.CallEnd:
 		if len(*m.scene.frames.of(e.Task)) > 0 {
 			return nil

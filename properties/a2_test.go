@@ -41,6 +41,22 @@ func init() {
 			tr.On(1, 2).Break(f).Pre(1).Pre(2).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
 			tr.ExpectNone()
 		})
+	trap("A2-page-fault", "the pre_handler runs twice and the post_handler once: the copy has faulted, and is stepped again when the page has come",
+		func(tr *tracetest.Trace) {
+			posted(tr)
+			hand := tr.On(1, 2).Break(f).Pre(1).Own(f, smpev.OwnerKprobe).Resume(slot)
+			hand.Exec(slot, push...).Trap(smpev.VecPF, slot).Claim(smpev.VecPF, slot, smpev.OwnerFault).Return(smpev.VecPF, f)
+			hand.Break(f).Pre(1).Post(1).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
+			tr.ExpectNone()
+		})
+	trap("A2-not-after-fault", "the copy has faulted once, but the second time it has come to its end",
+		func(tr *tracetest.Trace) {
+			posted(tr)
+			hand := tr.On(1, 2).Break(f).Pre(1).Own(f, smpev.OwnerKprobe).Resume(slot)
+			hand.Exec(slot, push...).Trap(smpev.VecPF, slot).Claim(smpev.VecPF, slot, smpev.OwnerFault).Return(smpev.VecPF, f)
+			hand.Break(f).Pre(1).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
+			tr.ExpectViolation("A2", "the post_handler of probe 1")
+		})
 	golden("A2-fault", func(tr *tracetest.Trace) {
 		posted(tr)
 		tr.On(1, 2).Break(f).Pre(1).Emit(kpev.Handler, 1, kpev.Fault, f).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)

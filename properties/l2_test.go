@@ -52,6 +52,30 @@ func init() {
 			tr.Register(1, g).Store(g, bp...).Unregister(1)
 			tr.Store(g, label[0]).End(false).ExpectNone()
 		})
+	trap("L2-jump-byte", "unregister returns and cc stands at the probe's address: a byte of the jump that a neighbour has got meanwhile, or is getting",
+		func(tr *tracetest.Trace) {
+			far := []byte{0xe9, 0xcc, 0x0f, 0xfc, 0x1e}
+			probed(tr)
+			for _, head := range []byte{0xcc, 0xe9} {
+				tr.ApiEnter(kpev.Register, 2, f+1)
+				arm(tr, f+1)
+				tr.ApiReturn(kpev.Register, 2, 0).ApiEnter(kpev.Unregister, 2, 0)
+				disarm(tr, f+1, 0x48)
+				tr.Image(f, far...).Store(f+1, far[1:]...).Store(f, head)
+				tr.ApiReturn(kpev.Unregister, 2, 0)
+				tr.Image(f, armed...).Store(f+1, armed[1:]...).Store(f, 0xcc)
+			}
+			tr.End(false).ExpectNone()
+		})
+	trap("L2-no-jump-byte", "the same, but the rest of the jump isn't there",
+		func(tr *tracetest.Trace) {
+			far := []byte{0xe9, 0xcc, 0x0f, 0xfc, 0x1e}
+			probed(tr)
+			tr.ApiEnter(kpev.Register, 2, f+1)
+			arm(tr, f+1)
+			tr.ApiReturn(kpev.Register, 2, 0).Image(f, far...).Unregister(2)
+			tr.ExpectViolation("L2", "its breakpoint is still at 0x1001")
+		})
 	trap("L2-torn-tail", "the head is a breakpoint, as it should be, but the jump's tail is left behind it",
 		func(tr *tracetest.Trace) {
 			probed(tr)

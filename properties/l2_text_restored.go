@@ -81,10 +81,21 @@ func (m *textRestored) unregistered(e *traces.Event, p *probe) *traces.Finding {
 	if m.site(p.addr) { // ftrace's: a breakpoint there is what it writes its call by
 		return nil
 	}
-	if mem, orig := m.scene.text.byteAt(p.addr); mem == int3 && orig != int3 {
+	if mem, orig := m.scene.text.byteAt(p.addr); mem == int3 && orig != int3 && !m.behind(p.addr) {
 		return found(e, p.addr, "unregister of probe %d returns, and its breakpoint is still at %#x", p.id, p.addr)
 	}
 	return nil
+}
+
+// behind reports whether the byte at addr is one of a neighbour's jump, whatever it
+// is: all behind that one's first byte are in memory.
+func (m *textRestored) behind(addr uint64) bool {
+	for i := range m.scene.images {
+		if x := &m.scene.images[i]; addr-x.addr-1 < x.len()-1 && byte(x.lo) == jump && m.scene.text.holdsFrom(x, 1) {
+			return true
+		}
+	}
+	return false
 }
 
 // site reports whether addr is a raw site, where no probe has a breakpoint of its own.
@@ -161,7 +172,7 @@ func restoredTouches(t *Touched, e *traces.Event) {
 		t.Write(e.B)
 		if e.A == kpev.Unregister && e.B < uint64(len(t.Addrs)) {
 			t.readAt(t.Addrs[e.B])
-			t.ReadText(t.Addrs[e.B], 1)
+			t.ReadText(t.Addrs[e.B]-(jumpLen-1), 2*jumpLen-1)
 		}
 	}
 }

@@ -321,8 +321,11 @@ func (t *text) word(addr uint64) (mem, known uint64) {
 }
 
 // holds reports whether memory holds the whole of i.
-func (t *text) holds(i *insn) bool {
-	for k := range i.len() {
+func (t *text) holds(i *insn) bool { return t.holdsFrom(i, 0) }
+
+// holdsFrom reports whether memory holds all of i from its byte number k on.
+func (t *text) holdsFrom(i *insn, k uint64) bool {
+	for ; k < i.len(); k++ {
 		if m, _ := t.byteAt(i.addr + k); m != i.at(k) {
 			return false
 		}

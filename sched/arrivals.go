@@ -15,7 +15,7 @@ import (
 // of the runs, for there an interrupt can do harm; else any of those at which the
 // CPU goes on, or any at all, in as many runs each: a CPU may stand still for long,
 // and when it is interrupted there matters, too. A source that interrupts no CPU (delayed work) fires
-// so many questions after it was armed, up to the length of a run: about half
+// so many questions after it was armed, up to the length of a run or Params.Delay: about half
 // of the time by itself, else when the default schedule has it.
 //
 // An arrival that finds its source unable to fire stays due. One drawn beyond
@@ -23,6 +23,7 @@ import (
 type arrivals struct {
 	shape    *Shape
 	length   int
+	delay    int
 	unbiased bool
 	mine     uint64 // the sources of CPUs
 
@@ -40,7 +41,7 @@ type arrivals struct {
 }
 
 func newArrivals(p Params) arrivals {
-	a := arrivals{shape: p.Shape, length: int(p.Length), unbiased: p.Unbiased}
+	a := arrivals{shape: p.Shape, length: int(p.Length), delay: int(p.Delay), unbiased: p.Unbiased}
 	if p.Shape != nil {
 		for s := range p.Shape.Sources {
 			if a.cpu(s) != sim.NoMover {
@@ -89,7 +90,7 @@ func (a *arrivals) draw(r *sim.Rand, set uint64) {
 		if a.cpu(s) == sim.NoMover {
 			a.drawn |= bit
 			a.anyTime |= bit
-			a.next[s] = int(a.at) + r.N(a.length)
+			a.next[s] = int(a.at) + r.N(a.delay)
 			continue
 		}
 		if a.drawn&bit != 0 {

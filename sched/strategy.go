@@ -28,6 +28,7 @@ type Params struct {
 	Seed   uint64
 	Length uint64 // questions in the default run; 0: as its Shape says
 	Shape  *Shape // of the default run; nil: not known
+	Delay  uint64 // questions after which delayed work is done at the latest; 0: Length
 	Mean   int    // sticky: boundaries per switch, in the mean; 0: drawn anew for each run
 	Most   int    // deviations: how many at most; 0 for MostDeviations
 	Depth  int    // pct: of the bugs that it is to find; 0 for PCTDepth
@@ -57,6 +58,9 @@ func (p Params) normal() Params {
 		p.Length = p.Shape.Questions
 	}
 	p.Length = min(max(p.Length, 1), lengthMax)
+	if p.Delay = min(p.Delay, p.Length); p.Delay == 0 {
+		p.Delay = p.Length
+	}
 	if p.Most <= 0 {
 		p.Most = MostDeviations
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 type fuzzCmd struct {
 	Runs     uint64        `default:"20000" placeholder:"N" help:"How many runs in all."`
 	For      time.Duration `placeholder:"TIME" help:"Go on so long instead: 30s, 1h."`
-	Each     uint64        `default:"20" placeholder:"N" help:"How many runs each program is given."`
+	Each     uint64        `default:"100" placeholder:"N" help:"How many runs each program is given."`
 	Seed     uint64        `default:"1" help:"Of the first program; those behind it have the next ones."`
 	Strategy string        `placeholder:"NAME" help:"Who decides the schedules: ${strategies}. Default: drawn, mostly random."`
 	Workers  int           `placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result."`
@@ -34,7 +35,7 @@ type fuzzCmd struct {
 func (*fuzzCmd) Help() string {
 	return `Whole scenarios are drawn: a machine of any edition or of none, with settings changed one by one; functions made of drawn instructions, beside those of the library; probes of every kind at any of their bytes; handlers, tasks and interrupts; and the schedules. What is drawn is sound, so that no schedule may break any property. Each program is run under so many schedules.
 
-A line for each edition says in which share of the schedules, of those on machines that write jumps while others run, a jump was written in a function while a task was in a call of it, and which share had 50 points or more at which a strategy could choose. Of each property that was broken the first program's witness is shrunk and written to traces/NAME.kps.
+A line for each edition says in which share of the schedules, of those on machines that make breakpoints jumps, a jump was written in a function while a task was in a call of it; which share had 50 points or more at which a strategy could choose; and how many points they had: the least, and what 5, 25, 50, 75 and 95 in a hundred schedules have no more than. Of each property that was broken the first program's witness is shrunk and written to traces/NAME.kps.
 
 Examples:
 
@@ -55,10 +56,12 @@ type fuzzRow struct {
 	Edition    string            `json:"edition"`
 	Programs   int               `json:"programs"`
 	Runs       uint64            `json:"runs"`
-	Optimizing uint64            `json:"optimizing"` // runs on machines that write jumps while others run
+	Optimizing uint64            `json:"optimizing"` // runs on machines that make breakpoints jumps
 	During     uint64            `json:"optimized_during_call"`
 	Points     uint64            `json:"points"`
 	Chosen     uint64            `json:"50_points"` // runs with so many or more
+	Least      uint64            `json:"points_least"`
+	Percent    []uint64          `json:"points_percentiles"` // of the runs: 1, 5, 25, 50, 75, 95 and 99
 	Violations uint64            `json:"violations"`
 	Broken     map[string]uint64 `json:"broken,omitempty"`
 }
@@ -214,13 +217,24 @@ func (c *fuzzCmd) line(seed, runs uint64, more ...string) string {
 
 func (c *fuzzCmd) print(p *program, name string, r *harness.Stormed) error {
 	if c.JSON {
-		return p.printJSON(fuzzRow{name, r.Programs, r.Runs, r.Optimizing, r.Under, r.Counts.Points, r.Chosen, r.Violations, r.Broken})
+		return p.printJSON(fuzzRow{name, r.Programs, r.Runs, r.Optimizing, r.Under, r.Counts.Points, r.Chosen, r.Spread.Least(), percents(r, 1, 5, 25, 50, 75, 95, 99), r.Violations, r.Broken})
 	}
-	during := "none writes jumps under calls"
+	during := "none writes jumps"
 	if r.Optimizing > 0 {
 		during = shareOf(r.Under, r.Optimizing) + " optimized during a call"
 	}
-	_, err := fmt.Fprintf(p.out, "%-10s  %6d programs  %8d schedules  %31s  %7s with %d points or more  %s\n",
-		name, r.Programs, r.Runs, during, shareOf(r.Chosen, r.Runs), harness.StormPoints, brokenBy(r.Broken))
+	_, err := fmt.Fprintf(p.out, "%-10s  %6d programs  %8d schedules  %31s  %7s with %d points or more: %d, %s  %s\n",
+		name, r.Programs, r.Runs, during, shareOf(r.Chosen, r.Runs), harness.StormPoints, r.Spread.Least(), spaced(percents(r, 5, 25, 50, 75, 95)), brokenBy(r.Broken))
 	return err
 }
+
+// percents are percentiles of the points of runs.
+func percents(r *harness.Stormed, of ...uint64) (list []uint64) {
+	for _, p := range of {
+		list = append(list, r.Spread.Percent(p))
+	}
+	return list
+}
+
+// spaced prints numbers with spaces between.
+func spaced(list []uint64) string { return strings.Trim(fmt.Sprint(list), "[]") }

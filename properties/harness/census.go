@@ -3,6 +3,7 @@ package harness
 import (
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/isa"
+	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
@@ -31,15 +32,38 @@ type census struct {
 	probes []Probed
 	at     []isa.Addr // where the probes are, in this run
 	in     []called   // by task: the function that it is in a call of
+	stood  []called   // likewise, when the machine was stopped last: nobody moves while text is written then
 	during bool       // in this run a jump was written in a function while a task was in a call of it
+
+	// stopped says that jumps are written while the machine is stopped: set by the rig.
+	stopped bool
+
+	// Bytes were written last at tail, and whether a task was in a call there.
+	tail isa.Addr
+	over bool
 }
 
-var censusKinds = []traces.Kind{kpev.ApiReturn, kpev.Handler, kpev.Optimized}
+var censusKinds = []traces.Kind{kpev.ApiReturn, kpev.Handler, kpev.Optimized, smpev.StopStart, smpev.TextStore}
 
 func (c *census) begin(placed []isa.Addr) {
 	copy(c.at, placed)
-	c.during = false
+	c.during, c.tail, c.over = false, 0, false
 	clear(c.in)
+	clear(c.stood)
+}
+
+// called reports whether a task is in a call of the function at a.
+func (c *census) called(a isa.Addr) bool {
+	in := c.in
+	if c.stopped {
+		in = c.stood
+	}
+	for _, f := range in {
+		if a >= f.from && a < f.to {
+			return true
+		}
+	}
+	return false
 }
 
 // Event implements traces.Sink.
@@ -47,12 +71,17 @@ func (c *census) Event(e *traces.Event) *traces.Finding {
 	switch {
 	case e.Kind == kpev.Handler:
 		c.probes[e.A].Hit = true
-	case e.Kind == kpev.Optimized:
-		for _, f := range c.in {
-			c.during = c.during || e.A >= uint64(f.from) && e.A < uint64(f.to)
+	case e.Kind == smpev.StopStart:
+		c.stood = append(c.stood[:0], c.in...)
+	case e.Kind == smpev.TextStore:
+		if a := isa.Addr(e.A); e.C > 1 { // one byte is a breakpoint, or what was there
+			c.tail, c.over = a, c.called(a)
 		}
+	case e.Kind == kpev.Optimized: // the tail was written, then the first byte; or all at once
+		a := isa.Addr(e.A)
+		c.during = c.during || c.called(a) || c.over && c.tail-a < isa.JumpLen
 		for i := range c.probes {
-			if c.at[i] == isa.Addr(e.A) {
+			if c.at[i] == a {
 				c.probes[i].Optimized = true
 			}
 		}

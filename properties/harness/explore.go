@@ -16,10 +16,11 @@ type Spec struct {
 	Strategy string // a name of sched.All; "" is portfolio
 	Runs     uint64 // how many, unless the strategy has nothing left before; at least 1
 	Seed     uint64
-	Unbiased bool // no strategy prefers watched text: sched.Params.Unbiased
-	Workers  int  // 0: one a processor
-	Blind    bool // make no witness and no statistics: whether anything is broken is all that is asked
-	Stop     bool // stop soon after the first violation: then Runs and Violations depend on the workers
+	Delay    uint64 // sched.Params.Delay
+	Unbiased bool   // no strategy prefers watched text: sched.Params.Unbiased
+	Workers  int    // 0: one a processor
+	Blind    bool   // make no witness and no statistics: whether anything is broken is all that is asked
+	Stop     bool   // stop soon after the first violation: then Runs and Violations depend on the workers
 
 	// Share k of Shares, from 1: only the runs that are its own are made. 0 of 0
 	// is all of them. See Merge.
@@ -128,7 +129,7 @@ const DefaultStrategy = "portfolio"
 
 // strategy makes the spec's strategy.
 func (spec *Spec) strategy(p sched.Params) (sched.Strategy, error) {
-	p.Unbiased = spec.Unbiased
+	p.Unbiased, p.Delay = spec.Unbiased, spec.Delay
 	return sched.New(spec.Strategy, p)
 }
 

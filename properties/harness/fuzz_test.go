@@ -12,26 +12,26 @@ import (
 )
 
 // TestFuzz: whole scenarios that are drawn break no property, whatever the machine;
-// nine in ten of the runs on machines that write jumps while others run write a jump in a function that a
-// task is in, and there is something to choose in each. kpsim fuzz makes many more.
+// nine in ten of the runs on machines that make breakpoints jumps write one in a function while a
+// task is in a call of it, and there is something to choose in each. kpsim fuzz makes many more.
 func TestFuzz(t *testing.T) {
 	s := Storm{Any: true, Seed: 1, Programs: max(200/slow, 1), Runs: 5}
 	r, err := RunStorm(s)
 	require.NoError(t, err)
 	require.Zero(t, r.Violations, "%v, first seeds %v", r.Broken, r.First)
 	require.EqualValues(t, 5*s.Programs, r.Runs)
-	require.Greater(t, 20*r.Chosen, 19*r.Runs)
+	require.Equal(t, r.Runs, r.Chosen)
 	sum := NewStormed()
 	for _, e := range append(scenario.Editions(), scenario.EditionNone) {
 		if o := r.Of[e]; o != nil {
-			t.Logf("%-10v %4d programs, of %5d runs %5d write a jump during a call, %5d have %d points or more", e, o.Programs, o.Optimizing, o.Under, o.Chosen, StormPoints)
+			t.Logf("%-10v %4d programs, of %5d runs %5d write a jump during a call; points at least %4d, median %d", e, o.Programs, o.Optimizing, o.Under, o.Spread.Least(), o.Spread.Percent(50))
 			sum.add(o)
 		}
 	}
 	require.Equal(t, r.During, sum.During)
 	require.Equal(t, r.Runs, sum.Runs)
 	if slow == 1 {
-		require.Greater(t, 100*r.Under, 88*r.Optimizing, "of %d runs %d write a jump during a call", r.Optimizing, r.Under)
+		require.Greater(t, 10*r.Under, 9*r.Optimizing, "of %d runs %d write a jump during a call", r.Optimizing, r.Under)
 	}
 }
 

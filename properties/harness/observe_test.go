@@ -21,6 +21,7 @@ func (c *counter) Stepped(_ sim.Mover, touched []sim.Touch) {
 // TestObserveChangesNothing: an observed run has the same questions, answers
 // and events, and tells of each boundary's step, the last one too.
 func TestObserveChangesNothing(t *testing.T) {
+	t.Parallel()
 	for _, sc := range scenario.Builtin() {
 		rig, err := New(sc, "")
 		require.NoError(t, err)

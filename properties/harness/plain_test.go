@@ -300,6 +300,7 @@ func loadTinier(t *testing.T, machine, rest string) *scenario.Scenario {
 // TestFullIsPlain: the runs that Full makes end where the runs of plain depth-first
 // search do, every answer to every question tried, and see the same on the way.
 func TestFullIsPlain(t *testing.T) {
+	t.Parallel()
 	most, atLeast := 180_000, 8
 	if slow > 1 {
 		most, atLeast = 3_000, 2
@@ -336,6 +337,7 @@ func TestFullIsPlain(t *testing.T) {
 // TestFullIsPlainBehind: so it is behind beginnings of larger scenarios, drawn, that
 // leave few enough schedules.
 func TestFullIsPlainBehind(t *testing.T) {
+	t.Parallel()
 	var total behindCount
 	for _, c := range []struct {
 		name, machine, rest string
@@ -371,7 +373,7 @@ func fullIsPlainBehind(t *testing.T, sc *scenario.Scenario, mutant string, seed 
 	defer rig.Close()
 	rig.Log.Store = true
 	most := max(*plainRuns, 1_500)
-	for i := range max(*windowsOf, 6/min(slow, 6)) {
+	for i := range max(*windowsOf, 4/min(slow, 4)) {
 		base := &noting{stay: []int{0, 4, 7}[i%3]}
 		base.rand.Seed(seed, uint64(i))
 		rig.ObserveWhole(base)

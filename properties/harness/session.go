@@ -30,7 +30,8 @@ type Session struct {
 	steer   steer
 	errands []errand // by CPU
 	patient uint64   // boundaries that a command may take
-	whole   bool     // it goes along a trace: where nothing moves any more its run has ended
+	whole   bool     // it goes along a trace: where nothing moves any more its run has ended,
+	most    uint64   // or where the budget of the trace's run is out, in boundaries
 	ending  bool     // and so it is to end there now
 	goOn    chan bool
 	stands  chan struct{}
@@ -128,6 +129,7 @@ func (s *Session) start(r *Rig, by sim.Chooser) *Session {
 	r.rets = append(make([]kprobes.Kretprobe, 0, len(r.rets)+mostProbes), r.rets...)
 	r.jprobes = append(make([]kprobes.Jprobe, 0, len(r.jprobes)+mostProbes), r.jprobes...)
 	s.steer.by = by
+	s.most = r.Machine.Budget()
 	r.Machine.SetBudget(0)
 	r.Machine.Pause = s.pause
 	go func() {
@@ -166,7 +168,7 @@ func (s *Session) See(f func(k *kprobes.Kprobe, which uint64, regs *isa.Regs)) {
 
 // pause is the machine's.
 func (s *Session) pause() bool {
-	if m := s.Rig.Machine; s.ending && m.Steps() < m.Budget() {
+	if m := s.Rig.Machine; s.ending && (m.Steps() < m.Budget() || s.spent()) {
 		return false
 	}
 	s.stands <- struct{}{}
@@ -192,18 +194,30 @@ func (s *Session) run(n uint64) {
 	s.wait()
 }
 
-// along is run of what goes along a trace, to the run's end if it comes to it.
+// along is run of what goes along a trace, to the run's end if it comes to it: what
+// goes round in circles would never.
 func (s *Session) along(n uint64) {
+	if s.whole {
+		n = min(n, s.most-min(s.most, s.Rig.Machine.Steps()))
+	}
 	if s.run(n); s.whole {
 		s.End()
 	}
 }
 
+// spent reports whether the budget of a trace's run is out.
+func (s *Session) spent() bool { return s.whole && s.Rig.Machine.Steps() >= s.most }
+
 // End ends the run, if nothing can move and nothing that was asked is under way: what
 // properties say of the end of a run they say now. It reports whether it has. While a
-// task waits it may be for one that has not begun, and so that is no end.
+// task waits it may be for one that has not begun, and so that is no end. What goes
+// along a trace ends where the trace's budget is out, too.
 func (s *Session) End() bool {
 	m := s.Rig.Machine
+	if s.ending = s.Run == nil && s.spent(); s.ending {
+		s.run(0)
+		return true
+	}
 	if s.Run != nil || m.Moving() || slices.ContainsFunc(s.errands, func(t errand) bool { return t.do != nil }) {
 		return false
 	}

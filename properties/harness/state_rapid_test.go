@@ -13,9 +13,10 @@ import (
 // TestRapidMerges is TestMerges of scenarios that are drawn, broken or not, with a
 // second task that calls the API, and with interrupts that run text.
 func TestRapidMerges(t *testing.T) {
+	t.Parallel()
 	total, drawn, checked := 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
-		if drawn++; *mergedRuns == 0 && drawn > 30 {
+		if drawn++; *mergedRuns == 0 && drawn > 15 {
 			return // building a rig and learning what conflicts takes most of the time
 		}
 		sc := scenario.Draw(rt)
@@ -29,6 +30,9 @@ func TestRapidMerges(t *testing.T) {
 			if s := &sc.Sources[i]; s.Kind != scenario.SourcePreempt && rapid.Bool().Draw(rt, "runs text") {
 				s.Run = sc.Texts[rapid.IntRange(0, len(sc.Texts)-1).Draw(rt, "text")].Name
 				s.Opens = s.Kind == scenario.SourceTimer && rapid.Bool().Draw(rt, "opens")
+			}
+			if s := &sc.Sources[i]; s.Kind != scenario.SourcePreempt {
+				s.Idle = rapid.IntRange(0, 3).Draw(rt, "idle") == 0
 			}
 		}
 		require.NoError(rt, scenario.Check(sc))

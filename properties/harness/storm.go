@@ -45,9 +45,10 @@ type Stormed struct {
 	Counts     smp.Counts        // over all runs
 	Found      []uint64          // the seeds of the programs that broke a property, in order
 	First      map[string]uint64 // the first seed that broke each property, by its name
-	Optimizing uint64            // runs on machines that write jumps while others run (scenario.Machine.JumpsLive)
+	Optimizing uint64            // runs on machines that write jumps (scenario.Machine.Optimizes)
 	Under      uint64            // of these, in how many one was written During a call
 	Chosen     uint64            // runs with at least StormPoints points
+	Spread     Spread            // of the points of its runs
 
 	Of      map[scenario.Edition]*Stormed // the same of the programs of each edition; nil in these
 	edition scenario.Edition              // of one program
@@ -62,6 +63,7 @@ func (r *Stormed) add(o *Stormed) {
 	r.Programs, r.Runs, r.Violations = r.Programs+o.Programs, r.Runs+o.Runs, r.Violations+o.Violations
 	r.During, r.Optimizing, r.Under, r.Chosen = r.During+o.During, r.Optimizing+o.Optimizing, r.Under+o.Under, r.Chosen+o.Chosen
 	addCounts(&r.Counts, &o.Counts)
+	r.Spread.Join(&o.Spread)
 	r.Found = append(r.Found, o.Found...)
 	for name, n := range o.Broken {
 		r.Broken[name] += n
@@ -121,6 +123,20 @@ func (s *Storm) strategy(seed uint64) string {
 	return fuzzStrategies[r.N(len(fuzzStrategies))]
 }
 
+// fuzzDelay is how many questions work may be delayed in most programs of Any: else callers
+// make many rounds while whoever calls the API waits for it.
+const fuzzDelay = 200
+
+// delay is Params.Delay of the program of a seed.
+func (s *Storm) delay(seed uint64) uint64 {
+	var r sim.Rand
+	r.Seed(seed, 2)
+	if !s.Any || r.N(8) == 0 {
+		return 0
+	}
+	return 1 + uint64(r.N(fuzzDelay))
+}
+
 // Scenario is one of the storm's programs.
 func (s *Storm) Scenario(seed uint64) *scenario.Scenario {
 	if s.Any {
@@ -132,7 +148,7 @@ func (s *Storm) Scenario(seed uint64) *scenario.Scenario {
 // Spec is the exploration that makes the same runs of one of the storm's programs.
 func (s *Storm) Spec(seed uint64) Spec {
 	s.fill()
-	return Spec{Scenario: s.Scenario(seed), Mutant: s.Mutant, Strategy: s.strategy(seed), Runs: s.Runs, Seed: seed, Workers: s.Workers, Cancelled: s.Cancelled}
+	return Spec{Scenario: s.Scenario(seed), Mutant: s.Mutant, Strategy: s.strategy(seed), Runs: s.Runs, Seed: seed, Delay: s.delay(seed), Workers: s.Workers, Cancelled: s.Cancelled}
 }
 
 func (s *Storm) fill() {
@@ -199,7 +215,7 @@ func (s *Storm) program(seed uint64) (*Stormed, error) {
 	}
 	defer rig.Close()
 	shape, _ := rig.Survey()
-	strategy, err := sched.New(s.strategy(seed), sched.Params{Seed: seed, Shape: shape})
+	strategy, err := sched.New(s.strategy(seed), sched.Params{Seed: seed, Shape: shape, Delay: s.delay(seed)})
 	if err != nil {
 		return nil, err
 	}
@@ -208,9 +224,10 @@ func (s *Storm) program(seed uint64) (*Stormed, error) {
 	err = eachRun(rig, strategy, s.Runs, func(_ uint64, run Run) bool {
 		one.Runs++
 		one.During += b2u(run.During)
-		one.Optimizing += b2u(sc.Machine.JumpsLive())
-		one.Under += b2u(run.During && sc.Machine.JumpsLive())
+		one.Optimizing += b2u(sc.Machine.Optimizes())
+		one.Under += b2u(run.During && sc.Machine.Optimizes())
 		one.Chosen += b2u(run.Counts.Points >= StormPoints)
+		one.Spread.Add(run.Counts.Points)
 		addCounts(&one.Counts, &run.Counts)
 		if run.Property != nil {
 			if one.Violations == 0 {

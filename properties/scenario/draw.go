@@ -16,7 +16,7 @@ import (
 // What is drawn is always sound: the optimizer's wait is enough for the
 // preemption model, and the patcher is one that works.
 func Draw(t *rapid.T) *Scenario {
-	s := base()
+	s := base("")
 	s.Machine = drawMachine(t)
 	first := rapid.IntRange(0, len(drawn)-1).Draw(t, "function")
 	for i := range rapid.IntRange(1, 3).Draw(t, "probes") {
@@ -43,12 +43,13 @@ func Draw(t *rapid.T) *Scenario {
 // drawn are the functions of the library that scenarios are drawn over.
 var drawn = [...]string{"victim", "clamp", "sign", "triangle", "scramble", "field", "tally", "over"}
 
-// base is an empty scenario over the library's functions.
-func base() *Scenario {
+// base is an empty scenario over the library's functions, and more objects.
+func base(more string) *Scenario {
 	s, err := Load("drawn", []byte(`
 v = elf("victim.o")
 w = elf("probe_targets.o")
 elf("label.o")
+`+more+`
 task("nobody", ops = [schedule()])
 never()
 `), OpenBuiltin)

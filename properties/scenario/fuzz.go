@@ -21,17 +21,22 @@ func DrawAny(t *rapid.T) *Scenario { return Generate(rapidly{t}) }
 // Generate draws a whole scenario: a machine of any edition, or of none, with
 // settings that are changed one by one; functions of drawn instructions beside those
 // of the library; and of these what a storm (Storm) does, with probes of every kind at
-// any offset, handlers that do more than count, and tasks that exit, bring CPUs, trace
-// and take lock prefixes away.
+// any offset, handlers that do more than count, tasks that exit, bring CPUs, trace,
+// retarget static calls and take lock prefixes away, data that is away, and data of
+// each CPU.
 //
 // What comes out is sound, as a storm is: the optimizer's wait is enough for the
 // preemption model, the patcher is one that works, and nobody hits a probe three
 // deep. So no schedule may break a property.
 func Generate(c Choices) *Scenario {
-	g := &storm{rand: c, sc: base(), labelled: true, wide: true}
+	g := &storm{rand: c, labelled: true, wide: true, moves: c.One(5)}
+	if g.sc = base(""); g.moves {
+		g.sc = base(`elf("work.o"); elf("string.o")`)
+	}
 	g.sc.Name = "drawn"
 	g.machine()
 	g.texts()
+	g.rare()
 	g.changes = g.one(6)
 	g.calls()
 	g.probes()
@@ -42,6 +47,7 @@ func Generate(c Choices) *Scenario {
 		g.module()
 	}
 	g.others()
+	g.rareTasks()
 	return g.sc
 }
 
@@ -53,7 +59,9 @@ func (g *storm) machine() {
 	if *m = list[g.rand.N(len(list))]; g.one(8) {
 		*m = Machine{Preempt: Preempt(g.rand.N(int(PreemptLazy) + 1))}
 	}
-	if m.CPUs = 3 + g.rand.N(stormCPUs-2); g.one(12) { // of 2 CPUs most have a prober and a caller in turn
+	if m.CPUs = 3 + g.rand.N(2); g.one(6) {
+		m.CPUs = stormCPUs - g.rand.N(2)
+	} else if g.one(10) { // most have a prober and a caller in turn
 		m.CPUs = 2
 	}
 	m.Fetch = Fetch(g.rand.N(int(FetchMixing) + 1))
@@ -71,6 +79,9 @@ func (m *Machine) sound() {
 		m.Patch = PatchBreakpoint
 	}
 	m.NoSyncArm = false // kernels until 5.5: --as-shipped
+	if m.Rules == Rules26 {
+		m.Ftrace = false // those rules know no site of ftrace: a breakpoint may stand in one
+	}
 	if m.NoOptprobes {
 		return
 	}
@@ -81,12 +92,9 @@ func (m *Machine) sound() {
 	}
 }
 
-// JumpsLive reports whether the machine writes jumps while tasks are in the functions
-// that get them: a breakpoint may become one, by its settings and its rules, and nothing
-// is stopped for it.
-func (m *Machine) JumpsLive() bool {
-	return !m.NoOptprobes && !m.AnyByte && m.Rules != Rules26 && m.Patch == PatchBreakpoint
-}
+// Optimizes reports whether the machine makes breakpoints jumps, by its settings and its
+// rules.
+func (m *Machine) Optimizes() bool { return !m.NoOptprobes && !m.AnyByte && m.Rules != Rules26 }
 
 // handlers lets some of a kprobe's handlers do more than count.
 func (g *storm) handlers(p *Probe) {
@@ -109,7 +117,11 @@ func (g *storm) handlers(p *Probe) {
 	if !g.changes || !g.drew(p.Func) {
 		return
 	}
-	switch g.rand.N(3) {
+	which := g.rand.N(3)
+	if p.Offset == 0 && g.one(2) {
+		which = 2
+	}
+	switch which {
 	case 0:
 		p.Pre = append(p.Pre, Step{Kind: StepSetReg, Reg: isa.RAX, Value: uint64(g.rand.N(100))})
 	case 1:

@@ -16,7 +16,8 @@ const (
 	fuzzNote            = "note"
 	fuzzZero            = "zero" // returns 0, and is shorter than a jump
 	fuzzSize            = 64     // bytes of pool and note
-	fuzzLong            = 150    // instructions, at most, of all that a function calls
+	fuzzLong            = 60     // instructions, at most, of all that a function calls
+	fuzzFocus           = "f0"   // is what the scenario is about, mostly
 )
 
 // A fuzzText is a function in the making. What it returns depends on its arguments
@@ -29,6 +30,7 @@ type fuzzText struct {
 	starts  []int // where instructions begin
 	extable []int
 	looping bool // r8 counts: nothing is called
+	calm    bool // a jump may go over its beginning: nothing faults, and no register is jumped through
 	calls   int  // instructions that callees may take
 	depth   int  // of branches and loops, one within the other
 }
@@ -71,6 +73,9 @@ func (f *fuzzText) plain() {
 	}
 	list := fuzzPlain[n]
 	b := append([]byte(nil), list[f.g.rand.N(len(list))]...)
+	if f.calm && len(f.code) < isa.JumpLen && unboosted(b) {
+		b = []byte{0x99}
+	}
 	if b[0] != 0x0f && b[0] != 0x66 { // a nop's are no immediate
 		for i := len(b) - 1; i > 1 && b[i] == 0; i-- {
 			b[i] = byte(f.g.rand.N(128))
@@ -78,6 +83,10 @@ func (f *fuzzText) plain() {
 	}
 	f.put(b...)
 }
+
+// unboosted reports whether one of these is not boosted by some edition: shifts, inc, and
+// the nops of more than one byte.
+func unboosted(b []byte) bool { return b[0] == 0x0f || b[0] == 0x66 || b[0] == 0xd1 || b[0] == 0xff }
 
 // body puts some instructions.
 func (f *fuzzText) body(n int) {
@@ -116,7 +125,7 @@ func (f *fuzzText) item() {
 		case 4:
 			f.relative(fuzzNoteAt+isa.Addr(r.N(fuzzSize-8)), 0x89, 0x3d)
 		case 5: // mov from the pool into edx, in the exception table: there are no jumps then
-			if f.g.one(3) {
+			if !f.calm && f.g.one(3) {
 				f.extable = append(f.extable, len(f.code))
 			}
 			f.relative(f.pool(), 0x8b, 0x15)
@@ -139,7 +148,7 @@ func (f *fuzzText) item() {
 		}
 		f.plain()
 	case 7: // a jump through a register, to what follows: no jump may go over that
-		if f.g.one(4) {
+		if !f.calm && f.g.one(4) {
 			f.relative(f.at+isa.Addr(len(f.code)+7+2), 0x48, 0x8d, 0x15)
 			f.put(0xff, 0xe2)
 			return
@@ -223,25 +232,60 @@ func (f *fuzzText) recursive() {
 	f.put(0xc3)
 }
 
+// begin puts a beginning that a jump may go over, and returns what takes it back: 1+3+1
+// bytes, 3+3, four of 1 and one of 7 relative to rip, or plain ones of 1 to 4.
+func (f *fuzzText) begin() (end []byte) {
+	switch f.g.rand.N(5) {
+	case 0, 1:
+		f.put(0x55)
+		f.put(0x48, 0x89, 0xe5)
+		f.put(0x53)
+		return []byte{0x5b, 0x5d}
+	case 2:
+		three := []byte{0x0f, 0x1f, 0x00}
+		if f.calm { // a nop as long isn't boosted, and so gets no jump
+			three = []byte{0x48, 0x01, 0xf8}
+		}
+		f.put(three...)
+		f.put(three...)
+	case 3:
+		for range 4 {
+			f.put(0x90)
+		}
+		f.relative(f.pool(), 0x48, 0x8b, 0x05)
+	case 4:
+		for len(f.code) < isa.JumpLen {
+			f.plain()
+		}
+	}
+	return nil
+}
+
+// focused puts the function that the scenario is about. One that sleeps gives its CPU up
+// now and then, where somebody waits for that: on a kernel without preemption it is only
+// there that a task is in a call of it while the machine is stopped.
+func (f *fuzzText) focused() {
+	f.calm = true
+	end := f.begin()
+	if f.g.sleeps {
+		to, _ := KernelExport("cond_resched")
+		for range 2 + f.g.rand.N(2) {
+			f.plain()
+			f.relative(to, 0xe8)
+		}
+	}
+	f.body(1 + f.g.rand.N(3))
+	f.end(end)
+}
+
 // straight puts a function with one of the beginnings that make the windows wide or
 // narrow: 1+3+1 bytes, 3+3, four of 1 and one of 7 relative to rip, a loop that goes
 // back to near its first byte, what ftrace puts there, or nothing in particular.
 func (f *fuzzText) straight() {
 	r, end := f.g.rand, []byte(nil)
 	switch r.N(8) {
-	case 0, 1:
-		f.put(0x55)
-		f.put(0x48, 0x89, 0xe5)
-		f.put(0x53)
-		end = []byte{0x5b, 0x5d}
-	case 2:
-		f.put(0x0f, 0x1f, 0x00)
-		f.put(0x0f, 0x1f, 0x00)
-	case 3:
-		for range 4 {
-			f.put(0x90)
-		}
-		f.relative(f.pool(), 0x48, 0x8b, 0x05)
+	case 0, 1, 2, 3:
+		end = f.begin()
 	case 4:
 		f.loop()
 	case 5:
@@ -253,7 +297,7 @@ func (f *fuzzText) straight() {
 		}
 		f.put(nop5...)
 	}
-	f.body(2 + r.N(6))
+	f.body(2 + r.N(4))
 	for _, b := range end {
 		f.put(b)
 	}
@@ -293,9 +337,16 @@ func (g *storm) texts() {
 		}
 	}
 	add(fuzzZero, func(f *fuzzText) { f.put(0x31, 0xc0); f.put(0xc3) })
-	for i := range 1 + g.rand.N(4) {
+	m := &g.sc.Machine
+	g.sleeps = m.Optimizes() && m.Patch == PatchStopMachine && m.Preempt < PreemptFull || g.one(6)
+	if g.sleeps || g.one(2) {
+		g.focus = fuzzFocus
+	}
+	for i := range 1 + g.rand.N(3) {
 		kind := (*fuzzText).straight
-		if g.one(6) {
+		if i == 0 && g.focus != "" {
+			kind = (*fuzzText).focused
+		} else if g.one(6) {
 			kind = (*fuzzText).recursive
 		}
 		add(fmt.Sprintf("f%d", i), kind)

@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"kpsim/smp/isa"
 )
@@ -16,7 +17,7 @@ import (
 // What comes out is sound: the optimizer's wait is enough for the preemption
 // model, and nobody hits a probe three deep. So no schedule may break a property.
 func Storm(seed uint64, m Machine) *Scenario {
-	g := &storm{rand: newSeeded(seed), sc: base(), labelled: true}
+	g := &storm{rand: newSeeded(seed), sc: base(""), labelled: true}
 	g.sc.Name, g.sc.Machine = fmt.Sprintf("api-storm-%v-%v-%d", m.Edition, m.Preempt, seed), m
 	g.sc.Machine.CPUs = 2 + g.rand.N(stormCPUs-1)
 	g.sc.Machine.Fetch = Fetch(g.rand.N(int(FetchMixing) + 1))
@@ -53,8 +54,12 @@ type storm struct {
 	next    string   // the function that is being drawn
 	made    []string // functions that were
 	takes   []int    // how many instructions each executes at most
+	focus   string   // the function that most calls are of, whose probe mostly gets a jump
+	sleeps  bool     // focus may sleep: no handler calls it
 	sites   []Site   // of ftrace, in these
 	changes bool     // a handler changes what is returned
+	rares   []string // functions that few scenarios have
+	moves   bool     // the objects with fuzzMovers are there
 }
 
 // one reports true once in n.
@@ -74,17 +79,29 @@ func (g *storm) probes() {
 	if g.one(2) {
 		first = stormFuncs[0]
 	}
+	if g.focus != "" && !g.sleeps {
+		first.name, first.offset = g.focus, 0
+	}
 	g.funcs = []string{first.name}
 	if g.one(3) {
 		g.funcs = append(g.funcs, drawn[g.rand.N(len(drawn))])
 	}
 	g.funcs = append(g.funcs, g.made...)
+	if g.focus == "" {
+		g.focus = first.name
+	} else {
+		first.name, first.offset = g.focus, 0
+	}
 	if g.labelled = g.one(4) && g.sc.Machine.Edition != Edition26; g.labelled { // jump labels came with 2.6.37
 		g.funcs = append(g.funcs, "labelled")
 		g.sc.Labels = []Label{{Name: "key", Func: "labelled", Offset: 3, Target: "labelled_on"}}
 	}
 	g.nests = g.one(4)
-	for i := range 2 + g.rand.N(stormProbes-1) {
+	most := stormProbes
+	if g.wide {
+		most--
+	}
+	for i := range 2 + g.rand.N(most-1) {
 		p := Probe{Name: fmt.Sprintf("k%d", i), Func: first.name, Offset: first.offset, Pre: []Step{{Kind: StepCount}}}
 		if i > 0 {
 			if p.Func = g.some(); g.one(3) {
@@ -112,6 +129,18 @@ func (g *storm) handlerCalls() Step { return Step{Kind: StepCall, Func: g.funcs[
 // kretprobe draws a return probe: with few instances, so that calls are missed.
 func (g *storm) kretprobe(name string) Probe {
 	p := Probe{Name: name, Kind: ProbeKretprobe, Func: g.some(), Post: []Step{{Kind: StepCount}}, Maxactive: g.rand.N(3)}
+	if g.wide && !g.sc.Machine.NoBatches && g.one(2) {
+		switch g.rand.N(3) {
+		case 0: // a register that every function keeps
+			p.Pre, p.DataSize = []Step{{Kind: StepSave, Reg: isa.RBX}}, 8
+			p.Post = append(p.Post, Step{Kind: StepRestore, Reg: isa.RBX})
+		case 1:
+			p.Pre = []Step{{Kind: StepCount}, {Kind: StepNonzero}}
+		case 2:
+			p.Pre, p.DataSize, p.Post = []Step{{Kind: StepSave, Reg: isa.RDI}}, 8, nil
+		}
+		return p
+	}
 	if !g.sc.Machine.NoBatches && g.one(2) {
 		p.Pre, p.DataSize = []Step{{Kind: StepCount}}, 8*g.rand.N(3)
 	}
@@ -158,13 +187,16 @@ func (g *storm) text(name string) bool {
 
 // some draws a function, mostly the first.
 func (g *storm) some() string {
+	if len(g.rares) > 0 && g.one(3) {
+		return g.rares[g.rand.N(len(g.rares))]
+	}
 	if g.wide && g.one(2) {
 		return g.made[g.rand.N(len(g.made))]
 	}
 	if g.one(3) {
 		return g.funcs[g.rand.N(len(g.funcs))]
 	}
-	return g.funcs[0]
+	return g.focus
 }
 
 // offset draws one: mostly where an instruction begins, now and then within one,
@@ -172,7 +204,7 @@ func (g *storm) some() string {
 func (g *storm) offset(f string) int {
 	reach := stormReach
 	size := len(checker{g.sc}.text(f).Code)
-	if g.wide && (f != g.funcs[0] || g.one(4)) {
+	if g.wide && (f != g.focus || g.one(4)) {
 		reach = size - 1
 	}
 	if g.one(8) && !g.sc.Machine.AnyByte {
@@ -231,7 +263,11 @@ func (g *storm) probers() {
 		for _, k := range own[1:] {
 			ops = append(ops, Op{Kind: OpRegister, Target: k})
 		}
-		for range 1 + g.rand.N(5) {
+		most := 5
+		if g.wide {
+			most = 3
+		}
+		for range 1 + g.rand.N(most) {
 			ops = append(ops, g.op(own))
 		}
 		for _, k := range own {
@@ -288,32 +324,73 @@ func (g *storm) batch(own []string) (names []string) {
 func (g *storm) call() Op { return g.callOf(g.some()) }
 
 func (g *storm) callOf(f string) Op {
-	return Op{Kind: OpCall, Target: f, Args: []uint64{uint64(g.rand.N(7)), 2}, Changed: f == "tally" || f == "labelled" || g.changes}
+	op := Op{Kind: OpCall, Target: f, Args: []uint64{uint64(g.rand.N(7)), 2}, Changed: f == "tally" || f == "labelled" || g.changes}
+	switch {
+	case slices.Contains(fuzzMovers, f):
+		op.Args = g.moverArgs(f)
+	case strings.HasPrefix(f, fuzzSwitched):
+		op.Changed = true
+	}
+	return op
 }
 
 // callers draws tasks that run the functions for as long as the API is called,
 // and where they can be preempted somebody to run instead.
 func (g *storm) callers() {
 	m := &g.sc.Machine
-	n := 2
-	if g.one(4) {
+	n, more := 2, 4
+	if g.wide {
+		more = 8
+	}
+	if g.one(more) {
 		n++
 	}
 	for i := range n {
 		cpu := (m.CPUs - 1 - i + n*m.CPUs) % m.CPUs
-		var ops []Op
-		for range 2 + g.rand.N(3) {
-			if ops = append(ops, g.call()); g.wide { // so that somebody is in the function that mostly gets a jump
-				ops = append(ops, g.callOf(g.funcs[0]))
-			}
-		}
-		ops = append(ops, g.breath()...)
+		ops := append(g.round(i), g.breath()...)
 		g.sc.Tasks = append(g.sc.Tasks, Task{Name: fmt.Sprintf("caller%d", i), CPU: cpu, Repeat: stormRounds, Ops: ops, Background: true})
 		if (m.Preempt == PreemptFull || g.wide && m.Preempt == PreemptLazy) && g.one(2) {
 			g.sc.Tasks = append(g.sc.Tasks, Task{Name: fmt.Sprintf("other%d", i), CPU: cpu, Repeat: 1 + g.rand.N(3), Ops: []Op{{Kind: OpSchedule}}})
-			g.sc.Sources = append(g.sc.Sources, Source{Kind: SourcePreempt, CPU: cpu, AtMost: 1 + g.rand.N(3)})
+			most := 3
+			if g.wide && g.one(2) { // at any instruction of the region and of the detour, again and again
+				most = 24
+			}
+			g.sc.Sources = append(g.sc.Sources, Source{Kind: SourcePreempt, CPU: cpu, AtMost: 1 + g.rand.N(most)})
 		}
 	}
+}
+
+// round is what a caller calls before it gives way. Of a drawn scenario's callers one calls
+// little else than what mostly gets a jump, so that somebody is in a call of it when it does;
+// rounds are mostly short, or else all there is waits for the callers.
+func (g *storm) round(caller int) (ops []Op) {
+	if !g.wide {
+		for range 2 + g.rand.N(3) {
+			ops = append(ops, g.call())
+		}
+		return ops
+	}
+	n := 1 + g.rand.N(2)
+	if g.sleeps { // while the machine is stopped, who isn't in the call has just made one
+		n += 2
+	}
+	for range n {
+		ops = append(ops, g.callOf(g.focus))
+	}
+	more := 0
+	switch {
+	case g.one(12):
+		more = 2 + g.rand.N(3)
+	case caller > 0:
+		more = g.rand.N(2)
+	}
+	for range more {
+		ops = append(ops, g.call())
+	}
+	if len(g.rares) > 0 && caller > 0 {
+		ops = append(ops, g.callOf(g.rares[g.rand.N(len(g.rares))]))
+	}
+	return ops
 }
 
 // module adds one that comes and goes while a task of its own calls it, and a probe

@@ -27,7 +27,7 @@ func TestLockPrefixesOfModule(t *testing.T) {
 			r.k.Text.Read(x, a, b[:])
 			return b[0]
 		}
-		during := byte(0)
+		during, write := byte(0), false
 		r.reset = func() {
 			r.k.Modules.OnChange(func(x kapi.Context, _ *kapi.Module, s kapi.ModuleState) {
 				if s == kapi.ModuleComing {
@@ -46,6 +46,15 @@ func TestLockPrefixesOfModule(t *testing.T) {
 				r.k.Prefix.Set(x, false)
 				want("a module that was there", at(x, work), 0x3e)
 				r.k.Modules.Unload(x, m)
+			} else { // nothing of the run before: to a module that isn't here nothing is written, and one that comes keeps its prefixes
+				if write {
+					r.k.Prefix.Set(x, false)
+					r.k.Prefix.Set(x, true)
+				}
+				r.k.Modules.Load(x, m)
+				want("loaded at first", at(x, work), 0xf0)
+				want("its init section, at first", during, 0xf0)
+				r.k.Modules.Unload(x, m)
 			}
 			r.k.Prefix.Set(x, false)
 			want("the kernel's own", at(x, f), 0x3e)
@@ -62,7 +71,12 @@ func TestLockPrefixesOfModule(t *testing.T) {
 			r.k.Text.Poke(x, f, []byte{isa.Int3})
 			r.k.Prefix.Set(x, true)
 			want("a breakpoint", at(x, f), isa.Int3)
+			r.k.Modules.Load(x, m)
+			r.k.Prefix.Set(x, false)
 		})
 		r.want(smp.Passed, "default", sim.Always0{})
+		r.want(smp.Passed, "once more", sim.Always0{})
+		write = true
+		r.want(smp.Passed, "and with a write first", sim.Always0{})
 	}
 }
