@@ -61,8 +61,8 @@ type Mutants struct {
 	SymbolFirst bool // a probe with a symbol and an address goes to the symbol
 	TakeTwice   bool // what is registered already is registered once more
 	// ReregUnlocked asks whether a probe is registered already and lets kprobe_mutex go
-	// before it registers it, as kernels since 2.6.30 do (warn_kprobe_rereg): of two that
-	// register the same probe at once both do.
+	// before it registers it, as kernels do (check_kprobe_rereg, later warn_kprobe_rereg):
+	// of two that register the same probe at once both do.
 	ReregUnlocked bool
 	KeepMissed    bool // registering leaves nmissed
 	KeepFlags     bool // registering leaves the caller's flags

@@ -16,6 +16,7 @@ var All = []*Property{
 	&Instances,
 	&HandlerContext,
 	&Answers,
+	&Linearizable,
 	&AfterUnregister,
 	&TextRestored,
 	&OptimizationOff,

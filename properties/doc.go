@@ -28,6 +28,7 @@
 //	R2  instances           what the engine says of its instances, against itself
 //	C1  handler-context     Context, against Contexts and the open traps
 //	E1  answers             the API calls against each other
+//	E2  linearizable        nothing: harness judges it by the API calls and the switches, when all is over
 //	L1  after-unregister    the API calls against Handler, Missed, Skipped
 //	L2  text-restored       Load and Image against what TextStore left; Retire and Free, of a module's text that goes
 //	L3  optimization-off    Sysctl and the API calls against TextStore; Retire and Free, as L2

@@ -62,6 +62,9 @@ func (r *Rig) resetMonitors() {
 		return
 	}
 	r.monitors.Reset()
+	if r.linear != nil {
+		r.linear.calls, r.linear.now = r.linear.calls[:0], 0
+	}
 	for _, t := range r.Machine.Tasks() {
 		if t.OnQueue() && !t.Idle() {
 			r.Log.Tell(smpev.Wake, uint8(t.CPUID()), traces.NoTask, uint64(t.ID), 0, 0)
@@ -109,4 +112,11 @@ func listed(line []byte) (addr, letter, tags uint64) {
 		}
 	}
 	return addr, letter, tags
+}
+
+func b2u(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
 }

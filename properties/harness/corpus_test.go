@@ -116,6 +116,7 @@ var corpus = []row{
 	{"A2-post-skipped", "boosted-post", "post-skipped"},
 	{"A1-missed-uncounted", "handlers-at-work", "missed-uncounted"},
 	{"A1-return-not-hooked", "return-probes", "return-not-hooked"},
+	{"E2-asked-unlocked", "register-race", "asked-unlocked"},
 	{"P3-back-off", "under-load", "back-off"},
 	{"P3-grace-idle", "under-load", "grace-idle"},
 	{"P4-jump-kept", "unoptimized", "jump-kept"},
