@@ -23,6 +23,7 @@ type Deps struct {
 	Tasks       kapi.Tasks
 	Hotplug     kapi.CPUs
 	ModuleMutex kapi.Mutex   // nil: there are no modules
+	LabelMutex  kapi.Mutex   // jump_label_mutex; nil: there are no jump labels
 	Stacks      kapi.Stacks  // for QuiesceStackCheck
 	Modules     kapi.Modules // nil: there are none
 	Ftrace      kapi.Ftrace  // nil: no function has a site

@@ -114,12 +114,12 @@ func (e *Engine) kill(x kapi.Context, p *point) {
 // returns an Errno, and leaves the point as it was, if the text refuses probes.
 // Context: kprobe_mutex held.
 func (e *Engine) revive(x kapi.Context, p *point, post bool) error {
-	e.lockText(x)
+	e.lockSites(x)
 	v, code, err := e.examine(x, p.addr)
 	if err == nil {
 		err = e.fill(x, p, v, code, post)
 	}
-	e.unlockText(x)
+	e.unlockSites(x)
 	if err != nil {
 		return err
 	}

@@ -100,6 +100,7 @@ type Mutants struct {
 	StackRegions     bool // stack-check looks for who is in a region alone, not in a detour: as the documents tell it
 	FlushLocked      bool // who waits for the optimizer holds kprobe_mutex, which it wants
 	HotplugLast      bool // the CPU-hotplug lock is taken under text_mutex (R16, until 4.12)
+	LabelsLast       bool // the jump labels' lock is taken under text_mutex (R17, 2.6.37-rc)
 	ArmDisarmed      bool // probes are armed while "enabled" says 0
 	ArmBeforeClear   bool // "enabled" arms before it says that nothing is disarmed (M53)
 	DetourDisabled   bool // a detour runs handlers of disabled probes (M43)

@@ -76,6 +76,32 @@ func (e *Engine) unlockText(x kapi.Context) {
 	e.d.Hotplug.ReadUnlock(x)
 }
 
+// lockSites takes what text is examined under: no label changes meanwhile, nor any
+// other text. Who turns a label takes text_mutex under the labels' own; kernels of
+// 2.6.37-rc took the two the other way round here (R17).
+func (e *Engine) lockSites(x kapi.Context) {
+	if e.s.Mutants.LabelsLast {
+		e.lockText(x)
+		e.lockLabels(x)
+		return
+	}
+	e.lockLabels(x)
+	e.lockText(x)
+}
+
+func (e *Engine) unlockSites(x kapi.Context) {
+	e.unlockText(x)
+	if e.d.LabelMutex != nil {
+		e.d.LabelMutex.Unlock(x)
+	}
+}
+
+func (e *Engine) lockLabels(x kapi.Context) {
+	if e.d.LabelMutex != nil {
+		e.d.LabelMutex.Lock(x)
+	}
+}
+
 // lockModules keeps modules from coming and going, if there are any.
 func (e *Engine) lockModules(x kapi.Context) {
 	if e.d.ModuleMutex != nil {

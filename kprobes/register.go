@@ -65,9 +65,9 @@ func (e *Engine) registerAt(x kapi.Context, k *Kprobe) error {
 	if there {
 		return e.join(x, p, k)
 	}
-	e.lockText(x)
+	e.lockSites(x)
 	p, err := e.prepare(x, k.Addr, k.Post != nil)
-	e.unlockText(x)
+	e.unlockSites(x)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 var OwnedBreakpoint = Property{
 	ID:   "B1",
 	Name: "owned-breakpoint",
-	Says: "Every breakpoint that a CPU takes is owned by exactly one of the text patcher, kprobes, or the fallback for breakpoints that are gone.",
+	Says: "Every breakpoint that a CPU takes is owned by exactly one of the text patcher, kprobes, or the fallback for breakpoints that are gone, and every trap of a single step by kprobes.",
 	Kinds: []traces.Kind{
 		smpev.Trap, smpev.Claim, smpev.Return, smpev.Oops,
 	},
@@ -47,6 +47,9 @@ func (m *ownedBreakpoint) Event(e *traces.Event) *traces.Finding {
 	case smpev.Return:
 		if f := m.scene.popped; f != nil && f.vector == smpev.VecBP && f.claims == 0 {
 			return found(e, f.ip-1, "takes the breakpoint at %#x, and it has no owner: returns to %#x", f.ip-1, e.B)
+		}
+		if f := m.scene.popped; f != nil && f.vector == smpev.VecDB && f.claims == 0 {
+			return found(e, f.ip, "takes the trap of a single step at %#x, and nobody steps it", f.ip)
 		}
 	case smpev.Oops:
 		if e.A != smpev.VecBP {

@@ -20,6 +20,15 @@ func init() {
 		tr.On(1, 2).Break(f).Oops(smpev.VecBP, f+1)
 		tr.ExpectViolation("B1", "kernel dies")
 	})
+	golden("B1-step-without-owner", func(tr *tracetest.Trace) {
+		tr.On(1, 2).Trap(smpev.VecDB, f+3).Return(smpev.VecDB, f+3)
+		tr.ExpectViolation("B1", "the trap of a single step at 0x1003, and nobody steps it")
+	})
+	trap("B1-stepped", "a trap within a trap: the step's, whose owner is kprobes",
+		func(tr *tracetest.Trace) {
+			tr.On(1, 2).Trap(smpev.VecDB, f+3).Claim(smpev.VecDB, f+3, smpev.OwnerKprobe).Return(smpev.VecDB, f+3)
+			tr.ExpectNone()
+		})
 	golden("B1-two-owners", func(tr *tracetest.Trace) {
 		tr.On(1, 2).Break(f).Own(f, smpev.OwnerPoke).Own(f, smpev.OwnerKprobe)
 		tr.ExpectViolation("B1", "two owners: the text patcher, then kprobes")

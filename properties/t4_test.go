@@ -31,31 +31,31 @@ func init() {
 	golden("T4-not-armed", func(tr *tracetest.Trace) {
 		probed(tr)
 		disarm(tr, f, push[0])
-		state(tr, isArmed).End(true).ExpectViolation("T4", "leaves 0x1000 armed, and 55 stands there")
+		state(tr, isArmed).ExpectViolation("T4", "leaves 0x1000 armed, and 55 stands there")
 	})
 	golden("T4-no-jump", func(tr *tracetest.Trace) {
 		probed(tr)
-		state(tr, isOptimized).End(true).ExpectViolation("T4", "no jump to its detour stands there: cc 48 89 e5 53")
+		state(tr, isOptimized).ExpectViolation("T4", "no jump to its detour stands there: cc 48 89 e5 53")
 	})
 	trap("T4-elsewhere", "a jump stands there, but it leads to another detour", func(tr *tracetest.Trace) {
 		probed(tr)
 		optimize(tr)
 		tr.Emit(kpev.State, f, isOptimized, detour+0x40)
-		tr.End(true).ExpectViolation("T4", "no jump to its detour")
+		tr.ExpectViolation("T4", "no jump to its detour")
 	})
 	trap("T4-marked", "the text is an armed probe's, but the mark is an optimized one's", func(tr *tracetest.Trace) {
 		probed(tr)
-		state(tr, isArmed|kpev.StateOptimized).End(true).ExpectViolation("T4", "with a mark and a text that differ")
+		state(tr, isArmed|kpev.StateOptimized).ExpectViolation("T4", "with a mark and a text that differ")
 	})
 	trap("T4-queued-jump", "the text is a jump, but it is still queued to be one", func(tr *tracetest.Trace) {
 		probed(tr)
 		optimize(tr)
-		state(tr, isQueued|kpev.StateJumped).End(true).ExpectViolation("T4", "queued to be optimized, and is so already")
+		state(tr, isQueued|kpev.StateJumped).ExpectViolation("T4", "queued to be optimized, and is so already")
 	})
 	trap("T4-freed-jump", "queued to be freed, but the jump is still there", func(tr *tracetest.Trace) {
 		probed(tr)
 		optimize(tr)
-		state(tr, isOptimized|kpev.StateFreeing).End(true).ExpectViolation("T4", "queued to be freed with its jump")
+		state(tr, isOptimized|kpev.StateFreeing).ExpectViolation("T4", "queued to be freed with its jump")
 	})
 	trap("T4-covered", "disarmed, and another byte stands there: of a neighbour's jump", func(tr *tracetest.Trace) {
 		probed(tr)
@@ -73,7 +73,7 @@ func init() {
 		tr.Alloc(f, 0x100, smpev.ModuleMem)
 		probed(tr)
 		tr.Retire(f, 0x100, smpev.ModuleMem)
-		state(tr, isArmed|kpev.StateGone).End(true).ExpectViolation("T4", "armed, though its text is gone")
+		state(tr, isArmed|kpev.StateGone).ExpectViolation("T4", "armed, though its text is gone")
 	})
 	trap("T4-ftrace", "armed, and no breakpoint stands there: ftrace calls it", func(tr *tracetest.Trace) {
 		tr.Register(1, h)

@@ -7,8 +7,8 @@ import (
 )
 
 // TextAgrees holds the engine to its own table of states (doc.go of kprobes): who
-// acts on what it says of a point acts on the text. It has its say at the end, so that
-// what another property sees come of it is that one's to tell.
+// acts on what it says of a point acts on the text. It has its say as soon as the mutex
+// is let go, before anything else comes of it.
 var TextAgrees = Property{
 	ID:    "T4",
 	Name:  "text-agrees",
@@ -35,28 +35,20 @@ var TextAgrees = Property{
 
 const jumpLen = 5
 
-type textAgrees struct {
-	scene *Scene
-	first *traces.Finding // of the run
-}
+type textAgrees struct{ scene *Scene }
 
-func (m *textAgrees) Reset()                   { m.first = nil }
-func (m *textAgrees) End(bool) *traces.Finding { return m.first }
+func (m *textAgrees) Reset()                   {}
+func (m *textAgrees) End(bool) *traces.Finding { return nil }
 
 // pointLists are the optimizer's, of which a point is on one at most.
 const pointLists = kpev.StateOptimizing | kpev.StateUnoptimizing | kpev.StateFreeing
 
-// Event takes the state of a point.
-func (m *textAgrees) Event(e *traces.Event) *traces.Finding {
-	if m.first == nil {
-		m.first = m.judge(e)
-	}
-	return nil
-}
-
-// judge asks first whether there is such a state, then whether what stands there is
+// Event asks first whether there is such a state, then whether what stands there is
 // that of it.
-func (m *textAgrees) judge(e *traces.Event) *traces.Finding {
+func (m *textAgrees) Event(e *traces.Event) *traces.Finding {
+	if e.Kind != kpev.State {
+		return nil
+	}
 	if wrong := noSuchState(e.B); wrong != "" {
 		return found(e, e.A, "leaves %#x %s", e.A, wrong)
 	}

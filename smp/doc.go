@@ -36,7 +36,8 @@
 // Its limits: data accesses are sequentially consistent in the order stepped
 // (x86 store buffers are not modelled yet); only instruction fetch is weak. Text
 // can't be stored to by guest text: a page is written or executed, not both.
-// Tasks don't migrate. An idle CPU takes IPIs, but no timer and no NMI. A handler
+// Tasks don't migrate. An idle CPU takes IPIs, and timers and NMIs only from a source
+// that says so (Idle): else each would come once more for nothing. A handler
 // of an interrupt that touches nothing shared (a tick, an IPI's answer) is one
 // step. The saved registers that a trap's routine is given are written back whole
 // when it ends: what it stored into the frame by hand is lost. A page fault of

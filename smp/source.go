@@ -27,6 +27,7 @@ type Source struct {
 	Kind   SourceKind
 	Name   string // as traces print it
 	AtMost int    // how often it may fire in a run
+	Idle   bool   // a timer or an NMI that comes to an idle CPU, too
 	Fire   func() // WorkSource: what happens
 	Waker  *Task  // WorkSource: the task that will do the work
 
@@ -58,11 +59,11 @@ func (s *Source) Armed() bool { return s.armed }
 func (s *Source) ready(full, open bool) bool {
 	switch c := s.cpu; s.Kind {
 	case NMISource:
-		return !c.nmiBlocked && c.after&deaf == 0 && c.task != c.idle
+		return !c.nmiBlocked && c.after&deaf == 0 && (s.Idle || c.task != c.idle)
 	case PreemptSource:
 		return full && open && len(c.runq) > 0 && c.task.preempt == 0 && c.task.class != classStopper
 	default:
-		return open && c.task != c.idle
+		return open && (s.Idle || c.task != c.idle)
 	}
 }
 

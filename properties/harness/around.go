@@ -69,9 +69,13 @@ func byAddress(sc *scenario.Scenario, names []string) (list []*scenario.Data) {
 	return list
 }
 
-// addClients makes the sites of ftrace and the static calls.
+// addClients makes the sites of ftrace and the static calls, and the lock that probes
+// and jump labels share.
 func (r *Rig) addClients() error {
 	sc, k := r.Scenario, r.Kernel
+	if len(sc.Probes) > 0 {
+		k.LockLabels()
+	}
 	for i := range sc.Sites {
 		s := &sc.Sites[i]
 		at := r.funcs[s.Func] + isa.Addr(s.Offset)

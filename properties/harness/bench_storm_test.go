@@ -4,13 +4,11 @@ import (
 	"testing"
 
 	"kpsim/properties/scenario"
-	"kpsim/sched"
 )
 
 // benchStorm runs the programs of a storm, so many runs of each, as RunStorm does but
 // on one core.
 func benchStorm(b *testing.B, s Storm) {
-	s.fill()
 	var points, instr, during uint64
 	b.ReportAllocs()
 	n := uint64(0)
@@ -40,7 +38,5 @@ func BenchmarkStorm(b *testing.B) {
 	}
 }
 
-// BenchmarkFuzz is one program of kpsim fuzz with all its runs, 20.
-func BenchmarkFuzz(b *testing.B) { benchStorm(b, Storm{Any: true, Runs: 20}) }
-
-var _ = sched.New
+// BenchmarkFuzz is one program of kpsim fuzz with all its runs, 100.
+func BenchmarkFuzz(b *testing.B) { benchStorm(b, Storm{Any: true, Runs: 100}) }

@@ -462,6 +462,9 @@ func TestRapidStepsCommute(t *testing.T) {
 				s.Run = sc.Texts[rapid.IntRange(0, len(sc.Texts)-1).Draw(t, "text")].Name
 				s.Opens = s.Kind == scenario.SourceTimer && rapid.Bool().Draw(t, "opens")
 			}
+			if s := &sc.Sources[i]; s.Kind != scenario.SourcePreempt {
+				s.Idle = rapid.IntRange(0, 3).Draw(t, "idle") == 0
+			}
 		}
 		require.NoError(t, scenario.Check(sc))
 		mu := rapid.SampledFrom([]string{"", "", "no-sync-disarm", "no-sync-2", "no-grace", "no-restore", "free-early", "no-quiesce"}).Draw(t, "mutant")

@@ -88,6 +88,7 @@ func TestReplaySurvives(t *testing.T) {
 			f.Scenario = sc.String()
 			r, err := PlayFile(c.file, f, false)
 			if err != nil {
+				t.Logf("%s, %s: %v", c.file, name, err)
 				continue // a label out of reach
 			}
 			now, again, err := Rerecord(c.file, f, false)
@@ -127,8 +128,8 @@ func TestReplaySurvives(t *testing.T) {
 		if name == "moved" { // two X2 read relative to themselves, O1-frame-unchecked, R2-empty-late and another call what stays
 			least = n - 5
 		}
-		if name == "one call more before" { // the page of B1-fault-in-copy comes in but once
-			least = n - 1
+		if name == "one call more before" { // the page of fault-in-copy's three comes in but once, and T3-no-module-ref's module isn't there yet
+			least = n - 4
 		}
 		require.GreaterOrEqual(t, survive[name], least, name)
 	}

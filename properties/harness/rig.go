@@ -330,7 +330,7 @@ func (r *Rig) addSources() error {
 	names := r.Scenario.SourceNames()
 	for i := range r.Scenario.Sources {
 		s := &r.Scenario.Sources[i]
-		src := &smp.Source{Kind: kinds[s.Kind], Name: names[i], AtMost: s.AtMost}
+		src := &smp.Source{Kind: kinds[s.Kind], Name: names[i], AtMost: s.AtMost, Idle: s.Idle}
 		if err := r.Machine.AddSource(src, s.CPU); err != nil {
 			return err
 		}
@@ -387,7 +387,7 @@ func (r *Rig) wire() {
 	k, mc := r.Kernel, &r.Scenario.Machine
 	r.deps = kprobes.Deps{
 		CPUs: mc.CPUs, Cells: &r.Machine.Cells, Text: &k.Text, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
-		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug, Stacks: &k.Stacks, Modules: &k.Modules, ModuleMutex: k.Modules.Mutex(), Ftrace: k.Tracer(),
+		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug, Stacks: &k.Stacks, Modules: &k.Modules, ModuleMutex: k.Modules.Mutex(), LabelMutex: k.LabelMutex(), Ftrace: k.Tracer(),
 	}
 	switch mc.Patch {
 	case scenario.PatchBreakpoint:

@@ -64,11 +64,11 @@ var shrinks = flag.Bool("shrinks", false, "shrink whatever is built in and broke
 // mutantsFrom is which strategy the first mutant is run with.
 const mutantsFrom = 8
 
-// TestShrinkAny: a violating run of anything built in, of any strategy, shrinks (of a
-// third of all that, another each day)
-// in fewer than 2000 runs to at most six deviations, but for one in fifteen, in
-// which many CPUs take turns; without any one of them the cause is lost; the trace
-// replays, and shrinking it again changes nothing.
+// TestShrinkAny: a violating run of anything built in, of any strategy, shrinks in
+// fewer than 2000 runs to at most six deviations, but for one in fifteen, in which
+// many CPUs take turns; without any one of them the cause is lost; the trace
+// replays, and shrinking it again changes nothing. A third of what is built in is
+// tried a day, without -shrinks.
 func TestShrinkAny(t *testing.T) {
 	var strategies []string
 	for _, s := range sched.All {

@@ -31,6 +31,9 @@ func TestRapidMerges(t *testing.T) {
 				s.Run = sc.Texts[rapid.IntRange(0, len(sc.Texts)-1).Draw(rt, "text")].Name
 				s.Opens = s.Kind == scenario.SourceTimer && rapid.Bool().Draw(rt, "opens")
 			}
+			if s := &sc.Sources[i]; s.Kind != scenario.SourcePreempt {
+				s.Idle = rapid.IntRange(0, 3).Draw(rt, "idle") == 0
+			}
 		}
 		require.NoError(rt, scenario.Check(sc))
 		mu := rapid.SampledFrom([]string{"", "", "no-sync-disarm", "no-sync-2", "no-grace", "no-restore", "free-early", "no-quiesce"}).Draw(rt, "mutant")

@@ -3,7 +3,6 @@ package mutant
 import (
 	"kpsim/kprobes"
 	"kpsim/kprobes/rules"
-	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -177,8 +176,8 @@ var All = []Mutant{
 	{Name: "module-kept", Source: "kprobes_module_callback", Scenario: "module-unload", Property: "no-oops",
 		Says:  "kprobes isn't told that a module's text goes",
 		Apply: func(w *Wiring) { w.Engine.Mutants.NoKill = true }},
-	{Name: "check-unlocked", Source: "check_kprobe_address_safe, 2.6.30 and later", Scenario: "module-init", Property: "no-oops",
-		Also:  []string{"text-agrees"}, // of what is armed where there is no text
+	{Name: "check-unlocked", Source: "check_kprobe_address_safe, 2.6.30 and later", Scenario: "module-init", Property: "text-agrees",
+		Also:  []string{"no-oops"}, // who arms where there is no text
 		Says:  "whether init text may be probed is looked at before kprobe_mutex is taken",
 		Apply: func(w *Wiring) { w.Engine.Mutants.CheckUnlocked = true }},
 	{Name: "handlers-closed", Source: "spec 1.10", Scenario: "globally-off", Property: "handler-context",
@@ -200,6 +199,22 @@ var All = []Mutant{
 		Also:  []string{"no-use-after-free"}, // the same wait stands between taking a jump away and freeing its detour
 		Says:  "with preemption the optimizer waits for an RCU grace period instead of for all tasks",
 		Apply: func(w *Wiring) { w.Engine.Quiesce = kapi.QuiesceRCU }},
+	{Name: "tasks-without-grace", Source: "synchronize_rcu_tasks", Scenario: "idle-interrupted", Property: "no-use-after-free",
+		Also:  []string{"no-start-inside"}, // the same wait stands before a jump is written
+		Says:  "a wait for all tasks has no grace periods around it, which wait for who is no task: a handler on an idle CPU",
+		Apply: func(w *Wiring) { w.Kernel.RCU.Bare = true }},
+	{Name: "labels-last", Source: "R17, M51; 2.6.37-rc", Scenario: "lock-orders", Property: "locks",
+		Says:  "to register a probe kprobes takes jump_label_mutex under text_mutex",
+		Apply: func(w *Wiring) { w.Engine.Mutants.LabelsLast = true }},
+	{Name: "modules-last", Source: "R15, M51; until 5.2", Scenario: "lock-orders", Property: "locks",
+		Says: "ftrace takes module_mutex under text_mutex, which the optimizer takes under it",
+		Apply: func(w *Wiring) {
+			w.Engine.Order = kprobes.OrderModule // of those days
+			w.Kernel.Ftrace.TextRW = true
+		}},
+	{Name: "no-ref-wait", Source: "R28, R31", Scenario: "batch-beside-probe", Property: "no-oops",
+		Says:  "text_poke_bp uses a batch's table again while a handler may hold it",
+		Apply: func(w *Wiring) { w.Kernel.Poke.Mutants.NoRefWait = true }},
 	{Name: "publish-late", Source: "M19", Scenario: "jump-label-flip", Property: "owned-breakpoint",
 		Says:  "text_poke_bp says what it writes when the breakpoint is there already",
 		Apply: func(w *Wiring) { w.Deps.Patch = lateDesc{w.Kernel} }},
@@ -318,7 +333,7 @@ var All = []Mutant{
 	{Name: "never-again", Source: "spec 4.8", Scenario: "neighbours", Property: "optimized-again",
 		Says:  "what another probe has blocked isn't optimized when that goes",
 		Apply: func(w *Wiring) { w.Engine.Mutants.NoRetry = true }},
-	{Name: "arm-over", Source: "spec 4.8", Scenario: "neighbours", Property: "text-restored",
+	{Name: "arm-over", Source: "spec 4.8", Scenario: "neighbours", Property: "text-agrees",
 		Says:  "a breakpoint is written into a region while its jump is there",
 		Apply: func(w *Wiring) { w.Engine.Mutants.ArmOver = true }},
 	{Name: "detour-preempt", Source: "spec 1.10", Scenario: "globally-off", Property: "handler-context",
@@ -342,11 +357,49 @@ var All = []Mutant{
 	{Name: "return-not-hooked", Source: "spec 2.1", Scenario: "return-probes", Property: "accounted",
 		Says:  "a return probe leaves the return address on the stack",
 		Apply: func(w *Wiring) { w.Engine.Mutants.NoHook = true }},
+	{Name: "leave-tf", Source: "R41, M34; until 4.6", Scenario: "fault-in-copy", Property: "owned-breakpoint",
+		Says:  "an instruction that faults while it is stepped goes on being stepped",
+		Apply: func(w *Wiring) { w.Engine.Mutants.LeaveTF = true }},
+	{Name: "entry-returns", Source: "spec 2.11", Scenario: "return-probes", Property: "no-oops",
+		Says:  "the handler of a return probe's breakpoint says that it has changed the path",
+		Apply: func(w *Wiring) { w.Engine.Mutants.EntryReturns = true }},
+	{Name: "no-regs-copy", Source: "spec 3.1", Scenario: "return-global", Property: "transparent",
+		Says:  "a jprobe doesn't keep the registers that its function was called with",
+		Apply: func(w *Wiring) { w.Engine.Mutants.NoRegsCopy = true }},
+	{Name: "no-break", Source: "spec 3.3", Scenario: "return-global", Property: "owned-breakpoint",
+		Says:  "the breakpoint of jprobe_return is nobody's",
+		Apply: func(w *Wiring) { w.Engine.Mutants.NoBreak = true }},
+	{Name: "boost-any", Source: "spec 8.5", Scenario: "boost-room", Property: "right-result",
+		Says:  "a jump back is put behind the copy of whatever instruction, also of one that leaves no room for it",
+		Apply: func(w *Wiring) { w.Engine.Mutants.BoostAny = true }},
+	{Name: "no-fault", Source: "spec 1.12", Scenario: "fault-in-copy", Property: "post-called",
+		Says:  "a probe's fault_handler isn't asked",
+		Apply: func(w *Wiring) { w.Engine.Mutants.NoFault = true }},
+	{Name: "copy-regs", Source: "spec 1.7", Scenario: "handlers-at-work", Property: "no-start-inside",
+		Says:  "handlers are given a copy of the registers, and what they change is lost",
+		Apply: func(w *Wiring) { w.Engine.Mutants.CopyRegs = true }},
+	{Name: "arm-disabled", Source: "spec 6.3", Scenario: "switches", Property: "accounted",
+		Says:  "what is registered disabled is enabled all the same",
+		Apply: func(w *Wiring) { w.Engine.Mutants.ArmDisabled = true }},
+	{Name: "run-disabled", Source: "spec 1.8", Scenario: "stack-check-detour", Property: "accounted",
+		Says:  "a breakpoint runs handlers of disabled probes",
+		Apply: func(w *Wiring) { w.Engine.Mutants.RunDisabled = true }},
+	{Name: "toggle-any", Source: "spec 6.6", Scenario: "switches", Property: "answers",
+		Also:  []string{"no-sail-past"},
+		Says:  "what isn't registered can be disabled and enabled",
+		Apply: func(w *Wiring) { w.Engine.Mutants.ToggleAny = true }},
+	{Name: "arm-disarmed", Source: "spec 7.2", Scenario: "globally-off", Property: "all-off",
+		Says:  "probes are armed while kprobes/enabled says 0",
+		Apply: func(w *Wiring) { w.Engine.Mutants.ArmDisarmed = true }},
+	{Name: "detour-stops", Source: "spec 4.10", Scenario: "detour-post", Property: "post-called",
+		Also:  []string{"accounted"},
+		Says:  "behind a detour a pre_handler that returns non-zero skips those after it",
+		Apply: func(w *Wiring) { w.Engine.Mutants.DetourStops = true }},
+	{Name: "no-module-ref", Source: "R52; until 6.8", Scenario: "module-unload", Property: "no-sail-past",
+		Also:  []string{"no-oops", "whole-instructions"},
+		Says:  "a module isn't held while a probe is registered in it",
+		Apply: func(w *Wiring) { w.Engine.Mutants.NoModuleRef = true }},
 	// Equivalent:
-	{Name: "tasks-without-grace", Source: "synchronize_rcu_tasks", Scenario: "safe-full", Property: "no-start-inside",
-		Says:       "a wait for all tasks has no grace periods around it",
-		Apply:      func(w *Wiring) { w.Kernel.RCU.Bare = true },
-		Equivalent: &Equivalent{Proof: "The grace periods are for who isn't among the tasks that are waited for: an interrupt's handler on an idle CPU, to which no interrupt comes in this machine; a task that ends, which takes no step after that; and for what was written before to be seen, which it is at once. Whoever stands in text otherwise stands there on a task that is runnable, and waited for."}},
 	{Name: "kick-unlocked", Source: "R7, M07; 2.6.38 to 5.7", Scenario: "neighbours", Property: "optimized-again",
 		Says:       "the optimizer looks whether there is more to do, and starts again, when it has let kprobe_mutex go",
 		Apply:      func(w *Wiring) { w.Engine.Mutants.RekickOutside = true },
@@ -381,79 +434,4 @@ func Names() []string {
 		names = append(names, All[i].Name)
 	}
 	return names
-}
-
-// skip is a kapi.Sync that leaves the syncs of one place out.
-type skip struct {
-	kapi.Sync
-	why kapi.Why
-}
-
-// Core implements kapi.Sync.
-func (s *skip) Core(x kapi.Context, why kapi.Why) {
-	if why != s.why {
-		s.Sync.Core(x, why)
-	}
-}
-
-// Self implements kapi.Sync.
-func (s *skip) Self(x kapi.Context, why kapi.Why) {
-	if why != s.why {
-		s.Sync.Self(x, why)
-	}
-}
-
-// SkipSync leaves the syncs of one place out.
-func SkipSync(why kapi.Why) func(w *Wiring) {
-	return func(w *Wiring) {
-		s := &skip{w.Deps.Sync, why}
-		w.Kernel.Poke.Sync, w.Kernel.Stop.Sync, w.Deps.Sync = s, s, s
-	}
-}
-
-// tailFirst is text_poke_bp with its first two steps swapped.
-type tailFirst struct{ k *kernel.Kernel }
-
-// Patch implements kapi.Patcher.
-func (p tailFirst) Patch(x kapi.Context, addr isa.Addr, insn []byte, resume isa.Addr) {
-	p.k.Poke.Publish(x, addr, insn, resume)
-
-	p.k.Text.Write(x, addr+1, insn[1:])
-	p.k.Sync.Core(x, kapi.SyncPoke2)
-
-	p.k.Text.Write(x, addr, []byte{isa.Int3})
-	p.k.Sync.Core(x, kapi.SyncPoke1)
-
-	p.k.Text.Write(x, addr, insn[:1])
-	p.k.Sync.Core(x, kapi.SyncPoke3)
-
-	p.k.Poke.Retire(x)
-}
-
-// heldRCU waits for grace periods where nobody may: with preemption off, or in a
-// section that they wait for.
-type heldRCU struct {
-	kapi.RCU
-	section bool
-}
-
-// Synchronize implements kapi.RCU.
-func (r *heldRCU) Synchronize(x kapi.Context, f kapi.Flavour) {
-	if r.section {
-		r.ReadLock(x)
-		r.RCU.Synchronize(x, f)
-		r.ReadUnlock(x)
-		return
-	}
-	x.PreemptDisable()
-	r.RCU.Synchronize(x, f)
-	x.PreemptEnable()
-}
-
-// openLocks makes spinlocks that leave interrupts on.
-type openLocks struct{ kapi.Locks }
-
-// NewSpinlock implements kapi.Locks.
-func (l openLocks) NewSpinlock(name string, _ bool) kapi.Spinlock {
-	return l.Locks.NewSpinlock(name, false)
 }

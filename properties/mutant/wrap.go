@@ -23,3 +23,78 @@ func (p lateDesc) Patch(x kapi.Context, addr isa.Addr, insn []byte, resume isa.A
 
 	p.k.Poke.Retire(x)
 }
+
+// skip is a kapi.Sync that leaves the syncs of one place out.
+type skip struct {
+	kapi.Sync
+	why kapi.Why
+}
+
+// Core implements kapi.Sync.
+func (s *skip) Core(x kapi.Context, why kapi.Why) {
+	if why != s.why {
+		s.Sync.Core(x, why)
+	}
+}
+
+// Self implements kapi.Sync.
+func (s *skip) Self(x kapi.Context, why kapi.Why) {
+	if why != s.why {
+		s.Sync.Self(x, why)
+	}
+}
+
+// SkipSync leaves the syncs of one place out.
+func SkipSync(why kapi.Why) func(w *Wiring) {
+	return func(w *Wiring) {
+		s := &skip{w.Deps.Sync, why}
+		w.Kernel.Poke.Sync, w.Kernel.Stop.Sync, w.Deps.Sync = s, s, s
+	}
+}
+
+// tailFirst is text_poke_bp with its first two steps swapped.
+type tailFirst struct{ k *kernel.Kernel }
+
+// Patch implements kapi.Patcher.
+func (p tailFirst) Patch(x kapi.Context, addr isa.Addr, insn []byte, resume isa.Addr) {
+	p.k.Poke.Publish(x, addr, insn, resume)
+
+	p.k.Text.Write(x, addr+1, insn[1:])
+	p.k.Sync.Core(x, kapi.SyncPoke2)
+
+	p.k.Text.Write(x, addr, []byte{isa.Int3})
+	p.k.Sync.Core(x, kapi.SyncPoke1)
+
+	p.k.Text.Write(x, addr, insn[:1])
+	p.k.Sync.Core(x, kapi.SyncPoke3)
+
+	p.k.Poke.Retire(x)
+}
+
+// heldRCU waits for grace periods where nobody may: with preemption off, or in a
+// section that they wait for.
+type heldRCU struct {
+	kapi.RCU
+	section bool
+}
+
+// Synchronize implements kapi.RCU.
+func (r *heldRCU) Synchronize(x kapi.Context, f kapi.Flavour) {
+	if r.section {
+		r.ReadLock(x)
+		r.RCU.Synchronize(x, f)
+		r.ReadUnlock(x)
+		return
+	}
+	x.PreemptDisable()
+	r.RCU.Synchronize(x, f)
+	x.PreemptEnable()
+}
+
+// openLocks makes spinlocks that leave interrupts on.
+type openLocks struct{ kapi.Locks }
+
+// NewSpinlock implements kapi.Locks.
+func (l openLocks) NewSpinlock(name string, _ bool) kapi.Spinlock {
+	return l.Locks.NewSpinlock(name, false)
+}

@@ -80,8 +80,8 @@ var language = []verb{
 	{`spin()`, plain(OpSpin)},
 	{`release()`, plain(OpRelease)},
 
-	{`timer(cpu, at_most = 1, run = None, opens = False)`, source(SourceTimer)},
-	{`nmi(cpu, at_most = 1, run = None)`, source(SourceNMI)},
+	{`timer(cpu, at_most = 1, run = None, opens = False, idle = False)`, source(SourceTimer)},
+	{`nmi(cpu, at_most = 1, run = None, idle = False)`, source(SourceNMI)},
 	{`preempt(cpu, at_most = 1)`, source(SourcePreempt)},
 
 	{`never(canary = None)`, (*loader).doNever},

@@ -73,7 +73,7 @@ func source(kind SourceKind) func(*loader, *call) (starlark.Value, error) {
 		var run starlark.Value
 		pairs := []any{"cpu", &s.CPU, "at_most?", &s.AtMost}
 		if kind != SourcePreempt {
-			pairs = append(pairs, "run??", &run)
+			pairs = append(pairs, "run??", &run, "idle?", &s.Idle)
 		}
 		if kind == SourceTimer {
 			pairs = append(pairs, "opens?", &s.Opens)

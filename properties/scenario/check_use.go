@@ -376,6 +376,9 @@ func (c checker) sources() error {
 				return err
 			}
 		}
+		if s.Idle && s.Kind == SourcePreempt {
+			return faultf(p, "%s finds nobody to preempt on an idle CPU; use timer(idle = True)", who)
+		}
 		if s.Opens && s.Kind != SourceTimer {
 			return faultf(p, "%s can't turn interrupts on; use timer(opens = True)", who)
 		}

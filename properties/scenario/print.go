@@ -233,7 +233,8 @@ func (p *printer) programs(s *Scenario) {
 		p.call(src.Kind.String(), fmt.Sprintf("cpu = %d", src.CPU),
 			p.unless(src.AtMost == 1, "at_most", fmt.Sprint(src.AtMost)),
 			p.unless(src.Run == "", "run", p.symbols[src.Run]),
-			p.unless(!src.Opens, "opens", "True"))
+			p.unless(!src.Opens, "opens", "True"),
+			p.unless(!src.Idle, "idle", "True"))
 	}
 	p.gap(1)
 }

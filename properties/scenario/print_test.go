@@ -273,6 +273,7 @@ func genPrograms(t *rapid.T, s *scenario.Scenario) {
 		if src.Kind != scenario.SourcePreempt && rapid.Bool().Draw(t, "runs") {
 			src.Run, _ = genPlace(t, s)
 		}
+		src.Idle = src.Kind != scenario.SourcePreempt && rapid.Bool().Draw(t, "idle")
 		s.Sources = append(s.Sources, src)
 	}
 }

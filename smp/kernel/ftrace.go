@@ -26,6 +26,8 @@ type Ftrace struct {
 	batch []kapi.Rewrite     // owned by ftrace_lock
 	lists []*clients         // owned by ftrace_lock: places of lists, taken in order
 	taken int                // owned by ftrace_lock: how many are taken
+
+	TextRW bool // owned by the boot of a run: module_mutex is taken under text_mutex (set_all_modules_text_rw, until 5.2): a mutant
 }
 
 // clients are those that are registered. It is never changed once readers can
@@ -46,7 +48,7 @@ type site struct {
 func (f *Ftrace) init(k *Kernel) { f.k = k }
 
 func (f *Ftrace) reset() {
-	f.n = 0
+	f.n, f.TextRW = 0, false
 	for _, s := range f.sites {
 		s.on, s.here = false, s.of == nil || s.of.boot && s.of.Core.Has(s.at)
 	}
@@ -267,6 +269,10 @@ func (f *Ftrace) update(x kapi.Context) {
 		return
 	}
 	f.k.Text.mutex.Lock(x)
+	if m := f.k.Modules.mutex; f.TextRW && m != nil {
+		m.Lock(x)
+		m.Unlock(x)
+	}
 	f.k.Poke.Batch(x, f.batch)
 	f.k.Text.mutex.Unlock(x)
 }

@@ -52,6 +52,9 @@ type Kernel struct {
 
 	calls     []*StaticCall // set at boot
 	callMutex *Mutex        // static_call_mutex; set at boot, nil: there is no static call
+
+	labels     int    // set at boot: how many jump labels there are
+	labelMutex *Mutex // jump_label_mutex; set at boot, nil: nobody looks where labels are
 }
 
 // Boot installs the kernel on a machine. Exports are bound first, in the fixed

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"kpsim/sim"
+	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
@@ -35,7 +36,8 @@ type PokeMutants struct {
 // entries, by address. Its memory is the patcher's, and used again for the next
 // batch.
 type descriptor struct {
-	vec []poked // owned by text_mutex; read by handlers that hold the descriptor
+	vec   []poked // owned by text_mutex; read by handlers that hold the descriptor
+	batch uint64  // owned by text_mutex: which batch of the run it is
 }
 
 // A poked is one instruction under replacement.
@@ -61,6 +63,7 @@ func (p *TextPoke) reset() {
 	p.Sync, p.Mutants = &p.k.Sync, PokeMutants{}
 	p.desc.Set(nil)
 	p.refs.Set(0)
+	p.only.batch = 0
 }
 
 var int3 = [...]byte{isa.Int3}
@@ -94,12 +97,14 @@ func (p *TextPoke) Batch(x kapi.Context, list []kapi.Rewrite) {
 // Publish is step 0 of Patch: the descriptor of what is about to be written.
 func (p *TextPoke) Publish(x kapi.Context, addr isa.Addr, insn []byte, resume isa.Addr) {
 	announce(x, addr, insn)
+	p.only.batch++
 	p.only.vec = append(p.only.vec[:0], poked{at: addr, insn: insn, resume: resume})
 	p.desc.Store(x, &p.only)
 }
 
 // publish is Publish of a batch.
 func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
+	p.only.batch++
 	p.only.vec = p.only.vec[:0]
 	for i := range list {
 		w := &list[i]
@@ -199,10 +204,14 @@ func (p *TextPoke) breakpoint(x kapi.Context, regs *isa.Regs) uint64 {
 // claim does what the entry says whose breakpoint it was, if one was.
 func (d *descriptor) claim(x kapi.Context, regs *isa.Regs) uint64 {
 	at := regs.IP - 1
-	lo, hi := 0, len(d.vec)
+	lo, hi, batch := 0, len(d.vec), d.batch
 	for lo < hi { // by halving: an entry out of order isn't found
 		if len(d.vec) > 1 {
 			x.Step("int3 handler, search", hi-lo)
+		}
+		if d.batch != batch { // what it has of the table is gone
+			x.(*smp.Ctx).Bug("a batch of text_poke_bp is looked through whose memory is the next one's")
+			return 0
 		}
 		if mid := (lo + hi) / 2; d.vec[mid].at < at {
 			lo = mid + 1

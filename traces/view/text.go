@@ -144,7 +144,7 @@ func (t *text) place(addr uint64) string {
 	if a == nil {
 		a = t.area(addr - 1) // what a breakpoint at its end saves
 	}
-	if a != nil {
+	if a != nil && a.what != smpev.ModuleMem { // a module's functions have names of their own
 		return fmt.Sprintf("%s+%#x", a.name, addr-a.at)
 	}
 	return t.in.symbol(addr)
