@@ -74,6 +74,7 @@ func (c *matrixCmd) run(p *program) (int, error) {
 		return 0, errors.New("--traces: the name is empty; name a folder")
 	}
 	stopAtInterrupt(&c.stop)
+	manySmall()
 	if err := makeFolder(c.Traces); err != nil {
 		return 0, err
 	}

@@ -71,6 +71,7 @@ func (c *mutantsCmd) run(p *program) (int, error) {
 		return 0, err
 	}
 	stopAtInterrupt(&c.stop)
+	manySmall()
 	hunt := harness.Hunt{Seeds: c.Seeds, Seed: c.Seed, Most: c.Most, Workers: c.Workers, Blind: c.Blind, Cancelled: &c.stop}
 	c.head(p)
 	var rows []mutantRow
