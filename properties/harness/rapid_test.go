@@ -106,7 +106,7 @@ func (c *counterexample) report(t *rapid.T) {
 
 // witness shrinks it further, by our own shrinker.
 func (c *counterexample) witness(t *testing.T) *Witness {
-	e := &effort{runs: shrinkRuns, questions: shrinkQuestions}
+	e := &effort{runs: 4 * shrinkRuns, questions: 4 * shrinkQuestions} // a busy computer gives rapid few tries in its second
 	w, err := shrink(&c.spec, &candidate{run: c.run, choices: c.choices, asked: c.run.Counts.Points, by: "rapid"}, e)
 	require.NoError(t, err)
 	return w
