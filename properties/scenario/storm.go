@@ -443,6 +443,7 @@ func (g *storm) sources() {
 			if g.one(3) {
 				s.Run = g.funcs[0]
 			}
+			s.Idle, s.Opens = g.wide && g.one(4), g.wide && g.one(6)
 			g.sc.Sources = append(g.sc.Sources, s)
 		}
 	}
@@ -451,6 +452,7 @@ func (g *storm) sources() {
 		if g.sc.Machine.Patch == PatchBreakpoint && !g.nests && !g.interrupted() {
 			s.Run = g.funcs[0]
 		}
+		s.Idle = g.wide && g.one(4)
 		g.sc.Sources = append(g.sc.Sources, s)
 	}
 }
