@@ -49,6 +49,7 @@ type Engine struct {
 	sysctl       kapi.Mutex       // set at New: one writer of the sysctl at a time
 	allowed      bool             // owned by kprobe_mutex: the sysctl, true until somebody writes it
 	disarmed     bool             // owned by kprobe_mutex: the file enabled says 0
+	ran          int              // owned by kprobe_mutex: runs of the optimizer, see Mutants.BackOff
 	held         bool             // owned by kprobe_mutex: the module of what is being registered is held, or was found
 	plain        client           // owned by kprobe_mutex: of ftrace, for points without a post_handler
 	modifies     client           // owned by kprobe_mutex: and for those with one

@@ -74,7 +74,7 @@ func (e *Engine) disarmFtrace(x kapi.Context, p *point) {
 // ftraceHit is called by ftrace from a point's site: the handlers see what they
 // would of a breakpoint there, and of a 5-byte nop that was stepped. Context:
 // preemption off, interrupts as they were; off through 4.14, as behind a detour
-// (a19b2e3d7839 let both be).
+// (a19b2e3d7839, "Remove IRQ disabling from ftrace-based/optimized kprobes", lets both be).
 func (e *Engine) ftraceHit(x kapi.Context, ip isa.Addr, regs *isa.Regs) {
 	if !e.s.DetourIRQsOff {
 		e.ftraceCall(x, ip, regs)

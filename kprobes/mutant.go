@@ -61,8 +61,8 @@ type Mutants struct {
 	SymbolFirst bool // a probe with a symbol and an address goes to the symbol
 	TakeTwice   bool // what is registered already is registered once more
 	// ReregUnlocked asks whether a probe is registered already and lets kprobe_mutex go
-	// before it registers it, as kernels since 2.6.30 do (warn_kprobe_rereg): of two that
-	// register the same probe at once both do.
+	// before it registers it, as kernels do (check_kprobe_rereg, later warn_kprobe_rereg):
+	// of two that register the same probe at once both do.
 	ReregUnlocked bool
 	KeepMissed    bool // registering leaves nmissed
 	KeepFlags     bool // registering leaves the caller's flags
@@ -96,6 +96,8 @@ type Mutants struct {
 	OptimizeBlocked  bool // a point with another probe in its region becomes a jump
 	RetryLost        bool // a point that a probe on its way out has blocked isn't tried again (R11, 2.6.38 to 6.19)
 	NoRetry          bool // a point that was blocked is never tried again, whoever has blocked it
+	JumpKept         bool // the jump of a point whose probes are all disabled stays
+	BackOff          bool // each run of the optimizer waits twice as often as the last
 	ArmOver          bool // a breakpoint is written into a region that has its jump (spec 4.8)
 	StackRegions     bool // stack-check looks for who is in a region alone, not in a detour: as the documents tell it
 	FlushLocked      bool // who waits for the optimizer holds kprobe_mutex, which it wants

@@ -113,7 +113,9 @@ func (e *Engine) optimizer(x kapi.Context) {
 	}
 
 	x.Step("kprobe_optimizer", 2)
-	e.quiesce(x)
+	for n := e.waits(); n > 0; n-- {
+		e.quiesce(x)
+	}
 
 	e.lockStep(x)
 	e.doOptimize(x)
@@ -148,6 +150,15 @@ func (e *Engine) quiesce(x kapi.Context) {
 	default:
 		e.d.RCU.Synchronize(x, e.s.Quiesce)
 	}
+}
+
+// waits is how often step 2 waits. Context: kprobe_mutex held.
+func (e *Engine) waits() int {
+	if !e.s.Mutants.BackOff {
+		return 1
+	}
+	e.ran++
+	return 1 << e.ran
 }
 
 // spansOf returns where nobody may stand: behind the first instruction of what is

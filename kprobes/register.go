@@ -305,7 +305,7 @@ func (e *Engine) disable(x kapi.Context, k *Kprobe) error {
 		return e.again()
 	}
 	k.disabled.Store(x, true)
-	if !k.point.enabled() && e.disarm(x, k.point) {
+	if !k.point.enabled() && (!e.s.Mutants.JumpKept || !k.point.jumped) && e.disarm(x, k.point) {
 		e.retry(x, k.point)
 	}
 	return nil

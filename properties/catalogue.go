@@ -16,6 +16,7 @@ var All = []*Property{
 	&Instances,
 	&HandlerContext,
 	&Answers,
+	&Linearizable,
 	&AfterUnregister,
 	&TextRestored,
 	&OptimizationOff,
@@ -25,6 +26,8 @@ var All = []*Property{
 	&Locks,
 	&Progress,
 	&OptimizedAgain,
+	&Returns,
+	&Unoptimized,
 	&TextAgrees,
 	&ListAgrees,
 }

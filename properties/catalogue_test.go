@@ -29,7 +29,7 @@ func TestCatalogue(t *testing.T) {
 	if _, ok := properties.ByName("no-such-name"); ok {
 		t.Error("ByName finds what isn't there")
 	}
-	if got, want := strings.Join(order, " "), "T2 T1 T3 B1 X2 X1 A1 A2 R1 R2 C1 E1 L1 L2 L3 L4 S1 O1 K1 P1 P2 T4 F1"; got != want {
+	if got, want := strings.Join(order, " "), "T2 T1 T3 B1 X2 X1 A1 A2 R1 R2 C1 E1 E2 L1 L2 L3 L4 S1 O1 K1 P1 P2 P3 P4 T4 F1"; got != want {
 		t.Errorf("order %s, want %s", got, want)
 	}
 }

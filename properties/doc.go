@@ -28,6 +28,7 @@
 //	R2  instances           what the engine says of its instances, against itself
 //	C1  handler-context     Context, against Contexts and the open traps
 //	E1  answers             the API calls against each other
+//	E2  linearizable        nothing: harness judges it by the API calls and the switches, when all is over
 //	L1  after-unregister    the API calls against Handler, Missed, Skipped
 //	L2  text-restored       Load and Image against what TextStore left; Retire and Free, of a module's text that goes
 //	L3  optimization-off    Sysctl and the API calls against TextStore; Retire and Free, as L2
@@ -37,6 +38,8 @@
 //	K1  locks               Lock, Unlock, MightSleep
 //	P1  progress            nothing: harness judges it by how the run ended
 //	P2  optimized-again     Image, the API calls and the switches against what TextStore left
+//	P3  returns             the API calls and the switches against Wake, Gives and Due: who has had a CPU meanwhile
+//	P4  unoptimized         Image, the API calls and NoJump, which probes keep a jump away, against what TextStore left
 //	T4  text-agrees         State, what the engine holds of each point, against what TextStore left
 //	F1  list-agrees         Listed, what kprobes/list says, against the text, the API calls and Kind
 //

@@ -34,6 +34,7 @@ type arrivals struct {
 	inText  uint64    // those of them that wait for watched text
 	anyTime uint64    // and those for any question
 	spent   uint64    // sources with no arrival left
+	quiet   uint64    // before this question none can be due, if the sources that can fire stay the same
 	next    [sim.MaxCPUs]int
 	left    [sim.MaxCPUs]int
 	passed  [sim.MaxCPUs + 1]int // boundaries so far of each CPU, and of all other movers
@@ -55,7 +56,7 @@ func newArrivals(p Params) arrivals {
 // begin forgets the last run.
 func (a *arrivals) begin() {
 	a.at, a.who, a.able = 0, sim.NoMover, 0
-	a.drawn, a.inText, a.anyTime, a.spent = 0, 0, 0, 0
+	a.drawn, a.inText, a.anyTime, a.spent, a.quiet = 0, 0, 0, 0, 0
 	clear(a.passed[:])
 	clear(a.watched[:])
 }
@@ -78,7 +79,7 @@ func (a *arrivals) seeSources(r *sim.Rand, able uint64) {
 	if set := able &^ a.able &^ a.spent; set != 0 {
 		a.draw(r, set)
 	}
-	a.able = able
+	a.able, a.quiet = able, 0
 }
 
 // draw draws the next arrivals of those sources of the set that have none
@@ -186,6 +187,24 @@ func (a *arrivals) wait(p *sim.Point) (m sim.Mover, until int) {
 		}
 	}
 	return sim.NoMover, until
+}
+
+// due is wait for who asks at each question: the source that is to fire now.
+func (a *arrivals) due(p *sim.Point) sim.Mover {
+	if a.at < a.quiet {
+		return sim.NoMover
+	}
+	least := forever
+	for set := p.Moves[2] & a.drawn; set != 0; set &= set - 1 {
+		s := bits.TrailingZeros64(set)
+		left := a.next[s] - a.past(s) // less by one a question, at most
+		if left < 0 {
+			return sim.MoverSource + sim.Mover(s)
+		}
+		least = min(least, left)
+	}
+	a.quiet = a.at + uint64(least) + 1
+	return sim.NoMover
 }
 
 // outlasts returns what may be added to a hold: whether it matters which CPU goes

@@ -188,3 +188,46 @@ func TestDueArrivalWaits(t *testing.T) {
 		}
 	}
 }
+
+// TestDueIsWait: due, which remembers until when it needn't look, says what wait does,
+// whoever goes on and whatever can fire; and it does find sources that are due.
+func TestDueIsWait(t *testing.T) {
+	shape := &Shape{Questions: 60, Sources: []Source{{CPU: 0, Most: 3}, {CPU: 1, Most: 9}, {CPU: sim.NoMover}, {CPU: 1, Most: 1}}}
+	for c := range 2 {
+		shape.CPUs[c].Boundaries, shape.CPUs[c].Watched = 30, 10
+	}
+	fired, quiet := 0, 0
+	for _, p := range []Params{{Shape: shape}, {Shape: shape, Unbiased: true}, {Shape: shape, Delay: 8}} {
+		a := newArrivals(p.normal())
+		var r sim.Rand
+		for run := range uint64(2000 / slow) {
+			r.Seed(run, 0)
+			a.begin()
+			p := sim.Point{Kind: sim.Step, N: 2, Moves: [3]uint64{0b11, 0, 0}}
+			for range 100 {
+				p.Seq += uint64(1 + r.N(3)/2)
+				p.First, p.Watched = sim.Mover(r.N(2)), r.N(3) == 0
+				if r.N(8) == 0 {
+					p.Moves[2] = uint64(r.N(16))
+				}
+				a.see(&r, &p, p.Seq)
+				if a.at < a.quiet {
+					quiet++
+				}
+				want, _ := a.wait(&p)
+				got := a.due(&p)
+				if got != want {
+					t.Fatalf("run %d, question %d: due says %d, wait %d", run, p.Seq, got, want)
+				}
+				if got != sim.NoMover {
+					fired++
+					p.Moves[2] &^= 1 << (got - sim.MoverSource)
+					a.take(&r, got)
+				}
+			}
+		}
+	}
+	if fired < 1000 || quiet < 1000 {
+		t.Errorf("%d sources were due, and %d times it didn't look: this shows little", fired, quiet)
+	}
+}

@@ -40,7 +40,7 @@ func (r *Random) Choose(p *sim.Point) (pick, hold int) {
 	if p.Moves[2] == 0 { // mostly
 		return r.rand.N(p.N), 0
 	}
-	if m, _ := r.arrive.wait(p); m != sim.NoMover {
+	if m := r.arrive.due(p); m != sim.NoMover {
 		r.arrive.take(&r.rand, m)
 		return pickOf(p, m), 0
 	}

@@ -67,7 +67,12 @@ func (m *Machine) schedule(c *CPU, voluntary bool) {
 	m.attend(c)
 }
 
-func (m *Machine) switched(_ *CPU, prev, next *Task, voluntary bool) {
+func (m *Machine) switched(c *CPU, prev, next *Task, voluntary bool) {
+	how := smpev.GiveWilling * b2u(voluntary)
+	if prev.state != runnable || prev.class == classIdle {
+		how |= smpev.GiveRests
+	}
+	m.log.Tell(smpev.Gives, c.id, uint8(prev.ID), uint64(prev.ID), uint64(next.ID), how)
 	if m.hooks.Switched != nil {
 		m.hooks.Switched(prev, next, voluntary)
 	}

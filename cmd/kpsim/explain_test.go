@@ -150,6 +150,7 @@ var claims = []struct {
 	{`^(cpu\d+) had stepped through `, []traces.Kind{smpev.Return}},
 	{`^(cpu\d+) took the jump at `, []traces.Kind{smpev.Exec}},
 	{`^(cpu\d+) had \d+ hits? earlier`, []traces.Kind{smpev.Trap, smpev.Exec}},
+	{`^(cpu\d+): \w+\(\w+\) -> `, []traces.Kind{kpev.ApiReturn}},
 	{`^(cpu\d+) disarmed \S+, it says`, []traces.Kind{kpev.Disarm}},
 	{`^(cpu\d+) was handed`, []traces.Kind{smpev.Alloc}},
 	{`^(cpu\d+): call \d+ `, []traces.Kind{smpev.CallEnd}},
@@ -189,7 +190,7 @@ func TestStoriesAreTrue(t *testing.T) {
 		require.GreaterOrEqual(t, len(x.story), least, x.name)
 		require.LessOrEqual(t, len(x.story), 8, x.name)
 		last := x.story[len(x.story)-1].Seq
-		if x.in.At != 0 {
+		if x.in.At != 0 && !strings.HasPrefix(x.in.Property, "P3 ") { // that is in no log: a call has lasted too long
 			require.EqualValues(t, x.in.At, last, "%s: the story ends with the violation", x.name)
 		}
 		for _, s := range x.story {

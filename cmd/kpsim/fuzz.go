@@ -87,6 +87,7 @@ func (c *fuzzCmd) run(p *program) (int, error) {
 		return 0, err
 	}
 	stopAtInterrupt(&c.stop)
+	manySmall()
 	total, err := c.all(p, s)
 	if err != nil {
 		return 0, err

@@ -90,6 +90,7 @@ func (c *matrixCmd) run(p *program) (int, error) {
 		return 0, err
 	}
 	stopAtInterrupt(&c.stop)
+	manySmall()
 	if err := makeFolder(c.Traces); err != nil {
 		return 0, err
 	}

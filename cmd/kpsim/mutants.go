@@ -37,7 +37,7 @@ Examples:
   kpsim mutants no-quiesce lost-kick
   kpsim mutants --seeds 5 --blind
   kpsim mutants --json | jq 'select(.slowest > 5000)'
-  kpsim mutants --markdown > mutants.md
+  kpsim mutants --markdown > docs/mutants.md
 
 Exit status: 0, 1 something is wrong with a mutant or a property, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
@@ -61,6 +61,8 @@ type mutantRow struct {
 	Deviations *int           `json:"deviations"` // of the shrunk witness; null: there is none
 	Equivalent string         `json:"equivalent,omitempty"`
 	Fault      string         `json:"fault,omitempty"`
+
+	source string
 }
 
 func (c *mutantsCmd) run(p *program) (int, error) {
@@ -69,6 +71,7 @@ func (c *mutantsCmd) run(p *program) (int, error) {
 		return 0, err
 	}
 	stopAtInterrupt(&c.stop)
+	manySmall()
 	hunt := harness.Hunt{Seeds: c.Seeds, Seed: c.Seed, Most: c.Most, Workers: c.Workers, Blind: c.Blind, Cancelled: &c.stop}
 	c.head(p)
 	var rows []mutantRow
@@ -121,7 +124,7 @@ func mutantRowOf(k *harness.Kill) mutantRow {
 	mu := k.Mutant
 	r := mutantRow{
 		Mutant: mu.Name, Scenario: mu.Scenario, Property: mu.Property, By: k.By,
-		Seeds: k.First.Seeds, Killed: len(k.First.Found), Most: k.First.Bound, Fault: k.Fault(),
+		Seeds: k.First.Seeds, Killed: len(k.First.Found), Most: k.First.Bound, Fault: k.Fault(), source: mu.Source,
 	}
 	if r.Seeds > 0 {
 		r.Median, r.Low, r.High = k.First.Median()
@@ -155,7 +158,7 @@ func (c *mutantsCmd) head(p *program) {
 	switch {
 	case c.JSON:
 	case c.Markdown:
-		fmt.Fprintf(p.out, "| mutant | scenario | noticed by | schedules, median | 95 %% | slowest of %d | witness |\n|---|---|---|--:|--:|--:|--:|\n", c.Seeds)
+		c.pageHead(p)
 	case p.width == 0 || p.width >= 100:
 		fmt.Fprintf(p.out, "%-*s  %-*s  %-*s  %*s  %*s  %*s  %s\n", mutantWidth, "mutant", whereWidth, "scenario", noticedWidth, "noticed by",
 			medianColumn, "median", betweenColumn, "95 %", medianColumn, "slowest", "witness")
@@ -173,7 +176,7 @@ func (c *mutantsCmd) print(p *program, r *mutantRow) error {
 	}
 	switch {
 	case c.Markdown:
-		fmt.Fprintf(p.out, "| %s |\n", strings.Join(cells, " | "))
+		fmt.Fprintf(p.out, "| %s |\n", strings.Join(slices.Insert(cells, 1, r.source), " | "))
 	case p.width > 0 && p.width < 100:
 		p.indented("", strings.Join(cells, "  "))
 	default:
@@ -275,6 +278,9 @@ func (c *mutantsCmd) conclude(p *program, rows []mutantRow) (status int, err err
 	}
 	for _, w := range wrong {
 		fmt.Fprintln(p.out, p.paint(red, "WRONG")+": "+w)
+	}
+	if c.Markdown {
+		c.pageEnd(p, rows)
 	}
 	return status, nil
 }

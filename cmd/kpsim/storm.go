@@ -79,6 +79,7 @@ func (c *stormCmd) run(p *program) (int, error) {
 		return 0, err
 	}
 	stopAtInterrupt(&c.stop)
+	manySmall()
 	optimizing := uint64(0)
 	all := stormRow{Edition: "all", Preempt: "all"}
 	status := exitOK

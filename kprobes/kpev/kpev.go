@@ -1,7 +1,7 @@
 // Package kpev is the event vocabulary of kprobes: what a monitor may know of
 // the engine. NoPre, ApiEnter, ApiReturn, Handler and Sysctl are emitted by the harness, which
 // calls the engine and runs its handlers, and so are State and Listed, which it has asked the
-// engine for; the others are the engine's own
+// engine for, and NoJump; the others are the engine's own
 // claims, which monitors check and never believe.
 //
 // If you add an event, add it to the table below in the same order.
@@ -44,6 +44,7 @@ const (
 	Enabled                                   // [on, done, 0] kprobes/enabled is written: the write begins, done 0, and returns, done 1 (harness)
 	State                                     // [addr, bits, detour] what the engine holds of a point, when kprobe_mutex is about to be free: see StateArmed; monitors alone are told (harness)
 	Listed                                    // [addr, letter, tags] a line of kprobes/list, at the end of the run: see TagGone; letter 0: the file is opened; monitors alone are told (harness)
+	NoJump                                    // [probe, 0, 0] no jump may be at its address while it is registered: it has a post_handler, or is a jprobe; monitors alone are told (harness)
 )
 
 // The bits of State.
@@ -135,4 +136,5 @@ var _ = traces.Define(traces.KprobesBlock,
 	traces.Spec{Name: "Enabled", Args: []string{"on", "done"}},
 	traces.Spec{Name: "State", Args: []string{"addr", "bits", "detour"}},
 	traces.Spec{Name: "Listed", Args: []string{"addr", "letter", "tags"}},
+	traces.Spec{Name: "NoJump", Args: []string{"probe"}},
 )

@@ -7,6 +7,7 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/smp"
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
@@ -54,6 +55,23 @@ func (m *audited) Unlock(x kapi.Context) {
 	m.Mutex.Unlock(x)
 }
 
+// resetMonitors has the monitors, if there are any, begin a run: they are told which tasks
+// want a CPU from the beginning, whose Wakes came before.
+func (r *Rig) resetMonitors() {
+	if r.monitors == nil {
+		return
+	}
+	r.monitors.Reset()
+	if r.linear != nil {
+		r.linear.calls, r.linear.now = r.linear.calls[:0], 0
+	}
+	for _, t := range r.Machine.Tasks() {
+		if t.OnQueue() && !t.Idle() {
+			r.Log.Tell(smpev.Wake, uint8(t.CPUID()), traces.NoTask, uint64(t.ID), 0, 0)
+		}
+	}
+}
+
 // tellList tells the monitors what kprobes/list says, line by line.
 func (r *Rig) tellList() {
 	r.Log.Tell(kpev.Listed, 255, traces.NoTask, 0, 0, 0)
@@ -94,4 +112,11 @@ func listed(line []byte) (addr, letter, tags uint64) {
 		}
 	}
 	return addr, letter, tags
+}
+
+func b2u(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -148,7 +148,7 @@ func survey(spec *Spec) (*sched.Shape, error) {
 		return nil, err
 	}
 	defer rig.Close()
-	shape, run := rig.Survey()
+	shape, run := rig.surveyFor(spec.Delay)
 	if run.Outcome == smp.Refused {
 		return nil, fmt.Errorf("%s: %w", spec.Scenario.Name, run.Err)
 	}

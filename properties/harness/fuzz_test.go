@@ -99,3 +99,55 @@ task("prober", cpu = 0, ops = [register(k, errno = 0), wait_optimized(), registe
 		})
 	}
 }
+
+// TestFuzzOrders: what drawn scenarios have shown that takes an order of its own, under
+// every schedule of a deviation or two.
+func TestFuzzOrders(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		most       int
+	}{
+		{"a jprobe joins while a CPU is in the detour, which doesn't go to its entry", `
+machine(cpus = 2, quiesce = "sched", patch = "breakpoint", jprobes = True)
+f = text("f", "90 90 90 90 4889f8 c3") # mov %rdi,%rax; ret
+k = kprobe("k", at = f)
+j = jprobe("j", at = f, entry = [count(), set_reg("rdi", 7)])
+task("prober", cpu = 0, ops = [register(k), wait_optimized(), schedule(), register(j)])
+task("caller", cpu = 1, ops = [schedule(), call(f, 3, returns = 3)])
+`, 2},
+		{"interrupts are off in ftrace's handlers, too, where they are behind a detour", `
+machine(cpus = 1, edition = "4.15", detour_irqs_off = True)
+f = text("f", "0f1f440000 4889f8 c3") # the site; mov %rdi,%rax; ret
+fentry(f)
+k = kprobe("k", at = f, post = [count()])
+task("prober", cpu = 0, ops = [register(k, errno = 0), call(f, 3, returns = 3), unregister(k)])
+timer(cpu = 0)
+`, 1},
+		{"an interrupt's handler calls text as a task exits", `
+machine(cpus = 1)
+f = text("f", "4889f8 c3", at = 0xffffffff81000000)
+last = stub("last", calls = "do_exit")
+task("leaver", cpu = 0, ops = [call(last)])
+task("other", cpu = 0, ops = [call(f, 3, returns = 3)])
+timer(cpu = 0, run = f)
+`, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sc, err := scenario.Load("orders", []byte(c.text), scenario.OpenBuiltin)
+			require.NoError(t, err)
+			rig, err := New(sc, "")
+			require.NoError(t, err)
+			defer rig.Close()
+			shape, _ := rig.Survey()
+			runs := 0
+			err = eachRun(rig, sched.NewDeviations(sched.Params{Shape: shape, Most: c.most}), 200_000, func(_ uint64, run Run) bool {
+				runs++
+				require.Nil(t, run.Property, "%v", run.Finding.Message)
+				require.Equal(t, smp.Passed, run.Outcome)
+				return true
+			})
+			require.NoError(t, err)
+			t.Logf("%d runs", runs)
+		})
+	}
+}

@@ -123,8 +123,12 @@ func (h *Hunt) Kill(mu *mutant.Mutant) (*Kill, error) {
 // search is Kill of what can be killed.
 func (h *Hunt) search(k *Kill, sc *scenario.Scenario) error {
 	mu := k.Mutant
+	seeds := h.Seeds
+	if mu.Equivalent != nil { // once is enough to see that it isn't found
+		seeds = 1
+	}
 	race := Race{
-		Scenario: sc, Mutant: mu.Name, Seeds: h.Seeds, Seed: h.Seed, Most: h.Most, Workers: h.Workers,
+		Scenario: sc, Mutant: mu.Name, Seeds: seeds, Seed: h.Seed, Most: h.Most, Workers: h.Workers,
 		Cancelled: h.Cancelled, Progress: h.Progress,
 		New: func(p sched.Params) sched.Strategy { return sched.NewPortfolio(p) },
 	}

@@ -8,7 +8,9 @@ import (
 
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
+	"kpsim/properties"
 	"kpsim/properties/scenario"
+	"kpsim/smp"
 	"kpsim/traces"
 )
 
@@ -31,7 +33,6 @@ type Linear struct {
 	r     *Rig
 	calls []linearCall
 	now   int64
-	ended bool // the run that calls are of
 }
 
 // A linearCall is a call, and its times: its events' places among those taken.
@@ -65,9 +66,6 @@ var linearKinds = []traces.Kind{kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl, kpev
 
 // Event implements traces.Sink.
 func (l *Linear) Event(e *traces.Event) *traces.Finding {
-	if l.ended {
-		l.calls, l.now, l.ended = l.calls[:0], 0, false
-	}
 	l.now++
 	switch e.Kind {
 	case kpev.ApiEnter:
@@ -252,7 +250,11 @@ func (l *Linear) says(about uint64) string {
 	s += ": no order of these calls explains what they answer:"
 	for _, c := range l.calls {
 		if c.about == about {
-			s += fmt.Sprintf(" task%d %s %d-%d;", c.task, c.String(), c.from, c.to)
+			who := fmt.Sprintf("task%d", c.task)
+			if c.what == linearRead {
+				who = "who looks in the end"
+			}
+			s += fmt.Sprintf(" %s %s %d-%d;", who, c.String(), c.from, c.to)
 		}
 	}
 	return s
@@ -271,16 +273,20 @@ func (c *linearCall) String() string {
 	return fmt.Sprintf("%s = %d", [...]string{kpev.Register: "register", kpev.Unregister: "unregister", kpev.Enable: "enable", kpev.Disable: "disable"}[c.what], c.errno)
 }
 
-// NewLinear returns one that follows the runs of a rig from the next one on.
-func NewLinear(r *Rig) *Linear {
+// newLinear returns one that follows the runs of a rig from the next one on; nil if
+// there is but one order in each (scenario.Scenario.Shares).
+func newLinear(r *Rig) *Linear {
+	if !r.Scenario.Shares() {
+		return nil
+	}
 	l := &Linear{r: r}
 	r.Log.Subscribe(l, linearKinds...)
 	return l
 }
 
-// Overlapped reports whether calls for one probe overlapped in the last run, or writes
+// overlapped reports whether calls for one probe overlapped in the last run, or writes
 // of one switch: else there is but one order.
-func (l *Linear) Overlapped() bool {
+func (l *Linear) overlapped() bool {
 	for i := range l.calls {
 		for k := range l.calls[:i] {
 			if c, o := &l.calls[i], &l.calls[k]; c.about == o.about && c.task != o.task && c.from < o.to {
@@ -291,16 +297,14 @@ func (l *Linear) Overlapped() bool {
 	return false
 }
 
-// Judge says what of the run that has just ended no order of its calls explains, ""
-// if there is an order, or the run has broken a property. Context: after each run.
-func (l *Linear) Judge(run Run) string {
-	l.ended = true
-	if run.Property != nil || run.Err != nil {
-		return ""
-	}
+// judge says of a run that has just passed if no order of its calls explains them.
+func (l *Linear) judge(run *Run) {
 	l.read()
-	return l.check(func(probe uint64) linearAbout {
+	wrong := l.check(func(probe uint64) linearAbout {
 		b := l.r.settings.Batches
 		return linearAbout{toggles: b, fixed: l.r.fixed(int(probe)), disabled: b && l.r.Scenario.Probes[probe].Disabled}
 	})
+	if wrong != "" {
+		run.Outcome, run.Property, run.Finding = smp.Violated, &properties.Linearizable, traces.Finding{Message: wrong}
+	}
 }

@@ -7,10 +7,10 @@ import (
 
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
+	"kpsim/properties"
 	"kpsim/properties/mutant"
 	"kpsim/properties/scenario"
 	"kpsim/sched"
-	"kpsim/sim"
 	"kpsim/traces"
 )
 
@@ -108,28 +108,13 @@ func TestLinearHistories(t *testing.T) {
 	}
 }
 
-// shared is an api-storm whose tasks call the API for each other's probes: no user may,
-// but the engine has a lock.
+// shared is an api-storm whose tasks call the API for each other's probes.
 func shared(seed uint64, m scenario.Machine) *scenario.Scenario {
-	sc := scenario.Storm(seed, m)
-	var r sim.Rand
-	r.Seed(seed, 1)
-	for i := range sc.Tasks {
-		for k := range sc.Tasks[i].Ops {
-			op := &sc.Tasks[i].Ops[k]
-			switch op.Kind {
-			case scenario.OpRegisterAll:
-				op.Kind, op.Targets = scenario.OpRegister, nil
-			case scenario.OpUnregisterAll:
-				op.Kind, op.Targets = scenario.OpUnregister, nil
-			case scenario.OpRegister, scenario.OpUnregister, scenario.OpEnable, scenario.OpDisable:
-			default:
-				continue
-			}
-			op.Target = sc.Probes[r.N(len(sc.Probes))].Name
+	for ; ; seed += 1 << 32 {
+		if sc := scenario.Storm(seed, m); sc.Shares() {
+			return sc
 		}
 	}
-	return sc
 }
 
 // linearRuns runs a scenario, and returns how many runs there were in which calls
@@ -141,12 +126,15 @@ func linearRuns(t *testing.T, sc *scenario.Scenario, mu *mutant.Mutant, seed, ru
 	require.NoError(t, err)
 	defer rig.Close()
 	rig.mutant = mu
-	l := NewLinear(rig)
+	l := rig.linear
+	require.NotNil(t, l)
 	require.NoError(t, eachRun(rig, sched.NewRandom(sched.Params{Seed: seed}), runs, func(_ uint64, run Run) bool {
-		if wrong = l.Judge(run); run.Property != nil {
+		if run.Property == &properties.Linearizable {
+			wrong = run.Finding.Message
+		} else if run.Property != nil {
 			broken++
 		}
-		overlapped += int(b2u(l.Overlapped()))
+		overlapped += int(b2u(l.overlapped()))
 		return wrong == ""
 	}))
 	return overlapped, broken, wrong

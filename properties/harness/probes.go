@@ -146,6 +146,9 @@ func (r *Rig) tellProbe(i int) {
 		}
 		r.Log.Emit(kpev.Kind, 255, traces.NoTask, uint64(i), uint64(sp.Kind), about)
 	}
+	if sp.Kind == scenario.ProbeJprobe || sp.Kind == scenario.ProbeKprobe && sp.Post != nil {
+		r.Log.Tell(kpev.NoJump, 255, traces.NoTask, uint64(i), 0, 0)
+	}
 	silent := sp.Pre == nil
 	switch sp.Kind {
 	case scenario.ProbeKretprobe:

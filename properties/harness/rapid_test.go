@@ -71,6 +71,7 @@ var reports = map[string]func(*rapid.T, string){
 	"B1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"C1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"E1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"E2": func(t *rapid.T, says string) { t.Fatal(says) },
 	"F1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"K1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"L1": func(t *rapid.T, says string) { t.Fatal(says) },
@@ -80,6 +81,8 @@ var reports = map[string]func(*rapid.T, string){
 	"O1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"P1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"P2": func(t *rapid.T, says string) { t.Fatal(says) },
+	"P3": func(t *rapid.T, says string) { t.Fatal(says) },
+	"P4": func(t *rapid.T, says string) { t.Fatal(says) },
 	"R1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"R2": func(t *rapid.T, says string) { t.Fatal(says) },
 	"S1": func(t *rapid.T, says string) { t.Fatal(says) },
@@ -106,7 +109,7 @@ func (c *counterexample) report(t *rapid.T) {
 
 // witness shrinks it further, by our own shrinker.
 func (c *counterexample) witness(t *testing.T) *Witness {
-	e := &effort{runs: shrinkRuns, questions: shrinkQuestions}
+	e := &effort{runs: 4 * shrinkRuns, questions: 4 * shrinkQuestions} // a busy computer gives rapid few tries in its second
 	w, err := shrink(&c.spec, &candidate{run: c.run, choices: c.choices, asked: c.run.Counts.Points, by: "rapid"}, e)
 	require.NoError(t, err)
 	return w

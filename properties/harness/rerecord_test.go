@@ -128,8 +128,8 @@ func TestReplaySurvives(t *testing.T) {
 		if name == "moved" { // two X2 read relative to themselves, O1-frame-unchecked, R2-empty-late and another call what stays
 			least = n - 5
 		}
-		if name == "one call more before" { // the page of fault-in-copy's three comes in but once, and T3-no-module-ref's module isn't there yet
-			least = n - 4
+		if name == "one call more before" { // the page of fault-in-copy's two comes in but once, and T3-no-module-ref's module isn't there yet
+			least = n - 3
 		}
 		require.GreaterOrEqual(t, survive[name], least, name)
 	}

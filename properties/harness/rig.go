@@ -60,6 +60,7 @@ type Rig struct {
 	loads    []insn
 	linked   traces.Mark // behind them in a log, if they were told
 	told     bool
+	linear   *Linear // nil: no calls can overlap that are about one thing
 	wants    []want
 	expects  []callEnd
 	ends     []callEnd // what a twin's run has found
@@ -181,6 +182,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		r.Log.Subscribe(r.monitors, r.monitors.Kinds()...)
 		r.Log.Subscribe(&r.census, censusKinds...)
 		r.Log.Subscribe(&r.arrivals, arrivalKinds...)
+		r.linear = newLinear(r)
 	}
 	for _, f := range prepare {
 		if err := f(r); err != nil {
@@ -420,9 +422,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	m.Reset(ch)
 	r.Kernel.Reset()
 	r.newEngine()
-	if r.monitors != nil {
-		r.monitors.Reset()
-	}
+	r.resetMonitors()
 	for _, p := range r.programs {
 		p.calls, p.came = 0, 0
 	}
@@ -452,6 +452,8 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	case run.Outcome == smp.Stuck || run.Outcome == smp.Exhausted:
 		run.Property = &properties.Progress
 		run.Finding = traces.Finding{Message: r.noEnd(run)}
+	case r.linear != nil && run.Outcome == smp.Passed:
+		r.linear.judge(&run)
 	}
 	run.During = r.census.during
 	r.last = run
@@ -490,11 +492,4 @@ func (r *Rig) head() {
 	for _, e := range r.expects {
 		r.Log.Emit(smpev.Expect, 255, traces.NoTask, e.task, e.call, e.digest)
 	}
-}
-
-func b2u(b bool) uint64 {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -168,11 +168,11 @@ func (s *Session) See(f func(k *kprobes.Kprobe, which uint64, regs *isa.Regs)) {
 
 // pause is the machine's.
 func (s *Session) pause() bool {
-	if m := s.Rig.Machine; s.ending && (m.Steps() < m.Budget() || s.spent()) {
+	if m := s.Rig.Machine; s.ending && m.Steps() < m.Budget() {
 		return false
 	}
 	s.stands <- struct{}{}
-	return <-s.goOn
+	return <-s.goOn && !(s.ending && s.spent())
 }
 
 // wait returns when the machine stands, or the run is over.

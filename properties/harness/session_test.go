@@ -112,6 +112,7 @@ func TestSessionTrace(t *testing.T) {
 		require.NotNil(t, s.Run, path)
 		require.NotNil(t, s.Run.Property, path)
 		require.Equal(t, file.Property, s.Run.Property.ID, path)
+		require.Equal(t, file.Message, s.Rig.readable(s.Run.Finding.Message), path)
 		if s.Rig.Scenario.Machine.Returns != kprobes.ReturnHashed { // there is a lock a task, and here one task more
 			require.Equal(t, file.Digest, s.Run.Digest, path)
 		}

@@ -123,18 +123,18 @@ func (s *Storm) strategy(seed uint64) string {
 	return fuzzStrategies[r.N(len(fuzzStrategies))]
 }
 
-// fuzzDelay is how many questions work may be delayed in most programs of Any: else callers
+// stormDelay is how many questions work may be delayed in most programs: else callers
 // make many rounds while whoever calls the API waits for it.
-const fuzzDelay = 200
+const stormDelay = 200
 
 // delay is Params.Delay of the program of a seed.
 func (s *Storm) delay(seed uint64) uint64 {
 	var r sim.Rand
 	r.Seed(seed, 2)
-	if !s.Any || r.N(8) == 0 {
+	if r.N(8) == 0 {
 		return 0
 	}
-	return 1 + uint64(r.N(fuzzDelay))
+	return 1 + uint64(r.N(stormDelay))
 }
 
 // Scenario is one of the storm's programs.
@@ -214,7 +214,7 @@ func (s *Storm) program(seed uint64) (*Stormed, error) {
 		return nil, err
 	}
 	defer rig.Close()
-	shape, _ := rig.Survey()
+	shape, _ := rig.surveyFor(s.delay(seed))
 	strategy, err := sched.New(s.strategy(seed), sched.Params{Seed: seed, Shape: shape, Delay: s.delay(seed)})
 	if err != nil {
 		return nil, err

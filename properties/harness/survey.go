@@ -8,13 +8,18 @@ const surveyed = 8
 
 // Survey runs the default schedule and a few others, always the same, and
 // returns what strategies are to know of runs, and what came of the default one.
-func (r *Rig) Survey() (*sched.Shape, Run) {
+func (r *Rig) Survey() (*sched.Shape, Run) { return r.surveyFor(0) }
+
+// surveyFor is Survey for runs in which work is delayed by no more than so many
+// questions (sched.Params.Delay), 0 for any: whoever waits for it waits less, and so
+// CPUs come to fewer boundaries.
+func (r *Rig) surveyFor(delay uint64) (*sched.Shape, Run) {
 	run := r.play(new(sched.Default))
 	shape := &sched.Shape{Questions: run.Counts.Points}
 	for _, s := range r.Machine.Sources() {
 		shape.Sources = append(shape.Sources, sched.Source{CPU: s.CPU(), Most: s.AtMost})
 	}
-	s := &sched.Surveyor{Strategy: sched.NewSticky(sched.Params{Length: shape.Questions, Mean: surveyMean})}
+	s := &sched.Surveyor{Strategy: sched.NewSticky(sched.Params{Length: shape.Questions, Mean: surveyMean, Delay: delay})}
 	for i := range uint64(surveyed) {
 		s.Begin(i)
 		s.End(r.Run(s).Counts.Points)

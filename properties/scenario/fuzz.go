@@ -79,8 +79,8 @@ func (m *Machine) sound() {
 		m.Patch = PatchBreakpoint
 	}
 	m.NoSyncArm = false // kernels until 5.5: --as-shipped
-	if m.Rules == Rules26 {
-		m.Ftrace = false // those rules know no site of ftrace: a breakpoint may stand in one
+	if m.Rules == Rules26 || m.Jprobes {
+		m.Ftrace = false // those rules know no site of ftrace: a breakpoint may stand in one; and through ftrace no jprobe's entry comes back
 	}
 	if m.NoOptprobes {
 		return

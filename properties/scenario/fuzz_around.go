@@ -66,8 +66,8 @@ func (g *storm) rare() {
 			f.body(1 + g.rand.N(2))
 			f.absolute(fuzzOwnAt, 0x65, 0x8b, 0x0c, 0x25)   // mov %gs:own,%ecx
 			f.absolute(fuzzOwnAt+8, 0x65, 0xff, 0x04, 0x25) // incl %gs:own+8
+			f.put(0x31, 0xc0)                               // the flags tell of the count
 			f.body(1)
-			f.put(0x31, 0xc0)
 			f.put(0xc3)
 		})
 		data(Data{Name: "own_data", At: fuzzOwnAt, Bytes: []byte("a CPU's own data")[:16], PerCPU: true})

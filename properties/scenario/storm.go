@@ -29,6 +29,9 @@ func Storm(seed uint64, m Machine) *Scenario {
 	if g.one(3) {
 		g.module()
 	}
+	if g.tasks > 1 && g.one(stormShared) {
+		g.share()
+	}
 	return g.sc
 }
 

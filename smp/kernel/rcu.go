@@ -31,6 +31,7 @@ type RCU struct {
 	active  []*grace // owned by the machine's hooks: those being waited for
 	spare   []*grace // owned by the machine's hooks
 	boot    []*grace // set at boot: those that a run begins with
+	Idlers  bool     // owned by the boot of a run: a CPU has been quiet when it has nothing to do: a mutant
 	Bare    bool     // owned by the boot of a run: a wait for all tasks has no grace periods around it: a mutant
 	ids     uint64   // owned by the machine's hooks: how many have begun
 }
@@ -116,7 +117,7 @@ func (r *RCU) newGrace() *grace {
 
 func (r *RCU) reset() {
 	r.active, r.spare = r.active[:0], append(r.spare[:0], r.boot...)
-	r.ids, r.Bare = 0, false
+	r.ids, r.Bare, r.Idlers = 0, false, false
 	clear(r.readers[:])
 }
 
@@ -233,11 +234,13 @@ func (r *RCU) settle(g *grace) {
 
 // switched is told of each context switch: a quiescent state of the CPU, and
 // if it was voluntary, of the task that gave the CPU up.
-func (r *RCU) switched(prev, _ *smp.Task, voluntary bool) {
+func (r *RCU) switched(prev, next *smp.Task, voluntary bool) {
 	r.quiet(prev.CPUID(), true)
 	for i := len(r.active) - 1; i >= 0; i-- {
 		g := r.active[i]
-		r.left(g, prev.CPUID())
+		if !r.Idlers || next.Idle() {
+			r.left(g, prev.CPUID())
+		}
 		if voluntary && g.flavour == smpev.GPTasks {
 			r.lose(g, prev.ID)
 		}

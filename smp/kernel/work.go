@@ -5,6 +5,7 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
+	"kpsim/traces"
 )
 
 // Workqueue makes delayed works, each with a worker of its own on CPU 0. It
@@ -79,11 +80,15 @@ func (w *DelayedWork) Queue(x kapi.Context) {
 	if w.state.Peek()&workPending == 0 {
 		w.state.Set(w.state.Peek() | workPending)
 		w.k.M.Arm(w.timer)
+		x.(*smp.Ctx).Tell(smpev.Due, uint64(w.worker.ID), 0, 0)
 	}
 }
 
 // fire is the timer: the worker becomes runnable.
-func (w *DelayedWork) fire() { w.k.M.Wake(w.worker) }
+func (w *DelayedWork) fire() {
+	w.k.M.Log().Tell(smpev.Due, uint8(w.worker.CPUID()), traces.NoTask, uint64(w.worker.ID), 1, 0)
+	w.k.M.Wake(w.worker)
+}
 
 // run is the worker's body.
 func (w *DelayedWork) run(x *smp.Ctx) {

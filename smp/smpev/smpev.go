@@ -40,6 +40,8 @@ const (
 	Got     // [check, value, at] and what it has found; at: where in memory, or the probe's address
 
 	Retire // [addr, size, what] executable memory is given back that somebody may be in: its Free comes later
+	Gives  // [prev, next, how] a CPU is given up, as in Switch, or would be if somebody else wanted it: then next is prev; how: a set of Give…; monitors alone are told
+	Due    // [task, fired, 0] a timer that will wake a worker runs, or, fired 1, is over; monitors alone are told
 )
 
 // MayMiss says of an expected call that it needn't be made.
@@ -91,6 +93,13 @@ const (
 	SlotMem   = 1 // the out-of-line copy of one instruction
 	DetourMem = 2 // a detour buffer
 	ModuleMem = 3 // a section of a module
+)
+
+// How a CPU is given up, as in Gives; 0: the task was preempted. A task's Wake says that
+// it wants a CPU again.
+const (
+	GiveWilling = 1 << iota // voluntarily
+	GiveRests               // and the task waits, or has ended: it doesn't want a CPU; nor do idle loops
 )
 
 // How a lock was taken, as in Lock; 0: a mutex.
@@ -148,4 +157,6 @@ var _ = traces.Define(traces.MachineBlock,
 	traces.Spec{Name: "Want", Args: []string{"check", "value"}},
 	traces.Spec{Name: "Got", Args: []string{"check", "value", "at"}},
 	traces.Spec{Name: "Retire", Args: []string{"addr", "size", "what"}},
+	traces.Spec{Name: "Gives", Args: []string{"prev", "next", "how"}},
+	traces.Spec{Name: "Due", Args: []string{"task", "fired"}},
 )

@@ -224,7 +224,20 @@ func (p *past) tellEnd() {
 		p.say(end, 0, "At the end nobody has freed %s.", p.area(a.at))
 		return
 	}
+	if p.id() == "E2" {
+		p.tellAnswers()
+		return
+	}
 	p.tellUnfinished()
+}
+
+// tellAnswers tells what each call of the API has answered.
+func (p *past) tellAnswers() {
+	for i := range p.ev {
+		if p.ev[i].Kind == kpev.ApiReturn {
+			p.say(i, 1, "%s: %s.", p.who(i), p.t.say(&p.ev[i]))
+		}
+	}
 }
 
 // tellUnfinished tells what the tasks that have not ended did last.

@@ -56,6 +56,13 @@ func (t *teller) say(e *traces.Event) string {
 	case smpev.Alloc:
 		a := x.alloc(e)
 		return fmt.Sprintf("allocate %s: %s at %s", a.name, count(int(e.B), "byte", "bytes"), in.symbol(e.A))
+	case smpev.Gives:
+		return fmt.Sprintf("%s gives up its CPU: %s is next", in.task(e.A), in.task(e.B))
+	case smpev.Due:
+		if e.B == 0 {
+			return "a timer runs that will wake " + in.task(e.A)
+		}
+		return "the timer of " + in.task(e.A) + " is over"
 	case smpev.Retire:
 		what := count(int(e.B), "byte", "bytes") + " at " + in.symbol(e.A)
 		if a := t.text.area(e.A); a != nil {
@@ -174,6 +181,8 @@ func (t *teller) sayProbe(e *traces.Event) string {
 		return fmt.Sprintf("the engine holds of %s: %s", x.place(e.A), bitNames(e.B, "armed", "jumped", "optimized", "optimizing", "unoptimizing", "freeing", "gone", "ftrace"))
 	case kpev.Listed:
 		return fmt.Sprintf("kprobes/list: %s %s", x.place(e.A), bitNames(e.C, "[GONE]", "[DISABLED]", "[OPTIMIZED]", "[FTRACE]", "no tags"))
+	case kpev.NoJump:
+		return in.probe(e.A) + " has a post_handler, or is a jprobe: no jump may be there"
 	case kpev.Printk:
 		return "the kernel prints: " + kpev.Text(kpev.Line(e.A), e.B, e.C)
 	}

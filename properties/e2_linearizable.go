@@ -1,0 +1,13 @@
+package properties
+
+// Linearizable is what the engine's one lock promises where Answers can't say anything,
+// since calls overlap. harness judges it, when a run has ended, with a checker for
+// linearizability (Linear): its monitor has nothing to watch. It is judged where two
+// tasks call the API for one probe, or write one switch. Proofs claim nothing of it.
+var Linearizable = Property{
+	ID:      "E2",
+	Name:    "linearizable",
+	Says:    "There is an order of all calls of the API and writes of the switches, each between its beginning and its return, in which a sequential kprobes answers what they answered and comes to be as it is at the end.",
+	New:     func(*Scene) Monitor { return new(progress) },
+	Touches: nothingTouched,
+}

@@ -1,0 +1,158 @@
+package properties
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// Returns is the liveness of the API, with a bound. Steps bound nothing: a schedule
+// lets others step as long as it likes. So time is counted in rounds, as that of
+// asynchronous algorithms is: a round is over when everybody who had a CPU when it
+// began, or wanted one, has had one and given it up, and the timers that ran then have
+// come. In a fair schedule there is no end
+// of rounds; in an unfair one they are long, and it can't make a call take more of them.
+//
+// A call that gives nothing up, and keeps its CPU from others, lasts one round: that a
+// run doesn't end is for Progress to say.
+var Returns = Property{
+	ID:      "P3",
+	Name:    "returns",
+	Says:    "A call of the API, or a write of a switch, returns before everybody has had a CPU and given it up 60 times for each task there is and for each such call that has begun since.",
+	Kinds:   []traces.Kind{smpev.Wake, smpev.Gives, smpev.Due, kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl, kpev.Enabled},
+	New:     func(s *Scene) Monitor { return &returns{scene: s} },
+	Touches: nothingTouched, // see there
+}
+
+// roundsEach is the bound. What takes long is a run of the optimizer, which may wait for
+// three grace periods, and whom others wait for: in two rounds everybody has been through
+// the scheduler, and in the third who waited for that has a CPU again; so ten rounds a run.
+// A call waits for one or two runs; a write of 0 to the sysctl for as many as it takes to
+// empty the lists, to which each task may add. In storms and drawn scenarios calls have
+// taken up to 2.5 rounds for each task and call, and writes 6.8.
+const roundsEach = 60
+
+// What of two events comes first may make a difference of a round. Searches that leave
+// orders out, and proofs, claim nothing of this property; what it finds in their runs is
+// true all the same. Nor does what returns remembers make states differ (state_rules.go):
+// no two would be the same.
+type returns struct {
+	scene  *Scene
+	wants  tasks     // those that have a CPU, or want one
+	left   tasks     // of those that did when the round began: they haven't given it up
+	due    tasks     // those whom a timer is to wake
+	still  tasks     // of those that were to be woken when the round began: they haven't been
+	seen   tasks     // those that have ever wanted a CPU
+	many   uint32    // how many these are
+	rounds uint32    // that have begun
+	begun  uint32    // calls ever begun
+	calls  []lasting // calls under way
+}
+
+// A lasting call hasn't returned.
+type lasting struct {
+	task          uint8
+	kind          traces.Kind // of the event that it began with
+	what, about   uint64      // of the API: which call, of which probe
+	rounds, begun uint32      // when it began
+}
+
+// A tasks is a set of tasks.
+type tasks [tasksMax / 64]uint64
+
+func (t *tasks) has(n uint64) bool { return t[n%tasksMax/64]>>(n%64)&1 != 0 }
+func (t *tasks) add(n uint64)      { t[n%tasksMax/64] |= 1 << (n % 64) }
+func (t *tasks) del(n uint64)      { t[n%tasksMax/64] &^= 1 << (n % 64) }
+
+func (m *returns) Reset() { *m = returns{scene: m.scene, calls: m.calls[:0]} }
+
+func (m *returns) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case smpev.Wake:
+		m.wants.add(e.A)
+		if !m.seen.has(e.A) {
+			m.seen.add(e.A)
+			m.many++
+		}
+	case smpev.Gives:
+		return m.gives(e)
+	case smpev.Due:
+		if e.B == 0 {
+			m.due.add(e.A)
+			break
+		}
+		m.due.del(e.A)
+		m.still.del(e.A)
+	case kpev.ApiEnter:
+		m.begin(lasting{task: e.Task, kind: e.Kind, what: e.A, about: e.B})
+	case kpev.ApiReturn:
+		m.end(lasting{task: e.Task, kind: kpev.ApiEnter, what: e.A, about: e.B})
+	case kpev.Sysctl, kpev.Enabled:
+		if c := (lasting{task: e.Task, kind: e.Kind}); e.B == 0 {
+			m.begin(c)
+		} else {
+			m.end(c)
+		}
+	}
+	return nil
+}
+
+func (m *returns) begin(c lasting) {
+	m.begun++
+	c.rounds, c.begun = m.rounds, m.begun
+	m.calls = append(m.calls, c)
+}
+
+func (m *returns) end(c lasting) {
+	for i := range m.calls {
+		if o := &m.calls[i]; o.task == c.task && o.kind == c.kind && o.what == c.what && o.about == c.about {
+			m.calls = append(m.calls[:i], m.calls[i+1:]...)
+			return
+		}
+	}
+}
+
+// gives takes that a CPU is given up.
+func (m *returns) gives(e *traces.Event) *traces.Finding {
+	if e.C&smpev.GiveRests != 0 {
+		m.wants.del(e.A)
+	}
+	if e.C != 0 {
+		m.left.del(e.A)
+	}
+	if m.left != (tasks{}) || m.still != (tasks{}) {
+		return nil
+	}
+	m.rounds++
+	m.left, m.still = m.wants, m.due
+	for i := range m.calls {
+		if f := m.late(e, &m.calls[i]); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// late looks whether a call has lasted too long. The round in which it began isn't one
+// of its own.
+func (m *returns) late(e *traces.Event, c *lasting) *traces.Finding {
+	since := m.begun - c.begun
+	most := roundsEach * (m.many + since)
+	if m.rounds-c.rounds <= most+1 {
+		return nil
+	}
+	what, place := "a write of kprobes-optimization", uint64(0)
+	switch c.kind {
+	case kpev.Enabled:
+		what = "a write of kprobes/enabled"
+	case kpev.ApiEnter:
+		what = apiWords[c.what%uint64(len(apiWords))]
+		if i := m.scene.probes.index(c.about); i >= 0 {
+			place = m.scene.probes.list[i].addr
+		}
+	}
+	return found(e, place, "gives up its CPU, as everybody has %d times since %s began in task%d, which hasn't returned: with %d tasks, and %d calls since then, that is too often",
+		most+1, what, c.task, m.many, since)
+}
+
+func (m *returns) End(bool) *traces.Finding { return nil }

@@ -1,0 +1,83 @@
+package properties
+
+import (
+	"slices"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// Unoptimized is the other half of OptimizedAgain: a jump is taken away when what it
+// needs ends (spec 4.4, 4.7 to 4.9). That is seldom wrong to look at: a detour may pass
+// over what it isn't to call, and the jump is there for good.
+var Unoptimized = Property{
+	ID:   "P4",
+	Name: "unoptimized",
+	Says: "When all work is done no jump stands at an address whose probes are all disabled, or of which one has a post_handler or is a jprobe, nor over another enabled probe.",
+	Kinds: []traces.Kind{
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.NoJump,
+	},
+	Reads:   []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk},
+	New:     func(s *Scene) Monitor { return &unoptimized{scene: s} },
+	Touches: againTouches, // the same is looked at, at the end
+}
+
+type unoptimized struct {
+	scene *Scene
+	never []uint64 // the probes that keep jumps away
+}
+
+func (m *unoptimized) Reset() { m.never = m.never[:0] }
+
+func (m *unoptimized) Event(e *traces.Event) *traces.Finding {
+	m.never = append(m.never, e.A)
+	return nil
+}
+
+func (m *unoptimized) End(drained bool) *traces.Finding {
+	if !drained {
+		return nil
+	}
+	s := m.scene
+	for i := s.raw; i < len(s.images); i++ {
+		x := &s.images[i]
+		if byte(x.lo) != jump || !s.probes.at(x.addr) || s.insnIs(x) || in(s.dying, x.addr) != nil || !s.text.holds(x) {
+			continue
+		}
+		if why, id := m.wrong(x); why != "" {
+			return atEnd(x.addr, "a jump stands at %#x, and probe %d %s", x.addr, id, why)
+		}
+	}
+	return nil
+}
+
+// insnIs reports whether an image is what was linked there.
+func (s *Scene) insnIs(x *insn) bool {
+	y := s.text.insnAt(x.addr)
+	return y.lo == x.lo && y.hi == x.hi
+}
+
+// wrong says which probe a jump must not stand with, "" if there is none. What isn't
+// known of a probe counts for the jump.
+func (m *unoptimized) wrong(x *insn) (why string, id uint64) {
+	wanted, down := false, uint64(0)
+	for i := range m.scene.probes.list {
+		p := &m.scene.probes.list[i]
+		switch at := p.addr - x.addr; {
+		case at >= x.len() || p.reg == regNo:
+		case at == 0 && p.reg == regYes && slices.Contains(m.never, p.id):
+			return "is there, which forbids it", p.id
+		case at == 0 && p.reg == regYes && p.down:
+			down = p.id
+		case at == 0:
+			wanted = true
+		case p.sure:
+			return "lies under it", p.id
+		}
+	}
+	if !wanted {
+		return "is disabled, as all are that are there", down
+	}
+	return "", 0
+}
