@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -13,7 +15,7 @@ import (
 
 type matrixCmd struct {
 	Rows       []string `arg:"" optional:"" name:"row" help:"Rows, as jump/sched/breakpoint, or the beginnings of their names, as jump or jump/sched. None: all."`
-	Full       bool     `xor:"bound" help:"Run all schedules of at most 3 deviations for each Never, not 2. Takes what it takes."`
+	Full       bool     `xor:"bound" help:"For each Never run every schedule there is, by states, or, if those are too many, all of at most 3 deviations. Takes what it takes."`
 	Deviations *int     `xor:"bound" placeholder:"K" help:"Run all schedules of at most K deviations for each Never. Default: 2."`
 	Drawn      *uint64  `placeholder:"N" help:"How many schedules are drawn for each Never, over all offsets. Default: 100000. Fewer prove less, and the table says so."`
 	Seed       uint64   `default:"1" help:"What they are drawn from."`
@@ -21,6 +23,9 @@ type matrixCmd struct {
 	Traces     string   `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	JSON       bool     `name:"json" xor:"as" help:"Print one JSON object a cell."`
 	Markdown   bool     `xor:"as" help:"Print the page that docs/matrix.md is, with today's date."`
+	Into       string   `xor:"as" placeholder:"PAGE" help:"Put the rows into a page that --markdown has printed. The page has to be of the same adversary."`
+	Short      bool     `xor:"as" help:"Print a table as the README has it: what the three models of fetch say together."`
+	From       []string `placeholder:"FILE" help:"Cells that --json has printed, of this very search: they aren't searched again. May be given many times."`
 
 	stop atomic.Bool
 }
@@ -30,12 +35,13 @@ func (*matrixCmd) Help() string {
 	return `Which waits and syncs does code patching need? A row is a way to patch: what the optimizer waits for and how text is written, or which sync is left out. A column is a model of preemption and one of instruction fetch. Each cell is a small program of its own that is searched:
 
   Never      nothing was broken, by all schedules of at most 2 deviations at each place of the site in its 8-byte chunk, and by 100000 drawn ones; and the same search broke the row that is known to be wrong
+  Never all  the same by every schedule there is (--full); Never 3: by all of at most 3 deviations
   T2/4       Sometimes: property T2 was broken (kpsim list says which it is); the witness, shrunk, has 4 deviations, and is written to traces/
   blind      nothing was broken, nor in the row that is known to be wrong: this says nothing
 
 The adversary: ` + matrix.Adversary + `
 
-Rows: jump/WAIT/WRITE, life/WAIT/WRITE, sync/SYNC, raw/WRITE, raw/SYNC, nmi/WRITE, nmi-raw/WRITE; WAIT is none, sched, rcu, tasks or stack-check, WRITE naive, stop_machine or breakpoint, SYNC arm, disarm, unopt, poke-1, poke-2, poke-3 or stop. Under the table stands what the kernel's documents claim, and whether the cells agree. What is printed doesn't depend on --workers.
+Rows: jump/WAIT/WRITE, life/WAIT/WRITE, sync/SYNC, raw/WRITE, raw/SYNC, call/breakpoint, call/SYNC, nmi/WRITE, nmi-raw/WRITE; WAIT is none, sched, rcu, tasks or stack-check, WRITE naive, stop_machine or breakpoint, SYNC arm, disarm, unopt, unopt-2, poke-1, poke-2, poke-3 or stop. Under the table stands what the kernel's documents claim, and whether the cells agree. What is printed doesn't depend on --workers.
 
 Examples:
 
@@ -43,7 +49,9 @@ Examples:
   kpsim matrix --drawn 8000 raw nmi-raw
   kpsim matrix --json sync/arm
   kpsim matrix --markdown > docs/matrix.md
-  kpsim matrix --full --json
+  kpsim matrix --full raw --into docs/matrix.md
+  kpsim matrix jump --json > jump.json
+  kpsim matrix --from jump.json --markdown
 
 Exit status: 0 all cells are decided, 1 some are blind, 2 bad input, a cell that can't be decided, or a witness that could not be saved, 3 a bug of the simulator, 130 interrupted; what there is is printed.`
 }
@@ -73,6 +81,14 @@ func (c *matrixCmd) run(p *program) (int, error) {
 	if c.Traces == "" {
 		return 0, errors.New("--traces: the name is empty; name a folder")
 	}
+	known, err := c.known()
+	if err != nil {
+		return 0, err
+	}
+	page, err := c.page(effort)
+	if err != nil {
+		return 0, err
+	}
 	stopAtInterrupt(&c.stop)
 	manySmall()
 	if err := makeFolder(c.Traces); err != nil {
@@ -80,12 +96,12 @@ func (c *matrixCmd) run(p *program) (int, error) {
 	}
 	p.doing = "the matrix"
 	done, clear := p.cells()
-	m, err := matrix.Run(matrix.Job{Rows: rows, Effort: effort, Workers: c.Workers, Cancelled: &c.stop, Done: done, Save: c.save})
+	m, err := matrix.Run(matrix.Job{Rows: rows, Effort: effort, Workers: c.Workers, Cancelled: &c.stop, Done: done, Save: c.save, Known: known})
 	clear()
 	if err != nil {
 		return 0, err
 	}
-	if err := c.print(p, m); err != nil {
+	if err := c.print(p, m, page); err != nil {
 		return 0, err
 	}
 	if len(m.Cells) < m.All {
@@ -116,8 +132,48 @@ func (c *matrixCmd) save(cell *matrix.Cell) error {
 	return nil
 }
 
-func (c *matrixCmd) print(p *program, m *matrix.Matrix) error {
+// known reads the cells of --from.
+func (c *matrixCmd) known() (list []*matrix.Cell, err error) {
+	for _, path := range c.From {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("--from: %s", cause(err, path))
+		}
+		cells, err := matrix.ReadCells(b)
+		if err != nil {
+			return nil, fmt.Errorf("--from: %s: %w", path, err)
+		}
+		list = append(list, cells...)
+	}
+	return list, nil
+}
+
+// page reads the page of --into, before anything is searched for it.
+func (c *matrixCmd) page(e matrix.Effort) (string, error) {
+	if c.Into == "" {
+		return "", nil
+	}
+	b, err := os.ReadFile(c.Into)
+	if err != nil {
+		return "", fmt.Errorf("--into: %s", cause(err, c.Into))
+	}
+	if err := e.CheckPage(string(b)); err != nil {
+		return "", fmt.Errorf("--into: %s: %w", c.Into, err)
+	}
+	return string(b), nil
+}
+
+// today is the date of a page.
+func today() string { return time.Now().UTC().Format(time.DateOnly) }
+
+func (c *matrixCmd) print(p *program, m *matrix.Matrix, page string) error {
 	switch {
+	case c.Into != "":
+		var b bytes.Buffer
+		if err := m.Into(&b, page, today()); err != nil {
+			return fmt.Errorf("--into: %s: %w", c.Into, err)
+		}
+		return writeWhole(c.Into, b.Bytes())
 	case c.JSON:
 		for _, cell := range m.Cells {
 			if err := p.printJSON(cell); err != nil {
@@ -125,8 +181,11 @@ func (c *matrixCmd) print(p *program, m *matrix.Matrix) error {
 			}
 		}
 		return nil
+	case c.Short:
+		_, err := fmt.Fprint(p.out, m.Table().Brief(m.Rows))
+		return err
 	case c.Markdown:
-		return m.Markdown(p.out, time.Now().UTC().Format(time.DateOnly))
+		return m.Markdown(p.out, today())
 	}
 	if err := m.Text(p.out); err != nil {
 		return err

@@ -21,6 +21,7 @@ type Spec struct {
 	Workers  int    // 0: one a processor
 	Blind    bool   // make no witness and no statistics: whether anything is broken is all that is asked
 	Stop     bool   // stop soon after the first violation: then Runs and Violations depend on the workers
+	Most     int    // of deviations, or of the portfolio's member: how many at most; 0: sched.MostDeviations
 
 	// Share k of Shares, from 1: only the runs that are its own are made. 0 of 0
 	// is all of them. See Merge.
@@ -122,6 +123,9 @@ func (spec *Spec) fill() {
 		spec.Strategy = DefaultStrategy
 	}
 	spec.Runs = max(spec.Runs, 1)
+	if spec.Most == 0 {
+		spec.Most = sched.MostDeviations
+	}
 }
 
 // DefaultStrategy is that of a Spec that names none.
@@ -129,7 +133,7 @@ const DefaultStrategy = "portfolio"
 
 // strategy makes the spec's strategy.
 func (spec *Spec) strategy(p sched.Params) (sched.Strategy, error) {
-	p.Unbiased, p.Delay = spec.Unbiased, spec.Delay
+	p.Unbiased, p.Delay, p.Most = spec.Unbiased, spec.Delay, spec.Most
 	return sched.New(spec.Strategy, p)
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"kpsim/properties"
-	"kpsim/sched"
 )
 
 // Merge adds the parts of an exploration up. They are those of the spec's share,
@@ -14,7 +13,7 @@ import (
 // Explore comes to without shares.
 func Merge(spec Spec, parts []Part) (*Result, error) {
 	spec.fill()
-	r := &Result{Broken: make(map[string]uint64), Complete: sched.MostDeviations}
+	r := &Result{Broken: make(map[string]uint64), Complete: spec.Most}
 	r.Parts = slices.Clone(parts)
 	slices.SortFunc(r.Parts, func(a, b Part) int { return a.Index - b.Index })
 	if err := spec.wants(r.Parts); err != nil {

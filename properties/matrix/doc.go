@@ -12,8 +12,11 @@
 // Its rule: a cell says Never only if all schedules of at most so many deviations
 // were run, and so many drawn ones, at each of the eight places that the site can
 // have in its chunk of text, and if the same search breaks the row's neighbour that
-// is known to be wrong. What can't be decided is an error. A cell depends on nothing
-// but its row and column: neither on the others nor on the workers.
+// is known to be wrong. Of places that are alike (trail) the first one stands for the
+// others where all schedules are run, and that they are is looked at in each cell anew.
+// What can't be decided is an error. A cell depends on nothing but its row and column:
+// neither on the others nor on the workers. So cells that were printed needn't be
+// searched again (Cell.Search), and a page can be written in several sittings (Into).
 //
 // Its limits are those of the adversary, which Adversary states.
 package matrix

@@ -1,6 +1,8 @@
 package matrix
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -10,6 +12,7 @@ import (
 
 	"kpsim/properties/harness"
 	"kpsim/properties/mutant"
+	"kpsim/properties/scenario"
 )
 
 // brief is an effort for tests. It finds what the table below says, and nothing that
@@ -29,8 +32,8 @@ func TestRows(t *testing.T) {
 	for i, r := range Rows() {
 		require.False(t, seen[r.Name], r.Name)
 		seen[r.Name] = true
-		_, ok := RowByName(r.Block.canary)
-		require.True(t, ok, "%s: no row %s", r.Name, r.Block.canary)
+		_, ok := RowByName(r.program.canary)
+		require.True(t, ok, "%s: no row %s", r.Name, r.program.canary)
 		if r.Mutant != "" {
 			_, ok := mutant.ByName(r.Mutant)
 			require.True(t, ok, "%s: no mutant %s", r.Name, r.Mutant)
@@ -50,7 +53,7 @@ func TestRows(t *testing.T) {
 			}
 		}
 	}
-	require.Len(t, seen, 50)
+	require.Len(t, seen, 55)
 	_, err := Select([]string{"jum"})
 	require.ErrorContains(t, err, `no row is called "jum"`)
 	require.Len(t, rowsOf(t, "jump/sched", "raw/poke-1"), 4)
@@ -59,7 +62,7 @@ func TestRows(t *testing.T) {
 // What a brief search finds: the classes of kprobes.txt, in either direction.
 func TestCells(t *testing.T) {
 	for _, x := range []struct{ row, preempt, fetch, want string }{
-		{"jump/none/stop_machine", "none", "coherent", Never},
+		{"jump/none/stop_machine", "none", "coherent", "Never 1"},
 		{"life/none/stop_machine", "none", "coherent", "S1"},
 		{"sync/arm", "none", "stale", "T3"},
 		{"raw/poke-3", "none", "stale", "B1"},
@@ -103,12 +106,87 @@ func TestWorkers(t *testing.T) {
 // A Never whose canary isn't found is blind.
 func TestBlind(t *testing.T) {
 	r := rowsOf(t, "raw/stop_machine")[0]
-	b := *r.Block
-	b.canary, r.Block = "raw/breakpoint", &b
+	p := *r.program
+	p.canary, r.program = "raw/breakpoint", &p
 	m, err := Run(Job{Rows: []Row{r}, Columns: []Column{{"none", "coherent"}}, Effort: brief})
 	require.NoError(t, err)
 	require.True(t, m.Cells[0].Blind)
 	require.Equal(t, "blind", m.Cells[0].Short())
+}
+
+// Offsets are alike whose stores are made in the same pieces: the five bytes in one
+// chunk, the head apart from the tail, or the tail in two.
+func TestAlike(t *testing.T) {
+	for _, x := range []struct {
+		row  string
+		want []int
+	}{
+		{"raw/breakpoint", []int{0, 4, 5, 6}},   // a head of one byte, a tail of 4, 3+1, 2+2, 1+3
+		{"raw/stop_machine", []int{0, 5, 6, 7}}, // five bytes, as 4+1 twice, 3+2, 2+3, 1+4
+	} {
+		r := rowsOf(t, x.row)[0]
+		s := &searcher{row: &r, effort: brief, cell: new(Cell)}
+		var all []*scenario.Scenario
+		for i := range chunk {
+			sc, err := r.Scenario(Column{"none", "coherent"}, i)
+			require.NoError(t, err)
+			all = append(all, sc)
+		}
+		own, err := s.apart(all, 2)
+		require.NoError(t, err)
+		require.Equal(t, x.want, own, x.row)
+		own, err = s.apart(all, 1)
+		require.NoError(t, err)
+		require.Len(t, own, chunk)
+	}
+}
+
+// Every schedule there is, if they are not too many; else those of at most three
+// deviations.
+func TestFull(t *testing.T) {
+	r := rowsOf(t, "raw/breakpoint")[0]
+	e := Effort{Deviations: 1, Drawn: 80, Seed: 1, States: 10_000}
+	c, err := search(&r, Column{"none", "coherent"}, e, new(atomic.Bool))
+	require.NoError(t, err)
+	require.Equal(t, "Never all", c.Short())
+	require.Zero(t, c.Drawn)
+	e.States = 10
+	c, err = search(&r, Column{"none", "coherent"}, e, new(atomic.Bool))
+	require.NoError(t, err)
+	require.Equal(t, "Never 1", c.Short())
+	require.Equal(t, uint64(80), c.Drawn)
+}
+
+// What is known isn't searched again, unless it was another search.
+func TestKnown(t *testing.T) {
+	job := Job{Rows: rowsOf(t, "raw/naive"), Columns: Columns()[:2], Effort: brief}
+	m, err := Run(job)
+	require.NoError(t, err)
+	var b bytes.Buffer
+	for _, c := range m.Cells {
+		j, err := json.Marshal(c)
+		require.NoError(t, err)
+		b.Write(append(j, '\n'))
+	}
+	job.Known, err = ReadCells(b.Bytes())
+	require.NoError(t, err)
+	require.Len(t, job.Known, 2)
+	for _, c := range job.Known {
+		c.Length = 99
+	}
+	again := func() int {
+		m, err := Run(job)
+		require.NoError(t, err)
+		return m.Cells[0].Length
+	}
+	require.Equal(t, 99, again())
+	job.Effort.Seed++
+	require.Less(t, again(), 99)
+
+	_, err = ReadCells([]byte("{}\n"))
+	require.ErrorContains(t, err, "line 1")
+	_, err = ReadCells([]byte("\n{\"nothing\":1}"))
+	require.ErrorContains(t, err, "line 2")
 }
 
 // What can't be searched is an error, and what was interrupted is left out.

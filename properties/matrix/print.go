@@ -2,22 +2,34 @@ package matrix
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 )
 
-// Short returns a cell as the tables have it: Never, or the ID of the property that
-// is broken and of how many deviations the shrunk witness is.
+// Short returns a cell as the tables have it: Never, how it is known if that is more
+// than the quick effort, or the ID of the property that is broken and of how many
+// deviations the shrunk witness is.
 func (c *Cell) Short() string {
 	switch {
 	case c.Verdict == Sometimes:
 		return fmt.Sprintf("%s/%d", c.ID(), c.Length)
 	case c.Blind:
 		return "blind"
+	case c.Complete:
+		return Never + " all"
+	case c.Deviations != Quick.Deviations:
+		return fmt.Sprintf("%s %d", Never, c.Deviations)
 	}
 	return Never
+}
+
+// isNever reports whether a cell as it is printed says Never.
+func isNever(short string) bool {
+	word, _, _ := strings.Cut(short, " ")
+	return word == Never
 }
 
 // Certificate says what a Never stands on.
@@ -26,16 +38,21 @@ func (e Effort) Certificate() string {
 }
 
 // legend is what is said of the cells above each table.
-func (m *Matrix) legend() string {
-	return "Never: " + m.Effort.Certificate() + ", broke no property, and the same search broke the row that is known to be wrong (blind: it didn't). " +
+func (e Effort) legend() string {
+	quick := e
+	quick.Deviations = Quick.Deviations
+	return Never + ": " + quick.Certificate() + ", broke no property, and the same search broke the row that is known to be wrong (blind: it didn't). " +
+		"Never 3: all of at most 3; Never all: every schedule there is. " +
+		"Of offsets that are alike the first one is searched so: in all schedules of at most one deviation, and in 1000 more, who can move, where they stand and which bytes of the site are stored at once is the same at each step; " +
+		"schedules are drawn at each. " +
 		"T2/4: Sometimes; property T2 was broken, and 4 deviations from the default schedule are what is left of the witness that was found first."
 }
 
 // blocks calls f for each block that has rows.
-func (m *Matrix) blocks(f func(b *Block, rows []Row)) {
+func blocks(list []Row, f func(b *Block, rows []Row)) {
 	for i := range Blocks {
 		var rows []Row
-		for _, r := range m.Rows {
+		for _, r := range list {
 			if r.Block == &Blocks[i] {
 				rows = append(rows, r)
 			}
@@ -66,8 +83,8 @@ func (m *Matrix) short(row string, c Column) string {
 // Text prints the matrix for a terminal.
 func (m *Matrix) Text(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "%s\n%s\n", Adversary, m.legend())
-	m.blocks(func(block *Block, rows []Row) {
+	fmt.Fprintf(b, "%s\n%s\n", Adversary, m.Effort.legend())
+	blocks(m.Rows, func(block *Block, rows []Row) {
 		fmt.Fprintf(b, "\n%s\n%-26s", block.Says, "preemption")
 		for i, p := range Preempts {
 			width := 22
@@ -89,28 +106,67 @@ func (m *Matrix) Text(w io.Writer) error {
 			fmt.Fprintln(b, strings.TrimRight(line, " "))
 		}
 	})
-	m.judged(b, "\n", "  ")
+	judged(b, m.Table(), "\n", "  ")
 	return b.Flush()
 }
 
-// whole returns m with those of its rows that were searched in all columns.
-func (m *Matrix) whole() *Matrix {
-	w := *m
-	w.Rows = slices.DeleteFunc(slices.Clone(m.Rows), func(r Row) bool {
-		return slices.ContainsFunc(Columns(), func(c Column) bool { return m.cell(r.Name, c) == nil })
+// whole returns those rows of a table that have all columns, in their order.
+func (t Table) whole() []Row {
+	return slices.DeleteFunc(Rows(), func(r Row) bool {
+		return slices.ContainsFunc(Columns(), func(c Column) bool { return t[key(r.Name, c)] == "" })
 	})
-	return &w
+}
+
+// CheckPage says why cells of this effort can't be put into a page: it has to be of the
+// same adversary and effort, but for how many deviations a Never is known for, which
+// its cell says.
+func (e Effort) CheckPage(page string) error {
+	if !strings.Contains(page, Adversary+"\n\n"+e.legend()) {
+		return errors.New("the page is of another adversary, or of another effort; write it anew: kpsim matrix --markdown")
+	}
+	_, err := ReadMarkdown(page)
+	return err
+}
+
+// Into puts the rows of m that are whole into a page that Markdown has printed, in
+// place of what it says of them.
+func (m *Matrix) Into(w io.Writer, page, date string) error {
+	if err := m.Effort.CheckPage(page); err != nil {
+		return err
+	}
+	t, err := ReadMarkdown(page)
+	if err != nil {
+		return err
+	}
+	for k, v := range m.Table().ofWhole() {
+		t[k] = v
+	}
+	return t.markdown(w, m.Effort, date)
 }
 
 // Markdown prints the matrix as the page docs/matrix.md: of an interrupted one the
 // rows that are whole.
 func (m *Matrix) Markdown(w io.Writer, date string) error {
-	m = m.whole()
+	return m.Table().markdown(w, m.Effort, date)
+}
+
+// ofWhole returns the cells of the rows that are whole.
+func (t Table) ofWhole() Table {
+	of := make(Table)
+	for _, r := range t.whole() {
+		for _, c := range Columns() {
+			of[key(r.Name, c)] = t[key(r.Name, c)]
+		}
+	}
+	return of
+}
+
+func (t Table) markdown(w io.Writer, e Effort, date string) error {
+	t = t.ofWhole()
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "# Which waits and syncs code patching needs\n\nWritten by `kpsim matrix --markdown` on %s, %d of its %d rows; its effort: %s. No cell is written by hand.\n\n",
-		date, len(m.Rows), len(Rows()), m.Effort.Certificate())
-	fmt.Fprintf(b, "%s\n\n%s A witness is written to `traces/` by `kpsim matrix ROW`, to be read with `kpsim explain`.\n", Adversary, m.legend())
-	m.blocks(func(block *Block, rows []Row) {
+	fmt.Fprintf(b, "# Which waits and syncs code patching needs\n\nWritten by `kpsim matrix` on %s, %d of its %d rows. No cell is written by hand.\n\n", date, len(t.whole()), len(Rows()))
+	fmt.Fprintf(b, "%s\n\n%s A witness is written to `traces/` by `kpsim matrix ROW`, to be read with `kpsim explain`.\n", Adversary, e.legend())
+	blocks(t.whole(), func(block *Block, rows []Row) {
 		fmt.Fprintf(b, "\n## %s\n\n%s\n\n| row |", block.Name, block.Says)
 		for _, c := range Columns() {
 			fmt.Fprintf(b, " %s %s |", c.Preempt, c.Fetch)
@@ -119,18 +175,18 @@ func (m *Matrix) Markdown(w io.Writer, date string) error {
 		for _, r := range rows {
 			fmt.Fprintf(b, "| %s |", r.Name)
 			for _, c := range Columns() {
-				fmt.Fprintf(b, " %s |", m.short(r.Name, c))
+				fmt.Fprintf(b, " %s |", t[key(r.Name, c)])
 			}
 			fmt.Fprintln(b)
 		}
 	})
 	fmt.Fprintf(b, "\n## What the documents claim\n\n")
-	m.judged(b, "", "- ")
+	judged(b, t, "", "- ")
 	return b.Flush()
 }
 
-func (m *Matrix) judged(b io.Writer, before, bullet string) {
-	t := m.Table()
+// judged says what the claims are worth.
+func judged(b io.Writer, t Table, before, bullet string) {
 	said := false
 	for _, c := range Claims {
 		if j := c.Judge(t); j != "" {
@@ -146,6 +202,43 @@ func (m *Matrix) judged(b io.Writer, before, bullet string) {
 	}
 }
 
+// Brief returns some rows of a table as a smaller one, of a column for each model of
+// preemption: what the cells of the three models of fetch say together. Never: all of
+// them; ?: one isn't known; "T1, T2": none, and what was broken; "T1 (stale, mixing)": in these only.
+func (t Table) Brief(rows []Row) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| row | %s |\n|---|%s\n", strings.Join(Preempts, " | "), strings.Repeat("---|", len(Preempts)))
+	for _, r := range rows {
+		fmt.Fprintf(&b, "| %s |", r.Name)
+		for _, p := range Preempts {
+			var ids, fetches []string
+			known := true
+			for _, f := range Fetches {
+				c := Column{p, f}
+				known = known && t.At(r.Name, c) != ""
+				if t.At(r.Name, c) == Sometimes {
+					id, _, _ := strings.Cut(t[key(r.Name, c)], "/")
+					if fetches = append(fetches, f); !slices.Contains(ids, id) {
+						ids = append(ids, id)
+					}
+				}
+			}
+			switch {
+			case !known:
+				fmt.Fprint(&b, " ? |")
+			case len(fetches) == 0:
+				fmt.Fprintf(&b, " %s |", Never)
+			case len(fetches) == len(Fetches):
+				fmt.Fprintf(&b, " %s |", strings.Join(ids, ", "))
+			default:
+				fmt.Fprintf(&b, " %s (%s) |", strings.Join(ids, ", "), strings.Join(fetches, ", "))
+			}
+		}
+		fmt.Fprintln(&b)
+	}
+	return b.String()
+}
+
 // A Table is cells as they are printed, by row and column.
 type Table map[string]string
 
@@ -154,7 +247,7 @@ func key(row string, c Column) string { return row + " " + c.Preempt + " " + c.F
 // At returns a verdict: Never, Sometimes, or "" of what isn't known.
 func (t Table) At(row string, c Column) string {
 	switch s := t[key(row, c)]; {
-	case s == Never:
+	case isNever(s):
 		return Never
 	case strings.Contains(s, "/"):
 		return Sometimes

@@ -2,52 +2,72 @@ package matrix
 
 import (
 	"fmt"
+	"hash/fnv"
+	"io"
 	"strings"
 
 	"kpsim/properties/scenario"
 )
 
 // Adversary says against whom a Never holds.
-const Adversary = "Two CPUs: the patcher's, and one with a caller, which runs the text, schedules and runs it again, and a task that it can be preempted for. " +
+const Adversary = "Two CPUs: the patcher's, which the optimizer runs on, too, and one with a caller, which schedules and then runs the text (that of a jump label or a static call before that, too), and a task that it can be preempted for. " +
 	"The caller's CPU has one timer tick and one reschedule interrupt, at any time, and the IPIs of the patcher; in the rows nmi/ it has an NMI instead, whose handler runs the text. " +
 	"The site begins at each of the 8 bytes of a chunk of text in turn; under a probe it is three instructions of 1, 3 and 1 bytes."
 
-// A Block is rows with one program.
+// A Block is rows that are read together.
 type Block struct {
 	Name string
 	Says string
+	rows *program // of those that have none of their own
+}
 
-	site, prober string // of the program
-	calls        string
-	sources      string
-	canary       string // the row that is known to be wrong
+// A program is what is run in a cell.
+type program struct {
+	site, patcher string
+	caller        string
+	sources       string
+	canary        string // the row that is known to be wrong
 }
 
 const (
-	probed  = `v = text("victim", "554889e5535b5dc3", at = %#x)` + "\n" + `k = kprobe("k", at = v)` + "\n"
-	written = "register(k), wait_optimized()"
-	removed = written + ", unregister(k), wait_optimized()"
-
+	probed   = `v = text("victim", "554889e5535b5dc3", at = %#x)` + "\n" + `k = kprobe("k", at = v)` + "\n"
 	labelled = `v = text("victim", "0f1f440000c3", at = %#x)` + "\n" +
 		`on = text("on", "b801000000c3")` + "\n" + `l = jump_label("l", at = v, target = on)` + "\n"
-	flipped = "label_on(l), label_off(l)"
-
-	twice   = "call(v), schedule(), call(v)"
-	changes = "call(v, changed = True), schedule(), call(v, changed = True)"
+	called = `v = text("victim", "0f1f440000c3", at = %#x)` + "\n" +
+		`on = text("on", "b801000000c3")` + "\n" + `s = static_call("s", sites = [v])` + "\n"
 
 	interrupts = "timer(cpu = 1)\npreempt(cpu = 1)\n"
 	nmi        = "nmi(cpu = 1, run = v)\n"
 )
 
+const (
+	written = "register(k), wait_optimized()"
+	removed = written + ", unregister(k), wait_optimized()"
+	flipped = "label_on(l), label_off(l)"
+	aimed   = "set_call(s, on), set_call(s, None)"
+
+	once  = "schedule(), call(v)"
+	twice = "call(v, changed = True), schedule(), call(v, changed = True)"
+)
+
+var (
+	writes    = program{probed, written, once, interrupts, "jump/none/naive"}
+	removes   = program{probed, removed, once, interrupts, "life/none/naive"}
+	flips     = program{labelled, flipped, twice, interrupts, "raw/naive"}
+	aims      = program{called, aimed, twice, interrupts, "call/poke-3"}
+	writesNMI = program{probed, written, once, nmi, "nmi/naive"}
+	flipsNMI  = program{labelled, flipped, twice, nmi, "nmi-raw/naive"}
+)
+
 // Blocks are the blocks of rows, in their order.
 var Blocks = []Block{
-	{"jump", "A probe's jump is written. What the optimizer waits for before, and how it writes.", probed, written, twice, interrupts, "jump/none/naive"},
-	{"life", "The jump is written and taken away again, and its detour freed.", probed, removed, twice, interrupts, "life/none/naive"},
-	{"sync", "The same with the right wait (tasks), and one sync left out.", probed, removed, twice, interrupts, "life/none/naive"},
-	{"raw", "A jump label: a nop of five bytes becomes a jump and a nop again. Nobody can stand inside one instruction, so nothing is waited for.",
-		labelled, flipped, changes, interrupts, "raw/naive"},
-	{"nmi", "A probe's jump is written after the right wait (tasks), and the text is run by an NMI, too.", probed, written, twice, nmi, "nmi/naive"},
-	{"nmi-raw", "A jump label whose text is run by an NMI, too.", labelled, flipped, changes, nmi, "nmi-raw/naive"},
+	{"jump", "A probe's jump is written. What the optimizer waits for before, and how it writes.", &writes},
+	{"life", "The jump is taken away again, and its detour freed.", &removes},
+	{"sync", "With the right wait (tasks), and one sync left out, while the jump is written (poke-1 to poke-3) or taken away.", &removes},
+	{"raw", "A jump label: a nop of five bytes becomes a jump and a nop again. Nobody can stand inside one instruction, so nothing is waited for.", &flips},
+	{"call", "A static call: a nop of five bytes becomes a call and a nop again, which is always written by text_poke_bp.", &aims},
+	{"nmi", "A probe's jump is written after the right wait (tasks), and the text is run by an NMI, too.", &writesNMI},
+	{"nmi-raw", "A jump label whose text is run by an NMI, too.", &flipsNMI},
 }
 
 // A Row is one way to patch.
@@ -58,6 +78,8 @@ type Row struct {
 	Wait   string // what the optimizer waits for
 	Patch  string
 	Mutant string // what is left out besides
+
+	program *program
 }
 
 // Preempts and Fetches are the words of the columns.
@@ -85,19 +107,23 @@ var (
 )
 
 // A left sync is the mutant that leaves it out, and how text is written with it.
-type left struct{ name, says, mutant, patch string }
+type left struct {
+	name, says, mutant, patch string
+	of                        *program // on a kprobe point
+}
 
 var (
 	ofProbes = []left{
-		{"arm", "after the breakpoint of a probe is written", "no-sync-arm", "breakpoint"},
-		{"disarm", "after it is taken away", "no-sync-disarm", "breakpoint"},
-		{"unopt", "between the breakpoint over a jump and the tail behind it", "no-sync-unopt", "breakpoint"},
+		{"arm", "after the breakpoint of a probe is written", "no-sync-arm", "breakpoint", &writes},
+		{"disarm", "after it is taken away", "no-sync-disarm", "breakpoint", &removes},
+		{"unopt", "between the breakpoint over a jump and the tail behind it", "no-sync-unopt", "breakpoint", &removes},
+		{"unopt-2", "after that tail", "no-sync-unopt-2", "breakpoint", &removes},
 	}
 	ofPatcher = []left{
-		{"poke-1", "of text_poke_bp after the breakpoint", "no-sync-1", "breakpoint"},
-		{"poke-2", "of text_poke_bp after the tail", "no-sync-2", "breakpoint"},
-		{"poke-3", "of text_poke_bp after the head", "no-sync-3", "breakpoint"},
-		{"stop", "of each CPU before it leaves stop_machine", "stop-without-sync-core", "stop_machine"},
+		{"poke-1", "of text_poke_bp after the breakpoint", "no-sync-1", "breakpoint", &writes},
+		{"poke-2", "of text_poke_bp after the tail", "no-sync-2", "breakpoint", &writes},
+		{"poke-3", "of text_poke_bp after the head", "no-sync-3", "breakpoint", &writes},
+		{"stop", "of each CPU before it leaves stop_machine", "stop-without-sync-core", "stop_machine", &removes},
 	}
 )
 
@@ -105,31 +131,36 @@ var (
 func Rows() (list []Row) {
 	for i := range Blocks {
 		b := &Blocks[i]
-		add := func(name, says, wait, patch, mutant string) {
-			list = append(list, Row{b.Name + "/" + name, says, b, wait, patch, mutant})
+		add := func(name, says, wait, patch, mutant string, p *program) {
+			list = append(list, Row{b.Name + "/" + name, says, b, wait, patch, mutant, p})
 		}
 		switch b.Name {
 		case "jump", "life":
 			for _, w := range waits {
 				for _, p := range patches {
-					add(w+"/"+p, "waits for "+w+", writes by "+p, w, p, "")
+					add(w+"/"+p, "waits for "+w+", writes by "+p, w, p, "", b.rows)
 				}
 			}
 		case "sync":
 			for _, l := range append(ofProbes, ofPatcher...) {
-				add(l.name, "without the sync "+l.says, "tasks", l.patch, l.mutant)
+				add(l.name, "without the sync "+l.says, "tasks", l.patch, l.mutant, l.of)
+			}
+		case "call":
+			add("breakpoint", "writes by breakpoint", "none", "breakpoint", "", b.rows)
+			for _, l := range ofPatcher[:3] {
+				add(l.name, "without the sync "+l.says, "none", l.patch, l.mutant, b.rows)
 			}
 		default:
 			wait := "none"
-			if b.site == probed {
+			if b.rows.site == probed {
 				wait = "tasks"
 			}
 			for _, p := range patches {
-				add(p, "writes by "+p, wait, p, "")
+				add(p, "writes by "+p, wait, p, "", b.rows)
 			}
 			if b.Name == "raw" {
 				for _, l := range ofPatcher {
-					add(l.name, "without the sync "+l.says, wait, l.patch, l.mutant)
+					add(l.name, "without the sync "+l.says, wait, l.patch, l.mutant, b.rows)
 				}
 			}
 		}
@@ -156,7 +187,7 @@ func Select(names []string) (list []Row, err error) {
 			found = found || r.is(n)
 		}
 		if !found {
-			return nil, fmt.Errorf("no row is called %q; blocks are jump, life, sync, raw, nmi and nmi-raw, rows as jump/sched/breakpoint, sync/arm, raw/poke-2", n)
+			return nil, fmt.Errorf("no row is called %q; blocks are jump, life, sync, raw, call, nmi and nmi-raw, rows as jump/sched/breakpoint, sync/arm, raw/poke-2", n)
 		}
 	}
 	for _, r := range Rows() {
@@ -183,14 +214,33 @@ const siteBase uint64 = 0xffffffff81000100
 // Scenario returns a cell's program with the site at so many bytes behind the
 // beginning of a chunk.
 func (r *Row) Scenario(c Column, offset int) (*scenario.Scenario, error) {
-	name := strings.NewReplacer("/", "-").Replace(fmt.Sprintf("matrix/%s/%s/%s/%d", r.Name, c.Preempt, c.Fetch, offset))
-	b := r.Block
-	src := fmt.Sprintf("scenario(%q, says = %q)\n", name, b.Says) +
-		fmt.Sprintf("machine(cpus = 2, preempt = %q, fetch = %q, quiesce = %q, patch = %q)\n", c.Preempt, c.Fetch, r.Wait, r.Patch) +
-		fmt.Sprintf(b.site, siteBase+uint64(offset)) +
-		fmt.Sprintf("task(\"patcher\", cpu = 0, ops = [%s])\n", b.prober) +
-		fmt.Sprintf("task(\"caller\", cpu = 1, ops = [%s])\n", b.calls) +
-		"task(\"other\", cpu = 1, ops = [schedule()])\n" + b.sources +
-		"never()\n"
+	name, src := r.source(c, offset)
 	return scenario.Load(name+".star", []byte(src), nil)
+}
+
+func (r *Row) source(c Column, offset int) (name, src string) {
+	name = strings.NewReplacer("/", "-").Replace(fmt.Sprintf("matrix/%s/%s/%s/%d", r.Name, c.Preempt, c.Fetch, offset))
+	p := r.program
+	return name, fmt.Sprintf("scenario(%q, says = %q)\n", name, r.Block.Says) +
+		fmt.Sprintf("machine(cpus = 2, preempt = %q, fetch = %q, quiesce = %q, patch = %q)\n", c.Preempt, c.Fetch, r.Wait, r.Patch) +
+		fmt.Sprintf(p.site, siteBase+uint64(offset)) +
+		fmt.Sprintf("task(\"patcher\", cpu = 0, ops = [%s])\n", p.patcher) +
+		fmt.Sprintf("task(\"caller\", cpu = 1, ops = [%s])\n", p.caller) +
+		"task(\"other\", cpu = 1, ops = [schedule()])\n" + p.sources +
+		"never()\n"
+}
+
+// key tells what was searched in a cell, and how long: two cells of one key are the
+// same search.
+func (r *Row) key(c Column, e Effort) string {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %d %d %d", r.Mutant, e.Deviations, e.Drawn, e.Seed)
+	if e.States > 0 {
+		fmt.Fprintf(h, " %d", e.States)
+	}
+	for i := range chunk {
+		_, src := r.source(c, i)
+		io.WriteString(h, src)
+	}
+	return fmt.Sprintf("%016x", h.Sum64())
 }

@@ -1,6 +1,8 @@
 package matrix
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -27,7 +29,8 @@ type Job struct {
 	Workers   int               // cells at once; 0: one a processor
 	Cancelled *atomic.Bool      // ends it early when it is set
 	Done      func(n, of int)   // if not nil, is called after each cell, by several goroutines
-	Save      func(*Cell) error // if not nil, is called for each Sometimes, in their order, when all are found
+	Save      func(*Cell) error // if not nil, is called for each Sometimes that was searched, in their order, when all are found
+	Known     []*Cell           // cells that needn't be searched, if their Search is the same: ReadCells
 }
 
 // Run searches the cells, and those of the canaries that they need. Errors are about
@@ -45,6 +48,7 @@ func Run(j Job) (*Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
+	known := j.known()
 	m := &Matrix{Rows: j.Rows, Effort: j.Effort, All: wanted}
 	byName := make(map[string]*Cell)
 	for _, c := range all {
@@ -59,10 +63,10 @@ func Run(j Job) (*Matrix, error) {
 				continue
 			}
 			if c.Verdict == Never {
-				c.Canary = r.Block.canary
-				known := byName[r.Block.canary+" "+col.Preempt+" "+col.Fetch]
+				c.Canary = r.program.canary
+				known := byName[r.program.canary+" "+col.Preempt+" "+col.Fetch]
 				c.Blind = known == nil || known.Verdict != Sometimes
-			} else if j.Save != nil {
+			} else if j.Save != nil && known[c.Search] == nil {
 				if err := j.Save(c); err != nil {
 					return nil, err
 				}
@@ -81,9 +85,9 @@ func withCanaries(rows []Row) []Row {
 	for _, r := range rows {
 		there := false
 		for _, o := range list {
-			there = there || o.Name == r.Block.canary
+			there = there || o.Name == r.program.canary
 		}
-		if known, ok := RowByName(r.Block.canary); ok && !there {
+		if known, ok := RowByName(r.program.canary); ok && !there {
 			list = append(list, known)
 		}
 	}
@@ -96,7 +100,7 @@ func (j *Job) cells(rows []Row) ([]*Cell, error) {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	n := len(rows) * len(j.Columns)
+	n, known := len(rows)*len(j.Columns), j.known()
 	var (
 		next, done atomic.Int64
 		wg         sync.WaitGroup
@@ -119,7 +123,7 @@ func (j *Job) cells(rows []Row) ([]*Cell, error) {
 				}
 			}()
 			for i := next.Add(1) - 1; i < int64(n) && !j.Cancelled.Load(); i = next.Add(1) - 1 {
-				c, err := search(&rows[int(i)/len(j.Columns)], j.Columns[int(i)%len(j.Columns)], j.Effort, j.Cancelled)
+				c, err := j.cell(&rows[int(i)/len(j.Columns)], j.Columns[int(i)%len(j.Columns)], known)
 				if err == nil {
 					cells[i] = c
 				} else if !errors.Is(err, errCancelled) {
@@ -136,6 +140,43 @@ func (j *Job) cells(rows []Row) ([]*Cell, error) {
 		panic(c)
 	}
 	return cells, errors.Join(errs...)
+}
+
+// known returns the cells that are known, by their Search.
+func (j *Job) known() map[string]*Cell {
+	known := make(map[string]*Cell)
+	for _, c := range j.Known {
+		known[c.Search] = c
+	}
+	return known
+}
+
+func (j *Job) cell(r *Row, c Column, known map[string]*Cell) (*Cell, error) {
+	if k := known[r.key(c, j.Effort)]; k != nil {
+		cell := *k
+		return &cell, nil
+	}
+	return search(r, c, j.Effort, j.Cancelled)
+}
+
+// ReadCells reads cells, each a JSON object, as they are printed. Errors name the line.
+func ReadCells(b []byte) (list []*Cell, err error) {
+	for i, line := range bytes.Split(b, []byte("\n")) {
+		if len(line) == 0 {
+			continue
+		}
+		c := new(Cell)
+		d := json.NewDecoder(bytes.NewReader(line))
+		d.DisallowUnknownFields()
+		if err := d.Decode(c); err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+1, err)
+		}
+		if c.Search == "" || c.Verdict != Never && c.Verdict != Sometimes {
+			return nil, fmt.Errorf("line %d is no cell that kpsim matrix --json has printed", i+1)
+		}
+		list = append(list, c)
+	}
+	return list, nil
 }
 
 func c0(rows []Row, columns []Column, i int) string {

@@ -3,17 +3,20 @@ package matrix
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
 	"kpsim/properties/harness"
 	"kpsim/properties/scenario"
+	"kpsim/sim"
 )
 
 // An Effort says how long a cell is searched.
 type Effort struct {
 	Deviations int    // a Never: all schedules of at most so many deviations
 	Drawn      uint64 // and so many drawn ones, over all offsets
+	States     uint64 // or, if it isn't 0, every schedule there is, if that takes no more than so many runs at an offset
 	Seed       uint64
 	Limit      uint64 // a cell that takes more schedules at an offset to run them all isn't decided; 0: none does
 }
@@ -21,7 +24,7 @@ type Effort struct {
 // Quick and Full are the efforts of kpsim matrix.
 var (
 	Quick = Effort{Deviations: 2, Drawn: 100_000, Seed: 1}
-	Full  = Effort{Deviations: 3, Drawn: 100_000, Seed: 1}
+	Full  = Effort{Deviations: 3, Drawn: 100_000, States: 400_000, Seed: 1}
 )
 
 // Check says what is wrong with an effort.
@@ -45,10 +48,13 @@ type Cell struct {
 	Preempt string `json:"preempt"`
 	Fetch   string `json:"fetch"`
 	Verdict string `json:"verdict"` // Never, Sometimes
+	Search  string `json:"search"`  // tells it from any other search
 
 	// Never.
 	Deviations int    `json:"complete_deviations,omitempty"` // all schedules of at most so many were run, at each offset
 	All        uint64 `json:"schedules_complete,omitempty"`  // which are so many
+	Offsets    []int  `json:"complete_offsets,omitempty"`    // the offsets themselves; each other one is like one of these (alike)
+	Complete   bool   `json:"complete,omitempty"`            // or every schedule there is was run, at each offset
 	Drawn      uint64 `json:"schedules_drawn,omitempty"`
 	Canary     string `json:"canary,omitempty"` // the row that the same search breaks
 	Blind      bool   `json:"blind,omitempty"`  // it doesn't: then the Never says nothing
@@ -78,7 +84,7 @@ var errCancelled = errors.New("interrupted")
 
 // search fills a cell. What is cheap comes first.
 func search(r *Row, c Column, e Effort, cancelled *atomic.Bool) (*Cell, error) {
-	cell := &Cell{Row: r.Name, Preempt: c.Preempt, Fetch: c.Fetch}
+	cell := &Cell{Row: r.Name, Preempt: c.Preempt, Fetch: c.Fetch, Search: r.key(c, e)}
 	var all [chunk]*scenario.Scenario
 	for i := range all {
 		var err error
@@ -87,32 +93,74 @@ func search(r *Row, c Column, e Effort, cancelled *atomic.Bool) (*Cell, error) {
 		}
 	}
 	s := &searcher{row: r, effort: e, cancelled: cancelled, cell: cell}
-	steps := []step{{k: 1}, {runs: min(first, e.Drawn/chunk)}, {k: e.Deviations}, {runs: e.Drawn / chunk}}
+	steps := []step{{k: 1}, {runs: min(first, e.Drawn/chunk)}, {k: min(2, e.Deviations)}, {k: every}, {k: e.Deviations}, {runs: e.Drawn / chunk}}
 	for n, step := range steps {
-		if n >= 2 && step == steps[n-2] { // the same again shows nothing
+		if slices.Contains(steps[:n], step) || step.k == every && e.States == 0 { // the same again shows nothing
 			continue
 		}
 		cell.All, cell.Drawn = 0, 0
-		for i, sc := range all {
+		own, err := s.apart(all[:], step.k)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range own {
+			sc := all[i]
 			var (
 				found bool
 				err   error
 			)
-			if step.k > 0 {
+			switch {
+			case step.k == every:
+				found, s.whole, err = s.every(sc, i)
+			case step.k > 0:
 				found, err = s.bounded(sc, i, step.k)
-			} else {
+			default:
 				found, err = s.drawn(sc, i, step.runs)
 			}
 			if found || err != nil {
 				return cell, err
 			}
+			if step.k == every && !s.whole {
+				break
+			}
 		}
-		if step.k > 0 {
-			s.all = cell.All
+		if s.whole {
+			cell.Verdict, cell.Complete, cell.Offsets = Never, true, own
+			return cell, nil
+		}
+		if step.k > 0 && step.k != every {
+			s.all, cell.Offsets = cell.All, own
 		}
 	}
 	cell.Verdict, cell.Deviations, cell.All, cell.Drawn = Never, e.Deviations, s.all, e.Drawn/chunk*chunk
 	return cell, nil
+}
+
+// apart returns the offsets at which all schedules of at most k deviations are run:
+// with more than one, of those that are alike the first. Whether they are was looked
+// at in all schedules of at most one, and some at random.
+func (s *searcher) apart(all []*scenario.Scenario, k int) (own []int, err error) {
+	if k >= 2 && s.own != nil {
+		return s.own, nil
+	}
+	var seen []sim.Hash
+	for i, sc := range all {
+		if k >= 2 {
+			h, err := trailOf(s.spec(sc, i))
+			if err != nil {
+				return nil, err
+			}
+			if slices.Contains(seen, h) {
+				continue
+			}
+			seen = append(seen, h)
+		}
+		own = append(own, i)
+	}
+	if k >= 2 {
+		s.own = own
+	}
+	return own, nil
 }
 
 // A searcher searches one cell.
@@ -122,13 +170,18 @@ type searcher struct {
 	cancelled *atomic.Bool
 	cell      *Cell
 	all       uint64 // schedules of the last step that ran all of so many deviations
+	whole     bool   // the last step has run every schedule there is
+	own       []int  // offsets that aren't alike; nil: not known yet
 }
 
 // A step of a search is made at each offset before the next one.
 type step struct {
-	k    int    // run all schedules of at most so many deviations,
+	k    int    // run all schedules of at most so many deviations, or every one there is,
 	runs uint64 // or draw so many
 }
+
+// every is the k of a step that bounds no deviations.
+const every = 1 << 30
 
 // spec is on one worker: that a search stops at what it finds first changes nothing
 // from one time to the next.
@@ -139,8 +192,8 @@ func (s *searcher) spec(sc *scenario.Scenario, offset int) harness.Spec {
 // bounded runs all schedules of at most k deviations.
 func (s *searcher) bounded(sc *scenario.Scenario, offset, k int) (found bool, err error) {
 	spec := s.spec(sc, offset)
-	if k == 2 {
-		spec.Strategy, spec.Runs = "deviations", s.effort.Limit
+	if k >= 2 {
+		spec.Strategy, spec.Most, spec.Runs = "deviations", k, s.effort.Limit
 		if spec.Runs == 0 {
 			spec.Runs = 1 << 40
 		}
@@ -153,26 +206,39 @@ func (s *searcher) bounded(sc *scenario.Scenario, offset, k int) (found bool, er
 		})
 	}
 	spec.Runs = s.effort.Limit
-	v, err := harness.Verify(harness.Proof{Spec: spec, Deviations: k})
+	found, complete, err := s.verify(harness.Proof{Spec: spec, Deviations: k}, offset)
+	if err == nil && !found && !complete {
+		err = fmt.Errorf("%s: not complete for %d deviations, nothing found: nothing is decided", sc.Name, k)
+	}
+	return found, err
+}
+
+// every runs every schedule there is, by states, if the effort is enough for that.
+func (s *searcher) every(sc *scenario.Scenario, offset int) (found, complete bool, err error) {
+	spec := s.spec(sc, offset)
+	spec.Runs = s.effort.States
+	return s.verify(harness.Proof{Spec: spec, Full: true}, offset)
+}
+
+func (s *searcher) verify(p harness.Proof, offset int) (found, complete bool, err error) {
+	v, err := harness.Verify(p)
 	switch {
 	case err != nil:
-		return false, err
+		return false, false, err
 	case v.Violations > 0:
-		spec.Blind = false
-		if v, err = harness.Verify(harness.Proof{Spec: spec, Deviations: k}); err != nil {
-			return false, err
+		p.Blind = false
+		if v, err = harness.Verify(p); err != nil {
+			return false, false, err
 		}
 		if s.cancelled.Load() {
-			return false, errCancelled
+			return false, false, errCancelled
 		}
-		return true, s.take(v.Witnesses, offset)
+		return true, false, s.take(v.Witnesses, offset)
 	case s.cancelled.Load():
-		return false, errCancelled
-	case !v.Complete:
-		return false, fmt.Errorf("%s: %d schedules, not complete for %d deviations, nothing found: nothing is decided", sc.Name, v.Runs, k)
+		return false, false, errCancelled
 	}
 	s.cell.All += v.Runs
-	return false, nil
+	return false, v.Complete, nil
 }
 
 // drawn runs so many schedules of the portfolio.
@@ -221,6 +287,6 @@ func (s *searcher) take(list []*harness.Witness, offset int) error {
 	}
 	c := s.cell
 	c.Verdict, c.Property, c.Length, c.Offset, c.Witness = Sometimes, w.Property.ID+" "+w.Property.Name, len(w.Schedule), offset, w
-	c.All, c.Drawn = 0, 0
+	c.All, c.Drawn, c.Offsets = 0, 0, nil
 	return nil
 }

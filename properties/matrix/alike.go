@@ -1,0 +1,117 @@
+package matrix
+
+import (
+	"kpsim/properties/harness"
+	"kpsim/sim"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// alikeDrawn is in how many schedules at random two offsets are compared, besides
+// all of at most one deviation.
+const alikeDrawn = 1000
+
+// alikeMeans: a schedule at random deviates once in 4, 8, 16, … questions.
+const alikeMeans = 5
+
+// A trail is what the runs of a program show of where its site is: each question,
+// with what can move and where who is next stands, which bytes of the site each store
+// to it writes, and how the runs end. Of a site that is shifted by some bytes it is the
+// same unless a store is made in other pieces, or a fetch or a wait is another one.
+type trail struct {
+	rig  *harness.Rig
+	site uint64
+	hash sim.Hash
+
+	// In this run.
+	at   uint64 // deviate at question at
+	pick int    // by that answer,
+	mean int    // or, if it isn't 0, once in so many questions
+	rand sim.Rand
+	list []int // if not nil: how many answers each question has
+}
+
+// trailOf runs all schedules of at most one deviation, and some at random that
+// don't depend on the offset.
+func trailOf(spec harness.Spec) (h sim.Hash, err error) {
+	rig, err := harness.New(spec.Scenario, spec.Mutant)
+	if err != nil {
+		return h, err
+	}
+	defer rig.Close()
+	t := &trail{rig: rig, site: uint64(spec.Scenario.Texts[0].At), list: make([]int, 0, 256)}
+	rig.Log.Subscribe(t, smpev.TextStore)
+	t.run()
+	list := t.list
+	t.list = nil
+	for i, n := range list {
+		for k := 1; k < n; k++ {
+			t.at, t.pick = uint64(i), k
+			t.run()
+		}
+	}
+	t.pick = 0
+	for i := range uint64(alikeDrawn) {
+		t.mean = 4 << (i % alikeMeans)
+		t.rand.Seed(1, i)
+		t.run()
+	}
+	return t.hash, nil
+}
+
+func (t *trail) run() {
+	run := t.rig.Run(t)
+	t.hash.Add(uint64(run.Outcome))
+	if run.Property != nil {
+		t.word(run.Property.ID)
+	}
+}
+
+func (t *trail) word(s string) {
+	t.hash.Add(uint64(len(s)))
+	for i := range len(s) {
+		t.hash.Add(uint64(s[i]))
+	}
+}
+
+// Event implements traces.Sink.
+func (t *trail) Event(e *traces.Event) *traces.Finding {
+	at := e.A
+	if d := at - t.site; d < siteSize {
+		at = d
+	}
+	t.hash.Add(at)
+	t.hash.Add(e.C)
+	return nil
+}
+
+// siteSize is more than a program's text at the site has.
+const siteSize = 16
+
+// Choose implements sim.Chooser.
+func (t *trail) Choose(p *sim.Point) (pick, hold int) {
+	t.hash.Add(uint64(p.Kind)<<32 | uint64(p.N))
+	t.hash.Add(uint64(p.First))
+	for _, m := range p.Moves {
+		t.hash.Add(m)
+	}
+	name, off, _ := t.rig.Machine.Where(p.First)
+	t.word(name)
+	t.hash.Add(uint64(off))
+	if t.list != nil {
+		for uint64(len(t.list)) < p.Seq { // asked of nobody
+			t.list = append(t.list, 1)
+		}
+		t.list = append(t.list, p.N)
+		return 0, 0
+	}
+	switch {
+	case t.mean > 0:
+		if t.rand.N(t.mean) == 0 {
+			pick = t.rand.N(p.N)
+		}
+	case t.pick > 0 && p.Seq == t.at:
+		pick = t.pick
+	}
+	return pick, 0
+}
