@@ -73,6 +73,9 @@ func (c checker) kind(p part, who string, k *Probe) error {
 		if err := c.has(p, who, "jprobes", "jprobes", m); err != nil {
 			return err
 		}
+		if m.Ftrace && len(c.s.Sites) > 0 { // kernels 3.7 to 4.14 had both: the handler's way back isn't modelled
+			return faultf(p, "%s: jprobes beside sites of ftrace aren't modelled; leave the sites out, or say machine(ftrace = False)", who)
+		}
 		if k.Post != nil || k.Pre != nil && k.Entry != "" {
 			return faultf(p, "%s: a jprobe has no handler but its entry, which is a function or steps; leave the others out", who)
 		}

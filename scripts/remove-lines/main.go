@@ -53,7 +53,7 @@ var stages = [][]string{
 
 // called are names of functions that wait, sync, lock or restore: what of a name
 // says so.
-var called = regexp.MustCompile(`(?i)lock|wait|sync|rcu|grace|quiesce|stop|flush|drain|kick|irq|preempt|disable|enable|poke|write|restore|put|get|free|hold|release|clear|reset|serial|ipi|arm|revive|wake|complete|check|assert|forget|unregister|kill|retire|pop|push`)
+var called = regexp.MustCompile(`(?i)lock|wait|sync|rcu|grace|quiesce|stop|flush|drain|kick|irq|preempt|disable|enable|poke|write|restore|put|get|free|hold|release|clear|reset|serial|ipi|arm|revive|wake|complete|check|assert|forget|unregister|kill|retire|pop|push|retry|optimize|list|replace|del|drop|drain|discard|settle|sweep`)
 
 // A line is one statement that may be removed.
 type line struct {
