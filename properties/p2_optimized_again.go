@@ -11,7 +11,7 @@ import (
 var OptimizedAgain = Property{
 	ID:   "P2",
 	Name: "optimized-again",
-	Says: "When all work is done a probe that was a jump before is one, unless it or its address' other probes forbid it, another is registered in its region, or a switch is off.",
+	Says: "When all work is done a probe that was a jump before is one, unless it or its address' other probes forbid it, another is registered in its region and may be enabled, or a switch is off.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Sysctl,
 	},
@@ -127,7 +127,7 @@ func (m *optimizedAgain) forbidden(addr uint64) bool {
 	}
 	for i := range m.scene.probes.list {
 		p := &m.scene.probes.list[i]
-		if p.reg != regNo && p.addr-addr < region && !m.with(jumpWith{addr, p.id}) {
+		if p.reg != regNo && !p.down && p.addr-addr < region && !m.with(jumpWith{addr, p.id}) {
 			return true
 		}
 	}

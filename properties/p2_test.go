@@ -42,6 +42,20 @@ func init() {
 		disarm(tr, f+1, mov[0])
 		tr.Unregister(2).End(true).ExpectViolation("P2", "probe 1")
 	})
+	trap("P2-neighbour-disabled", "the probe in the region is registered, and disabled", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		tr.ApiEnter(kpev.Register, 2, f+1)
+		unoptimize(tr)
+		tr.ApiReturn(kpev.Register, 2, 0).ApiEnter(kpev.Disable, 2, f+1).ApiReturn(kpev.Disable, 2, 0).End(true).ExpectViolation("P2", "probe 1")
+	})
+	trap("P2-neighbour-enabled", "the probe in the region was disabled, and is enabled for all that is known", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		tr.ApiEnter(kpev.Register, 2, f+1)
+		unoptimize(tr)
+		tr.ApiReturn(kpev.Register, 2, 0).ApiEnter(kpev.Disable, 2, f+1).ApiReturn(kpev.Disable, 2, 0).ApiEnter(kpev.Enable, 2, f+1).End(true).ExpectNone()
+	})
 	trap("P2-behind", "another probe is registered, but behind the region", func(tr *tracetest.Trace) {
 		probed(tr)
 		optimize(tr)
