@@ -75,18 +75,48 @@ func (c *Claim) Judge(t Table) string {
 	return fmt.Sprintf("refines: %s in %d of %d cells, but %s in %s", c.Verdict, as, all, other, strings.Join(differ, "; "))
 }
 
+// preemptsAlike are models of preemption that are one by two names, for whoever patches.
+var preemptsAlike = [][2]string{{"none", "voluntary"}, {"full", "lazy"}}
+
+// tooFew reports whether a cell can't be Never, by the others of its row: one that is
+// it by another name is Sometimes, or one whose fetch model allows less.
+func (t Table) tooFew(row string, c Column) bool {
+	for _, f := range Fetches { // each allows what those before it allow
+		for _, p := range preemptsAlike {
+			for i := range p {
+				if c.Preempt == p[i] && t.At(row, Column{p[1-i], f}) == Sometimes {
+					return true
+				}
+			}
+		}
+		if t.At(row, Column{c.Preempt, f}) == Sometimes {
+			return true
+		}
+		if f == c.Fetch {
+			break
+		}
+	}
+	return false
+}
+
 // Identities lists where cells differ that can't: a model of preemption or a wait
-// that is another one by another name.
+// that is another one by another name, and a fetch model that allows more.
 func Identities(t Table) (list []string) {
 	same := func(a, b string, ca, cb Column) {
 		if va, vb := t.At(a, ca), t.At(b, cb); va != "" && vb != "" && va != vb {
 			list = append(list, fmt.Sprintf("%s is %s, %s is %s", key(a, ca), va, key(b, cb), vb))
 		}
 	}
-	for _, f := range Fetches {
+	for i, f := range Fetches {
 		for _, r := range Rows() {
-			same(r.Name, r.Name, Column{"none", f}, Column{"voluntary", f})
-			same(r.Name, r.Name, Column{"full", f}, Column{"lazy", f})
+			for _, p := range preemptsAlike {
+				same(r.Name, r.Name, Column{p[0], f}, Column{p[1], f})
+			}
+			for _, p := range Preempts {
+				if i > 0 && t.At(r.Name, Column{p, Fetches[i-1]}) == Sometimes {
+					same(r.Name, r.Name, Column{p, Fetches[i-1]}, Column{p, f})
+				}
+			}
 		}
 		for _, p := range without {
 			for _, b := range []string{"jump", "life"} {

@@ -53,12 +53,13 @@ func TestIdentities(t *testing.T) {
 		c    Column
 		want int
 	}{
-		{"raw/poke-1", Column{"voluntary", "stale"}, 1},
-		{"sync/arm", Column{"lazy", "mixing"}, 1},
-		{"life/rcu/naive", Column{"none", "coherent"}, 2}, // and isn't as voluntary
-		{"jump/tasks/breakpoint", Column{"voluntary", "coherent"}, 2},
-		{"jump/tasks/breakpoint", Column{"dynamic", "coherent"}, 0},
-		{"jump/none/breakpoint", Column{"dynamic", "coherent"}, 0},
+		{"raw/poke-1", Column{"voluntary", "stale"}, 2}, // a Sometimes: mixing is to be one, too
+		{"sync/arm", Column{"lazy", "mixing"}, 2},
+		{"life/rcu/naive", Column{"none", "coherent"}, 3}, // and isn't as voluntary, nor as sched, and stale is to be Sometimes, too
+		{"jump/tasks/breakpoint", Column{"voluntary", "mixing"}, 2},
+		{"jump/tasks/breakpoint", Column{"dynamic", "mixing"}, 0},
+		{"jump/tasks/breakpoint", Column{"dynamic", "stale"}, 1},
+		{"jump/none/breakpoint", Column{"dynamic", "mixing"}, 0},
 	} {
 		k := key(x.row, x.c)
 		was := table[k]
@@ -66,6 +67,24 @@ func TestIdentities(t *testing.T) {
 		require.Len(t, Identities(table), x.want, k)
 		table[k] = was
 	}
+}
+
+// Which Never can't be one, by the other cells of its row.
+func TestTooFew(t *testing.T) {
+	table := all(func(row string, c Column) string {
+		if row == "sync/stop" && c == (Column{"full", "stale"}) {
+			return "T1/4"
+		}
+		return Never
+	})
+	var list []Column
+	for _, c := range Columns() {
+		if table.tooFew("sync/stop", c) {
+			list = append(list, c)
+		}
+		require.False(t, table.tooFew("sync/poke-1", c))
+	}
+	require.Equal(t, []Column{{"full", "stale"}, {"full", "mixing"}, {"lazy", "stale"}, {"lazy", "mixing"}}, list)
 }
 
 // The page holds what the matrix does; what is known of the cells stands under it.

@@ -45,6 +45,7 @@ func (e Effort) legend() string {
 		"Never 3: all of at most 3; Never all: every schedule there is. " +
 		"Of offsets that are alike the first one is searched so: in all schedules of at most one deviation, and in 1000 more, who can move, where they stand and which bytes of the site are stored at once is the same at each step; " +
 		"schedules are drawn at each. " +
+		fmt.Sprintf("What can't be Never, since the same by another name is Sometimes, or a fetch model that allows less, had %d times as many drawn. ", deeper) +
 		"T2/4: Sometimes; property T2 was broken, and 4 deviations from the default schedule are what is left of the witness that was found first."
 }
 

@@ -48,7 +48,6 @@ func Run(j Job) (*Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := j.known()
 	m := &Matrix{Rows: j.Rows, Effort: j.Effort, All: wanted}
 	byName := make(map[string]*Cell)
 	for _, c := range all {
@@ -66,7 +65,7 @@ func Run(j Job) (*Matrix, error) {
 				c.Canary = r.program.canary
 				known := byName[r.program.canary+" "+col.Preempt+" "+col.Fetch]
 				c.Blind = known == nil || known.Verdict != Sometimes
-			} else if j.Save != nil && known[c.Search] == nil {
+			} else if j.Save != nil && c.Witness != nil { // else it was known
 				if err := j.Save(c); err != nil {
 					return nil, err
 				}
@@ -96,16 +95,66 @@ func withCanaries(rows []Row) []Row {
 
 // cells searches all cells of the rows; those that it wasn't given the time for are nil.
 func (j *Job) cells(rows []Row) ([]*Cell, error) {
+	known := j.known()
+	cells := make([]*Cell, len(rows)*len(j.Columns))
+	err := j.each(len(cells), func(i int) (err error) {
+		cells[i], err = j.cell(&rows[i/len(j.Columns)], j.Columns[i%len(j.Columns)], known)
+		return err
+	}, func(i int) string { return c0(rows, j.Columns, i) })
+	if err != nil {
+		return nil, err
+	}
+	return cells, j.again(rows, cells)
+}
+
+// deeper is how many times as many schedules are drawn for a Never that can't be.
+const deeper = 20
+
+// again searches the cells that are Never and can't be, by what the others of their
+// rows are: nothing was wrong with them but that the search was too short.
+func (j *Job) again(rows []Row, cells []*Cell) error {
+	tried := make(map[int]bool)
+	for {
+		t := make(Table)
+		for _, c := range cells {
+			if c != nil {
+				t[key(c.Row, Column{c.Preempt, c.Fetch})] = c.Short()
+			}
+		}
+		var list []int
+		for i, c := range cells {
+			if r, col := &rows[i/len(j.Columns)], j.Columns[i%len(j.Columns)]; c != nil && c.Verdict == Never && !tried[i] && t.tooFew(r.Name, col) {
+				tried[i] = true
+				list = append(list, i)
+			}
+		}
+		if len(list) == 0 {
+			return nil
+		}
+		err := j.each(len(list), func(n int) error {
+			i := list[n]
+			c, err := searchDeeper(&rows[i/len(j.Columns)], j.Columns[i%len(j.Columns)], j.Effort, j.Cancelled)
+			if c != nil && c.Verdict == Sometimes {
+				cells[i] = c
+			}
+			return err
+		}, func(n int) string { return c0(rows, j.Columns, list[n]) })
+		if err != nil || j.Cancelled.Load() {
+			return err
+		}
+	}
+}
+
+// each calls f for 0 to n-1, by several goroutines; where names what is in an error.
+func (j *Job) each(n int, f func(i int) error, where func(i int) string) error {
 	workers := j.Workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	n, known := len(rows)*len(j.Columns), j.known()
 	var (
 		next, done atomic.Int64
 		wg         sync.WaitGroup
 		crash      atomic.Pointer[harness.Crash]
-		cells      = make([]*Cell, n)
 		errs       = make([]error, n)
 	)
 	for range min(workers, n) {
@@ -122,12 +171,9 @@ func (j *Job) cells(rows []Row) ([]*Cell, error) {
 					next.Store(int64(n))
 				}
 			}()
-			for i := next.Add(1) - 1; i < int64(n) && !j.Cancelled.Load(); i = next.Add(1) - 1 {
-				c, err := j.cell(&rows[int(i)/len(j.Columns)], j.Columns[int(i)%len(j.Columns)], known)
-				if err == nil {
-					cells[i] = c
-				} else if !errors.Is(err, errCancelled) {
-					errs[i] = fmt.Errorf("cell %s: %w", c0(rows, j.Columns, int(i)), err)
+			for i := int(next.Add(1) - 1); i < n && !j.Cancelled.Load(); i = int(next.Add(1) - 1) {
+				if err := f(i); err != nil && !errors.Is(err, errCancelled) {
+					errs[i] = fmt.Errorf("cell %s: %w", where(i), err)
 				}
 				if d := done.Add(1); j.Done != nil {
 					j.Done(int(d), n)
@@ -139,7 +185,7 @@ func (j *Job) cells(rows []Row) ([]*Cell, error) {
 	if c := crash.Load(); c != nil {
 		panic(c)
 	}
-	return cells, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // known returns the cells that are known, by their Search.
@@ -156,7 +202,11 @@ func (j *Job) cell(r *Row, c Column, known map[string]*Cell) (*Cell, error) {
 		cell := *k
 		return &cell, nil
 	}
-	return search(r, c, j.Effort, j.Cancelled)
+	found, err := search(r, c, j.Effort, j.Cancelled)
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
 }
 
 // ReadCells reads cells, each a JSON object, as they are printed. Errors name the line.

@@ -136,6 +136,21 @@ func search(r *Row, c Column, e Effort, cancelled *atomic.Bool) (*Cell, error) {
 	return cell, nil
 }
 
+// searchDeeper draws more schedules for a cell, and nothing else.
+func searchDeeper(r *Row, c Column, e Effort, cancelled *atomic.Bool) (*Cell, error) {
+	s := &searcher{row: r, effort: e, cancelled: cancelled, cell: &Cell{Row: r.Name, Preempt: c.Preempt, Fetch: c.Fetch, Search: r.key(c, e)}}
+	for offset := range chunk {
+		sc, err := r.Scenario(c, offset)
+		if err != nil {
+			return nil, err
+		}
+		if found, err := s.drawn(sc, offset, deeper*e.Drawn/chunk); found || err != nil {
+			return s.cell, err
+		}
+	}
+	return s.cell, nil
+}
+
 // apart returns the offsets at which all schedules of at most k deviations are run:
 // with more than one, of those that are alike the first. Whether they are was looked
 // at in all schedules of at most one, and some at random.
