@@ -201,9 +201,7 @@ func TestReadme(t *testing.T) {
 		require.Contains(t, string(readme), brief[0]+brief[1], "its columns")
 		require.Contains(t, string(readme), "\n"+brief[2], "kpsim matrix --short %s prints another row", r.Name)
 	}
-	if shown == 0 {
-		t.Skip("the README has no row of the matrix")
-	}
+	require.NotZero(t, shown, "the README shows no row of the matrix")
 }
 
 // What a cell of three fetch models comes to in the README.
