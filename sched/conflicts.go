@@ -1,14 +1,18 @@
 package sched
 
-import "kpsim/sim"
+import (
+	"math/bits"
+
+	"kpsim/sim"
+)
 
 // conflicts are which movers touch which objects, as far as runs have shown. A
 // step is visible if it touches an object that another mover's steps conflict
 // at: one writes, the other touches.
 type conflicts struct {
 	objects objectIndex
-	users   []users // of each object
-	movers  int
+	users   []users                // of each object
+	movers  []sim.Mover            // in the order they were first seen
 	number  [3 * sim.MaxCPUs]uint8 // of a mover, from 1; 0 if it has done nothing
 	grew    bool                   // what was said to be invisible isn't
 }
@@ -37,13 +41,7 @@ func (u users) exposes(now users) bool {
 
 // step takes a mover's step, and reports whether it is visible.
 func (c *conflicts) step(mv sim.Mover, touched []sim.Touch) (visible bool) {
-	if c.number[mv] == 0 {
-		if c.movers++; c.movers > 64 {
-			sim.Bug("more than 64 movers")
-		}
-		c.number[mv] = uint8(c.movers)
-	}
-	me := uint64(1) << (c.number[mv] - 1)
+	me := uint64(1) << c.numberOf(mv)
 	for _, t := range touched {
 		i := c.objects.of(t.Object)
 		for int(i) >= len(c.users) {
@@ -62,4 +60,26 @@ func (c *conflicts) step(mv sim.Mover, touched []sim.Touch) (visible bool) {
 		visible = visible || u.shows(me, t.Write)
 	}
 	return visible
+}
+
+// numberOf numbers movers from 0, in the order they are first seen.
+func (c *conflicts) numberOf(mv sim.Mover) uint8 {
+	if c.number[mv] == 0 {
+		if len(c.movers) == 64 {
+			sim.Bug("more than 64 movers")
+		}
+		c.movers = append(c.movers, mv)
+		c.number[mv] = uint8(len(c.movers))
+	}
+	return c.number[mv] - 1
+}
+
+// numbers returns a set of movers as numbers.
+func (c *conflicts) numbers(moves *[3]uint64) (set uint64) {
+	for w, m := range moves {
+		for ; m != 0; m &= m - 1 {
+			set |= 1 << c.numberOf(sim.Mover(w*sim.MaxCPUs+bits.TrailingZeros64(m)))
+		}
+	}
+	return set
 }

@@ -15,12 +15,12 @@ type Way struct {
 func (s *States) Check(every int, f func(first, again Way)) { s.every, s.merged = every, f }
 
 // pickOut keeps the way to a new state if it is one of those to be checked.
-func (s *States) pickOut(seq uint64) int {
+func (s *States) pickOut(seq uint64) int32 {
 	if s.every == 0 || len(s.seen)%s.every != 0 {
 		return 0
 	}
 	s.first = append(s.first, s.way(seq))
-	return len(s.first)
+	return int32(len(s.first))
 }
 
 // way is how the run came to a question.

@@ -37,6 +37,9 @@ type Stateful interface {
 // that was seen, the run ends: all that can come after has been run, or will be.
 // If not, the run goes on by default, and each other answer is for a later run.
 //
+// With Sleep fewer runs come to a state that was seen (states_sleep.go), with Bound
+// runs deviate a few times only (states_bound.go).
+//
 // The search is depth-first. So a state that is come to again on the way from
 // itself shows a schedule that has no end (Circles). That run goes round and round
 // until the machine has had enough of it: it hasn't come to its end.
@@ -61,6 +64,17 @@ type States struct {
 	circle  int  // the run goes round points[circle:]; -1 if it doesn't
 	round   int  // the next of them
 
+	sleeps  bool    // see Sleep
+	beds    []bed   // of the points that are states
+	last    int     // the last state that the run has come to; -1 for none
+	since   stretch // what was done since then
+	arrived bool    // nothing is to be added to it
+
+	bounded bool // see Bound
+	most    int
+	lead    func() uint64
+	left    int // deviations, in this run
+
 	every  int // see Check
 	merged func(first, again Way)
 	first  []Way
@@ -83,9 +97,12 @@ type StatesStats struct {
 
 // seen is what is known of a state.
 type seen struct {
-	open bool // it is on the way that the last run has taken
-	ways Ways // else: how many schedules lead on from it
-	way  int  // its number in first, and one; 0 if it isn't one of those that are checked
+	ways   Ways   // how many schedules lead on from it
+	asleep uint64 // with Sleep: who slept whenever it was come to
+	run    uint64 // with Bound: which run has come to it last, and
+	left   int32  // with how many deviations left
+	way    int32  // its number in first, and one; 0 if it isn't one of those that are checked
+	open   bool   // it is on the way that the last run has taken; ways isn't known yet
 }
 
 type statePoint struct {
@@ -148,8 +165,12 @@ func (s *States) Progress() uint64 {
 	done, share := uint64(0), uint64(whole)<<20
 	for i := range s.points {
 		p := &s.points[i]
-		share /= uint64(p.n)
-		done += share * uint64(p.pick)
+		tried, of := p.pick, p.n
+		if s.sleeps && p.isState() {
+			tried, of = s.beds[i].triedOf()
+		}
+		share /= uint64(of)
+		done += share * uint64(tried)
 	}
 	return done >> 20
 }
@@ -167,6 +188,8 @@ func (s *States) Begin(i uint64) bool {
 	s.next++
 	s.at, s.visible, s.over, s.pruned, s.circle = 0, true, false, false, -1
 	s.moves, s.mover = [3]uint64{}, sim.NoMover
+	s.left = s.most
+	s.setOff(-1)
 	s.played = len(s.points) == 0
 	s.from = len(s.points) - 1
 	for s.from >= 0 && !s.points[s.from].isState() {
@@ -192,25 +215,43 @@ func (s *States) End(uint64) {
 		ways = s.leads
 	}
 	s.stats.Depth = max(s.stats.Depth, len(s.points))
+	if s.sleeps {
+		s.ended()
+	}
 	for n := len(s.points); n > 0; n-- {
 		p := &s.points[n-1]
 		p.ways = p.ways.add(ways)
-		if p.pick++; p.pick < p.n {
+		more := false
+		if s.sleeps && p.isState() {
+			more = s.retire(n - 1)
+		} else {
+			p.pick++
+			more = p.pick < p.n
+		}
+		if more {
 			s.points = s.points[:n]
 			return
 		}
 		if ways = p.ways; p.isState() {
-			s.seen[p.state] = seen{ways: ways, way: s.seen[p.state].way}
+			was := s.seen[p.state]
+			was.ways, was.open = ways, false
+			s.seen[p.state] = was
 		}
 	}
 	s.points = s.points[:0]
-	s.complete, s.all = true, ways
+	s.complete = true
+	if !s.sleeps && !s.bounded {
+		s.all = ways
+	}
 }
 
 // Stepped implements sim.Observer.
 func (s *States) Stepped(mv sim.Mover, touched []sim.Touch) {
 	if len(touched) > 0 && s.conflicts.step(mv, touched) {
 		s.visible = true
+	}
+	if s.sleeps && !s.arrived {
+		s.note(mv, touched)
 	}
 }
 
@@ -226,36 +267,78 @@ func (s *States) Choose(p *sim.Point) (pick, hold int) {
 		return s.goRound(p), 0
 	}
 	if p.Kind != sim.Step {
-		s.points = append(s.points, statePoint{seq: p.Seq, n: p.N, kind: p.Kind})
+		if !s.bounded || s.left > 0 {
+			s.points = append(s.points, statePoint{seq: p.Seq, n: p.N, kind: p.Kind})
+		}
 		return 0, 0
 	}
 	if !s.visible && p.Moves == s.moves { // its mover isn't done yet
 		return s.goOn(p), 0
 	}
 	s.visible, s.moves, s.mover = false, p.Moves, p.First
+	if s.sleeps {
+		s.lieDown(p)
+	}
 	hi, lo := s.m.State()
+	if s.bounded {
+		hi, lo = s.led(p, hi, lo)
+	}
 	k := lanes{hi, lo}
-	if was, ok := s.seen[k]; ok {
-		if was.way != 0 {
-			s.stats.Checked++
-			s.merged(s.first[was.way-1], s.way(p.Seq))
-		}
+	was, again := s.seen[k]
+	more := !again
+	switch {
+	case !again:
+		was.way = s.pickOut(p.Seq)
+	case was.way != 0:
+		s.stats.Checked++
+		s.merged(s.first[was.way-1], s.way(p.Seq))
+	}
+	switch {
+	case s.sleeps:
+		more = s.wakes(k, &was, again)
+	case s.bounded:
+		more = s.spare(&was, again)
+	}
+	if !more {
 		s.pruned, s.leads = true, was.ways
-		if was.open {
+		if s.isCircle(&was) {
 			s.stats.Circles++
 			return s.close(p, k), 0
 		}
 		s.over = true
 		return sim.Enough, 0
 	}
-	s.seen[k] = seen{open: true, way: s.pickOut(p.Seq)}
-	s.m.Keep(len(s.points))
-	s.points = append(s.points, statePoint{seq: p.Seq, n: p.N, kind: p.Kind, state: k, mover: p.First})
+	was.open = !s.bounded || s.left > 0
+	if s.seen[k] = was; was.open {
+		return s.enter(p, k), 0
+	}
 	return 0, 0
+}
+
+// enter makes a state a point at which later runs go another way.
+func (s *States) enter(p *sim.Point, k lanes) (pick int) {
+	n := len(s.points)
+	s.m.Keep(n)
+	if s.sleeps {
+		pick = s.beds[n].pick(&s.conflicts)
+		s.mover = p.Mover(pick)
+		s.setOff(n)
+	}
+	s.points = append(s.points, statePoint{seq: p.Seq, n: p.N, pick: pick, kind: p.Kind, state: k, mover: s.mover})
+	return pick
+}
+
+// isCircle reports whether a state that was seen is on the way that the run took.
+func (s *States) isCircle(was *seen) bool {
+	return was.open && !s.bounded || s.bounded && s.goesRound(was)
 }
 
 // close says that the run has come to a state again, on its way from it.
 func (s *States) close(p *sim.Point, k lanes) (pick int) {
+	if s.bounded {
+		s.circle = 0
+		return 0
+	}
 	for s.circle = 0; s.points[s.circle].state != k; {
 		s.circle++
 	}
@@ -266,6 +349,9 @@ func (s *States) close(p *sim.Point, k lanes) (pick int) {
 // goRound answers as the run did when it was there before: whose turn it is by
 // default may be another.
 func (s *States) goRound(p *sim.Point) (pick int) {
+	if s.bounded {
+		return 0 // as it did
+	}
 	if p.Kind == sim.Step && !s.visible && p.Moves == s.moves {
 		if has(p, s.mover) {
 			pick = alternative(p, s.mover)
@@ -316,6 +402,9 @@ func (s *States) Forced(p *sim.Point, pick int) {
 
 // goOn is the answer that lets the mover go on whose turn it is.
 func (s *States) goOn(p *sim.Point) (pick int) {
+	if s.bounded {
+		return 0
+	}
 	if has(p, s.mover) {
 		if pick = alternative(p, s.mover); pick != 0 {
 			s.give(p, pick)
@@ -345,10 +434,14 @@ func (s *States) replay(p *sim.Point) (pick, hold int) {
 	if s.at == s.from {
 		s.back = true
 		s.m.Back(s.at)
+		s.setOff(s.at)
 	}
 	if x.isState() {
 		s.mover, s.moves, s.visible = p.Mover(pick), p.Moves, false
 		x.mover = s.mover
+	}
+	if pick != 0 {
+		s.left--
 	}
 	if s.at++; s.at == len(s.points) {
 		s.played = true

@@ -15,10 +15,10 @@ type verifyCmd struct {
 	Scenarios  []string `arg:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios."`
 	Deviations *int     `placeholder:"K" help:"Run every schedule of at most K deviations from the default run. Default: ${bound}."`
 	Full       bool     `help:"Run every schedule there is, but of those that come to the same state one only goes on from there."`
-	By         string   `enum:"states,classes" default:"states" placeholder:"WHAT" help:"With --full: what makes two schedules one. states: they come to the same state. classes: they differ only in the order of steps that commute."`
+	By         string   `enum:"states,classes" default:"states" placeholder:"WHAT" help:"What makes two schedules one. states: they come to the same state. classes: they differ only in the order of steps that commute."`
 	All        bool     `help:"Go on after something was broken."`
 	Runs       uint64   `placeholder:"N" help:"Stop after N schedules: then it isn't complete. Default: when all are run."`
-	Workers    int      `placeholder:"N" help:"How many schedules are run at once. Default: one a processor. Changes no result. --full takes one."`
+	Workers    int      `placeholder:"N" help:"With --by classes and without --full: how many schedules are run at once. Default: one a processor. Changes no result."`
 	Fetch      string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Edition    string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
 	brokenFlags
@@ -36,17 +36,18 @@ const deviationsDefault = 2
 func (*verifyCmd) Help() string {
 	return `Where explore draws schedules, verify runs all of them. What it says of a scenario that keeps its properties is a certificate: "Never, complete for ≤ K deviations under fetch model M", or with --full "Never, complete under fetch model M". A schedule that needs more deviations than K may still break something.
 
-A deviation is a choice that the default run doesn't make: another CPU moves, an interrupt comes, a fetch sees older bytes. They are tried after each step that other CPUs may see something of; between two such steps it makes no difference where. A schedule is pruned when it comes to where another one was with as many deviations left. Those with fewer deviations come first, so what is found needs the fewest.
+A deviation is a choice that the default run doesn't make: another CPU moves, an interrupt comes, a fetch sees older bytes. They are tried after each step that other CPUs may see something of; between two such steps it makes no difference where. A schedule is pruned when it comes to a state in which another one had as many deviations left, and who goes on by default is the same. Those with fewer deviations come first, so what is found needs the fewest.
 
 --full doesn't count deviations. Where a schedule comes to a state of the machine, the kernel, the engine and the monitors that another one has come to, it ends: what can come after was run, or will be. Other CPUs come in after each step that conflicts with one of theirs: where they don't, it makes no difference. With two CPUs, the coherent fetch model and no NMI a short interrupt is one step, for no other CPU can tell. What a routine has in its local variables can't be looked at; a state has what the routine has read instead. Of one in 256 states that are come to again it is checked that runs go on from both alike. Text that reads the clock, or bytes of its stack that it hasn't written, is refused.
 
---full --by classes makes one run of each class of schedules that differ only in the order of steps that touch nothing in common, whatever states they come to: dynamic partial-order reduction. There are many more classes than states; it is another way to the same answer. --runs N ends either, and the line then says how far it came, and not complete.
+--by classes takes two schedules for one only if they differ in nothing but the order of steps that touch nothing in common, whatever states they come to; with --full that is dynamic partial-order reduction. There are many more classes than states: it is another way to the same answer, and takes ten times as long or more. --runs N ends either, and the line then says how far it came, and not complete.
 
 Examples:
 
   kpsim verify safe-none
   kpsim verify --deviations 3 safe-none safe-full
   kpsim verify --full safe-none safe-full
+  kpsim verify --deviations 4 mine.star
   kpsim verify --full --by classes mine.star
   kpsim verify --mutant no-quiesce safe-none
 
@@ -94,8 +95,6 @@ func (c *verifyCmd) check() error {
 		return errors.New("--full runs all schedules, whatever their deviations; leave --deviations out")
 	case c.Deviations != nil && (*c.Deviations < 0 || *c.Deviations > deviationsMost):
 		return fmt.Errorf("--deviations: %d is out of range; give 0 to %d", *c.Deviations, deviationsMost)
-	case c.By == "classes" && !c.Full:
-		return errors.New("--by: without --full schedules are counted by their deviations; give --full too")
 	case c.Races && !(c.Full && c.By == "classes"):
 		return errors.New("--races: only --full --by classes looks for races; give those too")
 	}
@@ -123,7 +122,7 @@ type proved struct {
 	Restarts    uint64            `json:"restarts"`
 	Depth       int               `json:"depth"`
 	Points      uint64            `json:"points"`
-	By          string            `json:"by,omitempty"`                 // with --full
+	By          string            `json:"by"`
 	States      int               `json:"states,omitempty"`             // that were told apart
 	Circles     uint64            `json:"circles,omitempty"`            // schedules that come to a state again: they have no end
 	Checked     uint64            `json:"merges_checked,omitempty"`     // of the pruned
@@ -156,13 +155,11 @@ func (c *verifyCmd) verify(p *program, j *job, what string) (*proved, error) {
 	}
 	bound := proof.Deviations
 	row := &proved{Scenario: j.Name, Fetch: fetch.Model(j.Machine.Fetch).String(), Full: c.Full}
-	if c.Full {
-		row.By = c.By
-	}
+	row.By = c.By
 	proof.Watch = func(runs, violations, done uint64) {
 		line.share(done)
 		line.update(runs, violations)
-		if c.Full { // of many at once none speaks for all
+		if c.Full || c.By == "states" { // of many at once none speaks for all
 			row.far = done
 		}
 	}
@@ -196,9 +193,9 @@ func (c *verifyCmd) line(j *job, bound *int, more ...string) string {
 	words := append([]string{typed(), "verify", j.arg}, more...)
 	if c.Full && bound == nil {
 		words = append(words, "--full")
-		if c.By != "states" {
-			words = append(words, "--by", c.By)
-		}
+	}
+	if c.By != "states" {
+		words = append(words, "--by", c.By)
 	}
 	if bound != nil {
 		words = append(words, "--deviations", fmt.Sprint(*bound))
@@ -243,7 +240,7 @@ func (r *proved) take(v *harness.Verified) {
 	r.Deviations, r.Complete = v.Done, v.Complete && v.Cut == 0
 	r.Runs, r.Pruned, r.Cut, r.Restarts, r.Depth, r.Points = v.Runs, v.Pruned, v.Cut, v.Restarts, v.Depth, v.Points
 	r.States, r.Circles, r.Checked = v.States, v.Circles, v.Checked
-	if v.Complete && v.States > 0 {
+	if r.Full && v.Complete && v.States > 0 {
 		r.Without = v.Without.String()
 	}
 	r.Broken, r.Racing, r.witnesses = v.Broken, v.Racing, v.Witnesses

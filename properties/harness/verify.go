@@ -17,7 +17,8 @@ type Proof struct {
 	Spec             // Scenario, Mutant, Workers, Blind and Cancelled count; Runs is how many at most, 0 all
 	Deviations int   // every schedule of at most so many deviations
 	Full       bool  // every schedule there is, on one core
-	Classes    bool  // Full: those apart that differ in the order of steps that don't commute, whatever state they come to
+	Classes    bool  // those apart that differ in the order of steps that don't commute, whatever state they come to
+	Uncounted  bool  // Full, not Classes: Without isn't told, for fewer runs
 	All        bool  // go on after something was broken
 	Watch      Watch // if not nil, is called now and then, by several goroutines
 }
@@ -41,11 +42,11 @@ type Verified struct {
 	Witnesses  []*Witness // one of each property broken, in the order of the catalogue
 	Racing     []Racing   // Classes: at what the most races were, most first
 
-	// Full, and not Classes.
+	// Not Classes.
 	States  int        // that were told apart
 	Circles uint64     // of Pruned, those that came to a state again on the way from it: they have no end, and went on until the budget was out
 	Checked uint64     // of Pruned, those of which it was checked that the state is the same
-	Without sched.Ways // how many schedules there are; 0 unless Complete
+	Without sched.Ways // Full: how many schedules there are; 0 unless Complete
 }
 
 // Racing is an object and how many races there were at it.
@@ -70,12 +71,14 @@ func Verify(p Proof) (*Verified, error) {
 	v.Verified.Broken = make(map[string]uint64)
 	v.found = make(map[*properties.Property][]*candidate)
 	switch {
-	case !p.Full:
-		err = v.bounded()
-	case p.Classes:
+	case p.Full && p.Classes:
 		err = v.classes()
+	case p.Full:
+		err = v.fullByStates()
+	case p.Classes:
+		err = v.bounded(v.level)
 	default:
-		err = v.states()
+		err = v.boundedByStates()
 	}
 	if err != nil {
 		return nil, err
@@ -123,7 +126,7 @@ func (v *verifier) run(rig *Rig, s search, end func(Run), first bool) (part *Par
 	part = new(Part)
 	part.begin(0)
 	rec := &sched.Recorder{Strategy: s}
-	if v.Full {
+	if v.Full || !v.Classes {
 		rig.ObserveWhole(s)
 	} else {
 		rig.Observe(s)
@@ -244,13 +247,13 @@ func (v *verifier) racing(rig *Rig, f *sched.Full) {
 // bounded runs all schedules of no deviation, then all of at most one, and so
 // on: so what is found first needs the fewest. What is broken by so many ends
 // it, unless All is set; the schedules of as many are all run.
-func (v *verifier) bounded() error {
+func (v *verifier) bounded(level func(k int) (bool, error)) error {
 	v.Done = -1
 	for k := 0; k <= v.Deviations && !v.ended(); k++ {
 		v.Verified.Runs, v.Pruned, v.Points, v.Cut, v.Violations = 0, 0, 0, 0, 0
 		clear(v.Broken)
 		clear(v.found)
-		complete, err := v.level(k)
+		complete, err := level(k)
 		if err != nil {
 			return err
 		}

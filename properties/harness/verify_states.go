@@ -15,40 +15,75 @@ const surveyedStates = 2048
 // that they are what they were.
 const checkedMerges = 256
 
-// states runs one schedule from each state there is to each answer.
-func (v *verifier) states() error {
+// fullByStates runs one schedule from each state there is to each answer.
+func (v *verifier) fullByStates() error {
+	return v.byStates(func(search stateSearch) error {
+		if v.Uncounted {
+			search.s.Sleep()
+		}
+		complete, err := search.run(!v.All)
+		v.Complete, v.Done = complete, -1
+		return err
+	})
+}
+
+// boundedByStates runs all schedules of at most so many deviations, but of those that
+// come to the same state with as many left one only goes on from there.
+func (v *verifier) boundedByStates() error {
+	return v.byStates(func(search stateSearch) error {
+		return v.bounded(func(k int) (complete bool, err error) {
+			search.s.Bound(k, search.rig.Machine.Lead)
+			return search.run(false)
+		})
+	})
+}
+
+// A stateSearch is a search of states under way.
+type stateSearch struct {
+	v   *verifier
+	rig *Rig
+	st  *states
+	s   *sched.States
+}
+
+// byStates makes a search of states.
+func (v *verifier) byStates(search func(stateSearch) error) error {
 	rig := newRig(&v.Spec)
 	defer rig.Close()
 	st := newStates(rig)
 	s := sched.NewStates(st)
 	st.next = s
-
 	surveyStates(rig, s, surveyedStates)
-
 	check := newMergeCheck(newRig(&v.Spec))
 	defer check.rig.Close()
 	s.Check(checkedMerges, check.same)
-	part, restarts, err := v.run(rig, observedBy{s, st}, func(run Run) {
+	return search(stateSearch{v, rig, st, s})
+}
+
+// run makes all runs of a search. It stops after the first violation if first is set.
+func (x stateSearch) run(first bool) (complete bool, err error) {
+	v, s := x.v, x.s
+	part, restarts, err := v.run(x.rig, observedBy{s, x.st}, func(run Run) {
 		if run.Outcome == smp.Exhausted {
 			v.Cut++
 		}
 		s.End(run.Counts.Points)
-	}, !v.All)
+	}, first)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if rig.Machine.ReadsClock() {
-		return fmt.Errorf("%s: its text reads the time-stamp counter, which is another in each state; give --by classes", v.Scenario.Name)
+	if x.rig.Machine.ReadsClock() {
+		return false, fmt.Errorf("%s: its text reads the time-stamp counter, which is another in each state; give --by classes", v.Scenario.Name)
 	}
-	if rig.Machine.ReadsUnwritten() {
-		return fmt.Errorf("%s: its text reads bytes of its stack that it hasn't written, which may be others in each state; give --by classes", v.Scenario.Name)
+	if x.rig.Machine.ReadsUnwritten() {
+		return false, fmt.Errorf("%s: its text reads bytes of its stack that it hasn't written, which may be others in each state; give --by classes", v.Scenario.Name)
 	}
 	v.take(part)
 	t := s.Stats()
 	v.Verified.Runs, v.Pruned, v.Depth = t.Runs, t.Pruned, t.Depth
 	v.States, v.Circles, v.Checked, v.Without = t.States, t.Circles, t.Checked, t.Ways
-	v.Restarts, v.Complete, v.Done = restarts, s.Complete() && t.Circles <= v.Cut, -1
-	return nil
+	v.Restarts += restarts
+	return s.Complete() && t.Circles <= v.Cut, nil
 }
 
 // surveyStates tells a search what conflicts in so many runs; what CPUs share is known

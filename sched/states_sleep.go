@@ -1,0 +1,192 @@
+package sched
+
+import (
+	"math/bits"
+
+	"kpsim/sim"
+)
+
+// Sleep makes it put movers to sleep: who was let go on at a state, in every way there
+// is, sleeps behind the other movers' steps until one of them conflicts with what it
+// did. There it leads to nothing new, for it leads to what was run with the order of
+// steps that commute exchanged. If a state is come to again, and somebody is awake
+// there who has slept each time before, it is tried now (Godefroid, "Partial-order
+// methods for the verification of concurrent systems", LNCS 1032, 1996, chapter 5).
+//
+// Then it isn't known how many schedules there are.
+func (s *States) Sleep() { s.sleeps = true }
+
+// A bed is who sleeps at a state on the way that the run has taken. Sets of movers
+// have a bit for the number of each.
+type bed struct {
+	first sim.Mover // of alternative 0
+	moves [3]uint64
+	todo  uint64    // who is to be tried, the one that is being tried too
+	sleep []dormant // who came asleep
+	done  []dormant // who was tried
+	pool  []uint32  // what done refers to
+	tried stretch   // of the one that is being tried, in all the runs that it led to
+}
+
+// A dormant is a mover, and what was done when it was let go on.
+type dormant struct {
+	mover uint8
+	stretch
+}
+
+// A stretch is what was done from one state to the next, and by whom: by the mover
+// that was let go on, and by who went on after it without being asked.
+type stretch struct {
+	footprint
+	by uint64
+}
+
+func (t *stretch) clear() {
+	t.footprint.clear()
+	t.by = 0
+}
+
+func (t *stretch) commutes(o *stretch) bool {
+	return t.by&o.by == 0 && t.footprint.commutes(&o.footprint)
+}
+
+// setOff begins a stretch at point i.
+func (s *States) setOff(i int) {
+	s.last, s.arrived = i, false
+	s.since.clear()
+}
+
+// note adds a step to the stretch.
+func (s *States) note(mv sim.Mover, touched []sim.Touch) {
+	s.since.by |= 1 << s.conflicts.numberOf(mv)
+	for _, t := range touched {
+		s.since.touch(s.conflicts.objects.of(t.Object), t.Write)
+	}
+}
+
+// arrive ends the stretch: it is one of those that the mover that is tried at the last
+// state leads to.
+func (s *States) arrive() {
+	s.arrived = true
+	if s.last >= 0 {
+		b := &s.beds[s.last]
+		b.tried.add(&s.since.footprint)
+		b.tried.by |= s.since.by
+	}
+}
+
+// ended is called when a run has ended. What ends it commutes with nothing.
+func (s *States) ended() {
+	if !s.arrived {
+		s.since.all = true
+		s.arrive()
+	}
+}
+
+// lieDown makes the bed of the state that the run has come to: those sleep there that
+// slept at the last one, or were tried there, if what they did commutes with what was
+// done since. Who can't move is awake: had nothing conflicted with it, it could.
+func (s *States) lieDown(p *sim.Point) {
+	for len(s.beds) <= len(s.points) {
+		s.beds = append(s.beds, bed{})
+	}
+	b := &s.beds[len(s.points)]
+	b.first, b.moves = p.First, p.Moves
+	b.todo = s.conflicts.numbers(&p.Moves)
+	b.sleep, b.done, b.pool = b.sleep[:0], b.done[:0], b.pool[:0]
+	b.tried.clear()
+	if s.last >= 0 {
+		if len(s.since.list) == 0 && !has(p, s.points[s.last].mover) {
+			s.since.all = true // why it stopped isn't known
+		}
+		was := &s.beds[s.last]
+		b.fallAsleep(was.sleep, &s.since)
+		b.fallAsleep(was.done, &s.since)
+	}
+	s.arrive()
+}
+
+func (b *bed) fallAsleep(list []dormant, since *stretch) {
+	for i := range list {
+		if d := &list[i]; b.todo>>d.mover&1 != 0 && d.commutes(since) {
+			b.sleep = append(b.sleep, *d)
+		}
+	}
+}
+
+// wakes finds out who is to be tried at the state that the run has come to, and
+// reports whether anybody is.
+func (s *States) wakes(k lanes, was *seen, again bool) bool {
+	b := &s.beds[len(s.points)]
+	asleep := uint64(0)
+	for i := range b.sleep {
+		asleep |= 1 << b.sleep[i].mover
+	}
+	if !again {
+		was.asleep = asleep
+		if b.todo &^= asleep; b.todo == 0 {
+			s.seen[k] = *was
+		}
+		return b.todo != 0
+	}
+	missing := was.asleep &^ asleep
+	if missing == 0 {
+		return false
+	}
+	was.asleep &= asleep
+	if was.open { // the way to it isn't left yet: they are tried there
+		i := 0
+		for s.points[i].state != k {
+			i++
+		}
+		b = &s.beds[i]
+		missing |= b.todo
+		s.seen[k] = *was
+	}
+	b.todo = missing
+	b.keepAsleep(was.asleep)
+	return !was.open
+}
+
+// keepAsleep wakes all but those of a set.
+func (b *bed) keepAsleep(set uint64) {
+	kept := b.sleep[:0]
+	for _, d := range b.sleep {
+		if set>>d.mover&1 != 0 {
+			kept = append(kept, d)
+		}
+	}
+	b.sleep = kept
+}
+
+// retire puts the mover that was tried at point i to sleep, and makes the next one's
+// the answer to be tried; false if there is none.
+func (s *States) retire(i int) bool {
+	b := &s.beds[i]
+	d := dormant{s.conflicts.numberOf(s.points[i].mover), b.tried}
+	from := len(b.pool)
+	b.pool = append(b.pool, b.tried.list...)
+	d.list = b.pool[from:len(b.pool):len(b.pool)]
+	b.done = append(b.done, d)
+	b.tried.clear()
+	if b.todo &^= 1 << d.mover; b.todo == 0 {
+		return false
+	}
+	s.points[i].pick = b.pick(&s.conflicts)
+	return true
+}
+
+// pick returns the answer that lets one go on that is to be tried, alternative 0 if
+// possible.
+func (b *bed) pick(c *conflicts) int {
+	if b.todo>>c.numberOf(b.first)&1 != 0 {
+		return 0
+	}
+	p := sim.Point{First: b.first, Moves: b.moves, N: 3 * sim.MaxCPUs}
+	return alternative(&p, c.movers[bits.TrailingZeros64(b.todo)])
+}
+
+// triedOf returns how many were tried, and how many there are for that.
+func (b *bed) triedOf() (tried, of int) {
+	return len(b.done), len(b.done) + bits.OnesCount64(b.todo)
+}
