@@ -16,10 +16,10 @@
 //	deviations   every schedule of at most k deviations      small witnesses, proofs up to k
 //	portfolio    all of the above, each its share of time    not knowing which
 //
-//	bounded      every schedule of at most k deviations,     proofs up to k
-//	             none twice that came to the same
-//	states       from each state that there is all answers,  proofs
-//	             once
+//	states       from each state that there is all answers,  proofs; with Bound of at most
+//	             once                                        k deviations, with Sleep in fewer runs
+//	bounded      every schedule of at most k deviations, of  the same, where states can't be told
+//	             each class one                              apart
 //	full         one schedule of each class: those that      proofs, of small things
 //	             differ in the order of commuting steps are one
 //

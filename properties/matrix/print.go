@@ -42,7 +42,7 @@ func (e Effort) legend() string {
 	quick := e
 	quick.Deviations = Quick.Deviations
 	return Never + ": " + quick.Certificate() + ", broke no property, and the same search broke the row that is known to be wrong (blind: it didn't). " +
-		"Never 3: all of at most 3; Never all: every schedule there is. " +
+		"Never 3: all of at most 3; Never all: every schedule there is, so none is drawn. Both are of `kpsim matrix --full`. " +
 		"Of offsets that are alike the first one is searched so: in all schedules of at most one deviation, and in 1000 more, who can move, where they stand and which bytes of the site are stored at once is the same at each step; " +
 		"schedules are drawn at each. " +
 		fmt.Sprintf("What can't be Never, since the same by another name is Sometimes, or a fetch model that allows less, had %d times as many drawn. ", deeper) +

@@ -123,7 +123,7 @@ func (j *Job) again(rows []Row, cells []*Cell) error {
 		}
 		var list []int
 		for i, c := range cells {
-			if r, col := &rows[i/len(j.Columns)], j.Columns[i%len(j.Columns)]; c != nil && c.Verdict == Never && !tried[i] && t.tooFew(r.Name, col) {
+			if r, col := &rows[i/len(j.Columns)], j.Columns[i%len(j.Columns)]; c != nil && c.Verdict == Never && !c.Complete && !tried[i] && t.tooFew(r.Name, col) {
 				tried[i] = true
 				list = append(list, i)
 			}

@@ -24,7 +24,7 @@ type Effort struct {
 // Quick and Full are the efforts of kpsim matrix.
 var (
 	Quick = Effort{Deviations: 2, Drawn: 100_000, Seed: 1}
-	Full  = Effort{Deviations: 3, Drawn: 100_000, States: 400_000, Seed: 1}
+	Full  = Effort{Deviations: 3, Drawn: 100_000, States: 200_000, Seed: 1}
 )
 
 // Check says what is wrong with an effort.
