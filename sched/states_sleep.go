@@ -13,7 +13,8 @@ import (
 // there who has slept each time before, it is tried now (Godefroid, "Partial-order
 // methods for the verification of concurrent systems", LNCS 1032, 1996, chapter 5).
 //
-// Then it isn't known how many schedules there are.
+// Then it isn't known how many schedules there are, and one that has no end may be cut
+// short without being gone round.
 func (s *States) Sleep() { s.sleeps = true }
 
 // A bed is who sleeps at a state on the way that the run has taken. Sets of movers
@@ -22,6 +23,7 @@ type bed struct {
 	first sim.Mover // of alternative 0
 	moves [3]uint64
 	todo  uint64    // who is to be tried, the one that is being tried too
+	later uint64    // who is to be tried when the state has been left, as if come to again
 	sleep []dormant // who came asleep
 	done  []dormant // who was tried
 	pool  []uint32  // what done refers to
@@ -92,7 +94,7 @@ func (s *States) lieDown(p *sim.Point) {
 	}
 	b := &s.beds[len(s.points)]
 	b.first, b.moves = p.First, p.Moves
-	b.todo = s.conflicts.numbers(&p.Moves)
+	b.todo, b.later = s.conflicts.numbers(&p.Moves), 0
 	b.sleep, b.done, b.pool = b.sleep[:0], b.done[:0], b.pool[:0]
 	b.tried.clear()
 	if s.last >= 0 {
@@ -134,18 +136,18 @@ func (s *States) wakes(k lanes, was *seen, again bool) bool {
 		return false
 	}
 	was.asleep &= asleep
-	if was.open { // the way to it isn't left yet: they are tried there
+	if was.open { // the way to it isn't left yet
 		i := 0
 		for s.points[i].state != k {
 			i++
 		}
-		b = &s.beds[i]
-		missing |= b.todo
+		s.beds[i].later |= missing
 		s.seen[k] = *was
+		return false
 	}
 	b.todo = missing
 	b.keepAsleep(was.asleep)
-	return !was.open
+	return true
 }
 
 // keepAsleep wakes all but those of a set.
@@ -170,7 +172,12 @@ func (s *States) retire(i int) bool {
 	b.done = append(b.done, d)
 	b.tried.clear()
 	if b.todo &^= 1 << d.mover; b.todo == 0 {
-		return false
+		if b.later == 0 {
+			return false
+		}
+		b.todo, b.later = b.later, 0
+		b.keepAsleep(s.seen[s.points[i].state].asleep)
+		b.done = b.done[:0] // they were tried while those slept
 	}
 	s.points[i].pick = b.pick(&s.conflicts)
 	return true
@@ -188,5 +195,5 @@ func (b *bed) pick(c *conflicts) int {
 
 // triedOf returns how many were tried, and how many there are for that.
 func (b *bed) triedOf() (tried, of int) {
-	return len(b.done), len(b.done) + bits.OnesCount64(b.todo)
+	return len(b.done), len(b.done) + bits.OnesCount64(b.todo|b.later)
 }

@@ -11,6 +11,9 @@ import (
 // surveyedStates is how many runs at random show what conflicts.
 const surveyedStates = 2048
 
+// surveyedMost is how many boundaries they may have.
+const surveyedMost = 4_000_000
+
 // checkedMerges: of one in so many states that are come to again it is checked
 // that they are what they were.
 const checkedMerges = 256
@@ -92,9 +95,14 @@ func (x stateSearch) run(first bool) (complete bool, err error) {
 // of; what CPUs share is known after that, too, mostly.
 func surveyStates(rig *Rig, s *sched.States, runs uint64) {
 	l := sched.NewSticky(sched.Params{Seed: 1, Mean: 8})
-	for i := range runs {
+	for i, most := uint64(0), uint64(surveyedMost); i < runs; i++ {
 		l.Begin(i)
-		l.End(rig.Run(l).Counts.Points)
+		n := rig.Run(l).Counts
+		l.End(n.Points)
+		if n.Boundaries > most { // runs that don't end show nothing more
+			break
+		}
+		most -= n.Boundaries
 	}
 	s.Grew()
 	rig.Machine.SharedGrew()
