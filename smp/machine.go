@@ -84,7 +84,8 @@ type Machine struct {
 	log     *traces.Log
 	hooks   Hooks
 	costs   *cycles.Profile
-	Cells   kapi.Cells // numbers of the cells; those made after Freeze are made anew each run
+	tally   *[sim.MaxCPUs]cycles.Tally // nil: nobody counts
+	Cells   kapi.Cells                 // numbers of the cells; those made after Freeze are made anew each run
 	nCells  int
 
 	// What can move, and who is to. See run.go.

@@ -2,6 +2,7 @@ package smp
 
 import (
 	"kpsim/sim"
+	"kpsim/smp/cycles"
 	"kpsim/smp/isa"
 	"kpsim/smp/smpev"
 )
@@ -61,7 +62,7 @@ func (m *Machine) schedule(c *CPU, voluntary bool) {
 	}
 	c.trace()
 	c.guest = next.onGuest()
-	m.clocks[c.id] += simTime(m.costs.Switch)
+	m.spend(c.id, cycles.Switch, 1)
 	m.log.Emit(smpev.Switch, c.id, uint8(prev.ID), uint64(prev.ID), uint64(next.ID), b2u(voluntary))
 	m.switched(c, prev, next, voluntary)
 	m.attend(c)

@@ -1,6 +1,7 @@
 package smp
 
 import (
+	"kpsim/smp/cycles"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -47,7 +48,7 @@ func (x *Ctx) SpinForIPI(w kapi.Cond) { x.spin(w, waitIPI, true) }
 func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
 	whole := lasts && x.m.foot != nil && x.m.foot.whole && !x.prompt
 	if whole {
-		x.m.clocks[x.cpu.id] += simTime(x.m.costs.Point)
+		x.m.spend(x.cpu.id, cycles.Point, 1)
 		whole = x.m.unasked(x.cpu)
 	}
 	if !whole {
