@@ -23,10 +23,22 @@ func (m *Machine) Clock(cpu int) sim.Time { return m.clocks[cpu] }
 
 // spend lets a CPU's clock go on by n events.
 func (m *Machine) spend(cpu uint8, e cycles.Event, n int) {
-	m.clocks[cpu%sim.MaxCPUs] += sim.Time(m.costs[e]) * sim.Time(n)
+	m.spender = cpu % sim.MaxCPUs
+	m.clocks[m.spender] += sim.Time(m.costs[e]) * sim.Time(n)
 	if m.tally != nil {
-		m.tally[cpu%sim.MaxCPUs][e] += uint64(n)
+		m.tally[m.spender][e] += uint64(n)
 	}
+}
+
+// now is what the clock of the CPU shows whose routine has moved last: only routines
+// let others go on.
+func (m *Machine) now() sim.Time { return m.clocks[m.spender] }
+
+// catchUp takes a CPU to a time at which another one has let it go on: clocks show one
+// time, as the time-stamp counters of CPUs do that are reset together (SDM vol. 3,
+// 18.17.4), and what has waited can't be back before.
+func (m *Machine) catchUp(c *CPU, to sim.Time) {
+	m.clocks[c.id] = max(m.clocks[c.id], to)
 }
 
 // delivery is the event that a vector's delivery is.

@@ -103,7 +103,10 @@ func (m *Machine) recheckWaiters() {
 		m.TouchCell(x.cond.Cell(), true)
 		x.cond = nil
 		m.attend(x.cpu)
-		if x.task.state == sleeping {
+		if x.task.state != sleeping {
+			m.catchUp(x.cpu, m.now())
+		} else {
+			x.task.woken = m.now()
 			x.task.state = runnable
 			m.emit(x.cpu, smpev.Wake, uint64(x.task.ID), 0, 0)
 			x.cpu.enqueue(m, x.task)

@@ -93,7 +93,13 @@ func (p *Probe) Measure(costs *cycles.Profile) (h Hit, err error) {
 		if err != nil {
 			return h, err
 		}
-		if tallies[i], clocks[i], err = run(sc, costs); err != nil {
+		r, err := newRunner(sc, costs)
+		if err != nil {
+			return h, err
+		}
+		tallies[i], clocks[i], err = r.run()
+		r.Close()
+		if err != nil {
 			return h, err
 		}
 	}
@@ -104,20 +110,29 @@ func (p *Probe) Measure(costs *cycles.Profile) (h Hit, err error) {
 	return h, nil
 }
 
-// run makes the default run of a scenario: what happened on its CPU 0, and how many
-// cycles that took.
-func run(sc *scenario.Scenario, costs *cycles.Profile) (cycles.Tally, float64, error) {
+// A runner makes default runs of a scenario.
+type runner struct {
+	*harness.Rig
+	tally [sim.MaxCPUs]cycles.Tally
+}
+
+func newRunner(sc *scenario.Scenario, costs *cycles.Profile) (*runner, error) {
 	rig, err := harness.New(sc, "")
 	if err != nil {
-		return cycles.Tally{}, 0, err
+		return nil, err
 	}
-	defer rig.Close()
-	var tally [sim.MaxCPUs]cycles.Tally
+	r := &runner{Rig: rig}
 	rig.Machine.Costs(costs)
-	rig.Machine.Count(&tally)
-	r := rig.Run(new(sched.Default))
-	if r.Outcome != smp.Passed {
-		return cycles.Tally{}, 0, fmt.Errorf("%s: the run ended as %v: %v", sc.Name, r.Outcome, r.Err)
+	rig.Machine.Count(&r.tally)
+	return r, nil
+}
+
+// run makes a run: what happened on CPU 0, and how many cycles that took.
+func (r *runner) run() (cycles.Tally, float64, error) {
+	clear(r.tally[:])
+	done := r.Run(new(sched.Default))
+	if done.Outcome != smp.Passed {
+		return cycles.Tally{}, 0, fmt.Errorf("%s: the run ended as %v: %v", r.Scenario.Name, done.Outcome, done.Err)
 	}
-	return tally[0], float64(rig.Machine.Clock(0)) / cycles.Unit, nil
+	return r.tally[0], float64(r.Machine.Clock(0)) / cycles.Unit, nil
 }
