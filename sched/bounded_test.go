@@ -8,10 +8,10 @@ import (
 	"kpsim/sim"
 )
 
-// Bounded comes to the final states of all schedules of so few deviations,
+// Bounded and Bound come to the final states of all schedules of so few deviations,
 // those in the midst of private steps included.
 func TestBoundedComplete(t *testing.T) {
-	gen := genProcs(func(op string) bool { return op != "assert" })
+	gen := genProcs(func(op string) bool { return op != "assert" && op != "again" })
 	rapid.Check(t, func(t *rapid.T) {
 		m, what := gen.Draw(t, "m")()
 		boundedComplete(t, m, what, rapid.IntRange(0, 3).Draw(t, "k"))
@@ -50,6 +50,15 @@ func boundedComplete(t rapid.TB, m *procs, what string, k int) {
 			t.Errorf("%s: not complete: %+v", what, b.Stats())
 		}
 	}
+	same(t, what, k, want, got)
+	bound, s, ok := m.states(100_000, func(s *States) { s.Bound(k, nil) })
+	if !ok || !s.Complete() || s.Progress() != 1_000_000 {
+		t.Errorf("%s: not complete: %+v", what, s.Stats())
+	}
+	same(t, what+", by states", k, want, bound.states)
+}
+
+func same(t rapid.TB, what string, k int, want, got map[string]bool) {
 	for s := range want {
 		if !got[s] {
 			t.Errorf("%s: never ended as %s with %d deviations", what, s, k)

@@ -69,6 +69,11 @@ func randomProcs(code [][]instr, sources []procSource) *procs {
 				to := in.a % len(code)
 				x.m.pending[to] = true
 				x.m.touch(objPending+to, true)
+			case "again": // all of it, which forgets what it has seen
+				if x.read(in.a) == in.b {
+					x.pc, x.local = -1, 0
+				}
+				x.m.touch(objBoundary+x.id, false)
 			case "assert":
 				x.m.ended = x.read(in.a) == in.b
 			default:
@@ -97,6 +102,9 @@ func genProcs(only func(op string) bool) *rapid.Generator[func() (*procs, string
 		if only(op) {
 			some = append(some, op)
 		}
+	}
+	if only("again") {
+		some = append(some, "again", "again")
 	}
 	return rapid.Custom(func(t *rapid.T) func() (*procs, string) {
 		in := rapid.Custom(func(t *rapid.T) instr {
@@ -169,7 +177,7 @@ func TestFullOptimal(t *testing.T) {
 
 // With locks, waits, answers, interrupts and findings some are blocked, and none missing.
 func TestFullComplete(t *testing.T) {
-	gen := genProcs(func(string) bool { return true })
+	gen := genProcs(func(op string) bool { return op != "again" })
 	var n draws
 	rapid.Check(t, func(t *rapid.T) {
 		m, what := gen.Draw(t, "m")()

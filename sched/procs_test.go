@@ -25,6 +25,8 @@ type procs struct {
 	left    []int
 	ended   bool // by an Assert
 	steps   int
+	most    int  // a run is cut off after so many; 0: never
+	cut     bool // the last one was
 
 	p       sim.Point
 	touched []sim.Touch
@@ -149,9 +151,8 @@ func (m *procs) look() {
 	}
 }
 
-// run runs to the end under ch and returns the final state.
-func (m *procs) run(ch sim.Chooser) string {
-	m.chooser = ch
+// reset makes it as it is before a run.
+func (m *procs) reset() {
 	m.mem = append(m.mem[:0], make([]int, m.vars)...)
 	copy(m.mem, m.init)
 	m.locks = make([]int, m.vars)
@@ -161,12 +162,21 @@ func (m *procs) run(ch sim.Chooser) string {
 	for i, s := range m.sources {
 		m.left[i] = s.budget
 	}
-	m.ended, m.steps = false, 0
+	m.ended, m.cut, m.steps = false, false, 0
 	m.p = sim.Point{First: sim.NoMover}
+}
+
+// run runs to the end under ch and returns the final state.
+func (m *procs) run(ch sim.Chooser) string {
+	m.chooser = ch
+	m.reset()
 	for !m.ended {
 		m.look()
 		if m.p.N == 0 {
 			break
+		}
+		if m.cut = m.most > 0 && m.steps == m.most; m.cut {
+			return ""
 		}
 		mv := m.p.First
 		if m.p.N > 1 {
@@ -242,6 +252,7 @@ type found struct {
 	states  map[string]bool
 	classes map[lanes]bool
 	runs    int
+	cut     int // of runs
 }
 
 func newFound() *found {

@@ -385,6 +385,9 @@ func (s *States) step() {
 // Forced implements sim.Forced: what isn't asked where steps are told of is asked
 // where they aren't, and has the same answer.
 func (s *States) Forced(p *sim.Point, pick int) {
+	if s.bounded {
+		sim.Bug("states: question %d isn't asked, and its answer is a deviation", p.Seq)
+	}
 	if s.played {
 		if s.circle < 0 {
 			s.give(p, pick)

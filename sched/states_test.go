@@ -41,10 +41,11 @@ func (m *stateful) Back(number int) {
 }
 
 // states runs what States runs.
-func (m *procs) states(most int, forget func(string) string) (f *found, s *States, ok bool) {
+func (m *procs) states(most int, how func(*States)) (f *found, s *States, ok bool) {
 	f = newFound()
-	st := &stateful{procs: m, forget: forget}
+	st := &stateful{procs: m}
 	s = NewStates(st)
+	how(s)
 	m.watch, m.chose = []sim.Observer{s}, nil
 	for i := uint64(0); s.Begin(i); i++ {
 		if f.runs == most {
@@ -57,7 +58,9 @@ func (m *procs) states(most int, forget func(string) string) (f *found, s *State
 		pruned := s.pruned
 		s.End(m.p.Seq)
 		f.runs++
-		if !pruned {
+		if m.cut {
+			f.cut++
+		} else if !pruned {
 			f.states[state] = true
 		}
 		if s.Grew() {
@@ -68,12 +71,15 @@ func (m *procs) states(most int, forget func(string) string) (f *found, s *State
 	return f, s, true
 }
 
-// TestStatesComplete: wherever a random program can end, one of the runs that
-// States makes ends there, and nowhere else.
+// counted searches without Sleep.
+func counted(*States) {}
+
+// TestStatesComplete: wherever a random program can end, one of the runs that States
+// makes ends there, and nowhere else; who sleeps or not. Sleep makes fewer runs.
 func TestStatesComplete(t *testing.T) {
-	gen := genProcs(func(string) bool { return true })
+	gen := genProcs(func(op string) bool { return op != "again" })
 	var n draws
-	less := 0
+	less, fewer, runs, asleep := 0, 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		m, what := gen.Draw(t, "m")()
 		want, ok := m.all(6000)
@@ -81,7 +87,7 @@ func TestStatesComplete(t *testing.T) {
 			n.large++
 			t.Skip("too many schedules")
 		}
-		got, s, ok := m.states(6000, nil)
+		got, s, ok := m.states(6000, counted)
 		if !ok || !s.Complete() || s.Progress() != 1_000_000 {
 			t.Fatalf("%s: not complete after %d runs, there are %d", what, got.runs, want.runs)
 		}
@@ -92,9 +98,24 @@ func TestStatesComplete(t *testing.T) {
 		if got.runs < want.runs {
 			less++
 		}
+
+		few, s, ok := m.states(6000, (*States).Sleep)
+		if !ok || !s.Complete() || s.Progress() != 1_000_000 {
+			t.Fatalf("%s: not complete after %d runs, there are %d", what, few.runs, want.runs)
+		}
+		require.Equal(t, verdicts(want), verdicts(few), "%s", what)
+		require.Zero(t, s.Stats().Ways, "what sleeps isn't counted")
+		require.LessOrEqual(t, few.runs, got.runs+got.runs/4, "%s", what)
+		if few.runs < got.runs {
+			fewer++
+		}
+		runs, asleep = runs+got.runs, asleep+few.runs
 	})
 	n.check(t)
 	require.NotZero(t, less, "no two schedules ever came to one state")
+	require.Greater(t, fewer, n.drawn/8)
+	require.Less(t, asleep*10, runs*9, "sleeping spares next to nothing")
+	t.Logf("%d runs, %d where movers sleep", runs, asleep)
 }
 
 // verdicts are the states in which runs have ended, without those that others
@@ -125,7 +146,7 @@ func TestStatesWays(t *testing.T) {
 		m := randomProcs(code, nil)
 		want, ok := m.all(100_000)
 		require.True(t, ok)
-		got, s, ok := m.states(100_000, nil)
+		got, s, ok := m.states(100_000, counted)
 		require.True(t, ok)
 		require.Equal(t, Ways{m: uint64(want.runs)}, s.Stats().Ways)
 		if n > 1 {

@@ -89,10 +89,8 @@ func TestStatesForget(t *testing.T) {
 	require.Less(t, w.s.Stats().States, 3500) // 3883 if nothing is forgotten
 }
 
-// TestStatesCircle: two CPUs that wait for each other for ever come to a state again
-// and again. That is no end, and isn't taken for one.
-func TestStatesCircle(t *testing.T) {
-	sc := loadTinier(t, `patch = "breakpoint", steps = 500`, `
+// waitForEachOther is two CPUs that do.
+const waitForEachOther = `
 a = data("a", at = 0xffffffff83000000, hex = "00")
 b = data("b", at = 0xffffffff83000040, hex = "00")
 # movb $1,a; cmpb $1,b; je to the cmpb; movb $0,a; ret; and the other way about
@@ -100,7 +98,12 @@ f = text("f", hex = "c604250000008301 803c254000008301 74f6 c604250000008300 c3"
 g = text("g", hex = "c604254000008301 803c250000008301 74f6 c604254000008300 c3")
 task("x", cpu = 0, ops = [call(f, changed = True)])
 task("y", cpu = 1, ops = [call(g, changed = True)])
-`)
+`
+
+// TestStatesCircle: two CPUs that wait for each other for ever come to a state again
+// and again. That is no end, and isn't taken for one.
+func TestStatesCircle(t *testing.T) {
+	sc := loadTinier(t, `patch = "breakpoint", steps = 500`, waitForEachOther)
 	v, err := Verify(Proof{Spec: Spec{Scenario: sc}, Full: true, All: true})
 	require.NoError(t, err)
 	require.NotZero(t, v.Circles)

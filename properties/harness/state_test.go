@@ -37,6 +37,7 @@ func newWalk(t *testing.T, sc *scenario.Scenario, mutant string, rules map[strin
 	w.s = sched.NewStates(st)
 	st.next = w.s
 	w.seen = observedBy{w.s, st}
+	rig.ObserveWhole(surveyor{w.s})
 	surveyStates(rig, w.s, 128)
 	rig.ObserveWhole(w.seen)
 	return w
@@ -203,6 +204,7 @@ func (w *walk) merges(t *testing.T, mutant string, most uint64, every int) (n in
 	require.NoError(t, err)
 	t.Cleanup(other.Close)
 	c := newMergeCheck(other)
+	other.ObserveWhole(deaf{})
 	w.s.Check(every, func(first, again sched.Way) {
 		if n++; differ == "" {
 			differ = c.differ(first, again)
@@ -293,6 +295,7 @@ func TestMergesNotice(t *testing.T) {
 			w := newWalk(t, sc, "", rules)
 			w.s = sched.NewStates(forgetful{w.seen.states, what})
 			w.seen.States, w.seen.states.next = w.s, w.s
+			w.rig.ObserveWhole(surveyor{w.s})
 			surveyStates(w.rig, w.s, 128)
 			w.rig.ObserveWhole(w.seen)
 			_, differ := w.merges(t, "", 4000, 1)

@@ -117,6 +117,17 @@ type search interface {
 // A grower is a search that may find out itself that it is to begin anew.
 type grower interface{ grew() bool }
 
+// observe makes o be told of a rig's steps. An interrupt is one step where deviations
+// aren't counted only: whom the machine lets go on within it may not be who does by
+// default, and goes on by default from then on.
+func (v *verifier) observe(rig *Rig, o sim.Observer) {
+	if v.Full {
+		rig.ObserveWhole(o)
+	} else {
+		rig.Observe(o)
+	}
+}
+
 // watchEvery is after how many runs a Watch is called.
 const watchEvery = 256
 
@@ -126,11 +137,7 @@ func (v *verifier) run(rig *Rig, s search, end func(Run), first bool) (part *Par
 	part = new(Part)
 	part.begin(0)
 	rec := &sched.Recorder{Strategy: s}
-	if v.Full || !v.Classes {
-		rig.ObserveWhole(s)
-	} else {
-		rig.Observe(s)
-	}
+	v.observe(rig, s)
 	for i := uint64(0); !v.ended() && rec.Begin(i); i++ {
 		run := rig.Run(rec)
 		rec.End(run.Counts.Points) // of the recorder: s is told by end

@@ -53,8 +53,10 @@ func (v *verifier) byStates(search func(stateSearch) error) error {
 	st := newStates(rig)
 	s := sched.NewStates(st)
 	st.next = s
+	v.observe(rig, surveyor{s})
 	surveyStates(rig, s, surveyedStates)
 	check := newMergeCheck(newRig(&v.Spec))
+	v.observe(check.rig, deaf{})
 	defer check.rig.Close()
 	s.Check(checkedMerges, check.same)
 	return search(stateSearch{v, rig, st, s})
@@ -86,10 +88,9 @@ func (x stateSearch) run(first bool) (complete bool, err error) {
 	return s.Complete() && t.Circles <= v.Cut, nil
 }
 
-// surveyStates tells a search what conflicts in so many runs; what CPUs share is known
-// after that, too, mostly.
+// surveyStates tells a search what conflicts in so many runs, which its surveyor is told
+// of; what CPUs share is known after that, too, mostly.
 func surveyStates(rig *Rig, s *sched.States, runs uint64) {
-	rig.ObserveWhole(surveyor{s})
 	l := sched.NewSticky(sched.Params{Seed: 1, Mean: 8})
 	for i := range runs {
 		l.Begin(i)
@@ -131,10 +132,10 @@ type mergeCheck struct {
 	end   [2]string
 }
 
-// newMergeCheck returns a mergeCheck that runs on a rig of its own.
+// newMergeCheck returns a mergeCheck that runs on a rig of its own, which is to be
+// observed as the search's is.
 func newMergeCheck(rig *Rig) *mergeCheck {
 	rig.Machine.ScrubStacks(true)
-	rig.ObserveWhole(deaf{})
 	return &mergeCheck{rig: rig}
 }
 
