@@ -6,9 +6,10 @@
 //
 // Its rule: a figure is the sum of what happened, never a formula beside it.
 //
-// Its limits: one nominal profile, whose numbers are assumed: only their
-// order of magnitude is meant. Machine profiles with provenance come with the
-// overhead reports.
+// Its limits: the nominal profile's numbers are assumed: only their order of
+// magnitude is meant. Those of real machines, and where they are from, are in
+// properties/overhead. A cost is the same whatever the caches hold, and whoever
+// else wants the line that a lock is in.
 package cycles
 
 import "kpsim/smp/kapi"
