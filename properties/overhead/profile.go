@@ -3,6 +3,7 @@ package overhead
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize/convex/lp"
@@ -83,8 +84,9 @@ func of(list []sample, wanted func(*sample) bool) (some []sample) {
 	return some
 }
 
-// within is how far no calibrated figure may be off. The figures of a machine don't
-// agree with each other to better than 0.9 %, however they are shared out.
+// within is how far no calibrated figure may be off, unless the figures agree with each
+// other less than that. The documents' don't to better than 0.9 %, however they are
+// shared out.
 const within = 0.0125
 
 // correct finds what makes the sum of a machine's relative errors least, none of them
@@ -92,36 +94,54 @@ const within = 0.0125
 func (o *Model) correct(list []sample) (more [4]float64, err error) {
 	m := list[0].Machine
 	core := o.Cores[m.core]
+	var used []int // those whose events happen in some figure
+	for k, e := range m.corrected() {
+		if slices.ContainsFunc(list, func(s sample) bool { return s.events[e] != 0 }) {
+			used = append(used, k)
+		}
+	}
+	rows, want := make([][]float64, len(list)), make([]float64, len(list))
+	for i := range list {
+		s := &list[i]
+		for _, k := range used {
+			v := s.events[m.corrected()[k]] / s.Cycles()
+			rows[i] = append(rows[i], v, -v)
+		}
+		want[i] = 1 - core.predict(s)/s.Usec
+	}
+	least, err := minimax(rows, want)
+	if err != nil {
+		return more, err
+	}
+	bound := max(within, 1.0001*least)
 	// The columns: the corrections, up and down; the errors, up and down; their slack.
-	n, f := len(more), len(list)
+	n, f := len(used), len(list)
 	up, down, slack := 2*n, 2*n+f, 2*n+2*f
 	a := mat.NewDense(3*f, 2*n+4*f, nil)
 	b := make([]float64, 3*f)
 	c := make([]float64, 2*n+4*f)
 	for i := range list {
-		s := &list[i]
-		for k, e := range m.corrected() {
-			v := s.events[e] / s.Cycles()
-			a.Set(i, k, v)
-			a.Set(i, n+k, -v)
+		for k := range used {
+			a.Set(i, k, rows[i][2*k])
+			a.Set(i, n+k, rows[i][2*k+1])
 		}
 		a.Set(i, up+i, -1)
 		a.Set(i, down+i, 1)
-		b[i] = 1 - core.predict(s)/s.Usec
+		b[i] = want[i]
 		for side, col := range [2]int{up + i, down + i} {
 			row := f + 2*i + side
 			a.Set(row, col, 1)
 			a.Set(row, slack+2*i+side, 1)
-			b[row] = within
+			b[row] = bound
 			c[col] = 1
 		}
 	}
 	_, x, err := lp.Simplex(c, a, b, 1e-10, nil)
 	if err != nil {
-		return more, fmt.Errorf("no costs make each figure right to %.2f %%: %w", 100*within, err)
+		return more, fmt.Errorf("no costs make each figure right to %.2f %%: %w", 100*bound, err)
 	}
-	for k := range more {
-		more[k] = x[k] - x[n+k]
+	for i, k := range used {
+		more[k] = x[i] - x[n+i]
 	}
 	return more, nil
 }

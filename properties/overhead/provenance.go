@@ -1,0 +1,145 @@
+package overhead
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/smp/cycles"
+	"kpsim/smp/kapi"
+)
+
+// A Source says where a number is from.
+type Source uint8
+
+// The sources.
+const (
+	Fitted  Source = iota // to the figures
+	Typical               // of such processors, by the literature; nobody has measured it on this one
+	Counted               // in the code, or in the runs
+	Assumed
+)
+
+var sourceNames = [...]string{"fitted", "typical", "counted", "assumed"}
+
+// String returns the source in a word.
+func (s Source) String() string { return sourceNames[s] }
+
+// A Term is a part of what an event costs: so many of something, so many cycles each.
+type Term struct {
+	Of     string
+	Count  float64
+	Counts Source
+	Each   float64 // cycles
+	Prices Source
+}
+
+// Cycles is what it comes to.
+func (t *Term) Cycles() float64 { return t.Count * t.Each }
+
+// Terms returns what an event's cost on a machine is made of, as Profile puts it
+// together; those of 0 cycles are left out.
+func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
+	add := func(of string, count float64, counts Source, each float64, prices Source) {
+		if count*each != 0 {
+			list = append(list, Term{of, count, counts, each, prices})
+		}
+	}
+	switch e {
+	case cycles.Switch, cycles.SyncCore, cycles.SendIPI:
+		add("nominal", 1, Assumed, float64(cycles.Nominal[e])/cycles.Unit, Assumed)
+		return list
+	}
+	core := o.Cores[m.core]
+	shared := Assumed // only the sum over a hit was counted
+	switch e {
+	case cycles.Instruction, cycles.Breakpoint, cycles.Debug:
+		shared = Counted
+	}
+	add("instruction", m.code.instructions(e), shared, core.Instruction, Fitted)
+	fixed := m.fixed(e)
+	switch e {
+	case cycles.Work(kapi.WorkStep), cycles.Work(kapi.WorkReturn), cycles.Work(kapi.WorkUnlock):
+		add("locked instruction", 1, Assumed, fixed, Typical)
+	case cycles.Work(kapi.WorkLock):
+		add("locked instruction", 1, Counted, fixed, Typical)
+	case cycles.Work(kapi.WorkSave):
+		add("block copied", 1, Assumed, fixed, Typical)
+	case cycles.Work(kapi.WorkCopy):
+		add("block copied", 1.0/64, Assumed, fixed*64, Typical)
+	default:
+		add(e.String(), 1, Counted, fixed, Typical)
+	}
+	switch e {
+	case cycles.Breakpoint, cycles.Debug, cycles.Trap:
+		add("exception and return", delivered, Assumed, core.Exception, Fitted)
+		if m.ist {
+			add("way by an IST stack", 1, Counted, core.IST, Fitted)
+		}
+	case cycles.Iret:
+		add("exception and return", 1-delivered, Assumed, core.Exception, Fitted)
+	}
+	if e == cycles.Debug {
+		add("single step", 1, Counted, core.Step, Fitted)
+	}
+	if t == Calibrated {
+		if k := slices.Index(correctedOf(m), e); k >= 0 {
+			add("calibration", 1, Counted, o.More[m.ID()][k], Fitted)
+		}
+	}
+	if !o.seen(m, e) { // nothing of it shows in a figure
+		for i := range list {
+			list[i].Counts = Assumed
+		}
+	}
+	return list
+}
+
+func correctedOf(m *Machine) []cycles.Event {
+	c := m.corrected()
+	return c[:]
+}
+
+func (o *Model) seen(m *Machine, e cycles.Event) bool { return o.InFigures(m, e) > 0 }
+
+// InFigures returns in how many of a machine's figures an event happens.
+func (o *Model) InFigures(m *Machine, e cycles.Event) (n int) {
+	for _, s := range o.figuresOf(m) {
+		if s.events[e] != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Note writes in a line where a cost is from.
+func (o *Model) Note(m *Machine, t Tier, e cycles.Event) string {
+	terms := o.Terms(m, t, e)
+	if len(terms) == 0 {
+		return "assumed: nothing"
+	}
+	var parts []string
+	for i := range terms {
+		parts = append(parts, terms[i].note())
+	}
+	text := strings.Join(parts, "; ")
+	if !o.seen(m, e) {
+		text += "; no figure has one"
+	}
+	return text
+}
+
+// note says of one number what it is, of two what each is.
+func (t *Term) note() string {
+	switch {
+	case t.Count == 1 && t.Counts == Assumed && t.Prices != Assumed:
+		return fmt.Sprintf("%s: %s, that there is one is assumed", t.Prices, t.Of)
+	case t.Count == 1:
+		return fmt.Sprintf("%s: %s", t.Prices, t.Of)
+	}
+	return fmt.Sprintf("%s: %s, of which %s %s", t.Prices, t.Of, t.Counts, short(t.Count))
+}
+
+func short(v float64) string {
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.3f", v), "0"), ".")
+}
