@@ -9,6 +9,7 @@
 //	kpsim explain TRACE          how it came about in sentences, and the choice that lost it
 //	kpsim check OBJECT           what a kernel says of a probe on each instruction
 //	kpsim disasm OBJECT FUNC     a function, and what a probe's jump would replace
+//	kpsim overhead               what a probe's hit costs, beside the documents' figures
 //	kpsim list                   what there is: scenarios, properties, mutants, strategies
 //
 // What it is not: it decides nothing about a run. It turns flags into a

@@ -47,7 +47,7 @@ func (o *Model) Consistencies() (list []Consistency, err error) {
 		list = append(list, Consistency{of, len(figures), rank(rows), least})
 		return nil
 	}
-	for _, m := range o.machines() {
+	for _, m := range o.Machines() {
 		figures := o.figuresOf(m)
 		var rows [][]float64
 		for i := range figures {
@@ -59,7 +59,7 @@ func (o *Model) Consistencies() (list []Consistency, err error) {
 	}
 	for _, core := range o.coreNames() {
 		var owners []*Machine
-		for _, m := range o.machines() {
+		for _, m := range o.Machines() {
 			if m.core == core {
 				owners = append(owners, m)
 			}
@@ -166,7 +166,7 @@ func (o *Model) Numbers(t Tier) (n int) {
 		}
 		return n
 	}
-	for _, m := range o.machines() {
+	for _, m := range o.Machines() {
 		var rows [][]float64
 		for _, s := range o.figuresOf(m) {
 			t, fixed := s.terms()
@@ -177,8 +177,8 @@ func (o *Model) Numbers(t Tier) (n int) {
 	return n
 }
 
-// machines returns those of the figures, in their order.
-func (o *Model) machines() (list []*Machine) {
+// Machines returns those of the figures, in their order.
+func (o *Model) Machines() (list []*Machine) {
 	for i := range o.Samples {
 		if m := o.Samples[i].Machine; !slices.Contains(list, m) {
 			list = append(list, m)
@@ -187,8 +187,23 @@ func (o *Model) machines() (list []*Machine) {
 	return list
 }
 
+// CoreOwners returns a machine of each core: if some have an IST stack's way in, one of
+// those, for which one number more is fitted.
+func (o *Model) CoreOwners() (list []*Machine) {
+	for _, core := range o.coreNames() {
+		var owner *Machine
+		for _, m := range o.Machines() {
+			if m.core == core && (owner == nil || m.ist) {
+				owner = m
+			}
+		}
+		list = append(list, owner)
+	}
+	return list
+}
+
 func (o *Model) coreNames() (list []string) {
-	for _, m := range o.machines() {
+	for _, m := range o.Machines() {
 		if !slices.Contains(list, m.core) {
 			list = append(list, m.core)
 		}
@@ -221,7 +236,7 @@ func (c *Contrast) AtLimit() bool { return math.Abs(c.Usec) > MostContrast-1e-9 
 
 // Contrasts looks for all there are.
 func (o *Model) Contrasts() (list []Contrast) {
-	for _, m := range o.machines() {
+	for _, m := range o.Machines() {
 		s := o.figuresOf(m)
 		for a := range s {
 			for b := a + 1; b < len(s); b++ {

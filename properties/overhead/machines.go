@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/csv"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -163,18 +164,27 @@ func Figures() []Figure {
 // ReadFigures reads figures: machine,arch,mhz,era,probe,usec. The machines may be others
 // than the documents'.
 func ReadFigures(name, text string) (list []Figure, err error) {
-	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil {
+	rows := csv.NewReader(strings.NewReader(text))
+	const header = "machine,arch,mhz,era,probe,usec"
+	r, err := rows.Read()
+	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	const header = "machine,arch,mhz,era,probe,usec"
-	if len(rows) == 0 || strings.Join(rows[0], ",") != header {
+	if strings.Join(r, ",") != header {
 		return nil, fmt.Errorf("%s: line 1: the columns are to be %s", name, header)
 	}
-	for i, r := range rows[1:] {
+	for {
+		r, err := rows.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		line, _ := rows.FieldPos(0)
 		m, err := owner(list, r[0], r[1], r[2], r[3])
 		if err != nil {
-			return nil, fmt.Errorf("%s: line %d: %w", name, i+2, err)
+			return nil, fmt.Errorf("%s: line %d: %w", name, line, err)
 		}
 		var p *Probe
 		for _, q := range Probes(m.Detours()) {
@@ -183,11 +193,11 @@ func ReadFigures(name, text string) (list []Figure, err error) {
 			}
 		}
 		if p == nil {
-			return nil, fmt.Errorf("%s: line %d: era %s has no probe %q; there are %s", name, i+2, r[3], r[4], strings.Join(probeNames(m.Detours()), ", "))
+			return nil, fmt.Errorf("%s: line %d: era %s has no probe %q; there are %s", name, line, r[3], r[4], strings.Join(probeNames(m.Detours()), ", "))
 		}
 		us, err := strconv.ParseFloat(r[5], 64)
 		if err != nil || !(us > 0 && us <= mostUsec) {
-			return nil, fmt.Errorf("%s: line %d: usec: %q is no number of microseconds above 0 and up to %d", name, i+2, r[5], mostUsec)
+			return nil, fmt.Errorf("%s: line %d: usec: %q is no number of microseconds above 0 and up to %d", name, line, r[5], mostUsec)
 		}
 		list = append(list, Figure{m, p, us})
 	}

@@ -34,8 +34,47 @@ type Term struct {
 	Prices Source
 }
 
+// What cycles are for.
+const (
+	ofException   = "exception and return"
+	ofStep        = "single step"
+	ofInstruction = "instruction"
+	ofIST         = "way by an IST stack"
+	ofLock        = "locked instruction"
+	ofBlock       = "block copied"
+)
+
 // Cycles is what it comes to.
 func (t *Term) Cycles() float64 { return t.Count * t.Each }
+
+// Typical returns the cycles that are taken from the literature.
+func (m *Machine) Typical() (list []Term) {
+	for _, t := range []Term{
+		{Of: ofLock, Each: m.lock}, {Of: "mispredicted return", Each: m.mispredict}, {Of: ofBlock, Each: m.block},
+		{Of: "flags", Each: m.flags}, {Of: "flags of a detour", Each: m.typical.detour},
+	} {
+		if t.Each != 0 {
+			t.Count, t.Counts, t.Prices = 1, Counted, Typical
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// Fitted returns the numbers that are fitted of the core of a machine.
+func (o *Model) Fitted(m *Machine) (list []Term) {
+	c := o.Cores[m.core]
+	list = []Term{
+		{Of: ofException, Each: c.Exception}, {Of: ofStep, Each: c.Step}, {Of: ofInstruction, Each: c.Instruction},
+	}
+	if m.ist {
+		list = append(list, Term{Of: ofIST, Each: c.IST})
+	}
+	for i := range list {
+		list[i].Count, list[i].Counts, list[i].Prices = 1, Counted, Fitted
+	}
+	return list
+}
 
 // Terms returns what an event's cost on a machine is made of, as Profile puts it
 // together; those of 0 cycles are left out.
@@ -56,38 +95,39 @@ func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 	case cycles.Instruction, cycles.Breakpoint, cycles.Debug:
 		shared = Counted
 	}
-	add("instruction", m.code.instructions(e), shared, core.Instruction, Fitted)
+	add(ofInstruction, m.code.instructions(e), shared, core.Instruction, Fitted)
 	fixed := m.fixed(e)
 	switch e {
 	case cycles.Work(kapi.WorkStep), cycles.Work(kapi.WorkReturn), cycles.Work(kapi.WorkUnlock):
-		add("locked instruction", 1, Assumed, fixed, Typical)
+		add(ofLock, 1, Assumed, fixed, Typical)
 	case cycles.Work(kapi.WorkLock):
-		add("locked instruction", 1, Counted, fixed, Typical)
+		add(ofLock, 1, Counted, fixed, Typical)
 	case cycles.Work(kapi.WorkSave):
-		add("block copied", 1, Assumed, fixed, Typical)
+		add(ofBlock, 1, Assumed, fixed, Typical)
 	case cycles.Work(kapi.WorkCopy):
-		add("block copied", 1.0/64, Assumed, fixed*64, Typical)
+		add(ofBlock, 1.0/64, Assumed, fixed*64, Typical)
 	default:
 		add(e.String(), 1, Counted, fixed, Typical)
 	}
 	switch e {
 	case cycles.Breakpoint, cycles.Debug, cycles.Trap:
-		add("exception and return", delivered, Assumed, core.Exception, Fitted)
+		add(ofException, delivered, Assumed, core.Exception, Fitted)
 		if m.ist {
-			add("way by an IST stack", 1, Counted, core.IST, Fitted)
+			add(ofIST, 1, Counted, core.IST, Fitted)
 		}
 	case cycles.Iret:
-		add("exception and return", 1-delivered, Assumed, core.Exception, Fitted)
+		add(ofException, 1-delivered, Assumed, core.Exception, Fitted)
 	}
 	if e == cycles.Debug {
-		add("single step", 1, Counted, core.Step, Fitted)
+		add(ofStep, 1, Counted, core.Step, Fitted)
 	}
 	if t == Calibrated {
-		if k := slices.Index(correctedOf(m), e); k >= 0 {
+		corrected := m.corrected()
+		if k := slices.Index(corrected[:], e); k >= 0 {
 			add("calibration", 1, Counted, o.More[m.ID()][k], Fitted)
 		}
 	}
-	if !o.seen(m, e) { // nothing of it shows in a figure
+	if o.InFigures(m, e) == 0 { // nothing of it shows in a figure
 		for i := range list {
 			list[i].Counts = Assumed
 		}
@@ -95,12 +135,13 @@ func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 	return list
 }
 
-func correctedOf(m *Machine) []cycles.Event {
-	c := m.corrected()
-	return c[:]
+// Calibration returns what is calibrated of a machine: cycles more, or less, of events.
+func (o *Model) Calibration(m *Machine) (list []Term) {
+	for k, e := range m.corrected() {
+		list = append(list, Term{e.String(), 1, Counted, o.More[m.ID()][k], Fitted})
+	}
+	return list
 }
-
-func (o *Model) seen(m *Machine, e cycles.Event) bool { return o.InFigures(m, e) > 0 }
 
 // InFigures returns in how many of a machine's figures an event happens.
 func (o *Model) InFigures(m *Machine, e cycles.Event) (n int) {
@@ -123,7 +164,7 @@ func (o *Model) Note(m *Machine, t Tier, e cycles.Event) string {
 		parts = append(parts, terms[i].note())
 	}
 	text := strings.Join(parts, "; ")
-	if !o.seen(m, e) {
+	if o.InFigures(m, e) == 0 {
 		text += "; no figure has one"
 	}
 	return text

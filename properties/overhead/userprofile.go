@@ -172,6 +172,17 @@ func (o *Model) UserProfile(m *Machine, t Tier) (*UserProfile, error) {
 	return u, nil
 }
 
+// Like returns the machine of the documents whose kernel code and typical costs this one
+// has.
+func (m *Machine) Like() *Machine {
+	for i := range Machines {
+		if Machines[i].code == m.code {
+			return &Machines[i]
+		}
+	}
+	return m
+}
+
 // owner returns the machine of a row of figures: one of the documents', or, for somebody's
 // own, a new one. Of that the arch and the era say whose kernel code it runs and what is
 // typical of it: the documents' machine of the same. known are those of the rows before.
