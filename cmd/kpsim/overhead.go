@@ -18,10 +18,11 @@ type overheadCmd struct {
 
 const overheadHelp = `What a hit of a probe costs. The documents end in 27 figures, measured on processors of 2003 to 2008. Here each is the difference between runs of a scenario with and without the probe: what happens in a hit is counted (exceptions, single steps, instructions, locks, copies, steps of the engine), and each event has a price on each machine. The prices are fitted to the figures in two tiers:
 
-  calibrated    four numbers for each machine, twenty together. It says what the figures say
-  mechanistic   thirteen numbers for all machines together, with what is typical of the processors and the counted instructions of the kernel's code. It can be wrong: "left out" is the error for a figure that it wasn't fitted to
+  calibrated    twenty numbers, four of each machine: it says what the figures say
+  mechanistic   thirteen numbers for all machines together, with what is typical
+                of the processors and the counted instructions of kernel code
 
-i386 and ppc64 have no engine here: their prices are for what the x86_64 one does.
+The second can be wrong: "left out" is its error for a figure that it wasn't fitted to. i386 and ppc64 have no engine here: their prices are for what the x86_64 one does.
 
 Probes: k a kprobe (stepped), b boosted, o optimized; r, rb, ro a return probe on such; j a jprobe; kr, jr a kprobe or jprobe and a return probe.
 
@@ -36,6 +37,8 @@ Examples:
   kpsim overhead fit
   kpsim overhead calibrate mine.csv > mine.profile
   kpsim overhead --profile mine.profile
+
+The flags of these: kpsim overhead table --help (the word table may be left out).
 
 Exit status: 0, 2 bad input, 3 a bug of the simulator.`
 

@@ -94,7 +94,7 @@ func lineOfHit(name, arch string, mhz float64, q *overhead.Probe, h *overhead.Hi
 		}
 	}
 	for part, v := range l.shares {
-		l.Parts[overhead.Part(part).String()] = v
+		l.Parts[strings.ReplaceAll(overhead.Part(part).String(), " ", "_")] = v
 	}
 	return l
 }
@@ -237,7 +237,7 @@ func (r *overheadReport) attribution(p *program, markdown bool) {
 		l := &row[len(row)-1]
 		cells := []string{l.Name, l.Arch, l.Probe, fmt.Sprintf("%.0f", l.Cycles)}
 		for _, v := range l.shares {
-			cells = append(cells, perCent(v/l.Cycles))
+			cells = append(cells, perCent(v/max(l.Cycles, 1))) // a profile's costs may be nothing
 		}
 		g.add(cells...)
 	}

@@ -182,6 +182,9 @@ func ReadFigures(name, text string) (list []Figure, err error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		line, _ := rows.FieldPos(0)
+		if len(list) == mostFigures {
+			return nil, fmt.Errorf("%s: line %d: more than %d figures; give means", name, line, mostFigures)
+		}
 		m, err := owner(list, r[0], r[1], r[2], r[3])
 		if err != nil {
 			return nil, fmt.Errorf("%s: line %d: %w", name, line, err)

@@ -67,7 +67,10 @@ func (o *Model) Fitted(m *Machine) (list []Term) {
 	list = []Term{
 		{Of: ofException, Each: c.Exception}, {Of: ofStep, Each: c.Step}, {Of: ofInstruction, Each: c.Instruction},
 	}
-	if m.ist {
+	switch {
+	case m.ist && len(of(o.Samples, func(s *sample) bool { return s.Machine.core == m.core && !s.Machine.ist })) == 0:
+		list[0].Of += " by way of an IST stack" // nothing tells the two apart
+	case m.ist:
 		list = append(list, Term{Of: ofIST, Each: c.IST})
 	}
 	for i := range list {
@@ -92,8 +95,12 @@ func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 	core := o.Cores[m.core]
 	shared := Assumed // only the sum over a hit was counted
 	switch e {
-	case cycles.Instruction, cycles.Breakpoint, cycles.Debug:
+	case cycles.Instruction:
 		shared = Counted
+	case cycles.Breakpoint, cycles.Debug:
+		if m.code != &codePower { // whose code nobody has counted: it is the x86_64 one
+			shared = Counted
+		}
 	}
 	add(ofInstruction, m.code.instructions(e), shared, core.Instruction, Fitted)
 	fixed := m.fixed(e)
@@ -157,28 +164,29 @@ func (o *Model) InFigures(m *Machine, e cycles.Event) (n int) {
 func (o *Model) Note(m *Machine, t Tier, e cycles.Event) string {
 	terms := o.Terms(m, t, e)
 	if len(terms) == 0 {
-		return "assumed: nothing"
+		return "assumed nothing; no figure has one"
 	}
 	var parts []string
 	for i := range terms {
 		parts = append(parts, terms[i].note())
 	}
-	text := strings.Join(parts, "; ")
+	text := strings.Join(parts, " + ")
 	if o.InFigures(m, e) == 0 {
 		text += "; no figure has one"
 	}
 	return text
 }
 
-// note says of one number what it is, of two what each is.
+// note says where the cycles are from, and how many times.
 func (t *Term) note() string {
+	text := t.Prices.String() + " " + t.Of
 	switch {
-	case t.Count == 1 && t.Counts == Assumed && t.Prices != Assumed:
-		return fmt.Sprintf("%s: %s, that there is one is assumed", t.Prices, t.Of)
-	case t.Count == 1:
-		return fmt.Sprintf("%s: %s", t.Prices, t.Of)
+	case t.Count != 1:
+		text += fmt.Sprintf(" × %s (%s)", short(t.Count), t.Counts)
+	case t.Counts == Assumed && t.Prices != Assumed:
+		text += " × 1 (assumed)"
 	}
-	return fmt.Sprintf("%s: %s, of which %s %s", t.Prices, t.Of, t.Counts, short(t.Count))
+	return text
 }
 
 func short(v float64) string {

@@ -33,13 +33,14 @@ func (u *UserProfile) Probes() []Probe { return Probes(u.Era == eras[1]) }
 // eras are those of the figures: before and with detours.
 var eras = [2]string{"2.6", "4.15"}
 
-// mostMHz, mostCycles and mostUsec are more than there is: a number above has another
-// unit.
+// Beyond these numbers have another unit; and fitting takes the third power of how many
+// figures there are.
 const (
-	leastMHz   = 10
-	mostMHz    = 100_000
-	mostCycles = 1_000_000
-	mostUsec   = 100
+	leastMHz    = 10
+	mostMHz     = 100_000
+	mostCycles  = 1_000_000_000
+	mostUsec    = 100
+	mostFigures = 100
 )
 
 // ReadProfile reads a profile.
