@@ -48,7 +48,7 @@ func (c *overheadCalibrateCmd) run(p *program) (int, error) {
 	}
 	b, err := os.ReadFile(c.File)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %s; name a file of figures", c.File, cause(err, c.File))
+		return 0, fmt.Errorf("%s; name a file of figures", cause(err, c.File))
 	}
 	figures, err := overhead.ReadFigures(c.File, string(b))
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *overheadCalibrateCmd) run(p *program) (int, error) {
 	}
 	u, err := o.UserProfile(m, tiers[0])
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w; leave out what can't be right, or give --tier mechanistic", c.File, err)
+		return 0, fmt.Errorf("%s: %w", c.File, err)
 	}
 	if err := c.head(p, o, m, tiers[0]); err != nil {
 		return 0, err

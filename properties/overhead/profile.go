@@ -100,30 +100,32 @@ func (o *Model) correct(list []sample) (more [4]float64, err error) {
 			used = append(used, k)
 		}
 	}
+	// What each of those is to cost is unknown, but not below 0; the rest of a hit isn't.
 	rows, want := make([][]float64, len(list)), make([]float64, len(list))
 	for i := range list {
 		s := &list[i]
+		rest := core.predict(s) * m.MHz
 		for _, k := range used {
-			v := s.events[m.corrected()[k]] / s.Cycles()
-			rows[i] = append(rows[i], v, -v)
+			e := m.corrected()[k]
+			rest -= s.events[e] * core.work(m, e)
+			rows[i] = append(rows[i], s.events[e]/s.Cycles())
 		}
-		want[i] = 1 - core.predict(s)/s.Usec
+		want[i] = 1 - rest/s.Cycles()
 	}
 	least, err := minimax(rows, want)
 	if err != nil {
 		return more, err
 	}
 	bound := max(within, 1.0001*least)
-	// The columns: the corrections, up and down; the errors, up and down; their slack.
+	// The columns: the costs; the errors, up and down; their slack.
 	n, f := len(used), len(list)
-	up, down, slack := 2*n, 2*n+f, 2*n+2*f
-	a := mat.NewDense(3*f, 2*n+4*f, nil)
+	up, down, slack := n, n+f, n+2*f
+	a := mat.NewDense(3*f, n+4*f, nil)
 	b := make([]float64, 3*f)
-	c := make([]float64, 2*n+4*f)
+	c := make([]float64, n+4*f)
 	for i := range list {
-		for k := range used {
-			a.Set(i, k, rows[i][2*k])
-			a.Set(i, n+k, rows[i][2*k+1])
+		for k, v := range rows[i] {
+			a.Set(i, k, v)
 		}
 		a.Set(i, up+i, -1)
 		a.Set(i, down+i, 1)
@@ -141,7 +143,7 @@ func (o *Model) correct(list []sample) (more [4]float64, err error) {
 		return more, fmt.Errorf("no costs make each figure right to %.2f %%: %w", 100*bound, err)
 	}
 	for i, k := range used {
-		more[k] = x[i] - x[n+i]
+		more[k] = x[i] - core.work(m, m.corrected()[k])
 	}
 	return more, nil
 }
@@ -154,7 +156,7 @@ func (o *Model) Profile(m *Machine, t Tier) (*cycles.Profile, error) {
 	}
 	var cost [cycles.Events]float64
 	for e := range cost {
-		cost[e] = core.Instruction*m.code.instructions(cycles.Event(e)) + m.fixed(cycles.Event(e))
+		cost[e] = core.work(m, cycles.Event(e))
 	}
 	for _, e := range []cycles.Event{cycles.Breakpoint, cycles.Debug, cycles.Trap} {
 		cost[e] += core.Exception * delivered
@@ -174,10 +176,8 @@ func (o *Model) Profile(m *Machine, t Tier) (*cycles.Profile, error) {
 		switch e := cycles.Event(e); {
 		case e == cycles.Switch, e == cycles.SyncCore, e == cycles.SendIPI: // no hit does
 			p[e] = cycles.Nominal[e]
-		case v < 0:
-			return nil, fmt.Errorf("%s: %v comes to %.1f cycles", m.ID(), e, v)
 		default:
-			p[e] = cycles.Cost(math.Round(v * cycles.Unit))
+			p[e] = cycles.Cost(math.Round(max(v, 0) * cycles.Unit)) // below 0 is 0 less what sums are rounded by
 		}
 	}
 	return &p, nil

@@ -68,10 +68,10 @@ func (o *Model) Fitted(m *Machine) (list []Term) {
 		{Of: ofException, Each: c.Exception}, {Of: ofStep, Each: c.Step}, {Of: ofInstruction, Each: c.Instruction},
 	}
 	switch {
-	case m.ist && len(of(o.Samples, func(s *sample) bool { return s.Machine.core == m.core && !s.Machine.ist })) == 0:
-		list[0].Of += " by way of an IST stack" // nothing tells the two apart
-	case m.ist:
+	case o.apart(m):
 		list = append(list, Term{Of: ofIST, Each: c.IST})
+	case m.ist:
+		list[0].Of += ", by way of an IST stack"
 	}
 	for i := range list {
 		list[i].Count, list[i].Counts, list[i].Prices = 1, Counted, Fitted
@@ -79,11 +79,17 @@ func (o *Model) Fitted(m *Machine) (list []Term) {
 	return list
 }
 
+// apart reports whether the figures tell what an IST stack takes from the exception
+// itself: those of another machine with this core do.
+func (o *Model) apart(m *Machine) bool {
+	return m.ist && len(of(o.Samples, func(s *sample) bool { return s.Machine.core == m.core && !s.Machine.ist })) > 0
+}
+
 // Terms returns what an event's cost on a machine is made of, as Profile puts it
-// together; those of 0 cycles are left out.
+// together.
 func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 	add := func(of string, count float64, counts Source, each float64, prices Source) {
-		if count*each != 0 {
+		if count != 0 && (each != 0 || prices == Fitted) {
 			list = append(list, Term{of, count, counts, each, prices})
 		}
 	}
@@ -119,7 +125,7 @@ func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 	switch e {
 	case cycles.Breakpoint, cycles.Debug, cycles.Trap:
 		add(ofException, delivered, Assumed, core.Exception, Fitted)
-		if m.ist {
+		if o.apart(m) {
 			add(ofIST, 1, Counted, core.IST, Fitted)
 		}
 	case cycles.Iret:
