@@ -169,14 +169,14 @@ func (o *Model) InFigures(m *Machine, e cycles.Event) (n int) {
 // Note writes in a line where a cost is from.
 func (o *Model) Note(m *Machine, t Tier, e cycles.Event) string {
 	terms := o.Terms(m, t, e)
-	if len(terms) == 0 {
-		return "assumed nothing; no figure has one"
-	}
 	var parts []string
 	for i := range terms {
 		parts = append(parts, terms[i].note())
 	}
 	text := strings.Join(parts, " + ")
+	if len(terms) == 0 {
+		text = "assumed nothing"
+	}
 	if o.InFigures(m, e) == 0 {
 		text += "; no figure has one"
 	}

@@ -35,6 +35,7 @@ func TestUnseenCosts(t *testing.T) {
 	m := &Machines[4]
 	require.Equal(t, "fitted instruction × 18 (assumed); no figure has one", o.Note(m, Calibrated, cycles.Work(kapi.WorkWalk)))
 	require.Equal(t, "assumed nothing; no figure has one", o.Note(m, Calibrated, cycles.Work(kapi.WorkEmulate)))
+	require.Equal(t, "assumed nothing", o.Note(&Machines[0], Calibrated, cycles.Work(kapi.WorkFlags)))
 	require.Equal(t, "assumed nominal; no figure has one", o.Note(m, Calibrated, cycles.Switch))
 	require.Equal(t, "fitted instruction × 2 (assumed) + typical locked instruction", o.Note(m, Calibrated, cycles.Work(kapi.WorkLock)))
 	require.Contains(t, o.Note(&Machines[0], Calibrated, cycles.Debug), "+ fitted single step", "though it is fitted as 0")
