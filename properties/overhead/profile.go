@@ -84,9 +84,8 @@ func of(list []sample, wanted func(*sample) bool) (some []sample) {
 	return some
 }
 
-// within is how far no calibrated figure may be off, unless the figures agree with each
-// other less than that. The documents' don't to better than 0.9 %, however they are
-// shared out.
+// within is how far no calibrated figure may be off, unless the figures of a machine don't
+// agree with each other as well as that. The documents' do to no better than 0.9 %.
 const within = 0.0125
 
 // correct finds what makes the sum of a machine's relative errors least, none of them

@@ -51,7 +51,7 @@ func ReadProfile(name, text string) (*UserProfile, error) {
 	for line := range strings.Lines(text) {
 		n++
 		line, _, _ = strings.Cut(line, "#")
-		word, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		word, value, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(line, "\t", " ")), " ")
 		if word == "" {
 			continue
 		}
@@ -121,7 +121,7 @@ func (u *UserProfile) set(word, value string) error {
 		u.Costs[e] = cycles.Cost(math.Round(v * cycles.Unit))
 		return nil
 	}
-	return fmt.Errorf("there is no event %q; there are %s", word, strings.Join(eventNames(), ", "))
+	return fmt.Errorf("no line begins with %q; give name, arch, era, mhz, or the cost of an event: %s", word, strings.Join(eventNames(), ", "))
 }
 
 func readMHz(value string) (float64, error) {

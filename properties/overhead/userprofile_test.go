@@ -24,10 +24,13 @@ func TestReadProfile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, &UserProfile{Name: "My machine", Arch: "x86_64", Era: "4.15", MHz: 2330, Costs: cycles.Nominal}, u)
 	require.Equal(t, "my-machine/x86_64", u.ID())
+	tabbed, err := ReadProfile("my.profile", strings.ReplaceAll(aProfile(), "mhz         ", "\tmhz\t"))
+	require.NoError(t, err)
+	require.Equal(t, u, tabbed)
 
 	lines := strings.Count(aProfile(), "\n")
 	for _, c := range []struct{ old, new, want string }{
-		{"name ", "nome ", `line 1: there is no event "nome"; there are instruction, breakpoint, debug,`},
+		{"name ", "nome ", `line 1: no line begins with "nome"; give name, arch, era, mhz, or the cost of an event: instruction, breakpoint, debug,`},
 		{"My machine", "", `line 1: name: "" is no name; write it as name My machine`},
 		{"x86_64", "x86 64", `line 2: arch: "x86 64" is no name; write it as arch x86_64`},
 		{"4.15", "4.16", `line 3: era: there is none called "4.16"; give 2.6 (kprobes, jprobes and return probes) or 4.15`},
