@@ -66,6 +66,11 @@ func (s *sample) terms() (t [4]float64, fixed float64) {
 	return t, fixed
 }
 
+// work returns what an event costs by its instructions and by what is typical.
+func (c *Core) work(m *Machine, e cycles.Event) float64 {
+	return c.Instruction*m.code.instructions(e) + m.fixed(e)
+}
+
 // predict returns the microseconds of a sample.
 func (c *Core) predict(s *sample) float64 {
 	t, us := s.terms()

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/csv"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -160,20 +161,33 @@ func Figures() []Figure {
 	return list
 }
 
-// ReadFigures reads figures: machine,arch,mhz,era,probe,usec.
+// ReadFigures reads figures: machine,arch,mhz,era,probe,usec. The machines may be others
+// than the documents'.
 func ReadFigures(name, text string) (list []Figure, err error) {
-	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil {
+	rows := csv.NewReader(strings.NewReader(text))
+	const header = "machine,arch,mhz,era,probe,usec"
+	r, err := rows.Read()
+	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	const header = "machine,arch,mhz,era,probe,usec"
-	if len(rows) == 0 || strings.Join(rows[0], ",") != header {
+	if strings.Join(r, ",") != header {
 		return nil, fmt.Errorf("%s: line 1: the columns are to be %s", name, header)
 	}
-	for i, r := range rows[1:] {
-		m := machineOf(r[0], r[1])
-		if m == nil {
-			return nil, fmt.Errorf("%s: line %d: no machine is called %s on %s", name, i+2, r[0], r[1])
+	for {
+		r, err := rows.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		line, _ := rows.FieldPos(0)
+		if len(list) == mostFigures {
+			return nil, fmt.Errorf("%s: line %d: more than %d figures; give means", name, line, mostFigures)
+		}
+		m, err := owner(list, r[0], r[1], r[2], r[3])
+		if err != nil {
+			return nil, fmt.Errorf("%s: line %d: %w", name, line, err)
 		}
 		var p *Probe
 		for _, q := range Probes(m.Detours()) {
@@ -182,22 +196,13 @@ func ReadFigures(name, text string) (list []Figure, err error) {
 			}
 		}
 		if p == nil {
-			return nil, fmt.Errorf("%s: line %d: %s has no probe %q", name, i+2, r[0], r[4])
+			return nil, fmt.Errorf("%s: line %d: era %s has no probe %q; there are %s", name, line, r[3], r[4], strings.Join(probeNames(m.Detours()), ", "))
 		}
 		us, err := strconv.ParseFloat(r[5], 64)
-		if err != nil || us <= 0 {
-			return nil, fmt.Errorf("%s: line %d: %q is no number of microseconds above 0", name, i+2, r[5])
+		if err != nil || !(us > 0 && us <= mostUsec) {
+			return nil, fmt.Errorf("%s: line %d: usec: %q is no number of microseconds above 0 and up to %d", name, line, r[5], mostUsec)
 		}
 		list = append(list, Figure{m, p, us})
 	}
 	return list, nil
-}
-
-func machineOf(name, arch string) *Machine {
-	for i := range Machines {
-		if m := &Machines[i]; m.Name == name && m.Arch == arch {
-			return m
-		}
-	}
-	return nil
 }

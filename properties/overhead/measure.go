@@ -57,6 +57,13 @@ func Probes(detour bool) []Probe {
 	}
 }
 
+func probeNames(detour bool) (names []string) {
+	for _, p := range Probes(detour) {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
 // probed is the function: 55 48 89 e5 53 is the region of a detour.
 const probed = `f = text("f", hex = "55 4889e5 53 5b 5d c3")` + "\n"
 

@@ -3,6 +3,7 @@ package overhead
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize/convex/lp"
@@ -83,8 +84,8 @@ func of(list []sample, wanted func(*sample) bool) (some []sample) {
 	return some
 }
 
-// within is how far no calibrated figure may be off. The figures of a machine don't
-// agree with each other to better than 0.9 %, however they are shared out.
+// within is how far no calibrated figure may be off, unless the figures of a machine don't
+// agree with each other as well as that. The documents' do to no better than 0.9 %.
 const within = 0.0125
 
 // correct finds what makes the sum of a machine's relative errors least, none of them
@@ -92,36 +93,56 @@ const within = 0.0125
 func (o *Model) correct(list []sample) (more [4]float64, err error) {
 	m := list[0].Machine
 	core := o.Cores[m.core]
-	// The columns: the corrections, up and down; the errors, up and down; their slack.
-	n, f := len(more), len(list)
-	up, down, slack := 2*n, 2*n+f, 2*n+2*f
-	a := mat.NewDense(3*f, 2*n+4*f, nil)
-	b := make([]float64, 3*f)
-	c := make([]float64, 2*n+4*f)
+	var used []int // those whose events happen in some figure
+	for k, e := range m.corrected() {
+		if slices.ContainsFunc(list, func(s sample) bool { return s.events[e] != 0 }) {
+			used = append(used, k)
+		}
+	}
+	// What each of those is to cost is unknown, but not below 0; the rest of a hit isn't.
+	rows, want := make([][]float64, len(list)), make([]float64, len(list))
 	for i := range list {
 		s := &list[i]
-		for k, e := range m.corrected() {
-			v := s.events[e] / s.Cycles()
+		rest := core.predict(s) * m.MHz
+		for _, k := range used {
+			e := m.corrected()[k]
+			rest -= s.events[e] * core.work(m, e)
+			rows[i] = append(rows[i], s.events[e]/s.Cycles())
+		}
+		want[i] = 1 - rest/s.Cycles()
+	}
+	least, err := minimax(rows, want)
+	if err != nil {
+		return more, err
+	}
+	bound := max(within, 1.0001*least)
+	// The columns: the costs; the errors, up and down; their slack.
+	n, f := len(used), len(list)
+	up, down, slack := n, n+f, n+2*f
+	a := mat.NewDense(3*f, n+4*f, nil)
+	b := make([]float64, 3*f)
+	c := make([]float64, n+4*f)
+	for i := range list {
+		for k, v := range rows[i] {
 			a.Set(i, k, v)
-			a.Set(i, n+k, -v)
 		}
 		a.Set(i, up+i, -1)
 		a.Set(i, down+i, 1)
-		b[i] = 1 - core.predict(s)/s.Usec
+		b[i] = want[i]
 		for side, col := range [2]int{up + i, down + i} {
 			row := f + 2*i + side
 			a.Set(row, col, 1)
 			a.Set(row, slack+2*i+side, 1)
-			b[row] = within
+			b[row] = bound
 			c[col] = 1
 		}
 	}
 	_, x, err := lp.Simplex(c, a, b, 1e-10, nil)
 	if err != nil {
-		return more, fmt.Errorf("no costs make each figure right to %.2f %%: %w", 100*within, err)
+		return more, fmt.Errorf("no costs make each figure right to %.2f %%: %w", 100*bound, err)
 	}
-	for k := range more {
-		more[k] = x[k] - x[n+k]
+	for i, k := range used {
+		more[k] = x[i] - core.work(m, m.corrected()[k])
 	}
 	return more, nil
 }
@@ -134,7 +155,7 @@ func (o *Model) Profile(m *Machine, t Tier) (*cycles.Profile, error) {
 	}
 	var cost [cycles.Events]float64
 	for e := range cost {
-		cost[e] = core.Instruction*m.code.instructions(cycles.Event(e)) + m.fixed(cycles.Event(e))
+		cost[e] = core.work(m, cycles.Event(e))
 	}
 	for _, e := range []cycles.Event{cycles.Breakpoint, cycles.Debug, cycles.Trap} {
 		cost[e] += core.Exception * delivered
@@ -154,10 +175,8 @@ func (o *Model) Profile(m *Machine, t Tier) (*cycles.Profile, error) {
 		switch e := cycles.Event(e); {
 		case e == cycles.Switch, e == cycles.SyncCore, e == cycles.SendIPI: // no hit does
 			p[e] = cycles.Nominal[e]
-		case v < 0:
-			return nil, fmt.Errorf("%s: %v comes to %.1f cycles", m.ID(), e, v)
 		default:
-			p[e] = cycles.Cost(math.Round(v * cycles.Unit))
+			p[e] = cycles.Cost(math.Round(max(v, 0) * cycles.Unit)) // below 0 is 0 less what sums are rounded by
 		}
 	}
 	return &p, nil
