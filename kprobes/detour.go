@@ -150,8 +150,10 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *isa.Regs) {
 	p := e.points[cpu.R[isa.RDI]-1]
 	image := isa.Addr(cpu.R[isa.RSI])
 	m := &e.s.Mutants
+	x.Work(kapi.WorkDetour, 1)
 	on := false
 	if e.s.DetourIRQsOff {
+		x.Work(kapi.WorkFlags, 1)
 		on = x.IRQ(false)
 	}
 	if !m.DetourPreempt {

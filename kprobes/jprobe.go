@@ -122,6 +122,7 @@ func (e *Engine) setjmp(x kapi.Context, k *Kprobe, regs *isa.Regs) int {
 		v, _ := x.Memory().Load(regs.SP()+isa.Addr(i), 1)
 		s.stack[i] = byte(v)
 	}
+	x.Work(kapi.WorkSave, 1)
 	x.Work(kapi.WorkCopy, s.n)
 	x.Emit(kpev.JprobeEnter, k.ID, regs.R[isa.RSP], 0)
 	x.PreemptDisable()
@@ -159,6 +160,9 @@ func (e *Engine) longjmp(x kapi.Context, at isa.Addr, regs *isa.Regs) bool {
 	for i := range s.n {
 		x.Memory().Store(regs.SP()+isa.Addr(i), 1, uint64(s.stack[i]))
 	}
+	x.Work(kapi.WorkSave, 1)
+	x.Work(kapi.WorkCopy, s.n)
+	x.Work(kapi.WorkMispredict, 3) // the entry never returns: what was called before it isn't where the CPU expects it (study of cycles 1)
 	x.Emit(kpev.JprobeLeave, s.k.ID, regs.R[isa.RSP], 0)
 	s.k = nil
 	x.PreemptEnable()

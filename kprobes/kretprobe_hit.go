@@ -125,6 +125,7 @@ func (e *Engine) noInstance(x kapi.Context, r *Kretprobe) {
 // begins gives an instance its call, and asks the entry_handler whether it is to
 // be followed (spec 2.4).
 func (e *Engine) begins(x kapi.Context, r *Kretprobe, ri *Instance, regs *isa.Regs) bool {
+	x.Work(kapi.WorkCall, 1)
 	ri.Rp, ri.Task, ri.RetAddr = r, x.Task(), 0
 	if r.Entry == nil {
 		return true
@@ -146,6 +147,7 @@ func (e *Engine) hook(x kapi.Context, ri *Instance, regs *isa.Regs) {
 }
 
 func (e *Engine) replaceReturn(x kapi.Context, regs *isa.Regs) {
+	x.Work(kapi.WorkMispredict, 1) // the function's return: its call was another one's
 	x.Memory().Store(regs.SP(), 8, uint64(e.ret.trampoline))
 }
 
@@ -168,6 +170,7 @@ func (e *Engine) trampolined(x kapi.Context, cpu *isa.Regs) {
 	to := e.leave(x, regs)
 	kapi.StorePtGeneral(x.Memory(), image, regs)
 	x.Memory().Store(slot, 8, uint64(to))
+	x.Work(kapi.WorkMispredict, 1) // the trampoline's return has no call
 	t.depth--
 	x.PreemptEnable()
 }
@@ -335,6 +338,7 @@ func (e *Engine) freeAll(x kapi.Context, ri *Instance) {
 // runRet runs the handler of a call. A probe that is hit meanwhile is nested.
 func (e *Engine) runRet(x kapi.Context, ri *Instance, regs *isa.Regs) {
 	r := ri.Rp
+	x.Work(kapi.WorkReturn, 1)
 	if r.Handler == nil {
 		return
 	}

@@ -174,6 +174,7 @@ func (e *Engine) execute(x kapi.Context, b *kcb, p *point, regs *isa.Regs, again
 		} else {
 			b.status = hitStep
 		}
+		x.Work(kapi.WorkStep, 1)
 		e.step(b, p, s, regs)
 	}
 }
@@ -217,6 +218,7 @@ func (e *Engine) step(b *kcb, p *point, s slot, regs *isa.Regs) {
 // went, which an int3 behind it has taken back.
 func (e *Engine) stepped(x kapi.Context, b *kcb, regs *isa.Regs) {
 	p := b.current
+	x.Work(kapi.WorkResume, 1)
 	if e.s.Step == StepDebug {
 		e.resume(x, b, p, regs)
 	} else {
@@ -246,6 +248,7 @@ func (b *kcb) done() {
 func (e *Engine) preHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs, stop bool) bool {
 	regs = e.handed(regs)
 	probes := p.probes.Load(x).probes
+	e.walks(x, probes)
 	for i, k := range probes {
 		if k.disabled.Load(x) && !e.s.Mutants.RunDisabled && (stop || !e.s.Mutants.DetourDisabled) {
 			continue
@@ -281,13 +284,22 @@ func (e *Engine) postHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs) 
 		return
 	}
 	regs = e.handed(regs)
-	for _, k := range p.probes.Load(x).probes {
+	probes := p.probes.Load(x).probes
+	e.walks(x, probes)
+	for _, k := range probes {
 		if k.Post != nil && !k.disabled.Load(x) {
 			x.Work(kapi.WorkHandler, 1)
 			b.child = k
 			k.Post(x, k, regs, 0)
 			b.child = nil
 		}
+	}
+}
+
+// walks prices the way along the probes of a point that has several: an aggregate's.
+func (e *Engine) walks(x kapi.Context, probes []*Kprobe) {
+	if len(probes) > 1 {
+		x.Work(kapi.WorkWalk, len(probes))
 	}
 }
 

@@ -23,6 +23,8 @@
 //	full         one schedule of each class: those that      proofs, of small things
 //	             differ in the order of commuting steps are one
 //
+//	Timed        who has the least clock goes next           measuring; it searches nothing
+//
 //	Exact        replays a Recording of this build           leaving it is a bug of the simulator
 //	Anchored     replays a file's anchors, by label          drifting from them is reported
 //	Chain        replays anchors counted one from the other      for shrinkers: a list may be cut anywhere
@@ -51,7 +53,7 @@
 // doesn't go by its holds should be deaf (sim.Steady, sim.Through): a question
 // costs five held boundaries.
 //
-// Its limits: no strategy here follows time. One that goes by footprints (pos, and
+// Its limits: no strategy that searches follows time. One that goes by footprints (pos, and
 // guided in some runs) has to be told of each step (ObserverOf), and costs a
 // multiple of the others.
 package sched

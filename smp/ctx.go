@@ -2,6 +2,7 @@ package smp
 
 import (
 	"kpsim/sim"
+	"kpsim/smp/cycles"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
@@ -42,8 +43,6 @@ type Ctx struct {
 }
 
 var _ kapi.Context = (*Ctx)(nil)
-
-func simTime(cycles uint64) sim.Time { return sim.Time(cycles) }
 
 // CPU implements kapi.Context.
 func (x *Ctx) CPU() int {
@@ -175,5 +174,5 @@ func (x *Ctx) Tell(k traces.Kind, a, b, c uint64) {
 
 // Work implements kapi.Context.
 func (x *Ctx) Work(kind kapi.Work, n int) {
-	x.m.clocks[x.cpu.id] += simTime(x.m.costs.Work[kind] * uint64(n))
+	x.m.spend(x.cpu.id, cycles.Work(kind), n)
 }

@@ -84,7 +84,8 @@ type Machine struct {
 	log     *traces.Log
 	hooks   Hooks
 	costs   *cycles.Profile
-	Cells   kapi.Cells // numbers of the cells; those made after Freeze are made anew each run
+	tally   *[sim.MaxCPUs]cycles.Tally // nil: nobody counts
+	Cells   kapi.Cells                 // numbers of the cells; those made after Freeze are made anew each run
 	nCells  int
 
 	// What can move, and who is to. See run.go.
@@ -93,6 +94,7 @@ type Machine struct {
 	moves    [3]uint64 // as in p, kept up to date
 	stale    uint64    // but for these CPUs
 	clocks   [sim.MaxCPUs]sim.Time
+	spender  uint8  // the CPU whose clock an event has moved last
 	hold     uint64 // until so many boundaries the answer is 0
 	outlasts int    // more than that, by sim.Steady and sim.Through
 	lead     *Task
@@ -303,10 +305,11 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	m.waiters, m.recheck = m.waiters[:0], false
 	clear(m.waitOn[:])
 	clear(m.clocks[:])
+	m.spender = 0
 
 	for i := range m.cpus {
 		c := &m.cpus[i]
-		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched, c.urgent = c.runq[:0], false, 0, 0, false, false
+		c.runq, c.nmiBlocked, c.after, c.ipi, c.called, c.needResched, c.urgent = c.runq[:0], false, 0, 0, 0, false, false
 	}
 	for _, t := range m.tasks {
 		t.rewind(m.idleIP())

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"kpsim/sim"
+	"kpsim/smp/cycles"
 	"kpsim/smp/isa"
 )
 
@@ -139,7 +140,7 @@ func (m *memory) Load(a isa.Addr, size int) (uint64, bool) {
 // System implements isa.Memory.
 func (m *memory) System() *isa.System {
 	y := &m.m.cpus[m.cpu].sys
-	y.Clock = uint64(m.m.clocks[m.cpu])
+	y.Clock = uint64(m.m.clocks[m.cpu]) / cycles.Unit
 	return y
 }
 

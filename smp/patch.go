@@ -2,6 +2,7 @@ package smp
 
 import (
 	"encoding/binary"
+	"kpsim/smp/cycles"
 	"math/bits"
 
 	"kpsim/smp/isa"
@@ -63,7 +64,7 @@ func little(b []byte) (v uint64) {
 
 // SyncCore serialises this CPU.
 func (x *Ctx) SyncCore(why kapi.Why) {
-	x.m.clocks[x.cpu.id] += simTime(x.m.costs.SyncCore)
+	x.m.spend(x.cpu.id, cycles.SyncCore, 1)
 	x.m.serialise(x.cpu, uint64(why))
 }
 

@@ -2,6 +2,7 @@ package smp
 
 import (
 	"kpsim/sim"
+	"kpsim/smp/cycles"
 	"kpsim/smp/kapi"
 )
 
@@ -33,7 +34,7 @@ func (x *Ctx) held() bool {
 		return false
 	}
 	m.steps++
-	m.clocks[x.cpu.id%sim.MaxCPUs] += simTime(m.costs.Point)
+	m.spend(x.cpu.id, cycles.Point, 1)
 	return true
 }
 
@@ -43,7 +44,7 @@ func (x *Ctx) point() {
 		return
 	}
 	m := x.m
-	m.clocks[x.cpu.id%sim.MaxCPUs] += simTime(m.costs.Point)
+	m.spend(x.cpu.id, cycles.Point, 1)
 	if mv := m.turn(); mv != sim.Mover(x.cpu.id) {
 		x.giveWay(mv)
 	}

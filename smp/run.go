@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"kpsim/sim"
+	"kpsim/smp/cycles"
 	"kpsim/smp/isa"
 	"kpsim/smp/smpev"
 )
@@ -386,10 +387,11 @@ func (m *Machine) execute(c *CPU) {
 	held := m.held(c)
 	left := held
 	id := uint64(c.id)
+	instruction := sim.Time(m.costs[cycles.Instruction])
 	var out isa.Outcome
 	for {
 		m.log.Mix(uint64(in.Addr)<<6 | id)
-		m.clocks[id%sim.MaxCPUs]++
+		m.clocks[id%sim.MaxCPUs] += instruction
 		out = in.Exec(&c.regs, m.data)
 		next := c.known()
 		if out != isa.Next || left == 0 || next == nil {
@@ -400,6 +402,9 @@ func (m *Machine) execute(c *CPU) {
 		left--
 	}
 	m.instr++
+	if m.tally != nil {
+		m.tally[id][cycles.Instruction] += 1 + held - left
+	}
 	if left != held {
 		m.instr += held - left
 		m.steps += held - left

@@ -2,6 +2,7 @@ package smp
 
 import (
 	"kpsim/sim"
+	"kpsim/smp/cycles"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -107,12 +108,13 @@ func (m *Machine) interrupt(s *Source, vec uint8) {
 
 // SendIPI makes an IPI of the reason pending on each CPU of the set.
 func (m *Machine) SendIPI(x *Ctx, set uint64, why ipiSet) {
-	m.clocks[x.cpu.id] += simTime(m.costs.SendIPI)
+	m.spend(x.cpu.id, cycles.SendIPI, 1)
 	m.emit(x.task.cpu, smpev.SendIPI, set, uint64(why), 0)
 	for ; set != 0; set &= set - 1 {
 		c := &m.cpus[firstCPU(set)]
 		m.touch(objIPI, uint64(c.id), true)
 		c.ipi |= why
+		c.called = m.clocks[x.cpu.id]
 		m.attend(c)
 	}
 }
@@ -122,6 +124,7 @@ func (m *Machine) takeIPI(c *CPU) {
 	vec := uint8(smpev.VecCall)
 	m.touch(objIPI, uint64(c.id), true)
 	m.touchIdle(c)
+	m.catchUp(c, c.called)
 	m.errand = nil
 	if c.ipi&IPICall != 0 {
 		c.ipi &^= IPICall

@@ -2,6 +2,7 @@ package smp
 
 import (
 	"kpsim/sim"
+	"kpsim/smp/cycles"
 	"kpsim/smp/isa"
 	"kpsim/smp/smpev"
 )
@@ -61,7 +62,8 @@ func (m *Machine) schedule(c *CPU, voluntary bool) {
 	}
 	c.trace()
 	c.guest = next.onGuest()
-	m.clocks[c.id] += simTime(m.costs.Switch)
+	m.catchUp(c, next.woken)
+	m.spend(c.id, cycles.Switch, 1)
 	m.log.Emit(smpev.Switch, c.id, uint8(prev.ID), uint64(prev.ID), uint64(next.ID), b2u(voluntary))
 	m.switched(c, prev, next, voluntary)
 	m.attend(c)
@@ -97,7 +99,7 @@ func (m *Machine) Wake(t *Task) {
 		return
 	}
 	m.begin(t)
-	t.state = runnable
+	t.state, t.woken = runnable, m.now()
 	m.emit(t.cpu, smpev.Wake, uint64(t.ID), 0, 0)
 	t.cpu.enqueue(m, t)
 	if t.class == classStopper && m.cfg.Full && t.cpu.task != t.cpu.idle {

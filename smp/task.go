@@ -1,6 +1,7 @@
 package smp
 
 import (
+	"kpsim/sim"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
@@ -27,6 +28,7 @@ type Task struct {
 	bases    bases    // of the CPU too
 	switches uint64   // voluntary ones so far in the run
 	use      stackUse // in an observed run
+	woken    sim.Time // when it last was, by the clock of who did that
 }
 
 // bases are those bases of segments that a kernel of 64 bits keeps by task, for
@@ -84,7 +86,7 @@ type frame struct {
 
 // rewind makes the task what it is before a run; its routines run at idle.
 func (t *Task) rewind(idle isa.Addr) {
-	t.frames, t.state, t.preempt, t.again = t.frames[:0], dormant, 0, false
+	t.frames, t.state, t.preempt, t.again, t.woken = t.frames[:0], dormant, 0, false, 0
 	t.exiting = false
 	t.switches, t.bases = 0, bases{}
 	t.regs = isa.Regs{IP: idle, Flags: isa.F1 | isa.IF}

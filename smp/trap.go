@@ -2,6 +2,7 @@ package smp
 
 import (
 	"fmt"
+	"kpsim/smp/cycles"
 
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
@@ -46,7 +47,7 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip isa.Addr, addr uint64) {
 	c.regs.IP = m.idleIP()
 	c.after = 0
 	c.guest = false
-	m.clocks[c.id] += simTime(m.costs.Trap)
+	m.spend(c.id, delivery(vec), 1)
 
 	x.trap, x.vector = m.hooks.Trap[vec], vec
 	x.place, x.step = vectorName(vec), 0
@@ -161,7 +162,7 @@ func (m *Machine) iret(c *CPU) {
 	c.nmiBlocked = false
 	c.trace()
 	c.guest = t.onGuest()
-	m.clocks[c.id] += simTime(m.costs.Iret)
+	m.spend(c.id, cycles.Iret, 1)
 	m.text.Serialise(int(c.id))
 	m.touchFloor(c)
 	m.emit(c, smpev.Return, uint64(vec), uint64(c.regs.IP), uint64(t.Traps()))

@@ -1,6 +1,7 @@
 package smp
 
 import (
+	"kpsim/smp/cycles"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -47,7 +48,7 @@ func (x *Ctx) SpinForIPI(w kapi.Cond) { x.spin(w, waitIPI, true) }
 func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
 	whole := lasts && x.m.foot != nil && x.m.foot.whole && !x.prompt
 	if whole {
-		x.m.clocks[x.cpu.id] += simTime(x.m.costs.Point)
+		x.m.spend(x.cpu.id, cycles.Point, 1)
 		whole = x.m.unasked(x.cpu)
 	}
 	if !whole {
@@ -102,7 +103,10 @@ func (m *Machine) recheckWaiters() {
 		m.TouchCell(x.cond.Cell(), true)
 		x.cond = nil
 		m.attend(x.cpu)
-		if x.task.state == sleeping {
+		if x.task.state != sleeping {
+			m.catchUp(x.cpu, m.now())
+		} else {
+			x.task.woken = m.now()
 			x.task.state = runnable
 			m.emit(x.cpu, smpev.Wake, uint64(x.task.ID), 0, 0)
 			x.cpu.enqueue(m, x.task)

@@ -9,6 +9,7 @@
 //	kpsim explain TRACE          how it came about in sentences, and the choice that lost it
 //	kpsim check OBJECT           what a kernel says of a probe on each instruction
 //	kpsim disasm OBJECT FUNC     a function, and what a probe's jump would replace
+//	kpsim overhead               what a probe's hit costs, beside the documents' figures
 //	kpsim list                   what there is: scenarios, properties, mutants, strategies
 //
 // What it is not: it decides nothing about a run. It turns flags into a
@@ -36,5 +37,6 @@
 // longest: search.go makes the runs and saves what they show, judge.go makes rows
 // of it, thorough.go says how much it means, report.go prints; merge begins where
 // search.go has ended. shell.go reads lines and has the table of commands, shell_do.go moves the
-// machine, shell_files.go and shell_look.go show it. program.go is what all commands share.
+// machine, shell_files.go and shell_look.go show it. overhead_table.go prints figures,
+// overhead_words.go what is said of them. program.go is what all commands share.
 package main

@@ -39,6 +39,7 @@ type commands struct {
 	Disasm   disasmCmd   `cmd:"" help:"List a function, and draw what a probe's jump would replace."`
 	Bench    benchCmd    `cmd:"" help:"Measure how fast and how well this build searches."`
 	Mutants  mutantsCmd  `cmd:"" help:"Break one step of a protocol after another on purpose, and see who notices, and how soon."`
+	Overhead overheadCmd `cmd:"" help:"Say what probes cost: the documents' figures beside ours, and what a hit is spent on."`
 	Editions editionsCmd `cmd:"" help:"Print what each edition of the kernel's document presets."`
 	List     listCmd     `cmd:"" help:"List the scenarios, properties, mutants and strategies."`
 }

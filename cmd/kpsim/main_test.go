@@ -44,6 +44,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	figures, err := filepath.Abs("../../properties/overhead/figures.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", UpdateScripts: *updateScripts,
 		Setup: func(e *testscript.Env) error {
@@ -51,6 +55,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("DATA", data)
 			e.Setenv("DOCUMENT", document)
 			e.Setenv("MODULES", modules)
+			e.Setenv("FIGURES", figures)
 			return os.WriteFile(filepath.Join(e.WorkDir, "arm.o"), armObject(), 0o644)
 		},
 		Condition: func(name string) (bool, error) {

@@ -6,39 +6,94 @@
 //
 // Its rule: a figure is the sum of what happened, never a formula beside it.
 //
-// Its limits: one nominal profile, whose numbers are assumed: only their
-// order of magnitude is meant. Machine profiles with provenance come with the
-// overhead reports.
+// Its limits: the nominal profile's numbers are assumed: only their order of
+// magnitude is meant. Those of real machines, and where they are from, are in
+// properties/overhead. A cost is the same whatever the caches hold, and whoever
+// else wants the line that a lock is in.
 package cycles
 
 import "kpsim/smp/kapi"
 
-// A Profile is the cost of each event, in cycles.
-type Profile struct {
-	Instruction uint64
-	Trap        uint64 // delivery of an exception or interrupt
-	Iret        uint64
-	Switch      uint64 // of tasks
-	SyncCore    uint64
-	SendIPI     uint64
-	Point       uint64 // one access to a shared cell
-	Work        [kapi.WorkKinds]uint64
+// An Event is something that takes a CPU time: what the machine does, then what
+// the Go code of kernel routines does.
+type Event uint8
+
+// The machine's events.
+const (
+	Instruction Event = iota // of text: of functions, copies, detours and stubs
+	Breakpoint               // #BP is delivered
+	Debug                    // #DB is delivered
+	Trap                     // any other exception or interrupt is
+	Iret                     // the CPU comes back from either
+	Switch                   // of tasks
+	SyncCore                 // a serialising instruction
+	SendIPI
+	Point // a shared cell is accessed
+	machineEvents
+)
+
+// Events is how many sorts there are.
+const Events = machineEvents + Event(kapi.WorkKinds)
+
+// Work returns the event that is work of a kind.
+func Work(k kapi.Work) Event { return machineEvents + Event(k) }
+
+var names = [machineEvents]string{"instruction", "breakpoint", "debug", "trap", "iret", "switch", "sync_core", "send-ipi", "point"}
+
+// String returns the event's name, by which profiles know it.
+func (e Event) String() string {
+	if e < machineEvents {
+		return names[e]
+	}
+	return kapi.Work(e - machineEvents).String()
+}
+
+// A Cost is cycles times Unit.
+type Cost uint64
+
+// Unit is how many of a clock's units are a cycle: costs that are fitted aren't whole
+// cycles.
+const Unit = 256
+
+// A Profile is what each event costs on one machine.
+type Profile [Events]Cost
+
+// A Tally is how often each event happened.
+type Tally [Events]uint64
+
+// Cost is what the events of a tally cost together.
+func (p *Profile) Cost(t *Tally) (c Cost) {
+	for e, n := range t {
+		c += p[e] * Cost(n)
+	}
+	return c
 }
 
 // Nominal is a round-numbered processor of the 2010s (assumed).
 var Nominal = Profile{
-	Instruction: 1,
-	Trap:        200,
-	Iret:        100,
-	Switch:      1000,
-	SyncCore:    150,
-	SendIPI:     300,
-	Point:       4,
-	Work: [kapi.WorkKinds]uint64{
-		kapi.WorkLookup:  40,
-		kapi.WorkHandler: 20,
-		kapi.WorkSave:    40,
-		kapi.WorkCopy:    1,
-		kapi.WorkEmulate: 30,
-	},
+	Instruction: 1 * Unit,
+	Breakpoint:  200 * Unit,
+	Debug:       200 * Unit,
+	Trap:        200 * Unit,
+	Iret:        100 * Unit,
+	Switch:      1000 * Unit,
+	SyncCore:    150 * Unit,
+	SendIPI:     300 * Unit,
+	Point:       4 * Unit,
+
+	machineEvents + Event(kapi.WorkLookup):     40 * Unit,
+	machineEvents + Event(kapi.WorkStep):       20 * Unit,
+	machineEvents + Event(kapi.WorkResume):     30 * Unit,
+	machineEvents + Event(kapi.WorkHandler):    20 * Unit,
+	machineEvents + Event(kapi.WorkWalk):       10 * Unit,
+	machineEvents + Event(kapi.WorkSave):       40 * Unit,
+	machineEvents + Event(kapi.WorkCopy):       1 * Unit,
+	machineEvents + Event(kapi.WorkEmulate):    30 * Unit,
+	machineEvents + Event(kapi.WorkCall):       40 * Unit,
+	machineEvents + Event(kapi.WorkReturn):     40 * Unit,
+	machineEvents + Event(kapi.WorkDetour):     20 * Unit,
+	machineEvents + Event(kapi.WorkLock):       20 * Unit,
+	machineEvents + Event(kapi.WorkUnlock):     2 * Unit,
+	machineEvents + Event(kapi.WorkFlags):      20 * Unit,
+	machineEvents + Event(kapi.WorkMispredict): 15 * Unit,
 }

@@ -56,7 +56,9 @@ type Spinlock struct {
 func (l *Spinlock) Lock(x kapi.Context) {
 	c := x.(*smp.Ctx)
 	on := false
+	x.Work(kapi.WorkLock, 1)
 	if l.irqs {
+		x.Work(kapi.WorkFlags, 1)
 		on = c.IRQ(false)
 	}
 	x.PreemptDisable()
@@ -73,6 +75,7 @@ func (l *Spinlock) Unlock(x kapi.Context) {
 	x.Emit(smpev.Unlock, l.id, 0, 0)
 	on := l.on
 	l.on = false
+	x.Work(kapi.WorkUnlock, 1)
 	l.owner.Store(x, 0)
 	if l.irqs && on {
 		x.(*smp.Ctx).IRQ(true)

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"kpsim/properties/overhead"
+)
+
+type overheadCmd struct {
+	Table     overheadTableCmd     `cmd:"" default:"withargs" help:"The documents' figures beside ours, and what each hit is spent on. This is what overhead does by itself."`
+	Fit       overheadFitCmd       `cmd:"" help:"The numbers that are fitted, how far off each figure is, and which can't be right together."`
+	Calibrate overheadCalibrateCmd `cmd:"" help:"Fit a profile to figures that you have measured, for --profile."`
+}
+
+const overheadHelp = `What a hit of a probe costs. The documents end in 27 figures, measured on processors of 2003 to 2008. Here each is the difference between runs of a scenario with and without the probe: what happens in a hit is counted (exceptions, single steps, instructions, locks, copies, steps of the engine), and each event has a price on each machine. The prices are fitted to the figures in two tiers:
+
+  calibrated    twenty numbers, four of each machine: it says what the figures say
+  mechanistic   thirteen numbers for all machines together, with what is typical
+                of the processors and the counted instructions of kernel code
+
+The second can be wrong: "left out" is its error for a figure that it wasn't fitted to. i386 and ppc64 have no engine here: their prices are for what the x86_64 one does.
+
+Probes: k a kprobe (stepped), b boosted, o optimized; r, rb, ro a return probe on such; j a jprobe; kr, jr a kprobe or jprobe and a return probe.
+
+Examples:
+
+  kpsim overhead
+  kpsim overhead --machine xeon-e5410/x86_64 --probe k --probe o
+  kpsim overhead --tier mechanistic --provenance --machine pentium-m/i386
+  kpsim overhead --prose
+  kpsim overhead --bench > old.txt; benchstat old.txt new.txt
+  kpsim overhead --json | jq 'select(.error > 0.05)'
+  kpsim overhead fit
+  kpsim overhead calibrate mine.csv > mine.profile
+  kpsim overhead --profile mine.profile
+
+The flags of these: kpsim overhead table --help (the word table may be left out).
+
+Exit status: 0, 2 bad input, 3 a bug of the simulator.`
+
+// Help implements kong.HelpProvider.
+func (*overheadCmd) Help() string { return overheadHelp }
+
+type overheadTableCmd struct {
+	Machines   []string `name:"machine" placeholder:"ID" help:"Only this machine, as xeon-e5410/x86_64. May be given many times. Default: all."`
+	Probes     []string `name:"probe" placeholder:"NAME" help:"Only this probe, as k. May be given many times. Default: all."`
+	Tier       string   `placeholder:"TIER" xor:"costs" help:"Only this tier: calibrated or mechanistic. Default: both, and what hits are spent on by the mechanistic one, as only that knows how a cost is shared out."`
+	Profile    fileName `placeholder:"FILE" xor:"costs,what" help:"What the probes cost on the machine that this file describes; kpsim overhead calibrate writes such."`
+	Provenance bool     `xor:"what,lines" help:"Print where each cost is from."`
+	Prose      bool     `xor:"what,lines" help:"Print which of the documents' claims in words hold for which machine."`
+	JSON       bool     `name:"json" xor:"form" help:"Print one JSON object a line."`
+	Markdown   bool     `xor:"form" help:"Print tables in Markdown."`
+	Bench      bool     `xor:"form,lines" help:"Print Go benchmark lines, which benchstat compares."`
+}
+
+// Help implements kong.HelpProvider.
+func (*overheadTableCmd) Help() string { return overheadHelp }
+
+func (c *overheadTableCmd) run(p *program) (int, error) {
+	if err := c.check(); err != nil {
+		return 0, err
+	}
+	if c.Profile != "" {
+		return exitOK, c.priced(p)
+	}
+	o, err := overhead.Fit(overhead.Figures())
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case c.Provenance:
+		return exitOK, c.provenance(p, o)
+	case c.Prose:
+		return exitOK, c.prose(p, o)
+	}
+	r, err := c.report(o)
+	if err != nil {
+		return 0, err
+	}
+	return exitOK, r.print(p, c)
+}
+
+// check checks the names that are given.
+func (c *overheadTableCmd) check() error {
+	var ids, probes []string
+	for i := range overhead.Machines {
+		ids = append(ids, overhead.Machines[i].ID())
+	}
+	for _, detours := range []bool{false, true} {
+		for _, p := range overhead.Probes(detours) {
+			if !slices.Contains(probes, p.Name) {
+				probes = append(probes, p.Name)
+			}
+		}
+	}
+	switch {
+	case c.Profile != "" && len(c.Machines) > 0:
+		return errors.New("--machine: a profile is of one machine; leave --machine or --profile out")
+	case c.Provenance && len(c.Probes) > 0:
+		return errors.New("--probe: a cost is the same for all probes; leave --probe or --provenance out")
+	case c.Prose && len(c.Probes) > 0:
+		return errors.New("--probe: claims compare probes; leave --probe or --prose out")
+	}
+	for _, m := range c.Machines {
+		if !slices.Contains(ids, m) {
+			return fmt.Errorf("--machine: no machine is called %q; there are %s", m, list(ids))
+		}
+	}
+	for _, q := range c.Probes {
+		if !slices.Contains(probes, q) {
+			return fmt.Errorf("--probe: no probe is called %q; there are %s", q, list(probes))
+		}
+	}
+	_, err := tiersOf(c.Tier)
+	return err
+}
+
+// tiersOf returns the tier of a name, or both.
+func tiersOf(name string) ([]overhead.Tier, error) {
+	both := []overhead.Tier{overhead.Calibrated, overhead.Mechanistic}
+	if name == "" {
+		return both, nil
+	}
+	for _, t := range both {
+		if t.String() == name {
+			return []overhead.Tier{t}, nil
+		}
+	}
+	return nil, fmt.Errorf("--tier: no tier is called %q; there are calibrated, mechanistic", name)
+}
+
+func (c *overheadTableCmd) wants(m *overhead.Machine, probe string) bool {
+	return (len(c.Machines) == 0 || slices.Contains(c.Machines, m.ID())) && (len(c.Probes) == 0 || probe == "" || slices.Contains(c.Probes, probe))
+}
+
+// readProfile reads a user's profile.
+func readProfile(name string) (*overhead.UserProfile, error) {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("--profile: %s; name a profile", cause(err, name))
+	}
+	return overhead.ReadProfile(name, string(b))
+}
+
+// nothing says that no figure is left.
+func (c *overheadTableCmd) nothing() error {
+	return fmt.Errorf("no figure is of %s on %s; kpsim overhead prints all there are", strings.Join(c.Probes, " or "), strings.Join(c.Machines, " or "))
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kpsim/properties/overhead"
+	"kpsim/smp/cycles"
+)
+
+type overheadCalibrateCmd struct {
+	File    string `arg:"" name:"file.csv" help:"What you have measured: machine,arch,mhz,era,probe,usec, a figure a line."`
+	Machine string `placeholder:"ID" help:"Which machine's profile is printed, if the file has several."`
+	Tier    string `placeholder:"TIER" default:"calibrated" help:"calibrated, or mechanistic. Default: calibrated."`
+}
+
+// Help implements kong.HelpProvider.
+func (*overheadCalibrateCmd) Help() string {
+	return `Fits costs to figures of your own and prints them as a file that kpsim overhead --profile reads. The columns:
+
+  machine  its name; those of one name (in i386 and x86_64, say) are taken to be one core
+  arch     i386, x86_64, or with era 2.6 ppc64
+  mhz      its clock
+  era      2.6 or 4.15: which probes there are (j, kr, jr; or b, o, rb, ro), and whose kernel code
+  probe    k, b, o, r, rb, ro; j, kr, jr
+  usec     microseconds that a hit takes: a call with the probe less one without
+
+Arch and era decide whose instructions are counted, and what locks and mispredictions typically cost: those of the documents' machine with the same two. The rest is fitted. A comment at each cost says where it is from.
+
+Examples:
+
+  kpsim overhead calibrate mine.csv > mine.profile
+  kpsim overhead calibrate --machine my-box/x86_64 mine.csv
+  kpsim overhead --profile mine.profile
+
+Exit status: 0, 2 bad input, 3 a bug of the simulator.`
+}
+
+func (c *overheadCalibrateCmd) run(p *program) (int, error) {
+	tiers, err := tiersOf(c.Tier)
+	if err != nil {
+		return 0, err
+	}
+	if len(tiers) != 1 {
+		return 0, fmt.Errorf("--tier: the name is empty; give calibrated or mechanistic")
+	}
+	b, err := os.ReadFile(c.File)
+	if err != nil {
+		return 0, fmt.Errorf("%s; name a file of figures", cause(err, c.File))
+	}
+	figures, err := overhead.ReadFigures(c.File, string(b))
+	if err != nil {
+		return 0, err
+	}
+	if len(figures) == 0 {
+		return 0, fmt.Errorf("%s: there is no figure in it; add a line as My machine,x86_64,2330,4.15,k,0.99", c.File)
+	}
+	o, err := overhead.Fit(figures)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", c.File, err)
+	}
+	m, err := c.pick(o)
+	if err != nil {
+		return 0, err
+	}
+	u, err := o.UserProfile(m, tiers[0])
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", c.File, err)
+	}
+	if err := c.head(p, o, m, tiers[0]); err != nil {
+		return 0, err
+	}
+	fmt.Fprint(p.out, u.Text(func(e cycles.Event) string { return o.Note(m, tiers[0], e) }))
+	return exitOK, nil
+}
+
+func (c *overheadCalibrateCmd) pick(o *overhead.Model) (*overhead.Machine, error) {
+	var ids []string
+	for _, m := range o.Machines() {
+		if m.ID() == c.Machine {
+			return m, nil
+		}
+		ids = append(ids, m.ID())
+	}
+	switch {
+	case c.Machine != "":
+		return nil, fmt.Errorf("--machine: no machine of %s is called %q; there are %s", c.File, c.Machine, list(ids))
+	case len(ids) > 1:
+		return nil, fmt.Errorf("%s has figures of %s; choose one with --machine", c.File, list(ids))
+	}
+	return o.Machines()[0], nil
+}
+
+// head says what the numbers are, and how far off the figures.
+func (c *overheadCalibrateCmd) head(p *program, o *overhead.Model, m *overhead.Machine, t overhead.Tier) error {
+	table, err := o.Table(t)
+	if err != nil {
+		return err
+	}
+	line := func(format string, args ...any) { fmt.Fprintf(p.out, "# "+format+"\n", args...) }
+	line("What probes cost on %s, for kpsim overhead --profile: cycles of each event.", m.ID())
+	line("Fitted to %s of %s, %s:", number(len(table), "figure"), filepath.Base(c.File), t)
+	for i := range table {
+		if l := &table[i]; l.Machine == m {
+			line("  %-3s %.3f µs measured, %.3f by this (%s %%)", l.Probe.Name, l.Usec, l.Ours, perCent(l.Error))
+		}
+	}
+	line("fitted:  %s", termsLine(o.Fitted(m)))
+	if t == overhead.Calibrated {
+		line("         and more, or less, of %s", termsLine(o.Calibration(m)))
+	}
+	line("typical: %s; of a %s, nobody has measured it here", termsLine(m.Typical()), m.Like().Name)
+	line("counted: the events of a hit, in runs; and instructions, in the code of a kernel of the time of a %s", m.Like().ID())
+	line("assumed: how these are shared out among the events of a hit; and costs that no figure has")
+	if n := o.Numbers(t); n < len(o.Fitted(m)) {
+		line("The figures tell only %s apart: the costs of single events mean little.", number(n, "number"))
+	}
+	fmt.Fprintln(p.out)
+	return nil
+}
+
+func termsLine(terms []overhead.Term) string {
+	var parts []string
+	for _, t := range terms {
+		parts = append(parts, fmt.Sprintf("%s %s", t.Of, signless(fmt.Sprintf("%.3f", t.Each))))
+	}
+	return strings.Join(parts, ", ")
+}

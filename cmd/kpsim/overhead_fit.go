@@ -1,0 +1,190 @@
+package main
+
+import (
+	"fmt"
+
+	"kpsim/properties/overhead"
+)
+
+type overheadFitCmd struct {
+	JSON     bool `name:"json" xor:"form" help:"Print one JSON object a line."`
+	Markdown bool `xor:"form" help:"Print tables in Markdown."`
+}
+
+// Help implements kong.HelpProvider.
+func (*overheadFitCmd) Help() string {
+	return `Fits both tiers to the documents' 27 figures anew, and prints the numbers; how far off each figure is, and would be if it were left out; and which figures can't be right together.
+
+In the hits of k and rb together the same happens as in those of b and r, so their figures should have the same sum, whatever anything costs. So for any costs some figure of a machine is off by "at least" so much. A figure is rounded to 0.01 µs: it may be off by 0.005.
+
+Last come figures of 2006 that nothing was fitted to, predicted from others of the same machine.
+
+Examples:
+
+  kpsim overhead fit
+  kpsim overhead fit --json | jq 'select(.kind == "residual")'
+
+Exit status: 0, 2 bad input, 3 a bug of the simulator.`
+}
+
+// What --json prints, each with its kind.
+type (
+	fittedNumber struct {
+		Kind   string  `json:"kind"` // number
+		Tier   string  `json:"tier"`
+		Of     string  `json:"of"` // core or machine
+		Name   string  `json:"name"`
+		Cycles float64 `json:"cycles"`
+	}
+	fittedFigure struct {
+		Kind        string  `json:"kind"` // residual
+		Machine     string  `json:"machine"`
+		Probe       string  `json:"probe"`
+		Documented  float64 `json:"documented_us"`
+		Calibrated  float64 `json:"calibrated_us"`
+		Mechanistic float64 `json:"mechanistic_us"`
+		LeftOut     float64 `json:"left_out_error"`
+	}
+	fittedLeast struct {
+		Kind    string  `json:"kind"` // consistency
+		Of      string  `json:"of"`
+		Figures int     `json:"figures"`
+		Numbers int     `json:"numbers"`
+		Least   float64 `json:"least_largest_error_us"`
+		Says    string  `json:"says"`
+	}
+	fittedContrast struct {
+		Kind    string    `json:"kind"` // contrast
+		Machine string    `json:"machine"`
+		Probes  [4]string `json:"probes"`
+		Usec    float64   `json:"us"`
+		Says    string    `json:"says"`
+	}
+	fittedPrediction struct {
+		Kind      string  `json:"kind"` // prediction
+		Says      string  `json:"says"`
+		How       string  `json:"how"`
+		Usec      float64 `json:"published_us"`
+		Predicted float64 `json:"predicted_us"`
+		Low       float64 `json:"low_us"`
+		High      float64 `json:"high_us"`
+		Error     float64 `json:"error"`
+	}
+)
+
+func (c *overheadFitCmd) run(p *program) (int, error) {
+	o, err := overhead.Fit(overhead.Figures())
+	if err != nil {
+		return 0, err
+	}
+	for i, part := range []func(*program, *overhead.Model) error{c.numbers, c.residuals, c.consistency, c.predictions} {
+		if i > 0 && !c.JSON {
+			fmt.Fprintln(p.out)
+		}
+		if err := part(p, o); err != nil {
+			return 0, err
+		}
+	}
+	return exitOK, nil
+}
+
+// section prints a table under its heading, or the objects instead.
+func (c *overheadFitCmd) section(p *program, title string, g *grid, objects []any) error {
+	if c.JSON {
+		for _, v := range objects {
+			if err := p.printJSON(v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	fmt.Fprintf(p.out, "%s\n\n", title)
+	g.print(p, c.Markdown)
+	return nil
+}
+
+func (c *overheadFitCmd) numbers(p *program, o *overhead.Model) error {
+	g := grid{head: []string{"tier", "of", "what", "cycles"}, text: 3}
+	var objects []any
+	add := func(t overhead.Tier, of string, terms []overhead.Term) {
+		for _, term := range terms {
+			g.add(t.String(), of, term.Of, signless(fmt.Sprintf("%.2f", term.Each)))
+			objects = append(objects, &fittedNumber{"number", t.String(), of, term.Of, term.Each})
+		}
+	}
+	for _, m := range o.CoreOwners() {
+		add(overhead.Mechanistic, m.Name, o.Fitted(m))
+	}
+	for _, m := range o.Machines() {
+		add(overhead.Calibrated, m.ID(), o.Calibration(m))
+	}
+	title := fmt.Sprintf("The numbers that are fitted: %d of the mechanistic tier, for a core each; %d of the calibrated one, which come on top of an event's cost:",
+		o.Numbers(overhead.Mechanistic), o.Numbers(overhead.Calibrated))
+	return c.section(p, title, &g, objects)
+}
+
+func (c *overheadFitCmd) residuals(p *program, o *overhead.Model) error {
+	calibrated, err := o.Table(overhead.Calibrated)
+	if err != nil {
+		return err
+	}
+	mechanistic, err := o.Table(overhead.Mechanistic)
+	if err != nil {
+		return err
+	}
+	g := grid{head: []string{"machine", "probe", "documented µs", "calibrated: ns more", "%", "mechanistic: ns more", "%", "left out %"}, text: 2}
+	var objects []any
+	for i, left := range o.LeaveOut() {
+		a, b := &calibrated[i], &mechanistic[i]
+		ns := func(l *overhead.Line) string { return signless(fmt.Sprintf("%.1f", 1000*(l.Ours-l.Usec))) }
+		g.add(a.Machine.ID(), a.Probe.Name, fmt.Sprintf("%.2f", a.Usec), ns(a), perCent(a.Error), ns(b), perCent(b.Error), perCent(left))
+		objects = append(objects, &fittedFigure{"residual", a.Machine.ID(), a.Probe.Name, a.Usec, a.Ours, b.Ours, left})
+	}
+	return c.section(p, "What is left, and the mechanistic error of each figure when the fit is without it:", &g, objects)
+}
+
+func (c *overheadFitCmd) consistency(p *program, o *overhead.Model) error {
+	list, err := o.Consistencies()
+	if err != nil {
+		return err
+	}
+	g := grid{head: []string{"of", "rounded to 5 ns", "figures", "numbers", "at least ns"}, text: 2}
+	var objects []any
+	for _, k := range list {
+		says := "agree"
+		switch {
+		case k.Beyond():
+			says = "can't all be right"
+		case k.AtLimit():
+			says = "just agree, some at 5 ns"
+		}
+		g.add(k.Of, says, fmt.Sprint(k.Figures), fmt.Sprint(k.Numbers), signless(fmt.Sprintf("%.2f", 1000*k.Least)))
+		objects = append(objects, &fittedLeast{"consistency", k.Of, k.Figures, k.Numbers, k.Least, says})
+	}
+	if err := c.section(p, "How far off the worst figure is at least, whatever the costs are (a core: of both its machines, what goes along with an exception being the core's):", &g, objects); err != nil {
+		return err
+	}
+	if !c.JSON {
+		fmt.Fprintln(p.out)
+	}
+	g, objects = grid{head: []string{"machine", "figures", "rounded to 0.01", "µs"}, text: 3}, nil
+	for _, k := range o.Contrasts() {
+		says := "agree"
+		if k.AtLimit() {
+			says = "only if all four are rounded by 0.005"
+		}
+		g.add(k.Machine.ID(), k.String(), says, signless(fmt.Sprintf("%.2f", k.Usec)))
+		objects = append(objects, &fittedContrast{"contrast", k.Machine.ID(), k.Probes, k.Usec, says})
+	}
+	return c.section(p, "Sums of figures in whose hits the same happens:", &g, objects)
+}
+
+func (c *overheadFitCmd) predictions(p *program, _ *overhead.Model) error {
+	g := grid{head: []string{"figure", "predicted as", "published µs", "predicted", "rounding leaves", "error %"}, text: 2}
+	var objects []any
+	for _, k := range overhead.Booster() {
+		g.add(k.Says, k.How, fmt.Sprintf("%.1f", k.Usec), fmt.Sprintf("%.2f", k.Predicted), fmt.Sprintf("%.2f to %.2f", k.Low, k.High), perCent(k.Error()))
+		objects = append(objects, &fittedPrediction{"prediction", k.Says, k.How, k.Usec, k.Predicted, k.Low, k.High, k.Error()})
+	}
+	return c.section(p, "Predicted, not fitted: Pentium 4 at 3.06 GHz, Linux 2.6.16-rc1 (Masami Hiramatsu, linux-kernel, 30 Jan 2006):", &g, objects)
+}

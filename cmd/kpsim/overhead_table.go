@@ -1,0 +1,270 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"kpsim/properties/overhead"
+	"kpsim/smp/cycles"
+)
+
+// An overheadLine is a figure in one tier, as --json prints it.
+type overheadLine struct {
+	Machine    string             `json:"machine"`
+	Name       string             `json:"name"`
+	Arch       string             `json:"arch"`
+	MHz        float64            `json:"mhz"`
+	Probe      string             `json:"probe"`
+	Says       string             `json:"says"`
+	Costs      string             `json:"tier"` // or profile
+	Documented *float64           `json:"documented_us"`
+	Usec       float64            `json:"us"`
+	Cycles     float64            `json:"cycles"`
+	Error      *float64           `json:"error"`
+	Beyond     *float64           `json:"error_beyond_rounding"`
+	Same       *bool              `json:"same"` // printed with two decimals it is the figure
+	LeftOut    *float64           `json:"left_out_error"`
+	Events     map[string]float64 `json:"events"`
+	Parts      map[string]float64 `json:"part_cycles"`
+	Prices     map[string]float64 `json:"event_cycles"`
+
+	shares [overhead.Parts]float64
+}
+
+// An overheadReport is what overhead prints.
+type overheadReport struct {
+	tiers   []overhead.Tier
+	rows    [][]overheadLine // a figure each, in each tier
+	of      int              // figures there are
+	numbers []int            // fitted in each tier
+	source  string           // the file, if it is a profile's
+}
+
+// report makes the table.
+func (c *overheadTableCmd) report(o *overhead.Model) (*overheadReport, error) {
+	r := &overheadReport{of: len(o.Samples)}
+	r.tiers, _ = tiersOf(c.Tier)
+	left := o.LeaveOut()
+	for k, t := range r.tiers {
+		r.numbers = append(r.numbers, o.Numbers(t))
+		table, err := o.Table(t)
+		if err != nil {
+			return nil, err
+		}
+		at := 0
+		for i := range table {
+			l := &table[i]
+			if !c.wants(l.Machine, l.Probe.Name) {
+				continue
+			}
+			costs, err := o.Profile(l.Machine, t)
+			if err != nil {
+				return nil, err
+			}
+			row := lineOfHit(l.Machine.Name, l.Machine.Arch, l.Machine.MHz, l.Probe, &l.Hit, costs)
+			same, beyond := l.Same(), l.Beyond()
+			row.Costs, row.Documented, row.Error, row.Beyond, row.Same = t.String(), &l.Usec, &l.Error, &beyond, &same
+			if t == overhead.Mechanistic {
+				row.LeftOut = &left[i]
+			}
+			if k == 0 {
+				r.rows = append(r.rows, nil)
+			}
+			r.rows[at] = append(r.rows[at], row)
+			at++
+		}
+	}
+	if len(r.rows) == 0 {
+		return nil, c.nothing()
+	}
+	return r, nil
+}
+
+func lineOfHit(name, arch string, mhz float64, q *overhead.Probe, h *overhead.Hit, costs *cycles.Profile) overheadLine {
+	l := overheadLine{
+		Machine: (&overhead.Machine{Name: name, Arch: arch}).ID(), Name: name, Arch: arch, MHz: mhz, Probe: q.Name, Says: q.Says,
+		Usec: h.Cycles / mhz, Cycles: h.Cycles, shares: h.Shares(costs),
+		Events: make(map[string]float64), Parts: make(map[string]float64), Prices: make(map[string]float64),
+	}
+	for e, n := range h.Events {
+		if n != 0 {
+			l.Events[cycles.Event(e).String()] = n
+			l.Prices[cycles.Event(e).String()] = float64(costs[e]) / cycles.Unit
+		}
+	}
+	for part, v := range l.shares {
+		l.Parts[strings.ReplaceAll(overhead.Part(part).String(), " ", "_")] = v
+	}
+	return l
+}
+
+// priced prints what probes cost by a user's profile.
+func (c *overheadTableCmd) priced(p *program) error {
+	u, err := readProfile(string(c.Profile))
+	if err != nil {
+		return err
+	}
+	r := &overheadReport{source: string(c.Profile)}
+	for _, q := range u.Probes() {
+		if !c.wants(nil, q.Name) {
+			continue
+		}
+		h, err := q.Measure(&u.Costs)
+		if err != nil {
+			return err
+		}
+		l := lineOfHit(u.Name, u.Arch, u.MHz, &q, &h, &u.Costs)
+		l.Costs = "profile"
+		r.rows = append(r.rows, []overheadLine{l})
+	}
+	if len(r.rows) == 0 {
+		return fmt.Errorf("--probe: in era %s there is no %s; kpsim overhead --profile %s prints all there are", u.Era, strings.Join(c.Probes, " or "), c.Profile)
+	}
+	return r.print(p, c)
+}
+
+func (r *overheadReport) print(p *program, c *overheadTableCmd) error {
+	switch {
+	case c.JSON:
+		for _, row := range r.rows {
+			for i := range row {
+				if err := p.printJSON(&row[i]); err != nil {
+					return err
+				}
+			}
+		}
+	case c.Bench:
+		r.bench(p)
+	default:
+		r.figures(p, c.Markdown)
+		r.attribution(p, c.Markdown)
+	}
+	return nil
+}
+
+// figures prints the documents' beside ours, or ours alone, and what holds of all.
+func (r *overheadReport) figures(p *program, markdown bool) {
+	g := grid{head: []string{"machine", "arch", "probe"}, text: 3}
+	if r.source == "" {
+		g.head = append(g.head, "documented µs")
+	} else {
+		g.head = append(g.head, "µs", "cycles")
+	}
+	for _, t := range r.tiers {
+		g.head = append(g.head, t.String()+" µs", "error %")
+		if t == overhead.Mechanistic {
+			g.head = append(g.head, "left out %")
+		}
+	}
+	for _, row := range r.rows {
+		l := &row[0]
+		cells := []string{l.Name, l.Arch, l.Probe}
+		if r.source != "" {
+			g.add(append(cells, fmt.Sprintf("%.3f", l.Usec), fmt.Sprintf("%.0f", l.Cycles))...)
+			continue
+		}
+		cells = append(cells, fmt.Sprintf("%.2f", *l.Documented))
+		for i, t := range r.tiers {
+			cells = append(cells, fmt.Sprintf("%.3f", row[i].Usec), perCent(*row[i].Error))
+			if t == overhead.Mechanistic {
+				cells = append(cells, perCent(*row[i].LeftOut))
+			}
+		}
+		g.add(cells...)
+	}
+	g.print(p, markdown)
+	if len(r.tiers) > 0 {
+		fmt.Fprintln(p.out)
+	}
+	for i := range r.tiers {
+		line := r.summary(i)
+		if markdown {
+			line = "- " + line
+		}
+		fmt.Fprintf(p.out, "%s; %s fitted to all %d figures\n", line, number(r.numbers[i], "number"), r.of)
+	}
+	for _, row := range r.rows {
+		if l := &row[0]; r.source == "" && l.Arch != "x86_64" {
+			fmt.Fprintln(p.out, "\ni386 and ppc64 have no engine here: their prices are for what the x86_64 one does.")
+			break
+		}
+	}
+}
+
+// summary says how far off a tier is.
+func (r *overheadReport) summary(tier int) string {
+	var mean, leftMean, leftMost float64
+	same := 0
+	worst, beyond := &r.rows[0][tier], &r.rows[0][tier]
+	for _, row := range r.rows {
+		l := &row[tier]
+		mean += math.Abs(*l.Error) / float64(len(r.rows))
+		if math.Abs(*l.Error) > math.Abs(*worst.Error) {
+			worst = l
+		}
+		if *l.Beyond > *beyond.Beyond {
+			beyond = l
+		}
+		if *l.Same {
+			same++
+		}
+		if l.LeftOut != nil {
+			leftMean += math.Abs(*l.LeftOut) / float64(len(r.rows))
+			leftMost = max(leftMost, math.Abs(*l.LeftOut))
+		}
+	}
+	text := fmt.Sprintf("%s: mean error %.2f %%, largest %.2f %% (%s %s), beyond rounding %.2f %% (%s %s)", r.tiers[tier],
+		100*mean, 100*math.Abs(*worst.Error), worst.Machine, worst.Probe, 100**beyond.Beyond, beyond.Machine, beyond.Probe)
+	if *beyond.Beyond == 0 {
+		text = fmt.Sprintf("%s: mean error %.2f %%, largest %.2f %% (%s %s), all within rounding", r.tiers[tier],
+			100*mean, 100*math.Abs(*worst.Error), worst.Machine, worst.Probe)
+	}
+	if r.tiers[tier] == overhead.Mechanistic {
+		text += fmt.Sprintf(", left out %.2f %%, largest %.2f %%", 100*leftMean, 100*leftMost)
+	}
+	return fmt.Sprintf("%s; %d of %d print alike", text, same, len(r.rows))
+}
+
+// attribution prints what hits are spent on, by the last of the tiers: how a cost is
+// shared out is what the mechanistic one is of.
+func (r *overheadReport) attribution(p *program, markdown bool) {
+	g := grid{head: []string{"machine", "arch", "probe", "cycles"}, text: 3}
+	for part := range overhead.Parts {
+		g.head = append(g.head, part.String()+" %")
+	}
+	for _, row := range r.rows {
+		l := &row[len(row)-1]
+		cells := []string{l.Name, l.Arch, l.Probe, fmt.Sprintf("%.0f", l.Cycles)}
+		for _, v := range l.shares {
+			cells = append(cells, perCent(v/max(l.Cycles, 1))) // a profile's costs may be nothing
+		}
+		g.add(cells...)
+	}
+	by := "the profile"
+	if r.source == "" {
+		by = "the " + r.tiers[len(r.tiers)-1].String() + " costs"
+	}
+	fmt.Fprintf(p.out, "\nWhat a hit is spent on, by %s:\n\n", by)
+	g.print(p, markdown)
+}
+
+// bench prints what benchstat reads: a tier is a key of the configuration.
+func (r *overheadReport) bench(p *program) {
+	fmt.Fprintln(p.out, "pkg: kpsim/properties/overhead")
+	for i := range r.rows[0] {
+		fmt.Fprintf(p.out, "costs: %s\n", r.rows[0][i].Costs)
+		for _, row := range r.rows {
+			l := &row[i]
+			fmt.Fprintf(p.out, "BenchmarkHit/machine=%s/probe=%s 1 %.1f ns/op %.1f cycles/hit\n", strings.Map(benchRune, l.Machine), l.Probe, 1000*l.Usec, l.Cycles)
+		}
+	}
+}
+
+// benchRune keeps what isn't taken for the end of a name's part.
+func benchRune(r rune) rune {
+	if strings.ContainsRune("/= \t", r) {
+		return '_'
+	}
+	return r
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+
+	"kpsim/properties/overhead"
+	"kpsim/smp/cycles"
+)
+
+// An overheadCost is what an event costs and where that is from, as --json prints it.
+type overheadCost struct {
+	Machine string         `json:"machine"`
+	Tier    string         `json:"tier"`
+	Event   string         `json:"event"`
+	Cycles  float64        `json:"cycles"`
+	Figures int            `json:"in_figures"` // of so many of the machine's
+	Of      []overheadTerm `json:"of"`
+}
+
+type overheadTerm struct {
+	What   string  `json:"what"`
+	Count  float64 `json:"count"`
+	Counts string  `json:"count_from"`
+	Each   float64 `json:"cycles_each"`
+	Prices string  `json:"cycles_from"`
+}
+
+// provenance prints where each cost is from.
+func (c *overheadTableCmd) provenance(p *program, o *overhead.Model) error {
+	tiers, _ := tiersOf(c.Tier)
+	t := tiers[len(tiers)-1]
+	if c.Tier == "" {
+		t = overhead.Calibrated // which has all that the other has
+	}
+	for k, m := range o.Machines() {
+		if !c.wants(m, "") {
+			continue
+		}
+		g := grid{head: []string{"event", "of", "cycles from", "count from", "count", "each", "cycles", "in figures"}, text: 4}
+		for e := range cycles.Events {
+			terms := o.Terms(m, t, e)
+			cost := overheadCost{Machine: m.ID(), Tier: t.String(), Event: e.String(), Figures: o.InFigures(m, e), Of: []overheadTerm{}}
+			for _, term := range terms {
+				cost.Cycles += term.Cycles()
+				cost.Of = append(cost.Of, overheadTerm{term.Of, term.Count, term.Counts.String(), term.Each, term.Prices.String()})
+			}
+			if c.JSON {
+				if err := p.printJSON(&cost); err != nil {
+					return err
+				}
+				continue
+			}
+			if len(terms) == 0 {
+				g.add(e.String(), "nothing", "-", overhead.Assumed.String(), "0", "-", "0.0", fmt.Sprint(cost.Figures))
+			}
+			for i, term := range cost.Of {
+				name, figures := e.String(), fmt.Sprint(cost.Figures)
+				if i > 0 && !c.Markdown {
+					name, figures = "", ""
+				}
+				g.add(name, term.What, term.Prices, term.Counts, fmt.Sprintf("%.3g", term.Count), fmt.Sprintf("%.3f", term.Each), fmt.Sprintf("%.1f", term.Count*term.Each), figures)
+			}
+		}
+		if c.JSON {
+			continue
+		}
+		if k > 0 && len(c.Machines) != 1 {
+			fmt.Fprintln(p.out)
+		}
+		fmt.Fprintf(p.out, "%s, %s; cycles of %g MHz:\n\n", m.ID(), t, m.MHz)
+		g.print(p, c.Markdown)
+	}
+	if !c.JSON {
+		fmt.Fprintln(p.out, `
+fitted: to the documents' figures. typical: of such processors, by the literature; not measured on this one, and two in three may be off by 40 %.
+counted: in runs, or in code. assumed: of what was counted over a whole hit the share of one event; and what no figure has.`)
+	}
+	return nil
+}
+
+// An overheadVerdict is a claim of the documents held against a row, as --json prints it.
+type overheadVerdict struct {
+	Claim      string  `json:"claim"`
+	Low        float64 `json:"low"`
+	High       float64 `json:"high"`
+	Unit       string  `json:"unit"`
+	Assumed    bool    `json:"bounds_assumed"`
+	Machine    string  `json:"machine"`
+	Of         string  `json:"of"`
+	Documented float64 `json:"documented"`
+	Answer     string  `json:"documented_answer"`
+	Ours       float64 `json:"ours"`
+	OurAnswer  string  `json:"our_answer"`
+}
+
+// prose prints which claims hold where.
+func (c *overheadTableCmd) prose(p *program, o *overhead.Model) error {
+	tiers, _ := tiersOf(c.Tier)
+	table, err := o.Table(tiers[0])
+	if err != nil {
+		return err
+	}
+	var claim *overhead.Claim
+	var g grid
+	end := func() {
+		if len(g.rows) > 0 {
+			g.print(p, c.Markdown)
+			fmt.Fprintln(p.out)
+		}
+	}
+	for _, v := range overhead.Verdicts(table) {
+		if !c.wants(v.Machine, "") {
+			continue
+		}
+		if c.JSON {
+			q := v.Claim
+			if err := p.printJSON(&overheadVerdict{q.Says, q.Low, q.High, q.Unit, q.Assumed, v.Machine.ID(), v.Of, v.Documented, v.Answer.String(), v.Ours, v.OurAnswer.String()}); err != nil {
+				return err
+			}
+			continue
+		}
+		if v.Claim != claim {
+			end()
+			claim = v.Claim
+			bounds := claim.Bounds()
+			if claim.Assumed {
+				bounds += ", which is our reading"
+			}
+			fmt.Fprintf(p.out, "%s (%s)\n\n", claim.Says, bounds)
+			g = grid{head: []string{"machine", "arch", "of", "by the figures", "by ours", "documented " + claim.Unit, "ours " + claim.Unit}, text: 5}
+		}
+		g.add(v.Machine.Name, v.Machine.Arch, v.Of, v.Answer.String(), v.OurAnswer.String(), fmt.Sprintf("%.2f", v.Documented), fmt.Sprintf("%.2f", v.Ours))
+	}
+	if c.JSON {
+		return nil
+	}
+	end()
+	fmt.Fprintf(p.out, "ours: by the %s costs. rounding decides: the figures have two decimals, and with others that are rounded to them it would be otherwise.\n", tiers[0])
+	return nil
+}

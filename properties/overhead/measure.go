@@ -1,0 +1,145 @@
+package overhead
+
+import (
+	"fmt"
+	"strings"
+
+	"kpsim/properties/harness"
+	"kpsim/properties/scenario"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/cycles"
+)
+
+// A Probe is a way to probe a function, by the name that the documents' tables have
+// for it.
+type Probe struct {
+	Name    string // k, b, o, r, rb, ro, kr, j, jr
+	Says    string
+	Machine string // what of the machine isn't the edition's
+	probes  string // the registrations, in their order
+	ops     string
+}
+
+// Two editions: the one before boosting, and the one with detours.
+const (
+	old     = `edition = "2.6"`
+	stepped = `edition = "4.15", boost = "never", optprobes = False, ftrace = False`
+	boosted = `edition = "4.15", optprobes = False, ftrace = False`
+	detours = `edition = "4.15", ftrace = False`
+)
+
+const (
+	aKprobe    = "k = kprobe(\"k\", at = f)\n"
+	aKretprobe = "r = kretprobe(\"r\", at = f)\n"
+	aJprobe    = "e = stub(\"e\", calls = \"jprobe_return\")\nj = jprobe(\"j\", at = f, entry = e)\n"
+)
+
+// Probes are those of an era, by whether its machines have detours.
+func Probes(detour bool) []Probe {
+	if !detour {
+		return []Probe{
+			{"k", "a kprobe, stepped", old, aKprobe, "register(k)"},
+			{"j", "a jprobe", old, aJprobe, "register(j)"},
+			{"r", "a return probe", old, aKretprobe, "register(r)"},
+			{"kr", "a kprobe and a return probe", old, aKprobe + aKretprobe, "register(k), register(r)"},
+			{"jr", "a jprobe and a return probe", old, aJprobe + aKretprobe, "register(j), register(r)"},
+		}
+	}
+	return []Probe{
+		{"k", "a kprobe, stepped", stepped, aKprobe, "register(k)"},
+		{"b", "a kprobe, boosted", boosted, aKprobe, "register(k)"},
+		{"o", "a kprobe, optimized", detours, aKprobe, "register(k), wait_optimized()"},
+		{"r", "a return probe, stepped", stepped, aKretprobe, "register(r)"},
+		{"rb", "a return probe, boosted", boosted, aKretprobe, "register(r)"},
+		{"ro", "a return probe, optimized", detours, aKretprobe, "register(r), wait_optimized()"},
+	}
+}
+
+func probeNames(detour bool) (names []string) {
+	for _, p := range Probes(detour) {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// probed is the function: 55 48 89 e5 53 is the region of a detour.
+const probed = `f = text("f", hex = "55 4889e5 53 5b 5d c3")` + "\n"
+
+// Scenario returns what is run: so many calls of a function that is probed, or isn't.
+func (p *Probe) Scenario(calls int, probe bool) (*scenario.Scenario, error) {
+	var b strings.Builder
+	name := "overhead-" + p.Name
+	fmt.Fprintf(&b, "scenario(%q, says = %q)\nmachine(cpus = 1, preempt = \"none\", fetch = \"coherent\", %s)\n%s%s", name, p.Says, p.Machine, probed, p.probes)
+	ops := p.ops + ", "
+	if !probe {
+		ops = ""
+	}
+	fmt.Fprintf(&b, "task(\"t\", cpu = 0, ops = [%s%s])\nnever()\n", ops, strings.Repeat("call(f), ", calls))
+	return scenario.Load(name+".star", []byte(b.String()), nil)
+}
+
+// warm is how many calls go before those that count, hits how many those are.
+const warm, hits = 8, 16
+
+// A Hit is what happens in one hit of a probe, in the mean, and its cycles.
+type Hit struct {
+	Events [cycles.Events]float64
+	Cycles float64
+}
+
+// Measure returns what a hit is, with costs, nil for the nominal ones: what happens in a
+// run with more calls less one with fewer, and less what the same calls are without a
+// probe.
+func (p *Probe) Measure(costs *cycles.Profile) (h Hit, err error) {
+	var tallies [4]cycles.Tally
+	var clocks [4]float64
+	for i := range tallies {
+		sc, err := p.Scenario(warm+hits*(i%2), i < 2)
+		if err != nil {
+			return h, err
+		}
+		r, err := newRunner(sc, costs)
+		if err != nil {
+			return h, err
+		}
+		tallies[i], clocks[i], err = r.run()
+		r.Close()
+		if err != nil {
+			return h, err
+		}
+	}
+	for e := range h.Events {
+		h.Events[e] = (float64(tallies[1][e]) - float64(tallies[0][e]) - float64(tallies[3][e]) + float64(tallies[2][e])) / hits
+	}
+	h.Cycles = (clocks[1] - clocks[0] - clocks[3] + clocks[2]) / hits
+	return h, nil
+}
+
+// A runner makes default runs of a scenario.
+type runner struct {
+	*harness.Rig
+	tally [sim.MaxCPUs]cycles.Tally
+}
+
+func newRunner(sc *scenario.Scenario, costs *cycles.Profile) (*runner, error) {
+	rig, err := harness.New(sc, "")
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{Rig: rig}
+	rig.Machine.Costs(costs)
+	rig.Machine.Count(&r.tally)
+	return r, nil
+}
+
+// run makes a run: what happened on CPU 0, and how many cycles that took.
+func (r *runner) run() (cycles.Tally, float64, error) {
+	clear(r.tally[:])
+	done := r.Run(new(sched.Default))
+	if done.Outcome != smp.Passed {
+		return cycles.Tally{}, 0, fmt.Errorf("%s: the run ended as %v: %v", r.Scenario.Name, done.Outcome, done.Err)
+	}
+	return r.tally[0], float64(r.Machine.Clock(0)) / cycles.Unit, nil
+}

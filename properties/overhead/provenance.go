@@ -1,0 +1,200 @@
+package overhead
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/smp/cycles"
+	"kpsim/smp/kapi"
+)
+
+// A Source says where a number is from.
+type Source uint8
+
+// The sources.
+const (
+	Fitted  Source = iota // to the figures
+	Typical               // of such processors, by the literature; nobody has measured it on this one
+	Counted               // in the code, or in the runs
+	Assumed
+)
+
+var sourceNames = [...]string{"fitted", "typical", "counted", "assumed"}
+
+// String returns the source in a word.
+func (s Source) String() string { return sourceNames[s] }
+
+// A Term is a part of what an event costs: so many of something, so many cycles each.
+type Term struct {
+	Of     string
+	Count  float64
+	Counts Source
+	Each   float64 // cycles
+	Prices Source
+}
+
+// What cycles are for.
+const (
+	ofException   = "exception and return"
+	ofStep        = "single step"
+	ofInstruction = "instruction"
+	ofIST         = "way by an IST stack"
+	ofLock        = "locked instruction"
+	ofBlock       = "block copied"
+)
+
+// Cycles is what it comes to.
+func (t *Term) Cycles() float64 { return t.Count * t.Each }
+
+// Typical returns the cycles that are taken from the literature.
+func (m *Machine) Typical() (list []Term) {
+	for _, t := range []Term{
+		{Of: ofLock, Each: m.lock}, {Of: "mispredicted return", Each: m.mispredict}, {Of: ofBlock, Each: m.block},
+		{Of: "flags", Each: m.flags}, {Of: "flags of a detour", Each: m.typical.detour},
+	} {
+		if t.Each != 0 {
+			t.Count, t.Counts, t.Prices = 1, Counted, Typical
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// Fitted returns the numbers that are fitted of the core of a machine.
+func (o *Model) Fitted(m *Machine) (list []Term) {
+	c := o.Cores[m.core]
+	list = []Term{
+		{Of: ofException, Each: c.Exception}, {Of: ofStep, Each: c.Step}, {Of: ofInstruction, Each: c.Instruction},
+	}
+	switch {
+	case o.apart(m):
+		list = append(list, Term{Of: ofIST, Each: c.IST})
+	case m.ist:
+		list[0].Of += ", by way of an IST stack"
+	}
+	for i := range list {
+		list[i].Count, list[i].Counts, list[i].Prices = 1, Counted, Fitted
+	}
+	return list
+}
+
+// apart reports whether the figures tell what an IST stack takes from the exception
+// itself: those of another machine with this core do.
+func (o *Model) apart(m *Machine) bool {
+	return m.ist && len(of(o.Samples, func(s *sample) bool { return s.Machine.core == m.core && !s.Machine.ist })) > 0
+}
+
+// Terms returns what an event's cost on a machine is made of, as Profile puts it
+// together.
+func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
+	add := func(of string, count float64, counts Source, each float64, prices Source) {
+		if count != 0 && (each != 0 || prices == Fitted) {
+			list = append(list, Term{of, count, counts, each, prices})
+		}
+	}
+	switch e {
+	case cycles.Switch, cycles.SyncCore, cycles.SendIPI:
+		add("nominal", 1, Assumed, float64(cycles.Nominal[e])/cycles.Unit, Assumed)
+		return list
+	}
+	core := o.Cores[m.core]
+	shared := Assumed // only the sum over a hit was counted
+	switch e {
+	case cycles.Instruction:
+		shared = Counted
+	case cycles.Breakpoint, cycles.Debug:
+		if m.code != &codePower { // whose code nobody has counted: it is the x86_64 one
+			shared = Counted
+		}
+	}
+	add(ofInstruction, m.code.instructions(e), shared, core.Instruction, Fitted)
+	fixed := m.fixed(e)
+	switch e {
+	case cycles.Work(kapi.WorkStep), cycles.Work(kapi.WorkReturn), cycles.Work(kapi.WorkUnlock):
+		add(ofLock, 1, Assumed, fixed, Typical)
+	case cycles.Work(kapi.WorkLock):
+		add(ofLock, 1, Counted, fixed, Typical)
+	case cycles.Work(kapi.WorkSave):
+		add(ofBlock, 1, Assumed, fixed, Typical)
+	case cycles.Work(kapi.WorkCopy):
+		add(ofBlock, 1.0/64, Assumed, fixed*64, Typical)
+	default:
+		add(e.String(), 1, Counted, fixed, Typical)
+	}
+	switch e {
+	case cycles.Breakpoint, cycles.Debug, cycles.Trap:
+		add(ofException, delivered, Assumed, core.Exception, Fitted)
+		if o.apart(m) {
+			add(ofIST, 1, Counted, core.IST, Fitted)
+		}
+	case cycles.Iret:
+		add(ofException, 1-delivered, Assumed, core.Exception, Fitted)
+	}
+	if e == cycles.Debug {
+		add(ofStep, 1, Counted, core.Step, Fitted)
+	}
+	if t == Calibrated {
+		corrected := m.corrected()
+		if k := slices.Index(corrected[:], e); k >= 0 {
+			add("calibration", 1, Counted, o.More[m.ID()][k], Fitted)
+		}
+	}
+	if o.InFigures(m, e) == 0 { // nothing of it shows in a figure
+		for i := range list {
+			list[i].Counts = Assumed
+		}
+	}
+	return list
+}
+
+// Calibration returns what is calibrated of a machine: cycles more, or less, of events.
+func (o *Model) Calibration(m *Machine) (list []Term) {
+	for k, e := range m.corrected() {
+		list = append(list, Term{e.String(), 1, Counted, o.More[m.ID()][k], Fitted})
+	}
+	return list
+}
+
+// InFigures returns in how many of a machine's figures an event happens.
+func (o *Model) InFigures(m *Machine, e cycles.Event) (n int) {
+	for _, s := range o.figuresOf(m) {
+		if s.events[e] != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Note writes in a line where a cost is from.
+func (o *Model) Note(m *Machine, t Tier, e cycles.Event) string {
+	terms := o.Terms(m, t, e)
+	var parts []string
+	for i := range terms {
+		parts = append(parts, terms[i].note())
+	}
+	text := strings.Join(parts, " + ")
+	if len(terms) == 0 {
+		text = "assumed nothing"
+	}
+	if o.InFigures(m, e) == 0 {
+		text += "; no figure has one"
+	}
+	return text
+}
+
+// note says where the cycles are from, and how many times.
+func (t *Term) note() string {
+	text := t.Prices.String() + " " + t.Of
+	switch {
+	case t.Count != 1:
+		text += fmt.Sprintf(" × %s (%s)", short(t.Count), t.Counts)
+	case t.Counts == Assumed && t.Prices != Assumed:
+		text += " × 1 (assumed)"
+	}
+	return text
+}
+
+func short(v float64) string {
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.3f", v), "0"), ".")
+}

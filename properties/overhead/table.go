@@ -1,0 +1,98 @@
+package overhead
+
+import (
+	"fmt"
+	"math"
+
+	"kpsim/smp/cycles"
+	"kpsim/smp/kapi"
+)
+
+// A Line is a figure of the documents beside ours.
+type Line struct {
+	Figure
+	Hit   Hit
+	Ours  float64 // microseconds
+	Error float64 // relative
+	Left  float64 // the figure was left out of the fit: the relative error then; NaN if it can't be
+}
+
+// Same reports whether ours is printed as the figure is.
+func (l *Line) Same() bool { return fmt.Sprintf("%.2f", l.Ours) == fmt.Sprintf("%.2f", l.Usec) }
+
+// Beyond is how far ours is outside of what is rounded to the figure, relative.
+func (l *Line) Beyond() float64 { return max(0, math.Abs(l.Ours-l.Usec)-0.005) / l.Usec }
+
+// Table runs each figure's scenario with the costs of its machine.
+func (o *Model) Table(t Tier) (list []Line, err error) {
+	for _, s := range o.Samples {
+		p, err := o.Profile(s.Machine, t)
+		if err != nil {
+			return nil, err
+		}
+		l := Line{Figure: s.Figure, Left: math.NaN()}
+		if l.Hit, err = s.Probe.Measure(p); err != nil {
+			return nil, err
+		}
+		l.Ours = l.Hit.Cycles / s.Machine.MHz
+		l.Error = l.Ours/l.Usec - 1
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+// LeaveOut fits the mechanistic model without each of its figures in turn, and returns
+// the relative error for that one.
+func (o *Model) LeaveOut() (list []float64) {
+	for i := range o.Samples {
+		s := &o.Samples[i]
+		core := fitCore(of(o.Samples, func(t *sample) bool { return t != s && t.Machine.core == s.Machine.core }))
+		list = append(list, core.predict(s)/s.Usec-1)
+	}
+	return list
+}
+
+// A Part is what costs are shared out to.
+type Part uint8
+
+// The parts of a hit.
+const (
+	Hardware Part = iota // exceptions, returns, mispredictions, flags, instructions of text
+	Dispatch             // to the probe and back, steps, detours
+	Handlers
+	Returns // following calls
+	Locks
+	Copies
+	Parts
+)
+
+var partNames = [Parts]string{"hardware", "dispatch", "handlers", "return probes", "locks", "copies"}
+
+// String returns the part's name.
+func (p Part) String() string { return partNames[p] }
+
+// PartOf returns the part of an event.
+func PartOf(e cycles.Event) Part {
+	switch e {
+	case cycles.Work(kapi.WorkLookup), cycles.Work(kapi.WorkStep), cycles.Work(kapi.WorkResume), cycles.Work(kapi.WorkWalk),
+		cycles.Work(kapi.WorkDetour), cycles.Work(kapi.WorkEmulate), cycles.Point:
+		return Dispatch
+	case cycles.Work(kapi.WorkHandler):
+		return Handlers
+	case cycles.Work(kapi.WorkCall), cycles.Work(kapi.WorkReturn):
+		return Returns
+	case cycles.Work(kapi.WorkLock), cycles.Work(kapi.WorkUnlock):
+		return Locks
+	case cycles.Work(kapi.WorkSave), cycles.Work(kapi.WorkCopy):
+		return Copies
+	}
+	return Hardware
+}
+
+// Shares returns the cycles of a hit by parts.
+func (h *Hit) Shares(p *cycles.Profile) (by [Parts]float64) {
+	for e, n := range h.Events {
+		by[PartOf(cycles.Event(e))] += n * float64(p[e]) / cycles.Unit
+	}
+	return by
+}

@@ -1,0 +1,228 @@
+package overhead
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"kpsim/smp/cycles"
+)
+
+// A UserProfile is a machine that somebody has described in a file.
+//
+// The file is lines of a word and its value, and comments, which reach from # to the end
+// of the line. It isn't JSON or TOML because each cost has a comment that says where it is
+// from, which JSON has no place for, and because a fault is at a line: a cost that is
+// missing, is there twice or has a name that no event has is what goes wrong in such files.
+type UserProfile struct {
+	Name  string
+	Arch  string
+	Era   string // which probes it has: those of "2.6", or those of "4.15"
+	MHz   float64
+	Costs cycles.Profile
+}
+
+// ID is the machine's name in tables.
+func (u *UserProfile) ID() string { return (&Machine{Name: u.Name, Arch: u.Arch}).ID() }
+
+// Probes are those of its era.
+func (u *UserProfile) Probes() []Probe { return Probes(u.Era == eras[1]) }
+
+// eras are those of the figures: before and with detours.
+var eras = [2]string{"2.6", "4.15"}
+
+// Beyond these numbers have another unit; and fitting takes the third power of how many
+// figures there are.
+const (
+	leastMHz    = 10
+	mostMHz     = 100_000
+	mostCycles  = 1_000_000_000
+	mostUsec    = 100
+	mostFigures = 100
+)
+
+// ReadProfile reads a profile.
+func ReadProfile(name, text string) (*UserProfile, error) {
+	u := new(UserProfile)
+	seen := make(map[string]int) // the line of each word
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line, _, _ = strings.Cut(line, "#")
+		word, value, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(line, "\t", " ")), " ")
+		if word == "" {
+			continue
+		}
+		if before, ok := seen[word]; ok {
+			return nil, fmt.Errorf("%s: line %d: %s is there twice, first in line %d; leave one of them out", name, n, word, before)
+		}
+		seen[word] = n
+		if err := u.set(word, strings.TrimSpace(value)); err != nil {
+			return nil, fmt.Errorf("%s: line %d: %w", name, n, err)
+		}
+	}
+	for _, word := range []string{"name", "arch", "era", "mhz"} {
+		if seen[word] == 0 {
+			return nil, fmt.Errorf("%s: line %d: %s is missing; add a line as %s", name, n+1, word, examples[word])
+		}
+	}
+	for e := range cycles.Events {
+		if word := e.String(); seen[word] == 0 {
+			return nil, fmt.Errorf("%s: line %d: the cost of %s is missing; add a line with its cycles, as %s 12.5", name, n+1, word, word)
+		}
+	}
+	return u, nil
+}
+
+var examples = map[string]string{"name": "name My machine", "arch": "arch x86_64", "era": "era 4.15", "mhz": "mhz 2330"}
+
+// set takes a line.
+func (u *UserProfile) set(word, value string) error {
+	switch word {
+	case "name", "arch":
+		if !printable(value) || word == "arch" && strings.Contains(value, " ") {
+			return fmt.Errorf("%s: %q is no name; write it as %s", word, value, examples[word])
+		}
+		if word == "name" {
+			u.Name = value
+		} else {
+			u.Arch = value
+		}
+		return nil
+	case "era":
+		if value != eras[0] && value != eras[1] {
+			return fmt.Errorf("era: there is none called %q; give 2.6 (kprobes, jprobes and return probes) or 4.15 (boosted and optimized ones too)", value)
+		}
+		u.Era = value
+		return nil
+	case "mhz":
+		mhz, err := readMHz(value)
+		if err != nil {
+			return fmt.Errorf("mhz: %w", err)
+		}
+		u.MHz = mhz
+		return nil
+	}
+	for e := range cycles.Events {
+		if e.String() != word {
+			continue
+		}
+		v, err := strconv.ParseFloat(value, 64)
+		switch {
+		case err != nil || math.IsNaN(v):
+			return fmt.Errorf("%s: %q is no number of cycles; write one, as %s 12.5", word, value, word)
+		case v < 0:
+			return fmt.Errorf("%s: %s cycles are below 0; give 0 or more", word, value)
+		case v > mostCycles:
+			return fmt.Errorf("%s: %s cycles are more than %d; give cycles of the CPU", word, value, mostCycles)
+		}
+		u.Costs[e] = cycles.Cost(math.Round(v * cycles.Unit))
+		return nil
+	}
+	return fmt.Errorf("no line begins with %q; give name, arch, era, mhz, or the cost of an event: %s", word, strings.Join(eventNames(), ", "))
+}
+
+func readMHz(value string) (float64, error) {
+	v, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(v >= leastMHz && v <= mostMHz) {
+		return 0, fmt.Errorf("%q is no clock rate; give a number of MHz, %d to %d", value, leastMHz, mostMHz)
+	}
+	return v, nil
+}
+
+func eventNames() (names []string) {
+	for e := range cycles.Events {
+		names = append(names, e.String())
+	}
+	return names
+}
+
+// printable reports whether a profile can have a name.
+func printable(name string) bool {
+	return name != "" && name == strings.TrimSpace(name) && !strings.ContainsFunc(name, func(r rune) bool {
+		return r == '#' || r == unicode.ReplacementChar || !unicode.IsPrint(r)
+	})
+}
+
+// Text returns what ReadProfile reads, with a note behind each cost.
+func (u *UserProfile) Text(note func(cycles.Event) string) string {
+	var b strings.Builder
+	for _, l := range [][2]string{{"name", u.Name}, {"arch", u.Arch}, {"era", u.Era}, {"mhz", strconv.FormatFloat(u.MHz, 'g', -1, 64)}} {
+		fmt.Fprintf(&b, "%-11s %s\n", l[0], l[1])
+	}
+	b.WriteByte('\n')
+	for e, c := range u.Costs {
+		// Three decimals tell a 256th part of a cycle.
+		fmt.Fprintf(&b, "%-11s %8.3f  # %s\n", cycles.Event(e), float64(c)/cycles.Unit, note(cycles.Event(e)))
+	}
+	return b.String()
+}
+
+// UserProfile returns a machine's profile as one that can be written.
+func (o *Model) UserProfile(m *Machine, t Tier) (*UserProfile, error) {
+	p, err := o.Profile(m, t)
+	if err != nil {
+		return nil, err
+	}
+	u := &UserProfile{Name: m.Name, Arch: m.Arch, Era: eras[0], MHz: m.MHz, Costs: *p}
+	if m.Detours() {
+		u.Era = eras[1]
+	}
+	return u, nil
+}
+
+// Like returns the machine of the documents whose kernel code and typical costs this one
+// has.
+func (m *Machine) Like() *Machine {
+	for i := range Machines {
+		if Machines[i].code == m.code {
+			return &Machines[i]
+		}
+	}
+	return m
+}
+
+// owner returns the machine of a row of figures: one of the documents', or, for somebody's
+// own, a new one. Of that the arch and the era say whose kernel code it runs and what is
+// typical of it: the documents' machine of the same. known are those of the rows before.
+func owner(known []Figure, name, arch, mhz, era string) (*Machine, error) {
+	clock, err := readMHz(mhz)
+	if err != nil {
+		return nil, err
+	}
+	if era != eras[0] && era != eras[1] {
+		return nil, fmt.Errorf("there is no era %q; give 2.6 (before detours) or 4.15", era)
+	}
+	if !printable(name) {
+		return nil, fmt.Errorf("%q is no name of a machine", name)
+	}
+	like := func(m *Machine) bool { return m.Arch == arch && m.Detours() == (era == eras[1]) }
+	for _, f := range known {
+		if m := f.Machine; m.Name == name && m.Arch == arch {
+			if m.MHz != clock || !like(m) {
+				return nil, fmt.Errorf("%s on %s has another clock rate or era in a line before; give machines that differ names that differ", name, arch)
+			}
+			return m, nil
+		}
+	}
+	var have []string
+	for i := range Machines {
+		m := &Machines[i]
+		if like(m) && m.Name == name && m.MHz == clock {
+			return m, nil
+		}
+		if m.Detours() == (era == eras[1]) {
+			have = append(have, m.Arch)
+		}
+	}
+	for i := range Machines {
+		if like(&Machines[i]) {
+			m := Machines[i]
+			m.Name, m.MHz, m.core = name, clock, name
+			return &m, nil
+		}
+	}
+	return nil, fmt.Errorf("of era %s no code is known for %q; there is %s", era, arch, strings.Join(have, ", "))
+}

@@ -1,0 +1,156 @@
+package overhead
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"kpsim/smp/cycles"
+)
+
+func noted(cycles.Event) string { return "assumed" }
+
+// aProfile is one without comments.
+func aProfile() string {
+	u := &UserProfile{Name: "My machine", Arch: "x86_64", Era: "4.15", MHz: 2330, Costs: cycles.Nominal}
+	return u.Text(noted)
+}
+
+func TestReadProfile(t *testing.T) {
+	u, err := ReadProfile("my.profile", aProfile())
+	require.NoError(t, err)
+	require.Equal(t, &UserProfile{Name: "My machine", Arch: "x86_64", Era: "4.15", MHz: 2330, Costs: cycles.Nominal}, u)
+	require.Equal(t, "my-machine/x86_64", u.ID())
+	tabbed, err := ReadProfile("my.profile", strings.ReplaceAll(aProfile(), "mhz         ", "\tmhz\t"))
+	require.NoError(t, err)
+	require.Equal(t, u, tabbed)
+
+	lines := strings.Count(aProfile(), "\n")
+	for _, c := range []struct{ old, new, want string }{
+		{"name ", "nome ", `line 1: no line begins with "nome"; give name, arch, era, mhz, or the cost of an event: instruction, breakpoint, debug,`},
+		{"My machine", "", `line 1: name: "" is no name; write it as name My machine`},
+		{"x86_64", "x86 64", `line 2: arch: "x86 64" is no name; write it as arch x86_64`},
+		{"4.15", "4.16", `line 3: era: there is none called "4.16"; give 2.6 (kprobes, jprobes and return probes) or 4.15`},
+		{"2330", "2.33", `line 4: mhz: "2.33" is no clock rate; give a number of MHz, 10 to 100000`},
+		{"mhz         2330", "", fmt.Sprintf(`line %d: mhz is missing; add a line as mhz 2330`, lines+1)},
+		{"debug        200.000", "", fmt.Sprintf(`line %d: the cost of debug is missing; add a line with its cycles, as debug 12.5`, lines+1)},
+		{"debug        200.000", "debug -1", `line 8: debug: -1 cycles are below 0; give 0 or more`},
+		{"debug        200.000", "debug", `line 8: debug: "" is no number of cycles; write one, as debug 12.5`},
+		{"debug        200.000", "debug NaN", `line 8: debug: "NaN" is no number of cycles; write one, as debug 12.5`},
+		{"debug        200.000", "debug 1e10", `line 8: debug: 1e10 cycles are more than 1000000000; give cycles of the CPU`},
+		{"debug        200.000", "iret 3", `line 10: iret is there twice, first in line 8; leave one of them out`},
+	} {
+		text := strings.Replace(aProfile(), c.old, c.new, 1)
+		require.NotEqual(t, aProfile(), text, c.old)
+		_, err := ReadProfile("my.profile", text)
+		require.ErrorContains(t, err, "my.profile: "+c.want)
+		require.NotContains(t, err.Error(), "\n")
+	}
+}
+
+func FuzzReadProfile(f *testing.F) {
+	f.Add(aProfile())
+	f.Add(strings.Replace(aProfile(), "200.000", "0.001", 1))
+	f.Add(strings.Replace(aProfile(), "My machine", "a\tb # c", 1))
+	f.Fuzz(func(t *testing.T, text string) {
+		u, err := ReadProfile("x", text)
+		if err != nil {
+			require.NotContains(t, err.Error(), "\n")
+			return
+		}
+		again, err := ReadProfile("x", u.Text(noted))
+		require.NoError(t, err)
+		require.Equal(t, u, again)
+	})
+}
+
+// Three decimals are enough to tell each cost from its neighbours.
+func TestProfileKeepsCosts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		u := &UserProfile{Name: "m", Arch: "a", Era: "2.6", MHz: rapid.Float64Range(leastMHz, mostMHz).Draw(t, "mhz")}
+		for e := range u.Costs {
+			u.Costs[e] = cycles.Cost(rapid.Uint64Range(0, mostCycles*cycles.Unit).Draw(t, "cost"))
+		}
+		again, err := ReadProfile("x", u.Text(noted))
+		require.NoError(t, err)
+		require.Equal(t, u, again)
+	})
+}
+
+const columnsCSV = "machine,arch,mhz,era,probe,usec\n"
+
+func TestReadFigures(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"", "line 1: the columns are to be machine,arch,mhz,era,probe,usec"},
+		{"machine,arch,ghz,era,probe,usec\n", "line 1: the columns are to be machine"},
+		{columnsCSV + "\nA,x86_64,2000,4.15,k\n", "record on line 3: wrong number of fields"},
+		{columnsCSV + "\nA,x86_64,2.0,4.15,k,1\n", `line 3: "2.0" is no clock rate; give a number of MHz, 10 to 100000`},
+		{columnsCSV + "A,x86_64,2000,5.14,k,1\n", `line 2: there is no era "5.14"; give 2.6 (before detours) or 4.15`},
+		{columnsCSV + "A,arm,2000,2.6,k,1\n", `line 2: of era 2.6 no code is known for "arm"; there is i386, x86_64, ppc64`},
+		{columnsCSV + "A,ppc64,2000,4.15,k,1\n", `line 2: of era 4.15 no code is known for "ppc64"; there is i386, x86_64`},
+		{columnsCSV + "A#,x86_64,2000,4.15,k,1\n", `line 2: "A#" is no name of a machine`},
+		{columnsCSV + "A,x86_64,2000,4.15,j,1\n", `line 2: era 4.15 has no probe "j"; there are k, b, o, r, rb, ro`},
+		{columnsCSV + "A,x86_64,2000,4.15,k,570\n", `line 2: usec: "570" is no number of microseconds above 0 and up to 100`},
+		{columnsCSV + "A,x86_64,2000,4.15,k,NaN\n", `line 2: usec: "NaN"`},
+		{columnsCSV + "A,x86_64,2000,4.15,k,0\n", `line 2: usec: "0"`},
+		{columnsCSV + "A,x86_64,2000,4.15,k,1\nA,x86_64,2001,4.15,b,1\n", "line 3: A on x86_64 has another clock rate or era in a line before"},
+		{columnsCSV + strings.Repeat("A,x86_64,2000,4.15,k,1\n", mostFigures+1), "line 102: more than 100 figures; give means"},
+	} {
+		_, err := ReadFigures("m.csv", c.text)
+		require.ErrorContains(t, err, c.want)
+		require.NotContains(t, err.Error(), "\n")
+	}
+}
+
+// Somebody's own machine with the documents' figures costs what theirs does.
+func TestOwnMachine(t *testing.T) {
+	text := strings.NewReplacer("Pentium M", "Mine", "Xeon E5410", "Ours").Replace(figuresCSV)
+	list, err := ReadFigures("m.csv", text)
+	require.NoError(t, err)
+	own, err := Fit(list)
+	require.NoError(t, err)
+	o := fitted(t)
+	for i, m := range own.Machines() {
+		require.Equal(t, &Machines[i], m.Like())
+		for _, tier := range []Tier{Calibrated, Mechanistic} {
+			p, err := own.Profile(m, tier)
+			require.NoError(t, err)
+			want, err := o.Profile(&Machines[i], tier)
+			require.NoError(t, err)
+			require.Equal(t, want, p, m.ID())
+		}
+	}
+	require.Equal(t, "mine/i386", own.Machines()[0].ID())
+	require.Same(t, &Machines[1], own.Machines()[1])
+}
+
+// Whatever figures a machine has, costs can be fitted to them, and written.
+func TestAnyFigures(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		era := rapid.SampledFrom(eras[:]).Draw(t, "era")
+		text := columnsCSV
+		probes := probeNames(era == eras[1])
+		for range rapid.IntRange(1, 8).Draw(t, "figures") {
+			text += fmt.Sprintf("A,%s,%d,%s,%s,%.2f\n", rapid.SampledFrom([]string{"i386", "x86_64"}).Draw(t, "arch"), 2000, era,
+				rapid.SampledFrom(probes).Draw(t, "probe"), rapid.Float64Range(0.01, 3).Draw(t, "usec"))
+		}
+		list, err := ReadFigures("m.csv", text)
+		require.NoError(t, err)
+		o, err := Fit(list)
+		require.NoError(t, err)
+		for _, m := range o.Machines() {
+			for _, tier := range []Tier{Calibrated, Mechanistic} {
+				u, err := o.UserProfile(m, tier)
+				require.NoError(t, err)
+				again, err := ReadProfile("x", u.Text(noted))
+				require.NoError(t, err)
+				require.Equal(t, u, again)
+			}
+		}
+		_, err = o.Consistencies()
+		require.NoError(t, err)
+	})
+}
