@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kpsim/properties/overhead"
@@ -57,13 +58,14 @@ func (c *overheadCalibrateCmd) run(p *program) (int, error) {
 	if len(figures) == 0 {
 		return 0, fmt.Errorf("%s: there is no figure in it; add a line as My machine,x86_64,2330,4.15,k,0.99", c.File)
 	}
+	m, err := c.pick(figures)
+	if err != nil {
+		return 0, err
+	}
+	figures = slices.DeleteFunc(figures, func(f overhead.Figure) bool { return f.Machine.Name != m.Name }) // of another core
 	o, err := overhead.Fit(figures)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", c.File, err)
-	}
-	m, err := c.pick(o)
-	if err != nil {
-		return 0, err
 	}
 	u, err := o.UserProfile(m, tiers[0])
 	if err != nil {
@@ -76,13 +78,17 @@ func (c *overheadCalibrateCmd) run(p *program) (int, error) {
 	return exitOK, nil
 }
 
-func (c *overheadCalibrateCmd) pick(o *overhead.Model) (*overhead.Machine, error) {
+// pick returns the machine that is asked for.
+func (c *overheadCalibrateCmd) pick(figures []overhead.Figure) (*overhead.Machine, error) {
 	var ids []string
-	for _, m := range o.Machines() {
-		if m.ID() == c.Machine {
-			return m, nil
+	for _, f := range figures {
+		id := f.Machine.ID()
+		if id == c.Machine {
+			return f.Machine, nil
 		}
-		ids = append(ids, m.ID())
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
 	}
 	switch {
 	case c.Machine != "":
@@ -90,7 +96,7 @@ func (c *overheadCalibrateCmd) pick(o *overhead.Model) (*overhead.Machine, error
 	case len(ids) > 1:
 		return nil, fmt.Errorf("%s has figures of %s; choose one with --machine", c.File, list(ids))
 	}
-	return o.Machines()[0], nil
+	return figures[0].Machine, nil
 }
 
 // head says what the numbers are, and how far off the figures.
@@ -101,7 +107,7 @@ func (c *overheadCalibrateCmd) head(p *program, o *overhead.Model, m *overhead.M
 	}
 	line := func(format string, args ...any) { fmt.Fprintf(p.out, "# "+format+"\n", args...) }
 	line("What probes cost on %s, for kpsim overhead --profile: cycles of each event.", m.ID())
-	line("Fitted to %s of %s, %s:", number(len(table), "figure"), filepath.Base(c.File), t)
+	line("Fitted to %s of its core in %s, %s:", number(len(table), "figure"), filepath.Base(c.File), t)
 	for i := range table {
 		if l := &table[i]; l.Machine == m {
 			line("  %-3s %.3f µs measured, %.3f by this (%s %%)", l.Probe.Name, l.Usec, l.Ours, perCent(l.Error))

@@ -44,6 +44,18 @@ func TestUnseenCosts(t *testing.T) {
 	require.Contains(t, o.Note(&Machines[2], Mechanistic, cycles.Breakpoint), "× 65 (assumed)", "POWER5 has x86_64's code")
 }
 
+// What is counted in other machines' hits isn't in those of one without such figures.
+func TestCountsOfOwnFigures(t *testing.T) {
+	list, err := ReadFigures("m.csv", columnsCSV+"A,x86_64,2000,4.15,b,0.4\nA,x86_64,2000,4.15,o,0.05\n")
+	require.NoError(t, err)
+	o, err := Fit(list)
+	require.NoError(t, err)
+	m := o.Machines()[0]
+	require.Contains(t, o.Note(m, Mechanistic, cycles.Breakpoint), "fitted instruction × 65 (counted)")
+	require.Contains(t, o.Note(m, Mechanistic, cycles.Debug), "fitted instruction × 65 (assumed)")
+	require.Contains(t, o.Note(m, Mechanistic, cycles.Debug), "fitted single step × 1 (assumed); no figure has one")
+}
+
 // Where all exceptions come by way of an IST stack, what that takes isn't told apart.
 func TestISTIsToldApartByTwoArchs(t *testing.T) {
 	require.Len(t, fitted(t).Fitted(&Machines[4]), 4)
