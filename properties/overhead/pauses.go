@@ -47,26 +47,15 @@ func spread(list []float64) Spread {
 	return s
 }
 
-// How the schedules of pauses are drawn.
-const (
-	// Timed: no CPU stands still for nothing; what is drawn is how far each is in its
-	// program when the others begin.
-	Timed = "timed"
-
-	// Sticky: sched.Sticky draws who goes on, so CPUs stand still for long, as those of a
-	// virtual machine do: the pauses are those of the strategy, not of the kernel.
-	Sticky = "sticky"
-)
-
 // A PauseConfig says whose pauses are measured: of a machine whose CPUs but for CPU 0 call
 // a function over and over, while a probe on it is registered, optimized and
 // unregistered on that.
 type PauseConfig struct {
 	CPUs     int             `json:"cpus"`
-	Patch    string          `json:"patch"`   // "breakpoint" or "stop_machine", as in scenarios
-	Preempt  string          `json:"preempt"` // "none", "voluntary", "full" or "lazy", likewise
-	Calls    int             `json:"calls"`   // between two places where a caller gives its CPU up
-	Schedule string          `json:"schedule"`
+	Patch    string          `json:"patch"`    // "breakpoint" or "stop_machine", as in scenarios
+	Preempt  string          `json:"preempt"`  // "none", "voluntary", "full" or "lazy", likewise
+	Calls    int             `json:"calls"`    // between two places where a caller gives its CPU up
+	Schedule string          `json:"schedule"` // Timed or Sticky: then the pauses are those of the strategy, not of the kernel
 	Runs     int             `json:"runs"`
 	Seed     uint64          `json:"seed"`
 	Costs    *cycles.Profile `json:"-"` // nil: nominal
@@ -109,9 +98,9 @@ func (c *PauseConfig) Scenario() (*scenario.Scenario, error) {
 	return scenario.Load("pauses.star", []byte(b.String()), nil)
 }
 
-// phase is from how many cycles the beginning of each CPU is drawn: it is more than what a
-// caller does between two places where it gives its CPU up.
-const phase = 1 << 14
+// working: the callers are at work when CPU 0 begins. They are drawn from more than what
+// they do between two places where they give the CPU up.
+var working = phases{first: 1 << 14, within: 1 << 14}
 
 // Measure draws the runs.
 func (c PauseConfig) Measure() (*Pauses, error) {
@@ -120,9 +109,6 @@ func (c PauseConfig) Measure() (*Pauses, error) {
 	}
 	if c.Runs < 1 || c.Calls < 1 {
 		return nil, fmt.Errorf("%d runs of %d calls: there is to be one at least", c.Runs, c.Calls)
-	}
-	if c.Schedule != Timed && c.Schedule != Sticky {
-		return nil, fmt.Errorf("no schedules are called %q; there are %s, %s", c.Schedule, Timed, Sticky)
 	}
 	sc, err := c.Scenario()
 	if err != nil {
@@ -136,23 +122,15 @@ func (c PauseConfig) Measure() (*Pauses, error) {
 	rig.Machine.Costs(c.Costs)
 
 	length := rig.Run(new(sched.Default)).Counts.Points
-	sticky := sched.NewSticky(sched.Params{Seed: c.Seed, Length: length})
 	g := &gauge{m: rig.Machine}
-	line := newTimeline(rig.Machine, g.event)
-	rig.Log.Subscribe(line, gaugeKinds...)
-	rig.Machine.ObserveAfresh(line, false) // not the rig: what monitors remember is nobody's time
+	d, err := newDraws(rig, c.Schedule, working, sched.Params{Seed: c.Seed, Length: length}, g.event, gaugeKinds...)
+	if err != nil {
+		return nil, err
+	}
 	for i := range uint64(c.Runs) {
 		g.begin()
-		var ch sim.Chooser = line
-		if c.Schedule == Sticky {
-			line.begin(0, c.Seed, i)
-			sticky.Begin(i)
-			ch = sticky
-		} else {
-			line.begin(phase, c.Seed, i)
-		}
-		if r := rig.Run(ch); r.Outcome != smp.Passed {
-			return nil, fmt.Errorf("pauses: run %d of seed %d ended as %v: %v", i, c.Seed, r.Outcome, r.Err)
+		if err := d.run(i); err != nil {
+			return nil, err
 		}
 	}
 	return &Pauses{
@@ -163,15 +141,15 @@ func (c PauseConfig) Measure() (*Pauses, error) {
 	}, nil
 }
 
-var gaugeKinds = append(slices.Clone(timelineKinds), smpev.Trap, smpev.Serialise, smpev.Return, smpev.Due, kpev.ApiEnter, kpev.Optimized)
+// gaugeKinds are told besides timelineKinds.
+var gaugeKinds = []traces.Kind{smpev.Trap, smpev.Serialise, smpev.Return, smpev.Due, kpev.ApiEnter, kpev.Optimized}
 
 // A gauge takes durations between events.
 type gauge struct {
-	m    *smp.Machine
-	cpus [sim.MaxCPUs]cpuGauge
-
+	m                  *smp.Machine
+	cpus               [sim.MaxCPUs]cpuGauge
 	open               []syncCore // under way
-	registering, fired sim.Time
+	registering, fired sim.Time   // since when
 
 	arrives, stopped, stops, syncs, answers, register, optimizer []float64
 }

@@ -1,10 +1,13 @@
 package overhead
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 	"math/rand/v2"
 
+	"kpsim/properties/harness"
+	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/cycles"
@@ -48,9 +51,8 @@ func newTimeline(m *smp.Machine, told func(e *traces.Event, at sim.Time)) *timel
 	return &timeline{m: m, told: told, wrote: make(map[sim.Object]sim.Time), read: make(map[sim.Object]sim.Time)}
 }
 
-// begin begins a run. CPU 0 begins last, so that the others are at work by then; the
-// others at a time that is drawn from as many cycles before.
-func (l *timeline) begin(within uint64, seed, run uint64) {
+// begin begins a run.
+func (l *timeline) begin(at phases, seed, run uint64) {
 	l.spent, l.under = 0, l.under[:0]
 	clear(l.sent[:])
 	clear(l.woken[:])
@@ -58,12 +60,16 @@ func (l *timeline) begin(within uint64, seed, run uint64) {
 	clear(l.read)
 	rng := rand.New(rand.NewPCG(seed, run))
 	for c := range l.done {
-		l.done[c] = sim.Time(within * cycles.Unit)
-		if c > 0 && within > 0 {
-			l.done[c] = sim.Time(rng.Uint64N(within * cycles.Unit))
+		l.done[c] = sim.Time(at.from * cycles.Unit)
+		if at.within > 0 {
+			l.done[c] += sim.Time(rng.Uint64N(at.within * cycles.Unit))
 		}
 	}
+	l.done[0] = sim.Time(at.first * cycles.Unit)
 }
+
+// phases say when CPUs begin, in cycles: CPU 0, and the others, drawn.
+type phases struct{ first, from, within uint64 }
 
 // since returns what was spent since the last step ended. One CPU alone has.
 func (l *timeline) since() (t sim.Time) {
@@ -109,6 +115,20 @@ func (l *timeline) Stepped(mv sim.Mover, touched []sim.Touch) {
 		}
 	}
 	took := l.since()
+	l.spent += took
+	begins = l.place(begins, took, late, touched)
+	if c >= 0 {
+		l.done[c] = begins + took
+	}
+	for i := range l.under {
+		l.tell(&l.under[i].e, begins+l.under[i].after)
+	}
+	l.under = l.under[:0]
+}
+
+// place returns when a step begins that doesn't before begins: late says that it goes to
+// memory as it ends.
+func (l *timeline) place(begins, took sim.Time, late bool, touched []sim.Touch) sim.Time {
 	instant := begins
 	if late {
 		instant += took
@@ -126,17 +146,10 @@ func (l *timeline) Stepped(mv sim.Mover, touched []sim.Touch) {
 			l.read[t.Object] = max(l.read[t.Object], instant)
 		}
 	}
-	if begins = instant; late {
-		begins -= took
+	if late {
+		return instant - took
 	}
-	l.spent += took
-	if c >= 0 {
-		l.done[c] = begins + took
-	}
-	for i := range l.under {
-		l.tell(&l.under[i].e, begins+l.under[i].after)
-	}
-	l.under = l.under[:0]
+	return instant
 }
 
 // timelineKinds are what a timeline is to be told of, besides what told is.
@@ -177,4 +190,54 @@ func (l *timeline) Choose(p *sim.Point) (pick, hold int) {
 		}
 	}
 	return pick, 0
+}
+
+// How schedules are drawn.
+const (
+	// Timed: no CPU stands still for nothing; what is drawn is when each begins.
+	Timed = "timed"
+
+	// Sticky: sched.Sticky draws who goes on, so CPUs stand still for long, as those of a
+	// virtual machine do.
+	Sticky = "sticky"
+)
+
+// draws are a rig's runs under schedules of one sort. Run i is a function of the seed and
+// i.
+type draws struct {
+	rig    *harness.Rig
+	line   *timeline
+	at     phases // if timed
+	seed   uint64
+	sticky *sched.Sticky // nil: timed
+}
+
+// newDraws has told told of events of the kinds, and of timelineKinds.
+func newDraws(rig *harness.Rig, schedule string, at phases, p sched.Params, told func(e *traces.Event, at sim.Time), kinds ...traces.Kind) (*draws, error) {
+	d := &draws{rig: rig, line: newTimeline(rig.Machine, told), at: at, seed: p.Seed}
+	switch schedule {
+	case Timed:
+	case Sticky:
+		d.sticky = sched.NewSticky(p)
+	default:
+		return nil, fmt.Errorf("no schedules are called %q; there are %s, %s", schedule, Timed, Sticky)
+	}
+	rig.Log.Subscribe(d.line, append(kinds, timelineKinds...)...)
+	rig.Machine.ObserveAfresh(d.line, false) // not the rig: what monitors remember takes nobody's time
+	return d, nil
+}
+
+func (d *draws) run(i uint64) error {
+	var ch sim.Chooser = d.line
+	if d.sticky != nil {
+		d.line.begin(phases{}, d.seed, i)
+		d.sticky.Begin(i)
+		ch = d.sticky
+	} else {
+		d.line.begin(d.at, d.seed, i)
+	}
+	if r := d.rig.Run(ch); r.Outcome != smp.Passed {
+		return fmt.Errorf("%s: run %d of seed %d ended as %v: %v", d.rig.Scenario.Name, i, d.seed, r.Outcome, r.Err)
+	}
+	return nil
 }
