@@ -48,8 +48,8 @@ func spread(list []float64) Spread {
 }
 
 // A PauseConfig says whose pauses are measured: of a machine whose CPUs but for CPU 0 call
-// a function over and over, while a probe on it is registered, optimized and
-// unregistered on that.
+// a function over and over, and do something else that is longer on each, while a probe
+// on the function is registered, optimized and unregistered on CPU 0.
 type PauseConfig struct {
 	CPUs     int             `json:"cpus"`
 	Patch    string          `json:"patch"`    // "breakpoint" or "stop_machine", as in scenarios
@@ -90,17 +90,15 @@ func (c *PauseConfig) Scenario() (*scenario.Scenario, error) {
 	fmt.Fprintf(&b, "scenario(\"pauses\", says = \"A probe comes and goes while %d CPUs call its function.\")\n", c.CPUs-1)
 	fmt.Fprintf(&b, "machine(cpus = %d, edition = \"5.14\", fetch = \"coherent\", ftrace = False, patch = %q, preempt = %q, steps = 10000000)\n", c.CPUs, c.Patch, c.Preempt)
 	b.WriteString(probed + aKprobe)
+	b.WriteString(elsewhere)
 	b.WriteString("task(\"prober\", cpu = 0, ops = [register(k), wait_optimized(), unregister(k), wait_optimized()])\n")
 	for cpu := 1; cpu < c.CPUs; cpu++ {
-		fmt.Fprintf(&b, "task(\"caller%d\", cpu = %d, ops = [%sschedule()], repeat = 500, background = True)\n", cpu, cpu, strings.Repeat("call(f), ", c.Calls))
+		fmt.Fprintf(&b, "task(\"caller%d\", cpu = %d, ops = [%s%sschedule()], repeat = 1000, background = True)\n",
+			cpu, cpu, strings.Repeat("call(f), ", c.Calls), other(cpu))
 	}
 	b.WriteString("never()\n")
 	return scenario.Load("pauses.star", []byte(b.String()), nil)
 }
-
-// working: the callers are at work when CPU 0 begins. They are drawn from more than what
-// they do between two places where they give the CPU up.
-var working = phases{first: 1 << 14, within: 1 << 14}
 
 // Measure draws the runs.
 func (c PauseConfig) Measure() (*Pauses, error) {
@@ -123,7 +121,7 @@ func (c PauseConfig) Measure() (*Pauses, error) {
 
 	length := rig.Run(new(sched.Default)).Counts.Points
 	g := &gauge{m: rig.Machine}
-	d, err := newDraws(rig, c.Schedule, working, sched.Params{Seed: c.Seed, Length: length}, g.event, gaugeKinds...)
+	d, err := newDraws(rig, c.Schedule, sched.Params{Seed: c.Seed, Length: length}, g.event, gaugeKinds...)
 	if err != nil {
 		return nil, err
 	}

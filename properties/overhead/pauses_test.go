@@ -34,7 +34,8 @@ func TestSyncPauses(t *testing.T) {
 		for _, cpus := range []int{2, 4} {
 			p := pauses(t, PauseConfig{CPUs: cpus, Patch: "breakpoint", Preempt: "none", Calls: 2, Schedule: Timed, Runs: 10, Seed: 1, Costs: costs})
 			answer := cyclesOf(costs, cycles.Trap, cycles.SyncCore)
-			require.Equal(t, answer, slices.Min(p.Sync.Cycles))
+			require.InDelta(t, answer, slices.Min(p.Sync.Cycles), cyclesOf(costs, cycles.Point)) // no more than what is under way ends first
+			require.GreaterOrEqual(t, slices.Min(p.Sync.Cycles), answer)
 			require.Equal(t, answer+cyclesOf(costs, cycles.Iret), p.SyncAnswer.P50)
 			require.Greater(t, p.Sync.Max, answer, "no CPU was in a trap, interrupts off")
 			require.Equal(t, p.Sync.N*(cpus-1), p.SyncAnswer.N)

@@ -104,12 +104,12 @@ func hashed(n int) (mean float64, longest int) {
 // hashPtr is hash_ptr of 64 bits (include/linux/hash.h, 4.7 and later).
 func hashPtr(addr uint64) uint64 { return addr * 0x61c8864680b583eb >> (64 - chainBits) }
 
-// An OverlapConfig says how calls of a function with a return probe overlap: as many
-// tasks call it, each on a CPU of its own.
+// An OverlapConfig says how calls of a function with a return probe overlap: so many
+// tasks call it, each on a CPU of its own, the others for as long as the first does.
 type OverlapConfig struct {
 	Tasks     int    `json:"tasks"`
 	Maxactive int    `json:"maxactive"`
-	Calls     int    `json:"calls"` // by each task, in a run
+	Calls     int    `json:"calls"` // by the first task, in a run
 	Edition   string `json:"edition"`
 	Schedule  string `json:"schedule"` // Timed or Sticky
 	Runs      int    `json:"runs"`
@@ -117,9 +117,9 @@ type OverlapConfig struct {
 }
 
 // An Overlap is what drawn schedules have made of it. All of it was counted in runs of
-// the engine. Until 6.5 no call is missed while no more than maxactive are in the
-// function. The pool of 6.9 looks at the rings of all CPUs in turn, and misses an instance
-// that is put into one that it has looked at: with many CPUs it misses some.
+// the engine. No call is missed while no more than maxactive are in the function, but in
+// 6.9: its pool looks at the rings of all CPUs in turn, and misses an instance that is put
+// into one that it has looked at, if another is taken from one that it hasn't.
 type Overlap struct {
 	OverlapConfig
 	Called  int     `json:"called"`
@@ -128,8 +128,8 @@ type Overlap struct {
 	Entered []Depth `json:"by_overlapping_calls"` // by 1, 2, … to Tasks
 }
 
-// A Depth is of calls that were followed or missed while so many were in the function,
-// they included.
+// A Depth is of calls with which so many were in the function at a time, they included:
+// the most from the beginning of each until it was followed or missed.
 type Depth struct {
 	Overlapping int     `json:"overlapping"`
 	Called      int     `json:"called"`
@@ -146,13 +146,11 @@ func (c *OverlapConfig) Scenario() (*scenario.Scenario, error) {
 	fmt.Fprintf(&b, "scenario(\"overlap\", says = \"%d tasks are in a function with a return probe that follows %d.\")\n", c.Tasks, c.Maxactive)
 	fmt.Fprintf(&b, "machine(cpus = %d, edition = %q, preempt = \"none\", fetch = \"coherent\", ftrace = False, steps = 10000000)\n", c.Tasks, c.Edition)
 	fmt.Fprintf(&b, "f = text(\"f\", hex = \"55 4889e5 53 5b 5d %sc3\")\n", strings.Repeat("90 ", body))
+	b.WriteString(elsewhere)
 	fmt.Fprintf(&b, "r = kretprobe(\"r\", at = f, maxactive = %d)\n", c.Maxactive)
-	for i := range c.Tasks {
-		before := "spin(), "
-		if i == 0 {
-			before = "register(r), release(), "
-		}
-		fmt.Fprintf(&b, "task(\"caller%d\", cpu = %d, ops = [%s%s])\n", i, i, before, strings.Repeat("call(f), ", c.Calls))
+	fmt.Fprintf(&b, "task(\"caller0\", cpu = 0, ops = [register(r), %s])\n", strings.Repeat("call(f), "+other(0), c.Calls))
+	for i := 1; i < c.Tasks; i++ {
+		fmt.Fprintf(&b, "task(\"caller%d\", cpu = %d, ops = [call(f), %s], repeat = 1000, background = True)\n", i, i, other(i))
 	}
 	b.WriteString("never()\n")
 	return scenario.Load("overlap.star", []byte(b.String()), nil)
@@ -161,9 +159,6 @@ func (c *OverlapConfig) Scenario() (*scenario.Scenario, error) {
 // overlapMean is once in how many boundaries a sticky schedule goes on with another task,
 // in the mean.
 const overlapMean = 8
-
-// behindFirst: the callers begin when the probe is registered, nearly together.
-var behindFirst = phases{from: 1 << 13, within: 1 << 11}
 
 // Measure draws the runs.
 func (c OverlapConfig) Measure() (*Overlap, error) {
@@ -183,13 +178,13 @@ func (c OverlapConfig) Measure() (*Overlap, error) {
 	}
 	defer rig.Close()
 	n := &inside{at: uint64(sc.Texts[0].At), depths: make([]Depth, c.Tasks)}
-	d, err := newDraws(rig, c.Schedule, behindFirst, sched.Params{Seed: c.Seed, Length: 1, Mean: overlapMean}, n.event, smpev.Exec, kpev.InstanceGet, kpev.RetMissed, smpev.CallEnd)
+	d, err := newDraws(rig, c.Schedule, sched.Params{Seed: c.Seed, Length: 1, Mean: overlapMean}, n.event, smpev.Exec, kpev.InstanceGet, kpev.RetMissed, smpev.CallEnd)
 	if err != nil {
 		return nil, err
 	}
 	o := &Overlap{OverlapConfig: c}
 	for i := range uint64(c.Runs) {
-		n.in, n.on = 0, [sim.MaxCPUs]bool{}
+		n.in, n.most = 0, [sim.MaxCPUs]int{}
 		if err := d.run(i); err != nil {
 			return nil, err
 		}
@@ -208,30 +203,37 @@ func (c OverlapConfig) Measure() (*Overlap, error) {
 	return o, nil
 }
 
-// inside counts who is in the function: a call from its first instruction to its end. It
-// counts for as many as there are when it is followed or missed.
+// inside counts who is in the function: a call from its first instruction to its end.
 type inside struct {
 	at     uint64 // the function
 	depths []Depth
 	in     int
-	on     [sim.MaxCPUs]bool // of each CPU: its task is
+	most   [sim.MaxCPUs]int // of each CPU whose task is: how many were at most since then
 }
 
 func (n *inside) event(e *traces.Event, _ sim.Time) {
 	switch e.Kind {
 	case smpev.Exec:
-		if e.A == n.at && !n.on[e.CPU] {
-			n.on[e.CPU] = true
-			n.in++
+		if e.A != n.at || n.most[e.CPU] != 0 {
+			break // elsewhere; or it is executed again, for it was a breakpoint that is gone
+		}
+		n.in++
+		n.most[e.CPU] = n.in
+		for c, m := range n.most {
+			if m != 0 {
+				n.most[c] = max(m, n.in)
+			}
 		}
 	case kpev.InstanceGet, kpev.RetMissed:
-		d := &n.depths[n.in-1]
+		d := &n.depths[n.most[e.CPU]-1]
 		d.Called++
 		if e.Kind == kpev.RetMissed {
 			d.Missed++
 		}
-	case smpev.CallEnd:
-		n.on[e.CPU] = false
-		n.in--
+	case smpev.CallEnd: // of this function or another
+		if n.most[e.CPU] != 0 {
+			n.most[e.CPU] = 0
+			n.in--
+		}
 	}
 }

@@ -87,7 +87,7 @@ func overlap(t *testing.T, c OverlapConfig) *Overlap {
 	return o
 }
 
-// Each call is followed or missed; what the events say is what nmissed says. None is
+// What the events say is what nmissed says. None is
 // missed while there are no more than maxactive, and some are of which there are more.
 func TestOverlap(t *testing.T) {
 	for _, edition := range []string{"2.6", "4.15", "5.14", "6.5", "6.9"} {
@@ -95,20 +95,22 @@ func TestOverlap(t *testing.T) {
 			for _, m := range []int{1, 2, 4} {
 				o := overlap(t, OverlapConfig{Tasks: 4, Maxactive: m, Calls: 4, Edition: edition, Schedule: schedule, Runs: 20, Seed: 1})
 				name := edition + " " + schedule
-				require.Equal(t, 4*4*20, o.Called, name)
-				missed, deep := 0, 0
+				require.Greater(t, o.Called, 4*20, name)
+				called, missed, deep := 0, 0, 0
 				for i, d := range o.Entered {
 					require.Equal(t, i+1, d.Overlapping)
+					called += d.Called
 					missed += d.Missed
 					if d.Overlapping > m {
 						deep += d.Missed
-					} else if edition != "6.9" {
+					} else {
 						require.Zero(t, d.Missed, "%s: maxactive %d, %d calls", name, m, d.Overlapping)
 					}
 				}
 				require.Equal(t, o.Missed, missed, name)
+				require.Equal(t, o.Called, called, name)
 				require.Equal(t, m < 4, deep > 0, "%s: maxactive %d", name, m)
-				require.InDelta(t, float64(missed)/320, o.Share, 1e-12)
+				require.InDelta(t, float64(missed)/float64(called), o.Share, 1e-12)
 			}
 		}
 	}
@@ -127,8 +129,9 @@ func TestOverlapGrows(t *testing.T) {
 			continue
 		}
 		require.Equal(t, o, overlap(t, c))
-		c.Seed = 2
-		require.NotEqual(t, o.Entered, overlap(t, c).Entered)
+		if c.Seed = 2; tasks >= 8 {
+			require.NotEqual(t, o.Entered, overlap(t, c).Entered)
+		}
 	}
 }
 

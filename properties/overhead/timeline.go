@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"strings"
 
 	"kpsim/properties/harness"
 	"kpsim/sched"
@@ -202,19 +203,28 @@ const (
 	Sticky = "sticky"
 )
 
+// working: the others are at work when CPU 0 begins. They are drawn from more than what
+// they do between two places where they give the CPU up.
+var working = phases{first: 1 << 12, within: 1 << 12}
+
+// elsewhere is what tasks do besides that nobody probes, other how much a CPU's does of
+// it: if all did the same they would go in step as soon as an IPI has made them.
+var elsewhere = fmt.Sprintf("w = text(\"w\", hex = %q)\n", strings.Repeat("90 ", 61)+"c3")
+
+func other(cpu int) string { return strings.Repeat("call(w), ", 1+cpu%7) }
+
 // draws are a rig's runs under schedules of one sort. Run i is a function of the seed and
 // i.
 type draws struct {
 	rig    *harness.Rig
 	line   *timeline
-	at     phases // if timed
 	seed   uint64
 	sticky *sched.Sticky // nil: timed
 }
 
 // newDraws has told told of events of the kinds, and of timelineKinds.
-func newDraws(rig *harness.Rig, schedule string, at phases, p sched.Params, told func(e *traces.Event, at sim.Time), kinds ...traces.Kind) (*draws, error) {
-	d := &draws{rig: rig, line: newTimeline(rig.Machine, told), at: at, seed: p.Seed}
+func newDraws(rig *harness.Rig, schedule string, p sched.Params, told func(e *traces.Event, at sim.Time), kinds ...traces.Kind) (*draws, error) {
+	d := &draws{rig: rig, line: newTimeline(rig.Machine, told), seed: p.Seed}
 	switch schedule {
 	case Timed:
 	case Sticky:
@@ -234,7 +244,7 @@ func (d *draws) run(i uint64) error {
 		d.sticky.Begin(i)
 		ch = d.sticky
 	} else {
-		d.line.begin(d.at, d.seed, i)
+		d.line.begin(working, d.seed, i)
 	}
 	if r := d.rig.Run(ch); r.Outcome != smp.Passed {
 		return fmt.Errorf("%s: run %d of seed %d ended as %v: %v", d.rig.Scenario.Name, i, d.seed, r.Outcome, r.Err)
