@@ -117,9 +117,7 @@ type OverlapConfig struct {
 }
 
 // An Overlap is what drawn schedules have made of it. All of it was counted in runs of
-// the engine. No call is missed while no more than maxactive are in the function, but in
-// 6.9: its pool looks at the rings of all CPUs in turn, and misses an instance that is put
-// into one that it has looked at, if another is taken from one that it hasn't.
+// the engine.
 type Overlap struct {
 	OverlapConfig
 	Called  int     `json:"called"`
