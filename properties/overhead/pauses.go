@@ -126,7 +126,6 @@ func (c PauseConfig) Measure() (*Pauses, error) {
 		return nil, err
 	}
 	for i := range uint64(c.Runs) {
-		g.begin()
 		if err := d.run(i); err != nil {
 			return nil, err
 		}
@@ -140,7 +139,7 @@ func (c PauseConfig) Measure() (*Pauses, error) {
 }
 
 // gaugeKinds are told besides timelineKinds.
-var gaugeKinds = []traces.Kind{smpev.Trap, smpev.Serialise, smpev.Return, smpev.Due, kpev.ApiEnter, kpev.Optimized}
+var gaugeKinds = []traces.Kind{smpev.Due, kpev.ApiEnter, kpev.Optimized}
 
 // A gauge takes durations between events.
 type gauge struct {
@@ -161,13 +160,8 @@ type cpuGauge struct {
 
 // A syncCore is one under way.
 type syncCore struct {
-	sent        sim.Time
-	left, taken uint64 // CPUs that haven't answered; and those of them in the IPI's handler
-}
-
-func (g *gauge) begin() {
-	clear(g.cpus[:])
-	g.open = g.open[:0]
+	sent sim.Time
+	left uint64 // CPUs that haven't answered
 }
 
 func toCycles(t sim.Time) float64 { return float64(t) / cycles.Unit }
@@ -220,13 +214,10 @@ func (g *gauge) sync(e *traces.Event, at sim.Time) {
 		g.open = append(g.open, syncCore{sent: at, left: e.A})
 	case e.Kind == smpev.Trap && e.A == smpev.VecCall:
 		c.trapped = at
-		for i := range g.open {
-			g.open[i].taken |= g.open[i].left & bit
-		}
 	case e.Kind == smpev.Serialise && c.trapped != 0:
 		kept := g.open[:0]
 		for _, s := range g.open {
-			if s.left &^= s.taken & bit; s.left != 0 {
+			if s.left &^= bit; s.left != 0 {
 				kept = append(kept, s)
 				continue
 			}

@@ -24,7 +24,8 @@ import (
 // else as it begins. It waits until that isn't before the instant of any step that it
 // depends on, which comes before it in the run: one that has stored to what it goes to,
 // or has looked at what it stores to. Nor does an interrupt begin before its IPI was
-// sent, or a switch before the task was woken. So a cell that many CPUs store to costs
+// sent, or a switch before the task was woken; and who has sent one goes on when all have
+// answered. So a cell that many CPUs store to costs
 // them no more than one that is a CPU's own: no cache line goes from one to another.
 //
 // It is a chooser, too: whose CPU is done earliest goes next, which is the run as it is
@@ -38,6 +39,9 @@ type timeline struct {
 	done        [sim.MaxCPUs]sim.Time // with its last step
 	sent        [sim.MaxCPUs]sim.Time // the last IPI to it
 	woken       [sim.MaxCPUs]sim.Time // the last task on it
+	asked       [sim.MaxCPUs]uint64   // by the last sync_core: those that haven't answered
+	answered    [sim.MaxCPUs]sim.Time // the last that has, since
+	calling     uint64                // who is in the handler of a sync_core's IPI
 	spent       sim.Time              // by all CPUs until the last step's end
 	wrote, read map[sim.Object]sim.Time
 	under       []emitted // by the step under way
@@ -57,6 +61,9 @@ func (l *timeline) begin(at phases, seed, run uint64) {
 	l.spent, l.under = 0, l.under[:0]
 	clear(l.sent[:])
 	clear(l.woken[:])
+	clear(l.asked[:])
+	clear(l.answered[:])
+	l.calling = 0
 	clear(l.wrote)
 	clear(l.read)
 	rng := rand.New(rand.NewPCG(seed, run))
@@ -110,6 +117,9 @@ func (l *timeline) Stepped(mv sim.Mover, touched []sim.Touch) {
 	if mv >= sim.MoverIPI && mv < sim.MoverSource {
 		begins = max(begins, l.sent[c])
 	}
+	if c >= 0 && l.asked[c] == 0 {
+		begins = max(begins, l.answered[c])
+	}
 	for i := range l.under {
 		if e := &l.under[i].e; e.Kind == smpev.Gives && e.A != e.B {
 			begins, late = max(begins, l.woken[e.CPU]), true
@@ -154,7 +164,7 @@ func (l *timeline) place(begins, took sim.Time, late bool, touched []sim.Touch) 
 }
 
 // timelineKinds are what a timeline is to be told of, besides what told is.
-var timelineKinds = []traces.Kind{smpev.SendIPI, smpev.Wake, smpev.Gives}
+var timelineKinds = []traces.Kind{smpev.SendIPI, smpev.Wake, smpev.Gives, smpev.Trap, smpev.Serialise, smpev.Return}
 
 func (l *timeline) tell(e *traces.Event, at sim.Time) {
 	switch e.Kind {
@@ -162,8 +172,24 @@ func (l *timeline) tell(e *traces.Event, at sim.Time) {
 		for set := e.A; set != 0; set &= set - 1 {
 			l.sent[bits.TrailingZeros64(set)] = at
 		}
+		if e.B == uint64(smp.IPICall) {
+			l.asked[e.CPU], l.answered[e.CPU] = e.A, 0
+		}
 	case smpev.Wake: // may send one
 		l.sent[e.CPU], l.woken[e.CPU] = at, at
+	case smpev.Trap, smpev.Return:
+		if bit := uint64(1) << e.CPU; e.A == smpev.VecCall {
+			if l.calling |= bit; e.Kind == smpev.Return {
+				l.calling &^= bit
+			}
+		}
+	case smpev.Serialise:
+		for c := range l.m.CPUs() {
+			if bit := uint64(1) << e.CPU; l.calling&l.asked[c]&bit != 0 {
+				l.asked[c] &^= bit
+				l.answered[c] = max(l.answered[c], at)
+			}
+		}
 	}
 	l.told(e, at)
 }

@@ -85,14 +85,24 @@ never()`,
 	}
 }
 
-// In any schedule time goes on on each CPU, an IPI isn't taken before it was sent, and
-// nobody has spent more than there was time for.
+// In any schedule time goes on on each CPU, an IPI isn't taken before it was sent, no
+// idle CPU switches to a task before that was woken, who waits for other CPUs to serialise
+// goes on when they have, and nobody has spent more than there was time for.
 func TestTimelineGoesOn(t *testing.T) {
-	var at [sim.MaxCPUs]sim.Time
-	var sent [sim.MaxCPUs]sim.Time
-	events := 0
+	var at, sent, woken [sim.MaxCPUs]sim.Time
+	var calling [sim.MaxCPUs]bool
+	var answered sim.Time
+	checks := make(map[string]int)
+	check := func(what string, e *traces.Event, now, least sim.Time) {
+		if checks[what]++; now < least {
+			t.Errorf("%s: cpu%d at %d, before %d", what, e.CPU, now, least)
+		}
+	}
 	told := func(e *traces.Event, now sim.Time) {
-		events++
+		if e.Kind != smpev.Wake { // it is told of the CPU that is to be given
+			check("clock", e, now, at[e.CPU])
+			at[e.CPU] = now
+		}
 		switch e.Kind {
 		case smpev.SendIPI:
 			for c := range sent {
@@ -100,38 +110,55 @@ func TestTimelineGoesOn(t *testing.T) {
 					sent[c] = now
 				}
 			}
-			at[e.CPU] = now
 		case smpev.Trap:
-			if e.A == smpev.VecCall && now < sent[e.CPU] {
-				t.Errorf("cpu%d takes at %d what is sent at %d", e.CPU, now, sent[e.CPU])
+			if e.A == smpev.VecCall {
+				check("IPI", e, now, sent[e.CPU])
+				calling[e.CPU] = true
 			}
-			fallthrough
-		case smpev.Exec, smpev.Return, smpev.Gives, smpev.Serialise:
-			if now < at[e.CPU] {
-				t.Errorf("cpu%d is at %d after %d", e.CPU, now, at[e.CPU])
+		case smpev.Return:
+			calling[e.CPU] = calling[e.CPU] && e.A != smpev.VecCall
+		case smpev.Serialise:
+			if calling[e.CPU] {
+				answered = max(answered, now)
 			}
-			at[e.CPU] = now
-		}
-	}
-	c := PauseConfig{CPUs: 3, Patch: "stop_machine", Preempt: "full", Calls: 2}
-	sc, err := c.Scenario()
-	require.NoError(t, err)
-	rig, l := observed(t, sc.String(), told, smpev.Trap, smpev.Exec, smpev.Return, smpev.Serialise)
-	defer rig.Close()
-	s := sched.NewSticky(sched.Params{Seed: 1, Mean: 20})
-	for i := range uint64(10) {
-		for _, ch := range []sim.Chooser{s, l} {
-			clear(at[:])
-			clear(sent[:])
-			s.Begin(i)
-			l.begin(phases{}, 1, i)
-			rig.Run(ch)
-			for c := range rig.Machine.CPUs() {
-				require.LessOrEqual(t, rig.Machine.Clock(c), l.done[c])
+		case smpev.TextStore:
+			check("store", e, now, answered)
+		case smpev.Wake:
+			woken[e.CPU] = now
+		case smpev.Gives:
+			if e.A != e.B && e.C&smpev.GiveRests != 0 {
+				check("switch", e, now, woken[e.CPU]+sim.Time(cycles.Nominal[cycles.Switch]))
+				woken[e.CPU] = 0
 			}
 		}
 	}
-	require.Greater(t, events, 1000)
+	for _, c := range []PauseConfig{
+		{CPUs: 3, Patch: "stop_machine", Preempt: "full", Calls: 2},
+		{CPUs: 3, Patch: "breakpoint", Preempt: "none", Calls: 2},
+	} {
+		sc, err := c.Scenario()
+		require.NoError(t, err)
+		rig, l := observed(t, sc.String(), told, smpev.Exec, smpev.TextStore)
+		defer rig.Close()
+		s := sched.NewSticky(sched.Params{Seed: 1, Mean: 20})
+		for i := range uint64(10) {
+			for _, ch := range []sim.Chooser{s, l} {
+				answered = 0
+				clear(at[:])
+				clear(sent[:])
+				clear(woken[:])
+				s.Begin(i)
+				l.begin(phases{}, 1, i)
+				rig.Run(ch)
+				for c := range rig.Machine.CPUs() {
+					require.LessOrEqual(t, rig.Machine.Clock(c), l.done[c])
+				}
+			}
+		}
+	}
+	for _, what := range []string{"clock", "IPI", "store", "switch"} {
+		require.Greater(t, checks[what], 100, what)
+	}
 }
 
 // Timed, no CPU is ahead of one that could have gone on by more than a step.
