@@ -1,0 +1,164 @@
+package overhead
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"kpsim/smp/cycles"
+	"kpsim/smp/kapi"
+)
+
+// A Noise is what a machine at work adds to the cycles of a warm hit. Nobody has
+// measured any of it on the documents' machines: all magnitudes are assumed. Durations
+// are means of lognormal ones, each with the sd of its natural logarithm.
+type Noise struct {
+	RunCV    float64 `json:"run_cv"`    // of a whole run, by where things lie in memory: sd by mean
+	JitterCV float64 `json:"jitter_cv"` // of one hit, by what the pipeline is at: sd by mean
+
+	MissesPerAccess float64 `json:"misses_per_access"` // in the mean; they are Poisson
+	MissNsec        float64 `json:"miss_nsec"`
+	MissLogSD       float64 `json:"miss_log_sd"`
+
+	TicksPerSec float64 `json:"ticks_per_sec"` // HZ; they are Poisson, for hits don't come in step with them
+	TickNsec    float64 `json:"tick_nsec"`
+	TickLogSD   float64 `json:"tick_log_sd"`
+
+	SMIsPerSec float64 `json:"smis_per_sec"` // system management interrupts, Poisson too
+	SMINsec    float64 `json:"smi_nsec"`
+	SMILogSD   float64 `json:"smi_log_sd"`
+}
+
+// NominalNoise is that of a quiet machine of the 2010s with HZ=1000 and no SMIs (all
+// assumed).
+var NominalNoise = Noise{
+	RunCV: 0.002, JitterCV: 0.004,
+	MissesPerAccess: 0.002, MissNsec: 100, MissLogSD: 0.4,
+	TicksPerSec: 1000, TickNsec: 3000, TickLogSD: 0.5,
+	SMINsec: 100e3, SMILogSD: 0.3,
+}
+
+// cvMost is the largest CV: beyond it a Gaussian hit could take less than no time.
+const cvMost = 0.1
+
+// Check returns what is wrong with a noise, nil if nothing is.
+func (n *Noise) Check() error {
+	for _, f := range [...]struct {
+		name  string
+		value float64
+		most  float64
+	}{
+		{"run_cv", n.RunCV, cvMost},
+		{"jitter_cv", n.JitterCV, cvMost},
+		{"misses_per_access", n.MissesPerAccess, 1},
+		{"miss_nsec", n.MissNsec, 1e9},
+		{"miss_log_sd", n.MissLogSD, 3},
+		{"ticks_per_sec", n.TicksPerSec, 1e6},
+		{"tick_nsec", n.TickNsec, 1e9},
+		{"tick_log_sd", n.TickLogSD, 3},
+		{"smis_per_sec", n.SMIsPerSec, 1e6},
+		{"smi_nsec", n.SMINsec, 1e9},
+		{"smi_log_sd", n.SMILogSD, 3},
+	} {
+		if !(f.value >= 0 && f.value <= f.most) {
+			return fmt.Errorf("noise: %s = %v: it is to be from 0 to %v", f.name, f.value, f.most)
+		}
+	}
+	return nil
+}
+
+// accesses returns how many lines of memory an event goes to that needn't be in a cache
+// (assumed).
+func accesses(e cycles.Event) float64 {
+	switch e {
+	case cycles.Point, // a cell that others write, too
+		cycles.Breakpoint, cycles.Debug, cycles.Trap, // the frame
+		cycles.Work(kapi.WorkLookup), cycles.Work(kapi.WorkWalk), // a probe
+		cycles.Work(kapi.WorkCall), cycles.Work(kapi.WorkReturn), // an instance
+		cycles.Work(kapi.WorkLock):
+		return 1
+	case cycles.Work(kapi.WorkSave), cycles.Work(kapi.WorkDetour): // 168 bytes of registers
+		return 3
+	case cycles.Work(kapi.WorkCopy): // a byte
+		return 1.0 / 64
+	}
+	return 0
+}
+
+// Accesses returns how many lines of memory a hit goes to that needn't be in a cache.
+func (h *Hit) Accesses() (n float64) {
+	for e, times := range h.Events {
+		n += times * accesses(cycles.Event(e))
+	}
+	return n
+}
+
+// Expected returns the cycles that each sort of noise adds to a hit in the mean, in
+// closed form; jitter adds none. Who fits to noisy figures subtracts them.
+func (n *Noise) Expected(h *Hit, mhz float64) (misses, ticks, smis float64) {
+	sec := h.Cycles / (mhz * 1e6) // of the warm hit: a tick in a tick isn't counted
+	misses = h.Accesses() * n.MissesPerAccess * n.MissNsec * mhz / 1e3
+	ticks = sec * n.TicksPerSec * n.TickNsec * mhz / 1e3
+	smis = sec * n.SMIsPerSec * n.SMINsec * mhz / 1e3
+	return misses, ticks, smis
+}
+
+// noiseUnit is what parts of a cycle noise is rounded to. The last bits of logarithms
+// and exponentials aren't the same on all machines; what is drawn from a seed is. And
+// sums of such cycles are exact, in any order.
+const noiseUnit = 1.0 / 4096
+
+// Draw returns the cycles of each of so many hits in a row in a run of that number. It
+// is a function of its arguments alone.
+func (n *Noise) Draw(h *Hit, mhz float64, seed, run uint64, hits int) []float64 {
+	src := rand.NewPCG(seed, run)
+	gauss := distuv.Normal{Sigma: 1, Src: src}
+	sec := h.Cycles / (mhz * 1e6)
+	misses := newCompound(h.Accesses()*n.MissesPerAccess, n.MissNsec*mhz/1e3, n.MissLogSD, src)
+	ticks := newCompound(sec*n.TicksPerSec, n.TickNsec*mhz/1e3, n.TickLogSD, src)
+	smis := newCompound(sec*n.SMIsPerSec, n.SMINsec*mhz/1e3, n.SMILogSD, src)
+
+	slow := n.RunCV * gauss.Rand()
+	list := make([]float64, hits)
+	for i := range list {
+		noise := h.Cycles*(slow+n.JitterCV*gauss.Rand()) + misses.draw() + ticks.draw() + smis.draw()
+		list[i] = h.Cycles + math.Round(noise/noiseUnit)*noiseUnit
+	}
+	return list
+}
+
+// A compound is a sum of a Poisson number of lognormal durations.
+type compound struct {
+	none   bool
+	number distuv.Poisson
+	each   distuv.LogNormal
+}
+
+func newCompound(number, mean, sd float64, src rand.Source) compound {
+	return compound{
+		none:   number == 0 || mean == 0,
+		number: distuv.Poisson{Lambda: number, Src: src},
+		each:   distuv.LogNormal{Mu: math.Log(mean) - sd*sd/2, Sigma: sd, Src: src},
+	}
+}
+
+func (c *compound) draw() (sum float64) {
+	if c.none {
+		return 0
+	}
+	for range int(c.number.Rand()) {
+		sum += c.each.Rand()
+	}
+	return sum
+}
+
+// DrawRuns returns the hits of runs 0, 1, … of a seed.
+func (n *Noise) DrawRuns(h *Hit, mhz float64, seed uint64, runs, hits int) Samples {
+	s := make(Samples, runs)
+	for i := range s {
+		s[i] = n.Draw(h, mhz, seed, uint64(i), hits)
+	}
+	return s
+}
