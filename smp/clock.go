@@ -21,6 +21,9 @@ func (m *Machine) Count(tally *[sim.MaxCPUs]cycles.Tally) { m.tally = tally }
 // Clock returns what a CPU's clock shows, in cycles.Unit-ths of a cycle.
 func (m *Machine) Clock(cpu int) sim.Time { return m.clocks[cpu] }
 
+// Spent is what events have cost on a CPU: its clock, but for the time it has waited.
+func (m *Machine) Spent(cpu int) sim.Time { return m.clocks[cpu] - m.waited[cpu] }
+
 // spend lets a CPU's clock go on by n events.
 func (m *Machine) spend(cpu uint8, e cycles.Event, n int) {
 	m.spender = cpu % sim.MaxCPUs
@@ -38,7 +41,10 @@ func (m *Machine) now() sim.Time { return m.clocks[m.spender] }
 // time, as the time-stamp counters of CPUs do that are reset together (SDM vol. 3,
 // 18.17.4), and what has waited can't be back before.
 func (m *Machine) catchUp(c *CPU, to sim.Time) {
-	m.clocks[c.id] = max(m.clocks[c.id], to)
+	if at := m.clocks[c.id]; at < to {
+		m.clocks[c.id] = to
+		m.waited[c.id%sim.MaxCPUs] += to - at
+	}
 }
 
 // delivery is the event that a vector's delivery is.

@@ -94,9 +94,10 @@ type Machine struct {
 	moves    [3]uint64 // as in p, kept up to date
 	stale    uint64    // but for these CPUs
 	clocks   [sim.MaxCPUs]sim.Time
-	spender  uint8  // the CPU whose clock an event has moved last
-	hold     uint64 // until so many boundaries the answer is 0
-	outlasts int    // more than that, by sim.Steady and sim.Through
+	waited   [sim.MaxCPUs]sim.Time // of that, until others let the CPU go on
+	spender  uint8                 // the CPU whose clock an event has moved last
+	hold     uint64                // until so many boundaries the answer is 0
+	outlasts int                   // more than that, by sim.Steady and sim.Through
 	lead     *Task
 	errand   *CPU
 	next     sim.Mover
@@ -305,6 +306,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	m.waiters, m.recheck = m.waiters[:0], false
 	clear(m.waitOn[:])
 	clear(m.clocks[:])
+	clear(m.waited[:])
 	m.spender = 0
 
 	for i := range m.cpus {

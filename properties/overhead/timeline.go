@@ -16,8 +16,8 @@ import (
 	"kpsim/traces"
 )
 
-// A timeline is the time of a run that all of its CPUs share. A CPU's clock says what it
-// has spent, not when: it stands while the CPU waits.
+// A timeline is the time of a run that all of its CPUs share. What a CPU has spent doesn't
+// say when; its clock does, but goes on with who lets it go on only, not with each cell.
 //
 // A step begins when its CPU is done with the one before, takes what it spends, and goes
 // to memory at one instant: as it ends if it delivers an interrupt or switches tasks,
@@ -82,7 +82,7 @@ type phases struct{ first, from, within uint64 }
 // since returns what was spent since the last step ended. One CPU alone has.
 func (l *timeline) since() (t sim.Time) {
 	for c := range l.m.CPUs() {
-		t += l.m.Clock(c)
+		t += l.m.Spent(c)
 	}
 	return t - l.spent
 }
