@@ -20,13 +20,13 @@ import (
 // say when; its clock does, but goes on with who lets it go on only, not with each cell.
 //
 // A step begins when its CPU is done with the one before, takes what it spends, and goes
-// to memory at one instant: as it ends if it delivers an interrupt or switches tasks,
-// else as it begins. It waits until that isn't before the instant of any step that it
-// depends on, which comes before it in the run: one that has stored to what it goes to,
-// or has looked at what it stores to. Nor does an interrupt begin before its IPI was
-// sent, or a switch before the task was woken; and who has sent one goes on when all have
-// answered. So a cell that many CPUs store to costs
-// them no more than one that is a CPU's own: no cache line goes from one to another.
+// to memory at one instant: as it ends if it switches tasks, else as it begins. It waits
+// until that isn't before the instant of any step that it depends on, which comes before
+// it in the run: one that has stored to what it goes to, or has looked at what it stores
+// to. Nor does an interrupt begin before its IPI was sent, or a switch before the task was
+// woken; and who has sent one goes on when all have answered. So a cell that many CPUs
+// store to costs them no more than one that is a CPU's own: no cache line goes from one to
+// another.
 //
 // It is a chooser, too: whose CPU is done earliest goes next, which is the run as it is
 // if no CPU ever stands still for nothing. Each CPU begins at a time that is drawn.
@@ -110,7 +110,7 @@ func (l *timeline) Event(e *traces.Event) *traces.Finding {
 // Stepped implements sim.Observer.
 func (l *timeline) Stepped(mv sim.Mover, touched []sim.Touch) {
 	var begins sim.Time
-	c, late := l.cpu(mv), mv >= sim.MoverIPI
+	c, late := l.cpu(mv), false
 	if c >= 0 {
 		begins = l.done[c]
 	}

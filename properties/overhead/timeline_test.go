@@ -31,7 +31,7 @@ func TestTimelinePlace(t *testing.T) {
 		"nor for who has looked":                  {{100, false, 1, false, 100}, {20, false, 1, false, 20}},
 		"who stores does":                         {{100, false, 1, false, 100}, {20, false, 1, true, 100}},
 		"the latest of several":                   {{100, false, 1, false, 100}, {50, false, 1, false, 50}, {20, false, 1, true, 100}},
-		"who delivers stores as it ends":          {{100, true, 1, true, 100}, {20, false, 1, false, 110}},
+		"who switches stores as it ends":          {{100, true, 1, true, 100}, {20, false, 1, false, 110}},
 		"and what it spends overlaps the other's": {{100, false, 1, true, 100}, {20, true, 1, true, 90}},
 		"so many that store to one cell take no longer": {
 			{100, true, 1, true, 100}, {100, true, 1, true, 100}, {100, true, 1, true, 100}, {0, false, 1, false, 110}},
