@@ -151,7 +151,7 @@ func TestTimelineGoesOn(t *testing.T) {
 				l.begin(phases{}, 1, i)
 				rig.Run(ch)
 				for c := range rig.Machine.CPUs() {
-					require.LessOrEqual(t, rig.Machine.Clock(c), l.done[c])
+					require.LessOrEqual(t, rig.Machine.Spent(c), l.done[c])
 				}
 			}
 		}
