@@ -17,6 +17,7 @@
 //	L7  cmd/kpsim              flags and subcommands; a shell
 //	L6  properties/harness     a scenario under a strategy: one run, many in parallel, or one by hand
 //	    properties/matrix      which waits and syncs patching needs: a table that is searched
+//	    properties/overhead    what a probe's hit costs: the documents' figures, from runs
 //	    properties/scenario    what is run, as plain data; Starlark in and out
 //	    properties/mutant      what is broken on purpose, and who must notice
 //	L5  properties             what must hold: one monitor a property, fed by events

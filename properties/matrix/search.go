@@ -52,7 +52,7 @@ type Cell struct {
 
 	// Never.
 	Deviations int    `json:"complete_deviations,omitempty"` // all schedules of at most so many were run, at each offset
-	All        uint64 `json:"schedules_complete,omitempty"`  // which are so many
+	All        uint64 `json:"schedules_complete,omitempty"`  // which took so many runs: of those that come to the same one goes on
 	Offsets    []int  `json:"complete_offsets,omitempty"`    // the offsets themselves; each other one is like one of these (alike)
 	Complete   bool   `json:"complete,omitempty"`            // or every schedule there is was run, at each offset
 	Drawn      uint64 `json:"schedules_drawn,omitempty"`

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"kpsim/properties/harness"
 	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/sim"
-	"kpsim/smp"
 	"kpsim/smp/cycles"
 )
 
@@ -33,12 +31,18 @@ func (p *Probe) Scale(cpus []int, edition string, costs *cycles.Profile) (list [
 			if err != nil {
 				return nil, err
 			}
-			if took[i], err = makespan(sc, n, costs); err != nil {
+			r, err := newRunner(sc, costs)
+			if err != nil {
+				return nil, err
+			}
+			_, took[i], err = r.run(sched.NewTimed(sched.Params{Seed: 1}))
+			r.Close()
+			if err != nil {
 				return nil, err
 			}
 		}
 		each := (took[1] - took[0]) / hits
-		s := Scaled{CPUs: n, Cycles: each - (took[3]-took[2])/hits}
+		s := Scaled{CPUs: n, Cycles: perHit(took)}
 		if each > 0 {
 			s.Rate = float64(n) / each
 		}
@@ -71,23 +75,4 @@ func (p *Probe) contended(cpus, calls int, probe bool, edition string) (*scenari
 	}
 	b.WriteString("never()\n")
 	return scenario.Load(name+".star", []byte(b.String()), nil)
-}
-
-// makespan is how many cycles a timed run takes.
-func makespan(sc *scenario.Scenario, cpus int, costs *cycles.Profile) (most float64, err error) {
-	rig, err := harness.New(sc, "")
-	if err != nil {
-		return 0, err
-	}
-	defer rig.Close()
-	rig.Machine.Costs(costs)
-	s := sched.NewTimed(sched.Params{Seed: 1})
-	s.Begin(0)
-	if r := rig.Run(s); r.Outcome != smp.Passed {
-		return 0, fmt.Errorf("%s: the run ended as %v: %v", sc.Name, r.Outcome, r.Err)
-	}
-	for cpu := range cpus {
-		most = max(most, float64(rig.Machine.Clock(cpu))/cycles.Unit)
-	}
-	return most, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/sched"
 	"kpsim/sim"
 )
 
@@ -48,7 +49,7 @@ func BenchmarkHit(b *testing.B) {
 			require.NoError(b, err)
 			defer r.Close()
 			for b.Loop() {
-				_, _, err := r.run()
+				_, _, err := r.run(new(sched.Default))
 				require.NoError(b, err)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*benchHits), "ns/hit")

@@ -17,12 +17,13 @@ import (
 type Probe struct {
 	Name    string // k, b, o, r, rb, ro, kr, j, jr
 	Says    string
-	Machine string // what of the machine isn't the edition's
+	Machine string // what machine() says of the engine
 	probes  string // the registrations, in their order
 	ops     string
 }
 
-// Two editions: the one before boosting, and the one with detours.
+// What machine() says: the edition before boosting, and the one with detours, by how much
+// of that is used.
 const (
 	old     = `edition = "2.6"`
 	stepped = `edition = "4.15", boost = "never", optprobes = False, ftrace = False`
@@ -104,20 +105,28 @@ func (p *Probe) Measure(costs *cycles.Profile) (h Hit, err error) {
 		if err != nil {
 			return h, err
 		}
-		tallies[i], clocks[i], err = r.run()
+		tallies[i], clocks[i], err = r.run(new(sched.Default))
 		r.Close()
 		if err != nil {
 			return h, err
 		}
 	}
 	for e := range h.Events {
-		h.Events[e] = (float64(tallies[1][e]) - float64(tallies[0][e]) - float64(tallies[3][e]) + float64(tallies[2][e])) / hits
+		var n [4]float64
+		for i := range n {
+			n[i] = float64(tallies[i][e])
+		}
+		h.Events[e] = perHit(n)
 	}
-	h.Cycles = (clocks[1] - clocks[0] - clocks[3] + clocks[2]) / hits
+	h.Cycles = perHit(clocks)
 	return h, nil
 }
 
-// A runner makes default runs of a scenario.
+// perHit returns what a hit is more than a call, from runs with a probe, of fewer calls
+// and of more, and the same without.
+func perHit(n [4]float64) float64 { return (n[1] - n[0] - n[3] + n[2]) / hits }
+
+// A runner makes runs of a scenario.
 type runner struct {
 	*harness.Rig
 	tally [sim.MaxCPUs]cycles.Tally
@@ -134,12 +143,17 @@ func newRunner(sc *scenario.Scenario, costs *cycles.Profile) (*runner, error) {
 	return r, nil
 }
 
-// run makes a run: what happened on CPU 0, and how many cycles that took.
-func (r *runner) run() (cycles.Tally, float64, error) {
+// run makes a run: what happened on CPU 0, and at which cycle the last CPU was done.
+func (r *runner) run(s sched.Strategy) (cycles.Tally, float64, error) {
 	clear(r.tally[:])
-	done := r.Run(new(sched.Default))
+	s.Begin(0)
+	done := r.Run(s)
 	if done.Outcome != smp.Passed {
 		return cycles.Tally{}, 0, fmt.Errorf("%s: the run ended as %v: %v", r.Scenario.Name, done.Outcome, done.Err)
 	}
-	return r.tally[0], float64(r.Machine.Clock(0)) / cycles.Unit, nil
+	last := sim.Time(0)
+	for cpu := range r.Machine.CPUs() {
+		last = max(last, r.Machine.Clock(cpu))
+	}
+	return r.tally[0], float64(last) / cycles.Unit, nil
 }

@@ -14,7 +14,6 @@ type Line struct {
 	Hit   Hit
 	Ours  float64 // microseconds
 	Error float64 // relative
-	Left  float64 // the figure was left out of the fit: the relative error then; NaN if it can't be
 }
 
 // Same reports whether ours is printed as the figure is.
@@ -30,7 +29,7 @@ func (o *Model) Table(t Tier) (list []Line, err error) {
 		if err != nil {
 			return nil, err
 		}
-		l := Line{Figure: s.Figure, Left: math.NaN()}
+		l := Line{Figure: s.Figure}
 		if l.Hit, err = s.Probe.Measure(p); err != nil {
 			return nil, err
 		}

@@ -61,14 +61,6 @@ type Profile [Events]Cost
 // A Tally is how often each event happened.
 type Tally [Events]uint64
 
-// Cost is what the events of a tally cost together.
-func (p *Profile) Cost(t *Tally) (c Cost) {
-	for e, n := range t {
-		c += p[e] * Cost(n)
-	}
-	return c
-}
-
 // Nominal is a round-numbered processor of the 2010s (assumed).
 var Nominal = Profile{
 	Instruction: 1 * Unit,
