@@ -29,8 +29,8 @@
 //	    smp/image, smp/cycles  code from objects and hex | what things cost
 //	    kprobes/rules          what a kernel says of probing each byte
 //	    kprobes/survey         the same of a whole object
-//	    smp/smpev, kprobes/kpev, traces/view, traces/tracetest
-//	                           the words for events | for reading and for testing traces
+//	    smp/smpev, kprobes/kpev, traces/view, traces/export, traces/tracetest
+//	                           the words for events | for reading traces, for other tools, for tests
 //	L1  sched, traces          who goes next | what happened
 //	L0  sim                    choice, clock, fibre, random numbers
 //

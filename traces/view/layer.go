@@ -111,6 +111,9 @@ func (l *layer) step(e *traces.Event) {
 	if l.look != nil && int(e.Seq) < len(l.look.Clocks) {
 		s.Clock = l.look.Clocks[e.Seq]
 	}
+	if s.Time = s.Clock; n > 0 { // a CPU that was held has a clock that stands behind
+		s.Time = max(s.Time, l.Steps[n-1].Time+1)
+	}
 	l.Steps = append(l.Steps, s)
 	if e.CPU != Machine {
 		l.runs(e, n)
@@ -317,6 +320,9 @@ func (l *layer) band(e *traces.Event, n int) {
 
 // end closes what is open, and adds what is told of the whole run.
 func (l *layer) end() {
+	if l.t.in.Property != "" {
+		l.Headline = l.t.headline()
+	}
 	n := len(l.Steps) - 1
 	for _, s := range l.spans {
 		if s.To < 0 {

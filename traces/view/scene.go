@@ -9,6 +9,7 @@ import (
 // A Scene is a run laid out for who goes through it step by step: what a page draws, or
 // another tool is given. Steps are named by their index; -1 is before the first.
 type Scene struct {
+	Headline   string // the violation in one line; empty if there is none
 	CPUs       int
 	Steps      []Step
 	Spans      []Span  // in the order in which they begin, outer ones first
@@ -27,6 +28,7 @@ type Step struct {
 	Class string // store, trap, claim, violation, or none of these
 	Depth int    // traps that are open on its task
 	Clock uint64 // of its CPU, in cycles; 0 if nobody has looked
+	Time  uint64 // of the run, in cycles: at least that, and later than the step before
 }
 
 // Machine is the CPU of steps that are no CPU's.
