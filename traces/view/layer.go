@@ -25,7 +25,9 @@ type layer struct {
 	ipis  []ipi
 	wakes map[uint64][]int // by task: from where
 	bands map[uint64]*Band
+	held  [256]int // locks, by task
 	spans []*Span
+	stood map[uint8]int // the patch that each CPU is in
 }
 
 // An openTrap is one that wasn't returned from.
@@ -51,6 +53,7 @@ type syncWait struct {
 func (l *layer) patches() {
 	l.traps, l.open = make(map[uint8][]*openTrap), make(map[string][]*Span)
 	l.wakes, l.bands = make(map[uint64][]int), make(map[uint64]*Band)
+	l.stood = make(map[uint8]int)
 	for _, s := range l.t.text.sites {
 		l.Texts = append(l.Texts, Patch{Name: l.t.in.symbol(s.at), At: s.at, Len: int(s.end - s.at), Site: true})
 	}
@@ -145,9 +148,13 @@ func (l *layer) step(e *traces.Event) {
 		l.close(fmt.Sprint("gp", e.A, e.B), n)
 	case smpev.Lock:
 		if e.B&(smpev.LockWaits|smpev.LockNeeded) == 0 {
-			l.begin(fmt.Sprint("lock", e.A, e.Task), l.span(e, SpanLock, l.t.in.lock(e.A), n))
+			s := l.span(e, SpanLock, l.t.in.lock(e.A), n)
+			s.Depth = l.held[e.Task]
+			l.held[e.Task]++
+			l.begin(fmt.Sprint("lock", e.A, e.Task), s)
 		}
 	case smpev.Unlock:
+		l.held[e.Task] = max(0, l.held[e.Task]-1)
 		l.close(fmt.Sprint("lock", e.A, e.Task), n)
 	case kpev.ApiEnter:
 		l.begin(fmt.Sprint("call", e.B, e.Task), l.span(e, SpanCall, fmt.Sprintf("%s(%s)", api(e.A), l.t.in.probe(e.B)), n))
@@ -159,7 +166,31 @@ func (l *layer) step(e *traces.Event) {
 		l.memory(e, n)
 	}
 	l.band(e, n)
+	l.stands(e, n)
 	l.seen(e.Seq)
+}
+
+// stands notes where the CPU of an event is in what is patched, or comes back to.
+func (l *layer) stands(e *traces.Event, n int) {
+	at, length := e.A, int(e.C>>56)
+	switch e.Kind {
+	case smpev.Trap, smpev.Return:
+		at, length = e.B, 0
+	case smpev.Exec:
+	default:
+		return
+	}
+	s := Stand{Step: n, CPU: int(e.CPU), Patch: -1, Len: length, Trapped: e.Kind == smpev.Trap}
+	for i := range l.Texts {
+		if p := &l.Texts[i]; at >= p.At && at < p.At+uint64(p.Len) {
+			s.Patch, s.Off = i, int(at-p.At)
+		}
+	}
+	if was, ok := l.stood[e.CPU]; ok && was == s.Patch && s.Patch < 0 {
+		return
+	}
+	l.stood[e.CPU] = s.Patch
+	l.Stands = append(l.Stands, s)
 }
 
 var classNames = [...]string{plain: "", stores: "store", traps: "trap", claims: "claim", violates: "violation"}

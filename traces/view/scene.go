@@ -15,6 +15,7 @@ type Scene struct {
 	Spans      []Span  // in the order in which they begin, outer ones first
 	Arrows     []Arrow // in the order of where they come from
 	Texts      []Patch
+	Stands     []Stand
 	Bands      []Band
 	Deviations []Turn
 	Story      []Told
@@ -86,6 +87,17 @@ type Sight struct {
 	Step  int
 	CPU   int
 	Bytes string
+}
+
+// A Stand is where a CPU is in what is patched from a step on: at an instruction, or, in a
+// trap, at the one that it comes back to.
+type Stand struct {
+	Step    int
+	CPU     int
+	Patch   int // of Texts; -1: it is elsewhere
+	Off     int
+	Len     int // of the instruction; 0: it isn't executed yet
+	Trapped bool
 }
 
 // A Band is the state of a probed address from a step to another.
