@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,9 +15,9 @@ import (
 )
 
 type exportCmd struct {
-	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
-	To    string `required:"" placeholder:"FORMAT" help:"ftrace, chrome, json or litmus."`
-	Out   string `short:"o" placeholder:"FILE" help:"Write it to a file. Default: standard output."`
+	Trace string   `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
+	To    string   `required:"" placeholder:"FORMAT" help:"ftrace, chrome, json or litmus."`
+	Out   fileName `short:"o" placeholder:"FILE" help:"Write it to a file. Default: standard output."`
 }
 
 // Help implements kong.HelpProvider.
@@ -48,6 +47,11 @@ func (c *exportCmd) run(p *program) (int, error) {
 	if !slices.Contains(exports, c.To) {
 		return 0, fmt.Errorf("--to: there is no format %q; there are %s", c.To, list(exports))
 	}
+	if c.Out != "" {
+		if err := c.Out.check(); err != nil {
+			return 0, fmt.Errorf("-o: %w", err)
+		}
+	}
 	file, r, err := p.play(c.Trace)
 	if err != nil {
 		return 0, err
@@ -61,8 +65,8 @@ func (c *exportCmd) run(p *program) (int, error) {
 		if _, err := p.out.Write(b.Bytes()); err != nil {
 			return 0, err
 		}
-	} else if err := os.WriteFile(c.Out, b.Bytes(), 0o666); err != nil {
-		return 0, fmt.Errorf("-o: %s", cause(err, c.Out))
+	} else if err := writeWhole(string(c.Out), b.Bytes()); err != nil {
+		return 0, fmt.Errorf("-o: %s", cause(err, string(c.Out)))
 	}
 	if !r.Same {
 		fmt.Fprintf(p.err, "%s: not as the trace says: %s\n", c.Trace, r.Why)

@@ -85,3 +85,50 @@ func nested(t *testing.T, name string, s *view.Scene) {
 		}
 	}
 }
+
+// Near nearly every trace there is a run that breaks nothing, which is the same up to
+// where the first deviation is left out.
+func TestNearest(t *testing.T) {
+	names, err := filepath.Glob("../../traces/corpus/*.kps")
+	require.NoError(t, err)
+	found, alone, late := 0, 0, 0
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		file, err := traces.Parse(name, data)
+		require.NoError(t, err)
+		n, err := harness.Nearest(name, file)
+		require.NoError(t, err)
+		if n == nil {
+			continue
+		}
+		require.Nil(t, n.Property, name)
+		require.Equal(t, n.Mutant == "", len(n.Without) > 0, name)
+		in := n.View(file)
+		s := view.Lay(in, n.Film(view.Sites(in)))
+		require.Negative(t, s.Violation, name)
+		require.Empty(t, s.Headline, name)
+		r, err := harness.PlayFile(name, file, true)
+		require.NoError(t, err)
+		in = r.View(file)
+		w := view.Lay(in, r.Film(view.Sites(in)))
+		same := 0
+		for same < len(s.Steps) && same < len(w.Steps) && s.Steps[same].Event == w.Steps[same].Event {
+			same++
+		}
+		found++
+		if n.Mutant != "" {
+			continue
+		}
+		require.GreaterOrEqual(t, same, w.Deviations[n.Without[0]].Step, name)
+		alone++
+		if n.Without[0] == len(file.Schedule)-1 {
+			late++
+		}
+		n.Rig.Close()
+		r.Rig.Close()
+	}
+	require.Greater(t, found*10, len(names)*9, "of %d", len(names))
+	require.Greater(t, late*2, alone, "of %d", alone)
+	t.Logf("%d of %d traces, %d with the mutant, %d of them by leaving the last deviation out", found, len(names), alone, late)
+}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -57,12 +58,7 @@ func (l *layer) patches() {
 	for _, s := range l.t.text.sites {
 		l.Texts = append(l.Texts, Patch{Name: l.t.in.symbol(s.at), At: s.at, Len: int(s.end - s.at), Site: true})
 	}
-	slices.SortFunc(l.Texts, func(a, b Patch) int {
-		if a.At < b.At {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(l.Texts, func(a, b Patch) int { return cmp.Compare(a.At, b.At) })
 	for i := range l.Texts {
 		l.version(&l.Texts[i], -1, false)
 	}
@@ -346,7 +342,7 @@ func (l *layer) band(e *traces.Event, n int) {
 		b.To = n
 		l.Bands = append(l.Bands, *b)
 	}
-	l.bands[e.A] = &Band{Place: l.t.text.place(e.A), State: state, From: n}
+	l.bands[e.A] = &Band{At: e.A, Place: l.t.text.place(e.A), State: state, From: n}
 }
 
 // end closes what is open, and adds what is told of the whole run.
@@ -367,15 +363,7 @@ func (l *layer) end() {
 		b.To = n
 		l.Bands = append(l.Bands, *b)
 	}
-	slices.SortFunc(l.Bands, func(a, b Band) int {
-		if a.Place != b.Place {
-			if a.Place < b.Place {
-				return -1
-			}
-			return 1
-		}
-		return a.From - b.From
-	})
+	slices.SortFunc(l.Bands, func(a, b Band) int { return cmp.Or(cmp.Compare(a.At, b.At), a.From-b.From) })
 	for i, d := range l.t.in.Schedule {
 		turn := Turn{Deviation: d, Step: -1}
 		if l.look != nil && i < len(l.look.Turns) {

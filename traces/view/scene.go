@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"slices"
 
 	"kpsim/traces"
@@ -102,6 +103,7 @@ type Stand struct {
 
 // A Band is the state of a probed address from a step to another.
 type Band struct {
+	At       uint64
 	Place    string
 	State    string
 	From, To int
@@ -146,12 +148,7 @@ func Sites(in Input) (list []Site) {
 	for _, s := range newText(&in).sites {
 		list = append(list, Site{s.at, int(s.end - s.at)})
 	}
-	slices.SortFunc(list, func(a, b Site) int {
-		if a.At < b.At {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(list, func(a, b Site) int { return cmp.Compare(a.At, b.At) })
 	return list
 }
 

@@ -140,18 +140,43 @@ func encode(r *Run) map[string]any {
 	}
 }
 
+// patch encodes what is held of a patch: of each version but the first the bytes that
+// differ from the one before. Memory that is being filled has its listing when it is full.
 func (e *encoder) patch(p *view.Patch) map[string]any {
-	versions := make([][]int, len(p.Versions))
+	versions := make([][]any, len(p.Versions))
 	for i, v := range p.Versions {
-		gone := 0
+		gone, off, bytes, listing := 0, 0, v.Bytes, v.Listing
 		if v.Gone {
 			gone = 1
 		}
-		versions[i] = []int{v.Step, e.text(v.Bytes), e.text(v.Listing), gone}
+		if i > 0 {
+			off, bytes = difference(p.Versions[i-1].Bytes, v.Bytes)
+		}
+		if !p.Site && i+1 < len(p.Versions) && p.Versions[i+1].Step == v.Step+1 {
+			listing = ""
+		}
+		versions[i] = []any{v.Step, off, bytes, e.text(listing), gone}
 	}
 	sights := make([][]int, len(p.Sights))
 	for i, v := range p.Sights {
 		sights[i] = []int{v.Step, v.CPU, e.text(v.Bytes)}
 	}
 	return map[string]any{"name": p.Name, "at": fmt.Sprintf("%#x", p.At), "site": p.Site, "versions": versions, "sights": sights}
+}
+
+// difference returns from which byte on b differs from a, and its bytes up to the last one
+// that does; all of b, from -1, if they aren't equally long. Bytes are in hex, with blanks.
+func difference(a, b string) (off int, bytes string) {
+	x, y := strings.Fields(a), strings.Fields(b)
+	if len(x) != len(y) {
+		return -1, b
+	}
+	end := len(y)
+	for off < end && x[off] == y[off] {
+		off++
+	}
+	for end > off && x[end-1] == y[end-1] {
+		end--
+	}
+	return off, strings.Join(y[off:end], " ")
 }

@@ -29,8 +29,19 @@ function restore(r) {
 	for (let i = 0; i < r.seq.length; i++) r.clock[i] = r.time[i] - r.clock[i];
 	r.text = i => r.strings[i];
 	r.n = r.seq.length;
-	for (const t of r.texts) t.bytes = t.versions.map(v => r.text(v[1]).split(" "));
+	for (const t of r.texts) t.bytes = whole(t.versions);
 	return r;
+}
+
+// whole puts the bytes of each version together: but for the first only those are given
+// that differ, and from where on; from -1, all are.
+function whole(versions) {
+	let was = [];
+	return versions.map(([, off, bytes], i) => {
+		const list = bytes === "" ? [] : bytes.split(" ");
+		was = i === 0 || off < 0 ? list : [...was.slice(0, off), ...list, ...was.slice(off + list.length)];
+		return was;
+	});
 }
 
 class Viewer {
@@ -253,8 +264,10 @@ class Viewer {
 			c.beginPath();
 			c.moveTo(x - 5, 3); c.lineTo(x + 5, 3); c.lineTo(x, 12);
 			c.fill();
-			c.fillText(String(i + 1), x + 6, 8);
+			c.textAlign = x > this.wide - 24 ? "right" : "left";
+			c.fillText(String(i + 1), x + (x > this.wide - 24 ? -6 : 6), 8);
 		});
+		c.textAlign = "left";
 		c.fillStyle = this.colour("cursor");
 		c.fillRect(this.x(this.step) - 0.75, 0, 1.5, this.high);
 	}
@@ -315,11 +328,13 @@ class Viewer {
 		this.host.went(this);
 	}
 
+	whose(s) { return this.run.text(this.run.task[s]) === "" ? this.who(s) : `${this.who(s)} ${this.run.text(this.run.task[s])}`; }
+
 	who(s) { return this.run.cpu[s] === machine ? "machine" : "cpu" + this.run.cpu[s]; }
 
 	now() {
 		const r = this.run, s = this.step, p = this.$(".now");
-		const words = `step ${s} of ${r.n - 1}, ${this.who(s)} ${r.text(r.task[s])}: ${r.text(r.says[s])}`;
+		const words = `step ${s} of ${r.n - 1}, ${this.whose(s)}: ${r.text(r.says[s])}`;
 		p.replaceChildren(element("b", { textContent: words }));
 		this.lanes.setAttribute("aria-valuenow", s);
 		this.lanes.setAttribute("aria-valuetext", words);
@@ -333,26 +348,29 @@ class Viewer {
 
 	// patches shows the bytes as they are at this step.
 	patches() {
-		const list = [];
+		const most = 6, there = [];
 		for (const t of this.run.texts) {
 			const v = last(t.versions, this.step, v => v[0]);
-			if (v >= 0) list.push(this.patch(t, v));
+			if (v >= 0) there.push({ t, v, busy: this.standing(t).length > 0, step: t.versions[v][0] });
 		}
-		if (list.length === 0) list.push(element("p", { className: "soft", textContent: "No text is written to." }));
+		const chosen = there.toSorted((a, b) => b.busy - a.busy || b.t.site - a.t.site || b.step - a.step).slice(0, most);
+		const list = there.filter(p => chosen.includes(p)).map(p => this.patch(p.t, p.v));
+		if (there.length > most) list.push(element("p", { className: "soft", textContent: `${there.length - most} more, where nobody is, haven't changed since.` }));
+		if (there.length === 0) list.push(element("p", { className: "soft", textContent: "No text is written to." }));
 		this.$(".patches").replaceChildren(...list);
 	}
 
 	patch(t, v) {
-		const r = this.run, [step, , listing, gone] = t.versions[v], bytes = t.bytes[v];
+		const r = this.run, [step, , , listing, gone] = t.versions[v], bytes = t.bytes[v];
 		const box = element("div", { className: "patch" });
 		box.append(element("h4", { textContent: t.name + (gone ? " (freed)" : "") }));
 		if (bytes.length <= 16 && !gone) box.append(element("div", { className: "scroll", tabIndex: -1 }, this.table(t, v)));
 		if (!gone && bytes.length > 16) {
-			box.append(element("details", {}, element("summary", { textContent: `${bytes.length} bytes` }), element("div", { className: "listing", textContent: r.text(listing) })));
+			box.append(element("details", {}, element("summary", { textContent: `${bytes.length} bytes` }), element("div", { className: "listing", textContent: r.text(listing) || "being written" })));
 		} else if (!gone) {
 			box.append(element("div", { className: "listing", textContent: r.text(listing) }));
 		}
-		if (step >= 0) box.append(element("div", { className: "soft", textContent: `as of step ${step}, by ${this.who(step)} ${r.text(r.task[step])}` }));
+		if (step >= 0) box.append(element("div", { className: "soft", textContent: `as of step ${step}, by ${this.whose(step)}` }));
 		return box;
 	}
 
