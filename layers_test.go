@@ -47,6 +47,7 @@ var layers = []layer{
 	{pkg: "properties/matrix", may: []string{"*"}, free: []string{"*"}},   // workers, above those of harness
 	{pkg: "properties/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics
 	{pkg: "scripts/remove-lines", free: []string{"*"}},                    // runs the tests
+	{pkg: "cmd/kpsim/viewer", may: []string{"traces", "traces/view"}, free: []string{"*"}},
 	{pkg: "cmd/kpsim", may: []string{"*"}, free: []string{"*"}},
 }
 
