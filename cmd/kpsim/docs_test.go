@@ -206,6 +206,16 @@ func (r *pageReader) compare(b *block, from, to int) {
 	r.edits = append(r.edits, func() { r.lines = slices.Replace(r.lines, b.line+from, b.line+to, lines...) })
 }
 
+// save writes the page, if anything is to be written anew.
+func (r *pageReader) save(path string) {
+	for _, edit := range slices.Backward(r.edits) {
+		edit()
+	}
+	if len(r.edits) > 0 {
+		r.ts.Check(os.WriteFile(path, []byte(strings.Join(r.lines, "\n")), 0o644))
+	}
+}
+
 // do does what a block says.
 func (r *pageReader) do(b *block) {
 	text := strings.Join(b.lines, "\n") + "\n"
@@ -294,7 +304,7 @@ func TestPages(t *testing.T) {
 					return err
 				}
 			}
-			for _, link := range []string{"traces/corpus", "properties/scenario/library"} {
+			for _, link := range []string{"traces/corpus", "properties/scenario/library", "properties/scenario/testdata"} {
 				if err := os.Symlink(filepath.Join(root, link), filepath.Join(e.WorkDir, link)); err != nil {
 					return err
 				}
@@ -307,14 +317,9 @@ func TestPages(t *testing.T) {
 				text, err := os.ReadFile(path)
 				ts.Check(err)
 				r := &pageReader{ts: ts, root: root, page: args[0], lines: strings.Split(string(text), "\n")}
+				defer r.save(path)
 				for _, b := range blocks(string(text)) {
 					r.do(b)
-				}
-				for _, edit := range slices.Backward(r.edits) {
-					edit()
-				}
-				if len(r.edits) > 0 {
-					ts.Check(os.WriteFile(path, []byte(strings.Join(r.lines, "\n")), 0o644))
 				}
 			},
 		},
