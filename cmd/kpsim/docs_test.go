@@ -41,7 +41,7 @@ const (
 	longMax   = 10
 )
 
-var commandStart = regexp.MustCompile(`^(\$|go|kpsim|gcc|cp|sed|scripts/\S+) `)
+var commandStart = regexp.MustCompile(`^(\$|go|kpsim|gcc|cat|cp|sed|scripts/\S+) `)
 
 var blockMarks = []string{"not run", "long", "status", "output", "file", "from"}
 
