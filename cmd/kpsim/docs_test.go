@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -375,4 +377,20 @@ func TestSame(t *testing.T) {
 	} {
 		require.Equal(t, c.want, same(strings.Split(c.shown, "/"), printed), c.shown)
 	}
+}
+
+// TestLimitsPage: docs/limits.md leads to each package that speaks of its limits.
+func TestLimitsPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/limits.md")
+	require.NoError(t, err)
+	require.NoError(t, fs.WalkDir(os.DirFS("../.."), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "doc.go" || path == "doc.go" {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join("../..", path))
+		if bytes.Contains(text, []byte("imits")) {
+			require.Contains(t, string(page), "](../"+path+")")
+		}
+		return err
+	}))
 }
