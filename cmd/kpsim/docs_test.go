@@ -16,11 +16,12 @@ import (
 )
 
 // The pages for people, README.md and docs/*.md, are tests. Of a block, fenced or indented
-// by four, each line that begins like commandStart is a command, which is run, and the
-// lines below it, up to the next one, are what it prints, on standard output and error. A
-// line ... stands for any number of lines, ... within a line for anything in it. A command
-// with nothing below must only end as it should. Lines that begin with kpsim> are given to
-// the last shell on standard input, and the block is the transcript.
+// by four, each line that begins like commandStart is a command, or, if the first one begins
+// with $, each that does. It is run, and the lines below it, up to the next one, are what it
+// prints, on standard output and error. A line ... stands for any number of lines, ... within
+// a line for anything in it. A command with nothing below must only end as it should. Lines
+// that begin with kpsim> are given to the last shell on standard input, and the block is the
+// transcript.
 //
 // A comment above a block, <!-- WORD: WHAT -->, says:
 //
@@ -115,8 +116,9 @@ func (b *block) commands() (list []*pageCommand) {
 	if slices.Contains([]string{"python", "c", "go", "text"}, b.language) || b.mark == "output" || b.transcript() {
 		return nil
 	}
+	prompts := strings.HasPrefix(b.lines[0], "$ ") // then only such lines are
 	for i, line := range b.lines {
-		if commandStart.MatchString(line) {
+		if commandStart.MatchString(line) && (!prompts || strings.HasPrefix(line, "$ ")) {
 			list = append(list, &pageCommand{block: b, at: i, words: strings.TrimPrefix(line, "$ ")})
 		} else if len(list) > 0 {
 			c := list[len(list)-1]
@@ -330,12 +332,16 @@ func TestPages(t *testing.T) {
 
 // TestPagesAreRun: marks are known, and what isn't run is little, and says why.
 func TestPagesAreRun(t *testing.T) {
-	marked := make(map[string]int)
+	marked, bare := make(map[string]int), 0
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		for _, b := range blocks(string(text)) {
 			if b.mark == "" {
+				if len(b.commands()) == 0 && !b.transcript() {
+					t.Logf("%s:%d: %.60s", page, b.line, b.lines[0])
+					bare++
+				}
 				continue
 			}
 			require.Contains(t, blockMarks, b.mark, "%s:%d", page, b.line)
