@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"kpsim/properties/overhead"
@@ -15,6 +16,7 @@ type overheadLine struct {
 	Name       string             `json:"name"`
 	Arch       string             `json:"arch"`
 	MHz        float64            `json:"mhz"`
+	Edition    string             `json:"edition,omitempty"` // of the engine, if --edition says so
 	Probe      string             `json:"probe"`
 	Says       string             `json:"says"`
 	Costs      string             `json:"tier"` // or profile
@@ -28,6 +30,7 @@ type overheadLine struct {
 	Events     map[string]float64 `json:"events"`
 	Parts      map[string]float64 `json:"part_cycles"`
 	Prices     map[string]float64 `json:"event_cycles"`
+	Guessed    []string           `json:"events_in_no_figure,omitempty"`
 
 	shares [overhead.Parts]float64
 }
@@ -230,12 +233,19 @@ func (r *overheadReport) summary(tier int) string {
 // shared out is what the mechanistic one is of.
 func (r *overheadReport) attribution(p *program, markdown bool) {
 	g := grid{head: []string{"machine", "arch", "probe", "cycles"}, text: 3}
+	editions := r.rows[0][0].Edition != ""
+	if editions {
+		g.head, g.text = slices.Insert(g.head, 2, "edition"), 4
+	}
 	for part := range overhead.Parts {
 		g.head = append(g.head, part.String()+" %")
 	}
 	for _, row := range r.rows {
 		l := &row[len(row)-1]
 		cells := []string{l.Name, l.Arch, l.Probe, fmt.Sprintf("%.0f", l.Cycles)}
+		if editions {
+			cells = slices.Insert(cells, 2, l.Edition)
+		}
 		for _, v := range l.shares {
 			cells = append(cells, perCent(v/max(l.Cycles, 1))) // a profile's costs may be nothing
 		}
@@ -256,9 +266,18 @@ func (r *overheadReport) bench(p *program) {
 		fmt.Fprintf(p.out, "costs: %s\n", r.rows[0][i].Costs)
 		for _, row := range r.rows {
 			l := &row[i]
-			fmt.Fprintf(p.out, "BenchmarkHit/machine=%s/probe=%s 1 %.1f ns/op %.1f cycles/hit\n", strings.Map(benchRune, l.Machine), l.Probe, 1000*l.Usec, l.Cycles)
+			fmt.Fprintf(p.out, "%s 1 %.1f ns/op %.1f cycles/hit\n", benchName(l.Machine, l.Edition, l.Probe), 1000*l.Usec, l.Cycles)
 		}
 	}
+}
+
+// benchName is the name of a benchmark.
+func benchName(machine, edition, probe string) string {
+	name := "BenchmarkHit/machine=" + strings.Map(benchRune, machine)
+	if edition != "" {
+		name += "/edition=" + edition
+	}
+	return name + "/probe=" + probe
 }
 
 // benchRune keeps what isn't taken for the end of a name's part.

@@ -39,6 +39,26 @@ func (p *program) watch(what string, total uint64) *progress {
 
 // update is a harness.Spec's Progress.
 func (g *progress) update(runs, violations uint64) {
+	g.draw(func(took time.Duration) string {
+		of := ""
+		if g.total > 0 {
+			of = fmt.Sprintf("of %d ", g.total)
+		}
+		far := ""
+		if n := g.done.Load(); n > 0 {
+			far = fmt.Sprintf(", some %d.%04d %%", n/10_000, n%10_000)
+		}
+		return fmt.Sprintf("%s: %d %sruns, %d violations, %.0f runs/s%s", g.what, runs, of, violations, float64(runs)/took.Seconds(), far)
+	})
+}
+
+// part is update of what is done in parts.
+func (g *progress) part(done uint64) {
+	g.draw(func(time.Duration) string { return fmt.Sprintf("%s: %d of %d", g.what, done, g.total) })
+}
+
+// draw writes the line anew, unless somebody else does or has just done so.
+func (g *progress) draw(line func(took time.Duration) string) {
 	if g == nil || !g.mu.TryLock() {
 		return
 	}
@@ -48,17 +68,7 @@ func (g *progress) update(runs, violations uint64) {
 		return
 	}
 	g.last, g.drawn = now, true
-	of := ""
-	if g.total > 0 {
-		of = fmt.Sprintf("of %d ", g.total)
-	}
-	far := ""
-	if n := g.done.Load(); n > 0 {
-		far = fmt.Sprintf(", some %d.%04d %%", n/10_000, n%10_000)
-	}
-	line := fmt.Sprintf("%s: %d %sruns, %d violations, %.0f runs/s%s", g.what, runs, of, violations,
-		float64(runs)/now.Sub(g.start).Seconds(), far)
-	fmt.Fprint(g.w, clearLine, cut(line, g.width-1))
+	fmt.Fprint(g.w, clearLine, cut(line(now.Sub(g.start)), g.width-1))
 }
 
 // cut shortens a line that is wider than a terminal. No terminal has 0 columns
