@@ -27,6 +27,8 @@ const overheadHelp = `What a hit of a probe costs. The documents end in 27 figur
 
 The second can be wrong: "left out" is its error for a figure that it wasn't fitted to. i386 and ppc64 have no engine here: their prices are for what the x86_64 one does.
 
+Each hit of a run takes the same time; --noise draws what a machine at work adds, all of which is assumed. --edition gives the hits of another edition's engine by the same costs; --cpus those of many CPUs at one probe.
+
 Probes: k a kprobe (stepped), b boosted, o optimized; r, rb, ro a return probe on such; j a jprobe; kr, jr a kprobe or jprobe and a return probe.
 
 Examples:
@@ -35,15 +37,23 @@ Examples:
   kpsim overhead --machine xeon-e5410/x86_64 --probe k --probe o
   kpsim overhead --tier mechanistic --provenance --machine pentium-m/i386
   kpsim overhead --prose
-  kpsim overhead --bench > old.txt; benchstat old.txt new.txt
+  kpsim overhead --edition 2.6 --edition 6.9 --machine xeon-e5410/x86_64
+  kpsim overhead --cpus 1,2,4,8,16,32,64
+  kpsim overhead --cpus 1-16 --edition 2.6 --probe k,r
+  kpsim overhead --noise --machine xeon-e5410/x86_64
+  kpsim overhead --noise --runs 100 --hits 10000 --seed 7 --probe o
+  kpsim overhead --noise --bench > old.txt; benchstat old.txt new.txt
   kpsim overhead --json | jq 'select(.error > 0.05)'
   kpsim overhead fit
   kpsim overhead calibrate mine.csv > mine.profile
   kpsim overhead --profile mine.profile
+  kpsim overhead pauses
+  kpsim overhead maxactive
+  kpsim overhead probes
 
 The flags of these: kpsim overhead table --help (the word table may be left out).
 
-Exit status: 0, 2 bad input, 3 a bug of the simulator.`
+Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 
 // Help implements kong.HelpProvider.
 func (*overheadCmd) Help() string { return overheadHelp }

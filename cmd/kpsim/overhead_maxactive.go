@@ -33,7 +33,7 @@ Examples:
   kpsim overhead maxactive --schedule sticky --seed 7
   kpsim overhead maxactive --json | jq 'select(.missed_share > 0.1)'
 
-Exit status: 0, 2 bad input, 3 a bug of the simulator.`
+Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
 func (c *overheadMaxactiveCmd) run(p *program) (int, error) {

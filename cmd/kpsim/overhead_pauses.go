@@ -41,7 +41,7 @@ Examples:
   kpsim overhead pauses --schedule sticky --runs 200 --seed 7
   kpsim overhead pauses --json | jq '.stop_machine_request_to_end.p99_cycles / .mhz'
 
-Exit status: 0, 2 bad input, 3 a bug of the simulator.`
+Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
 // An overheadPauses is what was measured of one machine, as --json prints it.

@@ -141,12 +141,9 @@ func (p *program) inParts(what string, n int, f func(i int) error) error {
 	p.exitAtInterrupt("nothing was printed")
 	manySmall()
 	var done atomic.Uint64
-	g := p.watch(what, uint64(n))
-	err := harness.Each(n, func(i int) error {
-		err := f(i)
-		g.part(done.Add(1))
-		return err
+	defer p.watch(what, uint64(n)).follow(&done)()
+	return harness.Each(n, func(i int) error {
+		defer done.Add(1)
+		return f(i)
 	})
-	g.clear()
-	return err
 }

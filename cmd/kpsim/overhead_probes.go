@@ -29,7 +29,7 @@ Examples:
   kpsim overhead probes --machine pentium-m/i386
   kpsim overhead probes --json | jq 'select(.all_probes_hit_cycles > 2 * .one_probe_hit_cycles)'
 
-Exit status: 0, 2 bad input, 3 a bug of the simulator.`
+Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
 // An overheadProbes is what a hit costs with so many probes, as --json prints it.

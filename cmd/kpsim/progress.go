@@ -52,9 +52,32 @@ func (g *progress) update(runs, violations uint64) {
 	})
 }
 
-// part is update of what is done in parts.
-func (g *progress) part(done uint64) {
-	g.draw(func(time.Duration) string { return fmt.Sprintf("%s: %d of %d", g.what, done, g.total) })
+// follow is update, again and again, of what is done in parts, until it is told to stop.
+func (g *progress) follow(done *atomic.Uint64) (stop func()) {
+	if g == nil {
+		return func() {}
+	}
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				g.draw(func(took time.Duration) string {
+					return fmt.Sprintf("%s: %d of %d, %.0f s", g.what, done.Load(), g.total, took.Seconds())
+				})
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		<-ended
+		g.clear()
+	}
 }
 
 // draw writes the line anew, unless somebody else does or has just done so.

@@ -33,6 +33,7 @@ func TestScale(t *testing.T) {
 		list := at(p, "", 1, 8)
 		require.Equal(t, list[0].Cycles, list[1].Cycles, p.Name)
 	}
+	require.Greater(t, at(returns, "", sim.MaxCPUs)[0].Cycles, global[3].Cycles)
 	_, err := returns.Scale([]int{sim.MaxCPUs + 1}, "", nil)
 	require.ErrorContains(t, err, "a machine has 1 to 64")
 }

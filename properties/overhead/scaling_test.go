@@ -135,6 +135,13 @@ func TestOverlapGrows(t *testing.T) {
 	}
 }
 
+// The largest machine comes to its end, too.
+func TestOverlapOfMany(t *testing.T) {
+	o := overlap(t, OverlapConfig{Tasks: sim.MaxCPUs, Maxactive: sim.MaxCPUs, Calls: 1, Edition: "6.9", Schedule: Timed, Runs: 1, Seed: 1})
+	require.Greater(t, o.Called, sim.MaxCPUs)
+	require.Zero(t, o.Missed)
+}
+
 func TestOverlapErrors(t *testing.T) {
 	good := OverlapConfig{Tasks: 2, Maxactive: 1, Calls: 1, Edition: "6.5", Schedule: Timed, Runs: 1}
 	for want, change := range map[string]func(c *OverlapConfig){
