@@ -45,7 +45,7 @@ func (c *overheadTableCmd) contended(p *program) error {
 	if err != nil {
 		return err
 	}
-	if len(c.Machines) == 0 && c.Profile == "" {
+	if len(c.Machines) == 0 {
 		c.Machines = []string{defaultMachine}
 	}
 	if len(c.Probes) == 0 {

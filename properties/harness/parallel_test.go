@@ -3,7 +3,9 @@ package harness
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -29,17 +31,21 @@ func TestEach(t *testing.T) {
 }
 
 func TestEachPanics(t *testing.T) {
+	const many = 1000
 	bug := errors.New("bug")
+	var done atomic.Int32
 	defer func() {
 		c, ok := recover().(*Crash)
 		require.True(t, ok)
 		require.Equal(t, bug, c.Value)
 		require.NotEmpty(t, c.Stack)
+		require.Less(t, int(done.Load()), many, "the others go on for nothing")
 	}()
-	_ = Each(10, func(i int) error {
-		if i == 3 {
+	_ = Each(many, func(i int) error {
+		if done.Add(1); i == 3 {
 			panic(bug)
 		}
+		time.Sleep(100 * time.Microsecond)
 		return nil
 	})
 	t.Error("the panic is lost")
