@@ -76,3 +76,19 @@ func TestPausesTable(t *testing.T) {
 		t.Error("there is a row of nothing")
 	}
 }
+
+// Each share is in the row of its edition and tasks, and the column of its maxactive.
+func TestMaxactiveTable(t *testing.T) {
+	var overlaps []*overhead.Overlap
+	for tasks := 1; tasks <= 2; tasks++ {
+		for m := 1; m <= 3; m++ {
+			of := overhead.OverlapConfig{Edition: "6.9", Tasks: tasks, Maxactive: m}
+			overlaps = append(overlaps, &overhead.Overlap{OverlapConfig: of, Called: 100 * tasks, Share: float64(10*tasks+m) / 1000})
+		}
+	}
+	var out bytes.Buffer
+	(&overheadMaxactiveCmd{Schedule: overhead.Timed}).print(newProgram(&out, &out), overlaps, 3)
+	if want := "\nedition  tasks  calls    1    2    3\n6.9          1    100  1.1  1.2  1.3\n6.9          2    200  2.1  2.2  2.3\n\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("%s", &out)
+	}
+}
