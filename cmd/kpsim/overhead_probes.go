@@ -12,7 +12,7 @@ const probesMost = 100_000
 
 type overheadProbesCmd struct {
 	overheadCosts
-	Probe    []string `placeholder:"NAME" help:"Only a hit of this probe, as k. May be given many times. Default: all."`
+	Probe    []string `default:"k" placeholder:"NAME" help:"A hit of which probe. May be given many times. Default: k."`
 	Count    []span   `default:"1,10,100,1000,10000,100000" placeholder:"LIST" help:"How many probes there are, as 1,10,100. Default: 1, 10, … to 100000."`
 	JSON     bool     `name:"json" xor:"form" help:"Print one JSON object a line."`
 	Markdown bool     `xor:"form" help:"Print tables in Markdown."`
@@ -25,7 +25,7 @@ func (*overheadProbesCmd) Help() string {
 Examples:
 
   kpsim overhead probes
-  kpsim overhead probes --probe k --count 1,64,4096
+  kpsim overhead probes --probe k,b,o --count 1,64,4096
   kpsim overhead probes --machine pentium-m/i386
   kpsim overhead probes --json | jq 'select(.all_probes_hit_cycles > 2 * .one_probe_hit_cycles)'
 
@@ -94,7 +94,7 @@ func (c *overheadProbesCmd) probes(m *pricedMachine) (list []overhead.Probe, err
 		return nil, err
 	}
 	for _, q := range m.Probes() {
-		if len(names) == 0 || slices.Contains(names, q.Name) {
+		if slices.Contains(names, q.Name) {
 			list = append(list, q)
 		}
 	}
