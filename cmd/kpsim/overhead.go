@@ -32,6 +32,7 @@ Examples:
   kpsim overhead --machine xeon-e5410/x86_64 --probe k --probe o
   kpsim overhead --tier mechanistic --provenance --machine pentium-m/i386
   kpsim overhead --prose
+  kpsim overhead --html overhead.html
   kpsim overhead --bench > old.txt; benchstat old.txt new.txt
   kpsim overhead --json | jq 'select(.error > 0.05)'
   kpsim overhead fit
@@ -55,6 +56,7 @@ type overheadTableCmd struct {
 	JSON       bool     `name:"json" xor:"form" help:"Print one JSON object a line."`
 	Markdown   bool     `xor:"form" help:"Print tables in Markdown."`
 	Bench      bool     `xor:"form,lines" help:"Print Go benchmark lines, which benchstat compares."`
+	HTML       fileName `name:"html" placeholder:"FILE" xor:"form,lines,way,engine" help:"Write a page: the table, hits with noise, more CPUs and probes, pauses, and where each cost is from. Some seconds."`
 }
 
 // Help implements kong.HelpProvider.
@@ -63,6 +65,9 @@ func (*overheadTableCmd) Help() string { return overheadHelp }
 func (c *overheadTableCmd) run(p *program) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
+	}
+	if c.HTML != "" {
+		return exitOK, c.html(p)
 	}
 	if c.Profile != "" {
 		return exitOK, c.priced(p)

@@ -47,12 +47,20 @@ func (logTicks) Ticks(low, high float64) (list []plot.Tick) {
 				continue
 			}
 			if m == 1 || !wide && (m == 2 || m == 5) {
-				t.Label = Thousands(t.Value)
+				t.Label = tickLabel(t.Value)
 			}
 			list = append(list, t)
 		}
 	}
 	return list
+}
+
+// tickLabel is short: labels of powers of ten stand close.
+func tickLabel(v float64) string {
+	if v >= 10_000 {
+		return Thousands(v/1000) + "k"
+	}
+	return Thousands(v)
 }
 
 // Thousands writes a number without an exponent, and with commas between thousands.

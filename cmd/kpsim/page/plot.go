@@ -37,7 +37,7 @@ type Plot struct {
 const (
 	PlotWidth  vg.Length = 390
 	PlotHeight vg.Length = 240
-	textSize   vg.Length = 11
+	textSize   vg.Length = 11.5
 )
 
 // sans is the font that plots are laid out by.
