@@ -193,8 +193,9 @@ func (o *overheadPage) manyCalls() ([]page.Block, error) {
 			if err != nil {
 				return nil, err
 			}
-			points = append(points, plotter.XY{X: float64(m), Y: 100 * k.Share})
-			row = append(row, page.Cell{Text: fmt.Sprintf("%.1f", 100*k.Share)})
+			share := 100 * k.Share
+			points = append(points, plotter.XY{X: float64(m), Y: share})
+			row = append(row, page.Cell{Text: fmt.Sprintf("%.1f", share)})
 		}
 		t.Groups[0].Rows = append(t.Groups[0].Rows, row)
 		f.Legend = append(f.Legend, page.Key{Name: fmt.Sprintf("%d CPUs", n), Of: series})

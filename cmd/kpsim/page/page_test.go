@@ -115,6 +115,62 @@ func TestNothingToDraw(t *testing.T) {
 	pagetest.Check(t, render(t, d))
 }
 
+// An axis has a length whatever is on it, and a line of steps goes up before it goes on.
+func TestAxes(t *testing.T) {
+	p := NewPlot("", "")
+	require.NoError(t, AddLine(p, 0, plotter.XYs{{X: 3, Y: 0}}, true))
+	LogAxis(&p.X)
+	NinesAxis(&p.Y)
+	require.Less(t, p.X.Min, 2.9)
+	require.Greater(t, p.X.Max, 3.1)
+	require.GreaterOrEqual(t, p.Y.Max, 1.0)
+
+	p = NewPlot("", "")
+	require.NoError(t, AddLine(p, 3, plotter.XYs{{X: 1, Y: 0}, {X: 10, Y: 1}}, true))
+	svg, err := (&Plot{Says: "A step.", Plot: p}).svg("plot-1")
+	require.NoError(t, err)
+	m := regexp.MustCompile(`<path d="M([\d.]+),([\d.]+)L([\d.]+),([\d.]+)L([\d.]+),([\d.]+)"\s*style="fill:none;stroke:var\(--s3\)`).FindStringSubmatch(string(svg))
+	require.NotNil(t, m)
+	require.Equal(t, m[1], m[3], "up first")
+	require.Equal(t, m[4], m[6])
+	require.Greater(t, number(t, m[4]), number(t, m[2]))
+}
+
+// Pieces lie end to end, bars from the top down beside their names.
+func TestBars(t *testing.T) {
+	p := NewPlot("x", "")
+	require.NoError(t, AddBars(p, []string{"a", "b"}, [][]float64{{10, 30}, {20, 0}}))
+	svg, err := (&Plot{Says: "Bars.", Plot: p}).svg("plot-1")
+	require.NoError(t, err)
+	type box struct{ left, right, low, high float64 }
+	boxes := map[string][]box{}
+	for _, m := range regexp.MustCompile(`<path d="M([\d.]+),([\d.]+)L[\d.]+,([\d.]+)L([\d.]+),[^"]*"\s*style="fill:url\(#(hatch-\d)\)`).FindAllStringSubmatch(string(svg), -1) {
+		boxes[m[5]] = append(boxes[m[5]], box{number(t, m[1]), number(t, m[4]), number(t, m[2]), number(t, m[3])})
+	}
+	require.Len(t, boxes["hatch-0"], 2)
+	b, a := boxes["hatch-0"][0], boxes["hatch-0"][1] // from below
+	require.InEpsilon(t, 3*(a.right-a.left), b.right-b.left, 0.01)
+	require.InEpsilon(t, a.left, b.left, 0.001)
+	more := boxes["hatch-1"][len(boxes["hatch-1"])-1]
+	require.InEpsilon(t, a.right, more.left, 0.001)
+	require.InEpsilon(t, b.right, more.right, 0.001)
+	require.InEpsilon(t, a.low, more.low, 0.001)
+	require.Greater(t, a.low, b.high)
+	for name, box := range map[string]box{"a": a, "b": b} {
+		m := regexp.MustCompile(`<text x="[\d.]+" y="-([\d.]+)"[^>]*>` + name + `</text>`).FindStringSubmatch(string(svg))
+		require.NotNil(t, m, name)
+		y := number(t, m[1])
+		require.True(t, box.low < y && y < box.high, "%s is beside its bar", name)
+	}
+}
+
+func number(t *testing.T, s string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(s, 64)
+	require.NoError(t, err)
+	return v
+}
+
 func TestThousands(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 0.05: "0.05", 999: "999", 1000: "1,000", 100_000: "100,000", 1234567.5: "1,234,567.5", -100: "-100", -1000: "-1,000"} {
 		require.Equal(t, want, Thousands(v))
