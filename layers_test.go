@@ -35,6 +35,7 @@ var layers = []layer{
 	{pkg: "kprobes/rules", may: []string{"smp/isa"}},
 	{pkg: "kprobes/survey", may: []string{"smp/isa", "smp/image", "kprobes/rules"}, free: []string{"*"}}, // for reports, not for runs
 	{pkg: "traces/view", may: []string{"traces", "sim", "smp/isa", "smp/smpev", "kprobes/kpev"}, free: []string{"*"}},
+	{pkg: "traces/export", may: []string{"traces", "traces/view", "smp/smpev"}, free: []string{"*"}},
 	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/isa", "smp/smpev", "kprobes/kpev"}, free: []string{"os"}}, // golden files
 	{pkg: "smp", may: []string{"sim", "traces", "smp/isa", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}},
 	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/isa", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
@@ -48,7 +49,8 @@ var layers = []layer{
 	{pkg: "scripts/remove-lines", free: []string{"*"}},                    // runs the tests
 	{pkg: "cmd/kpsim/page", free: []string{"*"}},                          // plots
 	{pkg: "cmd/kpsim/page/pagetest", free: []string{"*"}},                 // runs a browser
-	{pkg: "cmd/kpsim", may: []string{"*", "cmd/kpsim/page"}, free: []string{"*"}},
+	{pkg: "cmd/kpsim/viewer", may: []string{"traces", "traces/view"}, free: []string{"*"}},
+	{pkg: "cmd/kpsim", may: []string{"*", "cmd/kpsim/page", "cmd/kpsim/viewer"}, free: []string{"*"}},
 }
 
 // bannedImports would let something other than the strategy decide a run.
