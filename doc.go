@@ -15,6 +15,8 @@
 // it is not, its rule and its limits.
 //
 //	L7  cmd/kpsim              flags and subcommands; a shell
+//	    cmd/kpsim/page         the look of the pages that commands write; pagetest holds them to it
+//	    cmd/kpsim/viewer       a run as a page to go through step by step
 //	L6  properties/harness     a scenario under a strategy: one run, many in parallel, or one by hand
 //	    properties/matrix      which waits and syncs patching needs: a table that is searched
 //	    properties/overhead    what a probe's hit costs: the documents' figures, from runs
@@ -29,8 +31,8 @@
 //	    smp/image, smp/cycles  code from objects and hex | what things cost
 //	    kprobes/rules          what a kernel says of probing each byte
 //	    kprobes/survey         the same of a whole object
-//	    smp/smpev, kprobes/kpev, traces/view, traces/tracetest
-//	                           the words for events | for reading and for testing traces
+//	    smp/smpev, kprobes/kpev, traces/view, traces/export, traces/tracetest
+//	                           the words for events | for reading traces, for other tools, for tests
 //	L1  sched, traces          who goes next | what happened
 //	L0  sim                    choice, clock, fibre, random numbers
 //

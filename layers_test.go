@@ -14,7 +14,7 @@ import (
 // A layer is a package and what it may do.
 type layer struct {
 	pkg   string
-	may   []string // import of this module; "*" is every package in the table but cmd/kpsim
+	may   []string // import of this module; "*" is every package in the table but those of cmd
 	free  []string // of bans: rules or import paths; "*" for a package that is no part of a run
 	owned bool     // mutable fields say who owns them
 }
@@ -35,6 +35,7 @@ var layers = []layer{
 	{pkg: "kprobes/rules", may: []string{"smp/isa"}},
 	{pkg: "kprobes/survey", may: []string{"smp/isa", "smp/image", "kprobes/rules"}, free: []string{"*"}}, // for reports, not for runs
 	{pkg: "traces/view", may: []string{"traces", "sim", "smp/isa", "smp/smpev", "kprobes/kpev"}, free: []string{"*"}},
+	{pkg: "traces/export", may: []string{"traces", "traces/view", "smp/smpev"}, free: []string{"*"}},
 	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/isa", "smp/smpev", "kprobes/kpev"}, free: []string{"os"}}, // golden files
 	{pkg: "smp", may: []string{"sim", "traces", "smp/isa", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}},
 	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/isa", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
@@ -46,7 +47,10 @@ var layers = []layer{
 	{pkg: "properties/matrix", may: []string{"*"}, free: []string{"*"}},   // workers, above those of harness
 	{pkg: "properties/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics
 	{pkg: "scripts/remove-lines", free: []string{"*"}},                    // runs the tests
-	{pkg: "cmd/kpsim", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "cmd/kpsim/page", free: []string{"*"}},                          // plots
+	{pkg: "cmd/kpsim/page/pagetest", free: []string{"*"}},                 // runs a browser
+	{pkg: "cmd/kpsim/viewer", may: []string{"traces", "traces/view"}, free: []string{"*"}},
+	{pkg: "cmd/kpsim", may: []string{"*", "cmd/kpsim/page", "cmd/kpsim/viewer"}, free: []string{"*"}},
 }
 
 // bannedImports would let something other than the strategy decide a run.

@@ -49,6 +49,13 @@ func (l *Log) Subscribe(s Sink, kinds ...Kind) {
 	}
 }
 
+// SubscribeAll makes s a sink for events of every kind.
+func (l *Log) SubscribeAll(s Sink) {
+	for k := range l.kinds {
+		l.Subscribe(s, Kind(k))
+	}
+}
+
 // Unsubscribe undoes all of s's Subscribes, between two runs: whom few runs
 // interest should cost the others nothing.
 func (l *Log) Unsubscribe(s Sink) {
@@ -149,6 +156,9 @@ func (l *Log) Resume(m Mark) {
 		l.kinds[m.kind].seen = true
 	}
 }
+
+// Next returns the ordinal that the next event will have.
+func (l *Log) Next() uint32 { return l.seq }
 
 // Mix adds one word to the digest: every executed instruction does, at the
 // price of a multiplication.

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"kpsim/properties"
 	"kpsim/properties/harness"
-	"kpsim/sim"
-	"kpsim/smp"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
@@ -23,27 +20,7 @@ func (p *program) told(file *traces.File) string {
 
 // viewInput is a replayed run, to be printed.
 func viewInput(p *program, file *traces.File, r *harness.Replay) view.Input {
-	m := r.Rig.Machine
-	in := view.Input{
-		Events:   r.Rig.Log.Events,
-		CPUs:     m.CPUs(),
-		Symbol:   m.SymbolName,
-		KernelIP: uint64(smp.GateBase) + 0x100000,
-		Task:     func(id uint64) string { return m.Tasks()[id].Name },
-		Lock:     r.Rig.Kernel.Locks.Name,
-		Probe:    func(id uint64) string { return r.Rig.Scenario.Probes[id].Name },
-		Source:   func(i uint64) string { return m.MoverName(sim.Mover(i)) },
-		Schedule: file.Schedule,
-		Place:    r.Place,
-		PlaceAt:  r.Finding.Place,
-		Message:  r.Finding.Message,
-		At:       r.Rig.Log.FoundAt,
-		AtEnd:    r.Property == &properties.Progress,
-		Width:    p.width,
-		Color:    p.colour,
-	}
-	if r.Property != nil {
-		in.Property = r.Property.ID + " " + r.Property.Name
-	}
+	in := r.View(file)
+	in.Width, in.Color = p.width, p.colour
 	return in
 }

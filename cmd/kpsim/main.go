@@ -33,6 +33,8 @@ type commands struct {
 	Shell    shellCmd    `cmd:"" help:"Step a machine by hand: call, register, cat and echo, look at text and registers."`
 	Replay   replayCmd   `cmd:"" help:"Run a trace again and show it."`
 	Explain  explainCmd  `cmd:"" help:"Say in a few sentences how a trace comes to break its property, and which choice lost it."`
+	View     viewCmd     `cmd:"" help:"Show a trace as a page to go through step by step."`
+	Export   exportCmd   `cmd:"" help:"Write what a trace does for other tools: ftrace's text, Perfetto, JSON, a mail."`
 	Shrink   shrinkCmd   `cmd:"" help:"Make a trace smaller, and say what each of its deviations is for."`
 	Rerecord rerecordCmd `cmd:"" help:"Bring traces up to date with the program they were recorded from."`
 	Check    checkCmd    `cmd:"" help:"Say of each instruction of an object file whether it can be probed, boosted, optimized, and why not."`

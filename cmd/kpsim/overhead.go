@@ -37,6 +37,7 @@ Examples:
   kpsim overhead --machine xeon-e5410/x86_64 --probe k --probe o
   kpsim overhead --tier mechanistic --provenance --machine pentium-m/i386
   kpsim overhead --prose
+  kpsim overhead --html overhead.html
   kpsim overhead --edition 2.6 --edition 6.9 --machine xeon-e5410/x86_64
   kpsim overhead --cpus 1,2,4,8,16,32,64
   kpsim overhead --cpus 1-16 --edition 2.6 --probe k,r
@@ -68,6 +69,7 @@ type overheadTableCmd struct {
 	JSON       bool     `name:"json" xor:"form" help:"Print one JSON object a line."`
 	Markdown   bool     `xor:"form" help:"Print tables in Markdown."`
 	Bench      bool     `xor:"form,lines" help:"Print Go benchmark lines, which benchstat compares."`
+	HTML       fileName `name:"html" placeholder:"FILE" xor:"form,lines,way,engine" help:"Write a page: the table, hits with noise, more CPUs and probes, pauses, and where each cost is from. Some seconds."`
 	overheadWays
 }
 
@@ -79,6 +81,8 @@ func (c *overheadTableCmd) run(p *program) (int, error) {
 		return 0, err
 	}
 	switch {
+	case c.HTML != "":
+		return exitOK, c.html(p)
 	case c.Noise:
 		return exitOK, c.noise(p)
 	case len(c.CPUs) > 0:

@@ -33,6 +33,7 @@ type overheadLine struct {
 	Guessed    []string           `json:"events_in_no_figure,omitempty"`
 
 	shares [overhead.Parts]float64
+	hit    overhead.Hit
 }
 
 // An overheadReport is what overhead prints.
@@ -87,7 +88,7 @@ func (c *overheadTableCmd) report(o *overhead.Model) (*overheadReport, error) {
 func lineOfHit(name, arch string, mhz float64, q *overhead.Probe, h *overhead.Hit, costs *cycles.Profile) overheadLine {
 	l := overheadLine{
 		Machine: (&overhead.Machine{Name: name, Arch: arch}).ID(), Name: name, Arch: arch, MHz: mhz, Probe: q.Name, Says: q.Says,
-		Usec: h.Cycles / mhz, Cycles: h.Cycles, shares: h.Shares(costs),
+		Usec: h.Cycles / mhz, Cycles: h.Cycles, shares: h.Shares(costs), hit: *h,
 		Events: make(map[string]float64), Parts: make(map[string]float64), Prices: make(map[string]float64),
 	}
 	for e, n := range h.Events {
@@ -104,9 +105,18 @@ func lineOfHit(name, arch string, mhz float64, q *overhead.Probe, h *overhead.Hi
 
 // priced prints what probes cost by a user's profile.
 func (c *overheadTableCmd) priced(p *program) error {
-	u, err := readProfile(string(c.Profile))
+	r, _, err := c.pricedReport()
 	if err != nil {
 		return err
+	}
+	return r.print(p, c)
+}
+
+// pricedReport makes the table of a user's profile.
+func (c *overheadTableCmd) pricedReport() (*overheadReport, *overhead.UserProfile, error) {
+	u, err := readProfile(string(c.Profile))
+	if err != nil {
+		return nil, nil, err
 	}
 	r := &overheadReport{source: string(c.Profile)}
 	for _, q := range u.Probes() {
@@ -115,16 +125,16 @@ func (c *overheadTableCmd) priced(p *program) error {
 		}
 		h, err := q.Measure(&u.Costs)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		l := lineOfHit(u.Name, u.Arch, u.MHz, &q, &h, &u.Costs)
 		l.Costs = "profile"
 		r.rows = append(r.rows, []overheadLine{l})
 	}
 	if len(r.rows) == 0 {
-		return fmt.Errorf("--probe: in era %s there is no %s; kpsim overhead --profile %s prints all there are", u.Era, strings.Join(c.Probes, " or "), c.Profile)
+		return nil, nil, fmt.Errorf("--probe: in era %s there is no %s; kpsim overhead --profile %s prints all there are", u.Era, strings.Join(c.Probes, " or "), c.Profile)
 	}
-	return r.print(p, c)
+	return r, u, nil
 }
 
 func (r *overheadReport) print(p *program, c *overheadTableCmd) error {
@@ -229,10 +239,10 @@ func (r *overheadReport) summary(tier int) string {
 	return fmt.Sprintf("%s; %d of %d print alike", text, same, len(r.rows))
 }
 
-// attribution prints what hits are spent on, by the last of the tiers: how a cost is
-// shared out is what the mechanistic one is of.
-func (r *overheadReport) attribution(p *program, markdown bool) {
-	g := grid{head: []string{"machine", "arch", "probe", "cycles"}, text: 3}
+// shares is what hits are spent on, by the last of the tiers: how a cost is shared out is
+// what the mechanistic one is of.
+func (r *overheadReport) shares() *grid {
+	g := &grid{head: []string{"machine", "arch", "probe", "cycles"}, text: 3}
 	editions := r.rows[0][0].Edition != ""
 	if editions {
 		g.head, g.text = slices.Insert(g.head, 2, "edition"), 4
@@ -251,12 +261,17 @@ func (r *overheadReport) attribution(p *program, markdown bool) {
 		}
 		g.add(cells...)
 	}
+	return g
+}
+
+// attribution prints it.
+func (r *overheadReport) attribution(p *program, markdown bool) {
 	by := "the profile"
 	if r.source == "" {
 		by = "the " + r.tiers[len(r.tiers)-1].String() + " costs"
 	}
 	fmt.Fprintf(p.out, "\nWhat a hit is spent on, by %s:\n\n", by)
-	g.print(p, markdown)
+	r.shares().print(p, markdown)
 }
 
 // bench prints what benchstat reads: a tier is a key of the configuration.

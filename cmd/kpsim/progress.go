@@ -94,6 +94,17 @@ func (g *progress) draw(line func(took time.Duration) string) {
 	fmt.Fprint(g.w, clearLine, cut(line(now.Sub(g.start)), g.width-1))
 }
 
+// say writes what is being done where there are no runs to count.
+func (g *progress) say(what string) {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.drawn = true
+	fmt.Fprint(g.w, clearLine, cut(g.what+": "+what, g.width-1))
+}
+
 // cut shortens a line that is wider than a terminal. No terminal has 0 columns
 // or less.
 func cut(s string, width int) string {

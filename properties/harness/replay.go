@@ -57,6 +57,11 @@ func playFile(name string, f *traces.File, store, anyPlace bool) (*Replay, error
 
 // openFile builds the rig of a trace file.
 func openFile(name string, f *traces.File) (*Rig, error) {
+	return openFileAs(name, f, f.Remark(traces.OriginMutant))
+}
+
+// openFileAs is openFile with a mutant, "" for none.
+func openFileAs(name string, f *traces.File, mutant string) (*Rig, error) {
 	sc, err := scenario.Load(name, []byte(f.Scenario), func(file string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: the scenario of a trace is self-contained, and opens no file (%s)", name, file)
 	})
@@ -68,7 +73,7 @@ func openFile(name string, f *traces.File) (*Rig, error) {
 			return nil, fmt.Errorf("%s: origin: %w", name, err)
 		}
 	}
-	rig, err := New(sc, f.Remark(traces.OriginMutant))
+	rig, err := New(sc, mutant)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

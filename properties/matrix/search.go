@@ -93,12 +93,13 @@ func search(r *Row, c Column, e Effort, cancelled *atomic.Bool) (*Cell, error) {
 		}
 	}
 	s := &searcher{row: r, effort: e, cancelled: cancelled, cell: cell}
-	steps := []step{{k: 1}, {runs: min(first, e.Drawn/chunk)}, {k: min(2, e.Deviations)}, {k: every}, {k: e.Deviations}, {runs: e.Drawn / chunk}}
+	soon := min(first, e.Drawn/chunk)
+	steps := []step{{k: 1}, {runs: soon}, {k: min(2, e.Deviations)}, {k: every}, {k: e.Deviations}, {runs: e.Drawn/chunk - soon, seed: chunk}}
 	for n, step := range steps {
-		if slices.Contains(steps[:n], step) || step.k == every && e.States == 0 { // the same again shows nothing
+		if slices.Contains(steps[:n], step) || step.k == every && e.States == 0 || step.k == 0 && step.runs == 0 { // the same again shows nothing
 			continue
 		}
-		cell.All, cell.Drawn = 0, 0
+		cell.All = 0
 		own, err := s.apart(all[:], step.k)
 		if err != nil {
 			return nil, err
@@ -115,7 +116,7 @@ func search(r *Row, c Column, e Effort, cancelled *atomic.Bool) (*Cell, error) {
 			case step.k > 0:
 				found, err = s.bounded(sc, i, step.k)
 			default:
-				found, err = s.drawn(sc, i, step.runs)
+				found, err = s.drawn(sc, i, step)
 			}
 			if found || err != nil {
 				return cell, err
@@ -125,14 +126,14 @@ func search(r *Row, c Column, e Effort, cancelled *atomic.Bool) (*Cell, error) {
 			}
 		}
 		if s.whole {
-			cell.Verdict, cell.Complete, cell.Offsets = Never, true, own
+			cell.Verdict, cell.Complete, cell.Offsets, cell.Drawn = Never, true, own, 0
 			return cell, nil
 		}
 		if step.k > 0 && step.k != every {
 			s.all, cell.Offsets = cell.All, own
 		}
 	}
-	cell.Verdict, cell.Deviations, cell.All, cell.Drawn = Never, e.Deviations, s.all, e.Drawn/chunk*chunk
+	cell.Verdict, cell.Deviations, cell.All = Never, e.Deviations, s.all
 	return cell, nil
 }
 
@@ -144,7 +145,7 @@ func searchDeeper(r *Row, c Column, e Effort, cancelled *atomic.Bool) (*Cell, er
 		if err != nil {
 			return nil, err
 		}
-		if found, err := s.drawn(sc, offset, deeper*e.Drawn/chunk); found || err != nil {
+		if found, err := s.drawn(sc, offset, step{runs: deeper * e.Drawn / chunk}); found || err != nil {
 			return s.cell, err
 		}
 	}
@@ -192,7 +193,8 @@ type searcher struct {
 // A step of a search is made at each offset before the next one.
 type step struct {
 	k    int    // run all schedules of at most so many deviations, or every one there is,
-	runs uint64 // or draw so many
+	runs uint64 // or draw so many,
+	seed uint64 // others than with another seed: those drawn soon aren't drawn again
 }
 
 // every is the k of a step that bounds no deviations.
@@ -243,13 +245,14 @@ func (s *searcher) verify(p harness.Proof, offset int) (found, complete bool, er
 	return false, v.Complete, nil
 }
 
-// drawn runs so many schedules of the portfolio.
-func (s *searcher) drawn(sc *scenario.Scenario, offset int, runs uint64) (found bool, err error) {
+// drawn runs schedules of the portfolio.
+func (s *searcher) drawn(sc *scenario.Scenario, offset int, draw step) (found bool, err error) {
 	spec := s.spec(sc, offset)
-	spec.Runs = runs
+	spec.Runs = draw.runs
+	spec.Seed += draw.seed
 	return s.explore(spec, offset, func(res *harness.Result) error {
-		if res.Runs < runs {
-			return fmt.Errorf("%s: %d of %d schedules, nothing found: nothing is decided", sc.Name, res.Runs, runs)
+		if res.Runs < draw.runs {
+			return fmt.Errorf("%s: %d of %d schedules, nothing found: nothing is decided", sc.Name, res.Runs, draw.runs)
 		}
 		s.cell.Drawn += res.Runs
 		return nil

@@ -77,6 +77,16 @@ const detourMax = 256
 
 // rows tells all events.
 func (t *teller) rows() []row {
+	t.list = t.events()
+	var rows []row
+	for t.next < len(t.list) {
+		rows = append(rows, t.take())
+	}
+	return rows
+}
+
+// events returns those that are told.
+func (t *teller) events() (list []*traces.Event) {
 	head := true
 	for i := range t.in.Events {
 		e := &t.in.Events[i]
@@ -93,14 +103,10 @@ func (t *teller) rows() []row {
 			head = false
 		}
 		if t.in.All || i == t.at || !t.boring(e) {
-			t.list = append(t.list, e)
+			list = append(list, e)
 		}
 	}
-	var rows []row
-	for t.next < len(t.list) {
-		rows = append(rows, t.take())
-	}
-	return rows
+	return list
 }
 
 // boring reports whether an event is left out.

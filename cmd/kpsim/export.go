@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kpsim/properties/harness"
+	"kpsim/traces"
+	"kpsim/traces/export"
+	"kpsim/traces/view"
+)
+
+type exportCmd struct {
+	Trace string   `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
+	To    string   `required:"" placeholder:"FORMAT" help:"ftrace, chrome, json or litmus."`
+	Out   fileName `short:"o" placeholder:"FILE" help:"Write it to a file. Default: standard output."`
+}
+
+// Help implements kong.HelpProvider.
+func (exportCmd) Help() string {
+	return `Writes what a trace does for other tools. A trace is replayed for that, and what is written is of that run.
+
+  ftrace   text as trace-cmd report -t prints it: sched_switch, sched_wakeup, interrupts, IPIs, and print lines for the rest
+  chrome   Chrome's trace events, for Perfetto (ui.perfetto.dev) or chrome://tracing: a lane a CPU, waits beside them, arrows from IPIs to interrupts, counters
+  json     one JSON object an event, a line each: docs/events.md has the schema
+  litmus   two columns and the forbidden outcome, as for herd7, for a mail
+
+Times are the run's: events are in the order in which they happened, and a CPU that stood still was nowhere in the meantime.
+
+Examples:
+
+  kpsim export traces/corpus/T2-second-instruction.kps --to litmus
+  kpsim export traces/second-instruction.kps --to chrome -o second-instruction.json
+  kpsim export traces/second-instruction.kps --to json | jq 'select(.kind == "TextStore")'
+
+Exit status: 0 written, 1 written, but the run isn't what the trace says, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
+}
+
+// exports are the formats.
+var exports = []string{"ftrace", "chrome", "json", "litmus"}
+
+func (c *exportCmd) run(p *program) (int, error) {
+	if !slices.Contains(exports, c.To) {
+		return 0, fmt.Errorf("--to: there is no format %q; there are %s", c.To, list(exports))
+	}
+	if c.Out != "" {
+		if err := c.Out.check(); err != nil {
+			return 0, fmt.Errorf("-o: %w", err)
+		}
+	}
+	file, r, err := p.play(c.Trace)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Rig.Close()
+	var b bytes.Buffer
+	if err := c.export(&b, file, r); err != nil {
+		return 0, err
+	}
+	if c.Out == "" {
+		if _, err := p.out.Write(b.Bytes()); err != nil {
+			return 0, err
+		}
+	} else if err := writeWhole(string(c.Out), b.Bytes()); err != nil {
+		return 0, fmt.Errorf("-o: %s", cause(err, string(c.Out)))
+	}
+	if !r.Same {
+		fmt.Fprintf(p.err, "%s: not as the trace says: %s\n", c.Trace, r.Why)
+		return exitAgainst, nil
+	}
+	return exitOK, nil
+}
+
+func (c *exportCmd) export(w io.Writer, file *traces.File, r *harness.Replay) error {
+	in := r.View(file)
+	if c.To == "litmus" {
+		return view.Litmus(w, strings.TrimSuffix(filepath.Base(c.Trace), ".kps"), in)
+	}
+	scene := view.Lay(in, r.Film(view.Sites(in)))
+	task := func(id uint64) string { return r.Rig.Machine.Tasks()[id].Name }
+	switch c.To {
+	case "ftrace":
+		return export.Ftrace(w, scene, task)
+	case "chrome":
+		return export.Chrome(w, scene)
+	}
+	return export.Lines(w, scene, task)
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"kpsim/cmd/kpsim/viewer"
+	"kpsim/properties/harness"
+	"kpsim/traces"
+	"kpsim/traces/view"
+)
+
+type viewCmd struct {
+	Trace   string   `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
+	Beside  string   `arg:"" optional:"" help:"Another trace, to be shown beside it."`
+	Passing bool     `help:"Show the nearest run that breaks nothing beside it: the same without one of its deviations, or without its mutant."`
+	HTML    fileName `name:"html" placeholder:"FILE" xor:"where" help:"Write the page to a file, and serve nothing."`
+	Port    uint16   `placeholder:"N" xor:"where" help:"Serve the page at this port of 127.0.0.1. Default: one that is free."`
+}
+
+// Help implements kong.HelpProvider.
+func (viewCmd) Help() string {
+	return `Shows a trace as a page: a lane for each CPU, what waits for what, the patched bytes and what each CPU may still fetch of them, the state of the probes, the deviations, and how it came about. Step through it with the arrow keys; ? lists the others. The page is served on this machine until ^C, or written to a file, which is whole by itself and can be mailed.
+
+Examples:
+
+  kpsim view traces/corpus/T2-second-instruction.kps
+  kpsim view --passing --html race.html traces/corpus/T2-second-instruction.kps
+  kpsim view traces/before.kps traces/after.kps
+
+Exit status: 0 shown, 1 shown, but the run isn't what the trace says, which the page says too, 2 bad input, 3 a bug of the simulator.`
+}
+
+func (c *viewCmd) run(p *program) (int, error) {
+	switch {
+	case c.Passing && c.Beside != "":
+		return 0, errors.New("--passing: there is another trace already; leave one of the two out")
+	case c.HTML != "":
+		if err := c.HTML.check(); err != nil {
+			return 0, fmt.Errorf("--html: %w", err)
+		}
+	}
+	page, status, err := c.page(p)
+	if err != nil {
+		return 0, err
+	}
+	var b bytes.Buffer
+	if err := viewer.Write(&b, page); err != nil {
+		return 0, err
+	}
+	for _, r := range page.Runs {
+		if r.Banner != "" {
+			fmt.Fprintf(p.err, "%s: not as the trace says: %s\n", r.Name, r.Banner)
+		}
+	}
+	if c.HTML == "" {
+		return status, c.serve(p, b.Bytes())
+	}
+	if err := writeWhole(string(c.HTML), b.Bytes()); err != nil {
+		return 0, fmt.Errorf("--html: %s", cause(err, string(c.HTML)))
+	}
+	fmt.Fprintf(p.out, "%s: %d KB, %s; open it in a browser\n", c.HTML, (b.Len()+1023)/1024, number(len(page.Runs[0].Scene.Steps), "step"))
+	return status, nil
+}
+
+// page lays the runs out.
+func (c *viewCmd) page(p *program) (*viewer.Page, int, error) {
+	words := []string{"kpsim", "view"}
+	if c.Passing {
+		words = append(words, "--passing")
+	}
+	page := &viewer.Page{Title: c.Trace, Command: shell(append(words, c.Trace)...)}
+	file, run, err := p.filmed(c.Trace)
+	if err != nil {
+		return nil, 0, err
+	}
+	page.Runs = append(page.Runs, *run)
+	switch {
+	case c.Passing:
+		n, err := harness.Nearest(c.Trace, file)
+		if err != nil {
+			return nil, 0, err
+		}
+		if n == nil {
+			return nil, 0, fmt.Errorf("--passing: %s: no run near it breaks nothing; leave --passing out", c.Trace)
+		}
+		defer n.Rig.Close()
+		page.Title = fmt.Sprintf("%s, and %s", c.Trace, n.Says())
+		page.Runs = append(page.Runs, *laidOut(n.Says(), "The nearest run that breaks nothing.", file, n.Replay))
+	case c.Beside != "":
+		page.Title += " and " + c.Beside
+		page.Command = shell(append(words, c.Trace, c.Beside)...)
+		_, other, err := p.filmed(c.Beside)
+		if err != nil {
+			return nil, 0, err
+		}
+		page.Runs = append(page.Runs, *other)
+	}
+	status := exitOK
+	for _, r := range page.Runs {
+		if r.Banner != "" {
+			status = exitAgainst
+		}
+	}
+	return page, status, nil
+}
+
+// filmed plays a trace, and lays it out.
+func (p *program) filmed(name string) (*traces.File, *viewer.Run, error) {
+	file, err := readTrace(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.doing = "trace " + name
+	r, err := harness.PlayFile(name, file, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Rig.Close()
+	sc := r.Rig.Scenario
+	about := "Scenario " + sc.Name
+	if m := file.Remark(traces.OriginMutant); m != "" {
+		about += ", mutant " + m
+	}
+	run := laidOut(name, strings.TrimSuffix(about+". "+sc.Says, " "), file, r)
+	if !r.Same {
+		run.Banner = r.Why
+	}
+	return file, run, nil
+}
+
+// laidOut lays a run out that has kept its events.
+func laidOut(name, about string, file *traces.File, r *harness.Replay) *viewer.Run {
+	in := r.View(file)
+	in.Schedule = nil
+	for _, a := range r.Taken {
+		in.Schedule = append(in.Schedule, traces.Deviation(a))
+	}
+	var tasks []string // for when the rig is closed
+	for _, t := range r.Rig.Machine.Tasks() {
+		tasks = append(tasks, t.Name)
+	}
+	return &viewer.Run{
+		Name: name, About: about, Scene: view.Lay(in, r.Film(view.Sites(in))),
+		Task: func(id uint64) string { return tasks[id] }, Words: inWords,
+	}
+}
+
+// serve serves the page until ^C.
+func (c *viewCmd) serve(p *program, page []byte) error {
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", c.Port))
+	if err != nil {
+		return fmt.Errorf("--port: %d can't be listened at: %s; leave --port out for one that is free", c.Port, reason(err))
+	}
+	server := &http.Server{
+		ReadHeaderTimeout: 10 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/" {
+				http.NotFound(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Cache-Control", "no-store")
+			w.Write(page)
+		}),
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	fmt.Fprintf(p.out, "http://%s/  (until ^C)\n", l.Addr())
+	select {
+	case err := <-ended:
+		return err
+	case <-signals:
+		return server.Close()
+	}
+}
+
+// reason is what is wrong with an address, without the address.
+func reason(err error) string {
+	var e *os.SyscallError
+	if errors.As(err, &e) {
+		return e.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,182 @@
+package viewer
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"kpsim/traces"
+	"kpsim/traces/view"
+)
+
+var (
+	//go:embed viewer.tmpl
+	source string
+	//go:embed viewer.js
+	script string
+	//go:embed viewer.css
+	style string
+)
+
+// A Run is a scene, and what is said of where it is from.
+type Run struct {
+	Name   string // of the trace
+	About  string // what it is, in one line
+	Banner string // what is wrong with it: it isn't what its file says; "" if nothing is
+	Scene  *view.Scene
+	Task   func(id uint64) string
+	Words  func(d traces.Deviation) string // a deviation in words
+}
+
+// A Page is what is written: one run, or two side by side.
+type Page struct {
+	Title   string
+	Command string // the line that made it
+	Runs    []Run
+}
+
+var page = template.Must(template.New("page").Parse(source))
+
+// Write writes the page. Errors are those of w.
+func Write(w io.Writer, p *Page) error {
+	var data []any
+	for i := range p.Runs {
+		data = append(data, encode(&p.Runs[i]))
+	}
+	text, err := json.Marshal(data) // which escapes <, > and &
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256([]byte(script))
+	return page.Execute(w, map[string]any{
+		"Page":   p,
+		"Policy": fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'", base64.StdEncoding.EncodeToString(sum[:])),
+		"Style":  template.CSS(style),
+		"Script": template.JS(script),
+		"Data":   template.JS(text),
+	})
+}
+
+// encoder keeps texts once: columns have their numbers.
+type encoder struct {
+	texts []string
+	index map[string]int
+}
+
+func (e *encoder) text(s string) int {
+	i, ok := e.index[s]
+	if !ok {
+		i = len(e.texts)
+		e.index[s] = i
+		e.texts = append(e.texts, s)
+	}
+	return i
+}
+
+// encode puts a run into columns, which take a fifth of what objects do. Numbers that go
+// up are differences.
+func encode(r *Run) map[string]any {
+	s := r.Scene
+	e := &encoder{index: make(map[string]int)}
+	n := len(s.Steps)
+	cpu, task, kind, class, says, depth := make([]int, n), make([]int, n), make([]int, n), make([]int, n), make([]int, n), make([]int, n)
+	seq, time, clock := make([]int64, n), make([]int64, n), make([]int64, n)
+	for i := range s.Steps {
+		p := &s.Steps[i]
+		cpu[i], depth[i] = int(p.Event.CPU), p.Depth
+		name := ""
+		if p.Event.Task != traces.NoTask {
+			name = r.Task(uint64(p.Event.Task))
+		}
+		task[i], kind[i], class[i], says[i] = e.text(name), e.text(p.Event.Kind.String()), e.text(p.Class), e.text(strings.TrimSpace(p.Says))
+		seq[i], time[i], clock[i] = int64(p.Event.Seq), int64(p.Time), int64(p.Clock)
+		if i > 0 {
+			q := &s.Steps[i-1]
+			seq[i], time[i] = seq[i]-int64(q.Event.Seq), time[i]-int64(q.Time)
+		}
+		clock[i] = int64(p.Time) - clock[i]
+	}
+	spans := make([][]int, len(s.Spans))
+	for i, p := range s.Spans {
+		spans[i] = []int{e.text(p.Kind), p.CPU, e.text(p.Task), e.text(p.Says), p.From, p.To, p.Depth}
+	}
+	arrows := make([][]int, len(s.Arrows))
+	for i, a := range s.Arrows {
+		arrows[i] = []int{e.text(a.Kind), a.From, a.To}
+	}
+	texts := make([]map[string]any, len(s.Texts))
+	for i := range s.Texts {
+		texts[i] = e.patch(&s.Texts[i])
+	}
+	stands := make([][]int, len(s.Stands))
+	for i, v := range s.Stands {
+		trapped := 0
+		if v.Trapped {
+			trapped = 1
+		}
+		stands[i] = []int{v.Step, v.CPU, v.Patch, v.Off, v.Len, trapped}
+	}
+	bands := make([][]int, len(s.Bands))
+	for i, b := range s.Bands {
+		bands[i] = []int{e.text(b.Place), e.text(b.State), b.From, b.To}
+	}
+	turns := make([]map[string]any, len(s.Deviations))
+	for i, d := range s.Deviations {
+		turns[i] = map[string]any{"step": d.Step, "line": d.String(), "words": r.Words(d.Deviation)}
+	}
+	story := make([]map[string]any, len(s.Story))
+	for i, t := range s.Story {
+		story[i] = map[string]any{"step": t.Step, "text": t.Text}
+	}
+	return map[string]any{
+		"name": r.Name, "about": r.About, "banner": r.Banner, "headline": s.Headline, "cpus": s.CPUs, "violation": s.Violation,
+		"cpu": cpu, "task": task, "kind": kind, "class": class, "says": says, "depth": depth, "seq": seq, "time": time, "clock": clock,
+		"spans": spans, "arrows": arrows, "texts": texts, "stands": stands, "bands": bands, "turns": turns, "story": story, "strings": e.texts,
+	}
+}
+
+// patch encodes what is held of a patch: of each version but the first the bytes that
+// differ from the one before. Memory that is being filled has its listing when it is full.
+func (e *encoder) patch(p *view.Patch) map[string]any {
+	versions := make([][]any, len(p.Versions))
+	for i, v := range p.Versions {
+		gone, off, bytes, listing := 0, 0, v.Bytes, v.Listing
+		if v.Gone {
+			gone = 1
+		}
+		if i > 0 {
+			off, bytes = difference(p.Versions[i-1].Bytes, v.Bytes)
+		}
+		if !p.Site && i+1 < len(p.Versions) && p.Versions[i+1].Step == v.Step+1 {
+			listing = ""
+		}
+		versions[i] = []any{v.Step, off, bytes, e.text(listing), gone}
+	}
+	sights := make([][]int, len(p.Sights))
+	for i, v := range p.Sights {
+		sights[i] = []int{v.Step, v.CPU, e.text(v.Bytes)}
+	}
+	return map[string]any{"name": p.Name, "at": fmt.Sprintf("%#x", p.At), "site": p.Site, "versions": versions, "sights": sights}
+}
+
+// difference returns from which byte on b differs from a, and its bytes up to the last one
+// that does; all of b, from -1, if they aren't equally long. Bytes are in hex, with blanks.
+func difference(a, b string) (off int, bytes string) {
+	x, y := strings.Fields(a), strings.Fields(b)
+	if len(x) != len(y) {
+		return -1, b
+	}
+	end := len(y)
+	for off < end && x[off] == y[off] {
+		off++
+	}
+	for end > off && x[end-1] == y[end-1] {
+		end--
+	}
+	return off, strings.Join(y[off:end], " ")
+}

@@ -1,0 +1,209 @@
+package export
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"kpsim/traces/view"
+)
+
+// A chromeEvent is one of Chrome's trace events (Trace Event Format): times in µs.
+type chromeEvent struct {
+	Name string         `json:"name"`
+	Cat  string         `json:"cat,omitempty"`
+	Ph   string         `json:"ph"`
+	Pid  int            `json:"pid"`
+	Tid  int            `json:"tid"`
+	Ts   float64        `json:"ts"`
+	Dur  *float64       `json:"dur,omitempty"`
+	ID   string         `json:"id,omitempty"`
+	BP   string         `json:"bp,omitempty"` // e: the flow ends at the slice that is open
+	S    string         `json:"s,omitempty"`  // of an instant: t the thread's, g everybody's
+	Args map[string]any `json:"args,omitempty"`
+}
+
+// The processes: the CPUs, one lane each, and the machine.
+const (
+	chromeCPUs    = 1
+	chromeMachine = 2
+)
+
+// Chrome writes Chrome's trace events, which Perfetto and chrome://tracing open: a lane a
+// CPU with tasks and traps, waits beside them, an instant for each event, arrows from
+// IPIs to interrupts and from wake-ups to switches, and counters. Errors are those of w.
+func Chrome(w io.Writer, s *view.Scene) error {
+	c := &chrome{s: s}
+	c.names()
+	c.spans()
+	c.steps()
+	c.flows()
+	c.counters()
+	slices.SortStableFunc(c.list, func(a, b chromeEvent) int {
+		switch {
+		case a.Ts < b.Ts:
+			return -1
+		case a.Ts > b.Ts:
+			return 1
+		}
+		return 0
+	})
+	out := json.NewEncoder(w)
+	return out.Encode(map[string]any{"displayTimeUnit": "ns", "traceEvents": c.list})
+}
+
+type chrome struct {
+	s    *view.Scene
+	list []chromeEvent
+}
+
+func (c *chrome) add(e chromeEvent) { c.list = append(c.list, e) }
+
+// at is when a step is, µs.
+func (c *chrome) at(step int) float64 { return float64(c.s.Steps[step].Time) / 1000 }
+
+func (c *chrome) names() {
+	name := func(what string, pid, tid int, v any) {
+		c.add(chromeEvent{Name: what, Ph: "M", Pid: pid, Tid: tid, Args: map[string]any{"name": v}})
+	}
+	name("process_name", chromeCPUs, 0, "CPUs")
+	name("process_name", chromeMachine, 0, "machine")
+	for cpu := range c.s.CPUs {
+		name("thread_name", chromeCPUs, cpu, fmt.Sprintf("cpu%d", cpu))
+	}
+}
+
+// lane is where the events of a CPU are.
+func lane(cpu int) (pid, tid int) {
+	if cpu == view.Machine {
+		return chromeMachine, 0
+	}
+	return chromeCPUs, cpu
+}
+
+// spans are slices, where they lie in each other, and else of a track of their own.
+func (c *chrome) spans() {
+	for i := range c.s.Spans {
+		p := &c.s.Spans[i]
+		pid, tid := lane(p.CPU)
+		e := chromeEvent{Name: p.Says, Cat: p.Kind, Pid: pid, Tid: tid, Ts: c.at(p.From), Args: map[string]any{"task": p.Task, "step": p.From}}
+		if p.Kind == view.SpanTask || p.Kind == view.SpanTrap {
+			d := c.at(p.To) - c.at(p.From)
+			e.Ph, e.Dur = "X", &d
+			c.add(e)
+			continue
+		}
+		e.Ph, e.ID = "b", fmt.Sprintf("%#x", i+1)
+		c.add(e)
+		e.Ph, e.Ts = "e", c.at(p.To)
+		c.add(e)
+	}
+}
+
+func (c *chrome) steps() {
+	for i := range c.s.Steps {
+		s := &c.s.Steps[i]
+		pid, tid := lane(int(s.Event.CPU))
+		scope := "t"
+		if i == c.s.Violation {
+			scope = "g"
+		}
+		args := map[string]any{"step": i, "event": s.Event.Seq, "clock": s.Clock}
+		for k, name := range s.Event.Kind.Spec().Args {
+			args[name] = fmt.Sprintf("%#x", [...]uint64{s.Event.A, s.Event.B, s.Event.C}[k])
+		}
+		c.add(chromeEvent{Name: s.Says, Cat: s.Event.Kind.String(), Ph: "i", Pid: pid, Tid: tid, Ts: c.at(i), S: scope, Args: args})
+	}
+	for i := range c.s.Deviations {
+		if d := &c.s.Deviations[i]; d.Step >= 0 {
+			c.add(chromeEvent{Name: "deviation: " + d.String(), Cat: "deviation", Ph: "i", Pid: chromeMachine, Ts: c.at(d.Step), S: "g"})
+		}
+	}
+}
+
+func (c *chrome) flows() {
+	for i, a := range c.s.Arrows {
+		from, to := c.s.Steps[a.From].Event.CPU, c.s.Steps[a.To].Event.CPU
+		e := chromeEvent{Name: a.Kind, Cat: "flow", Ph: "s", ID: fmt.Sprintf("%#x", i+1), Ts: c.at(a.From)}
+		e.Pid, e.Tid = lane(int(from))
+		c.add(e)
+		e.Ph, e.BP, e.Ts = "f", "e", c.at(a.To)
+		e.Pid, e.Tid = lane(int(to))
+		c.add(e)
+	}
+}
+
+// counters are how many probed addresses are in each state, and how many bytes of the
+// sites each CPU may still fetch as they were.
+func (c *chrome) counters() {
+	count := map[string]int{}
+	type change struct {
+		step  int
+		state string
+		by    int
+	}
+	var changes []change
+	for i := range c.s.Bands {
+		b := &c.s.Bands[i]
+		changes = append(changes, change{b.From, b.State, 1})
+		if b.To < len(c.s.Steps)-1 {
+			changes = append(changes, change{b.To, b.State, -1})
+		}
+		count[b.State] = 0
+	}
+	slices.SortStableFunc(changes, func(a, b change) int { return a.step - b.step })
+	for i, ch := range changes {
+		count[ch.state] += ch.by
+		if i+1 < len(changes) && changes[i+1].step == ch.step {
+			continue
+		}
+		args := make(map[string]any)
+		for k, v := range count {
+			args[k] = v
+		}
+		c.add(chromeEvent{Name: "probed addresses", Ph: "C", Pid: chromeMachine, Ts: c.at(ch.step), Args: args})
+	}
+	for i := range c.s.Texts {
+		c.stale(&c.s.Texts[i])
+	}
+}
+
+// stale counts, at each change, the bytes that a fetch may see as they were.
+func (c *chrome) stale(p *view.Patch) {
+	sees := make([]string, c.s.CPUs)
+	v, s := 0, 0
+	for v < len(p.Versions) || s < len(p.Sights) {
+		step := len(c.s.Steps)
+		if v < len(p.Versions) {
+			step = p.Versions[v].Step
+		}
+		if s < len(p.Sights) {
+			step = min(step, p.Sights[s].Step)
+		}
+		for v < len(p.Versions) && p.Versions[v].Step <= step {
+			v++
+		}
+		for ; s < len(p.Sights) && p.Sights[s].Step <= step; s++ {
+			sees[p.Sights[s].CPU] = p.Sights[s].Bytes
+		}
+		if step < 0 || len(p.Sights) == 0 {
+			continue
+		}
+		args := make(map[string]any)
+		for cpu, b := range sees {
+			args[fmt.Sprintf("cpu%d", cpu)] = differ(b, p.Versions[v-1].Bytes)
+		}
+		c.add(chromeEvent{Name: "bytes of " + p.Name + " that may be fetched as they were", Ph: "C", Pid: chromeMachine, Ts: c.at(step), Args: args})
+	}
+}
+
+// differ counts the bytes, in hex, that aren't the same.
+func differ(a, b string) (n int) {
+	for i := 0; i+2 <= min(len(a), len(b)); i += 3 {
+		if a[i:i+2] != b[i:i+2] {
+			n++
+		}
+	}
+	return n
+}

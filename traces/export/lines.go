@@ -1,0 +1,55 @@
+package export
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"kpsim/traces"
+	"kpsim/traces/view"
+)
+
+// A Line is an event as Lines writes it: docs/events.md says what the kinds are.
+type Line struct {
+	Step      int               `json:"step"`  // from 0
+	Event     uint32            `json:"event"` // its ordinal in the run, which starts with what heads the log
+	CPU       *int              `json:"cpu"`   // null: no CPU's
+	Task      *string           `json:"task"`  // null: no task's
+	Kind      string            `json:"kind"`
+	Args      map[string]string `json:"args"` // in hex
+	Says      string            `json:"says"`
+	Clock     uint64            `json:"clock_cycles"` // of its CPU
+	Time      uint64            `json:"time_cycles"`  // of the run: at least that, and later than the event before
+	Violation bool              `json:"violation,omitempty"`
+	Deviation []string          `json:"deviations,omitempty"` // made since the event before
+}
+
+// Lines writes a JSON object a line, one for each event. Errors are those of w.
+func Lines(w io.Writer, s *view.Scene, task func(id uint64) string) error {
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	d := 0
+	for i := range s.Steps {
+		p := &s.Steps[i]
+		e := &p.Event
+		l := Line{Step: i, Event: e.Seq, Kind: e.Kind.String(), Args: make(map[string]string), Says: p.Says, Clock: p.Clock, Time: p.Time, Violation: i == s.Violation}
+		if e.CPU != view.Machine {
+			cpu := int(e.CPU)
+			l.CPU = &cpu
+		}
+		if e.Task != traces.NoTask {
+			name := task(uint64(e.Task))
+			l.Task = &name
+		}
+		for k, name := range e.Kind.Spec().Args {
+			l.Args[name] = fmt.Sprintf("%#x", [...]uint64{e.A, e.B, e.C}[k])
+		}
+		for ; d < len(s.Deviations) && s.Deviations[d].Step <= i; d++ {
+			l.Deviation = append(l.Deviation, s.Deviations[d].String())
+		}
+		if err := out.Encode(&l); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,387 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// A layer lays steps out, one after the other.
+type layer struct {
+	*Scene
+	t    *teller
+	look *Look
+	last map[uint64]string // what was said last of the bytes of each patch, by its address
+	sees int               // of look.Sights: the next
+
+	on    [256]*Span            // the task span of each CPU
+	traps map[uint8][]*openTrap // by task
+	open  map[string][]*Span    // others that last, by what ends them
+	waits []*syncWait
+	ipis  []ipi
+	wakes map[uint64][]int // by task: from where
+	bands map[uint64]*Band
+	held  [256]int // locks, by task
+	spans []*Span
+	stood map[uint8]int // the patch that each CPU is in
+}
+
+// An openTrap is one that wasn't returned from.
+type openTrap struct {
+	says string
+	span *Span // nil while its task hasn't a CPU
+}
+
+// An ipi is one that wasn't taken.
+type ipi struct {
+	from   int
+	cpu    uint8
+	vector uint64
+}
+
+// A syncWait is a sender's wait for the CPUs that haven't answered.
+type syncWait struct {
+	span *Span
+	left uint64
+}
+
+// patches finds what is written to.
+func (l *layer) patches() {
+	l.traps, l.open = make(map[uint8][]*openTrap), make(map[string][]*Span)
+	l.wakes, l.bands = make(map[uint64][]int), make(map[uint64]*Band)
+	l.stood = make(map[uint8]int)
+	for _, s := range l.t.text.sites {
+		l.Texts = append(l.Texts, Patch{Name: l.t.in.symbol(s.at), At: s.at, Len: int(s.end - s.at), Site: true})
+	}
+	slices.SortFunc(l.Texts, func(a, b Patch) int { return cmp.Compare(a.At, b.At) })
+	for i := range l.Texts {
+		l.version(&l.Texts[i], -1, false)
+	}
+	l.seen(0)
+}
+
+// version notes what memory holds of a patch, if that is another thing than before.
+func (l *layer) version(p *Patch, step int, gone bool) {
+	s := span{p.At, p.At + uint64(p.Len)}
+	v := Version{Step: step, Bytes: bytes(l.t.text.mem, s), Gone: gone}
+	if now := fmt.Sprint(v.Bytes, gone); l.last[p.At] != now {
+		l.last[p.At] = now
+		if !gone {
+			v.Listing = l.t.text.listing(l.t.text.mem, s)
+		}
+		if n := len(p.Versions); n > 0 && p.Versions[n-1].Step == step {
+			p.Versions[n-1] = v
+			return
+		}
+		p.Versions = append(p.Versions, v)
+	}
+}
+
+// seen takes what CPUs may see from behind events before one.
+func (l *layer) seen(before uint32) {
+	for l.look != nil && l.sees < len(l.look.Sights) && l.look.Sights[l.sees].Seq <= before {
+		s := &l.look.Sights[l.sees]
+		l.sees++
+		mem := make(map[uint64]byte)
+		for i, b := range s.Bytes {
+			mem[s.At+uint64(i)] = b
+		}
+		for i := range l.Texts {
+			if p := &l.Texts[i]; p.Site && p.At == s.At {
+				p.Sights = append(p.Sights, Sight{len(l.Steps) - 1, s.CPU, bytes(mem, span{s.At, s.At + uint64(len(s.Bytes))})})
+			}
+		}
+	}
+}
+
+// step lays the next event out.
+func (l *layer) step(e *traces.Event) {
+	n := len(l.Steps)
+	class, _ := l.t.importance(e)
+	s := Step{Event: *e, Class: classNames[class], Depth: len(l.traps[e.Task]), Says: l.t.say(e)}
+	if l.t.at < len(l.t.in.Events) && e == &l.t.in.Events[l.t.at] {
+		s.Class, l.Violation = classNames[violates], n
+	}
+	if l.look != nil && int(e.Seq) < len(l.look.Clocks) {
+		s.Clock = l.look.Clocks[e.Seq]
+	}
+	if s.Time = s.Clock; n > 0 { // a CPU that was held has a clock that stands behind
+		s.Time = max(s.Time, l.Steps[n-1].Time+1)
+	}
+	l.Steps = append(l.Steps, s)
+	if e.CPU != Machine {
+		l.runs(e, n)
+	}
+	switch e.Kind {
+	case smpev.Switch:
+		l.switched(e, n)
+	case smpev.Trap:
+		l.trap(e, n)
+	case smpev.Return:
+		l.returned(e, n)
+	case smpev.SendIPI:
+		l.sent(e, n)
+	case smpev.Serialise:
+		l.answered(e, n)
+	case smpev.Wake:
+		l.wakes[e.A] = append(l.wakes[e.A], n)
+	case smpev.StopStart:
+		for cpu := range l.CPUs {
+			l.begin(fmt.Sprint("stop", cpu), &Span{Kind: SpanStop, CPU: cpu, Says: "stop_machine", From: n})
+		}
+	case smpev.StopEnd:
+		for cpu := range l.CPUs {
+			l.close(fmt.Sprint("stop", cpu), n)
+		}
+	case smpev.GPStart:
+		l.begin(fmt.Sprint("gp", e.A, e.B), l.span(e, SpanGrace, flavour(e.A)+" grace period", n))
+	case smpev.GPEnd:
+		l.close(fmt.Sprint("gp", e.A, e.B), n)
+	case smpev.Lock:
+		if e.B&(smpev.LockWaits|smpev.LockNeeded) == 0 {
+			s := l.span(e, SpanLock, l.t.in.lock(e.A), n)
+			s.Depth = l.held[e.Task]
+			l.held[e.Task]++
+			l.begin(fmt.Sprint("lock", e.A, e.Task), s)
+		}
+	case smpev.Unlock:
+		l.held[e.Task] = max(0, l.held[e.Task]-1)
+		l.close(fmt.Sprint("lock", e.A, e.Task), n)
+	case kpev.ApiEnter:
+		l.begin(fmt.Sprint("call", e.B, e.Task), l.span(e, SpanCall, fmt.Sprintf("%s(%s)", api(e.A), l.t.in.probe(e.B)), n))
+	case kpev.ApiReturn:
+		l.close(fmt.Sprint("call", e.B, e.Task), n)
+	case smpev.TextStore:
+		l.stored(e, n)
+	case smpev.Alloc, smpev.Free:
+		l.memory(e, n)
+	}
+	l.band(e, n)
+	l.stands(e, n)
+	l.seen(e.Seq)
+}
+
+// stands notes where the CPU of an event is in what is patched, or comes back to.
+func (l *layer) stands(e *traces.Event, n int) {
+	at, length := e.A, int(e.C>>56)
+	switch e.Kind {
+	case smpev.Trap, smpev.Return:
+		at, length = e.B, 0
+	case smpev.Exec:
+	default:
+		return
+	}
+	s := Stand{Step: n, CPU: int(e.CPU), Patch: -1, Len: length, Trapped: e.Kind == smpev.Trap}
+	for i := range l.Texts {
+		if p := &l.Texts[i]; at >= p.At && at < p.At+uint64(p.Len) {
+			s.Patch, s.Off = i, int(at-p.At)
+		}
+	}
+	if was, ok := l.stood[e.CPU]; ok && was == s.Patch && s.Patch < 0 {
+		return
+	}
+	l.stood[e.CPU] = s.Patch
+	l.Stands = append(l.Stands, s)
+}
+
+var classNames = [...]string{plain: "", stores: "store", traps: "trap", claims: "claim", violates: "violation"}
+
+func (l *layer) taskName(id uint8) string {
+	if id == traces.NoTask {
+		return ""
+	}
+	return l.t.in.task(uint64(id))
+}
+
+func (l *layer) span(e *traces.Event, kind, says string, n int) *Span {
+	return &Span{Kind: kind, CPU: int(e.CPU), Task: l.taskName(e.Task), Says: says, From: n, To: -1}
+}
+
+// begin opens a span that a key closes.
+func (l *layer) begin(key string, s *Span) {
+	s.To = -1
+	l.spans = append(l.spans, s)
+	l.open[key] = append(l.open[key], s)
+}
+
+// close closes the last one of a key.
+func (l *layer) close(key string, n int) {
+	if list := l.open[key]; len(list) > 0 {
+		list[len(list)-1].To = n
+		l.open[key] = list[:len(list)-1]
+	}
+}
+
+// runs sees to it that the CPU of an event has a task.
+func (l *layer) runs(e *traces.Event, n int) {
+	if l.on[e.CPU] == nil {
+		l.on[e.CPU] = l.span(e, SpanTask, l.taskName(e.Task), n)
+		l.spans = append(l.spans, l.on[e.CPU])
+	}
+}
+
+func (l *layer) switched(e *traces.Event, n int) {
+	if list := l.wakes[e.B]; len(list) > 0 {
+		l.Arrows = append(l.Arrows, Arrow{"wake", list[0], n})
+		delete(l.wakes, e.B)
+	}
+	l.on[e.CPU].To = n
+	for _, t := range l.traps[uint8(e.A)] {
+		if t.span != nil {
+			t.span.To, t.span = n, nil
+		}
+	}
+	next := uint8(e.B)
+	l.on[e.CPU] = &Span{Kind: SpanTask, CPU: int(e.CPU), Task: l.taskName(next), Says: l.taskName(next), From: n, To: -1}
+	l.spans = append(l.spans, l.on[e.CPU])
+	for depth, t := range l.traps[next] {
+		t.span = &Span{Kind: SpanTrap, CPU: int(e.CPU), Task: l.taskName(next), Says: t.says, From: n, To: -1, Depth: depth}
+		l.spans = append(l.spans, t.span)
+	}
+}
+
+func (l *layer) trap(e *traces.Event, n int) {
+	t := &openTrap{says: vector(e.A)}
+	if e.CPU != Machine {
+		t.span = l.span(e, SpanTrap, t.says, n)
+		t.span.Depth = len(l.traps[e.Task])
+		l.spans = append(l.spans, t.span)
+	}
+	l.traps[e.Task] = append(l.traps[e.Task], t)
+	l.ipis = slices.DeleteFunc(l.ipis, func(i ipi) bool {
+		if i.cpu != e.CPU || i.vector != e.A {
+			return false
+		}
+		l.Arrows = append(l.Arrows, Arrow{"ipi", i.from, n})
+		return true
+	})
+}
+
+func (l *layer) returned(e *traces.Event, n int) {
+	list := l.traps[e.Task]
+	for len(list) > int(e.C) {
+		if t := list[len(list)-1]; t.span != nil {
+			t.span.To = n
+		}
+		list = list[:len(list)-1]
+	}
+	l.traps[e.Task] = list
+}
+
+// callIPI is in an IPI's why if it is to run a function (kapi's sync_core).
+const callIPI = 1
+
+func (l *layer) sent(e *traces.Event, n int) {
+	v := uint64(smpev.VecResch)
+	if e.B&callIPI != 0 {
+		v = smpev.VecCall
+		s := l.span(e, SpanSync, "sync_core: "+cpuSet(e.A), n)
+		l.spans = append(l.spans, s)
+		l.waits = append(l.waits, &syncWait{s, e.A})
+	}
+	for set := e.A; set != 0; set &= set - 1 {
+		l.ipis = append(l.ipis, ipi{n, uint8(bits.TrailingZeros64(set)), v})
+	}
+}
+
+func (l *layer) answered(e *traces.Event, n int) {
+	l.waits = slices.DeleteFunc(l.waits, func(w *syncWait) bool {
+		if w.left &^= 1 << (e.CPU % 64); w.left == 0 {
+			w.span.To = n
+		}
+		return w.left == 0
+	})
+}
+
+// stored notes the versions that a store has made.
+func (l *layer) stored(e *traces.Event, n int) {
+	for i := range l.Texts {
+		if p := &l.Texts[i]; e.A < p.At+uint64(p.Len) && p.At < e.A+e.C {
+			l.version(p, n, false)
+		}
+	}
+}
+
+// memory notes that memory is handed out or taken back.
+func (l *layer) memory(e *traces.Event, n int) {
+	i := slices.IndexFunc(l.Texts, func(p Patch) bool { return !p.Site && p.At == e.A })
+	if i < 0 && e.Kind == smpev.Alloc {
+		l.Texts = append(l.Texts, Patch{At: e.A})
+		i = len(l.Texts) - 1
+	}
+	if i < 0 {
+		return
+	}
+	p := &l.Texts[i]
+	if e.Kind == smpev.Alloc {
+		p.Len = int(e.B)
+		if a := l.t.text.area(e.A); a != nil {
+			p.Name = a.name
+		}
+	}
+	l.version(p, n, e.Kind == smpev.Free)
+}
+
+// bandStates are what events say of a probed address.
+var bandStates = map[traces.Kind]string{
+	kpev.Arm: "armed", kpev.Disarm: "disarmed", kpev.Optimizing: "optimizing", kpev.Optimized: "optimized",
+	kpev.Unoptimizing: "unoptimizing", kpev.Unoptimized: "armed",
+}
+
+func (l *layer) band(e *traces.Event, n int) {
+	state, ok := bandStates[e.Kind]
+	if !ok {
+		return
+	}
+	if b := l.bands[e.A]; b != nil {
+		b.To = n
+		l.Bands = append(l.Bands, *b)
+	}
+	l.bands[e.A] = &Band{At: e.A, Place: l.t.text.place(e.A), State: state, From: n}
+}
+
+// end closes what is open, and adds what is told of the whole run.
+func (l *layer) end() {
+	if l.t.in.Property != "" {
+		l.Headline = l.t.headline()
+	}
+	n := len(l.Steps) - 1
+	for _, s := range l.spans {
+		if s.To < 0 {
+			s.To = n
+		}
+		l.Spans = append(l.Spans, *s)
+	}
+	slices.SortStableFunc(l.Spans, func(a, b Span) int { return a.From - b.From })
+	slices.SortStableFunc(l.Arrows, func(a, b Arrow) int { return a.From - b.From })
+	for _, b := range l.bands {
+		b.To = n
+		l.Bands = append(l.Bands, *b)
+	}
+	slices.SortFunc(l.Bands, func(a, b Band) int { return cmp.Or(cmp.Compare(a.At, b.At), a.From-b.From) })
+	for i, d := range l.t.in.Schedule {
+		turn := Turn{Deviation: d, Step: -1}
+		if l.look != nil && i < len(l.look.Turns) {
+			turn.Step = l.stepOf(l.look.Turns[i])
+		}
+		l.Deviations = append(l.Deviations, turn)
+	}
+	for _, s := range Story(*l.t.in) {
+		told := Told{Step: l.stepOf(s.Seq), Text: s.Text}
+		for _, seq := range s.Also {
+			told.Rests = append(told.Rests, l.stepOf(seq))
+		}
+		l.Story = append(l.Story, told)
+	}
+}
+
+// stepOf returns the first step that is no earlier than an event.
+func (l *layer) stepOf(seq uint32) int {
+	i, _ := slices.BinarySearchFunc(l.Steps, seq, func(s Step, seq uint32) int { return int(s.Event.Seq) - int(seq) })
+	return min(i, len(l.Steps)-1)
+}

@@ -1,0 +1,178 @@
+package view
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+)
+
+// What fits into a mail.
+const (
+	litmusWidth   = 78
+	litmusRows    = 48
+	litmusColumns = 3 // at most; of more CPUs there is one column
+)
+
+// Litmus prints the run as a litmus test is written for herd7: what is there at first, a
+// column for each CPU, and what must not come of it. It is for people: rows are in the
+// order in which they happened, which herd7's aren't. Errors are those of w.
+func Litmus(w io.Writer, name string, in Input) error {
+	out := bufio.NewWriter(w)
+	in.All = false
+	t := newTeller(&in)
+	rows := focus(foldCalls(t.rows()), litmusRows)
+	l := litmus{w: out, in: &in, cpus: litmusCPUs(rows, in.CPUs)}
+	fmt.Fprintf(out, "X86_64 %s\n", name)
+	l.sentences(&in)
+	l.initially()
+	l.columns(rows)
+	l.forbidden(t)
+	return out.Flush()
+}
+
+type litmus struct {
+	w    *bufio.Writer
+	in   *Input
+	cpus []int // that have a column
+}
+
+// litmusCPUs are those that something is told of, but none that just idles.
+func litmusCPUs(rows []row, n int) (cpus []int) {
+	for cpu := range n {
+		if slices.ContainsFunc(rows, func(r row) bool { return r.gap == 0 && int(r.cpu) == cpu }) {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return cpus
+}
+
+// sentences is the story, as the test's description.
+func (l *litmus) sentences(in *Input) {
+	var text []string
+	for _, s := range Story(*in) {
+		text = append(text, s.Text)
+	}
+	if len(text) == 0 {
+		text = []string{"Nothing is broken."}
+	}
+	lines := Fold(strings.ReplaceAll(strings.Join(text, " "), `"`, `'`), litmusWidth-2)
+	fmt.Fprintf(l.w, "\"%s\"\n", strings.Join(lines, "\n"))
+}
+
+// initially prints what is in the sites at first, and where the probes are.
+func (l *litmus) initially() {
+	fmt.Fprintln(l.w, "{")
+	x := newText(l.in)
+	for _, s := range Sites(*l.in) {
+		p := span{s.At, s.At + uint64(s.Len)}
+		l.lines(" ", fmt.Sprintf("%s: %s  (%s)", x.place(s.At), bytes(x.linked, p), x.listing(x.linked, p)))
+	}
+	for i := range l.in.Events {
+		if e := &l.in.Events[i]; e.Kind == kpev.ApiEnter && e.A == kpev.Register {
+			l.lines(" ", fmt.Sprintf("%s: a probe at %s", l.in.probe(e.B), x.place(e.C)))
+		}
+	}
+	fmt.Fprintln(l.w, "}")
+}
+
+func (l *litmus) lines(by, s string) {
+	for _, line := range Fold(s, litmusWidth-len(by)) {
+		fmt.Fprintln(l.w, by+line)
+	}
+}
+
+// columns prints the rows.
+func (l *litmus) columns(rows []row) {
+	n := len(l.cpus)
+	if n > litmusColumns || n == 0 {
+		n = 1
+	}
+	width := (litmusWidth - 2 - 3*(n-1)) / n
+	heads := make([]string, n)
+	for i := range heads {
+		heads[i] = "all CPUs"
+		if n == len(l.cpus) {
+			heads[i] = l.head(l.cpus[i])
+		}
+	}
+	l.row(width, heads)
+	l.row(width, slices.Repeat([]string{strings.Repeat("-", width)}, n))
+	for i := range rows {
+		r := &rows[i]
+		cells := make([]string, n)
+		c := slices.Index(l.cpus, int(r.cpu))
+		switch {
+		case r.gap > 0:
+			cells[0] = fmt.Sprintf("(%s left out)", count(r.gap, "row", "rows"))
+		case c < 0:
+			cells[0] = "(" + r.text + ")"
+		case n < len(l.cpus):
+			cells[0] = fmt.Sprintf("P%d: %s", r.cpu, r.text)
+		default:
+			cells[c] = strings.Repeat(" ", r.depth) + r.text
+		}
+		l.row(width, cells)
+	}
+}
+
+// head names a CPU and the tasks that it has run.
+func (l *litmus) head(cpu int) string {
+	var tasks []string
+	for i := range l.in.Events {
+		e := &l.in.Events[i]
+		if e.Kind != smpev.Switch || int(e.CPU) != cpu {
+			continue
+		}
+		if name := l.in.task(e.B); name != "idle" && !slices.Contains(tasks, name) {
+			tasks = append(tasks, name)
+		}
+	}
+	return strings.TrimSpace(fmt.Sprintf("P%d %s", cpu, strings.Join(tasks, ", ")))
+}
+
+// row prints cells, in as many lines as they need.
+func (l *litmus) row(width int, cells []string) {
+	var lines [][]string
+	for c, s := range cells {
+		lead := s[:len(s)-len(strings.TrimLeft(s, " "))]
+		for i, line := range wrap(lead, s[len(lead):], width) {
+			if i == len(lines) {
+				lines = append(lines, make([]string, len(cells)))
+			}
+			lines[i][c] = line
+		}
+	}
+	for _, line := range lines {
+		for c, s := range line {
+			line[c] = s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
+		}
+		fmt.Fprintf(l.w, " %s ;\n", strings.Join(line, " | "))
+	}
+}
+
+// forbidden prints the outcome that must not be.
+func (l *litmus) forbidden(t *teller) {
+	if t.in.Property == "" {
+		fmt.Fprintln(l.w, "exists (true)")
+		return
+	}
+	at := "at the end"
+	if t.at < len(t.in.Events) {
+		switch e := &t.in.Events[t.at]; {
+		case e.Kind == smpev.Exec:
+			at = fmt.Sprintf("%d:rip=%s /\\ %d:insn=%s", e.CPU, t.text.place(e.A), e.CPU, hexOf(unpack(e)))
+		case int(e.CPU) < t.in.CPUs:
+			at = fmt.Sprintf("%d:event=%s", e.CPU, e.Kind)
+		}
+	}
+	fmt.Fprintf(l.w, "forbidden (%s)\n", at)
+	l.lines("", t.headline())
+}
+
+func hexOf(b []byte) string { return strings.ReplaceAll(fmt.Sprintf("% x", b), " ", ".") }
