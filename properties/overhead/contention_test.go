@@ -42,11 +42,12 @@ func (s *spins) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// release is what letting a lock go takes behind the event that says so; grab is what it
-// takes who has waited for that until the lock is his.
+// lockCosts are the nominal ones. By them release is what letting a lock go takes behind the
+// event that says so; grab is what it takes who has waited for that until the lock is his.
 var (
-	grab    = float64(cycles.Nominal[cycles.Point]) / cycles.Unit
-	release = grab + float64(cycles.Nominal[cycles.Work(kapi.WorkUnlock)])/cycles.Unit
+	lockCosts = cycles.Nominal
+	grab      = float64(lockCosts[cycles.Point]) / cycles.Unit
+	release   = grab + float64(lockCosts[cycles.Work(kapi.WorkUnlock)])/cycles.Unit
 )
 
 // demands returns for each lock that several CPUs take how many cycles of a call it is held,
@@ -57,7 +58,7 @@ func demands(t *testing.T, p *Probe, edition string) (alone, handed []float64) {
 	for i := range s {
 		sc, err := p.contended(cpus, settle+counted*i, true, edition)
 		require.NoError(t, err)
-		r, err := newRunner(sc, nil)
+		r, err := newRunner(sc, &lockCosts)
 		require.NoError(t, err)
 		s[i].clock = r.Machine.Clock
 		r.Log.Subscribe(&s[i], smpev.Lock, smpev.Unlock)
@@ -125,7 +126,7 @@ func TestContention(t *testing.T) {
 		t.Run(edition, func(t *testing.T) {
 			alone, handed := demands(t, &p, edition)
 			require.Len(t, alone, c.locks)
-			list, err := p.Scale([]int{1, 2, 4, 7, 8, 16, 20, 32, 64}, edition, nil)
+			list, err := p.Scale([]int{1, 2, 4, 7, 8, 16, 20, 32, 64}, edition, &lockCosts)
 			require.NoError(t, err)
 			call, least := 1/list[0].Rate, 0.0
 			think := call
