@@ -33,25 +33,29 @@ func (p *Probe) Scale(cpus []int, edition string, costs *cycles.Profile) (list [
 		if n < 1 || n > sim.MaxCPUs {
 			return nil, fmt.Errorf("%d CPUs: a machine has 1 to %d", n, sim.MaxCPUs)
 		}
-		var rates [2]float64 // with the probe, and without
-		for i := range rates {
+		var each [2]float64 // with the probe, and without
+		for i := range each {
 			sc, err := p.contended(n, settle+counted, i == 0, edition)
 			if err != nil {
 				return nil, err
 			}
-			if rates[i], err = throughput(sc, costs); err != nil {
+			if each[i], err = callCycles(sc, costs); err != nil {
 				return nil, err
 			}
 		}
-		list = append(list, Scaled{CPUs: n, Cycles: float64(n) * (1/rates[0] - 1/rates[1]), Rate: rates[0]})
+		s := Scaled{CPUs: n, Cycles: float64(n) * (each[0] - each[1])}
+		if each[0] > 0 {
+			s.Rate = 1 / each[0]
+		}
+		list = append(list, s)
 	}
 	return list, nil
 }
 
-// throughput runs a scenario and returns how many calls a cycle its CPUs end together, while
-// none of them is done with all of its own: from then on the others would have a lock to
-// themselves that isn't fair.
-func throughput(sc *scenario.Scenario, costs *cycles.Profile) (float64, error) {
+// callCycles runs a scenario and returns in how many cycles its CPUs together end a call,
+// while none of them is done with all of its own: from then on the others would have a lock
+// to themselves that isn't fair.
+func callCycles(sc *scenario.Scenario, costs *cycles.Profile) (float64, error) {
 	r, err := newRunner(sc, costs)
 	if err != nil {
 		return 0, err
@@ -74,6 +78,9 @@ func throughput(sc *scenario.Scenario, costs *cycles.Profile) (float64, error) {
 	if from < began {
 		return 0, fmt.Errorf("%s: a CPU has begun %d cycles after another was done with %d of its %d calls", sc.Name, (began-from)/cycles.Unit, settle, settle+counted)
 	}
+	if from == to {
+		return 0, nil // nothing costs anything
+	}
 	n := 0
 	for _, list := range all {
 		for _, at := range list {
@@ -82,7 +89,7 @@ func throughput(sc *scenario.Scenario, costs *cycles.Profile) (float64, error) {
 			}
 		}
 	}
-	return float64(n) * cycles.Unit / float64(to-from), nil
+	return float64(to-from) / cycles.Unit / float64(n), nil
 }
 
 // callEnds are the times at which each CPU's calls have ended.

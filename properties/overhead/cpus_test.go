@@ -7,6 +7,7 @@ import (
 
 	"kpsim/sched"
 	"kpsim/sim"
+	"kpsim/smp/cycles"
 )
 
 // What has no lock costs each CPU the same however many there are; what has one lock
@@ -33,7 +34,10 @@ func TestScale(t *testing.T) {
 		list := at(p, "", 1, 8)
 		require.InDelta(t, list[0].Cycles, list[1].Cycles, 1e-6, p.Name)
 	}
-	_, err := returns.Scale([]int{sim.MaxCPUs + 1}, "", nil)
+	none, err := returns.Scale([]int{2}, "", new(cycles.Profile))
+	require.NoError(t, err)
+	require.Equal(t, []Scaled{{CPUs: 2}}, none, "nothing costs anything")
+	_, err = returns.Scale([]int{sim.MaxCPUs + 1}, "", nil)
 	require.ErrorContains(t, err, "a machine has 1 to 64")
 }
 
