@@ -117,25 +117,35 @@ func (o *overheadPage) wantsSort(name string) bool {
 
 var scaledProbes = []int{1, 10, 100, 1000, 10_000, 100_000}
 
+// simulatedProbes is up to how many probes are simulated: ten times as many would take half
+// a minute.
+const simulatedProbes = 10_000
+
 // manyProbes is the cost of a hit over how many probes there are.
 func (o *overheadPage) manyProbes() ([]page.Block, error) {
-	f := &page.Figure{Caption: page.Text(fmt.Sprintf("What a hit takes with more probes in the kernel's table, which has %d chains: %s. A lookup visits more nodes of its chain, each of which costs what the cache says that it is found in: assumed.", overhead.Chains, overhead.ProbesProvenance))}
-	t := &page.Table{Caption: "The same in numbers: microseconds a hit, by the number of probes; and how many nodes a lookup visits in the mean.", Head: []string{"probes", "nodes"}, Text: 0}
+	f := &page.Figure{Caption: page.Text(fmt.Sprintf("What a hit takes with more probes in the kernel's table, which has %d chains. A lookup goes by more nodes of its chain, which is simulated with up to %s probes, and beyond is a model's; what a node costs that isn't in the nearest cache is assumed.", overhead.Chains, page.Thousands(simulatedProbes)))}
+	machines := o.machines()
+	subject := machines[len(machines)-1]
+	t := &page.Table{Caption: page.Text("The same in numbers: microseconds a hit, by the number of probes; and how many nodes a hit of " + subject[0][0].Probe + " goes by in the mean if all are hit in turn."), Head: []string{"probes", "nodes"}, Text: 0}
 	one, all := page.NewPlot("probes", "µs a hit"), page.NewPlot("probes", "µs a hit")
 	rows := make([][]page.Cell, len(scaledProbes))
-	machines := o.machines()
-	for series, row := range machines[len(machines)-1] { // those of the subject
+	for series, row := range subject {
 		l := &row[0]
+		o.at("more probes, " + l.Says)
 		f.Legend = append(f.Legend, page.Key{Name: l.Probe, Of: series})
 		t.Head = append(t.Head, l.Probe+", one hit", l.Probe+", all hit")
 		var ones, alls plotter.XYs
 		for i, n := range scaledProbes {
-			k, err := overhead.ScaleProbes(&l.hit, overhead.NominalCache, n)
+			scale, by := l.probe.ScaleProbes, ""
+			if n > simulatedProbes {
+				scale, by = l.probe.ModelProbes, ", by the model"
+			}
+			k, err := scale(n, l.costs, overhead.NominalCache)
 			if err != nil {
 				return nil, err
 			}
 			if series == 0 {
-				rows[i] = page.Row(page.Thousands(float64(n)), fmt.Sprintf("%.1f", k.Nodes))
+				rows[i] = page.Row(page.Thousands(float64(n))+by, fmt.Sprintf("%.1f", k.AllNodes))
 			}
 			a, b := k.OneHitCycles/l.MHz, k.AllHitCycles/l.MHz
 			rows[i] = append(rows[i], page.Row(fmt.Sprintf("%.2f", a), fmt.Sprintf("%.2f", b))...)

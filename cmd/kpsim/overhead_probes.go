@@ -20,7 +20,7 @@ type overheadProbesCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*overheadProbesCmd) Help() string {
-	return `The kernel finds a probe in a table of 64 hash chains. Printed is how many probes a lookup passes, itself counted, if they are in the chains at random; how many by the kernel's own hash for functions 16 to 256 bytes apart; the longest chain of those; and what a hit costs, if one probe is hit over and over, in the middle of its chain, or if all are in turn, so that caches don't hold them. A jump needs no lookup.
+	return `The kernel finds a probe in a table of 64 hash chains. Printed is what a hit costs with so many, on functions 16 to 256 bytes apart, and how many nodes of chains it looks at: if one probe is hit over and over, that was registered in the middle, or if all are in turn, so that caches don't hold them. A jump needs no lookup.
 
 Examples:
 
@@ -60,11 +60,7 @@ func (c *overheadProbesCmd) run(p *program) (int, error) {
 	rows := make([]overheadProbes, len(probes)*len(counts))
 	err = p.inParts("tables of probes", len(rows), func(i int) error {
 		q := &probes[i/len(counts)]
-		h, err := q.Measure(&m.Costs)
-		if err != nil {
-			return err
-		}
-		point, err := overhead.ScaleProbes(&h, overhead.NominalCache, counts[i%len(counts)])
+		point, err := q.ScaleProbes(counts[i%len(counts)], &m.Costs, overhead.NominalCache)
 		rows[i] = overheadProbes{m.ID(), m.Name, m.Arch, m.MHz, q.Name, q.Says, m.by, point}
 		return err
 	})
@@ -72,7 +68,7 @@ func (c *overheadProbesCmd) run(p *program) (int, error) {
 		return 0, err
 	}
 	if !c.JSON {
-		c.print(p, m, rows, counts)
+		c.print(p, m, rows)
 		return exitOK, nil
 	}
 	for i := range rows {
@@ -101,26 +97,15 @@ func (c *overheadProbesCmd) probes(m *pricedMachine) (list []overhead.Probe, err
 	return list, nil
 }
 
-func (c *overheadProbesCmd) print(p *program, m *pricedMachine, rows []overheadProbes, counts []int) {
-	fmt.Fprintf(p.out, "Hits with so many probes in 64 hash chains on %s, by %s (%s):\n\n", m.ID(), costsOf(m.by), overhead.ProbesProvenance)
-	chains := grid{head: []string{"probes", "nodes in the mean", "by the kernel's hash", "longest chain", "cycles a node, one probe", "all in turn"}}
-	hits := grid{head: []string{"probe", "hit"}, text: 2}
+func (c *overheadProbesCmd) print(p *program, m *pricedMachine, rows []overheadProbes) {
+	fmt.Fprintf(p.out, "Hits with so many probes in 64 hash chains on %s, by %s (%s):\n\n", m.ID(), costsOf(m.by), rows[len(rows)-1].Provenance)
+	hits := grid{head: []string{"probe", "probes", "µs", "nodes", "cycles a node", "µs, all in turn", "nodes", "most nodes", "cycles a node"}, text: 1}
 	for i := range rows {
 		r := &rows[i]
-		if i < len(counts) {
-			chains.add(fmt.Sprint(r.Probes), fmt.Sprintf("%.2f", r.Nodes), fmt.Sprintf("%.2f", r.Hashed), fmt.Sprint(r.Longest), fmt.Sprintf("%.1f", r.OneNodeCycles), fmt.Sprintf("%.1f", r.AllNodeCycles))
-			hits.head = append(hits.head, fmt.Sprintf("µs with %d", r.Probes))
-		}
-		if i%len(counts) == 0 {
-			hits.add(r.Probe, "one")
-			hits.add(r.Probe, "all in turn")
-		}
-		last := hits.rows[len(hits.rows)-2:]
-		last[0] = append(last[0], fmt.Sprintf("%.3f", r.OneHitCycles/r.MHz))
-		last[1] = append(last[1], fmt.Sprintf("%.3f", r.AllHitCycles/r.MHz))
+		hits.add(r.Probe, fmt.Sprint(r.Probes),
+			fmt.Sprintf("%.3f", r.OneHitCycles/r.MHz), fmt.Sprintf("%.2f", r.OneNodes), fmt.Sprintf("%.1f", r.OneNodeCycles),
+			fmt.Sprintf("%.3f", r.AllHitCycles/r.MHz), fmt.Sprintf("%.2f", r.AllNodes), fmt.Sprint(r.Longest), fmt.Sprintf("%.1f", r.AllNodeCycles))
 	}
-	chains.print(p, c.Markdown)
-	fmt.Fprintln(p.out)
 	hits.print(p, c.Markdown)
 	k := overhead.NominalCache
 	fmt.Fprintf(p.out, "\nAssumed: a probe is a line of %g bytes; in L1 (%g KiB) it costs %g cycles, in L2 (%g KiB) %g, in memory %g.\n",

@@ -33,7 +33,9 @@ type overheadLine struct {
 	Guessed    []string           `json:"events_in_no_figure,omitempty"`
 
 	shares [overhead.Parts]float64
+	probe  overhead.Probe
 	hit    overhead.Hit
+	costs  *cycles.Profile
 }
 
 // An overheadReport is what overhead prints.
@@ -88,7 +90,7 @@ func (c *overheadTableCmd) report(o *overhead.Model) (*overheadReport, error) {
 func lineOfHit(name, arch string, mhz float64, q *overhead.Probe, h *overhead.Hit, costs *cycles.Profile) overheadLine {
 	l := overheadLine{
 		Machine: (&overhead.Machine{Name: name, Arch: arch}).ID(), Name: name, Arch: arch, MHz: mhz, Probe: q.Name, Says: q.Says,
-		Usec: h.Cycles / mhz, Cycles: h.Cycles, shares: h.Shares(costs), hit: *h,
+		Usec: h.Cycles / mhz, Cycles: h.Cycles, shares: h.Shares(costs), probe: *q, hit: *h, costs: costs,
 		Events: make(map[string]float64), Parts: make(map[string]float64), Prices: make(map[string]float64),
 	}
 	for e, n := range h.Events {
