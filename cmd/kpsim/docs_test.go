@@ -286,21 +286,18 @@ func pages(t *testing.T) []string {
 	return append(list, "../../README.md")
 }
 
-// TestPages runs the commands of each page.
-func TestPages(t *testing.T) {
-	if race {
-		t.Skip("the commands are those of scripts; with the race detector they take minutes")
-	}
+// pageScripts makes a script of each page, which reads it.
+func pageScripts(t *testing.T, pages []string) testscript.Params {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	dir := t.TempDir()
-	for _, page := range pages(t) {
-		rel, err := filepath.Rel("../..", page)
+	for _, page := range pages {
+		path, err := filepath.Abs(page)
 		require.NoError(t, err)
 		name := strings.TrimSuffix(filepath.Base(page), ".md") + ".txt"
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("page "+filepath.ToSlash(rel)+"\n"), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("page '"+path+"'\n"), 0o644))
 	}
-	testscript.Run(t, testscript.Params{
+	return testscript.Params{
 		Dir: dir,
 		Setup: func(e *testscript.Env) error {
 			for _, d := range []string{"traces", "properties/scenario"} {
@@ -317,17 +314,83 @@ func TestPages(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"page": func(ts *testscript.TestScript, neg bool, args []string) {
-				path := filepath.Join(root, args[0])
-				text, err := os.ReadFile(path)
+				text, err := os.ReadFile(args[0])
 				ts.Check(err)
 				r := &pageReader{ts: ts, root: root, page: args[0], lines: strings.Split(string(text), "\n")}
-				defer r.save(path)
+				defer r.save(args[0])
 				for _, b := range blocks(string(text)) {
 					r.do(b)
 				}
 			},
 		},
-	})
+	}
+}
+
+// TestPages runs the commands of each page.
+func TestPages(t *testing.T) {
+	if race {
+		t.Skip("the commands are those of scripts; with the race detector they take minutes")
+	}
+	testscript.Run(t, pageScripts(t, pages(t)))
+}
+
+// A quietT takes the failures of scripts that must fail.
+type quietT struct {
+	testing.TB
+	failed map[string]bool
+	name   string
+}
+
+func (q *quietT) Run(name string, f func(testscript.T)) {
+	defer func() { recover() }() // of FailNow
+	f(&quietT{q.TB, q.failed, name})
+}
+func (q *quietT) FailNow()      { q.failed[q.name] = true; panic("failed") }
+func (q *quietT) Fatal(...any)  { q.FailNow() }
+func (q *quietT) Log(...any)    {}
+func (q *quietT) Parallel()     {}
+func (q *quietT) Verbose() bool { return false }
+func (q *quietT) Skip(...any)   { panic("skipped") }
+
+// TestPagesNotice: a page that says what isn't so fails, and one that does say it passes.
+func TestPagesNotice(t *testing.T) {
+	if *updateScripts {
+		t.Skip("it would write them anew")
+	}
+	const edition = "    kpsim check --func checksum --profile k61 mine.o\n"
+	list := map[string]struct {
+		page  string
+		fails bool
+	}{
+		"right":       {edition + "    mine.o, as loaded by k61 (Debian 6.1.192), edition 6.5\n    ...\n", false},
+		"wrong":       {edition + "    mine.o, as loaded by k61 (Debian 6.1.193), edition 6.5\n    ...\n", true},
+		"less":        {edition + "    mine.o, as loaded by k61 (Debian 6.1.192), edition 6.5\n", true},
+		"output":      {edition + "\n<!-- output: of it -->\n\n    with PREEMPTION RETPOLINE FTRACE OPTPROBES\n", false},
+		"no-output":   {edition + "\n<!-- output: of it -->\n\n    with RETPOLINE\n", true},
+		"order":       {edition + "\n<!-- output: of it -->\n\n    with ...\n    mine.o, ...\n", true},
+		"status":      {"<!-- status: 2 -->\n\n    kpsim check no.o\n", false},
+		"no-status":   {"    kpsim check no.o\n", true},
+		"less-status": {"<!-- status: 1 -->\n\n    kpsim check no.o\n", true},
+		"file":        {"<!-- file: no.star -->\n\n```python\ntext(1)\n```\n\n    cat no.star\n    text(1)\n", false},
+		"from":        {"<!-- from: go.mod -->\n\n    module kpsim\n", false},
+		"not-from":    {"<!-- from: go.mod -->\n\n    module kp\n", true},
+		"not-run":     {"<!-- not run: no -->\n\n    kpsim check no.o\n", false},
+		"shell":       {"    kpsim shell safe-full\n\nSo:\n\n    kpsim> register k\n    register_kprobe(k) = 0\n", false},
+		"wrong-shell": {"    kpsim shell safe-full\n\nSo:\n\n    kpsim> register k\n    register_kprobe(k) = 1\n", true},
+		"no-shell":    {"    kpsim> register k\n    register_kprobe(k) = 0\n", true},
+		"prompt":      {"```console\n$ cat mine.c | sed -n '1p'\nunsigned long ...\n```\n", false},
+	}
+	dir := t.TempDir()
+	var paths []string
+	for name, c := range list {
+		paths = append(paths, filepath.Join(dir, name+".md"))
+		require.NoError(t, os.WriteFile(paths[len(paths)-1], []byte("\n"+c.page), 0o644))
+	}
+	q := &quietT{TB: t, failed: make(map[string]bool)}
+	testscript.RunT(q, pageScripts(t, paths))
+	for name, c := range list {
+		require.Equal(t, c.fails, q.failed[name], name)
+	}
 }
 
 // TestPagesAreRun: marks are known, and what isn't run is little, and says why.
