@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"flag"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -418,6 +420,31 @@ func TestPagesAreRun(t *testing.T) {
 	require.LessOrEqual(t, marked["not run"], notRunMax)
 	require.LessOrEqual(t, marked["long"], longMax)
 	t.Logf("%d commands aren't run, %d with -long only", marked["not run"], marked["long"])
+}
+
+var inline = regexp.MustCompile("`(?:go run ./cmd/)?kpsim ([^`]+)`")
+
+// TestPageCommands: what prose says of a command is one.
+func TestPageCommands(t *testing.T) {
+	n := 0
+	for _, page := range append(pages(t), "../../CONTRIBUTING.md") {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, m := range inline.FindAllStringSubmatch(string(text), -1) {
+			line, _, _ := strings.Cut(m[1], " > ")
+			if strings.ContainsAny(line, "|(<…") {
+				continue // more than a command, or the drawing of one
+			}
+			var c commands
+			_, err := newParser(&c, io.Discard, io.Discard).Parse(strings.Fields(strings.ReplaceAll(line+" ", " N ", " 1 ")))
+			if err != nil && (strings.HasPrefix(err.Error(), "expected ") || strings.Contains(err.Error(), "<EOL>")) {
+				err = nil // its name alone, without what it is about
+			}
+			assert.NoError(t, err, "%s: %s", page, m[0])
+			n++
+		}
+	}
+	require.Greater(t, n, 30)
 }
 
 var pageLink = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
