@@ -343,7 +343,7 @@ func (m *Machine) unwind() {
 	for len(m.live) > 0 {
 		x := m.live[len(m.live)-1]
 		m.live = m.live[:len(m.live)-1]
-		if x.fibre != nil {
+		if x.fibre != nil { // else it goes with its host's
 			x.fibre.Kill()
 			if x.fibre.Lost() { // it had panicked, and so the run
 				x.fibre = nil

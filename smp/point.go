@@ -62,7 +62,7 @@ func (x *Ctx) giveWay(mv sim.Mover) {
 func (x *Ctx) park() {
 	x.driving = false
 	x.m.parks++
-	x.fibre.Park()
+	x.host.fibre.Park()
 }
 
 // give asks who moves next after the routine's own state has changed, and

@@ -80,6 +80,25 @@ func cut(lo, hi uint64, n int) (uint64, uint64) {
 	return lo, hi&(1<<(8*(n-8))-1) | uint64(n)<<56
 }
 
+// fetchOn is a fetch on the way on, from a page of which all is watched and that the
+// CPU was in before, if what was decoded there last is still there and nobody is to be
+// asked. nil: it takes fetchSlow, and nothing has been done.
+func (m *Machine) fetchOn(c *CPU) *isa.Inst {
+	p, off := c.page, c.regs.IP-c.codeAt
+	if c.code != m.noCode || off > pageSize-16 || p == nil || p.lately == nil || m.p.N > 1 && m.outlasts&sim.Through == 0 || m.text.MayBeStale(int(c.id)) {
+		return nil
+	}
+	e := p.lately[off]
+	if e == nil || e.inst == nil {
+		return nil
+	}
+	if lo, hi := pack(p.data[off:]); !e.is(c.regs.IP, lo, hi) {
+		return nil
+	}
+	m.emit(c, smpev.Exec, uint64(c.regs.IP), e.lo, e.hi)
+	return e.inst
+}
+
 // fetchSlow is the way of every fetch but that of unwatched text decoded
 // before: it decodes, asks which bytes the CPU sees if text was stored to, and
 // enters kernel routines that text calls. nil: there is nothing to execute now.
