@@ -6,12 +6,16 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// Costs says what events cost from the next run on: nil the nominal profile. It
-// changes no run but of text that reads the clock, and of a strategy that follows
-// time.
+// Costs says what events cost from the next run on: nil the nominal profile; and
+// that lines of cache cost something too, which a machine that nobody has told costs
+// doesn't follow. It changes no run but of text that reads the clock, and of a
+// strategy that follows time.
 func (m *Machine) Costs(p *cycles.Profile) {
 	if m.costs = p; p == nil {
 		m.costs = &cycles.Nominal
+	}
+	if m.lines == nil {
+		m.lines = make([]line, 1)
 	}
 }
 

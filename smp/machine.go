@@ -84,6 +84,7 @@ type Machine struct {
 	log     *traces.Log
 	hooks   Hooks
 	costs   *cycles.Profile
+	lines   []line                     // by the number of a cell; nil: nobody has told costs
 	tally   *[sim.MaxCPUs]cycles.Tally // nil: nobody counts
 	Cells   kapi.Cells                 // numbers of the cells; those made after Freeze are made anew each run
 	nCells  int
@@ -308,6 +309,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	clear(m.clocks[:])
 	clear(m.waited[:])
 	m.spender = 0
+	clear(m.lines)
 
 	for i := range m.cpus {
 		c := &m.cpus[i]

@@ -16,7 +16,10 @@ func (x *Ctx) Step(routine string, n int) {
 func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) {
 	if x.m.foot != nil {
 		x.pointAt(objCell, uint64(id), mode == kapi.Write)
-	} else if !x.held() {
+		x.bring(id, mode)
+	} else if x.held() {
+		x.bring(id, mode)
+	} else {
 		x.point()
 		x.Touch(id, mode) // it may be observed since
 	}

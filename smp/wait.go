@@ -72,6 +72,7 @@ func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
 // afterwards is that it went on.
 func (x *Ctx) touchWait(id kapi.CellID) {
 	x.m.touch(objCell, uint64(id), false)
+	x.bring(id, kapi.Read)
 }
 
 // MightSleep takes down that a routine that may sleep is entered, and whether

@@ -67,7 +67,7 @@ func (p *Probe) contended(cpus, calls int, probe bool, edition string) (*scenari
 	}
 	var b strings.Builder
 	name := fmt.Sprintf("overhead-%s-%d", p.Name, cpus)
-	fmt.Fprintf(&b, "scenario(%q, says = %q)\nmachine(cpus = %d, preempt = \"none\", fetch = \"coherent\", %s)\n%s%s", name, p.Says, cpus, machine, probed, p.probes)
+	fmt.Fprintf(&b, "scenario(%q, says = %q)\nmachine(cpus = %d, preempt = \"none\", fetch = \"coherent\", steps = 10000000, %s)\n%s%s", name, p.Says, cpus, machine, probed, p.probes)
 	all := wait + strings.Repeat("call(f), ", calls)
 	fmt.Fprintf(&b, "task(\"t0\", cpu = 0, ops = [%srelease(), %s])\n", register, all)
 	for cpu := 1; cpu < cpus; cpu++ {

@@ -24,9 +24,7 @@ import (
 // until that isn't before the instant of any step that it depends on, which comes before
 // it in the run: one that has stored to what it goes to, or has looked at what it stores
 // to. Nor does an interrupt begin before its IPI was sent, or a switch before the task was
-// woken; and who has sent one goes on when all have answered. So a cell that many CPUs
-// store to costs them no more than one that is a CPU's own: no cache line goes from one to
-// another.
+// woken; and who has sent one goes on when all have answered.
 //
 // It is a chooser, too: whose CPU is done earliest goes next, which is the run as it is
 // if no CPU ever stands still for nothing. Each CPU begins at a time that is drawn.
