@@ -47,12 +47,12 @@ func TestLines(t *testing.T) {
 			m.Reset(nil)
 			for i, a := range list {
 				was := tally[a.cpu][cycles.Line]
-				m.bring(&m.cpus[a.cpu], a.cell, a.store)
+				m.bring(&m.cpus[a.cpu], m.lines.cell(a.cell), a.store)
 				require.Equal(t, a.pays, tally[a.cpu][cycles.Line] > was, "%s: %d", name, i)
 				require.Equal(t, a.at, m.Clock(a.cpu), "%s: %d", name, i)
 			}
 		}
-		require.Zero(t, testing.AllocsPerRun(10, func() { m.bring(&m.cpus[0], 1, true) }))
+		require.Zero(t, testing.AllocsPerRun(10, func() { m.bring(&m.cpus[0], m.lines.cell(1), true) }))
 	}
 }
 
@@ -64,7 +64,7 @@ func TestLineWaits(t *testing.T) {
 	m.Costs(nil)
 	m.Reset(nil)
 	for c := range 3 {
-		m.bring(&m.cpus[c], 1, true)
+		m.bring(&m.cpus[c], m.lines.cell(1), true)
 	}
 	require.Equal(t, sim.Time(200*cycles.Unit), m.Clock(2))
 	require.Equal(t, sim.Time(100*cycles.Unit), m.Spent(2))

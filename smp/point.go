@@ -58,6 +58,7 @@ func (x *Ctx) giveWay(mv sim.Mover) {
 	x.driving = true
 	x.m.drive(x, mv)
 	x.driving = false
+	x.m.spender = x.cpu.id
 }
 
 // park goes back to whoever resumed the routine, and returns when it is

@@ -467,6 +467,7 @@ func (m *Machine) react(c *CPU, in *isa.Inst, out isa.Outcome) {
 // advance makes the step of a CPU that runs no guest text: a routine goes on,
 // a finished trap handler returns, an idle CPU picks a task.
 func (m *Machine) advance(c *CPU, by *Ctx) (below *Ctx) {
+	m.spender = c.id
 	f := c.task.top()
 	switch {
 	case f == nil:

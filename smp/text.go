@@ -95,6 +95,7 @@ func (m *Machine) fetchOn(c *CPU) *isa.Inst {
 	if lo, hi := pack(p.data[off:]); !e.is(c.regs.IP, lo, hi) {
 		return nil
 	}
+	m.bringText(c, c.regs.IP, int(e.inst.Len), false)
 	m.emit(c, smpev.Exec, uint64(c.regs.IP), e.lo, e.hi)
 	return e.inst
 }
@@ -139,6 +140,7 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 	m.touchFetch(ip, n)
 	if p.watchesOne(ip%pageSize, n) || ip%pageSize+isa.Addr(n) > pageSize && m.Watched(ip, n) {
 		lo, hi = e.lo, e.hi
+		m.bringText(c, ip, n, false)
 		m.emit(c, smpev.Exec, uint64(ip), lo, hi)
 		if m.log.Found != nil {
 			return nil // the bytes are a finding: they are not executed
@@ -276,6 +278,7 @@ func (m *Machine) storeText(c *CPU, a isa.Addr, v uint64, n int) {
 		m.storeAway(c, a)
 		return
 	}
+	m.bringText(c, a, n, true)
 	m.putText(a, v, n)
 	m.emit(c, smpev.TextStore, uint64(a), v, uint64(n))
 }

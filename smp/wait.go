@@ -105,9 +105,10 @@ func (m *Machine) recheckWaiters() {
 		x.cond = nil
 		m.attend(x.cpu)
 		if x.task.state != sleeping {
-			m.catchUp(x.cpu, m.now())
+			m.catchUp(x.cpu, m.Now())
 		} else {
-			x.task.woken = m.now()
+			m.bringQueue(&m.cpus[m.spender], x.cpu)
+			x.task.woken = m.Now()
 			x.task.state = runnable
 			m.emit(x.cpu, smpev.Wake, uint64(x.task.ID), 0, 0)
 			x.cpu.enqueue(m, x.task)

@@ -8,10 +8,10 @@
 //
 // Its limits: the nominal profile's numbers are assumed: only their order of
 // magnitude is meant. Those of real machines, and where they are from, are in
-// properties/overhead. Of what caches hold only the lines of shared cells are
-// followed, for a machine that has been told costs: a cell has one to itself, all
-// CPUs are equally far from each other, and words of memory that guest text shares
-// have none.
+// properties/overhead. Of what caches hold only the lines of shared cells, run queues
+// and watched text are followed, for a machine that has been told costs: a cell has
+// one to itself, all CPUs are equally far from each other, and words of memory that
+// guest text shares have none.
 package cycles
 
 import "kpsim/smp/kapi"
@@ -31,7 +31,7 @@ const (
 	SyncCore                 // a serialising instruction
 	SendIPI
 	Point // a shared cell is accessed
-	Line  // and comes from another CPU's cache, or is taken out of others' to be stored to
+	Line  // a line comes from another CPU's cache, or is taken out of others' to be stored to
 	machineEvents
 )
 
