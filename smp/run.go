@@ -396,8 +396,9 @@ func (m *Machine) execute(c *CPU) {
 		out = in.Exec(&c.regs, m.data)
 		next := c.known()
 		if next == nil && out == isa.Next && left > 0 {
-			if next = m.fetchOn(c); m.log.Found != nil { // it is not executed
-				next, left = nil, left-1
+			if next = m.fetchOn(c); m.log.Found != nil { // a boundary, but it is not executed
+				next = nil
+				m.steps++
 			}
 		}
 		if out != isa.Next || left == 0 || next == nil {
