@@ -14,7 +14,7 @@ func (m *Machine) Costs(p *cycles.Profile) {
 	if m.costs = p; p == nil {
 		m.costs = &cycles.Nominal
 	}
-	if m.lines == nil {
+	if m.lines == nil && len(m.cpus) > 1 { // a CPU alone pays for none
 		m.lines = new(lines)
 	}
 }
