@@ -203,7 +203,7 @@ func (e *Engine) unregister(x kapi.Context, ks []*Kprobe) (err error) {
 			continue
 		}
 		left++
-		if k.ret != nil {
+		if k.ret != nil && k.ret.holder != nil {
 			holders = append(holders, k.ret.holder)
 		}
 		if k.module != nil { // now, for somebody may register it again while this waits
@@ -260,7 +260,7 @@ func (e *Engine) takeOut(x kapi.Context, p *point, k *Kprobe) (gone bool) {
 		e.retry(x, p)
 	}
 	k.point = nil
-	if k.ret != nil {
+	if k.ret != nil && k.ret.holder != nil { // with ReRegister somebody may have dropped it: a kernel would follow a null pointer
 		e.stopHolder(x, k.ret.holder)
 	}
 	return gone

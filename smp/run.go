@@ -21,9 +21,8 @@ func (m *Machine) Run() Outcome {
 // not go back to Run: it drives the machine itself, on its own fibre, for most
 // moves need none (an instruction, a trap's delivery, an IRET) and a switch of
 // fibres costs more than they do. A routine that begins on top of x in its task is
-// called from here, as a function is; one that is to go on is resumed from here,
-// on top of x; if it is one of those below, x parks, and it finds m.next when control
-// has come down to it.
+// called, as a function is; one that is to go on is resumed on top of x; if it is one of
+// those below, x parks, and it finds m.next when control has come down to it.
 func (m *Machine) drive(x *Ctx, mv sim.Mover) {
 	for !m.over {
 		if mv < sim.MoverIPI && m.cpus[mv].guest {
