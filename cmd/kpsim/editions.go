@@ -20,7 +20,9 @@ Every edition is on the repaired algorithm. What its kernels did wrong comes bac
 Examples:
 
   kpsim editions
-  kpsim editions --json`
+  kpsim editions --json
+
+Exit status: 0, or 2 for bad input.`
 }
 
 // listedSetting is a line of the table, as --json prints it.

@@ -12,7 +12,6 @@ import (
 	"kpsim/properties"
 	"kpsim/properties/harness"
 	"kpsim/properties/scenario"
-	"kpsim/sched"
 )
 
 type fuzzCmd struct {
@@ -126,10 +125,8 @@ func (c *fuzzCmd) check() error {
 	case c.Workers < 0:
 		return fmt.Errorf("--workers: %d is too few; give at least 1, or leave it out for one a processor", c.Workers)
 	}
-	if c.Strategy != "" {
-		if _, err := sched.New(c.Strategy, sched.Params{}); err != nil {
-			return fmt.Errorf("--strategy: %w", err)
-		}
+	if err := optional("--strategy", "strategy", c.Strategy, strategyNames()); err != nil {
+		return err
 	}
 	return c.brokenFlags.check()
 }

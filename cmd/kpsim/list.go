@@ -20,7 +20,9 @@ func (listCmd) Help() string {
 Examples:
 
   kpsim list
-  kpsim list --json`
+  kpsim list --json
+
+Exit status: 0, or 2 for bad input.`
 }
 
 // The lists, as --json prints them.

@@ -108,8 +108,8 @@ func (c *mutantsCmd) check() (list []*mutant.Mutant, err error) {
 		return nil, fmt.Errorf("--workers: %d is too few; give at least 1, or leave it out for one a processor", c.Workers)
 	}
 	for _, name := range c.Mutants {
-		if !slices.Contains(mutant.Names(), name) {
-			return nil, fmt.Errorf("no mutant is called %q; there are %s", name, strings.Join(mutant.Names(), ", "))
+		if err := known("mutant", name, mutant.Names()); err != nil {
+			return nil, err
 		}
 	}
 	for i := range mutant.All {

@@ -12,7 +12,6 @@ import (
 	"kpsim/properties/harness"
 	"kpsim/properties/mutant"
 	"kpsim/properties/scenario"
-	"kpsim/sched"
 )
 
 type stormCmd struct {
@@ -123,8 +122,14 @@ func (c *stormCmd) check() (machines []scenario.Machine, err error) {
 	if c.Workers < 0 {
 		return nil, fmt.Errorf("--workers: %d is too few; give at least 1, or leave it out for one a processor", c.Workers)
 	}
-	if _, err := sched.New(c.Strategy, sched.Params{}); err != nil {
+	if err := known("strategy", c.Strategy, strategyNames()); err != nil {
 		return nil, fmt.Errorf("--strategy: %w", err)
+	}
+	if err := optional("--edition", "edition", c.Edition, stormNames(0)); err != nil {
+		return nil, err
+	}
+	if err := optional("--preempt", "model of preemption", c.Preempt, stormNames(1)); err != nil {
+		return nil, err
 	}
 	if err := c.brokenFlags.check(); err != nil {
 		return nil, err
@@ -142,7 +147,7 @@ func (c *stormCmd) check() (machines []scenario.Machine, err error) {
 	if machines == nil && err != nil {
 		return nil, fmt.Errorf("--as-shipped: %w", err)
 	} else if machines == nil {
-		return nil, fmt.Errorf("--edition %q --preempt %q: there is no such machine; editions are %s, models of preemption %s", c.Edition, c.Preempt, list(stormNames(0)), list(stormNames(1)))
+		return nil, fmt.Errorf("--edition %q --preempt %q: no kernel of that edition had that; leave one of them out", c.Edition, c.Preempt)
 	}
 	return machines, nil
 }

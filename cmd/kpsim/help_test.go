@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// everyCommand calls f with each command that --help lists, and those that only have others.
+func everyCommand(f func(words []string, n *kong.Node)) {
+	var walk func(words []string, n *kong.Node)
+	walk = func(words []string, n *kong.Node) {
+		for _, c := range n.Children {
+			if !c.Hidden {
+				words := append(words[:len(words):len(words)], c.Name)
+				f(words, c)
+				walk(words, c)
+			}
+		}
+	}
+	walk(nil, newParser(io.Discard, io.Discard).Model.Node)
+}
+
+// The help of each command shows how it is typed and what it exits with, and its examples
+// are lines that this program takes.
+func TestHelp(t *testing.T) {
+	commands := 0
+	everyCommand(func(words []string, n *kong.Node) {
+		commands++
+		name := "kpsim " + strings.Join(words, " ")
+		if !strings.HasSuffix(n.Help, ".") {
+			t.Errorf("%s: %q is no sentence", name, n.Help)
+		}
+		_, examples, ok := strings.Cut(n.Detail, "Examples:\n\n")
+		if !ok {
+			t.Errorf("%s --help has no examples", name)
+			return
+		}
+		if !strings.Contains(n.Detail, "Exit status: ") {
+			t.Errorf("%s --help doesn't say what it exits with", name)
+		}
+		examples, _, _ = strings.Cut(examples, "\n\n")
+		own := false
+		for line := range strings.Lines(examples) {
+			own = own || strings.Contains(line, strings.TrimSuffix(name, " table")) // which may be left out
+			_, line, ok := strings.Cut(line, "kpsim ")
+			for _, end := range []string{")", ">", "|", ";", "<", "#"} {
+				line, _, _ = strings.Cut(line, end)
+			}
+			if !ok || line == "--version\n" { // which stands for the command
+				continue
+			}
+			if _, err := newParser(io.Discard, io.Discard).Parse(strings.Fields(strings.ReplaceAll(line, "'", ""))); err != nil {
+				t.Errorf("%s --help: kpsim %s: %v", name, line, err)
+			}
+		}
+		if !own {
+			t.Errorf("%s --help shows another command", name)
+		}
+	})
+	if commands < 30 {
+		t.Errorf("%d commands were looked at", commands)
+	}
+}
+
+// doc.go names each command.
+func TestDocNamesCommands(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	everyCommand(func(words []string, _ *kong.Node) {
+		if len(words) == 1 && !bytes.Contains(doc, []byte("//\tkpsim "+words[0]+" ")) {
+			t.Errorf("doc.go doesn't name kpsim %s", words[0])
+		}
+	})
+}
