@@ -119,16 +119,8 @@ func TestCompleteAll(t *testing.T) {
 
 // The script of a shell, where there is one, completes as the shell asks it to.
 func TestCompletionScripts(t *testing.T) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	kpsim := dir + "/kpsim" // as testscript calls this very program
-	if err := os.Symlink(exe, kpsim); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(dir)
+	kpsim := thisProgram(t)
+	t.Chdir(t.TempDir())
 	if err := os.WriteFile("two words.kps", nil, 0o644); err != nil {
 		t.Fatal(err)
 	}

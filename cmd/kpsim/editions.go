@@ -82,7 +82,7 @@ func (l *listedEditions) print(p *program) {
 		for i, cell := range r {
 			fmt.Fprintf(&line, "%-*s  ", width[i], cell)
 		}
-		fmt.Fprintln(p.out, strings.TrimRight(line.String(), " "))
+		p.indented("", strings.TrimRight(line.String(), " "))
 	}
 	var t table
 	for _, s := range l.Settings {

@@ -64,11 +64,11 @@ To begin with:
 
 Exit status, of every command:
 
-  0    all as expected, or nothing was expected
+  0    as expected, or nothing was
   1    something against expectation
-  2    bad input, or a file that could not be written
+  2    bad input, or an unwritten file
   3    a bug of the simulator
-  130  interrupted; what there was is printed
+  130  interrupted
 
 If several hold it is the first of 3, 130, 1, 2. NO_COLOR, or TERM=dumb, turns colours off.`
 

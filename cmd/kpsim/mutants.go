@@ -265,9 +265,10 @@ func (c *mutantsCmd) conclude(p *program, rows []mutantRow) (status int, err err
 		return status, nil
 	}
 	of := len(rows) - marked
-	fmt.Fprintf(p.out, "\n%s, %s each: %d of %d killed within %d schedules by every seed (%s), %d of them within %d (%s); %d marked equivalent\n",
+	fmt.Fprintln(p.out)
+	p.indented("", fmt.Sprintf("%s, %s each: %d of %d killed within %d schedules by every seed (%s), %d of them within %d (%s); %d marked equivalent",
 		number(len(rows), "mutant"), number(c.Seeds, "seed"), killed, of, c.Most, shareOf(uint64(killed), uint64(of)),
-		soon, killedSoon, shareOf(uint64(soon), uint64(of)), marked)
+		soon, killedSoon, shareOf(uint64(soon), uint64(of)), marked))
 	for i := range rows {
 		if r := &rows[i]; r.Equivalent != "" {
 			p.indented("", "\n"+r.Mutant+": "+r.Equivalent)

@@ -104,8 +104,8 @@ func (c *stormCmd) run(p *program) (int, error) {
 	if err := c.print(p, &all); err != nil || c.JSON || len(machines) == 1 {
 		return status, err
 	}
-	_, err = fmt.Fprintf(p.out, "Of the editions that optimize: %d schedules, a jump written during a call in %s\n", optimizing, shareOf(all.During, optimizing))
-	return status, err
+	p.indented("", fmt.Sprintf("Of the editions that optimize: %d schedules, a jump written during a call in %s", optimizing, shareOf(all.During, optimizing)))
+	return status, nil
 }
 
 // shareOf is a share in percent, to a tenth, rounded down.
@@ -234,8 +234,8 @@ func (c *stormCmd) print(p *program, r *stormRow) error {
 	} else if r.Violations > 0 {
 		said = sometimes
 	}
-	_, err := fmt.Fprintf(p.out, "%-10s  %-9s  %6d programs  %8d schedules  %7s optimized during a call  %s\n", r.Edition, r.Preempt, r.Programs, r.Runs, shareOf(r.During, r.Runs), said)
-	return err
+	p.indented("", fmt.Sprintf("%-10s  %-9s  %6d programs  %8d schedules  %7s optimized during a call  %s", r.Edition, r.Preempt, r.Programs, r.Runs, shareOf(r.During, r.Runs), said))
+	return nil
 }
 
 // brokenBy says which properties were broken, and by how many schedules.

@@ -96,8 +96,8 @@ func (b *built) print(p *program) {
 			commit += ", modified"
 		}
 	}
-	fmt.Fprintf(p.out, "kpsim            %s\n", cmp.Or(b.Version, "no version is known"))
-	fmt.Fprintf(p.out, "commit           %s\n", commit)
+	p.indented("", "kpsim            "+cmp.Or(b.Version, "no version is known"))
+	p.indented("", "commit           "+commit)
 	fmt.Fprintf(p.out, "go               %s %s\n", b.Go, b.System)
 	fmt.Fprintf(p.out, "schedule format  %d\n", b.Format)
 	t := table{}
