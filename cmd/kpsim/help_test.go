@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -76,6 +78,53 @@ func TestDocNamesCommands(t *testing.T) {
 	everyCommand(func(words []string, _ *kong.Node) {
 		if len(words) == 1 && !bytes.Contains(doc, []byte("//\tkpsim "+words[0]+" ")) {
 			t.Errorf("doc.go doesn't name kpsim %s", words[0])
+		}
+	})
+}
+
+// The exit statuses are those of main.go wherever they are told, and of each command's help.
+func TestExitStatuses(t *testing.T) {
+	table := []struct {
+		status int
+		says   string // in --help
+		readme string
+	}{
+		{exitOK, "as expected", "The exit status is 0 if"},
+		{exitAgainst, "against expectation", "1 if something didn't"},
+		{exitBadInput, "bad input", "2 if"},
+		{exitBug, "a bug of the simulator", "3 if the simulator itself"},
+		{exitInterrupted, "interrupted", "130 if it was interrupted"},
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := map[string]bool{}
+	for _, row := range table {
+		n := strconv.Itoa(row.status)
+		allowed[n] = true
+		line := regexp.MustCompile(`(?m)^ +` + n + ` +(.*)$`).FindStringSubmatch(description)
+		if line == nil || !strings.Contains(line[1], row.says) {
+			t.Errorf("kpsim --help: %s is %q, want %s", n, line, row.says)
+		}
+		if !regexp.MustCompile(`(?m)^//\t` + n + ` `).Match(doc) {
+			t.Errorf("doc.go doesn't tell of %s", n)
+		}
+		if !strings.Contains(strings.Join(strings.Fields(string(readme)), " "), row.readme) {
+			t.Errorf("README.md doesn't say %q", row.readme)
+		}
+	}
+	everyCommand(func(words []string, n *kong.Node) {
+		_, says, _ := strings.Cut(n.Detail, "Exit status: ")
+		says, _, _ = strings.Cut(says, "\n")
+		for _, n := range regexp.MustCompile(`(?:^|, |; |, or |, and )(\d+)[ ,]`).FindAllStringSubmatch(says, -1) {
+			if !allowed[n[1]] {
+				t.Errorf("%v --help: there is no exit status %s", words, n[1])
+			}
 		}
 	})
 }
