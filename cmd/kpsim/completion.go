@@ -111,7 +111,7 @@ func complete(at *kong.Node, words []string) []string {
 				waiting = f
 			}
 		default:
-			if n := child(at, w); n != nil && given == 0 {
+			if n := child(at, w); n != nil {
 				at = n
 			} else {
 				given++

@@ -35,7 +35,7 @@ func TestComplete(t *testing.T) {
 		want  string
 	}{
 		{[]string{"expl"}, "explore explain"},
-		{[]string{"nosuch", "x"}, ""},
+		{[]string{"nosuch", "expl"}, ""},
 		{[]string{"overhead", "ma"}, "maxactive"},
 		{[]string{"overhead", "--mach"}, "--machine"}, // of table, which may be left out
 		{[]string{"overhead", "fit", ""}, ""},
@@ -143,13 +143,13 @@ func TestCompletionScripts(t *testing.T) {
 			"explore --mutant no-sync-": strings.Join(startingWith("no-sync-", mutant.Names()), "\n"),
 			"expl":                      "explore\nexplain",
 			"replay tw":                 map[string]string{"bash": `two\ words.kps`, "fish": "two words.kps"}[sh],
-			"replay f":                  "folder/",
+			"replay f":                  map[string]string{"bash": "-o nospace\nfolder/", "fish": "folder/"}[sh],
 			"replay nosuch":             "",
 		} {
 			var command string
 			switch sh {
 			case "bash": // what readline does
-				command = fmt.Sprintf("source script.bash; COMP_WORDS=(kpsim %s); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); "+
+				command = fmt.Sprintf("compopt() { echo \"$@\"; }; source script.bash; COMP_WORDS=(kpsim %s); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); "+
 					"complete -p kpsim >/dev/null || exit 1; _kpsim %s; [[ ${#COMPREPLY[@]} == 0 ]] || printf '%%s\\n' \"${COMPREPLY[@]}\"", line, kpsim)
 			case "fish":
 				command = fmt.Sprintf("source script.fish; complete -C '%s %s'", kpsim, line)
