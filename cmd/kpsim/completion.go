@@ -87,7 +87,7 @@ type completeCmd struct {
 }
 
 func (c *completeCmd) run(p *program) (int, error) {
-	for _, w := range complete(newParser(p.out, p.err).Model.Node, c.Words) {
+	for _, w := range complete(newParser(new(commands), p.out, p.err).Model.Node, c.Words) {
 		fmt.Fprintln(p.out, w)
 	}
 	return exitOK, nil

@@ -24,15 +24,15 @@ func everyCommand(f func(words []string, n *kong.Node)) {
 			}
 		}
 	}
-	walk(nil, newParser(io.Discard, io.Discard).Model.Node)
+	walk(nil, newParser(new(commands), io.Discard, io.Discard).Model.Node)
 }
 
 // The help of each command shows how it is typed and what it exits with, and its examples
 // are lines that this program takes.
 func TestHelp(t *testing.T) {
-	commands := 0
+	met := 0
 	everyCommand(func(words []string, n *kong.Node) {
-		commands++
+		met++
 		name := "kpsim " + strings.Join(words, " ")
 		if !strings.HasSuffix(n.Help, ".") {
 			t.Errorf("%s: %q is no sentence", name, n.Help)
@@ -56,7 +56,7 @@ func TestHelp(t *testing.T) {
 			if !ok || line == "--version\n" { // which stands for the command
 				continue
 			}
-			if _, err := newParser(io.Discard, io.Discard).Parse(strings.Fields(strings.ReplaceAll(line, "'", ""))); err != nil {
+			if _, err := newParser(new(commands), io.Discard, io.Discard).Parse(strings.Fields(strings.ReplaceAll(line, "'", ""))); err != nil {
 				t.Errorf("%s --help: kpsim %s: %v", name, line, err)
 			}
 		}
@@ -64,8 +64,8 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s --help shows another command", name)
 		}
 	})
-	if commands < 30 {
-		t.Errorf("%d commands were looked at", commands)
+	if met < 30 {
+		t.Errorf("%d commands were looked at", met)
 	}
 }
 

@@ -79,7 +79,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) == 1 && args[0] == "--version" {
 		args = []string{"version"}
 	}
-	parser := newParser(stdout, stderr)
+	var c commands
+	parser := newParser(&c, stdout, stderr)
 	ctx, err := parser.Parse(args)
 	if err != nil {
 		fmt.Fprintf(stderr, "kpsim: %s\n", misspelt(err))
@@ -88,9 +89,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return newProgram(stdout, stderr).do(ctx.Selected().Target.Addr().Interface().(command))
 }
 
-// newParser makes what reads a command line.
-func newParser(stdout, stderr io.Writer) *kong.Kong {
-	parser, err := kong.New(new(commands), kong.Name("kpsim"), kong.Description(description),
+// newParser makes what reads the command line into c.
+func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
+	parser, err := kong.New(c, kong.Name("kpsim"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Vars{"strategies": list(strategyNames()), "fetches": list(fetchNames()), "editions": list(editionNames()), "storms": list(stormNames(0)), "preempts": list(stormNames(1)), "bound": fmt.Sprint(deviationsDefault), "samples": fmt.Sprint(harness.SamplingRuns)})
 	if err != nil {
