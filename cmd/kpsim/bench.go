@@ -22,6 +22,16 @@ type benchCmd struct {
 	Search benchSearchCmd `cmd:"" help:"How fast the strategies are, and how soon they find each mutant and a harder bug."`
 }
 
+// Help implements kong.HelpProvider.
+func (*benchCmd) Help() string {
+	return `Examples:
+
+  kpsim bench search
+  kpsim bench search --seeds 20 --mutants no-quiesce
+
+Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
+}
+
 type benchSearchCmd struct {
 	Seeds   int           `default:"100" placeholder:"N" help:"Searches of each strategy for each bug, each with its own seed. Default: 100."`
 	Most    uint64        `default:"20000" placeholder:"N" help:"Schedules of one search, at most. It is given no more than 20 times what the portfolio takes in the median, but at least 1000. Default: 20000."`
@@ -143,8 +153,8 @@ func (c *benchSearchCmd) check() error {
 		return fmt.Errorf("--time: %v is less than nothing; give 0s to leave the speeds out", c.Time)
 	}
 	for _, name := range c.Mutants {
-		if _, ok := mutant.ByName(name); !ok {
-			return fmt.Errorf("--mutants: no mutant is called %q; there are %s", name, list(mutant.Names()))
+		if err := known("mutant", name, mutant.Names()); err != nil {
+			return fmt.Errorf("--mutants: %w", err)
 		}
 	}
 	return nil

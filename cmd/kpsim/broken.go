@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"kpsim/properties/mutant"
 )
@@ -22,8 +21,8 @@ func (f *brokenFlags) check() error {
 		}
 		f.Mutant = mutant.AsShipped
 	}
-	if _, ok := mutant.ByName(f.Mutant); f.Mutant != "" && !ok {
-		return fmt.Errorf("--mutant: no mutant is called %q; there are %s", f.Mutant, list(mutant.Names()))
+	if f.Mutant == mutant.AsShipped {
+		return nil
 	}
-	return nil
+	return optional("--mutant", "mutant", f.Mutant, mutant.Names())
 }

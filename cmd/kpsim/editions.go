@@ -20,7 +20,9 @@ Every edition is on the repaired algorithm. What its kernels did wrong comes bac
 Examples:
 
   kpsim editions
-  kpsim editions --json`
+  kpsim editions --json
+
+Exit status: 0, or 2 for bad input.`
 }
 
 // listedSetting is a line of the table, as --json prints it.
@@ -80,7 +82,7 @@ func (l *listedEditions) print(p *program) {
 		for i, cell := range r {
 			fmt.Fprintf(&line, "%-*s  ", width[i], cell)
 		}
-		fmt.Fprintln(p.out, strings.TrimRight(line.String(), " "))
+		p.indented("", strings.TrimRight(line.String(), " "))
 	}
 	var t table
 	for _, s := range l.Settings {

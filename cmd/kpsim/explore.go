@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"kpsim/properties/harness"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/smp"
 )
@@ -141,11 +140,14 @@ func (c *exploreCmd) check() (err error) {
 			return fmt.Errorf("--out: %w", err)
 		}
 	}
-	if _, err := sched.New(c.Strategy, sched.Params{}); err != nil {
+	if err := known("strategy", c.Strategy, strategyNames()); err != nil {
 		return fmt.Errorf("--strategy: %w", err)
 	}
-	if err := new(scenario.Scenario).SetFetch(c.Fetch); c.Fetch != "" && err != nil {
-		return fmt.Errorf("--fetch: %w", err)
+	if err := optional("--fetch", "fetch model", c.Fetch, fetchNames()); err != nil {
+		return err
+	}
+	if err := optional("--edition", "edition", c.Edition, stormNames(0)); err != nil {
+		return err
 	}
 	return c.brokenFlags.check()
 }

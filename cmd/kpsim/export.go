@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"kpsim/properties/harness"
@@ -44,8 +43,8 @@ Exit status: 0 written, 1 written, but the run isn't what the trace says, 2 bad 
 var exports = []string{"ftrace", "chrome", "json", "litmus"}
 
 func (c *exportCmd) run(p *program) (int, error) {
-	if !slices.Contains(exports, c.To) {
-		return 0, fmt.Errorf("--to: there is no format %q; there are %s", c.To, list(exports))
+	if err := known("format", c.To, exports); err != nil {
+		return 0, fmt.Errorf("--to: %w", err)
 	}
 	if c.Out != "" {
 		if err := c.Out.check(); err != nil {

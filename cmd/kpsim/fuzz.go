@@ -12,7 +12,6 @@ import (
 	"kpsim/properties"
 	"kpsim/properties/harness"
 	"kpsim/properties/scenario"
-	"kpsim/sched"
 )
 
 type fuzzCmd struct {
@@ -126,10 +125,8 @@ func (c *fuzzCmd) check() error {
 	case c.Workers < 0:
 		return fmt.Errorf("--workers: %d is too few; give at least 1, or leave it out for one a processor", c.Workers)
 	}
-	if c.Strategy != "" {
-		if _, err := sched.New(c.Strategy, sched.Params{}); err != nil {
-			return fmt.Errorf("--strategy: %w", err)
-		}
+	if err := optional("--strategy", "strategy", c.Strategy, strategyNames()); err != nil {
+		return err
 	}
 	return c.brokenFlags.check()
 }
@@ -224,9 +221,9 @@ func (c *fuzzCmd) print(p *program, name string, r *harness.Stormed) error {
 	if r.Optimizing > 0 {
 		during = shareOf(r.Under, r.Optimizing) + " optimized during a call"
 	}
-	_, err := fmt.Fprintf(p.out, "%-10s  %6d programs  %8d schedules  %31s  %7s with %d points or more: %d, %s  %s\n",
-		name, r.Programs, r.Runs, during, shareOf(r.Chosen, r.Runs), harness.StormPoints, r.Spread.Least(), spaced(percents(r, 5, 25, 50, 75, 95)), brokenBy(r.Broken))
-	return err
+	p.indented("", fmt.Sprintf("%-10s  %6d programs  %8d schedules  %31s  %7s with %d points or more: %d, %s  %s",
+		name, r.Programs, r.Runs, during, shareOf(r.Chosen, r.Runs), harness.StormPoints, r.Spread.Least(), spaced(percents(r, 5, 25, 50, 75, 95)), brokenBy(r.Broken)))
+	return nil
 }
 
 // percents are percentiles of the points of runs.

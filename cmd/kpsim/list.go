@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"kpsim/properties"
 	"kpsim/properties/mutant"
 	"kpsim/properties/scenario"
 	"kpsim/sched"
+	"kpsim/traces/view"
 )
 
 type listCmd struct {
@@ -20,7 +22,9 @@ func (listCmd) Help() string {
 Examples:
 
   kpsim list
-  kpsim list --json`
+  kpsim list --json
+
+Exit status: 0, or 2 for bad input.`
 }
 
 // The lists, as --json prints them.
@@ -114,13 +118,18 @@ func (l *listing) print(p *program) {
 	t.print(p, "\nStrategies: who decides the schedules")
 }
 
-// A table is rows of cells, of which all but the last are padded.
+// A table is rows of cells, of which all but the last are padded. On a narrow terminal the
+// last is below the others.
 type table struct{ rows [][]string }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
 func (t *table) print(p *program, title string) {
-	fmt.Fprintln(p.out, title)
+	if rest, ok := strings.CutPrefix(title, "\n"); ok {
+		fmt.Fprintln(p.out)
+		title = rest
+	}
+	p.indented("", title)
 	var width [3]int
 	for _, r := range t.rows {
 		for i, cell := range r {
@@ -132,6 +141,12 @@ func (t *table) print(p *program, title string) {
 		for i, cell := range r[:len(r)-1] {
 			line += fmt.Sprintf(" %-*s ", width[i], cell)
 		}
-		fmt.Fprintln(p.out, line+" "+r[len(r)-1])
+		last := r[len(r)-1]
+		if whole := line + " " + last; p.width == 0 || view.Visible(whole) <= p.width {
+			fmt.Fprintln(p.out, whole)
+			continue
+		}
+		p.indented("  ", strings.TrimSpace(line))
+		p.indented(indent+"  ", last)
 	}
 }

@@ -91,8 +91,7 @@ func loadOne(arg string) (*scenario.Scenario, error) {
 	case err == nil:
 		return scenario.Load(arg, src, beside(arg))
 	case errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(arg, ".star") && !trace && !strings.ContainsAny(arg, `/\`):
-		_, err := scenario.BuiltinSource(arg)
-		return nil, fmt.Errorf("%w (%s list prints them all; one of your own is a file NAME.star)", err, typed())
+		return nil, fmt.Errorf("no built-in scenario %q; %s (one of your own is a file NAME.star)", arg, suggest(arg, scenario.BuiltinNames()))
 	}
 	return nil, fmt.Errorf("%s; give the path of a scenario file, or a name that %s list prints", cause(err, arg), typed())
 }

@@ -44,6 +44,10 @@ type commands struct {
 	Overhead overheadCmd `cmd:"" help:"Say what probes cost: the documents' figures beside ours, and what a hit is spent on."`
 	Editions editionsCmd `cmd:"" help:"Print what each edition of the kernel's document presets."`
 	List     listCmd     `cmd:"" help:"List the scenarios, properties, mutants and strategies."`
+	Version  versionCmd  `cmd:"" help:"Print which kpsim this is: commit, Go, modules, the format of its traces."`
+
+	Completion completionCmd `cmd:"" help:"Print a script by which a shell completes commands, flags and names."`
+	Complete   completeCmd   `cmd:"" hidden:"" help:"Print what the last word may become; completion's scripts ask it."`
 }
 
 // A command is what is selected on the command line. An error is about the
@@ -54,17 +58,32 @@ type command interface {
 
 const description = `Kpsim simulates the races of live code patching: Linux kprobes and their like on an x86 machine with several CPUs.
 
-To begin with:  kpsim explore`
+To begin with:
+
+  kpsim explore
+
+Exit status, of every command:
+
+  0    as expected, or nothing was
+  1    something against expectation
+  2    bad input, or an unwritten file
+  3    a bug of the simulator
+  130  interrupted
+
+If several hold it is the first of 3, 130, 1, 2. NO_COLOR, or TERM=dumb, turns colours off.`
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run is main without its exit.
 func run(args []string, stdout, stderr io.Writer) int {
+	if len(args) == 1 && args[0] == "--version" {
+		args = []string{"version"}
+	}
 	var c commands
 	parser := newParser(&c, stdout, stderr)
 	ctx, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintf(stderr, "kpsim: %v; see %s --help\n", err, typed())
+		fmt.Fprintf(stderr, "kpsim: %s\n", misspelt(err))
 		return exitBadInput
 	}
 	return newProgram(stdout, stderr).do(ctx.Selected().Target.Addr().Interface().(command))

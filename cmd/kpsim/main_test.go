@@ -71,6 +71,19 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// thisProgram is the path of kpsim: of this very test, which is that if it is called so.
+func thisProgram(t *testing.T) string {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kpsim := filepath.Join(t.TempDir(), "kpsim")
+	if err := os.Symlink(exe, kpsim); err != nil {
+		t.Fatal(err)
+	}
+	return kpsim
+}
+
 // armObject is the header of an object file for another processor.
 func armObject() []byte {
 	b := make([]byte, 64)

@@ -33,12 +33,15 @@ type matrixCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*matrixCmd) Help() string {
-	return `Which waits and syncs does code patching need? A row is a way to patch: what the optimizer waits for and how text is written, or which sync is left out. A column is a model of preemption and one of instruction fetch. Each cell is a small program of its own that is searched:
+	return `Which waits and syncs does code patching need? A row is a way to patch: what the optimizer waits for and how text is written, or which sync is left out. A column is a model of preemption and one of instruction fetch. Each cell is a small program of its own that is searched.
 
-  Never      nothing was broken, by all schedules of at most 2 deviations at each place of the site in its 8-byte chunk, and by 100000 drawn ones; and the same search broke the row that is known to be wrong
-  Never all  the same by every schedule there is (--full); Never 3: by all of at most 3 deviations
-  T2/4       Sometimes: property T2 was broken (kpsim list says which it is); the witness, shrunk, has 4 deviations, and is written to traces/
-  blind      nothing was broken, nor in the row that is known to be wrong: this says nothing
+Never: nothing was broken, by all schedules of at most 2 deviations at each place of the site in its 8-byte chunk, and by 100000 drawn ones; and the same search broke the row that is known to be wrong.
+
+Never all: the same by every schedule there is (--full). Never 3: by all of at most 3 deviations.
+
+T2/4: Sometimes, property T2 was broken (kpsim list says which it is); the witness, shrunk, has 4 deviations, and is written to traces/.
+
+blind: nothing was broken, nor in the row that is known to be wrong: this says nothing.
 
 The adversary: ` + matrix.Adversary + `
 

@@ -119,8 +119,8 @@ func (c *mutantsCmd) check() (list []*mutant.Mutant, err error) {
 		}
 	}
 	for _, name := range c.Mutants {
-		if !slices.Contains(mutant.Names(), name) {
-			return nil, fmt.Errorf("no mutant is called %q; there are %s", name, strings.Join(mutant.Names(), ", "))
+		if err := known("mutant", name, mutant.Names()); err != nil {
+			return nil, err
 		}
 	}
 	for i := range mutant.All {
@@ -291,7 +291,8 @@ func (c *mutantsCmd) conclude(p *program, rows []mutantRow) (status int, err err
 			return 0, err
 		}
 	} else {
-		fmt.Fprintf(p.out, "\n%s\n", summary)
+		fmt.Fprintln(p.out)
+		p.indented("", summary)
 	}
 	for i := range rows {
 		if r := &rows[i]; r.Equivalent != "" && c.HTML == "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -188,9 +189,5 @@ func symbol(s *survey.Survey, path, name string) (*image.Symbol, error) {
 	for i := range s.Module.Symbols {
 		names = append(names, s.Module.Symbols[i].Name)
 	}
-	near := image.Near(name, names)
-	if len(near) == 0 {
-		return nil, fmt.Errorf("%s: no function %s; \"%s\" lists them", path, name, shell(typed(), "check", path))
-	}
-	return nil, fmt.Errorf("%s: no function %s; did you mean %s?", path, name, strings.Join(near, " or "))
+	return nil, fmt.Errorf("%s: no function %s; %s", path, name, cmp.Or(image.DidYouMean(name, names), shell(typed(), "check", path)+" lists them"))
 }

@@ -109,9 +109,8 @@ func (c *overheadTableCmd) run(p *program) (int, error) {
 	return exitOK, r.print(p, c)
 }
 
-// check checks the names that are given.
-func (c *overheadTableCmd) check() error {
-	var probes []string
+// probeIDs are those of the documents.
+func probeIDs() (probes []string) {
 	for _, detours := range []bool{false, true} {
 		for _, p := range overhead.Probes(detours) {
 			if !slices.Contains(probes, p.Name) {
@@ -119,6 +118,11 @@ func (c *overheadTableCmd) check() error {
 			}
 		}
 	}
+	return probes
+}
+
+// check checks the names that are given.
+func (c *overheadTableCmd) check() error {
 	switch {
 	case c.Profile != "" && len(c.Machines) > 0:
 		return errors.New("--machine: a profile is of one machine; leave --machine or --profile out")
@@ -130,13 +134,17 @@ func (c *overheadTableCmd) check() error {
 	if _, err := once("machine", "machine", c.Machines, machineIDs()); err != nil {
 		return err
 	}
-	if _, err := once("probe", "probe", c.Probes, probes); err != nil {
+	if _, err := once("probe", "probe", c.Probes, probeIDs()); err != nil {
 		return err
 	}
 	if _, err := tiersOf(c.Tier); err != nil {
 		return err
 	}
 	return c.overheadWays.check()
+}
+
+func tierNames() []string {
+	return []string{overhead.Calibrated.String(), overhead.Mechanistic.String()}
 }
 
 // tiersOf returns the tier of a name, or both.
@@ -150,7 +158,7 @@ func tiersOf(name string) ([]overhead.Tier, error) {
 			return []overhead.Tier{t}, nil
 		}
 	}
-	return nil, fmt.Errorf("--tier: no tier is called %q; there are calibrated, mechanistic", name)
+	return nil, optional("--tier", "tier", name, tierNames())
 }
 
 func (c *overheadTableCmd) wants(m *overhead.Machine, probe string) bool {

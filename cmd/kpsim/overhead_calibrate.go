@@ -92,7 +92,7 @@ func (c *overheadCalibrateCmd) pick(figures []overhead.Figure) (*overhead.Machin
 	}
 	switch {
 	case c.Machine != "":
-		return nil, fmt.Errorf("--machine: no machine of %s is called %q; there are %s", c.File, c.Machine, list(ids))
+		return nil, optional("--machine", "machine of "+c.File, c.Machine, ids)
 	case len(ids) > 1:
 		return nil, fmt.Errorf("%s has figures of %s; choose one with --machine", c.File, list(ids))
 	}

@@ -100,7 +100,8 @@ func (c *overheadFitCmd) run(p *program) (int, error) {
 		if i > 0 {
 			fmt.Fprintln(p.out)
 		}
-		fmt.Fprintf(p.out, "%s\n\n", part.title)
+		p.indented("", part.title)
+		fmt.Fprintln(p.out)
 		part.grid.print(p, c.Markdown)
 	}
 	return exitOK, nil

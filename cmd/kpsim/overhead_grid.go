@@ -45,7 +45,11 @@ func (g *grid) print(p *program, markdown bool) {
 		if markdown {
 			b.WriteString("|")
 		}
-		fmt.Fprintln(p.out, strings.TrimRight(b.String(), " "))
+		if markdown {
+			fmt.Fprintln(p.out, b.String())
+			return
+		}
+		p.indented("", strings.TrimRight(b.String(), " "))
 	}
 	line(g.head)
 	if markdown {

@@ -99,7 +99,7 @@ func (c *overheadPausesCmd) configs() (list []overhead.PauseConfig, err error) {
 	if err := checkSchedule(c.Schedule); err != nil {
 		return nil, err
 	}
-	patches, err := once("patch", "way to write a jump that keeps CPUs waiting", c.Patch, []string{"breakpoint", "stop_machine"})
+	patches, err := once("patch", "way to write a jump that keeps CPUs waiting", c.Patch, patchNames())
 	if err != nil {
 		return nil, err
 	}
@@ -117,10 +117,14 @@ func (c *overheadPausesCmd) configs() (list []overhead.PauseConfig, err error) {
 	return list, nil
 }
 
+func patchNames() []string { return []string{"breakpoint", "stop_machine"} }
+
+func scheduleNames() []string { return []string{overhead.Timed, overhead.Sticky} }
+
 // checkSchedule checks the name of a way to draw schedules.
 func checkSchedule(name string) error {
-	if name != overhead.Timed && name != overhead.Sticky {
-		return fmt.Errorf("--schedule: no schedules are called %q; there are %s, %s", name, overhead.Timed, overhead.Sticky)
+	if err := known("way to draw schedules", name, scheduleNames()); err != nil {
+		return fmt.Errorf("--schedule: %w", err)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func (r *report) row(w *row) {
 		fmt.Fprintln(r.p.out, line)
 		return
 	}
-	fmt.Fprintln(r.p.out, strings.TrimRight(names, " "))
+	r.p.indented("", strings.TrimRight(names, " "))
 	r.p.indented(indent, fmt.Sprintf("%d of %s, %s", w.Violations, number(w.Runs, "run"), strings.Join(rest, ", ")))
 }
 

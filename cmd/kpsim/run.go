@@ -26,6 +26,12 @@ func (c *onceFlags) schedule(what, usual string) (*job, sched.Strategy, error) {
 	if err := c.brokenFlags.check(); err != nil {
 		return nil, nil, err
 	}
+	if err := optional("--strategy", "strategy", c.Strategy, strategyNames()); err != nil {
+		return nil, nil, err
+	}
+	if err := optional("--edition", "edition", c.Edition, stormNames(0)); err != nil {
+		return nil, nil, err
+	}
 	if c.Strategy != "" && c.Seed == nil {
 		return nil, nil, fmt.Errorf("--strategy: it draws from a seed; give one, as --strategy %s --seed 1", c.Strategy)
 	}

@@ -58,15 +58,15 @@ func notEmpty[T any](flag string, list []T) error {
 	return nil
 }
 
-// once returns the words of a flag, each once; known are those that there are, what what
+// once returns the words of a flag, each once; names are those that there are, what what
 // they are called.
-func once(flag, what string, words, known []string) (list []string, err error) {
+func once(flag, what string, words, names []string) (list []string, err error) {
 	if err := notEmpty(flag, words); err != nil {
 		return nil, err
 	}
 	for _, w := range words {
-		if !slices.Contains(known, w) {
-			return nil, fmt.Errorf("--%s: no %s is called %q; there are %s", flag, what, w, strings.Join(known, ", "))
+		if err := known(what, w, names); err != nil {
+			return nil, fmt.Errorf("--%s: %w", flag, err)
 		}
 		if !slices.Contains(list, w) {
 			list = append(list, w)

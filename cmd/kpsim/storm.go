@@ -12,7 +12,6 @@ import (
 	"kpsim/properties/harness"
 	"kpsim/properties/mutant"
 	"kpsim/properties/scenario"
-	"kpsim/sched"
 )
 
 type stormCmd struct {
@@ -105,8 +104,8 @@ func (c *stormCmd) run(p *program) (int, error) {
 	if err := c.print(p, &all); err != nil || c.JSON || len(machines) == 1 {
 		return status, err
 	}
-	_, err = fmt.Fprintf(p.out, "Of the editions that optimize: %d schedules, a jump written during a call in %s\n", optimizing, shareOf(all.During, optimizing))
-	return status, err
+	p.indented("", fmt.Sprintf("Of the editions that optimize: %d schedules, a jump written during a call in %s", optimizing, shareOf(all.During, optimizing)))
+	return status, nil
 }
 
 // shareOf is a share in percent, to a tenth, rounded down.
@@ -123,8 +122,14 @@ func (c *stormCmd) check() (machines []scenario.Machine, err error) {
 	if c.Workers < 0 {
 		return nil, fmt.Errorf("--workers: %d is too few; give at least 1, or leave it out for one a processor", c.Workers)
 	}
-	if _, err := sched.New(c.Strategy, sched.Params{}); err != nil {
+	if err := known("strategy", c.Strategy, strategyNames()); err != nil {
 		return nil, fmt.Errorf("--strategy: %w", err)
+	}
+	if err := optional("--edition", "edition", c.Edition, stormNames(0)); err != nil {
+		return nil, err
+	}
+	if err := optional("--preempt", "model of preemption", c.Preempt, stormNames(1)); err != nil {
+		return nil, err
 	}
 	if err := c.brokenFlags.check(); err != nil {
 		return nil, err
@@ -142,7 +147,7 @@ func (c *stormCmd) check() (machines []scenario.Machine, err error) {
 	if machines == nil && err != nil {
 		return nil, fmt.Errorf("--as-shipped: %w", err)
 	} else if machines == nil {
-		return nil, fmt.Errorf("--edition %q --preempt %q: there is no such machine; editions are %s, models of preemption %s", c.Edition, c.Preempt, list(stormNames(0)), list(stormNames(1)))
+		return nil, fmt.Errorf("--edition %q --preempt %q: no kernel of that edition had that; leave one of them out", c.Edition, c.Preempt)
 	}
 	return machines, nil
 }
@@ -229,8 +234,8 @@ func (c *stormCmd) print(p *program, r *stormRow) error {
 	} else if r.Violations > 0 {
 		said = sometimes
 	}
-	_, err := fmt.Fprintf(p.out, "%-10s  %-9s  %6d programs  %8d schedules  %7s optimized during a call  %s\n", r.Edition, r.Preempt, r.Programs, r.Runs, shareOf(r.During, r.Runs), said)
-	return err
+	p.indented("", fmt.Sprintf("%-10s  %-9s  %6d programs  %8d schedules  %7s optimized during a call  %s", r.Edition, r.Preempt, r.Programs, r.Runs, shareOf(r.During, r.Runs), said))
+	return nil
 }
 
 // brokenBy says which properties were broken, and by how many schedules.

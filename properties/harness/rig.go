@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -12,6 +13,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/fetch"
+	"kpsim/smp/image"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
@@ -131,7 +133,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	if mutantName != "" {
 		mu, ok := mutant.ByName(mutantName)
 		if !ok {
-			return nil, fmt.Errorf("no mutant is called %q; there are %v", mutantName, mutant.Names())
+			return nil, fmt.Errorf("no mutant is called %q; %s", mutantName, cmp.Or(image.DidYouMean(mutantName, mutant.Names()), "kpsim list prints those that there are"))
 		}
 		r.mutant = mu
 		if mutantName == mutant.AsShipped {

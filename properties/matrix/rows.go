@@ -1,12 +1,15 @@
 package matrix
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"io"
+	"slices"
 	"strings"
 
 	"kpsim/properties/scenario"
+	"kpsim/smp/image"
 )
 
 // Adversary says against whom a Never holds.
@@ -178,6 +181,19 @@ func RowByName(name string) (Row, bool) {
 	return Row{}, false
 }
 
+// RowNames are those that Select takes: of blocks, of parts of them, of rows.
+func RowNames() (names []string) {
+	for _, r := range Rows() {
+		for i, c := range r.Name {
+			if c == '/' && !slices.Contains(names, r.Name[:i]) {
+				names = append(names, r.Name[:i])
+			}
+		}
+		names = append(names, r.Name)
+	}
+	return names
+}
+
 // Select returns the rows whose names are given or begin with what is given and a
 // slash; all for none.
 func Select(names []string) (list []Row, err error) {
@@ -187,7 +203,8 @@ func Select(names []string) (list []Row, err error) {
 			found = found || r.is(n)
 		}
 		if !found {
-			return nil, fmt.Errorf("no row is called %q; blocks are jump, life, sync, raw, call, nmi and nmi-raw, rows as jump/sched/breakpoint, sync/arm, raw/poke-2", n)
+			return nil, fmt.Errorf("no row is called %q; %s", n, cmp.Or(image.DidYouMean(n, RowNames()),
+				"blocks are jump, life, sync, raw, call, nmi and nmi-raw, rows as jump/sched/breakpoint, sync/arm, raw/poke-2"))
 		}
 	}
 	for _, r := range Rows() {

@@ -90,11 +90,10 @@ func errnoName(n uint64) string {
 // near ends a message about a name that isn't there with the names that are
 // like it, or else with what there is.
 func near(name string, names []string) string {
-	if like := image.Near(name, names); len(like) > 0 {
-		return "did you mean " + quoted(like) + "?"
-	}
-	const most = 8
-	switch {
+	const most = 5
+	switch hint := image.DidYouMean(name, names); {
+	case hint != "":
+		return hint
 	case len(names) == 0:
 		return "there is none"
 	case len(names) > most:

@@ -2,10 +2,28 @@ package image
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 )
 
-const nearMax = 3 // names offered
+const (
+	nearMax = 3 // names offered
+	slips   = 3 // more than so many letters wrong is another name
+)
+
+// DidYouMean ends a message about a name that isn't there: did you mean "victim"? It is ""
+// if no name is near.
+func DidYouMean(name string, names []string) string {
+	near := Near(name, names)
+	if len(near) == 0 {
+		return ""
+	}
+	for i, n := range near {
+		near[i] = fmt.Sprintf("%q", n)
+	}
+	return "did you mean " + strings.Join(near, ", ") + "?"
+}
 
 // Near returns up to three of names that name may have been meant to be, the
 // nearest first: for messages such as "no function vitcim: did you mean victim?"
@@ -17,8 +35,8 @@ func Near(name string, names []string) []string {
 	var near []candidate
 	for _, n := range names {
 		// A third of the letters wrong, and one more, is still a slip; beyond
-		// that any short name would be near any other.
-		if d := distance(name, n); d <= 1+len(name)/3 && d < len(n) {
+		// that, or with half of the other wrong, any short name would be near any other.
+		if d := distance(name, n); d <= min(1+len(name)/3, slips) && 2*d < len(n) {
 			near = append(near, candidate{n, d})
 		}
 	}

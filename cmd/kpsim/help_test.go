@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// everyCommand calls f with each command that --help lists, and those that only have others.
+func everyCommand(f func(words []string, n *kong.Node)) {
+	var walk func(words []string, n *kong.Node)
+	walk = func(words []string, n *kong.Node) {
+		for _, c := range n.Children {
+			if !c.Hidden {
+				words := append(words[:len(words):len(words)], c.Name)
+				f(words, c)
+				walk(words, c)
+			}
+		}
+	}
+	walk(nil, newParser(new(commands), io.Discard, io.Discard).Model.Node)
+}
+
+// The help of each command shows how it is typed and what it exits with, and its examples
+// are lines that this program takes.
+func TestHelp(t *testing.T) {
+	met := 0
+	everyCommand(func(words []string, n *kong.Node) {
+		met++
+		name := "kpsim " + strings.Join(words, " ")
+		if !strings.HasSuffix(n.Help, ".") {
+			t.Errorf("%s: %q is no sentence", name, n.Help)
+		}
+		_, examples, ok := strings.Cut(n.Detail, "Examples:\n\n")
+		if !ok {
+			t.Errorf("%s --help has no examples", name)
+			return
+		}
+		if !strings.Contains(n.Detail, "Exit status: ") {
+			t.Errorf("%s --help doesn't say what it exits with", name)
+		}
+		examples, _, _ = strings.Cut(examples, "\n\n")
+		own := false
+		for line := range strings.Lines(examples) {
+			own = own || strings.Contains(line, strings.TrimSuffix(name, " table")) // which may be left out
+			_, line, ok := strings.Cut(line, "kpsim ")
+			for _, end := range []string{")", ">", "|", ";", "<", "#"} {
+				line, _, _ = strings.Cut(line, end)
+			}
+			if !ok || line == "--version\n" { // which stands for the command
+				continue
+			}
+			if _, err := newParser(new(commands), io.Discard, io.Discard).Parse(strings.Fields(strings.ReplaceAll(line, "'", ""))); err != nil {
+				t.Errorf("%s --help: kpsim %s: %v", name, line, err)
+			}
+		}
+		if !own {
+			t.Errorf("%s --help shows another command", name)
+		}
+	})
+	if met < 30 {
+		t.Errorf("%d commands were looked at", met)
+	}
+}
+
+// doc.go names each command.
+func TestDocNamesCommands(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	everyCommand(func(words []string, _ *kong.Node) {
+		if len(words) == 1 && !bytes.Contains(doc, []byte("//\tkpsim "+words[0]+" ")) {
+			t.Errorf("doc.go doesn't name kpsim %s", words[0])
+		}
+	})
+}
+
+// The exit statuses are those of main.go wherever they are told, and of each command's help.
+func TestExitStatuses(t *testing.T) {
+	table := []struct {
+		status int
+		says   string // in --help
+		readme string
+	}{
+		{exitOK, "as expected", "The exit status is 0 if"},
+		{exitAgainst, "against expectation", "1 if something didn't"},
+		{exitBadInput, "bad input", "2 if"},
+		{exitBug, "a bug of the simulator", "3 if the simulator itself"},
+		{exitInterrupted, "interrupted", "130 if it was interrupted"},
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := map[string]bool{}
+	for _, row := range table {
+		n := strconv.Itoa(row.status)
+		allowed[n] = true
+		line := regexp.MustCompile(`(?m)^ +` + n + ` +(.*)$`).FindStringSubmatch(description)
+		if line == nil || !strings.Contains(line[1], row.says) {
+			t.Errorf("kpsim --help: %s is %q, want %s", n, line, row.says)
+		}
+		if !regexp.MustCompile(`(?m)^//\t` + n + ` `).Match(doc) {
+			t.Errorf("doc.go doesn't tell of %s", n)
+		}
+		if !strings.Contains(strings.Join(strings.Fields(string(readme)), " "), row.readme) {
+			t.Errorf("README.md doesn't say %q", row.readme)
+		}
+	}
+	everyCommand(func(words []string, n *kong.Node) {
+		_, says, _ := strings.Cut(n.Detail, "Exit status: ")
+		says, _, _ = strings.Cut(says, "\n")
+		for _, n := range regexp.MustCompile(`(?:^|, |; |, or |, and )(\d+)[ ,]`).FindAllStringSubmatch(says, -1) {
+			if !allowed[n[1]] {
+				t.Errorf("%v --help: there is no exit status %s", words, n[1])
+			}
+		}
+	})
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// Whoever misspells a name is told of what is near, or where to look, in a line that isn't
+// much longer than a terminal is wide.
+func TestMisspelt(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"expolre", `unexpected argument expolre; did you mean "explore", "export"?`},
+		{"overhead fitt", `unexpected argument fitt; did you mean "fit"?`},
+		{"bench serch", `unexpected argument serch; did you mean "search"?`},
+		{"find", `unexpected argument find; see `},
+		{"", "a command is missing, as explore; see "},
+		{"bench", `expected "search"; see `},
+		{"explore --sed 3", `unknown flag --sed; did you mean "--seed"?`},
+		{"overhead --mashine x", `unknown flag --mashine; did you mean "--machine"?`},
+		{"explore --verbose", "unknown flag --verbose; see "},
+		{"explore torn-jmp", `no built-in scenario "torn-jmp"; did you mean "torn-jump"? (one of your own is a file NAME.star)`},
+		{"verify nosuch", `no built-in scenario "nosuch"; `},
+		{"run nosuch", `no built-in scenario "nosuch"; `},
+		{"explore --mutant no-quiese", `--mutant: no mutant is called "no-quiese"; did you mean "no-quiesce"?`},
+		{"explore --mutant gremlin", `--mutant: no mutant is called "gremlin"; `},
+		{"storm --mutant gremlin", `--mutant: no mutant is called "gremlin"; `},
+		{"run --mutant no-quiese torn-jump", `--mutant: no mutant is called "no-quiese"; did you mean "no-quiesce"?`},
+		{"mutants no-quiese", `no mutant is called "no-quiese"; did you mean "no-quiesce"?`},
+		{"bench search --mutants no-quiese", `--mutants: no mutant is called "no-quiese"; did you mean "no-quiesce"?`},
+		{"explore --strategy pctt", `--strategy: no strategy is called "pctt"; did you mean "pct"?`},
+		{"storm --strategy pctt", `--strategy: no strategy is called "pctt"; did you mean "pct"?`},
+		{"fuzz --strategy dfs", `--strategy: no strategy is called "dfs"; there are portfolio, sticky, `},
+		{"run --seed 1 --strategy pctt torn-jump", `--strategy: no strategy is called "pctt"; did you mean "pct"?`},
+		{"explore --edition 4.16", `--edition: no edition is called "4.16"; did you mean "4.15"?`},
+		{"verify --edition 4.16 torn-jump", `--edition: no edition is called "4.16"; did you mean "4.15"?`},
+		{"run --edition 4.16 torn-jump", `--edition: no edition is called "4.16"; did you mean "4.15"?`},
+		{"storm --edition 3", `--edition: no edition is called "3"; there are 2.6, 4.15, 5.14, 6.5, 6.9, documented`},
+		{"overhead --edition 4.16", `--edition: no edition is called "4.16"; did you mean "4.15"?`},
+		{"storm --preempt ful", `--preempt: no model of preemption is called "ful"; did you mean "full"?`},
+		{"storm --edition 2.6 --preempt lazy", `--edition "2.6" --preempt "lazy": no kernel of that edition had that; leave one of them out`},
+		{"explore --fetch mixin", `--fetch: no fetch model is called "mixin"; did you mean "mixing"?`},
+		{"matrix jump/shed", `no row is called "jump/shed"; did you mean "jump/sched"?`},
+		{"matrix nothing", `no row is called "nothing"; blocks are jump, `},
+		{"overhead --machine xeon-e5410/x86", `--machine: no machine is called "xeon-e5410/x86"; did you mean "xeon-e5410/i386", "xeon-e5410/x86_64"?`},
+		{"overhead --machine vax", `--machine: no machine is called "vax"; there are pentium-m/i386, `},
+		{"overhead --probe kk", `--probe: no probe is called "kk"; there are k, j, r, `},
+		{"overhead --tier mechanisitc", `--tier: no tier is called "mechanisitc"; did you mean "mechanistic"?`},
+		{"overhead pauses --schedule tmed", `--schedule: no way to draw schedules is called "tmed"; did you mean "timed"?`},
+		{"export --to ftrac x.kps", `--to: no format is called "ftrac"; did you mean "ftrace"?`},
+		{"completion bsh", `no shell is called "bsh"; did you mean "bash", `},
+	} {
+		var out, errs bytes.Buffer
+		if status := run(strings.Fields(c.line), &out, &errs); status != exitBadInput || out.Len() > 0 {
+			t.Errorf("%s: status %d, printed %q", c.line, status, &out)
+		}
+		got := strings.ReplaceAll(errs.String(), typed(), "kpsim") // a test's own is long
+		if !strings.HasPrefix(got, "kpsim: "+c.want) || strings.Count(got, "\n") != 1 || len(got) > 200 {
+			t.Errorf("%s: %d bytes, want %s:\n%s", c.line, len(got), c.want, got)
+		}
+		if strings.HasSuffix(c.want, "see ") && !strings.HasSuffix(got, " --help\n") {
+			t.Errorf("%s: no help is named: %s", c.line, got)
+		}
+	}
+}
+
+// A list is printed while it is short.
+func TestSuggest(t *testing.T) {
+	names := []string{strings.Repeat("a", 40), strings.Repeat("b", 40)}
+	if got, want := suggest("x", names), "there are "+names[0]+", "+names[1]; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := suggest("x", append(names, "ccccccccc")), typed()+" list prints the 3 that there are"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

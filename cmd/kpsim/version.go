@@ -1,0 +1,108 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"kpsim/traces"
+)
+
+type versionCmd struct {
+	JSON bool `name:"json" help:"Print one JSON object."`
+}
+
+// Help implements kong.HelpProvider.
+func (versionCmd) Help() string {
+	return `Prints the commit that kpsim was built from, and whether there were changes that aren't in it; Go; the modules; and the number at the end of traces: those of an older one are replayed as well as their labels say, those of a newer one aren't read. What Go hasn't noted is not known: "go run" and "go test" note no commit.
+
+Examples:
+
+  kpsim version
+  kpsim --version
+  kpsim version --json
+
+Exit status: 0, or 2 for bad input.`
+}
+
+// A built is what is known of this program, as --json prints it.
+type built struct {
+	Version  string        `json:"version"`  // "": not known, as all of these
+	Commit   string        `json:"commit"`   // a hash
+	Time     string        `json:"time"`     // of the commit
+	Modified *bool         `json:"modified"` // null: not known
+	Go       string        `json:"go"`
+	System   string        `json:"system"`
+	Format   int           `json:"schedule_format"`
+	Modules  []builtModule `json:"modules"`
+}
+
+type builtModule struct {
+	Path    string `json:"path"`
+	Version string `json:"version"`
+}
+
+func (c *versionCmd) run(p *program) (int, error) {
+	info, _ := debug.ReadBuildInfo()
+	b := builtFrom(info)
+	if c.JSON {
+		return exitOK, p.printJSON(b)
+	}
+	b.print(p)
+	return exitOK, nil
+}
+
+// builtFrom sorts what Go has noted; nil is nothing.
+func builtFrom(info *debug.BuildInfo) *built {
+	b := &built{Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Format: traces.ScheduleFormat, Modules: []builtModule{}}
+	if info == nil {
+		return b
+	}
+	if info.Main.Version != "(devel)" {
+		b.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value
+		case "vcs.time":
+			b.Time = s.Value
+		case "vcs.modified":
+			modified := s.Value == "true"
+			b.Modified = &modified
+		}
+	}
+	for _, m := range info.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		b.Modules = append(b.Modules, builtModule{m.Path, cmp.Or(m.Version, "(a folder)")})
+	}
+	return b
+}
+
+func (b *built) print(p *program) {
+	commit := "not known: Go has noted none; go build ./cmd/kpsim in a clone does"
+	if b.Commit != "" {
+		commit = b.Commit
+		if b.Time != "" {
+			commit += " of " + b.Time
+		}
+		switch {
+		case b.Modified == nil:
+			commit += ", not known whether modified"
+		case *b.Modified:
+			commit += ", modified"
+		}
+	}
+	p.indented("", "kpsim            "+cmp.Or(b.Version, "no version is known"))
+	p.indented("", "commit           "+commit)
+	fmt.Fprintf(p.out, "go               %s %s\n", b.Go, b.System)
+	fmt.Fprintf(p.out, "schedule format  %d\n", b.Format)
+	t := table{}
+	for _, m := range b.Modules {
+		t.add(m.Path, m.Version)
+	}
+	t.print(p, "modules")
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+// What Go has noted is printed, and what it hasn't is said not to be known.
+func TestVersion(t *testing.T) {
+	vcs := func(modified string) *debug.BuildInfo {
+		return &debug.BuildInfo{
+			Main: debug.Module{Version: "v1.2.3"}, Deps: []*debug.Module{{Path: "example.org/a", Version: "v0.1.0"}, {Path: "example.org/b", Replace: &debug.Module{Path: "../b"}}},
+			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "c0ffee"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: modified}},
+		}
+	}
+	none := &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}
+	no := vcs("false")
+	no.Settings = no.Settings[:1]
+	for want, info := range map[string]*debug.BuildInfo{
+		"kpsim            v1.2.3\ncommit           c0ffee of 2026-01-02T03:04:05Z, modified\ngo   ":                                      vcs("true"),
+		"kpsim            v1.2.3\ncommit           c0ffee of 2026-01-02T03:04:05Z\ngo   ":                                                vcs("false"),
+		"kpsim            v1.2.3\ncommit           c0ffee, not known whether modified\ngo   ":                                            no,
+		"kpsim            no version is known\ncommit           not known: Go has noted none; go build ./cmd/kpsim in a clone does\ngo ": none,
+		"kpsim            no version is known\ncommit           not known":                                                               nil,
+	} {
+		var out bytes.Buffer
+		builtFrom(info).print(newProgram(&out, &out))
+		if got := out.String(); !strings.HasPrefix(got, want) || !strings.Contains(got, "\nschedule format  1\nmodules\n") {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+		if got := out.String(); info != nil && info.Deps != nil && !strings.HasSuffix(got, "modules\n  example.org/a  v0.1.0\n  ../b           (a folder)\n") {
+			t.Errorf("%s", got)
+		}
+	}
+}
+
+func TestVersionJSON(t *testing.T) {
+	var out, errs, flag bytes.Buffer
+	if status := run([]string{"version", "--json"}, &out, &errs); status != exitOK {
+		t.Fatalf("status %d: %s", status, &errs)
+	}
+	var b map[string]any
+	if err := json.Unmarshal(out.Bytes(), &b); err != nil || len(b) != 8 || b["modules"] == nil || !strings.HasPrefix(b["go"].(string), "go1.") {
+		t.Errorf("%v: %s", err, &out)
+	}
+	if modified, ok := b["modified"]; !ok || modified != nil { // go test notes no commit
+		t.Errorf("modified: %v", modified)
+	}
+	out.Reset()
+	if run([]string{"version"}, &out, &errs); run([]string{"--version"}, &flag, &errs) != exitOK || flag.String() != out.String() {
+		t.Errorf("--version prints\n%s, version\n%s", &flag, &out)
+	}
+}
