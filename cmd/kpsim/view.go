@@ -149,7 +149,7 @@ func laidOut(name, about string, file *traces.File, r *harness.Replay) *viewer.R
 	}
 	return &viewer.Run{
 		Name: name, About: about, Scene: view.Lay(in, r.Film(view.Sites(in))),
-		Task: func(id uint64) string { return tasks[id] }, Words: inWords,
+		Task: func(id uint64) string { return tasks[id] },
 	}
 }
 

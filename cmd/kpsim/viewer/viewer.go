@@ -30,7 +30,6 @@ type Run struct {
 	Banner string // what is wrong with it: it isn't what its file says; "" if nothing is
 	Scene  *view.Scene
 	Task   func(id uint64) string
-	Words  func(d traces.Deviation) string // a deviation in words
 }
 
 // A Page is what is written: one run, or two side by side.
@@ -127,7 +126,7 @@ func encode(r *Run) map[string]any {
 	}
 	turns := make([]map[string]any, len(s.Deviations))
 	for i, d := range s.Deviations {
-		turns[i] = map[string]any{"step": d.Step, "line": d.String(), "words": r.Words(d.Deviation)}
+		turns[i] = map[string]any{"step": d.Step, "line": d.String(), "words": view.Choice(d.Deviation)}
 	}
 	story := make([]map[string]any, len(s.Story))
 	for i, t := range s.Story {
