@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
@@ -26,7 +27,6 @@ type layer struct {
 	ipis  []ipi
 	wakes map[uint64][]int // by task: from where
 	bands map[uint64]*Band
-	held  [256]int // locks, by task
 	spans []*Span
 	stood map[uint8]int // the patch that each CPU is in
 }
@@ -144,16 +144,12 @@ func (l *layer) step(e *traces.Event) {
 		l.close(fmt.Sprint("gp", e.A, e.B), n)
 	case smpev.Lock:
 		if e.B&(smpev.LockWaits|smpev.LockNeeded) == 0 {
-			s := l.span(e, SpanLock, l.t.in.lock(e.A), n)
-			s.Depth = l.held[e.Task]
-			l.held[e.Task]++
-			l.begin(fmt.Sprint("lock", e.A, e.Task), s)
+			l.begin(fmt.Sprint("lock", e.A, e.Task), l.span(e, SpanLock, l.t.in.lock(e.A), n))
 		}
 	case smpev.Unlock:
-		l.held[e.Task] = max(0, l.held[e.Task]-1)
 		l.close(fmt.Sprint("lock", e.A, e.Task), n)
 	case kpev.ApiEnter:
-		l.begin(fmt.Sprint("call", e.B, e.Task), l.span(e, SpanCall, fmt.Sprintf("%s(%s)", api(e.A), l.t.in.probe(e.B)), n))
+		l.called(e, n)
 	case kpev.ApiReturn:
 		l.close(fmt.Sprint("call", e.B, e.Task), n)
 	case smpev.TextStore:
@@ -217,6 +213,23 @@ func (l *layer) close(key string, n int) {
 	}
 }
 
+// called begins the span of a call. A batch is one: its calls begin one behind the other.
+func (l *layer) called(e *traces.Event, n int) {
+	key := fmt.Sprint("call", e.B, e.Task)
+	if n > 0 {
+		was := &l.Steps[n-1].Event
+		list := l.open[fmt.Sprint("call", was.B, was.Task)]
+		if was.Kind == kpev.ApiEnter && was.A == e.A && was.Task == e.Task && was.B != e.B && len(list) > 0 {
+			s := list[len(list)-1]
+			first, _, _ := strings.Cut(strings.TrimSuffix(s.Says, ")"), " to ")
+			s.Says = fmt.Sprintf("%s to %s)", first, l.t.in.probe(e.B))
+			l.open[key] = append(l.open[key], s)
+			return
+		}
+	}
+	l.begin(key, l.span(e, SpanCall, fmt.Sprintf("%s(%s)", api(e.A), l.t.in.probe(e.B)), n))
+}
+
 // runs sees to it that the CPU of an event has a task.
 func (l *layer) runs(e *traces.Event, n int) {
 	if l.on[e.CPU] == nil {
@@ -278,7 +291,7 @@ const callIPI = 1
 
 func (l *layer) sent(e *traces.Event, n int) {
 	v := uint64(smpev.VecResch)
-	if e.B&callIPI != 0 {
+	if e.B&callIPI != 0 && e.A != 0 {
 		v = smpev.VecCall
 		s := l.span(e, SpanSync, "sync_core: "+cpuSet(e.A), n)
 		l.spans = append(l.spans, s)
@@ -347,10 +360,13 @@ func (l *layer) band(e *traces.Event, n int) {
 
 // end closes what is open, and adds what is told of the whole run.
 func (l *layer) end() {
+	n := len(l.Steps) - 1
 	if l.t.in.Property != "" {
 		l.Headline = l.t.headline()
+		if l.Violation < 0 && n >= 0 {
+			l.Steps[n].Class, l.Violation = classNames[violates], n
+		}
 	}
-	n := len(l.Steps) - 1
 	for _, s := range l.spans {
 		if s.To < 0 {
 			s.To = n

@@ -20,7 +20,7 @@ type Scene struct {
 	Bands      []Band
 	Deviations []Turn
 	Story      []Told
-	Violation  int // the step that is it; -1: none is
+	Violation  int // the step that is it, the last one if only the end shows it; -1: nothing is broken
 }
 
 // A Step is an event in words.

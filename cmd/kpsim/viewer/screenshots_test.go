@@ -1,9 +1,16 @@
 package viewer_test
 
 import (
+	"bytes"
+	"cmp"
 	"flag"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -12,26 +19,53 @@ import (
 
 var screenshots = flag.String("screenshots", "", "write the pictures of the documentation to this directory")
 
-func (p *tab) picture(name string) {
-	b := run(p, name, chromedp.FullScreenshot(100))
-	require.NoError(p, os.WriteFile(filepath.Join(*screenshots, name), b, 0o644))
-	p.Logf("%s: %d KB", name, len(b)/1024)
-}
-
+// TestScreenshots takes the pictures that docs has of the page.
 func TestScreenshots(t *testing.T) {
 	if *screenshots == "" {
-		t.Skip("-screenshots DIRECTORY")
+		t.Skip("-screenshots DIRECTORY takes them")
 	}
-	file, _ := page(t, filmed(t, "T2-second-instruction", read(t, "T2-second-instruction")))
-	open(t, file, window{wide: 1400, high: 900}).picture("view-light.png")
+	file, _ := page(t, witness(t, "T2-second-instruction"))
+	w := window{wide: 1400, high: 900}
+	open(t, file, w).picture("view-light.png")
 	open(t, file, window{wide: 1400, high: 900, dark: true}).picture("view-dark.png")
-	p := open(t, file, window{wide: 1400, high: 900})
+	p := open(t, file, w)
 	p.press("D")
 	p.picture("view-deviation.png")
 	both, _ := page(t, pair(t, "T2-second-instruction")...)
-	open(t, both, window{wide: 1400, high: 900}).picture("view-pair.png")
-	for _, name := range []string{"S1-cancel-rcu-pages", "R2-objpool-last", "K1-lock-in-nmi", "P3-back-off"} {
-		file, _ := page(t, filmed(t, name, read(t, name)))
-		open(t, file, window{wide: 1400, high: 900}).picture(name + ".png")
+	open(t, both, window{wide: 1400, high: 900, hash: "#step=72"}).picture("view-pair.png")
+}
+
+// picture writes what the window shows, in 256 colours, which is enough for a page.
+func (p *tab) picture(name string) {
+	p.Helper()
+	shot, err := png.Decode(bytes.NewReader(run(p, name, chromedp.FullScreenshot(100))))
+	require.NoError(p, err)
+	img := image.NewPaletted(shot.Bounds(), palette(shot))
+	draw.Draw(img, img.Bounds(), shot, shot.Bounds().Min, draw.Src)
+	var b bytes.Buffer
+	require.NoError(p, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, img))
+	require.NoError(p, os.WriteFile(filepath.Join(*screenshots, name), b.Bytes(), 0o644))
+	require.Less(p, b.Len(), 300_000, name)
+	p.Logf("%s: %d KB", name, b.Len()/1024)
+}
+
+// palette returns the colours that are most frequent in a picture.
+func palette(img image.Image) (list color.Palette) {
+	count := map[color.RGBA]int{}
+	for y := img.Bounds().Min.Y; y < img.Bounds().Max.Y; y++ {
+		for x := img.Bounds().Min.X; x < img.Bounds().Max.X; x++ {
+			count[color.RGBAModel.Convert(img.At(x, y)).(color.RGBA)]++
+		}
 	}
+	var all []color.RGBA
+	for c := range count {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b color.RGBA) int {
+		return cmp.Or(count[b]-count[a], cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
+	})
+	for _, c := range all[:min(256, len(all))] {
+		list = append(list, c)
+	}
+	return list
 }

@@ -54,7 +54,7 @@ func Write(w io.Writer, p *Page) error {
 	sum := sha256.Sum256([]byte(script))
 	return page.Execute(w, map[string]any{
 		"Page":   p,
-		"Policy": fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'", base64.StdEncoding.EncodeToString(sum[:])),
+		"Policy": fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; img-src data:", base64.StdEncoding.EncodeToString(sum[:])),
 		"Style":  template.CSS(style),
 		"Script": template.JS(script),
 		"Data":   template.JS(text),
