@@ -322,7 +322,8 @@ func TestKeyboardAlone(t *testing.T) {
 func TestNarrow(t *testing.T) {
 	one, _ := page(t, witness(t, "S1-cancel-rcu-pages"))
 	two, _ := page(t, pair(t, "T2-second-instruction")...)
-	for _, file := range []string{one, two} {
+	names, _ := page(t, long(t, 500)) // which are long
+	for _, file := range []string{one, two, names} {
 		for _, wide := range []int64{400, 700, 1000} {
 			p := open(t, file, window{wide: wide, high: 800})
 			for _, key := range []string{kb.Home, kb.PageDown, "d", "d", "v", "?"} {

@@ -95,7 +95,7 @@ func page(t testing.TB, runs ...viewer.Run) (file string, size int) {
 // loops is a run that goes on for as long as it is let: probes come and go, jumps are
 // written and taken away, on four CPUs.
 const loops = `
-scenario("loops", says = "Three probes come and go, while two CPUs are in their function and a timer is in their way.")
+scenario("loops", says = "Three probes come and go, while three CPUs are in their function.")
 machine(cpus = 4, preempt = "full", quiesce = "tasks", fetch = "stale", steps = 10000000)
 f = text("busy_function_under_test", at = 0xffffffff81000000, hex = "55 4889e5 53 4154 4155 b801000000 415d 415c 5b 5d c3")
 ks = [kprobe("probe%%d" %% i, at = f + at) for i, at in enumerate([0, 1, 9])]

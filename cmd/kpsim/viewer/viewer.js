@@ -203,21 +203,24 @@ class Viewer {
 		c.beginPath();
 		c.rect(this.gutter - 4, 0, this.wide - this.gutter + 4, this.high);
 		c.clip();
-		this.drawSpans(c);
+		const labels = this.drawSpans(c), fg = this.colour("fg");
 		this.drawArrows(c);
 		this.drawSteps(c);
+		c.fillStyle = fg;
+		for (const [says, x, y, room] of labels) c.fillText(shorten(c, says, room), x, y);
 		this.drawMarks(c);
 		c.restore();
-		c.fillStyle = this.colour("fg");
-		for (const { name, y } of this.names) c.fillText(shorten(c, name, this.gutter - 10), 4, y);
+		c.fillStyle = fg;
+		for (const { name, y } of this.names) c.fillText(shorten(c, name, this.gutter - 10, name.lastIndexOf("+")), 4, y);
 		this.host.drew(performance.now() - began);
 	}
 
-	// drawSpans draws what can be seen: of what is narrower than a pixel one a pixel.
+	// drawSpans draws what can be seen: of what is narrower than a pixel one a pixel. It
+	// returns their names, where there is room.
 	drawSpans(c) {
 		const fill = Object.fromEntries(["task", "idle", "trap", "call", "wait", "stop", "lock"].map(k => [k, this.colour(k)]));
 		fill.sync = fill.grace = fill.wait;
-		const fg = this.colour("fg"), line = this.colour("soft"), bg = this.colour("bg"), labels = [];
+		const line = this.colour("soft"), bg = this.colour("bg"), labels = [];
 		for (const band of [false, true]) {
 			for (const row of band ? this.bands : this.spans) {
 				for (const { from, to, kind, says } of this.seen(row.items, row.ends, i => row.items[i].from)) {
@@ -235,8 +238,7 @@ class Viewer {
 				}
 			}
 		}
-		c.fillStyle = fg;
-		for (const [says, x, y, room] of labels) c.fillText(shorten(c, says, room), x, y);
+		return labels;
 	}
 
 	// seen yields those of a list that can be seen: from what is narrower than a pixel on it
@@ -254,6 +256,7 @@ class Viewer {
 		const r = this.run, drawn = new Set();
 		c.strokeStyle = this.colour("soft");
 		c.fillStyle = this.colour("soft");
+		c.globalAlpha = this.dense() ? 0.4 : 0.8;
 		for (let i = below(r.arrows.length, this.from, k => this.pos(this.arrowEnds[k])); i < r.arrows.length; i++) {
 			const [kind, from, to] = r.arrows[i];
 			if (this.pos(from) > this.to) break;
@@ -275,11 +278,15 @@ class Viewer {
 			c.fill();
 		}
 		c.setLineDash([]);
+		c.globalAlpha = 1;
 	}
+
+	// dense reports whether steps are closer than a few pixels.
+	dense() { return (this.to - this.from) / this.wide > (this.byTime ? this.ends() / this.run.n : 1) * 0.3; }
 
 	// drawSteps draws a tick for each step: taller for stores, a cross for the violation.
 	drawSteps(c) {
-		const r = this.run, store = this.colour("link"), dense = (this.to - this.from) / this.wide > 0.3 && !this.byTime;
+		const r = this.run, store = this.colour("link"), dense = this.dense();
 		for (let cpu = 0; cpu < r.cpus; cpu++) {
 			const end = this.lane[cpu].task + taskHigh - 1, ticks = r.ticks[cpu], stores = r.stores[cpu];
 			c.fillStyle = this.colour(dense ? "soft" : "fg");
@@ -582,11 +589,12 @@ class Viewer {
 	}
 }
 
-// shorten cuts a text to a width.
-function shorten(c, text, room) {
-	if (c.measureText(text).width <= room) return text;
-	const n = Math.max(1, Math.floor(text.length * room / c.measureText(text).width) - 1);
-	return text.slice(0, n) + "…";
+// shorten cuts a text to a width; what it has from tail on stays.
+function shorten(c, text, room, tail = -1) {
+	const wide = c.measureText(text).width, end = tail < 0 ? "" : text.slice(tail);
+	if (wide <= room) return text;
+	const n = Math.max(1, Math.floor(text.length * room / wide) - 1 - end.length);
+	return text.slice(0, n) + "…" + end;
 }
 
 // A Host has the viewers of a page: one, or two that move together.
