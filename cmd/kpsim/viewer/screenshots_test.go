@@ -17,12 +17,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var screenshots = flag.String("screenshots", "", "write the pictures of the documentation to this directory")
+// docs is where the pictures are.
+const docs = "../../../docs"
+
+var screenshots = flag.Bool("screenshots", false, "take the pictures of docs anew; look at them")
 
 // TestScreenshots takes the pictures that docs has of the page.
 func TestScreenshots(t *testing.T) {
-	if *screenshots == "" {
-		t.Skip("-screenshots DIRECTORY takes them")
+	if !*screenshots {
+		t.Skip("-screenshots takes them")
 	}
 	file, _ := page(t, witness(t, "T2-second-instruction"))
 	w := window{wide: 1400, high: 900}
@@ -44,7 +47,7 @@ func (p *tab) picture(name string) {
 	draw.Draw(img, img.Bounds(), shot, shot.Bounds().Min, draw.Src)
 	var b bytes.Buffer
 	require.NoError(p, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, img))
-	require.NoError(p, os.WriteFile(filepath.Join(*screenshots, name), b.Bytes(), 0o644))
+	require.NoError(p, os.WriteFile(filepath.Join(docs, name), b.Bytes(), 0o644))
 	require.Less(p, b.Len(), 300_000, name)
 	p.Logf("%s: %d KB", name, b.Len()/1024)
 }
