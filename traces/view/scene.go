@@ -68,7 +68,7 @@ type Arrow struct {
 type Patch struct {
 	Name     string
 	At       uint64
-	Len      int
+	Len      int  // the last one: memory may be handed out again, in another size
 	Site     bool // it is linked text
 	Versions []Version
 	Sights   []Sight
