@@ -34,7 +34,7 @@ type layer struct {
 // An openTrap is one that wasn't returned from.
 type openTrap struct {
 	says string
-	span *Span // nil while its task hasn't a CPU
+	span *Span // on the CPU that its task has, or had last
 }
 
 // An ipi is one that wasn't taken.
@@ -73,10 +73,6 @@ func (l *layer) version(p *Patch, step int, gone bool) {
 		l.last[p.At] = now
 		if !gone {
 			v.Listing = l.t.text.listing(l.t.text.mem, s)
-		}
-		if n := len(p.Versions); n > 0 && p.Versions[n-1].Step == step {
-			p.Versions[n-1] = v
-			return
 		}
 		p.Versions = append(p.Versions, v)
 	}
@@ -219,7 +215,7 @@ func (l *layer) called(e *traces.Event, n int) {
 	if n > 0 {
 		was := &l.Steps[n-1].Event
 		list := l.open[fmt.Sprint("call", was.B, was.Task)]
-		if was.Kind == kpev.ApiEnter && was.A == e.A && was.Task == e.Task && was.B != e.B && len(list) > 0 {
+		if was.Kind == kpev.ApiEnter && was.A == e.A && was.Task == e.Task && len(list) > 0 {
 			s := list[len(list)-1]
 			first, _, _ := strings.Cut(strings.TrimSuffix(s.Says, ")"), " to ")
 			s.Says = fmt.Sprintf("%s to %s)", first, l.t.in.probe(e.B))
@@ -245,9 +241,7 @@ func (l *layer) switched(e *traces.Event, n int) {
 	}
 	l.on[e.CPU].To = n
 	for _, t := range l.traps[uint8(e.A)] {
-		if t.span != nil {
-			t.span.To, t.span = n, nil
-		}
+		t.span.To = n
 	}
 	next := uint8(e.B)
 	l.on[e.CPU] = &Span{Kind: SpanTask, CPU: int(e.CPU), Task: l.taskName(next), Says: l.taskName(next), From: n, To: -1}
@@ -259,12 +253,9 @@ func (l *layer) switched(e *traces.Event, n int) {
 }
 
 func (l *layer) trap(e *traces.Event, n int) {
-	t := &openTrap{says: vector(e.A)}
-	if e.CPU != Machine {
-		t.span = l.span(e, SpanTrap, t.says, n)
-		t.span.Depth = len(l.traps[e.Task])
-		l.spans = append(l.spans, t.span)
-	}
+	t := &openTrap{vector(e.A), l.span(e, SpanTrap, vector(e.A), n)}
+	t.span.Depth = len(l.traps[e.Task])
+	l.spans = append(l.spans, t.span)
 	l.traps[e.Task] = append(l.traps[e.Task], t)
 	l.ipis = slices.DeleteFunc(l.ipis, func(i ipi) bool {
 		if i.cpu != e.CPU || i.vector != e.A {
@@ -278,9 +269,7 @@ func (l *layer) trap(e *traces.Event, n int) {
 func (l *layer) returned(e *traces.Event, n int) {
 	list := l.traps[e.Task]
 	for len(list) > int(e.C) {
-		if t := list[len(list)-1]; t.span != nil {
-			t.span.To = n
-		}
+		list[len(list)-1].span.To = n
 		list = list[:len(list)-1]
 	}
 	l.traps[e.Task] = list
@@ -373,7 +362,6 @@ func (l *layer) end() {
 		}
 		l.Spans = append(l.Spans, *s)
 	}
-	slices.SortStableFunc(l.Spans, func(a, b Span) int { return a.From - b.From })
 	slices.SortStableFunc(l.Arrows, func(a, b Arrow) int { return a.From - b.From })
 	for _, b := range l.bands {
 		b.To = n

@@ -54,20 +54,23 @@ func TestSceneTrapsOverSwitches(t *testing.T) {
 	tr.On(0, caller).Return(smpev.VecTimer, f+1)                      // 12
 	tr.On(0, caller).Exec(f+1, 0x48, 0x89, 0xe5).Trap(smpev.VecPF, f) // 13, 14: never ends
 	tr.On(1, 1).Emit(smpev.MightSleep, 0, 0, 0)                       // 15
+	tr.On(1, 1).Trap(smpev.VecTimer, f).Trap(smpev.VecNMI, f)         // 16, 17
+	tr.On(1, 1).Emit(smpev.Return, smpev.VecTimer, f, 0)              // 18: of the outer one
 	s := lay(tr)
 	assert.Equal(t, []string{
-		"cpu0 idle idle 0-0", "cpu0 prober prober 0-10", "cpu1 idle idle 1-1", "cpu1 caller caller 1-7", "cpu1 idle idle 7-15", "cpu0 caller caller 10-15",
+		"cpu0 idle idle 0-0", "cpu0 prober prober 0-10", "cpu1 idle idle 1-1", "cpu1 caller caller 1-7", "cpu1 idle idle 7-18", "cpu0 caller caller 10-18",
 	}, spans(s, view.SpanTask))
 	assert.Equal(t, []string{
 		"cpu1 caller timer interrupt 3-7", "cpu1 caller NMI 4-5", "cpu1 caller reschedule interrupt 6-7",
 		"cpu1 idle timer interrupt 8-9",
-		"cpu0 caller timer interrupt 10-12", "cpu0 caller reschedule interrupt 10-11", "cpu0 caller #PF 14-15",
+		"cpu0 caller timer interrupt 10-12", "cpu0 caller reschedule interrupt 10-11", "cpu0 caller #PF 14-18",
+		"cpu1 idle timer interrupt 16-18", "cpu1 idle NMI 17-18",
 	}, spans(s, view.SpanTrap))
 	depths := []int{}
 	for i := range s.Steps {
 		depths = append(depths, s.Steps[i].Depth)
 	}
-	assert.Equal(t, []int{0, 0, 0, 0, 1, 2, 1, 2, 0, 1, 0, 2, 1, 0, 0, 0}, depths)
+	assert.Equal(t, []int{0, 0, 0, 0, 1, 2, 1, 2, 0, 1, 0, 2, 1, 0, 0, 0, 0, 1, 2}, depths)
 }
 
 // An arrow leads to the trap of the vector that was sent, on a CPU that it was sent to,
@@ -75,28 +78,28 @@ func TestSceneTrapsOverSwitches(t *testing.T) {
 func TestSceneArrows(t *testing.T) {
 	tr := begin()
 	p, c := tr.On(0, prober), tr.On(1, caller)
-	p.Emit(smpev.SendIPI, 2, 1, 0)  // 1
-	c.Trap(smpev.VecTimer, f)       // 2: not it
-	c.Return(smpev.VecTimer, f)     // 3
-	p.Emit(smpev.SendIPI, 2, 1, 0)  // 4
-	p.Emit(smpev.SendIPI, 2, 0, 0)  // 5: to reschedule
-	p.Trap(smpev.VecCall, kernel)   // 6: nobody sent it here
-	p.Return(smpev.VecCall, kernel) // 7
-	c.Trap(smpev.VecCall, f)        // 8
-	c.Return(smpev.VecCall, f)      // 9
-	c.Trap(smpev.VecCall, f)        // 10: those have arrived
-	c.Return(smpev.VecCall, f)      // 11
-	c.Trap(smpev.VecResch, f)       // 12
-	c.Return(smpev.VecResch, f)     // 13
-	p.Emit(smpev.SendIPI, 0, 1, 0)  // 14: to nobody
-	p.Emit(smpev.Wake, optimizer, 0, 0)
+	p.Emit(smpev.SendIPI, 2, 0, 0)                  // 1: to reschedule
+	p.Emit(smpev.SendIPI, 2, 1, 0)                  // 2
+	c.Trap(smpev.VecTimer, f)                       // 3: neither
+	c.Return(smpev.VecTimer, f)                     // 4
+	p.Emit(smpev.SendIPI, 3, 1, 0)                  // 5: to itself, too
+	p.Trap(smpev.VecCall, kernel)                   // 6
+	p.Return(smpev.VecCall, kernel)                 // 7
+	c.Trap(smpev.VecCall, f)                        // 8
+	c.Return(smpev.VecCall, f)                      // 9
+	c.Trap(smpev.VecCall, f)                        // 10: those have arrived
+	c.Return(smpev.VecCall, f)                      // 11
+	c.Trap(smpev.VecResch, f)                       // 12
+	c.Return(smpev.VecResch, f)                     // 13
+	p.Emit(smpev.SendIPI, 0, 1, 0)                  // 14: to nobody
+	p.Emit(smpev.Wake, optimizer, 0, 0)             // 15
 	p.Emit(smpev.Wake, caller, 0, 0)                // 16
 	p.Emit(smpev.Switch, prober, 0, 1)              // 17
 	tr.On(0, 0).Emit(smpev.Switch, 0, optimizer, 1) // 18
 	tr.On(0, optimizer).Emit(smpev.Switch, 6, 0, 1) // 19
 	tr.On(0, 0).Emit(smpev.Switch, 0, optimizer, 1) // 20: that was another wake's
 	s := lay(tr)
-	assert.Equal(t, []string{"ipi 1-8", "ipi 4-8", "ipi 5-12", "wake 15-18"}, arrows(s))
+	assert.Equal(t, []string{"ipi 1-12", "ipi 2-8", "ipi 5-6", "ipi 5-8", "wake 15-18"}, arrows(s))
 	assert.Equal(t, "send IPI to nobody", s.Steps[14].Says)
 }
 
@@ -144,11 +147,12 @@ func TestSceneLasting(t *testing.T) {
 	p.ApiEnter(kpev.Unregister, 0, 0)          // 15: never returns
 	c.Emit(smpev.StopEnd, 0, 0, 0)             // 16: of nothing
 	c.ApiReturn(kpev.Unregister, 0, 0)         // 17: another task's
+	p.Lock(3).Lock(3).Unlock(3).Unlock(3)      // 18 to 21: again while it is held
 	s := lay(tr)
-	assert.Equal(t, []string{"cpu0 prober kprobe_mutex 2-8", "cpu1 caller kprobe_mutex 9-12"}, spans(s, view.SpanLock))
-	assert.Equal(t, []string{"cpu0 prober RCU grace period 6-10", "cpu0 prober RCU-tasks grace period 7-17"}, spans(s, view.SpanGrace))
+	assert.Equal(t, []string{"cpu0 prober kprobe_mutex 2-8", "cpu1 caller kprobe_mutex 9-12", "cpu0 prober kprobe_mutex 18-21", "cpu0 prober kprobe_mutex 19-20"}, spans(s, view.SpanLock))
+	assert.Equal(t, []string{"cpu0 prober RCU grace period 6-10", "cpu0 prober RCU-tasks grace period 7-21"}, spans(s, view.SpanGrace))
 	assert.Equal(t, []string{"cpu0 stop_machine 13-14", "cpu1 stop_machine 13-14"}, spans(s, view.SpanStop))
-	assert.Equal(t, []string{"cpu0 prober register(k) 1-11", "cpu0 prober unregister(k) 15-17"}, spans(s, view.SpanCall))
+	assert.Equal(t, []string{"cpu0 prober register(k) 1-11", "cpu0 prober unregister(k) 15-21"}, spans(s, view.SpanCall))
 }
 
 // Calls that begin one behind the other are a batch, and one span, until the last has
@@ -169,12 +173,12 @@ func TestSceneBatches(t *testing.T) {
 	c.ApiReturn(kpev.Unregister, 1, 0)
 	p.ApiReturn(kpev.Unregister, 0, 0) // 12
 	p.ApiEnter(kpev.Enable, 0, f).ApiEnter(kpev.Disable, 1, f+1).ApiReturn(kpev.Disable, 1, 0).ApiReturn(kpev.Enable, 0, 0)
-	p.Register(0, f).Register(1, f+1) // 17 to 20
-	p.ApiEnter(kpev.Enable, 0, f).Lock(1).ApiEnter(kpev.Enable, 1, f+1)
+	p.Register(0, f).Register(1, f+1)                                                   // 17 to 20
+	p.ApiEnter(kpev.Register, 0, f).Lock(kpev.Register).ApiEnter(kpev.Register, 1, f+1) // the lock's number is no call's
 	assert.Equal(t, []string{
 		"cpu0 prober register(k0 to k2) 1-8", "cpu0 prober unregister(k0) 9-12", "cpu1 caller unregister(k1) 10-11",
 		"cpu0 prober enable(k0) 13-16", "cpu0 prober disable(k1) 14-15", "cpu0 prober register(k0) 17-18", "cpu0 prober register(k1) 19-20",
-		"cpu0 prober enable(k0) 21-23", "cpu0 prober enable(k1) 23-23",
+		"cpu0 prober register(k0) 21-23", "cpu0 prober register(k1) 23-23",
 	}, in(tr))
 }
 
@@ -195,18 +199,18 @@ func versions(p *view.Patch) (list []string) {
 func TestSceneVersions(t *testing.T) {
 	tr := begin()
 	p := tr.On(0, prober)
-	p.Alloc(slots, 2, smpev.SlotMem)    // 1
+	p.Alloc(slots, 3, smpev.SlotMem)    // 1
 	p.Store(slots, 0x55)                // 2
 	p.Store(slots+1, 0xcc)              // 3
 	p.Image(f, 0xcc)                    // 4
 	p.Store(f, 0xcc)                    // 5
 	p.Store(f, 0xcc)                    // 6: the same
-	p.Store(slots+2, 0x90)              // 7: behind it
+	p.Store(slots+3, 0x90)              // 7: behind it
 	p.Image(f, jump...)                 // 8
 	p.Store(f+1, jump[1:]...)           // 9
 	p.Store(f, 0xe9)                    // 10
-	p.Free(slots, 2, smpev.SlotMem)     // 11
-	p.Alloc(slots, 3, smpev.SlotMem)    // 12
+	p.Free(slots, 3, smpev.SlotMem)     // 11
+	p.Alloc(slots, 2, smpev.SlotMem)    // 12: less of it
 	p.Store(slots, 0x48, 0x89, 0xe5)    // 13
 	p.Free(detour, 20, smpev.DetourMem) // 14: nobody was handed it
 	s := lay(tr)
@@ -222,10 +226,21 @@ func TestSceneVersions(t *testing.T) {
 	assert.Contains(t, site.Versions[3].Listing, "jmp")
 	got := versions(slot)
 	require.Len(t, got, 6)
-	assert.Equal(t, []string{"1 ?? ??", "2 55 ??", "3 55 cc"}, got[:3])
+	assert.Equal(t, []string{"1 ?? ?? ??", "2 55 ?? ??", "3 55 cc ??"}, got[:3])
 	assert.Regexp(t, `^11 .* gone$`, got[3])
 	assert.Empty(t, slot.Versions[3].Listing)
-	assert.Equal(t, "13 48 89 e5", got[5])
+	assert.Equal(t, "13 48 89", got[5])
+}
+
+// Sites are in the order of their addresses, whichever is written to first.
+func TestSceneSites(t *testing.T) {
+	tr := begin()
+	tr.On(0, prober).Image(f+8, 0xcc).Store(f+8, 0xcc).Image(f, 0xcc).Store(f, 0xcc)
+	s := lay(tr)
+	require.Len(t, s.Texts, 2)
+	assert.Equal(t, []uint64{f, f + 8}, []uint64{s.Texts[0].At, s.Texts[1].At})
+	assert.Equal(t, []string{"-1 c3", "2 cc"}, versions(&s.Texts[1]))
+	assert.Equal(t, []view.Site{{At: f, Len: 1}, {At: f + 8, Len: 1}}, view.Sites(input(tr, 2)))
 }
 
 // A probed address goes from state to state, and keeps the last one.
