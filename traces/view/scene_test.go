@@ -56,14 +56,15 @@ func TestSceneTrapsOverSwitches(t *testing.T) {
 	tr.On(1, 1).Emit(smpev.MightSleep, 0, 0, 0)                       // 15
 	tr.On(1, 1).Trap(smpev.VecTimer, f).Trap(smpev.VecNMI, f)         // 16, 17
 	tr.On(1, 1).Emit(smpev.Return, smpev.VecTimer, f, 0)              // 18: of the outer one
+	tr.On(1, 1).Emit(smpev.MightSleep, 0, 0, 0)                       // 19
 	s := lay(tr)
 	assert.Equal(t, []string{
-		"cpu0 idle idle 0-0", "cpu0 prober prober 0-10", "cpu1 idle idle 1-1", "cpu1 caller caller 1-7", "cpu1 idle idle 7-18", "cpu0 caller caller 10-18",
+		"cpu0 idle idle 0-0", "cpu0 prober prober 0-10", "cpu1 idle idle 1-1", "cpu1 caller caller 1-7", "cpu1 idle idle 7-19", "cpu0 caller caller 10-19",
 	}, spans(s, view.SpanTask))
 	assert.Equal(t, []string{
 		"cpu1 caller timer interrupt 3-7", "cpu1 caller NMI 4-5", "cpu1 caller reschedule interrupt 6-7",
 		"cpu1 idle timer interrupt 8-9",
-		"cpu0 caller timer interrupt 10-12", "cpu0 caller reschedule interrupt 10-11", "cpu0 caller #PF 14-18",
+		"cpu0 caller timer interrupt 10-12", "cpu0 caller reschedule interrupt 10-11", "cpu0 caller #PF 14-19",
 		"cpu1 idle timer interrupt 16-18", "cpu1 idle NMI 17-18",
 	}, spans(s, view.SpanTrap))
 	depths := []int{}
