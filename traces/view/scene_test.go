@@ -71,7 +71,7 @@ func TestSceneTrapsOverSwitches(t *testing.T) {
 	for i := range s.Steps {
 		depths = append(depths, s.Steps[i].Depth)
 	}
-	assert.Equal(t, []int{0, 0, 0, 0, 1, 2, 1, 2, 0, 1, 0, 2, 1, 0, 0, 0, 0, 1, 2}, depths)
+	assert.Equal(t, []int{0, 0, 0, 0, 1, 2, 1, 2, 0, 1, 0, 2, 1, 0, 0, 0, 0, 1, 2, 0}, depths)
 }
 
 // An arrow leads to the trap of the vector that was sent, on a CPU that it was sent to,
