@@ -14,7 +14,7 @@ import (
 // A layer is a package and what it may do.
 type layer struct {
 	pkg   string
-	may   []string // import of this module; "*" is every package in the table but cmd/kpsim
+	may   []string // import of this module; "*" is every package in the table but those of cmd
 	free  []string // of bans: rules or import paths; "*" for a package that is no part of a run
 	owned bool     // mutable fields say who owns them
 }
@@ -47,8 +47,10 @@ var layers = []layer{
 	{pkg: "properties/matrix", may: []string{"*"}, free: []string{"*"}},   // workers, above those of harness
 	{pkg: "properties/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics
 	{pkg: "scripts/remove-lines", free: []string{"*"}},                    // runs the tests
+	{pkg: "cmd/kpsim/page", free: []string{"*"}},                          // plots
+	{pkg: "cmd/kpsim/page/pagetest", free: []string{"*"}},                 // runs a browser
 	{pkg: "cmd/kpsim/viewer", may: []string{"traces", "traces/view"}, free: []string{"*"}},
-	{pkg: "cmd/kpsim", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "cmd/kpsim", may: []string{"*", "cmd/kpsim/page", "cmd/kpsim/viewer"}, free: []string{"*"}},
 }
 
 // bannedImports would let something other than the strategy decide a run.

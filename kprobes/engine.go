@@ -32,10 +32,10 @@ type Deps struct {
 
 // An Engine is the kprobes of one machine, for one run.
 type Engine struct {
-	d     Deps                         // set at New
-	s     Settings                     // set at New
-	mutex kapi.Mutex                   // set at New
-	table kapi.Table[isa.Addr, *point] // read by the trap handlers under RCU
+	d     Deps               // set at New
+	s     Settings           // set at New
+	mutex kapi.Mutex         // set at New
+	table kapi.Table[*point] // read by the trap handlers under RCU
 	kcb   kapi.PerCPU[kcb]
 
 	code         []byte          // owned by kprobe_mutex: what recover returns
@@ -113,7 +113,7 @@ func (e *Engine) Renew(d Deps, s Settings) {
 	e.chains = 0
 	e.mutex = d.Locks.NewMutex("kprobe_mutex")
 	e.kcb.Init(d.CPUs)
-	e.table.Init(d.Cells)
+	e.table.Init(d.Cells, golden(s.Kernel.Edition))
 	e.optimizing.Init(d.Cells)
 	e.unoptimizing.Init(d.Cells)
 	e.freeing.Init(d.Cells)
@@ -129,6 +129,16 @@ func (e *Engine) Renew(d Deps, s Settings) {
 		d.Modules.OnChange(e.onModule)
 	}
 	e.bootFtrace()
+}
+
+// golden is what addresses are multiplied by to find their chains: a prime of few ones
+// until 4.6, which is poor of addresses that lie 4096 bytes apart; the golden ratio since
+// (GOLDEN_RATIO_PRIME_64, GOLDEN_RATIO_64 of include/linux/hash.h).
+func golden(e rules.Edition) uint64 {
+	if e == rules.Edition26 {
+		return 0x9e37fffffffc0001
+	}
+	return 0x61c8864680b583eb
 }
 
 // newPoint returns the point that is to be the next of e.points, if it comes

@@ -438,10 +438,13 @@ func (e *Engine) retry(x kapi.Context, p *point) {
 }
 
 // before are the points whose regions hold addr behind their first byte, the
-// nearest first. They are looked up by address, as kernels do: what else is
-// probed costs nothing. Context: kprobe_mutex held.
+// nearest first. They are looked up by address, as kernels do; without
+// CONFIG_OPTPROBES there are no regions. Context: kprobe_mutex held.
 func (e *Engine) before(addr isa.Addr) func(yield func(*point) bool) {
 	return func(yield func(*point) bool) {
+		if !e.s.Kernel.Optprobes {
+			return
+		}
 		for d := 1; d < maxRegion; d++ {
 			q, ok := e.table.Peek(addr - isa.Addr(d))
 			if ok && d < q.detour.region && !yield(q) {

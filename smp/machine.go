@@ -119,6 +119,7 @@ type Machine struct {
 	waiters []*Ctx
 	waitOn  [256]uint8 // how many wait on a cell, by the low bits of its number
 	recheck bool
+	stored  sim.Time // when the cell was, of which that is
 
 	pool sim.Pool
 	free []*Ctx
@@ -307,7 +308,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	clear(m.waitOn[:])
 	clear(m.clocks[:])
 	clear(m.waited[:])
-	m.spender = 0
+	m.spender, m.stored = 0, 0
 
 	for i := range m.cpus {
 		c := &m.cpus[i]

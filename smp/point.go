@@ -21,7 +21,7 @@ func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) {
 		x.Touch(id, mode) // it may be observed since
 	}
 	if mode == kapi.Write && x.m.waitOn[uint8(id)] != 0 {
-		x.m.recheck = true
+		x.m.recheck, x.m.stored = true, x.m.clocks[x.cpu.id%sim.MaxCPUs]
 		x.m.again()
 	}
 }

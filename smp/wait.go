@@ -90,7 +90,8 @@ func (x *Ctx) await(w kapi.Cond, why waiting, s *Source) {
 	x.m.waitOn[uint8(w.Cell())]++
 }
 
-// recheckWaiters lets those go on whose condition has come to hold.
+// recheckWaiters lets those go on whose condition has come to hold: at the time at which
+// that was stored, however long the storing CPU goes on until others may.
 func (m *Machine) recheckWaiters() {
 	m.recheck = false
 	kept := m.waiters[:0]
@@ -104,9 +105,9 @@ func (m *Machine) recheckWaiters() {
 		x.cond = nil
 		m.attend(x.cpu)
 		if x.task.state != sleeping {
-			m.catchUp(x.cpu, m.now())
+			m.catchUp(x.cpu, m.stored)
 		} else {
-			x.task.woken = m.now()
+			x.task.woken = m.stored
 			x.task.state = runnable
 			m.emit(x.cpu, smpev.Wake, uint64(x.task.ID), 0, 0)
 			x.cpu.enqueue(m, x.task)
@@ -118,7 +119,7 @@ func (m *Machine) recheckWaiters() {
 // Notify says that a hook has set a cell without a point.
 func (m *Machine) Notify(id kapi.CellID) {
 	if m.waitOn[uint8(id)] != 0 {
-		m.recheck = true
+		m.recheck, m.stored = true, m.now()
 		m.again()
 	}
 }

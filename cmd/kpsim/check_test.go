@@ -29,13 +29,13 @@ func inMine(t *testing.T, line string) (status int, stdout, stderr string) {
 	return status, out.String(), errs.String()
 }
 
-const page = "../../docs/check.md"
+const checkPage = "../../docs/check.md"
 
 // What docs/check.md shows is what comes out.
 func TestCheckPage(t *testing.T) {
-	text, err := os.ReadFile(page)
+	text, err := os.ReadFile(checkPage)
 	require.NoError(t, err)
-	path, err := filepath.Abs(page)
+	path, err := filepath.Abs(checkPage)
 	require.NoError(t, err)
 	t.Chdir("testdata/mine")
 	blocks := 0
@@ -57,7 +57,7 @@ func TestCheckPage(t *testing.T) {
 // Each line to type in docs/check.md is one that works. Without real modules,
 // they are what is missing.
 func TestCheckPageLines(t *testing.T) {
-	text, err := os.ReadFile(page)
+	text, err := os.ReadFile(checkPage)
 	require.NoError(t, err)
 	t.Chdir("testdata/mine")
 	lines := 0
@@ -119,7 +119,7 @@ func jsonRows(t *testing.T, line string) []jsonRow {
 // The table of reasons in docs/check.md has each one that any edition gives, and
 // each is given in the function named there.
 func TestCheckPageReasons(t *testing.T) {
-	text, err := os.ReadFile(page)
+	text, err := os.ReadFile(checkPage)
 	require.NoError(t, err)
 	t.Chdir("testdata/mine")
 	given := make(map[string]bool) // function: reason
@@ -144,7 +144,7 @@ func TestCheckPageReasons(t *testing.T) {
 
 // Each field of the JSON lines is in the help and on the page.
 func TestCheckFields(t *testing.T) {
-	text, err := os.ReadFile(page)
+	text, err := os.ReadFile(checkPage)
 	require.NoError(t, err)
 	t.Chdir("testdata/mine")
 	_, stdout, _ := inMine(t, "kpsim check --json reasons.o")

@@ -36,7 +36,10 @@
 // One file a command; columns.go and rows.go print for check. explore is the
 // longest: search.go makes the runs and saves what they show, judge.go makes rows
 // of it, thorough.go says how much it means, report.go prints; merge begins where
-// search.go has ended. shell.go reads lines and has the table of commands, shell_do.go moves the
-// machine, shell_files.go and shell_look.go show it. overhead_table.go prints figures,
-// overhead_words.go what is said of them. program.go is what all commands share.
+// search.go has ended. shell.go reads lines and has the table of commands,
+// shell_do.go moves the machine, shell_files.go and shell_look.go show it.
+// overhead_table.go prints figures, overhead_words.go what is said of them,
+// overhead_page.go writes a page of it all, the other files of overhead what they are
+// called; overhead_priced.go says by whose costs. Package page is what pages look like.
+// program.go is what all commands share.
 package main

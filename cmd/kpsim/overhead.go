@@ -14,6 +14,9 @@ type overheadCmd struct {
 	Table     overheadTableCmd     `cmd:"" default:"withargs" help:"The documents' figures beside ours, and what each hit is spent on. This is what overhead does by itself."`
 	Fit       overheadFitCmd       `cmd:"" help:"The numbers that are fitted, how far off each figure is, and which can't be right together."`
 	Calibrate overheadCalibrateCmd `cmd:"" help:"Fit a profile to figures that you have measured, for --profile."`
+	Pauses    overheadPausesCmd    `cmd:"" help:"How long CPUs and probes wait while a jump is written: stop_machine, sync_core, the optimizer."`
+	Maxactive overheadMaxactiveCmd `cmd:"" help:"How many calls a return probe misses, by its maxactive and how many tasks call."`
+	Probes    overheadProbesCmd    `cmd:"" help:"What a hit costs with up to 100,000 probes in the kernel's table."`
 }
 
 const overheadHelp = `What a hit of a probe costs. The documents end in 27 figures, measured on processors of 2003 to 2008. Here each is the difference between runs of a scenario with and without the probe: what happens in a hit is counted (exceptions, single steps, instructions, locks, copies, steps of the engine), and each event has a price on each machine. The prices are fitted to the figures in two tiers:
@@ -24,6 +27,8 @@ const overheadHelp = `What a hit of a probe costs. The documents end in 27 figur
 
 The second can be wrong: "left out" is its error for a figure that it wasn't fitted to. i386 and ppc64 have no engine here: their prices are for what the x86_64 one does.
 
+Each hit of a run takes the same time; --noise draws what a machine at work adds, all of which is assumed. --edition gives the hits of another edition's engine by the same costs; --cpus those of many CPUs at one probe.
+
 Probes: k a kprobe (stepped), b boosted, o optimized; r, rb, ro a return probe on such; j a jprobe; kr, jr a kprobe or jprobe and a return probe.
 
 Examples:
@@ -32,15 +37,24 @@ Examples:
   kpsim overhead --machine xeon-e5410/x86_64 --probe k --probe o
   kpsim overhead --tier mechanistic --provenance --machine pentium-m/i386
   kpsim overhead --prose
-  kpsim overhead --bench > old.txt; benchstat old.txt new.txt
+  kpsim overhead --html overhead.html
+  kpsim overhead --edition 2.6 --edition 6.9 --machine xeon-e5410/x86_64
+  kpsim overhead --cpus 1,2,4,8,16,32,64
+  kpsim overhead --cpus 1-16 --edition 2.6 --probe k,r
+  kpsim overhead --noise --machine xeon-e5410/x86_64
+  kpsim overhead --noise --runs 100 --hits 10000 --seed 7 --probe o
+  kpsim overhead --noise --bench > old.txt; benchstat old.txt new.txt
   kpsim overhead --json | jq 'select(.error > 0.05)'
   kpsim overhead fit
   kpsim overhead calibrate mine.csv > mine.profile
   kpsim overhead --profile mine.profile
+  kpsim overhead pauses
+  kpsim overhead maxactive
+  kpsim overhead probes
 
 The flags of these: kpsim overhead table --help (the word table may be left out).
 
-Exit status: 0, 2 bad input, 3 a bug of the simulator.`
+Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 
 // Help implements kong.HelpProvider.
 func (*overheadCmd) Help() string { return overheadHelp }
@@ -50,11 +64,13 @@ type overheadTableCmd struct {
 	Probes     []string `name:"probe" placeholder:"NAME" help:"Only this probe, as k. May be given many times. Default: all."`
 	Tier       string   `placeholder:"TIER" xor:"costs" help:"Only this tier: calibrated or mechanistic. Default: both, and what hits are spent on by the mechanistic one, as only that knows how a cost is shared out."`
 	Profile    fileName `placeholder:"FILE" xor:"costs,what" help:"What the probes cost on the machine that this file describes; kpsim overhead calibrate writes such."`
-	Provenance bool     `xor:"what,lines" help:"Print where each cost is from."`
-	Prose      bool     `xor:"what,lines" help:"Print which of the documents' claims in words hold for which machine."`
+	Provenance bool     `xor:"what,lines,way,engine" help:"Print where each cost is from."`
+	Prose      bool     `xor:"what,lines,way,engine" help:"Print which of the documents' claims in words hold for which machine."`
 	JSON       bool     `name:"json" xor:"form" help:"Print one JSON object a line."`
 	Markdown   bool     `xor:"form" help:"Print tables in Markdown."`
 	Bench      bool     `xor:"form,lines" help:"Print Go benchmark lines, which benchstat compares."`
+	HTML       fileName `name:"html" placeholder:"FILE" xor:"form,lines,way,engine" help:"Write a page: the table, hits with noise, more CPUs and probes, pauses, and where each cost is from. Some seconds."`
+	overheadWays
 }
 
 // Help implements kong.HelpProvider.
@@ -64,7 +80,16 @@ func (c *overheadTableCmd) run(p *program) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
-	if c.Profile != "" {
+	switch {
+	case c.HTML != "":
+		return exitOK, c.html(p)
+	case c.Noise:
+		return exitOK, c.noise(p)
+	case len(c.CPUs) > 0:
+		return exitOK, c.contended(p)
+	case len(c.Editions) > 0:
+		return exitOK, c.editions(p)
+	case c.Profile != "":
 		return exitOK, c.priced(p)
 	}
 	o, err := overhead.Fit(overhead.Figures())
@@ -86,10 +111,7 @@ func (c *overheadTableCmd) run(p *program) (int, error) {
 
 // check checks the names that are given.
 func (c *overheadTableCmd) check() error {
-	var ids, probes []string
-	for i := range overhead.Machines {
-		ids = append(ids, overhead.Machines[i].ID())
-	}
+	var probes []string
 	for _, detours := range []bool{false, true} {
 		for _, p := range overhead.Probes(detours) {
 			if !slices.Contains(probes, p.Name) {
@@ -105,18 +127,16 @@ func (c *overheadTableCmd) check() error {
 	case c.Prose && len(c.Probes) > 0:
 		return errors.New("--probe: claims compare probes; leave --probe or --prose out")
 	}
-	for _, m := range c.Machines {
-		if !slices.Contains(ids, m) {
-			return fmt.Errorf("--machine: no machine is called %q; there are %s", m, list(ids))
-		}
+	if _, err := once("machine", "machine", c.Machines, machineIDs()); err != nil {
+		return err
 	}
-	for _, q := range c.Probes {
-		if !slices.Contains(probes, q) {
-			return fmt.Errorf("--probe: no probe is called %q; there are %s", q, list(probes))
-		}
+	if _, err := once("probe", "probe", c.Probes, probes); err != nil {
+		return err
 	}
-	_, err := tiersOf(c.Tier)
-	return err
+	if _, err := tiersOf(c.Tier); err != nil {
+		return err
+	}
+	return c.overheadWays.check()
 }
 
 // tiersOf returns the tier of a name, or both.

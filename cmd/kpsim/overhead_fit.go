@@ -72,38 +72,54 @@ type (
 	}
 )
 
+// A fitPart is a table of overhead fit.
+type fitPart struct {
+	title   string
+	grid    grid
+	objects []any // what --json prints
+}
+
 func (c *overheadFitCmd) run(p *program) (int, error) {
 	o, err := overhead.Fit(overhead.Figures())
 	if err != nil {
 		return 0, err
 	}
-	for i, part := range []func(*program, *overhead.Model) error{c.numbers, c.residuals, c.consistency, c.predictions} {
-		if i > 0 && !c.JSON {
+	parts, err := fitParts(o)
+	if err != nil {
+		return 0, err
+	}
+	for i, part := range parts {
+		if c.JSON {
+			for _, v := range part.objects {
+				if err := p.printJSON(v); err != nil {
+					return 0, err
+				}
+			}
+			continue
+		}
+		if i > 0 {
 			fmt.Fprintln(p.out)
 		}
-		if err := part(p, o); err != nil {
-			return 0, err
-		}
+		fmt.Fprintf(p.out, "%s\n\n", part.title)
+		part.grid.print(p, c.Markdown)
 	}
 	return exitOK, nil
 }
 
-// section prints a table under its heading, or the objects instead.
-func (c *overheadFitCmd) section(p *program, title string, g *grid, objects []any) error {
-	if c.JSON {
-		for _, v := range objects {
-			if err := p.printJSON(v); err != nil {
-				return err
-			}
-		}
-		return nil
+// fitParts returns all tables.
+func fitParts(o *overhead.Model) ([]fitPart, error) {
+	residuals, err := fittedResiduals(o)
+	if err != nil {
+		return nil, err
 	}
-	fmt.Fprintf(p.out, "%s\n\n", title)
-	g.print(p, c.Markdown)
-	return nil
+	consistency, err := fittedConsistency(o)
+	if err != nil {
+		return nil, err
+	}
+	return []fitPart{fittedNumbers(o), residuals, consistency, fittedContrasts(o), fittedPredictions()}, nil
 }
 
-func (c *overheadFitCmd) numbers(p *program, o *overhead.Model) error {
+func fittedNumbers(o *overhead.Model) fitPart {
 	g := grid{head: []string{"tier", "of", "what", "cycles"}, text: 3}
 	var objects []any
 	add := func(t overhead.Tier, of string, terms []overhead.Term) {
@@ -120,17 +136,17 @@ func (c *overheadFitCmd) numbers(p *program, o *overhead.Model) error {
 	}
 	title := fmt.Sprintf("The numbers that are fitted: %d of the mechanistic tier, for a core each; %d of the calibrated one, which come on top of an event's cost:",
 		o.Numbers(overhead.Mechanistic), o.Numbers(overhead.Calibrated))
-	return c.section(p, title, &g, objects)
+	return fitPart{title, g, objects}
 }
 
-func (c *overheadFitCmd) residuals(p *program, o *overhead.Model) error {
+func fittedResiduals(o *overhead.Model) (part fitPart, err error) {
 	calibrated, err := o.Table(overhead.Calibrated)
 	if err != nil {
-		return err
+		return part, err
 	}
 	mechanistic, err := o.Table(overhead.Mechanistic)
 	if err != nil {
-		return err
+		return part, err
 	}
 	g := grid{head: []string{"machine", "probe", "documented µs", "calibrated: ns more", "%", "mechanistic: ns more", "%", "left out %"}, text: 2}
 	var objects []any
@@ -140,13 +156,13 @@ func (c *overheadFitCmd) residuals(p *program, o *overhead.Model) error {
 		g.add(a.Machine.ID(), a.Probe.Name, fmt.Sprintf("%.2f", a.Usec), ns(a), perCent(a.Error), ns(b), perCent(b.Error), perCent(left))
 		objects = append(objects, &fittedFigure{"residual", a.Machine.ID(), a.Probe.Name, a.Usec, a.Ours, b.Ours, left})
 	}
-	return c.section(p, "What is left, and the mechanistic error of each figure when the fit is without it:", &g, objects)
+	return fitPart{"What is left, and the mechanistic error of each figure when the fit is without it:", g, objects}, nil
 }
 
-func (c *overheadFitCmd) consistency(p *program, o *overhead.Model) error {
+func fittedConsistency(o *overhead.Model) (part fitPart, err error) {
 	list, err := o.Consistencies()
 	if err != nil {
-		return err
+		return part, err
 	}
 	g := grid{head: []string{"of", "rounded to 5 ns", "figures", "numbers", "at least ns"}, text: 2}
 	var objects []any
@@ -161,13 +177,12 @@ func (c *overheadFitCmd) consistency(p *program, o *overhead.Model) error {
 		g.add(k.Of, says, fmt.Sprint(k.Figures), fmt.Sprint(k.Numbers), signless(fmt.Sprintf("%.2f", 1000*k.Least)))
 		objects = append(objects, &fittedLeast{"consistency", k.Of, k.Figures, k.Numbers, k.Least, says})
 	}
-	if err := c.section(p, "How far off the worst figure is at least, whatever the costs are (a core: of both its machines, what goes along with an exception being the core's):", &g, objects); err != nil {
-		return err
-	}
-	if !c.JSON {
-		fmt.Fprintln(p.out)
-	}
-	g, objects = grid{head: []string{"machine", "figures", "rounded to 0.01", "µs"}, text: 3}, nil
+	return fitPart{"How far off the worst figure is at least, whatever the costs are (a core: of both its machines, what goes along with an exception being the core's):", g, objects}, nil
+}
+
+func fittedContrasts(o *overhead.Model) fitPart {
+	g := grid{head: []string{"machine", "figures", "rounded to 0.01", "µs"}, text: 3}
+	var objects []any
 	for _, k := range o.Contrasts() {
 		says := "agree"
 		if k.AtLimit() {
@@ -176,15 +191,15 @@ func (c *overheadFitCmd) consistency(p *program, o *overhead.Model) error {
 		g.add(k.Machine.ID(), k.String(), says, signless(fmt.Sprintf("%.2f", k.Usec)))
 		objects = append(objects, &fittedContrast{"contrast", k.Machine.ID(), k.Probes, k.Usec, says})
 	}
-	return c.section(p, "Sums of figures in whose hits the same happens:", &g, objects)
+	return fitPart{"Sums of figures in whose hits the same happens:", g, objects}
 }
 
-func (c *overheadFitCmd) predictions(p *program, _ *overhead.Model) error {
+func fittedPredictions() fitPart {
 	g := grid{head: []string{"figure", "predicted as", "published µs", "predicted", "rounding leaves", "error %"}, text: 2}
 	var objects []any
 	for _, k := range overhead.Booster() {
 		g.add(k.Says, k.How, fmt.Sprintf("%.1f", k.Usec), fmt.Sprintf("%.2f", k.Predicted), fmt.Sprintf("%.2f to %.2f", k.Low, k.High), perCent(k.Error()))
 		objects = append(objects, &fittedPrediction{"prediction", k.Says, k.How, k.Usec, k.Predicted, k.Low, k.High, k.Error()})
 	}
-	return c.section(p, "Predicted, not fitted: Pentium 4 at 3.06 GHz, Linux 2.6.16-rc1 (Masami Hiramatsu, linux-kernel, 30 Jan 2006):", &g, objects)
+	return fitPart{"Predicted, not fitted: Pentium 4 at 3.06 GHz, Linux 2.6.16-rc1 (Masami Hiramatsu, linux-kernel, 30 Jan 2006):", g, objects}
 }

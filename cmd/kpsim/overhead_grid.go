@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"kpsim/cmd/kpsim/page"
 )
 
 // A grid is a table whose columns are as wide as they must be.
@@ -60,6 +62,15 @@ func (g *grid) print(p *program, markdown bool) {
 	for _, r := range g.rows {
 		line(r)
 	}
+}
+
+// table is the grid in a page.
+func (g *grid) table(caption page.Text) *page.Table {
+	group := page.Group{}
+	for _, r := range g.rows {
+		group.Rows = append(group.Rows, page.Row(r...))
+	}
+	return &page.Table{Caption: caption, Head: g.head, Text: g.text, Groups: []page.Group{group}}
 }
 
 // perCent writes a relative number.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"kpsim/properties/overhead"
@@ -15,6 +16,7 @@ type overheadLine struct {
 	Name       string             `json:"name"`
 	Arch       string             `json:"arch"`
 	MHz        float64            `json:"mhz"`
+	Edition    string             `json:"edition,omitempty"` // of the engine, if --edition says so
 	Probe      string             `json:"probe"`
 	Says       string             `json:"says"`
 	Costs      string             `json:"tier"` // or profile
@@ -28,8 +30,12 @@ type overheadLine struct {
 	Events     map[string]float64 `json:"events"`
 	Parts      map[string]float64 `json:"part_cycles"`
 	Prices     map[string]float64 `json:"event_cycles"`
+	Guessed    []string           `json:"events_in_no_figure,omitempty"`
 
 	shares [overhead.Parts]float64
+	probe  overhead.Probe
+	hit    overhead.Hit
+	costs  *cycles.Profile
 }
 
 // An overheadReport is what overhead prints.
@@ -84,7 +90,7 @@ func (c *overheadTableCmd) report(o *overhead.Model) (*overheadReport, error) {
 func lineOfHit(name, arch string, mhz float64, q *overhead.Probe, h *overhead.Hit, costs *cycles.Profile) overheadLine {
 	l := overheadLine{
 		Machine: (&overhead.Machine{Name: name, Arch: arch}).ID(), Name: name, Arch: arch, MHz: mhz, Probe: q.Name, Says: q.Says,
-		Usec: h.Cycles / mhz, Cycles: h.Cycles, shares: h.Shares(costs),
+		Usec: h.Cycles / mhz, Cycles: h.Cycles, shares: h.Shares(costs), probe: *q, hit: *h, costs: costs,
 		Events: make(map[string]float64), Parts: make(map[string]float64), Prices: make(map[string]float64),
 	}
 	for e, n := range h.Events {
@@ -101,9 +107,18 @@ func lineOfHit(name, arch string, mhz float64, q *overhead.Probe, h *overhead.Hi
 
 // priced prints what probes cost by a user's profile.
 func (c *overheadTableCmd) priced(p *program) error {
-	u, err := readProfile(string(c.Profile))
+	r, _, err := c.pricedReport()
 	if err != nil {
 		return err
+	}
+	return r.print(p, c)
+}
+
+// pricedReport makes the table of a user's profile.
+func (c *overheadTableCmd) pricedReport() (*overheadReport, *overhead.UserProfile, error) {
+	u, err := readProfile(string(c.Profile))
+	if err != nil {
+		return nil, nil, err
 	}
 	r := &overheadReport{source: string(c.Profile)}
 	for _, q := range u.Probes() {
@@ -112,16 +127,16 @@ func (c *overheadTableCmd) priced(p *program) error {
 		}
 		h, err := q.Measure(&u.Costs)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		l := lineOfHit(u.Name, u.Arch, u.MHz, &q, &h, &u.Costs)
 		l.Costs = "profile"
 		r.rows = append(r.rows, []overheadLine{l})
 	}
 	if len(r.rows) == 0 {
-		return fmt.Errorf("--probe: in era %s there is no %s; kpsim overhead --profile %s prints all there are", u.Era, strings.Join(c.Probes, " or "), c.Profile)
+		return nil, nil, fmt.Errorf("--probe: in era %s there is no %s; kpsim overhead --profile %s prints all there are", u.Era, strings.Join(c.Probes, " or "), c.Profile)
 	}
-	return r.print(p, c)
+	return r, u, nil
 }
 
 func (r *overheadReport) print(p *program, c *overheadTableCmd) error {
@@ -226,27 +241,39 @@ func (r *overheadReport) summary(tier int) string {
 	return fmt.Sprintf("%s; %d of %d print alike", text, same, len(r.rows))
 }
 
-// attribution prints what hits are spent on, by the last of the tiers: how a cost is
-// shared out is what the mechanistic one is of.
-func (r *overheadReport) attribution(p *program, markdown bool) {
-	g := grid{head: []string{"machine", "arch", "probe", "cycles"}, text: 3}
+// shares is what hits are spent on, by the last of the tiers: how a cost is shared out is
+// what the mechanistic one is of.
+func (r *overheadReport) shares() *grid {
+	g := &grid{head: []string{"machine", "arch", "probe", "cycles"}, text: 3}
+	editions := r.rows[0][0].Edition != ""
+	if editions {
+		g.head, g.text = slices.Insert(g.head, 2, "edition"), 4
+	}
 	for part := range overhead.Parts {
 		g.head = append(g.head, part.String()+" %")
 	}
 	for _, row := range r.rows {
 		l := &row[len(row)-1]
 		cells := []string{l.Name, l.Arch, l.Probe, fmt.Sprintf("%.0f", l.Cycles)}
+		if editions {
+			cells = slices.Insert(cells, 2, l.Edition)
+		}
 		for _, v := range l.shares {
 			cells = append(cells, perCent(v/max(l.Cycles, 1))) // a profile's costs may be nothing
 		}
 		g.add(cells...)
 	}
+	return g
+}
+
+// attribution prints it.
+func (r *overheadReport) attribution(p *program, markdown bool) {
 	by := "the profile"
 	if r.source == "" {
 		by = "the " + r.tiers[len(r.tiers)-1].String() + " costs"
 	}
 	fmt.Fprintf(p.out, "\nWhat a hit is spent on, by %s:\n\n", by)
-	g.print(p, markdown)
+	r.shares().print(p, markdown)
 }
 
 // bench prints what benchstat reads: a tier is a key of the configuration.
@@ -256,9 +283,18 @@ func (r *overheadReport) bench(p *program) {
 		fmt.Fprintf(p.out, "costs: %s\n", r.rows[0][i].Costs)
 		for _, row := range r.rows {
 			l := &row[i]
-			fmt.Fprintf(p.out, "BenchmarkHit/machine=%s/probe=%s 1 %.1f ns/op %.1f cycles/hit\n", strings.Map(benchRune, l.Machine), l.Probe, 1000*l.Usec, l.Cycles)
+			fmt.Fprintf(p.out, "%s 1 %.1f ns/op %.1f cycles/hit\n", benchName(l.Machine, l.Edition, l.Probe), 1000*l.Usec, l.Cycles)
 		}
 	}
+}
+
+// benchName is the name of a benchmark.
+func benchName(machine, edition, probe string) string {
+	name := "BenchmarkHit/machine=" + strings.Map(benchRune, machine)
+	if edition != "" {
+		name += "/edition=" + edition
+	}
+	return name + "/probe=" + probe
 }
 
 // benchRune keeps what isn't taken for the end of a name's part.

@@ -5,9 +5,11 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"kpsim/properties/overhead"
 )
 
-// README.md shows lines that overhead prints.
+// README.md shows lines that overhead prints: each of the command before it.
 func TestReadmeOverhead(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -15,22 +17,78 @@ func TestReadmeOverhead(t *testing.T) {
 	}
 	_, section, _ := strings.Cut(string(readme), "## What probes cost\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	var out, errs bytes.Buffer
-	if status := run([]string{"overhead", "--machine", "xeon-e5410/x86_64"}, &out, &errs); status != exitOK {
-		t.Fatalf("status %d: %s", status, &errs)
-	}
+	var command, out string
 	shown := 0
 	for line := range strings.Lines(section) {
 		line, indented := strings.CutPrefix(line, "    ")
-		if !indented || strings.HasPrefix(line, "go run") {
+		if !indented {
 			continue
 		}
+		if of, is := strings.CutPrefix(line, "go run ./cmd/kpsim "); is {
+			command, out = of, ""
+			continue
+		}
+		if out == "" {
+			out = printed(t, strings.Fields(command))
+		}
 		shown++
-		if !strings.Contains(out.String(), line) {
-			t.Errorf("README.md shows %q, which isn't printed", line)
+		if !strings.Contains(out, line) {
+			t.Errorf("README.md shows %q, which %s doesn't print", line, command)
 		}
 	}
-	if shown == 0 {
-		t.Error("README.md shows nothing of it")
+	if shown < 10 {
+		t.Errorf("README.md shows %d lines of it", shown)
+	}
+}
+
+func printed(t *testing.T, args []string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if status := run(args, &out, &errs); status != exitOK {
+		t.Fatalf("%v: status %d: %s", args, status, &errs)
+	}
+	return out.String()
+}
+
+// Each pause is in its row, in µs of the machine, and one that there wasn't in none.
+func TestPausesTable(t *testing.T) {
+	of := func(n float64) overhead.Spread {
+		return overhead.Spread{N: 3, Mean: 1000 * n, SD: 10 * n, P50: 1100 * n, P90: 1200 * n, P99: 1300 * n, Max: 1400 * n}
+	}
+	q := &overhead.Pauses{PauseConfig: overhead.PauseConfig{CPUs: 2, Patch: "breakpoint", Preempt: "none"},
+		StopArrives: of(1), Stopped: of(2), StopEnds: of(3), Sync: of(4), Register: of(6), Optimizer: of(7)}
+	var out bytes.Buffer
+	c := overheadPausesCmd{Runs: 1, Schedule: overhead.Timed}
+	c.print(newProgram(&out, &out), &pricedMachine{UserProfile: &overhead.UserProfile{Name: "Mine", Arch: "x86_64", MHz: 1000}, by: "profile"}, []*overhead.Pauses{q})
+	for _, want := range []string{
+		"stop_machine arrives  breakpoint  none        2  3  1.000  0.010  1.100  1.200  1.300  1.400         1000",
+		"stop_machine stopped  breakpoint  none        2  3  2.000  0.020  ",
+		"stop_machine in all   breakpoint  none        2  3  3.000  ",
+		"sync_core in all      breakpoint  none        2  3  4.000  ",
+		"register to jump      breakpoint  none        2  3  6.000  ",
+		"optimizer to jump     breakpoint  none        2  3  7.000  ",
+	} {
+		if !strings.Contains(out.String(), "\n"+want) {
+			t.Errorf("no row is %q", want)
+		}
+	}
+	if strings.Contains(out.String(), "sync_core interrupt") {
+		t.Error("there is a row of nothing")
+	}
+}
+
+// Each share is in the row of its edition and tasks, and the column of its maxactive.
+func TestMaxactiveTable(t *testing.T) {
+	var overlaps []*overhead.Overlap
+	for tasks := 1; tasks <= 2; tasks++ {
+		for m := 1; m <= 3; m++ {
+			of := overhead.OverlapConfig{Edition: "6.9", Tasks: tasks, Maxactive: m}
+			overlaps = append(overlaps, &overhead.Overlap{OverlapConfig: of, Called: 100 * tasks, Share: float64(10*tasks+m) / 1000})
+		}
+	}
+	var out bytes.Buffer
+	(&overheadMaxactiveCmd{Schedule: overhead.Timed}).print(newProgram(&out, &out), overlaps, 3)
+	if want := "\nedition  tasks  calls    1    2    3\n6.9          1    100  1.1  1.2  1.3\n6.9          2    200  2.1  2.2  2.3\n\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("%s", &out)
 	}
 }

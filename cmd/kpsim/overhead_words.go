@@ -36,32 +36,13 @@ func (c *overheadTableCmd) provenance(p *program, o *overhead.Model) error {
 		if !c.wants(m, "") {
 			continue
 		}
-		g := grid{head: []string{"event", "of", "cycles from", "count from", "count", "each", "cycles", "in figures"}, text: 4}
-		for e := range cycles.Events {
-			terms := o.Terms(m, t, e)
-			cost := overheadCost{Machine: m.ID(), Tier: t.String(), Event: e.String(), Figures: o.InFigures(m, e), Of: []overheadTerm{}}
-			for _, term := range terms {
-				cost.Cycles += term.Cycles()
-				cost.Of = append(cost.Of, overheadTerm{term.Of, term.Count, term.Counts.String(), term.Each, term.Prices.String()})
-			}
-			if c.JSON {
-				if err := p.printJSON(&cost); err != nil {
+		g, costs := provenanceOf(o, m, t, c.Markdown)
+		if c.JSON {
+			for i := range costs {
+				if err := p.printJSON(&costs[i]); err != nil {
 					return err
 				}
-				continue
 			}
-			if len(terms) == 0 {
-				g.add(e.String(), "nothing", "-", overhead.Assumed.String(), "0", "-", "0.0", fmt.Sprint(cost.Figures))
-			}
-			for i, term := range cost.Of {
-				name, figures := e.String(), fmt.Sprint(cost.Figures)
-				if i > 0 && !c.Markdown {
-					name, figures = "", ""
-				}
-				g.add(name, term.What, term.Prices, term.Counts, fmt.Sprintf("%.3g", term.Count), fmt.Sprintf("%.3f", term.Each), fmt.Sprintf("%.1f", term.Count*term.Each), figures)
-			}
-		}
-		if c.JSON {
 			continue
 		}
 		if k > 0 && len(c.Machines) != 1 {
@@ -76,6 +57,31 @@ fitted: to the documents' figures. typical: of such processors, by the literatur
 counted: in runs, or in code. assumed: of what was counted over a whole hit the share of one event; and what no figure has.`)
 	}
 	return nil
+}
+
+// provenanceOf returns where a machine's costs are from; with names the event is named in each
+// of its lines, not in the first alone.
+func provenanceOf(o *overhead.Model, m *overhead.Machine, t overhead.Tier, names bool) (g grid, costs []overheadCost) {
+	g = grid{head: []string{"event", "of", "cycles from", "count from", "count", "each", "cycles", "in figures"}, text: 4}
+	for e := range cycles.Events {
+		cost := overheadCost{Machine: m.ID(), Tier: t.String(), Event: e.String(), Figures: o.InFigures(m, e), Of: []overheadTerm{}}
+		for _, term := range o.Terms(m, t, e) {
+			cost.Cycles += term.Cycles()
+			cost.Of = append(cost.Of, overheadTerm{term.Of, term.Count, term.Counts.String(), term.Each, term.Prices.String()})
+		}
+		costs = append(costs, cost)
+		if len(cost.Of) == 0 {
+			g.add(e.String(), "nothing", "-", overhead.Assumed.String(), "0", "-", "0.0", fmt.Sprint(cost.Figures))
+		}
+		for i, term := range cost.Of {
+			name, figures := e.String(), fmt.Sprint(cost.Figures)
+			if i > 0 && !names {
+				name, figures = "", ""
+			}
+			g.add(name, term.What, term.Prices, term.Counts, fmt.Sprintf("%.3g", term.Count), fmt.Sprintf("%.3f", term.Each), fmt.Sprintf("%.1f", term.Count*term.Each), figures)
+		}
+	}
+	return g, costs
 }
 
 // An overheadVerdict is a claim of the documents held against a row, as --json prints it.

@@ -180,7 +180,12 @@ func (n fileName) check() error {
 	case !s.IsDir():
 		return fmt.Errorf("%s: %s: not a directory; name a file in a folder that there is", n, dir)
 	}
-	return nil
+	f, err := os.CreateTemp(dir, ".kpsim.*") // as writeWhole will
+	if err != nil {
+		return fmt.Errorf("%s: %s; name a file in a folder that can be written to", n, cause(err, dir))
+	}
+	f.Close()
+	return os.Remove(f.Name())
 }
 
 // writeWhole writes a file that is either whole or not there.

@@ -39,6 +39,49 @@ func (p *program) watch(what string, total uint64) *progress {
 
 // update is a harness.Spec's Progress.
 func (g *progress) update(runs, violations uint64) {
+	g.draw(func(took time.Duration) string {
+		of := ""
+		if g.total > 0 {
+			of = fmt.Sprintf("of %d ", g.total)
+		}
+		far := ""
+		if n := g.done.Load(); n > 0 {
+			far = fmt.Sprintf(", some %d.%04d %%", n/10_000, n%10_000)
+		}
+		return fmt.Sprintf("%s: %d %sruns, %d violations, %.0f runs/s%s", g.what, runs, of, violations, float64(runs)/took.Seconds(), far)
+	})
+}
+
+// follow is update, again and again, of what is done in parts, until it is told to stop.
+func (g *progress) follow(done *atomic.Uint64) (stop func()) {
+	if g == nil {
+		return func() {}
+	}
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				g.draw(func(took time.Duration) string {
+					return fmt.Sprintf("%s: %d of %d, %.0f s", g.what, done.Load(), g.total, took.Seconds())
+				})
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		<-ended
+		g.clear()
+	}
+}
+
+// draw writes the line anew, unless somebody else does or has just done so.
+func (g *progress) draw(line func(took time.Duration) string) {
 	if g == nil || !g.mu.TryLock() {
 		return
 	}
@@ -48,17 +91,18 @@ func (g *progress) update(runs, violations uint64) {
 		return
 	}
 	g.last, g.drawn = now, true
-	of := ""
-	if g.total > 0 {
-		of = fmt.Sprintf("of %d ", g.total)
+	fmt.Fprint(g.w, clearLine, cut(line(now.Sub(g.start)), g.width-1))
+}
+
+// say writes what is being done where there are no runs to count.
+func (g *progress) say(what string) {
+	if g == nil {
+		return
 	}
-	far := ""
-	if n := g.done.Load(); n > 0 {
-		far = fmt.Sprintf(", some %d.%04d %%", n/10_000, n%10_000)
-	}
-	line := fmt.Sprintf("%s: %d %sruns, %d violations, %.0f runs/s%s", g.what, runs, of, violations,
-		float64(runs)/now.Sub(g.start).Seconds(), far)
-	fmt.Fprint(g.w, clearLine, cut(line, g.width-1))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.drawn = true
+	fmt.Fprint(g.w, clearLine, cut(g.what+": "+what, g.width-1))
 }
 
 // cut shortens a line that is wider than a terminal. No terminal has 0 columns

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -56,4 +57,19 @@ func newRig(spec *Spec) *Rig {
 		sim.Bug("a rig that was built before: %v", err)
 	}
 	return rig
+}
+
+// Each calls f for 0 to n-1, by one goroutine a processor, and returns the error of the
+// least number. A panic is panicked again in the goroutine that called, as a *Crash.
+func Each(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	var stop atomic.Bool // by a panic
+	inParallel(0, n, &stop, func() worker {
+		return worker{func(i int) {
+			if !stop.Load() {
+				errs[i] = f(i)
+			}
+		}, func() {}}
+	})
+	return cmp.Or(errs...)
 }

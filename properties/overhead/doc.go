@@ -12,6 +12,10 @@
 // Its rule: a figure is the sum of what happened in a run. A cost comes with where it is
 // from: fitted, typical of its processor by the literature, or assumed.
 //
+// With many probes a lookup walks a chain, in a run of as many; with many CPUs they wait
+// for each other in one. What caches make of a chain isn't simulated: Cache is an assumption
+// beside the run.
+//
 // Its limits: the figures were taken in tight loops with warm caches; so are ours. i386
 // and ppc64 have no engine here: their profiles price what the x86_64 one does. The
 // figures of 2005 are of a kernel with one lock for all probes, held across a hit; the

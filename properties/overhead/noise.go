@@ -75,7 +75,7 @@ func accesses(e cycles.Event) float64 {
 	switch e {
 	case cycles.Point, // a cell that others write, too
 		cycles.Breakpoint, cycles.Debug, cycles.Trap, // the frame
-		cycles.Work(kapi.WorkLookup), cycles.Work(kapi.WorkWalk), // a probe
+		cycles.Work(kapi.WorkNode), cycles.Work(kapi.WorkWalk), // a probe
 		cycles.Work(kapi.WorkCall), cycles.Work(kapi.WorkReturn), // an instance
 		cycles.Work(kapi.WorkLock):
 		return 1

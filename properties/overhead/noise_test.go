@@ -22,7 +22,7 @@ func testHit() *Hit {
 	h := &Hit{Cycles: 1864.25}
 	h.Events[cycles.Breakpoint], h.Events[cycles.Debug] = 1, 1
 	h.Events[cycles.Point] = 12
-	h.Events[cycles.Work(kapi.WorkLookup)] = 1
+	h.Events[cycles.Work(kapi.WorkLookup)], h.Events[cycles.Work(kapi.WorkNode)] = 1, 1
 	return h
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/sim"
 	"kpsim/smp/cycles"
 )
 
@@ -78,6 +79,12 @@ func TestPausesAreSeeded(t *testing.T) {
 		c.Seed = 2
 		require.NotEqual(t, p.Register.Cycles, pauses(t, c).Register.Cycles)
 	}
+}
+
+// The largest machine comes to its end, too.
+func TestPausesOfMany(t *testing.T) {
+	p := pauses(t, PauseConfig{CPUs: sim.MaxCPUs, Patch: "breakpoint", Preempt: "none", Calls: 1, Schedule: Timed, Runs: 1, Seed: 1})
+	require.Equal(t, 7*(sim.MaxCPUs-1), p.SyncAnswer.N)
 }
 
 func TestPauseErrors(t *testing.T) {

@@ -2,7 +2,6 @@ package overhead
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 
 	"kpsim/kprobes/kpev"
@@ -16,20 +15,19 @@ import (
 	"kpsim/traces"
 )
 
-// Chains are those of the kernel's table of probes (KPROBE_TABLE_SIZE).
+// Where a ProbesPoint is from.
 const (
-	chainBits = 6
-	Chains    = 1 << chainBits
+	ProbesSimulated = "simulated: what a node costs beyond the nearest cache is assumed"
+	ProbesModelled  = "model, not simulated"
 )
 
-// ProbesProvenance says where a ProbesPoint is from. The engine finds a probe in a table
-// that has no chains, and a lookup costs it the same however many probes there are.
-const ProbesProvenance = "model, not simulated"
+// Chains are those of the kernel's table of probes (KPROBE_TABLE_SIZE).
+const Chains = 64
 
-// A Cache says what a node of a chain costs by where it is found. All of it is assumed;
-// the latencies are typical of the 2010s.
+// A Cache says what a node of a chain takes by where it is found. All of it is assumed;
+// the latencies are typical of the 2010s. The nearest one's is in a node's price.
 type Cache struct {
-	NodeBytes    float64 `json:"node_bytes"` // a line: what a lookup reads of a probe
+	NodeBytes    float64 `json:"node_bytes"` // a line: what is read of a probe that isn't looked for
 	L1Bytes      float64 `json:"l1_bytes"`
 	L2Bytes      float64 `json:"l2_bytes"`
 	L1Cycles     float64 `json:"l1_cycles"`
@@ -40,69 +38,106 @@ type Cache struct {
 // NominalCache is like that of a core of the Xeon E5410 (assumed).
 var NominalCache = Cache{NodeBytes: 64, L1Bytes: 32 << 10, L2Bytes: 6 << 20, L1Cycles: 4, L2Cycles: 14, MemoryCycles: 200}
 
-// node returns what a node costs of so many that are gone to again and again, alike
-// often: what of them fits is found in the nearer cache.
-func (c *Cache) node(nodes float64) float64 {
+// farther returns what a node takes longer than in the nearest cache, of so many that
+// are gone to again and again, alike often: what of them fits is found in the nearer one.
+func (c *Cache) farther(nodes float64) float64 {
+	if nodes == 0 {
+		return 0
+	}
 	bytes := nodes * c.NodeBytes
 	l1, l2 := min(1, c.L1Bytes/bytes), min(1, c.L2Bytes/bytes)
 	l2 = max(l1, l2)
-	return l1*c.L1Cycles + (l2-l1)*c.L2Cycles + (1-l2)*c.MemoryCycles
+	return l1*c.L1Cycles + (l2-l1)*c.L2Cycles + (1-l2)*c.MemoryCycles - c.L1Cycles
 }
 
-// A ProbesPoint is what a hit costs with so many probes in the table.
+// A ProbesPoint is what a hit costs with so many probes in the table, on as many functions.
+// Either one probe is hit over and over, which was registered in the middle; or all are, in
+// turn.
 type ProbesPoint struct {
-	Provenance string  `json:"provenance"`
-	Probes     int     `json:"probes"`
-	Nodes      float64 `json:"nodes_visited"` // by a lookup that finds its probe, in the mean
-	Hashed     float64 `json:"nodes_hashed"`  // the same, counted for functions 16 to 256 bytes apart, by the kernel's hash
-	Longest    int     `json:"longest_chain"` // of those
+	Provenance string `json:"provenance"`
+	Probes     int    `json:"probes"`
+	Longest    int    `json:"most_nodes"` // that one hit looks at; 0 of the model
 
-	// One probe is hit over and over, in the middle of its chain; or all are, in turn.
+	OneNodes      float64 `json:"one_probe_nodes"` // of chains, that a hit looks at
 	OneNodeCycles float64 `json:"one_probe_node_cycles"`
 	OneHitCycles  float64 `json:"one_probe_hit_cycles"`
+	AllNodes      float64 `json:"all_probes_nodes"`
 	AllNodeCycles float64 `json:"all_probes_node_cycles"`
 	AllHitCycles  float64 `json:"all_probes_hit_cycles"`
 }
 
-// NodesVisited returns how many nodes a lookup visits in the mean that finds one of n
-// probes, which are in the chains at random: itself, and half of the others there.
-func NodesVisited(n int) float64 { return 1 + float64(n-1)/(2*Chains) }
+var (
+	lookupEvent = cycles.Work(kapi.WorkLookup)
+	nodeEvent   = cycles.Work(kapi.WorkNode)
+)
 
-// ScaleProbes says what a hit costs that costs h with a single probe: each of its lookups
-// visits more nodes.
-func ScaleProbes(h *Hit, c Cache, probes int) (ProbesPoint, error) {
-	if probes < 1 {
-		return ProbesPoint{}, fmt.Errorf("%d probes: there is to be one at least", probes)
+// ScaleProbes says what a hit costs with so many probes, in a run with as many, or by the
+// model if there are more than MostProbes. Of a hit with costs (nil: the nominal ones) each
+// node is in the nearest cache; what it takes longer elsewhere is c's.
+func (p *Probe) ScaleProbes(probes int, costs *cycles.Profile, c Cache) (ProbesPoint, error) {
+	if probes > MostProbes {
+		return p.ModelProbes(probes, costs, c)
 	}
-	p := ProbesPoint{Provenance: ProbesProvenance, Probes: probes, Nodes: NodesVisited(probes)}
-	p.Hashed, p.Longest = hashed(probes)
-	lookups := h.Events[cycles.Work(kapi.WorkLookup)]
-	p.OneNodeCycles, p.AllNodeCycles = c.node(p.Nodes), c.node(float64(probes))
-	p.OneHitCycles = h.Cycles + lookups*(p.Nodes-1)*p.OneNodeCycles
-	p.AllHitCycles = h.Cycles + lookups*(p.Nodes*p.AllNodeCycles-c.node(1))
-	return p, nil
+	if err := checkProbes(probes); err != nil {
+		return ProbesPoint{}, err
+	}
+	many, err := newCrowd(p, places(probes), costs)
+	if err != nil {
+		return ProbesPoint{}, err
+	}
+	if err := many.run(); err != nil {
+		return ProbesPoint{}, err
+	}
+	s := priced(probes, &many.one, &many.all, costs, &c)
+	s.Provenance, s.Longest = ProbesSimulated, many.longest
+	return s, nil
 }
 
-// hashed counts what lookups of each of n probes visit: a chain of k nodes 1+…+k.
-func hashed(n int) (mean float64, longest int) {
-	const align = 16
-	rng := rand.New(rand.NewPCG(1, 1))
-	var chains [Chains]int
-	at := uint64(0xffffffff81000000)
-	for range n {
-		chains[hashPtr(at)]++
-		at += align * (1 + rng.Uint64N(16))
+// ModelProbes says the same without a run: the other probes are in the chains by chance.
+// The lookup that finds a function's goes by half of those in its chain. Others, for the
+// breakpoint at the end of a jprobe's entry and for the oldest trampoline, go by all of
+// theirs.
+func (p *Probe) ModelProbes(probes int, costs *cycles.Profile, c Cache) (ProbesPoint, error) {
+	if err := checkProbes(probes); err != nil {
+		return ProbesPoint{}, err
 	}
-	sum := 0
-	for _, k := range chains {
-		sum += k * (k + 1) / 2
-		longest = max(longest, k)
+	h, err := p.Measure(costs)
+	if err != nil {
+		return ProbesPoint{}, err
 	}
-	return float64(sum) / float64(n), longest
+	one := h.Events[nodeEvent]
+	if lookups := h.Events[lookupEvent]; lookups > 0 {
+		h.Events[nodeEvent] += (lookups - 0.5) * float64(probes-1) / Chains
+	}
+	h.Cycles += (h.Events[nodeEvent] - one) * nodePrice(costs)
+	s := priced(probes, &h, &h, costs, &c)
+	s.Provenance = ProbesModelled
+	return s, nil
 }
 
-// hashPtr is hash_ptr of 64 bits (include/linux/hash.h, 4.7 and later).
-func hashPtr(addr uint64) uint64 { return addr * 0x61c8864680b583eb >> (64 - chainBits) }
+func checkProbes(n int) error {
+	if n < 1 {
+		return fmt.Errorf("%d probes: there is to be one at least", n)
+	}
+	return nil
+}
+
+// nodePrice returns the cycles of a node in the nearest cache.
+func nodePrice(costs *cycles.Profile) float64 {
+	if costs == nil {
+		costs = &cycles.Nominal
+	}
+	return float64(costs[nodeEvent]) / cycles.Unit
+}
+
+// priced adds to hits what their nodes take longer than in the nearest cache.
+func priced(probes int, one, all *Hit, costs *cycles.Profile, c *Cache) ProbesPoint {
+	s := ProbesPoint{Probes: probes, OneNodes: one.Events[nodeEvent], AllNodes: all.Events[nodeEvent]}
+	oneMore, allMore := c.farther(s.OneNodes), c.farther(float64(probes))
+	s.OneNodeCycles, s.AllNodeCycles = nodePrice(costs)+oneMore, nodePrice(costs)+allMore
+	s.OneHitCycles, s.AllHitCycles = one.Cycles+s.OneNodes*oneMore, all.Cycles+s.AllNodes*allMore
+	return s
+}
 
 // An OverlapConfig says how calls of a function with a return probe overlap: so many
 // tasks call it, each on a CPU of its own, the others for as long as the first does.
@@ -142,7 +177,7 @@ const body = 24
 func (c *OverlapConfig) Scenario() (*scenario.Scenario, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "scenario(\"overlap\", says = \"%d tasks are in a function with a return probe that follows %d.\")\n", c.Tasks, c.Maxactive)
-	fmt.Fprintf(&b, "machine(cpus = %d, edition = %q, preempt = \"none\", fetch = \"coherent\", ftrace = False, steps = 10000000)\n", c.Tasks, c.Edition)
+	fmt.Fprintf(&b, "machine(cpus = %d, edition = %q, preempt = \"none\", fetch = \"coherent\", ftrace = False, steps = 1000000000)\n", c.Tasks, c.Edition)
 	fmt.Fprintf(&b, "f = text(\"f\", hex = \"55 4889e5 53 5b 5d %sc3\")\n", strings.Repeat("90 ", body))
 	b.WriteString(elsewhere)
 	fmt.Fprintf(&b, "r = kretprobe(\"r\", at = f, maxactive = %d)\n", c.Maxactive)

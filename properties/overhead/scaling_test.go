@@ -1,83 +1,176 @@
 package overhead
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"kpsim/sim"
 	"kpsim/smp/cycles"
-	"kpsim/smp/kapi"
+	"kpsim/smp/isa"
 )
 
-// 64 chains: of 129 probes two are in the mean one's way, itself counted. The kernel's
-// hash shares real addresses out no worse than at random.
-func TestNodesVisited(t *testing.T) {
-	for n, want := range map[int]float64{1: 1, 2: 1 + 1.0/128, 129: 2, 10_000: 79.1171875, 100_000: 782.2421875} {
-		require.Equal(t, want, NodesVisited(n))
-		p, err := ScaleProbes(testHit(), NominalCache, n)
-		require.NoError(t, err)
-		require.Equal(t, want, p.Nodes)
-		if n >= 10_000 {
-			require.InEpsilon(t, want, p.Hashed, 0.01)
-			require.Less(t, p.Longest, n/Chains*3/2)
-		}
+// chainOf is hash_ptr of 64 bits (include/linux/hash.h): the shifts of 4.6 and before,
+// or the multiplication since.
+func chainOf(at isa.Addr, old bool) uint64 {
+	h := uint64(at)
+	if !old {
+		h *= 0x61c8864680b583eb
+		return h >> 58
 	}
-	p, err := ScaleProbes(testHit(), NominalCache, 1)
-	require.NoError(t, err)
-	require.Equal(t, 1.0, p.Hashed)
-	require.Equal(t, 1, p.Longest)
-	require.Equal(t, "model, not simulated", p.Provenance)
-	_, err = ScaleProbes(testHit(), NominalCache, 0)
-	require.ErrorContains(t, err, "0 probes")
+	h += h<<63 + h<<61 - h<<57 + h<<54 - h<<51 - h<<18
+	return h >> 58
 }
 
-// hash_64 is a multiplication by 2^64/phi's odd neighbour, and the upper bits of that.
-func TestHashPtr(t *testing.T) {
-	require.Equal(t, uint64(0), hashPtr(0))
-	require.Equal(t, uint64(0x61c8864680b583eb)>>58, hashPtr(1))
-	for addr := range uint64(1000) {
-		require.Less(t, hashPtr(addr*0xfedcba987), uint64(Chains))
+// walks returns how many nodes a lookup of each address looks at, when they were put in
+// one after the other.
+func walks(list []isa.Addr, old bool) []int {
+	nodes := make([]int, len(list))
+	var newer [Chains]int
+	for i := len(list) - 1; i >= 0; i-- {
+		h := chainOf(list[i], old)
+		newer[h]++
+		nodes[i] = newer[h]
+	}
+	return nodes
+}
+
+// A hit looks at as many nodes as its chain has from the newest to its own, counted with
+// the kernel's hash; and takes as much longer as they cost.
+func TestScaleProbes(t *testing.T) {
+	for _, p := range slices.Concat(Probes(false)[:1], Probes(true)[:2], Probes(true)[3:5]) {
+		t.Run(p.Name+" "+p.Machine, func(t *testing.T) {
+			h, err := p.Measure(nil)
+			require.NoError(t, err)
+			require.Equal(t, 1.0, h.Events[lookupEvent])
+			for _, n := range []int{1, 2, 10, 129, 1000} {
+				s, err := p.ScaleProbes(n, nil, NominalCache)
+				require.NoError(t, err)
+				require.Equal(t, ProbesSimulated, s.Provenance)
+				want := walks(places(n), p.Machine == old)
+				require.Equal(t, float64(want[n/2]), s.OneNodes, n)
+				require.Equal(t, slices.Max(want), s.Longest, n)
+				sum := 0
+				for _, w := range want {
+					sum += w
+				}
+				require.InDelta(t, float64(sum)/float64(n), s.AllNodes, 1e-9, n)
+				require.InDelta(t, h.Cycles+(s.OneNodes-1)*s.OneNodeCycles, s.OneHitCycles, 1e-9, n)
+				more := (s.AllNodeCycles - nodePrice(nil)) * s.AllNodes
+				require.InDelta(t, h.Cycles+(s.AllNodes-1)*nodePrice(nil)+more, s.AllHitCycles, 1e-6, n)
+			}
+		})
+	}
+}
+
+// A crowd of one is what a scenario measures, of all probes, whatever things cost; and a
+// hit of a detour, that looks nothing up, is the same in any crowd.
+func TestCrowdOfOne(t *testing.T) {
+	o := fitted(t)
+	for _, m := range []*Machine{&Machines[0], &Machines[4]} {
+		costs, err := o.Profile(m, Calibrated)
+		require.NoError(t, err)
+		for _, p := range Probes(m.Detours()) {
+			h, err := p.Measure(costs)
+			require.NoError(t, err)
+			for _, n := range []int{1, 100} {
+				c, err := newCrowd(&p, places(n), costs)
+				require.NoError(t, err)
+				require.NoError(t, c.run())
+				for e := range cycles.Events {
+					if e != nodeEvent || n == 1 || p.Name == "o" || p.Name == "ro" {
+						require.Equal(t, h.Events[e], c.one.Events[e], "%s: %v, of %d", p.Name, e, n)
+					}
+				}
+				require.InDelta(t, h.Cycles+(c.one.Events[nodeEvent]-h.Events[nodeEvent])*nodePrice(costs), c.one.Cycles, 1e-6, "%s, of %d", p.Name, n)
+			}
+		}
+	}
+}
+
+// The model is what is simulated, but for chance: 64 chains, of 129 probes two are in the
+// mean one's way, itself counted.
+func TestModelProbes(t *testing.T) {
+	stepped := Probes(true)[0]
+	for n, want := range map[int]float64{1: 1, 2: 1 + 1.0/128, 129: 2, 10_000: 79.1171875, 100_000: 782.2421875} {
+		s, err := stepped.ModelProbes(n, nil, NominalCache)
+		require.NoError(t, err)
+		require.Equal(t, want, s.AllNodes)
+		require.Equal(t, want, s.OneNodes)
+		require.Equal(t, "model, not simulated", s.Provenance)
+	}
+	for _, p := range slices.Concat(Probes(false), Probes(true)) {
+		const n = 4000
+		s, err := p.ScaleProbes(n, nil, NominalCache)
+		require.NoError(t, err)
+		m, err := p.ModelProbes(n, nil, NominalCache)
+		require.NoError(t, err)
+		chance := 0.01
+		if h, err := p.Measure(nil); err == nil && h.Events[lookupEvent] > 1 {
+			chance = 0.15 // the same chain over and over, of 63 nodes or so
+		}
+		require.InEpsilon(t, 1+m.AllNodes, 1+s.AllNodes, chance, p.Name)
+		require.InEpsilon(t, m.AllHitCycles, s.AllHitCycles, chance, p.Name)
+		require.InEpsilon(t, m.OneHitCycles, s.OneHitCycles, 0.2, p.Name)
+	}
+	// L1 holds 512 nodes, L2 all others, which is 10 cycles farther.
+	h, err := stepped.Measure(nil)
+	require.NoError(t, err)
+	m, err := stepped.ModelProbes(98_000, nil, NominalCache)
+	require.NoError(t, err)
+	require.InDelta(t, 10*(1-512/m.OneNodes), m.OneNodeCycles-nodePrice(nil), 1e-9)
+	require.InDelta(t, 10*(1-512/98_000.0), m.AllNodeCycles-nodePrice(nil), 1e-9)
+	require.InDelta(t, h.Cycles+(m.OneNodes-1)*m.OneNodeCycles+10*(1-512/m.OneNodes), m.OneHitCycles, 1e-6)
+	require.InDelta(t, h.Cycles+(m.AllNodes-1)*m.AllNodeCycles+10*(1-512/98_000.0), m.AllHitCycles, 1e-6)
+
+	one, err := stepped.ModelProbes(1, nil, NominalCache)
+	require.NoError(t, err)
+	s, err := stepped.ScaleProbes(1, nil, NominalCache)
+	require.NoError(t, err)
+	one.Provenance, one.Longest = s.Provenance, 1
+	require.Equal(t, s, one)
+
+	s, err = stepped.ScaleProbes(MostProbes, nil, NominalCache)
+	require.NoError(t, err)
+	most, err := stepped.ModelProbes(MostProbes, nil, NominalCache)
+	require.NoError(t, err)
+	require.Equal(t, ProbesSimulated, s.Provenance)
+	require.InEpsilon(t, most.AllNodes, s.AllNodes, 0.001)
+	require.InEpsilon(t, most.AllHitCycles, s.AllHitCycles, 0.001)
+	s, err = stepped.ScaleProbes(MostProbes+1, nil, NominalCache)
+	require.NoError(t, err)
+	require.Equal(t, "model, not simulated", s.Provenance)
+	for _, f := range []func(int, *cycles.Profile, Cache) (ProbesPoint, error){stepped.ScaleProbes, stepped.ModelProbes} {
+		_, err = f(0, nil, NominalCache)
+		require.ErrorContains(t, err, "0 probes")
+	}
+}
+
+// The hash of 4.6 and before, of functions a page apart, leaves most chains empty.
+func TestOldHash(t *testing.T) {
+	pages := make([]isa.Addr, 640)
+	for i := range pages {
+		pages[i] = crowdBase + isa.Addr(4096*i)
+	}
+	for _, p := range []Probe{Probes(false)[0], Probes(true)[0]} {
+		c, err := newCrowd(&p, pages, nil)
+		require.NoError(t, err)
+		require.NoError(t, c.run())
+		require.Equal(t, slices.Max(walks(pages, p.Machine == old)), c.longest)
+		require.Equal(t, p.Machine == old, c.longest > 100, "longest chain: %d", c.longest)
 	}
 }
 
 // By hand: 512 nodes are as much as L1 holds, twice as many are found there half of the
 // time, and of twice what L2 holds 1/384 is in L1, half in L2 or there.
-func TestNodeCycles(t *testing.T) {
+func TestFarther(t *testing.T) {
 	c := NominalCache
-	require.Equal(t, 4.0, c.node(1))
-	require.Equal(t, 4.0, c.node(512))
-	require.Equal(t, 9.0, c.node(1024))
-	require.InDelta(t, 4.0/384+14*(0.5-1.0/384)+200*0.5, c.node(2*6<<20/64), 1e-9)
-}
-
-// One probe costs what was measured, more never less; and a hit that looks nothing up, of
-// a detour, always the same.
-func TestScaleProbes(t *testing.T) {
-	for _, probe := range Probes(true) {
-		h, err := probe.Measure(nil)
-		require.NoError(t, err)
-		one, err := ScaleProbes(&h, NominalCache, 1)
-		require.NoError(t, err)
-		require.Equal(t, h.Cycles, one.OneHitCycles)
-		require.Equal(t, h.Cycles, one.AllHitCycles)
-		many, err := ScaleProbes(&h, NominalCache, 100_000)
-		require.NoError(t, err)
-		lookups := h.Events[cycles.Work(kapi.WorkLookup)]
-		require.Equal(t, map[bool]float64{true: 0, false: 1}[probe.Name == "o" || probe.Name == "ro"], lookups, probe.Name)
-		require.InDelta(t, h.Cycles+lookups*(many.Nodes-1)*many.OneNodeCycles, many.OneHitCycles, 1e-9)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 99_999).Draw(t, "probes")
-		p, err := ScaleProbes(testHit(), NominalCache, n)
-		require.NoError(t, err)
-		q, err := ScaleProbes(testHit(), NominalCache, n+1)
-		require.NoError(t, err)
-		require.Less(t, p.OneHitCycles, q.OneHitCycles)
-		require.Less(t, p.AllHitCycles, q.AllHitCycles)
-		require.LessOrEqual(t, p.OneHitCycles, p.AllHitCycles)
-	})
+	require.Equal(t, 0.0, c.farther(0))
+	require.Equal(t, 0.0, c.farther(1))
+	require.Equal(t, 0.0, c.farther(512))
+	require.Equal(t, 5.0, c.farther(1024))
+	require.InDelta(t, 4.0/384+14*(0.5-1.0/384)+200*0.5-4, c.farther(2*6<<20/64), 1e-9)
 }
 
 func overlap(t *testing.T, c OverlapConfig) *Overlap {
@@ -133,6 +226,13 @@ func TestOverlapGrows(t *testing.T) {
 			require.NotEqual(t, o.Entered, overlap(t, c).Entered)
 		}
 	}
+}
+
+// The largest machine comes to its end, too.
+func TestOverlapOfMany(t *testing.T) {
+	o := overlap(t, OverlapConfig{Tasks: sim.MaxCPUs, Maxactive: sim.MaxCPUs, Calls: 1, Edition: "6.9", Schedule: Timed, Runs: 1, Seed: 1})
+	require.Greater(t, o.Called, sim.MaxCPUs)
+	require.Zero(t, o.Missed)
 }
 
 func TestOverlapErrors(t *testing.T) {

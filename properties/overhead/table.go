@@ -73,8 +73,8 @@ func (p Part) String() string { return partNames[p] }
 // PartOf returns the part of an event.
 func PartOf(e cycles.Event) Part {
 	switch e {
-	case cycles.Work(kapi.WorkLookup), cycles.Work(kapi.WorkStep), cycles.Work(kapi.WorkResume), cycles.Work(kapi.WorkWalk),
-		cycles.Work(kapi.WorkDetour), cycles.Work(kapi.WorkEmulate), cycles.Point:
+	case cycles.Work(kapi.WorkLookup), cycles.Work(kapi.WorkNode), cycles.Work(kapi.WorkStep), cycles.Work(kapi.WorkResume),
+		cycles.Work(kapi.WorkWalk), cycles.Work(kapi.WorkDetour), cycles.Work(kapi.WorkEmulate), cycles.Point:
 		return Dispatch
 	case cycles.Work(kapi.WorkHandler):
 		return Handlers

@@ -73,7 +73,8 @@ var Nominal = Profile{
 	SendIPI:     300 * Unit,
 	Point:       4 * Unit,
 
-	machineEvents + Event(kapi.WorkLookup):     40 * Unit,
+	machineEvents + Event(kapi.WorkLookup):     36 * Unit,
+	machineEvents + Event(kapi.WorkNode):       4 * Unit,
 	machineEvents + Event(kapi.WorkStep):       20 * Unit,
 	machineEvents + Event(kapi.WorkResume):     30 * Unit,
 	machineEvents + Event(kapi.WorkHandler):    20 * Unit,

@@ -167,53 +167,6 @@ func (l *List[T]) index(v T) int {
 	return -1
 }
 
-// A Table is a shared hash table, looked up by key under RCU. An access has
-// the footprint of the whole table.
-type Table[K comparable, V any] struct {
-	id CellID
-	m  map[K]V
-}
-
-// Init gives the table its number and empties it.
-func (t *Table[K, V]) Init(cells *Cells) {
-	t.id = cells.New()
-	if t.m == nil {
-		t.m = make(map[K]V)
-	}
-	clear(t.m)
-}
-
-// ID returns the cell's number.
-func (t *Table[K, V]) ID() CellID { return t.id }
-
-// Get looks k up (point).
-func (t *Table[K, V]) Get(x Context, k K) (V, bool) {
-	x.Access(t.id, Read)
-	v, ok := t.m[k]
-	return v, ok
-}
-
-// Peek looks k up without a point, under the lock that its writers hold.
-func (t *Table[K, V]) Peek(k K) (V, bool) {
-	v, ok := t.m[k]
-	return v, ok
-}
-
-// Put inserts or replaces (point).
-func (t *Table[K, V]) Put(x Context, k K, v V) {
-	x.Access(t.id, Write)
-	t.m[k] = v
-}
-
-// Del deletes (point).
-func (t *Table[K, V]) Del(x Context, k K) {
-	x.Access(t.id, Write)
-	delete(t.m, k)
-}
-
-// Len returns the number of entries, without a point.
-func (t *Table[K, V]) Len() int { return len(t.m) }
-
 // PerCPU is a word of each CPU's own. Other CPUs don't read it, so an access
 // is no point.
 type PerCPU[T any] struct{ v []T }

@@ -25,7 +25,8 @@ type Work uint8
 
 // The kinds of work.
 const (
-	WorkLookup     Work = iota // find a probe by its address
+	WorkLookup     Work = iota // go to the chain that a probe of an address is in
+	WorkNode                   // look at a node of a hash chain
 	WorkStep                   // send the CPU to a copy to step it
 	WorkResume                 // put right what a step has left
 	WorkHandler                // run a handler
@@ -44,7 +45,7 @@ const (
 )
 
 var workNames = [WorkKinds]string{
-	"lookup", "step", "resume", "handler", "walk", "save", "copy", "emulate", "call", "return", "detour",
+	"lookup", "node", "step", "resume", "handler", "walk", "save", "copy", "emulate", "call", "return", "detour",
 	"lock", "unlock", "flags", "mispredict",
 }
 

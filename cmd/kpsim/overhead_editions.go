@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// editions prints what hits cost with the engines of editions.
+func (c *overheadTableCmd) editions(p *program) error {
+	r := &overheadReport{source: string(c.Profile)}
+	tiers, _ := tiersOf(c.Tier)
+	if c.Profile != "" {
+		tiers = tiers[:1]
+	}
+	var guesses []string
+	for k, t := range tiers {
+		machines, err := priceMachines(c.Machines, t, c.Profile)
+		if err != nil {
+			return err
+		}
+		hits, err := c.hits(machines, c.Editions)
+		if err != nil {
+			return err
+		}
+		if k == 0 {
+			r.rows = make([][]overheadLine, len(hits))
+		}
+		if c.Profile == "" {
+			r.tiers = append(r.tiers, t)
+		}
+		for i := range hits {
+			h := &hits[i]
+			hit, err := h.probe.Measure(&h.Costs)
+			if err != nil {
+				return err
+			}
+			l := lineOfHit(h.Name, h.Arch, h.MHz, &h.probe, &hit, &h.Costs)
+			l.Edition, l.Costs, l.Documented, l.Guessed = h.edition, h.by, h.documented(), h.guessed(&hit)
+			if l.Documented != nil {
+				off := l.Usec / *l.Documented - 1
+				l.Error = &off
+			}
+			r.rows[i] = append(r.rows[i], l)
+			if g := fmt.Sprintf("%s on %s: %s", h.edition, h.ID(), strings.Join(l.Guessed, ", ")); len(l.Guessed) > 0 && !slices.Contains(guesses, g) {
+				guesses = append(guesses, g)
+			}
+		}
+	}
+	if c.JSON || c.Bench {
+		return r.print(p, c)
+	}
+	r.byEdition(p, c.Markdown)
+	r.attribution(p, c.Markdown)
+	if len(r.tiers) > 0 {
+		fmt.Fprint(p.out, "\nThe documents' figures are of editions 2.6 and 4.15. Of others it is what the same machine would take, by the same costs.\n")
+	}
+	for _, g := range guesses {
+		fmt.Fprintf(p.out, "No figure has these events, whose costs are a guess: %s\n", g)
+	}
+	return nil
+}
+
+// byEdition prints the hits.
+func (r *overheadReport) byEdition(p *program, markdown bool) {
+	g := grid{head: []string{"machine", "arch", "edition", "probe"}, text: 4}
+	if r.source == "" {
+		g.head = append(g.head, "documented µs")
+	}
+	for i := range r.rows[0] {
+		g.head = append(g.head, r.rows[0][i].Costs+" µs", "cycles")
+	}
+	for _, row := range r.rows {
+		l := &row[0]
+		cells := []string{l.Name, l.Arch, l.Edition, l.Probe}
+		if r.source == "" {
+			cells = append(cells, documentedCell(l.Documented))
+		}
+		for i := range row {
+			cells = append(cells, fmt.Sprintf("%.3f", row[i].Usec), fmt.Sprintf("%.0f", row[i].Cycles))
+		}
+		g.add(cells...)
+	}
+	g.print(p, markdown)
+}
+
+// documentedCell is a figure of the documents, or none.
+func documentedCell(usec *float64) string {
+	if usec == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", *usec)
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+
+	"kpsim/properties/overhead"
+	"kpsim/properties/scenario"
+	"kpsim/sim"
+)
+
+type overheadMaxactiveCmd struct {
+	Editions  []string `name:"edition" placeholder:"NAME" help:"With the engine of this edition: ${editions}, documented. May be given many times. Default: those whose return probes keep track of calls in different ways."`
+	Tasks     []span   `default:"2,4,8" placeholder:"LIST" help:"How many tasks call, each on a CPU of its own, as 2,4,8 or 1-8; 64 at most. Default: 2,4,8."`
+	Maxactive []span   `default:"1,2,4" placeholder:"LIST" help:"How many calls the return probe follows at a time, as 1,2,4 or 1-8. Default: 1,2,4."`
+	Calls     int      `default:"5" placeholder:"N" help:"How many calls the first task makes in a run; the others go on for as long. Default: 5."`
+	Schedule  string   `default:"timed" placeholder:"HOW" help:"timed: CPUs go on as those of a machine do; what is drawn is when each begins. sticky: they stand still for long, as those of a virtual machine. Default: timed."`
+	Runs      int      `default:"10" placeholder:"N" help:"Runs of each. Default: 10."`
+	Seed      uint64   `default:"1" placeholder:"N" help:"What they are drawn from. Default: 1."`
+	JSON      bool     `name:"json" xor:"form" help:"Print one JSON object a line."`
+	Markdown  bool     `xor:"form" help:"Print a table in Markdown."`
+}
+
+// Help implements kong.HelpProvider.
+func (*overheadMaxactiveCmd) Help() string {
+	return `A return probe follows as many calls at a time as its maxactive says; one more is missed, and counted in nmissed. Tasks call its function, which takes some 30 instructions, and do something else that is longer in between. Printed is which share of the calls is missed.
+
+--json has it by how many calls were in the function at a time, too.
+
+Examples:
+
+  kpsim overhead maxactive
+  kpsim overhead maxactive --edition 6.9 --tasks 1-16 --maxactive 1-8
+  kpsim overhead maxactive --schedule sticky --seed 7
+  kpsim overhead maxactive --json | jq 'select(.missed_share > 0.1)'
+
+Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
+}
+
+func (c *overheadMaxactiveCmd) run(p *program) (int, error) {
+	list, columns, err := c.configs()
+	if err != nil {
+		return 0, err
+	}
+	overlaps := make([]*overhead.Overlap, len(list))
+	err = p.inParts("maxactive", len(list), func(i int) (err error) {
+		overlaps[i], err = list[i].Measure()
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	if !c.JSON {
+		c.print(p, overlaps, columns)
+		return exitOK, nil
+	}
+	for _, o := range overlaps {
+		if err := p.printJSON(o); err != nil {
+			return 0, err
+		}
+	}
+	return exitOK, nil
+}
+
+// configs returns what is measured, and how many of it are a row.
+func (c *overheadMaxactiveCmd) configs() (list []overhead.OverlapConfig, columns int, err error) {
+	editions, err := once("edition", "edition", c.Editions, stormNames(0))
+	if err != nil {
+		return nil, 0, err
+	}
+	tasks, err := numbers("tasks", "numbers of tasks", c.Tasks, 1, sim.MaxCPUs)
+	if err != nil {
+		return nil, 0, err
+	}
+	maxactives, err := numbers("maxactive", "numbers of calls", c.Maxactive, 1, scenario.MaxRet)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := checkRuns("calls", c.Calls, 1, 100); err != nil {
+		return nil, 0, err
+	}
+	if err := checkRuns("runs", c.Runs, 1, 10_000); err != nil {
+		return nil, 0, err
+	}
+	if err := checkSchedule(c.Schedule); err != nil {
+		return nil, 0, err
+	}
+	if len(editions) == 0 {
+		editions = differing()
+	}
+	for _, e := range editions {
+		for _, t := range tasks {
+			for _, m := range maxactives {
+				list = append(list, overhead.OverlapConfig{Tasks: t, Maxactive: m, Calls: c.Calls, Edition: e, Schedule: c.Schedule, Runs: c.Runs, Seed: c.Seed})
+			}
+		}
+	}
+	return list, len(maxactives), nil
+}
+
+func (c *overheadMaxactiveCmd) print(p *program, overlaps []*overhead.Overlap, columns int) {
+	fmt.Fprintf(p.out, "Missed of the calls of a function with a return probe, in %%, by maxactive, in %s (%s, seed %d):\n\n", number(c.Runs, "run"), c.Schedule, c.Seed)
+	g := grid{head: []string{"edition", "tasks", "calls"}, text: 1}
+	for i, o := range overlaps {
+		if i < columns {
+			g.head = append(g.head, fmt.Sprint(o.Maxactive))
+		}
+		if i%columns == 0 {
+			g.add(o.Edition, fmt.Sprint(o.Tasks), fmt.Sprint(o.Called))
+		}
+		last := &g.rows[len(g.rows)-1]
+		*last = append(*last, perCent(o.Share))
+	}
+	g.print(p, c.Markdown)
+	fmt.Fprintln(p.out, "\ncalls: with the least maxactive. As many at a time as maxactive are never missed. How long calls take is by nominal costs.")
+}

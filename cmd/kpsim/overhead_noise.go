@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"kpsim/properties/overhead"
+)
+
+// What is drawn if nothing is said, and at most: the bootstrap goes over all of it a
+// thousand times.
+const (
+	noiseRuns, noiseRunsMost = 20, 1000
+	noiseHits, noiseHitsMost = 2000, 1_000_000
+	noiseAllMost             = 2_000_000
+)
+
+// An overheadNoise is a figure with noise, as --json prints it.
+type overheadNoise struct {
+	Machine    string         `json:"machine"`
+	Name       string         `json:"name"`
+	Arch       string         `json:"arch"`
+	MHz        float64        `json:"mhz"`
+	Edition    string         `json:"edition"`
+	Probe      string         `json:"probe"`
+	Says       string         `json:"says"`
+	Costs      string         `json:"tier"` // or profile
+	Documented *float64       `json:"documented_us"`
+	WarmUsec   float64        `json:"warm_us"`
+	Warm       float64        `json:"warm_cycles"`
+	Noise      overhead.Noise `json:"noise"`
+	NoiseFrom  string         `json:"noise_from"` // assumed, or a file
+	Seed       uint64         `json:"seed"`
+	Misses     float64        `json:"misses_add_cycles"` // in the mean
+	Ticks      float64        `json:"ticks_add_cycles"`
+	SMIs       float64        `json:"smis_add_cycles"`
+	noiseUsec
+	overhead.Summary
+	With *noiseCompared `json:"compared"` // null: with itself
+
+	samples overhead.Samples
+}
+
+// noiseUsec is what of a Summary is a time.
+type noiseUsec struct {
+	MeanUsec overhead.Measure `json:"mean_us"`
+	SDUsec   float64          `json:"sd_us"`
+	P50Usec  overhead.Measure `json:"p50_us"`
+	P90Usec  overhead.Measure `json:"p90_us"`
+	P99Usec  overhead.Measure `json:"p99_us"`
+	P999Usec overhead.Measure `json:"p99_9_us"`
+	MaxUsec  float64          `json:"max_us"`
+}
+
+// noiseCompared says how many times as long hits are as those of another probe.
+type noiseCompared struct {
+	Probe   string `json:"with_probe"`
+	Edition string `json:"with_edition"`
+	overhead.Comparison
+}
+
+// noise prints how hits are spread.
+func (c *overheadTableCmd) noise(p *program) error {
+	of, from, err := c.noiseOf()
+	if err != nil {
+		return err
+	}
+	runs, hits, seed := value(c.Runs, noiseRuns), value(c.Hits, noiseHits), value(c.Seed, 1)
+	if err := cmp.Or(checkRuns("runs", runs, 2, noiseRunsMost), checkRuns("hits", hits, 2, noiseHitsMost)); err != nil {
+		return err
+	}
+	if runs*hits > noiseAllMost {
+		return fmt.Errorf("--hits: %d runs of %d hits are more than %d; give fewer of either", runs, hits, noiseAllMost)
+	}
+	tiers, _ := tiersOf(c.Tier)
+	machines, err := priceMachines(c.Machines, tiers[0], c.Profile)
+	if err != nil {
+		return err
+	}
+	list, err := c.hits(machines, c.Editions)
+	if err != nil {
+		return err
+	}
+	rows := make([]overheadNoise, len(list))
+	err = p.inParts("hits with noise", len(list), func(i int) error {
+		h := &list[i]
+		rows[i] = overheadNoise{
+			Machine: h.ID(), Name: h.Name, Arch: h.Arch, MHz: h.MHz, Edition: h.edition, Probe: h.probe.Name, Says: h.probe.Says,
+			Costs: h.by, Documented: h.documented(), Noise: of, NoiseFrom: from, Seed: seed,
+		}
+		return rows[i].draw(h, runs, hits)
+	})
+	if err != nil {
+		return err
+	}
+	if c.Bench {
+		return benchNoise(p, rows, len(c.Editions) > 0)
+	}
+	for i := range rows {
+		first := slices.IndexFunc(rows, func(r overheadNoise) bool { return r.Machine == rows[i].Machine })
+		if err := rows[i].compare(&rows[first]); err != nil {
+			return err
+		}
+		if c.JSON {
+			if err := p.printJSON(&rows[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if !c.JSON {
+		printNoise(p, rows, len(c.Editions) > 0, c.Markdown)
+	}
+	return nil
+}
+
+// noiseOf returns how much noise there is, and where that is from.
+func (c *overheadTableCmd) noiseOf() (n overhead.Noise, from string, err error) {
+	if c.NoiseFile == "" {
+		return overhead.NominalNoise, "assumed", nil
+	}
+	name := string(c.NoiseFile)
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return n, "", fmt.Errorf("--noise-file: %s; name a file with a JSON object", cause(err, name))
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&n); err != nil || d.More() {
+		return n, "", fmt.Errorf("%s: it is to be one JSON object of the keys and numbers that %s --json --noise prints as noise (%v)", name, "kpsim overhead", err)
+	}
+	if err := n.Check(); err != nil {
+		return n, "", fmt.Errorf("%s: %w", name, err)
+	}
+	return n, name, nil
+}
+
+// draw draws hits and sums them up.
+func (r *overheadNoise) draw(h *pricedHit, runs, hits int) error {
+	hit, err := h.probe.Measure(&h.Costs)
+	if err != nil {
+		return err
+	}
+	r.Warm, r.WarmUsec = hit.Cycles, hit.Cycles/h.MHz
+	r.Misses, r.Ticks, r.SMIs = r.Noise.Expected(&hit, h.MHz)
+	own := fnv.New64a() // so that figures are independent of each other
+	fmt.Fprintf(own, "%s %s %s", r.Machine, r.Edition, r.Probe)
+	r.samples = r.Noise.DrawRuns(&hit, h.MHz, r.Seed^own.Sum64(), runs, hits)
+	s, err := overhead.Summarize(r.samples, r.Seed)
+	if err != nil {
+		return err
+	}
+	r.Summary = *s
+	usec := func(m overhead.Measure) overhead.Measure {
+		return overhead.Measure{Value: m.Value / h.MHz, Interval: overhead.Interval{Low: m.Interval.Low / h.MHz, High: m.Interval.High / h.MHz}}
+	}
+	r.noiseUsec = noiseUsec{usec(s.Mean), s.SD / h.MHz, usec(s.P50), usec(s.P90), usec(s.P99), usec(s.P999), s.Max / h.MHz}
+	return nil
+}
+
+// compare compares a figure with the first of its machine.
+func (r *overheadNoise) compare(first *overheadNoise) error {
+	if r == first {
+		return nil
+	}
+	k, err := overhead.Compare(first.samples, r.samples, r.Seed)
+	if err != nil {
+		return err
+	}
+	r.With = &noiseCompared{first.Probe, first.Edition, *k}
+	return nil
+}
+
+// benchNoise prints a line for each run, so that benchstat compares distributions.
+func benchNoise(p *program, rows []overheadNoise, editions bool) error {
+	fmt.Fprintf(p.out, "pkg: kpsim/properties/overhead\ncosts: %s\n", rows[0].Costs)
+	for i := range rows {
+		r := &rows[i]
+		edition := r.Edition
+		if !editions {
+			edition = ""
+		}
+		for _, run := range r.samples {
+			run = slices.Sorted(slices.Values(run))
+			mean, p99 := stat.Mean(run, nil), stat.Quantile(0.99, stat.Empirical, run, nil)
+			fmt.Fprintf(p.out, "%s %d %.1f ns/op %.1f cycles/hit %.1f p99-ns/hit\n", benchName(r.Machine, edition, r.Probe), len(run), 1000*mean/r.MHz, mean, 1000*p99/r.MHz)
+		}
+	}
+	return nil
+}

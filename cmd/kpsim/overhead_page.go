@@ -1,0 +1,273 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"kpsim/cmd/kpsim/page"
+	"kpsim/properties/overhead"
+	"kpsim/sim"
+	"kpsim/smp/cycles"
+)
+
+// An overheadPage is what --html writes.
+type overheadPage struct {
+	c       *overheadTableCmd
+	r       *overheadReport
+	o       *overhead.Model       // nil if it is a profile's
+	u       *overhead.UserProfile // nil if it isn't
+	subject paged
+	at      func(says string) // tells what is being measured
+}
+
+// A paged is the machine by whose costs scaling and pauses are measured.
+type paged struct {
+	name  string
+	mhz   float64
+	costs *cycles.Profile
+	by    string // whose costs
+}
+
+// usec writes cycles as microseconds.
+func (m *paged) usec(cycles float64) float64 { return cycles / m.mhz }
+
+// html writes the page.
+func (c *overheadTableCmd) html(p *program) error {
+	if err := c.HTML.check(); err != nil {
+		return fmt.Errorf("--html: %w", err)
+	}
+	g := p.watch("overhead", 0)
+	defer g.clear()
+	p.exitAtInterrupt("no page was written")
+	o := &overheadPage{c: c, at: func(says string) {
+		p.doing = says
+		g.say(says)
+	}}
+	o.at("the figures")
+	if err := o.measure(); err != nil {
+		return err
+	}
+	d, err := o.document()
+	if err != nil {
+		return err
+	}
+	b, err := d.Render()
+	if err != nil {
+		sim.Bug("%v", err)
+	}
+	if err := writeWhole(string(c.HTML), b); err != nil {
+		return fmt.Errorf("--html: %s; name a file in a folder that can be written to", cause(err, string(c.HTML)))
+	}
+	g.clear()
+	fmt.Fprintf(p.out, "%s: %s of what probes cost, %s, %d kB\n", c.HTML, number(len(d.Sections), "section"), number(len(o.r.rows), "figure"), (len(b)+999)/1000)
+	return nil
+}
+
+// measure makes the table, and picks the machine of all that isn't in it.
+func (o *overheadPage) measure() (err error) {
+	if o.c.Profile != "" {
+		o.r, o.u, err = o.c.pricedReport()
+		if err == nil {
+			o.subject = paged{o.u.Name + " " + o.u.Arch, o.u.MHz, &o.u.Costs, "the profile"}
+		}
+		return err
+	}
+	if o.o, err = overhead.Fit(overhead.Figures()); err != nil {
+		return err
+	}
+	if o.r, err = o.c.report(o.o); err != nil {
+		return err
+	}
+	l := &o.r.rows[len(o.r.rows)-1][0]
+	for i := range overhead.Machines {
+		if m := &overhead.Machines[i]; m.ID() == l.Machine {
+			costs, err := o.o.Profile(m, o.r.tiers[0])
+			o.subject = paged{m.Name + " " + m.Arch, m.MHz, costs, "its " + o.r.tiers[0].String() + " costs"}
+			return err
+		}
+	}
+	return nil
+}
+
+// command is the line that makes the page. It has no folders: whoever gets the page may
+// not have them.
+func (o *overheadPage) command() string {
+	words := []string{"kpsim", "overhead"}
+	for _, m := range o.c.Machines {
+		words = append(words, "--machine", m)
+	}
+	for _, q := range o.c.Probes {
+		words = append(words, "--probe", q)
+	}
+	if o.c.Tier != "" {
+		words = append(words, "--tier", o.c.Tier)
+	}
+	if o.c.Profile != "" {
+		words = append(words, "--profile", filepath.Base(string(o.c.Profile)))
+	}
+	return shell(append(words, "--html", filepath.Base(string(o.c.HTML)))...)
+}
+
+func (o *overheadPage) document() (*page.Document, error) {
+	d := &page.Document{Title: "What probes cost", Command: o.command(), Lead: o.lead(),
+		Foot: "Written by kpsim, which simulates live code patching on x86 machines. The same command gives the same page, byte for byte, on every computer."}
+	for _, part := range []func() (page.Section, error){o.figures, o.attribution, o.noise, o.scaling, o.pauses, o.provenance, o.limits} {
+		s, err := part()
+		if err != nil {
+			return nil, err
+		}
+		if len(s.Blocks) > 0 {
+			d.Sections = append(d.Sections, s)
+		}
+	}
+	return d, nil
+}
+
+// lead is three sentences.
+func (o *overheadPage) lead() []page.Text {
+	if o.u != nil {
+		return []page.Text{page.Text(fmt.Sprintf("What a hit of each probe costs on %s at %g MHz, by a profile of that machine. What happens in a hit is counted in simulated runs of the probes' engine: exceptions, single steps, instructions, locks, copies. Each such event has the price that the profile gives it.",
+			o.subject.name, o.u.MHz))}
+	}
+	return []page.Text{page.Text(fmt.Sprintf("The kernel's documents end in %d figures of what a hit of a probe takes; this page has ours beside them. What happens in a hit is counted in simulated runs of the probes' engine: exceptions, single steps, instructions, locks, copies. Each such event has a price on each machine, which is fitted to the figures.",
+		o.r.of))}
+}
+
+const (
+	farOff     = 0.05
+	farOffSays = "more than 5 % off"
+)
+
+const letters = "k is a kprobe that is stepped, b one that is boosted, o one that is optimized; r, rb and ro are return probes on such; j is a jprobe; kr and jr are a kprobe or jprobe and a return probe on one function."
+
+// hyphens says where the columns' names may be broken, for phones.
+var hyphens = strings.NewReplacer("calibrated", "cali\u00adbrated", "mechanistic", "mecha\u00adnistic")
+
+// errorCell writes a relative error in percent.
+func errorCell(v float64) page.Cell {
+	cell := page.Cell{Text: perCent(v)}
+	if v > farOff || v < -farOff {
+		cell.Mark = farOffSays
+	}
+	return cell
+}
+
+// figures is the table of overhead.
+func (o *overheadPage) figures() (page.Section, error) {
+	s := page.Section{ID: "figures", Title: "The documents' figures, and ours"}
+	t := &page.Table{Text: 1, Head: []string{"probe"}}
+	if o.u != nil {
+		s.Title = "What a hit takes"
+		t.Caption = "Microseconds and cycles that a call takes longer with a probe."
+		t.Head = append(t.Head, "µs", "cycles")
+	} else {
+		t.Caption = "Microseconds that a call takes longer with a probe: documented, and by our costs. “!” marks an error of more than 5 %; a documented 0.05 µs may be off by 10 % for its rounding alone."
+		t.Head = append(t.Head, "docu\u00admented µs")
+	}
+	for _, tier := range o.r.tiers {
+		t.Head = append(t.Head, hyphens.Replace(tier.String())+" µs", "error %")
+		if tier == overhead.Mechanistic {
+			t.Head = append(t.Head, "left out %")
+		}
+	}
+	machine := ""
+	for _, row := range o.r.rows {
+		l := &row[0]
+		if l.Machine != machine {
+			machine = l.Machine
+			t.Groups = append(t.Groups, page.Group{Name: fmt.Sprintf("%s, %s, %g MHz", l.Name, l.Arch, l.MHz)})
+		}
+		cells := page.Row(l.Probe)
+		if o.u != nil {
+			cells = append(cells, page.Row(fmt.Sprintf("%.3f", l.Usec), fmt.Sprintf("%.0f", l.Cycles))...)
+		} else {
+			cells = append(cells, page.Cell{Text: fmt.Sprintf("%.2f", *l.Documented)})
+		}
+		for i, tier := range o.r.tiers {
+			cells = append(cells, page.Cell{Text: fmt.Sprintf("%.3f", row[i].Usec)}, errorCell(*row[i].Error))
+			if tier == overhead.Mechanistic {
+				cells = append(cells, errorCell(*row[i].LeftOut))
+			}
+		}
+		rows := &t.Groups[len(t.Groups)-1].Rows
+		*rows = append(*rows, cells)
+	}
+	s.Blocks = append(s.Blocks, page.Text(letters), t)
+	var sums page.List
+	for i := range o.r.tiers {
+		sums = append(sums, page.Text(fmt.Sprintf("%s; %s fitted to all %d figures.", o.r.summary(i), number(o.r.numbers[i], "number"), o.r.of)))
+	}
+	if o.u == nil {
+		s.Blocks = append(s.Blocks, sums, page.Text("The calibrated costs say what the figures say. The mechanistic ones can be wrong: “left out” is the error for a figure that they weren't fitted to. A figure has two decimals; beyond rounding is how far ours is outside of what is rounded to it."))
+	}
+	return s, nil
+}
+
+// attribution shows what hits are spent on.
+func (o *overheadPage) attribution() (page.Section, error) {
+	by := "the profile"
+	if o.u == nil {
+		by = "the " + o.r.tiers[len(o.r.tiers)-1].String() + " costs"
+	}
+	f := &page.Figure{Caption: page.Text("What a hit is spent on, by " + by + ": how its cycles are shared out, and how long it is. Hardware: exceptions, returns from them, mispredicted branches, flags, instructions of text. Dispatch: to the probe and back, steps, detours.")}
+	for part := range overhead.Parts {
+		f.Legend = append(f.Legend, page.Key{Name: part.String(), Of: int(part), Piece: true})
+	}
+	for _, rows := range o.machines() {
+		if err := addAttribution(f, rows); err != nil {
+			return page.Section{}, err
+		}
+	}
+	g := o.r.shares()
+	return page.Section{ID: "attribution", Title: "What a hit is spent on", Blocks: []page.Block{
+		f, &page.Details{Summary: "The numbers", Blocks: []page.Block{g.table("Shares of a hit's cycles, by " + page.Text(by) + ".")}},
+	}}, nil
+}
+
+// machines are the rows of each machine.
+func (o *overheadPage) machines() (list [][][]overheadLine) {
+	for i, row := range o.r.rows {
+		if i == 0 || row[0].Machine != o.r.rows[i-1][0].Machine {
+			list = append(list, nil)
+		}
+		list[len(list)-1] = append(list[len(list)-1], row)
+	}
+	return list
+}
+
+// addAttribution adds the two plots of a machine.
+func addAttribution(f *page.Figure, rows [][]overheadLine) error {
+	var names []string
+	share, long := make([][]float64, overhead.Parts), make([][]float64, overhead.Parts)
+	var says []string
+	for _, row := range rows {
+		l := &row[len(row)-1]
+		names = append(names, l.Probe)
+		most := 0
+		for part, v := range l.shares {
+			share[part] = append(share[part], 100*v/max(l.Cycles, 1))
+			long[part] = append(long[part], v/l.MHz)
+			if v > l.shares[most] {
+				most = part
+			}
+		}
+		says = append(says, fmt.Sprintf("%s %.2f µs, %.0f %% of it %s", l.Probe, l.Usec, 100*l.shares[most]/max(l.Cycles, 1), overhead.Part(most)))
+	}
+	l := &rows[0][0]
+	for _, kind := range []struct {
+		of, axis string
+		pieces   [][]float64
+	}{{"shares", "% of a hit's cycles", share}, {"time", "µs a hit", long}} {
+		p := page.NewPlot(kind.axis, "")
+		if err := page.AddBars(p, names, kind.pieces); err != nil {
+			return err
+		}
+		p.X.Max *= 1.02
+		f.Plots = append(f.Plots, page.Plot{
+			Title: fmt.Sprintf("%s %s: %s", l.Name, l.Arch, kind.of), Says: strings.Join(says, "; ") + ".",
+			Plot: p, Height: page.BarsHeight(len(names)),
+		})
+	}
+	return nil
+}

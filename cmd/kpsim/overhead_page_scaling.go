@@ -1,0 +1,221 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot/plotter"
+
+	"kpsim/cmd/kpsim/page"
+	"kpsim/properties/overhead"
+	"kpsim/properties/scenario"
+)
+
+// scaling shows what becomes of hits with more CPUs, more probes, and more calls at a time
+// than a return probe follows. What isn't of a probe that is asked for is left out.
+func (o *overheadPage) scaling() (page.Section, error) {
+	s := page.Section{ID: "scaling", Title: "More CPUs, more probes, more calls at a time"}
+	for _, part := range []func() ([]page.Block, error){o.manyCPUs, o.manyProbes, o.manyCalls} {
+		blocks, err := part()
+		if err != nil {
+			return s, err
+		}
+		s.Blocks = append(s.Blocks, blocks...)
+	}
+	if len(s.Blocks) > 0 {
+		s.Blocks = append([]page.Block{page.Text("By " + o.subject.says() + ".")}, s.Blocks...)
+	}
+	return s, nil
+}
+
+// says names the machine whose costs are used.
+func (m *paged) says() string {
+	return fmt.Sprintf("the costs of %s at %g MHz (%s)", m.name, m.mhz, m.by)
+}
+
+var scaledCPUs = []int{1, 2, 4, 8, 16, 32, 64}
+
+// A scaledCurve is of a way to probe, in an edition.
+type scaledCurve struct {
+	name    string
+	probe   overhead.Probe
+	edition string
+}
+
+// curves are those of a sort of probe: k or r, as each edition has it; jumps are left out, to
+// see how hits wait for each other.
+func curves(name string) (list []scaledCurve) {
+	for _, p := range overhead.Probes(false) {
+		if p.Name != name {
+			continue
+		}
+		for _, e := range scenario.Editions() {
+			if e == scenario.EditionDocumented {
+				continue // it is no kernel's
+			}
+			list = append(list, scaledCurve{e.String(), p, fmt.Sprintf("edition = %q, optprobes = False, ftrace = False", e)})
+		}
+	}
+	return list
+}
+
+// manyCPUs is hits per second over CPUs.
+func (o *overheadPage) manyCPUs() (blocks []page.Block, err error) {
+	f := &page.Figure{Caption: "Hits per second of one probe that all CPUs hit all the time, by edition of the kernel's document; detours are left out. Both axes are logarithmic: what doubles with the CPUs is a straight line, and editions that do alike are one. Whoever's clock shows least goes next."}
+	t := &page.Table{Caption: "The same in numbers: million hits per second, by CPUs.", Head: []string{"edition"}, Text: 1}
+	for _, n := range scaledCPUs {
+		t.Head = append(t.Head, fmt.Sprint(n))
+	}
+	for _, sort := range []struct{ name, title string }{{"r", "a return probe"}, {"k", "a kprobe"}} {
+		if !o.wantsSort(sort.name) {
+			continue
+		}
+		p := page.NewPlot("CPUs", "million hits per second")
+		group := page.Group{Name: sort.title}
+		for series, c := range curves(sort.name) {
+			o.at(fmt.Sprintf("%s of edition %s on up to %d CPUs", sort.title, c.name, slices.Max(scaledCPUs)))
+			scaled, err := c.probe.Scale(scaledCPUs, c.edition, o.subject.costs)
+			if err != nil {
+				return nil, err
+			}
+			var points plotter.XYs
+			row := page.Row(c.name)
+			for _, s := range scaled {
+				rate := s.Rate * o.subject.mhz
+				row = append(row, page.Cell{Text: fmt.Sprintf("%.2f", rate)})
+				if rate > 0 {
+					points = append(points, plotter.XY{X: float64(s.CPUs), Y: rate})
+				}
+			}
+			group.Rows = append(group.Rows, row)
+			if err := page.AddLine(p, series, points, false); err != nil {
+				return nil, err
+			}
+			if len(f.Plots) == 0 {
+				f.Legend = append(f.Legend, page.Key{Name: "edition " + c.name, Of: series})
+			}
+		}
+		page.DoublingAxis(&p.X, slices.Max(scaledCPUs))
+		page.LogAxis(&p.Y)
+		t.Groups = append(t.Groups, group)
+		f.Plots = append(f.Plots, page.Plot{Title: sort.title, Says: "Hits per second over 1 to 64 CPUs by edition; the table below has the numbers.", Plot: p})
+	}
+	if len(f.Plots) == 0 {
+		return nil, nil
+	}
+	return []page.Block{f, t}, nil
+}
+
+// wantsSort reports whether a kprobe or a return probe is asked for, in any way that it can
+// be hit.
+func (o *overheadPage) wantsSort(name string) bool {
+	return len(o.c.Probes) == 0 || slices.ContainsFunc(o.c.Probes, func(p string) bool {
+		return strings.Contains(p, "r") == (name == "r") && !strings.HasPrefix(p, "j")
+	})
+}
+
+var scaledProbes = []int{1, 10, 100, 1000, 10_000, 100_000}
+
+// simulatedProbes is up to how many probes are simulated: ten times as many would take half
+// a minute.
+const simulatedProbes = 10_000
+
+// manyProbes is the cost of a hit over how many probes there are.
+func (o *overheadPage) manyProbes() ([]page.Block, error) {
+	f := &page.Figure{Caption: page.Text(fmt.Sprintf("What a hit takes with more probes in the kernel's table, which has %d chains. A lookup goes by more nodes of its chain, which is simulated with up to %s probes, and beyond is a model's; what a node costs that isn't in the nearest cache is assumed.", overhead.Chains, page.Thousands(simulatedProbes)))}
+	machines := o.machines()
+	subject := machines[len(machines)-1]
+	t := &page.Table{Caption: page.Text("The same in numbers: microseconds a hit, by the number of probes; and how many nodes a hit of " + subject[0][0].Probe + " goes by in the mean if all are hit in turn."), Head: []string{"probes", "nodes"}, Text: 0}
+	one, all := page.NewPlot("probes", "µs a hit"), page.NewPlot("probes", "µs a hit")
+	rows := make([][]page.Cell, len(scaledProbes))
+	for series, row := range subject {
+		l := &row[0]
+		o.at("more probes, " + l.Says)
+		f.Legend = append(f.Legend, page.Key{Name: l.Probe, Of: series})
+		t.Head = append(t.Head, l.Probe+", one hit", l.Probe+", all hit")
+		var ones, alls plotter.XYs
+		for i, n := range scaledProbes {
+			scale, by := l.probe.ScaleProbes, ""
+			if n > simulatedProbes {
+				scale, by = l.probe.ModelProbes, ", by the model"
+			}
+			k, err := scale(n, l.costs, overhead.NominalCache)
+			if err != nil {
+				return nil, err
+			}
+			if series == 0 {
+				rows[i] = page.Row(page.Thousands(float64(n))+by, fmt.Sprintf("%.1f", k.AllNodes))
+			}
+			a, b := k.OneHitCycles/l.MHz, k.AllHitCycles/l.MHz
+			rows[i] = append(rows[i], page.Row(fmt.Sprintf("%.2f", a), fmt.Sprintf("%.2f", b))...)
+			if a > 0 {
+				ones, alls = append(ones, plotter.XY{X: float64(n), Y: a}), append(alls, plotter.XY{X: float64(n), Y: b})
+			}
+		}
+		if err := page.AddLine(one, series, ones, false); err != nil {
+			return nil, err
+		}
+		if err := page.AddLine(all, series, alls, false); err != nil {
+			return nil, err
+		}
+	}
+	t.Groups = []page.Group{{Rows: rows}}
+	for _, p := range []*page.Plot{{Title: "one probe is hit over and over", Plot: one}, {Title: "all probes are hit in turn", Plot: all}} {
+		p.Plot.Y.Min *= 0.9 // an optimized kprobe's line isn't on the axis
+		page.LogAxis(&p.Plot.X)
+		page.LogAxis(&p.Plot.Y)
+		p.Says = "Microseconds a hit over 1 to 100,000 probes, by the probe that is hit; the table below has the numbers."
+		f.Plots = append(f.Plots, *p)
+	}
+	return []page.Block{f, t}, nil
+}
+
+// Of calls that overlap.
+const (
+	overlapEdition = "6.9"
+	overlapCalls   = 8
+	overlapRuns    = 5
+)
+
+var (
+	overlapTasks     = []int{2, 4, 8, 16}
+	overlapMaxactive = []int{1, 2, 4, 8, 16}
+)
+
+// manyCalls is the share of calls that a return probe misses.
+func (o *overheadPage) manyCalls() ([]page.Block, error) {
+	if !o.wantsSort("r") {
+		return nil, nil
+	}
+	f := &page.Figure{Caption: page.Text(fmt.Sprintf("Calls that a return probe misses because as many as maxactive says are being followed, by how many CPUs call the function all the time. Counted in %d runs of the engine of edition %s, from seed %d, with nominal costs.", overlapRuns, overlapEdition, pageSeed))}
+	t := &page.Table{Caption: "The same in numbers: percent of the calls, by maxactive.", Head: []string{"CPUs that call"}, Text: 0}
+	for _, m := range overlapMaxactive {
+		t.Head = append(t.Head, fmt.Sprint(m))
+	}
+	p := page.NewPlot("maxactive", "% of calls missed")
+	t.Groups = []page.Group{{}}
+	for series, n := range overlapTasks {
+		o.at(fmt.Sprintf("missed calls of %d CPUs", n))
+		row := page.Row(fmt.Sprint(n))
+		var points plotter.XYs
+		for _, m := range overlapMaxactive {
+			k, err := overhead.OverlapConfig{Tasks: n, Maxactive: m, Calls: overlapCalls, Edition: overlapEdition, Schedule: overhead.Timed, Runs: overlapRuns, Seed: pageSeed}.Measure()
+			if err != nil {
+				return nil, err
+			}
+			share := 100 * k.Share
+			points = append(points, plotter.XY{X: float64(m), Y: share})
+			row = append(row, page.Cell{Text: fmt.Sprintf("%.1f", share)})
+		}
+		t.Groups[0].Rows = append(t.Groups[0].Rows, row)
+		f.Legend = append(f.Legend, page.Key{Name: fmt.Sprintf("%d CPUs", n), Of: series})
+		if err := page.AddLine(p, series, points, false); err != nil {
+			return nil, err
+		}
+	}
+	page.DoublingAxis(&p.X, slices.Max(overlapMaxactive))
+	p.Y.Min, p.Y.Max = 0, 100
+	f.Plots = []page.Plot{{Title: "missed calls", Says: "Percent of calls missed over maxactive 1 to 16, by CPUs; the table below has the numbers.", Plot: p}}
+	return []page.Block{f, t}, nil
+}

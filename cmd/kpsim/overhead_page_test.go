@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/cmd/kpsim/page"
+	"kpsim/cmd/kpsim/page/pagetest"
+)
+
+// overheadHTML runs kpsim overhead --html with flags besides: the file, and what is in it.
+func overheadHTML(t *testing.T, flags ...string) (path, text string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "page.html")
+	var out, errs bytes.Buffer
+	status := run(append([]string{"overhead", "--html", path}, flags...), &out, &errs)
+	require.Equal(t, exitOK, status, errs.String())
+	require.Empty(t, errs.String())
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf("%d kB", (len(b)+999)/1000), regexp.MustCompile(`\d+ kB`).FindString(out.String()))
+	require.True(t, strings.HasPrefix(out.String(), path+": "), out.String())
+	entries, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "nothing else is left there")
+	return path, string(b)
+}
+
+// The page has all figures, plots and costs, is small, and a browser shows it.
+func TestOverheadPage(t *testing.T) {
+	path, text := overheadHTML(t)
+	pagetest.Check(t, text)
+	require.Less(t, len(text), 1_000_000)
+	for _, id := range []string{"figures", "attribution", "noise", "scaling", "pauses", "provenance", "limits"} {
+		require.Contains(t, text, `<section id="`+id+`"`)
+		require.Contains(t, text, `<a href="#`+id+`">`)
+	}
+	require.Contains(t, text, "<code>kpsim overhead --html page.html</code>", "no folder of this computer is in it")
+	section := func(id string) string {
+		_, s, _ := strings.Cut(text, `<section id="`+id+`"`)
+		s, _, _ = strings.Cut(s, "</section>")
+		return s
+	}
+	require.Equal(t, 27, strings.Count(section("figures"), `<th scope="row">`))
+	require.Contains(t, section("figures"), `<td class="n">0.06</td><td class="n">0.060</td><td class="n">0.0</td><td class="n">0.058</td>`)
+	require.Contains(t, section("figures"), `</span>15.8<span class="unseen">, more than 5 % off</span></strong>`)
+	require.Contains(t, section("figures"), `</span>-7.2<span class="unseen">, more than 5 % off</span></strong>`)
+	require.Equal(t, 9, strings.Count(section("figures"), "more than 5 % off</span>"))
+	for id, ticks := range map[string][]string{ // in their units
+		"attribution": {"100", "0.8", "jr"}, "noise": {"0.05", "99.99 %"}, "scaling": {"64", "100k"}, "pauses": {"99 %"},
+	} {
+		for _, tick := range ticks {
+			require.Contains(t, section(id), ">"+tick+"</text>", id)
+		}
+	}
+	require.NotRegexp(t, `>\d{3,}</text>`, section("pauses"), "cycles aren't microseconds")
+	require.Regexp(t, `<th scope="row">2\.6</th><td class="n">[01]\.[1-9]`, section("scaling"), "a hit takes some microseconds at most, and a tenth of one at least")
+	require.Regexp(t, `<th scope="row" class="n">16</th><td class="n">\d\d\.\d</td>`, section("scaling"), "of 16 calls at a time one is followed")
+	for id, plots := range map[string]int{"attribution": 10, "noise": 5, "scaling": 5, "pauses": 4} {
+		require.Equal(t, plots, strings.Count(section(id), `role="img"`), id)
+	}
+	require.Equal(t, 27, strings.Count(section("noise"), `<th scope="row">`))
+	for _, source := range []string{"fitted", "typical", "counted", "assumed"} {
+		require.Contains(t, section("provenance"), "<td>"+source+"</td>")
+	}
+	require.Contains(t, section("provenance"), "Sums of figures in whose hits the same happens:")
+	require.NotRegexp(t, `20[0-9][0-9]-[01][0-9]-[0-3][0-9]`, text, "no date")
+
+	o := pagetest.Open(t, path, 1280, 2000)
+	require.Empty(t, o.Console)
+	require.Equal(t, 7, strings.Count(o.DOM, "<section "))
+	require.Equal(t, 24, strings.Count(o.DOM, `role="img"`))
+	require.Contains(t, o.DOM, "</footer>", "it has been read to the end")
+	require.Equal(t, 1280, o.Picture.Bounds().Dx())
+}
+
+// The same command gives the same bytes, on however many processors.
+func TestOverheadPageIsSeeded(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	_, one := overheadHTML(t, "--machine", "xeon-e5410/x86_64", "--probe", "rb", "--tier", "mechanistic")
+	runtime.GOMAXPROCS(4)
+	_, four := overheadHTML(t, "--machine", "xeon-e5410/x86_64", "--probe", "rb", "--tier", "mechanistic")
+	require.True(t, one == four)
+	pagetest.Check(t, one)
+	require.Contains(t, one, "<code>kpsim overhead --machine xeon-e5410/x86_64 --probe rb --tier mechanistic --html page.html</code>")
+	require.NotContains(t, one, "Pentium M, i386")
+	require.NotContains(t, one, "cali\u00adbrated")
+	require.NotContains(t, one, `<p class="title" aria-hidden="true">a kprobe</p>`)
+	require.Contains(t, one, `<p class="title" aria-hidden="true">a return probe</p>`)
+	require.Contains(t, one, "What each event costs on xeon-e5410/x86_64, mechanistic: cycles of 2330 MHz.")
+	require.NotContains(t, one, "What each event costs on power5/ppc64")
+}
+
+// A profile's page has its costs, and no figures of the documents.
+func TestOverheadPageOfProfile(t *testing.T) {
+	profile := filepath.Join(t.TempDir(), "mine.profile")
+	require.NoError(t, os.WriteFile(profile, []byte(calibrated(t)), 0o644))
+	_, text := overheadHTML(t, "--profile", profile, "--probe", "k", "--probe", "o")
+	pagetest.Check(t, text)
+	require.Contains(t, text, "<code>kpsim overhead --probe k --probe o --profile mine.profile --html page.html</code>")
+	require.Contains(t, text, "All of them are from mine.profile")
+	require.NotContains(t, text, "left out %")
+	require.NotContains(t, text, profile)
+}
+
+// By costs of nothing hits take nothing, which no logarithmic axis has.
+func TestOverheadPageOfNothing(t *testing.T) {
+	profile := filepath.Join(t.TempDir(), "nothing.profile")
+	text := regexp.MustCompile(`(?m)^([a-z_-]+ +)[\d.]+  #`).ReplaceAllString(calibrated(t), "$1 0 #")
+	require.NoError(t, os.WriteFile(profile, []byte(text), 0o644))
+	o := &overheadPage{c: &overheadTableCmd{Profile: fileName(profile)}, at: func(string) {}}
+	require.NoError(t, o.measure())
+	d := page.Document{Title: "Nothing", Lead: o.lead()}
+	for _, part := range []func() (page.Section, error){o.figures, o.attribution, o.noise} {
+		s, err := part()
+		require.NoError(t, err)
+		d.Sections = append(d.Sections, s)
+	}
+	blocks, err := o.manyProbes()
+	require.NoError(t, err)
+	d.Sections[0].Blocks = append(d.Sections[0].Blocks, blocks...)
+	b, err := d.Render()
+	require.NoError(t, err)
+	pagetest.Check(t, string(b))
+}
+
+// calibrated is a profile.
+func calibrated(t *testing.T) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	require.Equal(t, exitOK, run([]string{"overhead", "calibrate", "--machine", "xeon-e5410/x86_64", "../../properties/overhead/figures.csv"}, &out, &errs), errs.String())
+	return out.String()
+}

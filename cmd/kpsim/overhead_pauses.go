@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+
+	"kpsim/properties/overhead"
+	"kpsim/sim"
+)
+
+type overheadPausesCmd struct {
+	overheadCosts
+	CPUs     []span   `name:"cpus" default:"2,4,8" placeholder:"LIST" help:"Numbers of CPUs, as 2,4,8 or 2-8; 64 at most. Default: 2,4,8."`
+	Patch    []string `default:"breakpoint,stop_machine" placeholder:"HOW" help:"How the jump is written: breakpoint, stop_machine. Default: both."`
+	Preempt  []string `default:"none" placeholder:"MODEL" help:"Models of preemption: ${preempts}. Default: none."`
+	Calls    int      `default:"4" placeholder:"N" help:"How many calls a task makes before it gives its CPU up. Default: 4."`
+	Schedule string   `default:"timed" placeholder:"HOW" help:"timed: CPUs go on as those of a machine do; what is drawn is when each begins. sticky: they stand still for long, as those of a virtual machine. Default: timed."`
+	Runs     int      `default:"20" placeholder:"N" help:"Runs of each. Default: 20."`
+	Seed     uint64   `default:"1" placeholder:"N" help:"What they are drawn from. Default: 1."`
+	JSON     bool     `name:"json" xor:"form" help:"Print one JSON object a line."`
+	Markdown bool     `xor:"form" help:"Print tables in Markdown."`
+}
+
+// Help implements kong.HelpProvider.
+func (*overheadPausesCmd) Help() string {
+	return `A probe is registered, optimized and unregistered on CPU 0 while the other CPUs call its function over and over. Printed is how long whom that keeps waiting, in each of the runs:
+
+  stop_machine arrives   from its request until a CPU is in its stopper
+  stop_machine stopped   from there until the CPU is let go
+  stop_machine in all    both
+  sync_core in all       from the sending of its IPIs until the last CPU has serialised
+  sync_core interrupt    what one of these CPUs is interrupted for
+  register to jump       from the call that registers the probe until its jump is written
+  optimizer to jump      from when the optimizer's timer fires until then
+
+What that timer takes, 5 jiffies, and what the kernel waits between two looks for the end of a grace period is in none of them.
+
+Examples:
+
+  kpsim overhead pauses
+  kpsim overhead pauses --cpus 2,16,64 --patch stop_machine --preempt none,full
+  kpsim overhead pauses --schedule sticky --runs 200 --seed 7
+  kpsim overhead pauses --json | jq '.stop_machine_request_to_end.p99_cycles / .mhz'
+
+Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
+}
+
+// An overheadPauses is what was measured of one machine, as --json prints it.
+type overheadPauses struct {
+	Machine string  `json:"machine"`
+	Name    string  `json:"name"`
+	Arch    string  `json:"arch"`
+	MHz     float64 `json:"mhz"`
+	Costs   string  `json:"tier"` // or profile
+	*overhead.Pauses
+}
+
+func (c *overheadPausesCmd) run(p *program) (int, error) {
+	list, err := c.configs()
+	if err != nil {
+		return 0, err
+	}
+	m, err := c.load()
+	if err != nil {
+		return 0, err
+	}
+	pauses := make([]*overhead.Pauses, len(list))
+	err = p.inParts("pauses", len(list), func(i int) (err error) {
+		list[i].Costs = &m.Costs
+		pauses[i], err = list[i].Measure()
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	if !c.JSON {
+		c.print(p, m, pauses)
+		return exitOK, nil
+	}
+	for _, q := range pauses {
+		if err := p.printJSON(&overheadPauses{m.ID(), m.Name, m.Arch, m.MHz, m.by, q}); err != nil {
+			return 0, err
+		}
+	}
+	return exitOK, nil
+}
+
+// configs returns what is measured.
+func (c *overheadPausesCmd) configs() (list []overhead.PauseConfig, err error) {
+	cpus, err := numbers("cpus", "numbers of CPUs", c.CPUs, 2, sim.MaxCPUs)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRuns("calls", c.Calls, 1, 100); err != nil {
+		return nil, err
+	}
+	if err := checkRuns("runs", c.Runs, 1, 10_000); err != nil {
+		return nil, err
+	}
+	if err := checkSchedule(c.Schedule); err != nil {
+		return nil, err
+	}
+	patches, err := once("patch", "way to write a jump that keeps CPUs waiting", c.Patch, []string{"breakpoint", "stop_machine"})
+	if err != nil {
+		return nil, err
+	}
+	preempts, err := once("preempt", "model of preemption", c.Preempt, stormNames(1))
+	if err != nil {
+		return nil, err
+	}
+	for _, patch := range patches {
+		for _, preempt := range preempts {
+			for _, n := range cpus {
+				list = append(list, overhead.PauseConfig{CPUs: n, Patch: patch, Preempt: preempt, Calls: c.Calls, Schedule: c.Schedule, Runs: c.Runs, Seed: c.Seed})
+			}
+		}
+	}
+	return list, nil
+}
+
+// checkSchedule checks the name of a way to draw schedules.
+func checkSchedule(name string) error {
+	if name != overhead.Timed && name != overhead.Sticky {
+		return fmt.Errorf("--schedule: no schedules are called %q; there are %s, %s", name, overhead.Timed, overhead.Sticky)
+	}
+	return nil
+}
+
+// pauseNames are the pauses in the order of the table.
+var pauseNames = [...]struct {
+	name string
+	of   func(q *overhead.Pauses) *overhead.Spread
+}{
+	{"stop_machine arrives", func(q *overhead.Pauses) *overhead.Spread { return &q.StopArrives }},
+	{"stop_machine stopped", func(q *overhead.Pauses) *overhead.Spread { return &q.Stopped }},
+	{"stop_machine in all", func(q *overhead.Pauses) *overhead.Spread { return &q.StopEnds }},
+	{"sync_core in all", func(q *overhead.Pauses) *overhead.Spread { return &q.Sync }},
+	{"sync_core interrupt", func(q *overhead.Pauses) *overhead.Spread { return &q.SyncAnswer }},
+	{"register to jump", func(q *overhead.Pauses) *overhead.Spread { return &q.Register }},
+	{"optimizer to jump", func(q *overhead.Pauses) *overhead.Spread { return &q.Optimizer }},
+}
+
+func (c *overheadPausesCmd) print(p *program, m *pricedMachine, pauses []*overhead.Pauses) {
+	fmt.Fprintf(p.out, "Pauses in µs on %s, by %s, in %s (%s, seed %d):\n\n", m.ID(), costsOf(m.by), number(c.Runs, "run"), c.Schedule, c.Seed)
+	g := grid{head: []string{"pause", "patch", "preempt", "CPUs", "n", "mean", "sd", "p50", "p90", "p99", "max", "mean cycles"}, text: 3}
+	for _, of := range pauseNames {
+		for _, q := range pauses {
+			s := of.of(q)
+			if s.N == 0 {
+				continue
+			}
+			cells := []string{of.name, q.Patch, q.Preempt, fmt.Sprint(q.CPUs), fmt.Sprint(s.N)}
+			for _, v := range [...]float64{s.Mean, s.SD, s.P50, s.P90, s.P99, s.Max} {
+				cells = append(cells, fmt.Sprintf("%.3f", v/m.MHz))
+			}
+			g.add(append(cells, fmt.Sprintf("%.0f", s.Mean))...)
+		}
+	}
+	g.print(p, c.Markdown)
+	fmt.Fprint(p.out, "\nWhat a switch of tasks, a serialising instruction and the sending of an IPI cost is assumed on all machines: no figure has one.\n")
+	if c.Schedule == overhead.Sticky {
+		fmt.Fprintln(p.out, "sticky: these are pauses of the strategy, which keeps CPUs standing, more than of the kernel.")
+	}
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"kpsim/properties/harness"
+	"kpsim/properties/overhead"
+	"kpsim/properties/scenario"
+)
+
+// A pricedMachine is one whose events have costs: of the documents, in a tier, or a
+// user's.
+type pricedMachine struct {
+	*overhead.UserProfile
+	by      string            // the tier, or profile
+	machine *overhead.Machine // nil: a user's
+	model   *overhead.Model
+}
+
+// priceMachines returns the documents' machines of these names, all if there are none, or
+// the one that a profile describes.
+func priceMachines(names []string, tier overhead.Tier, profile fileName) (list []pricedMachine, err error) {
+	if profile != "" {
+		u, err := readProfile(string(profile))
+		return []pricedMachine{{UserProfile: u, by: "profile"}}, err
+	}
+	o, err := overhead.Fit(overhead.Figures())
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range o.Machines() {
+		if len(names) > 0 && !slices.Contains(names, m.ID()) {
+			continue
+		}
+		u, err := o.UserProfile(m, tier)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, pricedMachine{u, tier.String(), m, o})
+	}
+	return list, nil
+}
+
+// machineIDs are those of the documents.
+func machineIDs() (ids []string) {
+	for i := range overhead.Machines {
+		ids = append(ids, overhead.Machines[i].ID())
+	}
+	return ids
+}
+
+// defaultMachine is the machine of the documents whose figures are youngest.
+const defaultMachine = "xeon-e5410/x86_64"
+
+// overheadCosts are the flags of a command that is of one machine.
+type overheadCosts struct {
+	Machine *string  `xor:"machine" placeholder:"ID" help:"Whose costs events have. Default: xeon-e5410/x86_64."`
+	Tier    *string  `xor:"tier" placeholder:"TIER" help:"Which costs: calibrated or mechanistic. Default: calibrated."`
+	Profile fileName `xor:"machine,tier" placeholder:"FILE" help:"The costs of the machine that this file describes, instead; kpsim overhead calibrate writes such."`
+}
+
+func (c *overheadCosts) load() (*pricedMachine, error) {
+	names, err := once("machine", "machine", []string{value(c.Machine, defaultMachine)}, machineIDs())
+	if err != nil {
+		return nil, err
+	}
+	tiers, err := tiersOf(value(c.Tier, overhead.Calibrated.String()))
+	if err != nil {
+		return nil, err
+	}
+	if len(tiers) != 1 {
+		return nil, errors.New("--tier: the name is empty; give calibrated or mechanistic")
+	}
+	list, err := priceMachines(names, tiers[0], c.Profile)
+	if err != nil {
+		return nil, err
+	}
+	return &list[0], nil
+}
+
+// value is that of a flag, or its default.
+func value[T any](flag *T, otherwise T) T {
+	if flag == nil {
+		return otherwise
+	}
+	return *flag
+}
+
+// costsOf says whose costs they are: of a tier, or a profile's.
+func costsOf(by string) string {
+	if by == "profile" {
+		return "the profile"
+	}
+	return "the " + by + " costs"
+}
+
+// returnsOf returns how return probes of an edition keep track of calls, by the word that
+// machine() has for it.
+func returnsOf(edition string) string {
+	for _, r := range scenario.SettingRows() {
+		if r.Word != "returns" {
+			continue
+		}
+		for e, words := range r.Of {
+			if e.String() == edition {
+				return words[0]
+			}
+		}
+	}
+	return ""
+}
+
+// differing returns the editions whose return probes keep track of calls in different
+// ways, the oldest of each.
+func differing() (editions []string) {
+	var seen []string
+	for _, e := range scenario.Editions() {
+		if r := returnsOf(e.String()); !slices.Contains(seen, r) {
+			seen, editions = append(seen, r), append(editions, e.String())
+		}
+	}
+	return editions
+}
+
+// checkRuns checks how many runs are drawn.
+func checkRuns(flag string, n, least, most int) error {
+	switch {
+	case n < least:
+		return fmt.Errorf("--%s: %d is too few; give %d to %d", flag, n, least, most)
+	case n > most:
+		return fmt.Errorf("--%s: %d is too many; give %d to %d", flag, n, least, most)
+	}
+	return nil
+}
+
+// inParts calls f for 0 to n-1 in parallel.
+func (p *program) inParts(what string, n int, f func(i int) error) error {
+	p.exitAtInterrupt("nothing was printed")
+	manySmall()
+	var done atomic.Uint64
+	defer p.watch(what, uint64(n)).follow(&done)()
+	return harness.Each(n, func(i int) error {
+		defer done.Add(1)
+		return f(i)
+	})
+}

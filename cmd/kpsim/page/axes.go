@@ -1,0 +1,106 @@
+package page
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+)
+
+// LogAxis makes an axis of what was added to a plot logarithmic.
+func LogAxis(a *plot.Axis) {
+	switch {
+	case a.Min > a.Max: // nothing was
+		a.Min, a.Max = 1, 10
+	case a.Max/a.Min < 1.2: // what is all alike is in the middle
+		a.Min, a.Max = a.Min/1.2, a.Max*1.2
+	}
+	a.Scale, a.Tick.Marker = plot.LogScale{}, logTicks{}
+}
+
+// DoublingAxis makes an axis logarithmic with marks at 1, 2, 4, … up to most.
+func DoublingAxis(a *plot.Axis, most int) {
+	var ticks plot.ConstantTicks
+	for n := 1; n <= most; n *= 2 {
+		ticks = append(ticks, plot.Tick{Value: float64(n), Label: strconv.Itoa(n)})
+	}
+	a.Min, a.Max = 1, float64(most)
+	a.Scale, a.Tick.Marker = plot.LogScale{}, ticks
+}
+
+// logTicks marks 1, 2 and 5 times powers of ten; over a wide range the powers alone, over a
+// narrow one what is round.
+type logTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (logTicks) Ticks(low, high float64) (list []plot.Tick) {
+	if high/low < 5 {
+		return plot.DefaultTicks{}.Ticks(low, high)
+	}
+	wide := high/low > 200
+	for e := int(math.Floor(math.Log10(low))); e <= int(math.Ceil(math.Log10(high))); e++ {
+		for m := 1.0; m < 10; m++ {
+			t := plot.Tick{Value: m * math.Pow10(e)}
+			if t.Value < low || t.Value > high {
+				continue
+			}
+			if m == 1 || !wide && (m == 2 || m == 5) {
+				t.Label = tickLabel(t.Value)
+			}
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// tickLabel is short: labels of powers of ten stand close.
+func tickLabel(v float64) string {
+	if v >= 10_000 {
+		return Thousands(v/1000) + "k"
+	}
+	return Thousands(v)
+}
+
+// Thousands writes a number without an exponent, and with commas between thousands.
+func Thousands(v float64) string {
+	whole, rest, _ := strings.Cut(strconv.FormatFloat(v, 'f', -1, 64), ".")
+	if rest != "" {
+		rest = "." + rest
+	}
+	for at := len(whole) - 3; at > 0 && whole[at-1] != '-'; at -= 3 {
+		whole = whole[:at] + "," + whole[at:]
+	}
+	return whole + rest
+}
+
+// ninesPerPoint is how close points of an ECDF are, in powers of ten of what is above:
+// nearer ones can't be told apart.
+const ninesPerPoint = 0.04
+
+// Nines returns the ECDF of a list in ascending order, for axes of LogAxis and NinesAxis.
+// The line is at the share of the list that is below a value; so the largest is on it.
+// What isn't above 0 is below all that a logarithmic axis has.
+func Nines(list []float64) (points plotter.XYs) {
+	last := math.Inf(-1)
+	for i, v := range list {
+		y := math.Abs(math.Log10(1 - float64(i)/float64(len(list)))) // not -0
+		if v > 0 && (y-last >= ninesPerPoint || i == len(list)-1) {
+			points = append(points, plotter.XY{X: v, Y: y})
+			last = y
+		}
+	}
+	return points
+}
+
+// NinesAxis makes an axis of what was added to a plot one of shares on which 90 %, 99 %,
+// 99.9 %, … are as far from each other.
+func NinesAxis(a *plot.Axis) {
+	ticks := plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: math.Log10(2), Label: "50 %"}}
+	a.Min, a.Max = 0, max(a.Max, 1)+0.05 // the line at the top is whole
+	for y := 1.0; y <= a.Max; y++ {
+		ticks = append(ticks, plot.Tick{Value: y, Label: strconv.FormatFloat(100-math.Pow10(2-int(y)), 'f', max(0, int(y)-2), 64) + " %"})
+	}
+	a.Tick.Marker = ticks
+}

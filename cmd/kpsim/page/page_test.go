@@ -1,0 +1,309 @@
+package page
+
+import (
+	"flag"
+	"image"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/plot/plotter"
+	"pgregory.net/rapid"
+
+	"kpsim/cmd/kpsim/page/pagetest"
+)
+
+var write = flag.String("write", "", "write the page of the tests to this file, to be looked at")
+
+// testDocument has one of everything.
+func testDocument(t *testing.T) *Document {
+	t.Helper()
+	lines := NewPlot("CPUs", "hits per second")
+	for i := range Series {
+		require.NoError(t, AddLine(lines, i, plotter.XYs{{X: 1, Y: 1}, {X: 64, Y: float64(2 + i)}}, i%2 == 0))
+	}
+	DoublingAxis(&lines.X, 64)
+	LogAxis(&lines.Y)
+	bars := NewPlot("µs a hit", "")
+	pieces := make([][]float64, Pieces)
+	for i := range pieces {
+		pieces[i] = []float64{1, float64(i)}
+	}
+	require.NoError(t, AddBars(bars, []string{"k", "<o>"}, pieces))
+	return &Document{
+		Title: "A <page>", Lead: []Text{"What `x<y` is & isn't."}, Command: "kpsim page --html 'a b.html'", Foot: "The end.",
+		Sections: []Section{
+			{ID: "one", Title: "One & only", Blocks: []Block{
+				Text("Prose."), List{"an item", "one with `code`"},
+				&Table{Caption: "Numbers.", Head: []string{"probe", "by", "µs"}, Text: 2, Groups: []Group{
+					{Name: "Pentium M", Rows: [][]Cell{Row("k", "us", "0.57"), {{Text: "j"}, {Text: "us"}, {Text: "1.20", Mark: "far off"}}}},
+					{Rows: [][]Cell{Row("o", "us", "-0.05")}},
+				}},
+			}},
+			{ID: "two", Title: "Two", Blocks: []Block{
+				&Figure{Caption: "Lines and bars.", Legend: []Key{{Name: "first", Of: 1}, {Name: "locks", Of: 4, Piece: true}},
+					Plots: []Plot{{Title: "lines & lines", Says: "Eight go up.", Plot: lines}, {Title: "bars", Says: "Two <bars>.", Plot: bars, Height: BarsHeight(2)}}},
+				&Details{Summary: "More", Blocks: []Block{Text("Hidden."), &Table{Caption: "Two.", Head: []string{"n"}, Groups: []Group{{Rows: [][]Cell{Row("1")}}}}}},
+			}},
+		},
+	}
+}
+
+func render(t *testing.T, d *Document) string {
+	t.Helper()
+	b, err := d.Render()
+	require.NoError(t, err)
+	return string(b)
+}
+
+func TestRender(t *testing.T) {
+	d := testDocument(t)
+	text := render(t, d)
+	if *write != "" {
+		require.NoError(t, os.WriteFile(*write, []byte(text), 0o644))
+	}
+	require.Equal(t, text, render(t, d), "again, of the same document")
+	require.Equal(t, text, render(t, testDocument(t)))
+	pagetest.Check(t, text)
+	for _, want := range []string{
+		"<title>A &lt;page&gt;</title>", "<h1>A &lt;page&gt;</h1>", "<p>What <code>x&lt;y</code> is &amp; isn&#39;t.</p>", "<code>kpsim page --html &#39;a b.html&#39;</code>",
+		`<a href="#one">One &amp; only</a>`, `<section id="two" aria-labelledby="two-title">`, "<li>one with <code>code</code></li>",
+		`<th scope="col">by</th><th scope="col" class="n">µs</th>`, `<th scope="rowgroup" colspan="3">Pentium M</th>`,
+		`<th scope="row">k</th><td>us</td><td class="n">0.57</td>`,
+		`<td class="n"><strong class="mark"><span aria-hidden="true">! </span>1.20<span class="unseen">, far off</span></strong></td>`,
+		`<tr><th scope="row" class="n">1</th></tr>`, "<summary>More</summary>", "<b>Figure 1.</b> Lines and bars.", "<b>Table 2.</b> Two.",
+		`<title id="plot-1-title">lines &amp; lines</title>`, `<desc id="plot-2-says">Two &lt;bars&gt;.</desc>`,
+		`stroke:var(--s7)`, `fill:url(#hatch-5)`, `class="s1" d="M0,6H34" stroke-dasharray="8 2"`, `fill="url(#hatch-4)"`, "<p>The end.</p>",
+	} {
+		require.Contains(t, text, want)
+	}
+	require.NotContains(t, text, "<page>")
+	require.Less(t, strings.Index(text, ">&lt;o&gt;</text>"), strings.Index(text, ">k</text>"), "the first bar is the uppermost, and drawn last")
+}
+
+func TestRenderFaults(t *testing.T) {
+	for want, change := range map[string]func(d *Document){
+		`section "Two": the ID "one" is there already`: func(d *Document) { d.Sections[1].ID = "one" },
+		`the ID "main" is there already`:               func(d *Document) { d.Sections[0].ID = "main" },
+		`the ID "A b" is there already, or is none`:    func(d *Document) { d.Sections[0].ID = "A b" },
+		`nothing says what the plot "bars" shows`:      func(d *Document) { d.Sections[1].Blocks[0].(*Figure).Plots[1].Says = "" },
+	} {
+		d := testDocument(t)
+		change(d)
+		_, err := d.Render()
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// A line without points is none, bars without lengths have an axis all the same.
+func TestNothingToDraw(t *testing.T) {
+	p := NewPlot("x", "y")
+	require.NoError(t, AddLine(p, 0, nil, true))
+	LogAxis(&p.X)
+	NinesAxis(&p.Y)
+	bars := NewPlot("x", "")
+	require.NoError(t, AddBars(bars, []string{"a"}, [][]float64{{0}}))
+	require.Error(t, AddBars(bars, []string{"a"}, [][]float64{{0, 1}}))
+	d := testDocument(t)
+	d.Sections[1].Blocks = []Block{&Figure{Caption: "None.", Plots: []Plot{{Title: "a", Says: "Nothing.", Plot: p}, {Title: "b", Says: "Nothing.", Plot: bars}}}}
+	pagetest.Check(t, render(t, d))
+}
+
+// An axis has a length whatever is on it, and a line of steps goes up before it goes on.
+func TestAxes(t *testing.T) {
+	p := NewPlot("", "")
+	require.NoError(t, AddLine(p, 0, plotter.XYs{{X: 3, Y: 0}}, true))
+	LogAxis(&p.X)
+	NinesAxis(&p.Y)
+	require.Less(t, p.X.Min, 2.9)
+	require.Greater(t, p.X.Max, 3.1)
+	require.GreaterOrEqual(t, p.Y.Max, 1.0)
+
+	p = NewPlot("", "")
+	require.NoError(t, AddLine(p, 3, plotter.XYs{{X: 1, Y: 0}, {X: 10, Y: 1}}, true))
+	svg, err := (&Plot{Says: "A step.", Plot: p}).svg("plot-1")
+	require.NoError(t, err)
+	m := regexp.MustCompile(`<path d="M([\d.]+),([\d.]+)L([\d.]+),([\d.]+)L([\d.]+),([\d.]+)"\s*style="fill:none;stroke:var\(--s3\)`).FindStringSubmatch(string(svg))
+	require.NotNil(t, m)
+	require.Equal(t, m[1], m[3], "up first")
+	require.Equal(t, m[4], m[6])
+	require.Greater(t, number(t, m[4]), number(t, m[2]))
+}
+
+// Pieces lie end to end, bars from the top down beside their names.
+func TestBars(t *testing.T) {
+	p := NewPlot("x", "")
+	require.NoError(t, AddBars(p, []string{"a", "b"}, [][]float64{{10, 30}, {20, 0}}))
+	svg, err := (&Plot{Says: "Bars.", Plot: p}).svg("plot-1")
+	require.NoError(t, err)
+	type box struct{ left, right, low, high float64 }
+	boxes := map[string][]box{}
+	for _, m := range regexp.MustCompile(`<path d="M([\d.]+),([\d.]+)L[\d.]+,([\d.]+)L([\d.]+),[^"]*"\s*style="fill:url\(#(hatch-\d)\)`).FindAllStringSubmatch(string(svg), -1) {
+		boxes[m[5]] = append(boxes[m[5]], box{number(t, m[1]), number(t, m[4]), number(t, m[2]), number(t, m[3])})
+	}
+	require.Len(t, boxes["hatch-0"], 2)
+	b, a := boxes["hatch-0"][0], boxes["hatch-0"][1] // from below
+	require.InEpsilon(t, 3*(a.right-a.left), b.right-b.left, 0.01)
+	require.InEpsilon(t, a.left, b.left, 0.001)
+	more := boxes["hatch-1"][len(boxes["hatch-1"])-1]
+	require.InEpsilon(t, a.right, more.left, 0.001)
+	require.InEpsilon(t, b.right, more.right, 0.001)
+	require.InEpsilon(t, a.low, more.low, 0.001)
+	require.Greater(t, a.low, b.high)
+	for name, box := range map[string]box{"a": a, "b": b} {
+		m := regexp.MustCompile(`<text x="[\d.]+" y="-([\d.]+)"[^>]*>` + name + `</text>`).FindStringSubmatch(string(svg))
+		require.NotNil(t, m, name)
+		y := number(t, m[1])
+		require.True(t, box.low < y && y < box.high, "%s is beside its bar", name)
+	}
+}
+
+func number(t *testing.T, s string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(s, 64)
+	require.NoError(t, err)
+	return v
+}
+
+func TestThousands(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 0.05: "0.05", 999: "999", 1000: "1,000", 100_000: "100,000", 1234567.5: "1,234,567.5", -100: "-100", -1000: "-1,000"} {
+		require.Equal(t, want, Thousands(v))
+	}
+}
+
+func TestLogTicks(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		want      string
+	}{
+		{0.3, 8, "0.5 1 2 5"},
+		{1, 100_000, "1 10 100 1,000 10k 100k"},
+		{0.04, 2, "0.05 0.1 0.2 0.5 1 2"},
+		{2.1, 3.2, "2.1 2.4 2.7 3.0"},
+	} {
+		var labels []string
+		for _, tick := range (logTicks{}).Ticks(c.low, c.high) {
+			require.True(t, tick.Value >= c.low && tick.Value <= c.high || c.high/c.low < 5)
+			if tick.Label != "" {
+				labels = append(labels, tick.Label)
+			}
+		}
+		require.Equal(t, c.want, strings.Join(labels, " "))
+	}
+}
+
+// A browser has nothing to say against it, has all that is in it, and paints it.
+func TestInChromium(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "page.html")
+	require.NoError(t, os.WriteFile(file, []byte(render(t, testDocument(t))), 0o644))
+	o := pagetest.Open(t, file, 400, 800)
+	require.Empty(t, o.Console)
+	require.Equal(t, 2, strings.Count(o.DOM, "<section "))
+	require.Equal(t, image.Rect(0, 0, 400, 800), o.Picture.Bounds())
+
+	// That it would have: a script isn't run, and told of.
+	bad := strings.Replace(render(t, testDocument(t)), "</main>", "<script>document.title = 'run'</script></main>", 1)
+	require.NoError(t, os.WriteFile(file, []byte(bad), 0o644))
+	o = pagetest.Open(t, file, 400, 800)
+	require.NotEmpty(t, o.Console)
+	require.NotContains(t, o.DOM, "<title>run</title>")
+}
+
+// By hand: of ten values the first is above none, the last above nine tenths.
+func TestNines(t *testing.T) {
+	list := []float64{-1, 0, 3, 4, 5, 6, 7, 8, 9, 90}
+	points := Nines(list)
+	require.Len(t, points, 8, "a logarithmic axis has neither -1 nor 0")
+	require.Equal(t, plotter.XY{X: 90, Y: 1}, points[7])
+	require.InDelta(t, math.Log10(1/0.8), points[0].Y, 1e-12)
+	require.Empty(t, Nines(nil))
+
+	p := NewPlot("", "")
+	require.NoError(t, AddLine(p, 0, plotter.XYs{{X: 1, Y: 4.6}}, false))
+	NinesAxis(&p.Y)
+	var labels []string
+	for _, tick := range p.Y.Tick.Marker.Ticks(0, 0) {
+		labels = append(labels, tick.Label)
+	}
+	require.Equal(t, []string{"0", "50 %", "90 %", "99 %", "99.9 %", "99.99 %"}, labels)
+
+	rapid.Check(t, func(t *rapid.T) {
+		list := rapid.SliceOfN(rapid.Float64Range(0.001, 1e6), 1, 3000).Draw(t, "list")
+		slices.Sort(list)
+		points := Nines(list)
+		require.Equal(t, list[0], points[0].X)
+		require.Equal(t, list[len(list)-1], points[len(points)-1].X)
+		require.LessOrEqual(t, len(points), 2+int(math.Log10(float64(len(list)))/ninesPerPoint)+1)
+		for i := 1; i < len(points); i++ {
+			require.Greater(t, points[i].Y, points[i-1].Y)
+			require.GreaterOrEqual(t, points[i].X, points[i-1].X)
+		}
+	})
+}
+
+// Texts stand out from what is behind them by 4.5 to 1, lines and bars by 3 to 1 (WCAG
+// 2.2, 1.4.3 and 1.4.11), by light and in the dark.
+func TestContrast(t *testing.T) {
+	schemes := regexp.MustCompile(`(?s):root \{(.*?)\}`).FindAllStringSubmatch(string(Stylesheet), -1)
+	require.Len(t, schemes, 2)
+	for _, scheme := range schemes {
+		colours := map[string]float64{}
+		for _, m := range regexp.MustCompile(`--(\w+): #(\w{6});`).FindAllStringSubmatch(scheme[1], -1) {
+			colours[m[1]] = luminance(t, m[2])
+		}
+		require.Len(t, colours, 7+Series)
+		for name := range colours {
+			least := 4.5
+			switch {
+			case name == "bg" || name == "band" || name == "line":
+				continue
+			case name[0] == 's' && name != "soft":
+				least = 3
+			}
+			for _, behind := range []string{"bg", "band"} {
+				if least == 3 && behind == "band" {
+					continue // no plot is there
+				}
+				high, low := max(colours[name], colours[behind]), min(colours[name], colours[behind])
+				require.GreaterOrEqual(t, (high+0.05)/(low+0.05), least, "%s on %s", name, behind)
+			}
+		}
+	}
+}
+
+// luminance is that of WCAG.
+func luminance(t *testing.T, hex string) (sum float64) {
+	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+		n, err := strconv.ParseUint(hex[2*i:2*i+2], 16, 8)
+		require.NoError(t, err)
+		v := float64(n) / 255
+		if v <= 0.04045 {
+			v /= 12.92
+		} else {
+			v = math.Pow((v+0.055)/1.055, 2.4)
+		}
+		sum += weight * v
+	}
+	return sum
+}
+
+// Every series has dashes of its own, and the stylesheet a colour for each and each piece.
+func TestStyles(t *testing.T) {
+	seen := map[string]bool{}
+	for i := range Series {
+		require.False(t, seen[dashes(i)])
+		seen[dashes(i)] = true
+		require.Contains(t, Stylesheet, ".s"+strconv.Itoa(i)+" {")
+	}
+	text := render(t, testDocument(t))
+	for i := range Pieces {
+		require.Contains(t, Stylesheet, ".f"+strconv.Itoa(i)+" {")
+		require.Contains(t, text, `<pattern id="hatch-`+strconv.Itoa(i)+`"`)
+	}
+}

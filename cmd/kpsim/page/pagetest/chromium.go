@@ -1,0 +1,78 @@
+package pagetest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	_ "image/png" // what screenshots are
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// browsers are the names that Chromium goes by.
+var browsers = []string{"chromium", "chromium-browser", "google-chrome"}
+
+// openTimeout is for a computer that has much else to do.
+const openTimeout = 2 * time.Minute
+
+// An Opened is what a browser made of a page.
+type Opened struct {
+	DOM     string      // as HTML
+	Console []string    // what it complained of
+	Picture image.Image // of the top of the page
+}
+
+// Open has a page read by a headless Chromium, in a window of so many pixels; where there is
+// none the test is skipped.
+func Open(t testing.TB, file string, width, height int) *Opened {
+	t.Helper()
+	path := ""
+	for _, name := range browsers {
+		if p, err := exec.LookPath(name); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		t.Skipf("no Chromium to render the page: there is none of %s", strings.Join(browsers, ", "))
+	}
+	file, err := filepath.Abs(file)
+	require.NoError(t, err)
+	shot := filepath.Join(t.TempDir(), "page.png")
+	dom, console := browse(t, path, file, "--dump-dom")
+	browse(t, path, file, fmt.Sprintf("--window-size=%d,%d", width, height), "--hide-scrollbars", "--screenshot="+shot)
+	f, err := os.Open(shot)
+	require.NoError(t, err)
+	defer f.Close()
+	picture, _, err := image.Decode(f)
+	require.NoError(t, err)
+	return &Opened{DOM: dom, Console: console, Picture: picture}
+}
+
+// browse runs the browser once: what it prints, and the messages of the page.
+func browse(t testing.TB, browser, file string, flags ...string) (out string, console []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	c := exec.CommandContext(ctx, browser, append([]string{
+		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+		"--disable-component-update", "--disable-sync", "--enable-logging=stderr", "--v=0", "--user-data-dir=" + t.TempDir(),
+	}, append(flags, "file://"+filepath.ToSlash(file))...)...)
+	c.WaitDelay = 10 * time.Second // for those that it has started
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	require.NoError(t, c.Run(), "%s", &stderr)
+	for line := range strings.Lines(stderr.String()) {
+		if strings.Contains(line, ":CONSOLE") {
+			console = append(console, strings.TrimSpace(line))
+		}
+	}
+	return stdout.String(), console
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A span is a number of a flag that takes many, or a range of them: 4, or 1-8.
+type span struct{ from, to int }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *span) UnmarshalText(b []byte) (err error) {
+	from, to, ranges := strings.Cut(string(b), "-")
+	if s.from, err = strconv.Atoi(from); err == nil {
+		s.to = s.from
+		if ranges {
+			s.to, err = strconv.Atoi(to)
+		}
+	}
+	if err != nil || s.to < s.from {
+		return fmt.Errorf("%q is no number and no range; give some, as 1,2,4 or 1-8", b)
+	}
+	return nil
+}
+
+// numbersMost is how many numbers a flag takes: each is a row or a column.
+const numbersMost = 64
+
+// numbers returns those of a flag in ascending order, each once.
+func numbers(flag, what string, spans []span, least, most int) (list []int, err error) {
+	if err := notEmpty(flag, spans); err != nil {
+		return nil, err
+	}
+	for _, s := range spans {
+		for _, n := range [...]int{s.from, s.to} {
+			if n < least || n > most {
+				return nil, fmt.Errorf("--%s: %d is out of range; give %s, %d to %d", flag, n, what, least, most)
+			}
+		}
+		for n := s.from; n <= s.to; n++ {
+			list = append(list, n)
+		}
+	}
+	slices.Sort(list)
+	if list = slices.Compact(list); len(list) > numbersMost {
+		return nil, fmt.Errorf("--%s: %d numbers are too many; give %d at most", flag, len(list), numbersMost)
+	}
+	return list, nil
+}
+
+// notEmpty refuses a list that was given and is empty, as of a variable that isn't set.
+func notEmpty[T any](flag string, list []T) error {
+	if list != nil && len(list) == 0 {
+		return fmt.Errorf("--%s: the list is empty; name one, or leave the flag out", flag)
+	}
+	return nil
+}
+
+// once returns the words of a flag, each once; known are those that there are, what what
+// they are called.
+func once(flag, what string, words, known []string) (list []string, err error) {
+	if err := notEmpty(flag, words); err != nil {
+		return nil, err
+	}
+	for _, w := range words {
+		if !slices.Contains(known, w) {
+			return nil, fmt.Errorf("--%s: no %s is called %q; there are %s", flag, what, w, strings.Join(known, ", "))
+		}
+		if !slices.Contains(list, w) {
+			list = append(list, w)
+		}
+	}
+	return list, nil
+}

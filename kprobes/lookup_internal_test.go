@@ -1,0 +1,69 @@
+package kprobes
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/cycles"
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+)
+
+// A breakpoint and a call by ftrace look for the probe in the chain of their address, from
+// the newest to their own; somebody else's breakpoint to the end.
+func TestLookups(t *testing.T) {
+	const n = 400
+	for _, ed := range []Edition{Edition26, Edition69} {
+		golden := map[Edition]uint64{Edition26: 0x9e37fffffffc0001, Edition69: 0x61c8864680b583eb}[ed]
+		chain := func(at isa.Addr) uint64 { return uint64(at) * golden >> 58 }
+		var d debugger
+		var tally [sim.MaxCPUs]cycles.Tally
+		lookups, nodes := &tally[0][cycles.Work(kapi.WorkLookup)], &tally[0][cycles.Work(kapi.WorkNode)]
+		f := append(isa.Nop5[:len(isa.Nop5):len(isa.Nop5)], victim.bytes...)
+		codes := []code{broken}
+		for i := range n {
+			codes = append(codes, code{name: "f", at: smp.TextBase + 0x1000 + isa.Addr(i*64), bytes: f})
+		}
+		probed := codes[1:]
+		b := newBench(t, ed.Settings(false), codes, func(b *bench, x *smp.Ctx) {
+			d.hook(b)
+			for _, c := range probed {
+				require.NoError(t, b.e.Register(x, &Kprobe{Addr: c.at}))
+			}
+			for i, c := range probed {
+				*lookups, *nodes = 0, 0
+				x.Call(c.at)
+				want := uint64(0)
+				for _, newer := range probed[i:] {
+					if chain(newer.at) == chain(c.at) {
+						want++
+					}
+				}
+				require.Equal(t, [2]uint64{1, want}, [2]uint64{*lookups, *nodes}, "function %d", i)
+			}
+			*lookups, *nodes = 0, 0
+			x.Call(broken.at)
+			want := uint64(0)
+			for _, c := range probed {
+				if chain(c.at) == chain(broken.at+5) {
+					want++
+				}
+			}
+			require.NotZero(t, want)
+			require.Equal(t, [2]uint64{1, want}, [2]uint64{*lookups, *nodes})
+		})
+		for i, c := range probed {
+			if i%2 == 0 && ed != Edition26 {
+				b.k.Ftrace.AddSite(c.at)
+			}
+		}
+		b.m.Freeze()
+		b.m.Count(&tally)
+		require.Equal(t, smp.Passed, b.run(new(sched.Default)), "%v", b.m.Refusal())
+		require.Equal(t, 1, d.breaks)
+	}
+}

@@ -1,0 +1,6 @@
+package overhead
+
+import (
+	_ "kpsim/cmd/kpsim/page" // want layer
+	_ "kpsim/properties"
+)
