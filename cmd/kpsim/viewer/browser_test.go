@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -18,10 +17,9 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-// browsers are the names that Chromium goes by.
-var browsers = []string{"chromium", "chromium-browser", "google-chrome"}
+	"kpsim/cmd/kpsim/page/pagetest"
+)
 
 // actionTimeout is for a computer that has much else to do.
 const actionTimeout = time.Minute
@@ -45,22 +43,13 @@ func TestMain(m *testing.M) {
 }
 
 func (b *browser) start() {
-	path := ""
-	for _, name := range browsers {
-		if p, err := exec.LookPath(name); err == nil {
-			path = p
-			break
-		}
-	}
-	if path == "" {
-		b.why = "no Chromium to open the page: there is none of " + strings.Join(browsers, ", ")
+	path, err := pagetest.Chromium()
+	if err != nil {
+		b.why = err.Error()
 		return
 	}
 	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.WSURLReadTimeout(actionTimeout)}
-	for _, flag := range []string{
-		"headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
-		"disable-component-update", "disable-sync", "hide-scrollbars",
-	} {
+	for _, flag := range pagetest.Flags {
 		options = append(options, chromedp.Flag(flag, true))
 	}
 	ctx, stopProcess := chromedp.NewExecAllocator(context.Background(), options...)

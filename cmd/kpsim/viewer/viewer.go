@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 
+	"kpsim/cmd/kpsim/page"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
@@ -39,7 +40,7 @@ type Page struct {
 	Runs    []Run
 }
 
-var page = template.Must(template.New("page").Parse(source))
+var form = template.Must(template.New("page").Parse(source))
 
 // Write writes the page. Errors are those of w.
 func Write(w io.Writer, p *Page) error {
@@ -52,10 +53,10 @@ func Write(w io.Writer, p *Page) error {
 		return err
 	}
 	sum := sha256.Sum256([]byte(script))
-	return page.Execute(w, map[string]any{
+	return form.Execute(w, map[string]any{
 		"Page":   p,
 		"Policy": fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; img-src data:", base64.StdEncoding.EncodeToString(sum[:])),
-		"Style":  template.CSS(style),
+		"Style":  page.Colours + template.CSS(style),
 		"Script": template.JS(script),
 		"Data":   template.JS(text),
 	})
