@@ -146,7 +146,7 @@ func TestEncode(t *testing.T) {
 	require.Equal(t, []string{"push", "int3"}, listings(0))
 	require.Equal(t, [][]int{{-1, 1, e.Texts[0].Sights[0][2]}}, e.Texts[0].Sights)
 	require.Equal(t, "55 90", e.Strings[e.Texts[0].Sights[0][2]])
-	require.Equal(t, []string{"", "push", "push; int3", ""}, listings(1), "not while it is being filled")
+	require.Equal(t, []string{"", "push", "push; int3", ""}, listings(1), "none while it is being filled")
 	require.Equal(t, 1.0, e.Texts[1].Versions[3][4])
 	require.Equal(t, 0.0, e.Texts[1].Versions[2][4])
 }

@@ -38,6 +38,12 @@ func (p *tab) attribute(selector, name string) string {
 	return js[string](p, "document.querySelector(%q).getAttribute(%q)", selector, name)
 }
 
+// frames waits until what was asked for is drawn.
+func (p *tab) frames() {
+	p.Helper()
+	p.do(chromedp.Evaluate[chromedp.Void]("new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f)))", chromedp.EvalAwaitPromise))
+}
+
 func (p *tab) click(selector string) {
 	p.Helper()
 	p.do(chromedp.Click(chromedp.CSS(selector)))
@@ -146,54 +152,6 @@ func TestButtons(t *testing.T) {
 	p.click(".patch .bytes button")
 	require.Equal(t, "store", r.Scene.Steps[p.step(0)].Class)
 	require.Positive(t, js[int](p, "document.querySelectorAll('.bytes td.new').length"))
-}
-
-// Where the drawing is clicked the page goes to the step that is drawn there, and draws a
-// line there: by steps and by time, in the whole run and in a part of it.
-func TestDrawing(t *testing.T) {
-	r := witness(t, "T2-second-instruction")
-	file, _ := page(t, r)
-	p := open(t, file, desk)
-	for _, before := range []string{"", "t", "+", "+", "0", "t"} {
-		if before != "" {
-			p.press(before)
-		}
-		for _, step := range []int{70, 72, 71, 78, 80} {
-			p.do(chromedp.Evaluate[chromedp.Void]("new Promise(requestAnimationFrame)", chromedp.EvalAwaitPromise))
-			at := js[[]float64](p, `(() => {
-				const v = kpsim.viewers[0], box = v.canvas.getBoundingClientRect(), lane = v.lane[v.run.cpu[%d]];
-				return [box.left + v.x(%[1]d), box.top + lane.task + 5];
-			})()`, step)
-			p.do(chromedp.MouseClickXY(at[0], at[1]))
-			p.shows(0, &r, step)
-			p.do(chromedp.Evaluate[chromedp.Void]("new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f)))", chromedp.EvalAwaitPromise))
-			red := js[[]int](p, `(() => {
-				const v = kpsim.viewers[0], c = document.createElement("canvas").getContext("2d");
-				c.drawImage(v.canvas, -Math.floor(v.x(%d)), -1);
-				return Array.from(c.getImageData(0, 0, 1, 1).data);
-			})()`, step)
-			require.Greater(t, red[0], 150, "%v", red)
-			require.Less(t, red[2], 150, "%v", red)
-		}
-	}
-	wide := func() float64 { return js[float64](p, "kpsim.viewers[0].to - kpsim.viewers[0].from") }
-	all := wide()
-	require.InDelta(t, len(r.Scene.Steps)-1, all, 0.1)
-	p.press("+")
-	require.InDelta(t, all/2, wide(), 0.1)
-	p.press("-")
-	require.InDelta(t, all, wide(), 0.1)
-	for range 20 {
-		p.press("+")
-	}
-	require.InDelta(t, 8, wide(), 0.1)
-	p.press(kb.Home)
-	p.until("kpsim.viewers[0].from <= 0")
-	p.click("[data-go=all]")
-	require.InDelta(t, all, wide(), 0.1)
-	p.click("[data-go=axis]")
-	require.InDelta(t, float64(r.Scene.Steps[len(r.Scene.Steps)-1].Time-r.Scene.Steps[0].Time), wide(), 1)
-	require.Equal(t, "by step", p.text("[data-go=axis]"))
 }
 
 // An address names a step, and follows it.
@@ -309,6 +267,11 @@ func TestKeyboardAlone(t *testing.T) {
 	p.do(chromedp.Focus(chromedp.CSS(slider)))
 	p.press(kb.Home, kb.ArrowRight)
 	p.shows(0, &r, 1)
+	p.do(chromedp.EmulateViewport(1400, 400), chromedp.Evaluate[chromedp.Void]("window.scrollTo(0, 100)"))
+	p.press(kb.PageDown, kb.End, kb.Home, kb.ArrowRight)
+	p.frames()
+	require.Equal(t, 100.0, js[float64](p, "window.scrollY"), "the keys are the steps'")
+	p.do(chromedp.EmulateViewport(1400, 900))
 	p.do(chromedp.Focus(chromedp.CSS(".deviations li:nth-child(2) button")))
 	p.press(kb.Enter)
 	p.shows(0, &r, r.Scene.Deviations[1].Step)
@@ -396,109 +359,4 @@ func TestEnds(t *testing.T) {
 	require.True(t, js[bool](p, "document.querySelector('[data-go=violation]').disabled"))
 	p.press("v")
 	p.shows(0, &passes, 0)
-}
-
-// The script makes of its data what the scene is.
-func TestRestored(t *testing.T) {
-	for _, r := range []viewer.Run{witness(t, "T1-no-sync-1"), witness(t, "S1-cancel-rcu-pages"), long(t, 2000)} {
-		file, _ := page(t, r)
-		p := open(t, file, desk)
-		s := r.Scene
-		type restored struct {
-			Seq         []uint32
-			Time, Clock []uint64
-			Says        []string
-			Bytes       [][]string
-			Since       [][][]int
-		}
-		got := js[restored](p, `(r => ({
-			Seq: r.seq, Time: r.time, Clock: r.clock, Says: r.says.map(i => r.text(i)),
-			Bytes: r.texts.map(t => t.bytes.map(b => b.join(" "))), Since: r.texts.map(t => t.since),
-		}))(kpsim.viewers[0].run)`)
-		want := restored{}
-		for i := range s.Steps {
-			q := &s.Steps[i]
-			want.Seq, want.Time, want.Clock, want.Says = append(want.Seq, q.Event.Seq), append(want.Time, q.Time), append(want.Clock, q.Clock), append(want.Says, strings.TrimSpace(q.Says))
-		}
-		for i := range s.Texts {
-			var list []string
-			for _, v := range s.Texts[i].Versions {
-				list = append(list, v.Bytes)
-			}
-			want.Bytes = append(want.Bytes, list)
-		}
-		since := got.Since
-		got.Since = nil
-		require.Equal(t, want, got)
-		for i := range s.Texts {
-			for v, list := range since[i] { // the version that brought a byte is the last that changed it
-				now := strings.Fields(s.Texts[i].Versions[v].Bytes)
-				for k, from := range list {
-					for w := from; w <= v; w++ {
-						require.Equal(t, now[k], strings.Fields(s.Texts[i].Versions[w].Bytes)[k])
-					}
-					if from > 0 {
-						was := strings.Fields(s.Texts[i].Versions[from-1].Bytes)
-						require.True(t, k >= len(was) || was[k] != now[k])
-					}
-				}
-			}
-		}
-	}
-}
-
-// Beside memory stands what each CPU may still fetch, if that is something else, and where
-// it is.
-func TestText(t *testing.T) {
-	r := witness(t, "T1-no-sync-1")
-	s := r.Scene
-	file, _ := page(t, r)
-	p := open(t, file, desk)
-	site := 0
-	for !s.Texts[site].Site {
-		site++
-	}
-	stale := 0
-	for step := range s.Steps {
-		p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("kpsim.viewers[0].go(%d)", step)))
-		version, sees, stand := "", map[int]string{}, map[int]view.Stand{}
-		for _, v := range s.Texts[site].Versions {
-			if v.Step <= step {
-				version = v.Bytes
-			}
-		}
-		for _, v := range s.Texts[site].Sights {
-			if v.Step <= step {
-				sees[v.CPU] = v.Bytes
-			}
-		}
-		for _, v := range s.Stands {
-			if v.Step <= step {
-				stand[v.CPU] = v
-			}
-		}
-		rows := js[map[string]string](p, `Object.fromEntries(Array.from(document.querySelectorAll(".patch table")).filter(t => t.caption.textContent === %q).flatMap(t => Array.from(t.rows))
-			.map(r => [r.cells[0].textContent, Array.from(r.cells).slice(1).map(c => c.textContent || "-").join(" ")]))`, "bytes of "+s.Texts[site].Name)
-		require.Equal(t, version, rows["memory"], "step %d", step)
-		for cpu := range s.CPUs {
-			row, there := rows[fmt.Sprintf("cpu%d may fetch", cpu)]
-			if there && row == "these only" {
-				there = false
-			}
-			if there {
-				require.Equal(t, sees[cpu], row, "step %d", step)
-				stale++
-			}
-			require.Equal(t, sees[cpu] != version, there, "step %d, cpu%d", step, cpu)
-			at, comes := rows[fmt.Sprintf("cpu%d is at", cpu)], rows[fmt.Sprintf("cpu%d comes back to", cpu)]
-			v, ok := stand[cpu]
-			in := ok && v.Patch == site
-			require.Equal(t, in && !v.Trapped, at != "", "step %d, cpu%d", step, cpu)
-			require.Equal(t, in && v.Trapped, comes != "", "step %d, cpu%d", step, cpu)
-			if in {
-				require.Equal(t, v.Off, strings.Index(strings.ReplaceAll(at+comes, "▲", "^"), "^")/2, "step %d, cpu%d", step, cpu)
-			}
-		}
-	}
-	require.Positive(t, stale, "some CPU may fetch old bytes")
 }

@@ -152,7 +152,7 @@ func (e *encoder) patch(p *view.Patch) map[string]any {
 		if i > 0 {
 			off, bytes = difference(p.Versions[i-1].Bytes, v.Bytes)
 		}
-		if !p.Site && i+1 < len(p.Versions) && p.Versions[i+1].Step == v.Step+1 {
+		if !p.Site && i+1 < len(p.Versions) && p.Versions[i+1].Step == v.Step+1 && !p.Versions[i+1].Gone {
 			listing = ""
 		}
 		versions[i] = []any{v.Step, off, bytes, e.text(listing), gone}
