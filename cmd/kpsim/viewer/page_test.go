@@ -119,8 +119,8 @@ func TestKeys(t *testing.T) {
 
 	// Where numbers are typed keys are digits.
 	p.do(chromedp.Evaluate[chromedp.Void]("document.querySelector('.number').select()"))
-	p.press("3", "3", kb.Enter)
-	p.shows(0, &r, 33)
+	p.press("3", "0", kb.Enter)
+	p.shows(0, &r, 30)
 }
 
 func TestButtons(t *testing.T) {
@@ -222,6 +222,13 @@ func TestPair(t *testing.T) {
 	p.press(kb.End)
 	p.shows(1, &runs[1], len(b.Steps)-1)
 	p.shows(0, &runs[0], later(a, b, len(b.Steps)-1))
+
+	p.do(chromedp.Focus(chromedp.CSS("#run0 [role=slider]")))
+	p.press(kb.Home, kb.ArrowRight)
+	p.shows(0, &runs[0], 1)
+	p.click("#run1 .now")
+	p.press(kb.End)
+	p.shows(1, &runs[1], len(b.Steps)-1)
 
 	p.click(".parted input")
 	p.press(kb.Home)
@@ -325,6 +332,8 @@ func TestContrast(t *testing.T) {
 		}
 		require.Equal(t, dark, bright() < 128)
 		was := js[string](p, "kpsim.viewers[0].colour('task')")
+		p.frames()
+		drawings := js[int](p, "kpsim.draws.length")
 		scheme := map[bool]string{false: "dark", true: "light"}[dark]
 		_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
@@ -332,6 +341,7 @@ func TestContrast(t *testing.T) {
 		require.NoError(t, err)
 		p.until("kpsim.viewers[0].colour('task') !== %q", was)
 		require.Equal(t, dark, bright() >= 128)
+		p.until("kpsim.draws.length > %d", drawings)
 	}
 }
 

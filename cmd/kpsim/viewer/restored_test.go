@@ -160,3 +160,27 @@ func TestRows(t *testing.T) {
 		require.ElementsMatch(t, want, got)
 	}
 }
+
+// In each pixel in which something lies something is drawn, and not everything.
+func TestSeen(t *testing.T) {
+	file, _ := page(t, long(t, 5000))
+	p := open(t, file, desk)
+	for range 5 {
+		p.frames()
+		n := js[[]int](p, `(v => {
+			const pixels = list => [...new Set(list.map(s => Math.floor(v.x(s))))].filter(x => x >= v.gutter && x < v.wide - 8).join(" ");
+			let all = 0, drawn = 0;
+			for (const list of [...v.run.ticks, ...v.run.stores]) {
+				const seen = [...v.seen(list, list, i => list[i])], there = list.filter(s => v.pos(s) >= v.from && v.pos(s) <= v.to);
+				if (pixels(seen) !== pixels(there)) throw new Error(pixels(there) + " but " + pixels(seen));
+				all += there.length;
+				drawn += seen.length;
+			}
+			return [all, drawn];
+		})(kpsim.viewers[0])`)
+		t.Logf("%d of %d steps are drawn", n[1], n[0])
+		require.Positive(t, n[1])
+		require.LessOrEqual(t, n[1], 4*2*1400)
+		p.press("+")
+	}
+}
