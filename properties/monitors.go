@@ -3,6 +3,7 @@ package properties
 import (
 	"slices"
 
+	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
@@ -73,7 +74,7 @@ func (ms *Monitors) SameText() { ms.scene.text.again() }
 
 // Event implements traces.Sink.
 func (ms *Monitors) Event(e *traces.Event) *traces.Finding {
-	if ms.scene.take(e) && !ms.awake {
+	if (e.Kind == smpev.Exec && ms.scene.wasDull(e) || ms.scene.take(e)) && !ms.awake {
 		return nil
 	}
 	told := ms.told[e.Kind]

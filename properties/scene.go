@@ -17,6 +17,7 @@ type Scene struct {
 	head   bool // the head is over
 	probes probes
 	frames frames
+	dulls  [256]dullExec
 	handed []span // slots and detours that are handed out
 	dying  []span // sections of modules that are about to go: what is in their text isn't put back
 
@@ -45,7 +46,11 @@ func (s *Scene) reset() {
 func (s *Scene) take(e *traces.Event) (dull bool) {
 	switch e.Kind {
 	case smpev.Exec:
-		return s.plain(e)
+		if !s.plain(e) {
+			return false
+		}
+		s.dulls[e.A%uint64(len(s.dulls))] = dullExec{e.A, e.B, e.C, s.text.version}
+		return true
 	case smpev.TextStore:
 		s.head = true
 		return s.store(e)
@@ -138,8 +143,21 @@ func (s *Scene) call(e *traces.Event) {
 //
 // It is for TestTogether, and harness's TestDull, to say that nothing is lost by it.
 
+// A dullExec is an Exec that was dull, and is as long as the text is of that version.
+type dullExec struct {
+	addr, lo, hi uint64
+	version      uint64
+}
+
+// wasDull reports whether an Exec is known to be dull.
+func (s *Scene) wasDull(e *traces.Event) bool {
+	d := &s.dulls[e.A%uint64(len(s.dulls))]
+	return d.addr == e.A && d.version == s.text.version && d.lo == e.B && d.hi == e.C
+}
+
 // mark marks n bytes at addr.
 func (t *text) mark(addr, n uint64) {
+	t.version++
 	for range n {
 		b := t.find(addr)
 		if b == nil {

@@ -77,6 +77,8 @@ type text struct {
 	last   *block // that was found last, nil if it is to be looked for
 	lately [1 << latelyBits]uint16
 	loads  loads
+
+	version uint64 // another one whenever an Exec that was dull mightn't be any more
 }
 
 const (
@@ -102,6 +104,7 @@ type block struct {
 }
 
 func (t *text) reset() {
+	t.version++
 	t.loads.reset()
 	t.last = nil
 	t.blocks = t.blocks[:t.linked]
@@ -164,6 +167,7 @@ func (t *text) grow(addr uint64) *block {
 
 // load takes a Load event.
 func (t *text) load(e *traces.Event) {
+	t.version++
 	t.last = nil
 	if t.loads.load(e) {
 		t.rebuild()
@@ -213,6 +217,7 @@ func (t *text) link(addr, v, n uint64) {
 
 // store takes a TextStore event, and returns the block it is to.
 func (t *text) store(e *traces.Event) *block {
+	t.version++
 	b := t.find(e.A)
 	if b == nil {
 		b = t.grow(e.A)
@@ -227,6 +232,7 @@ func (t *text) store(e *traces.Event) *block {
 
 // forget makes [addr, addr+size) unknown, but for linked text.
 func (t *text) forget(addr, size uint64) {
+	t.version++
 	for i := range t.blocks {
 		b := &t.blocks[i]
 		from, end := max(addr, b.base), min(addr+size, b.base+blockSize)
@@ -242,6 +248,7 @@ func (t *text) forget(addr, size uint64) {
 // relink makes [addr, addr+size) what was linked there: the text is gone, and when
 // it comes again it is that.
 func (t *text) relink(addr, size uint64) {
+	t.version++
 	for i := range t.blocks {
 		b := &t.blocks[i]
 		from, end := max(addr, b.base), min(addr+size, b.base+blockSize)

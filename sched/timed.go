@@ -8,10 +8,10 @@ import (
 )
 
 // Timed lets go next whoever's clock shows least, as CPUs of one speed do: it doesn't
-// search, it measures. An IPI is taken before its CPU's next step. A source fires at
-// times that are drawn, when the last of the CPUs that can move has come there; if no
-// CPU can move, at once. A fetch is fresh, a cost nominal, a task the next one in its
-// queue.
+// search, it measures. An IPI is taken once it has been sent, before its CPU's next step.
+// A source fires at times that are drawn, when the last of the CPUs that can move has come
+// there; if no CPU can move, at once. A fetch is fresh, a cost nominal, a task the next
+// one in its queue.
 //
 // It is for machines that say what events cost (smp.Machine.Costs).
 type Timed struct {
@@ -53,14 +53,15 @@ func (t *Timed) Choose(p *sim.Point) (pick, hold int) {
 		return 0, 0
 	}
 	next, now := sim.NoMover, ^sim.Time(0)
-	for set := p.Moves[0] | p.Moves[1]; set != 0; set &= set - 1 {
-		cpu := sim.Mover(bits.TrailingZeros64(set))
-		if p.Clocks[cpu] >= now {
-			continue
+	for set := p.Moves[1]; set != 0; set &= set - 1 {
+		ipi := sim.MoverIPI + sim.Mover(bits.TrailingZeros64(set))
+		if at := max(p.Clocks[ipi], p.Clocks[ipi-sim.MoverIPI]); at < now {
+			next, now = ipi, at
 		}
-		next, now = cpu, p.Clocks[cpu]
-		if p.Moves[1]>>cpu&1 != 0 {
-			next += sim.MoverIPI
+	}
+	for set := p.Moves[0]; set != 0; set &= set - 1 {
+		if cpu := sim.Mover(bits.TrailingZeros64(set)); p.Clocks[cpu] < now {
+			next, now = cpu, p.Clocks[cpu]
 		}
 	}
 	if s := t.source(p, now, next == sim.NoMover); s != sim.NoMover {
@@ -75,7 +76,7 @@ func (t *Timed) source(p *sim.Point, now sim.Time, must bool) (next sim.Mover) {
 	next = sim.NoMover
 	first := now
 	if must {
-		first, now = ^sim.Time(0), slices.Max(p.Clocks[:])
+		first, now = ^sim.Time(0), slices.Max(p.Clocks[:sim.MaxCPUs])
 	}
 	for set := p.Moves[2]; set != 0; set &= set - 1 {
 		i := bits.TrailingZeros64(set)

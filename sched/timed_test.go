@@ -9,7 +9,7 @@ import (
 )
 
 // point returns a Step question of CPUs, CPUs with an IPI, and sources.
-func stepPoint(clocks *[sim.MaxCPUs]sim.Time, cpus, ipis, sources uint64, first sim.Mover) *sim.Point {
+func stepPoint(clocks *sim.Clocks, cpus, ipis, sources uint64, first sim.Mover) *sim.Point {
 	p := &sim.Point{Kind: sim.Step, First: first, Moves: [3]uint64{cpus, ipis, sources}, Clocks: clocks}
 	for _, m := range p.Moves {
 		for ; m != 0; m &= m - 1 {
@@ -20,7 +20,7 @@ func stepPoint(clocks *[sim.MaxCPUs]sim.Time, cpus, ipis, sources uint64, first 
 }
 
 func TestTimed(t *testing.T) {
-	clocks := &[sim.MaxCPUs]sim.Time{50, 20, 30, 10}
+	clocks := &sim.Clocks{50, 20, 30, 10}
 	s := NewTimed(Params{Seed: 1, Mean: 1000})
 	require.True(t, s.Begin(0))
 	for _, c := range []struct {
@@ -44,6 +44,12 @@ func TestTimed(t *testing.T) {
 			require.Equal(t, c.want, p.Mover(pick), "%b %b %d", c.cpus, c.ipis, first)
 		}
 	}
+	clocks[sim.MoverIPI+1] = 25 // CPU 1, at 20, goes on until then
+	for ipis, want := range map[uint64]sim.Mover{0b0111: 1, 0b0101: sim.MoverIPI + 1} {
+		p := stepPoint(clocks, ipis, 0b0010, 0, 0)
+		pick, _ := s.Choose(p)
+		require.Equal(t, want, p.Mover(pick))
+	}
 	for _, k := range []sim.Kind{sim.Task, sim.Fetch, sim.Cost} {
 		pick, _ := s.Choose(&sim.Point{Kind: k, N: 3, Clocks: clocks})
 		require.Zero(t, pick)
@@ -54,10 +60,10 @@ func TestTimed(t *testing.T) {
 // in the mean every Mean; if nobody else can move, at once.
 func TestTimedSources(t *testing.T) {
 	const mean, steps = 1000, 200_000
-	var clocks [sim.MaxCPUs]sim.Time
+	var clocks sim.Clocks
 	s := NewTimed(Params{Seed: 1, Mean: mean})
 	fired := func(i uint64) (n int) {
-		clocks = [sim.MaxCPUs]sim.Time{}
+		clocks = sim.Clocks{}
 		s.Begin(i)
 		for range steps {
 			p := stepPoint(&clocks, 0b11, 0, 1, 0)

@@ -14,6 +14,7 @@ type Fibre struct {
 	yield  func(struct{}) bool
 	body   Body
 	done   bool // the body has returned, or never started
+	parked bool // the body is
 	dying  bool // the body is being unwound by Kill
 	lost   bool // it runs no other body
 }
@@ -113,10 +114,16 @@ func (f *Fibre) Park() {
 	if f.dying { // deferred code of a body that is being unwound doesn't park
 		return
 	}
-	if !f.yield(struct{}{}) || f.dying {
+	f.parked = true
+	goesOn := f.yield(struct{}{})
+	f.parked = false
+	if !goesOn || f.dying {
 		panic(killed{})
 	}
 }
+
+// Parked reports whether the body is parked.
+func (f *Fibre) Parked() bool { return f.parked }
 
 // Lost reports whether a body has panicked: the fibre can't be used any more.
 func (f *Fibre) Lost() bool { return f.lost }

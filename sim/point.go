@@ -5,6 +5,10 @@ import "math/bits"
 // Time counts cycles of a simulated CPU's clock.
 type Time uint64
 
+// Clocks are what the CPUs' clocks show, by their movers; and, by the movers of IPIs, when
+// the last one to a CPU was sent.
+type Clocks [2 * MaxCPUs]Time
+
 // A Chooser answers one question: which of p.N alternatives is next? It must
 // return 0 <= pick < p.N. A hold > 0, allowed only with pick 0, answers 0 in
 // advance for that many further Step questions, or until the set of moves or
@@ -61,11 +65,11 @@ const (
 // machine: a strategy doesn't keep it, and doesn't change it.
 type Point struct {
 	Kind   Kind
-	N      int            // alternatives, at least 2: a question with one answer is never asked
-	First  Mover          // Step: the mover of alternative 0. Else: the CPU that asks
-	Moves  [3]uint64      // Step: bit i: CPU i goes on | CPU i takes its IPI | source i fires
-	Clocks *[MaxCPUs]Time // of the CPUs, for the strategy that follows time
-	Seq    uint64         // ordinal of the question in this run, from 0, held ones counted
+	N      int       // alternatives, at least 2: a question with one answer is never asked
+	First  Mover     // Step: the mover of alternative 0. Else: the CPU that asks
+	Moves  [3]uint64 // Step: bit i: CPU i goes on | CPU i takes its IPI | source i fires
+	Clocks *Clocks   // for the strategy that follows time
+	Seq    uint64    // ordinal of the question in this run, from 0, held ones counted
 
 	// Ahead is what the next step of each CPU begins with touching; Object 0:
 	// nothing that others see, or it isn't known. It is there, and true, only

@@ -140,7 +140,7 @@ func interleave(b *testing.B, s sched.Strategy, stores bool) {
 
 // onlyAsk puts the questions of interleave to a strategy, and does nothing else.
 func onlyAsk(b *testing.B, s sched.Strategy) {
-	var clocks [sim.MaxCPUs]sim.Time
+	var clocks sim.Clocks
 	p := sim.Point{Kind: sim.Step, N: 3 * benchCPUs, Clocks: &clocks}
 	p.Moves = [3]uint64{1<<benchCPUs - 1, 0, 1<<(2*benchCPUs) - 1}
 	rec := &sched.Recorder{Strategy: s}

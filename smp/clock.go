@@ -6,12 +6,33 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// Costs says what events cost from the next run on: nil the nominal profile. It
-// changes no run but of text that reads the clock, and of a strategy that follows
-// time.
+// Costs says what events cost from the next run on: nil the nominal profile; and that
+// lines of cache are followed, which they aren't on a machine that nobody has told
+// costs: a search has no use for them. It changes no run but of text that reads the
+// clock, and of a strategy that follows time.
 func (m *Machine) Costs(p *cycles.Profile) {
 	if m.costs = p; p == nil {
 		m.costs = &cycles.Nominal
+	}
+	if m.lines == nil && len(m.cpus) > 1 { // a CPU alone pays for none
+		m.lines = new(lines)
+	}
+}
+
+// Start says what the CPUs' clocks show when a run begins, from the next one on: when each
+// is switched on. nil: 0, as on a new machine.
+func (m *Machine) Start(at *[sim.MaxCPUs]sim.Time) { m.starts = at }
+
+// resetClocks begins the time of a run.
+func (m *Machine) resetClocks() {
+	clear(m.clocks[:])
+	if m.starts != nil {
+		copy(m.clocks[:], m.starts[:])
+	}
+	copy(m.waited[:], m.clocks[:])
+	m.spender, m.stored = 0, 0
+	if m.lines != nil {
+		m.lines.reset()
 	}
 }
 
@@ -33,9 +54,9 @@ func (m *Machine) spend(cpu uint8, e cycles.Event, n int) {
 	}
 }
 
-// now is what the clock of the CPU shows whose routine has moved last: only routines
+// Now is what the clock of the CPU shows whose routine has moved last: only routines
 // let others go on.
-func (m *Machine) now() sim.Time { return m.clocks[m.spender] }
+func (m *Machine) Now() sim.Time { return m.clocks[m.spender] }
 
 // catchUp takes a CPU to a time at which another one has let it go on: clocks show one
 // time, as the time-stamp counters of CPUs do that are reset together (SDM vol. 3,

@@ -23,11 +23,10 @@ type CPU struct {
 	task        *Task
 	idle        *Task
 	stopper     *Task
-	runq        []*Task  // runnable and not current, first in first out
-	nmiBlocked  bool     // from the delivery of an NMI to the next IRET
-	after       after    // what holds for the next instruction only
-	ipi         ipiSet   // pending
-	called      sim.Time // when the last of them was sent, by the sender's clock
+	runq        []*Task // runnable and not current, first in first out
+	nmiBlocked  bool    // from the delivery of an NMI to the next IRET
+	after       after   // what holds for the next instruction only
+	ipi         ipiSet  // pending
 	needResched bool
 	urgent      bool      // and not only at the next tick (Config.Lazy)
 	sources     []*Source // that interrupt this CPU

@@ -16,7 +16,8 @@ type Ctx struct {
 	m     *Machine
 	cpu   *CPU
 	task  *Task
-	fibre *sim.Fibre
+	fibre *sim.Fibre // its own; nil: it has never needed one
+	host  *Ctx       // whose fibre it runs on
 
 	started bool
 	driving bool                         // it has given way, and makes the others' moves meanwhile

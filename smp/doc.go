@@ -30,6 +30,14 @@
 // come between them. What isn't said is the clock, which only reports read and the
 // instructions that ask for it.
 //
+// Each CPU has a clock (clock.go). It goes on by what its events cost, and where it waits:
+// for who lets it go on, for an IPI to be sent, for its next task to be woken; on a
+// machine that has been told costs also for lines of cache (line.go). There, what
+// comes after something else in a run because of that is no earlier by the clocks,
+// whatever the strategy, unless it is because of data that guest text shares. What
+// is not because of the other may be: one CPU's clock can be far ahead, unless the
+// strategy follows time (sched.Timed).
+//
 // A machine can be stepped by hand (byhand.go): its Pause is asked where the run would
 // end for want of budget or of movers, and may look at it, wake tasks, and go on.
 //

@@ -84,6 +84,7 @@ type Machine struct {
 	log     *traces.Log
 	hooks   Hooks
 	costs   *cycles.Profile
+	lines   *lines                     // nil: nobody has told costs
 	tally   *[sim.MaxCPUs]cycles.Tally // nil: nobody counts
 	Cells   kapi.Cells                 // numbers of the cells; those made after Freeze are made anew each run
 	nCells  int
@@ -93,11 +94,12 @@ type Machine struct {
 	p        sim.Point
 	moves    [3]uint64 // as in p, kept up to date
 	stale    uint64    // but for these CPUs
-	clocks   [sim.MaxCPUs]sim.Time
-	waited   [sim.MaxCPUs]sim.Time // of that, until others let the CPU go on
-	spender  uint8                 // the CPU whose clock an event has moved last
-	hold     uint64                // until so many boundaries the answer is 0
-	outlasts int                   // more than that, by sim.Steady and sim.Through
+	clocks   sim.Clocks
+	starts   *[sim.MaxCPUs]sim.Time // what they show when a run begins; nil: 0
+	waited   [sim.MaxCPUs]sim.Time  // of that, until others let the CPU go on
+	spender  uint8                  // the CPU whose clock an event has moved last
+	hold     uint64                 // until so many boundaries the answer is 0
+	outlasts int                    // more than that, by sim.Steady and sim.Through
 	lead     *Task
 	errand   *CPU
 	next     sim.Mover
@@ -306,13 +308,11 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	m.over, m.outcome, m.refusal = false, Passed, nil
 	m.waiters, m.recheck = m.waiters[:0], false
 	clear(m.waitOn[:])
-	clear(m.clocks[:])
-	clear(m.waited[:])
-	m.spender, m.stored = 0, 0
+	m.resetClocks()
 
 	for i := range m.cpus {
 		c := &m.cpus[i]
-		c.runq, c.nmiBlocked, c.after, c.ipi, c.called, c.needResched, c.urgent = c.runq[:0], false, 0, 0, 0, false, false
+		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched, c.urgent = c.runq[:0], false, 0, 0, false, false
 	}
 	for _, t := range m.tasks {
 		t.rewind(m.idleIP())
@@ -332,6 +332,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	}
 	for _, t := range m.tasks {
 		if t.boot {
+			m.spender = t.cpu.id // each is woken on its own CPU, when that begins
 			m.Wake(t)
 		}
 	}
@@ -344,7 +345,7 @@ func (m *Machine) unwind() {
 	for len(m.live) > 0 {
 		x := m.live[len(m.live)-1]
 		m.live = m.live[:len(m.live)-1]
-		if x.fibre != nil {
+		if x.fibre != nil { // else it goes with its host's
 			x.fibre.Kill()
 			if x.fibre.Lost() { // it had panicked, and so the run
 				x.fibre = nil

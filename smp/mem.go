@@ -7,6 +7,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp/cycles"
 	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
 )
 
 const (
@@ -172,6 +173,21 @@ func (m *memory) Store(a isa.Addr, size int, v uint64) bool {
 		b[0] = byte(v)
 	}
 	return true
+}
+
+// Image implements kapi.Imager.
+func (m *memory) Image(a isa.Addr, store bool) *[kapi.PtRegsSize]byte {
+	p, off, perm := m.page(a), uint64(a)%pageSize, PermRead
+	if store {
+		perm = PermWrite
+	}
+	if p == nil || p.perm&perm == 0 || off+kapi.PtRegsSize > pageSize {
+		return nil
+	}
+	if store {
+		m.touchSpan(p, off, kapi.PtRegsSize)
+	}
+	return (*[kapi.PtRegsSize]byte)(p.data[off:])
 }
 
 // storeBytes is Store to any page, or to two, which are looked at first: a

@@ -44,6 +44,7 @@ func (x *Ctx) PoisonText(a isa.Addr, n int) {
 	x.textPoint(a, true)
 	for end := a + isa.Addr(n); a < end; {
 		k := min(int(end-a), int(chunk-a%chunk))
+		x.m.bringText(x.cpu, a, k, true)
 		x.m.putText(a, poison>>(64-8*k), k)
 		a += isa.Addr(k)
 	}

@@ -16,7 +16,10 @@ func (x *Ctx) Step(routine string, n int) {
 func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) {
 	if x.m.foot != nil {
 		x.pointAt(objCell, uint64(id), mode == kapi.Write)
-	} else if !x.held() {
+		x.bring(id, mode)
+	} else if x.held() {
+		x.bring(id, mode)
+	} else {
 		x.point()
 		x.Touch(id, mode) // it may be observed since
 	}
@@ -55,6 +58,7 @@ func (x *Ctx) giveWay(mv sim.Mover) {
 	x.driving = true
 	x.m.drive(x, mv)
 	x.driving = false
+	x.m.spender = x.cpu.id
 }
 
 // park goes back to whoever resumed the routine, and returns when it is
@@ -62,7 +66,7 @@ func (x *Ctx) giveWay(mv sim.Mover) {
 func (x *Ctx) park() {
 	x.driving = false
 	x.m.parks++
-	x.fibre.Park()
+	x.host.fibre.Park()
 }
 
 // give asks who moves next after the routine's own state has changed, and

@@ -47,9 +47,18 @@ func (m *Machine) runPromptly(x *Ctx) {
 	m.finish(x)
 }
 
-// start begins the routine; it returns when it has parked or ended.
-func (x *Ctx) start() {
+// start begins the routine; it returns when it has parked or ended. by drives the
+// machine, nil is Run: a routine of the same task can't go on before this one has
+// ended, so that this one runs on its fibre, as a call.
+func (x *Ctx) start(by *Ctx) {
 	x.started = true
+	if by != nil && by.task == x.task {
+		x.host = by.host
+		x.Run()
+		x.m.finish(x)
+		return
+	}
+	x.host = x
 	if x.fibre == nil {
 		x.fibre = x.m.pool.Get()
 	}
@@ -58,10 +67,15 @@ func (x *Ctx) start() {
 	}
 }
 
-// resume goes on with a parked routine.
+// resume goes on with a parked routine, and with those that it has been called on top
+// of.
 func (x *Ctx) resume() {
-	if x.fibre.Resume() {
+	h := x.host // x itself may be another routine's by then
+	switch {
+	case !h.fibre.Parked(): // a panic goes through x, and what is deferred below has come to a point
 		x.m.finish(x)
+	case h.fibre.Resume():
+		h.m.finish(h)
 	}
 }
 

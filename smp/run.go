@@ -20,14 +20,15 @@ func (m *Machine) Run() Outcome {
 // give way; nil is Run, whose turn never comes. A routine that gives way does
 // not go back to Run: it drives the machine itself, on its own fibre, for most
 // moves need none (an instruction, a trap's delivery, an IRET) and a switch of
-// fibres costs more than they do. A routine that is to go on is resumed from
-// here, on top of x; if it is one of those below, x parks, and it finds
-// m.next when control has come down to it.
+// fibres costs more than they do. A routine that begins on top of x in its task is
+// called from here, as a function is; one that is to go on is resumed from here,
+// on top of x; if it is one of those below, x parks, and it finds m.next when control
+// has come down to it.
 func (m *Machine) drive(x *Ctx, mv sim.Mover) {
 	for !m.over {
 		if mv < sim.MoverIPI && m.cpus[mv].guest {
 			m.execute(&m.cpus[mv])
-		} else if y := m.move(mv); y != nil {
+		} else if y := m.move(mv, x); y != nil {
 			if y != x {
 				m.next = mv
 				x.park()
@@ -45,12 +46,12 @@ func (m *Machine) drive(x *Ctx, mv sim.Mover) {
 	}
 }
 
-// move lets one mover make its step. If that is to go on with a routine that
-// drives the machine, it is for that routine to do so: move returns it.
-func (m *Machine) move(mv sim.Mover) (below *Ctx) {
+// move lets one mover make its step; by drives the machine. If the step is to go on with
+// a routine that drives it, it is for that routine to do so: move returns it.
+func (m *Machine) move(mv sim.Mover, by *Ctx) (below *Ctx) {
 	switch {
 	case mv < sim.MoverIPI:
-		return m.advance(&m.cpus[mv])
+		return m.advance(&m.cpus[mv], by)
 	case mv < sim.MoverSource:
 		m.takeIPI(&m.cpus[mv-sim.MoverIPI])
 	case mv != sim.NoMover:
@@ -394,6 +395,12 @@ func (m *Machine) execute(c *CPU) {
 		m.clocks[id%sim.MaxCPUs] += instruction
 		out = in.Exec(&c.regs, m.data)
 		next := c.known()
+		if next == nil && out == isa.Next && left > 0 {
+			if next = m.fetchOn(c); m.log.Found != nil { // a boundary, but it is not executed
+				next = nil
+				m.steps++
+			}
+		}
 		if out != isa.Next || left == 0 || next == nil {
 			c.next = next
 			break
@@ -460,7 +467,8 @@ func (m *Machine) react(c *CPU, in *isa.Inst, out isa.Outcome) {
 
 // advance makes the step of a CPU that runs no guest text: a routine goes on,
 // a finished trap handler returns, an idle CPU picks a task.
-func (m *Machine) advance(c *CPU) (below *Ctx) {
+func (m *Machine) advance(c *CPU, by *Ctx) (below *Ctx) {
+	m.spender = c.id
 	f := c.task.top()
 	switch {
 	case f == nil:
@@ -474,7 +482,7 @@ func (m *Machine) advance(c *CPU) (below *Ctx) {
 	case f.ctx.started:
 		f.ctx.resume()
 	default:
-		f.ctx.start()
+		f.ctx.start(by)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 func (m *Machine) schedule(c *CPU, voluntary bool) {
 	prev := c.task
 	m.touchQueue(c, true)
+	m.bringQueue(c, c)
 	c.needResched, c.urgent = false, false
 	if m.errand == c { // it won't return to where it stood soon
 		m.errand = nil
@@ -99,7 +100,12 @@ func (m *Machine) Wake(t *Task) {
 		return
 	}
 	m.begin(t)
-	t.state, t.woken = runnable, m.now()
+	m.bringQueue(&m.cpus[m.spender], t.cpu)
+	// The CPU would have let it run before, had it been woken.
+	if m.lines != nil && t.class == classStopper && m.cfg.Full && t.cpu.task != t.cpu.idle {
+		m.catchUp(&m.cpus[m.spender], m.clocks[t.cpu.id])
+	}
+	t.state, t.woken = runnable, m.Now()
 	m.emit(t.cpu, smpev.Wake, uint64(t.ID), 0, 0)
 	t.cpu.enqueue(m, t)
 	if t.class == classStopper && m.cfg.Full && t.cpu.task != t.cpu.idle {

@@ -80,6 +80,26 @@ func cut(lo, hi uint64, n int) (uint64, uint64) {
 	return lo, hi&(1<<(8*(n-8))-1) | uint64(n)<<56
 }
 
+// fetchOn is a fetch on the way on, from a page of which all is watched and that the
+// CPU was in before, if what was decoded there last is still there and nobody is to be
+// asked. nil: it takes fetchSlow, and nothing has been done.
+func (m *Machine) fetchOn(c *CPU) *isa.Inst {
+	p, off := c.page, c.regs.IP-c.codeAt
+	if c.code != m.noCode || off > pageSize-16 || p == nil || p.lately == nil || m.p.N > 1 && m.outlasts&sim.Through == 0 || m.text.MayBeStale(int(c.id)) {
+		return nil
+	}
+	e := p.lately[off]
+	if e == nil || e.inst == nil {
+		return nil
+	}
+	if lo, hi := pack(p.data[off:]); !e.is(c.regs.IP, lo, hi) {
+		return nil
+	}
+	m.bringText(c, c.regs.IP, int(e.inst.Len), false)
+	m.emit(c, smpev.Exec, uint64(c.regs.IP), e.lo, e.hi)
+	return e.inst
+}
+
 // fetchSlow is the way of every fetch but that of unwatched text decoded
 // before: it decodes, asks which bytes the CPU sees if text was stored to, and
 // enters kernel routines that text calls. nil: there is nothing to execute now.
@@ -120,6 +140,7 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 	m.touchFetch(ip, n)
 	if p.watchesOne(ip%pageSize, n) || ip%pageSize+isa.Addr(n) > pageSize && m.Watched(ip, n) {
 		lo, hi = e.lo, e.hi
+		m.bringText(c, ip, n, false)
 		m.emit(c, smpev.Exec, uint64(ip), lo, hi)
 		if m.log.Found != nil {
 			return nil // the bytes are a finding: they are not executed
@@ -257,6 +278,7 @@ func (m *Machine) storeText(c *CPU, a isa.Addr, v uint64, n int) {
 		m.storeAway(c, a)
 		return
 	}
+	m.bringText(c, a, n, true)
 	m.putText(a, v, n)
 	m.emit(c, smpev.TextStore, uint64(a), v, uint64(n))
 }

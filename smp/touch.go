@@ -166,6 +166,7 @@ func (x *Ctx) Touch(id kapi.CellID, mode kapi.Mode) {
 		f.read(object(objCell, uint64(id)))
 	}
 	x.m.touch(objCell, uint64(id), mode == kapi.Write)
+	x.bring(id, mode)
 }
 
 // TouchCell is Ctx.Touch for the machine's hooks.

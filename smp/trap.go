@@ -106,15 +106,13 @@ func (m *Machine) frameBase(vec uint8, sp uint64) isa.Addr {
 	return isa.Addr(sp&^15) - kapi.PtRegsSize
 }
 
-// image returns the page and the bytes of a register image at base if they lie in one page
-// that has perm, else nil. An observed machine is told of each word that isn't
+// image is memory.Image of a frame. An observed machine is told of each word that isn't
 // on a stack, or may be shared there, so that it gets none of others.
-func (m *Machine) image(base isa.Addr, perm Perm) (p *page, b *[kapi.PtRegsSize]byte) {
-	off := uint64(base) % pageSize
-	if p = m.mem.page(base); p == nil || p.perm&perm == 0 || off+kapi.PtRegsSize > pageSize || m.foot != nil && (m.foot.words.stacks || !m.isStack(base)) {
-		return nil, nil
+func (m *Machine) image(base isa.Addr, store bool) *[kapi.PtRegsSize]byte {
+	if m.foot != nil && (m.foot.words.stacks || !m.isStack(base)) {
+		return nil
 	}
-	return p, (*[kapi.PtRegsSize]byte)(p.data[off:])
+	return m.mem.Image(base, store)
 }
 
 // storeFrame writes a register image, at once if it lies in one page.
@@ -122,11 +120,10 @@ func (m *Machine) storeFrame(base isa.Addr, r *isa.Regs) bool {
 	if m.cfg.Mode == isa.Mode32 {
 		return m.storeFrame32(base, r)
 	}
-	p, b := m.image(base, PermWrite)
+	b := m.image(base, true)
 	if b == nil {
 		return kapi.StorePtRegs(m.data, base, r)
 	}
-	m.mem.touchSpan(p, uint64(base)%pageSize, kapi.PtRegsSize)
 	kapi.PutPtRegs(b, r)
 	return true
 }
@@ -136,7 +133,7 @@ func (m *Machine) loadFrame(base isa.Addr, r *isa.Regs) bool {
 	if m.cfg.Mode == isa.Mode32 {
 		return m.loadFrame32(base, r)
 	}
-	_, b := m.image(base, PermRead)
+	b := m.image(base, false)
 	if b == nil {
 		return kapi.LoadPtRegs(m.data, base, r)
 	}

@@ -72,6 +72,7 @@ func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
 // afterwards is that it went on.
 func (x *Ctx) touchWait(id kapi.CellID) {
 	x.m.touch(objCell, uint64(id), false)
+	x.bring(id, kapi.Read)
 }
 
 // MightSleep takes down that a routine that may sleep is entered, and whether
@@ -107,6 +108,7 @@ func (m *Machine) recheckWaiters() {
 		if x.task.state != sleeping {
 			m.catchUp(x.cpu, m.stored)
 		} else {
+			m.bringQueue(&m.cpus[m.spender], x.cpu)
 			x.task.woken = m.stored
 			x.task.state = runnable
 			m.emit(x.cpu, smpev.Wake, uint64(x.task.ID), 0, 0)
@@ -119,7 +121,7 @@ func (m *Machine) recheckWaiters() {
 // Notify says that a hook has set a cell without a point.
 func (m *Machine) Notify(id kapi.CellID) {
 	if m.waitOn[uint8(id)] != 0 {
-		m.recheck, m.stored = true, m.now()
+		m.recheck, m.stored = true, m.Now()
 		m.again()
 	}
 }

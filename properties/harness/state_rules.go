@@ -125,6 +125,8 @@ var stateRules = map[string]rule{
 	"properties.Scene.claimed":        skip("of the event under way"),
 	"properties.Scene.popped":         skip("of the event under way"),
 	"properties.Scene.called":         skip("of the event under way"),
+	"properties.Scene.dulls":          skip("a memory of what can be found out"),
+	"properties.text.version":         skip("whether Scene.dulls still holds"),
 	"properties.text.lately":          skip("where blocks were found: a memory of what can be found out"),
 	"properties.text.loads":           skip(atBoot),
 	"properties.text.linked":          skip(atBoot),

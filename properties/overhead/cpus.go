@@ -33,29 +33,31 @@ func (p *Probe) Scale(cpus []int, edition string, costs *cycles.Profile) (list [
 		if n < 1 || n > sim.MaxCPUs {
 			return nil, fmt.Errorf("%d CPUs: a machine has 1 to %d", n, sim.MaxCPUs)
 		}
-		var each [2]float64 // with the probe, and without
-		for i := range each {
-			sc, err := p.contended(n, settle+counted, i == 0, edition)
-			if err != nil {
-				return nil, err
-			}
-			if each[i], err = callCycles(sc, costs); err != nil {
-				return nil, err
-			}
+		call, err := p.callCycles(n, true, edition, costs)
+		if err != nil {
+			return nil, err
 		}
-		s := Scaled{CPUs: n, Cycles: float64(n) * (each[0] - each[1])}
-		if each[0] > 0 {
-			s.Rate = 1 / each[0]
+		bare, err := p.callCycles(1, false, edition, costs) // nobody waits for anybody
+		if err != nil {
+			return nil, err
+		}
+		s := Scaled{CPUs: n, Cycles: float64(n)*call - bare}
+		if call > 0 {
+			s.Rate = 1 / call
 		}
 		list = append(list, s)
 	}
 	return list, nil
 }
 
-// callCycles runs a scenario and returns in how many cycles its CPUs together end a call,
-// while none of them is done with all of its own: from then on the others would have a lock
-// to themselves that isn't fair.
-func callCycles(sc *scenario.Scenario, costs *cycles.Profile) (float64, error) {
+// callCycles returns in how many cycles so many CPUs together end a call, with the probe or
+// without, while none of them is done with all of its own: from then on the others would
+// have a lock to themselves that isn't fair.
+func (p *Probe) callCycles(cpus int, probe bool, edition string, costs *cycles.Profile) (float64, error) {
+	sc, err := p.contended(cpus, settle+counted, probe, edition)
+	if err != nil {
+		return 0, err
+	}
 	r, err := newRunner(sc, costs)
 	if err != nil {
 		return 0, err

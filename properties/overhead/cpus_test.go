@@ -10,31 +10,51 @@ import (
 	"kpsim/smp/cycles"
 )
 
-// What has no lock costs each CPU the same however many there are; what has one lock
-// costs more when that is busy all the time, and no more hits are made then; what has a
-// lock for each task again the same.
+// What has a lock, or a list, that all CPUs store to makes no more hits on many CPUs than
+// on two, and fewer the more wait for the lock. What each CPU has of its own makes as
+// many more as there are CPUs, each at the cost of one.
 func TestScale(t *testing.T) {
-	at := func(p Probe, edition string, cpus ...int) []Scaled {
-		list, err := p.Scale(cpus, edition, nil)
-		require.NoError(t, err, p.Name)
-		return list
-	}
+	cpus := []int{1, 2, 4, 8, 16, 32, 64}
 	returns := Probes(false)[2]
 	require.Equal(t, "r", returns.Name)
-	global := at(returns, "", 1, 4, 16, 32)
-	require.InDelta(t, global[0].Cycles, global[1].Cycles, 1e-6, "nobody waits yet")
-	require.Greater(t, global[2].Cycles, 2*global[0].Cycles)
-	require.InEpsilon(t, global[2].Rate, global[3].Rate, 0.01, "the lock is busy")
-	for _, edition := range []string{`edition = "4.15", optprobes = False, ftrace = False`, `edition = "6.9", optprobes = False, ftrace = False`} {
-		free := at(returns, edition, 1, 16)
-		require.InEpsilon(t, free[0].Cycles, free[1].Cycles, 0.15, edition)
-		require.InEpsilon(t, 16*free[0].Rate, free[1].Rate, 0.15, edition)
+	at := func(p Probe, edition string) []Scaled {
+		list, err := p.Scale(cpus, edition, nil)
+		require.NoError(t, err, p.Name)
+		require.Len(t, list, len(cpus))
+		one, err := p.Scale(cpus[:1], edition, &cycles.Profile{cycles.Line: cycles.Nominal[cycles.Line]})
+		require.NoError(t, err)
+		require.Zero(t, one[0].Cycles, "one CPU alone pays for a line")
+		return list
 	}
-	for _, p := range Probes(true)[:3] {
-		list := at(p, "", 1, 8)
-		require.InDelta(t, list[0].Cycles, list[1].Cycles, 1e-6, p.Name)
+	for name, edition := range map[string]string{
+		"global lock":  "",
+		"hashed locks": `edition = "4.15", optprobes = False, ftrace = False`, // and one for the free instances
+		"list":         `edition = "5.14", optprobes = False, ftrace = False`,
+		"rethook":      `edition = "6.5", optprobes = False, ftrace = False`,
+	} {
+		list := at(returns, edition)
+		for i := 2; i < len(list); i++ {
+			require.LessOrEqual(t, list[i].Rate, 1.1*list[i-1].Rate, "%s on %d CPUs", name, cpus[i])
+		}
+		last := list[len(list)-1].Rate
+		require.Less(t, last, list[0].Rate, name)
+		if name == "global lock" || name == "hashed locks" {
+			require.Less(t, last, list[0].Rate/2, "%s: who waits for it keeps it from who has it", name)
+		}
 	}
-	require.Greater(t, at(returns, "", sim.MaxCPUs)[0].Cycles, global[3].Cycles)
+	free := append(Probes(true)[:3], returns)
+	for i, p := range free {
+		edition := ""
+		if i == 3 {
+			edition = `edition = "6.9", optprobes = False, ftrace = False` // a pool for each CPU
+		}
+		list := at(p, edition)
+		for i, s := range list {
+			one := list[0]
+			require.InEpsilon(t, one.Cycles, s.Cycles, 2.0/counted, p.Name) // calls under way at either end
+			require.InEpsilon(t, float64(cpus[i])*one.Rate, s.Rate, 2.0/counted, p.Name)
+		}
+	}
 	none, err := returns.Scale([]int{2}, "", new(cycles.Profile))
 	require.NoError(t, err)
 	require.Equal(t, []Scaled{{CPUs: 2}}, none, "nothing costs anything")

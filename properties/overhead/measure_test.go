@@ -75,7 +75,7 @@ func TestEachEventCounts(t *testing.T) {
 	o := fitted(t)
 	for e := range cycles.Events {
 		switch e {
-		case cycles.Trap, cycles.Switch, cycles.SyncCore, cycles.SendIPI, cycles.Work(kapi.WorkEmulate): // no hit of these has one
+		case cycles.Trap, cycles.Switch, cycles.SyncCore, cycles.SendIPI, cycles.Line, cycles.Work(kapi.WorkEmulate): // no hit of these has one
 			continue
 		}
 		moved := false

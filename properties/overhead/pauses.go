@@ -138,8 +138,9 @@ func (c PauseConfig) Measure() (*Pauses, error) {
 	}, nil
 }
 
-// gaugeKinds are told besides timelineKinds.
-var gaugeKinds = []traces.Kind{smpev.Due, kpev.ApiEnter, kpev.Optimized}
+var gaugeKinds = []traces.Kind{
+	smpev.Wake, smpev.Gives, smpev.SendIPI, smpev.Trap, smpev.Serialise, smpev.Return, smpev.Due, kpev.ApiEnter, kpev.Optimized,
+}
 
 // A gauge takes durations between events.
 type gauge struct {
@@ -187,7 +188,7 @@ func (g *gauge) event(e *traces.Event, at sim.Time) {
 }
 
 // stopper follows a CPU into its stopper and out of it. A CPU that had nothing else to do
-// loses nothing.
+// loses nothing; nor does CPU 0, which has asked for it.
 func (g *gauge) stopper(e *traces.Event, at sim.Time) {
 	c := &g.cpus[e.CPU]
 	switch stopper := uint64(g.m.Stopper(int(e.CPU)).ID); {
@@ -197,7 +198,7 @@ func (g *gauge) stopper(e *traces.Event, at sim.Time) {
 		}
 	case e.A == e.B:
 	case e.B == stopper:
-		c.entered, c.kept = at, e.C&smpev.GiveRests == 0
+		c.entered, c.kept = at, e.C&smpev.GiveRests == 0 && e.CPU != 0
 	case e.A == stopper && c.kept:
 		g.arrives = append(g.arrives, toCycles(c.entered-c.woken))
 		g.stopped = append(g.stopped, toCycles(at-c.entered))

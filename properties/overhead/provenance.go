@@ -94,7 +94,7 @@ func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 		}
 	}
 	switch e {
-	case cycles.Switch, cycles.SyncCore, cycles.SendIPI:
+	case cycles.Switch, cycles.SyncCore, cycles.SendIPI, cycles.Line:
 		add("nominal", 1, Assumed, float64(cycles.Nominal[e])/cycles.Unit, Assumed)
 		return list
 	}

@@ -56,7 +56,7 @@ type Part uint8
 
 // The parts of a hit.
 const (
-	Hardware Part = iota // exceptions, returns, mispredictions, flags, instructions of text
+	Hardware Part = iota // exceptions, returns, mispredictions, flags, lines of cache, instructions of text
 	Dispatch             // to the probe and back, steps, detours
 	Handlers
 	Returns // following calls

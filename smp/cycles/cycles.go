@@ -8,8 +8,10 @@
 //
 // Its limits: the nominal profile's numbers are assumed: only their order of
 // magnitude is meant. Those of real machines, and where they are from, are in
-// properties/overhead. A cost is the same whatever the caches hold, and whoever
-// else wants the line that a lock is in.
+// properties/overhead. Of what caches hold only the lines of shared cells, run queues
+// and watched text are followed, for a machine that has been told costs: a cell has
+// one to itself, all CPUs are equally far from each other, and words of memory that
+// guest text shares have none.
 package cycles
 
 import "kpsim/smp/kapi"
@@ -29,6 +31,7 @@ const (
 	SyncCore                 // a serialising instruction
 	SendIPI
 	Point // a shared cell is accessed
+	Line  // a line comes from another CPU's cache, or is taken out of others' to be stored to
 	machineEvents
 )
 
@@ -38,7 +41,7 @@ const Events = machineEvents + Event(kapi.WorkKinds)
 // Work returns the event that is work of a kind.
 func Work(k kapi.Work) Event { return machineEvents + Event(k) }
 
-var names = [machineEvents]string{"instruction", "breakpoint", "debug", "trap", "iret", "switch", "sync_core", "send-ipi", "point"}
+var names = [machineEvents]string{"instruction", "breakpoint", "debug", "trap", "iret", "switch", "sync_core", "send-ipi", "point", "cache-line"}
 
 // String returns the event's name, by which profiles know it.
 func (e Event) String() string {
@@ -72,6 +75,7 @@ var Nominal = Profile{
 	SyncCore:    150 * Unit,
 	SendIPI:     300 * Unit,
 	Point:       4 * Unit,
+	Line:        100 * Unit,
 
 	machineEvents + Event(kapi.WorkLookup):     36 * Unit,
 	machineEvents + Event(kapi.WorkNode):       4 * Unit,

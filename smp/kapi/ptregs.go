@@ -33,8 +33,27 @@ var PtRegOrder = [15]isa.Reg{
 	isa.R9, isa.R8, isa.RAX, isa.RCX, isa.RDX, isa.RSI, isa.RDI,
 }
 
+// An Imager is Memory that has a register image at hand.
+type Imager interface {
+	// Image returns the bytes of the image at an address, to be read or, with store,
+	// written; nil if it doesn't lie in one page that it may be accessed in so.
+	Image(at isa.Addr, store bool) *[PtRegsSize]byte
+}
+
+// image returns the image at an address if m has it at hand.
+func image(m isa.Memory, at isa.Addr, store bool) *[PtRegsSize]byte {
+	if i, ok := m.(Imager); ok {
+		return i.Image(at, store)
+	}
+	return nil
+}
+
 // LoadPtRegs reads a register image. ok false: part of it is not mapped.
 func LoadPtRegs(m isa.Memory, at isa.Addr, r *isa.Regs) (ok bool) {
+	if b := image(m, at, false); b != nil {
+		GetPtRegs(b, r)
+		return true
+	}
 	for i, reg := range PtRegOrder {
 		if r.R[reg], ok = m.Load(at+isa.Addr(8*i), 8); !ok {
 			return false
@@ -65,6 +84,11 @@ func StorePtRegs(m isa.Memory, at isa.Addr, r *isa.Regs) (ok bool) {
 // StorePtGeneral writes the general registers but rsp, and the flags, into a
 // register image that has no place for ss: a detour's.
 func StorePtGeneral(m isa.Memory, at isa.Addr, r *isa.Regs) (ok bool) {
+	if b := image(m, at, true); b != nil {
+		putGeneral(b, r)
+		binary.LittleEndian.PutUint64(b[PtFlags:], r.Flags)
+		return true
+	}
 	for i, reg := range PtRegOrder {
 		if !m.Store(at+isa.Addr(8*i), 8, r.R[reg]) {
 			return false
@@ -73,9 +97,20 @@ func StorePtGeneral(m isa.Memory, at isa.Addr, r *isa.Regs) (ok bool) {
 	return m.Store(at+PtFlags, 8, r.Flags)
 }
 
-// PutPtRegs is StorePtRegs to memory that is at hand. Register by register: it
-// is done twice a trap, and a loop over PtRegOrder takes five times as long.
+// PutPtRegs is StorePtRegs to memory that is at hand.
 func PutPtRegs(b *[PtRegsSize]byte, r *isa.Regs) {
+	putGeneral(b, r)
+	binary.LittleEndian.PutUint64(b[PtOrigAX:], ^uint64(0))
+	binary.LittleEndian.PutUint64(b[PtIP:], uint64(r.IP))
+	binary.LittleEndian.PutUint64(b[PtCS:], KernelCS)
+	binary.LittleEndian.PutUint64(b[PtFlags:], r.Flags)
+	binary.LittleEndian.PutUint64(b[PtSP:], r.R[isa.RSP])
+	binary.LittleEndian.PutUint64(b[PtSS:], KernelDS)
+}
+
+// putGeneral writes the general registers but rsp. Register by register: it is done
+// twice a trap, and a loop over PtRegOrder takes five times as long.
+func putGeneral(b *[PtRegsSize]byte, r *isa.Regs) {
 	binary.LittleEndian.PutUint64(b[0:], r.R[isa.R15])
 	binary.LittleEndian.PutUint64(b[8:], r.R[isa.R14])
 	binary.LittleEndian.PutUint64(b[16:], r.R[isa.R13])
@@ -91,12 +126,6 @@ func PutPtRegs(b *[PtRegsSize]byte, r *isa.Regs) {
 	binary.LittleEndian.PutUint64(b[96:], r.R[isa.RDX])
 	binary.LittleEndian.PutUint64(b[104:], r.R[isa.RSI])
 	binary.LittleEndian.PutUint64(b[112:], r.R[isa.RDI])
-	binary.LittleEndian.PutUint64(b[PtOrigAX:], ^uint64(0))
-	binary.LittleEndian.PutUint64(b[PtIP:], uint64(r.IP))
-	binary.LittleEndian.PutUint64(b[PtCS:], KernelCS)
-	binary.LittleEndian.PutUint64(b[PtFlags:], r.Flags)
-	binary.LittleEndian.PutUint64(b[PtSP:], r.R[isa.RSP])
-	binary.LittleEndian.PutUint64(b[PtSS:], KernelDS)
 }
 
 // GetPtRegs is LoadPtRegs from memory that is at hand.

@@ -17,6 +17,7 @@ type anatomy struct {
 	reg        int
 	mem        bool
 	opsize, w  bool
+	addr, b    bool // an address-size prefix; REX.B
 	f2, f3, cs bool
 	segment    bool   // fs or gs
 	tail       []byte // from the ModRM byte on, or behind the opcode
@@ -30,7 +31,9 @@ func dissect(in *isa.Inst) (a anatomy) {
 		switch b[0] {
 		case 0x66:
 			a.opsize = true
-		case 0x67, 0xf0, 0x26, 0x36, 0x3e:
+		case 0x67:
+			a.addr = true
+		case 0xf0, 0x26, 0x36, 0x3e:
 		case 0xf2:
 			a.f2, a.f3 = true, false
 		case 0xf3:
@@ -41,7 +44,7 @@ func dissect(in *isa.Inst) (a anatomy) {
 			a.cs = true
 		default:
 			if in.Mode() == isa.Mode64 && b[0]&0xf0 == 0x40 {
-				a.w = b[0]&8 != 0
+				a.w, a.b = b[0]&8 != 0, b[0]&1 != 0
 				b = b[1:]
 				continue
 			}
@@ -71,7 +74,7 @@ func dissect(in *isa.Inst) (a anatomy) {
 			}
 			return a
 		}
-		a.w = false // a REX that isn't last doesn't count
+		a.w, a.b = false, false // a REX that isn't last doesn't count
 		b = b[1:]
 	}
 }

@@ -45,6 +45,7 @@ type ending struct {
 	cr2       uint64 // of a page fault
 	fs, gs    uint64
 	dropped   string // why it isn't compared
+	onlyAMD   bool   // Intel's processors do otherwise
 }
 
 // Vectors (SDM vol. 3, table 6-1).
@@ -84,7 +85,9 @@ func (g *guest) interpret(p *program, s isa.Regs, e *ending) {
 			e.dropped = "undefined result"
 			return
 		}
+		before := *r
 		out := in.Exec(r, g)
+		e.onlyAMD = e.onlyAMD || onlyAMD(in, &before, out)
 		if r.Flags&(isa.TF|ioplF|ntF|acF) != 0 || r.Flags&isa.IF == 0 {
 			e.dropped = "flags that stop the processor"
 			return

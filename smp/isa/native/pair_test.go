@@ -25,11 +25,12 @@ type pair struct {
 	rival rival
 	pages [3]*[pageSize]byte
 	mode  isa.Mode
+	amd   bool // so is the rival
 	ready bool
 }
 
 func newPair(text *[textSize]byte, r rival) *pair {
-	h := &pair{g: newGuest(text), rival: r}
+	h := &pair{g: newGuest(text), rival: r, amd: hostIsAMD()}
 	if r != nil {
 		h.pages = r.pages()
 		for i := range h.pages {
@@ -88,7 +89,7 @@ func (h *pair) try(p *program, t *trial, ours *ending, digest *digest) (diff str
 	if g.astray && ours.dropped == "" {
 		ours.dropped = "asks for its text"
 	}
-	if ran = ours.dropped == ""; ran && h.rival != nil {
+	if ran = ours.dropped == ""; ran && h.rival != nil && (h.amd || !ours.onlyAMD) {
 		theirs := h.rival.run(p, &t.s)
 		theirs.arrive(g, len(p.code))
 		if diff = h.differs(p, ours, &theirs); diff != "" {

@@ -1,6 +1,13 @@
 package native
 
-import "kpsim/smp/isa"
+import (
+	"bytes"
+	"os"
+	"slices"
+	"sync"
+
+	"kpsim/smp/isa"
+)
 
 // Where processors differ among themselves nothing is compared. These are all
 // the places there are, besides isa.UndefinedFlags, isa.UndefinedResult and what
@@ -50,6 +57,51 @@ func vendorsDiffer(mode isa.Mode, a *anatomy) string {
 	}
 	return ""
 }
+
+// onlyAMD reports whether an instruction that has gone from one state to what came of it
+// did so as AMD's processors do, and Intel's don't; Exec is as the former, which were
+// recorded:
+//
+//   - f3 90 with REX.B exchanges r8 and rax; to Intel's it is a pause.
+//   - A repeated string instruction with 32-bit addresses in 64-bit mode that does nothing,
+//     for ecx is 0 or its first access faults, leaves the high halves of its registers
+//     alone; Intel's clears them.
+//   - A repeated cmps or scas that faults has the flags of its last whole iteration; Intel's
+//     those of before its first (SDM vol. 2, REP).
+//   - bound loads both bounds before it compares; Intel's are done (#BR) with the lower one,
+//     where the upper one would fault.
+func onlyAMD(in *isa.Inst, before *isa.Regs, out isa.Outcome) bool {
+	raw := in.Raw()
+	if !slices.ContainsFunc(raw[:in.Len], func(b byte) bool { return b == 0x62 || b == 0xf2 || b == 0xf3 }) {
+		return false // most have none
+	}
+	a := dissect(in)
+	switch {
+	case a.vex || a.space != 1:
+		return false
+	case a.op == 0x62:
+		return out == isa.PageFault
+	case !a.f2 && !a.f3:
+		return false
+	case a.op == 0x90:
+		return a.f3 && a.b
+	}
+	compares := a.op&0xfe == 0xa6 || a.op&0xfe == 0xae
+	if !compares && a.op&0xfe != 0xa4 && a.op&0xfe != 0xaa && a.op&0xfe != 0xac {
+		return false
+	}
+	if compares && out == isa.PageFault {
+		return true
+	}
+	high := (before.R[isa.RCX] | before.R[isa.RSI] | before.R[isa.RDI]) >> 32
+	return a.addr && in.Mode() == isa.Mode64 && high != 0 && (uint32(before.R[isa.RCX]) == 0 || out == isa.PageFault)
+}
+
+// hostIsAMD reports whether the processor that the test runs on is AMD's.
+var hostIsAMD = sync.OnceValue(func() bool {
+	info, err := os.ReadFile("/proc/cpuinfo")
+	return err == nil && bytes.Contains(info, []byte("AuthenticAMD"))
+})
 
 // needs is the feature, by Linux's name, without which a processor takes the
 // instruction for another one; "" if all have it.

@@ -1,0 +1,90 @@
+package overhead
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"kpsim/properties/harness"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/cycles"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// How schedules are drawn.
+const (
+	// Timed: sched.Timed, so no CPU stands still for nothing; what is drawn is when each
+	// begins.
+	Timed = "timed"
+
+	// Sticky: sched.Sticky draws who goes on, so CPUs stand still for long, as those of a
+	// virtual machine do.
+	Sticky = "sticky"
+)
+
+// apart is when CPU 0 begins, in cycles; the others do before, at drawn times. It is more
+// than what they do between two places where they give the CPU up.
+const apart = 1 << 12
+
+// elsewhere is what tasks do besides that nobody probes, other how much a CPU's does of
+// it: if all did the same they would go in step as soon as an IPI has made them.
+var elsewhere = fmt.Sprintf("w = text(\"w\", hex = %q)\n", strings.Repeat("90 ", 61)+"c3")
+
+func other(cpu int) string { return strings.Repeat("call(w), ", 1+cpu%7) }
+
+// draws are a rig's runs under schedules of one sort. Run i is a function of the seed and
+// i. told is told of events, and what the clock shows of the CPU that each is on.
+type draws struct {
+	rig      *harness.Rig
+	told     func(e *traces.Event, at sim.Time)
+	seed     uint64
+	strategy sched.Strategy
+	timed    bool
+	starts   [sim.MaxCPUs]sim.Time
+}
+
+// newDraws has told told of events of the kinds, under schedules of a sort, which p says
+// more of. Their costs are the machine's.
+func newDraws(rig *harness.Rig, schedule string, p sched.Params, told func(e *traces.Event, at sim.Time), kinds ...traces.Kind) (*draws, error) {
+	d := &draws{rig: rig, told: told, seed: p.Seed}
+	switch schedule {
+	case Timed:
+		d.timed = true
+		d.strategy = sched.NewTimed(sched.Params{Seed: p.Seed, Mean: 1}) // delayed work is due at once: a jiffy is longer than all of a run
+	case Sticky:
+		d.strategy = sched.NewSticky(p)
+	default:
+		return nil, fmt.Errorf("no schedules are called %q; there are %s, %s", schedule, Timed, Sticky)
+	}
+	rig.Machine.Start(&d.starts)
+	rig.Log.Subscribe(d, kinds...)
+	return d, nil
+}
+
+// Event implements traces.Sink. A task is woken by another CPU than it is told of.
+func (d *draws) Event(e *traces.Event) *traces.Finding {
+	at := d.rig.Machine.Now()
+	if c := int(e.CPU); e.Kind != smpev.Wake && c < d.rig.Machine.CPUs() {
+		at = d.rig.Machine.Clock(c)
+	}
+	d.told(e, at)
+	return nil
+}
+
+func (d *draws) run(i uint64) error {
+	if d.timed {
+		rng := rand.New(rand.NewPCG(d.seed, i))
+		for c := range d.starts {
+			d.starts[c] = sim.Time(rng.Uint64N(apart * cycles.Unit))
+		}
+		d.starts[0] = apart * cycles.Unit
+	}
+	d.strategy.Begin(i)
+	if r := d.rig.Run(d.strategy); r.Outcome != smp.Passed {
+		return fmt.Errorf("%s: run %d of seed %d ended as %v: %v", d.rig.Scenario.Name, i, d.seed, r.Outcome, r.Err)
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package smp
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/smp/isa"
+	"kpsim/smp/kapi"
+	"kpsim/traces"
+)
+
+// A register image in one piece is the same, and goes at a reset, as one word by word.
+func TestImageAtOnce(t *testing.T) {
+	m, err := New(Config{CPUs: 1}, new(traces.Log))
+	require.NoError(t, err)
+	defer m.Close()
+	m.Map(DataBase, make([]byte, 2*pageSize), PermRead|PermWrite)
+	m.Freeze()
+	r := isa.Regs{IP: 1, Flags: 2}
+	for i := range r.R {
+		r.R[i] = uint64(100 + i)
+	}
+	byWord := struct{ isa.Memory }{&m.mem} // has no Image
+	read := func(a isa.Addr) []byte {
+		b := make([]byte, kapi.PtRegsSize)
+		m.mem.peek(a, b, PermRead)
+		return b
+	}
+	for _, at := range []isa.Addr{DataBase + 0x40, DataBase + pageSize - 0x50} { // in a page, and across two
+		m.Reset(nil)
+		require.True(t, kapi.StorePtGeneral(byWord, at, &r))
+		want := read(at)
+		m.Reset(nil)
+		require.True(t, kapi.StorePtGeneral(&m.mem, at, &r))
+		require.Equal(t, want, read(at))
+		var a, b isa.Regs
+		require.True(t, kapi.LoadPtRegs(byWord, at, &a))
+		require.True(t, kapi.LoadPtRegs(&m.mem, at, &b))
+		require.Equal(t, a, b)
+		m.Reset(nil)
+		require.Equal(t, make([]byte, kapi.PtRegsSize), read(at))
+	}
+}
