@@ -2,9 +2,7 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"kpsim/kprobes"
@@ -17,9 +15,10 @@ type checkCmd struct {
 	Object string `arg:"" help:"An object file: NAME.o of gcc -c, or NAME.ko of a kernel."`
 	Func   string `placeholder:"NAME" help:"Only this function, instruction by instruction."`
 	underKernel
-	All       bool `help:"Every function, instruction by instruction."`
-	EveryByte bool `help:"A line for each byte, not just for those where an instruction begins."`
-	JSON      bool `name:"json" help:"Print one JSON object a line, one for each instruction."`
+	All       bool     `xor:"whole" help:"Every function, instruction by instruction."`
+	EveryByte bool     `help:"A line for each byte, not just for those where an instruction begins."`
+	JSON      bool     `name:"json" xor:"form" help:"Print one JSON object a line, one for each instruction."`
+	HTML      fileName `name:"html" xor:"form,whole" placeholder:"FILE" help:"Write a page: sums, a table of the functions, and their instructions, of large objects the first."`
 }
 
 // Help implements kong.HelpProvider.
@@ -32,6 +31,7 @@ Examples:
   kpsim check --func crc16 crc16.ko
   kpsim check --profile k61 --json ext4.ko
   kpsim check --edition 4.15 --config RETPOLINE mine.o
+  kpsim check --html crc16.html crc16.ko
 
 In the tables, probe is how a probe is done: int3; emul, an int3 whose step the kernel does itself; ftrace; at +0x4, behind an endbr64; or the errno. Offsets in reasons are of the function. f#2 is the second function called f.
 
@@ -43,6 +43,11 @@ Exit status: 0, or 2 for bad input.`
 }
 
 func (c *checkCmd) run(p *program) (int, error) {
+	if c.HTML != "" {
+		if err := c.HTML.checkPage(c.Object); err != nil {
+			return 0, err
+		}
+	}
 	s, err := c.survey(c.Object)
 	if err != nil {
 		return 0, err
@@ -54,6 +59,9 @@ func (c *checkCmd) run(p *program) (int, error) {
 			return 0, err
 		}
 		symbols = []image.Symbol{*sym}
+	}
+	if c.HTML != "" {
+		return exitOK, c.html(p, s, symbols)
 	}
 	w := bufio.NewWriterSize(p.out, 1<<16)
 	if c.JSON {
@@ -207,12 +215,7 @@ func printTotals(p *program, w *bufio.Writer, t *survey.Totals) {
 		}
 		fmt.Fprintln(w, strings.TrimRight(line, " "))
 	}
-	var errnos []int
-	for e := range t.Refused {
-		errnos = append(errnos, e)
-	}
-	slices.SortFunc(errnos, func(a, b int) int { return cmp.Or(t.Refused[b]-t.Refused[a], a-b) })
-	for _, e := range errnos {
+	for _, e := range byCount(t.Refused) {
 		fmt.Fprintf(w, "%-13s %8d\n", kprobes.Errno(-e), t.Refused[e])
 	}
 	printReasons(w, "not registrable", t.WhyRefused)
@@ -230,13 +233,8 @@ func printReasons(w *bufio.Writer, what string, counts map[rules.ReasonKind]int)
 	if len(counts) == 0 {
 		return
 	}
-	var kinds []rules.ReasonKind
-	for k := range counts {
-		kinds = append(kinds, k)
-	}
-	slices.SortFunc(kinds, func(a, b rules.ReasonKind) int { return cmp.Or(counts[b]-counts[a], int(a)-int(b)) })
 	fmt.Fprintf(w, "\n%s, because of\n", what)
-	for _, k := range kinds {
+	for _, k := range byCount(counts) {
 		fmt.Fprintf(w, "  %8d  %s\n", counts[k], k)
 	}
 }

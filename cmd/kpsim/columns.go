@@ -62,34 +62,42 @@ func (t *columns) end() {
 	t.line, t.pad = t.line[:0], 0
 }
 
-// verdict adds the last three cells: how it is probed, whether the step is
-// boosted, and whether a jump may come; or why not. Places are offsets in the
-// function.
-func (t *columns) verdict(p *program, r *survey.Row) {
+// answers says how an instruction is probed, whether the step is boosted, and whether a
+// jump may come; or why not. Places are offsets in the function.
+func answers(r *survey.Row) (probe, boost, jump string) {
 	why := r.Why.In("")
 	if r.Errno != 0 {
-		t.painted(p, red, kprobes.Errno(-r.Errno).Error(), probeWidth).cell("-", boostWidth).cell(why, 0).end()
-		return
+		return kprobes.Errno(-r.Errno).Error(), "-", why
 	}
-	how := "int3"
+	probe, boost = "int3", "no"
 	switch {
 	case r.Ftrace:
-		how = "ftrace"
+		probe = "ftrace"
 	case r.Delta != 0:
-		how = "at " + offset(r.Offset+r.Delta)
+		probe = "at " + offset(r.Offset+r.Delta)
 	case r.Emulated:
-		how = "emul"
+		probe = "emul"
 	}
-	boost := "no"
 	if r.Boosted {
 		boost = "yes"
 	}
-	t.cell(how, probeWidth).cell(boost, boostWidth)
 	if r.Optimizable() {
-		t.painted(p, green, "yes, "+number(r.Region, "byte"), 0).end()
-		return
+		return probe, boost, "yes, " + number(r.Region, "byte")
 	}
-	t.cell(why, 0).end()
+	return probe, boost, why
+}
+
+// verdict adds the last three cells.
+func (t *columns) verdict(p *program, r *survey.Row) {
+	probe, boost, jump := answers(r)
+	switch {
+	case r.Errno != 0:
+		t.painted(p, red, probe, probeWidth).cell(boost, boostWidth).cell(jump, 0).end()
+	case r.Optimizable():
+		t.cell(probe, probeWidth).cell(boost, boostWidth).painted(p, green, jump, 0).end()
+	default:
+		t.cell(probe, probeWidth).cell(boost, boostWidth).cell(jump, 0).end()
+	}
 }
 
 // offset writes an offset in a function.

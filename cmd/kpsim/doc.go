@@ -40,6 +40,8 @@
 // shell_do.go moves the machine, shell_files.go and shell_look.go show it.
 // overhead_table.go prints figures, overhead_words.go what is said of them,
 // overhead_page.go writes a page of it all, the other files of overhead what they are
-// called; overhead_priced.go says by whose costs. Package page is what pages look like.
+// called; overhead_priced.go says by whose costs. matrix_page.go, mutants_html.go and
+// check_page.go make the pages of their commands, mutants_page.go is that in Markdown;
+// pages.go writes them. Package page is what pages look like.
 // program.go is what all commands share.
 package main

@@ -61,18 +61,24 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 // run is main without its exit.
 func run(args []string, stdout, stderr io.Writer) int {
 	var c commands
-	parser, err := kong.New(&c, kong.Name("kpsim"), kong.Description(description),
-		kong.Writers(stdout, stderr), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Vars{"strategies": list(strategyNames()), "fetches": list(fetchNames()), "editions": list(editionNames()), "storms": list(stormNames(0)), "preempts": list(stormNames(1)), "bound": fmt.Sprint(deviationsDefault), "samples": fmt.Sprint(harness.SamplingRuns)})
-	if err != nil {
-		sim.Bug("the command line: %v", err)
-	}
+	parser := newParser(&c, stdout, stderr)
 	ctx, err := parser.Parse(args)
 	if err != nil {
 		fmt.Fprintf(stderr, "kpsim: %v; see %s --help\n", err, typed())
 		return exitBadInput
 	}
 	return newProgram(stdout, stderr).do(ctx.Selected().Target.Addr().Interface().(command))
+}
+
+// newParser makes what reads the command line into c.
+func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
+	parser, err := kong.New(c, kong.Name("kpsim"), kong.Description(description),
+		kong.Writers(stdout, stderr), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Vars{"strategies": list(strategyNames()), "fetches": list(fetchNames()), "editions": list(editionNames()), "storms": list(stormNames(0)), "preempts": list(stormNames(1)), "bound": fmt.Sprint(deviationsDefault), "samples": fmt.Sprint(harness.SamplingRuns)})
+	if err != nil {
+		sim.Bug("the command line: %v", err)
+	}
+	return parser
 }
 
 // do runs a command and tells what went wrong. A panic is the simulator's

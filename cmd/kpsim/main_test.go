@@ -267,20 +267,3 @@ func TestTraceName(t *testing.T) {
 		}
 	}
 }
-
-// README.md shows the files that own.txtar runs.
-func TestReadme(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"mine.c", "mine.star"} {
-		file, err := os.ReadFile(filepath.Join("testdata/mine", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Contains(readme, file) {
-			t.Errorf("README.md doesn't hold testdata/mine/%s as it is", name)
-		}
-	}
-}

@@ -25,6 +25,7 @@ type matrixCmd struct {
 	Markdown   bool     `xor:"as" help:"Print the page that docs/matrix.md is, with today's date."`
 	Into       string   `xor:"as" placeholder:"PAGE" help:"Put the rows into a page that --markdown has printed. The page has to be of the same adversary."`
 	Short      bool     `xor:"as" help:"Print a table as the README has it: what the three models of fetch say together."`
+	HTML       fileName `name:"html" placeholder:"FILE" xor:"as" help:"Write a page: the table, what each Never stands on, how to see what was broken, and what the documents claim; with today's date."`
 	From       []string `placeholder:"FILE" help:"Cells that --json has printed, of this very search: they aren't searched again. May be given many times."`
 
 	stop atomic.Bool
@@ -52,6 +53,7 @@ Examples:
   kpsim matrix --full raw --into docs/matrix.md
   kpsim matrix jump --json > jump.json
   kpsim matrix --from jump.json --markdown
+  kpsim matrix jump --from jump.json --html jump.html
 
 Exit status: 0 all cells are decided, 1 some are blind, 2 bad input, a cell that can't be decided, or a witness that could not be saved, 3 a bug of the simulator, 130 interrupted; what there is is printed.`
 }
@@ -80,6 +82,11 @@ func (c *matrixCmd) run(p *program) (int, error) {
 	}
 	if c.Traces == "" {
 		return 0, errors.New("--traces: the name is empty; name a folder")
+	}
+	if c.HTML != "" {
+		if err := c.HTML.checkPage(c.From...); err != nil {
+			return 0, err
+		}
 	}
 	known, err := c.known()
 	if err != nil {
@@ -186,6 +193,8 @@ func (c *matrixCmd) print(p *program, m *matrix.Matrix, page string) error {
 		return err
 	case c.Markdown:
 		return m.Markdown(p.out, today())
+	case c.HTML != "":
+		return c.html(p, m)
 	}
 	if err := m.Text(p.out); err != nil {
 		return err

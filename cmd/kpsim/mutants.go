@@ -21,6 +21,7 @@ type mutantsCmd struct {
 	Blind    bool     `help:"Shrink no witnesses: that takes most of the time."`
 	JSON     bool     `name:"json" xor:"form" help:"Print one JSON object a line."`
 	Markdown bool     `xor:"form" help:"Print a table in Markdown."`
+	HTML     fileName `name:"html" xor:"form" placeholder:"FILE" help:"Write a page: the table, plots of how soon they are killed, what each does and who notices; with today's date."`
 
 	stop atomic.Bool
 }
@@ -38,6 +39,7 @@ Examples:
   kpsim mutants --seeds 5 --blind
   kpsim mutants --json | jq 'select(.slowest > 5000)'
   kpsim mutants --markdown > docs/mutants.md
+  kpsim mutants --html mutants.html
 
 Exit status: 0, 1 something is wrong with a mutant or a property, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
@@ -62,7 +64,7 @@ type mutantRow struct {
 	Equivalent string         `json:"equivalent,omitempty"`
 	Fault      string         `json:"fault,omitempty"`
 
-	source string
+	source, says string // of the catalogue
 }
 
 func (c *mutantsCmd) run(p *program) (int, error) {
@@ -85,7 +87,11 @@ func (c *mutantsCmd) run(p *program) (int, error) {
 			return 0, err
 		}
 		if k == nil {
-			fmt.Fprintf(p.err, "kpsim: interrupted after %d of %s\n", len(rows), number(len(list), "mutant"))
+			none := ""
+			if c.HTML != "" {
+				none = "; no page was written"
+			}
+			fmt.Fprintf(p.err, "kpsim: interrupted after %d of %s%s\n", len(rows), number(len(list), "mutant"), none)
 			return exitInterrupted, nil
 		}
 		r := mutantRowOf(k)
@@ -107,6 +113,11 @@ func (c *mutantsCmd) check() (list []*mutant.Mutant, err error) {
 	case c.Workers < 0:
 		return nil, fmt.Errorf("--workers: %d is too few; give at least 1, or leave it out for one a processor", c.Workers)
 	}
+	if c.HTML != "" {
+		if err := c.HTML.checkPage(); err != nil {
+			return nil, err
+		}
+	}
 	for _, name := range c.Mutants {
 		if !slices.Contains(mutant.Names(), name) {
 			return nil, fmt.Errorf("no mutant is called %q; there are %s", name, strings.Join(mutant.Names(), ", "))
@@ -124,7 +135,7 @@ func mutantRowOf(k *harness.Kill) mutantRow {
 	mu := k.Mutant
 	r := mutantRow{
 		Mutant: mu.Name, Scenario: mu.Scenario, Property: mu.Property, By: k.By,
-		Seeds: k.First.Seeds, Killed: len(k.First.Found), Most: k.First.Bound, Fault: k.Fault(), source: mu.Source,
+		Seeds: k.First.Seeds, Killed: len(k.First.Found), Most: k.First.Bound, Fault: k.Fault(), source: mu.Source, says: mu.Says,
 	}
 	if r.Seeds > 0 {
 		r.Median, r.Low, r.High = k.First.Median()
@@ -156,7 +167,7 @@ const (
 
 func (c *mutantsCmd) head(p *program) {
 	switch {
-	case c.JSON:
+	case c.JSON, c.HTML != "":
 	case c.Markdown:
 		c.pageHead(p)
 	case p.width == 0 || p.width >= 100:
@@ -169,12 +180,10 @@ func (c *mutantsCmd) print(p *program, r *mutantRow) error {
 	if c.JSON {
 		return p.printJSON(r)
 	}
-	between := fmt.Sprintf("%s to %s", r.within(r.Low), r.within(r.High))
-	cells := []string{r.Mutant, r.Scenario, r.noticed(), r.within(r.Median), between, r.within(r.Slowest), r.witness()}
-	if r.Equivalent != "" {
-		cells[2], cells[3], cells[4], cells[5], cells[6] = "nobody", "-", "-", "-", "equivalent"
-	}
+	cells := r.cells()
 	switch {
+	case c.HTML != "" && r.Fault == "":
+		return nil
 	case c.Markdown:
 		fmt.Fprintf(p.out, "| %s |\n", strings.Join(slices.Insert(cells, 1, r.source), " | "))
 	case p.width > 0 && p.width < 100:
@@ -188,6 +197,15 @@ func (c *mutantsCmd) print(p *program, r *mutantRow) error {
 		p.toType("to look at it:", shell(typed(), "explore", r.Scenario, "--mutant", r.Mutant))
 	}
 	return nil
+}
+
+// cells are what is printed of a mutant.
+func (r *mutantRow) cells() []string {
+	if r.Equivalent != "" {
+		return []string{r.Mutant, r.Scenario, "nobody", "-", "-", "-", "equivalent"}
+	}
+	between := fmt.Sprintf("%s to %s", r.within(r.Low), r.within(r.High))
+	return []string{r.Mutant, r.Scenario, r.noticed(), r.within(r.Median), between, r.within(r.Slowest), r.witness()}
 }
 
 // noticed names who noticed first, most often first, and how often if it wasn't
@@ -265,11 +283,18 @@ func (c *mutantsCmd) conclude(p *program, rows []mutantRow) (status int, err err
 		return status, nil
 	}
 	of := len(rows) - marked
-	fmt.Fprintf(p.out, "\n%s, %s each: %d of %d killed within %d schedules by every seed (%s), %d of them within %d (%s); %d marked equivalent\n",
+	summary := fmt.Sprintf("%s, %s each: %d of %d killed within %d schedules by every seed (%s), %d of them within %d (%s); %d marked equivalent",
 		number(len(rows), "mutant"), number(c.Seeds, "seed"), killed, of, c.Most, shareOf(uint64(killed), uint64(of)),
 		soon, killedSoon, shareOf(uint64(soon), uint64(of)), marked)
+	if c.HTML != "" {
+		if err := c.html(p, rows, summary, wrong); err != nil {
+			return 0, err
+		}
+	} else {
+		fmt.Fprintf(p.out, "\n%s\n", summary)
+	}
 	for i := range rows {
-		if r := &rows[i]; r.Equivalent != "" {
+		if r := &rows[i]; r.Equivalent != "" && c.HTML == "" {
 			p.indented("", "\n"+r.Mutant+": "+r.Equivalent)
 		}
 		if r := &rows[i]; c.Markdown && r.Fault != "" {

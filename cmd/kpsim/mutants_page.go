@@ -38,18 +38,24 @@ func (c *mutantsCmd) pageEnd(p *program, rows []mutantRow) {
 	}
 	fmt.Fprint(p.out, "\n## Who notices\n\n| property | mutants that are its own | searches in which it was first |\n|---|--:|--:|\n")
 	for _, q := range properties.All {
-		own, first := 0, 0
-		for i := range rows {
-			r := &rows[i]
-			if r.Equivalent == "" && r.Property == q.Name {
-				own++
-			}
-			first += r.By[q.Name]
-		}
+		own, first := shareIn(rows, q.Name)
 		fmt.Fprintf(p.out, "| %s %s | %d | %d |\n", q.ID, q.Name, own, first)
 	}
 	fmt.Fprint(p.out, "\n## Rows of history without a mutant\n\n")
 	for _, s := range mutant.Absent {
 		fmt.Fprintf(p.out, "- %s. %s\n", s.Row, strings.TrimSpace(s.Why))
 	}
+}
+
+// shareIn says how many mutants are named for a property, and in how many searches it
+// was the first to notice.
+func shareIn(rows []mutantRow, property string) (own, first int) {
+	for i := range rows {
+		r := &rows[i]
+		if r.Equivalent == "" && r.Property == property {
+			own++
+		}
+		first += r.By[property]
+	}
+	return own, first
 }

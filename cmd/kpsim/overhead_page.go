@@ -2,12 +2,10 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"kpsim/cmd/kpsim/page"
 	"kpsim/properties/overhead"
-	"kpsim/sim"
 	"kpsim/smp/cycles"
 )
 
@@ -34,8 +32,8 @@ func (m *paged) usec(cycles float64) float64 { return cycles / m.mhz }
 
 // html writes the page.
 func (c *overheadTableCmd) html(p *program) error {
-	if err := c.HTML.check(); err != nil {
-		return fmt.Errorf("--html: %w", err)
+	if err := c.HTML.checkPage(string(c.Profile)); err != nil {
+		return err
 	}
 	g := p.watch("overhead", 0)
 	defer g.clear()
@@ -52,16 +50,8 @@ func (c *overheadTableCmd) html(p *program) error {
 	if err != nil {
 		return err
 	}
-	b, err := d.Render()
-	if err != nil {
-		sim.Bug("%v", err)
-	}
-	if err := writeWhole(string(c.HTML), b); err != nil {
-		return fmt.Errorf("--html: %s; name a file in a folder that can be written to", cause(err, string(c.HTML)))
-	}
 	g.clear()
-	fmt.Fprintf(p.out, "%s: %s of what probes cost, %s, %d kB\n", c.HTML, number(len(d.Sections), "section"), number(len(o.r.rows), "figure"), (len(b)+999)/1000)
-	return nil
+	return p.writePage(c.HTML, d, fmt.Sprintf("%s of what probes cost, %s", number(len(d.Sections), "section"), number(len(o.r.rows), "figure")))
 }
 
 // measure makes the table, and picks the machine of all that isn't in it.
@@ -104,14 +94,14 @@ func (o *overheadPage) command() string {
 		words = append(words, "--tier", o.c.Tier)
 	}
 	if o.c.Profile != "" {
-		words = append(words, "--profile", filepath.Base(string(o.c.Profile)))
+		words = append(words, "--profile", o.c.Profile.base())
 	}
-	return shell(append(words, "--html", filepath.Base(string(o.c.HTML)))...)
+	return shell(append(words, "--html", o.c.HTML.base())...)
 }
 
 func (o *overheadPage) document() (*page.Document, error) {
 	d := &page.Document{Title: "What probes cost", Command: o.command(), Lead: o.lead(),
-		Foot: "Written by kpsim, which simulates live code patching on x86 machines. The same command gives the same page, byte for byte, on every computer."}
+		Foot: writtenBy}
 	for _, part := range []func() (page.Section, error){o.figures, o.attribution, o.noise, o.scaling, o.pauses, o.provenance, o.limits} {
 		s, err := part()
 		if err != nil {

@@ -152,7 +152,7 @@ func TestPage(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, table)
 	require.Empty(t, Identities(table))
-	require.Contains(t, string(page), Adversary+"\n\n"+Quick.legend(), "write it anew: kpsim matrix --markdown > docs/matrix.md")
+	require.Contains(t, string(page), Adversary+"\n\n"+Quick.Legend(), "write it anew: kpsim matrix --markdown > docs/matrix.md")
 	for k, v := range table {
 		require.NotEmpty(t, v, k)
 		require.NotContains(t, []string{"?", "blind"}, v, k)

@@ -37,8 +37,8 @@ func (e Effort) Certificate() string {
 	return fmt.Sprintf("all schedules of at most %d deviations at each of the %d offsets, and %d drawn ones", e.Deviations, chunk, e.Drawn/chunk*chunk)
 }
 
-// legend is what is said of the cells above each table.
-func (e Effort) legend() string {
+// Legend is what is said of the cells above each table.
+func (e Effort) Legend() string {
 	quick := e
 	quick.Deviations = Quick.Deviations
 	return Never + ": " + quick.Certificate() + ", broke no property, and the same search broke the row that is known to be wrong (blind: it didn't). " +
@@ -64,8 +64,8 @@ func blocks(list []Row, f func(b *Block, rows []Row)) {
 	}
 }
 
-// cell returns a cell, nil if there is none.
-func (m *Matrix) cell(row string, c Column) *Cell {
+// Cell returns a cell, nil if there is none.
+func (m *Matrix) Cell(row string, c Column) *Cell {
 	for _, x := range m.Cells {
 		if x.Row == row && x.Preempt == c.Preempt && x.Fetch == c.Fetch {
 			return x
@@ -75,7 +75,7 @@ func (m *Matrix) cell(row string, c Column) *Cell {
 }
 
 func (m *Matrix) short(row string, c Column) string {
-	if x := m.cell(row, c); x != nil {
+	if x := m.Cell(row, c); x != nil {
 		return x.Short()
 	}
 	return "?"
@@ -84,7 +84,7 @@ func (m *Matrix) short(row string, c Column) string {
 // Text prints the matrix for a terminal.
 func (m *Matrix) Text(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "%s\n%s\n", Adversary, m.Effort.legend())
+	fmt.Fprintf(b, "%s\n%s\n", Adversary, m.Effort.Legend())
 	blocks(m.Rows, func(block *Block, rows []Row) {
 		fmt.Fprintf(b, "\n%s\n%-26s", block.Says, "preemption")
 		for i, p := range Preempts {
@@ -111,8 +111,8 @@ func (m *Matrix) Text(w io.Writer) error {
 	return b.Flush()
 }
 
-// whole returns those rows of a table that have all columns, in their order.
-func (t Table) whole() []Row {
+// Whole returns those rows of a table that have all columns, in their order.
+func (t Table) Whole() []Row {
 	return slices.DeleteFunc(Rows(), func(r Row) bool {
 		return slices.ContainsFunc(Columns(), func(c Column) bool { return t[key(r.Name, c)] == "" })
 	})
@@ -122,7 +122,7 @@ func (t Table) whole() []Row {
 // same adversary and effort, but for how many deviations a Never is known for, which
 // its cell says.
 func (e Effort) CheckPage(page string) error {
-	if !strings.Contains(page, Adversary+"\n\n"+e.legend()) {
+	if !strings.Contains(page, Adversary+"\n\n"+e.Legend()) {
 		return errors.New("the page is of another adversary, or of another effort; write it anew: kpsim matrix --markdown")
 	}
 	_, err := ReadMarkdown(page)
@@ -154,7 +154,7 @@ func (m *Matrix) Markdown(w io.Writer, date string) error {
 // ofWhole returns the cells of the rows that are whole.
 func (t Table) ofWhole() Table {
 	of := make(Table)
-	for _, r := range t.whole() {
+	for _, r := range t.Whole() {
 		for _, c := range Columns() {
 			of[key(r.Name, c)] = t[key(r.Name, c)]
 		}
@@ -165,9 +165,9 @@ func (t Table) ofWhole() Table {
 func (t Table) markdown(w io.Writer, e Effort, date string) error {
 	t = t.ofWhole()
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "# Which waits and syncs code patching needs\n\nWritten by `kpsim matrix` on %s, %d of its %d rows. No cell is written by hand.\n\n", date, len(t.whole()), len(Rows()))
-	fmt.Fprintf(b, "%s\n\n%s A witness is written to `traces/` by `kpsim matrix ROW`, to be read with `kpsim explain`.\n", Adversary, e.legend())
-	blocks(t.whole(), func(block *Block, rows []Row) {
+	fmt.Fprintf(b, "# Which waits and syncs code patching needs\n\nWritten by `kpsim matrix` on %s, %d of its %d rows. No cell is written by hand.\n\n", date, len(t.Whole()), len(Rows()))
+	fmt.Fprintf(b, "%s\n\n%s A witness is written to `traces/` by `kpsim matrix ROW`, to be read with `kpsim explain`.\n", Adversary, e.Legend())
+	blocks(t.Whole(), func(block *Block, rows []Row) {
 		fmt.Fprintf(b, "\n## %s\n\n%s\n\n| row |", block.Name, block.Says)
 		for _, c := range Columns() {
 			fmt.Fprintf(b, " %s %s |", c.Preempt, c.Fetch)

@@ -3,6 +3,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -14,10 +15,11 @@ import (
 const defaultCPUs = 2
 
 // verb is one builtin of the language: its signature is what a message about
-// a wrong call ends with.
+// a wrong call ends with, and says the words for it in docs/scenarios.md.
 type verb struct {
-	sig string
-	do  func(*loader, *call) (starlark.Value, error)
+	sig  string
+	do   func(*loader, *call) (starlark.Value, error)
+	says string
 }
 
 func (v verb) name() string {
@@ -25,68 +27,145 @@ func (v verb) name() string {
 	return name
 }
 
-// language is the whole of it. LANGUAGE.md says the same at more length.
-var language = []verb{
-	{`scenario(name = None, says = "", needs = "nothing")`, (*loader).doScenario},
-	{machineSig(), (*loader).doMachine},
-
-	{`text(name, hex, at = None, size = None, extable = [])`, (*loader).doText},
-	{`data(name, hex = "", at = None, size = None, away = False)`, (*loader).doData},
-	{`percpu(name, hex = "", at = None, size = None)`, (*loader).doPerCPU},
-	{`elf(file, at = None)`, (*loader).doELF},
-	{`stub(name, returns = 0, fill = None, calls = None)`, (*loader).doStub},
-	{`missing(name, at, size = 4096)`, (*loader).doMissing},
-	{`insns(f)`, (*loader).doInsns},
-
-	{`kprobe(name, at = None, offset = 0, pre = [count()], post = None, fault = None, symbol = None, disabled = False)`, (*loader).doKprobe},
-	{`kretprobe(name, at = None, handler = [count()], entry = None, maxactive = 0, data_size = 0, symbol = None, offset = 0, disabled = False)`, (*loader).doKretprobe},
-	{`jprobe(name, at = None, entry = None, symbol = None, offset = 0, disabled = False)`, (*loader).doJprobe},
-	{`jump_label(name, at, target, offset = 0, toff = 0)`, (*loader).doJumpLabel},
-	{`module(name, funcs, init_funcs = [], data = [], init = None, exit = None, loaded = False)`, (*loader).doModule},
-	{`fentry(at)`, (*loader).doSite},
-	{`lock_prefix(at)`, (*loader).doLocked},
-	{`static_call(name, sites = [], tails = [], trampoline = None, target = None)`, (*loader).doStaticCall},
-	{`count()`, (*loader).doCount},
-	{`set_reg(reg, value)`, (*loader).doSetReg},
-	{`set_ip(address)`, (*loader).doSetIP},
-	{`nonzero()`, plainStep(StepNonzero)},
-	{`store(d, value)`, (*loader).doStore},
-	{`save(reg)`, onReg(StepSave)},
-	{`restore(reg)`, onReg(StepRestore)},
-	{`sleep()`, plainStep(StepSleep)},
-
-	{`task(name = None, cpu = 0, ops = [], repeat = 1, background = False)`, (*loader).doTask},
-	{`call(f, *args, changed = False, returns = None, bits = 64)`, (*loader).doCall},
-	{`expect(d, hex)`, (*loader).doExpect},
-	{`schedule()`, plain(OpSchedule)},
-	{`register(k, errno = None)`, onProbe(OpRegister)},
-	{`unregister(k, errno = None)`, onProbe(OpUnregister)},
-	{`enable(k, errno = None)`, onProbe(OpEnable)},
-	{`disable(k, errno = None)`, onProbe(OpDisable)},
-	{`register_all(ks, errno = None)`, onProbes(OpRegisterAll)},
-	{`unregister_all(ks, errno = None)`, onProbes(OpUnregisterAll)},
-	{`wait_optimized()`, plain(OpWaitOptimized)},
-	{`optimization(on)`, onOff(OpOptimization)},
-	{`enabled(on)`, onOff(OpEnabled)},
-	{`label_on(l)`, onLabel(OpEnableLabel)},
-	{`label_off(l)`, onLabel(OpDisableLabel)},
-	{`insmod(m, errno = None)`, onModule(OpLoad)},
-	{`rmmod(m, errno = None)`, onModule(OpUnload)},
-	{`tracer(on)`, onOff(OpTracer)},
-	{`set_call(s, f)`, (*loader).doSetCall},
-	{`smp_locks(on)`, onOff(OpLocks)},
-	{`user()`, plain(OpUser)},
-	{`hotplug()`, plain(OpHotplug)},
-	{`spin()`, plain(OpSpin)},
-	{`release()`, plain(OpRelease)},
-
-	{`timer(cpu, at_most = 1, run = None, opens = False, idle = False)`, source(SourceTimer)},
-	{`nmi(cpu, at_most = 1, run = None, idle = False)`, source(SourceNMI)},
-	{`preempt(cpu, at_most = 1)`, source(SourcePreempt)},
-
-	{`never(canary = None)`, (*loader).doNever},
-	{`sometimes(property)`, (*loader).doSometimes},
+// A chapter is functions of the language that belong together.
+type chapter struct {
+	title string
+	verbs []verb
 }
+
+// chapters are the whole of the language, and docs/scenarios.md is made from it.
+var chapters = []chapter{
+	{"The machine", []verb{
+		{`scenario(name = None, says = "", needs = "nothing")`, (*loader).doScenario,
+			"`name` is the scenario's (else that of the file), `says` a sentence: what it shows; `needs`: what a violation goes on passing through while it is shrunk: `\"interrupt\"`, see [below](#what-is-expected)"},
+		{machineSig(), (*loader).doMachine,
+			"the machine and its kernel: see the next table"},
+	}},
+	{"Text and data", []verb{
+		{`text(name, hex, at = None, size = None, extable = [])`, (*loader).doText,
+			"a function by its bytes: pairs of digits, blanks and `#` comments between them. `size` is only checked. `extable`: offsets of instructions that have an exception-table entry"},
+		{`data(name, hex = "", at = None, size = None, away = False)`, (*loader).doData,
+			"writable memory: these bytes, and zeros up to `size`. `away`: it isn't in memory when a run begins: who accesses it sleeps in the page fault until it is. It takes whole pages"},
+		{`percpu(name, hex = "", at = None, size = None)`, (*loader).doPerCPU,
+			"the same, of which each CPU has a copy that it finds through `gs`; nothing is at its address itself. `expect` looks at the copy of the task's CPU"},
+		{`elf(file, at = None)`, (*loader).doELF,
+			"all functions and data of a `.o` file: `o.f`, `o[\"f.part.0\"]`, `o[\".data\"]`. What it refers to is looked up among the functions and data above it, then among the kernel's exports: `cond_resched`, `do_exit`, which ends the program that calls it, `jprobe_return`. Of a kernel module, a `.ko` file, only those functions that are named, and what they refer to; its text is patched as while a kernel loads it"},
+		{`stub(name, returns = 0, fill = None, calls = None)`, (*loader).doStub,
+			"a function that stands for one of the kernel's, for what is below it. `fill = (1, \"00ff\")`: it stores these bytes where its first argument points to; then it returns the number `returns`, or goes on in the function `calls`, or in one that the kernel exports: `calls = \"do_exit\"`"},
+		{`missing(name, at, size = 4096)`, (*loader).doMissing,
+			"a symbol that a module refers to and nobody defines: `elf()` makes them. A run that calls it, or reads there, ends in an error that names it. Whole pages"},
+		{`insns(f)`, (*loader).doInsns,
+			"the offsets of a function's instructions, for loops: `[0, 1, 4]`"},
+	}},
+	{"Probes, and what is patched", []verb{
+		{`kprobe(name, at = None, offset = 0, pre = [count()], post = None, fault = None, symbol = None, disabled = False)`, (*loader).doKprobe,
+			"a probe at `at + offset`, not yet registered. `pre` runs before the probed instruction, `post` after it; each is a list of steps, `None` is none. `fault`: what runs when a handler or the copied instruction faults (2.6, 4.15). `symbol`: the kernel is told this name, and looks it up: instead of `at`, or, which is a mistake, beside it. `disabled`: it is registered so"},
+		{`kretprobe(name, at = None, handler = [count()], entry = None, maxactive = 0, data_size = 0, symbol = None, offset = 0, disabled = False)`, (*loader).doKretprobe,
+			"a return probe: `handler` runs where a call has returned, `entry` where it begins; `maxactive` calls at a time are followed (0: the edition's default), each with `data_size` bytes of its own for the two handlers. Without `entry` and `data_size` in 2.6"},
+		{`jprobe(name, at = None, entry = None, symbol = None, offset = 0, disabled = False)`, (*loader).doJprobe,
+			"a jprobe (2.6): `entry` runs first, with the arguments of the function at `at`: a function that ends in `jprobe_return`, as `stub(\"e\", calls = \"jprobe_return\")`, or a list of steps"},
+		{`jump_label(name, at, target, offset = 0, toff = 0)`, (*loader).doJumpLabel,
+			"a 5-byte nop `0f1f440000` at `at + offset` that flips to a jump to `target`, or `toff` bytes behind it, and back"},
+		{`module(name, funcs, init_funcs = [], data = [], init = None, exit = None, loaded = False)`, (*loader).doModule,
+			"`funcs` are there while the module is loaded, in pages of their own (`at`); `loaded`: it is so from the beginning; the function `init` runs when it is loaded, `exit` when it is unloaded; `init_funcs` go when `init` has returned 0, and lie in pages of their own, too. `data` come and go with it: each time it is loaded they hold their `hex` again, and who accesses them when it is gone uses freed memory"},
+		{`fentry(at)`, (*loader).doSite,
+			"ftrace's site: the 5-byte nop at a function's beginning, or behind its endbr64, that becomes a call while somebody wants it. With `machine(ftrace = True)` a probe there goes through it"},
+		{`lock_prefix(at)`, (*loader).doLocked,
+			"the instruction at `f`, or `f + 4`, begins with a lock prefix (`f0`), which alternatives take away while one CPU is online. No jump goes over it"},
+		{`static_call(name, sites = [], tails = [], trampoline = None, target = None)`, (*loader).doStaticCall,
+			"a call whose target is patched: 5-byte nops `0f1f440000` at `sites` that become calls, and `c3cccccccc` at `tails`, a ret that becomes a jump; with a `target` they are calls and jumps of that already. `trampoline` is a function that is a tail of it and nothing else, for those who call it by that"},
+	}},
+	{"Steps of a handler", []verb{
+		{`count()`, (*loader).doCount,
+			"a hit is counted"},
+		{`set_reg(reg, value)`, (*loader).doSetReg,
+			"write `value` to the saved register `reg`, `\"rax\"` to `\"r15\"`"},
+		{`set_ip(address)`, (*loader).doSetIP,
+			"go on at `address`, a place in a function or a number"},
+		{`nonzero()`, plainStep(StepNonzero),
+			"the handler returns 1. Of an `entry`: this call isn't followed; of a `fault`: it is handled"},
+		{`store(d, value)`, (*loader).doStore,
+			"the eight bytes of `value` are written to `d`, a place in data"},
+		{`save(reg)`, onReg(StepSave),
+			"of a return probe with `data_size = 8`, or more: the saved register `reg` goes into the private data of the call"},
+		{`restore(reg)`, onReg(StepRestore),
+			"likewise: `reg` comes from there"},
+		{`sleep()`, plainStep(StepSleep),
+			"what no handler may do: it gives up the CPU. So do `register(k)`, `unregister(k)`, `enable(k)`, `disable(k)`"},
+	}},
+	{"Programs", []verb{
+		{`task(name = None, cpu = 0, ops = [], repeat = 1, background = False)`, (*loader).doTask,
+			"a kernel thread on a CPU that does `ops`, `repeat` times; `background`: not again once all tasks without it have ended"},
+		{`call(f, *args, changed = False, returns = None, bits = 64)`, (*loader).doCall,
+			"call `f` with up to six numbers, `args`. `changed`: probes or labels change its result on purpose, so that it isn't compared. `returns`: the right result, in the low `bits` of `rax`. As a step, `call(f)`: the handler calls `f`"},
+		{`expect(d, hex)`, (*loader).doExpect,
+			"memory from `d` on holds these bytes; `d + 8` is a place in `d`"},
+		{`schedule()`, plain(OpSchedule),
+			"give up the CPU once, as the kernel's schedule() does"},
+		{`register(k, errno = None)`, onProbe(OpRegister),
+			"what the kernel's function of this name does. It may be refused, which `explore` counts. `errno`: what it must answer, 0 or one of `\"ENOENT\"`, `\"EAGAIN\"`, `\"ENOMEM\"`, `\"EBUSY\"`, `\"EEXIST\"`, `\"ENODEV\"`, `\"EINVAL\"`, `\"ENOSPC\"`, `\"ENOSYS\"`, `\"EILSEQ\"`, `\"EOPNOTSUPP\"`"},
+		{`unregister(k, errno = None)`, onProbe(OpUnregister),
+			"likewise. A probe that is made further down goes by its name: `unregister(\"k\")`"},
+		{`enable(k, errno = None)`, onProbe(OpEnable),
+			"likewise"},
+		{`disable(k, errno = None)`, onProbe(OpDisable),
+			"likewise"},
+		{`register_all(ks, errno = None)`, onProbes(OpRegisterAll),
+			"`register` for a list, of kprobes or of kretprobes: if one can't be registered none is"},
+		{`unregister_all(ks, errno = None)`, onProbes(OpUnregisterAll),
+			"`unregister` for a list; one grace period for all"},
+		{`wait_optimized()`, plain(OpWaitOptimized),
+			"until the optimizer has no work left"},
+		{`optimization(on)`, onOff(OpOptimization),
+			"write 0 or 1 to the sysctl debug.kprobes-optimization. `False` returns when no jump is left"},
+		{`enabled(on)`, onOff(OpEnabled),
+			"write 0 or 1 to kprobes/enabled of debugfs: all probes are disarmed; all that aren't disabled are armed"},
+		{`label_on(l)`, onLabel(OpEnableLabel),
+			"flip a label to its jump"},
+		{`label_off(l)`, onLabel(OpDisableLabel),
+			"flip it to its nop"},
+		{`insmod(m, errno = None)`, onModule(OpLoad),
+			"load a module: its text appears, then `init` runs. Who calls a function that isn't there has a page fault, which nobody handles. Without probes it is done as well, and `errno` isn't compared"},
+		{`rmmod(m, errno = None)`, onModule(OpUnload),
+			"unload it: `exit` runs, then its text goes. `\"EAGAIN\"` says that somebody holds it"},
+		{`tracer(on)`, onOff(OpTracer),
+			"ftrace's own client comes, or goes: it is called from all sites, which are rewritten in one batch"},
+		{`set_call(s, f)`, (*loader).doSetCall,
+			"make `f` what a static call calls; `None` is nothing"},
+		{`smp_locks(on)`, onOff(OpLocks),
+			"all lock prefixes are put there, or taken away; those of a module that is loaded later too"},
+		{`user()`, plain(OpUser),
+			"spend a while in user mode"},
+		{`hotplug()`, plain(OpHotplug),
+			"what is done when a CPU comes, but for the CPU: the hotplug lock is taken for writing, and `text_mutex` under it"},
+		{`spin()`, plain(OpSpin),
+			"keep the CPU, interrupts as they are, until a task has called `release()`: no loop, but a wait that schedules nobody"},
+		{`release()`, plain(OpRelease),
+			"let go who is in `spin()`"},
+	}},
+	{"Interrupts", []verb{
+		{`timer(cpu, at_most = 1, run = None, opens = False, idle = False)`, source(SourceTimer),
+			"a timer tick, whose handler calls `run`; `opens`: it turns interrupts on before it ends; `idle`: it comes while the CPU has no task to run, too"},
+		{`nmi(cpu, at_most = 1, run = None, idle = False)`, source(SourceNMI),
+			"a non-maskable interrupt; `run` and `idle` as a timer's"},
+		{`preempt(cpu, at_most = 1)`, source(SourcePreempt),
+			"a reschedule interrupt: another task is to run. Have a second task on that CPU"},
+	}},
+	{"What is expected", []verb{
+		{`never(canary = None)`, (*loader).doNever,
+			"no schedule breaks any property. `canary`: with this mutant some schedule must, which shows that the search can see. This is the default"},
+		{`sometimes(property)`, (*loader).doSometimes,
+			"some schedule breaks the `property` of this name; `kpsim list` has them"},
+	}},
+}
+
+// language is the functions of all chapters.
+var language = slices.Concat(func() (list [][]verb) {
+	for _, c := range chapters {
+		list = append(list, c.verbs)
+	}
+	return list
+}()...)
 
 // verbs lists the names of the language.
 func verbs() []string {

@@ -8,18 +8,35 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// machineSig is the signature of machine(): its own parameters, and the settings
-// with what they are if neither they nor an edition are said.
-func machineSig() string {
+// A param is a parameter of machine(), what it is if it isn't said, and what it means.
+type param struct{ word, otherwise, means string }
+
+// machineParams are the parameters of machine(): its own, and the settings, which are
+// what stands here if neither they nor an edition are said.
+func machineParams() []param {
 	var none Machine
-	var b strings.Builder
-	b.WriteString(`machine(cpus = 2, preempt = "none", fetch = "coherent", edition = None`)
+	list := []param{
+		{"cpus", "2", "1 to 64 CPUs"},
+		{"preempt", `"none"`, "`\"none\"`; `\"voluntary\"`: `cond_resched` and `might_sleep` schedule; `\"dynamic\"`: built with preemption, run as voluntary; `\"full\"`; `\"lazy\"`: who wants the CPU gets it at a timer tick. The build, the first two or the others, decides RCU's flavour and much of what an edition presets; the mode, who may switch tasks"},
+		{"fetch", `"coherent"`, "what a CPU fetches of text that changes: the newest bytes; `\"stale\"`: old ones until it serialises; `\"mixing\"`: old and new in one instruction"},
+		{"edition", "None", "presets all that follows as the kernels of one document have it: `\"2.6\"`, `\"4.15\"`, `\"5.14\"`, `\"6.5\"`, `\"6.9\"`, `\"documented\"`; `kpsim editions` prints the table. What is said beside it holds by itself"},
+	}
 	for i := range settings {
 		s := &settings[i]
-		fmt.Fprintf(&b, ", %s = %s", s.word, s.value(s.get(&none)))
+		list = append(list, param{s.word, s.value(s.get(&none)), s.means})
 	}
-	b.WriteString(`, modules = "unload", steps = 0)`)
-	return b.String()
+	return append(list,
+		param{"modules", `"unload"`, "modules are loaded and unloaded; `\"stay\"`: no CONFIG_MODULE_UNLOAD; `\"none\"`: no CONFIG_MODULES: what isn't there answers `ENOSYS`"},
+		param{"steps", "0", "budget of boundaries of one run; 0: the default"})
+}
+
+// machineSig is the signature of machine().
+func machineSig() string {
+	var list []string
+	for _, p := range machineParams() {
+		list = append(list, p.word+" = "+p.otherwise)
+	}
+	return "machine(" + strings.Join(list, ", ") + ")"
 }
 
 // A said is a setting that a program may say.

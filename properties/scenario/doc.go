@@ -1,7 +1,7 @@
 // Package scenario says what is run: machine, text, probes, programs. Starlark
 // comes in, a plain Go value is made of it, Starlark goes out again.
 //
-//	s, err := scenario.Load("mine.star", src, open) // LANGUAGE.md is the reference
+//	s, err := scenario.Load("mine.star", src, open) // docs/scenarios.md is the reference
 //	s.String()                                      // the program that builds s again
 //	scenario.LoadBuiltin("safe-full")               // library/safe-full.star
 //	s.Smaller()                                     // what can be left out of s (shrink.go)

@@ -111,6 +111,7 @@ type setting struct {
 	word  string
 	words []string // its values, by number
 	says  string   // what it decides, for kpsim editions
+	means string   // and what each value does, for docs/scenarios.md
 	get   func(m *Machine) uint8
 	set   func(m *Machine, v uint8)
 	// from and to relate the value to the engine's. from is given the patch, too.
@@ -182,10 +183,12 @@ func makeSettings() []setting {
 	}
 
 	s := add("quiesce", quiesceWords, "what the optimizer waits for before it writes a jump")
+	s.means = "what the optimizer waits for before it writes a jump: nothing; `\"sched\"`: every CPU schedules; `\"rcu\"`: a grace period; `\"tasks\"`: every task schedules voluntarily; `\"stack-check\"`: the machine is stopped, and nobody stands in the region, by what is on the stacks"
 	s.get, s.set = in(func(m *Machine) *Quiesce { return &m.Quiesce })
 	s.from, s.to = numbered(func(s *kprobes.Settings) *kapi.Flavour { return &s.Quiesce })
 
 	s = add("patch", patchWords, "how a jump is written over live text")
+	s.means = "how a jump is written: int3 first; `\"stop_machine\"`; `\"naive\"`: plain stores, the head byte first; `\"naive-tail-first\"`"
 	s.get, s.set = in(func(m *Machine) *Patch { return &m.Patch })
 	s.from = func(_ *kprobes.Settings, e Edition) uint8 { // the engine is given a patcher, not a word
 		if e == EditionDocumented {
@@ -196,74 +199,92 @@ func makeSettings() []setting {
 	s.to = func(*kprobes.Settings, *Machine, uint8) {}
 
 	s = add("removed_int3", truth, "a trap on a breakpoint that is gone is taken as one")
+	s.means = "a trap on a breakpoint that is gone is taken as one (kernels until 6.2)"
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.RemovedInt3 }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.RemovedInt3 }, false)
 
 	s = add("rules", rulesWords, "whose rules say what can be probed")
+	s.means = "whose rules say what can be probed, boosted and optimized: also `\"6.5\"`, `\"5.14\"`, `\"4.15\"`, `\"2.6\"`"
 	s.get, s.set = in(func(m *Machine) *Rules { return &m.Rules })
 	s.from, s.to = listed(rulesEditions, func(s *kprobes.Settings) *rules.Edition { return &s.Kernel.Edition })
 
 	s = add("boundaries", boundaryWords, "whether a probe must be at an instruction's first byte")
+	s.means = "`\"any\"`: a probe may be anywhere in an instruction (2.6)"
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.AnyByte }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.AnyByte }, false)
 
 	s = add("step", steppingWords, "how the end of the copied instruction is noticed")
+	s.means = "how the end of a copied instruction is noticed: a breakpoint behind it; `\"debug\"`: the trap flag (until 5.12)"
 	s.get, s.set = in(func(m *Machine) *kprobes.Step { return &m.Stepping })
 	s.from, s.to = numbered(func(s *kprobes.Settings) *kprobes.Step { return &s.Step })
 
 	s = add("boost", boostWords, "where the jump behind the copy comes from, built without preemption")
+	s.means = "where the jump behind a copy comes from that saves the step, built without preemption: `\"prepare\"`: written with the copy; `\"stepped\"`: when that has run once (until 5.12)"
 	s.get, s.set = in(func(m *Machine) *Boost { return &m.Boost })
 	s.from, s.to = listed(boosts, func(s *kprobes.Settings) *kprobes.Boost { return &s.Boost })
 
 	s = add("returns", returnsWords, "how return probes keep track of calls")
+	s.means = "how return probes keep track of calls: a per-CPU array; `\"rethook\"`: a lock-free list; `\"freelist\"`: that, and a list a task; `\"hashed\"`: a table with a lock a bucket; `\"global\"`: with one lock, and a probe as the trampoline"
 	s.get, s.set = in(func(m *Machine) *kprobes.ReturnGeneration { return &m.Returns })
 	s.from, s.to = numbered(func(s *kprobes.Settings) *kprobes.ReturnGeneration { return &s.Return })
 
 	s = add("maxactive", maxactiveWords, "whether maxactive is by default max(10, 2 CPUs) always, or built with preemption, and else the CPUs")
+	s.means = "its default: max(10, 2 CPUs); `\"preemption\"`: built without preemption, the CPUs (until 6.0)"
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.MaxactiveByBuild }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.MaxactiveAll }, true)
 
 	s = add("data_max", dataMaxWords, "the most bytes of private data that a return probe may have")
+	s.means = "the most private data that a return probe may have; `\"4096\"` (5.16 and later)"
 	s.get, s.set = in(func(m *Machine) *Choice { return &m.DataMax })
 	s.from, s.to = listed(dataMaxes, func(s *kprobes.Settings) *int { return &s.DataMax })
 
 	s = add("unwind", truth, "whether backtraces see through the trampoline of return probes")
+	s.means = "backtraces see through the trampoline of return probes (5.15 and later)"
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.Unwind }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Unwind }, false)
 
 	s = add("fault_handlers", truth, "whether probes have fault handlers")
+	s.means = "probes have fault handlers (until 5.13)"
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.FaultHandlers }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.FaultHandlers }, false)
 
 	s = add("jprobes", truth, "whether there are jprobes")
+	s.means = "there are jprobes (until 4.14)"
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.Jprobes }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Jprobes }, false)
 
 	s = add("batches", truth, "whether arrays can be registered, probes disabled and enabled")
+	s.means = "arrays of probes can be registered, probes disabled and enabled (not in 2.6)"
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.NoBatches }, true)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Batches }, false)
 
 	s = add("optprobes", truth, "whether a breakpoint may become a jump")
+	s.means = "a breakpoint may become a jump (CONFIG_OPTPROBES; not in 2.6)"
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.NoOptprobes }, true)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Kernel.Optprobes }, false)
 
 	s = add("order", orderWords, "which locks the optimizer holds while it waits")
+	s.means = "which locks the optimizer holds while it waits: cpus_read_lock and text_mutex; `\"module\"`: text_mutex a step only (4.15 to 5.2); `\"step\"`: neither (until 4.12)"
 	s.get, s.set = in(func(m *Machine) *kprobes.Order { return &m.Order })
 	s.from, s.to = numbered(func(s *kprobes.Settings) *kprobes.Order { return &s.Order })
 
 	s = add("batch", batchWords, "how many jumps a run of the optimizer writes, and takes away, at most")
+	s.means = "how many jumps a run of the optimizer writes, and takes away, at most; `\"256\"`: as long as text_poke_smp_batch wrote them"
 	s.get, s.set = in(func(m *Machine) *Choice { return &m.Batch })
 	s.from, s.to = listed(batches, func(s *kprobes.Settings) *int { return &s.Batch })
 
 	s = add("save_ss", truth, "whether detours save ss with the other registers")
+	s.means = "detours save ss with the other registers (5.10 and later)"
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.SaveSS }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.SaveSS }, false)
 
 	s = add("detour_irqs_off", truth, "whether handlers behind a detour run with interrupts off")
+	s.means = "handlers behind a detour run with interrupts off (until 4.14)"
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.DetourIRQsOff }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.DetourIRQsOff }, false)
 
 	s = add("unoptimize", unoptimizeWords, "how a jump is taken away")
+	s.means = "how a jump is taken away: `\"breakpoint\"`: by one, and syncs (5.6 and later); `\"patcher\"`: as it was written; else the first if `patch` is `\"breakpoint\"`"
 	s.get, s.set = in(func(m *Machine) *Unoptimize { return &m.Unoptimize })
 	s.from = func(s *kprobes.Settings, _ Edition) uint8 {
 		if s.Breakpoint {
@@ -276,23 +297,28 @@ func makeSettings() []setting {
 	}
 
 	s = add("sync_arm", truth, "whether every CPU is synchronized after a breakpoint was written")
+	s.means = "every CPU is synchronized after a breakpoint was written; without it the kernels until 5.5"
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.NoSyncArm }, true)
 	s.from = func(*kprobes.Settings, Edition) uint8 { return 1 } // on the repaired algorithm: see --as-shipped
 	s.to = func(*kprobes.Settings, *Machine, uint8) {}           // what it stands on is rewired
 
 	s = add("ftrace", truth, "whether a probe at a function's fentry goes through ftrace")
+	s.means = "a probe at a function's fentry goes through ftrace"
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.Ftrace }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Kernel.Ftrace }, false)
 
 	s = add("ftrace_modifies", truth, "whether every probe at a fentry says that it may change the path, or those with a post_handler")
+	s.means = "every such probe says that it may change the path, not only one with a post_handler (until 5.3)"
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.FtraceModifies }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.FtraceClaims }, false)
 
 	s = add("module_refs", truth, "whether a probe holds its module until it is unregistered, or while it is being registered")
+	s.means = "a probe holds its module until it is unregistered (2.6)"
 	s.get, s.set = flag(func(m *Machine) *bool { return &m.ModuleRefs }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.ModuleRefs }, false)
 
 	s = add("files", filesWords, "what the interface files take and print: as since 5.16, as until 5.15, as until 4.17, as in 2.6")
+	s.means = "what the files of debugfs take and print: `\"char\"`: as until 5.15; `\"plain\"`: as until 4.17; `\"first\"`: as in 2.6"
 	s.get, s.set = in(func(m *Machine) *kprobes.Files { return &m.Files })
 	s.from, s.to = numbered(func(s *kprobes.Settings) *kprobes.Files { return &s.Files })
 	return list

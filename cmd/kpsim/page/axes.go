@@ -55,6 +55,30 @@ func (logTicks) Ticks(low, high float64) (list []plot.Tick) {
 	return list
 }
 
+// CountsAxis makes an axis one of counts, from 0.
+func CountsAxis(a *plot.Axis) {
+	a.Min, a.Max = 0, max(a.Max, 1)
+	a.Tick.Marker = countTicks{}
+}
+
+// mostCounts is how many marks an axis of counts has, at most, besides that at 0.
+const mostCounts = 5
+
+// countTicks marks round whole numbers.
+type countTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (countTicks) Ticks(_, high float64) (list []plot.Tick) {
+	step := 1.0
+	for i := 0; high/step > mostCounts; i++ {
+		step *= []float64{2, 2.5, 2}[i%3] // 1, 2, 5, 10, …
+	}
+	for v := 0.0; v <= high; v += step {
+		list = append(list, plot.Tick{Value: v, Label: tickLabel(v)})
+	}
+	return list
+}
+
 // tickLabel is short: labels of powers of ten stand close.
 func tickLabel(v float64) string {
 	if v >= 10_000 {
@@ -92,6 +116,24 @@ func Nines(list []float64) (points plotter.XYs) {
 		}
 	}
 	return points
+}
+
+// ECDF returns the share of n values that is up to each of those of a list in ascending
+// order, for AddLine with steps; those that the list hasn't are above all that it has.
+func ECDF(list []float64, n int) (points plotter.XYs) {
+	for i, v := range list {
+		points = append(points, plotter.XY{X: v, Y: float64(i) / float64(n)})
+	}
+	if len(list) > 0 {
+		points = append(points, plotter.XY{X: list[len(list)-1], Y: float64(len(list)) / float64(n)})
+	}
+	return points
+}
+
+// SharesAxis makes an axis one of shares from none to all.
+func SharesAxis(a *plot.Axis) {
+	a.Min, a.Max = 0, 1.02 // the line at the top is whole
+	a.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 0.25, Label: "25 %"}, {Value: 0.5, Label: "50 %"}, {Value: 0.75, Label: "75 %"}, {Value: 1, Label: "100 %"}}
 }
 
 // NinesAxis makes an axis of what was added to a plot one of shares on which 90 %, 99 %,

@@ -55,9 +55,16 @@ type List []Text
 // A Table is one of rows in groups.
 type Table struct {
 	Caption Text
+	Over    []Over // headings above those of columns; none: nil
 	Head    []string
 	Text    int // so many of the first columns are text, the rest numbers
 	Groups  []Group
+}
+
+// An Over is a heading above those of so many columns, "" for none.
+type Over struct {
+	Name    string
+	Columns int
 }
 
 // A Group is of rows under a common heading, "" for none.
@@ -70,7 +77,24 @@ type Group struct {
 type Cell struct {
 	Text string
 	Mark string // what is remarkable of it, in a word or two, which is read out; to the eye it is a sign. "": nothing
+	Is   Verdict
+	Code bool   // what one types, or a name of it; a line may end behind its slashes and hyphens
+	ID   string // as of a Section: links end in it. "": none does
+	To   string // the ID of what it links to. "": nothing
 }
+
+// A Verdict gives what a cell says a colour and a sign. The text says it too.
+type Verdict string
+
+// Verdicts: none, what was hoped for, what wasn't, and what is neither.
+const (
+	NoVerdict Verdict = ""
+	Good      Verdict = "good"
+	Bad       Verdict = "bad"
+	Neither   Verdict = "neither"
+)
+
+var signs = map[Verdict]string{Good: "✓", Bad: "✗", Neither: "◦"}
 
 // Row makes cells of texts.
 func Row(texts ...string) []Cell {
@@ -97,6 +121,7 @@ type Key struct {
 
 // A Details is what is shown if one asks for it.
 type Details struct {
+	ID      string // as of a Section; "": no link ends in it
 	Summary Text
 	Blocks  []Block
 }
@@ -136,16 +161,88 @@ type renderer struct {
 
 var idForm = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
-// Render returns the page. An error is a fault of the document: an ID that is none or is
-// there twice, or a plot that can't be drawn.
-func (d *Document) Render() ([]byte, error) {
-	seen := map[string]bool{"main": true, "contents": true}
-	for i := range d.Sections {
-		id := d.Sections[i].ID
-		if !idForm.MatchString(id) || seen[id] {
-			return nil, fmt.Errorf("page: section %q: the ID %q is there already, or is none", d.Sections[i].Title, id)
+// links are the IDs of a document, and those that it links to.
+type links struct {
+	seen map[string]bool
+	to   []string
+}
+
+// add takes an ID in.
+func (l *links) add(id, what string) error {
+	if !idForm.MatchString(id) || l.seen[id] {
+		return fmt.Errorf("page: %s: the ID %q is there already, or is none", what, id)
+	}
+	l.seen[id] = true
+	return nil
+}
+
+// blocks takes in those of blocks.
+func (l *links) blocks(list []Block) error {
+	for _, b := range list {
+		switch b := b.(type) {
+		case *Details:
+			if b.ID != "" {
+				if err := l.add(b.ID, string(b.Summary)); err != nil {
+					return err
+				}
+			}
+			if err := l.blocks(b.Blocks); err != nil {
+				return err
+			}
+		case *Table:
+			if err := l.table(b); err != nil {
+				return err
+			}
 		}
-		seen[id] = true
+	}
+	return nil
+}
+
+func (l *links) table(t *Table) error {
+	for i := range t.Groups {
+		for _, row := range t.Groups[i].Rows {
+			for k := range row {
+				c := &row[k]
+				if c.To != "" {
+					l.to = append(l.to, c.To)
+				}
+				if c.ID == "" {
+					continue
+				}
+				if err := l.add(c.ID, c.Text); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// links says which ID is wrong.
+func (d *Document) links() error {
+	l := links{seen: map[string]bool{"main": true, "contents": true}}
+	for i := range d.Sections {
+		s := &d.Sections[i]
+		if err := l.add(s.ID, fmt.Sprintf("section %q", s.Title)); err != nil {
+			return err
+		}
+		if err := l.blocks(s.Blocks); err != nil {
+			return err
+		}
+	}
+	for _, id := range l.to {
+		if !l.seen[id] {
+			return fmt.Errorf("page: a cell links to %q, which there isn't", id)
+		}
+	}
+	return nil
+}
+
+// Render returns the page. An error is a fault of the document: an ID that is none or is
+// there twice, a link to none, or a plot that can't be drawn.
+func (d *Document) Render() ([]byte, error) {
+	if err := d.links(); err != nil {
+		return nil, err
 	}
 	r := new(renderer)
 	r.Template = template.Must(template.New("page").Funcs(template.FuncMap{
@@ -154,12 +251,27 @@ func (d *Document) Render() ([]byte, error) {
 		"dash":    func(series int) string { return dashes(series) },
 		"pieces":  func() [Pieces]int { return [Pieces]int{0, 1, 2, 3, 4, 5} },
 		"columns": func(t *Table) int { return len(t.Head) },
+		"sign":    func(v Verdict) string { return signs[v] },
+		"broken":  broken,
 	}).Parse(source))
 	var b bytes.Buffer
 	if err := r.Execute(&b, d); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil
+}
+
+// within are the slashes and hyphens of a word, where a line may end; those that begin a
+// flag aren't.
+var within = regexp.MustCompile(`\w[/-]`)
+
+// broken cuts a text where a line may end.
+func broken(s string) (parts []string) {
+	start := 0
+	for _, m := range within.FindAllStringIndex(s, -1) {
+		parts, start = append(parts, s[start:m[1]]), m[1]
+	}
+	return append(parts, s[start:])
 }
 
 // block renders a block by the template of its name.

@@ -36,6 +36,9 @@ func testDocument(t *testing.T) *Document {
 		pieces[i] = []float64{1, float64(i)}
 	}
 	require.NoError(t, AddBars(bars, []string{"k", "<o>"}, pieces))
+	ranges := NewPlot("schedules", "")
+	require.NoError(t, AddRanges(ranges, []string{"first", "second"}, []Range{{1, 2, 5, 40}, {10, 10, 10, 10}}))
+	LogAxis(&ranges.X)
 	return &Document{
 		Title: "A <page>", Lead: []Text{"What `x<y` is & isn't."}, Command: "kpsim page --html 'a b.html'", Foot: "The end.",
 		Sections: []Section{
@@ -45,11 +48,16 @@ func testDocument(t *testing.T) *Document {
 					{Name: "Pentium M", Rows: [][]Cell{Row("k", "us", "0.57"), {{Text: "j"}, {Text: "us"}, {Text: "1.20", Mark: "far off"}}}},
 					{Rows: [][]Cell{Row("o", "us", "-0.05")}},
 				}},
+				&Table{Caption: "Verdicts.", Over: []Over{{"", 1}, {"<none>", 2}}, Head: []string{"row", "stale", "mixing"}, Text: 3, Groups: []Group{{Rows: [][]Cell{
+					{{Text: "a/b-c", Code: true, ID: "row-a"}, {Text: "Never", Is: Good}, {Text: "T1/2", Is: Bad, To: "more"}},
+					{{Text: "d", To: "row-a"}, {Text: "blind", Is: Neither}, {Text: "?", ID: "last"}},
+				}}}},
 			}},
 			{ID: "two", Title: "Two", Blocks: []Block{
 				&Figure{Caption: "Lines and bars.", Legend: []Key{{Name: "first", Of: 1}, {Name: "locks", Of: 4, Piece: true}},
-					Plots: []Plot{{Title: "lines & lines", Says: "Eight go up.", Plot: lines}, {Title: "bars", Says: "Two <bars>.", Plot: bars, Height: BarsHeight(2)}}},
-				&Details{Summary: "More", Blocks: []Block{Text("Hidden."), &Table{Caption: "Two.", Head: []string{"n"}, Groups: []Group{{Rows: [][]Cell{Row("1")}}}}}},
+					Plots: []Plot{{Title: "lines & lines", Says: "Eight go up.", Plot: lines}, {Title: "bars", Says: "Two <bars>.", Plot: bars, Height: BarsHeight(2)},
+						{Title: "ranges", Says: "Two ranges.", Plot: ranges, Height: RangesHeight(2)}}},
+				&Details{ID: "more", Summary: "More", Blocks: []Block{Text("Hidden."), &Table{Caption: "Two.", Head: []string{"n"}, Groups: []Group{{Rows: [][]Cell{Row("1")}}}}}},
 			}},
 		},
 	}
@@ -77,7 +85,11 @@ func TestRender(t *testing.T) {
 		`<th scope="col">by</th><th scope="col" class="n">µs</th>`, `<th scope="rowgroup" colspan="3">Pentium M</th>`,
 		`<th scope="row">k</th><td>us</td><td class="n">0.57</td>`,
 		`<td class="n"><strong class="mark"><span aria-hidden="true">! </span>1.20<span class="unseen">, far off</span></strong></td>`,
-		`<tr><th scope="row" class="n">1</th></tr>`, "<summary>More</summary>", "<b>Figure 1.</b> Lines and bars.", "<b>Table 2.</b> Two.",
+		`<tr><th scope="row" class="n">1</th></tr>`, "<details id=\"more\">\n<summary>More</summary>", "<b>Figure 1.</b> Lines and bars.", "<b>Table 3.</b> Two.",
+		`<tr class="over"><td colspan="1"></td><th scope="colgroup" colspan="2">&lt;none&gt;</th></tr>`, `<colgroup span="2"></colgroup>`,
+		`<th scope="row" id="row-a"><code>a/<wbr>b-<wbr>c</code></th><td><span class="good"><span aria-hidden="true">✓ </span>Never</span></td>`,
+		`<td><span class="bad"><span aria-hidden="true">✗ </span><a href="#more">T1/2</a></span></td>`,
+		`<th scope="row"><a href="#row-a">d</a></th><td><span class="neither"><span aria-hidden="true">◦ </span>blind</span></td><td id="last">?</td>`,
 		`<title id="plot-1-title">lines &amp; lines</title>`, `<desc id="plot-2-says">Two &lt;bars&gt;.</desc>`,
 		`stroke:var(--s7)`, `fill:url(#hatch-5)`, `class="s1" d="M0,6H34" stroke-dasharray="8 2"`, `fill="url(#hatch-4)"`, "<p>The end.</p>",
 	} {
@@ -89,10 +101,17 @@ func TestRender(t *testing.T) {
 
 func TestRenderFaults(t *testing.T) {
 	for want, change := range map[string]func(d *Document){
-		`section "Two": the ID "one" is there already`: func(d *Document) { d.Sections[1].ID = "one" },
-		`the ID "main" is there already`:               func(d *Document) { d.Sections[0].ID = "main" },
-		`the ID "A b" is there already, or is none`:    func(d *Document) { d.Sections[0].ID = "A b" },
-		`nothing says what the plot "bars" shows`:      func(d *Document) { d.Sections[1].Blocks[0].(*Figure).Plots[1].Says = "" },
+		`section "Two": the ID "one" is there already`:       func(d *Document) { d.Sections[1].ID = "one" },
+		`a cell links to "more", which there isn't`:          func(d *Document) { d.Sections[1].Blocks[1].(*Details).ID = "" },
+		`page: d: the ID "row-a" is there already`:           func(d *Document) { verdicts(d)[1][0].ID = "row-a" },
+		`page: More: the ID "last" is there already`:         func(d *Document) { d.Sections[1].Blocks[1].(*Details).ID = "last" },
+		`page: ?: the ID "a b" is there already, or is none`: func(d *Document) { verdicts(d)[1][2].ID = "a b" },
+		`page: n: the ID "two" is there already`: func(d *Document) {
+			d.Sections[1].Blocks[1].(*Details).Blocks[1].(*Table).Groups[0].Rows[0][0] = Cell{Text: "n", ID: "two"}
+		},
+		`the ID "main" is there already`:            func(d *Document) { d.Sections[0].ID = "main" },
+		`the ID "A b" is there already, or is none`: func(d *Document) { d.Sections[0].ID = "A b" },
+		`nothing says what the plot "bars" shows`:   func(d *Document) { d.Sections[1].Blocks[0].(*Figure).Plots[1].Says = "" },
 	} {
 		d := testDocument(t)
 		change(d)
@@ -100,6 +119,9 @@ func TestRenderFaults(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+// verdicts are the rows of the table that has some.
+func verdicts(d *Document) [][]Cell { return d.Sections[0].Blocks[3].(*Table).Groups[0].Rows }
 
 // A line without points is none, bars without lengths have an axis all the same.
 func TestNothingToDraw(t *testing.T) {
@@ -111,6 +133,7 @@ func TestNothingToDraw(t *testing.T) {
 	require.NoError(t, AddBars(bars, []string{"a"}, [][]float64{{0}}))
 	require.Error(t, AddBars(bars, []string{"a"}, [][]float64{{0, 1}}))
 	d := testDocument(t)
+	verdicts(d)[0][2].To = ""
 	d.Sections[1].Blocks = []Block{&Figure{Caption: "None.", Plots: []Plot{{Title: "a", Says: "Nothing.", Plot: p}, {Title: "b", Says: "Nothing.", Plot: bars}}}}
 	pagetest.Check(t, render(t, d))
 }
@@ -161,6 +184,60 @@ func TestBars(t *testing.T) {
 		require.NotNil(t, m, name)
 		y := number(t, m[1])
 		require.True(t, box.low < y && y < box.high, "%s is beside its bar", name)
+	}
+}
+
+// Ranges lie from the top down beside their names, the middle and the farthest on them.
+func TestRanges(t *testing.T) {
+	p := NewPlot("x", "")
+	require.NoError(t, AddRanges(p, []string{"a", "b"}, []Range{{10, 20, 30, 50}, {1, 2, 3, 100}}))
+	svg, err := (&Plot{Says: "Ranges.", Plot: p}).svg("plot-1")
+	require.NoError(t, err)
+	lines := regexp.MustCompile(`<path d="M([\d.]+),([\d.]+)L([\d.]+),([\d.]+)"\s*style="fill:none;stroke:var\(--s1\)`).FindAllStringSubmatch(string(svg), -1)
+	require.Len(t, lines, 2)
+	a, b := lines[0], lines[1]
+	require.Equal(t, a[2], a[4], "it lies")
+	require.Greater(t, number(t, a[2]), number(t, b[2]), "the first is the uppermost")
+	require.InEpsilon(t, 10*(number(t, b[3])-number(t, b[1])), number(t, a[3])-number(t, a[1]), 0.05, "20 to 2")
+	dots := regexp.MustCompile(`<path d="M([\d.]+),[^"]*"\s*style="fill:var\(--s1\)`).FindAllStringSubmatch(string(svg), -1)
+	require.Len(t, dots, 2)
+	require.InDelta(t, (number(t, a[1])+number(t, a[3]))/2, number(t, dots[0][1]), 6, "the middle, but for the dot's radius")
+	farthest := regexp.MustCompile(`<path d="M([\d.]+),[^"]*"\s*style="fill:none;stroke:var\(--s2\)`).FindAllStringSubmatch(string(svg), -1)
+	require.Len(t, farthest, 2)
+	require.InEpsilon(t, 2*(number(t, a[3])-number(t, a[1])), number(t, farthest[0][1])-number(t, a[1]), 0.01, "10 to 50 is twice 10 to 30")
+	require.Error(t, AddRanges(p, []string{"a"}, nil))
+	require.NoError(t, AddRanges(NewPlot("", ""), nil, nil))
+}
+
+// By hand: of four values three are known.
+func TestECDF(t *testing.T) {
+	require.Equal(t, plotter.XYs{{X: 1, Y: 0}, {X: 1, Y: 0.25}, {X: 8, Y: 0.5}, {X: 8, Y: 0.75}}, ECDF([]float64{1, 1, 8}, 4))
+	require.Empty(t, ECDF(nil, 4))
+	p := NewPlot("", "")
+	require.NoError(t, AddLine(p, 0, ECDF([]float64{1, 1, 8}, 4), true))
+	SharesAxis(&p.Y)
+	require.Zero(t, p.Y.Min)
+	require.Greater(t, p.Y.Max, 1.0, "a line at all of them is seen")
+	require.Equal(t, "100 %", p.Y.Tick.Marker.Ticks(0, 0)[4].Label)
+}
+
+func TestBroken(t *testing.T) {
+	for text, want := range map[string]string{"": "", "a/b-c": "a/|b-|c", "kpsim x --to-do a_b": "kpsim x --to-|do a_b", "-1": "-1", "/a/": "/a/|", "lea 0x1(%rdi)": "lea 0x1(%rdi)"} {
+		require.Equal(t, want, strings.Join(broken(text), "|"))
+	}
+}
+
+func TestCountsAxis(t *testing.T) {
+	for high, want := range map[float64]string{0: "0 1", 1: "0 1", 5: "0 1 2 3 4 5", 6: "0 2 4 6", 17: "0 5 10 15", 52: "0 20 40", 100: "0 20 40 60 80 100", 190_366: "0 50k 100k 150k"} {
+		p := NewPlot("", "")
+		p.X.Min, p.X.Max = 3, high
+		CountsAxis(&p.X)
+		require.Zero(t, p.X.Min)
+		var labels []string
+		for _, tick := range p.X.Tick.Marker.Ticks(p.X.Min, p.X.Max) {
+			labels = append(labels, tick.Label)
+		}
+		require.Equal(t, want, strings.Join(labels, " "), "up to %g", high)
 	}
 }
 
@@ -257,7 +334,7 @@ func TestContrast(t *testing.T) {
 		for _, m := range regexp.MustCompile(`--(\w+): #(\w{6});`).FindAllStringSubmatch(scheme[1], -1) {
 			colours[m[1]] = luminance(t, m[2])
 		}
-		require.Len(t, colours, 7+Series)
+		require.Len(t, colours, 10+Series)
 		for name := range colours {
 			least := 4.5
 			switch {

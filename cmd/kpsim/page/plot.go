@@ -128,6 +128,66 @@ func AddBars(p *plot.Plot, names []string, pieces [][]float64) error {
 	return nil
 }
 
+// A Range is where most of something lies, its middle, and the farthest of it: AddRanges.
+type Range struct{ Low, Middle, High, Farthest float64 }
+
+// AddRanges adds lying ranges to a plot, from the top down, each with its name: a line of
+// series 1 from Low to High, a dot at Middle, and an upright line of series 2 at Farthest.
+// Without names there is nothing to add.
+func AddRanges(p *plot.Plot, names []string, ranges []Range) error {
+	if len(ranges) != len(names) {
+		return errors.New("page: a range for each name, please")
+	}
+	var middles, farthest plotter.XYs
+	for i, r := range ranges {
+		y := float64(len(names) - 1 - i) // the axis goes upwards
+		l, err := plotter.NewLine(plotter.XYs{{X: r.Low, Y: y}, {X: r.High, Y: y}})
+		if err != nil {
+			return err
+		}
+		l.LineStyle = draw.LineStyle{Color: seriesColour(1), Width: 2.5}
+		p.Add(l)
+		middles, farthest = append(middles, plotter.XY{X: r.Middle, Y: y}), append(farthest, plotter.XY{X: r.Farthest, Y: y})
+	}
+	for _, s := range []struct {
+		at   plotter.XYs
+		draw draw.GlyphStyle
+	}{
+		{farthest, draw.GlyphStyle{Color: seriesColour(2), Radius: 6, Shape: upright{}}},
+		{middles, draw.GlyphStyle{Color: seriesColour(1), Radius: 3.4, Shape: draw.CircleGlyph{}}},
+	} {
+		if len(s.at) == 0 {
+			continue
+		}
+		dots, err := plotter.NewScatter(s.at)
+		if err != nil {
+			return err
+		}
+		dots.GlyphStyle = s.draw
+		p.Add(dots)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	names = slices.Clone(names)
+	slices.Reverse(names)
+	p.NominalY(names...)
+	p.Y.Tick.Length = 0
+	p.Y.Min, p.Y.Max = -0.5, float64(len(names))-0.5
+	return nil
+}
+
+// upright is a short upright line.
+type upright struct{}
+
+// DrawGlyph implements draw.GlyphDrawer.
+func (upright) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, p vg.Point) {
+	c.StrokeLine2(draw.LineStyle{Color: s.Color, Width: 2.5}, p.X, p.Y-s.Radius, p.X, p.Y+s.Radius)
+}
+
+// RangesHeight is how high a plot of so many ranges is.
+func RangesHeight(ranges int) vg.Length { return 44 + 15*vg.Length(ranges) }
+
 // BarsHeight is how high a plot of so many bars is.
 func BarsHeight(bars int) vg.Length { return 44 + 22*vg.Length(bars) }
 

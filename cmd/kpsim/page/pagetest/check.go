@@ -16,8 +16,8 @@ var (
 	loads   = regexp.MustCompile(`(?i)https?://|//[a-z0-9]|@import|@font-face|<script|<link [^>]*href="[^d]|\bsrc=|\bon[a-z]+=|url\([^#]`)
 	svgs    = regexp.MustCompile(`(?s)<svg.*?</svg>`)
 	plots   = regexp.MustCompile(`^<svg id="plot-\d+" viewBox="[\d. ]+" role="img" aria-labelledby="plot-\d+-title plot-\d+-says"><title id="plot-\d+-title">[^<]+</title><desc id="plot-\d+-says">[^<]+</desc>`)
-	tables  = regexp.MustCompile(`(?s)<table>.*?</table>`)
-	caption = regexp.MustCompile(`^<table>\s*<caption[^>]*>Table \d+\. [^<]`)
+	tables  = regexp.MustCompile(`(?s)<table[ >].*?</table>`)
+	caption = regexp.MustCompile(`^<table(?: class="dense")?>\s*<caption[^>]*>Table \d+\. [^<]`)
 	headers = regexp.MustCompile(`<th(?: [^>]*)?>`)
 )
 

@@ -1,0 +1,492 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The pages for people, README.md and docs/*.md, are tests. Of a block, fenced or indented
+// by four, each line that begins like commandStart is a command, or, if the first one begins
+// with $, each that does. It is run, and the lines below it, up to the next one, are what it
+// prints, on standard output and error. A line ... stands for any number of lines, ... within
+// a line for anything in it. A command with nothing below must only end as it should. Lines
+// that begin with kpsim> are given to the last shell on standard input, and the block is the
+// transcript.
+//
+// A comment above a block, <!-- WORD: WHAT -->, says:
+//
+//	not run: WHY    its commands aren't run
+//	long: WHY       they are run with -long only
+//	status: N       they end with this exit status, or one of these digits, not with 0
+//	output: of it   it is lines of what the last command has printed, in that order
+//	file: NAME      it is written to a file, for the commands further down
+//	from: FILE      it is in this file of the repository, as it stands
+//
+// Commands are run in a directory that has traces/corpus, the scenarios of the library and
+// testdata/mine, as a clone has, and what the page has written. go run ./cmd/kpsim is the
+// program under test.
+
+var longPages = flag.Bool("long", false, "run what pages say takes long, too")
+
+// What isn't run is what can't be; what takes long, what has no smaller thing to show.
+const (
+	notRunMax = 13
+	longMax   = 4
+)
+
+var commandStart = regexp.MustCompile(`^(\$|go|kpsim|gcc|cat|cp|sed|scripts/\S+) `)
+
+var blockMarks = []string{"not run", "long", "status", "output", "file", "from"}
+
+// A block is a piece of a page that isn't prose.
+type block struct {
+	line       int // number of its first line, from 0
+	indent     string
+	language   string // of a fence
+	mark, what string
+	lines      []string
+}
+
+var (
+	blockMark = regexp.MustCompile(`^<!-- ([a-z ]+): (.*) -->$`)
+	fence     = regexp.MustCompile("^```(\\S*)$")
+)
+
+// blocks takes a page apart.
+func blocks(page string) (list []*block) {
+	lines := strings.Split(page, "\n")
+	next := new(block)
+	prose := true // the line above is
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		if m := blockMark.FindStringSubmatch(line); m != nil {
+			next.mark, next.what, prose = m[1], m[2], false
+			continue
+		}
+		m := fence.FindStringSubmatch(line)
+		switch {
+		case m != nil:
+			next.language, next.line = m[1], i+1
+			for i++; i < len(lines) && lines[i] != "```"; i++ {
+				next.lines = append(next.lines, lines[i])
+			}
+		case !prose && strings.HasPrefix(line, "    "):
+			next.indent, next.line = "    ", i
+			for ; i < len(lines) && (lines[i] == "" || strings.HasPrefix(lines[i], "    ")); i++ {
+				next.lines = append(next.lines, strings.TrimPrefix(lines[i], "    "))
+			}
+			i--
+			next.lines = withoutEnd(next.lines)
+		default:
+			prose = line != ""
+			continue
+		}
+		list, next, prose = append(list, next), new(block), false
+	}
+	return list
+}
+
+// withoutEnd leaves out the empty lines at the end.
+func withoutEnd(lines []string) []string {
+	for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+// A pageCommand is one line of a block, and what the page says that it prints.
+type pageCommand struct {
+	*block
+	at    int // line in the block
+	words string
+	shown []string
+}
+
+func (b *block) commands() (list []*pageCommand) {
+	if slices.Contains([]string{"python", "c", "go", "text"}, b.language) || b.mark == "output" || b.transcript() {
+		return nil
+	}
+	prompts := strings.HasPrefix(b.lines[0], "$ ") // then only such lines are
+	for i, line := range b.lines {
+		if commandStart.MatchString(line) && (!prompts || strings.HasPrefix(line, "$ ")) {
+			list = append(list, &pageCommand{block: b, at: i, words: strings.TrimPrefix(line, "$ ")})
+		} else if len(list) > 0 {
+			c := list[len(list)-1]
+			c.shown = append(c.shown, line)
+		}
+	}
+	for _, c := range list {
+		c.shown = withoutEnd(c.shown)
+	}
+	return list
+}
+
+func (b *block) transcript() bool {
+	return slices.ContainsFunc(b.lines, func(l string) bool { return strings.HasPrefix(l, "kpsim> ") })
+}
+
+// asRun is a line of a page in the words of the program under test.
+func asRun(line string) string { return strings.ReplaceAll(line, "go run ./cmd/kpsim", "kpsim") }
+
+// same reports whether a program has printed what is shown.
+func same(shown, printed []string) bool {
+	if len(shown) == 0 {
+		return len(printed) == 0
+	}
+	if strings.TrimSpace(shown[0]) == "..." {
+		for i := range len(printed) + 1 {
+			if same(shown[1:], printed[i:]) {
+				return true
+			}
+		}
+		return false
+	}
+	return len(printed) > 0 && sameLine(shown[0], printed[0]) && same(shown[1:], printed[1:])
+}
+
+func sameLine(shown, printed string) bool {
+	re := strings.ReplaceAll(regexp.QuoteMeta(asRun(strings.TrimRight(shown, " "))), `\.\.\.`, ".*")
+	return regexp.MustCompile("^" + re + "$").MatchString(strings.TrimRight(printed, " "))
+}
+
+// A pageReader goes through a page, and does what it says.
+type pageReader struct {
+	ts       *testscript.TestScript
+	root     string
+	page     string
+	lines    []string // of the page
+	edits    []func() // to be made from the last to the first
+	printed  []string // by the last command
+	compiled bool     // it was go run ./cmd/kpsim
+	shell    string   // the last command that opened one
+}
+
+func (r *pageReader) fatalf(b *block, at int, format string, args ...any) {
+	r.ts.Fatalf("%s:%d: "+format, append([]any{r.page, b.line + at + 1}, args...)...)
+}
+
+// run runs a command line, and keeps what it has printed.
+func (r *pageReader) run(b *block, at int, words string) {
+	want := "0"
+	if b.mark == "status" {
+		want = b.what
+	}
+	r.compiled = strings.Contains(words, "go run ./cmd/kpsim")
+	err := r.ts.Exec("sh", "-c", "{ "+asRun(words)+"\n} 2>&1")
+	printed := r.ts.ReadFile("stdout")
+	r.printed = withoutEnd(strings.Split(printed, "\n"))
+	if got := exitStatus(r.ts, err); !strings.Contains(want, string(rune('0'+got))) {
+		r.fatalf(b, at, "exit status %d, want %s: %s\n%s", got, want, words, printed)
+	}
+}
+
+// compare compares lines [from, to) of a block with what was printed, or writes them anew.
+func (r *pageReader) compare(b *block, from, to int) {
+	shown := b.lines[from:to]
+	if same(shown, r.printed) {
+		return
+	}
+	if !*updateScripts || strings.Contains(strings.Join(shown, "\n"), "...") {
+		r.fatalf(b, from, "shown is\n%s\n\nprinted was\n%s\n\ngo test ./cmd/kpsim -run Pages/%s -update-scripts  writes it anew, if there is no ... in it",
+			strings.Join(shown, "\n"), strings.Join(r.printed, "\n"), strings.TrimSuffix(filepath.Base(r.page), ".md"))
+	}
+	var lines []string
+	for _, l := range r.printed {
+		if r.compiled {
+			l = strings.ReplaceAll(l, ":  kpsim ", ":  go run ./cmd/kpsim ")
+		}
+		lines = append(lines, strings.TrimRight(b.indent+l, " "))
+	}
+	r.edits = append(r.edits, func() { r.lines = slices.Replace(r.lines, b.line+from, b.line+to, lines...) })
+}
+
+// save writes the page, if anything is to be written anew.
+func (r *pageReader) save(path string) {
+	for _, edit := range slices.Backward(r.edits) {
+		edit()
+	}
+	if len(r.edits) > 0 {
+		r.ts.Check(os.WriteFile(path, []byte(strings.Join(r.lines, "\n")), 0o644))
+	}
+}
+
+// do does what a block says.
+func (r *pageReader) do(b *block) {
+	text := strings.Join(b.lines, "\n") + "\n"
+	switch b.mark {
+	case "not run":
+		return
+	case "long":
+		if !*longPages {
+			return
+		}
+	case "file":
+		r.ts.Check(os.WriteFile(r.ts.MkAbs(b.what), []byte(text), 0o644))
+		return
+	case "from":
+		file, err := os.ReadFile(filepath.Join(r.root, b.what))
+		r.ts.Check(err)
+		if !strings.Contains(string(file), text) {
+			r.fatalf(b, 0, "%s doesn't hold this as it stands", b.what)
+		}
+		return
+	case "output":
+		rest := r.printed
+		for i, line := range b.lines {
+			n := slices.IndexFunc(rest, func(l string) bool { return sameLine(line, l) })
+			if n < 0 {
+				r.fatalf(b, i, "not printed, or not in this place:\n%s\n\nthere is left\n%s", line, strings.Join(rest, "\n"))
+			}
+			rest = rest[n+1:]
+		}
+		return
+	}
+	if b.transcript() {
+		if r.shell == "" {
+			r.fatalf(b, 0, "no shell was opened above")
+		}
+		var in strings.Builder
+		for _, line := range b.lines {
+			if typed, ok := strings.CutPrefix(line, "kpsim> "); ok {
+				in.WriteString(typed + "\n")
+			}
+		}
+		r.ts.Check(os.WriteFile(r.ts.MkAbs("typed"), []byte(in.String()), 0o644))
+		r.run(b, 0, r.shell+" <typed")
+		r.compare(b, 0, len(b.lines))
+		return
+	}
+	for _, c := range b.commands() {
+		words := c.words
+		if strings.HasPrefix(asRun(words), "kpsim shell ") {
+			r.shell = words
+			words = "echo help | " + words
+		}
+		r.run(b, c.at, words)
+		if len(c.shown) > 0 {
+			r.compare(b, c.at+1, c.at+1+len(c.shown))
+		}
+	}
+}
+
+func pages(t *testing.T) []string {
+	list, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	require.NotEmpty(t, list)
+	return append(list, "../../README.md")
+}
+
+// pageScripts makes a script of each page, which reads it.
+func pageScripts(t *testing.T, pages []string) testscript.Params {
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	for _, page := range pages {
+		path, err := filepath.Abs(page)
+		require.NoError(t, err)
+		name := strings.TrimSuffix(filepath.Base(page), ".md") + ".txt"
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("page '"+path+"'\n"), 0o644))
+	}
+	return testscript.Params{
+		Dir: dir,
+		Setup: func(e *testscript.Env) error {
+			for _, d := range []string{"traces", "properties/scenario"} {
+				if err := os.MkdirAll(filepath.Join(e.WorkDir, d), 0o755); err != nil {
+					return err
+				}
+			}
+			for _, link := range []string{"traces/corpus", "properties/scenario/library", "properties/scenario/testdata"} {
+				if err := os.Symlink(filepath.Join(root, link), filepath.Join(e.WorkDir, link)); err != nil {
+					return err
+				}
+			}
+			return os.CopyFS(e.WorkDir, os.DirFS("testdata/mine"))
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"page": func(ts *testscript.TestScript, neg bool, args []string) {
+				text, err := os.ReadFile(args[0])
+				ts.Check(err)
+				r := &pageReader{ts: ts, root: root, page: args[0], lines: strings.Split(string(text), "\n")}
+				defer r.save(args[0])
+				for _, b := range blocks(string(text)) {
+					r.do(b)
+				}
+			},
+		},
+	}
+}
+
+// TestPages runs the commands of each page.
+func TestPages(t *testing.T) {
+	if race {
+		t.Skip("the commands are those of scripts; with the race detector they take minutes")
+	}
+	testscript.Run(t, pageScripts(t, pages(t)))
+}
+
+// A quietT takes the failures of scripts that must fail.
+type quietT struct {
+	testing.TB
+	failed map[string]bool
+	name   string
+}
+
+func (q *quietT) Run(name string, f func(testscript.T)) {
+	defer func() { recover() }() // of FailNow
+	f(&quietT{q.TB, q.failed, name})
+}
+func (q *quietT) FailNow()      { q.failed[q.name] = true; panic("failed") }
+func (q *quietT) Fatal(...any)  { q.FailNow() }
+func (q *quietT) Log(...any)    {}
+func (q *quietT) Parallel()     {}
+func (q *quietT) Verbose() bool { return false }
+func (q *quietT) Skip(...any)   { panic("skipped") }
+
+// TestPagesNotice: a page that says what isn't so fails, and one that does say it passes.
+func TestPagesNotice(t *testing.T) {
+	if *updateScripts {
+		t.Skip("it would write them anew")
+	}
+	const edition = "    kpsim check --func checksum --profile k61 mine.o\n"
+	list := map[string]struct {
+		page  string
+		fails bool
+	}{
+		"right":       {edition + "    mine.o, as loaded by k61 (Debian 6.1.192), edition 6.5\n    ...\n", false},
+		"wrong":       {edition + "    mine.o, as loaded by k61 (Debian 6.1.193), edition 6.5\n    ...\n", true},
+		"less":        {edition + "    mine.o, as loaded by k61 (Debian 6.1.192), edition 6.5\n", true},
+		"output":      {edition + "\n<!-- output: of it -->\n\n    with PREEMPTION RETPOLINE FTRACE OPTPROBES\n", false},
+		"no-output":   {edition + "\n<!-- output: of it -->\n\n    with RETPOLINE\n", true},
+		"order":       {edition + "\n<!-- output: of it -->\n\n    with ...\n    mine.o, ...\n", true},
+		"status":      {"<!-- status: 2 -->\n\n    kpsim check no.o\n", false},
+		"no-status":   {"    kpsim check no.o\n", true},
+		"less-status": {"<!-- status: 1 -->\n\n    kpsim check no.o\n", true},
+		"file":        {"<!-- file: no.star -->\n\n```python\ntext(1)\n```\n\n    cat no.star\n    text(1)\n", false},
+		"from":        {"<!-- from: go.mod -->\n\n    module kpsim\n", false},
+		"not-from":    {"<!-- from: go.mod -->\n\n    module kp\n", true},
+		"not-run":     {"<!-- not run: no -->\n\n    kpsim check no.o\n", false},
+		"shell":       {"    kpsim shell safe-full\n\nSo:\n\n    kpsim> register k\n    register_kprobe(k) = 0\n", false},
+		"wrong-shell": {"    kpsim shell safe-full\n\nSo:\n\n    kpsim> register k\n    register_kprobe(k) = 1\n", true},
+		"no-shell":    {"    kpsim> register k\n    register_kprobe(k) = 0\n", true},
+		"prompt":      {"```console\n$ cat mine.c | sed -n '1p'\nunsigned long ...\n```\n", false},
+	}
+	dir := t.TempDir()
+	var paths []string
+	for name, c := range list {
+		paths = append(paths, filepath.Join(dir, name+".md"))
+		require.NoError(t, os.WriteFile(paths[len(paths)-1], []byte("\n"+c.page), 0o644))
+	}
+	q := &quietT{TB: t, failed: make(map[string]bool)}
+	testscript.RunT(q, pageScripts(t, paths))
+	for name, c := range list {
+		require.Equal(t, c.fails, q.failed[name], name)
+	}
+}
+
+// TestPagesAreRun: marks are known, and what isn't run is little, and says why.
+func TestPagesAreRun(t *testing.T) {
+	marked, bare := make(map[string]int), 0
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, b := range blocks(string(text)) {
+			if b.mark == "" {
+				if len(b.commands()) == 0 && !b.transcript() {
+					t.Logf("%s:%d: %.60s", page, b.line, b.lines[0])
+					bare++
+				}
+				continue
+			}
+			require.Contains(t, blockMarks, b.mark, "%s:%d", page, b.line)
+			require.NotEmpty(t, b.what, "%s:%d", page, b.line)
+			if n := len(b.commands()); b.mark == "not run" || b.mark == "long" {
+				require.NotZero(t, n, "%s:%d: there is no command in it", page, b.line)
+				marked[b.mark] += n
+			}
+		}
+	}
+	require.LessOrEqual(t, marked["not run"], notRunMax)
+	require.LessOrEqual(t, marked["long"], longMax)
+	t.Logf("%d commands aren't run, %d with -long only", marked["not run"], marked["long"])
+}
+
+var inline = regexp.MustCompile("`(?:go run ./cmd/)?kpsim ([^`]+)`")
+
+// TestPageCommands: what prose says of a command is one.
+func TestPageCommands(t *testing.T) {
+	n := 0
+	for _, page := range append(pages(t), "../../CONTRIBUTING.md") {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, m := range inline.FindAllStringSubmatch(string(text), -1) {
+			line, _, _ := strings.Cut(m[1], " > ")
+			if strings.ContainsAny(line, "|(<…") {
+				continue // more than a command, or the drawing of one
+			}
+			var c commands
+			_, err := newParser(&c, io.Discard, io.Discard).Parse(strings.Fields(strings.ReplaceAll(line+" ", " N ", " 1 ")))
+			if err != nil && (strings.HasPrefix(err.Error(), "expected ") || strings.Contains(err.Error(), "<EOL>")) {
+				err = nil // its name alone, without what it is about
+			}
+			assert.NoError(t, err, "%s: %s", page, m[0])
+			n++
+		}
+	}
+	require.Greater(t, n, 30)
+}
+
+var pageLink = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+
+// TestPageLinks: what a page links to in the repository is there.
+func TestPageLinks(t *testing.T) {
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, m := range pageLink.FindAllStringSubmatch(string(text), -1) {
+			_, err := os.Stat(filepath.Join(filepath.Dir(page), m[1]))
+			require.NoError(t, err, page)
+		}
+	}
+}
+
+// TestSame: what is shown is held against what was printed.
+func TestSame(t *testing.T) {
+	printed := []string{"a", "  b 12", "c", "d"}
+	for _, c := range []struct {
+		shown string
+		want  bool
+	}{
+		{"a/  b 12/c/d", true}, {"a/  b 12/c", false}, {"a/b 12/c/d", false}, {"a/...", true}, {".../d", true}, {"a/.../d", true},
+		{"...", true}, {"a/.../c/...", true}, {"a/.../c", false}, {"a/  b .../c/d", true}, {"a/.../e/...", false}, {"b/...", false}, {"a/  b 12/c/d/e", false},
+	} {
+		require.Equal(t, c.want, same(strings.Split(c.shown, "/"), printed), c.shown)
+	}
+}
+
+// TestLimitsPage: docs/limits.md leads to each package that speaks of its limits.
+func TestLimitsPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/limits.md")
+	require.NoError(t, err)
+	require.NoError(t, fs.WalkDir(os.DirFS("../.."), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "doc.go" || path == "doc.go" {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join("../..", path))
+		if bytes.Contains(text, []byte("imits")) {
+			require.True(t, bytes.Contains(page, []byte("](../"+path+")")), "%s speaks of limits: lead to it", path)
+		}
+		return err
+	}))
+}
