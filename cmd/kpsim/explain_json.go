@@ -1,6 +1,9 @@
 package main
 
-import "kpsim/properties/harness"
+import (
+	"kpsim/properties/harness"
+	"kpsim/traces/view"
+)
 
 // An explanation is what explain --json prints.
 type explanation struct {
@@ -45,7 +48,7 @@ type blameShown struct {
 }
 
 func showBlame(b *harness.Blame) *blameShown {
-	return &blameShown{b.Question, b.Deviation, b.Label.String(), inWords(b.Label), b.Before.Chance(), b.After.Chance()}
+	return &blameShown{b.Question, b.Deviation, b.Label.String(), view.Choice(b.Label), b.Before.Chance(), b.After.Chance()}
 }
 
 func (c *explainCmd) printJSON(p *program, e *explained) error {
@@ -57,7 +60,7 @@ func (c *explainCmd) printJSON(p *program, e *explained) error {
 		out.Story = append(out.Story, sentence{s.Seq, append([]uint32{}, s.Also...), s.Text})
 	}
 	for i, d := range e.schedule {
-		out.Deviations = append(out.Deviations, deviation{Label: d.String(), Words: inWords(d)})
+		out.Deviations = append(out.Deviations, deviation{Label: d.String(), Words: view.Choice(d)})
 		if len(e.needs) > 0 {
 			out.Deviations[i].Without = &e.needs[i].Says
 		}

@@ -59,14 +59,18 @@ func TestScripts(t *testing.T) {
 			return os.WriteFile(filepath.Join(e.WorkDir, "arm.o"), armObject(), 0o644)
 		},
 		Condition: func(name string) (bool, error) {
-			if name == "race" {
+			switch name {
+			case "race":
 				return race, nil
+			case "root": // may write everywhere
+				return os.Geteuid() == 0, nil
 			}
 			return false, fmt.Errorf("no condition is called %s", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": cmdStatus, "line": cmdLine, "lastline": cmdLastLine, "json": cmdJSON,
 			"edit": cmdEdit, "truncate": cmdTruncate, "interrupt": cmdInterrupt,
+			"serve": cmdServe,
 		},
 	})
 }

@@ -5,8 +5,7 @@ import (
 	"strings"
 
 	"kpsim/properties/harness"
-	"kpsim/sim"
-	"kpsim/traces"
+	"kpsim/traces/view"
 )
 
 // printNoReturn prints the odds of failing by how much of the schedule is
@@ -70,57 +69,23 @@ func blamed(e *explained) []string {
 	var list []string
 	switch {
 	case n.Sharp && b.Deviation > 0 && b.Deviation == len(e.schedule):
-		list = append(list, fmt.Sprintf("It is the last deviation, %s: with it %s fail, without it %s.", inWords(b.Label), percent(b.After.Chance()), percent(b.Before.Chance())))
+		list = append(list, fmt.Sprintf("It is the last deviation, %s: with it %s fail, without it %s.", view.Choice(b.Label), percent(b.After.Chance()), percent(b.Before.Chance())))
 	case n.Sharp && b.Deviation > 0:
-		list = append(list, fmt.Sprintf("It is deviation %d, %s: with it %s fail, without it %s.", b.Deviation, inWords(b.Label), percent(b.After.Chance()), percent(b.Before.Chance())))
+		list = append(list, fmt.Sprintf("It is deviation %d, %s: with it %s fail, without it %s.", b.Deviation, view.Choice(b.Label), percent(b.After.Chance()), percent(b.Before.Chance())))
 	case n.Sharp:
-		list = append(list, fmt.Sprintf("It is no deviation but a default answer, %s (%v): with it %s fail, without it %s.", inWords(b.Label), b.Label, percent(b.After.Chance()), percent(b.Before.Chance())))
+		list = append(list, fmt.Sprintf("It is no deviation but a default answer, %s (%v): with it %s fail, without it %s.", view.Choice(b.Label), b.Label, percent(b.After.Chance()), percent(b.Before.Chance())))
 	default:
 		which := "a default answer"
 		if b.Deviation > 0 {
 			which = fmt.Sprintf("deviation %d", b.Deviation)
 		}
 		list = append(list, fmt.Sprintf("No one choice is it: from event %d to event %d the odds creep from %s to %s.", n.From.Event, n.To.Event, percent(n.From.Chance()), percent(n.To.Chance())),
-			fmt.Sprintf("They pass 1/2 at question %d, %s: %s.", b.Question, which, inWords(b.Label)))
+			fmt.Sprintf("They pass 1/2 at question %d, %s: %s.", b.Question, which, view.Choice(b.Label)))
 	}
 	if w := &n.Worst; w.Question >= 0 && w.Question != b.Question {
-		list = append(list, fmt.Sprintf("Of the deviations number %d raises them most, %s: from %s to %s.", w.Deviation, inWords(w.Label), percent(w.Before.Chance()), percent(w.After.Chance())))
+		list = append(list, fmt.Sprintf("Of the deviations number %d raises them most, %s: from %s to %s.", w.Deviation, view.Choice(w.Label), percent(w.Before.Chance()), percent(w.After.Chance())))
 	}
 	return list
-}
-
-// inWords says what a choice does.
-func inWords(d traces.Deviation) string {
-	switch d.Kind {
-	case sim.Fetch:
-		if d.Alt == "fresh" {
-			return fmt.Sprintf("%s fetches the newest bytes at %s", d.Mover, d.Place())
-		}
-		return fmt.Sprintf("%s fetches bytes at %s that are no longer in memory", d.Mover, d.Place())
-	case sim.Task:
-		return fmt.Sprintf("%s switches to %s", d.Mover, d.Alt)
-	case sim.Cost:
-		return fmt.Sprintf("%s takes its time at %s", d.Mover, d.Place())
-	}
-	ipi, pending := strings.CutPrefix(d.Mover, "ipi@")
-	answers, taken := strings.CutPrefix(d.Alt, "ipi@")
-	switch {
-	case taken && d.Alt == d.Mover:
-		return fmt.Sprintf("%s takes its IPI in %s", answers, d.Place())
-	case taken:
-		return fmt.Sprintf("%s takes its IPI while %s stands in %s", answers, d.Mover, d.Place())
-	case strings.Contains(d.Alt, "@") && d.Alt == d.Mover:
-		return d.Alt + " fires"
-	case strings.Contains(d.Alt, "@"):
-		return fmt.Sprintf("%s fires while %s stands in %s", d.Alt, d.Mover, d.Place())
-	case d.Alt == d.Mover:
-		return fmt.Sprintf("%s goes on in %s", d.Alt, d.Place())
-	case pending && ipi == d.Alt:
-		return fmt.Sprintf("%s goes on in %s before it takes its IPI", d.Alt, d.Place())
-	case pending:
-		return fmt.Sprintf("%s goes on before %s takes its IPI in %s", d.Alt, ipi, d.Place())
-	}
-	return fmt.Sprintf("%s goes on while %s stands in %s", d.Alt, d.Mover, d.Place())
 }
 
 func percent(f float64) string {

@@ -149,7 +149,7 @@ func laidOut(name, about string, file *traces.File, r *harness.Replay) *viewer.R
 	}
 	return &viewer.Run{
 		Name: name, About: about, Scene: view.Lay(in, r.Film(view.Sites(in))),
-		Task: func(id uint64) string { return tasks[id] }, Words: inWords,
+		Task: func(id uint64) string { return tasks[id] },
 	}
 }
 
@@ -159,18 +159,7 @@ func (c *viewCmd) serve(p *program, page []byte) error {
 	if err != nil {
 		return fmt.Errorf("--port: %d can't be listened at: %s; leave --port out for one that is free", c.Port, reason(err))
 	}
-	server := &http.Server{
-		ReadHeaderTimeout: 10 * time.Second,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/" {
-				http.NotFound(w, r)
-				return
-			}
-			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			w.Header().Set("Cache-Control", "no-store")
-			w.Write(page)
-		}),
-	}
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: served(page)}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
 	ended := make(chan error, 1)
@@ -182,6 +171,32 @@ func (c *viewCmd) serve(p *program, page []byte) error {
 	case <-signals:
 		return server.Close()
 	}
+}
+
+// served answers with the page whoever asks this computer by one of its own names. Another
+// one may have been made to lead here by a page from elsewhere (DNS rebinding), which would
+// then read what isn't its to read.
+func served(page []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		switch {
+		case host != "127.0.0.1" && host != "localhost":
+			http.Error(w, "this is served as 127.0.0.1 and localhost only", http.StatusForbidden)
+		case r.URL.Path != "/":
+			http.NotFound(w, r)
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "this is a page, to be read", http.StatusMethodNotAllowed)
+		default:
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Cache-Control", "no-store")
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			w.Write(page)
+		}
+	})
 }
 
 // reason is what is wrong with an address, without the address.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
@@ -26,7 +27,6 @@ type layer struct {
 	ipis  []ipi
 	wakes map[uint64][]int // by task: from where
 	bands map[uint64]*Band
-	held  [256]int // locks, by task
 	spans []*Span
 	stood map[uint8]int // the patch that each CPU is in
 }
@@ -34,7 +34,7 @@ type layer struct {
 // An openTrap is one that wasn't returned from.
 type openTrap struct {
 	says string
-	span *Span // nil while its task hasn't a CPU
+	span *Span // on the CPU that its task has, or had last
 }
 
 // An ipi is one that wasn't taken.
@@ -73,10 +73,6 @@ func (l *layer) version(p *Patch, step int, gone bool) {
 		l.last[p.At] = now
 		if !gone {
 			v.Listing = l.t.text.listing(l.t.text.mem, s)
-		}
-		if n := len(p.Versions); n > 0 && p.Versions[n-1].Step == step {
-			p.Versions[n-1] = v
-			return
 		}
 		p.Versions = append(p.Versions, v)
 	}
@@ -144,16 +140,12 @@ func (l *layer) step(e *traces.Event) {
 		l.close(fmt.Sprint("gp", e.A, e.B), n)
 	case smpev.Lock:
 		if e.B&(smpev.LockWaits|smpev.LockNeeded) == 0 {
-			s := l.span(e, SpanLock, l.t.in.lock(e.A), n)
-			s.Depth = l.held[e.Task]
-			l.held[e.Task]++
-			l.begin(fmt.Sprint("lock", e.A, e.Task), s)
+			l.begin(fmt.Sprint("lock", e.A, e.Task), l.span(e, SpanLock, l.t.in.lock(e.A), n))
 		}
 	case smpev.Unlock:
-		l.held[e.Task] = max(0, l.held[e.Task]-1)
 		l.close(fmt.Sprint("lock", e.A, e.Task), n)
 	case kpev.ApiEnter:
-		l.begin(fmt.Sprint("call", e.B, e.Task), l.span(e, SpanCall, fmt.Sprintf("%s(%s)", api(e.A), l.t.in.probe(e.B)), n))
+		l.called(e, n)
 	case kpev.ApiReturn:
 		l.close(fmt.Sprint("call", e.B, e.Task), n)
 	case smpev.TextStore:
@@ -217,6 +209,23 @@ func (l *layer) close(key string, n int) {
 	}
 }
 
+// called begins the span of a call. A batch is one: its calls begin one behind the other.
+func (l *layer) called(e *traces.Event, n int) {
+	key := fmt.Sprint("call", e.B, e.Task)
+	if n > 0 {
+		was := &l.Steps[n-1].Event
+		list := l.open[fmt.Sprint("call", was.B, was.Task)]
+		if was.Kind == kpev.ApiEnter && was.A == e.A && was.Task == e.Task && len(list) > 0 {
+			s := list[len(list)-1]
+			first, _, _ := strings.Cut(strings.TrimSuffix(s.Says, ")"), " to ")
+			s.Says = fmt.Sprintf("%s to %s)", first, l.t.in.probe(e.B))
+			l.open[key] = append(l.open[key], s)
+			return
+		}
+	}
+	l.begin(key, l.span(e, SpanCall, fmt.Sprintf("%s(%s)", api(e.A), l.t.in.probe(e.B)), n))
+}
+
 // runs sees to it that the CPU of an event has a task.
 func (l *layer) runs(e *traces.Event, n int) {
 	if l.on[e.CPU] == nil {
@@ -232,9 +241,7 @@ func (l *layer) switched(e *traces.Event, n int) {
 	}
 	l.on[e.CPU].To = n
 	for _, t := range l.traps[uint8(e.A)] {
-		if t.span != nil {
-			t.span.To, t.span = n, nil
-		}
+		t.span.To = n
 	}
 	next := uint8(e.B)
 	l.on[e.CPU] = &Span{Kind: SpanTask, CPU: int(e.CPU), Task: l.taskName(next), Says: l.taskName(next), From: n, To: -1}
@@ -246,12 +253,9 @@ func (l *layer) switched(e *traces.Event, n int) {
 }
 
 func (l *layer) trap(e *traces.Event, n int) {
-	t := &openTrap{says: vector(e.A)}
-	if e.CPU != Machine {
-		t.span = l.span(e, SpanTrap, t.says, n)
-		t.span.Depth = len(l.traps[e.Task])
-		l.spans = append(l.spans, t.span)
-	}
+	t := &openTrap{vector(e.A), l.span(e, SpanTrap, vector(e.A), n)}
+	t.span.Depth = len(l.traps[e.Task])
+	l.spans = append(l.spans, t.span)
 	l.traps[e.Task] = append(l.traps[e.Task], t)
 	l.ipis = slices.DeleteFunc(l.ipis, func(i ipi) bool {
 		if i.cpu != e.CPU || i.vector != e.A {
@@ -265,9 +269,7 @@ func (l *layer) trap(e *traces.Event, n int) {
 func (l *layer) returned(e *traces.Event, n int) {
 	list := l.traps[e.Task]
 	for len(list) > int(e.C) {
-		if t := list[len(list)-1]; t.span != nil {
-			t.span.To = n
-		}
+		list[len(list)-1].span.To = n
 		list = list[:len(list)-1]
 	}
 	l.traps[e.Task] = list
@@ -278,7 +280,7 @@ const callIPI = 1
 
 func (l *layer) sent(e *traces.Event, n int) {
 	v := uint64(smpev.VecResch)
-	if e.B&callIPI != 0 {
+	if e.B&callIPI != 0 && e.A != 0 {
 		v = smpev.VecCall
 		s := l.span(e, SpanSync, "sync_core: "+cpuSet(e.A), n)
 		l.spans = append(l.spans, s)
@@ -347,17 +349,19 @@ func (l *layer) band(e *traces.Event, n int) {
 
 // end closes what is open, and adds what is told of the whole run.
 func (l *layer) end() {
+	n := len(l.Steps) - 1
 	if l.t.in.Property != "" {
 		l.Headline = l.t.headline()
+		if l.Violation < 0 && n >= 0 {
+			l.Steps[n].Class, l.Violation = classNames[violates], n
+		}
 	}
-	n := len(l.Steps) - 1
 	for _, s := range l.spans {
 		if s.To < 0 {
 			s.To = n
 		}
 		l.Spans = append(l.Spans, *s)
 	}
-	slices.SortStableFunc(l.Spans, func(a, b Span) int { return a.From - b.From })
 	slices.SortStableFunc(l.Arrows, func(a, b Arrow) int { return a.From - b.From })
 	for _, b := range l.bands {
 		b.To = n

@@ -20,7 +20,7 @@ type Scene struct {
 	Bands      []Band
 	Deviations []Turn
 	Story      []Told
-	Violation  int // the step that is it; -1: none is
+	Violation  int // the step that is it, the last one if only the end shows it; -1: nothing is broken
 }
 
 // A Step is an event in words.
@@ -68,7 +68,7 @@ type Arrow struct {
 type Patch struct {
 	Name     string
 	At       uint64
-	Len      int
+	Len      int  // the last one: memory may be handed out again, in another size
 	Site     bool // it is linked text
 	Versions []Version
 	Sights   []Sight

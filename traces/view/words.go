@@ -103,6 +103,9 @@ func errno(n uint64) string {
 
 // cpuSet prints a set of CPUs: cpu0, cpu2-7.
 func cpuSet(mask uint64) string {
+	if mask == 0 {
+		return "nobody"
+	}
 	var parts []string
 	for mask != 0 {
 		from := bits.TrailingZeros64(mask)

@@ -9,11 +9,18 @@ import (
 	"strings"
 )
 
-// Stylesheet is that of all pages. Its variables --s0 to --s7 are the colours of series,
-// its patterns #hatch-0 to #hatch-5, which the template defines, those of bars' pieces.
+// Colours are the variables of all pages, light and dark: --bg, --fg and others, and --s0
+// to --s7, those of series.
 //
+//go:embed colours.css
+var Colours template.CSS
+
 //go:embed style.css
-var Stylesheet template.CSS
+var style template.CSS
+
+// Stylesheet is that of documents, with Colours. Its patterns #hatch-0 to #hatch-5, which
+// the template defines, are those of bars' pieces.
+var Stylesheet = Colours + style
 
 //go:embed page.tmpl
 var source string

@@ -14,5 +14,5 @@
 // address (#step=41). The same scene gives the same bytes.
 //
 // Its limits: drawn are about as many spans as there are pixels; of more, those of a pixel
-// are one. At 100,000 events a page has some 10 MB.
+// are one. At 100,000 events a page has some 5 MB.
 package viewer

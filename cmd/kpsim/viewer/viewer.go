@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 
+	"kpsim/cmd/kpsim/page"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
@@ -30,7 +31,6 @@ type Run struct {
 	Banner string // what is wrong with it: it isn't what its file says; "" if nothing is
 	Scene  *view.Scene
 	Task   func(id uint64) string
-	Words  func(d traces.Deviation) string // a deviation in words
 }
 
 // A Page is what is written: one run, or two side by side.
@@ -40,7 +40,7 @@ type Page struct {
 	Runs    []Run
 }
 
-var page = template.Must(template.New("page").Parse(source))
+var form = template.Must(template.New("page").Parse(source))
 
 // Write writes the page. Errors are those of w.
 func Write(w io.Writer, p *Page) error {
@@ -53,10 +53,10 @@ func Write(w io.Writer, p *Page) error {
 		return err
 	}
 	sum := sha256.Sum256([]byte(script))
-	return page.Execute(w, map[string]any{
+	return form.Execute(w, map[string]any{
 		"Page":   p,
-		"Policy": fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'", base64.StdEncoding.EncodeToString(sum[:])),
-		"Style":  template.CSS(style),
+		"Policy": fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; img-src data:", base64.StdEncoding.EncodeToString(sum[:])),
+		"Style":  page.Colours + template.CSS(style),
 		"Script": template.JS(script),
 		"Data":   template.JS(text),
 	})
@@ -127,7 +127,7 @@ func encode(r *Run) map[string]any {
 	}
 	turns := make([]map[string]any, len(s.Deviations))
 	for i, d := range s.Deviations {
-		turns[i] = map[string]any{"step": d.Step, "line": d.String(), "words": r.Words(d.Deviation)}
+		turns[i] = map[string]any{"step": d.Step, "line": d.String(), "words": view.Choice(d.Deviation)}
 	}
 	story := make([]map[string]any, len(s.Story))
 	for i, t := range s.Story {
@@ -152,7 +152,7 @@ func (e *encoder) patch(p *view.Patch) map[string]any {
 		if i > 0 {
 			off, bytes = difference(p.Versions[i-1].Bytes, v.Bytes)
 		}
-		if !p.Site && i+1 < len(p.Versions) && p.Versions[i+1].Step == v.Step+1 {
+		if !p.Site && i+1 < len(p.Versions) && p.Versions[i+1].Step == v.Step+1 && !p.Versions[i+1].Gone {
 			listing = ""
 		}
 		versions[i] = []any{v.Step, off, bytes, e.text(listing), gone}

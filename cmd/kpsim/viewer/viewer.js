@@ -1,9 +1,21 @@
 "use strict";
 (() => {
 const machine = 255; // the CPU of what is no CPU's
-const gutter = 64, axisHigh = 18, taskHigh = 20, trapHigh = 13, waitHigh = 11, bandHigh = 15, gap = 8;
-const order = { call: 0, sync: 1, stop: 1, grace: 1, lock: 2 }; // rows of waits below a lane
+const axisHigh = 18, taskHigh = 26, trapHigh = 14, waitHigh = 13, bandHigh = 15, gap = 10;
+const nameMost = 170; // pixels for the names of lanes
+const lasts = new Set(["call", "sync", "stop", "grace", "lock"]); // drawn below a lane
+const font = "11px system-ui, \"Liberation Sans\", Arial, sans-serif";
 const number = new Intl.NumberFormat("en");
+
+// below returns how many of the first n of something that goes up are below v.
+function below(n, v, at) {
+	let from = 0, to = n;
+	while (from < to) {
+		const mid = (from + to) >> 1;
+		if (at(mid) < v) from = mid + 1; else to = mid;
+	}
+	return from;
+}
 
 // last returns the index of the last of a list whose key isn't above v; -1: all are.
 function last(list, v, key) {
@@ -29,19 +41,55 @@ function restore(r) {
 	for (let i = 0; i < r.seq.length; i++) r.clock[i] = r.time[i] - r.clock[i];
 	r.text = i => r.strings[i];
 	r.n = r.seq.length;
-	for (const t of r.texts) t.bytes = whole(t.versions);
+	for (const t of r.texts) {
+		whole(t);
+		t.seen = byCPU(t.sights);
+	}
+	r.stood = byCPU(r.stands);
+	r.ticks = [];
+	r.stores = [];
+	for (let c = 0; c < r.cpus; c++) {
+		r.ticks.push([]);
+		r.stores.push([]);
+	}
+	for (let s = 0; s < r.n; s++) {
+		if (r.cpu[s] < r.cpus) (r.text(r.class[s]) === "store" ? r.stores : r.ticks)[r.cpu[s]].push(s);
+	}
 	return r;
 }
 
 // whole puts the bytes of each version together: but for the first only those are given
-// that differ, and from where on; from -1, all are.
-function whole(versions) {
-	let was = [];
-	return versions.map(([, off, bytes], i) => {
+// that differ, and from where on; from -1, all are. since has the version that each is from.
+function whole(t) {
+	let was = [], since = [];
+	t.bytes = [];
+	t.since = [];
+	t.versions.forEach(([, off, bytes], v) => {
 		const list = bytes === "" ? [] : bytes.split(" ");
-		was = i === 0 || off < 0 ? list : [...was.slice(0, off), ...list, ...was.slice(off + list.length)];
-		return was;
+		const now = v === 0 || off < 0 ? list : [...was.slice(0, off), ...list, ...was.slice(off + list.length)];
+		since = now.map((b, i) => b === was[i] ? since[i] : v);
+		t.bytes.push(was = now);
+		t.since.push(since);
 	});
+}
+
+// byCPU sorts rows by CPU, which comes second in each.
+function byCPU(rows) {
+	const list = [];
+	for (const row of rows) (list[row[1]] ??= []).push(row);
+	return list;
+}
+
+// A Row has what is drawn in one row, one behind the other, and where each ends.
+class Row {
+	constructor(y, high) {
+		Object.assign(this, { y, high, items: [], ends: [] });
+	}
+
+	add(from, to, kind, says) {
+		this.items.push({ from, to, kind, says });
+		this.ends.push(to);
+	}
 }
 
 class Viewer {
@@ -67,39 +115,60 @@ class Viewer {
 	// waits below, and the probes' states come last.
 	rows() {
 		const r = this.run, deep = [], waits = [];
-		for (let c = 0; c < r.cpus; c++) { deep[c] = 0; waits[c] = 0; }
-		for (const [kind, cpu, , , , , depth] of r.spans) {
+		for (let c = 0; c < r.cpus; c++) { deep[c] = 0; waits[c] = []; }
+		const spans = r.spans.filter(([, cpu]) => cpu < r.cpus), depths = spans.map(([kind, cpu, , , from, to, depth]) => {
 			const k = r.text(kind);
-			if (cpu >= r.cpus) continue;
 			if (k === "trap") deep[cpu] = Math.max(deep[cpu], depth + 1);
-			if (k in order) waits[cpu] = Math.max(waits[cpu], order[k] + (k === "lock" ? depth : 0) + 1);
-		}
+			if (!lasts.has(k)) return depth;
+			const free = waits[cpu].findIndex(end => end <= from), row = free < 0 ? waits[cpu].length : free;
+			waits[cpu][row] = to;
+			return row;
+		});
 		let y = axisHigh;
 		this.lane = [];
 		for (let c = 0; c < r.cpus; c++) {
 			const top = y + deep[c] * trapHigh;
-			this.lane.push({ top: y, task: top, wait: top + taskHigh, end: top + taskHigh + waits[c] * waitHigh });
-			y = top + taskHigh + waits[c] * waitHigh + gap;
+			this.lane.push({ top: y, task: top, wait: top + taskHigh, end: top + taskHigh + waits[c].length * waitHigh });
+			y = top + taskHigh + waits[c].length * waitHigh + gap;
 		}
-		this.places = [];
-		for (const [place] of r.bands) if (!this.places.includes(place)) this.places.push(place);
-		this.bandTop = y;
-		this.high = y + this.places.length * (bandHigh + 2) + 2;
+		const rows = new Map();
+		const row = (y, high) => rows.get(y) ?? rows.set(y, new Row(y, high)).get(y);
+		spans.forEach(([kind, cpu, , says, from, to], i) => {
+			const k = r.text(kind), l = this.lane[cpu], name = r.text(says);
+			if (k === "trap") row(l.task - (depths[i] + 1) * trapHigh, trapHigh - 1).add(from, to, k, name);
+			else if (lasts.has(k)) row(l.wait + depths[i] * waitHigh, waitHigh - 1).add(from, to, k, name);
+			else row(l.task, taskHigh - 1).add(from, to, name === "idle" ? "idle" : k, name);
+		});
+		this.spans = [...rows.values()];
+		this.names = this.lane.map((l, i) => ({ name: "cpu" + i, y: l.task + taskHigh / 2 }));
+		rows.clear();
+		for (const [place, state, from, to] of r.bands) {
+			const name = r.text(place);
+			if (!rows.has(name)) {
+				rows.set(name, new Row(y, bandHigh));
+				this.names.push({ name, y: y + bandHigh / 2 });
+				y += bandHigh + 2;
+			}
+			const kind = { armed: "trap", optimizing: "lock", optimized: "wait", unoptimizing: "lock" }[r.text(state)] || "idle";
+			rows.get(name).add(from, to, kind, r.text(state));
+		}
+		this.bands = [...rows.values()];
+		this.high = y + 2;
+		this.arrowEnds = [];
+		for (const [, , to] of r.arrows) this.arrowEnds.push(Math.max(to, this.arrowEnds.at(-1) ?? -1));
 	}
 
 	pos(step) { return this.byTime ? this.run.time[step] - this.run.time[0] : step; }
 	ends() { return this.byTime ? Math.max(1, this.pos(this.run.n - 1)) : Math.max(1, this.run.n - 1); }
-	x(step) { return gutter + (this.pos(step) - this.from) / (this.to - this.from) * (this.wide - gutter - 8); }
+	x(step) { return this.gutter + (this.pos(step) - this.from) / (this.to - this.from) * (this.wide - this.gutter - 8); }
+
+	// posAt returns what is drawn at x.
+	posAt(x) { return this.from + (x - this.gutter) / (this.wide - this.gutter - 8) * (this.to - this.from); }
 
 	// stepAt returns the step that is drawn nearest to x, of a CPU if y is in its lane.
 	stepAt(x, y) {
-		const v = this.from + (x - gutter) / (this.wide - gutter - 8) * (this.to - this.from);
-		let lo = 0, hi = this.run.n - 1;
-		while (lo < hi) {
-			const mid = (lo + hi + 1) >> 1;
-			if (this.pos(mid) <= v) lo = mid; else hi = mid - 1;
-		}
-		const nearer = lo + 1 < this.run.n && this.pos(lo + 1) - v < v - this.pos(lo) ? lo + 1 : lo;
+		const v = this.posAt(x), s = this.stepBefore(v);
+		const nearer = s + 1 < this.run.n && this.pos(s + 1) - v < v - this.pos(s) ? s + 1 : s;
 		const cpu = this.lane.findIndex(l => y >= l.top && y < l.end);
 		if (cpu < 0 || this.run.cpu[nearer] === cpu) return nearer;
 		for (let d = 1; d < 200; d++) {
@@ -127,66 +196,75 @@ class Viewer {
 		}
 		c.setTransform(scale, 0, 0, scale, 0, 0);
 		c.clearRect(0, 0, this.wide, this.high);
-		c.font = "11px system-ui, sans-serif";
+		c.font = font;
 		c.textBaseline = "middle";
+		this.gutter = Math.min(nameMost, this.wide / 4, 12 + Math.max(...this.names.map(n => c.measureText(n.name).width)));
 		c.save();
 		c.beginPath();
-		c.rect(gutter - 4, 0, this.wide - gutter + 4, this.high);
+		c.rect(this.gutter - 4, 0, this.wide - this.gutter + 4, this.high);
 		c.clip();
-		this.drawSpans(c);
+		const labels = this.drawSpans(c), fg = this.colour("fg");
 		this.drawArrows(c);
 		this.drawSteps(c);
-		this.drawBands(c);
+		c.fillStyle = fg;
+		for (const [says, x, y, room] of labels) c.fillText(shorten(c, says, room), x, y);
 		this.drawMarks(c);
 		c.restore();
-		c.fillStyle = this.colour("fg");
-		this.lane.forEach((l, i) => c.fillText("cpu" + i, 4, l.task + taskHigh / 2));
-		this.places.forEach((p, i) => c.fillText(this.run.text(p).slice(0, 10), 4, this.bandTop + i * (bandHigh + 2) + bandHigh / 2));
+		c.fillStyle = fg;
+		for (const { name, y } of this.names) c.fillText(shorten(c, name, this.gutter - 10, name.lastIndexOf("+")), 4, y);
 		this.host.drew(performance.now() - began);
 	}
 
-	// drawSpans draws what can be seen: of what is narrower than a pixel one a pixel.
+	// drawSpans draws what can be seen: of what is narrower than a pixel one a pixel. It
+	// returns their names, where there is room.
 	drawSpans(c) {
-		const r = this.run, drawn = new Map(), fg = this.colour("fg"), bg = this.colour("bg");
-		const fill = { task: this.colour("task"), idle: this.colour("idle"), trap: this.colour("trap"), call: this.colour("call"), sync: this.colour("wait"), grace: this.colour("wait"), stop: this.colour("stop"), lock: this.colour("lock") };
-		for (const [kind, cpu, , says, from, to, depth] of r.spans) {
-			if (cpu >= r.cpus) continue;
-			if (this.pos(from) > this.to) break; // they are in the order of where they begin
-			if (this.pos(to) < this.from) continue;
-			const k = r.text(kind), l = this.lane[cpu], x0 = this.x(from), x1 = Math.max(this.x(to), x0 + 1);
-			let y = l.task, h = taskHigh - 1;
-			if (k === "trap") { y = l.task - (depth + 1) * trapHigh; h = trapHigh - 1; }
-			else if (k in order) { y = l.wait + (order[k] + (k === "lock" ? depth : 0)) * waitHigh; h = waitHigh - 1; }
-			if (x1 - x0 < 2) {
-				const key = y * 65536 + Math.floor(x0);
-				if (drawn.has(key)) continue;
-				drawn.set(key, true);
+		const fill = Object.fromEntries(["task", "idle", "trap", "call", "wait", "stop", "lock"].map(k => [k, this.colour(k)]));
+		fill.sync = fill.grace = fill.wait;
+		const line = this.colour("soft"), bg = this.colour("bg"), labels = [];
+		for (const band of [false, true]) {
+			for (const row of band ? this.bands : this.spans) {
+				for (const { from, to, kind, says } of this.seen(row.items, row.ends, i => row.items[i].from)) {
+					const x0 = this.x(from), x1 = Math.max(this.x(to), x0 + 1), left = Math.max(x0, this.gutter);
+					c.fillStyle = fill[kind];
+					c.fillRect(x0, row.y, x1 - x0, row.high);
+					if (band && x1 - x0 > 2) {
+						c.strokeStyle = line;
+						c.strokeRect(x0 + 0.5, row.y + 0.5, x1 - x0 - 1, row.high - 1);
+					} else if (x1 - x0 > 3) {
+						c.fillStyle = bg;
+						c.fillRect(x1 - 1, row.y, 1, row.high);
+					}
+					if (x1 - left > 24) labels.push([says, left + 3, row.y + Math.min(row.high, bandHigh) / 2 + 0.5, Math.min(x1, this.wide) - left - 5]);
+				}
 			}
-			const name = r.text(says);
-			c.fillStyle = k === "task" && name === "idle" ? fill.idle : fill[k];
-			c.fillRect(x0, y, x1 - x0, h);
-			if (x1 - x0 > 3) {
-				c.fillStyle = bg;
-				c.fillRect(x1 - 1, y, 1, h);
-			}
-			const left = Math.max(x0, gutter) + 3, room = x1 - left - 3;
-			if (room > 22) {
-				c.fillStyle = fg;
-				c.fillText(shorten(c, name, room), left, y + h / 2 + 0.5);
-			}
+		}
+		return labels;
+	}
+
+	// seen yields those of a list that can be seen: from what is narrower than a pixel on it
+	// goes to the first that ends beyond that pixel.
+	*seen(list, ends, from) {
+		let i = below(list.length, this.from, k => this.pos(ends[k]));
+		while (i < list.length && this.pos(from(i)) <= this.to) {
+			yield list[i];
+			const next = this.posAt(Math.floor(this.x(ends[i])) + 1);
+			if (++i < list.length && this.pos(ends[i]) < next) i = below(list.length, next, k => this.pos(ends[k]));
 		}
 	}
 
 	drawArrows(c) {
-		const r = this.run;
+		const r = this.run, drawn = new Set();
 		c.strokeStyle = this.colour("soft");
 		c.fillStyle = this.colour("soft");
-		let n = 0;
-		for (const [kind, from, to] of r.arrows) {
+		c.globalAlpha = this.dense() ? 0.4 : 0.8;
+		for (let i = below(r.arrows.length, this.from, k => this.pos(this.arrowEnds[k])); i < r.arrows.length; i++) {
+			const [kind, from, to] = r.arrows[i];
 			if (this.pos(from) > this.to) break;
-			if (this.pos(to) < this.from || r.cpu[from] === r.cpu[to] || r.cpu[from] === machine || ++n > 1500) continue;
-			const a = this.lane[r.cpu[from]], b = this.lane[r.cpu[to]];
-			const x0 = this.x(from), x1 = this.x(to), y0 = a.task + taskHigh / 2, y1 = b.task + taskHigh / 2;
+			if (this.pos(to) < this.from || r.cpu[from] === r.cpu[to] || r.cpu[from] === machine || r.cpu[to] === machine) continue;
+			const x0 = this.x(from), x1 = this.x(to), key = `${r.cpu[from]} ${r.cpu[to]} ${Math.floor(x1 / 2)}`;
+			if (drawn.has(key)) continue; // there is no room between them
+			drawn.add(key);
+			const y0 = this.lane[r.cpu[from]].task + taskHigh / 2, y1 = this.lane[r.cpu[to]].task + taskHigh / 2;
 			c.setLineDash(r.text(kind) === "wake" ? [2, 3] : []);
 			c.beginPath();
 			c.moveTo(x0, y0);
@@ -200,25 +278,25 @@ class Viewer {
 			c.fill();
 		}
 		c.setLineDash([]);
+		c.globalAlpha = 1;
 	}
+
+	// dense reports whether steps are closer than a few pixels.
+	dense() { return (this.to - this.from) / this.wide > (this.byTime ? this.ends() / this.run.n : 1) * 0.3; }
 
 	// drawSteps draws a tick for each step: taller for stores, a cross for the violation.
 	drawSteps(c) {
-		const r = this.run, fg = this.colour("fg"), store = this.colour("link"), mark = this.colour("mark");
-		const first = Math.max(0, this.stepBefore(this.from)), seen = new Set();
-		for (let s = first; s < r.n && this.pos(s) <= this.to; s++) {
-			const kind = r.text(r.class[s]), cpu = r.cpu[s];
-			if (cpu >= r.cpus) continue;
-			const x = this.x(s), l = this.lane[cpu], key = cpu * 65536 + Math.floor(x);
-			if (kind === "" && seen.has(key)) continue;
-			seen.add(key);
-			c.fillStyle = kind === "store" ? store : fg;
-			if (kind === "store") c.fillRect(x - 1, l.task + 2, 2.5, taskHigh - 5);
-			else c.fillRect(x - 0.5, l.task + taskHigh - 6, 1, 5);
+		const r = this.run, store = this.colour("link"), dense = this.dense();
+		for (let cpu = 0; cpu < r.cpus; cpu++) {
+			const end = this.lane[cpu].task + taskHigh - 1, ticks = r.ticks[cpu], stores = r.stores[cpu];
+			c.fillStyle = this.colour(dense ? "soft" : "fg");
+			for (const s of this.seen(ticks, ticks, i => ticks[i])) c.fillRect(this.x(s) - 0.5, end - (dense ? 3 : 5), 1, dense ? 3 : 5);
+			c.fillStyle = store;
+			for (const s of this.seen(stores, stores, i => stores[i])) c.fillRect(this.x(s) - 1, end - 11, dense ? 1.5 : 2.5, 11);
 		}
 		if (r.violation >= 0) {
 			const x = this.x(r.violation), l = this.lane[r.cpu[r.violation]] || this.lane[0], y = l.task + taskHigh / 2;
-			c.strokeStyle = mark;
+			c.strokeStyle = this.colour("mark");
 			c.lineWidth = 3;
 			c.beginPath();
 			c.moveTo(x - 6, y - 6); c.lineTo(x + 6, y + 6);
@@ -228,44 +306,24 @@ class Viewer {
 		}
 	}
 
-	stepBefore(pos) {
-		let lo = 0, hi = this.run.n - 1;
-		while (lo < hi) {
-			const mid = (lo + hi + 1) >> 1;
-			if (this.pos(mid) <= pos) lo = mid; else hi = mid - 1;
-		}
-		return lo;
-	}
-
-	drawBands(c) {
-		const r = this.run, fg = this.colour("fg"), line = this.colour("soft");
-		for (const [place, state, from, to] of r.bands) {
-			const x0 = this.x(from), x1 = Math.max(this.x(to), x0 + 1);
-			if (x1 < gutter || x0 > this.wide) continue;
-			const y = this.bandTop + this.places.indexOf(place) * (bandHigh + 2), name = r.text(state);
-			c.fillStyle = { armed: this.colour("trap"), optimizing: this.colour("lock"), optimized: this.colour("wait"), unoptimizing: this.colour("lock") }[name] || this.colour("idle");
-			c.fillRect(x0, y, x1 - x0, bandHigh);
-			c.strokeStyle = line;
-			c.strokeRect(x0 + 0.5, y + 0.5, x1 - x0 - 1, bandHigh - 1);
-			const left = Math.max(x0, gutter) + 3;
-			if (x1 - left > 26) {
-				c.fillStyle = fg;
-				c.fillText(shorten(c, name, x1 - left - 4), left, y + bandHigh / 2 + 0.5);
-			}
-		}
-	}
+	// stepBefore returns the last step that isn't drawn behind pos.
+	stepBefore(pos) { return Math.max(0, below(this.run.n, pos + 1e-6, s => this.pos(s)) - 1); }
 
 	// drawMarks draws the deviations and the place where the page is.
 	drawMarks(c) {
 		c.fillStyle = this.colour("mark");
+		let free = -1; // from here on there is room for a number
 		this.run.turns.forEach((t, i) => {
 			if (t.step < 0) return;
-			const x = this.x(t.step);
+			const x = this.x(t.step), name = String(i + 1), wide = c.measureText(name).width + 4;
 			c.beginPath();
 			c.moveTo(x - 5, 3); c.lineTo(x + 5, 3); c.lineTo(x, 12);
 			c.fill();
-			c.textAlign = x > this.wide - 24 ? "right" : "left";
-			c.fillText(String(i + 1), x + (x > this.wide - 24 ? -6 : 6), 8);
+			if (x + 6 < free) return;
+			const left = x + 6 + wide > this.wide;
+			c.textAlign = left ? "right" : "left";
+			c.fillText(name, x + (left ? -6 : 6), 8);
+			free = x + 6 + wide + 6;
 		});
 		c.textAlign = "left";
 		c.fillStyle = this.colour("cursor");
@@ -351,9 +409,11 @@ class Viewer {
 		const most = 6, there = [];
 		for (const t of this.run.texts) {
 			const v = last(t.versions, this.step, v => v[0]);
-			if (v >= 0) there.push({ t, v, busy: this.standing(t).length > 0, step: t.versions[v][0] });
+			if (v < 0) continue;
+			const step = t.versions[v][0];
+			there.push({ t, v, busy: this.standing(t).length > 0, now: step === this.step, step });
 		}
-		const chosen = there.toSorted((a, b) => b.busy - a.busy || b.t.site - a.t.site || b.step - a.step).slice(0, most);
+		const chosen = there.toSorted((a, b) => b.busy - a.busy || b.now - a.now || b.t.site - a.t.site || b.step - a.step).slice(0, most);
 		const list = there.filter(p => chosen.includes(p)).map(p => this.patch(p.t, p.v));
 		if (there.length > most) list.push(element("p", { className: "soft", textContent: `${there.length - most} more, where nobody is, haven't changed since.` }));
 		if (there.length === 0) list.push(element("p", { className: "soft", textContent: "No text is written to." }));
@@ -380,9 +440,7 @@ class Viewer {
 		const table = element("table", { className: "bytes" }, element("caption", { className: "unseen", textContent: "bytes of " + t.name }));
 		const row = (name, cells) => table.append(element("tr", {}, element("th", { scope: "row", textContent: name }), ...cells));
 		row("memory", bytes.map((b, i) => {
-			let k = v;
-			while (k > 0 && t.bytes[k - 1][i] === b) k--;
-			const cell = element("td"), wrote = t.versions[k][0];
+			const k = t.since[v][i], cell = element("td"), wrote = t.versions[k][0];
 			if (now && k === v && v > 0) cell.className = "new";
 			if (wrote < 0) {
 				cell.textContent = b;
@@ -395,13 +453,11 @@ class Viewer {
 			}
 			return cell;
 		}));
-		const sees = [];
-		for (const [step, cpu, text] of t.sights) {
-			if (step > this.step) break;
-			sees[cpu] = this.run.text(text).split(" ");
-		}
 		const fresh = [];
-		sees.forEach((old, cpu) => {
+		t.seen.forEach((list, cpu) => {
+			const at = last(list, this.step, s => s[0]);
+			if (at < 0) return;
+			const old = this.run.text(list[at][2]).split(" ");
 			if (old.every((b, i) => b === bytes[i])) {
 				fresh.push("cpu" + cpu);
 				return;
@@ -420,7 +476,7 @@ class Viewer {
 		}
 		if (fresh.length > 0 && t.site) {
 			const rest = element("td", { className: "soft", colSpan: bytes.length, textContent: "these only" });
-			row(fresh.length === this.run.cpus ? "every CPU" : fresh.join(", "), [rest]);
+			row((fresh.length === this.run.cpus ? "every CPU" : fresh.join(", ")) + " may fetch", [rest]);
 		}
 		return table;
 	}
@@ -428,16 +484,18 @@ class Viewer {
 	// standing returns the CPUs that are in a patch, and where.
 	standing(t) {
 		const at = [];
-		for (const [step, cpu, patch, off, len, trapped] of this.run.stands) {
-			if (step > this.step) break;
-			at[cpu] = { cpu, patch, off, len, trapped };
-		}
-		return at.filter(s => s && s.patch >= 0 && this.run.texts[s.patch] === t);
+		this.run.stood.forEach(list => {
+			const i = last(list, this.step, s => s[0]);
+			if (i < 0 || this.run.texts[list[i][2]] !== t) return;
+			const [, cpu, , off, len, trapped] = list[i];
+			at.push({ cpu, off, len, trapped });
+		});
+		return at;
 	}
 
 	// neighbours lists the steps around this one.
 	neighbours() {
-		const r = this.run, half = 11, list = [];
+		const r = this.run, half = this.host.viewers?.length > 1 ? 7 : 11, list = [];
 		const from = Math.max(0, Math.min(this.step - half, r.n - 2 * half - 1));
 		for (let s = from; s < Math.min(r.n, from + 2 * half + 1); s++) {
 			const b = element("button", { type: "button", tabIndex: -1, onclick: () => this.go(s) },
@@ -531,11 +589,12 @@ class Viewer {
 	}
 }
 
-// shorten cuts a text to a width.
-function shorten(c, text, room) {
-	if (c.measureText(text).width <= room) return text;
-	const n = Math.max(1, Math.floor(text.length * room / c.measureText(text).width) - 1);
-	return text.slice(0, n) + "…";
+// shorten cuts a text to a width; what it has from tail on stays.
+function shorten(c, text, room, tail = -1) {
+	const wide = c.measureText(text).width, end = tail < 0 ? "" : text.slice(tail);
+	if (wide <= room) return text;
+	const n = Math.max(1, Math.floor(text.length * room / wide) - 1 - end.length);
+	return text.slice(0, n) + "…" + end;
 }
 
 // A Host has the viewers of a page: one, or two that move together.
@@ -553,6 +612,7 @@ class Host {
 		document.getElementById("keys-button").addEventListener("click", () => this.keys());
 		this.fromHash();
 		for (const v of this.viewers) if (v.step < 0) v.go(v.run.violation >= 0 ? v.run.violation : this.together ? this.parted : 0);
+		performance.mark("ready");
 		document.documentElement.dataset.ready = "yes";
 	}
 

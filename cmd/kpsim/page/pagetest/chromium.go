@@ -19,6 +19,12 @@ import (
 // browsers are the names that Chromium goes by.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome"}
 
+// Flags are those that a browser is started with, without their hyphens.
+var Flags = []string{
+	"headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
+	"disable-component-update", "disable-sync", "hide-scrollbars",
+}
+
 // openTimeout is for a computer that has much else to do.
 const openTimeout = 2 * time.Minute
 
@@ -33,21 +39,15 @@ type Opened struct {
 // none the test is skipped.
 func Open(t testing.TB, file string, width, height int) *Opened {
 	t.Helper()
-	path := ""
-	for _, name := range browsers {
-		if p, err := exec.LookPath(name); err == nil {
-			path = p
-			break
-		}
+	path, err := Chromium()
+	if err != nil {
+		t.Skip(err)
 	}
-	if path == "" {
-		t.Skipf("no Chromium to render the page: there is none of %s", strings.Join(browsers, ", "))
-	}
-	file, err := filepath.Abs(file)
+	file, err = filepath.Abs(file)
 	require.NoError(t, err)
 	shot := filepath.Join(t.TempDir(), "page.png")
 	dom, console := browse(t, path, file, "--dump-dom")
-	browse(t, path, file, fmt.Sprintf("--window-size=%d,%d", width, height), "--hide-scrollbars", "--screenshot="+shot)
+	browse(t, path, file, fmt.Sprintf("--window-size=%d,%d", width, height), "--screenshot="+shot)
 	f, err := os.Open(shot)
 	require.NoError(t, err)
 	defer f.Close()
@@ -56,15 +56,26 @@ func Open(t testing.TB, file string, width, height int) *Opened {
 	return &Opened{DOM: dom, Console: console, Picture: picture}
 }
 
+// Chromium returns where the browser is. The error says that there is none.
+func Chromium() (path string, err error) {
+	for _, name := range browsers {
+		if path, err = exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("no Chromium to open a page: there is none of %s", strings.Join(browsers, ", "))
+}
+
 // browse runs the browser once: what it prints, and the messages of the page.
 func browse(t testing.TB, browser, file string, flags ...string) (out string, console []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	c := exec.CommandContext(ctx, browser, append([]string{
-		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--enable-logging=stderr", "--v=0", "--user-data-dir=" + t.TempDir(),
-	}, append(flags, "file://"+filepath.ToSlash(file))...)...)
+	args := []string{"--enable-logging=stderr", "--v=0", "--user-data-dir=" + t.TempDir()}
+	for _, f := range Flags {
+		args = append(args, "--"+f)
+	}
+	c := exec.CommandContext(ctx, browser, append(append(args, flags...), "file://"+filepath.ToSlash(file))...)
 	c.WaitDelay = 10 * time.Second // for those that it has started
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
