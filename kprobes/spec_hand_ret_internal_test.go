@@ -14,6 +14,24 @@ import (
 	"kpsim/smp/kernel"
 )
 
+// TestReRegistered: kernels that took a registered return probe for a new one until its
+// address was found taken left it without a holder. When it is unregistered there is
+// nothing to stop then, which must not be our own fault.
+func TestReRegistered(t *testing.T) {
+	for _, g := range []ReturnGeneration{ReturnGlobal, ReturnHashed, ReturnFreelist, ReturnRethook, ReturnObjpool} {
+		s := repaired
+		s.Return, s.Mutants.ReRegister = g, true
+		b := newBench(t, s, retCodes, func(b *bench, x *smp.Ctx) {
+			r := retAt(victim, func(kapi.Context, *Instance, *isa.Regs) int { return 0 })
+			require.NoError(t, b.e.RegisterRet(x, r))
+			require.Equal(t, EINVAL, b.e.RegisterRet(x, r))
+			require.NoError(t, b.e.UnregisterRet(x, r))
+			require.Equal(t, EINVAL, b.e.UnregisterRet(x, r))
+		})
+		require.Equal(t, smp.Passed, b.run(new(sched.Default))) // its instances are left behind, as they were there
+	}
+}
+
 // TestPools: of a pool of free instances each is in one hand at a time, and none is
 // lost, whatever several CPUs do at once. The pools stand alone: an operation is a
 // few points, so that random schedules come into each window.
