@@ -58,8 +58,9 @@ type command interface {
 
 const description = `Kpsim simulates the races of live code patching: Linux kprobes and their like on an x86 machine with several CPUs.
 
-To begin with:
+To begin with (some seconds; all scenarios take minutes):
 
+  kpsim explore second-instruction
   kpsim explore
 
 Exit status, of every command:
