@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 
+	"kpsim/kprobes"
 	"kpsim/properties"
 	"kpsim/properties/harness"
+	"kpsim/properties/scenario"
 )
 
 // The observations, in the words of litmus tests.
@@ -133,7 +135,10 @@ func (c *exploreCmd) judgeNever(r *row, res *harness.Result, canary bool) {
 		r.Complete = res.Complete
 		r.notes = append(r.notes, fmt.Sprintf("complete for ≤ %d deviations", res.Complete))
 	}
-	switch {
+	switch n := &res.Census; {
+	case e.Canary == "" && n.Refused > 0 && n.Registered == 0 && !r.job.wantsErrno():
+		r.expect(false, fmt.Sprintf("nothing was probed: register was refused, with %v; if that is what you want say so, errno = …", kprobes.Errno(n.Errno)))
+		r.advice = shell(typed(), "shell", r.job.arg) + "   # where `register` says what the kernel does"
 	case e.Canary == "":
 		r.notes = append(r.notes, "no canary")
 	case canary:
@@ -141,6 +146,18 @@ func (c *exploreCmd) judgeNever(r *row, res *harness.Result, canary bool) {
 	default:
 		r.expect(false, "canary "+e.Canary+" not found, so the search is blind here")
 	}
+}
+
+// wantsErrno reports whether the author says what some call of the probes' API returns.
+func (j *job) wantsErrno() bool {
+	for i := range j.Tasks {
+		for k := range j.Tasks[i].Ops {
+			if o := &j.Tasks[i].Ops[k]; o.Checked && o.Kind != scenario.OpCall {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // longer is the line that searches ten times as long.

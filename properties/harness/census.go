@@ -1,6 +1,8 @@
 package harness
 
 import (
+	"cmp"
+
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/isa"
 	"kpsim/smp/smpev"
@@ -13,6 +15,7 @@ type Census struct {
 	Probes     int // that the scenario has
 	Registered int
 	Refused    int // register has returned an errno
+	Errno      int // which; of the first of those probes; 0: none
 	Hit        int // a handler ran
 	Optimized  int // a jump was written at its place
 
@@ -23,6 +26,7 @@ type Census struct {
 type Probed struct {
 	Registered bool `json:"registered"`
 	Refused    bool `json:"refused"`
+	Errno      int  `json:"errno,omitempty"` // the largest that register has returned, positive
 	Hit        bool `json:"hit"`
 	Optimized  bool `json:"optimized"`
 }
@@ -88,7 +92,8 @@ func (c *census) Event(e *traces.Event) *traces.Finding {
 	case e.A == kpev.Register && e.C == 0:
 		c.probes[e.B].Registered = true
 	case e.A == kpev.Register:
-		c.probes[e.B].Refused = true
+		p := &c.probes[e.B]
+		p.Refused, p.Errno = true, max(p.Errno, int(e.C))
 	}
 	return nil
 }
@@ -102,6 +107,7 @@ func (c *census) add(list []Probed) {
 		p, q := &c.probes[i], list[i]
 		p.Registered = p.Registered || q.Registered
 		p.Refused = p.Refused || q.Refused
+		p.Errno = max(p.Errno, q.Errno)
 		p.Hit = p.Hit || q.Hit
 		p.Optimized = p.Optimized || q.Optimized
 	}
@@ -112,6 +118,7 @@ func (c *census) count() Census {
 	for _, p := range c.probes {
 		n.Registered += int(b2u(p.Registered))
 		n.Refused += int(b2u(p.Refused))
+		n.Errno = cmp.Or(n.Errno, p.Errno)
 		n.Hit += int(b2u(p.Hit))
 		n.Optimized += int(b2u(p.Optimized))
 	}
