@@ -138,31 +138,39 @@ func TestRapidEngine(t *testing.T) {
 }
 
 // TestRapidFindsMutant: with a step left out the same property fails, shrinks
-// to a small counterexample, and that is saved as a trace which replays.
+// to a small counterexample, and that is saved as a trace which replays. Of three
+// counterexamples one may stay large: rapid has a second, and ours so many runs.
 func TestRapidFindsMutant(t *testing.T) {
 	setFlag(t, "rapid.checks", "5000")
-	setFlag(t, "rapid.seed", "1")        // of what some others find neither rapid, in its second, nor ours makes something small
 	setFlag(t, "rapid.shrinktime", "1s") // ours does the rest
 	setFlag(t, "rapid.nofailfile", "true")
-	var last *counterexample
-	tb := &fakeTB{TB: t}
-	tb.check(func(t *rapid.T) {
-		if c := holds(t, "no-sync-disarm"); c != nil {
-			last = c
-			c.report(t)
+	small := 0
+	for _, seed := range []string{"1", "2", "3"} {
+		setFlag(t, "rapid.seed", seed)
+		var last *counterexample
+		tb := &fakeTB{TB: t}
+		tb.check(func(t *rapid.T) {
+			if c := holds(t, "no-sync-disarm"); c != nil {
+				last = c
+				c.report(t)
+			}
+		})
+		require.True(t, tb.failed, "rapid didn't find the mutant")
+		require.NotNil(t, last)
+
+		w := last.witness(t)
+		require.Equal(t, last.run.Property, w.Property)
+		if len(w.Schedule) <= 8 {
+			small++
 		}
-	})
-	require.True(t, tb.failed, "rapid didn't find the mutant")
-	require.NotNil(t, last)
+		t.Logf("seed %s: %d deviations", seed, len(w.Schedule))
 
-	w := last.witness(t)
-	require.Equal(t, last.run.Property, w.Property)
-	require.LessOrEqual(t, len(w.Schedule), 8, "%v", w.Schedule)
-
-	path := filepath.Join(t.TempDir(), "rapid.kps")
-	require.NoError(t, os.WriteFile(path, w.File.Marshal(), 0o644))
-	_, r := playPath(t, path, nil)
-	require.True(t, r.Same, r.Why)
+		path := filepath.Join(t.TempDir(), "rapid.kps")
+		require.NoError(t, os.WriteFile(path, w.File.Marshal(), 0o644))
+		_, r := playPath(t, path, nil)
+		require.True(t, r.Same, r.Why)
+	}
+	require.GreaterOrEqual(t, small, 2)
 }
 
 // fakeTB takes the failure that is wanted.
