@@ -48,3 +48,17 @@ func (m *Machine) Waits() []string {
 	}
 	return list
 }
+
+// Last says who went on by default when the run ended, and where it stands.
+func (m *Machine) Last() (cpu int, task, place string) {
+	t := m.lead
+	if t == nil {
+		t = m.cpus[0].task
+	}
+	s := m.Spot(sim.Mover(t.cpu.id))
+	if s.text {
+		return int(t.cpu.id), t.Name, m.SymbolName(s.at)
+	}
+	name, step, _ := m.SpotName(s)
+	return int(t.cpu.id), t.Name, fmt.Sprintf("%s step %d", name, step)
+}

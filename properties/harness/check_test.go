@@ -83,9 +83,9 @@ task(ops = [schedule()])
 	for _, c := range []struct{ ops, want string }{
 		{`register(k), register(bad), register(k), call(f)`, ""},
 		{`register(k, errno = 0), register(bad, errno = "EILSEQ"), register(k, errno = "EINVAL"), call(f)`, ""},
-		{`register(bad, errno = 0)`, "gets -84 from register at f+0x1; right is 0"},
-		{`register(bad, errno = "EINVAL")`, "gets -84 from register at f+0x1; right is -22"},
-		{`register(k, errno = "EILSEQ")`, "gets 0 from register at f+0x5; right is -84"},
+		{`register(bad, errno = 0)`, "gets EILSEQ (-84) from register at f+0x1; right is 0"},
+		{`register(bad, errno = "EINVAL")`, "gets EILSEQ (-84) from register at f+0x1; right is EINVAL (-22)"},
+		{`register(k, errno = "EILSEQ")`, "gets 0 from register at f+0x5; right is EILSEQ (-84)"},
 	} {
 		res, err := Explore(Spec{Scenario: load(t, functions+"task(cpu = 1, ops = ["+c.ops+"])"), Runs: 50})
 		require.NoError(t, err)

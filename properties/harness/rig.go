@@ -106,7 +106,7 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 		if run.Err != nil {
 			return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, run.Err)
 		}
-		return nil, fmt.Errorf("%s: run without probes ended %v: the programs themselves don't come to their end", sc.Name, run.Outcome)
+		return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, twin.noEndAlone(run))
 	}
 	if twin.wrong != nil {
 		return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, twin.wrong)
@@ -174,7 +174,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		p.prepareChecks()
 		r.programs = append(r.programs, p)
 	}
-	r.catchMissing()
+	r.catchFaults()
 	if err := r.addSources(); err != nil {
 		m.Close()
 		return nil, err

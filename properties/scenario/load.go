@@ -130,6 +130,9 @@ func (l *loader) locate(err error) error {
 func (l *loader) explain(err error, endless bool) error {
 	var parse syntax.Error
 	if errors.As(err, &parse) {
+		if strings.Contains(parse.Msg, "non-ASCII") && strings.Contains(parse.Msg, "escape") {
+			return l.failf(parse.Pos, `a byte above 7f is an escape of a string of bytes only; write b"\x55\x89", with a b before it`)
+		}
 		return l.failf(parse.Pos, "%s; this isn't Starlark, which is a small Python", parse.Msg)
 	}
 	var unresolved resolve.ErrorList
