@@ -9,6 +9,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"kpsim/properties"
 	"kpsim/smp/isa"
 )
 
@@ -155,7 +156,7 @@ var chapters = []chapter{
 		{`never(canary = None)`, (*loader).doNever,
 			"no schedule breaks any property. `canary`: with this mutant some schedule must, which shows that the search can see. This is the default"},
 		{`sometimes(property)`, (*loader).doSometimes,
-			"some schedule breaks the `property` of this name; `kpsim list` has them"},
+			"some schedule breaks the `property` of this name, or ID, `\"T2\"`; `kpsim list` has them"},
 	}},
 }
 
@@ -313,6 +314,9 @@ func (l *loader) doSometimes(c *call) (starlark.Value, error) {
 	e := Expect{Sometimes: true}
 	if err := c.unpack("property", &e.Property); err != nil {
 		return nil, err
+	}
+	if p, ok := properties.ByName(e.Property); ok {
+		e.Property = p.Name // its ID may have been given
 	}
 	l.s.Expect = e
 	l.position[part{theExpect, 0, -1}] = c.at
