@@ -114,19 +114,21 @@ func (f *fault) what() string {
 	}
 	off := int(f.at - t.At)
 	f.place = fmt.Sprintf("%s+%#x", t.Name, off)
-	switch {
-	case off == len(t.Code):
+	switch end := len(t.Code); {
+	case off >= end && off < end+isa.MaxLen && cutOff(t) < end:
+		last := cutOff(t)
+		f.place = fmt.Sprintf("%s+%#x", t.Name, last)
+		return fmt.Sprintf("% x: runs past the end of %s: that is no whole instruction; are bytes missing?", t.Code[last:], t.Name)
+	case off == end:
 		return fmt.Sprintf("runs past the end of %s; is a ret missing?", t.Name)
-	case off > len(t.Code):
-		return fmt.Sprintf("somebody has come here, behind the end of %s, which has %d bytes; does a jump or call lead too far?", t.Name, len(t.Code))
+	case off > end:
+		return fmt.Sprintf("somebody has come here, behind the end of %s, which has %d bytes; does a jump or call lead too far?", t.Name, end)
 	}
 	if f.vec == smpev.VecPF && f.x.Fault() == f.at {
 		return f.unloaded(t.Name)
 	}
 	in, err := isa.Decode(t.Code[off:], f.at)
-	if err != nil && f.vec == smpev.VecPF {
-		return fmt.Sprintf("% x: runs past the end of %s: that is no whole instruction; are bytes missing?", t.Code[off:], t.Name)
-	} else if err != nil { // its bytes have changed
+	if err != nil { // its bytes have changed
 		return f.plainly()
 	}
 	does := in.String()
@@ -139,6 +141,19 @@ func (f *fault) what() string {
 		return does + ": divides by zero, or the quotient has too many bits: give the call other arguments"
 	}
 	return does + ": " + f.access(&in)
+}
+
+// cutOff returns where the last instruction of a function begins that its end cuts off,
+// or what is none; else its size.
+func cutOff(t *scenario.Text) (off int) {
+	for off < len(t.Code) {
+		in, err := isa.Decode(t.Code[off:], t.At+isa.Addr(off))
+		if err != nil {
+			break
+		}
+		off += int(in.Len)
+	}
+	return off
 }
 
 // unloaded tells of text or data of a module that isn't there.
@@ -164,8 +179,7 @@ func (f *fault) astray() string {
 		return f.plainly()
 	}
 	to := fmt.Sprintf("%#x", uint64(f.at))
-	const code = "; what is to be run there is given as text(…), at = that address"
-	remedy := code
+	remedy := "; what is to be run there is given as text(…), at = that address"
 	switch _, _, ok := f.r.Machine.SymbolAt(f.at); {
 	case f.at == 0:
 		to, remedy = "address 0", "; a pointer to a function that isn't set?"
@@ -206,6 +220,7 @@ func (f *fault) access(in *isa.Inst) string {
 	name, off, _ := f.r.Machine.SymbolAt(a)
 	d := f.r.block(name)
 	switch t, stack := f.r.textAt(a), f.x.Thread().StackTop(); {
+	case f.vec != smpev.VecPF: // which address it was isn't known
 	case in.Prefixes()&isa.PrefixFS != 0:
 		return fmt.Sprintf("nobody has memory at %%fs:%#x: fs is for user programs; compile it as the kernel is, with -fno-stack-protector", uint64(a))
 	case in.Prefixes()&isa.PrefixGS != 0:
@@ -214,15 +229,15 @@ func (f *fault) access(in *isa.Inst) string {
 			return fmt.Sprintf("no per-CPU variable is at %#x; they lie from %#x on: percpu(\"v\") says where, or elf() links to it", uint64(v), uint64(kernel.PerCPULow))
 		}
 		return fmt.Sprintf("no per-CPU variable is at %#x: define it, percpu(\"v\", at = %#x)", uint64(v), uint64(v))
-	case f.vec == smpev.VecPF && t != nil && a < t.At+isa.Addr(len(t.Code)):
+	case t != nil && a < t.At+isa.Addr(len(t.Code)):
 		return fmt.Sprintf("writes to %s+%#x, which is text: that is patched, by a probe or a label, and not stored to", t.Name, a-t.At)
-	case f.vec == smpev.VecPF && d != nil && f.r.ofModule[name] != nil:
+	case d != nil && f.r.ofModule[name] != nil:
 		return f.unloaded(name)
-	case f.vec == smpev.VecPF && d != nil && d.PerCPU:
+	case d != nil && d.PerCPU:
 		return fmt.Sprintf("nothing is at %s+%#x itself: each CPU has a copy, which is found through gs", name, off)
-	case f.vec == smpev.VecPF && d != nil && d.Away:
+	case d != nil && d.Away:
 		return fmt.Sprintf("%s+%#x is away, and to wait for it is to sleep, which is forbidden here", name, off)
-	case f.vec == smpev.VecPF && a >= stack && a < stack+smp.StackSize:
+	case a >= stack && a < stack+smp.StackSize:
 		return fmt.Sprintf("reads %#x bytes above its stack: a call has six arguments at most, all in registers", a-stack)
 	}
 	return where + memory
@@ -252,7 +267,7 @@ func (r *Rig) noEndAlone(run Run) error {
 		return errors.New(r.noEnd(run))
 	}
 	cpu, task, place := r.Machine.Last()
-	return fmt.Errorf("cpu%d %s: %s: goes on and on: it hasn't ended after %d steps; if it is a loop that ends, and only long, say machine(steps = %d)",
+	return fmt.Errorf("cpu%d %s: %s: goes on and on, and hasn't ended after %d steps; if it is a loop that ends, and only long, say machine(steps = %d)",
 		cpu, task, place, run.Counts.Boundaries, r.more())
 }
 

@@ -211,16 +211,6 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	return r, nil
 }
 
-// readable puts names in place of the addresses, tasks and locks of a message.
-func (r *Rig) readable(message string) string {
-	return traces.Readable(message, r.Machine.SymbolName, func(id uint64) string {
-		if tasks := r.Machine.Tasks(); id < uint64(len(tasks)) {
-			return tasks[id].Name
-		}
-		return fmt.Sprintf("task%d", id)
-	}, r.Kernel.Locks.Name)
-}
-
 // Close ends the rig's fibres. It is not used afterwards.
 func (r *Rig) Close() { r.Machine.Close() }
 
