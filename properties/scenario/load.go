@@ -28,6 +28,15 @@ var dialect = &syntax.FileOptions{TopLevelControl: true, GlobalReassign: true}
 // It bounds the steps a program takes and the size of what one step makes, but
 // not its memory: trust a program as you would a Makefile.
 func Load(name string, src []byte, open func(file string) ([]byte, error)) (*Scenario, error) {
+	l, err := load(name, src, open)
+	if err != nil {
+		return nil, err
+	}
+	return &l.s, nil
+}
+
+// load is Load, and keeps where everything was written.
+func load(name string, src []byte, open func(file string) ([]byte, error)) (*loader, error) {
 	l := &loader{
 		file:     name,
 		lines:    strings.Split(string(src), "\n"),
@@ -60,7 +69,7 @@ func Load(name string, src []byte, open func(file string) ([]byte, error)) (*Sce
 	if err := Check(&l.s); err != nil {
 		return nil, l.locate(err)
 	}
-	return &l.s, nil
+	return l, nil
 }
 
 // exec runs the program.
