@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,14 +30,22 @@ type job struct {
 	result  *harness.Explored // for the result file
 }
 
-// load loads the scenarios that the arguments name, or all built-in ones.
-func load(args []string) ([]*job, error) {
+// A scenarioReader makes a scenario of a program.
+type scenarioReader = func(name string, src []byte, open func(file string) ([]byte, error)) (*scenario.Scenario, error)
+
+// byHand reads a scenario whose probes somebody may register who steps it.
+var byHand scenarioReader = scenario.Load
+
+// load loads the scenarios that the arguments name, or all built-in ones, to search them.
+func load(args []string) ([]*job, error) { return loadBy(scenario.LoadUsed, args) }
+
+func loadBy(read scenarioReader, args []string) ([]*job, error) {
 	if len(args) == 0 {
 		args = scenario.BuiltinNames()
 	}
 	var jobs []*job
 	for _, arg := range families(args) {
-		s, err := loadOne(arg)
+		s, err := loadOne(read, arg)
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +87,7 @@ func families(args []string) (list []string) {
 }
 
 // loadOne loads one scenario: a built-in one, or else a file.
-func loadOne(arg string) (*scenario.Scenario, error) {
+func loadOne(read scenarioReader, arg string) (*scenario.Scenario, error) {
 	if slices.Contains(scenario.BuiltinNames(), arg) {
 		return scenario.LoadBuiltin(arg)
 	}
@@ -88,8 +97,10 @@ func loadOne(arg string) (*scenario.Scenario, error) {
 	}
 	src, err := os.ReadFile(arg)
 	switch {
+	case bytes.HasPrefix(src, []byte("\x7fELF")):
+		return nil, fmt.Errorf("%s is an object file, not a scenario; write one that has elf(%q), or look at its functions: %s", arg, filepath.Base(arg), shell(typed(), "check", arg))
 	case err == nil:
-		return scenario.Load(arg, src, beside(arg))
+		return read(arg, src, beside(arg))
 	case errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(arg, ".star") && !trace && !strings.ContainsAny(arg, `/\`):
 		return nil, fmt.Errorf("no built-in scenario %q; %s (one of your own is a file NAME.star)", arg, suggest(arg, scenario.BuiltinNames()))
 	}

@@ -78,29 +78,6 @@ func api(n uint64) string {
 	return fmt.Sprintf("api %d", n)
 }
 
-// errno prints what a call of the API returned, as the kernel does (errno-base.h, errno.h).
-func errno(n uint64) string {
-	switch n {
-	case 0:
-		return "0"
-	case 2:
-		return "-ENOENT"
-	case 12:
-		return "-ENOMEM"
-	case 16:
-		return "-EBUSY"
-	case 22:
-		return "-EINVAL"
-	case 28:
-		return "-ENOSPC"
-	case 84:
-		return "-EILSEQ"
-	case 95:
-		return "-EOPNOTSUPP"
-	}
-	return fmt.Sprintf("-%d", n)
-}
-
 // cpuSet prints a set of CPUs: cpu0, cpu2-7.
 func cpuSet(mask uint64) string {
 	if mask == 0 {
