@@ -142,7 +142,7 @@ func (c *exploreCmd) judgeNever(r *row, res *harness.Result, canary bool) {
 		r.notes = append(r.notes, fmt.Sprintf("complete for ≤ %d deviations", res.Complete))
 	}
 	switch n := &res.Census; {
-	case !r.job.Patches():
+	case !r.job.Patches() && !r.job.wantsErrno():
 		r.expect(false, nothingPatched)
 		r.advice = shell(typed(), "list") + "   # names scenarios to begin from"
 	case e.Canary == "" && n.Refused > 0 && n.Registered == 0 && !r.job.wantsErrno():

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// LoadUsed is Load for who searches: a probe that no task registers is an error, too,
-// for nothing would be about it. Who steps a scenario by hand may register it.
+// LoadUsed is Load for who searches: a probe that nobody does anything with is an error,
+// too, for nothing would be about it. Who steps a scenario by hand may register it.
 func LoadUsed(name string, src []byte, open func(file string) ([]byte, error)) (*Scenario, error) {
 	l, err := load(name, src, open)
 	if err != nil {
@@ -18,14 +18,15 @@ func LoadUsed(name string, src []byte, open func(file string) ([]byte, error)) (
 	return &l.s, nil
 }
 
-// used says which probe nobody registers, nil if there is none.
+// used says which probe nobody does anything with, nil if there is none. Who only
+// unregisters or enables one asks what the kernel says of that.
 func (s *Scenario) used() error {
 	for i := range s.Probes {
 		name := s.Probes[i].Name
 		handled := slices.ContainsFunc(s.Probes, func(k Probe) bool {
 			return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st Step) bool { return st.Kind == StepRegister && st.Func == name })
 		})
-		if !handled && !s.doesTo(name, OpRegister, OpRegisterAll) {
+		if !handled && !s.doesTo(name, OpRegister, OpRegisterAll, OpUnregister, OpUnregisterAll, OpEnable, OpDisable) {
 			return faultf(part{theProbes, i, -1}, "probe %q is made, but no task registers it; add register(%q) to a task's ops, or leave it out", name, name)
 		}
 	}

@@ -18,7 +18,10 @@ task(ops = [call(f), %s])
 func TestLoadUsed(t *testing.T) {
 	const alone = `t.star:3:5: probe "k" is made, but no task registers it; add register("k") to a task's ops, or leave it out`
 	for _, c := range []struct{ ops, more, want string }{
-		{`unregister(k)`, "", alone},
+		{`schedule()`, "", alone},
+		{`unregister(k)`, "", ""},
+		{`enable(k, errno = "EINVAL")`, "", ""},
+		{`wait_optimized()`, "", alone},
 		{`register(k)`, "", ""},
 		{`register_all([k])`, "", ""},
 		{`schedule()`, `kprobe("j", at = f, pre = [register(k)]); task(ops = [register("j")])`, ""},
