@@ -57,7 +57,7 @@ func TestDrawing(t *testing.T) {
 	require.InDelta(t, all, wide(), 0.1)
 	p.click("[data-go=axis]")
 	require.InDelta(t, float64(r.Scene.Steps[len(r.Scene.Steps)-1].Time-r.Scene.Steps[0].Time), wide(), 1)
-	require.Equal(t, "by step", p.text("[data-go=axis]"))
+	require.Equal(t, "by event", p.text("[data-go=axis]"))
 }
 
 // A lane is of a CPU: a click in it is for a step of that one, if one is near. Who drags goes
@@ -165,7 +165,7 @@ func TestNames(t *testing.T) {
 		p := open(t, file, window{wide: wide, high: 900})
 		names := js[[]string](p, `(v => {
 			const drawn = [], c = v.canvas.getContext("2d"), fill = c.fillText;
-			c.fillText = (text, x, y) => { if (x < v.gutter - 4) drawn.push(text); };
+			c.fillText = (text, x, y) => { if (x < v.gutter - 4 && y < v.high - 15) drawn.push(text); };
 			v.draw();
 			c.fillText = fill;
 			return drawn;

@@ -72,10 +72,10 @@ func TestText(t *testing.T) {
 	for !s.Texts[site].Site {
 		site++
 	}
-	stale := 0
+	stale, ran := 0, 0
 	for step := range s.Steps {
 		p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("kpsim.viewers[0].go(%d)", step)))
-		version, sees, stand := "", map[int]string{}, map[int]view.Stand{}
+		version, sees, stand := "", map[int]string{}, map[uint8]view.Stand{}
 		for _, v := range s.Texts[site].Versions {
 			if v.Step <= step {
 				version = v.Bytes
@@ -88,32 +88,58 @@ func TestText(t *testing.T) {
 		}
 		for _, v := range s.Stands {
 			if v.Step <= step {
-				stand[v.CPU] = v
+				stand[v.Task] = v
 			}
 		}
-		rows := js[map[string]string](p, `Object.fromEntries(Array.from(document.querySelectorAll(".patch table")).filter(t => t.caption.textContent === %q).flatMap(t => Array.from(t.rows))
-			.map(r => [r.cells[0].textContent, Array.from(r.cells).slice(1).map(c => c.textContent || "-").join(" ")]))`, "bytes of "+s.Texts[site].Name)
+		list := js[[][2]string](p, `Array.from(document.querySelectorAll(".patch table")).filter(t => t.caption.textContent === %q).flatMap(t => Array.from(t.rows))
+			.map(r => [r.cells[0].textContent, Array.from(r.cells).slice(1).map(c => c.textContent || "-").join(" ")])`, "bytes of "+s.Texts[site].Name)
+		rows := map[string]string{}
+		for _, r := range list {
+			rows[r[0]] = r[1]
+		}
 		require.Equal(t, version, rows["memory"], "step %d", step)
 		for cpu := range s.CPUs {
-			row, there := rows[fmt.Sprintf("cpu%d may fetch", cpu)]
-			if there && row == "these only" {
-				there = false
+			row, there := rows[fmt.Sprintf("cpu%d may still fetch", cpu)]
+			if !there {
+				row, there = rows["cpu0-1 may still fetch"]
 			}
 			if there {
 				require.Equal(t, sees[cpu], row, "step %d", step)
 				stale++
 			}
 			require.Equal(t, sees[cpu] != version, there, "step %d, cpu%d", step, cpu)
-			at, comes := rows[fmt.Sprintf("cpu%d is at", cpu)], rows[fmt.Sprintf("cpu%d comes back to", cpu)]
-			v, ok := stand[cpu]
-			in := ok && v.Patch == site
-			require.Equal(t, in && !v.Trapped, at != "", "step %d, cpu%d", step, cpu)
-			require.Equal(t, in && v.Trapped, comes != "", "step %d, cpu%d", step, cpu)
-			if in {
-				require.Equal(t, v.Off, strings.Index(strings.ReplaceAll(at+comes, "▲", "^"), "^")/2, "step %d, cpu%d", step, cpu)
+		}
+		want := map[[2]string]int{}
+		for _, v := range stand {
+			for _, at := range v.At {
+				if at.Patch != site {
+					continue
+				}
+				cells := strings.Fields(strings.Repeat("- ", s.Texts[site].Len))
+				does := "is at"
+				cells[at.Off] = "▲"
+				switch {
+				case at.Trap == "#BP":
+					does = "in #BP, saved ip"
+				case at.Trap != "":
+					does = "comes back to"
+				case at.Ran != "":
+					does = "runs"
+					ran++
+					copy(cells[at.Off:], strings.Fields(at.Ran))
+				}
+				want[[2]string{fmt.Sprintf("cpu%d %s", v.CPU, does), strings.Join(cells, " ")}]++
 			}
 		}
+		got := map[[2]string]int{}
+		for _, r := range list {
+			if !strings.HasSuffix(r[0], " fetch") && r[0] != "memory" && r[0] != "linked" {
+				got[r]++
+			}
+		}
+		require.Equal(t, want, got, "step %d", step)
 	}
+	require.Positive(t, ran)
 	require.Positive(t, stale, "some CPU may fetch old bytes")
 }
 
