@@ -210,23 +210,21 @@ class Viewer {
 		c.clearRect(0, 0, this.wide, this.high);
 		c.font = font;
 		c.textBaseline = "middle";
-		this.gutter = Math.min(nameMost, this.wide / 4, 12 + Math.max(c.measureText("event 0").width, ...this.names.map(n => c.measureText(n.name).width)));
+		this.gutter = Math.min(nameMost, this.wide / 4, 12 + Math.max(...["event 0", ...this.names.map(n => n.name)].map(n => wideOf(c, n))));
 		c.save();
 		c.beginPath();
 		c.rect(this.gutter - 4, 0, this.wide - this.gutter + 4, this.high);
 		c.clip();
 		const labels = this.drawSpans(c), fg = this.colour("fg");
-		this.drawArrows(c);
+		const heads = this.drawArrows(c);
 		this.drawSteps(c);
-		c.fillStyle = fg;
-		c.lineJoin = "round";
-		c.lineWidth = 3;
-		for (const [says, x, y, room, ground] of labels) {
-			c.strokeStyle = ground; // what goes behind it stays behind it
-			c.strokeText(says, x, y, room);
-			c.fillText(says, x, y, room);
+		for (const [says, x, y, ground] of labels) {
+			c.fillStyle = ground; // so that no arrow goes through it
+			c.fillRect(x - 1, y - 5, wideOf(c, says) + 2, 10);
+			c.fillStyle = fg;
+			c.fillText(says, x, y);
 		}
-		c.lineWidth = 1;
+		this.drawHeads(c, heads);
 		this.drawScale(c);
 		this.drawMarks(c);
 		c.restore();
@@ -256,7 +254,7 @@ class Viewer {
 					c.strokeRect(x0 + 0.5, row.y + 0.5, x1 - x0 - 2, row.high - 1);
 				}
 				const room = Math.min(x1, this.wide) - left - 6, name = room < labelLeast ? "" : label(c, says, room);
-				if (name !== "") labels.push([name, left + 3, row.y + Math.min(row.high, bandHigh) / 2 + 0.5, room, ground[kind]]);
+				if (name !== "") labels.push([name, left + 3, row.y + Math.min(row.high, bandHigh) / 2 + 0.5, ground[kind]]);
 			}
 		}
 		return labels;
@@ -273,10 +271,10 @@ class Viewer {
 		}
 	}
 
+	// drawArrows returns where their heads are, which names don't cover.
 	drawArrows(c) {
-		const r = this.run, drawn = new Set();
+		const r = this.run, drawn = new Set(), heads = [];
 		c.strokeStyle = this.colour("soft");
-		c.fillStyle = this.colour("soft");
 		c.globalAlpha = this.dense() ? 0.4 : 0.8;
 		for (let i = below(r.arrows.length, this.from, k => this.pos(this.arrowEnds[k])); i < r.arrows.length; i++) {
 			const [kind, from, to] = r.arrows[i];
@@ -293,15 +291,22 @@ class Viewer {
 			c.moveTo(x0, y0);
 			c.lineTo(x1, y1);
 			c.stroke();
-			const turn = Math.atan2(y1 - y0, x1 - x0);
-			c.beginPath();
-			c.moveTo(x1, y1);
-			c.lineTo(x1 - 7 * Math.cos(turn - 0.4), y1 - 7 * Math.sin(turn - 0.4));
-			c.lineTo(x1 - 7 * Math.cos(turn + 0.4), y1 - 7 * Math.sin(turn + 0.4));
-			c.fill();
+			heads.push([x1, y1, Math.atan2(y1 - y0, x1 - x0)]);
 		}
 		c.setLineDash([]);
 		c.globalAlpha = 1;
+		return heads;
+	}
+
+	drawHeads(c, heads) {
+		c.fillStyle = this.colour("soft");
+		for (const [x, y, turn] of heads) {
+			c.beginPath();
+			c.moveTo(x, y);
+			c.lineTo(x - 7 * Math.cos(turn - 0.4), y - 7 * Math.sin(turn - 0.4));
+			c.lineTo(x - 7 * Math.cos(turn + 0.4), y - 7 * Math.sin(turn + 0.4));
+			c.fill();
+		}
 	}
 
 	// dense reports whether steps are closer than a few pixels.
@@ -329,7 +334,7 @@ class Viewer {
 		let free = this.gutter - 4;
 		for (let v = Math.ceil(least / by) * by; v <= most; v += by) {
 			const x = this.byTime ? this.gutter + (v - r.time[0] - this.from) / (this.to - this.from) * (this.wide - this.gutter - 8) : this.x(this.stepOf(v));
-			const name = this.byTime ? `${number.format(v)} cycles` : String(v), wide = c.measureText(name).width;
+			const name = this.byTime ? `${number.format(v)} cycles` : String(v), wide = wideOf(c, name);
 			if (x - wide / 2 < free || x + wide / 2 > this.wide || !this.byTime && r.seq[this.stepOf(v)] !== v) continue;
 			c.fillRect(Math.round(x), this.high - scaleHigh, 1, 3);
 			c.fillText(name, x, this.high - scaleHigh / 2 + 1.5);
@@ -360,7 +365,7 @@ class Viewer {
 			c.beginPath();
 			c.moveTo(t.x - 5, 3); c.lineTo(t.x + 5, 3); c.lineTo(t.x, 12);
 			c.fill();
-			const next = there[i + 1], wide = name => c.measureText(name).width + 10;
+			const next = there[i + 1], wide = name => wideOf(c, name) + 10;
 			if (next && next.x - t.x < wide(t.name) + 6) { // they are close: the last of them has their numbers
 				next.name = `${t.name.split("–")[0]}–${next.name}`;
 				next.first = t.first ?? t.x;
@@ -701,9 +706,17 @@ class Viewer {
 	}
 }
 
+// wideOf is how wide a text is, in pixels; all texts that are drawn have one font.
+const wides = new Map();
+function wideOf(c, text) {
+	let wide = wides.get(text);
+	if (wide === undefined) wides.set(text, wide = c.measureText(text).width);
+	return wide;
+}
+
 // shorten cuts a text to a width; what it has from tail on stays.
 function shorten(c, text, room, tail = -1) {
-	const wide = c.measureText(text).width, end = tail < 0 ? "" : text.slice(tail);
+	const wide = wideOf(c, text), end = tail < 0 ? "" : text.slice(tail);
 	if (wide <= room) return text;
 	const n = Math.max(1, Math.floor(text.length * room / wide) - 1 - end.length);
 	return text.slice(0, n) + "…" + end;
@@ -712,9 +725,9 @@ function shorten(c, text, room, tail = -1) {
 // label returns what there is room for of the name of what is drawn: all of it, a shorter
 // one, its beginning, or nothing.
 function label(c, name, room) {
-	if (c.measureText(name).width <= room) return name;
+	if (wideOf(c, name) <= room) return name;
 	const less = shorter[name] ?? name.split(/[:(]|_core/)[0];
-	if (c.measureText(less).width <= room) return less;
+	if (wideOf(c, less) <= room) return less;
 	return room < 3 * labelLeast ? "" : shorten(c, name, room);
 }
 
