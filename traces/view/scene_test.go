@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 	"kpsim/traces/tracetest"
@@ -400,4 +401,19 @@ func TestSceneLook(t *testing.T) {
 	none := view.Lay(view.Input{}, nil)
 	assert.Empty(t, none.Steps)
 	assert.Equal(t, -1, none.Violation)
+}
+
+// Each reason to serialise has a name.
+func TestSceneNamesReasons(t *testing.T) {
+	tr := begin()
+	for why := kapi.SyncPoke1; why <= kapi.SyncFlush; why++ {
+		tr.On(0, prober).Emit(smpev.Serialise, uint64(why), 0, 0)
+	}
+	tr.On(0, prober).Emit(smpev.Serialise, uint64(kapi.SyncFlush)+1, 0, 0)
+	s := lay(tr)
+	last := len(s.Steps) - 1
+	for i := range s.Steps[:last] {
+		assert.NotContains(t, s.Steps[i].Says, "reason")
+	}
+	assert.Contains(t, s.Steps[last].Says, "reason", "that was all of them")
 }

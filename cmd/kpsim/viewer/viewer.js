@@ -114,6 +114,7 @@ class Viewer {
 		this.from = 0;
 		this.to = Math.max(1, this.run.n - 1);
 		const { seq, n } = this.run, box = this.$(".number");
+		section.style.setProperty("--digits", String(seq[n - 1] ?? 0).length);
 		this.lanes.setAttribute("aria-valuemin", box.min = seq[0] ?? 0);
 		this.lanes.setAttribute("aria-valuemax", box.max = seq[n - 1] ?? 0);
 		this.$(".range").textContent = `of ${seq[0] ?? 0} to ${seq[n - 1] ?? 0}`;
@@ -689,7 +690,8 @@ class Viewer {
 			e.preventDefault();
 		}, { passive: false });
 		new ResizeObserver(() => {
-			if (this.lanes.clientWidth !== this.wide) for (const e of this.section.querySelectorAll(".now, .patches, .cpus")) e.style.minHeight = `${e.least = 0}px`;
+			if (this.lanes.clientWidth !== this.roomIn) for (const e of this.section.querySelectorAll(".now, .patches, .cpus")) e.style.minHeight = `${e.least = 0}px`;
+			this.roomIn = this.lanes.clientWidth;
 			this.redraw();
 		}).observe(this.lanes);
 	}
@@ -718,8 +720,9 @@ function wideOf(c, text) {
 function shorten(c, text, room, tail = -1) {
 	const wide = wideOf(c, text), end = tail < 0 ? "" : text.slice(tail);
 	if (wide <= room) return text;
-	const n = Math.max(1, Math.floor(text.length * room / wide) - 1 - end.length);
-	return text.slice(0, n) + "…" + end;
+	let n = Math.floor(text.length * room / wide);
+	while (n > 1 && wideOf(c, text.slice(0, n) + "…" + end) > room) n--;
+	return text.slice(0, Math.max(1, n)) + "…" + end;
 }
 
 // label returns what there is room for of the name of what is drawn: all of it, a shorter
