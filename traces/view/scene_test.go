@@ -120,11 +120,11 @@ func TestSceneSyncWaits(t *testing.T) {
 	p.Emit(smpev.SendIPI, 3, 1, 0)                                                               // 6: to itself, too
 	c.Emit(smpev.Serialise, 4, 0, 0)                                                             // 7: in no handler
 	c.Trap(smpev.VecNMI, f).Emit(smpev.Serialise, 4, 0, 0).Return(smpev.VecNMI, f)               // 8 to 10: in another one's
-	c.Trap(smpev.VecCall, f).Trap(smpev.VecNMI, f).Emit(smpev.Serialise, 4, 0, 0)                // 11 to 13: in one that lies in it
-	c.Return(smpev.VecNMI, f).Emit(smpev.Serialise, 4, 0, 0)                                     // 14, 15
-	p.Trap(smpev.VecTimer, f).Emit(smpev.MightSleep, 0, 0, 0).Return(smpev.VecTimer, f)          // 16 to 18: what interrupts it isn't what it does
-	p.Emit(smpev.Fire, 0x80, 0, 0)                                                               // 19: nor what befalls it
-	p.Trap(smpev.VecCall, f).Emit(smpev.Serialise, 4, 0, 0).Return(smpev.VecCall, f)             // 20 to 22
+	p.Trap(smpev.VecTimer, f).Emit(smpev.MightSleep, 0, 0, 0).Return(smpev.VecTimer, f)          // 11 to 13: what interrupts it isn't what it does
+	p.Emit(smpev.Fire, 0x80, 0, 0)                                                               // 14: nor what befalls it
+	p.Trap(smpev.VecCall, f).Emit(smpev.Serialise, 4, 0, 0).Return(smpev.VecCall, f)             // 15 to 17
+	c.Trap(smpev.VecCall, f).Trap(smpev.VecNMI, f).Emit(smpev.Serialise, 4, 0, 0)                // 18 to 20: in one that lies in it
+	c.Return(smpev.VecNMI, f).Emit(smpev.Serialise, 4, 0, 0)                                     // 21, 22
 	c.Trap(smpev.VecCall, f)                                                                     // 23
 	p.Emit(smpev.SendIPI, 2, 1, 0)                                                               // 24: to one that has taken an older one
 	c.Emit(smpev.Serialise, 4, 0, 0).Return(smpev.VecCall, f)                                    // 25, 26
@@ -137,7 +137,7 @@ func TestSceneSyncWaits(t *testing.T) {
 	p.Emit(smpev.SendIPI, 0, 1, 0)                                                               // 36
 	p.Emit(smpev.SendIPI, 2, 1, 0).Emit(smpev.Serialise, 4, 0, 0).Emit(smpev.Serialise, 4, 0, 0) // 37 to 39: never answered
 	assert.Equal(t, []string{
-		"cpu0 prober sync_core: cpu1 1-4", "cpu0 prober sync_core: cpu0-1 6-21", "cpu0 prober sync_core: cpu1 24-29", "cpu0 prober sync_core: cpu1 31-33",
+		"cpu0 prober sync_core: cpu1 1-4", "cpu0 prober sync_core: cpu0-1 6-22", "cpu0 prober sync_core: cpu1 24-29", "cpu0 prober sync_core: cpu1 31-33",
 		"cpu0 prober sync_core: cpu1 37-39",
 	}, spans(lay(tr), view.SpanSync))
 }
