@@ -66,10 +66,14 @@ func TestKeepsRoom(t *testing.T) {
 func TestLanesScroll(t *testing.T) {
 	r := long(t, 500)
 	file, _ := page(t, r)
-	p := open(t, file, window{wide: 1280, high: 400})
+	of := func(cpu uint8) int {
+		return find(r.Scene, -1, 1, func(s *view.Step) bool { return s.Event.CPU == cpu })
+	}
+	p := open(t, file, window{wide: 1280, high: 400, hash: fmt.Sprintf("#step=%d", of(3))})
 	for _, cpu := range []uint8{3, 0, 2} {
-		step := find(r.Scene, -1, 1, func(s *view.Step) bool { return s.Event.CPU == cpu })
-		p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("kpsim.viewers[0].go(%d)", step)))
+		if cpu != 3 { // which it was opened with
+			p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("kpsim.viewers[0].go(%d)", of(cpu))))
+		}
 		p.frames()
 		v := js[[]float64](p, "(v => [v.lane[%d].task - v.lanes.scrollTop, v.lanes.clientHeight, v.lanes.scrollHeight])(kpsim.viewers[0])", cpu)
 		require.Less(t, v[1], v[2])

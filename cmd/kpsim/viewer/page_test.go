@@ -319,6 +319,7 @@ func TestKeyboardAlone(t *testing.T) {
 			order = append(order, name)
 		}
 		require.NotEqual(t, "none", js[string](p, "getComputedStyle(document.activeElement).outlineStyle"), "%s shows that it has the focus", name)
+		require.True(t, js[bool](p, `(e => !e.closest("header, .controls") || e.offsetHeight >= 24 && e.offsetWidth >= 24)(document.activeElement)`), "%s is large enough to be hit (WCAG 2.2, 2.5.8)", name)
 		require.NotEmpty(t, js[string](p, `(e => e.getAttribute("aria-label") || e.textContent || e.labels?.[0]?.textContent)(document.activeElement)`), "%s has a name", name)
 	}
 	require.Equal(t, []string{"keys-button", "slider", "first", "back", "on", "last", "violation", "number", "closer", "wider", "all", "axis", "patch site", "patch", "SUMMARY", "deviations", "story"}, order)

@@ -165,6 +165,7 @@ class Viewer {
 		}
 		this.bands = [...rows.values()];
 		this.high = y + 2 + scaleHigh;
+		this.canvas.style.height = this.high + "px"; // which the lanes are moved in
 		this.arrowEnds = [];
 		for (const [, , to] of r.arrows) this.arrowEnds.push(Math.max(to, this.arrowEnds.at(-1) ?? -1));
 	}
@@ -205,7 +206,6 @@ class Viewer {
 		if (this.canvas.width !== Math.round(this.wide * scale) || this.canvas.height !== Math.round(this.high * scale)) {
 			this.canvas.width = Math.round(this.wide * scale);
 			this.canvas.height = Math.round(this.high * scale);
-			this.canvas.style.height = this.high + "px";
 		}
 		c.setTransform(scale, 0, 0, scale, 0, 0);
 		c.clearRect(0, 0, this.wide, this.high);
@@ -462,7 +462,7 @@ class Viewer {
 	now() {
 		const r = this.run, s = this.step, p = this.$(".now");
 		const words = `${this.event(s)}, ${this.whose(s)}: ${r.text(r.says[s])}`;
-		p.replaceChildren(element("div", { className: "says" }, ...unbroken(words)));
+		p.replaceChildren(element("div", { className: "says" }, ...folded(words)));
 		this.lanes.setAttribute("aria-valuenow", r.seq[s]);
 		this.lanes.setAttribute("aria-valuetext", words);
 		let more = `${r.text(r.kind[s])}, at ${number.format(r.time[s])} cycles of the run`;
@@ -507,7 +507,7 @@ class Viewer {
 
 	patch(t, v) {
 		const r = this.run, [step, , , listing, gone] = t.versions[v], bytes = t.bytes[v];
-		const box = element("div", { className: t.site ? "patch site" : "patch" }), name = element("h4", { textContent: t.name + (gone ? " (freed)" : "") });
+		const box = element("div", { className: t.site ? "patch site" : "patch" }), name = element("h4", {}, ...folded(t.name + (gone ? " (freed)" : "")));
 		box.append(name);
 		if (step >= 0) name.append(element("span", { className: "soft", textContent: ` since ${this.event(step)}, by ${this.whose(step)}` }));
 		const whole = bytes.length <= 16 && !gone;
@@ -594,7 +594,7 @@ class Viewer {
 		for (let s = from; s < Math.min(r.n, from + 2 * half + 1); s++) {
 			const b = element("button", { type: "button", tabIndex: -1, onclick: () => this.go(s) },
 				element("span", { className: "no", textContent: r.seq[s] }), " ", element("span", { className: "who", textContent: this.who(s) }), " ",
-				element("span", { className: "what", style: r.depth[s] > 0 ? `padding-left: ${Math.min(r.depth[s], 6)}em` : "" }, ...unbroken(r.text(r.says[s]))));
+				element("span", { className: "what", style: r.depth[s] > 0 ? `padding-left: ${Math.min(r.depth[s], 6)}em` : "" }, ...folded(r.text(r.says[s]))));
 			const item = element("li", { className: r.text(r.class[s]) }, b);
 			if (s === this.step) {
 				item.classList.add("at");
@@ -734,9 +734,13 @@ function label(c, name, room) {
 	return room < 3 * labelLeast ? "" : shorten(c, name, room);
 }
 
-// unbroken keeps bytes on a line that belong together, as far as eight.
-function unbroken(text) {
-	return text.split(/(\b(?:[0-9a-f?]{2} ){1,7}[0-9a-f?]{2}\b|->)/).map((s, i) => i % 2 ? element("span", { className: "together", textContent: s }) : s);
+// folded says where a line may end: not among bytes that belong together, as far as eight;
+// in long names behind an underscore.
+function folded(text) {
+	return text.split(/(\b(?:[0-9a-f?]{2} ){1,7}[0-9a-f?]{2}\b|->)/).flatMap((s, i) => {
+		if (i % 2) return element("span", { className: "together", textContent: s });
+		return /\w{21}/.test(s) ? s.split(/(?<=_)/).flatMap((part, k) => k ? [element("wbr"), part] : part) : s;
+	});
 }
 
 // cpuSet names CPUs: cpu0-2, cpu5.
