@@ -245,7 +245,7 @@ func TestPair(t *testing.T) {
 	for a.Steps[parted].Event.CPU == b.Steps[parted].Event.CPU && a.Steps[parted].Says == b.Steps[parted].Says {
 		parted++
 	}
-	require.Contains(t, p.text(".parted"), fmt.Sprintf("The same up to event %d, where they part.", a.Steps[parted].Event.Seq))
+	require.Contains(t, p.text(".parted"), fmt.Sprintf("They part at event %d.", a.Steps[parted].Event.Seq))
 	p.click(".parted button")
 	p.shows(0, &runs[0], parted)
 	p.shows(1, &runs[1], parted)

@@ -780,7 +780,7 @@ class Host {
 		while (n < a.n && n < b.n && a.cpu[n] === b.cpu[n] && a.text(a.says[n]) === b.text(b.says[n])) n++;
 		this.parted = Math.min(n, a.n - 1, b.n - 1);
 		const at = a.seq[this.parted], other = b.seq[this.parted] === at ? "" : ` (on the right ${b.seq[this.parted]})`;
-		const says = element("p", { className: "parted" }, n === a.n && n === b.n ? "The same, event by event. " : `The same up to event ${at}${other}, where they part. `);
+		const says = element("p", { className: "parted" }, n === a.n && n === b.n ? "The same, event by event. " : `They part at event ${at}${other}. `);
 		const both = element("input", { type: "checkbox", checked: true, onchange: e => { this.together = e.target.checked; } });
 		says.append(element("button", { type: "button", textContent: "go there", onclick: () => this.viewers[0].go(this.parted) }), " ", element("label", {}, both, " move both"));
 		document.querySelector("h1").after(says);
