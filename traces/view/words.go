@@ -32,7 +32,7 @@ func interrupts(v uint64) bool { return v >= 32 || v == smpev.VecNMI }
 var whyNames = [...]string{
 	1: "text_poke_bp, breakpoint written", 2: "text_poke_bp, tail written", 3: "text_poke_bp, head written",
 	4: "armed", 5: "disarmed", 6: "unoptimizing, breakpoint written", 7: "unoptimizing, tail restored",
-	8: "leaving stop_machine", 9: "own store",
+	8: "leaving stop_machine", 9: "own store", 10: "memory unmapped",
 }
 
 // whySelf is the sync that only the CPU makes that has stored.
