@@ -17,8 +17,7 @@ type layer struct {
 	*Scene
 	t    *teller
 	look *Look
-	last map[uint64]string // what was said last of the bytes of each patch, by its address
-	sees int               // of look.Sights: the next
+	sees int // of look.Sights: the next
 
 	on    [256]*Span            // the task span of each CPU
 	traps map[uint8][]*openTrap // by task
@@ -72,13 +71,13 @@ func (l *layer) patches() {
 func (l *layer) version(p *Patch, step int, gone bool) {
 	s := span{p.At, p.At + uint64(p.Len)}
 	v := Version{Step: step, Bytes: bytes(l.t.text.mem, s), Gone: gone}
-	if now := fmt.Sprint(v.Bytes, gone); l.last[p.At] != now {
-		l.last[p.At] = now
-		if !gone {
-			v.Listing = l.t.text.listing(l.t.text.mem, s)
-		}
-		p.Versions = append(p.Versions, v)
+	if last := len(p.Versions) - 1; last >= 0 && p.Versions[last].Bytes == v.Bytes && p.Versions[last].Gone == gone {
+		return
 	}
+	if !gone {
+		v.Listing = l.t.text.listing(l.t.text.mem, s)
+	}
+	p.Versions = append(p.Versions, v)
 }
 
 // seen takes what CPUs may see from behind events before one.

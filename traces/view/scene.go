@@ -161,7 +161,7 @@ func Sites(in Input) (list []Site) {
 func Lay(in Input, look *Look) *Scene {
 	in.All = true
 	t := newTeller(&in)
-	l := &layer{t: t, Scene: &Scene{CPUs: in.CPUs, Violation: -1}, look: look, last: make(map[uint64]string)}
+	l := &layer{t: t, Scene: &Scene{CPUs: in.CPUs, Violation: -1}, look: look}
 	l.patches()
 	for _, e := range t.events() {
 		l.step(e)
