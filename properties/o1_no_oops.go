@@ -20,7 +20,7 @@ type noOops struct{}
 func (*noOops) Reset() {}
 
 func (*noOops) Event(e *traces.Event) *traces.Finding {
-	return found(e, e.B, "dies of %s at %#x, address %#x", vector(e.A), e.B, e.C)
+	return found(e, e.B, "dies of %s at %#x, address %#x", smpev.Vector(e.A), e.B, e.C)
 }
 
 func (*noOops) End(bool) *traces.Finding { return nil }

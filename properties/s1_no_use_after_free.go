@@ -77,7 +77,7 @@ func (m *noUseAfterFree) Event(e *traces.Event) *traces.Finding {
 			return nil // what it returns to it was taken at: the next Exec tells, or the Free between has told
 		}
 		if s := in(m.freed, e.B); s != nil && !m.has(e.B) {
-			return found(e, e.B, "returns from %s to %#x, in the freed %s at %#x", vector(e.A), e.B, s, s.addr)
+			return found(e, e.B, "returns from the %s to %#x, in the freed %s at %#x", smpev.Vector(e.A), e.B, s, s.addr)
 		}
 	case smpev.Alloc:
 		return m.alloc(e)
@@ -150,7 +150,7 @@ func (m *noUseAfterFree) free(e *traces.Event) *traces.Finding {
 	for t := range m.scene.frames.tasks {
 		for _, f := range m.scene.frames.tasks[t] {
 			if (f.vector == smpev.VecNMI || f.vector >= 32) && s.has(f.ip) {
-				return found(e, f.ip, "frees the %s at %#x, but task%d will return from %s to %#x", s, s.addr, uint8(t)-1, vector(f.vector), f.ip)
+				return found(e, f.ip, "frees the %s at %#x, but task%d will return from the %s to %#x", s, s.addr, uint8(t)-1, smpev.Vector(f.vector), f.ip)
 			}
 		}
 	}

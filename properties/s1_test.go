@@ -19,20 +19,20 @@ func init() {
 		a := tr.On(1, 2).Break(f).Pre(1).Own(f, smpev.OwnerKprobe)
 		unprobed(tr)
 		a.Resume(slot)
-		tr.ExpectViolation("S1", "returns from #BP to 0x3000")
+		tr.ExpectViolation("S1", "returns from the #BP to 0x3000")
 	})
 	trap("S1-freed-under-interrupt", "nobody runs in the detour when it is freed, but a preempted task will return there",
 		func(tr *tracetest.Trace) {
 			tr.Alloc(detour, 64, smpev.DetourMem)
 			tr.On(1, 2).Exec(detour, 0x54).Trap(smpev.VecResch, detour+1)
 			tr.Free(detour, 64, smpev.DetourMem)
-			tr.ExpectViolation("S1", "task2 will return from vector 0xfd to 0x2001")
+			tr.ExpectViolation("S1", "task2 will return from the reschedule interrupt to 0x2001")
 		})
 	golden("S1-freed-under-nmi", func(tr *tracetest.Trace) {
 		tr.Alloc(detour, 64, smpev.DetourMem)
 		tr.On(1, 2).Exec(detour, 0x54).Trap(smpev.VecNMI, detour+1)
 		tr.Free(detour, 64, smpev.DetourMem)
-		tr.ExpectViolation("S1", "from NMI")
+		tr.ExpectViolation("S1", "from the NMI")
 	})
 	trap("S1-breakpoint-of-freed", "a breakpoint of a slot that is freed under it, but its handler goes elsewhere",
 		func(tr *tracetest.Trace) {
@@ -66,7 +66,7 @@ func init() {
 		tr.Alloc(slot, 16, smpev.SlotMem).Retire(slot, 16, smpev.SlotMem)
 		tr.On(1, 2).Exec(slot, push...).Trap(smpev.VecNMI, slot+1)
 		tr.Free(slot, 16, smpev.SlotMem)
-		tr.ExpectViolation("S1", "from NMI")
+		tr.ExpectViolation("S1", "from the NMI")
 	})
 	golden("S1-retired-is-handed-out", func(tr *tracetest.Trace) {
 		tr.Alloc(slot, 16, smpev.SlotMem).Retire(slot, 16, smpev.SlotMem).Alloc(slot, 16, smpev.SlotMem)

@@ -25,13 +25,3 @@ func hex(lo, hi uint64) string {
 	b, n := traces.UnpackBytes(lo, hi)
 	return fmt.Sprintf("% x", b[:min(n, len(b))])
 }
-
-var vectorNames = [...]string{0: "#DE", 1: "#DB", 2: "NMI", 3: "#BP", 6: "#UD", 8: "#DF", 13: "#GP", 14: "#PF"}
-
-// vector names a vector as the manuals do.
-func vector(v uint64) string {
-	if v < uint64(len(vectorNames)) && vectorNames[v] != "" {
-		return vectorNames[v]
-	}
-	return fmt.Sprintf("vector %#x", v)
-}

@@ -128,7 +128,7 @@ var claims = []struct {
 	{`^(cpu\d+): pre_handler of \S+ runs with `, []traces.Kind{kpev.Context}},
 	{`^(cpu\d+): (?:register|disable)\(\w+\) -> `, []traces.Kind{kpev.ApiReturn}},
 	{`^(cpu\d+): trampoline: nobody knows`, nil},
-	{`^(cpu\d+): \d+ references less of `, []traces.Kind{kpev.HolderDrop}},
+	{`^(cpu\d+): return probe memory \d+: \d+ references dropped, `, []traces.Kind{kpev.HolderDrop}},
 	{`^(?:(?:un)?register|enable)\(\w+\) returned on (cpu\d+)`, []traces.Kind{kpev.ApiReturn}},
 	{`^(cpu\d+) ran the pre_handler`, []traces.Kind{kpev.Handler}},
 	{`^(cpu\d+) ran the handler of `, []traces.Kind{kpev.Handler}},

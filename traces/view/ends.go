@@ -177,7 +177,7 @@ func (p *past) tellLock(v int) {
 		p.tellReverse(v, held)
 	}
 	for _, k := range p.open(e.Task, v) {
-		p.say(k, 1, "%s took the %s at %s.", p.who(k), vector(p.ev[k].A), p.x.place(p.ev[k].B))
+		p.say(k, 1, "%s took the %s at %s.", p.who(k), smpev.Vector(p.ev[k].A), p.x.place(p.ev[k].B))
 	}
 	p.say(v, 0, "%s: %s: %s.", p.who(v), p.in.task(uint64(e.Task)), p.t.say(e))
 }

@@ -228,13 +228,13 @@ func (l *layer) switched(e *traces.Event, n int) {
 	l.on[e.CPU] = &Span{Kind: SpanTask, CPU: int(e.CPU), Task: l.taskName(next), Says: l.taskName(next), From: n, To: -1}
 	l.spans = append(l.spans, l.on[e.CPU])
 	for depth, t := range l.traps[next] {
-		t.span = &Span{Kind: SpanTrap, CPU: int(e.CPU), Task: l.taskName(next), Says: vector(t.vector), From: n, To: -1, Depth: depth}
+		t.span = &Span{Kind: SpanTrap, CPU: int(e.CPU), Task: l.taskName(next), Says: smpev.Vector(t.vector), From: n, To: -1, Depth: depth}
 		l.spans = append(l.spans, t.span)
 	}
 }
 
 func (l *layer) trap(e *traces.Event, n int) {
-	t := &openTrap{e.A, n, l.span(e, SpanTrap, vector(e.A), n)}
+	t := &openTrap{e.A, n, l.span(e, SpanTrap, smpev.Vector(e.A), n)}
 	t.span.Depth = len(l.traps[e.Task])
 	l.spans = append(l.spans, t.span)
 	l.traps[e.Task] = append(l.traps[e.Task], t)

@@ -115,7 +115,7 @@ func (t *teller) mergeFire(e *traces.Event, r *row) bool {
 	t.next++
 	r.class, r.weight = t.importance(trap)
 	t.depth[trap.Task]++
-	r.text = fmt.Sprintf("%s, saved ip %s", vector(trap.A), t.stood(trap, trap.B))
+	r.text = fmt.Sprintf("%s, saved ip %s", smpev.Vector(trap.A), t.stood(trap, trap.B))
 	return true
 }
 

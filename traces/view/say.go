@@ -27,7 +27,7 @@ func (t *teller) say(e *traces.Event) string {
 	case smpev.Exec:
 		return t.exec(e)
 	case smpev.Trap:
-		s := vector(e.A) + ", saved ip " + t.stood(e, e.B)
+		s := smpev.Vector(e.A) + ", saved ip " + t.stood(e, e.B)
 		if e.C != 0 {
 			s += ", fault at " + x.place(e.C)
 		}
@@ -37,7 +37,7 @@ func (t *teller) say(e *traces.Event) string {
 	case smpev.Return:
 		return "return to " + t.stood(e, e.B)
 	case smpev.Oops:
-		return fmt.Sprintf("OOPS: nobody handles %s at %s", vector(e.A), x.place(e.B))
+		return fmt.Sprintf("OOPS: nobody handles %s at %s", smpev.Vector(e.A), x.place(e.B))
 	case smpev.Switch:
 		if e.C == 0 {
 			return fmt.Sprintf("preempted: %s -> %s", in.task(e.A), in.task(e.B))
@@ -144,7 +144,7 @@ func (t *teller) sayProbe(e *traces.Event) string {
 	case kpev.InstanceFree:
 		return fmt.Sprintf("%s: instance %d freed", t.in.probe(e.B), e.A)
 	case kpev.HolderDrop:
-		return fmt.Sprintf("%s less of what return probe memory %d is for, %d left", count(int(e.B), "reference", "references"), e.A, e.C)
+		return fmt.Sprintf("return probe memory %d: %s dropped, %d left", e.A, count(int(e.B), "reference", "references"), e.C)
 	case kpev.HolderFree:
 		return fmt.Sprintf("return probe memory %d of %s freed", e.A, t.in.probe(e.B))
 	case kpev.Hooked:

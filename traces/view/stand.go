@@ -72,7 +72,7 @@ func (l *layer) standAt(task uint8, cpu, n int) {
 	now := Stand{Step: n, Task: task, CPU: cpu}
 	for _, f := range s.saved {
 		if patch, off, ok := l.patchAt(f.ip); ok {
-			now.At = append(now.At, Place{patch, off, "", vector(f.vector)})
+			now.At = append(now.At, Place{patch, off, "", smpev.Vector(f.vector)})
 		}
 	}
 	if patch, off, ok := l.patchAt(s.at); ok && s.here {

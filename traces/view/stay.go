@@ -223,7 +223,7 @@ func (p *past) tellHandlerContext(s *stay, v int) {
 			on = ", which stop_machine can't hold off"
 		}
 	}
-	p.say(k, 0, "%s took its %s%s; its handler ran %s.", p.who(k), vector(e.A), on, p.x.place(p.ev[v].A))
+	p.say(k, 0, "%s took its %s%s; its handler ran %s.", p.who(k), smpev.Vector(e.A), on, p.x.place(p.ev[v].A))
 }
 
 // tellMissing tells what of the last image of a site isn't written yet.

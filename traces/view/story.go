@@ -341,7 +341,7 @@ func (p *past) tellTrap(v int) {
 		p.say(v, 0, "Neither the text-poke handler nor kprobes claimed the #BP on %s: the kernel died.", p.who(v))
 		return
 	case e.Kind == smpev.Oops:
-		p.say(v, 0, "Nobody handled the %s on %s: the kernel died.", vector(e.A), p.who(v))
+		p.say(v, 0, "Nobody handled the %s on %s: the kernel died.", smpev.Vector(e.A), p.who(v))
 		return
 	}
 	p.say(v, 0, "%s: %s.", p.who(v), p.t.say(e))

@@ -11,19 +11,6 @@ import (
 
 const done = smpev.Done
 
-var vectorNames = [256]string{
-	smpev.VecDE: "#DE", smpev.VecDB: "#DB", smpev.VecNMI: "NMI", smpev.VecBP: "#BP", smpev.VecUD: "#UD",
-	smpev.VecDF: "#DF", smpev.VecGP: "#GP", smpev.VecPF: "#PF",
-	smpev.VecTimer: "timer interrupt", smpev.VecResch: "reschedule interrupt", smpev.VecCall: "call IPI",
-}
-
-func vector(v uint64) string {
-	if v < uint64(len(vectorNames)) && vectorNames[v] != "" {
-		return vectorNames[v]
-	}
-	return fmt.Sprintf("vector %#x", v)
-}
-
 // interrupts reports whether a vector comes from outside: an IPI, a timer, an NMI.
 func interrupts(v uint64) bool { return v >= 32 || v == smpev.VecNMI }
 
