@@ -130,9 +130,12 @@ func (p *program) bug(v any) {
 	if c, ok := v.(*harness.Crash); ok { // it happened in a worker
 		v, stack = c.Value, c.Stack
 	}
-	if b, ok := v.(*sim.BugError); ok {
-		fmt.Fprintf(p.err, "kpsim: %v\n", b)
-	} else {
+	switch b := v.(type) {
+	case *sim.BugError:
+		fmt.Fprintf(p.err, "kpsim: %v\n%s", b, b.Stack)
+	case *sim.Panic: // it happened on a fibre
+		fmt.Fprintf(p.err, "kpsim: bug of the simulator: panic: %v\n%s", b, b.Stack)
+	default:
 		fmt.Fprintf(p.err, "kpsim: bug of the simulator: panic: %v\n%s", v, stack)
 	}
 	if p.doing != "" {
