@@ -98,6 +98,9 @@ func complete(at *kong.Node, words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
 	}
+	if len(words) > 1 && words[0] == "help" { // as in help explore
+		words = words[1:]
+	}
 	var waiting *kong.Flag // for its value
 	given := 0             // positional arguments
 	for i, w := range words[:len(words)-1] {

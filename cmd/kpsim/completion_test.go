@@ -36,6 +36,8 @@ func TestComplete(t *testing.T) {
 	}{
 		{[]string{"expl"}, "explore explain"},
 		{[]string{"nosuch", "expl"}, ""},
+		{[]string{"help", "expl"}, "explore explain"},
+		{[]string{"help", "overhead", "ma"}, "maxactive"},
 		{[]string{"overhead", "ma"}, "maxactive"},
 		{[]string{"overhead", "--mach"}, "--machine"}, // of table, which may be left out
 		{[]string{"overhead", "fit", ""}, ""},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"kpsim/properties/harness"
 	"kpsim/traces"
@@ -82,9 +81,9 @@ type explained struct {
 
 // readTrace reads a trace file whose property there is.
 func readTrace(path string) (*traces.File, error) {
-	data, err := os.ReadFile(path)
+	data, err := givenTrace(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s; give a trace, which %s explore writes to traces/", cause(err, path), typed())
+		return nil, err
 	}
 	file, err := traces.Parse(path, data)
 	if err != nil {

@@ -82,18 +82,11 @@ func loadOne(arg string) (*scenario.Scenario, error) {
 	if slices.Contains(scenario.BuiltinNames(), arg) {
 		return scenario.LoadBuiltin(arg)
 	}
-	trace := strings.HasSuffix(arg, ".kps")
-	if _, err := os.Stat(arg); err == nil && trace {
-		return nil, fmt.Errorf("%s is a trace, not a scenario; to run it: %s", arg, shell(typed(), "replay", arg))
+	src, err := givenScenario(arg)
+	if err != nil {
+		return nil, err
 	}
-	src, err := os.ReadFile(arg)
-	switch {
-	case err == nil:
-		return scenario.Load(arg, src, beside(arg))
-	case errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(arg, ".star") && !trace && !strings.ContainsAny(arg, `/\`):
-		return nil, fmt.Errorf("no built-in scenario %q; %s (one of your own is a file NAME.star)", arg, suggest(arg, scenario.BuiltinNames()))
-	}
-	return nil, fmt.Errorf("%s; give the path of a scenario file, or a name that %s list prints", cause(err, arg), typed())
+	return scenario.Load(arg, src, beside(arg))
 }
 
 // beside opens the object files that a scenario names: relative to its folder,

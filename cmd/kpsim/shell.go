@@ -81,7 +81,7 @@ func (c *shellCmd) run(p *program) (int, error) {
 func (c *shellCmd) open(p *program) (*harness.Session, error) {
 	p.doing = "shell of " + c.What
 	p.exitAtInterrupt("the session is over")
-	if strings.HasSuffix(c.What, ".kps") {
+	if isTraceFile(c.What) || strings.HasSuffix(c.What, ".kps") {
 		if c.onceFlags != (onceFlags{}) {
 			return nil, fmt.Errorf("%s: a trace has its own schedule, mutant and edition; leave --seed, --strategy, --mutant, --as-shipped and --edition out", c.What)
 		}
