@@ -58,6 +58,12 @@ func (c *explainCmd) run(p *program) (int, error) {
 			return 0, fmt.Errorf("%s: %w", c.Trace, err)
 		}
 	}
+	for i := range e.story {
+		e.input.Named = append(e.input.Named, e.story[i].Names()...)
+	}
+	if n := e.lost; n != nil && !n.FromStart && !n.Sharp {
+		e.input.Named = append(e.input.Named, n.From.Event, n.To.Event)
+	}
 	status := exitOK
 	if !r.Breaks {
 		status = exitAgainst

@@ -106,6 +106,56 @@ func TestStories(t *testing.T) {
 	assert.Len(t, string(data), len(strings.Join(got, between)), "there is more in %s than stories", path)
 }
 
+// What a sentence of explain gives the number of is a row of the table below it or, of the
+// odds, of their table; and so is each of the odds that it gives.
+func TestExplainNamesRows(t *testing.T) {
+	files, err := filepath.Glob("../../traces/corpus/*.kps")
+	require.NoError(t, err)
+	cells, err := filepath.Glob("../../traces/corpus/matrix/*.kps")
+	require.NoError(t, err)
+	event, question, share := regexp.MustCompile(`event (\d+)`), regexp.MustCompile(`question (\d+)`), regexp.MustCompile(`\S+ %`)
+	rowOf, oddsOf := regexp.MustCompile(`(?m)^[ >] *(\d+)  `), regexp.MustCompile(`(?m)^ +(\d+) +(\d+) +(\S+ %)`)
+	first := func(matches [][]string) (list []string) {
+		for _, m := range matches {
+			list = append(list, m[len(m)-1])
+		}
+		return list
+	}
+	creeping := 0
+	for _, path := range append(files, cells...) {
+		var out bytes.Buffer
+		_, err := (&explainCmd{Trace: path, Runs: 40, Seed: 1}).run(newProgram(&out, io.Discard))
+		require.NoError(t, err)
+		parts := strings.SplitN(out.String(), "\n\n", 4)
+		require.Len(t, parts, 4, path)
+		story, rows := parts[1], first(rowOf.FindAllStringSubmatch(parts[2], -1))
+		for _, n := range append(first(rowOf.FindAllStringSubmatch(story, -1)), first(event.FindAllStringSubmatch(story, -1))...) {
+			assert.Contains(t, rows, n, "%s: %s", path, story)
+		}
+		_, end, ok := strings.Cut(parts[3], "The point of no return.")
+		require.True(t, ok, path)
+		parts = strings.SplitN(end, "\n\n", 4)
+		require.Len(t, parts, 4, path)
+		odds, says := oddsOf.FindAllStringSubmatch(parts[1], -1), parts[2]
+		var questions, events, chances []string
+		for _, m := range odds {
+			questions, events, chances = append(questions, m[1]), append(events, m[2]), append(chances, m[3])
+		}
+		for _, n := range first(event.FindAllStringSubmatch(says, -1)) {
+			creeping++
+			assert.Contains(t, events, n, "%s: %s", path, says)
+			assert.Contains(t, rows, n, "%s: %s", path, says)
+		}
+		for _, n := range first(question.FindAllStringSubmatch(says, -1)) {
+			assert.Contains(t, questions, n, "%s: %s", path, says)
+		}
+		for _, f := range share.FindAllString(says, -1) {
+			assert.Contains(t, chances, f, "%s: %s", path, says)
+		}
+	}
+	require.Greater(t, creeping, 20)
+}
+
 // claims are what a sentence says by its verb, and the kind of event that it
 // must then be about.
 var claims = []struct {
