@@ -143,6 +143,7 @@ func (c *explainCmd) print(p *program, e *explained) error {
 	default:
 		p.next("", "to find it anew:", anew(e.file, r.Rig.Scenario.Name))
 	}
+	p.tellEdited(c.Trace, e.file)
 	return nil
 }
 

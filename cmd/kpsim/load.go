@@ -21,12 +21,14 @@ import (
 type job struct {
 	*scenario.Scenario
 	arg    string // what it was called on the command line
+	source string // the checksum of its program; "" if that isn't known
 	runs   uint64
 	usual  uint64 // how many there are without --runs
 	digest uint64 // of the default run
 
 	checked uint64            // how many runs were played again and came out the same
 	result  *harness.Explored // for the result file
+	older   []older           // traces that lie where it would have written some
 }
 
 // load loads the scenarios that the arguments name, or all built-in ones.
@@ -36,7 +38,7 @@ func load(args []string) ([]*job, error) {
 	}
 	var jobs []*job
 	for _, arg := range families(args) {
-		s, err := loadOne(arg)
+		s, source, err := loadSource(arg)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +54,7 @@ func load(args []string) ([]*job, error) {
 					j.arg, arg, s.Name, s.Name+"-2")
 			}
 		}
-		jobs = append(jobs, &job{Scenario: s, arg: arg})
+		jobs = append(jobs, &job{Scenario: s, arg: arg, source: source})
 	}
 	return jobs, nil
 }
@@ -79,14 +81,23 @@ func families(args []string) (list []string) {
 
 // loadOne loads one scenario: a built-in one, or else a file.
 func loadOne(arg string) (*scenario.Scenario, error) {
-	if slices.Contains(scenario.BuiltinNames(), arg) {
-		return scenario.LoadBuiltin(arg)
+	s, _, err := loadSource(arg)
+	return s, err
+}
+
+// loadSource is loadOne, with the checksum of the program.
+func loadSource(arg string) (*scenario.Scenario, string, error) {
+	name, open := arg, beside(arg)
+	src, err := scenario.BuiltinSource(arg)
+	if err == nil {
+		name, open = arg+".star", scenario.OpenBuiltin
+	} else if src, err = givenScenario(arg); err != nil {
+		return nil, "", err
 	}
-	src, err := givenScenario(arg)
-	if err != nil {
-		return nil, err
-	}
-	return scenario.Load(arg, src, beside(arg))
+	var sum checksum
+	sum.see(src)
+	s, err := scenario.Load(name, src, sum.opening(open))
+	return s, sum.String(), err
 }
 
 // beside opens the object files that a scenario names: relative to its folder,

@@ -70,7 +70,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": cmdStatus, "line": cmdLine, "lastline": cmdLastLine, "json": cmdJSON,
 			"edit": cmdEdit, "truncate": cmdTruncate, "interrupt": cmdInterrupt,
-			"serve": cmdServe,
+			"serve": cmdServe, "edited": cmdEdited, "crlf": cmdCRLF,
 		},
 	})
 }
@@ -162,6 +162,21 @@ func cmdEdit(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("nothing to edit")
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(is), 0o644))
+}
+
+// edited FILE PATTERN REPLACEMENT: edits it.
+func cmdEdited(ts *testscript.TestScript, neg bool, args []string) {
+	was := ts.ReadFile(args[0])
+	is := regexp.MustCompile(args[1]).ReplaceAllString(was, args[2])
+	if is == was {
+		ts.Fatalf("nothing to edit")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(is), 0o644))
+}
+
+// crlf FILE: ends its lines as Windows does.
+func cmdCRLF(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.ReplaceAll(ts.ReadFile(args[0]), "\n", "\r\n")), 0o644))
 }
 
 // truncate FILE: cut off at some bytes of each section, it is no trace.

@@ -135,6 +135,8 @@ type proved struct {
 	Unsaved     string            `json:"unsaved,omitempty"`     // why a trace isn't written
 	Texts       []string          `json:"trace_texts,omitempty"` // and what those that aren't would hold
 
+	Older []older `json:"older_traces,omitempty"`
+
 	witnesses []*harness.Witness
 	paths     []string // of the witnesses' traces; "": it could not be saved
 	far       uint64   // millionths of what is known, if it isn't complete
@@ -169,12 +171,15 @@ func (c *verifyCmd) verify(p *program, j *job, what string) (*proved, error) {
 	}
 	row.take(v)
 	c.judge(j, row, bound)
+	var written []string
 	for i, w := range v.Witnesses {
 		name := traceName(j.Name)
 		if i > 0 {
 			name += "-" + w.Property.Name
 		}
 		path := filepath.Join(c.Traces, name+".kps")
+		j.foundIn(w.File)
+		written = append(written, path)
 		text := w.File.Marshal()
 		if err := writeWhole(path, text); err != nil {
 			row.Unsaved = cause(err, path)
@@ -184,6 +189,7 @@ func (c *verifyCmd) verify(p *program, j *job, what string) (*proved, error) {
 		}
 		row.paths = append(row.paths, path)
 	}
+	row.Older = c.base.olders(j, written)
 	return row, nil
 }
 
@@ -297,6 +303,7 @@ func (c *verifyCmd) print(p *program, j *job, r *proved) error {
 	if c.JSON {
 		return p.printJSON(r)
 	}
+	defer p.tellOlder(r.Older)
 	said := r.Certificate
 	switch {
 	case len(r.Broken) > 0:

@@ -34,7 +34,7 @@ type Input struct {
 	All   bool     // a row for each event
 	Named []uint32 // events that have a row of their own in any case: what is said elsewhere names them
 	Rows  int      // about how many rows at most, unless All; 0: rowsDefault
-	Width int  // of a line: columns are wrapped; 0: as wide as they need
+	Width int      // of a line: columns are wrapped; 0: as wide as they need
 	Color bool
 	_     struct{}
 }
