@@ -60,13 +60,7 @@ func (h *sh) where(args []string) error {
 	if s := m.Waiting(); s != "" {
 		h.p.indented("", s)
 	}
-	var held []string
-	for _, t := range h.s.Tasks() {
-		if t.Held() {
-			held = append(held, t.Name)
-		}
-	}
-	if len(held) > 0 {
+	if held := h.held(); len(held) > 0 {
 		h.p.indented("", "not begun: "+list(held))
 	}
 	if h.s.Run == nil {
@@ -254,7 +248,11 @@ func (h *sh) hits(args []string) error {
 	if len(args) > 0 {
 		return errUsage
 	}
-	for _, l := range hitsOf(h.s.Rig, &h.s.Tally) {
+	list := hitsOf(h.s.Rig, &h.s.Tally)
+	if len(list) == 0 {
+		fmt.Fprintln(h.p.out, "there is no probe; kprobe makes one, as kprobe p at "+h.functions()[0])
+	}
+	for _, l := range list {
 		h.p.indented("", l.line)
 	}
 	return nil
@@ -263,6 +261,9 @@ func (h *sh) hits(args []string) error {
 func (h *sh) dmesg(args []string) error {
 	if len(args) > 0 {
 		return errUsage
+	}
+	if len(h.s.Lines) == 0 {
+		fmt.Fprintln(h.p.out, "(nothing)")
 	}
 	for _, l := range h.s.Lines {
 		fmt.Fprintln(h.p.out, l)
@@ -282,6 +283,10 @@ func (h *sh) events(args []string) error {
 		in.Rows = n
 	default:
 		return errUsage
+	}
+	if h.s.Rig.Machine.Steps() == 0 {
+		fmt.Fprintln(h.p.out, "nothing has happened yet"+h.stuck())
+		return nil
 	}
 	return view.Interleaving(h.p.out, in)
 }
