@@ -24,6 +24,8 @@ func isTrace(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("kpsim trace:")) || bytes.Contains(data, []byte("-- scenario.star --\n"))
 }
 
+func isObject(data []byte) bool { return bytes.HasPrefix(data, []byte("\x7fELF")) }
+
 func isTraceFile(path string) bool {
 	if !isFile(path) { // what can be read once
 		return false
@@ -101,6 +103,8 @@ func givenScenario(arg string) ([]byte, error) {
 	switch {
 	case isFolder(arg):
 		return nil, isNothing(arg, nil, ".star", fmt.Sprintf(give, typed()))
+	case isObject(data):
+		return nil, fmt.Errorf("%s is an object file, not a scenario; write one that has elf(%q), or look at its functions: %s", arg, filepath.Base(arg), shell(typed(), "check", arg))
 	case err == nil && isTrace(data):
 		return nil, fmt.Errorf("%s is a trace, not a scenario; to run it: %s", arg, shell(typed(), "replay", arg))
 	case err == nil && strings.HasSuffix(arg, ".star") && utf8.Valid(data): // scenario.Load says what it lacks
@@ -142,8 +146,8 @@ func isNothing(arg string, data []byte, end, give string) error {
 			return fmt.Errorf("%s: is a directory; give what is in it, as %s", arg, instead(arg, files[0]))
 		}
 		return fmt.Errorf("%s: is a directory; %s", arg, give)
-	case bytes.HasPrefix(data, []byte("\x7fELF")):
-		return fmt.Errorf("%s is an object file; to see what can be probed in it: %s", arg, shell(typed(), "check", arg))
+	case isObject(data):
+		return fmt.Errorf("%s is an object file, not a trace; to see what can be probed in it: %s", arg, shell(typed(), "check", arg))
 	case len(bytes.TrimSpace(data)) == 0:
 		return fmt.Errorf("%s is empty; %s", arg, give)
 	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
