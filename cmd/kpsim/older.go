@@ -49,10 +49,9 @@ func (c *checksum) opening(open func(string) ([]byte, error)) func(string) ([]by
 
 func (c checksum) String() string { return fmt.Sprintf("%x", []byte(c)) }
 
-// foundIn notes in a trace which program it was found in. A trace that a share has found has
-// that already.
+// foundIn notes in a trace which program it was found in.
 func (j *job) foundIn(file *traces.File) {
-	if j.source == "" || file.Remark(originSource) != "" {
+	if j.source == "" {
 		return
 	}
 	if !slices.Contains(scenario.BuiltinNames(), j.arg) {

@@ -404,11 +404,14 @@ func (h *sh) step(args []string) error {
 		return errUsage
 	}
 	if made < n && h.s.Run == nil {
-		who := "nobody can"
+		says := "nobody can move" + h.stuck()
 		if len(args) > 0 {
-			who = args[0] + " can't"
+			says = args[0] + " can't move"
+			if strings.HasPrefix(args[0], "cpu") { // not an interrupt
+				says += h.stuck()
+			}
 		}
-		h.p.indented("", fmt.Sprintf("%s of %d: %s move%s", number(made, "step"), n, who, h.stuck()))
+		h.p.indented("", fmt.Sprintf("%s of %d: %s", number(made, "step"), n, says))
 	}
 	return h.where(nil)
 }
@@ -416,8 +419,6 @@ func (h *sh) step(args []string) error {
 // stuck ends what is said of a machine in which nothing moves: what would make it move.
 func (h *sh) stuck() string {
 	switch held := h.held(); {
-	case h.s.Rig.Machine.Moving():
-		return ""
 	case len(held) > 0:
 		return "; start lets " + list(held) + " begin"
 	case !slices.ContainsFunc(h.s.Tasks(), func(t *smp.Task) bool { return !t.Dead() }):
