@@ -416,37 +416,6 @@ func (h *sh) step(args []string) error {
 	return h.where(nil)
 }
 
-// stuck ends what is said of a machine in which nothing moves: what would make it move.
-func (h *sh) stuck() string {
-	switch held := h.held(); {
-	case len(held) > 0:
-		return "; start lets " + list(held) + " begin"
-	case !slices.ContainsFunc(h.s.Tasks(), func(t *smp.Task) bool { return !t.Dead() }):
-		return "; every task is at its end, and call or register can still be typed"
-	}
-	return ""
-}
-
-// held are the tasks that have not begun.
-func (h *sh) held() (names []string) {
-	for _, t := range h.s.Tasks() {
-		if t.Held() {
-			names = append(names, t.Name)
-		}
-	}
-	return names
-}
-
-// task is the scenario's task of a name, nil if it has none.
-func (h *sh) task(name string) *smp.Task {
-	for _, t := range h.s.Tasks() {
-		if t.Name == name {
-			return t
-		}
-	}
-	return nil
-}
-
 // tasks are those named, or all of the scenario's that have not begun.
 func (h *sh) tasks(names []string) ([]*smp.Task, error) {
 	var all []string

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,6 +66,37 @@ func (h *sh) where(args []string) error {
 	}
 	if h.s.Run == nil {
 		h.p.indented("", fmt.Sprintf("%s so far; can move: %s", number(m.Steps(), "step"), h.movers()))
+	}
+	return nil
+}
+
+// stuck ends what is said of a machine in which nothing moves: what would make it move.
+func (h *sh) stuck() string {
+	switch held := h.held(); {
+	case len(held) > 0:
+		return "; start lets " + list(held) + " begin"
+	case !slices.ContainsFunc(h.s.Tasks(), func(t *smp.Task) bool { return !t.Dead() }):
+		return "; every task is at its end, and call or register can still be typed"
+	}
+	return ""
+}
+
+// held are the tasks that have not begun.
+func (h *sh) held() (names []string) {
+	for _, t := range h.s.Tasks() {
+		if t.Held() {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// task is the scenario's task of a name, nil if it has none.
+func (h *sh) task(name string) *smp.Task {
+	for _, t := range h.s.Tasks() {
+		if t.Name == name {
+			return t
+		}
 	}
 	return nil
 }
