@@ -1,6 +1,10 @@
 package kprobes
 
-import "fmt"
+import (
+	"fmt"
+
+	"kpsim/kprobes/kpev"
+)
 
 // Errno is the answer of an API call that can't be met: a kernel errno.
 type Errno int
@@ -18,10 +22,8 @@ const (
 	EOPNOTSUPP Errno = 95 // an instruction that can be neither stepped nor emulated
 )
 
-var errnoNames = map[Errno]string{ENOENT: "ENOENT", E2BIG: "E2BIG", EBUSY: "EBUSY", EEXIST: "EEXIST", ENOMEM: "ENOMEM", EINVAL: "EINVAL", ENOSPC: "ENOSPC", EILSEQ: "EILSEQ", EOPNOTSUPP: "EOPNOTSUPP"}
-
 func (e Errno) Error() string {
-	if name, ok := errnoNames[e]; ok {
+	if name := kpev.ErrnoName(uint64(e)); name != "" {
 		return "-" + name
 	}
 	return fmt.Sprintf("errno %d", int(e))

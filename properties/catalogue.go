@@ -32,10 +32,10 @@ var All = []*Property{
 	&ListAgrees,
 }
 
-// ByName returns the property of that name.
+// ByName returns the property of that name, or of that ID.
 func ByName(name string) (*Property, bool) {
 	for _, p := range All {
-		if p.Name == name {
+		if p.Name == name || p.ID == name {
 			return p, true
 		}
 	}

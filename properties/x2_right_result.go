@@ -1,8 +1,7 @@
 package properties
 
 import (
-	"fmt"
-
+	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -45,17 +44,9 @@ func (m *rightResult) Event(e *traces.Event) *traces.Finding {
 	case smpev.CheckMemory:
 		return found(e, e.C, "finds %#x in memory at %#x; right is %#x", e.B, e.C, w.value)
 	case smpev.CheckErrno:
-		return found(e, e.C, "gets %s from register at %#x; right is %s", answer(e.B), e.C, answer(w.value))
+		return found(e, e.C, "gets %s from register at %#x; right is %s", kpev.Errno(e.B), e.C, kpev.Errno(w.value))
 	}
 	return found(e, 0, "gets %#x from a call; right is %#x", e.B, w.value)
-}
-
-// answer prints what the API returned: 0, or a negative errno.
-func answer(errno uint64) string {
-	if errno == 0 {
-		return "0"
-	}
-	return fmt.Sprintf("-%d", errno)
 }
 
 func (m *rightResult) End(bool) *traces.Finding { return nil }

@@ -23,7 +23,7 @@ func init() {
 	})
 	golden("X2-wrong-errno", func(tr *tracetest.Trace) {
 		tr.Want(2, 0, errno, 0).On(1, 2).Got(0, errno, 22, f)
-		tr.ExpectViolation("X2", "gets -22 from register at 0x1000; right is 0")
+		tr.ExpectViolation("X2", "gets EINVAL (-22) from register at 0x1000; right is 0")
 	})
 	trap("X2-repeated", "a task repeats its checks, each time in their order, while another one makes its own",
 		func(tr *tracetest.Trace) {

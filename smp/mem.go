@@ -10,9 +10,12 @@ import (
 	"kpsim/smp/kapi"
 )
 
+// PageSize is how many bytes a page has.
+const PageSize = 1 << pageShift
+
 const (
 	pageShift = 12
-	pageSize  = 1 << pageShift
+	pageSize  = PageSize
 	blockSize = 64 // what is copied back at reset, one bit each in page.dirty
 )
 

@@ -5,6 +5,6 @@ import "kpsim/smp/isa"
 // Fault returns the address that the last page fault of the CPU was about (CR2).
 func (x *Ctx) Fault() isa.Addr { return isa.Addr(x.cpu.sys.CR2) }
 
-// Refuse ends the run: what happened at an address is the input's fault, and
-// what says which. The routine is to return.
-func (x *Ctx) Refuse(at isa.Addr, what string) { x.m.refuseAt(x.cpu, at, what) }
+// Refuse ends the run: what happened at a place is the input's fault, and what
+// says which. The routine is to return.
+func (x *Ctx) Refuse(place, what string) { x.m.refuseIn(x.cpu, place, what) }

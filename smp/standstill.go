@@ -48,3 +48,18 @@ func (m *Machine) Waits() []string {
 	}
 	return list
 }
+
+// Last says who is on the CPU that went on by default when the run ended, and where it
+// stands.
+func (m *Machine) Last() (cpu int, task, place string) {
+	c := &m.cpus[0]
+	if m.lead != nil {
+		c = m.lead.cpu
+	}
+	s := m.Spot(sim.Mover(c.id))
+	if s.text {
+		return int(c.id), c.task.Name, m.SymbolName(s.at)
+	}
+	name, step, _ := m.SpotName(s)
+	return int(c.id), c.task.Name, fmt.Sprintf("%s step %d", name, step)
+}

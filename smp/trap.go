@@ -31,9 +31,12 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip isa.Addr, addr uint64) {
 	if !m.storeFrame(base, &c.regs) {
 		// A fault while delivering a fault: nothing can be saved any more.
 		m.emit(c, smpev.Oops, smpev.VecDF, uint64(ip), uint64(m.mem.fault))
-		m.refusal = fmt.Errorf("cpu%d: double fault: vector %d at %s could not be delivered, stack pointer %#x is not mapped", c.id, vec, m.Symbol(ip), c.regs.R[isa.RSP])
-		if m.end(Refused); m.log.Found != nil {
-			m.outcome = Violated
+		what := fmt.Sprintf("double fault: vector %d could not be delivered, stack pointer %#x is not mapped", vec, c.regs.R[isa.RSP])
+		if room := t.stack - c.regs.SP(); room > StackSize-pageSize && room <= StackSize+pageSize {
+			what += fmt.Sprintf(": the stack, of %d bytes, is used up; does it call itself without end?", StackSize)
+		}
+		if m.refuseAt(c, ip, what); m.log.Found != nil {
+			m.end(Violated)
 		}
 		return
 	}
@@ -194,11 +197,13 @@ func (m *Machine) undecodable(c *CPU, ip isa.Addr, b []byte) {
 	m.refuseAt(c, ip, fmt.Sprintf("% x: no instruction", b))
 }
 
-func (m *Machine) refuseAt(c *CPU, ip isa.Addr, what string) {
+func (m *Machine) refuseAt(c *CPU, ip isa.Addr, what string) { m.refuseIn(c, m.Symbol(ip), what) }
+
+func (m *Machine) refuseIn(c *CPU, place, what string) {
 	if m.log.Found != nil {
 		return // what led here is a finding already
 	}
-	m.refusal = fmt.Errorf("cpu%d: %s: %s", c.id, m.Symbol(ip), what)
+	m.refusal = fmt.Errorf("cpu%d %s: %s: %s", c.id, c.task.Name, place, what)
 	m.end(Refused)
 }
 

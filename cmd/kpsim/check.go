@@ -12,7 +12,7 @@ import (
 )
 
 type checkCmd struct {
-	Object string `arg:"" help:"An object file: NAME.o of gcc -c, or NAME.ko of a kernel."`
+	Object string `arg:"" help:"An object file: NAME.o of gcc -c, or NAME.ko of a kernel. Or a scenario, NAME.star, built in, or of a trace: then its functions as they are, by the rules of its machine()."`
 	Func   string `placeholder:"NAME" help:"Only this function, instruction by instruction."`
 	underKernel
 	All       bool     `xor:"whole" help:"Every function, instruction by instruction."`
@@ -32,6 +32,7 @@ Examples:
   kpsim check --profile k61 --json ext4.ko
   kpsim check --edition 4.15 --config RETPOLINE mine.o
   kpsim check --html crc16.html crc16.ko
+  kpsim check --all hex.star
 
 In the tables, probe is how a probe is done: int3; emul, an int3 whose step the kernel does itself; ftrace; at +0x4, behind an endbr64; or the errno. Offsets in reasons are of the function. f#2 is the second function called f.
 
@@ -71,7 +72,7 @@ func (c *checkCmd) run(p *program) (int, error) {
 		c.printRows(w, s, symbols)
 		return exitOK, w.Flush()
 	}
-	fmt.Fprintf(w, "%s, as loaded by %s\n\n", c.Object, describe(s.Kernel))
+	fmt.Fprintf(w, "%s, %s\n\n", c.Object, c.by)
 	var t survey.Totals
 	if c.Func != "" || c.All || c.EveryByte {
 		t = c.printInstructions(p, w, s, symbols)

@@ -128,6 +128,9 @@ func (o *surveyPage) document(symbols []image.Symbol) *page.Document {
 			page.Text("The object is seen as the kernel has it after loading: by " + strings.ReplaceAll(describe(o.s.Kernel), "\n", ", ") + "."),
 		},
 	}
+	if isScenario(o.c.Object) {
+		d.Lead[1] = page.Text("The functions are those of a scenario, as they are when a run begins, " + strings.ReplaceAll(o.c.by, "\n", ", ") + ".")
+	}
 	if o.c.Func != "" {
 		d.Title = "Probes in " + symbols[0].Label() + " of " + object
 		if note := among(o.s, &symbols[0]); note != "" {

@@ -240,7 +240,7 @@ var namings = map[string]naming{
 	"<what>":      either(fixed(scenario.BuiltinNames), files(".star", ".kps")),
 	"<trace>":     files(".kps"),
 	"<beside>":    files(".kps"),
-	"<object>":    files(".o", ".ko"),
+	"<object>":    either(fixed(scenario.BuiltinNames), files(".o", ".ko", ".star", ".kps")),
 	"<file>":      files(""),
 	"<file.csv>":  files(".csv"),
 	"<name>":      fixed(mutant.Names),

@@ -62,7 +62,7 @@ func TestComplete(t *testing.T) {
 		{[]string{"shell", "traces/b"}, "traces/b.kps"},
 		{[]string{"shell", "mi"}, "mine.star"},
 		{[]string{"rerecord", "traces/a.kps", "traces/b"}, "traces/b.kps"},
-		{[]string{"disasm", "mi"}, "mine.o"},
+		{[]string{"disasm", "mi"}, "mine.o mine.star"},
 		{[]string{"disasm", "mine.o", ""}, ""},
 		{[]string{"check", "--profile", ""}, "k61 k612"},
 		{[]string{"check", "--edition", "5"}, "5.14"},

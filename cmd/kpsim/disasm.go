@@ -7,13 +7,13 @@ import (
 	"strconv"
 	"strings"
 
-	"kpsim/kprobes"
+	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/survey"
 	"kpsim/smp/image"
 )
 
 type disasmCmd struct {
-	Object string `arg:"" help:"An object file: NAME.o of gcc -c, or NAME.ko of a kernel."`
+	Object string `arg:"" help:"An object file: NAME.o of gcc -c, or NAME.ko of a kernel. Or a scenario, NAME.star, built in, or of a trace: then its functions as they are, by the rules of its machine()."`
 	Func   string `arg:"" help:"The function."`
 	At     string `placeholder:"OFFSET" help:"Where the probe is to be: an offset in the function, as 0x1f or 31. Default: the first instruction that a breakpoint can be put on."`
 	underKernel
@@ -27,6 +27,7 @@ Examples:
 
   kpsim disasm crc16.ko crc16
   kpsim disasm --at 0x1f crc16.ko crc16
+  kpsim disasm second-instruction victim
 
 Exit status: 0, or 2 for bad input.`
 }
@@ -48,7 +49,7 @@ func (c *disasmCmd) run(p *program) (int, error) {
 	d := drawing{s: s, sym: sym, rows: rows, at: at}
 	d.mark()
 	w := bufio.NewWriter(p.out)
-	fmt.Fprintf(w, "%s in %s%s, as loaded by %s\n\n", sym.Label(), c.Object, among(s, sym), describe(s.Kernel))
+	fmt.Fprintf(w, "%s in %s%s, %s\n\n", sym.Label(), c.Object, among(s, sym), c.by)
 	d.list(w)
 	d.figure(w)
 	d.say(w, s.Row(sym, at))
@@ -208,7 +209,7 @@ func (d *drawing) say(w *bufio.Writer, r survey.Row) {
 	why := r.Why.In(d.sym.Name)
 	switch {
 	case r.Errno != 0:
-		fmt.Fprintf(w, "A probe at %s is refused: %v, %s.\n", where, kprobes.Errno(-r.Errno), why)
+		fmt.Fprintf(w, "A probe at %s is refused: %s, %s.\n", where, kpev.Errno(uint64(-r.Errno)), why)
 	case r.Ftrace:
 		fmt.Fprintf(w, "A probe at %s goes through ftrace: no breakpoint, and never a jump.\n", where)
 	case r.Optimizable():

@@ -48,7 +48,7 @@ func givenTrace(arg string) ([]byte, error) {
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		for _, name := range []string{arg, arg + ".star"} {
-			if s, err := loadOne(name); err == nil {
+			if s, err := loadOne(byHand, name); err == nil {
 				return nil, noTrace(arg, name, s)
 			}
 		}

@@ -2,8 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
-	"kpsim/kprobes"
 	"kpsim/properties"
 	"kpsim/properties/harness"
 	"kpsim/properties/scenario"
@@ -21,26 +21,27 @@ const everyProperty = "every property"
 // A row is what an exploration has shown of one property: a line, or a JSON
 // object.
 type row struct {
-	Scenario    string  `json:"scenario"`
-	Property    string  `json:"property"`
-	Observation string  `json:"observation"`
-	Runs        uint64  `json:"runs"`
-	Violations  uint64  `json:"violations"`
-	Expected    *bool   `json:"expected"` // null: nothing was expected
-	Trace       *string `json:"trace"`    // null: there is no witness
-	Deviations  *int    `json:"deviations"`
-	Points      uint64  `json:"points"`
-	Rate        uint64  `json:"schedules_per_s"`
-	Reason      string  `json:"reason,omitempty"` // why it isn't as expected, or nothing was
-	Complete    int     `json:"complete_for_deviations,omitempty"`
-	Probes      int     `json:"probes,omitempty"` // how many the scenario has; and of how many in some run …
-	Registered  int     `json:"registered,omitempty"`
-	Refused     int     `json:"refused,omitempty"` // … register returned an errno
-	Hit         int     `json:"hit,omitempty"`
-	Optimized   int     `json:"optimized,omitempty"`
-	SelfChecked uint64  `json:"self_checked,omitempty"` // runs that were played again and came out the same
-	Unsaved     string  `json:"unsaved,omitempty"`      // why there is no trace although there is a witness
-	Text        string  `json:"trace_text,omitempty"`   // and what it would hold
+	Scenario    string   `json:"scenario"`
+	Property    string   `json:"property"`
+	Observation string   `json:"observation"`
+	Runs        uint64   `json:"runs"`
+	Violations  uint64   `json:"violations"`
+	Expected    *bool    `json:"expected"` // null: nothing was expected
+	Trace       *string  `json:"trace"`    // null: there is no witness
+	Deviations  *int     `json:"deviations"`
+	Points      uint64   `json:"points"`
+	Rate        uint64   `json:"schedules_per_s"`
+	Reason      string   `json:"reason,omitempty"` // why it isn't as expected, or nothing was
+	Complete    int      `json:"complete_for_deviations,omitempty"`
+	Probes      int      `json:"probes,omitempty"` // how many the scenario has; and of how many in some run …
+	Registered  int      `json:"registered,omitempty"`
+	Refused     int      `json:"refused,omitempty"` // … register returned an errno
+	Hit         int      `json:"hit,omitempty"`
+	Optimized   int      `json:"optimized,omitempty"`
+	Idle        []string `json:"idle,omitempty"`         // why probes were hit in no run, and what else was made and not used
+	SelfChecked uint64   `json:"self_checked,omitempty"` // runs that were played again and came out the same
+	Unsaved     string   `json:"unsaved,omitempty"`      // why there is no trace although there is a witness
+	Text        string   `json:"trace_text,omitempty"`   // and what it would hold
 
 	First      *firstJSON    `json:"first_witness,omitempty"`
 	Statistics harness.Stats `json:"statistics"`
@@ -114,6 +115,8 @@ func (c *exploreCmd) judge(j *job, e *explored, first []harness.First) []*row {
 	if rows[0].Observation == never {
 		rows[0].shows = thorough(res)
 	}
+	rows[0].Idle = idle(j, res)
+	rows[0].shows = append(rows[0].shows, rows[0].Idle...)
 	n := &res.Census
 	for _, r := range rows {
 		r.Probes, r.Registered, r.Refused, r.Hit, r.Optimized = n.Probes, n.Registered, n.Refused, n.Hit, n.Optimized
@@ -128,6 +131,9 @@ func (c *exploreCmd) judge(j *job, e *explored, first []harness.First) []*row {
 	return rows
 }
 
+// nothingPatched is why a Never of a scenario that patches no text says nothing.
+const nothingPatched = "nothing is patched: no task registers a probe, flips a label, loads a module or calls for ftrace; add register(k) to one's ops"
+
 // judgeNever says whether a Never may be believed.
 func (c *exploreCmd) judgeNever(r *row, res *harness.Result, canary bool) {
 	e := &r.job.Expect
@@ -136,8 +142,11 @@ func (c *exploreCmd) judgeNever(r *row, res *harness.Result, canary bool) {
 		r.notes = append(r.notes, fmt.Sprintf("complete for ≤ %d deviations", res.Complete))
 	}
 	switch n := &res.Census; {
+	case !r.job.Patches() && !r.job.wantsErrno():
+		r.expect(false, nothingPatched)
+		r.advice = shell(typed(), "list") + "   # names scenarios to begin from"
 	case e.Canary == "" && n.Refused > 0 && n.Registered == 0 && !r.job.wantsErrno():
-		r.expect(false, fmt.Sprintf("nothing was probed: register was refused, with %v; if that is what you want say so, errno = …", kprobes.Errno(n.Errno)))
+		r.expect(false, fmt.Sprintf("nothing was probed: register was refused, with %s; if that is what you want say so, errno = …", r.job.whyRefused(res.Probed, n.Errno)))
 		r.advice = shell(typed(), "shell", r.job.arg) + "   # where `register` says what the kernel does"
 	case e.Canary == "":
 		r.notes = append(r.notes, "no canary")
@@ -146,6 +155,12 @@ func (c *exploreCmd) judgeNever(r *row, res *harness.Result, canary bool) {
 	default:
 		r.expect(false, "canary "+e.Canary+" not found, so the search is blind here")
 	}
+}
+
+// whyRefused is an errno that a probe was refused with, and why.
+func (j *job) whyRefused(probed []harness.Probed, errno int) string {
+	i := slices.IndexFunc(probed, func(p harness.Probed) bool { return p.Errno == errno })
+	return refused(j.Scenario, &j.Probes[i], uint64(errno))
 }
 
 // wantsErrno reports whether the author says what some call of the probes' API returns.

@@ -31,14 +31,22 @@ type job struct {
 	older   []older           // traces that lie where it would have written some
 }
 
-// load loads the scenarios that the arguments name, or all built-in ones.
-func load(args []string) ([]*job, error) {
+// A scenarioReader makes a scenario of a program.
+type scenarioReader = func(name string, src []byte, open func(file string) ([]byte, error)) (*scenario.Scenario, error)
+
+// byHand reads a scenario whose probes somebody may register who steps it.
+var byHand scenarioReader = scenario.Load
+
+// load loads the scenarios that the arguments name, or all built-in ones, to search them.
+func load(args []string) ([]*job, error) { return loadBy(scenario.LoadUsed, args) }
+
+func loadBy(read scenarioReader, args []string) ([]*job, error) {
 	if len(args) == 0 {
 		args = scenario.BuiltinNames()
 	}
 	var jobs []*job
 	for _, arg := range families(args) {
-		s, source, err := loadSource(arg)
+		s, source, err := loadSource(read, arg)
 		if err != nil {
 			return nil, err
 		}
@@ -80,23 +88,23 @@ func families(args []string) (list []string) {
 }
 
 // loadOne loads one scenario: a built-in one, or else a file.
-func loadOne(arg string) (*scenario.Scenario, error) {
-	s, _, err := loadSource(arg)
+func loadOne(read scenarioReader, arg string) (*scenario.Scenario, error) {
+	s, _, err := loadSource(read, arg)
 	return s, err
 }
 
 // loadSource is loadOne, with the checksum of the program.
-func loadSource(arg string) (*scenario.Scenario, string, error) {
+func loadSource(read scenarioReader, arg string) (*scenario.Scenario, string, error) {
 	name, open := arg, beside(arg)
 	src, err := scenario.BuiltinSource(arg)
 	if err == nil {
-		name, open = arg+".star", scenario.OpenBuiltin
+		read, name, open = scenario.Load, arg+".star", scenario.OpenBuiltin
 	} else if src, err = givenScenario(arg); err != nil {
 		return nil, "", err
 	}
 	var sum checksum
 	sum.see(src)
-	s, err := scenario.Load(name, src, sum.opening(open))
+	s, err := read(name, src, sum.opening(open))
 	return s, sum.String(), err
 }
 

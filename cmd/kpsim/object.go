@@ -11,6 +11,7 @@ import (
 
 	"kpsim/kprobes/rules"
 	"kpsim/kprobes/survey"
+	"kpsim/properties/scenario"
 	"kpsim/smp/image"
 	"kpsim/smp/isa"
 )
@@ -22,6 +23,8 @@ type underKernel struct {
 	Edition string `placeholder:"NAME" help:"The rules of an edition, as most kernels of it are built: ${editions}. Instead of a profile."`
 	Config  string `placeholder:"NAMES" help:"Which of PREEMPTION, RETPOLINE, IBT, FTRACE the kernel is built with, joined by commas; or none. OPTPROBES=n turns jumps off. Instead of the profile's."`
 	CPU     string `name:"cpu" placeholder:"FEATURES" help:"What the processor has, for alternatives: smap,erms and so on, joined by commas; or none. Default: that of the recorded machines."`
+
+	by string // whose answers they are, when an object was surveyed
 }
 
 // Where an object's text is put: a module where x86-64 Linux has modules, any
@@ -31,12 +34,16 @@ const (
 	objectBase = 0x40000000
 )
 
-// survey loads an object and returns it as the kernel would see it.
+// survey loads an object and returns it as the kernel would see it; or the functions of
+// a scenario, as the kernel of its machine does if no flag names another.
 func (u *underKernel) survey(path string) (*survey.Survey, error) {
+	if isScenario(path) {
+		return u.surveyScenario(path)
+	}
 	data, err := os.ReadFile(path)
 	var perr *fs.PathError
 	if errors.As(err, &perr) {
-		return nil, fmt.Errorf("%s: %v; give an object file, as gcc -c or a kernel's modules are", path, perr.Err)
+		return nil, fmt.Errorf("%s: %v; give an object file, as gcc -c or a kernel's modules are, or a scenario, NAME.star", path, perr.Err)
 	} else if err != nil {
 		return nil, err
 	}
@@ -44,10 +51,14 @@ func (u *underKernel) survey(path string) (*survey.Survey, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := u.kernel(o)
-	if err != nil {
+	k := rules.K612
+	if v, known := o.Version(); known && v.Before(6, 7) {
+		k = rules.K61
+	}
+	if k, err = u.kernel(k); err != nil {
 		return nil, err
 	}
+	u.by = "as loaded by " + describe(k)
 	boot := image.StockBoot
 	if u.CPU != "" {
 		boot.Features = noneOr(u.CPU)
@@ -68,6 +79,49 @@ func (u *underKernel) survey(path string) (*survey.Survey, error) {
 	return s, nil
 }
 
+// isScenario reports whether a path is a scenario's, or that of a trace, which holds one.
+func isScenario(path string) bool {
+	if strings.HasSuffix(path, ".star") || strings.HasSuffix(path, ".kps") {
+		return true
+	}
+	_, err := os.Stat(path)
+	return err != nil && slices.Contains(scenario.BuiltinNames(), path)
+}
+
+func (u *underKernel) surveyScenario(path string) (*survey.Survey, error) {
+	if u.CPU != "" {
+		return nil, fmt.Errorf("--cpu: the text of %s has no alternatives; leave it out", path)
+	}
+	sc, err := u.scenario(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(sc.Texts) == 0 {
+		return nil, fmt.Errorf("%s: it has no functions; give it text(…) or elf(…)", path)
+	}
+	s := sc.Survey()
+	if s.Kernel, err = u.kernel(s.Kernel); err != nil {
+		return nil, err
+	}
+	s.NeverBoosts = s.NeverBoosts && u.Profile+u.Edition == ""
+	if u.by = "as judged by " + describe(s.Kernel); u.Profile+u.Edition == "" {
+		u.by = "by the rules of its machine(), " + options(s.Kernel)
+	}
+	return s, nil
+}
+
+// scenario reads the scenario of a file, or of a trace.
+func (u *underKernel) scenario(path string) (*scenario.Scenario, error) {
+	if !strings.HasSuffix(path, ".kps") {
+		return loadOne(byHand, path)
+	}
+	file, err := readTrace(path)
+	if err != nil {
+		return nil, err
+	}
+	return scenario.Load(path, []byte(file.Scenario), nil)
+}
+
 // noneOr is what a list of names holds: nothing if it is "none".
 func noneOr(names string) string {
 	if names == "none" {
@@ -76,19 +130,20 @@ func noneOr(names string) string {
 	return names
 }
 
-// kernel is what the flags name.
-func (u *underKernel) kernel(o *image.Object) (rules.Kernel, error) {
-	k := rules.K612
+// kernel is what the flags name, k if they name none.
+func (u *underKernel) kernel(k rules.Kernel) (rules.Kernel, error) {
 	if u.Edition == "k61" || u.Edition == "k612" { // a slip that costs nothing
 		u.Profile, u.Edition = u.Edition, ""
 	}
-	switch v, known := o.Version(); {
+	switch {
 	case u.Profile != "" && u.Profile != "k61" && u.Profile != "k612":
 		return k, fmt.Errorf("--profile %s: there is no such profile; write k61 or k612", u.Profile)
 	case u.Profile != "" && u.Edition != "":
 		return k, fmt.Errorf("--profile %s and --edition %s: a profile has its edition; leave one out", u.Profile, u.Edition)
-	case u.Profile == "k61", u.Profile == "" && known && v.Before(6, 7):
+	case u.Profile == "k61":
 		k = rules.K61
+	case u.Profile == "k612":
+		k = rules.K612
 	}
 	if u.Edition != "" {
 		e, ok := rules.ParseEdition(u.Edition)
@@ -153,13 +208,18 @@ func configOptions(k *rules.Kernel) []configOption {
 
 // describe says which kernel it is.
 func describe(k rules.Kernel) string {
-	text := "edition " + k.Edition.String()
 	switch k {
 	case rules.K61:
-		text = "k61 (Debian 6.1.192), " + text
+		return "k61 (Debian 6.1.192), " + options(k)
 	case rules.K612:
-		text = "k612 (Debian 6.12.113), " + text
+		return "k612 (Debian 6.12.113), " + options(k)
 	}
+	return options(k)
+}
+
+// options says what of a kernel the rules ask for.
+func options(k rules.Kernel) string {
+	text := "edition " + k.Edition.String()
 	var set []string
 	for _, o := range configOptions(&k) {
 		if *o.set {

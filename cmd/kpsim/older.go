@@ -157,7 +157,7 @@ func edited(path string, file *traces.File) string {
 	}
 	name := file.Remark(originFile)
 	if name == "" {
-		if _, now, err := loadSource(s.Name); err == nil && now != source && slices.Contains(scenario.BuiltinNames(), s.Name) {
+		if _, now, err := loadSource(byHand, s.Name); err == nil && now != source && slices.Contains(scenario.BuiltinNames(), s.Name) {
 			return s.Name
 		}
 		return ""
@@ -168,7 +168,7 @@ func edited(path string, file *traces.File) string {
 		if !isFile(at) {
 			continue
 		}
-		t, now, err := loadSource(at)
+		t, now, err := loadSource(byHand, at)
 		if now == source {
 			return ""
 		}

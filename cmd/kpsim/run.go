@@ -20,9 +20,9 @@ type onceFlags struct {
 	brokenFlags
 }
 
-// schedule loads the scenario, and makes what says who goes next: the strategy usual
+// schedule reads the scenario, and makes what says who goes next: the strategy usual
 // with a seed, unless another is named.
-func (c *onceFlags) schedule(what, usual string) (*job, sched.Strategy, error) {
+func (c *onceFlags) schedule(read scenarioReader, what, usual string) (*job, sched.Strategy, error) {
 	if err := c.brokenFlags.check(); err != nil {
 		return nil, nil, err
 	}
@@ -35,7 +35,7 @@ func (c *onceFlags) schedule(what, usual string) (*job, sched.Strategy, error) {
 	if c.Strategy != "" && c.Seed == nil {
 		return nil, nil, fmt.Errorf("--strategy: it draws from a seed; give one, as --strategy %s --seed 1", c.Strategy)
 	}
-	jobs, err := load([]string{what})
+	jobs, err := loadBy(read, []string{what})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,6 +91,7 @@ type ranOnce struct {
 	Message  string     `json:"message,omitempty"`
 	List     []string   `json:"list"`
 	Probes   []ranProbe `json:"probes"`
+	Idle     []string   `json:"idle"` // why probes weren't hit, and what else was made and not used
 	Log      []string   `json:"log"`
 	Steps    uint64     `json:"steps"`
 	Digest   string     `json:"digest"`
@@ -108,7 +109,7 @@ type ranProbe struct {
 }
 
 func (c *runCmd) run(p *program) (int, error) {
-	j, s, err := c.schedule(c.Scenario, harness.DefaultStrategy)
+	j, s, err := c.schedule(scenario.LoadUsed, c.Scenario, harness.DefaultStrategy)
 	if err != nil {
 		return 0, err
 	}
@@ -116,7 +117,7 @@ func (c *runCmd) run(p *program) (int, error) {
 	p.doing = "one run of " + c.Scenario
 	rig, err := harness.New(j.Scenario, c.Mutant)
 	if err != nil {
-		return 0, err
+		return 0, fileFirst(j, err)
 	}
 	defer rig.Close()
 	run, tally := rig.Once(s)
@@ -129,6 +130,8 @@ func (c *runCmd) run(p *program) (int, error) {
 		List: lines(string(rig.Engine().List(nil))), Probes: hitsOf(rig, tally), Log: append([]string{}, tally.Lines...),
 		Steps: run.Counts.Boundaries, Digest: fmt.Sprintf("%016x", run.Digest),
 	}
+	out.Idle = append([]string{}, neverHit(j, tally.Probed(len(j.Probes)), "another order may: "+c.other())...)
+	out.Idle = append(out.Idle, j.Unflipped()...)
 	status := exitOK
 	if run.Property != nil {
 		out.Property, out.Message, status = &run.Property.ID, rig.Verdict(&run), exitAgainst
@@ -138,6 +141,15 @@ func (c *runCmd) run(p *program) (int, error) {
 	}
 	out.print(p, c.search())
 	return status, nil
+}
+
+// other is the command that makes a run in another order.
+func (c *runCmd) other() string {
+	seed := uint64(1)
+	if c.Seed != nil {
+		seed = *c.Seed + 1
+	}
+	return shell(typed(), "run", "--seed", fmt.Sprint(seed), c.Scenario) + ", or all that " + shell(typed(), "explore", c.Scenario) + " tries"
 }
 
 // search is the command that looks for what one run has found. It makes this run, too.
@@ -186,6 +198,9 @@ func (o *ranOnce) print(p *program, search string) {
 		hits = append(hits, view.Fold(h.line, p.width-2)...)
 	}
 	section("hits", hits)
+	for _, l := range o.Idle {
+		p.indented("  ", l)
+	}
 	section("the kernel has printed", o.Log)
 	fmt.Fprintln(p.out)
 	if o.Property == nil {

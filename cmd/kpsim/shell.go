@@ -92,7 +92,7 @@ func (c *shellCmd) open(p *program) (*harness.Session, error) {
 		}
 		return harness.OpenSession(c.What, file)
 	}
-	j, s, err := c.schedule(c.What, "sticky")
+	j, s, err := c.schedule(byHand, c.What, "sticky")
 	if err != nil {
 		return nil, err
 	}

@@ -296,6 +296,8 @@ func (c *verifyCmd) judge(j *job, r *proved, bound int) {
 		expect(false, "expected "+never)
 	case r.Points == 0:
 		expect(false, "no schedule has a choice: this shows nothing")
+	case !j.Patches() && !j.wantsErrno():
+		expect(false, nothingPatched)
 	default:
 		reason := "not complete"
 		if !c.Full {

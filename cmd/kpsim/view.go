@@ -27,7 +27,7 @@ type viewCmd struct {
 
 // Help implements kong.HelpProvider.
 func (viewCmd) Help() string {
-	return `Shows a trace as a page: a lane for each CPU, what waits for what, the patched bytes and what each CPU may still fetch of them, the state of the probes, the deviations, and how it came about. Step through it with the arrow keys; ? lists the others. The page is served on this machine until ^C, or written to a file, which is whole by itself and can be mailed.
+	return `Shows a trace as a page: a lane for each CPU, what waits for what, the patched bytes and what each CPU may still fetch of them, the state of the probes, the deviations, and how it came about. Go through it with the arrow keys, or type g and the number of an event as replay and explain print it; ? lists the other keys. The page is served on this machine until ^C, or written to a file, which is whole by itself and can be mailed.
 
 Examples:
 
@@ -66,8 +66,16 @@ func (c *viewCmd) run(p *program) (int, error) {
 	if err := writeWhole(string(c.HTML), b.Bytes()); err != nil {
 		return 0, fmt.Errorf("--html: %s", cause(err, string(c.HTML)))
 	}
-	fmt.Fprintf(p.out, "%s: %d KB, %s; open it in a browser\n", c.HTML, (b.Len()+1023)/1024, number(len(page.Runs[0].Scene.Steps), "step"))
+	fmt.Fprintf(p.out, "%s: %d KB, %s; open it in a browser\n", c.HTML, (b.Len()+1023)/1024, shown(page.Runs[0].Scene))
 	return status, nil
+}
+
+// shown says which events are on a page, by their numbers.
+func shown(s *view.Scene) string {
+	if len(s.Steps) == 0 {
+		return "no events"
+	}
+	return fmt.Sprintf("events %d to %d", s.Steps[0].Event.Seq, s.Steps[len(s.Steps)-1].Event.Seq)
 }
 
 // page lays the runs out.

@@ -16,6 +16,8 @@ type Survey struct {
 	// patched away then, and are reserved until the second one comes
 	// (arch/x86/kernel/alternative.c, alternatives_text_reserved).
 	OneCPU bool
+	// NeverBoosts: no copy is given a jump back, whatever the rules say of it.
+	NeverBoosts bool
 
 	judge  rules.Judge
 	f      rules.Function
@@ -57,11 +59,11 @@ func (s *Survey) Rows(sym *image.Symbol, every bool) []Row {
 	s.load(sym)
 	s.rows = s.rows[:0]
 	for off := 0; off < sym.Size; {
-		v := s.judge.At(off)
+		v := s.at(off)
 		n := max(s.judge.Length(off), 1)
 		s.rows = append(s.rows, Row{Verdict: v, Bytes: s.bytes(off, n)})
 		for i := off + 1; every && i < min(off+n, sym.Size); i++ {
-			s.rows = append(s.rows, Row{Verdict: s.judge.At(i), Bytes: s.bytes(i, 1), Inside: true})
+			s.rows = append(s.rows, Row{Verdict: s.at(i), Bytes: s.bytes(i, 1), Inside: true})
 		}
 		off += n
 	}
@@ -86,8 +88,15 @@ func isFill(r *Row) bool {
 // Row judges the byte at an offset of a function.
 func (s *Survey) Row(sym *image.Symbol, off int) Row {
 	s.load(sym)
-	v := s.judge.At(off)
+	v := s.at(off)
 	return Row{Verdict: v, Bytes: s.bytes(off, max(s.judge.Length(off), 1))}
+}
+
+// at judges a byte of the function that was loaded.
+func (s *Survey) at(off int) rules.Verdict {
+	v := s.judge.At(off)
+	v.Boosted = v.Boosted && !s.NeverBoosts
+	return v
 }
 
 func (s *Survey) bytes(off, n int) []byte {

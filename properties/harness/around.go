@@ -56,6 +56,24 @@ func (r *Rig) mapTexts() {
 			r.Kernel.Symbols.Add(kapi.Function{Name: t.Name, Addr: t.At, Size: len(t.Code)}, t.Extable)
 		}
 	}
+	if r.twin {
+		r.fence(owned)
+	}
+}
+
+// fence puts a breakpoint behind each function that no other follows at once: what is
+// there else, zeros, is instructions, too.
+func (r *Rig) fence(owned map[string]bool) {
+	begin := make(map[isa.Addr]bool)
+	for i := range r.Scenario.Texts {
+		begin[r.Scenario.Texts[i].At] = true
+	}
+	for i := range r.Scenario.Texts {
+		t := &r.Scenario.Texts[i]
+		if end := t.At + isa.Addr(len(t.Code)); !owned[t.Name] && !begin[end] && end%smp.PageSize != 0 {
+			r.Machine.Map(end, []byte{isa.Int3}, smp.PermRead|smp.PermExec)
+		}
+	}
 }
 
 // byAddress returns blocks of data in ascending order.

@@ -91,12 +91,20 @@ func (p *program) names(i, n int) string {
 
 // data returns where a block of data lies, or a CPU's copy of it.
 func (r *Rig) data(name string, cpu int) isa.Addr {
-	for i := range r.Scenario.Datas {
-		if d := &r.Scenario.Datas[i]; d.Name == name {
-			return copyAt(d, cpu)
-		}
+	if d := r.block(name); d != nil {
+		return copyAt(d, cpu)
 	}
 	return 0
+}
+
+// block returns the block of data of that name, nil if there is none.
+func (r *Rig) block(name string) *scenario.Data {
+	for i := range r.Scenario.Datas {
+		if d := &r.Scenario.Datas[i]; d.Name == name {
+			return d
+		}
+	}
+	return nil
 }
 
 // copyAt returns where a CPU finds a block of data.
@@ -105,58 +113,4 @@ func copyAt(d *scenario.Data, cpu int) isa.Addr {
 		return kernel.PerCPUOffset(cpu) + d.At
 	}
 	return d.At
-}
-
-// catchMissing refuses a run that calls or reads a symbol that nobody defines,
-// or reads it through gs. Nothing is mapped there, so that it is a page fault.
-func (r *Rig) catchMissing() {
-	r.Kernel.Traps.Unhandled = func(x *smp.Ctx, regs *isa.Regs, trapnr uint8) {
-		if trapnr != smpev.VecPF {
-			x.Oops()
-			return
-		}
-		fault, offset := x.Fault(), kernel.PerCPUOffset(x.CPU())
-		if kernel.IsCurrent(x.CPU(), fault) {
-			x.Refuse(regs.IP, `reads the task that is current, and there is no task_struct: define where it is above elf(), `+
-				`percpu("const_pcpu_hot", …) or, for other kernels than 6.6 to 6.14, percpu("pcpu_hot", …) or percpu("current_task", …)`)
-			return
-		}
-		if name := r.missingAt(fault - offset); name != "" && fault != regs.IP {
-			x.Refuse(regs.IP, fmt.Sprintf("reads or writes this CPU's %s, which nobody defines: define it above elf(), percpu(%q, …)", name, name))
-			return
-		}
-		name := r.missingAt(fault)
-		if name == "" {
-			x.Oops()
-			return
-		}
-		at, does := regs.IP, "reads or writes"
-		if regs.IP == fault {
-			does = "somebody jumps to"
-			if back, _ := x.Memory().Load(regs.SP(), 8); r.inText(isa.Addr(back)) {
-				at, does = isa.Addr(back), "has called"
-			}
-		}
-		x.Refuse(at, fmt.Sprintf("%s %s, which nobody defines: define it above elf(), stub(%q) or data(%q, …)", does, name, name, name))
-	}
-}
-
-// missingAt returns the missing symbol at an address, "" if there is none.
-func (r *Rig) missingAt(a isa.Addr) string {
-	for i := range r.Scenario.Missing {
-		if s := &r.Scenario.Missing[i]; a >= s.At && a < s.At+isa.Addr(s.Size) {
-			return s.Name
-		}
-	}
-	return ""
-}
-
-// inText reports whether a function of the scenario holds an address.
-func (r *Rig) inText(a isa.Addr) bool {
-	for i := range r.Scenario.Texts {
-		if t := &r.Scenario.Texts[i]; a >= t.At && a < t.At+isa.Addr(len(t.Code)) {
-			return true
-		}
-	}
-	return false
 }

@@ -42,6 +42,7 @@ type Result struct {
 	Broken     map[string]uint64 // how many broke each, by the property's name
 	Counts     smp.Counts        // over all runs
 	Census     Census            // of the probes
+	Probed     []Probed          // of each of them, in the scenario's order
 	Complete   int               // every schedule of at most so many deviations was run; -1: not even the default one
 	First      uint64            // the number of the first violating run
 	Witnesses  []*Witness        // one of each property broken, in the order of the catalogue

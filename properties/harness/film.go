@@ -28,7 +28,7 @@ func (r *Replay) View(file *traces.File) view.Input {
 		Schedule: file.Schedule,
 		Place:    r.Place,
 		PlaceAt:  r.Finding.Place,
-		Message:  r.Finding.Message,
+		Message:  r.Finding.Message + r.Rig.reason(&r.Run),
 		At:       r.Rig.Log.FoundAt,
 		AtEnd:    r.Property == &properties.Progress,
 	}

@@ -49,7 +49,7 @@ func Merge(spec Spec, parts []Part) (*Result, error) {
 	if r.Runs == 0 && spec.Shares <= 1 { // of few runs a share may have none
 		return nil, errors.New("nothing was run")
 	}
-	r.Census = all.count()
+	r.Census, r.Probed = all.count(), all.probes
 	for i := range r.Parts {
 		r.Census.During += r.Parts[i].During
 	}

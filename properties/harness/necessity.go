@@ -52,7 +52,7 @@ func Necessity(f *traces.File) ([]Need, error) {
 			}
 		}
 		n := &needs[i]
-		*n = Need{Deviation: f.Schedule[i], Outcome: run.Outcome, Property: run.Property, Message: rig.readable(run.Finding.Message), Unmet: unmet}
+		*n = Need{Deviation: f.Schedule[i], Outcome: run.Outcome, Property: run.Property, Message: rig.message(&run), Unmet: unmet}
 		if run.Finding.Place != 0 {
 			n.Place = rig.Machine.SymbolName(run.Finding.Place)
 		}

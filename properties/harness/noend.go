@@ -10,7 +10,9 @@ import (
 func (r *Rig) noEnd(run Run) string {
 	why := r.Kernel.Standstill(r.Machine.CellName)
 	if run.Outcome == smp.Exhausted {
-		s := fmt.Sprintf("the run ended exhausted after %d boundaries: somebody goes round in circles, or the scenario wants machine(steps = …)", run.Counts.Boundaries)
+		cpu, task, place := r.Machine.Last()
+		s := fmt.Sprintf("the run ended exhausted after %d boundaries, cpu%d %s at %s: somebody goes round in circles, or the scenario wants machine(steps = %d)",
+			run.Counts.Boundaries, cpu, task, place, r.more())
 		if why != "" {
 			s += "; " + why
 		}

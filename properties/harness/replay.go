@@ -103,7 +103,7 @@ func (r *Replay) play(a *sched.Anchored, i uint64) bool {
 
 // compare holds what the replay came to against what the file says.
 func (r *Replay) compare(f *traces.File) {
-	r.Place, r.Message = "", r.Rig.readable(r.Finding.Message)
+	r.Place, r.Message = "", r.Rig.message(&r.Run)
 	if r.Finding.Place != 0 {
 		r.Place = r.Rig.Machine.SymbolName(r.Finding.Place)
 	}

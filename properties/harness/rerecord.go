@@ -66,7 +66,7 @@ func ShrinkFile(name string, f *traces.File) (*Shrunk, *Replay, error) {
 	}
 	now := *f
 	now.SetSchedule(deviationsOf(s.cur.anchors))
-	now.Place, now.Message, now.Digest, now.Format = s.cur.place, s.rig.readable(s.cur.run.Finding.Message), s.cur.run.Digest, traces.ScheduleFormat
+	now.Place, now.Message, now.Digest, now.Format = s.cur.place, s.rig.message(&s.cur.run), s.cur.run.Digest, traces.ScheduleFormat
 	if text := s.rig.Scenario.String(); text != r.Rig.Scenario.String() {
 		now.Scenario = text
 		now.Origin = scenarioWas(now.Origin, r.Rig.Scenario)

@@ -106,7 +106,7 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 		if run.Err != nil {
 			return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, run.Err)
 		}
-		return nil, fmt.Errorf("%s: run without probes ended %v: the programs themselves don't come to their end", sc.Name, run.Outcome)
+		return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, twin.noEndAlone(run))
 	}
 	if twin.wrong != nil {
 		return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, twin.wrong)
@@ -174,7 +174,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		p.prepareChecks()
 		r.programs = append(r.programs, p)
 	}
-	r.catchMissing()
+	r.catchFaults()
 	if err := r.addSources(); err != nil {
 		m.Close()
 		return nil, err
@@ -209,16 +209,6 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	}
 	m.MonitorName = func(i int) string { return properties.All[i].Name }
 	return r, nil
-}
-
-// readable puts names in place of the addresses, tasks and locks of a message.
-func (r *Rig) readable(message string) string {
-	return traces.Readable(message, r.Machine.SymbolName, func(id uint64) string {
-		if tasks := r.Machine.Tasks(); id < uint64(len(tasks)) {
-			return tasks[id].Name
-		}
-		return fmt.Sprintf("task%d", id)
-	}, r.Kernel.Locks.Name)
 }
 
 // Close ends the rig's fibres. It is not used afterwards.

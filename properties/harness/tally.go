@@ -27,7 +27,7 @@ type count struct {
 // listen makes t that of a rig's next run.
 func (t *Tally) listen(r *Rig) {
 	t.counts = make(map[count]int)
-	r.Log.Subscribe(t, kpev.Handler, kpev.JprobeEnter, kpev.Missed, kpev.Skipped, kpev.Printk)
+	r.Log.Subscribe(t, kpev.ApiReturn, kpev.Handler, kpev.JprobeEnter, kpev.Missed, kpev.Skipped, kpev.Printk)
 }
 
 // Event implements traces.Sink.
@@ -37,6 +37,10 @@ func (t *Tally) Event(e *traces.Event) *traces.Finding {
 		t.Lines = append(t.Lines, kpev.Text(kpev.Line(e.A), e.B, e.C))
 	case kpev.Handler:
 		t.counts[count{e.A, e.Kind, e.B}]++
+	case kpev.ApiReturn:
+		if e.A == kpev.Register {
+			t.counts[count{e.B, e.Kind, e.C}]++
+		}
 	default:
 		t.counts[count{e.A, e.Kind, 0}]++
 	}
@@ -45,6 +49,25 @@ func (t *Tally) Event(e *traces.Event) *traces.Finding {
 
 // Counts returns how often a handler of a probe ran, kpev.Pre or another.
 func (t *Tally) Counts(probe, which uint64) int { return t.counts[count{probe, kpev.Handler, which}] }
+
+// Probed returns what happened to each of n probes in the run, but for jumps.
+func (t *Tally) Probed(n int) []Probed {
+	list := make([]Probed, n)
+	for c, times := range t.counts {
+		if c.probe >= uint64(n) || times == 0 {
+			continue
+		}
+		switch p := &list[c.probe]; {
+		case c.what == kpev.Handler, c.what == kpev.JprobeEnter, c.what == kpev.Missed, c.what == kpev.Skipped:
+			p.Hit = true
+		case c.what == kpev.ApiReturn && c.which == 0:
+			p.Registered = true
+		case c.what == kpev.ApiReturn:
+			p.Refused, p.Errno = true, max(p.Errno, int(c.which))
+		}
+	}
+	return list
+}
 
 // Entries returns how often the entry of a jprobe ran.
 func (t *Tally) Entries(probe uint64) int { return t.counts[count{probe, kpev.JprobeEnter, 0}] }
@@ -72,7 +95,7 @@ func (r *Rig) ModuleState(name string) kapi.ModuleState { return r.Kernel.Module
 // Verdict says how a run of the rig's ended.
 func (r *Rig) Verdict(run *Run) string {
 	if p := run.Property; p != nil {
-		what := r.readable(run.Finding.Message)
+		what := r.message(run)
 		if run.Finding.Place != 0 {
 			what = "at " + r.Machine.SymbolName(run.Finding.Place) + ": " + what
 		}

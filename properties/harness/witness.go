@@ -138,7 +138,7 @@ func (s *shrinker) enough() bool { return s.cur.cost.slow == 0 && s.cur.cost.dev
 func (s *shrinker) witness(spec *Spec, c *candidate) *Witness {
 	run := s.cur.run
 	w := &Witness{
-		Property: run.Property, Message: s.rig.readable(run.Finding.Message), Digest: run.Digest,
+		Property: run.Property, Message: s.rig.message(&run), Digest: run.Digest,
 		Found: s.found, Runs: s.effort.spent, Slow: run.Finding.Slow, Schedule: deviationsOf(s.cur.anchors),
 	}
 	if run.Finding.Place != 0 {

@@ -9,6 +9,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"kpsim/properties"
 	"kpsim/smp/isa"
 )
 
@@ -43,7 +44,7 @@ var chapters = []chapter{
 	}},
 	{"Text and data", []verb{
 		{`text(name, hex, at = None, size = None, extable = [])`, (*loader).doText,
-			"a function by its bytes: pairs of digits, blanks and `#` comments between them. `size` is only checked. `extable`: offsets of instructions that have an exception-table entry"},
+			"a function by its bytes: pairs of digits, blanks and `#` comments between them, or what one pastes: `0x55, 0x48`, `b\"\\x55\\x48\"`, `[0x55, 0x48]`, lines of `objdump -d`, gdb's `disassemble /r`, `xxd` or `kpsim check --func`. `size` is only checked. `extable`: offsets of instructions that have an exception-table entry"},
 		{`data(name, hex = "", at = None, size = None, away = False)`, (*loader).doData,
 			"writable memory: these bytes, and zeros up to `size`. `away`: it isn't in memory when a run begins: who accesses it sleeps in the page fault until it is. It takes whole pages"},
 		{`percpu(name, hex = "", at = None, size = None)`, (*loader).doPerCPU,
@@ -103,7 +104,7 @@ var chapters = []chapter{
 		{`schedule()`, plain(OpSchedule),
 			"give up the CPU once, as the kernel's schedule() does"},
 		{`register(k, errno = None)`, onProbe(OpRegister),
-			"what the kernel's function of this name does. It may be refused, which `explore` counts. `errno`: what it must answer, 0 or one of `\"ENOENT\"`, `\"EAGAIN\"`, `\"ENOMEM\"`, `\"EBUSY\"`, `\"EEXIST\"`, `\"ENODEV\"`, `\"EINVAL\"`, `\"ENOSPC\"`, `\"ENOSYS\"`, `\"EILSEQ\"`, `\"EOPNOTSUPP\"`"},
+			"what the kernel's function of this name does. It may be refused, which `explore` counts. `errno`: what it must answer, 0 or one of `\"ENOENT\"`, `\"E2BIG\"`, `\"EAGAIN\"`, `\"ENOMEM\"`, `\"EBUSY\"`, `\"EEXIST\"`, `\"ENODEV\"`, `\"EINVAL\"`, `\"ENOSPC\"`, `\"ENOSYS\"`, `\"EILSEQ\"`, `\"EOPNOTSUPP\"`"},
 		{`unregister(k, errno = None)`, onProbe(OpUnregister),
 			"likewise. A probe that is made further down goes by its name: `unregister(\"k\")`"},
 		{`enable(k, errno = None)`, onProbe(OpEnable),
@@ -155,7 +156,7 @@ var chapters = []chapter{
 		{`never(canary = None)`, (*loader).doNever,
 			"no schedule breaks any property. `canary`: with this mutant some schedule must, which shows that the search can see. This is the default"},
 		{`sometimes(property)`, (*loader).doSometimes,
-			"some schedule breaks the `property` of this name; `kpsim list` has them"},
+			"some schedule breaks the `property` of this name, or ID, `\"T2\"`; `kpsim list` has them"},
 	}},
 }
 
@@ -208,12 +209,54 @@ type call struct {
 	at     syntax.Position
 }
 
-// unpack is starlark.UnpackArgs, and a wrong call is shown a right one.
+// unpack is starlark.UnpackArgs, and a wrong call is shown a right one, or of it what
+// is wrong.
 func (c *call) unpack(pairs ...any) error {
-	if err := starlark.UnpackArgs(c.name, c.args, c.kwargs, pairs...); err != nil {
-		return fmt.Errorf("%v; write %s", err, c.sig)
+	err := starlark.UnpackArgs(c.name, c.args, c.kwargs, pairs...)
+	if err == nil {
+		return nil
 	}
-	return nil
+	says := strings.TrimPrefix(err.Error(), c.name+": ")
+	if rest, ok := strings.CutPrefix(says, "unexpected keyword argument "); ok {
+		name, _, _ := strings.Cut(strings.Trim(rest, `"`), `"`)
+		return fmt.Errorf("%s() has no parameter %q; %s", c.name, name, near(name, c.parameters()))
+	}
+	if rest, ok := strings.CutPrefix(says, "for parameter "); ok {
+		name, wrong, _ := strings.Cut(rest, ": ")
+		name = strings.Trim(name, `"`)
+		if otherwise := c.otherwise(name); otherwise != "" {
+			return fmt.Errorf("%s: for parameter %s: %s; its default is %s = %s", c.name, name, wrong, name, otherwise)
+		}
+	}
+	if len(c.sig) > longestSig {
+		return err
+	}
+	return fmt.Errorf("%v; write %s", err, c.sig)
+}
+
+// longestSig is how long a signature may be to stand in a message.
+const longestSig = 200
+
+// parameters lists the names that a call takes.
+func (c *call) parameters() (names []string) {
+	_, list, _ := strings.Cut(strings.TrimSuffix(c.sig, ")"), "(")
+	for p := range strings.SplitSeq(list, ", ") {
+		if name, _, _ := strings.Cut(p, " = "); name != "" && name[0] != '*' {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// otherwise returns what a parameter is if it isn't said, "" if it has to be.
+func (c *call) otherwise(name string) string {
+	_, list, _ := strings.Cut(strings.TrimSuffix(c.sig, ")"), "(")
+	for p := range strings.SplitSeq(list, ", ") {
+		if word, value, _ := strings.Cut(p, " = "); word == name {
+			return value
+		}
+	}
+	return ""
 }
 
 // deed is what the call returns if it says what to do.
@@ -271,6 +314,9 @@ func (l *loader) doSometimes(c *call) (starlark.Value, error) {
 	e := Expect{Sometimes: true}
 	if err := c.unpack("property", &e.Property); err != nil {
 		return nil, err
+	}
+	if p, ok := properties.ByName(e.Property); ok {
+		e.Property = p.Name // its ID may have been given
 	}
 	l.s.Expect = e
 	l.position[part{theExpect, 0, -1}] = c.at

@@ -258,11 +258,7 @@ func fillCode(name string, v starlark.Value) (code []byte, err error) {
 	if err != nil || arg < 1 || arg > len(fillArgs) {
 		return nil, fmt.Errorf("stub %q: argument %.40s isn't there; 1 to %d", name, pair[0].String(), len(fillArgs))
 	}
-	hex, ok := starlark.AsString(pair[1])
-	if !ok {
-		return nil, fmt.Errorf("stub %q: fill's bytes are %s; write them in hex", name, describe(pair[1]))
-	}
-	b, err := parseHex(name, hex)
+	b, err := bytesOf(name, pair[1])
 	if err != nil {
 		return nil, err
 	}

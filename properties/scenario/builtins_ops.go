@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"go.starlark.net/starlark"
+
+	"kpsim/kprobes/kpev"
 )
 
 func (l *loader) doCall(c *call) (starlark.Value, error) {
@@ -49,8 +51,7 @@ func (l *loader) doCall(c *call) (starlark.Value, error) {
 }
 
 func (l *loader) doExpect(c *call) (starlark.Value, error) {
-	var v starlark.Value
-	var hex string
+	var v, hex starlark.Value
 	if err := c.unpack("d", &v, "hex", &hex); err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func (l *loader) doExpect(c *call) (starlark.Value, error) {
 	}
 	op := Op{Kind: OpExpect, Target: d.name, Offset: int(d.off)}
 	var err error
-	if op.Bytes, err = parseHex("expect", hex); err != nil {
+	if op.Bytes, err = bytesOf("expect", hex); err != nil {
 		return nil, err
 	}
 	return c.deed(&op, nil), nil
@@ -73,11 +74,11 @@ func errnoOf(v starlark.Value) (uint64, error) {
 		return 0, nil
 	}
 	var names []string
-	for _, e := range errnos {
-		if ok && e.name == name {
-			return e.n, nil
+	for _, e := range kpev.Errnos {
+		if ok && e.Name == name {
+			return e.N, nil
 		}
-		names = append(names, e.name)
+		names = append(names, e.Name)
 	}
 	return 0, fmt.Errorf("errno = %.40s isn't known; it is 0, which is success, or one of %s", v.String(), quoted(names))
 }

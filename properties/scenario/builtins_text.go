@@ -56,13 +56,12 @@ func align(a, to isa.Addr) isa.Addr { return (a + to - 1) &^ (to - 1) }
 
 func (l *loader) doText(c *call) (starlark.Value, error) {
 	var t Text
-	var hex string
-	var at, size, extable starlark.Value
+	var hex, at, size, extable starlark.Value
 	err := c.unpack("name", &t.Name, "hex", &hex, "at??", &at, "size??", &size, "extable?", &extable)
 	if err != nil {
 		return nil, err
 	}
-	if t.Code, err = parseHex(t.Name, hex); err != nil {
+	if t.Code, err = bytesOf(t.Name, hex); err != nil {
 		return nil, err
 	}
 	if t.At, err = address(at, l.text); err != nil {
@@ -99,8 +98,7 @@ func (l *loader) doPerCPU(c *call) (starlark.Value, error) { return l.block(c, t
 
 func (l *loader) block(c *call, perCPU bool) (starlark.Value, error) {
 	d := Data{PerCPU: perCPU}
-	var hex string
-	var at, size starlark.Value
+	var hex, at, size starlark.Value
 	params := []any{"name", &d.Name, "hex?", &hex, "at??", &at, "size??", &size}
 	if !perCPU {
 		params = append(params, "away?", &d.Away)
@@ -109,7 +107,7 @@ func (l *loader) block(c *call, perCPU bool) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.Bytes, err = parseHex(d.Name, hex); err != nil {
+	if d.Bytes, err = bytesOf(d.Name, hex); err != nil {
 		return nil, err
 	}
 	if size != nil {
@@ -135,15 +133,38 @@ func (l *loader) block(c *call, perCPU bool) (starlark.Value, error) {
 	return l.addData(d, c), nil
 }
 
-func parseHex(name, hex string) ([]byte, error) {
-	if len(hex) > MaxSource {
-		return nil, fmt.Errorf("hex of %q has %d characters; at most %d", name, len(hex), MaxSource)
+// bytesOf reads what is given as hex: a string of it, a string of bytes, or numbers.
+func bytesOf(name string, v starlark.Value) ([]byte, error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case starlark.Bytes:
+		return []byte(v), nil
+	case starlark.String:
+		if len(v) > MaxSource {
+			return nil, fmt.Errorf("hex of %q has %d characters; at most %d", name, len(v), MaxSource)
+		}
+		b, err := image.ParseHex(string(v))
+		if err != nil {
+			return nil, fmt.Errorf("hex of %q: %w", name, err)
+		}
+		return b, nil
+	case *starlark.List, starlark.Tuple:
+		list, err := sequence("hex", v, "")
+		if err != nil {
+			return nil, err
+		}
+		b := make([]byte, len(list))
+		for i := range list {
+			n, err := starlark.AsInt32(list[i])
+			if err != nil || n < 0 || n > 0xff {
+				return nil, fmt.Errorf("hex[%d] of %q is %.40s, no byte; write a number from 0 to 0xff", i, name, list[i].String())
+			}
+			b[i] = byte(n)
+		}
+		return b, nil
 	}
-	b, err := image.ParseHex(hex)
-	if err != nil {
-		return nil, fmt.Errorf("hex of %q: %w; write pairs of digits, 55 4889e5", name, err)
-	}
-	return b, nil
+	return nil, fmt.Errorf("hex of %q is %s; write pairs of digits, \"55 4889e5\"", name, describe(v))
 }
 
 // doELF links an object file at an address and adds all that is in it. What

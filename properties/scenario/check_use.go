@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+
+	"kpsim/kprobes/kpev"
 )
 
 // nop5 is the instruction a jump label starts as (arch/x86/include/asm/nops.h,
@@ -234,7 +236,7 @@ func (c checker) op(p part, who string, op Op) error {
 		}
 		rest.Args, rest.Changed, rest.Checked, rest.Returns, rest.Bits = nil, false, false, 0, 0
 	case OpRegister, OpUnregister, OpEnable, OpDisable, OpRegisterAll, OpUnregisterAll:
-		if !op.Checked && op.Returns != 0 || op.Returns != 0 && errnoName(op.Returns) == "" {
+		if !op.Checked && op.Returns != 0 || op.Returns != 0 && kpev.ErrnoName(op.Returns) == "" {
 			return faultf(p, "%s: errno %d isn't one that %s returns; leave it out", who, op.Returns, op.Kind)
 		}
 		rest.Checked, rest.Returns = false, 0
@@ -242,7 +244,7 @@ func (c checker) op(p part, who string, op Op) error {
 			rest.Targets = nil
 		}
 	case OpLoad, OpUnload:
-		if !op.Checked && op.Returns != 0 || op.Returns != 0 && errnoName(op.Returns) == "" {
+		if !op.Checked && op.Returns != 0 || op.Returns != 0 && kpev.ErrnoName(op.Returns) == "" {
 			return faultf(p, "%s: errno %d isn't one that %s returns; leave it out", who, op.Returns, op.Kind)
 		}
 		rest.Checked, rest.Returns = false, 0

@@ -28,6 +28,15 @@ var dialect = &syntax.FileOptions{TopLevelControl: true, GlobalReassign: true}
 // It bounds the steps a program takes and the size of what one step makes, but
 // not its memory: trust a program as you would a Makefile.
 func Load(name string, src []byte, open func(file string) ([]byte, error)) (*Scenario, error) {
+	l, err := load(name, src, open)
+	if err != nil {
+		return nil, err
+	}
+	return &l.s, nil
+}
+
+// load is Load, and keeps where everything was written.
+func load(name string, src []byte, open func(file string) ([]byte, error)) (*loader, error) {
 	l := &loader{
 		file:     name,
 		lines:    strings.Split(string(src), "\n"),
@@ -60,7 +69,7 @@ func Load(name string, src []byte, open func(file string) ([]byte, error)) (*Sce
 	if err := Check(&l.s); err != nil {
 		return nil, l.locate(err)
 	}
-	return &l.s, nil
+	return l, nil
 }
 
 // exec runs the program.
@@ -130,6 +139,9 @@ func (l *loader) locate(err error) error {
 func (l *loader) explain(err error, endless bool) error {
 	var parse syntax.Error
 	if errors.As(err, &parse) {
+		if strings.Contains(parse.Msg, "non-ASCII") && strings.Contains(parse.Msg, "escape") {
+			return l.failf(parse.Pos, `a byte above 7f is an escape of a string of bytes only; write b"\x55\x89", with a b before it`)
+		}
 		return l.failf(parse.Pos, "%s; this isn't Starlark, which is a small Python", parse.Msg)
 	}
 	var unresolved resolve.ErrorList

@@ -28,12 +28,6 @@ var (
 		"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
 )
 
-// errnos are the answers of the probes' API, by the kernel's numbers (errno-base.h, errno.h).
-var errnos = []struct {
-	name string
-	n    uint64
-}{{"ENOENT", 2}, {"EAGAIN", 11}, {"ENOMEM", 12}, {"EBUSY", 16}, {"EEXIST", 17}, {"ENODEV", 19}, {"EINVAL", 22}, {"ENOSPC", 28}, {"ENOSYS", 38}, {"EILSEQ", 84}, {"EOPNOTSUPP", 95}}
-
 func (n Needs) String() string      { return word(needsWords, uint8(n)) }
 func (p Preempt) String() string    { return word(preemptWords, uint8(p)) }
 func (f Fetch) String() string      { return word(fetchWords, uint8(f)) }
@@ -75,16 +69,6 @@ func quoted(words []string) string {
 		fmt.Fprintf(&b, "%q", w)
 	}
 	return b.String()
-}
-
-// errnoName returns the name of an errno, "" if the probes' API never returns it.
-func errnoName(n uint64) string {
-	for _, e := range errnos {
-		if e.n == n {
-			return e.name
-		}
-	}
-	return ""
 }
 
 // near ends a message about a name that isn't there with the names that are

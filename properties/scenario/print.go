@@ -9,6 +9,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"kpsim/kprobes/kpev"
 	"kpsim/smp/isa"
 )
 
@@ -278,7 +279,7 @@ func (p *printer) op(op *Op) string {
 			}
 			args = append(args, "["+strings.Join(list, ", ")+"]")
 		}
-		if name := errnoName(op.Returns); op.Checked && name != "" {
+		if name := kpev.ErrnoName(op.Returns); op.Checked && name != "" {
 			args = append(args, "errno = "+quote(name))
 		} else if op.Checked {
 			args = append(args, "errno = 0")
@@ -295,7 +296,7 @@ func (p *printer) op(op *Op) string {
 		args = append(args, p.labels[op.Target])
 	case OpLoad, OpUnload:
 		args = append(args, p.labels["module "+op.Target])
-		if name := errnoName(op.Returns); op.Checked && name != "" {
+		if name := kpev.ErrnoName(op.Returns); op.Checked && name != "" {
 			args = append(args, "errno = "+quote(name))
 		} else if op.Checked {
 			args = append(args, "errno = 0")

@@ -6,8 +6,9 @@
 // applies the relocations, for a scenario; the result is an Image, plain bytes
 // at plain addresses. Object.Load does the same as a kernel would, for whoever
 // asks what that kernel sees: the result is a Module with the symbols as
-// kallsyms has them and the sites that the kernel's tables name. ParseHex reads
-// code typed by hand, Listing shows either as assembly.
+// kallsyms has them and the sites that the kernel's tables name. Assembled makes a
+// Module of functions that are linked already. ParseHex reads code typed by hand, or
+// pasted; Listing shows either as assembly.
 //
 // What it is not: it knows no machine, opens no file, and links no two objects
 // with each other (the caller's extern function says where other code is).

@@ -125,3 +125,19 @@ func (l *layout) emulated() bool {
 	}
 	return false
 }
+
+var regNames = [...]string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
+
+func (r Reg) String() string { return regNames[r] }
+
+// Pointers returns the registers that the address of a memory operand which
+// ModRM describes is made of, the base first; none if there is no such operand.
+func (in *Inst) Pointers() (regs []Reg) {
+	if in.mem && in.baseMask != 0 {
+		regs = append(regs, Reg(in.baseReg))
+	}
+	if in.mem && in.indexMul != 0 {
+		regs = append(regs, Reg(in.indexReg))
+	}
+	return regs
+}

@@ -19,8 +19,8 @@ type Traps struct {
 	// the access good, so that the instruction runs once more. Set at boot; nil:
 	// there is nothing to bring in.
 	PageIn func(x *smp.Ctx, regs *isa.Regs, addr isa.Addr) bool // set at boot
-	// Unhandled is what comes of a fault that neither is anybody's nor has a
-	// fixup. Set at boot; nil: the kernel dies.
+	// Unhandled is what comes of a breakpoint that is nobody's, and of a fault that
+	// neither is nor has a fixup. Set at boot; nil: the kernel dies.
 	Unhandled func(x *smp.Ctx, regs *isa.Regs, trapnr uint8)
 }
 
@@ -63,7 +63,7 @@ func (t *Traps) breakpoint(x *smp.Ctx, regs *isa.Regs) {
 			return
 		}
 	}
-	x.Oops()
+	t.unhandled(x, regs, smpev.VecBP)
 }
 
 // debug is the routine of #DB: interrupts are off. A step of kernel text that
@@ -96,6 +96,10 @@ func (t *Traps) fault(x *smp.Ctx, regs *isa.Regs, nr uint8) {
 		x.Emit(smpev.Claim, uint64(nr), at, smpev.OwnerFault)
 		return
 	}
+	t.unhandled(x, regs, nr)
+}
+
+func (t *Traps) unhandled(x *smp.Ctx, regs *isa.Regs, nr uint8) {
 	if t.Unhandled != nil {
 		t.Unhandled(x, regs, nr)
 		return

@@ -82,7 +82,7 @@ func (p *past) came(v int) string {
 			if o := &p.ev[i]; o.Kind == smpev.Want && o.A == e.A {
 				right := fmt.Sprintf("%#x", o.B)
 				if smpev.CheckWhat(e.A) == smpev.CheckErrno {
-					right = errno(o.B)
+					right = kpev.Errno(o.B)
 				}
 				return p.t.say(e) + "; right is " + right
 			}

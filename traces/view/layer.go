@@ -28,13 +28,14 @@ type layer struct {
 	wakes map[uint64][]int // by task: from where
 	bands map[uint64]*Band
 	spans []*Span
-	stood map[uint8]int // the patch that each CPU is in
+	tasks map[uint8]*standing
 }
 
 // An openTrap is one that wasn't returned from.
 type openTrap struct {
-	says string
-	span *Span // on the CPU that its task has, or had last
+	vector uint64
+	from   int
+	span   *Span // on the CPU that its task has, or had last
 }
 
 // An ipi is one that wasn't taken.
@@ -46,15 +47,17 @@ type ipi struct {
 
 // A syncWait is a sender's wait for the CPUs that haven't answered.
 type syncWait struct {
-	span *Span
-	left uint64
+	span  *Span
+	left  uint64
+	task  uint8 // the sender
+	depth int   // traps that it has open
 }
 
 // patches finds what is written to.
 func (l *layer) patches() {
 	l.traps, l.open = make(map[uint8][]*openTrap), make(map[string][]*Span)
 	l.wakes, l.bands = make(map[uint64][]int), make(map[uint64]*Band)
-	l.stood = make(map[uint8]int)
+	l.tasks = make(map[uint8]*standing)
 	for _, s := range l.t.text.sites {
 		l.Texts = append(l.Texts, Patch{Name: l.t.in.symbol(s.at), At: s.at, Len: int(s.end - s.at), Site: true})
 	}
@@ -110,8 +113,9 @@ func (l *layer) step(e *traces.Event) {
 		s.Time = max(s.Time, l.Steps[n-1].Time+1)
 	}
 	l.Steps = append(l.Steps, s)
+	l.goesOn(e, n)
 	if e.CPU != Machine {
-		l.runs(e, n)
+		l.runs(e)
 	}
 	switch e.Kind {
 	case smpev.Switch:
@@ -156,29 +160,6 @@ func (l *layer) step(e *traces.Event) {
 	l.band(e, n)
 	l.stands(e, n)
 	l.seen(e.Seq)
-}
-
-// stands notes where the CPU of an event is in what is patched, or comes back to.
-func (l *layer) stands(e *traces.Event, n int) {
-	at, length := e.A, int(e.C>>56)
-	switch e.Kind {
-	case smpev.Trap, smpev.Return:
-		at, length = e.B, 0
-	case smpev.Exec:
-	default:
-		return
-	}
-	s := Stand{Step: n, CPU: int(e.CPU), Patch: -1, Len: length, Trapped: e.Kind == smpev.Trap}
-	for i := range l.Texts {
-		if p := &l.Texts[i]; at >= p.At && at < p.At+uint64(p.Len) {
-			s.Patch, s.Off = i, int(at-p.At)
-		}
-	}
-	if was, ok := l.stood[e.CPU]; ok && was == s.Patch && s.Patch < 0 {
-		return
-	}
-	l.stood[e.CPU] = s.Patch
-	l.Stands = append(l.Stands, s)
 }
 
 var classNames = [...]string{plain: "", stores: "store", traps: "trap", claims: "claim", violates: "violation"}
@@ -226,11 +207,12 @@ func (l *layer) called(e *traces.Event, n int) {
 	l.begin(key, l.span(e, SpanCall, fmt.Sprintf("%s(%s)", api(e.A), l.t.in.probe(e.B)), n))
 }
 
-// runs sees to it that the CPU of an event has a task.
-func (l *layer) runs(e *traces.Event, n int) {
+// runs sees to it that the CPU of an event has a task. The first that shows has had it from
+// the start: a switch would have been told.
+func (l *layer) runs(e *traces.Event) {
 	if l.on[e.CPU] == nil {
-		l.on[e.CPU] = l.span(e, SpanTask, l.taskName(e.Task), n)
-		l.spans = append(l.spans, l.on[e.CPU])
+		l.on[e.CPU] = l.span(e, SpanTask, l.taskName(e.Task), 0)
+		l.spans = slices.Insert(l.spans, 0, l.on[e.CPU])
 	}
 }
 
@@ -247,13 +229,13 @@ func (l *layer) switched(e *traces.Event, n int) {
 	l.on[e.CPU] = &Span{Kind: SpanTask, CPU: int(e.CPU), Task: l.taskName(next), Says: l.taskName(next), From: n, To: -1}
 	l.spans = append(l.spans, l.on[e.CPU])
 	for depth, t := range l.traps[next] {
-		t.span = &Span{Kind: SpanTrap, CPU: int(e.CPU), Task: l.taskName(next), Says: t.says, From: n, To: -1, Depth: depth}
+		t.span = &Span{Kind: SpanTrap, CPU: int(e.CPU), Task: l.taskName(next), Says: vector(t.vector), From: n, To: -1, Depth: depth}
 		l.spans = append(l.spans, t.span)
 	}
 }
 
 func (l *layer) trap(e *traces.Event, n int) {
-	t := &openTrap{vector(e.A), l.span(e, SpanTrap, vector(e.A), n)}
+	t := &openTrap{e.A, n, l.span(e, SpanTrap, vector(e.A), n)}
 	t.span.Depth = len(l.traps[e.Task])
 	l.spans = append(l.spans, t.span)
 	l.traps[e.Task] = append(l.traps[e.Task], t)
@@ -284,19 +266,44 @@ func (l *layer) sent(e *traces.Event, n int) {
 		v = smpev.VecCall
 		s := l.span(e, SpanSync, "sync_core: "+cpuSet(e.A), n)
 		l.spans = append(l.spans, s)
-		l.waits = append(l.waits, &syncWait{s, e.A})
+		l.waits = append(l.waits, &syncWait{s, e.A, e.Task, len(l.traps[e.Task])})
 	}
 	for set := e.A; set != 0; set &= set - 1 {
 		l.ipis = append(l.ipis, ipi{n, uint8(bits.TrailingZeros64(set)), v})
 	}
 }
 
+// answered notes that a CPU has answered the IPIs that were sent before it took this one:
+// it serialises in their handler. Another serialising is no answer.
 func (l *layer) answered(e *traces.Event, n int) {
+	list := l.traps[e.Task]
+	if len(list) == 0 || list[len(list)-1].vector != smpev.VecCall {
+		return
+	}
 	l.waits = slices.DeleteFunc(l.waits, func(w *syncWait) bool {
-		if w.left &^= 1 << (e.CPU % 64); w.left == 0 {
+		if w.span.From < list[len(list)-1].from {
+			w.left &^= 1 << (e.CPU % 64)
+		}
+		if w.left == 0 {
 			w.span.To = n
 		}
 		return w.left == 0
+	})
+}
+
+// goesOn ends the wait of a sender that does something else than to wait: who was in the
+// handler already when the IPI was sent may have answered it, too.
+func (l *layer) goesOn(e *traces.Event, n int) {
+	switch e.Kind {
+	case smpev.Serialise, smpev.Fire, smpev.Trap:
+		return
+	}
+	l.waits = slices.DeleteFunc(l.waits, func(w *syncWait) bool {
+		if w.task != e.Task || w.depth != len(l.traps[e.Task]) {
+			return false
+		}
+		w.span.To = n
+		return true
 	})
 }
 

@@ -111,7 +111,7 @@ func (t *teller) sayProbe(e *traces.Event) string {
 	case kpev.ApiEnter:
 		return fmt.Sprintf("%s(%s) at %s begins", api(e.A), in.probe(e.B), x.place(e.C))
 	case kpev.ApiReturn:
-		return fmt.Sprintf("%s(%s) -> %s", api(e.A), in.probe(e.B), errno(e.C))
+		return fmt.Sprintf("%s(%s) -> %s", api(e.A), in.probe(e.B), kpev.Errno(e.C))
 	case kpev.Handler:
 		return handlerName(e.B) + " of " + in.probe(e.A)
 	case kpev.Missed:
@@ -307,7 +307,7 @@ func (t *teller) check(e *traces.Event) string {
 	case smpev.CheckMemory:
 		return fmt.Sprintf("check %d finds %#x at %s", n, e.B, t.text.place(e.C))
 	case smpev.CheckErrno:
-		return fmt.Sprintf("check %d finds %s", n, errno(e.B))
+		return fmt.Sprintf("check %d finds %s", n, kpev.Errno(e.B))
 	}
 	return fmt.Sprintf("check %d finds %#x returned", n, e.B)
 }

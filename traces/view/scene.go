@@ -90,15 +90,20 @@ type Sight struct {
 	Bytes string
 }
 
-// A Stand is where a CPU is in what is patched from a step on: at an instruction, or, in a
-// trap, at the one that it comes back to.
+// A Stand is where a task is in what is patched, from a step on.
 type Stand struct {
-	Step    int
-	CPU     int
-	Patch   int // of Texts; -1: it is elsewhere
-	Off     int
-	Len     int // of the instruction; 0: it isn't executed yet
-	Trapped bool
+	Step int
+	Task uint8
+	CPU  int     // that it has; -1: it was switched out
+	At   []Place // none: it is elsewhere
+}
+
+// A Place is an instruction that a task is at, or that a trap has saved the address of.
+type Place struct {
+	Patch int // of Texts
+	Off   int
+	Ran   string // its bytes, in hex, as they were fetched; "": it isn't executed yet
+	Trap  string // that is open; "": none, the task is there
 }
 
 // A Band is the state of a probed address from a step to another.

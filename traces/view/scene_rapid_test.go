@@ -105,13 +105,12 @@ func TestSceneOfAnything(t *testing.T) {
 		require.True(t, slices.IsSortedFunc(s.Bands, func(a, b view.Band) int { return cmp.Compare(a.At, b.At) }))
 		for _, v := range s.Stands {
 			step(v.Step)
-			require.Less(t, v.Patch, len(s.Texts))
-			if v.Patch < 0 {
-				continue
+			require.Less(t, v.CPU, s.CPUs)
+			for _, at := range v.At {
+				list := s.Texts[at.Patch].Versions
+				now := sort.Search(len(list), func(i int) bool { return list[i].Step > v.Step }) - 1
+				require.Less(t, at.Off, len(strings.Fields(list[now].Bytes)))
 			}
-			list := s.Texts[v.Patch].Versions
-			now := sort.Search(len(list), func(i int) bool { return list[i].Step > v.Step }) - 1
-			require.Less(t, v.Off, len(strings.Fields(list[now].Bytes)))
 		}
 	})
 }

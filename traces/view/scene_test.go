@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 	"kpsim/traces/tracetest"
@@ -59,7 +60,7 @@ func TestSceneTrapsOverSwitches(t *testing.T) {
 	tr.On(1, 1).Emit(smpev.MightSleep, 0, 0, 0)                       // 19
 	s := lay(tr)
 	assert.Equal(t, []string{
-		"cpu0 idle idle 0-0", "cpu0 prober prober 0-10", "cpu1 idle idle 1-1", "cpu1 caller caller 1-7", "cpu1 idle idle 7-19", "cpu0 caller caller 10-19",
+		"cpu1 idle idle 0-1", "cpu0 idle idle 0-0", "cpu0 prober prober 0-10", "cpu1 caller caller 1-7", "cpu1 idle idle 7-19", "cpu0 caller caller 10-19",
 	}, spans(s, view.SpanTask))
 	assert.Equal(t, []string{
 		"cpu1 caller timer interrupt 3-7", "cpu1 caller NMI 4-5", "cpu1 caller reschedule interrupt 6-7",
@@ -104,25 +105,40 @@ func TestSceneArrows(t *testing.T) {
 	assert.Equal(t, "send IPI to nobody", s.Steps[14].Says)
 }
 
-// A wait for CPUs ends when the last of them has answered, and goes on to the end of the
-// run if one never does. Who waits for nobody doesn't wait.
+// A wait for CPUs ends when the last of them has answered: when it has serialised in the
+// handler of an IPI that it took after the sending. It ends with what the sender does next at
+// the latest, and goes on to the end of the run if neither comes. Who waits for nobody doesn't
+// wait.
 func TestSceneSyncWaits(t *testing.T) {
 	tr := begin()
 	p, c := tr.On(0, prober), tr.On(1, caller)
-	p.Emit(smpev.SendIPI, 2, 1, 0)   // 1
-	p.Emit(smpev.Serialise, 4, 0, 0) // 2: its own
-	c.Trap(smpev.VecCall, f)         // 3
-	c.Emit(smpev.Serialise, 4, 0, 0) // 4
-	c.Return(smpev.VecCall, f)       // 5
-	p.Emit(smpev.SendIPI, 3, 1, 0)   // 6: to itself, too
-	c.Emit(smpev.Serialise, 4, 0, 0) // 7
-	p.Emit(smpev.Serialise, 4, 0, 0) // 8
-	p.Emit(smpev.SendIPI, 2, 0, 0)   // 9: to reschedule: no wait
-	p.Emit(smpev.SendIPI, 0, 1, 0)   // 10
-	p.Emit(smpev.SendIPI, 2, 1, 0)   // 11: never answered
-	p.Emit(smpev.Serialise, 4, 0, 0) // 12
+	p.Emit(smpev.SendIPI, 2, 1, 0)                                                               // 1
+	p.Emit(smpev.Serialise, 4, 0, 0)                                                             // 2: its own
+	c.Trap(smpev.VecCall, f)                                                                     // 3
+	c.Emit(smpev.Serialise, 4, 0, 0)                                                             // 4
+	c.Return(smpev.VecCall, f)                                                                   // 5
+	p.Emit(smpev.SendIPI, 3, 1, 0)                                                               // 6: to itself, too
+	c.Emit(smpev.Serialise, 4, 0, 0)                                                             // 7: in no handler
+	c.Trap(smpev.VecNMI, f).Emit(smpev.Serialise, 4, 0, 0).Return(smpev.VecNMI, f)               // 8 to 10: in another one's
+	p.Trap(smpev.VecTimer, f).Emit(smpev.MightSleep, 0, 0, 0).Return(smpev.VecTimer, f)          // 11 to 13: what interrupts it isn't what it does
+	p.Emit(smpev.Fire, 0x80, 0, 0)                                                               // 14: nor what befalls it
+	p.Trap(smpev.VecCall, f).Emit(smpev.Serialise, 4, 0, 0).Return(smpev.VecCall, f)             // 15 to 17
+	c.Trap(smpev.VecCall, f).Trap(smpev.VecNMI, f).Emit(smpev.Serialise, 4, 0, 0)                // 18 to 20: in one that lies in it
+	c.Return(smpev.VecNMI, f).Emit(smpev.Serialise, 4, 0, 0)                                     // 21, 22
+	c.Trap(smpev.VecCall, f)                                                                     // 23
+	p.Emit(smpev.SendIPI, 2, 1, 0)                                                               // 24: to one that has taken an older one
+	c.Emit(smpev.Serialise, 4, 0, 0).Return(smpev.VecCall, f)                                    // 25, 26
+	p.Emit(smpev.Serialise, 4, 0, 0)                                                             // 27
+	tr.On(0, optimizer).Emit(smpev.MightSleep, 0, 0, 0)                                          // 28: another task
+	p.Emit(smpev.Unlock, 1, 0, 0)                                                                // 29: it needn't answer again
+	p.Trap(smpev.VecTimer, f).Emit(smpev.SendIPI, 2, 1, 0).Emit(smpev.Serialise, 4, 0, 0)        // 30 to 32: in an interrupt
+	p.Emit(smpev.Unlock, 1, 0, 0).Return(smpev.VecTimer, f)                                      // 33, 34
+	p.Emit(smpev.SendIPI, 2, 0, 0)                                                               // 35: to reschedule: no wait
+	p.Emit(smpev.SendIPI, 0, 1, 0)                                                               // 36
+	p.Emit(smpev.SendIPI, 2, 1, 0).Emit(smpev.Serialise, 4, 0, 0).Emit(smpev.Serialise, 4, 0, 0) // 37 to 39: never answered
 	assert.Equal(t, []string{
-		"cpu0 prober sync_core: cpu1 1-4", "cpu0 prober sync_core: cpu0-1 6-8", "cpu0 prober sync_core: cpu1 11-12",
+		"cpu0 prober sync_core: cpu1 1-4", "cpu0 prober sync_core: cpu0-1 6-22", "cpu0 prober sync_core: cpu1 24-29", "cpu0 prober sync_core: cpu1 31-33",
+		"cpu0 prober sync_core: cpu1 37-39",
 	}, spans(lay(tr), view.SpanSync))
 }
 
@@ -267,29 +283,53 @@ func TestSceneBands(t *testing.T) {
 	}, list)
 }
 
-// A CPU stands at what it executes next, or will come back to; that it is elsewhere is said
-// once.
+// A task stands at what it executes, at what it returns to, and at each address that a trap has
+// saved; it has left with whatever else it does, but for the call that a detour makes. It
+// stands there without a CPU when it is switched out.
 func TestSceneStands(t *testing.T) {
 	tr := begin()
 	p, c := tr.On(0, prober), tr.On(1, caller)
-	p.Image(f, jump...).Store(f, 0xcc) // 1, 2
-	c.Exec(f+8, 0xc3)                  // 3: not in what is patched
-	c.Exec(f, 0xcc)                    // 4
-	c.Trap(smpev.VecBP, f+1)           // 5
-	c.Trap(smpev.VecNMI, kernel)       // 6: elsewhere
-	c.Return(smpev.VecNMI, kernel)     // 7: still
-	c.Return(smpev.VecBP, f+1)         // 8
-	c.Exec(f+1, 0x48, 0x89, 0xe5)      // 9
-	c.Exec(f+5, 0x48, 0x89, 0xfa)      // 10: left
-	c.Exec(f+8, 0xc3)                  // 11
+	p.Image(f, jump...).Store(f, 0xcc)            // 1, 2
+	c.Exec(f+8, 0xc3)                             // 3: not in what is patched
+	c.Exec(f, 0xcc)                               // 4
+	c.Trap(smpev.VecBP, f+1)                      // 5
+	c.Emit(smpev.Serialise, 4, 0, 0)              // 6
+	c.Trap(smpev.VecNMI, kernel)                  // 7: it comes back there all the same
+	c.Exec(f, 0xcc)                               // 8: the NMI's handler is there, too
+	c.Trap(smpev.VecBP, f+1)                      // 9
+	c.Return(smpev.VecBP, f+1)                    // 10
+	c.Return(smpev.VecNMI, kernel)                // 11
+	c.Return(smpev.VecBP, f+1)                    // 12
+	c.Emit(smpev.Fire, 0x80, 0, 0)                // 13: which isn't its doing
+	c.Trap(smpev.VecResch, f+1)                   // 14
+	c.Emit(smpev.Switch, caller, 1, 0)            // 15
+	tr.On(1, 1).Trap(smpev.VecCall, kernel)       // 16: another task's
+	tr.On(1, 1).Return(smpev.VecCall, kernel)     // 17
+	tr.On(0, 0).Emit(smpev.Switch, 0, caller, 0)  // 18: on another CPU
+	tr.On(0, caller).Return(smpev.VecResch, f+1)  // 19
+	tr.On(0, caller).Exec(f+1, 0x48, 0x89, 0xe5)  // 20
+	tr.On(0, caller).CallEnd(0, 0)                // 21: it has left
+	tr.On(0, caller).Return(smpev.VecTimer, f+5)  // 22: not patched
+	p.Alloc(detour, 20, smpev.DetourMem)          // 23
+	c.Exec(detour+8, 0xe8, 0, 0, 0, 0)            // 24
+	c.Emit(kpev.Handler, 0, kpev.Pre, f)          // 25: the detour's call
+	c.Exec(detour+13, 0xc3)                       // 26
+	c.Emit(kpev.Handler, 0, kpev.Pre, f)          // 27
+	p.Emit(smpev.Image, f, 0x90, 1<<56)           // 28
+	tr.On(view.Machine, traces.NoTask).Exec(f, 1) // 29: nobody's
 	var list []string
 	for _, v := range lay(tr).Stands {
-		list = append(list, fmt.Sprintf("%d cpu%d patch %d+%d len %d %v", v.Step, v.CPU, v.Patch, v.Off, v.Len, v.Trapped))
+		line := fmt.Sprintf("%d task %d cpu%d", v.Step, v.Task, v.CPU)
+		for _, at := range v.At {
+			line += strings.TrimRight(fmt.Sprintf(", %d+%d %s%s", at.Patch, at.Off, at.Ran, at.Trap), " ")
+		}
+		list = append(list, line)
 	}
 	assert.Equal(t, []string{
-		"3 cpu1 patch -1+0 len 1 false",
-		"4 cpu1 patch 0+0 len 1 false", "5 cpu1 patch 0+1 len 0 true", "6 cpu1 patch -1+0 len 0 true",
-		"8 cpu1 patch 0+1 len 0 false", "9 cpu1 patch 0+1 len 3 false", "10 cpu1 patch -1+0 len 3 false",
+		"4 task 5 cpu1, 0+0 cc", "5 task 5 cpu1, 0+1 #BP", "8 task 5 cpu1, 0+1 #BP, 0+0 cc", "9 task 5 cpu1, 0+1 #BP, 0+1 #BP",
+		"10 task 5 cpu1, 0+1 #BP, 0+1", "11 task 5 cpu1, 0+1 #BP", "12 task 5 cpu1, 0+1", "14 task 5 cpu1, 0+1 reschedule interrupt",
+		"15 task 5 cpu-1, 0+1 reschedule interrupt", "18 task 5 cpu0, 0+1 reschedule interrupt", "19 task 5 cpu0, 0+1", "20 task 5 cpu0, 0+1 48 89 e5", "21 task 5 cpu0",
+		"24 task 5 cpu1, 1+8 e8 00 00 00 00", "26 task 5 cpu1, 1+13 c3", "27 task 5 cpu1",
 	}, list)
 }
 
@@ -361,4 +401,19 @@ func TestSceneLook(t *testing.T) {
 	none := view.Lay(view.Input{}, nil)
 	assert.Empty(t, none.Steps)
 	assert.Equal(t, -1, none.Violation)
+}
+
+// Each reason to serialise has a name.
+func TestSceneNamesReasons(t *testing.T) {
+	tr := begin()
+	for why := kapi.SyncPoke1; why <= kapi.SyncFlush; why++ {
+		tr.On(0, prober).Emit(smpev.Serialise, uint64(why), 0, 0)
+	}
+	tr.On(0, prober).Emit(smpev.Serialise, uint64(kapi.SyncFlush)+1, 0, 0)
+	s := lay(tr)
+	last := len(s.Steps) - 1
+	for i := range s.Steps[:last] {
+		assert.NotContains(t, s.Steps[i].Says, "reason")
+	}
+	assert.Contains(t, s.Steps[last].Says, "reason", "that was all of them")
 }

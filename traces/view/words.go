@@ -32,7 +32,7 @@ func interrupts(v uint64) bool { return v >= 32 || v == smpev.VecNMI }
 var whyNames = [...]string{
 	1: "text_poke_bp, breakpoint written", 2: "text_poke_bp, tail written", 3: "text_poke_bp, head written",
 	4: "armed", 5: "disarmed", 6: "unoptimizing, breakpoint written", 7: "unoptimizing, tail restored",
-	8: "leaving stop_machine", 9: "own store",
+	8: "leaving stop_machine", 9: "own store", 10: "memory unmapped",
 }
 
 // whySelf is the sync that only the CPU makes that has stored.
@@ -76,29 +76,6 @@ func api(n uint64) string {
 		return apiNames[n]
 	}
 	return fmt.Sprintf("api %d", n)
-}
-
-// errno prints what a call of the API returned, as the kernel does (errno-base.h, errno.h).
-func errno(n uint64) string {
-	switch n {
-	case 0:
-		return "0"
-	case 2:
-		return "-ENOENT"
-	case 12:
-		return "-ENOMEM"
-	case 16:
-		return "-EBUSY"
-	case 22:
-		return "-EINVAL"
-	case 28:
-		return "-ENOSPC"
-	case 84:
-		return "-EILSEQ"
-	case 95:
-		return "-EOPNOTSUPP"
-	}
-	return fmt.Sprintf("-%d", n)
 }
 
 // cpuSet prints a set of CPUs: cpu0, cpu2-7.

@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
+	"kpsim/cmd/kpsim/viewer"
 	"kpsim/traces/view"
 )
 
@@ -57,7 +58,7 @@ func TestDrawing(t *testing.T) {
 	require.InDelta(t, all, wide(), 0.1)
 	p.click("[data-go=axis]")
 	require.InDelta(t, float64(r.Scene.Steps[len(r.Scene.Steps)-1].Time-r.Scene.Steps[0].Time), wide(), 1)
-	require.Equal(t, "by step", p.text("[data-go=axis]"))
+	require.Equal(t, "by event", p.text("[data-go=axis]"))
 }
 
 // A lane is of a CPU: a click in it is for a step of that one, if one is near. Who drags goes
@@ -165,7 +166,7 @@ func TestNames(t *testing.T) {
 		p := open(t, file, window{wide: wide, high: 900})
 		names := js[[]string](p, `(v => {
 			const drawn = [], c = v.canvas.getContext("2d"), fill = c.fillText;
-			c.fillText = (text, x, y) => { if (x < v.gutter - 4) drawn.push(text); };
+			c.fillText = (text, x, y) => { if (x < v.gutter - 4 && y < v.high - 15) drawn.push(text); };
 			v.draw();
 			c.fillText = fill;
 			return drawn;
@@ -179,5 +180,48 @@ func TestNames(t *testing.T) {
 		gutter := js[float64](p, "kpsim.viewers[0].gutter")
 		require.LessOrEqual(t, gutter, most)
 		require.Greater(t, gutter, most/2)
+	}
+}
+
+// Texts that are drawn have room: names within what they name, numbers of events below the
+// events that have them, and none over another.
+func TestDrawnTexts(t *testing.T) {
+	for _, r := range []viewer.Run{witness(t, "T2-second-instruction"), witness(t, "P1-one-worker"), witness(t, "P3-back-off")} {
+		file, _ := page(t, r)
+		for _, wide := range []int64{1400, 400} {
+			p := open(t, file, window{wide: wide, high: 900})
+			for _, key := range []string{"", "+", "+", "t", "0"} {
+				if key != "" {
+					p.press(key)
+				}
+				p.frames()
+				n := js[[]int](p, `(v => {
+					const c = v.canvas.getContext("2d"), fill = c.fillText, scale = [], rows = [...v.spans, ...v.bands];
+					let names = 0;
+					c.fillText = (text, x, y) => {
+						const wide = c.measureText(text).width;
+						if (x < v.gutter - 4 && c.textAlign !== "center") return; // of the lanes
+						if (y > v.high - 15) {
+							scale.push([x - wide / 2, x + wide / 2]);
+							const at = v.byTime ? v.x(0) + (Number(text.replace(/\D/g, "")) - v.run.time[0] - v.pos(0)) / (v.to - v.from) * (v.wide - v.gutter - 8) : v.x(v.run.seq.indexOf(Number(text)));
+							if (Math.abs(at - x) > 0.5) throw new Error(text + " at " + x + " for " + at);
+							return;
+						}
+						if (y < 14) return; // deviations
+						const row = rows.find(o => y >= o.y && y < o.y + o.high);
+						const starts = row.items.filter(o => Math.max(Math.round(v.x(o.from)), v.gutter) + 3 === x); // some of them narrow
+						if (!starts.some(o => (o.says.startsWith(text.split("…")[0]) || /^(IPI|resched|timer|stop)$/.test(text)) && x + wide <= Math.round(v.x(o.to)))) throw new Error(text + " is cut, or no name");
+						names++;
+					};
+					v.draw();
+					delete c.fillText;
+					scale.sort((a, b) => a[0] - b[0]).forEach(([from, to], i) => { if (from < v.gutter - 4 || to > v.wide || i > 0 && from < scale[i - 1][1] + 4) throw new Error("numbers over one another"); });
+					return [names, scale.length];
+				})(kpsim.viewers[0])`)
+				require.Positive(t, n[0], "%s %d %s", r.Name, wide, key)
+				require.Positive(t, n[1], "%s %d %s", r.Name, wide, key)
+				require.Less(t, n[1], int(wide/40))
+			}
+		}
 	}
 }

@@ -101,7 +101,7 @@ func TestEncode(t *testing.T) {
 			{Name: "f+0x0", At: 0x1000, Len: 2, Site: true, Versions: []view.Version{{Step: -1, Bytes: "55 90", Listing: "push"}, {Step: 1, Bytes: "cc 90", Listing: "int3"}}, Sights: []view.Sight{{Step: -1, CPU: 1, Bytes: "55 90"}}},
 			{Name: "slot", At: 0x2000, Len: 2, Versions: []view.Version{{Step: 0, Bytes: "?? ??", Listing: "(unknown)"}, {Step: 1, Bytes: "55 ??", Listing: "push"}, {Step: 3, Bytes: "55 cc", Listing: "push; int3"}, {Step: 4, Bytes: "cc cc", Gone: true}}},
 		},
-		Stands:     []view.Stand{{Step: 1, CPU: 1, Patch: 0, Off: 1, Len: 2, Trapped: true}, {Step: 2, CPU: 1, Patch: -1}},
+		Stands:     []view.Stand{{Step: 1, Task: 1, CPU: -1, At: []view.Place{{Patch: 0, Off: 1, Ran: "90"}, {Patch: 1, Off: 0, Trap: "NMI"}}}, {Step: 2, Task: 0, CPU: 1}},
 		Bands:      []view.Band{{At: 0x1000, Place: "f+0x0", State: "armed", From: 1, To: 2}},
 		Deviations: []view.Turn{{Deviation: traces.Deviation{Mover: "cpu1", Name: "idle", Occ: 1, Alt: "cpu0"}, Step: 1}},
 		Story:      []view.Told{{Step: 2, Text: "It came so."}},
@@ -128,7 +128,8 @@ func TestEncode(t *testing.T) {
 	require.Equal(t, []string{"trap", "prober", "#BP"}, text([]int{e.Spans[1][0], e.Spans[1][2], e.Spans[1][3]}))
 	require.Equal(t, 1, e.Spans[1][1])
 	require.Equal(t, []int{0, 2}, e.Arrows[0][1:])
-	require.Equal(t, [][]int{{1, 1, 0, 1, 2, 1}, {2, 1, -1, 0, 0, 0}}, e.Stands)
+	require.Equal(t, [][]int{{1, e.Stands[0][1], -1, 0, 1, e.Stands[0][5], e.Stands[0][6], 1, 0, e.Stands[0][9], e.Stands[0][10]}, {2, e.Stands[1][1], 1}}, e.Stands)
+	require.Equal(t, []string{"prober", "90", "", "", "NMI", "idle/0"}, text([]int{e.Stands[0][1], e.Stands[0][5], e.Stands[0][6], e.Stands[0][9], e.Stands[0][10], e.Stands[1][1]}))
 	require.Equal(t, []string{"f+0x0", "armed"}, text(e.Bands[0][:2]))
 	require.Equal(t, []int{1, 2}, e.Bands[0][2:])
 	require.Equal(t, "cpu0 goes on while cpu1 stands in idle", e.Turns[0].Words)

@@ -2,6 +2,7 @@ package viewer_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,12 +25,15 @@ func (p *tab) shows(run int, r *viewer.Run, step int) {
 	s := &r.Scene.Steps[step]
 	words := strings.TrimSpace(s.Says)
 	at := fmt.Sprintf("#run%d ", run)
-	assert.Contains(p, p.text(at+".now b"), fmt.Sprintf("step %d of %d, ", step, len(r.Scene.Steps)-1))
-	assert.True(p, strings.HasSuffix(p.text(at+".now b"), words), "%q: %q", words, p.text(at+".now b"))
-	assert.Equal(p, fmt.Sprint(step), p.attribute(at+"[role=slider]", "aria-valuenow"))
-	assert.Equal(p, p.text(at+".now b"), p.attribute(at+"[role=slider]", "aria-valuetext"))
-	assert.Equal(p, fmt.Sprint(step), js[string](p, "document.querySelector(%q).value", at+".number"))
-	assert.Contains(p, p.text(at+".steps .at"), words)
+	event := fmt.Sprint(s.Event.Seq) // as replay and explain number it
+	says := p.text(at + ".now .says")
+	assert.True(p, strings.HasPrefix(says, "event "+event+", "), says)
+	assert.True(p, strings.HasSuffix(says, words), "%q: %q", words, says)
+	assert.Equal(p, event, p.attribute(at+"[role=slider]", "aria-valuenow"))
+	assert.Equal(p, says, p.attribute(at+"[role=slider]", "aria-valuetext"))
+	assert.Equal(p, event, js[string](p, "document.querySelector(%q).value", at+".number"))
+	assert.Equal(p, event, p.text(at+".steps .at .no"))
+	assert.Equal(p, words, p.text(at+".steps .at .what"))
 	assert.Equal(p, 1, js[int](p, "document.querySelectorAll(%q).length", at+"[aria-current=step]"))
 }
 
@@ -67,7 +71,8 @@ func TestKeys(t *testing.T) {
 	end := len(s.Steps) - 1
 	require.Equal(t, r.Name, js[string](p, "document.title"))
 	p.shows(0, &r, s.Violation)
-	require.Contains(t, p.text(".now"), "Violation: "+s.Headline)
+	require.Contains(t, p.text(".now .mark"), "This is the violation: T2 no-start-inside")
+	require.Contains(t, p.text(".headline"), s.Headline)
 
 	for _, k := range []struct {
 		key  string
@@ -123,8 +128,45 @@ func TestKeys(t *testing.T) {
 	p.shows(0, &r, p.step(0))
 	require.NotContains(t, []int{0, end}, p.step(0))
 	p.do(chromedp.Evaluate[chromedp.Void]("document.querySelector('.number').select()"))
-	p.press("3", "0", kb.Enter)
-	p.shows(0, &r, 30)
+	p.press("9", "1", kb.Enter)
+	p.shows(0, &r, stepOf(s, 91))
+}
+
+// stepOf returns the step that an event is.
+func stepOf(s *view.Scene, event uint32) int {
+	return slices.IndexFunc(s.Steps, func(p view.Step) bool { return p.Event.Seq == event })
+}
+
+// Who has the number of an event, from replay or explain, types it behind g, and goes on with
+// the arrow keys. One that isn't there is the next that is.
+func TestGoToEvent(t *testing.T) {
+	r := witness(t, "T2-second-instruction")
+	file, _ := page(t, r)
+	p := open(t, file, desk)
+	s := r.Scene
+	last := len(s.Steps) - 1
+	require.Equal(t, fmt.Sprintf("of %d to %d", s.Steps[0].Event.Seq, s.Steps[last].Event.Seq), p.text(".range"))
+	for _, test := range []struct {
+		keys string
+		step int
+	}{
+		{"91", stepOf(s, 91)}, {"115", stepOf(s, 115)}, {"0", 0}, {"9", stepOf(s, 21)}, {"9999", last}, {"-3", 0},
+	} {
+		p.press("g")
+		require.Equal(t, "number", js[string](p, "document.activeElement.className"), test.keys)
+		for _, k := range test.keys {
+			p.press(string(k))
+		}
+		p.press(kb.Enter)
+		p.shows(0, &r, test.step)
+		p.until("document.activeElement.getAttribute('role') === 'slider'")
+		p.press(kb.ArrowRight)
+		p.shows(0, &r, min(last, test.step+1))
+	}
+	p.press("g", kb.Backspace, kb.Enter)
+	p.shows(0, &r, 1)
+	p.press("g", "9", kb.Escape)
+	p.until("document.activeElement.getAttribute('role') === 'slider'")
 }
 
 func TestButtons(t *testing.T) {
@@ -142,14 +184,16 @@ func TestButtons(t *testing.T) {
 		p.click(fmt.Sprintf(".deviations li:nth-child(%d) button", i+1))
 		p.shows(0, &r, d.Step)
 		require.Contains(t, p.text(".now .mark"), fmt.Sprintf("Deviation %d comes before it: %s", i+1, view.Choice(d.Deviation)))
-		require.Equal(t, view.Choice(d.Deviation), strings.TrimPrefix(p.text(".deviations .at"), fmt.Sprintf("step %d: ", d.Step)))
+		require.Equal(t, fmt.Sprintf("before event %d: %s", r.Scene.Steps[d.Step].Event.Seq, view.Choice(d.Deviation)), p.text(".deviations .at"))
 	}
 	for i, told := range r.Scene.Story {
 		p.click(fmt.Sprintf(".story li:nth-child(%d) button", i+1))
 		p.shows(0, &r, told.Step)
+		require.Equal(t, fmt.Sprintf("event %d: %s", r.Scene.Steps[told.Step].Event.Seq, told.Text), p.text(fmt.Sprintf(".story li:nth-child(%d)", i+1)))
 	}
+	second := p.text(".steps li:nth-child(2) .no")
 	p.click(".steps li:nth-child(2) button")
-	require.Equal(t, js[int](p, "Number(document.querySelector('.steps .at .no').textContent)"), p.step(0))
+	require.Equal(t, second, fmt.Sprint(r.Scene.Steps[p.step(0)].Event.Seq))
 
 	// A byte leads to the store that wrote it.
 	p.press("v")
@@ -165,11 +209,14 @@ func TestLink(t *testing.T) {
 	p := open(t, file, window{wide: 1400, high: 900, hash: "#step=41"})
 	p.shows(0, &r, 41)
 	p.press(kb.ArrowRight)
-	p.until("location.hash === '#step=42'")
+	p.until("location.hash === '#event=%d'", r.Scene.Steps[42].Event.Seq)
+	p.do(chromedp.Evaluate[chromedp.Void]("location.hash = '#event=91'"))
+	p.until("document.getElementById('run0').dataset.step === '%d'", stepOf(r.Scene, 91))
+	p.shows(0, &r, stepOf(r.Scene, 91))
 	p.do(chromedp.Evaluate[chromedp.Void]("location.hash = '#step=7'"))
 	p.until("document.getElementById('run0').dataset.step === '7'")
 	p.shows(0, &r, 7)
-	for _, hash := range []string{"#step=x", "#other=1", "#step=", "#", "#step=1e99", "#step=-5"} { // whatever is mailed
+	for _, hash := range []string{"#step=x", "#other=1", "#step=", "#", "#step=1e99", "#step=-5", "#event=x", "#event=", "#event=1e99", "#event=-5", "#right=3"} { // whatever is mailed
 		p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("location.hash = %q", hash)))
 	}
 	p.press(kb.Home)
@@ -181,6 +228,11 @@ func TestLink(t *testing.T) {
 	p = open(t, both, window{wide: 1400, high: 900, hash: "#step=72&right=30"})
 	p.shows(0, &runs[0], 72)
 	p.shows(1, &runs[1], 30)
+	p = open(t, both, window{wide: 1400, high: 900, hash: "#event=91&right=60"})
+	p.shows(0, &runs[0], stepOf(runs[0].Scene, 91))
+	p.shows(1, &runs[1], stepOf(runs[1].Scene, 60))
+	p.click("#run1 [data-go=on]") // and both move on
+	p.until("/^#event=\\d+&right=61$/.test(location.hash)")
 }
 
 // Two runs go together as far as they are the same, and then by time.
@@ -193,7 +245,7 @@ func TestPair(t *testing.T) {
 	for a.Steps[parted].Event.CPU == b.Steps[parted].Event.CPU && a.Steps[parted].Says == b.Steps[parted].Says {
 		parted++
 	}
-	require.Contains(t, p.text(".parted"), fmt.Sprintf("The runs are the same up to step %d, where they part.", parted))
+	require.Contains(t, p.text(".parted"), fmt.Sprintf("They part at event %d.", a.Steps[parted].Event.Seq))
 	p.click(".parted button")
 	p.shows(0, &runs[0], parted)
 	p.shows(1, &runs[1], parted)
@@ -243,7 +295,7 @@ func TestPair(t *testing.T) {
 
 	same, _ := page(t, runs[0], runs[0])
 	p = open(t, same, desk)
-	require.Contains(t, p.text(".parted"), "The runs are the same, step by step.")
+	require.Contains(t, p.text(".parted"), "The same, event by event.")
 	require.Equal(t, a.Violation, p.step(1))
 }
 
@@ -267,14 +319,15 @@ func TestKeyboardAlone(t *testing.T) {
 			order = append(order, name)
 		}
 		require.NotEqual(t, "none", js[string](p, "getComputedStyle(document.activeElement).outlineStyle"), "%s shows that it has the focus", name)
+		require.True(t, js[bool](p, `(e => !e.closest("header, .controls") || e.offsetHeight >= 24 && e.offsetWidth >= 24)(document.activeElement)`), "%s is large enough to be hit (WCAG 2.2, 2.5.8)", name)
 		require.NotEmpty(t, js[string](p, `(e => e.getAttribute("aria-label") || e.textContent || e.labels?.[0]?.textContent)(document.activeElement)`), "%s has a name", name)
 	}
-	require.Equal(t, []string{"keys-button", "slider", "first", "back", "on", "last", "violation", "closer", "wider", "all", "axis", "number", "patch", "SUMMARY", "deviations", "story"}, order)
+	require.Equal(t, []string{"keys-button", "slider", "first", "back", "on", "last", "violation", "number", "closer", "wider", "all", "axis", "patch site", "patch", "SUMMARY", "deviations", "story"}, order)
 
 	require.Equal(t, "polite", p.attribute(".now", "aria-live"))
 	slider := "[role=slider]"
 	require.Equal(t, "0", p.attribute(slider, "aria-valuemin"))
-	require.Equal(t, fmt.Sprint(len(r.Scene.Steps)-1), p.attribute(slider, "aria-valuemax"))
+	require.Equal(t, "115", p.attribute(slider, "aria-valuemax"))
 	require.NotEmpty(t, p.attribute(slider, "aria-label"))
 	p.do(chromedp.Focus(chromedp.CSS(slider)))
 	p.press(kb.Home, kb.ArrowRight)
@@ -310,7 +363,8 @@ func TestNarrow(t *testing.T) {
 }
 
 // Texts stand out from what is behind them by 4.5:1 (WCAG 2.2, 1.4.3), also those that are
-// drawn, and the page follows who goes over to darkness.
+// drawn; edges of what is drawn, of buttons and of what has the focus by 3:1 (1.4.11). The page
+// follows who goes over to darkness.
 func TestContrast(t *testing.T) {
 	file, _ := page(t, witness(t, "T2-second-instruction"))
 	const ratio = `(() => {
@@ -320,13 +374,19 @@ func TestContrast(t *testing.T) {
 				.map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
 			return 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2];
 		};
-		const low = [];
-		for (const [fore, backs] of [["fg", "bg band task trap idle wait stop lock call stale new"], ["soft", "bg band"], ["mark", "bg band"], ["link", "bg band"]]) {
-			for (const back of backs.split(" ")) {
-				const [a, b] = [light(fore), light(back)].sort((x, y) => y - x);
-				if ((a + 0.05) / (b + 0.05) < 4.5) low.push(fore + " on " + back);
+		const low = [], kinds = ["task", "idle", "trap", "call", "wait", "stop", "lock"];
+		const differ = (fore, backs, by) => {
+			for (const back of backs) {
+				const [a, b] = [light(fore), light(back)].sort((x, y) => y - x), ratio = (a + 0.05) / (b + 0.05);
+				if (!(ratio >= by)) low.push(fore + " on " + back + " " + ratio);
 			}
-		}
+		};
+		differ("fg", ["bg", "band", "stale", "new", ...kinds], 4.5);
+		for (const text of ["soft", "mark", "link"]) differ(text, ["bg", "band"], 4.5);
+		for (const kind of kinds) differ(kind + "-edge", ["bg"], 3);
+		differ("edge", ["bg", "band"], 3);
+		differ("cursor", ["bg", "band"], 3);
+		for (const mark of ["link", "mark"]) differ(mark, ["bg", ...kinds], 3);
 		return low;
 	})()`
 	for _, dark := range []bool{false, true} {
@@ -366,7 +426,7 @@ func TestEnds(t *testing.T) {
 	file, _ := page(t, r)
 	p := open(t, file, desk)
 	p.shows(0, &r, len(r.Scene.Steps)-1)
-	require.Contains(t, p.text(".now"), "Violation: P3")
+	require.Contains(t, p.text(".now .mark"), "This is the violation: P3 returns")
 	passes := pair(t, "T2-second-instruction")[1]
 	file, _ = page(t, passes)
 	p = open(t, file, desk)

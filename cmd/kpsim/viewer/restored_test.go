@@ -2,6 +2,7 @@ package viewer_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,57 +65,100 @@ func TestRestored(t *testing.T) {
 // Beside memory stands what each CPU may still fetch, if that is something else, and where
 // it is.
 func TestText(t *testing.T) {
-	r := witness(t, "T1-no-sync-1")
-	s := r.Scene
+	stale, ran, marked := 0, 0, 0
+	for _, name := range []string{"T1-no-sync-1", "T2-second-instruction", "S1-boost-preempt"} {
+		r := witness(t, name)
+		s := r.Scene
+		file, _ := page(t, r)
+		p := open(t, file, desk)
+		site := 0
+		for !s.Texts[site].Site {
+			site++
+		}
+		for step := range s.Steps {
+			p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("kpsim.viewers[0].go(%d)", step)))
+			version, sees, stand := "", map[int]string{}, map[uint8]view.Stand{}
+			for _, v := range s.Texts[site].Versions {
+				if v.Step <= step {
+					version = v.Bytes
+				}
+			}
+			for _, v := range s.Texts[site].Sights {
+				if v.Step <= step {
+					sees[v.CPU] = v.Bytes
+				}
+			}
+			for _, v := range s.Stands {
+				if v.Step <= step {
+					stand[v.Task] = v
+				}
+			}
+			list := js[[][2]string](p, `Array.from(document.querySelectorAll(".patch table")).filter(t => t.caption.textContent === %q).flatMap(t => Array.from(t.rows))
+				.map(r => [r.cells[0].textContent, Array.from(r.cells).slice(1).map(c => c.textContent || "-").join(" ")])`, "bytes of "+s.Texts[site].Name)
+			rows := map[string]string{}
+			for _, r := range list {
+				rows[r[0]] = r[1]
+			}
+			require.Equal(t, version, rows["memory"], "step %d", step)
+			for cpu := range s.CPUs {
+				row, there := rows[fmt.Sprintf("cpu%d may still fetch", cpu)]
+				if !there {
+					row, there = rows["cpu0-1 may still fetch"]
+				}
+				if there {
+					require.Equal(t, sees[cpu], row, "step %d", step)
+					stale++
+				}
+				require.Equal(t, sees[cpu] != version, there, "step %d, cpu%d", step, cpu)
+			}
+			want := map[[2]string]int{}
+			for _, v := range stand {
+				for _, at := range v.At {
+					if at.Patch != site {
+						continue
+					}
+					cells := strings.Fields(strings.Repeat("- ", s.Texts[site].Len))
+					does := "is at"
+					marked++
+					cells[at.Off] = "▲"
+					switch {
+					case at.Trap == "#BP":
+						does = "in #BP, saved ip"
+					case at.Trap != "":
+						does = "comes back to"
+					case at.Ran != "":
+						does = "runs"
+						ran++
+						copy(cells[at.Off:], strings.Fields(at.Ran))
+					}
+					want[[2]string{fmt.Sprintf("cpu%d %s", v.CPU, does), strings.Join(cells, " ")}]++
+				}
+			}
+			got := map[[2]string]int{}
+			for _, r := range list {
+				if !strings.HasSuffix(r[0], " fetch") && r[0] != "memory" && r[0] != "linked" {
+					got[r]++
+				}
+			}
+			require.Equal(t, want, got, "step %d", step)
+		}
+	}
+	require.Positive(t, marked)
+	require.Positive(t, ran)
+	require.Positive(t, stale, "some CPU may fetch old bytes")
+}
+
+// A task that was switched out in a slot stands there all the same.
+func TestSwitchedOut(t *testing.T) {
+	r := witness(t, "S1-boost-preempt")
 	file, _ := page(t, r)
 	p := open(t, file, desk)
-	site := 0
-	for !s.Texts[site].Site {
-		site++
-	}
-	stale := 0
-	for step := range s.Steps {
-		p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("kpsim.viewers[0].go(%d)", step)))
-		version, sees, stand := "", map[int]string{}, map[int]view.Stand{}
-		for _, v := range s.Texts[site].Versions {
-			if v.Step <= step {
-				version = v.Bytes
-			}
-		}
-		for _, v := range s.Texts[site].Sights {
-			if v.Step <= step {
-				sees[v.CPU] = v.Bytes
-			}
-		}
-		for _, v := range s.Stands {
-			if v.Step <= step {
-				stand[v.CPU] = v
-			}
-		}
-		rows := js[map[string]string](p, `Object.fromEntries(Array.from(document.querySelectorAll(".patch table")).filter(t => t.caption.textContent === %q).flatMap(t => Array.from(t.rows))
-			.map(r => [r.cells[0].textContent, Array.from(r.cells).slice(1).map(c => c.textContent || "-").join(" ")]))`, "bytes of "+s.Texts[site].Name)
-		require.Equal(t, version, rows["memory"], "step %d", step)
-		for cpu := range s.CPUs {
-			row, there := rows[fmt.Sprintf("cpu%d may fetch", cpu)]
-			if there && row == "these only" {
-				there = false
-			}
-			if there {
-				require.Equal(t, sees[cpu], row, "step %d", step)
-				stale++
-			}
-			require.Equal(t, sees[cpu] != version, there, "step %d, cpu%d", step, cpu)
-			at, comes := rows[fmt.Sprintf("cpu%d is at", cpu)], rows[fmt.Sprintf("cpu%d comes back to", cpu)]
-			v, ok := stand[cpu]
-			in := ok && v.Patch == site
-			require.Equal(t, in && !v.Trapped, at != "", "step %d, cpu%d", step, cpu)
-			require.Equal(t, in && v.Trapped, comes != "", "step %d, cpu%d", step, cpu)
-			if in {
-				require.Equal(t, v.Off, strings.Index(strings.ReplaceAll(at+comes, "▲", "^"), "^")/2, "step %d, cpu%d", step, cpu)
-			}
-		}
-	}
-	require.Positive(t, stale, "some CPU may fetch old bytes")
+	i := slices.IndexFunc(r.Scene.Stands, func(v view.Stand) bool { return v.CPU < 0 && len(v.At) > 0 })
+	v := r.Scene.Stands[i]
+	p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("kpsim.viewers[0].go(%d)", v.Step)))
+	require.Contains(t, p.text(".patches"), r.Task(uint64(v.Task))+", switched out, comes back to")
+	p.press("v") // it has a CPU again, and its slot is gone
+	require.Contains(t, p.text(".patches .mark"), fmt.Sprintf("cpu1 comes back to %s+0x%x", r.Scene.Texts[v.At[0].Patch].Name, v.At[0].Off))
 }
 
 // Everything that lasts has a place in a row of its own CPU, in which nothing else lies.

@@ -35,7 +35,7 @@ func TestScreenshots(t *testing.T) {
 	p.press("D")
 	p.picture("view-deviation.png")
 	both, _ := page(t, pair(t, "T2-second-instruction")...)
-	open(t, both, window{wide: 1400, high: 900, hash: "#step=72"}).picture("view-pair.png")
+	open(t, both, window{wide: 1400, high: 900, hash: "#event=91"}).picture("view-pair.png")
 }
 
 // picture writes what the window shows, in 256 colours, which is enough for a page.
@@ -52,7 +52,7 @@ func (p *tab) picture(name string) {
 	p.Logf("%s: %d KB", name, b.Len()/1024)
 }
 
-// palette returns the colours that are most frequent in a picture.
+// palette returns the colours that are most frequent in a picture, none close to another.
 func palette(img image.Image) (list color.Palette) {
 	count := map[color.RGBA]int{}
 	for y := img.Bounds().Min.Y; y < img.Bounds().Max.Y; y++ {
@@ -67,8 +67,17 @@ func palette(img image.Image) (list color.Palette) {
 	slices.SortFunc(all, func(a, b color.RGBA) int {
 		return cmp.Or(count[b]-count[a], cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
 	})
-	for _, c := range all[:min(256, len(all))] {
-		list = append(list, c)
+	for _, c := range all {
+		near := func(o color.Color) bool { return distance(c, o.(color.RGBA)) < 200 }
+		if len(list) < 256 && !slices.ContainsFunc(list, near) {
+			list = append(list, c)
+		}
 	}
 	return list
+}
+
+// distance is the square of that of two colours.
+func distance(a, b color.RGBA) int {
+	r, g, bl := int(a.R)-int(b.R), int(a.G)-int(b.G), int(a.B)-int(b.B)
+	return r*r + g*g + bl*bl
 }

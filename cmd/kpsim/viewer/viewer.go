@@ -115,11 +115,10 @@ func encode(r *Run) map[string]any {
 	}
 	stands := make([][]int, len(s.Stands))
 	for i, v := range s.Stands {
-		trapped := 0
-		if v.Trapped {
-			trapped = 1
+		stands[i] = []int{v.Step, e.text(r.Task(uint64(v.Task))), v.CPU}
+		for _, p := range v.At {
+			stands[i] = append(stands[i], p.Patch, p.Off, e.text(p.Ran), e.text(p.Trap))
 		}
-		stands[i] = []int{v.Step, v.CPU, v.Patch, v.Off, v.Len, trapped}
 	}
 	bands := make([][]int, len(s.Bands))
 	for i, b := range s.Bands {

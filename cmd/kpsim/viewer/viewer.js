@@ -1,11 +1,13 @@
 "use strict";
 (() => {
 const machine = 255; // the CPU of what is no CPU's
-const axisHigh = 18, taskHigh = 26, trapHigh = 14, waitHigh = 13, bandHigh = 15, gap = 10;
+const axisHigh = 18, scaleHigh = 15, taskHigh = 26, trapHigh = 14, waitHigh = 13, bandHigh = 15, gap = 10;
 const nameMost = 170; // pixels for the names of lanes
 const lasts = new Set(["call", "sync", "stop", "grace", "lock"]); // drawn below a lane
 const font = "11px system-ui, \"Liberation Sans\", Arial, sans-serif";
 const number = new Intl.NumberFormat("en");
+const shorter = { "call IPI": "IPI", "reschedule interrupt": "resched", "timer interrupt": "timer", "stop_machine": "stop" }; // where there is no room
+const labelLeast = 14; // pixels
 
 // below returns how many of the first n of something that goes up are below v.
 function below(n, v, at) {
@@ -43,9 +45,9 @@ function restore(r) {
 	r.n = r.seq.length;
 	for (const t of r.texts) {
 		whole(t);
-		t.seen = byCPU(t.sights);
+		t.seen = grouped(t.sights);
 	}
-	r.stood = byCPU(r.stands);
+	r.stood = grouped(r.stands);
 	r.ticks = [];
 	r.stores = [];
 	for (let c = 0; c < r.cpus; c++) {
@@ -73,8 +75,8 @@ function whole(t) {
 	});
 }
 
-// byCPU sorts rows by CPU, which comes second in each.
-function byCPU(rows) {
+// grouped sorts rows by what comes second in each: a CPU, or a task.
+function grouped(rows) {
 	const list = [];
 	for (const row of rows) (list[row[1]] ??= []).push(row);
 	return list;
@@ -86,9 +88,15 @@ class Row {
 		Object.assign(this, { y, high, items: [], ends: [] });
 	}
 
-	add(from, to, kind, says) {
-		this.items.push({ from, to, kind, says });
+	add(from, to, kind, says, task) {
+		this.items.push({ from, to, kind, says, task });
 		this.ends.push(to);
+	}
+
+	// at returns the item in which a step is: that which begins with it, rather than that which ends.
+	at(step, end) {
+		const i = last(this.items, step, o => o.from), o = this.items[i];
+		return o && (step < o.to || o.to === end) ? o : undefined;
 	}
 }
 
@@ -105,8 +113,11 @@ class Viewer {
 		this.rows();
 		this.from = 0;
 		this.to = Math.max(1, this.run.n - 1);
-		this.lanes.setAttribute("aria-valuemax", this.run.n - 1);
-		this.$(".number").max = this.run.n - 1;
+		const { seq, n } = this.run, box = this.$(".number");
+		section.style.setProperty("--digits", String(seq[n - 1] ?? 0).length);
+		this.lanes.setAttribute("aria-valuemin", box.min = seq[0] ?? 0);
+		this.lanes.setAttribute("aria-valuemax", box.max = seq[n - 1] ?? 0);
+		this.$(".range").textContent = `of ${seq[0] ?? 0} to ${seq[n - 1] ?? 0}`;
 		this.lists();
 		this.listen();
 	}
@@ -132,12 +143,12 @@ class Viewer {
 			y = top + taskHigh + waits[c].length * waitHigh + gap;
 		}
 		const rows = new Map();
-		const row = (y, high) => rows.get(y) ?? rows.set(y, new Row(y, high)).get(y);
-		spans.forEach(([kind, cpu, , says, from, to], i) => {
-			const k = r.text(kind), l = this.lane[cpu], name = r.text(says);
-			if (k === "trap") row(l.task - (depths[i] + 1) * trapHigh, trapHigh - 1).add(from, to, k, name);
-			else if (lasts.has(k)) row(l.wait + depths[i] * waitHigh, waitHigh - 1).add(from, to, k, name);
-			else row(l.task, taskHigh - 1).add(from, to, name === "idle" ? "idle" : k, name);
+		const row = (cpu, y, high) => rows.get(y) ?? rows.set(y, Object.assign(new Row(y, high), { cpu })).get(y);
+		spans.forEach(([kind, cpu, task, says, from, to], i) => {
+			const k = r.text(kind), l = this.lane[cpu], name = r.text(says), whose = r.text(task);
+			if (k === "trap") row(cpu, l.task - (depths[i] + 1) * trapHigh, trapHigh - 1).add(from, to, k, name, whose);
+			else if (lasts.has(k)) row(cpu, l.wait + depths[i] * waitHigh, waitHigh - 1).add(from, to, k, name, whose);
+			else row(cpu, l.task, taskHigh - 1).add(from, to, name === "idle" ? "idle" : k, name, whose);
 		});
 		this.spans = [...rows.values()];
 		this.names = this.lane.map((l, i) => ({ name: "cpu" + i, y: l.task + taskHigh / 2 }));
@@ -150,10 +161,11 @@ class Viewer {
 				y += bandHigh + 2;
 			}
 			const kind = { armed: "trap", optimizing: "lock", optimized: "wait", unoptimizing: "lock" }[r.text(state)] || "idle";
-			rows.get(name).add(from, to, kind, r.text(state));
+			rows.get(name).add(from, to, kind, r.text(state), "");
 		}
 		this.bands = [...rows.values()];
-		this.high = y + 2;
+		this.high = y + 2 + scaleHigh;
+		this.canvas.style.height = this.high + "px"; // which the lanes are moved in
 		this.arrowEnds = [];
 		for (const [, , to] of r.arrows) this.arrowEnds.push(Math.max(to, this.arrowEnds.at(-1) ?? -1));
 	}
@@ -179,9 +191,11 @@ class Viewer {
 		return nearer;
 	}
 
-	colours() {
-		const style = getComputedStyle(document.documentElement);
-		this.colour = name => style.getPropertyValue("--" + name).trim();
+	// colours are those of the page, or, for paper, those by light.
+	colours(light = false) {
+		const rules = [...document.styleSheets[0].cssRules].filter(r => r.selectorText === ":root"); // outside of any @media
+		const computed = getComputedStyle(document.documentElement);
+		this.colour = name => (light ? rules.map(r => r.style.getPropertyValue("--" + name)).findLast(v => v) : computed.getPropertyValue("--" + name)).trim();
 	}
 
 	draw() {
@@ -192,25 +206,34 @@ class Viewer {
 		if (this.canvas.width !== Math.round(this.wide * scale) || this.canvas.height !== Math.round(this.high * scale)) {
 			this.canvas.width = Math.round(this.wide * scale);
 			this.canvas.height = Math.round(this.high * scale);
-			this.canvas.style.height = this.high + "px";
 		}
 		c.setTransform(scale, 0, 0, scale, 0, 0);
 		c.clearRect(0, 0, this.wide, this.high);
 		c.font = font;
 		c.textBaseline = "middle";
-		this.gutter = Math.min(nameMost, this.wide / 4, 12 + Math.max(...this.names.map(n => c.measureText(n.name).width)));
+		this.gutter = Math.min(nameMost, this.wide / 4, 12 + Math.max(...["event 0", ...this.names.map(n => n.name)].map(n => wideOf(c, n))));
 		c.save();
 		c.beginPath();
 		c.rect(this.gutter - 4, 0, this.wide - this.gutter + 4, this.high);
 		c.clip();
 		const labels = this.drawSpans(c), fg = this.colour("fg");
-		this.drawArrows(c);
+		const heads = this.drawArrows(c);
 		this.drawSteps(c);
-		c.fillStyle = fg;
-		for (const [says, x, y, room] of labels) c.fillText(shorten(c, says, room), x, y);
+		for (const [says, x, y, ground] of labels) {
+			c.fillStyle = ground; // so that no arrow goes through it
+			c.fillRect(x - 1, y - 5, wideOf(c, says) + 2, 10);
+			c.fillStyle = fg;
+			c.fillText(says, x, y);
+		}
+		this.drawHeads(c, heads);
+		this.drawScale(c);
 		this.drawMarks(c);
 		c.restore();
 		c.fillStyle = fg;
+		c.save();
+		c.fillStyle = this.colour("soft");
+		c.fillText(this.byTime ? "time" : "event", 4, this.high - scaleHigh / 2 + 1.5);
+		c.restore();
 		for (const { name, y } of this.names) c.fillText(shorten(c, name, this.gutter - 10, name.lastIndexOf("+")), 4, y);
 		this.host.drew(performance.now() - began);
 	}
@@ -218,24 +241,21 @@ class Viewer {
 	// drawSpans draws what can be seen: of what is narrower than a pixel one a pixel. It
 	// returns their names, where there is room.
 	drawSpans(c) {
-		const fill = Object.fromEntries(["task", "idle", "trap", "call", "wait", "stop", "lock"].map(k => [k, this.colour(k)]));
-		fill.sync = fill.grace = fill.wait;
-		const line = this.colour("soft"), bg = this.colour("bg"), labels = [];
-		for (const band of [false, true]) {
-			for (const row of band ? this.bands : this.spans) {
-				for (const { from, to, kind, says } of this.seen(row.items, row.ends, i => row.items[i].from)) {
-					const x0 = this.x(from), x1 = Math.max(this.x(to), x0 + 1), left = Math.max(x0, this.gutter);
-					c.fillStyle = fill[kind];
-					c.fillRect(x0, row.y, x1 - x0, row.high);
-					if (band && x1 - x0 > 2) {
-						c.strokeStyle = line;
-						c.strokeRect(x0 + 0.5, row.y + 0.5, x1 - x0 - 1, row.high - 1);
-					} else if (x1 - x0 > 3) {
-						c.fillStyle = bg;
-						c.fillRect(x1 - 1, row.y, 1, row.high);
-					}
-					if (x1 - left > 24) labels.push([says, left + 3, row.y + Math.min(row.high, bandHigh) / 2 + 0.5, Math.min(x1, this.wide) - left - 5]);
+		const kinds = ["task", "idle", "trap", "call", "wait", "stop", "lock"], labels = [];
+		const ground = Object.fromEntries(kinds.map(k => [k, this.colour(k)])), edge = Object.fromEntries(kinds.map(k => [k, this.colour(k + "-edge")]));
+		ground.sync = ground.grace = ground.wait;
+		edge.sync = edge.grace = edge.wait;
+		for (const row of [...this.spans, ...this.bands]) {
+			for (const { from, to, kind, says } of this.seen(row.items, row.ends, i => row.items[i].from)) {
+				const x0 = Math.round(this.x(from)), x1 = Math.max(Math.round(this.x(to)), x0 + 1), left = Math.max(x0, this.gutter);
+				c.fillStyle = x1 - x0 > 3 ? ground[kind] : edge[kind];
+				c.fillRect(x0, row.y, x1 - x0, row.high);
+				if (x1 - x0 > 3) {
+					c.strokeStyle = edge[kind];
+					c.strokeRect(x0 + 0.5, row.y + 0.5, x1 - x0 - 2, row.high - 1);
 				}
+				const room = Math.min(x1, this.wide) - left - 6, name = room < labelLeast ? "" : label(c, says, room);
+				if (name !== "") labels.push([name, left + 3, row.y + Math.min(row.high, bandHigh) / 2 + 0.5, ground[kind]]);
 			}
 		}
 		return labels;
@@ -252,10 +272,10 @@ class Viewer {
 		}
 	}
 
+	// drawArrows returns where their heads are, which names don't cover.
 	drawArrows(c) {
-		const r = this.run, drawn = new Set();
+		const r = this.run, drawn = new Set(), heads = [];
 		c.strokeStyle = this.colour("soft");
-		c.fillStyle = this.colour("soft");
 		c.globalAlpha = this.dense() ? 0.4 : 0.8;
 		for (let i = below(r.arrows.length, this.from, k => this.pos(this.arrowEnds[k])); i < r.arrows.length; i++) {
 			const [kind, from, to] = r.arrows[i];
@@ -264,27 +284,36 @@ class Viewer {
 			const x0 = this.x(from), x1 = this.x(to), key = `${r.cpu[from]} ${r.cpu[to]} ${Math.floor(x1 / 2)}`;
 			if (drawn.has(key)) continue; // there is no room between them
 			drawn.add(key);
-			const y0 = this.lane[r.cpu[from]].task + taskHigh / 2, y1 = this.lane[r.cpu[to]].task + taskHigh / 2;
+			const a = this.lane[r.cpu[from]], b = this.lane[r.cpu[to]], down = b.task > a.task;
+			const above = r.text(kind) === "ipi" ? (r.depth[to] + 1) * trapHigh : 0; // where the trap's bar is
+			const y0 = down ? a.task + taskHigh - 1 : a.task, y1 = down ? b.task - above : b.task + taskHigh - 1;
 			c.setLineDash(r.text(kind) === "wake" ? [2, 3] : []);
 			c.beginPath();
 			c.moveTo(x0, y0);
 			c.lineTo(x1, y1);
 			c.stroke();
-			const turn = Math.atan2(y1 - y0, x1 - x0);
-			c.beginPath();
-			c.moveTo(x1, y1);
-			c.lineTo(x1 - 7 * Math.cos(turn - 0.4), y1 - 7 * Math.sin(turn - 0.4));
-			c.lineTo(x1 - 7 * Math.cos(turn + 0.4), y1 - 7 * Math.sin(turn + 0.4));
-			c.fill();
+			heads.push([x1, y1, Math.atan2(y1 - y0, x1 - x0)]);
 		}
 		c.setLineDash([]);
 		c.globalAlpha = 1;
+		return heads;
+	}
+
+	drawHeads(c, heads) {
+		c.fillStyle = this.colour("soft");
+		for (const [x, y, turn] of heads) {
+			c.beginPath();
+			c.moveTo(x, y);
+			c.lineTo(x - 7 * Math.cos(turn - 0.4), y - 7 * Math.sin(turn - 0.4));
+			c.lineTo(x - 7 * Math.cos(turn + 0.4), y - 7 * Math.sin(turn + 0.4));
+			c.fill();
+		}
 	}
 
 	// dense reports whether steps are closer than a few pixels.
 	dense() { return (this.to - this.from) / this.wide > (this.byTime ? this.ends() / this.run.n : 1) * 0.3; }
 
-	// drawSteps draws a tick for each step: taller for stores, a cross for the violation.
+	// drawSteps draws a tick for each step: taller for stores.
 	drawSteps(c) {
 		const r = this.run, store = this.colour("link"), dense = this.dense();
 		for (let cpu = 0; cpu < r.cpus; cpu++) {
@@ -294,6 +323,33 @@ class Viewer {
 			c.fillStyle = store;
 			for (const s of this.seen(stores, stores, i => stores[i])) c.fillRect(this.x(s) - 1, end - 11, dense ? 1.5 : 2.5, 11);
 		}
+	}
+
+	// drawScale says below everything which events these are, or which cycles of the run.
+	drawScale(c) {
+		const r = this.run, of = this.byTime ? v => v + r.time[0] : v => r.seq[Math.max(0, Math.min(r.n - 1, Math.round(v)))];
+		const least = of(this.from), most = of(this.to), room = (this.wide - this.gutter) / 90;
+		const by = [1, 2, 5].map(k => k * 10 ** Math.ceil(Math.log10(Math.max(1, (most - least) / room / k)))).sort((a, b) => a - b)[0];
+		c.fillStyle = this.colour("soft");
+		c.textAlign = "center";
+		let free = this.gutter - 4;
+		for (let v = Math.ceil(least / by) * by; v <= most; v += by) {
+			const x = this.byTime ? this.gutter + (v - r.time[0] - this.from) / (this.to - this.from) * (this.wide - this.gutter - 8) : this.x(this.stepOf(v));
+			const name = this.byTime ? `${number.format(v)} cycles` : String(v), wide = wideOf(c, name);
+			if (x - wide / 2 < free || x + wide / 2 > this.wide || !this.byTime && r.seq[this.stepOf(v)] !== v) continue;
+			c.fillRect(Math.round(x), this.high - scaleHigh, 1, 3);
+			c.fillText(name, x, this.high - scaleHigh / 2 + 1.5);
+			free = x + wide / 2 + 8;
+		}
+		c.textAlign = "left";
+	}
+
+	// stepBefore returns the last step that isn't drawn behind pos.
+	stepBefore(pos) { return Math.max(0, below(this.run.n, pos + 1e-6, s => this.pos(s)) - 1); }
+
+	// drawMarks draws the violation, the deviations and the place where the page is.
+	drawMarks(c) {
+		const r = this.run;
 		if (r.violation >= 0) {
 			const x = this.x(r.violation), l = this.lane[r.cpu[r.violation]] || this.lane[0], y = l.task + taskHigh / 2;
 			c.strokeStyle = this.colour("mark");
@@ -304,26 +360,21 @@ class Viewer {
 			c.stroke();
 			c.lineWidth = 1;
 		}
-	}
-
-	// stepBefore returns the last step that isn't drawn behind pos.
-	stepBefore(pos) { return Math.max(0, below(this.run.n, pos + 1e-6, s => this.pos(s)) - 1); }
-
-	// drawMarks draws the deviations and the place where the page is.
-	drawMarks(c) {
 		c.fillStyle = this.colour("mark");
-		let free = -1; // from here on there is room for a number
-		this.run.turns.forEach((t, i) => {
-			if (t.step < 0) return;
-			const x = this.x(t.step), name = String(i + 1), wide = c.measureText(name).width + 4;
+		const there = this.run.turns.map((t, i) => ({ x: this.x(t.step), step: t.step, name: String(i + 1) })).filter(t => t.step >= 0).sort((a, b) => a.step - b.step);
+		there.forEach((t, i) => {
 			c.beginPath();
-			c.moveTo(x - 5, 3); c.lineTo(x + 5, 3); c.lineTo(x, 12);
+			c.moveTo(t.x - 5, 3); c.lineTo(t.x + 5, 3); c.lineTo(t.x, 12);
 			c.fill();
-			if (x + 6 < free) return;
-			const left = x + 6 + wide > this.wide;
+			const next = there[i + 1], wide = name => wideOf(c, name) + 10;
+			if (next && next.x - t.x < wide(t.name) + 6) { // they are close: the last of them has their numbers
+				next.name = `${t.name.split("–")[0]}–${next.name}`;
+				next.first = t.first ?? t.x;
+				return;
+			}
+			const left = t.x + wide(t.name) > this.wide;
 			c.textAlign = left ? "right" : "left";
-			c.fillText(name, x + (left ? -6 : 6), 8);
-			free = x + 6 + wide + 6;
+			c.fillText(t.name, left ? (t.first ?? t.x) - 6 : t.x + 6, 8);
 		});
 		c.textAlign = "left";
 		c.fillStyle = this.colour("cursor");
@@ -354,6 +405,9 @@ class Viewer {
 	}
 
 	show() {
+		const lane = this.lane[this.run.cpu[this.step]], { scrollTop, clientHeight } = this.lanes;
+		if (lane && lane.top < scrollTop) this.lanes.scrollTop = lane.top - gap;
+		else if (lane && lane.task + taskHigh > scrollTop + clientHeight) this.lanes.scrollTop = lane.end + gap - clientHeight;
 		const at = this.pos(this.step), wide = this.to - this.from;
 		if (at < this.from || at > this.to) {
 			this.from = Math.max(0, Math.min(this.ends() - wide, at - wide / 2));
@@ -366,7 +420,7 @@ class Viewer {
 		this.byTime = !this.byTime;
 		this.from = 0;
 		this.to = this.ends();
-		this.$("[data-go=axis]").textContent = this.byTime ? "by step" : "by time";
+		this.$("[data-go=axis]").textContent = this.byTime ? "by event" : "by time";
 		this.redraw();
 	}
 
@@ -378,10 +432,12 @@ class Viewer {
 		this.section.dataset.step = step;
 		this.now();
 		this.patches();
+		this.cpus();
 		this.neighbours();
+		this.keepRoom();
 		this.mark(this.$(".deviations"), this.run.turns);
 		this.mark(this.$(".story"), this.run.story);
-		this.$(".number").value = step;
+		this.$(".number").value = this.run.seq[step];
 		this.show();
 		this.host.went(this);
 	}
@@ -390,18 +446,47 @@ class Viewer {
 
 	who(s) { return this.run.cpu[s] === machine ? "machine" : "cpu" + this.run.cpu[s]; }
 
+	// event names a step as the columns of replay do.
+	event(s) { return `event ${this.run.seq[s]}`; }
+
+	// stepOf returns the step that an event is; of one that isn't on the page, the next.
+	stepOf(event) { return Math.min(this.run.n - 1, below(this.run.n, event, s => this.run.seq[s])); }
+
+	// keepRoom lets what is above the events become higher, and not lower again: what is
+	// below it stays where it is while one goes on.
+	keepRoom() {
+		const list = [".now", ".patches", ".cpus"].map(this.$), highs = list.map(e => e.offsetHeight);
+		list.forEach((e, i) => { if (highs[i] > (e.least ?? 0)) e.style.minHeight = `${e.least = highs[i]}px`; });
+	}
+
 	now() {
 		const r = this.run, s = this.step, p = this.$(".now");
-		const words = `step ${s} of ${r.n - 1}, ${this.whose(s)}: ${r.text(r.says[s])}`;
-		p.replaceChildren(element("b", { textContent: words }));
-		this.lanes.setAttribute("aria-valuenow", s);
+		const words = `${this.event(s)}, ${this.whose(s)}: ${r.text(r.says[s])}`;
+		p.replaceChildren(element("div", { className: "says" }, ...folded(words)));
+		this.lanes.setAttribute("aria-valuenow", r.seq[s]);
 		this.lanes.setAttribute("aria-valuetext", words);
-		let more = `${r.text(r.kind[s])}, event ${r.seq[s]}, at ${number.format(r.time[s])} cycles of the run`;
-		if (r.cpu[s] !== machine) more += `; the CPU's clock shows ${number.format(r.clock[s])}`;
-		if (r.depth[s] > 0) more += `; ${r.depth[s]} open trap${r.depth[s] > 1 ? "s" : ""}`;
-		p.append(element("br"), more + ".");
-		r.turns.forEach((t, i) => { if (t.step === s) p.append(element("br"), element("span", { className: "mark", textContent: `Deviation ${i + 1} comes before it: ${t.words}` })); });
-		if (s === r.violation) p.append(element("br"), element("b", { textContent: "Violation: " + r.headline }));
+		let more = `${r.text(r.kind[s])}, at ${number.format(r.time[s])} cycles of the run`;
+		if (r.cpu[s] !== machine && r.clock[s] !== r.time[s]) more += `; ${this.who(s)}'s own clock shows ${number.format(r.clock[s])}`;
+		p.append(element("div", { textContent: more + "." }));
+		r.turns.forEach((t, i) => { if (t.step === s) p.append(element("div", { className: "mark", textContent: `Deviation ${i + 1} comes before it: ${t.words}` })); });
+		if (s === r.violation) p.append(element("div", { className: "mark", textContent: "This is the violation: " + r.headline.match(/^\S+ [^\s:]+|/)[0] }));
+	}
+
+	// cpus says in words what is drawn of each CPU at this step.
+	cpus() {
+		const r = this.run, end = r.n - 1, rows = [];
+		for (let cpu = 0; cpu < r.cpus; cpu++) {
+			const there = this.spans.filter(row => row.cpu === cpu).map(row => row.at(this.step, end)).filter(o => o);
+			const task = there.find(o => o.kind === "task" || o.kind === "idle"), of = kind => there.filter(o => o.kind === kind);
+			const list = [...of("trap").reverse().map(o => `in ${o.says}`), ...of("stop").map(o => `stopped by ${o.says}`)];
+			for (const [kinds, verb] of [[["call"], "in"], [["sync", "grace"], "waits:"], [["lock"], "holds"]]) {
+				const by = new Map();
+				for (const o of kinds.flatMap(of)) by.set(o.task, [...by.get(o.task) ?? [], o.says]);
+				for (const [name, things] of by) list.push(`${name === task?.task ? "" : name + " "}${verb} ${things.join(", ")}`);
+			}
+			rows.push(element("tr", {}, element("th", { scope: "row", textContent: "cpu" + cpu }), element("td", { textContent: task?.says ?? "not seen yet" }), element("td", { textContent: list.join("; ") })));
+		}
+		this.$(".cpus tbody").replaceChildren(...rows);
 	}
 
 	// patches shows the bytes as they are at this step.
@@ -413,8 +498,8 @@ class Viewer {
 			const step = t.versions[v][0];
 			there.push({ t, v, busy: this.standing(t).length > 0, now: step === this.step, step });
 		}
-		const chosen = there.toSorted((a, b) => b.busy - a.busy || b.now - a.now || b.t.site - a.t.site || b.step - a.step).slice(0, most);
-		const list = there.filter(p => chosen.includes(p)).map(p => this.patch(p.t, p.v));
+		const chosen = there.length <= most ? there : there.toSorted((a, b) => b.busy - a.busy || b.now - a.now || b.t.site - a.t.site || b.step - a.step).slice(0, most);
+		const list = chosen.map(p => this.patch(p.t, p.v));
 		if (there.length > most) list.push(element("p", { className: "soft", textContent: `${there.length - most} more, where nobody is, haven't changed since.` }));
 		if (there.length === 0) list.push(element("p", { className: "soft", textContent: "No text is written to." }));
 		this.$(".patches").replaceChildren(...list);
@@ -422,23 +507,29 @@ class Viewer {
 
 	patch(t, v) {
 		const r = this.run, [step, , , listing, gone] = t.versions[v], bytes = t.bytes[v];
-		const box = element("div", { className: "patch" });
-		box.append(element("h4", { textContent: t.name + (gone ? " (freed)" : "") }));
-		if (bytes.length <= 16 && !gone) box.append(element("div", { className: "scroll", tabIndex: -1 }, this.table(t, v)));
-		if (!gone && bytes.length > 16) {
+		const box = element("div", { className: t.site ? "patch site" : "patch" }), name = element("h4", {}, ...folded(t.name + (gone ? " (freed)" : "")));
+		box.append(name);
+		if (step >= 0) name.append(element("span", { className: "soft", textContent: ` since ${this.event(step)}, by ${this.whose(step)}` }));
+		const whole = bytes.length <= 16 && !gone;
+		if (!whole) {
+			for (const s of this.standing(t)) box.append(element("div", { className: gone ? "mark" : "", textContent: `${s.says} ${s.ran.join(" ")}${s.ran.length > 0 ? " at " : ""}${t.name}+0x${s.off.toString(16)}` }));
+		}
+		if (whole) box.append(element("div", { className: "scroll", tabIndex: -1 }, ...this.table(t, v)));
+		if (!gone && !whole) {
 			box.append(element("details", {}, element("summary", { textContent: `${bytes.length} bytes` }), element("div", { className: "listing", textContent: r.text(listing) || "being written" })));
 		} else if (!gone) {
 			box.append(element("div", { className: "listing", textContent: r.text(listing) }));
 		}
-		if (step >= 0) box.append(element("div", { className: "soft", textContent: `as of step ${step}, by ${this.whose(step)}` }));
 		return box;
 	}
 
-	// table has a row for memory, and one for each CPU that may fetch other bytes.
+	// table has a row for memory, and one for each CPU that may fetch other bytes, or is
+	// there.
 	table(t, v) {
-		const bytes = t.bytes[v], now = t.versions[v][0] === this.step;
+		const bytes = t.bytes[v], now = t.versions[v][0] === this.step, linked = t.bytes[0];
 		const table = element("table", { className: "bytes" }, element("caption", { className: "unseen", textContent: "bytes of " + t.name }));
-		const row = (name, cells) => table.append(element("tr", {}, element("th", { scope: "row", textContent: name }), ...cells));
+		const row = (name, cells, className = "") => table.append(element("tr", { className }, element("th", { scope: "row", textContent: name }), ...cells));
+		if (t.site && bytes.some((b, i) => b !== linked[i])) row("linked", linked.map(b => element("td", { textContent: b })), "linked");
 		row("memory", bytes.map((b, i) => {
 			const k = t.since[v][i], cell = element("td"), wrote = t.versions[k][0];
 			if (now && k === v && v > 0) cell.className = "new";
@@ -446,60 +537,64 @@ class Viewer {
 				cell.textContent = b;
 				cell.title = "as linked";
 			} else {
-				const says = `byte ${i}: ${b}, written in step ${wrote} by ${this.who(wrote)}`;
+				const says = `byte ${i}: ${b}, written by ${this.who(wrote)} in ${this.event(wrote)}`;
 				const jump = element("button", { type: "button", textContent: b, title: says, onclick: () => this.go(wrote) });
 				jump.setAttribute("aria-label", says);
 				cell.append(jump);
 			}
 			return cell;
 		}));
-		const fresh = [];
+		const fresh = [], stale = new Map();
 		t.seen.forEach((list, cpu) => {
 			const at = last(list, this.step, s => s[0]);
 			if (at < 0) return;
-			const old = this.run.text(list[at][2]).split(" ");
-			if (old.every((b, i) => b === bytes[i])) {
-				fresh.push("cpu" + cpu);
-				return;
-			}
-			row(`cpu${cpu} may fetch`, old.map((b, i) => {
+			const old = this.run.text(list[at][2]);
+			if (old === bytes.join(" ")) fresh.push(cpu);
+			else stale.set(old, [...stale.get(old) ?? [], cpu]);
+		});
+		for (const [old, cpus] of stale) {
+			row(`${cpuSet(cpus)} may still fetch`, old.split(" ").map((b, i) => {
 				const stale = b !== bytes[i];
 				return element("td", { textContent: b, className: stale ? "stale" : "", title: stale ? `${b} as it was, or ${bytes[i]}` : "" });
 			}));
-		});
+		}
 		for (const s of this.standing(t)) {
-			const says = s.trapped ? `cpu${s.cpu} comes back to` : `cpu${s.cpu} is at`;
-			row(says, bytes.map((_, i) => {
-				const on = i === s.off || i > s.off && i < s.off + s.len;
-				return element("td", { className: "stands", textContent: i === s.off ? "▲" : on ? "─" : "" });
+			row(s.says, bytes.map((_, i) => {
+				const k = i - s.off, there = k >= 0 && k < s.ran.length;
+				if (s.ran.length === 0) return element("td", { className: "stands", textContent: k === 0 ? "▲" : "" });
+				return element("td", { className: there ? "ran" + (k === 0 ? " begins" : "") + (k === s.ran.length - 1 ? " ends" : "") : "", textContent: s.ran[k] ?? "" });
 			}));
 		}
-		if (fresh.length > 0 && t.site) {
-			const rest = element("td", { className: "soft", colSpan: bytes.length, textContent: "these only" });
-			row((fresh.length === this.run.cpus ? "every CPU" : fresh.join(", ")) + " may fetch", [rest]);
-		}
-		return table;
+		if (fresh.length === 0 || !t.site) return [table];
+		const who = fresh.length === this.run.cpus && fresh.length > 1 ? "each CPU" : cpuSet(fresh);
+		return [table, element("div", { className: "soft", textContent: `${who} fetch${who.includes("-") || who.includes(",") ? "" : "es"} what memory holds` })];
 	}
 
-	// standing returns the CPUs that are in a patch, and where.
+	// standing returns who is in a patch, and where.
 	standing(t) {
-		const at = [];
-		this.run.stood.forEach(list => {
+		const r = this.run, there = [];
+		r.stood.forEach(list => {
 			const i = last(list, this.step, s => s[0]);
-			if (i < 0 || this.run.texts[list[i][2]] !== t) return;
-			const [, cpu, , off, len, trapped] = list[i];
-			at.push({ cpu, off, len, trapped });
+			if (i < 0) return;
+			const [, task, cpu, ...at] = list[i], who = cpu >= 0 ? `cpu${cpu}` : `${r.text(task)}, switched out,`;
+			for (let k = 0; k < at.length; k += 4) {
+				const [patch, off, ran, trap] = at.slice(k, k + 4).map((v, i) => i < 2 ? v : r.text(v));
+				if (r.texts[patch] !== t) continue;
+				const does = ran !== "" ? "runs" : trap === "" ? "is at" : trap === "#BP" ? "in #BP, saved ip" : "comes back to";
+				there.push({ says: `${who} ${does}`, off, ran: ran === "" ? [] : ran.split(" ") });
+			}
 		});
-		return at;
+		return there;
 	}
 
 	// neighbours lists the steps around this one.
 	neighbours() {
-		const r = this.run, half = this.host.viewers?.length > 1 ? 7 : 11, list = [];
-		const from = Math.max(0, Math.min(this.step - half, r.n - 2 * half - 1));
+		const r = this.run, half = document.getElementById("run1") ? 5 : 8, list = [];
+		const from = Math.max(0, this.step - half);
 		for (let s = from; s < Math.min(r.n, from + 2 * half + 1); s++) {
 			const b = element("button", { type: "button", tabIndex: -1, onclick: () => this.go(s) },
-				element("span", { className: "no", textContent: s }), element("span", { className: "who", textContent: this.who(s) }), " " + "  ".repeat(r.depth[s]) + r.text(r.says[s]));
+				element("span", { className: "no", textContent: r.seq[s] }), " ", element("span", { className: "who", textContent: this.who(s) }), " ",
+				element("span", { className: "what", style: r.depth[s] > 0 ? `padding-left: ${Math.min(r.depth[s], 6)}em` : "" }, ...folded(r.text(r.says[s]))));
 			const item = element("li", { className: r.text(r.class[s]) }, b);
 			if (s === this.step) {
 				item.classList.add("at");
@@ -512,10 +607,11 @@ class Viewer {
 
 	// lists makes the deviations and the story.
 	lists() {
-		const fill = (list, items, words) => list.replaceChildren(...items.map(t =>
-			element("li", {}, element("button", { type: "button", textContent: words(t), title: t.line || "", onclick: () => this.go(t.step) }))));
-		fill(this.$(".deviations"), this.run.turns, t => `step ${t.step}: ${t.words}`);
-		fill(this.$(".story"), this.run.story, t => `${t.text}`);
+		const fill = (list, items, lead, words) => list.replaceChildren(...items.map(t =>
+			element("li", {}, element("button", { type: "button", title: t.line || "", onclick: () => { if (t.step >= 0) this.go(t.step); } },
+				element("span", { className: "no-event", textContent: t.step < 0 ? "" : `${lead} ${this.run.seq[t.step]}: ` }), words(t)))));
+		fill(this.$(".deviations"), this.run.turns, "before event", t => t.words);
+		fill(this.$(".story"), this.run.story, "event", t => t.text);
 		if (this.run.turns.length === 0) this.$(".deviations").replaceChildren(element("li", { textContent: "none: this is the default run" }));
 		if (this.run.story.length === 0) this.$(".story").replaceChildren(element("li", { textContent: "nothing is broken" }));
 	}
@@ -569,7 +665,12 @@ class Viewer {
 		this.section.addEventListener("pointerdown", () => this.host.activate(this), true);
 		this.section.addEventListener("focusin", () => this.host.activate(this));
 		this.$("[data-go=violation]").disabled = this.run.violation < 0;
-		this.$(".number").addEventListener("change", e => this.go(Number(e.target.value)));
+		const box = this.$(".number");
+		box.addEventListener("change", () => {
+			if (box.value !== "") this.go(this.stepOf(Number(box.value)));
+			box.value = this.run.seq[this.step];
+		});
+		box.addEventListener("keydown", e => { if (e.key === "Enter" || e.key === "Escape") setTimeout(() => this.lanes.focus({ preventScroll: true })); });
 		const scrub = e => {
 			const box = this.canvas.getBoundingClientRect();
 			this.go(this.stepAt(e.clientX - box.left, e.clientY - box.top));
@@ -578,23 +679,77 @@ class Viewer {
 			this.canvas.setPointerCapture(e.pointerId);
 			scrub(e);
 		});
-		this.canvas.addEventListener("pointermove", e => { if (e.buttons & 1) scrub(e); });
+		this.canvas.addEventListener("pointermove", e => {
+			if (e.buttons & 1) scrub(e);
+			else this.hint(e.offsetX, e.offsetY);
+		});
 		this.canvas.addEventListener("wheel", e => {
 			if (e.ctrlKey || e.metaKey) this.zoom(e.deltaY > 0 ? 1.25 : 0.8);
 			else if (e.deltaX !== 0 || e.shiftKey) this.pan((e.deltaX || e.deltaY) / this.wide);
 			else return;
 			e.preventDefault();
 		}, { passive: false });
-		new ResizeObserver(() => this.redraw()).observe(this.lanes);
+		new ResizeObserver(() => {
+			if (this.lanes.clientWidth !== this.roomIn) for (const e of this.section.querySelectorAll(".now, .patches, .cpus")) e.style.minHeight = `${e.least = 0}px`;
+			this.roomIn = this.lanes.clientWidth;
+			this.redraw();
+		}).observe(this.lanes);
 	}
+
+	// hint says what is drawn at a place, when the mouse rests there.
+	hint(x, y) {
+		const turn = y < axisHigh ? this.run.turns.findIndex(t => t.step >= 0 && Math.abs(this.x(t.step) - x) < 7) : -1;
+		const row = [...this.spans, ...this.bands].find(o => y >= o.y && y < o.y + o.high), at = this.posAt(x);
+		const i = row ? below(row.items.length, at, k => this.pos(row.ends[k])) : 0, item = row?.items[i];
+		let says = "";
+		if (turn >= 0) says = `Deviation ${turn + 1}, before ${this.event(this.run.turns[turn].step)}: ${this.run.turns[turn].words}`;
+		else if (item && this.pos(item.from) <= at) says = `${item.says}: ${this.event(item.from)} to ${this.run.seq[item.to]}`;
+		if (this.canvas.title !== says) this.canvas.title = says;
+	}
+}
+
+// wideOf is how wide a text is, in pixels; all texts that are drawn have one font.
+const wides = new Map();
+function wideOf(c, text) {
+	let wide = wides.get(text);
+	if (wide === undefined) wides.set(text, wide = c.measureText(text).width);
+	return wide;
 }
 
 // shorten cuts a text to a width; what it has from tail on stays.
 function shorten(c, text, room, tail = -1) {
-	const wide = c.measureText(text).width, end = tail < 0 ? "" : text.slice(tail);
+	const wide = wideOf(c, text), end = tail < 0 ? "" : text.slice(tail);
 	if (wide <= room) return text;
-	const n = Math.max(1, Math.floor(text.length * room / wide) - 1 - end.length);
-	return text.slice(0, n) + "…" + end;
+	let n = Math.floor(text.length * room / wide);
+	while (n > 1 && wideOf(c, text.slice(0, n) + "…" + end) > room) n--;
+	return text.slice(0, Math.max(1, n)) + "…" + end;
+}
+
+// label returns what there is room for of the name of what is drawn: all of it, a shorter
+// one, its beginning, or nothing.
+function label(c, name, room) {
+	if (wideOf(c, name) <= room) return name;
+	const less = shorter[name] ?? name.split(/[:(]|_core/)[0];
+	if (wideOf(c, less) <= room) return less;
+	return room < 3 * labelLeast ? "" : shorten(c, name, room);
+}
+
+// folded says where a line may end: not among bytes that belong together, as far as eight;
+// in long names behind an underscore.
+function folded(text) {
+	return text.split(/(\b(?:[0-9a-f?]{2} ){1,7}[0-9a-f?]{2}\b|->)/).flatMap((s, i) => {
+		if (i % 2) return element("span", { className: "together", textContent: s });
+		return /\w{21}/.test(s) ? s.split(/(?<=_)/).flatMap((part, k) => k ? [element("wbr"), part] : part) : s;
+	});
+}
+
+// cpuSet names CPUs: cpu0-2, cpu5.
+function cpuSet(list) {
+	const runs = [];
+	for (const c of list) {
+		if (runs.at(-1)?.[1] === c - 1) runs.at(-1)[1] = c; else runs.push([c, c]);
+	}
+	return runs.map(([a, b]) => a === b ? `cpu${a}` : `cpu${a}-${b}`).join(", ");
 }
 
 // A Host has the viewers of a page: one, or two that move together.
@@ -606,6 +761,8 @@ class Host {
 		this.together = this.viewers.length > 1;
 		if (this.together) this.part();
 		this.colours();
+		window.addEventListener("beforeprint", () => this.print(true));
+		window.addEventListener("afterprint", () => this.print(false));
 		window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.colours());
 		window.addEventListener("hashchange", () => this.fromHash());
 		document.addEventListener("keydown", e => this.key(e));
@@ -622,16 +779,25 @@ class Host {
 		let n = 0;
 		while (n < a.n && n < b.n && a.cpu[n] === b.cpu[n] && a.text(a.says[n]) === b.text(b.says[n])) n++;
 		this.parted = Math.min(n, a.n - 1, b.n - 1);
-		const says = element("p", { className: "parted" }, n === a.n && n === b.n ? "The runs are the same, step by step. " : `The runs are the same up to step ${n}, where they part. `);
+		const at = a.seq[this.parted], other = b.seq[this.parted] === at ? "" : ` (on the right ${b.seq[this.parted]})`;
+		const says = element("p", { className: "parted" }, n === a.n && n === b.n ? "The same, event by event. " : `They part at event ${at}${other}. `);
 		const both = element("input", { type: "checkbox", checked: true, onchange: e => { this.together = e.target.checked; } });
 		says.append(element("button", { type: "button", textContent: "go there", onclick: () => this.viewers[0].go(this.parted) }), " ", element("label", {}, both, " move both"));
-		document.querySelector("header").append(says);
+		document.querySelector("h1").after(says);
 	}
 
 	colours() {
 		for (const v of this.viewers) {
 			v.colours();
 			v.redraw();
+		}
+	}
+
+	// print draws by light, whatever the screen is, or as before.
+	print(on) {
+		for (const v of this.viewers) {
+			v.colours(on);
+			v.draw();
 		}
 	}
 
@@ -655,17 +821,20 @@ class Host {
 		}
 		clearTimeout(this.timer); // browsers allow few changes of the address a second
 		this.timer = setTimeout(() => {
-			const hash = "#" + this.viewers.map((v, i) => (i ? "right=" : "step=") + v.step).join("&");
+			const hash = "#" + this.viewers.map((v, i) => (i ? "right=" : "event=") + v.run.seq[v.step]).join("&");
 			if (hash !== location.hash) history.replaceState(null, "", hash);
 		}, 120);
 	}
 
+	// fromHash goes to where the address says: #event=91, #event=91&right=97; or #step=72,
+	// counted from 0.
 	fromHash() {
-		const at = new URLSearchParams(location.hash.slice(1));
-		const was = this.together;
+		const at = new URLSearchParams(location.hash.slice(1)), steps = at.has("step"), was = this.together;
 		this.together = was && !at.has("right");
-		if (at.has("step")) this.viewers[0].go(Number(at.get("step")));
-		if (at.has("right") && this.viewers[1]) this.viewers[1].go(Number(at.get("right")));
+		[at.get(steps ? "step" : "event"), at.get("right")].forEach((n, i) => {
+			const v = this.viewers[i];
+			if (v && n && Number.isFinite(Number(n))) v.go(steps ? Number(n) : v.stepOf(Number(n)));
+		});
 		this.together = was;
 	}
 
@@ -689,6 +858,7 @@ class Host {
 		case "D": v.turn(-1); break;
 		case "w": v.store(1); break;
 		case "W": v.store(-1); break;
+		case "g": v.$(".number").focus(); v.$(".number").select(); break;
 		case "v": v.command("violation"); break;
 		case "+": case "=": v.zoom(0.5); break;
 		case "-": v.zoom(2); break;

@@ -1,0 +1,97 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// A standing is what the events have shown of where a task is.
+type standing struct {
+	saved []savedIP // of its open traps
+	at    uint64    // the instruction that it runs, or is to run next, if here
+	here  bool
+	ran   string
+	stays bool // that is a call, from a detour: it comes back there
+	said  Stand
+}
+
+// A savedIP is what an open trap has saved.
+type savedIP struct {
+	ip     uint64
+	vector uint64
+}
+
+// stands notes where the task of an event is in what is patched, or comes back to. What it
+// does in text that nobody patches doesn't show; where it was before it has left.
+func (l *layer) stands(e *traces.Event, n int) {
+	if e.Task == traces.NoTask || e.CPU == Machine || e.Kind == smpev.Fire {
+		return
+	}
+	s := l.standing(e.Task)
+	switch e.Kind {
+	case smpev.Exec:
+		b := unpack(e)
+		s.at, s.here, s.ran = e.A, true, fmt.Sprintf("% x", b)
+		a := l.t.text.area(e.A)
+		s.stays = a != nil && a.what == smpev.DetourMem && len(b) > 0 && b[0] == callOpcode
+	case smpev.Trap:
+		s.saved = append(s.saved, savedIP{e.B, e.A})
+		s.here, s.stays = false, false
+	case smpev.Return:
+		s.saved = s.saved[:min(len(s.saved), int(e.C))]
+		s.at, s.here, s.ran, s.stays = e.B, true, "", false
+	case smpev.Switch:
+		s.here = false
+		l.standAt(uint8(e.A), -1, n)
+		l.standAt(uint8(e.B), int(e.CPU), n)
+		return
+	default:
+		s.here = s.stays
+	}
+	l.standAt(e.Task, int(e.CPU), n)
+}
+
+// callOpcode is that of a near call with a displacement.
+const callOpcode = 0xe8
+
+func (l *layer) standing(task uint8) *standing {
+	s := l.tasks[task]
+	if s == nil {
+		s = new(standing)
+		l.tasks[task] = s
+	}
+	return s
+}
+
+// standAt notes where a task is, if that is another place than before.
+func (l *layer) standAt(task uint8, cpu, n int) {
+	s := l.standing(task)
+	now := Stand{Step: n, Task: task, CPU: cpu}
+	for _, f := range s.saved {
+		if patch, off, ok := l.patchAt(f.ip); ok {
+			now.At = append(now.At, Place{patch, off, "", vector(f.vector)})
+		}
+	}
+	if patch, off, ok := l.patchAt(s.at); ok && s.here {
+		now.At = append(now.At, Place{patch, off, s.ran, ""})
+	}
+	same := now.CPU == s.said.CPU && slices.Equal(now.At, s.said.At)
+	if same || len(now.At) == 0 && len(s.said.At) == 0 {
+		return
+	}
+	s.said = now
+	l.Stands = append(l.Stands, now)
+}
+
+// patchAt returns the patch that an address lies in, and how far.
+func (l *layer) patchAt(at uint64) (patch, off int, ok bool) {
+	for i := range l.Texts {
+		if p := &l.Texts[i]; at >= p.At && at < p.At+uint64(p.Len) {
+			patch, off, ok = i, int(at-p.At), true
+		}
+	}
+	return patch, off, ok
+}
