@@ -243,7 +243,7 @@ func (st *retStorm) caught(ch sim.Chooser, n uint64) (wrong string) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
-		case runtime.Error, *sim.BugError:
+		case runtime.Error, *sim.BugError, *sim.Panic:
 			wrong = "panic"
 		default:
 			panic(p)

@@ -1,6 +1,10 @@
 package sim
 
-import "iter"
+import (
+	"iter"
+	"runtime"
+	"runtime/debug"
+)
 
 // A Body is what runs on a fibre.
 type Body interface{ Run() }
@@ -69,23 +73,23 @@ func (f *Fibre) loop(yield func(struct{}) bool) {
 
 // live runs one body after another, until Kill unwinds one: then it returns
 // true, and the fibre can live again. Any other panic passes through to whoever
-// resumed the fibre, which is lost thereby. It is all that is deferred on a
-// fibre: a body costs nothing of that sort.
+// resumed the fibre, which is lost thereby; that of Go's runtime as a Panic. It is
+// all that is deferred on a fibre: a body costs nothing of that sort.
 func (f *Fibre) live() (again bool) {
 	defer func() {
 		dying := f.dying
 		f.done, f.dying = true, false
-		if !dying {
-			f.lost = true // it panics, or the pool was closed
+		r := recover()
+		if _, ok := r.(killed); dying && (ok || r == nil) {
+			again = true
 			return
 		}
-		if r := recover(); r != nil {
-			if _, ok := r.(killed); !ok {
-				f.lost = true
-				panic(r)
-			}
+		f.lost = true // it panics, or the pool was closed
+		if err, ok := r.(runtime.Error); ok {
+			panic(&Panic{err, debug.Stack()})
+		} else if r != nil {
+			panic(r)
 		}
-		again = true
 	}()
 	for {
 		f.body.Run()

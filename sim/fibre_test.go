@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 )
@@ -213,3 +214,36 @@ func BenchmarkFibreSwitch(b *testing.B) {
 	}
 	f.Kill()
 }
+
+// What Go's runtime finds wrong in a body says where that was: whoever resumed the
+// fibre, itself on one perhaps, has another stack. So does a bug.
+func TestFibrePanicStack(t *testing.T) {
+	for _, c := range []struct {
+		body  once
+		stack func(r any) []byte
+	}{
+		{once(outOfRange), func(r any) []byte { return r.(*Panic).Stack }},
+		{once(aBug), func(r any) []byte { return r.(*BugError).Stack }},
+	} {
+		var p Pool
+		f, g := p.Get(), p.Get()
+		func() {
+			defer func() {
+				if stack := c.stack(recover()); !bytes.Contains(stack, []byte("sim.outOfRange")) && !bytes.Contains(stack, []byte("sim.aBug")) {
+					t.Errorf("the stack isn't that of the body:\n%s", stack)
+				}
+			}()
+			f.Start(once(func() { g.Start(c.body) }))
+		}()
+		if !f.Lost() || !g.Lost() {
+			t.Errorf("lost: %v, %v", f.Lost(), g.Lost())
+		}
+	}
+}
+
+func outOfRange() {
+	var none []int
+	none[len(none)]++
+}
+
+func aBug() { Bug("on purpose") }

@@ -34,15 +34,21 @@ The folder of zsh has to be in its fpath, before compinit is run.
 Exit status: 0, or 2 for bad input.`
 }
 
-// completionScripts hand all words up to the cursor to kpsim complete, and get a line for
-// each that the last may become. A folder ends with a slash, which no blank follows.
+// completionScripts hand all words up to the cursor to kpsim complete, as they are typed, and
+// get a line for each that the last may become, without quotes. A folder ends with a slash,
+// which no blank follows; a ~ is left to be expanded.
 var completionScripts = map[string]string{
 	"bash": `_kpsim() {
-    local word
+    local word last=${COMP_WORDS[COMP_CWORD]} program=$1
     COMPREPLY=()
     while IFS= read -r word; do
-        COMPREPLY+=("$(printf %q "$word")")
-    done < <("$1" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+        case $last in
+        [\'\"]*) ;;
+        '~/'*) printf -v word '~/%q' "${word#'~/'}" ;;
+        *) printf -v word %q "$word" ;;
+        esac
+        COMPREPLY+=("$word")
+    done < <("${program/#'~/'/$HOME/}" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
     if [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == */ ]]; then
         compopt -o nospace 2>/dev/null
     fi
@@ -53,7 +59,12 @@ complete -F _kpsim kpsim
 	"zsh": `#compdef kpsim
 _kpsim() {
     local -a found
-    found=("${(@f)$("${words[1]}" complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    local program=${(Q)words[1]}
+    found=(${(f)"$("${program/#\~\//$HOME/}" complete -- "${(@)words[2,CURRENT-1]}" "${QIPREFIX}${PREFIX}" 2>/dev/null)"})
+    if [[ $PREFIX == \~/* ]]; then
+        found=(${found#\~/})
+        compset -P '\~/'
+    fi
     compadd -S '' -- ${(M)found:#*/}
     compadd -- ${found:#*/}
 }
@@ -65,8 +76,8 @@ fi
 `,
 	"fish": `function __kpsim_complete
     set -l before (commandline -opc)
-    set -l last (commandline -ct)
-    $before[1] complete -- $before[2..-1] "$last" 2>/dev/null
+    set -l program (string replace -r '^~/' "$HOME/" -- $before[1])
+    $program complete -- $before[2..-1] (commandline -ct) 2>/dev/null
 end
 complete -c kpsim -f -a '(__kpsim_complete)'
 `,
@@ -87,16 +98,47 @@ type completeCmd struct {
 }
 
 func (c *completeCmd) run(p *program) (int, error) {
-	for _, w := range complete(newParser(new(commands), p.out, p.err).Model.Node, c.Words) {
+	words := make([]string, len(c.Words))
+	for i, w := range c.Words {
+		words[i] = unquoted(w)
+	}
+	for _, w := range complete(newParser(new(commands), p.out, p.err).Model.Node, words) {
 		fmt.Fprintln(p.out, w)
 	}
 	return exitOK, nil
+}
+
+// unquoted is a word without the quotes that a shell takes away, of which the last may not be
+// there yet.
+func unquoted(word string) string {
+	var b strings.Builder
+	var quote rune
+	escaped := false
+	for _, c := range word {
+		switch {
+		case escaped:
+			b.WriteRune(c)
+			escaped = false
+		case c == '\\' && quote != '\'':
+			escaped = true
+		case c == quote:
+			quote = 0
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		default:
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
 }
 
 // complete returns what the last word may become. bash makes three words of --flag=value.
 func complete(at *kong.Node, words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
+	}
+	if len(words) > 1 && words[0] == "help" { // as in help explore
+		words = words[1:]
 	}
 	var waiting *kong.Flag // for its value
 	given := 0             // positional arguments
@@ -236,13 +278,17 @@ func either(a, b naming) naming {
 func files(ends ...string) naming {
 	return func(begun string) (list []string) {
 		dir, _ := filepath.Split(begun)
-		entries, err := os.ReadDir(filepath.Join(dir, "."))
+		in := dir
+		if home, err := os.UserHomeDir(); err == nil && strings.HasPrefix(dir, "~/") {
+			in = home + dir[1:]
+		}
+		entries, err := os.ReadDir(filepath.Join(in, "."))
 		if err != nil {
 			return nil // what isn't there isn't offered
 		}
 		for _, e := range entries {
 			name := dir + e.Name()
-			if s, err := os.Stat(name); err == nil && s.IsDir() {
+			if s, err := os.Stat(in + e.Name()); err == nil && s.IsDir() {
 				name += "/"
 			}
 			fits := slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) })

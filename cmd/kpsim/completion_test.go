@@ -2,10 +2,10 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -36,6 +36,8 @@ func TestComplete(t *testing.T) {
 	}{
 		{[]string{"expl"}, "explore explain"},
 		{[]string{"nosuch", "expl"}, ""},
+		{[]string{"help", "expl"}, "explore explain"},
+		{[]string{"help", "overhead", "ma"}, "maxactive"},
 		{[]string{"overhead", "ma"}, "maxactive"},
 		{[]string{"overhead", "--mach"}, "--machine"}, // of table, which may be left out
 		{[]string{"overhead", "fit", ""}, ""},
@@ -117,17 +119,61 @@ func TestCompleteAll(t *testing.T) {
 	}
 }
 
-// The script of a shell, where there is one, completes as the shell asks it to.
+// The script of a shell, where there is one, completes as the shell asks it to: with what it
+// makes of quotes and ~, and whether a blank follows.
 func TestCompletionScripts(t *testing.T) {
 	kpsim := thisProgram(t)
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("PATH", filepath.Dir(kpsim)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("two words.kps", nil, 0o644); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"two words.kps", "it's.kps", filepath.Join(home, "zz.kps")} {
+		if err := os.WriteFile(name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.Mkdir("folder", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, sh := range []string{"bash", "zsh", "fish"} {
+	noSync := startingWith("no-sync-", mutant.Names())
+	slices.Sort(noSync)
+	lines := []struct{ line, bash, zsh, fish string }{
+		{"kpsim expl", "explore\nexplain", "kpsim explain explore ", "explain\nexplore"},
+		{"kpsim help expl", "explore\nexplain", "kpsim help explain explore ", "explain\nexplore"},
+		{"kpsim overhead pa", "pauses", "kpsim overhead pauses ", "pauses"},
+		{"kpsim explore --mutant no-sync-", strings.Join(startingWith("no-sync-", mutant.Names()), "\n"), "kpsim explore --mutant " + strings.Join(noSync, " ") + " ", strings.Join(noSync, "\n")},
+		{"kpsim explore --mutant=no-sync-a", "--mutant=no-sync-arm", "kpsim explore --mutant=no-sync-arm ", "--mutant=no-sync-arm"}, // bash's readline makes three words of it
+		{"kpsim replay tw", `two\ words.kps`, `kpsim replay two\ words.kps `, "two words.kps"},
+		{`kpsim replay two\ w`, `two\ words.kps`, `kpsim replay two\ words.kps `, "two words.kps"},
+		{"kpsim replay 'tw", "two words.kps", "kpsim replay 'two words.kps' ", "two words.kps"},
+		{`kpsim replay "it'`, "it's.kps", `kpsim replay "it's.kps" `, "it's.kps"},
+		{"kpsim replay it", `it\'s.kps`, `kpsim replay it\'s.kps `, "it's.kps"},
+		{"kpsim replay ~/z", "~/zz.kps", "kpsim replay ~/zz.kps ", "~/zz.kps"},
+		{"kpsim replay fo", "-o nospace\nfolder/", "kpsim replay folder/", "folder/"},
+		{"kpsim replay nosuch", "", "kpsim replay nosuch", ""},
+		{"kpsim completion fish ", "", "kpsim completion fish ", ""}, // it takes no more
+	}
+	ask := map[string]func(line string) []string{
+		"bash": func(line string) []string { // what readline does
+			const ask = `compopt() { echo "$@"; }; source script.bash; complete -p kpsim >/dev/null || exit 1; COMP_WORDS=("$@"); COMP_CWORD=$(($#-1))
+				_kpsim kpsim; [[ ${#COMPREPLY[@]} == 0 ]] || printf '%s\n' "${COMPREPLY[@]}"`
+			args := []string{"-c", ask, "bash"}
+			for _, word := range strings.Split(strings.ReplaceAll(line, `\ `, "\x00"), " ") {
+				args = append(args, strings.ReplaceAll(word, "\x00", `\ `))
+			}
+			return args
+		},
+		"zsh": func(line string) []string { return []string{"-f", "outer.zsh", line} },
+		"fish": func(line string) []string {
+			return []string{"-N", "-c", "source script.fish; complete -C $argv[1]", line}
+		},
+	}
+	for name, text := range map[string]string{"inner.zsh": zshInner, "outer.zsh": zshOuter} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, sh := range shellNames() {
 		var script, errs bytes.Buffer
 		if status := run([]string{"completion", sh}, &script, &errs); status != exitOK || errs.Len() > 0 {
 			t.Fatalf("%s: status %d, %s", sh, status, &errs)
@@ -139,27 +185,46 @@ func TestCompletionScripts(t *testing.T) {
 			t.Logf("no %s here", sh)
 			continue
 		}
-		for line, want := range map[string]string{
-			"explore --mutant no-sync-": strings.Join(startingWith("no-sync-", mutant.Names()), "\n"),
-			"expl":                      "explore\nexplain",
-			"replay tw":                 map[string]string{"bash": `two\ words.kps`, "fish": "two words.kps"}[sh],
-			"replay f":                  map[string]string{"bash": "-o nospace\nfolder/", "fish": "folder/"}[sh],
-			"replay nosuch":             "",
-		} {
-			var command string
-			switch sh {
-			case "bash": // what readline does
-				command = fmt.Sprintf("compopt() { echo \"$@\"; }; source script.bash; COMP_WORDS=(kpsim %s); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); "+
-					"complete -p kpsim >/dev/null || exit 1; _kpsim %s; [[ ${#COMPREPLY[@]} == 0 ]] || printf '%%s\\n' \"${COMPREPLY[@]}\"", line, kpsim)
-			case "fish":
-				command = fmt.Sprintf("source script.fish; complete -C '%s %s'", kpsim, line)
-			case "zsh": // its completion wants a terminal: the script is only read
-				command, want = "zsh -n script.zsh", ""
-			}
-			out, err := exec.Command(sh, "-c", command).CombinedOutput()
-			if got := strings.TrimSpace(string(out)); err != nil || got != want {
-				t.Errorf("%s: %s: %q, want %q, %v", sh, line, got, want, err)
+		for _, l := range lines {
+			want := map[string]string{"bash": l.bash, "zsh": "[" + l.zsh + "]", "fish": l.fish}[sh]
+			out, err := exec.Command(sh, ask[sh](l.line)...).CombinedOutput()
+			if got := strings.TrimSpace(string(out)); err != nil || got != strings.TrimSpace(want) {
+				t.Errorf("%s: %s: %q, want %q, %v", sh, l.line, got, want, err)
 			}
 		}
 	}
+	if _, err := exec.LookPath("zsh"); err == nil { // in a folder of fpath
+		if err := os.Rename("script.zsh", "_kpsim"); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("zsh", "-f", "outer.zsh", "kpsim overhead pa").CombinedOutput(); err != nil || string(out) != "[kpsim overhead pauses ]\n" {
+			t.Errorf("zsh, by fpath: %s, %v", out, err)
+		}
+	}
 }
+
+// zsh completes at a prompt only. outer.zsh is given a line, runs an interactive zsh at a
+// pseudo-terminal, and prints what becomes of the line if all that completes it is put in.
+const (
+	zshInner = `[[ -e script.zsh ]] || fpath=($PWD $fpath)
+autoload -Uz compinit && compinit -u -D
+[[ ! -e script.zsh ]] || source script.zsh
+all() { _main_complete "$@"; compstate[insert]=all }
+zle -C all complete-word all
+zle-line-init() {
+    BUFFER=$LINE CURSOR=$#LINE
+    zle all
+    print -r -- "[$BUFFER]" > got
+    exit
+}
+zle -N zle-line-init
+`
+	zshOuter = `zmodload zsh/zpty
+export LINE=$1
+rm -f got
+zpty z zsh -f -i
+zpty -w z 'source ./inner.zsh'
+while zpty -r z out; do :; done
+cat got
+`
+)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"kpsim/properties/harness"
 	"kpsim/traces"
@@ -59,6 +58,12 @@ func (c *explainCmd) run(p *program) (int, error) {
 			return 0, fmt.Errorf("%s: %w", c.Trace, err)
 		}
 	}
+	for i := range e.story {
+		e.input.Named = append(e.input.Named, e.story[i].Names()...)
+	}
+	if n := e.lost; n != nil && !n.FromStart && !n.Sharp {
+		e.input.Named = append(e.input.Named, n.From.Event, n.To.Event)
+	}
 	status := exitOK
 	if !r.Breaks {
 		status = exitAgainst
@@ -82,9 +87,9 @@ type explained struct {
 
 // readTrace reads a trace file whose property there is.
 func readTrace(path string) (*traces.File, error) {
-	data, err := os.ReadFile(path)
+	data, err := givenTrace(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s; give a trace, which %s explore writes to traces/", cause(err, path), typed())
+		return nil, err
 	}
 	file, err := traces.Parse(path, data)
 	if err != nil {
@@ -138,6 +143,7 @@ func (c *explainCmd) print(p *program, e *explained) error {
 	default:
 		p.next("", "to find it anew:", anew(e.file, r.Rig.Scenario.Name))
 	}
+	p.tellEdited(c.Trace, e.file)
 	return nil
 }
 

@@ -54,7 +54,7 @@ func showBlame(b *harness.Blame) *blameShown {
 func (c *explainCmd) printJSON(p *program, e *explained) error {
 	r := e.replay
 	out := explanation{
-		ended: endOf(c.Trace, r), Breaks: r.Breaks, Why: r.Why, Story: []sentence{}, Deviations: []deviation{},
+		ended: endOf(c.Trace, e.file, r), Breaks: r.Breaks, Why: r.Why, Story: []sentence{}, Deviations: []deviation{},
 	}
 	for _, s := range e.story {
 		out.Story = append(out.Story, sentence{s.Seq, append([]uint32{}, s.Also...), s.Text})

@@ -106,6 +106,82 @@ func TestStories(t *testing.T) {
 	assert.Len(t, string(data), len(strings.Join(got, between)), "there is more in %s than stories", path)
 }
 
+// What a sentence of explain gives the number of is a row of the table below it or, of the
+// odds, of their table; and so is each of the odds that it gives.
+func TestExplainNamesRows(t *testing.T) {
+	files, err := filepath.Glob("../../traces/corpus/*.kps")
+	require.NoError(t, err)
+	cells, err := filepath.Glob("../../traces/corpus/matrix/*.kps")
+	require.NoError(t, err)
+	event, question, share := regexp.MustCompile(`event (\d+)`), regexp.MustCompile(`question (\d+)`), regexp.MustCompile(`\S+ %`)
+	rowOf, oddsOf := regexp.MustCompile(`(?m)^[ >] *(\d+)  `), regexp.MustCompile(`(?m)^ +(\d+) +(\d+) +(\S+ %)`)
+	first := func(matches [][]string) (list []string) {
+		for _, m := range matches {
+			list = append(list, m[len(m)-1])
+		}
+		return list
+	}
+	creeping := 0
+	for i, path := range append(files, cells...) {
+		var out bytes.Buffer
+		p := newProgram(&out, io.Discard)
+		p.width = []int{0, 70}[i%2] // then there is one column for all CPUs
+		_, err := (&explainCmd{Trace: path, Runs: 40, Seed: 1}).run(p)
+		require.NoError(t, err)
+		parts := strings.SplitN(out.String(), "\n\n", 4)
+		require.Len(t, parts, 4, path)
+		story, rows := parts[1], first(rowOf.FindAllStringSubmatch(parts[2], -1))
+		for _, n := range append(first(rowOf.FindAllStringSubmatch(story, -1)), first(event.FindAllStringSubmatch(strings.Join(strings.Fields(story), " "), -1))...) {
+			assert.Contains(t, rows, n, "%s: %s", path, story)
+		}
+		_, end, ok := strings.Cut(parts[3], "The point of no return.")
+		require.True(t, ok, path)
+		parts = strings.SplitN(end, "\n\n", 4)
+		require.Len(t, parts, 4, path)
+		odds, says := oddsOf.FindAllStringSubmatch(parts[1], -1), strings.Join(strings.Fields(parts[2]), " ")
+		var questions, events, chances []string
+		for _, m := range odds {
+			questions, events, chances = append(questions, m[1]), append(events, m[2]), append(chances, m[3])
+		}
+		for _, n := range first(event.FindAllStringSubmatch(says, -1)) {
+			creeping++
+			assert.Contains(t, events, n, "%s: %s", path, says)
+			assert.Contains(t, rows, n, "%s: %s", path, says)
+		}
+		for _, n := range first(question.FindAllStringSubmatch(says, -1)) {
+			assert.Contains(t, questions, n, "%s: %s", path, says)
+		}
+		for _, f := range share.FindAllString(says, -1) {
+			assert.Contains(t, chances, f, "%s: %s", path, says)
+		}
+	}
+	require.Greater(t, creeping, 20)
+}
+
+// What is named has a row, whatever else would be told in one: if all is, there are as many
+// rows as --all has.
+func TestNamedRows(t *testing.T) {
+	row := regexp.MustCompile(`(?m)^[ >] *(\d+)  `)
+	rows := func(in view.Input) [][]string {
+		var out bytes.Buffer
+		require.NoError(t, view.Interleaving(&out, in))
+		return row.FindAllStringSubmatch(out.String(), -1)
+	}
+	for i, x := range tellCorpus(t) {
+		in := x.in
+		in.Width = []int{0, 60}[i%2] // then there is one column for all CPUs
+		in.All = true
+		all := rows(in)
+		in.All, in.Rows = false, len(x.events)
+		few := rows(in)
+		for i := range x.events {
+			in.Named = append(in.Named, x.events[i].Seq)
+		}
+		require.Equal(t, all, rows(in), x.name)
+		require.Less(t, len(few), len(all), x.name)
+	}
+}
+
 // claims are what a sentence says by its verb, and the kind of event that it
 // must then be about.
 var claims = []struct {

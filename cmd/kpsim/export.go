@@ -67,6 +67,7 @@ func (c *exportCmd) run(p *program) (int, error) {
 	} else if err := writeWhole(string(c.Out), b.Bytes()); err != nil {
 		return 0, fmt.Errorf("-o: %s", cause(err, string(c.Out)))
 	}
+	p.tellEdited(c.Trace, file)
 	if !r.Same {
 		fmt.Fprintf(p.err, "%s: not as the trace says: %s\n", c.Trace, r.Why)
 		return exitAgainst, nil

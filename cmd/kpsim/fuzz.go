@@ -150,11 +150,11 @@ func (c *fuzzCmd) all(p *program, s harness.Storm) (*harness.Stormed, error) {
 		}
 	}
 	told := make(map[string]bool)
+	p.doing = "drawn scenarios"
 	for programs > 0 && !c.late.Load() && !c.stop.Load() {
 		s.Programs = int(min(programs, fuzzBatch))
 		programs -= uint64(s.Programs)
-		p.doing, p.again = "drawn scenarios", c.line(s.Seed, c.Each*uint64(s.Programs), "--workers", "1")
-		res, err := harness.RunStorm(s)
+		res, err := p.storm(s, func(seed uint64) string { return c.line(seed, c.Each, "--workers", "1") })
 		if err != nil {
 			return nil, err
 		}
@@ -177,6 +177,7 @@ func (c *fuzzCmd) all(p *program, s harness.Storm) (*harness.Stormed, error) {
 // how to replay it.
 func (c *fuzzCmd) tell(p *program, s *harness.Storm, seed uint64, q *properties.Property) error {
 	spec := s.Spec(seed)
+	p.again = c.line(seed, c.Each, "--workers", "1")
 	spec.Cancelled = nil // what was found is shrunk, even if the time is over
 	res, err := harness.Explore(spec)
 	if err != nil {

@@ -69,6 +69,36 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// Whoever asks for help or the version in the words of other programs is answered.
+func TestMeant(t *testing.T) {
+	for _, c := range []struct{ typed, as string }{
+		{"", ""},
+		{"help", "--help"},
+		{"help help", "--help"},
+		{"-help", "--help"},
+		{"-h", "-h"},
+		{"help explore", "explore --help"},
+		{"explore help", "explore --help"},
+		{"explore -help", "explore --help"},
+		{"explore -h", "explore -h"},
+		{"help overhead pauses", "overhead pauses --help"},
+		{"overhead help", "overhead --help"},
+		{"overhead pauses help", "overhead pauses --help"},
+		{"help explor", "explor --help"}, // which suggests
+		{"run torn-jump help", "run torn-jump help"},
+		{"complete -- help", "complete -- help"},
+		{"--version", "version"},
+		{"-version", "version"},
+		{"-v", "version"},
+		{"-V", "version"},
+		{"explore -v", "explore -v"},
+	} {
+		if got := strings.Join(meant(newParser(new(commands), io.Discard, io.Discard).Model.Node, strings.Fields(c.typed)), " "); got != c.as {
+			t.Errorf("kpsim %s is taken for %s, want %s", c.typed, got, c.as)
+		}
+	}
+}
+
 // doc.go names each command.
 func TestDocNamesCommands(t *testing.T) {
 	doc, err := os.ReadFile("doc.go")

@@ -177,5 +177,5 @@ func (j *job) wantsErrno() bool {
 
 // longer is the line that searches ten times as long.
 func (c *exploreCmd) longer(j *job, res *harness.Result) string {
-	return shell(typed(), "explore", j.arg, "--runs", fmt.Sprint(10*max(res.Runs, 1)))
+	return shell(typed(), "explore", j.arg, "--runs", fmt.Sprint(10*max(res.Runs, 1))) + "   # 10 times these runs"
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,12 +21,14 @@ import (
 type job struct {
 	*scenario.Scenario
 	arg    string // what it was called on the command line
+	source string // the checksum of its program; "" if that isn't known
 	runs   uint64
 	usual  uint64 // how many there are without --runs
 	digest uint64 // of the default run
 
 	checked uint64            // how many runs were played again and came out the same
 	result  *harness.Explored // for the result file
+	older   []older           // traces that lie where it would have written some
 }
 
 // A scenarioReader makes a scenario of a program.
@@ -45,7 +46,7 @@ func loadBy(read scenarioReader, args []string) ([]*job, error) {
 	}
 	var jobs []*job
 	for _, arg := range families(args) {
-		s, err := loadOne(read, arg)
+		s, source, err := loadSource(read, arg)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +62,7 @@ func loadBy(read scenarioReader, args []string) ([]*job, error) {
 					j.arg, arg, s.Name, s.Name+"-2")
 			}
 		}
-		jobs = append(jobs, &job{Scenario: s, arg: arg})
+		jobs = append(jobs, &job{Scenario: s, arg: arg, source: source})
 	}
 	return jobs, nil
 }
@@ -88,23 +89,23 @@ func families(args []string) (list []string) {
 
 // loadOne loads one scenario: a built-in one, or else a file.
 func loadOne(read scenarioReader, arg string) (*scenario.Scenario, error) {
-	if slices.Contains(scenario.BuiltinNames(), arg) {
-		return scenario.LoadBuiltin(arg)
+	s, _, err := loadSource(read, arg)
+	return s, err
+}
+
+// loadSource is loadOne, with the checksum of the program.
+func loadSource(read scenarioReader, arg string) (*scenario.Scenario, string, error) {
+	name, open := arg, beside(arg)
+	src, err := scenario.BuiltinSource(arg)
+	if err == nil {
+		read, name, open = scenario.Load, arg+".star", scenario.OpenBuiltin
+	} else if src, err = givenScenario(arg); err != nil {
+		return nil, "", err
 	}
-	trace := strings.HasSuffix(arg, ".kps")
-	if _, err := os.Stat(arg); err == nil && trace {
-		return nil, fmt.Errorf("%s is a trace, not a scenario; to run it: %s", arg, shell(typed(), "replay", arg))
-	}
-	src, err := os.ReadFile(arg)
-	switch {
-	case bytes.HasPrefix(src, []byte("\x7fELF")):
-		return nil, fmt.Errorf("%s is an object file, not a scenario; write one that has elf(%q), or look at its functions: %s", arg, filepath.Base(arg), shell(typed(), "check", arg))
-	case err == nil:
-		return read(arg, src, beside(arg))
-	case errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(arg, ".star") && !trace && !strings.ContainsAny(arg, `/\`):
-		return nil, fmt.Errorf("no built-in scenario %q; %s (one of your own is a file NAME.star)", arg, suggest(arg, scenario.BuiltinNames()))
-	}
-	return nil, fmt.Errorf("%s; give the path of a scenario file, or a name that %s list prints", cause(err, arg), typed())
+	var sum checksum
+	sum.see(src)
+	s, err := read(name, src, sum.opening(open))
+	return s, sum.String(), err
 }
 
 // beside opens the object files that a scenario names: relative to its folder,

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"github.com/alecthomas/kong"
 
@@ -77,17 +78,42 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run is main without its exit.
 func run(args []string, stdout, stderr io.Writer) int {
-	if len(args) == 1 && args[0] == "--version" {
-		args = []string{"version"}
-	}
 	var c commands
 	parser := newParser(&c, stdout, stderr)
-	ctx, err := parser.Parse(args)
+	ctx, err := parser.Parse(meant(parser.Model.Node, args))
 	if err != nil {
 		fmt.Fprintf(stderr, "kpsim: %s\n", misspelt(err))
 		return exitBadInput
 	}
 	return newProgram(stdout, stderr).do(ctx.Selected().Target.Addr().Interface().(command))
+}
+
+// meant is the command line in kpsim's own words, where one of other programs' was typed:
+// help explore, explore help, explore -help, -v.
+func meant(at *kong.Node, args []string) []string {
+	if len(args) == 0 {
+		return args
+	}
+	before, last := args[:len(args)-1], args[len(args)-1]
+	switch {
+	case len(args) == 1 && slices.Contains([]string{"--version", "-version", "-v", "-V"}, last):
+		return []string{"version"}
+	case args[0] == "help":
+		words := slices.DeleteFunc(slices.Clone(args), func(w string) bool { return w == "help" })
+		return append(words, "--help")
+	case last == "-help", last == "help" && onlyCommands(at, before):
+		return append(slices.Clone(before), "--help")
+	}
+	return args
+}
+
+func onlyCommands(at *kong.Node, words []string) bool {
+	for _, w := range words {
+		if at = child(at, w); at == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // newParser makes what reads the command line into c.
@@ -130,9 +156,12 @@ func (p *program) bug(v any) {
 	if c, ok := v.(*harness.Crash); ok { // it happened in a worker
 		v, stack = c.Value, c.Stack
 	}
-	if b, ok := v.(*sim.BugError); ok {
-		fmt.Fprintf(p.err, "kpsim: %v\n", b)
-	} else {
+	switch b := v.(type) {
+	case *sim.BugError:
+		fmt.Fprintf(p.err, "kpsim: %v\n%s", b, b.Stack)
+	case *sim.Panic: // it happened on a fibre
+		fmt.Fprintf(p.err, "kpsim: bug of the simulator: panic: %v\n%s", b, b.Stack)
+	default:
 		fmt.Fprintf(p.err, "kpsim: bug of the simulator: panic: %v\n%s", v, stack)
 	}
 	if p.doing != "" {

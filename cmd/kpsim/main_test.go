@@ -70,7 +70,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": cmdStatus, "line": cmdLine, "lastline": cmdLastLine, "json": cmdJSON,
 			"edit": cmdEdit, "truncate": cmdTruncate, "interrupt": cmdInterrupt,
-			"serve": cmdServe,
+			"serve": cmdServe, "edited": cmdEdited, "crlf": cmdCRLF,
 		},
 	})
 }
@@ -164,6 +164,21 @@ func cmdEdit(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(is), 0o644))
 }
 
+// edited FILE PATTERN REPLACEMENT: edits it.
+func cmdEdited(ts *testscript.TestScript, neg bool, args []string) {
+	was := ts.ReadFile(args[0])
+	is := regexp.MustCompile(args[1]).ReplaceAllString(was, args[2])
+	if is == was {
+		ts.Fatalf("nothing to edit")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(is), 0o644))
+}
+
+// crlf FILE: ends its lines as Windows does.
+func cmdCRLF(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.ReplaceAll(ts.ReadFile(args[0]), "\n", "\r\n")), 0o644))
+}
+
 // truncate FILE: cut off at some bytes of each section, it is no trace.
 func cmdTruncate(ts *testscript.TestScript, neg bool, args []string) {
 	whole := ts.ReadFile(args[0])
@@ -212,12 +227,12 @@ func (c panicking) run(p *program) (int, error) {
 
 // A bug is told with all that is needed to report it, and is exit status 3.
 func TestBug(t *testing.T) {
-	for _, v := range []any{&sim.BugError{Message: "cpu 1: frame stack empty"}, "index out of range"} {
+	for _, v := range []any{&sim.BugError{Message: "cpu 1: frame stack empty", Stack: []byte("panicking.run\n")}, "index out of range"} {
 		var out, errs bytes.Buffer
 		if status := newProgram(&out, &errs).do(panicking{v}); status != exitBug {
 			t.Errorf("status %d", status)
 		}
-		for _, want := range []string{"bug of the simulator", "scenario torn-jump, strategy portfolio, seed 7", "Please open an issue"} {
+		for _, want := range []string{"bug of the simulator", "panicking.run", "scenario torn-jump, strategy portfolio, seed 7", "Please open an issue"} {
 			if !strings.Contains(errs.String(), want) {
 				t.Errorf("no %q in\n%s", want, &errs)
 			}

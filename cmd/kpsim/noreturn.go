@@ -28,7 +28,8 @@ func printNoReturn(p *program, e *explained) {
 		if o.Questions == n.Questions {
 			then = "all of it"
 		}
-		if then == "" && o.Questions != n.Point.Question && o.Questions != n.Point.Question+1 && i > 0 && deviationAt(n, i-1) == 0 {
+		told := i == 0 || then != "" || deviationAt(n, i-1) > 0 || o.Questions == n.Point.Question || o.Questions == n.Point.Question+1
+		if creeps := !n.FromStart && !n.Sharp && (o.Questions == n.From.Questions || o.Questions == n.To.Questions); !told && !creeps {
 			continue // a step of the bisection
 		}
 		odds(p, fmt.Sprintf("  %9d  %5d  %5s  %-11s", o.Questions, o.Event, percent(o.Chance()), interval(o)), then)
@@ -79,7 +80,11 @@ func blamed(e *explained) []string {
 		if b.Deviation > 0 {
 			which = fmt.Sprintf("deviation %d", b.Deviation)
 		}
-		list = append(list, fmt.Sprintf("No one choice is it: from event %d to event %d the odds creep from %s to %s.", n.From.Event, n.To.Event, percent(n.From.Chance()), percent(n.To.Chance())),
+		to := "the end"
+		if n.To.Questions < n.Questions {
+			to = fmt.Sprintf("event %d", n.To.Event)
+		}
+		list = append(list, fmt.Sprintf("No one choice is it: from event %d to %s the odds creep from %s to %s.", n.From.Event, to, percent(n.From.Chance()), percent(n.To.Chance())),
 			fmt.Sprintf("They pass 1/2 at question %d, %s: %s.", b.Question, which, view.Choice(b.Label)))
 	}
 	if w := &n.Worst; w.Question >= 0 && w.Question != b.Question {

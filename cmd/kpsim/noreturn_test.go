@@ -34,14 +34,18 @@ func TestBlamedInWords(t *testing.T) {
 		{harness.NoReturn{Sharp: true, Point: blame(2, 2, 80, last), Worst: none}, []string{
 			"It is the last deviation, cpu1 goes on while cpu0 stands in idle: with it 80 % fail, without it 2 %.",
 		}},
-		{harness.NoReturn{Point: blame(0, 49, 51, last), From: odds(20, 30), To: odds(76, 44), Worst: harness.Blame{
+		{harness.NoReturn{Questions: 9, Point: blame(0, 49, 51, last), From: odds(20, 30), To: odds(76, 44), Worst: harness.Blame{
 			Question: 3, Deviation: 1, Label: first, Before: odds(1, 0), After: odds(20, 0)}}, []string{
 			"No one choice is it: from event 30 to event 44 the odds creep from 20 % to 76 %.",
 			"They pass 1/2 at question 7, a default answer: cpu1 goes on while cpu0 stands in idle.",
 			"Of the deviations number 1 raises them most, timer@cpu1 fires while cpu1 stands in f+0x1: from 1 % to 20 %.",
 		}},
-		{harness.NoReturn{Point: blame(2, 49, 51, last), From: odds(20, 30), To: odds(76, 44), Worst: none}, []string{
+		{harness.NoReturn{Questions: 9, Point: blame(2, 49, 51, last), From: odds(20, 30), To: odds(76, 44), Worst: none}, []string{
 			"No one choice is it: from event 30 to event 44 the odds creep from 20 % to 76 %.",
+			"They pass 1/2 at question 7, deviation 2: cpu1 goes on while cpu0 stands in idle.",
+		}},
+		{harness.NoReturn{Point: blame(2, 49, 51, last), From: odds(20, 30), To: odds(100, 44), Worst: none}, []string{
+			"No one choice is it: from event 30 to the end the odds creep from 20 % to 100 %.",
 			"They pass 1/2 at question 7, deviation 2: cpu1 goes on while cpu0 stands in idle.",
 		}},
 	} {

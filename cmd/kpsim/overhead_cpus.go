@@ -11,14 +11,7 @@ import (
 
 // An overheadContended is what hits of one probe by many CPUs cost, as --json prints it.
 type overheadContended struct {
-	Machine   string  `json:"machine"`
-	Name      string  `json:"name"`
-	Arch      string  `json:"arch"`
-	MHz       float64 `json:"mhz"`
-	Edition   string  `json:"edition"`
-	Probe     string  `json:"probe"`
-	Says      string  `json:"says"`
-	Costs     string  `json:"tier"` // or profile
+	overheadHit
 	Returns   string  `json:"returns"`
 	Contended string  `json:"contended"`
 	CPUs      int     `json:"cpus"`
@@ -101,8 +94,7 @@ func (h *pricedHit) follows() bool { return strings.Contains(h.probe.Name, "r") 
 // contended makes a row; one is with one CPU.
 func (h *pricedHit) contended(s, one *overhead.Scaled) overheadContended {
 	r := overheadContended{
-		Machine: h.ID(), Name: h.Name, Arch: h.Arch, MHz: h.MHz, Edition: h.edition, Probe: h.probe.Name, Says: h.probe.Says, Costs: h.by,
-		CPUs: s.CPUs, Cycles: s.Cycles, Nsec: s.Cycles / h.MHz * 1e3, Rate: s.Rate * h.MHz * 1e6,
+		overheadHit: h.shown(), CPUs: s.CPUs, Cycles: s.Cycles, Nsec: s.Cycles / h.MHz * 1e3, Rate: s.Rate * h.MHz * 1e6,
 	}
 	if h.follows() {
 		r.Returns = returnsOf(h.edition)

@@ -9,15 +9,13 @@ import (
 )
 
 type overheadMaxactiveCmd struct {
-	Editions  []string `name:"edition" placeholder:"NAME" help:"With the engine of this edition: ${editions}, documented. May be given many times. Default: those whose return probes keep track of calls in different ways."`
-	Tasks     []span   `default:"2,4,8" placeholder:"LIST" help:"How many tasks call, each on a CPU of its own, as 2,4,8 or 1-8; 64 at most. Default: 2,4,8."`
-	Maxactive []span   `default:"1,2,4" placeholder:"LIST" help:"How many calls the return probe follows at a time, as 1,2,4 or 1-8. Default: 1,2,4."`
-	Calls     int      `default:"5" placeholder:"N" help:"How many calls the first task makes in a run; the others go on for as long. Default: 5."`
-	Schedule  string   `default:"timed" placeholder:"HOW" help:"timed: CPUs go on as those of a machine do; what is drawn is when each begins. sticky: they stand still for long, as those of a virtual machine. Default: timed."`
-	Runs      int      `default:"10" placeholder:"N" help:"Runs of each. Default: 10."`
-	Seed      uint64   `default:"1" placeholder:"N" help:"What they are drawn from. Default: 1."`
-	JSON      bool     `name:"json" xor:"form" help:"Print one JSON object a line."`
-	Markdown  bool     `xor:"form" help:"Print a table in Markdown."`
+	Editions      []string `name:"edition" placeholder:"NAME" help:"With the engine of this edition: ${editions}, documented. May be given many times. Default: those whose return probes keep track of calls in different ways."`
+	Tasks         []span   `default:"2,4,8" placeholder:"LIST" help:"How many tasks call, each on a CPU of its own, as 2,4,8 or 1-8; 64 at most. Default: 2,4,8."`
+	Maxactive     []span   `default:"1,2,4" placeholder:"LIST" help:"How many calls the return probe follows at a time, as 1,2,4 or 1-8. Default: 1,2,4."`
+	Calls         int      `default:"5" placeholder:"N" help:"How many calls the first task makes in a run; the others go on for as long. Default: 5."`
+	overheadDrawn `set:"draws=10"`
+	JSON          bool `name:"json" xor:"form" help:"Print one JSON object a line."`
+	Markdown      bool `xor:"form" help:"Print a table in Markdown."`
 }
 
 // Help implements kong.HelpProvider.
@@ -78,10 +76,7 @@ func (c *overheadMaxactiveCmd) configs() (list []overhead.OverlapConfig, columns
 	if err := checkRuns("calls", c.Calls, 1, 100); err != nil {
 		return nil, 0, err
 	}
-	if err := checkRuns("runs", c.Runs, 1, 10_000); err != nil {
-		return nil, 0, err
-	}
-	if err := checkSchedule(c.Schedule); err != nil {
+	if err := c.overheadDrawn.check(); err != nil {
 		return nil, 0, err
 	}
 	if len(editions) == 0 {

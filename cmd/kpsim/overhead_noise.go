@@ -24,14 +24,7 @@ const (
 
 // An overheadNoise is a figure with noise, as --json prints it.
 type overheadNoise struct {
-	Machine    string         `json:"machine"`
-	Name       string         `json:"name"`
-	Arch       string         `json:"arch"`
-	MHz        float64        `json:"mhz"`
-	Edition    string         `json:"edition"`
-	Probe      string         `json:"probe"`
-	Says       string         `json:"says"`
-	Costs      string         `json:"tier"` // or profile
+	overheadHit
 	Documented *float64       `json:"documented_us"`
 	WarmUsec   float64        `json:"warm_us"`
 	Warm       float64        `json:"warm_cycles"`
@@ -91,10 +84,7 @@ func (c *overheadTableCmd) noise(p *program) error {
 	rows := make([]overheadNoise, len(list))
 	err = p.inParts("hits with noise", len(list), func(i int) error {
 		h := &list[i]
-		rows[i] = overheadNoise{
-			Machine: h.ID(), Name: h.Name, Arch: h.Arch, MHz: h.MHz, Edition: h.edition, Probe: h.probe.Name, Says: h.probe.Says,
-			Costs: h.by, Documented: h.documented(), Noise: of, NoiseFrom: from, Seed: seed,
-		}
+		rows[i] = overheadNoise{overheadHit: h.shown(), Documented: h.documented(), Noise: of, NoiseFrom: from, Seed: seed}
 		return rows[i].draw(h, runs, hits)
 	})
 	if err != nil {

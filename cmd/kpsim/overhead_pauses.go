@@ -9,15 +9,13 @@ import (
 
 type overheadPausesCmd struct {
 	overheadCosts
-	CPUs     []span   `name:"cpus" default:"2,4,8" placeholder:"LIST" help:"Numbers of CPUs, as 2,4,8 or 2-8; 64 at most. Default: 2,4,8."`
-	Patch    []string `default:"breakpoint,stop_machine" placeholder:"HOW" help:"How the jump is written: breakpoint, stop_machine. Default: both."`
-	Preempt  []string `default:"none" placeholder:"MODEL" help:"Models of preemption: ${preempts}. Default: none."`
-	Calls    int      `default:"4" placeholder:"N" help:"How many calls a task makes before it gives its CPU up. Default: 4."`
-	Schedule string   `default:"timed" placeholder:"HOW" help:"timed: CPUs go on as those of a machine do; what is drawn is when each begins. sticky: they stand still for long, as those of a virtual machine. Default: timed."`
-	Runs     int      `default:"20" placeholder:"N" help:"Runs of each. Default: 20."`
-	Seed     uint64   `default:"1" placeholder:"N" help:"What they are drawn from. Default: 1."`
-	JSON     bool     `name:"json" xor:"form" help:"Print one JSON object a line."`
-	Markdown bool     `xor:"form" help:"Print tables in Markdown."`
+	CPUs          []span   `name:"cpus" default:"2,4,8" placeholder:"LIST" help:"Numbers of CPUs, as 2,4,8 or 2-8; 64 at most. Default: 2,4,8."`
+	Patch         []string `default:"breakpoint,stop_machine" placeholder:"HOW" help:"How the jump is written: breakpoint, stop_machine. Default: both."`
+	Preempt       []string `default:"none" placeholder:"MODEL" help:"Models of preemption: ${preempts}. Default: none."`
+	Calls         int      `default:"4" placeholder:"N" help:"How many calls a task makes before it gives its CPU up. Default: 4."`
+	overheadDrawn `set:"draws=20"`
+	JSON          bool `name:"json" xor:"form" help:"Print one JSON object a line."`
+	Markdown      bool `xor:"form" help:"Print tables in Markdown."`
 }
 
 // Help implements kong.HelpProvider.
@@ -46,11 +44,8 @@ Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 
 // An overheadPauses is what was measured of one machine, as --json prints it.
 type overheadPauses struct {
-	Machine string  `json:"machine"`
-	Name    string  `json:"name"`
-	Arch    string  `json:"arch"`
-	MHz     float64 `json:"mhz"`
-	Costs   string  `json:"tier"` // or profile
+	overheadMachine
+	Costs string `json:"tier"` // or profile
 	*overhead.Pauses
 }
 
@@ -77,7 +72,7 @@ func (c *overheadPausesCmd) run(p *program) (int, error) {
 		return exitOK, nil
 	}
 	for _, q := range pauses {
-		if err := p.printJSON(&overheadPauses{m.ID(), m.Name, m.Arch, m.MHz, m.by, q}); err != nil {
+		if err := p.printJSON(&overheadPauses{m.shown(), m.by, q}); err != nil {
 			return 0, err
 		}
 	}
@@ -93,10 +88,7 @@ func (c *overheadPausesCmd) configs() (list []overhead.PauseConfig, err error) {
 	if err := checkRuns("calls", c.Calls, 1, 100); err != nil {
 		return nil, err
 	}
-	if err := checkRuns("runs", c.Runs, 1, 10_000); err != nil {
-		return nil, err
-	}
-	if err := checkSchedule(c.Schedule); err != nil {
+	if err := c.overheadDrawn.check(); err != nil {
 		return nil, err
 	}
 	patches, err := once("patch", "way to write a jump that keeps CPUs waiting", c.Patch, patchNames())
@@ -118,16 +110,6 @@ func (c *overheadPausesCmd) configs() (list []overhead.PauseConfig, err error) {
 }
 
 func patchNames() []string { return []string{"breakpoint", "stop_machine"} }
-
-func scheduleNames() []string { return []string{overhead.Timed, overhead.Sticky} }
-
-// checkSchedule checks the name of a way to draw schedules.
-func checkSchedule(name string) error {
-	if err := known("way to draw schedules", name, scheduleNames()); err != nil {
-		return fmt.Errorf("--schedule: %w", err)
-	}
-	return nil
-}
 
 // pauseNames are the pauses in the order of the table.
 var pauseNames = [...]struct {

@@ -62,6 +62,27 @@ type overheadCosts struct {
 	Profile fileName `xor:"machine,tier" placeholder:"FILE" help:"The costs of the machine that this file describes, instead; kpsim overhead calibrate writes such."`
 }
 
+// overheadDrawn are the flags of a command whose runs are drawn; draws is how many there
+// are by default.
+type overheadDrawn struct {
+	Schedule string `default:"timed" placeholder:"HOW" help:"timed: CPUs go on as those of a machine do; what is drawn is when each begins. sticky: they stand still for long, as those of a virtual machine. Default: timed."`
+	Runs     int    `default:"${draws}" placeholder:"N" help:"Runs of each. Default: ${draws}."`
+	Seed     uint64 `default:"1" placeholder:"N" help:"What they are drawn from. Default: 1."`
+}
+
+// check checks the flags that kong doesn't.
+func (c *overheadDrawn) check() error {
+	if err := checkRuns("runs", c.Runs, 1, 10_000); err != nil {
+		return err
+	}
+	if err := known("way to draw schedules", c.Schedule, scheduleNames()); err != nil {
+		return fmt.Errorf("--schedule: %w", err)
+	}
+	return nil
+}
+
+func scheduleNames() []string { return []string{overhead.Timed, overhead.Sticky} }
+
 func (c *overheadCosts) load() (*pricedMachine, error) {
 	names, err := once("machine", "machine", []string{value(c.Machine, defaultMachine)}, machineIDs())
 	if err != nil {

@@ -10,16 +10,26 @@ import (
 	"kpsim/smp/cycles"
 )
 
+// An overheadMachine is whose costs a figure is by, as --json prints it.
+type overheadMachine struct {
+	Machine string  `json:"machine"`
+	Name    string  `json:"name"`
+	Arch    string  `json:"arch"`
+	MHz     float64 `json:"mhz"`
+}
+
+// An overheadHit is what a figure is of, as --json prints it.
+type overheadHit struct {
+	overheadMachine
+	Edition string `json:"edition,omitempty"` // of the engine; "": that of the machine's figures, and --edition wasn't given
+	Probe   string `json:"probe"`
+	Says    string `json:"says"`
+	Costs   string `json:"tier"` // or profile
+}
+
 // An overheadLine is a figure in one tier, as --json prints it.
 type overheadLine struct {
-	Machine    string             `json:"machine"`
-	Name       string             `json:"name"`
-	Arch       string             `json:"arch"`
-	MHz        float64            `json:"mhz"`
-	Edition    string             `json:"edition,omitempty"` // of the engine, if --edition says so
-	Probe      string             `json:"probe"`
-	Says       string             `json:"says"`
-	Costs      string             `json:"tier"` // or profile
+	overheadHit
 	Documented *float64           `json:"documented_us"`
 	Usec       float64            `json:"us"`
 	Cycles     float64            `json:"cycles"`
@@ -89,7 +99,9 @@ func (c *overheadTableCmd) report(o *overhead.Model) (*overheadReport, error) {
 
 func lineOfHit(name, arch string, mhz float64, q *overhead.Probe, h *overhead.Hit, costs *cycles.Profile) overheadLine {
 	l := overheadLine{
-		Machine: (&overhead.Machine{Name: name, Arch: arch}).ID(), Name: name, Arch: arch, MHz: mhz, Probe: q.Name, Says: q.Says,
+		overheadHit: overheadHit{
+			overheadMachine: overheadMachine{(&overhead.Machine{Name: name, Arch: arch}).ID(), name, arch, mhz}, Probe: q.Name, Says: q.Says,
+		},
 		Usec: h.Cycles / mhz, Cycles: h.Cycles, shares: h.Shares(costs), probe: *q, hit: *h, costs: costs,
 		Events: make(map[string]float64), Parts: make(map[string]float64), Prices: make(map[string]float64),
 	}

@@ -51,6 +51,16 @@ type pricedHit struct {
 	probe   overhead.Probe
 }
 
+// shown is the machine, as --json prints it.
+func (m *pricedMachine) shown() overheadMachine {
+	return overheadMachine{m.ID(), m.Name, m.Arch, m.MHz}
+}
+
+// shown is what is priced, as --json prints it.
+func (h *pricedHit) shown() overheadHit {
+	return overheadHit{h.pricedMachine.shown(), h.edition, h.probe.Name, h.probe.Says, h.by}
+}
+
 // hits returns the probes that are asked for, on machines, with the engines of editions,
 // or of none: then that of each machine's figures.
 func (c *overheadTableCmd) hits(machines []pricedMachine, editions []string) (list []pricedHit, err error) {

@@ -49,10 +49,11 @@ type ended struct {
 	Message  string  `json:"message"`
 	Digest   string  `json:"digest"`
 	Same     bool    `json:"same"`
+	Edited   string  `json:"scenario_edited,omitempty"` // its file, or name, if that is another program by now
 }
 
-func endOf(trace string, r *harness.Replay) ended {
-	e := ended{Trace: trace, Place: r.Place, Message: r.Message, Digest: fmt.Sprintf("%016x", r.Digest), Same: r.Same}
+func endOf(trace string, file *traces.File, r *harness.Replay) ended {
+	e := ended{Edited: edited(trace, file), Trace: trace, Place: r.Place, Message: r.Message, Digest: fmt.Sprintf("%016x", r.Digest), Same: r.Same}
 	if r.Property != nil {
 		e.Property = &r.Property.ID
 	}
@@ -83,6 +84,7 @@ func (c *replayCmd) run(p *program) (int, error) {
 	if err := c.print(p, file, r); err != nil {
 		return 0, err
 	}
+	p.tellEdited(c.Trace, file)
 	return status, nil
 }
 
@@ -108,7 +110,7 @@ func propertyByID(id string) (*properties.Property, bool) {
 }
 
 func (c *replayCmd) printJSON(p *program, file *traces.File, r *harness.Replay) error {
-	out := played{ended: endOf(c.Trace, r), Deviations: len(file.Schedule), Why: r.Why, Breaks: r.Breaks}
+	out := played{ended: endOf(c.Trace, file, r), Deviations: len(file.Schedule), Why: r.Why, Breaks: r.Breaks}
 	if r.Miss != nil {
 		out.FirstDivergence = &divergence{r.Miss.Index + 1, file.Schedule[r.Miss.Index].String(), missed(file, r.Miss)}
 	}
@@ -158,7 +160,9 @@ func beginning(trace string, file *traces.File, r *harness.Replay) string {
 
 // anew is the line that looks for such a run again.
 func anew(file *traces.File, name string) string {
-	if !slices.Contains(scenario.BuiltinNames(), name) {
+	if f := file.Remark(originFile); f != "" {
+		name = f
+	} else if !slices.Contains(scenario.BuiltinNames(), name) {
 		name += ".star"
 	}
 	words := []string{typed(), "explore", name}

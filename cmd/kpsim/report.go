@@ -35,9 +35,11 @@ func newReport(p *program, c *exploreCmd, jobs []*job) *report {
 }
 
 func (r *report) print(w *row) error {
+	var old []older // told of once, below the first row
 	if w.Scenario != r.seen {
 		r.runs += w.Runs
 		r.seen = w.Scenario
+		old = w.job.older
 	}
 	switch {
 	case w.Expected == nil:
@@ -52,8 +54,12 @@ func (r *report) print(w *row) error {
 		r.unsaved = append(r.unsaved, w.Unsaved)
 	}
 	if r.c.JSON {
-		return r.p.printJSON(w)
+		return r.p.printJSON(struct {
+			*row
+			Older []older `json:"older_traces,omitempty"`
+		}{w, old})
 	}
+	defer r.p.tellOlder(old)
 	r.row(w)
 	for _, l := range w.shows {
 		r.p.indented(indent, l)

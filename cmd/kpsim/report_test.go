@@ -49,6 +49,7 @@ func TestNarrowTerminal(t *testing.T) {
 		p.width, p.colour = width, colour
 		r := newReport(p, &exploreCmd{Strategy: "portfolio", Seed: 1}, jobs)
 		for _, row := range rows {
+			row.job = jobs[0]
 			if err := r.print(row); err != nil {
 				t.Fatal(err)
 			}

@@ -109,6 +109,7 @@ func (c *exploreCmd) first(p *program, j *job, res *harness.Result) ([]harness.F
 // save writes the witnesses. What can't be saved is printed whole.
 func (c *exploreCmd) save(j *job, rows []*row) {
 	saved := 0
+	var written []string
 	for _, r := range rows {
 		if r.witness == nil {
 			continue
@@ -119,18 +120,21 @@ func (c *exploreCmd) save(j *job, rows []*row) {
 		}
 		path := filepath.Join(c.Traces, name+".kps")
 		r.setTrace(path)
+		j.foundIn(r.witness.File)
 		text := r.witness.File.Marshal()
 		if err := writeWhole(path, text); err != nil {
 			r.Trace, r.Unsaved, r.Text = nil, cause(err, path), string(text)
 			r.advice = c.line(j, c.Mutant)
 		}
+		written = append(written, path)
 	}
+	j.older = c.olders(j, written)
 }
 
 // result is what a result file holds of the scenario.
 func (c *exploreCmd) result(j *job, e *explored, rows []*row) *harness.Explored {
 	x := &harness.Explored{
-		Name: j.Name, Arg: j.arg, Text: j.String(), Default: harness.DigestName(j.digest), Runs: j.runs,
+		Name: j.Name, Arg: j.arg, Source: j.source, Text: j.String(), Default: harness.DigestName(j.digest), Runs: j.runs,
 		Canary: e.canary, Checked: j.checked, Seconds: e.took.Seconds(), Parts: e.res.Parts, Traces: []string{},
 	}
 	for _, r := range rows {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"kpsim/properties/harness"
+	"kpsim/smp/image"
 	"kpsim/traces/view"
 )
 
@@ -64,7 +65,7 @@ func (c *shellCmd) run(p *program) (int, error) {
 		in = os.Stdin
 	}
 	if f, ok := in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		h.talk(in)
+		h.talk(in, c.What)
 	} else if err := h.script(in); err != nil {
 		return 0, err
 	}
@@ -81,7 +82,7 @@ func (c *shellCmd) run(p *program) (int, error) {
 func (c *shellCmd) open(p *program) (*harness.Session, error) {
 	p.doing = "shell of " + c.What
 	p.exitAtInterrupt("the session is over")
-	if strings.HasSuffix(c.What, ".kps") {
+	if isTraceFile(c.What) || strings.HasSuffix(c.What, ".kps") {
 		if c.onceFlags != (onceFlags{}) {
 			return nil, fmt.Errorf("%s: a trace has its own schedule, mutant and edition; leave --seed, --strategy, --mutant, --as-shipped and --edition out", c.What)
 		}
@@ -101,8 +102,12 @@ func (c *shellCmd) open(p *program) (*harness.Session, error) {
 const prompt = "kpsim> "
 
 // talk is a session at a terminal: a mistake is told, and that is all.
-func (h *sh) talk(in io.Reader) {
-	fmt.Fprintln(h.p.out, "The machine stands before its first step. help lists the commands, ^D ends.")
+func (h *sh) talk(in io.Reader, what string) {
+	goes := "step and run go along the schedule of " + what + "."
+	if held := h.held(); len(held) > 0 {
+		goes = "start lets its tasks begin (" + list(held) + "), run has them run to their end."
+	}
+	h.p.indented("", "The machine stands before its first step: "+goes+" help lists the commands, ^D ends.")
 	lines := bufio.NewScanner(in)
 	for !h.done {
 		fmt.Fprint(h.p.out, prompt)
@@ -168,17 +173,45 @@ func (h *sh) line(line string) error {
 	}
 	i := slices.IndexFunc(shellWords, func(w shellWord) bool { return w.word == words[0] || slices.Contains(w.also, words[0]) })
 	if i < 0 {
-		return fmt.Errorf("%s: no such command; help lists them", words[0])
+		return noCommand(words[0])
 	}
 	err := shellWords[i].do(h, words[1:])
 	if errors.Is(err, errUsage) {
-		err = fmt.Errorf("write it %s", strings.TrimSpace(words[0]+" "+shellWords[i].args))
+		err = fmt.Errorf("write it %s%s", strings.TrimSpace(words[0]+" "+shellWords[i].args), h.choice(shellWords[i].args))
 	}
 	if h.s.Run != nil && !h.told {
 		h.told = true
 		h.verdict()
 	}
 	return err
+}
+
+func noCommand(word string) error {
+	var names []string
+	for _, w := range shellWords {
+		names = append(names, w.word)
+	}
+	return fmt.Errorf("%s: no such command; %shelp lists them", word, strings.Replace(image.DidYouMean(word, names), "?", "? ", 1))
+}
+
+// choice says which there are of what the words of a command begin with.
+func (h *sh) choice(args string) string {
+	var paths, dirs []string
+	for _, f := range h.files() {
+		paths = append(paths, f.path())
+		if !slices.Contains(dirs, f.dir) {
+			dirs = append(dirs, f.dir)
+		}
+	}
+	for _, of := range []struct {
+		word  string
+		names []string
+	}{{"FUNC", h.functions()}, {"NAME…", h.probes()}, {"MODULE", h.modules()}, {"FILE", paths}, {"[-l] [DIRECTORY]", dirs}} {
+		if strings.HasPrefix(args, of.word) && len(of.names) > 0 {
+			return "; there are " + list(of.names)
+		}
+	}
+	return ""
 }
 
 // verdict says how the run ended.
@@ -207,7 +240,7 @@ var shellWords []shellWord
 
 func init() {
 	shellWords = []shellWord{
-		{"help", nil, "[COMMAND]", "list the commands", (*sh).help},
+		{"help", []string{"?"}, "[COMMAND]", "list the commands", (*sh).help},
 		{"call", nil, "FUNC [ARG…] [on CPU] [&]", "call a function, with numbers or symbols; & leaves it under way, to be stepped", (*sh).call},
 		{"kprobe", nil, "NAME at SYMBOL[+OFFSET] [post] [nopre] [fault] [disabled] [REG=VALUE…] [ip=SYMBOL[+OFFSET]]", "make a probe; its pre_handler counts, and sets what is said", (*sh).kprobe},
 		{"kretprobe", nil, "NAME at FUNC [maxactive=N] [entry] [leave] [data=N] [disabled] [REG=VALUE…]", "make a return probe; its handler counts, and sets what is said; entry: with an entry_handler; leave: which returns 1", (*sh).kretprobe},
@@ -221,9 +254,10 @@ func init() {
 		{"lsmod", nil, "", "list the modules, and which are loaded", (*sh).lsmod},
 		{"cat", nil, "FILE", "print a file of kprobes", (*sh).cat},
 		{"echo", nil, "VALUE > FILE", "write one", (*sh).echo},
-		{"ls", nil, "[-l] DIRECTORY", "list the directory of them", (*sh).ls},
+		{"ls", nil, "[-l] [DIRECTORY]", "list them, or those of a directory", (*sh).ls},
 		{"sysctl", nil, "[-w] NAME[=VALUE]", "read or write debug.kprobes-optimization", (*sh).sysctl},
-		{"step", []string{"s"}, "[MOVER] [N]", "make N steps, of one mover if it is named: cpu1, ipi@cpu1, timer@cpu1", (*sh).step},
+		{"step", []string{"s", "stepi", "si"}, "[MOVER] [N]", "make N steps, of one mover if it is named: cpu1, ipi@cpu1, timer@cpu1", (*sh).step},
+		{"continue", []string{"c"}, "", "run until nothing moves, without letting a task begin", (*sh).goOn},
 		{"run", nil, "[TASK…]", "let the scenario's tasks begin, all or those, and run until nothing moves", (*sh).run},
 		{"start", nil, "[TASK…]", "let them begin, and stand still", (*sh).start},
 		{"wait", nil, "", "until what is under way is done, and the optimizer has nothing left to do", (*sh).wait},
@@ -255,14 +289,14 @@ func (h *sh) help(args []string) error {
 				fmt.Fprintln(h.p.out, w.word)
 				h.p.indented(indent, w.says)
 			}
-		case args[0] == w.word:
+		case args[0] == w.word || slices.Contains(w.also, args[0]):
 			found = true
 			h.p.indented("", strings.TrimSpace(w.word+" "+w.args))
 			h.p.indented("  ", w.says)
 		}
 	}
 	if len(args) > 0 && !found {
-		return fmt.Errorf("%s: no such command; help lists them", args[0])
+		return noCommand(args[0])
 	}
 	return nil
 }

@@ -39,13 +39,37 @@ var handlerNames = map[uint64]string{kpev.Pre: "pre_handler", kpev.Post: "post_h
 
 func (h *sh) probeName(id uint64) string { return h.s.Rig.Scenario.Probes[id].Name }
 
+// functions, probes and modules are the names of those of the scenario.
+func (h *sh) functions() (names []string) {
+	for i := range h.s.Rig.Scenario.Texts {
+		names = append(names, h.s.Rig.Scenario.Texts[i].Name)
+	}
+	return names
+}
+
+func (h *sh) probes() (names []string) {
+	for i := range h.s.Rig.Scenario.Probes {
+		names = append(names, h.s.Rig.Scenario.Probes[i].Name)
+	}
+	return names
+}
+
+func (h *sh) modules() (names []string) {
+	for i := range h.s.Rig.Scenario.Modules {
+		names = append(names, h.s.Rig.Scenario.Modules[i].Name)
+	}
+	return names
+}
+
 // function checks the name of one of the scenario's functions.
 func (h *sh) function(name string) error {
-	var names []string
-	for i := range h.s.Rig.Scenario.Texts {
-		if names = append(names, h.s.Rig.Scenario.Texts[i].Name); names[i] == name {
-			return nil
-		}
+	names := h.functions()
+	if slices.Contains(names, name) {
+		return nil
+	}
+	if i, ok := h.s.Probe(name); ok {
+		k, _ := h.s.Rig.Probe(i)
+		return fmt.Errorf("%s is a probe, at %s, not a function; there are %s", name, h.s.Rig.Machine.Symbol(k.Addr), list(names))
 	}
 	if f, _, ok := strings.Cut(name, "+"); ok && slices.Contains(names, f) {
 		return fmt.Errorf("%s is a place within a function; write %s", name, f)
@@ -55,10 +79,7 @@ func (h *sh) function(name string) error {
 
 // symbol says that nothing is called so, and what is.
 func (h *sh) symbol(name string) error {
-	var names []string
-	for i := range h.s.Rig.Scenario.Texts {
-		names = append(names, h.s.Rig.Scenario.Texts[i].Name)
-	}
+	names := h.functions()
 	for i := range h.s.Rig.Scenario.Datas {
 		names = append(names, h.s.Rig.Scenario.Datas[i].Name)
 	}
@@ -260,10 +281,7 @@ func (h *sh) api(args []string, f string, one, all scenario.OpKind) error {
 	for _, name := range args {
 		i, ok := h.s.Probe(name)
 		if !ok {
-			var names []string
-			for i := range h.s.Rig.Scenario.Probes {
-				names = append(names, h.s.Rig.Scenario.Probes[i].Name)
-			}
+			names := h.probes()
 			if names == nil {
 				return fmt.Errorf("no probe is called %s; kprobe makes one, as kprobe %s at FUNC", name, name)
 			}
@@ -296,15 +314,12 @@ func (h *sh) module(args []string, f string, kind scenario.OpKind) error {
 	if err != nil {
 		return err
 	}
-	var names []string
-	for i := range h.s.Rig.Scenario.Modules {
-		names = append(names, h.s.Rig.Scenario.Modules[i].Name)
-	}
+	names := h.modules()
 	switch {
 	case len(args) != 1:
 		return errUsage
 	case len(names) == 0:
-		return errors.New("the scenario has no module; module() makes one")
+		return errors.New(noModule)
 	case !slices.Contains(names, args[0]):
 		return fmt.Errorf("no module is called %s; there are %s", args[0], list(names))
 	}
@@ -319,6 +334,8 @@ func (h *sh) module(args []string, f string, kind scenario.OpKind) error {
 	})
 }
 
+const noModule = "the scenario has no module; module() makes one"
+
 // moduleErrnos are the answers of insmod and rmmod that the API of probes hasn't.
 var moduleErrnos = map[kprobes.Errno]string{kernel.ModuleEAGAIN: "-EAGAIN", kernel.ModuleEBUSY: "-EBUSY", kernel.ModuleEEXIST: "-EEXIST", kernel.ModuleENOSYS: "-ENOSYS"}
 
@@ -326,8 +343,10 @@ func (h *sh) lsmod(args []string) error {
 	if len(args) > 0 {
 		return errUsage
 	}
-	for i := range h.s.Rig.Scenario.Modules {
-		name := h.s.Rig.Scenario.Modules[i].Name
+	if len(h.modules()) == 0 {
+		fmt.Fprintln(h.p.out, noModule)
+	}
+	for _, name := range h.modules() {
 		state := h.s.Rig.ModuleState(name).String()
 		if state == kapi.ModuleUnformed.String() {
 			state = "not loaded"
@@ -375,7 +394,9 @@ func (h *sh) step(args []string) error {
 		made = h.s.Step(n)
 	case 1:
 		mv, ok := m.MoverNamed(args[0])
-		if !ok {
+		if t := h.task(args[0]); !ok && t != nil {
+			return fmt.Errorf("%s is a task, and moves with its CPU; write step cpu%d", t.Name, t.CPUID())
+		} else if !ok {
 			return fmt.Errorf("nobody is called %s; where says who there is", args[0])
 		}
 		made = h.s.StepBy(mv, n)
@@ -383,13 +404,14 @@ func (h *sh) step(args []string) error {
 		return errUsage
 	}
 	if made < n && h.s.Run == nil {
-		who := "nobody"
+		says := "nobody can move" + h.stuck()
 		if len(args) > 0 {
-			who = args[0] + " can't"
-		} else {
-			who += " can"
+			says = args[0] + " can't move"
+			if strings.HasPrefix(args[0], "cpu") { // not an interrupt
+				says += h.stuck()
+			}
 		}
-		fmt.Fprintf(h.p.out, "%s of %d: %s move\n", number(made, "step"), n, who)
+		h.p.indented("", fmt.Sprintf("%s of %d: %s", number(made, "step"), n, says))
 	}
 	return h.where(nil)
 }
@@ -417,6 +439,9 @@ func (h *sh) start(args []string) error {
 	if err != nil {
 		return err
 	}
+	if len(tasks) == 0 {
+		fmt.Fprintln(h.p.out, "every task has begun already")
+	}
 	for _, t := range tasks {
 		if err := h.s.Wake(t); err != nil {
 			return err
@@ -426,8 +451,29 @@ func (h *sh) start(args []string) error {
 }
 
 func (h *sh) run(args []string) error {
-	if err := h.start(args); err != nil {
+	tasks, err := h.tasks(args)
+	if err != nil {
 		return err
 	}
-	return h.s.All()
+	for _, t := range tasks {
+		if !t.Held() { // it was started before
+			continue
+		}
+		if err := h.s.Wake(t); err != nil {
+			return err
+		}
+	}
+	return h.goOn(nil)
+}
+
+func (h *sh) goOn(args []string) error {
+	if len(args) > 0 {
+		return errUsage
+	}
+	before := h.s.Rig.Machine.Steps()
+	err := h.s.All()
+	if err == nil && h.s.Run == nil && h.s.Rig.Machine.Steps() == before {
+		h.p.indented("", "nobody can move"+h.stuck())
+	}
+	return err
 }

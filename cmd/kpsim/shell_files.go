@@ -20,6 +20,8 @@ type probeFile struct {
 	write     func(s *harness.Session, cpu int, value string) (refused, err error) // nil: read only
 }
 
+func (f *probeFile) path() string { return path.Join(f.dir, f.name) }
+
 const sysctlName = "kprobes-optimization"
 
 // files are those that there are in the machine's edition.
@@ -44,16 +46,19 @@ func (h *sh) files() []probeFile {
 	return list
 }
 
-// file returns the file at a path.
+// file returns the file at a path, of which its name will do.
 func (h *sh) file(at string) (probeFile, error) {
 	files := h.files()
-	i := slices.IndexFunc(files, func(f probeFile) bool { return path.Join(f.dir, f.name) == path.Clean(at) })
+	i := slices.IndexFunc(files, func(f probeFile) bool { return f.path() == path.Clean(at) || f.name == at })
 	if i >= 0 {
 		return files[i], nil
 	}
 	var names []string
 	for _, f := range files {
-		names = append(names, path.Join(f.dir, f.name))
+		if f.dir == path.Clean(at) {
+			return probeFile{}, fmt.Errorf("%s: is a directory; ls %s lists it", at, at)
+		}
+		names = append(names, f.path())
 	}
 	return probeFile{}, fmt.Errorf("%s: no such file; there are %s", at, strings.Join(names, ", "))
 }
@@ -91,7 +96,7 @@ func (h *sh) echo(args []string) error {
 // errno.
 func (h *sh) write(f probeFile, s string) (ok bool, err error) {
 	if f.write == nil {
-		fmt.Fprintf(h.p.out, "sh: can't create %s: Permission denied\n", path.Join(f.dir, f.name))
+		fmt.Fprintf(h.p.out, "sh: can't create %s: Permission denied\n", f.path())
 		return false, nil
 	}
 	refused, err := f.write(h.s, 0, s)
@@ -109,21 +114,24 @@ func (h *sh) ls(args []string) error {
 	if long {
 		args = args[1:]
 	}
-	if len(args) != 1 {
+	if len(args) > 1 {
 		return errUsage
 	}
+	all := len(args) == 0
 	files := h.files()
 	slices.SortFunc(files, func(a, b probeFile) int { return strings.Compare(a.name, b.name) })
 	n := 0
 	for _, f := range files {
-		if f.dir != path.Clean(args[0]) {
+		name := f.name
+		if all {
+			name = f.path()
+		} else if f.dir != path.Clean(args[0]) {
 			continue
 		}
 		if n++; long {
-			fmt.Fprintf(h.p.out, "%s %s\n", f.mode, f.name)
-		} else {
-			fmt.Fprintln(h.p.out, f.name)
+			name = f.mode + " " + name
 		}
+		fmt.Fprintln(h.p.out, name)
 	}
 	if n == 0 {
 		_, err := h.file(args[0])

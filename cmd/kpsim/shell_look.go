@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,17 +61,42 @@ func (h *sh) where(args []string) error {
 	if s := m.Waiting(); s != "" {
 		h.p.indented("", s)
 	}
-	var held []string
-	for _, t := range h.s.Tasks() {
-		if t.Held() {
-			held = append(held, t.Name)
-		}
-	}
-	if len(held) > 0 {
+	if held := h.held(); len(held) > 0 {
 		h.p.indented("", "not begun: "+list(held))
 	}
 	if h.s.Run == nil {
 		h.p.indented("", fmt.Sprintf("%s so far; can move: %s", number(m.Steps(), "step"), h.movers()))
+	}
+	return nil
+}
+
+// stuck ends what is said of a machine in which nothing moves: what would make it move.
+func (h *sh) stuck() string {
+	switch held := h.held(); {
+	case len(held) > 0:
+		return "; start lets " + list(held) + " begin"
+	case !slices.ContainsFunc(h.s.Tasks(), func(t *smp.Task) bool { return !t.Dead() }):
+		return "; every task is at its end, and call or register can still be typed"
+	}
+	return ""
+}
+
+// held are the tasks that have not begun.
+func (h *sh) held() (names []string) {
+	for _, t := range h.s.Tasks() {
+		if t.Held() {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// task is the scenario's task of a name, nil if it has none.
+func (h *sh) task(name string) *smp.Task {
+	for _, t := range h.s.Tasks() {
+		if t.Name == name {
+			return t
+		}
 	}
 	return nil
 }
@@ -254,7 +280,11 @@ func (h *sh) hits(args []string) error {
 	if len(args) > 0 {
 		return errUsage
 	}
-	for _, l := range hitsOf(h.s.Rig, &h.s.Tally) {
+	list := hitsOf(h.s.Rig, &h.s.Tally)
+	if len(list) == 0 {
+		fmt.Fprintln(h.p.out, "there is no probe; kprobe makes one, as kprobe p at "+h.functions()[0])
+	}
+	for _, l := range list {
 		h.p.indented("", l.line)
 	}
 	return nil
@@ -263,6 +293,9 @@ func (h *sh) hits(args []string) error {
 func (h *sh) dmesg(args []string) error {
 	if len(args) > 0 {
 		return errUsage
+	}
+	if len(h.s.Lines) == 0 {
+		fmt.Fprintln(h.p.out, "(nothing)")
 	}
 	for _, l := range h.s.Lines {
 		fmt.Fprintln(h.p.out, l)
@@ -282,6 +315,10 @@ func (h *sh) events(args []string) error {
 		in.Rows = n
 	default:
 		return errUsage
+	}
+	if h.s.Rig.Machine.Steps() == 0 {
+		fmt.Fprintln(h.p.out, "nothing has happened yet"+h.stuck())
+		return nil
 	}
 	return view.Interleaving(h.p.out, in)
 }

@@ -170,11 +170,11 @@ func (c *stormCmd) storm(m scenario.Machine, programs int) harness.Storm {
 // one runs the storms of one machine and prints what came of it.
 func (c *stormCmd) one(p *program, s harness.Storm) (*stormRow, error) {
 	what := fmt.Sprintf("%v, preempt %v", s.Machine.Edition, s.Machine.Preempt)
-	p.doing, p.again = "api-storms, "+what, c.line(&s, s.Seed, "--workers", "1")
+	p.doing = "api-storms, " + what
 	line := p.watch(what, uint64(s.Programs)*s.Runs)
 	defer line.clear()
 	s.Progress = line.update
-	res, err := harness.RunStorm(s)
+	res, err := p.storm(s, func(seed uint64) string { return c.line(&s, seed, "--workers", "1") })
 	if err != nil {
 		return nil, err
 	}
@@ -185,6 +185,7 @@ func (c *stormCmd) one(p *program, s harness.Storm) (*stormRow, error) {
 	}
 	var w *harness.Witness
 	if len(res.Found) > 0 && !c.stop.Load() {
+		p.again = c.line(&s, row.Found[0], "--workers", "1")
 		if w, err = c.witness(&s, row); err != nil {
 			return nil, err
 		}
@@ -194,6 +195,21 @@ func (c *stormCmd) one(p *program, s harness.Storm) (*stormRow, error) {
 	}
 	p.stormWitness(w, row.Trace)
 	return row, nil
+}
+
+// storm runs a storm. The report of a bug has the line that makes the runs of the program
+// it is in.
+func (p *program) storm(s harness.Storm, line func(seed uint64) string) (*harness.Stormed, error) {
+	defer func() {
+		v := recover()
+		if c, ok := v.(*harness.Crash); ok {
+			p.again = line(s.Seed + uint64(c.Job))
+		}
+		if v != nil {
+			panic(v)
+		}
+	}()
+	return harness.RunStorm(s)
 }
 
 // witness shrinks what the first program that broke a property has found, and

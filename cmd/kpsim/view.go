@@ -132,6 +132,7 @@ func (p *program) filmed(name string) (*traces.File, *viewer.Run, error) {
 		return nil, nil, err
 	}
 	defer r.Rig.Close()
+	p.tellEdited(name, file)
 	sc := r.Rig.Scenario
 	about := "Scenario " + sc.Name
 	if m := file.Remark(traces.OriginMutant); m != "" {

@@ -56,6 +56,7 @@ type Result struct {
 type Crash struct {
 	Value any
 	Stack []byte
+	Job   int // which of the worker's jobs it was, from 0; of a storm a program
 }
 
 func (c *Crash) Error() string { return fmt.Sprint(c.Value) }

@@ -31,16 +31,17 @@ func inParallel(workers, n int, stop *atomic.Bool, begin func() worker) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
+			job := 0
 			defer func() {
 				if p := recover(); p != nil {
-					failed.CompareAndSwap(nil, &Crash{p, debug.Stack()})
+					failed.CompareAndSwap(nil, &Crash{p, debug.Stack(), job})
 					stop.Store(true)
 				}
 			}()
 			w := begin()
 			defer w.close()
-			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				w.do(int(i))
+			for job = int(next.Add(1) - 1); job < n; job = int(next.Add(1) - 1) {
+				w.do(job)
 			}
 		}()
 	}

@@ -41,6 +41,7 @@ type Results struct {
 type Explored struct {
 	Name    string   `json:"scenario"`
 	Arg     string   `json:"argument"`          // how it was named on the command line
+	Source  string   `json:"source,omitempty"`  // a checksum of its program as it was written
 	Text    string   `json:"text"`              // the scenario, with the bytes of its functions
 	Default string   `json:"default_digest"`    // of its default run: two programs that make the same one are alike enough
 	Runs    uint64   `json:"runs"`              // of all shares together

@@ -136,7 +136,7 @@ func (s *Session) start(r *Rig, by sim.Chooser) *Session {
 		defer close(s.ended)
 		defer func() {
 			if p := recover(); p != nil {
-				s.crash = &Crash{p, debug.Stack()}
+				s.crash = &Crash{Value: p, Stack: debug.Stack()}
 			}
 		}()
 		run := r.Run(&s.steer)

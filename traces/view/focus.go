@@ -34,7 +34,8 @@ func foldCalls(rows []row) []row {
 		for start < end && out[start].kind == smpev.Trap { // an interrupt before the call
 			start++
 		}
-		if end-start < foldedMin {
+		named := slices.ContainsFunc(out[start:], func(r row) bool { return r.named })
+		if end-start < foldedMin || named {
 			continue
 		}
 		var b strings.Builder
@@ -56,8 +57,8 @@ func foldCalls(rows []row) []row {
 
 func partOfCall(r *row) bool { return r.kind != smpev.CallEnd && r.kind != smpev.Switch }
 
-// focus leaves rows out until most are left: the last half stays, and of those
-// before the ones that matter most to the site, the later first.
+// focus leaves rows out until most are left: the last half stays and those that are
+// named, and of the others the ones that matter most to the site, the later first.
 func focus(rows []row, most int) []row {
 	if len(rows) <= most {
 		return rows
@@ -68,6 +69,11 @@ func focus(rows []row, most int) []row {
 		if left > 0 && !keep[i] {
 			keep[i] = true
 			left--
+		}
+	}
+	for i := range rows {
+		if rows[i].named {
+			mark(i)
 		}
 	}
 	for i := len(rows) - 1; i >= len(rows)-(most+1)/2; i-- {
@@ -106,7 +112,7 @@ func foldCPUs(rows []row) []row {
 	var out []row
 	for _, r := range rows {
 		r.cpus = 1 << (r.cpu & 63)
-		if n := len(out) - 1; n >= 0 && r.gap == 0 && out[n].gap == 0 && r.class != violates && r.cpu < 64 && out[n].cpu < 64 &&
+		if n := len(out) - 1; n >= 0 && r.gap == 0 && out[n].gap == 0 && r.class != violates && !r.named && r.cpu < 64 && out[n].cpu < 64 &&
 			out[n].text == r.text && out[n].depth == r.depth && out[n].cpus&r.cpus == 0 {
 			out[n].cpus |= r.cpus
 			continue

@@ -11,13 +11,13 @@ import (
 
 // peek returns the event that is k behind the one being told, from 0, if it is
 // of that kind and of the same CPU; nil if not. What leads to the violation is
-// merged, the violation itself never is.
+// merged, the violation itself never is, nor what has to have a row of its own.
 func (t *teller) peek(k int, kind traces.Kind, cpu uint8) *traces.Event {
 	if t.next+k >= len(t.list) {
 		return nil
 	}
 	e := t.list[t.next+k]
-	if e.Kind != kind || e.CPU != cpu || t.at < len(t.in.Events) && e == &t.in.Events[t.at] {
+	if e.Kind != kind || e.CPU != cpu || t.in.named(e) || t.at < len(t.in.Events) && e == &t.in.Events[t.at] {
 		return nil
 	}
 	return e

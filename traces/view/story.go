@@ -21,6 +21,21 @@ type Sentence struct {
 	Text string   // at most 20 words; each number has a unit or is an event's
 }
 
+// Names returns the events whose numbers are given: its own, and those that its text
+// names.
+func (s *Sentence) Names() []uint32 {
+	names := []uint32{s.Seq}
+	for rest, ok := s.Text, true; ; {
+		var n uint32
+		if _, rest, ok = strings.Cut(rest, "event "); !ok {
+			return names
+		}
+		if _, err := fmt.Sscan(rest, &n); err == nil {
+			names = append(names, n)
+		}
+	}
+}
+
 // Story says in a few sentences how the violation came about. It begins at the
 // event that is the violation and follows back what that depends on: who wrote
 // the bytes that were run, how the CPU came to stand where it stood and what

@@ -18,6 +18,7 @@ type row struct {
 	kind   traces.Kind // of its first event
 	class  class
 	weight weight
+	named  bool
 	gap    int // rows left out: then nothing else is set
 }
 
@@ -90,19 +91,20 @@ func (t *teller) events() (list []*traces.Event) {
 	head := true
 	for i := range t.in.Events {
 		e := &t.in.Events[i]
+		told := t.in.All || i == t.at || t.in.named(e)
 		switch e.Kind {
 		case smpev.Load, smpev.Expect, smpev.Want, kpev.NoPre, kpev.Kind, kpev.Contexts:
 			if i != t.at {
 				continue
 			}
 		case smpev.Image, smpev.Wake:
-			if head && i != t.at && !t.in.All {
+			if head && !told {
 				continue
 			}
 		default:
 			head = false
 		}
-		if t.in.All || i == t.at || !t.boring(e) {
+		if told || !t.boring(e) {
 			list = append(list, e)
 		}
 	}
@@ -144,6 +146,7 @@ func (t *teller) take() row {
 	if fatal {
 		r.class, r.weight = violates, much
 	}
+	r.named = t.in.named(e)
 	if r.cpu >= uint8(min(t.in.CPUs, 255)) {
 		r.depth = 0
 	}

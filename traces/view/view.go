@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"kpsim/traces"
@@ -30,9 +31,10 @@ type Input struct {
 	At       uint32 // ordinal of the event that is the violation; 0: the last one
 	AtEnd    bool   // only the end of the run shows it; implied if the last event is Done
 
-	All   bool // a row for each event
-	Rows  int  // about how many rows at most, unless All; 0: rowsDefault
-	Width int  // of a line: columns are wrapped; 0: as wide as they need
+	All   bool     // a row for each event
+	Named []uint32 // events that have a row of their own in any case: what is said elsewhere names them
+	Rows  int      // about how many rows at most, unless All; 0: rowsDefault
+	Width int      // of a line: columns are wrapped; 0: as wide as they need
 	Color bool
 	_     struct{}
 }
@@ -54,6 +56,9 @@ func Interleaving(w io.Writer, in Input) error {
 	t.schedule(&p)
 	return out.Flush()
 }
+
+// named reports whether an event has to have a row of its own.
+func (in *Input) named(e *traces.Event) bool { return slices.Contains(in.Named, e.Seq) }
 
 func (in *Input) rowsMax() int {
 	if in.Rows > 0 {

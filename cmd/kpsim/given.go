@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"kpsim/properties/scenario"
+	"kpsim/smp/image"
+)
+
+// What a command is given is decided here: the name of a built-in scenario, a scenario's
+// file, a trace, or what is none of these. What a file is its content says, not its name.
+
+// isTrace reports whether a file is a trace: it begins as one, or has the first of its
+// sections. It may have errors all the same.
+func isTrace(data []byte) bool {
+	return bytes.HasPrefix(data, []byte("kpsim trace:")) || bytes.Contains(data, []byte("-- scenario.star --\n"))
+}
+
+func isObject(data []byte) bool { return bytes.HasPrefix(data, []byte("\x7fELF")) }
+
+func isTraceFile(path string) bool {
+	if !isFile(path) { // what can be read once
+		return false
+	}
+	data, err := os.ReadFile(path)
+	return err == nil && isTrace(data)
+}
+
+// giveTrace says what is wanted where a trace is.
+func giveTrace() string {
+	return fmt.Sprintf("give a trace, which %s explore writes to traces/", typed())
+}
+
+// givenTrace reads a file that is to be a trace. If it is something else the error says
+// what, and the line that was meant, as far as can be told.
+func givenTrace(arg string) ([]byte, error) {
+	data, err := os.ReadFile(arg)
+	if err == nil && isTrace(data) {
+		return data, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		for _, name := range []string{arg, arg + ".star"} {
+			if s, err := loadOne(byHand, name); err == nil {
+				return nil, noTrace(arg, name, s)
+			}
+		}
+		return nil, fmt.Errorf("%s; %s", cause(err, arg), elsewhere(arg))
+	}
+	if s, err := scenario.Load(arg, data, beside(arg)); err == nil {
+		return nil, noTrace(arg, arg, s)
+	}
+	if strings.HasSuffix(arg, ".star") && len(data) > 0 {
+		return nil, fmt.Errorf("%s is a scenario, not a trace; to find one of it: %s", arg, shell(typed(), "explore", arg))
+	}
+	if err := isNothing(arg, data, ".kps", giveTrace()); err != nil {
+		return nil, err
+	}
+	return data, nil // traces.Parse says what it lacks
+}
+
+// noTrace says of a scenario, or what names one, that was given for a trace where its trace
+// is, or how to find one.
+func noTrace(arg, name string, s *scenario.Scenario) error {
+	if path := defaultTrace(s.Name); isFile(path) {
+		return fmt.Errorf("%s is a scenario, not a trace; its trace is %s: %s", name, path, instead(arg, path))
+	}
+	words := []string{typed(), "explore", name}
+	if !s.Expect.Sometimes && s.Expect.Canary != "" { // else there would be none
+		words = append(words, "--mutant", s.Expect.Canary)
+	}
+	return fmt.Errorf("%s is a scenario, not a trace; to find one of it: %s", name, shell(words...))
+}
+
+// defaultTrace is where explore writes the trace of a scenario.
+func defaultTrace(name string) string { return filepath.Join("traces", traceName(name)+".kps") }
+
+// elsewhere ends what is said of a trace that isn't there: what may have been meant.
+func elsewhere(arg string) string {
+	for _, path := range []string{filepath.Join("traces", arg), filepath.Join("traces", arg+".kps"), arg + ".kps"} {
+		if arg != "" && isFile(path) {
+			return fmt.Sprintf("there is %s: %s", path, instead(arg, path))
+		}
+	}
+	near := image.Near(arg, append(inFolder(arg, ".kps"), scenario.BuiltinNames()...))
+	if len(near) > 0 {
+		return fmt.Sprintf("did you mean %s?", list(near))
+	}
+	return giveTrace()
+}
+
+// givenScenario reads a file that is to be a scenario; arg names no built-in one.
+func givenScenario(arg string) ([]byte, error) {
+	data, err := os.ReadFile(arg)
+	const give = "give the path of a scenario file, or a name that %s list prints"
+	switch {
+	case isFolder(arg):
+		return nil, isNothing(arg, nil, ".star", fmt.Sprintf(give, typed()))
+	case isObject(data):
+		return nil, fmt.Errorf("%s is an object file, not a scenario; write one that has elf(%q), or look at its functions: %s", arg, filepath.Base(arg), shell(typed(), "check", arg))
+	case err == nil && isTrace(data):
+		return nil, fmt.Errorf("%s is a trace, not a scenario; to run it: %s", arg, shell(typed(), "replay", arg))
+	case err == nil && strings.HasSuffix(arg, ".star") && utf8.Valid(data): // scenario.Load says what it lacks
+		return data, nil
+	case err == nil:
+		if err := isNothing(arg, data, ".star", fmt.Sprintf(give, typed())); err != nil {
+			return nil, err
+		}
+		return data, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s; %s", cause(err, arg), fmt.Sprintf(give, typed()))
+	}
+	bare := strings.TrimSuffix(filepath.Base(arg), ".star")
+	name := strings.TrimSuffix(bare, ".kps")
+	plain := arg == bare && arg == name // as that of a built-in one
+	switch trace := filepath.Join("traces", arg); {
+	case arg != bare && slices.Contains(scenario.BuiltinNames(), bare):
+		return nil, fmt.Errorf("%s; %s is built in: %s", cause(err, arg), bare, instead(arg, bare))
+	case arg != "" && isFile(arg+".star"):
+		return nil, fmt.Errorf("%s; there is %s.star: %s", cause(err, arg), arg, instead(arg, arg+".star"))
+	case arg != name && isFile(trace):
+		return nil, fmt.Errorf("%s; %s is a trace, not a scenario; to run it: %s", cause(err, arg), trace, shell(typed(), "replay", trace))
+	}
+	if near := image.Near(arg, inFolder(arg, ".star")); len(near) > 0 {
+		return nil, fmt.Errorf("%s; did you mean %s?", cause(err, arg), list(near))
+	}
+	if plain && arg != "" {
+		return nil, fmt.Errorf("no built-in scenario %q; %s (one of your own is a file NAME.star)", arg, suggest(arg, scenario.BuiltinNames()))
+	}
+	return nil, fmt.Errorf("%s; %s", cause(err, arg), fmt.Sprintf(give, typed()))
+}
+
+// isNothing says of what can't be what is wanted, a file that ends so, what it is: a folder,
+// an object, empty, or no text. It returns nil for other text.
+func isNothing(arg string, data []byte, end, give string) error {
+	switch {
+	case isFolder(arg):
+		if files := inFolder(arg+string(filepath.Separator), end); len(files) > 0 {
+			return fmt.Errorf("%s: is a directory; give what is in it, as %s", arg, instead(arg, files[0]))
+		}
+		return fmt.Errorf("%s: is a directory; %s", arg, give)
+	case isObject(data):
+		return fmt.Errorf("%s is an object file, not a trace; to see what can be probed in it: %s", arg, shell(typed(), "check", arg))
+	case len(bytes.TrimSpace(data)) == 0:
+		return fmt.Errorf("%s is empty; %s", arg, give)
+	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
+		return fmt.Errorf("%s is no text; %s", arg, give)
+	}
+	return nil
+}
+
+// instead is the line that was typed, with another word for the one that was wrong.
+func instead(word, by string) string {
+	words := append([]string{typed()}, os.Args[1:]...)
+	for i := len(words) - 1; i > 1; i-- { // behind the command
+		if words[i] == word {
+			words[i] = by
+			break
+		}
+	}
+	return shell(words...)
+}
+
+// inFolder are the files that end so in the folder of a path.
+func inFolder(path, end string) (list []string) {
+	for _, name := range files(end)(path) {
+		if !strings.HasSuffix(name, "/") {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+func isFile(path string) bool {
+	s, err := os.Stat(path)
+	return err == nil && s.Mode().IsRegular()
+}
+
+func isFolder(path string) bool {
+	s, err := os.Stat(path)
+	return err == nil && s.IsDir()
+}
