@@ -44,7 +44,7 @@ var chapters = []chapter{
 	}},
 	{"Text and data", []verb{
 		{`text(name, hex, at = None, size = None, extable = [])`, (*loader).doText,
-			"a function by its bytes: pairs of digits, blanks and `#` comments between them, or what one pastes: `0x55, 0x48`, `b\"\\x55\\x48\"`, `[0x55, 0x48]`, lines of `objdump -d`, gdb's `disassemble /r`, `xxd` or `kpsim check --func`. `size` is only checked. `extable`: offsets of instructions that have an exception-table entry"},
+			"a function by its bytes: pairs of digits, blanks and `#` comments between them, or what one pastes: `0x55, 0x48`, `b\"\\x55\\x48\"`, `[0x55, 0x48]`, lines of `objdump -d`, gdb's `disassemble /r` or `x/16xb`, `xxd`, `hexdump -C` or `kpsim check --func`, `.byte 0x55, 72`. `size` is only checked. `extable`: offsets of instructions that have an exception-table entry"},
 		{`data(name, hex = "", at = None, size = None, away = False)`, (*loader).doData,
 			"writable memory: these bytes, and zeros up to `size`. `away`: it isn't in memory when a run begins: who accesses it sleeps in the page fault until it is. It takes whole pages"},
 		{`percpu(name, hex = "", at = None, size = None)`, (*loader).doPerCPU,

@@ -199,12 +199,13 @@ func (l *loader) doELF(c *call) (starlark.Value, error) {
 		return l.newModule(file, base, img, c), nil
 	}
 	o := &object{file: file, symbols: make(map[string]location)}
-	add := func(p location) {
-		o.names = append(o.names, p.name)
-		o.symbols[p.name] = p
-	}
 	for _, f := range img.Funcs {
-		add(l.addText(Text{Name: f.Name, At: f.Addr, Code: f.Code, Extable: sorted(f.Extable)}, c))
+		name := f.Name
+		if _, taken := l.symbols[name]; taken && f.Local {
+			name = file + ":" + name // two objects each have their static one
+		}
+		o.names = append(o.names, f.Name)
+		o.symbols[f.Name] = l.addText(Text{Name: name, At: f.Addr, Code: f.Code, Extable: sorted(f.Extable)}, c)
 	}
 	for i := range img.Blocks {
 		b := &img.Blocks[i]

@@ -7,6 +7,7 @@ type Func struct {
 	Name    string
 	Addr    isa.Addr
 	Code    []byte
+	Local   bool  // no other object can refer to it by its name
 	Extable []int // offsets of its instructions that have an exception-table entry
 }
 
