@@ -212,6 +212,17 @@ func (l *loader) doELF(c *call) (starlark.Value, error) {
 		o.names = append(o.names, b.Name)
 		o.symbols[b.Name] = l.addBlock(file, b, c)
 	}
+	for _, s := range img.Labels {
+		in := o.symbols[s.In]
+		in.off = int64(s.Off)
+		if _, there := o.symbols[s.Name]; !there {
+			o.names = append(o.names, s.Name)
+			o.symbols[s.Name] = in
+		}
+		if _, taken := l.symbols[s.Name]; !taken && !s.Local {
+			l.symbols[s.Name] = in.at + isa.Addr(s.Off)
+		}
+	}
 	if len(o.names) == 0 {
 		return nil, errors.New(file + " has no functions; compile it with -c and no -flto")
 	}

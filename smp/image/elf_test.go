@@ -66,6 +66,22 @@ func TestUnsized(t *testing.T) {
 	}
 }
 
+// Variables have names, and functions may have two.
+func TestLabels(t *testing.T) {
+	img, err := parse(t, "testdata/unsized.o").Place(0x1000, nowhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, l := range img.Labels {
+		got = append(got, fmt.Sprintf("%s: %s+%d, local %v", l.Name, l.In, l.Off, l.Local))
+	}
+	slices.Sort(got)
+	if want := []string{"alias: second+0, local false", "counter: .data+8, local false", "same: same#2+0, local true"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // What can't be used is refused in one line that says what to do.
 func TestParseELFRefuses(t *testing.T) {
 	link := read(t, "testdata/link.o")

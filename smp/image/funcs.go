@@ -39,11 +39,35 @@ func (p *parser) readFuncs() error {
 		o.funcsOfSymbols()
 		return nil
 	}
+	p.readLabels()
 	if err := p.sizedFuncs(); err != nil {
 		o.unplaced, o.funcs = err, nil
 		o.funcsOfSymbols()
 	}
 	return nil
+}
+
+// A label is a symbol of an object.
+type label struct {
+	name     string
+	sec, off int
+	local    bool
+}
+
+// readLabels lists what has a name: variables, and functions, of which several names may
+// be one.
+func (p *parser) readLabels() {
+	for i := range p.f.symbols {
+		s := &p.f.symbols[i]
+		sec := p.section(s.section)
+		if sec < 0 || s.name == "" || strings.HasPrefix(s.name, ".L") || s.name[0] == '$' || s.value >= uint64(len(p.o.sections[sec].data)) {
+			continue
+		}
+		switch elf.ST_TYPE(s.info) {
+		case elf.STT_FUNC, elf.STT_OBJECT, elf.STT_NOTYPE:
+			p.o.labels = append(p.o.labels, label{s.name, sec, int(s.value), elf.ST_BIND(s.info) == elf.STB_LOCAL})
+		}
+	}
 }
 
 // sizedFuncs lists the functions by their symbols' sizes, and those of assembly that

@@ -43,6 +43,19 @@ func (o *Object) Place(base isa.Addr, extern func(symbol string) (isa.Addr, bool
 		}
 		img.Blocks = append(img.Blocks, Block{Name: o.sections[i].name, Addr: l.at[i], Bytes: l.bytes[i]})
 	}
+	for _, s := range o.labels {
+		to := Label{Name: s.name, In: o.sections[s.sec].name, Off: s.off, Local: s.local}
+		if s.sec < o.texts {
+			f := o.funcAt(s.sec, s.off)
+			if f == nil || f.off != s.off || f.name == s.name {
+				continue
+			}
+			to.In, to.Off = f.name, 0
+		} else if len(l.bytes[s.sec]) == 0 {
+			continue
+		}
+		img.Labels = append(img.Labels, to)
+	}
 	return img, nil
 }
 

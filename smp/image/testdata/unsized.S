@@ -19,4 +19,9 @@ same2:	mov $5, %eax
 	.section .text.other, "ax"
 	ret			# nobody's
 third:	ret
+	.globl alias, counter
+	.set alias, second
+	.data
+	.quad 6
+counter: .quad 7
 	.section .note.GNU-stack, ""
