@@ -230,7 +230,7 @@ func (p *program) around(x *smp.Ctx, i int) {
 		}
 		for k := range r.calls {
 			if r.Scenario.Calls[k].Name == op.Target {
-				r.calls[k].Update(x, to)
+				r.calls[k].Update(x, to, r.plain)
 			}
 		}
 	}

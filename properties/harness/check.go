@@ -75,9 +75,24 @@ func (p *program) got(x *smp.Ctx, i, n, what int, value, at uint64) {
 	}
 	for _, w := range p.r.wants {
 		if w.check == check && w.value != value {
-			p.r.wrong = fmt.Errorf("task %s, ops[%d]: %s gives %#x, the scenario says %#x: correct one of them", p.task.Name, i, p.names(i, n), value, w.value)
+			remedy := "correct one of them"
+			if bits := narrow(value, w.value); what == smpev.CheckResult && bits > 0 {
+				remedy = fmt.Sprintf("if its result has %d bits, say bits = %d; else correct one of them", bits, bits)
+			}
+			p.r.wrong = fmt.Errorf("task %s, ops[%d]: %s gives %#x, the scenario says %#x: %s", p.task.Name, i, p.names(i, n), value, w.value, remedy)
 		}
 	}
+}
+
+// narrow is in how many low bits two results are the same, 32, 16 or 8; 0: in none of
+// these, or in all. A negative int fills the low half of rax alone.
+func narrow(a, b uint64) int {
+	for _, bits := range []int{32, 16, 8} {
+		if mask := uint64(1)<<bits - 1; a != b && a&mask == b&mask && b|mask == ^uint64(0) {
+			return bits
+		}
+	}
+	return 0
 }
 
 // names says what a check looks at.

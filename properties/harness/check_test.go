@@ -40,6 +40,8 @@ fifth = stub("fifth", fill = (5, "1122334455667788 00"), calls = f)
 		{`call(fifth, 1, 2, 3, 4, d, returns = 0x1ffff), expect(d, "1122334455667788 0000000000000000")`, ""},
 		{`schedule(), call(f, returns = 0xffff)`, "t: run without probes: task task0, ops[1]: call(f) gives 0x1ffff, the scenario says 0xffff: correct one of them"},
 		{`call(f, returns = 0x1ffff), call(f, returns = -2, bits = 16)`, "t: run without probes: task task0, ops[1]: call(f) gives 0xffff, the scenario says 0xfffe: correct one of them"},
+		{`call(f, returns = -5)`, "t: run without probes: task task0, ops[0]: call(f) gives 0x1ffff, the scenario says 0xfffffffffffffffb: correct one of them"},
+		{`call(f, returns = -1)`, "t: run without probes: task task0, ops[0]: call(f) gives 0x1ffff, the scenario says 0xffffffffffffffff: if its result has 16 bits, say bits = 16; else correct one of them"},
 		{`call(g, d + 3), expect(d, "000000 8877665544332212")`, "t: run without probes: task task0, ops[1]: d+0x8 gives 0x112233, the scenario says 0x122233: correct one of them"},
 		{`expect(d, "00"), call(g, d), expect(d, "00")`, "t: run without probes: task task0, ops[2]: d+0x0 gives 0x88, the scenario says 0x0: correct one of them"},
 	} {

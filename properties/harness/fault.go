@@ -124,7 +124,7 @@ func (f *fault) what() string {
 	case off > end:
 		return fmt.Sprintf("somebody has come here, behind the end of %s, which has %d bytes; does a jump or call lead too far?", t.Name, end)
 	}
-	if f.vec == smpev.VecPF && f.x.Fault() == f.at {
+	if f.vec == smpev.VecPF && f.x.Fault() == f.at && f.moduleOf(t.Name) != "" { // else it stores there
 		return f.unloaded(t.Name)
 	}
 	in, err := isa.Decode(t.Code[off:], f.at)
@@ -161,13 +161,17 @@ func (f *fault) unloaded(name string) string {
 	if back, ok := f.r.calledFrom(f.x, f.regs); ok && f.x.Fault() == f.at {
 		f.place = f.r.Machine.Symbol(back)
 	}
-	of := ""
+	return fmt.Sprintf("%s is of module %q, which isn't loaded then: insmod() first", name, f.moduleOf(name))
+}
+
+// moduleOf names the module that text or data is of, "" if it is of none.
+func (f *fault) moduleOf(name string) string {
 	for _, m := range f.r.Scenario.Modules {
 		if slices.Contains(slices.Concat(m.Core, m.Init, m.Data), name) {
-			of = m.Name
+			return m.Name
 		}
 	}
-	return fmt.Sprintf("%s is of module %q, which isn't loaded then: insmod() first", name, of)
+	return ""
 }
 
 // plainly names the fault and no more.

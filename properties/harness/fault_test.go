@@ -28,6 +28,7 @@ func TestFaults(t *testing.T) {
 		{"65 8b 04 25 00 00 00 83 c3", "call(f)", `f+0x0: mov %gs:0x83000000,%eax: no per-CPU variable is at 0xffffffff83000000: define it, percpu("v", at = 0xffffffff83000000)`},
 		{"8b 07 c3", "call(f, v)", "f+0x0: mov (%rdi),%eax: nothing is at v+0x0 itself: each CPU has a copy, which is found through gs"},
 		{"c6 05 00 00 00 00 90 c3", "call(f)", "f+0x0: movb $0x90,(%rip) # 0xffffffff81000007: writes to f+0x7, which is text: that is patched, by a probe or a label, and not stored to"},
+		{"c6 05 f9 ff ff ff 90 c3", "call(f)", "f+0x0: movb $0x90,0xfffffff9(%rip) # 0xffffffff81000000: writes to f+0x0, which is text: that is patched, by a probe or a label, and not stored to"}, // its own first byte
 		{"31 c0 ff d0 c3", "call(f)", "f+0x4: has called address 0; a pointer to a function that isn't set?"},
 		{"ff d7 c3", "call(f, 0x1234)", "f+0x2: has called 0x1234; what is to be run there is given as text(…), at = that address"},
 		{"ff e7", "call(f, d)", "d+0x0, which is no text: somebody jumps here, where no function is; what is run is given as text(…), not as data(…)"},

@@ -45,6 +45,7 @@ type Rig struct {
 	onRet     kprobes.RetHandler                                    // returned, as a value
 	saw       func(k *kprobes.Kprobe, which uint64, regs *isa.Regs) // is told of each handler; nil: nobody
 	patch     kapi.Patcher
+	plain     kapi.Patcher         // the same, nil if it is text_poke_bp
 	monitors  *properties.Monitors // nil in a twin
 	probes    []kprobes.Kprobe
 	fresh     []kprobes.Kprobe // as they are when a run begins
@@ -403,6 +404,9 @@ func (r *Rig) wire() {
 		r.mutant.Apply(&w)
 	}
 	r.patch = r.deps.Patch
+	if r.plain = r.patch; mc.Patch == scenario.PatchBreakpoint {
+		r.plain = nil
+	}
 	if !r.twin {
 		r.audit.watch(r)
 	}

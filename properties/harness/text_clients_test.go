@@ -42,3 +42,37 @@ task("b", cpu = 1, ops = [call(key, changed = True), call(was, changed = True)])
 		require.Equal(t, smp.Passed, run.Outcome, "%s %v", run.Finding.Message, run.Err)
 	}
 }
+
+// A static call is written as machine(patch = …) says, its sites, its tails and its
+// trampoline: what is safe for a jump label is for it, and nothing else.
+func TestStaticCallPatch(t *testing.T) {
+	for _, place := range []string{`sites = [f + 2]`, `tails = [key]`, `trampoline = key`} {
+		for _, c := range []struct {
+			patch, source string
+			broken        string
+		}{
+			{"breakpoint", "nmi(cpu = 1, run = f)\nnmi(cpu = 0, run = key)", ""},
+			{"stop_machine", "", ""},
+			{"stop_machine", "nmi(cpu = 1, run = f)\nnmi(cpu = 0, run = key)", "whole-instructions"},
+			{"naive", "", "whole-instructions"},
+			{"naive-tail-first", "", "whole-instructions"},
+		} {
+			sc := loadTinier(t, `fetch = "mixing", patch = "`+c.patch+`"`, `
+one = text("one", "b801000000 c3")
+two = text("two", "b802000000 c3")
+f = text("f", "31c0 0f1f440000 c3", at = 0xffffffff81000105)
+key = text("key", "c3cccccccc", at = 0xffffffff81000207)
+s = static_call("s", `+place+`)
+task("a", cpu = 0, ops = [set_call(s, one), set_call(s, two), set_call(s, None)])
+task("b", cpu = 1, ops = [call(f, changed = True), call(key, changed = True)], repeat = 4)
+`+c.source)
+			r, err := Explore(Spec{Scenario: sc, Runs: 2000, Seed: 1, Blind: true})
+			require.NoError(t, err)
+			if c.broken == "" {
+				require.Zero(t, r.Violations, "%s %s %s", place, c.patch, c.source)
+				continue
+			}
+			require.Contains(t, r.Broken, c.broken, "%s %s %s", place, c.patch, c.source)
+		}
+	}
+}

@@ -199,17 +199,29 @@ func (l *loader) doELF(c *call) (starlark.Value, error) {
 		return l.newModule(file, base, img, c), nil
 	}
 	o := &object{file: file, symbols: make(map[string]location)}
-	add := func(p location) {
-		o.names = append(o.names, p.name)
-		o.symbols[p.name] = p
-	}
 	for _, f := range img.Funcs {
-		add(l.addText(Text{Name: f.Name, At: f.Addr, Code: f.Code, Extable: sorted(f.Extable)}, c))
+		name := f.Name
+		if _, taken := l.symbols[name]; taken && f.Local {
+			name = file + ":" + name // two objects each have their static one
+		}
+		o.names = append(o.names, f.Name)
+		o.symbols[f.Name] = l.addText(Text{Name: name, At: f.Addr, Code: f.Code, Extable: sorted(f.Extable)}, c)
 	}
 	for i := range img.Blocks {
 		b := &img.Blocks[i]
 		o.names = append(o.names, b.Name)
 		o.symbols[b.Name] = l.addBlock(file, b, c)
+	}
+	for _, s := range img.Labels {
+		in := o.symbols[s.In]
+		in.off = int64(s.Off)
+		if _, there := o.symbols[s.Name]; !there {
+			o.names = append(o.names, s.Name)
+			o.symbols[s.Name] = in
+		}
+		if _, taken := l.symbols[s.Name]; !taken && !s.Local {
+			l.symbols[s.Name] = in.at + isa.Addr(s.Off)
+		}
 	}
 	if len(o.names) == 0 {
 		return nil, errors.New(file + " has no functions; compile it with -c and no -flto")

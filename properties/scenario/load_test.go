@@ -113,3 +113,29 @@ func TestCheckNames(t *testing.T) {
 		}
 	}
 }
+
+// Two objects may each have a static function of one name; a global one is there once.
+// What has no size, a second name or is a variable has its place, too.
+func TestObjectNames(t *testing.T) {
+	const first = `
+text("same", "90 c3")
+text("local", "90 90 c3")
+`
+	const second = `
+o = elf("../../smp/image/testdata/unsized.o")
+task("t", ops = [call(o.same, returns = 1), call(o["same#2"], returns = 5), call(o.local, returns = 2), call(o.first, returns = 0), expect(o.counter, "07"), expect(o["counter"] + 1, "00"), call(o.alias, returns = 4)])
+`
+	s, err := scenario.Load("t.star", []byte(first+second), os.ReadFile)
+	require.NoError(t, err)
+	var names []string
+	for _, x := range s.Texts {
+		names = append(names, x.Name[strings.LastIndexByte(x.Name, '/')+1:])
+	}
+	require.Subset(t, names, []string{"same", "local", "first", "unsized.o:same", "unsized.o:local", "same#2"})
+	for i, want := range []int{16, 17} {
+		op := s.Tasks[0].Ops[4+i]
+		require.Equal(t, []any{".data", want - 8}, []any{op.Target, op.Offset})
+	}
+	_, err = scenario.Load("t.star", []byte(`text("first", "c3")`+second), os.ReadFile)
+	require.ErrorContains(t, err, `"first" is there twice; give one another name`)
+}

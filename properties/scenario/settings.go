@@ -188,7 +188,7 @@ func makeSettings() []setting {
 	s.from, s.to = numbered(func(s *kprobes.Settings) *kapi.Flavour { return &s.Quiesce })
 
 	s = add("patch", patchWords, "how a jump is written over live text")
-	s.means = "how a jump is written: int3 first; `\"stop_machine\"`; `\"naive\"`: plain stores, the head byte first; `\"naive-tail-first\"`"
+	s.means = "how a jump is written: int3 first; `\"stop_machine\"`; `\"naive\"`: plain stores, the head byte first; `\"naive-tail-first\"`. So are jump labels and static calls written; what ftrace does is always behind an int3"
 	s.get, s.set = in(func(m *Machine) *Patch { return &m.Patch })
 	s.from = func(_ *kprobes.Settings, e Edition) uint8 { // the engine is given a patcher, not a word
 		if e == EditionDocumented {

@@ -28,7 +28,8 @@ type Object struct {
 	sites   []rawSite
 	alts    []alternative // in the order of the table: later ones win
 
-	unplaced error // why Place refuses it, though Load doesn't
+	labels   []label // of what isn't a module
+	unplaced error   // why Place refuses it, though Load doesn't
 }
 
 type section struct {

@@ -1,6 +1,7 @@
 package image_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,10 +40,45 @@ func TestParseELFNames(t *testing.T) {
 		{"link.o", []string{"weigh", "sum", "address", "twice"}},
 		{"extable.o", []string{"peek", "peek2"}}, // the fixup code between them has no name
 		{"notype.o", []string{"bare"}},           // the global one of two aliases
+		{"unsized.o", []string{"first", "same", "local", "second", "same#2"}},
 	} {
 		if got := parse(t, "testdata/"+c.file).Names(); !slices.Equal(got, c.names) {
 			t.Errorf("%s: names %q, want %q", c.file, got, c.names)
 		}
+	}
+}
+
+// A function without a size ends where the next begins, and labels in it are its own.
+func TestUnsized(t *testing.T) {
+	img, err := parse(t, "testdata/unsized.o").Place(0x1000, nowhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range img.Funcs {
+		got = append(got, fmt.Sprintf("%s at %#x: %d bytes, local %v", f.Name, uint64(f.Addr), len(f.Code), f.Local))
+	}
+	if want := []string{
+		"first at 0x1000: 10 bytes, local false", "same at 0x100a: 6 bytes, local true", "local at 0x1010: 6 bytes, local true",
+		"second at 0x1016: 6 bytes, local false", "same#2 at 0x101c: 6 bytes, local true", ".text.other+0x0 at 0x1022: 2 bytes, local true",
+	}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Variables have names, and functions may have two.
+func TestLabels(t *testing.T) {
+	img, err := parse(t, "testdata/unsized.o").Place(0x1000, nowhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, l := range img.Labels {
+		got = append(got, fmt.Sprintf("%s: %s+%d, local %v", l.Name, l.In, l.Off, l.Local))
+	}
+	slices.Sort(got)
+	if want := []string{"alias: second+0, local false", "counter: .data+8, local false", "same: same#2+0, local true"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -11,6 +11,8 @@ package image
 //go:generate gcc -O2 -fno-asynchronous-unwind-tables -fPIC -c testdata/got.c -o testdata/got.o
 //go:generate gcc -O2 -fno-asynchronous-unwind-tables -fno-pic -c testdata/tls.c -o testdata/tls.o
 //go:generate gcc -O2 -fno-asynchronous-unwind-tables -fno-pic -fcommon -c testdata/common.c -o testdata/common.o
+//go:generate gcc -c testdata/unsized.S -o testdata/unsized.o
+//go:generate objcopy --redefine-sym same2=same testdata/unsized.o
 //go:generate gcc -c testdata/tables.S -o testdata/tables.o
 //go:generate gcc -c testdata/load.S -o testdata/load.o
 //go:generate objcopy --redefine-sym again=same --redefine-sym "odd=a\"b\\c\x01\xff" testdata/load.o

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -13,13 +14,17 @@ import (
 //	55 4889e5 53          pairs of digits
 //	0x55, 0x48, 0x89      numbers of one byte, in braces or not; 55h, 0ffh
 //	\x55\x48\x89\xe5      escapes
+//	.byte 0x55, 72        numbers as the assembler has them; db 55h, 72
+//	55:48:89:e5           pairs of digits, with - or : between them
 //	Code: 55 <0f> 0b      as a kernel prints them when it dies
-//	4: 48 89 e5  mov …    lines of objdump -d, gdb's disassemble /r, xxd, kpsim check
+//	4: 48 89 e5  mov …    lines of objdump -d and -s, gdb's disassemble /r and x/8xb, V8's
+//	                      --print-code, xxd, hexdump -C, kpsim check
 //
-// Blanks, commas, braces, brackets and quotes may stand between bytes; #, // or ;
-// begin a comment that ends with its line. In a line with an address before the bytes
-// these end at a tab or two blanks, and the addresses have to go on from line to line,
-// so that none is left out. An error says at which line and column (both from 1) it is,
+// Blanks, commas, braces, brackets and quotes may stand between bytes, what an array is
+// declared as before them; #, // or ; begin a comment that ends with its line. In a line
+// with an address before the bytes these end at a tab or two blanks, and the addresses
+// have to go on from line to line, so that none is left out. Under a heading of objdump
+// or gdb, other lines are the source's. An error says at which line and column (both from 1) it is,
 // and what to write.
 func ParseHex(s string) ([]byte, error) {
 	var r hexReader
@@ -37,27 +42,94 @@ type hexReader struct {
 	based  bool   // a line had an address:
 	base   uint64 // that of the first byte
 	listed string // the line that is read
+	source bool   // the source may stand between lines with an address
+	dump   bool   // lines begin with an address, with no colon behind it
 }
+
+var (
+	dashed   = regexp.MustCompile(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2})+$`)
+	declared = regexp.MustCompile(`^[\w\s*&:;\[\]]*=\s*(?:&|b|\[\]byte|new byte\[\])?\s*([{\["'].*)$`) // an array's beginning
+	counted  = regexp.MustCompile(`^\s*unsigned int \w+_len = \d+$`)                                   // what xxd -i ends with
+	compiled = regexp.MustCompile(`^\s*0x([0-9a-f]{6,16})\s+[0-9a-f]+\s+([0-9a-f]{2,}(?:\s\s.*)?)$`)   // V8: address, offset, bytes
+	inlined  = regexp.MustCompile(`/\*.*?\*/`)                                                         // a comment in the middle
+)
 
 // blanks may stand before a token.
 const blanks = " \t\r"
 
 func (r *hexReader) line(line string) error {
 	r.listed = line
+	line = inlined.ReplaceAllStringFunc(line, func(c string) string { return strings.Repeat(" ", len(c)) })
+	if m := declared.FindStringSubmatchIndex(line); m != nil {
+		line = strings.Repeat(" ", m[2]) + line[m[2]:]
+	}
 	for _, mark := range []string{"#", "//", ";"} {
 		line, _, _ = strings.Cut(line, mark)
 	}
 	trimmed := strings.Trim(line, blanks)
 	switch {
-	case strings.HasSuffix(trimmed, ">:"), strings.HasPrefix(trimmed, "Disassembly of section "), strings.Contains(trimmed, "file format "):
-		return nil // headings of objdump
+	case strings.HasSuffix(trimmed, ">:"), strings.HasPrefix(trimmed, "Disassembly of section "), strings.Contains(trimmed, "file format "),
+		strings.HasPrefix(trimmed, "Dump of assembler code "), trimmed == "End of assembler dump.", strings.HasPrefix(trimmed, "Address range "):
+		r.source, r.dump = true, false
+		return nil // headings of objdump and gdb
+	case strings.HasPrefix(trimmed, "Contents of section "):
+		r.dump = true
+		return nil
+	case counted.MatchString(trimmed):
+		return nil
 	case trimmed == "...":
 		return r.errorf(strings.Index(line, "..."), "zeros, or other bytes, are left out here; write them all")
+	}
+	if dashed.MatchString(trimmed) {
+		return r.pairs(strings.NewReplacer(":", "", "-", "").Replace(trimmed), strings.Index(line, trimmed))
+	}
+	if m := compiled.FindStringSubmatchIndex(line); m != nil {
+		addr, err := strconv.ParseUint(line[m[2]:m[3]], 16, 64)
+		if err == nil {
+			return r.row(addr, line, m[4])
+		}
+	}
+	if addr, rest, ok := r.cutDumped(line, trimmed); ok {
+		return r.row(addr, rest, 0)
 	}
 	if addr, rest, ok := cutAddress(line); ok {
 		return r.row(addr, line, len(line)-len(rest))
 	}
+	before := len(r.out)
+	err := r.free(line)
+	if err != nil && r.source {
+		r.out = r.out[:before] // addresses tell if it was more
+		return nil
+	}
+	return err
+}
+
+// cutDumped cuts the address from a line of hexdump -C or objdump -s, and the characters
+// from its end.
+func (r *hexReader) cutDumped(line, trimmed string) (addr uint64, rest string, ok bool) {
+	chars := strings.Index(r.listed, "  |")
+	halves := chars > 0 && strings.HasSuffix(strings.TrimRight(r.listed, blanks), "|")
+	if !r.dump && !halves {
+		return 0, "", false
+	}
+	first, _, _ := strings.Cut(trimmed, " ")
+	addr, err := strconv.ParseUint(first, 16, 64)
+	rest = line[strings.Index(line, first)+len(first):]
+	if halves && err == nil { // of eight bytes, two blanks apart
+		rest = strings.Join(strings.Fields(r.listed[len(line)-len(rest):chars]), " ")
+		r.dump = true
+	}
+	return addr, rest, err == nil
+}
+
+// free reads bytes with no address before them.
+func (r *hexReader) free(line string) error {
+	word, list, _ := strings.Cut(strings.ReplaceAll(strings.TrimLeft(line, blanks), "\t", " "), " ")
+	if list = strings.ToLower(list); word == ".byte" || strings.EqualFold(word, "db") && (strings.ContainsAny(list, ",h") || strings.Contains(list, "0x")) {
+		return r.numbers(line, strings.Index(line, word)+len(word))
+	}
 	const between = blanks + `,{}[]()"'`
+	hexed := strings.Contains(line, ",") && strings.Contains(strings.ToLower(line), "0x")
 	for i := 0; i < len(line); {
 		if strings.ContainsRune(between, rune(line[i])) {
 			i++
@@ -67,10 +139,43 @@ func (r *hexReader) line(line string) error {
 		if n < 0 {
 			n = len(line) - i
 		}
-		if err := r.token(line[i:i+n], i); err != nil {
+		t := line[i : i+n]
+		if _, err := strconv.ParseUint(t, 10, 64); err == nil && hexed {
+			if n > 1 {
+				return r.errorf(i, "%s stands beside numbers with 0x, and may be decimal; write 0x before it, or 0x and its hexadecimal digits", t)
+			}
+			t = "0x" + t
+		}
+		if err := r.token(t, i); err != nil {
 			return err
 		}
 		i += n
+	}
+	return nil
+}
+
+// numbers reads what an assembler takes for bytes, from column i on: .byte 0x31, 192 or
+// db 31h, 192.
+func (r *hexReader) numbers(line string, i int) error {
+	for field := range strings.SplitSeq(line[i:], ",") {
+		t := strings.ToLower(strings.Trim(field, blanks))
+		col := i + strings.IndexFunc(field+"0", func(c rune) bool { return !strings.ContainsRune(blanks, c) })
+		i += len(field) + 1
+		base := 10
+		digits := t
+		switch {
+		case strings.HasPrefix(t, "0x"):
+			digits, base = t[2:], 16
+		case strings.HasSuffix(t, "h"):
+			digits, base = strings.TrimSuffix(t, "h"), 16
+		case len(t) > 1 && t[0] == '0':
+			return r.errorf(col, "%s is octal for some; write 0x%s or leave the 0 out", t, strings.TrimLeft(t, "0"))
+		}
+		n, err := strconv.ParseUint(digits, base, 8)
+		if err != nil {
+			return r.errorf(col, "%q is no number of one byte; write 0x48, 0x89", t)
+		}
+		r.out = append(r.out, byte(n))
 	}
 	return nil
 }
@@ -103,6 +208,8 @@ func (r *hexReader) row(addr uint64, line string, i int) error {
 		i++
 	}
 	switch base := addr - uint64(len(r.out)); {
+	case i == len(line) && r.based && addr == r.base+uint64(len(r.out)):
+		return nil // hexdump's last line says where the bytes end
 	case i == len(line):
 		return r.errorf(0, "no bytes stand behind the address; have them printed, too")
 	case strings.HasPrefix(line[i:], "R_X86_64_"):
@@ -117,7 +224,15 @@ func (r *hexReader) row(addr uint64, line string, i int) error {
 		if k := strings.IndexAny(word, blanks); k >= 0 {
 			word = word[:k]
 		}
-		b, err := hex.DecodeString(word)
+		number := strings.HasPrefix(word, "0x")
+		if number && len(word) > 4 {
+			return r.errorf(i, "%s has several bytes, and nothing says which comes first; have them printed one by one, in gdb by x/16xb", word)
+		}
+		digits := strings.TrimPrefix(word, "0x")
+		if word == "|" {
+			digits = "" // between groups
+		}
+		b, err := hex.DecodeString(digits)
 		if err != nil && n == 0 {
 			return r.errorf(i, "no bytes stand behind the address; have them printed, too")
 		} else if err != nil {
@@ -125,7 +240,12 @@ func (r *hexReader) row(addr uint64, line string, i int) error {
 		}
 		r.out = append(r.out, b...)
 		i += len(word)
-		if rest := line[i:]; rest == "" || rest[0] == '\t' || len(rest) > 1 && strings.IndexByte(blanks, rest[1]) >= 0 {
+		rest := line[i:]
+		if next := strings.TrimLeft(rest, blanks); number && strings.HasPrefix(next, "0x") {
+			i += len(rest) - len(next)
+			continue
+		}
+		if rest == "" || rest[0] == '\t' || len(rest) > 1 && strings.IndexByte(blanks, rest[1]) >= 0 {
 			return nil // a mnemonic follows, or characters
 		}
 		i++

@@ -7,6 +7,7 @@ type Func struct {
 	Name    string
 	Addr    isa.Addr
 	Code    []byte
+	Local   bool  // no other object can refer to it by its name
 	Extable []int // offsets of its instructions that have an exception-table entry
 }
 
@@ -17,10 +18,19 @@ type Block struct {
 	Bytes []byte
 }
 
+// A Label is a variable in a Block, or another name of a Func.
+type Label struct {
+	Name  string
+	In    string // of the Func or the Block
+	Off   int    // from its beginning, in bytes
+	Local bool   // no other object can refer to it by its name
+}
+
 // An Image is code and data ready to be put in memory.
 type Image struct {
 	Funcs  []Func // in the order of their addresses
 	Blocks []Block
+	Labels []Label // in the order of the symbol table; none of a kernel module
 	// Imports are the symbols of a kernel module that nobody defines, in the
 	// order of their addresses. Nothing is in memory there: an address says
 	// which symbol was called, or read, and no more.

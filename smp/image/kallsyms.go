@@ -60,7 +60,7 @@ func (o *Object) funcsOfSymbols() {
 		}
 		o.funcs = append(o.funcs, function{name: name, sec: s.sec, off: s.off, size: end - s.off})
 	}
-	o.addUnnamed()
+	o.addUnnamed(nil)
 }
 
 // kallsyms returns what the kernel knows of the text, by address: the kernel looks

@@ -104,7 +104,7 @@ func (l *linked) relocate(i int) error {
 		r := &s.relocs[k]
 		t, to := &l.o.targets[r.symbol], l.symbols[r.symbol]
 		if to == nowhere && t.place == external {
-			return fmt.Errorf("%s refers to %s, which isn't defined: define it in the object or as a function of the scenario", l.o.where(i, r.off), t.name)
+			return fmt.Errorf("%s refers to %s, which isn't defined: define it above elf(), another elf(…), stub(%q) or data(%q, …)", l.o.where(i, r.off), t.name, t.name, t.name)
 		}
 		f := &forms[r.kind]
 		v, ok := f.value(&[...]uint64{

@@ -16,8 +16,8 @@ const pageBytes = 4096
 // moves all code alike, which is how a scenario puts a site across a chunk or
 // page boundary. Each data section begins on a page of its own behind the code.
 // extern says where a symbol is that the object doesn't define; what it doesn't
-// know is an error, but in a kernel module an import. Functions that share bytes
-// or a name, thread-local and common variables, and a global offset table are
+// know is an error, but in a kernel module an import. Functions that share bytes,
+// thread-local and common variables, and a global offset table are
 // errors too: Load alone takes them.
 func (o *Object) Place(base isa.Addr, extern func(symbol string) (isa.Addr, bool)) (*Image, error) {
 	if o.unplaced != nil {
@@ -33,6 +33,7 @@ func (o *Object) Place(base isa.Addr, extern func(symbol string) (isa.Addr, bool
 			Name:    f.name,
 			Addr:    l.at[f.sec] + isa.Addr(f.off),
 			Code:    l.bytes[f.sec][f.off : f.off+f.size : f.off+f.size],
+			Local:   f.local || f.unnamed,
 			Extable: slices.Clone(f.extable),
 		})
 	}
@@ -41,6 +42,19 @@ func (o *Object) Place(base isa.Addr, extern func(symbol string) (isa.Addr, bool
 			continue
 		}
 		img.Blocks = append(img.Blocks, Block{Name: o.sections[i].name, Addr: l.at[i], Bytes: l.bytes[i]})
+	}
+	for _, s := range o.labels {
+		to := Label{Name: s.name, In: o.sections[s.sec].name, Off: s.off, Local: s.local}
+		if s.sec < o.texts {
+			f := o.funcAt(s.sec, s.off)
+			if f == nil || f.off != s.off || f.name == s.name {
+				continue
+			}
+			to.In, to.Off = f.name, 0
+		} else if len(l.bytes[s.sec]) == 0 {
+			continue
+		}
+		img.Labels = append(img.Labels, to)
 	}
 	return img, nil
 }

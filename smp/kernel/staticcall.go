@@ -8,7 +8,8 @@ import (
 // A StaticCall is an indirect call that costs none: each site is a direct call,
 // or a tail call's jump, that is rewritten when the target changes
 // (CONFIG_HAVE_STATIC_CALL_INLINE), and its trampoline is a jump for whoever
-// calls by that. Both are patched with text_poke_bp, site by site.
+// calls by that. Both are patched site by site, with text_poke_bp if it is done
+// as the kernel does it.
 type StaticCall struct {
 	k      *Kernel
 	mutex  *Mutex       // static_call_mutex; set at boot
@@ -96,30 +97,35 @@ func (s *StaticCall) Reaches(target isa.Addr) bool {
 }
 
 // Update makes target what is called; 0 is nothing. A CPU may be in the old
-// target when it returns. Context: may sleep; takes static_call_mutex,
-// text_mutex.
-func (s *StaticCall) Update(x kapi.Context, target isa.Addr) {
+// target when it returns. What stands in the text is written by the patcher p, nil
+// is text_poke_bp, behind whose breakpoint CPUs do what is being written. Context:
+// may sleep; takes static_call_mutex, text_mutex.
+func (s *StaticCall) Update(x kapi.Context, target isa.Addr, p kapi.Patcher) {
 	s.mutex.Lock(x)
 	s.target.Store(x, target)
 	if s.tramp != 0 {
-		s.transform(x, s.tramp, target, true)
+		s.transform(x, s.tramp, target, true, p)
 	}
 	for _, c := range s.sites {
-		s.transform(x, c.at, target, c.tail)
+		s.transform(x, c.at, target, c.tail, p)
 	}
 	s.mutex.Unlock(x)
 }
 
 // transform rewrites one place, unless it is as it should be
 // (__static_call_transform).
-func (s *StaticCall) transform(x kapi.Context, at, target isa.Addr, tail bool) {
+func (s *StaticCall) transform(x kapi.Context, at, target isa.Addr, tail bool, p kapi.Patcher) {
 	insn, _ := callImage(at, target, tail)
 	var now [5]byte
 	s.k.Text.mutex.Lock(x)
 	if s.k.Text.Read(x, at, now[:]); now != insn {
 		s.insn = insn
-		s.write[0] = kapi.Rewrite{At: at, Insn: s.insn[:]}
-		s.k.Poke.Batch(x, s.write[:])
+		if p != nil {
+			p.Patch(x, at, s.insn[:], 0) // it writes no breakpoint that somebody could meet
+		} else {
+			s.write[0] = kapi.Rewrite{At: at, Insn: s.insn[:]}
+			s.k.Poke.Batch(x, s.write[:])
+		}
 	}
 	s.k.Text.mutex.Unlock(x)
 }

@@ -60,7 +60,7 @@ func TestStaticCall(t *testing.T) {
 				r.AddProgram("updater", 0, func(x *smp.Ctx) {
 					is(x, 0)
 					for _, to := range []isa.Addr{one, two, two, 0, one} {
-						s.Update(x, to)
+						s.Update(x, to, nil)
 						is(x, map[isa.Addr]uint64{one: 1, two: 2}[to])
 					}
 				})
