@@ -168,6 +168,9 @@ func TestNamedRows(t *testing.T) {
 		return row.FindAllStringSubmatch(out.String(), -1)
 	}
 	for i, x := range tellCorpus(t) {
+		if len(x.events) > 10_000 { // each row looks through all that are named
+			continue
+		}
 		in := x.in
 		in.Width = []int{0, 60}[i%2] // then there is one column for all CPUs
 		in.All = true

@@ -12,7 +12,7 @@ import (
 // Figures are of a page, in milliseconds, by the browser's own clock.
 type figures struct {
 	Load      float64 // from the navigation until the script has shown the first step
-	Step      float64 // the median of 200 steps: texts, lists, layout and drawing
+	Step      float64 // the median of 100 steps: texts, lists, layout and drawing
 	StepWorst float64
 	Draw      float64 // the median of drawings of the whole run and of parts of it, by step and by time
 	DrawWorst float64
@@ -31,7 +31,7 @@ const measure = `(async () => {
 		f();
 		list.push(performance.now() - began);
 	};
-	for (let i = 0; i < 200; i++) {
+	for (let i = 0; i < 100; i++) {
 		timed(steps, () => {
 			v.go(Math.floor(i * 7919 %% n));
 			document.body.offsetHeight;
