@@ -252,7 +252,7 @@ func (c *stormCmd) print(p *program, r *stormRow) error {
 	} else if r.Violations > 0 {
 		said = sometimes
 	}
-	p.indented("", fmt.Sprintf("%-10s  %-9s  %6d programs  %8d schedules  %7s optimized during a call  %s", r.Edition, r.Preempt, r.Programs, r.Runs, shareOf(r.During, r.Runs), said))
+	p.indented("", fmt.Sprintf("%-10s  %-9s  %s  %s  %7s optimized during a call  %s", r.Edition, r.Preempt, counted(r.Programs, 6, "program"), counted(r.Runs, 8, "schedule"), shareOf(r.During, r.Runs), said))
 	return nil
 }
 
