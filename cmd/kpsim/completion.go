@@ -238,6 +238,7 @@ var namings = map[string]naming{
 	"<file|name>": either(fixed(scenario.BuiltinNames), files(".star")),
 	"<scenario>":  either(fixed(scenario.BuiltinNames), files(".star")),
 	"<what>":      either(fixed(scenario.BuiltinNames), files(".star", ".kps")),
+	"<listed>":    fixed(listed),
 	"<trace>":     files(".kps"),
 	"<beside>":    files(".kps"),
 	"<object>":    either(fixed(scenario.BuiltinNames), files(".o", ".ko", ".star", ".kps")),

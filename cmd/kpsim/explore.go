@@ -15,7 +15,7 @@ import (
 
 type exploreCmd struct {
 	Scenarios []string `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in."`
-	Runs      *uint64  `placeholder:"N" help:"How many runs of each scenario. Default: so many that all built-in ones together take less than a minute."`
+	Runs      *uint64  `placeholder:"N" help:"How many runs of each scenario. Default: so many that all built-in ones together take two to three minutes on two cores."`
 	Seed      uint64   `default:"1" help:"What the schedules are drawn from."`
 	Strategy  string   `default:"portfolio" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
 	Unbiased  bool     `help:"Draw the places of interrupts and switches from all boundaries alike. Without it those at which a CPU stands before text that is patched (sites, slots, detours) are preferred in some of the runs."`
@@ -146,7 +146,7 @@ func (c *exploreCmd) check() (err error) {
 	if err := optional("--fetch", "fetch model", c.Fetch, fetchNames()); err != nil {
 		return err
 	}
-	if err := optional("--edition", "edition", c.Edition, stormNames(0)); err != nil {
+	if err := optionalEdition(c.Edition); err != nil {
 		return err
 	}
 	return c.brokenFlags.check()
@@ -229,7 +229,7 @@ const (
 // defaultRuns is how many runs a scenario is given without --runs, by how many
 // questions its default run asks. What a run costs goes with its questions (some
 // six million a second on a core), so that each scenario takes about as long as
-// any other, and all built-in ones together less than a minute. It depends on
+// any other, and all built-in ones together two to three minutes on two cores. It depends on
 // nothing else, so that two computers make the same runs.
 func defaultRuns(points uint64) uint64 {
 	n := uint64(defaultPoints) / max(points, 1)

@@ -15,7 +15,7 @@ import (
 
 type exportCmd struct {
 	Trace string   `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
-	To    string   `required:"" placeholder:"FORMAT" help:"ftrace, chrome, json or litmus."`
+	To    string   `required:"" placeholder:"FORMAT" help:"ftrace, chrome (or perfetto), json or litmus."`
 	Out   fileName `short:"o" placeholder:"FILE" help:"Write it to a file. Default: standard output."`
 }
 
@@ -39,8 +39,8 @@ Examples:
 Exit status: 0 written, 1 written, but the run isn't what the trace says, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
-// exports are the formats.
-var exports = []string{"ftrace", "chrome", "json", "litmus"}
+// exports are the formats. Perfetto reads Chrome's: it is the same one.
+var exports = []string{"ftrace", "chrome", "perfetto", "json", "litmus"}
 
 func (c *exportCmd) run(p *program) (int, error) {
 	if err := known("format", c.To, exports); err != nil {
@@ -85,7 +85,7 @@ func (c *exportCmd) export(w io.Writer, file *traces.File, r *harness.Replay) er
 	switch c.To {
 	case "ftrace":
 		return export.Ftrace(w, scene, task)
-	case "chrome":
+	case "chrome", "perfetto":
 		return export.Chrome(w, scene)
 	}
 	return export.Lines(w, scene, task)

@@ -222,8 +222,8 @@ func (c *fuzzCmd) print(p *program, name string, r *harness.Stormed) error {
 	if r.Optimizing > 0 {
 		during = shareOf(r.Under, r.Optimizing) + " optimized during a call"
 	}
-	p.indented("", fmt.Sprintf("%-10s  %6d programs  %8d schedules  %31s  %7s with %d points or more: %d, %s  %s",
-		name, r.Programs, r.Runs, during, shareOf(r.Chosen, r.Runs), harness.StormPoints, r.Spread.Least(), spaced(percents(r, 5, 25, 50, 75, 95)), brokenBy(r.Broken)))
+	p.indented("", fmt.Sprintf("%-10s  %s  %s  %31s  %7s with %d points or more: %d, %s  %s",
+		name, counted(r.Programs, 6, "program"), counted(r.Runs, 8, "schedule"), during, shareOf(r.Chosen, r.Runs), harness.StormPoints, r.Spread.Least(), spaced(percents(r, 5, 25, 50, 75, 95)), brokenBy(r.Broken)))
 	return nil
 }
 

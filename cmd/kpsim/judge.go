@@ -87,7 +87,10 @@ func (c *exploreCmd) judge(j *job, e *explored, first []harness.First) []*row {
 		return r
 	}
 	if x := &j.Expect; x.Sometimes {
-		add(x.Property, res.Broken[x.Property] > 0, "expected "+sometimes)
+		r := add(x.Property, res.Broken[x.Property] > 0, "expected "+sometimes)
+		if r.Observation == never && j.nothingProbed(&res.Census) {
+			r.refusedAll(res)
+		}
 	} else if res.Violations == 0 {
 		c.judgeNever(add(everyProperty, true, ""), res, e.canary)
 	}
@@ -145,9 +148,8 @@ func (c *exploreCmd) judgeNever(r *row, res *harness.Result, canary bool) {
 	case !r.job.Patches() && !r.job.wantsErrno():
 		r.expect(false, nothingPatched)
 		r.advice = shell(typed(), "list") + "   # names scenarios to begin from"
-	case e.Canary == "" && n.Refused > 0 && n.Registered == 0 && !r.job.wantsErrno():
-		r.expect(false, fmt.Sprintf("nothing was probed: register was refused, with %s; if that is what you want say so, errno = …", r.job.whyRefused(res.Probed, n.Errno)))
-		r.advice = shell(typed(), "shell", r.job.arg) + "   # where `register` says what the kernel does"
+	case e.Canary == "" && r.job.nothingProbed(n):
+		r.refusedAll(res)
 	case e.Canary == "":
 		r.notes = append(r.notes, "no canary")
 	case canary:
@@ -155,6 +157,18 @@ func (c *exploreCmd) judgeNever(r *row, res *harness.Result, canary bool) {
 	default:
 		r.expect(false, "canary "+e.Canary+" not found, so the search is blind here")
 	}
+}
+
+// nothingProbed reports whether every call of register was refused, and nobody says that it
+// is to be.
+func (j *job) nothingProbed(n *harness.Census) bool {
+	return n.Refused > 0 && n.Registered == 0 && !j.wantsErrno()
+}
+
+// refusedAll says of a Never that nothing was probed.
+func (r *row) refusedAll(res *harness.Result) {
+	r.expect(false, fmt.Sprintf("nothing was probed: register was refused, with %s; if that is what you want say so, errno = …", r.job.whyRefused(res.Probed, res.Census.Errno)))
+	r.advice = shell(typed(), "shell", r.job.arg) + "   # where `register` says what the kernel does"
 }
 
 // whyRefused is an errno that a probe was refused with, and why.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"kpsim/properties"
@@ -12,7 +13,8 @@ import (
 )
 
 type listCmd struct {
-	JSON bool `name:"json" help:"Print one JSON object."`
+	What []string `arg:"" optional:"" name:"listed" help:"A list, scenarios, properties, mutants or strategies, or names of what is in one, as T2. None: all."`
+	JSON bool     `name:"json" help:"Print one JSON object."`
 }
 
 // Help implements kong.HelpProvider.
@@ -22,6 +24,8 @@ func (listCmd) Help() string {
 Examples:
 
   kpsim list
+  kpsim list scenarios
+  kpsim list T2 no-quiesce safe-none
   kpsim list --json
 
 Exit status: 0, or 2 for bad input.`
@@ -29,11 +33,21 @@ Exit status: 0, or 2 for bad input.`
 
 // The lists, as --json prints them.
 type listing struct {
-	Scenarios  []listedScenario `json:"scenarios"`
-	Properties []listedProperty `json:"properties"`
-	Mutants    []listedMutant   `json:"mutants"`
-	Strategies []listedStrategy `json:"strategies"`
+	Scenarios  []listedScenario `json:"scenarios,omitempty"`
+	Properties []listedProperty `json:"properties,omitempty"`
+	Mutants    []listedMutant   `json:"mutants,omitempty"`
+	Strategies []listedStrategy `json:"strategies,omitempty"`
 }
+
+// The lists by name, as they are asked for.
+const (
+	listScenarios  = "scenarios"
+	listProperties = "properties"
+	listMutants    = "mutants"
+	listStrategies = "strategies"
+)
+
+var lists = []string{listScenarios, listProperties, listMutants, listStrategies}
 
 type listedScenario struct {
 	Name        string `json:"name"`
@@ -60,25 +74,56 @@ type listedStrategy struct {
 }
 
 func (c *listCmd) run(p *program) (int, error) {
+	for _, w := range c.What {
+		if err := known("list, and nothing in one,", w, listed()); err != nil {
+			return 0, err
+		}
+	}
 	var l listing
 	for _, s := range scenario.Builtin() {
-		l.Scenarios = append(l.Scenarios, listedScenario{s.Name, s.Says, expectation(s.Expect)})
+		if c.wants(listScenarios, s.Name) {
+			l.Scenarios = append(l.Scenarios, listedScenario{s.Name, s.Says, expectation(s.Expect)})
+		}
 	}
 	for _, q := range properties.All {
-		l.Properties = append(l.Properties, listedProperty{q.ID, q.Name, q.Says})
+		if c.wants(listProperties, q.ID, q.Name) {
+			l.Properties = append(l.Properties, listedProperty{q.ID, q.Name, q.Says})
+		}
 	}
 	for i := range mutant.All {
-		m := &mutant.All[i]
-		l.Mutants = append(l.Mutants, listedMutant{m.Name, m.Says, m.Scenario, m.Property})
+		if m := &mutant.All[i]; c.wants(listMutants, m.Name) {
+			l.Mutants = append(l.Mutants, listedMutant{m.Name, m.Says, m.Scenario, m.Property})
+		}
 	}
 	for _, s := range sched.All {
-		l.Strategies = append(l.Strategies, listedStrategy{s.Name, s.Says})
+		if c.wants(listStrategies, s.Name) {
+			l.Strategies = append(l.Strategies, listedStrategy{s.Name, s.Says})
+		}
 	}
 	if c.JSON {
 		return exitOK, p.printJSON(l)
 	}
 	l.print(p)
 	return exitOK, nil
+}
+
+// wants reports whether any of the words, the name of a list or those of what is in it, was
+// asked for.
+func (c *listCmd) wants(words ...string) bool {
+	return len(c.What) == 0 || slices.ContainsFunc(words, func(w string) bool { return slices.Contains(c.What, w) })
+}
+
+// listed is what may be asked for.
+func listed() []string {
+	words := slices.Concat(lists, scenario.BuiltinNames(), mutant.Names())
+	for _, q := range properties.All {
+		words = append(words, q.ID, q.Name)
+	}
+	for _, s := range sched.All {
+		words = append(words, s.Name)
+	}
+	slices.Sort(words)
+	return slices.Compact(words)
 }
 
 // expectation prints what a scenario's author expects.
@@ -93,29 +138,34 @@ func expectation(e scenario.Expect) string {
 }
 
 func (l *listing) print(p *program) {
-	var t table
+	var scenarios, properties, mutants, strategies table
 	for _, s := range l.Scenarios {
-		t.add(s.Name, s.Expectation, s.Says)
+		scenarios.add(s.Name, s.Expectation, s.Says)
 	}
-	t.print(p, "Scenarios: what may be explored, and what is expected of all its schedules together")
-
-	t = table{}
 	for _, q := range l.Properties {
-		t.add(q.ID, q.Name, q.Says)
+		properties.add(q.ID, q.Name, q.Says)
 	}
-	t.print(p, "\nProperties: what must hold in every run")
-
-	t = table{}
 	for _, m := range l.Mutants {
-		t.add(m.Name, m.Scenario+": "+m.Property, m.Says)
+		mutants.add(m.Name, m.Scenario+": "+m.Property, m.Says)
 	}
-	t.print(p, "\nMutants: what can be broken on purpose, and where which property notices")
-
-	t = table{}
 	for _, s := range l.Strategies {
-		t.add(s.Name, s.Says)
+		strategies.add(s.Name, s.Says)
 	}
-	t.print(p, "\nStrategies: who decides the schedules")
+	between := ""
+	for _, t := range []struct {
+		*table
+		title string
+	}{
+		{&scenarios, "Scenarios: what may be explored, and what is expected of all its schedules together"},
+		{&properties, "Properties: what must hold in every run"},
+		{&mutants, "Mutants: what can be broken on purpose, and where which property notices"},
+		{&strategies, "Strategies: who decides the schedules"},
+	} {
+		if len(t.rows) > 0 {
+			t.print(p, between+t.title)
+			between = "\n"
+		}
+	}
 }
 
 // A table is rows of cells, of which all but the last are padded. On a narrow terminal the

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,6 +23,17 @@ func known(what, name string, names []string) error {
 	return fmt.Errorf("no %s is called %q; %s", what, name, suggest(name, names))
 }
 
+// optionalEdition is knownEdition for --edition, of which "" is none.
+func optionalEdition(name string) error {
+	if name == "" {
+		return nil
+	}
+	if err := knownEdition(name, stormNames(0)); err != nil {
+		return fmt.Errorf("--edition: %w", err)
+	}
+	return nil
+}
+
 // optional is known for a flag, of which "" is none.
 func optional(flag, what, name string, names []string) error {
 	if name == "" {
@@ -35,6 +45,48 @@ func optional(flag, what, name string, names []string) error {
 	return nil
 }
 
+// knownEdition is known for an edition. Who gives the version of his kernel is told of which
+// documents it lies between.
+func knownEdition(name string, names []string) error {
+	err := known("edition", name, names)
+	if around := between(name, names); err != nil && around != "" {
+		return fmt.Errorf("no edition is called %q; %s; %s editions prints what each sets", name, around, typed())
+	}
+	return err
+}
+
+// between says where a kernel's version lies among the editions that are named by one, oldest
+// first. It returns "" for what is no version.
+func between(name string, names []string) string {
+	v, ok := version(name)
+	if !ok {
+		return ""
+	}
+	var older, newer string
+	for _, n := range names {
+		switch e, ok := version(n); {
+		case !ok:
+		case slices.Compare(e[:], v[:]) <= 0:
+			older = n
+		case newer == "":
+			newer = n
+		}
+	}
+	switch {
+	case older == "":
+		return "the oldest is " + newer
+	case newer == "":
+		return "the newest is " + older
+	}
+	return fmt.Sprintf("those about that kernel are %s and %s", older, newer)
+}
+
+// version reads the first two numbers of a kernel's version: 6.1 of v6.1.192-amd64.
+func version(name string) (v [2]int, ok bool) {
+	n, _ := fmt.Sscanf(strings.TrimPrefix(name, "v"), "%d.%d", &v[0], &v[1])
+	return v, n > 0
+}
+
 // suggest says which of the names may have been meant, or else all of them, or where
 // they are printed if that is too long.
 func suggest(name string, names []string) string {
@@ -43,30 +95,6 @@ func suggest(name string, names []string) string {
 		all = fmt.Sprintf("%s list prints the %d that there are", typed(), len(names))
 	}
 	return cmp.Or(image.DidYouMean(name, names), all)
-}
-
-// misspelt says what kong found wrong with a command line, with the command or flag that may
-// have been meant, or the help to read.
-func misspelt(err error) string {
-	says, _, _ := strings.Cut(err.Error(), ", did you mean")
-	if strings.HasPrefix(says, "expected one of ") {
-		says = "a command is missing, as explore"
-	}
-	var parse *kong.ParseError
-	if !errors.As(err, &parse) {
-		return says
-	}
-	at := parse.Context.Model.Node
-	for _, p := range parse.Context.Path {
-		at = cmp.Or(p.Command, at)
-	}
-	var hint string
-	if name, ok := strings.CutPrefix(says, "unknown flag "); ok {
-		hint = image.DidYouMean(name, flagNames(at))
-	} else if name, ok := strings.CutPrefix(says, "unexpected argument "); ok {
-		hint = image.DidYouMean(name, commandNames(at))
-	}
-	return says + "; " + cmp.Or(hint, fmt.Sprintf("see %s --help", strings.TrimSpace(typed()+" "+strings.TrimPrefix(at.Path(), "kpsim"))))
 }
 
 // flags are those that a command takes, be they of what it does by itself.

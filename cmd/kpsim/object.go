@@ -148,7 +148,7 @@ func (u *underKernel) kernel(k rules.Kernel) (rules.Kernel, error) {
 	if u.Edition != "" {
 		e, ok := rules.ParseEdition(u.Edition)
 		if !ok {
-			return k, fmt.Errorf("--edition %s: there is no such edition; write one of %s", u.Edition, list(editionNames()))
+			return k, fmt.Errorf("--edition: %w", knownEdition(u.Edition, editionNames()))
 		}
 		k = stock(e)
 		if u.Edition == "documented" { // the document's kernels optimize without CONFIG_PREEMPT only

@@ -136,6 +136,15 @@ func number[T int | uint64](n T, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// counted is number in a column: as wide for one as for many.
+func counted[T int | uint64](n T, places int, what string) string {
+	s := fmt.Sprintf("%*d %s", places, n, what)
+	if n == 1 {
+		return s + " "
+	}
+	return s + "s"
+}
+
 // writing is held while a file is written, so that ^C leaves no half of one.
 var writing sync.Mutex
 

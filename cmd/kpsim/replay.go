@@ -129,8 +129,8 @@ func (c *replayCmd) print(p *program, file *traces.File, r *harness.Replay) erro
 	if r.Property == nil {
 		fmt.Fprintf(p.out, "nothing is broken: the run ended %v\n", r.Outcome)
 	}
-	for _, d := range r.Drifts {
-		p.indented("", drift(file, r, d))
+	for _, d := range drifts(file, r) {
+		p.indented("", d)
 	}
 	if r.Miss != nil {
 		p.indented("", firstDivergence(file, r.Miss))
@@ -172,7 +172,18 @@ func anew(file *traces.File, name string) string {
 	return shell(words...)
 }
 
-// drift says how a deviation was not taken at its word.
+// drifts says how deviations were not taken at their word. One may have been looked for
+// elsewhere and yet be taken where the file says.
+func drifts(file *traces.File, r *harness.Replay) (says []string) {
+	for _, d := range r.Drifts {
+		if s := drift(file, r, d); s != "" {
+			says = append(says, s)
+		}
+	}
+	return says
+}
+
+// drift says how a deviation was not taken at its word, or nothing if it was.
 func drift(file *traces.File, r *harness.Replay, d sched.Drift) string {
 	f := &file.Schedule[d.Index]
 	switch d.Kind {
@@ -185,6 +196,9 @@ func drift(file *traces.File, r *harness.Replay, d sched.Drift) string {
 		}
 		if at.Alt != f.Alt {
 			return fmt.Sprintf("deviation %d was taken as %s: there was no %s", d.Index+1, at, f.Alt)
+		}
+		if at == *f {
+			return ""
 		}
 		return fmt.Sprintf("deviation %d was taken at %s, %s time, instead of %s, %s time",
 			d.Index+1, at.Place(), traces.Ordinal(at.Occ), f.Place(), traces.Ordinal(f.Occ))
@@ -208,6 +222,9 @@ func missed(file *traces.File, m *sched.Miss) string {
 	}
 	var near []string
 	for _, n := range m.Near {
+		if n.Mover == f.Mover && n.Off == f.Off { // there, not nearby
+			continue
+		}
 		at := traces.Deviation{Name: n.Name, Off: n.Off, Text: n.Text}
 		s := fmt.Sprintf("at %s %s", at.Place(), number(n.Times, "time"))
 		if n.Mover != f.Mover {
@@ -218,5 +235,9 @@ func missed(file *traces.File, m *sched.Miss) string {
 	if m.Near[0].Mover != f.Mover {
 		return fmt.Sprintf("%s was never asked about in %s, but %s", f.Mover, f.Name, list(near))
 	}
-	return fmt.Sprintf("%s was asked about there %s; nearby %s", f.Mover, number(m.Times, "time"), list(near))
+	says := fmt.Sprintf("%s was asked about there %s", f.Mover, number(m.Times, "time"))
+	if len(near) > 0 {
+		says += "; nearby " + list(near)
+	}
+	return says
 }

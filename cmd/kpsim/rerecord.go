@@ -100,8 +100,8 @@ func (c *rerecordCmd) one(p *program, path string, file *traces.File) (bool, err
 		fmt.Fprintf(p.out, "%s: up to date\n", path)
 	default:
 		fmt.Fprintf(p.out, "%s: written anew, %s, digest %s\n", path, number(len(now.Schedule), "deviation"), out.Digest)
-		for _, d := range r.Drifts {
-			fmt.Fprintf(p.out, "    %s\n", drift(file, r, d))
+		for _, d := range drifts(file, r) {
+			fmt.Fprintf(p.out, "    %s\n", d)
 		}
 	}
 	return true, nil

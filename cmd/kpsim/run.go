@@ -29,7 +29,7 @@ func (c *onceFlags) schedule(read scenarioReader, what, usual string) (*job, sch
 	if err := optional("--strategy", "strategy", c.Strategy, strategyNames()); err != nil {
 		return nil, nil, err
 	}
-	if err := optional("--edition", "edition", c.Edition, stormNames(0)); err != nil {
+	if err := optionalEdition(c.Edition); err != nil {
 		return nil, nil, err
 	}
 	if c.Strategy != "" && c.Seed == nil {

@@ -65,7 +65,11 @@ func once(flag, what string, words, names []string) (list []string, err error) {
 		return nil, err
 	}
 	for _, w := range words {
-		if err := known(what, w, names); err != nil {
+		err := known(what, w, names)
+		if what == "edition" {
+			err = knownEdition(w, names)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("--%s: %w", flag, err)
 		}
 		if !slices.Contains(list, w) {

@@ -15,8 +15,8 @@ import (
 )
 
 type stormCmd struct {
-	Runs     uint64 `default:"30000" placeholder:"N" help:"How many runs in all, the same number for each edition and preemption."`
-	Each     uint64 `default:"100" placeholder:"N" help:"How many of them each program is given."`
+	Runs     uint64 `default:"30000" placeholder:"N" help:"How many runs in all, at most, the same number for each edition and preemption, and at least one."`
+	Each     uint64 `default:"100" placeholder:"N" help:"How many of them each program is given, at most."`
 	Seed     uint64 `default:"1" help:"What the programs and schedules are drawn from."`
 	Edition  string `placeholder:"NAME" help:"One edition only: ${storms}."`
 	Preempt  string `placeholder:"NAME" help:"One model of preemption only: ${preempts}."`
@@ -82,7 +82,9 @@ func (c *stormCmd) run(p *program) (int, error) {
 	optimizing := uint64(0)
 	all := stormRow{Edition: "all", Preempt: "all"}
 	status := exitOK
-	programs := int(max(c.Runs/uint64(len(machines))/c.Each, 1))
+	share := max(c.Runs/uint64(len(machines)), 1)
+	c.Each = min(c.Each, share)
+	programs := int(share / c.Each)
 	for _, m := range machines {
 		row, err := c.one(p, c.storm(m, programs))
 		if err != nil {
@@ -125,7 +127,7 @@ func (c *stormCmd) check() (machines []scenario.Machine, err error) {
 	if err := known("strategy", c.Strategy, strategyNames()); err != nil {
 		return nil, fmt.Errorf("--strategy: %w", err)
 	}
-	if err := optional("--edition", "edition", c.Edition, stormNames(0)); err != nil {
+	if err := optionalEdition(c.Edition); err != nil {
 		return nil, err
 	}
 	if err := optional("--preempt", "model of preemption", c.Preempt, stormNames(1)); err != nil {
@@ -250,7 +252,7 @@ func (c *stormCmd) print(p *program, r *stormRow) error {
 	} else if r.Violations > 0 {
 		said = sometimes
 	}
-	p.indented("", fmt.Sprintf("%-10s  %-9s  %6d programs  %8d schedules  %7s optimized during a call  %s", r.Edition, r.Preempt, r.Programs, r.Runs, shareOf(r.During, r.Runs), said))
+	p.indented("", fmt.Sprintf("%-10s  %-9s  %s  %s  %7s optimized during a call  %s", r.Edition, r.Preempt, counted(r.Programs, 6, "program"), counted(r.Runs, 8, "schedule"), shareOf(r.During, r.Runs), said))
 	return nil
 }
 

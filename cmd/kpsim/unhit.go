@@ -42,7 +42,7 @@ func neverHit(j *job, probed []harness.Probed, try string) (lines []string) {
 		lines = append(lines, says)
 	}
 	if more > 0 {
-		lines = append(lines, fmt.Sprintf("%d more probes were never hit, or refused", more))
+		lines = append(lines, number(more, "more probe")+" never hit, or refused")
 	}
 	return lines
 }

@@ -343,7 +343,7 @@ func (c *verifyCmd) print(p *program, j *job, r *proved) error {
 		how = append(how, fmt.Sprintf("begun anew %s", times(r.Restarts)))
 	}
 	if !r.Complete && r.far > 0 {
-		how = append(how, fmt.Sprintf("some %d.%04d %% of what is known so far", r.far/10_000, r.far%10_000))
+		how = append(how, fmt.Sprintf("some %d.%04d %% of the schedules that are known so far", r.far/10_000, r.far%10_000))
 	}
 	p.indented("", fmt.Sprintf("%s  %s  (%s)  %s", r.Scenario, said, strings.Join(how, ", "), c.verdict(p, r)))
 	for i, w := range r.witnesses {

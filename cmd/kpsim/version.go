@@ -83,7 +83,7 @@ func builtFrom(info *debug.BuildInfo) *built {
 }
 
 func (b *built) print(p *program) {
-	commit := "not known: Go has noted none; go build ./cmd/kpsim in a clone does"
+	commit := "not known: Go has noted none; go build -buildvcs=true ./cmd/kpsim in a clone does"
 	if b.Commit != "" {
 		commit = b.Commit
 		if b.Time != "" {

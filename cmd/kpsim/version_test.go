@@ -20,11 +20,11 @@ func TestVersion(t *testing.T) {
 	no := vcs("false")
 	no.Settings = no.Settings[:1]
 	for want, info := range map[string]*debug.BuildInfo{
-		"kpsim            v1.2.3\ncommit           c0ffee of 2026-01-02T03:04:05Z, modified\ngo   ":                                      vcs("true"),
-		"kpsim            v1.2.3\ncommit           c0ffee of 2026-01-02T03:04:05Z\ngo   ":                                                vcs("false"),
-		"kpsim            v1.2.3\ncommit           c0ffee, not known whether modified\ngo   ":                                            no,
-		"kpsim            no version is known\ncommit           not known: Go has noted none; go build ./cmd/kpsim in a clone does\ngo ": none,
-		"kpsim            no version is known\ncommit           not known":                                                               nil,
+		"kpsim            v1.2.3\ncommit           c0ffee of 2026-01-02T03:04:05Z, modified\ngo   ":                                                     vcs("true"),
+		"kpsim            v1.2.3\ncommit           c0ffee of 2026-01-02T03:04:05Z\ngo   ":                                                               vcs("false"),
+		"kpsim            v1.2.3\ncommit           c0ffee, not known whether modified\ngo   ":                                                           no,
+		"kpsim            no version is known\ncommit           not known: Go has noted none; go build -buildvcs=true ./cmd/kpsim in a clone does\ngo ": none,
+		"kpsim            no version is known\ncommit           not known":                                                                              nil,
 	} {
 		var out bytes.Buffer
 		builtFrom(info).print(newProgram(&out, &out))

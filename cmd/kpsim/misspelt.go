@@ -1,0 +1,129 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"kpsim/smp/image"
+)
+
+// What kong says of a flag's value, and of what is missing.
+var (
+	noValue      = regexp.MustCompile(`^(--[\w-]+): (?:expected .+ value but got ".*" \((?:<EOL>|long flag)\).*|missing value, .*)$`)
+	dashed       = regexp.MustCompile(`^(--[\w-]+): expected \S+ value but got "(.*)" \(short flag\)`)
+	noNumber     = regexp.MustCompile(`^(--[\w-]+): expected a valid \d+ bit u?int but got "(.*)"$`)
+	noDuration   = regexp.MustCompile(`^(--[\w-]+): expected duration but got "([^"]*)"`)
+	noBool       = regexp.MustCompile(`^(--[\w-]+): bool value must be .* but got "(.*)"$`)
+	noFlag       = regexp.MustCompile(`^missing flags: (--[\w-]+)`)
+	noArgument   = regexp.MustCompile(`^expected "(<[^>]+>)`)
+	whichCommand = regexp.MustCompile(`^expected (?:one of )?"(\w+)`)
+)
+
+// misspelt says what kong found wrong with a command line, with the command or flag that may
+// have been meant, or the help to read.
+func misspelt(err error) string {
+	says, _, _ := strings.Cut(err.Error(), ", did you mean")
+	var parse *kong.ParseError
+	if !errors.As(err, &parse) {
+		return says
+	}
+	at := parse.Context.Model.Node
+	for _, p := range parse.Context.Path {
+		at = cmp.Or(p.Command, at)
+	}
+	says = plainly(says, at)
+	var hint string
+	if name, ok := strings.CutPrefix(says, "unknown flag "); ok {
+		hint = image.DidYouMean(name, flagNames(at))
+	} else if name, ok := strings.CutPrefix(says, "unexpected argument "); ok {
+		hint = image.DidYouMean(name, commandNames(at))
+	}
+	return says + "; " + cmp.Or(hint, fmt.Sprintf("see %s --help", commandLine(at)))
+}
+
+// commandLine is what was typed of the command.
+func commandLine(at *kong.Node) string {
+	return strings.TrimSpace(typed() + " " + strings.TrimPrefix(at.Path(), "kpsim"))
+}
+
+// plainly is what kong says in words of the command line instead of the parser's.
+func plainly(says string, at *kong.Node) string {
+	if m := noValue.FindStringSubmatch(says); m != nil {
+		if f := flagOf(at, m[1]); f != nil {
+			return fmt.Sprintf("%s: its value is missing: write %s", m[1], f.Summary())
+		}
+	}
+	for _, e := range []*regexp.Regexp{dashed, noNumber} {
+		if m := e.FindStringSubmatch(says); m != nil {
+			if most := largest(flagOf(at, m[1])); most != "" {
+				return fmt.Sprintf("%s: %q is no whole number from 0 to %s", m[1], m[2], most)
+			}
+		}
+	}
+	if m := dashed.FindStringSubmatch(says); m != nil {
+		return fmt.Sprintf("%s: %q looks like a flag; if it is the value: %s=%s", m[1], m[2], m[1], m[2])
+	}
+	if m := noDuration.FindStringSubmatch(says); m != nil {
+		return fmt.Sprintf("%s: %q is no time; give it a unit, as 90s, 10m or 1h30m", m[1], m[2])
+	}
+	if m := noBool.FindStringSubmatch(says); m != nil {
+		return fmt.Sprintf("%s: it takes no value, and was given %q; write %s, or leave it out", m[1], m[2], m[1])
+	}
+	if m := noFlag.FindStringSubmatch(says); m != nil {
+		if f := flagOf(at, m[1]); f != nil {
+			return fmt.Sprintf("%s is missing: %s", f.Summary(), firstSentence(f.Help))
+		}
+	}
+	if m := noArgument.FindStringSubmatch(says); m != nil {
+		for _, v := range at.Positional {
+			if "<"+v.Name+">" == m[1] {
+				return fmt.Sprintf("%s is missing: %s", m[1], firstSentence(v.Help))
+			}
+		}
+	}
+	if m := whichCommand.FindStringSubmatch(says); m != nil {
+		return fmt.Sprintf("a command is missing, as %s", strings.TrimSpace(strings.TrimPrefix(at.Path(), "kpsim")+" "+m[1]))
+	}
+	return says
+}
+
+// largest is the largest value of a flag that is a whole number, or else "". None of ours may
+// be negative.
+func largest(f *kong.Flag) string {
+	if f == nil {
+		return ""
+	}
+	t := f.Target.Type()
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	bits := 0
+	switch k := t.Kind(); {
+	case t == reflect.TypeFor[time.Duration]():
+	case k >= reflect.Int && k <= reflect.Int64:
+		bits = t.Bits() - 1
+	case k >= reflect.Uint && k <= reflect.Uint64:
+		bits = t.Bits()
+	}
+	switch {
+	case bits == 0:
+		return ""
+	case bits > 16: // longer than it helps
+		return fmt.Sprintf("2^%d-1", bits)
+	}
+	return fmt.Sprint(1<<bits - 1)
+}
+
+// firstSentence is that of a help, as the end of another sentence.
+func firstSentence(help string) string {
+	first, _, _ := strings.Cut(help, ". ")
+	first = strings.TrimSuffix(first, ".")
+	return strings.ToLower(first[:1]) + first[1:]
+}
