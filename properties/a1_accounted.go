@@ -31,9 +31,13 @@ var Accounted = Property{
 // skips of a probe; need: what got must come to. need goes up with each hit of
 // a probe that is enabled for certain. Whenever that certainty comes or goes
 // need becomes what got is: hits that are under way then may count or not.
+//
+// A hit begins with a breakpoint or a jump, whoever has written it: a CPU that
+// goes by a tracer's into ftrace runs the handlers of a probe that registers
+// while it is in there. So hits count at every linked instruction, whether a probe
+// is there yet or not.
 type accounted struct {
 	scene *Scene
-	addrs []insn // where probes are or were, and what was linked there
 	tasks []tally
 	noPre []uint64 // the probes whose hits leave no trace: a nil handler is not run (spec 1.5)
 	flip  []uint32 // of each probe: behind the event at which its certainty last came or went
@@ -41,13 +45,40 @@ type accounted struct {
 
 // A tally is what one task did since it was last at rest.
 type tally struct {
-	hits      []uint32 // by place in addrs
+	hits      []hits
 	need, got []uint32 // by place in probes
-	off       []bool   // likewise: it was disabled for certain when its address was hit last
+	off       []uint8  // likewise: bit n: it was disabled for certain when its address was hit last with n interrupts open
+}
+
+// hits are how many there were at an address, of a linked instruction.
+type hits struct {
+	addr uint64
+	n    uint32
+}
+
+// at returns the hits of an address, nil if there were none.
+func (t *tally) at(addr uint64) *hits {
+	for i := range t.hits {
+		if t.hits[i].addr == addr {
+			return &t.hits[i]
+		}
+	}
+	return nil
+}
+
+// interrupts is how many interrupts of a task are open, at most the last bit of
+// tally.off. What an interrupt hits says nothing of the hit that it has interrupted.
+func (m *accounted) interrupts(task uint8) (n int) {
+	for _, f := range *m.scene.frames.of(task) {
+		if f.vector != smpev.VecBP && f.vector != smpev.VecDB {
+			n++
+		}
+	}
+	return min(n, 7)
 }
 
 func (m *accounted) Reset() {
-	m.addrs, m.flip, m.noPre = m.addrs[:0], m.flip[:0], m.noPre[:0]
+	m.flip, m.noPre = m.flip[:0], m.noPre[:0]
 	for i := range m.tasks {
 		t := &m.tasks[i]
 		t.hits, t.need, t.got, t.off = t.hits[:0], t.need[:0], t.got[:0], t.off[:0]
@@ -127,50 +158,43 @@ func (m *accounted) End(drained bool) *traces.Finding {
 	return nil
 }
 
-// of returns the tally of a task, with room for all addresses and probes.
+// of returns the tally of a task, with room for all probes.
 func (m *accounted) of(task uint8) *tally {
 	i := int(task + 1)
 	for i >= len(m.tasks) {
 		m.tasks = append(m.tasks, tally{})
 	}
 	t := &m.tasks[i]
-	for len(t.hits) < len(m.addrs) {
-		t.hits = append(t.hits, 0)
-	}
 	for len(t.got) < len(m.scene.probes.list) {
-		t.need, t.got, t.off = append(t.need, 0), append(t.got, 0), append(t.off, false)
+		t.need, t.got, t.off = append(t.need, 0), append(t.got, 0), append(t.off, 0)
 	}
 	return t
 }
 
-func (m *accounted) place(addr uint64) int {
-	for i := range m.addrs {
-		if m.addrs[i].addr == addr {
-			return i
-		}
-	}
-	return -1
-}
-
-// jumped takes an Exec of a jump: a hit, if it is at a probe and wasn't linked there.
+// jumped takes an Exec of a jump: a hit, if it wasn't linked there.
 func (m *accounted) jumped(e *traces.Event) {
-	i := m.place(e.A)
-	if i < 0 || m.addrs[i].lo == e.B && m.addrs[i].hi == e.C {
-		return
+	if x := m.scene.text.insnAt(e.A); x.lo != e.B || x.hi != e.C {
+		m.hit(e.Task, e.A)
 	}
-	m.hit(e.Task, e.A)
 }
 
 func (m *accounted) hit(task uint8, addr uint64) {
-	i := m.place(addr)
-	if i < 0 {
+	if !m.scene.text.starts(addr) {
 		return
 	}
 	t := m.of(task)
-	t.hits[i]++
+	if h := t.at(addr); h != nil {
+		h.n++
+	} else {
+		t.hits = append(t.hits, hits{addr, 1})
+	}
+	level := m.interrupts(task)
 	for j := range m.scene.probes.list {
 		if p := &m.scene.probes.list[j]; p.addr == addr {
-			t.off[j] = p.down
+			t.off[j] &^= 1 << level
+			if p.down {
+				t.off[j] |= 1 << level
+			}
 		}
 		if p := &m.scene.probes.list[j]; p.addr == addr && p.sure && !slices.Contains(m.noPre, p.id) {
 			t.need[j]++
@@ -181,15 +205,12 @@ func (m *accounted) hit(task uint8, addr uint64) {
 // unhit takes back a hit that was none: the CPU runs the instruction again.
 // seq is the event that it came with.
 func (m *accounted) unhit(task uint8, addr uint64, seq uint32) {
-	i := m.place(addr)
-	if i < 0 {
-		return
-	}
 	t := m.of(task)
-	if t.hits[i] == 0 {
+	h := t.at(addr)
+	if h == nil || h.n == 0 {
 		return
 	}
-	t.hits[i]--
+	h.n--
 	for j := range m.scene.probes.list {
 		if p := &m.scene.probes.list[j]; p.addr == addr && p.sure && m.flip[j] <= seq && t.need[j] > 0 {
 			t.need[j]--
@@ -204,8 +225,12 @@ func (m *accounted) account(e *traces.Event, does string) *traces.Finding {
 	}
 	p, t := &m.scene.probes.list[j], m.of(e.Task)
 	t.got[j]++
-	if i := m.place(p.addr); t.got[j] > t.hits[i] {
-		return found(e, p.addr, "%s probe %d at %#x: %d for %d hits", does, p.id, p.addr, t.got[j], t.hits[i])
+	n := uint32(0)
+	if h := t.at(p.addr); h != nil {
+		n = h.n
+	}
+	if t.got[j] > n {
+		return found(e, p.addr, "%s probe %d at %#x: %d for %d hits", does, p.id, p.addr, t.got[j], n)
 	}
 	return nil
 }
@@ -214,7 +239,7 @@ func (m *accounted) account(e *traces.Event, does string) *traces.Finding {
 // whose CPU came before may have been on its way.
 func (m *accounted) silent(e *traces.Event) *traces.Finding {
 	j := m.scene.probes.index(e.A)
-	if j < 0 || !m.scene.probes.list[j].down || !m.of(e.Task).off[j] {
+	if j < 0 || !m.scene.probes.list[j].down || m.of(e.Task).off[j]>>m.interrupts(e.Task)&1 == 0 {
 		return nil
 	}
 	p := &m.scene.probes.list[j]
@@ -228,9 +253,6 @@ func (m *accounted) api(e *traces.Event) {
 		return
 	}
 	p := &m.scene.probes.list[j]
-	if m.place(p.addr) < 0 {
-		m.addrs = append(m.addrs, m.scene.text.insnAt(p.addr))
-	}
 	for len(m.flip) < len(m.scene.probes.list) {
 		m.flip = append(m.flip, 0)
 	}
@@ -255,7 +277,7 @@ func (m *accounted) turned(e *traces.Event, j int, moved bool) {
 }
 
 func (t *tally) clear() {
-	clear(t.hits)
+	t.hits = t.hits[:0]
 	clear(t.need)
 	clear(t.got)
 	clear(t.off)

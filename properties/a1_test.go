@@ -159,6 +159,44 @@ func init() {
 			a.Pre(1).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(1, 1)
 			tr.ExpectNone()
 		})
+	trap("A1-tracer-meanwhile", "a tracer's breakpoint leads into ftrace; a probe registers, the first there, and its handler runs",
+		func(tr *tracetest.Trace) {
+			tr.Expect(2, 0, 0)
+			a := tr.On(1, 2).Break(g).Own(g, smpev.OwnerPoke).Resume(0x10000005)
+			tr.Register(1, g)
+			a.Pre(1).CallEnd(0, 1)
+			tr.End(false).ExpectNone()
+		})
+	trap("A1-tracer-call-meanwhile", "likewise, and the CPU has run the tracer's call itself",
+		func(tr *tracetest.Trace) {
+			tr.Expect(2, 0, 0).Image(g, 0xe8, 0, 0, 0x10, 0).Store(g, 0xe8, 0, 0, 0x10, 0)
+			a := tr.On(1, 2).Exec(g, 0xe8, 0, 0, 0x10, 0)
+			tr.Register(1, g)
+			a.Pre(1).CallEnd(0, 1)
+			tr.End(false).ExpectNone()
+		})
+	trap("A1-tracer-meanwhile-twice", "likewise, but the handler runs twice",
+		func(tr *tracetest.Trace) {
+			a := tr.On(1, 2).Break(g).Own(g, smpev.OwnerPoke).Resume(0x10000005)
+			tr.Register(1, g)
+			a.Pre(1).Pre(1)
+			tr.ExpectViolation("A1", "2 for 1 hits")
+		})
+	trap("A1-tracer-before", "the CPU went by the tracer's breakpoint in a call that has ended",
+		func(tr *tracetest.Trace) {
+			tr.Expect(2, 0, 0)
+			a := tr.On(1, 2).Break(g).Own(g, smpev.OwnerPoke).Resume(0x10000005).CallEnd(0, 1)
+			tr.Register(1, g)
+			a.Pre(1)
+			tr.ExpectViolation("A1", "1 for 0 hits")
+		})
+	trap("A1-tracer-try-again", "the tracer's breakpoint was gone: the CPU runs the instruction again, which is no hit",
+		func(tr *tracetest.Trace) {
+			a := tr.On(1, 2).Break(g).Own(g, smpev.OwnerPoke).Resume(g)
+			tr.Register(1, g)
+			a.Pre(1)
+			tr.ExpectViolation("A1", "1 for 0 hits")
+		})
 	golden("A1-stranger", func(tr *tracetest.Trace) {
 		tr.On(1, 2).Missed(7)
 		tr.ExpectViolation("A1", "never registered")
@@ -223,6 +261,23 @@ func init() {
 			h.Pre(1).Own(f, smpev.OwnerKprobe).Resume(slot)
 			h.Exec(slot, push...).Break(slot+1).Own(slot+1, smpev.OwnerKprobe).Resume(f + 1)
 			tr.End(false).ExpectNone()
+		})
+	trap("A1-disabled-below", "the handler is of a hit before disable; the NMI that has interrupted it hits the probe when it is disabled",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			h := tr.On(1, 2).Break(f)
+			tr.Disable(1)
+			h.Trap(smpev.VecNMI, 0x9000).Break(f).Missed(1).Own(f, smpev.OwnerKprobe).Resume(f+1).Return(smpev.VecNMI, 0x9000)
+			h.Pre(1).Own(f, smpev.OwnerKprobe).Resume(f + 1)
+			tr.End(false).ExpectNone()
+		})
+	trap("A1-disabled-above", "likewise, but the handler is the NMI's",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			h := tr.On(1, 2).Break(f)
+			tr.Disable(1)
+			h.Trap(smpev.VecNMI, 0x9000).Break(f).Pre(1)
+			tr.ExpectViolation("A1", "for a hit that came when it was disabled")
 		})
 	trap("A1-enabled-meanwhile", "disable has returned, but an enable was under way",
 		func(tr *tracetest.Trace) {

@@ -140,7 +140,6 @@ var stateRules = map[string]rule{
 	"properties.frames.tasks":         as(aTrimmed, "made when they are asked for"),
 	"properties.accounted.flip":       as(aMark, "the ordinals of frames are compared with it"),
 	"properties.accounted.tasks":      as(aTrimmed, "made when they are asked for"),
-	"properties.tally.hits":           as(aTrimmed, "made when they are asked for"),
 	"properties.tally.need":           as(aTrimmed, "made when they are asked for"),
 	"properties.tally.got":            as(aTrimmed, "made when they are asked for"),
 	"properties.noStartInside.stored": skip("says of a finding how likely it is"),
