@@ -165,6 +165,17 @@ func (x *Ctx) Preempt() {
 	x.give()
 }
 
+// PreemptSelf gives the CPU to another task as an interrupt would: the task is
+// preempted, and hasn't given the CPU up by itself. It may do so nowhere else than
+// Sleep may.
+func (x *Ctx) PreemptSelf() {
+	x.MightSleep()
+	x.point()
+	if !x.Atomic() {
+		x.Preempt()
+	}
+}
+
 // Emit implements kapi.Context.
 func (x *Ctx) Emit(k traces.Kind, a, b, c uint64) { x.m.emit(x.cpu, k, a, b, c) }
 

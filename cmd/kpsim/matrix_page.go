@@ -98,7 +98,7 @@ func (o *matrixPage) reading() page.Section {
 			page.Text("Who may switch tasks, by the model of preemption:"),
 			page.List{
 				"none: only who schedules.",
-				"voluntary: also `cond_resched()` and `might_sleep()`.",
+				"voluntary: also `might_sleep()`, as `cond_resched()` under none.",
 				"dynamic: a kernel that is built with preemption, and run as a voluntary one.",
 				"full: who wants the CPU gets it wherever preemption isn't off.",
 				"lazy: who wants the CPU gets it at a timer tick.",

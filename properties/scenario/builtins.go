@@ -50,7 +50,7 @@ var chapters = []chapter{
 		{`percpu(name, hex = "", at = None, size = None)`, (*loader).doPerCPU,
 			"the same, of which each CPU has a copy that it finds through `gs`; nothing is at its address itself. `expect` looks at the copy of the task's CPU"},
 		{`elf(file, at = None)`, (*loader).doELF,
-			"all functions and data of a `.o` file: `o.f`, `o[\"f.part.0\"]`, `o.counter`, `o[\".data\"]`. What it refers to is looked up among the functions and data above it, then among the kernel's exports: `cond_resched`, `do_exit`, which ends the program that calls it, `jprobe_return`. Of a kernel module, a `.ko` file, only those functions that are named, and what they refer to; its text is patched as while a kernel loads it"},
+			"all functions and data of a `.o` file: `o.f`, `o[\"f.part.0\"]`, `o.counter`, `o[\".data\"]`. What it refers to is looked up among the functions and data above it, then among the kernel's exports: `cond_resched`, `cond_resched_tasks_rcu_qs`, `do_exit`, which ends the program that calls it, `jprobe_return`. Of a kernel module, a `.ko` file, only those functions that are named, and what they refer to; its text is patched as while a kernel loads it"},
 		{`stub(name, returns = 0, fill = None, calls = None)`, (*loader).doStub,
 			"a function that stands for one of the kernel's, for what is below it. `fill = (1, \"00ff\")`: it stores these bytes where its first argument points to; then it returns the number `returns`, or goes on in the function `calls`, or in one that the kernel exports: `calls = \"do_exit\"`"},
 		{`missing(name, at, size = 4096)`, (*loader).doMissing,

@@ -18,7 +18,7 @@ const page isa.Addr = 4096
 // exports are the kernel functions that a scenario's code may call. Where they are
 // the kernel says; a trace has it inside its bytes.
 var exports = []string{
-	"cond_resched", "do_exit", "jprobe_return",
+	"cond_resched", "cond_resched_tasks_rcu_qs", "do_exit", "jprobe_return",
 }
 
 // KernelExport returns the address of a kernel function that text may call.

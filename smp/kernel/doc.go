@@ -30,11 +30,15 @@
 // may, and is no atomic context. Waits for works and grace periods, and for locks that
 // somebody has, are told to the monitors alone (smp.Ctx.Tell).
 //
+// cond_resched is what the preemption model makes of it. none, voluntary: it schedules,
+// a quiescent state of every flavour. dynamic: if another task wants the CPU the caller
+// is preempted, which is none for tasks-RCU. full, lazy: it does nothing.
+// cond_resched_tasks_rcu_qs is a quiescent state for tasks-RCU first.
+//
 // Its limits: a module's data doesn't go; its memory is freed by who has loaded it,
 // not by a worker; no TLB is modelled, but the IPIs that flush it are sent. Ftrace
 // has one trampoline, for all clients of a site. Lock prefixes are rewritten as if
-// no other CPU were online. cond_resched gives the CPU up under the model full too, and counts
-// as voluntary. CPUs don't come and go. Of per-CPU memory there is what percpu.go
-// lists, and no task_struct; a count of preempt_disable that text makes keeps the
-// CPU from being given away, but counting down again doesn't schedule.
+// no other CPU were online. CPUs don't come and go. Of per-CPU memory there is what
+// percpu.go lists, and no task_struct; a count of preempt_disable that text makes keeps
+// the CPU from being given away, but counting down again doesn't schedule.
 package kernel

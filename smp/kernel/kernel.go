@@ -173,6 +173,7 @@ var exports = []export{
 // stays where it was. Append only.
 var lateExports = []export{
 	{"do_exit", (*Kernel).Exit},
+	{"cond_resched_tasks_rcu_qs", (*Kernel).CondReschedTasks},
 }
 
 // Export returns the address of a routine, or a stub, that text calls by name.
@@ -195,12 +196,30 @@ func Export(name string) (isa.Addr, bool) {
 	return 0, false
 }
 
-// CondResched gives the CPU up if another task wants it, or a grace period
-// waits for this CPU.
+// CondResched is cond_resched. In a non-preemptible build it gives the CPU up if
+// another task wants it, or a grace period waits for this CPU (rcu_all_qs). In a
+// preemptible one that runs as voluntary it preempts the task if another one wants
+// the CPU, and a tasks-RCU grace period still waits for it (__cond_resched calls
+// __schedule with SM_PREEMPT). Under full and lazy it does nothing
+// (preempt_dynamic_disable(cond_resched)). Context: may sleep.
 func (k *Kernel) CondResched(x *smp.Ctx) {
-	if x.NeedResched() || k.RCU.urgent(x) {
+	switch {
+	case k.M.FullPreempt():
+	case k.cfg.Preemptible:
+		if x.NeedResched() {
+			x.PreemptSelf()
+		}
+	case x.NeedResched() || k.RCU.urgent(x):
 		x.Sleep(kapi.Yield)
 	}
+}
+
+// CondReschedTasks is cond_resched_tasks_rcu_qs: a quiescent state of the task for
+// tasks-RCU, then cond_resched. Context: may sleep.
+func (k *Kernel) CondReschedTasks(x *smp.Ctx) {
+	x.Step("cond_resched_tasks_rcu_qs", 0)
+	k.RCU.noted(x)
+	k.CondResched(x)
 }
 
 // User is a spell in user mode: no kernel code of the task is in flight.
@@ -213,8 +232,8 @@ func (k *Kernel) User(x *smp.Ctx) {
 
 // mightSleep is the preemption point of the model voluntary.
 func (k *Kernel) mightSleep(x *smp.Ctx) {
-	x.MightSleepIn(k.RCU.readers[x.Task()] > 0) // a grace period would wait for the sleeper
-	if k.cfg.Voluntary && x.NeedResched() && !x.Atomic() {
-		x.Sleep(kapi.Yield)
+	x.MightSleepIn(k.RCU.readers[x.Task()] > 0)            // a grace period would wait for the sleeper
+	if k.cfg.Voluntary && x.NeedResched() && !x.Atomic() { // might_resched is cond_resched there
+		k.CondResched(x)
 	}
 }

@@ -263,6 +263,18 @@ func (r *RCU) exited(t *smp.Task) { r.switched(t, t, true) }
 // user is told that a task is in user mode.
 func (r *RCU) user(x *smp.Ctx) { r.switched(x.Thread(), x.Thread(), true) }
 
+// noted is told that a task is where nothing of it is in flight that tasks-RCU
+// guards, and goes on: no quiescent state of its CPU.
+func (r *RCU) noted(x *smp.Ctx) {
+	r.quiet(x.CPU(), true)
+	for i := len(r.active) - 1; i >= 0; i-- {
+		if g := r.active[i]; g.flavour == smpev.GPTasks {
+			r.lose(g, x.Task())
+			r.settle(g)
+		}
+	}
+}
+
 // tick is told of a timer interrupt and what it interrupted.
 func (r *RCU) tick(x *smp.Ctx, regs *isa.Regs) {
 	if !r.k.cfg.Preemptible || !r.k.preemptible(x, regs) {

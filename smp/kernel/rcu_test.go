@@ -85,7 +85,14 @@ func TestQuiescentStates(t *testing.T) {
 		{"user mode", func(s *subject) { s.k.User(s.x) },
 			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": sched | rcu | tasks, "full": sched | rcu | tasks, "lazy": sched | rcu | tasks}},
 		{"cond_resched, which sees that it is wanted", func(s *subject) { s.k.CondResched(s.x) },
-			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": sched | rcu | tasks, "full": sched | rcu | tasks, "lazy": sched | rcu | tasks}},
+			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks}},
+		{"cond_resched, where another task wants the CPU", func(s *subject) {
+			s.Wake(s.mate)
+			s.x.Step("subject", 1)
+			s.k.CondResched(s.x)
+		}, map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": sched | rcu}},
+		{"cond_resched_tasks_rcu_qs", func(s *subject) { s.k.CondReschedTasks(s.x) },
+			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": tasks, "full": tasks, "lazy": tasks}},
 		{"a sleep that isn't one", func(s *subject) { s.x.Sleep(&kapi.Is[int]{Var: &s.never.Var, Want: 0}) }, nil},
 		{"a spin", func(s *subject) { s.x.Spin(&kapi.Is[int]{Var: &s.never.Var, Want: 0}) }, nil},
 		{"a spinlock", func(s *subject) {
