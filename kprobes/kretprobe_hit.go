@@ -239,8 +239,7 @@ func (e *Engine) leaveListed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to
 	}
 	for ri := newest; ; ri = ri.below {
 		if e.mine(ri, frame) && (ri == last || !e.s.Mutants.OneHandler) && ri.holder.live.Load(x) {
-			ri.RetAddr = to
-			e.runRet(x, ri, regs)
+			e.runRet(x, ri, to, regs)
 		}
 		if ri == last {
 			break
@@ -289,10 +288,7 @@ func (e *Engine) leaveHashed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to
 				continue
 			}
 			if e.mine(ri, frame) && !ri.gone && (n == 0 || !e.s.Mutants.OneHandler) {
-				if e.s.Return == ReturnHashed {
-					ri.RetAddr = to
-				}
-				e.runRet(x, ri, regs)
+				e.runRet(x, ri, to, regs)
 			}
 			empty = e.recycleHashed(x, b, ri, empty)
 		}
@@ -335,9 +331,18 @@ func (e *Engine) freeAll(x kapi.Context, ri *Instance) {
 	}
 }
 
-// runRet runs the handler of a call. A probe that is hit meanwhile is nested.
-func (e *Engine) runRet(x kapi.Context, ri *Instance, regs *isa.Regs) {
+// runRet runs the handler of a call, and tells it where the call returns to: an
+// instance that isn't the first of its frame has kept the trampoline's address, and
+// until 2.6.37 its handler was told that (mutant RetAddrKept). A probe that is hit
+// meanwhile is nested.
+func (e *Engine) runRet(x kapi.Context, ri *Instance, to isa.Addr, regs *isa.Regs) {
 	r := ri.Rp
+	if !e.s.Mutants.RetAddrKept {
+		ri.RetAddr = to
+	}
+	if e.s.Mutants.RetAddrLost {
+		ri.RetAddr = e.ret.trampoline
+	}
 	x.Work(kapi.WorkReturn, 1)
 	if r.Handler == nil {
 		return

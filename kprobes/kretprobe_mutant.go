@@ -30,7 +30,11 @@ type RetMutants struct {
 	DisarmTrampoline bool
 	// LockInNMI takes the locks of return probes in an NMI, too, which may have
 	// interrupted their holder (until 3.7).
-	LockInNMI        bool
+	LockInNMI bool
+	// RetAddrKept tells a return handler what its own instance has kept: the trampoline's
+	// address, where another return probe of the function was first (until 2.6.37).
+	RetAddrKept      bool
+	RetAddrLost      bool // every return handler is told the trampoline's address
 	NoHook           bool // the return address stays on the stack
 	EntryReturns     bool // the pre_handler of a return probe returns non-zero
 	OneHandler       bool // of a frame's calls only the handler of the one that knows where to runs

@@ -15,29 +15,34 @@ var ReturnPairs = Property{
 	Says: "A return probe's handler runs once for each call that its entry_handler has let pass, where that call returns, and is told the address that it returns to.",
 	Kinds: []traces.Kind{
 		smpev.CallEnd, smpev.Exit, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.NoPre,
-		kpev.RetEntry, kpev.RetLeft, kpev.RetReturn, kpev.Hooked, kpev.Trampoline,
+		kpev.RetEntry, kpev.RetLeft, kpev.RetReturn, kpev.Hooked, kpev.Trampoline, kpev.Contexts,
 	},
 	Reads:   []traces.Kind{kpev.ApiEnter, kpev.ApiReturn, kpev.Kind},
 	New:     func(s *Scene) Monitor { return &returnPairs{scene: s} },
 	Touches: pairTouches,
 }
 
-// returnPairs follows the calls that an entry_handler has seen, by the place of
-// their return address: it knows where they return to before the engine has put
-// the trampoline there.
+// returnPairs follows the calls that return probes follow, by the place of their
+// return address. Where a call returns to an entry_handler sees, before the engine
+// has put the trampoline there; of a probe without one the engine says it when it
+// does (Hooked), and is held to it twice: by what it tells the handler, and by where
+// the trampoline goes to.
 type returnPairs struct {
-	scene  *Scene
-	open   []openCall
-	silent []uint64 // the probes without a handler
+	scene      *Scene
+	open       []openCall
+	silent     []uint64 // the probes without a handler
+	trampoline uint64   // its address
 }
 
 type openCall struct {
 	task            uint8
 	probe, sp, addr uint64
 	moves           uint32 // of the probe's registration, when it began
+	hooked          bool   // the engine has said that the trampoline is in its place
+	told            bool   // a handler was told addr
 }
 
-func (m *returnPairs) Reset() { m.open, m.silent = m.open[:0], m.silent[:0] }
+func (m *returnPairs) Reset() { m.open, m.silent, m.trampoline = m.open[:0], m.silent[:0], 0 }
 
 func (m *returnPairs) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
@@ -45,10 +50,10 @@ func (m *returnPairs) Event(e *traces.Event) *traces.Finding {
 		m.silent = append(m.silent, e.A)
 	case kpev.RetEntry:
 		m.begins(e)
-	case kpev.Hooked: // of a return probe that has no entry_handler to know it from
-		if m.at(e.Task, e.B) == nil {
-			m.open = append(m.open, openCall{e.Task, ranAlready, e.B, e.C, 0})
-		}
+	case kpev.Contexts:
+		m.trampoline = e.C
+	case kpev.Hooked:
+		m.hooked(e)
 	case kpev.RetLeft:
 		m.take(func(c openCall) bool { return c.task == e.Task && c.probe == e.A && c.sp == e.B })
 	case kpev.RetReturn:
@@ -68,14 +73,39 @@ func (m *returnPairs) Event(e *traces.Event) *traces.Finding {
 func (m *returnPairs) End(bool) *traces.Finding { return nil }
 
 func (m *returnPairs) begins(e *traces.Event) {
-	c := openCall{e.Task, e.A, e.B, e.C, 0}
-	if o := m.at(e.Task, e.B); o != nil { // another return probe of the function has put the trampoline there
+	c := openCall{task: e.Task, probe: e.A, sp: e.B, addr: e.C}
+	if o := m.at(e.Task, e.B); e.C == m.trampoline && o != nil { // another return probe of the function has put it there
 		c.addr = o.addr
 	}
+	m.left(e.Task, e.B, c.addr)
 	if i := m.scene.probes.index(e.A); i >= 0 {
 		c.moves = m.scene.probes.list[i].moves
 	}
 	m.open = append(m.open, c)
+}
+
+// hooked takes that the trampoline is in the place of a return address.
+func (m *returnPairs) hooked(e *traces.Event) {
+	o := m.at(e.Task, e.B)
+	if e.C == m.trampoline && o != nil { // it is there already
+		return
+	}
+	for i := range m.open {
+		if c := &m.open[i]; c.task == e.Task && c.sp == e.B && !c.hooked { // an entry_handler has seen it
+			c.hooked = true
+			return
+		}
+	}
+	m.left(e.Task, e.B, e.C)
+	if m.at(e.Task, e.B) == nil {
+		m.open = append(m.open, openCall{task: e.Task, probe: ranAlready, sp: e.B, addr: e.C, hooked: true})
+	}
+}
+
+// left takes away the calls of a place that don't return to addr: another call has
+// it now, so that their frames were left without a return.
+func (m *returnPairs) left(task uint8, sp, addr uint64) {
+	m.take(func(c openCall) bool { return c.task == task && c.sp == sp && c.addr != addr })
 }
 
 // at returns the first call whose return address is at a place.
@@ -89,19 +119,23 @@ func (m *returnPairs) at(task uint8, sp uint64) *openCall {
 }
 
 func (m *returnPairs) returns(e *traces.Event) *traces.Finding {
+	c := m.at(e.Task, e.B)
+	entry := m.scene.probes.kind(e.A).about&aboutEntry != 0
 	for i := range m.open {
-		c := m.open[i]
-		if c.task != e.Task || c.probe != e.A || c.sp != e.B {
-			continue
+		if o := &m.open[i]; o.task == e.Task && o.probe == e.A && o.sp == e.B {
+			c, entry, o.probe = o, false, ranAlready // it stays for who comes behind it at this place
+			break
 		}
-		if m.open[i].probe = ranAlready; c.addr != e.C { // it stays for who comes behind it at this place
-			return found(e, c.addr, "tells the handler of probe %d that its call returns to %#x; it returns to %#x", e.A, e.C, c.addr)
-		}
-		return nil
 	}
-	if m.scene.probes.kind(e.A).about&aboutEntry != 0 {
+	switch {
+	case entry:
 		return found(e, e.C, "runs the handler of probe %d for a call that its entry_handler hasn't let pass", e.A)
+	case c == nil:
+		return found(e, e.C, "runs the handler of probe %d for a call that it doesn't follow, and tells it that this returns to %#x", e.A, e.C)
+	case c.addr != e.C:
+		return found(e, c.addr, "tells the handler of probe %d that its call returns to %#x; it returns to %#x", e.A, e.C, c.addr)
 	}
+	c.told = true
 	return nil
 }
 
@@ -112,7 +146,14 @@ const ranAlready = ^uint64(0)
 func (m *returnPairs) passed(e *traces.Event) (f *traces.Finding) {
 	for i := range m.open {
 		c := &m.open[i]
-		if c.task != e.Task || c.sp != e.A || c.probe == ranAlready || slices.Contains(m.silent, c.probe) {
+		if c.task != e.Task || c.sp != e.A {
+			continue
+		}
+		if c.told && e.B != c.addr {
+			f = found(e, c.addr, "lets a call return to %#x of which a handler was told that it returns to %#x", e.B, c.addr)
+			break
+		}
+		if c.probe == ranAlready || slices.Contains(m.silent, c.probe) {
 			continue
 		}
 		if k := m.scene.probes.index(c.probe); k >= 0 {

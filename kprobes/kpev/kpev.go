@@ -36,7 +36,7 @@ const (
 	JprobeEnter                               // [probe, sp, 0] registers and stack are kept, and the entry of a jprobe runs
 	JprobeLeave                               // [probe, sp, 0] they are as they were
 	Kind                                      // [probe, kind, about] what it is, if that isn't a plain kprobe or there is an edition; about: see IsDisabled; heads the log (harness)
-	Contexts                                  // [detour, returns, own] whether the handlers behind a detour, and those of return probes, run with interrupts off, and how many slots the kernel keeps for probes of its own; heads the log (harness)
+	Contexts                                  // [detour, returns, trampoline] whether the handlers behind a detour, and those of return probes, run with interrupts off, and where the trampoline of return probes is; heads the log (harness)
 	Context                                   // [probe, which, bits] of the handler that has begun: see PreemptOff (harness)
 	RetEntry                                  // [probe, sp, addr] a return probe's entry_handler runs: addr is on the stack at sp (harness)
 	RetLeft                                   // [probe, sp, 0] and wants nothing more of the call (harness)
@@ -128,7 +128,7 @@ var _ = traces.Define(traces.KprobesBlock,
 	traces.Spec{Name: "JprobeEnter", Args: []string{"probe", "sp"}},
 	traces.Spec{Name: "JprobeLeave", Args: []string{"probe", "sp"}},
 	traces.Spec{Name: "Kind", Args: []string{"probe", "kind", "about"}},
-	traces.Spec{Name: "Contexts", Args: []string{"detour", "returns", "own"}},
+	traces.Spec{Name: "Contexts", Args: []string{"detour", "returns", "trampoline"}},
 	traces.Spec{Name: "Context", Args: []string{"probe", "which", "bits"}},
 	traces.Spec{Name: "RetEntry", Args: []string{"probe", "sp", "addr"}},
 	traces.Spec{Name: "RetLeft", Args: []string{"probe", "sp"}},

@@ -125,7 +125,7 @@ func (r *Rig) tellProbes() {
 
 func (r *Rig) tellContexts() {
 	m := &r.Scenario.Machine
-	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Returns >= kprobes.ReturnHashed), 0)
+	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Returns >= kprobes.ReturnHashed), uint64(r.Kernel.Stub("kretprobe_trampoline")))
 }
 
 // tellProbe is tellProbes of one.
