@@ -68,7 +68,7 @@ func (m *Machine) enter(c *CPU, ip isa.Addr) {
 	}
 	g := m.gate(ip)
 	if g == nil {
-		m.refuseAt(c, ip, "no routine begins here")
+		m.garbled(c, ip, nil, "no routine begins here")
 		return
 	}
 	x := m.acquire(c, t)
@@ -83,7 +83,7 @@ func (m *Machine) enter(c *CPU, ip isa.Addr) {
 func (m *Machine) leaveGate(c *CPU) {
 	ra, ok := m.data.Load(c.regs.SP(), m.word)
 	if !ok {
-		m.refuseAt(c, c.regs.SP(), "no return address on the stack")
+		m.garbled(c, c.regs.SP(), nil, "no return address on the stack")
 		return
 	}
 	c.regs.R[isa.RSP] += uint64(m.word)

@@ -44,6 +44,11 @@ type Hooks struct {
 	// Idle is called when an interrupt has returned to a CPU's idle loop.
 	Idle func(cpu int)
 
+	// Blames is asked about what the machine won't execute, at ip: whether the input has
+	// no part in it, so that the kernel dies of it and no run is refused. code are the
+	// bytes, nil if there are none. nil: the input is always to blame.
+	Blames func(ip isa.Addr, code []byte) bool
+
 	// Exiting is called by a program at its end, as a routine: it may wait.
 	Exiting func(x *Ctx)
 
@@ -113,6 +118,7 @@ type Machine struct {
 	outcome Outcome
 	over    bool
 	refusal error
+	died    string // what Hooks.Blames was asked about, if the kernel has died of it
 
 	sources []*Source
 	gates   []gate
@@ -305,7 +311,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	m.p.Seq, m.p.Moves, m.moves = 0, [3]uint64{}, [3]uint64{}
 	m.hold, m.outlasts, m.steps, m.settled, m.limit, m.instr, m.parks = 0, 0, 0, 0, 0, 0, 0
 	m.lead, m.errand, m.next = nil, nil, sim.NoMover
-	m.over, m.outcome, m.refusal = false, Passed, nil
+	m.over, m.outcome, m.refusal, m.died = false, Passed, nil, ""
 	m.waiters, m.recheck = m.waiters[:0], false
 	clear(m.waitOn[:])
 	m.resetClocks()
@@ -369,6 +375,9 @@ func (m *Machine) Close() {
 
 // Refusal says what the machine wouldn't execute, after Refused.
 func (m *Machine) Refusal() error { return m.refusal }
+
+// Died says what the machine wouldn't execute, if the kernel has died of it; else "".
+func (m *Machine) Died() string { return m.died }
 
 // Log returns the machine's log.
 func (m *Machine) Log() *traces.Log { return m.log }

@@ -158,7 +158,7 @@ func (m *Machine) finish(x *Ctx) {
 	}
 	if f.trap {
 		if !m.storeFrame(f.base, &x.regs) {
-			m.refuseAt(c, f.base, "the trap frame is not mapped")
+			m.garbled(c, f.base, nil, "the trap frame is not mapped")
 		}
 		f.kind, f.ctx = iret, nil
 		m.drop(x)
@@ -184,7 +184,7 @@ func (x *Ctx) Call(f isa.Addr) uint64 {
 	word := uint64(m.word)
 	sp := was.R[isa.RSP]&^15 - word
 	if !x.m.data.Store(isa.Addr(sp), m.word, uint64(m.returnGate())) {
-		x.m.refuseAt(c, f, "no stack to call it on")
+		x.m.garbled(c, f, nil, "no stack to call it on")
 		x.giveWay(sim.NoMover)
 	}
 	c.regs.R[isa.RSP], c.regs.IP = sp, f

@@ -188,13 +188,25 @@ func (m *Machine) refuse(c *CPU, in *isa.Inst, out isa.Outcome) {
 	if out == isa.Halt {
 		what = "hlt in text that a task runs: only the idle task halts"
 	}
-	m.refuseAt(c, in.Addr, fmt.Sprintf("% x: %s: %s", in.Bytes(), in.String(), what))
+	m.garbled(c, in.Addr, in.Bytes(), fmt.Sprintf("% x: %s: %s", in.Bytes(), in.String(), what))
 }
 
 // undecodable ends the run: bytes that are no instruction, and no monitor
 // took them for a finding.
 func (m *Machine) undecodable(c *CPU, ip isa.Addr, b []byte) {
-	m.refuseAt(c, ip, fmt.Sprintf("% x: no instruction", b))
+	m.garbled(c, ip, b, fmt.Sprintf("% x: no instruction", b))
+}
+
+// garbled ends the run at what can't be executed: the kernel dies of it, or, if the
+// input is to blame, the run is refused.
+func (m *Machine) garbled(c *CPU, ip isa.Addr, code []byte, what string) {
+	if m.log.Found == nil && m.hooks.Blames != nil && m.hooks.Blames(ip, code) {
+		m.died = what
+		if m.emit(c, smpev.Oops, smpev.VecGarbage, uint64(ip), 0); m.log.Found != nil {
+			m.end(Violated)
+		}
+	}
+	m.refuseAt(c, ip, what)
 }
 
 func (m *Machine) refuseAt(c *CPU, ip isa.Addr, what string) { m.refuseIn(c, m.Symbol(ip), what) }

@@ -40,6 +40,9 @@ func (r *Rig) catchMissing(x *smp.Ctx, regs *isa.Regs) bool {
 			`percpu("const_pcpu_hot", …) or, for other kernels than 6.6 to 6.14, percpu("pcpu_hot", …) or percpu("current_task", …)`)
 		return true
 	}
+	if !r.twin && fault != regs.IP && r.blames(regs.IP, r.codeAt(regs.IP)) {
+		return false
+	}
 	if name := r.missingAt(fault - offset); name != "" && fault != regs.IP {
 		x.Refuse(place, fmt.Sprintf("reads or writes this CPU's %s, which nobody defines: define it above elf(), percpu(%q, …)", name, name))
 		return true

@@ -176,6 +176,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		r.programs = append(r.programs, p)
 	}
 	r.catchFaults()
+	m.Hooks().Blames = r.blames
 	if err := r.addSources(); err != nil {
 		m.Close()
 		return nil, err
@@ -444,6 +445,9 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	switch {
 	case r.Log.Found != nil:
 		run.Outcome, run.Finding = smp.Violated, *r.Log.Found
+		if why := m.Died(); why != "" && run.Finding.Message != "" {
+			run.Finding.Message += ": " + why
+		}
 		run.Property = r.monitors.Finder()
 	case run.Outcome == smp.Stuck || run.Outcome == smp.Exhausted:
 		run.Property = &properties.Progress

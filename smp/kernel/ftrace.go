@@ -1,7 +1,7 @@
 package kernel
 
 import (
-	"kpsim/sim"
+	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 )
@@ -283,7 +283,8 @@ func (f *Ftrace) caller(x kapi.Context, regs *isa.Regs) {
 	mem := x.Memory()
 	back, ok := mem.Load(regs.SP(), 8)
 	if !ok {
-		sim.Bug("ftrace_caller was called without a return address")
+		x.(*smp.Ctx).Bug("ftrace_caller was called without a return address")
+		return
 	}
 	x.PreemptDisable()
 	r := *regs

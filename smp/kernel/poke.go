@@ -1,9 +1,9 @@
 package kernel
 
 import (
+	"fmt"
 	"slices"
 
-	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
@@ -117,7 +117,8 @@ func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
 		if as[0] != isa.Int3 {
 			in, err := p.k.M.Decode(as, w.At)
 			if err != nil || !emulates(in) {
-				sim.Bug("text_poke: % x at %#x is nothing that the breakpoint's handler can do", as, uint64(w.At))
+				x.(*smp.Ctx).Bug(fmt.Sprintf("text_poke: % x at %#x is nothing that the breakpoint's handler can do", as, uint64(w.At)))
+				in = nil
 			}
 			e.as = in
 		}

@@ -78,6 +78,9 @@ const (
 	VecTimer = 0xec
 	VecResch = 0xfd
 	VecCall  = 0xfb // function call IPI: sync_core
+
+	// VecGarbage is no vector: the CPU stands before what the machine doesn't execute.
+	VecGarbage = 0x100
 )
 
 // Owners of a trap, as in Claim (and as in kapi, where patchers find them).

@@ -11,6 +11,9 @@ var vectorNames = [256]string{
 // Vector names a vector for people: an exception as the manuals do (SDM 3A, table 6-1), an
 // interrupt by what it is for.
 func Vector(v uint64) string {
+	if v == VecGarbage {
+		return "what isn't to be executed"
+	}
 	if v < uint64(len(vectorNames)) && vectorNames[v] != "" {
 		return vectorNames[v]
 	}
