@@ -342,7 +342,9 @@ func (r *Rig) addSources() error {
 			x.Step("timer handler, interrupts on", 1)
 		}
 		if s.Run != "" {
-			anyRegs(x.Regs()) // not those of what was interrupted
+			regs := x.Regs()
+			anyRegs(regs) // not those of what was interrupted
+			setArgs(regs, s.Args)
 			x.Call(r.funcs[s.Run])
 		}
 	}

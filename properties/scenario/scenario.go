@@ -321,10 +321,11 @@ const (
 type Source struct {
 	Kind   SourceKind
 	CPU    int
-	AtMost int    // how often it may fire in a run
-	Run    string // a function the handler calls, or ""
-	Opens  bool   // a timer handler that turns interrupts on before it ends
-	Idle   bool   // it comes while its CPU is idle, too
+	AtMost int      // how often it may fire in a run
+	Run    string   // a function the handler calls, or ""
+	Args   []uint64 // of that call, at most MaxArgs
+	Opens  bool     // a timer handler that turns interrupts on before it ends
+	Idle   bool     // it comes while its CPU is idle, too
 }
 
 // Expect is what the author expects of all schedules together.

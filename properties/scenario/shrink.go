@@ -283,7 +283,7 @@ func (s *Scenario) plainerSources(list []Edit) []Edit {
 			tries = append(tries, Source{Kind: SourceNMI, CPU: x.CPU, AtMost: x.AtMost})
 		}
 		for _, y := range tries {
-			if y == x {
+			if y.Kind == x.Kind && x.Run == "" && y.Opens == x.Opens && y.Idle == x.Idle { // it is that already
 				continue
 			}
 			edit := func(c *Scenario) { c.Sources[i] = y }
