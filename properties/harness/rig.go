@@ -245,7 +245,7 @@ func (r *Rig) load() error {
 	}
 	for i := range sc.Probes {
 		if f, known := sc.Place(&sc.Probes[i]); known {
-			r.site(f, sc.Probes[i].Offset)
+			r.site(f, sc.Probes[i].Offset+sc.Entry(&sc.Probes[i]))
 		}
 	}
 	for i := range sc.Labels {

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"kpsim/kprobes"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/isa"
 )
 
@@ -119,6 +120,8 @@ type Machine struct {
 	Jprobes          bool
 	NoBatches        bool // no arrays, no disable, no enable (2.6)
 	NoOptprobes      bool
+	Retpoline        bool // CONFIG_RETPOLINE: as far as the rules of probing ask for it
+	IBT              bool // CONFIG_X86_KERNEL_IBT: likewise; a probe at a function's endbr64 goes behind it
 	Order            kprobes.Order
 	Batch            Choice
 	SaveSS           bool // detours save a whole register image (5.10 and later)
@@ -204,6 +207,22 @@ func (s *Scenario) Place(k *Probe) (f string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// Entry returns how far behind the place that a probe is asked for it goes: behind the
+// endbr64 of a function, on a machine that is built with IBT; else 0.
+func (s *Scenario) Entry(k *Probe) int {
+	f, ok := s.Place(k)
+	if !ok || k.Offset != 0 || !s.Machine.IBT {
+		return 0
+	}
+	kernel := s.Machine.Engine().Kernel
+	for i := range s.Texts {
+		if s.Texts[i].Name == f {
+			return rules.Entry(&kernel, s.Texts[i].Code)
+		}
+	}
+	return 0
 }
 
 // StepKind names what a handler does.
