@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -309,6 +310,9 @@ func (r *Rig) text(name string) *scenario.Text {
 func (r *Rig) loadInsns(t *scenario.Text) error {
 	for off := 0; off < len(t.Code); {
 		in, err := isa.Decode(t.Code[off:], t.At+isa.Addr(off))
+		if err != nil && len(bytes.Trim(t.Code[off:], "\x00")) == 0 {
+			break // half an instruction of the zeros behind a section
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %s+%#x: % x: %w", r.Scenario.Name, t.Name, off, t.Code[off:min(off+15, len(t.Code))], err)
 		}
