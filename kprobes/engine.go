@@ -81,15 +81,15 @@ type memory struct {
 
 // looked is the function that the rules have looked at last.
 type looked struct {
-	judge   rules.Judge   // owned by kprobe_mutex
-	kernel  rules.Kernel  // owned by kprobe_mutex
-	of      kapi.Function // owned by kprobe_mutex
-	code    []byte        // owned by kprobe_mutex: its bytes, and some behind it
-	plain   bool          // owned by kprobe_mutex: there are no sites and no exception table
-	found   []kapi.Site   // owned by kprobe_mutex
-	sites   []rules.Site  // owned by kprobe_mutex
-	extable []int         // owned by kprobe_mutex
-	thunks  [1]rules.Span // owned by kprobe_mutex
+	judge   rules.Judge                 // owned by kprobe_mutex
+	kernel  rules.Kernel                // owned by kprobe_mutex
+	of      kapi.Function               // owned by kprobe_mutex
+	code    []byte                      // owned by kprobe_mutex: its bytes, and some behind it
+	plain   bool                        // owned by kprobe_mutex: there are no sites and no exception table
+	found   []kapi.Site                 // owned by kprobe_mutex
+	sites   []rules.Site                // owned by kprobe_mutex
+	extable []int                       // owned by kprobe_mutex
+	thunks  [len(thunkNames)]rules.Span // owned by kprobe_mutex
 }
 
 // New builds the engine and hooks it to the kernel.

@@ -2,6 +2,7 @@ package kprobes
 
 import (
 	"bytes"
+	"strings"
 
 	"kpsim/kprobes/rules"
 	"kpsim/smp/isa"
@@ -152,15 +153,33 @@ const (
 	thunksTo   = "__indirect_thunk_end"
 )
 
-// thunks returns where they are, if there are any: a jump there is an indirect one.
+// thunkNames are those of the thunks: one a register, and that for returns.
+var thunkNames = func() (names [17]string) {
+	for i, r := range strings.Fields("rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15") {
+		names[i] = "__x86_indirect_thunk_" + r
+	}
+	names[16] = "__x86_return_thunk"
+	return names
+}()
+
+// thunks returns where they are, if there are any: a jump there is an indirect one. They
+// lie together, with a symbol at each end, or are found by their names.
 func (e *Engine) thunks() []rules.Span {
-	from, ok := e.d.Symbols.Named(thunksFrom)
-	to, too := e.d.Symbols.Named(thunksTo)
-	if !e.s.Kernel.Retpoline || !ok || !too {
+	if !e.s.Kernel.Retpoline {
 		return nil
 	}
-	e.looked.thunks[0] = rules.Span{Start: from.Addr, End: to.Addr}
-	return e.looked.thunks[:]
+	from, ok := e.d.Symbols.Named(thunksFrom)
+	to, too := e.d.Symbols.Named(thunksTo)
+	spans := e.looked.thunks[:0]
+	if ok && too {
+		return append(spans, rules.Span{Start: from.Addr, End: to.Addr})
+	}
+	for _, name := range thunkNames {
+		if f, ok := e.d.Symbols.Named(name); ok {
+			spans = append(spans, rules.Span{Start: f.Addr, End: f.Addr + isa.Addr(f.Size)})
+		}
+	}
+	return spans
 }
 
 // loadFacts asks for the facts of each byte.

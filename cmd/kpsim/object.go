@@ -135,15 +135,14 @@ func (u *underKernel) kernel(k rules.Kernel) (rules.Kernel, error) {
 	if u.Edition == "k61" || u.Edition == "k612" { // a slip that costs nothing
 		u.Profile, u.Edition = u.Edition, ""
 	}
+	profile, known := rules.ParseProfile(u.Profile)
 	switch {
-	case u.Profile != "" && u.Profile != "k61" && u.Profile != "k612":
+	case u.Profile != "" && !known:
 		return k, fmt.Errorf("--profile %s: there is no such profile; write k61 or k612", u.Profile)
 	case u.Profile != "" && u.Edition != "":
 		return k, fmt.Errorf("--profile %s and --edition %s: a profile has its edition; leave one out", u.Profile, u.Edition)
-	case u.Profile == "k61":
-		k = rules.K61
-	case u.Profile == "k612":
-		k = rules.K612
+	case u.Profile != "":
+		k = profile
 	}
 	if u.Edition != "" {
 		e, ok := rules.ParseEdition(u.Edition)
@@ -158,22 +157,8 @@ func (u *underKernel) kernel(k rules.Kernel) (rules.Kernel, error) {
 	if u.Config == "" {
 		return k, nil
 	}
-	options := configOptions(&k)
-	for _, o := range options {
-		*o.set = *o.set && o.stays
-	}
-	for name := range strings.SplitSeq(noneOr(u.Config), ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(name), "=")
-		i := slices.IndexFunc(options, func(o configOption) bool {
-			return o.name == strings.TrimPrefix(strings.ToUpper(name), "CONFIG_")
-		})
-		switch {
-		case name == "":
-		case i < 0 || value != "" && value != "y" && value != "n":
-			return k, fmt.Errorf("--config %s: the rules ask for no such option; write some of PREEMPTION,RETPOLINE,IBT,FTRACE, or none, or OPTPROBES=n", u.Config)
-		default:
-			*options[i].set = value != "n"
-		}
+	if err := k.Configure(u.Config); err != nil {
+		return k, fmt.Errorf("--config %s: %w", u.Config, err)
 	}
 	return k, nil
 }
@@ -194,18 +179,6 @@ func stock(e rules.Edition) rules.Kernel {
 	return rules.K612
 }
 
-// A configOption is one that the rules ask for.
-type configOption struct {
-	name  string
-	set   *bool
-	stays bool // set as it was, unless it is named
-}
-
-func configOptions(k *rules.Kernel) []configOption {
-	return []configOption{{"PREEMPTION", &k.Preemption, false}, {"RETPOLINE", &k.Retpoline, false}, {"IBT", &k.IBT, false},
-		{"FTRACE", &k.Ftrace, false}, {"OPTPROBES", &k.Optprobes, true}}
-}
-
 // describe says which kernel it is.
 func describe(k rules.Kernel) string {
 	switch k {
@@ -220,16 +193,10 @@ func describe(k rules.Kernel) string {
 // options says what of a kernel the rules ask for.
 func options(k rules.Kernel) string {
 	text := "edition " + k.Edition.String()
-	var set []string
-	for _, o := range configOptions(&k) {
-		if *o.set {
-			set = append(set, o.name)
-		}
+	if set := k.Options(); len(set) > 0 {
+		text += "\nwith " + strings.Join(set, " ")
 	}
-	if len(set) == 0 {
-		return text
-	}
-	return text + "\nwith " + strings.Join(set, " ")
+	return text
 }
 
 func editionNames() []string {

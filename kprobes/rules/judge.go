@@ -215,6 +215,9 @@ func (j *Judge) AtAny(offset int) Verdict { return j.at(offset, true) }
 // the kernel decodes them from the function's start.
 func (j *Judge) Boundary(offset int) bool { return j.bytes[offset].insn != 0 }
 
+// Inside is the reason why no probe is at an offset at which no instruction begins.
+func (j *Judge) Inside(offset int) Reason { return Reason{Kind: Boundary, At: j.before(offset)} }
+
 // Length returns the length of the instruction that the kernel sees at an offset
 // of 0 to Size-1, probes refused or not; 0: none begins there, or it is
 // undecodable. The linear walk from the function's start goes by it.

@@ -18,6 +18,8 @@ type Survey struct {
 	OneCPU bool
 	// NeverBoosts: no copy is given a jump back, whatever the rules say of it.
 	NeverBoosts bool
+	// AnyByte: no boundary is looked at, as in 2.6; EachBoundary: they are, in 2.6 too.
+	AnyByte, EachBoundary bool
 
 	judge  rules.Judge
 	f      rules.Function
@@ -39,16 +41,16 @@ type Row struct {
 func New(m *image.Module, k rules.Kernel) *Survey {
 	s := &Survey{Module: m, Kernel: k}
 	for i := range m.Imports {
-		if im := &m.Imports[i]; isThunk(im.Name) {
+		if im := &m.Imports[i]; IsThunk(im.Name) {
 			s.thunks = append(s.thunks, rules.Span{Start: im.Addr, End: im.End()})
 		}
 	}
 	return s
 }
 
-// isThunk tells the thunks that indirect jumps and returns are compiled to go
+// IsThunk tells the thunks that indirect jumps and returns are compiled to go
 // through (arch/x86/lib/retpoline.S).
-func isThunk(name string) bool {
+func IsThunk(name string) bool {
 	return strings.HasPrefix(name, "__x86_indirect_thunk_") || name == "__x86_return_thunk"
 }
 
@@ -95,6 +97,12 @@ func (s *Survey) Row(sym *image.Symbol, off int) Row {
 // at judges a byte of the function that was loaded.
 func (s *Survey) at(off int) rules.Verdict {
 	v := s.judge.At(off)
+	switch {
+	case s.AnyByte:
+		v = s.judge.AtAny(off)
+	case s.EachBoundary && v.Errno == 0 && s.Kernel.Edition == rules.Edition26 && !s.judge.Boundary(off):
+		v = rules.Verdict{Offset: off, Errno: -84, Why: s.judge.Inside(off)}
+	}
 	v.Boosted = v.Boosted && !s.NeverBoosts
 	return v
 }

@@ -111,6 +111,7 @@ func (r *Rig) addClients() error {
 		r.Machine.Watch(at, int(in.Len))
 		k.Prefix.Add(at)
 	}
+	r.addReserved()
 	for i := range sc.Calls {
 		c := &sc.Calls[i]
 		var sites []kernel.CallSite
@@ -131,6 +132,25 @@ func (r *Rig) addClients() error {
 		r.calls = append(r.calls, s)
 	}
 	return nil
+}
+
+// addReserved tells the kernel what its tables say of text that nobody rewrites, and where
+// thunks are that nobody defines.
+func (r *Rig) addReserved() {
+	kinds := [...]kapi.SiteKind{scenario.ReservedBug: kapi.SiteBug, scenario.ReservedLabel: kapi.SiteJumpLabel, scenario.ReservedStaticCall: kapi.SiteStaticCall}
+	for _, s := range r.Scenario.Reserved {
+		at := r.funcs[s.Func]
+		if s.By == scenario.ReservedBlacklist {
+			r.Kernel.Symbols.Ban(kapi.Function{Name: s.Func, Addr: at, Size: len(r.text(s.Func).Code)}, kapi.BanSection)
+			continue
+		}
+		r.Kernel.Symbols.AddSite(kapi.Site{Addr: at + isa.Addr(s.Offset), Size: s.Size, Kind: kinds[s.By]})
+	}
+	for _, x := range r.Scenario.Missing {
+		if r.Scenario.Machine.Retpoline && x.Thunk() {
+			r.Kernel.Symbols.Add(kapi.Function{Name: x.Name, Addr: x.At, Size: x.Size}, nil)
+		}
+	}
 }
 
 // calledBy reports whether a static call is ever set to a function.

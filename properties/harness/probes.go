@@ -33,7 +33,7 @@ func (r *Rig) unregistered() {
 		}
 		at := isa.Addr(0)
 		if f, known := r.Scenario.Place(sp); known {
-			at = r.funcs[f] + isa.Addr(sp.Offset)
+			at = r.funcs[f] + isa.Addr(sp.Offset+r.Scenario.Entry(sp))
 		}
 		r.placed = append(r.placed, at)
 		ret := kprobes.Kretprobe{Kprobe: p, Maxactive: sp.Maxactive, DataSize: sp.DataSize}
@@ -281,7 +281,7 @@ func (r *Rig) begins(x kapi.Context, call uint64, i int) {
 			k.Addr = r.fresh[i].Addr
 		}
 	}
-	if k.Symbol == "" {
+	if k.Symbol == "" && k.Addr != r.fresh[i].Addr { // else it is placed, behind an endbr64 if there is one
 		at = k.Addr
 	}
 	x.Emit(kpev.ApiEnter, call, uint64(i), uint64(at))

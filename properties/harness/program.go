@@ -110,13 +110,18 @@ func (p *program) do(x *smp.Ctx, i int) {
 // argRegs are the registers of integer arguments (System V ABI).
 var argRegs = [...]isa.Reg{isa.RDI, isa.RSI, isa.RDX, isa.RCX, isa.R8, isa.R9}
 
+// setArgs gives a call its arguments.
+func setArgs(regs *isa.Regs, args []uint64) {
+	for i, a := range args {
+		regs.R[argRegs[i]] = a
+	}
+}
+
 // call calls a function and tells what it left.
 func (p *program) call(x *smp.Ctx, i int) {
 	op, regs := &p.ops[i], x.Regs()
 	anyRegs(regs)
-	for i, a := range op.Args {
-		regs.R[argRegs[i]] = a
-	}
+	setArgs(regs, op.Args)
 	x.Step("call", int(p.calls))
 	p.r.census.enter(int(p.task.ID), p.called[i])
 	x.Call(p.called[i].from)

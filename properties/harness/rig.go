@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -246,7 +247,7 @@ func (r *Rig) load() error {
 	}
 	for i := range sc.Probes {
 		if f, known := sc.Place(&sc.Probes[i]); known {
-			r.site(f, sc.Probes[i].Offset)
+			r.site(f, sc.Probes[i].Offset+sc.Entry(&sc.Probes[i]))
 		}
 	}
 	for i := range sc.Labels {
@@ -310,6 +311,9 @@ func (r *Rig) text(name string) *scenario.Text {
 func (r *Rig) loadInsns(t *scenario.Text) error {
 	for off := 0; off < len(t.Code); {
 		in, err := isa.Decode(t.Code[off:], t.At+isa.Addr(off))
+		if err != nil && len(bytes.Trim(t.Code[off:], "\x00")) == 0 {
+			break // half an instruction of the zeros behind a section
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %s+%#x: % x: %w", r.Scenario.Name, t.Name, off, t.Code[off:min(off+15, len(t.Code))], err)
 		}
@@ -343,7 +347,9 @@ func (r *Rig) addSources() error {
 			x.Step("timer handler, interrupts on", 1)
 		}
 		if s.Run != "" {
-			anyRegs(x.Regs()) // not those of what was interrupted
+			regs := x.Regs()
+			anyRegs(regs) // not those of what was interrupted
+			setArgs(regs, s.Args)
 			x.Call(r.funcs[s.Run])
 		}
 	}

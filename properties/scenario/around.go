@@ -156,6 +156,9 @@ func (c checker) around() error {
 	if err := c.locked(); err != nil {
 		return err
 	}
+	if err := c.reserved(); err != nil {
+		return err
+	}
 	for i := range c.s.Calls {
 		if err := c.staticCall(&c.s.Calls[i], part{theCalls, i, -1}); err != nil {
 			return err
@@ -267,7 +270,7 @@ type pageOwner struct{ name, section string }
 
 // around prints modules, sites and static calls.
 func (p *printer) around(s *Scenario) {
-	p.gap(len(s.Modules) + len(s.Sites) + len(s.Locked) + len(s.Calls))
+	p.gap(len(s.Modules) + len(s.Sites) + len(s.Locked) + len(s.Calls) + len(s.Reserved))
 	names := func(list []string) string {
 		text := ""
 		for i, name := range list {
@@ -310,6 +313,7 @@ func (p *printer) around(s *Scenario) {
 			p.unless(k.Trampoline == "", "trampoline", p.symbols[k.Trampoline]),
 			p.unless(k.Target == "", "target", p.symbols[k.Target]))
 	}
+	p.printReserved(s)
 }
 
 // usedAround are the functions that modules, sites and static calls name.
@@ -352,6 +356,9 @@ func (s *Scenario) fewerAround(list []Edit) []Edit {
 	for i := len(s.Locked) - 1; i >= 0; i-- {
 		list = append(list, Edit{Says: "lock prefix of " + s.Locked[i].Func + " left out", apply: func(c *Scenario) { c.Locked = slices.Delete(c.Locked, i, i+1) }})
 	}
+	for i := len(s.Reserved) - 1; i >= 0; i-- {
+		list = append(list, Edit{Says: fmt.Sprintf("reserved place in %s left out", s.Reserved[i].Func), apply: func(c *Scenario) { c.Reserved = slices.Delete(c.Reserved, i, i+1) }})
+	}
 	for i := len(s.Calls) - 1; i >= 0; i-- {
 		name := s.Calls[i].Name
 		list = append(list, Edit{Says: "static call " + name + " left out", apply: func(c *Scenario) {
@@ -376,6 +383,7 @@ func (s *Scenario) dropData(i int) {
 func (s *Scenario) dropText(i int) {
 	name := s.Texts[i].Name
 	s.Texts = slices.Delete(s.Texts, i, i+1)
+	s.Reserved = slices.DeleteFunc(s.Reserved, func(r Reserved) bool { return r.Func == name })
 	for k := range s.Modules {
 		m := &s.Modules[k]
 		is := func(n string) bool { return n == name }

@@ -3,9 +3,12 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
+
+	"kpsim/kprobes/rules"
 )
 
 // A param is a parameter of machine(), what it is if it isn't said, and what it means.
@@ -26,6 +29,8 @@ func machineParams() []param {
 		list = append(list, param{s.word, s.value(s.get(&none)), s.means})
 	}
 	return append(list,
+		param{"config", "None", "what `kpsim check --config` takes: some of `\"PREEMPTION,RETPOLINE,IBT,FTRACE\"`, or `\"none\"`, or `\"OPTPROBES=n\"`: sets `retpoline`, `ibt`, `ftrace` and `optprobes`; with PREEMPTION `preempt` is `\"dynamic\"` if nothing else is said. So one object is judged by one configuration"},
+		param{"profile", "None", "what `kpsim check --profile` takes, `\"k61\"` or `\"k612\"`: the edition of that recorded kernel and its `config`"},
 		param{"modules", `"unload"`, "modules are loaded and unloaded; `\"stay\"`: no CONFIG_MODULE_UNLOAD; `\"none\"`: no CONFIG_MODULES: what isn't there answers `ENOSYS`"},
 		param{"steps", "0", "budget of boundaries of one run; 0: the default"})
 }
@@ -74,20 +79,130 @@ func (s *said) apply(m *Machine) error {
 	return err
 }
 
-// unsaid is no edition's name.
+// unsaid is no word's value.
 const unsaid = "\x00"
+
+// names reads names joined by commas, or a list of them.
+type names string
+
+// Unpack implements starlark.Unpacker.
+func (n *names) Unpack(v starlark.Value) error {
+	if s, ok := starlark.AsString(v); ok {
+		*n = names(s)
+		return nil
+	}
+	list, ok := v.(starlark.Indexable)
+	if !ok {
+		return fmt.Errorf("got %s, want string", v.Type())
+	}
+	words := make([]string, list.Len())
+	for i := range words {
+		if words[i], ok = starlark.AsString(list.Index(i)); !ok {
+			return fmt.Errorf("got %s, want string", list.Index(i).Type())
+		}
+	}
+	if *n = names(strings.Join(words, ",")); len(words) == 0 {
+		*n = "none"
+	}
+	return nil
+}
+
+// built is what config and profile say of a machine.
+type built struct {
+	config  names  // unsaid: nothing
+	profile string // likewise
+	kernel  rules.Kernel
+}
+
+// edition takes the edition of the profile, if there is one, and what it is built with
+// unless config says that.
+func (b *built) edition(edition *string) error {
+	if b.profile == unsaid {
+		return nil
+	}
+	k, ok := rules.ParseProfile(b.profile)
+	if !ok {
+		return fmt.Errorf("profile = %q isn't known; it is \"k61\" or \"k612\"", b.profile)
+	}
+	if *edition != unsaid {
+		return fmt.Errorf("profile = %q has its edition; leave edition = %q out, or say config", b.profile, *edition)
+	}
+	if *edition = k.Edition.String(); b.config == unsaid {
+		b.config = names(strings.Join(k.Options(), ","))
+	}
+	return nil
+}
+
+// preempt says how the machine is preempted if it wasn't said, and whether what was said
+// is what it is built with.
+func (b *built) preempt(preempt *string) error {
+	if b.config == unsaid {
+		if *preempt == unsaid {
+			*preempt = preemptWords[0]
+		}
+		return nil
+	}
+	if err := b.kernel.Configure(string(b.config)); err != nil {
+		return fmt.Errorf("config = %q: %w", string(b.config), err)
+	}
+	if *preempt == unsaid {
+		if *preempt = preemptWords[PreemptNone]; b.kernel.Preemption {
+			*preempt = preemptWords[PreemptDynamic]
+		}
+		return nil
+	}
+	p, err := lookup[Preempt]("preempt", *preempt, preemptWords)
+	if err == nil && p.Built() != b.kernel.Preemption {
+		return fmt.Errorf("config = %q and preempt = %q disagree: \"none\" and \"voluntary\" are built without PREEMPTION, the others with it; leave one out", string(b.config), *preempt)
+	}
+	return err
+}
+
+// settle sets what the machine is built with.
+func (b *built) settle(m *Machine) error {
+	if b.config == unsaid {
+		return nil
+	}
+	b.kernel = m.Engine().Kernel
+	if err := b.kernel.Configure(string(b.config)); err != nil {
+		return err
+	}
+	m.Retpoline, m.IBT, m.Ftrace, m.NoOptprobes = b.kernel.Retpoline, b.kernel.IBT, b.kernel.Ftrace, !b.kernel.Optprobes
+	return nil
+}
+
+// agrees reports what was said of the machine that config denies.
+func (b *built) agrees(m *Machine) error {
+	if b.config == unsaid {
+		return nil
+	}
+	wanted, is := b.kernel.Options(), m.Engine().Kernel.Options()
+	for _, o := range append(wanted, is...) {
+		if slices.Contains(wanted, o) != slices.Contains(is, o) {
+			return fmt.Errorf("config = %q, and beside it is said otherwise of %s; leave one out", string(b.config), o)
+		}
+	}
+	return nil
+}
 
 func (l *loader) doMachine(c *call) (starlark.Value, error) {
 	m := Machine{CPUs: defaultCPUs}
-	preempt, fetch, edition, modules := preemptWords[0], fetchWords[0], unsaid, moduleWords[0]
+	preempt, fetch, edition, modules := unsaid, fetchWords[0], unsaid, moduleWords[0]
+	b := built{config: unsaid, profile: unsaid}
 	pairs := []any{"cpus?", &m.CPUs, "preempt?", &preempt, "fetch?", &fetch, "edition??", &edition}
 	list := make([]said, len(settings))
 	for i := range settings {
 		list[i].setting = &settings[i]
 		pairs = append(pairs, settings[i].word+"?", &list[i])
 	}
-	err := c.unpack(append(pairs, "modules?", &modules, "steps?", &m.Steps)...)
+	err := c.unpack(append(pairs, "config??", &b.config, "profile??", &b.profile, "modules?", &modules, "steps?", &m.Steps)...)
 	if err != nil {
+		return nil, err
+	}
+	if err := b.edition(&edition); err != nil {
+		return nil, err
+	}
+	if err := b.preempt(&preempt); err != nil {
 		return nil, err
 	}
 	if m.Preempt, err = lookup[Preempt]("preempt", preempt, preemptWords); err != nil {
@@ -107,11 +222,17 @@ func (l *loader) doMachine(c *call) (starlark.Value, error) {
 		m.Edition = e + 1
 	}
 	m.Settle()
+	if err := b.settle(&m); err != nil {
+		return nil, err
+	}
 	var errs []error
 	for i := range list {
 		errs = append(errs, list[i].apply(&m))
 	}
 	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if err := b.agrees(&m); err != nil {
 		return nil, err
 	}
 	l.s.Machine = m

@@ -100,6 +100,7 @@ func (m *module) add(at isa.Addr) []isa.Addr {
 				if _, taken := m.l.symbols[name]; taken { // static functions of two files, or one of the scenario's
 					name = fmt.Sprintf("%s@%#x", f.Name, uint64(f.Addr))
 				}
+				m.l.padding[name] = f.Padding
 				p := m.l.addText(Text{Name: name, At: f.Addr, Code: f.Code, Extable: sorted(f.Extable)}, m.c)
 				if _, there := m.symbols[f.Name]; !there {
 					m.symbols[f.Name] = p
@@ -297,7 +298,7 @@ func (l *loader) doInsns(c *call) (starlark.Value, error) {
 		if t.Name != f.name {
 			continue
 		}
-		for off := 0; off < len(t.Code); {
+		for off := 0; off < len(t.Code)-l.padding[t.Name]; {
 			in, err := isa.Decode(t.Code[off:], t.At+isa.Addr(off))
 			if err != nil {
 				return nil, fmt.Errorf("%s+%#x: %w; give the offsets yourself", t.Name, off, err)

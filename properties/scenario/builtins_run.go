@@ -70,23 +70,39 @@ func taskName(n int) string { return fmt.Sprintf("task%d", n) }
 func source(kind SourceKind) func(*loader, *call) (starlark.Value, error) {
 	return func(l *loader, c *call) (starlark.Value, error) {
 		s := Source{Kind: kind, AtMost: 1}
-		var run starlark.Value
+		var run, args starlark.Value
 		pairs := []any{"cpu", &s.CPU, "at_most?", &s.AtMost}
-		if kind != SourcePreempt {
-			pairs = append(pairs, "run??", &run, "idle?", &s.Idle)
-		}
-		if kind == SourceTimer {
-			pairs = append(pairs, "opens?", &s.Opens)
+		switch kind { // in the order of the signatures
+		case SourceTimer:
+			pairs = append(pairs, "run??", &run, "opens?", &s.Opens, "idle?", &s.Idle, "args??", &args)
+		case SourceNMI:
+			pairs = append(pairs, "run??", &run, "idle?", &s.Idle, "args??", &args)
 		}
 		if err := c.unpack(pairs...); err != nil {
 			return nil, err
 		}
 		if run != nil {
+			if d, ok := run.(deed); ok && d.op != nil && d.op.Kind == OpCall {
+				return nil, fmt.Errorf("run is %s; give the function, and what it is called with as args: run = %s, args = [3, 5]", describe(run), d.op.Target)
+			}
 			f, err := whole("run", run)
 			if err != nil {
 				return nil, err
 			}
 			s.Run = f.name
+		}
+		if args != nil {
+			list, err := sequence("args", args, "write [3, 5]")
+			if err != nil {
+				return nil, err
+			}
+			for i, v := range list {
+				n, err := number(fmt.Sprintf("args[%d]", i), v)
+				if err != nil {
+					return nil, err
+				}
+				s.Args = append(s.Args, n)
+			}
 		}
 		l.position[part{theSources, len(l.s.Sources), -1}] = c.at
 		l.s.Sources = append(l.s.Sources, s)

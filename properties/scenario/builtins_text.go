@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -195,6 +196,11 @@ func (l *loader) doELF(c *call) (starlark.Value, error) {
 		return nil, err
 	}
 
+	l.sites = append(l.sites, img.Sites...)
+	slices.SortStableFunc(l.sites, func(a, b image.Site) int { return cmp.Compare(a.Addr, b.Addr) })
+	for _, f := range img.Funcs {
+		l.blacklisted[f.Addr] = f.Blacklisted
+	}
 	if isModule(file) {
 		return l.newModule(file, base, img, c), nil
 	}
@@ -205,6 +211,7 @@ func (l *loader) doELF(c *call) (starlark.Value, error) {
 			name = file + ":" + name // two objects each have their static one
 		}
 		o.names = append(o.names, f.Name)
+		l.padding[name] = f.Padding
 		o.symbols[f.Name] = l.addText(Text{Name: name, At: f.Addr, Code: f.Code, Extable: sorted(f.Extable)}, c)
 	}
 	for i := range img.Blocks {

@@ -14,7 +14,7 @@ const (
 	MaxTasks   = 200
 	MaxProbes  = 1000
 	MaxLabels  = 200
-	MaxModules = 20 // also of the others that patch text: sites of ftrace, static calls
+	MaxModules = 20 // also of the others that patch text: lock prefixes, static calls
 	MaxTexts   = 2000
 	MaxDatas   = 2000
 	MaxMissing = 2000
@@ -47,6 +47,7 @@ const (
 	theModules
 	theSites
 	theLocked
+	theReserved
 	theCalls
 	theTasks
 	theSources
@@ -125,7 +126,8 @@ func (c checker) names() error {
 		{"probes", len(s.Probes), MaxProbes, theProbes},
 		{"labels", len(s.Labels), MaxLabels, theLabels},
 		{"modules", len(s.Modules), MaxModules, theModules},
-		{"sites of ftrace", len(s.Sites), MaxModules, theSites},
+		{"sites of ftrace", len(s.Sites), MaxTexts, theSites},
+		{"reserved places", len(s.Reserved), MaxTexts, theReserved},
 		{"lock prefixes", len(s.Locked), MaxModules, theLocked},
 		{"static calls", len(s.Calls), MaxModules, theCalls},
 		{"tasks", len(s.Tasks), MaxTasks, theTasks},

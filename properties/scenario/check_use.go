@@ -381,6 +381,12 @@ func (c checker) sources() error {
 				return err
 			}
 		}
+		if s.Run == "" && len(s.Args) > 0 {
+			return faultf(p, "%s: args are those of the function that is run; give it run = f too", who)
+		}
+		if len(s.Args) > MaxArgs {
+			return faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(s.Args), MaxArgs)
+		}
 		if s.Idle && s.Kind == SourcePreempt {
 			return faultf(p, "%s finds nobody to preempt on an idle CPU; use timer(idle = True)", who)
 		}

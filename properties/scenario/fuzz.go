@@ -66,7 +66,7 @@ func (g *storm) machine() {
 	}
 	m.Fetch = Fetch(g.rand.N(int(FetchMixing) + 1))
 	for g.one(2) {
-		s := &settings[g.rand.N(len(settings))]
+		s := &settings[g.rand.N(ofEditions)]
 		s.set(m, uint8(g.rand.N(len(s.words))))
 	}
 	m.sound()

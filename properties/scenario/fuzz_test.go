@@ -51,7 +51,8 @@ func TestFuzzKinds(t *testing.T) {
 		s := &settings[i]
 		for v := range s.words {
 			kind := s.word + " = " + s.value(uint8(v))
-			if unsound := kind == "sync_arm = False" || s.word == "patch" && v > int(PatchStopMachine); unsound {
+			// What the build says of text must be so, and drawn text jumps where it likes.
+			if unsound := kind == "sync_arm = False" || s.word == "patch" && v > int(PatchStopMachine) || s.build && v > 0; unsound {
 				require.Zero(t, counts[kind], kind)
 				continue
 			}

@@ -1,6 +1,9 @@
 package scenario
 
 import (
+	"cmp"
+	"slices"
+
 	"kpsim/kprobes/survey"
 	"kpsim/smp/image"
 	"kpsim/smp/isa"
@@ -33,13 +36,32 @@ func (s *Scenario) Image() *image.Module {
 	for i := range s.Locked {
 		add(image.SiteLock, s.Locked[i].Func, s.Locked[i].Offset, 1)
 	}
-	return image.Assembled(s.Name, funcs, sites)
+	for _, r := range s.Reserved {
+		if r.By != ReservedBlacklist {
+			add(reasonKinds[r.By], r.Func, r.Offset, r.Size)
+		}
+	}
+	m := image.Assembled(s.Name, funcs, sites)
+	for i := range m.Symbols {
+		b := &m.Symbols[i]
+		b.Blacklisted = slices.Contains(s.Reserved, Reserved{Func: b.Name, By: ReservedBlacklist})
+		if survey.IsThunk(b.Name) {
+			m.Imports = append(m.Imports, *b)
+		}
+	}
+	for _, x := range s.Missing {
+		m.Imports = append(m.Imports, image.Symbol{Name: x.Name, Addr: x.At, Size: x.Size, Nth: 1})
+	}
+	slices.SortFunc(m.Imports, func(a, b image.Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
+	return m
 }
 
 // Survey returns the scenario's functions as the kernel of its machine judges them.
 func (s *Scenario) Survey() *survey.Survey {
 	v := survey.New(s.Image(), s.Machine.Engine().Kernel)
 	v.NeverBoosts = s.Machine.Boost == BoostNever
+	v.OneCPU = true // lock prefixes that come and go are such
+	v.AnyByte, v.EachBoundary = s.Machine.AnyByte, !s.Machine.AnyByte
 	return v
 }
 

@@ -10,6 +10,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"kpsim/smp/image"
 	"kpsim/smp/isa"
 )
 
@@ -45,6 +46,9 @@ func load(name string, src []byte, open func(file string) ([]byte, error)) (*loa
 		data:     DataBase,
 		symbols:  make(map[string]isa.Addr),
 		position: make(map[part]syntax.Position),
+
+		padding:     make(map[string]int),
+		blacklisted: make(map[isa.Addr]bool),
 	}
 	l.s.Name = strings.TrimSuffix(path.Base(name), ".star")
 	l.s.Machine.CPUs = defaultCPUs
@@ -66,6 +70,7 @@ func load(name string, src []byte, open func(file string) ([]byte, error)) (*loa
 		return nil, l.explain(err, endless)
 	}
 
+	l.addSites()
 	if err := Check(&l.s); err != nil {
 		return nil, l.locate(err)
 	}
@@ -90,16 +95,19 @@ func (l *loader) exec(thread *starlark.Thread, src []byte) error {
 
 // A loader is the scenario under construction.
 type loader struct {
-	file     string
-	lines    []string // of the program
-	open     func(file string) ([]byte, error)
-	s        Scenario
-	text     isa.Addr // where the next function is put
-	data     isa.Addr // where the next block is put
-	zeros    int      // bytes of blocks that the program doesn't spell out
-	symbols  map[string]isa.Addr
-	position map[part]syntax.Position // where each part was written
-	said     [len(once)]bool          // which of the calls of once were made
+	file        string
+	lines       []string // of the program
+	open        func(file string) ([]byte, error)
+	s           Scenario
+	text        isa.Addr // where the next function is put
+	data        isa.Addr // where the next block is put
+	zeros       int      // bytes of blocks that the program doesn't spell out
+	symbols     map[string]isa.Addr
+	sites       []image.Site             // that tables of objects name
+	padding     map[string]int           // bytes at the end of a function of an object that only fill a gap
+	blacklisted map[isa.Addr]bool        // functions of objects
+	position    map[part]syntax.Position // where each part was written
+	said        [len(once)]bool          // which of the calls of once were made
 }
 
 func (l *loader) top() syntax.Position { return syntax.MakePosition(&l.file, 1, 1) }

@@ -235,7 +235,8 @@ func (p *printer) programs(s *Scenario) {
 			p.unless(src.AtMost == 1, "at_most", fmt.Sprint(src.AtMost)),
 			p.unless(src.Run == "", "run", p.symbols[src.Run]),
 			p.unless(!src.Opens, "opens", "True"),
-			p.unless(!src.Idle, "idle", "True"))
+			p.unless(!src.Idle, "idle", "True"),
+			p.unless(len(src.Args) == 0, "args", "["+literals(src.Args)+"]"))
 	}
 	p.gap(1)
 }
@@ -352,6 +353,15 @@ func literal(v uint64) string {
 		return fmt.Sprint(int64(v))
 	}
 	return fmt.Sprintf("%#x", v)
+}
+
+// literals prints numbers with commas between them.
+func literals(list []uint64) string {
+	said := make([]string, len(list))
+	for i, v := range list {
+		said[i] = literal(v)
+	}
+	return strings.Join(said, ", ")
 }
 
 // codeString prints code with a blank between instructions.

@@ -272,6 +272,9 @@ func genPrograms(t *rapid.T, s *scenario.Scenario) {
 		src.Opens = src.Kind == scenario.SourceTimer && rapid.Bool().Draw(t, "opens")
 		if src.Kind != scenario.SourcePreempt && rapid.Bool().Draw(t, "runs") {
 			src.Run, _ = genPlace(t, s)
+			for range rapid.IntRange(0, 6).Draw(t, "args") {
+				src.Args = append(src.Args, rapid.Uint64().Draw(t, "arg"))
+			}
 		}
 		src.Idle = src.Kind != scenario.SourcePreempt && rapid.Bool().Draw(t, "idle")
 		s.Sources = append(s.Sources, src)

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"kpsim/kprobes"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/isa"
 )
 
@@ -9,23 +10,24 @@ import (
 // and what is expected of them. It is plain data; String prints it as the
 // Starlark program that builds it again, with nothing left outside.
 type Scenario struct {
-	Name    string
-	Says    string // one sentence: what it shows
-	Needs   Needs  // what its violations pass through, and shrinking keeps
-	Machine Machine
-	Texts   []Text
-	Datas   []Data
-	Missing []Missing
-	Probes  []Probe
-	Labels  []Label
-	Modules []Module
-	Sites   []Site
-	Locked  []Site // instructions with a lock prefix that comes and goes
-	Calls   []StaticCall
-	Tasks   []Task
-	Sources []Source
-	Expect  Expect
-	_       struct{}
+	Name     string
+	Says     string // one sentence: what it shows
+	Needs    Needs  // what its violations pass through, and shrinking keeps
+	Machine  Machine
+	Texts    []Text
+	Datas    []Data
+	Missing  []Missing
+	Probes   []Probe
+	Labels   []Label
+	Modules  []Module
+	Sites    []Site
+	Locked   []Site // instructions with a lock prefix that comes and goes
+	Calls    []StaticCall
+	Reserved []Reserved
+	Tasks    []Task
+	Sources  []Source
+	Expect   Expect
+	_        struct{}
 }
 
 // Needs names what a violation must go on passing through while it is shrunk.
@@ -119,6 +121,8 @@ type Machine struct {
 	Jprobes          bool
 	NoBatches        bool // no arrays, no disable, no enable (2.6)
 	NoOptprobes      bool
+	Retpoline        bool // CONFIG_RETPOLINE: as far as the rules of probing ask for it
+	IBT              bool // CONFIG_X86_KERNEL_IBT: likewise; a probe at a function's endbr64 goes behind it
 	Order            kprobes.Order
 	Batch            Choice
 	SaveSS           bool // detours save a whole register image (5.10 and later)
@@ -204,6 +208,22 @@ func (s *Scenario) Place(k *Probe) (f string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// Entry returns how far behind the place that a probe is asked for it goes: behind the
+// endbr64 of a function, on a machine that is built with IBT; else 0.
+func (s *Scenario) Entry(k *Probe) int {
+	f, ok := s.Place(k)
+	if !ok || k.Offset != 0 || !s.Machine.IBT {
+		return 0
+	}
+	kernel := s.Machine.Engine().Kernel
+	for i := range s.Texts {
+		if s.Texts[i].Name == f {
+			return rules.Entry(&kernel, s.Texts[i].Code)
+		}
+	}
+	return 0
 }
 
 // StepKind names what a handler does.
@@ -321,10 +341,11 @@ const (
 type Source struct {
 	Kind   SourceKind
 	CPU    int
-	AtMost int    // how often it may fire in a run
-	Run    string // a function the handler calls, or ""
-	Opens  bool   // a timer handler that turns interrupts on before it ends
-	Idle   bool   // it comes while its CPU is idle, too
+	AtMost int      // how often it may fire in a run
+	Run    string   // a function the handler calls, or ""
+	Args   []uint64 // of that call, at most MaxArgs
+	Opens  bool     // a timer handler that turns interrupts on before it ends
+	Idle   bool     // it comes while its CPU is idle, too
 }
 
 // Expect is what the author expects of all schedules together.

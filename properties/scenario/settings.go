@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"slices"
 	"strings"
 
 	"kpsim/kprobes"
@@ -111,6 +112,7 @@ type setting struct {
 	word  string
 	words []string // its values, by number
 	says  string   // what it decides, for kpsim editions
+	build bool     // the build decides it, whatever the edition
 	means string   // and what each value does, for docs/scenarios.md
 	get   func(m *Machine) uint8
 	set   func(m *Machine, v uint8)
@@ -172,8 +174,12 @@ func listed[T comparable](list []T, at func(s *kprobes.Settings) *T) (func(*kpro
 		func(s *kprobes.Settings, _ *Machine, v uint8) { *at(s) = list[v] }
 }
 
-// settings are all of them, in the order in which machine() prints them.
+// settings are all of them, in the order in which machine() prints them: those that
+// editions decide, then those of the build.
 var settings = makeSettings()
+
+// ofEditions is how many of them editions decide.
+var ofEditions = slices.IndexFunc(settings, func(s setting) bool { return s.build })
 
 func makeSettings() []setting {
 	var list []setting
@@ -321,6 +327,18 @@ func makeSettings() []setting {
 	s.means = "what the files of debugfs take and print: `\"char\"`: as until 5.15; `\"plain\"`: as until 4.17; `\"first\"`: as in 2.6"
 	s.get, s.set = in(func(m *Machine) *kprobes.Files { return &m.Files })
 	s.from, s.to = numbered(func(s *kprobes.Settings) *kprobes.Files { return &s.Files })
+
+	s = add("retpoline", truth, "built with CONFIG_RETPOLINE")
+	s.build = true
+	s.means = "built with CONFIG_RETPOLINE: there are no jump tables, but jumps to thunks (`__x86_indirect_thunk_…`), and the rules of probing go by that"
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.Retpoline }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Kernel.Retpoline }, false)
+
+	s = add("ibt", truth, "built with CONFIG_X86_KERNEL_IBT")
+	s.build = true
+	s.means = "built with CONFIG_X86_KERNEL_IBT: functions begin with endbr64, and a probe at one goes behind it (5.18 and later)"
+	s.get, s.set = flag(func(m *Machine) *bool { return &m.IBT }, false)
+	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Kernel.IBT }, false)
 	return list
 }
 
@@ -387,6 +405,9 @@ type SettingRow struct {
 func SettingRows() (rows []SettingRow) {
 	for i := range settings {
 		s := &settings[i]
+		if s.build {
+			continue
+		}
 		r := SettingRow{Word: s.word, Says: s.says, Of: make(map[Edition][2]string)}
 		r.Values = append(r.Values, s.words...)
 		for _, e := range Editions() {

@@ -49,6 +49,7 @@ func (s *Scenario) clone() *Scenario {
 	c.Texts, c.Datas, c.Missing = slices.Clone(s.Texts), slices.Clone(s.Datas), slices.Clone(s.Missing)
 	c.Probes, c.Labels, c.Sources = slices.Clone(s.Probes), slices.Clone(s.Labels), slices.Clone(s.Sources)
 	c.Modules, c.Sites, c.Calls, c.Locked = slices.Clone(s.Modules), slices.Clone(s.Sites), slices.Clone(s.Calls), slices.Clone(s.Locked)
+	c.Reserved = slices.Clone(s.Reserved)
 	c.Tasks = slices.Clone(s.Tasks)
 	for i := range c.Tasks {
 		c.Tasks[i].Ops = slices.Clone(c.Tasks[i].Ops)
@@ -283,7 +284,7 @@ func (s *Scenario) plainerSources(list []Edit) []Edit {
 			tries = append(tries, Source{Kind: SourceNMI, CPU: x.CPU, AtMost: x.AtMost})
 		}
 		for _, y := range tries {
-			if y == x {
+			if y.Kind == x.Kind && x.Run == "" && y.Opens == x.Opens && y.Idle == x.Idle { // it is that already
 				continue
 			}
 			edit := func(c *Scenario) { c.Sources[i] = y }

@@ -54,7 +54,7 @@ func ParseELF(name string, data []byte) (*Object, error) {
 	}
 	p := parser{f: f, o: &Object{name: name}}
 	for _, step := range []func() error{
-		p.readModinfo, p.checkCode, f.readSymbols, p.readRelas, p.loadSections, p.readTargets, p.readFuncs, p.readRelocs, p.readExtable, p.readTables,
+		p.readModinfo, p.checkCode, f.readSymbols, p.readRelas, p.loadSections, p.readTargets, p.readFuncs, p.readRelocs, p.readExtable, p.readTables, p.readCalls,
 	} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

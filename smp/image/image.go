@@ -9,6 +9,11 @@ type Func struct {
 	Code    []byte
 	Local   bool  // no other object can refer to it by its name
 	Extable []int // offsets of its instructions that have an exception-table entry
+	// Padding is how many bytes of Code fill the gap behind the function, as far as that
+	// isn't counted to it: a kernel's symbol goes to the next one.
+	Padding int
+	// Blacklisted tells of text that kprobes refuses, as a Symbol's does.
+	Blacklisted bool
 }
 
 // A Block is initialised data as linked at Addr.
@@ -35,4 +40,5 @@ type Image struct {
 	// order of their addresses. Nothing is in memory there: an address says
 	// which symbol was called, or read, and no more.
 	Imports []Symbol
+	Sites   []Site // what the kernel's tables name, by address, then kind
 }

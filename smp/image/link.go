@@ -103,7 +103,7 @@ func (l *linked) relocate(i int) error {
 	for k := range s.relocs {
 		r := &s.relocs[k]
 		t, to := &l.o.targets[r.symbol], l.symbols[r.symbol]
-		if to == nowhere && t.place == external {
+		if to == nowhere && t.place == external && t.name != fentry { // whose calls become nops
 			return fmt.Errorf("%s refers to %s, which isn't defined: define it above elf(), another elf(…), stub(%q) or data(%q, …)", l.o.where(i, r.off), t.name, t.name, t.name)
 		}
 		f := &forms[r.kind]

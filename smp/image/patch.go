@@ -14,7 +14,10 @@ import (
 const (
 	retpolineThunk = "__x86_indirect_thunk_" // and the register
 	returnThunk    = "__x86_return_thunk"
+	fentry         = "__fentry__" // what a function calls first, for ftrace
 )
+
+const callOpcode = 0xe8
 
 // patch does to the text what a kernel does for good when it loads a module, in
 // its order (arch/x86/kernel/module.c: module_finalize). Before that ftrace
@@ -57,7 +60,7 @@ func (l *linked) hasNamed(feature string) bool { return l.has[featureNumber(feat
 func (l *linked) addr(p place) isa.Addr { return l.at[p.sec] + isa.Addr(p.off) }
 
 func (l *linked) fentry(s *rawSite, code []byte) {
-	if code[0] == 0xe8 && l.refers(s.sec, s.off+1) == "__fentry__" {
+	if code[0] == callOpcode && l.refers(s.sec, s.off+1) == fentry {
 		copy(code, isa.Nop5[:])
 	}
 }

@@ -27,14 +27,33 @@ func (o *Object) Place(base isa.Addr, extern func(symbol string) (isa.Addr, bool
 	if err != nil {
 		return nil, err
 	}
-	img := &Image{Imports: l.imports}
-	for _, f := range o.funcs {
+	img := &Image{Imports: l.imports, Sites: l.sites()}
+	blacklisted := make(map[isa.Addr]bool)
+	for _, s := range l.kallsyms(l.regions()) {
+		blacklisted[s.Addr] = s.Blacklisted
+	}
+	for i, f := range o.funcs {
+		at := l.at[f.sec] + isa.Addr(f.off)
+		end := len(l.bytes[f.sec])
+		if i+1 < len(o.funcs) && o.funcs[i+1].sec == f.sec {
+			end = o.funcs[i+1].off
+		}
+		if !isPadding(l.bytes[f.sec][f.off+f.size : end]) {
+			end = f.off + f.size
+		}
+		code := l.bytes[f.sec][f.off:end:end]
+		if end == len(l.bytes[f.sec]) && o.module {
+			code = append(code, make([]byte, l.behind(f.sec))...)
+		}
 		img.Funcs = append(img.Funcs, Func{
 			Name:    f.name,
-			Addr:    l.at[f.sec] + isa.Addr(f.off),
-			Code:    l.bytes[f.sec][f.off : f.off+f.size : f.off+f.size],
+			Addr:    at,
+			Code:    code,
 			Local:   f.local || f.unnamed,
 			Extable: slices.Clone(f.extable),
+
+			Padding:     len(code) - f.size,
+			Blacklisted: blacklisted[at],
 		})
 	}
 	for i := o.texts; i < len(o.sections); i++ {
@@ -57,6 +76,17 @@ func (o *Object) Place(base isa.Addr, extern func(symbol string) (isa.Addr, bool
 		img.Labels = append(img.Labels, to)
 	}
 	return img, nil
+}
+
+// behind is how many zeros lie behind a section of a module's code, as far as they may
+// decide about a probe on what is before them: to the next section, or the end of the page.
+func (l *linked) behind(sec int) int {
+	end := l.at[sec] + isa.Addr(len(l.bytes[sec]))
+	next := isa.Addr(alignUp(uint64(end), pageBytes))
+	if sec+1 < l.o.texts {
+		next = min(next, l.at[sec+1])
+	}
+	return int(min(next-end, isa.MaxLen))
 }
 
 // layout returns the address of each section, and where the last one ends.

@@ -12,7 +12,7 @@ const (
 	SiteStaticCall                  // .static_call_sites
 	SiteAlternative                 // .altinstructions
 	SiteLock                        // .smp_locks: a lock prefix; rewritten only with the feature "up"
-	SiteFentry                      // __mcount_loc: the call of __fentry__, a nop until something traces
+	SiteFentry                      // __mcount_loc, or a call of __fentry__ itself: a nop until something traces
 	SiteReturn                      // .return_sites
 	SiteRetpoline                   // .retpoline_sites
 	SiteEndbr                       // .ibt_endbr_seal: an endbr64 that nothing needs

@@ -165,6 +165,27 @@ func (p *parser) readTables() error {
 	return nil
 }
 
+// readCalls makes a site of each call of __fentry__ that no table names, as the build of a
+// kernel does: what a compiler leaves has none (scripts/recordmcount.c, objtool).
+func (p *parser) readCalls() error {
+	known := make(map[place]bool)
+	for _, s := range p.o.sites {
+		if s.kind == SiteFentry {
+			known[s.place] = true
+		}
+	}
+	for i := range p.o.texts {
+		s := &p.o.sections[i]
+		for _, r := range s.relocs {
+			at := place{i, r.off - 1}
+			if at.off >= 0 && s.data[at.off] == callOpcode && p.o.targets[r.symbol].name == fentry && !known[at] {
+				p.o.sites = append(p.o.sites, rawSite{place: at, n: 5, kind: SiteFentry})
+			}
+		}
+	}
+	return nil
+}
+
 // entries calls visit with each entry of the table in section i.
 func (p *parser) entries(i int, t layout, visit func(e entry) error) error {
 	s := &p.f.sections[i]
