@@ -119,7 +119,7 @@ func (u *underKernel) scenario(path string) (*scenario.Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	return scenario.Load(path, []byte(file.Scenario), nil)
+	return scenario.Parse(path, []byte(file.Scenario))
 }
 
 // noneOr is what a list of names holds: nothing if it is "none".

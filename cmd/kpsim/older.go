@@ -92,7 +92,7 @@ func (c *exploreCmd) olders(j *job, written []string) (list []older) {
 		if err != nil {
 			continue // replay says what it lacks
 		}
-		if s, err := scenario.Load(path, []byte(file.Scenario), beside(path)); err == nil && s.Name == j.Name {
+		if s, err := scenario.Parse(path, []byte(file.Scenario)); err == nil && s.Name == j.Name {
 			list = append(list, c.older(j, path, file))
 		}
 	}

@@ -62,9 +62,7 @@ func openFile(name string, f *traces.File) (*Rig, error) {
 
 // openFileAs is openFile with a mutant, "" for none.
 func openFileAs(name string, f *traces.File, mutant string) (*Rig, error) {
-	sc, err := scenario.Load(name, []byte(f.Scenario), func(file string) ([]byte, error) {
-		return nil, fmt.Errorf("%s: the scenario of a trace is self-contained, and opens no file (%s)", name, file)
-	})
+	sc, err := scenario.Parse(name, []byte(f.Scenario))
 	if err != nil {
 		return nil, err
 	}
