@@ -72,10 +72,9 @@ func (r *Results) Marshal() ([]byte, error) {
 			return nil, err
 		}
 	}
-	if err := enc.Encode(sumLine{sumOf(b.Bytes())}); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	text := traces.Plain(b.Bytes()) // it is JSON all the same
+	sum, err := json.Marshal(sumLine{sumOf(text)})
+	return append(append(text, sum...), '\n'), err
 }
 
 func sumOf(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
