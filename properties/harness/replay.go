@@ -71,12 +71,18 @@ func openFileAs(name string, f *traces.File, mutant string) (*Rig, error) {
 			return nil, fmt.Errorf("%s: origin: %w", name, err)
 		}
 	}
+	sc.Machine.Steps = min(sc.Machine.Steps, traceSteps)
 	rig, err := New(sc, mutant)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return rig, nil
 }
+
+// traceSteps bounds a run of a trace, in boundaries, whatever its machine() says: a trace
+// may come from a stranger. It is five times what a run has by default, and takes some
+// seconds and 0.5 GB with all its events.
+const traceSteps = 5 * smp.DefaultBudget
 
 func anchorsOf(list []traces.Deviation) []sched.Anchor {
 	anchors := make([]sched.Anchor, len(list))
@@ -111,6 +117,8 @@ func (r *Replay) compare(f *traces.File) {
 	}
 	r.Same, r.Breaks = false, id == f.Property && r.Place == f.Place
 	switch {
+	case id != f.Property && id == "" && r.Outcome == smp.Exhausted:
+		r.Why = fmt.Sprintf("no property is broken when its budget of boundaries is out; the file says %s", f.Property)
 	case id != f.Property && id == "":
 		r.Why = fmt.Sprintf("no property is broken; the file says %s", f.Property)
 	case id != f.Property:
