@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/tools/txtar"
 )
@@ -86,7 +87,7 @@ func (f *File) Marshal() []byte {
 	fmt.Fprintf(&origin, "%s: %d\n", formatKey, f.Format)
 
 	return txtar.Format(&txtar.Archive{
-		Comment: fmt.Appendf(nil, fileHeader, title),
+		Comment: Plain(fmt.Appendf(nil, fileHeader, title)),
 		Files: []txtar.File{
 			{Name: sections[0], Data: []byte(escape(f.Scenario))},
 			{Name: sections[1], Data: []byte(formatSchedule(f.Schedule, f.Comments))},
@@ -101,6 +102,9 @@ func (f *File) Marshal() []byte {
 // the file, the line and the section, and says what to do.
 func Parse(name string, data []byte) (*File, error) {
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // it came by mail
+	if err := plainText(name, data); err != nil {
+		return nil, err
+	}
 	archive := txtar.Parse(data)
 	line := 1 + bytes.Count(archive.Comment, []byte("\n"))
 	if len(archive.Files) == 0 {
@@ -129,6 +133,19 @@ func Parse(name string, data []byte) (*File, error) {
 		}
 	}
 	return f, nil
+}
+
+// plainText refuses what no editor shows as it is: it would be for the eyes of a terminal.
+func plainText(name string, data []byte) error {
+	for n := plainPrefix(data); n < len(data); {
+		r, size := utf8.DecodeRune(data[n:])
+		if raw := data[n : n+size]; r == utf8.RuneError && size == 1 || !IsPlain(r) {
+			line := 1 + bytes.Count(data[:n], []byte("\n"))
+			return fmt.Errorf("%s:%d: it has %s, which isn't text: delete it, or write it in quotes as it is shown here", name, line, Plain(raw))
+		}
+		n += size
+	}
+	return nil
 }
 
 func section(name string) int {
@@ -228,6 +245,9 @@ func parseRemarks(text string) (list []Remark, at []int, err *lineError) {
 			}
 			value = v
 		}
+		if len(list) == maxRemarks {
+			return nil, nil, lineErrorf(i+1, "these are more than %d lines: leave some out", maxRemarks)
+		}
 		for k := range list {
 			if list[k].Key == key {
 				return nil, nil, lineErrorf(i+1, "it has %q in line %d of it already: delete one", key, at[k])
@@ -237,6 +257,9 @@ func parseRemarks(text string) (list []Remark, at []int, err *lineError) {
 	}
 	return list, at, nil
 }
+
+// maxRemarks is how many lines the verdict or the origin may have.
+const maxRemarks = 100
 
 var remarkStops = []string{":"}
 

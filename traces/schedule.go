@@ -12,6 +12,9 @@ import (
 // events change: a digest is compared only with one of the same format.
 const ScheduleFormat = 1
 
+// MaxDeviations bounds a schedule that is read: what is shrunk has ten or so.
+const MaxDeviations = 2000
+
 // A Deviation is one answer other than 0, in the words of the program: who
 // would have moved, where it stood, the how-many-th time, and what was done
 // instead. On paper it is a line:
@@ -88,8 +91,8 @@ func lineErrorf(line int, format string, args ...any) *lineError {
 // parseSchedule returns the lines that begin with #, too: those above each
 // deviation, and behind the last; nil if there is none at all.
 func parseSchedule(text string) (list []Deviation, comments [][]string, err *lineError) {
-	var at []int       // the line of each
-	var lines []string // comments since the last one
+	at := make(map[Deviation]int) // the line of each question
+	var lines []string            // comments since the last one
 	any := false
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
@@ -104,25 +107,22 @@ func parseSchedule(text string) (list []Deviation, comments [][]string, err *lin
 		if err != nil {
 			return nil, nil, lineErrorf(i+1, "%v", err)
 		}
-		for k := range list {
-			if same(&list[k], &d) {
-				return nil, nil, lineErrorf(i+1, "this is the question of line %d: delete one of the two", at[k])
-			}
+		question := d
+		question.Alt = ""
+		if other := at[question]; other > 0 {
+			return nil, nil, lineErrorf(i+1, "this is the question of line %d: delete one of the two", other)
 		}
-		list, at = append(list, d), append(at, i+1)
+		if len(list) == MaxDeviations {
+			return nil, nil, lineErrorf(i+1, "these are more than %d deviations: leave out what the run doesn't need", MaxDeviations)
+		}
+		at[question] = i + 1
+		list = append(list, d)
 		comments, lines = append(comments, lines), nil
 	}
 	if !any {
 		return list, nil, nil
 	}
 	return list, append(comments, lines), nil
-}
-
-// same says that two deviations answer the same question.
-func same(a, b *Deviation) bool {
-	x := *b
-	x.Alt = a.Alt
-	return *a == x
 }
 
 const deviationExample = "write it like `cpu1 in victim+0x1, 1st time: timer@cpu1`"

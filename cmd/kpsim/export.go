@@ -64,7 +64,7 @@ func (c *exportCmd) run(p *program) (int, error) {
 		if _, err := p.out.Write(b.Bytes()); err != nil {
 			return 0, err
 		}
-	} else if err := writeWhole(string(c.Out), b.Bytes()); err != nil {
+	} else if err := writeWhole(string(c.Out), traces.Plain(b.Bytes())); err != nil {
 		return 0, fmt.Errorf("-o: %s", cause(err, string(c.Out)))
 	}
 	p.tellEdited(c.Trace, file)

@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"kpsim/properties/mutant"
 	"kpsim/properties/scenario"
 	"kpsim/smp/image"
 )
@@ -21,8 +23,14 @@ import (
 // isTrace reports whether a file is a trace: it begins as one, or has the first of its
 // sections. It may have errors all the same.
 func isTrace(data []byte) bool {
-	return bytes.HasPrefix(data, []byte("kpsim trace:")) || bytes.Contains(data, []byte("-- scenario.star --\n"))
+	return bytes.HasPrefix(data, []byte("kpsim trace:")) || firstSection.Match(data)
 }
+
+var firstSection = regexp.MustCompile(`(?m)^-- scenario\.star --\r?$`)
+
+// isTraceName reports whether a file is called as a trace is. It is never taken for a
+// scenario, and run: it may have come by mail.
+func isTraceName(path string) bool { return strings.HasSuffix(path, ".kps") }
 
 func isObject(data []byte) bool { return bytes.HasPrefix(data, []byte("\x7fELF")) }
 
@@ -30,7 +38,7 @@ func isTraceFile(path string) bool {
 	if !isFile(path) { // what can be read once
 		return false
 	}
-	data, err := os.ReadFile(path)
+	data, err := readFile(path, mostTrace)
 	return err == nil && isTrace(data)
 }
 
@@ -42,28 +50,48 @@ func giveTrace() string {
 // givenTrace reads a file that is to be a trace. If it is something else the error says
 // what, and the line that was meant, as far as can be told.
 func givenTrace(arg string) ([]byte, error) {
-	data, err := os.ReadFile(arg)
+	data, err := readFile(arg, mostTrace)
 	if err == nil && isTrace(data) {
 		return data, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		for _, name := range []string{arg, arg + ".star"} {
-			if s, err := loadOne(byHand, name); err == nil {
-				return nil, noTrace(arg, name, s)
-			}
+		if s, err := scenario.LoadBuiltin(arg); err == nil {
+			return nil, noTrace(arg, arg, s)
+		}
+		if program, err := readFile(arg+".star", mostTrace); err == nil {
+			return nil, noTrace(arg, arg+".star", glimpse(arg+".star", program))
 		}
 		return nil, fmt.Errorf("%s; %s", cause(err, arg), elsewhere(arg))
-	}
-	if s, err := scenario.Load(arg, data, beside(arg)); err == nil {
-		return nil, noTrace(arg, arg, s)
-	}
-	if strings.HasSuffix(arg, ".star") && len(data) > 0 {
-		return nil, fmt.Errorf("%s is a scenario, not a trace; to find one of it: %s", arg, shell(typed(), "explore", arg))
 	}
 	if err := isNothing(arg, data, ".kps", giveTrace()); err != nil {
 		return nil, err
 	}
+	if err != nil {
+		return nil, fmt.Errorf("%s; %s", cause(err, arg), giveTrace())
+	}
+	if !isTraceName(arg) && (strings.HasSuffix(arg, ".star") || scenarioLine.Match(data)) {
+		return nil, noTrace(arg, arg, glimpse(arg, data))
+	}
 	return data, nil // traces.Parse says what it lacks
+}
+
+// Lines of a scenario by which it is told without running it: it may have come by mail.
+var (
+	scenarioLine = regexp.MustCompile(`(?m)^(?:\w+ *= *)?(?:scenario|machine|text|elf|kprobe|kretprobe|task|never|sometimes)\(`)
+	nameLine     = regexp.MustCompile(`(?m)^scenario\((?:name *= *)?"([^"\\]+)"`)
+	canaryLine   = regexp.MustCompile(`(?m)^never\((?:canary *= *)?"([^"\\]+)"\)`)
+)
+
+// glimpse is what a scenario's program says of its name, and of its canary.
+func glimpse(name string, program []byte) *scenario.Scenario {
+	s := &scenario.Scenario{Name: strings.TrimSuffix(filepath.Base(name), ".star")}
+	if m := nameLine.FindSubmatch(program); m != nil {
+		s.Name = string(m[1])
+	}
+	if m := canaryLine.FindSubmatch(program); m != nil && slices.Contains(mutant.Names(), string(m[1])) {
+		s.Expect.Canary = string(m[1])
+	}
+	return s
 }
 
 // noTrace says of a scenario, or what names one, that was given for a trace where its trace
@@ -72,7 +100,7 @@ func noTrace(arg, name string, s *scenario.Scenario) error {
 	if path := defaultTrace(s.Name); isFile(path) {
 		return fmt.Errorf("%s is a scenario, not a trace; its trace is %s: %s", name, path, instead(arg, path))
 	}
-	words := []string{typed(), "explore", name}
+	words := []string{typed(), "explore", asFile(name)}
 	if !s.Expect.Sometimes && s.Expect.Canary != "" { // else there would be none
 		words = append(words, "--mutant", s.Expect.Canary)
 	}
@@ -98,15 +126,17 @@ func elsewhere(arg string) string {
 
 // givenScenario reads a file that is to be a scenario; arg names no built-in one.
 func givenScenario(arg string) ([]byte, error) {
-	data, err := os.ReadFile(arg)
+	data, err := readFile(arg, mostTrace)
 	const give = "give the path of a scenario file, or a name that %s list prints"
 	switch {
 	case isFolder(arg):
 		return nil, isNothing(arg, nil, ".star", fmt.Sprintf(give, typed()))
 	case isObject(data):
-		return nil, fmt.Errorf("%s is an object file, not a scenario; write one that has elf(%q), or look at its functions: %s", arg, filepath.Base(arg), shell(typed(), "check", arg))
+		return nil, fmt.Errorf("%s is an object file, not a scenario; write one that has elf(%q), or look at its functions: %s", arg, filepath.Base(arg), shell(typed(), "check", asFile(arg)))
 	case err == nil && isTrace(data):
-		return nil, fmt.Errorf("%s is a trace, not a scenario; to run it: %s", arg, shell(typed(), "replay", arg))
+		return nil, fmt.Errorf("%s is a trace, not a scenario; to run it: %s", arg, shell(typed(), "replay", asFile(arg)))
+	case err == nil && isTraceName(arg):
+		return nil, fmt.Errorf("%s is called as a trace, and isn't one, so it isn't run; if it is a scenario that you trust, rename it to %s.star", arg, strings.TrimSuffix(arg, ".kps"))
 	case err == nil && strings.HasSuffix(arg, ".star") && utf8.Valid(data): // scenario.Load says what it lacks
 		return data, nil
 	case err == nil:
@@ -147,7 +177,7 @@ func isNothing(arg string, data []byte, end, give string) error {
 		}
 		return fmt.Errorf("%s: is a directory; %s", arg, give)
 	case isObject(data):
-		return fmt.Errorf("%s is an object file, not a trace; to see what can be probed in it: %s", arg, shell(typed(), "check", arg))
+		return fmt.Errorf("%s is an object file, not a trace; to see what can be probed in it: %s", arg, shell(typed(), "check", asFile(arg)))
 	case len(bytes.TrimSpace(data)) == 0:
 		return fmt.Errorf("%s is empty; %s", arg, give)
 	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
@@ -161,7 +191,7 @@ func instead(word, by string) string {
 	words := append([]string{typed()}, os.Args[1:]...)
 	for i := len(words) - 1; i > 1; i-- { // behind the command
 		if words[i] == word {
-			words[i] = by
+			words[i] = asFile(by)
 			break
 		}
 	}

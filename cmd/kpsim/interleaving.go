@@ -21,6 +21,6 @@ func (p *program) told(file *traces.File) string {
 // viewInput is a replayed run, to be printed.
 func viewInput(p *program, file *traces.File, r *harness.Replay) view.Input {
 	in := r.View(file)
-	in.Width, in.Color = p.width, p.colour
+	in.Width, in.Paint = p.width, p.paint
 	return in
 }

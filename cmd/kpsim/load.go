@@ -116,7 +116,7 @@ func beside(file string) func(name string) ([]byte, error) {
 		if !filepath.IsAbs(name) {
 			path = filepath.Join(filepath.Dir(file), name)
 		}
-		data, err := os.ReadFile(path)
+		data, err := readFile(path, mostObject)
 		if errors.Is(err, fs.ErrNotExist) {
 			if data, err := scenario.OpenBuiltin(name); err == nil {
 				return data, nil

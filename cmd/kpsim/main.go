@@ -79,13 +79,15 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 // run is main without its exit.
 func run(args []string, stdout, stderr io.Writer) int {
 	var c commands
-	parser := newParser(&c, stdout, stderr)
+	p := newProgram(stdout, stderr)
+	defer p.flush()
+	parser := newParser(&c, p.out, p.err)
 	ctx, err := parser.Parse(meant(parser.Model.Node, args))
 	if err != nil {
-		fmt.Fprintf(stderr, "kpsim: %s\n", misspelt(err))
+		fmt.Fprintf(p.err, "kpsim: %s\n", misspelt(err))
 		return exitBadInput
 	}
-	return newProgram(stdout, stderr).do(ctx.Selected().Target.Addr().Interface().(command))
+	return p.do(ctx.Selected().Target.Addr().Interface().(command))
 }
 
 // meant is the command line in kpsim's own words, where one of other programs' was typed:

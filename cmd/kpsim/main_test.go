@@ -70,7 +70,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": cmdStatus, "line": cmdLine, "lastline": cmdLastLine, "json": cmdJSON,
 			"edit": cmdEdit, "truncate": cmdTruncate, "interrupt": cmdInterrupt,
-			"serve": cmdServe, "edited": cmdEdited, "crlf": cmdCRLF,
+			"serve": cmdServe, "edited": cmdEdited, "crlf": cmdCRLF, "fifo": cmdFIFO,
 		},
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -145,7 +144,7 @@ func (c *matrixCmd) save(cell *matrix.Cell) error {
 // known reads the cells of --from.
 func (c *matrixCmd) known() (list []*matrix.Cell, err error) {
 	for _, path := range c.From {
-		b, err := os.ReadFile(path)
+		b, err := readFile(path, mostTrace)
 		if err != nil {
 			return nil, fmt.Errorf("--from: %s", cause(err, path))
 		}
@@ -163,7 +162,7 @@ func (c *matrixCmd) page(e matrix.Effort) (string, error) {
 	if c.Into == "" {
 		return "", nil
 	}
-	b, err := os.ReadFile(c.Into)
+	b, err := readFile(c.Into, mostTrace)
 	if err != nil {
 		return "", fmt.Errorf("--into: %s", cause(err, c.Into))
 	}

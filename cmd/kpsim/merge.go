@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
+	"strings"
 	"time"
 
 	"kpsim/properties/harness"
@@ -35,7 +35,7 @@ func (c *mergeCmd) run(p *program) (int, error) {
 	}
 	var list []*harness.Results
 	for _, name := range c.Files {
-		data, err := os.ReadFile(name)
+		data, err := readFile(name, mostResult)
 		if err != nil {
 			return 0, fmt.Errorf("%s; name a result file", cause(err, name))
 		}
@@ -66,7 +66,12 @@ func (c *mergeCmd) run(p *program) (int, error) {
 		if err := spec.Scenario.Expect.CheckNames(propertyNames(), mutant.Names()); err != nil {
 			return 0, fmt.Errorf("%s: %w; see %s list", e.Name, err, typed())
 		}
-		jobs = append(jobs, &job{Scenario: spec.Scenario, arg: e.Arg, source: e.Source, runs: e.Runs, usual: defaultRuns(points), checked: e.Checked})
+		for _, r := range list { // before anything is believed
+			if err := r.Check(spec, r.Scenarios[len(jobs)]); err != nil {
+				return 0, err
+			}
+		}
+		jobs = append(jobs, &job{Scenario: spec.Scenario, arg: asFile(e.Arg), source: e.Source, runs: e.Runs, usual: defaultRuns(points), checked: e.Checked})
 		specs = append(specs, spec)
 	}
 	x.catchInterrupt()
@@ -99,13 +104,15 @@ func (c *mergeCmd) run(p *program) (int, error) {
 func (c *mergeCmd) again(r *harness.Results, share int) string {
 	words := []string{typed(), "explore"}
 	for _, e := range r.Scenarios {
-		words = append(words, e.Arg)
+		words = append(words, asFile(e.Arg))
 	}
 	for _, f := range []struct{ flag, value, unless string }{
 		{"--strategy", r.Strategy, harness.DefaultStrategy}, {"--seed", fmt.Sprint(r.Seed), "1"},
 		{"--fetch", r.Fetch, ""}, {"--edition", r.Edition, ""}, {"--mutant", r.Mutant, ""}, {"--runs", fmt.Sprint(r.Runs), "0"},
 	} {
-		if f.value != f.unless {
+		if strings.HasPrefix(f.value, "-") {
+			words = append(words, f.flag+"="+f.value)
+		} else if f.value != f.unless {
 			words = append(words, f.flag, f.value)
 		}
 	}

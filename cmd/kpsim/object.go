@@ -40,7 +40,7 @@ func (u *underKernel) survey(path string) (*survey.Survey, error) {
 	if isScenario(path) {
 		return u.surveyScenario(path)
 	}
-	data, err := os.ReadFile(path)
+	data, err := readFile(path, mostObject)
 	var perr *fs.PathError
 	if errors.As(err, &perr) {
 		return nil, fmt.Errorf("%s: %v; give an object file, as gcc -c or a kernel's modules are, or a scenario, NAME.star", path, perr.Err)
@@ -119,7 +119,7 @@ func (u *underKernel) scenario(path string) (*scenario.Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	return scenario.Load(path, []byte(file.Scenario), nil)
+	return scenario.Parse(path, []byte(file.Scenario))
 }
 
 // noneOr is what a list of names holds: nothing if it is "none".

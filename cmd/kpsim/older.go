@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"hash/fnv"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -84,7 +83,7 @@ func (c *exploreCmd) olders(j *job, written []string) (list []older) {
 		if slices.Contains(written, path) || !isFile(path) {
 			continue
 		}
-		data, err := os.ReadFile(path)
+		data, err := readFile(path, mostTrace)
 		if err != nil {
 			continue
 		}
@@ -92,7 +91,7 @@ func (c *exploreCmd) olders(j *job, written []string) (list []older) {
 		if err != nil {
 			continue // replay says what it lacks
 		}
-		if s, err := scenario.Load(path, []byte(file.Scenario), beside(path)); err == nil && s.Name == j.Name {
+		if s, err := scenario.Parse(path, []byte(file.Scenario)); err == nil && s.Name == j.Name {
 			list = append(list, c.older(j, path, file))
 		}
 	}
@@ -147,36 +146,22 @@ func (p *program) tellOlder(list []older) {
 	}
 }
 
-// edited returns the file, or the name, of a trace's scenario if that is another program by
-// now, "" if it is the same or isn't known.
+// edited returns the name of a trace's scenario if that is built in and another program by
+// now, "" if it is the same or isn't known. Of one that was in a file explore says so: a trace
+// opens nothing but itself.
 func edited(path string, file *traces.File) string {
 	source := file.Remark(originSource)
-	s, err := scenario.Load(path, []byte(file.Scenario), beside(path))
-	if source == "" || err != nil {
+	if source == "" || file.Remark(originFile) != "" {
 		return ""
 	}
-	name := file.Remark(originFile)
-	if name == "" {
-		if _, now, err := loadSource(byHand, s.Name); err == nil && now != source && slices.Contains(scenario.BuiltinNames(), s.Name) {
-			return s.Name
-		}
+	s, err := scenario.Parse(path, []byte(file.Scenario))
+	if err != nil || !slices.Contains(scenario.BuiltinNames(), s.Name) {
 		return ""
 	}
-	dir := filepath.Dir(path)
-	is := ""
-	for _, at := range []string{name, filepath.Join(dir, name), filepath.Join(dir, "..", name)} {
-		if !isFile(at) {
-			continue
-		}
-		t, now, err := loadSource(byHand, at)
-		if now == source {
-			return ""
-		}
-		if is == "" && (err != nil || t.Name == s.Name) { // else it is another scenario
-			is = at
-		}
+	if _, now, err := loadSource(byHand, s.Name); err != nil || now == source {
+		return ""
 	}
-	return is
+	return s.Name
 }
 
 // tellEdited says, behind what was printed of a trace, that its scenario is another one now.

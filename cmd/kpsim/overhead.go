@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -167,7 +166,7 @@ func (c *overheadTableCmd) wants(m *overhead.Machine, probe string) bool {
 
 // readProfile reads a user's profile.
 func readProfile(name string) (*overhead.UserProfile, error) {
-	b, err := os.ReadFile(name)
+	b, err := readFile(name, mostTrace)
 	if err != nil {
 		return nil, fmt.Errorf("--profile: %s; name a profile", cause(err, name))
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,7 +46,7 @@ func (c *overheadCalibrateCmd) run(p *program) (int, error) {
 	if len(tiers) != 1 {
 		return 0, fmt.Errorf("--tier: the name is empty; give calibrated or mechanistic")
 	}
-	b, err := os.ReadFile(c.File)
+	b, err := readFile(c.File, mostTrace)
 	if err != nil {
 		return 0, fmt.Errorf("%s; name a file of figures", cause(err, c.File))
 	}

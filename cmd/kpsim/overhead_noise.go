@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"os"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
@@ -116,7 +115,7 @@ func (c *overheadTableCmd) noiseOf() (n overhead.Noise, from string, err error) 
 		return overhead.NominalNoise, "assumed", nil
 	}
 	name := string(c.NoiseFile)
-	b, err := os.ReadFile(name)
+	b, err := readFile(name, mostTrace)
 	if err != nil {
 		return n, "", fmt.Errorf("--noise-file: %s; name a file with a JSON object", cause(err, name))
 	}

@@ -7,6 +7,7 @@ import (
 
 	"kpsim/cmd/kpsim/page"
 	"kpsim/sim"
+	"kpsim/traces"
 )
 
 // checkPage says beforehand what would keep a page from being written, or that it would
@@ -33,7 +34,7 @@ func (p *program) writePage(n fileName, d *page.Document, holds string) error {
 	if err != nil {
 		sim.Bug("%v", err)
 	}
-	if err := writeWhole(string(n), b); err != nil {
+	if err := writeWhole(string(n), traces.Plain(b)); err != nil {
 		return fmt.Errorf("--html: %s; name a file in a folder that can be written to", cause(err, string(n)))
 	}
 	fmt.Fprintf(p.out, "%s: %s, %d kB\n", n, holds, (len(b)+999)/1000)

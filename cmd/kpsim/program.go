@@ -11,8 +11,11 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"kpsim/traces"
 )
 
 // program is what the commands share: where to write, and what is being done,
@@ -29,7 +32,7 @@ type program struct {
 
 func newProgram(stdout, stderr io.Writer) *program {
 	return &program{
-		out: &output{w: stdout}, err: stderr,
+		out: &output{w: newEdge(stdout)}, err: newEdge(stderr),
 		width: width(stdout), errWidth: width(stderr),
 		colour: isTerminal(stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 		live:   isTerminal(stderr) && os.Getenv("TERM") != "dumb",
@@ -40,7 +43,7 @@ func newProgram(stdout, stderr io.Writer) *program {
 // An output remembers the first write that failed, and writes nothing after it: on a full disk nobody would
 // otherwise know that there is less than there should be.
 type output struct {
-	w   io.Writer
+	w   *edge
 	err error
 }
 
@@ -50,6 +53,16 @@ func (o *output) Write(b []byte) (n int, err error) {
 		n, o.err = o.w.Write(b)
 	}
 	return n, o.err
+}
+
+// flush writes what the ends of standard output and standard error still hold.
+func (p *program) flush() {
+	if o, ok := p.out.(*output); ok {
+		o.w.flush()
+	}
+	if e, ok := p.err.(*edge); ok {
+		e.flush()
+	}
 }
 
 // lost says why what was printed isn't all there, "" if it is.
@@ -95,16 +108,38 @@ func typed() string {
 	return os.Args[0]
 }
 
-// shell joins the words of a command line; the first is taken as it is.
+// shell joins the words of a command line, so that a shell takes each for one word and for
+// nothing else; the first is taken as it is.
 func shell(words ...string) string {
 	line := words[0]
 	for _, w := range words[1:] {
-		if w == "" || strings.ContainsAny(w, " \t\n\"'`$\\|&;<>()*?[]#~!{}") {
-			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-		line += " " + w
+		line += " " + quotedWord(w)
 	}
 	return line
+}
+
+// needsNoQuotes are the characters, beside letters and digits, that mean nothing to a shell.
+const needsNoQuotes = "_@%+=:,./-"
+
+func quotedWord(w string) string {
+	special := func(r rune) bool {
+		return r < utf8.RuneSelf && !strings.ContainsRune(needsNoQuotes, r) && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')
+	}
+	switch {
+	case traces.PlainString(w) != w || strings.ContainsAny(w, "\n\t"): // a terminal would obey it, or it ends the line
+		var b strings.Builder
+		for i := range len(w) {
+			if c := w[i]; c < ' ' || c > '~' || c == '\'' || c == '\\' {
+				fmt.Fprintf(&b, `\%03o`, c)
+			} else {
+				b.WriteByte(c)
+			}
+		}
+		return "$'" + b.String() + "'"
+	case w == "" || strings.ContainsFunc(w, special):
+		return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return w
 }
 
 // paint colours s if out is a terminal.
@@ -112,13 +147,14 @@ func (p *program) paint(c, s string) string {
 	if !p.colour {
 		return s
 	}
-	return c + s + "\x1b[0m"
+	return painted(c, s)
 }
 
 // The colours.
 const (
-	green = "\x1b[32m"
-	red   = "\x1b[1;31m"
+	green       = "\x1b[32m"
+	red         = "\x1b[1;31m"
+	endOfColour = "\x1b[0m"
 )
 
 // printJSON prints v as one line.

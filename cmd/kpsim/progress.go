@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-const (
-	progressEvery = 100 * time.Millisecond
-	clearLine     = "\r\x1b[K"
-)
+const progressEvery = 100 * time.Millisecond
+
+// clearLine empties the line of a terminal.
+var clearLine = own("\x1b[K")
 
 // A progress is a line on a terminal that is written over again and again.
 // Its methods may be called by several goroutines, and on nil.

@@ -161,9 +161,9 @@ func beginning(trace string, file *traces.File, r *harness.Replay) string {
 // anew is the line that looks for such a run again.
 func anew(file *traces.File, name string) string {
 	if f := file.Remark(originFile); f != "" {
-		name = f
+		name = asScenario(f)
 	} else if !slices.Contains(scenario.BuiltinNames(), name) {
-		name += ".star"
+		name = asScenario(name + ".star")
 	}
 	words := []string{typed(), "explore", name}
 	if m := file.Remark(traces.OriginMutant); m != "" {

@@ -330,7 +330,7 @@ func sessionView(p *program, h *sh) view.Input {
 	in := view.Input{
 		Events: r.Log.Events, CPUs: m.CPUs(), ByHand: true, Symbol: m.SymbolName, KernelIP: uint64(smp.GateBase) + 0x100000,
 		Task: func(id uint64) string { return m.Tasks()[id].Name }, Lock: r.Kernel.Locks.Name, Probe: h.probeName,
-		Source: func(i uint64) string { return m.MoverName(sim.Mover(i)) }, Rows: 30, Width: p.width, Color: p.colour,
+		Source: func(i uint64) string { return m.MoverName(sim.Mover(i)) }, Rows: 30, Width: p.width, Paint: p.paint,
 	}
 	if run := h.s.Run; run != nil && run.Property != nil {
 		in.Property, in.Message, in.PlaceAt = run.Property.ID+" "+run.Property.Name, run.Finding.Message, run.Finding.Place

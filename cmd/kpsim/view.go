@@ -55,18 +55,19 @@ func (c *viewCmd) run(p *program) (int, error) {
 	if err := viewer.Write(&b, page); err != nil {
 		return 0, err
 	}
+	text := traces.Plain(b.Bytes())
 	for _, r := range page.Runs {
 		if r.Banner != "" {
 			fmt.Fprintf(p.err, "%s: not as the trace says: %s\n", r.Name, r.Banner)
 		}
 	}
 	if c.HTML == "" {
-		return status, c.serve(p, b.Bytes())
+		return status, c.serve(p, text)
 	}
-	if err := writeWhole(string(c.HTML), b.Bytes()); err != nil {
+	if err := writeWhole(string(c.HTML), text); err != nil {
 		return 0, fmt.Errorf("--html: %s", cause(err, string(c.HTML)))
 	}
-	fmt.Fprintf(p.out, "%s: %d KB, %s; open it in a browser\n", c.HTML, (b.Len()+1023)/1024, shown(page.Runs[0].Scene))
+	fmt.Fprintf(p.out, "%s: %d KB, %s; open it in a browser\n", c.HTML, (len(text)+1023)/1024, shown(page.Runs[0].Scene))
 	return status, nil
 }
 

@@ -72,10 +72,9 @@ func (r *Results) Marshal() ([]byte, error) {
 			return nil, err
 		}
 	}
-	if err := enc.Encode(sumLine{sumOf(b.Bytes())}); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	text := traces.Plain(b.Bytes()) // it is JSON all the same
+	sum, err := json.Marshal(sumLine{sumOf(text)})
+	return append(append(text, sum...), '\n'), err
 }
 
 func sumOf(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
@@ -209,9 +208,7 @@ func (r *Results) bias() string {
 // Spec returns what was explored, and how many questions its default run asks.
 // It makes sure that this program makes the runs that the file is about.
 func (r *Results) Spec(e *Explored) (spec Spec, points uint64, err error) {
-	sc, err := scenario.Load(e.from, []byte(e.Text), func(file string) ([]byte, error) {
-		return nil, fmt.Errorf("the scenario of a result file is self-contained, and opens no file (%s)", file)
-	})
+	sc, err := scenario.Parse(e.from, []byte(e.Text))
 	if err != nil {
 		return spec, 0, err
 	}

@@ -16,11 +16,15 @@ type seeker struct {
 	r      *Replay
 	f      *traces.File
 	left   int            // runs
+	steps  uint64         // boundaries of all runs so far
 	played []sched.Anchor // what near had for the anchors in the last run
 }
 
 // seekRuns bounds the runs of one search.
 const seekRuns = 400
+
+// seekSteps bounds their boundaries: of long runs there are fewer.
+const seekSteps = 2 * traceSteps
 
 // seek plays the anchors until a run ends as the file says. Failing that it
 // ends with a run that breaks the property at its place or, if anyPlace is
@@ -36,7 +40,7 @@ func (s *seeker) seek(anchors []sched.Anchor, anyPlace bool) {
 		return
 	}
 	breaks, other, there, elsewhere := uint64(0), uint64(0), r.Breaks, r.breaksElsewhere(s.f)
-	for i := uint64(1); s.run(a, i); i++ {
+	for i := uint64(1); s.left > 0 && s.run(a, i); i++ {
 		switch {
 		case r.Same:
 			return
@@ -92,9 +96,17 @@ func (s *seeker) run(a *sched.Anchored, i uint64) bool {
 	if !s.r.play(a, i) {
 		return false
 	}
-	s.left--
+	s.pay(&s.r.Run)
 	s.r.compare(s.f)
 	return true
+}
+
+// pay takes a run off what is left.
+func (s *seeker) pay(run *Run) {
+	s.left--
+	if s.steps += run.Counts.Boundaries; s.steps > seekSteps {
+		s.left = 0
+	}
 }
 
 // rewind makes run i of a strategy again: the runs before it come before it.
@@ -126,6 +138,9 @@ func (s *seeker) near(anchors []sched.Anchor, from int, found func() bool) bool 
 		slices.Reverse(order)
 	}
 	for _, i := range order {
+		if s.left <= 0 {
+			return false
+		}
 		options := s.options(anchors, i)
 		if missed && i == m.Index {
 			options = append(instead(&anchors[i], &m), options...)
@@ -167,8 +182,8 @@ func instead(was *sched.Anchor, m *sched.Miss) (list []sched.Anchor) {
 func (s *seeker) options(anchors []sched.Anchor, i int) []sched.Anchor {
 	l := sched.NewLabeller(sched.NewAnchored(anchors[:i], s.r.Rig.Machine), s.r.Rig.Machine)
 	l.All = true
-	s.r.Rig.play(l)
-	s.left--
+	run := s.r.Rig.play(l)
+	s.pay(&run)
 	was := &anchors[i]
 	var list []sched.Anchor
 	for _, v := range l.Visits() {

@@ -38,22 +38,9 @@ func Load(name string, src []byte, open func(file string) ([]byte, error)) (*Sce
 
 // load is Load, and keeps where everything was written.
 func load(name string, src []byte, open func(file string) ([]byte, error)) (*loader, error) {
-	l := &loader{
-		file:     name,
-		lines:    strings.Split(string(src), "\n"),
-		open:     open,
-		text:     TextBase,
-		data:     DataBase,
-		symbols:  make(map[string]isa.Addr),
-		position: make(map[part]syntax.Position),
-
-		padding:     make(map[string]int),
-		blacklisted: make(map[isa.Addr]bool),
-	}
-	l.s.Name = strings.TrimSuffix(path.Base(name), ".star")
-	l.s.Machine.CPUs = defaultCPUs
-	if len(src) > MaxSource {
-		return nil, l.failf(l.top(), "the program has %d bytes, at most %d; put code into an object file", len(src), MaxSource)
+	l := newLoader(name, src, open)
+	if err := l.tooLong(src); err != nil {
+		return nil, err
 	}
 
 	thread := &starlark.Thread{Name: name, Print: func(*starlark.Thread, string) {}}
@@ -75,6 +62,30 @@ func load(name string, src []byte, open func(file string) ([]byte, error)) (*loa
 		return nil, l.locate(err)
 	}
 	return l, nil
+}
+
+// newLoader returns the empty scenario that src, a program, is to fill.
+func newLoader(name string, src []byte, open func(file string) ([]byte, error)) *loader {
+	l := &loader{
+		file:     name,
+		lines:    strings.Split(string(src), "\n"),
+		open:     open,
+		text:     TextBase,
+		data:     DataBase,
+		symbols:  make(map[string]isa.Addr),
+		position: make(map[part]syntax.Position),
+	}
+	l.s.Name = strings.TrimSuffix(path.Base(name), ".star")
+	l.s.Machine.CPUs = defaultCPUs
+	return l
+}
+
+// tooLong refuses a program that is too long.
+func (l *loader) tooLong(src []byte) error {
+	if len(src) <= MaxSource {
+		return nil
+	}
+	return l.failf(l.top(), "the program has %d bytes, at most %d; put code into an object file", len(src), MaxSource)
 }
 
 // exec runs the program.

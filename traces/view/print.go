@@ -9,14 +9,13 @@ import (
 )
 
 const (
-	columnsMax  = 4  // CPUs that have a column of their own
-	columnMin   = 28 // characters, of a column that is wrapped
-	gutter      = 8  // the ordinals
-	indent      = 2  // for each open trap
-	hang        = 4  // of a wrapped line
-	bar         = " | "
-	machineCPU  = 255
-	endOfColour = "\x1b[0m"
+	columnsMax = 4  // CPUs that have a column of their own
+	columnMin  = 28 // characters, of a column that is wrapped
+	gutter     = 8  // the ordinals
+	indent     = 2  // for each open trap
+	hang       = 4  // of a wrapped line
+	bar        = " | "
+	machineCPU = 255
 )
 
 var colours = [...]string{plain: "", stores: "\x1b[33m", traps: "\x1b[36m", claims: "\x1b[32m", violates: "\x1b[1;31m"}
@@ -186,8 +185,8 @@ func (p *printer) line(colour, left, s string) {
 }
 
 func (p *printer) paint(colour, s string) string {
-	if !p.in.Color || colour == "" {
+	if p.in.Paint == nil || colour == "" {
 		return s
 	}
-	return colour + s + endOfColour
+	return p.in.Paint(colour, s)
 }

@@ -106,7 +106,7 @@ func TestTornJump(t *testing.T) {
 	in := input(tr, 2)
 	in.Property, in.Place, in.Message = "T1 whole-instructions", "victim+0x0", "cpu1 task5 runs e9 48 89 e5 53 at 0xffffffff81000000: bytes blend two instructions; linked there: 55"
 	golden(t, "torn-jump", in)
-	in.Color = true
+	in.Paint = func(colour, text string) string { return colour + text + "\x1b[0m" }
 	golden(t, "torn-jump-color", in)
 }
 

@@ -31,11 +31,11 @@ type Input struct {
 	At       uint32 // ordinal of the event that is the violation; 0: the last one
 	AtEnd    bool   // only the end of the run shows it; implied if the last event is Done
 
-	All   bool     // a row for each event
-	Named []uint32 // events that have a row of their own in any case: what is said elsewhere names them
-	Rows  int      // about how many rows at most, unless All; 0: rowsDefault
-	Width int      // of a line: columns are wrapped; 0: as wide as they need
-	Color bool
+	All   bool                             // a row for each event
+	Named []uint32                         // events that have a row of their own in any case: what is said elsewhere names them
+	Rows  int                              // about how many rows at most, unless All; 0: rowsDefault
+	Width int                              // of a line: columns are wrapped; 0: as wide as they need
+	Paint func(colour, text string) string // text in a colour, whose code is given; nil: no colours
 	_     struct{}
 }
 

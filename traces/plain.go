@@ -1,0 +1,71 @@
+package traces
+
+import (
+	"fmt"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// IsPlain reports whether a character may stand in what people read: it is no control
+// character but a tab or the end of a line, and none that is invisible or turns the
+// direction of what follows (Unicode's category C, and the separators of lines and
+// paragraphs).
+func IsPlain(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t' || ' ' <= r && r <= '~':
+		return true
+	case r < ' ':
+		return false
+	}
+	return !unicode.In(r, unicode.C, unicode.Zl, unicode.Zp)
+}
+
+// Plain returns text whose other characters are shown as escapes: \x1b, \u202e, and \xff
+// for a byte that is no UTF-8. Text that is plain is returned itself. Behind ASCII they
+// are those of JSON, so that JSON text stays the same JSON.
+func Plain(text []byte) []byte {
+	n := plainPrefix(text)
+	if n == len(text) {
+		return text
+	}
+	out := append(make([]byte, 0, len(text)+64), text[:n]...)
+	for n < len(text) {
+		r, size := utf8.DecodeRune(text[n:])
+		out = AppendPlain(out, r, text[n:n+size])
+		n += size
+	}
+	return out
+}
+
+// PlainString is Plain of a string.
+func PlainString(s string) string {
+	if plainPrefix(s) == len(s) {
+		return s
+	}
+	return string(Plain([]byte(s)))
+}
+
+// plainPrefix is how many bytes of text are plain ASCII, up to the first that isn't.
+func plainPrefix[T string | []byte](text T) int {
+	for i := range len(text) {
+		if c := text[i]; (c < ' ' || c > '~') && c != '\n' && c != '\t' {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// AppendPlain appends a character, which was decoded from raw, as Plain shows it.
+func AppendPlain(out []byte, r rune, raw []byte) []byte {
+	switch {
+	case r == utf8.RuneError && len(raw) == 1 || r < ' ' && !IsPlain(r):
+		return fmt.Appendf(out, `\x%02x`, raw[0])
+	case IsPlain(r):
+		return append(out, raw...)
+	case r > 0xffff:
+		high, low := utf16.EncodeRune(r)
+		return fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+	}
+	return fmt.Appendf(out, `\u%04x`, r)
+}
