@@ -297,6 +297,9 @@ func (l *loader) doInsns(c *call) (starlark.Value, error) {
 		if t.Name != f.name {
 			continue
 		}
+		if err := l.budget.spend(len(t.Code), smallBytes*len(t.Code)); err != nil {
+			return nil, err
+		}
 		for off := 0; off < len(t.Code); {
 			in, err := isa.Decode(t.Code[off:], t.At+isa.Addr(off))
 			if err != nil {
