@@ -168,7 +168,7 @@ func TestHostilePrograms(t *testing.T) {
 func TestLargePrograms(t *testing.T) {
 	const begin = "v = text('v', '90 c3')\n"
 	var many strings.Builder
-	for range 120 {
+	for range 80 {
 		many.WriteString("task(ops = [" + strings.Repeat("user(),", 1000) + "])\n")
 	}
 	for _, src := range []string{
