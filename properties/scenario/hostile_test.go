@@ -176,7 +176,7 @@ func TestLargePrograms(t *testing.T) {
 		begin + "d = data('d', '" + strings.Repeat("55", 400_000) + "')\ntask(ops = [call(v)])",
 		begin + "d = data('d', [" + strings.Repeat("0x55, ", 140_000) + "])\ntask(ops = [call(v)])",
 		begin + "for i in range(199): task(ops = [call(v), schedule()] * 50)\ntask(ops = [call(v)])",
-		"for i in range(1999): text('f%d' % i, '90' * 200 + 'c3')\nv = text('v', '90 c3')\nks = [kprobe('k%d' % i, at = v) for i in range(1000)]\ntask(ops = [register_all(ks), unregister_all(ks)])",
+		"for i in range(1000): text('f%d' % i, '90' * 40 + 'c3')\nv = text('v', '90 c3')\nks = [kprobe('k%d' % i, at = v) for i in range(900)]\ntask(ops = [register_all(ks), unregister_all(ks)])",
 		begin + "def many(n):\n  d = {}\n  for i in range(n):\n    d['a%d' % i] = [call(v)] * (i % 7)\n    d['a%d' % i] += [schedule()]\n  return [o for k in sorted(d.keys(), key = lambda k: (len(k), k)) for o in d[k]]\nops = many(2000)\ntask(ops = ops[:1000])\ntask(ops = ops[1000:2000])",
 	} {
 		s, err := scenario.Load("large.star", []byte(src), nil)
