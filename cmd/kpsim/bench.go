@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	_ "embed"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -33,12 +32,12 @@ Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
 type benchSearchCmd struct {
-	Seeds   int           `default:"100" placeholder:"N" help:"Searches of each strategy for each bug, each with its own seed. Default: 100."`
-	Most    uint64        `default:"20000" placeholder:"N" help:"Schedules of one search, at most. It is given no more than 20 times what the portfolio takes in the median, but at least 1000. Default: 20000."`
-	Time    time.Duration `default:"3s" placeholder:"D" help:"For how long each speed is measured; 0s leaves the speeds out. Default: 3s."`
+	Seeds   int           `range:"1..10000" default:"100" placeholder:"N" help:"Searches of each strategy for each bug, each with its own seed. Default: 100."`
+	Most    uint64        `range:"1..1000000000" default:"20000" placeholder:"N" help:"Schedules of one search, at most. It is given no more than 20 times what the portfolio takes in the median, but at least 1000. Default: 20000."`
+	Time    time.Duration `range:"0s..1h" default:"3s" placeholder:"D" help:"For how long each speed is measured; 0s leaves the speeds out. Default: 3s."`
 	Mutants []string      `placeholder:"NAME" help:"Only these mutants."`
-	Seed    uint64        `default:"1" placeholder:"N" help:"The first seed; the others follow it. Default: 1."`
-	Workers int           `default:"0" placeholder:"N" help:"How many goroutines search; 0 is one a processor. What they find is the same."`
+	Seed    uint64        `range:"0..18446744073709551615" default:"1" placeholder:"N" help:"The first seed; the others follow it. Default: 1."`
+	Workers int           `range:"0..64" default:"0" placeholder:"N" help:"How many goroutines search; 0 is one a processor. What they find is the same."`
 	JSON    bool          `name:"json" help:"Print one JSON object."`
 
 	stop atomic.Bool
@@ -98,7 +97,7 @@ func (c *benchSearchCmd) run(p *program) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
-	stopAtInterrupt(&c.stop)
+	p.stopAtInterrupt(&c.stop)
 	r := searched{Machine: machineName(), Seeds: c.Seeds, Seed: c.Seed, Speeds: []speedRow{}, Bugs: []searchRow{}}
 	if !c.JSON {
 		fmt.Fprintln(p.out, r.Machine)
@@ -142,16 +141,6 @@ func (c *benchSearchCmd) run(p *program) (int, error) {
 }
 
 func (c *benchSearchCmd) check() error {
-	switch {
-	case c.Seeds < 1:
-		return fmt.Errorf("--seeds: %d is too few; give at least 1", c.Seeds)
-	case c.Most < 1:
-		return errors.New("--most: 0 schedules find nothing; give at least 1")
-	case c.Workers < 0:
-		return fmt.Errorf("--workers: %d is too few; give at least 1, or leave it out for one a processor", c.Workers)
-	case c.Time < 0:
-		return fmt.Errorf("--time: %v is less than nothing; give 0s to leave the speeds out", c.Time)
-	}
 	for _, name := range c.Mutants {
 		if err := known("mutant", name, mutant.Names()); err != nil {
 			return fmt.Errorf("--mutants: %w", err)

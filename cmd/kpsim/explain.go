@@ -10,8 +10,8 @@ import (
 
 type explainCmd struct {
 	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
-	Seed  uint64 `default:"1" help:"What the continuations are drawn from."`
-	Runs  int    `default:"0" placeholder:"N" help:"How many continuations of each prefix. Default: ${samples}."`
+	Seed  uint64 `range:"0..18446744073709551615" default:"1" help:"What the continuations are drawn from."`
+	Runs  int    `range:"0..1000000" default:"0" placeholder:"N" help:"How many continuations of each prefix. Default: ${samples}."`
 	JSON  bool   `name:"json" help:"Print one JSON object."`
 }
 
@@ -30,9 +30,6 @@ Exit status: 0 the trace breaks the property that it says, where it says, 1 it d
 }
 
 func (c *explainCmd) run(p *program) (int, error) {
-	if c.Runs < 0 {
-		return 0, fmt.Errorf("--runs: %d is too few; give a number above 0", c.Runs)
-	}
 	file, r, err := p.play(c.Trace)
 	if err != nil {
 		return 0, err

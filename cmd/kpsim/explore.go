@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
 	"sync/atomic"
 
@@ -15,18 +14,18 @@ import (
 
 type exploreCmd struct {
 	Scenarios []string `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in."`
-	Runs      *uint64  `placeholder:"N" help:"How many runs of each scenario. Default: so many that all built-in ones together take two to three minutes on two cores."`
-	Seed      uint64   `default:"1" help:"What the schedules are drawn from."`
+	Runs      *uint64  `range:"1..1000000000000" placeholder:"N" help:"How many runs of each scenario. Default: so many that all built-in ones together take two to three minutes on two cores."`
+	Seed      uint64   `range:"0..18446744073709551615" default:"1" help:"What the schedules are drawn from."`
 	Strategy  string   `default:"portfolio" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
 	Unbiased  bool     `help:"Draw the places of interrupts and switches from all boundaries alike. Without it those at which a CPU stands before text that is patched (sites, slots, detours) are preferred in some of the runs."`
-	Workers   int      `placeholder:"N" help:"How many runs are made at once, 16 at most. Default: one a processor. Changes no result."`
+	Workers   int      `range:"0..64" placeholder:"N" help:"How many runs are made at once, 16 at most. Default: one a processor. Changes no result."`
 	Fetch     string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Edition   string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
 	brokenFlags
 	Traces    string    `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Shard     string    `placeholder:"I/N" help:"Make only share I of N of the runs, on each of N computers another. Needs --out; kpsim merge puts the shares together."`
 	Out       fileName  `placeholder:"FILE" help:"Write what was found to a result file, for kpsim merge."`
-	SelfCheck selfCheck `placeholder:"N" help:"First make sure of the simulator: play runs again, on the same machine and on a new one, and compare them. --self-check is 200 of each scenario, --self-check=N is N in all, shared out as the runs are."`
+	SelfCheck selfCheck `range:"1..1000000000000" placeholder:"N" help:"First make sure of the simulator: play runs again, on the same machine and on a new one, and compare them. --self-check is 200 of each scenario, --self-check=N is N in all, shared out as the runs are."`
 	JSON      bool      `name:"json" help:"Print one JSON object a line."`
 
 	share, shares int         // of --shard; 0 of 0 if it isn't given
@@ -95,7 +94,7 @@ func (c *exploreCmd) run(p *program) (int, error) {
 // begin loads scenarios and makes sure of all that can be known before the first
 // is run.
 func (c *exploreCmd) begin(p *program, scenarios []string) ([]*job, error) {
-	c.catchInterrupt()
+	p.stopAtInterrupt(&c.stop)
 	jobs, err := load(scenarios)
 	if err != nil {
 		return nil, err
@@ -118,12 +117,6 @@ func makeFolder(name string) error {
 
 // check checks the flags that kong doesn't.
 func (c *exploreCmd) check() (err error) {
-	if c.Runs != nil && *c.Runs < 1 {
-		return errors.New("--runs: 0 runs show nothing; give at least 1")
-	}
-	if c.Workers < 0 {
-		return fmt.Errorf("--workers: %d is too few; give at least 1, or leave it out for one a processor", c.Workers)
-	}
 	if c.Traces == "" {
 		return errors.New("--traces: the name is empty; name a folder")
 	}
@@ -165,20 +158,6 @@ func parseShard(s string) (share, shares int, err error) {
 		return 0, 0, fmt.Errorf("--shard: %s is out of range; the shares are 1/%d to %d/%d", s, shares, shares, shares)
 	}
 	return share, shares, nil
-}
-
-// catchInterrupt ends the exploration at the first ^C.
-func (c *exploreCmd) catchInterrupt() { stopAtInterrupt(&c.stop) }
-
-// stopAtInterrupt sets stop at the first ^C, and leaves the second to the system.
-func stopAtInterrupt(stop *atomic.Bool) {
-	ch := make(chan os.Signal, 1)
-	signal.Notify(ch, os.Interrupt)
-	go func() {
-		<-ch
-		stop.Store(true)
-		signal.Stop(ch)
-	}()
 }
 
 // prepare runs the default schedule once: that shows whether the scenario can

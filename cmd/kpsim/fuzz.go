@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -15,12 +14,12 @@ import (
 )
 
 type fuzzCmd struct {
-	Runs     uint64        `default:"20000" placeholder:"N" help:"How many runs in all."`
-	For      time.Duration `placeholder:"TIME" help:"Go on so long instead: 30s, 1h."`
-	Each     uint64        `default:"100" placeholder:"N" help:"How many runs each program is given."`
-	Seed     uint64        `default:"1" help:"Of the first program; those behind it have the next ones."`
+	Runs     uint64        `range:"1..1000000000000" default:"20000" placeholder:"N" help:"How many runs in all."`
+	For      time.Duration `range:"0s..8760h" placeholder:"TIME" help:"Go on so long instead: 30s, 1h."`
+	Each     uint64        `range:"1..1000000000" default:"100" placeholder:"N" help:"How many runs each program is given."`
+	Seed     uint64        `range:"0..18446744073709551615" default:"1" help:"Of the first program; those behind it have the next ones."`
 	Strategy string        `placeholder:"NAME" help:"Who decides the schedules: ${strategies}. Default: drawn, mostly random."`
-	Workers  int           `placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result."`
+	Workers  int           `range:"0..64" placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result."`
 	brokenFlags
 	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Print  bool   `help:"Print the first program instead, for kpsim explore."`
@@ -85,7 +84,7 @@ func (c *fuzzCmd) run(p *program) (int, error) {
 	if err := makeFolder(c.Traces); err != nil {
 		return 0, err
 	}
-	stopAtInterrupt(&c.stop)
+	p.stopAtInterrupt(&c.stop)
 	manySmall()
 	total, err := c.all(p, s)
 	if err != nil {
@@ -117,14 +116,6 @@ func (c *fuzzCmd) run(p *program) (int, error) {
 
 // check checks the flags that kong doesn't.
 func (c *fuzzCmd) check() error {
-	switch {
-	case c.Runs < 1 || c.Each < 1:
-		return errors.New("--runs, --each: 0 runs show nothing; give at least 1")
-	case c.For < 0:
-		return fmt.Errorf("--for: %v is over already; give a time, as 30s or 1h", c.For)
-	case c.Workers < 0:
-		return fmt.Errorf("--workers: %d is too few; give at least 1, or leave it out for one a processor", c.Workers)
-	}
 	if err := optional("--strategy", "strategy", c.Strategy, strategyNames()); err != nil {
 		return err
 	}

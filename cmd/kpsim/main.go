@@ -87,6 +87,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(p.err, "kpsim: %s\n", misspelt(err))
 		return exitBadInput
 	}
+	if err := outOfRange(ctx); err != nil {
+		fmt.Fprintf(p.err, "kpsim: %v\n", err)
+		return exitBadInput
+	}
 	return p.do(ctx.Selected().Target.Addr().Interface().(command))
 }
 
@@ -121,7 +125,7 @@ func onlyCommands(at *kong.Node, words []string) bool {
 // newParser makes what reads the command line into c.
 func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 	parser, err := kong.New(c, kong.Name("kpsim"), kong.Description(description),
-		kong.Writers(stdout, stderr), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Writers(stdout, stderr), kong.ValueFormatter(helpOf), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Vars{"strategies": list(strategyNames()), "fetches": list(fetchNames()), "editions": list(editionNames()), "storms": list(stormNames(0)), "preempts": list(stormNames(1)), "bound": fmt.Sprint(deviationsDefault), "samples": fmt.Sprint(harness.SamplingRuns)})
 	if err != nil {
 		sim.Bug("the command line: %v", err)
@@ -138,6 +142,7 @@ func (p *program) do(c command) (status int) {
 			status = exitBug
 		}
 	}()
+	defer p.listen()()
 	status, err := c.run(p)
 	if err != nil && !p.lostBy(err) {
 		fmt.Fprintf(p.err, "kpsim: %v\n", err)

@@ -15,10 +15,10 @@ import (
 type matrixCmd struct {
 	Rows       []string `arg:"" optional:"" name:"row" help:"Rows, as jump/sched/breakpoint, or the beginnings of their names, as jump or jump/sched. None: all."`
 	Full       bool     `xor:"bound" help:"For each Never run every schedule there is, by states, or, if those are too many, all of at most 3 deviations. Takes what it takes."`
-	Deviations *int     `xor:"bound" placeholder:"K" help:"Run all schedules of at most K deviations for each Never. Default: 2."`
-	Drawn      *uint64  `placeholder:"N" help:"How many schedules are drawn for each Never, over all offsets. Default: 100000. Fewer prove less, and the table says so."`
-	Seed       uint64   `default:"1" help:"What they are drawn from."`
-	Workers    int      `placeholder:"N" help:"How many cells are searched at once. Default: one a processor. Changes no result."`
+	Deviations *int     `range:"0..99" xor:"bound" placeholder:"K" help:"Run all schedules of at most K deviations for each Never. Default: 2."`
+	Drawn      *uint64  `range:"1..1000000000000" placeholder:"N" help:"How many schedules are drawn for each Never, over all offsets. Default: 100000. Fewer prove less, and the table says so."`
+	Seed       uint64   `range:"0..18446744073709551615" default:"1" help:"What they are drawn from."`
+	Workers    int      `range:"0..64" placeholder:"N" help:"How many cells are searched at once. Default: one a processor. Changes no result."`
 	Traces     string   `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	JSON       bool     `name:"json" xor:"as" help:"Print one JSON object a cell."`
 	Markdown   bool     `xor:"as" help:"Print the page that docs/matrix.md is, with today's date."`
@@ -79,9 +79,6 @@ func (c *matrixCmd) run(p *program) (int, error) {
 	if err := effort.Check(); err != nil {
 		return 0, err
 	}
-	if c.Workers < 0 {
-		return 0, fmt.Errorf("--workers: %d is too few; give at least 1, or leave it out for one a processor", c.Workers)
-	}
 	if c.Traces == "" {
 		return 0, errors.New("--traces: the name is empty; name a folder")
 	}
@@ -98,7 +95,7 @@ func (c *matrixCmd) run(p *program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	stopAtInterrupt(&c.stop)
+	p.stopAtInterrupt(&c.stop)
 	manySmall()
 	if err := makeFolder(c.Traces); err != nil {
 		return 0, err

@@ -74,7 +74,7 @@ func (c *mergeCmd) run(p *program) (int, error) {
 		jobs = append(jobs, &job{Scenario: spec.Scenario, arg: asFile(e.Arg), source: e.Source, runs: e.Runs, usual: defaultRuns(points), checked: e.Checked})
 		specs = append(specs, spec)
 	}
-	x.catchInterrupt()
+	p.stopAtInterrupt(&x.stop)
 	if err := makeFolder(c.Traces); err != nil {
 		return 0, err
 	}

@@ -62,8 +62,9 @@ func plainly(says string, at *kong.Node) string {
 	}
 	for _, e := range []*regexp.Regexp{dashed, noNumber} {
 		if m := e.FindStringSubmatch(says); m != nil {
-			if most := largest(flagOf(at, m[1])); most != "" {
-				return fmt.Sprintf("%s: %q is no whole number from 0 to %s", m[1], m[2], most)
+			if f := flagOf(at, m[1]); f != nil && f.Tag.Get(rangeTag) != "" && f.Target.Type() != reflect.TypeFor[time.Duration]() {
+				least, most, _ := rangeOf(f.Value)
+				return fmt.Sprintf("%s: %q is no whole number from %s to %s", m[1], m[2], least, shortly(most))
 			}
 		}
 	}
@@ -92,33 +93,6 @@ func plainly(says string, at *kong.Node) string {
 		return fmt.Sprintf("a command is missing, as %s", strings.TrimSpace(strings.TrimPrefix(at.Path(), "kpsim")+" "+m[1]))
 	}
 	return says
-}
-
-// largest is the largest value of a flag that is a whole number, or else "". None of ours may
-// be negative.
-func largest(f *kong.Flag) string {
-	if f == nil {
-		return ""
-	}
-	t := f.Target.Type()
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	bits := 0
-	switch k := t.Kind(); {
-	case t == reflect.TypeFor[time.Duration]():
-	case k >= reflect.Int && k <= reflect.Int64:
-		bits = t.Bits() - 1
-	case k >= reflect.Uint && k <= reflect.Uint64:
-		bits = t.Bits()
-	}
-	switch {
-	case bits == 0:
-		return ""
-	case bits > 16: // longer than it helps
-		return fmt.Sprintf("2^%d-1", bits)
-	}
-	return fmt.Sprint(1<<bits - 1)
 }
 
 // firstSentence is that of a help, as the end of another sentence.

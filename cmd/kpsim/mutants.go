@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,10 +13,10 @@ import (
 
 type mutantsCmd struct {
 	Mutants  []string `arg:"" optional:"" name:"name" help:"Only these mutants. Default: all there are."`
-	Seeds    int      `default:"20" placeholder:"N" help:"Searches for each mutant, each with its own seed. Default: 20."`
-	Most     uint64   `default:"100000" placeholder:"N" help:"Schedules of one search, at most: what isn't noticed by then has survived. Default: 100000."`
-	Seed     uint64   `default:"1" placeholder:"N" help:"The first seed; the others follow it. Default: 1."`
-	Workers  int      `default:"0" placeholder:"N" help:"How many searches are made at once; 0 is one a processor. What they find is the same."`
+	Seeds    int      `range:"1..10000" default:"20" placeholder:"N" help:"Searches for each mutant, each with its own seed. Default: 20."`
+	Most     uint64   `range:"1..1000000000" default:"100000" placeholder:"N" help:"Schedules of one search, at most: what isn't noticed by then has survived. Default: 100000."`
+	Seed     uint64   `range:"0..18446744073709551615" default:"1" placeholder:"N" help:"The first seed; the others follow it. Default: 1."`
+	Workers  int      `range:"0..64" default:"0" placeholder:"N" help:"How many searches are made at once; 0 is one a processor. What they find is the same."`
 	Blind    bool     `help:"Shrink no witnesses: that takes most of the time."`
 	JSON     bool     `name:"json" xor:"form" help:"Print one JSON object a line."`
 	Markdown bool     `xor:"form" help:"Print a table in Markdown."`
@@ -72,7 +71,7 @@ func (c *mutantsCmd) run(p *program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	stopAtInterrupt(&c.stop)
+	p.stopAtInterrupt(&c.stop)
 	manySmall()
 	hunt := harness.Hunt{Seeds: c.Seeds, Seed: c.Seed, Most: c.Most, Workers: c.Workers, Blind: c.Blind, Cancelled: &c.stop}
 	c.head(p)
@@ -105,14 +104,6 @@ func (c *mutantsCmd) run(p *program) (int, error) {
 
 // check checks the flags, and returns the mutants that are asked for.
 func (c *mutantsCmd) check() (list []*mutant.Mutant, err error) {
-	switch {
-	case c.Seeds < 1:
-		return nil, fmt.Errorf("--seeds: %d is too few; give at least 1", c.Seeds)
-	case c.Most < 1:
-		return nil, errors.New("--most: 0 schedules find nothing; give at least 1")
-	case c.Workers < 0:
-		return nil, fmt.Errorf("--workers: %d is too few; give at least 1, or leave it out for one a processor", c.Workers)
-	}
 	if c.HTML != "" {
 		if err := c.HTML.checkPage(); err != nil {
 			return nil, err

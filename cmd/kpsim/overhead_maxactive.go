@@ -12,7 +12,7 @@ type overheadMaxactiveCmd struct {
 	Editions      []string `name:"edition" placeholder:"NAME" help:"With the engine of this edition: ${editions}, documented. May be given many times. Default: those whose return probes keep track of calls in different ways."`
 	Tasks         []span   `default:"2,4,8" placeholder:"LIST" help:"How many tasks call, each on a CPU of its own, as 2,4,8 or 1-8; 64 at most. Default: 2,4,8."`
 	Maxactive     []span   `default:"1,2,4" placeholder:"LIST" help:"How many calls the return probe follows at a time, as 1,2,4 or 1-8. Default: 1,2,4."`
-	Calls         int      `default:"5" placeholder:"N" help:"How many calls the first task makes in a run; the others go on for as long. Default: 5."`
+	Calls         int      `range:"1..100" default:"5" placeholder:"N" help:"How many calls the first task makes in a run; the others go on for as long. Default: 5."`
 	overheadDrawn `set:"draws=10"`
 	JSON          bool `name:"json" xor:"form" help:"Print one JSON object a line."`
 	Markdown      bool `xor:"form" help:"Print a table in Markdown."`
@@ -71,9 +71,6 @@ func (c *overheadMaxactiveCmd) configs() (list []overhead.OverlapConfig, columns
 	}
 	maxactives, err := numbers("maxactive", "numbers of calls", c.Maxactive, 1, scenario.MaxRet)
 	if err != nil {
-		return nil, 0, err
-	}
-	if err := checkRuns("calls", c.Calls, 1, 100); err != nil {
 		return nil, 0, err
 	}
 	if err := c.overheadDrawn.check(); err != nil {

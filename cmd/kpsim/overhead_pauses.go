@@ -12,7 +12,7 @@ type overheadPausesCmd struct {
 	CPUs          []span   `name:"cpus" default:"2,4,8" placeholder:"LIST" help:"Numbers of CPUs, as 2,4,8 or 2-8; 64 at most. Default: 2,4,8."`
 	Patch         []string `default:"breakpoint,stop_machine" placeholder:"HOW" help:"How the jump is written: breakpoint, stop_machine. Default: both."`
 	Preempt       []string `default:"none" placeholder:"MODEL" help:"Models of preemption: ${preempts}. Default: none."`
-	Calls         int      `default:"4" placeholder:"N" help:"How many calls a task makes before it gives its CPU up. Default: 4."`
+	Calls         int      `range:"1..100" default:"4" placeholder:"N" help:"How many calls a task makes before it gives its CPU up. Default: 4."`
 	overheadDrawn `set:"draws=20"`
 	JSON          bool `name:"json" xor:"form" help:"Print one JSON object a line."`
 	Markdown      bool `xor:"form" help:"Print tables in Markdown."`
@@ -83,9 +83,6 @@ func (c *overheadPausesCmd) run(p *program) (int, error) {
 func (c *overheadPausesCmd) configs() (list []overhead.PauseConfig, err error) {
 	cpus, err := numbers("cpus", "numbers of CPUs", c.CPUs, 2, sim.MaxCPUs)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkRuns("calls", c.Calls, 1, 100); err != nil {
 		return nil, err
 	}
 	if err := c.overheadDrawn.check(); err != nil {

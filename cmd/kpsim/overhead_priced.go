@@ -66,15 +66,12 @@ type overheadCosts struct {
 // are by default.
 type overheadDrawn struct {
 	Schedule string `default:"timed" placeholder:"HOW" help:"timed: CPUs go on as those of a machine do; what is drawn is when each begins. sticky: they stand still for long, as those of a virtual machine. Default: timed."`
-	Runs     int    `default:"${draws}" placeholder:"N" help:"Runs of each. Default: ${draws}."`
-	Seed     uint64 `default:"1" placeholder:"N" help:"What they are drawn from. Default: 1."`
+	Runs     int    `range:"1..10000" default:"${draws}" placeholder:"N" help:"Runs of each. Default: ${draws}."`
+	Seed     uint64 `range:"0..18446744073709551615" default:"1" placeholder:"N" help:"What they are drawn from. Default: 1."`
 }
 
 // check checks the flags that kong doesn't.
 func (c *overheadDrawn) check() error {
-	if err := checkRuns("runs", c.Runs, 1, 10_000); err != nil {
-		return err
-	}
 	if err := known("way to draw schedules", c.Schedule, scheduleNames()); err != nil {
 		return fmt.Errorf("--schedule: %w", err)
 	}
@@ -144,17 +141,6 @@ func differing() (editions []string) {
 		}
 	}
 	return editions
-}
-
-// checkRuns checks how many runs are drawn.
-func checkRuns(flag string, n, least, most int) error {
-	switch {
-	case n < least:
-		return fmt.Errorf("--%s: %d is too few; give %d to %d", flag, n, least, most)
-	case n > most:
-		return fmt.Errorf("--%s: %d is too many; give %d to %d", flag, n, least, most)
-	}
-	return nil
 }
 
 // inParts calls f for 0 to n-1 in parallel.

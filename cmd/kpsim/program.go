@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -28,6 +27,7 @@ type program struct {
 	live     bool // err is a terminal: progress is shown
 	doing    string
 	again    string // the line to type to do it again
+	ear      ear
 }
 
 func newProgram(stdout, stderr io.Writer) *program {
@@ -183,22 +183,6 @@ func counted[T int | uint64](n T, places int, what string) string {
 
 // writing is held while a file is written, so that ^C leaves no half of one.
 var writing sync.Mutex
-
-// exitAtInterrupt ends the program at ^C: for what has nothing to tell before it
-// is at its end.
-func (p *program) exitAtInterrupt(says string) {
-	ch := make(chan os.Signal, 1)
-	signal.Notify(ch, os.Interrupt)
-	go func() {
-		<-ch
-		writing.Lock()
-		if p.live {
-			fmt.Fprint(p.err, clearLine)
-		}
-		fmt.Fprintf(p.err, "kpsim: interrupted; %s\n", says)
-		os.Exit(exitInterrupted)
-	}()
-}
 
 // A fileName is a flag's. An empty one, as of a variable that isn't set, isn't
 // taken for none.

@@ -17,6 +17,7 @@ type selfCheck uint64
 const (
 	selfCheckEach selfCheck = 1<<64 - 1
 	selfChecked             = 200 // of each
+	selfCheckMost           = 1_000_000_000_000
 )
 
 // IsBool implements kong.BoolMapperValue: the flag needs no value.
@@ -29,9 +30,9 @@ func (n *selfCheck) Decode(ctx *kong.DecodeContext) error {
 		return nil
 	}
 	v := fmt.Sprint(ctx.Scan.Pop().Value)
-	k, err := strconv.ParseUint(v, 10, 63)
-	if err != nil || k == 0 {
-		return fmt.Errorf("expected how many runs to play again, at least 1, but got %q", v)
+	k, err := strconv.ParseUint(v, 10, 64)
+	if err != nil || k == 0 || k > selfCheckMost {
+		return fmt.Errorf("expected how many runs to play again, 1 to %d, but got %q", selfCheckMost, v)
 	}
 	*n = selfCheck(k)
 	return nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -15,13 +14,13 @@ import (
 )
 
 type stormCmd struct {
-	Runs     uint64 `default:"30000" placeholder:"N" help:"How many runs in all, at most, the same number for each edition and preemption, and at least one."`
-	Each     uint64 `default:"100" placeholder:"N" help:"How many of them each program is given, at most."`
-	Seed     uint64 `default:"1" help:"What the programs and schedules are drawn from."`
+	Runs     uint64 `range:"1..1000000000000" default:"30000" placeholder:"N" help:"How many runs in all, at most, the same number for each edition and preemption, and at least one."`
+	Each     uint64 `range:"1..1000000000" default:"100" placeholder:"N" help:"How many of them each program is given, at most."`
+	Seed     uint64 `range:"0..18446744073709551615" default:"1" help:"What the programs and schedules are drawn from."`
 	Edition  string `placeholder:"NAME" help:"One edition only: ${storms}."`
 	Preempt  string `placeholder:"NAME" help:"One model of preemption only: ${preempts}."`
 	Strategy string `default:"random" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
-	Workers  int    `placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result."`
+	Workers  int    `range:"0..64" placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result."`
 	brokenFlags
 	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Print  bool   `help:"Print the first program instead, for kpsim explore."`
@@ -77,7 +76,7 @@ func (c *stormCmd) run(p *program) (int, error) {
 	if err := makeFolder(c.Traces); err != nil {
 		return 0, err
 	}
-	stopAtInterrupt(&c.stop)
+	p.stopAtInterrupt(&c.stop)
 	manySmall()
 	optimizing := uint64(0)
 	all := stormRow{Edition: "all", Preempt: "all"}
@@ -118,12 +117,6 @@ func shareOf(n, of uint64) string {
 
 // check checks the flags that kong doesn't, and returns what is to be run.
 func (c *stormCmd) check() (machines []scenario.Machine, err error) {
-	if c.Runs < 1 || c.Each < 1 {
-		return nil, errors.New("--runs, --each: 0 runs show nothing; give at least 1")
-	}
-	if c.Workers < 0 {
-		return nil, fmt.Errorf("--workers: %d is too few; give at least 1, or leave it out for one a processor", c.Workers)
-	}
 	if err := known("strategy", c.Strategy, strategyNames()); err != nil {
 		return nil, fmt.Errorf("--strategy: %w", err)
 	}

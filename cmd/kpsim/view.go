@@ -22,7 +22,7 @@ type viewCmd struct {
 	Beside  string   `arg:"" optional:"" help:"Another trace, to be shown beside it."`
 	Passing bool     `help:"Show the nearest run that breaks nothing beside it: the same without one of its deviations, or without its mutant."`
 	HTML    fileName `name:"html" placeholder:"FILE" xor:"where" help:"Write the page to a file, and serve nothing."`
-	Port    uint16   `placeholder:"N" xor:"where" help:"Serve the page at this port of 127.0.0.1. Default: one that is free."`
+	Port    uint16   `range:"0..65535" placeholder:"N" xor:"where" help:"Serve the page at this port of 127.0.0.1. Default: one that is free."`
 }
 
 // Help implements kong.HelpProvider.
@@ -170,6 +170,9 @@ func (c *viewCmd) serve(p *program, page []byte) error {
 		return fmt.Errorf("--port: %d can't be listened at: %s; leave --port out for one that is free", c.Port, reason(err))
 	}
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: served(page)}
+	p.ear.mu.Lock()
+	signal.Stop(p.ear.ch) // it ends as it should
+	p.ear.mu.Unlock()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
 	ended := make(chan error, 1)

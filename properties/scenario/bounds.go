@@ -2,96 +2,168 @@ package scenario
 
 import (
 	"fmt"
+	"iter"
+	"math/big"
 
 	"go.starlark.net/starlark"
-	"go.starlark.net/syntax"
 )
 
-// Starlark counts steps, and "90" * 400000000 is one step. So products and
-// ranges have bounds of their own: a slip of the hand is an error and doesn't
-// take the machine down. (Who doubles a list forty times meant it.)
+// Starlark counts steps, and one step may take terabytes: "90" * 400000000, or
+// a tuple that holds itself twice forty times over, printed. So every step that
+// can cost more than a constant is guarded: it is priced first, from the sizes
+// of its operands, and refused if the program can't pay. bounds_rewrite.go puts
+// the guards into the program, bounds_operators.go, bounds_builtins.go and
+// bounds_methods.go have the prices. A price is a function of the values alone:
+// no clock, no measured memory, the same answer on every computer.
 const (
-	maxProduct = 1 << 20 // elements of a string or list
-	maxBits    = 1 << 12 // of an integer
+	maxProgram  = 1_000_000 // steps of a program, and what a step on a long value counts for
+	maxMemory   = 64 << 20  // bytes of all values that a program makes, whether it keeps them or not
+	maxElements = 1 << 20   // of one string, list or range
+	maxBits     = 1 << 12   // of an integer
+	maxDigits   = maxBits / 4
+	maxDepth    = 100 // of values within values that are compared, printed or keys
 )
 
-// guard is the name of the builtin that boundProducts puts around factors. No
-// program can say it.
-const guard = "*"
+// What values take, in bytes, about.
+const (
+	elementBytes = 16  // in a list or tuple
+	pairBytes    = 96  // a tuple of two, in a list
+	entryBytes   = 128 // in a dict, with what its table has to spare
+	dictBytes    = 512
+	smallBytes   = 64  // a method, a number, a piece of a string
+	verbBytes    = 128 // what a function of the language returns
+)
 
-// boundProducts turns every x * y of a program into guard(x) * y, and x *= y
-// into x *= guard(y).
-func boundProducts(f *syntax.File) {
-	guarded := func(x syntax.Expr, at syntax.Position) syntax.Expr {
-		return &syntax.CallExpr{Fn: &syntax.Ident{NamePos: at, Name: guard}, Lparen: at, Args: []syntax.Expr{x}, Rparen: at}
+var (
+	errSteps = fmt.Errorf("the program takes more than %d steps, of which work on a long value is many; it says what is run, so make its loops and values shorter", maxProgram)
+	errBytes = fmt.Errorf("the program makes values of more than %d MB; it says what is run, so make them smaller", maxMemory>>20)
+	errDeep  = fmt.Errorf("a value is nested more than %d deep, or holds itself; compare, print or use as a key what is flat", maxDepth)
+)
+
+// A budget is what is left for a program.
+type budget struct {
+	thread *starlark.Thread
+	bytes  int // made so far
+}
+
+// spend takes steps and bytes, both at least 0, or says that there aren't as many.
+func (b *budget) spend(steps, bytes int) error {
+	if left := maxProgram - int(b.thread.Steps); steps > left {
+		return errSteps
 	}
-	syntax.Walk(f, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.BinaryExpr:
-			if n.Op == syntax.STAR {
-				n.X = guarded(n.X, n.OpPos)
-			}
-		case *syntax.AssignStmt:
-			if n.Op == syntax.STAR_EQ {
-				n.RHS = guarded(n.RHS, n.OpPos)
-			}
+	if bytes > maxMemory-b.bytes {
+		return errBytes
+	}
+	b.thread.Steps += uint64(steps)
+	b.bytes += bytes
+	return nil
+}
+
+// work is the steps that going over n bytes of a string counts for.
+func work(n int) int { return n / 32 }
+
+// A size is what a value amounts to if it is gone through to its leaves, which
+// counts what is shared each time.
+type size struct{ leaves, bytes int }
+
+// measure adds up values, at the price of a step a leaf.
+func (b *budget) measure(values ...starlark.Value) (size, error) {
+	m := meter{most: maxProgram - int(b.thread.Steps)}
+	for _, v := range values {
+		if err := m.add(v, 0); err != nil {
+			return m.size, err
 		}
-		return true
-	})
+	}
+	return m.size, b.spend(m.leaves-len(values)+work(m.bytes), 0) // one leaf each is the step itself
 }
 
-// A factor is a value about to be multiplied.
-type factor struct{ starlark.Value }
-
-// Binary multiplies, within bounds.
-func (x factor) Binary(op syntax.Token, y starlark.Value, side starlark.Side) (starlark.Value, error) {
-	if op != syntax.STAR {
-		return nil, nil
-	}
-	a, b := x.Value, y
-	if side == starlark.Right {
-		a, b = b, a
-	}
-	if err := boundProduct(a, b); err != nil {
-		return nil, err
-	}
-	return starlark.Binary(op, a, b)
+// A meter measures, up to a number of leaves.
+type meter struct {
+	size
+	most int
 }
 
-func boundProduct(a, b starlark.Value) error {
-	if _, ok := a.(starlark.Int); ok {
-		a, b = b, a
+func (m *meter) add(v starlark.Value, depth int) error {
+	m.leaves++
+	switch {
+	case m.leaves > m.most || work(m.bytes) > m.most:
+		return errSteps
+	case depth > maxDepth:
+		return errDeep
 	}
-	n, ok := b.(starlark.Int)
-	if !ok {
-		return nil // Starlark says what is wrong
-	}
-	switch a := a.(type) {
+	switch v := v.(type) {
+	case starlark.String:
+		m.bytes += len(v)
+	case starlark.Bytes:
+		m.bytes += len(v)
 	case starlark.Int:
-		if a.BigInt().BitLen()+n.BigInt().BitLen() > maxBits {
-			return fmt.Errorf("the product has more than %d bits; a number here has 64", maxBits)
-		}
-	case starlark.Sequence, starlark.Indexable:
-		times, ok := n.Int64()
-		if size := int64(starlark.Len(a)); size > 0 && (!ok || times > maxProduct/size) {
-			return fmt.Errorf("%d elements %v times are too many; at most %d", size, n, maxProduct)
+		m.bytes += bits(v)/8 + 1
+	case starlark.Tuple:
+		return m.all(starlark.Elements(v), depth)
+	case *starlark.List:
+		return m.all(v.Elements(), depth)
+	case *starlark.Dict:
+		for k, e := range v.Entries() {
+			if err := m.add(k, depth+1); err != nil {
+				return err
+			}
+			if err := m.add(e, depth+1); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func makeFactor(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-	return factor{args[0]}, nil
+func (m *meter) all(elements iter.Seq[starlark.Value], depth int) error {
+	for e := range elements {
+		if err := m.add(e, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// boundRange is Starlark's range, of which list() might make a list.
-func boundRange(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	r, err := starlark.Call(t, starlark.Universe["range"], args, kwargs)
-	if err != nil {
-		return nil, err
+// bits is how long an integer is.
+func bits(i starlark.Int) int {
+	if n, ok := i.Int64(); ok {
+		return big.NewInt(n).BitLen()
 	}
-	if n := starlark.Len(r); n > maxProduct {
-		return nil, fmt.Errorf("a range of %d is too long; at most %d", n, maxProduct)
+	return i.BigInt().BitLen()
+}
+
+// count is the number of elements of a value that can be gone through, 0 of
+// another, which Starlark refuses. Going over them is paid.
+func (b *budget) count(v starlark.Value) (n int, err error) {
+	if n = max(starlark.Len(v), 0); n > 0 {
+		return n, b.spend(n/4, 0)
 	}
-	return r, nil
+	it := starlark.Iterate(v)
+	if it == nil {
+		return 0, nil
+	}
+	defer it.Done()
+	var x starlark.Value
+	for ; it.Next(&x); n++ {
+		if n == maxElements {
+			return n, errSteps
+		}
+	}
+	return n, b.spend(n/4, 0)
+}
+
+// key pays for a look-up in a dict of n entries: one whose keys all have one
+// hash is gone through from end to end.
+func (b *budget) key(k starlark.Value, n int) error {
+	if err := b.spend(n/16, 0); err != nil {
+		return err
+	}
+	switch k := k.(type) {
+	case starlark.Int:
+		return nil
+	case starlark.String:
+		return b.spend(work(len(k)), 0)
+	}
+	_, err := b.measure(k)
+	return err
 }

@@ -180,10 +180,9 @@ func verbs() []string {
 }
 
 func (l *loader) builtins() starlark.StringDict {
-	d := starlark.StringDict{
-		guard:   starlark.NewBuiltin(guard, makeFactor),
-		"range": starlark.NewBuiltin("range", boundRange),
-	}
+	d := make(starlark.StringDict)
+	l.budget.guardedFunctions(d)
+	l.budget.operators(d)
 	for _, v := range language {
 		do := v.do
 		d[v.name()] = starlark.NewBuiltin(v.name(),
@@ -191,6 +190,9 @@ func (l *loader) builtins() starlark.StringDict {
 				c := &call{sig: v.sig, name: b.Name(), args: args, kwargs: kwargs, at: l.top()}
 				if t.CallStackDepth() > 1 {
 					c.at = l.callee(t.CallFrame(1).Pos, b.Name())
+				}
+				if err := l.budget.paid(args, kwargs); err != nil {
+					return nil, err
 				}
 				r, err := do(l, c)
 				if err != nil {

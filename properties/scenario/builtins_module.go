@@ -298,6 +298,9 @@ func (l *loader) doInsns(c *call) (starlark.Value, error) {
 		if t.Name != f.name {
 			continue
 		}
+		if err := l.budget.spend(len(t.Code), smallBytes*len(t.Code)); err != nil {
+			return nil, err
+		}
 		for off := 0; off < len(t.Code)-l.padding[t.Name]; {
 			in, err := isa.Decode(t.Code[off:], t.At+isa.Addr(off))
 			if err != nil {

@@ -183,6 +183,9 @@ func (l *loader) doELF(c *call) (starlark.Value, error) {
 	if err != nil {
 		return nil, fmt.Errorf("file %q can't be read: %w; its path is relative to the scenario's", file, err)
 	}
+	if err := l.budget.object(len(raw)); err != nil {
+		return nil, err
+	}
 	obj, err := image.ParseELF(file, raw)
 	if err != nil {
 		return nil, err

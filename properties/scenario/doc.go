@@ -14,6 +14,7 @@
 // zero is nil, except a handler's: [] is a handler that does nothing).
 //
 // Its limits: names of properties and mutants are known to others
-// (Expect.CheckNames). Load bounds a program's steps and the size of what a
-// step makes, not all of its memory.
+// (Expect.CheckNames). A program has some 64 MB of values and a million steps,
+// and work on a long value counts as many (bounds.go): whatever it says, Load
+// ends within a second or two of a CPU.
 package scenario

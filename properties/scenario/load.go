@@ -14,8 +14,6 @@ import (
 	"kpsim/smp/isa"
 )
 
-const maxProgram = 1_000_000 // steps of a program
-
 // dialect is Starlark with for and if outside functions: a scenario is a list.
 var dialect = &syntax.FileOptions{TopLevelControl: true, GlobalReassign: true}
 
@@ -26,8 +24,8 @@ var dialect = &syntax.FileOptions{TopLevelControl: true, GlobalReassign: true}
 //
 // An error is one line, "file:line:col: what is wrong; what to do".
 //
-// It bounds the steps a program takes and the size of what one step makes, but
-// not its memory: trust a program as you would a Makefile.
+// It bounds what a program takes, whatever the program says: some 64 MB of
+// values and a second of a CPU (bounds.go). What open returns is open's to bound.
 func Load(name string, src []byte, open func(file string) ([]byte, error)) (*Scenario, error) {
 	l, err := load(name, src, open)
 	if err != nil {
@@ -45,16 +43,13 @@ func load(name string, src []byte, open func(file string) ([]byte, error)) (*loa
 
 	thread := &starlark.Thread{Name: name, Print: func(*starlark.Thread, string) {}}
 	thread.SetMaxExecutionSteps(maxProgram)
-	endless := false
-	thread.OnMaxSteps = func(t *starlark.Thread) {
-		endless = true
-		t.Cancel("too many steps")
-	}
+	thread.OnMaxSteps = func(t *starlark.Thread) { t.Cancel(errSteps.Error()) }
+	l.budget.thread = thread
 	thread.Load = func(*starlark.Thread, string) (starlark.StringDict, error) {
 		return nil, errors.New("a scenario is one file; copy what you need into it")
 	}
 	if err := l.exec(thread, src); err != nil {
-		return nil, l.explain(err, endless)
+		return nil, l.explain(err)
 	}
 
 	l.addSites()
@@ -74,6 +69,10 @@ func newLoader(name string, src []byte, open func(file string) ([]byte, error)) 
 		data:     DataBase,
 		symbols:  make(map[string]isa.Addr),
 		position: make(map[part]syntax.Position),
+
+		padding:     make(map[string]int),
+		blacklisted: make(map[isa.Addr]bool),
+		budget:      budget{thread: new(starlark.Thread)},
 	}
 	l.s.Name = strings.TrimSuffix(path.Base(name), ".star")
 	l.s.Machine.CPUs = defaultCPUs
@@ -94,7 +93,9 @@ func (l *loader) exec(thread *starlark.Thread, src []byte) error {
 	if err != nil {
 		return err
 	}
-	boundProducts(f)
+	if err := guarded(f); err != nil {
+		return err
+	}
 	builtins := l.builtins()
 	program, err := starlark.FileProgram(f, builtins.Has)
 	if err != nil {
@@ -119,6 +120,7 @@ type loader struct {
 	blacklisted map[isa.Addr]bool        // functions of objects
 	position    map[part]syntax.Position // where each part was written
 	said        [len(once)]bool          // which of the calls of once were made
+	budget      budget                   // what is left for the program
 }
 
 func (l *loader) top() syntax.Position { return syntax.MakePosition(&l.file, 1, 1) }
@@ -126,7 +128,8 @@ func (l *loader) top() syntax.Position { return syntax.MakePosition(&l.file, 1, 
 // callee moves the position of a call, which is that of its parenthesis, to the
 // name that stands before it.
 func (l *loader) callee(at syntax.Position, name string) syntax.Position {
-	if n := int(at.Line) - 1; n >= 0 && n < len(l.lines) {
+	const long = 4096 // bytes of a line: each of its calls would go through all of it
+	if n := int(at.Line) - 1; n >= 0 && n < len(l.lines) && len(l.lines[n]) <= long {
 		line := []rune(l.lines[n])
 		if end := int(at.Col) - 1; end >= 0 && end <= len(line) && strings.HasSuffix(string(line[:end]), name) {
 			at.Col -= int32(len(name)) // they are all ASCII
@@ -135,8 +138,14 @@ func (l *loader) callee(at syntax.Position, name string) syntax.Position {
 	return at
 }
 
+// maxMessage is how many bytes of what is wrong are said: names may be long.
+const maxMessage = 2000
+
 func (l *loader) failf(at syntax.Position, format string, args ...any) error {
 	msg := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ") // one line
+	if len(msg) > maxMessage {
+		msg = strings.ToValidUTF8(msg[:maxMessage/2], "") + " … " + strings.ToValidUTF8(msg[len(msg)-maxMessage/2:], "")
+	}
 	return fmt.Errorf("%s: %s", at, msg)
 }
 
@@ -155,11 +164,14 @@ func (l *loader) locate(err error) error {
 }
 
 // explain turns an error of Starlark into one line.
-func (l *loader) explain(err error, endless bool) error {
+func (l *loader) explain(err error) error {
 	var parse syntax.Error
 	if errors.As(err, &parse) {
 		if strings.Contains(parse.Msg, "non-ASCII") && strings.Contains(parse.Msg, "escape") {
 			return l.failf(parse.Pos, `a byte above 7f is an escape of a string of bytes only; write b"\x55\x89", with a b before it`)
+		}
+		if strings.Contains(parse.Msg, "; ") { // of guarded, with what to do
+			return l.failf(parse.Pos, "%s", parse.Msg)
 		}
 		return l.failf(parse.Pos, "%s; this isn't Starlark, which is a small Python", parse.Msg)
 	}
@@ -185,8 +197,5 @@ func (l *loader) explain(err error, endless bool) error {
 		}
 		inner = eval.CallStack[i].Name
 	}
-	if endless {
-		return l.failf(at, "the program takes more than %d steps; it says what is run, so make its loops shorter", maxProgram)
-	}
-	return l.failf(at, "%s", eval.Msg)
+	return l.failf(at, "%s", strings.TrimPrefix(eval.Msg, "Starlark computation cancelled: "))
 }

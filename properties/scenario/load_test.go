@@ -76,10 +76,14 @@ func TestLoadBounds(t *testing.T) {
 		{strings.Repeat("not ", 1<<18), "excessive nesting"},
 		{strings.Repeat("lambda:", 1<<17), "excessive nesting"},
 		{strings.Repeat("1 if 1 else ", 1<<16), "excessive nesting"},
-		{"x = 1" + strings.Repeat("+1", 1<<19-4), "more than 1000000 steps"},
-		{"x = True" + strings.Repeat(".a", 1<<19-4), "bool has no .a"},
-		{"x = 1" + strings.Repeat(" or 1", 1<<17), "no tasks"},
-		{"def f():\n  return f\nx = f" + strings.Repeat("()", 1<<18), "no tasks"},
+		{"x = 1" + strings.Repeat("+1", 1<<19-4), "nested more than 5000 deep"},
+		{"x = True" + strings.Repeat(".a", 1<<19-4), "nested more than 5000 deep"},
+		{"x = 1" + strings.Repeat(" or 1", 1<<17), "nested more than 5000 deep"},
+		{"x = 1" + strings.Repeat(" or 1", 1<<11), "no tasks"},
+		{"x = 1" + strings.Repeat("\nx = 1+1", 60_000), "more than 50000 operators"},
+		{"x = [" + strings.Repeat("1,", 610_000/2) + "]\nx = [" + strings.Repeat("1,", 1<<17) + "]", "no tasks"},
+		{"x = (1" + strings.Repeat("()", 1<<18) + ")", "nested more than 5000 deep"},
+		{"def f():\n  return f\nx = f" + strings.Repeat("()", 1<<18), "nested more than 5000 deep"},
 	} {
 		_, err := scenario.Load("big.star", []byte(c.src), nil)
 		require.ErrorContains(t, err, c.want)

@@ -41,7 +41,7 @@ func Parse(name string, src []byte) (*Scenario, error) {
 const (
 	maxNesting   = 16     // brackets within brackets
 	maxArguments = 100    // of a call
-	maxElements  = 70_000 // of a list: the bytes of a function
+	maxListed    = 70_000 // of a list: the bytes of a function
 )
 
 // printedShape ends what is said of a statement that isn't of the shape.
@@ -233,7 +233,7 @@ func (r *reader) value(depth int) starlark.Value {
 // list reads […].
 func (r *reader) list(depth int) starlark.Value {
 	var all []starlark.Value
-	r.elements("]", depth, maxElements, func() { all = append(all, r.sum(depth+1)) })
+	r.elements("]", depth, maxListed, func() { all = append(all, r.sum(depth+1)) })
 	return starlark.NewList(all)
 }
 
@@ -241,7 +241,7 @@ func (r *reader) list(depth int) starlark.Value {
 func (r *reader) tuple(depth int) starlark.Value {
 	var all starlark.Tuple
 	comma := false
-	r.elements(")", depth, maxElements, func() {
+	r.elements(")", depth, maxListed, func() {
 		all = append(all, r.sum(depth+1))
 		comma = comma || r.is(",")
 	})

@@ -17,8 +17,17 @@ import (
 // scenario. It needs no file: functions are given by their bytes. Settings
 // that have their default are left out.
 func (s *Scenario) String() string {
-	p := printer{idents: make(map[string]bool), symbols: make(map[string]string),
+	p := newPrinter()
+	p.scenario(s)
+	return p.b.String()
+}
+
+func newPrinter() *printer {
+	return &printer{idents: make(map[string]bool), symbols: make(map[string]string),
 		probes: make(map[string]string), labels: make(map[string]string)}
+}
+
+func (p *printer) scenario(s *Scenario) {
 	p.call("scenario", quote(s.Name), p.unless(s.Says == "", "says", quote(s.Says)),
 		p.unless(s.Needs == 0, "needs", quote(s.Needs.String())))
 	p.machine(&s.Machine)
@@ -32,7 +41,6 @@ func (s *Scenario) String() string {
 	default:
 		p.call("never", p.unless(e.Canary == "", "canary", quote(e.Canary)))
 	}
-	return p.b.String()
 }
 
 const maxLine = 100
@@ -42,14 +50,21 @@ const manyZeros = 256
 
 type printer struct {
 	b      strings.Builder
+	most   int             // bytes after which printing ends; 0: there is no bound
 	idents map[string]bool // identifiers in use
 
 	// The identifier of each thing by its name.
 	symbols, probes, labels map[string]string
 }
 
+// full reports whether more was printed than is wanted.
+func (p *printer) full() bool { return p.most > 0 && p.b.Len() > p.most }
+
 // call prints name(args…); an empty argument is one that was left out.
 func (p *printer) call(name string, args ...string) {
+	if p.full() {
+		return
+	}
 	var said []string
 	for _, a := range args {
 		if a != "" {
@@ -224,6 +239,9 @@ func (p *printer) handler(steps []Step) string {
 func (p *printer) programs(s *Scenario) {
 	p.gap(len(s.Tasks))
 	for i := range s.Tasks {
+		if p.full() {
+			return
+		}
 		t := &s.Tasks[i]
 		p.call("task", p.unless(t.Name == taskName(i), "name", quote(t.Name)), fmt.Sprintf("cpu = %d", t.CPU),
 			"ops = "+p.ops(t.Ops), p.unless(t.Repeat == 1, "repeat", fmt.Sprint(t.Repeat)),

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	nearMax = 3 // names offered
-	slips   = 3 // more than so many letters wrong is another name
+	nearMax = 3    // names offered
+	slips   = 3    // more than so many letters wrong is another name
+	longest = 1024 // bytes of a name that may be a slip
 )
 
 // DidYouMean ends a message about a name that isn't there: did you mean "victim"? It is ""
@@ -33,7 +34,13 @@ func Near(name string, names []string) []string {
 		far  int
 	}
 	var near []candidate
+	if len(name) > longest {
+		return nil // no slip of the hand
+	}
 	for _, n := range names {
+		if far := len(name) - len(n); far > slips || -far > slips {
+			continue // at least so many letters are wrong
+		}
 		// A third of the letters wrong, and one more, is still a slip; beyond
 		// that, or with half of the other wrong, any short name would be near any other.
 		if d := distance(name, n); d <= min(1+len(name)/3, slips) && 2*d < len(n) {

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"math/big"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// Each flag that is a number or a time has its range in its tag, range:"1..64".
+// It is checked here, for all commands, and told by --help. Ends are whole
+// numbers, or times with a unit.
+const rangeTag = "range"
+
+// anyNumber is the most that a seed can be: a flag with this range takes all.
+const anyNumber = "18446744073709551615"
+
+// rangeOf is the range of a flag, as its tag has it.
+func rangeOf(v *kong.Value) (least, most string, ok bool) {
+	return strings.Cut(v.Tag.Get(rangeTag), "..")
+}
+
+// shortly is a number as a message has it.
+func shortly(n string) string {
+	if n == anyNumber {
+		return "2^64-1"
+	}
+	return n
+}
+
+// helpOf is what --help says of a flag: its help, and its range.
+func helpOf(v *kong.Value) string {
+	least, most, ok := rangeOf(v)
+	if !ok || most == anyNumber {
+		return v.Help
+	}
+	return strings.TrimSuffix(v.Help, ".") + fmt.Sprintf("; %s to %s.", least, most)
+}
+
+// outOfRange says of the first flag of a command line whose value is out of its
+// range what that is.
+func outOfRange(ctx *kong.Context) error {
+	for _, f := range ctx.Flags() {
+		least, most, ok := rangeOf(f.Value)
+		t := f.Target
+		if t.Kind() == reflect.Pointer {
+			if t.IsNil() {
+				continue
+			}
+			t = t.Elem()
+		}
+		if !ok || t.Type() == reflect.TypeFor[selfCheck]() { // which reads its own
+			continue
+		}
+		n, said := numberOf(t)
+		if n.Cmp(end(least)) < 0 || n.Cmp(end(most)) > 0 {
+			return fmt.Errorf("--%s: %s is out of range; give %s to %s", f.Name, said, least, shortly(most))
+		}
+	}
+	return nil
+}
+
+// numberOf is a flag's value, and how it is said.
+func numberOf(v reflect.Value) (n *big.Int, said string) {
+	n = new(big.Int)
+	if v.CanUint() {
+		n.SetUint64(v.Uint())
+	} else {
+		n.SetInt64(v.Int())
+	}
+	return n, fmt.Sprint(v.Interface())
+}
+
+// end is an end of a range.
+func end(s string) *big.Int {
+	if d, err := time.ParseDuration(s); err == nil && strings.ContainsAny(s, "smh") {
+		return big.NewInt(int64(d))
+	}
+	n, _ := new(big.Int).SetString(s, 10)
+	return n
+}
