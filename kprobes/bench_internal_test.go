@@ -142,7 +142,7 @@ func (l listedTwice) Event(e *traces.Event) *traces.Finding {
 		}
 	}
 	for i := range t.calls {
-		for ri := t.calls[i].Peek(); ri != nil; ri = ri.below {
+		for ri, n := t.calls[i].Peek(), 0; ri != nil && n < 64; ri, n = ri.below, n+1 { // it may be a ring
 			if ri.ID == e.A {
 				return &traces.Finding{Message: "an instance is given back that is in its task's list"}
 			}

@@ -95,7 +95,7 @@ type point struct {
 	jumped    bool               // owned by kprobe_mutex: the jump is in the text
 	optimized kapi.Var[bool]     // see the table of states
 	list      *kapi.List[*point] // owned by kprobe_mutex: the list it is on
-	freed     bool               // owned by kprobe_mutex
+	freed     bool               // owned by who discards it; goes with slot
 	gone      bool               // owned by kprobe_mutex: its text was freed
 	client    *client            // owned by kprobe_mutex: of ftrace, that it is armed with; nil: it isn't, or with a breakpoint
 	posted    bool               // owned by kprobe_mutex: a probe with a post_handler was here

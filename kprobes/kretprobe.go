@@ -52,18 +52,19 @@ type Instance struct {
 // A holder is what the instances of a return probe belong to. It outlives the
 // return probe while calls are in flight (kretprobe_holder, struct rethook).
 type holder struct {
-	id    uint64              // set at registration: numbered with the instances
-	probe uint64              // set at registration: the return probe's ID
-	rp    *Kretprobe          // set at registration
-	all   []*Instance         // set at registration
-	live  kapi.Var[bool]      // its handlers may run: cleared by unregister
-	refs  kapi.Var[int]       // instances, and one for the return probe itself
-	head  kapi.Var[*Instance] // the lock-free list of free ones
-	rings []ring              // set at registration: or a ring of free ones a CPU
-	lock  kapi.Spinlock       // set at registration: or a list under a lock
-	free  kapi.List[*Instance]
-	used  kapi.List[*Instance] // the others, where one lock covers all
-	freed bool                 // owned by who drops the last reference
+	id     uint64              // set at registration: numbered with the instances
+	probe  uint64              // set at registration: the return probe's ID
+	rp     *Kretprobe          // set at registration
+	all    []*Instance         // set at registration
+	live   kapi.Var[bool]      // its handlers may run: cleared by unregister
+	refs   kapi.Var[int]       // instances, and one for the return probe itself
+	head   kapi.Var[*Instance] // the lock-free list of free ones
+	rings  []ring              // set at registration: or a ring of free ones a CPU
+	byLast bool                // set at registration: see Mutants.ObjpoolLast
+	lock   kapi.Spinlock       // set at registration: or a list under a lock
+	free   kapi.List[*Instance]
+	used   kapi.List[*Instance] // the others, where one lock covers all
+	freed  bool                 // owned by who drops the last reference
 }
 
 // retState is the engine's memory of calls in flight.
@@ -241,7 +242,7 @@ func (e *Engine) newHolder(x kapi.Context, r *Kretprobe) *holder {
 	h := t.holders[t.nHolders]
 	t.nHolders++
 	t.memories++
-	*h = holder{id: t.memories, probe: r.Kprobe.ID, rp: r, all: h.all[:0], rings: h.rings[:0], free: h.free, used: h.used}
+	*h = holder{id: t.memories, probe: r.Kprobe.ID, rp: r, all: h.all[:0], rings: h.rings[:0], free: h.free, used: h.used, byLast: e.s.Mutants.ObjpoolLast}
 	h.live.Init(e.d.Cells, true)
 	n := r.Maxactive
 	if e.s.Mutants.OneLess {

@@ -213,6 +213,10 @@ func (e *Engine) knows(ri *Instance, frame isa.Addr) bool {
 	return e.mine(ri, frame) && ri.RetAddr != e.ret.trampoline
 }
 
+// mostCalls is more than a task has in flight: an instance that was handed out twice
+// makes its list a ring, in which the address of one of the two isn't found.
+const mostCalls = 1 << 16
+
 // leaveListed is that of 5.11 and later. Until 5.14 the calls are taken from the
 // list before the handlers run, later behind them, so that a backtrace in a
 // handler finds them.
@@ -220,7 +224,7 @@ func (e *Engine) leaveListed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to
 	first := &e.ret.calls[x.Task()]
 	newest := first.Load(x)
 	var last *Instance // the one that knows where to
-	for ri := newest; ri != nil; ri = ri.below {
+	for ri, n := newest, 0; ri != nil && n < mostCalls; ri, n = ri.below, n+1 {
 		if e.knows(ri, frame) {
 			last = ri
 			break
@@ -458,7 +462,7 @@ func (e *Engine) realAddress(x kapi.Context, slot, word isa.Addr) isa.Addr {
 	if word != e.ret.trampoline || !e.ret.ready.Look(x) || !e.s.Unwind {
 		return word
 	}
-	for ri := e.ret.calls[x.Task()].Look(x); ri != nil; ri = ri.below {
+	for ri, n := e.ret.calls[x.Task()].Look(x), 0; ri != nil && n < mostCalls; ri, n = ri.below, n+1 {
 		if ri.frame == slot && ri.RetAddr != e.ret.trampoline {
 			return ri.RetAddr
 		}

@@ -23,7 +23,7 @@ type RetMutants struct {
 	EmptyLate bool
 	// ObjpoolLast is the kernel's array of free instances (6.7 and later), in which
 	// an NMI that pushes between the steps of a push publishes a place that isn't
-	// filled yet.
+	// filled yet, and the push then sets back how far they are filled: see ring.
 	ObjpoolLast bool
 	// DisarmTrampoline has the file enabled disarm the probe on the trampoline, too
 	// (2.6): calls in flight return to a nop, and run into what is behind it.

@@ -51,7 +51,7 @@ func (e *Engine) pop(x kapi.Context, h *holder) (ri *Instance) {
 	case e.s.Return == ReturnRethook:
 		ri = freelistGet(x, h)
 	default:
-		ri = objpoolPop(x, h, e.s.Mutants.ObjpoolLast)
+		ri = objpoolPop(x, h)
 	}
 	h.look(x)
 	if ri != nil {
@@ -71,7 +71,7 @@ func (e *Engine) recycle(x kapi.Context, ri *Instance) {
 	case !h.live.Load(x):
 		e.d.RCU.Call(x, (*instanceHead)(ri))
 	case e.s.Return == ReturnObjpool:
-		objpoolPush(x, h, ri, e.s.Mutants.ObjpoolLast)
+		objpoolPush(x, h, ri)
 	default:
 		freelistAdd(x, h, ri)
 	}
@@ -149,9 +149,11 @@ func (h *holder) drain(by kapi.Emitter, n int) {
 	}
 	for i := range h.rings {
 		r := &h.rings[i]
-		for at := r.head.Peek(); at != r.tail.Peek(); at++ {
-			r.place(at).ri.free(by)
-			n++
+		for at := r.head.Peek(); at != r.filled(h.byLast); at++ {
+			if ri := r.place(at).ri; ri != nil {
+				ri.free(by)
+				n++
+			}
 		}
 	}
 	h.drop(by, n)

@@ -10,17 +10,36 @@ import "kpsim/smp/kapi"
 //	pop   1  the place at head, if it has been filled for this turn
 //	      2  head goes on by one, unless somebody else has made it: taken
 //
-// The kernel has no turns. It publishes how far places are filled, in last, by a
-// plain store at the end of each push. An NMI between the steps of a push that
-// pushes too (it called a return-probed function) publishes the place before its
-// own, which isn't filled yet: whoever pops takes what was there a lap ago, an
-// instance that may be in use; and the interrupted push then sets last back.
+// The kernel has no turns (mutant ObjpoolLast). It publishes how far places are
+// filled, in last, by a plain store at the end of each push:
+//
+//	push  1  tail goes on by one: the place is reserved
+//	      2  the instance is put there
+//	      3  last = that place + 1
+//	pop   1  head and last: nothing is there, or at most as much as there are
+//	         instances; anything else is another CPU's doing, and is looked at again
+//	      2  head goes on by one
+//
+// An NMI between 1 and 3 that calls the return-probed function n times pops and
+// pushes n times on this ring, and publishes the reserved place with its own; then
+// 3 sets last back. With r instances on the ring, k of them free behind the call
+// that was interrupted (k = r-1):
+//
+//	n <= k      nothing is lost: the next push publishes what last hides
+//	n == k+1    the last pop takes the reserved place: what was put there a lap ago.
+//	            If that isn't the interrupted push's own instance it is free, and
+//	            there twice from then on; the own one is behind head, lost
+//	n >  k+1    last is behind head: whoever pops looks again for ever, with
+//	            interrupts off; an NMI that calls the function does, too
+//
+// On 2 CPUs with the default maxactive, 10, r is 5; with 16 on 8 CPUs it is 2.
 type ring struct {
 	head   kapi.Var[uint32]
 	tail   kapi.Var[uint32]
 	last   kapi.Var[uint32] // the kernel's, see above
 	cell   kapi.Var[uint32] // stands for the places
 	places []place          // set at registration; what is in them goes with cell
+	most   uint32           // set at registration: instances of the return probe
 }
 
 // A place of a ring.
@@ -66,21 +85,22 @@ func (e *Engine) fillRings(h *holder) {
 		r.tail.Init(cells, mine)
 		r.last.Init(cells, mine)
 		r.cell.Init(cells, 0)
+		r.most = uint32(len(h.all))
 	}
 }
 
 // objpoolPush gives an instance back to the ring of the CPU. Interrupts are off
 // meanwhile, but for NMIs.
-func objpoolPush(x kapi.Context, h *holder, ri *Instance, byLast bool) {
+func objpoolPush(x kapi.Context, h *holder, ri *Instance) {
 	on := x.IRQ(false)
 	r := &h.rings[x.CPU()]
 	tail := r.tail.Load(x)
 	for !r.tail.Swap(x, tail, tail+1) { // an NMI came between
-		tail = r.tail.Load(x)
+		tail = r.tail.Peek()
 	}
 	x.Access(r.cell.ID(), kapi.Write)
 	*r.place(tail) = place{ri, tail}
-	if byLast {
+	if h.byLast {
 		r.last.Store(x, tail+1)
 	}
 	x.IRQ(on)
@@ -88,13 +108,13 @@ func objpoolPush(x kapi.Context, h *holder, ri *Instance, byLast bool) {
 
 // objpoolPop takes a free instance; nil: no ring has one. Interrupts are off
 // meanwhile, but for NMIs.
-func objpoolPop(x kapi.Context, h *holder, byLast bool) (ri *Instance) {
+func objpoolPop(x kapi.Context, h *holder) (ri *Instance) {
 	on := x.IRQ(false)
 	cpu := x.CPU()
 	for i := range h.rings {
 		r := &h.rings[(cpu+i)%len(h.rings)]
-		if byLast {
-			ri = r.popByLast(x, uint32(len(h.all)))
+		if h.byLast {
+			ri = r.popByLast(x)
 		} else {
 			ri = r.pop(x)
 		}
@@ -121,26 +141,45 @@ func (r *ring) pop(x kapi.Context) *Instance {
 	}
 }
 
-// spins is how often popByLast looks for another CPU's push to end.
-const spins = 20
-
-// popByLast is the kernel's: it believes last. Where last was set back behind head
-// the kernel spins, interrupts off, until somebody pushes; this gives up.
-func (r *ring) popByLast(x kapi.Context, n uint32) *Instance {
+// popByLast is the kernel's: it believes last.
+func (r *ring) popByLast(x kapi.Context) *Instance {
 	head := r.head.Load(x)
-	for range spins {
-		last := r.last.Load(x)
-		if head == last {
-			break
-		}
-		if last-head-1 < n {
-			x.Access(r.cell.ID(), kapi.Read)
-			ri := r.place(head).ri
-			if r.head.Swap(x, head, head+1) {
-				return ri
+	for r.last.Load(x) != head {
+		if r.last.Load(x)-head-1 >= r.most {
+			if head = r.head.Load(x); !r.settled(head) {
+				x.Spin((*ringSettled)(r))
 			}
+			continue
 		}
-		head = r.head.Load(x)
+		x.Access(r.cell.ID(), kapi.Read)
+		ri := r.place(head).ri
+		if r.head.Swap(x, head, head+1) {
+			return ri
+		}
+		head = r.head.Peek()
 	}
 	return nil
+}
+
+// settled reports whether last is at head, or so far in front of it as can be.
+func (r *ring) settled(head uint32) bool { return r.last.Peek()-head <= r.most }
+
+// ringSettled is what a pop waits for by looking again and again. head can't move
+// before last has: it is moved by pops alone. It implements kapi.Cond.
+type ringSettled ring
+
+func (r *ringSettled) Cell() kapi.CellID { return r.last.ID() }
+func (r *ringSettled) Holds() bool       { return (*ring)(r).settled(r.head.Peek()) }
+
+// filled returns up to where the places are filled when nobody pushes. The kernel
+// pops until nothing comes (objpool_fini): what last hides stays, and nothing is
+// taken where it would look for ever.
+func (r *ring) filled(byLast bool) uint32 {
+	switch {
+	case !byLast:
+		return r.tail.Peek()
+	case !r.settled(r.head.Peek()):
+		return r.head.Peek()
+	}
+	return r.last.Peek()
 }

@@ -146,7 +146,7 @@ func (e *Engine) quiesce(x kapi.Context) {
 	switch {
 	case e.s.Mutants.NoQuiesce:
 	case e.s.Quiesce == kapi.QuiesceStackCheck:
-		e.d.Stacks.Quiesce(x, e.spansOf())
+		e.d.Stacks.Quiesce(x, e.spansOf(x))
 	default:
 		e.d.RCU.Synchronize(x, e.s.Quiesce)
 	}
@@ -166,7 +166,7 @@ func (e *Engine) waits() int {
 // freed. The documents speak of the first alone; but who was in a neighbour's
 // detour when that lost its jump comes out of it inside a region of today.
 // Context: kprobe_mutex held.
-func (e *Engine) spansOf() []kapi.Span {
+func (e *Engine) spansOf(x kapi.Context) []kapi.Span {
 	e.spans = e.spans[:0]
 	for _, p := range e.optimizing.Peek() {
 		e.span(p.addr+1, p.detour.region-1)
@@ -175,7 +175,7 @@ func (e *Engine) spansOf() []kapi.Span {
 		return e.spans
 	}
 	for _, p := range e.points {
-		if p.freed {
+		if x.Touch(p.slot.ID(), kapi.Read); p.freed {
 			continue
 		}
 		if p.list == &e.freeing || e.leadsInside(p.addr+isa.Addr(p.detour.region)) {

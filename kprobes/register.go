@@ -2,6 +2,7 @@ package kprobes
 
 import (
 	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 )
@@ -269,7 +270,9 @@ func (e *Engine) takeOut(x kapi.Context, p *point, k *Kprobe) (gone bool) {
 // discard frees points that no reader can find any more. A CPU may still be in
 // a detour if a breakpoint sent it there while the point was queued: code that
 // can be preempted, for which an RCU grace period is not enough where there is
-// preemption.
+// preemption. kprobe_mutex isn't needed, which the optimizer holds while it waits for
+// all tasks: what such a CPU stands in can go while nobody can register a probe and
+// be handed it. 2.6 takes it (arch_remove_kprobe, until 2.6.29).
 func (e *Engine) discard(x kapi.Context, gone *point) {
 	for p := gone; p != nil; p = p.next {
 		if p.detour.size != 0 && !e.s.Mutants.CancelRCU {
@@ -277,11 +280,16 @@ func (e *Engine) discard(x kapi.Context, gone *point) {
 			break // one wait for all
 		}
 	}
-	e.mutex.Lock(x)
+	locked := e.s.Kernel.Edition == rules.Edition26
+	if locked {
+		e.mutex.Lock(x)
+	}
 	for p := gone; p != nil; p = p.next {
 		e.free(x, p)
 	}
-	e.mutex.Unlock(x)
+	if locked {
+		e.mutex.Unlock(x)
+	}
 }
 
 // Disable silences a probe (spec 6.6); if none of its point is left the point
@@ -454,9 +462,11 @@ func (e *Engine) before(addr isa.Addr) func(yield func(*point) bool) {
 	}
 }
 
-// free gives back the point's memory. Context: kprobe_mutex held.
+// free gives back the point's memory. Context: may sleep; nobody can find the point
+// but who looks at all of them, with kprobe_mutex held (spansOf).
 func (e *Engine) free(x kapi.Context, p *point) {
 	e.freeCode(x, p)
+	x.Touch(p.slot.ID(), kapi.Write)
 	p.freed = true
 }
 

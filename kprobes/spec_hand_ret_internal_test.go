@@ -51,7 +51,7 @@ func TestPools(t *testing.T) {
 						if g == ReturnFreelist {
 							ri = freelistGet(x, h)
 						} else {
-							ri = objpoolPop(x, h, false)
+							ri = objpoolPop(x, h)
 						}
 						if ri == nil {
 							continue
@@ -66,7 +66,7 @@ func TestPools(t *testing.T) {
 						if g == ReturnFreelist {
 							freelistAdd(x, h, ri)
 						} else {
-							objpoolPush(x, h, ri, false)
+							objpoolPush(x, h, ri)
 						}
 					}
 					x.PreemptEnable()

@@ -66,11 +66,15 @@ func (m *noUseAfterFree) Event(e *traces.Event) *traces.Finding {
 		}
 		return found(e, e.A, "runs %s at %#x, in memory that was never handed out", hex(e.B, e.C), e.A)
 	case smpev.Trap:
-		if e.A != smpev.VecPF || e.B == e.C {
+		s := in(m.freed, e.C)
+		if e.A != smpev.VecPF || s == nil || m.has(e.C) {
 			return nil
 		}
-		if s := in(m.freed, e.C); s != nil && !m.has(e.C) {
+		switch {
+		case e.B != e.C:
 			return found(e, e.C, "reads or writes %#x, in the freed %s at %#x", e.C, s, s.addr)
+		case s.what != smpev.ModuleMem: // of a module's text O1 tells
+			return found(e, e.C, "runs in the freed %s at %#x, whose page is unmapped", s, s.addr)
 		}
 	case smpev.Return:
 		if interrupt(e.A) {

@@ -28,6 +28,13 @@ func init() {
 			tr.Free(detour, 64, smpev.DetourMem)
 			tr.ExpectViolation("S1", "task2 will return from the reschedule interrupt to 0x2001")
 		})
+	golden("S1-page-unmapped", func(tr *tracetest.Trace) {
+		tr.Alloc(detour, 64, smpev.DetourMem)
+		a := tr.On(1, 2).Exec(detour, 0x54)
+		tr.Free(detour, 64, smpev.DetourMem)
+		a.Emit(smpev.Trap, smpev.VecPF, detour+1, detour+1)
+		tr.ExpectViolation("S1", "runs in the freed detour at 0x2000, whose page is unmapped")
+	})
 	golden("S1-freed-under-nmi", func(tr *tracetest.Trace) {
 		tr.Alloc(detour, 64, smpev.DetourMem)
 		tr.On(1, 2).Exec(detour, 0x54).Trap(smpev.VecNMI, detour+1)

@@ -16,5 +16,7 @@ func kernelOf(sc *scenario.Scenario) kernel.Config {
 		NoModules:   sc.Machine.Modules == scenario.LoadingNone,
 		NoUnload:    sc.Machine.Modules == scenario.LoadingStay,
 		InsnSlot:    sc.Machine.InsnSlot(),
+		DetourSlot:  sc.Machine.DetourSlot(),
+		PageGrace:   sc.Machine.Edition != scenario.Edition26,
 	}
 }

@@ -393,6 +393,20 @@ func (m *Machine) InsnSlot() int {
 	return 15
 }
 
+// DetourSlot is that of a slot for a detour (MAX_OPTINSN_SIZE): what comes before the
+// copy, 19 bytes of that and the way back, on x86-64 without frame pointers. It was
+// read off a 6.1 and a 6.12 kernel, 124; those before 5.9 and 5.10 save no ss, and
+// have no room for a clac.
+func (m *Machine) DetourSlot() int {
+	switch {
+	case m.Edition == EditionNone:
+		return 0
+	case m.SaveSS:
+		return 124
+	}
+	return 119
+}
+
 // A SettingRow is what kpsim editions says of a word of machine().
 type SettingRow struct {
 	Word   string

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
@@ -14,16 +15,21 @@ import (
 // If anything still runs there, it shows.
 //
 // As the kernel's insn caches do (Config.InsnSlot; study of kernels, 1.1): each
-// kind has pages of its own, cut into slots, of which the first clean one is
-// handed out. One that is retired is dirty. Dirty ones are collected after a
-// grace period: all, when there are more than a page has slots, or when no clean
-// one is left. Pages are kept once they are there.
+// kind has a mutex and pages of its own, cut into slots, of which the first clean
+// one is handed out. One that is retired is dirty. Dirty ones are collected after a
+// grace period, all at once: when more have become dirty since the last time than a
+// page has slots, whichever pages they lie in, or when no clean one is left. A page
+// whose last slot has become clean is unmapped, unless it is the only one; the
+// address isn't used again in the run. kprobe_mutex isn't needed: who gives back
+// what a cancelled registration leaves doesn't wait for the optimizer, which holds
+// that while it waits for all tasks (__unregister_kprobe_bottom, 2.6.30 and later).
 type ExecMem struct {
 	k      *Kernel
-	mapped isa.Addr      // owned by kprobe_mutex: up to here there are pages
-	next   isa.Addr      // owned by kprobe_mutex: of the arena, behind what was handed out
-	free   [3][]isa.Addr // owned by kprobe_mutex: of the arena, by what it was
-	caches [3]insnCache  // owned by kprobe_mutex: by what is handed out
+	mapped isa.Addr      // owned by lists or mutex: up to here there are pages
+	next   isa.Addr      // owned by lists or mutex: of the arena, behind what was handed out
+	free   [3][]isa.Addr // owned by lists: of the arena, by what it was
+	lists  kapi.Var[int] // of the arena: stands for its lists
+	caches [3]insnCache  // by what is handed out
 
 	// NoGrace lets the collector take slots without a grace period. It is a mutant's.
 	NoGrace bool // set at boot
@@ -32,15 +38,16 @@ type ExecMem struct {
 // An insnCache is the pages of one kind.
 type insnCache struct {
 	size  int        // of a slot; owned by the boot; 0: there are no caches
-	pages []insnPage // owned by kprobe_mutex: the newest last
-	dirty int        // owned by kprobe_mutex
+	mutex *Mutex     // set at boot
+	pages []insnPage // owned by mutex: the newest last
+	dirty int        // owned by mutex: since the last collection
 }
 
 // An insnPage is cut into slots.
 type insnPage struct {
-	at    isa.Addr    // owned by kprobe_mutex
-	slots []insnState // owned by kprobe_mutex
-	clean int         // owned by kprobe_mutex: how many are
+	at    isa.Addr    // owned by mutex
+	slots []insnState // owned by mutex
+	clean int         // owned by mutex: how many are
 }
 
 type insnState uint8
@@ -65,26 +72,41 @@ func ExecRange() (from, to isa.Addr) { return smp.ExecBase, smp.ExecBase + execM
 
 func (e *ExecMem) init(k *Kernel) {
 	e.k = k
-	k.M.MapExec(smp.ExecBase, execPages)
+	e.lists.Init(&k.M.Cells, 0)
 	k.M.AddSymbol("slots", smp.ExecBase, execPages*pageSize)
-	if n := k.cfg.InsnSlot; n > 0 {
-		e.caches[kapi.SlotMem].size, e.caches[kapi.DetourMem].size = n, detourMax
+	if k.cfg.InsnSlot > 0 {
+		slot, detour := &e.caches[kapi.SlotMem], &e.caches[kapi.DetourMem]
+		slot.size, slot.mutex = k.cfg.InsnSlot, k.Locks.bootMutex("kprobe_insn_slots.mutex")
+		detour.size, detour.mutex = detourMax, k.Locks.bootMutex("kprobe_optinsn_slots.mutex")
+		if k.cfg.DetourSlot > 0 {
+			detour.size = k.cfg.DetourSlot
+		}
+	} else {
+		k.M.MapExec(smp.ExecBase, execPages)
 	}
 	e.reset()
 }
 
+// caching reports whether there are caches.
+func (e *ExecMem) caching() bool { return e.k.cfg.InsnSlot > 0 }
+
 func (e *ExecMem) reset() {
-	e.mapped, e.next, e.NoGrace = smp.ExecBase+execPages*pageSize, smp.ExecBase, false
+	e.mapped, e.next, e.NoGrace = smp.ExecBase, smp.ExecBase, false
+	if !e.caching() {
+		e.mapped += execPages * pageSize
+	}
 	for i := range e.free {
 		e.free[i] = e.free[i][:0]
 		e.caches[i].pages, e.caches[i].dirty = e.caches[i].pages[:0], 0
 	}
 }
 
-// Alloc implements kapi.Exec. Context: kprobe_mutex held; may sleep.
+// Alloc implements kapi.Exec. Context: may sleep.
 func (e *ExecMem) Alloc(x kapi.Context, size int, what uint64) (at isa.Addr, ok bool) {
 	x.Step("alloc_insn_slot", int(what))
-	if c := &e.caches[what]; c.size > 0 {
+	c := &e.caches[what]
+	if c.size > 0 {
+		c.mutex.Lock(x)
 		at, ok = e.allocSlot(x, c, size, what)
 		size = c.size // all of it, whatever was asked for
 	} else {
@@ -93,43 +115,82 @@ func (e *ExecMem) Alloc(x kapi.Context, size int, what uint64) (at isa.Addr, ok 
 	if ok {
 		x.Emit(smpev.Alloc, uint64(at), uint64(size), what)
 	}
+	if c.size > 0 {
+		c.mutex.Unlock(x)
+	}
 	return at, ok
 }
 
-// Free implements kapi.Exec. Context: kprobe_mutex held.
+// Free implements kapi.Exec. Context: may sleep.
 func (e *ExecMem) Free(x kapi.Context, addr isa.Addr, size int, what uint64) {
 	c := &e.caches[what]
 	if c.size > 0 {
-		size = c.size
-	}
-	x.Emit(smpev.Free, uint64(addr), uint64(size), what)
-	x.(*smp.Ctx).PoisonText(addr, size)
-	if c.size > 0 {
-		p, i := c.slot(addr)
-		p.slots[i] = insnClean
-		p.clean++
+		c.mutex.Lock(x)
+		i := c.page(addr)
+		e.clean(x, c, i, addr, what)
+		e.unmap(x, c, i)
+		c.mutex.Unlock(x)
 		return
 	}
+	x.Touch(e.lists.ID(), kapi.Write)
+	x.Emit(smpev.Free, uint64(addr), uint64(size), what)
+	x.(*smp.Ctx).PoisonText(addr, size)
 	e.free[what] = append(e.free[what], addr)
 }
 
-// Retire implements kapi.Exec. Context: kprobe_mutex held; may sleep.
+// clean frees a slot of page i. Context: the cache's mutex held.
+func (e *ExecMem) clean(x kapi.Context, c *insnCache, i int, addr isa.Addr, what uint64) {
+	x.Emit(smpev.Free, uint64(addr), uint64(c.size), what)
+	x.(*smp.Ctx).PoisonText(addr, c.size)
+	p := &c.pages[i]
+	p.slots[int(addr-p.at)/c.size] = insnClean
+	p.clean++
+}
+
+// unmap takes page i away if all its slots are clean and it isn't the only page.
+//
+//	step 1: wait: somebody may be looking which page an address lies in (4.12 and later)
+//	step 2: unmap it: who runs there takes a page fault
+//
+// Context: the cache's mutex held; may sleep.
+func (e *ExecMem) unmap(x kapi.Context, c *insnCache, i int) {
+	p := c.pages[i]
+	if p.clean < len(p.slots) || len(c.pages) == 1 {
+		return
+	}
+	if e.k.cfg.PageGrace && !e.NoGrace {
+		x.Step("collect_one_slot", 1)
+		e.k.RCU.Synchronize(x, kapi.QuiesceRCU)
+	}
+
+	x.Step("collect_one_slot", 2)
+	x.(*smp.Ctx).UnmapPages(p.at, 1)
+	last := len(c.pages) - 1
+	copy(c.pages[i:], c.pages[i+1:])
+	c.pages[last] = p // its slots are memory for the next one
+	c.pages = c.pages[:last]
+}
+
+// Retire implements kapi.Exec. Context: may sleep.
 func (e *ExecMem) Retire(x kapi.Context, addr isa.Addr, size int, what uint64) {
 	c := &e.caches[what]
 	if c.size == 0 {
 		e.Free(x, addr, size, what)
 		return
 	}
+	c.mutex.Lock(x)
 	x.Emit(smpev.Retire, uint64(addr), uint64(c.size), what)
-	p, i := c.slot(addr)
-	p.slots[i] = insnDirty
+	p := &c.pages[c.page(addr)]
+	p.slots[int(addr-p.at)/c.size] = insnDirty
 	if c.dirty++; c.dirty > pageSize/c.size {
 		e.collect(x, c, what)
 	}
+	c.mutex.Unlock(x)
 }
 
 // allocArena hands out what was freed last, or what lies behind it all.
 func (e *ExecMem) allocArena(x kapi.Context, size int, what uint64) (isa.Addr, bool) {
+	x.Touch(e.lists.ID(), kapi.Write)
 	full := execSizes[what]
 	if size > full {
 		return 0, false
@@ -190,26 +251,23 @@ func (c *insnCache) take() (isa.Addr, bool) {
 	return 0, false
 }
 
-// slot returns the page that an address lies in, and the number of its slot.
-func (c *insnCache) slot(at isa.Addr) (*insnPage, int) {
+// page returns the number of the page that a slot lies in.
+func (c *insnCache) page(at isa.Addr) int {
 	for i := range c.pages {
-		if p := &c.pages[i]; at-p.at < pageSize {
-			return p, int(at-p.at) / c.size
+		if at-c.pages[i].at < pageSize {
+			return i
 		}
 	}
-	return nil, 0
+	sim.Bug("no slot was handed out at %#x", uint64(at))
+	return 0
 }
 
 // addPage gives a cache one page more.
 func (e *ExecMem) addPage(x kapi.Context, c *insnCache) bool {
-	at := e.next // one of those from boot
-	if at == e.mapped {
-		ok := false
-		if at, ok = e.page(x); !ok {
-			return false
-		}
+	at, ok := e.page(x)
+	if !ok {
+		return false
 	}
-	e.next = at + pageSize
 	if i := len(c.pages); i < cap(c.pages) { // with the slots of another run
 		c.pages = c.pages[:i+1]
 	} else {
@@ -240,7 +298,9 @@ func (e *ExecMem) page(x kapi.Context) (isa.Addr, bool) {
 // collect takes back all dirty slots of a cache.
 //
 //	step 1: wait: a CPU may have been interrupted in one
-//	step 2: free them
+//	step 2: free them, and pages that are clean then
+//
+// Context: the cache's mutex held; may sleep.
 func (e *ExecMem) collect(x kapi.Context, c *insnCache, what uint64) {
 	x.Step("collect_garbage_slots", 1)
 	if !e.NoGrace {
@@ -248,12 +308,17 @@ func (e *ExecMem) collect(x kapi.Context, c *insnCache, what uint64) {
 	}
 
 	x.Step("collect_garbage_slots", 2)
-	for i := range c.pages {
+	for i := len(c.pages) - 1; i >= 0; i-- { // the newest first
 		p := &c.pages[i]
+		swept := false
 		for j, s := range p.slots {
 			if s == insnDirty {
-				e.Free(x, p.at+isa.Addr(j*c.size), c.size, what)
+				e.clean(x, c, i, p.at+isa.Addr(j*c.size), what)
+				swept = true
 			}
+		}
+		if swept {
+			e.unmap(x, c, i)
 		}
 	}
 	c.dirty = 0

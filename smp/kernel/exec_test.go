@@ -72,15 +72,17 @@ func TestExec(t *testing.T) {
 // Slots as the kernel's caches hand them out: pages of one kind, the first clean
 // slot of the newest page; dirty ones when they are needed or too many, and then
 // after a grace period, all at once.
+// A page all of whose slots are clean is unmapped, but for the last.
 func TestInsnSlots(t *testing.T) {
-	for _, noGrace := range []bool{false, true} {
+	for _, how := range [][2]bool{{false, false}, {false, true}, {true, true}} {
+		noGrace, pageGrace := how[0], how[1]
 		r := &rig{t: t, reset: func() {}}
 		m, err := smp.New(smp.Config{CPUs: 1, Budget: 1 << 20}, &r.log)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(m.Close)
-		r.Machine, r.k = m, kernel.Boot(m, kernel.Config{InsnSlot: 15})
+		r.Machine, r.k = m, kernel.Boot(m, kernel.Config{InsnSlot: 15, PageGrace: pageGrace})
 		var events []traces.Event
 		r.hear(smpev.Free, func(e *traces.Event) { events = append(events, *e) })
 		r.hear(smpev.Retire, func(e *traces.Event) { events = append(events, *e) })
@@ -144,10 +146,31 @@ func TestInsnSlots(t *testing.T) {
 			}
 			want(smpev.Retire)
 			r.k.Exec.Retire(x, at(2, 0), 12, kapi.SlotMem) // one too many
-			want(smpev.Retire, smpev.GPEnd, smpev.Free)
-			poisoned(t, r, x, at(0, 0), 15)
+			if pageGrace && !noGrace {
+				want(smpev.Retire, smpev.GPEnd, smpev.Free, smpev.GPEnd)
+			} else {
+				want(smpev.Retire, smpev.GPEnd, smpev.Free)
+			}
+			poisoned(t, r, x, at(2, 0), 15)
+			if m.Present(at(0, 0)) {
+				t.Error("a page whose slots are all clean is there")
+			}
+			if !m.Present(at(1, 0)) || !m.Present(at(2, 0)) {
+				t.Error("a page of which a slot is used isn't there")
+			}
 			alloc(at(2, 0))
-			alloc(at(0, 0))
+			alloc(at(3, 0)) // the address of a page that was unmapped isn't used again
+			r.k.Exec.Free(x, at(3, 0), 15, kapi.SlotMem)
+			if m.Present(at(3, 0)) {
+				t.Error("a page whose only slot was freed is there")
+			}
+			for i := range perPage {
+				r.k.Exec.Free(x, at(2, i), 15, kapi.SlotMem)
+			}
+			if !m.Present(at(2, 0)) {
+				t.Error("the last page is unmapped")
+			}
+			alloc(at(2, 0))
 		})
 		for range 2 {
 			events = events[:0]
@@ -203,6 +226,83 @@ func poisoned(t *testing.T, r *rig, x *smp.Ctx, at isa.Addr, n int) {
 		if v != isa.Int3 {
 			t.Fatalf("byte %d of %#x is %#x, want int3", i, at, v)
 		}
+	}
+}
+
+// Slots of detours have a size of their own: 33 of 124 bytes a page, so that the 34th
+// that is retired since the last collection has all collected, whoever retired them.
+func TestDetourSlots(t *testing.T) {
+	r := &rig{t: t, reset: func() {}}
+	m, err := smp.New(smp.Config{CPUs: 1, Budget: 1 << 20}, &r.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	r.Machine, r.k = m, kernel.Boot(m, kernel.Config{InsnSlot: 15, DetourSlot: 124, PageGrace: true})
+	freed := 0
+	r.hear(smpev.Free, func(e *traces.Event) { freed++ })
+	m.AddProgram("p", 0, func(x *smp.Ctx) {
+		var at [67]isa.Addr
+		for i := range at {
+			at[i], _ = r.k.Exec.Alloc(x, 119, kapi.DetourMem)
+		}
+		if at[32] != at[0]+32*124 || at[33] != at[0]+4096 {
+			t.Errorf("the 33rd lies at %#x, the 34th at %#x", at[32], at[33])
+		}
+		for i := range 33 {
+			r.k.Exec.Retire(x, at[2*i], 119, kapi.DetourMem)
+		}
+		if freed != 0 {
+			t.Errorf("%d are freed of 33", freed)
+		}
+		r.k.Exec.Retire(x, at[1], 119, kapi.DetourMem)
+		if freed != 34 {
+			t.Errorf("%d are freed of 34", freed)
+		}
+		for i := range 32 { // what is collected isn't counted again
+			r.k.Exec.Retire(x, at[2*i+3], 119, kapi.DetourMem)
+		}
+		if freed != 34 {
+			t.Errorf("%d are freed of 34 and 32", freed)
+		}
+		r.k.Exec.Free(x, at[66], 119, kapi.DetourMem)
+		if !m.Present(at[0]) || m.Present(at[66]) {
+			t.Error("the page of the last one is to go, and no other")
+		}
+	})
+	for range 2 {
+		freed = 0
+		r.want(smp.Passed, "default", sim.Always0{})
+	}
+}
+
+// Whoever runs in a page of slots that was unmapped takes a page fault.
+func TestRunInUnmappedSlots(t *testing.T) {
+	r := &rig{t: t, reset: func() {}}
+	m, err := smp.New(smp.Config{CPUs: 1, Budget: 1 << 20}, &r.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	r.Machine, r.k = m, kernel.Boot(m, kernel.Config{InsnSlot: 2048, DetourSlot: 2048})
+	var oops traces.Event
+	r.hear(smpev.Oops, func(e *traces.Event) { oops = *e })
+	m.AddProgram("p", 0, func(x *smp.Ctx) {
+		r.k.Exec.Alloc(x, 16, kapi.SlotMem)
+		r.k.Exec.Alloc(x, 16, kapi.SlotMem)
+		at, _ := r.k.Exec.Alloc(x, 16, kapi.SlotMem)
+		r.k.Text.Fill(x, at, []byte{0x90, 0xc3})
+		x.Call(at)
+		r.k.Exec.Free(x, at, 16, kapi.SlotMem)
+		r.k.Sync.Self(x, kapi.SyncSelf)
+		x.Call(at)
+		t.Error("the call came back")
+	})
+	m.Reset(sim.Always0{})
+	r.k.Reset()
+	m.Run()
+	if oops.A != smpev.VecPF || oops.B != oops.C {
+		t.Errorf("the kernel dies of %v", oops)
 	}
 }
 

@@ -13,6 +13,8 @@ type Config struct {
 	Preemptible bool // CONFIG_PREEMPTION: decides RCU's flavour
 	Voluntary   bool // might_sleep() gives the CPU up when another task wants it
 	InsnSlot    int  // bytes of a slot for a copied instruction: 16 until 5.12, 15 later; 0: an arena instead (ExecMem)
+	DetourSlot  int  // with InsnSlot: bytes of one for a detour; 0: 256
+	PageGrace   bool // with InsnSlot: a page of slots is unmapped after a grace period (4.12 and later)
 	Hotplug     bool // there is a writer of the CPU-hotplug lock
 	StackCheck  bool // stacks may be looked at
 	Latch       bool // tasks may spin until told to go on
