@@ -73,7 +73,11 @@ func openFileAs(name string, f *traces.File, mutant string) (*Rig, error) {
 			return nil, fmt.Errorf("%s: origin: %w", name, err)
 		}
 	}
-	rig, err := New(sc, mutant)
+	ignored, err := ignoredBy(name, f)
+	if err != nil {
+		return nil, err
+	}
+	rig, err := newIgnoring(sc, mutant, ignored)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
