@@ -16,11 +16,23 @@ type Monitors struct {
 	kinds  []traces.Kind
 	finder *Property
 	awake  bool // they are told of dull events, too
+
+	pass   Set      // properties after whose finding a run goes on
+	muted  Set      // those of them that were broken in this run
+	broken []Broken // what they found, in its order
 }
 
 type member struct {
 	property *Property
 	monitor  Monitor
+	bit      Set
+}
+
+// A Broken is a property that a run has broken.
+type Broken struct {
+	Property *Property
+	Finding  traces.Finding
+	Ignored  bool // by the user: the run is none that breaks something because of it
 }
 
 // NewMonitors makes the monitors of the properties. If several find fault with
@@ -28,7 +40,7 @@ type member struct {
 func NewMonitors(list ...*Property) *Monitors {
 	ms := &Monitors{list: make([]member, len(list))}
 	for i, p := range list {
-		ms.list[i] = member{p, p.New(&ms.scene)}
+		ms.list[i] = member{p, p.New(&ms.scene), SetOf(p)}
 		for _, k := range p.Kinds {
 			for int(k) >= len(ms.told) {
 				ms.told = append(ms.told, nil)
@@ -53,15 +65,25 @@ func (ms *Monitors) State() []any {
 	for i := range ms.list {
 		list = append(list, ms.list[i].monitor)
 	}
-	return list
+	return append(list, &ms.muted)
 }
+
+// Pass makes runs go on after properties of the set were broken. A monitor that has found
+// something is told of nothing any more until the next run: it counts once a run, and what
+// it remembers can't mislead it. The other monitors go on as if nothing had happened. What
+// they find then may be a consequence: after T1, T2, B1, S1 or O1 a CPU may run garbage.
+func (ms *Monitors) Pass(set Set) { ms.pass = set }
+
+// Passed returns what the run has broken of those, in the order in which it was found. It
+// is good until Reset.
+func (ms *Monitors) Passed() []Broken { return ms.broken }
 
 // KeepAwake has them told of dull events, too: nothing comes of it but work.
 func (ms *Monitors) KeepAwake() { ms.awake = true }
 
 // Reset forgets the last run. It keeps its memory: no allocation.
 func (ms *Monitors) Reset() {
-	ms.finder = nil
+	ms.finder, ms.muted, ms.broken = nil, 0, ms.broken[:0]
 	ms.scene.reset()
 	for i := range ms.list {
 		ms.list[i].monitor.Reset()
@@ -80,7 +102,10 @@ func (ms *Monitors) Event(e *traces.Event) *traces.Finding {
 	told := ms.told[e.Kind]
 	for i := range told {
 		m := &told[i]
-		if f := m.monitor.Event(e); f != nil {
+		if ms.muted&m.bit != 0 {
+			continue
+		}
+		if f := m.monitor.Event(e); f != nil && !ms.passed(m, f) {
 			return ms.found(m, f)
 		}
 	}
@@ -90,11 +115,26 @@ func (ms *Monitors) Event(e *traces.Event) *traces.Finding {
 // End is called after the last event of a run that no finding ended, see Monitor.
 func (ms *Monitors) End(drained bool) *traces.Finding {
 	for i := range ms.list {
-		if f := ms.list[i].monitor.End(drained); f != nil {
-			return ms.found(&ms.list[i], f)
+		m := &ms.list[i]
+		if ms.muted&m.bit != 0 {
+			continue
+		}
+		if f := m.monitor.End(drained); f != nil && !ms.passed(m, f) {
+			return ms.found(m, f)
 		}
 	}
 	return nil
+}
+
+// passed reports whether the run goes on after a finding, and mutes the monitor if so.
+func (ms *Monitors) passed(m *member, f *traces.Finding) bool {
+	if ms.pass&m.bit == 0 {
+		return false
+	}
+	ms.muted |= m.bit
+	ms.broken = append(ms.broken, Broken{Property: m.property, Finding: *f})
+	m.monitor.Reset()
+	return true
 }
 
 func (ms *Monitors) found(m *member, f *traces.Finding) *traces.Finding {

@@ -63,6 +63,13 @@ func (e *Exact) End(asked uint64) {
 
 func (e *Exact) String() string { return "exact replay" }
 
+// Shorter replays a recording as far as the run goes, which may end sooner: by something
+// that the one recorded went on after.
+type Shorter struct{ *Exact }
+
+// End implements Strategy.
+func (Shorter) End(uint64) {}
+
 // Choose implements sim.Chooser.
 func (e *Exact) Choose(p *sim.Point) (pick, hold int) {
 	asked := Choice{p.Seq, p.Seq - e.others, p.Kind, p.N, 0}

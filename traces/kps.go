@@ -26,7 +26,7 @@ type File struct {
 	Format int    // the schedule format that Schedule and Digest were made with
 
 	// origin: how the run came about. Of these a replay needs the mutant and
-	// the fetch model, where they override the scenario's.
+	// the fetch model, where they override the scenario's, and what is ignored.
 	Origin []Remark
 }
 
@@ -35,8 +35,9 @@ type Remark struct{ Key, Value string }
 
 // The keys of the origin that a replay looks for.
 const (
-	OriginMutant = "mutant"
-	OriginFetch  = "fetch"
+	OriginMutant  = "mutant"
+	OriginFetch   = "fetch"
+	OriginIgnored = "ignored" // properties that the run breaks first, and goes on after
 )
 
 // formatKey ends the origin, so that a file cut off anywhere is found out.

@@ -222,6 +222,7 @@ type naming func(begun string) []string
 // namings has those of flags, by name, and of arguments, in brackets. What isn't in it is
 // completed with files if its placeholder says so, or else not at all.
 var namings = map[string]naming{
+	"--ignore":    fixed(propertyNames),
 	"--mutant":    fixed(mutant.Names),
 	"--mutants":   fixed(mutant.Names),
 	"--strategy":  fixed(strategyNames),

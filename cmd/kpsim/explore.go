@@ -22,6 +22,7 @@ type exploreCmd struct {
 	Fetch     string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Edition   string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
 	brokenFlags
+	goOnFlags
 	Traces    string    `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Shard     string    `placeholder:"I/N" help:"Make only share I of N of the runs, on each of N computers another. Needs --out; kpsim merge puts the shares together."`
 	Out       fileName  `placeholder:"FILE" help:"Write what was found to a result file, for kpsim merge."`
@@ -36,6 +37,8 @@ type exploreCmd struct {
 func (*exploreCmd) Help() string {
 	return `A line says of a scenario: which property, whether it was broken Never or Sometimes, by how many of how many runs, and whether that is as its author expects. What breaks a property is shrunk to the fewest deviations from the default run and written to traces/NAME.kps.
 
+A run ends at the first property that it breaks. With --ignore it goes on after those that are named, with --all-properties after any. To go on: the machine runs as before, the monitor that found something is told of nothing more in that run, the others are told of everything. After T1, T2, B1, S1 or O1 a CPU may execute garbage, so what is broken later may be a consequence; the line says in how many runs another property was broken before, and a witness without that is preferred. A trace says what it goes on after.
+
 The lines below it say how much that shows. Of a Never: how many different behaviours a sample of the runs were (runs that differ only in the order of steps that don't touch each other are one), the estimated chance that one more run is a new one, which kinds of event were never seen, and at how many of the places where an interrupt could come one did. Of a Sometimes: after how many schedules a search finds it, the median over 20 seeds.
 
 Examples:
@@ -48,6 +51,8 @@ Examples:
   kpsim explore --edition 4.15 --as-shipped no-sail-past
   kpsim explore --strategy deviations --json safe-none
   kpsim explore --unbiased second-instruction
+  kpsim explore --ignore T1 torn-jump
+  kpsim explore --all-properties --mutant no-sync-arm safe-none
   kpsim explore --self-check=1000000
   kpsim explore --shard 1/4 --out 1.json --runs 1000000 mine.star
 
@@ -140,6 +145,9 @@ func (c *exploreCmd) check() (err error) {
 		return err
 	}
 	if err := optionalEdition(c.Edition); err != nil {
+		return err
+	}
+	if err := c.goOnFlags.check(); err != nil {
 		return err
 	}
 	return c.brokenFlags.check()
@@ -238,7 +246,7 @@ func (c *exploreCmd) line(j *job, mutant string, more ...string) string {
 	if c.Unbiased {
 		words = append(words, "--unbiased")
 	}
-	return shell(words...)
+	return shell(append(words, c.goOnFlags.words()...)...)
 }
 
 // overridden says why nothing is expected, "" if something is.
@@ -248,6 +256,9 @@ func (c *exploreCmd) overridden() string {
 		if f.value != "" {
 			list = append(list, f.what+" "+f.value)
 		}
+	}
+	if s := c.goOnFlags.says(); s != "" {
+		list = append(list, s)
 	}
 	return strings.Join(list, ", ")
 }

@@ -31,7 +31,9 @@ type row struct {
 	Deviations  *int     `json:"deviations"`
 	Points      uint64   `json:"points"`
 	Rate        uint64   `json:"schedules_per_s"`
-	Reason      string   `json:"reason,omitempty"` // why it isn't as expected, or nothing was
+	After       uint64   `json:"after_another,omitempty"` // of the violations, those in runs that had broken another property before
+	Ignored     []string `json:"ignored,omitempty"`       // what the witness breaks before, and goes on after
+	Reason      string   `json:"reason,omitempty"`        // why it isn't as expected, or nothing was
 	Complete    int      `json:"complete_for_deviations,omitempty"`
 	Probes      int      `json:"probes,omitempty"` // how many the scenario has; and of how many in some run …
 	Registered  int      `json:"registered,omitempty"`
@@ -81,17 +83,23 @@ func (c *exploreCmd) judge(j *job, e *explored, first []harness.First) []*row {
 		if n := res.Broken[property]; n > 0 {
 			r.Observation, r.Violations, r.witness = sometimes, n, witnessOf(res, property)
 			r.soon(first)
+			r.follows(res.After[property], c.ignored)
 		}
 		r.expect(ok, reason)
 		rows = append(rows, r)
 		return r
 	}
-	if x := &j.Expect; x.Sometimes {
+	switch x := &j.Expect; {
+	case x.Sometimes && slices.Contains(c.ignored.Names(), x.Property):
+		if res.Violations == 0 {
+			add(everyProperty, true, "")
+		}
+	case x.Sometimes:
 		r := add(x.Property, res.Broken[x.Property] > 0, "expected "+sometimes)
 		if r.Observation == never && j.nothingProbed(&res.Census) {
 			r.refusedAll(res)
 		}
-	} else if res.Violations == 0 {
+	case res.Violations == 0:
 		c.judgeNever(add(everyProperty, true, ""), res, e.canary)
 	}
 	for _, q := range properties.All {
@@ -132,6 +140,20 @@ func (c *exploreCmd) judge(j *job, e *explored, first []harness.First) []*row {
 		rows[0].notes = append(rows[0].notes, number(j.checked, "run")+" came out the same again")
 	}
 	return rows
+}
+
+// follows says of how many violations another property was broken before.
+func (r *row) follows(after uint64, ignored properties.Set) {
+	r.After = after
+	if s := followed(after, r.Violations, ignored); s != "" {
+		r.notes = append(r.notes, s)
+	}
+	if r.witness == nil {
+		return
+	}
+	for _, p := range r.witness.After {
+		r.Ignored = append(r.Ignored, p.Name)
+	}
 }
 
 // nothingPatched is why a Never of a scenario that patches no text says nothing.

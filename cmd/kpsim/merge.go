@@ -55,6 +55,10 @@ func (c *mergeCmd) run(p *program) (int, error) {
 
 	x := &exploreCmd{
 		Strategy: all.Strategy, Seed: all.Seed, Unbiased: all.Unbiased, brokenFlags: brokenFlags{Mutant: all.Mutant}, Fetch: all.Fetch, Edition: all.Edition, Traces: c.Traces, JSON: c.JSON,
+		goOnFlags: goOnFlags{Ignore: all.Ignored, AllProperties: all.Every},
+	}
+	if err := x.goOnFlags.check(); err != nil {
+		return 0, err
 	}
 	var jobs []*job
 	var specs []harness.Spec
@@ -118,6 +122,12 @@ func (c *mergeCmd) again(r *harness.Results, share int) string {
 	}
 	if r.Unbiased {
 		words = append(words, "--unbiased")
+	}
+	if len(r.Ignored) > 0 {
+		words = append(words, "--ignore", strings.Join(r.Ignored, ","))
+	}
+	if r.Every {
+		words = append(words, "--all-properties")
 	}
 	if r.SelfCheck > 0 {
 		words = append(words, selfCheck(r.SelfCheck).flag())

@@ -155,7 +155,11 @@ func (c *replayCmd) print(p *program, file *traces.File, r *harness.Replay) erro
 
 // beginning says what is played.
 func beginning(trace string, file *traces.File, r *harness.Replay) string {
-	return fmt.Sprintf("%s: scenario %s, %s from the default run", trace, r.Rig.Scenario.Name, number(len(file.Schedule), "deviation"))
+	s := fmt.Sprintf("%s: scenario %s, %s from the default run", trace, r.Rig.Scenario.Name, number(len(file.Schedule), "deviation"))
+	if after := file.Remark(traces.OriginIgnored); after != "" {
+		s += "; it goes on after " + after + ", which it breaks before"
+	}
+	return s
 }
 
 // anew is the line that looks for such a run again.
@@ -168,6 +172,9 @@ func anew(file *traces.File, name string) string {
 	words := []string{typed(), "explore", name}
 	if m := file.Remark(traces.OriginMutant); m != "" {
 		words = append(words, "--mutant", m)
+	}
+	if s := file.Remark(traces.OriginIgnored); s != "" {
+		words = append(words, "--all-properties")
 	}
 	return shell(words...)
 }

@@ -41,6 +41,7 @@ func (c *exploreCmd) spec(j *job) harness.Spec {
 	return harness.Spec{
 		Scenario: j.Scenario, Mutant: c.Mutant, Strategy: c.Strategy, Runs: j.runs, Seed: c.Seed, Unbiased: c.Unbiased, Workers: c.Workers,
 		Share: c.share, Shares: c.shares, Cancelled: &c.stop,
+		Ignore: c.ignored, Every: c.AllProperties,
 	}
 }
 
@@ -149,7 +150,7 @@ func (c *exploreCmd) result(j *job, e *explored, rows []*row) *harness.Explored 
 func (c *exploreCmd) results(jobs []*job) ([]byte, error) {
 	r := &harness.Results{
 		Share: max(c.share, 1), Shares: max(c.shares, 1), Strategy: c.Strategy, Seed: c.Seed, Mutant: c.Mutant, Fetch: c.Fetch, Edition: c.Edition,
-		Unbiased: c.Unbiased, SelfCheck: uint64(c.SelfCheck),
+		Unbiased: c.Unbiased, SelfCheck: uint64(c.SelfCheck), Ignored: c.ignored.Names(), Every: c.AllProperties,
 	}
 	if c.Runs != nil {
 		r.Runs = *c.Runs

@@ -22,6 +22,7 @@ type verifyCmd struct {
 	Fetch      string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Edition    string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
 	brokenFlags
+	goOnFlags
 	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Races  bool   `help:"With --full --by classes: print at what the most races were."`
 	JSON   bool   `name:"json" help:"Print one JSON object a line."`
@@ -40,7 +41,9 @@ A deviation is a choice that the default run doesn't make: another CPU moves, an
 
 --full doesn't count deviations. Where a schedule comes to a state of the machine, the kernel, the engine and the monitors that another one has come to, it ends: what can come after was run, or will be. Other CPUs come in after each step that conflicts with one of theirs: where they don't, it makes no difference. With two CPUs, the coherent fetch model and no NMI a short interrupt is one step, for no other CPU can tell. What a routine has in its local variables can't be looked at; a state has what the routine has read instead. Of one in 256 states that are come to again it is checked that runs go on from both alike. Text that reads the clock, or bytes of its stack that it hasn't written, is refused.
 
---by classes takes two schedules for one only if they differ in nothing but the order of steps that touch nothing in common, whatever states they come to; with --full that is dynamic partial-order reduction. There are many more classes than states: it is another way to the same answer, and takes ten times as long or more. --runs N ends either, and the line then says how far it came, and not complete.
+--by classes takes two schedules for one only if they differ in nothing but the order of steps that touch nothing in common, whatever states they come to; with --full that is dynamic partial-order reduction. There are many more classes than states: it is another way to the same answer, and takes ten times as long or more. --ignore and --all-properties let a schedule go on after what it breaks, as in explore; --all-properties runs all schedules of at most K deviations (--all).
+
+--runs N ends either, and the line then says how far it came, and not complete.
 
 Examples:
 
@@ -50,6 +53,7 @@ Examples:
   kpsim verify --deviations 4 mine.star
   kpsim verify --full --by classes mine.star
   kpsim verify --mutant no-quiesce safe-none
+  kpsim verify --deviations 3 --all-properties --mutant no-sync-arm safe-none
 
 Exit status: 0 as expected, 1 something against expectation or not complete, 2 bad input or a witness that could not be saved (it is printed all the same), 3 a bug of the simulator, 130 interrupted.`
 }
@@ -96,9 +100,9 @@ func (c *verifyCmd) check() error {
 	case c.Races && !(c.Full && c.By == "classes"):
 		return errors.New("--races: only --full --by classes looks for races; give those too")
 	}
-	c.base = exploreCmd{Seed: 1, Strategy: harness.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Edition: c.Edition, brokenFlags: c.brokenFlags, Traces: c.Traces}
+	c.base = exploreCmd{Seed: 1, Strategy: harness.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Edition: c.Edition, brokenFlags: c.brokenFlags, goOnFlags: c.goOnFlags, Traces: c.Traces}
 	err := c.base.check()
-	c.brokenFlags = c.base.brokenFlags
+	c.brokenFlags, c.goOnFlags = c.base.brokenFlags, c.base.goOnFlags
 	return err
 }
 
@@ -126,6 +130,7 @@ type proved struct {
 	Checked     uint64            `json:"merges_checked,omitempty"`     // of the pruned
 	Without     string            `json:"schedules_unmerged,omitempty"` // how many there are
 	Broken      map[string]uint64 `json:"broken,omitempty"`
+	After       map[string]uint64 `json:"after_another,omitempty"` // of these, those in schedules that had broken another property before
 	Expected    *bool             `json:"expected"`
 	Reason      string            `json:"reason,omitempty"`
 	Traces      []string          `json:"traces,omitempty"`
@@ -147,7 +152,7 @@ func (c *verifyCmd) verify(p *program, j *job, what string) (*proved, error) {
 	line := p.watch(what, c.Runs)
 	defer line.clear()
 	proof := harness.Proof{
-		Spec: harness.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop},
+		Spec: harness.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop, Ignore: c.ignored, Every: c.AllProperties},
 		Full: c.Full, Classes: c.By == "classes", All: c.All, Deviations: deviationsDefault,
 	}
 	if c.Deviations != nil {
@@ -216,7 +221,7 @@ func (c *verifyCmd) line(j *job, bound *int, more ...string) string {
 	if c.Mutant != "" {
 		words = append(words, "--mutant", c.Mutant)
 	}
-	return shell(words...)
+	return shell(append(words, c.goOnFlags.words()...)...)
 }
 
 // advice is the line to type next where nothing was found and that isn't all
@@ -254,7 +259,7 @@ func (r *proved) take(v *harness.Verified) {
 	if r.Full && v.Complete && v.States > 0 {
 		r.Without = v.Without.String()
 	}
-	r.Broken, r.Racing, r.witnesses = v.Broken, v.Racing, v.Witnesses
+	r.Broken, r.After, r.Racing, r.witnesses = v.Broken, v.After, v.Racing, v.Witnesses
 	r.Observation = never
 	if v.Violations > 0 {
 		r.Observation = sometimes
@@ -317,7 +322,11 @@ func (c *verifyCmd) print(p *program, j *job, r *proved) error {
 		var names []string
 		for _, q := range properties.All {
 			if n := r.Broken[q.Name]; n > 0 {
-				names = append(names, fmt.Sprintf("%s by %d", q.Name, n))
+				s := fmt.Sprintf("%s by %d", q.Name, n)
+				if r.After[q.Name] == n {
+					s += " after another"
+				}
+				names = append(names, s)
 			}
 		}
 		said = sometimes + ": " + list(names)

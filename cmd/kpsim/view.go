@@ -139,6 +139,9 @@ func (p *program) filmed(name string) (*traces.File, *viewer.Run, error) {
 	if m := file.Remark(traces.OriginMutant); m != "" {
 		about += ", mutant " + m
 	}
+	if s := file.Remark(traces.OriginIgnored); s != "" {
+		about += ", which goes on after " + s
+	}
 	run := laidOut(name, strings.TrimSuffix(about+". "+sc.Says, " "), file, r)
 	if !r.Same {
 		run.Banner = r.Why

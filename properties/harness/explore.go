@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"kpsim/properties"
 	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/smp"
@@ -16,12 +17,14 @@ type Spec struct {
 	Strategy string // a name of sched.All; "" is portfolio
 	Runs     uint64 // how many, unless the strategy has nothing left before; at least 1
 	Seed     uint64
-	Delay    uint64 // sched.Params.Delay
-	Unbiased bool   // no strategy prefers watched text: sched.Params.Unbiased
-	Workers  int    // 0: one a processor
-	Blind    bool   // make no witness and no statistics: whether anything is broken is all that is asked
-	Stop     bool   // stop soon after the first violation: then Runs and Violations depend on the workers
-	Most     int    // of deviations, or of the portfolio's member: how many at most; 0: sched.MostDeviations
+	Delay    uint64         // sched.Params.Delay
+	Unbiased bool           // no strategy prefers watched text: sched.Params.Unbiased
+	Workers  int            // 0: one a processor
+	Blind    bool           // make no witness and no statistics: whether anything is broken is all that is asked
+	Ignore   properties.Set // runs go on after these were broken (goOn), as if they weren't properties
+	Every    bool           // runs go on after whatever was broken: what follows in the same run counts, too
+	Stop     bool           // stop soon after the first violation: then Runs and Violations depend on the workers
+	Most     int            // of deviations, or of the portfolio's member: how many at most; 0: sched.MostDeviations
 
 	// Share k of Shares, from 1: only the runs that are its own are made. 0 of 0
 	// is all of them. See Merge.
@@ -40,6 +43,7 @@ type Result struct {
 	Runs       uint64
 	Violations uint64            // runs that broke a property
 	Broken     map[string]uint64 // how many broke each, by the property's name
+	After      map[string]uint64 // of these, how many had broken another one before: of them it may be a consequence
 	Counts     smp.Counts        // over all runs
 	Census     Census            // of the probes
 	Probed     []Probed          // of each of them, in the scenario's order
@@ -145,7 +149,7 @@ func survey(spec *Spec) (*sched.Shape, error) {
 	if _, err := sched.New(spec.Strategy, sched.Params{}); err != nil {
 		return nil, err
 	}
-	rig, err := New(spec.Scenario, spec.Mutant)
+	rig, err := newFor(spec)
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,10 @@ package harness
 import (
 	"slices"
 
+	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/sim"
+	"kpsim/traces"
 )
 
 // FirstSeeds is with how many seeds it is asked how soon a search finds what it
@@ -102,12 +104,12 @@ func firstOf(spec *Spec, rig *Rig, shape *sched.Shape, names []string, bound, se
 	}
 	left, told := len(names), uint64(0)
 	err = eachRun(rig, s, bound, func(i uint64, run Run) bool {
-		if run.Property != nil {
-			if k := slices.Index(names, run.Property.Name); k >= 0 && found[k] == 0 {
+		run.eachBroken(func(q *properties.Property, _ *traces.Finding, _ properties.Set) {
+			if k := slices.Index(names, q.Name); k >= 0 && found[k] == 0 {
 				found[k] = i + 1
 				left--
 			}
-		}
+		})
 		if told++; told == progressEvery {
 			total.add(told, 0)
 			told = 0

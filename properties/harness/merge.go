@@ -13,7 +13,7 @@ import (
 // Explore comes to without shares.
 func Merge(spec Spec, parts []Part) (*Result, error) {
 	spec.fill()
-	r := &Result{Broken: make(map[string]uint64), Complete: spec.Most}
+	r := &Result{Broken: make(map[string]uint64), After: make(map[string]uint64), Complete: spec.Most}
 	r.Parts = slices.Clone(parts)
 	slices.SortFunc(r.Parts, func(a, b Part) int { return a.Index - b.Index })
 	if err := spec.wants(r.Parts); err != nil {
@@ -30,6 +30,9 @@ func Merge(spec Spec, parts []Part) (*Result, error) {
 		addCounts(&r.Counts, &s.Counts)
 		for name, n := range s.Broken {
 			r.Broken[name] += n
+		}
+		for name, n := range s.After {
+			r.After[name] += n
 		}
 		if s.Violations > 0 && (r.Violations == 0 || s.First < r.First) {
 			r.First = s.First

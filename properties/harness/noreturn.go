@@ -81,7 +81,7 @@ const (
 // as in r.Taken. The same seed finds the same. The ends are decided by random and by sticky of means 64, 16 and 4, in
 // turn.
 func FindNoReturn(file *traces.File, r *Replay, s Sampling) (*NoReturn, error) {
-	rig, err := New(r.Rig.Scenario, file.Remark(traces.OriginMutant))
+	rig, err := newIgnoring(r.Rig.Scenario, file.Remark(traces.OriginMutant), r.Rig.goOn.ignored)
 	if err != nil {
 		return nil, err
 	}

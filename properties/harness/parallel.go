@@ -53,7 +53,7 @@ func inParallel(workers, n int, stop *atomic.Bool, begin func() worker) {
 
 // newRig builds a rig that was built before.
 func newRig(spec *Spec) *Rig {
-	rig, err := New(spec.Scenario, spec.Mutant)
+	rig, err := newFor(spec)
 	if err != nil {
 		sim.Bug("a rig that was built before: %v", err)
 	}

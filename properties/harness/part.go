@@ -18,8 +18,9 @@ type Part struct {
 	Index      int               `json:"index"` // of the shard
 	Runs       uint64            `json:"runs"`
 	Violations uint64            `json:"violations"`
-	First      uint64            `json:"first"`  // the number of the first violating run, if there is one
-	Broken     map[string]uint64 `json:"broken"` // runs that broke a property, by its name
+	First      uint64            `json:"first"`           // the number of the first violating run, if there is one
+	Broken     map[string]uint64 `json:"broken"`          // runs that broke a property, by its name
+	After      map[string]uint64 `json:"after,omitempty"` // of these, those that had broken another one before
 	Counts     smp.Counts        `json:"counts"`
 	Complete   bool              `json:"complete"` // the strategy has run all it can be complete for
 	Probes     []Probed          `json:"probes"`
@@ -41,7 +42,8 @@ type Found struct {
 	Slow     bool        `json:"slow"`
 	Outcome  smp.Outcome `json:"outcome"`
 	Asked    uint64      `json:"asked"`
-	Choices  [][5]uint64 `json:"choices"` // sched.Choice: Seq, Steps, Kind, N, Pick
+	After    []string    `json:"after,omitempty"` // what the run had broken before
+	Choices  [][5]uint64 `json:"choices"`         // sched.Choice: Seq, Steps, Kind, N, Pick
 }
 
 // A candidate is a violating run, to be shrunk if none has fewer deviations.
@@ -51,11 +53,12 @@ type candidate struct {
 	choices []sched.Choice
 	asked   uint64
 	by      string
+	after   properties.Set // what the run had broken before: a trace has to ignore it
 }
 
 func (p *Part) begin(index int) {
 	p.Index = index
-	p.Broken = make(map[string]uint64)
+	p.Broken, p.After = make(map[string]uint64), make(map[string]uint64)
 	p.best = make(map[*properties.Property]*candidate)
 }
 
@@ -70,11 +73,18 @@ func (p *Part) take(i uint64, run Run, rec *sched.Recorder) {
 	if p.Violations++; p.Violations == 1 {
 		p.First = i
 	}
-	p.Broken[run.Property.Name]++
 	r := rec.Recording()
-	if c := p.best[run.Property]; c == nil || better(run, len(r.Choices), c) {
-		p.best[run.Property] = &candidate{i, run, append([]sched.Choice(nil), r.Choices...), r.Asked, rec.String()}
-	}
+	run.eachBroken(func(q *properties.Property, f *traces.Finding, before properties.Set) {
+		p.Broken[q.Name]++
+		if before != 0 {
+			p.After[q.Name]++
+		}
+		one := run
+		one.Property, one.Finding, one.Broken = q, *f, nil
+		if c := p.best[q]; c == nil || better(one, before, len(r.Choices), c) {
+			p.best[q] = &candidate{i, one, append([]sched.Choice(nil), r.Choices...), r.Asked, rec.String(), before}
+		}
+	})
 }
 
 func addCounts(to, c *smp.Counts) {
@@ -93,7 +103,7 @@ func (p *Part) end() {
 		}
 		f := Found{
 			Property: q.Name, Number: c.number, By: c.by, Digest: c.run.Digest, Outcome: c.run.Outcome, Asked: c.asked,
-			Place: c.run.Finding.Place, Message: c.run.Finding.Message, Slow: c.run.Finding.Slow,
+			Place: c.run.Finding.Place, Message: c.run.Finding.Message, Slow: c.run.Finding.Slow, After: c.after.Names(),
 		}
 		for _, ch := range c.choices {
 			f.Choices = append(f.Choices, [5]uint64{ch.Seq, ch.Steps, uint64(ch.Kind), uint64(ch.N), uint64(ch.Pick)})
@@ -110,7 +120,11 @@ func (f *Found) candidate() (*properties.Property, *candidate, error) {
 		return nil, nil, fmt.Errorf("no property is called %q", f.Property)
 	}
 	q := properties.All[i]
-	c := &candidate{number: f.Number, asked: f.Asked, by: f.By, run: Run{
+	after, err := properties.Named(f.After...)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &candidate{number: f.Number, asked: f.Asked, by: f.By, after: after, run: Run{
 		Outcome: f.Outcome, Property: q, Digest: f.Digest,
 		Finding: traces.Finding{Place: f.Place, Message: f.Message, Slow: f.Slow},
 	}}
@@ -123,9 +137,13 @@ func (f *Found) candidate() (*properties.Property, *candidate, error) {
 	return q, c, nil
 }
 
-// better reports whether a run is a better candidate than c: one that needs no
-// CPU to stand still for no reason, then one with fewer deviations.
-func better(run Run, deviations int, c *candidate) bool {
+// better reports whether a run is a better candidate than c: one that breaks nothing
+// before, then one that needs no CPU to stand still for no reason, then one with fewer
+// deviations.
+func better(run Run, before properties.Set, deviations int, c *candidate) bool {
+	if (before == 0) != (c.after == 0) {
+		return before == 0
+	}
 	if run.Finding.Slow != c.run.Finding.Slow {
 		return c.run.Finding.Slow
 	}
@@ -134,8 +152,8 @@ func better(run Run, deviations int, c *candidate) bool {
 
 // before reports whether c is to be preferred to b, a candidate of another shard.
 func (c *candidate) before(b *candidate) bool {
-	if better(c.run, len(c.choices), b) {
+	if better(c.run, c.after, len(c.choices), b) {
 		return true
 	}
-	return !better(b.run, len(b.choices), c) && c.number < b.number
+	return !better(b.run, b.after, len(b.choices), c) && c.number < b.number
 }

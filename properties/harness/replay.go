@@ -72,7 +72,11 @@ func openFileAs(name string, f *traces.File, mutant string) (*Rig, error) {
 		}
 	}
 	sc.Machine.Steps = min(sc.Machine.Steps, traceSteps)
-	rig, err := New(sc, mutant)
+	ignored, err := ignoredBy(name, f)
+	if err != nil {
+		return nil, err
+	}
+	rig, err := newIgnoring(sc, mutant, ignored)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -50,12 +50,13 @@ func ShrinkFile(name string, f *traces.File) (*Shrunk, *Replay, error) {
 	if err != nil || !r.breaksElsewhere(f) {
 		return nil, r, err
 	}
-	rig, err := New(r.Rig.Scenario, f.Remark(traces.OriginMutant))
+	ignored := r.Rig.goOn.ignored
+	rig, err := newIgnoring(r.Rig.Scenario, f.Remark(traces.OriginMutant), ignored)
 	if err != nil {
 		return nil, r, err
 	}
 	e := &effort{runs: shrinkRuns, questions: shrinkQuestions}
-	s := &shrinker{rig: rig, ear: rig.listen(), mutant: f.Remark(traces.OriginMutant), effort: e}
+	s := &shrinker{rig: rig, ear: rig.listen(), mutant: f.Remark(traces.OriginMutant), ignored: ignored, effort: e}
 	defer func() { s.close() }()
 	s.start(s.anchored(r.Taken))
 	s.finish()

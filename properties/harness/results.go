@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kpsim/properties"
 	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/traces"
@@ -20,19 +21,21 @@ const ResultsFormat = 2
 // has shown. On disk it is a line of JSON about the exploration, one for each
 // scenario, and one with the SHA-256 of all that is above it.
 type Results struct {
-	Format    int    `json:"kpsim_results"`   // ResultsFormat
-	Schedule  int    `json:"schedule_format"` // traces.ScheduleFormat
-	Share     int    `json:"shard"`           // from 1
-	Shares    int    `json:"shards"`
-	Strategy  string `json:"strategy"`
-	Seed      uint64 `json:"seed"`
-	Unbiased  bool   `json:"unbiased,omitempty"`
-	Mutant    string `json:"mutant,omitempty"`
-	Fetch     string `json:"fetch,omitempty"`   // instead of the scenarios'
-	Edition   string `json:"edition,omitempty"` // likewise
-	Runs      uint64 `json:"runs,omitempty"`    // of each scenario, 0 for so many as it has by default
-	SelfCheck uint64 `json:"self_check,omitempty"`
-	Count     int    `json:"scenarios"`
+	Format    int      `json:"kpsim_results"`   // ResultsFormat
+	Schedule  int      `json:"schedule_format"` // traces.ScheduleFormat
+	Share     int      `json:"shard"`           // from 1
+	Shares    int      `json:"shards"`
+	Strategy  string   `json:"strategy"`
+	Seed      uint64   `json:"seed"`
+	Unbiased  bool     `json:"unbiased,omitempty"`
+	Mutant    string   `json:"mutant,omitempty"`
+	Fetch     string   `json:"fetch,omitempty"`   // instead of the scenarios'
+	Edition   string   `json:"edition,omitempty"` // likewise
+	Ignored   []string `json:"ignored,omitempty"` // properties
+	Every     bool     `json:"all_properties,omitempty"`
+	Runs      uint64   `json:"runs,omitempty"` // of each scenario, 0 for so many as it has by default
+	SelfCheck uint64   `json:"self_check,omitempty"`
+	Count     int      `json:"scenarios"`
 
 	Scenarios []*Explored `json:"-"`
 }
@@ -172,6 +175,8 @@ func (r *Results) sameAs(name, other string, s *Results) error {
 		{"mutant", r.Mutant, s.Mutant},
 		{"fetch model", r.Fetch, s.Fetch},
 		{"edition", r.Edition, s.Edition},
+		{"properties that are ignored", strings.Join(r.Ignored, ", "), strings.Join(s.Ignored, ", ")},
+		{"properties that end a run", r.Every, s.Every},
 		{"self-check", r.SelfCheck, s.SelfCheck},
 	} {
 		if f.a != f.b {
@@ -212,7 +217,11 @@ func (r *Results) Spec(e *Explored) (spec Spec, points uint64, err error) {
 	if err != nil {
 		return spec, 0, err
 	}
-	spec = Spec{Scenario: sc, Mutant: r.Mutant, Strategy: r.Strategy, Runs: e.Runs, Seed: r.Seed, Unbiased: r.Unbiased}
+	ignored, err := properties.Named(r.Ignored...)
+	if err != nil {
+		return spec, 0, fmt.Errorf("%s: %w", e.from, err)
+	}
+	spec = Spec{Scenario: sc, Mutant: r.Mutant, Strategy: r.Strategy, Runs: e.Runs, Seed: r.Seed, Unbiased: r.Unbiased, Ignore: ignored, Every: r.Every}
 	rig, err := New(sc, r.Mutant)
 	if err != nil {
 		return spec, 0, fmt.Errorf("%s: %w", e.from, err)

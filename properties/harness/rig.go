@@ -75,6 +75,7 @@ type Rig struct {
 	relate   *relate // nil: no run was ever observed
 	audit    audit
 	last     Run
+	goOn     goOn
 }
 
 // insn is an instruction of original text, as the head of a log tells it.
@@ -92,7 +93,12 @@ type Run struct {
 	Digest   uint64
 	Counts   smp.Counts
 	During   bool // a jump was written in a function while a task was in a call of it
-	Early    bool // it was stopped before its end: by a finding, or since its budget was out
+
+	// Broken is what was broken, in its order, where a run goes on after what is broken:
+	// Property is the first of them that isn't ignored. It is good until the rig's next run.
+	Broken []properties.Broken
+
+	Early bool // it was stopped before its end: by a finding, or since its budget was out
 }
 
 // New builds a rig. The scenario has been checked (scenario.Check). mutantName
@@ -437,7 +443,8 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	r.features.begin()
 	r.head()
 
-	run := Run{Outcome: m.Run()}
+	run := Run{Outcome: m.Run(), Err: m.Refusal()}
+	r.endsInGarbage(&run)
 	run.Early = run.Outcome == smp.Violated || run.Outcome == smp.Exhausted
 	if run.Outcome == smp.Passed {
 		drained := r.engine.Settled()
@@ -447,7 +454,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 			r.Log.Found = r.monitors.End(drained)
 		}
 	}
-	run.Digest, run.Counts, run.Err = r.Log.Digest(), m.Counts(), m.Refusal()
+	run.Digest, run.Counts = r.Log.Digest(), m.Counts()
 	switch {
 	case r.Log.Found != nil:
 		run.Outcome, run.Finding = smp.Violated, *r.Log.Found
@@ -461,6 +468,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	case r.linear != nil && run.Outcome == smp.Passed:
 		r.linear.judge(&run)
 	}
+	r.wentOn(&run)
 	run.During = r.census.during
 	r.last = run
 	return run

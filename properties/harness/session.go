@@ -104,6 +104,7 @@ func (r *Rig) withoutTwin() {
 	}
 	r.Log.Unsubscribe(r.monitors)
 	r.monitors = properties.NewMonitors(list...)
+	r.monitors.Pass(r.goOn.passed())
 	r.Log.Subscribe(r.monitors, r.monitors.Kinds()...)
 }
 

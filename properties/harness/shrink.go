@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/properties"
 	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/sim"
@@ -18,6 +19,7 @@ type shrinker struct {
 	rig       *Rig
 	ear       *ear
 	mutant    string
+	ignored   properties.Set // what its runs go on after
 	effort    *effort
 	from      *candidate // nil: a trace file
 	cause     cause
@@ -38,13 +40,18 @@ type attempt struct {
 
 // newShrinker starts from a run of an exploration.
 func newShrinker(spec *Spec, c *candidate, e *effort) (*shrinker, error) {
-	rig, err := New(spec.Scenario, spec.Mutant)
+	rig, err := newIgnoring(spec.Scenario, spec.Mutant, c.after)
 	if err != nil {
 		return nil, err
 	}
-	s := &shrinker{rig: rig, ear: rig.listen(), mutant: spec.Mutant, effort: e, from: c}
-	s.start(sched.NewExact(&sched.Recording{Choices: c.choices, Asked: c.asked}))
-	if s.cur.run.Digest != c.run.Digest {
+	s := &shrinker{rig: rig, ear: rig.listen(), mutant: spec.Mutant, ignored: c.after, effort: e, from: c}
+	exact := sched.NewExact(&sched.Recording{Choices: c.choices, Asked: c.asked})
+	if spec.Every { // it went on behind the finding
+		s.start(sched.Shorter{Exact: exact})
+	} else {
+		s.start(exact)
+	}
+	if s.cur.run.Property != c.run.Property || s.cur.run.Digest != c.run.Digest && !spec.Every {
 		sim.Bug("run %d of %s had digest %#x, played again %#x", c.number, spec.Scenario.Name, c.run.Digest, s.cur.run.Digest)
 	}
 	return s, nil

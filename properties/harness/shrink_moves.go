@@ -207,7 +207,7 @@ func (s *shrinker) tryEdit(e *scenario.Edit) bool {
 	if scenario.Check(sc) != nil {
 		return false
 	}
-	rig, err := New(sc, s.mutant)
+	rig, err := newIgnoring(sc, s.mutant, s.ignored)
 	if err != nil {
 		return false // its programs don't come to their end, or it is refused
 	}

@@ -14,7 +14,7 @@ import (
 
 // A Proof says what to verify: every schedule, not a sample of them.
 type Proof struct {
-	Spec             // Scenario, Mutant, Workers, Blind and Cancelled count; Runs is how many at most, 0 all
+	Spec             // Scenario, Mutant, Ignore, Every, Workers, Blind and Cancelled count; Runs is how many at most, 0 all
 	Deviations int   // every schedule of at most so many deviations
 	Full       bool  // every schedule there is, on one core
 	Classes    bool  // those apart that differ in the order of steps that don't commute, whatever state they come to
@@ -38,6 +38,7 @@ type Verified struct {
 	Complete   bool              // all was run
 	Done       int               // not Full: every schedule of at most so many deviations was run; -1: not even the default one
 	Broken     map[string]uint64 // how many runs broke each property, by its name
+	After      map[string]uint64 // of these, how many had broken another one before
 	Violations uint64
 	Witnesses  []*Witness // one of each property broken, in the order of the catalogue
 	Racing     []Racing   // Classes: at what the most races were, most first
@@ -58,7 +59,7 @@ type Racing struct {
 // Verify runs every schedule of a kind. Errors are about the input; a bug of
 // the simulator panics with a *Crash.
 func Verify(p Proof) (*Verified, error) {
-	rig, err := New(p.Scenario, p.Mutant)
+	rig, err := newFor(&p.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +69,8 @@ func Verify(p Proof) (*Verified, error) {
 		return nil, fmt.Errorf("%s: %w", p.Scenario.Name, run.Err)
 	}
 	v := &verifier{Proof: p}
-	v.Verified.Broken = make(map[string]uint64)
+	v.Verified.Broken, v.Verified.After = make(map[string]uint64), make(map[string]uint64)
+	v.All = v.All || v.Every
 	v.found = make(map[*properties.Property][]*candidate)
 	switch {
 	case p.Full && p.Classes:
@@ -177,6 +179,7 @@ func (v *verifier) take(part *Part) {
 	for _, p := range properties.All {
 		if n := part.Broken[p.Name]; n > 0 {
 			v.Broken[p.Name] += n
+			v.After[p.Name] += part.After[p.Name]
 		}
 		if c := part.best[p]; c != nil {
 			v.found[p] = append(v.found[p], c)
@@ -259,6 +262,7 @@ func (v *verifier) bounded(level func(k int) (bool, error)) error {
 	for k := 0; k <= v.Deviations && !v.ended(); k++ {
 		v.Verified.Runs, v.Pruned, v.Points, v.Cut, v.Violations = 0, 0, 0, 0, 0
 		clear(v.Broken)
+		clear(v.After)
 		clear(v.found)
 		complete, err := level(k)
 		if err != nil {

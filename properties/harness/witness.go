@@ -16,14 +16,18 @@ type Witness struct {
 	Message  string
 	Digest   uint64
 	Schedule []traces.Deviation
-	Found    int  // deviations of the run as it was found
-	Runs     int  // that shrinking took
-	Slow     bool // it needs a CPU that stands still (traces.Finding)
+	Found    int                    // deviations of the run as it was found
+	Runs     int                    // that shrinking took
+	Slow     bool                   // it needs a CPU that stands still (traces.Finding)
+	After    []*properties.Property // what the run breaks before, and goes on after: it may follow from that
 	File     *traces.File
 }
 
 // smaller reports whether w is the better one to show.
 func (w *Witness) smaller(v *Witness) bool {
+	if (len(w.After) == 0) != (len(v.After) == 0) {
+		return len(w.After) == 0
+	}
 	if w.Slow != v.Slow {
 		return v.Slow
 	}
@@ -137,7 +141,9 @@ func (s *shrinker) enough() bool { return s.cur.cost.slow == 0 && s.cur.cost.dev
 // witness writes down what the shrinker has come to.
 func (s *shrinker) witness(spec *Spec, c *candidate) *Witness {
 	run := s.cur.run
+	after := s.goesOnAfter()
 	w := &Witness{
+		After:    after.List(),
 		Property: run.Property, Message: s.rig.message(&run), Digest: run.Digest,
 		Found: s.found, Runs: s.effort.spent, Slow: run.Finding.Slow, Schedule: deviationsOf(s.cur.anchors),
 	}
@@ -162,5 +168,26 @@ func (s *shrinker) witness(spec *Spec, c *candidate) *Witness {
 	if spec.Mutant != "" {
 		w.File.Origin = append(w.File.Origin, traces.Remark{Key: traces.OriginMutant, Value: spec.Mutant})
 	}
+	if after != 0 {
+		w.File.Origin = append(w.File.Origin, remarkIgnored(after))
+	}
 	return w
+}
+
+// goesOnAfter returns what the current run breaks before its property: of what is ignored
+// it may pass by some.
+func (s *shrinker) goesOnAfter() (after properties.Set) {
+	if s.ignored == 0 {
+		return 0
+	}
+	for range properties.All {
+		s.rig.goOnAfter(after, false)
+		run := s.rig.play(s.anchored(s.cur.anchors))
+		if run.Property == nil || run.Property == s.cause.property || !s.ignored.Has(run.Property) {
+			break
+		}
+		after |= properties.SetOf(run.Property)
+	}
+	s.rig.goOnAfter(s.ignored, false)
+	return after
 }

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"kpsim/properties"
+)
+
+// goOnFlags say after what runs go on.
+type goOnFlags struct {
+	Ignore        []string `placeholder:"PROPERTY,…" help:"Go on after these properties were broken, as if they weren't there: names or IDs, as T1,no-sail-past; may be given many times. What is found then may follow from them. Nothing is expected then."`
+	AllProperties bool     `help:"Go on after whatever was broken, and show all properties that break, each with a witness of its own. Nothing is expected then."`
+
+	ignored properties.Set
+}
+
+// check looks whether there are such properties.
+func (f *goOnFlags) check() (err error) {
+	for _, name := range f.Ignore {
+		if _, ok := properties.ByName(name); !ok {
+			return fmt.Errorf("--ignore: %w", known("property", name, append(propertyNames(), propertyIDs()...)))
+		}
+	}
+	f.ignored, err = properties.Named(f.Ignore...)
+	return err
+}
+
+func propertyIDs() (ids []string) {
+	for _, p := range properties.All {
+		ids = append(ids, p.ID)
+	}
+	return ids
+}
+
+// words are the flags as they are typed.
+func (f *goOnFlags) words() (words []string) {
+	if f.ignored != 0 {
+		words = append(words, "--ignore", strings.Join(f.ignored.Names(), ","))
+	}
+	if f.AllProperties {
+		words = append(words, "--all-properties")
+	}
+	return words
+}
+
+// says is why nothing is expected, "" if something is.
+func (f *goOnFlags) says() string {
+	switch {
+	case f.AllProperties && f.ignored != 0:
+		return "all properties but " + list(f.ignored.Names())
+	case f.AllProperties:
+		return "all properties"
+	case f.ignored != 0:
+		return "ignored " + list(f.ignored.Names())
+	}
+	return ""
+}
+
+// followed says of how many of the runs that broke a property had broken another one before,
+// "" if none had.
+func followed(after, of uint64, ignored properties.Set) string {
+	what := "another property was broken before"
+	if names := ignored.Names(); len(names) == 1 {
+		what = names[0] + " was broken before"
+	}
+	switch {
+	case after == 0:
+		return ""
+	case after == of:
+		return what + " in all of them: it may be a consequence"
+	}
+	return fmt.Sprintf("%s in %d of them", what, after)
+}

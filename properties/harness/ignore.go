@@ -1,0 +1,121 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+
+	"kpsim/properties"
+	"kpsim/properties/scenario"
+	"kpsim/smp"
+	"kpsim/traces"
+)
+
+// goOn says after what a rig's runs go on.
+//
+// To go on means: the machine runs as if nobody had seen anything, the monitor that found
+// something is told of nothing more in this run, and all others are told of everything. The
+// machine is right for any bytes, so what the others find did happen; but it may be a
+// consequence. After T1, T2, B1, S1 or O1 a CPU may execute garbage, and a run that comes to
+// bytes that nothing can execute, or to a fault that has no handler, ends there.
+type goOn struct {
+	ignored properties.Set // by the user
+	all     bool           // go on after each, and count all
+	broken  []properties.Broken
+}
+
+// goOnAfter makes the rig's runs go on after some properties were broken: the ignored ones,
+// which then aren't broken as far as a Run's Property says, or all.
+func (r *Rig) goOnAfter(ignored properties.Set, all bool) {
+	r.goOn.ignored, r.goOn.all = ignored, all
+	r.monitors.Pass(r.goOn.passed())
+}
+
+func (g *goOn) passed() properties.Set {
+	if g.all {
+		return properties.Every
+	}
+	return g.ignored
+}
+
+// newFor is New for a spec: its runs go on after what the spec ignores.
+func newFor(spec *Spec) (*Rig, error) {
+	rig, err := New(spec.Scenario, spec.Mutant)
+	if err != nil {
+		return nil, err
+	}
+	rig.goOnAfter(spec.Ignore, spec.Every)
+	return rig, nil
+}
+
+// newIgnoring is New for a run in which some properties are ignored.
+func newIgnoring(sc *scenario.Scenario, mutant string, ignored properties.Set) (*Rig, error) {
+	return newFor(&Spec{Scenario: sc, Mutant: mutant, Ignore: ignored})
+}
+
+// endsInGarbage makes a refusal that follows from what was broken and ignored the run's end:
+// nothing is wrong with the scenario.
+func (r *Rig) endsInGarbage(run *Run) {
+	if run.Outcome == smp.Refused && r.monitors != nil && len(r.monitors.Passed()) > 0 {
+		run.Outcome, run.Err = smp.Violated, nil
+	}
+}
+
+// wentOn says of a run what it has broken altogether.
+func (r *Rig) wentOn(run *Run) {
+	g := &r.goOn
+	if g.passed() == 0 {
+		return
+	}
+	g.broken = append(g.broken[:0], r.monitors.Passed()...)
+	if run.Property != nil { // as the run ended, or was judged when it was over
+		g.broken = append(g.broken, properties.Broken{Property: run.Property, Finding: run.Finding})
+		run.Property, run.Finding = nil, traces.Finding{}
+	}
+	for i := range g.broken {
+		b := &g.broken[i]
+		if b.Ignored = g.ignored.Has(b.Property); !b.Ignored && run.Property == nil {
+			run.Property, run.Finding = b.Property, b.Finding
+		}
+	}
+	if len(g.broken) > 0 && run.Outcome == smp.Passed {
+		run.Outcome = smp.Violated
+	}
+	run.Broken = g.broken
+}
+
+// eachBroken calls f for each property that the run has broken and that isn't ignored, with
+// what was broken before it.
+func (run *Run) eachBroken(f func(p *properties.Property, finding *traces.Finding, before properties.Set)) {
+	if run.Broken == nil {
+		if run.Property != nil {
+			f(run.Property, &run.Finding, 0)
+		}
+		return
+	}
+	before := properties.Set(0)
+	for i := range run.Broken {
+		b := &run.Broken[i]
+		if !b.Ignored {
+			f(b.Property, &b.Finding, before)
+		}
+		before |= properties.SetOf(b.Property)
+	}
+}
+
+// ignoredBy is what the run of a trace file goes on after. An error is about its origin.
+func ignoredBy(name string, f *traces.File) (properties.Set, error) {
+	s, err := properties.Named(fieldsOf(f.Remark(traces.OriginIgnored))...)
+	if err != nil {
+		return 0, fmt.Errorf("%s: origin: %s: %w", name, traces.OriginIgnored, err)
+	}
+	return s, nil
+}
+
+func fieldsOf(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// remarkIgnored is the origin's line of what a run goes on after.
+func remarkIgnored(s properties.Set) traces.Remark {
+	return traces.Remark{Key: traces.OriginIgnored, Value: strings.Join(s.Names(), ", ")}
+}
