@@ -60,7 +60,7 @@ static int prepare(void)
 
 	if (use(0) || use(1) || !NOW_JUMP(cancel_rcu_site[0]) || !NOW_JUMP(cancel_rcu_site[1]))
 		return -EINVAL;
-	size = abs_diff(detour(1), detour(0));
+	size = max(detour(0), detour(1)) - min(detour(0), detour(1));
 	per_page = PAGE_SIZE / size;
 	if (per_page + 1 > SITES)
 		return -EINVAL;

@@ -6,7 +6,7 @@
 #include <linux/uaccess.h>
 
 static struct task_struct *registers;
-static bool was_held, live;
+static bool was_held, coming, live;
 
 static int handled(struct kprobe *p, struct pt_regs *regs)
 {
@@ -35,7 +35,14 @@ static int on_module(struct notifier_block *nb, unsigned long state, void *data)
 {
 	struct module *m = data;
 
-	if (state == MODULE_STATE_LIVE && !strcmp(m->name, "check_unlocked_target")) {
+	if (strcmp(m->name, "check_unlocked_target"))
+		return NOTIFY_DONE;
+	if (state == MODULE_STATE_COMING) {
+		/* The other notifiers are through: none wants jump_label_lock, which is held in hold. */
+		set_cpus_allowed_ptr(current, cpumask_of(0)); /* that task's CPU isn't the held one */
+		WRITE_ONCE(coming, true);
+	}
+	if (state == MODULE_STATE_LIVE) {
 		say("the module is live, kprobes' notifier has run");
 		WRITE_ONCE(live, true);
 	}
@@ -48,8 +55,9 @@ static int register_when_there(void *unused)
 {
 	int err;
 
-	while ((err = register_kprobe(&probe)) == -ENOENT && !was_held)
+	while (!READ_ONCE(coming))
 		msleep(1);
+	err = register_kprobe(&probe);
 	say("register_kprobe = %d, at %px", err, probe.addr);
 	return 0;
 }
@@ -59,7 +67,8 @@ static void step(const char *word)
 	u8 byte;
 
 	if (!strcmp(word, "look"))
-		say("the probe's memory is %s", copy_from_kernel_nofault(&byte, probe.addr, 1) ? "gone" : "there");
+		say("the probe's memory is %s, the probe is %s", copy_from_kernel_nofault(&byte, probe.addr, 1) ? "gone" : "there",
+		    kprobe_gone(&probe) ? "gone" : "registered");
 	else
 		unregister_kprobe(&probe);
 }

@@ -5,7 +5,7 @@
 JUMPABLE(enable_lost_jump);
 BREAKPOINT_ONLY(enable_lost_breakpoint);
 
-noinline int enable_lost_fentry(int x)
+FENTRY_FUNCTION int enable_lost_fentry(int x)
 {
 	barrier();
 	return x;

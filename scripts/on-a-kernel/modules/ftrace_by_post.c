@@ -4,13 +4,13 @@
 
 #include <linux/slab.h>
 
-noinline int ftrace_by_post_f(int x)
+FENTRY_FUNCTION int ftrace_by_post_f(int x)
 {
 	barrier();
 	return x;
 }
 
-noinline int ftrace_by_post_g(int x)
+FENTRY_FUNCTION int ftrace_by_post_g(int x)
 {
 	barrier();
 	return x + 1;

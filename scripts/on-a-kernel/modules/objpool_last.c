@@ -13,19 +13,20 @@
 #include <asm/apic.h>
 #include <asm/nmi.h>
 
-static int calls = 7; /* of the handler */
+static int calls; /* of the handler */
 module_param(calls, int, 0);
-static int depth = 1; /* of the last call, if the others return */
-module_param(depth, int, 0);
+static int more; /* so many more than a CPU has instances, unless calls is given */
+module_param(more, int, 0);
 static bool undirected; /* NMIs, at any time */
 module_param(undirected, bool, 0);
 
 static bool armed, stuck, stop;
 static unsigned long returned, nmis;
+static int instances; /* that a CPU has */
 static DECLARE_COMPLETION(finished);
 
 /* Calls itself n - 1 times. */
-noinline int objpool_last_f(int n)
+FENTRY_FUNCTION int objpool_last_f(int n)
 {
 	int below = n > 1 ? objpool_last_f(n - 1) : 0;
 
@@ -88,8 +89,8 @@ static void show(const char *when)
 	for (i = 0; i < free && free <= pool->capacity; i++)
 		for (j = 0; j < i; j++)
 			twice |= slot->entries[(slot->head + i) & slot->mask] == slot->entries[(slot->head + j) & slot->mask];
-	say("%s: head %u, last %u, tail %u, free: %d of %d%s", when, slot->head, slot->last, slot->tail, (int)free,
-	    pool->nr_objs, twice ? "; an instance is there twice" : "");
+	say("%s: head %u, last %u, tail %u, free: %d of %d%s%s", when, slot->head, slot->last, slot->tail, (int)free,
+	    instances, slot->last != slot->tail ? "; last is behind tail" : "", twice ? "; an instance is there twice" : "");
 }
 
 static void on_tail(struct perf_event *e, struct perf_sample_data *data, struct pt_regs *regs)
@@ -113,8 +114,8 @@ static int directed(void *unused)
 	show("after it");
 	objpool_last_f(1);
 	show("after the next call");
-	say("calls, %d deep", depth);
-	objpool_last_f(depth);
+	say("a call that is %d deep", instances + 1);
+	objpool_last_f(instances + 1);
 	show("at the end");
 	complete(&finished);
 	return 0;
@@ -176,7 +177,7 @@ static int run_undirected(void)
 
 	kthread_bind(t, 1);
 	wake_up_process(t);
-	say("NMIs begin, %d calls in each", calls);
+	say("NMIs begin");
 	for (round = 0; round < 200 && same < 4; round++) {
 		before = READ_ONCE(returned);
 		for (i = 0; i < 100; i++) {
@@ -210,7 +211,9 @@ static int __init objpool_last_init(void)
 		err = register_nmi_handler(NMI_LOCAL, on_nmi, 0, "objpool_last");
 	if (err)
 		return err;
-	say("registered, maxactive %d", probe.maxactive);
+	instances = probe.maxactive / num_possible_cpus();
+	calls = calls ?: instances + more;
+	say("registered, %d instances a CPU; the handler makes %d calls", instances, calls);
 	set_cpus_allowed_ptr(current, cpumask_of(0));
 	return undirected ? run_undirected() : run_directed();
 }

@@ -45,6 +45,9 @@ MODULE_LICENSE("GPL");
 	    ".size " #name ", . - " #name "\n.popsection\n");                  \
 	extern char name[][64]
 
+/* A function of C that begins with a call of fentry, and that is called as it is written. */
+#define FENTRY_FUNCTION __attribute__((noipa))
+
 /* What stands at a function: b8 as it was built, cc a breakpoint, e9 a jump. */
 static inline u8 first_byte(const void *function)
 {
