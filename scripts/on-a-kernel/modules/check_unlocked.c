@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Registers a probe in another module's init text, and is held up between the look and the lock. */
+#include "on_a_kernel.h"
+
+#include <linux/ftrace.h>
+#include <linux/uaccess.h>
+
+static struct task_struct *registers;
+static bool was_held, coming, live;
+
+static int handled(struct kprobe *p, struct pt_regs *regs)
+{
+	return 0;
+}
+
+static struct kprobe probe = { .symbol_name = "check_unlocked_init_text", .pre_handler = handled };
+
+/* Keeps the task at the entry of jump_label_unlock, with interrupts on, 20 s at most. */
+static void hold(unsigned long ip, unsigned long parent, struct ftrace_ops *ops, struct ftrace_regs *regs)
+{
+	unsigned long end = jiffies + 20 * HZ;
+
+	if (current != registers || was_held)
+		return;
+	was_held = true;
+	say("the address was looked at; the module is coming; kprobe_mutex isn't taken");
+	while (!READ_ONCE(live) && time_before(jiffies, end))
+		cpu_relax();
+}
+
+static struct ftrace_ops hold_ops = { .func = hold };
+
+/* Runs after kprobes' own notifier, which has the highest priority. */
+static int on_module(struct notifier_block *nb, unsigned long state, void *data)
+{
+	struct module *m = data;
+
+	if (strcmp(m->name, "check_unlocked_target"))
+		return NOTIFY_DONE;
+	if (state == MODULE_STATE_COMING) {
+		/* The other notifiers are through: none wants jump_label_lock, which is held in hold. */
+		set_cpus_allowed_ptr(current, cpumask_of(0)); /* that task's CPU isn't the held one */
+		WRITE_ONCE(coming, true);
+	}
+	if (state == MODULE_STATE_LIVE) {
+		say("the module is live, kprobes' notifier has run");
+		WRITE_ONCE(live, true);
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block notifier = { .notifier_call = on_module, .priority = -1 };
+
+static int register_when_there(void *unused)
+{
+	int err;
+
+	while (!READ_ONCE(coming))
+		msleep(1);
+	err = register_kprobe(&probe);
+	say("register_kprobe = %d, at %px", err, probe.addr);
+	return 0;
+}
+
+static void step(const char *word)
+{
+	u8 byte;
+
+	if (!strcmp(word, "look"))
+		say("the probe's memory is %s, the probe is %s", copy_from_kernel_nofault(&byte, probe.addr, 1) ? "gone" : "there",
+		    kprobe_gone(&probe) ? "gone" : "registered");
+	else
+		unregister_kprobe(&probe);
+}
+HAS_STEPS;
+
+static int __init check_unlocked_init(void)
+{
+	int err = ftrace_set_filter(&hold_ops, "jump_label_unlock", strlen("jump_label_unlock"), 1);
+
+	if (!err)
+		err = register_ftrace_function(&hold_ops);
+	if (!err)
+		err = register_module_notifier(&notifier);
+	if (err)
+		return err;
+	registers = kthread_create(register_when_there, NULL, "registers");
+	kthread_bind(registers, 1);
+	wake_up_process(registers);
+	return 0;
+}
+module_init(check_unlocked_init);
