@@ -25,6 +25,7 @@ type program struct {
 	live     bool // err is a terminal: progress is shown
 	doing    string
 	again    string // the line to type to do it again
+	shipped  []string // the editions whose faults have been told
 }
 
 func newProgram(stdout, stderr io.Writer) *program {
