@@ -181,6 +181,8 @@ func (t *teller) sayProbe(e *traces.Event) string {
 		return fmt.Sprintf("the engine holds of %s: %s", x.place(e.A), bitNames(e.B, "armed", "jumped", "optimized", "optimizing", "unoptimizing", "freeing", "gone", "ftrace"))
 	case kpev.Listed:
 		return fmt.Sprintf("kprobes/list: %s %s", x.place(e.A), bitNames(e.C, "[GONE]", "[DISABLED]", "[OPTIMIZED]", "[FTRACE]", "no tags"))
+	case kpev.Returner:
+		return fmt.Sprintf("return addresses are replaced with %s", x.place(e.A))
 	case kpev.NoJump:
 		return in.probe(e.A) + " has a post_handler, or is a jprobe: no jump may be there"
 	case kpev.Printk:
