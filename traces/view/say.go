@@ -171,7 +171,7 @@ func (t *teller) sayProbe(e *traces.Event) string {
 	case kpev.RetLeft:
 		return in.probe(e.A) + ": this call is left alone"
 	case kpev.RetReturn:
-		return fmt.Sprintf("%s: a call has returned that was to return to %s", in.probe(e.A), x.place(e.C))
+		return fmt.Sprintf("%s: its handler is told that the call returns to %s", in.probe(e.A), x.place(e.C))
 	case kpev.Enabled:
 		if e.B == 0 {
 			return fmt.Sprintf("kprobes/enabled = %d begins", e.A)
