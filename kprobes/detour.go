@@ -147,7 +147,12 @@ func (e *Engine) writeDetour(buf []byte, d *detour, p *point) bool {
 // optimizedCallback is what a detour calls: rdi says which point, rsi points to
 // the saved registers. Context: interrupts as they were; off through 4.14.
 func (e *Engine) optimizedCallback(x kapi.Context, cpu *isa.Regs) {
-	p := e.points[cpu.R[isa.RDI]-1]
+	n := cpu.R[isa.RDI] - 1
+	if n >= uint64(len(e.points)) {
+		e.d.Traps.Bug(x, "a detour calls for a point that there isn't")
+		return
+	}
+	p := e.points[n]
 	image := isa.Addr(cpu.R[isa.RSI])
 	m := &e.s.Mutants
 	x.Work(kapi.WorkDetour, 1)

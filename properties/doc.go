@@ -24,7 +24,7 @@
 //	X1  transparent         Expect, from the twin run without probes, against CallEnd
 //	A1  accounted           Trap and Exec (a jump, ftrace's call) against Handler, Missed, Skipped, at each CallEnd
 //	A2  post-called         Handler against Handler, at each CallEnd
-//	R1  return-pairs        RetEntry, RetLeft and RetReturn, and Trampoline for where a call is over
+//	R1  return-pairs        RetEntry, RetLeft and RetReturn, Hooked without an entry_handler, Trampoline for where a call goes
 //	R2  instances           what the engine says of its instances, against itself
 //	C1  handler-context     Context, against Contexts and the open traps
 //	E1  answers             the API calls against each other

@@ -15,7 +15,7 @@ var ReturnPairs = Property{
 	Says: "A return probe's handler runs once for each call that its entry_handler has let pass, where that call returns, and is told the address that it returns to.",
 	Kinds: []traces.Kind{
 		smpev.CallEnd, smpev.Exit, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.NoPre,
-		kpev.RetEntry, kpev.RetLeft, kpev.RetReturn, kpev.Hooked, kpev.Trampoline, kpev.Contexts,
+		kpev.RetEntry, kpev.RetLeft, kpev.RetReturn, kpev.Hooked, kpev.Trampoline, kpev.Returner,
 	},
 	Reads:   []traces.Kind{kpev.ApiEnter, kpev.ApiReturn, kpev.Kind},
 	New:     func(s *Scene) Monitor { return &returnPairs{scene: s} },
@@ -50,8 +50,8 @@ func (m *returnPairs) Event(e *traces.Event) *traces.Finding {
 		m.silent = append(m.silent, e.A)
 	case kpev.RetEntry:
 		m.begins(e)
-	case kpev.Contexts:
-		m.trampoline = e.C
+	case kpev.Returner:
+		m.trampoline = e.A
 	case kpev.Hooked:
 		m.hooked(e)
 	case kpev.RetLeft:

@@ -19,7 +19,7 @@ const (
 func returning(tr *tracetest.Trace, probe uint64) {
 	tr.Expect(2, 0, 7)
 	tr.Emit(kpev.Kind, probe, 1, 2)
-	tr.Emit(kpev.Contexts, 0, 0, tramp)
+	tr.Emit(kpev.Returner, tramp, 0, 0)
 	probed(tr)
 }
 
@@ -70,14 +70,14 @@ func init() {
 			tr.ExpectNone()
 		})
 	golden("R1-silent-wrong-address", func(tr *tracetest.Trace) {
-		tr.Emit(kpev.Contexts, 0, 0, tramp)
+		tr.Emit(kpev.Returner, tramp, 0, 0)
 		probed(tr)
 		tr.On(1, 2).Break(f).Emit(kpev.Hooked, 11, stack, back).Emit(kpev.RetReturn, 1, stack, tramp)
 		tr.ExpectViolation("R1", "tells the handler of probe 1 that its call returns to 0x5000; it returns to 0x1017")
 	})
 	trap("R1-silent-two", "neither has an entry_handler, the second one has kept the trampoline, and both are told where the call returns to",
 		func(tr *tracetest.Trace) {
-			tr.Emit(kpev.Contexts, 0, 0, tramp)
+			tr.Emit(kpev.Returner, tramp, 0, 0)
 			probed(tr)
 			hand := tr.On(1, 2).Break(f).Emit(kpev.Hooked, 11, stack, back).Emit(kpev.Hooked, 12, stack, tramp)
 			hand.Emit(kpev.RetReturn, 2, stack, back).Emit(kpev.RetReturn, 1, stack, back).Emit(kpev.Trampoline, stack, back, 0)
@@ -85,21 +85,21 @@ func init() {
 		})
 	trap("R1-silent-two-wrong", "and here the second one is told what it has kept",
 		func(tr *tracetest.Trace) {
-			tr.Emit(kpev.Contexts, 0, 0, tramp)
+			tr.Emit(kpev.Returner, tramp, 0, 0)
 			probed(tr)
 			hand := tr.On(1, 2).Break(f).Emit(kpev.Hooked, 11, stack, back).Emit(kpev.Hooked, 12, stack, tramp)
 			hand.Emit(kpev.RetReturn, 2, stack, tramp)
 			tr.ExpectViolation("R1", "handler of probe 2")
 		})
 	golden("R1-told-and-goes-elsewhere", func(tr *tracetest.Trace) {
-		tr.Emit(kpev.Contexts, 0, 0, tramp)
+		tr.Emit(kpev.Returner, tramp, 0, 0)
 		probed(tr)
 		hand := tr.On(1, 2).Break(f).Emit(kpev.Hooked, 11, stack, back).Emit(kpev.RetReturn, 1, stack, back)
 		hand.Emit(kpev.Trampoline, stack, back+1, 0)
 		tr.ExpectViolation("R1", "lets a call return to 0x1018")
 	})
 	golden("R1-not-followed", func(tr *tracetest.Trace) {
-		tr.Emit(kpev.Contexts, 0, 0, tramp)
+		tr.Emit(kpev.Returner, tramp, 0, 0)
 		probed(tr)
 		tr.On(1, 2).Break(f).Emit(kpev.RetReturn, 1, stack, back)
 		tr.ExpectViolation("R1", "that it doesn't follow")
@@ -116,7 +116,7 @@ func init() {
 	}
 	trap("R1-left-behind-silent", "likewise, and nobody has an entry_handler",
 		func(tr *tracetest.Trace) {
-			tr.Emit(kpev.Contexts, 0, 0, tramp)
+			tr.Emit(kpev.Returner, tramp, 0, 0)
 			probed(tr)
 			hand := tr.On(1, 2).Break(f).Emit(kpev.Hooked, 11, stack, back+8).Emit(kpev.Hooked, 12, stack, back)
 			hand.Emit(kpev.RetReturn, 1, stack, back).Emit(kpev.Trampoline, stack, back, 0)

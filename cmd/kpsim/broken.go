@@ -8,7 +8,7 @@ import (
 
 // brokenFlags say what is broken on purpose.
 type brokenFlags struct {
-	AsShipped bool   `name:"as-shipped" help:"Bring back the faults that the kernels of the scenario's edition had. Nothing is expected then."`
+	AsShipped bool   `name:"as-shipped" help:"Bring back the faults that we know the kernels of the scenario's edition to have had, and list them: others may be missing. Nothing is expected then."`
 	Mutant    string `placeholder:"NAME" help:"Break the engine on purpose; kpsim list has the names. Nothing is expected then."`
 }
 

@@ -62,6 +62,7 @@ type fuzzRow struct {
 	Percent    []uint64          `json:"points_percentiles"` // of the runs: 1, 5, 25, 50, 75, 95 and 99
 	Violations uint64            `json:"violations"`
 	Broken     map[string]uint64 `json:"broken,omitempty"`
+	Shipped    *shipped          `json:"as_shipped,omitempty"`
 }
 
 // A fuzzFind is what is printed of a property that was broken.
@@ -96,12 +97,12 @@ func (c *fuzzCmd) run(p *program) (int, error) {
 			if e == scenario.EditionNone {
 				name = "none"
 			}
-			if err := c.print(p, name, of); err != nil {
+			if err := c.print(p, name, of, c.shippedAs(e)); err != nil {
 				return 0, err
 			}
 		}
 	}
-	if err := c.print(p, "all", total); err != nil {
+	if err := c.print(p, "all", total, nil); err != nil {
 		return 0, err
 	}
 	switch {
@@ -205,16 +206,21 @@ func (c *fuzzCmd) line(seed, runs uint64, more ...string) string {
 	return shell(append(words, more...)...)
 }
 
-func (c *fuzzCmd) print(p *program, name string, r *harness.Stormed) error {
+func (c *fuzzCmd) print(p *program, name string, r *harness.Stormed, s *shipped) error {
 	if c.JSON {
-		return p.printJSON(fuzzRow{name, r.Programs, r.Runs, r.Optimizing, r.Under, r.Counts.Points, r.Chosen, r.Spread.Least(), percents(r, 1, 5, 25, 50, 75, 95, 99), r.Violations, r.Broken})
+		return p.printJSON(fuzzRow{name, r.Programs, r.Runs, r.Optimizing, r.Under, r.Counts.Points, r.Chosen, r.Spread.Least(), percents(r, 1, 5, 25, 50, 75, 95, 99), r.Violations, r.Broken, s})
+	}
+	p.tellShipped(s)
+	said := brokenBy(r.Broken)
+	if said == never {
+		said = c.never()
 	}
 	during := "none writes jumps"
 	if r.Optimizing > 0 {
 		during = shareOf(r.Under, r.Optimizing) + " optimized during a call"
 	}
 	p.indented("", fmt.Sprintf("%-10s  %s  %s  %31s  %7s with %d points or more: %d, %s  %s",
-		name, counted(r.Programs, 6, "program"), counted(r.Runs, 8, "schedule"), during, shareOf(r.Chosen, r.Runs), harness.StormPoints, r.Spread.Least(), spaced(percents(r, 5, 25, 50, 75, 95)), brokenBy(r.Broken)))
+		name, counted(r.Programs, 6, "program"), counted(r.Runs, 8, "schedule"), during, shareOf(r.Chosen, r.Runs), harness.StormPoints, r.Spread.Least(), spaced(percents(r, 5, 25, 50, 75, 95)), said))
 	return nil
 }
 

@@ -45,6 +45,7 @@ type row struct {
 	Unsaved     string   `json:"unsaved,omitempty"`      // why there is no trace although there is a witness
 	Text        string   `json:"trace_text,omitempty"`   // and what it would hold
 
+	Shipped    *shipped      `json:"as_shipped,omitempty"`
 	First      *firstJSON    `json:"first_witness,omitempty"`
 	Statistics harness.Stats `json:"statistics"`
 
@@ -121,6 +122,11 @@ func (c *exploreCmd) judge(j *job, e *explored, first []harness.First) []*row {
 			r.open(why)
 		case !*r.Expected && r.Observation == never && r.advice == "":
 			r.advice = c.longer(j, res)
+		}
+	}
+	for _, r := range rows {
+		if r.Shipped = c.shippedAs(j.Machine.Edition); r.Shipped != nil && r.Observation == never {
+			r.notes = append(r.notes, ofThoseKnown)
 		}
 	}
 	if rows[0].Observation == never {

@@ -26,7 +26,8 @@ type program struct {
 	errWidth int  // of err
 	live     bool // err is a terminal: progress is shown
 	doing    string
-	again    string // the line to type to do it again
+	again    string   // the line to type to do it again
+	shipped  []string // the editions whose faults have been told
 	ear      ear
 }
 

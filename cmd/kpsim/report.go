@@ -60,6 +60,7 @@ func (r *report) print(w *row) error {
 		}{w, old})
 	}
 	defer r.p.tellOlder(old)
+	r.p.tellShipped(w.Shipped)
 	r.row(w)
 	for _, l := range w.shows {
 		r.p.indented(indent, l)

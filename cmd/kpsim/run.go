@@ -95,6 +95,7 @@ type ranOnce struct {
 	Log      []string   `json:"log"`
 	Steps    uint64     `json:"steps"`
 	Digest   string     `json:"digest"`
+	Shipped  *shipped   `json:"as_shipped,omitempty"`
 }
 
 // A ranProbe is what a probe did in a run.
@@ -128,7 +129,7 @@ func (c *runCmd) run(p *program) (int, error) {
 	out := ranOnce{
 		Scenario: j.Name, Edition: j.Machine.Edition.String(), Mutant: c.Mutant, Strategy: s.String(), Seed: c.Seed, Outcome: run.Outcome.String(),
 		List: lines(string(rig.Engine().List(nil))), Probes: hitsOf(rig, tally), Log: append([]string{}, tally.Lines...),
-		Steps: run.Counts.Boundaries, Digest: fmt.Sprintf("%016x", run.Digest),
+		Steps: run.Counts.Boundaries, Digest: fmt.Sprintf("%016x", run.Digest), Shipped: c.shippedAs(j.Machine.Edition),
 	}
 	out.Idle = append([]string{}, neverHit(j, tally.Probed(len(j.Probes)), "another order may: "+c.other())...)
 	out.Idle = append(out.Idle, j.Unflipped()...)
@@ -175,6 +176,7 @@ func lines(s string) []string {
 }
 
 func (o *ranOnce) print(p *program, search string) {
+	p.tellShipped(o.Shipped)
 	how := o.Strategy
 	if o.Seed != nil {
 		how += fmt.Sprintf(", seed %d", *o.Seed)

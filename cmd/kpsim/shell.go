@@ -96,7 +96,11 @@ func (c *shellCmd) open(p *program) (*harness.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return harness.NewSession(j.Scenario, c.Mutant, s)
+	session, err := harness.NewSession(j.Scenario, c.Mutant, s)
+	if err == nil {
+		p.tellShipped(c.shippedAs(j.Machine.Edition))
+	}
+	return session, err
 }
 
 const prompt = "kpsim> "

@@ -61,6 +61,7 @@ type stormRow struct {
 	Broken     map[string]uint64 `json:"broken,omitempty"`
 	Found      []uint64          `json:"seeds,omitempty"` // of the programs that broke a property
 	Trace      string            `json:"trace,omitempty"`
+	Shipped    *shipped          `json:"as_shipped,omitempty"`
 }
 
 func (c *stormCmd) run(p *program) (int, error) {
@@ -177,6 +178,7 @@ func (c *stormCmd) one(p *program, s harness.Storm) (*stormRow, error) {
 	row := &stormRow{
 		Edition: s.Machine.Edition.String(), Preempt: s.Machine.Preempt.String(), Programs: res.Programs, Runs: res.Runs, During: res.During,
 		Points: res.Counts.Points, Violations: res.Violations, Broken: res.Broken, Found: res.Found,
+		Shipped: c.shippedAs(s.Machine.Edition),
 	}
 	var w *harness.Witness
 	if len(res.Found) > 0 && !c.stop.Load() {
@@ -239,8 +241,11 @@ func (c *stormCmd) print(p *program, r *stormRow) error {
 	if c.JSON {
 		return p.printJSON(r)
 	}
+	p.tellShipped(r.Shipped)
 	said := brokenBy(r.Broken)
-	if said != never {
+	if said == never && r.Violations == 0 {
+		said = c.never()
+	} else if said != never {
 		said += fmt.Sprintf("; seed %d", r.Found[0])
 	} else if r.Violations > 0 {
 		said = sometimes

@@ -138,6 +138,8 @@ type proved struct {
 	Unsaved     string            `json:"unsaved,omitempty"`     // why a trace isn't written
 	Texts       []string          `json:"trace_texts,omitempty"` // and what those that aren't would hold
 
+	Shipped *shipped `json:"as_shipped,omitempty"`
+
 	Older []older `json:"older_traces,omitempty"`
 
 	witnesses []*harness.Witness
@@ -312,10 +314,12 @@ func (c *verifyCmd) judge(j *job, r *proved, bound int) {
 
 // print prints one line, and what is to be known of it.
 func (c *verifyCmd) print(p *program, j *job, r *proved) error {
+	r.Shipped = c.shippedAs(j.Machine.Edition)
 	if c.JSON {
 		return p.printJSON(r)
 	}
 	defer p.tellOlder(r.Older)
+	p.tellShipped(r.Shipped)
 	said := r.Certificate
 	switch {
 	case len(r.Broken) > 0:
@@ -332,6 +336,9 @@ func (c *verifyCmd) print(p *program, j *job, r *proved) error {
 		said = sometimes + ": " + list(names)
 	case said == "":
 		said = never + " so far, not complete"
+	}
+	if r.Shipped != nil && len(r.Broken) == 0 {
+		said += ", " + ofThoseKnown
 	}
 	how := []string{number(r.Runs, "schedule"), fmt.Sprintf("%d pruned", r.Pruned), fmt.Sprintf("depth %d", r.Depth)}
 	if r.States > 0 {

@@ -1,7 +1,7 @@
 // Package kpev is the event vocabulary of kprobes: what a monitor may know of
 // the engine. NoPre, ApiEnter, ApiReturn, Handler and Sysctl are emitted by the harness, which
 // calls the engine and runs its handlers, and so are State and Listed, which it has asked the
-// engine for, and NoJump; the others are the engine's own
+// engine for, NoJump and Returner; the others are the engine's own
 // claims, which monitors check and never believe.
 //
 // If you add an event, add it to the table below in the same order.
@@ -36,7 +36,7 @@ const (
 	JprobeEnter                               // [probe, sp, 0] registers and stack are kept, and the entry of a jprobe runs
 	JprobeLeave                               // [probe, sp, 0] they are as they were
 	Kind                                      // [probe, kind, about] what it is, if that isn't a plain kprobe or there is an edition; about: see IsDisabled; heads the log (harness)
-	Contexts                                  // [detour, returns, trampoline] whether the handlers behind a detour, and those of return probes, run with interrupts off, and where the trampoline of return probes is; heads the log (harness)
+	Contexts                                  // [detour, returns, own] whether the handlers behind a detour, and those of return probes, run with interrupts off, and how many slots the kernel keeps for probes of its own; heads the log (harness)
 	Context                                   // [probe, which, bits] of the handler that has begun: see PreemptOff (harness)
 	RetEntry                                  // [probe, sp, addr] a return probe's entry_handler runs: addr is on the stack at sp (harness)
 	RetLeft                                   // [probe, sp, 0] and wants nothing more of the call (harness)
@@ -45,6 +45,7 @@ const (
 	State                                     // [addr, bits, detour] what the engine holds of a point, when kprobe_mutex is about to be free: see StateArmed; monitors alone are told (harness)
 	Listed                                    // [addr, letter, tags] a line of kprobes/list, at the end of the run: see TagGone; letter 0: the file is opened; monitors alone are told (harness)
 	NoJump                                    // [probe, 0, 0] no jump may be at its address while it is registered: it has a post_handler, or is a jprobe; monitors alone are told (harness)
+	Returner                                  // [addr, 0, 0] where the trampoline of return probes is; monitors alone are told (harness)
 )
 
 // The bits of State.
@@ -128,7 +129,7 @@ var _ = traces.Define(traces.KprobesBlock,
 	traces.Spec{Name: "JprobeEnter", Args: []string{"probe", "sp"}},
 	traces.Spec{Name: "JprobeLeave", Args: []string{"probe", "sp"}},
 	traces.Spec{Name: "Kind", Args: []string{"probe", "kind", "about"}},
-	traces.Spec{Name: "Contexts", Args: []string{"detour", "returns", "trampoline"}},
+	traces.Spec{Name: "Contexts", Args: []string{"detour", "returns", "own"}},
 	traces.Spec{Name: "Context", Args: []string{"probe", "which", "bits"}},
 	traces.Spec{Name: "RetEntry", Args: []string{"probe", "sp", "addr"}},
 	traces.Spec{Name: "RetLeft", Args: []string{"probe", "sp"}},
@@ -137,4 +138,5 @@ var _ = traces.Define(traces.KprobesBlock,
 	traces.Spec{Name: "State", Args: []string{"addr", "bits", "detour"}},
 	traces.Spec{Name: "Listed", Args: []string{"addr", "letter", "tags"}},
 	traces.Spec{Name: "NoJump", Args: []string{"probe"}},
+	traces.Spec{Name: "Returner", Args: []string{"addr"}},
 )

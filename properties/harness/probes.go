@@ -125,7 +125,7 @@ func (r *Rig) tellProbes() {
 
 func (r *Rig) tellContexts() {
 	m := &r.Scenario.Machine
-	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Returns >= kprobes.ReturnHashed), uint64(r.Kernel.Stub("kretprobe_trampoline")))
+	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Returns >= kprobes.ReturnHashed), 0)
 }
 
 // tellProbe is tellProbes of one.
@@ -148,6 +148,9 @@ func (r *Rig) tellProbe(i int) {
 	}
 	if sp.Kind == scenario.ProbeJprobe || sp.Kind == scenario.ProbeKprobe && sp.Post != nil {
 		r.Log.Tell(kpev.NoJump, 255, traces.NoTask, uint64(i), 0, 0)
+	}
+	if sp.Kind == scenario.ProbeKretprobe {
+		r.Log.Tell(kpev.Returner, 255, traces.NoTask, uint64(r.Kernel.Stub("kretprobe_trampoline")), 0, 0)
 	}
 	silent := sp.Pre == nil
 	switch sp.Kind {

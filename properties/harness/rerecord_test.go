@@ -125,7 +125,7 @@ func TestReplaySurvives(t *testing.T) {
 		if name == "a nop at the end" { // R2's text calls another function, which has moved, as does that of holder-refs, and those of two X2 read relative to themselves
 			least = n - 4
 		}
-		if name == "moved" { // two X2 read relative to themselves, O1-frame-unchecked, R2-empty-late and another call what stays
+		if name == "moved" { // two X2 read relative to themselves, R1-frame-unchecked, R2-empty-late and another call what stays
 			least = n - 5
 		}
 		if name == "one call more before" { // the page of fault-in-copy's two comes in but once, and T3-no-module-ref's module isn't there yet

@@ -76,6 +76,43 @@ var Shipped = []Fault{
 	{kprobes.Edition69, "cancel-rcu", "cancel-detour-pages", "no-use-after-free"},
 }
 
+// ShippedIn returns the mutants that an edition's kernels were shipped with, as far
+// as we know.
+func ShippedIn(e kprobes.Edition) (names []string) {
+	for _, f := range Shipped {
+		if f.Edition == e {
+			names = append(names, f.Mutant)
+		}
+	}
+	return names
+}
+
+// releases are those in which the kernel had the faults of Shipped, as studied: from
+// the commit that brought one to the last release before the commit that mended it.
+var releases = map[string]string{
+	"boost-post":      "5.13 and later",
+	"byte-first":      "until 2.6.33",
+	"cancel-rcu":      "4.15 to 6.18",
+	"check-unlocked":  "2.6.30 and later",
+	"detour-post":     "2.6.34 and later",
+	"disarm-lost":     "2.6.38 and later",
+	"empty-late":      "2.6.25 to 2.6.35",
+	"enable-lost":     "2.6.30 and later",
+	"frame-unchecked": "until 5.0",
+	"ftrace-by-post":  "6.1, 6.12",
+	"holder-refs":     "5.11 to 5.17",
+	"jng-and":         "5.13 to 5.19",
+	"lock-in-nmi":     "until 3.7",
+	"no-sync-arm":     "until 5.5",
+	"objpool-last":    "6.7 to 6.18",
+	"ret-addr-kept":   "2.6",
+	"retry-lost":      "2.6.38 to 6.19",
+	"reuse-disabled":  "2.6.38 and later",
+}
+
+// Releases says in which releases the kernel had a fault of Shipped, "" of another.
+func Releases(name string) string { return releases[name] }
+
 // applyShipped brings back the faults of the wiring's edition.
 func applyShipped(w *Wiring) {
 	for _, f := range Shipped {

@@ -171,7 +171,7 @@ func (t *teller) sayProbe(e *traces.Event) string {
 	case kpev.RetLeft:
 		return in.probe(e.A) + ": this call is left alone"
 	case kpev.RetReturn:
-		return fmt.Sprintf("%s: a call has returned that was to return to %s", in.probe(e.A), x.place(e.C))
+		return fmt.Sprintf("%s: its handler is told that the call returns to %s", in.probe(e.A), x.place(e.C))
 	case kpev.Enabled:
 		if e.B == 0 {
 			return fmt.Sprintf("kprobes/enabled = %d begins", e.A)
@@ -181,6 +181,8 @@ func (t *teller) sayProbe(e *traces.Event) string {
 		return fmt.Sprintf("the engine holds of %s: %s", x.place(e.A), bitNames(e.B, "armed", "jumped", "optimized", "optimizing", "unoptimizing", "freeing", "gone", "ftrace"))
 	case kpev.Listed:
 		return fmt.Sprintf("kprobes/list: %s %s", x.place(e.A), bitNames(e.C, "[GONE]", "[DISABLED]", "[OPTIMIZED]", "[FTRACE]", "no tags"))
+	case kpev.Returner:
+		return fmt.Sprintf("return addresses are replaced with %s", x.place(e.A))
 	case kpev.NoJump:
 		return in.probe(e.A) + " has a post_handler, or is a jprobe: no jump may be there"
 	case kpev.Printk:

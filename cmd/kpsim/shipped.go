@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"kpsim/properties/mutant"
+	"kpsim/properties/scenario"
+)
+
+// notAll is what --as-shipped can't say. A Never under it carries it.
+const notAll = "these are the faults that we know of, not all that those kernels had"
+
+// ofThoseKnown stands beside a Never of --as-shipped.
+const ofThoseKnown = "with the faults that we know of"
+
+// A shipped is what --as-shipped brings back in an edition, as --json prints it.
+type shipped struct {
+	Edition string         `json:"edition"`
+	Faults  []shippedFault `json:"faults"`
+	Limit   string         `json:"limit"`
+}
+
+type shippedFault struct {
+	Mutant   string `json:"mutant"`
+	Releases string `json:"releases"` // in which the kernel had it
+	Says     string `json:"says"`
+}
+
+// shippedAs is what the flags bring back in an edition; nil without --as-shipped.
+func (f *brokenFlags) shippedAs(e scenario.Edition) *shipped {
+	if f.Mutant != mutant.AsShipped {
+		return nil
+	}
+	s := &shipped{Edition: e.String(), Faults: []shippedFault{}, Limit: notAll}
+	if e == scenario.EditionNone {
+		s.Edition = "none"
+		return s
+	}
+	for _, name := range mutant.ShippedIn(e.Document()) {
+		mu, _ := mutant.ByName(name)
+		s.Faults = append(s.Faults, shippedFault{name, mutant.Releases(name), mu.Says})
+	}
+	return s
+}
+
+// tellShipped prints what --as-shipped brings back in an edition, once for each.
+func (p *program) tellShipped(s *shipped) {
+	if s == nil || slices.Contains(p.shipped, s.Edition) {
+		return
+	}
+	p.shipped = append(p.shipped, s.Edition)
+	if len(s.Faults) == 0 {
+		p.indented("", fmt.Sprintf("--as-shipped, edition %s: no fault is known that its kernels had", s.Edition))
+		return
+	}
+	p.indented("", fmt.Sprintf("--as-shipped, edition %s, brings back %s of its kernels:", s.Edition, number(len(s.Faults), "fault")))
+	name, releases := 0, 0
+	for _, f := range s.Faults {
+		name, releases = max(name, len(f.Mutant)), max(releases, len(f.Releases))
+	}
+	for _, f := range s.Faults {
+		p.indented(indent, fmt.Sprintf("%-*s  %-*s  %s", name, f.Mutant, releases, f.Releases, f.Says))
+	}
+	p.indented("", notAll)
+}
+
+// never is what is said where nothing was broken.
+func (f *brokenFlags) never() string {
+	if f.Mutant == mutant.AsShipped {
+		return never + ", " + ofThoseKnown
+	}
+	return never
+}

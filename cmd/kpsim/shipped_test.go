@@ -1,0 +1,71 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kpsim/properties/mutant"
+)
+
+// TestShipped: --as-shipped says what it brings back, wherever it is taken, and that
+// there may be more; a Never under it says so, too.
+func TestShipped(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args  string
+		never bool // it finds nothing
+	}{
+		{"explore --as-shipped --edition 6.9 --runs 50 --traces " + dir + " torn-jump", true},
+		{"verify --as-shipped --edition 6.9 --deviations 1 --traces " + dir + " torn-jump", true},
+		{"storm --as-shipped --edition 6.9 --preempt none --runs 2 --each 2 --traces " + dir, true},
+		{"run --as-shipped --edition 6.9 torn-jump", false},
+		{"fuzz --as-shipped --seed 1 --runs 300 --traces " + dir, true},
+	} {
+		words := strings.Fields(c.args)
+		out, errs := ran(words...)
+		require.Empty(t, errs, c.args)
+		assert.Contains(t, out, "--as-shipped, edition 6.9, brings back 10 faults of its kernels:\n", c.args)
+		assert.Regexp(t, `(?m)^    objpool-last +6\.7 to 6\.18 +\S`, out, c.args)
+		assert.Equal(t, 1, strings.Count(out, "    objpool-last "), c.args)
+		assert.Contains(t, out, "\n"+notAll+"\n", c.args)
+		if c.never {
+			assert.Regexp(t, `Never.*`+ofThoseKnown, out, c.args)
+		}
+
+		out, errs = ran(append(words, "--json")...)
+		require.Empty(t, errs, c.args)
+		found := 0
+		for line := range strings.Lines(out) {
+			var row struct {
+				Shipped *shipped `json:"as_shipped"`
+			}
+			require.NoError(t, json.Unmarshal([]byte(line), &row), c.args)
+			if s := row.Shipped; s != nil && s.Edition == "6.9" {
+				found++
+				assert.Len(t, s.Faults, 10, c.args)
+				assert.Equal(t, notAll, s.Limit, c.args)
+			}
+		}
+		assert.NotZero(t, found, c.args)
+	}
+	_, errs := ran("explore", "--as-shipped", "--edition", "documented", "torn-jump")
+	assert.Contains(t, errs, "no fault is known that edition documented was shipped with")
+}
+
+// Every fault says in which releases it was.
+func TestReleases(t *testing.T) {
+	for _, f := range mutant.Shipped {
+		assert.NotEmpty(t, mutant.Releases(f.Mutant), f.Mutant)
+	}
+}
+
+// ran runs a command line, and returns what it has printed.
+func ran(args ...string) (out, errs string) {
+	var o, e strings.Builder
+	run(args, &o, &e)
+	return o.String(), e.String()
+}
