@@ -204,6 +204,9 @@ func (c *exploreCmd) prepare(p *program, j *job) error {
 	if run.Outcome == smp.Refused {
 		return fileFirst(j, fmt.Errorf("%s: %w", j.Name, run.Err))
 	}
+	if err := c.beforehand(p, j, rig.Probed()); err != nil {
+		return err
+	}
 	j.usual, j.digest = defaultRuns(run.Counts.Points), run.Digest
 	if j.runs = j.usual; c.Runs != nil {
 		j.runs = *c.Runs

@@ -66,7 +66,11 @@ func (c *mergeCmd) run(p *program) (int, error) {
 		if err := spec.Scenario.Expect.CheckNames(propertyNames(), mutant.Names()); err != nil {
 			return 0, fmt.Errorf("%s: %w; see %s list", e.Name, err, typed())
 		}
-		jobs = append(jobs, &job{Scenario: spec.Scenario, arg: e.Arg, source: e.Source, runs: e.Runs, usual: defaultRuns(points), checked: e.Checked})
+		j := &job{Scenario: spec.Scenario, arg: e.Arg, source: e.Source, runs: e.Runs, usual: defaultRuns(points), checked: e.Checked}
+		if !j.builtin() {
+			j.notes = append(j.Inert(), j.neverJumps(all.Mutant)...)
+		}
+		jobs = append(jobs, j)
 		specs = append(specs, spec)
 	}
 	x.catchInterrupt()
