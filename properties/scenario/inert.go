@@ -20,6 +20,13 @@ func (s *Scenario) Jumps() *Jumps { return &Jumps{s, s.Survey()} }
 // one may.
 func (j *Jumps) Why(k *Probe) string {
 	s := j.s
+	if at, ok := s.Where(k); ok {
+		if f, ok := j.v.Module.SymbolAt(at); ok {
+			if r := j.v.Row(f, int(at-f.Addr)); r.Errno == 0 && !r.Optimizable() {
+				return r.Why.In(f.Name)
+			}
+		}
+	}
 	switch {
 	case s.Machine.NoOptprobes:
 		return "no optprobes"
@@ -29,13 +36,6 @@ func (j *Jumps) Why(k *Probe) string {
 		return "it has a post_handler"
 	case s.disabledThroughout(k):
 		return "it is disabled throughout"
-	}
-	if at, ok := s.Where(k); ok {
-		if f, ok := j.v.Module.SymbolAt(at); ok {
-			if r := j.v.Row(f, int(at-f.Addr)); r.Errno == 0 && !r.Optimizable() {
-				return r.Why.In(f.Name)
-			}
-		}
 	}
 	return ""
 }
