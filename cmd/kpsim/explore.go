@@ -37,7 +37,7 @@ type exploreCmd struct {
 func (*exploreCmd) Help() string {
 	return `A line says of a scenario: which property, whether it was broken Never or Sometimes, by how many of how many runs, and whether that is as its author expects. What breaks a property is shrunk to the fewest deviations from the default run and written to traces/NAME.kps.
 
-The lines below it say how much that shows. Of a Never: how many different behaviours a sample of the runs were (runs that differ only in the order of steps that don't touch each other are one), the estimated chance that one more run is a new one, which kinds of event were never seen, and at how many of the places where an interrupt could come one did. Of a Sometimes: after how many schedules a search finds it, the median over 20 seeds.
+The lines below it say how much that shows. Of a Never: how many different behaviours a sample of the runs were (runs that differ only in the order of steps that don't touch each other are one), the estimated chance that one more run is a new one, which kinds of event were never seen, and at how many of the places where an interrupt could come one did. Of a Sometimes: after how many schedules a search finds it, the median over 20 seeds. Of a scenario of one's own each probe has a line: in what share of the runs it was hit, became a jump, and was disarmed; and what the default run shows is said before the search: probes that are refused, or can't become a jump, and what changes no run.
 
 Examples:
 
