@@ -39,7 +39,7 @@ func (*exploreCmd) Help() string {
 
 A run ends at the first property that it breaks. With --ignore it goes on after those that are named, with --all-properties after any. To go on: the machine runs as before, the monitor that found something is told of nothing more in that run, the others are told of everything. After T1, T2, B1, S1 or O1 a CPU may execute garbage, so what is broken later may be a consequence; the line says in how many runs another property was broken before, and a witness without that is preferred. A trace says what it goes on after.
 
-The lines below it say how much that shows. Of a Never: how many different behaviours a sample of the runs were (runs that differ only in the order of steps that don't touch each other are one), the estimated chance that one more run is a new one, which kinds of event were never seen, and at how many of the places where an interrupt could come one did. Of a Sometimes: after how many schedules a search finds it, the median over 20 seeds.
+The lines below it say how much that shows. Of a Never: how many different behaviours a sample of the runs were (runs that differ only in the order of steps that don't touch each other are one), the estimated chance that one more run is a new one, which kinds of event were never seen, and at how many of the places where an interrupt could come one did. Of a Sometimes: after how many schedules a search finds it, the median over 20 seeds. Of a scenario of one's own each probe has a line: in what share of the runs it was hit, became a jump, and was disarmed; and what the default run shows is said before the search: probes that are refused, or can't become a jump, and what changes no run.
 
 Examples:
 
@@ -190,6 +190,9 @@ func (c *exploreCmd) prepare(p *program, j *job) error {
 	run := rig.Run(new(sched.Default))
 	if run.Outcome == smp.Refused {
 		return fileFirst(j, fmt.Errorf("%s: %w", j.Name, run.Err))
+	}
+	if err := c.beforehand(p, j, rig.Probed()); err != nil {
+		return err
 	}
 	j.usual, j.digest = defaultRuns(run.Counts.Points), run.Digest
 	if j.runs = j.usual; c.Runs != nil {

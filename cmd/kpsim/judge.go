@@ -21,29 +21,30 @@ const everyProperty = "every property"
 // A row is what an exploration has shown of one property: a line, or a JSON
 // object.
 type row struct {
-	Scenario    string   `json:"scenario"`
-	Property    string   `json:"property"`
-	Observation string   `json:"observation"`
-	Runs        uint64   `json:"runs"`
-	Violations  uint64   `json:"violations"`
-	Expected    *bool    `json:"expected"` // null: nothing was expected
-	Trace       *string  `json:"trace"`    // null: there is no witness
-	Deviations  *int     `json:"deviations"`
-	Points      uint64   `json:"points"`
-	Rate        uint64   `json:"schedules_per_s"`
-	After       uint64   `json:"after_another,omitempty"` // of the violations, those in runs that had broken another property before
-	Ignored     []string `json:"ignored,omitempty"`       // what the witness breaks before, and goes on after
-	Reason      string   `json:"reason,omitempty"`        // why it isn't as expected, or nothing was
-	Complete    int      `json:"complete_for_deviations,omitempty"`
-	Probes      int      `json:"probes,omitempty"` // how many the scenario has; and of how many in some run …
-	Registered  int      `json:"registered,omitempty"`
-	Refused     int      `json:"refused,omitempty"` // … register returned an errno
-	Hit         int      `json:"hit,omitempty"`
-	Optimized   int      `json:"optimized,omitempty"`
-	Idle        []string `json:"idle,omitempty"`         // why probes were hit in no run, and what else was made and not used
-	SelfChecked uint64   `json:"self_checked,omitempty"` // runs that were played again and came out the same
-	Unsaved     string   `json:"unsaved,omitempty"`      // why there is no trace although there is a witness
-	Text        string   `json:"trace_text,omitempty"`   // and what it would hold
+	Scenario    string     `json:"scenario"`
+	Property    string     `json:"property"`
+	Observation string     `json:"observation"`
+	Runs        uint64     `json:"runs"`
+	Violations  uint64     `json:"violations"`
+	Expected    *bool      `json:"expected"` // null: nothing was expected
+	Trace       *string    `json:"trace"`    // null: there is no witness
+	Deviations  *int       `json:"deviations"`
+	Points      uint64     `json:"points"`
+	Rate        uint64     `json:"schedules_per_s"`
+	After       uint64     `json:"after_another,omitempty"` // of the violations, those in runs that had broken another property before
+	Ignored     []string   `json:"ignored,omitempty"`       // what the witness breaks before, and goes on after
+	Reason      string     `json:"reason,omitempty"`        // why it isn't as expected, or nothing was
+	Complete    int        `json:"complete_for_deviations,omitempty"`
+	Probes      int        `json:"probes,omitempty"` // how many the scenario has; and of how many in some run …
+	Registered  int        `json:"registered,omitempty"`
+	Refused     int        `json:"refused,omitempty"` // … register returned an errno
+	Hit         int        `json:"hit,omitempty"`
+	Optimized   int        `json:"optimized,omitempty"`
+	Each        []probeRow `json:"each_probe,omitempty"`   // what became of each
+	Idle        []string   `json:"idle,omitempty"`         // why probes were hit in no run, and what else was made and not used
+	SelfChecked uint64     `json:"self_checked,omitempty"` // runs that were played again and came out the same
+	Unsaved     string     `json:"unsaved,omitempty"`      // why there is no trace although there is a witness
+	Text        string     `json:"trace_text,omitempty"`   // and what it would hold
 
 	Shipped    *shipped      `json:"as_shipped,omitempty"`
 	First      *firstJSON    `json:"first_witness,omitempty"`
@@ -132,8 +133,13 @@ func (c *exploreCmd) judge(j *job, e *explored, first []harness.First) []*row {
 	if rows[0].Observation == never {
 		rows[0].shows = thorough(res)
 	}
+	rows[0].Each = probeRows(j.Scenario, res.Probed)
+	if !j.builtin() {
+		rows[0].shows = append(rows[0].shows, probeLines(rows[0].Each, res.Runs)...)
+	}
 	rows[0].Idle = idle(j, res)
 	rows[0].shows = append(rows[0].shows, rows[0].Idle...)
+	rows[0].Idle = append(rows[0].Idle, j.notes...) // which were printed before the search
 	n := &res.Census
 	for _, r := range rows {
 		r.Probes, r.Registered, r.Refused, r.Hit, r.Optimized = n.Probes, n.Registered, n.Refused, n.Hit, n.Optimized
@@ -182,6 +188,9 @@ func (c *exploreCmd) judgeNever(r *row, res *harness.Result, canary bool) {
 		r.notes = append(r.notes, "no canary")
 	case canary:
 		r.notes = append(r.notes, "canary "+e.Canary+" found")
+	case r.job.blind != "":
+		r.expect(false, r.job.blind)
+		r.advice = r.job.optimizable()
 	default:
 		r.expect(false, "canary "+e.Canary+" not found, so the search is blind here")
 	}

@@ -23,8 +23,10 @@ type job struct {
 	arg    string // what it was called on the command line
 	source string // the checksum of its program; "" if that isn't known
 	runs   uint64
-	usual  uint64 // how many there are without --runs
-	digest uint64 // of the default run
+	usual  uint64   // how many there are without --runs
+	digest uint64   // of the default run
+	notes  []string // what that has shown
+	blind  string   // why the canary can't be found, "" if it may be
 
 	checked uint64            // how many runs were played again and came out the same
 	result  *harness.Explored // for the result file

@@ -75,7 +75,11 @@ func (c *mergeCmd) run(p *program) (int, error) {
 				return 0, err
 			}
 		}
-		jobs = append(jobs, &job{Scenario: spec.Scenario, arg: asFile(e.Arg), source: e.Source, runs: e.Runs, usual: defaultRuns(points), checked: e.Checked})
+		j := &job{Scenario: spec.Scenario, arg: asFile(e.Arg), source: e.Source, runs: e.Runs, usual: defaultRuns(points), checked: e.Checked}
+		if !j.builtin() {
+			j.notes = append(j.Inert(), j.neverJumps(all.Mutant)...)
+		}
+		jobs = append(jobs, j)
 		specs = append(specs, spec)
 	}
 	p.stopAtInterrupt(&x.stop)

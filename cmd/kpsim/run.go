@@ -133,6 +133,9 @@ func (c *runCmd) run(p *program) (int, error) {
 	}
 	out.Idle = append([]string{}, neverHit(j, tally.Probed(len(j.Probes)), "another order may: "+c.other())...)
 	out.Idle = append(out.Idle, j.Unflipped()...)
+	if !j.builtin() {
+		out.Idle = append(append(out.Idle, j.Inert()...), j.neverJumps(c.Mutant)...)
+	}
 	status := exitOK
 	if run.Property != nil {
 		out.Property, out.Message, status = &run.Property.ID, rig.Verdict(&run), exitAgainst

@@ -26,7 +26,7 @@ func (c *exploreCmd) search(p *program, j *job, what string) (*explored, error) 
 	}
 	e := &explored{res: res, took: time.Since(start)}
 
-	if x := &j.Expect; !x.Sometimes && x.Canary != "" && c.overridden() == "" && res.Violations == 0 && !c.stop.Load() {
+	if x := &j.Expect; !x.Sometimes && x.Canary != "" && j.blind == "" && c.overridden() == "" && res.Violations == 0 && !c.stop.Load() {
 		spec.Mutant, spec.Stop, spec.Blind = x.Canary, true, true
 		found, err := c.once(p, j, spec, what+", canary "+x.Canary)
 		if err != nil {

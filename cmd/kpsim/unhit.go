@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"kpsim/kprobes/kpev"
 	"kpsim/properties/harness"
@@ -15,8 +16,7 @@ func neverHit(j *job, probed []harness.Probed, try string) (lines []string) {
 	s, more := j.Scenario, 0
 	for i := range min(len(probed), len(s.Probes)) {
 		k, p := &s.Probes[i], probed[i]
-		silent := k.Pre == nil && k.Post == nil && k.Entry == ""
-		if p.Hit || silent {
+		if p.Hit || silent(k) {
 			continue
 		}
 		f, known := s.Place(k)
@@ -47,15 +47,29 @@ func neverHit(j *job, probed []harness.Probed, try string) (lines []string) {
 	return lines
 }
 
+// silent reports whether a probe has no handler.
+func silent(k *scenario.Probe) bool { return k.Pre == nil && k.Post == nil && k.Entry == "" }
+
 // mostTold is of how many probes that were never hit it is said why.
 const mostTold = 3
 
 // refused is an errno that a probe's registration was answered with, and why if the rules say so.
 func refused(s *scenario.Scenario, k *scenario.Probe, errno uint64) string {
-	if at, ok := s.Where(k); ok {
+	at, ok := s.Where(k)
+	if ok {
 		if n, why := s.Refusal(at); n == errno {
 			return kpev.Errno(errno) + ", " + why
 		}
+	}
+	switch why := kpev.Errno(errno) + ", "; {
+	case k.Symbol != "" && k.Func != "":
+		return why + "an address and a symbol are given; give one"
+	case !ok:
+		return why + "there is no symbol " + k.Symbol
+	case k.Kind == scenario.ProbeKretprobe && k.Offset != 0:
+		return why + "a return probe is at a function's first byte"
+	case k.Kind == scenario.ProbeKretprobe && k.DataSize > 4096:
+		return why + "data_size is more than 4096"
 	}
 	return kpev.Errno(errno)
 }
@@ -73,13 +87,20 @@ func calls(s *scenario.Scenario, function string) bool {
 // idle says, a line each, what of a scenario no run of an exploration has used.
 // Who wrote those that are built in has made some so on purpose.
 func idle(j *job, res *harness.Result) []string {
-	if slices.Contains(scenario.BuiltinNames(), j.arg) || res.Census.Registered == 0 && j.Expect.Canary == "" {
+	if j.builtin() || res.Census.Registered == 0 && j.Expect.Canary == "" {
 		return nil
 	}
 	lines := neverHit(j, res.Probed, "other arguments, a task that goes on calling it (repeat = 10) or more --runs may help")
 	for _, s := range res.Stats.Sources {
 		if s.Visited == 0 {
-			lines = append(lines, s.Source+" never came: nobody ran on its CPU; give it one that a task has")
+			if slices.ContainsFunc(j.notes, func(l string) bool { return strings.HasPrefix(l, s.Source+" ") }) {
+				continue // it was said before the search
+			}
+			why := "nobody ran on its CPU; give it one that a task has"
+			if strings.HasPrefix(s.Source, "preempt@") {
+				why = "nobody was there to run instead; have a second task on its CPU"
+			}
+			lines = append(lines, s.Source+" never came: "+why)
 		}
 	}
 	return append(lines, j.Unflipped()...)

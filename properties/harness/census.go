@@ -29,11 +29,24 @@ type Probed struct {
 	Errno      int  `json:"errno,omitempty"` // the largest that register has returned, positive
 	Hit        bool `json:"hit"`
 	Optimized  bool `json:"optimized"`
+
+	// In how many runs.
+	HitIn       uint64 `json:"hit_in"`       // a handler of it ran
+	OptimizedIn uint64 `json:"optimized_in"` // a jump was written at its place
+	DisarmedIn  uint64 `json:"disarmed_in"`  // its breakpoint was taken away
 }
+
+// What happened to a probe in a run.
+const (
+	wasHit uint8 = 1 << iota
+	wasOptimized
+	wasDisarmed
+)
 
 // A census listens to a rig's runs. It judges nothing.
 type census struct {
 	probes []Probed
+	was    []uint8    // by probe: what happened to it in this run
 	at     []isa.Addr // where the probes are, in this run
 	in     []called   // by task: the function that it is in a call of
 	stood  []called   // likewise, when the machine was stopped last: nobody moves while text is written then
@@ -47,13 +60,33 @@ type census struct {
 	over bool
 }
 
-var censusKinds = []traces.Kind{kpev.ApiReturn, kpev.Handler, kpev.Optimized, smpev.StopStart, smpev.TextStore}
+var censusKinds = []traces.Kind{kpev.ApiReturn, kpev.Handler, kpev.JprobeEnter, kpev.Disarm, kpev.Optimized, smpev.StopStart, smpev.TextStore}
 
 func (c *census) begin(placed []isa.Addr) {
 	copy(c.at, placed)
 	c.during, c.tail, c.over = false, 0, false
 	clear(c.in)
 	clear(c.stood)
+	clear(c.was)
+}
+
+// ended adds what happened to the probes in a run to what did in all.
+func (c *census) ended() {
+	for i, was := range c.was {
+		p := &c.probes[i]
+		p.HitIn += uint64(was & wasHit)
+		p.OptimizedIn += uint64(was & wasOptimized / wasOptimized)
+		p.DisarmedIn += uint64(was & wasDisarmed / wasDisarmed)
+	}
+}
+
+// here notes what happens to each probe at an address.
+func (c *census) here(a isa.Addr, was uint8) {
+	for i := range c.was {
+		if c.at[i] == a {
+			c.was[i] |= was
+		}
+	}
 }
 
 // called reports whether a task is in a call of the function at a.
@@ -73,8 +106,11 @@ func (c *census) called(a isa.Addr) bool {
 // Event implements traces.Sink.
 func (c *census) Event(e *traces.Event) *traces.Finding {
 	switch {
-	case e.Kind == kpev.Handler:
+	case e.Kind == kpev.Handler, e.Kind == kpev.JprobeEnter:
 		c.probes[e.A].Hit = true
+		c.was[e.A] |= wasHit
+	case e.Kind == kpev.Disarm:
+		c.here(isa.Addr(e.A), wasDisarmed)
 	case e.Kind == smpev.StopStart:
 		c.stood = append(c.stood[:0], c.in...)
 	case e.Kind == smpev.TextStore:
@@ -89,6 +125,7 @@ func (c *census) Event(e *traces.Event) *traces.Finding {
 				c.probes[i].Optimized = true
 			}
 		}
+		c.here(a, wasOptimized)
 	case e.A == kpev.Register && e.C == 0:
 		c.probes[e.B].Registered = true
 	case e.A == kpev.Register:
@@ -110,6 +147,9 @@ func (c *census) add(list []Probed) {
 		p.Errno = max(p.Errno, q.Errno)
 		p.Hit = p.Hit || q.Hit
 		p.Optimized = p.Optimized || q.Optimized
+		p.HitIn += q.HitIn
+		p.OptimizedIn += q.OptimizedIn
+		p.DisarmedIn += q.DisarmedIn
 	}
 }
 

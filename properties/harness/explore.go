@@ -214,6 +214,7 @@ func (s *shard) run(rig *Rig, total *progress, shape *sched.Shape, index uint64)
 			return
 		}
 		s.watch.done()
+		rig.census.ended()
 		s.take(i, run, rec)
 		if s.Runs-told >= progressEvery || spec.Stop && s.Violations > toldViolations {
 			total.add(s.Runs-told, s.Violations-toldViolations)

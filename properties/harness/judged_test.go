@@ -158,7 +158,6 @@ func judgedAlike(t *testing.T, s *survey.Survey, sym *image.Symbol, head, machin
 		require.Equal(t, w.Errno, g.errno, "errno, %s", who)
 		n++
 		v := again.Row(f, off)
-		v.Boosted, w.Boosted = false, false // of no edition nothing is boosted, by a setting of its own
 		require.Equal(t, w.Verdict, v.Verdict, "check of the scenario, %s", who)
 		if w.Errno != 0 {
 			continue

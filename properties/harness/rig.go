@@ -269,7 +269,7 @@ func (r *Rig) load() error {
 		return err
 	}
 	r.probes = make([]kprobes.Kprobe, len(sc.Probes))
-	r.census.probes, r.census.at, r.census.stopped = make([]Probed, len(sc.Probes)), make([]isa.Addr, len(sc.Probes)), sc.Machine.Patch == scenario.PatchStopMachine
+	r.census.probes, r.census.at, r.census.was, r.census.stopped = make([]Probed, len(sc.Probes)), make([]isa.Addr, len(sc.Probes)), make([]uint8, len(sc.Probes)), sc.Machine.Patch == scenario.PatchStopMachine
 	for i := range sc.Texts {
 		if t := &sc.Texts[i]; m.Watched(t.At, len(t.Code)) {
 			if err := r.loadInsns(t); err != nil {

@@ -392,7 +392,7 @@ func (s *Session) AddProbe(p scenario.Probe) error {
 	}
 	r.unregistered()
 	r.probes, r.rets, r.jprobes = append(r.probes, r.fresh[n]), append(r.rets, r.freshRets[n]), append(r.jprobes, r.freshJs[n])
-	r.census.probes, r.census.at = append(r.census.probes, Probed{}), append(r.census.at, r.placed[n])
+	r.census.probes, r.census.at, r.census.was = append(r.census.probes, Probed{}), append(r.census.at, r.placed[n]), append(r.census.was, 0)
 	r.tellProbe(n)
 	if !told && r.tells() {
 		r.tellContexts()

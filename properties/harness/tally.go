@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"slices"
 
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
@@ -77,6 +78,9 @@ func (t *Tally) Entries(probe uint64) int { return t.counts[count{probe, kpev.Jp
 func (t *Tally) Missed(probe uint64) (missed, skipped int) {
 	return t.counts[count{probe, kpev.Missed, 0}], t.counts[count{probe, kpev.Skipped, 0}]
 }
+
+// Probed returns what has happened to the probes in the runs so far.
+func (r *Rig) Probed() []Probed { return slices.Clone(r.census.probes) }
 
 // Engine returns the rig's engine.
 func (r *Rig) Engine() *kprobes.Engine { return r.engine }

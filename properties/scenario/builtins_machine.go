@@ -29,7 +29,7 @@ func machineParams() []param {
 		list = append(list, param{s.word, s.value(s.get(&none)), s.means})
 	}
 	return append(list,
-		param{"config", "None", "what `kpsim check --config` takes: some of `\"PREEMPTION,RETPOLINE,IBT,FTRACE\"`, or `\"none\"`, or `\"OPTPROBES=n\"`: sets `retpoline`, `ibt`, `ftrace` and `optprobes`; with PREEMPTION `preempt` is `\"dynamic\"` if nothing else is said. So one object is judged by one configuration"},
+		param{"config", "None", "what `kpsim check --config` takes: some of `\"PREEMPTION,RETPOLINE,IBT,FTRACE\"`, or `\"none\"`, or `\"OPTPROBES=n\"`: sets `retpoline`, `ibt`, `ftrace` and `optprobes`, and without an edition `boost = \"prepare\"`; with PREEMPTION `preempt` is `\"dynamic\"` if nothing else is said. So one object is judged by one configuration"},
 		param{"profile", "None", "what `kpsim check --profile` takes, `\"k61\"` or `\"k612\"`: the edition of that recorded kernel and its `config`"},
 		param{"modules", `"unload"`, "modules are loaded and unloaded; `\"stay\"`: no CONFIG_MODULE_UNLOAD; `\"none\"`: no CONFIG_MODULES: what isn't there answers `ENOSYS`"},
 		param{"steps", "0", "budget of boundaries of one run; 0: the default"})
@@ -166,6 +166,9 @@ func (b *built) settle(m *Machine) error {
 	b.kernel = m.Engine().Kernel
 	if err := b.kernel.Configure(string(b.config)); err != nil {
 		return err
+	}
+	if m.Edition == EditionNone {
+		m.Boost = BoostPrepare // as check's kernels, where the build lets them
 	}
 	m.Retpoline, m.IBT, m.Ftrace, m.NoOptprobes = b.kernel.Retpoline, b.kernel.IBT, b.kernel.Ftrace, !b.kernel.Optprobes
 	return nil

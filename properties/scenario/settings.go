@@ -28,14 +28,20 @@ const (
 func (e Edition) Document() kprobes.Edition { return kprobes.Edition(e - 1) }
 
 // SetEdition makes the machine that of an edition, by its name: all settings are
-// those that it presets.
+// those that it presets, but for those of the build.
 func (s *Scenario) SetEdition(name string) error {
 	e, err := lookup[Edition]("edition", name, editionWords[1:])
 	if err != nil {
 		return err
 	}
+	built := s.Machine
 	s.Machine.Edition = e + 1
 	s.Machine.Settle()
+	for i := range settings {
+		if settings[i].build {
+			settings[i].set(&s.Machine, settings[i].get(&built))
+		}
+	}
 	return Check(s)
 }
 

@@ -13,6 +13,9 @@
 // What it is not: it knows no machine, opens no file, and links no two objects
 // with each other (the caller's extern function says where other code is).
 //
+// What the tables name both tell: sites. A call of __fentry__ is one without a table, as
+// the build of a kernel makes it one.
+//
 // Its rule: code is taken as the compiler made it or refused. Whatever isn't
 // understood (a relocation, a table that code refers to, functions that
 // overlap) is an error that names the file, the place and the remedy.
