@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"kpsim/traces"
 )
@@ -42,22 +43,19 @@ func TestEdge(t *testing.T) {
 	}
 }
 
-func FuzzEdge(f *testing.F) {
-	f.Add([]byte("\x1b[31m\u202e\xff é"), 3)
-	f.Fuzz(func(t *testing.T, text []byte, piece int) {
-		var whole, out bytes.Buffer
-		e := newEdge(&whole)
-		e.Write(text)
-		e.flush()
-		require.Empty(t, rawIn(whole.Bytes()))
-		require.Equal(t, string(traces.Plain(text)), whole.String())
-		e = newEdge(&out)
-		piece = max(piece, 1)
-		for rest := text; len(rest) > 0; rest = rest[min(piece, len(rest)):] {
-			e.Write(rest[:min(piece, len(rest))])
+// Whatever is written, in whatever pieces, comes out as Plain shows it.
+func TestEdgeAny(t *testing.T) {
+	piece := rapid.SampledFrom([]string{"\x1b", "[", "31", ";", "m", "K", "\r", "\u202e", "\xc3", "\xff", "é", "a", "\x1b[31m", "\u009b", "\n", "\x00"})
+	rapid.Check(t, func(t *rapid.T) {
+		var out bytes.Buffer
+		e, text := newEdge(&out), ""
+		for _, s := range rapid.SliceOf(piece).Draw(t, "pieces") {
+			text += s
+			e.Write([]byte(s))
 		}
 		e.flush()
-		require.Equal(t, whole.String(), out.String())
+		require.Equal(t, traces.PlainString(text), out.String())
+		require.Empty(t, rawIn(out.Bytes()))
 	})
 }
 
