@@ -97,6 +97,11 @@ func TestReadFile(t *testing.T) {
 			require.ErrorIs(t, err, errIrregular, path)
 		}
 	}
+	if f, err := os.Open("/proc/kmsg"); err == nil { // it says that it is regular, and has no end
+		f.Close()
+		_, err = readFile("/proc/kmsg", 1<<30)
+		require.ErrorIs(t, err, errIrregular)
+	}
 	if _, err := os.Stat("/proc/self/status"); err == nil { // its size is 0
 		_, err = readFile("/proc/self/status", 99)
 		require.ErrorIs(t, err, errTooLong)
