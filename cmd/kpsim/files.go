@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Files come from strangers: each is opened by readFile, which never waits and never
@@ -21,6 +22,9 @@ const (
 	mostObject   = 256 << 20 // a module with all its debugging information
 	mostRemarked = 1 << 20   // of a trace that explore only looks at
 )
+
+// mostWait is how long is waited for what a file doesn't have yet: no disk's is waited for so.
+const mostWait = time.Second
 
 var (
 	errIrregular = errors.New("not a regular file")
@@ -55,7 +59,11 @@ func readFile(path string, most int64) ([]byte, error) {
 	if s.Size() > most {
 		return fail(tooLong)
 	}
+	f.SetReadDeadline(time.Now().Add(mostWait)) // what can be waited for says that it is regular in /proc/kmsg, too
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fail(errIrregular)
+	}
 	if err == nil && int64(len(data)) > most {
 		return fail(tooLong)
 	}

@@ -63,11 +63,11 @@ func givenTrace(arg string) ([]byte, error) {
 		}
 		return nil, fmt.Errorf("%s; %s", cause(err, arg), elsewhere(arg))
 	}
+	if err != nil && !isFolder(arg) {
+		return nil, fmt.Errorf("%s; %s", cause(err, arg), giveTrace())
+	}
 	if err := isNothing(arg, data, ".kps", giveTrace()); err != nil {
 		return nil, err
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s; %s", cause(err, arg), giveTrace())
 	}
 	if !isTraceName(arg) && (strings.HasSuffix(arg, ".star") || scenarioLine.Match(data)) {
 		return nil, noTrace(arg, arg, glimpse(arg, data))

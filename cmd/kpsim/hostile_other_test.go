@@ -2,7 +2,13 @@
 
 package main
 
-import "github.com/rogpeppe/go-internal/testscript"
+import (
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
 
 // fifo FILE: there are no named pipes here, so that nothing is there.
 func cmdFIFO(ts *testscript.TestScript, neg bool, args []string) {}
+
+func tripwires(t *testing.T, dir string) {}

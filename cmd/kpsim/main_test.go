@@ -70,7 +70,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": cmdStatus, "line": cmdLine, "lastline": cmdLastLine, "json": cmdJSON,
 			"edit": cmdEdit, "truncate": cmdTruncate, "interrupt": cmdInterrupt,
-			"serve": cmdServe, "edited": cmdEdited, "crlf": cmdCRLF, "fifo": cmdFIFO,
+			"serve": cmdServe, "edited": cmdEdited, "crlf": cmdCRLF, "fifo": cmdFIFO, "unpack": cmdUnpack,
 		},
 	})
 }
@@ -177,6 +177,18 @@ func cmdEdited(ts *testscript.TestScript, neg bool, args []string) {
 // crlf FILE: ends its lines as Windows does.
 func cmdCRLF(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.ReplaceAll(ts.ReadFile(args[0]), "\n", "\r\n")), 0o644))
+}
+
+// unpack: makes NAME of each file NAME.in, whose lines begin with |. In them ESC is the
+// character, as it is in $RAW.
+func cmdUnpack(ts *testscript.TestScript, neg bool, args []string) {
+	paths, err := filepath.Glob(ts.MkAbs("*.in"))
+	ts.Check(err)
+	for _, path := range paths {
+		text := strings.ReplaceAll(strings.ReplaceAll("\n"+ts.ReadFile(path), "\n|", "\n"), "ESC", "\x1b")
+		ts.Check(os.WriteFile(strings.TrimSuffix(path, ".in"), []byte(text[1:]), 0o644))
+	}
+	ts.Setenv("RAW", "\x1b[31mgone\u202e")
 }
 
 // truncate FILE: cut off at some bytes of each section, it is no trace.

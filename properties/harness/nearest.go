@@ -31,11 +31,15 @@ func Nearest(name string, f *traces.File) (*Neighbour, error) {
 	all := anchorsOf(f.Schedule)
 	l := sched.NewLabeller(sched.NewAnchored(all, rig.Machine), rig.Machine)
 	rig.play(l)
-	links := slices.Clone(l.Links())
+	links, left := slices.Clone(l.Links()), manyRuns
 	for i := len(all) - 1; i >= 0; i-- {
 		if r.passes(sched.NewAnchored(without(all, i), rig.Machine)) ||
 			len(links) == len(all) && r.passes(sched.NewChain(without(links, i), rig.Machine)) {
 			return &Neighbour{Replay: r, Without: []int{i}}, nil
+		}
+		if err := left.spend(&r.Run); err != nil {
+			rig.Close()
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	for n := len(all) - 2; n >= 0; n-- {
@@ -45,6 +49,10 @@ func Nearest(name string, f *traces.File) (*Neighbour, error) {
 				gone.Without = append(gone.Without, i)
 			}
 			return gone, nil
+		}
+		if err := left.spend(&r.Run); err != nil {
+			rig.Close()
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	rig.Close()

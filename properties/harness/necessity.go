@@ -41,11 +41,14 @@ func Necessity(f *traces.File) ([]Need, error) {
 	if len(l.Links()) == len(all) { // else the file drifts, and has no chain
 		links = append(links, l.Links()...)
 	}
-	needs := make([]Need, len(all))
+	needs, left := make([]Need, len(all)), manyRuns
 	for i := range all {
 		a := sched.NewAnchored(without(all, i), rig.Machine)
 		run := rig.play(a)
 		unmet := unmetOf(a, i)
+		if err := left.spend(&run); err != nil {
+			return nil, err
+		}
 		if run.Property == nil && links != nil {
 			if again := rig.play(sched.NewChain(without(links, i), rig.Machine)); again.Property != nil {
 				run, unmet = again, nil

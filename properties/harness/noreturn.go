@@ -74,6 +74,7 @@ const (
 	SamplingRuns      = 1000
 	samplingQuestions = 40_000_000
 	samplingLeast     = 40
+	samplingMost      = 10 * samplingQuestions // what the least may take
 )
 
 // FindNoReturn samples the ends of the runs that begin as the one that file
@@ -89,7 +90,9 @@ func FindNoReturn(file *traces.File, r *Replay, s Sampling) (*NoReturn, error) {
 
 	n := sampler{rig: rig, breaks: r.Property, report: s.Progress}
 	n.record(r)
-	n.prepare(s)
+	if err := n.prepare(s); err != nil {
+		return nil, err
+	}
 	n.grid()
 	return n.blame(), nil
 }
@@ -138,7 +141,7 @@ func (c *counting) Choose(p *sim.Point) (pick, hold int) {
 
 // prepare makes what ends the runs. An arrival is as likely there as in a whole
 // run: its mean is of the default run's length.
-func (n *sampler) prepare(s Sampling) {
+func (n *sampler) prepare(s Sampling) error {
 	length := n.rig.play(new(sched.Default)).Counts.Points
 	params := sched.Params{Seed: s.Seed, Length: length}
 	rest := []sched.Strategy{sched.NewRandom(params)}
@@ -157,8 +160,12 @@ func (n *sampler) prepare(s Sampling) {
 	}
 	prefixes := int64(2*len(n.rec.Choices) + 2 + 3*10) // and those of three bisections
 	if most := s.Questions / (prefixes * int64(max(length, n.rec.Asked, 1))); int64(n.each) > most {
-		n.each = int(max(most, min(samplingLeast, int64(n.each))))
+		least := min(samplingLeast, int64(n.each))
+		if n.each = int(max(most, least)); least*prefixes*int64(max(length, n.rec.Asked)) > samplingMost {
+			return ErrLong
+		}
 	}
+	return nil
 }
 
 // grid samples nothing of the run, all of it, and each deviation without and

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"errors"
 	"fmt"
 
 	"kpsim/properties/scenario"
@@ -87,6 +88,23 @@ func openFileAs(name string, f *traces.File, mutant string) (*Rig, error) {
 // may come from a stranger. It is five times what a run has by default, and takes some
 // seconds and 0.5 GB with all its events.
 const traceSteps = 5 * smp.DefaultBudget
+
+// ErrLong says that a trace's run would have to be made too often, for what it takes.
+var ErrLong = errors.New("its run is too long to be made again without each of its deviations; shrink it first")
+
+// stamina is how many boundaries of a trace's runs are still made for that.
+type stamina uint64
+
+const manyRuns stamina = 10 * traceSteps
+
+// spend takes a run off; ErrLong says that nothing is left.
+func (n *stamina) spend(run *Run) error {
+	if took := stamina(run.Counts.Boundaries); took < *n {
+		*n -= took
+		return nil
+	}
+	return ErrLong
+}
 
 func anchorsOf(list []traces.Deviation) []sched.Anchor {
 	anchors := make([]sched.Anchor, len(list))

@@ -137,6 +137,7 @@ func TestParseRefuses(t *testing.T) {
 		{`x = y`, `1:5: x = is followed by "y"; only what a call makes has a name here, as f = text(…): ` + shape},
 		{`text("f", "90" * 400000000)`, `1:16: '*' has no meaning here; ` + shape},
 		{`print("x")`, `1:1: print() is Starlark's, and no Starlark is run here; ` + shape},
+		{"f = text(\"f\", \"c3\")\njprobe(\"j\", at = f)", `2:1: jprobe: missing argument for entry; write jprobe(name, at = None, entry = None, symbol = None, offset = 0, disabled = False)`},
 		{`tusk()`, `1:1: tusk isn't defined; did you mean "task"?`},
 		{`task(ops = [call(g)])`, `1:18: g isn't defined; there is none`},
 		{`task(ops = [call(f]`, `1:18: f isn't defined; there is none`},
