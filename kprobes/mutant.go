@@ -80,7 +80,9 @@ type Mutants struct {
 	// (reuse_unused_kprobe): when that probe goes the jump stays for good.
 	ReuseDisabled bool
 	// EnableLost forgets what is enabled while the file enabled says 0, as kernels since
-	// 2.6.30 do (enable_kprobe): it stays disabled.
+	// 2.6.30 do (enable_kprobe): a probe that is alone at its address, and can't be
+	// optimized, stays disabled; of others the own mark is cleared, so that the list
+	// shows nothing, and the address' is not.
 	EnableLost bool
 
 	// Of the optimizer:
