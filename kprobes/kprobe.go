@@ -117,6 +117,16 @@ type chain struct {
 	probes []*Kprobe // set at the making
 }
 
+// posts reports whether a probe of a chain has a post_handler.
+func (c *chain) posts() bool {
+	for _, k := range c.probes {
+		if k.Post != nil {
+			return true
+		}
+	}
+	return false
+}
+
 func (p *point) unused() bool { return len(p.probes.Peek().probes) == 0 }
 
 // enabled reports whether a probe of the point is not disabled. Context:

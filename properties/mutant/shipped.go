@@ -26,8 +26,8 @@ type Fault struct {
 //   - The mark of a jump that goes before the jump (flag-early, until 5.5): harmless
 //     as long as the patcher takes a jump away (unoptimize).
 //   - A cancelled detour that is freed after an RCU grace period (cancel-rcu, 4.15
-//     to 6.18): its memory isn't handed out again before a page of it is dirty, so
-//     that it takes more of them than a page has, cancelled together.
+//     to 6.18): its memory isn't collected before more than a page of such are dirty,
+//     so that it takes the garbage of others.
 //   - Which locks the optimizer holds is a setting, order: each is right by itself.
 var Shipped = []Fault{
 	{kprobes.Edition26, "no-sync-arm", "no-sail-past", "no-sail-past"},
@@ -35,6 +35,7 @@ var Shipped = []Fault{
 	{kprobes.Edition26, "empty-late", "return-frameless", "instances"},
 	{kprobes.Edition26, "frame-unchecked", "return-frameless", "no-oops"},
 	{kprobes.Edition26, "lock-in-nmi", "return-nmi-locked", "locks"},
+	{kprobes.Edition26, "post-by-list", "post-leaves", "post-called"},
 	{kprobes.Edition415, "no-sync-arm", "no-sail-past", "no-sail-past"},
 	{kprobes.Edition415, "enable-lost", "globally-off", "no-sail-past"},
 	{kprobes.Edition415, "check-unlocked", "module-init", "text-agrees"},
@@ -44,6 +45,7 @@ var Shipped = []Fault{
 	{kprobes.Edition415, "retry-lost", "neighbours", "optimized-again"},
 	{kprobes.Edition415, "detour-post", "detour-post", "post-called"},
 	{kprobes.Edition415, "cancel-rcu", "cancel-detour-pages", "no-use-after-free"},
+	{kprobes.Edition415, "post-by-list", "post-leaves", "post-called"},
 	{kprobes.Edition514, "jng-and", "function-at-work", "right-result"},
 	{kprobes.Edition514, "holder-refs", "return-storm", "instances"},
 	{kprobes.Edition514, "boost-post", "boosted-post", "post-called"},
@@ -54,6 +56,7 @@ var Shipped = []Fault{
 	{kprobes.Edition514, "retry-lost", "neighbours", "optimized-again"},
 	{kprobes.Edition514, "detour-post", "detour-post", "post-called"},
 	{kprobes.Edition514, "cancel-rcu", "cancel-detour-pages", "no-use-after-free"},
+	{kprobes.Edition514, "post-by-list", "post-leaves", "post-called"},
 	{kprobes.Edition65, "boost-post", "boosted-post", "post-called"},
 	{kprobes.Edition65, "enable-lost", "globally-off", "no-sail-past"},
 	{kprobes.Edition65, "check-unlocked", "module-init", "text-agrees"},
@@ -63,6 +66,7 @@ var Shipped = []Fault{
 	{kprobes.Edition65, "retry-lost", "neighbours", "optimized-again"},
 	{kprobes.Edition65, "detour-post", "detour-post", "post-called"},
 	{kprobes.Edition65, "cancel-rcu", "cancel-detour-pages", "no-use-after-free"},
+	{kprobes.Edition65, "post-by-list", "post-leaves", "post-called"},
 	{kprobes.Edition69, "objpool-last", "return-nmi", "instances"},
 	{kprobes.Edition69, "boost-post", "boosted-post", "post-called"},
 	{kprobes.Edition69, "enable-lost", "globally-off", "no-sail-past"},
@@ -73,6 +77,7 @@ var Shipped = []Fault{
 	{kprobes.Edition69, "retry-lost", "neighbours", "optimized-again"},
 	{kprobes.Edition69, "detour-post", "detour-post", "post-called"},
 	{kprobes.Edition69, "cancel-rcu", "cancel-detour-pages", "no-use-after-free"},
+	{kprobes.Edition69, "post-by-list", "post-leaves", "post-called"},
 }
 
 // applyShipped brings back the faults of the wiring's edition.
