@@ -152,7 +152,7 @@ func (e *Engine) unrecoverable(x kapi.Context, p *point) bool {
 // with a jump behind it, by emulation, or step by step. again: the CPU is busy
 // with another probe, and is so behind the instruction.
 func (e *Engine) execute(x kapi.Context, b *kcb, p *point, regs *isa.Regs, again bool) {
-	owes := !again && !e.s.Mutants.PostByList && b.chain.posts() // it may have been queued since
+	owes := !again && !e.s.Mutants.PostByList && b.chain.posts()                // it may have been queued since
 	if p.optimized.Load(x) && !owes && !(e.s.Mutants.StepQueued && !p.jumped) { // queued or done: the detour's copy, without its call (4.5)
 		regs.IP = p.detour.copyAt()
 		b.leave(again)
