@@ -24,10 +24,14 @@ func (e *Engine) boostable(p *point) bool {
 }
 
 // stepsAll reports whether a boosted slot is stepped all the same: a
-// post_handler is there (with BoostPrepare one that joins takes the boost away).
-func (e *Engine) stepsAll(x kapi.Context, p *point) bool {
+// post_handler is there (with BoostPrepare one that joins takes the boost away), or
+// was when the pre_handlers ran.
+func (e *Engine) stepsAll(x kapi.Context, p *point, owes bool) bool {
 	if e.s.Boost != BoostStepped || e.s.Mutants.BoostPost {
 		return false
+	}
+	if owes {
+		return true
 	}
 	for _, k := range p.probes.Look(x).probes {
 		if k.Post != nil {

@@ -115,7 +115,7 @@ func (e *Engine) prepareDetour(x kapi.Context, p *point) {
 	if e.s.Mutants.SavedAtPrepare {
 		e.d.Text.Read(x, p.addr+1, p.tail[:])
 	}
-	p.detour = d
+	p.detour, p.shared = d, true
 }
 
 // writeDetour fills buf. false: something is out of reach.

@@ -101,6 +101,8 @@ type point struct {
 	posted    bool               // owned by kprobe_mutex: a probe with a post_handler was here
 	tail      [jumpSize - 1]byte // set at registration: with SavedAtPrepare, what is put back under a jump
 	reused    bool               // owned by kprobe_mutex: see Mutants.ReuseDisabled
+	shared    bool               // owned by kprobe_mutex: the kernel's aggregate: it had two probes, or can be optimized
+	silent    bool               // owned by kprobe_mutex: see Mutants.EnableLost
 	next      *point             // owned by who unregisters: the next one to discard
 }
 
@@ -115,11 +117,24 @@ type chain struct {
 	probes []*Kprobe // set at the making
 }
 
+// posts reports whether a probe of a chain has a post_handler.
+func (c *chain) posts() bool {
+	for _, k := range c.probes {
+		if k.Post != nil {
+			return true
+		}
+	}
+	return false
+}
+
 func (p *point) unused() bool { return len(p.probes.Peek().probes) == 0 }
 
 // enabled reports whether a probe of the point is not disabled. Context:
 // kprobe_mutex held.
 func (p *point) enabled() bool {
+	if p.silent {
+		return false
+	}
 	for _, k := range p.probes.Peek().probes {
 		if !k.disabled.Peek() {
 			return true

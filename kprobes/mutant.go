@@ -34,10 +34,14 @@ type Mutants struct {
 	FaultInCopy bool
 	NoFault     bool // no fault handler is asked
 	SkipPost    bool // no post_handler runs
-	NilStops    bool // a pre_handler that is nil is taken for one that has changed the path
-	IgnorePre   bool // what a pre_handler returns is ignored
-	CopyRegs    bool // handlers are given a copy of the registers
-	NoMissed    bool // a hit from inside a handler isn't counted
+	// PostByList runs the post_handlers of the probes that are at the address when the
+	// instruction has been executed, as kernels do (aggr_post_handler): one that is being
+	// unregistered isn't among them any more.
+	PostByList bool
+	NilStops   bool // a pre_handler that is nil is taken for one that has changed the path
+	IgnorePre  bool // what a pre_handler returns is ignored
+	CopyRegs   bool // handlers are given a copy of the registers
+	NoMissed   bool // a hit from inside a handler isn't counted
 	// MissedByPoint counts such a hit for the point alone where it has several probes (M41).
 	MissedByPoint bool
 	// ByteFirst looks whether the breakpoint is still there before it looks whose it is (R32, M22; until 2.6.33).
@@ -80,7 +84,9 @@ type Mutants struct {
 	// (reuse_unused_kprobe): when that probe goes the jump stays for good.
 	ReuseDisabled bool
 	// EnableLost forgets what is enabled while the file enabled says 0, as kernels since
-	// 2.6.30 do (enable_kprobe): it stays disabled.
+	// 2.6.30 do (enable_kprobe): a probe that is alone at its address, and can't be
+	// optimized, stays disabled; of others the own mark is cleared, so that the list
+	// shows nothing, and the address' is not.
 	EnableLost bool
 
 	// Of the optimizer:

@@ -117,6 +117,8 @@ func (e *Engine) join(x kapi.Context, p *point, k *Kprobe) error {
 		p.reused = true
 	}
 	e.replace(x, p, k, nil)
+	p.shared = true
+	p.silent = p.silent && k.disabled.Peek()
 	err := e.rearm(x, p)
 	if err != nil {
 		e.replace(x, p, nil, k)
@@ -342,11 +344,17 @@ func (e *Engine) enable(x kapi.Context, k *Kprobe) error {
 	if !k.disabled.Load(x) {
 		return e.again()
 	}
+	p := k.point
 	if e.disarmed && e.s.Mutants.EnableLost {
+		if p.shared {
+			p.silent = p.silent || !p.enabled()
+			k.disabled.Store(x, false)
+		}
 		return nil
 	}
+	p.silent = false
 	k.disabled.Store(x, false)
-	err := e.rearm(x, k.point)
+	err := e.rearm(x, p)
 	if err != nil {
 		k.disabled.Store(x, true)
 	}

@@ -34,6 +34,7 @@ type busy struct {
 	old     uint64   // owned by its CPU: TF and IF of the code that was hit
 	saved   uint64   // owned by its CPU: what of them is put back behind the step
 	copy    isa.Addr // owned by its CPU: where the copy is that is stepped
+	chain   *chain   // owned by its CPU: whose pre_handlers were asked
 }
 
 // stepping reports whether the CPU has been sent to a copy to come back from it.
@@ -151,14 +152,15 @@ func (e *Engine) unrecoverable(x kapi.Context, p *point) bool {
 // with a jump behind it, by emulation, or step by step. again: the CPU is busy
 // with another probe, and is so behind the instruction.
 func (e *Engine) execute(x kapi.Context, b *kcb, p *point, regs *isa.Regs, again bool) {
-	if p.optimized.Load(x) && !(e.s.Mutants.StepQueued && !p.jumped) { // queued or done: the detour's copy, without its call (4.5)
+	owes := !again && !e.s.Mutants.PostByList && b.chain.posts()                // it may have been queued since
+	if p.optimized.Load(x) && !owes && !(e.s.Mutants.StepQueued && !p.jumped) { // queued or done: the detour's copy, without its call (4.5)
 		regs.IP = p.detour.copyAt()
 		b.leave(again)
 		return
 	}
 	s := p.slot.Look(x)
 	switch {
-	case s.boosted && !e.stepsAll(x, p):
+	case s.boosted && !e.stepsAll(x, p, owes):
 		regs.IP = s.at
 		b.leave(again)
 	case s.at == 0:
@@ -247,7 +249,8 @@ func (b *kcb) done() {
 // preHandlers reports it; an optimized probe's ignores it (4.10).
 func (e *Engine) preHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs, stop bool) bool {
 	regs = e.handed(regs)
-	probes := p.probes.Load(x).probes
+	b.chain = p.probes.Load(x)
+	probes := b.chain.probes
 	e.walks(x, probes)
 	for i, k := range probes {
 		if k.disabled.Load(x) && !e.s.Mutants.RunDisabled && (stop || !e.s.Mutants.DetourDisabled) {
@@ -278,13 +281,24 @@ func (e *Engine) preHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs, s
 	return false
 }
 
+// postHandlers runs the post_handlers of the probes whose pre_handlers were asked:
+// unregister waits for them, so that they may still run of one that is on its way out.
+//
+// Kernels take the list as it is by now: one that has left, where others stay, isn't
+// on it, and if the point is queued for a jump since, nothing is asked at all (mutant
+// PostByList). The last one stays on the list until nobody can come any more.
 func (e *Engine) postHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs) {
 	b.status = hitDone
 	if e.s.Mutants.SkipPost {
 		return
 	}
 	regs = e.handed(regs)
-	probes := p.probes.Load(x).probes
+	probes := b.chain.probes
+	if e.s.Mutants.PostByList {
+		if now := p.probes.Load(x); len(now.probes) > 0 {
+			probes = now.probes
+		}
+	}
 	e.walks(x, probes)
 	for _, k := range probes {
 		if k.Post != nil && !k.disabled.Load(x) {

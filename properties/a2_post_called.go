@@ -42,7 +42,9 @@ func (m *postCalled) Event(e *traces.Event) *traces.Finding {
 	case kpev.Handler:
 		return m.handler(e)
 	case kpev.ApiEnter, kpev.ApiReturn: // whether it is still enabled where the copy has run nobody knows
-		m.drop(func(d postDue) bool { return d.probe == e.B })
+		if e.A != kpev.Unregister { // that waits for who is in its handlers, or between them
+			m.drop(func(d postDue) bool { return d.probe == e.B })
+		}
 	case kpev.Enabled:
 		m.due = m.due[:0]
 	case smpev.Exit:

@@ -33,6 +33,21 @@ func init() {
 			hand.Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
 			tr.ExpectNone()
 		})
+	trap("A2-unregistered-meanwhile", "the probe is on its way out, but unregister waits for a hit that is under way",
+		func(tr *tracetest.Trace) {
+			posted(tr)
+			hand := tr.On(1, 2).Break(f).Pre(1)
+			tr.ApiEnter(kpev.Unregister, 1, f)
+			hand.Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
+			tr.ExpectViolation("A2", "the post_handler of probe 1")
+		})
+	trap("A2-hit-while-unregistered", "no post_handler, but the hit came when the probe was on its way out",
+		func(tr *tracetest.Trace) {
+			posted(tr)
+			tr.ApiEnter(kpev.Unregister, 1, f)
+			tr.On(1, 2).Break(f).Pre(1).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
+			tr.ExpectNone()
+		})
 	trap("A2-path-changed", "no post_handler, but a sibling's pre_handler changes the path",
 		func(tr *tracetest.Trace) {
 			tr.Emit(kpev.Kind, 2, 0, 8)

@@ -12,6 +12,7 @@ func kernelOf(sc *scenario.Scenario) kernel.Config {
 		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
 		Hotplug:     sc.Does(scenario.OpHotplug),
 		Latch:       sc.Does(scenario.OpSpin),
+		Signal:      sc.Does(scenario.OpWaitSignal) || sc.Does(scenario.OpSignal),
 		StackCheck:  sc.Machine.Quiesce == scenario.QuiesceStackCheck,
 		NoModules:   sc.Machine.Modules == scenario.LoadingNone,
 		NoUnload:    sc.Machine.Modules == scenario.LoadingStay,

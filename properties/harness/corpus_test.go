@@ -139,6 +139,12 @@ var corpus = []row{
 	{"L4-arm-disarmed", "globally-off", "arm-disarmed"},
 	{"A2-detour-stops", "detour-post", "detour-stops"},
 	{"T3-no-module-ref", "module-unload", "no-module-ref"},
+	{"R2-objpool-five", "return-nmi-five", "objpool-last"},
+	{"P1-objpool-seven", "return-nmi-seven", "objpool-last"},
+	{"R2-objpool-leak", "return-nmi-leak", "objpool-last"},
+	{"S1-cancel-rcu-interrupted", "cancel-detour-interrupted", "cancel-rcu"},
+	{"F1-enable-lost", "globally-off-alone", "enable-lost"},
+	{"A2-post-by-list", "post-leaves", "post-by-list"},
 	{"S1-tasks-without-grace", "idle-interrupted", "tasks-without-grace"},
 }
 

@@ -58,6 +58,13 @@ func (p *program) do(x *smp.Ctx, i int) {
 		x.Step("spin", 0)
 		r.Kernel.Latch.Spin(x)
 		return
+	case scenario.OpWaitSignal:
+		x.Step("wait_signal", 0)
+		r.Kernel.Signal.Wait(x)
+		return
+	case scenario.OpSignal:
+		r.Kernel.Signal.Open(x)
+		return
 	case scenario.OpRelease:
 		r.Kernel.Latch.Open(x)
 		return

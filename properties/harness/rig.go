@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"slices"
 
 	"kpsim/kprobes"
 	"kpsim/properties"
@@ -176,8 +175,13 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		for _, op := range p.ops {
 			p.called = append(p.called, r.called(&op)) // nothing of those that call none
 		}
-		if slices.ContainsFunc(p.ops, func(op scenario.Op) bool { return op.Kind == scenario.OpRelease }) {
-			r.Kernel.Latch.Openers = append(r.Kernel.Latch.Openers, p.task.ID)
+		for _, op := range p.ops {
+			switch op.Kind {
+			case scenario.OpRelease:
+				r.Kernel.Latch.Openers = append(r.Kernel.Latch.Openers, p.task.ID)
+			case scenario.OpSignal:
+				r.Kernel.Signal.Openers = append(r.Kernel.Signal.Openers, p.task.ID)
+			}
 		}
 		p.prepareChecks()
 		r.programs = append(r.programs, p)

@@ -120,6 +120,7 @@ var stateRules = map[string]rule{
 	"kprobes.busy.old":           during("current", "says nothing while no probe is hit"),
 	"kprobes.busy.saved":         during("current", "says nothing while no probe is hit"),
 	"kprobes.busy.copy":          during("current", "says nothing while no probe is hit"),
+	"kprobes.busy.chain":         during("current", "says nothing while no probe is hit"),
 	"kprobes.kcb.regs":           during("busy", "says nothing while no probe is hit"),
 
 	"properties.Scene.claimed":        skip("of the event under way"),

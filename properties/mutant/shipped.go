@@ -26,8 +26,8 @@ type Fault struct {
 //   - The mark of a jump that goes before the jump (flag-early, until 5.5): harmless
 //     as long as the patcher takes a jump away (unoptimize).
 //   - A cancelled detour that is freed after an RCU grace period (cancel-rcu, 4.15
-//     to 6.18): its memory isn't handed out again before a page of it is dirty, so
-//     that it takes more of them than a page has, cancelled together.
+//     to 6.18): its memory isn't collected before more than a page of such are dirty,
+//     so that it takes the garbage of others.
 //   - Which locks the optimizer holds is a setting, order: each is right by itself.
 var Shipped = []Fault{
 	{kprobes.Edition26, "no-sync-arm", "no-sail-past", "no-sail-past"},
@@ -36,6 +36,7 @@ var Shipped = []Fault{
 	{kprobes.Edition26, "empty-late", "return-frameless", "instances"},
 	{kprobes.Edition26, "frame-unchecked", "return-frameless", "return-pairs"},
 	{kprobes.Edition26, "lock-in-nmi", "return-nmi-locked", "locks"},
+	{kprobes.Edition26, "post-by-list", "post-leaves", "post-called"},
 	{kprobes.Edition415, "no-sync-arm", "no-sail-past", "no-sail-past"},
 	{kprobes.Edition415, "enable-lost", "globally-off", "no-sail-past"},
 	{kprobes.Edition415, "check-unlocked", "module-init", "text-agrees"},
@@ -45,6 +46,7 @@ var Shipped = []Fault{
 	{kprobes.Edition415, "retry-lost", "neighbours", "optimized-again"},
 	{kprobes.Edition415, "detour-post", "detour-post", "post-called"},
 	{kprobes.Edition415, "cancel-rcu", "cancel-detour-pages", "no-use-after-free"},
+	{kprobes.Edition415, "post-by-list", "post-leaves", "post-called"},
 	{kprobes.Edition514, "jng-and", "function-at-work", "right-result"},
 	{kprobes.Edition514, "holder-refs", "return-storm", "instances"},
 	{kprobes.Edition514, "boost-post", "boosted-post", "post-called"},
@@ -55,6 +57,7 @@ var Shipped = []Fault{
 	{kprobes.Edition514, "retry-lost", "neighbours", "optimized-again"},
 	{kprobes.Edition514, "detour-post", "detour-post", "post-called"},
 	{kprobes.Edition514, "cancel-rcu", "cancel-detour-pages", "no-use-after-free"},
+	{kprobes.Edition514, "post-by-list", "post-leaves", "post-called"},
 	{kprobes.Edition65, "boost-post", "boosted-post", "post-called"},
 	{kprobes.Edition65, "enable-lost", "globally-off", "no-sail-past"},
 	{kprobes.Edition65, "check-unlocked", "module-init", "text-agrees"},
@@ -64,6 +67,7 @@ var Shipped = []Fault{
 	{kprobes.Edition65, "retry-lost", "neighbours", "optimized-again"},
 	{kprobes.Edition65, "detour-post", "detour-post", "post-called"},
 	{kprobes.Edition65, "cancel-rcu", "cancel-detour-pages", "no-use-after-free"},
+	{kprobes.Edition65, "post-by-list", "post-leaves", "post-called"},
 	{kprobes.Edition69, "objpool-last", "return-nmi", "instances"},
 	{kprobes.Edition69, "boost-post", "boosted-post", "post-called"},
 	{kprobes.Edition69, "enable-lost", "globally-off", "no-sail-past"},
@@ -74,6 +78,7 @@ var Shipped = []Fault{
 	{kprobes.Edition69, "retry-lost", "neighbours", "optimized-again"},
 	{kprobes.Edition69, "detour-post", "detour-post", "post-called"},
 	{kprobes.Edition69, "cancel-rcu", "cancel-detour-pages", "no-use-after-free"},
+	{kprobes.Edition69, "post-by-list", "post-leaves", "post-called"},
 }
 
 // ShippedIn returns the mutants that an edition's kernels were shipped with, as far

@@ -145,6 +145,10 @@ var chapters = []chapter{
 			"keep the CPU, interrupts as they are, until a task has called `release()`: no loop, but a wait that schedules nobody"},
 		{`release()`, plain(OpRelease),
 			"let go who is in `spin()`"},
+		{`wait_signal()`, plain(OpWaitSignal),
+			"sleep until a task has called `signal()`: not at all if one has already"},
+		{`signal()`, plain(OpSignal),
+			"wake all who are in `wait_signal()`"},
 	}},
 	{"Interrupts", []verb{
 		{`timer(cpu, at_most = 1, run = None, opens = False, idle = False, args = [])`, source(SourceTimer),

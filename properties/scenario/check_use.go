@@ -321,7 +321,7 @@ func (c checker) target(p part, who string, op *Op) error {
 		}
 	case OpExpect:
 		return c.memory(p, who, op)
-	case OpTracer, OpLocks, OpSchedule, OpWaitOptimized, OpUser, OpOptimization, OpEnabled, OpHotplug, OpSpin, OpRelease:
+	case OpTracer, OpLocks, OpSchedule, OpWaitOptimized, OpUser, OpOptimization, OpEnabled, OpHotplug, OpSpin, OpRelease, OpWaitSignal, OpSignal:
 		if op.Target != "" {
 			return faultf(p, "%s: %s has no target; leave %q out", who, op.Kind, op.Target)
 		}

@@ -282,7 +282,7 @@ func genPrograms(t *rapid.T, s *scenario.Scenario) {
 }
 
 func genOp(t *rapid.T, s *scenario.Scenario) scenario.Op {
-	op := scenario.Op{Kind: scenario.OpKind(rapid.IntRange(0, int(scenario.OpRelease)).Draw(t, "op"))}
+	op := scenario.Op{Kind: scenario.OpKind(rapid.IntRange(0, int(scenario.OpSignal)).Draw(t, "op"))}
 	switch op.Kind {
 	case scenario.OpRegister, scenario.OpUnregister, scenario.OpEnable, scenario.OpDisable:
 		if n := len(s.Probes); n > 0 {

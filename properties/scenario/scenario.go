@@ -293,6 +293,8 @@ const (
 	OpTracer                      // tracer(on): ftrace calls a client that wants all sites
 	OpSetCall                     // set_call(s, f): retarget a static call
 	OpLocks                       // smp_locks(on): lock prefixes are put there or taken away
+	OpWaitSignal                  // wait_signal(): sleeps until somebody has called signal()
+	OpSignal                      // signal()
 )
 
 // Op is one operation of a task.

@@ -29,7 +29,7 @@ type ExecMem struct {
 	next   isa.Addr      // owned by lists or mutex: of the arena, behind what was handed out
 	free   [3][]isa.Addr // owned by lists: of the arena, by what it was
 	lists  kapi.Var[int] // of the arena: stands for its lists
-	caches [3]insnCache  // by what is handed out
+	caches [3]insnCache  // owned by the mutex of each: by what is handed out
 
 	// NoGrace lets the collector take slots without a grace period. It is a mutant's.
 	NoGrace bool // set at boot

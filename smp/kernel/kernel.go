@@ -18,6 +18,7 @@ type Config struct {
 	Hotplug     bool // there is a writer of the CPU-hotplug lock
 	StackCheck  bool // stacks may be looked at
 	Latch       bool // tasks may spin until told to go on
+	Signal      bool // or sleep
 	NoModules   bool // no CONFIG_MODULES: nothing can be loaded
 	NoUnload    bool // no CONFIG_MODULE_UNLOAD: what is loaded stays; set at boot
 	_           struct{}
@@ -40,7 +41,8 @@ type Kernel struct {
 	Hotplug Hotplug
 	Stacks  Stacks
 	Pager   Pager
-	Latch   Latch
+	Latch   Latch // spin, release
+	Signal  Latch // wait_signal, signal
 	Modules Modules
 	Ftrace  Ftrace
 	Prefix  LockPrefixes
@@ -87,7 +89,8 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.bootStubs()
 	k.Hotplug.init(k)
 	k.Stacks.init(k)
-	k.Latch.init(k)
+	k.Latch.init(k, k.cfg.Latch)
+	k.Signal.init(k, k.cfg.Signal)
 	k.Modules.init(k)
 	k.Ftrace.init(k)
 	k.Prefix.init(k)
@@ -134,6 +137,7 @@ func (k *Kernel) Reset() {
 	k.Stacks.reset()
 	k.Pager.reset()
 	k.Latch.reset()
+	k.Signal.reset()
 	k.Modules.reset()
 	k.Ftrace.reset()
 	k.Prefix.reset()

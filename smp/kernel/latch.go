@@ -2,8 +2,8 @@ package kernel
 
 import "kpsim/smp/kapi"
 
-// A Latch is what a task that never schedules waits for, with its CPU in its
-// hands: one for a run, for scenarios.
+// A Latch is what tasks wait for until another says so. Scenarios have one for tasks
+// that keep their CPU, and one for those that sleep.
 type Latch struct {
 	k    *Kernel // set at boot
 	open kapi.Var[bool]
@@ -12,9 +12,9 @@ type Latch struct {
 	Openers []kapi.TaskID // set at boot: who is to open it, for Standstill
 }
 
-func (l *Latch) init(k *Kernel) {
+func (l *Latch) init(k *Kernel, wanted bool) {
 	l.k = k
-	if k.cfg.Latch {
+	if wanted {
 		l.open.Init(&k.M.Cells, false)
 		l.is = kapi.Is[bool]{Var: &l.open, Want: true}
 	}
@@ -27,6 +27,13 @@ func (l *Latch) reset() { l.open.Set(false) }
 func (l *Latch) Spin(x kapi.Context) {
 	l.k.Stacks.left(x.Task())
 	x.Spin(&l.is)
+}
+
+// Wait sleeps until the latch is open. Context: may sleep.
+func (l *Latch) Wait(x kapi.Context) {
+	if !l.open.Load(x) {
+		x.Sleep(&l.is)
+	}
 }
 
 // Open lets all go on who spin.

@@ -137,13 +137,11 @@ func (k *Kernel) waits(t *smp.Task, cell func(kapi.CellID) string) (l link, ok b
 		}
 	case k.Latch.open.ID():
 		if k.cfg.Latch {
-			l.what, l.whose = "release()", "left to"
-			for _, n := range k.Latch.Openers {
-				if !tasks[n].Dead() {
-					l.to = append(l.to, tasks[n])
-				}
-			}
-			return l, true
+			return l.opened("release()", &k.Latch, tasks), true
+		}
+	case k.Signal.open.ID():
+		if k.cfg.Signal {
+			return l.opened("signal()", &k.Signal, tasks), true
 		}
 	case k.Pager.served.ID():
 		if k.Pager.work != nil {
@@ -209,6 +207,17 @@ func (k *Kernel) waitsForCPUs(l link, id kapi.CellID) link {
 			if l.to = append(l.to, t); waits && cell == k.Hotplug.readers.ID() {
 				l.whose = "wanted before by"
 			}
+		}
+	}
+	return l
+}
+
+// opened says that a latch is waited for, and who is to open it.
+func (l link) opened(what string, by *Latch, tasks []*smp.Task) link {
+	l.what, l.whose = what, "left to"
+	for _, n := range by.Openers {
+		if !tasks[n].Dead() {
+			l.to = append(l.to, tasks[n])
 		}
 	}
 	return l
