@@ -48,7 +48,7 @@ func section(text, id string) string {
 
 // sometimes makes a cell a Sometimes.
 func sometimesIn(c *matrix.Cell, trace string) {
-	*c = matrix.Cell{Row: c.Row, Preempt: c.Preempt, Fetch: c.Fetch, Verdict: matrix.Sometimes, Property: "T1 whole-instructions", Length: 3, Offset: 7, Trace: trace}
+	*c = matrix.Cell{Row: c.Row, Preempt: c.Preempt, Fetch: c.Fetch, Verdict: matrix.Sometimes, Broken: []*matrix.Broken{{Property: "T1 whole-instructions", Length: 3, Offset: 7, Offsets: []int{7}, Trace: trace}}}
 }
 
 // Each kind of cell says what it says, and by what; what was broken leads to a line.

@@ -19,23 +19,18 @@ import (
 // bytes that nothing can execute, or to a fault that has no handler, ends there.
 type goOn struct {
 	ignored properties.Set // by the user
-	all     bool           // go on after each, and count all
+	past    properties.Set // and after these, which are counted
 	broken  []properties.Broken
 }
 
 // goOnAfter makes the rig's runs go on after some properties were broken: the ignored ones,
-// which then aren't broken as far as a Run's Property says, or all.
-func (r *Rig) goOnAfter(ignored properties.Set, all bool) {
-	r.goOn.ignored, r.goOn.all = ignored, all
+// which then aren't broken as far as a Run's Property says, and others.
+func (r *Rig) goOnAfter(ignored, past properties.Set) {
+	r.goOn.ignored, r.goOn.past = ignored, past
 	r.monitors.Pass(r.goOn.passed())
 }
 
-func (g *goOn) passed() properties.Set {
-	if g.all {
-		return properties.Every
-	}
-	return g.ignored
-}
+func (g *goOn) passed() properties.Set { return g.ignored | g.past }
 
 // newFor is New for a spec: its runs go on after what the spec ignores.
 func newFor(spec *Spec) (*Rig, error) {
@@ -43,7 +38,7 @@ func newFor(spec *Spec) (*Rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	rig.goOnAfter(spec.Ignore, spec.Every)
+	rig.goOnAfter(spec.Ignore, spec.Past)
 	return rig, nil
 }
 

@@ -24,7 +24,7 @@ func TestEvery(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		res, err := Explore(Spec{Scenario: sc, Mutant: mu.Name, Runs: 300, Seed: 1, Workers: 1, Every: true, Blind: i%everyShrunk != 0})
+		res, err := Explore(Spec{Scenario: sc, Mutant: mu.Name, Runs: 300, Seed: 1, Workers: 1, Past: properties.Every, Blind: i%everyShrunk != 0})
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func TestEveryHoldsTheFirst(t *testing.T) {
 	require.NoError(t, err)
 	first, err := Explore(Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true})
 	require.NoError(t, err)
-	all, err := Explore(Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true, Every: true})
+	all, err := Explore(Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true, Past: properties.Every})
 	require.NoError(t, err)
 	require.Positive(t, first.Violations)
 	require.Equal(t, first.Violations, all.Violations)
