@@ -94,3 +94,25 @@ func TestEveryHoldsTheFirst(t *testing.T) {
 	require.Equal(t, all.Broken[properties.WholeInstructions.Name], rest.Broken[properties.WholeInstructions.Name])
 	require.Equal(t, rest.Broken[properties.WholeInstructions.Name], rest.After[properties.WholeInstructions.Name])
 }
+
+// Garbage that jumps into a detour calls the engine with pointers that are none: the run ends
+// there, where a kernel would die, and the machine goes on with the next.
+func TestGarbageEndsARun(t *testing.T) {
+	sc, err := scenario.Load("garbage.star", []byte(`scenario("garbage", says = "A jump is written without care.")
+machine(cpus = 2, fetch = "stale", quiesce = "tasks", patch = "naive")
+v = text("victim", "554889e5535b5dc3", at = 0xffffffff81000100)
+k = kprobe("k", at = v)
+task("patcher", cpu = 0, ops = [register(k), wait_optimized()])
+task("caller", cpu = 1, ops = [schedule(), call(v)])
+never()
+`), nil)
+	require.NoError(t, err)
+	for _, spec := range []Spec{{Past: properties.Every}, {Ignore: properties.SetOf(&properties.WholeInstructions)}} {
+		spec.Scenario, spec.Runs, spec.Seed, spec.Blind, spec.Workers = sc, 8000, 1, true, 1
+		res, err := Explore(spec)
+		require.NoError(t, err)
+		require.Equal(t, uint64(8000), res.Runs)
+		require.Positive(t, res.Broken[properties.NoOops.Name])
+		require.Equal(t, res.Broken[properties.NoOops.Name], res.After[properties.NoOops.Name])
+	}
+}
