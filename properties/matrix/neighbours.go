@@ -6,8 +6,8 @@ import (
 )
 
 // nearRuns is how many runs look around a neighbour's witness that doesn't break the property as
-// it is, at each offset.
-const nearRuns = 60
+// it is, at the offset at which it was found.
+const nearRuns = 100
 
 // neighbours reports whether what breaks one cell is tried on the other: they are of one row, or
 // of one block, program and column.
@@ -37,14 +37,16 @@ func (s *searcher) learn(fresh []*Broken) (err error) {
 			continue
 		}
 		tried[b.text()] = true
-		near := nearRuns
-		if has != nil {
-			near = 0
-		}
-		for i := range chunk { // where it was found first
-			offset := (b.Offset + i) % chunk
+		for i := range chunk + 1 { // where it was found first, and around it last
+			offset, near := (b.Offset+i)%chunk, 0
+			if i == chunk {
+				offset, near = b.Offset, nearRuns
+			}
 			if s.cancelled.Load() {
 				return errCancelled
+			}
+			if near > 0 && has != nil {
+				break
 			}
 			if at[offset] == nil {
 				if at[offset], err = harness.NewTranslator(s.spec(offset)); err != nil {
@@ -85,7 +87,7 @@ func (s *searcher) spread() error {
 					return err
 				}
 			}
-			if t.Try(b.property, b.Schedule, nearRuns) != nil {
+			if t.Try(b.property, b.Schedule, nearRuns/2) != nil {
 				b.at(offset)
 			}
 		}

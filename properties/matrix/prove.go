@@ -93,8 +93,8 @@ func (s *searcher) rest() error {
 	return nil
 }
 
-// deepest is how many deviations a Never is searched for at the offset of a Sometimes of its row,
-// and deepestRuns how many schedules that may take: else one deviation less counts.
+// deepest is how many deviations kpsim matrix searches a Never for at the offset of a Sometimes of
+// its row, and deepestRuns how many schedules that may take: else one deviation less counts.
 const (
 	deepest     = 4
 	deepestRuns = 150_000
@@ -103,7 +103,7 @@ const (
 // deeper searches a Never for more deviations at an offset.
 func (s *searcher) deeper(offset int) error {
 	s.deep = append(s.deep, offset)
-	v, err := s.bounded(offset, deepest, deepestRuns)
+	v, err := s.bounded(offset, s.effort.Deeper, deepestRuns)
 	if err != nil || s.cell.Verdict == Sometimes {
 		return err
 	}

@@ -250,7 +250,7 @@ func (b *board) deepen() error {
 // model of preemption, or of fetch, or else of any other cell of the row. false: there is none
 // but where it was searched deeper already.
 func (b *board) sibling(s *searcher) (offset int, ok bool) {
-	if s.cell.Verdict != Never || s.cell.Complete || s.cell.Deeper != nil || len(s.deep) > 0 {
+	if s.effort.Deeper <= s.cell.Deviations || s.cell.Verdict != Never || s.cell.Complete || s.cell.Deeper != nil || len(s.deep) > 0 {
 		return 0, false
 	}
 	best := 0

@@ -20,14 +20,15 @@ type Effort struct {
 	Deviations int    // a Never: all schedules of at most so many deviations
 	Drawn      uint64 // and so many drawn ones, over all offsets
 	States     uint64 // or, if it isn't 0, every schedule there is, if that takes no more than so many runs at an offset
+	Deeper     int    // a Never that isn't proven, of whose row a cell is Sometimes: all of at most so many at the offset of that
 	Seed       uint64
 	Limit      uint64 // a cell that takes more schedules at an offset to run them all isn't decided; 0: none does
 }
 
 // Quick and Full are the efforts of kpsim matrix.
 var (
-	Quick = Effort{Deviations: 2, Drawn: 40_000, States: 25_000, Seed: 1}
-	Full  = Effort{Deviations: 3, Drawn: 40_000, States: 200_000, Seed: 1}
+	Quick = Effort{Deviations: 2, Drawn: 40_000, States: 25_000, Deeper: deepest, Seed: 1}
+	Full  = Effort{Deviations: 3, Drawn: 40_000, States: 200_000, Deeper: deepest, Seed: 1}
 )
 
 // Check says what is wrong with an effort.
