@@ -178,7 +178,9 @@ func (s *searcher) draw(offset int, runs, seed uint64) error {
 	case res.Runs < runs:
 		return fmt.Errorf("%s: %d of %d schedules: nothing is decided", spec.Scenario.Name, res.Runs, runs)
 	}
-	s.cell.Drawn += res.Runs
+	if s.cell.Verdict == Never {
+		s.cell.Drawn += res.Runs
+	}
 	return s.take(offset, res.Found())
 }
 
