@@ -189,7 +189,7 @@ func (b *board) round() error {
 		err := b.each(func(s *searcher) error {
 			var list []*Broken
 			for _, o := range b.cells {
-				if neighbours(s, o) {
+				if neighbours(s, o) && !(s.known && o.known) { // else they were tried then
 					list = append(list, fresh[o]...)
 				}
 			}
@@ -255,7 +255,7 @@ func (b *board) sibling(s *searcher) (offset int, ok bool) {
 	}
 	best := 0
 	for _, o := range b.cells {
-		if o.row.Name != s.row.Name || o.cell.Verdict != Sometimes {
+		if o.row.Name != s.row.Name || o.cell.Verdict != Sometimes || s.known && o.known {
 			continue
 		}
 		near := 1
