@@ -32,6 +32,14 @@ func (r *Rig) goOnAfter(ignored, past properties.Set) {
 	r.monitors.Pass(r.goOn.passed())
 }
 
+// watchFor has only the monitors of some properties watch the rig's runs.
+func (r *Rig) watchFor(list []*properties.Property) {
+	r.Log.Unsubscribe(r.monitors)
+	r.monitors = properties.NewMonitors(list...)
+	r.monitors.Pass(r.goOn.passed())
+	r.Log.Subscribe(r.monitors, r.monitors.Kinds()...)
+}
+
 func (g *goOn) passed() properties.Set { return g.ignored | g.past }
 
 // newFor is New for a spec: its runs go on after what the spec ignores.

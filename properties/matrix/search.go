@@ -88,7 +88,6 @@ type Broken struct {
 	Witness  *harness.Witness   `json:"-"`
 
 	property *properties.Property
-	found    *harness.Found // of that offset, which is still to be shrunk
 }
 
 // The verdicts.
@@ -123,7 +122,6 @@ type searcher struct {
 	trails []sim.Hash // of each offset; nil: not known yet
 	fresh  []*Broken  // what its neighbours haven't been told of
 	deep   []int      // offsets at which Deeper was tried
-	drawn  bool       // the last step was made
 }
 
 func newSearcher(r *Row, c Column, e Effort, cancelled *atomic.Bool) (*searcher, error) {
