@@ -26,6 +26,14 @@ func (f *goOnFlags) check() (err error) {
 	return err
 }
 
+// past is what runs go on after and count.
+func (f *goOnFlags) past() properties.Set {
+	if f.AllProperties {
+		return properties.Every
+	}
+	return 0
+}
+
 func propertyIDs() (ids []string) {
 	for _, p := range properties.All {
 		ids = append(ids, p.ID)

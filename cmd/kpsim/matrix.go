@@ -15,8 +15,8 @@ import (
 type matrixCmd struct {
 	Rows       []string `arg:"" optional:"" name:"row" help:"Rows, as jump/sched/breakpoint, or the beginnings of their names, as jump or jump/sched. None: all."`
 	Full       bool     `xor:"bound" help:"For each Never run every schedule there is, by states, or, if those are too many, all of at most 3 deviations. Takes what it takes."`
-	Deviations *int     `range:"0..99" xor:"bound" placeholder:"K" help:"Run all schedules of at most K deviations for each Never. Default: 2."`
-	Drawn      *uint64  `range:"1..1000000000000" placeholder:"N" help:"How many schedules are drawn for each Never, over all offsets. Default: 100000. Fewer prove less, and the table says so."`
+	Deviations *int     `range:"0..99" xor:"bound" placeholder:"K" help:"Run all schedules of at most K deviations for each Never, and prove nothing else. Default: 2, and every schedule where these are few."`
+	Drawn      *uint64  `range:"1..1000000000000" placeholder:"N" help:"How many schedules are drawn for each Never, over all offsets. Default: 40000. Fewer prove less, and the table says so."`
 	Seed       uint64   `range:"0..18446744073709551615" default:"1" help:"What they are drawn from."`
 	Workers    int      `range:"0..64" placeholder:"N" help:"How many cells are searched at once. Default: one a processor. Changes no result."`
 	Traces     string   `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
@@ -34,11 +34,11 @@ type matrixCmd struct {
 func (*matrixCmd) Help() string {
 	return `Which waits and syncs does code patching need? A row is a way to patch: what the optimizer waits for and how text is written, or which sync is left out. A column is a model of preemption and one of instruction fetch. Each cell is a small program of its own that is searched.
 
-Never: nothing was broken, by all schedules of at most 2 deviations at each place of the site in its 8-byte chunk, and by 100000 drawn ones; and the same search broke the row that is known to be wrong.
+Never: nothing was broken, by all schedules of at most 2 deviations at each place of the site in its 8-byte chunk, by 40000 drawn ones, and by those that break a neighbouring cell; where a cell of the row is Sometimes, by all of at most 4 deviations where that one breaks, too. And the same search broke the row that is known to be wrong.
 
-Never all: the same by every schedule there is (--full). Never 3: by all of at most 3 deviations.
+Never all: the same by every schedule there is, where those are few; --full tries it for all. Never 3: by all of at most 3 deviations (--full).
 
-T2/4: Sometimes, property T2 was broken (kpsim list says which it is); the witness, shrunk, has 4 deviations, and is written to traces/.
+T2/4@0-3,7: Sometimes, property T2 was broken (kpsim list says which it is); the witness, shrunk, has 4 deviations, and is written to traces/; it was broken with the site at offsets 0 to 3 and 7 at least. A cell names all properties that were found broken. After T3: in runs that had broken T3 before.
 
 blind: nothing was broken, nor in the row that is known to be wrong: this says nothing.
 
@@ -70,7 +70,7 @@ func (c *matrixCmd) run(p *program) (int, error) {
 		effort = matrix.Full
 	}
 	if c.Deviations != nil {
-		effort.Deviations = *c.Deviations
+		effort.Deviations, effort.States, effort.Deeper = *c.Deviations, 0, 0
 	}
 	if c.Drawn != nil {
 		effort.Drawn = *c.Drawn
@@ -129,12 +129,18 @@ func (c *matrixCmd) status(p *program, m *matrix.Matrix) int {
 	return status
 }
 
-func (c *matrixCmd) save(cell *matrix.Cell) error {
-	path := filepath.Join(c.Traces, traceName("matrix-"+cell.Row+"-"+cell.Preempt+"-"+cell.Fetch)+".kps")
-	if err := writeWhole(path, cell.Witness.File.Marshal()); err != nil {
+// save writes the witness of a cell against a property: of the first one by the cell's name, of
+// the others by that and theirs.
+func (c *matrixCmd) save(cell *matrix.Cell, b *matrix.Broken) error {
+	name := traceName("matrix-" + cell.Row + "-" + cell.Preempt + "-" + cell.Fetch)
+	if b != cell.Broken[0] {
+		name += "-" + b.ID()
+	}
+	path := filepath.Join(c.Traces, name+".kps")
+	if err := writeWhole(path, b.Witness.File.Marshal()); err != nil {
 		return fmt.Errorf("--traces: %s; name a folder that can be written to", cause(err, path))
 	}
-	cell.Trace = path
+	b.Trace = path
 	return nil
 }
 
@@ -199,8 +205,8 @@ func (c *matrixCmd) print(p *program, m *matrix.Matrix, page string) error {
 		return err
 	}
 	for _, cell := range m.Cells {
-		if cell.Trace != "" {
-			fmt.Fprintf(p.out, "\nTo read how the first one comes about, of those in %s:\n  %s\n", c.Traces, shell(typed(), "explain", cell.Trace))
+		if len(cell.Broken) > 0 && cell.Broken[0].Trace != "" {
+			fmt.Fprintf(p.out, "\nTo read how the first one comes about, of those in %s:\n  %s\n", c.Traces, shell(typed(), "explain", cell.Broken[0].Trace))
 			break
 		}
 	}

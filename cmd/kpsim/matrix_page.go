@@ -90,7 +90,7 @@ func (o *matrixPage) reading() page.Section {
 	return page.Section{ID: "reading", Title: "How to read a cell", Blocks: []page.Block{
 		page.List{
 			"✓ Never: no property was broken; below each table stands by how many schedules.",
-			"✗ T2/4: Sometimes. Property T2 was broken, and the shrunk witness has 4 deviations from the default schedule; the link leads to the line that shows it.",
+			"✗ T2/4@0-3,7: Sometimes. Property T2 was broken, the shrunk witness has 4 deviations from the default schedule, and it was broken with the site at offsets 0 to 3 and 7 at least; the link leads to the line that shows it.",
 			"◦ blind: nothing was broken, nor in the row that is known to be wrong; this says nothing.",
 		},
 		&page.Details{Summary: "The adversary, and the effort", Blocks: []page.Block{page.Text(matrix.Adversary), page.Text(o.m.Effort.Legend())}},
@@ -122,7 +122,7 @@ func (o *matrixPage) block(b *matrix.Block, rows []matrix.Row) page.Section {
 	}
 	says := &page.Table{Caption: "What each row does.", Text: 2, Head: []string{"row", "does"}, Groups: []page.Group{{}}}
 	nevers := &page.Table{Caption: "What each Never stands on.", Text: 5, Head: []string{"row", "preemption", "fetch", "at offsets", "the same search broke", "all of at most … deviations", "schedules that took", "schedules drawn"}, Groups: []page.Group{{}}}
-	shown := &page.Table{Caption: "What was broken first, and the line that shows it.", Text: 7, Head: []string{"row", "preemption", "fetch", "property", "deviations", "offset", "to see it"}, Groups: []page.Group{{}}}
+	shown := &page.Table{Caption: "What was broken, and the line that shows it.", Text: 7, Head: []string{"row", "preemption", "fetch", "property", "deviations", "at offsets", "to see it"}, Groups: []page.Group{{}}}
 	group := page.Group{}
 	for _, r := range rows {
 		name := page.Cell{Text: r.Name, Code: true}
@@ -134,8 +134,15 @@ func (o *matrixPage) block(b *matrix.Block, rows []matrix.Row) page.Section {
 			case c.Verdict == matrix.Sometimes:
 				id := cellID(c)
 				cell.Is, cell.To = page.Bad, id
-				shown.Groups[0].Rows = append(shown.Groups[0].Rows, append([]page.Cell{{Text: r.Name, Code: true, ID: id}}, append(
-					page.Row(c.Preempt, c.Fetch, c.Property, fmt.Sprint(c.Length), fmt.Sprint(c.Offset)), page.Cell{Text: toSee(c), Code: true})...))
+				for i, b := range c.Broken {
+					row := page.Cell{Text: r.Name, Code: true}
+					if i == 0 {
+						row.ID = id
+					}
+					_, at, _ := strings.Cut(b.Short(), "@")
+					shown.Groups[0].Rows = append(shown.Groups[0].Rows, append([]page.Cell{row}, append(
+						page.Row(c.Preempt, c.Fetch, b.Property, fmt.Sprint(b.Length), at), page.Cell{Text: toSee(c, b), Code: true})...))
+				}
 			default:
 				if c.Blind {
 					cell.Is = page.Neither
@@ -165,18 +172,23 @@ func cellID(c *matrix.Cell) string {
 
 // toSee is the line that shows a witness; of a cell that has no trace, as one of an
 // older file, the one that writes it.
-func toSee(c *matrix.Cell) string {
-	if c.Trace == "" {
+func toSee(c *matrix.Cell, b *matrix.Broken) string {
+	if b.Trace == "" {
 		return shell("kpsim", "matrix", c.Row)
 	}
-	return shell("kpsim", "view", filepath.ToSlash(c.Trace))
+	return shell("kpsim", "view", filepath.ToSlash(b.Trace))
 }
 
 // certificate is what a Never stands on.
 func certificate(c *matrix.Cell) []page.Cell {
 	most, drawn := fmt.Sprint(c.Deviations), page.Thousands(float64(c.Drawn))
-	if c.Complete {
-		most, drawn = "any number", "none"
+	switch {
+	case c.Complete:
+		if most, drawn = "any number", "none"; c.By != "" && c.By != c.Fetch {
+			most += " (" + c.By + ")"
+		}
+	case c.Deeper != nil:
+		most += fmt.Sprintf(" (%d at offset %d)", c.Deeper.Deviations, c.Deeper.Offset)
 	}
 	var offsets []string
 	for _, n := range c.Offsets {
@@ -237,7 +249,7 @@ func (o *matrixPage) broken() page.Section {
 	for _, q := range properties.All {
 		n := 0
 		for _, c := range o.m.Cells {
-			if c.Verdict == matrix.Sometimes && c.ID() == q.ID && slices.ContainsFunc(o.rows, func(r matrix.Row) bool { return r.Name == c.Row }) {
+			if c.Verdict == matrix.Sometimes && slices.ContainsFunc(c.Broken, func(b *matrix.Broken) bool { return b.ID() == q.ID }) && slices.ContainsFunc(o.rows, func(r matrix.Row) bool { return r.Name == c.Row }) {
 				n++
 			}
 		}

@@ -48,7 +48,7 @@ func section(text, id string) string {
 
 // sometimes makes a cell a Sometimes.
 func sometimesIn(c *matrix.Cell, trace string) {
-	*c = matrix.Cell{Row: c.Row, Preempt: c.Preempt, Fetch: c.Fetch, Verdict: matrix.Sometimes, Property: "T1 whole-instructions", Length: 3, Offset: 7, Trace: trace}
+	*c = matrix.Cell{Row: c.Row, Preempt: c.Preempt, Fetch: c.Fetch, Verdict: matrix.Sometimes, Broken: []*matrix.Broken{{Property: "T1 whole-instructions", Length: 3, Offset: 7, Offsets: []int{7}, Trace: trace}}}
 }
 
 // Each kind of cell says what it says, and by what; what was broken leads to a line.
@@ -76,7 +76,7 @@ func TestMatrixPage(t *testing.T) {
 	for _, want := range []string{
 		`<th scope="colgroup" colspan="3">voluntary</th>`, `<th scope="col">mixing</th>`,
 		"✓\u00a0</span>Never</span>", "✓\u00a0</span>Never all</span>", "✓\u00a0</span>Never 3</span>", "◦\u00a0</span>blind</span>",
-		`✗` + "\u00a0" + `</span><a href="#witness-raw-naive-dynamic-stale">T1/3</a></span>`, `<a href="#witness-raw-stop-machine-full-stale">`,
+		`✗` + "\u00a0" + `</span><a href="#witness-raw-naive-dynamic-stale">T1/3@7</a></span>`, `<a href="#witness-raw-stop-machine-full-stale">`,
 		`<td>T1 whole-instructions</td><td>3</td><td>7</td><td><code>kpsim view traces/<wbr>matrix-<wbr>none.kps</code></td>`,
 		`<code>kpsim matrix raw/<wbr>stop_machine</code>`,
 		`<td>0, 4</td><td><code>raw/<wbr>naive</code></td><td class="n">2</td><td class="n">12,345</td><td class="n">100,000</td>`,

@@ -41,7 +41,7 @@ func (c *exploreCmd) spec(j *job) harness.Spec {
 	return harness.Spec{
 		Scenario: j.Scenario, Mutant: c.Mutant, Strategy: c.Strategy, Runs: j.runs, Seed: c.Seed, Unbiased: c.Unbiased, Workers: c.Workers,
 		Share: c.share, Shares: c.shares, Cancelled: &c.stop,
-		Ignore: c.ignored, Every: c.AllProperties,
+		Ignore: c.ignored, Past: c.past(),
 	}
 }
 

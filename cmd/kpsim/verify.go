@@ -154,8 +154,8 @@ func (c *verifyCmd) verify(p *program, j *job, what string) (*proved, error) {
 	line := p.watch(what, c.Runs)
 	defer line.clear()
 	proof := harness.Proof{
-		Spec: harness.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop, Ignore: c.ignored, Every: c.AllProperties},
-		Full: c.Full, Classes: c.By == "classes", All: c.All, Deviations: deviationsDefault,
+		Spec: harness.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop, Ignore: c.ignored, Past: c.past()},
+		Full: c.Full, Classes: c.By == "classes", All: c.All || c.AllProperties, Deviations: deviationsDefault,
 	}
 	if c.Deviations != nil {
 		proof.Deviations = *c.Deviations

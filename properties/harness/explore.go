@@ -22,7 +22,7 @@ type Spec struct {
 	Workers  int            // 0: one a processor
 	Blind    bool           // make no witness and no statistics: whether anything is broken is all that is asked
 	Ignore   properties.Set // runs go on after these were broken (goOn), as if they weren't properties
-	Every    bool           // runs go on after whatever was broken: what follows in the same run counts, too
+	Past     properties.Set // and after these, which count all the same: with properties.Every all that a run breaks is seen
 	Stop     bool           // stop soon after the first violation: then Runs and Violations depend on the workers
 	Most     int            // of deviations, or of the portfolio's member: how many at most; 0: sched.MostDeviations
 

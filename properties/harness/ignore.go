@@ -6,6 +6,7 @@ import (
 
 	"kpsim/properties"
 	"kpsim/properties/scenario"
+	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/traces"
 )
@@ -16,26 +17,30 @@ import (
 // something is told of nothing more in this run, and all others are told of everything. The
 // machine is right for any bytes, so what the others find did happen; but it may be a
 // consequence. After T1, T2, B1, S1 or O1 a CPU may execute garbage, and a run that comes to
-// bytes that nothing can execute, or to a fault that has no handler, ends there.
+// bytes that nothing can execute, to a fault that has no handler, or into the kernel with
+// arguments of garbage, ends there.
 type goOn struct {
 	ignored properties.Set // by the user
-	all     bool           // go on after each, and count all
+	past    properties.Set // and after these, which are counted
 	broken  []properties.Broken
 }
 
 // goOnAfter makes the rig's runs go on after some properties were broken: the ignored ones,
-// which then aren't broken as far as a Run's Property says, or all.
-func (r *Rig) goOnAfter(ignored properties.Set, all bool) {
-	r.goOn.ignored, r.goOn.all = ignored, all
+// which then aren't broken as far as a Run's Property says, and others.
+func (r *Rig) goOnAfter(ignored, past properties.Set) {
+	r.goOn.ignored, r.goOn.past = ignored, past
 	r.monitors.Pass(r.goOn.passed())
 }
 
-func (g *goOn) passed() properties.Set {
-	if g.all {
-		return properties.Every
-	}
-	return g.ignored
+// watchFor has only the monitors of some properties watch the rig's runs.
+func (r *Rig) watchFor(list []*properties.Property) {
+	r.Log.Unsubscribe(r.monitors)
+	r.monitors = properties.NewMonitors(list...)
+	r.monitors.Pass(r.goOn.passed())
+	r.Log.Subscribe(r.monitors, r.monitors.Kinds()...)
 }
+
+func (g *goOn) passed() properties.Set { return g.ignored | g.past }
 
 // newFor is New for a spec: its runs go on after what the spec ignores.
 func newFor(spec *Spec) (*Rig, error) {
@@ -43,13 +48,33 @@ func newFor(spec *Spec) (*Rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	rig.goOnAfter(spec.Ignore, spec.Every)
+	rig.goOnAfter(spec.Ignore, spec.Past)
 	return rig, nil
 }
 
 // newIgnoring is New for a run in which some properties are ignored.
 func newIgnoring(sc *scenario.Scenario, mutant string, ignored properties.Set) (*Rig, error) {
 	return newFor(&Spec{Scenario: sc, Mutant: mutant, Ignore: ignored})
+}
+
+// runOn runs the machine. Where something was broken and the run went on, kernel and engine may
+// be called with garbage: a pointer that is none, where a kernel would die of it. That ends the
+// run, too, and isn't a bug of the simulator.
+func (r *Rig) runOn() (o smp.Outcome) {
+	if r.goOn.passed() == 0 {
+		return r.Machine.Run()
+	}
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if _, ours := p.(*sched.Divergence); ours || len(r.monitors.Passed()) == 0 {
+			panic(p)
+		}
+		o = smp.Violated
+	}()
+	return r.Machine.Run()
 }
 
 // endsInGarbage makes a refusal that follows from what was broken and ignored the run's end:

@@ -24,7 +24,7 @@ func TestEvery(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		res, err := Explore(Spec{Scenario: sc, Mutant: mu.Name, Runs: 300, Seed: 1, Workers: 1, Every: true, Blind: i%everyShrunk != 0})
+		res, err := Explore(Spec{Scenario: sc, Mutant: mu.Name, Runs: 300, Seed: 1, Workers: 1, Past: properties.Every, Blind: i%everyShrunk != 0})
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func TestEveryHoldsTheFirst(t *testing.T) {
 	require.NoError(t, err)
 	first, err := Explore(Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true})
 	require.NoError(t, err)
-	all, err := Explore(Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true, Every: true})
+	all, err := Explore(Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true, Past: properties.Every})
 	require.NoError(t, err)
 	require.Positive(t, first.Violations)
 	require.Equal(t, first.Violations, all.Violations)
@@ -93,4 +93,26 @@ func TestEveryHoldsTheFirst(t *testing.T) {
 	require.Zero(t, rest.Broken[properties.NoStartInside.Name])
 	require.Equal(t, all.Broken[properties.WholeInstructions.Name], rest.Broken[properties.WholeInstructions.Name])
 	require.Equal(t, rest.Broken[properties.WholeInstructions.Name], rest.After[properties.WholeInstructions.Name])
+}
+
+// Garbage that jumps into a detour calls the engine with pointers that are none: the run ends
+// there, where a kernel would die, and the machine goes on with the next.
+func TestGarbageEndsARun(t *testing.T) {
+	sc, err := scenario.Load("garbage.star", []byte(`scenario("garbage", says = "A jump is written without care.")
+machine(cpus = 2, fetch = "stale", quiesce = "tasks", patch = "naive")
+v = text("victim", "554889e5535b5dc3", at = 0xffffffff81000100)
+k = kprobe("k", at = v)
+task("patcher", cpu = 0, ops = [register(k), wait_optimized()])
+task("caller", cpu = 1, ops = [schedule(), call(v)])
+never()
+`), nil)
+	require.NoError(t, err)
+	for _, spec := range []Spec{{Past: properties.Every}, {Ignore: properties.SetOf(&properties.WholeInstructions)}} {
+		spec.Scenario, spec.Runs, spec.Seed, spec.Blind, spec.Workers = sc, 8000, 1, true, 1
+		res, err := Explore(spec)
+		require.NoError(t, err)
+		require.Equal(t, uint64(8000), res.Runs)
+		require.Positive(t, res.Broken[properties.NoOops.Name])
+		require.Equal(t, res.Broken[properties.NoOops.Name], res.After[properties.NoOops.Name])
+	}
 }

@@ -101,16 +101,21 @@ func (p *Part) end() {
 		if c == nil {
 			continue
 		}
-		f := Found{
-			Property: q.Name, Number: c.number, By: c.by, Digest: c.run.Digest, Outcome: c.run.Outcome, Asked: c.asked,
-			Place: c.run.Finding.Place, Message: c.run.Finding.Message, Slow: c.run.Finding.Slow, After: c.after.Names(),
-		}
-		for _, ch := range c.choices {
-			f.Choices = append(f.Choices, [5]uint64{ch.Seq, ch.Steps, uint64(ch.Kind), uint64(ch.N), uint64(ch.Pick)})
-		}
-		p.Found = append(p.Found, f)
+		p.Found = append(p.Found, *c.found())
 	}
 	p.best = nil
+}
+
+// found is the candidate as data.
+func (c *candidate) found() *Found {
+	f := &Found{
+		Property: c.run.Property.Name, Number: c.number, By: c.by, Digest: c.run.Digest, Outcome: c.run.Outcome, Asked: c.asked,
+		Place: c.run.Finding.Place, Message: c.run.Finding.Message, Slow: c.run.Finding.Slow, After: c.after.Names(),
+	}
+	for _, ch := range c.choices {
+		f.Choices = append(f.Choices, [5]uint64{ch.Seq, ch.Steps, uint64(ch.Kind), uint64(ch.N), uint64(ch.Pick)})
+	}
+	return f
 }
 
 // candidate is the run that was found, as shrinking wants it.

@@ -221,7 +221,7 @@ func (r *Results) Spec(e *Explored) (spec Spec, points uint64, err error) {
 	if err != nil {
 		return spec, 0, fmt.Errorf("%s: %w", e.from, err)
 	}
-	spec = Spec{Scenario: sc, Mutant: r.Mutant, Strategy: r.Strategy, Runs: e.Runs, Seed: r.Seed, Unbiased: r.Unbiased, Ignore: ignored, Every: r.Every}
+	spec = Spec{Scenario: sc, Mutant: r.Mutant, Strategy: r.Strategy, Runs: e.Runs, Seed: r.Seed, Unbiased: r.Unbiased, Ignore: ignored, Past: pastOf(r.Every)}
 	rig, err := New(sc, r.Mutant)
 	if err != nil {
 		return spec, 0, fmt.Errorf("%s: %w", e.from, err)
@@ -232,6 +232,13 @@ func (r *Results) Spec(e *Explored) (spec Spec, points uint64, err error) {
 		return spec, 0, fmt.Errorf("%s: made by another version of kpsim: the default run of %s has digest %s there, %s here; merge with the one that made it", e.from, e.Name, e.Default, got)
 	}
 	return spec, run.Counts.Points, nil
+}
+
+func pastOf(every bool) properties.Set {
+	if every {
+		return properties.Every
+	}
+	return 0
 }
 
 // DigestName prints a digest.

@@ -447,7 +447,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	r.features.begin()
 	r.head()
 
-	run := Run{Outcome: m.Run(), Err: m.Refusal()}
+	run := Run{Outcome: r.runOn(), Err: m.Refusal()}
 	r.endsInGarbage(&run)
 	run.Early = run.Outcome == smp.Violated || run.Outcome == smp.Exhausted
 	if run.Outcome == smp.Passed {

@@ -102,10 +102,7 @@ func (r *Rig) withoutTwin() {
 			list = append(list, p)
 		}
 	}
-	r.Log.Unsubscribe(r.monitors)
-	r.monitors = properties.NewMonitors(list...)
-	r.monitors.Pass(r.goOn.passed())
-	r.Log.Subscribe(r.monitors, r.monitors.Kinds()...)
+	r.watchFor(list)
 }
 
 // start begins the run; it stands before its first boundary. The threads are the

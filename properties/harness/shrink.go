@@ -23,9 +23,10 @@ type shrinker struct {
 	effort    *effort
 	from      *candidate // nil: a trace file
 	cause     cause
-	slow      bool // the run that was found needs a CPU that stands still
-	interrupt bool // the violation must go on passing through an interrupt
-	found     int  // deviations of the run that was found
+	slow      bool           // the run that was found needs a CPU that stands still
+	interrupt bool           // the violation must go on passing through an interrupt
+	found     int            // deviations of the run that was found
+	reduced   []sched.Anchor // of the run, as short as its scenario was left alone
 	cur       attempt
 }
 
@@ -46,12 +47,12 @@ func newShrinker(spec *Spec, c *candidate, e *effort) (*shrinker, error) {
 	}
 	s := &shrinker{rig: rig, ear: rig.listen(), mutant: spec.Mutant, ignored: c.after, effort: e, from: c}
 	exact := sched.NewExact(&sched.Recording{Choices: c.choices, Asked: c.asked})
-	if spec.Every { // it went on behind the finding
+	if spec.Past != 0 { // it went on behind the finding
 		s.start(sched.Shorter{Exact: exact})
 	} else {
 		s.start(exact)
 	}
-	if s.cur.run.Property != c.run.Property || s.cur.run.Digest != c.run.Digest && !spec.Every {
+	if s.cur.run.Property != c.run.Property || s.cur.run.Digest != c.run.Digest && spec.Past == 0 {
 		sim.Bug("run %d of %s had digest %#x, played again %#x", c.number, spec.Scenario.Name, c.run.Digest, s.cur.run.Digest)
 	}
 	return s, nil

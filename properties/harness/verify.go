@@ -14,7 +14,7 @@ import (
 
 // A Proof says what to verify: every schedule, not a sample of them.
 type Proof struct {
-	Spec             // Scenario, Mutant, Ignore, Every, Workers, Blind and Cancelled count; Runs is how many at most, 0 all
+	Spec             // Scenario, Mutant, Ignore, Past, Workers, Blind and Cancelled count; Runs is how many at most, 0 all
 	Deviations int   // every schedule of at most so many deviations
 	Full       bool  // every schedule there is, on one core
 	Classes    bool  // those apart that differ in the order of steps that don't commute, whatever state they come to
@@ -41,6 +41,7 @@ type Verified struct {
 	After      map[string]uint64 // of these, how many had broken another one before
 	Violations uint64
 	Witnesses  []*Witness // one of each property broken, in the order of the catalogue
+	Found      []Found    // what they are made of, with Blind, too: for Shrink
 	Racing     []Racing   // Classes: at what the most races were, most first
 
 	// Not Classes.
@@ -70,7 +71,6 @@ func Verify(p Proof) (*Verified, error) {
 	}
 	v := &verifier{Proof: p}
 	v.Verified.Broken, v.Verified.After = make(map[string]uint64), make(map[string]uint64)
-	v.All = v.All || v.Every
 	v.found = make(map[*properties.Property][]*candidate)
 	switch {
 	case p.Full && p.Classes:
@@ -84,6 +84,11 @@ func Verify(p Proof) (*Verified, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	for _, p := range properties.All {
+		for _, c := range v.found[p] {
+			v.Found = append(v.Found, *c.found())
+		}
 	}
 	res := &Result{}
 	if err := res.witness(&v.Spec, v.found); err != nil {

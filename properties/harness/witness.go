@@ -16,6 +16,7 @@ type Witness struct {
 	Message  string
 	Digest   uint64
 	Schedule []traces.Deviation
+	Reduced  []traces.Deviation     // the same in the scenario as it was explored, less short
 	Found    int                    // deviations of the run as it was found
 	Runs     int                    // that shrinking took
 	Slow     bool                   // it needs a CPU that stands still (traces.Finding)
@@ -104,6 +105,7 @@ func shrinkBest(spec *Spec, list []*candidate) (*Witness, error) {
 			return nil, err
 		}
 		s.within(tryRuns, s.reduce)
+		s.reduced = s.cur.anchors
 		i := slices.IndexFunc(causes, func(b *shrinker) bool { return b.cause == s.cause && b.slow == s.slow })
 		switch {
 		case i < 0:
@@ -143,7 +145,7 @@ func (s *shrinker) witness(spec *Spec, c *candidate) *Witness {
 	run := s.cur.run
 	after := s.goesOnAfter()
 	w := &Witness{
-		After:    after.List(),
+		After: after.List(), Reduced: deviationsOf(s.reduced),
 		Property: run.Property, Message: s.rig.message(&run), Digest: run.Digest,
 		Found: s.found, Runs: s.effort.spent, Slow: run.Finding.Slow, Schedule: deviationsOf(s.cur.anchors),
 	}
@@ -181,13 +183,13 @@ func (s *shrinker) goesOnAfter() (after properties.Set) {
 		return 0
 	}
 	for range properties.All {
-		s.rig.goOnAfter(after, false)
+		s.rig.goOnAfter(after, 0)
 		run := s.rig.play(s.anchored(s.cur.anchors))
 		if run.Property == nil || run.Property == s.cause.property || !s.ignored.Has(run.Property) {
 			break
 		}
 		after |= properties.SetOf(run.Property)
 	}
-	s.rig.goOnAfter(s.ignored, false)
+	s.rig.goOnAfter(s.ignored, 0)
 	return after
 }

@@ -9,7 +9,7 @@ import (
 
 // alikeDrawn is in how many schedules at random two offsets are compared, besides
 // all of at most one deviation.
-const alikeDrawn = 1000
+const alikeDrawn = 300
 
 // alikeMeans: a schedule at random deviates once in 4, 8, 16, … questions.
 const alikeMeans = 5

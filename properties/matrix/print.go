@@ -9,13 +9,17 @@ import (
 	"strings"
 )
 
-// Short returns a cell as the tables have it: Never, how it is known if that is more
-// than the quick effort, or the ID of the property that is broken and of how many
-// deviations the shrunk witness is.
+// Short returns a cell as the tables have it: Never, and how it is known if that is more than
+// the quick effort; or, of each property that is broken, its ID, of how many deviations the
+// shrunk witness is, and at which offsets, as T2/3@4-7.
 func (c *Cell) Short() string {
 	switch {
 	case c.Verdict == Sometimes:
-		return fmt.Sprintf("%s/%d", c.ID(), c.Length)
+		var list []string
+		for _, b := range c.Broken {
+			list = append(list, b.Short())
+		}
+		return strings.Join(list, ", ")
 	case c.Blind:
 		return "blind"
 	case c.Complete:
@@ -24,6 +28,45 @@ func (c *Cell) Short() string {
 		return fmt.Sprintf("%s %d", Never, c.Deviations)
 	}
 	return Never
+}
+
+// Short is what a cell says of one property.
+func (b *Broken) Short() string {
+	s := fmt.Sprintf("%s/%d@%s", b.ID(), b.Length, ranges(b.Offsets))
+	if len(b.After) > 0 {
+		s += " after " + strings.Join(b.After, " ")
+	}
+	return s
+}
+
+// ranges prints numbers in order, as 0-3,7.
+func ranges(list []int) string {
+	var b strings.Builder
+	for i := 0; i < len(list); {
+		k := i
+		for k+1 < len(list) && list[k+1] == list[k]+1 {
+			k++
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprint(&b, list[i])
+		if k > i {
+			fmt.Fprintf(&b, "-%d", list[k])
+		}
+		i = k + 1
+	}
+	return b.String()
+}
+
+// IDs are those of the properties that a cell names as it is printed.
+func IDs(short string) (ids []string) {
+	for _, s := range strings.Split(short, ", ") {
+		if id, _, ok := strings.Cut(s, "/"); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // isNever reports whether a cell as it is printed says Never.
@@ -41,12 +84,20 @@ func (e Effort) Certificate() string {
 func (e Effort) Legend() string {
 	quick := e
 	quick.Deviations = Quick.Deviations
+	deeper := ""
+	if e.Deeper > 0 {
+		deeper = fmt.Sprintf("Where a cell of the row is Sometimes, a Never that isn't proven had also all schedules of at most %d deviations at the offset of that, or of %d where these are more than %d. ", e.Deeper, e.Deeper-1, deepestRuns)
+	}
 	return Never + ": " + quick.Certificate() + ", broke no property, and the same search broke the row that is known to be wrong (blind: it didn't). " +
-		"Never 3: all of at most 3; Never all: every schedule there is, so none is drawn. Both are of `kpsim matrix --full`. " +
-		"Of offsets that are alike the first one is searched so: in all schedules of at most one deviation, and in 1000 more, who can move, where they stand and which bytes of the site are stored at once is the same at each step; " +
+		"Neither did the schedules that break a neighbour: another cell of the row, or of a row of the same program in the same column. They are replayed at each offset by their labels, and looked around; what that breaks is tried on its neighbours in turn. " +
+		deeper +
+		"Never all: every schedule there is was run, so none is drawn; of what is Never all under a model of fetch nothing is broken under those that allow less, and those aren't run. Never 3: all of at most 3, by `kpsim matrix --full`. " +
+		"Of offsets that are alike the first one is searched so: " +
+		fmt.Sprintf("in all schedules of at most one deviation, and in %d more, who can move, where they stand and which bytes of the site are stored at once is the same at each step; ", alikeDrawn) +
 		"schedules are drawn at each. " +
-		fmt.Sprintf("What can't be Never, since the same by another name is Sometimes, or a fetch model that allows less, had %d times as many drawn. ", deeper) +
-		"T2/4: Sometimes; property T2 was broken, and 4 deviations from the default schedule are what is left of the witness that was found first."
+		fmt.Sprintf("What can't be Never, since the same by another name is Sometimes, or a fetch model that allows less, had %d times as many drawn. ", manyMore) +
+		"T2/4@0-3,7: Sometimes; property T2 was broken, 4 deviations from the default schedule are what is left of the witness, and it was broken with the site at offsets 0 to 3 and 7 at least. " +
+		"All properties that were found broken are named; a run ends at T1, T2, B1, S1, O1 and P1, for the CPU may execute garbage from there on, and goes on after the others: T2/3@4 after T3 was broken in runs that had broken T3 before."
 }
 
 // blocks calls f for each block that has rows.
@@ -86,29 +137,41 @@ func (m *Matrix) Text(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "%s\n%s\n", Adversary, m.Effort.Legend())
 	blocks(m.Rows, func(block *Block, rows []Row) {
-		fmt.Fprintf(b, "\n%s\n%-26s", block.Says, "preemption")
-		for i, p := range Preempts {
-			width := 22
-			if i == len(Preempts)-1 {
-				width = 0
+		width := make([]int, len(Columns()))
+		for i, c := range Columns() {
+			width[i] = len("mixing")
+			for _, r := range rows {
+				width[i] = max(width[i], len(m.short(r.Name, c)))
 			}
-			fmt.Fprintf(b, " %-*s", width, p)
 		}
-		fmt.Fprintf(b, "\n%-26s", "fetch")
-		fmt.Fprintf(b, "%s\n", strings.Repeat(" cohere stale  mixing  ", len(Preempts)))
+		over, head := fmt.Sprintf("%-26s", "preemption"), fmt.Sprintf("%-26s", "fetch")
+		for i, c := range Columns() {
+			name := ""
+			if i%len(Fetches) == 0 {
+				name = c.Preempt
+			}
+			over += fmt.Sprintf("%s %-*s", gap(i), width[i], name)
+			head += fmt.Sprintf("%s %-*s", gap(i), width[i], strings.TrimSuffix(c.Fetch, "nt"))
+		}
+		fmt.Fprintf(b, "\n%s\n%s\n%s\n", block.Says, strings.TrimRight(over, " "), strings.TrimRight(head, " "))
 		for _, r := range rows {
 			line := fmt.Sprintf("%-26s", r.Name)
 			for i, c := range Columns() {
-				if i > 0 && i%len(Fetches) == 0 {
-					line += "  "
-				}
-				line += fmt.Sprintf(" %-6s", m.short(r.Name, c))
+				line += fmt.Sprintf("%s %-*s", gap(i), width[i], m.short(r.Name, c))
 			}
 			fmt.Fprintln(b, strings.TrimRight(line, " "))
 		}
 	})
 	judged(b, m.Table(), "\n", "  ")
 	return b.Flush()
+}
+
+// gap stands before a column: wider before another model of preemption.
+func gap(i int) string {
+	if i > 0 && i%len(Fetches) == 0 {
+		return "  "
+	}
+	return ""
 }
 
 // Whole returns those rows of a table that have all columns, in their order.
@@ -218,9 +281,11 @@ func (t Table) Brief(rows []Row) string {
 				c := Column{p, f}
 				known = known && t.At(r.Name, c) != ""
 				if t.At(r.Name, c) == Sometimes {
-					id, _, _ := strings.Cut(t[key(r.Name, c)], "/")
-					if fetches = append(fetches, f); !slices.Contains(ids, id) {
-						ids = append(ids, id)
+					fetches = append(fetches, f)
+					for _, id := range IDs(t[key(r.Name, c)]) {
+						if !slices.Contains(ids, id) {
+							ids = append(ids, id)
+						}
 					}
 				}
 			}

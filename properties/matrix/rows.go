@@ -255,6 +255,9 @@ func (r *Row) key(c Column, e Effort) string {
 	if e.States > 0 {
 		fmt.Fprintf(h, " %d", e.States)
 	}
+	if e.Deeper != deepest {
+		fmt.Fprintf(h, " deeper %d", e.Deeper)
+	}
 	for i := range chunk {
 		_, src := r.source(c, i)
 		io.WriteString(h, src)

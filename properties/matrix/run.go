@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -26,11 +27,11 @@ type Job struct {
 	Rows      []Row
 	Columns   []Column // nil: all
 	Effort    Effort
-	Workers   int               // cells at once; 0: one a processor
-	Cancelled *atomic.Bool      // ends it early when it is set
-	Done      func(n, of int)   // if not nil, is called after each cell, by several goroutines
-	Save      func(*Cell) error // if not nil, is called for each Sometimes that was searched, in their order, when all are found
-	Known     []*Cell           // cells that needn't be searched, if their Search is the same: ReadCells
+	Workers   int                        // cells at once; 0: one a processor
+	Cancelled *atomic.Bool               // ends it early when it is set
+	Done      func(n, of int)            // if not nil, is called after each cell of a step, by several goroutines
+	Save      func(*Cell, *Broken) error // if not nil, is called for each property of a Sometimes that was searched, in their order, when all are found
+	Known     []*Cell                    // cells that needn't be searched, if their Search is the same: ReadCells
 }
 
 // Run searches the cells, and those of the canaries that they need. Errors are about
@@ -65,9 +66,14 @@ func Run(j Job) (*Matrix, error) {
 				c.Canary = r.program.canary
 				known := byName[r.program.canary+" "+col.Preempt+" "+col.Fetch]
 				c.Blind = known == nil || known.Verdict != Sometimes
-			} else if j.Save != nil && c.Witness != nil { // else it was known
-				if err := j.Save(c); err != nil {
-					return nil, err
+			} else if j.Save != nil {
+				for _, b := range c.Broken {
+					if b.Witness == nil { // it was known
+						continue
+					}
+					if err := j.Save(c, b); err != nil {
+						return nil, err
+					}
 				}
 			}
 			m.Cells = append(m.Cells, c)
@@ -93,53 +99,203 @@ func withCanaries(rows []Row) []Row {
 	return list
 }
 
-// cells searches all cells of the rows; those that it wasn't given the time for are nil.
-func (j *Job) cells(rows []Row) ([]*Cell, error) {
-	known := j.known()
-	cells := make([]*Cell, len(rows)*len(j.Columns))
-	err := j.each(len(cells), func(i int) (err error) {
-		cells[i], err = j.cell(&rows[i/len(j.Columns)], j.Columns[i%len(j.Columns)], known)
-		return err
-	}, func(i int) string { return c0(rows, j.Columns, i) })
-	if err != nil {
-		return nil, err
-	}
-	return cells, j.again(rows, cells)
+// A board is the cells of a job under search.
+type board struct {
+	j     *Job
+	cells []*searcher // by row, then by column
 }
 
-// deeper is how many times as many schedules are drawn for a Never that can't be.
-const deeper = 20
+// cells searches all cells of the rows; those that it wasn't given the time for are nil.
+//
+// First each by itself, some schedules only. Then what one breaks is tried on its neighbours,
+// until nothing new comes of it. What is Never then is proven, or searched to the effort's end,
+// and where another cell of its row is Sometimes deeper. What that finds goes round again.
+func (j *Job) cells(rows []Row) ([]*Cell, error) {
+	b := &board{j: j}
+	known := j.known()
+	for i := range rows {
+		for _, col := range j.Columns {
+			s, err := newSearcher(&rows[i], col, j.Effort, j.Cancelled)
+			if err != nil {
+				return nil, fmt.Errorf("cell %s: %w", key(rows[i].Name, col), err)
+			}
+			if k := known[s.cell.Search]; k != nil {
+				cell := *k
+				s.cell, s.known = &cell, true
+				s.cell.restore()
+				s.fresh = append(s.fresh, s.cell.Broken...)
+			}
+			b.cells = append(b.cells, s)
+		}
+	}
+	steps := []func() error{
+		func() error { return b.each((*searcher).own, func(s *searcher) bool { return !s.known }) },
+		b.round,
+		b.prove,
+		func() error {
+			return b.each((*searcher).rest, func(s *searcher) bool { return !s.known && s.cell.Verdict == Never && !s.cell.Complete })
+		},
+		b.round,
+		b.deepen,
+		b.again,
+		func() error { return b.each((*searcher).spread, func(s *searcher) bool { return !s.known }) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, err
+		}
+		if j.Cancelled.Load() {
+			break
+		}
+	}
+	list := make([]*Cell, len(b.cells))
+	for i, s := range b.cells {
+		if s.decided() {
+			list[i] = s.cell
+		}
+	}
+	return list, nil
+}
+
+// decided reports whether a cell was searched to its end.
+func (s *searcher) decided() bool {
+	return s.cell.Verdict == Sometimes || s.cell.Complete || s.cell.Deviations > 0
+}
+
+// each calls f for those cells that want it, by several goroutines.
+func (b *board) each(f func(*searcher) error, wants func(*searcher) bool) error {
+	var list []*searcher
+	for _, s := range b.cells {
+		if wants(s) {
+			list = append(list, s)
+		}
+	}
+	return b.j.each(len(list), func(i int) error { return f(list[i]) }, func(i int) string { return list[i].cell.key() })
+}
+
+// round tries what cells break on their neighbours, and what those break then on theirs.
+func (b *board) round() error {
+	for {
+		fresh := make(map[*searcher][]*Broken) // of this round: what comes of it waits for the next
+		n := 0
+		for _, s := range b.cells {
+			fresh[s] = s.fresh
+			n += len(s.fresh)
+			s.fresh = nil
+		}
+		if n == 0 || b.j.Cancelled.Load() {
+			return nil
+		}
+		err := b.each(func(s *searcher) error {
+			var list []*Broken
+			for _, o := range b.cells {
+				if neighbours(s, o) && !(s.known && o.known) { // else they were tried then
+					list = append(list, fresh[o]...)
+				}
+			}
+			return s.learn(list)
+		}, func(s *searcher) bool { return true })
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// prove runs every schedule there is where that isn't too much.
+func (b *board) prove() error {
+	var list [][]*searcher // by row and model of preemption
+	for i, s := range b.cells {
+		if i == 0 || b.cells[i-1].row.Name != s.row.Name || b.cells[i-1].column.Preempt != s.column.Preempt {
+			list = append(list, nil)
+		}
+		list[len(list)-1] = append(list[len(list)-1], s)
+	}
+	return b.j.each(len(list), func(i int) error { return prove(byFetch(list[i])) }, func(i int) string { return list[i][0].cell.key() })
+}
+
+// byFetch puts the cells of a row and a model of preemption at the places of their models of
+// fetch, in the order of Fetches.
+func byFetch(of []*searcher) []*searcher {
+	list := make([]*searcher, len(Fetches))
+	for _, s := range of {
+		list[slices.Index(Fetches, s.column.Fetch)] = s
+	}
+	return list
+}
+
+// deepen searches Nevers deeper that aren't proven and of whose row a cell is Sometimes, at the
+// offset of that, until nothing new comes of it.
+func (b *board) deepen() error {
+	for {
+		where := make(map[*searcher]int)
+		for _, s := range b.cells {
+			if offset, ok := b.sibling(s); ok {
+				where[s] = offset
+			}
+		}
+		if len(where) == 0 || b.j.Cancelled.Load() {
+			return nil
+		}
+		err := b.each(func(s *searcher) error { return s.deeper(where[s]) }, func(s *searcher) bool { _, ok := where[s]; return ok })
+		if err != nil {
+			return err
+		}
+		if err := b.round(); err != nil {
+			return err
+		}
+	}
+}
+
+// sibling returns the offset of the witness nearest to a Never that isn't proven: of the same
+// model of preemption, or of fetch, or else of any other cell of the row. false: there is none
+// but where it was searched deeper already.
+func (b *board) sibling(s *searcher) (offset int, ok bool) {
+	if s.effort.Deeper <= s.cell.Deviations || s.cell.Verdict != Never || s.cell.Complete || s.cell.Deeper != nil || len(s.deep) > 0 {
+		return 0, false
+	}
+	best := 0
+	for _, o := range b.cells {
+		if o.row.Name != s.row.Name || o.cell.Verdict != Sometimes || s.known && o.known {
+			continue
+		}
+		near := 1
+		switch {
+		case o.column.Preempt == s.column.Preempt:
+			near = 3
+		case o.column.Fetch == s.column.Fetch:
+			near = 2
+		}
+		if near > best {
+			best, offset = near, o.cell.Broken[0].Offset
+		}
+	}
+	return offset, best > 0
+}
 
 // again searches the cells that are Never and can't be, by what the others of their
 // rows are: nothing was wrong with them but that the search was too short.
-func (j *Job) again(rows []Row, cells []*Cell) error {
-	tried := make(map[int]bool)
+func (b *board) again() error {
+	tried := make(map[*searcher]bool)
 	for {
 		t := make(Table)
-		for _, c := range cells {
-			if c != nil {
-				t[key(c.Row, Column{c.Preempt, c.Fetch})] = c.Short()
+		for _, s := range b.cells {
+			t[s.cell.key()] = s.cell.Short()
+		}
+		var list []*searcher
+		for _, s := range b.cells {
+			if s.cell.Verdict == Never && !s.cell.Complete && !tried[s] && t.tooFew(s.row.Name, s.column) {
+				tried[s] = true
+				list = append(list, s)
 			}
 		}
-		var list []int
-		for i, c := range cells {
-			if r, col := &rows[i/len(j.Columns)], j.Columns[i%len(j.Columns)]; c != nil && c.Verdict == Never && !c.Complete && !tried[i] && t.tooFew(r.Name, col) {
-				tried[i] = true
-				list = append(list, i)
-			}
-		}
-		if len(list) == 0 {
+		if len(list) == 0 || b.j.Cancelled.Load() {
 			return nil
 		}
-		err := j.each(len(list), func(n int) error {
-			i := list[n]
-			c, err := searchDeeper(&rows[i/len(j.Columns)], j.Columns[i%len(j.Columns)], j.Effort, j.Cancelled)
-			if c != nil && c.Verdict == Sometimes {
-				cells[i] = c
-			}
+		err := b.each((*searcher).drawMore, func(s *searcher) bool { return slices.Contains(list, s) })
+		if err != nil {
 			return err
-		}, func(n int) string { return c0(rows, j.Columns, list[n]) })
-		if err != nil || j.Cancelled.Load() {
+		}
+		if err := b.round(); err != nil {
 			return err
 		}
 	}
@@ -197,18 +353,6 @@ func (j *Job) known() map[string]*Cell {
 	return known
 }
 
-func (j *Job) cell(r *Row, c Column, known map[string]*Cell) (*Cell, error) {
-	if k := known[r.key(c, j.Effort)]; k != nil {
-		cell := *k
-		return &cell, nil
-	}
-	found, err := search(r, c, j.Effort, j.Cancelled)
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
-}
-
 // ReadCells reads cells, each a JSON object, as they are printed. Errors name the line.
 func ReadCells(b []byte) (list []*Cell, err error) {
 	for i, line := range bytes.Split(b, []byte("\n")) {
@@ -221,15 +365,10 @@ func ReadCells(b []byte) (list []*Cell, err error) {
 		if err := d.Decode(c); err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
-		if c.Search == "" || c.Verdict != Never && c.Verdict != Sometimes {
+		if c.Search == "" || c.Verdict == Sometimes && len(c.Broken) == 0 || c.Verdict != Never && c.Verdict != Sometimes {
 			return nil, fmt.Errorf("line %d is no cell that kpsim matrix --json has printed", i+1)
 		}
 		list = append(list, c)
 	}
 	return list, nil
-}
-
-func c0(rows []Row, columns []Column, i int) string {
-	c := columns[i%len(columns)]
-	return rows[i/len(columns)].Name + " " + c.Preempt + " " + c.Fetch
 }

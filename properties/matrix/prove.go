@@ -1,0 +1,129 @@
+package matrix
+
+import (
+	"fmt"
+	"slices"
+)
+
+// prove runs every schedule there is of the Nevers of a row under a model of preemption, by
+// fetch. The model of fetch that allows the most comes first: what isn't broken under it isn't
+// under those that allow less. Where that is too much the full effort tries those, too.
+func prove(list []*searcher) error {
+	for k, s := range slices.Backward(list) {
+		if s == nil || s.known || s.cell.Verdict != Never || s.cell.Complete {
+			continue
+		}
+		if err := s.whole(); err != nil {
+			return err
+		}
+		for _, o := range list[:k] {
+			if s.cell.Complete && o != nil && !o.known && o.cell.Verdict == Never {
+				o.certified(s)
+			}
+		}
+		if s.effort.Deviations <= Quick.Deviations {
+			break
+		}
+	}
+	return nil
+}
+
+// certified gives a cell the certificate of another, whose model of fetch allows more.
+func (s *searcher) certified(o *searcher) {
+	c := s.cell
+	c.Complete, c.Offsets, c.All, c.Drawn, c.By = true, o.cell.Offsets, o.cell.All, 0, o.column.Fetch
+}
+
+// whole runs every schedule there is, at each offset that isn't like another; the last ones,
+// where most stores are made in two, take the most and come first.
+func (s *searcher) whole() error {
+	if s.effort.States == 0 {
+		return nil
+	}
+	own, err := s.apart()
+	if err != nil {
+		return err
+	}
+	all := uint64(0)
+	for _, offset := range slices.Backward(own) {
+		v, err := s.every(offset)
+		if err != nil {
+			return err
+		}
+		if s.cell.Verdict == Sometimes || !v.Complete {
+			return nil
+		}
+		all += v.Runs
+	}
+	c := s.cell
+	c.Complete, c.Offsets, c.All, c.Drawn = true, own, all, 0
+	return nil
+}
+
+// rest is the search of a Never of which not every schedule could be run: all of at most so many
+// deviations, and those drawn that weren't yet.
+func (s *searcher) rest() error {
+	own, err := s.apart()
+	if err != nil {
+		return err
+	}
+	all, drawn := uint64(0), s.cell.Drawn
+	for _, offset := range own {
+		v, err := s.bounded(offset, s.effort.Deviations, s.effort.Limit)
+		if err != nil {
+			return err
+		}
+		if s.cell.Verdict == Sometimes {
+			return nil
+		}
+		if !v.Complete {
+			return fmt.Errorf("%s: not complete for %d deviations, nothing found: nothing is decided", s.all[offset].Name, s.effort.Deviations)
+		}
+		all += v.Runs
+	}
+	if more := s.effort.Drawn/chunk - drawn/chunk; more > 0 {
+		for offset := range chunk {
+			if err := s.draw(offset, more, chunk); err != nil || s.cell.Verdict == Sometimes {
+				return err
+			}
+		}
+	}
+	c := s.cell
+	c.Deviations, c.All, c.Offsets = s.effort.Deviations, all, own
+	return nil
+}
+
+// deepest is how many deviations kpsim matrix searches a Never for at the offset of a Sometimes of
+// its row, and deepestRuns how many schedules that may take: else one deviation less counts.
+const (
+	deepest     = 4
+	deepestRuns = 150_000
+)
+
+// deeper searches a Never for more deviations at an offset.
+func (s *searcher) deeper(offset int) error {
+	s.deep = append(s.deep, offset)
+	v, err := s.bounded(offset, s.effort.Deeper, deepestRuns)
+	if err != nil || s.cell.Verdict == Sometimes {
+		return err
+	}
+	if d := s.cell.Deeper; v.Done > s.cell.Deviations && (d == nil || v.Done > d.Deviations) {
+		s.cell.Deeper = &Deeper{Deviations: v.Done, Offset: offset, All: v.Runs}
+	}
+	return nil
+}
+
+// manyMore draws so many times as many schedules for a Never that can't be.
+const manyMore = 20
+
+// drawMore draws more schedules for a cell, and nothing else.
+func (s *searcher) drawMore() error {
+	drawn := s.cell.Drawn
+	for offset := range chunk {
+		if err := s.draw(offset, manyMore*s.effort.Drawn/chunk, 0); err != nil || s.cell.Verdict == Sometimes {
+			return err
+		}
+	}
+	s.cell.Drawn = drawn
+	return nil
+}
