@@ -35,9 +35,9 @@ var (
 	rowReport    = regexp.MustCompile(`\]\(reports/([a-z0-9-]+)\.md\)`)
 )
 
-// claims reads the table. Its columns: claim, kernels, mutants and scenarios, traces,
+// readClaims reads the table. Its columns: claim, kernels, mutants and scenarios, traces,
 // reproducer, report. Of mutants and scenarios, mutants are in backquotes.
-func claims(t *testing.T) (list []claim) {
+func readClaims(t *testing.T) (list []claim) {
 	page, err := os.ReadFile(findingsPage)
 	require.NoError(t, err)
 	_, section, found := strings.Cut(string(page), "\n## In kernels\n")
@@ -85,7 +85,7 @@ func reproducers(t *testing.T) (names []string) {
 // TestFindingsComplete: each claim about kernels has a mutant, a scenario and a trace
 // that belong together, a reproducer, its log, and a report that says what a maintainer asks.
 func TestFindingsComplete(t *testing.T) {
-	list := claims(t)
+	list := readClaims(t)
 	var named []string
 	for _, c := range list {
 		t.Run(c.name, func(t *testing.T) {
@@ -193,6 +193,9 @@ func TestOnAKernelScripts(t *testing.T) {
 		require.Zero(t, status, "%s: %s", name, out)
 		require.Contains(t, out, "examples:", name)
 		require.Contains(t, out, "exit status:", name)
+		if slices.Contains(names, name) {
+			require.True(t, strings.HasPrefix(out, name+": "), out)
+		}
 	}
 	listed, status := bash(t, nil, onAKernel+"/run", "--list")
 	require.Zero(t, status, listed)
@@ -215,7 +218,7 @@ func TestOnAKernelScripts(t *testing.T) {
 		{bare, []string{"run", "enable-lost"}, "no qemu-system-x86_64 here: apt-get install qemu-system-x86"},
 		{bare, []string{"enable-lost", "6.1"}, "no qemu-system-x86_64 here"},
 		{nil, []string{"build-kernel"}, "usage: "},
-		{nil, []string{"build-kernel", "--fix", "all", "d"}, "--fix all"},
+		{nil, []string{"build-kernel", "--fix", "none", "d"}, "--fix none: there is none"},
 		{bare, []string{"build-kernel", t.TempDir()}, "no apt-get here"},
 	} {
 		args := slices.Clone(c.args)

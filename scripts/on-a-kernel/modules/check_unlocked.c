@@ -30,26 +30,36 @@ static void hold(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
 
 static struct ftrace_ops hold_ops = { .func = hold };
 
-/* Runs after kprobes' own notifier, which has the highest priority. */
-static int on_module(struct notifier_block *nb, unsigned long state, void *data)
+static bool is_target(void *data)
 {
-	struct module *m = data;
+	return !strcmp(((struct module *)data)->name, "check_unlocked_target");
+}
 
-	if (strcmp(m->name, "check_unlocked_target"))
-		return NOTIFY_DONE;
-	if (state == MODULE_STATE_COMING) {
-		/* The other notifiers are through: none wants jump_label_lock, which is held in hold. */
-		set_cpus_allowed_ptr(current, cpumask_of(0)); /* that task's CPU isn't the held one */
+/*
+ * Runs after that of jump labels, whose priority is 1 and which takes the lock that
+ * the held task has. From here on the module's task wants neither lock nor CPU of it.
+ */
+static int on_coming(struct notifier_block *nb, unsigned long state, void *data)
+{
+	if (state == MODULE_STATE_COMING && is_target(data)) {
+		set_cpus_allowed_ptr(current, cpumask_of(0));
 		WRITE_ONCE(coming, true);
 	}
-	if (state == MODULE_STATE_LIVE) {
+	return NOTIFY_DONE;
+}
+
+/* Runs after kprobes' own, which has the highest priority, and before that of jump labels. */
+static int on_live(struct notifier_block *nb, unsigned long state, void *data)
+{
+	if (state == MODULE_STATE_LIVE && is_target(data)) {
 		say("the module is live, kprobes' notifier has run");
 		WRITE_ONCE(live, true);
 	}
 	return NOTIFY_DONE;
 }
 
-static struct notifier_block notifier = { .notifier_call = on_module, .priority = -1 };
+static struct notifier_block coming_notifier = { .notifier_call = on_coming, .priority = -1 };
+static struct notifier_block live_notifier = { .notifier_call = on_live, .priority = 2 };
 
 static int register_when_there(void *unused)
 {
@@ -81,7 +91,9 @@ static int __init check_unlocked_init(void)
 	if (!err)
 		err = register_ftrace_function(&hold_ops);
 	if (!err)
-		err = register_module_notifier(&notifier);
+		err = register_module_notifier(&coming_notifier);
+	if (!err)
+		err = register_module_notifier(&live_notifier);
 	if (err)
 		return err;
 	registers = kthread_create(register_when_there, NULL, "registers");

@@ -33,6 +33,8 @@ static void step(const char *word)
 		say("kprobe_mutex is kept: %d", keep_mutex(1500));
 	else if (!strcmp(word, "done"))
 		done_with_mutex();
+	else if (!strcmp(word, "unregister"))
+		unregister_kprobe(&probe);
 	else
 		calls(word + strlen("calls "));
 }
