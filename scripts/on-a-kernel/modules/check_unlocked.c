@@ -14,6 +14,7 @@ static int handled(struct kprobe *p, struct pt_regs *regs)
 }
 
 static struct kprobe probe = { .symbol_name = "check_unlocked_init_text", .pre_handler = handled };
+static struct kprobe late = { .pre_handler = handled }; /* the control */
 
 /* Keeps the task at the entry of jump_label_unlock, with interrupts on, 20 s at most. */
 static void hold(unsigned long ip, unsigned long parent, struct ftrace_ops *ops, struct ftrace_regs *regs)
@@ -69,6 +70,8 @@ static int register_when_there(void *unused)
 		msleep(1);
 	err = register_kprobe(&probe);
 	say("register_kprobe = %d, at %px", err, probe.addr);
+	late.addr = probe.addr + 5;
+	say("one more, now that it is live: register_kprobe = %d", register_kprobe(&late));
 	return 0;
 }
 
