@@ -6,7 +6,7 @@
 #include <linux/uaccess.h>
 
 static struct task_struct *registers;
-static bool was_held, coming, live;
+static bool looked, was_held, coming, live;
 
 static int handled(struct kprobe *p, struct pt_regs *regs)
 {
@@ -16,12 +16,19 @@ static int handled(struct kprobe *p, struct pt_regs *regs)
 static struct kprobe probe = { .symbol_name = "check_unlocked_init_text", .pre_handler = handled };
 static struct kprobe late = { .pre_handler = handled }; /* the control */
 
-/* Keeps the task at the entry of jump_label_unlock, with interrupts on, 20 s at most. */
+/* jump_label_unlock is the last that the look at the address calls. */
+static void on_look(unsigned long ip, unsigned long parent, struct ftrace_ops *ops, struct ftrace_regs *regs)
+{
+	if (current == registers)
+		looked = true;
+}
+
+/* Keeps the task at the entry of its next mutex_lock, which is kprobe_mutex', 20 s at most; interrupts are on. */
 static void hold(unsigned long ip, unsigned long parent, struct ftrace_ops *ops, struct ftrace_regs *regs)
 {
 	unsigned long end = jiffies + 20 * HZ;
 
-	if (current != registers || was_held)
+	if (current != registers || !looked || was_held)
 		return;
 	was_held = true;
 	say("the address was looked at; the module is coming; kprobe_mutex isn't taken");
@@ -29,38 +36,36 @@ static void hold(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
 		cpu_relax();
 }
 
+static struct ftrace_ops look_ops = { .func = on_look };
 static struct ftrace_ops hold_ops = { .func = hold };
+
+static int trace(struct ftrace_ops *ops, char *function)
+{
+	return ftrace_set_filter(ops, function, strlen(function), 1) ?: register_ftrace_function(ops);
+}
 
 static bool is_target(void *data)
 {
 	return !strcmp(((struct module *)data)->name, "check_unlocked_target");
 }
 
-/*
- * Runs after that of jump labels, whose priority is 1 and which takes the lock that
- * the held task has. From here on the module's task wants neither lock nor CPU of it.
- */
-static int on_coming(struct notifier_block *nb, unsigned long state, void *data)
+/* Runs after kprobes' own, whose priority is 0. The module's task keeps off the CPU that is held. */
+static int on_module(struct notifier_block *nb, unsigned long state, void *data)
 {
-	if (state == MODULE_STATE_COMING && is_target(data)) {
+	if (!is_target(data))
+		return NOTIFY_DONE;
+	if (state == MODULE_STATE_COMING) {
 		set_cpus_allowed_ptr(current, cpumask_of(0));
 		WRITE_ONCE(coming, true);
 	}
-	return NOTIFY_DONE;
-}
-
-/* Runs after kprobes' own, which has the highest priority, and before that of jump labels. */
-static int on_live(struct notifier_block *nb, unsigned long state, void *data)
-{
-	if (state == MODULE_STATE_LIVE && is_target(data)) {
+	if (state == MODULE_STATE_LIVE) {
 		say("the module is live, kprobes' notifier has run");
 		WRITE_ONCE(live, true);
 	}
 	return NOTIFY_DONE;
 }
 
-static struct notifier_block coming_notifier = { .notifier_call = on_coming, .priority = -1 };
-static struct notifier_block live_notifier = { .notifier_call = on_live, .priority = 2 };
+static struct notifier_block notifier = { .notifier_call = on_module, .priority = -1 };
 
 static int register_when_there(void *unused)
 {
@@ -89,14 +94,10 @@ HAS_STEPS;
 
 static int __init check_unlocked_init(void)
 {
-	int err = ftrace_set_filter(&hold_ops, "jump_label_unlock", strlen("jump_label_unlock"), 1);
+	int err = trace(&look_ops, "jump_label_unlock") ?: trace(&hold_ops, "mutex_lock");
 
 	if (!err)
-		err = register_ftrace_function(&hold_ops);
-	if (!err)
-		err = register_module_notifier(&coming_notifier);
-	if (!err)
-		err = register_module_notifier(&live_notifier);
+		err = register_module_notifier(&notifier);
 	if (err)
 		return err;
 	registers = kthread_create(register_when_there, NULL, "registers");
