@@ -6,6 +6,7 @@
 JUMPABLE(disarm_lost_f);
 
 static int hits;
+module_param(hits, int, 0444); /* of the last calls */
 
 static int count(struct kprobe *p, struct pt_regs *regs)
 {
