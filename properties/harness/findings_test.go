@@ -158,7 +158,7 @@ func TestReportsQuoteLogs(t *testing.T) {
 			case strings.HasPrefix(line, "```"):
 				in = !in
 			case in && line != "" && line != "...":
-				require.Contains(t, logs.String(), line, name)
+				require.True(t, strings.Contains(logs.String(), line), "%s: no log has %q", name, line)
 				quoted++
 			}
 		}
