@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The pages for people, README.md and docs/*.md, are tests. Of a block, fenced or indented
+// The pages for people, README.md, docs/*.md and docs/reports/*.md, are tests. Of a block, fenced or indented
 // by four, each line that begins like commandStart is a command, or, if the first one begins
 // with $, each that does. It is run, and the lines below it, up to the next one, are what it
 // prints, on standard output and error. A line ... stands for any number of lines, ... within
@@ -285,7 +285,9 @@ func pages(t *testing.T) []string {
 	list, err := filepath.Glob("../../docs/*.md")
 	require.NoError(t, err)
 	require.NotEmpty(t, list)
-	return append(list, "../../README.md")
+	reports, err := filepath.Glob("../../docs/reports/*.md")
+	require.NoError(t, err)
+	return append(append(list, reports...), "../../README.md")
 }
 
 // pageScripts makes a script of each page, which reads it.
@@ -297,6 +299,9 @@ func pageScripts(t *testing.T, pages []string) testscript.Params {
 		path, err := filepath.Abs(page)
 		require.NoError(t, err)
 		name := strings.TrimSuffix(filepath.Base(page), ".md") + ".txt"
+		if filepath.Base(filepath.Dir(page)) == "reports" {
+			name = "report-" + name
+		}
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("page '"+path+"'\n"), 0o644))
 	}
 	return testscript.Params{

@@ -80,7 +80,7 @@ static int caller(void *unused)
 
 	while (!READ_ONCE(stop)) {
 		while (!READ_ONCE(go) && !READ_ONCE(stop))
-			cpu_relax();
+			cond_resched(); /* without preemption RCU waits for this task */
 		if (READ_ONCE(stop))
 			break;
 		WRITE_ONCE(go, false);

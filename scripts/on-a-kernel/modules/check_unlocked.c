@@ -6,7 +6,7 @@
 #include <linux/uaccess.h>
 
 static struct task_struct *registers;
-static bool was_held, coming, live;
+static bool looked, was_held, coming, live;
 
 static int handled(struct kprobe *p, struct pt_regs *regs)
 {
@@ -14,13 +14,21 @@ static int handled(struct kprobe *p, struct pt_regs *regs)
 }
 
 static struct kprobe probe = { .symbol_name = "check_unlocked_init_text", .pre_handler = handled };
+static struct kprobe late = { .pre_handler = handled }; /* the control */
 
-/* Keeps the task at the entry of jump_label_unlock, with interrupts on, 20 s at most. */
+/* jump_label_unlock is the last that the look at the address calls. */
+static void on_look(unsigned long ip, unsigned long parent, struct ftrace_ops *ops, struct ftrace_regs *regs)
+{
+	if (current == registers)
+		looked = true;
+}
+
+/* Keeps the task at the entry of its next mutex_lock, which is kprobe_mutex', 20 s at most; interrupts are on. */
 static void hold(unsigned long ip, unsigned long parent, struct ftrace_ops *ops, struct ftrace_regs *regs)
 {
 	unsigned long end = jiffies + 20 * HZ;
 
-	if (current != registers || was_held)
+	if (current != registers || !looked || was_held)
 		return;
 	was_held = true;
 	say("the address was looked at; the module is coming; kprobe_mutex isn't taken");
@@ -28,18 +36,26 @@ static void hold(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
 		cpu_relax();
 }
 
+static struct ftrace_ops look_ops = { .func = on_look };
 static struct ftrace_ops hold_ops = { .func = hold };
 
-/* Runs after kprobes' own notifier, which has the highest priority. */
+static int trace(struct ftrace_ops *ops, char *function)
+{
+	return ftrace_set_filter(ops, function, strlen(function), 1) ?: register_ftrace_function(ops);
+}
+
+static bool is_target(void *data)
+{
+	return !strcmp(((struct module *)data)->name, "check_unlocked_target");
+}
+
+/* Runs after kprobes' own, whose priority is 0. The module's task keeps off the CPU that is held. */
 static int on_module(struct notifier_block *nb, unsigned long state, void *data)
 {
-	struct module *m = data;
-
-	if (strcmp(m->name, "check_unlocked_target"))
+	if (!is_target(data))
 		return NOTIFY_DONE;
 	if (state == MODULE_STATE_COMING) {
-		/* The other notifiers are through: none wants jump_label_lock, which is held in hold. */
-		set_cpus_allowed_ptr(current, cpumask_of(0)); /* that task's CPU isn't the held one */
+		set_cpus_allowed_ptr(current, cpumask_of(0));
 		WRITE_ONCE(coming, true);
 	}
 	if (state == MODULE_STATE_LIVE) {
@@ -59,6 +75,8 @@ static int register_when_there(void *unused)
 		msleep(1);
 	err = register_kprobe(&probe);
 	say("register_kprobe = %d, at %px", err, probe.addr);
+	late.addr = probe.addr + 5;
+	say("one more, now that it is live: register_kprobe = %d", register_kprobe(&late));
 	return 0;
 }
 
@@ -76,10 +94,8 @@ HAS_STEPS;
 
 static int __init check_unlocked_init(void)
 {
-	int err = ftrace_set_filter(&hold_ops, "jump_label_unlock", strlen("jump_label_unlock"), 1);
+	int err = trace(&look_ops, "jump_label_unlock") ?: trace(&hold_ops, "mutex_lock");
 
-	if (!err)
-		err = register_ftrace_function(&hold_ops);
 	if (!err)
 		err = register_module_notifier(&notifier);
 	if (err)

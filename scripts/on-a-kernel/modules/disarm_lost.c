@@ -6,6 +6,7 @@
 JUMPABLE(disarm_lost_f);
 
 static int hits;
+module_param(hits, int, 0444); /* of the last calls */
 
 static int count(struct kprobe *p, struct pt_regs *regs)
 {
@@ -33,6 +34,8 @@ static void step(const char *word)
 		say("kprobe_mutex is kept: %d", keep_mutex(1500));
 	else if (!strcmp(word, "done"))
 		done_with_mutex();
+	else if (!strcmp(word, "unregister"))
+		unregister_kprobe(&probe);
 	else
 		calls(word + strlen("calls "));
 }

@@ -17,6 +17,8 @@ static int calls; /* of the handler */
 module_param(calls, int, 0);
 static int more; /* so many more than a CPU has instances, unless calls is given */
 module_param(more, int, 0);
+static bool leak; /* unregister after the interruption, and see whether the pool is freed */
+module_param(leak, bool, 0);
 static bool undirected; /* NMIs, at any time */
 module_param(undirected, bool, 0);
 
@@ -112,6 +114,10 @@ static int directed(void *unused)
 	WRITE_ONCE(armed, true);
 	objpool_last_f(1);
 	show("after it");
+	if (leak) {
+		complete(&finished);
+		return 0;
+	}
 	objpool_last_f(1);
 	show("after the next call");
 	say("a call that is %d deep", instances + 1);
@@ -119,6 +125,33 @@ static int directed(void *unused)
 	show("at the end");
 	complete(&finished);
 	return 0;
+}
+
+static int freed; /* pools */
+
+static int on_free(struct kprobe *p, struct pt_regs *regs)
+{
+	freed++;
+	return 0;
+}
+
+static struct kprobe free_probe = { .symbol_name = "rethook_fini_pool", .pre_handler = on_free };
+
+/* Unregisters the probe, and registers it anew and unregisters it, as the control. */
+static void unregister_both(void)
+{
+	int err = register_kprobe(&free_probe);
+
+	unregister_kretprobe(&probe);
+	msleep(5000);
+	say("unregistered after the interruption: %d of 1 pool was freed", freed);
+	freed = 0;
+	probe = (struct kretprobe){ .kp.symbol_name = "objpool_last_f", .handler = on_return };
+	err = err ?: register_kretprobe(&probe);
+	objpool_last_f(1);
+	unregister_kretprobe(&probe);
+	msleep(5000);
+	say("unregistered without one: %d of 1 pool was freed, %d", freed, err);
 }
 
 static int run_directed(void)
@@ -143,6 +176,8 @@ static int run_directed(void)
 		give_up();
 	}
 	perf_event_release_kernel(e);
+	if (leak)
+		unregister_both();
 	return 0;
 }
 #else
@@ -213,7 +248,7 @@ static int __init objpool_last_init(void)
 		return err;
 	instances = probe.maxactive / num_possible_cpus();
 	calls = calls ?: instances + more;
-	say("registered, %d instances a CPU; the handler makes %d calls", instances, calls);
+	say("registered, %d instances a CPU; calls of the handler: %d", instances, calls);
 	set_cpus_allowed_ptr(current, cpumask_of(0));
 	return undirected ? run_undirected() : run_directed();
 }
