@@ -10,7 +10,7 @@ import (
 // answered with two words of 64 bits, a bit a CPU and a bit a source.
 const (
 	MaxCPUs    = 64
-	MaxSources = 64
+	MaxSources = 63 // the optimizer's timer is one more
 	MaxTasks   = 200
 	MaxProbes  = 1000
 	MaxLabels  = 200
