@@ -152,7 +152,7 @@ func (c *verifyCmd) verify(p *program, j *job, what string) (*proved, error) {
 	line := p.watch(what, c.Runs)
 	defer line.clear()
 	proof := harness.Proof{
-		Spec: harness.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop},
+		Spec:   harness.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop},
 		Memory: c.Memory << 20, Full: c.Full, Classes: c.By == "classes", All: c.All, Deviations: deviationsDefault,
 	}
 	if c.Deviations != nil {

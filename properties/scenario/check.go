@@ -23,7 +23,7 @@ const (
 	MaxArgs    = 6    // the registers of the calling convention
 	MaxRepeat  = 1_000_000
 	MaxAtMost  = 1000
-	MaxBudget  = 1 << 30
+	MaxBudget  = 50_000_000 // boundaries of one run: half a minute, more with many hits, and some hundred MB
 	MaxCode    = 1 << 16 // bytes of one function
 	MaxData    = 1 << 19 // bytes of one block
 	MaxMemory  = 1 << 22 // bytes of all blocks, with the copies that each CPU has
