@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -87,7 +88,7 @@ func TestEveryFlag(t *testing.T) {
 	kpsim := thisProgram(t)
 	trace, err := filepath.Abs(corpusTrace)
 	require.NoError(t, err)
-	values := []string{"0", "-1", "2147483648", "4294967296", "1000000000000000000", "9223372036854775808", "18446744073709551615"}
+	values := []string{"0", "-1", "4294967296", "1000000000000000000", "18446744073709551615"}
 	var c commands
 	walkFlags(newParser(&c, io.Discard, io.Discard).Model.Node, func(at *kong.Node, f *kong.Flag) {
 		least, most, ok := rangeOf(f.Value)
@@ -96,25 +97,32 @@ func TestEveryFlag(t *testing.T) {
 		words := short[name]
 		require.NotEmpty(t, words, name)
 		isTime := f.Target.Type() == reflect.TypeFor[time.Duration]()
-		for _, v := range append(values, least, most) {
-			if isTime && !strings.ContainsAny(v, "smh") {
-				v += "s"
-			}
-			args := strings.Fields(strings.ReplaceAll(words, "TRACE", trace))
-			args = append(args, "--"+f.Name+"="+v)
-			e := interruptedAfter(t, kpsim, 400*time.Millisecond, args...)
-			require.Contains(t, []int{exitOK, exitAgainst, exitBadInput, exitInterrupted}, e.status, "%v: %s", args, e.stderr)
-			require.NotContains(t, e.stderr, "bug of the simulator", args)
-			require.Less(t, e.took, 3*time.Second, args)
-			require.Less(t, e.memory, int64(500<<20), args)
-			if e.status == exitBadInput {
-				require.Equal(t, 1, strings.Count(e.stderr, "\n"), "%v: %s", args, e.stderr)
-			}
-			if n := end(v); n != nil && (n.Cmp(end(least)) < 0 || n.Cmp(end(most)) > 0) {
-				require.Equal(t, exitBadInput, e.status, args)
-				require.Contains(t, e.stderr, "--"+f.Name+": ", args)
-			}
+		tried := slices.Concat(values, []string{most})
+		if !slices.Contains(values, least) {
+			tried = append(tried, least)
 		}
+		t.Run(name+" --"+f.Name, func(t *testing.T) {
+			t.Parallel()
+			for _, v := range tried {
+				if isTime && !strings.ContainsAny(v, "smh") {
+					v += "s"
+				}
+				args := strings.Fields(strings.ReplaceAll(words, "TRACE", trace))
+				args = append(args, "--"+f.Name+"="+v)
+				e := interruptedAfter(t, kpsim, 200*time.Millisecond, args...)
+				require.Contains(t, []int{exitOK, exitAgainst, exitBadInput, exitInterrupted}, e.status, "%v: %s", args, e.stderr)
+				require.NotContains(t, e.stderr, "bug of the simulator", args)
+				require.Less(t, e.took, 3*time.Second, args)
+				require.Less(t, e.memory, int64(500<<20), args)
+				if e.status == exitBadInput {
+					require.Equal(t, 1, strings.Count(e.stderr, "\n"), "%v: %s", args, e.stderr)
+				}
+				if n := end(v); n != nil && (n.Cmp(end(least)) < 0 || n.Cmp(end(most)) > 0) {
+					require.Equal(t, exitBadInput, e.status, args)
+					require.Contains(t, e.stderr, "--"+f.Name+": ", args)
+				}
+			}
+		})
 	})
 }
 

@@ -36,7 +36,7 @@ var numeric = []string{
 // soon and doesn't panic.
 func TestEveryNumber(t *testing.T) {
 	for _, line := range numeric {
-		for _, n := range []string{"0", "(-1)", "(1 << 16)", "(1 << 20)", "(1 << 31)", "(1 << 32)", "1000000000000000000", "(1 << 63)", "-(1 << 63)", "((1 << 64) - 1)", "(1 << 200)"} {
+		for _, n := range []string{"0", "(-1)", "(1 << 20)", "(1 << 32)", "1000000000000000000", "(1 << 63)", "-(1 << 63)", "((1 << 64) - 1)", "(1 << 200)"} {
 			src := "v = text('v', '0f 1f 44 00 00 90 c3')\nd = data('d', size = 64)\ntask(ops = [call(v)])\n" + strings.ReplaceAll(line, "N", n)
 			begin := cpu(t)
 			_, err := scenario.Load("n.star", []byte(src), scenario.OpenBuiltin)
