@@ -1,7 +1,6 @@
 package harness_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,20 +32,6 @@ func TestVerifyManyMovers(t *testing.T) {
 	require.EqualError(t, err, "crowded: --full --by classes tells 64 CPUs, interrupts and sources apart at most; give --by states, or fewer cpus")
 }
 
-// What is proved with all movers in one crowd is what is proved when they are told apart:
-// a race among many CPUs is found.
-func TestVerifyCrowdFinds(t *testing.T) {
-	src, err := scenario.LoadBuiltin("torn-jump")
-	require.NoError(t, err)
-	text := strings.Replace(src.String(), "cpus = 2", "cpus = 64", 1)
-	require.Contains(t, text, "cpus = 64")
-	sc, err := scenario.Load("wide.star", []byte(text), nil)
-	require.NoError(t, err)
-	v, err := harness.Verify(harness.Proof{Spec: harness.Spec{Scenario: sc, Runs: 500, Seed: 1, Workers: 1}, Deviations: 2})
-	require.NoError(t, err)
-	require.NotZero(t, v.Violations)
-}
-
 // At its bound a search stops with what it has, at the same run whatever the workers.
 func TestVerifyMemory(t *testing.T) {
 	sc, err := scenario.LoadBuiltin("safe-none")
@@ -70,16 +55,16 @@ func TestVerifyMemory(t *testing.T) {
 
 // A storm keeps nothing of a program that broke nothing.
 func TestStormKeepsNothing(t *testing.T) {
-	s := harness.Storm{Machine: scenario.StormMachines()[0], Seed: 1, Runs: 1, Programs: 300, Workers: 2}
+	s := harness.Storm{Machine: scenario.StormMachines()[0], Seed: 1, Runs: 1, Programs: 60, Workers: 2}
 	all, err := harness.RunStorm(s)
 	require.NoError(t, err)
-	s.Programs, s.Workers = 150, 1
+	s.Programs, s.Workers = 30, 1
 	sum := harness.NewStormed()
 	for range 2 {
 		part, err := harness.RunStorm(s)
 		require.NoError(t, err)
 		sum.Add(part)
-		s.Seed += 150
+		s.Seed += 30
 	}
 	require.Equal(t, all, sum, "in whatever order programs end")
 }
