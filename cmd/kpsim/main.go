@@ -78,6 +78,8 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run is main without its exit.
 func run(args []string, stdout, stderr io.Writer) int {
+	p := newProgram(stdout, stderr)
+	defer p.listen()() // from the beginning
 	var c commands
 	parser := newParser(&c, stdout, stderr)
 	ctx, err := parser.Parse(meant(parser.Model.Node, args))
@@ -89,7 +91,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "kpsim: %v\n", err)
 		return exitBadInput
 	}
-	return newProgram(stdout, stderr).do(ctx.Selected().Target.Addr().Interface().(command))
+	return p.do(ctx.Selected().Target.Addr().Interface().(command))
 }
 
 // meant is the command line in kpsim's own words, where one of other programs' was typed:
@@ -140,7 +142,6 @@ func (p *program) do(c command) (status int) {
 			status = exitBug
 		}
 	}()
-	defer p.listen()()
 	status, err := c.run(p)
 	if err != nil && !p.lostBy(err) {
 		fmt.Fprintf(p.err, "kpsim: %v\n", err)
