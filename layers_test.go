@@ -49,6 +49,7 @@ var layers = []layer{
 	{pkg: "scripts/remove-lines", free: []string{"*"}},                    // runs the tests
 	{pkg: "cmd/kpsim/page", free: []string{"*"}},                          // plots
 	{pkg: "cmd/kpsim/page/pagetest", free: []string{"*"}},                 // runs a browser
+	{pkg: "cmd/kpsim/docstest", free: []string{"*"}},                      // its tests run kpsim
 	{pkg: "cmd/kpsim/viewer", may: []string{"traces", "traces/view", "cmd/kpsim/page"}, free: []string{"*"}},
 	{pkg: "cmd/kpsim", may: []string{"*", "cmd/kpsim/page", "cmd/kpsim/viewer"}, free: []string{"*"}},
 }

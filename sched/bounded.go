@@ -98,6 +98,12 @@ func (b *Bounded) Stats() BoundedStats {
 	return s
 }
 
+// Bytes is about how much memory the search takes, as States.Bytes.
+func (b *Bounded) Bytes() int {
+	const seenBytes = 80 // a key, and what a map has to spare
+	return len(b.seen) * seenBytes
+}
+
 // Progress returns how much of the tree that is known so far was run, in
 // millionths: each of the ways that lead on from a run counts the same.
 func (b *Bounded) Progress() uint64 {

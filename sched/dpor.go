@@ -73,6 +73,7 @@ type Full struct {
 
 	failures   []failed
 	interrupts bool        // not all movers are CPUs
+	crowded    bool        // there are more than have a number
 	asked      bool        // there were questions that are no Step
 	every      bool        // every mover is tried at every node (dpor_every.go)
 	learned    []footprint // what each mover but the CPUs has touched in an event, all together
@@ -203,7 +204,7 @@ func (f *Full) String() string { return "full" }
 
 // Begin implements Strategy. Runs are taken in order.
 func (f *Full) Begin(i uint64) bool {
-	if f.complete {
+	if f.complete || f.crowded {
 		return false
 	}
 	if i != f.next {
@@ -225,10 +226,10 @@ func (f *Full) End(uint64) { f.end(false) }
 func (f *Full) Cut() { f.end(true) }
 
 func (f *Full) end(cut bool) {
-	if f.open {
+	if f.open && !f.crowded {
 		f.close(nil)
 	}
-	if f.turn() {
+	if f.crowded || f.turn() {
 		return
 	}
 	if f.n < f.kept {
@@ -265,8 +266,11 @@ func (f *Full) end(cut bool) {
 
 // Choose implements sim.Chooser.
 func (f *Full) Choose(p *sim.Point) (pick, hold int) {
-	if f.blocked {
+	switch {
+	case f.blocked:
 		return enough(p), 0
+	case f.crowd(&p.Moves, 0):
+		return 0, 0
 	}
 	if p.Kind != sim.Step {
 		return f.answer(p), 0
@@ -289,7 +293,7 @@ func (f *Full) Choose(p *sim.Point) (pick, hold int) {
 // Learn tells what a mover's step has touched, in a run of another strategy. What
 // is known of the movers that can be kept from moving makes the search shorter.
 func (f *Full) Learn(mv sim.Mover, touched []sim.Touch) {
-	if mv < sim.MoverIPI {
+	if mv < sim.MoverIPI || f.crowd(nil, mv) {
 		return
 	}
 	fp := &f.learned[f.numberOf(mv)]
@@ -309,7 +313,7 @@ func (f *Full) know() {
 
 // Stepped implements sim.Observer.
 func (f *Full) Stepped(mv sim.Mover, touched []sim.Touch) {
-	if f.blocked || !f.goesOn(mv) {
+	if f.blocked || f.crowd(nil, mv) || !f.goesOn(mv) {
 		return
 	}
 	if len(touched) > 0 {

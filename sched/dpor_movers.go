@@ -17,12 +17,43 @@ func (f *Full) numbers(moves *[3]uint64) (set uint64) {
 	return set
 }
 
+// Crowded reports whether more than 64 CPUs, interrupts and sources have moved, or
+// could: the search has ended, and isn't complete.
+func (f *Full) Crowded() bool { return f.crowded }
+
+// crowd notes that there is no number for one of moves, or for mv. After that all
+// questions have the default answer.
+func (f *Full) crowd(moves *[3]uint64, mv sim.Mover) bool {
+	if f.crowded {
+		return true
+	}
+	more := 0
+	if moves == nil {
+		more = b2i(f.number[mv] == 0)
+	} else if *moves != f.moves {
+		for w, m := range moves {
+			for ; m != 0; m &= m - 1 {
+				more += b2i(f.number[w*sim.MaxCPUs+bits.TrailingZeros64(m)] == 0)
+			}
+		}
+	}
+	f.crowded = more > 0 && len(f.movers)+more > MostMovers
+	return f.crowded
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // numberOf numbers movers from 0, in the order they are first seen.
 func (f *Full) numberOf(mv sim.Mover) uint8 {
 	if i := f.number[mv]; i != 0 {
 		return i - 1
 	}
-	if len(f.movers) == 64 {
+	if len(f.movers) == MostMovers {
 		sim.Bug("full: more than 64 movers")
 	}
 	f.movers = append(f.movers, mv)

@@ -14,12 +14,17 @@ type Way struct {
 // which they are come to. The run that came there is not over yet.
 func (s *States) Check(every int, f func(first, again Way)) { s.every, s.merged = every, f }
 
+// What a way takes.
+const wayBytes, choiceBytes = 64, 40
+
 // pickOut keeps the way to a new state if it is one of those to be checked.
 func (s *States) pickOut(seq uint64) int32 {
 	if s.every == 0 || len(s.seen)%s.every != 0 {
 		return 0
 	}
-	s.first = append(s.first, s.way(seq))
+	w := s.way(seq)
+	s.first = append(s.first, w)
+	s.firstBytes += wayBytes + cap(w.Points)*choiceBytes
 	return int32(len(s.first))
 }
 

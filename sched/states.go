@@ -79,6 +79,8 @@ type States struct {
 	merged func(first, again Way)
 	first  []Way
 
+	firstBytes int // what they take
+
 	complete bool
 	all      Ways
 	stats    StatesStats
@@ -140,7 +142,7 @@ func (s *States) Grew() bool {
 // they were known to.
 func (s *States) Restart() {
 	clear(s.seen)
-	s.first = s.first[:0]
+	s.first, s.firstBytes = s.first[:0], 0
 	s.points = s.points[:0]
 	s.complete, s.all, s.stats = false, Ways{}, StatesStats{}
 }
@@ -154,6 +156,13 @@ func (s *States) Stats() StatesStats {
 	t.States, t.Ways = len(s.seen), s.all
 	return t
 }
+
+// stateBytes is what a state takes in seen, with what a map has to spare.
+const stateBytes = 128
+
+// Bytes is about how much memory the search takes: counted, so that it is the same on
+// every computer. What it takes for the run at hand has its own bound, the run's.
+func (s *States) Bytes() int { return len(s.seen)*stateBytes + s.firstBytes }
 
 // Progress returns how much of the tree that is known so far was run, in
 // millionths: each of the ways that lead on from a point counts the same.

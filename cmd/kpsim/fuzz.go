@@ -126,7 +126,7 @@ func (c *fuzzCmd) check() error {
 // all runs batches of programs until there were enough, and tells of each property the
 // first that broke it.
 func (c *fuzzCmd) all(p *program, s harness.Storm) (*harness.Stormed, error) {
-	programs := max((c.Runs+c.Each-1)/c.Each, 1)
+	programs := (c.Runs + c.Each - 1) / c.Each // neither overflows: see their ranges
 	runs := programs * c.Each
 	if c.For > 0 {
 		programs, runs = ^uint64(0), 0

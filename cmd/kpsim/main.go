@@ -78,9 +78,10 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run is main without its exit.
 func run(args []string, stdout, stderr io.Writer) int {
-	var c commands
 	p := newProgram(stdout, stderr)
 	defer p.flush()
+	defer p.listen()() // from the beginning
+	var c commands
 	parser := newParser(&c, p.out, p.err)
 	ctx, err := parser.Parse(meant(parser.Model.Node, args))
 	if err != nil {
@@ -142,7 +143,6 @@ func (p *program) do(c command) (status int) {
 			status = exitBug
 		}
 	}()
-	defer p.listen()()
 	status, err := c.run(p)
 	if err != nil && !p.lostBy(err) {
 		fmt.Fprintf(p.err, "kpsim: %v\n", err)

@@ -15,7 +15,7 @@ import (
 type matrixCmd struct {
 	Rows       []string `arg:"" optional:"" name:"row" help:"Rows, as jump/sched/breakpoint, or the beginnings of their names, as jump or jump/sched. None: all."`
 	Full       bool     `xor:"bound" help:"For each Never run every schedule there is, by states, or, if those are too many, all of at most 3 deviations. Takes what it takes."`
-	Deviations *int     `range:"0..99" xor:"bound" placeholder:"K" help:"Run all schedules of at most K deviations for each Never, and prove nothing else. Default: 2, and every schedule where these are few."`
+	Deviations *int     `range:"1..99" xor:"bound" placeholder:"K" help:"Run all schedules of at most K deviations for each Never, and prove nothing else. Default: 2, and every schedule where these are few."`
 	Drawn      *uint64  `range:"1..1000000000000" placeholder:"N" help:"How many schedules are drawn for each Never, over all offsets. Default: 40000. Fewer prove less, and the table says so."`
 	Seed       uint64   `range:"0..18446744073709551615" default:"1" help:"What they are drawn from."`
 	Workers    int      `range:"0..64" placeholder:"N" help:"How many cells are searched at once. Default: one a processor. Changes no result."`

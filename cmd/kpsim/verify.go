@@ -18,6 +18,7 @@ type verifyCmd struct {
 	By         string   `enum:"states,classes" default:"states" placeholder:"WHAT" help:"What makes two schedules one. states: they come to the same state. classes: they differ only in the order of steps that commute."`
 	All        bool     `help:"Go on after something was broken."`
 	Runs       uint64   `range:"0..1000000000000" placeholder:"N" help:"Stop after N schedules: then it isn't complete. Default: when all are run."`
+	Memory     int      `default:"2048" range:"1..1048576" placeholder:"MB" help:"Stop when what is known of the states takes so many megabytes, as the program counts it: then it isn't complete. Default: 2048."`
 	Workers    int      `range:"0..64" placeholder:"N" help:"With --by classes and without --full: how many schedules are run at once. Default: one a processor. Changes no result."`
 	Fetch      string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Edition    string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
@@ -106,6 +107,9 @@ func (c *verifyCmd) check() error {
 	return err
 }
 
+// memoryDefault and memoryMost are of --memory, in megabytes.
+const memoryDefault, memoryMost = 2048, 1 << 20
+
 // deviationsMost is more than can be run of anything.
 const deviationsMost = 99
 
@@ -128,6 +132,7 @@ type proved struct {
 	States      int               `json:"states,omitempty"`             // that were told apart
 	Circles     uint64            `json:"circles,omitempty"`            // schedules that come to a state again: they have no end
 	Checked     uint64            `json:"merges_checked,omitempty"`     // of the pruned
+	Filled      bool              `json:"memory_full,omitempty"`        // so it isn't complete
 	Without     string            `json:"schedules_unmerged,omitempty"` // how many there are
 	Broken      map[string]uint64 `json:"broken,omitempty"`
 	After       map[string]uint64 `json:"after_another,omitempty"` // of these, those in schedules that had broken another property before
@@ -154,8 +159,8 @@ func (c *verifyCmd) verify(p *program, j *job, what string) (*proved, error) {
 	line := p.watch(what, c.Runs)
 	defer line.clear()
 	proof := harness.Proof{
-		Spec: harness.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop, Ignore: c.ignored, Past: c.past()},
-		Full: c.Full, Classes: c.By == "classes", All: c.All || c.AllProperties, Deviations: deviationsDefault,
+		Spec:   harness.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop, Ignore: c.ignored, Past: c.past()},
+		Memory: c.Memory << 20, Full: c.Full, Classes: c.By == "classes", All: c.All || c.AllProperties, Deviations: deviationsDefault,
 	}
 	if c.Deviations != nil {
 		proof.Deviations = *c.Deviations
@@ -214,6 +219,9 @@ func (c *verifyCmd) line(j *job, bound *int, more ...string) string {
 	if c.All {
 		words = append(words, "--all")
 	}
+	if c.Memory != memoryDefault {
+		words = append(words, "--memory", fmt.Sprint(c.Memory))
+	}
 	if c.Fetch != "" {
 		words = append(words, "--fetch", c.Fetch)
 	}
@@ -235,6 +243,10 @@ func (c *verifyCmd) advice(j *job, r *proved) string {
 		return ""
 	case r.Points == 0:
 		return shell(typed(), "list") + "   # names scenarios to begin from"
+	case r.Filled && 2*c.Memory <= memoryMost:
+		c.Memory *= 2
+		defer func() { c.Memory /= 2 }()
+		return c.line(j, c.Deviations) + "   # twice the memory"
 	case c.Full && !r.Complete:
 		return c.line(j, &bound) + fmt.Sprintf("   # only those of at most %s", number(bound, "deviation"))
 	case c.Runs > 0 && !r.Complete:
@@ -257,6 +269,7 @@ const oneMore = "   # some 10 to 20 times these schedules"
 func (r *proved) take(v *harness.Verified) {
 	r.Deviations, r.Complete = v.Done, v.Complete && v.Cut == 0
 	r.Runs, r.Pruned, r.Cut, r.Restarts, r.Depth, r.Points = v.Runs, v.Pruned, v.Cut, v.Restarts, v.Depth, v.Points
+	r.Filled = v.Filled
 	r.States, r.Circles, r.Checked = v.States, v.Circles, v.Checked
 	if r.Full && v.Complete && v.States > 0 {
 		r.Without = v.Without.String()
@@ -308,6 +321,9 @@ func (c *verifyCmd) judge(j *job, r *proved, bound int) {
 		if !c.Full {
 			reason += " for ≤ " + number(bound, "deviation")
 		}
+		if r.Filled {
+			reason += fmt.Sprintf(": --memory %d is full", c.Memory)
+		}
 		expect(r.Complete, reason)
 	}
 }
@@ -355,6 +371,9 @@ func (c *verifyCmd) print(p *program, j *job, r *proved) error {
 	}
 	if r.Restarts > 0 {
 		how = append(how, fmt.Sprintf("begun anew %s", times(r.Restarts)))
+	}
+	if r.Filled {
+		how = append(how, fmt.Sprintf("%d MB of them, as many as --memory says", c.Memory))
 	}
 	if !r.Complete && r.far > 0 {
 		how = append(how, fmt.Sprintf("some %d.%04d %% of the schedules that are known so far", r.far/10_000, r.far%10_000))

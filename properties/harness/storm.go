@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -64,7 +65,9 @@ func (r *Stormed) add(o *Stormed) {
 	r.During, r.Optimizing, r.Under, r.Chosen = r.During+o.During, r.Optimizing+o.Optimizing, r.Under+o.Under, r.Chosen+o.Chosen
 	addCounts(&r.Counts, &o.Counts)
 	r.Spread.Join(&o.Spread)
-	r.Found = append(r.Found, o.Found...)
+	if r.Found = append(r.Found, o.Found...); len(r.Found) > 2*foundMost {
+		r.settle()
+	}
 	for name, n := range o.Broken {
 		r.Broken[name] += n
 	}
@@ -73,6 +76,15 @@ func (r *Stormed) add(o *Stormed) {
 			r.First[name] = seed
 		}
 	}
+}
+
+// foundMost is of how many programs that broke a property the seeds are kept: the least.
+const foundMost = 10_000
+
+// settle puts the seeds of what was found in order.
+func (r *Stormed) settle() {
+	slices.Sort(r.Found)
+	r.Found = r.Found[:min(len(r.Found), foundMost)]
 }
 
 func newStormed() *Stormed {
@@ -167,7 +179,7 @@ func RunStorm(s Storm) (*Stormed, error) {
 		stop  atomic.Bool
 		runs  uint64
 		found uint64
-		list  = make([]*Stormed, s.Programs)
+		sum   = NewStormed() // in whatever order they end: it comes to the same
 		first error
 	)
 	inParallel(s.Workers, s.Programs, &stop, func() worker {
@@ -183,7 +195,8 @@ func RunStorm(s Storm) (*Stormed, error) {
 				stop.Store(true)
 				return
 			}
-			list[i] = one
+			sum.add(one)
+			sum.of(one.edition).add(one)
 			runs, found = runs+one.Runs, found+one.Violations
 			if s.Progress != nil {
 				s.Progress(runs, found)
@@ -193,12 +206,9 @@ func RunStorm(s Storm) (*Stormed, error) {
 	if first != nil {
 		return nil, first
 	}
-	sum := NewStormed()
-	for _, one := range list {
-		if one != nil {
-			sum.add(one)
-			sum.of(one.edition).add(one)
-		}
+	sum.settle()
+	for _, of := range sum.Of {
+		of.settle()
 	}
 	return sum, nil
 }

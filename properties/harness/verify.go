@@ -20,6 +20,7 @@ type Proof struct {
 	Classes    bool  // those apart that differ in the order of steps that don't commute, whatever state they come to
 	Uncounted  bool  // Full, not Classes: Without isn't told, for fewer runs
 	All        bool  // go on after something was broken
+	Memory     int   // bytes that what is known of states may take, counted and not measured; 0: as many as it wants
 	Watch      Watch // if not nil, is called now and then, by several goroutines
 }
 
@@ -32,6 +33,7 @@ type Verified struct {
 	Runs       uint64            // schedules, of the last go
 	Pruned     uint64            // of Runs, those that showed nothing new: they came to where another was
 	Cut        uint64            // of Runs, those whose budget was out: what comes after wasn't seen
+	Filled     bool              // Memory was full, and so it isn't complete
 	Restarts   uint64            // how often a run showed more to be shared than was known, and all began anew
 	Depth      int               // of the deepest: events of the longest run, or deviations
 	Points     uint64            // questions asked
@@ -90,6 +92,7 @@ func Verify(p Proof) (*Verified, error) {
 			v.Found = append(v.Found, *c.found())
 		}
 	}
+	v.Filled = v.filled.Load()
 	res := &Result{}
 	if err := res.witness(&v.Spec, v.found); err != nil {
 		return nil, err
@@ -106,6 +109,7 @@ type verifier struct {
 	runs   atomic.Uint64
 	broken atomic.Uint64
 	stop   atomic.Bool
+	filled atomic.Bool
 }
 
 // ended reports whether the user has had enough, or Runs are made.
@@ -120,6 +124,9 @@ type search interface {
 	Restart()
 	Progress() uint64
 }
+
+// A weigher is a search that knows how much memory it takes.
+type weigher interface{ Bytes() int }
 
 // A grower is a search that may find out itself that it is to begin anew.
 type grower interface{ grew() bool }
@@ -138,9 +145,20 @@ func (v *verifier) observe(rig *Rig, o sim.Observer) {
 // watchEvery is after how many runs a Watch is called.
 const watchEvery = 256
 
-// run makes all runs of s. It stops after the first violation if first is set.
+// weigherOf is what knows how much memory a search takes.
+func weigherOf(s search) (weigher, bool) {
+	if e, ok := s.(ender); ok {
+		w, ok := e.search.(weigher)
+		return w, ok
+	}
+	w, ok := s.(weigher)
+	return w, ok
+}
+
+// run makes all runs of s. It stops after the first violation if first is set, and when
+// the search takes more than most bytes, unless most is 0.
 // It returns what they showed, and whether the search began anew, how often.
-func (v *verifier) run(rig *Rig, s search, end func(Run), first bool) (part *Part, restarts uint64, err error) {
+func (v *verifier) run(rig *Rig, s search, end func(Run), first bool, most int) (part *Part, restarts uint64, err error) {
 	part = new(Part)
 	part.begin(0)
 	rec := &sched.Recorder{Strategy: s}
@@ -160,6 +178,10 @@ func (v *verifier) run(rig *Rig, s search, end func(Run), first bool) (part *Par
 			v.Watch(n, v.broken.Load(), s.Progress())
 		}
 		if run.Property != nil && first {
+			break
+		}
+		if w, ok := weigherOf(s); ok && most > 0 && w.Bytes() > most {
+			v.filled.Store(true) // the other searches go on: what each does depends on none
 			break
 		}
 		grew := rig.Machine.SharedGrew()
@@ -213,7 +235,10 @@ func (v *verifier) classes() error {
 		} else {
 			f.End(run.Counts.Points)
 		}
-	}, !v.All)
+	}, !v.All, v.Memory)
+	if err == nil && f.Crowded() {
+		err = fmt.Errorf("%s: --full --by classes tells 64 CPUs, interrupts and sources apart at most; give --by states, or fewer cpus", v.Scenario.Name)
+	}
 	if err != nil {
 		return err
 	}
@@ -264,7 +289,7 @@ func (v *verifier) racing(rig *Rig, f *sched.Full) {
 // it, unless All is set; the schedules of as many are all run.
 func (v *verifier) bounded(level func(k int) (bool, error)) error {
 	v.Done = -1
-	for k := 0; k <= v.Deviations && !v.ended(); k++ {
+	for k := 0; k <= v.Deviations && !v.ended() && !v.filled.Load(); k++ {
 		v.Verified.Runs, v.Pruned, v.Points, v.Cut, v.Violations = 0, 0, 0, 0, 0
 		clear(v.Broken)
 		clear(v.After)
@@ -310,7 +335,7 @@ func (v *verifier) level(k int) (complete bool, err error) {
 					s.cut++
 				}
 				s.b.End(run.Counts.Points)
-			}, false)
+			}, false, v.Memory/of)
 		}, func() {}}
 	})
 	complete = true

@@ -21,7 +21,7 @@ const checkedMerges = 256
 // fullByStates runs one schedule from each state there is to each answer.
 func (v *verifier) fullByStates() error {
 	return v.byStates(func(search stateSearch) error {
-		if v.Uncounted {
+		if m := &v.Scenario.Machine; v.Uncounted && 2*m.CPUs+len(v.Scenario.Sources)+1 < sched.MostMovers {
 			search.s.Sleep()
 		}
 		complete, err := search.run(!v.All)
@@ -73,7 +73,7 @@ func (x stateSearch) run(first bool) (complete bool, err error) {
 			v.Cut++
 		}
 		s.End(run.Counts.Points)
-	}, first)
+	}, first, v.Memory)
 	if err != nil {
 		return false, err
 	}

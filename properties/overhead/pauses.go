@@ -88,7 +88,7 @@ type Pauses struct {
 func (c *PauseConfig) Scenario() (*scenario.Scenario, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "scenario(\"pauses\", says = \"A probe comes and goes while %d CPUs call its function.\")\n", c.CPUs-1)
-	fmt.Fprintf(&b, "machine(cpus = %d, edition = \"5.14\", fetch = \"coherent\", ftrace = False, patch = %q, preempt = %q, steps = 1000000000)\n", c.CPUs, c.Patch, c.Preempt)
+	fmt.Fprintf(&b, "machine(cpus = %d, edition = \"5.14\", fetch = \"coherent\", ftrace = False, patch = %q, preempt = %q, steps = 50000000)\n", c.CPUs, c.Patch, c.Preempt)
 	b.WriteString(probed + aKprobe)
 	b.WriteString(elsewhere)
 	b.WriteString("task(\"prober\", cpu = 0, ops = [register(k), wait_optimized(), unregister(k), wait_optimized()])\n")

@@ -10,7 +10,7 @@ import (
 // answered with two words of 64 bits, a bit a CPU and a bit a source.
 const (
 	MaxCPUs    = 64
-	MaxSources = 64
+	MaxSources = 63 // the optimizer's timer is one more
 	MaxTasks   = 200
 	MaxProbes  = 1000
 	MaxLabels  = 200
@@ -23,7 +23,7 @@ const (
 	MaxArgs    = 6    // the registers of the calling convention
 	MaxRepeat  = 1_000_000
 	MaxAtMost  = 1000
-	MaxBudget  = 1 << 30
+	MaxBudget  = 50_000_000 // boundaries of one run: half a minute, more with many hits, and some hundred MB
 	MaxCode    = 1 << 16 // bytes of one function
 	MaxData    = 1 << 19 // bytes of one block
 	MaxMemory  = 1 << 22 // bytes of all blocks, with the copies that each CPU has

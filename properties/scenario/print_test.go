@@ -92,7 +92,7 @@ func genScenario(t *rapid.T) *scenario.Scenario {
 			Preempt: scenario.Preempt(rapid.IntRange(0, 4).Draw(t, "preempt")),
 			Fetch:   scenario.Fetch(rapid.IntRange(0, 2).Draw(t, "fetch")),
 			Edition: scenario.Edition(rapid.IntRange(0, 6).Draw(t, "edition")),
-			Steps:   rapid.IntRange(0, 1<<30).Draw(t, "steps"),
+			Steps:   rapid.IntRange(0, scenario.MaxBudget).Draw(t, "steps"),
 		},
 	}
 	genSettings(t, &s.Machine)

@@ -1,11 +1,11 @@
-package main
+package docstest
 
 import (
 	"bytes"
 	"flag"
-	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -37,6 +36,30 @@ import (
 // Commands are run in a directory that has traces/corpus, the scenarios of the library and
 // testdata/mine, as a clone has, and what the page has written. go run ./cmd/kpsim is the
 // program under test.
+
+var (
+	updateScripts = flag.Bool("update-scripts", false, "write what pages show anew; read the diff")
+	built         string // the folder of the program under test
+)
+
+// TestMain compiles the program under test.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(compiled(m))
+}
+
+func compiled(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "kpsim")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "kpsim"), "kpsim/cmd/kpsim").CombinedOutput(); err != nil {
+		panic(string(out))
+	}
+	built = dir
+	return m.Run()
+}
 
 var longPages = flag.Bool("long", false, "run what pages say takes long, too")
 
@@ -282,17 +305,17 @@ func (r *pageReader) do(b *block) {
 }
 
 func pages(t *testing.T) []string {
-	list, err := filepath.Glob("../../docs/*.md")
+	list, err := filepath.Glob("../../../docs/*.md")
 	require.NoError(t, err)
 	require.NotEmpty(t, list)
-	reports, err := filepath.Glob("../../docs/reports/*.md")
+	reports, err := filepath.Glob("../../../docs/reports/*.md")
 	require.NoError(t, err)
-	return append(append(list, reports...), "../../README.md")
+	return append(append(list, reports...), "../../../README.md")
 }
 
 // pageScripts makes a script of each page, which reads it.
 func pageScripts(t *testing.T, pages []string) testscript.Params {
-	root, err := filepath.Abs("../..")
+	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)
 	dir := t.TempDir()
 	for _, page := range pages {
@@ -307,6 +330,7 @@ func pageScripts(t *testing.T, pages []string) testscript.Params {
 	return testscript.Params{
 		Dir: dir,
 		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", built+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			for _, d := range []string{"traces", "properties/scenario"} {
 				if err := os.MkdirAll(filepath.Join(e.WorkDir, d), 0o755); err != nil {
 					return err
@@ -317,7 +341,7 @@ func pageScripts(t *testing.T, pages []string) testscript.Params {
 					return err
 				}
 			}
-			return os.CopyFS(e.WorkDir, os.DirFS("testdata/mine"))
+			return os.CopyFS(e.WorkDir, os.DirFS("../testdata/mine"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"page": func(ts *testscript.TestScript, neg bool, args []string) {
@@ -427,31 +451,6 @@ func TestPagesAreRun(t *testing.T) {
 	t.Logf("%d commands aren't run, %d with -long only", marked["not run"], marked["long"])
 }
 
-var inline = regexp.MustCompile("`(?:go run ./cmd/)?kpsim ([^`]+)`")
-
-// TestPageCommands: what prose says of a command is one.
-func TestPageCommands(t *testing.T) {
-	n := 0
-	for _, page := range append(pages(t), "../../CONTRIBUTING.md") {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
-		for _, m := range inline.FindAllStringSubmatch(string(text), -1) {
-			line, _, _ := strings.Cut(m[1], " > ")
-			if strings.ContainsAny(line, "|(<…") {
-				continue // more than a command, or the drawing of one
-			}
-			var c commands
-			_, err := newParser(&c, io.Discard, io.Discard).Parse(strings.Fields(strings.ReplaceAll(line+" ", " N ", " 1 ")))
-			if err != nil && (strings.HasPrefix(err.Error(), "expected ") || strings.Contains(err.Error(), "<EOL>")) {
-				err = nil // its name alone, without what it is about
-			}
-			assert.NoError(t, err, "%s: %s", page, m[0])
-			n++
-		}
-	}
-	require.Greater(t, n, 30)
-}
-
 var pageLink = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
 
 // TestPageLinks: what a page links to in the repository is there.
@@ -482,13 +481,13 @@ func TestSame(t *testing.T) {
 
 // TestLimitsPage: docs/limits.md leads to each package that speaks of its limits.
 func TestLimitsPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/limits.md")
+	page, err := os.ReadFile("../../../docs/limits.md")
 	require.NoError(t, err)
-	require.NoError(t, fs.WalkDir(os.DirFS("../.."), ".", func(path string, d fs.DirEntry, err error) error {
+	require.NoError(t, fs.WalkDir(os.DirFS("../../.."), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != "doc.go" || path == "doc.go" {
 			return err
 		}
-		text, err := os.ReadFile(filepath.Join("../..", path))
+		text, err := os.ReadFile(filepath.Join("../../..", path))
 		if bytes.Contains(text, []byte("imits")) {
 			require.True(t, bytes.Contains(page, []byte("](../"+path+")")), "%s speaks of limits: lead to it", path)
 		}

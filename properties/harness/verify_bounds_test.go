@@ -1,0 +1,70 @@
+package harness_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/properties/harness"
+	"kpsim/properties/scenario"
+)
+
+// crowded has more movers than are told apart: 64 CPUs, their IPIs and 63 sources.
+const crowded = `machine(cpus = 64, preempt = "full")
+v = text("v", "90 90 90 90 90 90 c3")
+k = kprobe("k", at = v)
+for i in range(63): task(cpu = i, ops = [call(v)])
+task(cpu = 63, ops = [register(k), unregister(k)])
+for i in range(63): nmi(cpu = i)
+`
+
+func TestVerifyManyMovers(t *testing.T) {
+	sc, err := scenario.Load("crowded.star", []byte(crowded), nil)
+	require.NoError(t, err)
+	for _, p := range []harness.Proof{{Full: true, Uncounted: true}, {Deviations: 1, Classes: true}} {
+		p.Spec = harness.Spec{Scenario: sc, Runs: 40, Seed: 1, Workers: 1}
+		v, err := harness.Verify(p)
+		require.NoError(t, err)
+		require.False(t, v.Complete)
+		require.NotZero(t, v.Runs)
+	}
+	_, err = harness.Verify(harness.Proof{Spec: harness.Spec{Scenario: sc, Runs: 40, Seed: 1}, Full: true, Classes: true})
+	require.EqualError(t, err, "crowded: --full --by classes tells 64 CPUs, interrupts and sources apart at most; give --by states, or fewer cpus")
+}
+
+// At its bound a search stops with what it has, at the same run whatever the workers.
+func TestVerifyMemory(t *testing.T) {
+	sc, err := scenario.LoadBuiltin("safe-none")
+	require.NoError(t, err)
+	var runs []uint64
+	for _, p := range []harness.Proof{
+		{Full: true}, {Full: true}, {Deviations: 2, Classes: true}, {Deviations: 2, Classes: true},
+	} {
+		p.Spec, p.Memory = harness.Spec{Scenario: sc, Seed: 1, Workers: 1 + len(runs)%2}, 40<<10
+		v, err := harness.Verify(p)
+		require.NoError(t, err)
+		require.True(t, v.Filled)
+		require.False(t, v.Complete)
+		require.Zero(t, v.Violations)
+		runs = append(runs, v.Runs)
+	}
+	for i := 0; i < len(runs); i += 2 {
+		require.Equal(t, runs[i], runs[i+1])
+	}
+}
+
+// A storm keeps nothing of a program that broke nothing.
+func TestStormKeepsNothing(t *testing.T) {
+	s := harness.Storm{Machine: scenario.StormMachines()[0], Seed: 1, Runs: 1, Programs: 60, Workers: 2}
+	all, err := harness.RunStorm(s)
+	require.NoError(t, err)
+	s.Programs, s.Workers = 30, 1
+	sum := harness.NewStormed()
+	for range 2 {
+		part, err := harness.RunStorm(s)
+		require.NoError(t, err)
+		sum.Add(part)
+		s.Seed += 30
+	}
+	require.Equal(t, all, sum, "in whatever order programs end")
+}
