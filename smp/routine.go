@@ -144,8 +144,12 @@ func (x *Ctx) Oops() { x.oops() }
 
 // Bug is a ud2 of the kernel's own: the run ends.
 func (x *Ctx) Bug(why string) {
-	x.Emit(smpev.Oops, smpev.VecUD, uint64(x.regs.IP), 0)
-	x.m.refuseAt(x.cpu, x.regs.IP, why+": BUG()")
+	ip := x.cpu.regs.IP // of a routine that text has called
+	if x.vector != 0 {
+		ip = x.regs.IP
+	}
+	x.Emit(smpev.Oops, smpev.VecUD, uint64(ip), 0)
+	x.m.refuseAt(x.cpu, ip, why+": BUG()")
 }
 
 // finish takes down the frame of a routine that has ended. The CPU can move as

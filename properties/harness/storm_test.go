@@ -99,7 +99,7 @@ func TestStormJprobes(t *testing.T) {
 func TestStormDelay(t *testing.T) {
 	s := Storm{Any: true}
 	any, soon, delayed := 0, 0, 0
-	for seed := range uint64(30 / slow) {
+	for seed := range uint64(60 / slow) {
 		d := s.delay(seed)
 		if d == 0 {
 			continue
@@ -114,7 +114,7 @@ func TestStormDelay(t *testing.T) {
 		}
 		rig.Close()
 	}
-	require.Greater(t, delayed, 15/slow)
+	require.Greater(t, delayed, 30/slow)
 	t.Logf("of %d programs, %d boundaries, %d with a delay", delayed, any, soon)
 	require.Less(t, 20*soon, 19*any)
 }
