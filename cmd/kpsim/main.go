@@ -81,7 +81,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	var c commands
 	p := newProgram(stdout, stderr)
 	defer p.flush()
-	parser := newParser(&c, p.out, p.err)
+	parser := newParser(&c, stdout, stderr) // by themselves, for their width: it prints nothing but help
 	ctx, err := parser.Parse(meant(parser.Model.Node, args))
 	if err != nil {
 		fmt.Fprintf(p.err, "kpsim: %s\n", misspelt(err))
