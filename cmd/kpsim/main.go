@@ -82,7 +82,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	defer p.flush()
 	defer p.listen()() // from the beginning
 	var c commands
-	parser := newParser(&c, p.out, p.err)
+	parser := newParser(&c, stdout, stderr) // by themselves, for their width: it prints nothing but help
 	ctx, err := parser.Parse(meant(parser.Model.Node, args))
 	if err != nil {
 		fmt.Fprintf(p.err, "kpsim: %s\n", misspelt(err))

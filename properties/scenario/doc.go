@@ -3,6 +3,7 @@
 //
 //	s, err := scenario.Load("mine.star", src, open) // docs/scenarios.md is the reference
 //	s.String()                                      // the program that builds s again
+//	scenario.Parse("mine.kps", text)                // reads that without Starlark: a trace comes by mail
 //	scenario.LoadBuiltin("safe-full")               // library/safe-full.star
 //	s.Smaller()                                     // what can be left out of s (shrink.go)
 //
