@@ -10,7 +10,7 @@ import (
 
 // ScheduleFormat numbers what a schedule means. It is raised when points or
 // events change: a digest is compared only with one of the same format.
-const ScheduleFormat = 1
+const ScheduleFormat = 2
 
 // A Deviation is one answer other than 0, in the words of the program: who
 // would have moved, where it stood, the how-many-th time, and what was done
