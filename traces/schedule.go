@@ -10,7 +10,7 @@ import (
 
 // ScheduleFormat numbers what a schedule means. It is raised when points or
 // events change: a digest is compared only with one of the same format.
-const ScheduleFormat = 1
+const ScheduleFormat = 2
 
 // MaxDeviations bounds a schedule that is read: what is shrunk has ten or so.
 const MaxDeviations = 2000

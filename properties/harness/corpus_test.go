@@ -71,7 +71,7 @@ var corpus = []row{
 	{"R2-empty-late", "return-frameless", "empty-late"},
 	{"T4-optimize-disarmed", "switches", "optimize-disarmed"},
 	{"T3-arm-before-clear", "globally-off", "arm-before-clear"},
-	{"A2-optimize-post", "detour-post", "optimize-post"},
+	{"P4-optimize-post", "detour-post", "optimize-post"},
 	{"T2-unscanned-jumps", "unsafe-regions", "unscanned-jumps"},
 	{"T2-unscanned-indirect", "unsafe-regions", "unscanned-indirect"},
 	{"L2-reuse-disabled", "reuse-disabled", "reuse-disabled"},

@@ -22,7 +22,7 @@ var (
 	probeWords = []string{"kprobe", "kretprobe", "jprobe"}
 	opWords    = []string{"call", "schedule", "register", "unregister", "enable", "disable",
 		"wait_optimized", "label_on", "label_off", "user", "expect", "optimization", "register_all", "unregister_all", "enabled", "hotplug", "spin", "release",
-		"insmod", "rmmod", "tracer", "set_call", "smp_locks"}
+		"insmod", "rmmod", "tracer", "set_call", "smp_locks", "wait_signal", "signal"}
 	sourceWords = []string{"timer", "nmi", "preempt"}
 	regWords    = []string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
 		"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
