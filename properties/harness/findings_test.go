@@ -82,6 +82,7 @@ func reproducers(t *testing.T) (names []string) {
 			names = append(names, name)
 		}
 	}
+	require.NotEmpty(t, names, "%s has no reproducer", onAKernel)
 	return names
 }
 
