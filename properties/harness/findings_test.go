@@ -82,6 +82,7 @@ func reproducers(t *testing.T) (names []string) {
 			names = append(names, name)
 		}
 	}
+	require.NotEmpty(t, names, "%s has no reproducer", onAKernel)
 	return names
 }
 
@@ -262,7 +263,6 @@ func TestOnAKernelModules(t *testing.T) {
 		for _, word := range []string{"# Moment: ", "\n# Expected:", "\n# Control: ", "\nguest() {", "\nexpect() {"} {
 			require.Contains(t, string(text), word, name)
 		}
-		require.NotContains(t, string(text), "/work", name)
 	}
 	files, err := filepath.Glob(onAKernel + "/modules/*.c")
 	require.NoError(t, err)
