@@ -1,6 +1,6 @@
 // Package matrix answers which waits and syncs code patching needs, under which
 // model of preemption and of instruction fetch: a table whose cells are searched,
-// each by itself, and never written down.
+// and never written down.
 //
 // What it is: Rows, what is patched and what is left out of the patching; Columns,
 // the machines; Search, which fills a cell; Claims, what the kernel's documents say

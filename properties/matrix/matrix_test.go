@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/properties"
 	"kpsim/properties/harness"
 	"kpsim/properties/mutant"
+	"kpsim/traces"
 )
 
 // brief is an effort for tests. It finds what the table below says, and nothing that
@@ -216,20 +219,36 @@ func TestUndecided(t *testing.T) {
 	require.NoError(t, Full.Check())
 }
 
-// What one cell breaks is tried on the others of its row: T1 with 4 deviations and more, which
-// no quick search of these cells by themselves comes to. So are rows of the same program.
+// What breaks one cell is tried on its neighbours: T1 with more deviations than a quick search of
+// the cell by itself comes to, by the witness of the cell beside.
 func TestNeighbours(t *testing.T) {
-	columns := []Column{{"none", "mixing"}, {"full", "stale"}}
-	m, err := Run(Job{Rows: rowsOf(t, "sync/unopt"), Columns: columns, Effort: brief})
+	const name = "testdata/sync-unopt-full-mixing.kps"
+	data, err := os.ReadFile(name)
 	require.NoError(t, err)
-	c := m.Cell("sync/unopt", columns[1])
-	require.Equal(t, Sometimes, c.Verdict)
-	require.Equal(t, []string{"T1"}, IDs(c.Short()))
-	require.Contains(t, c.Broken[0].Offsets, 7)
+	f, err := traces.Parse(name, data)
+	require.NoError(t, err)
+	r := rowsOf(t, "sync/unopt")[0]
+	s, err := newSearcher(&r, Column{"full", "stale"}, brief, new(atomic.Bool))
+	require.NoError(t, err)
+	require.NoError(t, s.own())
+	require.Equal(t, Never, s.cell.Verdict, "then this shows nothing")
+	require.NoError(t, s.learn([]*Broken{{Property: "T1 whole-instructions", property: &properties.WholeInstructions, Offset: 0, Schedule: f.Schedule}}))
+	require.Equal(t, Sometimes, s.cell.Verdict)
+	require.Equal(t, []string{"T1"}, IDs(s.cell.Short()))
+	require.Equal(t, []int{7}, s.cell.Broken[0].Offsets)
+}
 
-	alone, err := Run(Job{Rows: rowsOf(t, "sync/unopt"), Columns: columns[1:], Effort: brief})
+// Where a cell of the row is Sometimes a Never is searched deeper, at the offset of that.
+func TestDeeper(t *testing.T) {
+	effort := brief
+	effort.Deeper = 3
+	m, err := Run(Job{Rows: rowsOf(t, "raw/stop"), Columns: []Column{{"none", "coherent"}, {"none", "mixing"}}, Effort: effort})
 	require.NoError(t, err)
-	require.Equal(t, Never, alone.Cells[0].Verdict, "then this shows nothing")
+	require.Equal(t, Sometimes, m.Cells[1].Verdict)
+	require.Equal(t, Never, m.Cells[0].Verdict)
+	require.NotNil(t, m.Cells[0].Deeper)
+	require.Equal(t, 3, m.Cells[0].Deeper.Deviations)
+	require.Equal(t, m.Cells[1].Broken[0].Offset, m.Cells[0].Deeper.Offset)
 }
 
 // A cell names all that is broken: what stands behind another property, too.
