@@ -49,7 +49,7 @@ seed: 33
 run: 12
 mutant: no-sync-2
 fetch: mixing
-schedule format: 1
+schedule format: 2
 `
 
 func TestMarshal(t *testing.T) {
@@ -118,9 +118,9 @@ func TestFileErrors(t *testing.T) {
 		{"property: T1", `property: "T1`, "x.kps:15: section verdict: the quotes of \"\\\"T1\" don't match: correct or delete them"},
 		{"place: victim+0x1", "property: T2", `x.kps:16: section verdict: it has "property" in line 1 of it already: delete one`},
 		{"0x00123456789abcde", "deadbeef", `x.kps:19: section digest: "deadbeef" is no digest: write 0x and 16 hexadecimal digits, or explore again`},
-		{"schedule format: 1\n", "", "x.kps:20: section origin: its last line isn't `schedule format: 1`: the file was cut off or edited; restore it"},
-		{"format: 1", "format: 2", "x.kps:26: section origin: schedule format 2 is of a newer kpsim, this one reads up to 1: update it"},
-		{"format: 1", "format: one", `x.kps:26: section origin: "one" is no schedule format: this kpsim writes 1`},
+		{"schedule format: 2\n", "", "x.kps:20: section origin: its last line isn't `schedule format: 2`: the file was cut off or edited; restore it"},
+		{"format: 2", "format: 3", "x.kps:26: section origin: schedule format 3 is of a newer kpsim, this one reads up to 2: update it"},
+		{"format: 2", "format: one", `x.kps:26: section origin: "one" is no schedule format: this kpsim writes 2`},
 		{"machine(cpus = 2)\nf = text(\"f\", \"55\")\n", "\n", "x.kps:9: section scenario.star: it is empty: put the scenario's Starlark program there"},
 	} {
 		text := strings.Replace(exampleText, test.old, test.new, 1)
@@ -134,7 +134,7 @@ func TestFileErrors(t *testing.T) {
 func FuzzFile(f *testing.F) {
 	f.Add(exampleFile().Marshal())
 	f.Add([]byte(exampleText))
-	f.Add([]byte("-- scenario.star --\n\\-- schedule --\n-- schedule --\n-- verdict --\nproperty: x\n-- digest --\n0x0\n-- origin --\nschedule format: 1"))
+	f.Add([]byte("-- scenario.star --\n\\-- schedule --\n-- schedule --\n-- verdict --\nproperty: x\n-- digest --\n0x0\n-- origin --\nschedule format: 2"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := Parse("x.kps", data)
 		if err != nil {
