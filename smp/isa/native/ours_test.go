@@ -46,6 +46,7 @@ type ending struct {
 	fs, gs    uint64
 	dropped   string // why it isn't compared
 	onlyAMD   bool   // Intel's processors do otherwise
+	overlap   bool   // a family of AMD's does otherwise, wrongly
 }
 
 // Vectors (SDM vol. 3, table 6-1).
@@ -88,6 +89,7 @@ func (g *guest) interpret(p *program, s isa.Regs, e *ending) {
 		before := *r
 		out := in.Exec(r, g)
 		e.onlyAMD = e.onlyAMD || onlyAMD(in, &before, out)
+		e.overlap = e.overlap || overlapLost(in, &before)
 		if r.Flags&(isa.TF|ioplF|ntF|acF) != 0 || r.Flags&isa.IF == 0 {
 			e.dropped = "flags that stop the processor"
 			return
