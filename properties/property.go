@@ -27,10 +27,11 @@ type Property struct {
 
 // Touched takes what one event touches.
 type Touched struct {
-	// Set before: where each probe is, by its ID, and where slots, detours and
-	// modules are handed out, [From, To).
-	Addrs    []uint64
-	From, To uint64
+	// Set before: where each probe is, by its ID, and the ranges in which slots,
+	// detours and modules are handed out, each from its first address to that after
+	// its last. What lies between two of them is never freed.
+	Addrs []uint64
+	Lent  [][2]uint64
 
 	list []Touch
 }
@@ -65,6 +66,16 @@ func (t *Touched) ReadApart(object uint64) {
 func (t *Touched) ReadText(a, n uint64) { t.list = append(t.list, Touch{Object: a, Size: n}) }
 func (t *Touched) WriteText(a, n uint64) { // see ReadText
 	t.list = append(t.list, Touch{Object: a, Size: n, Write: true})
+}
+
+// isLent reports whether an address is in one of the ranges Lent.
+func (t *Touched) isLent(addr uint64) bool {
+	for _, r := range t.Lent {
+		if addr-r[0] < r[1]-r[0] {
+			return true
+		}
+	}
+	return false
 }
 
 // readAt reads every probe that is at an address.

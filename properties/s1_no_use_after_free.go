@@ -208,7 +208,7 @@ func freeTouches(t *Touched, e *traces.Event) {
 		return
 	}
 	switch {
-	case at < t.From || at >= t.To: // that is never freed
+	case !t.isLent(at): // that is never freed
 	case e.Kind != smpev.Exec && interrupt(e.A):
 		t.ReadApart(spanObject(at))
 	default:

@@ -81,14 +81,14 @@ type relate struct {
 func newRelate(r *Rig) *relate {
 	q := &relate{r: r}
 	from, to := kernel.ExecRange()
+	q.taken.Lent = append(q.taken.Lent, [2]uint64{uint64(from), uint64(to)})
 	for _, m := range r.modules {
 		for _, s := range [...]kapi.Section{m.Core, m.Init} {
 			if s.Size > 0 {
-				from, to = min(from, s.At), max(to, s.At+isa.Addr(s.Size))
+				q.taken.Lent = append(q.taken.Lent, [2]uint64{uint64(s.At), uint64(s.At) + uint64(s.Size)})
 			}
 		}
 	}
-	q.taken.From, q.taken.To = uint64(from), uint64(to)
 	for i, p := range properties.All {
 		for _, k := range p.Kinds {
 			for int(k) >= len(q.heed) {
