@@ -3,9 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"kpsim/traces"
 )
 
 // What Go has noted is printed, and what it hasn't is said not to be known.
@@ -28,7 +31,7 @@ func TestVersion(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		builtFrom(info).print(newProgram(&out, &out))
-		if got := out.String(); !strings.HasPrefix(got, want) || !strings.Contains(got, "\nschedule format  1\nmodules\n") {
+		if got := out.String(); !strings.HasPrefix(got, want) || !strings.Contains(got, fmt.Sprintf("\nschedule format  %d\nmodules\n", traces.ScheduleFormat)) {
 			t.Errorf("%s\nwant %s", got, want)
 		}
 		if got := out.String(); info != nil && info.Deps != nil && !strings.HasSuffix(got, "modules\n  example.org/a  v0.1.0\n  ../b           (a folder)\n") {

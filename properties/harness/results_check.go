@@ -42,18 +42,8 @@ func (spec *Spec) checkPart(p *Part, runs uint64) error {
 	case sources > len(spec.Scenario.Sources):
 		return fmt.Errorf("it tells of %d sources of interrupts, and the scenario has %d", sources, len(spec.Scenario.Sources))
 	}
-	left := p.Violations
-	for name, n := range p.Broken {
-		if _, ok := properties.ByName(name); !ok {
-			return fmt.Errorf("no property is called %q", name)
-		}
-		if n == 0 || n > left {
-			return fmt.Errorf("the runs that break one property each aren't %d in all", p.Violations)
-		}
-		left -= n
-	}
-	if left > 0 || len(p.Found) != len(p.Broken) {
-		return fmt.Errorf("%d properties are broken, by %d runs; it tells %d of them", len(p.Broken), p.Violations, len(p.Found))
+	if err := spec.checkBroken(p); err != nil {
+		return err
 	}
 	seen := make(map[string]bool)
 	for i := range p.Found {
@@ -65,6 +55,37 @@ func (spec *Spec) checkPart(p *Part, runs uint64) error {
 		if err := spec.checkFound(f); err != nil {
 			return fmt.Errorf("run %d: %w", f.Number, err)
 		}
+	}
+	return nil
+}
+
+// checkBroken says what can't be in the numbers of runs that break each property: a run
+// breaks one, or, where it goes on, one or more, and at most one of them before any other.
+func (spec *Spec) checkBroken(p *Part) error {
+	all, first := uint64(0), uint64(0)
+	for name, n := range p.Broken {
+		if _, ok := properties.ByName(name); !ok {
+			return fmt.Errorf("no property is called %q", name)
+		}
+		if n == 0 || n > p.Violations {
+			return fmt.Errorf("the runs that break one property each aren't %d in all: %d break %s", p.Violations, n, name)
+		}
+		if p.After[name] > n {
+			return fmt.Errorf("%d of %d runs break %s after another property", p.After[name], n, name)
+		}
+		all, first = all+n, first+n-p.After[name]
+	}
+	for name := range p.After {
+		if p.Broken[name] == 0 {
+			return fmt.Errorf("no run breaks %q, but some do after another property", name)
+		}
+	}
+	goesOn := spec.Ignore|spec.Past != 0
+	if first > p.Violations || all < p.Violations || !goesOn && (all > p.Violations || len(p.After) > 0) {
+		return fmt.Errorf("the runs that break one property each aren't %d in all", p.Violations)
+	}
+	if len(p.Found) != len(p.Broken) {
+		return fmt.Errorf("%d properties are broken, and it tells of %d", len(p.Broken), len(p.Found))
 	}
 	return nil
 }

@@ -110,6 +110,7 @@ var releases = map[string]string{
 	"lock-in-nmi":     "until 3.7",
 	"no-sync-arm":     "until 5.5",
 	"objpool-last":    "6.7 to 6.18",
+	"post-by-list":    "2.6 and later",
 	"ret-addr-kept":   "2.6",
 	"retry-lost":      "2.6.38 to 6.19",
 	"reuse-disabled":  "2.6.38 and later",

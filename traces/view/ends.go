@@ -225,19 +225,35 @@ func (p *past) tellEnd() {
 		return
 	}
 	if p.id() == "E2" {
-		p.tellAnswers()
+		p.tellAnswers(func(uint64) bool { return true })
+		return
+	}
+	if p.id() == "F1" {
+		p.tellListed(end)
 		return
 	}
 	p.tellUnfinished()
 }
 
-// tellAnswers tells what each call of the API has answered.
-func (p *past) tellAnswers() {
+// tellAnswers tells what each call of the API on some probes has answered.
+func (p *past) tellAnswers(of func(probe uint64) bool) {
 	for i := range p.ev {
-		if p.ev[i].Kind == kpev.ApiReturn {
+		if p.ev[i].Kind == kpev.ApiReturn && of(p.ev[i].B) {
 			p.say(i, 1, "%s: %s.", p.who(i), p.t.say(&p.ev[i]))
 		}
 	}
+}
+
+// tellListed tells why somebody may think otherwise than kprobes/list of a place at which
+// nothing was ever written: the calls for it, and who has switched all probes off and on.
+func (p *past) tellListed(end int) {
+	p.tellAnswers(func(probe uint64) bool { return p.probeAt(probe, end) == p.in.PlaceAt })
+	for i := range p.ev {
+		if p.ev[i].Kind == kpev.Enabled && p.ev[i].B == 0 {
+			p.say(i, 1, "%s began to write %d to kprobes/enabled.", p.who(i), p.ev[i].A)
+		}
+	}
+	p.say(end, 0, "At the end nothing has been written to %s.", p.x.place(p.in.PlaceAt))
 }
 
 // tellUnfinished tells what the tasks that have not ended did last.
