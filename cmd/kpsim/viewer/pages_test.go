@@ -11,6 +11,7 @@ import (
 
 	"kpsim/cmd/kpsim/viewer"
 	"kpsim/properties/harness"
+	"kpsim/properties/scenario"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
@@ -96,7 +97,7 @@ func page(t testing.TB, runs ...viewer.Run) (file string, size int) {
 // written and taken away, on four CPUs.
 const loops = `
 scenario("loops", says = "Three probes come and go, while three CPUs are in their function.")
-machine(cpus = 4, preempt = "full", quiesce = "tasks", fetch = "stale", steps = 10000000)
+machine(cpus = 4, preempt = "full", quiesce = "tasks", fetch = "stale")
 f = text("busy_function_under_test", at = 0xffffffff81000000, hex = "55 4889e5 53 4154 4155 b801000000 415d 415c 5b 5d c3")
 ks = [kprobe("probe%%d" %% i, at = f + at) for i, at in enumerate([0, 1, 9])]
 task("prober", cpu = 0, ops = [register(k) for k in ks] + [wait_optimized()] + [unregister(k) for k in ks], repeat = %d)
@@ -108,10 +109,14 @@ never()
 // long is a run of at least so many events.
 func long(t testing.TB, events int) viewer.Run {
 	t.Helper()
+	last := 0
 	for repeat := events / 500; ; repeat += repeat/2 + 1 {
-		f := &traces.File{Scenario: fmt.Sprintf(loops, repeat)}
-		run := filmed(t, "loops", f)
-		if n := len(run.Scene.Steps); n >= events {
+		sc, err := scenario.Load("loops", fmt.Appendf(nil, loops, repeat), nil)
+		require.NoError(t, err)
+		run := filmed(t, "loops", &traces.File{Scenario: sc.String()}) // a trace has no loops
+		n := len(run.Scene.Steps)
+		require.Greater(t, n, last, "the run is as long as a trace's may be")
+		if last = n; n >= events {
 			t.Logf("%d events, %d times", n, repeat)
 			return run
 		}
