@@ -17,6 +17,7 @@
 //	L7  cmd/kpsim              flags and subcommands; a shell
 //	    cmd/kpsim/page         the look of the pages that commands write; pagetest holds them to it
 //	    cmd/kpsim/docstest     the pages for people, as tests
+//	    cmd/kpsim/scripttest   kpsim as it is typed, as tests; proctest runs it for them
 //	    cmd/kpsim/viewer       a run as a page to go through step by step
 //	L6  properties/harness     a scenario under a strategy: one run, many in parallel, or one by hand
 //	    properties/matrix      which waits and syncs patching needs: a table that is searched

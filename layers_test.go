@@ -49,7 +49,9 @@ var layers = []layer{
 	{pkg: "scripts/remove-lines", free: []string{"*"}},                    // runs the tests
 	{pkg: "cmd/kpsim/page", free: []string{"*"}},                          // plots
 	{pkg: "cmd/kpsim/page/pagetest", free: []string{"*"}},                 // runs a browser
+	{pkg: "cmd/kpsim/proctest", free: []string{"*"}},                      // runs kpsim
 	{pkg: "cmd/kpsim/docstest", free: []string{"*"}},                      // its tests run kpsim
+	{pkg: "cmd/kpsim/scripttest", free: []string{"*"}},                    // its tests run kpsim
 	{pkg: "cmd/kpsim/viewer", may: []string{"traces", "traces/view", "cmd/kpsim/page"}, free: []string{"*"}},
 	{pkg: "cmd/kpsim", may: []string{"*", "cmd/kpsim/page", "cmd/kpsim/viewer"}, free: []string{"*"}},
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +18,8 @@ import (
 	"kpsim/traces/export"
 	"kpsim/traces/view"
 )
+
+var updateScripts = flag.Bool("update-scripts", false, "write the table of docs that is made from the code anew; read the diff")
 
 // exported calls f with each trace of the corpus in a format.
 func exported(t *testing.T, format string, f func(name, text string, s *view.Scene)) {

@@ -2,20 +2,18 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
+
+	"kpsim/cmd/kpsim/proctest"
 )
 
 // corpusTrace is a trace to explain, view and so on.
@@ -40,54 +38,27 @@ var short = map[string]string{
 	"overhead maxactive": "overhead maxactive --tasks 2 --maxactive 1 --calls 1 --runs 1",
 }
 
-// An ending is how a command has ended.
-type ending struct {
-	status int
-	memory int64 // bytes, at most
-	stderr string
-	took   time.Duration // since ^C
-}
-
-// interruptedAfter runs a command and sends ^C after so long, if it hasn't ended by then.
-func interruptedAfter(t *testing.T, kpsim string, wait time.Duration, args ...string) ending {
-	var stderr bytes.Buffer
-	cmd := exec.Command(kpsim, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = t.TempDir(), io.Discard, &stderr
-	require.NoError(t, cmd.Start())
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	var err error
-	var e ending
+// refusedFlag gives words to run, and wants one line that names the flag, soon.
+func refusedFlag(t *testing.T, flag string, args []string) {
+	var stdout, stderr bytes.Buffer
+	done := make(chan int, 1)
+	go func() { done <- run(args, &stdout, &stderr) }()
 	select {
-	case err = <-done:
-	case <-time.After(wait):
-		begin := time.Now()
-		if err := cmd.Process.Signal(os.Interrupt); !errors.Is(err, os.ErrProcessDone) {
-			require.NoError(t, err)
-		}
-		select {
-		case err = <-done:
-		case <-time.After(20 * time.Second):
-			cmd.Process.Kill()
-			t.Fatalf("%v doesn't hear ^C", args)
-		}
-		e.took = time.Since(begin)
+	case status := <-done:
+		require.Equal(t, exitBadInput, status, args)
+		require.Empty(t, stdout.String(), args)
+		require.Equal(t, 1, strings.Count(stderr.String(), "\n"), "%v: %s", args, &stderr)
+		require.Contains(t, stderr.String(), flag+": ", args)
+	case <-time.After(proctest.Deaf):
+		t.Fatalf("%v isn't done", args)
 	}
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	e.status, e.stderr = cmd.ProcessState.ExitCode(), stderr.String()
-	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		e.memory = u.Maxrss << 10
-	}
-	return e
 }
 
 // Whatever number a flag is given, the command ends with a status that it has, soon or at
 // ^C, in bounded memory: and each such flag has a range.
 func TestEveryFlag(t *testing.T) {
 	kpsim := thisProgram(t)
+	proctest.Shrink()
 	trace, err := filepath.Abs(corpusTrace)
 	require.NoError(t, err)
 	values := []string{"0", "-1", "4294967296", "1000000000000000000", "18446744073709551615"}
@@ -110,23 +81,19 @@ func TestEveryFlag(t *testing.T) {
 					v += "s"
 				}
 				outside := end(v) == nil || end(v).Cmp(end(least)) < 0 || end(v).Cmp(end(most)) > 0 // nil: no time is so long
-				wait := 600 * time.Millisecond
-				if outside {
-					wait = 20 * time.Second // it ends by itself
-				}
 				args := strings.Fields(strings.ReplaceAll(words, "TRACE", trace))
 				args = append(args, "--"+f.Name+"="+v)
-				e := interruptedAfter(t, kpsim, wait, args...)
-				require.Contains(t, []int{exitOK, exitAgainst, exitBadInput, exitInterrupted}, e.status, "%v: %s", args, e.stderr)
-				require.NotContains(t, e.stderr, "bug of the simulator", args)
-				require.Less(t, e.took, 3*time.Second, args)
-				require.Less(t, e.memory, int64(500<<20), args)
-				if e.status == exitBadInput {
-					require.Equal(t, 1, strings.Count(e.stderr, "\n"), "%v: %s", args, e.stderr)
-				}
 				if outside {
-					require.Equal(t, exitBadInput, e.status, args)
-					require.Contains(t, e.stderr, "--"+f.Name+": ", args)
+					refusedFlag(t, "--"+f.Name, args)
+					continue
+				}
+				e := proctest.InterruptedAfter(t, kpsim, 600*time.Millisecond, args...)
+				require.Contains(t, []int{exitOK, exitAgainst, exitBadInput, exitInterrupted}, e.Status, "%v: %s", args, e.Stderr)
+				require.NotContains(t, e.Stderr, "bug of the simulator", args)
+				require.Less(t, e.Took, 3*time.Second, args)
+				require.Less(t, e.Memory, int64(500<<20), args)
+				if e.Status == exitBadInput {
+					require.Equal(t, 1, strings.Count(e.Stderr, "\n"), "%v: %s", args, e.Stderr)
 				}
 			}
 		})
@@ -157,39 +124,4 @@ func TestRangesAreTold(t *testing.T) {
 			require.Contains(t, helpOf(f.Value), "; "+least+" to "+most+".", "%s --%s", at.Path(), f.Name)
 		}
 	})
-}
-
-// repeating is a scenario whose run takes long.
-const repeating = `machine(cpus = 4, steps = 50000000)
-v = text("v", "90 90 90 90 90 90 c3")
-k = kprobe("k", at = v)
-for i in range(3): task(cpu = i, ops = [call(v), schedule()], repeat = 1000000)
-task(cpu = 3, ops = [register(k), unregister(k)], repeat = 1000000)
-`
-
-// Each command that may take long hears the first ^C: it ends within a second, and its
-// status is 130.
-func TestFirstInterrupt(t *testing.T) {
-	kpsim := thisProgram(t)
-	trace, err := filepath.Abs(corpusTrace)
-	require.NoError(t, err)
-	long := filepath.Join(t.TempDir(), "long.star")
-	require.NoError(t, os.WriteFile(long, []byte(repeating), 0o666))
-	for _, words := range []string{
-		"explore safe-none torn-jump --runs 1000000000", "explore LONG", "explore torn-jump --runs 1000000000 --self-check=1000000000",
-		"storm --runs 1000000000", "storm --runs 1000000000 --each 1000000000", "fuzz --runs 1000000000", "fuzz --for 1h", "fuzz --runs 1000000000 --each 1000000000",
-		"verify --full register-storm-none", "verify --deviations 9 register-storm-none", "verify --by classes --full register-storm-none", "verify --by classes --deviations 9 register-storm-none", "verify LONG",
-		"matrix --drawn 1000000000", "matrix --full", "bench search", "bench search --time 1h --seeds 1 --most 1", "mutants --seeds 10000",
-		"run LONG", "explain TRACE --runs 1000000",
-		"overhead table --noise --runs 1000 --hits 1000", "overhead table --html page.html", "overhead pauses --runs 10000", "overhead maxactive --runs 10000",
-	} {
-		t.Run(words, func(t *testing.T) {
-			args := strings.Fields(strings.NewReplacer("TRACE", trace, "LONG", long).Replace(words))
-			e := interruptedAfter(t, kpsim, 700*time.Millisecond, args...)
-			require.Equal(t, exitInterrupted, e.status, e.stderr)
-			require.Contains(t, e.stderr, "kpsim: interrupted")
-			require.Less(t, e.took, 2*time.Second) // one, and what else the machine does
-			require.Less(t, e.memory, int64(500<<20))
-		})
-	}
 }

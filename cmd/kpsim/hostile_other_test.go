@@ -2,13 +2,7 @@
 
 package main
 
-import (
-	"testing"
+import "testing"
 
-	"github.com/rogpeppe/go-internal/testscript"
-)
-
-// fifo FILE: there are no named pipes here, so that nothing is there.
-func cmdFIFO(ts *testscript.TestScript, neg bool, args []string) {}
-
+// tripwires puts nothing anywhere: there are no named pipes here.
 func tripwires(t *testing.T, dir string) {}

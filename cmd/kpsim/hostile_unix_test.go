@@ -8,14 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 )
-
-// fifo FILE: makes a named pipe that nothing writes to.
-func cmdFIFO(ts *testscript.TestScript, neg bool, args []string) {
-	ts.Check(syscall.Mkfifo(ts.MkAbs(args[0]), 0o600))
-}
 
 // tripwires puts what no command may open into a folder: who opens the pipe hangs.
 func tripwires(t *testing.T, dir string) {

@@ -85,7 +85,7 @@ func (spec *Spec) checkBroken(p *Part) error {
 		return fmt.Errorf("the runs that break one property each aren't %d in all", p.Violations)
 	}
 	if len(p.Found) != len(p.Broken) {
-		return fmt.Errorf("%d properties are broken, and it tells of %d", len(p.Broken), len(p.Found))
+		return fmt.Errorf("%d properties are broken; it tells %d of them", len(p.Broken), len(p.Found))
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+
+	"kpsim/cmd/kpsim/proctest"
 )
 
 // The pages for people, README.md, docs/*.md and docs/reports/*.md, are tests. Of a block, fenced or indented
@@ -37,29 +38,10 @@ import (
 // testdata/mine, as a clone has, and what the page has written. go run ./cmd/kpsim is the
 // program under test.
 
-var (
-	updateScripts = flag.Bool("update-scripts", false, "write what pages show anew; read the diff")
-	built         string // the folder of the program under test
-)
+var updateScripts = flag.Bool("update-scripts", false, "write what pages show anew; read the diff")
 
 // TestMain compiles the program under test.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	os.Exit(compiled(m))
-}
-
-func compiled(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "kpsim")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "kpsim"), "kpsim/cmd/kpsim").CombinedOutput(); err != nil {
-		panic(string(out))
-	}
-	built = dir
-	return m.Run()
-}
+func TestMain(m *testing.M) { proctest.Main(m) }
 
 var longPages = flag.Bool("long", false, "run what pages say takes long, too")
 
@@ -210,7 +192,7 @@ func (r *pageReader) run(b *block, at int, words string) {
 	err := r.ts.Exec("sh", "-c", "{ "+asRun(words)+"\n} 2>&1")
 	printed := r.ts.ReadFile("stdout")
 	r.printed = withoutEnd(strings.Split(printed, "\n"))
-	if got := exitStatus(r.ts, err); !strings.Contains(want, string(rune('0'+got))) {
+	if got := proctest.ExitStatus(r.ts, err); !strings.Contains(want, string(rune('0'+got))) {
 		r.fatalf(b, at, "exit status %d, want %s: %s\n%s", got, want, words, printed)
 	}
 }
@@ -222,7 +204,7 @@ func (r *pageReader) compare(b *block, from, to int) {
 		return
 	}
 	if !*updateScripts || strings.Contains(strings.Join(shown, "\n"), "...") {
-		r.fatalf(b, from, "shown is\n%s\n\nprinted was\n%s\n\ngo test ./cmd/kpsim -run Pages/%s -update-scripts  writes it anew, if there is no ... in it",
+		r.fatalf(b, from, "shown is\n%s\n\nprinted was\n%s\n\ngo test ./cmd/kpsim/docstest -run Pages/%s -update-scripts  writes it anew, if there is no ... in it",
 			strings.Join(shown, "\n"), strings.Join(r.printed, "\n"), strings.TrimSuffix(filepath.Base(r.page), ".md"))
 	}
 	var lines []string
@@ -330,7 +312,7 @@ func pageScripts(t *testing.T, pages []string) testscript.Params {
 	return testscript.Params{
 		Dir: dir,
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("PATH", built+string(filepath.ListSeparator)+e.Getenv("PATH"))
+			proctest.Setup(e)
 			for _, d := range []string{"traces", "properties/scenario"} {
 				if err := os.MkdirAll(filepath.Join(e.WorkDir, d), 0o755); err != nil {
 					return err
@@ -359,7 +341,7 @@ func pageScripts(t *testing.T, pages []string) testscript.Params {
 
 // TestPages runs the commands of each page.
 func TestPages(t *testing.T) {
-	if race {
+	if proctest.Race {
 		t.Skip("the commands are those of scripts; with the race detector they take minutes")
 	}
 	testscript.Run(t, pageScripts(t, pages(t)))

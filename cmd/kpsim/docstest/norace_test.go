@@ -1,5 +1,0 @@
-//go:build !race
-
-package docstest
-
-const race = false

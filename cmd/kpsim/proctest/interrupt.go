@@ -1,0 +1,71 @@
+package proctest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// An Ending is how a command has ended.
+type Ending struct {
+	Status int
+	Memory int64 // bytes that were resident at most, 0 where the system doesn't tell
+	Stderr string
+	Took   time.Duration // since ^C; 0: it has ended by itself
+}
+
+// Deaf is how long a command has to end after ^C before the test fails.
+const Deaf = 20 * time.Second
+
+// InterruptedAfter runs a command in an empty folder and sends ^C after so long, if it
+// hasn't ended by then.
+func InterruptedAfter(t *testing.T, program string, wait time.Duration, args ...string) Ending {
+	t.Helper()
+	var stderr bytes.Buffer
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = t.TempDir(), io.Discard, &stderr
+	require.NoError(t, cmd.Start())
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	var err error
+	var e Ending
+	select {
+	case err = <-done:
+	case <-time.After(wait):
+		begin := time.Now()
+		if err := cmd.Process.Signal(os.Interrupt); !errors.Is(err, os.ErrProcessDone) {
+			require.NoError(t, err)
+		}
+		select {
+		case err = <-done:
+		case <-time.After(Deaf):
+			cmd.Process.Kill()
+			t.Fatalf("%v doesn't hear ^C", args)
+		}
+		e.Took = time.Since(begin)
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	e.Status, e.Stderr = cmd.ProcessState.ExitCode(), stderr.String()
+	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		e.Memory = u.Maxrss << 10
+	}
+	return e
+}
+
+// Shrink gives back what the tests before have left, and forgets the peak. Linux begins
+// to count the memory of a process with the peak of the one that has started it.
+func Shrink() {
+	debug.FreeOSMemory()
+	os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
+}

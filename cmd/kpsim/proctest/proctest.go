@@ -1,0 +1,55 @@
+package proctest
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var folder string // of the program under test
+
+// Main is for a TestMain: it compiles kpsim, runs the tests and exits. With the race
+// detector in the tests the program has it, too.
+func Main(m *testing.M) { os.Exit(compiled(m)) }
+
+func compiled(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "kpsim")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	args := []string{"build", "-o", filepath.Join(dir, "kpsim")}
+	if Race {
+		args = append(args, "-race")
+	}
+	if out, err := exec.Command("go", append(args, "kpsim/cmd/kpsim")...).CombinedOutput(); err != nil {
+		panic(string(out))
+	}
+	folder = dir
+	return m.Run()
+}
+
+// Program is the path of kpsim.
+func Program() string { return filepath.Join(folder, "kpsim") }
+
+// Setup has a script find kpsim by its name.
+func Setup(e *testscript.Env) {
+	e.Setenv("PATH", folder+string(filepath.ListSeparator)+e.Getenv("PATH"))
+}
+
+// ExitStatus is how a command of a script has ended. An error that tells of no end
+// fails the script.
+func ExitStatus(ts *testscript.TestScript, err error) int {
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		ts.Fatalf("%v", err)
+	}
+	if exit == nil {
+		return 0
+	}
+	return exit.ExitCode()
+}
