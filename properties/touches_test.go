@@ -151,8 +151,8 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		}
 	case kpev.Hooked:
 		e.A, e.B, e.C = uint64(11+r.N(3)), uint64(e.Task), 7
-	case kpev.Trampoline:
-		e.A = uint64(e.Task)
+	case kpev.Trampoline: // to where the calls of RetEntry return, mostly
+		e.A, e.B = uint64(e.Task), uint64(7+r.N(8)/7)
 	case kpev.InstanceNew, kpev.InstanceFree:
 		e.A, e.B, e.C = uint64(11+r.N(3)), uint64(r.N(3)), 10
 	case kpev.InstanceGet, kpev.InstancePut:
@@ -324,7 +324,7 @@ func TestTouches(t *testing.T) {
 			heads := head(p.Kinds)
 			var kinds []traces.Kind
 			for _, k := range p.Kinds {
-				if k != smpev.Load && k != smpev.Expect && k != smpev.Want && k != kpev.NoPre && k != kpev.NoJump && k != kpev.Kind && k != kpev.Contexts {
+				if k != smpev.Load && k != smpev.Expect && k != smpev.Want && k != kpev.NoPre && k != kpev.NoJump && k != kpev.Kind && k != kpev.Contexts && k != kpev.Returner {
 					kinds = append(kinds, k)
 				}
 			}

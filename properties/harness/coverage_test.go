@@ -39,7 +39,7 @@ func TestReachableKinds(t *testing.T) {
 // here to be none.
 func TestEveryKindCounts(t *testing.T) {
 	not := []traces.Kind{ // they head the log or end it, are a finding, or monitors alone are told
-		kpev.State, kpev.Listed, kpev.NoJump, smpev.Gives, smpev.Due, smpev.Load, smpev.Oops, smpev.Expect, smpev.Done, smpev.Want, kpev.NoPre, kpev.Kind, kpev.Contexts,
+		kpev.State, kpev.Listed, kpev.NoJump, smpev.Gives, smpev.Due, smpev.Load, smpev.Oops, smpev.Expect, smpev.Done, smpev.Want, kpev.NoPre, kpev.Kind, kpev.Contexts, kpev.Returner,
 	}
 	n := 0
 	for k := traces.Kind(0); k < traces.KprobesBlock+64; k++ {

@@ -72,7 +72,11 @@ func nested(t *testing.T, name string, s *view.Scene) {
 			if p.CPU != cpu || p.Kind != view.SpanTask && p.Kind != view.SpanTrap {
 				continue
 			}
-			for len(open) > 0 && open[len(open)-1].To <= p.From {
+			to := p.From
+			if p.Kind == view.SpanTrap && to == len(s.Steps)-1 {
+				to-- // the run ends with it, and so does what it came into
+			}
+			for len(open) > 0 && open[len(open)-1].To <= to {
 				open = open[:len(open)-1]
 			}
 			if p.Kind == view.SpanTask {

@@ -140,7 +140,7 @@ func rename(p *Part, property string) { p.Broken = map[string]uint64{property: p
 
 // A stranger's trace may say that a run is long: it takes so long and no longer.
 func TestLongTrace(t *testing.T) {
-	file := &traces.File{Property: "T2", Format: 1, Scenario: `machine(cpus = 2, steps = 1073741824)
+	file := &traces.File{Property: "T2", Format: 1, Scenario: `machine(cpus = 2, steps = 50000000)
 f = text("f", hex = "55 4889e5 5d c3")
 task(cpu = 0, ops = [call(f)], repeat = 1000000)
 task(cpu = 1, ops = [call(f)], repeat = 1000000)

@@ -58,7 +58,7 @@ type candidate struct {
 
 func (p *Part) begin(index int) {
 	p.Index = index
-	p.Broken, p.After = make(map[string]uint64), make(map[string]uint64)
+	p.Broken, p.After = make(map[string]uint64), nil
 	p.best = make(map[*properties.Property]*candidate)
 }
 
@@ -77,6 +77,9 @@ func (p *Part) take(i uint64, run Run, rec *sched.Recorder) {
 	run.eachBroken(func(q *properties.Property, f *traces.Finding, before properties.Set) {
 		p.Broken[q.Name]++
 		if before != 0 {
+			if p.After == nil { // as where it is read from a file
+				p.After = make(map[string]uint64)
+			}
 			p.After[q.Name]++
 		}
 		one := run

@@ -196,7 +196,7 @@ func TestSessionEnd(t *testing.T) {
 		if s.Run == nil { // else progress is broken
 			require.True(t, s.End())
 			if p := s.Run.Property; p != nil {
-				require.Equal(t, "R2", p.ID)
+				require.Contains(t, []string{"R2", "P1"}, p.ID, "an instance is lost, or the next pop hangs")
 				found++
 			}
 			require.False(t, s.End(), "it is over")

@@ -51,6 +51,8 @@ func (k *Kernel) CellName(id kapi.CellID) string {
 		return "text_poke_bp's descriptor"
 	case k.Poke.refs.ID():
 		return "who holds text_poke_bp's descriptor"
+	case k.Exec.lists.ID():
+		return "the lists of slots and detours"
 	case k.Stop.state.ID():
 		return "stop_machine's step"
 	case k.Stop.acks.ID():
