@@ -24,10 +24,10 @@ const (
 	MaxRepeat  = 1_000_000
 	MaxAtMost  = 1000
 	MaxBudget  = 50_000_000 // boundaries of one run: half a minute, more with many hits, and some hundred MB
-	MaxCode    = 1 << 16 // bytes of one function
-	MaxData    = 1 << 19 // bytes of one block
-	MaxMemory  = 1 << 22 // bytes of all blocks, with the copies that each CPU has
-	MaxSource  = 1 << 20 // bytes of the program that a scenario prints as, or is loaded from
+	MaxCode    = 1 << 16    // bytes of one function
+	MaxData    = 1 << 19    // bytes of one block
+	MaxMemory  = 1 << 22    // bytes of all blocks, with the copies that each CPU has
+	MaxSource  = 1 << 20    // bytes of the program that a scenario prints as, or is loaded from
 )
 
 const maxName = 200 // bytes of a name; of a sentence ten times that
