@@ -18,7 +18,7 @@ import (
 var Returns = Property{
 	ID:      "P3",
 	Name:    "returns",
-	Says:    "A call of the API, or a write of a switch, returns before everybody has had a CPU and given it up 60 times for each task there is and for each such call that has begun since.",
+	Says:    "A call of the API, or a write of a switch, returns before everybody has had a CPU and given it up 60 times for each task there is and for each such call that has begun since, or was under way.",
 	Kinds:   []traces.Kind{smpev.Wake, smpev.Gives, smpev.Due, kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl, kpev.Enabled},
 	New:     func(s *Scene) Monitor { return &returns{scene: s} },
 	Touches: nothingTouched, // see there
@@ -27,7 +27,9 @@ var Returns = Property{
 // roundsEach is the bound. What takes long is a run of the optimizer, which may wait for
 // three grace periods, and whom others wait for: in two rounds everybody has been through
 // the scheduler, and in the third who waited for that has a CPU again; so ten rounds a run.
-// A call waits for one or two runs; a write of 0 to the sysctl for as many as it takes to
+// A call waits for one or two runs, and for as many more as there are calls that lock the mutex
+// before it does: those that begin after it, and those under way when it begins, among them the
+// others of its own array, which are told together and made one after another; a write of 0 to the sysctl for as many as it takes to
 // empty the lists, to which each task may add. In storms and drawn scenarios calls have
 // taken up to 2.5 rounds for each task and call, and writes 6.8.
 const roundsEach = 60
@@ -55,6 +57,7 @@ type lasting struct {
 	kind          traces.Kind // of the event that it began with
 	what, about   uint64      // of the API: which call, of which probe
 	rounds, begun uint32      // when it began
+	others        uint32      // calls under way then
 }
 
 // A tasks is a set of tasks.
@@ -99,7 +102,7 @@ func (m *returns) Event(e *traces.Event) *traces.Finding {
 
 func (m *returns) begin(c lasting) {
 	m.begun++
-	c.rounds, c.begun = m.rounds, m.begun
+	c.rounds, c.begun, c.others = m.rounds, m.begun, uint32(len(m.calls))
 	m.calls = append(m.calls, c)
 }
 
@@ -136,7 +139,7 @@ func (m *returns) gives(e *traces.Event) *traces.Finding {
 // late looks whether a call has lasted too long. The round in which it began isn't one
 // of its own.
 func (m *returns) late(e *traces.Event, c *lasting) *traces.Finding {
-	since := m.begun - c.begun
+	since := m.begun - c.begun + c.others
 	most := roundsEach * (m.many + since)
 	if m.rounds-c.rounds <= most+1 {
 		return nil
@@ -151,7 +154,7 @@ func (m *returns) late(e *traces.Event, c *lasting) *traces.Finding {
 			place = m.scene.probes.list[i].addr
 		}
 	}
-	return found(e, place, "gives up its CPU, as everybody has %d times since %s began in task%d, which hasn't returned: with %d tasks, and %d calls since then, that is too often",
+	return found(e, place, "gives up its CPU, as everybody has %d times since %s began in task%d, which hasn't returned: with %d tasks, and %d calls since then or under way, that is too often",
 		most+1, what, c.task, m.many, since)
 }
 

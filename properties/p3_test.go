@@ -48,7 +48,7 @@ func init() {
 		for range 122 {
 			gives(tr, 1, 5, 5, willing)
 		}
-		tr.ExpectViolation("P3", "everybody has 121 times since unregister began in task4, which hasn't returned: with 2 tasks, and 0 calls since")
+		tr.ExpectViolation("P3", "everybody has 121 times since unregister began in task4, which hasn't returned: with 2 tasks, and 0 calls since then or under way")
 	})
 	trap("P3-last-round", "as often, but for once", func(tr *tracetest.Trace) {
 		waits(tr)
@@ -102,14 +102,34 @@ func init() {
 		}
 		tr.ExpectNone()
 	})
-	trap("P3-array", "two calls of one task, as for an array: for the first there is more time, but not for the second", func(tr *tracetest.Trace) {
+	trap("P3-array", "two calls of one task, as for an array: for each there is time for both, and no more", func(tr *tracetest.Trace) {
 		awake(tr)
 		tr.On(0, 4).ApiEnter(kpev.Register, 1, f).ApiEnter(kpev.Register, 2, g+5)
 		gives(tr, 0, 4, 0, rests)
-		for range 122 {
+		for range 182 {
 			gives(tr, 1, 5, 5, willing)
 		}
 		tr.ExpectViolation("P3", "since register began in task4")
+	})
+	trap("P3-long-array", "an array of 35, and the optimizer takes the mutex between two of them: ten rounds each", func(tr *tracetest.Trace) {
+		awake(tr)
+		for id := range uint64(35) {
+			tr.On(0, 4).ApiEnter(kpev.Register, 1+id, f)
+		}
+		gives(tr, 0, 4, 0, rests)
+		for range 350 {
+			gives(tr, 1, 5, 5, willing)
+		}
+		tr.ExpectNone()
+	})
+	trap("P3-under-way", "another task's call was under way: it may lock the mutex first", func(tr *tracetest.Trace) {
+		awake(tr)
+		tr.On(1, 5).ApiEnter(kpev.Register, 1, f).On(0, 4).ApiEnter(kpev.Disable, 2, g+5)
+		gives(tr, 0, 4, 0, rests)
+		for range 150 {
+			gives(tr, 1, 5, 5, willing)
+		}
+		tr.ExpectNone()
 	})
 	trap("P3-switch", "no call of the API lasts, but a write of a switch", func(tr *tracetest.Trace) {
 		awake(tr)
