@@ -274,9 +274,9 @@ func (r *Rig) noEndAlone(run Run) error {
 		return errors.New(r.noEnd(run))
 	}
 	cpu, task, place := r.Machine.Last()
-	return fmt.Errorf("cpu%d %s: %s: goes on and on, and hasn't ended after %d steps; if it is a loop that ends, and only long, say machine(steps = %d)",
-		cpu, task, place, run.Counts.Boundaries, r.more())
+	return &longAlone{
+		says: fmt.Sprintf("cpu%d %s: %s: goes on and on, and hasn't ended after %d steps; if it is a loop that ends, and only long, ",
+			cpu, task, place, run.Counts.Boundaries),
+		scenario: r.longer("say", false), trace: r.longer("say", true),
+	}
 }
-
-// more is a budget of steps with which a long run may end.
-func (r *Rig) more() uint64 { return min(10*r.Machine.Budget(), scenario.MaxBudget) }

@@ -1,8 +1,10 @@
 package harness
 
 import (
+	"errors"
 	"fmt"
 
+	"kpsim/properties/scenario"
 	"kpsim/smp"
 )
 
@@ -11,8 +13,8 @@ func (r *Rig) noEnd(run Run) string {
 	why := r.Kernel.Standstill(r.Machine.CellName)
 	if run.Outcome == smp.Exhausted {
 		cpu, task, place := r.Machine.Last()
-		s := fmt.Sprintf("the run ended exhausted after %d boundaries, cpu%d %s at %s: somebody goes round in circles, or the scenario wants machine(steps = %d)",
-			run.Counts.Boundaries, cpu, task, place, r.more())
+		s := fmt.Sprintf("the run ended exhausted after %d boundaries, cpu%d %s at %s: somebody goes round in circles, or %s",
+			run.Counts.Boundaries, cpu, task, place, r.longer("the scenario wants", r.ofTrace))
 		if why != "" {
 			s += "; " + why
 		}
@@ -20,3 +22,29 @@ func (r *Rig) noEnd(run Run) string {
 	}
 	return "the run ended stuck; " + why
 }
+
+// longer says what is to be done about a run that is only long; wants stands before a
+// bound that the scenario may have. ofTrace: it is a trace's,
+// for which traceSteps is the bound, whatever its machine() says.
+func (r *Rig) longer(wants string, ofTrace bool) string {
+	switch budget := r.Machine.Budget(); {
+	case ofTrace && budget >= traceSteps:
+		return fmt.Sprintf("a trace's run, which has at most %d boundaries, is too short for it: explore its scenario by itself, with machine(steps = %d)", traceSteps, r.more())
+	case budget >= scenario.MaxBudget:
+		return fmt.Sprintf("it is longer than any run may be, %d boundaries: shorten its loops", scenario.MaxBudget)
+	default:
+		return fmt.Sprintf("%s machine(steps = %d)", wants, r.more())
+	}
+}
+
+// more is a budget of steps with which a long run may end.
+func (r *Rig) more() uint64 { return min(10*r.Machine.Budget(), scenario.MaxBudget) }
+
+// A longAlone is the fault of a scenario whose programs don't end by themselves within
+// their budget.
+type longAlone struct{ says, scenario, trace string }
+
+func (l *longAlone) Error() string { return l.says + l.scenario }
+
+// inTrace is the fault in the words for a trace.
+func (l *longAlone) inTrace() error { return errors.New(l.says + l.trace) }

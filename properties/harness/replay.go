@@ -78,9 +78,13 @@ func openFileAs(name string, f *traces.File, mutant string) (*Rig, error) {
 		return nil, err
 	}
 	rig, err := newIgnoring(sc, mutant, ignored)
+	if long := new(longAlone); errors.As(err, &long) {
+		return nil, fmt.Errorf("%s: run without probes: %w", name, long.inTrace())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	rig.ofTrace = true
 	return rig, nil
 }
 

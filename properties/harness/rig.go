@@ -75,6 +75,7 @@ type Rig struct {
 	audit    audit
 	last     Run
 	goOn     goOn
+	ofTrace  bool // its runs are a trace's
 }
 
 // insn is an instruction of original text, as the head of a log tells it.
