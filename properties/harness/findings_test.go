@@ -32,6 +32,7 @@ type claim struct {
 var (
 	inBackquotes = regexp.MustCompile("`([^`]+)`")
 	rowScript    = regexp.MustCompile(`\]\(\.\./scripts/on-a-kernel/([a-z0-9-]+)\)`)
+	caseRow      = regexp.MustCompile("^\\| [^|]+ \\| `([^`]+)`, ([a-z0-9-]+) \\| (`([^`]+)`|none) \\|$")
 	rowReport    = regexp.MustCompile(`\]\(reports/([a-z0-9-]+)\.md\)`)
 )
 
@@ -73,6 +74,46 @@ func readClaims(t *testing.T) (list []claim) {
 	return list
 }
 
+// readCases reads the table of cases of the claims. Its columns: case, mutant and scenario,
+// trace, "none" for none.
+func readCases(t *testing.T) (list []claim) {
+	page, err := os.ReadFile(findingsPage)
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(page), "\n| case | mutant, scenario | trace |\n|---|---|---|\n")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n\n")
+	for line := range strings.Lines(table) {
+		m := caseRow.FindStringSubmatch(strings.TrimSpace(line))
+		require.NotNil(t, m, line)
+		c := claim{name: m[2], mutants: m[1:2], scenarios: m[2:3]}
+		if m[4] != "" {
+			c.traces = m[4:5]
+		}
+		list = append(list, c)
+	}
+	require.NotEmpty(t, list)
+	return list
+}
+
+// exist checks that mutants, scenarios and traces are there and belong together.
+func (c *claim) exist(t *testing.T) {
+	for _, m := range c.mutants {
+		_, known := mutant.ByName(m)
+		require.True(t, known, m)
+	}
+	for _, s := range c.scenarios {
+		_, err := scenario.LoadBuiltin(s)
+		require.NoError(t, err)
+	}
+	for _, name := range c.traces {
+		i := slices.IndexFunc(corpus, func(r row) bool { return r.file+".kps" == name })
+		require.GreaterOrEqual(t, i, 0, "%s is no trace of traces/corpus", name)
+		require.Contains(t, c.scenarios, corpus[i].scenario, name)
+		require.Contains(t, c.mutants, corpus[i].mutant, name)
+		require.FileExists(t, filepath.Join(corpusDir, name))
+	}
+}
+
 // reproducers are the scripts of scripts/on-a-kernel that are named for a claim.
 func reproducers(t *testing.T) (names []string) {
 	files, err := filepath.Glob(onAKernel + "/*-*")
@@ -87,7 +128,7 @@ func reproducers(t *testing.T) (names []string) {
 }
 
 // TestFindingsComplete: each claim about kernels has a mutant, a scenario and a trace
-// that belong together, a reproducer, its log, and a report that says what a maintainer asks.
+// that belong together, as has each case of one, a reproducer, its log, and a report that says what a maintainer asks.
 func TestFindingsComplete(t *testing.T) {
 	list := readClaims(t)
 	var named []string
@@ -96,21 +137,7 @@ func TestFindingsComplete(t *testing.T) {
 			require.NotEmpty(t, c.mutants)
 			require.NotEmpty(t, c.scenarios)
 			require.NotEmpty(t, c.traces)
-			for _, m := range c.mutants {
-				_, known := mutant.ByName(m)
-				require.True(t, known, m)
-			}
-			for _, s := range c.scenarios {
-				_, err := scenario.LoadBuiltin(s)
-				require.NoError(t, err)
-			}
-			for _, name := range c.traces {
-				i := slices.IndexFunc(corpus, func(r row) bool { return r.file+".kps" == name })
-				require.GreaterOrEqual(t, i, 0, "%s is no trace of traces/corpus", name)
-				require.Contains(t, c.scenarios, corpus[i].scenario, name)
-				require.Contains(t, c.mutants, corpus[i].mutant, name)
-				require.FileExists(t, filepath.Join(corpusDir, name))
-			}
+			c.exist(t)
 			info, err := os.Stat(filepath.Join(onAKernel, c.name))
 			require.NoError(t, err)
 			require.NotZero(t, info.Mode()&0o111, "%s can't be run", c.name)
@@ -125,6 +152,9 @@ func TestFindingsComplete(t *testing.T) {
 			}
 		})
 		named = append(named, c.name)
+	}
+	for _, c := range readCases(t) {
+		t.Run("case "+c.name, func(t *testing.T) { c.exist(t) })
 	}
 	slices.Sort(named)
 	require.Equal(t, reproducers(t), named, "a reproducer, and no row of docs/findings.md, or two")
