@@ -267,6 +267,9 @@ func TestStoriesAreTrue(t *testing.T) {
 			// may be no more to tell than where it ends.
 			least = 1
 		}
+		if strings.HasPrefix(x.in.Property, "P1 ") && len(x.story) == 1 && strings.Contains(x.story[0].Text, " didn't end; ") {
+			least = 1 // one task turns for ever in a routine, where nothing is an event, and all others have ended
+		}
 		require.GreaterOrEqual(t, len(x.story), least, x.name)
 		require.LessOrEqual(t, len(x.story), 8, x.name)
 		last := x.story[len(x.story)-1].Seq

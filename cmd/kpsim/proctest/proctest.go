@@ -5,12 +5,28 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 var folder string // of the program under test
+
+// Race says that the race detector makes all some ten times slower: the tests, and the
+// program under test.
+var Race = func() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}()
+
+// typed calls kpsim as a shell does that has found it by its name, which is what it then
+// gives for the name to type again; scripts would give it the whole path.
+const typed = `#!/bin/sh
+PATH=${0%/typed/kpsim}:$PATH
+exec kpsim "$@"
+`
 
 // Main is for a TestMain: it compiles kpsim, runs the tests and exits. With the race
 // detector in the tests the program has it, too.
@@ -30,6 +46,12 @@ func compiled(m *testing.M) int {
 		panic(string(out))
 	}
 	folder = dir
+	if err := os.Mkdir(filepath.Join(dir, "typed"), 0o755); err != nil {
+		panic(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "typed", "kpsim"), []byte(typed), 0o755); err != nil {
+		panic(err)
+	}
 	return m.Run()
 }
 
@@ -38,7 +60,7 @@ func Program() string { return filepath.Join(folder, "kpsim") }
 
 // Setup has a script find kpsim by its name.
 func Setup(e *testscript.Env) {
-	e.Setenv("PATH", folder+string(filepath.ListSeparator)+e.Getenv("PATH"))
+	e.Setenv("PATH", filepath.Join(folder, "typed")+string(filepath.ListSeparator)+e.Getenv("PATH"))
 }
 
 // ExitStatus is how a command of a script has ended. An error that tells of no end
