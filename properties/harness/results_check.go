@@ -6,6 +6,7 @@ import (
 
 	"kpsim/properties"
 	"kpsim/sched"
+	"kpsim/traces"
 )
 
 // Check makes sure that the parts of a file are ones that this program makes of the
@@ -96,7 +97,7 @@ func (spec *Spec) checkFound(f *Found) (err error) {
 	if err != nil {
 		return err
 	}
-	rig, err := New(spec.Scenario, spec.Mutant)
+	rig, err := newFor(spec)
 	if err != nil {
 		return err
 	}
@@ -115,12 +116,18 @@ func (spec *Spec) checkFound(f *Found) (err error) {
 		}
 	}()
 	run := rig.play(sched.NewExact(&sched.Recording{Choices: c.choices, Asked: c.asked}))
+	var found *traces.Finding
+	run.eachBroken(func(p *properties.Property, finding *traces.Finding, before properties.Set) {
+		if p == q && before == c.after {
+			found = finding
+		}
+	})
 	switch {
-	case run.Property != q:
+	case found == nil:
 		return fmt.Errorf("made again it doesn't break %s", q.Name)
 	case run.Digest != f.Digest:
 		return fmt.Errorf("made again it has digest %016x, not %016x", run.Digest, f.Digest)
-	case run.Finding.Slow != f.Slow || run.Finding.Place != f.Place || run.Finding.Message != f.Message || run.Outcome != f.Outcome:
+	case found.Slow != f.Slow || found.Place != f.Place || found.Message != f.Message || run.Outcome != f.Outcome:
 		return fmt.Errorf("made again it breaks %s otherwise", q.Name)
 	}
 	return nil
