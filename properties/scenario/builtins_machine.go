@@ -20,7 +20,7 @@ func machineParams() []param {
 	var none Machine
 	list := []param{
 		{"cpus", "2", "1 to 64 CPUs"},
-		{"preempt", `"none"`, "`\"none\"`; `\"voluntary\"`: `might_sleep` schedules as `cond_resched` does; `\"dynamic\"`: built with preemption, run as voluntary; `\"full\"`; `\"lazy\"`: who wants the CPU gets it at a timer tick. `cond_resched` schedules under the first two; under `\"dynamic\"` it preempts, which `quiesce = \"tasks\"` doesn't count; under the last two it does nothing. The build, the first two or the others, decides RCU's flavour and much of what an edition presets; the mode, who may switch tasks"},
+		{"preempt", `"none"`, "`\"none\"`; `\"voluntary\"`: `might_sleep` schedules as `cond_resched` does; `\"dynamic\"`: built with preemption, run as voluntary; `\"full\"`; `\"lazy\"`: a task that wants the CPU gets it at a timer tick. `cond_resched` schedules under the first two; under `\"dynamic\"` it preempts, which `quiesce = \"tasks\"` doesn't count; under the last two it does nothing. The build, the first two or the others, decides RCU's flavour and much of what an edition presets; the mode, who may switch tasks"},
 		{"fetch", `"coherent"`, "what a CPU fetches of text that changes: the newest bytes; `\"stale\"`: old ones until it serialises; `\"mixing\"`: old and new in one instruction"},
 		{"edition", "None", "presets all that follows as the kernels of one document have it: `\"2.6\"`, `\"4.15\"`, `\"5.14\"`, `\"6.5\"`, `\"6.9\"`, `\"documented\"`; `kpsim editions` prints the table. What is said beside it holds by itself"},
 	}
