@@ -68,3 +68,28 @@ func TestStormKeepsNothing(t *testing.T) {
 	}
 	require.Equal(t, all, sum, "in whatever order programs end")
 }
+
+// planted is a race of the first CPU and the last, whose five bytes are stored in two
+// pieces, among more movers than are told apart: both CPUs, 40 NMIs, and the 40 idle CPUs
+// that these interrupt.
+const planted = `machine(cpus = 64, patch = "naive")
+victim = text("victim", at = 0xffffffff81000100, size = 6, hex = "0f1f440000 c3")
+on = text("on", at = 0xffffffff81000110, size = 6, hex = "b801000000 c3")
+l = jump_label("l", at = victim, target = on)
+task(name = "patcher", cpu = 0, ops = [label_on(l)])
+task(name = "caller", cpu = 63, ops = [call(victim, changed = True)])
+for i in range(40): nmi(cpu = 1 + i, idle = True)
+`
+
+// A race of two among many is found, though the others share what tells movers apart:
+// of 64 CPUs the search is slow, and leaves nothing out.
+func TestVerifyRaceOfACrowd(t *testing.T) {
+	t.Parallel()
+	sc, err := scenario.Load("planted.star", []byte(planted), nil)
+	require.NoError(t, err)
+	for deviations, breaks := range map[int]bool{1: false, 2: true} {
+		v, err := harness.Verify(harness.Proof{Spec: harness.Spec{Scenario: sc, Seed: 1}, Deviations: deviations})
+		require.NoError(t, err)
+		require.Equal(t, breaks, v.Broken["whole-instructions"] > 0, "%d deviations, %d runs", deviations, v.Runs)
+	}
+}
