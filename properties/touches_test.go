@@ -320,6 +320,7 @@ func TestTouches(t *testing.T) {
 			continue // has no events; claims nothing where orders are left out
 		}
 		t.Run(p.Name, func(t *testing.T) {
+			t.Parallel()
 			touched := &Touched{Addrs: probesAt, Lent: [][2]uint64{{textAt &^ 0xf, slotAt}, {slotAt, slotAt + 64}}} // modules and slots
 			heads := head(p.Kinds)
 			var kinds []traces.Kind
