@@ -29,7 +29,7 @@ import "kpsim/smp/kapi"
 //	n == k+1    the last pop takes the reserved place: what was put there a lap ago.
 //	            If that isn't the interrupted push's own instance it is free, and
 //	            there twice from then on; the own one is behind head, lost
-//	n >  k+1    last is behind head: whoever pops looks again for ever, with
+//	n >  k+1    last is behind head: the next pop looks again for ever, with
 //	            interrupts off; an NMI that calls the function does, too
 //
 // On 2 CPUs with the default maxactive, 10, r is 5; with 16 on 8 CPUs it is 2.

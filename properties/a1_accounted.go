@@ -32,7 +32,7 @@ var Accounted = Property{
 // a probe that is enabled for certain. Whenever that certainty comes or goes
 // need becomes what got is: hits that are under way then may count or not.
 //
-// A hit begins with a breakpoint or a jump, whoever has written it: a CPU that
+// A hit begins with a breakpoint or a jump, also one of a tracer: a CPU that
 // goes by a tracer's into ftrace runs the handlers of a probe that registers
 // while it is in there. So hits count at every linked instruction, whether a probe
 // is there yet or not.

@@ -207,7 +207,7 @@ func mutateText(r *rand.Rand, seeds [][]byte) []byte {
 			lines[i], lines[j] = lines[j], lines[i]
 		case 4:
 			lines[i] = other[r.IntN(len(other))]
-		case 5, 6: // in the midst of a line
+		case 5, 6: // within a line
 			at := r.IntN(len(lines[i]) + 1)
 			what := inserted[r.IntN(len(inserted))]
 			lines[i] = bytes.Join([][]byte{lines[i][:at], []byte(what), lines[i][at:]}, nil)

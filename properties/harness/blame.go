@@ -10,7 +10,7 @@ import (
 // Who is to blame for what the machine won't execute, and for what nobody handles.
 //
 // Without probes it is the scenario: the twin's run shows it, and is an error of the
-// input. With them it is whoever patches, and the kernel dies (O1), with one
+// input. With them it is the patching code, and the kernel dies (O1), with one
 // exception. What the scenario has linked, and nobody has changed, is its own, where
 // an instruction of it begins: such a run is refused, although the twin has not come
 // there. It may take a branch that the twin doesn't, for a handler or an interrupt
@@ -18,7 +18,7 @@ import (
 // of the engine. A faithful copy of it, in a slot or a detour, is the same
 // instruction.
 
-// blames reports whether whoever patches is to blame for what can't be executed at
+// blames reports whether patching code is to blame for what can't be executed at
 // an address. code are the bytes there, nil if there is nothing.
 func (r *Rig) blames(ip isa.Addr, code []byte) bool {
 	if r.twin || !r.Scenario.Patches() {

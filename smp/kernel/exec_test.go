@@ -230,7 +230,7 @@ func poisoned(t *testing.T, r *rig, x *smp.Ctx, at isa.Addr, n int) {
 }
 
 // Slots of detours have a size of their own: 33 of 124 bytes a page, so that the 34th
-// that is retired since the last collection has all collected, whoever retired them.
+// that is retired since the last collection has all collected, of all probes.
 func TestDetourSlots(t *testing.T) {
 	r := &rig{t: t, reset: func() {}}
 	m, err := smp.New(smp.Config{CPUs: 1, Budget: 1 << 20}, &r.log)
@@ -276,7 +276,7 @@ func TestDetourSlots(t *testing.T) {
 	}
 }
 
-// Whoever runs in a page of slots that was unmapped takes a page fault.
+// A CPU that runs in a page of slots that was unmapped takes a page fault.
 func TestRunInUnmappedSlots(t *testing.T) {
 	r := &rig{t: t, reset: func() {}}
 	m, err := smp.New(smp.Config{CPUs: 1, Budget: 1 << 20}, &r.log)
