@@ -42,7 +42,7 @@ func TestFirstInterrupt(t *testing.T) {
 			require.Equal(t, interrupted, e.Status, e.Stderr)
 			require.Contains(t, e.Stderr, "kpsim: interrupted")
 			require.Less(t, e.Took, 2*time.Second) // one, and what else the machine does
-			require.Less(t, e.Memory, int64(500<<20))
+			require.Less(t, e.Memory, int64(1<<30)) // a long run keeps more, the faster the machine
 		})
 	}
 }
