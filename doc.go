@@ -20,16 +20,16 @@
 //	    cmd/kpsim/scripttest   kpsim as it is typed, as tests; proctest runs it for them
 //	    cmd/kpsim/viewer       a run as a page to go through step by step
 //	L6  properties/harness     a scenario under a strategy: one run, many in parallel, or one by hand
-//	    properties/matrix      which waits and syncs patching needs: a table that is searched
-//	    properties/overhead    what a probe's hit costs: the documents' figures, from runs
-//	    properties/scenario    what is run, as plain data; Starlark in and out
+//	    internal/eval/matrix      which waits and syncs patching needs: a table that is searched
+//	    internal/eval/overhead    what a probe's hit costs: the documents' figures, from runs
+//	    internal/scenario    what is run, as plain data; Starlark in and out
 //	    properties/mutant      what is broken on purpose, and who must notice
 //	L5  properties             what must hold: one monitor a property, fed by events
 //	L4  kprobes                the engine under test
 //	    smp/kernel             locks, RCU, stop_machine, text poking, work: kapi on smp
 //	L3  smp                    CPUs, tasks, interrupts, traps, memory
 //	    smp/kapi               the narrow waist: what an engine may ask for
-//	L2  smp/isa, smp/fetch     instructions | which bytes a CPU's fetch may see
+//	L2  smp/arch/x86, smp/fetch     instructions | which bytes a CPU's fetch may see
 //	    smp/image, smp/cycles  code from objects and hex | what things cost
 //	    kprobes/rules          what a kernel says of probing each byte
 //	    kprobes/survey         the same of a whole object

@@ -25,27 +25,28 @@ var layers = []layer{
 	{pkg: "sim", free: []string{"iter", "runtime"}}, // fibres are iter.Pull; a bug says where it is
 	{pkg: "sched", may: []string{"sim"}},
 	{pkg: "traces", may: []string{"sim"}},
-	{pkg: "smp/isa"},
+	{pkg: "smp/arch"},
+	{pkg: "smp/arch/x86", may: []string{"smp/arch"}},
 	{pkg: "smp/fetch", may: []string{"sim"}},
-	{pkg: "smp/image", may: []string{"smp/isa"}},
-	{pkg: "smp/kapi", may: []string{"smp/isa", "traces"}},
+	{pkg: "smp/image", may: []string{"smp/arch", "smp/arch/x86"}},
+	{pkg: "smp/kapi", may: []string{"smp/arch", "smp/arch/x86", "traces"}},
 	{pkg: "smp/cycles", may: []string{"smp/kapi"}},
 	{pkg: "smp/smpev", may: []string{"traces"}},
 	{pkg: "kprobes/kpev", may: []string{"traces"}},
-	{pkg: "kprobes/rules", may: []string{"smp/isa"}},
-	{pkg: "kprobes/survey", may: []string{"smp/isa", "smp/image", "kprobes/rules"}, free: []string{"*"}}, // for reports, not for runs
-	{pkg: "traces/view", may: []string{"traces", "sim", "smp/isa", "smp/smpev", "kprobes/kpev"}, free: []string{"*"}},
+	{pkg: "kprobes/rules", may: []string{"smp/arch", "smp/arch/x86"}},
+	{pkg: "kprobes/survey", may: []string{"smp/arch", "smp/arch/x86", "smp/image", "kprobes/rules"}, free: []string{"*"}}, // for reports, not for runs
+	{pkg: "traces/view", may: []string{"traces", "sim", "smp/arch", "smp/arch/x86", "smp/smpev", "kprobes/kpev"}, free: []string{"*"}},
 	{pkg: "traces/export", may: []string{"traces", "traces/view", "smp/smpev"}, free: []string{"*"}},
-	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/isa", "smp/smpev", "kprobes/kpev"}, free: []string{"os"}}, // golden files
-	{pkg: "smp", may: []string{"sim", "traces", "smp/isa", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}},
-	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/isa", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
-	{pkg: "kprobes", may: []string{"traces", "smp/isa", "smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true}, // never smp, never smp/kernel
-	{pkg: "properties", may: []string{"traces", "smp/isa", "smp/smpev", "kprobes/kpev"}},
-	{pkg: "properties/scenario", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/arch", "smp/arch/x86", "smp/smpev", "kprobes/kpev"}, free: []string{"os"}}, // golden files
+	{pkg: "smp", may: []string{"sim", "traces", "smp/arch", "smp/arch/x86", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}},
+	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/arch", "smp/arch/x86", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
+	{pkg: "kprobes", may: []string{"traces", "smp/arch", "smp/arch/x86", "smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true}, // never smp, never smp/kernel
+	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/x86", "smp/smpev", "kprobes/kpev"}},
+	{pkg: "internal/scenario", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "properties/harness", may: []string{"*"}, free: []string{"*"}}, // workers, above the machines
 	{pkg: "properties/mutant", may: []string{"*"}},
-	{pkg: "properties/matrix", may: []string{"*"}, free: []string{"*"}},   // workers, above those of harness
-	{pkg: "properties/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics
+	{pkg: "internal/eval/matrix", may: []string{"*"}, free: []string{"*"}},   // workers, above those of harness
+	{pkg: "internal/eval/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics
 	{pkg: "scripts/remove-lines", free: []string{"*"}},                    // runs the tests
 	{pkg: "cmd/kpsim/page", free: []string{"*"}},                          // plots
 	{pkg: "cmd/kpsim/page/pagetest", free: []string{"*"}},                 // runs a browser

@@ -11,7 +11,7 @@ import (
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -20,7 +20,7 @@ import (
 // what was answered.
 type told struct {
 	k                          *Kprobe
-	at                         isa.Addr
+	at                         arch.Addr
 	registered, disabled, gone bool
 }
 
@@ -37,37 +37,37 @@ type account struct {
 	loaded    bool
 	off       bool // enabled says 0
 	probes    []*told
-	chains    map[isa.Addr][]*told // who is registered at an address, the last one first
+	chains    map[arch.Addr][]*told // who is registered at an address, the last one first
 	ran, want []string
 }
 
 // accounted are the functions that are called, the arguments and what they return.
 var accounted = []struct {
-	at        isa.Addr
+	at        arch.Addr
 	arg, want uint64
-	points    []isa.Addr
+	points    []arch.Addr
 	module    bool
 }{
-	{at: victim.at, arg: 5, want: 8, points: []isa.Addr{0, 3, 7}},
-	{at: crowded.at, arg: 5, want: 11, points: []isa.Addr{0, 1, 4, 5}},
-	{at: traced.at, arg: 7, want: 10, points: []isa.Addr{0, 5}},
-	{at: modCore, arg: 5, want: 8, points: []isa.Addr{0, 3}, module: true},
-	{at: modCore + 0x20, arg: 6, want: 6, points: []isa.Addr{0}, module: true},
-	{at: modCore + 0x40, arg: 7, want: 10, points: []isa.Addr{0}, module: true},
+	{at: victim.at, arg: 5, want: 8, points: []arch.Addr{0, 3, 7}},
+	{at: crowded.at, arg: 5, want: 11, points: []arch.Addr{0, 1, 4, 5}},
+	{at: traced.at, arg: 7, want: 10, points: []arch.Addr{0, 5}},
+	{at: modCore, arg: 5, want: 8, points: []arch.Addr{0, 3}, module: true},
+	{at: modCore + 0x20, arg: 6, want: 6, points: []arch.Addr{0}, module: true},
+	{at: modCore + 0x40, arg: 7, want: 10, points: []arch.Addr{0}, module: true},
 }
 
-func inModule(at isa.Addr) bool { return at >= modCore }
+func inModule(at arch.Addr) bool { return at >= modCore }
 
 // newTold makes a probe in one of some functions, with a post_handler or without.
 func (a *account) newTold(id int, in []int) *told {
 	f := accounted[in[a.r.N(len(in))]]
 	p := &told{at: f.at + f.points[a.r.N(len(f.points))]}
-	p.k = &Kprobe{ID: uint64(id), Addr: p.at, Pre: func(_ kapi.Context, k *Kprobe, _ *isa.Regs) int {
+	p.k = &Kprobe{ID: uint64(id), Addr: p.at, Pre: func(_ kapi.Context, k *Kprobe, _ *arch.Regs) int {
 		a.ran = append(a.ran, fmt.Sprint("pre ", k.ID))
 		return 0
 	}}
 	if a.r.N(3) == 0 {
-		p.k.Post = func(_ kapi.Context, k *Kprobe, _ *isa.Regs, _ uint64) {
+		p.k.Post = func(_ kapi.Context, k *Kprobe, _ *arch.Regs, _ uint64) {
 			a.ran = append(a.ran, fmt.Sprint("post ", k.ID))
 		}
 	}
@@ -425,7 +425,7 @@ func TestAccount(t *testing.T) {
 		sticky := sched.NewSticky(sched.Params{Seed: 3, Mean: 16})
 		for run := range uint64(12) {
 			r.Seed(uint64(i), run)
-			a.loaded, a.off, a.probes, a.chains = true, false, nil, make(map[isa.Addr][]*told)
+			a.loaded, a.off, a.probes, a.chains = true, false, nil, make(map[arch.Addr][]*told)
 			fails = run%2 == 1
 			sticky.Begin(run)
 			require.Equal(t, smp.Passed, b.run(sticky), "settings %d, run %d: %v", i, run, b.m.Refusal())

@@ -5,10 +5,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
-	"kpsim/properties/scenario"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch/x86"
 )
 
 const (
@@ -66,7 +66,7 @@ func waits(ops []scenario.Op) (all []scenario.Op) {
 // The probes: a, b and c at victim's first instruction, numbers 0 to 2.
 func TestHandlers(t *testing.T) {
 	skip := []scenario.Step{{Kind: scenario.StepSetIP, Func: "helper"}}
-	set := []scenario.Step{{Kind: scenario.StepSetReg, Reg: isa.RDI, Value: 40}}
+	set := []scenario.Step{{Kind: scenario.StepSetReg, Reg: x86.RDI, Value: 40}}
 	nest := []scenario.Step{{Kind: scenario.StepCall, Func: "helper"}}
 	v := func(name string, pre, post []scenario.Step) scenario.Probe {
 		return scenario.Probe{Name: name, Func: "victim", Pre: pre, Post: post}

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -31,7 +32,7 @@ func onSite(pre PreHandler, f func(y *asker, k *Kprobe) string) func(y *asker) s
 
 func (y *asker) callTraced() uint64 {
 	r := y.x.Regs()
-	r.R[isa.RDI], r.R[isa.RSI], r.R[isa.RDX] = 7, 5, 3
+	r.R[x86.RDI], r.R[x86.RSI], r.R[x86.RDX] = 7, 5, 3
 	return y.x.Call(tracedAt)
 }
 
@@ -46,20 +47,20 @@ var ftraceOnes = []behaviour{
 			return fmt.Sprint(hits, ret)
 		})(y)
 	}},
-	{says: "ftrace handler sets di=100", k61: "118", asks: onSite(func(_ kapi.Context, _ *Kprobe, regs *isa.Regs) int {
-		regs.R[isa.RDI] = 100
+	{says: "ftrace handler sets di=100", k61: "118", asks: onSite(func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int {
+		regs.R[x86.RDI] = 100
 		return 0
 	}, func(y *asker, _ *Kprobe) string { return fmt.Sprint(y.callTraced()) })},
 	{says: "ftrace pre+post: ip in each, flags, how often, atomic", k61: "1 5 0 1 1 true", asks: func(y *asker) string {
-		var pre, post isa.Addr
+		var pre, post arch.Addr
 		pres, posts, atomic, flags := 0, 0, true, uint64(9)
 		k := &Kprobe{
 			Symbol: "kt_hot",
-			Pre: func(x kapi.Context, k *Kprobe, regs *isa.Regs) int {
+			Pre: func(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
 				pre, pres, atomic = regs.IP-k.Addr, pres+1, atomic && x.(*smp.Ctx).Atomic()
 				return 0
 			},
-			Post: func(x kapi.Context, k *Kprobe, regs *isa.Regs, f uint64) {
+			Post: func(x kapi.Context, k *Kprobe, regs *arch.Regs, f uint64) {
 				post, posts, flags, atomic = regs.IP-k.Addr, posts+1, f, atomic && x.(*smp.Ctx).Atomic()
 			},
 		}
@@ -72,7 +73,7 @@ var ftraceOnes = []behaviour{
 		pre, inner := 0, 0
 		in := &Kprobe{ID: 1, Symbol: "kt_traced", Pre: counts(&inner)}
 		y.register(in)
-		says := onSite(func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int { pre++; x.Call(tracedInAt); return 0 }, func(y *asker, k *Kprobe) string {
+		says := onSite(func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { pre++; x.Call(tracedInAt); return 0 }, func(y *asker, k *Kprobe) string {
 			y.callTraced()
 			return fmt.Sprint(pre, inner, k.Missed(), in.Missed())
 		})(y)

@@ -8,7 +8,7 @@ import (
 
 	"kpsim/kprobes/rules"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
 
@@ -54,7 +54,7 @@ func askPosts(postFirst bool) func(y *asker) string {
 		if postFirst {
 			with = a
 		}
-		with.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) { posts++ }
+		with.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }
 		require.Zero(y.t, y.register(a))
 		require.Zero(y.t, y.register(b))
 		y.callTraced()

@@ -10,7 +10,8 @@ import (
 
 	"kpsim/kprobes/rules"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -34,7 +35,7 @@ type asker struct {
 	t    testing.TB
 	b    *bench
 	x    *smp.Ctx
-	head isa.Addr // how long the endbr64 is that functions begin with
+	head arch.Addr // how long the endbr64 is that functions begin with
 }
 
 const (
@@ -80,7 +81,7 @@ var askedFunctions = []struct {
 
 // bootAsked maps the functions of the test module.
 func bootAsked(t testing.TB, b *bench) {
-	add := func(name, module string, at isa.Addr, code string) {
+	add := func(name, module string, at arch.Addr, code string) {
 		if b.settings.Kernel.IBT {
 			code = endbrHex + code
 		}
@@ -93,7 +94,7 @@ func bootAsked(t testing.TB, b *bench) {
 	add("kt_other", "kpc", hotOtherAt, otherHex)
 	add("kt_hot", "kpc", tracedAt, tracedHex)
 	add("kt_traced", "kpc", tracedInAt, tracedInHex)
-	for _, at := range []isa.Addr{tracedAt, tracedInAt} {
+	for _, at := range []arch.Addr{tracedAt, tracedInAt} {
 		if b.settings.Kernel.IBT {
 			at += 4
 		}
@@ -102,7 +103,7 @@ func bootAsked(t testing.TB, b *bench) {
 	add("kt_rec", "kpc", recAt, recHex)
 	add("__switch_to", "", switchToAt, otherHex)
 	for i, f := range askedFunctions {
-		at := askedAt + isa.Addr(0x40*i)
+		at := askedAt + arch.Addr(0x40*i)
 		add(f.name, f.module, at, hotHex)
 		b.k.Symbols.AddRange(kernel.Range{Addr: at, Size: 0x40, Kind: f.kind})
 		if f.ban != kapi.BanNone {
@@ -119,7 +120,7 @@ func bootAsked(t testing.TB, b *bench) {
 // call calls kt_hot_nt(7, 5, 3): 469, or 308 if rdi becomes 100.
 func (y *asker) call() uint64 {
 	r := y.x.Regs()
-	r.R[isa.RDI], r.R[isa.RSI], r.R[isa.RDX] = 7, 5, 3
+	r.R[x86.RDI], r.R[x86.RSI], r.R[x86.RDX] = 7, 5, 3
 	return y.x.Call(hotAt)
 }
 
@@ -128,7 +129,7 @@ func (y *asker) hot(pre PreHandler) *Kprobe { return &Kprobe{Symbol: "kt_hot_nt"
 
 // redirect is a pre_handler that goes on elsewhere and says so.
 func redirect(hits *int) PreHandler {
-	return func(_ kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+	return func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int {
 		*hits++
 		regs.IP = hotOtherAt
 		return 1
@@ -136,7 +137,7 @@ func redirect(hits *int) PreHandler {
 }
 
 func counts(n *int) PreHandler {
-	return func(kapi.Context, *Kprobe, *isa.Regs) int { *n++; return 0 }
+	return func(kapi.Context, *Kprobe, *arch.Regs) int { *n++; return 0 }
 }
 
 // errno is how the module printed an answer.
@@ -260,9 +261,9 @@ var behaviours = slices.Concat([]behaviour{
 	{says: "3 at same addr: order, with middle disabled, after unregister first", k61: "[3 2 1 12 11] [3 1 11] [3]", asks: func(y *asker) string {
 		var got []int
 		note := func(n int) *Kprobe {
-			k := y.hot(func(kapi.Context, *Kprobe, *isa.Regs) int { got = append(got, n); return 0 })
+			k := y.hot(func(kapi.Context, *Kprobe, *arch.Regs) int { got = append(got, n); return 0 })
 			if n < 3 {
-				k.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) { got = append(got, 10+n) }
+				k.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { got = append(got, 10+n) }
 			}
 			return k
 		}
@@ -285,13 +286,13 @@ var behaviours = slices.Concat([]behaviour{
 	}},
 	{says: "aggregate, first pre returns 1 and redirects", k61: "[2 1] 7005", asks: func(y *asker) string {
 		var got []int
-		first := y.hot(func(_ kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+		first := y.hot(func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int {
 			got = append(got, 1)
 			regs.IP = hotOtherAt
 			return 1
 		})
-		second := y.hot(func(kapi.Context, *Kprobe, *isa.Regs) int { got = append(got, 2); return 0 })
-		first.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) { got = append(got, 11) }
+		second := y.hot(func(kapi.Context, *Kprobe, *arch.Regs) int { got = append(got, 2); return 0 })
+		first.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { got = append(got, 11) }
 		y.register(first)
 		y.register(second)
 		ret := y.call()
@@ -314,7 +315,7 @@ var behaviours = slices.Concat([]behaviour{
 	{says: "with post_handler pre returns 1 redirect", k61: "1 0 7005 flags=10 ap!=p flags=10", asks: func(y *asker) string {
 		hits, post := 0, 0
 		k := y.hot(redirect(&hits))
-		k.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) { post++ }
+		k.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { post++ }
 		y.register(k)
 		y.b.e.WaitOptimizer(y.x)
 		ret := y.call()
@@ -323,7 +324,7 @@ var behaviours = slices.Concat([]behaviour{
 		return says
 	}},
 	{says: "handler sets di=100: by int3, optimized", k61: "308 308 flags=10 ap!=p flags=14", asks: func(y *asker) string {
-		k := y.hot(func(_ kapi.Context, _ *Kprobe, regs *isa.Regs) int { regs.R[isa.RDI] = 100; return 0 })
+		k := y.hot(func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int { regs.R[x86.RDI] = 100; return 0 })
 		y.register(k)
 		first := y.call()
 		y.b.e.WaitOptimizer(y.x)
@@ -333,13 +334,13 @@ var behaviours = slices.Concat([]behaviour{
 		return says
 	}},
 	{says: "pre+post: ip in each, flags, how often, atomic; optimized pre", k61: "1 3 0 1 1 true; 1 1 true", asks: func(y *asker) string {
-		var ip, post isa.Addr
+		var ip, post arch.Addr
 		pres, posts, atomic, flags := 0, 0, true, uint64(9)
-		k := y.hot(func(x kapi.Context, k *Kprobe, regs *isa.Regs) int {
+		k := y.hot(func(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
 			ip, pres, atomic = regs.IP-k.Addr, pres+1, atomic && x.(*smp.Ctx).Atomic()
 			return 0
 		})
-		k.Post = func(x kapi.Context, k *Kprobe, regs *isa.Regs, f uint64) {
+		k.Post = func(x kapi.Context, k *Kprobe, regs *arch.Regs, f uint64) {
 			post, posts, flags, atomic = regs.IP-k.Addr, posts+1, f, atomic && x.(*smp.Ctx).Atomic()
 		}
 		y.register(k)
@@ -362,8 +363,8 @@ var behaviours = slices.Concat([]behaviour{
 	}},
 	{says: "int3 in int3: pre, inner, its post, nmissed of both; direct call then", k61: "1 0 0 0 1; 1 1", asks: func(y *asker) string {
 		pre, inner, post := 0, 0, 0
-		outer := y.hot(func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int { pre++; x.Call(hotOtherAt); return 0 })
-		in := &Kprobe{ID: 1, Symbol: "kt_other", Pre: counts(&inner), Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) { post++ }}
+		outer := y.hot(func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { pre++; x.Call(hotOtherAt); return 0 })
+		in := &Kprobe{ID: 1, Symbol: "kt_other", Pre: counts(&inner), Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { post++ }}
 		y.register(outer)
 		y.register(in)
 		y.call()
@@ -376,7 +377,7 @@ var behaviours = slices.Concat([]behaviour{
 	}},
 	{says: "self reentry: pre, nmissed, by int3 and optimized", k61: "1 1; 2 2", asks: func(y *asker) string {
 		pre := 0
-		k := y.hot(func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int { pre++; x.Call(hotAt); return 0 })
+		k := y.hot(func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { pre++; x.Call(hotAt); return 0 })
 		y.register(k)
 		y.call()
 		says := fmt.Sprint(pre, k.Missed(), "; ")
@@ -388,7 +389,7 @@ var behaviours = slices.Concat([]behaviour{
 	}},
 	{says: "aggregate self reentry: pre, second, nmissed of both", k61: "1 1 1 1", asks: func(y *asker) string {
 		pre, second := 0, 0
-		p, q := y.hot(func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int { pre++; x.Call(hotAt); return 0 }), y.hot(counts(&second))
+		p, q := y.hot(func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { pre++; x.Call(hotAt); return 0 }), y.hot(counts(&second))
 		y.register(p)
 		y.register(q)
 		y.call()

@@ -5,7 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -30,7 +31,7 @@ var returnOnes = []behaviour{
 		says := fmt.Sprint(y.errno(y.b.e.RegisterRet(y.x, r)))
 		for range 2 {
 			rets = 0
-			y.x.Regs().R[isa.RDI] = 10
+			y.x.Regs().R[x86.RDI] = 10
 			y.x.Call(recAt)
 			says += fmt.Sprint("; ", rets, r.Missed())
 		}
@@ -49,8 +50,8 @@ var returnOnes = []behaviour{
 	}},
 	{says: "kretprobe entry+ret modifies ax: both run, the value", k61: "1 1 4242", asks: func(y *asker) string {
 		entered, rets := 0, 0
-		r := &Kretprobe{Kprobe: *y.hot(nil), Entry: returns(&entered, 0), Handler: func(_ kapi.Context, _ *Instance, regs *isa.Regs) int {
-			rets, regs.R[isa.RAX] = rets+1, 4242
+		r := &Kretprobe{Kprobe: *y.hot(nil), Entry: returns(&entered, 0), Handler: func(_ kapi.Context, _ *Instance, regs *arch.Regs) int {
+			rets, regs.R[x86.RAX] = rets+1, 4242
 			return 0
 		}}
 		require.NoError(y.t, y.b.e.RegisterRet(y.x, r))
@@ -69,7 +70,7 @@ var returnOnes = []behaviour{
 	{says: "kretprobe with kp.post_handler set: its return handler, the post_handler", k61: "0 1 0", asks: func(y *asker) string {
 		rets, post := 0, 0
 		r := &Kretprobe{Kprobe: *y.hot(nil), Handler: returns(&rets, 0)}
-		r.Kprobe.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) { post++ }
+		r.Kprobe.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { post++ }
 		n := y.errno(y.b.e.RegisterRet(y.x, r))
 		y.call()
 		_ = y.b.e.UnregisterRet(y.x, r)
@@ -85,7 +86,7 @@ var returnOnes = []behaviour{
 }
 
 func returns(n *int, ret int) RetHandler {
-	return func(kapi.Context, *Instance, *isa.Regs) int { *n++; return ret }
+	return func(kapi.Context, *Instance, *arch.Regs) int { *n++; return ret }
 }
 
 // oneReturn registers a return probe and prints the answer.

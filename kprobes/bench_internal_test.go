@@ -11,7 +11,7 @@ import (
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -35,7 +35,7 @@ type bench struct {
 // A code is a function of a bench.
 type code struct {
 	name    string
-	at      isa.Addr
+	at      arch.Addr
 	bytes   []byte
 	extable []int
 }
@@ -111,7 +111,7 @@ func (b *bench) kept(t testing.TB) {
 	require.Nil(t, b.locks.End(true))
 	have := 0
 	for _, p := range b.e.points {
-		for _, at := range [...]isa.Addr{p.detour.addr, p.slot.Peek().at} {
+		for _, at := range [...]arch.Addr{p.detour.addr, p.slot.Peek().at} {
 			if at != 0 {
 				have++
 				require.True(t, b.handed[uint64(at)], "a point has %#x, which isn't handed out", uint64(at))

@@ -1,7 +1,8 @@
 package kprobes
 
 import (
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -52,16 +53,16 @@ func (e *Engine) stepsAll(x kapi.Context, p *point, owes bool) bool {
 //
 // A step that didn't end there, as an iteration of a string instruction, settles
 // it, too: the slot is never boosted. Context: #DB, interrupts off.
-func (e *Engine) boostStepped(x kapi.Context, b *kcb, regs *isa.Regs, behind bool) {
+func (e *Engine) boostStepped(x kapi.Context, b *kcb, regs *arch.Regs, behind bool) {
 	p := b.current
 	s := p.slot.Look(x)
 	if e.s.Boost != BoostStepped || !e.boosts() || s.boosted || s.settled || behind && !p.boostable {
 		return
 	}
-	from := s.at + isa.Addr(p.verdict.Len)
+	from := s.at + arch.Addr(p.verdict.Len)
 	settled := behind && regs.IP != from
 	if behind && !settled {
-		back, _ := isa.JumpRel32(from, p.addr+isa.Addr(p.verdict.Len)) // in reach: newSlot has checked
+		back, _ := x86.JumpRel32(from, p.addr+arch.Addr(p.verdict.Len)) // in reach: newSlot has checked
 		e.d.Text.Write(x, from, back[:])
 	}
 	p.slot.Store(x, slot{at: s.at, size: s.size, boosted: !settled, settled: settled})

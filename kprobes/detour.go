@@ -3,7 +3,8 @@ package kprobes
 import (
 	"encoding/binary"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -20,14 +21,14 @@ const jumpOpcode = 0xe9
 //	the instructions of the region, relocated     <- copyAt
 //	jmp back behind the region
 type detour struct {
-	addr   isa.Addr // set at registration
-	size   int      // set at registration; 0: there is none
-	region int      // set at registration: bytes of whole instructions that the jump covers, 5 or more
-	copy   int      // set at registration: offset of the region's instructions
+	addr   arch.Addr // set at registration
+	size   int       // set at registration; 0: there is none
+	region int       // set at registration: bytes of whole instructions that the jump covers, 5 or more
+	copy   int       // set at registration: offset of the region's instructions
 }
 
 // copyAt is where a CPU goes that has run the handlers already.
-func (d *detour) copyAt() isa.Addr { return d.addr + isa.Addr(d.copy) }
+func (d *detour) copyAt() arch.Addr { return d.addr + arch.Addr(d.copy) }
 
 // saveRegs builds a register image on the stack without its last word (ss):
 // push rsp, pushfq, room for cs ip orig_ax, then rdi … r15; rsi points to it.
@@ -125,35 +126,35 @@ func (e *Engine) writeDetour(buf []byte, d *detour, p *point) bool {
 	n += copy(buf[n:], []byte{0x48, 0xbf})
 	binary.LittleEndian.PutUint64(buf[n:], p.id)
 	n += 8
-	call, ok := isa.CallRel32(d.addr+isa.Addr(n), e.callback)
+	call, ok := x86.CallRel32(d.addr+arch.Addr(n), e.callback)
 	if !ok {
 		return false
 	}
 	n += copy(buf[n:], call[:])
 	n += copy(buf[n:], restore)
-	if _, ok = e.looked.judge.Detour(buf[:n], &p.verdict, d.addr+isa.Addr(n)); !ok {
+	if _, ok = e.looked.judge.Detour(buf[:n], &p.verdict, d.addr+arch.Addr(n)); !ok {
 		return false
 	}
 	n += d.region
-	back, ok := isa.JumpRel32(d.addr+isa.Addr(n), p.addr+isa.Addr(d.region))
+	back, ok := x86.JumpRel32(d.addr+arch.Addr(n), p.addr+arch.Addr(d.region))
 	if !ok {
 		return false
 	}
-	_, ok = isa.JumpRel32(p.addr, d.addr)
+	_, ok = x86.JumpRel32(p.addr, d.addr)
 	copy(buf[n:], back[:])
 	return ok
 }
 
 // optimizedCallback is what a detour calls: rdi says which point, rsi points to
 // the saved registers. Context: interrupts as they were; off through 4.14.
-func (e *Engine) optimizedCallback(x kapi.Context, cpu *isa.Regs) {
-	n := cpu.R[isa.RDI] - 1
+func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
+	n := cpu.R[x86.RDI] - 1
 	if n >= uint64(len(e.points)) {
 		e.d.Traps.Bug(x, "a detour calls for a point that there isn't")
 		return
 	}
 	p := e.points[n]
-	image := isa.Addr(cpu.R[isa.RSI])
+	image := arch.Addr(cpu.R[x86.RSI])
 	m := &e.s.Mutants
 	x.Work(kapi.WorkDetour, 1)
 	on := false
@@ -171,7 +172,7 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *isa.Regs) {
 	default:
 		kapi.LoadPtRegs(x.Memory(), image, &b.regs)
 		if e.s.SaveSS && !m.SPUnadjusted {
-			b.regs.R[isa.RSP] += 8 // it was saved below ss
+			b.regs.R[x86.RSP] += 8 // it was saved below ss
 		}
 		b.regs.IP = p.addr + 1
 		b.current, b.status = p, hitActive

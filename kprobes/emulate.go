@@ -1,7 +1,8 @@
 package kprobes
 
 import (
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -12,7 +13,7 @@ import (
 // emulate does what the instruction does, on the saved registers. A push goes
 // into the gap above the trap frame. One that faults, or that isa doesn't
 // execute, leaves the CPU where it was: unprobed it wouldn't get past it either.
-func (e *Engine) emulate(x kapi.Context, p *point, regs *isa.Regs) {
+func (e *Engine) emulate(x kapi.Context, p *point, regs *arch.Regs) {
 	x.Work(kapi.WorkEmulate, 1)
 	regs.IP = p.addr
 	p.insn.Exec(regs, x.Memory())
@@ -23,15 +24,15 @@ func (e *Engine) emulate(x kapi.Context, p *point, regs *isa.Regs) {
 
 // jngAnd sends a jng or jg that was emulated the other way where "ZF and SF !=
 // OF" has another answer than "ZF or SF != OF" (SDM vol. 2, "Jcc"). It is a mutant.
-func jngAnd(in *isa.Inst, regs *isa.Regs) {
+func jngAnd(in *x86.Inst, regs *arch.Regs) {
 	target, _ := in.Target()
 	switch in.Opcode() {
 	case 0x7e, 0x7f, 0x0f8e, 0x0f8f:
 	default:
 		return
 	}
-	equal := regs.Flags&isa.ZF != 0
-	less := (regs.Flags&isa.SF != 0) != (regs.Flags&isa.OF != 0)
+	equal := regs.Flags&x86.ZF != 0
+	less := (regs.Flags&x86.SF != 0) != (regs.Flags&x86.OF != 0)
 	if equal == less {
 		return
 	}
@@ -52,9 +53,9 @@ const (
 
 // resume puts right what a step by #DB has left (the kernel's resume_execution):
 // the trap flag, the flags that were pushed, a return address, and where to go on.
-func (e *Engine) resume(x kapi.Context, b *kcb, p *point, regs *isa.Regs) {
+func (e *Engine) resume(x kapi.Context, b *kcb, p *point, regs *arch.Regs) {
 	if !p.loadsFlags() {
-		regs.Flags &^= isa.TF
+		regs.Flags &^= x86.TF
 	}
 	op, group := -1, 0
 	if p.insn != nil {
@@ -80,28 +81,28 @@ func (e *Engine) resume(x kapi.Context, b *kcb, p *point, regs *isa.Regs) {
 
 // loadsFlags reports whether the instruction loads TF with the other flags.
 func (p *point) loadsFlags() bool {
-	return p.insn != nil && p.insn.WritesIF() && (p.insn.Flow() == isa.FlowIret || p.insn.Opcode() == popf)
+	return p.insn != nil && p.insn.WritesIF() && (p.insn.Flow() == x86.FlowIret || p.insn.Opcode() == popf)
 }
 
 // ownFlags puts TF and IF of the probed code into the flags that its pushf has
 // pushed.
-func (e *Engine) ownFlags(b *kcb, p *point, regs *isa.Regs, m isa.Memory) {
+func (e *Engine) ownFlags(b *kcb, p *point, regs *arch.Regs, m x86.Memory) {
 	if e.s.Mutants.PushedTF {
 		return
 	}
 	size := 8
-	if p.insn.Prefixes()&isa.PrefixOpSize != 0 {
+	if p.insn.Prefixes()&x86.PrefixOpSize != 0 {
 		size = 2
 	}
 	sp := regs.SP()
 	if v, ok := m.Load(sp, size); ok {
-		m.Store(sp, size, v&^(isa.TF|isa.IF)|b.old)
+		m.Store(sp, size, v&^(x86.TF|x86.IF)|b.old)
 	}
 }
 
 // returnTo makes the return address that a copied call has pushed that of the
 // original.
-func (e *Engine) returnTo(b *kcb, p *point, regs *isa.Regs, m isa.Memory) {
+func (e *Engine) returnTo(b *kcb, p *point, regs *arch.Regs, m x86.Memory) {
 	if e.s.Mutants.CopyReturns {
 		return
 	}

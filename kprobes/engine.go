@@ -2,7 +2,7 @@ package kprobes
 
 import (
 	"kpsim/kprobes/rules"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
 
@@ -45,7 +45,7 @@ type Engine struct {
 	unoptimizing kapi.List[*point]
 	freeing      kapi.List[*point]
 	work         kapi.DelayedWork // set at New
-	callback     isa.Addr         // set at New: what detours call
+	callback     arch.Addr        // set at New: what detours call
 	sysctl       kapi.Mutex       // set at New: one writer of the sysctl at a time
 	allowed      bool             // owned by kprobe_mutex: the sysctl, true until somebody writes it
 	disarmed     bool             // owned by kprobe_mutex: the file enabled says 0
@@ -143,7 +143,7 @@ func golden(e rules.Edition) uint64 {
 
 // newPoint returns the point that is to be the next of e.points, if it comes
 // to that. Context: kprobe_mutex held.
-func (e *Engine) newPoint(addr isa.Addr) *point {
+func (e *Engine) newPoint(addr arch.Addr) *point {
 	n := len(e.points)
 	if n == len(e.pointPlaces) {
 		e.pointPlaces = append(e.pointPlaces, new(point))

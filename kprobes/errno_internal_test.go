@@ -6,11 +6,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 )
 
 // answer is what register says of an address, and that what it takes goes again.
-func answer(t *testing.T, at isa.Addr, f code) (errno Errno) {
+func answer(t *testing.T, at arch.Addr, f code) (errno Errno) {
 	newBench(t, repaired, []code{f}, func(b *bench, x *smp.Ctx) {
 		k := &Kprobe{Addr: at}
 		if err := b.e.Register(x, k); err != nil {
@@ -83,7 +83,7 @@ func TestErrnos(t *testing.T) {
 	} {
 		t.Run(test.says, func(t *testing.T) {
 			f := code{name: "f", at: smp.TextBase + 0x100, bytes: test.code}
-			require.Equal(t, test.want, answer(t, f.at+isa.Addr(test.offset), f))
+			require.Equal(t, test.want, answer(t, f.at+arch.Addr(test.offset), f))
 		})
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -66,7 +67,7 @@ type execCall struct {
 	preFlags, postFlags uint64 // IF and DF
 }
 
-const execFlags = isa.IF | isa.DF
+const execFlags = x86.IF | x86.DF
 
 // An execRow is one call.
 type execRow struct {
@@ -134,30 +135,30 @@ func readExec(t *testing.T, kernel, kind string) (groups []*execGroup) {
 
 // callExec calls a function as it was called there: through rax, which is what
 // x_ret1 returns.
-func callExec(x *smp.Ctx, f isa.Addr, arg, fourth uint64) uint64 {
+func callExec(x *smp.Ctx, f arch.Addr, arg, fourth uint64) uint64 {
 	r, a := x.Regs(), execArgs[arg]
-	r.R[isa.RAX], r.R[isa.RDI], r.R[isa.RSI], r.R[isa.RDX], r.R[isa.RCX] = uint64(f), a[0], a[1], a[2], fourth
+	r.R[x86.RAX], r.R[x86.RDI], r.R[x86.RSI], r.R[x86.RDX], r.R[x86.RCX] = uint64(f), a[0], a[1], a[2], fourth
 	return x.Call(f)
 }
 
 // execute makes the calls of a group without its probe and with it.
-func (b *bench) execute(t *testing.T, x *smp.Ctx, f isa.Addr, g *execGroup, n *execCount) {
+func (b *bench) execute(t *testing.T, x *smp.Ctx, f arch.Addr, g *execGroup, n *execCount) {
 	var got execCall
 	var sp uint64
-	gate := isa.Addr(x.Regs().R[isa.RSP]&^15 - 8) // where a call leaves its return address
-	k := &Kprobe{Addr: f + isa.Addr(g.offset), Pre: func(_ kapi.Context, _ *Kprobe, r *isa.Regs) int {
+	gate := arch.Addr(x.Regs().R[x86.RSP]&^15 - 8) // where a call leaves its return address
+	k := &Kprobe{Addr: f + arch.Addr(g.offset), Pre: func(_ kapi.Context, _ *Kprobe, r *arch.Regs) int {
 		if got.pre++; got.pre == 1 {
-			got.preOff, got.preFlags, sp = int(r.IP-f), r.Flags&execFlags, r.R[isa.RSP]
+			got.preOff, got.preFlags, sp = int(r.IP-f), r.Flags&execFlags, r.R[x86.RSP]
 		}
 		require.Less(t, got.pre, 100, "%s %s: it doesn't end", g.at(), g.mode)
 		return 0
 	}}
 	if g.mode == "post" {
-		k.Post = func(_ kapi.Context, _ *Kprobe, r *isa.Regs, _ uint64) {
+		k.Post = func(_ kapi.Context, _ *Kprobe, r *arch.Regs, _ uint64) {
 			if got.post++; got.post == 1 {
 				to, ok := x.Memory().Load(gate, 8)
 				require.True(t, ok)
-				got.postOff, got.toCaller, got.spDelta = int(r.IP-f), r.IP == isa.Addr(to), int(r.R[isa.RSP]-sp)
+				got.postOff, got.toCaller, got.spDelta = int(r.IP-f), r.IP == arch.Addr(to), int(r.R[x86.RSP]-sp)
 				got.postFlags = r.Flags & execFlags
 			}
 		}

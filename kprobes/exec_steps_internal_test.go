@@ -8,7 +8,8 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -70,11 +71,11 @@ func TestExecSteps(t *testing.T) {
 
 // steps makes the calls of a group without its probe and with it, and returns
 // what became of the slot.
-func (b *bench) steps(t *testing.T, x *smp.Ctx, f isa.Addr, g *execGroup) (_ slot, registered bool) {
+func (b *bench) steps(t *testing.T, x *smp.Ctx, f arch.Addr, g *execGroup) (_ slot, registered bool) {
 	var pre, post, preOff, postOff int
 	var preFlags, postFlags uint64
-	back, to, gate := isa.Addr(0), uint64(0), isa.Addr(x.Regs().R[isa.RSP]&^15-8)
-	k := &Kprobe{Addr: f + isa.Addr(g.offset), Pre: func(_ kapi.Context, _ *Kprobe, r *isa.Regs) int {
+	back, to, gate := arch.Addr(0), uint64(0), arch.Addr(x.Regs().R[x86.RSP]&^15-8)
+	k := &Kprobe{Addr: f + arch.Addr(g.offset), Pre: func(_ kapi.Context, _ *Kprobe, r *arch.Regs) int {
 		if pre++; pre == 1 {
 			preOff, preFlags = int(r.IP-f), r.Flags&execFlags
 			to, _ = x.Memory().Load(gate, 8) // the trap that a stepped ret ends with lies over it
@@ -83,7 +84,7 @@ func (b *bench) steps(t *testing.T, x *smp.Ctx, f isa.Addr, g *execGroup) (_ slo
 		return 0
 	}}
 	if g.mode == "post" {
-		k.Post = func(_ kapi.Context, _ *Kprobe, r *isa.Regs, flags uint64) {
+		k.Post = func(_ kapi.Context, _ *Kprobe, r *arch.Regs, flags uint64) {
 			if post++; post == 1 {
 				postOff, postFlags, back = int(r.IP-f), r.Flags&execFlags, r.IP
 			}
@@ -113,7 +114,7 @@ func (b *bench) steps(t *testing.T, x *smp.Ctx, f isa.Addr, g *execGroup) (_ slo
 			require.Equal(t, unprobed[i], got, "%s %s, arg %d", g.at(), g.mode, r.arg)
 			want := r.want
 			if want.toCaller {
-				require.Equal(t, isa.Addr(to), back, g.at())
+				require.Equal(t, arch.Addr(to), back, g.at())
 				want.postOff = postOff
 			}
 			if kernelsLoops[g.at()] {
@@ -129,7 +130,7 @@ func (b *bench) steps(t *testing.T, x *smp.Ctx, f isa.Addr, g *execGroup) (_ slo
 				"%s %s, arg %d", g.at(), g.mode, r.arg)
 			require.Equal(t, []uint64{want.preFlags, want.postFlags}, []uint64{preFlags, postFlags}, "%s %s: flags", g.at(), g.mode)
 			require.Nil(t, b.e.kcb.This(x).current, g.at())
-			require.NotZero(t, x.Regs().Flags&isa.IF, g.at())
+			require.NotZero(t, x.Regs().Flags&x86.IF, g.at())
 		}
 	}
 	s := k.point.slot.Peek()
@@ -148,8 +149,8 @@ func TestMaskedStep(t *testing.T) {
 	}}
 	for _, ed := range every {
 		b := newBench(t, ed.Settings(true), []code{f}, func(b *bench, x *smp.Ctx) {
-			var next []isa.Addr
-			k := &Kprobe{Addr: f.at + 2, Post: func(_ kapi.Context, _ *Kprobe, r *isa.Regs, _ uint64) { next = append(next, r.IP-f.at) }}
+			var next []arch.Addr
+			k := &Kprobe{Addr: f.at + 2, Post: func(_ kapi.Context, _ *Kprobe, r *arch.Regs, _ uint64) { next = append(next, r.IP-f.at) }}
 			err := b.e.Register(x, k)
 			if ed != Edition26 {
 				require.Equal(t, EINVAL, err)
@@ -157,7 +158,7 @@ func TestMaskedStep(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, uint64(7), callWith(x, f.at, 7))
-			require.Equal(t, []isa.Addr{7}, next)
+			require.Equal(t, []arch.Addr{7}, next)
 			b.idle(t, x)
 		})
 		b.pass(t)

@@ -1,7 +1,8 @@
 package kprobes
 
 import (
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -15,7 +16,7 @@ import (
 // A handler has faulted: its own fault handler is asked.
 //
 // What nobody has handled is an ordinary fault. Context: interrupts off.
-func (e *Engine) fault(x kapi.Context, regs *isa.Regs, trapnr int) uint64 {
+func (e *Engine) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 	b := e.kcb.This(x)
 	p := b.current
 	switch {
@@ -30,7 +31,7 @@ func (e *Engine) fault(x kapi.Context, regs *isa.Regs, trapnr int) uint64 {
 		regs.IP = p.addr
 	}
 	if !e.s.Mutants.LeaveTF {
-		regs.Flags &^= isa.TF
+		regs.Flags &^= x86.TF
 	}
 	regs.Flags |= b.old
 	handled := e.s.FaultHandlers && b.status == hitStep && e.stepFault(x, b, p, regs, trapnr)
@@ -43,7 +44,7 @@ func (e *Engine) fault(x kapi.Context, regs *isa.Regs, trapnr int) uint64 {
 
 // handlerFault is a fault in what a pre_handler or a post_handler does, or under
 // an NMI on top of it. The kernel counts it in nmissed, of all probes of the point.
-func (e *Engine) handlerFault(x kapi.Context, b *kcb, p *point, regs *isa.Regs, trapnr int) uint64 {
+func (e *Engine) handlerFault(x kapi.Context, b *kcb, p *point, regs *arch.Regs, trapnr int) uint64 {
 	k := b.child
 	if !e.s.FaultHandlers || k == nil {
 		return 0
@@ -59,7 +60,7 @@ func (e *Engine) handlerFault(x kapi.Context, b *kcb, p *point, regs *isa.Regs, 
 
 // stepFault asks the probes of a point about a fault of the copy, until one has
 // handled it.
-func (e *Engine) stepFault(x kapi.Context, b *kcb, p *point, regs *isa.Regs, trapnr int) bool {
+func (e *Engine) stepFault(x kapi.Context, b *kcb, p *point, regs *arch.Regs, trapnr int) bool {
 	b.status = hitActive // what they hit is missed
 	handled := false
 	for _, k := range p.probes.Load(x).probes {

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
 
@@ -30,7 +30,7 @@ func (e *Engine) letter(k *Kprobe) byte {
 
 // chainOf is the chain of the kernel's hash table that an address is in: the list
 // goes through them in order (hash_ptr, 6 bits; the other ratio since 4.7).
-func (e *Engine) chainOf(addr isa.Addr) uint64 {
+func (e *Engine) chainOf(addr arch.Addr) uint64 {
 	const ratio, ratioUntil46 = 0x61c8864680b583eb, 0x9e37fffffffc0001
 	if e.s.Files == FilesFirst {
 		return uint64(addr) * ratioUntil46 >> (64 - 6)
@@ -113,7 +113,7 @@ func (e *Engine) HasBlacklist() bool { return e.s.Files != FilesFirst }
 // Context: as List.
 func (e *Engine) Blacklist(buf []byte) []byte {
 	for _, b := range e.d.Symbols.Blacklist(nil) {
-		buf = fmt.Appendf(buf, "0x%016x-0x%016x\t%s", b.Addr, b.Addr+isa.Addr(b.Size), b.Name)
+		buf = fmt.Appendf(buf, "0x%016x-0x%016x\t%s", b.Addr, b.Addr+arch.Addr(b.Size), b.Name)
 		if b.Module != "" {
 			buf = fmt.Appendf(buf, " [%s]", b.Module)
 		}

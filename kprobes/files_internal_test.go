@@ -10,7 +10,7 @@ import (
 
 	"kpsim/kprobes/kpev"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -39,7 +39,7 @@ type listing struct {
 	lines []string
 	funcs []kapi.Function
 	codes [][]byte
-	sites []isa.Addr
+	sites []arch.Addr
 }
 
 // jumpFits can be optimized at its first byte; jumpInto can't, for it jumps there.
@@ -60,7 +60,7 @@ func parseListing(t testing.TB, text string) (l listing) {
 		name, hex, _ := strings.Cut(place, "+")
 		_, err = fmt.Sscanf(hex, "0x%x", &off)
 		require.NoError(t, err)
-		f := kapi.Function{Name: name, Addr: isa.Addr(at - off)}
+		f := kapi.Function{Name: name, Addr: arch.Addr(at - off)}
 		if words := strings.Fields(line); len(words) > 3 && words[3][0] != '[' {
 			f.Module = words[3]
 		}
@@ -74,7 +74,7 @@ func parseListing(t testing.TB, text string) (l listing) {
 		}
 		if strings.Contains(line, "[FTRACE]") {
 			body = jumpFits
-			l.sites = append(l.sites, isa.Addr(at))
+			l.sites = append(l.sites, arch.Addr(at))
 		}
 		code := append([]byte(strings.Repeat("\x90", int(off))), body...)
 		if off == 4 {
@@ -292,13 +292,13 @@ func TestChainOf(t *testing.T) {
 				sum += n
 			}
 		}
-		require.Equal(t, sum>>58, e.chainOf(isa.Addr(at)), "%#x", at)
+		require.Equal(t, sum>>58, e.chainOf(arch.Addr(at)), "%#x", at)
 	}
 }
 
 // TestListOrder: a chain's newest point comes first; an address's newest probe, too.
 func TestListOrder(t *testing.T) {
-	same := []isa.Addr{smp.TextBase}
+	same := []arch.Addr{smp.TextBase}
 	e := &Engine{}
 	for a := smp.TextBase + 16; len(same) < 3; a += 16 {
 		if e.chainOf(a) == e.chainOf(same[0]) {
@@ -325,7 +325,7 @@ func TestListOrder(t *testing.T) {
 
 // TestListFormats: the line of a probe with a symbol and without, in each generation.
 func TestListFormats(t *testing.T) {
-	at := isa.Addr(0xffffffffc02c7040)
+	at := arch.Addr(0xffffffffc02c7040)
 	for files, want := range map[Files][3]string{
 		FilesBool:  {"ffffffffc02c7040  k  f+0x0    \n", "ffffffffc02c7040  k  f+0x0  m [DISABLED]\n", "ffffffffc02c7040  k  0xffffffffc02c7040 [GONE]\n"},
 		FilesChar:  {"ffffffffc02c7040  k  f+0x0    \n", "ffffffffc02c7040  k  f+0x0  m [DISABLED]\n", "ffffffffc02c7040  k  0xffffffffc02c7040 [GONE]\n"},

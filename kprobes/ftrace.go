@@ -1,7 +1,7 @@
 package kprobes
 
 import (
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
 
@@ -75,7 +75,7 @@ func (e *Engine) disarmFtrace(x kapi.Context, p *point) {
 // would of a breakpoint there, and of a 5-byte nop that was stepped. Context:
 // preemption off, interrupts as they were; off through 4.14, as behind a detour
 // (a19b2e3d7839, "Remove IRQ disabling from ftrace-based/optimized kprobes", lets both be).
-func (e *Engine) ftraceHit(x kapi.Context, ip isa.Addr, regs *isa.Regs) {
+func (e *Engine) ftraceHit(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 	if !e.s.DetourIRQsOff {
 		e.ftraceCall(x, ip, regs)
 		return
@@ -88,7 +88,7 @@ func (e *Engine) ftraceHit(x kapi.Context, ip isa.Addr, regs *isa.Regs) {
 }
 
 // ftraceCall runs the handlers of a point's site.
-func (e *Engine) ftraceCall(x kapi.Context, ip isa.Addr, regs *isa.Regs) {
+func (e *Engine) ftraceCall(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 	x.Work(kapi.WorkLookup, 1)
 	p, ok := e.table.Get(x, ip)
 	if !ok || !p.runs(x) {

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -22,9 +23,9 @@ func withFaults() (list []Settings) {
 
 // mends is a fault handler that makes loads' access good, and counts.
 func mends(asked *int) FaultHandler {
-	return func(_ kapi.Context, _ *Kprobe, regs *isa.Regs, _ int) int {
+	return func(_ kapi.Context, _ *Kprobe, regs *arch.Regs, _ int) int {
 		*asked++
-		regs.R[isa.RDI] = somewhere
+		regs.R[x86.RDI] = somewhere
 		return 1
 	}
 }
@@ -37,24 +38,24 @@ func TestFaultNested(t *testing.T) {
 	for _, s := range withFaults() {
 		newBench(t, s, stepTexts, func(b *bench, x *smp.Ctx) {
 			asked, faults, posts := 0, 0, 0
-			b.k.Traps.PageIn = func(_ *smp.Ctx, regs *isa.Regs, _ isa.Addr) bool {
+			b.k.Traps.PageIn = func(_ *smp.Ctx, regs *arch.Regs, _ arch.Addr) bool {
 				faults++
 				require.Equal(t, loads.at, regs.IP)
-				require.Zero(t, regs.Flags&isa.TF)
-				regs.R[isa.RDI] = somewhere
+				require.Zero(t, regs.Flags&x86.TF)
+				regs.R[x86.RDI] = somewhere
 				return true
 			}
 			inner := &Kprobe{ID: 1, Addr: loads.at, Fault: mends(&asked)}
 			outer := &Kprobe{Addr: victim.at,
-				Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+				Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 					require.EqualValues(t, loaded, callWith(x.(*smp.Ctx), loads.at, nowhere)&0xff)
 					c := b.e.kcb.This(x)
 					require.Equal(t, victim.at, c.current.addr)
 					require.Equal(t, hitActive, c.status)
 					return 0
 				},
-				Post:  func(kapi.Context, *Kprobe, *isa.Regs, uint64) { posts++ },
-				Fault: func(kapi.Context, *Kprobe, *isa.Regs, int) int { asked++; return 0 }}
+				Post:  func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ },
+				Fault: func(kapi.Context, *Kprobe, *arch.Regs, int) int { asked++; return 0 }}
 			require.NoError(t, b.e.Register(x, inner))
 			require.NoError(t, b.e.Register(x, outer))
 			require.EqualValues(t, 10, callWith(x, victim.at, 7))
@@ -74,9 +75,9 @@ func TestFaultAsked(t *testing.T) {
 			answers := [5]int{}
 			var ks []*Kprobe
 			for id := range uint64(4) {
-				k := &Kprobe{ID: id, Addr: loads.at, Fault: func(_ kapi.Context, k *Kprobe, regs *isa.Regs, _ int) int {
+				k := &Kprobe{ID: id, Addr: loads.at, Fault: func(_ kapi.Context, k *Kprobe, regs *arch.Regs, _ int) int {
 					asked = append(asked, k.ID)
-					regs.R[isa.RDI] = somewhere
+					regs.R[x86.RDI] = somewhere
 					return answers[k.ID]
 				}}
 				require.NoError(t, b.e.Register(x, k))
@@ -90,7 +91,7 @@ func TestFaultAsked(t *testing.T) {
 
 			asked = nil // now from a handler: its own is asked
 			answers[4] = 1
-			faulty := &Kprobe{ID: 4, Addr: victim.at, Fault: ks[0].Fault, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+			faulty := &Kprobe{ID: 4, Addr: victim.at, Fault: ks[0].Fault, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 				require.EqualValues(t, loaded, callWith(x.(*smp.Ctx), mended.at, nowhere)&0xff)
 				return 0
 			}}
@@ -110,15 +111,15 @@ func TestFaultAsked(t *testing.T) {
 func TestFaultHandlerFaults(t *testing.T) {
 	for _, s := range withFaults() {
 		newBench(t, s, stepTexts, func(b *bench, x *smp.Ctx) {
-			var where []isa.Addr
+			var where []arch.Addr
 			hits := 0
-			k := &Kprobe{Addr: loads.at, Fault: func(x kapi.Context, _ *Kprobe, regs *isa.Regs, _ int) int {
+			k := &Kprobe{Addr: loads.at, Fault: func(x kapi.Context, _ *Kprobe, regs *arch.Regs, _ int) int {
 				where = append(where, regs.IP)
 				if len(where) == 1 {
 					require.EqualValues(t, loaded, callWith(x.(*smp.Ctx), mended.at, nowhere)&0xff)
 					require.EqualValues(t, 10, callWith(x.(*smp.Ctx), victim.at, 7))
 				}
-				regs.R[isa.RDI] = somewhere
+				regs.R[x86.RDI] = somewhere
 				return 1
 			}}
 			inner := counting(victim.at, &hits)
@@ -126,7 +127,7 @@ func TestFaultHandlerFaults(t *testing.T) {
 			require.NoError(t, b.e.Register(x, k))
 			require.NoError(t, b.e.Register(x, inner))
 			require.EqualValues(t, loaded, callWith(x, loads.at, nowhere))
-			require.Equal(t, []isa.Addr{loads.at, mended.at}, where)
+			require.Equal(t, []arch.Addr{loads.at, mended.at}, where)
 			require.Equal(t, []int{0, 1}, []int{hits, inner.Missed()})
 			b.idle(t, x)
 		}).pass(t)
@@ -139,7 +140,7 @@ func TestEditionLacks(t *testing.T) {
 		newBench(t, ed.Settings(true), stepTexts, func(b *bench, x *smp.Ctx) {
 			asked := 0
 			k := &Kprobe{Addr: mended.at, Fault: mends(&asked)}
-			faulty := &Kprobe{ID: 1, Addr: victim.at, Fault: mends(&asked), Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+			faulty := &Kprobe{ID: 1, Addr: victim.at, Fault: mends(&asked), Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 				callWith(x.(*smp.Ctx), mended.at, nowhere)
 				return 0
 			}}

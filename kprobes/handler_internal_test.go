@@ -7,7 +7,8 @@ import (
 
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -51,8 +52,8 @@ var modes = []struct {
 func TestRegs(t *testing.T) {
 	for _, f := range []struct {
 		code
-		next isa.Addr // where the first instruction goes
-		want uint64   // what the function returns if rdi becomes 50 at its start
+		next arch.Addr // where the first instruction goes
+		want uint64    // what the function returns if rdi becomes 50 at its start
 	}{
 		{victim, victim.at + 3, 53},
 		{other, other.at + 7, 2},
@@ -62,16 +63,16 @@ func TestRegs(t *testing.T) {
 				s := repaired
 				s.Kernel.Optprobes = m.optprobes
 				var pre, post []seen
-				var before, after isa.Regs
+				var before, after arch.Regs
 				b := newBench(t, s, []code{victim, other}, func(b *bench, x *smp.Ctx) {
-					k := &Kprobe{Addr: f.at, Pre: func(_ kapi.Context, k *Kprobe, r *isa.Regs) int {
-						pre = append(pre, seen{uint64(r.IP), r.R[isa.RSP], r.R[isa.RDI], r.Flags})
-						r.R[isa.RDI] = 50
+					k := &Kprobe{Addr: f.at, Pre: func(_ kapi.Context, k *Kprobe, r *arch.Regs) int {
+						pre = append(pre, seen{uint64(r.IP), r.R[x86.RSP], r.R[x86.RDI], r.Flags})
+						r.R[x86.RDI] = 50
 						return 0
 					}}
 					if m.post {
-						k.Post = func(_ kapi.Context, k *Kprobe, r *isa.Regs, flags uint64) {
-							post = append(post, seen{uint64(r.IP), r.R[isa.RSP], r.R[isa.RDI], flags})
+						k.Post = func(_ kapi.Context, k *Kprobe, r *arch.Regs, flags uint64) {
+							post = append(post, seen{uint64(r.IP), r.R[x86.RSP], r.R[x86.RDI], flags})
 						}
 					}
 					require.NoError(t, b.e.Register(x, k))
@@ -80,7 +81,7 @@ func TestRegs(t *testing.T) {
 						require.Equal(t, f.name == "victim" && !m.post, k.point.jumped)
 					}
 					before = *x.Regs()
-					x.Regs().R[isa.RDI] = 7
+					x.Regs().R[x86.RDI] = 7
 					require.Equal(t, f.want, x.Call(f.at))
 					after = *x.Thread().Left()
 					require.NoError(t, b.e.Unregister(x, k))
@@ -90,10 +91,10 @@ func TestRegs(t *testing.T) {
 				require.Len(t, pre, 1)
 				require.Equal(t, uint64(f.at)+1, pre[0].ip)
 				require.Equal(t, uint64(7), pre[0].rdi)
-				require.Equal(t, before.R[isa.RSP]&^15-8, pre[0].sp)
-				require.Equal(t, isa.IF, pre[0].flags&isa.IF, "regs are those of what was hit")
-				require.Equal(t, isa.IF, after.Flags&isa.IF)
-				require.Zero(t, after.R[isa.RSP], "off its proper value")
+				require.Equal(t, before.R[x86.RSP]&^15-8, pre[0].sp)
+				require.Equal(t, x86.IF, pre[0].flags&x86.IF, "regs are those of what was hit")
+				require.Equal(t, x86.IF, after.Flags&x86.IF)
+				require.Zero(t, after.R[x86.RSP], "off its proper value")
 				if !m.post {
 					require.Empty(t, post)
 					return
@@ -114,18 +115,18 @@ func TestChangedPath(t *testing.T) {
 			s.Kernel.Optprobes = m.optprobes
 			b := newBench(t, s, []code{victim, other}, func(b *bench, x *smp.Ctx) {
 				posts := 0
-				k := &Kprobe{Addr: victim.at, Pre: func(_ kapi.Context, k *Kprobe, r *isa.Regs) int {
+				k := &Kprobe{Addr: victim.at, Pre: func(_ kapi.Context, k *Kprobe, r *arch.Regs) int {
 					r.IP = other.at + 2
 					return 1
 				}}
 				if m.post {
-					k.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) { posts++ }
+					k.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }
 				}
 				require.NoError(t, b.e.Register(x, k))
 				if m.waits {
 					b.e.WaitOptimizer(x)
 				}
-				x.Regs().R[isa.RDI] = 7
+				x.Regs().R[x86.RDI] = 7
 				want := uint64(2) // mov $1,%eax; mov $2,%eax
 				if m.waits && !m.post {
 					want = 10
@@ -148,15 +149,15 @@ func TestNoHandlers(t *testing.T) {
 					posts := 0
 					k := &Kprobe{Addr: f.at}
 					if post {
-						k.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) { posts++ }
+						k.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }
 					}
-					x.Regs().R[isa.RDI] = 7
+					x.Regs().R[x86.RDI] = 7
 					want := x.Call(f.at)
 					require.NoError(t, b.e.Register(x, k))
 					if waits {
 						b.e.WaitOptimizer(x)
 					}
-					x.Regs().R[isa.RDI] = 7
+					x.Regs().R[x86.RDI] = 7
 					require.Equal(t, want, x.Call(f.at))
 					require.Equal(t, post, posts == 1)
 				})
@@ -171,8 +172,8 @@ func TestNoHandlers(t *testing.T) {
 func TestMissed(t *testing.T) {
 	b := newBench(t, repaired, []code{victim, other}, func(b *bench, x *smp.Ctx) {
 		inner := &Kprobe{Addr: other.at}
-		deep := &Kprobe{Addr: other.at + 7, Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) { t.Error("a post_handler of a missed hit") }}
-		outer := &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, k *Kprobe, r *isa.Regs) int {
+		deep := &Kprobe{Addr: other.at + 7, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { t.Error("a post_handler of a missed hit") }}
+		outer := &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, k *Kprobe, r *arch.Regs) int {
 			require.Equal(t, uint64(2), x.Call(other.at))
 			return 0
 		}}
@@ -182,7 +183,7 @@ func TestMissed(t *testing.T) {
 			require.NoError(t, b.e.Register(x, outer))
 			require.Zero(t, inner.Missed())
 			for i := range 3 {
-				x.Regs().R[isa.RDI] = 7
+				x.Regs().R[x86.RDI] = 7
 				require.Equal(t, uint64(10), x.Call(victim.at))
 				require.Equal(t, []int{i + 1, i + 1, 0}, []int{inner.Missed(), deep.Missed(), outer.Missed()})
 				require.Nil(t, b.e.kcb.This(x).current)
@@ -201,7 +202,7 @@ func TestMissed(t *testing.T) {
 func TestHitsOnTwoCPUs(t *testing.T) {
 	calls := func(b *bench, x *smp.Ctx) {
 		for i := range uint64(4) {
-			x.Regs().R[isa.RDI] = i
+			x.Regs().R[x86.RDI] = i
 			require.Equal(t, i+3, x.Call(victim.at))
 			require.Equal(t, uint64(2), x.Call(other.at))
 		}

@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties/harness"
-	"kpsim/properties/scenario"
 )
 
 // TestTimer: a probe in a timer's handler (spec 1.14). Interrupts are off in a

@@ -2,7 +2,8 @@ package kprobes
 
 import (
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -10,15 +11,15 @@ import (
 // copy of the function's registers: arguments are in them, and on the stack from
 // SP+8 on. What it changes of either is undone (spec 3.1). Context: preemption
 // and interrupts off; it may not sleep.
-type JHandler func(x kapi.Context, j *Jprobe, regs *isa.Regs)
+type JHandler func(x kapi.Context, j *Jprobe, regs *arch.Regs)
 
 // A Jprobe is what its user registers (2.6): Kprobe says at which function and
 // names it in events; its handlers are the engine's own. Of Entry and Handler one
 // is set.
 type Jprobe struct {
 	Kprobe  Kprobe
-	Entry   isa.Addr // text that is run as if called with the function's arguments; it ends by calling jprobe_return
-	Handler JHandler // or Go
+	Entry   arch.Addr // text that is run as if called with the function's arguments; it ends by calling jprobe_return
+	Handler JHandler  // or Go
 	_       struct{}
 }
 
@@ -29,8 +30,8 @@ const stackCopy = 64
 type jprobeState struct {
 	onPre   PreHandler   // set at New
 	onCall  kapi.Routine // set at New
-	returns isa.Addr     // set at New: jprobe_return
-	entry   isa.Addr     // set at New: the text that runs a Handler
+	returns arch.Addr    // set at New: jprobe_return
+	entry   arch.Addr    // set at New: the text that runs a Handler
 	code    []byte       // set at New: its bytes
 	saved   []jprobed    // owned by its CPU
 }
@@ -38,8 +39,8 @@ type jprobeState struct {
 // jprobed is what a CPU keeps while the entry of a jprobe runs.
 type jprobed struct {
 	k     *Kprobe         // owned by its CPU: nil: none runs
-	regs  isa.Regs        // owned by its CPU: the function's
-	given isa.Regs        // owned by its CPU: what a Handler works on
+	regs  arch.Regs       // owned by its CPU: the function's
+	given arch.Regs       // owned by its CPU: what a Handler works on
 	stack [stackCopy]byte // owned by its CPU
 	n     int             // owned by its CPU: how much of stack is
 }
@@ -57,10 +58,10 @@ func (e *Engine) renewJprobes() {
 	}
 	j := &e.jp
 	j.returns, j.entry = e.d.Bind.Stub("jprobe_return"), e.d.Bind.Stub("jprobe_handler_entry")
-	j.code = append(j.code[:0], isa.Int3, 0x90)
+	j.code = append(j.code[:0], x86.Int3, 0x90)
 	e.d.Bind.Link(j.returns, j.code)
-	call, _ := isa.CallRel32(j.entry, e.d.Bind.Bind("jprobe_handler", j.onCall))
-	j.code = append(append(j.code[:0], call[:]...), isa.Int3)
+	call, _ := x86.CallRel32(j.entry, e.d.Bind.Bind("jprobe_handler", j.onCall))
+	j.code = append(append(j.code[:0], call[:]...), x86.Int3)
 	e.d.Bind.Link(j.entry, j.code)
 	if len(j.saved) != e.d.CPUs {
 		j.saved = make([]jprobed, e.d.CPUs)
@@ -111,7 +112,7 @@ func (p *point) hasJprobe() bool {
 // setjmp is the pre_handler of a jprobe's kprobe: it keeps registers and stack
 // and goes to the entry. The CPU stays busy with the probe, and preemption off.
 // Context: a pre_handler's, the last one of its point.
-func (e *Engine) setjmp(x kapi.Context, k *Kprobe, regs *isa.Regs) int {
+func (e *Engine) setjmp(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
 	s := &e.jp.saved[x.CPU()]
 	s.k, s.regs = k, *regs
 	s.n = int(min(stackCopy, e.d.Tasks.StackTop(x)-regs.SP()))
@@ -119,14 +120,14 @@ func (e *Engine) setjmp(x kapi.Context, k *Kprobe, regs *isa.Regs) int {
 		s.n = 0
 	}
 	for i := range s.n {
-		v, _ := x.Memory().Load(regs.SP()+isa.Addr(i), 1)
+		v, _ := x.Memory().Load(regs.SP()+arch.Addr(i), 1)
 		s.stack[i] = byte(v)
 	}
 	x.Work(kapi.WorkSave, 1)
 	x.Work(kapi.WorkCopy, s.n)
-	x.Emit(kpev.JprobeEnter, k.ID, regs.R[isa.RSP], 0)
+	x.Emit(kpev.JprobeEnter, k.ID, regs.R[x86.RSP], 0)
 	x.PreemptDisable()
-	regs.Flags &^= isa.IF
+	regs.Flags &^= x86.IF
 	if regs.IP = k.jp.Entry; k.jp.Handler != nil {
 		regs.IP = e.jp.entry
 	}
@@ -134,7 +135,7 @@ func (e *Engine) setjmp(x kapi.Context, k *Kprobe, regs *isa.Regs) int {
 }
 
 // jprobeCall is what the text that runs a Handler calls.
-func (e *Engine) jprobeCall(x kapi.Context, _ *isa.Regs) {
+func (e *Engine) jprobeCall(x kapi.Context, _ *arch.Regs) {
 	s := &e.jp.saved[x.CPU()]
 	s.given = s.regs
 	s.given.IP = s.k.Addr
@@ -147,7 +148,7 @@ func (e *Engine) jumped(x kapi.Context) bool { return e.s.Jprobes && e.jp.saved[
 // longjmp is the break handler: if the breakpoint at an address is that of
 // jprobe_return it puts registers and stack back, and the probed instruction is
 // to be executed (spec 3.3). Context: interrupts off.
-func (e *Engine) longjmp(x kapi.Context, at isa.Addr, regs *isa.Regs) bool {
+func (e *Engine) longjmp(x kapi.Context, at arch.Addr, regs *arch.Regs) bool {
 	if !e.jumped(x) || e.s.Mutants.NoBreak || at != e.jp.returns && at != e.jp.entry+callSize {
 		return false
 	}
@@ -155,15 +156,15 @@ func (e *Engine) longjmp(x kapi.Context, at isa.Addr, regs *isa.Regs) bool {
 	if !e.s.Mutants.NoRegsCopy {
 		*regs = s.regs
 	} else {
-		regs.IP, regs.R[isa.RSP] = s.regs.IP, s.regs.R[isa.RSP]
+		regs.IP, regs.R[x86.RSP] = s.regs.IP, s.regs.R[x86.RSP]
 	}
 	for i := range s.n {
-		x.Memory().Store(regs.SP()+isa.Addr(i), 1, uint64(s.stack[i]))
+		x.Memory().Store(regs.SP()+arch.Addr(i), 1, uint64(s.stack[i]))
 	}
 	x.Work(kapi.WorkSave, 1)
 	x.Work(kapi.WorkCopy, s.n)
 	x.Work(kapi.WorkMispredict, 3) // the entry never returns: what was called before it isn't where the CPU expects it (study of cycles 1)
-	x.Emit(kpev.JprobeLeave, s.k.ID, regs.R[isa.RSP], 0)
+	x.Emit(kpev.JprobeLeave, s.k.ID, regs.R[x86.RSP], 0)
 	s.k = nil
 	x.PreemptEnable()
 	return true

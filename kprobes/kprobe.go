@@ -2,22 +2,23 @@ package kprobes
 
 import (
 	"kpsim/kprobes/rules"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
 // A PreHandler runs before the probed instruction, with regs.IP the probe's
 // address + 1 (spec 1.2). If it has set regs.IP for good it returns non-zero
 // (1.6). Context: preemption off; it may not sleep (1.10).
-type PreHandler func(x kapi.Context, k *Kprobe, regs *isa.Regs) int
+type PreHandler func(x kapi.Context, k *Kprobe, regs *arch.Regs) int
 
 // A PostHandler runs after the probed instruction (1.4). Context: as PreHandler.
-type PostHandler func(x kapi.Context, k *Kprobe, regs *isa.Regs, flags uint64)
+type PostHandler func(x kapi.Context, k *Kprobe, regs *arch.Regs, flags uint64)
 
 // A FaultHandler runs when a pre_handler, a post_handler or the copy has
 // faulted, with trap number trapnr (13, 14); 1 means that it has handled it
 // (spec 1.12; until 5.13). Context: as PreHandler.
-type FaultHandler func(x kapi.Context, k *Kprobe, regs *isa.Regs, trapnr int) int
+type FaultHandler func(x kapi.Context, k *Kprobe, regs *arch.Regs, trapnr int) int
 
 // Flags are a probe's, with the kernel's numbers (include/linux/kprobes.h).
 type Flags uint8
@@ -39,7 +40,7 @@ type Kprobe struct {
 	ID     uint64
 	Symbol string       // "": Addr says where
 	Offset int          // in bytes
-	Addr   isa.Addr     // set at registration: with the offset, and behind an endbr64; 0 when it was unregistered without being registered
+	Addr   arch.Addr    // set at registration: with the offset, and behind an endbr64; 0 when it was unregistered without being registered
 	Flags  Flags        // set at registration to what counts of it, FlagDisabled; FlagsOf tells what has become of it
 	Pre    PreHandler   // of a return probe's, set at registration
 	Post   PostHandler  // of a return probe's, set at registration
@@ -82,9 +83,9 @@ func when(f Flags, on bool) Flags {
 // A point is one address with a breakpoint on it.
 type point struct {
 	id        uint64
-	addr      isa.Addr
+	addr      arch.Addr
 	verdict   rules.Verdict    // set at registration
-	insn      *isa.Inst        // set at registration; nil: no instruction, and never emulated
+	insn      *x86.Inst        // set at registration; nil: no instruction, and never emulated
 	orig      [16]byte         // set at registration: the bytes at addr as the image had them
 	slot      kapi.Var[slot]   // the out-of-line copy; written under kprobe_mutex, and when it is boosted
 	boostable bool             // set at registration: a jump may follow the copy

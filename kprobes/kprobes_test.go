@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties/harness"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/traces"

@@ -2,7 +2,7 @@ package kprobes
 
 import (
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
 
@@ -11,7 +11,7 @@ import (
 // changes in regs the caller sees (spec 2.6); of what it returns only the
 // entry_handler's counts (2.4). Context: preemption off, interrupts too where
 // 1.10 says so; it may not sleep.
-type RetHandler func(x kapi.Context, ri *Instance, regs *isa.Regs) int
+type RetHandler func(x kapi.Context, ri *Instance, regs *arch.Regs) int
 
 // A Kretprobe is what its user registers: Kprobe says at which function and names
 // it in events; its handlers are the engine's own.
@@ -35,12 +35,12 @@ func (r *Kretprobe) Missed() int { return r.missed.Peek() }
 type Instance struct {
 	ID      uint64      // set at registration: among all of the run, from 1
 	Rp      *Kretprobe  // owned by its task: whose it is
-	RetAddr isa.Addr    // owned by its task: where the call returns to
+	RetAddr arch.Addr   // owned by its task: where the call returns to
 	Task    kapi.TaskID // owned by its task: whose call it is
 	Data    []byte      // set at registration: its handlers' own
 
 	holder *holder             // set at registration
-	frame  isa.Addr            // owned by its task: where the return address lies on the stack
+	frame  arch.Addr           // owned by its task: where the return address lies on the stack
 	below  *Instance           // owned by its task: the call that this one is nested in
 	gone   bool                // owned by the lock of its bucket: its return probe is unregistered
 	next   kapi.Var[*Instance] // in the lock-free list
@@ -69,27 +69,27 @@ type holder struct {
 
 // retState is the engine's memory of calls in flight.
 type retState struct {
-	trampoline isa.Addr                                           // set at New: what return addresses are replaced with
-	bug        isa.Addr                                           // set at New: where a return goes whose address is lost
-	onTramp    kapi.Routine                                       // set at New
-	onEntry    PreHandler                                         // set at New
-	onNop      PreHandler                                         // set at New
-	onExit     func(x kapi.Context)                               // set at New
-	onUnwind   func(x kapi.Context, slot, word isa.Addr) isa.Addr // set at New
-	code       []byte                                             // set at New: the trampoline's
-	busyPoint  point                                              // set at New: what a CPU is busy with that is in no probe
-	regs       []retRegs                                          // owned by its CPU: what return handlers work on
-	calls      []kapi.Var[*Instance]                              // by task: its calls in flight, newest first
-	buckets    []bucket                                           // set at New: calls in flight, by task
-	nop        Kprobe                                             // owned by kprobe_mutex: the probe on the trampoline (2.6)
-	nopPoint   point                                              // owned by kprobe_mutex: its point, which is not among those of the engine
-	global     kapi.Spinlock                                      // set at New: kretprobe_lock
-	instances  []*Instance                                        // owned by kprobe_mutex: memory of a run, taken in order
-	nInstances int                                                // owned by kprobe_mutex: how many are taken
-	holders    []*holder                                          // owned by kprobe_mutex: memory of a run, taken in order
-	nHolders   int                                                // owned by kprobe_mutex: how many are taken
-	memories   uint64                                             // owned by kprobe_mutex: the last number given to an instance or a holder
-	ready      kapi.Var[bool]                                     // cells are made, the trampoline is probed: tasks that exit look
+	trampoline arch.Addr                                            // set at New: what return addresses are replaced with
+	bug        arch.Addr                                            // set at New: where a return goes whose address is lost
+	onTramp    kapi.Routine                                         // set at New
+	onEntry    PreHandler                                           // set at New
+	onNop      PreHandler                                           // set at New
+	onExit     func(x kapi.Context)                                 // set at New
+	onUnwind   func(x kapi.Context, slot, word arch.Addr) arch.Addr // set at New
+	code       []byte                                               // set at New: the trampoline's
+	busyPoint  point                                                // set at New: what a CPU is busy with that is in no probe
+	regs       []retRegs                                            // owned by its CPU: what return handlers work on
+	calls      []kapi.Var[*Instance]                                // by task: its calls in flight, newest first
+	buckets    []bucket                                             // set at New: calls in flight, by task
+	nop        Kprobe                                               // owned by kprobe_mutex: the probe on the trampoline (2.6)
+	nopPoint   point                                                // owned by kprobe_mutex: its point, which is not among those of the engine
+	global     kapi.Spinlock                                        // set at New: kretprobe_lock
+	instances  []*Instance                                          // owned by kprobe_mutex: memory of a run, taken in order
+	nInstances int                                                  // owned by kprobe_mutex: how many are taken
+	holders    []*holder                                            // owned by kprobe_mutex: memory of a run, taken in order
+	nHolders   int                                                  // owned by kprobe_mutex: how many are taken
+	memories   uint64                                               // owned by kprobe_mutex: the last number given to an instance or a holder
+	ready      kapi.Var[bool]                                       // cells are made, the trampoline is probed: tasks that exit look
 }
 
 // maxRetNest is how deep trampolines can interrupt each other on a CPU: a task, a
@@ -98,8 +98,8 @@ const maxRetNest = 8
 
 // retRegs is a CPU's registers of the trampolines it is in.
 type retRegs struct {
-	depth int                  // owned by its CPU
-	regs  [maxRetNest]isa.Regs // owned by its CPU
+	depth int                   // owned by its CPU
+	regs  [maxRetNest]arch.Regs // owned by its CPU
 }
 
 // RegisterRet registers a return probe (spec 2.1, 2.2). Context: may sleep.

@@ -2,13 +2,14 @@ package kprobes
 
 import (
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
 // entryHit is the pre_handler of a return probe's kprobe: it follows the call if
 // an instance is free (spec 2.1, 2.3). Context: a pre_handler's.
-func (e *Engine) entryHit(x kapi.Context, k *Kprobe, regs *isa.Regs) int {
+func (e *Engine) entryHit(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
 	if e.s.Mutants.HookFirst {
 		e.replaceReturn(x, regs)
 	}
@@ -30,7 +31,7 @@ func (e *Engine) entryHit(x kapi.Context, k *Kprobe, regs *isa.Regs) int {
 }
 
 // enterListed is that of 5.11 and later.
-func (e *Engine) enterListed(x kapi.Context, r *Kretprobe, regs *isa.Regs) {
+func (e *Engine) enterListed(x kapi.Context, r *Kretprobe, regs *arch.Regs) {
 	ri := e.pop(x, r.holder)
 	if ri == nil {
 		e.noInstance(x, r)
@@ -58,7 +59,7 @@ func (e *Engine) locked(x kapi.Context, r *Kretprobe) bool {
 
 // enterHashed is that of 2.6.28 to 5.10: a lock for the free instances, and one
 // for the bucket of the task. The entry_handler runs between the two.
-func (e *Engine) enterHashed(x kapi.Context, r *Kretprobe, regs *isa.Regs) {
+func (e *Engine) enterHashed(x kapi.Context, r *Kretprobe, regs *arch.Regs) {
 	if e.locked(x, r) {
 		return
 	}
@@ -86,7 +87,7 @@ func (e *Engine) enterHashed(x kapi.Context, r *Kretprobe, regs *isa.Regs) {
 }
 
 // enterGlobal is that of kernels until 2.6.27: one lock over all of it.
-func (e *Engine) enterGlobal(x kapi.Context, r *Kretprobe, regs *isa.Regs) {
+func (e *Engine) enterGlobal(x kapi.Context, r *Kretprobe, regs *arch.Regs) {
 	if e.locked(x, r) {
 		return
 	}
@@ -124,7 +125,7 @@ func (e *Engine) noInstance(x kapi.Context, r *Kretprobe) {
 
 // begins gives an instance its call, and asks the entry_handler whether it is to
 // be followed (spec 2.4).
-func (e *Engine) begins(x kapi.Context, r *Kretprobe, ri *Instance, regs *isa.Regs) bool {
+func (e *Engine) begins(x kapi.Context, r *Kretprobe, ri *Instance, regs *arch.Regs) bool {
 	x.Work(kapi.WorkCall, 1)
 	ri.Rp, ri.Task, ri.RetAddr = r, x.Task(), 0
 	if r.Entry == nil {
@@ -136,17 +137,17 @@ func (e *Engine) begins(x kapi.Context, r *Kretprobe, ri *Instance, regs *isa.Re
 
 // hook keeps the return address in the instance, and puts the trampoline's in its
 // place.
-func (e *Engine) hook(x kapi.Context, ri *Instance, regs *isa.Regs) {
+func (e *Engine) hook(x kapi.Context, ri *Instance, regs *arch.Regs) {
 	ri.frame = regs.SP()
 	word, _ := x.Memory().Load(ri.frame, 8)
-	ri.RetAddr = isa.Addr(word)
+	ri.RetAddr = arch.Addr(word)
 	if !e.s.Mutants.NoHook {
 		e.replaceReturn(x, regs)
 	}
 	x.Emit(kpev.Hooked, ri.ID, uint64(ri.frame), word)
 }
 
-func (e *Engine) replaceReturn(x kapi.Context, regs *isa.Regs) {
+func (e *Engine) replaceReturn(x kapi.Context, regs *arch.Regs) {
 	x.Work(kapi.WorkMispredict, 1) // the function's return: its call was another one's
 	x.Memory().Store(regs.SP(), 8, uint64(e.ret.trampoline))
 }
@@ -154,8 +155,8 @@ func (e *Engine) replaceReturn(x kapi.Context, regs *isa.Regs) {
 // trampolined is what the code of the trampoline calls: rsi points to the saved
 // registers. The stub goes on to the address that it puts where they have sp, or
 // where the stub has left room for it. Context: interrupts as they were.
-func (e *Engine) trampolined(x kapi.Context, cpu *isa.Regs) {
-	image := isa.Addr(cpu.R[isa.RSI])
+func (e *Engine) trampolined(x kapi.Context, cpu *arch.Regs) {
+	image := arch.Addr(cpu.R[x86.RSI])
 	x.PreemptDisable()
 	t := &e.ret.regs[x.CPU()]
 	regs := &t.regs[t.depth]
@@ -164,7 +165,7 @@ func (e *Engine) trampolined(x kapi.Context, cpu *isa.Regs) {
 	slot := image + kapi.PtSP
 	if e.s.Unwind {
 		slot = regs.SP()
-		regs.R[isa.RSP] += 8
+		regs.R[x86.RSP] += 8
 	}
 	regs.IP = e.ret.trampoline
 	to := e.leave(x, regs)
@@ -176,7 +177,7 @@ func (e *Engine) trampolined(x kapi.Context, cpu *isa.Regs) {
 }
 
 // trampolineHit is the pre_handler of the probe on the trampoline (2.6).
-func (e *Engine) trampolineHit(x kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+func (e *Engine) trampolineHit(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
 	regs.IP = e.leave(x, regs)
 	return 1
 }
@@ -184,8 +185,8 @@ func (e *Engine) trampolineHit(x kapi.Context, _ *Kprobe, regs *isa.Regs) int {
 // leave runs the handlers of the call that returns, and says where to. regs.SP is
 // as the caller will have it. If no call is known that returns so the kernel dies
 // (spec 2.8). Context: preemption off.
-func (e *Engine) leave(x kapi.Context, regs *isa.Regs) isa.Addr {
-	to := isa.Addr(0)
+func (e *Engine) leave(x kapi.Context, regs *arch.Regs) arch.Addr {
+	to := arch.Addr(0)
 	frame := regs.SP() - 8
 	if e.listed() {
 		to = e.leaveListed(x, regs, frame)
@@ -204,12 +205,12 @@ func (e *Engine) leave(x kapi.Context, regs *isa.Regs) isa.Addr {
 // whose return address isn't the trampoline's knows where to: the newer ones are
 // of other return probes on the function, or of functions that jumped to it. What
 // lies between is of frames that were left without a return (K4).
-func (e *Engine) mine(ri *Instance, frame isa.Addr) bool {
+func (e *Engine) mine(ri *Instance, frame arch.Addr) bool {
 	return ri.frame == frame || e.s.Mutants.FrameUnchecked
 }
 
 // knows reports whether a call knows where the return from a frame goes to.
-func (e *Engine) knows(ri *Instance, frame isa.Addr) bool {
+func (e *Engine) knows(ri *Instance, frame arch.Addr) bool {
 	return e.mine(ri, frame) && ri.RetAddr != e.ret.trampoline
 }
 
@@ -220,7 +221,7 @@ const mostCalls = 1 << 16
 // leaveListed is that of 5.11 and later. Until 5.14 the calls are taken from the
 // list before the handlers run, later behind them, so that a backtrace in a
 // handler finds them.
-func (e *Engine) leaveListed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to isa.Addr) {
+func (e *Engine) leaveListed(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
 	first := &e.ret.calls[x.Task()]
 	newest := first.Load(x)
 	var last *Instance // the one that knows where to
@@ -268,7 +269,7 @@ func (e *Engine) leaveListed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to
 
 // leaveHashed is that of kernels until 5.10: the handlers run with the lock held,
 // and interrupts off.
-func (e *Engine) leaveHashed(x kapi.Context, regs *isa.Regs, frame isa.Addr) (to isa.Addr) {
+func (e *Engine) leaveHashed(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
 	b := e.bucket(x)
 	was := busy{}
 	if e.s.Return == ReturnHashed { // the other's trampoline is a probe
@@ -339,7 +340,7 @@ func (e *Engine) freeAll(x kapi.Context, ri *Instance) {
 // instance that isn't the first of its frame has kept the trampoline's address, and
 // until 2.6.37 its handler was told that (mutant RetAddrKept). A probe that is hit
 // meanwhile is nested.
-func (e *Engine) runRet(x kapi.Context, ri *Instance, to isa.Addr, regs *isa.Regs) {
+func (e *Engine) runRet(x kapi.Context, ri *Instance, to arch.Addr, regs *arch.Regs) {
 	r := ri.Rp
 	if !e.s.Mutants.RetAddrKept {
 		ri.RetAddr = to
@@ -458,7 +459,7 @@ func (e *Engine) bucket(x kapi.Context) *bucket {
 
 // realAddress is what a backtrace makes of a word of the context's stack: where
 // the trampoline has taken a return address's place it gives that (5.15 and later).
-func (e *Engine) realAddress(x kapi.Context, slot, word isa.Addr) isa.Addr {
+func (e *Engine) realAddress(x kapi.Context, slot, word arch.Addr) arch.Addr {
 	if word != e.ret.trampoline || !e.ret.ready.Look(x) || !e.s.Unwind {
 		return word
 	}

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -16,10 +17,10 @@ var outer = code{name: "outer", at: smp.TextBase + 0x200, bytes: outerCode()}
 func outerCode() []byte {
 	at := smp.TextBase + 0x200
 	b := []byte{0x57} // push %rdi
-	call, _ := isa.CallRel32(at+1, victim.at)
+	call, _ := x86.CallRel32(at+1, victim.at)
 	b = append(b, call[:]...)
 	b = append(b, 0x5f) // pop %rdi
-	call, _ = isa.CallRel32(at+7, victim.at)
+	call, _ = x86.CallRel32(at+7, victim.at)
 	b = append(b, call[:]...)
 	return append(b, 0x48, 0xff, 0xc0, 0xc3) // inc %rax; ret
 }
@@ -29,17 +30,17 @@ func TestRetFirst(t *testing.T) {
 		t.Run(ed.String(), func(t *testing.T) {
 			var got []uint64
 			b := newBench(t, ed.Settings(true), []code{victim, other, outer}, func(b *bench, x *smp.Ctx) {
-				handler := func(x kapi.Context, ri *Instance, regs *isa.Regs) int {
-					got = append(got, regs.R[isa.RAX])
+				handler := func(x kapi.Context, ri *Instance, regs *arch.Regs) int {
+					got = append(got, regs.R[x86.RAX])
 					return 0
 				}
 				r, q := &Kretprobe{Kprobe: Kprobe{ID: 1, Addr: victim.at}, Handler: handler}, &Kretprobe{Kprobe: Kprobe{ID: 2, Addr: outer.at}, Handler: handler}
 				require.NoError(t, b.e.RegisterRet(x, r))
 				require.NoError(t, b.e.RegisterRet(x, q))
 				for i := range 2 {
-					x.Regs().R[isa.RDI] = uint64(i + 7)
+					x.Regs().R[x86.RDI] = uint64(i + 7)
 					require.EqualValues(t, i+11, x.Call(outer.at))
-					require.Zero(t, x.Thread().Left().R[isa.RSP])
+					require.Zero(t, x.Thread().Left().R[x86.RSP])
 					b.e.WaitOptimizer(x)
 				}
 				require.NoError(t, b.e.UnregisterRet(x, r))

@@ -9,7 +9,8 @@ import (
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -87,12 +88,12 @@ func (st *retStorm) call(x *smp.Ctx) {
 	case 2:
 		st.check(called(x, recurs, n) == n, "recurs")
 	}
-	if sp := x.Thread().Left().R[isa.RSP]; sp != 0 {
+	if sp := x.Thread().Left().R[x86.RSP]; sp != 0 {
 		st.check(false, "the stack pointer")
 	}
-	sp, ip := x.Regs().R[isa.RSP], x.Regs().IP
+	sp, ip := x.Regs().R[x86.RSP], x.Regs().IP
 	*x.Regs() = regs
-	x.Regs().R[isa.RSP], x.Regs().IP = sp, ip
+	x.Regs().R[x86.RSP], x.Regs().IP = sp, ip
 }
 
 func (st *retStorm) check(ok bool, what string) {
@@ -103,7 +104,7 @@ func (st *retStorm) check(ok bool, what string) {
 
 func (st *retStorm) register(x *smp.Ctx, i int) {
 	f := [...]code{victim, recurs, ender}[i]
-	r := retAt(f, func(x kapi.Context, ri *Instance, _ *isa.Regs) int {
+	r := retAt(f, func(x kapi.Context, ri *Instance, _ *arch.Regs) int {
 		st.runs++
 		x.Step("handler", 1)
 		st.check(st.live[i] > 0, "a handler runs after unregister")
@@ -265,7 +266,7 @@ func pushInterrupted(t *testing.T, s Settings) (st *retStorm) {
 		}
 	}
 	b := newBench(t, s, retCodes, func(b *bench, x *smp.Ctx) {
-		r := retAt(victim, func(_ kapi.Context, ri *Instance, _ *isa.Regs) int {
+		r := retAt(victim, func(_ kapi.Context, ri *Instance, _ *arch.Regs) int {
 			st.runs++
 			return 0
 		})
@@ -285,9 +286,9 @@ func pushInterrupted(t *testing.T, s Settings) (st *retStorm) {
 	b.k.OnInterrupt(func(x *smp.Ctx, s *smp.Source) {
 		regs := *x.Regs()
 		calls(b, x, 2)
-		sp, ip := x.Regs().R[isa.RSP], x.Regs().IP
+		sp, ip := x.Regs().R[x86.RSP], x.Regs().IP
 		*x.Regs() = regs
-		x.Regs().R[isa.RSP], x.Regs().IP = sp, ip
+		x.Regs().R[x86.RSP], x.Regs().IP = sp, ip
 	}, func(*smp.Source) bool { return false })
 	b.log.Subscribe(&st.c, conservedKinds...)
 	b.m.Freeze()

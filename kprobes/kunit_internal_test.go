@@ -9,7 +9,8 @@ import (
 
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -79,15 +80,15 @@ func adding(n byte) []byte {
 
 // calling is a function at an address that calls another and returns what that
 // returns, and 1: with a frame of its own.
-func calling(at, f isa.Addr) []byte {
-	call, _ := isa.CallRel32(at+4, f)
+func calling(at, f arch.Addr) []byte {
+	call, _ := x86.CallRel32(at+4, f)
 	b := append([]byte{0x55, 0x48, 0x89, 0xe5}, call[:]...) // push %rbp; mov %rsp,%rbp; call f
 	return append(b, 0x48, 0x83, 0xc0, 0x01, 0x5d, 0xc3)    // add $1,%rax; pop %rbp; ret
 }
 
 // call calls a target with an argument.
 func (c *kcase) call(x kapi.Context, f code, arg uint64) uint64 {
-	x.Regs().R[isa.RDI] = arg
+	x.Regs().R[x86.RDI] = arg
 	return x.Call(f.at)
 }
 
@@ -95,14 +96,14 @@ var kunits = []kunit{
 	{name: "kprobe", run: func(c *kcase, x kapi.Context) {
 		var pre, post uint64
 		k := &Kprobe{Addr: target.at}
-		k.Pre = func(x kapi.Context, _ *Kprobe, r *isa.Regs) int {
+		k.Pre = func(x kapi.Context, _ *Kprobe, r *arch.Regs) int {
 			c.atomic(x, "pre_handler")
 			if c.mine(x) == 1 {
-				pre = r.R[isa.RDI]
+				pre = r.R[x86.RDI]
 			}
 			return 0
 		}
-		k.Post = func(x kapi.Context, _ *Kprobe, _ *isa.Regs, _ uint64) {
+		k.Post = func(x kapi.Context, _ *Kprobe, _ *arch.Regs, _ uint64) {
 			c.atomic(x, "post_handler")
 			if c.mine(x) == 1 {
 				c.expect(pre == 7, "post_handler without the pre_handler's value")
@@ -124,11 +125,11 @@ var kunits = []kunit{
 		for i, f := range []code{target, target2} {
 			ks[i] = &Kprobe{
 				Addr: f.at,
-				Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+				Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 					pre[i] += c.mine(x)
 					return 0
 				},
-				Post: func(x kapi.Context, _ *Kprobe, _ *isa.Regs, _ uint64) { post[i] += c.mine(x) },
+				Post: func(x kapi.Context, _ *Kprobe, _ *arch.Regs, _ uint64) { post[i] += c.mine(x) },
 			}
 		}
 		c.ok(c.e.RegisterAll(x, ks), "register")
@@ -146,14 +147,14 @@ var kunits = []kunit{
 	{name: "kprobe_missed", run: func(c *kcase, x kapi.Context) {
 		pre, post := 0, 0
 		k := &Kprobe{Addr: target2.at}
-		k.Pre = func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+		k.Pre = func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 			if c.mine(x) == 1 {
 				pre++
 				x.Call(target2.at)
 			}
 			return 0
 		}
-		k.Post = func(x kapi.Context, _ *Kprobe, _ *isa.Regs, _ uint64) {
+		k.Post = func(x kapi.Context, _ *Kprobe, _ *arch.Regs, _ uint64) {
 			if c.mine(x) == 1 {
 				post++
 				x.Call(target2.at)
@@ -211,7 +212,7 @@ func (u *kunit) play(t *testing.T, ed Edition, preemption bool) {
 		x.Sleep(kapi.Yield)
 	}
 	prober := func(b *bench, x *smp.Ctx) {
-		k := &Kprobe{Addr: target.at, Pre: func(kapi.Context, *Kprobe, *isa.Regs) int { return 0 }}
+		k := &Kprobe{Addr: target.at, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { return 0 }}
 		c.ok(b.e.Register(x, k), "another's register")
 		c.call(x, target, 1)
 		c.ok(b.e.Unregister(x, k), "another's unregister")

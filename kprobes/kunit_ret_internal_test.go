@@ -5,7 +5,8 @@ import (
 	"slices"
 
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -13,7 +14,7 @@ import (
 var grand = code{name: "grand", at: smp.TextBase + 0xc0, bytes: calling(smp.TextBase+0xc0, smp.TextBase+0x80)}
 
 // behindCall is where the call in a function of calling returns to.
-func behindCall(f code) isa.Addr { return f.at + 9 }
+func behindCall(f code) arch.Addr { return f.at + 9 }
 
 // deep calls itself as often as its argument says.
 var deep = code{name: "deep", at: smp.TextBase + 0x100, bytes: []byte{
@@ -32,23 +33,23 @@ var kunitRets = []kunit{
 		private := c.ed != Edition26
 		if private {
 			r.DataSize = 8
-			r.Entry = func(x kapi.Context, ri *Instance, regs *isa.Regs) int {
+			r.Entry = func(x kapi.Context, ri *Instance, regs *arch.Regs) int {
 				c.atomic(x, "entry_handler")
-				binary.LittleEndian.PutUint64(ri.Data, regs.R[isa.RDI])
+				binary.LittleEndian.PutUint64(ri.Data, regs.R[x86.RDI])
 				if c.mine(x) == 1 {
-					entered = regs.R[isa.RDI]
+					entered = regs.R[x86.RDI]
 				}
 				return 0
 			}
 		}
-		r.Handler = func(x kapi.Context, ri *Instance, regs *isa.Regs) int {
+		r.Handler = func(x kapi.Context, ri *Instance, regs *arch.Regs) int {
 			c.atomic(x, "return handler")
 			equal(c, x.Task(), ri.Task, "the instance's task")
 			if private {
-				equal(c, regs.R[isa.RAX], binary.LittleEndian.Uint64(ri.Data)+0x11, "the return value against the entry's argument")
+				equal(c, regs.R[x86.RAX], binary.LittleEndian.Uint64(ri.Data)+0x11, "the return value against the entry's argument")
 			}
 			if c.mine(x) == 1 {
-				returned = regs.R[isa.RAX]
+				returned = regs.R[x86.RAX]
 			}
 			return 0
 		}
@@ -65,9 +66,9 @@ var kunitRets = []kunit{
 		var got [2]uint64
 		rs := make([]*Kretprobe, 2)
 		for i, f := range []code{target, target2} {
-			rs[i] = &Kretprobe{Kprobe: Kprobe{Addr: f.at}, Handler: func(x kapi.Context, _ *Instance, regs *isa.Regs) int {
+			rs[i] = &Kretprobe{Kprobe: Kprobe{Addr: f.at}, Handler: func(x kapi.Context, _ *Instance, regs *arch.Regs) int {
 				if c.mine(x) == 1 {
-					got[i] = regs.R[isa.RAX]
+					got[i] = regs.R[x86.RAX]
 				}
 				return 0
 			}}
@@ -88,7 +89,7 @@ var kunitRets = []kunit{
 	{name: "stacktrace_on_kretprobe", more: []code{grand}, run: func(c *kcase, x kapi.Context) {
 		seen := 0
 		r := &Kretprobe{Kprobe: Kprobe{Addr: target3.at}}
-		r.Handler = func(x kapi.Context, ri *Instance, regs *isa.Regs) int {
+		r.Handler = func(x kapi.Context, ri *Instance, regs *arch.Regs) int {
 			if c.mine(x) == 1 {
 				seen++
 				equal(c, behindCall(grand), ri.RetAddr, "where the call returns to")
@@ -96,7 +97,7 @@ var kunitRets = []kunit{
 			}
 			return 0
 		}
-		inner := &Kprobe{Addr: target.at, Pre: func(x kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+		inner := &Kprobe{Addr: target.at, Pre: func(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
 			if c.mine(x) == 1 {
 				c.trace(x, regs, behindCall(target3), behindCall(grand))
 			}
@@ -110,9 +111,9 @@ var kunitRets = []kunit{
 		equal(c, 1, seen, "returns")
 	}},
 	{name: "stacktrace_on_nested_kretprobe", more: []code{grand}, run: func(c *kcase, x kapi.Context) {
-		var order []isa.Addr
-		at := func(f code, back isa.Addr, outer ...isa.Addr) *Kretprobe {
-			return &Kretprobe{Kprobe: Kprobe{Addr: f.at}, Handler: func(x kapi.Context, ri *Instance, regs *isa.Regs) int {
+		var order []arch.Addr
+		at := func(f code, back arch.Addr, outer ...arch.Addr) *Kretprobe {
+			return &Kretprobe{Kprobe: Kprobe{Addr: f.at}, Handler: func(x kapi.Context, ri *Instance, regs *arch.Regs) int {
 				if c.mine(x) == 1 {
 					equal(c, back, ri.RetAddr, "where the call returns to")
 					c.trace(x, regs, outer...)
@@ -127,14 +128,14 @@ var kunitRets = []kunit{
 		equal(c, 3+0x11+2, c.call(x, grand, 3), "the result")
 		c.ok(c.e.UnregisterRet(x, r), "unregister")
 		c.ok(c.e.UnregisterRet(x, q), "unregister")
-		c.expect(slices.Equal(order, []isa.Addr{target.at, target3.at}), "returns in the order %x", order)
+		c.expect(slices.Equal(order, []arch.Addr{target.at, target3.at}), "returns in the order %x", order)
 	}},
 }
 
 // trace expects a backtrace from regs to be these addresses; where unwinders don't
 // know of return probes the trampoline's stands for those that they have replaced.
-func (c *kcase) trace(x kapi.Context, regs *isa.Regs, want ...isa.Addr) {
-	var buf [16]isa.Addr
+func (c *kcase) trace(x kapi.Context, regs *arch.Regs, want ...arch.Addr) {
+	var buf [16]arch.Addr
 	got := c.e.d.Tasks.Backtrace(x, regs.SP(), buf[:0])
 	for i := range want {
 		switch {
@@ -151,12 +152,12 @@ func (c *kcase) trace(x kapi.Context, regs *isa.Regs, want ...isa.Addr) {
 var kunitJs = []kunit{
 	{name: "jprobe", in: []Edition{Edition26}, run: func(c *kcase, x kapi.Context) {
 		var arg uint64
-		j := &Jprobe{Kprobe: Kprobe{Addr: target.at}, Handler: func(x kapi.Context, _ *Jprobe, regs *isa.Regs) {
+		j := &Jprobe{Kprobe: Kprobe{Addr: target.at}, Handler: func(x kapi.Context, _ *Jprobe, regs *arch.Regs) {
 			c.atomic(x, "a jprobe's handler")
 			if c.mine(x) == 1 {
-				arg = regs.R[isa.RDI]
+				arg = regs.R[x86.RDI]
 			}
-			regs.R[isa.RDI] = 0
+			regs.R[x86.RDI] = 0
 		}}
 		c.ok(c.e.RegisterJ(x, j), "register")
 		equal(c, 6+0x11, c.call(x, target, 6), "the target's result")
@@ -167,9 +168,9 @@ var kunitJs = []kunit{
 		var args [2]uint64
 		js := make([]*Jprobe, 2)
 		for i, f := range []code{target, target2} {
-			js[i] = &Jprobe{Kprobe: Kprobe{Addr: f.at}, Handler: func(x kapi.Context, _ *Jprobe, regs *isa.Regs) {
+			js[i] = &Jprobe{Kprobe: Kprobe{Addr: f.at}, Handler: func(x kapi.Context, _ *Jprobe, regs *arch.Regs) {
 				if c.mine(x) == 1 {
-					args[i] = regs.R[isa.RDI]
+					args[i] = regs.R[x86.RDI]
 				}
 			}}
 			c.ok(c.e.RegisterJ(x, js[i]), "register")

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
 
@@ -26,7 +26,7 @@ type ledger struct {
 	t            testing.TB
 	kprobe, text noted
 	reads        noted
-	out          map[isa.Addr]*piece
+	out          map[arch.Addr]*piece
 	refs         int                             // modules held
 	graces       [kapi.QuiesceStackCheck + 1]int // grace periods waited for, by flavour
 	refuse       func() bool
@@ -82,7 +82,7 @@ func (n *noted) held(x kapi.Context) bool { return n.by == 1+int(x.Task()) }
 // a time, so that there is one task that calls the API.
 func (l *ledger) wire(d *Deps) {
 	l.kprobe, l.text, l.reads = noted{}, noted{Mutex: d.Text.Mutex()}, noted{readers: d.Hotplug}
-	l.out, l.refs = make(map[isa.Addr]*piece), 0
+	l.out, l.refs = make(map[arch.Addr]*piece), 0
 	d.Text, d.Patch, d.Exec, d.Hotplug = ledgerText{d.Text, l}, ledgerPatch{d.Patch, l}, ledgerExec{d.Exec, l}, &l.reads
 	d.Locks, d.RCU = ledgerLocks{d.Locks, l}, ledgerRCU{d.RCU, l}
 	if d.Modules != nil {
@@ -108,10 +108,10 @@ func (l *ledger) live(x kapi.Context) {
 }
 
 // wrote notes what was written to memory that was handed out.
-func (l *ledger) wrote(at isa.Addr, b []byte) {
+func (l *ledger) wrote(at arch.Addr, b []byte) {
 	for from, p := range l.out {
-		if n := len(b) - jumpSize; at >= from && at < from+isa.Addr(p.size) {
-			require.LessOrEqual(l.t, at+isa.Addr(len(b)), from+isa.Addr(p.size), "memory behind a piece is written")
+		if n := len(b) - jumpSize; at >= from && at < from+arch.Addr(p.size) {
+			require.LessOrEqual(l.t, at+arch.Addr(len(b)), from+arch.Addr(p.size), "memory behind a piece is written")
 			p.jumps = p.jumps || p.what == kapi.DetourMem || n >= 0 && b[n] == jumpOpcode
 		}
 	}
@@ -124,23 +124,23 @@ type ledgerText struct {
 
 func (t ledgerText) Mutex() kapi.Mutex { return &t.text }
 
-func (t ledgerText) Poke(x kapi.Context, at isa.Addr, b []byte) {
+func (t ledgerText) Poke(x kapi.Context, at arch.Addr, b []byte) {
 	t.live(x)
 	t.Text.Poke(x, at, b)
 }
 
-func (t ledgerText) Fill(x kapi.Context, at isa.Addr, b []byte) {
+func (t ledgerText) Fill(x kapi.Context, at arch.Addr, b []byte) {
 	require.True(t.t, t.text.held(x), "memory is filled without text_mutex")
 	t.wrote(at, b)
 	t.Text.Fill(x, at, b)
 }
 
-func (t ledgerText) Write(x kapi.Context, at isa.Addr, b []byte) {
+func (t ledgerText) Write(x kapi.Context, at arch.Addr, b []byte) {
 	t.wrote(at, b)
 	t.Text.Write(x, at, b)
 }
 
-func (t ledgerText) Read(x kapi.Context, at isa.Addr, b []byte) {
+func (t ledgerText) Read(x kapi.Context, at arch.Addr, b []byte) {
 	if t.kprobe.held(x) {
 		require.True(t.t, t.text.held(x), "text is looked at without text_mutex")
 	}
@@ -152,7 +152,7 @@ type ledgerPatch struct {
 	*ledger
 }
 
-func (p ledgerPatch) Patch(x kapi.Context, at isa.Addr, insn []byte, resume isa.Addr) {
+func (p ledgerPatch) Patch(x kapi.Context, at arch.Addr, insn []byte, resume arch.Addr) {
 	p.live(x)
 	p.Patcher.Patch(x, at, insn, resume)
 }
@@ -186,7 +186,7 @@ type ledgerExec struct {
 	*ledger
 }
 
-func (e ledgerExec) Alloc(x kapi.Context, size int, what uint64) (isa.Addr, bool) {
+func (e ledgerExec) Alloc(x kapi.Context, size int, what uint64) (arch.Addr, bool) {
 	require.True(e.t, e.kprobe.held(x), "memory is handed out without kprobe_mutex")
 	if e.refuses() {
 		return 0, false
@@ -199,7 +199,7 @@ func (e ledgerExec) Alloc(x kapi.Context, size int, what uint64) (isa.Addr, bool
 	return at, ok
 }
 
-func (e ledgerExec) back(x kapi.Context, at isa.Addr, size int, what uint64, retired bool) {
+func (e ledgerExec) back(x kapi.Context, at arch.Addr, size int, what uint64, retired bool) {
 	p := e.out[at]
 	require.NotNil(e.t, p, "%#x isn't handed out", at)
 	require.Equal(e.t, []any{p.size, p.what}, []any{size, what})
@@ -210,12 +210,12 @@ func (e ledgerExec) back(x kapi.Context, at isa.Addr, size int, what uint64, ret
 	delete(e.out, at)
 }
 
-func (e ledgerExec) Free(x kapi.Context, at isa.Addr, size int, what uint64) {
+func (e ledgerExec) Free(x kapi.Context, at arch.Addr, size int, what uint64) {
 	e.back(x, at, size, what, false)
 	e.Exec.Free(x, at, size, what)
 }
 
-func (e ledgerExec) Retire(x kapi.Context, at isa.Addr, size int, what uint64) {
+func (e ledgerExec) Retire(x kapi.Context, at arch.Addr, size int, what uint64) {
 	e.back(x, at, size, what, true)
 	e.Exec.Retire(x, at, size, what)
 }
@@ -253,7 +253,7 @@ type ledgerOps struct {
 	*ledger
 }
 
-func (o ledgerOps) Filter(x kapi.Context, ip isa.Addr, on bool) int {
+func (o ledgerOps) Filter(x kapi.Context, ip arch.Addr, on bool) int {
 	if on && o.refuses() {
 		return kapi.FtraceEBUSY
 	}

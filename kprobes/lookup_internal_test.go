@@ -8,8 +8,9 @@ import (
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/cycles"
-	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 )
 
@@ -19,14 +20,14 @@ func TestLookups(t *testing.T) {
 	const n = 400
 	for _, ed := range []Edition{Edition26, Edition69} {
 		golden := map[Edition]uint64{Edition26: 0x9e37fffffffc0001, Edition69: 0x61c8864680b583eb}[ed]
-		chain := func(at isa.Addr) uint64 { return uint64(at) * golden >> 58 }
+		chain := func(at arch.Addr) uint64 { return uint64(at) * golden >> 58 }
 		var d debugger
 		var tally [sim.MaxCPUs]cycles.Tally
 		lookups, nodes := &tally[0][cycles.Work(kapi.WorkLookup)], &tally[0][cycles.Work(kapi.WorkNode)]
-		f := append(isa.Nop5[:len(isa.Nop5):len(isa.Nop5)], victim.bytes...)
+		f := append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)], victim.bytes...)
 		codes := []code{broken}
 		for i := range n {
-			codes = append(codes, code{name: "f", at: smp.TextBase + 0x1000 + isa.Addr(i*64), bytes: f})
+			codes = append(codes, code{name: "f", at: smp.TextBase + 0x1000 + arch.Addr(i*64), bytes: f})
 		}
 		probed := codes[1:]
 		b := newBench(t, ed.Settings(false), codes, func(b *bench, x *smp.Ctx) {

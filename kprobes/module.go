@@ -1,7 +1,7 @@
 package kprobes
 
 import (
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
 
@@ -13,7 +13,7 @@ import (
 //
 // Kernels ask before they take kprobe_mutex, so that init text may be freed in
 // between (mutant CheckUnlocked).
-func (e *Engine) hold(x kapi.Context, addr isa.Addr) (m *kapi.Module, err error) {
+func (e *Engine) hold(x kapi.Context, addr arch.Addr) (m *kapi.Module, err error) {
 	if e.d.Modules == nil {
 		return nil, nil
 	}
@@ -30,7 +30,7 @@ func (e *Engine) hold(x kapi.Context, addr isa.Addr) (m *kapi.Module, err error)
 }
 
 // tryHold is hold where there are modules.
-func (e *Engine) tryHold(x kapi.Context, addr isa.Addr) (*kapi.Module, error) {
+func (e *Engine) tryHold(x kapi.Context, addr arch.Addr) (*kapi.Module, error) {
 	ms := e.d.Modules
 	m := ms.Find(x, addr)
 	if m == nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -32,7 +33,7 @@ func interrupted(t *testing.T, cpus, nested, deep int) (*pushed, smp.Outcome) {
 		programs[c] = func(*bench, *smp.Ctx) {}
 	}
 	programs[cpus-1] = func(b *bench, x *smp.Ctx) {
-		p.r = retAt(recurs, func(kapi.Context, *Instance, *isa.Regs) int { return 0 })
+		p.r = retAt(recurs, func(kapi.Context, *Instance, *arch.Regs) int { return 0 })
 		require.NoError(t, b.e.RegisterRet(x, p.r))
 		for range 1000 {
 			called(x, recurs, 0)
@@ -61,9 +62,9 @@ func interrupted(t *testing.T, cpus, nested, deep int) (*pushed, smp.Outcome) {
 			for range nested {
 				called(x, recurs, 0)
 			}
-			sp, ip := x.Regs().R[isa.RSP], x.Regs().IP
+			sp, ip := x.Regs().R[x86.RSP], x.Regs().IP
 			*x.Regs() = regs
-			x.Regs().R[isa.RSP], x.Regs().IP = sp, ip
+			x.Regs().R[x86.RSP], x.Regs().IP = sp, ip
 		}, func(*smp.Source) bool { return false })
 	}, programs...)
 	p.b.log.Subscribe(&p.c, conservedKinds...)

@@ -2,7 +2,8 @@ package kprobes
 
 import (
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -37,7 +38,7 @@ func (e *Engine) mayOptimize(p *point) bool {
 // 4.4). Context: kprobe_mutex held.
 func (e *Engine) blocked(p *point) bool {
 	for d := 1; d < p.detour.region; d++ {
-		if q, ok := e.table.Peek(p.addr + isa.Addr(d)); ok && q.armed.Peek() {
+		if q, ok := e.table.Peek(p.addr + arch.Addr(d)); ok && q.armed.Peek() {
 			return true
 		}
 	}
@@ -178,27 +179,27 @@ func (e *Engine) spansOf(x kapi.Context) []kapi.Span {
 		if x.Touch(p.slot.ID(), kapi.Read); p.freed {
 			continue
 		}
-		if p.list == &e.freeing || e.leadsInside(p.addr+isa.Addr(p.detour.region)) {
+		if p.list == &e.freeing || e.leadsInside(p.addr+arch.Addr(p.detour.region)) {
 			e.span(p.detour.addr, p.detour.size)
 		}
-		if s := p.slot.Peek(); s.at != 0 && (p.list == &e.freeing || e.leadsInside(p.addr+isa.Addr(p.verdict.Len))) {
+		if s := p.slot.Peek(); s.at != 0 && (p.list == &e.freeing || e.leadsInside(p.addr+arch.Addr(p.verdict.Len))) {
 			e.span(s.at, s.size)
 		}
 	}
 	return e.spans
 }
 
-func (e *Engine) span(at isa.Addr, size int) {
+func (e *Engine) span(at arch.Addr, size int) {
 	if size > 0 {
-		e.spans = append(e.spans, kapi.Span{From: at, To: at + isa.Addr(size)})
+		e.spans = append(e.spans, kapi.Span{From: at, To: at + arch.Addr(size)})
 	}
 }
 
 // leadsInside reports whether addr lies in what is to become a jump, behind its
 // first instruction.
-func (e *Engine) leadsInside(addr isa.Addr) bool {
+func (e *Engine) leadsInside(addr arch.Addr) bool {
 	for _, p := range e.optimizing.Peek() {
-		if addr > p.addr && addr < p.addr+isa.Addr(p.detour.region) {
+		if addr > p.addr && addr < p.addr+arch.Addr(p.detour.region) {
 			return true
 		}
 	}
@@ -245,7 +246,7 @@ func (e *Engine) doOptimize(x kapi.Context) {
 	x.Step("kprobe_optimizer", 3)
 	for n := 0; e.optimizing.Len(x) > 0 && (n < e.s.Batch || e.s.Batch == 0); n++ {
 		p := e.optimizing.At(x, 0)
-		jump, _ := isa.JumpRel32(p.addr, p.detour.addr) // in reach: writeDetour has checked
+		jump, _ := x86.JumpRel32(p.addr, p.detour.addr) // in reach: writeDetour has checked
 		n := copy(e.insn[:], jump[:])
 		e.d.Patch.Patch(x, p.addr, e.insn[:n], p.detour.addr)
 		p.jumped = true
@@ -294,7 +295,7 @@ func (e *Engine) writeBreakpoint(x kapi.Context, p *point) {
 	if e.s.Mutants.SavedAtPrepare {
 		copy(image[1:], p.tail[:])
 	}
-	image[0] = isa.Int3
+	image[0] = x86.Int3
 	if e.s.Breakpoint {
 		e.d.Text.Poke(x, p.addr, image[:1])
 		e.d.Sync.Core(x, kapi.SyncUnopt1)

@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -45,7 +46,7 @@ var oracleBans = []string{"n_nokprobe", "n_noinstr", "n_kprobes_text", "n_c_nokp
 
 // declareFacts tells a kernel what is known of the functions.
 func declareFacts(b *bench, name string, codes []code) {
-	entry := isa.Addr(0)
+	entry := arch.Addr(0)
 	if name == "k612" {
 		entry = 4
 	}
@@ -61,24 +62,24 @@ func declareFacts(b *bench, name string, codes []code) {
 			case f.size == 0:
 				symbols.Add(kapi.Function{}, []int{int(c.at) + off})
 			default:
-				symbols.AddSite(kapi.Site{Addr: c.at + isa.Addr(off), Size: f.size, Kind: f.kind})
+				symbols.AddSite(kapi.Site{Addr: c.at + arch.Addr(off), Size: f.size, Kind: f.kind})
 			}
 		}
 		if slices.Contains(oracleBans, c.name) {
 			symbols.Ban(kapi.Function{Name: c.name, Addr: c.at, Size: len(c.bytes)}, kapi.BanSymbol)
 		}
 		inC := strings.HasPrefix(c.name, "x_c_") || strings.HasPrefix(c.name, "n_c_") || strings.HasPrefix(c.name, "kt_")
-		if inC && bytes.HasPrefix(c.bytes[entry:], isa.Nop5[:]) {
+		if inC && bytes.HasPrefix(c.bytes[entry:], x86.Nop5[:]) {
 			b.k.Ftrace.AddSite(c.at + entry)
 		}
 	}
 	// Code that follows what was recorded, which shows in the copy of a last instruction.
 	for _, c := range codes {
-		end := c.at + isa.Addr(len(c.bytes))
+		end := c.at + arch.Addr(len(c.bytes))
 		switch {
 		case c.name == "kt_exit" && name == "k61":
-			b.m.Map(end, isa.Nop5[:], smp.PermRead|smp.PermExec)
-			symbols.AddSite(kapi.Site{Addr: end, Size: len(isa.Nop5), Kind: kapi.SiteFentry})
+			b.m.Map(end, x86.Nop5[:], smp.PermRead|smp.PermExec)
+			symbols.AddSite(kapi.Site{Addr: end, Size: len(x86.Nop5), Kind: kapi.SiteFentry})
 		case c.name == "kt_exit":
 			b.m.Map(end, bytes.Repeat([]byte{0x90}, 16), smp.PermRead|smp.PermExec)
 		case c.name == "n_c_void_notrace":

@@ -16,7 +16,8 @@ import (
 
 	"kpsim/kprobes/rules"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -43,15 +44,15 @@ func readOracle(t testing.TB, kernel, kind string) [][]string {
 	return rows[1:]
 }
 
-func oracleCodes(t testing.TB, kernel, set string) (codes []code, at map[string]isa.Addr) {
-	at = make(map[string]isa.Addr)
+func oracleCodes(t testing.TB, kernel, set string) (codes []code, at map[string]arch.Addr) {
+	at = make(map[string]arch.Addr)
 	for _, r := range readOracle(t, kernel, set+"_bytes") {
 		a, err := strconv.ParseUint(r[1], 16, 64)
 		require.NoError(t, err)
 		b, err := hex.DecodeString(r[3])
 		require.NoError(t, err)
-		codes = append(codes, code{name: r[0], at: isa.Addr(a), bytes: b})
-		at[r[0]] = isa.Addr(a)
+		codes = append(codes, code{name: r[0], at: arch.Addr(a), bytes: b})
+		at[r[0]] = arch.Addr(a)
 	}
 	return codes, at
 }
@@ -60,7 +61,7 @@ func oracleCodes(t testing.TB, kernel, set string) (codes []code, at map[string]
 type verdict struct {
 	errno, delta, isize                 int
 	opt, emul, aggr, off, armed, ftrace bool
-	slot                                isa.Addr
+	slot                                arch.Addr
 	copied                              []byte // what stands there
 }
 
@@ -80,7 +81,7 @@ func parseVerdict(t testing.TB, r []string) (a verdict) {
 	if r[10] != "" {
 		slot, err := strconv.ParseUint(r[10], 16, 64)
 		require.NoError(t, err)
-		a.slot = isa.Addr(slot)
+		a.slot = arch.Addr(slot)
 	}
 	var err error
 	a.copied, err = hex.DecodeString(r[11])
@@ -89,7 +90,7 @@ func parseVerdict(t testing.TB, r []string) (a verdict) {
 }
 
 // tell says what the engine has made of a probe that was asked for at addr.
-func (b *bench) tell(x *smp.Ctx, k *Kprobe, addr isa.Addr, err error) (a verdict) {
+func (b *bench) tell(x *smp.Ctx, k *Kprobe, addr arch.Addr, err error) (a verdict) {
 	if err != nil {
 		a.errno = -int(err.(Errno))
 		return a
@@ -100,7 +101,7 @@ func (b *bench) tell(x *smp.Ctx, k *Kprobe, addr isa.Addr, err error) (a verdict
 	a.ftrace = b.e.FlagsOf(k)&FlagFtrace != 0
 	var now [1]byte
 	b.k.Text.Read(x, p.addr, now[:])
-	a.armed = now[0] == isa.Int3 || now[0] == jumpOpcode
+	a.armed = now[0] == x86.Int3 || now[0] == jumpOpcode
 	if s := p.slot.Peek(); s.at != 0 {
 		a.copied = make([]byte, s.size)
 		b.k.Text.Read(x, s.at, a.copied)
@@ -133,9 +134,9 @@ func agrees(got, want verdict, rip int) bool {
 // ripOf returns where the displacement of a RIP-relative operand is, as isa
 // sees it, 0 if there is none.
 func ripOf(copied []byte) int {
-	in, err := isa.Decode(copied, 0)
+	in, err := x86.Decode(copied, 0)
 	if err != nil && bytes.HasPrefix(copied, []byte{0xc6}) { // of which the kernel takes every form for a mov
-		in, err = isa.Decode(append([]byte{0xc6, copied[1] & 0xc7}, copied[2:]...), 0)
+		in, err = x86.Decode(append([]byte{0xc6, copied[1] & 0xc7}, copied[2:]...), 0)
 	}
 	if err != nil {
 		return 0
@@ -183,13 +184,13 @@ func TestOracle(t *testing.T) {
 }
 
 // compareRow registers the probe or the two probes of a row.
-func (b *bench) compareRow(t testing.TB, x *smp.Ctx, kind string, f isa.Addr, r []string) bool {
+func (b *bench) compareRow(t testing.TB, x *smp.Ctx, kind string, f arch.Addr, r []string) bool {
 	offset, err := strconv.Atoi(r[2])
 	require.NoError(t, err)
-	post := func(x kapi.Context, k *Kprobe, regs *isa.Regs, flags uint64) {}
-	addr := f + isa.Addr(offset)
+	post := func(x kapi.Context, k *Kprobe, regs *arch.Regs, flags uint64) {}
+	addr := f + arch.Addr(offset)
 	probes := []*Kprobe{{Addr: addr}}
-	asked := []isa.Addr{addr}
+	asked := []arch.Addr{addr}
 	wants := []verdict{parseVerdict(t, r[3:])}
 	switch kind {
 	case "post":
@@ -200,7 +201,7 @@ func (b *bench) compareRow(t testing.TB, x *smp.Ctx, kind string, f isa.Addr, r 
 	if len(r) > 15 && r[16] != "" {
 		d, err := strconv.Atoi(r[15])
 		require.NoError(t, err)
-		second := &Kprobe{ID: 1, Addr: addr + isa.Addr(d)}
+		second := &Kprobe{ID: 1, Addr: addr + arch.Addr(d)}
 		if kind == "twoprepost" {
 			second.Post = post
 		}

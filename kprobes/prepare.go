@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"kpsim/kprobes/rules"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
 // resolve returns where a probe is to go (spec 6.1).
-func (e *Engine) resolve(k *Kprobe) (isa.Addr, error) {
+func (e *Engine) resolve(k *Kprobe) (arch.Addr, error) {
 	both := k.Symbol != "" && k.Addr != 0 && !e.s.Mutants.SymbolFirst
 	if both || k.Symbol == "" && k.Addr == 0 {
 		return 0, EINVAL
@@ -27,7 +28,7 @@ func (e *Engine) resolve(k *Kprobe) (isa.Addr, error) {
 			return 0, ENOENT
 		}
 	}
-	if at += isa.Addr(k.Offset); at == 0 {
+	if at += arch.Addr(k.Offset); at == 0 {
 		return 0, EINVAL
 	}
 	return at, nil
@@ -36,7 +37,7 @@ func (e *Engine) resolve(k *Kprobe) (isa.Addr, error) {
 // prepare makes a point of addr if it can be probed (spec 6.2). post: the first
 // probe there has a post_handler. Context: kprobe_mutex and text_mutex held: a
 // patcher's half-written instruction would be decoded as something else.
-func (e *Engine) prepare(x kapi.Context, addr isa.Addr, post bool) (*point, error) {
+func (e *Engine) prepare(x kapi.Context, addr arch.Addr, post bool) (*point, error) {
 	v, code, err := e.examine(x, addr)
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func (e *Engine) prepare(x kapi.Context, addr isa.Addr, post bool) (*point, erro
 
 // examine asks the rules whether addr can be probed, and returns the bytes from
 // there on. Context: as prepare.
-func (e *Engine) examine(x kapi.Context, addr isa.Addr) (v rules.Verdict, code []byte, err error) {
+func (e *Engine) examine(x kapi.Context, addr arch.Addr) (v rules.Verdict, code []byte, err error) {
 	e.d.Symbols.Look(x)
 	f, known := e.d.Symbols.Lookup(addr)
 	if f.Module != "" && !e.held && e.d.Modules != nil && e.d.Modules.Known(f.Module) { // it has its names still, or already
@@ -104,7 +105,7 @@ func (e *Engine) judge(offset int) rules.Verdict {
 // behindEndbr returns where a probe at addr goes: a function's first instruction
 // is the one behind its endbr64 (5.18 and later, with IBT). entry is whether it
 // is that.
-func (e *Engine) behindEndbr(x kapi.Context, addr isa.Addr) (to isa.Addr, entry bool) {
+func (e *Engine) behindEndbr(x kapi.Context, addr arch.Addr) (to arch.Addr, entry bool) {
 	if e.s.Kernel.Edition < rules.Edition514 {
 		return addr, false
 	}
@@ -114,7 +115,7 @@ func (e *Engine) behindEndbr(x kapi.Context, addr isa.Addr) (to isa.Addr, entry 
 	}
 	first := f.Addr
 	if e.s.Kernel.IBT && addr-first <= 4 {
-		first += isa.Addr(rules.Entry(&e.s.Kernel, e.recover(x, f)))
+		first += arch.Addr(rules.Entry(&e.s.Kernel, e.recover(x, f)))
 	}
 	if addr == f.Addr {
 		return first, true
@@ -176,7 +177,7 @@ func (e *Engine) thunks() []rules.Span {
 	}
 	for _, name := range thunkNames {
 		if f, ok := e.d.Symbols.Named(name); ok {
-			spans = append(spans, rules.Span{Start: f.Addr, End: f.Addr + isa.Addr(f.Size)})
+			spans = append(spans, rules.Span{Start: f.Addr, End: f.Addr + arch.Addr(f.Size)})
 		}
 	}
 	return spans
@@ -190,7 +191,7 @@ func (e *Engine) loadFacts(f kapi.Function) {
 		l.sites = append(l.sites, rules.Site{Offset: int(s.Addr - f.Addr), Len: s.Size, Kind: rules.SiteKind(s.Kind)})
 	}
 	for i := range f.Size {
-		if e.d.Symbols.Extable(f.Addr+isa.Addr(i), 1) {
+		if e.d.Symbols.Extable(f.Addr+arch.Addr(i), 1) {
 			l.extable = append(l.extable, i)
 		}
 	}
@@ -200,7 +201,7 @@ func (e *Engine) loadFacts(f kapi.Function) {
 // behind it which its last instruction may have: what is in memory, less what
 // probes have written there. Context: kprobe_mutex held.
 func (e *Engine) recover(x kapi.Context, f kapi.Function) []byte {
-	size := f.Size + isa.MaxLen - 1
+	size := f.Size + x86.MaxLen - 1
 	if cap(e.code) < size {
 		e.code = make([]byte, size)
 	}
@@ -211,10 +212,10 @@ func (e *Engine) recover(x kapi.Context, f kapi.Function) []byte {
 		e.recoverSites(f.Addr, code)
 	}
 	for off, c := range code {
-		if c != isa.Int3 && c != jumpOpcode {
+		if c != x86.Int3 && c != jumpOpcode {
 			continue
 		}
-		q, ok := e.table.Peek(f.Addr + isa.Addr(off))
+		q, ok := e.table.Peek(f.Addr + arch.Addr(off))
 		switch {
 		case !ok:
 		case q.jumped:
@@ -227,14 +228,14 @@ func (e *Engine) recover(x kapi.Context, f kapi.Function) []byte {
 }
 
 // recoverSites puts nops where ftrace may have written calls.
-func (e *Engine) recoverSites(at isa.Addr, code []byte) {
+func (e *Engine) recoverSites(at arch.Addr, code []byte) {
 	l := &e.looked
 	l.found = e.d.Symbols.Sites(l.found[:0], at, len(code))
 	for _, s := range l.found {
 		if s.Kind != kapi.SiteFentry {
 			continue
 		}
-		for i, c := range isa.Nop5 {
+		for i, c := range x86.Nop5 {
 			if off := int(s.Addr-at) + i; off >= 0 && off < len(code) {
 				code[off] = c
 			}

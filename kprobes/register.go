@@ -3,7 +3,8 @@ package kprobes
 import (
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -377,7 +378,7 @@ func (e *Engine) again() error {
 	return nil
 }
 
-var int3 = [...]byte{isa.Int3}
+var int3 = [...]byte{x86.Int3}
 
 // arm writes the breakpoint. A probe whose jump covers the address gives way
 // first (spec 4.8). A site of ftrace is armed by that, which may refuse it: EBUSY.
@@ -434,7 +435,7 @@ func (e *Engine) restore(x kapi.Context, p *point) {
 
 // covering returns the point whose region holds addr behind its first byte,
 // and that is optimized or to be. Context: kprobe_mutex held.
-func (e *Engine) covering(addr isa.Addr) *point {
+func (e *Engine) covering(addr arch.Addr) *point {
 	for q := range e.before(addr) {
 		if q.optimized.Peek() {
 			return q
@@ -456,13 +457,13 @@ func (e *Engine) retry(x kapi.Context, p *point) {
 // before are the points whose regions hold addr behind their first byte, the
 // nearest first. They are looked up by address, as kernels do; without
 // CONFIG_OPTPROBES there are no regions. Context: kprobe_mutex held.
-func (e *Engine) before(addr isa.Addr) func(yield func(*point) bool) {
+func (e *Engine) before(addr arch.Addr) func(yield func(*point) bool) {
 	return func(yield func(*point) bool) {
 		if !e.s.Kernel.Optprobes {
 			return
 		}
 		for d := 1; d < maxRegion; d++ {
-			q, ok := e.table.Peek(addr - isa.Addr(d))
+			q, ok := e.table.Peek(addr - arch.Addr(d))
 			if ok && d < q.detour.region && !yield(q) {
 				return
 			}

@@ -10,14 +10,14 @@ import (
 
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
 
 // manyFunctions are n functions of 5 bytes and a ret, 64 bytes apart, all alike.
 type manyFunctions int
 
-func (n manyFunctions) at(i int) isa.Addr { return smp.TextBase + 0x10000 + isa.Addr(64*i) }
+func (n manyFunctions) at(i int) arch.Addr { return smp.TextBase + 0x10000 + arch.Addr(64*i) }
 
 func (n manyFunctions) boot(b *bench) {
 	f := []byte{0x55, 0x48, 0x89, 0xe5, 0x5d, 0x90, 0x90, 0xc3} // push %rbp; mov %rsp,%rbp; pop %rbp; nop; nop; ret
@@ -40,7 +40,7 @@ func scaled(t testing.TB, n int, optprobes bool, program func(b *bench, x *smp.C
 // registerMany registers a probe at each of n functions, and says how long the
 // first and the last thousand took.
 func registerMany(t testing.TB, b *bench, x *smp.Ctx, n int, probes []Kprobe) (first, last time.Duration) {
-	pre := func(kapi.Context, *Kprobe, *isa.Regs) int { return 0 }
+	pre := func(kapi.Context, *Kprobe, *arch.Regs) int { return 0 }
 	start := time.Now()
 	for i := range n {
 		switch i {
@@ -82,7 +82,7 @@ func TestManyProbes(t *testing.T) {
 
 				hits := 0
 				for i := range probes {
-					probes[i].Pre = func(kapi.Context, *Kprobe, *isa.Regs) int { hits++; return 0 }
+					probes[i].Pre = func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 }
 				}
 				for i := 0; i < n; i += 997 {
 					hits = 0
@@ -121,7 +121,7 @@ func BenchmarkLookup(b *testing.B) { amongMany(b, benchLookup, 10) }
 
 func BenchmarkLookupCold(b *testing.B) { amongMany(b, benchLookup, 100_000) }
 
-func amongMany(b *testing.B, f func(b *testing.B, bb *bench, x *smp.Ctx, at isa.Addr), of int) {
+func amongMany(b *testing.B, f func(b *testing.B, bb *bench, x *smp.Ctx, at arch.Addr), of int) {
 	for _, n := range []int{10, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			scaled(b, n, false, func(bb *bench, x *smp.Ctx) {
@@ -136,9 +136,9 @@ func amongMany(b *testing.B, f func(b *testing.B, bb *bench, x *smp.Ctx, at isa.
 	}
 }
 
-func benchHit(_ *testing.B, _ *bench, x *smp.Ctx, at isa.Addr) { x.Call(at) }
+func benchHit(_ *testing.B, _ *bench, x *smp.Ctx, at arch.Addr) { x.Call(at) }
 
-func benchLookup(b *testing.B, bb *bench, _ *smp.Ctx, at isa.Addr) {
+func benchLookup(b *testing.B, bb *bench, _ *smp.Ctx, at arch.Addr) {
 	if _, ok := bb.e.table.Peek(at); !ok {
 		b.Fatal("not found")
 	}

@@ -4,7 +4,8 @@ import (
 	"testing"
 
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -17,7 +18,7 @@ const kunitModule = smp.TextBase + 0x20000
 var kunitTexts = []kernel.ModuleText{{Name: "module_target", At: kunitModule, Code: adding(0x55)}}
 
 // fentered is a function with a site of ftrace, and then as the targets are.
-var fentered = code{name: "fentered", at: smp.TextBase + 0x280, bytes: append(isa.Nop5[:len(isa.Nop5):len(isa.Nop5)], adding(0x66)...)}
+var fentered = code{name: "fentered", at: smp.TextBase + 0x280, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)], adding(0x66)...)}
 
 // tracing is another client of ftrace than kprobes: it counts the calls of fentered.
 type tracing struct {
@@ -25,7 +26,7 @@ type tracing struct {
 	seen int
 }
 
-func (c *kcase) traced(x kapi.Context, _ isa.Addr, _ *isa.Regs) { c.tracer.seen += c.mine(x) }
+func (c *kcase) traced(x kapi.Context, _ arch.Addr, _ *arch.Regs) { c.tracer.seen += c.mine(x) }
 
 var selftestsAround = []kunit{
 	// kprobe_module.tc: a probe on a module's function; the module isn't locked by
@@ -35,7 +36,7 @@ var selftestsAround = []kunit{
 		c.module = b.k.Modules.NewModule("kunit", kunitTexts, 0, 0, true)
 	}, run: func(c *kcase, x kapi.Context) {
 		hits := 0
-		pre := func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+		pre := func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 			hits += c.mine(x)
 			return 0
 		}
@@ -73,7 +74,7 @@ var selftestsAround = []kunit{
 		c.tracer = tracing{ops: k.Ftrace.NewOps("function", c.traced, 0)}
 	}, run: func(c *kcase, x kapi.Context) {
 		hits := 0
-		k := &Kprobe{Addr: fentered.at, Flags: FlagDisabled, Pre: func(x kapi.Context, k *Kprobe, regs *isa.Regs) int {
+		k := &Kprobe{Addr: fentered.at, Flags: FlagDisabled, Pre: func(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
 			c.atomic(x, "pre_handler")
 			c.expect(regs.IP == k.Addr+1, "ip is %#x", regs.IP)
 			hits += c.mine(x)
@@ -105,7 +106,7 @@ var selftestsAround = []kunit{
 		c.ok(c.e.Unregister(x, k), "unregister")
 		var now [5]byte
 		c.e.d.Text.Read(x, fentered.at, now[:])
-		c.expect(now == [5]byte(isa.Nop5[:]), "the site is left as % x", now)
+		c.expect(now == [5]byte(x86.Nop5[:]), "the site is left as % x", now)
 	}},
 }
 

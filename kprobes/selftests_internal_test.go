@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
 
@@ -16,7 +16,7 @@ import (
 var many = func() (list []code) {
 	for i := range 256 {
 		list = append(list, code{
-			name: fmt.Sprintf("symbol%d", i), at: smp.TextBase + 0x1000 + isa.Addr(16*i),
+			name: fmt.Sprintf("symbol%d", i), at: smp.TextBase + 0x1000 + arch.Addr(16*i),
 			bytes: []byte{0xb8, byte(i), 1, 0, 0, 0x48, 0x01, 0xf8, 0x48, 0x83, 0xc0, 0x01, 0xc3, 0x90, 0x90, 0x90}, // mov $…,%eax; add %rdi,%rax; add $1,%rax; ret
 		})
 	}
@@ -31,7 +31,7 @@ var selftests = []kunit{
 		hits := 0
 		var ks []*Kprobe
 		for _, f := range many {
-			ks = append(ks, &Kprobe{Symbol: f.name, Offset: 5, Flags: FlagDisabled, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+			ks = append(ks, &Kprobe{Symbol: f.name, Offset: 5, Flags: FlagDisabled, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 				hits += c.mine(x)
 				return 0
 			}})
@@ -60,7 +60,7 @@ var selftests = []kunit{
 		for _, p := range []struct {
 			symbol string
 			offset int
-			addr   isa.Addr
+			addr   arch.Addr
 			want   error
 		}{
 			{target.name, 0, 0, nil},
@@ -78,7 +78,7 @@ var selftests = []kunit{
 			err := c.e.Register(x, k)
 			c.expect(err == p.want, "%q%+d at %#x: %v, not %v", p.symbol, p.offset, p.addr, err, p.want)
 			if err == nil {
-				equal(c, target.at+isa.Addr(max(p.offset, 0)), k.Addr, "where the probe is")
+				equal(c, target.at+arch.Addr(max(p.offset, 0)), k.Addr, "where the probe is")
 				c.ok(c.e.Unregister(x, k), "unregister")
 			}
 		}
@@ -89,7 +89,7 @@ var selftests = []kunit{
 	{name: "kretprobe_maxactive", more: []code{deep}, run: func(c *kcase, x kapi.Context) {
 		for _, n := range []int{1, 3, 10, 0} {
 			returns := 0
-			r := &Kretprobe{Kprobe: Kprobe{Addr: deep.at}, Maxactive: n, Handler: func(x kapi.Context, _ *Instance, _ *isa.Regs) int {
+			r := &Kretprobe{Kprobe: Kprobe{Addr: deep.at}, Maxactive: n, Handler: func(x kapi.Context, _ *Instance, _ *arch.Regs) int {
 				returns += c.mine(x)
 				return 0
 			}}
@@ -112,7 +112,7 @@ var selftests = []kunit{
 	// the same before, meanwhile and after.
 	{name: "opt_types", in: since(Edition415), run: func(c *kcase, x kapi.Context) {
 		hits := 0
-		k := &Kprobe{Addr: target.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+		k := &Kprobe{Addr: target.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 			hits += c.mine(x)
 			return 0
 		}}
@@ -156,7 +156,7 @@ var selftests = []kunit{
 		var hits [3]int
 		ks := []*Kprobe{{Symbol: "twin"}, {Addr: twin1.at}, {Addr: twin2.at}}
 		for i, k := range ks {
-			k.Pre = func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+			k.Pre = func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 				hits[i] += c.mine(x)
 				return 0
 			}

@@ -2,16 +2,17 @@ package kprobes
 
 import (
 	"kpsim/kprobes/rules"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
 // A slot is where the out-of-line copy of a point's instruction is.
 type slot struct {
-	at      isa.Addr // set at the making; 0: there is none, the instruction is emulated
-	size    int      // in bytes, as it was handed out
-	boosted bool     // a jump back follows the copy, or it goes elsewhere by itself
-	settled bool     // it was stepped, and is not to be boosted
+	at      arch.Addr // set at the making; 0: there is none, the instruction is emulated
+	size    int       // in bytes, as it was handed out
+	boosted bool      // a jump back follows the copy, or it goes elsewhere by itself
+	settled bool      // it was stepped, and is not to be boosted
 }
 
 // maxCopy is how many bytes 2.6 copies, whatever the instruction's length.
@@ -51,7 +52,7 @@ func (e *Engine) newSlot(x kapi.Context, p *point, boosted bool) (slot, error) {
 		return slot{}, ENOMEM
 	}
 	buf, ok := e.looked.judge.Copy(e.insn[:0], &p.verdict, e.copiedTo(p, s))
-	back, near := isa.JumpRel32(s.at+isa.Addr(p.verdict.Len), p.addr+isa.Addr(p.verdict.Len))
+	back, near := x86.JumpRel32(s.at+arch.Addr(p.verdict.Len), p.addr+arch.Addr(p.verdict.Len))
 	switch {
 	case !ok || e.boosts() && !near:
 		e.freeSlot(x, s)
@@ -59,7 +60,7 @@ func (e *Engine) newSlot(x kapi.Context, p *point, boosted bool) (slot, error) {
 	case boosted:
 		buf = append(buf, back[:]...)
 	case e.s.Step == StepInt3:
-		buf = append(buf, isa.Int3)
+		buf = append(buf, x86.Int3)
 	case e.copiesAll(): // what follows mov ss is stepped with it
 		buf = append(buf, p.orig[len(buf):maxCopy]...)
 	}
@@ -68,7 +69,7 @@ func (e *Engine) newSlot(x kapi.Context, p *point, boosted bool) (slot, error) {
 }
 
 // copiedTo is where an instruction will run, for what in it is relative to that.
-func (e *Engine) copiedTo(p *point, s slot) isa.Addr {
+func (e *Engine) copiedTo(p *point, s slot) arch.Addr {
 	switch m := &e.s.Mutants; {
 	case m.RIPKept:
 		return p.addr
@@ -88,7 +89,7 @@ func (e *Engine) before514() bool { return e.s.Kernel.Edition < rules.Edition514
 
 // ownInt3 reports whether what is probed is a breakpoint of somebody else's,
 // which only 2.6 takes: it is executed where it is.
-func (e *Engine) ownInt3(p *point) bool { return e.s.Step == StepDebug && p.orig[0] == isa.Int3 }
+func (e *Engine) ownInt3(p *point) bool { return e.s.Step == StepDebug && p.orig[0] == x86.Int3 }
 
 // emulates reports whether a point's instruction is emulated where the step is
 // by int3. What kernels until 5.12 would step by #DB, and those since refuse, is
@@ -102,11 +103,11 @@ func (e *Engine) emulates(p *point) (bool, error) {
 		return true, nil
 	case told:
 		return false, nil // the rules have refused it
-	case p.verdict.Len == isa.MaxLen:
+	case p.verdict.Len == x86.MaxLen:
 		return false, ENOSPC
 	}
 	switch p.insn.Flow() {
-	case isa.FlowIndirectJump, isa.FlowIndirectCall, isa.FlowIret, isa.FlowOther:
+	case x86.FlowIndirectJump, x86.FlowIndirectCall, x86.FlowIret, x86.FlowOther:
 		return false, EOPNOTSUPP
 	}
 	return false, nil

@@ -11,7 +11,8 @@ import (
 
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -98,14 +99,14 @@ type farExec struct {
 	out *int
 }
 
-func (f farExec) Alloc(kapi.Context, int, uint64) (isa.Addr, bool) {
+func (f farExec) Alloc(kapi.Context, int, uint64) (arch.Addr, bool) {
 	*f.out++
 	return 0x10000000, true
 }
 
-func (f farExec) Free(kapi.Context, isa.Addr, int, uint64) { *f.out-- }
+func (f farExec) Free(kapi.Context, arch.Addr, int, uint64) { *f.out-- }
 
-func (f farExec) Retire(kapi.Context, isa.Addr, int, uint64) { *f.out-- }
+func (f farExec) Retire(kapi.Context, arch.Addr, int, uint64) { *f.out-- }
 
 // TestOutOfReach: a copy that can't reach what it is relative to, or can't come
 // back, is refused, and its memory given back.
@@ -146,7 +147,7 @@ func TestInt3OfOld(t *testing.T) {
 		{append(slices.Repeat([]byte{0x66}, 13), 0x90), nil},
 		{[]byte{0xff, 0xe0}, nil}, // jmp *%rax, which is emulated
 	} {
-		codes = append(codes, code{name: string(rune('a' + i)), at: at + isa.Addr(0x40*i), bytes: append(c.bytes, 0xc3)})
+		codes = append(codes, code{name: string(rune('a' + i)), at: at + arch.Addr(0x40*i), bytes: append(c.bytes, 0xc3)})
 		newBench(t, s, codes[i:], func(b *bench, x *smp.Ctx) {
 			require.Equal(t, c.want, b.e.Register(x, &Kprobe{Addr: codes[i].at}), "% x", c.bytes)
 		}).pass(t)
@@ -185,7 +186,7 @@ func TestDisabledUncounted(t *testing.T) {
 		require.NoError(t, b.e.Register(x, inner))
 		b.settle(x)
 		require.NoError(t, b.e.Disable(x, inner))
-		require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: victim.at + 3, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+		require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: victim.at + 3, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 			require.True(t, b.e.points[0].jumped)
 			require.EqualValues(t, 10, x.Call(fits.at))
 			return 0
@@ -204,10 +205,10 @@ func TestRemovedBreakpoint(t *testing.T) {
 		newBench(t, s, []code{victim, other, broken}, func(b *bench, x *smp.Ctx) {
 			looks := func(x kapi.Context) {
 				for _, c := range []struct {
-					at      isa.Addr
+					at      arch.Addr
 					removed bool
 				}{{other.at + 2, true}, {broken.at + 5, false}} {
-					r := isa.Regs{IP: c.at + 1}
+					r := arch.Regs{IP: c.at + 1}
 					owner := b.e.breakpoint(x, &r)
 					if c.removed && on {
 						require.Equal(t, []uint64{kapi.OwnerRemoved, uint64(c.at)}, []uint64{owner, uint64(r.IP)})
@@ -218,7 +219,7 @@ func TestRemovedBreakpoint(t *testing.T) {
 			}
 			looks(x)
 			n := 0
-			require.NoError(t, b.e.Register(x, &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int { n++; looks(x); return 0 }}))
+			require.NoError(t, b.e.Register(x, &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { n++; looks(x); return 0 }}))
 			require.EqualValues(t, 10, callWith(x, victim.at, 7))
 			require.Equal(t, 1, n)
 		}).pass(t)
@@ -254,7 +255,7 @@ func TestGoesElsewhere(t *testing.T) {
 		if n := len(b) - 8; n > 0 {
 			binary.LittleEndian.PutUint64(b[n:], uint64(victim.at))
 		}
-		codes = append(codes, code{name: string(rune('a' + i)), at: at + isa.Addr(0x40*i), bytes: b})
+		codes = append(codes, code{name: string(rune('a' + i)), at: at + arch.Addr(0x40*i), bytes: b})
 	}
 	for ed := range Editions {
 		for _, full := range []bool{false, true} {
@@ -262,11 +263,11 @@ func TestGoesElsewhere(t *testing.T) {
 			s.Kernel.Optprobes = false
 			newBench(t, s, append([]code{victim}, codes...), func(b *bench, x *smp.Ctx) {
 				for _, f := range codes {
-					for off := isa.Addr(0); off < 2; off++ {
+					for off := arch.Addr(0); off < 2; off++ {
 						for _, post := range []bool{false, true} {
 							k, posts := &Kprobe{Addr: f.at + off}, 0
 							if post {
-								k.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) { posts++ }
+								k.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }
 							}
 							if off == 1 && f.bytes[0] != 0x56 {
 								continue // within an instruction
@@ -276,7 +277,7 @@ func TestGoesElsewhere(t *testing.T) {
 								continue
 							}
 							for n := 1; n <= 3; n++ {
-								x.Regs().R[isa.RSI] = uint64(victim.at)
+								x.Regs().R[x86.RSI] = uint64(victim.at)
 								require.EqualValues(t, 10, callWith(x, f.at, 7), "%v, %s+%d", ed, f.name, off)
 								b.idle(t, x)
 								if post {
@@ -335,7 +336,7 @@ func TestUnsettled(t *testing.T) {
 		require.NoError(t, b.e.Register(x, k))
 		b.settle(x)
 		require.NoError(t, b.e.Unregister(x, k))
-		require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: victim.at + 3, Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}}))
+		require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: victim.at + 3, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
 		require.Equal(t, []int{0, 0, 1}, []int{len(b.e.optimizing.Peek()), len(b.e.unoptimizing.Peek()), len(b.e.freeing.Peek())})
 		require.False(t, b.e.Settled())
 		b.settle(x)

@@ -5,7 +5,8 @@ import (
 
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -20,7 +21,7 @@ type brokenTraps struct {
 }
 
 func (b brokenTraps) OnBreakpoint(h kapi.TrapHandler) {
-	b.Traps.OnBreakpoint(func(x kapi.Context, regs *isa.Regs) uint64 {
+	b.Traps.OnBreakpoint(func(x kapi.Context, regs *arch.Regs) uint64 {
 		return b.around(x, func() uint64 { return h(x, regs) })
 	})
 }
@@ -46,21 +47,21 @@ func oneLock(_ *kernel.Kernel, d *Deps) {
 // noPoke is text in which nothing can be written while it is live.
 type noPoke struct{ kapi.Text }
 
-func (noPoke) Poke(kapi.Context, isa.Addr, []byte) {}
+func (noPoke) Poke(kapi.Context, arch.Addr, []byte) {}
 
 // notes is a probe that notes its number when its pre_handler runs, and its
 // negative when its post_handler does, and returns ret from the first.
-func notes(to *[]int, n int, at isa.Addr, ret int) *Kprobe {
+func notes(to *[]int, n int, at arch.Addr, ret int) *Kprobe {
 	return &Kprobe{
 		ID: uint64(n), Addr: at,
-		Pre: func(_ kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+		Pre: func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int {
 			*to = append(*to, n)
 			if ret != 0 {
 				regs.IP = other.at
 			}
 			return ret
 		},
-		Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) { *to = append(*to, -n) },
+		Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { *to = append(*to, -n) },
 	}
 }
 
@@ -71,15 +72,15 @@ var spec1 = []specRule{
 		mutants: []specMutant{{name: "no-poke", wire: func(_ *kernel.Kernel, d *Deps) { d.Text = noPoke{d.Text} }}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
-				for _, off := range []isa.Addr{0, 3, 7} {
+				for _, off := range []arch.Addr{0, 3, 7} {
 					k := &Kprobe{Addr: victim.at + off}
 					require.NoError(t, b.e.Register(x, k))
 					var now [8]byte
 					b.k.Text.Read(x, victim.at, now[:])
 					want := [8]byte(victim.bytes)
-					want[off] = isa.Int3
+					want[off] = x86.Int3
 					require.Equal(t, want, now)
-					x.Regs().R[isa.RDI] = 5
+					x.Regs().R[x86.RDI] = 5
 					require.Equal(t, uint64(8), x.Call(victim.at))
 					require.NoError(t, b.e.Unregister(x, k))
 				}
@@ -92,7 +93,7 @@ var spec1 = []specRule{
 		holds: func(t *specT) {
 			var ip []uint64
 			b := t.bench([]code{victim}, func(b *bench, x *smp.Ctx) {
-				k := &Kprobe{Addr: victim.at, Pre: func(_ kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+				k := &Kprobe{Addr: victim.at, Pre: func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int {
 					ip = append(ip, uint64(regs.IP))
 					return 0
 				}}
@@ -162,7 +163,7 @@ var spec1 = []specRule{
 				ready.Init(&b.m.Cells, 0)
 				in.Init(&b.m.Cells, 0)
 			}, func(b *bench, x *smp.Ctx) {
-				require.NoError(t, b.e.Register(x, &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+				require.NoError(t, b.e.Register(x, &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 					kapi.Add(&in, x, 1)
 					x.Spin(&both)
 					return 0
@@ -193,8 +194,8 @@ var spec1 = []specRule{
 				}
 				require.NoError(t, b.e.Register(x, &Kprobe{
 					Addr: victim.at,
-					Pre:  func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int { look(x); return 0 },
-					Post: func(x kapi.Context, _ *Kprobe, _ *isa.Regs, _ uint64) { look(x) },
+					Pre:  func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { look(x); return 0 },
+					Post: func(x kapi.Context, _ *Kprobe, _ *arch.Regs, _ uint64) { look(x) },
 				}))
 				x.Call(victim.at)
 				require.Equal(t, 2, looks)
@@ -207,7 +208,7 @@ var spec1 = []specRule{
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				looks := 0
-				require.NoError(t, b.e.Register(x, &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+				require.NoError(t, b.e.Register(x, &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 					looks++
 					require.True(t, x.(*smp.Ctx).Atomic())
 					require.True(t, x.(*smp.Ctx).Open())
@@ -226,9 +227,9 @@ var spec1 = []specRule{
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
 				hits := 0
-				count := func(kapi.Context, *Kprobe, *isa.Regs) int { hits++; return 0 }
+				count := func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 }
 				p, q := &Kprobe{Addr: victim.at, Pre: count}, &Kprobe{ID: 1, Addr: victim.at, Pre: count, Flags: FlagDisabled}
-				outer := &Kprobe{ID: 2, Addr: other.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+				outer := &Kprobe{ID: 2, Addr: other.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 					x.Call(victim.at)
 					return 0
 				}}
@@ -293,7 +294,7 @@ var spec1 = []specRule{
 					x.Call(victim.at)
 				}, func(*smp.Source) bool { return false })
 			}, func(b *bench, x *smp.Ctx) {
-				k := &Kprobe{Addr: victim.at, Pre: func(kapi.Context, *Kprobe, *isa.Regs) int {
+				k := &Kprobe{Addr: victim.at, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int {
 					if live {
 						hits++
 					}

@@ -8,7 +8,8 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -16,28 +17,28 @@ import (
 )
 
 // text makes a code of pieces: bytes, and calls and jumps to addresses.
-func text(name string, at isa.Addr, pieces ...any) code {
+func text(name string, at arch.Addr, pieces ...any) code {
 	var b []byte
-	near := func(op byte, to isa.Addr) {
+	near := func(op byte, to arch.Addr) {
 		b = append(b, op)
-		b = binary.LittleEndian.AppendUint32(b, uint32(to-(at+isa.Addr(len(b))+4)))
+		b = binary.LittleEndian.AppendUint32(b, uint32(to-(at+arch.Addr(len(b))+4)))
 	}
 	for _, p := range pieces {
 		switch p := p.(type) {
 		case int:
 			b = append(b, byte(p))
 		case callTo:
-			near(0xe8, isa.Addr(p))
+			near(0xe8, arch.Addr(p))
 		case jumpTo:
-			near(0xe9, isa.Addr(p))
+			near(0xe9, arch.Addr(p))
 		}
 	}
 	return code{name: name, at: at, bytes: b}
 }
 
 type (
-	callTo isa.Addr
-	jumpTo isa.Addr
+	callTo arch.Addr
+	jumpTo arch.Addr
 )
 
 const retText = smp.TextBase + 0x400
@@ -76,7 +77,7 @@ func (t *specT) ret(f func(b *bench, x *smp.Ctx)) *bench { return t.bench(retCod
 
 // called calls a function with one argument and returns what it left.
 func called(x *smp.Ctx, c code, arg uint64) uint64 {
-	x.Regs().R[isa.RDI] = arg
+	x.Regs().R[x86.RDI] = arg
 	return x.Call(c.at)
 }
 
@@ -161,11 +162,11 @@ var spec2 = []specRule{
 		holds: func(t *specT) {
 			var order []string
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
-				r := retAt(victim, func(_ kapi.Context, ri *Instance, regs *isa.Regs) int {
+				r := retAt(victim, func(_ kapi.Context, ri *Instance, regs *arch.Regs) int {
 					order = append(order, "return")
 					return 0
 				})
-				k := &Kprobe{Addr: victim.at + 3, Pre: func(kapi.Context, *Kprobe, *isa.Regs) int {
+				k := &Kprobe{Addr: victim.at + 3, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int {
 					order = append(order, "inside")
 					return 0
 				}}
@@ -173,7 +174,7 @@ var spec2 = []specRule{
 				require.NoError(t, b.e.Register(x, k))
 				for range 2 {
 					require.EqualValues(t, 10, called(x, victim, 7))
-					require.Zero(t, x.Thread().Left().R[isa.RSP])
+					require.Zero(t, x.Thread().Left().R[x86.RSP])
 					order = append(order, "back")
 				}
 				require.NoError(t, b.e.UnregisterRet(x, r))
@@ -201,7 +202,7 @@ var spec2 = []specRule{
 				require.Equal(t, t.Edition == Edition26, probed)
 				var now [1]byte
 				b.k.Text.Read(x, at, now[:])
-				require.Equal(t, t.Edition == Edition26, now[0] == isa.Int3)
+				require.Equal(t, t.Edition == Edition26, now[0] == x86.Int3)
 				require.EqualValues(t, 10, called(x, victim, 7))
 			}))
 		},
@@ -264,9 +265,9 @@ var spec2 = []specRule{
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				entries, returns := 0, 0
-				r := retAt(recurs, func(kapi.Context, *Instance, *isa.Regs) int { returns++; return 0 })
+				r := retAt(recurs, func(kapi.Context, *Instance, *arch.Regs) int { returns++; return 0 })
 				if t.Edition != Edition26 {
-					r.Entry = func(kapi.Context, *Instance, *isa.Regs) int { entries++; return 0 }
+					r.Entry = func(kapi.Context, *Instance, *arch.Regs) int { entries++; return 0 }
 				}
 				r.Maxactive = 3
 				for range 2 {
@@ -293,12 +294,12 @@ var spec2 = []specRule{
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				returns, entries := 0, 0
 				var slot uint64
-				r := retAt(victim, func(kapi.Context, *Instance, *isa.Regs) int { returns++; return 0 })
-				r.Entry = func(x kapi.Context, _ *Instance, regs *isa.Regs) int {
+				r := retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { returns++; return 0 })
+				r.Entry = func(x kapi.Context, _ *Instance, regs *arch.Regs) int {
 					entries++
-					return int(regs.R[isa.RDI]) % 2
+					return int(regs.R[x86.RDI]) % 2
 				}
-				k := &Kprobe{Addr: victim.at + 3, Pre: func(x kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+				k := &Kprobe{Addr: victim.at + 3, Pre: func(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
 					slot, _ = x.Memory().Load(regs.SP(), 8)
 					return 0
 				}}
@@ -318,7 +319,7 @@ var spec2 = []specRule{
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				r := retAt(victim, nil)
-				r.Entry = func(kapi.Context, *Instance, *isa.Regs) int { return 0 }
+				r.Entry = func(kapi.Context, *Instance, *arch.Regs) int { return 0 }
 				require.Equal(t, EOPNOTSUPP, b.e.RegisterRet(x, r))
 				r.Entry, r.DataSize = nil, 8
 				require.Equal(t, EOPNOTSUPP, b.e.RegisterRet(x, r))
@@ -331,14 +332,14 @@ var spec2 = []specRule{
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				var got []uint64
-				r := retAt(recurs, func(_ kapi.Context, ri *Instance, regs *isa.Regs) int {
-					got = append(got, binary.LittleEndian.Uint64(ri.Data)-regs.R[isa.RAX])
+				r := retAt(recurs, func(_ kapi.Context, ri *Instance, regs *arch.Regs) int {
+					got = append(got, binary.LittleEndian.Uint64(ri.Data)-regs.R[x86.RAX])
 					return 0
 				})
 				r.DataSize = 8
-				r.Entry = func(_ kapi.Context, ri *Instance, regs *isa.Regs) int {
+				r.Entry = func(_ kapi.Context, ri *Instance, regs *arch.Regs) int {
 					require.Len(t, ri.Data, 8)
-					binary.LittleEndian.PutUint64(ri.Data, regs.R[isa.RDI])
+					binary.LittleEndian.PutUint64(ri.Data, regs.R[x86.RDI])
 					return 0
 				}
 				require.NoError(t, b.e.RegisterRet(x, r))
@@ -374,28 +375,28 @@ var spec2 = []specRule{
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				n := 0
 				var r *Kretprobe
-				r = retAt(victim, func(x kapi.Context, ri *Instance, regs *isa.Regs) int {
+				r = retAt(victim, func(x kapi.Context, ri *Instance, regs *arch.Regs) int {
 					n++
 					require.Equal(t, r, ri.Rp)
 					require.Equal(t, x.Task(), ri.Task)
-					require.Equal(t, outer.at+6, ri.RetAddr-isa.Addr(6*(n-1)))
-					require.Equal(t, uint64(10+90*(n-1)), regs.R[isa.RAX], "regs_return_value")
-					regs.R[isa.RAX] = uint64(100 * n)
-					regs.R[isa.RBX] = 5
-					regs.Flags |= isa.CF
+					require.Equal(t, outer.at+6, ri.RetAddr-arch.Addr(6*(n-1)))
+					require.Equal(t, uint64(10+90*(n-1)), regs.R[x86.RAX], "regs_return_value")
+					regs.R[x86.RAX] = uint64(100 * n)
+					regs.R[x86.RBX] = 5
+					regs.Flags |= x86.CF
 					return 77 // ignored
 				})
-				k := &Kprobe{Addr: victim.at, Pre: func(_ kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+				k := &Kprobe{Addr: victim.at, Pre: func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int {
 					if n == 1 {
-						regs.R[isa.RDI] = 97
+						regs.R[x86.RDI] = 97
 					}
 					return 0
 				}}
 				require.NoError(t, b.e.RegisterRet(x, r))
 				require.NoError(t, b.e.Register(x, k))
 				require.EqualValues(t, 201, called(x, outer, 7))
-				require.EqualValues(t, 5, x.Thread().Left().R[isa.RBX])
-				require.NotZero(t, x.Thread().Left().Flags&isa.CF)
+				require.EqualValues(t, 5, x.Thread().Left().R[x86.RBX])
+				require.NotZero(t, x.Thread().Left().Flags&x86.CF)
 				require.Equal(t, 2, n)
 			}))
 		},
@@ -416,27 +417,27 @@ var spec2 = []specRule{
 		mutants: []specMutant{{name: "other-unwinder", do: func(s *Settings) { s.Unwind = !s.Unwind }}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
-				var traces [][]isa.Addr
-				look := func(x kapi.Context, sp isa.Addr) { traces = append(traces, b.k.Tasks.Backtrace(x, sp, nil)) }
+				var traces [][]arch.Addr
+				look := func(x kapi.Context, sp arch.Addr) { traces = append(traces, b.k.Tasks.Backtrace(x, sp, nil)) }
 				tramp := b.k.Stub("kretprobe_trampoline")
 				require.NoError(t, b.e.RegisterRet(x, retAt(asks, nil)))
-				require.NoError(t, b.e.RegisterRet(x, retAt(tells, func(x kapi.Context, _ *Instance, regs *isa.Regs) int {
+				require.NoError(t, b.e.RegisterRet(x, retAt(tells, func(x kapi.Context, _ *Instance, regs *arch.Regs) int {
 					look(x, regs.SP()-8)
 					return 0
 				})))
-				require.NoError(t, b.e.Register(x, &Kprobe{Addr: tells.at + 4, Pre: func(x kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+				require.NoError(t, b.e.Register(x, &Kprobe{Addr: tells.at + 4, Pre: func(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
 					look(x, regs.SP())
 					return 0
 				}}))
 				called(x, asks, 0)
-				inside, handler := []isa.Addr{tramp, tramp}, []isa.Addr{tramp}
+				inside, handler := []arch.Addr{tramp, tramp}, []arch.Addr{tramp}
 				if t.Edition >= Edition65 { // asks was called by no text
-					inside, handler = []isa.Addr{asks.at + 6, 0}, []isa.Addr{asks.at + 6, 0}
+					inside, handler = []arch.Addr{asks.at + 6, 0}, []arch.Addr{asks.at + 6, 0}
 				} else if t.Edition != Edition26 { // where the return address was lie saved registers
 					handler = handler[:1]
 				}
 				require.Len(t, traces, 2)
-				for i, want := range [][]isa.Addr{inside, handler} {
+				for i, want := range [][]arch.Addr{inside, handler} {
 					require.NotEmpty(t, traces[i])
 					require.Equal(t, want[0], traces[i][0], "%d: %x", i, traces)
 				}
@@ -480,8 +481,8 @@ var spec2 = []specRule{
 			c.reset()
 			b := t.ret(func(b *bench, x *smp.Ctx) {
 				got := ""
-				require.NoError(t, b.e.RegisterRet(x, retAt(left, func(kapi.Context, *Instance, *isa.Regs) int { got += "left "; return 0 })))
-				require.NoError(t, b.e.RegisterRet(x, retAt(leaver, func(kapi.Context, *Instance, *isa.Regs) int { got += "leaver "; return 0 })))
+				require.NoError(t, b.e.RegisterRet(x, retAt(left, func(kapi.Context, *Instance, *arch.Regs) int { got += "left "; return 0 })))
+				require.NoError(t, b.e.RegisterRet(x, retAt(leaver, func(kapi.Context, *Instance, *arch.Regs) int { got += "leaver "; return 0 })))
 				require.EqualValues(t, 9, called(x, left, 0))
 				require.EqualValues(t, 9, called(x, left, 0))
 				require.Equal(t, "left left ", got)
@@ -498,7 +499,7 @@ var spec2 = []specRule{
 		holds: func(t *specT) {
 			var c conserved
 			c.reset()
-			r := retAt(ender, func(kapi.Context, *Instance, *isa.Regs) int {
+			r := retAt(ender, func(kapi.Context, *Instance, *arch.Regs) int {
 				t.Errorf("it returns")
 				return 0
 			})
@@ -552,8 +553,8 @@ var spec2 = []specRule{
 			f := code{name: "tracked", at: retText + 0x300, bytes: []byte{0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x89, 0xf8, 0xc3}}
 			t.pass(t.bench([]code{f}, func(b *bench, x *smp.Ctx) {
 				n := 0
-				for _, off := range []isa.Addr{0, 4} {
-					r := retAt(f, func(kapi.Context, *Instance, *isa.Regs) int { n++; return 0 })
+				for _, off := range []arch.Addr{0, 4} {
+					r := retAt(f, func(kapi.Context, *Instance, *arch.Regs) int { n++; return 0 })
 					r.Kprobe.Addr += off
 					require.NoError(t, b.e.RegisterRet(x, r))
 					require.Equal(t, f.at+4, r.Kprobe.Addr)
@@ -571,7 +572,7 @@ var spec2 = []specRule{
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				got := ""
 				say := func(s string) RetHandler {
-					return func(kapi.Context, *Instance, *isa.Regs) int { got += s; return 0 }
+					return func(kapi.Context, *Instance, *arch.Regs) int { got += s; return 0 }
 				}
 				for _, r := range []*Kretprobe{retAt(recurs, say("r")), retAt(victim, say("v")), retAt(outer, say("o")), retAt(tail, say("t")), retAt(victim, say("w"))} {
 					require.NoError(t, b.e.RegisterRet(x, r))
@@ -595,10 +596,10 @@ var spec2 = []specRule{
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				hits, posts, returns := 0, 0, 0
 				k := &Kprobe{ID: 1, Addr: victim.at,
-					Pre:  func(kapi.Context, *Kprobe, *isa.Regs) int { hits++; return 0 },
-					Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) { posts++ }}
+					Pre:  func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 },
+					Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }}
 				require.NoError(t, b.e.Register(x, k))
-				require.NoError(t, b.e.RegisterRet(x, retAt(victim, func(kapi.Context, *Instance, *isa.Regs) int { returns++; return 0 })))
+				require.NoError(t, b.e.RegisterRet(x, retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { returns++; return 0 })))
 				require.EqualValues(t, 10, called(x, victim, 7))
 				require.Equal(t, []int{1, 1, 1}, []int{hits, posts, returns})
 				require.NoError(t, b.e.Unregister(x, k))
@@ -620,14 +621,14 @@ var spec2 = []specRule{
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				returns := 0
-				r := retAt(victim, func(x kapi.Context, _ *Instance, _ *isa.Regs) int {
+				r := retAt(victim, func(x kapi.Context, _ *Instance, _ *arch.Regs) int {
 					returns++
 					require.Equal(t, t.Edition >= Edition514, x.(*smp.Ctx).Open(), "interrupts on")
 					require.Greater(t, x.(*smp.Ctx).Thread().PreemptCount()+x.(*smp.Ctx).Thread().Traps(), 0)
 					return 0
 				})
 				if t.Edition != Edition26 {
-					r.Entry = func(x kapi.Context, _ *Instance, _ *isa.Regs) int {
+					r.Entry = func(x kapi.Context, _ *Instance, _ *arch.Regs) int {
 						require.False(t, x.(*smp.Ctx).Open(), "a breakpoint's")
 						return 0
 					}
@@ -662,7 +663,7 @@ var spec2 = []specRule{
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				n := 0
-				r := retAt(victim, func(kapi.Context, *Instance, *isa.Regs) int { n++; return 0 })
+				r := retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { n++; return 0 })
 				require.Equal(t, EINVAL, b.e.DisableRet(x, r))
 				require.NoError(t, b.e.RegisterRet(x, r))
 				require.Equal(t, EINVAL, b.e.RegisterRet(x, r))
@@ -687,7 +688,7 @@ var spec2 = []specRule{
 			c.reset()
 			b := t.ret(func(b *bench, x *smp.Ctx) {
 				n := 0
-				r := retAt(victim, func(kapi.Context, *Instance, *isa.Regs) int { n++; return 0 })
+				r := retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { n++; return 0 })
 				require.NoError(t, b.e.RegisterRet(x, r))
 				require.Equal(t, EINVAL, b.e.RegisterRet(x, r))
 				called(x, victim, 7)

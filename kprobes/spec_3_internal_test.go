@@ -5,7 +5,8 @@ import (
 
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -52,10 +53,10 @@ var spec3 = []specRule{
 				j := &Jprobe{Kprobe: Kprobe{ID: 1, Addr: sums.at}, Entry: spoils.at}
 				require.NoError(t, b.e.RegisterJ(x, j))
 				for range 2 {
-					x.Regs().R[isa.RBX] = 5
+					x.Regs().R[x86.RBX] = 5
 					require.EqualValues(t, 342, called(x, gives, 2))
-					require.EqualValues(t, 5, x.Thread().Left().R[isa.RBX])
-					require.Zero(t, x.Thread().Left().R[isa.RSP])
+					require.EqualValues(t, 5, x.Thread().Left().R[x86.RBX])
+					require.Zero(t, x.Thread().Left().R[x86.RSP])
 				}
 				require.Equal(t, before, x.Open())
 				require.Zero(t, x.Thread().PreemptCount())
@@ -71,14 +72,14 @@ var spec3 = []specRule{
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
 				runs := 0
-				j := &Jprobe{Kprobe: Kprobe{ID: 1, Symbol: "sums"}, Handler: func(x kapi.Context, j *Jprobe, regs *isa.Regs) {
+				j := &Jprobe{Kprobe: Kprobe{ID: 1, Symbol: "sums"}, Handler: func(x kapi.Context, j *Jprobe, regs *arch.Regs) {
 					runs++
 					require.False(t, x.(*smp.Ctx).Open())
-					require.EqualValues(t, 2, regs.R[isa.RDI])
+					require.EqualValues(t, 2, regs.R[x86.RDI])
 					arg, _ := x.Memory().Load(regs.SP()+8, 8)
 					require.EqualValues(t, 40, arg)
-					regs.R[isa.RDI] = 9
-					for off := isa.Addr(8); off < 72; off += 8 {
+					regs.R[x86.RDI] = 9
+					for off := arch.Addr(8); off < 72; off += 8 {
 						x.Memory().Store(regs.SP()+off, 8, 7)
 					}
 				}}
@@ -104,14 +105,14 @@ var spec3 = []specRule{
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
 				got := ""
-				handler := func(kapi.Context, *Jprobe, *isa.Regs) { got += "j" }
+				handler := func(kapi.Context, *Jprobe, *arch.Regs) { got += "j" }
 				j := &Jprobe{Kprobe: Kprobe{ID: 1, Addr: victim.at}, Handler: handler}
 				require.NoError(t, b.e.RegisterJ(x, j))
 				require.Equal(t, EEXIST, b.e.RegisterJ(x, &Jprobe{Kprobe: Kprobe{ID: 2, Addr: victim.at}, Handler: handler}))
-				require.NoError(t, b.e.RegisterRet(x, retAt(victim, func(kapi.Context, *Instance, *isa.Regs) int { got += "r"; return 0 })))
+				require.NoError(t, b.e.RegisterRet(x, retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { got += "r"; return 0 })))
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 3, Addr: victim.at,
-					Pre:  func(kapi.Context, *Kprobe, *isa.Regs) int { got += "k"; return 0 },
-					Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) { got += "p" }}))
+					Pre:  func(kapi.Context, *Kprobe, *arch.Regs) int { got += "k"; return 0 },
+					Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { got += "p" }}))
 				require.EqualValues(t, 10, called(x, victim, 7))
 				require.Equal(t, "kjpr", got)
 				require.NoError(t, b.e.UnregisterJ(x, j))
@@ -155,9 +156,9 @@ var spec3 = []specRule{
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
 				hits := 0
-				k := &Kprobe{ID: 3, Addr: victim.at, Pre: func(kapi.Context, *Kprobe, *isa.Regs) int { hits++; return 0 }}
+				k := &Kprobe{ID: 3, Addr: victim.at, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 }}
 				require.NoError(t, b.e.Register(x, k))
-				require.NoError(t, b.e.RegisterJ(x, &Jprobe{Kprobe: Kprobe{ID: 1, Addr: sums.at}, Handler: func(x kapi.Context, _ *Jprobe, _ *isa.Regs) {
+				require.NoError(t, b.e.RegisterJ(x, &Jprobe{Kprobe: Kprobe{ID: 1, Addr: sums.at}, Handler: func(x kapi.Context, _ *Jprobe, _ *arch.Regs) {
 					require.EqualValues(t, 8, called(x.(*smp.Ctx), victim, 5))
 				}}))
 				require.EqualValues(t, 342, called(x, gives, 2))

@@ -9,7 +9,8 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -56,20 +57,20 @@ func (b *bench) standing(t *specT, x *smp.Ctx, c code, off int) string {
 	orig := c.bytes[off:]
 	n := min(jumpSize, len(orig))
 	switch {
-	case now[0] == isa.OpJump:
+	case now[0] == x86.OpJump:
 		return "jump"
 	case now[0] == orig[0]:
 		require.Equal(t, orig[:n], now[:n])
 		return "text"
 	}
-	require.Equal(t, byte(isa.Int3), now[0])
+	require.Equal(t, byte(x86.Int3), now[0])
 	require.Equal(t, orig[1:n], now[1:n])
 	return "int3"
 }
 
 // at makes a probe that counts its hits.
-func (b *bench) at(addr isa.Addr, hits *int) *Kprobe {
-	return &Kprobe{Addr: addr, Pre: func(kapi.Context, *Kprobe, *isa.Regs) int { *hits++; return 0 }}
+func (b *bench) at(addr arch.Addr, hits *int) *Kprobe {
+	return &Kprobe{Addr: addr, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { *hits++; return 0 }}
 }
 
 // twice calls crowded, and looks at what it returns.
@@ -98,7 +99,7 @@ func refuses(c code, off int, mutants ...specMutant) specRule {
 		holds: func(t *specT) {
 			t.alone([]code{short, behind, entered, indirect, faults, callee, callees}, func(b *bench, x *smp.Ctx) {
 				hits := 0
-				require.NoError(t, b.e.Register(x, b.at(c.at+isa.Addr(off), &hits)))
+				require.NoError(t, b.e.Register(x, b.at(c.at+arch.Addr(off), &hits)))
 				b.e.WaitOptimizer(x)
 				require.Equal(t, "int3", b.standing(t, x, c, off))
 				callWith(x, c.at, 1)
@@ -161,8 +162,8 @@ var spec4 = []specRule{
 		},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
-				var got []isa.Regs
-				k := &Kprobe{Addr: crowded.at, Pre: func(_ kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+				var got []arch.Regs
+				k := &Kprobe{Addr: crowded.at, Pre: func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int {
 					got = append(got, *regs)
 					return 0
 				}}
@@ -185,7 +186,7 @@ var spec4 = []specRule{
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
 				var on []bool
-				k := &Kprobe{Addr: crowded.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+				k := &Kprobe{Addr: crowded.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 					c := x.(*smp.Ctx)
 					require.NotZero(t, c.Thread().PreemptCount()+c.Thread().Traps())
 					on = append(on, c.Open())
@@ -206,7 +207,7 @@ var spec4 = []specRule{
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
 				hits, posts := 0, 0
-				post := &Kprobe{Addr: crowded.at, Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) { posts++ }}
+				post := &Kprobe{Addr: crowded.at, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }}
 				require.NoError(t, b.e.Register(x, post))
 				require.NoError(t, b.e.Register(x, b.at(crowded.at, &hits)))
 				b.e.WaitOptimizer(x)
@@ -231,12 +232,12 @@ var spec4 = []specRule{
 					hits := 0
 					inside := b.at(crowded.at+5, &hits)
 					if !jump {
-						inside.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}
+						inside.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}
 					}
 					require.NoError(t, b.e.Register(x, inside))
 					require.NoError(t, b.e.Register(x, b.at(crowded.at+1, &hits)))
 					b.e.WaitOptimizer(x)
-					require.Equal(t, byte(isa.Int3), b.textOf(x, crowded)[1])
+					require.Equal(t, byte(x86.Int3), b.textOf(x, crowded)[1])
 					twice(t, x)
 					require.Equal(t, 2, hits)
 					require.NoError(t, b.e.Unregister(x, inside))
@@ -277,7 +278,7 @@ var spec4 = []specRule{
 		holds: func(t *specT) {
 			t.alone([]code{crowded, victim}, func(b *bench, x *smp.Ctx) {
 				hits, inner := 0, 0
-				k := &Kprobe{Addr: crowded.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+				k := &Kprobe{Addr: crowded.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 					hits++
 					was := *x.Regs()
 					x.Call(victim.at)
@@ -368,7 +369,7 @@ var spec4 = []specRule{
 		holds: func(t *specT) {
 			t.schedules([]code{crowded}, func(b *bench, x *smp.Ctx) {
 				hits := 0
-				for _, off := range []isa.Addr{0, 5, 10} {
+				for _, off := range []arch.Addr{0, 5, 10} {
 					require.NoError(t, b.e.Register(x, b.at(crowded.at+off, &hits)))
 					b.e.WaitOptimizer(x)
 				}
@@ -388,7 +389,7 @@ var spec4 = []specRule{
 				hits := 0
 				k := b.at(crowded.at, &hits)
 				inside := b.at(crowded.at+4, &hits)
-				inside.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}
+				inside.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}
 				require.NoError(t, b.e.Register(x, inside))
 				require.NoError(t, b.e.Register(x, k)) // its region holds a breakpoint now
 				require.NoError(t, b.e.Unregister(x, inside))
@@ -401,7 +402,7 @@ var spec4 = []specRule{
 				b.e.WaitOptimizer(x)
 				require.Equal(t, "jump", b.standing(t, x, crowded, 0))
 				require.NoError(t, b.e.Register(x, inside)) // it gives way at once
-				require.Equal(t, byte(isa.Int3), b.textOf(x, crowded)[0])
+				require.Equal(t, byte(x86.Int3), b.textOf(x, crowded)[0])
 				require.Equal(t, crowded.bytes[1:4], b.textOf(x, crowded)[1:4])
 				require.NoError(t, b.e.Unregister(x, inside))
 				b.e.WaitOptimizer(x)
@@ -444,7 +445,7 @@ var spec4 = []specRule{
 				hits, posts := 0, 0
 				require.NoError(t, b.e.Register(x, b.at(crowded.at, &hits)))
 				b.e.WaitOptimizer(x)
-				post := &Kprobe{Addr: crowded.at, Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) { posts++ }}
+				post := &Kprobe{Addr: crowded.at, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }}
 				require.NoError(t, b.e.Register(x, post))
 				require.Equal(t, "int3", b.standing(t, x, crowded, 0))
 				b.e.WaitOptimizer(x)
@@ -463,8 +464,8 @@ var spec4 = []specRule{
 			t.alone([]code{crowded, victim}, func(b *bench, x *smp.Ctx) {
 				hits := 0
 				require.NoError(t, b.e.Register(x, b.at(crowded.at, &hits)))
-				elsewhere := &Kprobe{Addr: crowded.at, Pre: func(_ kapi.Context, _ *Kprobe, regs *isa.Regs) int {
-					regs.R[isa.RDI]++
+				elsewhere := &Kprobe{Addr: crowded.at, Pre: func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int {
+					regs.R[x86.RDI]++
 					regs.IP = victim.at
 					return 1
 				}}

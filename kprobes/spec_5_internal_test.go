@@ -4,7 +4,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -22,13 +22,13 @@ var banned = []struct {
 }
 
 func likeVictim(name string, off int) code {
-	return code{name: name, at: smp.TextBase + isa.Addr(off), bytes: victim.bytes}
+	return code{name: name, at: smp.TextBase + arch.Addr(off), bytes: victim.bytes}
 }
 
 // noBans are symbols of which none is on the blacklist.
 type noBans struct{ kapi.Symbols }
 
-func (noBans) Banned(isa.Addr) kapi.Ban { return kapi.BanNone }
+func (noBans) Banned(arch.Addr) kapi.Ban { return kapi.BanNone }
 
 // spec5 is section 5: the blacklist.
 var spec5 = []specRule{

@@ -4,7 +4,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -44,7 +44,7 @@ func (g *graces) Synchronize(x kapi.Context, f kapi.Flavour) {
 
 // three are probes on victim and other with post_handlers, so that none is queued.
 func three() []*Kprobe {
-	post := func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}
+	post := func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}
 	return []*Kprobe{
 		{ID: 1, Addr: victim.at, Post: post}, {ID: 2, Addr: other.at, Post: post}, {ID: 3, Addr: victim.at, Post: post},
 	}
@@ -88,7 +88,7 @@ var spec6 = []specRule{
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
 				k := &Kprobe{Symbol: "victim"}
-				outer := &Kprobe{ID: 1, Addr: other.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int { x.Call(victim.at); return 0 }}
+				outer := &Kprobe{ID: 1, Addr: other.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { x.Call(victim.at); return 0 }}
 				require.NoError(t, b.e.Register(x, outer))
 				for range 2 {
 					require.NoError(t, b.e.Register(x, k))
@@ -108,7 +108,7 @@ var spec6 = []specRule{
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				hits := 0
-				k := &Kprobe{Addr: victim.at, Pre: func(kapi.Context, *Kprobe, *isa.Regs) int { hits++; return 0 }}
+				k := &Kprobe{Addr: victim.at, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 }}
 				require.NoError(t, b.e.Register(x, k))
 				require.Equal(t, EINVAL, b.e.Register(x, k))
 				x.Call(victim.at)
@@ -122,7 +122,7 @@ var spec6 = []specRule{
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				for off := range victim.bytes {
-					k := &Kprobe{Addr: victim.at + isa.Addr(off)}
+					k := &Kprobe{Addr: victim.at + arch.Addr(off)}
 					err := b.e.Register(x, k)
 					if begins := off == 0 || off == 3 || off == 7; begins || t.Edition == Edition26 {
 						require.NoError(t, err, "+%d", off)
@@ -140,7 +140,7 @@ var spec6 = []specRule{
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				hits := 0
-				k := &Kprobe{Addr: victim.at, Flags: FlagDisabled, Pre: func(kapi.Context, *Kprobe, *isa.Regs) int { hits++; return 0 }}
+				k := &Kprobe{Addr: victim.at, Flags: FlagDisabled, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 }}
 				require.NoError(t, b.e.Register(x, k))
 				require.Equal(t, victim.bytes, b.textOf(x, victim))
 				x.Call(victim.at)
@@ -211,7 +211,7 @@ var spec6 = []specRule{
 				require.NoError(t, b.e.Register(x, ks[0]))
 				require.NoError(t, b.e.Register(x, ks[2]))
 				_ = b.e.UnregisterAll(x, ks)
-				require.Equal(t, []isa.Addr{victim.at, 0, victim.at}, []isa.Addr{ks[0].Addr, ks[1].Addr, ks[2].Addr})
+				require.Equal(t, []arch.Addr{victim.at, 0, victim.at}, []arch.Addr{ks[0].Addr, ks[1].Addr, ks[2].Addr})
 				require.Zero(t, b.e.table.Len())
 				require.Equal(t, victim.bytes, b.textOf(x, victim))
 			})
@@ -252,7 +252,7 @@ var spec6 = []specRule{
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				hits := 0
-				k := &Kprobe{Addr: victim.at, Pre: func(kapi.Context, *Kprobe, *isa.Regs) int { hits++; return 0 }}
+				k := &Kprobe{Addr: victim.at, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 }}
 				require.NoError(t, b.e.Register(x, k))
 				for n := 1; n <= 2; n++ {
 					require.NoError(t, b.e.Disable(x, k))
@@ -276,7 +276,7 @@ var spec6 = []specRule{
 			var stage kapi.Var[int]
 			t.pass(t.boot([]code{victim}, func(b *bench) { stage.Init(&b.m.Cells, 0) }, func(b *bench, x *smp.Ctx) {
 				done := false
-				k := &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, k *Kprobe, _ *isa.Regs) int {
+				k := &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, k *Kprobe, _ *arch.Regs) int {
 					stage.Store(x, 2)
 					x.Spin(&kapi.Is[int]{Var: &stage, Want: 3})
 					for i := range 200 {
@@ -293,7 +293,7 @@ var spec6 = []specRule{
 				stage.Store(x, 3)
 				require.NoError(t, b.e.Unregister(x, k))
 				require.True(t, done)
-				*k = Kprobe{Pre: func(kapi.Context, *Kprobe, *isa.Regs) int { t.Fatalf("a handler runs"); return 0 }}
+				*k = Kprobe{Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { t.Fatalf("a handler runs"); return 0 }}
 				x.Call(victim.at)
 			}, func(_ *bench, x *smp.Ctx) {
 				x.Sleep(&kapi.Is[int]{Var: &stage, Want: 1})
@@ -321,7 +321,7 @@ var spec6 = []specRule{
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				hits := 0
-				k := &Kprobe{Addr: victim.at, Pre: func(kapi.Context, *Kprobe, *isa.Regs) int { hits++; return 0 }}
+				k := &Kprobe{Addr: victim.at, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 }}
 				require.NoError(t, b.e.Register(x, k))
 				b.settle(x)
 				require.True(t, b.e.points[0].jumped)
@@ -362,7 +362,7 @@ var spec6 = []specRule{
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				hits := 0
-				k := &Kprobe{Addr: victim.at, Flags: FlagDisabled, Pre: func(kapi.Context, *Kprobe, *isa.Regs) int { hits++; return 0 }}
+				k := &Kprobe{Addr: victim.at, Flags: FlagDisabled, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 }}
 				require.NoError(t, b.e.Register(x, k))
 				b.e.SetArmed(x, false)
 				require.NoError(t, b.e.Enable(x, k))

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -15,8 +16,8 @@ import (
 // plainAt and moduleAt are where the functions of these rules lie; a jump fits in
 // both.
 const (
-	plainAt  isa.Addr = smp.TextBase
-	moduleAt isa.Addr = smp.TextBase + 0x10000
+	plainAt  arch.Addr = smp.TextBase
+	moduleAt arch.Addr = smp.TextBase + 0x10000
 )
 
 // fileBench is a machine with a function of the kernel and one of a module.
@@ -42,7 +43,7 @@ func lines(s string) []string {
 }
 
 // firstByte is what is in memory at a.
-func firstByte(b *bench, x *smp.Ctx, a isa.Addr) byte {
+func firstByte(b *bench, x *smp.Ctx, a arch.Addr) byte {
 	var c [1]byte
 	b.e.d.Text.Read(x, a, c[:])
 	return c[0]
@@ -65,8 +66,8 @@ var spec7 = []specRule{
 		},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
-				require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: plainAt, Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}}))
-				require.NoError(t, b.e.Register(x, &Kprobe{ID: 2, Addr: moduleAt + 5, Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}}))
+				require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: plainAt, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
+				require.NoError(t, b.e.Register(x, &Kprobe{ID: 2, Addr: moduleAt + 5, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
 				require.NoError(t, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{ID: 3, Addr: plainAt}}))
 				want := []string{"ffffffff81000000  r  plain+0x0    ", "ffffffff81000000  k  plain+0x0    ", "ffffffff81010005  k  inside+0x5  mod "}
 				if t.Settings.Files == FilesFirst {
@@ -129,7 +130,7 @@ var spec7 = []specRule{
 				var probes []*Kprobe
 				b.k.Modules.OnChange(func(x kapi.Context, _ *kapi.Module, s kapi.ModuleState) {
 					for i := 0; s == kapi.ModuleComing && i < 2; i++ {
-						k := &Kprobe{ID: uint64(i), Addr: [...]isa.Addr{modInit + 2, modCore + 0x20}[i], Flags: FlagDisabled}
+						k := &Kprobe{ID: uint64(i), Addr: [...]arch.Addr{modInit + 2, modCore + 0x20}[i], Flags: FlagDisabled}
 						require.NoError(t, b.e.Register(x, k))
 						probes = append(probes, k)
 					}
@@ -179,7 +180,7 @@ var spec7 = []specRule{
 		},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
-				post := func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}
+				post := func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}
 				on, off := &Kprobe{ID: 1, Addr: plainAt, Post: post}, &Kprobe{ID: 2, Addr: moduleAt, Post: post}
 				require.NoError(t, b.e.Register(x, on))
 				require.NoError(t, b.e.Register(x, off))
@@ -204,15 +205,15 @@ var spec7 = []specRule{
 		mutants: []specMutant{{name: "disarm-trampoline", do: func(s *Settings) { s.Mutants.DisarmTrampoline = true }, in: []Edition{Edition26}}},
 		holds: func(t *specT) {
 			caller := code{name: "caller", at: plainAt, bytes: []byte{0x90, 0xff, 0xd7, 0xc3}} // nop; call *%rdi; ret
-			var writer isa.Addr
+			var writer arch.Addr
 			returned := 0
 			b := t.bench([]code{caller}, func(b *bench, x *smp.Ctx) {
-				require.NoError(t, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{Addr: plainAt}, Handler: func(kapi.Context, *Instance, *isa.Regs) int {
+				require.NoError(t, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{Addr: plainAt}, Handler: func(kapi.Context, *Instance, *arch.Regs) int {
 					returned++
 					return 0
 				}}))
 				for range 2 { // the second one isn't followed
-					x.Regs().R[isa.RDI] = uint64(writer)
+					x.Regs().R[x86.RDI] = uint64(writer)
 					x.Call(plainAt)
 				}
 				require.Equal(t, 1, returned)
@@ -222,7 +223,7 @@ var spec7 = []specRule{
 				if wire != nil {
 					wire(k, d)
 				}
-				writer = d.Bind.Bind("writer", func(x kapi.Context, _ *isa.Regs) { require.NoError(t, b.e.WriteEnabled(x, "0\n")) })
+				writer = d.Bind.Bind("writer", func(x kapi.Context, _ *arch.Regs) { require.NoError(t, b.e.WriteEnabled(x, "0\n")) })
 			}
 			t.pass(b)
 		},

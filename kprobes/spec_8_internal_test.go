@@ -5,7 +5,8 @@ import (
 
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -22,7 +23,7 @@ const (
 var modTexts = []kernel.ModuleText{
 	{Name: "work", At: modCore, Code: victim.bytes},
 	{Name: "plain", At: modCore + 0x20, Code: []byte{0x48, 0x89, 0xf8, 0xc3}},
-	{Name: "traced", At: modCore + 0x40, Code: append(isa.Nop5[:len(isa.Nop5):len(isa.Nop5)], victim.bytes...)},
+	{Name: "traced", At: modCore + 0x40, Code: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)], victim.bytes...)},
 	{Name: "leave", At: modCore + 0x60, Code: []byte{0xc3}},
 	{Name: "setup", At: modInit, Code: []byte{0x31, 0xc0, 0x90, 0xc3}, Init: true}, // xor %eax,%eax; nop; ret
 }
@@ -45,8 +46,8 @@ func (t *specT) withModule(loaded bool, programs ...func(b *bench, x *smp.Ctx, m
 var noText = []error{EINVAL, ENOENT}
 
 // counting returns a probe at an address that counts its hits.
-func counting(at isa.Addr, hits *int) *Kprobe {
-	return &Kprobe{Addr: at, Pre: func(kapi.Context, *Kprobe, *isa.Regs) int {
+func counting(at arch.Addr, hits *int) *Kprobe {
+	return &Kprobe{Addr: at, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int {
 		*hits++
 		return 0
 	}}
@@ -72,7 +73,7 @@ var spec8 = []specRule{
 		holds: func(t *specT) {
 			b := t.withModule(true, func(b *bench, x *smp.Ctx, m *kernel.Module) {
 				n := 0
-				for _, at := range []isa.Addr{modCore, modCore + 0x20, modCore + 0x40} {
+				for _, at := range []arch.Addr{modCore, modCore + 0x20, modCore + 0x40} {
 					k := counting(at, &n)
 					require.NoError(t, b.e.Register(x, k))
 					if at == modCore {
@@ -212,7 +213,7 @@ func (w *waiting) Synchronize(x kapi.Context, f kapi.Flavour) {
 // unmarked is symbols without a blacklist.
 type unmarked struct{ kapi.Symbols }
 
-func (unmarked) Banned(isa.Addr) kapi.Ban { return kapi.BanNone }
+func (unmarked) Banned(arch.Addr) kapi.Ban { return kapi.BanNone }
 
 // when is the errno if something holds, else -ENOENT's.
 func (e Errno) when(on bool) Errno {
@@ -242,7 +243,7 @@ func holdsGone(t *specT) {
 			require.NotZero(t, b.e.FlagsOf(ks[2])&FlagOptimized)
 		}
 		require.NoError(t, b.e.Enable(x, ks[3]))
-		for _, at := range []isa.Addr{modCore + 0x40, modCore + 0x20, modCore} {
+		for _, at := range []arch.Addr{modCore + 0x40, modCore + 0x20, modCore} {
 			x.Call(at)
 		}
 		require.Equal(t, [4]int{1, 0, 1, 1}, hits)
@@ -342,7 +343,7 @@ func (r *moduleRace) await(x kapi.Context, flag *bool) {
 // raceModule registers in a module that goes, or in its init section while it
 // comes, and unregisters when that has ended. What was registered is gone then,
 // and nobody writes there.
-func raceModule(t *specT, goes bool, at isa.Addr) {
+func raceModule(t *specT, goes bool, at arch.Addr) {
 	refused, gone, n := 0, 0, 0
 	var r *moduleRace
 	b := t.withModule(goes,

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -50,13 +50,13 @@ func (t *specT) unpreempted() {
 }
 
 // hits calls a function that is probed, and returns the traps of each call.
-func (t *specT) hits(f isa.Addr, post bool, calls int, want uint64) (each []trapped) {
+func (t *specT) hits(f arch.Addr, post bool, calls int, want uint64) (each []trapped) {
 	c := new(trapped)
 	b := t.bench([]code{victim, other, fits, long, fixed}, func(b *bench, x *smp.Ctx) {
 		k := &Kprobe{Addr: f}
 		posts := 0
 		if post {
-			k.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) { posts++ }
+			k.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }
 		}
 		require.NoError(t, b.e.Register(x, k))
 		for i := range calls {
@@ -173,8 +173,8 @@ func (t *specT) joins() {
 		}
 		b := t.bench([]code{victim, other}, func(b *bench, x *smp.Ctx) {
 			pres, posts := 0, 0
-			first := &Kprobe{Addr: f.at, Pre: func(kapi.Context, *Kprobe, *isa.Regs) int { pres++; return 0 }}
-			second := &Kprobe{Addr: f.at, Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) { posts++ }}
+			first := &Kprobe{Addr: f.at, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { pres++; return 0 }}
+			second := &Kprobe{Addr: f.at, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }}
 			call := func(pre, post int) {
 				pres, posts = 0, 0
 				for range 3 {

@@ -7,7 +7,7 @@ import (
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -33,7 +33,7 @@ var specBug = []specRule{
 		rule: "1.11", says: "on top of two hits a third one can't be followed: a line, and BUG()",
 		mutants: []specMutant{switched("reenter-again", func(m *Mutants) { m.ReenterAgain = true })},
 		holds: func(t *specT) {
-			quiet := func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}
+			quiet := func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}
 			third := code{name: "third", at: smp.TextBase + 0x200, bytes: victim.bytes}
 			second := code{name: "second", at: smp.TextBase + 0x300, bytes: victim.bytes}
 			nmis := 0
@@ -46,7 +46,7 @@ var specBug = []specRule{
 			}, func(b *bench, x *smp.Ctx) {
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 3, Addr: third.at, Post: quiet}))
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 2, Addr: second.at, Post: quiet}))
-				require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: victim.at, Post: quiet, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+				require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: victim.at, Post: quiet, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 					x.Call(second.at)
 					return 0
 				}}))

@@ -5,7 +5,8 @@ import (
 
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -33,7 +34,7 @@ func (t *specT) builds() []Settings {
 }
 
 // nothing is a pre_handler.
-func nothing(kapi.Context, *Kprobe, *isa.Regs) int { return 0 }
+func nothing(kapi.Context, *Kprobe, *arch.Regs) int { return 0 }
 
 // specCover are the rules of configuration, and of what things cost.
 var specCover = []specRule{
@@ -134,7 +135,7 @@ var spec26 = []specRule{
 			b := t.bench([]code{target, target3}, func(b *bench, x *smp.Ctx) {
 				returned := 0
 				off := &Kprobe{Addr: target.at, Pre: nothing}
-				r := &Kretprobe{Kprobe: Kprobe{Addr: target3.at}, Handler: func(kapi.Context, *Instance, *isa.Regs) int {
+				r := &Kretprobe{Kprobe: Kprobe{Addr: target3.at}, Handler: func(kapi.Context, *Instance, *arch.Regs) int {
 					returned++
 					return 0
 				}}
@@ -144,7 +145,7 @@ var spec26 = []specRule{
 				var tramp, probed [1]byte
 				b.e.d.Text.Read(x, b.e.ret.trampoline, tramp[:])
 				b.e.d.Text.Read(x, target.at, probed[:])
-				require.Equal(t, [2]byte{isa.Int3, target.bytes[0]}, [2]byte{tramp[0], probed[0]})
+				require.Equal(t, [2]byte{x86.Int3, target.bytes[0]}, [2]byte{tramp[0], probed[0]})
 				require.NoError(t, b.e.WriteEnabled(x, "1\n"))
 				require.EqualValues(t, 1+0x11+1, callArg(x, target3.at, 1))
 				require.Equal(t, 1, returned)
@@ -180,9 +181,9 @@ var specLocked = []specRule{
 					fired++
 					require.Equal(t, missed+1, r.Missed()+r.Kprobe.Missed())
 				}
-				sp, ip := x.Regs().R[isa.RSP], x.Regs().IP
+				sp, ip := x.Regs().R[x86.RSP], x.Regs().IP
 				*x.Regs() = was
-				x.Regs().R[isa.RSP], x.Regs().IP = sp, ip
+				x.Regs().R[x86.RSP], x.Regs().IP = sp, ip
 			}, func(*smp.Source) bool { return false })
 			b.m.Freeze()
 			random := sched.NewRandom(sched.Params{Seed: 1, Length: 200})
@@ -244,7 +245,7 @@ func traps(t *specT, s Settings, h hitCost) (n int) {
 	b := newBench(t, s, []code{victim}, func(b *bench, x *smp.Ctx) {
 		k := &Kprobe{Addr: victim.at, Pre: nothing}
 		if h.post {
-			k.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}
+			k.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}
 		}
 		require.NoError(t, b.e.Register(x, k))
 		if h.ret {

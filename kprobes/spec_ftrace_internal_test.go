@@ -5,7 +5,8 @@ import (
 
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -13,8 +14,8 @@ import (
 // traced begins with a site of ftrace and then is victim; aside is somewhere else
 // to go, and is traced, too.
 var (
-	traced = code{name: "traced", at: smp.TextBase + 0x200, bytes: append(isa.Nop5[:len(isa.Nop5):len(isa.Nop5)], victim.bytes...)}
-	aside  = code{name: "aside", at: smp.TextBase + 0x240, bytes: append(isa.Nop5[:len(isa.Nop5):len(isa.Nop5)], 0xb8, 100, 0, 0, 0, 0xc3)}
+	traced = code{name: "traced", at: smp.TextBase + 0x200, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)], victim.bytes...)}
+	aside  = code{name: "aside", at: smp.TextBase + 0x240, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)], 0xb8, 100, 0, 0, 0, 0xc3)}
 )
 
 // withSites is a bench with the two.
@@ -27,16 +28,16 @@ func (t *specT) withSites(programs ...func(b *bench, x *smp.Ctx)) *bench {
 }
 
 // callArg calls a function with an argument.
-func callArg(x *smp.Ctx, f isa.Addr, arg uint64) uint64 {
-	x.Regs().R[isa.RDI] = arg
+func callArg(x *smp.Ctx, f arch.Addr, arg uint64) uint64 {
+	x.Regs().R[x86.RDI] = arg
 	return x.Call(f)
 }
 
 // siteHolds says what the text of a site begins with.
-func siteHolds(b *bench, x kapi.Context, at isa.Addr) byte {
+func siteHolds(b *bench, x kapi.Context, at arch.Addr) byte {
 	var now [5]byte
 	b.k.Text.Read(x, at, now[:])
-	if now == isa.Nop5 {
+	if now == x86.Nop5 {
 		return 0x0f
 	}
 	return now[0]
@@ -45,8 +46,8 @@ func siteHolds(b *bench, x kapi.Context, at isa.Addr) byte {
 // unreserved is symbols that know of no sites.
 type unreserved struct{ kapi.Symbols }
 
-func (unreserved) Reserved(isa.Addr, int) bool                         { return false }
-func (unreserved) Sites(to []kapi.Site, _ isa.Addr, _ int) []kapi.Site { return to }
+func (unreserved) Reserved(arch.Addr, int) bool                         { return false }
+func (unreserved) Sites(to []kapi.Site, _ arch.Addr, _ int) []kapi.Site { return to }
 
 // specFtrace is what is around the engine: rule 8.4, and what other sections say
 // of sites.
@@ -62,9 +63,9 @@ var specFtrace = []specRule{
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
 				var seen []uint64
-				k := &Kprobe{Addr: traced.at, Pre: func(_ kapi.Context, k *Kprobe, regs *isa.Regs) int {
-					seen = append(seen, uint64(regs.IP-k.Addr), regs.R[isa.RDI])
-					regs.R[isa.RDI] = 50
+				k := &Kprobe{Addr: traced.at, Pre: func(_ kapi.Context, k *Kprobe, regs *arch.Regs) int {
+					seen = append(seen, uint64(regs.IP-k.Addr), regs.R[x86.RDI])
+					regs.R[x86.RDI] = 50
 					return 0
 				}}
 				require.NoError(t, b.e.Register(x, k))
@@ -77,7 +78,7 @@ var specFtrace = []specRule{
 				require.EqualValues(t, 0x0f, siteHolds(b, x, traced.at))
 
 				seen = nil
-				k = &Kprobe{Addr: traced.at, Pre: k.Pre, Post: func(_ kapi.Context, k *Kprobe, regs *isa.Regs, flags uint64) {
+				k = &Kprobe{Addr: traced.at, Pre: k.Pre, Post: func(_ kapi.Context, k *Kprobe, regs *arch.Regs, flags uint64) {
 					seen = append(seen, uint64(regs.IP-k.Addr), flags)
 				}}
 				require.NoError(t, b.e.Register(x, k))
@@ -100,10 +101,10 @@ var specFtrace = []specRule{
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
 				n := 0
-				k := &Kprobe{Addr: traced.at, Pre: func(_ kapi.Context, k *Kprobe, regs *isa.Regs) int {
+				k := &Kprobe{Addr: traced.at, Pre: func(_ kapi.Context, k *Kprobe, regs *arch.Regs) int {
 					regs.IP = aside.at
 					return 1
-				}, Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) { n++ }}
+				}, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { n++ }}
 				require.NoError(t, b.e.Register(x, k))
 				require.EqualValues(t, 100, callArg(x, traced.at, 7))
 				require.Zero(t, n)
@@ -123,7 +124,7 @@ var specFtrace = []specRule{
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
 				inner, outer := 0, 0
 				k := counting(aside.at, &inner)
-				o := &Kprobe{Addr: traced.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+				o := &Kprobe{Addr: traced.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 					outer++
 					require.EqualValues(t, 100, x.Call(aside.at))
 					return 0
@@ -168,7 +169,7 @@ var specFtrace = []specRule{
 				for i := range 4 {
 					n, posts := 0, 0
 					pre, post := counting(traced.at, &n), counting(traced.at, &n)
-					post.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) { posts++ }
+					post.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }
 					ks := []*Kprobe{pre, post}
 					if i&1 != 0 {
 						ks[0], ks[1] = post, pre
@@ -195,11 +196,11 @@ var specFtrace = []specRule{
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
 				n := 0
-				patch := b.k.Ftrace.NewOps("livepatch", func(_ kapi.Context, _ isa.Addr, regs *isa.Regs) { n++ }, kapi.FtraceModifies)
+				patch := b.k.Ftrace.NewOps("livepatch", func(_ kapi.Context, _ arch.Addr, regs *arch.Regs) { n++ }, kapi.FtraceModifies)
 				require.Zero(t, patch.Filter(x, traced.at, true))
 				require.Zero(t, patch.Register(x))
 				pre, post := counting(traced.at, &n), counting(traced.at, &n)
-				post.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}
+				post.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}
 				require.Equal(t, EBUSY, b.e.Register(x, post))
 				require.Zero(t, b.e.table.Len())
 				if t.Edition == Edition415 {
@@ -225,8 +226,8 @@ var specFtrace = []specRule{
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
 				var values []uint64
-				r := &Kretprobe{Kprobe: Kprobe{Addr: traced.at}, Handler: func(_ kapi.Context, _ *Instance, regs *isa.Regs) int {
-					values = append(values, regs.R[isa.RAX])
+				r := &Kretprobe{Kprobe: Kprobe{Addr: traced.at}, Handler: func(_ kapi.Context, _ *Instance, regs *arch.Regs) int {
+					values = append(values, regs.R[x86.RAX])
 					return 0
 				}}
 				require.NoError(t, b.e.RegisterRet(x, r))
@@ -246,7 +247,7 @@ var specFtrace = []specRule{
 		holds: func(t *specT) {
 			b := t.withModule(true, func(b *bench, x *smp.Ctx, m *kernel.Module) {
 				n := 0
-				at := isa.Addr(modCore + 0x40)
+				at := arch.Addr(modCore + 0x40)
 				k := counting(at, &n)
 				require.NoError(t, b.e.Register(x, k))
 				x.Call(at)
@@ -281,7 +282,7 @@ var specFtrace = []specRule{
 			}
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
 				for range 2 {
-					k := &Kprobe{Addr: traced.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+					k := &Kprobe{Addr: traced.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 						for i := range 80 { // longer than unregistering takes
 							x.Step("handler", i)
 						}
@@ -352,7 +353,7 @@ var specFtrace = []specRule{
 					continue
 				}
 				b := t.bench([]code{f}, func(b *bench, x *smp.Ctx) {
-					for off := isa.Addr(2); off < 7; off++ {
+					for off := arch.Addr(2); off < 7; off++ {
 						require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{Addr: f.at + off}), "%s+%d", c.name, off-2)
 					}
 					k := &Kprobe{Addr: f.at, Pre: nothing}

@@ -8,7 +8,7 @@ import (
 
 	"kpsim/kprobes/kpev"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -181,8 +181,8 @@ var specHand = []specRule{
 		mutants: []specMutant{{name: "the other", do: func(s *Settings) { s.FtraceClaims = true }}},
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
-				post := func(at isa.Addr) *Kprobe {
-					return &Kprobe{Addr: at, Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}}
+				post := func(at arch.Addr) *Kprobe {
+					return &Kprobe{Addr: at, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}
 				}
 				other := 0
 				stores := onEvent(func(e *traces.Event) {
@@ -198,7 +198,7 @@ var specHand = []specRule{
 				require.Zero(t, other)
 				b.log.Unsubscribe(&stores)
 
-				rival := b.k.Ftrace.NewOps("livepatch", func(kapi.Context, isa.Addr, *isa.Regs) {}, kapi.FtraceModifies)
+				rival := b.k.Ftrace.NewOps("livepatch", func(kapi.Context, arch.Addr, *arch.Regs) {}, kapi.FtraceModifies)
 				require.Zero(t, rival.Filter(x, traced.at, true))
 				require.Zero(t, rival.Register(x))
 				require.Equal(t, EBUSY, b.e.Register(x, post(traced.at)))

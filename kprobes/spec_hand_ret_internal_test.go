@@ -9,7 +9,7 @@ import (
 
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -22,7 +22,7 @@ func TestReRegistered(t *testing.T) {
 		s := repaired
 		s.Return, s.Mutants.ReRegister = g, true
 		b := newBench(t, s, retCodes, func(b *bench, x *smp.Ctx) {
-			r := retAt(victim, func(kapi.Context, *Instance, *isa.Regs) int { return 0 })
+			r := retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { return 0 })
 			require.NoError(t, b.e.RegisterRet(x, r))
 			require.Equal(t, EINVAL, b.e.RegisterRet(x, r))
 			require.NoError(t, b.e.UnregisterRet(x, r))
@@ -120,10 +120,10 @@ var specHandRet = []specRule{
 			{name: "ret-addr-kept", do: func(s *Settings) { s.Mutants.RetAddrKept = true }},
 		},
 		holds: func(t *specT) {
-			var tos, ips []isa.Addr
+			var tos, ips []arch.Addr
 			t.run([]code{victim, outer}, func(b *bench, x *smp.Ctx) {
 				for id := range uint64(2) {
-					r := &Kretprobe{Kprobe: Kprobe{ID: id, Addr: victim.at}, Handler: func(_ kapi.Context, ri *Instance, regs *isa.Regs) int {
+					r := &Kretprobe{Kprobe: Kprobe{ID: id, Addr: victim.at}, Handler: func(_ kapi.Context, ri *Instance, regs *arch.Regs) int {
 						tos, ips = append(tos, ri.RetAddr), append(ips, regs.IP)
 						return 0
 					}}
@@ -132,12 +132,12 @@ var specHandRet = []specRule{
 				callWith(x, outer.at, 7)
 				first, second := outer.at+6, outer.at+12
 				tramp := b.e.ret.trampoline
-				require.Equal(t, []isa.Addr{first, first, second, second}, tos)
+				require.Equal(t, []arch.Addr{first, first, second, second}, tos)
 				switch {
 				case t.Edition == Edition26:
-					require.Equal(t, []isa.Addr{tramp + 1, tramp + 1, tramp + 1, tramp + 1}, ips)
+					require.Equal(t, []arch.Addr{tramp + 1, tramp + 1, tramp + 1, tramp + 1}, ips)
 				case t.Edition < Edition65:
-					require.Equal(t, []isa.Addr{tramp, tramp, tramp, tramp}, ips)
+					require.Equal(t, []arch.Addr{tramp, tramp, tramp, tramp}, ips)
 				default:
 					require.Equal(t, tos, ips)
 				}
@@ -150,7 +150,7 @@ var specHandRet = []specRule{
 		holds: func(t *specT) {
 			size := 0
 			b := t.bench([]code{victim}, func(b *bench, x *smp.Ctx) {
-				r := &Kretprobe{Kprobe: Kprobe{Addr: victim.at}, DataSize: size, Maxactive: 2, Entry: func(_ kapi.Context, ri *Instance, _ *isa.Regs) int {
+				r := &Kretprobe{Kprobe: Kprobe{Addr: victim.at}, DataSize: size, Maxactive: 2, Entry: func(_ kapi.Context, ri *Instance, _ *arch.Regs) int {
 					return 0
 				}}
 				require.NoError(t, b.e.RegisterRet(x, r))
@@ -196,7 +196,7 @@ var specHandRet = []specRule{
 		holds: func(t *specT) {
 			var seen []string
 			b := t.bench([]code{victim}, func(b *bench, x *smp.Ctx) {
-				r := retAt(victim, func(kapi.Context, *Instance, *isa.Regs) int { return 0 })
+				r := retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { return 0 })
 				require.NoError(t, b.e.RegisterRet(x, r))
 				callWith(x, victim.at, 1)
 				require.NoError(t, b.e.UnregisterRet(x, r))
@@ -211,18 +211,18 @@ var specHandRet = []specRule{
 		mutants: []specMutant{sw("no-stack-copy", func(m *Mutants) { m.NoStackCopy = true })},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
-				sp := isa.Addr(0)
-				entry := func(x kapi.Context, _ *Jprobe, regs *isa.Regs) {
+				sp := arch.Addr(0)
+				entry := func(x kapi.Context, _ *Jprobe, regs *arch.Regs) {
 					sp = regs.SP()
-					for i := isa.Addr(8); i < 72; i += 8 { // but the return address
+					for i := arch.Addr(8); i < 72; i += 8 { // but the return address
 						x.Memory().Store(sp+i, 8, 0xdead)
 					}
 				}
 				var was, is [8]uint64
 				look := func(to *[8]uint64) PreHandler {
-					return func(x kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+					return func(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
 						for i := range to {
-							to[i], _ = x.Memory().Load(regs.SP()+isa.Addr(8*i+8), 8)
+							to[i], _ = x.Memory().Load(regs.SP()+arch.Addr(8*i+8), 8)
 						}
 						return 0
 					}
@@ -241,7 +241,7 @@ var specHandRet = []specRule{
 // unbanned is symbols of which nothing is banned.
 type unbanned struct{ kapi.Symbols }
 
-func (unbanned) Banned(isa.Addr) kapi.Ban { return kapi.BanNone }
+func (unbanned) Banned(arch.Addr) kapi.Ban { return kapi.BanNone }
 
 // seenRCU takes down what is handed to call_rcu.
 type seenRCU struct {

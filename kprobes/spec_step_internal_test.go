@@ -7,7 +7,8 @@ import (
 
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -80,8 +81,8 @@ const (
 )
 
 // callWith calls a function with rdi, and 99 in rax.
-func callWith(x *smp.Ctx, f isa.Addr, rdi uint64) uint64 {
-	x.Regs().R[isa.RDI], x.Regs().R[isa.RAX] = rdi, 99
+func callWith(x *smp.Ctx, f arch.Addr, rdi uint64) uint64 {
+	x.Regs().R[x86.RDI], x.Regs().R[x86.RAX] = rdi, 99
 	return x.Call(f)
 }
 
@@ -91,26 +92,26 @@ func (b *bench) idle(t require.TestingT, x *smp.Ctx) {
 	require.Nil(t, c.current)
 	require.Nil(t, c.child)
 	require.Equal(t, busy{}, c.outer)
-	require.NotZero(t, x.Regs().Flags&isa.IF, "interrupts are off")
+	require.NotZero(t, x.Regs().Flags&x86.IF, "interrupts are off")
 }
 
 // unwritten is text into which no breakpoint is written.
 type unwritten struct{ kapi.Text }
 
-func (unwritten) Poke(kapi.Context, isa.Addr, []byte) {}
+func (unwritten) Poke(kapi.Context, arch.Addr, []byte) {}
 
 var neverArmed = specMutant{name: "breakpoint-not-written", wire: func(_ *kernel.Kernel, d *Deps) { d.Text = unwritten{d.Text} }}
 
 // executed notes what of a probed instruction is executed where it is.
 type executed struct {
-	at, past isa.Addr
+	at, past arch.Addr
 	armed    bool
 	n        int
 }
 
 // Event implements traces.Sink.
 func (w *executed) Event(e *traces.Event) *traces.Finding {
-	if isa.Addr(e.A) >= w.at && isa.Addr(e.A) < w.past && w.armed && byte(e.B) != isa.Int3 && byte(e.B) != jumpOpcode {
+	if arch.Addr(e.A) >= w.at && arch.Addr(e.A) < w.past && w.armed && byte(e.B) != x86.Int3 && byte(e.B) != jumpOpcode {
 		w.n++
 	}
 	return nil
@@ -135,7 +136,7 @@ var specStep = []specRule{
 			}
 			b := t.bench(stepTexts, func(b *bench, x *smp.Ctx) {
 				hits := 0
-				k := &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+				k := &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 					if x.CPU() == 0 {
 						hits++
 					}
@@ -176,15 +177,15 @@ var specStep = []specRule{
 					{victim, []int{0, 3, 7}}, {flagged, []int{0, 1, 2}}, {closes, []int{0, 1, 2, 3, 4}}, {calls, []int{0, 5, 6, 10, 17, 20}},
 					{callsAny, []int{0, 2, 3, 7}},
 				} {
-					x.Regs().R[isa.RSI] = uint64(callsAny.at) + 3
+					x.Regs().R[x86.RSI] = uint64(callsAny.at) + 3
 					want := callWith(x, f.at, 7)
 					for _, offset := range f.probed {
 						var at uint64
-						k := &Kprobe{Addr: f.at + isa.Addr(offset), Post: func(_ kapi.Context, _ *Kprobe, r *isa.Regs, _ uint64) { at = uint64(r.IP) }}
+						k := &Kprobe{Addr: f.at + arch.Addr(offset), Post: func(_ kapi.Context, _ *Kprobe, r *arch.Regs, _ uint64) { at = uint64(r.IP) }}
 						require.NoError(t, b.e.Register(x, k))
 						for range 2 {
 							at = 0
-							x.Regs().R[isa.RSI] = uint64(callsAny.at) + 3
+							x.Regs().R[x86.RSI] = uint64(callsAny.at) + 3
 							require.Equal(t, want, callWith(x, f.at, 7), "%s+%d", f.name, offset)
 							require.NotZero(t, at, "%s+%d", f.name, offset)
 							b.idle(t, x)
@@ -206,16 +207,16 @@ var specStep = []specRule{
 			t.Settings.Kernel.Preemption = true // what is boosted faults where it is
 			b := t.bench(stepTexts, func(b *bench, x *smp.Ctx) {
 				hits, faults := 0, 0
-				b.k.Traps.PageIn = func(_ *smp.Ctx, regs *isa.Regs, addr isa.Addr) bool {
+				b.k.Traps.PageIn = func(_ *smp.Ctx, regs *arch.Regs, addr arch.Addr) bool {
 					faults++
 					require.Equal(t, loads.at, regs.IP)
-					require.NotZero(t, regs.Flags&isa.IF)
-					require.Zero(t, regs.Flags&isa.TF)
+					require.NotZero(t, regs.Flags&x86.IF)
+					require.Zero(t, regs.Flags&x86.TF)
 					require.Nil(t, b.e.kcb.This(x).current)
-					regs.R[isa.RDI] = somewhere
+					regs.R[x86.RDI] = somewhere
 					return true
 				}
-				k := &Kprobe{Addr: loads.at, Pre: func(kapi.Context, *Kprobe, *isa.Regs) int { hits++; return 0 }}
+				k := &Kprobe{Addr: loads.at, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 }}
 				require.NoError(t, b.e.Register(x, k))
 				require.Equal(t, uint64(loaded), callWith(x, loads.at, nowhere))
 				require.Equal(t, []int{2, 1}, []int{hits, faults})
@@ -237,14 +238,14 @@ var specStep = []specRule{
 		holds: func(t *specT) {
 			b := t.bench(stepTexts, func(b *bench, x *smp.Ctx) {
 				for _, f := range []struct {
-					at, next isa.Addr
+					at, next arch.Addr
 					want     uint64
 				}{{victim.at, victim.at + 3, 10}, {other.at, other.at + 7, 2}} {
 					var order []uint64
 					k := &Kprobe{Addr: f.at,
-						Pre: func(kapi.Context, *Kprobe, *isa.Regs) int { order = append(order, 1); return 0 },
-						Post: func(_ kapi.Context, _ *Kprobe, regs *isa.Regs, flags uint64) {
-							order = append(order, uint64(regs.IP), regs.R[isa.RAX], flags)
+						Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { order = append(order, 1); return 0 },
+						Post: func(_ kapi.Context, _ *Kprobe, regs *arch.Regs, flags uint64) {
+							order = append(order, uint64(regs.IP), regs.R[x86.RAX], flags)
 						}}
 					require.NoError(t, b.e.Register(x, k))
 					require.Equal(t, f.want, callWith(x, f.at, 7))
@@ -268,13 +269,13 @@ var specStep = []specRule{
 					ran := 0
 					k := &Kprobe{Addr: victim.at}
 					if i&1 != 0 {
-						k.Pre = func(kapi.Context, *Kprobe, *isa.Regs) int { ran++; return 0 }
+						k.Pre = func(kapi.Context, *Kprobe, *arch.Regs) int { ran++; return 0 }
 					}
 					if i&2 != 0 {
-						k.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) { ran++ }
+						k.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { ran++ }
 					}
 					if i&4 != 0 {
-						k.Fault = func(kapi.Context, *Kprobe, *isa.Regs, int) int { ran++; return 0 }
+						k.Fault = func(kapi.Context, *Kprobe, *arch.Regs, int) int { ran++; return 0 }
 					}
 					require.NoError(t, b.e.Register(x, k))
 					require.Equal(t, uint64(10), callWith(x, victim.at, 7))
@@ -291,12 +292,12 @@ var specStep = []specRule{
 		holds: func(t *specT) {
 			b := t.bench(stepTexts, func(b *bench, x *smp.Ctx) {
 				k := &Kprobe{Addr: victim.at,
-					Pre: func(_ kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+					Pre: func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int {
 						regs.IP = loads.at
-						regs.R[isa.RDI] = somewhere
+						regs.R[x86.RDI] = somewhere
 						return 1
 					},
-					Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) { t.Errorf("a post_handler runs") }}
+					Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { t.Errorf("a post_handler runs") }}
 				require.NoError(t, b.e.Register(x, k))
 				require.Equal(t, uint64(loaded), callWith(x, victim.at, 7))
 				b.idle(t, x)
@@ -309,18 +310,18 @@ var specStep = []specRule{
 		mutants: []specMutant{switched("copy-regs", func(m *Mutants) { m.CopyRegs = true })},
 		holds: func(t *specT) {
 			b := t.bench(stepTexts, func(b *bench, x *smp.Ctx) {
-				pre := &Kprobe{Addr: victim.at, Pre: func(_ kapi.Context, _ *Kprobe, regs *isa.Regs) int { regs.R[isa.RDI] += 40; return 0 }}
+				pre := &Kprobe{Addr: victim.at, Pre: func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int { regs.R[x86.RDI] += 40; return 0 }}
 				require.NoError(t, b.e.Register(x, pre))
 				require.Equal(t, uint64(50), callWith(x, victim.at, 7))
 				require.NoError(t, b.e.Unregister(x, pre))
-				post := &Kprobe{Addr: victim.at, Post: func(_ kapi.Context, _ *Kprobe, regs *isa.Regs, _ uint64) { regs.R[isa.RAX] += 80 }}
+				post := &Kprobe{Addr: victim.at, Post: func(_ kapi.Context, _ *Kprobe, regs *arch.Regs, _ uint64) { regs.R[x86.RAX] += 80 }}
 				require.NoError(t, b.e.Register(x, post))
 				require.Equal(t, uint64(90), callWith(x, victim.at, 7))
 				require.NoError(t, b.e.Unregister(x, post))
 				top := x.Thread().StackTop() - 16
-				memory := &Kprobe{Addr: loads.at, Pre: func(x kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+				memory := &Kprobe{Addr: loads.at, Pre: func(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
 					x.Memory().Store(top, 4, 123)
-					regs.R[isa.RDI] = uint64(top)
+					regs.R[x86.RDI] = uint64(top)
 					return 0
 				}}
 				require.NoError(t, b.e.Register(x, memory))
@@ -336,15 +337,15 @@ var specStep = []specRule{
 			b := t.bench(stepTexts, func(b *bench, x *smp.Ctx) {
 				inner := []*Kprobe{{Addr: other.at}, {Addr: other.at + 7}, {Addr: loads.at}}
 				for _, k := range inner {
-					k.Pre = func(kapi.Context, *Kprobe, *isa.Regs) int { t.Errorf("a handler of a missed hit runs"); return 0 }
-					k.Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) { t.Errorf("a post_handler of a missed hit runs") }
+					k.Pre = func(kapi.Context, *Kprobe, *arch.Regs) int { t.Errorf("a handler of a missed hit runs"); return 0 }
+					k.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { t.Errorf("a post_handler of a missed hit runs") }
 				}
 				calls := func(x kapi.Context) {
 					require.Equal(t, uint64(2), callWith(x.(*smp.Ctx), other.at, 0))
 					require.Equal(t, uint64(loaded), callWith(x.(*smp.Ctx), loads.at, somewhere))
 				}
-				outer := &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int { calls(x); return 0 },
-					Post: func(x kapi.Context, _ *Kprobe, _ *isa.Regs, _ uint64) { calls(x) }}
+				outer := &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { calls(x); return 0 },
+					Post: func(x kapi.Context, _ *Kprobe, _ *arch.Regs, _ uint64) { calls(x) }}
 				for _, k := range append(inner, outer) {
 					require.NoError(t, b.e.Register(x, k))
 				}
@@ -378,8 +379,8 @@ var specStep = []specRule{
 			}
 			b := t.bench(stepTexts, func(b *bench, x *smp.Ctx) {
 				hits, posts := 0, 0
-				k := &Kprobe{Addr: repeats.at + 12, Pre: func(kapi.Context, *Kprobe, *isa.Regs) int { hits++; return 0 },
-					Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) { posts++ }}
+				k := &Kprobe{Addr: repeats.at + 12, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 },
+					Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }}
 				require.NoError(t, b.e.Register(x, k))
 				require.Equal(t, uint64(0xff), callWith(x, repeats.at, 0))
 				require.Equal(t, []int{want, want}, []int{hits, posts})
@@ -393,16 +394,16 @@ var specStep = []specRule{
 func faultsAreHandled(t *specT) {
 	b := t.bench(stepTexts, func(b *bench, x *smp.Ctx) {
 		asked, answer := 0, 1
-		trapnr, at := 0, isa.Addr(0)
-		handler := func(_ kapi.Context, _ *Kprobe, regs *isa.Regs, nr int) int {
+		trapnr, at := 0, arch.Addr(0)
+		handler := func(_ kapi.Context, _ *Kprobe, regs *arch.Regs, nr int) int {
 			asked++
 			trapnr, at = nr, regs.IP
 			if answer != 0 {
-				regs.R[isa.RDI] = somewhere
+				regs.R[x86.RDI] = somewhere
 			}
 			return answer
 		}
-		falls := func(f isa.Addr, bad uint64) func(x kapi.Context) uint64 {
+		falls := func(f arch.Addr, bad uint64) func(x kapi.Context) uint64 {
 			return func(x kapi.Context) uint64 { return callWith(x.(*smp.Ctx), f, bad) & 0xffff }
 		}
 		for _, c := range []struct {
@@ -411,8 +412,8 @@ func faultsAreHandled(t *specT) {
 		}{{nowhere, 14}, {noAddress, 13}} {
 			got := uint64(0)
 			run := falls(loads.at, c.bad)
-			pre := func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int { got = run(x); return 0 }
-			post := func(x kapi.Context, _ *Kprobe, _ *isa.Regs, _ uint64) { got = run(x) }
+			pre := func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { got = run(x); return 0 }
+			post := func(x kapi.Context, _ *Kprobe, _ *arch.Regs, _ uint64) { got = run(x) }
 			for _, k := range []*Kprobe{{Addr: victim.at, Pre: pre, Fault: handler}, {Addr: victim.at, Post: post, Fault: handler}} {
 				asked, got = 0, 0
 				require.NoError(t, b.e.Register(x, k))
@@ -430,7 +431,7 @@ func faultsAreHandled(t *specT) {
 
 			for _, f := range []code{loads, mended} {
 				hits := 0
-				k := &Kprobe{Addr: f.at, Pre: func(kapi.Context, *Kprobe, *isa.Regs) int { hits++; return 0 }, Fault: handler}
+				k := &Kprobe{Addr: f.at, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 }, Fault: handler}
 				require.NoError(t, b.e.Register(x, k))
 				asked = 0
 				require.Equal(t, uint64(loaded), callWith(x, f.at, c.bad))
@@ -477,8 +478,8 @@ func TestStatus(t *testing.T) {
 		b := newBench(t, set, stepTexts, func(b *bench, x *smp.Ctx) {
 			inner := &Kprobe{Addr: loads.at}
 			nests := func(x kapi.Context) { callWith(x.(*smp.Ctx), loads.at, somewhere) }
-			outer := &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int { nests(x); return 0 },
-				Post: func(x kapi.Context, _ *Kprobe, _ *isa.Regs, _ uint64) { nests(x) }}
+			outer := &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { nests(x); return 0 },
+				Post: func(x kapi.Context, _ *Kprobe, _ *arch.Regs, _ uint64) { nests(x) }}
 			require.NoError(t, b.e.Register(x, inner))
 			require.NoError(t, b.e.Register(x, outer))
 			w.seen = nil

@@ -11,7 +11,8 @@ import (
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -22,13 +23,13 @@ import (
 // what follows from it, whenever kprobe_mutex is about to be free.
 type stateChecker struct {
 	b      *bench
-	text   map[isa.Addr]byte // what has been stored
-	states map[string]int    // how often a point was seen in each
+	text   map[arch.Addr]byte // what has been stored
+	states map[string]int     // how often a point was seen in each
 }
 
 // checkStates hooks a checker to a bench.
 func checkStates(b *bench) *stateChecker {
-	c := &stateChecker{b: b, text: make(map[isa.Addr]byte), states: make(map[string]int)}
+	c := &stateChecker{b: b, text: make(map[arch.Addr]byte), states: make(map[string]int)}
 	b.log.Subscribe(c, smpev.Unlock, smpev.TextStore)
 	return c
 }
@@ -36,7 +37,7 @@ func checkStates(b *bench) *stateChecker {
 func (c *stateChecker) Event(e *traces.Event) *traces.Finding {
 	if e.Kind == smpev.TextStore {
 		for i := range e.C {
-			c.text[isa.Addr(e.A+i)] = byte(e.B >> (8 * i))
+			c.text[arch.Addr(e.A+i)] = byte(e.B >> (8 * i))
 		}
 		return nil
 	}
@@ -55,7 +56,7 @@ func (c *stateChecker) Event(e *traces.Event) *traces.Finding {
 func (c *stateChecker) memory(p *point) []byte {
 	now := slices.Clone(p.orig[:jumpSize])
 	for i := range now {
-		if b, stored := c.text[p.addr+isa.Addr(i)]; stored {
+		if b, stored := c.text[p.addr+arch.Addr(i)]; stored {
 			now[i] = b
 		}
 	}
@@ -100,9 +101,9 @@ func (c *stateChecker) check(p *point) error {
 	}
 
 	armed, optimized := p.armed.Peek(), p.optimized.Peek()
-	jump, _ := isa.JumpRel32(p.addr, p.detour.addr)
+	jump, _ := x86.JumpRel32(p.addr, p.detour.addr)
 	int3 := slices.Clone(p.orig[:jumpSize])
-	int3[0] = isa.Int3
+	int3[0] = x86.Int3
 	state, want := "", int3
 	switch {
 	case on == "optimizing" && optimized:
@@ -127,7 +128,7 @@ func (c *stateChecker) check(p *point) error {
 	if now := c.memory(p); !c.covered(p) && !slices.Equal(now, want) {
 		return fmt.Errorf("%s, but the text is % x, not % x", state, now, want)
 	}
-	if p.jumped != (want[0] == isa.OpJump && optimized) {
+	if p.jumped != (want[0] == x86.OpJump && optimized) {
 		return fmt.Errorf("%s, but jumped is %v", state, p.jumped)
 	}
 	if !armed && state != "disarmed" {
@@ -195,13 +196,13 @@ var crowded = code{name: "crowded", at: smp.TextBase + 0x100, bytes: []byte{
 
 // storm makes n random calls of the API on probes of its own.
 func storm(t testing.TB, b *bench, x *smp.Ctx, r *sim.Rand, n int) {
-	offsets := []isa.Addr{0, 1, 4, 5, 0, 4}
+	offsets := []arch.Addr{0, 1, 4, 5, 0, 4}
 	probes := make([]*Kprobe, len(offsets))
 	registered, disabled := make([]bool, len(offsets)), make([]bool, len(offsets))
 	for i, off := range offsets {
 		probes[i] = &Kprobe{ID: uint64(i), Addr: crowded.at + off}
 		if i >= 4 || r.N(6) == 0 {
-			probes[i].Post = func(kapi.Context, *Kprobe, *isa.Regs, uint64) {}
+			probes[i].Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}
 		}
 	}
 	api := func(f func(kapi.Context, *Kprobe) error, i int) {
@@ -334,7 +335,7 @@ func breakStates(t *testing.T, v stateSetting) (broken string, states map[string
 	}
 	b := newBench(t, v.s, []code{crowded}, program(0), program(1), func(b *bench, x *smp.Ctx) {
 		for i := range uint64(20) {
-			x.Regs().R[isa.RDI] = i
+			x.Regs().R[x86.RDI] = i
 			require.Equal(t, 2*i+1, x.Call(crowded.at))
 			x.Step("between calls", 0)
 			x.Sleep(kapi.Yield)
@@ -359,7 +360,7 @@ func breakStates(t *testing.T, v stateSetting) (broken string, states map[string
 			require.True(t, b.e.Settled())
 			require.Zero(t, b.e.table.Len())
 			for off, want := range crowded.bytes {
-				if now, stored := c.text[crowded.at+isa.Addr(off)]; stored {
+				if now, stored := c.text[crowded.at+arch.Addr(off)]; stored {
 					require.Equal(t, want, now, "%s, run %d: crowded+%#x", name, i, off)
 				}
 			}

@@ -2,7 +2,8 @@ package kprobes
 
 import (
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -22,26 +23,26 @@ const (
 //
 // owned by its CPU, between breakpoint and step with interrupts off
 type kcb struct {
-	busy           // owned by its CPU
-	outer busy     // owned by its CPU
-	child *Kprobe  // owned by its CPU: whose handler is running
-	regs  isa.Regs // owned by its CPU: what the handlers of an optimized probe work on
+	busy            // owned by its CPU
+	outer busy      // owned by its CPU
+	child *Kprobe   // owned by its CPU: whose handler is running
+	regs  arch.Regs // owned by its CPU: what the handlers of an optimized probe work on
 }
 
 type busy struct {
-	current *point   // owned by its CPU
-	status  status   // owned by its CPU
-	old     uint64   // owned by its CPU: TF and IF of the code that was hit
-	saved   uint64   // owned by its CPU: what of them is put back behind the step
-	copy    isa.Addr // owned by its CPU: where the copy is that is stepped
-	chain   *chain   // owned by its CPU: whose pre_handlers were asked
+	current *point    // owned by its CPU
+	status  status    // owned by its CPU
+	old     uint64    // owned by its CPU: TF and IF of the code that was hit
+	saved   uint64    // owned by its CPU: what of them is put back behind the step
+	copy    arch.Addr // owned by its CPU: where the copy is that is stepped
+	chain   *chain    // owned by its CPU: whose pre_handlers were asked
 }
 
 // stepping reports whether the CPU has been sent to a copy to come back from it.
 func (b *kcb) stepping() bool { return b.current != nil && b.status&(hitStep|reenter) != 0 }
 
 // breakpoint is asked whether a #BP is ours. Context: interrupts off.
-func (e *Engine) breakpoint(x kapi.Context, regs *isa.Regs) uint64 {
+func (e *Engine) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	at := regs.IP - 1
 	b := e.kcb.This(x)
 	x.Work(kapi.WorkLookup, 1)
@@ -59,7 +60,7 @@ func (e *Engine) breakpoint(x kapi.Context, regs *isa.Regs) uint64 {
 		}
 		return 0
 	}
-	if e.s.Step == StepInt3 && b.stepping() && at == b.copy+isa.Addr(b.current.verdict.Len) {
+	if e.s.Step == StepInt3 && b.stepping() && at == b.copy+arch.Addr(b.current.verdict.Len) {
 		regs.IP = at
 		e.stepped(x, b, regs)
 		return kapi.OwnerKprobe
@@ -76,21 +77,21 @@ func (e *Engine) breakpoint(x kapi.Context, regs *isa.Regs) uint64 {
 }
 
 // removed reports whether the breakpoint that a CPU has met isn't there any more.
-func (e *Engine) removed(x kapi.Context, at isa.Addr) bool {
+func (e *Engine) removed(x kapi.Context, at arch.Addr) bool {
 	var now [1]byte
 	e.d.Text.Read(x, at, now[:])
-	return now[0] != isa.Int3
+	return now[0] != x86.Int3
 }
 
 // debug is asked whether a #DB is ours: the end of a step by the trap flag
 // (until 5.12). If the code that was probed is stepped by somebody else, it is
 // theirs as well. Context: interrupts off.
-func (e *Engine) debug(x kapi.Context, regs *isa.Regs) uint64 {
+func (e *Engine) debug(x kapi.Context, regs *arch.Regs) uint64 {
 	b := e.kcb.This(x)
 	if e.s.Step != StepDebug || !b.stepping() {
 		return 0
 	}
-	traced := b.old&isa.TF != 0
+	traced := b.old&x86.TF != 0
 	e.stepped(x, b, regs)
 	if traced {
 		return 0
@@ -100,7 +101,7 @@ func (e *Engine) debug(x kapi.Context, regs *isa.Regs) uint64 {
 
 // hit runs the handlers of a probe and sets up what comes after them (spec
 // 1.2, 1.3, 1.6).
-func (e *Engine) hit(x kapi.Context, b *kcb, p *point, regs *isa.Regs) {
+func (e *Engine) hit(x kapi.Context, b *kcb, p *point, regs *arch.Regs) {
 	b.current, b.status = p, hitActive
 	if e.s.Mutants.PreIP {
 		regs.IP = p.addr
@@ -117,9 +118,9 @@ func (e *Engine) hit(x kapi.Context, b *kcb, p *point, regs *isa.Regs) {
 // nested is a hit from inside a handler, or from an NMI on top of one: no
 // handler runs, and the instruction executes all the same (spec 1.11). false:
 // nobody's, since the breakpoint is what it steps.
-func (e *Engine) nested(x kapi.Context, b *kcb, p *point, regs *isa.Regs) bool {
+func (e *Engine) nested(x kapi.Context, b *kcb, p *point, regs *arch.Regs) bool {
 	if b.stepping() && b.current == p && e.ownInt3(p) { // this was the step: whose breakpoint it is sees the rest
-		regs.Flags = regs.Flags&^isa.TF | b.saved
+		regs.Flags = regs.Flags&^x86.TF | b.saved
 		b.done()
 		return false
 	}
@@ -151,7 +152,7 @@ func (e *Engine) unrecoverable(x kapi.Context, p *point) bool {
 // execute has the instruction of a hit done: by the detour's copy, by the slot's
 // with a jump behind it, by emulation, or step by step. again: the CPU is busy
 // with another probe, and is so behind the instruction.
-func (e *Engine) execute(x kapi.Context, b *kcb, p *point, regs *isa.Regs, again bool) {
+func (e *Engine) execute(x kapi.Context, b *kcb, p *point, regs *arch.Regs, again bool) {
 	owes := !again && !e.s.Mutants.PostByList && b.chain.posts()                // it may have been queued since
 	if p.optimized.Load(x) && !owes && !(e.s.Mutants.StepQueued && !p.jumped) { // queued or done: the detour's copy, without its call (4.5)
 		regs.IP = p.detour.copyAt()
@@ -191,24 +192,24 @@ func (b *kcb) leave(again bool) {
 
 // step sends the CPU to the copy, interrupts off so that it comes back here
 // before anything else happens.
-func (e *Engine) step(b *kcb, p *point, s slot, regs *isa.Regs) {
-	keep := isa.IF
+func (e *Engine) step(b *kcb, p *point, s slot, regs *arch.Regs) {
+	keep := x86.IF
 	if e.s.Step == StepDebug {
-		keep |= isa.TF
+		keep |= x86.TF
 	}
 	b.current, b.copy = p, s.at
 	b.old = regs.Flags & keep
 	b.saved = b.old
 	if p.insn != nil && p.insn.WritesIF() { // what it leaves is right
-		b.saved &^= isa.IF
+		b.saved &^= x86.IF
 		if p.loadsFlags() {
 			b.saved = 0
 		}
 	}
-	regs.Flags &^= isa.IF
+	regs.Flags &^= x86.IF
 	regs.IP = s.at
 	if e.s.Step == StepDebug {
-		regs.Flags |= isa.TF
+		regs.Flags |= x86.TF
 		if e.ownInt3(p) {
 			regs.IP = p.addr
 		}
@@ -218,7 +219,7 @@ func (e *Engine) step(b *kcb, p *point, s slot, regs *isa.Regs) {
 // stepped is the end of the copy: what it left relative to itself is made
 // relative to the original, and the post_handlers run. regs.IP is where the copy
 // went, which an int3 behind it has taken back.
-func (e *Engine) stepped(x kapi.Context, b *kcb, regs *isa.Regs) {
+func (e *Engine) stepped(x kapi.Context, b *kcb, regs *arch.Regs) {
 	p := b.current
 	x.Work(kapi.WorkResume, 1)
 	if e.s.Step == StepDebug {
@@ -247,7 +248,7 @@ func (b *kcb) done() {
 // preHandlers runs the pre_handlers of a point, last registered first. With
 // stop, one that returns non-zero skips those after it (spec 1.6, 1.8), and
 // preHandlers reports it; an optimized probe's ignores it (4.10).
-func (e *Engine) preHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs, stop bool) bool {
+func (e *Engine) preHandlers(x kapi.Context, b *kcb, p *point, regs *arch.Regs, stop bool) bool {
 	regs = e.handed(regs)
 	b.chain = p.probes.Load(x)
 	probes := b.chain.probes
@@ -287,7 +288,7 @@ func (e *Engine) preHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs, s
 // Kernels take the list as it is by now: one that has left, where others stay, isn't
 // on it, and if the point is queued for a jump since, nothing is asked at all (mutant
 // PostByList). The last one stays on the list until nobody can come any more.
-func (e *Engine) postHandlers(x kapi.Context, b *kcb, p *point, regs *isa.Regs) {
+func (e *Engine) postHandlers(x kapi.Context, b *kcb, p *point, regs *arch.Regs) {
 	b.status = hitDone
 	if e.s.Mutants.SkipPost {
 		return
@@ -318,7 +319,7 @@ func (e *Engine) walks(x kapi.Context, probes []*Kprobe) {
 }
 
 // handed is the registers that handlers are given.
-func (e *Engine) handed(regs *isa.Regs) *isa.Regs {
+func (e *Engine) handed(regs *arch.Regs) *arch.Regs {
 	if !e.s.Mutants.CopyRegs {
 		return regs
 	}

@@ -7,7 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/traces"
 )
@@ -21,36 +22,36 @@ import (
 // dereference, and an engine that asks for it is noticed.
 type stub struct {
 	kapi.Context
-	regs   isa.Regs
-	mem    map[isa.Addr]byte
+	regs   arch.Regs
+	mem    map[arch.Addr]byte
 	funcs  []kapi.Function
-	gates  map[isa.Addr]kapi.Routine
-	stubs  map[string]isa.Addr
-	next   isa.Addr // executable memory
-	atomic int      // how deep in sections that can't be preempted
+	gates  map[arch.Addr]kapi.Routine
+	stubs  map[string]arch.Addr
+	next   arch.Addr // executable memory
+	atomic int       // how deep in sections that can't be preempted
 	works  []*stubWork
 
 	onBreak, onDebug []kapi.TrapHandler
 	onExit           func(x kapi.Context)
-	onUnwind         func(x kapi.Context, slot, word isa.Addr) isa.Addr
+	onUnwind         func(x kapi.Context, slot, word arch.Addr) arch.Addr
 }
 
 // Where things are in the stub.
 const (
-	stubStack isa.Addr = 0xffffffff90001000 // its end
-	stubGates isa.Addr = 0xffffffff81800000
-	stubText  isa.Addr = 0xffffffff81900000
-	stubExec  isa.Addr = 0xffffffff81a00000
-	stubBack  isa.Addr = stubGates - 16 // where a call made by Go returns to
+	stubStack arch.Addr = 0xffffffff90001000 // its end
+	stubGates arch.Addr = 0xffffffff81800000
+	stubText  arch.Addr = 0xffffffff81900000
+	stubExec  arch.Addr = 0xffffffff81a00000
+	stubBack  arch.Addr = stubGates - 16 // where a call made by Go returns to
 )
 
 func newStub(codes []code) *stub {
-	s := &stub{mem: make(map[isa.Addr]byte), gates: make(map[isa.Addr]kapi.Routine), stubs: make(map[string]isa.Addr), next: stubExec}
+	s := &stub{mem: make(map[arch.Addr]byte), gates: make(map[arch.Addr]kapi.Routine), stubs: make(map[string]arch.Addr), next: stubExec}
 	for a := stubStack - 0x1000; a < stubStack; a++ {
 		s.mem[a] = 0
 	}
-	s.regs = isa.Regs{Flags: isa.F1 | isa.IF}
-	s.regs.R[isa.RSP] = uint64(stubStack)
+	s.regs = arch.Regs{Flags: x86.F1 | x86.IF}
+	s.regs.R[x86.RSP] = uint64(stubStack)
 	for _, c := range codes {
 		s.fill(c.at, c.bytes)
 		s.funcs = append(s.funcs, kapi.Function{Name: c.name, Addr: c.at, Size: len(c.bytes)})
@@ -66,9 +67,9 @@ func (s *stub) deps() Deps {
 	}
 }
 
-func (s *stub) fill(at isa.Addr, b []byte) {
+func (s *stub) fill(at arch.Addr, b []byte) {
 	for i, v := range b {
-		s.mem[at+isa.Addr(i)] = v
+		s.mem[at+arch.Addr(i)] = v
 	}
 }
 
@@ -79,12 +80,12 @@ func (s *stub) Task() kapi.TaskID                        { return 0 }
 func (s *stub) Step(string, int)                         {}
 func (s *stub) Access(kapi.CellID, kapi.Mode)            {}
 func (s *stub) Touch(kapi.CellID, kapi.Mode)             {}
-func (s *stub) Regs() *isa.Regs                          { return &s.regs }
-func (s *stub) Memory() isa.Memory                       { return s }
+func (s *stub) Regs() *arch.Regs                         { return &s.regs }
+func (s *stub) Memory() x86.Memory                       { return s }
 func (s *stub) InNMI() bool                              { return false }
 func (s *stub) PreemptDisable()                          { s.atomic++ }
 func (s *stub) PreemptEnable()                           { s.atomic-- }
-func (s *stub) Atomic() bool                             { return s.atomic > 0 || s.regs.Flags&isa.IF == 0 }
+func (s *stub) Atomic() bool                             { return s.atomic > 0 || s.regs.Flags&x86.IF == 0 }
 func (s *stub) Emit(traces.Kind, uint64, uint64, uint64) {}
 func (s *stub) Work(kapi.Work, int)                      {}
 func (s *stub) Spin(w kapi.Cond)                         { s.Sleep(w) }
@@ -96,18 +97,18 @@ func (s *stub) Sleep(w kapi.Cond) {
 }
 
 func (s *stub) IRQ(on bool) (was bool) {
-	was = s.regs.Flags&isa.IF != 0
-	if s.regs.Flags &^= isa.IF; on {
-		s.regs.Flags |= isa.IF
+	was = s.regs.Flags&x86.IF != 0
+	if s.regs.Flags &^= x86.IF; on {
+		s.regs.Flags |= x86.IF
 	}
 	return was
 }
 
 // Memory.
 
-func (s *stub) Load(a isa.Addr, size int) (v uint64, ok bool) {
+func (s *stub) Load(a arch.Addr, size int) (v uint64, ok bool) {
 	for i := range size {
-		b, ok := s.mem[a+isa.Addr(i)]
+		b, ok := s.mem[a+arch.Addr(i)]
 		if !ok {
 			return 0, false
 		}
@@ -116,7 +117,7 @@ func (s *stub) Load(a isa.Addr, size int) (v uint64, ok bool) {
 	return v, true
 }
 
-func (s *stub) Store(a isa.Addr, size int, v uint64) (ok bool) {
+func (s *stub) Store(a arch.Addr, size int, v uint64) (ok bool) {
 	if _, ok := s.Load(a, size); !ok {
 		return false
 	}
@@ -126,59 +127,59 @@ func (s *stub) Store(a isa.Addr, size int, v uint64) (ok bool) {
 	return true
 }
 
-func (s *stub) System() *isa.System { return new(isa.System) }
+func (s *stub) System() *x86.System { return new(x86.System) }
 
 // Call implements kapi.Context: it interprets until the call is back.
-func (s *stub) Call(f isa.Addr) uint64 {
+func (s *stub) Call(f arch.Addr) uint64 {
 	was := s.regs
-	s.regs.R[isa.RSP] = was.R[isa.RSP]&^15 - 8
+	s.regs.R[x86.RSP] = was.R[x86.RSP]&^15 - 8
 	s.Store(s.regs.SP(), 8, uint64(stubBack))
 	for s.regs.IP = f; s.regs.IP != stubBack; {
 		if g, ok := s.gates[s.regs.IP]; ok {
 			g(s, &s.regs)
 			back, _ := s.Load(s.regs.SP(), 8)
-			s.regs.R[isa.RSP] += 8
-			s.regs.IP = isa.Addr(back)
+			s.regs.R[x86.RSP] += 8
+			s.regs.IP = arch.Addr(back)
 			continue
 		}
 		s.instruction()
 	}
-	left := s.regs.R[isa.RAX]
+	left := s.regs.R[x86.RAX]
 	s.regs = was
 	return left
 }
 
 // instruction executes one, with the traps that it has.
 func (s *stub) instruction() {
-	var b [isa.MaxLen]byte
+	var b [x86.MaxLen]byte
 	for i := range b {
-		b[i] = s.mem[s.regs.IP+isa.Addr(i)]
+		b[i] = s.mem[s.regs.IP+arch.Addr(i)]
 	}
-	in, err := isa.Decode(b[:], s.regs.IP)
+	in, err := x86.Decode(b[:], s.regs.IP)
 	if err != nil {
 		panic(fmt.Sprintf("at %#x: %v", uint64(s.regs.IP), err))
 	}
-	stepped := s.regs.Flags&isa.TF != 0
+	stepped := s.regs.Flags&x86.TF != 0
 	switch out := in.Exec(&s.regs, s); out {
-	case isa.Breakpoint:
+	case x86.Breakpoint:
 		if !s.trap(s.onBreak) {
 			panic(fmt.Sprintf("nobody owns the breakpoint at %#x", uint64(in.Addr)))
 		}
 		return
-	case isa.Next, isa.Interrupts, isa.Shadowed:
+	case x86.Next, x86.Interrupts, x86.Shadowed:
 	default:
 		panic(fmt.Sprintf("%v at %#x", out, uint64(in.Addr)))
 	}
 	if stepped && !s.trap(s.onDebug) {
-		s.regs.Flags &^= isa.TF
+		s.regs.Flags &^= x86.TF
 	}
 }
 
 // trap asks the chain, on a stack of its own below that of what was interrupted.
 func (s *stub) trap(chain []kapi.TrapHandler) (owned bool) {
 	saved := s.regs
-	s.regs.R[isa.RSP] = saved.R[isa.RSP]&^15 - 256
-	s.regs.Flags &^= isa.IF | isa.TF
+	s.regs.R[x86.RSP] = saved.R[x86.RSP]&^15 - 256
+	s.regs.Flags &^= x86.IF | x86.TF
 	for _, h := range chain {
 		if owned = h(s, &saved) != 0; owned {
 			break
@@ -195,54 +196,54 @@ func (s *stub) Bug(_ kapi.Context, why string)  { panic("the kernel dies: " + wh
 
 // Binder, tasks, executable memory, works.
 
-func (s *stub) Bind(_ string, f kapi.Routine) isa.Addr {
-	at := stubGates + isa.Addr(16*len(s.gates))
+func (s *stub) Bind(_ string, f kapi.Routine) arch.Addr {
+	at := stubGates + arch.Addr(16*len(s.gates))
 	s.gates[at] = f
 	return at
 }
 
-func (s *stub) Stub(name string) isa.Addr {
+func (s *stub) Stub(name string) arch.Addr {
 	if _, ok := s.stubs[name]; !ok {
-		s.stubs[name] = stubText + isa.Addr(256*len(s.stubs))
+		s.stubs[name] = stubText + arch.Addr(256*len(s.stubs))
 		s.funcs = append(s.funcs, kapi.Function{Name: name, Addr: s.stubs[name], Size: 256})
 	}
 	return s.stubs[name]
 }
 
-func (s *stub) Link(stub isa.Addr, code []byte) {
+func (s *stub) Link(stub arch.Addr, code []byte) {
 	s.fill(stub, make([]byte, 256))
 	s.fill(stub, code)
 }
 
-func (s *stub) Count() int                                                    { return 1 }
-func (s *stub) StackTop(kapi.Context) isa.Addr                                { return stubStack }
-func (s *stub) OnExit(f func(x kapi.Context))                                 { s.onExit = f }
-func (s *stub) OnUnwind(f func(x kapi.Context, slot, word isa.Addr) isa.Addr) { s.onUnwind = f }
+func (s *stub) Count() int                                                      { return 1 }
+func (s *stub) StackTop(kapi.Context) arch.Addr                                 { return stubStack }
+func (s *stub) OnExit(f func(x kapi.Context))                                   { s.onExit = f }
+func (s *stub) OnUnwind(f func(x kapi.Context, slot, word arch.Addr) arch.Addr) { s.onUnwind = f }
 
-func (s *stub) Backtrace(x kapi.Context, sp isa.Addr, to []isa.Addr) []isa.Addr {
+func (s *stub) Backtrace(x kapi.Context, sp arch.Addr, to []arch.Addr) []arch.Addr {
 	for slot := sp; slot < stubStack; slot += 8 {
 		v, _ := s.Load(slot, 8)
-		if _, ok := (stubSymbols{s: s}).Lookup(isa.Addr(v)); ok {
-			to = append(to, s.onUnwind(x, slot, isa.Addr(v)))
+		if _, ok := (stubSymbols{s: s}).Lookup(arch.Addr(v)); ok {
+			to = append(to, s.onUnwind(x, slot, arch.Addr(v)))
 		}
 	}
 	return to
 }
 
-func (s *stub) Alloc(_ kapi.Context, size int, _ uint64) (isa.Addr, bool) {
+func (s *stub) Alloc(_ kapi.Context, size int, _ uint64) (arch.Addr, bool) {
 	at := s.next
-	s.next += isa.Addr(size)
+	s.next += arch.Addr(size)
 	s.fill(at, make([]byte, size))
 	return at, true
 }
 
-func (s *stub) Free(_ kapi.Context, at isa.Addr, size int, _ uint64) {
+func (s *stub) Free(_ kapi.Context, at arch.Addr, size int, _ uint64) {
 	for i := range size {
-		s.mem[at+isa.Addr(i)] = isa.Int3
+		s.mem[at+arch.Addr(i)] = x86.Int3
 	}
 }
 
-func (s *stub) Retire(x kapi.Context, at isa.Addr, size int, what uint64) { s.Free(x, at, size, what) }
+func (s *stub) Retire(x kapi.Context, at arch.Addr, size int, what uint64) { s.Free(x, at, size, what) }
 
 type stubWork struct {
 	f      func(x kapi.Context)
@@ -271,25 +272,25 @@ type stubTexts struct {
 	s *stub
 }
 
-func (t stubTexts) Read(_ kapi.Context, at isa.Addr, b []byte) {
+func (t stubTexts) Read(_ kapi.Context, at arch.Addr, b []byte) {
 	for i := range b {
-		b[i] = t.s.mem[at+isa.Addr(i)]
+		b[i] = t.s.mem[at+arch.Addr(i)]
 	}
 }
 
-func (t stubTexts) Write(_ kapi.Context, at isa.Addr, b []byte) { t.s.fill(at, b) }
-func (t stubTexts) Fill(_ kapi.Context, at isa.Addr, b []byte)  { t.s.fill(at, b) }
-func (t stubTexts) Poke(_ kapi.Context, at isa.Addr, b []byte)  { t.s.fill(at, b) }
-func (t stubTexts) Mutex() kapi.Mutex                           { return stubLock{} }
+func (t stubTexts) Write(_ kapi.Context, at arch.Addr, b []byte) { t.s.fill(at, b) }
+func (t stubTexts) Fill(_ kapi.Context, at arch.Addr, b []byte)  { t.s.fill(at, b) }
+func (t stubTexts) Poke(_ kapi.Context, at arch.Addr, b []byte)  { t.s.fill(at, b) }
+func (t stubTexts) Mutex() kapi.Mutex                            { return stubLock{} }
 
-func (t stubTexts) Decode(b []byte, at isa.Addr) (*isa.Inst, error) {
-	in, err := isa.Decode(b, at)
+func (t stubTexts) Decode(b []byte, at arch.Addr) (*x86.Inst, error) {
+	in, err := x86.Decode(b, at)
 	return &in, err
 }
 
 type stubPatch struct{ s *stub }
 
-func (p stubPatch) Patch(_ kapi.Context, at isa.Addr, b []byte, _ isa.Addr) { p.s.fill(at, b) }
+func (p stubPatch) Patch(_ kapi.Context, at arch.Addr, b []byte, _ arch.Addr) { p.s.fill(at, b) }
 
 type stubLock struct{}
 
@@ -324,9 +325,9 @@ type stubSymbols struct {
 	s *stub
 }
 
-func (y stubSymbols) Lookup(a isa.Addr) (kapi.Function, bool) {
+func (y stubSymbols) Lookup(a arch.Addr) (kapi.Function, bool) {
 	for _, f := range y.s.funcs {
-		if a >= f.Addr && a < f.Addr+isa.Addr(f.Size) {
+		if a >= f.Addr && a < f.Addr+arch.Addr(f.Size) {
 			return f, true
 		}
 	}
@@ -342,19 +343,19 @@ func (y stubSymbols) Named(name string) (kapi.Function, bool) {
 	return kapi.Function{}, false
 }
 
-func (y stubSymbols) Kind(a isa.Addr) kapi.TextKind {
+func (y stubSymbols) Kind(a arch.Addr) kapi.TextKind {
 	if _, ok := y.Lookup(a); ok {
 		return kapi.TextCore
 	}
 	return kapi.TextNone
 }
 
-func (stubSymbols) Extable(isa.Addr, int) bool                          { return false }
-func (stubSymbols) Reserved(isa.Addr, int) bool                         { return false }
-func (stubSymbols) Sites(to []kapi.Site, _ isa.Addr, _ int) []kapi.Site { return to }
-func (stubSymbols) Banned(isa.Addr) kapi.Ban                            { return kapi.BanNone }
-func (stubSymbols) Blacklist(to []kapi.Banned) []kapi.Banned            { return to }
-func (stubSymbols) Look(kapi.Context)                                   {}
+func (stubSymbols) Extable(arch.Addr, int) bool                          { return false }
+func (stubSymbols) Reserved(arch.Addr, int) bool                         { return false }
+func (stubSymbols) Sites(to []kapi.Site, _ arch.Addr, _ int) []kapi.Site { return to }
+func (stubSymbols) Banned(arch.Addr) kapi.Ban                            { return kapi.BanNone }
+func (stubSymbols) Blacklist(to []kapi.Banned) []kapi.Banned             { return to }
+func (stubSymbols) Look(kapi.Context)                                    {}
 
 // TestStub: the kernel's unit tests and selftests hold on the stub as they do on the
 // simulated machine.

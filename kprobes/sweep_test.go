@@ -6,18 +6,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes/kpev"
-	"kpsim/properties/scenario"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 // offsets are where the instructions of a function begin, but for those that
 // only a wrong jump would reach.
 func offsets(t testing.TB, f *scenario.Text) (all []int) {
 	for off := 0; off < len(f.Code); {
-		in, err := isa.Decode(f.Code[off:], f.At+isa.Addr(off))
+		in, err := x86.Decode(f.Code[off:], f.At+arch.Addr(off))
 		require.NoError(t, err)
-		if in.Flow() != isa.FlowUndefined {
+		if in.Flow() != x86.FlowUndefined {
 			all = append(all, off)
 		}
 		off += int(in.Len)

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes/kpev"
-	"kpsim/properties/scenario"
 )
 
 var (

@@ -8,7 +8,8 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -39,19 +40,19 @@ var (
 // A debugger owns the breakpoint of broken and every #DB, and notes where it was.
 type debugger struct {
 	breaks int
-	steps  []isa.Addr
+	steps  []arch.Addr
 }
 
 // hook makes it the last to be asked.
 func (d *debugger) hook(b *bench) {
-	b.k.Traps.OnBreakpoint(func(_ kapi.Context, regs *isa.Regs) uint64 {
+	b.k.Traps.OnBreakpoint(func(_ kapi.Context, regs *arch.Regs) uint64 {
 		if regs.IP != broken.at+6 {
 			return 0
 		}
 		d.breaks++
 		return kapi.OwnerKprobe
 	})
-	b.k.Traps.OnDebug(func(_ kapi.Context, regs *isa.Regs) uint64 {
+	b.k.Traps.OnDebug(func(_ kapi.Context, regs *arch.Regs) uint64 {
 		d.steps = append(d.steps, regs.IP)
 		return kapi.OwnerKprobe
 	})
@@ -79,8 +80,8 @@ func TestDebugger(t *testing.T) {
 			b := newBench(t, s, append([]code{broken, watched}, stepTexts...), func(b *bench, x *smp.Ctx) {
 				d.hook(b)
 				k := &Kprobe{Addr: victim.at,
-					Pre:  func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int { runs(x.(*smp.Ctx)); return 0 },
-					Post: func(x kapi.Context, _ *Kprobe, _ *isa.Regs, _ uint64) { runs(x.(*smp.Ctx)) }}
+					Pre:  func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { runs(x.(*smp.Ctx)); return 0 },
+					Post: func(x kapi.Context, _ *Kprobe, _ *arch.Regs, _ uint64) { runs(x.(*smp.Ctx)) }}
 				require.NoError(t, b.e.Register(x, k))
 				up = true
 				for range 3 {
@@ -97,9 +98,9 @@ func TestDebugger(t *testing.T) {
 				}
 				was := *x.Regs()
 				runs(x)
-				sp, ip := x.Regs().R[isa.RSP], x.Regs().IP
+				sp, ip := x.Regs().R[x86.RSP], x.Regs().IP
 				*x.Regs() = was
-				x.Regs().R[isa.RSP], x.Regs().IP = sp, ip
+				x.Regs().R[x86.RSP], x.Regs().IP = sp, ip
 			}, func(*smp.Source) bool { return false })
 			b.m.Freeze()
 			random := sched.NewRandom(sched.Params{Seed: 4, Length: 300})
@@ -124,10 +125,10 @@ func TestTracedStep(t *testing.T) {
 			var d debugger
 			d.hook(b)
 			want := x.Call(watched.at)
-			require.NotZero(t, want&isa.TF)
+			require.NotZero(t, want&x86.TF)
 			steps := d.steps
 			require.Len(t, steps, 5)
-			for _, off := range []isa.Addr{0, 1, 9, 10, 15, 16, 20, 28, 29, 32} {
+			for _, off := range []arch.Addr{0, 1, 9, 10, 15, 16, 20, 28, 29, 32} {
 				k := &Kprobe{Addr: watched.at + off}
 				require.NoError(t, b.e.Register(x, k))
 				for range 2 {
@@ -157,7 +158,7 @@ func TestOwnBreakpoint(t *testing.T) {
 			require.Equal(t, [3]int{n, n, 0}, [3]int{hits, d.breaks, k.Missed()})
 			b.idle(t, x)
 		}
-		outer := &Kprobe{ID: 1, Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int {
+		outer := &Kprobe{ID: 1, Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 			missed++
 			require.EqualValues(t, 6, x.Call(broken.at))
 			require.Equal(t, hitActive, b.e.kcb.This(x).status)
@@ -187,7 +188,7 @@ func TestNestedKeepsOuter(t *testing.T) {
 				keeps := func(x kapi.Context, want status) {
 					for range 2 {
 						for _, c := range []struct {
-							f    isa.Addr
+							f    arch.Addr
 							want uint64
 						}{{other.at, 2}, {loads.at, loaded}, {fits.at, 10}} {
 							require.Equal(t, c.want, callWith(x.(*smp.Ctx), c.f, somewhere), "%v", ed)
@@ -199,11 +200,11 @@ func TestNestedKeepsOuter(t *testing.T) {
 					}
 				}
 				outer := &Kprobe{Addr: victim.at,
-					Pre:  func(x kapi.Context, _ *Kprobe, _ *isa.Regs) int { keeps(x, hitActive); return 0 },
-					Post: func(x kapi.Context, _ *Kprobe, _ *isa.Regs, _ uint64) { posts++; keeps(x, hitDone) }}
+					Pre:  func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { keeps(x, hitActive); return 0 },
+					Post: func(x kapi.Context, _ *Kprobe, _ *arch.Regs, _ uint64) { posts++; keeps(x, hitDone) }}
 				require.NoError(t, b.e.Register(x, outer))
-				fails := func(kapi.Context, *Kprobe, *isa.Regs) int { t.Error("a handler of a missed hit runs"); return 0 }
-				for n, at := range []isa.Addr{other.at, other.at + 7, fits.at, loads.at, loads.at + 2} {
+				fails := func(kapi.Context, *Kprobe, *arch.Regs) int { t.Error("a handler of a missed hit runs"); return 0 }
+				for n, at := range []arch.Addr{other.at, other.at + 7, fits.at, loads.at, loads.at + 2} {
 					inner = append(inner, &Kprobe{ID: uint64(n + 1), Addr: at, Pre: fails})
 					require.NoError(t, b.e.Register(x, inner[n]))
 				}
@@ -227,7 +228,7 @@ func TestNestedKeepsOuter(t *testing.T) {
 // TestChangedPathSign: what isn't 0 counts, whatever its sign (spec 1.6).
 func TestChangedPathSign(t *testing.T) {
 	newBench(t, repaired, []code{victim, other}, func(b *bench, x *smp.Ctx) {
-		k := &Kprobe{Addr: victim.at + 3, Pre: func(_ kapi.Context, _ *Kprobe, regs *isa.Regs) int {
+		k := &Kprobe{Addr: victim.at + 3, Pre: func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int {
 			regs.IP = other.at
 			return -1
 		}}
@@ -244,7 +245,7 @@ func TestTwins(t *testing.T) {
 	for ed := range Editions {
 		newBench(t, ed.Settings(true), []code{calls, twin}, func(b *bench, x *smp.Ctx) {
 			for _, f := range []code{calls, twin} {
-				for _, off := range []isa.Addr{10, 17} { // lea calls(%rip),%rdx
+				for _, off := range []arch.Addr{10, 17} { // lea calls(%rip),%rdx
 					require.NoError(t, b.e.Register(x, &Kprobe{Addr: f.at + off}))
 				}
 				for range 2 {
@@ -279,7 +280,7 @@ func TestBoundaryAlone(t *testing.T) {
 					if any || off == 0 || off == 3 || off == 7 {
 						want = nil
 					}
-					k := &Kprobe{Addr: victim.at + isa.Addr(off)}
+					k := &Kprobe{Addr: victim.at + arch.Addr(off)}
 					require.Equal(t, want, b.e.Register(x, k), "%v, any %v, +%d", ed, any, off)
 					if want == nil {
 						require.NoError(t, b.e.Unregister(x, k))
@@ -303,7 +304,7 @@ func TestFuncEntry(t *testing.T) {
 				for _, k := range []*Kprobe{{Symbol: "marked"}, {Addr: marked.at}, {Addr: marked.at + 4}, {Symbol: "marked", Offset: 4}, {Addr: marked.at + 7}, {Addr: victim.at}, {Addr: victim.at + 3}} {
 					to, first := k.Addr, k.Addr == marked.at || k.Addr == victim.at
 					if k.Symbol != "" {
-						to, first = marked.at+isa.Addr(k.Offset), k.Offset == 0
+						to, first = marked.at+arch.Addr(k.Offset), k.Offset == 0
 					}
 					if skips && to == marked.at {
 						to += 4
@@ -330,7 +331,7 @@ func TestGonePost(t *testing.T) {
 		b := newBench(t, ed.Settings(ed != EditionDocumented), []code{victim}, func(b *bench, x *smp.Ctx) {
 			m := b.k.Modules.Named("mod")
 			posts, hits := 0, 0
-			old := &Kprobe{Addr: modCore, Post: func(kapi.Context, *Kprobe, *isa.Regs, uint64) { posts++ }}
+			old := &Kprobe{Addr: modCore, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }}
 			require.NoError(t, b.e.Register(x, old))
 			require.Zero(t, b.k.Modules.Unload(x, m))
 			require.Zero(t, b.k.Modules.Load(x, m))

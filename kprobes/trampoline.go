@@ -3,7 +3,8 @@ package kprobes
 import (
 	"encoding/binary"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -81,14 +82,14 @@ func (t *retState) linkTrampoline(e *Engine) {
 	call := e.d.Bind.Bind("trampoline_handler", t.onTramp)
 	buf := t.code[:0]
 	if e.s.Return == ReturnGlobal {
-		buf = append(buf, isa.Int3) // its probe was registered at boot
+		buf = append(buf, x86.Int3) // its probe was registered at boot
 	} else {
 		if e.s.Unwind {
 			buf = append(buf, 0x68)
 			buf = binary.LittleEndian.AppendUint32(buf, uint32(t.trampoline))
 		}
 		buf = append(buf, saveRegs...)
-		to, _ := isa.CallRel32(t.trampoline+isa.Addr(len(buf)), call)
+		to, _ := x86.CallRel32(t.trampoline+arch.Addr(len(buf)), call)
 		buf = append(buf, to[:]...)
 		buf = append(append(buf, popRegs...), skipRest...)
 		if e.s.Unwind {
@@ -96,7 +97,7 @@ func (t *retState) linkTrampoline(e *Engine) {
 		}
 		buf = append(buf, 0xc3) // ret
 	}
-	t.bug = t.trampoline + isa.Addr(len(buf))
+	t.bug = t.trampoline + arch.Addr(len(buf))
 	buf = append(buf, 0x0f, 0x0b) // ud2
 	t.code = buf
 	e.d.Bind.Link(t.trampoline, buf)

@@ -1,7 +1,8 @@
 package smp
 
 import (
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -9,8 +10,8 @@ import (
 // A watchedMemory is memory as the CPUs of an observed machine access it.
 type watchedMemory struct{ f *footprint }
 
-// Load implements isa.Memory.
-func (w *watchedMemory) Load(a isa.Addr, size int) (uint64, bool) {
+// Load implements x86.Memory.
+func (w *watchedMemory) Load(a arch.Addr, size int) (uint64, bool) {
 	v, ok := w.f.m.mem.Load(a, size)
 	if ok {
 		w.f.access(a, size, false)
@@ -18,8 +19,8 @@ func (w *watchedMemory) Load(a isa.Addr, size int) (uint64, bool) {
 	return v, ok
 }
 
-// Store implements isa.Memory.
-func (w *watchedMemory) Store(a isa.Addr, size int, v uint64) bool {
+// Store implements x86.Memory.
+func (w *watchedMemory) Store(a arch.Addr, size int, v uint64) bool {
 	ok := w.f.m.mem.Store(a, size, v)
 	if ok {
 		w.f.access(a, size, true)
@@ -27,15 +28,15 @@ func (w *watchedMemory) Store(a isa.Addr, size int, v uint64) bool {
 	return ok
 }
 
-// System implements isa.Memory: there is a clock in it, and what decides how
+// System implements x86.Memory: there is a clock in it, and what decides how
 // the CPU goes on.
-func (w *watchedMemory) System() *isa.System {
+func (w *watchedMemory) System() *x86.System {
 	w.f.asked = true
 	return w.f.m.mem.System()
 }
 
 // access takes an access to data by the step under way.
-func (f *footprint) access(a isa.Addr, size int, write bool) {
+func (f *footprint) access(a arch.Addr, size int, write bool) {
 	c := f.cpu()
 	if c == nil {
 		return
@@ -45,7 +46,7 @@ func (f *footprint) access(a isa.Addr, size int, write bool) {
 	}
 	f.onStack(c, a, size, write)
 	f.accessWord(c, a, write)
-	if last := a + isa.Addr(size-1); bytesNumber(last) != bytesNumber(a) {
+	if last := a + arch.Addr(size-1); bytesNumber(last) != bytesNumber(a) {
 		f.accessWord(c, last, write)
 	}
 }
@@ -61,7 +62,7 @@ func (f *footprint) access(a isa.Addr, size int, write bool) {
 // A task's own stack is its own. Below the frame of an interrupt it is the
 // interrupt's: what was interrupted reads nothing there that it hasn't written
 // after.
-func (f *footprint) accessWord(c *CPU, a isa.Addr, write bool) {
+func (f *footprint) accessWord(c *CPU, a arch.Addr, write bool) {
 	n := bytesNumber(a)
 	t := c.task
 	level, top := t.level(f.m.frameSize())
@@ -98,7 +99,7 @@ func (f *footprint) accessWord(c *CPU, a isa.Addr, write bool) {
 
 // level returns how many interrupts are open on the task, and below which
 // address its stack is the innermost one's. size is that of a frame.
-func (t *Task) level(size isa.Addr) (n int, top isa.Addr) {
+func (t *Task) level(size arch.Addr) (n int, top arch.Addr) {
 	for i := range t.frames {
 		if fr := &t.frames[i]; fr.trap && (fr.vector == smpev.VecNMI || fr.vector >= 32) {
 			n, top = n+1, fr.base+size
@@ -107,18 +108,18 @@ func (t *Task) level(size isa.Addr) (n int, top isa.Addr) {
 	return min(n, 15), top
 }
 
-func (m *Machine) frameSize() isa.Addr {
-	if m.cfg.Mode == isa.Mode32 {
+func (m *Machine) frameSize() arch.Addr {
+	if m.cfg.Mode == x86.Mode32 {
 		return ptRegs32Size
 	}
 	return kapi.PtRegsSize
 }
 
 // isStack reports whether an address lies in the stack of any task.
-func (m *Machine) isStack(a isa.Addr) bool {
+func (m *Machine) isStack(a arch.Addr) bool {
 	base := StackBase
-	if m.cfg.Mode == isa.Mode32 {
+	if m.cfg.Mode == x86.Mode32 {
 		base = StackBase32
 	}
-	return a >= base && a < base+isa.Addr(m.nStacks)*(StackSize+pageSize)
+	return a >= base && a < base+arch.Addr(m.nStacks)*(StackSize+pageSize)
 }

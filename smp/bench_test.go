@@ -8,8 +8,9 @@ import (
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/fetch"
-	"kpsim/smp/isa"
 	"kpsim/smp/smpev"
 )
 
@@ -75,7 +76,7 @@ func interleave(b *testing.B, s sched.Strategy, stores bool) {
 	r := newRig(b, cfg)
 	r.log.Store = false
 	f := r.text("loop", 0, commonLoop)
-	nothing := func(*smp.Ctx, *isa.Regs) {}
+	nothing := func(*smp.Ctx, *arch.Regs) {}
 	h := r.Hooks()
 	h.Trap[smpev.VecTimer], h.Trap[smpev.VecNMI] = nothing, nothing
 	for c := range benchCPUs {
@@ -83,7 +84,7 @@ func interleave(b *testing.B, s sched.Strategy, stores bool) {
 		r.source(smp.NMISource, c, 1<<30)
 		r.AddProgram("looper", c, func(x *smp.Ctx) {
 			regs := x.Regs()
-			regs.R[isa.RDI], regs.R[isa.RDX] = uint64(smp.DataBase)+uint64(64*c), ^uint64(0)
+			regs.R[x86.RDI], regs.R[x86.RDX] = uint64(smp.DataBase)+uint64(64*c), ^uint64(0)
 			x.Call(f)
 		})
 	}
@@ -177,7 +178,7 @@ func BenchmarkRun(b *testing.B) {
 			r.log.Store = false
 			f := r.text("f", 0, loop8)
 			answered := r.flag()
-			r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *isa.Regs) { answered.Store(x, 1) }
+			r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *arch.Regs) { answered.Store(x, 1) }
 			r.AddProgram("sender", 0, func(x *smp.Ctx) {
 				for range 4 {
 					answered.Store(x, 0)

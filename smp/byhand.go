@@ -2,7 +2,7 @@ package smp
 
 import (
 	"kpsim/sim"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 )
 
 // A machine is stepped by hand with its Pause, which is asked at a boundary where
@@ -62,7 +62,7 @@ func (m *Machine) Queue(cpu int) []*Task { return m.cpus[cpu].runq }
 
 // RegsOf returns the registers of a CPU: those of guest text, or as a kernel
 // routine found them. kernel: it isn't at guest text.
-func (m *Machine) RegsOf(cpu int) (regs isa.Regs, kernel bool) {
+func (m *Machine) RegsOf(cpu int) (regs arch.Regs, kernel bool) {
 	c := &m.cpus[cpu]
 	return c.regs, !c.guest
 }
@@ -75,10 +75,10 @@ func (m *Machine) Pending(cpu int) (ipi, open bool) {
 }
 
 // BytesAt copies what is in memory at a, and returns how many bytes are there.
-func (m *Machine) BytesAt(a isa.Addr, b []byte) int { return m.mem.peek(a, b, 0) }
+func (m *Machine) BytesAt(a arch.Addr, b []byte) int { return m.mem.peek(a, b, 0) }
 
 // OldestAt is BytesAt as a fetch of the CPU might see it at the oldest.
-func (m *Machine) OldestAt(cpu int, a isa.Addr, b []byte) int {
+func (m *Machine) OldestAt(cpu int, a arch.Addr, b []byte) int {
 	n := m.mem.peek(a, b, 0)
 	m.text.Oldest(cpu, uint64(a), b[:n])
 	return n
@@ -103,7 +103,7 @@ func (m *Machine) MoverNamed(name string) (sim.Mover, bool) {
 
 // FindSymbol returns where a name that AddSymbol was given begins, and how many
 // bytes it has.
-func (m *Machine) FindSymbol(name string) (at isa.Addr, size int, ok bool) {
+func (m *Machine) FindSymbol(name string) (at arch.Addr, size int, ok bool) {
 	for i := len(m.symbols) - 1; i >= 0; i-- {
 		if s := &m.symbols[i]; s.name == name {
 			return s.at, s.size, true

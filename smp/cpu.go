@@ -4,7 +4,8 @@ import (
 	"math/bits"
 
 	"kpsim/sim"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 // A CPU is one processor: its registers, what it runs, what is pending on it.
@@ -12,13 +13,13 @@ type CPU struct {
 	id    uint8
 	bit   uint64 // 1 << id
 	guest bool   // the top frame of the current task is guest text
-	regs  isa.Regs
-	sys   isa.System // what regs doesn't hold
+	regs  arch.Regs
+	sys   x86.System // what regs doesn't hold
 
-	codeAt isa.Addr     // the page of text that was executed last
+	codeAt arch.Addr    // the page of text that was executed last
 	page   *page        // nil: none yet
 	code   *decodedPage // its decoded instructions
-	next   *isa.Inst    // the one to be executed, if IP still stands at it: found while nobody waits for it
+	next   *x86.Inst    // the one to be executed, if IP still stands at it: found while nobody waits for it
 
 	task        *Task
 	idle        *Task
@@ -33,7 +34,7 @@ type CPU struct {
 }
 
 // known returns the instruction at IP, nil if it is to be fetched.
-func (c *CPU) known() *isa.Inst {
+func (c *CPU) known() *x86.Inst {
 	if at := c.regs.IP - c.codeAt; at < pageSize {
 		return c.code[at]
 	}
@@ -50,7 +51,7 @@ const (
 )
 
 // open reports whether the CPU takes a maskable interrupt now.
-func (c *CPU) open() bool { return c.regs.Flags&isa.IF != 0 && c.after&shadow == 0 }
+func (c *CPU) open() bool { return c.regs.Flags&x86.IF != 0 && c.after&shadow == 0 }
 
 // after is what the last instruction has to say about the next.
 type after uint8
@@ -64,7 +65,7 @@ const (
 // trace notes what the flags say, after they were loaded.
 func (c *CPU) trace() {
 	c.after &^= traced
-	if c.regs.Flags&isa.TF != 0 {
+	if c.regs.Flags&x86.TF != 0 {
 		c.after |= traced
 	}
 }

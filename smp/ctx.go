@@ -2,8 +2,9 @@ package smp
 
 import (
 	"kpsim/sim"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/cycles"
-	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -20,10 +21,10 @@ type Ctx struct {
 	host  *Ctx       // whose fibre it runs on
 
 	started bool
-	driving bool                         // it has given way, and makes the others' moves meanwhile
-	prompt  bool                         // an interrupt handler that runs in one step, without a fibre
-	trap    func(x *Ctx, regs *isa.Regs) // a trap's routine; regs is what it works on
-	regs    isa.Regs
+	driving bool                          // it has given way, and makes the others' moves meanwhile
+	prompt  bool                          // an interrupt handler that runs in one step, without a fibre
+	trap    func(x *Ctx, regs *arch.Regs) // a trap's routine; regs is what it works on
+	regs    arch.Regs
 	vector  uint8
 	source  *Source      // a trap's: what fired, nil for an exception or IPI
 	gate    kapi.Routine // or what text called
@@ -58,10 +59,10 @@ func (x *Ctx) Task() kapi.TaskID { return x.task.ID }
 func (x *Ctx) Thread() *Task { return x.task }
 
 // Regs implements kapi.Context.
-func (x *Ctx) Regs() *isa.Regs { return &x.cpu.regs }
+func (x *Ctx) Regs() *arch.Regs { return &x.cpu.regs }
 
 // Memory implements kapi.Context.
-func (x *Ctx) Memory() isa.Memory {
+func (x *Ctx) Memory() x86.Memory {
 	x.m.mem.cpu = x.cpu.id
 	return x.m.data
 }
@@ -69,7 +70,7 @@ func (x *Ctx) Memory() isa.Memory {
 // Atomic reports whether the context must not sleep: in a trap or interrupt,
 // with preemption or interrupts off.
 func (x *Ctx) Atomic() bool {
-	return x.task.preempt > 0 || x.cpu.regs.Flags&isa.IF == 0 || x.task.interrupted()
+	return x.task.preempt > 0 || x.cpu.regs.Flags&x86.IF == 0 || x.task.interrupted()
 }
 
 // PreemptDisable implements kapi.Context.
@@ -93,11 +94,11 @@ func (x *Ctx) PreemptEnable() {
 
 // IRQ implements kapi.Context.
 func (x *Ctx) IRQ(on bool) (was bool) {
-	was = x.cpu.regs.Flags&isa.IF != 0
+	was = x.cpu.regs.Flags&x86.IF != 0
 	if on {
-		x.cpu.regs.Flags |= isa.IF
+		x.cpu.regs.Flags |= x86.IF
 	} else {
-		x.cpu.regs.Flags &^= isa.IF
+		x.cpu.regs.Flags &^= x86.IF
 	}
 	if on != was {
 		x.m.attend(x.cpu)
@@ -106,7 +107,7 @@ func (x *Ctx) IRQ(on bool) (was bool) {
 }
 
 // Open reports whether interrupts are on.
-func (x *Ctx) Open() bool { return x.cpu.regs.Flags&isa.IF != 0 }
+func (x *Ctx) Open() bool { return x.cpu.regs.Flags&x86.IF != 0 }
 
 // Interrupts reports whether the routine runs on top of an interrupt, and of an NMI.
 func (x *Ctx) Interrupts() (irq, nmi bool) {

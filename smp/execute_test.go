@@ -8,8 +8,9 @@ import (
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/fetch"
-	"kpsim/smp/isa"
 	"kpsim/smp/smpev"
 )
 
@@ -62,11 +63,11 @@ func TestExecuteInOneGo(t *testing.T) {
 	const most = 120 // boundaries; the whole program has fewer
 	run := func(ch sim.Chooser, budget uint64, timers int) (res result) {
 		r := newRig(t, smp.Config{CPUs: 1, Budget: budget})
-		r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *isa.Regs) {}
+		r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *arch.Regs) {}
 		f := r.text("clockLoop", 0, clockLoop)
 		r.source(smp.TimerSource, 0, timers)
 		r.AddProgram("looper", 0, func(x *smp.Ctx) {
-			x.Regs().R[isa.RCX] = 9
+			x.Regs().R[x86.RCX] = 9
 			res.sum = x.Call(f)
 		})
 		res.outcome = r.run(ch)
@@ -99,12 +100,12 @@ func TestDecodedOnce(t *testing.T) {
 	const loop, site, pad = "ff c0 0f 1f 44 00 00 ff c9 75 f5 c3 90 90 90 90", 2, 12
 	versions := [][]byte{{0x0f, 0x1f, 0x44, 0, 0}, {0xcc, 0x1f, 0x44, 0, 0}, {0xe9, 0, 0, 0, 0}}
 	r := newRig(t, smp.Config{CPUs: 3, Fetch: fetch.Coherent})
-	r.Hooks().Trap[smpev.VecBP] = func(_ *smp.Ctx, regs *isa.Regs) { regs.IP += 4 }
+	r.Hooks().Trap[smpev.VecBP] = func(_ *smp.Ctx, regs *arch.Regs) { regs.IP += 4 }
 	f := r.text("loop", 0, loop)
 	r.Watch(f, 16) // so that each instruction that is executed is in the log
 	for c := range 2 {
 		r.AddProgram("looper", c, func(x *smp.Ctx) {
-			x.Regs().R[isa.RCX] = 60
+			x.Regs().R[x86.RCX] = 60
 			x.Call(f)
 		})
 	}

@@ -7,13 +7,14 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
 // stopAt finds fault with the execution of what is at an address.
-type stopAt isa.Addr
+type stopAt arch.Addr
 
 func (a stopAt) Event(e *traces.Event) *traces.Finding {
 	if e.A == uint64(a) {
@@ -32,7 +33,7 @@ func TestWatchedOnTheWay(t *testing.T) {
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
 		x.WriteText(smp.ExecBase, incs)
 		for range 2 {
-			x.Regs().R[isa.RAX] = 0
+			x.Regs().R[x86.RAX] = 0
 			got = append(got, x.Call(smp.ExecBase))
 			x.WriteText(smp.ExecBase+5, []byte{0xc8}) // the second is dec
 		}
@@ -41,7 +42,7 @@ func TestWatchedOnTheWay(t *testing.T) {
 	require.Equal(t, []uint64{3, 1}, got)
 	require.Len(t, r.events(smpev.Exec), 8)
 
-	counts := func(at isa.Addr) (smp.Counts, uint64) {
+	counts := func(at arch.Addr) (smp.Counts, uint64) {
 		s := stopAt(at)
 		r.log.Subscribe(s, smpev.Exec)
 		defer r.log.Unsubscribe(s)

@@ -2,7 +2,8 @@ package smp
 
 import (
 	"kpsim/sim"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -20,29 +21,29 @@ const (
 )
 
 // returnGate is where a call made by a routine returns to.
-func (m *Machine) returnGate() isa.Addr { return m.gateAt + maxGates*gateSize }
+func (m *Machine) returnGate() arch.Addr { return m.gateAt + maxGates*gateSize }
 
 // idleIP is where the instruction pointer stands while a kernel routine, which
 // has no address, is on the CPU.
-func (m *Machine) idleIP() isa.Addr { return m.gateAt + 0x100000 }
+func (m *Machine) idleIP() arch.Addr { return m.gateAt + 0x100000 }
 
 // Bind gives f the next address of the gate page.
-func (m *Machine) Bind(name string, f kapi.Routine) isa.Addr {
+func (m *Machine) Bind(name string, f kapi.Routine) arch.Addr {
 	if len(m.gates)+len(m.lates) >= maxGates {
 		sim.Bug("more than %d bound routines", maxGates)
 	}
 	m.gates = append(m.gates, gate{name, f})
-	return m.gateAt + isa.Addr(len(m.gates)-1)*gateSize
+	return m.gateAt + arch.Addr(len(m.gates)-1)*gateSize
 }
 
 // LateGate returns the i-th address from the end of the gate page down.
-func LateGate(i int) isa.Addr { return GateBase + isa.Addr(maxGates-1-i)*gateSize }
+func LateGate(i int) arch.Addr { return GateBase + arch.Addr(maxGates-1-i)*gateSize }
 
 // BindLate gives f the next address from the end of the gate page down.
 func (m *Machine) BindLate(name string, f kapi.Routine) { m.lates = append(m.lates, gate{name, f}) }
 
 // gate returns the routine at a, nil if none begins there.
-func (m *Machine) gate(a isa.Addr) *gate {
+func (m *Machine) gate(a arch.Addr) *gate {
 	i := int(a-m.gateAt) / gateSize
 	switch late := maxGates - 1 - i; {
 	case a%gateSize != 0:
@@ -55,12 +56,12 @@ func (m *Machine) gate(a isa.Addr) *gate {
 }
 
 // Rebind gives the address another routine: an engine is built anew each run.
-func (m *Machine) Rebind(at isa.Addr, f kapi.Routine) {
+func (m *Machine) Rebind(at arch.Addr, f kapi.Routine) {
 	m.gates[int(at-m.gateAt)/gateSize].f = f
 }
 
 // enter is called when guest text has come to the gate page.
-func (m *Machine) enter(c *CPU, ip isa.Addr) {
+func (m *Machine) enter(c *CPU, ip arch.Addr) {
 	t := c.task
 	if ip == m.returnGate() {
 		m.returned(c, t)
@@ -86,8 +87,8 @@ func (m *Machine) leaveGate(c *CPU) {
 		m.garbled(c, c.regs.SP(), nil, "no return address on the stack")
 		return
 	}
-	c.regs.R[isa.RSP] += uint64(m.word)
-	c.regs.IP = isa.Addr(ra)
+	c.regs.R[x86.RSP] += uint64(m.word)
+	c.regs.IP = arch.Addr(ra)
 	c.guest = true
 }
 

@@ -5,7 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/traces"
 )
@@ -17,24 +18,24 @@ func TestImageAtOnce(t *testing.T) {
 	defer m.Close()
 	m.Map(DataBase, make([]byte, 2*pageSize), PermRead|PermWrite)
 	m.Freeze()
-	r := isa.Regs{IP: 1, Flags: 2}
+	r := arch.Regs{IP: 1, Flags: 2}
 	for i := range r.R {
 		r.R[i] = uint64(100 + i)
 	}
-	byWord := struct{ isa.Memory }{&m.mem} // has no Image
-	read := func(a isa.Addr) []byte {
+	byWord := struct{ x86.Memory }{&m.mem} // has no Image
+	read := func(a arch.Addr) []byte {
 		b := make([]byte, kapi.PtRegsSize)
 		m.mem.peek(a, b, PermRead)
 		return b
 	}
-	for _, at := range []isa.Addr{DataBase + 0x40, DataBase + pageSize - 0x50} { // in a page, and across two
+	for _, at := range []arch.Addr{DataBase + 0x40, DataBase + pageSize - 0x50} { // in a page, and across two
 		m.Reset(nil)
 		require.True(t, kapi.StorePtGeneral(byWord, at, &r))
 		want := read(at)
 		m.Reset(nil)
 		require.True(t, kapi.StorePtGeneral(&m.mem, at, &r))
 		require.Equal(t, want, read(at))
-		var a, b isa.Regs
+		var a, b arch.Regs
 		require.True(t, kapi.LoadPtRegs(byWord, at, &a))
 		require.True(t, kapi.LoadPtRegs(&m.mem, at, &b))
 		require.Equal(t, a, b)

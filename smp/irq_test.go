@@ -5,7 +5,8 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -22,7 +23,7 @@ func TestHardInterrupts(t *testing.T) {
 			r.source(smp.TimerSource, 0, 3)
 		}
 		depth, deepest, fired := 0, 0, 0
-		r.Hooks().Trap[smpev.VecTimer] = func(x *smp.Ctx, regs *isa.Regs) {
+		r.Hooks().Trap[smpev.VecTimer] = func(x *smp.Ctx, regs *arch.Regs) {
 			depth++
 			fired++
 			deepest = max(deepest, depth)
@@ -34,7 +35,7 @@ func TestHardInterrupts(t *testing.T) {
 			x.Step("timer", 3)
 			x.IRQ(false)
 			depth--
-			if regs.Flags&isa.IF == 0 {
+			if regs.Flags&x86.IF == 0 {
 				t.Error("code with interrupts off was interrupted")
 			}
 		}
@@ -65,7 +66,7 @@ func TestPendingIPI(t *testing.T) {
 	f := r.text("f", 0, "fa 90 90 90 fb 90 90 90 90 c3") // cli; 3 nops; sti; 4 nops; ret
 	sent, answered := r.flag(), r.flag()
 	pending := false
-	handle := func(x *smp.Ctx, _ *isa.Regs) { answered.Store(x, 1) }
+	handle := func(x *smp.Ctx, _ *arch.Regs) { answered.Store(x, 1) }
 	r.Hooks().Trap[smpev.VecCall] = handle
 	r.AddProgram("sender", 0, func(x *smp.Ctx) {
 		x.Spin(&sent.up)
@@ -88,7 +89,7 @@ func TestPendingIPI(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		delay int // until cpu1 is at f+delay
-		at    isa.Addr
+		at    arch.Addr
 	}{
 		{"at once", 0, f + 6}, // sti holds interrupts off for one more instruction
 		{"delayed by one", 7, f + 7},
@@ -122,7 +123,7 @@ func TestIPIInCPUOrder(t *testing.T) {
 	done := r.flag()
 	all := kapi.Is[int]{Var: &done.Var, Want: cpus - 1}
 	var order []int
-	r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *isa.Regs) {
+	r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *arch.Regs) {
 		order = append(order, x.CPU())
 		x.Step("answer", 1)
 		kapi.Add(&done.Var, x, 1)
@@ -168,8 +169,8 @@ func TestSTIShadow(t *testing.T) {
 			r := newRig(t, smp.Config{CPUs: 1})
 			f := r.text("f", 0, c.code)
 			r.source(smp.TimerSource, 0, 1)
-			r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *isa.Regs) {}
-			r.Hooks().Trap[smpev.VecBP] = func(*smp.Ctx, *isa.Regs) {}
+			r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *arch.Regs) {}
+			r.Hooks().Trap[smpev.VecBP] = func(*smp.Ctx, *arch.Regs) {}
 			r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 			r.want(smp.Passed, director(func(p *sim.Point) sim.Mover {
 				if name, off, _ := r.Where(0); name == "f" && off > 0 && r.Counts().Instructions > 1 {
@@ -180,7 +181,7 @@ func TestSTIShadow(t *testing.T) {
 			at := -1
 			for _, e := range r.events(smpev.Trap) {
 				if e.A == smpev.VecTimer {
-					at = int(isa.Addr(e.B) - f)
+					at = int(arch.Addr(e.B) - f)
 				}
 			}
 			if at != c.at {
@@ -211,14 +212,14 @@ func TestNMIBlocked(t *testing.T) {
 			depth, deepest, closed := 0, 0, 0
 			early := false
 			unblocked := map[int]bool{} // by depth: the handler has been through an IRET
-			r.Hooks().Trap[smpev.VecNMI] = func(x *smp.Ctx, regs *isa.Regs) {
+			r.Hooks().Trap[smpev.VecNMI] = func(x *smp.Ctx, regs *arch.Regs) {
 				if depth > 0 && !unblocked[depth] {
 					early = true
 				}
 				depth++
 				unblocked[depth] = false
 				deepest = max(deepest, depth)
-				if regs.Flags&isa.IF == 0 && depth == 1 {
+				if regs.Flags&x86.IF == 0 && depth == 1 {
 					closed++
 				}
 				x.Step("nmi", 1)
@@ -227,8 +228,8 @@ func TestNMIBlocked(t *testing.T) {
 				depth--
 				unblocked[depth] = true // by its own IRET, which is next
 			}
-			r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, _ *isa.Regs) { unblocked[depth] = true }
-			r.Hooks().Trap[smpev.VecUD] = func(x *smp.Ctx, regs *isa.Regs) {
+			r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, _ *arch.Regs) { unblocked[depth] = true }
+			r.Hooks().Trap[smpev.VecUD] = func(x *smp.Ctx, regs *arch.Regs) {
 				regs.IP += 2
 				unblocked[depth] = true
 			}
@@ -263,20 +264,20 @@ func TestInterruptsAreTransparent(t *testing.T) {
 		r.source(smp.TimerSource, c, 5)
 		r.source(smp.NMISource, c, 5)
 	}
-	clobber := func(x *smp.Ctx, _ *isa.Regs) {
+	clobber := func(x *smp.Ctx, _ *arch.Regs) {
 		for i := range x.Regs().R {
-			if isa.Reg(i) != isa.RSP {
+			if x86.Reg(i) != x86.RSP {
 				x.Regs().R[i] = 0xdead
 			}
 		}
-		x.Regs().Flags ^= isa.CF | isa.ZF | isa.SF
+		x.Regs().Flags ^= x86.CF | x86.ZF | x86.SF
 		x.Step("clobber", 1)
 		x.Call(f + 0x10)
 	}
 	r.Hooks().Trap[smpev.VecTimer], r.Hooks().Trap[smpev.VecNMI] = clobber, clobber
 	for c := range 2 {
 		r.AddProgram("p", c, func(x *smp.Ctx) {
-			x.Regs().R[isa.RAX], x.Regs().R[isa.RCX] = 0, 20
+			x.Regs().R[x86.RAX], x.Regs().R[x86.RCX] = 0, 20
 			if got := x.Call(f); got != 210 {
 				t.Errorf("text computed %d, want 210", got)
 			}

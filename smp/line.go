@@ -2,8 +2,8 @@ package smp
 
 import (
 	"kpsim/sim"
+	"kpsim/smp/arch"
 	"kpsim/smp/cycles"
-	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 )
 
@@ -55,11 +55,11 @@ func (m *Machine) bringQueue(c *CPU, of *CPU) {
 }
 
 // bringText brings n bytes of watched text that are about to be fetched or stored to.
-func (m *Machine) bringText(c *CPU, a isa.Addr, n int, store bool) {
+func (m *Machine) bringText(c *CPU, a arch.Addr, n int, store bool) {
 	if m.lines == nil {
 		return
 	}
-	for at := a &^ (chunk - 1); at < a+isa.Addr(n); at += chunk {
+	for at := a &^ (chunk - 1); at < a+arch.Addr(n); at += chunk {
 		m.bring(c, &m.lines.text[bytesNumber(at)*0x9e3779b97f4a7c15>>(64-textLineBits)], store)
 	}
 }

@@ -4,9 +4,10 @@ import (
 	"fmt"
 
 	"kpsim/sim"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/cycles"
 	"kpsim/smp/fetch"
-	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/traces"
 )
@@ -17,7 +18,7 @@ type Config struct {
 	Fetch  fetch.Model // which bytes a fetch may see
 	Full   bool        // an interrupt's return may switch tasks (preemption model full)
 	Lazy   bool        // with Full: only where a tick has found that somebody waits, or a stopper does (model lazy)
-	Mode   isa.Mode    // of the text; see mode32.go
+	Mode   x86.Mode    // of the text; see mode32.go
 	Budget uint64      // boundaries of a run before it is Exhausted
 	_      struct{}
 }
@@ -27,7 +28,7 @@ type Config struct {
 type Hooks struct {
 	// Trap is the routine of each vector. regs are the saved registers: what it
 	// leaves in them the CPU resumes with.
-	Trap [256]func(x *Ctx, regs *isa.Regs)
+	Trap [256]func(x *Ctx, regs *arch.Regs)
 
 	// Prompt says of an interrupt's handler that it has no point and waits for
 	// nothing: it is run in one step. s is nil for an IPI.
@@ -47,7 +48,7 @@ type Hooks struct {
 	// Blames is asked about what the machine won't execute, at ip: whether the input has
 	// no part in it, so that the kernel dies of it and no run is refused. code are the
 	// bytes, nil if there are none. nil: the input is always to blame.
-	Blames func(ip isa.Addr, code []byte) bool
+	Blames func(ip arch.Addr, code []byte) bool
 
 	// Exiting is called by a program at its end, as a routine: it may wait.
 	Exiting func(x *Ctx)
@@ -79,7 +80,7 @@ type Machine struct {
 	cpus    []CPU
 	tasks   []*Task
 	mem     memory
-	data    isa.Memory // mem, converted once
+	data    x86.Memory // mem, converted once
 	text    *fetch.Text
 	fenv    fetchEnv
 	memo    *memo
@@ -133,12 +134,12 @@ type Machine struct {
 	free []*Ctx
 	live []*Ctx
 
-	watched     []isa.Addr
+	watched     []arch.Addr
 	bootWatched int
 	nStacks     int
 	frozen      bool
 
-	gsBases [sim.MaxCPUs]isa.Addr // that the CPUs have from boot
+	gsBases [sim.MaxCPUs]arch.Addr // that the CPUs have from boot
 
 	// Pause is for who steps the machine by hand; see byhand.go.
 	Pause func() (goOn bool)
@@ -157,8 +158,8 @@ type Machine struct {
 	scrubs     bool // the return from a trap leaves zeros
 	unwritten  bool // text has read its stack where it hadn't written
 
-	gateAt isa.Addr // where routines with an address live
-	word   int      // bytes of an address
+	gateAt arch.Addr // where routines with an address live
+	word   int       // bytes of an address
 }
 
 // DefaultBudget is the budget of a run whose Config says 0.
@@ -167,12 +168,12 @@ const DefaultBudget = 200_000
 // Where things lie. Text within ±2 GiB of the executable memory for slots, as
 // the kernel has it.
 const (
-	TextBase  isa.Addr = 0xffffffff81000000
-	GateBase  isa.Addr = 0xffffffff82000000
-	DataBase  isa.Addr = 0xffffffff83000000
-	ExecBase  isa.Addr = 0xffffffffa0000000
-	StackBase isa.Addr = 0xffffc90000000000
-	StackSize          = 2 * pageSize
+	TextBase  arch.Addr = 0xffffffff81000000
+	GateBase  arch.Addr = 0xffffffff82000000
+	DataBase  arch.Addr = 0xffffffff83000000
+	ExecBase  arch.Addr = 0xffffffffa0000000
+	StackBase arch.Addr = 0xffffc90000000000
+	StackSize           = 2 * pageSize
 )
 
 // New builds a machine. The caller maps memory, adds tasks and sources,
@@ -197,7 +198,7 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 	m.fenv.m = m
 	m.p.Clocks = &m.clocks
 	m.gateAt, m.word = GateBase, 8
-	if cfg.Mode == isa.Mode32 {
+	if cfg.Mode == x86.Mode32 {
 		m.gateAt, m.word = GateBase32, 4
 	}
 	m.mem.mapCode(m.gateAt, PermRead|PermExec).gate = true
@@ -220,10 +221,10 @@ func (m *Machine) newTask(name string, c *CPU, k class, body func(*Ctx)) *Task {
 	t := &Task{ID: kapi.TaskID(len(m.tasks)), Name: name, cpu: c, class: k, body: body}
 	t.frames = make([]frame, 0, 16)
 	base := StackBase
-	if m.cfg.Mode == isa.Mode32 {
+	if m.cfg.Mode == x86.Mode32 {
 		base = StackBase32
 	}
-	base += isa.Addr(m.nStacks) * (StackSize + pageSize) // an unmapped page between: overflow faults
+	base += arch.Addr(m.nStacks) * (StackSize + pageSize) // an unmapped page between: overflow faults
 	m.nStacks++
 	for a := base; a < base+StackSize; a += pageSize {
 		m.mem.mapPage(a, PermRead|PermWrite)
@@ -274,15 +275,15 @@ func (m *Machine) AddSource(s *Source, cpu int) error {
 func (m *Machine) Hooks() *Hooks { return &m.hooks }
 
 // Map puts b at a in pages of the permission, before Freeze.
-func (m *Machine) Map(a isa.Addr, b []byte, perm Perm) {
-	for at := a &^ (pageSize - 1); at < a+isa.Addr(len(b)); at += pageSize {
+func (m *Machine) Map(a arch.Addr, b []byte, perm Perm) {
+	for at := a &^ (pageSize - 1); at < a+arch.Addr(len(b)); at += pageSize {
 		m.mem.mapCode(at, perm)
 	}
 	m.mem.write(a, b)
 }
 
 // SetGSBase gives a CPU the base of gs with which it begins each run.
-func (m *Machine) SetGSBase(cpu int, base isa.Addr) { m.gsBases[cpu] = base }
+func (m *Machine) SetGSBase(cpu int, base arch.Addr) { m.gsBases[cpu] = base }
 
 // Freeze ends the boot: Reset goes back to this state.
 func (m *Machine) Freeze() {
@@ -399,7 +400,7 @@ func (m *Machine) SeenIdle(cpu int) bool {
 }
 
 // Mode returns the mode of the text.
-func (m *Machine) Mode() isa.Mode { return m.cfg.Mode }
+func (m *Machine) Mode() x86.Mode { return m.cfg.Mode }
 
 // CPUs returns the number of CPUs.
 func (m *Machine) CPUs() int { return len(m.cpus) }

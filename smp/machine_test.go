@@ -12,7 +12,8 @@ import (
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/traces"
 )
@@ -40,13 +41,13 @@ func newRig(t testing.TB, cfg smp.Config) *rig {
 }
 
 // text puts code, in hex, at TextBase+off.
-func (r *rig) text(name string, off int, code string) isa.Addr {
+func (r *rig) text(name string, off int, code string) arch.Addr {
 	r.t.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(code, " ", ""))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	at := smp.TextBase + isa.Addr(off)
+	at := smp.TextBase + arch.Addr(off)
 	r.Map(at, b, smp.PermRead|smp.PermExec)
 	r.AddSymbol(name, at, len(b))
 	return at
@@ -195,12 +196,12 @@ func countOnAll(t *testing.T, n int) {
 	f := r.text("f", 0, "f0 48 ff 07 f0 48 ff 07 c3") // lock incq (%rdi), twice; ret
 	count := r.flag()
 	timers, most := make([]int, n), uint64(0)
-	r.Hooks().Trap[0xec] = func(x *smp.Ctx, _ *isa.Regs) { timers[x.CPU()]++ }
+	r.Hooks().Trap[0xec] = func(x *smp.Ctx, _ *arch.Regs) { timers[x.CPU()]++ }
 	for c := range n {
 		r.source(smp.TimerSource, c, 1)
 		r.AddProgram(fmt.Sprint("count/", c), c, func(x *smp.Ctx) {
 			kapi.Add(&count.Var, x, 1)
-			x.Regs().R[isa.RDI] = uint64(smp.DataBase)
+			x.Regs().R[x86.RDI] = uint64(smp.DataBase)
 			x.Call(f)
 			v, _ := x.Memory().Load(smp.DataBase, 8)
 			most = max(most, v)

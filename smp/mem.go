@@ -5,8 +5,9 @@ import (
 	"math/bits"
 
 	"kpsim/sim"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/cycles"
-	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 )
 
@@ -36,7 +37,7 @@ type page struct {
 	boot  *[pageSize]byte // what reset goes back to; shared by pages that are alike, so never written
 	dirty uint64          // bit i: block i may differ from boot
 	perm  Perm
-	at    isa.Addr
+	at    arch.Addr
 	later bool // it comes and goes; see pages.go
 	away  bool // and is away when a run begins
 	moved bool // it is in memory.moved
@@ -54,12 +55,12 @@ var zeros, int3s [pageSize]byte
 
 func init() {
 	for i := range int3s {
-		int3s[i] = isa.Int3
+		int3s[i] = x86.Int3
 	}
 }
 
 // A decodedPage holds the instruction that begins at each offset of a page.
-type decodedPage [pageSize]*isa.Inst
+type decodedPage [pageSize]*x86.Inst
 
 // memory is the address space, shared by all CPUs.
 type memory struct {
@@ -71,7 +72,7 @@ type memory struct {
 	dirty []*page // pages with a block to copy back
 	moved []*page // pages that came or went in this run
 
-	fault isa.Addr // where the last access that failed did so
+	fault arch.Addr // where the last access that failed did so
 
 	m   *Machine
 	cpu uint8 // who executes: the number of the CPU
@@ -80,7 +81,7 @@ type memory struct {
 func (m *memory) init() { m.pages = make(map[uint64]*page) }
 
 // mapPage returns the page that a lies in, mapped with perm.
-func (m *memory) mapPage(a isa.Addr, perm Perm) *page {
+func (m *memory) mapPage(a arch.Addr, perm Perm) *page {
 	pn := uint64(a) >> pageShift
 	p := m.pages[pn]
 	if perm&(PermWrite|PermExec) == PermWrite|PermExec {
@@ -97,7 +98,7 @@ func (m *memory) mapPage(a isa.Addr, perm Perm) *page {
 }
 
 // mapCode is mapPage of one that has decoded instructions, if it is text.
-func (m *memory) mapCode(a isa.Addr, perm Perm) *page {
+func (m *memory) mapCode(a arch.Addr, perm Perm) *page {
 	p := m.mapPage(a, perm)
 	if perm&PermExec != 0 && p.code == nil {
 		p.code = new(decodedPage)
@@ -106,7 +107,7 @@ func (m *memory) mapCode(a isa.Addr, perm Perm) *page {
 }
 
 // page returns the page that a lies in, nil if none is mapped.
-func (m *memory) page(a isa.Addr) *page {
+func (m *memory) page(a arch.Addr) *page {
 	if p := m.near(a); p != nil {
 		return p
 	}
@@ -120,7 +121,7 @@ func (m *memory) page(a isa.Addr) *page {
 }
 
 // near is page of one that was asked for lately; of another it is nil.
-func (m *memory) near(a isa.Addr) *page {
+func (m *memory) near(a arch.Addr) *page {
 	pn := uint64(a) >> pageShift
 	if e := &m.tlb[slot(pn)]; e.pn == pn {
 		return e.p
@@ -131,8 +132,8 @@ func (m *memory) near(a isa.Addr) *page {
 // slot is the entry of the buffer for a page: Fibonacci hashing.
 func slot(pn uint64) uint64 { return pn * 0x9e3779b97f4a7c15 >> 58 }
 
-// Load implements isa.Memory.
-func (m *memory) Load(a isa.Addr, size int) (uint64, bool) {
+// Load implements x86.Memory.
+func (m *memory) Load(a arch.Addr, size int) (uint64, bool) {
 	off := uint64(a) % pageSize
 	if p := m.near(a); p != nil && p.perm&PermRead != 0 && off <= pageSize-8 {
 		v := binary.LittleEndian.Uint64(p.data[off : off+8])
@@ -141,15 +142,15 @@ func (m *memory) Load(a isa.Addr, size int) (uint64, bool) {
 	return m.loadBytes(a, size)
 }
 
-// System implements isa.Memory.
-func (m *memory) System() *isa.System {
+// System implements x86.Memory.
+func (m *memory) System() *x86.System {
 	y := &m.m.cpus[m.cpu].sys
 	y.Clock = uint64(m.m.clocks[m.cpu]) / cycles.Unit
 	return y
 }
 
 // loadBytes is Load of any page, or of two.
-func (m *memory) loadBytes(a isa.Addr, size int) (v uint64, ok bool) {
+func (m *memory) loadBytes(a arch.Addr, size int) (v uint64, ok bool) {
 	if fault, ok := m.permits(a, size, PermRead); !ok {
 		m.fault = fault
 		return 0, false
@@ -159,8 +160,8 @@ func (m *memory) loadBytes(a isa.Addr, size int) (v uint64, ok bool) {
 	return binary.LittleEndian.Uint64(b[:]), true
 }
 
-// Store implements isa.Memory.
-func (m *memory) Store(a isa.Addr, size int, v uint64) bool {
+// Store implements x86.Memory.
+func (m *memory) Store(a arch.Addr, size int, v uint64) bool {
 	p, off := m.near(a), uint64(a)%pageSize
 	if p == nil || p.perm&PermWrite == 0 || off > pageSize-8 || !p.touched(off, uint64(size)) {
 		return m.storeBytes(a, size, v)
@@ -179,7 +180,7 @@ func (m *memory) Store(a isa.Addr, size int, v uint64) bool {
 }
 
 // Image implements kapi.Imager.
-func (m *memory) Image(a isa.Addr, store bool) *[kapi.PtRegsSize]byte {
+func (m *memory) Image(a arch.Addr, store bool) *[kapi.PtRegsSize]byte {
 	p, off, perm := m.page(a), uint64(a)%pageSize, PermRead
 	if store {
 		perm = PermWrite
@@ -195,7 +196,7 @@ func (m *memory) Image(a isa.Addr, store bool) *[kapi.PtRegsSize]byte {
 
 // storeBytes is Store to any page, or to two, which are looked at first: a
 // fault leaves nothing half done.
-func (m *memory) storeBytes(a isa.Addr, size int, v uint64) bool {
+func (m *memory) storeBytes(a arch.Addr, size int, v uint64) bool {
 	if fault, ok := m.permits(a, size, PermWrite); !ok {
 		m.fault = fault
 		return false
@@ -208,11 +209,11 @@ func (m *memory) storeBytes(a isa.Addr, size int, v uint64) bool {
 
 // permits reports whether all of the size <= 8 bytes at a are mapped with perm,
 // and where an access to them faults if not.
-func (m *memory) permits(a isa.Addr, size int, perm Perm) (fault isa.Addr, ok bool) {
+func (m *memory) permits(a arch.Addr, size int, perm Perm) (fault arch.Addr, ok bool) {
 	if p := m.page(a); p == nil || p.perm&perm == 0 {
 		return a, false
 	}
-	last := a + isa.Addr(size-1)
+	last := a + arch.Addr(size-1)
 	if p := m.page(last); p == nil || p.perm&perm == 0 {
 		return last &^ (pageSize - 1), false
 	}
@@ -250,21 +251,21 @@ func (m *memory) touch(p *page, off uint64, n int) {
 }
 
 // write puts b at a whatever the permissions; the pages are mapped.
-func (m *memory) write(a isa.Addr, b []byte) {
+func (m *memory) write(a arch.Addr, b []byte) {
 	for len(b) > 0 {
 		p, off := m.page(a), uint64(a)%pageSize
 		n := min(len(b), int(blockSize-off%blockSize))
 		m.touch(p, off, n)
 		copy(p.data[off:], b[:n])
-		a, b = a+isa.Addr(n), b[n:]
+		a, b = a+arch.Addr(n), b[n:]
 	}
 }
 
 // peek copies what is at a into b and returns how many bytes are mapped with perm.
-func (m *memory) peek(a isa.Addr, b []byte, perm Perm) int {
+func (m *memory) peek(a arch.Addr, b []byte, perm Perm) int {
 	n := 0
 	for n < len(b) {
-		p, off := m.page(a+isa.Addr(n)), uint64(a+isa.Addr(n))%pageSize
+		p, off := m.page(a+arch.Addr(n)), uint64(a+arch.Addr(n))%pageSize
 		if p == nil || p.perm&perm != perm {
 			break
 		}

@@ -6,7 +6,8 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 )
 
@@ -16,8 +17,8 @@ func TestPermissions(t *testing.T) {
 	const unmapped = 0x1000
 	for _, c := range []struct {
 		name, code string
-		rdi        isa.Addr
-		ip, fault  isa.Addr // 0: at f, at rdi
+		rdi        arch.Addr
+		ip, fault  arch.Addr // 0: at f, at rdi
 	}{
 		{name: "store to text", code: "48 89 07", rdi: smp.TextBase},
 		{name: "store to the gate page", code: "48 89 07", rdi: smp.GateBase},
@@ -43,7 +44,7 @@ func TestPermissions(t *testing.T) {
 				fault = c.rdi
 			}
 			var before, after uint64
-			r.Hooks().Trap[smpev.VecPF] = func(x *smp.Ctx, regs *isa.Regs) {
+			r.Hooks().Trap[smpev.VecPF] = func(x *smp.Ctx, regs *arch.Regs) {
 				if regs.IP != ip {
 					t.Errorf("regs.IP is %#x, want %#x", regs.IP, ip)
 				}
@@ -52,7 +53,7 @@ func TestPermissions(t *testing.T) {
 			r.AddProgram("p", 0, func(x *smp.Ctx) {
 				at := c.rdi &^ 7
 				before, _ = x.Memory().Load(at, 8)
-				x.Regs().R[isa.RDI], x.Regs().R[isa.RAX] = uint64(c.rdi), ^uint64(0)
+				x.Regs().R[x86.RDI], x.Regs().R[x86.RAX] = uint64(c.rdi), ^uint64(0)
 				x.Call(f)
 				after, _ = x.Memory().Load(at, 8)
 			})

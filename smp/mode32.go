@@ -1,7 +1,8 @@
 package smp
 
 import (
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -11,10 +12,10 @@ import (
 
 // Where things lie in 32-bit mode: above 3 GiB, as the kernel has it.
 const (
-	TextBase32  isa.Addr = 0xc1000000
-	GateBase32  isa.Addr = 0xc2000000
-	DataBase32  isa.Addr = 0xc3000000
-	StackBase32 isa.Addr = 0xc9000000
+	TextBase32  arch.Addr = 0xc1000000
+	GateBase32  arch.Addr = 0xc2000000
+	DataBase32  arch.Addr = 0xc3000000
+	StackBase32 arch.Addr = 0xc9000000
 )
 
 // Selectors of the 32-bit kernel (arch/x86/include/asm/segment.h).
@@ -37,10 +38,10 @@ const (
 const ptRegs32Size = 15 * 4
 
 // ptRegs32Order are the general registers of a frame, from low to high addresses.
-var ptRegs32Order = [7]isa.Reg{isa.RBX, isa.RCX, isa.RDX, isa.RSI, isa.RDI, isa.RBP, isa.RAX}
+var ptRegs32Order = [7]x86.Reg{x86.RBX, x86.RCX, x86.RDX, x86.RSI, x86.RDI, x86.RBP, x86.RAX}
 
 // storeFrame32 writes a register image of 32 bits.
-func (m *Machine) storeFrame32(base isa.Addr, r *isa.Regs) bool {
+func (m *Machine) storeFrame32(base arch.Addr, r *arch.Regs) bool {
 	frame := [15]uint64{
 		7: userDS32, 8: userDS32, 11: 0xffff_ffff,
 		12: uint64(r.IP), 13: kernelCS32, 14: r.Flags,
@@ -49,7 +50,7 @@ func (m *Machine) storeFrame32(base isa.Addr, r *isa.Regs) bool {
 		frame[i] = r.R[reg]
 	}
 	for i, v := range frame {
-		if !m.data.Store(base+isa.Addr(4*i), 4, v) {
+		if !m.data.Store(base+arch.Addr(4*i), 4, v) {
 			return false
 		}
 	}
@@ -57,10 +58,10 @@ func (m *Machine) storeFrame32(base isa.Addr, r *isa.Regs) bool {
 }
 
 // loadFrame32 reads a register image of 32 bits.
-func (m *Machine) loadFrame32(base isa.Addr, r *isa.Regs) bool {
+func (m *Machine) loadFrame32(base arch.Addr, r *arch.Regs) bool {
 	var frame [15]uint64
 	for i := range frame {
-		v, ok := m.data.Load(base+isa.Addr(4*i), 4)
+		v, ok := m.data.Load(base+arch.Addr(4*i), 4)
 		if !ok {
 			return false
 		}
@@ -69,17 +70,17 @@ func (m *Machine) loadFrame32(base isa.Addr, r *isa.Regs) bool {
 	for i, reg := range ptRegs32Order {
 		r.R[reg] = frame[i]
 	}
-	r.IP, r.Flags = isa.Addr(frame[12]), frame[14]
-	r.R[isa.RSP] = uint64(base) + ptRegs32Size
+	r.IP, r.Flags = arch.Addr(frame[12]), frame[14]
+	r.R[x86.RSP] = uint64(base) + ptRegs32Size
 	return true
 }
 
 // bootSystem is the state that the kernel has given a CPU at boot.
-func (m *Machine) bootSystem(cpu uint32) isa.System {
-	if m.cfg.Mode != isa.Mode32 {
-		return isa.NewSystem(cpu, kapi.KernelCS, kapi.KernelDS)
+func (m *Machine) bootSystem(cpu uint32) x86.System {
+	if m.cfg.Mode != x86.Mode32 {
+		return x86.NewSystem(cpu, kapi.KernelCS, kapi.KernelDS)
 	}
-	y := isa.NewSystem(cpu, kernelCS32, kernelDS32)
-	y.Seg[isa.DS], y.Seg[isa.ES] = userDS32, userDS32
+	y := x86.NewSystem(cpu, kernelCS32, kernelDS32)
+	y.Seg[x86.DS], y.Seg[x86.ES] = userDS32, userDS32
 	return y
 }

@@ -9,16 +9,17 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
 
 // newRig32 is a rig in 32-bit mode, with one text.
-func newRig32(t *testing.T, cpus int, code string) (*rig, isa.Addr) {
+func newRig32(t *testing.T, cpus int, code string) (*rig, arch.Addr) {
 	r := &rig{t: t}
 	r.log.Store = true
-	m, err := smp.New(smp.Config{CPUs: cpus, Mode: isa.Mode32}, &r.log)
+	m, err := smp.New(smp.Config{CPUs: cpus, Mode: x86.Mode32}, &r.log)
 	require.NoError(t, err)
 	r.Machine = m
 	t.Cleanup(m.Close)
@@ -31,13 +32,13 @@ func newRig32(t *testing.T, cpus int, code string) (*rig, isa.Addr) {
 }
 
 // fill32 gives each register a value of its own.
-func fill32(regs *isa.Regs) {
+func fill32(regs *arch.Regs) {
 	for i := range regs.R[:8] {
-		if isa.Reg(i) != isa.RSP {
+		if x86.Reg(i) != x86.RSP {
 			regs.R[i] = 0x1111_1111 * uint64(i)
 		}
 	}
-	regs.Flags |= isa.CF | isa.ZF
+	regs.Flags |= x86.CF | x86.ZF
 }
 
 // A trap frame of 32 bits ends where the stack pointer was, wherever that is:
@@ -47,33 +48,33 @@ func TestFrame32(t *testing.T) {
 	for below := range uint64(0x20) {
 		r, f := newRig32(t, 1, "8d a4 24 00 00 00 00 cc 8d a4 24 00 00 00 00 c3") // lea N(%esp),%esp; int3; lea -N
 		lea := func(at int, n uint32) {
-			r.Map(f+isa.Addr(at+3), []byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}, smp.PermRead|smp.PermExec)
+			r.Map(f+arch.Addr(at+3), []byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}, smp.PermRead|smp.PermExec)
 		}
 		lea(0, -uint32(below))
 		lea(8, uint32(below))
 		var sp uint64
-		var before, after isa.Regs
+		var before, after arch.Regs
 		hits := 0
-		r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *isa.Regs) {
+		r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *arch.Regs) {
 			hits++
-			end := isa.Addr(sp - below)
-			for off, want := range map[isa.Addr]uint64{4: regs.Flags, 8: 0x60, 12: uint64(f) + 8, 36: 0, 60: 0x3333_3333} {
+			end := arch.Addr(sp - below)
+			for off, want := range map[arch.Addr]uint64{4: regs.Flags, 8: 0x60, 12: uint64(f) + 8, 36: 0, 60: 0x3333_3333} {
 				v, ok := x.Memory().Load(end-off, 4)
 				require.True(t, ok)
 				require.Equal(t, want, v, "%d below the end", off)
 			}
 			require.Equal(t, end-60, x.Regs().SP())
-			require.Equal(t, sp-below, regs.R[isa.RSP])
+			require.Equal(t, sp-below, regs.R[x86.RSP])
 		}
 		r.AddProgram("p", 0, func(x *smp.Ctx) {
 			fill32(x.Regs())
 			before = *x.Regs()
-			sp = before.R[isa.RSP]&^15 - 4
+			sp = before.R[x86.RSP]&^15 - 4
 			x.Call(f)
 			after = *x.Thread().Left()
 		})
 		r.want(smp.Passed, sim.Always0{})
-		before.IP, before.R[isa.RSP], after.IP = 0, 0, 0
+		before.IP, before.R[x86.RSP], after.IP = 0, 0, 0
 		require.Equal(t, 1, hits)
 		require.Equal(t, before, after)
 	}
@@ -85,19 +86,19 @@ func TestMode32(t *testing.T) {
 	// push %ebx; 40 inc %eax; call *%edx; pushf; push %cs; push $after; iret; 0f 0b; after: pop %ebx; lock incl (%edi); ret
 	r, f := newRig32(t, 2, "53 40 ff d2 9c 0e 68 0d 00 00 c1 cf 0b 5b f0 ff 07 c3")
 	entered := 0
-	gate := r.Bind("routine", func(x kapi.Context, regs *isa.Regs) {
+	gate := r.Bind("routine", func(x kapi.Context, regs *arch.Regs) {
 		entered++
-		regs.R[isa.RAX] += 5
+		regs.R[x86.RAX] += 5
 	})
-	r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *isa.Regs) {}
+	r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *arch.Regs) {}
 	for c := range 2 {
 		r.source(smp.TimerSource, c, 1)
 		r.AddProgram("p", c, func(x *smp.Ctx) {
 			fill32(x.Regs())
-			x.Regs().R[isa.RAX], x.Regs().R[isa.RDX], x.Regs().R[isa.RDI] = 0xffff_ffff, uint64(gate), uint64(smp.DataBase32)
+			x.Regs().R[x86.RAX], x.Regs().R[x86.RDX], x.Regs().R[x86.RDI] = 0xffff_ffff, uint64(gate), uint64(smp.DataBase32)
 			require.EqualValues(t, 5, x.Call(f))
-			require.EqualValues(t, 0x3333_3333, x.Thread().Left().R[isa.RBX])
-			require.Zero(t, x.Thread().Left().R[isa.RSP])
+			require.EqualValues(t, 0x3333_3333, x.Thread().Left().R[x86.RBX])
+			require.Zero(t, x.Thread().Left().R[x86.RSP])
 		})
 	}
 	for _, ch := range schedules(10) {
@@ -113,8 +114,8 @@ func TestFaults32(t *testing.T) {
 	for _, c := range []struct {
 		code   string
 		vector uint8
-		saved  isa.Addr // from f
-		skip   isa.Addr
+		saved  arch.Addr // from f
+		skip   arch.Addr
 	}{
 		{"62 07", smpev.VecBR, 6, 2},                      // bound %eax,(%edi): 5 isn't 0 to 0
 		{"04 7b ce", smpev.VecOF, 9, 0},                   // add $0x7b,%al; into
@@ -125,13 +126,13 @@ func TestFaults32(t *testing.T) {
 	} {
 		r, f := newRig32(t, 1, "b8 05 00 00 00 90 "+c.code+" c3")
 		hits := 0
-		r.Hooks().Trap[c.vector] = func(_ *smp.Ctx, regs *isa.Regs) {
+		r.Hooks().Trap[c.vector] = func(_ *smp.Ctx, regs *arch.Regs) {
 			hits++
 			require.Equal(t, f+c.saved, regs.IP, c.code)
 			regs.IP += c.skip
 		}
 		r.AddProgram("p", 0, func(x *smp.Ctx) {
-			x.Regs().R[isa.RDI] = uint64(smp.DataBase32)
+			x.Regs().R[x86.RDI] = uint64(smp.DataBase32)
 			x.Call(f)
 		})
 		r.want(smp.Passed, sim.Always0{})

@@ -2,7 +2,7 @@ package smp
 
 import (
 	"kpsim/sim"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/smpev"
 )
 
@@ -13,10 +13,10 @@ import (
 
 // MapLater sets pages of text aside that are away when a run begins, or there
 // with here, before Freeze. All of them is watched.
-func (m *Machine) MapLater(a isa.Addr, pages int, here bool) {
+func (m *Machine) MapLater(a arch.Addr, pages int, here bool) {
 	m.MapExec(a, pages)
 	for i := range pages {
-		p := m.mem.page(a + isa.Addr(i*pageSize))
+		p := m.mem.page(a + arch.Addr(i*pageSize))
 		p.later, p.away = true, !here
 		if p.away {
 			p.perm = 0
@@ -27,8 +27,8 @@ func (m *Machine) MapLater(a isa.Addr, pages int, here bool) {
 // ComeAndGo makes pages of data that are mapped, from that of a on to that of the
 // last of n bytes, ones that are away when a run begins, or there with here, before
 // Freeze.
-func (m *Machine) ComeAndGo(a isa.Addr, n int, here bool) {
-	for at := a &^ (pageSize - 1); at < a+isa.Addr(n); at += pageSize {
+func (m *Machine) ComeAndGo(a arch.Addr, n int, here bool) {
+	for at := a &^ (pageSize - 1); at < a+arch.Addr(n); at += pageSize {
 		p := m.mem.page(at)
 		p.later, p.away = true, !here
 		if p.away {
@@ -38,7 +38,7 @@ func (m *Machine) ComeAndGo(a isa.Addr, n int, here bool) {
 }
 
 // Present reports whether a page of text is mapped at a.
-func (m *Machine) Present(a isa.Addr) bool {
+func (m *Machine) Present(a arch.Addr) bool {
 	p := m.mem.page(a)
 	return p != nil && p.perm&PermExec != 0
 }
@@ -46,11 +46,11 @@ func (m *Machine) Present(a isa.Addr) bool {
 // MapPages puts pages of MapLater, or of ComeAndGo, where they belong. Data are what
 // they are at boot. Text is what it was: the caller fills it, before anybody can
 // know of it.
-func (x *Ctx) MapPages(a isa.Addr, pages int) { x.m.setPages(a, pages, true) }
+func (x *Ctx) MapPages(a arch.Addr, pages int) { x.m.setPages(a, pages, true) }
 
 // MapExec maps a page for code that is written at run time, for the rest of the
 // run: as Machine.MapExec does at boot. false: something else is there.
-func (x *Ctx) MapExec(a isa.Addr) bool {
+func (x *Ctx) MapExec(a arch.Addr) bool {
 	p := x.m.mem.page(a)
 	if p == nil {
 		x.m.MapLater(a, 1, false)
@@ -65,11 +65,11 @@ func (x *Ctx) MapExec(a isa.Addr) bool {
 }
 
 // UnmapPages takes pages of MapLater or ComeAndGo away.
-func (x *Ctx) UnmapPages(a isa.Addr, pages int) { x.m.setPages(a, pages, false) }
+func (x *Ctx) UnmapPages(a arch.Addr, pages int) { x.m.setPages(a, pages, false) }
 
-func (m *Machine) setPages(a isa.Addr, pages int, there bool) {
+func (m *Machine) setPages(a arch.Addr, pages int, there bool) {
 	for i := range pages {
-		p := m.mem.page(a + isa.Addr(i*pageSize))
+		p := m.mem.page(a + arch.Addr(i*pageSize))
 		if p == nil || !p.later {
 			sim.Bug("the page of %#x isn't one that comes and goes", uint64(a))
 		}
@@ -142,7 +142,7 @@ func (m *Machine) addPages(h *sim.Hash) {
 }
 
 // storeAway is a store to text that was taken away: the kernel dies of it.
-func (m *Machine) storeAway(c *CPU, a isa.Addr) {
+func (m *Machine) storeAway(c *CPU, a arch.Addr) {
 	m.touchFetch(a, 1)
 	m.emit(c, smpev.Oops, smpev.VecPF, uint64(c.regs.IP), uint64(a))
 	m.refuseAt(c, a, "a store to text that was unmapped")

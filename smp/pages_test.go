@@ -5,7 +5,8 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -23,7 +24,7 @@ func TestPagesComeAndGo(t *testing.T) {
 		}
 		ret := r.text("ret", 0x100, "31 c0 c3")
 		faults := 0
-		r.Hooks().Trap[smpev.VecPF] = func(x *smp.Ctx, regs *isa.Regs) {
+		r.Hooks().Trap[smpev.VecPF] = func(x *smp.Ctx, regs *arch.Regs) {
 			faults++
 			if regs.IP != at || x.Fault() != at {
 				t.Errorf("a fault at %#x, about %#x", regs.IP, x.Fault())
@@ -81,7 +82,7 @@ func TestStoreToAway(t *testing.T) {
 			t.Errorf("about %#x", e.C)
 		}
 	}), smpev.Oops)
-	r.AddProgram("p", 0, func(x *smp.Ctx) { x.WriteText(at, []byte{isa.Int3}) })
+	r.AddProgram("p", 0, func(x *smp.Ctx) { x.WriteText(at, []byte{x86.Int3}) })
 	if r.want(smp.Refused, sim.Always0{}); oops != 1 {
 		t.Errorf("%d oopses", oops)
 	}

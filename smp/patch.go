@@ -5,12 +5,13 @@ import (
 	"kpsim/smp/cycles"
 	"math/bits"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
 // ReadText copies the newest bytes at a into b, as data.
-func (x *Ctx) ReadText(a isa.Addr, b []byte) int {
+func (x *Ctx) ReadText(a arch.Addr, b []byte) int {
 	x.textPoint(a, false)
 	x.m.touchFetch(a, len(b))
 	return x.m.mem.peek(a, b, PermRead)
@@ -19,38 +20,38 @@ func (x *Ctx) ReadText(a isa.Addr, b []byte) int {
 // WriteText stores b to text as memcpy does: by the largest power of two of
 // bytes that is left, none across an aligned 8-byte chunk, a point before each.
 // Five bytes are two stores. No CPU is serialised.
-func (x *Ctx) WriteText(a isa.Addr, b []byte) {
+func (x *Ctx) WriteText(a arch.Addr, b []byte) {
 	for len(b) > 0 {
 		n := 1 << (bits.Len(uint(min(len(b), int(chunk-a%chunk)))) - 1)
 		x.textPoint(a, true)
 		x.m.storeText(x.cpu, a, little(b[:n]), n)
-		a, b = a+isa.Addr(n), b[n:]
+		a, b = a+arch.Addr(n), b[n:]
 	}
 }
 
 // FillText stores b to text that no CPU can be in, in one step.
-func (x *Ctx) FillText(a isa.Addr, b []byte) {
+func (x *Ctx) FillText(a arch.Addr, b []byte) {
 	x.textPoint(a, true)
 	for len(b) > 0 {
 		n := min(len(b), int(chunk-a%chunk))
 		x.m.storeText(x.cpu, a, little(b[:n]), n)
-		a, b = a+isa.Addr(n), b[n:]
+		a, b = a+arch.Addr(n), b[n:]
 	}
 }
 
 // PoisonText stores an int3 to each of n bytes, in one step. The event is the
 // caller's: a Free says all of it.
-func (x *Ctx) PoisonText(a isa.Addr, n int) {
+func (x *Ctx) PoisonText(a arch.Addr, n int) {
 	x.textPoint(a, true)
-	for end := a + isa.Addr(n); a < end; {
+	for end := a + arch.Addr(n); a < end; {
 		k := min(int(end-a), int(chunk-a%chunk))
 		x.m.bringText(x.cpu, a, k, true)
 		x.m.putText(a, poison>>(64-8*k), k)
-		a += isa.Addr(k)
+		a += arch.Addr(k)
 	}
 }
 
-const poison = isa.Int3 * 0x0101010101010101
+const poison = x86.Int3 * 0x0101010101010101
 
 // little returns up to eight bytes as a number.
 func little(b []byte) (v uint64) {
@@ -77,13 +78,13 @@ func (x *Ctx) StandsIn(t *Task, spans []kapi.Span) bool {
 	in := within(t.regs.IP, spans)
 	for a := t.regs.SP() &^ 7; a < t.stack && a >= t.stack-StackSize && !in; a += 8 {
 		v, _ := x.m.mem.Load(a, 8)
-		in = within(isa.Addr(v), spans)
+		in = within(arch.Addr(v), spans)
 	}
 	x.knows(4 + b2u(in)) // 2 and 3 are NeedResched's
 	return in
 }
 
-func within(a isa.Addr, spans []kapi.Span) bool {
+func within(a arch.Addr, spans []kapi.Span) bool {
 	for _, s := range spans {
 		if a >= s.From && a < s.To {
 			return true

@@ -8,7 +8,8 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -55,7 +56,7 @@ func newEndings(t testing.TB) *endings {
 	e.source(smp.TimerSource, 0, 2)
 	never, lock := e.flag(), e.flag()
 	free := kapi.Is[int]{Var: &lock.Var, Want: 0}
-	gate := e.Bind("gate", func(x kapi.Context, _ *isa.Regs) {
+	gate := e.Bind("gate", func(x kapi.Context, _ *arch.Regs) {
 		x.Step("gate", 1)
 		switch e.how {
 		case "panic in a gate":
@@ -65,16 +66,16 @@ func newEndings(t testing.TB) *endings {
 		}
 	})
 	// 1: int3; call gate; dec %ecx; jnz 1b; ret
-	call, _ := isa.CallRel32(smp.TextBase+1, gate)
+	call, _ := x86.CallRel32(smp.TextBase+1, gate)
 	e.Map(smp.TextBase, append(append([]byte{0xcc}, call[:]...), 0xff, 0xc9, 0x75, 0xf6, 0xc3), smp.PermRead|smp.PermExec)
 	e.text("refused", 0x40, "f4 c3")
-	e.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, _ *isa.Regs) {
+	e.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, _ *arch.Regs) {
 		x.Step("int3", 1)
 		if e.how == "panic in a trap" {
 			panic(errBoom)
 		}
 	}
-	e.Hooks().Trap[smpev.VecTimer] = func(x *smp.Ctx, _ *isa.Regs) {
+	e.Hooks().Trap[smpev.VecTimer] = func(x *smp.Ctx, _ *arch.Regs) {
 		e.timers++
 		x.Step("timer", 1)
 	}
@@ -83,9 +84,9 @@ func newEndings(t testing.TB) *endings {
 			x.Sleep(&free)
 		}
 		defer lock.Store(x, 0) // reaches a point even if it is unwound
-		x.Regs().R[isa.RCX] = 3
+		x.Regs().R[x86.RCX] = 3
 		if e.how == "exhausted" {
-			x.Regs().R[isa.RCX] = 1 << 30
+			x.Regs().R[x86.RCX] = 1 << 30
 		}
 		x.Call(smp.TextBase)
 		switch e.how {
@@ -228,7 +229,7 @@ func TestThreadAddedInRun(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 1})
 	r.source(smp.TimerSource, 0, 1)
 	fired := 0
-	r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *isa.Regs) { fired++ }
+	r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *arch.Regs) { fired++ }
 	f := r.text("f", 0, loop8)
 	r.Reset(greedy)
 	thread := r.AddThread("late", 0, func(x *smp.Ctx) {

@@ -2,7 +2,8 @@ package smp
 
 import (
 	"kpsim/sim"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 )
 
@@ -182,30 +183,30 @@ func (m *Machine) finish(x *Ctx) {
 }
 
 // Call implements kapi.Context.
-func (x *Ctx) Call(f isa.Addr) uint64 {
+func (x *Ctx) Call(f arch.Addr) uint64 {
 	m, c, t := x.m, x.cpu, x.task
 	was := c.regs
 	word := uint64(m.word)
-	sp := was.R[isa.RSP]&^15 - word
-	if !x.m.data.Store(isa.Addr(sp), m.word, uint64(m.returnGate())) {
+	sp := was.R[x86.RSP]&^15 - word
+	if !x.m.data.Store(arch.Addr(sp), m.word, uint64(m.returnGate())) {
 		x.m.garbled(c, f, nil, "no stack to call it on")
 		x.giveWay(sim.NoMover)
 	}
-	c.regs.R[isa.RSP], c.regs.IP = sp, f
+	c.regs.R[x86.RSP], c.regs.IP = sp, f
 	c.guest = true
 	t.frames = append(t.frames, frame{kind: guest, sp: sp})
 	x.giveWay(m.turn()) // the CPU can move as before
 	left := c.regs
 	if t.exiting && x.body != nil { // not an interrupt's handler that comes before the body is gone on with
-		c.regs.R[isa.RSP], c.regs.IP = was.R[isa.RSP], was.IP
+		c.regs.R[x86.RSP], c.regs.IP = was.R[x86.RSP], was.IP
 		panic(exited{})
 	}
-	c.regs.R[isa.RSP], c.regs.IP = was.R[isa.RSP], was.IP
+	c.regs.R[x86.RSP], c.regs.IP = was.R[x86.RSP], was.IP
 	t.left = left
-	t.left.R[isa.RSP] -= sp + word // what the call left the stack pointer off by
-	return left.R[isa.RAX]
+	t.left.R[x86.RSP] -= sp + word // what the call left the stack pointer off by
+	return left.R[x86.RAX]
 }
 
 // Left returns the registers as the task's last call left them; RSP is how far
 // off its proper value.
-func (t *Task) Left() *isa.Regs { return &t.left }
+func (t *Task) Left() *arch.Regs { return &t.left }

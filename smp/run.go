@@ -4,8 +4,8 @@ import (
 	"math/bits"
 
 	"kpsim/sim"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/cycles"
-	"kpsim/smp/isa"
 	"kpsim/smp/smpev"
 )
 
@@ -388,19 +388,19 @@ func (m *Machine) execute(c *CPU) {
 	left := held
 	id := uint64(c.id)
 	instruction := sim.Time(m.costs[cycles.Instruction])
-	var out isa.Outcome
+	var out x86.Outcome
 	for {
 		m.log.Mix(uint64(in.Addr)<<6 | id)
 		m.clocks[id%sim.MaxCPUs] += instruction
 		out = in.Exec(&c.regs, m.data)
 		next := c.known()
-		if next == nil && out == isa.Next && left > 0 {
+		if next == nil && out == x86.Next && left > 0 {
 			if next = m.fetchOn(c); m.log.Found != nil { // a boundary, but it is not executed
 				next = nil
 				m.steps++
 			}
 		}
-		if out != isa.Next || left == 0 || next == nil {
+		if out != x86.Next || left == 0 || next == nil {
 			c.next = next
 			break
 		}
@@ -415,7 +415,7 @@ func (m *Machine) execute(c *CPU) {
 		m.instr += held - left
 		m.steps += held - left
 	}
-	if out != isa.Next || c.after != 0 {
+	if out != x86.Next || c.after != 0 {
 		m.react(c, in, out)
 	}
 }
@@ -429,26 +429,26 @@ func (m *Machine) held(c *CPU) uint64 {
 }
 
 // react does what an instruction asks of the machine.
-func (m *Machine) react(c *CPU, in *isa.Inst, out isa.Outcome) {
+func (m *Machine) react(c *CPU, in *x86.Inst, out x86.Outcome) {
 	was := c.after
 	c.after &^= shadow | deaf
 	if was&shadow != 0 {
 		m.attend(c)
 	}
 	switch out {
-	case isa.Next:
-	case isa.Serialized:
+	case x86.Next:
+	case x86.Serialized:
 		m.serialise(c, 0)
-	case isa.Masked:
+	case x86.Masked:
 		c.after |= shadow | deaf
 		m.attend(c)
-	case isa.Interrupts:
+	case x86.Interrupts:
 		c.trace()
 		m.attend(c)
-	case isa.Shadowed:
+	case x86.Shadowed:
 		c.after |= shadow
 		m.attend(c)
-	case isa.Iret: // text that returns from a frame it made itself
+	case x86.Iret: // text that returns from a frame it made itself
 		c.nmiBlocked = false
 		c.trace()
 		m.serialise(c, 0)
@@ -457,8 +457,8 @@ func (m *Machine) react(c *CPU, in *isa.Inst, out isa.Outcome) {
 		m.raise(c, in, out)
 	}
 	if was&traced != 0 {
-		switch out { // not isa.Masked, nor what has raised something of its own
-		case isa.Next, isa.Serialized, isa.Interrupts, isa.Shadowed, isa.Iret:
+		switch out { // not x86.Masked, nor what has raised something of its own
+		case x86.Next, x86.Serialized, x86.Interrupts, x86.Shadowed, x86.Iret:
 			m.deliver(c, smpev.VecDB, c.regs.IP, 0)
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"math/bits"
 
 	"kpsim/sim"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 // For whoever tells the states of a machine apart: what a state is made of, but
@@ -52,13 +53,13 @@ func (m *Machine) addCPU(h *sim.Hash, c *CPU) {
 }
 
 // bootOf returns what a CPU's system registers are at boot, but for the clock.
-func (m *Machine) bootOf(c *CPU) isa.System {
+func (m *Machine) bootOf(c *CPU) x86.System {
 	y := m.bootSystem(uint32(c.id))
 	y.GSBase, y.Clock, y.Asked = uint64(m.gsBases[c.id]), c.sys.Clock, c.sys.Asked
 	return y
 }
 
-func addSystem(h *sim.Hash, y *isa.System) {
+func addSystem(h *sim.Hash, y *x86.System) {
 	for _, v := range [...]uint64{
 		y.FSBase, y.GSBase, y.KernelGSBase, y.CR0, y.CR2, y.CR3, y.CR8, y.CR4, y.XCR0, y.GDT.Base, y.IDT.Base, y.TSCOffset,
 		uint64(y.GDT.Limit) | uint64(y.IDT.Limit)<<16 | uint64(y.LDT)<<32 | uint64(y.TR)<<48, uint64(y.CPU),
@@ -73,7 +74,7 @@ func addSystem(h *sim.Hash, y *isa.System) {
 	}
 }
 
-func addRegs(h *sim.Hash, r *isa.Regs) {
+func addRegs(h *sim.Hash, r *arch.Regs) {
 	for _, v := range r.R {
 		h.Add(v)
 	}
@@ -121,7 +122,7 @@ func (m *Machine) MemoryState() (sum sim.Hash) {
 		for set := p.dirty; set != 0; set &= set - 1 {
 			off := bits.TrailingZeros64(set) * blockSize
 			from := off
-			if at := p.at + isa.Addr(off); at < low {
+			if at := p.at + arch.Addr(off); at < low {
 				if at+blockSize <= low {
 					continue
 				}
@@ -162,12 +163,12 @@ func (m *Machine) MemoryDigest() (sum uint64) {
 }
 
 // lowest returns the lowest address from which on the bytes of a page count.
-func (m *Machine) lowest(at isa.Addr) isa.Addr {
+func (m *Machine) lowest(at arch.Addr) arch.Addr {
 	if !m.isStack(at) || m.readsBelow {
 		return 0
 	}
 	base := StackBase
-	if m.cfg.Mode == isa.Mode32 {
+	if m.cfg.Mode == x86.Mode32 {
 		base = StackBase32
 	}
 	t := m.tasks[int(at-base)/(StackSize+pageSize)]
@@ -191,7 +192,7 @@ func (m *Machine) lowest(at isa.Addr) isa.Addr {
 func (m *Machine) ScrubStacks(on bool) { m.scrubs = on }
 
 // scrub clears what a trap has used of a stack, down from sp to its frame at base.
-func (m *Machine) scrub(base, sp isa.Addr) {
+func (m *Machine) scrub(base, sp arch.Addr) {
 	p := m.mem.page(base)
 	off := uint64(base) % pageSize
 	if p == nil || !m.isStack(base) || sp < base || off+uint64(sp-base) > pageSize {

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/sim"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/traces"
 )
@@ -57,12 +58,12 @@ func TestAddState(t *testing.T) {
 		also(what, func() { *at = !was }, func() { *at = was })
 	}
 
-	number("a register", &c.regs.R[isa.RCX])
+	number("a register", &c.regs.R[x86.RCX])
 	number("the flags", &c.regs.Flags)
 	number("a system register", &c.sys.CR3)
 	number("a debug register", &c.sys.DR[2])
 	number("the base of fs", &c.sys.FSBase)
-	also("a selector", func() { c.sys.Seg[isa.ES]++ }, func() { c.sys.Seg[isa.ES]-- })
+	also("a selector", func() { c.sys.Seg[x86.ES]++ }, func() { c.sys.Seg[x86.ES]-- })
 	flag("guest", &c.guest)
 	flag("NMIs are blocked", &c.nmiBlocked)
 	flag("somebody wants the CPU", &c.needResched)
@@ -80,7 +81,7 @@ func TestAddState(t *testing.T) {
 	also("a task's state", func() { task.state = sleeping }, func() { task.state = was })
 	flag("a task is woken again", &task.again)
 	also("preemption is off", func() { task.preempt++ }, func() { task.preempt-- })
-	number("a register of a task that waits", &c.stopper.regs.R[isa.RBX])
+	number("a register of a task that waits", &c.stopper.regs.R[x86.RBX])
 	number("its fs", &c.stopper.bases.fs)
 	number("its gs", &c.stopper.bases.gs)
 
@@ -91,7 +92,7 @@ func TestAddState(t *testing.T) {
 	also("a handler that is done", func() { f.kind = iret }, func() { f.kind = routine })
 	number("a call's stack", &task.frames[1].sp)
 	number("what a routine has read", &x.read.Lo)
-	number("a trap's register", &x.regs.R[isa.RSI])
+	number("a trap's register", &x.regs.R[x86.RSI])
 	cond := x.cond
 	also("it waits", func() { x.cond = nil }, func() { x.cond = cond })
 	flag("it was begun", &x.started)
@@ -111,6 +112,6 @@ func TestAddState(t *testing.T) {
 	also("two did", func() { x.MapPages(module, 2) }, func() { x.UnmapPages(module, 2) })
 	also("one went", func() { x.UnmapPages(module+2*pageSize, 1) }, func() { x.MapPages(module+2*pageSize, 1) })
 	also("where a fault was", func() { m.mem.fault++ }, func() { m.mem.fault-- })
-	also("a watched place", func() { m.watched = []isa.Addr{TextBase} }, func() { m.watched = nil })
+	also("a watched place", func() { m.watched = []arch.Addr{TextBase} }, func() { m.watched = nil })
 	require.Equal(t, "nothing", seen[state()])
 }

@@ -7,7 +7,8 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 )
 
@@ -19,13 +20,13 @@ func TestPerCPU(t *testing.T) {
 	f := r.text("f", 0, "f3 48 0f ae c8 f3 48 0f ae df 65 ff 04 25 08 00 00 00 65 ff 04 25 08 00 00 00 f3 0f c7 fa c3")
 	for c := range 2 {
 		r.AddProgram("p", c, func(x *smp.Ctx) {
-			x.Regs().R[isa.RDI] = uint64(smp.DataBase) + 16*uint64(c)
-			x.Memory().Store(smp.DataBase+isa.Addr(16*c+8), 4, 0)
+			x.Regs().R[x86.RDI] = uint64(smp.DataBase) + 16*uint64(c)
+			x.Memory().Store(smp.DataBase+arch.Addr(16*c+8), 4, 0)
 			x.Call(f)
 			left := x.Thread().Left()
-			require.Zero(t, left.R[isa.RAX])
-			require.EqualValues(t, c, left.R[isa.RDX])
-			v, _ := x.Memory().Load(smp.DataBase+isa.Addr(16*c+8), 4)
+			require.Zero(t, left.R[x86.RAX])
+			require.EqualValues(t, c, left.R[x86.RDX])
+			v, _ := x.Memory().Load(smp.DataBase+arch.Addr(16*c+8), 4)
 			require.EqualValues(t, 2, v)
 		})
 	}
@@ -57,19 +58,19 @@ func TestBasesFollowTask(t *testing.T) {
 	f := r.text("f", 0, "f3 48 0f ae c6 f3 48 0f ae d7 0f 30 90 90 0f 32 f3 48 0f ae c3 c3")
 	r.source(smp.PreemptSource, 0, 4)
 	switched := 0
-	r.Hooks().Trap[smpev.VecResch] = func(x *smp.Ctx, _ *isa.Regs) {
+	r.Hooks().Trap[smpev.VecResch] = func(x *smp.Ctx, _ *arch.Regs) {
 		switched++
 		x.Preempt()
 	}
 	for task := range uint64(3) {
 		r.AddProgram("p", 0, func(x *smp.Ctx) {
 			own := 0x1000 * (task + 1)
-			x.Regs().R[isa.RDI], x.Regs().R[isa.RAX], x.Regs().R[isa.RDX], x.Regs().R[isa.RCX] = own, own+8, 0, 0xc0000102
+			x.Regs().R[x86.RDI], x.Regs().R[x86.RAX], x.Regs().R[x86.RDX], x.Regs().R[x86.RCX] = own, own+8, 0, 0xc0000102
 			x.Call(f)
 			left := x.Thread().Left()
-			require.Zero(t, left.R[isa.RSI])
-			require.Equal(t, own, left.R[isa.RBX])
-			require.Equal(t, own+8, left.R[isa.RAX])
+			require.Zero(t, left.R[x86.RSI])
+			require.Equal(t, own, left.R[x86.RBX])
+			require.Equal(t, own+8, left.R[x86.RAX])
 		})
 	}
 	for _, ch := range schedules(20) {
@@ -84,12 +85,12 @@ func TestTimeStamp(t *testing.T) {
 	// rdtsc; mov %eax,%ebx; BETWEEN; rdtsc; sub %ebx,%eax; ret
 	nop := r.text("nop", 0, "0f 31 89 c3 90 0f 31 29 d8 c3")
 	trap := r.text("trap", 0x20, "0f 31 89 c3 cc 0f 31 29 d8 c3")
-	r.Hooks().Trap[smpev.VecBP] = func(*smp.Ctx, *isa.Regs) {}
+	r.Hooks().Trap[smpev.VecBP] = func(*smp.Ctx, *arch.Regs) {}
 	var took [2]uint64
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
-		for i, f := range []isa.Addr{nop, trap} {
+		for i, f := range []arch.Addr{nop, trap} {
 			x.Call(f)
-			took[i] = x.Thread().Left().R[isa.RAX]
+			took[i] = x.Thread().Left().R[x86.RAX]
 		}
 	})
 	r.want(smp.Passed, sim.Always0{})
@@ -101,12 +102,12 @@ func TestTimeStamp(t *testing.T) {
 func TestCR2(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 1})
 	f := r.text("f", 0, "48 8b 04 25 34 12 00 00 0f 20 d0 c3") // mov 0x1234,%rax; mov %cr2,%rax; ret
-	r.Hooks().Trap[smpev.VecPF] = func(_ *smp.Ctx, regs *isa.Regs) { regs.IP += 8 }
+	r.Hooks().Trap[smpev.VecPF] = func(_ *smp.Ctx, regs *arch.Regs) { regs.IP += 8 }
 	r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 	var left uint64
 	r.AddProgram("q", 0, func(x *smp.Ctx) {
 		x.Call(f)
-		left = x.Thread().Left().R[isa.RAX]
+		left = x.Thread().Left().R[x86.RAX]
 	})
 	r.want(smp.Passed, sim.Always0{})
 	require.EqualValues(t, 0x1234, left)
@@ -120,24 +121,24 @@ func TestMovSS(t *testing.T) {
 		r := newRig(t, smp.Config{CPUs: 1})
 		f := r.text("f", 0, "8c d0 8e d0 90 90 c3") // mov %ss,%eax; mov %eax,%ss; nop; nop; ret
 		r.source(kind, 0, 1)
-		seen := map[isa.Addr]bool{}
-		r.Hooks().Trap[vector] = func(_ *smp.Ctx, regs *isa.Regs) { seen[regs.IP-f] = true }
+		seen := map[arch.Addr]bool{}
+		r.Hooks().Trap[vector] = func(_ *smp.Ctx, regs *arch.Regs) { seen[regs.IP-f] = true }
 		r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
-		for want := range isa.Addr(7) {
+		for want := range arch.Addr(7) {
 			r.want(smp.Passed, director(func(*sim.Point) sim.Mover {
-				if name, off, text := r.Where(0); text && name == "f" && isa.Addr(off) >= want {
+				if name, off, text := r.Where(0); text && name == "f" && arch.Addr(off) >= want {
 					return sim.MoverSource
 				}
 				return sim.NoMover
 			}))
 		}
-		require.Equal(t, map[isa.Addr]bool{0: true, 2: true, 5: true, 6: true}, seen)
+		require.Equal(t, map[arch.Addr]bool{0: true, 2: true, 5: true, 6: true}, seen)
 	}
 
 	r := newRig(t, smp.Config{CPUs: 1})
 	f := r.text("f", 0, "8c d0 9c 81 0c 24 00 01 00 00 9d 8e d0 90 90 c3") // pushf; orl $TF,(%rsp); popf in between
-	var at []isa.Addr
-	r.Hooks().Trap[smpev.VecDB] = func(_ *smp.Ctx, regs *isa.Regs) { at = append(at, regs.IP-f) }
+	var at []arch.Addr
+	r.Hooks().Trap[smpev.VecDB] = func(_ *smp.Ctx, regs *arch.Regs) { at = append(at, regs.IP-f) }
 	r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 	r.run(sim.Always0{})
 	require.NotEmpty(t, at)

@@ -2,7 +2,8 @@ package smp
 
 import (
 	"kpsim/sim"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -16,19 +17,19 @@ type Task struct {
 	cpu      *CPU
 	class    class
 	body     func(x *Ctx)
-	stack    isa.Addr // the highest address of its memory stack
-	boot     bool     // runnable at the beginning of a run
+	stack    arch.Addr // the highest address of its memory stack
+	boot     bool      // runnable at the beginning of a run
 	state    state
-	regs     isa.Regs // of the CPU, while the task isn't current
+	regs     arch.Regs // of the CPU, while the task isn't current
 	frames   []frame
-	preempt  int      // preempt_count; a preemption or a Sleep needs 0
-	again    bool     // woken while it ran: its body runs once more
-	exiting  bool     // its text has called Exit: its body is to be unwound
-	left     isa.Regs // the registers as its last call left them
-	bases    bases    // of the CPU too
-	switches uint64   // voluntary ones so far in the run
-	use      stackUse // in an observed run
-	woken    sim.Time // when it last was, by the clock of who did that
+	preempt  int       // preempt_count; a preemption or a Sleep needs 0
+	again    bool      // woken while it ran: its body runs once more
+	exiting  bool      // its text has called Exit: its body is to be unwound
+	left     arch.Regs // the registers as its last call left them
+	bases    bases     // of the CPU too
+	switches uint64    // voluntary ones so far in the run
+	use      stackUse  // in an observed run
+	woken    sim.Time  // when it last was, by the clock of who did that
 }
 
 // bases are those bases of segments that a kernel of 64 bits keeps by task, for
@@ -77,20 +78,20 @@ const (
 // A frame is one level of a task's control stack.
 type frame struct {
 	kind   frameKind
-	trap   bool     // routine, iret: entered by a trap
-	vector uint8    // of the trap
-	ctx    *Ctx     // routine
-	base   isa.Addr // trap: where its register image lies in memory
-	sp     uint64   // guest: the stack pointer below the call
+	trap   bool      // routine, iret: entered by a trap
+	vector uint8     // of the trap
+	ctx    *Ctx      // routine
+	base   arch.Addr // trap: where its register image lies in memory
+	sp     uint64    // guest: the stack pointer below the call
 }
 
 // rewind makes the task what it is before a run; its routines run at idle.
-func (t *Task) rewind(idle isa.Addr) {
+func (t *Task) rewind(idle arch.Addr) {
 	t.frames, t.state, t.preempt, t.again, t.woken = t.frames[:0], dormant, 0, false, 0
 	t.exiting = false
 	t.switches, t.bases = 0, bases{}
-	t.regs = isa.Regs{IP: idle, Flags: isa.F1 | isa.IF}
-	t.regs.R[isa.RSP] = uint64(t.stack) - 64
+	t.regs = arch.Regs{IP: idle, Flags: x86.F1 | x86.IF}
+	t.regs.R[x86.RSP] = uint64(t.stack) - 64
 }
 
 // waits says whom the task waits for: what its innermost routine does.
@@ -102,7 +103,7 @@ func (t *Task) waits() (waiting, *Source) {
 }
 
 // StackTop returns the end of the task's memory stack.
-func (t *Task) StackTop() isa.Addr { return t.stack }
+func (t *Task) StackTop() arch.Addr { return t.stack }
 
 // CPUID returns the number of the task's CPU.
 func (t *Task) CPUID() int { return int(t.cpu.id) }

@@ -6,7 +6,8 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -65,7 +66,7 @@ func TestSpinTakesInterrupts(t *testing.T) {
 			r := newRig(t, smp.Config{CPUs: 1})
 			r.source(c.kind, 0, 1)
 			done := r.flag()
-			handle := func(x *smp.Ctx, _ *isa.Regs) { done.Store(x, 1) }
+			handle := func(x *smp.Ctx, _ *arch.Regs) { done.Store(x, 1) }
 			r.Hooks().Trap[smpev.VecTimer], r.Hooks().Trap[smpev.VecNMI] = handle, handle
 			r.AddProgram("p", 0, func(x *smp.Ctx) {
 				x.IRQ(c.on)
@@ -134,22 +135,22 @@ func TestWakeWhileRunning(t *testing.T) {
 func TestTasksKeepTheirRegisters(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 2})
 	f := r.text("f", 0, "51 48 01 c8 59 e2 f9 c3") // 1: push %rcx; add %rcx,%rax; pop %rcx; loop 1b; ret
-	yield := r.Bind("yield", func(x kapi.Context, _ *isa.Regs) { x.Sleep(kapi.Yield) })
-	call, _ := isa.CallRel32(smp.TextBase+0x41, yield)
+	yield := r.Bind("yield", func(x kapi.Context, _ *arch.Regs) { x.Sleep(kapi.Yield) })
+	call, _ := x86.CallRel32(smp.TextBase+0x41, yield)
 	r.Map(smp.TextBase+0x40, append(append([]byte{0x51}, call[:]...), 0x59, 0xff, 0xc9, 0x75, 0xf5, 0xc3), smp.PermRead|smp.PermExec) // 1: push; call yield; pop; dec; jnz 1b; ret
 	for i := range 6 {
 		r.AddProgram("p", i%2, func(x *smp.Ctx) {
 			n := uint64(10 + i)
 			regs := x.Regs()
-			regs.R[isa.RAX], regs.R[isa.RCX], regs.R[isa.R12] = 0, n, n<<32
+			regs.R[x86.RAX], regs.R[x86.RCX], regs.R[x86.R12] = 0, n, n<<32
 			if got := x.Call(f); got != n*(n+1)/2 {
 				t.Errorf("task %d computed %d", i, got)
 			}
 			x.Sleep(kapi.Yield)
-			regs.R[isa.RCX] = 4
+			regs.R[x86.RCX] = 4
 			x.Call(smp.TextBase + 0x40)
-			if left := x.Thread().Left(); left.R[isa.R12] != n<<32 || left.R[isa.RSP] != 0 {
-				t.Errorf("task %d: r12 %#x, stack pointer off by %d", i, left.R[isa.R12], int64(left.R[isa.RSP]))
+			if left := x.Thread().Left(); left.R[x86.R12] != n<<32 || left.R[x86.RSP] != 0 {
+				t.Errorf("task %d: r12 %#x, stack pointer off by %d", i, left.R[x86.R12], int64(left.R[x86.RSP]))
 			}
 		})
 	}
@@ -169,28 +170,28 @@ func TestCallsAndGates(t *testing.T) {
 	const depth = 12
 	// f: push %rbx; mov %rdi,%rbx; call gate; add %rbx,%rax; pop %rbx; ret
 	f := smp.TextBase
-	gate := r.Bind("down", func(x kapi.Context, regs *isa.Regs) {
-		if regs.R[isa.RDI] == 0 {
-			regs.R[isa.RAX] = 0
+	gate := r.Bind("down", func(x kapi.Context, regs *arch.Regs) {
+		if regs.R[x86.RDI] == 0 {
+			regs.R[x86.RAX] = 0
 			return
 		}
 		x.Step("down", 1)
-		regs.R[isa.RDI]--
-		regs.R[isa.RAX] = x.Call(f)
+		regs.R[x86.RDI]--
+		regs.R[x86.RAX] = x.Call(f)
 	})
-	call, _ := isa.CallRel32(f+4, gate)
+	call, _ := x86.CallRel32(f+4, gate)
 	code := append([]byte{0x53, 0x48, 0x89, 0xfb}, call[:]...)
 	r.Map(f, append(code, 0x48, 0x01, 0xd8, 0x5b, 0xc3), smp.PermRead|smp.PermExec)
-	nothing := func(x *smp.Ctx, _ *isa.Regs) { x.Step("irq", 1) }
+	nothing := func(x *smp.Ctx, _ *arch.Regs) { x.Step("irq", 1) }
 	r.Hooks().Trap[smpev.VecTimer], r.Hooks().Trap[smpev.VecNMI] = nothing, nothing
 	for c := range 2 {
 		r.AddProgram("p", c, func(x *smp.Ctx) {
-			x.Regs().R[isa.RDI], x.Regs().R[isa.RBX] = depth, 42
+			x.Regs().R[x86.RDI], x.Regs().R[x86.RBX] = depth, 42
 			sp := x.Regs().SP()
 			if got := x.Call(f); got != depth*(depth+1)/2 {
 				t.Errorf("the calls came to %d", got)
 			}
-			if left := x.Thread().Left(); left.R[isa.RBX] != 42 || x.Regs().SP() != sp || left.R[isa.RSP] != 0 {
+			if left := x.Thread().Left(); left.R[x86.RBX] != 42 || x.Regs().SP() != sp || left.R[x86.RSP] != 0 {
 				t.Error("rbx or the stack pointer wasn't kept")
 			}
 		})
@@ -209,14 +210,14 @@ func TestCallStack(t *testing.T) {
 	h := r.text("h", 0x80, "58 59 50 c3") // leaves its stack pointer 8 too high
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
 		ret := x.Call(f)
-		if name, _, ok := r.SymbolAt(isa.Addr(ret)); !ok || name != "return" {
+		if name, _, ok := r.SymbolAt(arch.Addr(ret)); !ok || name != "return" {
 			t.Errorf("the return address is %#x", ret)
 		}
 		if sp := x.Call(g); sp%16 != 8 {
 			t.Errorf("at the entry rsp is %#x", sp)
 		}
 		x.Call(h)
-		if off := int64(x.Thread().Left().R[isa.RSP]); off != 8 {
+		if off := int64(x.Thread().Left().R[x86.RSP]); off != 8 {
 			t.Errorf("the stack pointer is off by %d, want 8", off)
 		}
 	})

@@ -5,8 +5,9 @@ import (
 	"encoding/binary"
 
 	"kpsim/sim"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/fetch"
-	"kpsim/smp/isa"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -17,16 +18,16 @@ const chunk = 8
 // A decoded is one sequence of bytes at one address and what it means: an
 // entry of the memo that spares decoding watched text anew at each step.
 type decoded struct {
-	at       isa.Addr
+	at       arch.Addr
 	lo, hi   uint64    // the instruction's bytes, packed as events have them
 	mlo, mhi uint64    // the bits of lo and hi that say what it is
-	inst     *isa.Inst // nil: they, up to 15, are no instruction
+	inst     *x86.Inst // nil: they, up to 15, are no instruction
 }
 
 // is reports whether the bytes at a begin with those of the entry. What stands
 // behind an instruction may be stored to without it being decoded again; of
 // what is none it isn't known how much of it says so.
-func (e *decoded) is(a isa.Addr, lo, hi uint64) bool {
+func (e *decoded) is(a arch.Addr, lo, hi uint64) bool {
 	return e.at == a && e.hi>>56 <= hi>>56 && (lo^e.lo)&e.mlo|(hi^e.hi)&e.mhi == 0
 }
 
@@ -37,13 +38,13 @@ const memoBits = 10
 type memo [1 << memoBits][2]*decoded
 
 // at goes by what is part of every instruction: its address and first byte.
-func (d *memo) at(a isa.Addr, lo uint64) *[2]*decoded {
+func (d *memo) at(a arch.Addr, lo uint64) *[2]*decoded {
 	h := (uint64(a)<<8 | lo&0xff) * 0x9e3779b97f4a7c15
 	return &d[h>>(64-memoBits)]
 }
 
 // decode looks the bytes at a up in the memo.
-func (m *Machine) decode(a isa.Addr, lo, hi uint64) *decoded {
+func (m *Machine) decode(a arch.Addr, lo, hi uint64) *decoded {
 	way := m.memo.at(a, lo)
 	for _, e := range way {
 		if e != nil && e.is(a, lo, hi) {
@@ -55,7 +56,7 @@ func (m *Machine) decode(a isa.Addr, lo, hi uint64) *decoded {
 	m.decoded++
 	b, n := traces.UnpackBytes(lo, hi)
 	if in, err := m.cfg.Mode.Decode(b[:n], a); err == nil {
-		e.inst = new(isa.Inst)
+		e.inst = new(x86.Inst)
 		*e.inst = in
 		e.lo, e.hi = cut(lo, hi, int(in.Len))
 		e.mlo, e.mhi = cut(^uint64(0), 1<<56-1, int(in.Len))
@@ -83,7 +84,7 @@ func cut(lo, hi uint64, n int) (uint64, uint64) {
 // fetchOn is a fetch on the way on, from a page of which all is watched and that the
 // CPU was in before, if what was decoded there last is still there and nobody is to be
 // asked. nil: it takes fetchSlow, and nothing has been done.
-func (m *Machine) fetchOn(c *CPU) *isa.Inst {
+func (m *Machine) fetchOn(c *CPU) *x86.Inst {
 	p, off := c.page, c.regs.IP-c.codeAt
 	if c.code != m.noCode || off > pageSize-16 || p == nil || p.lately == nil || m.p.N > 1 && m.outlasts&sim.Through == 0 || m.text.MayBeStale(int(c.id)) {
 		return nil
@@ -103,7 +104,7 @@ func (m *Machine) fetchOn(c *CPU) *isa.Inst {
 // fetchSlow is the way of every fetch but that of unwatched text decoded
 // before: it decodes, asks which bytes the CPU sees if text was stored to, and
 // enters kernel routines that text calls. nil: there is nothing to execute now.
-func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
+func (m *Machine) fetchSlow(c *CPU) *x86.Inst {
 	ip := c.regs.IP
 	p := c.page
 	if ip-c.codeAt >= pageSize || p == nil { // another page than last time
@@ -138,7 +139,7 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 	}
 	in, n := e.inst, int(e.hi>>56)
 	m.touchFetch(ip, n)
-	if p.watchesOne(ip%pageSize, n) || ip%pageSize+isa.Addr(n) > pageSize && m.Watched(ip, n) {
+	if p.watchesOne(ip%pageSize, n) || ip%pageSize+arch.Addr(n) > pageSize && m.Watched(ip, n) {
 		lo, hi = e.lo, e.hi
 		m.bringText(c, ip, n, false)
 		m.emit(c, smpev.Exec, uint64(ip), lo, hi)
@@ -157,7 +158,7 @@ func (m *Machine) fetchSlow(c *CPU) *isa.Inst {
 
 // peekText returns the 15 bytes that an instruction at a, in p, may have, or
 // as many as are text.
-func (m *Machine) peekText(p *page, a isa.Addr) (lo, hi uint64) {
+func (m *Machine) peekText(p *page, a arch.Addr) (lo, hi uint64) {
 	if off := a % pageSize; off <= pageSize-16 {
 		return pack(p.data[off:])
 	}
@@ -167,7 +168,7 @@ func (m *Machine) peekText(p *page, a isa.Addr) (lo, hi uint64) {
 
 // Decode decodes in the machine's mode, remembered for the machine's life by address and bytes.
 // The instruction is shared: it is not to be changed.
-func (m *Machine) Decode(b []byte, at isa.Addr) (*isa.Inst, error) {
+func (m *Machine) Decode(b []byte, at arch.Addr) (*x86.Inst, error) {
 	lo, hi := pack(b)
 	if in := m.decode(at, lo, hi).inst; in != nil {
 		return in, nil
@@ -182,8 +183,8 @@ func (m *Machine) Decoded() uint64 { return m.decoded }
 
 // watches reports whether one of the n bytes at off in a page of text, or of those
 // of them that lie in it, is watched.
-func (p *page) watches(off isa.Addr, n int) bool {
-	for at, end := off/chunk, min(off+isa.Addr(n), pageSize); at*chunk < end; at++ {
+func (p *page) watches(off arch.Addr, n int) bool {
+	for at, end := off/chunk, min(off+arch.Addr(n), pageSize); at*chunk < end; at++ {
 		if p.watched[at] {
 			return true
 		}
@@ -193,17 +194,17 @@ func (p *page) watches(off isa.Addr, n int) bool {
 
 // watchesOne is watches of no more bytes than an instruction has, which lie in
 // three chunks at most.
-func (p *page) watchesOne(off isa.Addr, n int) bool {
-	first, last := off/chunk, min(off+isa.Addr(n)-1, pageSize-1)/chunk
+func (p *page) watchesOne(off arch.Addr, n int) bool {
+	first, last := off/chunk, min(off+arch.Addr(n)-1, pageSize-1)/chunk
 	return p.watched[first] || p.watched[last] || p.watched[(first+last)/2]
 }
 
 // Watched reports whether one of the n bytes at a is watched.
-func (m *Machine) Watched(a isa.Addr, n int) bool {
-	if p := m.mem.page(a); a%pageSize+isa.Addr(n) <= pageSize { // mostly
+func (m *Machine) Watched(a arch.Addr, n int) bool {
+	if p := m.mem.page(a); a%pageSize+arch.Addr(n) <= pageSize { // mostly
 		return p != nil && p.code != nil && p.watches(a%pageSize, n)
 	}
-	for at, end := a&^(chunk-1), a+isa.Addr(n); at < end; at += chunk {
+	for at, end := a&^(chunk-1), a+arch.Addr(n); at < end; at += chunk {
 		if p := m.mem.page(at); p != nil && p.code != nil && p.watched[at%pageSize/chunk] {
 			return true
 		}
@@ -213,8 +214,8 @@ func (m *Machine) Watched(a isa.Addr, n int) bool {
 
 // Watch marks the n bytes of text at a: from now on instructions that touch
 // them emit Exec and are fetched through the model.
-func (m *Machine) Watch(a isa.Addr, n int) {
-	for at, end := a&^(chunk-1), a+isa.Addr(n); at < end; at += chunk {
+func (m *Machine) Watch(a arch.Addr, n int) {
+	for at, end := a&^(chunk-1), a+arch.Addr(n); at < end; at += chunk {
 		p := m.mem.page(at)
 		if p.watched[at%pageSize/chunk] {
 			continue
@@ -234,9 +235,9 @@ func (m *Machine) Watch(a isa.Addr, n int) {
 
 // MapExec maps pages for code that is written at run time: each byte an int3,
 // and all of it watched.
-func (m *Machine) MapExec(a isa.Addr, pages int) {
+func (m *Machine) MapExec(a arch.Addr, pages int) {
 	for i := range pages {
-		p := m.mem.mapPage(a+isa.Addr(i*pageSize), PermRead|PermExec)
+		p := m.mem.mapPage(a+arch.Addr(i*pageSize), PermRead|PermExec)
 		p.data, p.boot = int3s, &int3s
 		p.code = m.noCode
 		for j := range p.watched {
@@ -247,9 +248,9 @@ func (m *Machine) MapExec(a isa.Addr, pages int) {
 
 // BootText copies what was at a at boot into b, and returns how many bytes were
 // executable then.
-func (m *Machine) BootText(a isa.Addr, b []byte) (n int) {
+func (m *Machine) BootText(a arch.Addr, b []byte) (n int) {
 	for n < len(b) {
-		at := a + isa.Addr(n)
+		at := a + arch.Addr(n)
 		p := m.mem.page(at)
 		if p == nil || p.perm&PermExec == 0 {
 			break
@@ -273,7 +274,7 @@ func (m *Machine) unwatch() {
 
 // storeText stores the n low bytes of v, the others of which are 0, to text in
 // one chunk. CPUs are not serialised.
-func (m *Machine) storeText(c *CPU, a isa.Addr, v uint64, n int) {
+func (m *Machine) storeText(c *CPU, a arch.Addr, v uint64, n int) {
 	if p := m.mem.page(a); p.later && p.perm == 0 {
 		m.storeAway(c, a)
 		return
@@ -285,7 +286,7 @@ func (m *Machine) storeText(c *CPU, a isa.Addr, v uint64, n int) {
 
 // putText stores past the page's permissions: text patching writes through a
 // mapping of its own.
-func (m *Machine) putText(a isa.Addr, v uint64, n int) {
+func (m *Machine) putText(a arch.Addr, v uint64, n int) {
 	p, off := m.mem.page(a), uint64(a)%pageSize
 	watched := p.watched[off/chunk]
 	m.touchStore(a, watched)
@@ -321,12 +322,12 @@ func (m *Machine) fetchEnv(c *CPU) *fetchEnv {
 }
 
 // Newest implements fetch.Env.
-func (e *fetchEnv) Newest(a uint64, b []byte) int { return e.m.mem.peek(isa.Addr(a), b, PermExec) }
+func (e *fetchEnv) Newest(a uint64, b []byte) int { return e.m.mem.peek(arch.Addr(a), b, PermExec) }
 
 // Length implements fetch.Env.
 func (e *fetchEnv) Length(a uint64, b []byte) int {
 	lo, hi := pack(b)
-	if in := e.m.decode(isa.Addr(a), lo, hi).inst; in != nil {
+	if in := e.m.decode(arch.Addr(a), lo, hi).inst; in != nil {
 		return int(in.Len)
 	}
 	return len(b)
@@ -339,7 +340,7 @@ var _ fetch.Env = (*fetchEnv)(nil)
 
 // Link puts code at a, text that was mapped before Freeze, as if it had been there
 // since then. It is called before a run, with the same code before each.
-func (m *Machine) Link(a isa.Addr, code []byte) {
+func (m *Machine) Link(a arch.Addr, code []byte) {
 	p, off := m.mem.page(a), a%pageSize
 	if bytes.Equal(p.boot[off:int(off)+len(code)], code) {
 		return

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"kpsim/sim"
+	"kpsim/smp/arch"
 	"kpsim/smp/fetch"
-	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 )
 
@@ -27,11 +27,11 @@ const (
 func object(sort, number uint64) sim.Object { return sim.Object(sort<<56 | number&(1<<56-1)) }
 
 // bytesNumber numbers eight aligned bytes; 48 bits of an address say all.
-func bytesNumber(a isa.Addr) uint64 { return uint64(a) & (1<<48 - 1) / 8 }
+func bytesNumber(a arch.Addr) uint64 { return uint64(a) & (1<<48 - 1) / 8 }
 
-func bytesAt(number uint64) isa.Addr {
+func bytesAt(number uint64) arch.Addr {
 	a := number * 8
-	return isa.Addr(int64(a<<16) >> 16)
+	return arch.Addr(int64(a<<16) >> 16)
 }
 
 // ObjectName says what an object is, for people.
@@ -108,7 +108,7 @@ func (m *Machine) TouchEventApart(monitor int, number uint64, write bool) {
 
 // TouchText notes that the step under way, or a monitor that is told of it, has
 // read or written n bytes of text.
-func (m *Machine) TouchText(a isa.Addr, n int, write bool) {
+func (m *Machine) TouchText(a arch.Addr, n int, write bool) {
 	if m.foot != nil {
 		m.foot.text(a, n, write)
 	}
@@ -116,14 +116,14 @@ func (m *Machine) TouchText(a isa.Addr, n int, write bool) {
 
 // touchFetch notes a fetch, or a read of text as data: of those bytes that were
 // stored to, or will be as far as is known.
-func (m *Machine) touchFetch(a isa.Addr, n int) {
+func (m *Machine) touchFetch(a arch.Addr, n int) {
 	if m.foot != nil {
 		m.foot.text(a, n, false)
 	}
 }
 
 // touchStore notes a store to text, in one chunk. watched: so far in this run.
-func (m *Machine) touchStore(a isa.Addr, watched bool) {
+func (m *Machine) touchStore(a arch.Addr, watched bool) {
 	if m.foot != nil {
 		m.foot.store(a, watched)
 	}

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"kpsim/smp/cycles"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -23,15 +24,15 @@ const int3Gap = 48
 
 // deliver takes a trap or interrupt on c: ip is what the frame saves, addr what
 // a fault was about. The handler's routine begins with c's next step.
-func (m *Machine) deliver(c *CPU, vec uint8, ip isa.Addr, addr uint64) {
+func (m *Machine) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	t := c.task
-	base := m.frameBase(vec, c.regs.R[isa.RSP])
+	base := m.frameBase(vec, c.regs.R[x86.RSP])
 	m.emit(c, smpev.Trap, uint64(vec), uint64(ip), addr)
 	c.regs.IP = ip
 	if !m.storeFrame(base, &c.regs) {
 		// A fault while delivering a fault: nothing can be saved any more.
 		m.emit(c, smpev.Oops, smpev.VecDF, uint64(ip), uint64(m.mem.fault))
-		what := fmt.Sprintf("double fault: vector %d could not be delivered, stack pointer %#x is not mapped", vec, c.regs.R[isa.RSP])
+		what := fmt.Sprintf("double fault: vector %d could not be delivered, stack pointer %#x is not mapped", vec, c.regs.R[x86.RSP])
 		if room := t.stack - c.regs.SP(); room > StackSize-pageSize && room <= StackSize+pageSize {
 			what += fmt.Sprintf(": the stack, of %d bytes, is used up; does it call itself without end?", StackSize)
 		}
@@ -45,8 +46,8 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip isa.Addr, addr uint64) {
 	}
 	x := m.acquire(c, t)
 	x.regs = c.regs
-	c.regs.Flags &^= isa.TrapClears
-	c.regs.R[isa.RSP] = uint64(base)
+	c.regs.Flags &^= x86.TrapClears
+	c.regs.R[x86.RSP] = uint64(base)
 	c.regs.IP = m.idleIP()
 	c.after = 0
 	c.guest = false
@@ -60,27 +61,27 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip isa.Addr, addr uint64) {
 
 // raise delivers the trap or fault that an instruction has for outcome: a trap
 // saves the address behind it, a fault its own.
-func (m *Machine) raise(c *CPU, in *isa.Inst, out isa.Outcome) {
+func (m *Machine) raise(c *CPU, in *x86.Inst, out x86.Outcome) {
 	switch out {
-	case isa.Breakpoint:
+	case x86.Breakpoint:
 		m.deliver(c, smpev.VecBP, c.regs.IP, 0)
-	case isa.DebugTrap:
+	case x86.DebugTrap:
 		m.deliver(c, smpev.VecDB, c.regs.IP, 0)
-	case isa.Overflow:
+	case x86.Overflow:
 		m.deliver(c, smpev.VecOF, c.regs.IP, 0)
-	case isa.SoftInt: // one of vector 2 blocks no NMI
+	case x86.SoftInt: // one of vector 2 blocks no NMI
 		was := c.nmiBlocked
 		m.deliver(c, in.Vector(), c.regs.IP, 0)
 		c.nmiBlocked = was
-	case isa.Undefined:
+	case x86.Undefined:
 		m.deliver(c, smpev.VecUD, in.Addr, 0)
-	case isa.DivideError:
+	case x86.DivideError:
 		m.deliver(c, smpev.VecDE, in.Addr, 0)
-	case isa.Bound:
+	case x86.Bound:
 		m.deliver(c, smpev.VecBR, in.Addr, 0)
-	case isa.Protection:
+	case x86.Protection:
 		m.deliver(c, smpev.VecGP, in.Addr, 0)
-	case isa.PageFault:
+	case x86.PageFault:
 		m.pageFault(c, in.Addr, m.mem.fault)
 	default:
 		m.refuse(c, in, out)
@@ -89,8 +90,8 @@ func (m *Machine) raise(c *CPU, in *isa.Inst, out isa.Outcome) {
 
 // pageFault delivers the fault of an access to a by what is at ip. Of an address
 // that isn't canonical there is no page: that is #GP (SDM vol. 1, 3.3.7.1).
-func (m *Machine) pageFault(c *CPU, ip, a isa.Addr) {
-	if !a.Canonical() {
+func (m *Machine) pageFault(c *CPU, ip, a arch.Addr) {
+	if !x86.Canonical(a) {
 		m.deliver(c, smpev.VecGP, ip, 0)
 		return
 	}
@@ -99,19 +100,19 @@ func (m *Machine) pageFault(c *CPU, ip, a isa.Addr) {
 }
 
 // frameBase returns where the frame of a trap begins.
-func (m *Machine) frameBase(vec uint8, sp uint64) isa.Addr {
-	if m.cfg.Mode == isa.Mode32 {
-		return isa.Addr(sp) - ptRegs32Size
+func (m *Machine) frameBase(vec uint8, sp uint64) arch.Addr {
+	if m.cfg.Mode == x86.Mode32 {
+		return arch.Addr(sp) - ptRegs32Size
 	}
 	if vec == smpev.VecBP {
 		sp -= int3Gap
 	}
-	return isa.Addr(sp&^15) - kapi.PtRegsSize
+	return arch.Addr(sp&^15) - kapi.PtRegsSize
 }
 
 // image is memory.Image of a frame. An observed machine is told of each word that isn't
 // on a stack, or may be shared there, so that it gets none of others.
-func (m *Machine) image(base isa.Addr, store bool) *[kapi.PtRegsSize]byte {
+func (m *Machine) image(base arch.Addr, store bool) *[kapi.PtRegsSize]byte {
 	if m.foot != nil && (m.foot.words.stacks || !m.isStack(base)) {
 		return nil
 	}
@@ -119,8 +120,8 @@ func (m *Machine) image(base isa.Addr, store bool) *[kapi.PtRegsSize]byte {
 }
 
 // storeFrame writes a register image, at once if it lies in one page.
-func (m *Machine) storeFrame(base isa.Addr, r *isa.Regs) bool {
-	if m.cfg.Mode == isa.Mode32 {
+func (m *Machine) storeFrame(base arch.Addr, r *arch.Regs) bool {
+	if m.cfg.Mode == x86.Mode32 {
 		return m.storeFrame32(base, r)
 	}
 	b := m.image(base, true)
@@ -132,8 +133,8 @@ func (m *Machine) storeFrame(base isa.Addr, r *isa.Regs) bool {
 }
 
 // loadFrame reads a register image, at once if it lies in one page.
-func (m *Machine) loadFrame(base isa.Addr, r *isa.Regs) bool {
-	if m.cfg.Mode == isa.Mode32 {
+func (m *Machine) loadFrame(base arch.Addr, r *arch.Regs) bool {
+	if m.cfg.Mode == x86.Mode32 {
 		return m.loadFrame32(base, r)
 	}
 	b := m.image(base, false)
@@ -183,9 +184,9 @@ func (t *Task) onGuest() bool {
 }
 
 // refuse ends the run: text holds what the simulator doesn't execute.
-func (m *Machine) refuse(c *CPU, in *isa.Inst, out isa.Outcome) {
+func (m *Machine) refuse(c *CPU, in *x86.Inst, out x86.Outcome) {
 	what := "is not executed by this simulator"
-	if out == isa.Halt {
+	if out == x86.Halt {
 		what = "hlt in text that a task runs: only the idle task halts"
 	}
 	m.garbled(c, in.Addr, in.Bytes(), fmt.Sprintf("% x: %s: %s", in.Bytes(), in.String(), what))
@@ -193,13 +194,13 @@ func (m *Machine) refuse(c *CPU, in *isa.Inst, out isa.Outcome) {
 
 // undecodable ends the run: bytes that are no instruction, and no monitor
 // took them for a finding.
-func (m *Machine) undecodable(c *CPU, ip isa.Addr, b []byte) {
+func (m *Machine) undecodable(c *CPU, ip arch.Addr, b []byte) {
 	m.garbled(c, ip, b, fmt.Sprintf("% x: no instruction", b))
 }
 
 // garbled ends the run at what can't be executed: the kernel dies of it, or, if the
 // input is to blame, the run is refused.
-func (m *Machine) garbled(c *CPU, ip isa.Addr, code []byte, what string) {
+func (m *Machine) garbled(c *CPU, ip arch.Addr, code []byte, what string) {
 	if m.log.Found == nil && m.hooks.Blames != nil && m.hooks.Blames(ip, code) {
 		m.died = what
 		if m.emit(c, smpev.Oops, smpev.VecGarbage, uint64(ip), 0); m.log.Found != nil {
@@ -209,7 +210,7 @@ func (m *Machine) garbled(c *CPU, ip isa.Addr, code []byte, what string) {
 	m.refuseAt(c, ip, what)
 }
 
-func (m *Machine) refuseAt(c *CPU, ip isa.Addr, what string) { m.refuseIn(c, m.Symbol(ip), what) }
+func (m *Machine) refuseAt(c *CPU, ip arch.Addr, what string) { m.refuseIn(c, m.Symbol(ip), what) }
 
 func (m *Machine) refuseIn(c *CPU, place, what string) {
 	if m.log.Found != nil {

@@ -7,19 +7,20 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
 
 // fill gives each register a value of its own, so that a mix-up shows.
-func fill(regs *isa.Regs) {
+func fill(regs *arch.Regs) {
 	for i := range regs.R {
-		if isa.Reg(i) != isa.RSP {
+		if x86.Reg(i) != x86.RSP {
 			regs.R[i] = 0x1111_1111_1111_1111 * uint64(i)
 		}
 	}
-	regs.Flags |= isa.CF | isa.ZF
+	regs.Flags |= x86.CF | x86.ZF
 }
 
 // The frame of a trap lies in memory, wherever the stack pointer stood: the
@@ -72,44 +73,44 @@ func frameAt(t *testing.T, code string, vector uint8, gap uint64, saved, skip, b
 		}
 		return sim.NoMover
 	}
-	var before, after isa.Regs
+	var before, after arch.Regs
 	var sp uint64
 	hits := 0
-	r.Hooks().Trap[vector] = func(x *smp.Ctx, regs *isa.Regs) {
+	r.Hooks().Trap[vector] = func(x *smp.Ctx, regs *arch.Regs) {
 		hits++
 		base := x.Regs().SP()
-		var image isa.Regs
+		var image arch.Regs
 		if !kapi.LoadPtRegs(x.Memory(), base, &image) || image != *regs {
 			t.Errorf("in memory %+v\nin hand   %+v", image, *regs)
 		}
 		if top := uint64(base) + kapi.PtRegsSize; top%16 != 0 || top > sp-uint64(below)-gap || top+16 <= sp-uint64(below)-gap {
 			t.Errorf("the frame's top is %#x, the stack pointer was %#x, the gap is %d", top, sp-uint64(below), gap)
 		}
-		if regs.IP != f+isa.Addr(saved) || regs.R[isa.RSP] != sp-uint64(below) {
-			t.Errorf("saved ip %#x, sp %#x; want %#x, %#x", regs.IP, regs.R[isa.RSP], f+isa.Addr(saved), sp-uint64(below))
+		if regs.IP != f+arch.Addr(saved) || regs.R[x86.RSP] != sp-uint64(below) {
+			t.Errorf("saved ip %#x, sp %#x; want %#x, %#x", regs.IP, regs.R[x86.RSP], f+arch.Addr(saved), sp-uint64(below))
 		}
 		for _, w := range []struct {
 			off  int
 			want uint64
 		}{{kapi.PtCS, kapi.KernelCS}, {kapi.PtSS, kapi.KernelDS}} {
-			if v, _ := x.Memory().Load(base+isa.Addr(w.off), 8); v != w.want {
+			if v, _ := x.Memory().Load(base+arch.Addr(w.off), 8); v != w.want {
 				t.Errorf("the selector at %d is %#x, want %#x", w.off, v, w.want)
 			}
 		}
-		if x.Regs().Flags&isa.IF != 0 {
+		if x.Regs().Flags&x86.IF != 0 {
 			t.Error("the handler runs with interrupts on")
 		}
-		regs.IP += isa.Addr(skip)
+		regs.IP += arch.Addr(skip)
 	}
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
 		fill(x.Regs())
 		before = *x.Regs()
-		sp = before.R[isa.RSP]&^15 - 8
+		sp = before.R[x86.RSP]&^15 - 8
 		x.Call(f)
 		after = *x.Thread().Left()
 	})
 	r.want(smp.Passed, director(at))
-	before.IP, before.R[isa.RSP], after.IP = 0, 0, 0
+	before.IP, before.R[x86.RSP], after.IP = 0, 0, 0
 	if hits != 1 || after != before {
 		t.Errorf("below %d: %d hits\nbefore %+v\nafter  %+v", below, hits, before, after)
 	}
@@ -119,26 +120,26 @@ func frameAt(t *testing.T, code string, vector uint8, gap uint64, saved, skip, b
 // would, and move the stack pointer: neither the frame nor what is pushed is
 // harmed.
 func TestInt3Gap(t *testing.T) {
-	pops := []isa.Reg{isa.RAX, isa.RCX, isa.RDX, isa.RBX, isa.RBP, isa.RSI}
+	pops := []x86.Reg{x86.RAX, x86.RCX, x86.RDX, x86.RBX, x86.RBP, x86.RSI}
 	const code = "58 59 5a 5b 5d 5e"
 	for words := 1; words <= 6; words++ {
 		for below := 0; below < 0x20; below++ {
 			r := newRig(t, smp.Config{CPUs: 1})
 			f := r.text("f", 0, fmt.Sprintf("48 8d 64 24 %02x cc %s 48 8d 64 24 %02x c3", byte(-below), code[:3*words-1], below))
-			r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *isa.Regs) {
+			r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *arch.Regs) {
 				for i := range words {
-					regs.R[isa.RSP] -= 8
+					regs.R[x86.RSP] -= 8
 					if !x.Memory().Store(regs.SP(), 8, uint64(100+words-i)) {
 						t.Error("nothing can be pushed")
 					}
 				}
-				var image isa.Regs
+				var image arch.Regs
 				kapi.LoadPtRegs(x.Memory(), x.Regs().SP(), &image)
-				if image.R[isa.RSP] = regs.R[isa.RSP]; image != *regs {
+				if image.R[x86.RSP] = regs.R[x86.RSP]; image != *regs {
 					t.Errorf("%d words, %d below: the frame was overwritten: %+v, want %+v", words, below, image, *regs)
 				}
 			}
-			var want, got isa.Regs
+			var want, got arch.Regs
 			r.AddProgram("p", 0, func(x *smp.Ctx) {
 				fill(x.Regs())
 				want = *x.Regs()
@@ -149,7 +150,7 @@ func TestInt3Gap(t *testing.T) {
 			for i := range words {
 				want.R[pops[i]] = uint64(101 + i)
 			}
-			want.R[isa.RSP], want.IP, got.IP = 0, 0, 0
+			want.R[x86.RSP], want.IP, got.IP = 0, 0, 0
 			if got != want {
 				t.Errorf("%d words, %d below:\ngot  %+v\nwant %+v", words, below, got, want)
 			}
@@ -162,27 +163,27 @@ func TestHandlerChangesRegisters(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 1})
 	f := r.text("f", 0, "cc 0f 0b")
 	to := r.text("to", 0x40, "c3")
-	r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *isa.Regs) {
+	r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *arch.Regs) {
 		for i := range regs.R {
-			if isa.Reg(i) != isa.RSP {
+			if x86.Reg(i) != x86.RSP {
 				regs.R[i] = uint64(i) + 7
 			}
 		}
 		regs.IP = to
-		regs.Flags |= isa.OF
+		regs.Flags |= x86.OF
 	}
-	var left isa.Regs
+	var left arch.Regs
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
 		x.Call(f)
 		left = *x.Thread().Left()
 	})
 	r.want(smp.Passed, sim.Always0{})
 	for i, v := range left.R {
-		if isa.Reg(i) != isa.RSP && v != uint64(i)+7 {
+		if x86.Reg(i) != x86.RSP && v != uint64(i)+7 {
 			t.Errorf("register %d is %#x", i, v)
 		}
 	}
-	if left.Flags&isa.OF == 0 {
+	if left.Flags&x86.OF == 0 {
 		t.Error("the flags were not changed")
 	}
 }
@@ -196,15 +197,15 @@ func TestNestedTraps(t *testing.T) {
 	r.source(smp.NMISource, 0, 2)
 	const most = 8
 	depth, deepest := 0, 0
-	r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *isa.Regs) {
+	r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *arch.Regs) {
 		if depth++; depth < most {
 			x.Call(f)
 		}
 		deepest = max(deepest, x.Thread().Traps())
 	}
-	nothing := func(x *smp.Ctx, _ *isa.Regs) { x.Step("irq", 1) }
+	nothing := func(x *smp.Ctx, _ *arch.Regs) { x.Step("irq", 1) }
 	r.Hooks().Trap[smpev.VecTimer], r.Hooks().Trap[smpev.VecNMI] = nothing, nothing
-	var before, after isa.Regs
+	var before, after arch.Regs
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
 		fill(x.Regs())
 		before = *x.Regs()
@@ -214,7 +215,7 @@ func TestNestedTraps(t *testing.T) {
 	for name, ch := range schedules(20) {
 		depth, deepest = 0, 0
 		r.want(smp.Passed, ch)
-		before.IP, before.R[isa.RSP], after.IP = 0, 0, 0
+		before.IP, before.R[x86.RSP], after.IP = 0, 0, 0
 		if depth != most || deepest < most || before != after {
 			t.Fatalf("%s: depth %d, traps %d, before %+v, after %+v", name, depth, deepest, before, after)
 		}
@@ -227,17 +228,17 @@ func TestSingleStep(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 1})
 	f := r.text("f", 0, "9c 81 0c 24 00 01 00 00 9d 90 51 59 9c 81 24 24 ff fe ff ff 9d 90 c3") // pushf; orl TF; popf; nop; push; pop; pushf; andl ^TF; popf; nop; ret
 	r.source(smp.TimerSource, 0, 3)
-	want := []isa.Addr{f + 10, f + 11, f + 12, f + 13, f + 20, f + 21}
-	var got []isa.Addr
-	r.Hooks().Trap[smpev.VecDB] = func(x *smp.Ctx, regs *isa.Regs) {
+	want := []arch.Addr{f + 10, f + 11, f + 12, f + 13, f + 20, f + 21}
+	var got []arch.Addr
+	r.Hooks().Trap[smpev.VecDB] = func(x *smp.Ctx, regs *arch.Regs) {
 		got = append(got, regs.IP)
-		if x.Regs().Flags&isa.TF != 0 || regs.Flags&isa.TF == 0 && regs.IP != f+21 {
+		if x.Regs().Flags&x86.TF != 0 || regs.Flags&x86.TF == 0 && regs.IP != f+21 {
 			t.Errorf("TF on in the handler, or not in the frame, at f+%d", regs.IP-f)
 		}
 		x.Step("debug", 1)
 	}
-	r.Hooks().Trap[smpev.VecTimer] = func(x *smp.Ctx, _ *isa.Regs) {
-		if x.Regs().Flags&isa.TF != 0 {
+	r.Hooks().Trap[smpev.VecTimer] = func(x *smp.Ctx, _ *arch.Regs) {
+		if x.Regs().Flags&x86.TF != 0 {
 			t.Error("TF is on in a timer's handler")
 		}
 		x.Step("timer", 1)
@@ -258,18 +259,18 @@ func TestSingleStepIret(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 1})
 	// mov %rsp,24(%rdi); pushf; orl TF; popf; mov %rdi,%rsp; iretq; ud2; 20: nop; ret
 	f := r.text("f", 0, "48 89 67 18 9c 81 0c 24 00 01 00 00 9d 48 89 fc 48 cf 0f 0b 90 c3")
-	var at []isa.Addr
-	r.Hooks().Trap[smpev.VecDB] = func(_ *smp.Ctx, regs *isa.Regs) { at = append(at, regs.IP-f) }
+	var at []arch.Addr
+	r.Hooks().Trap[smpev.VecDB] = func(_ *smp.Ctx, regs *arch.Regs) { at = append(at, regs.IP-f) }
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
 		frame := smp.DataBase + 0x800
-		x.Regs().R[isa.RDI] = uint64(frame)
-		for i, v := range []uint64{uint64(f) + 20, kapi.KernelCS, isa.F1 | isa.IF, 0, kapi.KernelDS} {
-			x.Memory().Store(frame+isa.Addr(8*i), 8, v)
+		x.Regs().R[x86.RDI] = uint64(frame)
+		for i, v := range []uint64{uint64(f) + 20, kapi.KernelCS, x86.F1 | x86.IF, 0, kapi.KernelDS} {
+			x.Memory().Store(frame+arch.Addr(8*i), 8, v)
 		}
 		x.Call(f)
 	})
 	r.want(smp.Passed, sim.Always0{})
-	if !slices.Equal(at, []isa.Addr{16, 20}) {
+	if !slices.Equal(at, []arch.Addr{16, 20}) {
 		t.Errorf("#DB at %v", at)
 	}
 }
@@ -281,14 +282,14 @@ func TestHandlerFlags(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 1})
 	f := r.text("f", 0, "9c 81 0c 24 00 40 00 00 9d cc c3") // pushf; orl NT; popf; int3; ret
 	hits := 0
-	r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *isa.Regs) {
+	r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *arch.Regs) {
 		hits++
-		if x.Regs().Flags != isa.F1|isa.CF || regs.Flags != isa.F1|isa.CF|isa.IF|nt {
+		if x.Regs().Flags != x86.F1|x86.CF || regs.Flags != x86.F1|x86.CF|x86.IF|nt {
 			t.Errorf("flags %#x in the handler, %#x in the frame", x.Regs().Flags, regs.Flags)
 		}
 	}
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
-		x.Regs().Flags |= isa.CF
+		x.Regs().Flags |= x86.CF
 		x.Call(f)
 	})
 	r.want(smp.Passed, sim.Always0{})

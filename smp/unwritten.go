@@ -1,6 +1,6 @@
 package smp
 
-import "kpsim/smp/isa"
+import "kpsim/smp/arch"
 
 // What a function finds in bytes of its own stack that it hasn't written is left
 // there by whoever ran before, and no part of a state. So whoever tells states
@@ -10,14 +10,14 @@ import "kpsim/smp/isa"
 // stack pointer was above them last, as far as an observed machine has seen.
 type stackUse struct {
 	written [StackSize / 8 / 64]uint64
-	low     isa.Addr // nothing below counts as written
+	low     arch.Addr // nothing below counts as written
 }
 
 // inUse is of the highest bytes of a stack, above which no call of text begins.
 const inUse = 64
 
 // begin says that all from sp up counts as written.
-func (u *stackUse) begin(t *Task, sp isa.Addr) {
+func (u *stackUse) begin(t *Task, sp arch.Addr) {
 	clear(u.written[:])
 	u.low = min(max(sp, t.stack-StackSize), t.stack) &^ 7
 	for a := u.low; a < t.stack; a += 8 {
@@ -25,13 +25,13 @@ func (u *stackUse) begin(t *Task, sp isa.Addr) {
 	}
 }
 
-func (u *stackUse) set(t *Task, a isa.Addr) {
+func (u *stackUse) set(t *Task, a arch.Addr) {
 	n := (a - (t.stack - StackSize)) / 8
 	u.written[n/64] |= 1 << (n % 64)
 }
 
 // pointer says that the stack pointer stands at sp after a step.
-func (u *stackUse) pointer(t *Task, sp isa.Addr) {
+func (u *stackUse) pointer(t *Task, sp arch.Addr) {
 	for ; u.low < sp && u.low < t.stack; u.low += 8 {
 		n := (u.low - (t.stack - StackSize)) / 8
 		u.written[n/64] &^= 1 << (n % 64)
@@ -40,7 +40,7 @@ func (u *stackUse) pointer(t *Task, sp isa.Addr) {
 
 // access takes an access to the task's own stack, and reports whether it reads what
 // wasn't written.
-func (u *stackUse) access(t *Task, a isa.Addr, write bool) (unwritten bool) {
+func (u *stackUse) access(t *Task, a arch.Addr, write bool) (unwritten bool) {
 	n := (a - (t.stack - StackSize)) / 8
 	if write {
 		u.set(t, a)
@@ -51,12 +51,12 @@ func (u *stackUse) access(t *Task, a isa.Addr, write bool) (unwritten bool) {
 }
 
 // onStack takes an access to data by the step of c.
-func (f *footprint) onStack(c *CPU, a isa.Addr, size int, write bool) {
+func (f *footprint) onStack(c *CPU, a arch.Addr, size int, write bool) {
 	t := c.task
-	if a < t.stack-StackSize || a+isa.Addr(size) > t.stack {
+	if a < t.stack-StackSize || a+arch.Addr(size) > t.stack {
 		return
 	}
-	for at := a; at < a+isa.Addr(size); at = at&^7 + 8 {
+	for at := a; at < a+arch.Addr(size); at = at&^7 + 8 {
 		if t.use.access(t, at, write) && c.guest {
 			f.m.unwritten = true
 		}

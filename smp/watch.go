@@ -2,8 +2,9 @@ package smp
 
 import (
 	"kpsim/sim"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/fetch"
-	"kpsim/smp/isa"
 )
 
 // A footprint is what an observed machine knows of the step under way, and of
@@ -48,7 +49,7 @@ type footprint struct {
 	inside *CPU         // it is in an interrupt that is one step with its delivery
 	apart  []sim.Touch  // of that, if it should turn out to be more than one step
 	base   words        // what runs observed afresh begin with
-	data   isa.Memory   // watchedMemory, converted once
+	data   x86.Memory   // watchedMemory, converted once
 }
 
 // A stance is what a private step leaves as it was.
@@ -299,8 +300,8 @@ func (f *footprint) take(sort, number uint64, write bool) { f.add(object(sort, n
 
 // text takes a read or write of n bytes of text: chunk by chunk, and of what is
 // read those only that are ever written.
-func (f *footprint) text(a isa.Addr, n int, write bool) {
-	for at, end := a&^(chunk-1), a+isa.Addr(n); at < end; at += chunk {
+func (f *footprint) text(a arch.Addr, n int, write bool) {
+	for at, end := a&^(chunk-1), a+arch.Addr(n); at < end; at += chunk {
 		if write || f.stored(at) {
 			f.take(objChunk, bytesNumber(at), write)
 			f.read(object(objChunk, bytesNumber(at)))
@@ -310,14 +311,14 @@ func (f *footprint) text(a isa.Addr, n int, write bool) {
 
 // stored reports whether the chunk of text at a is watched, or was found to be
 // stored to in another run.
-func (f *footprint) stored(a isa.Addr) bool {
+func (f *footprint) stored(a arch.Addr) bool {
 	p := f.m.mem.page(a)
 	return p != nil && p.code != nil && (p.watched[a%pageSize/chunk] || f.words.shared(bytesNumber(a)))
 }
 
 // store takes a store to text. Where fetches may be stale it matters to each
 // other CPU whether it serialised before or after.
-func (f *footprint) store(a isa.Addr, watched bool) {
+func (f *footprint) store(a arch.Addr, watched bool) {
 	if !watched && f.words.share(bytesNumber(a)) {
 		f.grew = true
 	}
@@ -364,7 +365,7 @@ func (x *Ctx) pointAt(sort, number uint64, write bool) {
 
 // textPoint is the point before an access to text, observed or not. The touch
 // comes with the access, for text that is read may not be watched.
-func (x *Ctx) textPoint(a isa.Addr, write bool) {
+func (x *Ctx) textPoint(a arch.Addr, write bool) {
 	if x.m.foot == nil {
 		x.point()
 		return

@@ -9,8 +9,8 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/smp/arch"
 	"kpsim/smp/fetch"
-	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -212,7 +212,7 @@ func TestFootprintOfHandlersData(t *testing.T) {
 			h = r.text("h2", 64, at(incWord, 64, 0))
 		}
 		r.source(smp.TimerSource, 0, 1)
-		r.Hooks().Trap[smpev.VecTimer] = func(x *smp.Ctx, _ *isa.Regs) { x.Call(h) }
+		r.Hooks().Trap[smpev.VecTimer] = func(x *smp.Ctx, _ *arch.Regs) { x.Call(h) }
 		r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 		r.AddProgram("q", 1, func(x *smp.Ctx) { x.Step("q", 1) })
 		steps := r.observed(smp.Passed, func() sim.Chooser {
@@ -237,7 +237,7 @@ func TestFootprintOfDeliveries(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 2})
 	f := r.text("f", 0, "90 50 58 0f 31 fa fb 90 c3") // nop; push; pop; rdtsc; cli; sti; nop; ret
 	r.source(smp.TimerSource, 0, 1)
-	r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *isa.Regs) {}
+	r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *arch.Regs) {}
 	c := r.flag()
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
 		x.Call(f)
@@ -272,7 +272,7 @@ func TestFootprintOfDeliveries(t *testing.T) {
 func TestFootprintOfIPIs(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 3})
 	answered := r.flag()
-	r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *isa.Regs) { answered.Store(x, 1) }
+	r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *arch.Regs) { answered.Store(x, 1) }
 	r.AddProgram("sender", 0, func(x *smp.Ctx) {
 		x.Step("send", 1)
 		r.SendIPI(x, 1<<1, smp.IPICall)
@@ -284,7 +284,7 @@ func TestFootprintOfIPIs(t *testing.T) {
 		r.SendIPI(x, 1<<0, smp.IPIResched)
 		x.Step("send", 3)
 	})
-	r.Hooks().Trap[smpev.VecResch] = func(*smp.Ctx, *isa.Regs) {}
+	r.Hooks().Trap[smpev.VecResch] = func(*smp.Ctx, *arch.Regs) {}
 	steps := r.observed(smp.Passed, always0)
 	takes := by(steps, sim.MoverIPI+1)
 	require.Len(t, takes, 1)
@@ -299,7 +299,7 @@ func TestFootprintOfClosing(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		r := newRig(t, smp.Config{CPUs: 2, Full: full})
 		f := r.text("f", 0, "fa 90 fb 90 c3") // cli; nop; sti; nop; ret
-		r.Hooks().Trap[smpev.VecCall] = func(*smp.Ctx, *isa.Regs) {}
+		r.Hooks().Trap[smpev.VecCall] = func(*smp.Ctx, *arch.Regs) {}
 		r.AddProgram("p", 0, func(x *smp.Ctx) {
 			x.Step("send", 1)
 			r.SendIPI(x, 1<<1, smp.IPICall)
@@ -338,10 +338,10 @@ func TestFootprintOfText(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		model fetch.Model
-		off   isa.Addr // what is stored to
-		watch bool     // from the start
-		text  int      // of the other CPU's steps that fetch from its chunk
-		floor int      // and that serialise
+		off   arch.Addr // what is stored to
+		watch bool      // from the start
+		text  int       // of the other CPU's steps that fetch from its chunk
+		floor int       // and that serialise
 	}{
 		{"its chunk", fetch.Coherent, 2, true, 5, 0},
 		{"its chunk, found at run time", fetch.Coherent, 2, false, 5, 0},

@@ -4,25 +4,25 @@ import (
 	"fmt"
 
 	"kpsim/sim"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 )
 
 // A Symbol names an address range, for messages and traces.
 type symbol struct {
 	name string
-	at   isa.Addr
+	at   arch.Addr
 	size int
 }
 
 // AddSymbol names [at, at+size). Later ones of the same place win.
-func (m *Machine) AddSymbol(name string, at isa.Addr, size int) {
+func (m *Machine) AddSymbol(name string, at arch.Addr, size int) {
 	m.symbols = append(m.symbols, symbol{name, at, size})
 }
 
 // SymbolAt returns the name of the range a lies in and the offset in it.
-func (m *Machine) SymbolAt(a isa.Addr) (name string, off int, ok bool) {
+func (m *Machine) SymbolAt(a arch.Addr) (name string, off int, ok bool) {
 	for i := len(m.symbols) - 1; i >= 0; i-- {
-		if s := &m.symbols[i]; a >= s.at && a < s.at+isa.Addr(s.size) {
+		if s := &m.symbols[i]; a >= s.at && a < s.at+arch.Addr(s.size) {
 			return s.name, int(a - s.at), true
 		}
 	}
@@ -41,7 +41,7 @@ func (m *Machine) SymbolAt(a isa.Addr) (name string, off int, ok bool) {
 }
 
 // Symbol prints an address as symbol+0xoff, or as a number.
-func (m *Machine) Symbol(a isa.Addr) string {
+func (m *Machine) Symbol(a arch.Addr) string {
 	if name, off, ok := m.SymbolAt(a); ok {
 		return fmt.Sprintf("%s+%#x", name, off)
 	}
@@ -97,7 +97,7 @@ func (m *Machine) Spot(mv sim.Mover) Spot {
 func (m *Machine) SpotName(s Spot) (name string, off int, text bool) {
 	switch {
 	case s.text:
-		if name, off, ok := m.SymbolAt(isa.Addr(s.at)); ok {
+		if name, off, ok := m.SymbolAt(arch.Addr(s.at)); ok {
 			return name, off, true
 		}
 		return "text", int(s.at), true
@@ -137,4 +137,4 @@ func (m *Machine) Alternative(p *sim.Point, pick int) string {
 }
 
 // SymbolName is Symbol for an address out of an event.
-func (m *Machine) SymbolName(a uint64) string { return m.Symbol(isa.Addr(a)) }
+func (m *Machine) SymbolName(a uint64) string { return m.Symbol(arch.Addr(a)) }

@@ -4,8 +4,9 @@ import (
 	"slices"
 
 	"kpsim/sim"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/fetch"
-	"kpsim/smp/isa"
 	"kpsim/smp/smpev"
 )
 
@@ -40,15 +41,15 @@ func (m *Machine) ObserveWhole(o sim.Observer) {
 // handler and its IRET touch. As long as a CPU's steps leave it as it was, they
 // commute with the interrupt; a step that changes it writes the boundary.
 type site struct {
-	preempt int      // the task's count, where it counts: a tick in a section is no quiescent state
-	frame   isa.Addr // where the frame will be, if others may see it
+	preempt int       // the task's count, where it counts: a tick in a section is no quiescent state
+	frame   arch.Addr // where the frame will be, if others may see it
 }
 
 func (m *Machine) site(c *CPU) (s site) {
 	if m.hooks.Nested {
 		s.preempt = c.task.preempt
 	}
-	if base := m.frameBase(smpev.VecTimer, c.regs.R[isa.RSP]); m.foot.words.stacks || !m.isStack(base) {
+	if base := m.frameBase(smpev.VecTimer, c.regs.R[x86.RSP]); m.foot.words.stacks || !m.isStack(base) {
 		s.frame = base
 	}
 	return s

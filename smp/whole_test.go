@@ -8,7 +8,7 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -47,7 +47,7 @@ func TestWholeClock(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 2})
 	f := r.text("f", 0, "90 0f 31 90 c3") // nop; rdtsc; nop; ret
 	r.source(smp.TimerSource, 0, 1)
-	r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *isa.Regs) {}
+	r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *arch.Regs) {}
 	r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 	steps := r.whole(1)
 	var after []string
@@ -70,7 +70,7 @@ func TestWholeApart(t *testing.T) {
 		f := r.text("f", 0, "90 90 c3")
 		r.source(smp.TimerSource, 0, 1)
 		mate := r.AddThread("mate", 0, func(x *smp.Ctx) { x.Step("mate", 1) })
-		r.Hooks().Trap[smpev.VecTimer] = func(x *smp.Ctx, _ *isa.Regs) {
+		r.Hooks().Trap[smpev.VecTimer] = func(x *smp.Ctx, _ *arch.Regs) {
 			if gives {
 				r.Wake(mate)
 				x.Preempt()
@@ -105,7 +105,7 @@ func TestWholeNested(t *testing.T) {
 		r.Hooks().Nested = nested
 		f := r.text("f", 0, "90 c3")
 		r.source(smp.TimerSource, 0, 1)
-		r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *isa.Regs) {}
+		r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *arch.Regs) {}
 		r.AddProgram("p", 0, func(x *smp.Ctx) {
 			x.Call(f)
 			x.Step("count", 1)
@@ -156,7 +156,7 @@ func TestWholeForced(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 2})
 	answered, slept := r.flag(), r.flag()
 	r.Hooks().Prompt = func(uint8, *smp.Source) bool { return true }
-	r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *isa.Regs) { answered.Store(x, 1) }
+	r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *arch.Regs) { answered.Store(x, 1) }
 	r.AddProgram("asleep", 0, func(x *smp.Ctx) { x.Sleep(&slept.up) }) // goes on by default, but can't
 	r.AddProgram("sender", 1, func(x *smp.Ctx) {
 		x.Step("send", 1)

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties/harness"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 )
 
 // What the default run shows of a scenario is said before the search: a probe that is

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties/harness"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 )
 

@@ -8,8 +8,9 @@ import (
 
 	"kpsim/kprobes"
 	"kpsim/kprobes/survey"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/image"
-	"kpsim/smp/isa"
 )
 
 // Widths of the columns of check --func and disasm. With most reasons a line
@@ -112,9 +113,9 @@ type reader struct {
 
 // A reading is what bytes say, wherever they are.
 type reading struct {
-	text string   // of a direct branch, the mnemonic
-	to   isa.Addr // of a direct branch: the target, less its own address
-	jump bool     // it is one
+	text string    // of a direct branch, the mnemonic
+	to   arch.Addr // of a direct branch: the target, less its own address
+	jump bool      // it is one
 }
 
 func newReader(s *survey.Survey) *reader {
@@ -135,7 +136,7 @@ func (d *reader) read(sym *image.Symbol, r *survey.Row) string {
 	if !k.jump {
 		return k.text
 	}
-	t := sym.Addr + isa.Addr(r.Offset) + k.to
+	t := sym.Addr + arch.Addr(r.Offset) + k.to
 	if t >= sym.Addr && t < sym.End() {
 		return k.text + offset(int(t-sym.Addr))
 	}
@@ -149,7 +150,7 @@ func (d *reader) read(sym *image.Symbol, r *survey.Row) string {
 }
 
 func disassemble(b []byte) reading {
-	in, err := isa.Decode(b, 0)
+	in, err := x86.Decode(b, 0)
 	if err != nil {
 		return reading{text: "(bad)"}
 	}
@@ -162,12 +163,12 @@ func disassemble(b []byte) reading {
 }
 
 // decodeRow decodes a row's bytes as a processor does.
-func decodeRow(sym *image.Symbol, r *survey.Row) (isa.Inst, bool) {
-	in, err := isa.Decode(r.Bytes, sym.Addr+isa.Addr(r.Offset))
+func decodeRow(sym *image.Symbol, r *survey.Row) (x86.Inst, bool) {
+	in, err := x86.Decode(r.Bytes, sym.Addr+arch.Addr(r.Offset))
 	return in, err == nil
 }
 
-func isCall(in *isa.Inst) bool { return in.Flow() == isa.FlowCall }
+func isCall(in *x86.Inst) bool { return in.Flow() == x86.FlowCall }
 
 // shortHex shows bytes, and by two dots that there are more.
 func shortHex(b []byte, most int) string {

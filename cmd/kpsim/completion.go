@@ -9,9 +9,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"kpsim/properties/matrix"
+	"kpsim/internal/eval/matrix"
+	"kpsim/internal/scenario"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 )
 
 type completionCmd struct {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 )
 
 // What a word may become, where traces, scenarios and other files are.

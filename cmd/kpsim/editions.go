@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"kpsim/properties/scenario"
+	"kpsim/internal/scenario"
 )
 
 type editionsCmd struct {

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties"
 	"kpsim/properties/harness"
-	"kpsim/properties/scenario"
 )
 
 type fuzzCmd struct {

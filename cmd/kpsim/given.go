@@ -12,8 +12,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 	"kpsim/smp/image"
 )
 

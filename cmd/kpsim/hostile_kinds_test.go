@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/properties/scenario"
+	"kpsim/internal/scenario"
 )
 
 // traceCommands read a trace; those that are said more often are more often given one.
@@ -54,7 +54,7 @@ func hostileKinds(t *testing.T) []*hostileKind {
 		return list
 	}
 	kps := read("../../traces/corpus/*.kps", "../../traces/corpus/matrix/*.kps")
-	objects := read("../../properties/scenario/library/*.o", "../../properties/scenario/testdata/*.ko", "testdata/mine/*.o")
+	objects := read("../../internal/scenario/library/*.o", "../../internal/scenario/testdata/*.ko", "testdata/mine/*.o")
 	var programs [][]byte
 	for _, name := range scenario.BuiltinNames() {
 		src, err := scenario.BuiltinSource(name)
@@ -76,7 +76,7 @@ func hostileKinds(t *testing.T) []*hostileKind {
 		{"hex", ".kps", kps, mutateHex, traceCommands},
 		{"starlark", ".star", programs, mutateText, []string{"check $F", "run $F", "replay $F"}},
 		{"noise", ".json", [][]byte{[]byte(noiseSeed)}, mutateText, []string{"overhead --noise --noise-file $F --probe k --machine pentium-m/i386 --runs 2 --hits 30"}},
-		{"figures", ".csv", read("../../properties/overhead/figures.csv"), mutateText, []string{"overhead calibrate $F", "overhead --profile $F"}},
+		{"figures", ".csv", read("../../internal/eval/overhead/figures.csv"), mutateText, []string{"overhead calibrate $F", "overhead --profile $F"}},
 	}
 }
 

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties"
 	"kpsim/properties/harness"
-	"kpsim/properties/scenario"
 )
 
 // The observations, in the words of litmus tests.

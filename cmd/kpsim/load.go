@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties"
 	"kpsim/properties/harness"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/smp/fetch"
 )

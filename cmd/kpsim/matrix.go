@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kpsim/properties/matrix"
+	"kpsim/internal/eval/matrix"
 )
 
 type matrixCmd struct {

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"kpsim/cmd/kpsim/page"
+	"kpsim/internal/eval/matrix"
 	"kpsim/properties"
-	"kpsim/properties/matrix"
 )
 
 // A matrixPage is what --html writes: of an interrupted matrix the rows that are whole.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/cmd/kpsim/page/pagetest"
-	"kpsim/properties/matrix"
+	"kpsim/internal/eval/matrix"
 )
 
 // writtenMatrix fills the rows of a name with what of says of each cell, and writes its page.

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes/rules"
 	"kpsim/kprobes/survey"
-	"kpsim/properties/scenario"
+	"kpsim/smp/arch"
 	"kpsim/smp/image"
-	"kpsim/smp/isa"
 )
 
 // underKernel are the flags of the commands that ask what a kernel says of an
@@ -63,7 +63,7 @@ func (u *underKernel) survey(path string) (*survey.Survey, error) {
 	if u.CPU != "" {
 		boot.Features = noneOr(u.CPU)
 	}
-	base := isa.Addr(objectBase)
+	base := arch.Addr(objectBase)
 	if o.IsModule() {
 		base = moduleBase
 	}

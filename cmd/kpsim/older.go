@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties"
-	"kpsim/properties/scenario"
 	"kpsim/traces"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/properties/overhead"
+	"kpsim/internal/eval/overhead"
 )
 
 type overheadCmd struct {

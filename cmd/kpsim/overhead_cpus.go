@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/properties/overhead"
+	"kpsim/internal/eval/overhead"
 	"kpsim/sim"
 )
 

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"kpsim/properties/overhead"
+	"kpsim/internal/eval/overhead"
 )
 
 type overheadFitCmd struct {

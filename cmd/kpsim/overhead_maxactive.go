@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 
-	"kpsim/properties/overhead"
-	"kpsim/properties/scenario"
+	"kpsim/internal/eval/overhead"
+	"kpsim/internal/scenario"
 	"kpsim/sim"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"kpsim/properties/overhead"
+	"kpsim/internal/eval/overhead"
 )
 
 // What is drawn if nothing is said, and at most: the bootstrap goes over all of it a

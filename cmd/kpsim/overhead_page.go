@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"kpsim/cmd/kpsim/page"
-	"kpsim/properties/overhead"
+	"kpsim/internal/eval/overhead"
 	"kpsim/smp/cycles"
 )
 

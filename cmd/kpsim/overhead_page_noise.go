@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"kpsim/cmd/kpsim/page"
-	"kpsim/properties/overhead"
+	"kpsim/internal/eval/overhead"
 )
 
 // What is drawn for a page.

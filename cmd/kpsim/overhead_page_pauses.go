@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/plot"
 
 	"kpsim/cmd/kpsim/page"
-	"kpsim/properties/overhead"
+	"kpsim/internal/eval/overhead"
 )
 
 // A pagePause is a sort of pause that the page shows.

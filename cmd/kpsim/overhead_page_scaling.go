@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 
 	"kpsim/cmd/kpsim/page"
-	"kpsim/properties/overhead"
-	"kpsim/properties/scenario"
+	"kpsim/internal/eval/overhead"
+	"kpsim/internal/scenario"
 )
 
 // scaling shows what becomes of hits with more CPUs, more probes, and more calls at a time

@@ -136,6 +136,6 @@ func TestOverheadPageOfNothing(t *testing.T) {
 func calibrated(t *testing.T) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	require.Equal(t, exitOK, run([]string{"overhead", "calibrate", "--machine", "xeon-e5410/x86_64", "../../properties/overhead/figures.csv"}, &out, &errs), errs.String())
+	require.Equal(t, exitOK, run([]string{"overhead", "calibrate", "--machine", "xeon-e5410/x86_64", "../../internal/eval/overhead/figures.csv"}, &out, &errs), errs.String())
 	return out.String()
 }

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"kpsim/cmd/kpsim/page"
-	"kpsim/properties/overhead"
+	"kpsim/internal/eval/overhead"
 	"kpsim/smp/cycles"
 )
 

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"kpsim/properties/overhead"
+	"kpsim/internal/eval/overhead"
 	"kpsim/sim"
 )
 

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"kpsim/internal/eval/overhead"
+	"kpsim/internal/scenario"
 	"kpsim/properties/harness"
-	"kpsim/properties/overhead"
-	"kpsim/properties/scenario"
 )
 
 // A pricedMachine is one whose events have costs: of the documents, in a tier, or a

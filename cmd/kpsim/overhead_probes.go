@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"kpsim/properties/overhead"
+	"kpsim/internal/eval/overhead"
 )
 
 // probesMost is the largest table.

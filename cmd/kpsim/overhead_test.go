@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"kpsim/properties/overhead"
+	"kpsim/internal/eval/overhead"
 )
 
 // Each pause is in its row, in µs of the machine, and one that there wasn't in none.

@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes/rules"
 	"kpsim/properties/harness"
-	"kpsim/properties/scenario"
 )
 
 // mostProbes is of how many probes a line is printed; --json has all.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties"
 	"kpsim/properties/harness"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/traces"
 	"kpsim/traces/view"

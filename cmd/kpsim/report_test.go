@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties"
 	"kpsim/properties/harness"
-	"kpsim/properties/scenario"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )

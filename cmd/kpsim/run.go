@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties/harness"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/traces/view"
 )

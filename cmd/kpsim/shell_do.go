@@ -8,11 +8,12 @@ import (
 	"strconv"
 	"strings"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
-	"kpsim/properties/scenario"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -22,14 +23,14 @@ import (
 var regNames = [...]string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
 
 // saw prints a call of a handler, with what it was given.
-func (h *sh) saw(k *kprobes.Kprobe, which uint64, regs *isa.Regs) {
+func (h *sh) saw(k *kprobes.Kprobe, which uint64, regs *arch.Regs) {
 	if h.quiet {
 		return
 	}
 	m := h.s.Rig.Machine
 	name := handlerNames[which]
 	if which == kpev.Return {
-		fmt.Fprintf(h.p.out, "  %s of %s: %s returned %#x\n", name, h.probeName(k.ID), m.Symbol(k.Addr), regs.R[isa.RAX])
+		fmt.Fprintf(h.p.out, "  %s of %s: %s returned %#x\n", name, h.probeName(k.ID), m.Symbol(k.Addr), regs.R[x86.RAX])
 		return
 	}
 	fmt.Fprintf(h.p.out, "  %s of %s: p->addr = %s, ip = %s, flags = %#x\n", name, h.probeName(k.ID), m.Symbol(k.Addr), m.Symbol(regs.IP), regs.Flags)
@@ -98,9 +99,9 @@ func (h *sh) missing(f string) string {
 }
 
 // place reads SYMBOL, SYMBOL+OFFSET or a number.
-func (h *sh) place(s string) (isa.Addr, error) {
+func (h *sh) place(s string) (arch.Addr, error) {
 	if n, err := strconv.ParseUint(s, 0, 64); err == nil {
-		return isa.Addr(n), nil
+		return arch.Addr(n), nil
 	}
 	name, off, err := splitPlace(s)
 	if err != nil {
@@ -110,7 +111,7 @@ func (h *sh) place(s string) (isa.Addr, error) {
 	if !ok {
 		return 0, h.symbol(name)
 	}
-	return at + isa.Addr(off), nil
+	return at + arch.Addr(off), nil
 }
 
 func splitPlace(s string) (name string, off int, err error) {
@@ -251,7 +252,7 @@ func (h *sh) setReg(steps *[]scenario.Step, set string) error {
 		return errUsage
 	}
 	v, err := h.value(value)
-	*steps = append(*steps, scenario.Step{Kind: scenario.StepSetReg, Reg: isa.Reg(slices.Index(regNames[:], reg)), Value: v})
+	*steps = append(*steps, scenario.Step{Kind: scenario.StepSetReg, Reg: x86.Reg(slices.Index(regNames[:], reg)), Value: v})
 	return err
 }
 

@@ -11,7 +11,8 @@ import (
 	"kpsim/properties"
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/traces/view"
 )
 
@@ -154,8 +155,8 @@ func (h *sh) regs(args []string) error {
 
 // disassemble prints the instruction that b begins with, with names; n is its
 // length, 1 if it is none.
-func (h *sh) disassemble(b []byte, at isa.Addr) (s string, n int) {
-	in, err := isa.Decode(b, at)
+func (h *sh) disassemble(b []byte, at arch.Addr) (s string, n int) {
+	in, err := x86.Decode(b, at)
 	if err != nil {
 		return "(no instruction)", 1
 	}
@@ -190,20 +191,20 @@ func (h *sh) text(args []string) error {
 			return nil
 		}
 		for off := 0; off < len(now); {
-			was, n := h.disassemble(t.Code[off:], t.At+isa.Addr(off))
+			was, n := h.disassemble(t.Code[off:], t.At+arch.Addr(off))
 			end := min(off+n, len(now))
 			if bytes.Equal(now[off:end], t.Code[off:end]) {
-				h.row(t.At+isa.Addr(off), now[off:end], was)
+				h.row(t.At+arch.Addr(off), now[off:end], was)
 				off = end
 				continue
 			}
-			is, n := h.disassemble(now[off:], t.At+isa.Addr(off))
+			is, n := h.disassemble(now[off:], t.At+arch.Addr(off))
 			for end < min(off+n, len(now)) {
-				s, k := h.disassemble(t.Code[end:], t.At+isa.Addr(end))
+				s, k := h.disassemble(t.Code[end:], t.At+arch.Addr(end))
 				was, end = was+"; "+s, min(end+k, len(now))
 			}
-			h.row(t.At+isa.Addr(off), now[off:end], fmt.Sprintf("%s   (was % x: %s)", is, t.Code[off:end], was))
-			h.stale(t.At+isa.Addr(off), now[off:end])
+			h.row(t.At+arch.Addr(off), now[off:end], fmt.Sprintf("%s   (was % x: %s)", is, t.Code[off:end], was))
+			h.stale(t.At+arch.Addr(off), now[off:end])
 			off = end
 		}
 	}
@@ -211,7 +212,7 @@ func (h *sh) text(args []string) error {
 }
 
 // row prints bytes and what they are.
-func (h *sh) row(at isa.Addr, b []byte, says string) {
+func (h *sh) row(at arch.Addr, b []byte, says string) {
 	m := h.s.Rig.Machine
 	where := fmt.Sprintf("%#x", uint64(at))
 	if _, _, ok := m.SymbolAt(at); ok {
@@ -221,7 +222,7 @@ func (h *sh) row(at isa.Addr, b []byte, says string) {
 }
 
 // stale says which CPUs may fetch other bytes than those in memory.
-func (h *sh) stale(at isa.Addr, now []byte) {
+func (h *sh) stale(at arch.Addr, now []byte) {
 	m := h.s.Rig.Machine
 	old := make([]byte, len(now))
 	for cpu := range m.CPUs() {
@@ -245,7 +246,7 @@ func (h *sh) examine(args []string) error {
 			return fmt.Errorf("%s is no number of bytes; write 1 to 4096", args[1])
 		}
 	}
-	b := make([]byte, n+isa.MaxLen)
+	b := make([]byte, n+x86.MaxLen)
 	mapped := h.s.Rig.Machine.BytesAt(at, b)
 	if mapped == 0 {
 		return fmt.Errorf("nothing is in memory at %#x", uint64(at))
@@ -253,13 +254,13 @@ func (h *sh) examine(args []string) error {
 	n = min(n, mapped)
 	if h.isData(at) {
 		for off := 0; off+8 <= n; off += 8 {
-			h.row(at+isa.Addr(off), b[off:off+8], fmt.Sprintf("%#x", binary.LittleEndian.Uint64(b[off:])))
+			h.row(at+arch.Addr(off), b[off:off+8], fmt.Sprintf("%#x", binary.LittleEndian.Uint64(b[off:])))
 		}
 		return nil
 	}
 	for off := 0; off < n; {
-		s, k := h.disassemble(b[off:mapped], at+isa.Addr(off))
-		h.row(at+isa.Addr(off), b[off:min(off+k, mapped)], s)
+		s, k := h.disassemble(b[off:mapped], at+arch.Addr(off))
+		h.row(at+arch.Addr(off), b[off:min(off+k, mapped)], s)
 		off += k
 	}
 	h.stale(at, b[:n])
@@ -267,9 +268,9 @@ func (h *sh) examine(args []string) error {
 }
 
 // isData reports whether an address lies in the scenario's data.
-func (h *sh) isData(at isa.Addr) bool {
+func (h *sh) isData(at arch.Addr) bool {
 	for i := range h.s.Rig.Scenario.Datas {
-		if d := &h.s.Rig.Scenario.Datas[i]; at >= d.At && at < d.At+isa.Addr(len(d.Bytes)) {
+		if d := &h.s.Rig.Scenario.Datas[i]; at >= d.At && at < d.At+arch.Addr(len(d.Bytes)) {
 			return true
 		}
 	}

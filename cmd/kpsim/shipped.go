@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 )
 
 // notAll is what --as-shipped can't say. A Never under it carries it.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties"
 	"kpsim/properties/harness"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 )
 
 type stormCmd struct {

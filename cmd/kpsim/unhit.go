@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties/harness"
-	"kpsim/properties/scenario"
 )
 
 // neverHit says of each probe with a handler, a line each, why none of its handlers has

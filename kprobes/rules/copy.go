@@ -4,7 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 // Copy appends to dst the instruction that v is about as it must be to run at
@@ -13,7 +14,7 @@ import (
 //
 // v is a verdict of the function that was loaded last, with errno 0 and not
 // through ftrace.
-func (j *Judge) Copy(dst []byte, v *Verdict, to isa.Addr) (copied []byte, ok bool) {
+func (j *Judge) Copy(dst []byte, v *Verdict, to arch.Addr) (copied []byte, ok bool) {
 	at := v.Offset + v.Delta
 	return j.move(dst, at, j.decodeAt(at), to)
 }
@@ -32,7 +33,7 @@ func (j *Judge) JumpsBack(v *Verdict) bool {
 //
 // 2.6 copies 16 bytes, of which those behind the instruction are left out here.
 // 4.15 writes the jump also where CONFIG_PREEMPT keeps it from being used.
-func (j *Judge) Slot(dst []byte, v *Verdict, slot isa.Addr) (copied []byte, ok bool) {
+func (j *Judge) Slot(dst []byte, v *Verdict, slot arch.Addr) (copied []byte, ok bool) {
 	at := v.Offset + v.Delta
 	dst, ok = j.Copy(dst, v, slot)
 	jump := v.Boosted
@@ -43,10 +44,10 @@ func (j *Judge) Slot(dst []byte, v *Verdict, slot isa.Addr) (copied []byte, ok b
 	case !ok:
 		return dst, false
 	case jump:
-		back, ok := isa.JumpRel32(slot+isa.Addr(v.Len), j.f.Addr+isa.Addr(at+v.Len))
+		back, ok := x86.JumpRel32(slot+arch.Addr(v.Len), j.f.Addr+arch.Addr(at+v.Len))
 		return append(dst, back[:]...), ok
 	case j.k.Edition >= Edition514:
-		dst = append(dst, isa.Int3)
+		dst = append(dst, x86.Int3)
 	}
 	return dst, true
 }
@@ -54,11 +55,11 @@ func (j *Judge) Slot(dst []byte, v *Verdict, slot isa.Addr) (copied []byte, ok b
 // Detour appends to dst the instructions of the region that v is about, as they
 // stand in a detour at address to. not ok: a RIP-relative operand is out of
 // reach, and the probe isn't optimized.
-func (j *Judge) Detour(dst []byte, v *Verdict, to isa.Addr) (copied []byte, ok bool) {
+func (j *Judge) Detour(dst []byte, v *Verdict, to arch.Addr) (copied []byte, ok bool) {
 	at := v.Offset + v.Delta
 	for n := 0; n < v.Region; {
 		in := *j.insnAt(at + n)
-		if dst, ok = j.move(dst, at+n, in, to+isa.Addr(n)); !ok {
+		if dst, ok = j.move(dst, at+n, in, to+arch.Addr(n)); !ok {
 			return dst, false
 		}
 		n += int(in.length)
@@ -69,12 +70,12 @@ func (j *Judge) Detour(dst []byte, v *Verdict, to isa.Addr) (copied []byte, ok b
 // move appends the instruction at an offset as it must be to run at address to:
 // a RIP-relative operand is the same place. The kernel moves those with a 67
 // prefix, too, though they are cut to 32 bits.
-func (j *Judge) move(dst []byte, at int, in insn, to isa.Addr) ([]byte, bool) {
+func (j *Judge) move(dst []byte, at int, in insn, to arch.Addr) ([]byte, bool) {
 	var w window
 	copy(w[:maxLen], j.f.Code[min(at, len(j.f.Code)):])
 	if in.disp != 0 {
 		d := w[in.disp : in.disp+4]
-		moved := int64(int32(binary.LittleEndian.Uint32(d))) + int64(j.f.Addr+isa.Addr(at)-to)
+		moved := int64(int32(binary.LittleEndian.Uint32(d))) + int64(j.f.Addr+arch.Addr(at)-to)
 		if moved < math.MinInt32 || moved > math.MaxInt32 {
 			return dst, false
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch/x86"
 )
 
 // What the bytes of the recorded functions don't tell, from their source: our
@@ -44,7 +44,7 @@ var behind = []struct {
 	function, kernel string
 	code             []byte
 }{
-	{"kt_exit", "k61", isa.Nop5[:]},
+	{"kt_exit", "k61", x86.Nop5[:]},
 	{"n_c_void_notrace", "k61", []byte{0xe9}},
 	{"kt_exit", "k612", bytes.Repeat([]byte{0x90}, 16)}, // room in front of the next function (CALL_PADDING)
 	{"n_c_void_notrace", "k612", []byte{0xe9}},
@@ -80,8 +80,8 @@ func declare(f *Function, kernel string) {
 		}
 		f.Code = append(f.Code, x.code...)
 	}
-	if f.Name == "kt_exit" && bytes.HasPrefix(f.Code[f.Size:], isa.Nop5[:]) { // the next function's fentry site
-		f.Sites = append(f.Sites, Site{Offset: f.Size, Len: len(isa.Nop5), Kind: SiteFentry})
+	if f.Name == "kt_exit" && bytes.HasPrefix(f.Code[f.Size:], x86.Nop5[:]) { // the next function's fentry site
+		f.Sites = append(f.Sites, Site{Offset: f.Size, Len: len(x86.Nop5), Kind: SiteFentry})
 	}
 	f.Blacklisted = slices.Contains(refusing, f.Name)
 	if kernel == "k61" {
@@ -94,7 +94,7 @@ func declare(f *Function, kernel string) {
 		entry = 4
 	}
 	inC := strings.HasPrefix(f.Name, "x_c_") || strings.HasPrefix(f.Name, "n_c_") || strings.HasPrefix(f.Name, "kt_")
-	if inC && bytes.HasPrefix(f.Code[entry:], isa.Nop5[:]) {
-		f.Sites = append(f.Sites, Site{Offset: entry, Len: len(isa.Nop5), Kind: SiteFentry})
+	if inC && bytes.HasPrefix(f.Code[entry:], x86.Nop5[:]) {
+		f.Sites = append(f.Sites, Site{Offset: entry, Len: len(x86.Nop5), Kind: SiteFentry})
 	}
 }

@@ -3,7 +3,8 @@ package rules
 import (
 	"strings"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 // jumpSize is the size of the jump that replaces a region's head.
@@ -123,7 +124,7 @@ func (j *Judge) loadInsn(at int) int {
 	case in.bad:
 		j.forbid(at, UndecodableAt)
 		j.stop, j.why = at, BehindBad
-	case in.op[0] == isa.Int3 && j.k.Edition < Edition65:
+	case in.op[0] == x86.Int3 && j.k.Edition < Edition65:
 		// Until 6.1 an int3 that isn't a probe's meant a debugger.
 		j.forbid(at, Int3At)
 		j.stop, j.why = at, BehindInt3
@@ -146,7 +147,7 @@ func (j *Judge) loadJump(at int, in *insn) {
 	to := at + int(in.length) + int(in.imm)
 	if j.k.Retpoline && !j.noJumpTables() {
 		for _, s := range j.f.Thunks {
-			if a := j.f.Addr + isa.Addr(to); s.Start <= a && a < s.End {
+			if a := j.f.Addr + arch.Addr(to); s.Start <= a && a < s.End {
 				j.forbid(at, ThunkJumpAt)
 			}
 		}
@@ -306,13 +307,13 @@ func (j *Judge) checkBytes(at int) (errno int, why Reason) {
 		return ilseq, Reason{Kind: Undecodable}
 	case in.bad:
 		return inval, Reason{Kind: Undecodable}
-	case late && in.op[0] == isa.Int3:
+	case late && in.op[0] == x86.Int3:
 		return ilseq, Reason{Kind: Breakpoint}
 	case late && in.isTrap():
 		return ilseq, Reason{Kind: Traps}
 	case in.forced:
 		return inval, Reason{Kind: ForcedEmulated}
-	case in.op[0] == isa.Int3:
+	case in.op[0] == x86.Int3:
 		return inval, Reason{Kind: Breakpoint}
 	case in.masksTraps():
 		return inval, Reason{Kind: MasksTraps}
@@ -418,7 +419,7 @@ func (j *Judge) targeted(at int) Reason {
 // copies says why an instruction of a region can't be copied.
 func (j *Judge) copies(at int, in *insn) Reason {
 	switch {
-	case in.op[0] == isa.Int3:
+	case in.op[0] == x86.Int3:
 		return Reason{Kind: Int3At, At: at}
 	case j.k.movable(in) && !in.masksTraps() && !in.forced:
 		return Reason{}

@@ -5,7 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 const testAddr = 0xffffffffc0001000
@@ -219,7 +220,7 @@ func TestSlotUnboosted(t *testing.T) {
 		v := j.At(0)
 		want := not[:1:1]
 		if e >= Edition514 {
-			want = append(want, isa.Int3)
+			want = append(want, x86.Int3)
 		}
 		got, ok := j.Slot(nil, &v, testAddr+0x10000)
 		require.True(t, ok)
@@ -231,7 +232,7 @@ func TestSlot(t *testing.T) {
 	const slot = testAddr + 0x10000
 	code := []byte{0x48, 0x8b, 0x05, 0x10, 0, 0, 0, 0xc3, 0x90, 0x90, 0x90, 0x90} // mov 0x10(%rip),%rax
 	moved := []byte{0x48, 0x8b, 0x05, 0x10, 0, 0xff, 0xff}
-	back, _ := isa.JumpRel32(slot+7, testAddr+7)
+	back, _ := x86.JumpRel32(slot+7, testAddr+7)
 	for _, test := range []struct {
 		edition    Edition
 		preemption bool
@@ -254,7 +255,7 @@ func TestSlot(t *testing.T) {
 		_, ok = j.Slot(nil, &v, testAddr-1<<33)
 		require.False(t, ok)
 		for distance, reached := range map[int64]bool{-1 << 33: false, -1<<31 + 0x10: false, -1<<31 + 0x11: true, 1<<31 + 0x10: true, 1<<31 + 0x11: false} {
-			_, ok = j.Copy(nil, &v, isa.Addr(testAddr)+isa.Addr(distance))
+			_, ok = j.Copy(nil, &v, arch.Addr(testAddr)+arch.Addr(distance))
 			require.Equal(t, reached, ok, "%#x", distance)
 		}
 	}
@@ -359,8 +360,8 @@ func TestOptimize(t *testing.T) {
 		{"a lock prefix counts where it begins", K612, nops(10), func(f *Function) { f.Sites = []Site{{2, 4, SiteAlternative}} }, 3, 5, ""},
 		{"an entry of the BUG table, on what can be copied", K61, nops(8), func(f *Function) { f.Sites = []Site{{3, 2, SiteBug}} }, 0, 5, ""},
 		{"a fentry site behind the function", K612, []byte{0x90, 0x90, 0x90, 0x48, 0x89, 0xf8}, func(f *Function) { f.Size, f.Sites = 5, []Site{{5, 5, SiteFentry}} }, 0, 0, "fentry site at f+0x5 in DCR"},
-		{"through ftrace", K612, append(nops(0, isa.Nop5[:]...), nops(6)...), func(f *Function) { f.Sites = []Site{{0, 5, SiteFentry}} }, 0, 0, "through ftrace"},
-		{"nothing of ftrace's", with(func(k *Kernel) { k.Ftrace = false }), append(nops(0, isa.Nop5[:]...), nops(6)...), func(f *Function) { f.Sites = []Site{{0, 5, SiteFentry}} }, 0, 5, ""},
+		{"through ftrace", K612, append(nops(0, x86.Nop5[:]...), nops(6)...), func(f *Function) { f.Sites = []Site{{0, 5, SiteFentry}} }, 0, 0, "through ftrace"},
+		{"nothing of ftrace's", with(func(k *Kernel) { k.Ftrace = false }), append(nops(0, x86.Nop5[:]...), nops(6)...), func(f *Function) { f.Sites = []Site{{0, 5, SiteFentry}} }, 0, 5, ""},
 		{"no optprobes", with(func(k *Kernel) { k.Optprobes = false }), nops(6), nil, 0, 0, "no optprobes"},
 		{"2.6 has none", with(func(k *Kernel) { k.Edition = Edition26 }), nops(6), nil, 0, 0, "no optprobes"},
 	} {

@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 
 	"kpsim/kprobes/rules"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 var allEditions = []rules.Edition{rules.Edition26, rules.Edition415, rules.Edition514, rules.Edition65, rules.Edition69}
@@ -82,7 +83,7 @@ func TestVerdicts(t *testing.T) {
 				require.Zero(t, v.Len)
 				continue
 			}
-			require.True(t, v.Len >= 1 && v.Len <= isa.MaxLen)
+			require.True(t, v.Len >= 1 && v.Len <= x86.MaxLen)
 			checkCopies(t, &used, &v, f)
 		}
 	})
@@ -92,16 +93,16 @@ func TestVerdicts(t *testing.T) {
 // RIP-relative displacements, which move by the distance.
 func checkCopies(t *rapid.T, j *rules.Judge, v *rules.Verdict, f *rules.Function) {
 	at := v.Offset + v.Delta
-	here := f.Addr + isa.Addr(at)
+	here := f.Addr + arch.Addr(at)
 	same, ok := j.Copy(nil, v, here)
 	require.True(t, ok)
-	original := append(append([]byte(nil), f.Code[min(at, len(f.Code)):]...), make([]byte, 2*isa.MaxLen)...)
+	original := append(append([]byte(nil), f.Code[min(at, len(f.Code)):]...), make([]byte, 2*x86.MaxLen)...)
 	require.Equal(t, original[:v.Len], same, "moved nowhere")
 	if !v.Optimizable() {
 		return
 	}
 	require.GreaterOrEqual(t, v.Region, 5)
-	require.Less(t, v.Region, 5+isa.MaxLen)
+	require.Less(t, v.Region, 5+x86.MaxLen)
 	region, ok := j.Detour(nil, v, here)
 	require.True(t, ok)
 	require.Equal(t, original[:v.Region], region[:v.Region])
@@ -141,7 +142,7 @@ func FuzzJudge(f *testing.F) {
 		j.Load(&k, &rules.Function{Name: "f", Addr: 1 << 40, Size: len(code), Code: code})
 		for offset := range code {
 			v := j.At(offset)
-			if v.Errno == 0 && v.Offset+v.Delta+max(v.Len, v.Region) > len(code)+isa.MaxLen {
+			if v.Errno == 0 && v.Offset+v.Delta+max(v.Len, v.Region) > len(code)+x86.MaxLen {
 				t.Errorf("+%d: %+v", offset, v)
 			}
 		}

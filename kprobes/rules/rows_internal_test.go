@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 )
 
 // The rows are what real kernels answered when they were asked to probe a byte:
@@ -64,13 +64,13 @@ func number(t testing.TB, s string) int {
 	return n
 }
 
-func address(t testing.TB, s string) isa.Addr {
+func address(t testing.TB, s string) arch.Addr {
 	if s == "" {
 		return 0
 	}
 	n, err := strconv.ParseUint(s, 16, 64)
 	require.NoError(t, err)
-	return isa.Addr(n)
+	return arch.Addr(n)
 }
 
 func bytesOf(t testing.TB, s string) []byte {
@@ -88,7 +88,7 @@ func readFunctions(t testing.TB, dir, set, kernel string) map[string]*Function {
 		require.LessOrEqual(t, f.Size, len(f.Code), "%s", f.Name)
 		all = append(all, f)
 	}
-	at := make(map[isa.Addr][]*Function) // two modules may have been at one address, one after the other
+	at := make(map[arch.Addr][]*Function) // two modules may have been at one address, one after the other
 	for _, f := range all {
 		at[f.Addr] = append(at[f.Addr], f)
 	}
@@ -107,8 +107,8 @@ func readFunctions(t testing.TB, dir, set, kernel string) map[string]*Function {
 
 // follows returns the function behind f's code in memory, as far as it was
 // recorded: the one at that address, or the one of f's module there.
-func follows(f *Function, at map[isa.Addr][]*Function) *Function {
-	here := at[f.Addr+isa.Addr(len(f.Code))]
+func follows(f *Function, at map[arch.Addr][]*Function) *Function {
+	here := at[f.Addr+arch.Addr(len(f.Code))]
 	if len(here) == 1 {
 		return here[0]
 	}

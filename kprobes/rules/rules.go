@@ -1,6 +1,6 @@
 package rules
 
-import "kpsim/smp/isa"
+import "kpsim/smp/arch"
 
 // An Edition is one of those that the specification names. Each stands for an
 // era of kernels, and the rules are those of the last kernel of it.
@@ -86,13 +86,13 @@ type Site struct {
 }
 
 // A Span is a range of addresses; End is the first one behind it.
-type Span struct{ Start, End isa.Addr }
+type Span struct{ Start, End arch.Addr }
 
 // A Function is what a kernel knows of one: its symbol, its bytes and the facts
 // of its text.
 type Function struct {
 	Name string
-	Addr isa.Addr
+	Addr arch.Addr
 	// Size goes to the next symbol, padding included, as the kernel's symbol
 	// table has it.
 	Size int

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"kpsim/kprobes/rules"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/image"
-	"kpsim/smp/isa"
 )
 
 // A Survey is an object seen by a kernel.
@@ -117,12 +117,12 @@ func (s *Survey) load(sym *image.Symbol) {
 	f := &s.f
 	*f = rules.Function{
 		Name: sym.Name, Addr: sym.Addr, Size: sym.Size,
-		Code:  s.Module.Bytes(sym.Addr, sym.Size+isa.MaxLen-1),
+		Code:  s.Module.Bytes(sym.Addr, sym.Size+x86.MaxLen-1),
 		Sites: f.Sites[:0], Extable: f.Extable[:0], Thunks: s.thunks,
 		Blacklisted: sym.Blacklisted, InitFreed: sym.Init,
 	}
 	// A region may end behind the function, and lie over what the next begins with.
-	for _, site := range s.Module.SitesIn(sym.Addr, sym.End()+isa.MaxLen) {
+	for _, site := range s.Module.SitesIn(sym.Addr, sym.End()+x86.MaxLen) {
 		off := int(site.Addr - sym.Addr)
 		switch site.Kind {
 		case image.SiteExtable:

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/properties/scenario"
+	"kpsim/internal/scenario"
 	"kpsim/sim"
 )
 

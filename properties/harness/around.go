@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"kpsim/properties/scenario"
+	"kpsim/internal/scenario"
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -64,14 +65,14 @@ func (r *Rig) mapTexts() {
 // fence puts a breakpoint behind each function that no other follows at once: what is
 // there else, zeros, is instructions, too.
 func (r *Rig) fence(owned map[string]bool) {
-	begin := make(map[isa.Addr]bool)
+	begin := make(map[arch.Addr]bool)
 	for i := range r.Scenario.Texts {
 		begin[r.Scenario.Texts[i].At] = true
 	}
 	for i := range r.Scenario.Texts {
 		t := &r.Scenario.Texts[i]
-		if end := t.At + isa.Addr(len(t.Code)); !owned[t.Name] && !begin[end] && end%smp.PageSize != 0 {
-			r.Machine.Map(end, []byte{isa.Int3}, smp.PermRead|smp.PermExec)
+		if end := t.At + arch.Addr(len(t.Code)); !owned[t.Name] && !begin[end] && end%smp.PageSize != 0 {
+			r.Machine.Map(end, []byte{x86.Int3}, smp.PermRead|smp.PermExec)
 		}
 	}
 }
@@ -96,15 +97,15 @@ func (r *Rig) addClients() error {
 	}
 	for i := range sc.Sites {
 		s := &sc.Sites[i]
-		at := r.funcs[s.Func] + isa.Addr(s.Offset)
-		r.Machine.Watch(at, len(isa.Nop5))
+		at := r.funcs[s.Func] + arch.Addr(s.Offset)
+		r.Machine.Watch(at, len(x86.Nop5))
 		if !k.Ftrace.AddSite(at) {
 			return fmt.Errorf("%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x", sc.Name, s.Func, uint64(smp.GateBase))
 		}
 	}
 	for _, s := range sc.Locked {
-		at := r.funcs[s.Func] + isa.Addr(s.Offset)
-		in, err := isa.Decode(r.text(s.Func).Code[s.Offset:], at)
+		at := r.funcs[s.Func] + arch.Addr(s.Offset)
+		in, err := x86.Decode(r.text(s.Func).Code[s.Offset:], at)
 		if err != nil {
 			return fmt.Errorf("%s: lock_prefix(): %s+%#x: %w", sc.Name, s.Func, s.Offset, err)
 		}
@@ -116,12 +117,12 @@ func (r *Rig) addClients() error {
 		c := &sc.Calls[i]
 		var sites []kernel.CallSite
 		for _, t := range c.Sites {
-			at := r.funcs[t.Func] + isa.Addr(t.Offset)
-			r.Machine.Watch(at, len(isa.Nop5))
+			at := r.funcs[t.Func] + arch.Addr(t.Offset)
+			r.Machine.Watch(at, len(x86.Nop5))
 			sites = append(sites, kernel.CallSite{At: at, Tail: t.Tail})
 		}
 		if c.Trampoline != "" {
-			r.Machine.Watch(r.funcs[c.Trampoline], len(isa.Nop5))
+			r.Machine.Watch(r.funcs[c.Trampoline], len(x86.Nop5))
 		}
 		s := k.NewStaticCall(r.funcs[c.Trampoline], r.funcs[c.Target], sites...)
 		for j := range sc.Texts {
@@ -144,7 +145,7 @@ func (r *Rig) addReserved() {
 			r.Kernel.Symbols.Ban(kapi.Function{Name: s.Func, Addr: at, Size: len(r.text(s.Func).Code)}, kapi.BanSection)
 			continue
 		}
-		r.Kernel.Symbols.AddSite(kapi.Site{Addr: at + isa.Addr(s.Offset), Size: s.Size, Kind: kinds[s.By]})
+		r.Kernel.Symbols.AddSite(kapi.Site{Addr: at + arch.Addr(s.Offset), Size: s.Size, Kind: kinds[s.By]})
 	}
 	for _, x := range r.Scenario.Missing {
 		if r.Scenario.Machine.Retpoline && x.Thunk() {
@@ -167,7 +168,7 @@ func (r *Rig) calledBy(call, name string) bool {
 
 // headAround tells the monitors what may stand where others patch.
 func (r *Rig) headAround() {
-	image := func(at isa.Addr, insn [5]byte) {
+	image := func(at arch.Addr, insn [5]byte) {
 		lo, hi := traces.PackBytes(insn[:])
 		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
 	}
@@ -185,9 +186,9 @@ func (r *Rig) headAround() {
 	}
 	for _, s := range r.Scenario.Locked {
 		code := r.text(s.Func).Code[s.Offset:]
-		in, _ := isa.Decode(code, 0) // it has been decoded before
-		r.Kernel.Prefix.Images(func(at isa.Addr, first [2]byte) {
-			if at != r.funcs[s.Func]+isa.Addr(s.Offset) {
+		in, _ := x86.Decode(code, 0) // it has been decoded before
+		r.Kernel.Prefix.Images(func(at arch.Addr, first [2]byte) {
+			if at != r.funcs[s.Func]+arch.Addr(s.Offset) {
 				return
 			}
 			for _, b := range first {
@@ -209,7 +210,7 @@ func (r *Rig) headAround() {
 // newTracer makes the client of all sites, for a run.
 func (r *Rig) newTracer() {
 	if f := r.Kernel.Tracer(); f != nil {
-		r.tracer = f.NewOps("tracer", func(x kapi.Context, _ isa.Addr, _ *isa.Regs) { x.Step("tracer", 0) }, kapi.FtraceDynamic)
+		r.tracer = f.NewOps("tracer", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("tracer", 0) }, kapi.FtraceDynamic)
 	}
 }
 
@@ -244,7 +245,7 @@ func (p *program) around(x *smp.Ctx, i int) {
 	case scenario.OpLocks:
 		r.Kernel.Prefix.Set(x, op.On)
 	case scenario.OpSetCall:
-		to := isa.Addr(0)
+		to := arch.Addr(0)
 		if len(op.Targets) > 0 {
 			to = r.funcs[op.Targets[0]]
 		}

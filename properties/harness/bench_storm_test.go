@@ -3,7 +3,7 @@ package harness
 import (
 	"testing"
 
-	"kpsim/properties/scenario"
+	"kpsim/internal/scenario"
 )
 
 // benchStorm runs the programs of a storm, so many runs of each, as RunStorm does but

@@ -3,7 +3,7 @@ package harness
 import (
 	"testing"
 
-	"kpsim/properties/scenario"
+	"kpsim/internal/scenario"
 	"kpsim/sched"
 )
 

@@ -3,8 +3,9 @@ package harness
 import (
 	"bytes"
 
-	"kpsim/properties/scenario"
-	"kpsim/smp/isa"
+	"kpsim/internal/scenario"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 // Who is to blame for what the machine won't execute, and for what nobody handles.
@@ -20,7 +21,7 @@ import (
 
 // blames reports whether patching code is to blame for what can't be executed at
 // an address. code are the bytes there, nil if there is nothing.
-func (r *Rig) blames(ip isa.Addr, code []byte) bool {
+func (r *Rig) blames(ip arch.Addr, code []byte) bool {
 	if r.twin || !r.Scenario.Patches() {
 		return false
 	}
@@ -29,10 +30,10 @@ func (r *Rig) blames(ip isa.Addr, code []byte) bool {
 
 // linkedAs reports whether code is what the scenario has linked at an address, or a
 // copy of one of its instructions that a probe is on or may replace.
-func (r *Rig) linkedAs(ip isa.Addr, code []byte) bool {
+func (r *Rig) linkedAs(ip arch.Addr, code []byte) bool {
 	for i := range r.Scenario.Texts {
 		t := &r.Scenario.Texts[i]
-		if ip >= t.At && ip < t.At+isa.Addr(len(t.Code)) {
+		if ip >= t.At && ip < t.At+arch.Addr(len(t.Code)) {
 			own := t.Code[ip-t.At:]
 			n := min(len(own), len(code))
 			return bytes.Equal(own[:n], code[:n]) && begins(t, ip)
@@ -45,8 +46,8 @@ func (r *Rig) linkedAs(ip isa.Addr, code []byte) bool {
 			continue
 		}
 		t := r.text(f)
-		for off := p.Offset; off < len(t.Code) && off < p.Offset+isa.JumpLen; {
-			in, err := isa.Decode(t.Code[off:], t.At+isa.Addr(off))
+		for off := p.Offset; off < len(t.Code) && off < p.Offset+x86.JumpLen; {
+			in, err := x86.Decode(t.Code[off:], t.At+arch.Addr(off))
 			if err != nil {
 				break
 			}
@@ -61,11 +62,11 @@ func (r *Rig) linkedAs(ip isa.Addr, code []byte) bool {
 
 // begins reports whether a linked instruction begins at an address of a function:
 // behind the one before, or where one of the function jumps to, as over a prefix.
-func begins(t *scenario.Text, ip isa.Addr) (yes bool) {
+func begins(t *scenario.Text, ip arch.Addr) (yes bool) {
 	for off := 0; off < len(t.Code); {
-		at := t.At + isa.Addr(off)
+		at := t.At + arch.Addr(off)
 		yes = yes || at == ip
-		in, err := isa.Decode(t.Code[off:], at)
+		in, err := x86.Decode(t.Code[off:], at)
 		if err != nil {
 			break
 		}
@@ -79,7 +80,7 @@ func begins(t *scenario.Text, ip isa.Addr) (yes bool) {
 
 // copied reports whether code begins with a copy of an instruction: the same bytes,
 // but for the displacement of what is relative to it.
-func copied(in *isa.Inst, code []byte) bool {
+func copied(in *x86.Inst, code []byte) bool {
 	own := in.Bytes()
 	if len(code) < len(own) {
 		return false
@@ -95,8 +96,8 @@ func copied(in *isa.Inst, code []byte) bool {
 
 // codeAt returns the bytes at an address as the newest stores left them, nil if no
 // memory is there.
-func (r *Rig) codeAt(ip isa.Addr) []byte {
-	b := make([]byte, isa.MaxLen)
+func (r *Rig) codeAt(ip arch.Addr) []byte {
+	b := make([]byte, x86.MaxLen)
 	if n := r.Machine.BytesAt(ip, b); n > 0 {
 		return b[:n]
 	}

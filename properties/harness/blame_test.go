@@ -9,7 +9,7 @@ import (
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
 
@@ -22,7 +22,7 @@ type garbler struct {
 }
 
 // Fill implements kapi.Text.
-func (g *garbler) Fill(x kapi.Context, at isa.Addr, b []byte) {
+func (g *garbler) Fill(x kapi.Context, at arch.Addr, b []byte) {
 	if len(b) >= g.least {
 		b = append(append([]byte(nil), g.bytes...), b[min(len(b), len(g.bytes)):]...)
 	}

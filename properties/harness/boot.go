@@ -1,7 +1,7 @@
 package harness
 
 import (
-	"kpsim/properties/scenario"
+	"kpsim/internal/scenario"
 	"kpsim/smp/kernel"
 )
 

@@ -8,7 +8,8 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/properties"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -35,10 +36,10 @@ type ear struct {
 
 // An earSite is where a probe or label is.
 type earSite struct {
-	addr  isa.Addr
+	addr  arch.Addr
 	claim traces.Kind       // the engine's last one, 0 if there is none
-	orig  [isa.JumpLen]byte // linked text
-	mem   [isa.JumpLen]byte // now
+	orig  [x86.JumpLen]byte // linked text
+	mem   [x86.JumpLen]byte // now
 }
 
 // An earAlloc is executable memory that was handed out for a site.
@@ -54,7 +55,7 @@ var claims = []traces.Kind{kpev.Arm, kpev.Disarm, kpev.Optimizing, kpev.Optimize
 func (r *Rig) listen() *ear {
 	h := &ear{rig: r}
 	add := func(name string, off int) {
-		a := r.funcs[name] + isa.Addr(off)
+		a := r.funcs[name] + arch.Addr(off)
 		if h.site(uint64(a)) == 0 {
 			s := earSite{addr: a}
 			copy(s.orig[:], r.text(name).Code[off:])
@@ -167,7 +168,7 @@ func (h *ear) cause(run Run) cause {
 
 // maxRegion is how many bytes a jump can have replaced, whole instructions: 4
 // and the longest.
-const maxRegion = isa.JumpLen - 1 + 15
+const maxRegion = x86.JumpLen - 1 + 15
 
 // state says what the engine claims of the site, and what its text holds: what
 // was linked, a breakpoint in it, or more than that was written, a jump or part
@@ -178,7 +179,7 @@ func (s *earSite) state() string {
 	if s.claim != 0 {
 		claim = s.claim.String()
 	}
-	if [isa.JumpLen - 1]byte(s.mem[1:]) == [isa.JumpLen - 1]byte(s.orig[1:]) {
+	if [x86.JumpLen - 1]byte(s.mem[1:]) == [x86.JumpLen - 1]byte(s.orig[1:]) {
 		switch s.mem[0] {
 		case s.orig[0]:
 			holds = "as linked"

@@ -4,7 +4,8 @@ import (
 	"cmp"
 
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -46,23 +47,23 @@ const (
 // A census listens to a rig's runs. It judges nothing.
 type census struct {
 	probes []Probed
-	was    []uint8    // by probe: what happened to it in this run
-	at     []isa.Addr // where the probes are, in this run
-	in     []called   // by task: the function that it is in a call of
-	stood  []called   // likewise, when the machine was stopped last: nobody moves while text is written then
-	during bool       // in this run a jump was written in a function while a task was in a call of it
+	was    []uint8     // by probe: what happened to it in this run
+	at     []arch.Addr // where the probes are, in this run
+	in     []called    // by task: the function that it is in a call of
+	stood  []called    // likewise, when the machine was stopped last: nobody moves while text is written then
+	during bool        // in this run a jump was written in a function while a task was in a call of it
 
 	// stopped says that jumps are written while the machine is stopped: set by the rig.
 	stopped bool
 
 	// Bytes were written last at tail, and whether a task was in a call there.
-	tail isa.Addr
+	tail arch.Addr
 	over bool
 }
 
 var censusKinds = []traces.Kind{kpev.ApiReturn, kpev.Handler, kpev.JprobeEnter, kpev.Disarm, kpev.Optimized, smpev.StopStart, smpev.TextStore}
 
-func (c *census) begin(placed []isa.Addr) {
+func (c *census) begin(placed []arch.Addr) {
 	copy(c.at, placed)
 	c.during, c.tail, c.over = false, 0, false
 	clear(c.in)
@@ -81,7 +82,7 @@ func (c *census) ended() {
 }
 
 // here notes what happens to each probe at an address.
-func (c *census) here(a isa.Addr, was uint8) {
+func (c *census) here(a arch.Addr, was uint8) {
 	for i := range c.was {
 		if c.at[i] == a {
 			c.was[i] |= was
@@ -90,7 +91,7 @@ func (c *census) here(a isa.Addr, was uint8) {
 }
 
 // called reports whether a task is in a call of the function at a.
-func (c *census) called(a isa.Addr) bool {
+func (c *census) called(a arch.Addr) bool {
 	in := c.in
 	if c.stopped {
 		in = c.stood
@@ -110,16 +111,16 @@ func (c *census) Event(e *traces.Event) *traces.Finding {
 		c.probes[e.A].Hit = true
 		c.was[e.A] |= wasHit
 	case e.Kind == kpev.Disarm:
-		c.here(isa.Addr(e.A), wasDisarmed)
+		c.here(arch.Addr(e.A), wasDisarmed)
 	case e.Kind == smpev.StopStart:
 		c.stood = append(c.stood[:0], c.in...)
 	case e.Kind == smpev.TextStore:
-		if a := isa.Addr(e.A); e.C > 1 { // one byte is a breakpoint, or what was there
+		if a := arch.Addr(e.A); e.C > 1 { // one byte is a breakpoint, or what was there
 			c.tail, c.over = a, c.called(a)
 		}
 	case e.Kind == kpev.Optimized: // the tail was written, then the first byte; or all at once
-		a := isa.Addr(e.A)
-		c.during = c.during || c.called(a) || c.over && c.tail-a < isa.JumpLen
+		a := arch.Addr(e.A)
+		c.during = c.during || c.called(a) || c.over && c.tail-a < x86.JumpLen
 		for i := range c.probes {
 			if c.at[i] == a {
 				c.probes[i].Optimized = true
@@ -166,7 +167,7 @@ func (c *census) count() Census {
 }
 
 // called is a function that a task calls, nothing while it calls none.
-type called struct{ from, to isa.Addr }
+type called struct{ from, to arch.Addr }
 
 // enter notes what a task calls.
 func (c *census) enter(task int, f called) {

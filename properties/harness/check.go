@@ -3,10 +3,10 @@ package harness
 import (
 	"fmt"
 
-	"kpsim/properties/scenario"
+	"kpsim/internal/scenario"
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
 )
@@ -51,12 +51,12 @@ func littleEndian(b []byte) (v uint64) {
 // expect reads the memory that operation i is about, as it is now.
 func (p *program) expect(x *smp.Ctx, i int) {
 	op := &p.ops[i]
-	at := p.r.data(op.Target, x.CPU()) + isa.Addr(op.Offset)
+	at := p.r.data(op.Target, x.CPU()) + arch.Addr(op.Offset)
 	x.Step("expect", i)
 	for off, n := 0, 0; off < len(op.Bytes); off, n = off+word, n+1 {
 		v := uint64(0)
 		for k := range min(word, len(op.Bytes)-off) {
-			b, _ := x.Memory().Load(at+isa.Addr(off+k), 1)
+			b, _ := x.Memory().Load(at+arch.Addr(off+k), 1)
 			v |= b << (8 * k)
 		}
 		p.got(x, i, n, smpev.CheckMemory, v, uint64(at)+uint64(off))
@@ -105,7 +105,7 @@ func (p *program) names(i, n int) string {
 }
 
 // data returns where a block of data lies, or a CPU's copy of it.
-func (r *Rig) data(name string, cpu int) isa.Addr {
+func (r *Rig) data(name string, cpu int) arch.Addr {
 	if d := r.block(name); d != nil {
 		return copyAt(d, cpu)
 	}
@@ -123,7 +123,7 @@ func (r *Rig) block(name string) *scenario.Data {
 }
 
 // copyAt returns where a CPU finds a block of data.
-func copyAt(d *scenario.Data, cpu int) isa.Addr {
+func copyAt(d *scenario.Data, cpu int) arch.Addr {
 	if d.PerCPU {
 		return kernel.PerCPUOffset(cpu) + d.At
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/smpev"

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kpsim/properties/scenario"
+	"kpsim/internal/scenario"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"

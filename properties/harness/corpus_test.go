@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/traces"

@@ -3,7 +3,7 @@ package harness
 import (
 	"slices"
 
-	"kpsim/properties/scenario"
+	"kpsim/internal/scenario"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"

@@ -3,9 +3,9 @@ package harness
 import (
 	"testing"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/traces"

@@ -5,8 +5,8 @@ import (
 	"os"
 	"testing"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties/harness"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/smp/smpev"
 	"kpsim/traces"

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"kpsim/properties/scenario"
+	"kpsim/internal/scenario"
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
 )
@@ -18,7 +19,7 @@ import (
 // fault. So is a run without probes, in which nobody but the scenario is to blame. In
 // any other the kernel dies.
 func (r *Rig) catchFaults() {
-	r.Kernel.Traps.Unhandled = func(x *smp.Ctx, regs *isa.Regs, vec uint8) {
+	r.Kernel.Traps.Unhandled = func(x *smp.Ctx, regs *arch.Regs, vec uint8) {
 		if vec == smpev.VecPF && r.catchMissing(x, regs) {
 			return
 		}
@@ -33,7 +34,7 @@ func (r *Rig) catchFaults() {
 }
 
 // catchMissing refuses a run whose page fault is due to a symbol that nobody defines.
-func (r *Rig) catchMissing(x *smp.Ctx, regs *isa.Regs) bool {
+func (r *Rig) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
 	fault, offset, place := x.Fault(), kernel.PerCPUOffset(x.CPU()), r.Machine.Symbol(regs.IP)
 	if kernel.IsCurrent(x.CPU(), fault) {
 		x.Refuse(place, `reads the task that is current, and there is no task_struct: define where it is above elf(), `+
@@ -64,16 +65,16 @@ func (r *Rig) catchMissing(x *smp.Ctx, regs *isa.Regs) bool {
 
 // calledFrom returns the address on the stack, if it is one in text: where who has
 // just called is to return to.
-func (r *Rig) calledFrom(x *smp.Ctx, regs *isa.Regs) (isa.Addr, bool) {
+func (r *Rig) calledFrom(x *smp.Ctx, regs *arch.Regs) (arch.Addr, bool) {
 	back, ok := x.Memory().Load(regs.SP(), 8)
-	t := r.textAt(isa.Addr(back))
-	return isa.Addr(back), ok && t != nil && isa.Addr(back) > t.At && isa.Addr(back) <= t.At+isa.Addr(len(t.Code))
+	t := r.textAt(arch.Addr(back))
+	return arch.Addr(back), ok && t != nil && arch.Addr(back) > t.At && arch.Addr(back) <= t.At+arch.Addr(len(t.Code))
 }
 
 // missingAt returns the missing symbol at an address, "" if there is none.
-func (r *Rig) missingAt(a isa.Addr) string {
+func (r *Rig) missingAt(a arch.Addr) string {
 	for i := range r.Scenario.Missing {
-		if s := &r.Scenario.Missing[i]; a >= s.At && a < s.At+isa.Addr(s.Size) {
+		if s := &r.Scenario.Missing[i]; a >= s.At && a < s.At+arch.Addr(s.Size) {
 			return s.Name
 		}
 	}
@@ -82,10 +83,10 @@ func (r *Rig) missingAt(a isa.Addr) string {
 
 // textAt returns the function of the scenario that holds an address, or else the last
 // one before it in its page.
-func (r *Rig) textAt(a isa.Addr) (before *scenario.Text) {
+func (r *Rig) textAt(a arch.Addr) (before *scenario.Text) {
 	for i := range r.Scenario.Texts {
 		t := &r.Scenario.Texts[i]
-		end := t.At + isa.Addr(len(t.Code))
+		end := t.At + arch.Addr(len(t.Code))
 		if a >= t.At && a < end {
 			return t
 		}
@@ -100,10 +101,10 @@ func (r *Rig) textAt(a isa.Addr) (before *scenario.Text) {
 type fault struct {
 	r     *Rig
 	x     *smp.Ctx
-	regs  *isa.Regs
+	regs  *arch.Regs
 	vec   uint8
-	at    isa.Addr // what it is told of
-	place string   // the same in words
+	at    arch.Addr // what it is told of
+	place string    // the same in words
 }
 
 // what says what is wrong, and what to do.
@@ -118,7 +119,7 @@ func (f *fault) what() string {
 	off := int(f.at - t.At)
 	f.place = fmt.Sprintf("%s+%#x", t.Name, off)
 	switch end := len(t.Code); {
-	case off >= end && off < end+isa.MaxLen && cutOff(t) < end:
+	case off >= end && off < end+x86.MaxLen && cutOff(t) < end:
 		last := cutOff(t)
 		f.place = fmt.Sprintf("%s+%#x", t.Name, last)
 		return fmt.Sprintf("% x: runs past the end of %s: that is no whole instruction; are bytes missing?", t.Code[last:], t.Name)
@@ -130,7 +131,7 @@ func (f *fault) what() string {
 	if f.vec == smpev.VecPF && f.x.Fault() == f.at && f.moduleOf(t.Name) != "" { // else it stores there
 		return f.unloaded(t.Name)
 	}
-	in, err := isa.Decode(t.Code[off:], f.at)
+	in, err := x86.Decode(t.Code[off:], f.at)
 	if err != nil { // its bytes have changed
 		return f.plainly()
 	}
@@ -150,7 +151,7 @@ func (f *fault) what() string {
 // or what is none; else its size.
 func cutOff(t *scenario.Text) (off int) {
 	for off < len(t.Code) {
-		in, err := isa.Decode(t.Code[off:], t.At+isa.Addr(off))
+		in, err := x86.Decode(t.Code[off:], t.At+arch.Addr(off))
 		if err != nil {
 			break
 		}
@@ -182,7 +183,7 @@ func (f *fault) plainly() string { return fmt.Sprintf("vector %d: nobody handles
 
 // astray tells of a CPU that runs what is no text.
 func (f *fault) astray() string {
-	if f.at != f.x.Fault() && f.at.Canonical() {
+	if f.at != f.x.Fault() && x86.Canonical(f.at) {
 		return f.plainly()
 	}
 	to := fmt.Sprintf("%#x", uint64(f.at))
@@ -193,7 +194,7 @@ func (f *fault) astray() string {
 	case ok:
 		to, remedy = f.place+", which is no text", "; what is run is given as text(…), not as data(…)"
 	}
-	if was, ok := f.x.Memory().Load(f.regs.SP()-8, 8); ok && isa.Addr(was) == f.at {
+	if was, ok := f.x.Memory().Load(f.regs.SP()-8, 8); ok && arch.Addr(was) == f.at {
 		return "a ret has come here: the stack doesn't hold the return address at its top; is a pop missing?"
 	}
 	if back, ok := f.r.calledFrom(f.x, f.regs); ok {
@@ -205,7 +206,7 @@ func (f *fault) astray() string {
 }
 
 // access tells of an access to memory that failed.
-func (f *fault) access(in *isa.Inst) string {
+func (f *fault) access(in *x86.Inst) string {
 	a := f.x.Fault()
 	where := fmt.Sprintf("nobody has memory at %#x", uint64(a))
 	if f.vec == smpev.VecGP {
@@ -218,7 +219,7 @@ func (f *fault) access(in *isa.Inst) string {
 	for i, p := range regs {
 		v := f.regs.R[p]
 		is := fmt.Sprintf(" is %#x", v)
-		if v == sim.Mix(uint64(p)) && p != isa.RSP {
+		if v == sim.Mix(uint64(p)) && p != x86.RSP {
 			is = " is what nobody has set"
 		}
 		where += [...]string{": ", ", "}[min(i, 1)] + "%" + p.String() + is
@@ -228,15 +229,15 @@ func (f *fault) access(in *isa.Inst) string {
 	d := f.r.block(name)
 	switch t, stack := f.r.textAt(a), f.x.Thread().StackTop(); {
 	case f.vec != smpev.VecPF: // which address it was isn't known
-	case in.Prefixes()&isa.PrefixFS != 0:
+	case in.Prefixes()&x86.PrefixFS != 0:
 		return fmt.Sprintf("nobody has memory at %%fs:%#x: fs is for user programs; compile it as the kernel is, with -fno-stack-protector", uint64(a))
-	case in.Prefixes()&isa.PrefixGS != 0:
+	case in.Prefixes()&x86.PrefixGS != 0:
 		v := a - kernel.PerCPUOffset(f.x.CPU())
 		if v < kernel.PerCPULow {
 			return fmt.Sprintf("no per-CPU variable is at %#x; they lie from %#x on: percpu(\"v\") says where, or elf() links to it", uint64(v), uint64(kernel.PerCPULow))
 		}
 		return fmt.Sprintf("no per-CPU variable is at %#x: define it, percpu(\"v\", at = %#x)", uint64(v), uint64(v))
-	case t != nil && a < t.At+isa.Addr(len(t.Code)):
+	case t != nil && a < t.At+arch.Addr(len(t.Code)):
 		return fmt.Sprintf("writes to %s+%#x, which is text: that is patched, by a probe or a label, and not stored to", t.Name, a-t.At)
 	case d != nil && f.r.ofModule[name] != nil:
 		return f.unloaded(name)
@@ -251,7 +252,7 @@ func (f *fault) access(in *isa.Inst) string {
 }
 
 // pointers returns the registers that the address which was accessed is from.
-func (f *fault) pointers(in *isa.Inst) []isa.Reg {
+func (f *fault) pointers(in *x86.Inst) []x86.Reg {
 	if regs := in.Pointers(); regs != nil {
 		return regs
 	}
@@ -259,10 +260,10 @@ func (f *fault) pointers(in *isa.Inst) []isa.Reg {
 		return nil
 	}
 	const near = 16 // push is at 8 below the register
-	for _, p := range [...]isa.Reg{isa.RSP, isa.RSI, isa.RDI} {
+	for _, p := range [...]x86.Reg{x86.RSP, x86.RSI, x86.RDI} {
 		d := uint64(f.x.Fault()) - f.regs.R[p]
-		if f.vec == smpev.VecPF && d+near < 2*near || f.vec == smpev.VecGP && !isa.Addr(f.regs.R[p]).Canonical() {
-			return []isa.Reg{p}
+		if f.vec == smpev.VecPF && d+near < 2*near || f.vec == smpev.VecGP && !x86.Canonical(arch.Addr(f.regs.R[p])) {
+			return []x86.Reg{p}
 		}
 	}
 	return nil

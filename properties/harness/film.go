@@ -7,8 +7,8 @@ import (
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/smp/arch"
 	"kpsim/smp/cycles"
-	"kpsim/smp/isa"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
@@ -108,7 +108,7 @@ func (f *film) Event(e *traces.Event) *traces.Finding {
 	for i := range f.sites {
 		s := &f.sites[i]
 		for cpu := range s.oldest {
-			f.m.OldestAt(cpu, isa.Addr(s.At), s.now)
+			f.m.OldestAt(cpu, arch.Addr(s.At), s.now)
 			if s.oldest[cpu] == nil || !bytes.Equal(s.oldest[cpu], s.now) {
 				s.oldest[cpu] = append(s.oldest[cpu][:0], s.now...)
 				f.look.Sights = append(f.look.Sights, view.Seen{Seq: e.Seq, CPU: cpu, At: s.At, Bytes: bytes.Clone(s.now)})

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 )
 
 const (

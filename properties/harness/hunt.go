@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/traces"

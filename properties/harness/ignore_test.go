@@ -5,9 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 	"kpsim/traces"
 )
 

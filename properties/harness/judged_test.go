@@ -9,11 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/kprobes/survey"
 	"kpsim/properties/harness"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/image"

@@ -3,9 +3,9 @@ package harness
 import (
 	"slices"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
-	"kpsim/properties/scenario"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )

@@ -6,10 +6,10 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties"
-	"kpsim/properties/scenario"
 	"kpsim/smp"
 	"kpsim/traces"
 )

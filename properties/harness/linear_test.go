@@ -5,11 +5,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/traces"
 )

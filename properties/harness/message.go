@@ -6,7 +6,7 @@ import (
 
 	"kpsim/kprobes/kpev"
 	"kpsim/properties"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/traces"
 )
 
@@ -29,7 +29,7 @@ func (r *Rig) reason(run *Run) string {
 	if run.Property != &properties.RightResult || run.Finding.Place == 0 {
 		return ""
 	}
-	errno, why := r.Scenario.Refusal(isa.Addr(run.Finding.Place))
+	errno, why := r.Scenario.Refusal(arch.Addr(run.Finding.Place))
 	if errno == 0 || !strings.Contains(run.Finding.Message, " gets "+kpev.Errno(errno)+" ") {
 		return ""
 	}

@@ -3,8 +3,8 @@ package harness
 import (
 	"testing"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"

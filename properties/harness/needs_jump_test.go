@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 )
 
 // TestNeedsJump: of a mutant that is said to show only where a breakpoint becomes a jump,

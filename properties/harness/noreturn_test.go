@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/traces"
 )

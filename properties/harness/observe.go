@@ -1,11 +1,11 @@
 package harness
 
 import (
+	"kpsim/internal/scenario"
 	"kpsim/properties"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/sim"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/traces"
@@ -132,7 +132,7 @@ func (q *relate) Event(e *traces.Event) *traces.Finding {
 			case t.Size == 0:
 				m.TouchEvent(i, t.Object, t.Write)
 			default:
-				m.TouchText(isa.Addr(t.Object), int(t.Size), t.Write)
+				m.TouchText(arch.Addr(t.Object), int(t.Size), t.Write)
 			}
 		}
 	}

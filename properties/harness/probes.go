@@ -3,12 +3,13 @@ package harness
 import (
 	"encoding/binary"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
-	"kpsim/properties/scenario"
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -25,15 +26,15 @@ func (r *Rig) unregistered() {
 		if sp.Func != "" {
 			p.Addr = r.funcs[sp.Func]
 			if sp.Symbol == "" {
-				p.Addr += isa.Addr(sp.Offset)
+				p.Addr += arch.Addr(sp.Offset)
 			}
 		}
 		if sp.Disabled {
 			p.Flags = kprobes.FlagDisabled
 		}
-		at := isa.Addr(0)
+		at := arch.Addr(0)
 		if f, known := r.Scenario.Place(sp); known {
-			at = r.funcs[f] + isa.Addr(sp.Offset+r.Scenario.Entry(sp))
+			at = r.funcs[f] + arch.Addr(sp.Offset+r.Scenario.Entry(sp))
 		}
 		r.placed = append(r.placed, at)
 		ret := kprobes.Kretprobe{Kprobe: p, Maxactive: sp.Maxactive, DataSize: sp.DataSize}
@@ -114,7 +115,7 @@ func (r *Rig) tellProbes() {
 		r.tellProbe(i)
 	}
 	if r.own != 0 { // a raw site, as a jump label's
-		for _, b := range [...]byte{0x90, isa.Int3} {
+		for _, b := range [...]byte{0x90, x86.Int3} {
 			r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(r.own), uint64(b), 1<<56)
 		}
 	}
@@ -169,7 +170,7 @@ func (r *Rig) tellProbe(i int) {
 func (r *Rig) tells() bool { return r.telling || r.Scenario.Machine.Edition != scenario.EditionNone }
 
 // tell tells that a handler begins.
-func (r *Rig) tell(x kapi.Context, k *kprobes.Kprobe, which uint64, regs *isa.Regs) {
+func (r *Rig) tell(x kapi.Context, k *kprobes.Kprobe, which uint64, regs *arch.Regs) {
 	if r.saw != nil {
 		r.saw(k, which, regs)
 	}
@@ -179,30 +180,30 @@ func (r *Rig) tell(x kapi.Context, k *kprobes.Kprobe, which uint64, regs *isa.Re
 	}
 	c := x.(*smp.Ctx)
 	t := c.Thread()
-	bits := kpev.PreemptOff*b2u(t.PreemptCount() > 0 || t.Traps() > 0) | kpev.IRQsOff*b2u(!c.Open()) | kpev.WereOff*b2u(regs.Flags&isa.IF == 0)
+	bits := kpev.PreemptOff*b2u(t.PreemptCount() > 0 || t.Traps() > 0) | kpev.IRQsOff*b2u(!c.Open()) | kpev.WereOff*b2u(regs.Flags&x86.IF == 0)
 	x.Emit(kpev.Context, k.ID, which, bits)
 }
 
 // pre runs a probe's pre_handler.
-func (r *Rig) pre(x kapi.Context, k *kprobes.Kprobe, regs *isa.Regs) int {
+func (r *Rig) pre(x kapi.Context, k *kprobes.Kprobe, regs *arch.Regs) int {
 	r.tell(x, k, kpev.Pre, regs)
 	return r.handle(x, r.Scenario.Probes[k.ID].Pre, regs, nil)
 }
 
 // post runs a probe's post_handler.
-func (r *Rig) post(x kapi.Context, k *kprobes.Kprobe, regs *isa.Regs, _ uint64) {
+func (r *Rig) post(x kapi.Context, k *kprobes.Kprobe, regs *arch.Regs, _ uint64) {
 	r.tell(x, k, kpev.Post, regs)
 	r.handle(x, r.Scenario.Probes[k.ID].Post, regs, nil)
 }
 
 // fault runs a probe's fault_handler.
-func (r *Rig) fault(x kapi.Context, k *kprobes.Kprobe, regs *isa.Regs, _ int) int {
+func (r *Rig) fault(x kapi.Context, k *kprobes.Kprobe, regs *arch.Regs, _ int) int {
 	r.tell(x, k, kpev.Fault, regs)
 	return r.handle(x, r.Scenario.Probes[k.ID].Fault, regs, nil)
 }
 
 // entry runs a return probe's entry_handler.
-func (r *Rig) entry(x kapi.Context, ri *kprobes.Instance, regs *isa.Regs) int {
+func (r *Rig) entry(x kapi.Context, ri *kprobes.Instance, regs *arch.Regs) int {
 	k := &ri.Rp.Kprobe
 	r.tell(x, k, kpev.Entry, regs)
 	sp := regs.SP()
@@ -216,7 +217,7 @@ func (r *Rig) entry(x kapi.Context, ri *kprobes.Instance, regs *isa.Regs) int {
 }
 
 // returned runs a return probe's handler.
-func (r *Rig) returned(x kapi.Context, ri *kprobes.Instance, regs *isa.Regs) int {
+func (r *Rig) returned(x kapi.Context, ri *kprobes.Instance, regs *arch.Regs) int {
 	k := &ri.Rp.Kprobe
 	r.tell(x, k, kpev.Return, regs)
 	x.Emit(kpev.RetReturn, k.ID, uint64(regs.SP())-8, uint64(ri.RetAddr))
@@ -224,14 +225,14 @@ func (r *Rig) returned(x kapi.Context, ri *kprobes.Instance, regs *isa.Regs) int
 }
 
 // jump runs a jprobe's entry, where it is Go.
-func (r *Rig) jump(x kapi.Context, j *kprobes.Jprobe, regs *isa.Regs) {
+func (r *Rig) jump(x kapi.Context, j *kprobes.Jprobe, regs *arch.Regs) {
 	r.tell(x, &j.Kprobe, kpev.Jump, regs)
 	r.handle(x, r.Scenario.Probes[j.Kprobe.ID].Pre, regs, nil)
 }
 
 // handle runs the steps of a handler. It returns 1 if one has changed the path, or
 // says so.
-func (r *Rig) handle(x kapi.Context, steps []scenario.Step, regs *isa.Regs, private []byte) (result int) {
+func (r *Rig) handle(x kapi.Context, steps []scenario.Step, regs *arch.Regs, private []byte) (result int) {
 	for i := range steps {
 		s := &steps[i]
 		x.Step("handler", i)
@@ -239,13 +240,13 @@ func (r *Rig) handle(x kapi.Context, steps []scenario.Step, regs *isa.Regs, priv
 		case scenario.StepSetReg:
 			regs.R[s.Reg] = s.Value
 		case scenario.StepSetIP:
-			regs.IP, result = r.funcs[s.Func]+isa.Addr(s.Value), 1
+			regs.IP, result = r.funcs[s.Func]+arch.Addr(s.Value), 1
 		case scenario.StepCall:
 			x.Call(r.funcs[s.Func])
 		case scenario.StepNonzero:
 			result = 1
 		case scenario.StepStore:
-			x.Memory().Store(r.data(s.Func, x.CPU())+isa.Addr(s.Off), 8, s.Value)
+			x.Memory().Store(r.data(s.Func, x.CPU())+arch.Addr(s.Off), 8, s.Value)
 		case scenario.StepSave:
 			binary.LittleEndian.PutUint64(private, regs.R[s.Reg])
 		case scenario.StepRestore:
@@ -291,7 +292,7 @@ func (r *Rig) begins(x kapi.Context, call uint64, i int) {
 }
 
 // do makes a call of the API and tells of it.
-func (r *Rig) do(x kapi.Context, call uint64, i int) (errno uint64, at isa.Addr) {
+func (r *Rig) do(x kapi.Context, call uint64, i int) (errno uint64, at arch.Addr) {
 	r.begins(x, call, i)
 	var err error
 	k := r.kprobe(i)
@@ -333,7 +334,7 @@ func (p *program) api(x *smp.Ctx, i int, call uint64) {
 	p.answer(x, i, errno, at)
 }
 
-func (p *program) answer(x *smp.Ctx, i int, errno uint64, at isa.Addr) {
+func (p *program) answer(x *smp.Ctx, i int, errno uint64, at arch.Addr) {
 	p.came, p.errno = sim.Mix(p.came^errno), errno
 	if p.ops[i].Checked {
 		p.got(x, i, 0, smpev.CheckErrno, errno, uint64(at))

@@ -3,11 +3,12 @@ package harness
 import (
 	"slices"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes/kpev"
-	"kpsim/properties/scenario"
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -115,10 +116,10 @@ func (p *program) do(x *smp.Ctx, i int) {
 }
 
 // argRegs are the registers of integer arguments (System V ABI).
-var argRegs = [...]isa.Reg{isa.RDI, isa.RSI, isa.RDX, isa.RCX, isa.R8, isa.R9}
+var argRegs = [...]x86.Reg{x86.RDI, x86.RSI, x86.RDX, x86.RCX, x86.R8, x86.R9}
 
 // setArgs gives a call its arguments.
-func setArgs(regs *isa.Regs, args []uint64) {
+func setArgs(regs *arch.Regs, args []uint64) {
 	for i, a := range args {
 		regs.R[argRegs[i]] = a
 	}
@@ -134,7 +135,7 @@ func (p *program) call(x *smp.Ctx, i int) {
 	x.Call(p.called[i].from)
 	p.r.census.enter(int(p.task.ID), called{})
 	if op.Checked {
-		p.got(x, i, 0, smpev.CheckResult, p.task.Left().R[isa.RAX]&(^uint64(0)>>(64-op.Bits)), 0)
+		p.got(x, i, 0, smpev.CheckResult, p.task.Left().R[x86.RAX]&(^uint64(0)>>(64-op.Bits)), 0)
 	}
 
 	e := callEnd{uint64(p.task.ID), p.calls, p.digest(x)}
@@ -149,13 +150,13 @@ func (p *program) call(x *smp.Ctx, i int) {
 
 // anyRegs gives the registers values that are nobody's, so that each call starts
 // alike, whatever ran before.
-func anyRegs(regs *isa.Regs) {
+func anyRegs(regs *arch.Regs) {
 	for i := range regs.R {
-		if isa.Reg(i) != isa.RSP {
+		if x86.Reg(i) != x86.RSP {
 			regs.R[i] = sim.Mix(uint64(i))
 		}
 	}
-	regs.Flags = regs.Flags&isa.IF | isa.F1
+	regs.Flags = regs.Flags&x86.IF | x86.F1
 }
 
 // digest folds what a call left: every register, the flags, the stack pointer,
@@ -171,14 +172,14 @@ func (p *program) digest(x *smp.Ctx) uint64 {
 		for i := range p.r.Scenario.Datas {
 			d := &p.r.Scenario.Datas[i]
 			at := copyAt(d, x.CPU())
-			h = fold(h, x, at, at+isa.Addr(len(d.Bytes)))
+			h = fold(h, x, at, at+arch.Addr(len(d.Bytes)))
 		}
 	}
 	return h | 1
 }
 
 // fold folds memory.
-func fold(h uint64, x *smp.Ctx, from, to isa.Addr) uint64 {
+func fold(h uint64, x *smp.Ctx, from, to arch.Addr) uint64 {
 	for a := from; a < to; a++ {
 		size := 1
 		if a%8 == 0 && a+8 <= to {
@@ -186,7 +187,7 @@ func fold(h uint64, x *smp.Ctx, from, to isa.Addr) uint64 {
 		}
 		v, _ := x.Memory().Load(a, size)
 		h = sim.Mix(h ^ v)
-		a += isa.Addr(size - 1)
+		a += arch.Addr(size - 1)
 	}
 	return h
 }

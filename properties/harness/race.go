@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"kpsim/properties/scenario"
+	"kpsim/internal/scenario"
 	"kpsim/sched"
 	"kpsim/smp"
 )

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/smp"
 )

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"kpsim/properties/scenario"
+	"kpsim/internal/scenario"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/traces"

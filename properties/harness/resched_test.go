@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/properties/scenario"
-	"kpsim/smp/isa"
+	"kpsim/internal/scenario"
+	"kpsim/smp/arch/x86"
 )
 
 // TestResched: a loop that calls cond_resched ends a wait for all tasks in builds
@@ -42,7 +42,7 @@ func TestResched(t *testing.T) {
 	} {
 		s := strings.Replace(string(src), `preempt = "dynamic", quiesce = "tasks"`, `preempt = "`+c.preempt+`", quiesce = "`+c.quiesce+`"`, 1)
 		if c.noted {
-			rel, _ := isa.CallRel32(0xffffffff81000101, noted)
+			rel, _ := x86.CallRel32(0xffffffff81000101, noted)
 			s = strings.Replace(s, call, fmt.Sprintf("%x", rel), 1)
 		}
 		s = strings.Replace(s, "register(other)", "wait_optimized()", 1) // the wait itself, not who waits for the mutex

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/traces"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/properties/scenario"
+	"kpsim/internal/scenario"
 	"kpsim/sched"
 	"kpsim/sim"
 )

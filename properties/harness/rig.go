@@ -5,16 +5,17 @@ import (
 	"cmp"
 	"fmt"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/properties"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/fetch"
 	"kpsim/smp/image"
-	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -42,8 +43,8 @@ type Rig struct {
 	onJump    kprobes.JHandler     // jump, as a value
 	jprobes   []kprobes.Jprobe
 	freshJs   []kprobes.Jprobe
-	onRet     kprobes.RetHandler                                    // returned, as a value
-	saw       func(k *kprobes.Kprobe, which uint64, regs *isa.Regs) // is told of each handler; nil: nobody
+	onRet     kprobes.RetHandler                                     // returned, as a value
+	saw       func(k *kprobes.Kprobe, which uint64, regs *arch.Regs) // is told of each handler; nil: nobody
 	patch     kapi.Patcher
 	plain     kapi.Patcher         // the same, nil if it is text_poke_bp
 	monitors  *properties.Monitors // nil in a twin
@@ -51,12 +52,12 @@ type Rig struct {
 	fresh     []kprobes.Kprobe // as they are when a run begins
 	rets      []kprobes.Kretprobe
 	freshRets []kprobes.Kretprobe
-	placed    []isa.Addr // where they are, as far as that is known
-	own       isa.Addr   // of the kernel's own probe, 0 if it has none
-	telling   bool       // some aren't plain kprobes
+	placed    []arch.Addr // where they are, as far as that is known
+	own       arch.Addr   // of the kernel's own probe, 0 if it has none
+	telling   bool        // some aren't plain kprobes
 	labels    []*kernel.JumpLabel
 	around
-	funcs    map[string]isa.Addr
+	funcs    map[string]arch.Addr
 	programs []*program
 	behind   bool          // a task is in the background, and this is no twin
 	front    kapi.Var[int] // if so: how many of the others haven't ended
@@ -136,7 +137,7 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 
 // build builds a rig. prepare may add to it before it is frozen.
 func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(r *Rig) error) (*Rig, error) {
-	r := &Rig{Scenario: sc, twin: twin, ownData: onlyCaller(sc), funcs: make(map[string]isa.Addr)}
+	r := &Rig{Scenario: sc, twin: twin, ownData: onlyCaller(sc), funcs: make(map[string]arch.Addr)}
 	r.onPre, r.onPost, r.onFault, r.onEntry, r.onRet, r.onJump = r.pre, r.post, r.fault, r.entry, r.returned, r.jump
 	if mutantName != "" {
 		mu, ok := mutant.ByName(mutantName)
@@ -264,7 +265,7 @@ func (r *Rig) load() error {
 	for i := range sc.Labels {
 		l := &sc.Labels[i]
 		r.site(l.Func, l.Offset)
-		j, ok := r.Kernel.NewJumpLabel(r.funcs[l.Func]+isa.Addr(l.Offset), r.funcs[l.Target]+isa.Addr(l.TOff))
+		j, ok := r.Kernel.NewJumpLabel(r.funcs[l.Func]+arch.Addr(l.Offset), r.funcs[l.Target]+arch.Addr(l.TOff))
 		if !ok {
 			return fmt.Errorf("%s: jump label %s: its target is out of reach of a 5-byte jump", sc.Name, l.Name)
 		}
@@ -274,7 +275,7 @@ func (r *Rig) load() error {
 		return err
 	}
 	r.probes = make([]kprobes.Kprobe, len(sc.Probes))
-	r.census.probes, r.census.at, r.census.was, r.census.stopped = make([]Probed, len(sc.Probes)), make([]isa.Addr, len(sc.Probes)), make([]uint8, len(sc.Probes)), sc.Machine.Patch == scenario.PatchStopMachine
+	r.census.probes, r.census.at, r.census.was, r.census.stopped = make([]Probed, len(sc.Probes)), make([]arch.Addr, len(sc.Probes)), make([]uint8, len(sc.Probes)), sc.Machine.Patch == scenario.PatchStopMachine
 	for i := range sc.Texts {
 		if t := &sc.Texts[i]; m.Watched(t.At, len(t.Code)) {
 			if err := r.loadInsns(t); err != nil {
@@ -289,7 +290,7 @@ func (r *Rig) load() error {
 func (r *Rig) called(op *scenario.Op) (f called) {
 	if op.Kind == scenario.OpCall {
 		f.from = r.funcs[op.Target]
-		f.to = f.from + isa.Addr(len(r.text(op.Target).Code))
+		f.to = f.from + arch.Addr(len(r.text(op.Target).Code))
 	}
 	return f
 }
@@ -298,15 +299,15 @@ func (r *Rig) called(op *scenario.Op) (f called) {
 func (r *Rig) site(name string, off int) {
 	t := r.text(name)
 	n := 0
-	for n < isa.JumpLen && off+n < len(t.Code) {
-		in, err := isa.Decode(t.Code[off+n:], t.At+isa.Addr(off+n))
+	for n < x86.JumpLen && off+n < len(t.Code) {
+		in, err := x86.Decode(t.Code[off+n:], t.At+arch.Addr(off+n))
 		if err != nil {
 			n++
 			continue
 		}
 		n += int(in.Len)
 	}
-	r.Machine.Watch(t.At+isa.Addr(off), n)
+	r.Machine.Watch(t.At+arch.Addr(off), n)
 }
 
 func (r *Rig) text(name string) *scenario.Text {
@@ -321,7 +322,7 @@ func (r *Rig) text(name string) *scenario.Text {
 
 func (r *Rig) loadInsns(t *scenario.Text) error {
 	for off := 0; off < len(t.Code); {
-		in, err := isa.Decode(t.Code[off:], t.At+isa.Addr(off))
+		in, err := x86.Decode(t.Code[off:], t.At+arch.Addr(off))
 		if err != nil && len(bytes.Trim(t.Code[off:], "\x00")) == 0 {
 			break // half an instruction of the zeros behind a section
 		}

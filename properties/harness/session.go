@@ -7,14 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/traces"
 )
 
@@ -162,7 +163,7 @@ func (r *Rig) watchAll() error {
 }
 
 // See has f told of each handler's call, with the registers that it is given.
-func (s *Session) See(f func(k *kprobes.Kprobe, which uint64, regs *isa.Regs)) { s.Rig.saw = f }
+func (s *Session) See(f func(k *kprobes.Kprobe, which uint64, regs *arch.Regs)) { s.Rig.saw = f }
 
 // pause is the machine's.
 func (s *Session) pause() bool {
@@ -422,7 +423,7 @@ func (s *Session) Op(cpu int, says string, op scenario.Op, background bool, ende
 	p := &program{r: s.Rig, task: s.errands[cpu].task, ops: []scenario.Op{op}, repeat: 1, called: []called{s.Rig.called(&op)}}
 	do := func(x *smp.Ctx) {
 		p.do(x, 0)
-		ended(kprobes.Errno(p.errno), p.task.Left().R[isa.RAX])
+		ended(kprobes.Errno(p.errno), p.task.Left().R[x86.RAX])
 	}
 	if background {
 		return s.Begin(cpu, says, do)

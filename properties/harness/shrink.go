@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/traces"

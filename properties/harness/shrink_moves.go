@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/properties/scenario"
+	"kpsim/internal/scenario"
 	"kpsim/sched"
 	"kpsim/sim"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unsafe"
 
-	"kpsim/properties/scenario"
+	"kpsim/internal/scenario"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/smpev"

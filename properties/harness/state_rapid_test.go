@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"kpsim/properties/scenario"
+	"kpsim/internal/scenario"
 )
 
 // TestRapidMerges is TestMerges of scenarios that are drawn, broken or not, with a

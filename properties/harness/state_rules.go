@@ -6,7 +6,7 @@ import (
 	"kpsim/kprobes"
 	"kpsim/properties"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kernel"
 )
 
@@ -163,6 +163,6 @@ var stateRules = map[string]rule{
 // don't change, or count where they lie.
 var elsewhere = []reflect.Type{
 	reflect.TypeFor[smp.Machine](), reflect.TypeFor[smp.Task](), reflect.TypeFor[smp.Source](), reflect.TypeFor[smp.Ctx](),
-	reflect.TypeFor[kernel.Kernel](), reflect.TypeFor[kernel.Sync](), reflect.TypeFor[isa.Inst](), reflect.TypeFor[properties.Scene](),
+	reflect.TypeFor[kernel.Kernel](), reflect.TypeFor[kernel.Sync](), reflect.TypeFor[x86.Inst](), reflect.TypeFor[properties.Scene](),
 	reflect.TypeFor[kprobes.Kprobe](), // the rig's own, each a root
 }

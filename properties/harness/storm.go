@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"kpsim/properties/scenario"
+	"kpsim/internal/scenario"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"

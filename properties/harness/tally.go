@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
-	"kpsim/properties/scenario"
 	"kpsim/sched"
 	"kpsim/smp/kapi"
 	"kpsim/traces"

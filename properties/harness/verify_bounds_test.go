@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario"
 	"kpsim/properties/harness"
-	"kpsim/properties/scenario"
 )
 
 // crowded has more movers than are told apart: 64 CPUs, their IPIs and 63 sources.

@@ -1,9 +1,9 @@
 package harness
 
 import (
+	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )

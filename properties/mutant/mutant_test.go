@@ -9,11 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/properties"
 	"kpsim/properties/harness"
 	"kpsim/properties/mutant"
-	"kpsim/properties/scenario"
 	"kpsim/sim"
 )
 

@@ -1,7 +1,8 @@
 package mutant
 
 import (
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -10,8 +11,8 @@ import (
 type lateDesc struct{ k *kernel.Kernel }
 
 // Patch implements kapi.Patcher.
-func (p lateDesc) Patch(x kapi.Context, addr isa.Addr, insn []byte, resume isa.Addr) {
-	p.k.Text.Write(x, addr, []byte{isa.Int3})
+func (p lateDesc) Patch(x kapi.Context, addr arch.Addr, insn []byte, resume arch.Addr) {
+	p.k.Text.Write(x, addr, []byte{x86.Int3})
 	p.k.Poke.Publish(x, addr, insn, resume)
 	p.k.Sync.Core(x, kapi.SyncPoke1)
 
@@ -56,13 +57,13 @@ func SkipSync(why kapi.Why) func(w *Wiring) {
 type tailFirst struct{ k *kernel.Kernel }
 
 // Patch implements kapi.Patcher.
-func (p tailFirst) Patch(x kapi.Context, addr isa.Addr, insn []byte, resume isa.Addr) {
+func (p tailFirst) Patch(x kapi.Context, addr arch.Addr, insn []byte, resume arch.Addr) {
 	p.k.Poke.Publish(x, addr, insn, resume)
 
 	p.k.Text.Write(x, addr+1, insn[1:])
 	p.k.Sync.Core(x, kapi.SyncPoke2)
 
-	p.k.Text.Write(x, addr, []byte{isa.Int3})
+	p.k.Text.Write(x, addr, []byte{x86.Int3})
 	p.k.Sync.Core(x, kapi.SyncPoke1)
 
 	p.k.Text.Write(x, addr, insn[:1])

@@ -8,7 +8,7 @@
 //
 // Its limits: the nominal profile's numbers are assumed: only their order of
 // magnitude is meant. Those of real machines, and where they are from, are in
-// properties/overhead. Of what caches hold only the lines of shared cells, run queues
+// internal/eval/overhead. Of what caches hold only the lines of shared cells, run queues
 // and watched text are followed, for a machine that has been told costs: a cell has
 // one to itself, all CPUs are equally far from each other, and words of memory that
 // guest text shares have none.

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 // An alternative is code that replaces other code where a processor has a
@@ -91,7 +92,7 @@ func (l *linked) alternatives() error {
 			return fmt.Errorf("%s: alternatives go beyond the end of the section: the file is damaged", l.o.where(a.at.sec, a.at.off))
 		}
 		code := l.bytes[a.at.sec][a.at.off : a.at.off+a.n]
-		at := l.at[a.at.sec] + isa.Addr(a.at.off)
+		at := l.at[a.at.sec] + arch.Addr(a.at.off)
 		if l.has[a.feature] == a.not {
 			l.joinNops(code, at)
 			continue
@@ -102,12 +103,12 @@ func (l *linked) alternatives() error {
 			if !pointerCall(buf, code, at) {
 				return fmt.Errorf("%s: an alternative that calls directly what isn't called through a pointer: the file is damaged", l.o.where(a.at.sec, a.at.off))
 			}
-			n = isa.JumpLen
+			n = x86.JumpLen
 		}
 		for i := n; i < a.n; i++ {
 			buf[i] = 0x90
 		}
-		from := l.at[a.with.sec] + isa.Addr(a.with.off)
+		from := l.at[a.with.sec] + arch.Addr(a.with.off)
 		ok := true
 		switch {
 		case a.call: // is at its place already
@@ -142,23 +143,23 @@ func padNested(alts []alternative) {
 // pointerCall makes buf begin with a direct call in place of code's call
 // through a pointer, ff 15. What a pointer of the kernel holds isn't known here:
 // the call leads to the pointer, which at least has a name (pv_ops).
-func pointerCall(buf, code []byte, at isa.Addr) bool {
+func pointerCall(buf, code []byte, at arch.Addr) bool {
 	if len(code) < 6 || code[0] != 0xff || code[1] != 0x15 {
 		return false
 	}
 	disp := int32(binary.LittleEndian.Uint32(code[2:]))
-	call, ok := isa.CallRel32(at, at+6+isa.Addr(int64(disp)))
+	call, ok := x86.CallRel32(at, at+6+arch.Addr(int64(disp)))
 	return ok && copy(buf, call[:]) == len(call)
 }
 
 // moveOld fixes a replacement as kernels before 6.3 do: only a jump or a call
 // that is all of it, and a short jump is made of one that reaches forwards.
-func moveOld(buf []byte, n int, from, to isa.Addr) {
-	if n != isa.JumpLen || buf[0] != 0xe8 && buf[0] != 0xe9 {
+func moveOld(buf []byte, n int, from, to arch.Addr) {
+	if n != x86.JumpLen || buf[0] != 0xe8 && buf[0] != 0xe9 {
 		return
 	}
 	disp := int64(int32(binary.LittleEndian.Uint32(buf[1:]))) + int64(from-to)
-	if forward := disp + isa.JumpLen; buf[0] == 0xe9 && forward >= 0 && forward-2 <= 127 {
+	if forward := disp + x86.JumpLen; buf[0] == 0xe9 && forward >= 0 && forward-2 <= 127 {
 		buf[0], buf[1] = 0xeb, byte(forward-2)
 		copy(buf[2:], nops[3])
 		return
@@ -169,17 +170,17 @@ func moveOld(buf []byte, n int, from, to isa.Addr) {
 // move fixes what is relative in a replacement of n bytes in buf, which was
 // assembled at from, for another place. Jumps within it stay. ok is false if one
 // that leaves it doesn't reach any more.
-func move(buf []byte, n int, from, to isa.Addr) (ok bool) {
-	inside := func(a isa.Addr) bool { return a >= from && a <= from+isa.Addr(n) }
+func move(buf []byte, n int, from, to arch.Addr) (ok bool) {
+	inside := func(a arch.Addr) bool { return a >= from && a <= from+arch.Addr(n) }
 	for off := 0; off < len(buf); {
-		in, err := isa.Decode(buf[off:], from+isa.Addr(off))
+		in, err := x86.Decode(buf[off:], from+arch.Addr(off))
 		if err != nil {
 			return true // the kernel leaves the rest as it is, with a warning
 		}
 		end := off + int(in.Len)
 		if target, direct := in.Target(); direct {
 			kept := inside(target)
-			switch long := in.Len >= isa.JumpLen; {
+			switch long := in.Len >= x86.JumpLen; {
 			case long && !kept:
 				disp := binary.LittleEndian.Uint32(buf[end-4:]) + uint32(from-to)
 				binary.LittleEndian.PutUint32(buf[end-4:], disp)
@@ -212,7 +213,7 @@ func shorten(jmp []byte, distance int64) {
 	if disp := distance - 2; disp == int64(int8(disp)) {
 		jmp[0], jmp[1] = 0xeb, byte(disp)
 		for i := 2; i < len(jmp); i++ {
-			jmp[i] = isa.Int3
+			jmp[i] = x86.Int3
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch/x86"
 )
 
 func bytesOf(t *testing.T, s string) []byte {
@@ -80,8 +80,8 @@ func TestJoinNops(t *testing.T) {
 	}
 	long := make([]byte, 200)
 	fill(long)
-	jmp, _ := isa.JumpRel32(0, 200)
-	assert.Equal(t, append(jmp[:], bytes.Repeat([]byte{isa.Int3}, 195)...), long)
+	jmp, _ := x86.JumpRel32(0, 200)
+	assert.Equal(t, append(jmp[:], bytes.Repeat([]byte{x86.Int3}, 195)...), long)
 }
 
 // Names and numbers go both ways, in either kernel's numbering, and none is

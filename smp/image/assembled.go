@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 // Assembled is a module of functions that lie in memory as they are linked: nothing of
@@ -14,15 +15,15 @@ func Assembled(name string, funcs []Func, sites []Site) *Module {
 	funcs = slices.SortedFunc(slices.Values(funcs), func(a, b Func) int { return cmp.Compare(a.Addr, b.Addr) })
 	for i, f := range funcs {
 		m.Symbols = append(m.Symbols, Symbol{Name: f.Name, Addr: f.Addr, Size: len(f.Code), Nth: 1})
-		code := append(slices.Clone(f.Code), make([]byte, isa.MaxLen-1)...)
+		code := append(slices.Clone(f.Code), make([]byte, x86.MaxLen-1)...)
 		for _, g := range funcs[i+1:] { // what an instruction at the end of f may have of them
-			if off := int(min(g.Addr-f.Addr, isa.Addr(len(code)))); off < len(code) {
+			if off := int(min(g.Addr-f.Addr, arch.Addr(len(code)))); off < len(code) {
 				copy(code[off:], g.Code)
 			}
 		}
 		m.text = append(m.text, region{at: f.Addr, bytes: code})
 		for _, off := range f.Extable {
-			m.Sites = append(m.Sites, Site{Addr: f.Addr + isa.Addr(off), Len: 1, Kind: SiteExtable})
+			m.Sites = append(m.Sites, Site{Addr: f.Addr + arch.Addr(off), Len: 1, Kind: SiteExtable})
 		}
 	}
 	slices.SortFunc(m.Sites, func(a, b Site) int { return cmp.Or(cmp.Compare(a.Addr, b.Addr), cmp.Compare(a.Kind, b.Kind)) })

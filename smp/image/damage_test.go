@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kpsim/smp/arch"
 	"kpsim/smp/image"
-	"kpsim/smp/isa"
 )
 
 // header returns the offset of the header of a section in an object.
@@ -206,16 +206,16 @@ func FuzzImage(f *testing.F) {
 
 func checkPlaced(t *testing.T, o *image.Object) {
 	const base = 0x40_0001
-	img, err := o.Place(base, func(string) (isa.Addr, bool) { return base, true })
+	img, err := o.Place(base, func(string) (arch.Addr, bool) { return base, true })
 	if err != nil {
 		return
 	}
-	end := isa.Addr(base)
+	end := arch.Addr(base)
 	for _, f := range img.Funcs {
 		if f.Addr < end {
 			t.Fatalf("%s at %#x begins before %#x", f.Name, f.Addr, end)
 		}
-		end = f.Addr + isa.Addr(len(f.Code))
+		end = f.Addr + arch.Addr(len(f.Code))
 		if len(f.Code) < 1<<12 {
 			_ = image.CheckDecodes(f)
 		}
@@ -224,7 +224,7 @@ func checkPlaced(t *testing.T, o *image.Object) {
 		if b.Addr < end || b.Addr%4096 != 0 {
 			t.Fatalf("%s at %#x: not on a page of its own behind %#x", b.Name, b.Addr, end)
 		}
-		end = b.Addr + isa.Addr(len(b.Bytes))
+		end = b.Addr + arch.Addr(len(b.Bytes))
 	}
 }
 
@@ -237,7 +237,7 @@ func checkLoaded(t *testing.T, o *image.Object) {
 		if err != nil {
 			continue
 		}
-		end := isa.Addr(modulesAt)
+		end := arch.Addr(modulesAt)
 		for _, s := range m.Symbols {
 			if s.Addr < end || len(m.Bytes(s.Addr, s.Size)) != s.Size {
 				t.Fatalf("%s at %#x, %d bytes: overlaps what ends at %#x, or the text's end", s.Name, s.Addr, s.Size, end)

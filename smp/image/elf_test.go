@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"kpsim/smp/arch"
 	"kpsim/smp/image"
-	"kpsim/smp/isa"
 )
 
 func read(t testing.TB, path string) []byte {
@@ -30,7 +30,7 @@ func parse(t testing.TB, path string) *image.Object {
 	return o
 }
 
-func nowhere(string) (isa.Addr, bool) { return 0, false }
+func nowhere(string) (arch.Addr, bool) { return 0, false }
 
 func TestParseELFNames(t *testing.T) {
 	for _, c := range []struct {
@@ -140,7 +140,7 @@ func TestExtable(t *testing.T) {
 	}
 	want := []struct {
 		name    string
-		at      isa.Addr
+		at      arch.Addr
 		size    int
 		extable []int
 	}{

@@ -1,11 +1,11 @@
 package image
 
-import "kpsim/smp/isa"
+import "kpsim/smp/arch"
 
 // A Func is a function with its code as linked at Addr.
 type Func struct {
 	Name    string
-	Addr    isa.Addr
+	Addr    arch.Addr
 	Code    []byte
 	Local   bool  // no other object can refer to it by its name
 	Extable []int // offsets of its instructions that have an exception-table entry
@@ -19,7 +19,7 @@ type Func struct {
 // A Block is initialised data as linked at Addr.
 type Block struct {
 	Name  string
-	Addr  isa.Addr
+	Addr  arch.Addr
 	Bytes []byte
 }
 

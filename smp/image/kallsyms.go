@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 )
 
 // A textSymbol is one that kallsyms would answer with.
@@ -68,9 +68,9 @@ func (o *Object) funcsOfSymbols() {
 // are there, and for the next one above; nothing else bounds it but the text
 // (kernel/module/kallsyms.c: find_kallsyms_symbol).
 func (l *linked) kallsyms(text []region) []Symbol {
-	at := make([]isa.Addr, len(l.o.symbols))
+	at := make([]arch.Addr, len(l.o.symbols))
 	for i, s := range l.o.symbols {
-		at[i] = l.at[s.sec] + isa.Addr(s.off)
+		at[i] = l.at[s.sec] + arch.Addr(s.off)
 	}
 	kept, r := make([]Symbol, 0, len(at)), 0
 	for _, i := range ordered(len(at), func(a, b int) int { return cmp.Compare(at[a], at[b]) }) {
@@ -105,7 +105,7 @@ func (l *linked) kallsyms(text []region) []Symbol {
 	return kept
 }
 
-func (r *region) end() isa.Addr { return r.at + isa.Addr(len(r.bytes)) }
+func (r *region) end() arch.Addr { return r.at + arch.Addr(len(r.bytes)) }
 
 // blacklist marks what kprobes refuses: the symbols that the tables name, and
 // those that the compiler split off them: of name.cold the first symbol called
@@ -115,12 +115,12 @@ func (l *linked) blacklist(symbols []Symbol) {
 		if s.kind != SiteBlacklist {
 			continue
 		}
-		at := l.at[s.sec] + isa.Addr(s.off)
-		i, ok := slices.BinarySearchFunc(symbols, at, func(s Symbol, a isa.Addr) int { return cmp.Compare(s.Addr, a) })
+		at := l.at[s.sec] + arch.Addr(s.off)
+		i, ok := slices.BinarySearchFunc(symbols, at, func(s Symbol, a arch.Addr) int { return cmp.Compare(s.Addr, a) })
 		if !ok && i > 0 && symbols[i-1].End() > at {
 			i--
 		}
-		for ; i < len(symbols) && symbols[i].Addr < at+isa.Addr(s.n); i++ {
+		for ; i < len(symbols) && symbols[i].Addr < at+arch.Addr(s.n); i++ {
 			symbols[i].Blacklisted = true
 		}
 	}

@@ -4,8 +4,9 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/image"
-	"kpsim/smp/isa"
 )
 
 // The library's functions compute what their C says, executed by isa from
@@ -15,7 +16,7 @@ import (
 // flat is memory from address 0.
 type flat []byte
 
-func (m flat) Load(a isa.Addr, size int) (uint64, bool) {
+func (m flat) Load(a arch.Addr, size int) (uint64, bool) {
 	if int(a)+size > len(m) {
 		return 0, false
 	}
@@ -24,9 +25,9 @@ func (m flat) Load(a isa.Addr, size int) (uint64, bool) {
 	return binary.LittleEndian.Uint64(b[:]), true
 }
 
-func (m flat) System() *isa.System { panic("no system instructions here") }
+func (m flat) System() *x86.System { panic("no system instructions here") }
 
-func (m flat) Store(a isa.Addr, size int, v uint64) bool {
+func (m flat) Store(a arch.Addr, size int, v uint64) bool {
 	if int(a)+size > len(m) {
 		return false
 	}
@@ -45,15 +46,15 @@ const (
 )
 
 // boot puts the whole library in memory and returns where its functions are.
-func boot(t *testing.T) (flat, map[string]isa.Addr) {
+func boot(t *testing.T) (flat, map[string]arch.Addr) {
 	t.Helper()
-	m, at := make(flat, 0x40000), map[string]isa.Addr{"cond_resched": reschedAt}
+	m, at := make(flat, 0x40000), map[string]arch.Addr{"cond_resched": reschedAt}
 	m[reschedAt] = 0xc3 // ret
 	for _, f := range []struct {
 		file string
-		base isa.Addr
+		base arch.Addr
 	}{{"victim.o", victimAt}, {"callers.o", 0x10000}, {"label.o", 0x11000}, {"probe_targets.o", 0x12005}} {
-		img, err := parse(t, library+f.file).Place(f.base, func(s string) (isa.Addr, bool) { a, ok := at[s]; return a, ok })
+		img, err := parse(t, library+f.file).Place(f.base, func(s string) (arch.Addr, bool) { a, ok := at[s]; return a, ok })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,27 +70,27 @@ func boot(t *testing.T) (flat, map[string]isa.Addr) {
 }
 
 // call runs the function at an address and returns rax.
-func call(t *testing.T, m flat, at isa.Addr, args ...uint64) uint64 {
+func call(t *testing.T, m flat, at arch.Addr, args ...uint64) uint64 {
 	t.Helper()
-	r := isa.Regs{IP: at, Flags: isa.F1}
+	r := arch.Regs{IP: at, Flags: x86.F1}
 	for i, a := range args {
-		r.R[[]isa.Reg{isa.RDI, isa.RSI, isa.RDX}[i]] = a
+		r.R[[]x86.Reg{x86.RDI, x86.RSI, x86.RDX}[i]] = a
 	}
-	r.R[isa.RBX], r.R[isa.RBP], r.R[isa.R12] = 11, 22, 33
-	r.R[isa.RSP] = stackAt
+	r.R[x86.RBX], r.R[x86.RBP], r.R[x86.R12] = 11, 22, 33
+	r.R[x86.RSP] = stackAt
 	m.Store(stackAt, 8, endAt)
 	for range 10000 {
 		if r.IP == endAt {
-			if r.SP() != stackAt+8 || r.R[isa.RBX] != 11 || r.R[isa.RBP] != 22 || r.R[isa.R12] != 33 {
+			if r.SP() != stackAt+8 || r.R[x86.RBX] != 11 || r.R[x86.RBP] != 22 || r.R[x86.R12] != 33 {
 				t.Errorf("call of %#x doesn't keep the registers it should: %x", at, r)
 			}
-			return r.R[isa.RAX]
+			return r.R[x86.RAX]
 		}
-		in, err := isa.Decode(m[r.IP:], r.IP)
+		in, err := x86.Decode(m[r.IP:], r.IP)
 		if err != nil {
 			t.Fatalf("at %#x: %v\n%s", r.IP, err, image.Listing(r.IP, m[r.IP:r.IP+16]))
 		}
-		if out := in.Exec(&r, m); out != isa.Next {
+		if out := in.Exec(&r, m); out != x86.Next {
 			t.Fatalf("at %#x: %s: outcome %v", r.IP, in.String(), out)
 		}
 	}
@@ -161,7 +162,7 @@ func TestLibraryLabels(t *testing.T) {
 	m, at := boot(t)
 	for _, c := range []struct {
 		name, on string
-		off      isa.Addr
+		off      arch.Addr
 		want     uint64
 	}{
 		{"labelled", "labelled_on", 3, 40 + 2},

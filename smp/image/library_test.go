@@ -6,17 +6,17 @@ import (
 	"strings"
 	"testing"
 
+	"kpsim/smp/arch"
 	"kpsim/smp/image"
-	"kpsim/smp/isa"
 )
 
 // The objects of the built-in scenarios lie with the scenarios; what the
 // scenarios and committed traces take for granted of them is tested here.
-const library = "../../properties/scenario/library/"
+const library = "../../internal/scenario/library/"
 
 func place(t *testing.T, file string) *image.Image {
 	t.Helper()
-	img, err := parse(t, library+file).Place(0x10000, func(s string) (isa.Addr, bool) {
+	img, err := parse(t, library+file).Place(0x10000, func(s string) (arch.Addr, bool) {
 		return 0x20000, s == "victim" || s == "cond_resched"
 	})
 	if err != nil {
@@ -50,7 +50,7 @@ func TestLibraryDecodes(t *testing.T) {
 func TestVictimStart(t *testing.T) {
 	code, at := find(t, place(t, "victim.o"), "victim")
 	if start := []byte{0x55, 0x48, 0x89, 0xe5, 0x53}; !bytes.HasPrefix(code, start) {
-		t.Errorf("victim begins with\n%swant % x: see properties/scenario/generate.go", image.Listing(at, code[:8]), start)
+		t.Errorf("victim begins with\n%swant % x: see internal/scenario/generate.go", image.Listing(at, code[:8]), start)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestLabelSites(t *testing.T) {
 		if nop := []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}; !bytes.HasPrefix(code[c.off:], nop) {
 			t.Errorf("%s+%#x: no 5-byte nop in\n%s", c.name, c.off, image.Listing(at, code))
 		}
-		first, last := at+isa.Addr(c.off), at+isa.Addr(c.off)+4
+		first, last := at+arch.Addr(c.off), at+arch.Addr(c.off)+4
 		if crosses := first/8 != last/8; crosses != c.crosses {
 			t.Errorf("%s: site %#x to %#x: crosses chunks %v, want %v", c.name, first, last, crosses, c.crosses)
 		}

@@ -5,19 +5,19 @@ import (
 	"fmt"
 	"slices"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 )
 
 // linked is an object at its addresses.
 type linked struct {
 	o       *Object
-	at      []isa.Addr // of each section
-	bytes   [][]byte   // of each section: relocated, then patched
-	symbols []isa.Addr // of each target
-	got     isa.Addr   // of the slots for them, 8 bytes each: addresses, where nothing is
-	imports []Symbol   // by address
+	at      []arch.Addr // of each section
+	bytes   [][]byte    // of each section: relocated, then patched
+	symbols []arch.Addr // of each target
+	got     arch.Addr   // of the slots for them, 8 bytes each: addresses, where nothing is
+	imports []Symbol    // by address
 
-	returnThunk isa.Addr // nowhere, if the object doesn't refer to it
+	returnThunk arch.Addr // nowhere, if the object doesn't refer to it
 
 	version Version
 	boot    Boot
@@ -27,7 +27,7 @@ type linked struct {
 // link puts the sections where layout says, applies the relocations and
 // patches the text. Where stubs is set, a symbol that extern doesn't know is an
 // import: it gets a page of addresses behind the object.
-func (o *Object) link(base isa.Addr, layout func(isa.Addr) ([]isa.Addr, isa.Addr), boot Boot, extern func(string) (isa.Addr, bool), stubs bool) (*linked, error) {
+func (o *Object) link(base arch.Addr, layout func(arch.Addr) ([]arch.Addr, arch.Addr), boot Boot, extern func(string) (arch.Addr, bool), stubs bool) (*linked, error) {
 	if err := o.room(base); err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (o *Object) link(base isa.Addr, layout func(isa.Addr) ([]isa.Addr, isa.Addr
 	if l.has, err = boot.features(l.version); err != nil {
 		return nil, fmt.Errorf("%s: %w", o.name, err)
 	}
-	var end isa.Addr
+	var end arch.Addr
 	l.at, end = layout(base)
 	l.place(end, extern, stubs)
 	for i := range o.sections {
@@ -57,19 +57,19 @@ func (o *Object) link(base isa.Addr, layout func(isa.Addr) ([]isa.Addr, isa.Addr
 }
 
 // nowhere is the address of a symbol that isn't defined.
-const nowhere = ^isa.Addr(0)
+const nowhere = ^arch.Addr(0)
 
 // place finds the address of each target that a relocation refers to.
-func (l *linked) place(end isa.Addr, extern func(string) (isa.Addr, bool), stubs bool) {
-	l.symbols, l.returnThunk = make([]isa.Addr, len(l.o.targets)), nowhere
-	next := isa.Addr(alignUp(uint64(end), pageBytes))
+func (l *linked) place(end arch.Addr, extern func(string) (arch.Addr, bool), stubs bool) {
+	l.symbols, l.returnThunk = make([]arch.Addr, len(l.o.targets)), nowhere
+	next := arch.Addr(alignUp(uint64(end), pageBytes))
 	for i := range l.o.targets {
 		t := &l.o.targets[i]
 		switch {
 		case t.place == loaded:
-			l.symbols[i] = l.at[t.sec] + isa.Addr(t.value)
+			l.symbols[i] = l.at[t.sec] + arch.Addr(t.value)
 		case t.place == absolute:
-			l.symbols[i] = isa.Addr(t.value)
+			l.symbols[i] = arch.Addr(t.value)
 		case t.place == external:
 			at, ok := nowhere, false
 			if extern != nil {
@@ -147,18 +147,18 @@ func (l *linked) refers(sec, off int) string {
 // but those of the init part, by number, each aligned; the init part is an
 // allocation of its own. In an object that is no module sections just follow
 // each other.
-func (o *Object) moduleLayout(base isa.Addr) ([]isa.Addr, isa.Addr) {
-	at := make([]isa.Addr, len(o.sections))
+func (o *Object) moduleLayout(base arch.Addr) ([]arch.Addr, arch.Addr) {
+	at := make([]arch.Addr, len(o.sections))
 	end := uint64(base)
 	for _, init := range []bool{false, true} {
 		for i := range o.texts {
 			if s := &o.sections[i]; isInit(s.name) == init {
 				end = alignUp(end, s.align)
-				at[i] = isa.Addr(end)
+				at[i] = arch.Addr(end)
 				end += uint64(len(s.data))
 			}
 		}
 		end = alignUp(end, pageBytes)
 	}
-	return at, o.layoutData(at, isa.Addr(end))
+	return at, o.layoutData(at, arch.Addr(end))
 }

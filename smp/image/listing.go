@@ -5,21 +5,22 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 // Listing shows code as linked at an address, a line for each instruction:
 // address, bytes, disassembly. A byte that begins no instruction gets a line of
 // its own, so that whatever memory holds can be shown.
-func Listing(at isa.Addr, code []byte) string {
+func Listing(at arch.Addr, code []byte) string {
 	var w strings.Builder
 	for len(code) > 0 {
 		text, n := fmt.Sprintf(".byte %#02x", code[0]), 1
-		if in, err := isa.Decode(code, at); err == nil {
+		if in, err := x86.Decode(code, at); err == nil {
 			text, n = in.String(), int(in.Len)
 		}
 		fmt.Fprintf(&w, "%6x:  %-32s %s\n", uint64(at), fmt.Sprintf("% x", code[:n]), text)
-		at, code = at+isa.Addr(n), code[n:]
+		at, code = at+arch.Addr(n), code[n:]
 	}
 	return w.String()
 }
@@ -30,10 +31,10 @@ func Listing(at isa.Addr, code []byte) string {
 func CheckDecodes(f Func) error {
 	var starts []int
 	for off := 0; off < len(f.Code); {
-		in, err := isa.Decode(f.Code[off:], f.Addr+isa.Addr(off))
+		in, err := x86.Decode(f.Code[off:], f.Addr+arch.Addr(off))
 		if err != nil {
 			rest := f.Code[off:]
-			return fmt.Errorf("%s+%#x: bytes % x: %w", f.Name, off, rest[:min(len(rest), isa.MaxLen)], err)
+			return fmt.Errorf("%s+%#x: bytes % x: %w", f.Name, off, rest[:min(len(rest), x86.MaxLen)], err)
 		}
 		starts = append(starts, off)
 		off += int(in.Len)

@@ -7,14 +7,14 @@ import (
 	"sort"
 	"strings"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 )
 
 // A Symbol is a place with a name.
 type Symbol struct {
 	Name    string
 	Aliases []string // further names of the same address, in the order of the symbol table
-	Addr    isa.Addr
+	Addr    arch.Addr
 	// Size goes to the next symbol, padding included: what kallsyms answers.
 	// That of an import is the room it has been given.
 	Size int
@@ -37,7 +37,7 @@ func (s *Symbol) Label() string {
 }
 
 // End returns the first address behind s.
-func (s *Symbol) End() isa.Addr { return s.Addr + isa.Addr(s.Size) }
+func (s *Symbol) End() arch.Addr { return s.Addr + arch.Addr(s.Size) }
 
 // A Module is an object as a kernel has it in memory after loading it: linked,
 // patched for the processor, with the symbols that kallsyms knows. Nothing of
@@ -64,21 +64,21 @@ type Module struct {
 
 // A region is a stretch of text without gaps.
 type region struct {
-	at    isa.Addr
+	at    arch.Addr
 	bytes []byte
 	init  bool
 }
 
 // Bytes returns n bytes of text from an address, as they are in memory, and
 // fewer where the text ends earlier. They may be read, not written.
-func (m *Module) Bytes(at isa.Addr, n int) []byte {
+func (m *Module) Bytes(at arch.Addr, n int) []byte {
 	i := sort.Search(len(m.text), func(i int) bool { return m.text[i].at > at }) - 1
 	if i < 0 || n <= 0 {
 		return nil
 	}
 	r := m.text[i]
 	off := at - r.at
-	if off >= isa.Addr(len(r.bytes)) {
+	if off >= arch.Addr(len(r.bytes)) {
 		return nil
 	}
 	rest := r.bytes[off:]
@@ -88,7 +88,7 @@ func (m *Module) Bytes(at isa.Addr, n int) []byte {
 
 // SymbolAt returns the symbol of the text, or else the import, that an address
 // belongs to.
-func (m *Module) SymbolAt(a isa.Addr) (*Symbol, bool) {
+func (m *Module) SymbolAt(a arch.Addr) (*Symbol, bool) {
 	for _, list := range [][]Symbol{m.Symbols, m.Imports} {
 		i := sort.Search(len(list), func(i int) bool { return list[i].Addr > a }) - 1
 		if i >= 0 && a < list[i].End() {
@@ -115,9 +115,9 @@ func (m *Module) Symbol(name string) (*Symbol, bool) {
 }
 
 // SitesIn returns the sites that begin in [from, to).
-func (m *Module) SitesIn(from, to isa.Addr) []Site {
-	at := func(a isa.Addr) int {
-		i, _ := slices.BinarySearchFunc(m.Sites, a, func(s Site, a isa.Addr) int { return cmp.Compare(s.Addr, a) })
+func (m *Module) SitesIn(from, to arch.Addr) []Site {
+	at := func(a arch.Addr) int {
+		i, _ := slices.BinarySearchFunc(m.Sites, a, func(s Site, a arch.Addr) int { return cmp.Compare(s.Addr, a) })
 		return i
 	}
 	return m.Sites[at(from):max(at(from), at(to))]
@@ -136,7 +136,7 @@ func (m *Module) SitesIn(from, to isa.Addr) []Site {
 // The text of a module is in the order of kernel/module/main.c,
 // layout_sections: all sections with code by number, then, apart from them,
 // those whose name begins with .init; no place in an object that is no module.
-func (o *Object) Load(base isa.Addr, boot Boot, extern func(symbol string) (isa.Addr, bool)) (*Module, error) {
+func (o *Object) Load(base arch.Addr, boot Boot, extern func(symbol string) (arch.Addr, bool)) (*Module, error) {
 	if base%pageBytes != 0 {
 		return nil, fmt.Errorf("%s: base %#x is no multiple of %d: modules are loaded in whole pages", o.name, uint64(base), pageBytes)
 	}
@@ -179,7 +179,7 @@ func (l *linked) regions() []region {
 		return all
 	}
 	for _, init := range []bool{false, true} {
-		var at, end isa.Addr
+		var at, end arch.Addr
 		for i := range l.o.texts {
 			if isInit(l.o.sections[i].name) != init {
 				continue
@@ -187,7 +187,7 @@ func (l *linked) regions() []region {
 			if end == 0 {
 				at = l.at[i] &^ (pageBytes - 1)
 			}
-			end = l.at[i] + isa.Addr(len(l.bytes[i]))
+			end = l.at[i] + arch.Addr(len(l.bytes[i]))
 		}
 		if end == 0 {
 			continue

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kpsim/smp/arch"
 	"kpsim/smp/image"
-	"kpsim/smp/isa"
 )
 
 var update = flag.Bool("update", false, "write what comes out to testdata; read the diff")
@@ -110,7 +110,7 @@ func TestLoadSymbols(t *testing.T) {
 		} else {
 			assert.Zero(t, s.Addr%4096, "%s begins a page", s.Name)
 		}
-		for _, a := range []isa.Addr{s.Addr, s.End() - 1} {
+		for _, a := range []arch.Addr{s.Addr, s.End() - 1} {
 			got, ok := m.SymbolAt(a)
 			require.True(t, ok)
 			assert.Equal(t, s.Name, got.Name)
@@ -143,7 +143,7 @@ func TestLoadObject(t *testing.T) {
 	}
 	assert.Equal(t, []string{"peek 0x0+15", "peek2 0xf+8"}, got, "the fixup code counts as peek's")
 	require.Len(t, m.Sites, 3)
-	for i, at := range []isa.Addr{0x1, 0xf, 0x13} {
+	for i, at := range []arch.Addr{0x1, 0xf, 0x13} {
 		assert.Equal(t, image.Site{Addr: modulesAt + at, Len: 1, Kind: image.SiteExtable, Target: modulesAt + 6, Type: 1}, m.Sites[i])
 	}
 }
@@ -151,7 +151,7 @@ func TestLoadObject(t *testing.T) {
 // A module is placed for a scenario too: boot patches are in, what nobody
 // defines is an import.
 func TestPlaceModule(t *testing.T) {
-	img, err := parse(t, "testdata/module612.o").Place(0x10003, func(s string) (isa.Addr, bool) { return 0x5000, s == "traced" })
+	img, err := parse(t, "testdata/module612.o").Place(0x10003, func(s string) (arch.Addr, bool) { return 0x5000, s == "traced" })
 	require.NoError(t, err)
 	code, _ := find(t, img, "sum")
 	assert.Equal(t, []byte{0x66, 0x0f, 0x1f, 0x00, 0x0f, 0x1f, 0x44, 0x00, 0x00}, code[:9], "sealed endbr, nop for ftrace")
@@ -170,7 +170,7 @@ func TestPlaceModule(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	o := parse(t, "testdata/module612.o")
 	for _, c := range []struct {
-		base isa.Addr
+		base arch.Addr
 		boot image.Boot
 		want []string
 	}{
@@ -186,7 +186,7 @@ func TestLoadRefuses(t *testing.T) {
 	}
 	_, err := parse(t, "testdata/link.o").Load(1<<32, image.StockBoot, nil)
 	assert.ErrorContains(t, err, "out of reach")
-	_, err = o.Load(modulesAt, image.StockBoot, func(string) (isa.Addr, bool) { return 0x1234_0000_0000, true })
+	_, err = o.Load(modulesAt, image.StockBoot, func(string) (arch.Addr, bool) { return 0x1234_0000_0000, true })
 	assert.ErrorContains(t, err, "within 2 GiB")
 }
 

@@ -1,6 +1,9 @@
 package image
 
-import "kpsim/smp/isa"
+import (
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+)
 
 // nops are the kernel's, by length (arch/x86/include/asm/nops.h). Those of
 // more than 8 bytes are used since 6.3.
@@ -22,10 +25,10 @@ const nopMaxOld = 8
 
 // joinNops makes long nops of short ones that follow each other, as the kernel
 // does with what it has patched (alternative.c: optimize_nops).
-func (l *linked) joinNops(code []byte, at isa.Addr) {
+func (l *linked) joinNops(code []byte, at arch.Addr) {
 	old := l.version.Before(6, 3)
 	for i := 0; i < len(code); {
-		in, err := isa.Decode(code[i:], at+isa.Addr(i))
+		in, err := x86.Decode(code[i:], at+arch.Addr(i))
 		if err != nil {
 			return
 		}
@@ -39,7 +42,7 @@ func (l *linked) joinNops(code []byte, at isa.Addr) {
 			fillOld(code[first:i])
 		case !old && isNop(code[first:end]) && end < len(code):
 			for i < len(code) {
-				in, err := isa.Decode(code[i:], at+isa.Addr(i))
+				in, err := x86.Decode(code[i:], at+arch.Addr(i))
 				if err != nil || !isNop(code[i:i+int(in.Len)]) {
 					break
 				}
@@ -70,11 +73,11 @@ func fill(b []byte) {
 		b[0], b[1] = 0xeb, byte(n-2)
 		b = b[2:]
 	default:
-		jmp, _ := isa.JumpRel32(0, isa.Addr(n))
+		jmp, _ := x86.JumpRel32(0, arch.Addr(n))
 		b = b[copy(b, jmp[:]):]
 	}
 	for i := range b {
-		b[i] = isa.Int3
+		b[i] = x86.Int3
 	}
 }
 

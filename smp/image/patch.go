@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 const (
@@ -57,11 +58,11 @@ func (l *linked) code(s *rawSite) []byte { return l.bytes[s.sec][s.off : s.off+s
 
 func (l *linked) hasNamed(feature string) bool { return l.has[featureNumber(feature, l.version)] }
 
-func (l *linked) addr(p place) isa.Addr { return l.at[p.sec] + isa.Addr(p.off) }
+func (l *linked) addr(p place) arch.Addr { return l.at[p.sec] + arch.Addr(p.off) }
 
 func (l *linked) fentry(s *rawSite, code []byte) {
 	if code[0] == callOpcode && l.refers(s.sec, s.off+1) == fentry {
-		copy(code, isa.Nop5[:])
+		copy(code, x86.Nop5[:])
 	}
 }
 
@@ -70,7 +71,7 @@ func (l *linked) fentry(s *rawSite, code []byte) {
 func (l *linked) paravirt(s *rawSite, code []byte) {
 	buf := slices.Clone(code)
 	if pointerCall(buf, code, l.addr(s.place)) {
-		fillOld(buf[isa.JumpLen:])
+		fillOld(buf[x86.JumpLen:])
 		copy(code, buf)
 	}
 }
@@ -108,7 +109,7 @@ func (l *linked) retpoline(s *rawSite, code []byte) {
 	}
 	b = append(b, 0xff, modrm|byte(reg&7))
 	if op == 0xe9 && len(b) < s.n {
-		b = append(b, isa.Int3)
+		b = append(b, x86.Int3)
 	}
 	if len(b) > s.n {
 		return // a kernel leaves it, too
@@ -128,7 +129,7 @@ func (l *linked) ret(s *rawSite, code []byte) {
 	}
 }
 
-var retInt3 = []byte{0xc3, isa.Int3, isa.Int3, isa.Int3, isa.Int3}
+var retInt3 = []byte{0xc3, x86.Int3, x86.Int3, x86.Int3, x86.Int3}
 
 // endbr takes away the landing pad of a function that is never called
 // indirectly (apply_seal_endbr).
@@ -160,31 +161,31 @@ func (l *linked) staticCall(s *rawSite) error {
 		if null {
 			return nil
 		}
-		jmp, ok := isa.JumpRel32(at+1, to)
+		jmp, ok := x86.JumpRel32(at+1, to)
 		if !ok {
 			return l.tooFar(s, name)
 		}
 		copy(code[2:], jmp[1:])
 		return nil
 	}
-	var b [isa.JumpLen]byte
+	var b [x86.JumpLen]byte
 	ok := true
 	switch {
 	case null && s.tail && l.hasNamed("rethunk"):
 		if l.returnThunk == nowhere {
 			return nil // the trampoline, which is called as it stands, returns by it
 		}
-		b, ok = isa.JumpRel32(at, l.returnThunk)
+		b, ok = x86.JumpRel32(at, l.returnThunk)
 	case null && s.tail:
 		copy(b[:], retInt3)
 	case null:
-		b = isa.Nop5
+		b = x86.Nop5
 	case s.tail:
-		b, ok = isa.JumpRel32(at, to)
+		b, ok = x86.JumpRel32(at, to)
 	case name == "__static_call_return0":
 		b = [...]byte{0x2e, 0x2e, 0x2e, 0x31, 0xc0} // xor %eax,%eax
 	default:
-		b, ok = isa.CallRel32(at, to)
+		b, ok = x86.CallRel32(at, to)
 	}
 	if !ok {
 		return l.tooFar(s, name)
@@ -199,7 +200,7 @@ func (l *linked) tooFar(s *rawSite, name string) error {
 
 // staticTarget returns which function a static call's key holds. That of a key
 // of the module is in its data; the kernel's own are those of preemption.
-func (l *linked) staticTarget(s *rawSite) (name string, to isa.Addr, null bool) {
+func (l *linked) staticTarget(s *rawSite) (name string, to arch.Addr, null bool) {
 	t := &l.o.targets[s.key]
 	if t.place == loaded {
 		off := int64(t.value) + s.keyOff
@@ -212,7 +213,7 @@ func (l *linked) staticTarget(s *rawSite) (name string, to isa.Addr, null bool) 
 		if off+8 > int64(len(b)) {
 			return "", 0, false
 		}
-		return l.o.targets[relocs[i].symbol].name, isa.Addr(binary.LittleEndian.Uint64(b[off:])), false
+		return l.o.targets[relocs[i].symbol].name, arch.Addr(binary.LittleEndian.Uint64(b[off:])), false
 	}
 	// A module names a key that isn't exported to it by its trampoline
 	// (EXPORT_STATIC_CALL_TRAMP).

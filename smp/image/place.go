@@ -5,7 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 const pageBytes = 4096
@@ -19,7 +20,7 @@ const pageBytes = 4096
 // know is an error, but in a kernel module an import. Functions that share bytes,
 // thread-local and common variables, and a global offset table are
 // errors too: Load alone takes them.
-func (o *Object) Place(base isa.Addr, extern func(symbol string) (isa.Addr, bool)) (*Image, error) {
+func (o *Object) Place(base arch.Addr, extern func(symbol string) (arch.Addr, bool)) (*Image, error) {
 	if o.unplaced != nil {
 		return nil, fmt.Errorf("%s: %w", o.name, o.unplaced)
 	}
@@ -28,12 +29,12 @@ func (o *Object) Place(base isa.Addr, extern func(symbol string) (isa.Addr, bool
 		return nil, err
 	}
 	img := &Image{Imports: l.imports, Sites: l.sites()}
-	blacklisted := make(map[isa.Addr]bool)
+	blacklisted := make(map[arch.Addr]bool)
 	for _, s := range l.kallsyms(l.regions()) {
 		blacklisted[s.Addr] = s.Blacklisted
 	}
 	for i, f := range o.funcs {
-		at := l.at[f.sec] + isa.Addr(f.off)
+		at := l.at[f.sec] + arch.Addr(f.off)
 		end := len(l.bytes[f.sec])
 		if i+1 < len(o.funcs) && o.funcs[i+1].sec == f.sec {
 			end = o.funcs[i+1].off
@@ -81,37 +82,37 @@ func (o *Object) Place(base isa.Addr, extern func(symbol string) (isa.Addr, bool
 // behind is how many zeros lie behind a section of a module's code, as far as they may
 // decide about a probe on what is before them: to the next section, or the end of the page.
 func (l *linked) behind(sec int) int {
-	end := l.at[sec] + isa.Addr(len(l.bytes[sec]))
-	next := isa.Addr(alignUp(uint64(end), pageBytes))
+	end := l.at[sec] + arch.Addr(len(l.bytes[sec]))
+	next := arch.Addr(alignUp(uint64(end), pageBytes))
 	if sec+1 < l.o.texts {
 		next = min(next, l.at[sec+1])
 	}
-	return int(min(next-end, isa.MaxLen))
+	return int(min(next-end, x86.MaxLen))
 }
 
 // layout returns the address of each section, and where the last one ends.
-func (o *Object) layout(base isa.Addr) ([]isa.Addr, isa.Addr) {
-	at := make([]isa.Addr, len(o.sections))
+func (o *Object) layout(base arch.Addr) ([]arch.Addr, arch.Addr) {
+	at := make([]arch.Addr, len(o.sections))
 	end := uint64(0) // from base, while it is code
 	for i := range o.texts {
 		end = alignUp(end, o.sections[i].align)
-		at[i] = base + isa.Addr(end)
+		at[i] = base + arch.Addr(end)
 		end += uint64(len(o.sections[i].data))
 	}
-	return at, o.layoutData(at, base+isa.Addr(end))
+	return at, o.layoutData(at, base+arch.Addr(end))
 }
 
-func (o *Object) layoutData(at []isa.Addr, from isa.Addr) (end isa.Addr) {
+func (o *Object) layoutData(at []arch.Addr, from arch.Addr) (end arch.Addr) {
 	end = from
 	for i := o.texts; i < len(o.sections); i++ {
-		at[i] = isa.Addr(alignUp(uint64(end), max(pageBytes, o.sections[i].align)))
-		end = at[i] + isa.Addr(len(o.sections[i].data))
+		at[i] = arch.Addr(alignUp(uint64(end), max(pageBytes, o.sections[i].align)))
+		end = at[i] + arch.Addr(len(o.sections[i].data))
 	}
 	return end
 }
 
 // room returns an error if the object can't be laid out from base.
-func (o *Object) room(base isa.Addr) error {
+func (o *Object) room(base arch.Addr) error {
 	need := uint64(len(o.targets)+2)*(pageBytes+8) + pageBytes // of imports and their slots, at most
 	for i := range o.sections {
 		need += uint64(len(o.sections[i].data)) + max(pageBytes, o.sections[i].align)

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"kpsim/smp/arch"
 	"kpsim/smp/image"
-	"kpsim/smp/isa"
 )
 
 // find returns the bytes and the address of a function or block.
-func find(t *testing.T, img *image.Image, name string) ([]byte, isa.Addr) {
+func find(t *testing.T, img *image.Image, name string) ([]byte, arch.Addr) {
 	t.Helper()
 	for _, f := range img.Funcs {
 		if f.Name == name {
@@ -31,7 +31,7 @@ const (
 	farAwayAt   = 0x60000
 )
 
-func elsewhere(symbol string) (isa.Addr, bool) {
+func elsewhere(symbol string) (arch.Addr, bool) {
 	switch symbol {
 	case "elsewhere":
 		return elsewhereAt, true
@@ -45,19 +45,19 @@ func elsewhere(symbol string) (isa.Addr, bool) {
 // aligned base and from one that isn't.
 func TestPlaceLink(t *testing.T) {
 	o := parse(t, "testdata/link.o")
-	for _, base := range []isa.Addr{0x10000, 0x10003, 0x1ffe} {
+	for _, base := range []arch.Addr{0x10000, 0x10003, 0x1ffe} {
 		img, err := o.Place(base, elsewhere)
 		if err != nil {
 			t.Fatal(err)
 		}
-		addr := func(name string) isa.Addr { _, a := find(t, img, name); return a }
+		addr := func(name string) arch.Addr { _, a := find(t, img, name); return a }
 
 		for _, c := range []struct {
 			in       string
 			off      int // of the hole
 			relative bool
 			bytes    int
-			want     isa.Addr
+			want     arch.Addr
 		}{
 			{"sum", 0x02, true, 4, addr("weigh")},
 			{"sum", 0x09, true, 4, farAwayAt},
@@ -73,14 +73,14 @@ func TestPlaceLink(t *testing.T) {
 			{".rodata", 0x18, false, 8, 7},          // weights[3]: no hole
 		} {
 			b, at := find(t, img, c.in)
-			var got isa.Addr
+			var got arch.Addr
 			switch {
 			case c.bytes == 8:
-				got = isa.Addr(binary.LittleEndian.Uint64(b[c.off:]))
+				got = arch.Addr(binary.LittleEndian.Uint64(b[c.off:]))
 			case c.relative:
-				got = at + isa.Addr(c.off+4) + isa.Addr(int64(int32(binary.LittleEndian.Uint32(b[c.off:]))))
+				got = at + arch.Addr(c.off+4) + arch.Addr(int64(int32(binary.LittleEndian.Uint32(b[c.off:]))))
 			default:
-				got = isa.Addr(binary.LittleEndian.Uint32(b[c.off:]))
+				got = arch.Addr(binary.LittleEndian.Uint32(b[c.off:]))
 			}
 			if got != c.want {
 				t.Errorf("base %#x: %s+%#x refers to %#x, want %#x", base, c.in, c.off, got, c.want)
@@ -130,21 +130,21 @@ func TestPlaceTwice(t *testing.T) {
 func TestPlaceRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		base   isa.Addr
-		extern func(string) (isa.Addr, bool)
+		base   arch.Addr
+		extern func(string) (arch.Addr, bool)
 		want   []string
 	}{
 		{"unknown symbol", 0x10000, nowhere, []string{"link.o", "sum+0x9", "far_away", "isn't defined"}},
-		{"call out of reach", 0x10000, func(s string) (isa.Addr, bool) {
+		{"call out of reach", 0x10000, func(s string) (arch.Addr, bool) {
 			a, ok := elsewhere(s)
 			if s == "elsewhere" {
 				a = 1 << 40
 			}
 			return a, ok
 		}, []string{"sum+0x21", "elsewhere", "0x10000000000", "out of reach", "within 2 GiB"}},
-		{"absolute address too high", 1 << 32, func(string) (isa.Addr, bool) { return 1 << 32, true },
+		{"absolute address too high", 1 << 32, func(string) (arch.Addr, bool) { return 1 << 32, true },
 			[]string{"weigh+0xe", ".rodata", "R_X86_64_32S", "below 2 GiB"}},
-		{"no room", ^isa.Addr(0) - 10, nowhere, []string{"link.o", "lower address"}},
+		{"no room", ^arch.Addr(0) - 10, nowhere, []string{"link.o", "lower address"}},
 	} {
 		_, err := parse(t, "testdata/link.o").Place(c.base, c.extern)
 		if err == nil {

@@ -1,6 +1,6 @@
 package image
 
-import "kpsim/smp/isa"
+import "kpsim/smp/arch"
 
 // A SiteKind says which of the kernel's tables names a place in the text.
 type SiteKind uint8
@@ -28,13 +28,13 @@ func (k SiteKind) String() string { return siteNames[k] }
 
 // A Site is a place in the text that one of the kernel's tables names.
 type Site struct {
-	Addr isa.Addr
+	Addr arch.Addr
 	// Len is how many bytes the kernel may rewrite, or reads as one thing, from
 	// Addr. An Extable site has 1, a Blacklist site all of the function.
 	Len    int
 	Kind   SiteKind
-	Tail   bool     // StaticCall: a jmp, not a call
-	Target isa.Addr // JumpLabel: where the jmp leads; Extable: the fixup
+	Tail   bool      // StaticCall: a jmp, not a call
+	Target arch.Addr // JumpLabel: where the jmp leads; Extable: the fixup
 	// Name is the key of a jump label or static call, if a symbol says it, the
 	// feature that an alternative asks for, with ! before it if it asks for its
 	// absence, and the thunk of a return or retpoline.

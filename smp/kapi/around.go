@@ -1,6 +1,6 @@
 package kapi
 
-import "kpsim/smp/isa"
+import "kpsim/smp/arch"
 
 // A ModuleState is where a module is in its life.
 type ModuleState uint8
@@ -19,12 +19,12 @@ func (s ModuleState) String() string { return moduleStateNames[s] }
 
 // A Section is a piece of a module's memory. Size 0: there is none.
 type Section struct {
-	At   isa.Addr
+	At   arch.Addr
 	Size int
 }
 
 // Has reports whether addr lies in the section.
-func (s Section) Has(addr isa.Addr) bool { return addr >= s.At && addr < s.At+isa.Addr(s.Size) }
+func (s Section) Has(addr arch.Addr) bool { return addr >= s.At && addr < s.At+arch.Addr(s.Size) }
 
 // A Module is what a client may know of one that is loaded. It is the kernel's:
 // the same pointer in each load of it, and shared.
@@ -44,7 +44,7 @@ type ModuleNotifier func(x Context, m *Module, s ModuleState)
 type Modules interface {
 	// Find returns the module whose text addr lies in, nil if there is none
 	// (__module_text_address). Freed init text is nobody's (point).
-	Find(x Context, addr isa.Addr) *Module
+	Find(x Context, addr arch.Addr) *Module
 	// Known reports whether there is a module of that name, in whatever state.
 	Known(name string) bool
 	// State returns the state that a module is in (point).
@@ -63,7 +63,7 @@ type Modules interface {
 // the site; regs.IP is the one behind it, and what the handler leaves there is
 // where the function goes on. Changes of the other registers but rsp hold, too.
 // Context: preemption off, interrupts as they were in the caller.
-type FtraceHandler func(x Context, ip isa.Addr, regs *isa.Regs)
+type FtraceHandler func(x Context, ip arch.Addr, regs *arch.Regs)
 
 // The errnos that ftrace answers with, beside 0.
 const (
@@ -77,7 +77,7 @@ type FtraceOps interface {
 	// Filter adds the site at ip to those of the client, or takes it out. If the
 	// client is registered the site's text follows. errno 0, FtraceEBUSY or
 	// FtraceEINVAL. Context: may sleep; takes ftrace_lock, text_mutex.
-	Filter(x Context, ip isa.Addr, on bool) (errno int)
+	Filter(x Context, ip arch.Addr, on bool) (errno int)
 	// Register begins calling the handler from the client's sites. Context: as
 	// Filter.
 	Register(x Context) (errno int)
@@ -99,7 +99,7 @@ const (
 // entry, which becomes a call while somebody wants it.
 type Ftrace interface {
 	// Site reports whether a site begins at addr (ftrace_location).
-	Site(addr isa.Addr) bool
+	Site(addr arch.Addr) bool
 	// NewOps makes a client, at the boot of a run. One without a site in its
 	// filter is called from all.
 	NewOps(name string, h FtraceHandler, flags FtraceFlags) FtraceOps
@@ -107,7 +107,7 @@ type Ftrace interface {
 
 // A Rewrite is one instruction that a batch replaces.
 type Rewrite struct {
-	At   isa.Addr
+	At   arch.Addr
 	Insn []byte // what will stand there; as long as what does
 	// As is what a CPU does that meets the batch's breakpoint there: a nop, or a
 	// jump, conditional or not, a call, or a return. nil: Insn.

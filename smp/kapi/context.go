@@ -1,7 +1,8 @@
 package kapi
 
 import (
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/traces"
 )
 
@@ -87,15 +88,15 @@ type Context interface {
 
 	// Call runs guest text at f until it returns, and returns what it left in
 	// rax. Every instruction of it is a step of the machine.
-	Call(f isa.Addr) uint64
+	Call(f arch.Addr) uint64
 
 	// Regs are the registers of the CPU as guest text sees them: arguments for
 	// Call. (A trap handler gets the saved ones by parameter.)
-	Regs() *isa.Regs
+	Regs() *arch.Regs
 
 	// Memory is memory as this CPU reads and writes it as data, without a
 	// point: for the context's own stack and the registers saved on it.
-	Memory() isa.Memory
+	Memory() x86.Memory
 
 	// PreemptDisable and PreemptEnable nest. RCU's read side is theirs too.
 	PreemptDisable()

@@ -6,27 +6,28 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
 // words is memory of aligned words, from address 0.
 type words [kapi.PtRegsSize]byte
 
-func (w *words) Load(a isa.Addr, _ int) (uint64, bool) {
+func (w *words) Load(a arch.Addr, _ int) (uint64, bool) {
 	return binary.LittleEndian.Uint64(w[a:]), true
 }
 
-func (w *words) Store(a isa.Addr, _ int, v uint64) bool {
+func (w *words) Store(a arch.Addr, _ int, v uint64) bool {
 	binary.LittleEndian.PutUint64(w[a:], v)
 	return true
 }
 
-func (w *words) System() *isa.System { return nil }
+func (w *words) System() *x86.System { return nil }
 
 // A register image is the same by either way, there and back.
 func TestPtRegs(t *testing.T) {
-	want := isa.Regs{IP: 0x100, Flags: 0x200}
+	want := arch.Regs{IP: 0x100, Flags: 0x200}
 	for i := range want.R {
 		want.R[i] = uint64(i + 1)
 	}
@@ -36,7 +37,7 @@ func TestPtRegs(t *testing.T) {
 	kapi.PutPtRegs(&b, &want)
 	assert.Equal(t, [kapi.PtRegsSize]byte(at), b)
 
-	var loaded, got isa.Regs
+	var loaded, got arch.Regs
 	assert.True(t, kapi.LoadPtRegs(&at, 0, &loaded))
 	kapi.GetPtRegs(&b, &got)
 	assert.Equal(t, want, loaded)

@@ -1,7 +1,8 @@
 package kapi
 
 import (
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/traces"
 )
 
@@ -9,23 +10,23 @@ import (
 type Text interface {
 	// Read copies what is in memory at addr into b (point). It is a data read:
 	// always the newest bytes.
-	Read(x Context, addr isa.Addr, b []byte)
+	Read(x Context, addr arch.Addr, b []byte)
 
 	// Write stores b at addr as memcpy does, in pieces of 8, 4, 2 or 1 bytes,
 	// none across an aligned 8-byte chunk: a point before each piece. It
 	// doesn't serialise any CPU, the storing one included.
-	Write(x Context, addr isa.Addr, b []byte)
+	Write(x Context, addr arch.Addr, b []byte)
 
 	// Fill stores b at addr in one step: for memory that no CPU can be in.
-	Fill(x Context, addr isa.Addr, b []byte)
+	Fill(x Context, addr arch.Addr, b []byte)
 
 	// Poke is Write followed by a sync_core of the storing CPU alone
 	// (text_poke). Context: text_mutex held.
-	Poke(x Context, addr isa.Addr, b []byte)
+	Poke(x Context, addr arch.Addr, b []byte)
 
-	// Decode is isa.Decode, remembered by address and bytes. The instruction is
+	// Decode is x86.Decode, remembered by address and bytes. The instruction is
 	// shared: it is not to be changed.
-	Decode(b []byte, at isa.Addr) (*isa.Inst, error)
+	Decode(b []byte, at arch.Addr) (*x86.Inst, error)
 
 	// Mutex is text_mutex.
 	Mutex() Mutex
@@ -35,7 +36,7 @@ type Text interface {
 // is where a CPU goes that meets the patcher's own breakpoint at addr.
 // Context: may sleep; text_mutex held.
 type Patcher interface {
-	Patch(x Context, addr isa.Addr, insn []byte, resume isa.Addr)
+	Patch(x Context, addr arch.Addr, insn []byte, resume arch.Addr)
 }
 
 // Why names the place of a protocol that a sync belongs to.
@@ -149,7 +150,7 @@ type CPUs interface {
 }
 
 // A Span is the addresses from From up to, and without, To.
-type Span struct{ From, To isa.Addr }
+type Span struct{ From, To arch.Addr }
 
 // Stacks looks at what tasks are in the midst of.
 type Stacks interface {
@@ -190,31 +191,31 @@ const (
 type Exec interface {
 	// Alloc returns size bytes; what is SlotMem or DetourMem. ok
 	// false: there is none left.
-	Alloc(x Context, size int, what uint64) (isa.Addr, bool)
+	Alloc(x Context, size int, what uint64) (arch.Addr, bool)
 
 	// Free poisons the memory and takes it back: int3 in each byte. Nobody may be
 	// in it any more.
-	Free(x Context, addr isa.Addr, size int, what uint64)
+	Free(x Context, addr arch.Addr, size int, what uint64)
 
 	// Retire gives memory back in which somebody may have been interrupted: it
 	// is freed some time after a grace period. Context: may sleep.
-	Retire(x Context, addr isa.Addr, size int, what uint64)
+	Retire(x Context, addr arch.Addr, size int, what uint64)
 }
 
 // A TrapHandler of a notifier chain is asked whether a trap is its own: 0 says
 // no. regs.IP is the address behind the int3, or behind what was stepped.
 // Context: interrupts off.
-type TrapHandler func(x Context, regs *isa.Regs) (owner uint64)
+type TrapHandler func(x Context, regs *arch.Regs) (owner uint64)
 
 // A FaultHandler is asked whether a fault is its own, before anybody else is.
 // regs.IP is the instruction that had it; where the handler sets it and says no
 // (0), the fault is treated as one of the instruction there. trapnr is the
 // vector: 13 #GP, 14 #PF. Context: as in the fault; interrupts off.
-type FaultHandler func(x Context, regs *isa.Regs, trapnr int) (owner uint64)
+type FaultHandler func(x Context, regs *arch.Regs, trapnr int) (owner uint64)
 
 // A Routine is kernel code that guest text can call: bound to an address. The
 // registers are the CPU's own, as of the call.
-type Routine func(x Context, regs *isa.Regs)
+type Routine func(x Context, regs *arch.Regs)
 
 // Traps is the notifier chains of exceptions.
 type Traps interface {
@@ -233,14 +234,14 @@ type Traps interface {
 
 // Bind gives Go routines an address, for guest text to call.
 type Binder interface {
-	Bind(name string, f Routine) isa.Addr
+	Bind(name string, f Routine) arch.Addr
 
 	// Stub returns where a stub of the engine's begins, 0 if the kernel has
 	// none of that name: a piece of the kernel's own text, with a symbol.
-	Stub(name string) isa.Addr
+	Stub(name string) arch.Addr
 
 	// Link gives a stub its text, which is the same whenever the engine is made.
-	Link(stub isa.Addr, code []byte)
+	Link(stub arch.Addr, code []byte)
 }
 
 // Tasks are the kernel's tasks, and what is on their stacks.
@@ -249,7 +250,7 @@ type Tasks interface {
 	Count() int
 
 	// StackTop returns the end of the stack that the context runs on.
-	StackTop(x Context) isa.Addr
+	StackTop(x Context) arch.Addr
 
 	// OnExit has f called by each program at its end: it runs no text any more.
 	// (The kernel's finish_task_switch and delayed_put_task_struct do that for it.)
@@ -257,19 +258,19 @@ type Tasks interface {
 
 	// OnUnwind has backtraces ask f for the address that a word of the context's
 	// stack, at slot, stands for.
-	OnUnwind(f func(x Context, slot, word isa.Addr) isa.Addr)
+	OnUnwind(f func(x Context, slot, word arch.Addr) arch.Addr)
 
 	// Backtrace appends to the addresses of text that lie on the context's stack
 	// from its stack pointer sp up, innermost first: what the kernel's guess
 	// unwinder finds, less what only looks like it in functions that keep data
 	// there.
-	Backtrace(x Context, sp isa.Addr, to []isa.Addr) []isa.Addr
+	Backtrace(x Context, sp arch.Addr, to []arch.Addr) []arch.Addr
 }
 
 // A Function is a symbol with a size.
 type Function struct {
 	Name   string
-	Addr   isa.Addr
+	Addr   arch.Addr
 	Size   int    // in bytes, to the next symbol: padding is in it
 	Module string // "": the kernel itself
 	_      struct{}
@@ -302,7 +303,7 @@ const (
 // A Site is a range of text that something else than kprobes may rewrite, or
 // that traps on purpose.
 type Site struct {
-	Addr isa.Addr
+	Addr arch.Addr
 	Size int
 	Kind SiteKind
 }
@@ -330,19 +331,19 @@ type Banned struct {
 // step under way has read it.
 type Symbols interface {
 	// Lookup returns the function or data symbol that addr lies in.
-	Lookup(addr isa.Addr) (Function, bool)
+	Lookup(addr arch.Addr) (Function, bool)
 	// Named returns the symbol of that name, or of "module:name".
 	Named(name string) (Function, bool)
 	// Kind returns what is at addr.
-	Kind(addr isa.Addr) TextKind
+	Kind(addr arch.Addr) TextKind
 	// Extable reports whether an instruction in [addr, addr+size) has an entry.
-	Extable(addr isa.Addr, size int) bool
+	Extable(addr arch.Addr, size int) bool
 	// Reserved reports whether [addr, addr+size) overlaps a site of any kind.
-	Reserved(addr isa.Addr, size int) bool
+	Reserved(addr arch.Addr, size int) bool
 	// Sites appends the sites that overlap [addr, addr+size), by address.
-	Sites(to []Site, addr isa.Addr, size int) []Site
+	Sites(to []Site, addr arch.Addr, size int) []Site
 	// Banned returns why the function at addr refuses probes.
-	Banned(addr isa.Addr) Ban
+	Banned(addr arch.Addr) Ban
 	// Blacklist appends what refuses probes and is there, in the order in which
 	// it came to be there.
 	Blacklist(to []Banned) []Banned

@@ -1,6 +1,6 @@
 package kapi
 
-import "kpsim/smp/isa"
+import "kpsim/smp/arch"
 
 // A Table is a shared hash table, looked up by address under RCU, of 64 chains as the
 // kernel's of probes is (KPROBE_TABLE_SIZE). Who is put in is the first of its chain.
@@ -12,7 +12,7 @@ type Table[V any] struct {
 }
 
 type node[V any] struct {
-	at isa.Addr
+	at arch.Addr
 	v  V
 }
 
@@ -35,7 +35,7 @@ func (t *Table[V]) ID() CellID { return t.id }
 
 // Get looks at one node after the other of an address's chain, to the end if it isn't
 // there (point).
-func (t *Table[V]) Get(x Context, at isa.Addr) (v V, ok bool) {
+func (t *Table[V]) Get(x Context, at arch.Addr) (v V, ok bool) {
 	x.Access(t.id, Read)
 	c, i := t.find(at)
 	x.Work(WorkNode, len(*c)-max(i, 0))
@@ -46,7 +46,7 @@ func (t *Table[V]) Get(x Context, at isa.Addr) (v V, ok bool) {
 }
 
 // Peek looks an address up without a point, under the lock that its writers hold.
-func (t *Table[V]) Peek(at isa.Addr) (v V, ok bool) {
+func (t *Table[V]) Peek(at arch.Addr) (v V, ok bool) {
 	c, i := t.find(at)
 	if i < 0 {
 		return v, false
@@ -55,7 +55,7 @@ func (t *Table[V]) Peek(at isa.Addr) (v V, ok bool) {
 }
 
 // Put inserts or replaces (point).
-func (t *Table[V]) Put(x Context, at isa.Addr, v V) {
+func (t *Table[V]) Put(x Context, at arch.Addr, v V) {
 	x.Access(t.id, Write)
 	c, i := t.find(at)
 	if i < 0 {
@@ -66,7 +66,7 @@ func (t *Table[V]) Put(x Context, at isa.Addr, v V) {
 }
 
 // Del deletes (point).
-func (t *Table[V]) Del(x Context, at isa.Addr) {
+func (t *Table[V]) Del(x Context, at arch.Addr) {
 	x.Access(t.id, Write)
 	if c, i := t.find(at); i >= 0 {
 		*c = append((*c)[:i], (*c)[i+1:]...)
@@ -82,7 +82,7 @@ func (t *Table[V]) Len() (n int) {
 }
 
 // find returns an address's chain and where in it the address is, -1 if it isn't.
-func (t *Table[V]) find(at isa.Addr) (c *[]node[V], i int) {
+func (t *Table[V]) find(at arch.Addr) (c *[]node[V], i int) {
 	c = &t.chains[uint64(at)*t.golden>>(64-chainBits)]
 	for i = len(*c) - 1; i >= 0 && (*c)[i].at != at; i-- {
 	}

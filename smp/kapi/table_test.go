@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
 
@@ -26,7 +26,7 @@ func (c *counting) Work(k kapi.Work, n int) {
 }
 
 // chainOf is hash_64 to 6 bits, in numbers of any size.
-func chainOf(at isa.Addr, golden uint64) uint64 {
+func chainOf(at arch.Addr, golden uint64) uint64 {
 	h := new(big.Int).Mul(new(big.Int).SetUint64(uint64(at)), new(big.Int).SetUint64(golden))
 	h.Mod(h, new(big.Int).Lsh(big.NewInt(1), 64))
 	return h.Rsh(h, 58).Uint64()
@@ -40,9 +40,9 @@ func TestTable(t *testing.T) {
 			var cells kapi.Cells
 			var table kapi.Table[int]
 			x := new(counting)
-			of, want := make(map[isa.Addr]int), make(map[uint64][]isa.Addr)
-			addr := rapid.Custom(func(t *rapid.T) isa.Addr {
-				return 0xffffffff81000000 + isa.Addr(rapid.IntRange(0, 300).Draw(t, "place"))*4096
+			of, want := make(map[arch.Addr]int), make(map[uint64][]arch.Addr)
+			addr := rapid.Custom(func(t *rapid.T) arch.Addr {
+				return 0xffffffff81000000 + arch.Addr(rapid.IntRange(0, 300).Draw(t, "place"))*4096
 			})
 			table.Init(&cells, golden)
 			t.Repeat(map[string]func(*rapid.T){
@@ -58,7 +58,7 @@ func TestTable(t *testing.T) {
 				"del": func(t *rapid.T) {
 					at := addr.Draw(t, "at")
 					h := chainOf(at, golden)
-					want[h] = slices.DeleteFunc(want[h], func(a isa.Addr) bool { return a == at })
+					want[h] = slices.DeleteFunc(want[h], func(a arch.Addr) bool { return a == at })
 					delete(of, at)
 					table.Del(x, at)
 				},

@@ -1,7 +1,7 @@
 package kernel
 
 import (
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
 
@@ -19,9 +19,9 @@ type LockPrefixes struct {
 
 // A lockPrefix is one instruction.
 type lockPrefix struct {
-	at   isa.Addr // set at boot
-	of   *Module  // set at boot: the module that it is in, nil if in none
-	here bool     // owned by text_mutex: the text is there
+	at   arch.Addr // set at boot
+	of   *Module   // set at boot: the module that it is in, nil if in none
+	here bool      // owned by text_mutex: the text is there
 }
 
 const (
@@ -40,14 +40,14 @@ func (l *LockPrefixes) reset() {
 
 // Add adds the instruction at at, whose first byte is the prefix, at boot, when
 // its module has been made.
-func (l *LockPrefixes) Add(at isa.Addr) {
+func (l *LockPrefixes) Add(at arch.Addr) {
 	l.k.Symbols.AddSite(kapi.Site{Addr: at, Size: 1, Kind: kapi.SiteAlternative})
 	l.list = append(l.list, &lockPrefix{at: at, of: l.k.Modules.holding(at)})
 	l.reset()
 }
 
 // Images calls f with the first bytes that each instruction may have.
-func (l *LockPrefixes) Images(f func(at isa.Addr, prefixes [2]byte)) {
+func (l *LockPrefixes) Images(f func(at arch.Addr, prefixes [2]byte)) {
 	for _, p := range l.list {
 		f(p.at, [2]byte{prefixLock, prefixDS})
 	}

@@ -5,7 +5,8 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -19,10 +20,10 @@ func TestLockPrefixesOfModule(t *testing.T) {
 		locked := []byte{0xf0, 0x48, 0xff, 0x07, 0x31, 0xc0, 0xc3} // lock incq (%rdi); xor %eax,%eax; ret
 		f := r.text("f", 0, "f0 48 ff 07 c3")
 		m := r.k.Modules.NewModule("m", []kernel.ModuleText{{Name: "core", At: work, Code: locked}, {Name: "init", At: setup, Code: locked, Init: true}}, 0, 0, loaded)
-		for _, at := range []isa.Addr{f, work, setup} {
+		for _, at := range []arch.Addr{f, work, setup} {
 			r.k.Prefix.Add(at)
 		}
-		at := func(x kapi.Context, a isa.Addr) byte {
+		at := func(x kapi.Context, a arch.Addr) byte {
 			var b [1]byte
 			r.k.Text.Read(x, a, b[:])
 			return b[0]
@@ -68,9 +69,9 @@ func TestLockPrefixesOfModule(t *testing.T) {
 			r.k.Modules.Unload(x, m)
 			r.k.Prefix.Set(x, false)
 
-			r.k.Text.Poke(x, f, []byte{isa.Int3})
+			r.k.Text.Poke(x, f, []byte{x86.Int3})
 			r.k.Prefix.Set(x, true)
-			want("a breakpoint", at(x, f), isa.Int3)
+			want("a breakpoint", at(x, f), x86.Int3)
 			r.k.Modules.Load(x, m)
 			r.k.Prefix.Set(x, false)
 		})

@@ -3,7 +3,7 @@ package kernel
 import (
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -25,11 +25,11 @@ import (
 // that while it waits for all tasks (__unregister_kprobe_bottom, 2.6.30 and later).
 type ExecMem struct {
 	k      *Kernel
-	mapped isa.Addr      // owned by lists or mutex: up to here there are pages
-	next   isa.Addr      // owned by lists or mutex: of the arena, behind what was handed out
-	free   [3][]isa.Addr // owned by lists: of the arena, by what it was
-	lists  kapi.Var[int] // of the arena: stands for its lists
-	caches [3]insnCache  // owned by the mutex of each: by what is handed out
+	mapped arch.Addr      // owned by lists or mutex: up to here there are pages
+	next   arch.Addr      // owned by lists or mutex: of the arena, behind what was handed out
+	free   [3][]arch.Addr // owned by lists: of the arena, by what it was
+	lists  kapi.Var[int]  // of the arena: stands for its lists
+	caches [3]insnCache   // owned by the mutex of each: by what is handed out
 
 	// NoGrace lets the collector take slots without a grace period. It is a mutant's.
 	NoGrace bool // set at boot
@@ -45,7 +45,7 @@ type insnCache struct {
 
 // An insnPage is cut into slots.
 type insnPage struct {
-	at    isa.Addr    // owned by mutex
+	at    arch.Addr   // owned by mutex
 	slots []insnState // owned by mutex
 	clean int         // owned by mutex: how many are
 }
@@ -68,7 +68,7 @@ const (
 var execSizes = [3]int{kapi.SlotMem: slotSize, kapi.DetourMem: detourMax}
 
 // ExecRange returns where executable memory is handed out.
-func ExecRange() (from, to isa.Addr) { return smp.ExecBase, smp.ExecBase + execMost*pageSize }
+func ExecRange() (from, to arch.Addr) { return smp.ExecBase, smp.ExecBase + execMost*pageSize }
 
 func (e *ExecMem) init(k *Kernel) {
 	e.k = k
@@ -102,7 +102,7 @@ func (e *ExecMem) reset() {
 }
 
 // Alloc implements kapi.Exec. Context: may sleep.
-func (e *ExecMem) Alloc(x kapi.Context, size int, what uint64) (at isa.Addr, ok bool) {
+func (e *ExecMem) Alloc(x kapi.Context, size int, what uint64) (at arch.Addr, ok bool) {
 	x.Step("alloc_insn_slot", int(what))
 	c := &e.caches[what]
 	if c.size > 0 {
@@ -122,7 +122,7 @@ func (e *ExecMem) Alloc(x kapi.Context, size int, what uint64) (at isa.Addr, ok 
 }
 
 // Free implements kapi.Exec. Context: may sleep.
-func (e *ExecMem) Free(x kapi.Context, addr isa.Addr, size int, what uint64) {
+func (e *ExecMem) Free(x kapi.Context, addr arch.Addr, size int, what uint64) {
 	c := &e.caches[what]
 	if c.size > 0 {
 		c.mutex.Lock(x)
@@ -139,7 +139,7 @@ func (e *ExecMem) Free(x kapi.Context, addr isa.Addr, size int, what uint64) {
 }
 
 // clean frees a slot of page i. Context: the cache's mutex held.
-func (e *ExecMem) clean(x kapi.Context, c *insnCache, i int, addr isa.Addr, what uint64) {
+func (e *ExecMem) clean(x kapi.Context, c *insnCache, i int, addr arch.Addr, what uint64) {
 	x.Emit(smpev.Free, uint64(addr), uint64(c.size), what)
 	x.(*smp.Ctx).PoisonText(addr, c.size)
 	p := &c.pages[i]
@@ -172,7 +172,7 @@ func (e *ExecMem) unmap(x kapi.Context, c *insnCache, i int) {
 }
 
 // Retire implements kapi.Exec. Context: may sleep.
-func (e *ExecMem) Retire(x kapi.Context, addr isa.Addr, size int, what uint64) {
+func (e *ExecMem) Retire(x kapi.Context, addr arch.Addr, size int, what uint64) {
 	c := &e.caches[what]
 	if c.size == 0 {
 		e.Free(x, addr, size, what)
@@ -189,7 +189,7 @@ func (e *ExecMem) Retire(x kapi.Context, addr isa.Addr, size int, what uint64) {
 }
 
 // allocArena hands out what was freed last, or what lies behind it all.
-func (e *ExecMem) allocArena(x kapi.Context, size int, what uint64) (isa.Addr, bool) {
+func (e *ExecMem) allocArena(x kapi.Context, size int, what uint64) (arch.Addr, bool) {
 	x.Touch(e.lists.ID(), kapi.Write)
 	full := execSizes[what]
 	if size > full {
@@ -200,7 +200,7 @@ func (e *ExecMem) allocArena(x kapi.Context, size int, what uint64) (isa.Addr, b
 		e.free[what] = e.free[what][:n-1]
 		return at, true
 	}
-	if e.next+isa.Addr(full) > e.mapped {
+	if e.next+arch.Addr(full) > e.mapped {
 		end := e.mapped
 		at, ok := e.page(x)
 		if !ok {
@@ -211,12 +211,12 @@ func (e *ExecMem) allocArena(x kapi.Context, size int, what uint64) (isa.Addr, b
 		}
 	}
 	at := e.next
-	e.next += isa.Addr(full)
+	e.next += arch.Addr(full)
 	return at, true
 }
 
 // allocSlot hands out the first clean slot of the newest page that has one.
-func (e *ExecMem) allocSlot(x kapi.Context, c *insnCache, size int, what uint64) (isa.Addr, bool) {
+func (e *ExecMem) allocSlot(x kapi.Context, c *insnCache, size int, what uint64) (arch.Addr, bool) {
 	if size > c.size {
 		return 0, false
 	}
@@ -234,7 +234,7 @@ func (e *ExecMem) allocSlot(x kapi.Context, c *insnCache, size int, what uint64)
 }
 
 // take marks a clean slot used.
-func (c *insnCache) take() (isa.Addr, bool) {
+func (c *insnCache) take() (arch.Addr, bool) {
 	for i := len(c.pages) - 1; i >= 0; i-- {
 		p := &c.pages[i]
 		if p.clean == 0 {
@@ -244,7 +244,7 @@ func (c *insnCache) take() (isa.Addr, bool) {
 			if s == insnClean {
 				p.slots[j] = insnUsed
 				p.clean--
-				return p.at + isa.Addr(j*c.size), true
+				return p.at + arch.Addr(j*c.size), true
 			}
 		}
 	}
@@ -252,7 +252,7 @@ func (c *insnCache) take() (isa.Addr, bool) {
 }
 
 // page returns the number of the page that a slot lies in.
-func (c *insnCache) page(at isa.Addr) int {
+func (c *insnCache) page(at arch.Addr) int {
 	for i := range c.pages {
 		if at-c.pages[i].at < pageSize {
 			return i
@@ -284,7 +284,7 @@ func (e *ExecMem) addPage(x kapi.Context, c *insnCache) bool {
 }
 
 // page maps one page more, and returns where.
-func (e *ExecMem) page(x kapi.Context) (isa.Addr, bool) {
+func (e *ExecMem) page(x kapi.Context) (arch.Addr, bool) {
 	_, end := ExecRange()
 	for at := e.mapped; at < end; at += pageSize {
 		if x.(*smp.Ctx).MapExec(at) {
@@ -313,7 +313,7 @@ func (e *ExecMem) collect(x kapi.Context, c *insnCache, what uint64) {
 		swept := false
 		for j, s := range p.slots {
 			if s == insnDirty {
-				e.clean(x, c, i, p.at+isa.Addr(j*c.size), what)
+				e.clean(x, c, i, p.at+arch.Addr(j*c.size), what)
 				swept = true
 			}
 		}

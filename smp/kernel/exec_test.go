@@ -6,7 +6,8 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -25,20 +26,20 @@ func TestExec(t *testing.T) {
 			if _, ok := r.k.Exec.Alloc(x, most+1, what); ok {
 				t.Errorf("kind %d: %d bytes were handed out", what, most+1)
 			}
-			used := map[isa.Addr]bool{}
-			var list []isa.Addr
+			used := map[arch.Addr]bool{}
+			var list []arch.Addr
 			for range 200 { // more than are mapped at boot, if they are detours
 				at, ok := r.k.Exec.Alloc(x, most, what)
 				if !ok {
 					break
 				}
 				for i := range most {
-					if used[at+isa.Addr(i)] {
+					if used[at+arch.Addr(i)] {
 						t.Fatalf("%#x was handed out twice", at)
 					}
-					used[at+isa.Addr(i)] = true
+					used[at+arch.Addr(i)] = true
 				}
-				if _, ok := isa.JumpRel32(at, smp.TextBase); !ok {
+				if _, ok := x86.JumpRel32(at, smp.TextBase); !ok {
 					t.Fatalf("%#x is out of reach of text", at)
 				}
 				poisoned(t, r, x, at, most)
@@ -108,14 +109,14 @@ func TestInsnSlots(t *testing.T) {
 				}
 			}
 			const perPage = 4096 / 15
-			alloc := func(want isa.Addr) {
+			alloc := func(want arch.Addr) {
 				t.Helper()
 				at, ok := r.k.Exec.Alloc(x, 12, kapi.SlotMem)
 				if !ok || at != want {
 					t.Fatalf("%#x is handed out, want %#x", at, want)
 				}
 			}
-			at := func(page, i int) isa.Addr { return smp.ExecBase + isa.Addr(4096*page+15*i) }
+			at := func(page, i int) arch.Addr { return smp.ExecBase + arch.Addr(4096*page+15*i) }
 			if _, ok := r.k.Exec.Alloc(x, 16, kapi.SlotMem); ok {
 				t.Error("16 bytes are handed out of slots of 15")
 			}
@@ -219,11 +220,11 @@ func TestManySlots(t *testing.T) {
 	}
 }
 
-func poisoned(t *testing.T, r *rig, x *smp.Ctx, at isa.Addr, n int) {
+func poisoned(t *testing.T, r *rig, x *smp.Ctx, at arch.Addr, n int) {
 	b := make([]byte, n)
 	r.k.Text.Read(x, at, b)
 	for i, v := range b {
-		if v != isa.Int3 {
+		if v != x86.Int3 {
 			t.Fatalf("byte %d of %#x is %#x, want int3", i, at, v)
 		}
 	}
@@ -242,7 +243,7 @@ func TestDetourSlots(t *testing.T) {
 	freed := 0
 	r.hear(smpev.Free, func(e *traces.Event) { freed++ })
 	m.AddProgram("p", 0, func(x *smp.Ctx) {
-		var at [67]isa.Addr
+		var at [67]arch.Addr
 		for i := range at {
 			at[i], _ = r.k.Exec.Alloc(x, 119, kapi.DetourMem)
 		}
@@ -328,7 +329,7 @@ func TestSymbols(t *testing.T) {
 	s := &r.k.Symbols
 	s.Add(kapi.Function{Name: "f", Addr: 0x1000, Size: 16}, []int{4})
 	s.Add(kapi.Function{Name: "g", Addr: 0x1010, Size: 8}, nil)
-	for addr, want := range map[isa.Addr]string{0xfff: "", 0x1000: "f", 0x100f: "f", 0x1010: "g", 0x1017: "g", 0x1018: ""} {
+	for addr, want := range map[arch.Addr]string{0xfff: "", 0x1000: "f", 0x100f: "f", 0x1010: "g", 0x1017: "g", 0x1018: ""} {
 		if f, ok := s.Lookup(addr); f.Name != want || ok != (want != "") {
 			t.Errorf("%#x lies in %q, want %q", addr, f.Name, want)
 		}
@@ -342,12 +343,12 @@ func TestSymbols(t *testing.T) {
 	if !s.Extable(0x1000, 5) || s.Extable(0x1000, 4) || s.Extable(0x1005, 20) {
 		t.Error("the exception-table entry of f+4 isn't where it is")
 	}
-	nothing := func(kapi.Context, *isa.Regs) {}
-	var first []isa.Addr
+	nothing := func(kapi.Context, *arch.Regs) {}
+	var first []arch.Addr
 	for range 3 {
 		r.Reset(sim.Always0{})
 		r.k.Reset()
-		got := []isa.Addr{r.k.Bind("a", nothing), r.k.Bind("b", nothing)}
+		got := []arch.Addr{r.k.Bind("a", nothing), r.k.Bind("b", nothing)}
 		if first == nil {
 			first = got
 		}

@@ -2,7 +2,8 @@ package kernel
 
 import (
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -18,7 +19,7 @@ import (
 type Ftrace struct {
 	k     *Kernel
 	lock  *Mutex             // ftrace_lock; set at boot, nil: no function has a site
-	at    isa.Addr           // set at boot: the trampoline
+	at    arch.Addr          // set at boot: the trampoline
 	sites []*site            // set at boot, by address
 	ops   kapi.Var[*clients] // those that are registered; replaced whole: the trampoline walks what it found
 	made  []*FtraceOps       // owned by the boot of a run: places of clients, taken in order
@@ -38,11 +39,11 @@ type clients struct {
 
 // A site is where a function calls ftrace.
 type site struct {
-	at   isa.Addr // set at boot
-	call [5]byte  // set at boot
-	of   *Module  // set at boot: the module that it is in, nil if in none
-	on   bool     // owned by ftrace_lock: the call is in the text
-	here bool     // owned by ftrace_lock: the text is there
+	at   arch.Addr // set at boot
+	call [5]byte   // set at boot
+	of   *Module   // set at boot: the module that it is in, nil if in none
+	on   bool      // owned by ftrace_lock: the call is in the text
+	here bool      // owned by ftrace_lock: the text is there
 }
 
 func (f *Ftrace) init(k *Kernel) { f.k = k }
@@ -86,14 +87,14 @@ func (f *Ftrace) replace(x kapi.Context, add, drop *FtraceOps) {
 
 // AddSite makes a site of the nop at at, at boot, when its module has been made.
 // ok false: it is out of the trampoline's reach.
-func (f *Ftrace) AddSite(at isa.Addr) (ok bool) {
+func (f *Ftrace) AddSite(at arch.Addr) (ok bool) {
 	if f.lock == nil {
 		f.at = f.k.M.Bind("ftrace_caller", f.caller)
 		f.lock = f.k.Locks.bootMutex("ftrace_lock")
 	}
 	s := &site{at: at, of: f.k.Modules.holding(at)}
 	s.here = s.of == nil || s.of.boot && s.of.Core.Has(at)
-	if s.call, ok = isa.CallRel32(at, f.at); !ok {
+	if s.call, ok = x86.CallRel32(at, f.at); !ok {
 		return false
 	}
 	i := len(f.sites)
@@ -107,8 +108,8 @@ func (f *Ftrace) AddSite(at isa.Addr) (ok bool) {
 }
 
 // Images returns the two instructions that may stand at a site.
-func (f *Ftrace) Images(i int) (at isa.Addr, nop, call [5]byte) {
-	return f.sites[i].at, isa.Nop5, f.sites[i].call
+func (f *Ftrace) Images(i int) (at arch.Addr, nop, call [5]byte) {
+	return f.sites[i].at, x86.Nop5, f.sites[i].call
 }
 
 // Sites returns how many sites there are.
@@ -122,7 +123,7 @@ func (k *Kernel) Tracer() kapi.Ftrace {
 	return &k.Ftrace
 }
 
-func (f *Ftrace) find(at isa.Addr) *site {
+func (f *Ftrace) find(at arch.Addr) *site {
 	for _, s := range f.sites {
 		if s.at == at {
 			return s
@@ -132,16 +133,16 @@ func (f *Ftrace) find(at isa.Addr) *site {
 }
 
 // Site implements kapi.Ftrace.
-func (f *Ftrace) Site(addr isa.Addr) bool { return f.find(addr) != nil }
+func (f *Ftrace) Site(addr arch.Addr) bool { return f.find(addr) != nil }
 
 // A FtraceOps is one client. It implements kapi.FtraceOps.
 type FtraceOps struct {
 	f      *Ftrace
-	name   string              // set at the boot of a run
-	h      kapi.FtraceHandler  // set at the boot of a run
-	flags  kapi.FtraceFlags    // set at the boot of a run
-	active bool                // owned by ftrace_lock
-	filter kapi.List[isa.Addr] // the sites it wants; none: all
+	name   string               // set at the boot of a run
+	h      kapi.FtraceHandler   // set at the boot of a run
+	flags  kapi.FtraceFlags     // set at the boot of a run
+	active bool                 // owned by ftrace_lock
+	filter kapi.List[arch.Addr] // the sites it wants; none: all
 }
 
 // NewOps implements kapi.Ftrace.
@@ -158,7 +159,7 @@ func (f *Ftrace) NewOps(name string, h kapi.FtraceHandler, flags kapi.FtraceFlag
 
 // wants reports whether the client is to be called from a site. It is the
 // filter as it is now: who doesn't hold ftrace_lock accesses the filter first.
-func (o *FtraceOps) wants(at isa.Addr) bool {
+func (o *FtraceOps) wants(at arch.Addr) bool {
 	list := o.filter.Peek()
 	for _, a := range list {
 		if a == at {
@@ -169,7 +170,7 @@ func (o *FtraceOps) wants(at isa.Addr) bool {
 }
 
 // Filter implements kapi.FtraceOps.
-func (o *FtraceOps) Filter(x kapi.Context, ip isa.Addr, on bool) (errno int) {
+func (o *FtraceOps) Filter(x kapi.Context, ip arch.Addr, on bool) (errno int) {
 	f := o.f
 	s := f.find(ip)
 	if s == nil {
@@ -195,7 +196,7 @@ func (o *FtraceOps) Filter(x kapi.Context, ip isa.Addr, on bool) (errno int) {
 
 // conflict reports whether another client changes the path at a site, and o
 // does, too. Context: ftrace_lock held.
-func (f *Ftrace) conflict(o *FtraceOps, ip isa.Addr) bool {
+func (f *Ftrace) conflict(o *FtraceOps, ip arch.Addr) bool {
 	if o.flags&kapi.FtraceModifies == 0 {
 		return false
 	}
@@ -259,7 +260,7 @@ func (f *Ftrace) update(x kapi.Context) {
 			continue
 		}
 		s.on = want
-		insn := isa.Nop5[:]
+		insn := x86.Nop5[:]
 		if want {
 			insn = s.call[:]
 		}
@@ -279,7 +280,7 @@ func (f *Ftrace) update(x kapi.Context) {
 
 // caller is ftrace's trampoline: a site has called it. It calls the clients that
 // want the site and goes where they say.
-func (f *Ftrace) caller(x kapi.Context, regs *isa.Regs) {
+func (f *Ftrace) caller(x kapi.Context, regs *arch.Regs) {
 	mem := x.Memory()
 	back, ok := mem.Load(regs.SP(), 8)
 	if !ok {
@@ -288,16 +289,16 @@ func (f *Ftrace) caller(x kapi.Context, regs *isa.Regs) {
 	}
 	x.PreemptDisable()
 	r := *regs
-	ip := isa.Addr(back) - isa.Addr(len(isa.Nop5))
-	r.IP, r.R[isa.RSP] = isa.Addr(back), uint64(regs.SP())+8
+	ip := arch.Addr(back) - arch.Addr(len(x86.Nop5))
+	r.IP, r.R[x86.RSP] = arch.Addr(back), uint64(regs.SP())+8
 	for _, o := range f.ops.Load(x).list {
 		if x.Access(o.filter.ID(), kapi.Read); o.wants(ip) {
 			o.h(x, ip, &r)
 		}
 	}
-	r.R[isa.RSP] = uint64(regs.SP())
+	r.R[x86.RSP] = uint64(regs.SP())
 	mem.Store(regs.SP(), 8, uint64(r.IP))
-	regs.R, regs.Flags = r.R, r.Flags&^isa.IF|regs.Flags&isa.IF
+	regs.R, regs.Flags = r.R, r.Flags&^x86.IF|regs.Flags&x86.IF
 	x.PreemptEnable()
 }
 

@@ -7,8 +7,9 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/fetch"
-	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -19,7 +20,7 @@ import (
 // argument plus 1, g plus 2, and aside returns 100.
 type tracked struct {
 	*rig
-	f, g, aside isa.Addr
+	f, g, aside arch.Addr
 }
 
 func newTracked(t testing.TB, md mode, cfg smp.Config) *tracked {
@@ -28,7 +29,7 @@ func newTracked(t testing.TB, md mode, cfg smp.Config) *tracked {
 	p.f = p.text("f", 0x0c, "0f 1f 44 00 00 8d 47 01 c3") // nop5; lea 1(%rdi),%eax; ret: the site lies across chunks
 	p.g = p.text("g", 0x20, "0f 1f 44 00 00 8d 47 02 c3")
 	p.aside = p.text("aside", 0x40, "b8 64 00 00 00 c3")
-	for _, at := range []isa.Addr{p.g, p.f} { // in any order
+	for _, at := range []arch.Addr{p.g, p.f} { // in any order
 		if !p.k.Ftrace.AddSite(at) {
 			t.Fatal("out of reach")
 		}
@@ -36,15 +37,15 @@ func newTracked(t testing.TB, md mode, cfg smp.Config) *tracked {
 	return p
 }
 
-func (p *tracked) call(x *smp.Ctx, f isa.Addr, arg uint64) uint64 {
-	x.Regs().R[isa.RDI] = arg
+func (p *tracked) call(x *smp.Ctx, f arch.Addr, arg uint64) uint64 {
+	x.Regs().R[x86.RDI] = arg
 	return x.Call(f)
 }
 
-func (p *tracked) isCall(x kapi.Context, at isa.Addr) bool {
+func (p *tracked) isCall(x kapi.Context, at arch.Addr) bool {
 	var b [5]byte
 	p.k.Text.Read(x, at, b[:])
-	if b[0] != 0xe8 && b != isa.Nop5 {
+	if b[0] != 0xe8 && b != x86.Nop5 {
 		p.t.Errorf("%#x holds % x", at, b)
 	}
 	return b[0] == 0xe8
@@ -56,20 +57,20 @@ func TestFtraceHandler(t *testing.T) {
 	ft := &p.k.Ftrace
 	p.AddProgram("p", 0, func(x *smp.Ctx) {
 		var got []string
-		change := func(*isa.Regs) {}
+		change := func(*arch.Regs) {}
 		sp := uint64(0)
-		first := ft.NewOps("first", func(x kapi.Context, ip isa.Addr, regs *isa.Regs) {
-			got = append(got, fmt.Sprintf("first %#x %#x %d", ip-p.f, regs.IP-p.f, regs.R[isa.RDI]))
-			sp = regs.R[isa.RSP]
+		first := ft.NewOps("first", func(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
+			got = append(got, fmt.Sprintf("first %#x %#x %d", ip-p.f, regs.IP-p.f, regs.R[x86.RDI]))
+			sp = regs.R[x86.RSP]
 			if x.(*smp.Ctx).Thread().PreemptCount() != 1 || !x.(*smp.Ctx).Open() {
 				t.Error("a handler runs with preemption off, and interrupts as they were")
 			}
 			change(regs)
 		}, kapi.FtraceModifies)
-		second := ft.NewOps("second", func(x kapi.Context, ip isa.Addr, regs *isa.Regs) {
+		second := ft.NewOps("second", func(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 			got = append(got, fmt.Sprintf("second %#x", ip-p.f))
 		}, 0)
-		rival := ft.NewOps("rival", func(kapi.Context, isa.Addr, *isa.Regs) {}, kapi.FtraceModifies)
+		rival := ft.NewOps("rival", func(kapi.Context, arch.Addr, *arch.Regs) {}, kapi.FtraceModifies)
 		expect := func(what string, value, want uint64, handlers ...string) {
 			t.Helper()
 			if value != want || fmt.Sprint(got) != fmt.Sprint(handlers) {
@@ -87,17 +88,17 @@ func TestFtraceHandler(t *testing.T) {
 		if !p.isCall(x, p.f) || p.isCall(x, p.g) {
 			t.Error("f alone has a client")
 		}
-		before := x.Regs().R[isa.RSP]
+		before := x.Regs().R[x86.RSP]
 		expect("first", p.call(x, p.f, 1), 2, "first 0x0 0x5 1")
 		if sp != before&^15-8 {
 			t.Errorf("the handler saw rsp %#x, as f did %#x", sp, before&^15-8)
 		}
 		expect("g", p.call(x, p.g, 1), 3)
-		change = func(regs *isa.Regs) { regs.R[isa.RDI] = 10 }
+		change = func(regs *arch.Regs) { regs.R[x86.RDI] = 10 }
 		expect("rdi changed", p.call(x, p.f, 1), 11, "first 0x0 0x5 1")
-		change = func(regs *isa.Regs) { regs.IP = p.aside }
+		change = func(regs *arch.Regs) { regs.IP = p.aside }
 		expect("ip changed", p.call(x, p.f, 1), 100, "first 0x0 0x5 1")
-		change = func(*isa.Regs) {}
+		change = func(*arch.Regs) {}
 
 		if errno := second.Register(x); errno != 0 || !p.isCall(x, p.g) {
 			t.Errorf("a client without a filter is called from all sites; %d", errno)
@@ -177,7 +178,7 @@ func raceFtrace(t testing.TB, md mode, model fetch.Model, mutants kernel.PokeMut
 		p.k.Poke.Mutants = mutants
 	}
 	p.AddProgram("tracer", 0, func(x *smp.Ctx) {
-		o := p.k.Ftrace.NewOps("tracer", func(x kapi.Context, ip isa.Addr, regs *isa.Regs) {
+		o := p.k.Ftrace.NewOps("tracer", func(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 			for i := range 20 { // long enough for an unregistering beside it
 				x.Step("handler", i)
 			}
@@ -239,10 +240,10 @@ func TestBatchOrder(t *testing.T) {
 		p.hear(smpev.SendIPI, func(*traces.Event) { syncs++ })
 		before := p.reset
 		p.reset = func() { before(); p.k.Poke.Mutants.Unsorted = unsorted }
-		jump, _ := isa.JumpRel32(p.f, p.aside)
+		jump, _ := x86.JumpRel32(p.f, p.aside)
 		p.AddProgram("patcher", 0, func(x *smp.Ctx) {
 			p.k.Text.Mutex().Lock(x)
-			p.k.Poke.Batch(x, []kapi.Rewrite{{At: p.g, Insn: isa.Nop5[:]}, {At: p.f, Insn: jump[:]}})
+			p.k.Poke.Batch(x, []kapi.Rewrite{{At: p.g, Insn: x86.Nop5[:]}, {At: p.f, Insn: jump[:]}})
 			p.k.Text.Mutex().Unlock(x)
 		})
 		p.AddProgram("runner", 1, func(x *smp.Ctx) {
@@ -277,7 +278,7 @@ func TestBatchHeld(t *testing.T) {
 		g := r.text("g", 0x40, "cc 1f 44 00 00 c3")
 		r.reset = func() {
 			r.k.Poke.Mutants.NoRefWait = no
-			r.k.Traps.OnBreakpoint(func(x kapi.Context, regs *isa.Regs) uint64 {
+			r.k.Traps.OnBreakpoint(func(x kapi.Context, regs *arch.Regs) uint64 {
 				regs.IP += 4
 				return kapi.OwnerKprobe
 			})
@@ -289,7 +290,7 @@ func TestBatchHeld(t *testing.T) {
 			for i := range 3 {
 				tail := byte(i)
 				sp = 0
-				r.k.Poke.Batch(x, []kapi.Rewrite{{At: f, Insn: []byte{isa.Int3, 1, tail, 3, 4}}, {At: g, Insn: []byte{isa.Int3, 1, tail, 3, 4}}})
+				r.k.Poke.Batch(x, []kapi.Rewrite{{At: f, Insn: []byte{x86.Int3, 1, tail, 3, 4}}, {At: g, Insn: []byte{x86.Int3, 1, tail, 3, 4}}})
 				if sp != 2 {
 					t.Errorf("%d syncs", sp)
 				}
@@ -327,11 +328,11 @@ func TestBatchHeld(t *testing.T) {
 // Sites of a module come and go with it.
 func TestFtraceModule(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 2})
-	m := r.k.Modules.NewModule("mod", []kernel.ModuleText{{Name: "work", At: work, Code: append(bytes.Clone(isa.Nop5[:]), 0xc3)}}, 0, 0, false)
+	m := r.k.Modules.NewModule("mod", []kernel.ModuleText{{Name: "work", At: work, Code: append(bytes.Clone(x86.Nop5[:]), 0xc3)}}, 0, 0, false)
 	r.k.Ftrace.AddSite(work)
 	n := 0
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
-		o := r.k.Ftrace.NewOps("tracer", func(kapi.Context, isa.Addr, *isa.Regs) { n++ }, 0)
+		o := r.k.Ftrace.NewOps("tracer", func(kapi.Context, arch.Addr, *arch.Regs) { n++ }, 0)
 		if errno := o.Filter(x, work, true); errno != kapi.FtraceEINVAL {
 			t.Errorf("a site that isn't there: %d", errno)
 		}

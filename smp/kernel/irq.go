@@ -2,11 +2,12 @@ package kernel
 
 import (
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 // timer is the handler of a hard timer interrupt: interrupts are off.
-func (k *Kernel) timer(x *smp.Ctx, regs *isa.Regs) {
+func (k *Kernel) timer(x *smp.Ctx, regs *arch.Regs) {
 	x.Step("timer handler", 1)
 	k.RCU.tick(x, regs)
 	x.Tick()
@@ -19,7 +20,7 @@ func (k *Kernel) timer(x *smp.Ctx, regs *isa.Regs) {
 // nmi is the handler of an NMI. The IRET of an exception inside it lets the
 // next NMI in: that one is only noted, and the first is done once more when it
 // has ended, as Linux's entry code sees to. So a CPU is in one at a time.
-func (k *Kernel) nmi(x *smp.Ctx, _ *isa.Regs) {
+func (k *Kernel) nmi(x *smp.Ctx, _ *arch.Regs) {
 	x.Step("nmi handler", 1)
 	n := k.nmis.This(x)
 	if n.running {
@@ -44,14 +45,14 @@ type nmiState struct {
 }
 
 // callFunction is the handler of the function-call IPI.
-func (k *Kernel) callFunction(x *smp.Ctx, regs *isa.Regs) {
+func (k *Kernel) callFunction(x *smp.Ctx, regs *arch.Regs) {
 	k.Sync.answer(x)
 	k.irqExit(x, regs)
 }
 
 // irqExit is the end of a hard interrupt: under the models full and lazy the CPU may
 // go to another task here, if what was interrupted can be preempted.
-func (k *Kernel) irqExit(x *smp.Ctx, regs *isa.Regs) {
+func (k *Kernel) irqExit(x *smp.Ctx, regs *arch.Regs) {
 	x.IRQ(false)
 	if k.M.FullPreempt() && x.MustResched() && k.preemptible(x, regs) {
 		x.Preempt()
@@ -60,7 +61,7 @@ func (k *Kernel) irqExit(x *smp.Ctx, regs *isa.Regs) {
 
 // preemptible reports whether what a trap interrupted could be preempted: a
 // task, not another trap, with preemption and interrupts on, also by its text.
-func (k *Kernel) preemptible(x *smp.Ctx, regs *isa.Regs) bool {
+func (k *Kernel) preemptible(x *smp.Ctx, regs *arch.Regs) bool {
 	t := x.Thread()
-	return !t.Idle() && t.PreemptCount() == 0 && t.Traps() == 1 && regs.Flags&isa.IF != 0 && k.textPreemptible(x)
+	return !t.Idle() && t.PreemptCount() == 0 && t.Traps() == 1 && regs.Flags&x86.IF != 0 && k.textPreemptible(x)
 }

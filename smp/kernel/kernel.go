@@ -3,7 +3,8 @@ package kernel
 import (
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -51,7 +52,7 @@ type Kernel struct {
 	onNMI   func(x *smp.Ctx, s *smp.Source) // set at boot
 	nmis    kapi.PerCPU[nmiState]
 	plain   func(s *smp.Source) bool // set at boot: onTimer and onNMI do nothing for the source
-	gates   []isa.Addr               // set at boot: the addresses of bound routines, in order
+	gates   []arch.Addr              // set at boot: the addresses of bound routines, in order
 	nGates  int                      // owned by the boot of a run: how many are bound so far
 
 	calls     []*StaticCall // set at boot
@@ -64,17 +65,17 @@ type Kernel struct {
 // Boot installs the kernel on a machine. Exports are bound first, in the fixed
 // order of exports, so that linked text finds them where it was linked to.
 func Boot(m *smp.Machine, cfg Config) *Kernel {
-	if m.Mode() != isa.Mode64 { // frames, arguments and text would be taken for those of 64 bits
+	if m.Mode() != x86.Mode64 { // frames, arguments and text would be taken for those of 64 bits
 		sim.Bug("kernel.Boot: the kernel is of 64 bits, the machine isn't")
 	}
 	k := &Kernel{M: m, cfg: cfg}
 	k.Symbols.k = k
 	k.nmis.Init(m.CPUs())
 	for _, e := range exports {
-		m.Bind(e.name, func(x kapi.Context, regs *isa.Regs) { e.f(k, x.(*smp.Ctx)) })
+		m.Bind(e.name, func(x kapi.Context, regs *arch.Regs) { e.f(k, x.(*smp.Ctx)) })
 	}
 	for _, e := range lateExports {
-		m.BindLate(e.name, func(x kapi.Context, regs *isa.Regs) { e.f(k, x.(*smp.Ctx)) })
+		m.BindLate(e.name, func(x kapi.Context, regs *arch.Regs) { e.f(k, x.(*smp.Ctx)) })
 	}
 	k.Locks.init(k)
 	k.RCU.init(k)
@@ -105,7 +106,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	h.Exited = k.RCU.exited
 	h.Trap[smpev.VecNMI] = k.nmi
 	h.Trap[smpev.VecTimer] = k.timer
-	h.Trap[smpev.VecResch] = func(x *smp.Ctx, regs *isa.Regs) { k.irqExit(x, regs) }
+	h.Trap[smpev.VecResch] = func(x *smp.Ctx, regs *arch.Regs) { k.irqExit(x, regs) }
 	h.Trap[smpev.VecCall] = k.callFunction
 	return k
 }
@@ -153,7 +154,7 @@ func (k *Kernel) OnInterrupt(f func(x *smp.Ctx, s *smp.Source), plain func(s *sm
 }
 
 // Bind implements kapi.Binder.
-func (k *Kernel) Bind(name string, f kapi.Routine) isa.Addr {
+func (k *Kernel) Bind(name string, f kapi.Routine) arch.Addr {
 	if k.nGates == len(k.gates) {
 		k.gates = append(k.gates, k.M.Bind(name, f))
 	}
@@ -183,10 +184,10 @@ var lateExports = []export{
 }
 
 // Export returns the address of a routine, or a stub, that text calls by name.
-func Export(name string) (isa.Addr, bool) {
+func Export(name string) (arch.Addr, bool) {
 	for i := range exports {
 		if exports[i].name == name {
-			return smp.GateBase + isa.Addr(16*i), true
+			return smp.GateBase + arch.Addr(16*i), true
 		}
 	}
 	for i := range lateExports {

@@ -12,8 +12,9 @@ import (
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/fetch"
-	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/traces"
@@ -78,13 +79,13 @@ type listener func(e *traces.Event)
 func (l listener) Event(e *traces.Event) *traces.Finding { l(e); return nil }
 
 // text puts code, in hex, at TextBase+off.
-func (r *rig) text(name string, off int, code string) isa.Addr {
+func (r *rig) text(name string, off int, code string) arch.Addr {
 	r.t.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(code, " ", ""))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	at := smp.TextBase + isa.Addr(off)
+	at := smp.TextBase + arch.Addr(off)
 	r.Map(at, b, smp.PermRead|smp.PermExec)
 	r.AddSymbol(name, at, len(b))
 	return at
@@ -221,7 +222,7 @@ var models = []fetch.Model{fetch.Coherent, fetch.Stale, fetch.Mixing}
 
 // The kernel would take the frames and arguments of 32-bit text for its own.
 func TestBootRefuses32(t *testing.T) {
-	m, err := smp.New(smp.Config{CPUs: 1, Mode: isa.Mode32}, new(traces.Log))
+	m, err := smp.New(smp.Config{CPUs: 1, Mode: x86.Mode32}, new(traces.Log))
 	if err != nil {
 		t.Fatal(err)
 	}

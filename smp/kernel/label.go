@@ -1,7 +1,8 @@
 package kernel
 
 import (
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -9,24 +10,24 @@ import (
 // raw client of text_poke_bp, with no probe and no other breakpoint on it.
 type JumpLabel struct {
 	k      *Kernel
-	at     isa.Addr // set at boot
-	target isa.Addr // set at boot
-	nop    [5]byte  // set at boot
-	jump   [5]byte  // set at boot
+	at     arch.Addr // set at boot
+	target arch.Addr // set at boot
+	nop    [5]byte   // set at boot
+	jump   [5]byte   // set at boot
 }
 
 // NewJumpLabel makes a label of the nop at at, at boot. ok false: the target
 // is out of reach.
-func (k *Kernel) NewJumpLabel(at, target isa.Addr) (l *JumpLabel, ok bool) {
-	l = &JumpLabel{k: k, at: at, target: target, nop: isa.Nop5}
-	l.jump, ok = isa.JumpRel32(at, target)
+func (k *Kernel) NewJumpLabel(at, target arch.Addr) (l *JumpLabel, ok bool) {
+	l = &JumpLabel{k: k, at: at, target: target, nop: x86.Nop5}
+	l.jump, ok = x86.JumpRel32(at, target)
 	k.labels++
 	k.Symbols.AddSite(kapi.Site{Addr: at, Size: len(l.jump), Kind: kapi.SiteJumpLabel})
 	return l, ok
 }
 
 // Images returns the two instructions that may stand at the label.
-func (l *JumpLabel) Images() (at isa.Addr, nop, jump [5]byte) { return l.at, l.nop, l.jump }
+func (l *JumpLabel) Images() (at arch.Addr, nop, jump [5]byte) { return l.at, l.nop, l.jump }
 
 // LockLabels makes jump_label_mutex, at boot, if there are labels: for who looks
 // where they are while they may change. A kernel in which nobody looks has no use

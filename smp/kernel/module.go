@@ -2,7 +2,7 @@ package kernel
 
 import (
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -24,8 +24,8 @@ type Module struct {
 	kapi.Module
 	k     *Kernel
 	funcs []moduleFunc   // set at boot
-	init  isa.Addr       // set at boot: called when it is loaded; 0: nothing
-	exit  isa.Addr       // set at boot: called when it is unloaded; 0: nothing
+	init  arch.Addr      // set at boot: called when it is loaded; 0: nothing
+	exit  arch.Addr      // set at boot: called when it is unloaded; 0: nothing
 	boot  bool           // set at boot: a run begins with it loaded, its init done
 	data  []kapi.Section // set at boot: the pages of its data
 
@@ -39,9 +39,9 @@ type Module struct {
 
 // A moduleFunc is a function of a module.
 type moduleFunc struct {
-	at   isa.Addr // set at boot
-	code []byte   // set at boot
-	init bool     // set at boot: in the init section
+	at   arch.Addr // set at boot
+	code []byte    // set at boot
+	init bool      // set at boot: in the init section
 }
 
 // The errnos that loading and unloading answer with, beside 0 and what the
@@ -57,7 +57,7 @@ const (
 // A ModuleText is a function for NewModule.
 type ModuleText struct {
 	Name    string
-	At      isa.Addr
+	At      arch.Addr
 	Code    []byte
 	Extable []int // offsets of instructions with an exception-table entry
 	Init    bool  // it goes when the module's init has ended
@@ -78,7 +78,7 @@ const pageSize = 1 << 12
 // nobody else's, those of the init section in others than the rest. init and
 // exit are addresses of such functions, or 0. loaded: a run begins with it
 // loaded, and its init section gone.
-func (ms *Modules) NewModule(name string, texts []ModuleText, init, exit isa.Addr, loaded bool) *Module {
+func (ms *Modules) NewModule(name string, texts []ModuleText, init, exit arch.Addr, loaded bool) *Module {
 	k := ms.k
 	if ms.mutex == nil {
 		ms.mutex = k.Locks.bootMutex("module_mutex")
@@ -88,13 +88,13 @@ func (ms *Modules) NewModule(name string, texts []ModuleText, init, exit isa.Add
 		t := &texts[i]
 		m.funcs = append(m.funcs, moduleFunc{t.At, t.Code, t.Init})
 		if s := m.section(t.Init); s.Size == 0 || t.At < s.At {
-			end := max(s.At+isa.Addr(s.Size), t.At+isa.Addr(len(t.Code)))
+			end := max(s.At+arch.Addr(s.Size), t.At+arch.Addr(len(t.Code)))
 			if s.At = t.At &^ (pageSize - 1); s.Size == 0 {
-				end = t.At + isa.Addr(len(t.Code))
+				end = t.At + arch.Addr(len(t.Code))
 			}
 			s.Size = pages(s.At, end)
 		} else {
-			s.Size = max(s.Size, pages(s.At, t.At+isa.Addr(len(t.Code))))
+			s.Size = max(s.Size, pages(s.At, t.At+arch.Addr(len(t.Code))))
 		}
 		k.M.AddSymbol(t.Name, t.At, len(t.Code))
 		k.Symbols.Add(kapi.Function{Name: t.Name, Addr: t.At, Size: len(t.Code), Module: name}, t.Extable)
@@ -126,10 +126,10 @@ func (ms *Modules) NewModule(name string, texts []ModuleText, init, exit isa.Add
 // AddData gives the module a block of data, at boot, in ascending order: in pages
 // that are the module's alone, mapped already. They are what they are at boot each
 // time it is loaded.
-func (m *Module) AddData(at isa.Addr, size int) {
+func (m *Module) AddData(at arch.Addr, size int) {
 	first := at &^ (pageSize - 1)
-	next := kapi.Section{At: first, Size: pages(first, at+isa.Addr(size))}
-	if n := len(m.data); n > 0 && first <= m.data[n-1].At+isa.Addr(m.data[n-1].Size) {
+	next := kapi.Section{At: first, Size: pages(first, at+arch.Addr(size))}
+	if n := len(m.data); n > 0 && first <= m.data[n-1].At+arch.Addr(m.data[n-1].Size) {
 		last := &m.data[n-1]
 		last.Size = max(last.Size, int(first-last.At)+next.Size)
 	} else {
@@ -142,7 +142,7 @@ func (m *Module) AddData(at isa.Addr, size int) {
 func (m *Module) Data() []kapi.Section { return m.data }
 
 // pages is the size of the pages from at, the start of one, up to end.
-func pages(at, end isa.Addr) int { return int(end-at+pageSize-1) &^ (pageSize - 1) }
+func pages(at, end arch.Addr) int { return int(end-at+pageSize-1) &^ (pageSize - 1) }
 
 // section is the section that a function is in.
 func (m *Module) section(init bool) *kapi.Section {
@@ -367,7 +367,7 @@ func (ms *Modules) notify(x kapi.Context, m *Module, s kapi.ModuleState) {
 func (ms *Modules) OnChange(h kapi.ModuleNotifier) { ms.chain = append(ms.chain, h) }
 
 // holding returns the module that addr belongs to, loaded or not, nil if to none.
-func (ms *Modules) holding(addr isa.Addr) *Module {
+func (ms *Modules) holding(addr arch.Addr) *Module {
 	for _, m := range ms.list {
 		if m.Core.Has(addr) || m.Init.Has(addr) {
 			return m
@@ -387,7 +387,7 @@ func (ms *Modules) of(m *kapi.Module) *Module {
 }
 
 // Find implements kapi.Modules.
-func (ms *Modules) Find(x kapi.Context, addr isa.Addr) *kapi.Module {
+func (ms *Modules) Find(x kapi.Context, addr arch.Addr) *kapi.Module {
 	for _, m := range ms.list {
 		if m.text(x, addr) {
 			return &m.Module
@@ -397,7 +397,7 @@ func (ms *Modules) Find(x kapi.Context, addr isa.Addr) *kapi.Module {
 }
 
 // text reports whether addr lies in the module's text, as long as that is found.
-func (m *Module) text(x kapi.Context, addr isa.Addr) bool {
+func (m *Module) text(x kapi.Context, addr arch.Addr) bool {
 	switch {
 	case m.Core.Has(addr):
 		return m.state.Load(x) != kapi.ModuleUnformed

@@ -7,7 +7,8 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -70,7 +71,7 @@ func TestModuleReaders(t *testing.T) {
 			before := p.reset
 			p.reset = func() { before(); found = [2]bool{} }
 			p.hear(smpev.Free, func(e *traces.Event) {
-				for i, at := range [2]isa.Addr{work, setup} {
+				for i, at := range [2]arch.Addr{work, setup} {
 					if e.C == smpev.ModuleMem && uint64(at)-e.A < e.B && found[i] {
 						t.Errorf("%#x is freed, and a reader has found it", at)
 					}
@@ -85,7 +86,7 @@ func TestModuleReaders(t *testing.T) {
 			p.AddProgram("reader", 1, func(x *smp.Ctx) {
 				for range 12 {
 					p.k.RCU.ReadLock(x)
-					for i, at := range [2]isa.Addr{work, setup} {
+					for i, at := range [2]arch.Addr{work, setup} {
 						if found[i] = p.k.Modules.Find(x, at) != nil; found[i] {
 							both[i]++
 						}
@@ -113,13 +114,13 @@ func TestModuleReaders(t *testing.T) {
 // A site in init text is one while that is there, and is left alone afterwards.
 func TestFtraceInitText(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 1})
-	nopRet := append(bytes.Clone(isa.Nop5[:]), 0x31, 0xc0, 0xc3) // nop5; xor %eax,%eax; ret
+	nopRet := append(bytes.Clone(x86.Nop5[:]), 0x31, 0xc0, 0xc3) // nop5; xor %eax,%eax; ret
 	m := r.k.Modules.NewModule("mod", []kernel.ModuleText{{Name: "setup", At: setup, Code: nopRet, Init: true}, {Name: "work", At: work, Code: nopRet}}, setup, 0, false)
 	r.k.Ftrace.AddSite(work)
 	r.k.Ftrace.AddSite(setup)
-	var seen []isa.Addr
+	var seen []arch.Addr
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
-		o := r.k.Ftrace.NewOps("tracer", func(_ kapi.Context, ip isa.Addr, _ *isa.Regs) { seen = append(seen, ip) }, 0)
+		o := r.k.Ftrace.NewOps("tracer", func(_ kapi.Context, ip arch.Addr, _ *arch.Regs) { seen = append(seen, ip) }, 0)
 		o.Register(x) // all sites
 		r.k.Modules.Load(x, m)
 		if errno := o.Filter(x, setup, true); errno != kapi.FtraceEINVAL {
@@ -130,7 +131,7 @@ func TestFtraceInitText(t *testing.T) {
 		x.Call(work)
 	})
 	r.want(smp.Passed, "default", sim.Always0{})
-	if fmt.Sprint(seen) != fmt.Sprint([]isa.Addr{setup, work}) {
+	if fmt.Sprint(seen) != fmt.Sprint([]arch.Addr{setup, work}) {
 		t.Errorf("called from %#x", seen)
 	}
 }
@@ -140,7 +141,7 @@ func TestFtraceInitText(t *testing.T) {
 func TestFtraceFilter(t *testing.T) {
 	p := newTracked(t, modes[0], smp.Config{CPUs: 1})
 	p.AddProgram("p", 0, func(x *smp.Ctx) {
-		o := p.k.Ftrace.NewOps("tracer", func(kapi.Context, isa.Addr, *isa.Regs) {}, kapi.FtraceModifies)
+		o := p.k.Ftrace.NewOps("tracer", func(kapi.Context, arch.Addr, *arch.Regs) {}, kapi.FtraceModifies)
 		look := func(what string, errno int, f, g bool) {
 			if errno != 0 || p.isCall(x, p.f) != f || p.isCall(x, p.g) != g {
 				t.Errorf("%s: %d; calls at f %v, at g %v", what, errno, p.isCall(x, p.f), p.isCall(x, p.g))

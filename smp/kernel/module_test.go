@@ -7,7 +7,8 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -56,7 +57,7 @@ func newModular(t testing.TB, md mode, cfg smp.Config, loaded bool, ret byte) *m
 	return p
 }
 
-func (p *modular) found(x kapi.Context, at isa.Addr) bool {
+func (p *modular) found(x kapi.Context, at arch.Addr) bool {
 	_, symbol := p.k.Symbols.Lookup(at)
 	text := p.k.Modules.Find(x, at) == &p.m.Module
 	if symbol != text {
@@ -248,7 +249,7 @@ func TestStoreToFreedText(t *testing.T) {
 	})
 	p.AddProgram("p", 0, func(x *smp.Ctx) {
 		p.k.Modules.Unload(x, p.m)
-		p.k.Text.Poke(x, work, []byte{isa.Int3})
+		p.k.Text.Poke(x, work, []byte{x86.Int3})
 	})
 	if p.want(smp.Refused, "default", sim.Always0{}); oops != 1 {
 		t.Errorf("%d oopses", oops)

@@ -2,7 +2,8 @@ package kernel
 
 import (
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -11,15 +12,15 @@ import (
 type Pager struct {
 	k      *Kernel        // set at boot
 	work   *DelayedWork   // set at boot; nil: nothing is ever away
-	wanted []isa.Addr     // owned by the worker, and by who faults within one step
+	wanted []arch.Addr    // owned by the worker, and by who faults within one step
 	served kapi.Var[int]  // stored when pages have come
 	waits  [256]pagerWait // owned by the task of that number
 }
 
 // pagerWait is the condition that the page of an address is there.
 type pagerWait struct {
-	p  *Pager   // set at boot
-	at isa.Addr // owned by its task
+	p  *Pager    // set at boot
+	at arch.Addr // owned by its task
 }
 
 func (w *pagerWait) Cell() kapi.CellID { return w.p.served.ID() }
@@ -29,7 +30,7 @@ func (w *pagerWait) Holds() bool { return !w.p.k.M.Away(w.at) }
 func (p *Pager) reset() { p.wanted = p.wanted[:0] }
 
 // Away puts data at an address that is away when a run begins, at boot.
-func (k *Kernel) Away(at isa.Addr, b []byte) {
+func (k *Kernel) Away(at arch.Addr, b []byte) {
 	k.M.MapAway(at, b)
 	p := &k.Pager
 	if p.work != nil {
@@ -52,10 +53,10 @@ func (k *Kernel) Away(at isa.Addr, b []byte) {
 //	step 2: sleep until it has come, with interrupts as they were
 //
 // Context: interrupts off.
-func (p *Pager) fault(x *smp.Ctx, regs *isa.Regs, addr isa.Addr) bool {
+func (p *Pager) fault(x *smp.Ctx, regs *arch.Regs, addr arch.Addr) bool {
 	x.Touch(p.served.ID(), kapi.Read)
 	came := p.k.M.CameIn(addr)
-	if !came && !p.k.M.Away(addr) || regs.Flags&isa.IF == 0 {
+	if !came && !p.k.M.Away(addr) || regs.Flags&x86.IF == 0 {
 		return false
 	}
 	x.IRQ(true)

@@ -5,7 +5,7 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 )
 
 // Per-CPU memory, as Linux has it on x86-64: a per-CPU variable has one address,
@@ -21,16 +21,16 @@ import (
 // uppermost 2 GiB of the address space, from PerCPULow on, and those that gcc
 // addresses by a number, as the canary, in the lowest page.
 const (
-	perCPUOffset isa.Addr = 0xffff_8881_0000_0000
-	perCPUStride isa.Addr = 1 << 32
-	PerCPULow    isa.Addr = 0xffff_ffff_8000_0000
+	perCPUOffset arch.Addr = 0xffff_8881_0000_0000
+	perCPUStride arch.Addr = 1 << 32
+	PerCPULow    arch.Addr = 0xffff_ffff_8000_0000
 )
 
 // PerCPUOffset returns how far the copies of a CPU lie behind their variables.
-func PerCPUOffset(cpu int) isa.Addr { return perCPUOffset + isa.Addr(cpu)*perCPUStride }
+func PerCPUOffset(cpu int) arch.Addr { return perCPUOffset + arch.Addr(cpu)*perCPUStride }
 
 // PerCPURange returns where copies may lie: nothing else is put there.
-func PerCPURange() (from, to isa.Addr) {
+func PerCPURange() (from, to arch.Addr) {
 	return PerCPUOffset(0) + PerCPULow, PerCPUOffset(sim.MaxCPUs-1) + 1<<12
 }
 
@@ -61,7 +61,7 @@ const (
 // and move nothing: text linked against them is kept in traces.
 var perCPUVariables = []struct {
 	name string
-	at   isa.Addr
+	at   arch.Addr
 }{
 	{"pcpu_hot", pcpuHot},
 	{"const_pcpu_hot", pcpuHot},
@@ -74,7 +74,7 @@ var perCPUVariables = []struct {
 }
 
 // PerCPUVariable returns the address of one of the kernel's per-CPU variables.
-func PerCPUVariable(name string) (isa.Addr, bool) {
+func PerCPUVariable(name string) (arch.Addr, bool) {
 	for i := range perCPUVariables {
 		if v := &perCPUVariables[i]; v.name == name {
 			return v.at, true
@@ -85,7 +85,7 @@ func PerCPUVariable(name string) (isa.Addr, bool) {
 
 // IsCurrent reports whether an address is that of a CPU's pointer to the current
 // task, which isn't there.
-func IsCurrent(cpu int, a isa.Addr) bool {
+func IsCurrent(cpu int, a arch.Addr) bool {
 	at := PerCPUOffset(cpu) + pcpuHot
 	return a >= at && a < at+8
 }
@@ -101,7 +101,7 @@ func (k *Kernel) bootPerCPU() {
 	for c := range k.M.CPUs() {
 		base := PerCPUOffset(c)
 		k.M.SetGSBase(c, base)
-		variable := func(at isa.Addr, v uint64, size int) {
+		variable := func(at arch.Addr, v uint64, size int) {
 			b := binary.LittleEndian.AppendUint64(nil, v)
 			k.M.Map(base+at, b[:size], smp.PermRead|smp.PermWrite)
 		}

@@ -6,14 +6,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kernel"
 )
 
 // What is behind gs is a CPU's own, and as at boot in every run.
 func TestPerCPU(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 3})
-	at := func(name string) isa.Addr {
+	at := func(name string) arch.Addr {
 		a, ok := kernel.PerCPUVariable(name)
 		require.True(t, ok, name)
 		return a
@@ -26,11 +27,11 @@ func TestPerCPU(t *testing.T) {
 		r.AddProgram("p", c, func(x *smp.Ctx) {
 			x.Call(f)
 			left := x.Thread().Left()
-			require.Equal(t, kernel.Canary, left.R[isa.RAX])
-			require.EqualValues(t, c, left.R[isa.RCX])
-			require.EqualValues(t, kernel.PerCPUOffset(c), left.R[isa.RDX])
-			require.EqualValues(t, c, left.R[isa.RBX])
-			require.EqualValues(t, c, left.R[isa.RSI])
+			require.Equal(t, kernel.Canary, left.R[x86.RAX])
+			require.EqualValues(t, c, left.R[x86.RCX])
+			require.EqualValues(t, kernel.PerCPUOffset(c), left.R[x86.RDX])
+			require.EqualValues(t, c, left.R[x86.RBX])
+			require.EqualValues(t, c, left.R[x86.RSI])
 		})
 	}
 	for name, ch := range schedules(10) {
@@ -45,7 +46,7 @@ func TestPerCPU(t *testing.T) {
 
 // Addresses of per-CPU variables are in the bytes of traces: they don't move.
 func TestPerCPUVariables(t *testing.T) {
-	for name, want := range map[string]isa.Addr{
+	for name, want := range map[string]arch.Addr{
 		"pcpu_hot": 0xffffffff827ffff8, "const_pcpu_hot": 0xffffffff827ffff8, "current_task": 0xffffffff827ffff8,
 		"__preempt_count": 0xffffffff82800000, "cpu_number": 0xffffffff82800004, "this_cpu_off": 0xffffffff82800040,
 		"numa_node": 0xffffffff82800048, "__stack_chk_guard": 0xffffffff82800050,

@@ -5,7 +5,8 @@ import (
 	"slices"
 
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -42,10 +43,10 @@ type descriptor struct {
 
 // A poked is one instruction under replacement.
 type poked struct {
-	at     isa.Addr  // owned by text_mutex
+	at     arch.Addr // owned by text_mutex
 	insn   []byte    // owned by text_mutex: what is written
-	resume isa.Addr  // owned by text_mutex: where a CPU goes; 0: it does what as says
-	as     *isa.Inst // owned by text_mutex: nil with resume; or the breakpoint is to stay, and is somebody else's
+	resume arch.Addr // owned by text_mutex: where a CPU goes; 0: it does what as says
+	as     *x86.Inst // owned by text_mutex: nil with resume; or the breakpoint is to stay, and is somebody else's
 }
 
 // maxBatch is how many rewrites share their syncs: what the kernel's page of
@@ -66,10 +67,10 @@ func (p *TextPoke) reset() {
 	p.only.batch = 0
 }
 
-var int3 = [...]byte{isa.Int3}
+var int3 = [...]byte{x86.Int3}
 
 // Patch implements kapi.Patcher. Context: may sleep; text_mutex held.
-func (p *TextPoke) Patch(x kapi.Context, addr isa.Addr, insn []byte, resume isa.Addr) {
+func (p *TextPoke) Patch(x kapi.Context, addr arch.Addr, insn []byte, resume arch.Addr) {
 	p.k.Text.mutex.AssertHeld(x)
 	p.Publish(x, addr, insn, resume)
 	p.write(x)
@@ -95,7 +96,7 @@ func (p *TextPoke) Batch(x kapi.Context, list []kapi.Rewrite) {
 }
 
 // Publish is step 0 of Patch: the descriptor of what is about to be written.
-func (p *TextPoke) Publish(x kapi.Context, addr isa.Addr, insn []byte, resume isa.Addr) {
+func (p *TextPoke) Publish(x kapi.Context, addr arch.Addr, insn []byte, resume arch.Addr) {
 	announce(x, addr, insn)
 	p.only.batch++
 	p.only.vec = append(p.only.vec[:0], poked{at: addr, insn: insn, resume: resume})
@@ -114,7 +115,7 @@ func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
 			as = w.Insn
 		}
 		e := poked{at: w.At, insn: w.Insn}
-		if as[0] != isa.Int3 {
+		if as[0] != x86.Int3 {
 			in, err := p.k.M.Decode(as, w.At)
 			if err != nil || !emulates(in) {
 				x.(*smp.Ctx).Bug(fmt.Sprintf("text_poke: % x at %#x is nothing that the breakpoint's handler can do", as, uint64(w.At)))
@@ -129,9 +130,9 @@ func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
 
 // emulates reports whether the handler of a batch's breakpoint can do what the
 // instruction does (text_poke_loc_init: nop, jmp, jcc, call, ret).
-func emulates(in *isa.Inst) bool {
+func emulates(in *x86.Inst) bool {
 	switch in.Flow() {
-	case isa.FlowJump, isa.FlowCond, isa.FlowCall, isa.FlowRet:
+	case x86.FlowJump, x86.FlowCond, x86.FlowCall, x86.FlowRet:
 		return true
 	}
 	op := in.Opcode()
@@ -165,7 +166,7 @@ func (p *TextPoke) write(x kapi.Context) {
 
 	heads := false
 	for i := range vec {
-		if e := &vec[i]; e.insn[0] != isa.Int3 {
+		if e := &vec[i]; e.insn[0] != x86.Int3 {
 			text.Write(x, e.at, e.insn[:1])
 			heads = true
 		}
@@ -189,7 +190,7 @@ func (p *TextPoke) Retire(x kapi.Context) {
 
 // breakpoint is asked first of all whether a #BP is its own. Context:
 // interrupts off; it calls nothing that could be probed.
-func (p *TextPoke) breakpoint(x kapi.Context, regs *isa.Regs) uint64 {
+func (p *TextPoke) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	if p.desc.Load(x) == nil {
 		return 0
 	}
@@ -203,7 +204,7 @@ func (p *TextPoke) breakpoint(x kapi.Context, regs *isa.Regs) uint64 {
 }
 
 // claim does what the entry says whose breakpoint it was, if one was.
-func (d *descriptor) claim(x kapi.Context, regs *isa.Regs) uint64 {
+func (d *descriptor) claim(x kapi.Context, regs *arch.Regs) uint64 {
 	at := regs.IP - 1
 	lo, hi, batch := 0, len(d.vec), d.batch
 	for lo < hi { // by halving: an entry out of order isn't found
@@ -236,7 +237,7 @@ func (d *descriptor) claim(x kapi.Context, regs *isa.Regs) uint64 {
 }
 
 // announce takes down the whole image that a patcher is about to install.
-func announce(x kapi.Context, addr isa.Addr, insn []byte) {
+func announce(x kapi.Context, addr arch.Addr, insn []byte) {
 	lo, hi := traces.PackBytes(insn)
 	x.Emit(smpev.Image, uint64(addr), lo, hi)
 }
@@ -246,7 +247,7 @@ func announce(x kapi.Context, addr isa.Addr, insn []byte) {
 type PokeStopped struct{ K *Kernel }
 
 // Patch implements kapi.Patcher. Context: may sleep; text_mutex held.
-func (p PokeStopped) Patch(x kapi.Context, addr isa.Addr, insn []byte, _ isa.Addr) {
+func (p PokeStopped) Patch(x kapi.Context, addr arch.Addr, insn []byte, _ arch.Addr) {
 	p.K.Text.mutex.AssertHeld(x)
 	announce(x, addr, insn)
 	p.K.Stop.Machine(x, func(x kapi.Context) { p.K.Text.Write(x, addr, insn) })
@@ -260,7 +261,7 @@ type PokeNaive struct {
 }
 
 // Patch implements kapi.Patcher. Context: text_mutex held.
-func (p PokeNaive) Patch(x kapi.Context, addr isa.Addr, insn []byte, _ isa.Addr) {
+func (p PokeNaive) Patch(x kapi.Context, addr arch.Addr, insn []byte, _ arch.Addr) {
 	announce(x, addr, insn)
 	text := &p.K.Text
 	if !p.TailFirst {

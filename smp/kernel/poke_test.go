@@ -7,8 +7,9 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/fetch"
-	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -54,7 +55,7 @@ func newPatched(t testing.TB, md mode, model fetch.Model, at int) *patched {
 		p.old, p.new, p.traps, p.blends, p.late, p.inside, p.wrong = 0, 0, 0, 0, 0, 0, 0
 	}
 	p.hear(smpev.Exec, func(e *traces.Event) {
-		off := int(isa.Addr(e.A) - site)
+		off := int(arch.Addr(e.A) - site)
 		if off < 0 || off >= 5 {
 			return // a neighbour in the chunk
 		}
@@ -62,7 +63,7 @@ func newPatched(t testing.TB, md mode, model fetch.Model, at int) *patched {
 		switch {
 		case off > 0:
 			p.inside++
-		case b[0] == isa.Int3:
+		case b[0] == x86.Int3:
 			p.traps++
 		case bytes.Equal(b[:n], nop[:]):
 			p.old++
@@ -101,7 +102,7 @@ func newPatched(t testing.TB, md mode, model fetch.Model, at int) *patched {
 	return p
 }
 
-func (p *patched) call(x *smp.Ctx, f isa.Addr) {
+func (p *patched) call(x *smp.Ctx, f arch.Addr) {
 	if v := x.Call(f); v != 1 && v != 7 {
 		p.wrong++
 	}
@@ -197,7 +198,7 @@ func TestPatchToBreakpoint(t *testing.T) {
 	r.reset = func() {
 		before()
 		patching = false
-		r.k.Traps.OnBreakpoint(func(x kapi.Context, regs *isa.Regs) uint64 {
+		r.k.Traps.OnBreakpoint(func(x kapi.Context, regs *arch.Regs) uint64 {
 			if regs.IP == f+1 {
 				regs.IP = f + 5
 			}
@@ -209,7 +210,7 @@ func TestPatchToBreakpoint(t *testing.T) {
 		case e.C != kapi.OwnerPoke:
 		case !patching:
 			t.Error("the descriptor was used after Patch had returned")
-		case isa.Addr(e.B) != f+1:
+		case arch.Addr(e.B) != f+1:
 			t.Errorf("the patcher claims a breakpoint at %#x", e.B-1)
 		default:
 			poked++
@@ -217,7 +218,7 @@ func TestPatchToBreakpoint(t *testing.T) {
 	})
 	r.AddProgram("patcher", 0, func(x *smp.Ctx) {
 		r.k.Text.Mutex().Lock(x)
-		for _, insn := range [][5]byte{{isa.Int3, 1, 2, 3, 4}, isa.Nop5, {isa.Int3, 5, 6, 7, 8}} {
+		for _, insn := range [][5]byte{{x86.Int3, 1, 2, 3, 4}, x86.Nop5, {x86.Int3, 5, 6, 7, 8}} {
 			patching = true
 			r.k.Poke.Patch(x, f, insn[:], f+5)
 			patching = false
@@ -301,14 +302,14 @@ func TestJumpLabel(t *testing.T) {
 	p := newPatched(t, modes[0], fetch.Coherent, 8)
 	at, nop, jump := p.label.Images()
 	for off := -1; off <= 5; off++ {
-		if got, want := p.k.Symbols.Reserved(at+isa.Addr(off), 1), off >= 0 && off < 5; got != want {
+		if got, want := p.k.Symbols.Reserved(at+arch.Addr(off), 1), off >= 0 && off < 5; got != want {
 			t.Errorf("label%+d is reserved: %v", off, got)
 		}
 	}
-	if in, err := isa.Decode(jump[:], at); err != nil || in.Flow() != isa.FlowJump {
+	if in, err := x86.Decode(jump[:], at); err != nil || in.Flow() != x86.FlowJump {
 		t.Errorf("the jump is % x", jump)
 	}
-	if nop != isa.Nop5 {
+	if nop != x86.Nop5 {
 		t.Errorf("the nop is % x", nop)
 	}
 
@@ -345,11 +346,11 @@ func TestBreakpointOfNobody(t *testing.T) {
 	before := r.reset
 	r.reset = func() {
 		before()
-		r.k.Traps.OnBreakpoint(func(x kapi.Context, regs *isa.Regs) uint64 {
+		r.k.Traps.OnBreakpoint(func(x kapi.Context, regs *arch.Regs) uint64 {
 			asked++
 			return 0
 		})
-		r.k.Traps.OnBreakpoint(func(x kapi.Context, regs *isa.Regs) uint64 { return claims })
+		r.k.Traps.OnBreakpoint(func(x kapi.Context, regs *arch.Regs) uint64 { return claims })
 	}
 	r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 	for range 2 { // the chain of one run is forgotten in the next

@@ -6,7 +6,7 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -276,7 +276,7 @@ func (r *RCU) noted(x *smp.Ctx) {
 }
 
 // tick is told of a timer interrupt and what it interrupted.
-func (r *RCU) tick(x *smp.Ctx, regs *isa.Regs) {
+func (r *RCU) tick(x *smp.Ctx, regs *arch.Regs) {
 	if !r.k.cfg.Preemptible || !r.k.preemptible(x, regs) {
 		return
 	}

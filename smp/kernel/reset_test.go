@@ -10,8 +10,8 @@ import (
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/fetch"
-	"kpsim/smp/isa"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -101,7 +101,7 @@ func newBusy(t testing.TB, md mode) *busy {
 		case "panic":
 			panic(errBoom)
 		case "exhausted":
-			x.Regs().R[isa.RCX] = 0
+			x.Regs().R[x86.RCX] = 0
 			for {
 				x.Call(f)
 			}

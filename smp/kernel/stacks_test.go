@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -57,7 +57,7 @@ func stacksQuiesce(t *testing.T, md mode, look bool) (lost, waited int) {
 		if look {
 			r.k.Stacks.Quiesce(x, []kapi.Span{{From: f, To: f + 8}})
 		}
-		r.k.Text.Fill(x, f, []byte{isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3, isa.Int3})
+		r.k.Text.Fill(x, f, []byte{x86.Int3, x86.Int3, x86.Int3, x86.Int3, x86.Int3, x86.Int3, x86.Int3, x86.Int3})
 		r.k.Sync.Core(x, kapi.SyncPoke1)
 	})
 	stops := 0

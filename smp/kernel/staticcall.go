@@ -1,7 +1,8 @@
 package kernel
 
 import (
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -13,33 +14,33 @@ import (
 type StaticCall struct {
 	k      *Kernel
 	mutex  *Mutex       // static_call_mutex; set at boot
-	tramp  isa.Addr     // set at boot; 0: there is none
+	tramp  arch.Addr    // set at boot; 0: there is none
 	sites  []staticSite // set at boot
-	first  isa.Addr     // set at boot: the target a run begins with; 0: none
-	target kapi.Var[isa.Addr]
+	first  arch.Addr    // set at boot: the target a run begins with; 0: none
+	target kapi.Var[arch.Addr]
 	write  [1]kapi.Rewrite // owned by static_call_mutex
 	insn   [5]byte         // owned by static_call_mutex: what is being written
 }
 
 // A staticSite is one place that calls.
 type staticSite struct {
-	at   isa.Addr // set at boot
-	tail bool     // set at boot: it is a jump, the last instruction of its function
+	at   arch.Addr // set at boot
+	tail bool      // set at boot: it is a jump, the last instruction of its function
 }
 
 // A CallSite is a place for NewStaticCall.
 type CallSite struct {
-	At   isa.Addr
+	At   arch.Addr
 	Tail bool // a jump, where the function ends with the call
 }
 
 // staticRet is what a tail call of no target is: a ret, and room for the jump.
-var staticRet = [5]byte{0xc3, isa.Int3, isa.Int3, isa.Int3, isa.Int3}
+var staticRet = [5]byte{0xc3, x86.Int3, x86.Int3, x86.Int3, x86.Int3}
 
 // NewStaticCall makes a static call, at boot. Its text says what target says:
 // calls and jumps of target, or nops and rets if target is 0. trampoline is a
 // jump to target, or a ret; 0 is none.
-func (k *Kernel) NewStaticCall(trampoline, target isa.Addr, sites ...CallSite) *StaticCall {
+func (k *Kernel) NewStaticCall(trampoline, target arch.Addr, sites ...CallSite) *StaticCall {
 	s := &StaticCall{k: k, tramp: trampoline, first: target}
 	if len(k.calls) == 0 {
 		k.callMutex = k.Locks.bootMutex("static_call_mutex")
@@ -48,17 +49,17 @@ func (k *Kernel) NewStaticCall(trampoline, target isa.Addr, sites ...CallSite) *
 	s.target.Init(&k.M.Cells, target)
 	for _, c := range sites {
 		s.sites = append(s.sites, staticSite{c.At, c.Tail})
-		k.Symbols.AddSite(kapi.Site{Addr: c.At, Size: isa.JumpLen, Kind: kapi.SiteStaticCall})
+		k.Symbols.AddSite(kapi.Site{Addr: c.At, Size: x86.JumpLen, Kind: kapi.SiteStaticCall})
 	}
 	if trampoline != 0 {
-		k.Symbols.AddSite(kapi.Site{Addr: trampoline, Size: isa.JumpLen, Kind: kapi.SiteStaticCall})
+		k.Symbols.AddSite(kapi.Site{Addr: trampoline, Size: x86.JumpLen, Kind: kapi.SiteStaticCall})
 	}
 	k.calls = append(k.calls, s)
 	return s
 }
 
 // Images calls f with each instruction that may stand in the text for a target.
-func (s *StaticCall) Images(target isa.Addr, f func(at isa.Addr, insn [5]byte)) {
+func (s *StaticCall) Images(target arch.Addr, f func(at arch.Addr, insn [5]byte)) {
 	if s.tramp != 0 {
 		insn, _ := callImage(s.tramp, target, true)
 		f(s.tramp, insn)
@@ -70,20 +71,20 @@ func (s *StaticCall) Images(target isa.Addr, f func(at isa.Addr, insn [5]byte)) 
 }
 
 // callImage is what stands at a place for a target. ok false: it is out of reach.
-func callImage(at, target isa.Addr, tail bool) (insn [5]byte, ok bool) {
+func callImage(at, target arch.Addr, tail bool) (insn [5]byte, ok bool) {
 	switch {
 	case target == 0 && tail:
 		return staticRet, true
 	case target == 0:
-		return isa.Nop5, true
+		return x86.Nop5, true
 	case tail:
-		return isa.JumpRel32(at, target)
+		return x86.JumpRel32(at, target)
 	}
-	return isa.CallRel32(at, target)
+	return x86.CallRel32(at, target)
 }
 
 // Reaches reports whether all of the call's text can call target.
-func (s *StaticCall) Reaches(target isa.Addr) bool {
+func (s *StaticCall) Reaches(target arch.Addr) bool {
 	ok := true
 	for _, c := range s.sites {
 		_, in := callImage(c.at, target, c.tail)
@@ -100,7 +101,7 @@ func (s *StaticCall) Reaches(target isa.Addr) bool {
 // target when it returns. What stands in the text is written by the patcher p, nil
 // is text_poke_bp, behind whose breakpoint CPUs do what is being written. Context:
 // may sleep; takes static_call_mutex, text_mutex.
-func (s *StaticCall) Update(x kapi.Context, target isa.Addr, p kapi.Patcher) {
+func (s *StaticCall) Update(x kapi.Context, target arch.Addr, p kapi.Patcher) {
 	s.mutex.Lock(x)
 	s.target.Store(x, target)
 	if s.tramp != 0 {
@@ -114,7 +115,7 @@ func (s *StaticCall) Update(x kapi.Context, target isa.Addr, p kapi.Patcher) {
 
 // transform rewrites one place, unless it is as it should be
 // (__static_call_transform).
-func (s *StaticCall) transform(x kapi.Context, at, target isa.Addr, tail bool, p kapi.Patcher) {
+func (s *StaticCall) transform(x kapi.Context, at, target arch.Addr, tail bool, p kapi.Patcher) {
 	insn, _ := callImage(at, target, tail)
 	var now [5]byte
 	s.k.Text.mutex.Lock(x)

@@ -6,7 +6,8 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -25,7 +26,7 @@ func TestStaticCall(t *testing.T) {
 				f := r.text("f", 0x3b, "31 c0 0f 1f 44 00 00 c3")    // xor %eax,%eax; the site; ret
 				tail := r.text("tail", 0x50, "31 c0 c3 cc cc cc cc") // xor %eax,%eax; the site
 				by := r.text("by", 0x60, "31 c0 e8 b9 ff ff ff c3")  // xor %eax,%eax; call tramp; ret
-				if in, err := isa.Decode([]byte{0xe8, 0xb9, 0xff, 0xff, 0xff}, by+2); err != nil {
+				if in, err := x86.Decode([]byte{0xe8, 0xb9, 0xff, 0xff, 0xff}, by+2); err != nil {
 					t.Fatal(err)
 				} else if to, _ := in.Target(); to != tramp {
 					t.Fatalf("the call goes to %#x", to)
@@ -40,7 +41,7 @@ func TestStaticCall(t *testing.T) {
 				seen := [3]int{}
 				wrong := 0
 				check := func(x *smp.Ctx) {
-					for _, at := range []isa.Addr{f, tail, by} {
+					for _, at := range []arch.Addr{f, tail, by} {
 						if v := x.Call(at); v <= 2 {
 							seen[v]++
 						} else {
@@ -51,7 +52,7 @@ func TestStaticCall(t *testing.T) {
 				r.onInterrupt(check)
 				r.lockdep()
 				is := func(x *smp.Ctx, want uint64) {
-					for _, at := range []isa.Addr{f, tail, by} {
+					for _, at := range []arch.Addr{f, tail, by} {
 						if v := x.Call(at); v != want {
 							t.Errorf("%#x returned %d after it was updated to %d", at, v, want)
 						}
@@ -59,9 +60,9 @@ func TestStaticCall(t *testing.T) {
 				}
 				r.AddProgram("updater", 0, func(x *smp.Ctx) {
 					is(x, 0)
-					for _, to := range []isa.Addr{one, two, two, 0, one} {
+					for _, to := range []arch.Addr{one, two, two, 0, one} {
 						s.Update(x, to, nil)
-						is(x, map[isa.Addr]uint64{one: 1, two: 2}[to])
+						is(x, map[arch.Addr]uint64{one: 1, two: 2}[to])
 					}
 				})
 				for c := 1; c < 3; c++ {
@@ -96,7 +97,7 @@ func TestLockPrefix(t *testing.T) {
 		var b [1]byte
 		for i, on := range []bool{false, true, true, false} {
 			l.Set(x, on)
-			x.Regs().R[isa.RDI] = uint64(smp.DataBase)
+			x.Regs().R[x86.RDI] = uint64(smp.DataBase)
 			x.Call(f)
 			if r.k.Text.Read(x, f, b[:]); (b[0] == 0xf0) != on {
 				t.Errorf("set %v: %#x", on, b[0])

@@ -5,7 +5,8 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -13,7 +14,7 @@ import (
 // Append only: text linked against them is kept in traces.
 var stubs = []struct {
 	name string
-	at   isa.Addr
+	at   arch.Addr
 	size int
 }{
 	{"kretprobe_trampoline", stubBase, 112},
@@ -28,14 +29,14 @@ const stubBase = smp.GateBase + 0x40_0000
 // bootStubs gives them their places and symbols.
 func (k *Kernel) bootStubs() {
 	for _, s := range stubs {
-		k.M.Map(s.at, bytes.Repeat([]byte{isa.Int3}, s.size), smp.PermRead|smp.PermExec)
+		k.M.Map(s.at, bytes.Repeat([]byte{x86.Int3}, s.size), smp.PermRead|smp.PermExec)
 		k.M.AddSymbol(s.name, s.at, s.size)
 		k.Symbols.Add(kapi.Function{Name: s.name, Addr: s.at, Size: s.size}, nil)
 	}
 }
 
 // Stub implements kapi.Binder.
-func (k *Kernel) Stub(name string) isa.Addr {
+func (k *Kernel) Stub(name string) arch.Addr {
 	for i := range stubs {
 		if stubs[i].name == name {
 			return stubs[i].at
@@ -45,7 +46,7 @@ func (k *Kernel) Stub(name string) isa.Addr {
 }
 
 // Link implements kapi.Binder.
-func (k *Kernel) Link(stub isa.Addr, code []byte) {
+func (k *Kernel) Link(stub arch.Addr, code []byte) {
 	for i := range stubs {
 		if s := &stubs[i]; s.at == stub && len(code) <= s.size {
 			k.M.Link(stub, code)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
 
@@ -15,7 +15,7 @@ import (
 type Symbols struct {
 	funcs   []kapi.Function // set at boot: by address, once sorted
 	named   []int32         // set at boot: of funcs, by name, those of one name by address
-	extable []isa.Addr      // set at boot: by address, once sorted
+	extable []arch.Addr     // set at boot: by address, once sorted
 	sites   []kapi.Site     // set at boot: by address, once sorted
 	widest  int             // set at boot: the size of the largest site
 	banned  []kapi.Banned   // set at boot: in the order in which they were banned
@@ -30,7 +30,7 @@ type Symbols struct {
 // A Range is memory of one kind. Text of a function that is in no range is
 // TextCore.
 type Range struct {
-	Addr isa.Addr
+	Addr arch.Addr
 	Size int
 	Kind kapi.TextKind // at boot
 	id   int           // set at AddRange
@@ -51,7 +51,7 @@ func (s *Symbols) reset() {
 func (s *Symbols) Add(f kapi.Function, extable []int) {
 	s.funcs, s.sorted = append(s.funcs, f), false
 	for _, off := range extable {
-		s.extable = append(s.extable, f.Addr+isa.Addr(off))
+		s.extable = append(s.extable, f.Addr+arch.Addr(off))
 	}
 }
 
@@ -109,26 +109,26 @@ func (s *Symbols) sort() {
 }
 
 // at returns the symbol that addr lies in, there or not; nil if there is none.
-func (s *Symbols) at(addr isa.Addr) *kapi.Function {
+func (s *Symbols) at(addr arch.Addr) *kapi.Function {
 	s.sort()
-	i, here := slices.BinarySearchFunc(s.funcs, addr, func(f kapi.Function, a isa.Addr) int { return cmp.Compare(f.Addr, a) })
+	i, here := slices.BinarySearchFunc(s.funcs, addr, func(f kapi.Function, a arch.Addr) int { return cmp.Compare(f.Addr, a) })
 	if !here {
 		i--
 	}
-	if i < 0 || addr >= s.funcs[i].Addr+isa.Addr(s.funcs[i].Size) {
+	if i < 0 || addr >= s.funcs[i].Addr+arch.Addr(s.funcs[i].Size) {
 		return nil
 	}
 	return &s.funcs[i]
 }
 
 // Kind implements kapi.Symbols.
-func (s *Symbols) Kind(addr isa.Addr) kapi.TextKind {
+func (s *Symbols) Kind(addr arch.Addr) kapi.TextKind {
 	s.sort()
-	i, here := slices.BinarySearchFunc(s.ranges, addr, func(r Range, a isa.Addr) int { return cmp.Compare(r.Addr, a) })
+	i, here := slices.BinarySearchFunc(s.ranges, addr, func(r Range, a arch.Addr) int { return cmp.Compare(r.Addr, a) })
 	if !here {
 		i--
 	}
-	if i >= 0 && addr < s.ranges[i].Addr+isa.Addr(s.ranges[i].Size) {
+	if i >= 0 && addr < s.ranges[i].Addr+arch.Addr(s.ranges[i].Size) {
 		return s.kinds[s.ranges[i].id]
 	}
 	if s.at(addr) != nil {
@@ -150,7 +150,7 @@ func (s *Symbols) there(f *kapi.Function) bool {
 }
 
 // Lookup implements kapi.Symbols.
-func (s *Symbols) Lookup(addr isa.Addr) (kapi.Function, bool) {
+func (s *Symbols) Lookup(addr arch.Addr) (kapi.Function, bool) {
 	if f := s.at(addr); f != nil && s.there(f) {
 		return *f, true
 	}
@@ -178,24 +178,24 @@ func (s *Symbols) Named(name string) (kapi.Function, bool) {
 }
 
 // Extable implements kapi.Symbols.
-func (s *Symbols) Extable(addr isa.Addr, size int) bool {
+func (s *Symbols) Extable(addr arch.Addr, size int) bool {
 	s.sort()
 	i, _ := slices.BinarySearch(s.extable, addr)
-	return i < len(s.extable) && s.extable[i] < addr+isa.Addr(size)
+	return i < len(s.extable) && s.extable[i] < addr+arch.Addr(size)
 }
 
 // from returns the index of the first site that can overlap what begins at addr.
-func (s *Symbols) from(addr isa.Addr) int {
+func (s *Symbols) from(addr arch.Addr) int {
 	s.sort()
-	first := addr - min(addr, isa.Addr(s.widest))
-	i, _ := slices.BinarySearchFunc(s.sites, first, func(t kapi.Site, a isa.Addr) int { return cmp.Compare(t.Addr, a) })
+	first := addr - min(addr, arch.Addr(s.widest))
+	i, _ := slices.BinarySearchFunc(s.sites, first, func(t kapi.Site, a arch.Addr) int { return cmp.Compare(t.Addr, a) })
 	return i
 }
 
 // Reserved implements kapi.Symbols.
-func (s *Symbols) Reserved(addr isa.Addr, size int) bool {
-	for i := s.from(addr); i < len(s.sites) && s.sites[i].Addr < addr+isa.Addr(size); i++ {
-		if addr < s.sites[i].Addr+isa.Addr(s.sites[i].Size) {
+func (s *Symbols) Reserved(addr arch.Addr, size int) bool {
+	for i := s.from(addr); i < len(s.sites) && s.sites[i].Addr < addr+arch.Addr(size); i++ {
+		if addr < s.sites[i].Addr+arch.Addr(s.sites[i].Size) {
 			return true
 		}
 	}
@@ -203,9 +203,9 @@ func (s *Symbols) Reserved(addr isa.Addr, size int) bool {
 }
 
 // Sites implements kapi.Symbols.
-func (s *Symbols) Sites(to []kapi.Site, addr isa.Addr, size int) []kapi.Site {
-	for i := s.from(addr); i < len(s.sites) && s.sites[i].Addr < addr+isa.Addr(size); i++ {
-		if addr < s.sites[i].Addr+isa.Addr(s.sites[i].Size) {
+func (s *Symbols) Sites(to []kapi.Site, addr arch.Addr, size int) []kapi.Site {
+	for i := s.from(addr); i < len(s.sites) && s.sites[i].Addr < addr+arch.Addr(size); i++ {
+		if addr < s.sites[i].Addr+arch.Addr(s.sites[i].Size) {
 			to = append(to, s.sites[i])
 		}
 	}
@@ -213,9 +213,9 @@ func (s *Symbols) Sites(to []kapi.Site, addr isa.Addr, size int) []kapi.Site {
 }
 
 // Banned implements kapi.Symbols.
-func (s *Symbols) Banned(addr isa.Addr) kapi.Ban {
+func (s *Symbols) Banned(addr arch.Addr) kapi.Ban {
 	for i := range s.banned {
-		if b := &s.banned[i]; addr >= b.Addr && addr < b.Addr+isa.Addr(b.Size) {
+		if b := &s.banned[i]; addr >= b.Addr && addr < b.Addr+arch.Addr(b.Size) {
 			return b.Ban
 		}
 	}

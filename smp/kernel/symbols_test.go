@@ -7,13 +7,13 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
 
 // namesAt are the symbols that some addresses lie in.
-func namesAt(s *kernel.Symbols, at ...isa.Addr) (names []string) {
+func namesAt(s *kernel.Symbols, at ...arch.Addr) (names []string) {
 	for _, a := range at {
 		f, _ := s.Lookup(a)
 		names = append(names, f.Name)
@@ -29,13 +29,13 @@ func TestSymbolsOrder(t *testing.T) {
 	s.Add(kapi.Function{Name: "f", Addr: 0x1000, Size: 16}, nil)
 	s.Add(kapi.Function{Name: "g", Addr: 0x2000, Size: 16}, []int{0, 15})
 	require.Equal(t, []string{"", "f", "f", "", "g", "g", ""}, namesAt(s, 0xfff, 0x1000, 0x100f, 0x1010, 0x2000, 0x300f, 0x3010))
-	for name, want := range map[string]isa.Addr{"f": 0x1000, "g": 0x2000, "m:g": 0x3000, "m:f": 0, "h": 0, ":g": 0x2000, "": 0} {
+	for name, want := range map[string]arch.Addr{"f": 0x1000, "g": 0x2000, "m:g": 0x3000, "m:f": 0, "h": 0, ":g": 0x2000, "": 0} {
 		f, ok := s.Named(name)
 		require.Equal(t, want, f.Addr, name)
 		require.Equal(t, want != 0, ok, name)
 	}
 	for _, test := range []struct {
-		at   isa.Addr
+		at   arch.Addr
 		size int
 		want bool
 	}{{0x1000, 0x1000, false}, {0x1000, 0x1001, true}, {0x2001, 14, false}, {0x2001, 15, true}, {0x2010, 0xff8, false}, {0x3008, 1, true}, {0x3009, 100, false}} {
@@ -52,11 +52,11 @@ func TestSymbolsSites(t *testing.T) {
 	short := kapi.Site{Addr: 0x1018, Size: 2, Kind: kapi.SiteBug}
 	s.AddSite(short)
 	s.AddSite(long)
-	for at := isa.Addr(0xff0); at < 0x1030; at++ {
+	for at := arch.Addr(0xff0); at < 0x1030; at++ {
 		for _, size := range []int{1, 2, 5, 30} {
 			var want []kapi.Site
 			for _, site := range []kapi.Site{long, short} {
-				if at < site.Addr+isa.Addr(site.Size) && site.Addr < at+isa.Addr(size) {
+				if at < site.Addr+arch.Addr(site.Size) && site.Addr < at+arch.Addr(size) {
 					want = append(want, site)
 				}
 			}
@@ -84,7 +84,7 @@ func TestSymbolsKinds(t *testing.T) {
 	s.AddRange(kernel.Range{Addr: 0x4000, Size: 8, Kind: kapi.TextData})
 
 	kinds := func() (all []kapi.TextKind) {
-		for _, at := range []isa.Addr{0x800, 0x810, 0x1000, 0x20ff, 0x2100, 0x3000, 0x4007, 0x4008} {
+		for _, at := range []arch.Addr{0x800, 0x810, 0x1000, 0x20ff, 0x2100, 0x3000, 0x4007, 0x4008} {
 			all = append(all, s.Kind(at))
 		}
 		return all

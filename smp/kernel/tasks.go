@@ -2,15 +2,15 @@ package kernel
 
 import (
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
 
 // Tasks are the machine's tasks. It implements kapi.Tasks.
 type Tasks struct {
 	k        *Kernel
-	onExit   []func(x kapi.Context)                             // owned by the boot of a run
-	onUnwind func(x kapi.Context, slot, word isa.Addr) isa.Addr // owned by the boot of a run
+	onExit   []func(x kapi.Context)                               // owned by the boot of a run
+	onUnwind func(x kapi.Context, slot, word arch.Addr) arch.Addr // owned by the boot of a run
 }
 
 func (t *Tasks) init(k *Kernel) {
@@ -24,13 +24,13 @@ func (t *Tasks) reset() { t.onExit, t.onUnwind = t.onExit[:0], nil }
 func (t *Tasks) Count() int { return len(t.k.M.Tasks()) }
 
 // StackTop implements kapi.Tasks.
-func (t *Tasks) StackTop(x kapi.Context) isa.Addr { return x.(*smp.Ctx).Thread().StackTop() }
+func (t *Tasks) StackTop(x kapi.Context) arch.Addr { return x.(*smp.Ctx).Thread().StackTop() }
 
 // OnExit implements kapi.Tasks.
 func (t *Tasks) OnExit(f func(x kapi.Context)) { t.onExit = append(t.onExit, f) }
 
 // OnUnwind implements kapi.Tasks.
-func (t *Tasks) OnUnwind(f func(x kapi.Context, slot, word isa.Addr) isa.Addr) { t.onUnwind = f }
+func (t *Tasks) OnUnwind(f func(x kapi.Context, slot, word arch.Addr) arch.Addr) { t.onUnwind = f }
 
 // exiting is what a program does at its end.
 func (t *Tasks) exiting(x *smp.Ctx) {
@@ -42,14 +42,14 @@ func (t *Tasks) exiting(x *smp.Ctx) {
 // Backtrace implements kapi.Tasks: whatever is on the stack and points into a
 // function, behind its first byte or to a stub, is taken for a return address
 // (the guess unwinder, arch/x86/kernel/unwind_guess.c).
-func (t *Tasks) Backtrace(x kapi.Context, sp isa.Addr, to []isa.Addr) []isa.Addr {
+func (t *Tasks) Backtrace(x kapi.Context, sp arch.Addr, to []arch.Addr) []arch.Addr {
 	mem := x.Memory()
 	for slot := sp &^ 7; slot < t.StackTop(x); slot += 8 {
 		v, ok := mem.Load(slot, 8)
 		if !ok {
 			break
 		}
-		word := isa.Addr(v)
+		word := arch.Addr(v)
 		if f, ok := t.k.Symbols.Lookup(word); !ok || word == f.Addr && t.k.Stub(f.Name) != word {
 			continue
 		}

@@ -8,14 +8,15 @@ import (
 
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/traces"
 )
 
 // callTo is text of one call, which pushes a register before it and pops it behind.
-func callTo(at, target isa.Addr) string {
+func callTo(at, target arch.Addr) string {
 	b := []byte{0x53, 0xe8}
 	b = binary.LittleEndian.AppendUint32(b, uint32(target-(at+6)))
 	return hex.EncodeToString(append(b, 0x5b, 0xc3))
@@ -124,38 +125,38 @@ func TestCallRCU(t *testing.T) {
 // TestBacktrace: the return addresses on the stack, as who asks is told them.
 func TestBacktrace(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 1})
-	var got []isa.Addr
-	at := r.k.Bind("trace", func(x kapi.Context, regs *isa.Regs) {
+	var got []arch.Addr
+	at := r.k.Bind("trace", func(x kapi.Context, regs *arch.Regs) {
 		got = r.k.Tasks.Backtrace(x, regs.SP(), got[:0])
 	})
 	inner := r.text("inner", 0, callTo(smp.TextBase, at))
 	outer := r.text("outer", 0x20, callTo(smp.TextBase+0x20, inner))
-	for i, f := range []isa.Addr{inner, outer} {
+	for i, f := range []arch.Addr{inner, outer} {
 		r.k.Symbols.Add(kapi.Function{Name: []string{"inner", "outer"}[i], Addr: f, Size: 8}, nil)
 	}
 	unwinds := false
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
 		if unwinds {
-			r.k.Tasks.OnUnwind(func(_ kapi.Context, _, word isa.Addr) isa.Addr { return word + 1 })
+			r.k.Tasks.OnUnwind(func(_ kapi.Context, _, word arch.Addr) arch.Addr { return word + 1 })
 		}
-		x.Regs().R[isa.RBX] = uint64(outer) // saved on the stack: the beginning of a function is no return address
+		x.Regs().R[x86.RBX] = uint64(outer) // saved on the stack: the beginning of a function is no return address
 		x.Call(outer)
 	})
 	r.Freeze()
 	for _, unwinds = range []bool{false, true} {
 		r.Reset(new(sched.Default))
 		r.k.Reset()
-		if r.k.Bind("trace", func(x kapi.Context, regs *isa.Regs) { got = r.k.Tasks.Backtrace(x, regs.SP(), got[:0]) }) != at {
+		if r.k.Bind("trace", func(x kapi.Context, regs *arch.Regs) { got = r.k.Tasks.Backtrace(x, regs.SP(), got[:0]) }) != at {
 			t.Fatal("bound elsewhere")
 		}
 		if o := r.Run(); o != smp.Passed {
 			t.Fatal(o, r.Refusal())
 		}
-		d := isa.Addr(0)
+		d := arch.Addr(0)
 		if unwinds {
 			d = 1
 		}
-		if want := []isa.Addr{inner + 6 + d, outer + 6 + d}; fmt.Sprint(got) != fmt.Sprint(want) {
+		if want := []arch.Addr{inner + 6 + d, outer + 6 + d}; fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%x, want %x", got, want)
 		}
 	}

@@ -2,7 +2,8 @@ package kernel
 
 import (
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -21,23 +22,23 @@ func (t *Text) init(k *Kernel) {
 }
 
 // Read implements kapi.Text.
-func (t *Text) Read(x kapi.Context, addr isa.Addr, b []byte) { x.(*smp.Ctx).ReadText(addr, b) }
+func (t *Text) Read(x kapi.Context, addr arch.Addr, b []byte) { x.(*smp.Ctx).ReadText(addr, b) }
 
 // Write implements kapi.Text.
-func (t *Text) Write(x kapi.Context, addr isa.Addr, b []byte) { x.(*smp.Ctx).WriteText(addr, b) }
+func (t *Text) Write(x kapi.Context, addr arch.Addr, b []byte) { x.(*smp.Ctx).WriteText(addr, b) }
 
 // Fill implements kapi.Text.
-func (t *Text) Fill(x kapi.Context, addr isa.Addr, b []byte) { x.(*smp.Ctx).FillText(addr, b) }
+func (t *Text) Fill(x kapi.Context, addr arch.Addr, b []byte) { x.(*smp.Ctx).FillText(addr, b) }
 
 // Poke implements kapi.Text.
-func (t *Text) Poke(x kapi.Context, addr isa.Addr, b []byte) {
+func (t *Text) Poke(x kapi.Context, addr arch.Addr, b []byte) {
 	t.mutex.AssertHeld(x)
 	t.Write(x, addr, b)
 	t.Sync.Self(x, kapi.SyncSelf)
 }
 
 // Decode implements kapi.Text.
-func (t *Text) Decode(b []byte, at isa.Addr) (*isa.Inst, error) { return t.k.M.Decode(b, at) }
+func (t *Text) Decode(b []byte, at arch.Addr) (*x86.Inst, error) { return t.k.M.Decode(b, at) }
 
 // Mutex implements kapi.Text.
 func (t *Text) Mutex() kapi.Mutex { return t.mutex }

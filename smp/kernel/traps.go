@@ -2,7 +2,8 @@ package kernel
 
 import (
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -18,10 +19,10 @@ type Traps struct {
 	// PageIn is asked about a page fault that is nobody's: whether it has made
 	// the access good, so that the instruction runs once more. Set at boot; nil:
 	// there is nothing to bring in.
-	PageIn func(x *smp.Ctx, regs *isa.Regs, addr isa.Addr) bool // set at boot
+	PageIn func(x *smp.Ctx, regs *arch.Regs, addr arch.Addr) bool // set at boot
 	// Unhandled is what comes of a breakpoint that is nobody's, and of a fault that
 	// neither is nor has a fixup. Set at boot; nil: the kernel dies.
-	Unhandled func(x *smp.Ctx, regs *isa.Regs, trapnr uint8)
+	Unhandled func(x *smp.Ctx, regs *arch.Regs, trapnr uint8)
 }
 
 func (t *Traps) init(k *Kernel) {
@@ -30,7 +31,7 @@ func (t *Traps) init(k *Kernel) {
 	h.Trap[smpev.VecBP] = t.breakpoint
 	h.Trap[smpev.VecDB] = t.debug
 	for _, nr := range [...]uint8{smpev.VecDE, smpev.VecUD, smpev.VecGP, smpev.VecPF} {
-		h.Trap[nr] = func(x *smp.Ctx, regs *isa.Regs) { t.fault(x, regs, nr) }
+		h.Trap[nr] = func(x *smp.Ctx, regs *arch.Regs) { t.fault(x, regs, nr) }
 	}
 }
 
@@ -50,7 +51,7 @@ func (t *Traps) Bug(x kapi.Context, why string) { x.(*smp.Ctx).Bug(why) }
 
 // breakpoint is the routine of #BP: interrupts are off, and regs.IP is behind
 // the breakpoint.
-func (t *Traps) breakpoint(x *smp.Ctx, regs *isa.Regs) {
+func (t *Traps) breakpoint(x *smp.Ctx, regs *arch.Regs) {
 	at := uint64(regs.IP)
 	x.Step("int3 handler", 1)
 	if owner := t.k.Poke.breakpoint(x, regs); owner != 0 {
@@ -68,7 +69,7 @@ func (t *Traps) breakpoint(x *smp.Ctx, regs *isa.Regs) {
 
 // debug is the routine of #DB: interrupts are off. A step of kernel text that
 // is nobody's doesn't go on: the kernel takes TF away (traps.c, do_debug).
-func (t *Traps) debug(x *smp.Ctx, regs *isa.Regs) {
+func (t *Traps) debug(x *smp.Ctx, regs *arch.Regs) {
 	at := uint64(regs.IP)
 	x.Step("debug handler", 1)
 	for _, h := range t.debugs {
@@ -77,13 +78,13 @@ func (t *Traps) debug(x *smp.Ctx, regs *isa.Regs) {
 			return
 		}
 	}
-	regs.Flags &^= isa.TF
+	regs.Flags &^= x86.TF
 }
 
 // fault is the routine of a fault: regs.IP is the instruction that had it. Who
 // asked is asked first; then a page is brought in; then the exception table is
 // searched for regs.IP, which who was asked may have changed.
-func (t *Traps) fault(x *smp.Ctx, regs *isa.Regs, nr uint8) {
+func (t *Traps) fault(x *smp.Ctx, regs *arch.Regs, nr uint8) {
 	at := uint64(regs.IP)
 	addr := x.Fault()
 	for _, h := range t.faults {
@@ -99,7 +100,7 @@ func (t *Traps) fault(x *smp.Ctx, regs *isa.Regs, nr uint8) {
 	t.unhandled(x, regs, nr)
 }
 
-func (t *Traps) unhandled(x *smp.Ctx, regs *isa.Regs, nr uint8) {
+func (t *Traps) unhandled(x *smp.Ctx, regs *arch.Regs, nr uint8) {
 	if t.Unhandled != nil {
 		t.Unhandled(x, regs, nr)
 		return
@@ -110,13 +111,13 @@ func (t *Traps) unhandled(x *smp.Ctx, regs *isa.Regs, nr uint8) {
 // fixup resumes behind an instruction that has an exception-table entry. Tables
 // here have no addresses to go to: the shortest fixup of all, as that of
 // wrmsr_safe, does nothing but go on.
-func (t *Traps) fixup(regs *isa.Regs) bool {
+func (t *Traps) fixup(regs *arch.Regs) bool {
 	if !t.k.Symbols.Extable(regs.IP, 1) {
 		return false
 	}
-	var b [isa.MaxLen]byte
+	var b [x86.MaxLen]byte
 	n := t.k.M.BootText(regs.IP, b[:]) // there may be a probe on it now
-	in, err := isa.Decode(b[:n], regs.IP)
+	in, err := x86.Decode(b[:n], regs.IP)
 	if err != nil {
 		return false
 	}
@@ -125,4 +126,4 @@ func (t *Traps) fixup(regs *isa.Regs) bool {
 }
 
 // onPageFault says who may bring a page in, at boot.
-func (t *Traps) onPageFault(f func(x *smp.Ctx, regs *isa.Regs, addr isa.Addr) bool) { t.PageIn = f }
+func (t *Traps) onPageFault(f func(x *smp.Ctx, regs *arch.Regs, addr arch.Addr) bool) { t.PageIn = f }

@@ -6,7 +6,8 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -23,7 +24,7 @@ func TestFaults(t *testing.T) {
 		name, code string
 		nr         uint64
 		extable    bool
-		asked      func(regs *isa.Regs) uint64
+		asked      func(regs *arch.Regs) uint64
 		pageIn     bool
 		want       uint64 // what it returns
 		owner      uint64 // 0: the kernel dies
@@ -34,9 +35,9 @@ func TestFaults(t *testing.T) {
 		{name: "#UD, fixed up", code: ud2, nr: smpev.VecUD, extable: true, want: 7, owner: smpev.OwnerFault},
 		{name: "#DE, fixed up", code: div, nr: smpev.VecDE, extable: true, want: 7, owner: smpev.OwnerFault},
 		{name: "wanted", code: load, nr: smpev.VecPF, extable: true, want: 8, owner: smpev.OwnerKprobe,
-			asked: func(regs *isa.Regs) uint64 { regs.IP += 2; regs.R[isa.RAX]++; return kapi.OwnerKprobe }},
+			asked: func(regs *arch.Regs) uint64 { regs.IP += 2; regs.R[x86.RAX]++; return kapi.OwnerKprobe }},
 		{name: "moved, and not wanted", code: "90 90 " + load, nr: smpev.VecPF, extable: true, want: 5, owner: smpev.OwnerFault,
-			asked: func(regs *isa.Regs) uint64 { regs.IP -= 2; regs.R[isa.RDI] = uint64(smp.DataBase); return 0 }},
+			asked: func(regs *arch.Regs) uint64 { regs.IP -= 2; regs.R[x86.RDI] = uint64(smp.DataBase); return 0 }},
 		{name: "brought in", code: load, nr: smpev.VecPF, extable: true, pageIn: true, want: 5, owner: smpev.OwnerFault},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -53,7 +54,7 @@ func TestFaults(t *testing.T) {
 				owners = append(owners, e.C)
 			})
 			r.reset = func() {
-				r.k.Traps.OnFault(func(x kapi.Context, regs *isa.Regs, trapnr int) uint64 {
+				r.k.Traps.OnFault(func(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 					if uint64(trapnr) != c.nr {
 						t.Errorf("vector %d, want %d", trapnr, c.nr)
 					}
@@ -64,18 +65,18 @@ func TestFaults(t *testing.T) {
 				})
 			}
 			if c.pageIn {
-				r.k.Traps.PageIn = func(_ *smp.Ctx, regs *isa.Regs, addr isa.Addr) bool {
+				r.k.Traps.PageIn = func(_ *smp.Ctx, regs *arch.Regs, addr arch.Addr) bool {
 					if addr != unmapped {
 						t.Errorf("%#x is to be brought in", addr)
 					}
-					regs.R[isa.RDI] = uint64(smp.DataBase)
+					regs.R[x86.RDI] = uint64(smp.DataBase)
 					return true
 				}
 			}
 			var got uint64
 			r.AddProgram("p", 0, func(x *smp.Ctx) {
 				x.Memory().Store(smp.DataBase, 8, 5)
-				x.Regs().R[isa.RDI], x.Regs().R[isa.RAX], x.Regs().R[isa.RDX] = unmapped, 7, 0
+				x.Regs().R[x86.RDI], x.Regs().R[x86.RAX], x.Regs().R[x86.RDX] = unmapped, 7, 0
 				got = x.Call(f)
 			})
 			if c.owner == 0 {
@@ -97,13 +98,13 @@ func TestFixupUnderBreakpoint(t *testing.T) {
 	f := r.text("f", 0, "8b 87 10 00 00 00 c3") // mov 16(%rdi),%eax; ret
 	r.k.Symbols.Add(kapi.Function{Name: "f", Addr: f, Size: 7}, []int{0})
 	r.reset = func() {
-		r.k.Traps.OnFault(func(x kapi.Context, regs *isa.Regs, _ int) uint64 {
-			r.k.Text.Write(x, f, []byte{isa.Int3})
+		r.k.Traps.OnFault(func(x kapi.Context, regs *arch.Regs, _ int) uint64 {
+			r.k.Text.Write(x, f, []byte{x86.Int3})
 			return 0
 		})
 	}
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
-		x.Regs().R[isa.RDI], x.Regs().R[isa.RAX] = unmapped, 7
+		x.Regs().R[x86.RDI], x.Regs().R[x86.RAX] = unmapped, 7
 		if got := x.Call(f); got != 7 {
 			t.Errorf("it returns %d", got)
 		}
@@ -118,17 +119,17 @@ func TestDebug(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
 		r := newRig(t, modes[0], smp.Config{CPUs: 1})
 		f := r.text("f", 0, "9c 81 0c 24 00 01 00 00 9d 90 51 59 c3") // pushf; orl TF; popf; nop; push; pop; ret
-		var at []isa.Addr
+		var at []arch.Addr
 		claims := 0
 		r.hear(smpev.Claim, func(e *traces.Event) { claims++ })
-		r.hear(smpev.Trap, func(e *traces.Event) { at = append(at, isa.Addr(e.B)-f) })
+		r.hear(smpev.Trap, func(e *traces.Event) { at = append(at, arch.Addr(e.B)-f) })
 		r.reset = func() {
-			r.k.Traps.OnDebug(func(_ kapi.Context, regs *isa.Regs) uint64 {
+			r.k.Traps.OnDebug(func(_ kapi.Context, regs *arch.Regs) uint64 {
 				if !wanted {
 					return 0
 				}
 				if regs.IP == f+11 {
-					regs.Flags &^= isa.TF
+					regs.Flags &^= x86.TF
 				}
 				return kapi.OwnerKprobe
 			})
@@ -137,7 +138,7 @@ func TestDebug(t *testing.T) {
 		for range 2 {
 			at, claims = at[:0], 0
 			r.want(smp.Passed, "default", sim.Always0{})
-			if want := []isa.Addr{10, 11}[:1+b2i(wanted)]; !slices.Equal(at, want) || claims != b2i(wanted)*2 {
+			if want := []arch.Addr{10, 11}[:1+b2i(wanted)]; !slices.Equal(at, want) || claims != b2i(wanted)*2 {
 				t.Errorf("wanted %v: #DB at %v, %d claims", wanted, at, claims)
 			}
 		}

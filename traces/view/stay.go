@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -251,12 +251,12 @@ func (p *past) tellMissing(site span, v int) {
 	}); o > img {
 		return // that patch is over
 	}
-	if p.ev[img].B&0xff == isa.Int3 {
+	if p.ev[img].B&0xff == x86.Int3 {
 		return
 	}
 	last := p.last(v, func(e *traces.Event) bool { return e.Kind == smpev.TextStore && site.has(e.A) })
 	bare := ""
-	if head, _ := p.value(at, v); first == 0 && head.value != isa.Int3 {
+	if head, _ := p.value(at, v); first == 0 && head.value != x86.Int3 {
 		bare = ", and no breakpoint stood there"
 	}
 	p.say(last, 1, "Of %s, %s %s still to be written%s.", p.imageName(img), numbered(first, end-1), wasWere(end-first), bare).also(p, img)

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -181,7 +182,7 @@ func unpack(e *traces.Event) []byte {
 
 // disassemble prints an instruction; where it jumps to, by name.
 func (t *text) disassemble(b []byte, at uint64) string {
-	in, err := isa.Decode(b, isa.Addr(at))
+	in, err := x86.Decode(b, arch.Addr(at))
 	if err != nil {
 		return "(no instruction)"
 	}
@@ -196,7 +197,7 @@ func (t *text) disassemble(b []byte, at uint64) string {
 // are known.
 func known(of map[uint64]byte, addr uint64) []byte {
 	var b []byte
-	for len(b) < isa.MaxLen {
+	for len(b) < x86.MaxLen {
 		v, ok := of[addr+uint64(len(b))]
 		if !ok {
 			break
@@ -211,13 +212,13 @@ func known(of map[uint64]byte, addr uint64) []byte {
 func (t *text) listing(of map[uint64]byte, s span) string {
 	var insns []string
 	for at := s.at; at < s.end; {
-		in, err := isa.Decode(known(of, at), isa.Addr(at))
+		in, err := x86.Decode(known(of, at), arch.Addr(at))
 		if err != nil {
 			insns = append(insns, "...")
 			break
 		}
 		insns = append(insns, t.disassemble(in.Bytes(), at))
-		if in.Flow() == isa.FlowJump {
+		if in.Flow() == x86.FlowJump {
 			break
 		}
 		at += uint64(in.Len)

@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/isa"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -187,7 +188,7 @@ func (p *past) wrote(w write) string {
 		}
 		return fmt.Sprintf("wrote part of %s over %s", name, where)
 	}
-	if w.end-w.at == 1 && head.value == isa.Int3 {
+	if w.end-w.at == 1 && head.value == x86.Int3 {
 		return "wrote a breakpoint over " + where
 	}
 	if p.original(w) {
@@ -226,9 +227,9 @@ func (p *past) original(w write) bool {
 func (p *past) imageName(i int) string {
 	e := &p.ev[i]
 	b := unpack(e)
-	in, err := isa.Decode(b, isa.Addr(e.A))
+	in, err := x86.Decode(b, arch.Addr(e.A))
 	switch {
-	case b[0] == isa.Int3:
+	case b[0] == x86.Int3:
 		return "the breakpoint and the original tail"
 	case err != nil:
 		return "the new instruction"
@@ -423,11 +424,11 @@ func (p *past) whose(addr uint64, v version) (what string, off int) {
 		return "nothing that was stored", -1
 	}
 	if v.at >= 0 {
-		if v.value == isa.Int3 {
+		if v.value == x86.Int3 {
 			return "the breakpoint", -1
 		}
 		w := p.writeOf(v.at)
-		if img := p.imageOver(addr, v.at); img >= 0 && p.part(w, img) && p.ev[img].B&0xff != isa.Int3 {
+		if img := p.imageOver(addr, v.at); img >= 0 && p.part(w, img) && p.ev[img].B&0xff != x86.Int3 {
 			return p.imageName(img), int(addr - p.ev[img].A)
 		}
 	}

@@ -313,12 +313,12 @@ func pageScripts(t *testing.T, pages []string) testscript.Params {
 		Dir: dir,
 		Setup: func(e *testscript.Env) error {
 			proctest.Setup(e)
-			for _, d := range []string{"traces", "properties/scenario"} {
+			for _, d := range []string{"traces", "internal/scenario"} {
 				if err := os.MkdirAll(filepath.Join(e.WorkDir, d), 0o755); err != nil {
 					return err
 				}
 			}
-			for _, link := range []string{"traces/corpus", "properties/scenario/library", "properties/scenario/testdata"} {
+			for _, link := range []string{"traces/corpus", "internal/scenario/library", "internal/scenario/testdata"} {
 				if err := os.Symlink(filepath.Join(root, link), filepath.Join(e.WorkDir, link)); err != nil {
 					return err
 				}

@@ -32,7 +32,7 @@ var updateScripts = flag.Bool("update-scripts", false, "write what scripts compa
 func TestMain(m *testing.M) { proctest.Main(m) }
 
 func TestScripts(t *testing.T) {
-	library, err := filepath.Abs("../../../properties/scenario/library")
+	library, err := filepath.Abs("../../../internal/scenario/library")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	figures, err := filepath.Abs("../../../properties/overhead/figures.csv")
+	figures, err := filepath.Abs("../../../internal/eval/overhead/figures.csv")
 	if err != nil {
 		t.Fatal(err)
 	}

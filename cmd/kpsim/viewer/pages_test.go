@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/cmd/kpsim/viewer"
+	"kpsim/internal/scenario"
 	"kpsim/properties/harness"
-	"kpsim/properties/scenario"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )

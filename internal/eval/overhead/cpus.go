@@ -1,0 +1,146 @@
+package overhead
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+
+	"kpsim/internal/scenario"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/cycles"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// A Scaled is what hits cost with so many CPUs at one probe.
+type Scaled struct {
+	CPUs   int     `json:"cpus"`
+	Cycles float64 `json:"cycles_per_hit"` // that each CPU spends on a hit, waiting for others too
+	Rate   float64 `json:"hits_per_cycle"` // of all CPUs together
+}
+
+// Of contended runs: how many calls a CPU makes until all are spread over time as they
+// will be, and how many it makes then.
+const settle, counted = 16, 32
+
+// Scale runs a probe with each number of CPUs, 1 to 64, all of which call the function
+// all the time: whoever's clock shows least goes next. edition is what machine() says of
+// the engine, "" the probe's own.
+func (p *Probe) Scale(cpus []int, edition string, costs *cycles.Profile) (list []Scaled, err error) {
+	for _, n := range cpus {
+		if n < 1 || n > sim.MaxCPUs {
+			return nil, fmt.Errorf("%d CPUs: a machine has 1 to %d", n, sim.MaxCPUs)
+		}
+		call, err := p.callCycles(n, true, edition, costs)
+		if err != nil {
+			return nil, err
+		}
+		bare, err := p.callCycles(1, false, edition, costs) // nobody waits for anybody
+		if err != nil {
+			return nil, err
+		}
+		s := Scaled{CPUs: n, Cycles: float64(n)*call - bare}
+		if call > 0 {
+			s.Rate = 1 / call
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// callCycles returns in how many cycles so many CPUs together end a call, with the probe or
+// without, while none of them is done with all of its own: from then on the others would
+// have a lock to themselves that isn't fair.
+func (p *Probe) callCycles(cpus int, probe bool, edition string, costs *cycles.Profile) (float64, error) {
+	sc, err := p.contended(cpus, settle+counted, probe, edition)
+	if err != nil {
+		return 0, err
+	}
+	r, err := newRunner(sc, costs)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	ends := &callEnds{m: r.Machine}
+	r.Log.Subscribe(ends, smpev.CallEnd)
+	if _, _, err := r.run(sched.NewTimed(sched.Params{Seed: 1})); err != nil {
+		return 0, err
+	}
+	all := ends.of[:r.Machine.CPUs()]
+	first, began := all[0], sim.Time(0)
+	for _, list := range all {
+		if list[len(list)-1] < first[len(first)-1] {
+			first = list
+		}
+		began = max(began, list[len(list)-1-settle-counted])
+	}
+	from, to := first[len(first)-1-counted], first[len(first)-1]
+	if from < began {
+		return 0, fmt.Errorf("%s: a CPU has begun %d cycles after another was done with %d of its %d calls", sc.Name, (began-from)/cycles.Unit, settle, settle+counted)
+	}
+	if from == to {
+		return 0, nil // nothing costs anything
+	}
+	n := 0
+	for _, list := range all {
+		for _, at := range list {
+			if at > from && at <= to {
+				n++
+			}
+		}
+	}
+	return float64(to-from) / cycles.Unit / float64(n), nil
+}
+
+// callEnds are the times at which each CPU's calls have ended.
+type callEnds struct {
+	m  *smp.Machine
+	of [sim.MaxCPUs][]sim.Time
+}
+
+// Event implements traces.Sink.
+func (c *callEnds) Event(e *traces.Event) *traces.Finding {
+	c.of[e.CPU] = append(c.of[e.CPU], c.m.Clock(int(e.CPU)))
+	return nil
+}
+
+// later is text that takes twice as many cycles, of the nominal ones, as ecx is set to:
+// mov $n,%ecx; dec %ecx; jne to the dec; ret.
+const later = "%s = text(%q, hex = \"b9%08x ffc9 75fc c3\")\n"
+
+// contended is Scenario with a task on each CPU. They begin when the probe is there, each
+// with a call of begin. If it is to be optimized, they sleep until it is, for a CPU that
+// spins would keep it from that; CPU 0 has it registered before they ask, and goes on when
+// the last of them has been woken.
+func (p *Probe) contended(cpus, calls int, probe bool, edition string) (*scenario.Scenario, error) {
+	machine := p.Machine
+	if edition != "" {
+		machine = edition
+	}
+	register, _, waits := strings.Cut(p.ops, ", wait_optimized()")
+	first, others := register+", ", ""
+	if waits {
+		first += "wait_optimized(), call(last), "
+		others = "call(registered), wait_optimized(), "
+	}
+	if !probe {
+		first, others, waits = "", "", false
+	}
+	var b strings.Builder
+	name := fmt.Sprintf("overhead-%s-%d", p.Name, cpus)
+	fmt.Fprintf(&b, "scenario(%q, says = %q)\nmachine(cpus = %d, preempt = \"none\", fetch = \"coherent\", steps = %d, %s)\n%s%s", name, p.Says, cpus, scenario.MaxBudget, machine, probed, p.probes)
+	b.WriteString("begin = text(\"begin\", hex = \"c3\")\n")
+	if waits {
+		fmt.Fprintf(&b, later, "registered", "registered", bits.ReverseBytes32(10_000))
+		fmt.Fprintf(&b, later, "last", "last", bits.ReverseBytes32(uint32(2500*cpus)))
+	}
+	all := "call(begin), " + strings.Repeat("call(f), ", calls)
+	fmt.Fprintf(&b, "task(\"t0\", cpu = 0, ops = [%srelease(), %s])\n", first, all)
+	for cpu := 1; cpu < cpus; cpu++ {
+		fmt.Fprintf(&b, "task(\"t%d\", cpu = %d, ops = [%sspin(), %s])\n", cpu, cpu, others, all)
+	}
+	b.WriteString("never()\n")
+	return scenario.Load(name+".star", []byte(b.String()), nil)
+}

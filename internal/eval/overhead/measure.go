@@ -1,0 +1,160 @@
+package overhead
+
+import (
+	"fmt"
+	"strings"
+
+	"kpsim/internal/scenario"
+	"kpsim/properties/harness"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/cycles"
+)
+
+// A Probe is a way to probe a function, by the name that the documents' tables have
+// for it.
+type Probe struct {
+	Name    string // k, b, o, r, rb, ro, kr, j, jr
+	Says    string
+	Machine string // what machine() says of the engine
+	probes  string // the registrations, in their order
+	ops     string
+}
+
+// What machine() says: the edition before boosting, and the one with detours, by how much
+// of that is used.
+const (
+	old     = `edition = "2.6"`
+	stepped = `edition = "4.15", boost = "never", optprobes = False, ftrace = False`
+	boosted = `edition = "4.15", optprobes = False, ftrace = False`
+	detours = `edition = "4.15", ftrace = False`
+)
+
+const (
+	aKprobe    = "k = kprobe(\"k\", at = f)\n"
+	aKretprobe = "r = kretprobe(\"r\", at = f)\n"
+	aJprobe    = "e = stub(\"e\", calls = \"jprobe_return\")\nj = jprobe(\"j\", at = f, entry = e)\n"
+)
+
+// Probes are those of an era, by whether its machines have detours.
+func Probes(detour bool) []Probe {
+	if !detour {
+		return []Probe{
+			{"k", "a kprobe, stepped", old, aKprobe, "register(k)"},
+			{"j", "a jprobe", old, aJprobe, "register(j)"},
+			{"r", "a return probe", old, aKretprobe, "register(r)"},
+			{"kr", "a kprobe and a return probe", old, aKprobe + aKretprobe, "register(k), register(r)"},
+			{"jr", "a jprobe and a return probe", old, aJprobe + aKretprobe, "register(j), register(r)"},
+		}
+	}
+	return []Probe{
+		{"k", "a kprobe, stepped", stepped, aKprobe, "register(k)"},
+		{"b", "a kprobe, boosted", boosted, aKprobe, "register(k)"},
+		{"o", "a kprobe, optimized", detours, aKprobe, "register(k), wait_optimized()"},
+		{"r", "a return probe, stepped", stepped, aKretprobe, "register(r)"},
+		{"rb", "a return probe, boosted", boosted, aKretprobe, "register(r)"},
+		{"ro", "a return probe, optimized", detours, aKretprobe, "register(r), wait_optimized()"},
+	}
+}
+
+func probeNames(detour bool) (names []string) {
+	for _, p := range Probes(detour) {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// probed is the function: 55 48 89 e5 53 is the region of a detour. It isn't at the beginning
+// of a page, or by the hash of 2.6 it would be in one chain with the trampoline, which is.
+const probed = `f = text("f", at = 0xffffffff81000040, hex = "55 4889e5 53 5b 5d c3")` + "\n"
+
+// Scenario returns what is run: so many calls of a function that is probed, or isn't.
+func (p *Probe) Scenario(calls int, probe bool) (*scenario.Scenario, error) {
+	var b strings.Builder
+	name := "overhead-" + p.Name
+	fmt.Fprintf(&b, "scenario(%q, says = %q)\nmachine(cpus = 1, preempt = \"none\", fetch = \"coherent\", %s)\n%s%s", name, p.Says, p.Machine, probed, p.probes)
+	ops := p.ops + ", "
+	if !probe {
+		ops = ""
+	}
+	fmt.Fprintf(&b, "task(\"t\", cpu = 0, ops = [%s%s])\nnever()\n", ops, strings.Repeat("call(f), ", calls))
+	return scenario.Load(name+".star", []byte(b.String()), nil)
+}
+
+// warm is how many calls go before those that count, hits how many those are.
+const warm, hits = 8, 16
+
+// A Hit is what happens in one hit of a probe, in the mean, and its cycles.
+type Hit struct {
+	Events [cycles.Events]float64
+	Cycles float64
+}
+
+// Measure returns what a hit is, with costs, nil for the nominal ones: what happens in a
+// run with more calls less one with fewer, and less what the same calls are without a
+// probe.
+func (p *Probe) Measure(costs *cycles.Profile) (h Hit, err error) {
+	var tallies [4]cycles.Tally
+	var clocks [4]float64
+	for i := range tallies {
+		sc, err := p.Scenario(warm+hits*(i%2), i < 2)
+		if err != nil {
+			return h, err
+		}
+		r, err := newRunner(sc, costs)
+		if err != nil {
+			return h, err
+		}
+		tallies[i], clocks[i], err = r.run(new(sched.Default))
+		r.Close()
+		if err != nil {
+			return h, err
+		}
+	}
+	for e := range h.Events {
+		var n [4]float64
+		for i := range n {
+			n[i] = float64(tallies[i][e])
+		}
+		h.Events[e] = perHit(n)
+	}
+	h.Cycles = perHit(clocks)
+	return h, nil
+}
+
+// perHit returns what a hit is more than a call, from runs with a probe, of fewer calls
+// and of more, and the same without.
+func perHit(n [4]float64) float64 { return (n[1] - n[0] - n[3] + n[2]) / hits }
+
+// A runner makes runs of a scenario.
+type runner struct {
+	*harness.Rig
+	tally [sim.MaxCPUs]cycles.Tally
+}
+
+func newRunner(sc *scenario.Scenario, costs *cycles.Profile) (*runner, error) {
+	rig, err := harness.New(sc, "")
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{Rig: rig}
+	rig.Machine.Costs(costs)
+	rig.Machine.Count(&r.tally)
+	return r, nil
+}
+
+// run makes a run: what happened on CPU 0, and at which cycle the last CPU was done.
+func (r *runner) run(s sched.Strategy) (cycles.Tally, float64, error) {
+	clear(r.tally[:])
+	s.Begin(0)
+	done := r.Run(s)
+	if done.Outcome != smp.Passed {
+		return cycles.Tally{}, 0, fmt.Errorf("%s: the run ended as %v: %v", r.Scenario.Name, done.Outcome, done.Err)
+	}
+	last := sim.Time(0)
+	for cpu := range r.Machine.CPUs() {
+		last = max(last, r.Machine.Clock(cpu))
+	}
+	return r.tally[0], float64(last) / cycles.Unit, nil
+}

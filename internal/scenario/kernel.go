@@ -1,0 +1,35 @@
+package scenario
+
+import (
+	"kpsim/smp/arch"
+	"kpsim/smp/kernel"
+)
+
+// Where things are put if nobody says where. Traces are written with the
+// addresses in them, so these may change; KernelBase may not.
+const (
+	TextBase   arch.Addr = 0xffffffff81000000 // functions, upward
+	KernelBase arch.Addr = 0xffffffff82000000 // the kernel's own functions: reserved up to DataBase
+	DataBase   arch.Addr = 0xffffffff83000000 // data, upward
+)
+
+const page arch.Addr = 4096
+
+// exports are the kernel functions that a scenario's code may call. Where they are
+// the kernel says; a trace has it inside its bytes.
+var exports = []string{
+	"cond_resched", "cond_resched_tasks_rcu_qs", "do_exit", "jprobe_return",
+}
+
+// KernelExport returns the address of a kernel function that text may call.
+func KernelExport(name string) (arch.Addr, bool) {
+	for _, e := range exports {
+		if e == name {
+			return kernel.Export(name)
+		}
+	}
+	return 0, false
+}
+
+// KernelExports lists the names that KernelExport knows, in order.
+func KernelExports() []string { return append([]string(nil), exports...) }

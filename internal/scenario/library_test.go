@@ -1,0 +1,41 @@
+package scenario_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario"
+)
+
+// The library is whatever lies in its folder, each with a
+// sentence, each no larger than a search can go through.
+func TestBuiltin(t *testing.T) {
+	files, err := filepath.Glob("library/*.star")
+	require.NoError(t, err)
+	var want []string
+	for _, f := range files {
+		want = append(want, strings.TrimSuffix(filepath.Base(f), ".star"))
+	}
+	slices.Sort(want) // Glob has sorted them by their file names
+	require.Contains(t, want, "second-instruction")
+	require.Equal(t, want, scenario.BuiltinNames())
+
+	for i, s := range scenario.Builtin() {
+		require.Equal(t, want[i], s.Name)
+		require.NotEmpty(t, s.Says, s.Name)
+		require.NoError(t, scenario.Check(s), s.Name)
+
+		again, err := scenario.Load("trace.star", []byte(s.String()), nil)
+		require.NoError(t, err, s.String())
+		require.Equal(t, s, again, s.Name)
+	}
+}
+
+func TestLoadBuiltinUnknown(t *testing.T) {
+	_, err := scenario.LoadBuiltin("safe-ful")
+	require.EqualError(t, err, `no built-in scenario "safe-ful"; did you mean "safe-full"?`)
+}

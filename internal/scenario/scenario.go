@@ -1,0 +1,359 @@
+package scenario
+
+import (
+	"kpsim/kprobes"
+	"kpsim/kprobes/rules"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+)
+
+// A Scenario is what is run: a machine, its text, its probes, its programs,
+// and what is expected of them. It is plain data; String prints it as the
+// Starlark program that builds it again, with nothing left outside.
+type Scenario struct {
+	Name     string
+	Says     string // one sentence: what it shows
+	Needs    Needs  // what its violations pass through, and shrinking keeps
+	Machine  Machine
+	Texts    []Text
+	Datas    []Data
+	Missing  []Missing
+	Probes   []Probe
+	Labels   []Label
+	Modules  []Module
+	Sites    []Site
+	Locked   []Site // instructions with a lock prefix that comes and goes
+	Calls    []StaticCall
+	Reserved []Reserved
+	Tasks    []Task
+	Sources  []Source
+	Expect   Expect
+	_        struct{}
+}
+
+// Needs names what a violation must go on passing through while it is shrunk.
+type Needs uint8
+
+// The needs.
+const (
+	NeedsNothing   Needs = iota
+	NeedsInterrupt       // a deviation that fires a source, delays an IPI, or takes the turn from an interrupt's handler
+)
+
+// Preempt is a model of preemption: a build and a mode (spec 8.1).
+type Preempt uint8
+
+// The models.
+const (
+	PreemptNone      Preempt = iota // built n
+	PreemptVoluntary                // built n, might_sleep() schedules
+	PreemptDynamic                  // built y, run as voluntary: what distributions ship
+	PreemptFull                     // built y
+	PreemptLazy                     // built y: who wants the CPU waits for the next tick
+)
+
+// Fetch names a model of instruction fetch (smp/fetch).
+type Fetch uint8
+
+// The models.
+const (
+	FetchCoherent Fetch = iota
+	FetchStale
+	FetchMixing
+)
+
+// Quiesce is what the optimizer waits for before it writes a jump.
+type Quiesce uint8
+
+// The ways to wait.
+const (
+	QuiesceNone Quiesce = iota
+	QuiesceSched
+	QuiesceRCU
+	QuiesceTasks
+	QuiesceStackCheck // nothing: while the machine is stopped it looks where each task stands
+)
+
+// Patch is how a jump is written over live text.
+type Patch uint8
+
+// The ways to write.
+const (
+	PatchBreakpoint  Patch = iota // int3 first (text_poke_bp)
+	PatchStopMachine              // text_poke_smp
+	PatchHeadFirst                // plain stores: the head byte, then the tail
+	PatchTailFirst                // plain stores: the tail, then the head byte
+)
+
+// Loading is what the kernel is built to do with modules (spec 8.3).
+type Loading uint8
+
+// The builds.
+const (
+	LoadingUnload Loading = iota // CONFIG_MODULE_UNLOAD
+	LoadingStay                  // what is loaded stays
+	LoadingNone                  // no CONFIG_MODULES
+)
+
+// Machine is the configuration of the machine and of the engine.
+type Machine struct {
+	CPUs    int // 1 to 64
+	Preempt Preempt
+	Fetch   Fetch
+	Modules Loading
+	Steps   int // budget of boundaries of a run, 0 for the default
+
+	// Edition is the document that Settle has taken the settings below from.
+	// Each can be changed by itself (settings.go); zero is what holds if nothing
+	// is said and there is no edition.
+	Edition          Edition
+	Quiesce          Quiesce
+	Patch            Patch
+	RemovedInt3      bool // kprobes handles a breakpoint that is no longer there (until 6.2)
+	Rules            Rules
+	AnyByte          bool // a probe may be anywhere in an instruction (2.6)
+	Stepping         kprobes.Step
+	Boost            Boost
+	Returns          kprobes.ReturnGeneration
+	MaxactiveByBuild bool // maxactive's default is the CPUs, if built without preemption (until 6.0)
+	DataMax          Choice
+	Unwind           bool // backtraces see through the trampoline of return probes (5.15 and later)
+	FaultHandlers    bool
+	Jprobes          bool
+	NoBatches        bool // no arrays, no disable, no enable (2.6)
+	NoOptprobes      bool
+	Retpoline        bool // CONFIG_RETPOLINE: as far as the rules of probing ask for it
+	IBT              bool // CONFIG_X86_KERNEL_IBT: likewise; a probe at a function's endbr64 goes behind it
+	Order            kprobes.Order
+	Batch            Choice
+	SaveSS           bool // detours save a whole register image (5.10 and later)
+	DetourIRQsOff    bool // handlers behind a detour run with interrupts off (until 4.14)
+	Unoptimize       Unoptimize
+	NoSyncArm        bool // a breakpoint is written without an IPI sync
+	Files            kprobes.Files
+	Ftrace           bool // probes at a function's fentry go through ftrace
+	FtraceModifies   bool // all of those say that they may change the path, not only those with a post_handler
+	ModuleRefs       bool // a probe holds its module until it is unregistered
+}
+
+// Text is one function: its bytes as linked at At.
+type Text struct {
+	Name    string
+	At      arch.Addr
+	Code    []byte
+	Extable []int // offsets of instructions with an exception-table entry
+}
+
+// Data is a block of writable memory that functions refer to.
+type Data struct {
+	Name   string
+	At     arch.Addr
+	Bytes  []byte
+	PerCPU bool // each CPU has a copy, by its base of gs, and nothing is at At itself
+	Away   bool // its pages are away when a run begins: who accesses them sleeps until they are there
+}
+
+// Missing is a symbol that code refers to and nobody defines. Nothing is in
+// memory there: a run that calls or reads it is refused, and named.
+type Missing struct {
+	Name string
+	At   arch.Addr
+	Size int
+}
+
+// ProbeKind says what a probe is.
+type ProbeKind uint8
+
+// The kinds of probe.
+const (
+	ProbeKprobe    ProbeKind = iota
+	ProbeKretprobe           // Pre is its entry_handler, Post its handler
+	ProbeJprobe              // Entry, or else Pre, is what runs with the function's arguments
+)
+
+// Probe is a probe on a function (plus offset). Handlers are data; a nil one is
+// no handler.
+type Probe struct {
+	Name      string
+	Kind      ProbeKind
+	Func      string // "": Symbol alone says where
+	Offset    int
+	Symbol    string // by this name the engine is told where, which need not exist; "": by the address
+	Pre       []Step
+	Post      []Step
+	Fault     []Step // of a kprobe
+	Disabled  bool   // it is registered disabled
+	Maxactive int    // of a kretprobe; 0 or less: the default
+	DataSize  int    // of a kretprobe: bytes of private data of each call
+	Entry     string // of a jprobe: the function
+}
+
+// Probe returns the probe of that name, nil if there is none.
+func (s *Scenario) Probe(name string) *Probe {
+	for i := range s.Probes {
+		if s.Probes[i].Name == name {
+			return &s.Probes[i]
+		}
+	}
+	return nil
+}
+
+// Place returns the function that a probe is on, as far as its symbol is one.
+func (s *Scenario) Place(k *Probe) (f string, ok bool) {
+	if k.Func != "" {
+		return k.Func, true
+	}
+	for i := range s.Texts {
+		if s.Texts[i].Name == k.Symbol {
+			return k.Symbol, true
+		}
+	}
+	return "", false
+}
+
+// Entry returns how far behind the place that a probe is asked for it goes: behind the
+// endbr64 of a function, on a machine that is built with IBT; else 0.
+func (s *Scenario) Entry(k *Probe) int {
+	f, ok := s.Place(k)
+	if !ok || k.Offset != 0 || !s.Machine.IBT {
+		return 0
+	}
+	kernel := s.Machine.Engine().Kernel
+	for i := range s.Texts {
+		if s.Texts[i].Name == f {
+			return rules.Entry(&kernel, s.Texts[i].Code)
+		}
+	}
+	return 0
+}
+
+// StepKind names what a handler does.
+type StepKind uint8
+
+// The vocabulary of handlers.
+const (
+	StepCount      StepKind = iota // count()
+	StepSetReg                     // set_reg(reg, value)
+	StepSetIP                      // set_ip(address): the handler returns non-zero
+	StepCall                       // call(function)
+	StepNonzero                    // nonzero(): the handler returns 1
+	StepStore                      // store(data, value): eight bytes
+	StepSave                       // save(reg): into the private data of a return probe's call
+	StepRestore                    // restore(reg): from there
+	StepSleep                      // sleep(), which no handler may
+	StepRegister                   // register(probe), likewise
+	StepUnregister                 // unregister(probe), likewise
+	StepEnable                     // enable(probe), likewise
+	StepDisable                    // disable(probe), likewise
+)
+
+// Step is one step of a handler.
+type Step struct {
+	Kind  StepKind
+	Reg   x86.Reg
+	Value uint64
+	Func  string // the function, data or probe
+	Off   int    // StepStore: from the start of the data
+}
+
+// Label is a raw client of text_poke_bp: a 5-byte nop that flips to a jump and
+// back, as a jump label does.
+type Label struct {
+	Name   string
+	Func   string
+	Offset int
+	Target string // the function (plus TargetOffset) the jump goes to
+	TOff   int
+}
+
+// OpKind names what a task does.
+type OpKind uint8
+
+// The operations of a task.
+const (
+	OpCall          OpKind = iota // call(f, args…, changed = False, returns = None, bits = 64)
+	OpSchedule                    // schedule(): gives up the CPU voluntarily once
+	OpRegister                    // register(k, errno = None)
+	OpUnregister                  // unregister(k)
+	OpEnable                      // enable(k)
+	OpDisable                     // disable(k)
+	OpWaitOptimized               // wait_optimized(): flush the optimizer until its lists are empty
+	OpEnableLabel                 // label_on(l): nop to jump
+	OpDisableLabel                // label_off(l): jump to nop
+	OpUser                        // user(): a spell in user mode
+	OpExpect                      // expect(data, hex): what memory holds
+	OpOptimization                // optimization(on): write debug.kprobes-optimization
+	OpRegisterAll                 // register_all([…], errno = None)
+	OpUnregisterAll               // unregister_all([…])
+	OpEnabled                     // enabled(on): write debugfs kprobes/enabled
+	OpHotplug                     // hotplug(): a CPU comes, of those that the machine hasn't: all that is done about it
+	OpSpin                        // spin(): keeps the CPU, interrupts as they are, until somebody has called release()
+	OpRelease                     // release()
+	OpLoad                        // insmod(m, errno = None)
+	OpUnload                      // rmmod(m, errno = None)
+	OpTracer                      // tracer(on): ftrace calls a client that wants all sites
+	OpSetCall                     // set_call(s, f): retarget a static call
+	OpLocks                       // smp_locks(on): lock prefixes are put there or taken away
+	OpWaitSignal                  // wait_signal(): sleeps until somebody has called signal()
+	OpSignal                      // signal()
+)
+
+// Op is one operation of a task.
+type Op struct {
+	Kind    OpKind
+	Target  string // the function, probe, label or data
+	Args    []uint64
+	Changed bool // OpCall: a handler changes the call's result on purpose, don't compare
+
+	// Checked says that the author knows what comes back, in a call's low Bits
+	// bits of rax or, as a positive number, from a call of the probes' API.
+	Checked bool
+	Returns uint64
+	Bits    int // OpCall: 1 to 64 if Checked
+
+	Targets []string // OpRegisterAll, OpUnregisterAll: probes of one kind
+
+	Offset int    // OpExpect: from the start of the data
+	Bytes  []byte // OpExpect
+	On     bool   // OpOptimization, OpEnabled
+}
+
+// Task is a kernel thread bound to a CPU.
+type Task struct {
+	Name   string
+	CPU    int
+	Ops    []Op
+	Repeat int // how often Ops are run, at least 1
+
+	// Background says that it isn't repeated any more once all tasks without it
+	// have ended.
+	Background bool
+}
+
+// SourceKind names a source of interrupts.
+type SourceKind uint8
+
+// The sources.
+const (
+	SourceTimer   SourceKind = iota // a timer tick, a hard interrupt
+	SourceNMI                       // a non-maskable interrupt
+	SourcePreempt                   // a reschedule interrupt: another task is to run
+)
+
+// Source is a source of interrupts on one CPU.
+type Source struct {
+	Kind   SourceKind
+	CPU    int
+	AtMost int      // how often it may fire in a run
+	Run    string   // a function the handler calls, or ""
+	Args   []uint64 // of that call, at most MaxArgs
+	Opens  bool     // a timer handler that turns interrupts on before it ends
+	Idle   bool     // it comes while its CPU is idle, too
+}
+
+// Expect is what the author expects of all schedules together.
+type Expect struct {
+	Sometimes bool   // some schedule breaks Property; else none breaks any
+	Property  string // the name of the property, for Sometimes
+	Canary    string // a mutant under which some schedule must break a property, for Never: proof that the search can see
+}

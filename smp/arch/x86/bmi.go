@@ -1,0 +1,232 @@
+package x86
+
+import "math/bits"
+
+// The instructions of BMI1, BMI2 and ADX, and crc32. Their three operands are
+// a (ModRM's reg, or vvvv where the group is in reg), b (ModRM's rm) and c.
+
+// The operations of execBMI.
+const (
+	opAndn uint8 = iota
+	opBlsr
+	opBlsmsk
+	opBlsi
+	opBzhi
+	opBextr
+	opPdep
+	opPext
+	opShlx
+	opSarx
+	opShrx
+)
+
+// execBMI is all that computes one register of b and register c.
+func execBMI(in *Inst, s *Regs, m Memory) Outcome {
+	b, ok := in.loadB(s, m)
+	if !ok {
+		return PageFault
+	}
+	c := s.R[in.cReg&15] & in.mask
+	r, carry := bmi(in.op, b, c, in.mask, in.sign)
+	in.setA(s, r)
+	if in.op < opPdep {
+		s.Flags = s.Flags&^arith | resultFlags(r, in.sign)&(ZF|SF) | carry
+		if in.op == opBextr {
+			s.Flags &^= SF // undefined
+		}
+	}
+	s.IP = in.next
+	return Next
+}
+
+// bmi computes; carry is CF.
+func bmi(op uint8, b, c, mask uint64, sign uint8) (r, carry uint64) {
+	switch op {
+	case opAndn:
+		return b &^ c, 0
+	case opBlsr:
+		return b & (b - 1), bit(b == 0)
+	case opBlsmsk:
+		return (b ^ (b - 1)) & mask, bit(b == 0)
+	case opBlsi:
+		return b & -b, bit(b != 0)
+	case opBzhi:
+		n := c & 0xff
+		return b & (1<<n - 1), bit(n > uint64(sign))
+	case opBextr:
+		return b >> (c & 0xff) & (1<<(c>>8&0xff) - 1), 0
+	case opPdep:
+		return deposit(c, b), 0
+	case opPext:
+		return extract(c, b), 0
+	}
+	n := c & uint64(sign)
+	switch op {
+	case opShlx:
+		return b << n & mask, 0
+	case opSarx:
+		return uint64(int64(signExtend(b, (sign+1)/8))>>n) & mask, 0
+	}
+	return b >> n, 0
+}
+
+func bit(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// deposit puts the low bits of v where mask has ones.
+func deposit(v, mask uint64) (r uint64) {
+	for ; mask != 0; mask &= mask - 1 {
+		if v&1 != 0 {
+			r |= mask & -mask
+		}
+		v >>= 1
+	}
+	return r
+}
+
+// extract is the reverse.
+func extract(v, mask uint64) (r uint64) {
+	for n := 0; mask != 0; mask &= mask - 1 {
+		r |= v >> bits.TrailingZeros64(mask) & 1 << n
+		n++
+	}
+	return r
+}
+
+// execMulx multiplies RDX by b: the low half goes to c, then the high one to a.
+func execMulx(in *Inst, s *Regs, m Memory) Outcome {
+	b, ok := in.loadB(s, m)
+	if !ok {
+		return PageFault
+	}
+	hi, lo := bits.Mul64(s.R[RDX]&in.mask, b)
+	if in.size == 4 {
+		hi, lo = lo>>32, lo&in.mask
+	}
+	s.R[in.cReg&15] = lo
+	in.setA(s, hi)
+	s.IP = in.next
+	return Next
+}
+
+// execRorx rotates b by imm; no flag changes. op holds the count, for imm is part
+// of b.
+func execRorx(in *Inst, s *Regs, m Memory) Outcome {
+	b, ok := in.loadB(s, m)
+	if !ok {
+		return PageFault
+	}
+	n := in.op & in.sign
+	in.setA(s, (b>>n|b<<(in.sign+1-n))&in.mask)
+	s.IP = in.next
+	return Next
+}
+
+// execAddCarry: adcx adds with CF and changes nothing else; adox, whose flag
+// cond names, with OF.
+func execAddCarry(in *Inst, s *Regs, m Memory) Outcome {
+	b, ok := in.loadB(s, m)
+	if !ok {
+		return PageFault
+	}
+	flag := uint64(in.cond)
+	a := in.getA(s)
+	r := (a + b + bit(s.Flags&flag != 0)) & in.mask
+	s.Flags &^= flag
+	if (a&b|(a|b)&^r)>>in.sign != 0 {
+		s.Flags |= flag
+	}
+	in.setA(s, r)
+	s.IP = in.next
+	return Next
+}
+
+// castagnoli is the polynomial of crc32, its bits reflected (SDM vol. 2, CRC32).
+const castagnoli = 0x82f6_3b78
+
+// execCrc32 goes on with the 32 bits of a over the bytes of b.
+func execCrc32(in *Inst, s *Regs, m Memory) Outcome {
+	b, ok := in.loadB(s, m)
+	if !ok {
+		return PageFault
+	}
+	crc := in.getA(s) & 0xffff_ffff
+	for range in.bSize {
+		crc ^= b & 0xff
+		b >>= 8
+		for range 8 {
+			crc = crc>>1 ^ crc&1*castagnoli
+		}
+	}
+	in.setA(s, crc)
+	s.IP = in.next
+	return Next
+}
+
+// execCmpxchg8b compares EDX:EAX with memory. As on the processor memory is
+// written even if they differ.
+func execCmpxchg8b(in *Inst, s *Regs, m Memory) Outcome {
+	at := in.address(s)
+	v, ok := m.Load(at, 8)
+	if !ok {
+		return PageFault
+	}
+	equal := v == s.R[RDX]<<32|s.R[RAX]&in.mask
+	r := v
+	if equal {
+		r = s.R[RCX]<<32 | s.R[RBX]&in.mask
+	}
+	if !m.Store(at, 8, r) {
+		return PageFault
+	}
+	return in.endPair(s, equal, v&in.mask, v>>32)
+}
+
+// execCmpxchg16b compares RDX:RAX, and faults unless memory is aligned: so it
+// lies in one page, and the second store succeeds if the first does.
+func execCmpxchg16b(in *Inst, s *Regs, m Memory) Outcome {
+	at := in.address(s)
+	if linear(m, at)%16 != 0 {
+		return Protection
+	}
+	lo, ok := m.Load(at, 8)
+	if !ok {
+		return PageFault
+	}
+	hi, ok := m.Load(at+8, 8)
+	if !ok {
+		return PageFault
+	}
+	equal := lo == s.R[RAX] && hi == s.R[RDX]
+	newLo, newHi := lo, hi
+	if equal {
+		newLo, newHi = s.R[RBX], s.R[RCX]
+	}
+	if !m.Store(at, 8, newLo) || !m.Store(at+8, 8, newHi) {
+		return PageFault
+	}
+	return in.endPair(s, equal, lo, hi)
+}
+
+func (in *Inst) endPair(s *Regs, equal bool, lo, hi uint64) Outcome {
+	s.Flags |= ZF
+	if !equal {
+		s.Flags &^= ZF
+		s.R[RAX], s.R[RDX] = lo, hi
+	}
+	s.IP = in.next
+	return Next
+}
+
+// execRandom: rdrand and rdseed have never a number to give, which CF 0 says:
+// callers must cope, and a run stays the same.
+func execRandom(in *Inst, s *Regs, m Memory) Outcome {
+	in.setA(s, 0)
+	s.Flags &^= arith
+	s.IP = in.next
+	return Next
+}

@@ -1,0 +1,83 @@
+package x86
+
+// System is the state of a processor that a trap doesn't save: what system
+// instructions read and write. Each CPU has its own. All code runs at privilege
+// level 0, paging and segment limits aren't modelled, so most of it is only
+// kept. NewSystem says what it begins with.
+type System struct {
+	FSBase, GSBase uint64     // added to an address with a segment override
+	KernelGSBase   uint64     // swapgs exchanges it with GSBase
+	CR0            uint64     // checked and kept
+	CR2, CR3, CR8  uint64     // CR2 is written by the machine at a page fault
+	CR4            uint64     // FSGSBASE and OSXSAVE decide what is #UD
+	XCR0           uint64     // read by xgetbv
+	DR             [8]uint64  // 4 and 5 aren't used
+	Seg            [6]uint16  // the selectors, by the number of the encoding
+	GDT, IDT       Table      // lgdt, lidt
+	LDT, TR        uint16     // selectors
+	Clock          uint64     // cycles since reset: the machine keeps it, rdtsc adds TSCOffset
+	TSCOffset      uint64     // what a write to the TSC has made of it
+	Asked          bool       // somebody has read the TSC
+	CPU            uint32     // IA32_TSC_AUX: rdtscp and rdpid read it
+	over           overriding // what execOverride hands on
+}
+
+// A Table is what GDTR or IDTR holds.
+type Table struct {
+	Base  uint64
+	Limit uint16
+}
+
+// The segment registers by their number in the encoding.
+const (
+	ES = iota
+	CS
+	SS
+	DS
+	FS
+	GS
+)
+
+// Bits of control registers (SDM vol. 3, "Control Registers").
+const (
+	cr0PE uint64 = 1 << 0
+	cr0MP uint64 = 1 << 1
+	cr0EM uint64 = 1 << 2
+	cr0TS uint64 = 1 << 3
+	cr0ET uint64 = 1 << 4
+	cr0NE uint64 = 1 << 5
+	cr0WP uint64 = 1 << 16
+	cr0AM uint64 = 1 << 18
+	cr0NW uint64 = 1 << 29
+	cr0CD uint64 = 1 << 30
+	cr0PG uint64 = 1 << 31
+
+	cr4DE       uint64 = 1 << 3
+	cr4PAE      uint64 = 1 << 5
+	cr4FSGSBASE uint64 = 1 << 16
+	cr4PCIDE    uint64 = 1 << 17
+	cr4OSXSAVE  uint64 = 1 << 18
+)
+
+// NewSystem returns the state that a 64-bit kernel has made for itself, with its
+// selectors of code and stack: protection, paging, PAE and the instructions for
+// the bases of fs and gs on; extended states off; DR6 and DR7 as at reset
+// (SDM vol. 3, "Processor State After Reset").
+func NewSystem(cpu uint32, cs, ss uint16) System {
+	return System{
+		CR0: cr0PE | cr0MP | cr0ET | cr0NE | cr0WP | cr0PG,
+		CR4: cr4PAE | cr4FSGSBASE, XCR0: 1,
+		DR: [8]uint64{6: dr6Fixed, 7: dr7Fixed}, Seg: [6]uint16{CS: cs, SS: ss}, CPU: cpu,
+	}
+}
+
+const (
+	dr6Fixed uint64 = 0xffff0ff0 // bits that read as 1
+	dr7Fixed uint64 = 0x400
+)
+
+// TSC returns the time-stamp counter.
+func (y *System) TSC() uint64 {
+	y.Asked = true
+	return y.Clock + y.TSCOffset
+}
