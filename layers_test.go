@@ -32,7 +32,7 @@ var layers = []layer{
 	{pkg: "smp/kapi", may: []string{"smp/arch", "smp/arch/x86", "traces"}},
 	{pkg: "smp/cycles", may: []string{"smp/kapi"}},
 	{pkg: "smp/smpev", may: []string{"traces"}},
-	{pkg: "kprobes/kpev", may: []string{"traces"}},
+	{pkg: "kprobes/kpev", may: []string{"smp/smpev", "traces"}},
 	{pkg: "kprobes/rules", may: []string{"smp/arch", "smp/arch/x86"}},
 	{pkg: "kprobes/survey", may: []string{"smp/arch", "smp/arch/x86", "smp/image", "kprobes/rules"}, free: []string{"*"}}, // for reports, not for runs
 	{pkg: "traces/view", may: []string{"traces", "sim", "smp/arch", "smp/arch/x86", "smp/smpev", "kprobes/kpev"}, free: []string{"*"}},
@@ -47,12 +47,12 @@ var layers = []layer{
 	{pkg: "properties/mutant", may: []string{"*"}},
 	{pkg: "internal/eval/matrix", may: []string{"*"}, free: []string{"*"}},   // workers, above those of harness
 	{pkg: "internal/eval/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics
-	{pkg: "scripts/remove-lines", free: []string{"*"}},                    // runs the tests
-	{pkg: "cmd/kpsim/page", free: []string{"*"}},                          // plots
-	{pkg: "cmd/kpsim/page/pagetest", free: []string{"*"}},                 // runs a browser
-	{pkg: "cmd/kpsim/proctest", free: []string{"*"}},                      // runs kpsim
-	{pkg: "cmd/kpsim/docstest", free: []string{"*"}},                      // its tests run kpsim
-	{pkg: "cmd/kpsim/scripttest", free: []string{"*"}},                    // its tests run kpsim
+	{pkg: "scripts/remove-lines", free: []string{"*"}},                       // runs the tests
+	{pkg: "cmd/kpsim/page", free: []string{"*"}},                             // plots
+	{pkg: "cmd/kpsim/page/pagetest", free: []string{"*"}},                    // runs a browser
+	{pkg: "cmd/kpsim/proctest", free: []string{"*"}},                         // runs kpsim
+	{pkg: "cmd/kpsim/docstest", free: []string{"*"}},                         // its tests run kpsim
+	{pkg: "cmd/kpsim/scripttest", free: []string{"*"}},                       // its tests run kpsim
 	{pkg: "cmd/kpsim/viewer", may: []string{"traces", "traces/view", "cmd/kpsim/page"}, free: []string{"*"}},
 	{pkg: "cmd/kpsim", may: []string{"*", "cmd/kpsim/page", "cmd/kpsim/viewer"}, free: []string{"*"}},
 }

@@ -62,7 +62,7 @@ func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), prog
 	b.log.Subscribe(listedTwice{b}, kpev.InstancePut)
 	b.handed = handed{}
 	b.log.Subscribe(b.handed, smpev.Alloc, smpev.Free, smpev.Retire)
-	b.m, b.k = m, kernel.Boot(m, kernel.Config{Preemptible: s.Kernel.Preemption, StackCheck: s.Quiesce == kapi.QuiesceStackCheck})
+	b.m, b.k = m, kernel.Boot(m, kernel.Config{Exec: Memory(0, 0), Preemptible: s.Kernel.Preemption, StackCheck: s.Quiesce == kapi.QuiesceStackCheck})
 	for _, c := range codes {
 		m.Map(c.at, c.bytes, smp.PermRead|smp.PermExec)
 		m.AddSymbol(c.name, c.at, len(c.bytes))

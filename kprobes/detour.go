@@ -3,6 +3,7 @@ package kprobes
 import (
 	"encoding/binary"
 
+	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
@@ -103,12 +104,12 @@ func (e *Engine) prepareDetour(x kapi.Context, p *point) {
 	d := detour{region: p.verdict.Region, copy: len(save) + movRDI + callSize + len(restore)}
 	d.size = d.copy + d.region + jumpSize
 	ok = false
-	if d.addr, ok = e.d.Exec.Alloc(x, d.size, kapi.DetourMem); !ok {
+	if d.addr, ok = e.d.Exec.Alloc(x, d.size, kpev.DetourMem); !ok {
 		return
 	}
 	buf := e.insn[:d.size]
 	if !e.writeDetour(buf, &d, p) {
-		e.d.Exec.Free(x, d.addr, d.size, kapi.DetourMem)
+		e.d.Exec.Free(x, d.addr, d.size, kpev.DetourMem)
 		return
 	}
 	e.d.Text.Fill(x, d.addr, buf)
@@ -156,7 +157,7 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 	p := e.points[n]
 	image := arch.Addr(cpu.R[x86.RSI])
 	m := &e.s.Mutants
-	x.Work(kapi.WorkDetour, 1)
+	x.Work(WorkDetour, 1)
 	on := false
 	if e.s.DetourIRQsOff {
 		x.Work(kapi.WorkFlags, 1)

@@ -14,7 +14,7 @@ import (
 // into the gap above the trap frame. One that faults, or that isa doesn't
 // execute, leaves the CPU where it was: unprobed it wouldn't get past it either.
 func (e *Engine) emulate(x kapi.Context, p *point, regs *arch.Regs) {
-	x.Work(kapi.WorkEmulate, 1)
+	x.Work(WorkEmulate, 1)
 	regs.IP = p.addr
 	p.insn.Exec(regs, x.Memory())
 	if e.s.Mutants.JNGAnd {

@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
@@ -37,7 +38,7 @@ func (e *Engine) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 	handled := e.s.FaultHandlers && b.status == hitStep && e.stepFault(x, b, p, regs, trapnr)
 	b.done()
 	if handled {
-		return kapi.OwnerKprobe
+		return kpev.OwnerKprobe
 	}
 	return 0
 }
@@ -53,7 +54,7 @@ func (e *Engine) handlerFault(x kapi.Context, b *kcb, p *point, regs *arch.Regs,
 		kapi.Add(&one.missed, x, 1)
 	}
 	if e.asksFault(k) && k.Fault(x, k, regs, trapnr) != 0 {
-		return kapi.OwnerKprobe
+		return kpev.OwnerKprobe
 	}
 	return 0
 }

@@ -89,7 +89,7 @@ func (e *Engine) ftraceHit(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 
 // ftraceCall runs the handlers of a point's site.
 func (e *Engine) ftraceCall(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
-	x.Work(kapi.WorkLookup, 1)
+	x.Work(WorkLookup, 1)
 	p, ok := e.table.Get(x, ip)
 	if !ok || !p.runs(x) {
 		return

@@ -57,7 +57,7 @@ func (e *Engine) renewJprobes() {
 		return
 	}
 	j := &e.jp
-	j.returns, j.entry = e.d.Bind.Stub("jprobe_return"), e.d.Bind.Stub("jprobe_handler_entry")
+	j.returns, j.entry = e.d.Bind.Stub(jprobeRet), e.d.Bind.Stub(jprobeEntry)
 	j.code = append(j.code[:0], x86.Int3, 0x90)
 	e.d.Bind.Link(j.returns, j.code)
 	call, _ := x86.CallRel32(j.entry, e.d.Bind.Bind("jprobe_handler", j.onCall))

@@ -126,7 +126,7 @@ func (e *Engine) noInstance(x kapi.Context, r *Kretprobe) {
 // begins gives an instance its call, and asks the entry_handler whether it is to
 // be followed (spec 2.4).
 func (e *Engine) begins(x kapi.Context, r *Kretprobe, ri *Instance, regs *arch.Regs) bool {
-	x.Work(kapi.WorkCall, 1)
+	x.Work(WorkCall, 1)
 	ri.Rp, ri.Task, ri.RetAddr = r, x.Task(), 0
 	if r.Entry == nil {
 		return true
@@ -348,7 +348,7 @@ func (e *Engine) runRet(x kapi.Context, ri *Instance, to arch.Addr, regs *arch.R
 	if e.s.Mutants.RetAddrLost {
 		ri.RetAddr = e.ret.trampoline
 	}
-	x.Work(kapi.WorkReturn, 1)
+	x.Work(WorkReturn, 1)
 	if r.Handler == nil {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
@@ -112,7 +113,7 @@ func (l *ledger) wrote(at arch.Addr, b []byte) {
 	for from, p := range l.out {
 		if n := len(b) - jumpSize; at >= from && at < from+arch.Addr(p.size) {
 			require.LessOrEqual(l.t, at+arch.Addr(len(b)), from+arch.Addr(p.size), "memory behind a piece is written")
-			p.jumps = p.jumps || p.what == kapi.DetourMem || n >= 0 && b[n] == jumpOpcode
+			p.jumps = p.jumps || p.what == kpev.DetourMem || n >= 0 && b[n] == jumpOpcode
 		}
 	}
 }

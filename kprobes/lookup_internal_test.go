@@ -23,7 +23,7 @@ func TestLookups(t *testing.T) {
 		chain := func(at arch.Addr) uint64 { return uint64(at) * golden >> 58 }
 		var d debugger
 		var tally [sim.MaxCPUs]cycles.Tally
-		lookups, nodes := &tally[0][cycles.Work(kapi.WorkLookup)], &tally[0][cycles.Work(kapi.WorkNode)]
+		lookups, nodes := &tally[0][cycles.Work(WorkLookup)], &tally[0][cycles.Work(kapi.WorkNode)]
 		f := append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)], victim.bytes...)
 		codes := []code{broken}
 		for i := range n {

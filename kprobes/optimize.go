@@ -298,10 +298,10 @@ func (e *Engine) writeBreakpoint(x kapi.Context, p *point) {
 	image[0] = x86.Int3
 	if e.s.Breakpoint {
 		e.d.Text.Poke(x, p.addr, image[:1])
-		e.d.Sync.Core(x, kapi.SyncUnopt1)
+		e.d.Sync.Core(x, kpev.SyncUnopt1)
 
 		e.d.Text.Poke(x, p.addr+1, image[1:])
-		e.d.Sync.Core(x, kapi.SyncUnopt2)
+		e.d.Sync.Core(x, kpev.SyncUnopt2)
 	} else {
 		e.d.Patch.Patch(x, p.addr, image, p.detour.addr)
 	}

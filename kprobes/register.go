@@ -399,7 +399,7 @@ func (e *Engine) arm(x kapi.Context, p *point) error {
 	if e.s.Mutants.SaveArmed {
 		e.d.Text.Read(x, p.addr, p.orig[:1])
 	}
-	e.d.Sync.Core(x, kapi.SyncArm)
+	e.d.Sync.Core(x, kpev.SyncArm)
 	p.armed.Store(x, true)
 	e.unlockText(x)
 	return nil
@@ -429,7 +429,7 @@ func (e *Engine) restore(x kapi.Context, p *point) {
 	if !e.s.Mutants.NoRestore {
 		e.d.Text.Poke(x, p.addr, p.orig[:1])
 	}
-	e.d.Sync.Core(x, kapi.SyncDisarm)
+	e.d.Sync.Core(x, kpev.SyncDisarm)
 	p.armed.Store(x, false)
 }
 
@@ -482,7 +482,7 @@ func (e *Engine) free(x kapi.Context, p *point) {
 // freeCode gives back the point's slot and detour.
 func (e *Engine) freeCode(x kapi.Context, p *point) {
 	if p.detour.size != 0 {
-		e.d.Exec.Retire(x, p.detour.addr, p.detour.size, kapi.DetourMem)
+		e.d.Exec.Retire(x, p.detour.addr, p.detour.size, kpev.DetourMem)
 		p.detour = detour{}
 	}
 	e.freeSlot(x, p.slot.Peek())

@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -48,7 +49,7 @@ func (e *Engine) newSlot(x kapi.Context, p *point, boosted bool) (slot, error) {
 		s.size = max(s.size, maxCopy)
 	}
 	ok := false
-	if s.at, ok = e.d.Exec.Alloc(x, s.size, kapi.SlotMem); !ok {
+	if s.at, ok = e.d.Exec.Alloc(x, s.size, kpev.SlotMem); !ok {
 		return slot{}, ENOMEM
 	}
 	buf, ok := e.looked.judge.Copy(e.insn[:0], &p.verdict, e.copiedTo(p, s))
@@ -119,8 +120,8 @@ func (e *Engine) emulates(p *point) (bool, error) {
 func (e *Engine) freeSlot(x kapi.Context, s slot) {
 	switch {
 	case s.boosted:
-		e.d.Exec.Retire(x, s.at, s.size, kapi.SlotMem)
+		e.d.Exec.Retire(x, s.at, s.size, kpev.SlotMem)
 	case s.at != 0:
-		e.d.Exec.Free(x, s.at, s.size, kapi.SlotMem)
+		e.d.Exec.Free(x, s.at, s.size, kpev.SlotMem)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/kpev"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -211,7 +212,7 @@ func TestRemovedBreakpoint(t *testing.T) {
 					r := arch.Regs{IP: c.at + 1}
 					owner := b.e.breakpoint(x, &r)
 					if c.removed && on {
-						require.Equal(t, []uint64{kapi.OwnerRemoved, uint64(c.at)}, []uint64{owner, uint64(r.IP)})
+						require.Equal(t, []uint64{kpev.OwnerRemoved, uint64(c.at)}, []uint64{owner, uint64(r.IP)})
 					} else {
 						require.Equal(t, []uint64{0, uint64(c.at) + 1}, []uint64{owner, uint64(r.IP)})
 					}

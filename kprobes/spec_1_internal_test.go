@@ -3,6 +3,7 @@ package kprobes
 import (
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/kpev"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -248,7 +249,7 @@ var spec1 = []specRule{
 		rule: "1.13", says: "a hit takes no mutex and allocates nothing",
 		mutants: []specMutant{
 			{name: "alloc", wire: around(func(d *Deps, x kapi.Context, h func() uint64) uint64 {
-				d.Exec.Alloc(x, 1, kapi.SlotMem)
+				d.Exec.Alloc(x, 1, kpev.SlotMem)
 				return h()
 			})},
 			{name: "mutex", wire: around(func(d *Deps, x kapi.Context, h func() uint64) uint64 {

@@ -86,10 +86,10 @@ var specHand = []specRule{
 	{
 		rule: "4.8", says: "between a store to the first byte and one to those behind it each CPU serialises", in: []Edition{Edition415, Edition514, Edition65, Edition69},
 		mutants: []specMutant{
-			without(kapi.SyncPoke1, Edition415, Edition514, Edition65, Edition69),
-			without(kapi.SyncPoke2, Edition415, Edition514, Edition65, Edition69),
-			without(kapi.SyncUnopt1, Edition514, Edition65, Edition69),
-			without(kapi.SyncUnopt2, Edition514, Edition65, Edition69),
+			without(smpev.SyncPoke1, Edition415, Edition514, Edition65, Edition69),
+			without(smpev.SyncPoke2, Edition415, Edition514, Edition65, Edition69),
+			without(kpev.SyncUnopt1, Edition514, Edition65, Edition69),
+			without(kpev.SyncUnopt2, Edition514, Edition65, Edition69),
 		},
 		holds: func(t *specT) {
 			c := serialised{site: uint64(victim.at), all: 7}

@@ -45,33 +45,33 @@ func (b *kcb) stepping() bool { return b.current != nil && b.status&(hitStep|ree
 func (e *Engine) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	at := regs.IP - 1
 	b := e.kcb.This(x)
-	x.Work(kapi.WorkLookup, 1)
+	x.Work(WorkLookup, 1)
 	if e.s.Mutants.ByteFirst && e.removed(x, at) {
 		regs.IP = at
-		return kapi.OwnerRemoved
+		return kpev.OwnerRemoved
 	}
 	if p, ok := e.table.Get(x, at); ok {
 		if b.current == nil {
 			e.hit(x, b, p, regs)
-			return kapi.OwnerKprobe
+			return kpev.OwnerKprobe
 		}
 		if e.nested(x, b, p, regs) {
-			return kapi.OwnerKprobe
+			return kpev.OwnerKprobe
 		}
 		return 0
 	}
 	if e.s.Step == StepInt3 && b.stepping() && at == b.copy+arch.Addr(b.current.verdict.Len) {
 		regs.IP = at
 		e.stepped(x, b, regs)
-		return kapi.OwnerKprobe
+		return kpev.OwnerKprobe
 	}
 	if b.current != nil && e.longjmp(x, at, regs) {
 		e.execute(x, b, b.current, regs, false)
-		return kapi.OwnerKprobe
+		return kpev.OwnerKprobe
 	}
 	if e.s.RemovedInt3 && !e.s.Mutants.ByteFirst && e.removed(x, at) {
 		regs.IP = at
-		return kapi.OwnerRemoved
+		return kpev.OwnerRemoved
 	}
 	return 0
 }
@@ -96,7 +96,7 @@ func (e *Engine) debug(x kapi.Context, regs *arch.Regs) uint64 {
 	if traced {
 		return 0
 	}
-	return kapi.OwnerKprobe
+	return kpev.OwnerKprobe
 }
 
 // hit runs the handlers of a probe and sets up what comes after them (spec
@@ -177,7 +177,7 @@ func (e *Engine) execute(x kapi.Context, b *kcb, p *point, regs *arch.Regs, agai
 		} else {
 			b.status = hitStep
 		}
-		x.Work(kapi.WorkStep, 1)
+		x.Work(WorkStep, 1)
 		e.step(b, p, s, regs)
 	}
 }
@@ -221,7 +221,7 @@ func (e *Engine) step(b *kcb, p *point, s slot, regs *arch.Regs) {
 // went, which an int3 behind it has taken back.
 func (e *Engine) stepped(x kapi.Context, b *kcb, regs *arch.Regs) {
 	p := b.current
-	x.Work(kapi.WorkResume, 1)
+	x.Work(WorkResume, 1)
 	if e.s.Step == StepDebug {
 		e.resume(x, b, p, regs)
 	} else {
@@ -314,7 +314,7 @@ func (e *Engine) postHandlers(x kapi.Context, b *kcb, p *point, regs *arch.Regs)
 // walks prices the way along the probes of a point that has several: an aggregate's.
 func (e *Engine) walks(x kapi.Context, probes []*Kprobe) {
 	if len(probes) > 1 {
-		x.Work(kapi.WorkWalk, len(probes))
+		x.Work(WorkWalk, len(probes))
 	}
 }
 

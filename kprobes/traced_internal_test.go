@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/smp"
@@ -50,11 +51,11 @@ func (d *debugger) hook(b *bench) {
 			return 0
 		}
 		d.breaks++
-		return kapi.OwnerKprobe
+		return kpev.OwnerKprobe
 	})
 	b.k.Traps.OnDebug(func(_ kapi.Context, regs *arch.Regs) uint64 {
 		d.steps = append(d.steps, regs.IP)
-		return kapi.OwnerKprobe
+		return kpev.OwnerKprobe
 	})
 }
 

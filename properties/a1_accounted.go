@@ -96,7 +96,7 @@ func (m *accounted) Event(e *traces.Event) *traces.Finding {
 			m.hit(e.Task, e.B-1)
 		}
 	case smpev.Claim:
-		if f := m.scene.claimed; f != nil && e.A == smpev.VecBP && e.C == smpev.OwnerRemoved {
+		if f := m.scene.claimed; f != nil && e.A == smpev.VecBP && e.C == kpev.OwnerRemoved {
 			m.unhit(e.Task, f.ip-1, f.seq)
 		}
 	case smpev.Return:

@@ -1,6 +1,7 @@
 package properties_test
 
 import (
+	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces/tracetest"
 )
@@ -26,11 +27,11 @@ func init() {
 	})
 	trap("B1-stepped", "a trap within a trap: the step's, whose owner is kprobes",
 		func(tr *tracetest.Trace) {
-			tr.On(1, 2).Trap(smpev.VecDB, f+3).Claim(smpev.VecDB, f+3, smpev.OwnerKprobe).Return(smpev.VecDB, f+3)
+			tr.On(1, 2).Trap(smpev.VecDB, f+3).Claim(smpev.VecDB, f+3, kpev.OwnerKprobe).Return(smpev.VecDB, f+3)
 			tr.ExpectNone()
 		})
 	golden("B1-two-owners", func(tr *tracetest.Trace) {
-		tr.On(1, 2).Break(f).Own(f, smpev.OwnerPoke).Own(f, smpev.OwnerKprobe)
+		tr.On(1, 2).Break(f).Own(f, smpev.OwnerPoke).Own(f, kpev.OwnerKprobe)
 		tr.ExpectViolation("B1", "two owners: the text patcher, then kprobes")
 	})
 	trap("B1-same-breakpoint-twice", "two claims of one address in a row, of two tasks that both took it",
@@ -38,7 +39,7 @@ func init() {
 			a, b := tr.On(1, 2), tr.On(2, 3)
 			a.Break(f)
 			b.Break(f).Own(f, smpev.OwnerPoke)
-			a.Own(f, smpev.OwnerKprobe).Resume(f + 1)
+			a.Own(f, kpev.OwnerKprobe).Resume(f + 1)
 			b.Resume(f + 1)
 			tr.ExpectNone()
 		})
@@ -57,18 +58,18 @@ func init() {
 		})
 	golden("B1-claim-of-nothing", func(tr *tracetest.Trace) {
 		tr.On(1, 2).Break(f)
-		tr.On(2, 3).Own(f, smpev.OwnerKprobe)
+		tr.On(2, 3).Own(f, kpev.OwnerKprobe)
 		tr.ExpectViolation("B1", "hasn't taken")
 	})
 	trap("B1-fault-inside", "a trap that returns with no claim: a page fault, fixed up inside the handler",
 		func(tr *tracetest.Trace) {
 			a := tr.On(1, 2).Break(f).Trap(smpev.VecPF, 0x9000).Return(smpev.VecPF, 0x9003)
-			a.Own(f, smpev.OwnerKprobe).Resume(f + 1)
+			a.Own(f, kpev.OwnerKprobe).Resume(f + 1)
 			tr.ExpectNone()
 		})
 	trap("B1-claimed-later", "the breakpoint has an owner, but the claim comes when it has returned",
 		func(tr *tracetest.Trace) {
-			tr.On(1, 2).Break(f).Own(f, smpev.OwnerPoke).Resume(f+5).Own(f, smpev.OwnerKprobe)
+			tr.On(1, 2).Break(f).Own(f, smpev.OwnerPoke).Resume(f+5).Own(f, kpev.OwnerKprobe)
 			tr.ExpectViolation("B1", "hasn't taken")
 		})
 }

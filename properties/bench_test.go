@@ -3,6 +3,7 @@ package properties_test
 import (
 	"testing"
 
+	"kpsim/kprobes/kpev"
 	"kpsim/properties"
 	"kpsim/smp/smpev"
 	"kpsim/traces/tracetest"
@@ -26,11 +27,11 @@ func run() *tracetest.Trace {
 	for call := range uint64(4) {
 		switch call {
 		case 1:
-			tr.Alloc(detour, 96, smpev.DetourMem).Store(detour, bytesOf(0x54, 96)...)
+			tr.Alloc(detour, 96, kpev.DetourMem).Store(detour, bytesOf(0x54, 96)...)
 			optimize(tr)
 		case 3:
 			unoptimize(tr)
-			tr.Free(detour, 96, smpev.DetourMem).Store(detour, bytesOf(0xcc, 96)...)
+			tr.Free(detour, 96, kpev.DetourMem).Store(detour, bytesOf(0xcc, 96)...)
 		}
 		for _, c := range cpu {
 			if call == 0 || call == 3 {

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"kpsim/kprobes/kpev"
 	"kpsim/properties"
-	"kpsim/smp/smpev"
 	"kpsim/traces/tracetest"
 )
 
@@ -80,7 +80,7 @@ func unoptimize(tr *tracetest.Trace) {
 // probed registers probe 1 at f, with a slot.
 func probed(tr *tracetest.Trace) {
 	tr.ApiEnter(1, 1, f)
-	tr.Alloc(slot, 16, smpev.SlotMem).Store(slot, 0x55, 0xcc)
+	tr.Alloc(slot, 16, kpev.SlotMem).Store(slot, 0x55, 0xcc)
 	arm(tr, f)
 	tr.ApiReturn(1, 1, 0)
 }
@@ -89,13 +89,13 @@ func probed(tr *tracetest.Trace) {
 func unprobed(tr *tracetest.Trace) {
 	tr.ApiEnter(2, 1, 0)
 	disarm(tr, f, push[0])
-	tr.Free(slot, 16, smpev.SlotMem).ApiReturn(2, 1, 0)
+	tr.Free(slot, 16, kpev.SlotMem).ApiReturn(2, 1, 0)
 }
 
 // hit takes the breakpoint at f, runs the pre_handler of probe 1 and the copy.
 func hit(h tracetest.Hand) {
-	h.Break(f).Pre(1).Own(f, smpev.OwnerKprobe).Resume(slot)
-	h.Exec(slot, push...).Break(slot+1).Own(slot+1, smpev.OwnerKprobe).Resume(f + 1)
+	h.Break(f).Pre(1).Own(f, kpev.OwnerKprobe).Resume(slot)
+	h.Exec(slot, push...).Break(slot+1).Own(slot+1, kpev.OwnerKprobe).Resume(f + 1)
 }
 
 func watches() []tracetest.Watch {

@@ -2,7 +2,6 @@ package properties_test
 
 import (
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/smpev"
 	"kpsim/traces/tracetest"
 )
 
@@ -42,7 +41,7 @@ func init() {
 			a := tr.On(1, 2).Break(f)
 			tr.ApiEnter(kpev.Unregister, 1, 0)
 			disarm(tr, f, push[0])
-			a.Pre(1).Own(f, smpev.OwnerKprobe).Resume(f + 1)
+			a.Pre(1).Own(f, kpev.OwnerKprobe).Resume(f + 1)
 			tr.ApiReturn(kpev.Unregister, 1, 0)
 			tr.ExpectNone()
 		})
@@ -69,7 +68,7 @@ func init() {
 			tr.ApiEnter(kpev.Unregister, 1, 0)
 			disarm(tr, f, push[0])
 			tr.On(2, 3).Unregister(1)
-			a.Pre(1).Own(f, smpev.OwnerKprobe).Resume(f + 1)
+			a.Pre(1).Own(f, kpev.OwnerKprobe).Resume(f + 1)
 			tr.ExpectNone()
 		})
 }

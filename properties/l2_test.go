@@ -27,7 +27,7 @@ func init() {
 			unoptimize(tr)
 			tr.ApiReturn(kpev.Unregister, 1, 0)
 			disarm(tr, f, push[0])
-			tr.Free(slot, 16, smpev.SlotMem).End(true).ExpectNone()
+			tr.Free(slot, 16, kpev.SlotMem).End(true).ExpectNone()
 		})
 	trap("L2-sibling", "unregister returns and the breakpoint stays: of another probe",
 		func(tr *tracetest.Trace) {
@@ -89,7 +89,7 @@ func init() {
 			probed(tr)
 			tr.Retire(f, 0x100, smpev.ModuleMem)
 			tr.Unregister(1).Free(f, 0x100, smpev.ModuleMem)
-			tr.Alloc(f, 0x100, smpev.ModuleMem).Store(f, push[0]).Free(slot, 16, smpev.SlotMem)
+			tr.Alloc(f, 0x100, smpev.ModuleMem).Store(f, push[0]).Free(slot, 16, kpev.SlotMem)
 			tr.End(true).ExpectNone()
 		})
 	trap("L2-other-module", "a module's text is about to go, but the breakpoint that unregister leaves is in another's",
@@ -103,7 +103,7 @@ func init() {
 	golden("L2-jump-left", func(tr *tracetest.Trace) {
 		probed(tr)
 		optimize(tr)
-		tr.Unregister(1).Free(slot, 16, smpev.SlotMem)
+		tr.Unregister(1).Free(slot, 16, kpev.SlotMem)
 		tr.End(true).ExpectViolation("L2", "0x1000 holds e9, though no probe is registered")
 	})
 	golden("L2-jump-stays", func(tr *tracetest.Trace) {

@@ -3,6 +3,7 @@ package properties_test
 import (
 	"testing"
 
+	"kpsim/kprobes/kpev"
 	"kpsim/properties"
 	"kpsim/sim"
 	"kpsim/smp/smpev"
@@ -93,7 +94,7 @@ func likely(r *sim.Rand) *tracetest.Trace {
 		case 8:
 			h.Claim(smpev.VecBP, at, uint64(r.N(4)))
 		case 9:
-			h.Alloc(places[7+r.N(4)]&^7, 32, smpev.SlotMem)
+			h.Alloc(places[7+r.N(4)]&^7, 32, kpev.SlotMem)
 		case 10:
 			h.ApiEnter(api, probe, places[r.N(6)])
 		case 11:

@@ -1,6 +1,7 @@
 package properties_test
 
 import (
+	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces/tracetest"
 )
@@ -12,7 +13,7 @@ func init() {
 	})
 	trap("O1-owned", "the breakpoint has its one owner, and the kernel dies of it all the same",
 		func(tr *tracetest.Trace) {
-			tr.On(1, 2).Break(f).Own(f, smpev.OwnerKprobe).Oops(smpev.VecBP, f+1)
+			tr.On(1, 2).Break(f).Own(f, kpev.OwnerKprobe).Oops(smpev.VecBP, f+1)
 			tr.ExpectViolation("O1", "dies of #BP")
 		})
 	trap("O1-fixed-up", "a fault in the kernel, but one with an exception-table entry",

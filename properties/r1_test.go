@@ -25,7 +25,7 @@ func returning(tr *tracetest.Trace, probe uint64) {
 
 // enters is a hit that its entry_handler sees.
 func enters(h tracetest.Hand, probe, addr uint64) tracetest.Hand {
-	return h.Break(f).Emit(kpev.Handler, probe, kpev.Entry, f).Emit(kpev.RetEntry, probe, stack, addr).Own(f, smpev.OwnerKprobe).Resume(f + 1)
+	return h.Break(f).Emit(kpev.Handler, probe, kpev.Entry, f).Emit(kpev.RetEntry, probe, stack, addr).Own(f, kpev.OwnerKprobe).Resume(f + 1)
 }
 
 // leaves is the end of the call.
@@ -160,13 +160,13 @@ func init() {
 		})
 	golden("A1-return-lost", func(tr *tracetest.Trace) {
 		returning(tr, 1)
-		tr.On(1, 2).Break(f).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
+		tr.On(1, 2).Break(f).Own(f, kpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
 		tr.ExpectViolation("A1", "probe 1")
 	})
 	trap("A1-return-missed", "neither handler runs, but the miss is counted",
 		func(tr *tracetest.Trace) {
 			returning(tr, 1)
-			tr.On(1, 2).Break(f).Emit(kpev.RetMissed, 1, 0, 0).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
+			tr.On(1, 2).Break(f).Emit(kpev.RetMissed, 1, 0, 0).Own(f, kpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
 			tr.ExpectNone()
 		})
 	trap("A1-globally-off", "a hit that nobody counts, while kprobes/enabled is 0",
@@ -174,7 +174,7 @@ func init() {
 			tr.Expect(2, 0, 7)
 			probed(tr)
 			tr.Emit(kpev.Enabled, 0, 0, 0)
-			tr.On(1, 2).Break(f).Own(f, smpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
+			tr.On(1, 2).Break(f).Own(f, kpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
 			tr.ExpectNone()
 		})
 	golden("T3-armed-again", func(tr *tracetest.Trace) {

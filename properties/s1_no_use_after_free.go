@@ -20,8 +20,6 @@ var NoUseAfterFree = Property{
 	Touches: freeTouches,
 }
 
-var memNames = [...]string{"memory", "slot", "detour", "module's section"}
-
 // A span is memory [addr, addr+size).
 type span struct {
 	addr, size uint64
@@ -30,7 +28,7 @@ type span struct {
 
 func (s *span) has(addr uint64) bool { return addr-s.addr < s.size }
 
-func (s *span) String() string { return memNames[min(s.what, smpev.ModuleMem)] }
+func (s *span) String() string { return smpev.Memory.Name(s.what) }
 
 type noUseAfterFree struct {
 	scene   *Scene

@@ -1,6 +1,7 @@
 package properties_test
 
 import (
+	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces/tracetest"
 )
@@ -75,25 +76,25 @@ func init() {
 			tr.ExpectViolation("T1", "blend")
 		})
 	golden("T1-slot", func(tr *tracetest.Trace) {
-		tr.Alloc(slot, 16, smpev.SlotMem).Store(slot+6, movabs...)
+		tr.Alloc(slot, 16, kpev.SlotMem).Store(slot+6, movabs...)
 		tr.On(1, 2).Exec(slot+6, movabs...)
 		tr.ExpectNone()
 	})
 	golden("T1-stale-slot", func(tr *tracetest.Trace) {
-		tr.Alloc(slot, 16, smpev.SlotMem).Store(slot, 0x55, 0xcc)
-		tr.Store(slot, bytesOf(0xcc, 16)...).Free(slot, 16, smpev.SlotMem)
-		tr.Alloc(slot, 16, smpev.SlotMem).Store(slot, 0x53, 0xcc)
+		tr.Alloc(slot, 16, kpev.SlotMem).Store(slot, 0x55, 0xcc)
+		tr.Store(slot, bytesOf(0xcc, 16)...).Free(slot, 16, kpev.SlotMem)
+		tr.Alloc(slot, 16, kpev.SlotMem).Store(slot, 0x53, 0xcc)
 		tr.On(1, 2).Exec(slot, 0x55)
 		tr.ExpectViolation("T1", "memory holds 53")
 	})
 	golden("T1-stale-long-slot", func(tr *tracetest.Trace) {
-		tr.Alloc(slot, 16, smpev.SlotMem).Store(slot+3, movabs...)
+		tr.Alloc(slot, 16, kpev.SlotMem).Store(slot+3, movabs...)
 		tr.On(1, 2).Exec(slot+3, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 9)
 		tr.ExpectViolation("T1", "memory holds 48 b8 01 02 03 04 05 06 07 08")
 	})
 	trap("T1-never-stored", "nobody stored there: what stands in fresh memory isn't known",
 		func(tr *tracetest.Trace) {
-			tr.Alloc(slot, 16, smpev.SlotMem)
+			tr.Alloc(slot, 16, kpev.SlotMem)
 			tr.On(1, 2).Exec(slot, 0x55)
 			tr.ExpectNone()
 		})
@@ -120,14 +121,14 @@ func init() {
 	})
 	trap("T1-poisoned", "other bytes than memory holds; but it is being taken back, and that is another property's",
 		func(tr *tracetest.Trace) {
-			tr.Alloc(slot, 16, smpev.SlotMem).Store(slot, 0x55, 0xcc).Store(slot, bytesOf(0xcc, 16)...)
+			tr.Alloc(slot, 16, kpev.SlotMem).Store(slot, 0x55, 0xcc).Store(slot, bytesOf(0xcc, 16)...)
 			tr.On(1, 2).Exec(slot, 0x55)
 			tr.ExpectNone()
 		})
 	trap("T1-stored-before", "other bytes than were stored last; but the memory was handed out anew since",
 		func(tr *tracetest.Trace) {
-			tr.Alloc(slot, 16, smpev.SlotMem).Store(slot, 0x55, 0xcc).Free(slot, 16, smpev.SlotMem)
-			tr.Alloc(slot, 16, smpev.SlotMem).On(1, 2).Exec(slot, 0x53)
+			tr.Alloc(slot, 16, kpev.SlotMem).Store(slot, 0x55, 0xcc).Free(slot, 16, kpev.SlotMem)
+			tr.Alloc(slot, 16, kpev.SlotMem).On(1, 2).Exec(slot, 0x53)
 			tr.ExpectNone()
 		})
 }

@@ -1,6 +1,7 @@
 package properties_test
 
 import (
+	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces/tracetest"
 )
@@ -64,7 +65,7 @@ func init() {
 			unoptimize(tr)
 			arm(tr, f+4)
 			tr.On(1, 2).Exec(f+1, mov...)
-			tr.On(1, 2).Break(f+4).Own(f+4, smpev.OwnerKprobe).Resume(f + 5)
+			tr.On(1, 2).Break(f+4).Own(f+4, kpev.OwnerKprobe).Resume(f + 5)
 			tr.ExpectNone()
 		})
 	trap("T2-jump-in-old-tail", "a jump was at f; now f+4 has one",
@@ -75,7 +76,7 @@ func init() {
 			disarm(tr, f, push[0])
 			arm(tr, f+4)
 			tr.Image(f+4, jmp...).Store(f+5, jmp[1:]...).Store(f+4, jmp[0])
-			tr.Alloc(detour, 64, smpev.DetourMem).On(1, 2).Exec(f, push...).Exec(f+1, mov...).Exec(f+4, jmp...)
+			tr.Alloc(detour, 64, kpev.DetourMem).On(1, 2).Exec(f, push...).Exec(f+1, mov...).Exec(f+4, jmp...)
 			tr.ExpectNone()
 		})
 	golden("T2-breakpoint-under-jump", func(tr *tracetest.Trace) {

@@ -107,7 +107,7 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		e.A = [...]uint64{smpev.VecBP, smpev.VecTimer}[r.N(2)]
 		e.B = anyAddr(r)
 	case smpev.Alloc, smpev.Free, smpev.Retire:
-		e.A, e.B, e.C = slotAt+uint64(32*r.N(2)), 32, smpev.SlotMem
+		e.A, e.B, e.C = slotAt+uint64(32*r.N(2)), 32, kpev.SlotMem
 		if r.N(3) == 0 { // a module's section, with a probe or two in it
 			e.A, e.B, e.C = probesAt[r.N(3)]&^0xf, 0x10, smpev.ModuleMem
 		}
@@ -181,8 +181,8 @@ func head(kinds []traces.Kind) (list []traces.Event) {
 		at += n
 	}
 	add(smpev.TextStore, slotAt+64, 0x90, 1) // the images of raw sites end here
-	add(smpev.Alloc, slotAt, 32, smpev.SlotMem)
-	add(smpev.Alloc, slotAt+32, 32, smpev.SlotMem)
+	add(smpev.Alloc, slotAt, 32, kpev.SlotMem)
+	add(smpev.Alloc, slotAt+32, 32, kpev.SlotMem)
 	for id := range uint64(3) {
 		add(kpev.Kind, id, 0, 4)
 	}

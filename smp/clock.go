@@ -12,7 +12,7 @@ import (
 // clock, and of a strategy that follows time.
 func (m *Machine) Costs(p *cycles.Profile) {
 	if m.costs = p; p == nil {
-		m.costs = &cycles.Nominal
+		m.costs = cycles.Nominal()
 	}
 	if m.lines == nil && len(m.cpus) > 1 { // a CPU alone pays for none
 		m.lines = new(lines)

@@ -17,7 +17,7 @@ import (
 func TestWaitsUntilStored(t *testing.T) {
 	const before, after = 5000, 50_000 // cycles
 	work := func(x *smp.Ctx, n int) {
-		x.Work(kapi.WorkUnlock, n/int(cycles.Nominal[cycles.Work(kapi.WorkUnlock)]/cycles.Unit))
+		x.Work(kapi.WorkUnlock, n/int(cycles.Nominal()[cycles.Work(kapi.WorkUnlock)]/cycles.Unit))
 	}
 	for name, store := range map[string]func(x *smp.Ctx, v *kapi.Var[bool], m *smp.Machine){
 		"store": func(x *smp.Ctx, v *kapi.Var[bool], _ *smp.Machine) {

@@ -186,7 +186,7 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 		cfg.Budget = DefaultBudget
 	}
 	m := &Machine{
-		cfg: cfg, log: log, costs: &cycles.Nominal, memo: new(memo),
+		cfg: cfg, log: log, costs: cycles.Nominal(), memo: new(memo),
 		cpus: make([]CPU, cfg.CPUs),
 		text: fetch.NewText(cfg.Fetch, cfg.CPUs),
 		lead: nil, next: sim.NoMover,

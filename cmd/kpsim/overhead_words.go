@@ -63,7 +63,7 @@ counted: in runs, or in code. assumed: of what was counted over a whole hit the 
 // of its lines, not in the first alone.
 func provenanceOf(o *overhead.Model, m *overhead.Machine, t overhead.Tier, names bool) (g grid, costs []overheadCost) {
 	g = grid{head: []string{"event", "of", "cycles from", "count from", "count", "each", "cycles", "in figures"}, text: 4}
-	for e := range cycles.Events {
+	for _, e := range cycles.All() {
 		cost := overheadCost{Machine: m.ID(), Tier: t.String(), Event: e.String(), Figures: o.InFigures(m, e), Of: []overheadTerm{}}
 		for _, term := range o.Terms(m, t, e) {
 			cost.Cycles += term.Cycles()

@@ -7,7 +7,10 @@
 // If you add an event, add it to the table below in the same order.
 package kpev
 
-import "kpsim/traces"
+import (
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
 
 const (
 	ApiEnter     = traces.KprobesBlock + iota // [api, probe, addr] a call of the API begins (harness)
@@ -101,6 +104,37 @@ const (
 	IRQsOff    = 2 // interrupts are
 	WereOff    = 4 // they were, where the probe was hit
 )
+
+// Why a CPU serialises, as in smpev.Serialise.
+const (
+	SyncArm    = 4 // after arming
+	SyncDisarm = 5 // after disarming
+	SyncUnopt1 = 6 // after the breakpoint replaced the jump's head
+	SyncUnopt2 = 7 // after the tail was restored
+)
+
+// Owners of a trap, as in smpev.Claim.
+const (
+	OwnerKprobe  = 2 // a kprobe is registered at the address, or its out-of-line copy ended there
+	OwnerRemoved = 3 // the fallback: the breakpoint is no longer there
+)
+
+// What smpev.Alloc hands out.
+const (
+	SlotMem   = 1 // the out-of-line copy of one instruction
+	DetourMem = 2 // a detour buffer
+)
+
+func init() {
+	smpev.Whys.Define(SyncArm, "armed")
+	smpev.Whys.Define(SyncDisarm, "disarmed")
+	smpev.Whys.Define(SyncUnopt1, "unoptimizing, breakpoint written")
+	smpev.Whys.Define(SyncUnopt2, "unoptimizing, tail restored")
+	smpev.Owners.Define(OwnerKprobe, "kprobes")
+	smpev.Owners.Define(OwnerRemoved, "kprobes: breakpoint already removed")
+	smpev.Memory.Define(SlotMem, "slot")
+	smpev.Memory.Define(DetourMem, "detour")
+}
 
 var _ = traces.Define(traces.KprobesBlock,
 	traces.Spec{Name: "ApiEnter", Args: []string{"api", "probe", "addr"}},

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"kpsim/internal/scenario"
+	"kpsim/kprobes"
 	"kpsim/smp/kernel"
 )
 
@@ -16,8 +17,7 @@ func kernelOf(sc *scenario.Scenario) kernel.Config {
 		StackCheck:  sc.Machine.Quiesce == scenario.QuiesceStackCheck,
 		NoModules:   sc.Machine.Modules == scenario.LoadingNone,
 		NoUnload:    sc.Machine.Modules == scenario.LoadingStay,
-		InsnSlot:    sc.Machine.InsnSlot(),
-		DetourSlot:  sc.Machine.DetourSlot(),
+		Exec:        kprobes.Memory(sc.Machine.InsnSlot(), sc.Machine.DetourSlot()),
 		PageGrace:   sc.Machine.Edition != scenario.Edition26,
 	}
 }

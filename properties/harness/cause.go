@@ -148,7 +148,7 @@ func (h *ear) cause(run Run) cause {
 	for i := len(h.allocs) - 1; i >= 0; i-- {
 		if a := &h.allocs[i]; at-a.addr < a.size {
 			what := "slot"
-			if a.what == smpev.DetourMem {
+			if a.what == kpev.DetourMem {
 				what = "detour"
 			}
 			c.label, site = fmt.Sprintf("%s+%#x", what, at-a.addr), a.site

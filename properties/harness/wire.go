@@ -3,8 +3,8 @@ package harness
 import (
 	"kpsim/internal/scenario"
 	"kpsim/kprobes"
+	"kpsim/kprobes/kpev"
 	"kpsim/properties/mutant"
-	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
 
@@ -48,7 +48,7 @@ func (r *Rig) wire() {
 	}
 	r.settings = mc.Engine()
 	if mc.NoSyncArm {
-		mutant.SkipSync(kapi.SyncArm)(&mutant.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings})
+		mutant.SkipSync(kpev.SyncArm)(&mutant.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings})
 	}
 	if r.mutant != nil {
 		w := mutant.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings}

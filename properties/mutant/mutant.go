@@ -2,9 +2,11 @@ package mutant
 
 import (
 	"kpsim/kprobes"
+	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
+	"kpsim/smp/smpev"
 )
 
 // Wiring is what a mutant may rewire, before the engine is built for a run.
@@ -53,22 +55,22 @@ var All = []Mutant{
 	// site shows them.
 	{Name: "no-sync-1", Source: "M16", Scenario: "jump-label-flip", Property: "whole-instructions",
 		Says:  "text_poke_bp doesn't sync after the breakpoint",
-		Apply: SkipSync(kapi.SyncPoke1)},
+		Apply: SkipSync(smpev.SyncPoke1)},
 	{Name: "no-sync-2", Source: "M17", Scenario: "jump-label-flip", Property: "whole-instructions",
 		Says:  "text_poke_bp doesn't sync after the tail",
-		Apply: SkipSync(kapi.SyncPoke2)},
+		Apply: SkipSync(smpev.SyncPoke2)},
 	{Name: "no-sync-3", Source: "M18", Scenario: "jump-label-flip", Property: "owned-breakpoint",
 		Says:  "text_poke_bp doesn't sync after the head",
-		Apply: SkipSync(kapi.SyncPoke3)},
+		Apply: SkipSync(smpev.SyncPoke3)},
 	{Name: "no-sync-arm", Source: "R3, M03", Scenario: "no-sail-past", Property: "no-sail-past",
 		Says:  "kprobes doesn't sync after writing the breakpoint",
-		Apply: SkipSync(kapi.SyncArm)},
+		Apply: SkipSync(kpev.SyncArm)},
 	{Name: "no-sync-disarm", Source: "R4, M04", Scenario: "no-sail-past", Property: "owned-breakpoint",
 		Says:  "kprobes doesn't sync after taking the breakpoint away",
-		Apply: SkipSync(kapi.SyncDisarm)},
+		Apply: SkipSync(kpev.SyncDisarm)},
 	{Name: "no-sync-unopt", Source: "R3", Scenario: "torn-jump-bp", Property: "whole-instructions",
 		Says:  "kprobes doesn't sync between the breakpoint over a jump and the tail behind it",
-		Apply: SkipSync(kapi.SyncUnopt1)},
+		Apply: SkipSync(kpev.SyncUnopt1)},
 	{Name: "int3-after-tail", Source: "M15", Scenario: "jump-label-flip", Property: "whole-instructions",
 		Says: "text_poke_bp writes the tail before the breakpoint",
 		Apply: func(w *Wiring) {
@@ -81,7 +83,7 @@ var All = []Mutant{
 		}},
 	{Name: "stop-without-sync-core", Source: "stop_machine's last step", Scenario: "stop-machine-stale", Property: "whole-instructions",
 		Says:  "the stoppers leave without serialising their CPUs",
-		Apply: SkipSync(kapi.SyncStop)},
+		Apply: SkipSync(smpev.SyncStop)},
 	{Name: "free-early", Source: "R36, M12", Scenario: "register-storm-none", Property: "no-use-after-free",
 		Says:  "the optimizer frees detours before it waits",
 		Apply: func(w *Wiring) { w.Engine.Mutants.FreeEarly = true }},
@@ -229,7 +231,7 @@ var All = []Mutant{
 		Says: "whether a breakpoint is still there is looked at before it is looked up whose it is",
 		Apply: func(w *Wiring) {
 			w.Engine.RemovedInt3, w.Engine.Mutants.ByteFirst = true, true
-			SkipSync(kapi.SyncDisarm)(w)
+			SkipSync(kpev.SyncDisarm)(w)
 		}},
 	{Name: "saved-armed", Source: "M25", Scenario: "no-sail-past", Property: "owned-breakpoint",
 		Also:  []string{"text-restored"}, // if no CPU traps on it when the probe is gone
@@ -331,7 +333,7 @@ var All = []Mutant{
 		Apply: func(w *Wiring) { w.Engine.Mutants.FtraceByPost = true }},
 	{Name: "no-sync-unopt-2", Source: "R3's sibling", Scenario: "torn-jump-bp", Property: "whole-instructions",
 		Says:  "kprobes doesn't sync after the tail that it puts back behind a breakpoint",
-		Apply: SkipSync(kapi.SyncUnopt2)},
+		Apply: SkipSync(kpev.SyncUnopt2)},
 	{Name: "stop-early", Source: "multi_cpu_stop", Scenario: "stop-machine-alone", Property: "no-start-inside",
 		Also:  []string{"whole-instructions"},
 		Says:  "stop_machine runs its function before all CPUs are there",
@@ -361,7 +363,7 @@ var All = []Mutant{
 		Says: "unregister frees the copy of an instruction before it waits for who may step it, and CPUs aren't synchronized",
 		Apply: func(w *Wiring) {
 			w.Engine.Mutants.FreeFirst = true
-			SkipSync(kapi.SyncDisarm)(w)
+			SkipSync(kpev.SyncDisarm)(w)
 		}},
 	{Name: "text-unlocked", Source: "spec 1.12", Scenario: "safe-none", Property: "locks",
 		Says:  "kprobes doesn't take text_mutex",
@@ -424,11 +426,11 @@ var All = []Mutant{
 		Equivalent: &Equivalent{Proof: "Whoever puts a point on a list holds the mutex, and starts the work himself before he lets it go; a work that runs is no longer pending, so that it runs again. So what comes to a list after the mutex is free is seen to, whatever the look says. What a batch has left is on a list until the look, or somebody with the mutex has taken it off and nothing is left to do. A start too many finds empty lists."}},
 	{Name: "no-sync-1-at-probe", Source: "M16", Scenario: "jump-once", Property: "whole-instructions",
 		Says:       "text_poke_bp doesn't sync after the breakpoint, where kprobes' own has stood before",
-		Apply:      SkipSync(kapi.SyncPoke1),
+		Apply:      SkipSync(smpev.SyncPoke1),
 		Equivalent: &Equivalent{Certificate: true, Proof: "The breakpoint has stood there since the probe was armed, and was synced then: the first store changes nothing."}},
 	{Name: "no-sync-3-at-probe", Source: "M18", Scenario: "jump-once", Property: "owned-breakpoint",
 		Says:       "text_poke_bp doesn't sync after the head of a probe's jump",
-		Apply:      SkipSync(kapi.SyncPoke3),
+		Apply:      SkipSync(smpev.SyncPoke3),
 		Equivalent: &Equivalent{Certificate: true, Proof: "Who still sees the breakpoint traps, and the probe owns that: it sends the CPU by the detour as the jump would. The tail was synced before."}},
 }
 

@@ -5,6 +5,7 @@ import (
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
+	"kpsim/smp/smpev"
 )
 
 // lateDesc is text_poke_bp with its first step behind the second.
@@ -14,13 +15,13 @@ type lateDesc struct{ k *kernel.Kernel }
 func (p lateDesc) Patch(x kapi.Context, addr arch.Addr, insn []byte, resume arch.Addr) {
 	p.k.Text.Write(x, addr, []byte{x86.Int3})
 	p.k.Poke.Publish(x, addr, insn, resume)
-	p.k.Sync.Core(x, kapi.SyncPoke1)
+	p.k.Sync.Core(x, smpev.SyncPoke1)
 
 	p.k.Text.Write(x, addr+1, insn[1:])
-	p.k.Sync.Core(x, kapi.SyncPoke2)
+	p.k.Sync.Core(x, smpev.SyncPoke2)
 
 	p.k.Text.Write(x, addr, insn[:1])
-	p.k.Sync.Core(x, kapi.SyncPoke3)
+	p.k.Sync.Core(x, smpev.SyncPoke3)
 
 	p.k.Poke.Retire(x)
 }
@@ -61,13 +62,13 @@ func (p tailFirst) Patch(x kapi.Context, addr arch.Addr, insn []byte, resume arc
 	p.k.Poke.Publish(x, addr, insn, resume)
 
 	p.k.Text.Write(x, addr+1, insn[1:])
-	p.k.Sync.Core(x, kapi.SyncPoke2)
+	p.k.Sync.Core(x, smpev.SyncPoke2)
 
 	p.k.Text.Write(x, addr, []byte{x86.Int3})
-	p.k.Sync.Core(x, kapi.SyncPoke1)
+	p.k.Sync.Core(x, smpev.SyncPoke1)
 
 	p.k.Text.Write(x, addr, insn[:1])
-	p.k.Sync.Core(x, kapi.SyncPoke3)
+	p.k.Sync.Core(x, smpev.SyncPoke3)
 
 	p.k.Poke.Retire(x)
 }

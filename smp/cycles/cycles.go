@@ -35,8 +35,18 @@ const (
 	machineEvents
 )
 
-// Events is how many sorts there are.
+// Events is how many sorts there is room for: not all kinds of work are defined.
 const Events = machineEvents + Event(kapi.WorkKinds)
+
+// All returns the sorts that there are, in order.
+func All() (list []Event) {
+	for e := range Events {
+		if e.String() != "" {
+			list = append(list, e)
+		}
+	}
+	return list
+}
 
 // Work returns the event that is work of a kind.
 func Work(k kapi.Work) Event { return machineEvents + Event(k) }
@@ -64,33 +74,22 @@ type Profile [Events]Cost
 // A Tally is how often each event happened.
 type Tally [Events]uint64
 
-// Nominal is a round-numbered processor of the 2010s (assumed).
-var Nominal = Profile{
-	Instruction: 1 * Unit,
-	Breakpoint:  200 * Unit,
-	Debug:       200 * Unit,
-	Trap:        200 * Unit,
-	Iret:        100 * Unit,
-	Switch:      1000 * Unit,
-	SyncCore:    150 * Unit,
-	SendIPI:     300 * Unit,
-	Point:       4 * Unit,
-	Line:        100 * Unit,
-
-	machineEvents + Event(kapi.WorkLookup):     36 * Unit,
-	machineEvents + Event(kapi.WorkNode):       4 * Unit,
-	machineEvents + Event(kapi.WorkStep):       20 * Unit,
-	machineEvents + Event(kapi.WorkResume):     30 * Unit,
-	machineEvents + Event(kapi.WorkHandler):    20 * Unit,
-	machineEvents + Event(kapi.WorkWalk):       10 * Unit,
-	machineEvents + Event(kapi.WorkSave):       40 * Unit,
-	machineEvents + Event(kapi.WorkCopy):       1 * Unit,
-	machineEvents + Event(kapi.WorkEmulate):    30 * Unit,
-	machineEvents + Event(kapi.WorkCall):       40 * Unit,
-	machineEvents + Event(kapi.WorkReturn):     40 * Unit,
-	machineEvents + Event(kapi.WorkDetour):     20 * Unit,
-	machineEvents + Event(kapi.WorkLock):       20 * Unit,
-	machineEvents + Event(kapi.WorkUnlock):     2 * Unit,
-	machineEvents + Event(kapi.WorkFlags):      20 * Unit,
-	machineEvents + Event(kapi.WorkMispredict): 15 * Unit,
+// Nominal returns a round-numbered processor of the 2010s (assumed).
+func Nominal() *Profile {
+	p := &Profile{
+		Instruction: 1 * Unit,
+		Breakpoint:  200 * Unit,
+		Debug:       200 * Unit,
+		Trap:        200 * Unit,
+		Iret:        100 * Unit,
+		Switch:      1000 * Unit,
+		SyncCore:    150 * Unit,
+		SendIPI:     300 * Unit,
+		Point:       4 * Unit,
+		Line:        100 * Unit,
+	}
+	for w := range kapi.Work(kapi.WorkKinds) {
+		p[Work(w)] = Cost(w.Nominal()) * Unit
+	}
+	return p
 }

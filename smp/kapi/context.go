@@ -21,38 +21,6 @@ const (
 	Write
 )
 
-// Work names what a kernel routine's Go code does, so that smp/cycles can price it.
-type Work uint8
-
-// The kinds of work.
-const (
-	WorkLookup     Work = iota // go to the chain that a probe of an address is in
-	WorkNode                   // look at a node of a hash chain
-	WorkStep                   // send the CPU to a copy to step it
-	WorkResume                 // put right what a step has left
-	WorkHandler                // run a handler
-	WorkWalk                   // go on to the next probe of a point
-	WorkSave                   // save or restore registers
-	WorkCopy                   // copy n bytes
-	WorkEmulate                // emulate an instruction
-	WorkCall                   // begin to follow a call
-	WorkReturn                 // end that
-	WorkDetour                 // take a detour's callback to the handlers and back
-	WorkLock                   // a locked read-modify-write
-	WorkUnlock                 // a plain store behind which others may take the lock
-	WorkFlags                  // save interrupts and turn them off, or put them back
-	WorkMispredict             // a return that its CPU hadn't predicted
-	WorkKinds
-)
-
-var workNames = [WorkKinds]string{
-	"lookup", "node", "step", "resume", "handler", "walk", "save", "copy", "emulate", "call", "return", "detour",
-	"lock", "unlock", "flags", "mispredict",
-}
-
-// String returns the name of a kind of work.
-func (w Work) String() string { return workNames[w] }
-
 // A Cond is a condition that a context waits for. It hangs on one cell and is
 // evaluated when that cell is stored, so that waiting costs nothing.
 type Cond interface {

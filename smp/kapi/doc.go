@@ -6,9 +6,13 @@
 // implements it on the simulated machine; an engine (kprobes) imports kapi and
 // nothing below.
 //
-// Where routines read or write a cell without a point and others may see it, they
-// say so: Look, Touch.
+// A routine that reads or writes a cell without a point, where others may see it,
+// says so: Look, Touch.
 //
-// Its rule: a second engine beside kprobes needs no change here. Every access
-// to a cell is a point at which the CPU may be lost.
+// Its rule: it has no word of an engine (a test at the root looks), so that another
+// engine needs no change here. What an engine has of its own it defines when its
+// package is initialised: kinds of work (DefineWork), stubs (DefineStub), and the
+// numbers in events that smpev names; kinds of memory are given to the kernel when
+// it is built (Memory). Every access to a cell is a point at which the CPU may be
+// lost.
 package kapi

@@ -39,26 +39,9 @@ type Patcher interface {
 	Patch(x Context, addr arch.Addr, insn []byte, resume arch.Addr)
 }
 
-// Why names the place of a protocol that a sync belongs to.
+// Why is the place of a protocol that a sync belongs to: one of smpev's, or one
+// that the engine has defined (smpev.Whys).
 type Why uint8
-
-// The places.
-const (
-	SyncPoke1  Why = iota + 1 // text_poke_bp, after the breakpoint
-	SyncPoke2                 // text_poke_bp, after the tail
-	SyncPoke3                 // text_poke_bp, after the head
-	SyncArm                   // kprobes, after arming
-	SyncDisarm                // kprobes, after disarming
-	SyncUnopt1                // kprobes, after the breakpoint replaced the jump's head
-	SyncUnopt2                // kprobes, after the tail was restored
-	SyncStop                  // stop_machine, each CPU before it leaves
-	SyncSelf                  // text_poke, the storing CPU
-	SyncFlush                 // translations of memory that is unmapped are flushed
-)
-
-var whyNames = [...]string{"", "poke-1", "poke-2", "poke-3", "arm", "disarm", "unopt-1", "unopt-2", "stop", "self", "flush"}
-
-func (w Why) String() string { return whyNames[w] }
 
 // Sync makes CPUs serialise their instruction stream.
 type Sync interface {
@@ -176,21 +159,23 @@ type Workqueue interface {
 	NewDelayedWork(name string, f func(x Context)) DelayedWork
 }
 
-// What executable memory is for, and whose a #BP is. Events carry the numbers.
-const (
-	SlotMem   = 1 // the out-of-line copy of one instruction
-	DetourMem = 2 // a detour buffer
-	ModuleMem = 3 // a section of a module
+// A Memory is a kind of executable memory that an engine has handed out to it.
+// The kernel is built with all of them.
+type Memory struct {
+	What  uint64 // its number in events (smpev.Memory)
+	Most  int    // bytes of its largest piece
+	Slot  int    // it is a cache of slots of so many bytes, a page each time; 0: an arena of pieces of Most bytes
+	Mutex string // the name of the cache's mutex
 
-	OwnerPoke    = 1 // the text-poke handler: the address is in its descriptor
-	OwnerKprobe  = 2 // a kprobe is at the address, or its out-of-line copy ended there
-	OwnerRemoved = 3 // the fallback: the breakpoint is no longer there
-)
+	// Static names of routines, for their steps: handing out, taking back what is
+	// retired, and unmapping a page.
+	Alloc, Collect, Unmap string
+}
 
 // Exec hands out executable memory within reach of a rel32 from text.
 type Exec interface {
-	// Alloc returns size bytes; what is SlotMem or DetourMem. ok
-	// false: there is none left.
+	// Alloc returns size bytes; what is the number of a Memory that the kernel was
+	// built with. ok false: there is none left.
 	Alloc(x Context, size int, what uint64) (arch.Addr, bool)
 
 	// Free poisons the memory and takes it back: int3 in each byte. Nobody may be
@@ -236,8 +221,8 @@ type Traps interface {
 type Binder interface {
 	Bind(name string, f Routine) arch.Addr
 
-	// Stub returns where a stub of the engine's begins, 0 if the kernel has
-	// none of that name: a piece of the kernel's own text, with a symbol.
+	// Stub returns where a stub begins that an engine has defined (DefineStub), 0
+	// if there is none of that name.
 	Stub(name string) arch.Addr
 
 	// Link gives a stub its text, which is the same whenever the engine is made.

@@ -14,22 +14,23 @@ import (
 // As an arena: what was freed last is handed out first, and retiring is freeing.
 // If anything still runs there, it shows.
 //
-// As the kernel's insn caches do (Config.InsnSlot; study of kernels, 1.1): each
+// As the kernel's insn caches do (kapi.Memory.Slot; study of kernels, 1.1): each
 // kind has a mutex and pages of its own, cut into slots, of which the first clean
 // one is handed out. One that is retired is dirty. Dirty ones are collected after a
 // grace period, all at once: when more have become dirty since the last time than a
 // page has slots, whichever pages they lie in, or when no clean one is left. A page
 // whose last slot has become clean is unmapped, unless it is the only one; the
-// address isn't used again in the run. kprobe_mutex isn't needed: who gives back
-// what a cancelled registration leaves doesn't wait for the optimizer, which holds
-// that while it waits for all tasks (__unregister_kprobe_bottom, 2.6.30 and later).
+// address isn't used again in the run. The
+// cache's mutex is all that is taken: giving back memory doesn't wait for a lock of
+// the engine's (__unregister_kprobe_bottom, 2.6.30 and later).
 type ExecMem struct {
 	k      *Kernel
-	mapped arch.Addr      // owned by lists or mutex: up to here there are pages
-	next   arch.Addr      // owned by lists or mutex: of the arena, behind what was handed out
-	free   [3][]arch.Addr // owned by lists: of the arena, by what it was
-	lists  kapi.Var[int]  // of the arena: stands for its lists
-	caches [3]insnCache   // owned by the mutex of each: by what is handed out
+	mapped arch.Addr     // owned by lists or mutex: up to here there are pages
+	next   arch.Addr     // owned by lists or mutex: of the arena, behind what was handed out
+	kinds  []kapi.Memory // set at boot: by number
+	free   [][]arch.Addr // owned by lists: of the arena, by what it was
+	lists  kapi.Var[int] // of the arena: stands for its lists
+	caches []insnCache   // owned by the mutex of each: by what is handed out
 
 	// NoGrace lets the collector take slots without a grace period. It is a mutant's.
 	NoGrace bool // set at boot
@@ -61,11 +62,7 @@ const (
 const (
 	execPages = 4       // mapped at boot
 	execMost  = 1 << 14 // pages, all in all: 64 MiB
-	slotSize  = 32      // of a SlotMem in the arena: 15 bytes of instruction and a way back
-	detourMax = 256     // of a DetourMem
 )
-
-var execSizes = [3]int{kapi.SlotMem: slotSize, kapi.DetourMem: detourMax}
 
 // ExecRange returns where executable memory is handed out.
 func ExecRange() (from, to arch.Addr) { return smp.ExecBase, smp.ExecBase + execMost*pageSize }
@@ -74,21 +71,31 @@ func (e *ExecMem) init(k *Kernel) {
 	e.k = k
 	e.lists.Init(&k.M.Cells, 0)
 	k.M.AddSymbol("slots", smp.ExecBase, execPages*pageSize)
-	if k.cfg.InsnSlot > 0 {
-		slot, detour := &e.caches[kapi.SlotMem], &e.caches[kapi.DetourMem]
-		slot.size, slot.mutex = k.cfg.InsnSlot, k.Locks.bootMutex("kprobe_insn_slots.mutex")
-		detour.size, detour.mutex = detourMax, k.Locks.bootMutex("kprobe_optinsn_slots.mutex")
-		if k.cfg.DetourSlot > 0 {
-			detour.size = k.cfg.DetourSlot
+	for _, kind := range k.cfg.Exec {
+		for uint64(len(e.kinds)) <= kind.What {
+			e.kinds, e.free, e.caches = append(e.kinds, kapi.Memory{}), append(e.free, nil), append(e.caches, insnCache{})
 		}
-	} else {
+		e.kinds[kind.What] = kind
+		if kind.Slot > 0 {
+			c := &e.caches[kind.What]
+			c.size, c.mutex = kind.Slot, k.Locks.bootMutex(kind.Mutex)
+		}
+	}
+	if !e.caching() {
 		k.M.MapExec(smp.ExecBase, execPages)
 	}
 	e.reset()
 }
 
-// caching reports whether there are caches.
-func (e *ExecMem) caching() bool { return e.k.cfg.InsnSlot > 0 }
+// caching reports whether all memory comes from caches.
+func (e *ExecMem) caching() bool {
+	for i := range e.k.cfg.Exec {
+		if e.k.cfg.Exec[i].Slot == 0 {
+			return false
+		}
+	}
+	return len(e.k.cfg.Exec) > 0
+}
 
 func (e *ExecMem) reset() {
 	e.mapped, e.next, e.NoGrace = smp.ExecBase, smp.ExecBase, false
@@ -103,7 +110,7 @@ func (e *ExecMem) reset() {
 
 // Alloc implements kapi.Exec. Context: may sleep.
 func (e *ExecMem) Alloc(x kapi.Context, size int, what uint64) (at arch.Addr, ok bool) {
-	x.Step("alloc_insn_slot", int(what))
+	x.Step(e.kinds[what].Alloc, int(what))
 	c := &e.caches[what]
 	if c.size > 0 {
 		c.mutex.Lock(x)
@@ -128,7 +135,7 @@ func (e *ExecMem) Free(x kapi.Context, addr arch.Addr, size int, what uint64) {
 		c.mutex.Lock(x)
 		i := c.page(addr)
 		e.clean(x, c, i, addr, what)
-		e.unmap(x, c, i)
+		e.unmap(x, c, i, what)
 		c.mutex.Unlock(x)
 		return
 	}
@@ -153,17 +160,17 @@ func (e *ExecMem) clean(x kapi.Context, c *insnCache, i int, addr arch.Addr, wha
 //	step 2: unmap it: who runs there takes a page fault
 //
 // Context: the cache's mutex held; may sleep.
-func (e *ExecMem) unmap(x kapi.Context, c *insnCache, i int) {
+func (e *ExecMem) unmap(x kapi.Context, c *insnCache, i int, what uint64) {
 	p := c.pages[i]
 	if p.clean < len(p.slots) || len(c.pages) == 1 {
 		return
 	}
 	if e.k.cfg.PageGrace && !e.NoGrace {
-		x.Step("collect_one_slot", 1)
+		x.Step(e.kinds[what].Unmap, 1)
 		e.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 	}
 
-	x.Step("collect_one_slot", 2)
+	x.Step(e.kinds[what].Unmap, 2)
 	x.(*smp.Ctx).UnmapPages(p.at, 1)
 	last := len(c.pages) - 1
 	copy(c.pages[i:], c.pages[i+1:])
@@ -191,7 +198,7 @@ func (e *ExecMem) Retire(x kapi.Context, addr arch.Addr, size int, what uint64) 
 // allocArena hands out what was freed last, or what lies behind it all.
 func (e *ExecMem) allocArena(x kapi.Context, size int, what uint64) (arch.Addr, bool) {
 	x.Touch(e.lists.ID(), kapi.Write)
-	full := execSizes[what]
+	full := e.kinds[what].Most
 	if size > full {
 		return 0, false
 	}
@@ -302,12 +309,12 @@ func (e *ExecMem) page(x kapi.Context) (arch.Addr, bool) {
 //
 // Context: the cache's mutex held; may sleep.
 func (e *ExecMem) collect(x kapi.Context, c *insnCache, what uint64) {
-	x.Step("collect_garbage_slots", 1)
+	x.Step(e.kinds[what].Collect, 1)
 	if !e.NoGrace {
 		e.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 	}
 
-	x.Step("collect_garbage_slots", 2)
+	x.Step(e.kinds[what].Collect, 2)
 	for i := len(c.pages) - 1; i >= 0; i-- { // the newest first
 		p := &c.pages[i]
 		swept := false
@@ -318,7 +325,7 @@ func (e *ExecMem) collect(x kapi.Context, c *insnCache, what uint64) {
 			}
 		}
 		if swept {
-			e.unmap(x, c, i)
+			e.unmap(x, c, i, what)
 		}
 	}
 	c.dirty = 0

@@ -17,7 +17,7 @@ import (
 // Executable memory is handed out once at a time, last freed first, within
 // reach of text, int3 in every byte.
 func TestExec(t *testing.T) {
-	for what, most := range map[uint64]int{kapi.SlotMem: 32, kapi.DetourMem: 256} {
+	for what, most := range map[uint64]int{slotMem: 32, detourMem: 256} {
 		r := newRig(t, modes[0], smp.Config{CPUs: 1})
 		alloc := 0
 		r.hear(smpev.Alloc, func(e *traces.Event) { alloc++ })
@@ -83,7 +83,7 @@ func TestInsnSlots(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(m.Close)
-		r.Machine, r.k = m, kernel.Boot(m, kernel.Config{InsnSlot: 15, PageGrace: pageGrace})
+		r.Machine, r.k = m, kernel.Boot(m, kernel.Config{Exec: memory(15, detourMost), PageGrace: pageGrace})
 		var events []traces.Event
 		r.hear(smpev.Free, func(e *traces.Event) { events = append(events, *e) })
 		r.hear(smpev.Retire, func(e *traces.Event) { events = append(events, *e) })
@@ -111,42 +111,42 @@ func TestInsnSlots(t *testing.T) {
 			const perPage = 4096 / 15
 			alloc := func(want arch.Addr) {
 				t.Helper()
-				at, ok := r.k.Exec.Alloc(x, 12, kapi.SlotMem)
+				at, ok := r.k.Exec.Alloc(x, 12, slotMem)
 				if !ok || at != want {
 					t.Fatalf("%#x is handed out, want %#x", at, want)
 				}
 			}
 			at := func(page, i int) arch.Addr { return smp.ExecBase + arch.Addr(4096*page+15*i) }
-			if _, ok := r.k.Exec.Alloc(x, 16, kapi.SlotMem); ok {
+			if _, ok := r.k.Exec.Alloc(x, 16, slotMem); ok {
 				t.Error("16 bytes are handed out of slots of 15")
 			}
 			alloc(at(0, 0))
-			if d, ok := r.k.Exec.Alloc(x, 200, kapi.DetourMem); !ok || d != at(1, 0) {
+			if d, ok := r.k.Exec.Alloc(x, 200, detourMem); !ok || d != at(1, 0) {
 				t.Errorf("a detour at %#x", d)
 			}
 			for i := 1; i < perPage; i++ {
 				alloc(at(0, i))
 			}
 			alloc(at(2, 0))
-			r.k.Exec.Free(x, at(0, 7), 12, kapi.SlotMem)
+			r.k.Exec.Free(x, at(0, 7), 12, slotMem)
 			want(smpev.Free)
 			alloc(at(2, 1)) // the newest page first
 			for i := 2; i < perPage; i++ {
 				alloc(at(2, i))
 			}
 			alloc(at(0, 7))
-			r.k.Exec.Retire(x, at(0, 9), 12, kapi.SlotMem)
-			r.k.Exec.Retire(x, at(2, 9), 12, kapi.SlotMem)
+			r.k.Exec.Retire(x, at(0, 9), 12, slotMem)
+			r.k.Exec.Retire(x, at(2, 9), 12, slotMem)
 			want(smpev.Retire)
 			alloc(at(2, 9)) // nothing clean is left
 			want(smpev.GPEnd, smpev.Free)
 			alloc(at(0, 9))
 			want()
 			for i := range perPage {
-				r.k.Exec.Retire(x, at(0, i), 12, kapi.SlotMem)
+				r.k.Exec.Retire(x, at(0, i), 12, slotMem)
 			}
 			want(smpev.Retire)
-			r.k.Exec.Retire(x, at(2, 0), 12, kapi.SlotMem) // one too many
+			r.k.Exec.Retire(x, at(2, 0), 12, slotMem) // one too many
 			if pageGrace && !noGrace {
 				want(smpev.Retire, smpev.GPEnd, smpev.Free, smpev.GPEnd)
 			} else {
@@ -161,12 +161,12 @@ func TestInsnSlots(t *testing.T) {
 			}
 			alloc(at(2, 0))
 			alloc(at(3, 0)) // the address of a page that was unmapped isn't used again
-			r.k.Exec.Free(x, at(3, 0), 15, kapi.SlotMem)
+			r.k.Exec.Free(x, at(3, 0), 15, slotMem)
 			if m.Present(at(3, 0)) {
 				t.Error("a page whose only slot was freed is there")
 			}
 			for i := range perPage {
-				r.k.Exec.Free(x, at(2, i), 15, kapi.SlotMem)
+				r.k.Exec.Free(x, at(2, i), 15, slotMem)
 			}
 			if !m.Present(at(2, 0)) {
 				t.Error("the last page is unmapped")
@@ -191,11 +191,11 @@ func TestManySlots(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(m.Close)
-		k := kernel.Boot(m, kernel.Config{InsnSlot: slot})
+		k := kernel.Boot(m, kernel.Config{Exec: memory(slot, slot*detourMost/16)})
 		from, to := kernel.ExecRange()
 		m.AddProgram("p", 0, func(x *smp.Ctx) {
 			for i := range probes {
-				for _, what := range []uint64{kapi.SlotMem, kapi.DetourMem} {
+				for _, what := range []uint64{slotMem, detourMem} {
 					at, ok := k.Exec.Alloc(x, 16, what)
 					if !ok || at < from || at >= to {
 						t.Fatalf("probe %d: %#x, %v", i, at, ok)
@@ -239,34 +239,34 @@ func TestDetourSlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(m.Close)
-	r.Machine, r.k = m, kernel.Boot(m, kernel.Config{InsnSlot: 15, DetourSlot: 124, PageGrace: true})
+	r.Machine, r.k = m, kernel.Boot(m, kernel.Config{Exec: memory(15, 124), PageGrace: true})
 	freed := 0
 	r.hear(smpev.Free, func(e *traces.Event) { freed++ })
 	m.AddProgram("p", 0, func(x *smp.Ctx) {
 		var at [67]arch.Addr
 		for i := range at {
-			at[i], _ = r.k.Exec.Alloc(x, 119, kapi.DetourMem)
+			at[i], _ = r.k.Exec.Alloc(x, 119, detourMem)
 		}
 		if at[32] != at[0]+32*124 || at[33] != at[0]+4096 {
 			t.Errorf("the 33rd lies at %#x, the 34th at %#x", at[32], at[33])
 		}
 		for i := range 33 {
-			r.k.Exec.Retire(x, at[2*i], 119, kapi.DetourMem)
+			r.k.Exec.Retire(x, at[2*i], 119, detourMem)
 		}
 		if freed != 0 {
 			t.Errorf("%d are freed of 33", freed)
 		}
-		r.k.Exec.Retire(x, at[1], 119, kapi.DetourMem)
+		r.k.Exec.Retire(x, at[1], 119, detourMem)
 		if freed != 34 {
 			t.Errorf("%d are freed of 34", freed)
 		}
 		for i := range 32 { // what is collected isn't counted again
-			r.k.Exec.Retire(x, at[2*i+3], 119, kapi.DetourMem)
+			r.k.Exec.Retire(x, at[2*i+3], 119, detourMem)
 		}
 		if freed != 34 {
 			t.Errorf("%d are freed of 34 and 32", freed)
 		}
-		r.k.Exec.Free(x, at[66], 119, kapi.DetourMem)
+		r.k.Exec.Free(x, at[66], 119, detourMem)
 		if !m.Present(at[0]) || m.Present(at[66]) {
 			t.Error("the page of the last one is to go, and no other")
 		}
@@ -285,17 +285,17 @@ func TestRunInUnmappedSlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(m.Close)
-	r.Machine, r.k = m, kernel.Boot(m, kernel.Config{InsnSlot: 2048, DetourSlot: 2048})
+	r.Machine, r.k = m, kernel.Boot(m, kernel.Config{Exec: memory(2048, 2048)})
 	var oops traces.Event
 	r.hear(smpev.Oops, func(e *traces.Event) { oops = *e })
 	m.AddProgram("p", 0, func(x *smp.Ctx) {
-		r.k.Exec.Alloc(x, 16, kapi.SlotMem)
-		r.k.Exec.Alloc(x, 16, kapi.SlotMem)
-		at, _ := r.k.Exec.Alloc(x, 16, kapi.SlotMem)
+		r.k.Exec.Alloc(x, 16, slotMem)
+		r.k.Exec.Alloc(x, 16, slotMem)
+		at, _ := r.k.Exec.Alloc(x, 16, slotMem)
 		r.k.Text.Fill(x, at, []byte{0x90, 0xc3})
 		x.Call(at)
-		r.k.Exec.Free(x, at, 16, kapi.SlotMem)
-		r.k.Sync.Self(x, kapi.SyncSelf)
+		r.k.Exec.Free(x, at, 16, slotMem)
+		r.k.Sync.Self(x, smpev.SyncSelf)
 		x.Call(at)
 		t.Error("the call came back")
 	})
@@ -311,11 +311,11 @@ func TestRunInUnmappedSlots(t *testing.T) {
 func TestRunInFreedMemory(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 1})
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
-		at, _ := r.k.Exec.Alloc(x, 16, kapi.SlotMem)
+		at, _ := r.k.Exec.Alloc(x, 16, slotMem)
 		r.k.Text.Fill(x, at, []byte{0x90, 0xc3})
 		x.Call(at)
-		r.k.Exec.Free(x, at, 16, kapi.SlotMem)
-		r.k.Sync.Self(x, kapi.SyncSelf)
+		r.k.Exec.Free(x, at, 16, slotMem)
+		r.k.Sync.Self(x, smpev.SyncSelf)
 		x.Call(at)
 		t.Error("the call came back")
 	})

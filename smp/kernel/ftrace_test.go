@@ -166,7 +166,7 @@ func raceFtrace(t testing.TB, md mode, model fetch.Model, mutants kernel.PokeMut
 		}
 	})
 	p.hear(smpev.Claim, func(e *traces.Event) {
-		if e.C == kapi.OwnerPoke {
+		if e.C == smpev.OwnerPoke {
 			poked++
 		}
 	})
@@ -280,7 +280,7 @@ func TestBatchHeld(t *testing.T) {
 			r.k.Poke.Mutants.NoRefWait = no
 			r.k.Traps.OnBreakpoint(func(x kapi.Context, regs *arch.Regs) uint64 {
 				regs.IP += 4
-				return kapi.OwnerKprobe
+				return ownerOwn
 			})
 		}
 		busy, late, sp := 0, 0, 0

@@ -16,7 +16,7 @@ func TestHotplug(t *testing.T) {
 	for _, md := range modes {
 		for _, writer := range []bool{true, false} {
 			r := newRig(t, md, smp.Config{CPUs: 3})
-			r.k = kernel.Boot(r.Machine, kernel.Config{Preemptible: md.preemptible, Voluntary: md.voluntary, Hotplug: writer})
+			r.k = kernel.Boot(r.Machine, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible, Voluntary: md.voluntary, Hotplug: writer})
 			readers, most, changes, reads := 0, 0, 0, 0
 			r.reset = func() { readers = 0 }
 			for c := range 3 {

@@ -11,17 +11,16 @@ import (
 
 // Config is how the kernel was built, and how it runs (spec 8.1).
 type Config struct {
-	Preemptible bool // CONFIG_PREEMPTION: decides RCU's flavour
-	Voluntary   bool // might_sleep() gives the CPU up when another task wants it
-	InsnSlot    int  // bytes of a slot for a copied instruction: 16 until 5.12, 15 later; 0: an arena instead (ExecMem)
-	DetourSlot  int  // with InsnSlot: bytes of one for a detour; 0: 256
-	PageGrace   bool // with InsnSlot: a page of slots is unmapped after a grace period (4.12 and later)
-	Hotplug     bool // there is a writer of the CPU-hotplug lock
-	StackCheck  bool // stacks may be looked at
-	Latch       bool // tasks may spin until told to go on
-	Signal      bool // or sleep
-	NoModules   bool // no CONFIG_MODULES: nothing can be loaded
-	NoUnload    bool // no CONFIG_MODULE_UNLOAD: what is loaded stays; set at boot
+	Preemptible bool          // CONFIG_PREEMPTION: decides RCU's flavour
+	Voluntary   bool          // might_sleep() gives the CPU up when another task wants it
+	Exec        []kapi.Memory // the kinds of executable memory that engines want
+	PageGrace   bool          // a page of a cache of slots is unmapped after a grace period (4.12 and later)
+	Hotplug     bool          // there is a writer of the CPU-hotplug lock
+	StackCheck  bool          // stacks may be looked at
+	Latch       bool          // tasks may spin until told to go on
+	Signal      bool          // or sleep
+	NoModules   bool          // no CONFIG_MODULES: nothing can be loaded
+	NoUnload    bool          // no CONFIG_MODULE_UNLOAD: what is loaded stays; set at boot
 	_           struct{}
 }
 
@@ -195,12 +194,8 @@ func Export(name string) (arch.Addr, bool) {
 			return smp.LateGate(i), true
 		}
 	}
-	for i := range stubs {
-		if stubs[i].name == name {
-			return stubs[i].at, true
-		}
-	}
-	return 0, false
+	at := stubAt(name)
+	return at, at != 0
 }
 
 // CondResched is cond_resched. In a non-preemptible build it gives the CPU up if

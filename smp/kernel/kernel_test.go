@@ -55,7 +55,7 @@ func newRig(t testing.TB, md mode, cfg smp.Config) *rig {
 	}
 	t.Cleanup(m.Close)
 	r.Machine = m
-	r.k = kernel.Boot(m, kernel.Config{Preemptible: md.preemptible, Voluntary: md.voluntary})
+	r.k = kernel.Boot(m, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible, Voluntary: md.voluntary})
 	m.Map(smp.DataBase, make([]byte, 4096), smp.PermRead|smp.PermWrite)
 	return r
 }

@@ -217,7 +217,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 		x.(*smp.Ctx).MapPages(s.At, s.Size/pageSize)
 		x.Emit(smpev.Alloc, uint64(s.At), uint64(s.Size), smpev.ModuleMem)
 	}
-	ms.k.Sync.Core(x, kapi.SyncFlush) // the pages become executable: set_memory_x flushes
+	ms.k.Sync.Core(x, smpev.SyncFlush) // the pages become executable: set_memory_x flushes
 	m.set(x, kapi.TextCore, kapi.TextInit)
 
 	m.refs.Store(x, 2) // one is the load's, one its init's
@@ -354,7 +354,7 @@ func (m *Module) unmap(x kapi.Context, s kapi.Section) {
 		}
 	}
 	c.UnmapPages(s.At, s.Size/pageSize)
-	m.k.Sync.Core(x, kapi.SyncFlush)
+	m.k.Sync.Core(x, smpev.SyncFlush)
 }
 
 func (ms *Modules) notify(x kapi.Context, m *Module, s kapi.ModuleState) {

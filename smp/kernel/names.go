@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 )
 
 // CellName says what a cell of the kernel's is, for people; "" if it isn't one.
@@ -52,7 +53,7 @@ func (k *Kernel) CellName(id kapi.CellID) string {
 	case k.Poke.refs.ID():
 		return "who holds text_poke_bp's descriptor"
 	case k.Exec.lists.ID():
-		return "the lists of slots and detours"
+		return k.Exec.listsName()
 	case k.Stop.state.ID():
 		return "stop_machine's step"
 	case k.Stop.acks.ID():
@@ -65,4 +66,16 @@ func (k *Kernel) CellName(id kapi.CellID) string {
 		return "sync_core's answers"
 	}
 	return ""
+}
+
+// listsName says what the cell of the arena's lists stands for.
+func (e *ExecMem) listsName() string {
+	name := "the lists of "
+	for i := range e.k.cfg.Exec {
+		if i > 0 {
+			name += " and "
+		}
+		name += smpev.Memory.Name(e.k.cfg.Exec[i].What) + "s"
+	}
+	return name
 }

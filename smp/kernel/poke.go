@@ -151,7 +151,7 @@ func (p *TextPoke) write(x kapi.Context) {
 	for i := range vec {
 		text.Write(x, vec[i].at, int3[:])
 	}
-	p.Sync.Core(x, kapi.SyncPoke1)
+	p.Sync.Core(x, smpev.SyncPoke1)
 
 	tails := false
 	for i := range vec {
@@ -161,7 +161,7 @@ func (p *TextPoke) write(x kapi.Context) {
 		}
 	}
 	if tails {
-		p.Sync.Core(x, kapi.SyncPoke2)
+		p.Sync.Core(x, smpev.SyncPoke2)
 	}
 
 	heads := false
@@ -175,7 +175,7 @@ func (p *TextPoke) write(x kapi.Context) {
 		p.desc.Store(x, nil)
 	}
 	if heads {
-		p.Sync.Core(x, kapi.SyncPoke3)
+		p.Sync.Core(x, smpev.SyncPoke3)
 	}
 }
 
@@ -233,7 +233,7 @@ func (d *descriptor) claim(x kapi.Context, regs *arch.Regs) uint64 {
 	default:
 		return 0
 	}
-	return kapi.OwnerPoke
+	return smpev.OwnerPoke
 }
 
 // announce takes down the whole image that a patcher is about to install.
@@ -271,7 +271,7 @@ func (p PokeNaive) Patch(x kapi.Context, addr arch.Addr, insn []byte, _ arch.Add
 	if p.TailFirst {
 		text.Write(x, addr, insn[:1])
 	}
-	text.Sync.Self(x, kapi.SyncSelf)
+	text.Sync.Self(x, smpev.SyncSelf)
 }
 
 // Held reports whether a handler holds the descriptor.

@@ -74,7 +74,7 @@ func newPatched(t testing.TB, md mode, model fetch.Model, at int) *patched {
 		}
 	})
 	p.hear(smpev.Claim, func(e *traces.Event) {
-		if e.C == kapi.OwnerPoke && !p.patching {
+		if e.C == smpev.OwnerPoke && !p.patching {
 			p.late++
 		}
 	})
@@ -156,12 +156,12 @@ func TestPatchWithoutSync(t *testing.T) {
 		blends bool
 	}{
 		{0, fetch.Mixing, 12, false},
-		{kapi.SyncPoke1, fetch.Coherent, 12, false},
-		{kapi.SyncPoke1, fetch.Stale, 8, false},
-		{kapi.SyncPoke1, fetch.Stale, 14, true},
-		{kapi.SyncPoke1, fetch.Mixing, 8, true},
-		{kapi.SyncPoke2, fetch.Mixing, 8, true},
-		{kapi.SyncPoke2, fetch.Stale, 14, true},
+		{smpev.SyncPoke1, fetch.Coherent, 12, false},
+		{smpev.SyncPoke1, fetch.Stale, 8, false},
+		{smpev.SyncPoke1, fetch.Stale, 14, true},
+		{smpev.SyncPoke1, fetch.Mixing, 8, true},
+		{smpev.SyncPoke2, fetch.Mixing, 8, true},
+		{smpev.SyncPoke2, fetch.Stale, 14, true},
 	} {
 		t.Run(fmt.Sprintf("%v/%v/%d", c.not, c.model, c.at), func(t *testing.T) {
 			p := newPatched(t, modes[0], c.model, c.at)
@@ -202,12 +202,12 @@ func TestPatchToBreakpoint(t *testing.T) {
 			if regs.IP == f+1 {
 				regs.IP = f + 5
 			}
-			return kapi.OwnerKprobe
+			return ownerOwn
 		})
 	}
 	r.hear(smpev.Claim, func(e *traces.Event) {
 		switch {
-		case e.C != kapi.OwnerPoke:
+		case e.C != smpev.OwnerPoke:
 		case !patching:
 			t.Error("the descriptor was used after Patch had returned")
 		case arch.Addr(e.B) != f+1:
@@ -356,7 +356,7 @@ func TestBreakpointOfNobody(t *testing.T) {
 	for range 2 { // the chain of one run is forgotten in the next
 		r.want(smp.Refused, "nobody's", sim.Always0{})
 	}
-	claims = kapi.OwnerKprobe
+	claims = ownerOwn
 	r.want(smp.Passed, "claimed", sim.Always0{})
 	if asked != 3 {
 		t.Errorf("the first of the chain was asked %d times, want once a run", asked)

@@ -90,7 +90,7 @@ func newBusy(t testing.TB, md mode) *busy {
 		mutex.Lock(x)
 		defer mutex.Unlock(x)
 		label.Set(x, true, &b.k.Poke)
-		at, _ := b.k.Exec.Alloc(x, 8, kapi.SlotMem)
+		at, _ := b.k.Exec.Alloc(x, 8, slotMem)
 		b.k.Text.Poke(x, at, []byte{0x90, 0xc3})
 		x.Call(at)
 		switch b.how {
@@ -107,12 +107,12 @@ func newBusy(t testing.TB, md mode) *busy {
 			}
 		}
 		b.k.RCU.Synchronize(x, kapi.QuiesceSched)
-		b.k.Exec.Free(x, at, 8, kapi.SlotMem)
+		b.k.Exec.Free(x, at, 8, slotMem)
 		label.Set(x, false, &b.k.Poke)
 	})
 	b.AddProgram("worker", 1, func(x *smp.Ctx) {
 		work.Queue(x)
-		b.k.Sync.Core(x, kapi.SyncArm)
+		b.k.Sync.Core(x, syncOwn)
 		x.Call(f)
 		work.Flush(x)
 		b.k.RCU.Synchronize(x, kapi.QuiesceRCU)

@@ -31,7 +31,7 @@ func TestStacksQuiesce(t *testing.T) {
 
 func stacksQuiesce(t *testing.T, md mode, look bool) (lost, waited int) {
 	r := newRig(t, md, smp.Config{CPUs: 3})
-	r.k = kernel.Boot(r.Machine, kernel.Config{Preemptible: md.preemptible, Voluntary: md.voluntary, StackCheck: true})
+	r.k = kernel.Boot(r.Machine, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible, Voluntary: md.voluntary, StackCheck: true})
 	g := r.text("g", 0x40, loop8)
 	f := r.text("f", 0, "50 e8 3a 00 00 00 58 c3") // push; call g; pop; ret
 	gone := false
@@ -58,7 +58,7 @@ func stacksQuiesce(t *testing.T, md mode, look bool) (lost, waited int) {
 			r.k.Stacks.Quiesce(x, []kapi.Span{{From: f, To: f + 8}})
 		}
 		r.k.Text.Fill(x, f, []byte{x86.Int3, x86.Int3, x86.Int3, x86.Int3, x86.Int3, x86.Int3, x86.Int3, x86.Int3})
-		r.k.Sync.Core(x, kapi.SyncPoke1)
+		r.k.Sync.Core(x, smpev.SyncPoke1)
 	})
 	stops := 0
 	r.hear(smpev.StopStart, func(*traces.Event) { stops++ })

@@ -91,7 +91,7 @@ func (s *Stop) stopper(x *smp.Ctx) {
 	}
 	s.ack(x, stopRun)
 
-	s.Sync.Self(x, kapi.SyncStop)
+	s.Sync.Self(x, smpev.SyncStop)
 	x.IRQ(true)
 	s.ack(x, stopExit)
 }

@@ -59,7 +59,7 @@ func stopMachine(t *testing.T, md mode) {
 		}
 	})
 	r.hear(smpev.Serialise, func(e *traces.Event) {
-		if e.A == uint64(kapi.SyncStop) && !stopped {
+		if e.A == uint64(smpev.SyncStop) && !stopped {
 			unsynced &^= 1 << e.CPU
 		}
 	})

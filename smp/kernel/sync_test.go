@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"kpsim/smp"
-	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -47,7 +46,7 @@ func syncCore(t *testing.T, md mode, cpus int) {
 				since := now
 				calls++
 				most = max(most, calls)
-				r.k.Sync.Core(x, kapi.SyncPoke1)
+				r.k.Sync.Core(x, smpev.SyncPoke1)
 				calls--
 				returned++
 				for i, at := range last {

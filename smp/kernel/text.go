@@ -5,6 +5,7 @@ import (
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 )
 
 // Text is the kernel's text as patchers read and write it. It implements
@@ -34,7 +35,7 @@ func (t *Text) Fill(x kapi.Context, addr arch.Addr, b []byte) { x.(*smp.Ctx).Fil
 func (t *Text) Poke(x kapi.Context, addr arch.Addr, b []byte) {
 	t.mutex.AssertHeld(x)
 	t.Write(x, addr, b)
-	t.Sync.Self(x, kapi.SyncSelf)
+	t.Sync.Self(x, smpev.SyncSelf)
 }
 
 // Decode implements kapi.Text.

@@ -34,8 +34,8 @@ func TestFaults(t *testing.T) {
 		{name: "fixed up", code: load, nr: smpev.VecPF, extable: true, want: 7, owner: smpev.OwnerFault},
 		{name: "#UD, fixed up", code: ud2, nr: smpev.VecUD, extable: true, want: 7, owner: smpev.OwnerFault},
 		{name: "#DE, fixed up", code: div, nr: smpev.VecDE, extable: true, want: 7, owner: smpev.OwnerFault},
-		{name: "wanted", code: load, nr: smpev.VecPF, extable: true, want: 8, owner: smpev.OwnerKprobe,
-			asked: func(regs *arch.Regs) uint64 { regs.IP += 2; regs.R[x86.RAX]++; return kapi.OwnerKprobe }},
+		{name: "wanted", code: load, nr: smpev.VecPF, extable: true, want: 8, owner: ownerOwn,
+			asked: func(regs *arch.Regs) uint64 { regs.IP += 2; regs.R[x86.RAX]++; return ownerOwn }},
 		{name: "moved, and not wanted", code: "90 90 " + load, nr: smpev.VecPF, extable: true, want: 5, owner: smpev.OwnerFault,
 			asked: func(regs *arch.Regs) uint64 { regs.IP -= 2; regs.R[x86.RDI] = uint64(smp.DataBase); return 0 }},
 		{name: "brought in", code: load, nr: smpev.VecPF, extable: true, pageIn: true, want: 5, owner: smpev.OwnerFault},
@@ -131,7 +131,7 @@ func TestDebug(t *testing.T) {
 				if regs.IP == f+11 {
 					regs.Flags &^= x86.TF
 				}
-				return kapi.OwnerKprobe
+				return ownerOwn
 			})
 		}
 		r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })

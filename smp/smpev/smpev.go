@@ -83,20 +83,26 @@ const (
 	VecGarbage = 0x100
 )
 
-// Owners of a trap, as in Claim (and as in kapi, where patchers find them).
+// Why a CPU serialises, as in Serialise; 0: it runs an instruction that does. An
+// engine defines more (Whys).
 const (
-	OwnerPoke    = 1 // the text-poke handler: the address is in its descriptor
-	OwnerKprobe  = 2 // a kprobe is registered at the address, or its out-of-line copy ended there
-	OwnerRemoved = 3 // the fallback: the breakpoint is no longer there
-	OwnerFault   = 4 // a fault that was fixed up
+	SyncPoke1 = 1  // text_poke_bp, after the breakpoint
+	SyncPoke2 = 2  // text_poke_bp, after the tail
+	SyncPoke3 = 3  // text_poke_bp, after the head
+	SyncStop  = 8  // stop_machine, each CPU before it leaves
+	SyncSelf  = 9  // text_poke, the storing CPU
+	SyncFlush = 10 // translations of unmapped memory are flushed
 )
 
-// What Alloc and Free hand out.
+// Owners of a trap, as in Claim. An engine defines more (Owners).
 const (
-	SlotMem   = 1 // the out-of-line copy of one instruction
-	DetourMem = 2 // a detour buffer
-	ModuleMem = 3 // a section of a module
+	OwnerPoke  = 1 // the text-poke handler: the address is in its descriptor
+	OwnerFault = 4 // a fault that was fixed up
 )
+
+// ModuleMem is a section of a module, as in Alloc and Free. An engine defines
+// more (Memory).
+const ModuleMem = 3
 
 // How a CPU is given up, as in Gives; 0: the task was preempted. A task's Wake says that
 // it wants a CPU again.

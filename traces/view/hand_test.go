@@ -152,12 +152,12 @@ func TestStoryOfPieces(t *testing.T) {
 // A detour is freed and handed out again while a task is in its callback.
 func TestStoryOfMemoryUsedAgain(t *testing.T) {
 	tr, p, c := running()
-	p.Alloc(detour, 20, smpev.DetourMem)
+	p.Alloc(detour, 20, kpev.DetourMem)
 	c.Exec(f, 0x55)
-	p.Alloc(slots, 2, smpev.SlotMem).Free(slots, 2, smpev.SlotMem) // nobody was in it
+	p.Alloc(slots, 2, kpev.SlotMem).Free(slots, 2, kpev.SlotMem) // nobody was in it
 	jumps(p).Emit(kpev.Optimized, f, detour, 0)
 	c.Exec(f, jump...).Exec(detour, 0x54)
-	p.Free(detour, 20, smpev.DetourMem).Alloc(detour, 30, smpev.DetourMem)
+	p.Free(detour, 20, kpev.DetourMem).Alloc(detour, 30, kpev.DetourMem)
 	c.CallEnd(0, 78)
 	tells(t, tr, "X1 transparent", 0,
 		"15 cpu1 took the jump at victim+0x0 (jmpq detour+0x0).",
@@ -288,9 +288,9 @@ func TestStoryOfAnOwnerThatWent(t *testing.T) {
 // An interrupt comes in a detour, which is gone when it returns.
 func TestStoryOfAReturnToFreedMemory(t *testing.T) {
 	tr, p, c := running()
-	p.Alloc(detour, 20, smpev.DetourMem)
+	p.Alloc(detour, 20, kpev.DetourMem)
 	c.Exec(f, jump...).Exec(detour, 0x54).Trap(smpev.VecTimer, detour+1)
-	p.Free(detour, 20, smpev.DetourMem)
+	p.Free(detour, 20, kpev.DetourMem)
 	c.Return(smpev.VecTimer, detour+1)
 	tells(t, tr, "S1 no-use-after-free", 0,
 		"9 cpu1 ran jmpq detour+0x0 at victim+0x0, into the detour.",
@@ -340,11 +340,11 @@ func TestStoryOfOthersWaits(t *testing.T) {
 // Memory that was freed has been handed out again if only a part of it was.
 func TestStoryOfMemoryUsedInPart(t *testing.T) {
 	tr, p, c := running()
-	p.Alloc(detour, 20, smpev.DetourMem)
+	p.Alloc(detour, 20, kpev.DetourMem)
 	c.Exec(f, 0x55)
 	jumps(p).Emit(kpev.Optimized, f, detour, 0)
 	c.Exec(f, jump...).Exec(detour, 0x54)
-	p.Free(detour, 20, smpev.DetourMem).Alloc(detour+8, 30, smpev.DetourMem)
+	p.Free(detour, 20, kpev.DetourMem).Alloc(detour+8, 30, kpev.DetourMem)
 	c.CallEnd(0, 78)
 	tells(t, tr, "X1 transparent", 0,
 		"13 cpu1 took the jump at victim+0x0 (jmpq detour+0x0).",

@@ -36,7 +36,7 @@ func (t *teller) merge(e *traces.Event, r *row) bool {
 	case smpev.SendIPI:
 		if s := t.peek(0, smpev.Serialise, e.CPU); s != nil {
 			t.next++
-			r.text = fmt.Sprintf("sync_core (%s): IPI to %s", why(s.A), cpuSet(e.A))
+			r.text = fmt.Sprintf("sync_core (%s): IPI to %s", smpev.Whys.Name(s.A), cpuSet(e.A))
 			return true
 		}
 	case smpev.Claim:
@@ -150,7 +150,7 @@ const apart = 3
 // mergeDetour tells a run of instructions in one detour.
 func (t *teller) mergeDetour(e *traces.Event, r *row) bool {
 	a := t.text.area(e.A)
-	if a == nil || a.what != smpev.DetourMem {
+	if a == nil || a.what != kpev.DetourMem {
 		return false
 	}
 	n := 0

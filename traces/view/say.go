@@ -33,7 +33,7 @@ func (t *teller) say(e *traces.Event) string {
 		}
 		return s
 	case smpev.Claim:
-		return "claimed by " + owner(e.C)
+		return "claimed by " + smpev.Owners.Name(e.C)
 	case smpev.Return:
 		return "return to " + t.stood(e, e.B)
 	case smpev.Oops:
@@ -48,7 +48,7 @@ func (t *teller) say(e *traces.Event) string {
 	case smpev.Exit:
 		return in.task(e.A) + " ends"
 	case smpev.Serialise:
-		return "serialise (" + why(e.A) + ")"
+		return "serialise (" + smpev.Whys.Name(e.A) + ")"
 	case smpev.SendIPI:
 		return "send IPI to " + cpuSet(e.A)
 	case smpev.Fire:

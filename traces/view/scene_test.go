@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 	"kpsim/traces/tracetest"
@@ -216,20 +215,20 @@ func versions(p *view.Patch) (list []string) {
 func TestSceneVersions(t *testing.T) {
 	tr := begin()
 	p := tr.On(0, prober)
-	p.Alloc(slots, 3, smpev.SlotMem)    // 1
-	p.Store(slots, 0x55)                // 2
-	p.Store(slots+1, 0xcc)              // 3
-	p.Image(f, 0xcc)                    // 4
-	p.Store(f, 0xcc)                    // 5
-	p.Store(f, 0xcc)                    // 6: the same
-	p.Store(slots+3, 0x90)              // 7: behind it
-	p.Image(f, jump...)                 // 8
-	p.Store(f+1, jump[1:]...)           // 9
-	p.Store(f, 0xe9)                    // 10
-	p.Free(slots, 3, smpev.SlotMem)     // 11
-	p.Alloc(slots, 2, smpev.SlotMem)    // 12: less of it
-	p.Store(slots, 0x48, 0x89, 0xe5)    // 13
-	p.Free(detour, 20, smpev.DetourMem) // 14: nobody was handed it
+	p.Alloc(slots, 3, kpev.SlotMem)    // 1
+	p.Store(slots, 0x55)               // 2
+	p.Store(slots+1, 0xcc)             // 3
+	p.Image(f, 0xcc)                   // 4
+	p.Store(f, 0xcc)                   // 5
+	p.Store(f, 0xcc)                   // 6: the same
+	p.Store(slots+3, 0x90)             // 7: behind it
+	p.Image(f, jump...)                // 8
+	p.Store(f+1, jump[1:]...)          // 9
+	p.Store(f, 0xe9)                   // 10
+	p.Free(slots, 3, kpev.SlotMem)     // 11
+	p.Alloc(slots, 2, kpev.SlotMem)    // 12: less of it
+	p.Store(slots, 0x48, 0x89, 0xe5)   // 13
+	p.Free(detour, 20, kpev.DetourMem) // 14: nobody was handed it
 	s := lay(tr)
 	require.Len(t, s.Texts, 2)
 	site, slot := &s.Texts[0], &s.Texts[1]
@@ -310,7 +309,7 @@ func TestSceneStands(t *testing.T) {
 	tr.On(0, caller).Exec(f+1, 0x48, 0x89, 0xe5)  // 20
 	tr.On(0, caller).CallEnd(0, 0)                // 21: it has left
 	tr.On(0, caller).Return(smpev.VecTimer, f+5)  // 22: not patched
-	p.Alloc(detour, 20, smpev.DetourMem)          // 23
+	p.Alloc(detour, 20, kpev.DetourMem)           // 23
 	c.Exec(detour+8, 0xe8, 0, 0, 0, 0)            // 24
 	c.Emit(kpev.Handler, 0, kpev.Pre, f)          // 25: the detour's call
 	c.Exec(detour+13, 0xc3)                       // 26
@@ -406,10 +405,10 @@ func TestSceneLook(t *testing.T) {
 // Each reason to serialise has a name.
 func TestSceneNamesReasons(t *testing.T) {
 	tr := begin()
-	for why := kapi.SyncPoke1; why <= kapi.SyncFlush; why++ {
+	for why := smpev.SyncPoke1; why <= smpev.SyncFlush; why++ {
 		tr.On(0, prober).Emit(smpev.Serialise, uint64(why), 0, 0)
 	}
-	tr.On(0, prober).Emit(smpev.Serialise, uint64(kapi.SyncFlush)+1, 0, 0)
+	tr.On(0, prober).Emit(smpev.Serialise, uint64(smpev.SyncFlush)+1, 0, 0)
 	s := lay(tr)
 	last := len(s.Steps) - 1
 	for i := range s.Steps[:last] {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -36,7 +37,7 @@ func (l *layer) stands(e *traces.Event, n int) {
 		b := unpack(e)
 		s.at, s.here, s.ran = e.A, true, fmt.Sprintf("% x", b)
 		a := l.t.text.area(e.A)
-		s.stays = a != nil && a.what == smpev.DetourMem && len(b) > 0 && b[0] == callOpcode
+		s.stays = a != nil && a.what == kpev.DetourMem && len(b) > 0 && b[0] == callOpcode
 	case smpev.Trap:
 		s.saved = append(s.saved, savedIP{e.B, e.A})
 		s.here, s.stays = false, false

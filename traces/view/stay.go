@@ -140,10 +140,10 @@ func (p *past) claimer(k, to int) string {
 		return "its handler"
 	case p.ev[i].C == smpev.OwnerPoke:
 		return "the text-poke handler"
-	case p.ev[i].C == smpev.OwnerRemoved:
+	case p.ev[i].C == kpev.OwnerRemoved:
 		return "kprobes, the breakpoint being gone,"
 	}
-	return owner(p.ev[i].C)
+	return smpev.Owners.Name(p.ev[i].C)
 }
 
 // tellEntry tells how a task came into memory a, if it came further since.

@@ -146,7 +146,7 @@ func TestStopMachine(t *testing.T) {
 	}
 	c.Pre(0).CallEnd(0, 77).Emit(smpev.Exit, caller, 0, 0).Emit(smpev.Switch, caller, 1, 1)
 	tr.On(0, prober).ApiEnter(kpev.Unregister, 0, 0).ApiReturn(kpev.Unregister, 0, 22)
-	tr.On(0, prober).Free(detour, 20, smpev.DetourMem)
+	tr.On(0, prober).Free(detour, 20, kpev.DetourMem)
 	tr.End(true)
 	golden(t, "stop-machine", input(tr, 2))
 }
@@ -188,7 +188,7 @@ func TestFreedAndLocks(t *testing.T) {
 	p, c := tr.On(0, prober), tr.On(1, caller)
 	arm(p)
 	queue(p)
-	p.Emit(kpev.Optimized, f, detour, 0).Free(detour, 20, smpev.DetourMem)
+	p.Emit(kpev.Optimized, f, detour, 0).Free(detour, 20, kpev.DetourMem)
 	c.Exec(detour+4, 0xcc)
 	in := input(tr, 2)
 	in.Property, in.Place, in.Message = "S1 no-use-after-free", "slots+0x24", "cpu1 task5 runs cc at 0xffffffffa0000024, in the freed detour at 0xffffffffa0000020"

@@ -121,7 +121,7 @@ func (t *teller) boring(e *traces.Event) bool {
 	case smpev.Image:
 		return e.C>>56 == 1 // a breakpoint: the store itself says it
 	case smpev.Serialise:
-		return e.A == whySelf
+		return e.A == smpev.SyncSelf
 	}
 	return false
 }

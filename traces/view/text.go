@@ -110,13 +110,7 @@ func (t *text) area(addr uint64) *area {
 // again.
 func (t *text) alloc(e *traces.Event) *area {
 	a := area{span{e.A, e.A + e.B}, e.C, "", true}
-	kind := "memory"
-	switch e.C {
-	case smpev.SlotMem:
-		kind = "slot"
-	case smpev.DetourMem:
-		kind = "detour"
-	}
+	kind := smpev.Memory.Name(e.C)
 	n := 1
 	for i := range t.areas {
 		o := &t.areas[i]

@@ -49,7 +49,7 @@ func begin() *tracetest.Trace {
 
 // arm registers the probe, with a slot.
 func arm(h tracetest.Hand) {
-	h.ApiEnter(kpev.Register, 0, f).Lock(1).Alloc(slots, 2, smpev.SlotMem).Store(slots, 0x55, 0xcc)
+	h.ApiEnter(kpev.Register, 0, f).Lock(1).Alloc(slots, 2, kpev.SlotMem).Store(slots, 0x55, 0xcc)
 	h.Emit(kpev.Arm, f, 0, 0).Store(f, 0xcc)
 	sync(h, 2, 4)
 }
@@ -65,7 +65,7 @@ func answer(h tracetest.Hand, ip, why uint64) {
 
 // queue hands out the detour and ends the registration.
 func queue(h tracetest.Hand) {
-	h.Alloc(detour, 20, smpev.DetourMem)
+	h.Alloc(detour, 20, kpev.DetourMem)
 	h.Store(detour, 0x54, 0x9c, 0x48, 0x8d, 0x64, 0x24, 0xe8, 0x57, 0x56, 0x52, 0x51, 0x50, 0x41, 0x50, 0x41, 0x51)
 	h.Emit(kpev.Optimizing, f, 0, 0).Unlock(1).ApiReturn(kpev.Register, 0, 0)
 	h.Emit(smpev.Switch, prober, 0, 1)
@@ -75,8 +75,8 @@ func queue(h tracetest.Hand) {
 
 // hit runs f with the breakpoint, once.
 func hit(h tracetest.Hand) {
-	h.Break(f).Pre(0).Own(f, smpev.OwnerKprobe).Resume(slots)
-	h.Exec(slots, 0x55).Break(slots+1).Own(slots+1, smpev.OwnerKprobe).Resume(f + 1)
+	h.Break(f).Pre(0).Own(f, kpev.OwnerKprobe).Resume(slots)
+	h.Exec(slots, 0x55).Break(slots+1).Own(slots+1, kpev.OwnerKprobe).Resume(f + 1)
 }
 
 func rest(h tracetest.Hand, call uint64) {

@@ -14,39 +14,6 @@ const done = smpev.Done
 // interrupts reports whether a vector comes from outside: an IPI, a timer, an NMI.
 func interrupts(v uint64) bool { return v >= 32 || v == smpev.VecNMI }
 
-// whyNames are the reasons of kapi.Why: what has just been done that other CPUs
-// must see.
-var whyNames = [...]string{
-	1: "text_poke_bp, breakpoint written", 2: "text_poke_bp, tail written", 3: "text_poke_bp, head written",
-	4: "armed", 5: "disarmed", 6: "unoptimizing, breakpoint written", 7: "unoptimizing, tail restored",
-	8: "leaving stop_machine", 9: "own store", 10: "memory unmapped",
-}
-
-// whySelf is the sync that only the CPU makes that has stored.
-const whySelf = 9
-
-func why(n uint64) string {
-	if n < uint64(len(whyNames)) && whyNames[n] != "" {
-		return whyNames[n]
-	}
-	if n == 0 {
-		return "serialising instruction"
-	}
-	return fmt.Sprintf("reason %d", n)
-}
-
-var ownerNames = [...]string{
-	smpev.OwnerPoke: "text-poke handler", smpev.OwnerKprobe: "kprobes",
-	smpev.OwnerRemoved: "kprobes: breakpoint already removed", smpev.OwnerFault: "fault fix-up",
-}
-
-func owner(n uint64) string {
-	if n < uint64(len(ownerNames)) && ownerNames[n] != "" {
-		return ownerNames[n]
-	}
-	return fmt.Sprintf("owner %d", n)
-}
-
 var flavourNames = [...]string{smpev.GPSched: "RCU-sched", smpev.GPRcu: "RCU", smpev.GPTasks: "RCU-tasks"}
 
 func flavour(n uint64) string {

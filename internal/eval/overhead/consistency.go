@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize/convex/lp"
 
+	"kpsim/kprobes"
 	"kpsim/smp/cycles"
-	"kpsim/smp/kapi"
 )
 
 // Rounding is how far a figure may be off for being printed with two decimals.
@@ -75,7 +75,7 @@ func (o *Model) Consistencies() (list []Consistency, err error) {
 			at := 5 * slices.Index(owners, s.Machine)
 			for k, e := range s.Machine.corrected() {
 				switch e {
-				case cycles.Work(kapi.WorkLookup), cycles.Work(kapi.WorkStep):
+				case cycles.Work(kprobes.WorkLookup), cycles.Work(kprobes.WorkStep):
 					all[k] = s.events[e]
 				default:
 					all[at+k] = s.events[e]

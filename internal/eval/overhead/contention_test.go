@@ -46,7 +46,7 @@ func (s *spins) Event(e *traces.Event) *traces.Finding {
 // the same however many want it, which is what MVA takes it for. By them release is what letting a lock go takes behind the
 // event that says so; grab is what it takes who has waited for that until the lock is his.
 var (
-	lockCosts = func() cycles.Profile { p := cycles.Nominal; p[cycles.Line] = 0; return p }()
+	lockCosts = func() cycles.Profile { p := *cycles.Nominal(); p[cycles.Line] = 0; return p }()
 	grab      = float64(lockCosts[cycles.Point]) / cycles.Unit
 	release   = grab + float64(lockCosts[cycles.Work(kapi.WorkUnlock)])/cycles.Unit
 )

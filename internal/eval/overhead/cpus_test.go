@@ -21,7 +21,7 @@ func TestScale(t *testing.T) {
 		list, err := p.Scale(cpus, edition, nil)
 		require.NoError(t, err, p.Name)
 		require.Len(t, list, len(cpus))
-		one, err := p.Scale(cpus[:1], edition, &cycles.Profile{cycles.Line: cycles.Nominal[cycles.Line]})
+		one, err := p.Scale(cpus[:1], edition, &cycles.Profile{cycles.Line: cycles.Nominal()[cycles.Line]})
 		require.NoError(t, err)
 		require.Zero(t, one[0].Cycles, "one CPU alone pays for a line")
 		return list

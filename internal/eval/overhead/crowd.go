@@ -66,7 +66,7 @@ func newCrowd(p *Probe, at []arch.Addr, costs *cycles.Profile) (*crowd, error) {
 	}
 	c.machine.Costs(costs)
 	c.machine.Count(&c.tally)
-	c.kernel = kernel.Boot(c.machine, kernel.Config{InsnSlot: sc.Machine.InsnSlot(), DetourSlot: sc.Machine.DetourSlot()})
+	c.kernel = kernel.Boot(c.machine, kernel.Config{Exec: kprobes.Memory(sc.Machine.InsnSlot(), sc.Machine.DetourSlot())})
 	f := sc.Texts[0].Code
 	from := at[0]
 	text := make([]byte, int(at[len(at)-1]-from)+len(f))

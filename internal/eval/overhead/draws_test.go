@@ -63,7 +63,7 @@ func TestClocksAgree(t *testing.T) {
 			}
 		case smpev.Gives:
 			if e.A != e.B && e.C&smpev.GiveRests != 0 {
-				check("switch", e, now, woken[e.CPU]+sim.Time(cycles.Nominal[cycles.Switch]))
+				check("switch", e, now, woken[e.CPU]+sim.Time(cycles.Nominal()[cycles.Switch]))
 				woken[e.CPU] = 0
 			}
 		}
@@ -120,5 +120,5 @@ func TestTimedIsFair(t *testing.T) {
 	require.NoError(t, d.run(1))
 	require.Greater(t, n, 150)
 	require.NotZero(t, worst)
-	require.LessOrEqual(t, worst, 2*sim.Time(cycles.Nominal[cycles.Switch])) // and lines that it brings
+	require.LessOrEqual(t, worst, 2*sim.Time(cycles.Nominal()[cycles.Switch])) // and lines that it brings
 }

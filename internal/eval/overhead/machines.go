@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kpsim/kprobes"
 	"kpsim/smp/cycles"
 	"kpsim/smp/kapi"
 )
@@ -70,25 +71,25 @@ func (c *code) instructions(e cycles.Event) float64 {
 		return 1
 	case cycles.Breakpoint, cycles.Debug, cycles.Trap:
 		return c.entry
-	case cycles.Work(kapi.WorkLookup):
+	case cycles.Work(kprobes.WorkLookup):
 		return c.lookup
 	case cycles.Work(kapi.WorkNode):
 		return c.node
-	case cycles.Work(kapi.WorkStep):
+	case cycles.Work(kprobes.WorkStep):
 		return c.step
-	case cycles.Work(kapi.WorkResume):
+	case cycles.Work(kprobes.WorkResume):
 		return c.resume
 	case cycles.Work(kapi.WorkHandler):
 		return c.handler
-	case cycles.Work(kapi.WorkWalk):
+	case cycles.Work(kprobes.WorkWalk):
 		return c.walk
 	case cycles.Work(kapi.WorkSave):
 		return c.save
-	case cycles.Work(kapi.WorkCall):
+	case cycles.Work(kprobes.WorkCall):
 		return c.call
-	case cycles.Work(kapi.WorkReturn):
+	case cycles.Work(kprobes.WorkReturn):
 		return c.ret
-	case cycles.Work(kapi.WorkDetour):
+	case cycles.Work(kprobes.WorkDetour):
 		return c.detour
 	case cycles.Work(kapi.WorkLock), cycles.Work(kapi.WorkUnlock):
 		return c.locking
@@ -116,7 +117,7 @@ var Machines = []Machine{
 // fixed returns what an event costs besides instructions and what is fitted.
 func (m *Machine) fixed(e cycles.Event) float64 {
 	switch e {
-	case cycles.Work(kapi.WorkStep), cycles.Work(kapi.WorkReturn):
+	case cycles.Work(kprobes.WorkStep), cycles.Work(kprobes.WorkReturn):
 		if m.code.one {
 			return m.lock
 		}
@@ -136,7 +137,7 @@ func (m *Machine) fixed(e cycles.Event) float64 {
 		return m.block
 	case cycles.Work(kapi.WorkCopy):
 		return m.block / 64
-	case cycles.Work(kapi.WorkDetour):
+	case cycles.Work(kprobes.WorkDetour):
 		return m.detour
 	}
 	return 0

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes"
 	"kpsim/smp/cycles"
-	"kpsim/smp/kapi"
 )
 
 func fitted(t *testing.T) *Model {
@@ -73,9 +73,9 @@ func TestExceptions(t *testing.T) {
 // Without any one sort of event some figure would be another.
 func TestEachEventCounts(t *testing.T) {
 	o := fitted(t)
-	for e := range cycles.Events {
+	for _, e := range cycles.All() {
 		switch e {
-		case cycles.Trap, cycles.Switch, cycles.SyncCore, cycles.SendIPI, cycles.Line, cycles.Work(kapi.WorkEmulate): // no hit of these has one
+		case cycles.Trap, cycles.Switch, cycles.SyncCore, cycles.SendIPI, cycles.Line, cycles.Work(kprobes.WorkEmulate): // no hit of these has one
 			continue
 		}
 		moved := false

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"kpsim/kprobes"
 	"kpsim/smp/cycles"
 	"kpsim/smp/kapi"
 )
@@ -75,11 +76,11 @@ func accesses(e cycles.Event) float64 {
 	switch e {
 	case cycles.Point, // a cell that others write, too
 		cycles.Breakpoint, cycles.Debug, cycles.Trap, // the frame
-		cycles.Work(kapi.WorkNode), cycles.Work(kapi.WorkWalk), // a probe
-		cycles.Work(kapi.WorkCall), cycles.Work(kapi.WorkReturn), // an instance
+		cycles.Work(kapi.WorkNode), cycles.Work(kprobes.WorkWalk), // a probe
+		cycles.Work(kprobes.WorkCall), cycles.Work(kprobes.WorkReturn), // an instance
 		cycles.Work(kapi.WorkLock):
 		return 1
-	case cycles.Work(kapi.WorkSave), cycles.Work(kapi.WorkDetour): // 168 bytes of registers
+	case cycles.Work(kapi.WorkSave), cycles.Work(kprobes.WorkDetour): // 168 bytes of registers
 		return 3
 	case cycles.Work(kapi.WorkCopy): // a byte
 		return 1.0 / 64

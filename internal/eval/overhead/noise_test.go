@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
 
+	"kpsim/kprobes"
 	"kpsim/smp/cycles"
 	"kpsim/smp/kapi"
 )
@@ -22,7 +23,7 @@ func testHit() *Hit {
 	h := &Hit{Cycles: 1864.25}
 	h.Events[cycles.Breakpoint], h.Events[cycles.Debug] = 1, 1
 	h.Events[cycles.Point] = 12
-	h.Events[cycles.Work(kapi.WorkLookup)], h.Events[cycles.Work(kapi.WorkNode)] = 1, 1
+	h.Events[cycles.Work(kprobes.WorkLookup)], h.Events[cycles.Work(kapi.WorkNode)] = 1, 1
 	return h
 }
 

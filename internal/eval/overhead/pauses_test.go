@@ -28,10 +28,10 @@ func cyclesOf(p *cycles.Profile, list ...cycles.Event) (sum float64) {
 // serialising instruction, on however many CPUs; the shortest interrupt says so, and ends
 // in an IRET besides. All are of the profile that they are measured by.
 func TestSyncPauses(t *testing.T) {
-	dear := cycles.Nominal
+	dear := *cycles.Nominal()
 	dear[cycles.Trap] *= 3
 	dear[cycles.SyncCore] *= 5
-	for _, costs := range []*cycles.Profile{&cycles.Nominal, &dear} {
+	for _, costs := range []*cycles.Profile{cycles.Nominal(), &dear} {
 		for _, cpus := range []int{2, 4} {
 			p := pauses(t, PauseConfig{CPUs: cpus, Patch: "breakpoint", Preempt: "none", Calls: 2, Schedule: Timed, Runs: 10, Seed: 1, Costs: costs})
 			answer := cyclesOf(costs, cycles.Trap, cycles.Line, cycles.SyncCore)
@@ -57,8 +57,8 @@ func TestStopPauses(t *testing.T) {
 		p := pauses(t, c)
 		require.Equal(t, 10*(cpus-1), p.Stopped.N)
 		require.InEpsilon(t, p.StopEnds.Mean, p.StopArrives.Mean+p.Stopped.Mean, 1e-9)
-		require.GreaterOrEqual(t, slices.Min(p.StopArrives.Cycles), cyclesOf(&cycles.Nominal, cycles.Switch))
-		require.GreaterOrEqual(t, slices.Min(p.Stopped.Cycles), cyclesOf(&cycles.Nominal, cycles.SyncCore, cycles.Switch))
+		require.GreaterOrEqual(t, slices.Min(p.StopArrives.Cycles), cyclesOf(cycles.Nominal(), cycles.Switch))
+		require.GreaterOrEqual(t, slices.Min(p.Stopped.Cycles), cyclesOf(cycles.Nominal(), cycles.SyncCore, cycles.Switch))
 		require.Greater(t, p.Optimizer.Mean, p.StopArrives.Mean)
 		for i := range p.Register.Cycles {
 			require.Greater(t, p.Register.Cycles[i], p.Optimizer.Cycles[i])

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize/convex/lp"
 
+	"kpsim/kprobes"
 	"kpsim/smp/cycles"
 	"kpsim/smp/kapi"
 )
@@ -35,9 +36,9 @@ func (t Tier) String() string { return tierNames[t] }
 // corrected are the events whose costs are calibrated.
 func (m *Machine) corrected() [4]cycles.Event {
 	if m.code.detours {
-		return [4]cycles.Event{cycles.Work(kapi.WorkLookup), cycles.Work(kapi.WorkStep), cycles.Work(kapi.WorkDetour), cycles.Work(kapi.WorkReturn)}
+		return [4]cycles.Event{cycles.Work(kprobes.WorkLookup), cycles.Work(kprobes.WorkStep), cycles.Work(kprobes.WorkDetour), cycles.Work(kprobes.WorkReturn)}
 	}
-	return [4]cycles.Event{cycles.Work(kapi.WorkStep), cycles.Work(kapi.WorkSave), cycles.Work(kapi.WorkReturn), cycles.Work(kapi.WorkWalk)}
+	return [4]cycles.Event{cycles.Work(kprobes.WorkStep), cycles.Work(kapi.WorkSave), cycles.Work(kprobes.WorkReturn), cycles.Work(kprobes.WorkWalk)}
 }
 
 // A Model is what was fitted to figures.
@@ -174,7 +175,7 @@ func (o *Model) Profile(m *Machine, t Tier) (*cycles.Profile, error) {
 	for e, v := range cost {
 		switch e := cycles.Event(e); {
 		case e == cycles.Switch, e == cycles.SyncCore, e == cycles.SendIPI, e == cycles.Line: // no hit of one CPU does
-			p[e] = cycles.Nominal[e]
+			p[e] = cycles.Nominal()[e]
 		default:
 			p[e] = cycles.Cost(math.Round(max(v, 0) * cycles.Unit)) // below 0 is 0 less what sums are rounded by
 		}

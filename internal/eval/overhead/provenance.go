@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/kprobes"
 	"kpsim/smp/cycles"
 	"kpsim/smp/kapi"
 )
@@ -95,7 +96,7 @@ func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 	}
 	switch e {
 	case cycles.Switch, cycles.SyncCore, cycles.SendIPI, cycles.Line:
-		add("nominal", 1, Assumed, float64(cycles.Nominal[e])/cycles.Unit, Assumed)
+		add("nominal", 1, Assumed, float64(cycles.Nominal()[e])/cycles.Unit, Assumed)
 		return list
 	}
 	core := o.Cores[m.core]
@@ -111,7 +112,7 @@ func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 	add(ofInstruction, m.code.instructions(e), shared, core.Instruction, Fitted)
 	fixed := m.fixed(e)
 	switch e {
-	case cycles.Work(kapi.WorkStep), cycles.Work(kapi.WorkReturn), cycles.Work(kapi.WorkUnlock):
+	case cycles.Work(kprobes.WorkStep), cycles.Work(kprobes.WorkReturn), cycles.Work(kapi.WorkUnlock):
 		add(ofLock, 1, Assumed, fixed, Typical)
 	case cycles.Work(kapi.WorkLock):
 		add(ofLock, 1, Counted, fixed, Typical)

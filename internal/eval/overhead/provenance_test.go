@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes"
 	"kpsim/smp/cycles"
 	"kpsim/smp/kapi"
 )
@@ -18,7 +19,7 @@ func TestTermsAreTheCosts(t *testing.T) {
 		for _, tier := range []Tier{Calibrated, Mechanistic} {
 			p, err := o.Profile(m, tier)
 			require.NoError(t, err)
-			for e := range cycles.Events {
+			for _, e := range cycles.All() {
 				sum := 0.0
 				for _, term := range o.Terms(m, tier, e) {
 					sum += term.Cycles()
@@ -33,8 +34,8 @@ func TestTermsAreTheCosts(t *testing.T) {
 func TestUnseenCosts(t *testing.T) {
 	o := fitted(t)
 	m := &Machines[4]
-	require.Equal(t, "fitted instruction × 18 (assumed); no figure has one", o.Note(m, Calibrated, cycles.Work(kapi.WorkWalk)))
-	require.Equal(t, "assumed nothing; no figure has one", o.Note(m, Calibrated, cycles.Work(kapi.WorkEmulate)))
+	require.Equal(t, "fitted instruction × 18 (assumed); no figure has one", o.Note(m, Calibrated, cycles.Work(kprobes.WorkWalk)))
+	require.Equal(t, "assumed nothing; no figure has one", o.Note(m, Calibrated, cycles.Work(kprobes.WorkEmulate)))
 	require.Equal(t, "assumed nothing", o.Note(&Machines[0], Calibrated, cycles.Work(kapi.WorkFlags)))
 	require.Equal(t, "assumed nominal; no figure has one", o.Note(m, Calibrated, cycles.Switch))
 	require.Equal(t, "fitted instruction × 2 (assumed) + typical locked instruction", o.Note(m, Calibrated, cycles.Work(kapi.WorkLock)))

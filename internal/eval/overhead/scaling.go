@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kpsim/internal/scenario"
+	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties/harness"
 	"kpsim/sched"
@@ -67,7 +68,7 @@ type ProbesPoint struct {
 }
 
 var (
-	lookupEvent = cycles.Work(kapi.WorkLookup)
+	lookupEvent = cycles.Work(kprobes.WorkLookup)
 	nodeEvent   = cycles.Work(kapi.WorkNode)
 )
 
@@ -125,7 +126,7 @@ func checkProbes(n int) error {
 // nodePrice returns the cycles of a node in the nearest cache.
 func nodePrice(costs *cycles.Profile) float64 {
 	if costs == nil {
-		costs = &cycles.Nominal
+		costs = cycles.Nominal()
 	}
 	return float64(costs[nodeEvent]) / cycles.Unit
 }

@@ -78,7 +78,7 @@ func TestCrowdOfOne(t *testing.T) {
 				c, err := newCrowd(&p, places(n), costs)
 				require.NoError(t, err)
 				require.NoError(t, c.run())
-				for e := range cycles.Events {
+				for _, e := range cycles.All() {
 					if e != nodeEvent || n == 1 || p.Name == "o" || p.Name == "ro" {
 						require.Equal(t, h.Events[e], c.one.Events[e], "%s: %v, of %d", p.Name, e, n)
 					}

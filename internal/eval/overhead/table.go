@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"kpsim/kprobes"
 	"kpsim/smp/cycles"
 	"kpsim/smp/kapi"
 )
@@ -73,12 +74,12 @@ func (p Part) String() string { return partNames[p] }
 // PartOf returns the part of an event.
 func PartOf(e cycles.Event) Part {
 	switch e {
-	case cycles.Work(kapi.WorkLookup), cycles.Work(kapi.WorkNode), cycles.Work(kapi.WorkStep), cycles.Work(kapi.WorkResume),
-		cycles.Work(kapi.WorkWalk), cycles.Work(kapi.WorkDetour), cycles.Work(kapi.WorkEmulate), cycles.Point:
+	case cycles.Work(kprobes.WorkLookup), cycles.Work(kapi.WorkNode), cycles.Work(kprobes.WorkStep), cycles.Work(kprobes.WorkResume),
+		cycles.Work(kprobes.WorkWalk), cycles.Work(kprobes.WorkDetour), cycles.Work(kprobes.WorkEmulate), cycles.Point:
 		return Dispatch
 	case cycles.Work(kapi.WorkHandler):
 		return Handlers
-	case cycles.Work(kapi.WorkCall), cycles.Work(kapi.WorkReturn):
+	case cycles.Work(kprobes.WorkCall), cycles.Work(kprobes.WorkReturn):
 		return Returns
 	case cycles.Work(kapi.WorkLock), cycles.Work(kapi.WorkUnlock):
 		return Locks

@@ -68,7 +68,7 @@ func ReadProfile(name, text string) (*UserProfile, error) {
 			return nil, fmt.Errorf("%s: line %d: %s is missing; add a line as %s", name, n+1, word, examples[word])
 		}
 	}
-	for e := range cycles.Events {
+	for _, e := range cycles.All() {
 		if word := e.String(); seen[word] == 0 {
 			return nil, fmt.Errorf("%s: line %d: the cost of %s is missing; add a line with its cycles, as %s 12.5", name, n+1, word, word)
 		}
@@ -105,7 +105,7 @@ func (u *UserProfile) set(word, value string) error {
 		u.MHz = mhz
 		return nil
 	}
-	for e := range cycles.Events {
+	for _, e := range cycles.All() {
 		if e.String() != word {
 			continue
 		}
@@ -133,7 +133,7 @@ func readMHz(value string) (float64, error) {
 }
 
 func eventNames() (names []string) {
-	for e := range cycles.Events {
+	for _, e := range cycles.All() {
 		names = append(names, e.String())
 	}
 	return names

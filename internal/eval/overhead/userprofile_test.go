@@ -15,14 +15,14 @@ func noted(cycles.Event) string { return "assumed" }
 
 // aProfile is one without comments.
 func aProfile() string {
-	u := &UserProfile{Name: "My machine", Arch: "x86_64", Era: "4.15", MHz: 2330, Costs: cycles.Nominal}
+	u := &UserProfile{Name: "My machine", Arch: "x86_64", Era: "4.15", MHz: 2330, Costs: *cycles.Nominal()}
 	return u.Text(noted)
 }
 
 func TestReadProfile(t *testing.T) {
 	u, err := ReadProfile("my.profile", aProfile())
 	require.NoError(t, err)
-	require.Equal(t, &UserProfile{Name: "My machine", Arch: "x86_64", Era: "4.15", MHz: 2330, Costs: cycles.Nominal}, u)
+	require.Equal(t, &UserProfile{Name: "My machine", Arch: "x86_64", Era: "4.15", MHz: 2330, Costs: *cycles.Nominal()}, u)
 	require.Equal(t, "my-machine/x86_64", u.ID())
 	tabbed, err := ReadProfile("my.profile", strings.ReplaceAll(aProfile(), "mhz         ", "\tmhz\t"))
 	require.NoError(t, err)

@@ -1,0 +1,47 @@
+package smpev
+
+import "fmt"
+
+// Words names the numbers of one sort that events carry. This package defines the
+// machine's own; an engine defines its numbers in the package of its own
+// vocabulary, when that is initialised, and no two may be equal.
+type Words struct {
+	sort  string
+	names [64]string
+}
+
+// The sorts.
+var (
+	Whys   = &Words{sort: "reason"} // why a CPU serialises, as in Serialise
+	Owners = &Words{sort: "owner"}  // whose a trap is, as in Claim
+	Memory = &Words{sort: "memory"} // what Alloc hands out
+)
+
+// Define gives n a name. It panics if n has one, or is out of range.
+func (w *Words) Define(n uint64, name string) {
+	if n >= uint64(len(w.names)) || w.names[n] != "" {
+		panic(fmt.Sprintf("smpev: %s %d can't be %q: it is out of range or %q already", w.sort, n, name, w.Name(n)))
+	}
+	w.names[n] = name
+}
+
+// Name returns n's name, or the sort and n if it has none.
+func (w *Words) Name(n uint64) string {
+	if n < uint64(len(w.names)) && w.names[n] != "" {
+		return w.names[n]
+	}
+	return fmt.Sprintf("%s %d", w.sort, n)
+}
+
+func init() {
+	Whys.Define(0, "serialising instruction")
+	Whys.Define(SyncPoke1, "text_poke_bp, breakpoint written")
+	Whys.Define(SyncPoke2, "text_poke_bp, tail written")
+	Whys.Define(SyncPoke3, "text_poke_bp, head written")
+	Whys.Define(SyncStop, "leaving stop_machine")
+	Whys.Define(SyncSelf, "own store")
+	Whys.Define(SyncFlush, "memory unmapped")
+	Owners.Define(OwnerPoke, "text-poke handler")
+	Owners.Define(OwnerFault, "fault fix-up")
+	Memory.Define(ModuleMem, "module's section")
+}
