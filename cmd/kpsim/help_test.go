@@ -117,15 +117,15 @@ func TestExitStatuses(t *testing.T) {
 	table := []struct {
 		status int
 		says   string // in --help
-		readme string
+		page   string
 	}{
 		{exitOK, "as expected", "The exit status is 0 if"},
-		{exitAgainst, "against expectation", "1 if something didn't"},
+		{exitAgainst, "against expectation", "1 if something wasn't"},
 		{exitBadInput, "bad input", "2 if"},
 		{exitBug, "a bug of the simulator", "3 if the simulator itself"},
 		{exitInterrupted, "interrupted", "130 if it was interrupted"},
 	}
-	readme, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../docs/explore.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,8 +144,8 @@ func TestExitStatuses(t *testing.T) {
 		if !regexp.MustCompile(`(?m)^//\t` + n + ` `).Match(doc) {
 			t.Errorf("doc.go doesn't tell of %s", n)
 		}
-		if !strings.Contains(strings.Join(strings.Fields(string(readme)), " "), row.readme) {
-			t.Errorf("README.md doesn't say %q", row.readme)
+		if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), row.page) {
+			t.Errorf("docs/explore.md doesn't say %q", row.page)
 		}
 	}
 	everyCommand(func(words []string, n *kong.Node) {

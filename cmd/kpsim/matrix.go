@@ -23,7 +23,7 @@ type matrixCmd struct {
 	JSON       bool     `name:"json" xor:"as" help:"Print one JSON object a cell."`
 	Markdown   bool     `xor:"as" help:"Print the page that docs/matrix.md is, with today's date."`
 	Into       string   `xor:"as" placeholder:"PAGE" help:"Put the rows into a page that --markdown has printed. The page has to be of the same adversary."`
-	Short      bool     `xor:"as" help:"Print a table as the README has it: what the three models of fetch say together."`
+	Short      bool     `xor:"as" help:"Print a table as docs/waits.md has it: what the three models of fetch say together."`
 	HTML       fileName `name:"html" placeholder:"FILE" xor:"as" help:"Write a page: the table, what each Never stands on, how to see what was broken, and what the documents claim; with today's date."`
 	From       []string `placeholder:"FILE" help:"Cells that --json has printed, of this very search: they aren't searched again. May be given many times."`
 

@@ -1,6 +1,6 @@
-// Package docstest holds README.md and docs to what the program prints: its tests are
-// the pages.
+// Package docstest tests README.md and docs: it runs the commands of each page and compares
+// the output.
 //
-// What it is not: it has no code of its own, and nobody imports it. It is beside kpsim's
-// other tests so that neither takes long, and runs the program as a user does.
+// It has no code of its own, and no package imports it. It is a package beside kpsim's other
+// tests so that both run at once; it runs the program as a user does.
 package docstest

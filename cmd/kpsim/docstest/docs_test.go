@@ -17,35 +17,35 @@ import (
 	"kpsim/cmd/kpsim/proctest"
 )
 
-// The pages for people, README.md, docs/*.md and docs/reports/*.md, are tests. Of a block, fenced or indented
-// by four, each line that begins like commandStart is a command, or, if the first one begins
-// with $, each that does. It is run, and the lines below it, up to the next one, are what it
-// prints, on standard output and error. A line ... stands for any number of lines, ... within
-// a line for anything in it. A command with nothing below must only end as it should. Lines
-// that begin with kpsim> are given to the last shell on standard input, and the block is the
-// transcript.
+// The pages for readers, README.md, docs/*.md and docs/reports/*.md, are tests. In a block, which is
+// fenced or indented by four, each line that begins like commandStart is a command; if the first line
+// begins with $, only lines with $ are. The command is run. The lines after it, up to the next
+// command, are its output, standard output and error together. A line ... stands for any number of
+// lines, ... within a line for any text. A command with no lines after it must only have the right
+// exit status. Lines that begin with kpsim> are given to the last shell on standard input, and the
+// block is the transcript.
 //
-// A comment above a block, <!-- WORD: WHAT -->, says:
+// A comment before a block, <!-- WORD: WHAT -->, says:
 //
 //	not run: WHY    its commands aren't run
 //	long: WHY       they are run with -long only
 //	status: N       they end with this exit status, or one of these digits, not with 0
-//	output: of it   it is lines of what the last command has printed, in that order
+//	output: of it   it has lines of the last command's output, in that order
 //	file: NAME      it is written to a file, for the commands further down
-//	from: FILE      it is in this file of the repository, as it stands
+//	from: FILE      it is a literal part of this file of the repository
 //
-// Commands are run in a directory that has traces/corpus, the scenarios of the library and
-// testdata/mine, as a clone has, and what the page has written. go run ./cmd/kpsim is the
+// Commands run in a directory that has traces/corpus, the scenarios of the library and
+// testdata/mine, as a clone has, and the files that the page has written. go run ./cmd/kpsim is the
 // program under test.
 
-var updateScripts = flag.Bool("update-scripts", false, "write what pages show anew; read the diff")
+var updateScripts = flag.Bool("update-scripts", false, "rewrite the output that pages show; read the diff")
 
 // TestMain compiles the program under test.
 func TestMain(m *testing.M) { proctest.Main(m) }
 
-var longPages = flag.Bool("long", false, "run what pages say takes long, too")
+var longPages = flag.Bool("long", false, "also run the commands that pages mark as long")
 
-// What isn't run is what can't be; what takes long, what has no smaller thing to show.
+// Bounds on the commands that no test runs, and on those that only -long runs.
 const (
 	notRunMax = 13
 	longMax   = 4
@@ -55,7 +55,7 @@ var commandStart = regexp.MustCompile(`^(\$|go|kpsim|gcc|cat|cp|sed|scripts/\S+)
 
 var blockMarks = []string{"not run", "long", "status", "output", "file", "from"}
 
-// A block is a piece of a page that isn't prose.
+// A block is a part of a page that isn't prose.
 type block struct {
 	line       int // number of its first line, from 0
 	indent     string
@@ -69,7 +69,7 @@ var (
 	fence     = regexp.MustCompile("^```(\\S*)$")
 )
 
-// blocks takes a page apart.
+// blocks splits a page into its blocks.
 func blocks(page string) (list []*block) {
 	lines := strings.Split(page, "\n")
 	next := new(block)
@@ -103,7 +103,7 @@ func blocks(page string) (list []*block) {
 	return list
 }
 
-// withoutEnd leaves out the empty lines at the end.
+// withoutEnd drops the empty lines at the end.
 func withoutEnd(lines []string) []string {
 	for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) == "" {
 		lines = lines[:len(lines)-1]
@@ -111,7 +111,7 @@ func withoutEnd(lines []string) []string {
 	return lines
 }
 
-// A pageCommand is one line of a block, and what the page says that it prints.
+// A pageCommand is one line of a block, and the output that the page shows for it.
 type pageCommand struct {
 	*block
 	at    int // line in the block
@@ -142,10 +142,10 @@ func (b *block) transcript() bool {
 	return slices.ContainsFunc(b.lines, func(l string) bool { return strings.HasPrefix(l, "kpsim> ") })
 }
 
-// asRun is a line of a page in the words of the program under test.
+// asRun is a line of a page as it is given to the program under test.
 func asRun(line string) string { return strings.ReplaceAll(line, "go run ./cmd/kpsim", "kpsim") }
 
-// same reports whether a program has printed what is shown.
+// same reports whether the printed lines match the shown ones.
 func same(shown, printed []string) bool {
 	if len(shown) == 0 {
 		return len(printed) == 0
@@ -166,15 +166,15 @@ func sameLine(shown, printed string) bool {
 	return regexp.MustCompile("^" + re + "$").MatchString(strings.TrimRight(printed, " "))
 }
 
-// A pageReader goes through a page, and does what it says.
+// A pageReader goes through a page and runs its blocks.
 type pageReader struct {
 	ts       *testscript.TestScript
 	root     string
 	page     string
 	lines    []string // of the page
-	edits    []func() // to be made from the last to the first
+	edits    []func() // applied from the last to the first
 	printed  []string // by the last command
-	compiled bool     // it was go run ./cmd/kpsim
+	compiled bool     // the last command was go run ./cmd/kpsim
 	shell    string   // the last command that opened one
 }
 
@@ -182,7 +182,7 @@ func (r *pageReader) fatalf(b *block, at int, format string, args ...any) {
 	r.ts.Fatalf("%s:%d: "+format, append([]any{r.page, b.line + at + 1}, args...)...)
 }
 
-// run runs a command line, and keeps what it has printed.
+// run runs a command line and keeps its output.
 func (r *pageReader) run(b *block, at int, words string) {
 	want := "0"
 	if b.mark == "status" {
@@ -197,14 +197,14 @@ func (r *pageReader) run(b *block, at int, words string) {
 	}
 }
 
-// compare compares lines [from, to) of a block with what was printed, or writes them anew.
+// compare compares lines [from, to) of a block with the output, or rewrites them.
 func (r *pageReader) compare(b *block, from, to int) {
 	shown := b.lines[from:to]
 	if same(shown, r.printed) {
 		return
 	}
 	if !*updateScripts || strings.Contains(strings.Join(shown, "\n"), "...") {
-		r.fatalf(b, from, "shown is\n%s\n\nprinted was\n%s\n\ngo test ./cmd/kpsim/docstest -run Pages/%s -update-scripts  writes it anew, if there is no ... in it",
+		r.fatalf(b, from, "shown:\n%s\n\nprinted:\n%s\n\ngo test ./cmd/kpsim/docstest -run Pages/%s -update-scripts  rewrites it, if it has no ... in it",
 			strings.Join(shown, "\n"), strings.Join(r.printed, "\n"), strings.TrimSuffix(filepath.Base(r.page), ".md"))
 	}
 	var lines []string
@@ -217,7 +217,7 @@ func (r *pageReader) compare(b *block, from, to int) {
 	r.edits = append(r.edits, func() { r.lines = slices.Replace(r.lines, b.line+from, b.line+to, lines...) })
 }
 
-// save writes the page, if anything is to be written anew.
+// save writes the page if it has edits.
 func (r *pageReader) save(path string) {
 	for _, edit := range slices.Backward(r.edits) {
 		edit()
@@ -227,7 +227,7 @@ func (r *pageReader) save(path string) {
 	}
 }
 
-// do does what a block says.
+// do runs a block.
 func (r *pageReader) do(b *block) {
 	text := strings.Join(b.lines, "\n") + "\n"
 	switch b.mark {
@@ -244,7 +244,7 @@ func (r *pageReader) do(b *block) {
 		file, err := os.ReadFile(filepath.Join(r.root, b.what))
 		r.ts.Check(err)
 		if !strings.Contains(string(file), text) {
-			r.fatalf(b, 0, "%s doesn't hold this as it stands", b.what)
+			r.fatalf(b, 0, "%s doesn't contain this literally", b.what)
 		}
 		return
 	case "output":
@@ -295,7 +295,7 @@ func pages(t *testing.T) []string {
 	return append(append(list, reports...), "../../../README.md")
 }
 
-// pageScripts makes a script of each page, which reads it.
+// pageScripts makes a script of each page. The script reads the page.
 func pageScripts(t *testing.T, pages []string) testscript.Params {
 	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)
@@ -304,8 +304,13 @@ func pageScripts(t *testing.T, pages []string) testscript.Params {
 		path, err := filepath.Abs(page)
 		require.NoError(t, err)
 		name := strings.TrimSuffix(filepath.Base(page), ".md") + ".txt"
-		if filepath.Base(filepath.Dir(page)) == "reports" {
+		switch filepath.Base(filepath.Dir(path)) {
+		case "reports":
 			name = "report-" + name
+		case "docs":
+			if name == "README.txt" {
+				name = "all-pages.txt"
+			}
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("page '"+path+"'\n"), 0o644))
 	}
@@ -347,7 +352,7 @@ func TestPages(t *testing.T) {
 	testscript.Run(t, pageScripts(t, pages(t)))
 }
 
-// A quietT takes the failures of scripts that must fail.
+// A quietT records the failures of scripts that must fail.
 type quietT struct {
 	testing.TB
 	failed map[string]bool
@@ -365,10 +370,10 @@ func (q *quietT) Parallel()     {}
 func (q *quietT) Verbose() bool { return false }
 func (q *quietT) Skip(...any)   { panic("skipped") }
 
-// TestPagesNotice: a page that says what isn't so fails, and one that does say it passes.
+// TestPagesNotice: a page with wrong output fails, and one with the right output passes.
 func TestPagesNotice(t *testing.T) {
 	if *updateScripts {
-		t.Skip("it would write them anew")
+		t.Skip("it would rewrite them")
 	}
 	const edition = "    kpsim check --func checksum --profile k61 mine.o\n"
 	list := map[string]struct {
@@ -406,7 +411,7 @@ func TestPagesNotice(t *testing.T) {
 	}
 }
 
-// TestPagesAreRun: marks are known, and what isn't run is little, and says why.
+// TestPagesAreRun: all marks are known; few commands aren't run, and each says why.
 func TestPagesAreRun(t *testing.T) {
 	marked, bare := make(map[string]int), 0
 	for _, page := range pages(t) {
@@ -435,7 +440,7 @@ func TestPagesAreRun(t *testing.T) {
 
 var pageLink = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
 
-// TestPageLinks: what a page links to in the repository is there.
+// TestPageLinks: links of a page into the repository have a target.
 func TestPageLinks(t *testing.T) {
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
@@ -447,7 +452,29 @@ func TestPageLinks(t *testing.T) {
 	}
 }
 
-// TestSame: what is shown is held against what was printed.
+const readmeBytesMax = 10_000
+
+// TestReadmeIsShort: README.md is a first screen. Everything else is a page of docs.
+func TestReadmeIsShort(t *testing.T) {
+	text, err := os.ReadFile("../../../README.md")
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(text), readmeBytesMax)
+}
+
+// TestIndex: docs/README.md links to each page beside it.
+func TestIndex(t *testing.T) {
+	index, err := os.ReadFile("../../../docs/README.md")
+	require.NoError(t, err)
+	list, err := filepath.Glob("../../../docs/*.md")
+	require.NoError(t, err)
+	for _, page := range list {
+		if name := filepath.Base(page); name != "README.md" {
+			require.Contains(t, string(index), "]("+name+")", "docs/README.md doesn't link to %s", name)
+		}
+	}
+}
+
+// TestSame: the shown lines are compared with the printed ones.
 func TestSame(t *testing.T) {
 	printed := []string{"a", "  b 12", "c", "d"}
 	for _, c := range []struct {
@@ -461,7 +488,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestLimitsPage: docs/limits.md leads to each package that speaks of its limits.
+// TestLimitsPage: docs/limits.md links to each package whose doc.go has limits.
 func TestLimitsPage(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/limits.md")
 	require.NoError(t, err)
@@ -471,7 +498,7 @@ func TestLimitsPage(t *testing.T) {
 		}
 		text, err := os.ReadFile(filepath.Join("../../..", path))
 		if bytes.Contains(text, []byte("imits")) {
-			require.True(t, bytes.Contains(page, []byte("](../"+path+")")), "%s speaks of limits: lead to it", path)
+			require.True(t, bytes.Contains(page, []byte("](../"+path+")")), "%s has limits: link to it", path)
 		}
 		return err
 	}))

@@ -248,9 +248,9 @@ func TestNeversStand(t *testing.T) {
 	require.Greater(t, played, 1000)
 }
 
-// The table of the README is what the page says, row by row.
-func TestReadme(t *testing.T) {
-	readme, err := os.ReadFile("../../../README.md")
+// The table of docs/waits.md is what docs/matrix.md says, row by row.
+func TestWaitsPage(t *testing.T) {
+	short, err := os.ReadFile("../../../docs/waits.md")
 	require.NoError(t, err)
 	page, err := os.ReadFile("../../../docs/matrix.md")
 	require.NoError(t, err)
@@ -258,19 +258,19 @@ func TestReadme(t *testing.T) {
 	require.NoError(t, err)
 	shown := 0
 	for _, r := range Rows() {
-		if !strings.Contains(string(readme), "\n| "+r.Name+" |") {
+		if !strings.Contains(string(short), "\n| "+r.Name+" |") {
 			continue
 		}
 		shown++
-		require.NotEmpty(t, table[key(r.Name, Columns()[0])], "the README has %s, docs/matrix.md hasn't", r.Name)
+		require.NotEmpty(t, table[key(r.Name, Columns()[0])], "docs/waits.md has %s, docs/matrix.md hasn't", r.Name)
 		brief := strings.SplitAfter(table.Brief([]Row{r}), "\n")
-		require.Contains(t, string(readme), brief[0]+brief[1], "its columns")
-		require.Contains(t, string(readme), "\n"+brief[2], "kpsim matrix --short %s prints another row", r.Name)
+		require.Contains(t, string(short), brief[0]+brief[1], "its columns")
+		require.Contains(t, string(short), "\n"+brief[2], "kpsim matrix --short %s prints another row", r.Name)
 	}
-	require.NotZero(t, shown, "the README shows no row of the matrix")
+	require.NotZero(t, shown, "docs/waits.md shows no row of the matrix")
 }
 
-// What a cell of three fetch models comes to in the README.
+// TestBrief: what a cell of three fetch models is in the short table.
 func TestBrief(t *testing.T) {
 	table := all(func(_ string, c Column) string {
 		switch {
