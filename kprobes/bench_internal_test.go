@@ -65,7 +65,7 @@ func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), prog
 	b.m, b.k = m, kernel.Boot(m, kernel.Config{Exec: Memory(0, 0), Preemptible: s.Kernel.Preemption, StackCheck: s.Quiesce == kapi.QuiesceStackCheck})
 	for _, c := range codes {
 		m.Map(c.at, c.bytes, smp.PermRead|smp.PermExec)
-		m.AddSymbol(c.name, c.at, len(c.bytes))
+		m.Names().AddSymbol(c.name, c.at, len(c.bytes))
 		b.k.Symbols.Add(kapi.Function{Name: c.name, Addr: c.at, Size: len(c.bytes)}, c.extable)
 	}
 	for i, p := range programs {

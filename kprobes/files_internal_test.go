@@ -98,7 +98,7 @@ func (l *listing) bench(t testing.TB, r *recording, program func(b *bench, x *sm
 				case f.Module != module:
 				case module == "":
 					b.m.Map(f.Addr, l.codes[i], smp.PermRead|smp.PermExec)
-					b.m.AddSymbol(f.Name, f.Addr, f.Size)
+					b.m.Names().AddSymbol(f.Name, f.Addr, f.Size)
 					b.k.Symbols.Add(f, nil)
 				default:
 					texts = append(texts, kernel.ModuleText{Name: f.Name, At: f.Addr, Code: l.codes[i]})

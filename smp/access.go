@@ -8,7 +8,7 @@ import (
 )
 
 // A watchedMemory is memory as the CPUs of an observed machine access it.
-type watchedMemory struct{ f *footprint }
+type watchedMemory struct{ f *Footprint }
 
 // Load implements x86.Memory.
 func (w *watchedMemory) Load(a arch.Addr, size int) (uint64, bool) {
@@ -36,13 +36,13 @@ func (w *watchedMemory) System() *x86.System {
 }
 
 // access takes an access to data by the step under way.
-func (f *footprint) access(a arch.Addr, size int, write bool) {
+func (f *Footprint) access(a arch.Addr, size int, write bool) {
 	c := f.cpu()
 	if c == nil {
 		return
 	}
-	if t := c.task; !write && !f.m.readsBelow && c.guest && a < c.regs.SP() && a >= t.stack-StackSize {
-		f.m.readsBelow, f.grew = true, true
+	if t := c.task; !write && !f.readsBelow && c.guest && a < c.regs.SP() && a >= t.stack-StackSize {
+		f.readsBelow, f.grew = true, true
 	}
 	f.onStack(c, a, size, write)
 	f.accessWord(c, a, write)
@@ -62,7 +62,7 @@ func (f *footprint) access(a arch.Addr, size int, write bool) {
 // A task's own stack is its own. Below the frame of an interrupt it is the
 // interrupt's: what was interrupted reads nothing there that it hasn't written
 // after.
-func (f *footprint) accessWord(c *CPU, a arch.Addr, write bool) {
+func (f *Footprint) accessWord(c *CPU, a arch.Addr, write bool) {
 	n := bytesNumber(a)
 	t := c.task
 	level, top := t.level(f.m.frameSize())

@@ -38,7 +38,7 @@
 // is not because of the other may be: one CPU's clock can be far ahead, unless the
 // strategy follows time (sched.Timed).
 //
-// A machine can be stepped by hand (byhand.go): its Pause is asked where the run would
+// A machine can be stepped by hand (interactive.go): its Pause is asked where the run would
 // end for want of budget or of movers, and may look at it, wake tasks, and go on.
 //
 // Its limits: data accesses are sequentially consistent in the order stepped

@@ -79,7 +79,7 @@ func TestPendingIPI(t *testing.T) {
 		x.Call(f)
 	})
 	closed := func(*sim.Point) sim.Mover { // cpu1 runs into f, past cli; then the IPI is sent
-		if name, off, _ := r.Where(1); pending {
+		if name, off, _ := r.Names().Where(1); pending {
 			return sim.NoMover
 		} else if name == "f" && off > 1 {
 			return 0
@@ -101,7 +101,7 @@ func TestPendingIPI(t *testing.T) {
 				if mv := closed(p); mv != sim.NoMover {
 					return mv
 				}
-				if _, off, text := r.Where(1); text && off < c.delay {
+				if _, off, text := r.Names().Where(1); text && off < c.delay {
 					return 1
 				}
 				return sim.NoMover
@@ -173,7 +173,7 @@ func TestSTIShadow(t *testing.T) {
 			r.Hooks().Trap[smpev.VecBP] = func(*smp.Ctx, *arch.Regs) {}
 			r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 			r.want(smp.Passed, director(func(p *sim.Point) sim.Mover {
-				if name, off, _ := r.Where(0); name == "f" && off > 0 && r.Counts().Instructions > 1 {
+				if name, off, _ := r.Names().Where(0); name == "f" && off > 0 && r.Counts().Instructions > 1 {
 					return sim.MoverSource
 				}
 				return sim.NoMover

@@ -39,7 +39,7 @@ func TestAccessesBringLines(t *testing.T) {
 					r.Costs(nil)
 				}
 				if observed {
-					r.Observe(new(nobody))
+					r.Footprint().Observe(new(nobody))
 				}
 				var tally [sim.MaxCPUs]cycles.Tally
 				r.Count(&tally)

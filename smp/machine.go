@@ -124,7 +124,6 @@ type Machine struct {
 	sources []*Source
 	gates   []gate
 	lates   []gate // from the end of the gate page down
-	symbols []symbol
 	waiters []*Ctx
 	waitOn  [256]uint8 // how many wait on a cell, by the low bits of its number
 	recheck bool
@@ -141,25 +140,16 @@ type Machine struct {
 
 	gsBases [sim.MaxCPUs]arch.Addr // that the CPUs have from boot
 
-	// Pause is for who steps the machine by hand; see byhand.go.
-	Pause func() (goOn bool)
-
-	// What steps touch, for an observer. See watch.go.
-	foot        *footprint                  // nil: nobody asks
-	prints      *footprint                  // nil: nobody has ever asked
-	CellName    func(id kapi.CellID) string // for ObjectName; "" has no name
-	MonitorName func(monitor int) string    // of those that TouchEvent tells of
-	ServiceName func(number uint64) string  // of what TouchService numbers
-
-	// For whoever tells states apart (state.go).
-	late       bool // the next run is observed from ObserveNow on
-	begun      bool // the run is observed from the step on that is about to begin
-	readsBelow bool // text has read its stack below the stack pointer
-	scrubs     bool // the return from a trap leaves zeros
-	unwritten  bool // text has read its stack where it hadn't written
-
 	gateAt arch.Addr // where routines with an address live
 	word   int       // bytes of an address
+
+	// Types of their own; a method of the same name returns each.
+	names       Names
+	interactive Interactive
+	inspector   Inspector
+	state       State
+	footprint   Footprint
+	foot        *Footprint // footprint, while an observer is told of steps; else nil
 }
 
 // DefaultBudget is the budget of a run whose Config says 0.
@@ -195,6 +185,8 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 	m.noCode = new(decodedPage)
 	m.mem.init()
 	m.data, m.mem.m = &m.mem, m
+	m.names.m, m.interactive.m, m.inspector.m, m.state.m = m, m, m, m
+	m.footprint.m, m.footprint.data = m, &watchedMemory{&m.footprint}
 	m.fenv.m = m
 	m.p.Clocks = &m.clocks
 	m.gateAt, m.word = GateBase, 8

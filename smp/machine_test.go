@@ -49,7 +49,7 @@ func (r *rig) text(name string, off int, code string) arch.Addr {
 	}
 	at := smp.TextBase + arch.Addr(off)
 	r.Map(at, b, smp.PermRead|smp.PermExec)
-	r.AddSymbol(name, at, len(b))
+	r.Names().AddSymbol(name, at, len(b))
 	return at
 }
 
@@ -102,7 +102,7 @@ func (a *asked) Choose(p *sim.Point) (pick, hold int) {
 func (r *rig) want(o smp.Outcome, ch sim.Chooser) {
 	r.t.Helper()
 	if got := r.run(ch); got != o {
-		r.t.Fatalf("the run ended %v (%v), want %v\n%s", got, r.Refusal(), o, r.Dump())
+		r.t.Fatalf("the run ended %v (%v), want %v\n%s", got, r.Refusal(), o, r.Inspect().Dump())
 	}
 }
 
@@ -249,7 +249,7 @@ func TestHoldEnds(t *testing.T) {
 		var watched []uint64
 		s.Begin(0)
 		r.want(smp.Passed, chooser(func(p *sim.Point) (int, int) {
-			name, off, text := r.Where(p.First)
+			name, off, text := r.Names().Where(p.First)
 			if want := text && name == "f" && off >= 8 && off < 16; p.Watched != want {
 				t.Errorf("%d stands at %s+%d: watched is %v", p.First, name, off, p.Watched)
 			}

@@ -33,15 +33,15 @@ const (
 
 // A page is 4 KiB of memory and, if it is text, what has been decoded from it.
 type page struct {
-	data  [pageSize]byte
-	boot  *[pageSize]byte // what reset goes back to; shared by pages that are alike, so never written
-	dirty uint64          // bit i: block i may differ from boot
-	perm  Perm
-	at    arch.Addr
-	later bool // it comes and goes; see pages.go
-	away  bool // and is away when a run begins
-	moved bool // it is in memory.moved
-	grown bool // it is there since somebody wrote code into it, in this run or an earlier one
+	data   [pageSize]byte
+	boot   *[pageSize]byte // what reset goes back to; shared by pages that are alike, so never written
+	dirty  uint64          // bit i: block i may differ from boot
+	perm   Perm
+	at     arch.Addr
+	later  bool // it comes and goes; see pages.go
+	absent bool // and is unmapped when a run begins
+	moved  bool // it is in memory.moved
+	grown  bool // it is there since somebody wrote code into it, in this run or an earlier one
 
 	// Of text only:
 	code    *decodedPage        // the instruction decoded at each offset, if none of its bytes is watched

@@ -96,7 +96,7 @@ func TestDoubleFault(t *testing.T) {
 			}
 			r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 			fire := director(func(p *sim.Point) sim.Mover {
-				if name, off, _ := r.Where(0); name == "f" && off >= 7 {
+				if name, off, _ := r.Names().Where(0); name == "f" && off >= 7 {
 					return sim.MoverSource
 				}
 				return sim.NoMover

@@ -27,7 +27,7 @@ func newRig32(t *testing.T, cpus int, code string) (*rig, arch.Addr) {
 	b, err := hex.DecodeString(strings.ReplaceAll(code, " ", ""))
 	require.NoError(t, err)
 	m.Map(smp.TextBase32, b, smp.PermRead|smp.PermExec)
-	m.AddSymbol("f", smp.TextBase32, len(b))
+	m.Names().AddSymbol("f", smp.TextBase32, len(b))
 	return r, smp.TextBase32
 }
 

@@ -6,32 +6,31 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// Text and data that come and go: pages that are mapped while the machine runs,
-// and taken away again. An access to one that is away faults, as one to memory that
-// was never mapped does. No TLB is modelled: who takes pages away sends the IPIs
-// that flush it.
+// Text and data that come and go: pages that are mapped and unmapped while the
+// machine runs. An access to an unmapped page faults, as to memory that was never
+// mapped. No TLB is modelled: the unmapping code sends the IPIs that flush it.
 
-// MapLater sets pages of text aside that are away when a run begins, or there
-// with here, before Freeze. All of them is watched.
+// MapLater sets aside pages of text that a run maps and unmaps. They are mapped when
+// a run begins if here is set. All of them are watched. It is called before Freeze.
 func (m *Machine) MapLater(a arch.Addr, pages int, here bool) {
 	m.MapExec(a, pages)
 	for i := range pages {
 		p := m.mem.page(a + arch.Addr(i*pageSize))
-		p.later, p.away = true, !here
-		if p.away {
+		p.later, p.absent = true, !here
+		if p.absent {
 			p.perm = 0
 		}
 	}
 }
 
-// ComeAndGo makes pages of data that are mapped, from that of a on to that of the
-// last of n bytes, ones that are away when a run begins, or there with here, before
-// Freeze.
+// ComeAndGo makes the mapped pages of data that hold the n bytes at a pages that a run
+// maps and unmaps. They are mapped when a run begins if here is set. It is called
+// before Freeze.
 func (m *Machine) ComeAndGo(a arch.Addr, n int, here bool) {
 	for at := a &^ (pageSize - 1); at < a+arch.Addr(n); at += pageSize {
 		p := m.mem.page(at)
-		p.later, p.away = true, !here
-		if p.away {
+		p.later, p.absent = true, !here
+		if p.absent {
 			p.perm = 0
 		}
 	}
@@ -64,7 +63,7 @@ func (x *Ctx) MapExec(a arch.Addr) bool {
 	return true
 }
 
-// UnmapPages takes pages of MapLater or ComeAndGo away.
+// UnmapPages unmaps pages of MapLater or ComeAndGo.
 func (x *Ctx) UnmapPages(a arch.Addr, pages int) { x.m.setPages(a, pages, false) }
 
 func (m *Machine) setPages(a arch.Addr, pages int, there bool) {
@@ -123,7 +122,7 @@ func (m *Machine) forgetPage(p *page) {
 func (m *Machine) resetPages() {
 	for _, p := range m.mem.moved {
 		p.perm = p.there()
-		if p.away {
+		if p.absent {
 			p.perm = 0
 		}
 		p.moved = false
@@ -135,14 +134,14 @@ func (m *Machine) resetPages() {
 // addPages adds to a hash which pages aren't where they were when the run began.
 func (m *Machine) addPages(h *sim.Hash) {
 	for _, p := range m.mem.moved {
-		if (p.perm == 0) != p.away {
+		if (p.perm == 0) != p.absent {
 			h.Join(sim.Hash{Hi: uint64(p.at), Lo: uint64(p.at) + 1})
 		}
 	}
 }
 
-// storeAway is a store to text that was taken away: the kernel dies of it.
-func (m *Machine) storeAway(c *CPU, a arch.Addr) {
+// storeUnmapped is a store to text that was unmapped: the kernel dies of it.
+func (m *Machine) storeUnmapped(c *CPU, a arch.Addr) {
 	m.touchFetch(a, 1)
 	m.emit(c, smpev.Oops, smpev.VecPF, uint64(c.regs.IP), uint64(a))
 	m.refuseAt(c, a, "a store to text that was unmapped")

@@ -34,7 +34,7 @@ func TestPagesComeAndGo(t *testing.T) {
 		var states []sim.Hash
 		state := func() {
 			var h sim.Hash
-			r.AddState(&h)
+			r.State().Add(&h)
 			states = append(states, h)
 		}
 		r.AddProgram("p", 0, func(x *smp.Ctx) {

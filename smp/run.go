@@ -93,7 +93,7 @@ func (m *Machine) turn() sim.Mover {
 	m.outlasts = hold
 	m.hold = m.steps + uint64(hold&sim.Forever) // 0, unless pick is
 	m.limit = min(m.hold, m.cfg.Budget)
-	if m.begun {
+	if m.footprint.begun {
 		return m.turnBegun(pick)
 	}
 	if pick == 0 {
@@ -110,7 +110,7 @@ func (m *Machine) turn() sim.Mover {
 
 // turnBegun is the rest of a turn in which WatchNow was called.
 func (m *Machine) turnBegun(pick int) sim.Mover {
-	m.begun = false
+	m.footprint.begun = false
 	mv := m.p.First
 	if pick != 0 {
 		mv = m.p.Mover(pick)
@@ -232,25 +232,6 @@ func (m *Machine) look() bool {
 		m.limit = min(m.limit, m.hold)
 	}
 	return true
-}
-
-// Moves returns what can move, found out anew: what a Step question's Moves, which
-// are kept up to date, must be.
-func (m *Machine) Moves() (moves [3]uint64) {
-	kept := m.moves
-	for i := range m.cpus {
-		m.lookAt(&m.cpus[i])
-	}
-	for _, s := range m.sources {
-		if s.Kind != WorkSource {
-			continue
-		}
-		if m.moves[2] &^= s.bit; s.armed {
-			m.moves[2] |= s.bit
-		}
-	}
-	moves, m.moves = m.moves, kept
-	return moves
 }
 
 // lookAt finds out what c can do: go on, take its IPI, be interrupted by its
@@ -484,17 +465,4 @@ func (m *Machine) advance(c *CPU, by *Ctx) (below *Ctx) {
 		f.ctx.start(by)
 	}
 	return nil
-}
-
-// Lead says, with a question's First, who goes on by default from here on: 0 to
-// 65535, and the same only if it is the same thread of control.
-func (m *Machine) Lead() uint64 {
-	n := uint64(0)
-	if m.lead != nil {
-		n = uint64(m.lead.ID) + 1
-	}
-	if m.errand != nil {
-		n |= (uint64(m.errand.id) + 1) << 9
-	}
-	return n
 }

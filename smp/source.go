@@ -98,7 +98,7 @@ func (m *Machine) fire(s *Source) {
 
 func (m *Machine) interrupt(s *Source, vec uint8) {
 	m.touchIdle(s.cpu)
-	m.beginWhole(s.cpu, vec, s)
+	m.beginAtomicIRQ(s.cpu, vec, s)
 	m.deliver(s.cpu, vec, s.cpu.regs.IP, 0) // and so its CPU is looked at
 	if !m.over {
 		x := s.cpu.task.top().ctx
@@ -133,7 +133,7 @@ func (m *Machine) takeIPI(c *CPU) {
 		c.ipi &^= IPIResched
 		vec = smpev.VecResch
 	}
-	m.beginWhole(c, vec, nil)
+	m.beginAtomicIRQ(c, vec, nil)
 	m.deliver(c, vec, c.regs.IP, 0)
 	if !m.over {
 		c.task.top().ctx.prompt = m.prompt(vec, nil)

@@ -14,30 +14,39 @@ import (
 // for the local variables of routines under way. In their place stands what the
 // routines have read, as an observer takes it down (Doing, HasRead).
 
-// AddState adds the state of the machine, as it is at a boundary, to a hash: all
-// that what comes after depends on but memory (MemoryState). Left out are counts
+// State tells the states of a machine apart: it hashes what a state is made of.
+type State struct {
+	m      *Machine
+	scrubs bool // the return from a trap leaves zeros
+}
+
+// State returns what hashes the machine's state.
+func (m *Machine) State() *State { return &m.state }
+
+// Add adds the state of the machine at a boundary to a hash: all that later steps
+// depend on but memory (Memory). Left out are counts
 // of questions and steps, clocks, which nothing but text that asks for the time
 // reads (ReadsClock), and what is remembered of what can be found out.
-func (m *Machine) AddState(h *sim.Hash) {
-	for i := range m.cpus {
-		m.addCPU(h, &m.cpus[i])
+func (s *State) Add(h *sim.Hash) {
+	for i := range s.m.cpus {
+		s.m.addCPU(h, &s.m.cpus[i])
 	}
-	for _, t := range m.tasks {
+	for _, t := range s.m.tasks {
 		t.addState(h)
 	}
-	for _, s := range m.sources {
-		h.Add(uint64(s.left)<<1 | b2u(s.armed))
+	for _, src := range s.m.sources {
+		h.Add(uint64(src.left)<<1 | b2u(src.armed))
 	}
-	for _, x := range m.waiters { // in this order they are let go on
+	for _, x := range s.m.waiters { // in this order they are let go on
 		h.Add(uint64(x.task.ID)<<8 | uint64(x.cond.Cell())<<16 | 1)
 	}
-	h.Add(uint64(len(m.waiters))<<1 | b2u(m.recheck))
-	h.Add(uint64(m.mem.fault))
-	for _, at := range m.watched[m.bootWatched:] {
+	h.Add(uint64(len(s.m.waiters))<<1 | b2u(s.m.recheck))
+	h.Add(uint64(s.m.mem.fault))
+	for _, at := range s.m.watched[s.m.bootWatched:] {
 		h.Join(sim.Hash{Hi: uint64(at), Lo: uint64(at)})
 	}
-	m.addPages(h)
-	m.text.AddState(h)
+	s.m.addPages(h)
+	s.m.text.AddState(h)
 }
 
 func (m *Machine) addCPU(h *sim.Hash, c *CPU) {
@@ -113,12 +122,12 @@ func (t *Task) addState(h *sim.Hash) {
 	}
 }
 
-// MemoryState returns a hash of text and data as they are now. Of a task's stack
+// Memory returns a hash of text and data as they are now. Of a task's stack
 // what lies below its stack pointer is left out: unless text reads there it is
 // written before it is read.
-func (m *Machine) MemoryState() (sum sim.Hash) {
-	for _, p := range m.mem.dirty {
-		low := m.lowest(p.at)
+func (s *State) Memory() (sum sim.Hash) {
+	for _, p := range s.m.mem.dirty {
+		low := s.m.lowest(p.at)
 		for set := p.dirty; set != 0; set &= set - 1 {
 			off := bits.TrailingZeros64(set) * blockSize
 			from := off
@@ -143,9 +152,9 @@ func (m *Machine) MemoryState() (sum sim.Hash) {
 // MemoryDigest is a digest of text and data as they are now, less the tasks'
 // stacks: what is left on those nobody reads. It doesn't depend on the order of
 // the stores that have made them so.
-func (m *Machine) MemoryDigest() (sum uint64) {
-	for _, p := range m.mem.dirty {
-		if m.isStack(p.at) {
+func (s *State) MemoryDigest() (sum uint64) {
+	for _, p := range s.m.mem.dirty {
+		if s.m.isStack(p.at) {
 			continue
 		}
 		for set := p.dirty; set != 0; set &= set - 1 {
@@ -164,7 +173,7 @@ func (m *Machine) MemoryDigest() (sum uint64) {
 
 // lowest returns the lowest address from which on the bytes of a page count.
 func (m *Machine) lowest(at arch.Addr) arch.Addr {
-	if !m.isStack(at) || m.readsBelow {
+	if !m.isStack(at) || m.footprint.readsBelow {
 		return 0
 	}
 	base := StackBase
@@ -189,7 +198,7 @@ func (m *Machine) lowest(at arch.Addr) arch.Addr {
 // handler's stack were. What a function finds in the bytes of its own stack that
 // it hasn't written yet is then the same whatever interrupted it. A run in which
 // no text reads such bytes is the same with and without.
-func (m *Machine) ScrubStacks(on bool) { m.scrubs = on }
+func (s *State) ScrubStacks(on bool) { s.scrubs = on }
 
 // scrub clears what a trap has used of a stack, down from sp to its frame at base.
 func (m *Machine) scrub(base, sp arch.Addr) {
@@ -204,47 +213,13 @@ func (m *Machine) scrub(base, sp arch.Addr) {
 
 // ReadsClock reports whether text has ever asked for the time, which is no part
 // of a state.
-func (m *Machine) ReadsClock() bool {
-	for i := range m.cpus {
-		if m.cpus[i].sys.Asked {
+func (s *State) ReadsClock() bool {
+	for i := range s.m.cpus {
+		if s.m.cpus[i].sys.Asked {
 			return true
 		}
 	}
 	return false
-}
-
-// A Doing is what a step has to do with a routine's local variables.
-type Doing struct {
-	Routine  bool         // it is a routine's step
-	Read     sim.Hash     // what that had read when the step began, and in it but for objects
-	OwnWords bool         // it may have looked at the words of its CPU's own
-	Reads    []sim.Object // what of the touched it may have kept something of
-
-	// Ctx.Forget was called in the step. What it has read since then is Anew, the
-	// words of its CPU's own if OwnNow is set, and Reads from Since on.
-	Forgot bool
-	Anew   sim.Hash
-	OwnNow bool
-	Since  int
-}
-
-// Doing is for an observer, of the step that it is being told of.
-func (m *Machine) Doing() Doing {
-	f := m.foot
-	d := Doing{Routine: f.began != nil, Read: f.before, Reads: f.reads, Forgot: f.forgot, Anew: f.anew, Since: f.since}
-	d.OwnNow = d.Routine && (f.by == nil || f.by.knowsCPU)
-	d.OwnWords = d.OwnNow || f.knew
-	return d
-}
-
-// HasRead is for an observer: h is what the routine whose step it is being told of
-// has now read. It isn't taken of one that has ended; nor of one that has done
-// nothing but look whether it must wait, and it must: when it goes on it is as if
-// it had come there then.
-func (m *Machine) HasRead(h sim.Hash) {
-	if x := m.foot.by; x != nil && !x.looking {
-		x.read = h
-	}
 }
 
 // knows notes that the routine has looked at v, which is no object's.
@@ -266,8 +241,8 @@ func (x *Ctx) Forget(n uint64) {
 }
 
 // AppendRead appends what each routine under way has read.
-func (m *Machine) AppendRead(list []sim.Hash) []sim.Hash {
-	for _, t := range m.tasks {
+func (s *State) AppendRead(list []sim.Hash) []sim.Hash {
+	for _, t := range s.m.tasks {
 		for i := range t.frames {
 			if f := &t.frames[i]; f.kind == routine {
 				list = append(list, f.ctx.read)
@@ -279,8 +254,8 @@ func (m *Machine) AppendRead(list []sim.Hash) []sim.Hash {
 
 // SetRead makes each routine under way have read what AppendRead has appended in
 // a run that stood at the same place.
-func (m *Machine) SetRead(list []sim.Hash) {
-	for _, t := range m.tasks {
+func (s *State) SetRead(list []sim.Hash) {
+	for _, t := range s.m.tasks {
 		for i := range t.frames {
 			if f := &t.frames[i]; f.kind == routine {
 				if len(list) == 0 {
@@ -307,40 +282,22 @@ func Holds(o sim.Object) bool {
 
 // ValueOf returns what an object holds now; ok is false if there is no number
 // that says all of it.
-func (m *Machine) ValueOf(o sim.Object) (v uint64, ok bool) {
+func (s *State) ValueOf(o sim.Object) (v uint64, ok bool) {
 	if uint64(o>>56) == objWord {
-		v, ok = m.mem.Load(bytesAt(uint64(o)&(1<<56-1)), 8)
+		v, ok = s.m.mem.Load(bytesAt(uint64(o)&(1<<56-1)), 8)
 	}
 	return v, ok
 }
 
-// CPUOf returns the CPU that a mover's step is on, -1 if on none.
-func (m *Machine) CPUOf(mv sim.Mover) int {
-	switch {
-	case mv < sim.MoverIPI:
-		return int(mv)
-	case mv < sim.MoverSource:
-		return int(mv - sim.MoverIPI)
+// Lead says, with a question's First, who goes on by default from here on: 0 to
+// 65535, and the same only if it is the same thread of control.
+func (s *State) Lead() uint64 {
+	n := uint64(0)
+	if s.m.lead != nil {
+		n = uint64(s.m.lead.ID) + 1
 	}
-	if c := m.sources[mv-sim.MoverSource].cpu; c != nil {
-		return int(c.id)
+	if s.m.errand != nil {
+		n |= (uint64(s.m.errand.id) + 1) << 9
 	}
-	return -1
+	return n
 }
-
-// ObserveLate is for a run that goes as one before did up to some question: it
-// isn't observed until ObserveNow is called while that question is put.
-func (m *Machine) ObserveLate() { m.late = true }
-
-// ObserveNow makes the observer be told of the steps from here on. It is called
-// while a Step question is put.
-func (m *Machine) ObserveNow() {
-	if m.foot != nil {
-		sim.Bug("the run is observed already")
-	}
-	m.watch()
-	m.begun = true
-}
-
-// Observing reports whether an observer is told of the step under way.
-func (m *Machine) Observing() bool { return m.foot != nil }

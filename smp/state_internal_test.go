@@ -38,7 +38,7 @@ func TestAddState(t *testing.T) {
 	x.cond, y.cond = &kapi.Is[int]{Var: &cell}, &kapi.Is[int]{Var: &cell}
 
 	state := func() (h sim.Hash) {
-		m.AddState(&h)
+		m.State().Add(&h)
 		return h
 	}
 	seen := map[sim.Hash]string{state(): "nothing"}

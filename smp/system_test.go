@@ -126,7 +126,7 @@ func TestMovSS(t *testing.T) {
 		r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 		for want := range arch.Addr(7) {
 			r.want(smp.Passed, director(func(*sim.Point) sim.Mover {
-				if name, off, text := r.Where(0); text && name == "f" && arch.Addr(off) >= want {
+				if name, off, text := r.Names().Where(0); text && name == "f" && arch.Addr(off) >= want {
 					return sim.MoverSource
 				}
 				return sim.NoMover

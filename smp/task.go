@@ -102,6 +102,15 @@ func (t *Task) waits() (waiting, *Source) {
 	return waitNothing, nil
 }
 
+// Hold keeps a program from running when a run begins: Wake lets it go.
+func (t *Task) Hold() { t.boot = false }
+
+// Held reports whether the task has not begun, or is a thread with nothing to do.
+func (t *Task) Held() bool { return t.state == dormant }
+
+// Dead reports whether the task is a program that has ended.
+func (t *Task) Dead() bool { return t.state == dead }
+
 // StackTop returns the end of the task's memory stack.
 func (t *Task) StackTop() arch.Addr { return t.stack }
 

@@ -210,7 +210,7 @@ func TestCallStack(t *testing.T) {
 	h := r.text("h", 0x80, "58 59 50 c3") // leaves its stack pointer 8 too high
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
 		ret := x.Call(f)
-		if name, _, ok := r.SymbolAt(arch.Addr(ret)); !ok || name != "return" {
+		if name, _, ok := r.Names().SymbolAt(arch.Addr(ret)); !ok || name != "return" {
 			t.Errorf("the return address is %#x", ret)
 		}
 		if sp := x.Call(g); sp%16 != 8 {

@@ -276,7 +276,7 @@ func (m *Machine) unwatch() {
 // one chunk. CPUs are not serialised.
 func (m *Machine) storeText(c *CPU, a arch.Addr, v uint64, n int) {
 	if p := m.mem.page(a); p.later && p.perm == 0 {
-		m.storeAway(c, a)
+		m.storeUnmapped(c, a)
 		return
 	}
 	m.bringText(c, a, n, true)

@@ -34,42 +34,42 @@ func bytesAt(number uint64) arch.Addr {
 	return arch.Addr(int64(a<<16) >> 16)
 }
 
-// ObjectName says what an object is, for people.
-func (m *Machine) ObjectName(o sim.Object) string {
-	switch n := uint64(o) & (1<<56 - 1); uint64(o >> 56) {
+// Object describes an object that steps touch.
+func (n *Names) Object(o sim.Object) string {
+	switch number := uint64(o) & (1<<56 - 1); uint64(o >> 56) {
 	case objCell:
-		if m.CellName != nil {
-			if s := m.CellName(kapi.CellID(n)); s != "" {
+		if n.Cell != nil {
+			if s := n.Cell(kapi.CellID(number)); s != "" {
 				return s
 			}
 		}
-		return fmt.Sprintf("cell %d", n)
+		return fmt.Sprintf("cell %d", number)
 	case objWord:
-		return "data at " + m.Symbol(bytesAt(n))
+		return "data at " + n.Symbol(bytesAt(number))
 	case objChunk:
-		return "text at " + m.Symbol(bytesAt(n))
+		return "text at " + n.Symbol(bytesAt(number))
 	case objBoundary:
-		return fmt.Sprintf("what cpu%d can be interrupted at", n)
+		return fmt.Sprintf("what cpu%d can be interrupted at", number)
 	case objIPI:
-		return fmt.Sprintf("IPIs pending on cpu%d", n)
+		return fmt.Sprintf("IPIs pending on cpu%d", number)
 	case objQueue:
-		return fmt.Sprintf("run queue of cpu%d", n)
+		return fmt.Sprintf("run queue of cpu%d", number)
 	case objIdle:
-		return fmt.Sprintf("whether cpu%d is idle", n)
+		return fmt.Sprintf("whether cpu%d is idle", number)
 	case objFloor:
-		return fmt.Sprintf("when cpu%d serialised", n)
+		return fmt.Sprintf("when cpu%d serialised", number)
 	case objSource:
-		return "source " + m.sources[n].Name
+		return "source " + n.m.sources[number].Name
 	case objService:
-		if m.ServiceName != nil {
-			return m.ServiceName(n)
+		if n.Service != nil {
+			return n.Service(number)
 		}
-		return fmt.Sprintf("kernel object %d", n)
+		return fmt.Sprintf("kernel object %d", number)
 	case objEvent:
-		if m.MonitorName != nil {
-			return fmt.Sprintf("what %s remembers of %#x", m.MonitorName(int(n>>48)), n&(1<<48-1))
+		if n.Monitor != nil {
+			return fmt.Sprintf("what %s remembers of %#x", n.Monitor(int(number>>48)), number&(1<<48-1))
 		}
-		return fmt.Sprintf("what monitor %d remembers of %#x", n>>48, n&(1<<48-1))
+		return fmt.Sprintf("what monitor %d remembers of %#x", number>>48, number&(1<<48-1))
 	}
 	return "nothing"
 }
@@ -83,34 +83,34 @@ func (m *Machine) touch(sort, number uint64, write bool) {
 
 // TouchService notes that the step under way has read or written an object of
 // the kernel's, which no cell stands for.
-func (m *Machine) TouchService(number uint64, write, kept bool) {
-	m.touch(objService, number, write)
-	if m.foot != nil && kept {
-		m.foot.read(object(objService, number))
+func (f *Footprint) TouchService(number uint64, write, kept bool) {
+	f.m.touch(objService, number, write)
+	if f.Observing() && kept {
+		f.read(object(objService, number))
 	}
 }
 
 // TouchEvent notes that a monitor relates an event of the step under way with
 // others: those of the same object of its own.
-func (m *Machine) TouchEvent(monitor int, number uint64, write bool) {
-	m.touch(objEvent, uint64(monitor)<<48|number&(1<<48-1), write)
+func (f *Footprint) TouchEvent(monitor int, number uint64, write bool) {
+	f.m.touch(objEvent, uint64(monitor)<<48|number&(1<<48-1), write)
 }
 
-// TouchEventApart is TouchEvent of what counts only if the step isn't a whole
-// interrupt (ObserveWhole).
-func (m *Machine) TouchEventApart(monitor int, number uint64, write bool) {
-	if f := m.foot; f != nil && f.inside != nil {
+// TouchEventApart is TouchEvent of what doesn't count if the step is an interrupt from
+// delivery to IRET (ObserveAtomicIRQs).
+func (f *Footprint) TouchEventApart(monitor int, number uint64, write bool) {
+	if f.Observing() && f.inside != nil {
 		f.apart = append(f.apart, sim.Touch{Object: object(objEvent, uint64(monitor)<<48|number&(1<<48-1)), Write: write})
 		return
 	}
-	m.TouchEvent(monitor, number, write)
+	f.TouchEvent(monitor, number, write)
 }
 
 // TouchText notes that the step under way, or a monitor that is told of it, has
 // read or written n bytes of text.
-func (m *Machine) TouchText(a arch.Addr, n int, write bool) {
-	if m.foot != nil {
-		m.foot.text(a, n, write)
+func (f *Footprint) TouchText(a arch.Addr, n int, write bool) {
+	if f.Observing() {
+		f.text(a, n, write)
 	}
 }
 
@@ -151,14 +151,14 @@ func (m *Machine) touchIdle(c *CPU) {
 	}
 }
 
-func (f *footprint) idle(c *CPU) {
+func (f *Footprint) idle(c *CPU) {
 	if c.task == c.idle && len(c.task.frames) == 0 {
 		f.take(objIdle, uint64(c.id), true)
 	}
 }
 
 // TouchQueue is touchQueue of a read, for the kernel.
-func (m *Machine) TouchQueue(cpu int) { m.touchQueue(&m.cpus[cpu], false) }
+func (f *Footprint) TouchQueue(cpu int) { f.m.touchQueue(&f.m.cpus[cpu], false) }
 
 // Touch implements kapi.Context.
 func (x *Ctx) Touch(id kapi.CellID, mode kapi.Mode) {
@@ -170,4 +170,4 @@ func (x *Ctx) Touch(id kapi.CellID, mode kapi.Mode) {
 }
 
 // TouchCell is Ctx.Touch for the machine's hooks.
-func (m *Machine) TouchCell(id kapi.CellID, write bool) { m.touch(objCell, uint64(id), write) }
+func (f *Footprint) TouchCell(id kapi.CellID, write bool) { f.m.touch(objCell, uint64(id), write) }

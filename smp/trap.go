@@ -156,7 +156,7 @@ func (m *Machine) iret(c *CPU) {
 		m.refuseAt(c, f.base, "the trap frame to return from is not mapped")
 		return
 	}
-	if m.scrubs {
+	if m.state.scrubs {
 		m.scrub(f.base, c.regs.SP())
 	}
 	t.pop()
@@ -210,7 +210,9 @@ func (m *Machine) garbled(c *CPU, ip arch.Addr, code []byte, what string) {
 	m.refuseAt(c, ip, what)
 }
 
-func (m *Machine) refuseAt(c *CPU, ip arch.Addr, what string) { m.refuseIn(c, m.Symbol(ip), what) }
+func (m *Machine) refuseAt(c *CPU, ip arch.Addr, what string) {
+	m.refuseIn(c, m.names.Symbol(ip), what)
+}
 
 func (m *Machine) refuseIn(c *CPU, place, what string) {
 	if m.log.Found != nil {

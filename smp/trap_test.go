@@ -62,7 +62,7 @@ func frameAt(t *testing.T, code string, vector uint8, gap uint64, saved, skip, b
 	r.source(smp.TimerSource, 0, 1)
 	r.source(smp.NMISource, 0, 1)
 	at := func(p *sim.Point) sim.Mover {
-		if name, off, text := r.Where(0); !text || name != "f" || off != 5 {
+		if name, off, text := r.Names().Where(0); !text || name != "f" || off != 5 {
 			return sim.NoMover
 		}
 		switch vector {

@@ -42,27 +42,28 @@ func (x *Ctx) SpinOn(w kapi.Cond) { x.spin(w, waitOther, true) }
 // SpinForIPI is SpinOn for CPUs to answer an IPI: by default they do so at once.
 func (x *Ctx) SpinForIPI(w kapi.Cond) { x.spin(w, waitIPI, true) }
 
-// spin spins. If what is waited for lasts, nobody can tell whether the CPU saw it
-// at once or has waited: where whole steps are observed it looks in the same step
-// in which it came there, and is told of the cell only when it goes on.
+// spin waits without giving up the CPU. If the condition lasts once it holds, a run
+// can't tell whether the CPU saw it at once or has waited: with atomic interrupts the
+// CPU looks in the step in which it came there, and touches the cell only when it
+// goes on.
 func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
-	whole := lasts && x.m.foot != nil && x.m.foot.whole && !x.prompt
-	if whole {
+	atomic := lasts && x.m.foot != nil && x.m.foot.atomicIRQs && !x.prompt
+	if atomic {
 		x.m.spend(x.cpu.id, cycles.Point, 1)
-		whole = x.m.unasked(x.cpu)
+		atomic = x.m.unasked(x.cpu)
 	}
-	if !whole {
+	if !atomic {
 		x.point()
 	}
 	holds := w.Holds()
-	if holds || !whole {
+	if holds || !atomic {
 		x.touchWait(w.Cell())
 	}
 	if holds {
 		return
 	}
 	x.await(w, why, nil)
-	x.looking = !whole // else the step is more than to look
+	x.looking = !atomic // else the step is more than to look
 	x.give()
 	x.looking = false
 	x.touchWait(w.Cell())
@@ -102,7 +103,7 @@ func (m *Machine) recheckWaiters() {
 			continue
 		}
 		m.waitOn[uint8(x.cond.Cell())]--
-		m.TouchCell(x.cond.Cell(), true)
+		m.Footprint().TouchCell(x.cond.Cell(), true)
 		x.cond = nil
 		m.attend(x.cpu)
 		if x.task.state != sleeping {

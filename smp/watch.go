@@ -7,16 +7,16 @@ import (
 	"kpsim/smp/fetch"
 )
 
-// A footprint is what an observed machine knows of the step under way, and of
-// what its CPUs share.
+// A Footprint tells an observer what each step of the machine touches. It holds what
+// is known of the step under way, and of what the CPUs share.
 //
 // A step is private if it is an instruction of text that touches nothing that
 // others see, and changes nothing that says what may be delivered to its CPU.
 // Every other step of a CPU reads the CPU's boundary, which a delivery writes. So
 // a delivery conflicts with those, and commutes with private ones in this sense:
-// the instruction is executed before the interrupt, or after its IRET, and nobody
+// the instruction is executed before the interrupt, or after its IRET, and no run
 // can tell which.
-type footprint struct {
+type Footprint struct {
 	m        *Machine
 	observer sim.Observer
 	mover    sim.Mover // whose step is under way, NoMover if none is
@@ -37,7 +37,14 @@ type footprint struct {
 		words words
 		grew  bool
 	}
-	whole  bool         // see ObserveWhole
+
+	atomicIRQs bool // see ObserveAtomicIRQs
+	late       bool // the next run is observed from ObserveNow on
+	begun      bool // the run is observed from the step on that is about to begin
+
+	readsBelow  bool // text has read its stack below the stack pointer
+	readsUninit bool // text has read bytes of its stack that it hadn't written
+
 	reads  []sim.Object // what of the touched its routine may keep something of
 	began  *Ctx         // the routine whose step is under way
 	by     *Ctx         // began, until it has ended
@@ -51,6 +58,9 @@ type footprint struct {
 	base   words        // what runs observed afresh begin with
 	data   x86.Memory   // watchedMemory, converted once
 }
+
+// Footprint returns what tells observers of the machine's steps.
+func (m *Machine) Footprint() *Footprint { return &m.footprint }
 
 // A stance is what a private step leaves as it was.
 type stance struct {
@@ -69,7 +79,7 @@ func (m *Machine) stand(c *CPU, s *stance) {
 	s.task, s.frames, s.guest, s.after, s.nmi = c.task, len(c.task.frames), c.guest, c.after, c.nmiBlocked
 	s.open = c.open()
 	s.yields = m.cfg.Full && s.open && c.task.preempt == 0 && c.task.class != classStopper
-	if m.foot.whole {
+	if m.foot.atomicIRQs {
 		s.site = m.site(c)
 	} else {
 		s.site = site{}
@@ -79,41 +89,26 @@ func (m *Machine) stand(c *CPU, s *stance) {
 // Observe makes o be told of the steps of each run from the next Reset on; nil
 // is nobody. While there is an observer every boundary is its own step: nothing
 // else changes, no event and no question.
-func (m *Machine) Observe(o sim.Observer) { m.setObserver(o, false) }
+func (f *Footprint) Observe(o sim.Observer) { f.setObserver(o, false) }
 
 // ObserveAfresh is Observe for who must be told the same of a run whatever ran
 // before: that two threads share some memory is known from where the run itself
 // shows it, and is forgotten after the run. What is learnt in such a run with learn
 // set is known from the beginning in all after it.
-func (m *Machine) ObserveAfresh(o sim.Observer, learn bool) {
-	m.setObserver(o, true)
-	if m.prints != nil {
-		m.prints.learning = learn
-	}
+func (f *Footprint) ObserveAfresh(o sim.Observer, learn bool) {
+	f.setObserver(o, true)
+	f.learning = learn
 }
 
-func (m *Machine) setObserver(o sim.Observer, afresh bool) {
-	if m.prints == nil {
-		if o == nil {
-			return
-		}
-		f := &footprint{m: m}
-		f.data = &watchedMemory{f}
-		m.prints = f
-	}
-	m.prints.observer, m.prints.afresh, m.prints.learning = o, afresh, false
-	m.prints.whole = false
-	_, m.prints.plans = o.(sim.Planner)
+func (f *Footprint) setObserver(o sim.Observer, afresh bool) {
+	f.observer, f.afresh, f.learning, f.atomicIRQs = o, afresh, false, false
+	_, f.plans = o.(sim.Planner)
 }
 
 // SharedGrew reports whether, since it was last asked, a run has shown that
 // something is shared of which it wasn't known: steps of earlier runs have
 // touched it and didn't say so. What is known to be shared never shrinks.
-func (m *Machine) SharedGrew() bool {
-	f := m.prints
-	if f == nil {
-		return false
-	}
+func (f *Footprint) SharedGrew() bool {
 	grew := &f.grew
 	if f.swapped {
 		grew = &f.kept.grew
@@ -126,10 +121,7 @@ func (m *Machine) SharedGrew() bool {
 // observe begins a run: with an observer or without.
 func (m *Machine) observe() {
 	m.foot, m.data, m.p.Ahead = nil, &m.mem, nil
-	f := m.prints
-	if f == nil {
-		return
-	}
+	f := &m.footprint
 	if f.swapped { // the last run was observed afresh
 		if f.learnt {
 			f.base.copy(&f.words)
@@ -143,8 +135,8 @@ func (m *Machine) observe() {
 			f.words, f.kept.words = f.kept.words, f.words
 			f.kept.grew, f.swapped, f.learnt = f.grew, true, f.learning
 		}
-		if m.late {
-			m.late = false
+		if f.late {
+			f.late = false
 			return
 		}
 		m.watch()
@@ -153,7 +145,7 @@ func (m *Machine) observe() {
 
 // watch makes the observer be told of the steps from here on.
 func (m *Machine) watch() {
-	f := m.prints
+	f := &m.footprint
 	m.foot, m.data = f, f.data
 	if f.plans {
 		m.p.Ahead = &f.ahead
@@ -195,7 +187,7 @@ func (m *Machine) turnObserved() sim.Mover {
 }
 
 // cpu returns the CPU whose step is under way, nil if it is no CPU's.
-func (f *footprint) cpu() *CPU {
+func (f *Footprint) cpu() *CPU {
 	switch mv := f.mover; {
 	case mv == sim.NoMover:
 		return nil
@@ -209,7 +201,7 @@ func (f *footprint) cpu() *CPU {
 }
 
 // begin begins the step of a mover.
-func (f *footprint) begin(mv sim.Mover) {
+func (f *Footprint) begin(mv sim.Mover) {
 	f.mover, f.asked, f.began, f.by, f.reads, f.forgot, f.knew = mv, false, nil, nil, f.reads[:0], false, false
 	c := f.cpu()
 	if c == nil {
@@ -233,7 +225,7 @@ func (f *footprint) begin(mv sim.Mover) {
 }
 
 // end tells of the step under way, if there is one.
-func (f *footprint) end() {
+func (f *Footprint) end() {
 	mv := f.mover
 	f.nowOf = nil
 	if mv == sim.NoMover {
@@ -248,16 +240,16 @@ func (f *footprint) end() {
 		same := f.stood == *now
 		switch {
 		case mv >= sim.MoverIPI:
-			whole := f.inside != nil && same
-			f.add(object(objBoundary, uint64(c.id)), !whole)
+			atomic := f.inside != nil && same
+			f.add(object(objBoundary, uint64(c.id)), !atomic)
 			for _, t := range f.apart {
-				if !whole {
+				if !atomic {
 					f.add(t.Object, t.Write)
 				}
 			}
 			f.apart = f.apart[:0]
 		case len(f.touched) > 0 || f.asked || !now.guest || now.after != 0 || !same:
-			f.add(object(objBoundary, uint64(mv)), f.whole && (!same || f.asked))
+			f.add(object(objBoundary, uint64(mv)), f.atomicIRQs && (!same || f.asked))
 		}
 	}
 	f.inside = nil
@@ -269,7 +261,7 @@ func (f *footprint) end() {
 // closes notes that a step has made its CPU deaf to what others send it. It has
 // thereby come before or after their sending, for what was sent before it could
 // have been delivered in between, although neither of the two steps does it.
-func (f *footprint) closes(c *CPU, now *stance) {
+func (f *Footprint) closes(c *CPU, now *stance) {
 	if f.stood.open && !now.open {
 		f.add(object(objIPI, uint64(c.id)), false)
 	}
@@ -279,7 +271,7 @@ func (f *footprint) closes(c *CPU, now *stance) {
 }
 
 // add takes one touch of the step under way.
-func (f *footprint) add(o sim.Object, write bool) {
+func (f *Footprint) add(o sim.Object, write bool) {
 	if f.mover == sim.NoMover {
 		return
 	}
@@ -293,14 +285,14 @@ func (f *footprint) add(o sim.Object, write bool) {
 }
 
 // read notes that the routine under way may know what o was.
-func (f *footprint) read(o sim.Object) { f.reads = append(f.reads, o) }
+func (f *Footprint) read(o sim.Object) { f.reads = append(f.reads, o) }
 
 // take is add of an object by its sort and number.
-func (f *footprint) take(sort, number uint64, write bool) { f.add(object(sort, number), write) }
+func (f *Footprint) take(sort, number uint64, write bool) { f.add(object(sort, number), write) }
 
 // text takes a read or write of n bytes of text: chunk by chunk, and of what is
 // read those only that are ever written.
-func (f *footprint) text(a arch.Addr, n int, write bool) {
+func (f *Footprint) text(a arch.Addr, n int, write bool) {
 	for at, end := a&^(chunk-1), a+arch.Addr(n); at < end; at += chunk {
 		if write || f.stored(at) {
 			f.take(objChunk, bytesNumber(at), write)
@@ -311,14 +303,14 @@ func (f *footprint) text(a arch.Addr, n int, write bool) {
 
 // stored reports whether the chunk of text at a is watched, or was found to be
 // stored to in another run.
-func (f *footprint) stored(a arch.Addr) bool {
+func (f *Footprint) stored(a arch.Addr) bool {
 	p := f.m.mem.page(a)
 	return p != nil && p.code != nil && (p.watched[a%pageSize/chunk] || f.words.shared(bytesNumber(a)))
 }
 
 // store takes a store to text. Where fetches may be stale it matters to each
 // other CPU whether it serialised before or after.
-func (f *footprint) store(a arch.Addr, watched bool) {
+func (f *Footprint) store(a arch.Addr, watched bool) {
 	if !watched && f.words.share(bytesNumber(a)) {
 		f.grew = true
 	}
@@ -335,7 +327,7 @@ func (f *footprint) store(a arch.Addr, watched bool) {
 }
 
 // lookAhead finds out what the next step of each CPU begins with touching.
-func (f *footprint) lookAhead() {
+func (f *Footprint) lookAhead() {
 	m := f.m
 	for i := range m.cpus {
 		c := &m.cpus[i]
@@ -376,3 +368,53 @@ func (x *Ctx) textPoint(a arch.Addr, write bool) {
 	x.point()
 	x.ahead = sim.Touch{}
 }
+
+// A Doing is what a step has to do with a routine's local variables.
+type Doing struct {
+	Routine  bool         // it is a routine's step
+	Read     sim.Hash     // what that had read when the step began, and in it but for objects
+	OwnWords bool         // it may have looked at the words of its CPU's own
+	Reads    []sim.Object // what of the touched it may have kept something of
+
+	// Ctx.Forget was called in the step. What it has read since then is Anew, the
+	// words of its CPU's own if OwnNow is set, and Reads from Since on.
+	Forgot bool
+	Anew   sim.Hash
+	OwnNow bool
+	Since  int
+}
+
+// Doing is for an observer, of the step that it is being told of.
+func (f *Footprint) Doing() Doing {
+	d := Doing{Routine: f.began != nil, Read: f.before, Reads: f.reads, Forgot: f.forgot, Anew: f.anew, Since: f.since}
+	d.OwnNow = d.Routine && (f.by == nil || f.by.knowsCPU)
+	d.OwnWords = d.OwnNow || f.knew
+	return d
+}
+
+// HasRead is for an observer: h is what the routine whose step it is being told of
+// has now read. It isn't taken of one that has ended; nor of one that has done
+// nothing but look whether it must wait, and it must: when it goes on it is as if
+// it had come there then.
+func (f *Footprint) HasRead(h sim.Hash) {
+	if x := f.by; x != nil && !x.looking {
+		x.read = h
+	}
+}
+
+// ObserveLate is for a run that goes as one before did up to some question: it
+// isn't observed until ObserveNow is called while that question is put.
+func (f *Footprint) ObserveLate() { f.late = true }
+
+// ObserveNow makes the observer be told of the steps from here on. It is called
+// while a Step question is put.
+func (f *Footprint) ObserveNow() {
+	if f.Observing() {
+		sim.Bug("the run is observed already")
+	}
+	f.m.watch()
+	f.begun = true
+}
+
+// Observing reports whether an observer is told of the step under way.
+func (f *Footprint) Observing() bool { return f.m.foot != nil }

@@ -52,10 +52,10 @@ func (r *rig) observed(o smp.Outcome, ch func() sim.Chooser) []footstep {
 	r.t.Helper()
 	for range 10 {
 		f := &follower{}
-		r.Observe(f)
+		r.Footprint().Observe(f)
 		f.Chooser = ch()
 		r.want(o, f)
-		if !r.SharedGrew() {
+		if !r.Footprint().SharedGrew() {
 			return f.steps
 		}
 	}
@@ -66,7 +66,7 @@ func (r *rig) observed(o smp.Outcome, ch func() sim.Chooser) []footstep {
 // of are the steps of a mover that touch something of that name.
 func (r *rig) of(steps []footstep, mv sim.Mover, name string) (list []footstep) {
 	for _, s := range steps {
-		if s.mv == mv && slices.ContainsFunc(s.touched, func(t sim.Touch) bool { return strings.Contains(r.ObjectName(t.Object), name) }) {
+		if s.mv == mv && slices.ContainsFunc(s.touched, func(t sim.Touch) bool { return strings.Contains(r.Names().Object(t.Object), name) }) {
 			list = append(list, s)
 		}
 	}
@@ -217,7 +217,7 @@ func TestFootprintOfHandlersData(t *testing.T) {
 		r.AddProgram("q", 1, func(x *smp.Ctx) { x.Step("q", 1) })
 		steps := r.observed(smp.Passed, func() sim.Chooser {
 			return director(func(p *sim.Point) sim.Mover {
-				if name, off, _ := r.Where(0); name == "f" && off == 0 {
+				if name, off, _ := r.Names().Where(0); name == "f" && off == 0 {
 					return sim.MoverSource
 				}
 				return sim.NoMover
@@ -246,7 +246,7 @@ func TestFootprintOfDeliveries(t *testing.T) {
 	r.AddProgram("q", 1, func(x *smp.Ctx) { c.Load(x) })
 	steps := r.observed(smp.Passed, func() sim.Chooser {
 		return director(func(p *sim.Point) sim.Mover {
-			if name, _, _ := r.Where(0); name == "return" {
+			if name, _, _ := r.Names().Where(0); name == "return" {
 				return sim.MoverSource
 			}
 			return 0
@@ -318,7 +318,7 @@ func TestFootprintOfClosing(t *testing.T) {
 		queues := 0
 		for _, s := range by(steps, 1) {
 			for _, x := range s.touched {
-				if strings.Contains(r.ObjectName(x.Object), "run queue of cpu1") && !x.Write {
+				if strings.Contains(r.Names().Object(x.Object), "run queue of cpu1") && !x.Write {
 					queues++
 				}
 			}
@@ -362,9 +362,9 @@ func TestFootprintOfText(t *testing.T) {
 		r.AddProgram("p", 0, func(x *smp.Ctx) { x.FillText(at, []byte{0x90}) })
 		r.AddProgram("q", 1, func(x *smp.Ctx) { x.Call(f) })
 		steps := r.observed(smp.Passed, func() sim.Chooser { return director(func(*sim.Point) sim.Mover { return 1 }) })
-		stores := r.of(steps, 0, "text at "+r.Symbol(at))
+		stores := r.of(steps, 0, "text at "+r.Names().Symbol(at))
 		require.Len(t, stores, 1)
-		require.Equal(t, c.text, races(r.of(steps, 1, "text at "+r.Symbol(at)), stores), "%s, %v", c.name, c.model)
+		require.Equal(t, c.text, races(r.of(steps, 1, "text at "+r.Names().Symbol(at)), stores), "%s, %v", c.name, c.model)
 		require.Equal(t, c.floor, races(r.of(steps, 1, "cpu1 serialised"), stores), "%s, %v", c.name, c.model)
 		require.Equal(t, c.text, len(r.of(steps, 1, "text at")), "%s, %v", c.name, c.model)
 	}
@@ -392,12 +392,12 @@ func TestAhead(t *testing.T) {
 			if s.ahead.Object == 0 {
 				continue
 			}
-			said[strings.Fields(r.ObjectName(s.ahead.Object))[0]] = true
-			require.Contains(t, s.touched, s.ahead, "%s: %s", name, r.ObjectName(s.ahead.Object))
+			said[strings.Fields(r.Names().Object(s.ahead.Object))[0]] = true
+			require.Contains(t, s.touched, s.ahead, "%s: %s", name, r.Names().Object(s.ahead.Object))
 		}
 	}
 	require.True(t, said["cell"] && said["text"], "%v", said)
-	r.Observe(nil)
+	r.Footprint().Observe(nil)
 	r.want(smp.Passed, director(func(p *sim.Point) sim.Mover {
 		require.Nil(t, p.Ahead)
 		return sim.NoMover

@@ -223,7 +223,7 @@ func hitsOf(rig *harness.Rig, t *harness.Tally) []ranProbe {
 	for i := range rig.Scenario.Probes {
 		sp := &rig.Scenario.Probes[i]
 		k, nmissed := rig.Probe(i)
-		h := ranProbe{Name: sp.Name, Place: rig.Machine.Symbol(k.Addr), Nmissed: nmissed, Handlers: map[string]int{}}
+		h := ranProbe{Name: sp.Name, Place: rig.Machine.Names().Symbol(k.Addr), Nmissed: nmissed, Handlers: map[string]int{}}
 		h.line = fmt.Sprintf("%s at %s:", h.Name, h.Place)
 		count := func(which uint64, there bool) {
 			if name := handlerNames[which]; there {

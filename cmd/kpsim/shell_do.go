@@ -30,10 +30,10 @@ func (h *sh) saw(k *kprobes.Kprobe, which uint64, regs *arch.Regs) {
 	m := h.s.Rig.Machine
 	name := handlerNames[which]
 	if which == kpev.Return {
-		fmt.Fprintf(h.p.out, "  %s of %s: %s returned %#x\n", name, h.probeName(k.ID), m.Symbol(k.Addr), regs.R[x86.RAX])
+		fmt.Fprintf(h.p.out, "  %s of %s: %s returned %#x\n", name, h.probeName(k.ID), m.Names().Symbol(k.Addr), regs.R[x86.RAX])
 		return
 	}
-	fmt.Fprintf(h.p.out, "  %s of %s: p->addr = %s, ip = %s, flags = %#x\n", name, h.probeName(k.ID), m.Symbol(k.Addr), m.Symbol(regs.IP), regs.Flags)
+	fmt.Fprintf(h.p.out, "  %s of %s: p->addr = %s, ip = %s, flags = %#x\n", name, h.probeName(k.ID), m.Names().Symbol(k.Addr), m.Names().Symbol(regs.IP), regs.Flags)
 }
 
 var handlerNames = map[uint64]string{kpev.Pre: "pre_handler", kpev.Post: "post_handler", kpev.Fault: "fault_handler", kpev.Entry: "entry_handler", kpev.Return: "handler"}
@@ -70,7 +70,7 @@ func (h *sh) function(name string) error {
 	}
 	if i, ok := h.s.Probe(name); ok {
 		k, _ := h.s.Rig.Probe(i)
-		return fmt.Errorf("%s is a probe, at %s, not a function; there are %s", name, h.s.Rig.Machine.Symbol(k.Addr), list(names))
+		return fmt.Errorf("%s is a probe, at %s, not a function; there are %s", name, h.s.Rig.Machine.Names().Symbol(k.Addr), list(names))
 	}
 	if f, _, ok := strings.Cut(name, "+"); ok && slices.Contains(names, f) {
 		return fmt.Errorf("%s is a place within a function; write %s", name, f)
@@ -107,7 +107,7 @@ func (h *sh) place(s string) (arch.Addr, error) {
 	if err != nil {
 		return 0, err
 	}
-	at, _, ok := h.s.Rig.Machine.FindSymbol(name)
+	at, _, ok := h.s.Rig.Machine.Names().FindSymbol(name)
 	if !ok {
 		return 0, h.symbol(name)
 	}
@@ -394,7 +394,7 @@ func (h *sh) step(args []string) error {
 	case 0:
 		made = h.s.Step(n)
 	case 1:
-		mv, ok := m.MoverNamed(args[0])
+		mv, ok := m.Names().MoverNamed(args[0])
 		if t := h.task(args[0]); !ok && t != nil {
 			return fmt.Errorf("%s is a task, and moves with its CPU; write step cpu%d", t.Name, t.CPUID())
 		} else if !ok {
@@ -471,9 +471,9 @@ func (h *sh) goOn(args []string) error {
 	if len(args) > 0 {
 		return errUsage
 	}
-	before := h.s.Rig.Machine.Steps()
+	before := h.s.Rig.Machine.Interactive().Steps()
 	err := h.s.All()
-	if err == nil && h.s.Run == nil && h.s.Rig.Machine.Steps() == before {
+	if err == nil && h.s.Run == nil && h.s.Rig.Machine.Interactive().Steps() == before {
 		h.p.indented("", "nobody can move"+h.stuck())
 	}
 	return err

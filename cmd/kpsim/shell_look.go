@@ -21,7 +21,7 @@ import (
 // at says where a CPU is.
 func (h *sh) at(cpu int) string {
 	m := h.s.Rig.Machine
-	name, off, text := m.Where(sim.Mover(cpu))
+	name, off, text := m.Names().Where(sim.Mover(cpu))
 	switch {
 	case text:
 		return fmt.Sprintf("at %s+%#x", name, off)
@@ -40,10 +40,10 @@ func (h *sh) where(args []string) error {
 	m := h.s.Rig.Machine
 	for cpu := range m.CPUs() {
 		line := fmt.Sprintf("cpu%d  %s", cpu, h.at(cpu))
-		if t := m.Current(cpu); !t.Idle() {
+		if t := m.Inspect().Current(cpu); !t.Idle() {
 			line = fmt.Sprintf("cpu%d  %s, %s", cpu, t.Name, h.at(cpu))
 		}
-		ipi, open := m.Pending(cpu)
+		ipi, open := m.Inspect().Pending(cpu)
 		if !open {
 			line += ", interrupts off"
 		}
@@ -51,7 +51,7 @@ func (h *sh) where(args []string) error {
 			line += ", IPI pending"
 		}
 		var queue []string
-		for _, t := range m.Queue(cpu) {
+		for _, t := range m.Inspect().Queue(cpu) {
 			queue = append(queue, t.Name)
 		}
 		if len(queue) > 0 {
@@ -59,14 +59,14 @@ func (h *sh) where(args []string) error {
 		}
 		h.p.indented("", line)
 	}
-	if s := m.Waiting(); s != "" {
+	if s := m.Inspect().Waiting(); s != "" {
 		h.p.indented("", s)
 	}
 	if held := h.held(); len(held) > 0 {
 		h.p.indented("", "not begun: "+list(held))
 	}
 	if h.s.Run == nil {
-		h.p.indented("", fmt.Sprintf("%s so far; can move: %s", number(m.Steps(), "step"), h.movers()))
+		h.p.indented("", fmt.Sprintf("%s so far; can move: %s", number(m.Interactive().Steps(), "step"), h.movers()))
 	}
 	return nil
 }
@@ -107,8 +107,8 @@ func (h *sh) movers() string {
 	m := h.s.Rig.Machine
 	var names []string
 	for mv := range sim.MoverSource + sim.Mover(len(m.Sources())) {
-		if m.Can(mv) {
-			names = append(names, m.MoverName(mv))
+		if m.Interactive().Can(mv) {
+			names = append(names, m.Names().Mover(mv))
 		}
 	}
 	if len(names) == 0 {
@@ -131,8 +131,8 @@ func (h *sh) regs(args []string) error {
 		first, last = cpu, cpu
 	}
 	for cpu := first; cpu <= last; cpu++ {
-		r, kernel := m.RegsOf(cpu)
-		fmt.Fprintf(h.p.out, "cpu%d  %s, %s\n", cpu, m.Current(cpu).Name, h.at(cpu))
+		r, kernel := m.Inspect().Regs(cpu)
+		fmt.Fprintf(h.p.out, "cpu%d  %s, %s\n", cpu, m.Inspect().Current(cpu).Name, h.at(cpu))
 		const cell, row = 22, 4
 		beside := row
 		for h.p.width > 0 && beside > 1 && beside*cell > h.p.width {
@@ -162,7 +162,7 @@ func (h *sh) disassemble(b []byte, at arch.Addr) (s string, n int) {
 	}
 	s = in.String()
 	if to, ok := in.Target(); ok {
-		s = strings.Replace(s, fmt.Sprintf("%#x", uint64(to)), h.s.Rig.Machine.Symbol(to), 1)
+		s = strings.Replace(s, fmt.Sprintf("%#x", uint64(to)), h.s.Rig.Machine.Names().Symbol(to), 1)
 	}
 	return s, int(in.Len)
 }
@@ -186,7 +186,7 @@ func (h *sh) text(args []string) error {
 			continue
 		}
 		now := make([]byte, len(t.Code))
-		if n := m.BytesAt(t.At, now); n < len(now) {
+		if n := m.Inspect().BytesAt(t.At, now); n < len(now) {
 			fmt.Fprintf(h.p.out, "%s isn't in memory\n", t.Name)
 			return nil
 		}
@@ -215,8 +215,8 @@ func (h *sh) text(args []string) error {
 func (h *sh) row(at arch.Addr, b []byte, says string) {
 	m := h.s.Rig.Machine
 	where := fmt.Sprintf("%#x", uint64(at))
-	if _, _, ok := m.SymbolAt(at); ok {
-		where = m.Symbol(at)
+	if _, _, ok := m.Names().SymbolAt(at); ok {
+		where = m.Names().Symbol(at)
 	}
 	fmt.Fprintf(h.p.out, "  %-18s %-24s %s\n", where, fmt.Sprintf("% x", b), says)
 }
@@ -226,7 +226,7 @@ func (h *sh) stale(at arch.Addr, now []byte) {
 	m := h.s.Rig.Machine
 	old := make([]byte, len(now))
 	for cpu := range m.CPUs() {
-		if m.OldestAt(cpu, at, old); !bytes.Equal(old, now) {
+		if m.Inspect().OldestAt(cpu, at, old); !bytes.Equal(old, now) {
 			fmt.Fprintf(h.p.out, "  %-18s % x\n", fmt.Sprintf("  cpu%d may fetch", cpu), old)
 		}
 	}
@@ -247,7 +247,7 @@ func (h *sh) examine(args []string) error {
 		}
 	}
 	b := make([]byte, n+x86.MaxLen)
-	mapped := h.s.Rig.Machine.BytesAt(at, b)
+	mapped := h.s.Rig.Machine.Inspect().BytesAt(at, b)
 	if mapped == 0 {
 		return fmt.Errorf("nothing is in memory at %#x", uint64(at))
 	}
@@ -317,7 +317,7 @@ func (h *sh) events(args []string) error {
 	default:
 		return errUsage
 	}
-	if h.s.Rig.Machine.Steps() == 0 {
+	if h.s.Rig.Machine.Interactive().Steps() == 0 {
 		fmt.Fprintln(h.p.out, "nothing has happened yet"+h.stuck())
 		return nil
 	}
@@ -329,9 +329,9 @@ func sessionView(p *program, h *sh) view.Input {
 	r := h.s.Rig
 	m := r.Machine
 	in := view.Input{
-		Events: r.Log.Events, CPUs: m.CPUs(), ByHand: true, Symbol: m.SymbolName, KernelIP: uint64(smp.GateBase) + 0x100000,
+		Events: r.Log.Events, CPUs: m.CPUs(), ByHand: true, Symbol: m.Names().SymbolName, KernelIP: uint64(smp.GateBase) + 0x100000,
 		Task: func(id uint64) string { return m.Tasks()[id].Name }, Lock: r.Kernel.Locks.Name, Probe: h.probeName,
-		Source: func(i uint64) string { return m.MoverName(sim.Mover(i)) }, Rows: 30, Width: p.width, Paint: p.paint,
+		Source: func(i uint64) string { return m.Names().Mover(sim.Mover(i)) }, Rows: 30, Width: p.width, Paint: p.paint,
 	}
 	if run := h.s.Run; run != nil && run.Property != nil {
 		in.Property, in.Message, in.PlaceAt = run.Property.ID+" "+run.Property.Name, run.Finding.Message, run.Finding.Place

@@ -41,7 +41,7 @@ func TestAheadOfUsedMachine(t *testing.T) {
 	defer rig.Close()
 	whole := func() []sim.Touch {
 		a := &aheads{end: ^uint64(0)}
-		rig.Machine.ObserveAfresh(a, false)
+		rig.Machine.Footprint().ObserveAfresh(a, false)
 		rig.Run(a)
 		return a.seen
 	}
@@ -49,7 +49,7 @@ func TestAheadOfUsedMachine(t *testing.T) {
 	require.NotEmpty(t, want)
 	for end := uint64(1); end < uint64(len(want)/4); end++ {
 		a := &aheads{end: end}
-		rig.Machine.ObserveAfresh(a, false)
+		rig.Machine.Footprint().ObserveAfresh(a, false)
 		rig.Run(a)
 		require.Equal(t, want, whole(), "after a run that was ended at question %d", end)
 	}

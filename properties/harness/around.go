@@ -52,7 +52,7 @@ func (r *Rig) mapTexts() {
 	for i := range sc.Texts {
 		if t := &sc.Texts[i]; !owned[t.Name] {
 			m.Map(t.At, t.Code, smp.PermRead|smp.PermExec)
-			m.AddSymbol(t.Name, t.At, len(t.Code))
+			m.Names().AddSymbol(t.Name, t.At, len(t.Code))
 			r.funcs[t.Name] = t.At
 			r.Kernel.Symbols.Add(kapi.Function{Name: t.Name, Addr: t.At, Size: len(t.Code)}, t.Extable)
 		}

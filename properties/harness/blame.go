@@ -98,7 +98,7 @@ func copied(in *x86.Inst, code []byte) bool {
 // memory is there.
 func (r *Rig) codeAt(ip arch.Addr) []byte {
 	b := make([]byte, x86.MaxLen)
-	if n := r.Machine.BytesAt(ip, b); n > 0 {
+	if n := r.Machine.Inspect().BytesAt(ip, b); n > 0 {
 		return b[:n]
 	}
 	return nil

@@ -132,7 +132,7 @@ func (h *ear) cause(run Run) cause {
 	case run.Property == nil:
 		return c
 	case run.Outcome == smp.Stuck || run.Outcome == smp.Exhausted:
-		waits := h.rig.Machine.Waits()
+		waits := h.rig.Machine.Inspect().Waits()
 		slices.Sort(waits)
 		c.event, c.label = run.Outcome.String(), strings.Join(slices.Compact(waits), ", ")
 		return c
@@ -143,7 +143,7 @@ func (h *ear) cause(run Run) cause {
 	if at == 0 {
 		return c
 	}
-	c.label = h.rig.Machine.SymbolName(at)
+	c.label = h.rig.Machine.Names().SymbolName(at)
 	site := 0
 	for i := len(h.allocs) - 1; i >= 0; i-- {
 		if a := &h.allocs[i]; at-a.addr < a.size {

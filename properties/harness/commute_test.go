@@ -108,7 +108,7 @@ func (r *tracer) Choose(p *sim.Point) (pick, hold int) {
 				return i, 0
 			}
 		}
-		r.lost("%s can't move", r.rig.Machine.MoverName(r.follow[k].mv))
+		r.lost("%s can't move", r.rig.Machine.Names().Mover(r.follow[k].mv))
 		return 0, 0
 	}
 	if r.rand.N(8) < r.stay {
@@ -133,9 +133,9 @@ func (r *tracer) Stepped(mv sim.Mover, touched []sim.Touch) {
 	})
 	if k := len(r.steps); r.follow != nil && k < len(r.follow) {
 		if want := &r.follow[k]; want.mv != mv {
-			r.lost("%s moves, not %s", r.rig.Machine.MoverName(mv), r.rig.Machine.MoverName(want.mv))
+			r.lost("%s moves, not %s", r.rig.Machine.Names().Mover(mv), r.rig.Machine.Names().Mover(want.mv))
 		} else if !slices.Equal(want.touched, r.now.touched) {
-			r.lost("%s touches %s, not %s", r.rig.Machine.MoverName(mv), r.say(r.now.touched), r.say(want.touched))
+			r.lost("%s touches %s, not %s", r.rig.Machine.Names().Mover(mv), r.say(r.now.touched), r.say(want.touched))
 		}
 	}
 	r.steps = append(r.steps, r.now)
@@ -149,7 +149,7 @@ func (r *tracer) say(ts []sim.Touch) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%v %s", map[bool]string{false: "r", true: "w"}[t.Write], r.rig.Machine.ObjectName(t.Object))
+		fmt.Fprintf(&b, "%v %s", map[bool]string{false: "r", true: "w"}[t.Write], r.rig.Machine.Names().Object(t.Object))
 	}
 	return "[" + b.String() + "]"
 }
@@ -173,7 +173,7 @@ func (r *tracer) onCPU(mv sim.Mover) int {
 	case mv < sim.MoverSource:
 		return int(mv - sim.MoverIPI)
 	}
-	name := r.rig.Machine.MoverName(mv)
+	name := r.rig.Machine.Names().Mover(mv)
 	cpu := -1
 	if _, at, ok := strings.Cut(name, "@cpu"); ok {
 		fmt.Sscanf(at, "%d", &cpu)
@@ -219,11 +219,11 @@ func (r *tracer) disables(a, b *stepped) error {
 			continue
 		}
 		if cpu := r.onCPU(mv); mv >= sim.MoverIPI && cpu >= 0 && cpu == r.onCPU(a.mv) && slices.ContainsFunc(a.touched, func(t sim.Touch) bool {
-			return m.ObjectName(t.Object) == fmt.Sprintf("what cpu%d can be interrupted at", cpu)
+			return m.Names().Object(t.Object) == fmt.Sprintf("what cpu%d can be interrupted at", cpu)
 		}) {
 			continue
 		}
-		return fmt.Errorf("%s, %s, keeps %s from moving", m.MoverName(a.mv), r.say(a.touched), m.MoverName(mv))
+		return fmt.Errorf("%s, %s, keeps %s from moving", m.Names().Mover(a.mv), r.say(a.touched), m.Names().Mover(mv))
 	}
 	return nil
 }
@@ -242,7 +242,7 @@ func (n *swapCount) String() string {
 func (r *tracer) isWhole(s *stepped) bool {
 	cpu := r.onCPU(s.mv)
 	return s.mv >= sim.MoverIPI && cpu >= 0 && slices.ContainsFunc(s.touched, func(t sim.Touch) bool {
-		return !t.Write && r.rig.Machine.ObjectName(t.Object) == fmt.Sprintf("what cpu%d can be interrupted at", cpu)
+		return !t.Write && r.rig.Machine.Names().Object(t.Object) == fmt.Sprintf("what cpu%d can be interrupted at", cpu)
 	})
 }
 
@@ -250,7 +250,7 @@ func (r *tracer) isWhole(s *stepped) bool {
 func (r *tracer) trySwaps(most int, n *swapCount) error {
 	m := r.rig.Machine
 	run := r.run(nil)
-	for m.SharedGrew() { // footprints so far may lack something: again
+	for m.Footprint().SharedGrew() { // footprints so far may lack something: again
 		steps := slices.Clone(r.steps)
 		for i := range steps {
 			steps[i].touched = nil
@@ -274,7 +274,7 @@ func (r *tracer) trySwaps(most int, n *swapCount) error {
 		}
 		if !a.could(b.mv) {
 			if !conflict(a.touched, b.touched) {
-				return fmt.Errorf("step %d, %s %s, lets %s move, %s, and they don't conflict", k, m.MoverName(a.mv), r.say(a.touched), m.MoverName(b.mv), r.say(b.touched))
+				return fmt.Errorf("step %d, %s %s, lets %s move, %s, and they don't conflict", k, m.Names().Mover(a.mv), r.say(a.touched), m.Names().Mover(b.mv), r.say(b.touched))
 			}
 			continue
 		}
@@ -319,7 +319,7 @@ func (r *tracer) trySwaps(most int, n *swapCount) error {
 			whole := r.isWhole(&steps[k]) || r.isWhole(&steps[k+1])
 			if !whole && (steps[k].mv >= sim.MoverIPI || len(steps[k].touched) > 0) {
 				return fmt.Errorf("steps %d and %d, %s %s and %s %s, are of one CPU", k, k+1,
-					m.MoverName(steps[k].mv), r.say(steps[k].touched), m.MoverName(steps[k+1].mv), r.say(steps[k+1].touched))
+					m.Names().Mover(steps[k].mv), r.say(steps[k].touched), m.Names().Mover(steps[k+1].mv), r.say(steps[k+1].touched))
 			}
 			if whole {
 				n.whole++
@@ -342,7 +342,7 @@ func (r *tracer) trySwaps(most int, n *swapCount) error {
 		}
 		if why != "" {
 			return fmt.Errorf("steps %d of %d, %s %s, and %s %s, are swapped: %s", k, len(steps),
-				m.MoverName(steps[k].mv), r.say(steps[k].touched), m.MoverName(steps[k+1].mv), r.say(steps[k+1].touched), why)
+				m.Names().Mover(steps[k].mv), r.say(steps[k].touched), m.Names().Mover(steps[k+1].mv), r.say(steps[k+1].touched), why)
 		}
 	}
 	return nil
@@ -482,7 +482,7 @@ func commute(t require.TestingT, sc *scenario.Scenario, mu string, seed uint64, 
 	r := &tracer{rig: rig}
 	rig.Observe(r)
 	if whole {
-		rig.ObserveWhole(r)
+		rig.ObserveAtomicIRQs(r)
 	}
 	var n swapCount
 	for i := uint64(0); n.swapped < most; i++ {

@@ -155,7 +155,7 @@ func (w *watcher) done() {
 	if !w.sampled {
 		return
 	}
-	if w.rig.Machine.SharedGrew() { // the steps so far haven't told of all that they touched
+	if w.rig.Machine.Footprint().SharedGrew() { // the steps so far haven't told of all that they touched
 		w.grew = true
 		w.runs, w.classes = 0, Classes{}
 		return
@@ -212,7 +212,7 @@ func (a *arrivals) forget() {
 func (a *arrivals) Event(e *traces.Event) *traces.Finding {
 	if a.at != nil && e.CPU < sim.MaxCPUs {
 		mv := sim.Mover(e.A)
-		if k := (arrival{mv, a.m.Spot(mv)}); !a.at[k] {
+		if k := (arrival{mv, a.m.Names().Spot(mv)}); !a.at[k] {
 			a.at[k] = true
 		}
 	}
@@ -225,7 +225,7 @@ func (a *arrivals) visit(set uint64) {
 		if set>>(mv-sim.MoverSource)&1 == 0 {
 			continue
 		}
-		k := arrival{mv, a.m.Spot(mv)}
+		k := arrival{mv, a.m.Names().Spot(mv)}
 		if _, ok := a.at[k]; !ok {
 			a.at[k] = false
 		}
@@ -255,7 +255,7 @@ func (a *arrivals) list() []Places {
 
 func (a *arrivals) name(s smp.Spot) string {
 	var d traces.Deviation
-	d.Name, d.Off, d.Text = a.m.SpotName(s)
+	d.Name, d.Off, d.Text = a.m.Names().SpotName(s)
 	return d.Place()
 }
 

@@ -27,7 +27,7 @@ func (r *Rig) catchFaults() {
 			x.Oops()
 			return
 		}
-		f := fault{r: r, x: x, regs: regs, vec: vec, at: regs.IP, place: r.Machine.Symbol(regs.IP)}
+		f := fault{r: r, x: x, regs: regs, vec: vec, at: regs.IP, place: r.Machine.Names().Symbol(regs.IP)}
 		what := f.what()
 		x.Refuse(f.place, what)
 	}
@@ -35,7 +35,7 @@ func (r *Rig) catchFaults() {
 
 // catchMissing refuses a run whose page fault is due to a symbol that nobody defines.
 func (r *Rig) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
-	fault, offset, place := x.Fault(), kernel.PerCPUOffset(x.CPU()), r.Machine.Symbol(regs.IP)
+	fault, offset, place := x.Fault(), kernel.PerCPUOffset(x.CPU()), r.Machine.Names().Symbol(regs.IP)
 	if kernel.IsCurrent(x.CPU(), fault) {
 		x.Refuse(place, `reads the task that is current, and there is no task_struct: define where it is above elf(), `+
 			`percpu("const_pcpu_hot", …) or, for other kernels than 6.6 to 6.14, percpu("pcpu_hot", …) or percpu("current_task", …)`)
@@ -56,7 +56,7 @@ func (r *Rig) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
 	if regs.IP == fault {
 		does = "somebody jumps to"
 		if back, ok := r.calledFrom(x, regs); ok {
-			place, does = r.Machine.Symbol(back), "has called"
+			place, does = r.Machine.Names().Symbol(back), "has called"
 		}
 	}
 	x.Refuse(place, fmt.Sprintf("%s %s, which nobody defines: define it above elf(), stub(%q) or data(%q, …)", does, name, name, name))
@@ -163,7 +163,7 @@ func cutOff(t *scenario.Text) (off int) {
 // unloaded tells of text or data of a module that isn't there.
 func (f *fault) unloaded(name string) string {
 	if back, ok := f.r.calledFrom(f.x, f.regs); ok && f.x.Fault() == f.at {
-		f.place = f.r.Machine.Symbol(back)
+		f.place = f.r.Machine.Names().Symbol(back)
 	}
 	return fmt.Sprintf("%s is of module %q, which isn't loaded then: insmod() first", name, f.moduleOf(name))
 }
@@ -188,7 +188,7 @@ func (f *fault) astray() string {
 	}
 	to := fmt.Sprintf("%#x", uint64(f.at))
 	remedy := "; what is to be run there is given as text(…), at = that address"
-	switch _, _, ok := f.r.Machine.SymbolAt(f.at); {
+	switch _, _, ok := f.r.Machine.Names().SymbolAt(f.at); {
 	case f.at == 0:
 		to, remedy = "address 0", "; a pointer to a function that isn't set?"
 	case ok:
@@ -198,7 +198,7 @@ func (f *fault) astray() string {
 		return "a ret has come here: the stack doesn't hold the return address at its top; is a pop missing?"
 	}
 	if back, ok := f.r.calledFrom(f.x, f.regs); ok {
-		f.place = f.r.Machine.Symbol(back)
+		f.place = f.r.Machine.Names().Symbol(back)
 		return "has called " + to + remedy
 	}
 	f.place = to
@@ -225,7 +225,7 @@ func (f *fault) access(in *x86.Inst) string {
 		where += [...]string{": ", ", "}[min(i, 1)] + "%" + p.String() + is
 	}
 	const memory = `; memory is data("d", size = 64), and a pointer to it an argument, call(f, d)`
-	name, off, _ := f.r.Machine.SymbolAt(a)
+	name, off, _ := f.r.Machine.Names().SymbolAt(a)
 	d := f.r.block(name)
 	switch t, stack := f.r.textAt(a), f.x.Thread().StackTop(); {
 	case f.vec != smpev.VecPF: // which address it was isn't known
@@ -274,7 +274,7 @@ func (r *Rig) noEndAlone(run Run) error {
 	if run.Outcome != smp.Exhausted {
 		return errors.New(r.noEnd(run))
 	}
-	cpu, task, place := r.Machine.Last()
+	cpu, task, place := r.Machine.Inspect().Last()
 	return &longAlone{
 		says: fmt.Sprintf("cpu%d %s: %s: goes on and on, and hasn't ended after %d steps; if it is a loop that ends, and only long, ",
 			cpu, task, place, run.Counts.Boundaries),

@@ -19,12 +19,12 @@ func (r *Replay) View(file *traces.File) view.Input {
 	in := view.Input{
 		Events:   r.Rig.Log.Events,
 		CPUs:     m.CPUs(),
-		Symbol:   m.SymbolName,
+		Symbol:   m.Names().SymbolName,
 		KernelIP: uint64(smp.GateBase) + 0x100000,
 		Task:     func(id uint64) string { return m.Tasks()[id].Name },
 		Lock:     r.Rig.Kernel.Locks.Name,
 		Probe:    func(id uint64) string { return r.Rig.Scenario.Probes[id].Name },
-		Source:   func(i uint64) string { return m.MoverName(sim.Mover(i)) },
+		Source:   func(i uint64) string { return m.Names().Mover(sim.Mover(i)) },
 		Schedule: file.Schedule,
 		Place:    r.Place,
 		PlaceAt:  r.Finding.Place,
@@ -43,7 +43,7 @@ func (r *Replay) View(file *traces.File) view.Input {
 // events stay those of the replay's log.
 func (r *Replay) Film(sites []view.Site) *view.Look {
 	rig := r.Rig
-	f := &film{m: rig.Machine, log: &rig.Log, strategy: sched.NewAnchored(r.Taken, rig.Machine)}
+	f := &film{m: rig.Machine, log: &rig.Log, strategy: sched.NewAnchored(r.Taken, rig.Machine.Names())}
 	for _, s := range sites {
 		f.sites = append(f.sites, filmed{s, make([]byte, s.Len), make([][]byte, rig.Machine.CPUs())})
 	}
@@ -108,7 +108,7 @@ func (f *film) Event(e *traces.Event) *traces.Finding {
 	for i := range f.sites {
 		s := &f.sites[i]
 		for cpu := range s.oldest {
-			f.m.OldestAt(cpu, arch.Addr(s.At), s.now)
+			f.m.Inspect().OldestAt(cpu, arch.Addr(s.At), s.now)
 			if s.oldest[cpu] == nil || !bytes.Equal(s.oldest[cpu], s.now) {
 				s.oldest[cpu] = append(s.oldest[cpu][:0], s.now...)
 				f.look.Sights = append(f.look.Sights, view.Seen{Seq: e.Seq, CPU: cpu, At: s.At, Bytes: bytes.Clone(s.now)})

@@ -12,7 +12,7 @@ import (
 
 // readable puts names in place of the addresses, tasks and locks of a message.
 func (r *Rig) readable(message string) string {
-	return traces.Readable(message, r.Machine.SymbolName, func(id uint64) string {
+	return traces.Readable(message, r.Machine.Names().SymbolName, func(id uint64) string {
 		if tasks := r.Machine.Tasks(); id < uint64(len(tasks)) {
 			return tasks[id].Name
 		}

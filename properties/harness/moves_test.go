@@ -21,8 +21,8 @@ type movesChecked struct {
 
 func (c *movesChecked) Choose(p *sim.Point) (pick, hold int) {
 	c.asked++
-	if p.Kind == sim.Step && p.Moves != c.m.Moves() {
-		c.t.Fatalf("question %d: the moves are %#x, and were kept as %#x: somebody attends to too little", p.Seq, c.m.Moves(), p.Moves)
+	if p.Kind == sim.Step && p.Moves != c.m.Inspect().Moves() {
+		c.t.Fatalf("question %d: the moves are %#x, and were kept as %#x: somebody attends to too little", p.Seq, c.m.Inspect().Moves(), p.Moves)
 	}
 	pick, _ = c.Strategy.Choose(p)
 	return pick, 0

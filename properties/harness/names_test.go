@@ -20,7 +20,7 @@ type nameless struct {
 func (n *nameless) Stepped(_ sim.Mover, touched []sim.Touch) {
 	for _, t := range touched {
 		if n.seen[t.Object] == "" {
-			n.seen[t.Object] = n.rig.Machine.ObjectName(t.Object)
+			n.seen[t.Object] = n.rig.Machine.Names().Object(t.Object)
 		}
 	}
 }

@@ -29,12 +29,12 @@ func Nearest(name string, f *traces.File) (*Neighbour, error) {
 	rig.Log.Store = true
 	r := &Replay{Rig: rig}
 	all := anchorsOf(f.Schedule)
-	l := sched.NewLabeller(sched.NewAnchored(all, rig.Machine), rig.Machine)
+	l := sched.NewLabeller(sched.NewAnchored(all, rig.Machine.Names()), rig.Machine.Names())
 	rig.play(l)
 	links, left := slices.Clone(l.Links()), manyRuns
 	for i := len(all) - 1; i >= 0; i-- {
-		if r.passes(sched.NewAnchored(without(all, i), rig.Machine)) ||
-			len(links) == len(all) && r.passes(sched.NewChain(without(links, i), rig.Machine)) {
+		if r.passes(sched.NewAnchored(without(all, i), rig.Machine.Names())) ||
+			len(links) == len(all) && r.passes(sched.NewChain(without(links, i), rig.Machine.Names())) {
 			return &Neighbour{Replay: r, Without: []int{i}}, nil
 		}
 		if err := left.spend(&r.Run); err != nil {
@@ -43,7 +43,7 @@ func Nearest(name string, f *traces.File) (*Neighbour, error) {
 		}
 	}
 	for n := len(all) - 2; n >= 0; n-- {
-		if r.passes(sched.NewAnchored(all[:n], rig.Machine)) {
+		if r.passes(sched.NewAnchored(all[:n], rig.Machine.Names())) {
 			gone := &Neighbour{Replay: r}
 			for i := n; i < len(all); i++ {
 				gone.Without = append(gone.Without, i)
@@ -64,7 +64,7 @@ func Nearest(name string, f *traces.File) (*Neighbour, error) {
 		return nil, err
 	}
 	rig.Log.Store = true
-	if r = (&Replay{Rig: rig}); r.passes(sched.NewAnchored(all, rig.Machine)) {
+	if r = (&Replay{Rig: rig}); r.passes(sched.NewAnchored(all, rig.Machine.Names())) {
 		return &Neighbour{Replay: r, Mutant: mutant}, nil
 	}
 	rig.Close()
@@ -73,7 +73,7 @@ func Nearest(name string, f *traces.File) (*Neighbour, error) {
 
 // passes makes a run, and reports whether it breaks nothing.
 func (r *Replay) passes(s sched.Strategy) bool {
-	l := sched.NewLabeller(s, r.Rig.Machine)
+	l := sched.NewLabeller(s, r.Rig.Machine.Names())
 	r.Run = r.Rig.play(l)
 	r.Taken = slices.Clone(l.Anchors())
 	r.Same = true

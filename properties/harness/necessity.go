@@ -35,7 +35,7 @@ func Necessity(f *traces.File) ([]Need, error) {
 	}
 	defer rig.Close()
 	all := anchorsOf(f.Schedule)
-	l := sched.NewLabeller(sched.NewAnchored(all, rig.Machine), rig.Machine)
+	l := sched.NewLabeller(sched.NewAnchored(all, rig.Machine.Names()), rig.Machine.Names())
 	whole := rig.play(l)
 	var links []sched.Anchor
 	if len(l.Links()) == len(all) { // else the file drifts, and has no chain
@@ -43,21 +43,21 @@ func Necessity(f *traces.File) ([]Need, error) {
 	}
 	needs, left := make([]Need, len(all)), manyRuns
 	for i := range all {
-		a := sched.NewAnchored(without(all, i), rig.Machine)
+		a := sched.NewAnchored(without(all, i), rig.Machine.Names())
 		run := rig.play(a)
 		unmet := unmetOf(a, i)
 		if err := left.spend(&run); err != nil {
 			return nil, err
 		}
 		if run.Property == nil && links != nil {
-			if again := rig.play(sched.NewChain(without(links, i), rig.Machine)); again.Property != nil {
+			if again := rig.play(sched.NewChain(without(links, i), rig.Machine.Names())); again.Property != nil {
 				run, unmet = again, nil
 			}
 		}
 		n := &needs[i]
 		*n = Need{Deviation: f.Schedule[i], Outcome: run.Outcome, Property: run.Property, Message: rig.message(&run), Unmet: unmet}
 		if run.Finding.Place != 0 {
-			n.Place = rig.Machine.SymbolName(run.Finding.Place)
+			n.Place = rig.Machine.Names().SymbolName(run.Finding.Place)
 		}
 		n.Same = n.Property != nil && n.Property.ID == f.Property
 		n.Slow = n.Same && run.Finding.Slow && !whole.Finding.Slow

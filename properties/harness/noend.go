@@ -10,9 +10,9 @@ import (
 
 // noEnd says why a run didn't come to its end.
 func (r *Rig) noEnd(run Run) string {
-	why := r.Kernel.Standstill(r.Machine.CellName)
+	why := r.Kernel.Standstill(r.Machine.Names().Cell)
 	if run.Outcome == smp.Exhausted {
-		cpu, task, place := r.Machine.Last()
+		cpu, task, place := r.Machine.Inspect().Last()
 		s := fmt.Sprintf("the run ended exhausted after %d boundaries, cpu%d %s at %s: somebody goes round in circles, or %s",
 			run.Counts.Boundaries, cpu, task, place, r.longer("the scenario wants", r.ofTrace))
 		if why != "" {
@@ -27,7 +27,7 @@ func (r *Rig) noEnd(run Run) string {
 // bound that the scenario may have. ofTrace: it is a trace's,
 // for which traceSteps is the bound, whatever its machine() says.
 func (r *Rig) longer(wants string, ofTrace bool) string {
-	switch budget := r.Machine.Budget(); {
+	switch budget := r.Machine.Interactive().Budget(); {
 	case ofTrace && budget >= traceSteps:
 		return fmt.Sprintf("a trace's run, which has at most %d boundaries, is too short for it: explore its scenario by itself, with machine(steps = %d)", traceSteps, r.more())
 	case budget >= scenario.MaxBudget:
@@ -38,7 +38,7 @@ func (r *Rig) longer(wants string, ofTrace bool) string {
 }
 
 // more is a budget of steps with which a long run may end.
-func (r *Rig) more() uint64 { return min(10*r.Machine.Budget(), scenario.MaxBudget) }
+func (r *Rig) more() uint64 { return min(10*r.Machine.Interactive().Budget(), scenario.MaxBudget) }
 
 // A longAlone is the fault of a scenario whose programs don't end by themselves within
 // their budget.

@@ -112,7 +112,7 @@ type sampler struct {
 
 // record plays the trace again, and writes down all of its answers.
 func (n *sampler) record(r *Replay) {
-	c := &counting{Strategy: sched.NewAnchored(r.Taken, n.rig.Machine), log: &n.rig.Log}
+	c := &counting{Strategy: sched.NewAnchored(r.Taken, n.rig.Machine.Names()), log: &n.rig.Log}
 	n.rig.Log.Store = true
 	rec := &sched.Recorder{Strategy: c, All: true}
 	if run := n.rig.play(rec); run.Digest != r.Digest {
@@ -278,7 +278,7 @@ func (n *sampler) choice(question int) Blame {
 
 func (n *sampler) label(question int) traces.Deviation {
 	n.prefix.Cut(len(n.rec.All))
-	spot := sched.NewSpot(n.prefix, n.rig.Machine, uint64(question))
+	spot := sched.NewSpot(n.prefix, n.rig.Machine.Names(), uint64(question))
 	n.rig.play(spot)
 	return traces.Deviation(spot.Anchor())
 }

@@ -15,14 +15,14 @@ import (
 // what they touch: of the machine, and of what the properties' monitors
 // remember. nil is nobody. It changes nothing else of a run.
 func (r *Rig) Observe(o sim.Observer) {
-	r.Machine.Observe(o)
+	r.Machine.Footprint().Observe(o)
 	r.tap(o)
 }
 
 // ObserveAfresh is Observe for a strategy: what it is told of a run depends on
-// nothing that ran before (smp.Machine.ObserveAfresh).
+// nothing that ran before (smp.Footprint.ObserveAfresh).
 func (r *Rig) ObserveAfresh(o sim.Observer) {
-	r.Machine.ObserveAfresh(o, false)
+	r.Machine.Footprint().ObserveAfresh(o, false)
 	r.tap(o)
 }
 
@@ -32,7 +32,7 @@ func (r *Rig) learnt() *Rig {
 	s := sched.NewSticky(sched.Params{Length: r.play(new(sched.Default)).Counts.Points, Mean: surveyMean})
 	r.tap(deaf{})
 	for i := range uint64(surveyed) {
-		r.Machine.ObserveAfresh(deaf{}, true)
+		r.Machine.Footprint().ObserveAfresh(deaf{}, true)
 		s.Begin(i)
 		s.End(r.Run(s).Counts.Points)
 	}
@@ -62,10 +62,10 @@ func (r *Rig) tap(o sim.Observer) {
 	}
 }
 
-// ObserveWhole is Observe, with the machine's ObserveWhole.
-func (r *Rig) ObserveWhole(o sim.Observer) {
+// ObserveAtomicIRQs is Observe, with the machine's ObserveAtomicIRQs.
+func (r *Rig) ObserveAtomicIRQs(o sim.Observer) {
 	r.Observe(o)
-	r.Machine.ObserveWhole(o)
+	r.Machine.Footprint().ObserveAtomicIRQs(o)
 }
 
 // relate tells an observed machine what the events of a step have to do with
@@ -114,13 +114,13 @@ func (q *relate) begin() {
 // Event implements traces.Sink.
 func (q *relate) Event(e *traces.Event) *traces.Finding {
 	m := q.r.Machine
-	if !m.Observing() {
+	if !m.Footprint().Observing() {
 		return nil
 	}
 	for _, i := range q.heed[e.Kind] {
 		p := properties.All[i]
 		if p.Touches == nil {
-			m.TouchEvent(i, 0, true)
+			m.Footprint().TouchEvent(i, 0, true)
 			continue
 		}
 		q.taken.Begin()
@@ -128,11 +128,11 @@ func (q *relate) Event(e *traces.Event) *traces.Finding {
 		for _, t := range q.taken.List() {
 			switch {
 			case t.Apart:
-				m.TouchEventApart(i, t.Object, t.Write)
+				m.Footprint().TouchEventApart(i, t.Object, t.Write)
 			case t.Size == 0:
-				m.TouchEvent(i, t.Object, t.Write)
+				m.Footprint().TouchEvent(i, t.Object, t.Write)
 			default:
-				m.TouchText(arch.Addr(t.Object), int(t.Size), t.Write)
+				m.Footprint().TouchText(arch.Addr(t.Object), int(t.Size), t.Write)
 			}
 		}
 	}
@@ -144,7 +144,7 @@ func (q *relate) Event(e *traces.Event) *traces.Finding {
 // missed. Two orders of the same steps that commute have the same one, which
 // is not so of the log's digest.
 func (r *Rig) Final() uint64 {
-	h := sim.Mix(uint64(r.last.Outcome)) ^ r.Machine.MemoryDigest()
+	h := sim.Mix(uint64(r.last.Outcome)) ^ r.Machine.State().MemoryDigest()
 	if p := r.last.Property; p != nil {
 		for _, c := range p.ID {
 			h = sim.Mix(h ^ uint64(c))

@@ -188,7 +188,7 @@ func endsOfFull(t require.TestingT, rig *Rig, from beginning, most int) (ends ma
 	ends, classes = make(map[end]int), make(map[class]bool)
 	h := &classed{seen: f}
 	b := &rest{beginning: from, then: f, seen: h}
-	rig.ObserveWhole(b)
+	rig.ObserveAtomicIRQs(b)
 	for i := uint64(0); f.Begin(i); i++ {
 		require.Less(t, i, uint64(most), "%s", rig.Scenario.Name)
 		h.Reset()
@@ -205,7 +205,7 @@ func endsOfFull(t require.TestingT, rig *Rig, from beginning, most int) (ends ma
 		} else {
 			f.End(0)
 		}
-		if rig.Machine.SharedGrew() {
+		if rig.Machine.Footprint().SharedGrew() {
 			f.Restart()
 			clear(ends)
 			clear(classes)
@@ -376,7 +376,7 @@ func fullIsPlainBehind(t *testing.T, sc *scenario.Scenario, mutant string, seed 
 	for i := range max(*windowsOf, 4/min(slow, 4)) {
 		base := &noting{stay: []int{0, 4, 7}[i%3]}
 		base.rand.Seed(seed, uint64(i))
-		rig.ObserveWhole(base)
+		rig.ObserveAtomicIRQs(base)
 		rig.Run(base)
 		var from beginning
 		var want map[end]int

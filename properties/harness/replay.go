@@ -120,7 +120,7 @@ func anchorsOf(list []traces.Deviation) []sched.Anchor {
 
 // play makes one run of the strategy's, number i, if there is one.
 func (r *Replay) play(a *sched.Anchored, i uint64) bool {
-	l := sched.NewLabeller(a, r.Rig.Machine)
+	l := sched.NewLabeller(a, r.Rig.Machine.Names())
 	if !l.Begin(i) {
 		return false
 	}
@@ -135,7 +135,7 @@ func (r *Replay) play(a *sched.Anchored, i uint64) bool {
 func (r *Replay) compare(f *traces.File) {
 	r.Place, r.Message = "", r.Rig.message(&r.Run)
 	if r.Finding.Place != 0 {
-		r.Place = r.Rig.Machine.SymbolName(r.Finding.Place)
+		r.Place = r.Rig.Machine.Names().SymbolName(r.Finding.Place)
 	}
 	id := ""
 	if r.Property != nil {

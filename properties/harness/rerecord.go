@@ -23,7 +23,7 @@ func Rerecord(name string, f *traces.File, anyPlace bool) (*traces.File, *Replay
 	now.SetSchedule(deviationsOf(r.Taken))
 	now.Place, now.Message, now.Digest, now.Format = r.Place, r.Message, r.Digest, traces.ScheduleFormat
 	again := *r
-	again.play(sched.NewAnchored(r.Taken, r.Rig.Machine), 0)
+	again.play(sched.NewAnchored(r.Taken, r.Rig.Machine.Names()), 0)
 	if again.compare(&now); !again.Same { // two tasks of one name: its labels don't say which
 		r.Why = "its labels don't lead to the run they were taken from: " + again.Why
 		return nil, r, nil

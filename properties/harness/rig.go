@@ -213,7 +213,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		m.Close()
 		return nil, err
 	}
-	m.CellName = func(id kapi.CellID) string {
+	m.Names().Cell = func(id kapi.CellID) string {
 		if r.behind && id == r.front.ID() {
 			return "how many tasks are left"
 		}
@@ -222,7 +222,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		}
 		return r.readable(r.engine.CellName(id))
 	}
-	m.MonitorName = func(i int) string { return properties.All[i].Name }
+	m.Names().Monitor = func(i int) string { return properties.All[i].Name }
 	return r, nil
 }
 
@@ -235,7 +235,7 @@ func (r *Rig) load() error {
 	r.mapTexts()
 	for i := range sc.Datas {
 		d := &sc.Datas[i]
-		m.AddSymbol(d.Name, d.At, len(d.Bytes))
+		m.Names().AddSymbol(d.Name, d.At, len(d.Bytes))
 		if r.ofModule[d.Name] != nil {
 			continue
 		}
@@ -250,12 +250,12 @@ func (r *Rig) load() error {
 		for c := range sc.Machine.CPUs {
 			at := kernel.PerCPUOffset(c) + d.At
 			m.Map(at, d.Bytes, smp.PermRead|smp.PermWrite)
-			m.AddSymbol(fmt.Sprintf("%s of cpu%d", d.Name, c), at, len(d.Bytes))
+			m.Names().AddSymbol(fmt.Sprintf("%s of cpu%d", d.Name, c), at, len(d.Bytes))
 		}
 	}
 	for i := range sc.Missing {
 		s := &sc.Missing[i]
-		m.AddSymbol(s.Name, s.At, s.Size)
+		m.Names().AddSymbol(s.Name, s.At, s.Size)
 	}
 	for i := range sc.Probes {
 		if f, known := sc.Place(&sc.Probes[i]); known {

@@ -31,7 +31,7 @@ const seekSteps = 2 * traceSteps
 // enough, elsewhere; or else with the one that takes the file at its word.
 func (s *seeker) seek(anchors []sched.Anchor, anyPlace bool) {
 	r := s.r
-	a := sched.NewAnchored(anchors, r.Rig.Machine)
+	a := sched.NewAnchored(anchors, r.Rig.Machine.Names())
 	s.run(a, 0)
 	if m, ok := a.FirstMiss(); ok {
 		r.Miss = &m
@@ -124,7 +124,7 @@ const optionsMost = 24
 // are come to, for each of them. It goes on until found says so. Where a
 // deviation is met that wasn't before, it goes on with the next one that isn't.
 func (s *seeker) near(anchors []sched.Anchor, from int, found func() bool) bool {
-	a := sched.NewAnchored(anchors, s.r.Rig.Machine)
+	a := sched.NewAnchored(anchors, s.r.Rig.Machine.Names())
 	s.run(a, 0)
 	m, missed := a.FirstMiss()
 	if missed && m.Index < from {
@@ -152,7 +152,7 @@ func (s *seeker) near(anchors []sched.Anchor, from int, found func() bool) bool 
 			try := slices.Clone(anchors)
 			try[i] = o
 			s.played = try
-			a := sched.NewAnchored(try, s.r.Rig.Machine)
+			a := sched.NewAnchored(try, s.r.Rig.Machine.Names())
 			s.run(a, 0)
 			if found() {
 				return true
@@ -180,7 +180,7 @@ func instead(was *sched.Anchor, m *sched.Miss) (list []sched.Anchor) {
 // its mover, with its alternative, in its function or routine first, and first
 // those that are the fewest steps and times away.
 func (s *seeker) options(anchors []sched.Anchor, i int) []sched.Anchor {
-	l := sched.NewLabeller(sched.NewAnchored(anchors[:i], s.r.Rig.Machine), s.r.Rig.Machine)
+	l := sched.NewLabeller(sched.NewAnchored(anchors[:i], s.r.Rig.Machine.Names()), s.r.Rig.Machine.Names())
 	l.All = true
 	run := s.r.Rig.play(l)
 	s.pay(&run)

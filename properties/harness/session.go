@@ -81,7 +81,7 @@ func OpenSession(name string, f *traces.File) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := sched.NewAnchored(anchorsOf(f.Schedule), r.Machine)
+	a := sched.NewAnchored(anchorsOf(f.Schedule), r.Machine.Names())
 	a.Begin(0)
 	se.whole = true
 	return se.start(r, a), nil
@@ -116,7 +116,7 @@ func (s *Session) start(r *Rig, by sim.Chooser) *Session {
 		t.task = r.Machine.AddThread(fmt.Sprintf("shell/%d", cpu), cpu, func(x *smp.Ctx) {
 			t.do(x)
 			if t.do = nil; t.await {
-				r.Machine.SetBudget(r.Machine.Steps())
+				r.Machine.Interactive().SetBudget(r.Machine.Interactive().Steps())
 			}
 		})
 	}
@@ -128,9 +128,9 @@ func (s *Session) start(r *Rig, by sim.Chooser) *Session {
 	r.rets = append(make([]kprobes.Kretprobe, 0, len(r.rets)+mostProbes), r.rets...)
 	r.jprobes = append(make([]kprobes.Jprobe, 0, len(r.jprobes)+mostProbes), r.jprobes...)
 	s.steer.by = by
-	s.most = r.Machine.Budget()
-	r.Machine.SetBudget(0)
-	r.Machine.Pause = s.pause
+	s.most = r.Machine.Interactive().Budget()
+	r.Machine.Interactive().SetBudget(0)
+	r.Machine.Interactive().Pause = s.pause
 	go func() {
 		defer close(s.ended)
 		defer func() {
@@ -167,7 +167,7 @@ func (s *Session) See(f func(k *kprobes.Kprobe, which uint64, regs *arch.Regs)) 
 
 // pause is the machine's.
 func (s *Session) pause() bool {
-	if m := s.Rig.Machine; s.ending && m.Steps() < m.Budget() {
+	if m := s.Rig.Machine; s.ending && m.Interactive().Steps() < m.Interactive().Budget() {
 		return false
 	}
 	s.stands <- struct{}{}
@@ -188,7 +188,7 @@ func (s *Session) wait() {
 // run lets the machine make at most n boundaries.
 func (s *Session) run(n uint64) {
 	m := s.Rig.Machine
-	m.SetBudget(m.Steps() + n)
+	m.Interactive().SetBudget(m.Interactive().Steps() + n)
 	s.goOn <- true
 	s.wait()
 }
@@ -197,7 +197,7 @@ func (s *Session) run(n uint64) {
 // goes round in circles would never.
 func (s *Session) along(n uint64) {
 	if s.whole {
-		n = min(n, s.most-min(s.most, s.Rig.Machine.Steps()))
+		n = min(n, s.most-min(s.most, s.Rig.Machine.Interactive().Steps()))
 	}
 	if s.run(n); s.whole {
 		s.End()
@@ -205,7 +205,7 @@ func (s *Session) along(n uint64) {
 }
 
 // spent reports whether the budget of a trace's run is out.
-func (s *Session) spent() bool { return s.whole && s.Rig.Machine.Steps() >= s.most }
+func (s *Session) spent() bool { return s.whole && s.Rig.Machine.Interactive().Steps() >= s.most }
 
 // End ends the run, if nothing can move and nothing that was asked is under way: what
 // properties say of the end of a run they say now. It reports whether it has. While a
@@ -217,7 +217,7 @@ func (s *Session) End() bool {
 		s.run(0)
 		return true
 	}
-	if s.Run != nil || m.Moving() || slices.ContainsFunc(s.errands, func(t errand) bool { return t.do != nil }) {
+	if s.Run != nil || m.Interactive().Moving() || slices.ContainsFunc(s.errands, func(t errand) bool { return t.do != nil }) {
 		return false
 	}
 	tasks := s.Tasks()
@@ -271,8 +271,8 @@ func (s *Session) Do(cpu int, says string, do func(x *smp.Ctx)) error {
 func (s *Session) finish(cpu int) error {
 	t := &s.errands[cpu]
 	t.await = true
-	s.Rig.Machine.Follow(t.task)
-	before := s.Rig.Machine.Steps()
+	s.Rig.Machine.Interactive().Follow(t.task)
+	before := s.Rig.Machine.Interactive().Steps()
 	s.run(s.patient)
 	t.await = false
 	switch {
@@ -280,8 +280,8 @@ func (s *Session) finish(cpu int) error {
 		return s.over()
 	case t.do == nil:
 		return nil
-	case s.Rig.Machine.Steps()-before < s.patient:
-		return fmt.Errorf("%s doesn't come to its end: %s, and nothing else can move", t.says, s.Rig.Machine.Waiting())
+	case s.Rig.Machine.Interactive().Steps()-before < s.patient:
+		return fmt.Errorf("%s doesn't come to its end: %s, and nothing else can move", t.says, s.Rig.Machine.Inspect().Waiting())
 	}
 	return fmt.Errorf("%s doesn't come to its end in %d steps; see where everybody is", t.says, s.patient)
 }
@@ -328,9 +328,9 @@ func (s *Session) All() error {
 	if err := s.over(); err != nil {
 		return err
 	}
-	before := s.Rig.Machine.Steps()
+	before := s.Rig.Machine.Interactive().Steps()
 	s.along(s.patient)
-	if s.Run == nil && s.Rig.Machine.Steps()-before >= s.patient {
+	if s.Run == nil && s.Rig.Machine.Interactive().Steps()-before >= s.patient {
 		return fmt.Errorf("it doesn't come to its end in %d steps; see where everybody is", s.patient)
 	}
 	return nil
@@ -342,14 +342,14 @@ func (s *Session) Step(n uint64) uint64 {
 	if s.Run != nil {
 		return 0
 	}
-	before := s.Rig.Machine.Steps()
+	before := s.Rig.Machine.Interactive().Steps()
 	s.along(n)
-	return s.Rig.Machine.Steps() - before
+	return s.Rig.Machine.Interactive().Steps() - before
 }
 
 // StepBy is Step of one mover alone.
 func (s *Session) StepBy(mv sim.Mover, n uint64) (made uint64) {
-	for made < n && s.Run == nil && s.Rig.Machine.Can(mv) {
+	for made < n && s.Run == nil && s.Rig.Machine.Interactive().Can(mv) {
 		s.steer.want = mv
 		made += s.Step(1)
 		s.steer.want = sim.NoMover

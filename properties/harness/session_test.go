@@ -31,16 +31,16 @@ func session(t *testing.T, name string) *Session {
 func TestSession(t *testing.T) {
 	s := session(t, "safe-full")
 	m := s.Rig.Machine
-	require.Zero(t, m.Steps())
+	require.Zero(t, m.Interactive().Steps())
 	require.Nil(t, s.Run)
 
 	ran := 0
 	require.NoError(t, s.Do(1, "ran", func(*smp.Ctx) { ran++ }))
 	require.Equal(t, 1, ran)
-	at := m.Steps()
+	at := m.Interactive().Steps()
 	require.NotZero(t, at)
 	require.Zero(t, s.Step(5), "there is nothing to step")
-	require.Equal(t, at, m.Steps())
+	require.Equal(t, at, m.Interactive().Steps())
 
 	require.NoError(t, s.Begin(0, "waits", func(x *smp.Ctx) { x.Step("one", 1); x.Step("two", 2); ran++ }))
 	require.ErrorContains(t, s.Begin(0, "another", nil), "still at waits")
@@ -152,16 +152,16 @@ func TestSessionStepBy(t *testing.T) {
 	two := func(x *smp.Ctx) { x.Step("one", 1); x.Step("two", 2) }
 	require.NoError(t, s.Begin(0, "zero", two))
 	require.NoError(t, s.Begin(1, "one", two))
-	cpu1, ok := m.MoverNamed("cpu1")
+	cpu1, ok := m.Names().MoverNamed("cpu1")
 	require.True(t, ok)
 	made := s.StepBy(cpu1, 100)
 	require.NotZero(t, made)
 	require.Less(t, made, uint64(100), "then it has nothing to do")
 	require.Nil(t, s.errands[1].do)
 	require.NotNil(t, s.errands[0].do, "the other one hasn't moved")
-	_, ok = m.MoverNamed("cpu2")
+	_, ok = m.Names().MoverNamed("cpu2")
 	require.False(t, ok)
-	_, ok = m.MoverNamed("timer@cpu1")
+	_, ok = m.Names().MoverNamed("timer@cpu1")
 	require.True(t, ok)
 	require.NoError(t, s.Finish())
 	require.Nil(t, s.errands[0].do)

@@ -71,13 +71,13 @@ func (s *shrinker) start(strategy sched.Strategy) {
 
 // play makes one run, and pays for it.
 func (s *shrinker) play(rig *Rig, h *ear, strategy sched.Strategy) attempt {
-	l := sched.NewLabeller(strategy, rig.Machine)
+	l := sched.NewLabeller(strategy, rig.Machine.Names())
 	h.reset()
 	run := rig.play(l)
 	s.pay(run)
 	a := attempt{run: run, anchors: append([]sched.Anchor(nil), l.Anchors()...), links: append([]sched.Anchor(nil), l.Links()...)}
 	if run.Finding.Place != 0 {
-		a.place = rig.Machine.SymbolName(run.Finding.Place)
+		a.place = rig.Machine.Names().SymbolName(run.Finding.Place)
 	}
 	a.cost = rig.costOfAll(&a)
 	return a
@@ -110,11 +110,11 @@ func (s *shrinker) try(strategy sched.Strategy, ok func(*attempt) bool) bool {
 }
 
 func (s *shrinker) anchored(list []sched.Anchor) sched.Strategy {
-	return sched.NewAnchored(list, s.rig.Machine)
+	return sched.NewAnchored(list, s.rig.Machine.Names())
 }
 
 func (s *shrinker) chain(links []sched.Anchor) sched.Strategy {
-	return sched.NewChain(links, s.rig.Machine)
+	return sched.NewChain(links, s.rig.Machine.Names())
 }
 
 // fewer accepts what has fewer deviations than now.

@@ -76,7 +76,7 @@ func (s *shrinker) simpler(a *attempt) bool { return a.before(&s.cur) }
 
 // survey makes a run and returns all its questions.
 func (s *shrinker) survey(rig *Rig, h *ear, strategy sched.Strategy) ([]sched.Visit, attempt) {
-	l := sched.NewLabeller(strategy, rig.Machine)
+	l := sched.NewLabeller(strategy, rig.Machine.Names())
 	l.All = true
 	a := s.play(rig, h, l)
 	return l.Visits(), a
@@ -110,7 +110,7 @@ func (s *shrinker) align(rig *Rig, h *ear, rename func(string) string, from, end
 		if s.effort.none() {
 			return false
 		}
-		now, _ := s.survey(rig, h, sched.NewChain(links, rig.Machine))
+		now, _ := s.survey(rig, h, sched.NewChain(links, rig.Machine.Names()))
 		q := likeliest(was, i, now, len(links))
 		if q < 0 {
 			return false
@@ -120,7 +120,7 @@ func (s *shrinker) align(rig *Rig, h *ear, rename func(string) string, from, end
 	if s.effort.none() {
 		return false
 	}
-	a := s.play(rig, h, sched.NewChain(links, rig.Machine))
+	a := s.play(rig, h, sched.NewChain(links, rig.Machine.Names()))
 	if !s.same(&a, h) || !ok(&a) {
 		return false
 	}
@@ -226,7 +226,7 @@ func (s *shrinker) tryEdit(e *scenario.Edit) bool {
 		s.cur = a
 		return true
 	}
-	if took(sched.NewAnchored(anchors, rig.Machine)) || took(sched.NewChain(links, rig.Machine)) ||
+	if took(sched.NewAnchored(anchors, rig.Machine.Names())) || took(sched.NewChain(links, rig.Machine.Names())) ||
 		s.align(rig, h, e.Mover, 0, 0, ok) {
 		s.rig.Close()
 		s.rig, s.ear = rig, h
@@ -400,7 +400,7 @@ func (s *shrinker) ahead(from, end int) bool {
 		tries--
 		l := &lead{
 			Chain: s.chain(append(slices.Clone(s.cur.links[:from]), linkAt(v, cpu))).(*sched.Chain), met: from + 1,
-			cpu: cpu, back: v.Mover, to: tail[0], then: s.chain(tail), loc: s.rig.Machine,
+			cpu: cpu, back: v.Mover, to: tail[0], then: s.chain(tail), loc: s.rig.Machine.Names(),
 		}
 		for i := q + 1; i < upTo; i++ {
 			if w := &was[i]; l.there(w.Name, w.Off, w.Text) && (i == upTo-1 || w.Kind == sim.Step && (w.Mover == cpu || w.Alt == cpu)) {

@@ -125,7 +125,7 @@ func TestShrinkWithheld(t *testing.T) {
 		rig, err := New(sc, c.mutant)
 		require.NoError(t, err)
 		s := &shrinker{rig: rig, ear: rig.listen(), mutant: c.mutant, effort: &effort{runs: shrinkRuns, questions: shrinkQuestions}}
-		w := &withheld{Anchored: sched.NewAnchored(c.anchors, rig.Machine), from: c.from, to: c.to, loc: rig.Machine}
+		w := &withheld{Anchored: sched.NewAnchored(c.anchors, rig.Machine.Names()), from: c.from, to: c.to, loc: rig.Machine.Names()}
 		s.start(w)
 		require.NotNil(t, s.cur.run.Property, c.scenario)
 		require.Greater(t, w.times, 20)

@@ -73,7 +73,7 @@ type write struct {
 }
 
 // newStates returns a states of a rig, whose interrupts leave zeros on the stacks
-// from now on (smp.Machine.ScrubStacks).
+// from now on (smp.State.ScrubStacks).
 func newStates(r *Rig) *states { return newStatesBy(r, stateRules) }
 
 func newStatesBy(r *Rig, rules map[string]rule) *states {
@@ -104,7 +104,7 @@ func newStatesBy(r *Rig, rules map[string]rule) *states {
 	if len(ls.unruled) > 0 {
 		sim.Bug("a state can't tell what these hold, and there are no rules for them: %v", ls.unruled)
 	}
-	r.Machine.ScrubStacks(true)
+	r.Machine.State().ScrubStacks(true)
 	return s
 }
 
@@ -137,7 +137,7 @@ func (s *states) Stepped(mv sim.Mover, touched []sim.Touch) {
 // step takes down what a step has read and written.
 func (s *states) step(mv sim.Mover, touched []sim.Touch) {
 	m := s.r.Machine
-	doing := m.Doing()
+	doing := m.Footprint().Doing()
 	if len(touched) == 0 && !doing.Routine {
 		return // an instruction: registers and memory are looked at themselves
 	}
@@ -169,21 +169,21 @@ func (s *states) step(mv sim.Mover, touched []sim.Touch) {
 	} else if again { // it may have read what it had written before it forgot why
 		k.AddHash(h)
 	}
-	m.HasRead(k)
+	m.Footprint().HasRead(k)
 	for _, t := range touched {
 		if !t.Write || !smp.Holds(t.Object) {
 			continue
 		}
 		w := h
 		w.Add(uint64(t.Object))
-		if v, ok := m.ValueOf(t.Object); ok {
+		if v, ok := m.State().ValueOf(t.Object); ok {
 			w = sim.Hash{Hi: v, Lo: 1}
 		}
 		n := s.numberOf(t.Object)
 		s.wrote[n] = w
 		s.writes = append(s.writes, write{n, w})
 	}
-	if c := m.CPUOf(mv); c >= 0 {
+	if c := m.Names().CPUOf(mv); c >= 0 {
 		s.lookAtOwn(c)
 	}
 }
@@ -217,7 +217,7 @@ func (s *states) Keep(number int) {
 	for len(s.kept) < number {
 		s.kept = append(s.kept, end)
 	}
-	s.reads = s.r.Machine.AppendRead(s.reads[:end.reads])
+	s.reads = s.r.Machine.State().AppendRead(s.reads[:end.reads])
 	s.kept = append(s.kept[:number], keptState{len(s.writes), len(s.reads)})
 }
 
@@ -232,7 +232,7 @@ func (s *states) keptBefore(number int) keptState {
 // Begin implements sched.Stateful.
 func (s *states) Begin() {
 	s.on = false
-	s.r.Machine.ObserveLate()
+	s.r.Machine.Footprint().ObserveLate()
 }
 
 // Back implements sched.Stateful.
@@ -241,9 +241,9 @@ func (s *states) Back(number int) {
 	clear(s.wrote)
 	if number >= 0 {
 		k := s.kept[number]
-		s.r.Machine.SetRead(s.reads[s.keptBefore(number).reads:k.reads])
+		s.r.Machine.State().SetRead(s.reads[s.keptBefore(number).reads:k.reads])
 		s.kept, s.writes = s.kept[:number+1], s.writes[:k.writes]
-		s.r.Machine.ObserveNow()
+		s.r.Machine.Footprint().ObserveNow()
 	} else {
 		s.kept, s.writes = s.kept[:0], s.writes[:0]
 	}
@@ -259,8 +259,8 @@ func (s *states) Back(number int) {
 func (s *states) State() (hi, lo uint64) {
 	h := s.walk()
 	m := s.r.Machine
-	h.AddHash(m.MemoryState())
-	m.AddState(&h)
+	h.AddHash(m.State().Memory())
+	m.State().Add(&h)
 	for _, p := range s.r.programs {
 		h.Add(p.calls)
 		h.Add(p.came)

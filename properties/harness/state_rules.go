@@ -21,7 +21,7 @@ const notProved = "a proof claims nothing of it"
 // makes states equal that aren't, which the runs that go on from both of two
 // equal states show (mergeCheck).
 var stateRules = map[string]rule{
-	"kernel.Kernel.M":         skip("smp.Machine.AddState has it"),
+	"kernel.Kernel.M":         skip("smp.State.Add has it"),
 	"kernel.Symbols.k":        skip(atBoot),
 	"kernel.Symbols.funcs":    skip(atBoot),
 	"kernel.Symbols.named":    skip(atBoot),

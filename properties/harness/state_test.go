@@ -37,9 +37,9 @@ func newWalk(t *testing.T, sc *scenario.Scenario, mutant string, rules map[strin
 	w.s = sched.NewStates(st)
 	st.next = w.s
 	w.seen = observedBy{w.s, st}
-	rig.ObserveWhole(surveyor{w.s})
+	rig.ObserveAtomicIRQs(surveyor{w.s})
 	surveyStates(rig, w.s, 128)
-	rig.ObserveWhole(w.seen)
+	rig.ObserveAtomicIRQs(w.seen)
 	return w
 }
 
@@ -52,7 +52,7 @@ func (w *walk) run(most uint64, anew func(), each func(Run)) {
 		if run.Outcome != smp.Abandoned {
 			each(run)
 		}
-		if grew := w.seen.grew(); w.rig.Machine.SharedGrew() || grew {
+		if grew := w.seen.grew(); w.rig.Machine.Footprint().SharedGrew() || grew {
 			w.s.Restart()
 			anew()
 		}
@@ -173,7 +173,7 @@ func endsOfClasses(t *testing.T, sc *scenario.Scenario, mutant string) (ends map
 	defer rig.Close()
 	f := sched.NewFull()
 	learn(rig, f)
-	rig.ObserveWhole(f)
+	rig.ObserveAtomicIRQs(f)
 	ends = make(map[end]int)
 	for i := uint64(0); f.Begin(i); i++ {
 		run := rig.Run(f)
@@ -185,7 +185,7 @@ func endsOfClasses(t *testing.T, sc *scenario.Scenario, mutant string) (ends map
 		} else {
 			f.End(0)
 		}
-		if rig.Machine.SharedGrew() {
+		if rig.Machine.Footprint().SharedGrew() {
 			f.Restart()
 			clear(ends)
 		}
@@ -204,7 +204,7 @@ func (w *walk) merges(t *testing.T, mutant string, most uint64, every int) (n in
 	require.NoError(t, err)
 	t.Cleanup(other.Close)
 	c := newMergeCheck(other)
-	other.ObserveWhole(deaf{})
+	other.ObserveAtomicIRQs(deaf{})
 	w.s.Check(every, func(first, again sched.Way) {
 		if n++; differ == "" {
 			differ = c.differ(first, again)
@@ -212,7 +212,7 @@ func (w *walk) merges(t *testing.T, mutant string, most uint64, every int) (n in
 	})
 	for i := uint64(0); i < most && differ == "" && w.s.Stats().States < mergesStates && w.seen.Begin(i); i++ {
 		w.s.End(w.rig.Run(w.seen).Counts.Points)
-		if grew := w.seen.grew(); w.rig.Machine.SharedGrew() || grew {
+		if grew := w.seen.grew(); w.rig.Machine.Footprint().SharedGrew() || grew {
 			w.s.Restart()
 		}
 	}
@@ -258,17 +258,17 @@ func (f forgetful) State() (hi, lo uint64) {
 	if f.what != "values" {
 		h = f.walk()
 	}
-	h.AddHash(m.MemoryState())
+	h.AddHash(m.State().Memory())
 	switch f.what {
 	case "machine":
 	case "what routines have read":
 		var list, none []sim.Hash
-		list = m.AppendRead(list)
-		m.SetRead(append(none, make([]sim.Hash, len(list))...))
-		m.AddState(&h)
-		m.SetRead(list)
+		list = m.State().AppendRead(list)
+		m.State().SetRead(append(none, make([]sim.Hash, len(list))...))
+		m.State().Add(&h)
+		m.State().SetRead(list)
 	default:
-		m.AddState(&h)
+		m.State().Add(&h)
 	}
 	return h.Hi, h.Lo
 }
@@ -295,9 +295,9 @@ func TestMergesNotice(t *testing.T) {
 			w := newWalk(t, sc, "", rules)
 			w.s = sched.NewStates(forgetful{w.seen.states, what})
 			w.seen.States, w.seen.states.next = w.s, w.s
-			w.rig.ObserveWhole(surveyor{w.s})
+			w.rig.ObserveAtomicIRQs(surveyor{w.s})
 			surveyStates(w.rig, w.s, 128)
-			w.rig.ObserveWhole(w.seen)
+			w.rig.ObserveAtomicIRQs(w.seen)
 			_, differ := w.merges(t, "", 4000, 1)
 			return differ != ""
 		})

@@ -101,7 +101,7 @@ func (r *Rig) Verdict(run *Run) string {
 	if p := run.Property; p != nil {
 		what := r.message(run)
 		if run.Finding.Place != 0 {
-			what = "at " + r.Machine.SymbolName(run.Finding.Place) + ": " + what
+			what = "at " + r.Machine.Names().SymbolName(run.Finding.Place) + ": " + what
 		}
 		return fmt.Sprintf("%s %s is broken, %s", p.ID, p.Name, what)
 	}

@@ -72,7 +72,7 @@ func (t *Translator) Close() { t.rig.Close() }
 // run that breaks the property, nil if none does.
 func (t *Translator) Try(p *properties.Property, schedule []traces.Deviation, near int) *Found {
 	anchors := anchorsOf(schedule)
-	a := sched.NewAnchored(anchors, t.rig.Machine)
+	a := sched.NewAnchored(anchors, t.rig.Machine.Names())
 	for i := uint64(0); ; i++ {
 		f, more := t.play(a, i, p)
 		if f != nil || !more {
@@ -89,7 +89,7 @@ func (t *Translator) Try(p *properties.Property, schedule []traces.Deviation, ne
 		if !breaks(&r.Run, p) {
 			return false
 		}
-		found, _ = t.play(sched.NewAnchored(r.Taken, t.rig.Machine), 0, p)
+		found, _ = t.play(sched.NewAnchored(r.Taken, t.rig.Machine.Names()), 0, p)
 		return found != nil
 	})
 	return found

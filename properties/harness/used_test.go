@@ -33,11 +33,11 @@ func TestUsedEqualsFresh(t *testing.T) {
 		}
 		used, err := New(sc, "")
 		require.NoError(t, err)
-		whole := used.Machine.Budget()
+		whole := used.Machine.Interactive().Budget()
 		for i := range uint64(2 * runs) {
-			used.Machine.SetBudget(100 + 150*i)
+			used.Machine.Interactive().SetBudget(100 + 150*i)
 			used.Next(s, runs+i)
-			used.Machine.SetBudget(whole)
+			used.Machine.Interactive().SetBudget(whole)
 			run, _ := used.Next(s, i%runs)
 			require.Equal(t, want[i%runs], run.Digest, "%s, run %d on a used machine", sc.Name, i%runs)
 		}

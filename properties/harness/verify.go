@@ -136,7 +136,7 @@ type grower interface{ grew() bool }
 // default, and goes on by default from then on.
 func (v *verifier) observe(rig *Rig, o sim.Observer) {
 	if v.Full {
-		rig.ObserveWhole(o)
+		rig.ObserveAtomicIRQs(o)
 	} else {
 		rig.Observe(o)
 	}
@@ -184,7 +184,7 @@ func (v *verifier) run(rig *Rig, s search, end func(Run), first bool, most int) 
 			v.filled.Store(true) // the other searches go on: what each does depends on none
 			break
 		}
-		grew := rig.Machine.SharedGrew()
+		grew := rig.Machine.Footprint().SharedGrew()
 		if g, ok := s.(grower); ok {
 			grew = g.grew() || grew
 		}
@@ -256,13 +256,13 @@ const learnt = 64
 // learn tells a search what the steps of some runs touch; what CPUs share is
 // known after that, too, mostly.
 func learn(rig *Rig, f *sched.Full) {
-	rig.ObserveWhole(learner{f})
+	rig.ObserveAtomicIRQs(learner{f})
 	s := sched.NewSticky(sched.Params{Seed: 1, Mean: 8})
 	for i := range uint64(learnt) {
 		s.Begin(i)
 		s.End(rig.Run(s).Counts.Points)
 	}
-	rig.Machine.SharedGrew()
+	rig.Machine.Footprint().SharedGrew()
 }
 
 type learner struct{ f *sched.Full }
@@ -276,7 +276,7 @@ const racingMost = 12
 // racing notes at what the most races were.
 func (v *verifier) racing(rig *Rig, f *sched.Full) {
 	f.Racing(func(o sim.Object, n uint64) {
-		v.Racing = append(v.Racing, Racing{rig.Machine.ObjectName(o), n})
+		v.Racing = append(v.Racing, Racing{rig.Machine.Names().Object(o), n})
 	})
 	slices.SortFunc(v.Racing, func(a, b Racing) int {
 		return cmp.Or(cmp.Compare(b.Races, a.Races), cmp.Compare(a.Object, b.Object))
@@ -329,7 +329,7 @@ func (v *verifier) level(k int) (complete bool, err error) {
 			s := &all[i]
 			rig := newRig(&v.Spec) // each knows as much of what is shared, or as little
 			defer rig.Close()
-			s.b = sched.NewBounded(k, uint64(i), uint64(of), rig.Machine.Lead)
+			s.b = sched.NewBounded(k, uint64(i), uint64(of), rig.Machine.State().Lead)
 			s.part, s.restarts, s.err = v.run(rig, ender{s.b}, func(run Run) {
 				if run.Outcome == smp.Exhausted {
 					s.cut++

@@ -60,7 +60,7 @@ func (w deepWalk) by(observe func(sim.Observer), how func(s *sched.States)) map[
 	how(w.s)
 	return w.ends(endedBy{w.seen}, func() bool {
 		grew := w.seen.grew()
-		if grew = w.rig.Machine.SharedGrew() || grew; grew {
+		if grew = w.rig.Machine.Footprint().SharedGrew() || grew; grew {
 			w.s.Restart()
 		}
 		return grew
@@ -75,12 +75,12 @@ func (e endedBy) End(n uint64) { e.States.End(n) }
 
 // byClasses makes the runs of at most k deviations, told apart by classes.
 func (w deepWalk) byClasses(k int) (ends map[end]int, b *sched.Bounded) {
-	b = sched.NewBounded(k, 0, 1, w.rig.Machine.Lead)
+	b = sched.NewBounded(k, 0, 1, w.rig.Machine.State().Lead)
 	st := w.seen.states
 	st.next = b
 	w.rig.Observe(st)
 	ends = w.ends(fromStart{b, st}, func() bool {
-		grew := w.rig.Machine.SharedGrew()
+		grew := w.rig.Machine.Footprint().SharedGrew()
 		if grew {
 			b.Restart()
 		}
@@ -148,7 +148,7 @@ func TestBoundIsClasses(t *testing.T) {
 			w := deepWalk{newWalk(t, sc, mutant, stateRules), c.name == "register-race"}
 			want, b := w.byClasses(c.k)
 			require.True(t, b.Complete())
-			got := w.by(w.rig.Observe, func(s *sched.States) { s.Bound(c.k, w.rig.Machine.Lead) })
+			got := w.by(w.rig.Observe, func(s *sched.States) { s.Bound(c.k, w.rig.Machine.State().Lead) })
 			require.True(t, w.s.Complete())
 			sameKeys(t, want, got, what)
 			require.Less(t, w.s.Stats().Runs, b.Stats().Runs*11/10, what)
@@ -218,10 +218,10 @@ func TestVerifySleep(t *testing.T) {
 	} {
 		sc := loadNamed(t, c.name)
 		w := deepWalk{newWalk(t, sc, c.mutant, stateRules), false}
-		want := w.by(w.rig.ObserveWhole, func(*sched.States) {})
+		want := w.by(w.rig.ObserveAtomicIRQs, func(*sched.States) {})
 		runs := w.s.Stats().Runs
 		require.True(t, w.s.Complete())
-		got := w.by(w.rig.ObserveWhole, (*sched.States).Sleep)
+		got := w.by(w.rig.ObserveAtomicIRQs, (*sched.States).Sleep)
 		require.True(t, w.s.Complete())
 		sameKeys(t, want, got, c.name+c.mutant)
 		require.Less(t, w.s.Stats().Runs, runs)

@@ -35,7 +35,7 @@ func (v *verifier) fullByStates() error {
 func (v *verifier) boundedByStates() error {
 	return v.byStates(func(search stateSearch) error {
 		return v.bounded(func(k int) (complete bool, err error) {
-			search.s.Bound(k, search.rig.Machine.Lead)
+			search.s.Bound(k, search.rig.Machine.State().Lead)
 			return search.run(false)
 		})
 	})
@@ -77,10 +77,10 @@ func (x stateSearch) run(first bool) (complete bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if x.rig.Machine.ReadsClock() {
+	if x.rig.Machine.State().ReadsClock() {
 		return false, fmt.Errorf("%s: its text reads the time-stamp counter, which is another in each state; give --by classes", v.Scenario.Name)
 	}
-	if x.rig.Machine.ReadsUnwritten() {
+	if x.rig.Machine.Footprint().ReadsUninit() {
 		return false, fmt.Errorf("%s: its text reads bytes of its stack that it hasn't written, which may be others in each state; give --by classes", v.Scenario.Name)
 	}
 	v.take(part)
@@ -105,7 +105,7 @@ func surveyStates(rig *Rig, s *sched.States, runs uint64) {
 		most -= n.Boundaries
 	}
 	s.Grew()
-	rig.Machine.SharedGrew()
+	rig.Machine.Footprint().SharedGrew()
 }
 
 // surveyor tells a search of runs that aren't its own.
@@ -143,7 +143,7 @@ type mergeCheck struct {
 // newMergeCheck returns a mergeCheck that runs on a rig of its own, which is to be
 // observed as the search's is.
 func newMergeCheck(rig *Rig) *mergeCheck {
-	rig.Machine.ScrubStacks(true)
+	rig.Machine.State().ScrubStacks(true)
 	return &mergeCheck{rig: rig}
 }
 

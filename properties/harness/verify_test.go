@@ -76,7 +76,7 @@ func TestFullLeavesOutNothing(t *testing.T) {
 
 			found := make(map[class]int)
 			h := &classed{seen: deaf{}}
-			rig.ObserveWhole(h)
+			rig.ObserveAtomicIRQs(h)
 			for _, s := range []sched.Strategy{drawn(0), drawn(4), drawn(30)} {
 				for i := uint64(0); i < sampled/4 && s.Begin(i); i++ {
 					h.Reset()
@@ -87,7 +87,7 @@ func TestFullLeavesOutNothing(t *testing.T) {
 					}
 				}
 			}
-			require.False(t, rig.Machine.SharedGrew())
+			require.False(t, rig.Machine.Footprint().SharedGrew())
 			for c, n := range found {
 				require.True(t, classes[c], "%d of the drawn runs are of a class that Full has none of", n)
 			}

@@ -70,7 +70,7 @@ func ExecRange() (from, to arch.Addr) { return smp.ExecBase, smp.ExecBase + exec
 func (e *ExecMem) init(k *Kernel) {
 	e.k = k
 	e.lists.Init(&k.M.Cells, 0)
-	k.M.AddSymbol("slots", smp.ExecBase, execPages*pageSize)
+	k.M.Names().AddSymbol("slots", smp.ExecBase, execPages*pageSize)
 	for _, kind := range k.cfg.Exec {
 		for uint64(len(e.kinds)) <= kind.What {
 			e.kinds, e.free, e.caches = append(e.kinds, kapi.Memory{}), append(e.free, nil), append(e.caches, insnCache{})

@@ -96,7 +96,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.Prefix.init(k)
 	k.bootPerCPU()
 
-	m.ServiceName = ServiceName
+	m.Names().Service = ServiceName
 	h := m.Hooks()
 	h.Nested = cfg.Preemptible || m.FullPreempt()
 	h.Switched = k.switched

@@ -87,7 +87,7 @@ func (r *rig) text(name string, off int, code string) arch.Addr {
 	}
 	at := smp.TextBase + arch.Addr(off)
 	r.Map(at, b, smp.PermRead|smp.PermExec)
-	r.AddSymbol(name, at, len(b))
+	r.Names().AddSymbol(name, at, len(b))
 	return at
 }
 
@@ -118,7 +118,7 @@ func (r *rig) run(ch sim.Chooser) smp.Outcome {
 func (r *rig) want(o smp.Outcome, name string, ch sim.Chooser) {
 	r.t.Helper()
 	if got := r.run(ch); got != o {
-		r.t.Fatalf("%s: the run ended %v (%v), want %v\n%s", name, got, r.Refusal(), o, r.Dump())
+		r.t.Fatalf("%s: the run ended %v (%v), want %v\n%s", name, got, r.Refusal(), o, r.Inspect().Dump())
 	}
 }
 

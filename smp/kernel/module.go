@@ -96,7 +96,7 @@ func (ms *Modules) NewModule(name string, texts []ModuleText, init, exit arch.Ad
 		} else {
 			s.Size = max(s.Size, pages(s.At, t.At+arch.Addr(len(t.Code))))
 		}
-		k.M.AddSymbol(t.Name, t.At, len(t.Code))
+		k.M.Names().AddSymbol(t.Name, t.At, len(t.Code))
 		k.Symbols.Add(kapi.Function{Name: t.Name, Addr: t.At, Size: len(t.Code), Module: name}, t.Extable)
 	}
 	core, initial := kapi.TextNone, kapi.TextNone

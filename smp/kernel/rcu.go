@@ -58,20 +58,22 @@ func ServiceName(number uint64) string {
 func Kept(number uint64, write bool) bool { return number == serviceGraces || !write }
 
 // quiet notes that a step has to do with a CPU's quiescent states.
-func (r *RCU) quiet(cpu int, write bool) { r.k.M.TouchService(serviceQuiet+uint64(cpu), write, !write) }
+func (r *RCU) quiet(cpu int, write bool) {
+	r.k.M.Footprint().TouchService(serviceQuiet+uint64(cpu), write, !write)
+}
 
 // left takes a CPU out of those that g waits for, and lose a task.
 func (r *RCU) left(g *grace, cpu int) {
 	if g.cpus>>cpu&1 != 0 {
 		g.cpus &^= 1 << cpu
-		r.k.M.TouchCell(g.done.ID(), true)
+		r.k.M.Footprint().TouchCell(g.done.ID(), true)
 	}
 }
 
 func (r *RCU) lose(g *grace, t kapi.TaskID) {
 	if g.tasks[t/64]>>(t%64)&1 != 0 {
 		g.tasks[t/64] &^= 1 << (t % 64)
-		r.k.M.TouchCell(g.done.ID(), true)
+		r.k.M.Footprint().TouchCell(g.done.ID(), true)
 	}
 }
 
@@ -98,7 +100,9 @@ type emitter struct {
 
 func (e *emitter) Emit(k traces.Kind, a, b, c uint64) { e.m.Log().Emit(k, e.cpu, e.task, a, b, c) }
 
-func (e *emitter) Touch(id kapi.CellID, mode kapi.Mode) { e.m.TouchCell(id, mode == kapi.Write) }
+func (e *emitter) Touch(id kapi.CellID, mode kapi.Mode) {
+	e.m.Footprint().TouchCell(id, mode == kapi.Write)
+}
 
 func (r *RCU) init(k *Kernel) {
 	r.k = k
@@ -156,7 +160,7 @@ func (r *RCU) wait(x kapi.Context, flavour uint64) {
 	r.settle(g)
 	x.Sleep(&g.ended)
 	x.Emit(smpev.GPEnd, flavour, g.id, 0)
-	r.k.M.TouchService(serviceGraces, true, true)
+	r.k.M.Footprint().TouchService(serviceGraces, true, true)
 	r.spare = append(r.spare, g)
 }
 
@@ -169,7 +173,7 @@ func (r *RCU) Call(x kapi.Context, h kapi.Reclaimer) {
 }
 
 func (r *RCU) begin(flavour uint64) *grace {
-	r.k.M.TouchService(serviceGraces, true, true)
+	r.k.M.Footprint().TouchService(serviceGraces, true, true)
 	for c := range r.k.M.CPUs() {
 		r.quiet(c, true)
 	}
@@ -185,7 +189,7 @@ func (r *RCU) begin(flavour uint64) *grace {
 	g.head = nil
 	if flavour == smpev.GPTasks {
 		for c := range r.k.M.CPUs() {
-			r.k.M.TouchQueue(c)
+			r.k.M.Footprint().TouchQueue(c)
 		}
 		for _, t := range r.k.M.Tasks() {
 			if t.OnQueue() && !t.Idle() {
@@ -219,7 +223,7 @@ func (r *RCU) settle(g *grace) {
 			break
 		}
 	}
-	r.k.M.TouchCell(g.done.ID(), true)
+	r.k.M.Footprint().TouchCell(g.done.ID(), true)
 	g.done.Set(true)
 	if g.head == nil {
 		r.k.M.Notify(g.done.ID())
@@ -227,7 +231,7 @@ func (r *RCU) settle(g *grace) {
 	}
 	h := g.head
 	g.head = nil
-	r.k.M.TouchService(serviceGraces, true, true)
+	r.k.M.Footprint().TouchService(serviceGraces, true, true)
 	r.spare = append(r.spare, g)
 	h.Reclaim(&g.by)
 }

@@ -171,7 +171,7 @@ func TestResetEqualsFresh(t *testing.T) {
 			for i := range runs {
 				b := newBusy(noCleanup{t}, md)
 				if !b.end(ending(i), schedule(uint64(i))) {
-					t.Fatalf("run %d didn't end %s: %v\n%s", i, endings[ending(i)].how, b.Refusal(), b.Dump())
+					t.Fatalf("run %d didn't end %s: %v\n%s", i, endings[ending(i)].how, b.Refusal(), b.Inspect().Dump())
 				}
 				want[i], counts[i] = b.log.Digest(), b.Counts()
 				different[want[i]] = true
@@ -286,7 +286,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 		for k := range 2 {
 			e := (i/len(modes) + k) % len(endings)
 			if !b.end(e, schedule(uint64(i))) {
-				t.Fatalf("machine %d didn't end %s\n%s", i, endings[e].how, b.Dump())
+				t.Fatalf("machine %d didn't end %s\n%s", i, endings[e].how, b.Inspect().Dump())
 			}
 		}
 		b.Close()
@@ -328,8 +328,8 @@ func TestDump(t *testing.T) {
 	b := newBusy(t, modes[0])
 	b.end(2, sim.Always0{})
 	for _, want := range []string{"cpu0", "cpu2", "task patcher"} {
-		if !strings.Contains(b.Dump(), want) {
-			t.Errorf("the dump doesn't name %s:\n%s", want, b.Dump())
+		if !strings.Contains(b.Inspect().Dump(), want) {
+			t.Errorf("the dump doesn't name %s:\n%s", want, b.Inspect().Dump())
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (s *Stacks) switched(prev, next *smp.Task) {
 // left is told that a task has come on in a way that others notice.
 func (s *Stacks) left(id kapi.TaskID) {
 	if s.sure && s.inside[id/64]>>(id%64)&1 != 0 && !s.later.Peek() {
-		s.k.M.TouchCell(s.later.ID(), true)
+		s.k.M.Footprint().TouchCell(s.later.ID(), true)
 		s.later.Set(true)
 		s.k.M.Notify(s.later.ID())
 	}

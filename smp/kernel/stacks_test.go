@@ -67,7 +67,7 @@ func stacksQuiesce(t *testing.T, md mode, look bool) (lost, waited int) {
 		if o := r.run(ch); o == smp.Refused {
 			lost++
 		} else if o != smp.Passed {
-			t.Fatalf("%s: the run ended %v\n%s", md.name, o, r.Dump())
+			t.Fatalf("%s: the run ended %v\n%s", md.name, o, r.Inspect().Dump())
 		}
 		if stops > 1 {
 			waited++

@@ -42,7 +42,7 @@ func (k *Kernel) Standstill(cell func(kapi.CellID) string) string {
 		switch {
 		case t.Dead():
 			s += "; " + t.Name + " has ended"
-		case k.M.Current(t.CPUID()) == t && !t.Idle():
+		case k.M.Inspect().Current(t.CPUID()) == t && !t.Idle():
 			s += "; " + t.Name + " keeps its CPU"
 		}
 	}
@@ -102,7 +102,7 @@ func (k *Kernel) waits(t *smp.Task, cell func(kapi.CellID) string) (l link, ok b
 	l.from = t
 	id, waits := t.WaitsFor()
 	if !waits {
-		if now := k.M.Current(t.CPUID()); t.OnQueue() && now != t && !now.Idle() {
+		if now := k.M.Inspect().Current(t.CPUID()); t.OnQueue() && now != t && !now.Idle() {
 			return link{t, fmt.Sprintf("cpu%d", t.CPUID()), "kept by", []*smp.Task{now}}, true
 		}
 		return l, false
@@ -115,7 +115,7 @@ func (k *Kernel) waits(t *smp.Task, cell func(kapi.CellID) string) (l link, ok b
 	}
 	for _, s := range k.Locks.spins[:k.Locks.nSpins] {
 		if owner := s.owner.Peek(); s.owner.ID() == id && owner != 0 {
-			return link{t, k.Locks.Name(s.id), "held by", []*smp.Task{k.M.Current(owner - 1)}}, true
+			return link{t, k.Locks.Name(s.id), "held by", []*smp.Task{k.M.Inspect().Current(owner - 1)}}, true
 		}
 	}
 	for _, w := range k.Work.works[:k.Work.n] {
@@ -169,7 +169,7 @@ func (k *Kernel) waits(t *smp.Task, cell func(kapi.CellID) string) (l link, ok b
 		l.what, l.whose = "the answer to an IPI", "held up by"
 		for c := range k.M.CPUs() {
 			if w.set>>c&1 != 0 && *k.Sync.served.Of(c) < w.call {
-				l.to = append(l.to, k.M.Current(c))
+				l.to = append(l.to, k.M.Inspect().Current(c))
 			}
 		}
 		return l, true
@@ -185,7 +185,7 @@ var graceNames = [...]string{1: "all CPUs to schedule", 2: "an RCU grace period"
 // among are the tasks that CPUs of a set are at, and those of another set.
 func (k *Kernel) among(cpus uint64, tasks [4]uint64) (list []*smp.Task) {
 	for ; cpus != 0; cpus &= cpus - 1 {
-		list = append(list, k.M.Current(bits.TrailingZeros64(cpus)))
+		list = append(list, k.M.Inspect().Current(bits.TrailingZeros64(cpus)))
 	}
 	for _, t := range k.M.Tasks() {
 		if tasks[t.ID/64]>>(t.ID%64)&1 != 0 {

@@ -46,8 +46,8 @@ func stopMachine(t *testing.T, md mode) {
 				t.Errorf("CPU %d runs %s while the machine is stopped", c, r.Tasks()[task].Name)
 			}
 		}
-		if strings.Contains(r.Dump(), "interrupts on true") {
-			t.Error("the machine is stopped with interrupts on:\n" + r.Dump())
+		if strings.Contains(r.Inspect().Dump(), "interrupts on true") {
+			t.Error("the machine is stopped with interrupts on:\n" + r.Inspect().Dump())
 		}
 	})
 	r.hear(smpev.StopEnd, func(*traces.Event) { stopped = false })

@@ -19,7 +19,7 @@ func (k *Kernel) bootStubs() {
 	for _, s := range kapi.Stubs() {
 		at := stubBase + s.Offset
 		k.M.Map(at, bytes.Repeat([]byte{x86.Int3}, s.Size), smp.PermRead|smp.PermExec)
-		k.M.AddSymbol(s.Name, at, s.Size)
+		k.M.Names().AddSymbol(s.Name, at, s.Size)
 		k.Symbols.Add(kapi.Function{Name: s.Name, Addr: at, Size: s.Size}, nil)
 	}
 }

@@ -95,7 +95,7 @@ func (t *trail) Choose(p *sim.Point) (pick, hold int) {
 	for _, m := range p.Moves {
 		t.hash.Add(m)
 	}
-	name, off, _ := t.rig.Machine.Where(p.First)
+	name, off, _ := t.rig.Machine.Names().Where(p.First)
 	t.word(name)
 	t.hash.Add(uint64(off))
 	if t.list != nil {

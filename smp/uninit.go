@@ -2,9 +2,9 @@ package smp
 
 import "kpsim/smp/arch"
 
-// What a function finds in bytes of its own stack that it hasn't written is left
-// there by whoever ran before, and no part of a state. So whoever tells states
-// apart asks whether text reads such bytes at all (ReadsUnwritten).
+// Bytes of a function's own stack that it hasn't written hold what earlier calls and
+// interrupts left, which is no part of a state. A proof over states therefore asks
+// whether text reads such bytes at all (ReadsUninit).
 
 // A stackUse is which eight aligned bytes of a task's stack were stored to since the
 // stack pointer was above them last, as far as an observed machine has seen.
@@ -38,9 +38,9 @@ func (u *stackUse) pointer(t *Task, sp arch.Addr) {
 	}
 }
 
-// access takes an access to the task's own stack, and reports whether it reads what
-// wasn't written.
-func (u *stackUse) access(t *Task, a arch.Addr, write bool) (unwritten bool) {
+// access takes an access to the task's own stack, and reports whether it reads
+// uninitialised bytes.
+func (u *stackUse) access(t *Task, a arch.Addr, write bool) (uninit bool) {
 	n := (a - (t.stack - StackSize)) / 8
 	if write {
 		u.set(t, a)
@@ -51,18 +51,18 @@ func (u *stackUse) access(t *Task, a arch.Addr, write bool) (unwritten bool) {
 }
 
 // onStack takes an access to data by the step of c.
-func (f *footprint) onStack(c *CPU, a arch.Addr, size int, write bool) {
+func (f *Footprint) onStack(c *CPU, a arch.Addr, size int, write bool) {
 	t := c.task
 	if a < t.stack-StackSize || a+arch.Addr(size) > t.stack {
 		return
 	}
 	for at := a; at < a+arch.Addr(size); at = at&^7 + 8 {
 		if t.use.access(t, at, write) && c.guest {
-			f.m.unwritten = true
+			f.readsUninit = true
 		}
 	}
 }
 
-// ReadsUnwritten reports whether text has ever read bytes of its own stack that it
+// ReadsUninit reports whether text has ever read bytes of its own stack that it
 // hadn't written, in a run that was observed.
-func (m *Machine) ReadsUnwritten() bool { return m.unwritten }
+func (f *Footprint) ReadsUninit() bool { return f.readsUninit }

@@ -10,35 +10,35 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// ObserveWhole is Observe for whoever is to see as few conflicts as there are: an
-// interrupt whose handler has no point is one step, from its delivery to the
-// IRET, and its mover's. Nobody is asked within: its CPU goes on, and a chooser that
-// is sim.Forced is told of that where it isn't answer 0.
+// ObserveAtomicIRQs is Observe with as few conflicts as possible: an interrupt whose
+// handler has no yield point is one step of its mover, from delivery to IRET. No
+// question is put within it: its CPU goes on, and a chooser that is sim.Forced is
+// told of that where it isn't answer 0.
 //
-// That leaves out no order that matters. While the handler runs, its CPU takes
-// no interrupt (nothing is whole if there are NMIs). Of what other CPUs do
-// meanwhile, an IPI sent to this CPU touches what the delivery does; and with two
-// CPUs the only other one is waiting for this handler's answer, or the handler
-// answers nobody. The rest commutes with the delivery, which can come later, or
-// with the IRET, which can come earlier. Whoever looks whether the CPU is idle
-// would see a difference: so nothing is whole there.
+// No order that matters is left out. While the handler runs, its CPU takes no
+// interrupt (the mode is off where there are NMIs). Of what other CPUs do meanwhile,
+// an IPI sent to this CPU touches what the delivery does; and with two CPUs the
+// other one either waits for this handler's answer, or the handler answers no IPI.
+// The rest commutes with the delivery, which can come later, or with the IRET, which
+// can come earlier. A routine that asks whether the CPU is idle would see a
+// difference, so interrupts of an idle CPU stay several steps.
 //
-// A whole interrupt leaves its CPU as it was, but for the clock. It commutes with
+// An atomic interrupt leaves its CPU as it was, but for the clock. It commutes with
 // the CPU's steps, unless they change what may be delivered, or what that touches
 // (site), or ask for the clock; or where fetches may be stale, since an IRET
 // serialises.
 //
 // A monitor may judge what becomes of the place that the interrupt will return to.
-// It is to come to the same when another CPU has done to that place, just before
+// Its verdict must be the same when another CPU has done to that place, just before
 // the delivery, what it could have done while the handler ran.
-func (m *Machine) ObserveWhole(o sim.Observer) {
-	m.Observe(o)
-	m.prints.whole = m.cfg.Fetch == fetch.Coherent && len(m.cpus) <= 2 &&
-		!slices.ContainsFunc(m.sources, func(s *Source) bool { return s.Kind == NMISource })
+func (f *Footprint) ObserveAtomicIRQs(o sim.Observer) {
+	f.Observe(o)
+	f.atomicIRQs = f.m.cfg.Fetch == fetch.Coherent && len(f.m.cpus) <= 2 &&
+		!slices.ContainsFunc(f.m.sources, func(s *Source) bool { return s.Kind == NMISource })
 }
 
-// A site is what else than a stance decides what a whole interrupt's delivery, its
-// handler and its IRET touch. As long as a CPU's steps leave it as it was, they
+// A site is what, besides a stance, decides what an atomic interrupt's delivery,
+// handler and IRET touch. As long as a CPU's steps leave it as it was, they
 // commute with the interrupt; a step that changes it writes the boundary.
 type site struct {
 	preempt int       // the task's count, where it counts: a tick in a section is no quiescent state
@@ -55,20 +55,20 @@ func (m *Machine) site(c *CPU) (s site) {
 	return s
 }
 
-// beginWhole is called when an interrupt is about to be delivered to c.
-func (m *Machine) beginWhole(c *CPU, vec uint8, s *Source) {
+// beginAtomicIRQ is called when an interrupt is about to be delivered to c.
+func (m *Machine) beginAtomicIRQ(c *CPU, vec uint8, s *Source) {
 	f := m.foot
-	if f != nil && f.whole && c.task != c.idle && (vec == smpev.VecCall || vec == smpev.VecTimer) && m.prompt(vec, s) {
+	if f != nil && f.atomicIRQs && c.task != c.idle && (vec == smpev.VecCall || vec == smpev.VecTimer) && m.prompt(vec, s) {
 		f.inside = c
 	}
 }
 
-// prompt reports whether the handler of an interrupt has no point.
+// prompt reports whether the handler of an interrupt has no yield point.
 func (m *Machine) prompt(vec uint8, s *Source) bool {
 	return m.hooks.Prompt != nil && m.hooks.Prompt(vec, s)
 }
 
-// within goes on with a whole interrupt: it returns the CPU, if that is to move.
+// within goes on with an atomic interrupt: it returns the CPU if that is to move.
 func (m *Machine) within() sim.Mover {
 	c := m.foot.inside
 	t := c.task.top()
@@ -82,9 +82,9 @@ func (m *Machine) within() sim.Mover {
 	return sim.Mover(c.id)
 }
 
-// unasked passes a boundary without asking, if c can go on: it does, whoever would
-// by default. That may depend on the order of steps that commute, and what is one
-// step must not. The step under way goes on.
+// unasked passes a boundary without a question if c can go on, even if the default
+// mover is another: the default may depend on the order of steps that commute, and
+// one step must not. The step under way goes on.
 func (m *Machine) unasked(c *CPU) bool {
 	mv := sim.Mover(c.id)
 	goes := !m.over && m.look() && m.p.Moves[0]>>mv&1 != 0

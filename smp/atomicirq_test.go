@@ -19,12 +19,12 @@ func (r *rig) whole(at int) []footstep {
 	r.t.Helper()
 	r.Hooks().Prompt = func(uint8, *smp.Source) bool { return true }
 	f := &follower{Chooser: director(func(p *sim.Point) sim.Mover {
-		if name, off, _ := r.Where(0); name == "f" && off == at {
+		if name, off, _ := r.Names().Where(0); name == "f" && off == at {
 			return sim.MoverSource
 		}
 		return sim.NoMover
 	})}
-	r.ObserveWhole(f)
+	r.Footprint().ObserveAtomicIRQs(f)
 	r.want(smp.Passed, f)
 	return f.steps
 }
@@ -32,7 +32,7 @@ func (r *rig) whole(at int) []footstep {
 // touches tells how a step touches what has that name: "r", "w" or "".
 func (r *rig) touches(s footstep, name string) string {
 	for _, t := range s.touched {
-		if strings.Contains(r.ObjectName(t.Object), name) {
+		if strings.Contains(r.Names().Object(t.Object), name) {
 			return map[bool]string{false: "r", true: "w"}[t.Write]
 		}
 	}
@@ -76,7 +76,7 @@ func TestWholeApart(t *testing.T) {
 				x.Preempt()
 			}
 		}
-		r.log.Subscribe(sink(func(e *traces.Event) { r.TouchEventApart(3, 42, false) }), smpev.Trap)
+		r.log.Subscribe(sink(func(e *traces.Event) { r.Footprint().TouchEventApart(3, 42, false) }), smpev.Trap)
 		r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 		fire := by(r.whole(1), sim.MoverSource)
 		require.Len(t, fire, 1)
@@ -85,7 +85,7 @@ func TestWholeApart(t *testing.T) {
 
 		// Where nothing is one step it always counts.
 		o := &follower{Chooser: sim.Always0{}}
-		r.Observe(o)
+		r.Footprint().Observe(o)
 		r.want(smp.Passed, o)
 		if fire := by(o.steps, sim.MoverSource); len(fire) > 0 {
 			require.Equal(t, "r", r.touches(fire[0], "remembers of 0x2a"))
@@ -165,7 +165,7 @@ func TestWholeForced(t *testing.T) {
 		slept.Store(x, 1)
 	})
 	f := &forced{picks: map[uint64]int{}}
-	r.ObserveWhole(f)
+	r.Footprint().ObserveAtomicIRQs(f)
 	r.Reset(f) // not by want, which asks by a chooser of its own
 	answered.Set(0)
 	slept.Set(0)
@@ -175,11 +175,11 @@ func TestWholeForced(t *testing.T) {
 
 	// The same steps as where the sender is who goes on.
 	g := &follower{Chooser: director(func(*sim.Point) sim.Mover { return 1 })}
-	r.ObserveWhole(g)
+	r.Footprint().ObserveAtomicIRQs(g)
 	r.want(smp.Passed, g)
 	require.Len(t, by(f.footsteps.steps, 1), len(by(g.steps, 1)))
 
-	r.Observe(nil)
+	r.Footprint().Observe(nil)
 	r.want(smp.Passed, scripted(f.picks))
 	require.Equal(t, digest, r.log.Digest())
 	require.Equal(t, points, r.Counts().Points)

@@ -1,0 +1,191 @@
+package smp
+
+import (
+	"fmt"
+
+	"kpsim/sim"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+)
+
+// Names says what addresses, movers, places, objects and answers to questions are
+// called, in messages and traces.
+type Names struct {
+	m       *Machine
+	symbols []symbol
+
+	Cell    func(id kapi.CellID) string // of a cell, "" if it has no name
+	Monitor func(monitor int) string    // of a monitor that Footprint.TouchEvent was given
+	Service func(number uint64) string  // of an object that Footprint.TouchService was given
+}
+
+// Names returns the machine's names.
+func (m *Machine) Names() *Names { return &m.names }
+
+// A symbol names an address range.
+type symbol struct {
+	name string
+	at   arch.Addr
+	size int
+}
+
+// AddSymbol names [at, at+size). Later ones of the same place win.
+func (n *Names) AddSymbol(name string, at arch.Addr, size int) {
+	n.symbols = append(n.symbols, symbol{name, at, size})
+}
+
+// SymbolAt returns the name of the range a lies in and the offset in it.
+func (n *Names) SymbolAt(a arch.Addr) (name string, off int, ok bool) {
+	for i := len(n.symbols) - 1; i >= 0; i-- {
+		if s := &n.symbols[i]; a >= s.at && a < s.at+arch.Addr(s.size) {
+			return s.name, int(a - s.at), true
+		}
+	}
+	if a == n.m.idleIP() {
+		return "kernel", 0, true
+	}
+	if a >= n.m.gateAt && a < n.m.gateAt+pageSize {
+		if a == n.m.returnGate() {
+			return "return", 0, true
+		}
+		if g := n.m.gate(a &^ (gateSize - 1)); g != nil {
+			return g.name, int(a % gateSize), true
+		}
+	}
+	return "", 0, false
+}
+
+// Symbol prints an address as symbol+0xoff, or as a number.
+func (n *Names) Symbol(a arch.Addr) string {
+	if name, off, ok := n.SymbolAt(a); ok {
+		return fmt.Sprintf("%s+%#x", name, off)
+	}
+	return fmt.Sprintf("%#x", uint64(a))
+}
+
+// Where says where a mover's CPU stands: the symbol and offset of guest text,
+// or a routine and its step. It is asked only when a trace is written or
+// replayed, never in a search.
+func (n *Names) Where(mv sim.Mover) (name string, off int, text bool) {
+	return n.SpotName(n.Spot(mv))
+}
+
+// A Spot is where a CPU stands, without its name: what a search can afford.
+type Spot struct {
+	text    bool
+	returns bool   // it is about to leave the handler of vector at
+	at      uint64 // of text: the address
+	routine string // else; "" at the end of a handler
+	step    int
+}
+
+// Spot says where a mover's CPU stands.
+func (n *Names) Spot(mv sim.Mover) Spot {
+	var c *CPU
+	switch {
+	case mv < sim.MoverIPI:
+		c = &n.m.cpus[mv]
+	case mv < sim.MoverSource:
+		c = &n.m.cpus[mv-sim.MoverIPI]
+	case mv == sim.NoMover:
+		return Spot{routine: "nowhere"}
+	default:
+		s := n.m.sources[mv-sim.MoverSource]
+		if s.cpu == nil {
+			return Spot{routine: s.Name}
+		}
+		c = s.cpu
+	}
+	f := c.task.top()
+	switch {
+	case f == nil:
+		return Spot{routine: "idle"}
+	case f.kind == guest:
+		return Spot{text: true, at: uint64(c.regs.IP)}
+	case f.kind == iret:
+		return Spot{returns: true, at: uint64(f.vector)}
+	}
+	return Spot{routine: f.ctx.place, step: f.ctx.step}
+}
+
+// SpotName names a spot as Where does.
+func (n *Names) SpotName(s Spot) (name string, off int, text bool) {
+	switch {
+	case s.text:
+		if name, off, ok := n.SymbolAt(arch.Addr(s.at)); ok {
+			return name, off, true
+		}
+		return "text", int(s.at), true
+	case s.returns:
+		return vectorName(uint8(s.at)) + " iret", 0, false
+	}
+	return s.routine, s.step, false
+}
+
+// MoverName names a mover as traces do.
+func (n *Names) Mover(mv sim.Mover) string {
+	switch {
+	case mv < sim.MoverIPI:
+		return fmt.Sprintf("cpu%d", mv)
+	case mv < sim.MoverSource:
+		return fmt.Sprintf("ipi@cpu%d", mv-sim.MoverIPI)
+	}
+	return n.m.sources[mv-sim.MoverSource].Name
+}
+
+// Alternative names one answer to a question as traces do.
+func (n *Names) Alternative(p *sim.Point, pick int) string {
+	switch p.Kind {
+	case sim.Step:
+		return n.Mover(p.Mover(pick))
+	case sim.Task:
+		if q := n.m.cpus[p.First].runq; pick < len(q) {
+			return q[pick].Name
+		}
+	case sim.Fetch:
+		if pick == 0 {
+			return "fresh"
+		}
+		return fmt.Sprintf("older %d", pick)
+	}
+	return fmt.Sprint(pick)
+}
+
+// SymbolName is Symbol for an address out of an event.
+func (n *Names) SymbolName(a uint64) string { return n.Symbol(arch.Addr(a)) }
+
+// MoverNamed returns the mover that traces call so.
+func (n *Names) MoverNamed(name string) (sim.Mover, bool) {
+	for mv := range sim.MoverSource + sim.Mover(len(n.m.sources)) {
+		i := int(mv) % sim.MaxCPUs
+		if (mv >= sim.MoverSource || i < len(n.m.cpus)) && n.Mover(mv) == name {
+			return mv, true
+		}
+	}
+	return sim.NoMover, false
+}
+
+// FindSymbol returns where a name that AddSymbol was given begins, and how many
+// bytes it has.
+func (n *Names) FindSymbol(name string) (at arch.Addr, size int, ok bool) {
+	for i := len(n.symbols) - 1; i >= 0; i-- {
+		if s := &n.symbols[i]; s.name == name {
+			return s.at, s.size, true
+		}
+	}
+	return 0, 0, false
+}
+
+// CPUOf returns the CPU that a mover's step is on, -1 if on none.
+func (n *Names) CPUOf(mv sim.Mover) int {
+	switch {
+	case mv < sim.MoverIPI:
+		return int(mv)
+	case mv < sim.MoverSource:
+		return int(mv - sim.MoverIPI)
+	}
+	if c := n.m.sources[mv-sim.MoverSource].cpu; c != nil {
+		return int(c.id)
+	}
+	return -1
+}
