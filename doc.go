@@ -23,7 +23,7 @@
 //	    internal/eval/matrix      which waits and syncs patching needs: a table that is searched
 //	    internal/eval/overhead    what a probe's hit costs: the documents' figures, from runs
 //	    internal/scenario    what is run, as plain data; Starlark in and out
-//	    properties/mutant      what is broken on purpose, and who must notice
+//	    kprobes/mutants      what is broken on purpose, and who must notice
 //	L5  properties             what must hold: one monitor a property, fed by events
 //	L4  kprobes                the engine under test
 //	    smp/kernel             locks, RCU, stop_machine, text poking, work: kapi on smp

@@ -34,7 +34,7 @@ type numbered struct {
 }
 
 // A specHeld is a rule that is held outside TestSpec: by a test of a package of
-// this module, which a mutant of properties/mutant makes fail (TestMutants there
+// this module, which a mutant of kprobes/mutants makes fail (TestMutants there
 // sees to it), or which says why there is none.
 type specHeld struct {
 	rule    string
@@ -190,10 +190,10 @@ func ruleOf(t testing.TB, rules []numbered, rule string) numbered {
 	return rules[i]
 }
 
-// mutantNames are those of properties/mutant, read from its source: kprobes is
+// mutantNames are those of kprobes/mutants, read from its source: kprobes is
 // below it.
 func mutantNames(t testing.TB) (names []string) {
-	for _, f := range parsed(t, "properties/mutant", false) {
+	for _, f := range parsed(t, "kprobes/mutants", false) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			kv, ok := n.(*ast.KeyValueExpr)
 			if !ok {
@@ -290,7 +290,7 @@ Written by `+"`go test ./kprobes -run SpecCoverage -update`"+` from the tables t
 %d rules; %d pairs of a rule and an edition that it applies to.
 
 In the first table a dot is an edition that the rule doesn't apply to, a number says how many tests hold it there, none that its row says why nothing does. In the others a test is run in
-each edition named, and once more with each mutant, which must make it fail there (of kprobes: TestSpecMutants; of the other packages: TestMutants in properties/mutant).
+each edition named, and once more with each mutant, which must make it fail there (of kprobes: TestSpecMutants; of the other packages: TestMutants in kprobes/mutants).
 
 | rule | in a few words |`, len(rules), pairs)
 	for _, ed := range every {

@@ -5,7 +5,7 @@ package kprobes
 var specElsewhere = []specHeld{
 	{
 		rule: "4.6", says: "no CPU or task stands in the region when the jump is written", in: []Edition{Edition69},
-		test: "properties/mutant.TestMutants", mutants: []string{"no-quiesce"},
+		test: "kprobes/mutants.TestMutants", mutants: []string{"no-quiesce"},
 	},
 	{
 		rule: "4.7", says: "the hazard is found where nobody waits", in: []Edition{Edition69},
@@ -13,7 +13,7 @@ var specElsewhere = []specHeld{
 	},
 	{
 		rule: "6.7", says: "after unregister no handler runs", in: []Edition{Edition69},
-		test: "properties/mutant.TestMutants", mutants: []string{"no-grace"},
+		test: "kprobes/mutants.TestMutants", mutants: []string{"no-grace"},
 	},
 	{
 		rule: "8.1", says: "the mode decides whether an interrupt's return switches tasks",

@@ -8,8 +8,8 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/mutants"
 	"kpsim/properties/harness"
-	"kpsim/properties/mutant"
 )
 
 // What the default run shows of a scenario is said before the search: a probe that is
@@ -104,7 +104,7 @@ func (j *job) wants(probe string) bool {
 func (j *job) neverJumps(mutated string) (lines []string) {
 	s := j.Scenario
 	j.blind = ""
-	about := mutant.NeedsJump(s.Expect.Canary) || s.Machine.Edition == scenario.EditionNone && s.Machine.Quiesce != scenario.QuiesceNone || s.Does(scenario.OpWaitOptimized)
+	about := mutants.NeedsJump(s.Expect.Canary) || s.Machine.Edition == scenario.EditionNone && s.Machine.Quiesce != scenario.QuiesceNone || s.Does(scenario.OpWaitOptimized)
 	if mutated != "" || !about {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (j *job) neverJumps(mutated string) (lines []string) {
 	if n := len(lines) - mostTold; n > 0 {
 		lines = append(lines[:mostTold], number(n, "more probe")+" never optimized")
 	}
-	if mutant.NeedsJump(s.Expect.Canary) {
+	if mutants.NeedsJump(s.Expect.Canary) {
 		j.blind = "canary " + s.Expect.Canary + " can't be found: " + lines[0]
 		lines = append(lines, "canary "+s.Expect.Canary+" breaks the optimizer, so it can't be found here; probe another instruction, or choose another canary")
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/mutants"
 	"kpsim/properties/harness"
-	"kpsim/properties/mutant"
 	"kpsim/sched"
 )
 
@@ -117,8 +117,8 @@ func (c *benchSearchCmd) run(p *program) (int, error) {
 			return 0, err
 		}
 	}
-	for i := range mutant.All {
-		mu := &mutant.All[i]
+	for i := range mutants.All {
+		mu := &mutants.All[i]
 		if len(c.Mutants) > 0 && !slices.Contains(c.Mutants, mu.Name) {
 			continue
 		}
@@ -142,7 +142,7 @@ func (c *benchSearchCmd) run(p *program) (int, error) {
 
 func (c *benchSearchCmd) check() error {
 	for _, name := range c.Mutants {
-		if err := known("mutant", name, mutant.Names()); err != nil {
+		if err := known("mutant", name, mutants.Names()); err != nil {
 			return fmt.Errorf("--mutants: %w", err)
 		}
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 
-	"kpsim/properties/mutant"
+	"kpsim/kprobes/mutants"
 )
 
 // brokenFlags say what is broken on purpose.
@@ -16,13 +16,13 @@ type brokenFlags struct {
 // is such a one.
 func (f *brokenFlags) check() error {
 	if f.AsShipped {
-		if f.Mutant != "" && f.Mutant != mutant.AsShipped {
+		if f.Mutant != "" && f.Mutant != mutants.AsShipped {
 			return errors.New("--as-shipped: it is a mutant by itself; leave --mutant out")
 		}
-		f.Mutant = mutant.AsShipped
+		f.Mutant = mutants.AsShipped
 	}
-	if f.Mutant == mutant.AsShipped {
+	if f.Mutant == mutants.AsShipped {
 		return nil
 	}
-	return optional("--mutant", "mutant", f.Mutant, mutant.Names())
+	return optional("--mutant", "mutant", f.Mutant, mutants.Names())
 }

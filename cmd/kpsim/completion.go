@@ -11,7 +11,7 @@ import (
 
 	"kpsim/internal/eval/matrix"
 	"kpsim/internal/scenario"
-	"kpsim/properties/mutant"
+	"kpsim/kprobes/mutants"
 )
 
 type completionCmd struct {
@@ -223,8 +223,8 @@ type naming func(begun string) []string
 // completed with files if its placeholder says so, or else not at all.
 var namings = map[string]naming{
 	"--ignore":    fixed(propertyNames),
-	"--mutant":    fixed(mutant.Names),
-	"--mutants":   fixed(mutant.Names),
+	"--mutant":    fixed(mutants.Names),
+	"--mutants":   fixed(mutants.Names),
 	"--strategy":  fixed(strategyNames),
 	"--edition":   fixed(func() []string { return stormNames(0) }),
 	"--preempt":   fixed(func() []string { return stormNames(1) }),
@@ -245,7 +245,7 @@ var namings = map[string]naming{
 	"<object>":    either(fixed(scenario.BuiltinNames), files(".o", ".ko", ".star", ".kps")),
 	"<file>":      files(""),
 	"<file.csv>":  files(".csv"),
-	"<name>":      fixed(mutant.Names),
+	"<name>":      fixed(mutants.Names),
 	"<row>":       fixed(matrix.RowNames),
 	"<shell>":     fixed(shellNames),
 }

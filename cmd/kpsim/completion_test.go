@@ -13,7 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"kpsim/internal/scenario"
-	"kpsim/properties/mutant"
+	"kpsim/kprobes/mutants"
 )
 
 // What a word may become, where traces, scenarios and other files are.
@@ -135,13 +135,13 @@ func TestCompletionScripts(t *testing.T) {
 	if err := os.Mkdir("folder", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	noSync := startingWith("no-sync-", mutant.Names())
+	noSync := startingWith("no-sync-", mutants.Names())
 	slices.Sort(noSync)
 	lines := []struct{ line, bash, zsh, fish string }{
 		{"kpsim expl", "explore\nexplain", "kpsim explain explore ", "explain\nexplore"},
 		{"kpsim help expl", "explore\nexplain", "kpsim help explain explore ", "explain\nexplore"},
 		{"kpsim overhead pa", "pauses", "kpsim overhead pauses ", "pauses"},
-		{"kpsim explore --mutant no-sync-", strings.Join(startingWith("no-sync-", mutant.Names()), "\n"), "kpsim explore --mutant " + strings.Join(noSync, " ") + " ", strings.Join(noSync, "\n")},
+		{"kpsim explore --mutant no-sync-", strings.Join(startingWith("no-sync-", mutants.Names()), "\n"), "kpsim explore --mutant " + strings.Join(noSync, " ") + " ", strings.Join(noSync, "\n")},
 		{"kpsim explore --mutant=no-sync-a", "--mutant=no-sync-arm", "kpsim explore --mutant=no-sync-arm ", "--mutant=no-sync-arm"}, // bash's readline makes three words of it
 		{"kpsim replay tw", `two\ words.kps`, `kpsim replay two\ words.kps `, "two words.kps"},
 		{`kpsim replay two\ w`, `two\ words.kps`, `kpsim replay two\ words.kps `, "two words.kps"},

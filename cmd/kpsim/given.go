@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"kpsim/internal/scenario"
-	"kpsim/properties/mutant"
+	"kpsim/kprobes/mutants"
 	"kpsim/smp/image"
 )
 
@@ -88,7 +88,7 @@ func glimpse(name string, program []byte) *scenario.Scenario {
 	if m := nameLine.FindSubmatch(program); m != nil {
 		s.Name = string(m[1])
 	}
-	if m := canaryLine.FindSubmatch(program); m != nil && slices.Contains(mutant.Names(), string(m[1])) {
+	if m := canaryLine.FindSubmatch(program); m != nil && slices.Contains(mutants.Names(), string(m[1])) {
 		s.Expect.Canary = string(m[1])
 	}
 	return s

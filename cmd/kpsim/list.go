@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/mutants"
 	"kpsim/properties"
-	"kpsim/properties/mutant"
 	"kpsim/sched"
 	"kpsim/traces/view"
 )
@@ -90,8 +90,8 @@ func (c *listCmd) run(p *program) (int, error) {
 			l.Properties = append(l.Properties, listedProperty{q.ID, q.Name, q.Says})
 		}
 	}
-	for i := range mutant.All {
-		if m := &mutant.All[i]; c.wants(listMutants, m.Name) {
+	for i := range mutants.All {
+		if m := &mutants.All[i]; c.wants(listMutants, m.Name) {
 			l.Mutants = append(l.Mutants, listedMutant{m.Name, m.Says, m.Scenario, m.Property})
 		}
 	}
@@ -115,7 +115,7 @@ func (c *listCmd) wants(words ...string) bool {
 
 // listed is what may be asked for.
 func listed() []string {
-	words := slices.Concat(lists, scenario.BuiltinNames(), mutant.Names())
+	words := slices.Concat(lists, scenario.BuiltinNames(), mutants.Names())
 	for _, q := range properties.All {
 		words = append(words, q.ID, q.Name)
 	}

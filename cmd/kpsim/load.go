@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/properties/harness"
-	"kpsim/properties/mutant"
 	"kpsim/sched"
 	"kpsim/smp/fetch"
 )
@@ -52,7 +52,7 @@ func loadBy(read scenarioReader, args []string) ([]*job, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.Expect.CheckNames(propertyNames(), mutant.Names()); err != nil {
+		if err := s.Expect.CheckNames(propertyNames(), mutants.Names()); err != nil {
 			return nil, fmt.Errorf("%s: %w; see %s list", arg, err, typed())
 		}
 		for _, j := range jobs {

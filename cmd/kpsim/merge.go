@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"kpsim/kprobes/mutants"
 	"kpsim/properties/harness"
-	"kpsim/properties/mutant"
 )
 
 type mergeCmd struct {
@@ -67,7 +67,7 @@ func (c *mergeCmd) run(p *program) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := spec.Scenario.Expect.CheckNames(propertyNames(), mutant.Names()); err != nil {
+		if err := spec.Scenario.Expect.CheckNames(propertyNames(), mutants.Names()); err != nil {
 			return 0, fmt.Errorf("%s: %w; see %s list", e.Name, err, typed())
 		}
 		for _, r := range list { // before anything is believed

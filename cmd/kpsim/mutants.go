@@ -6,9 +6,9 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/properties/harness"
-	"kpsim/properties/mutant"
 )
 
 type mutantsCmd struct {
@@ -103,19 +103,19 @@ func (c *mutantsCmd) run(p *program) (int, error) {
 }
 
 // check checks the flags, and returns the mutants that are asked for.
-func (c *mutantsCmd) check() (list []*mutant.Mutant, err error) {
+func (c *mutantsCmd) check() (list []*mutants.Mutant, err error) {
 	if c.HTML != "" {
 		if err := c.HTML.checkPage(); err != nil {
 			return nil, err
 		}
 	}
 	for _, name := range c.Mutants {
-		if err := known("mutant", name, mutant.Names()); err != nil {
+		if err := known("mutant", name, mutants.Names()); err != nil {
 			return nil, err
 		}
 	}
-	for i := range mutant.All {
-		if mu := &mutant.All[i]; len(c.Mutants) == 0 || slices.Contains(c.Mutants, mu.Name) {
+	for i := range mutants.All {
+		if mu := &mutants.All[i]; len(c.Mutants) == 0 || slices.Contains(c.Mutants, mu.Name) {
 			list = append(list, mu)
 		}
 	}
@@ -261,8 +261,8 @@ func (c *mutantsCmd) conclude(p *program, rows []mutantRow) (status int, err err
 			}
 		}
 	}
-	if marked > mutant.MostEquivalent {
-		wrong = append(wrong, fmt.Sprintf("%d mutants are marked equivalent; there may be %d", marked, mutant.MostEquivalent))
+	if marked > mutants.MostEquivalent {
+		wrong = append(wrong, fmt.Sprintf("%d mutants are marked equivalent; there may be %d", marked, mutants.MostEquivalent))
 	}
 	if len(wrong)+faults > 0 {
 		status = exitAgainst

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"kpsim/cmd/kpsim/page"
+	"kpsim/kprobes/mutants"
 	"kpsim/properties"
-	"kpsim/properties/mutant"
 )
 
 // html writes the page, and prints the summary that it begins with.
@@ -196,7 +196,7 @@ func whoNotices(rows []mutantRow) page.Section {
 
 func withoutMutant() page.Section {
 	var list page.List
-	for _, s := range mutant.Absent {
+	for _, s := range mutants.Absent {
 		list = append(list, page.Text(s.Row+". "+strings.TrimSpace(s.Why)))
 	}
 	return page.Section{ID: "absent", Title: "Rows of history without a mutant", Blocks: []page.Block{list}}

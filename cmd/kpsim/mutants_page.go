@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"kpsim/kprobes/mutants"
 	"kpsim/properties"
-	"kpsim/properties/mutant"
 )
 
 // pageHead begins the page that docs/mutants.md is; for some mutants alone only the
@@ -33,8 +33,8 @@ func (c *mutantsCmd) pageEnd(p *program, rows []mutantRow) {
 		return
 	}
 	fmt.Fprint(p.out, "\n## What they do\n\n")
-	for i := range mutant.All {
-		fmt.Fprintf(p.out, "- %s: %s.\n", mutant.All[i].Name, mutant.All[i].Says)
+	for i := range mutants.All {
+		fmt.Fprintf(p.out, "- %s: %s.\n", mutants.All[i].Name, mutants.All[i].Says)
 	}
 	fmt.Fprint(p.out, "\n## Who notices\n\n| property | mutants that are its own | searches in which it was first |\n|---|--:|--:|\n")
 	for _, q := range properties.All {
@@ -42,7 +42,7 @@ func (c *mutantsCmd) pageEnd(p *program, rows []mutantRow) {
 		fmt.Fprintf(p.out, "| %s %s | %d | %d |\n", q.ID, q.Name, own, first)
 	}
 	fmt.Fprint(p.out, "\n## Rows of history without a mutant\n\n")
-	for _, s := range mutant.Absent {
+	for _, s := range mutants.Absent {
 		fmt.Fprintf(p.out, "- %s. %s\n", s.Row, strings.TrimSpace(s.Why))
 	}
 }

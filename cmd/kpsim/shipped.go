@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
-	"kpsim/properties/mutant"
+	"kpsim/kprobes/mutants"
 )
 
 // notAll is what --as-shipped can't say. A Never under it carries it.
@@ -29,7 +29,7 @@ type shippedFault struct {
 
 // shippedAs is what the flags bring back in an edition; nil without --as-shipped.
 func (f *brokenFlags) shippedAs(e scenario.Edition) *shipped {
-	if f.Mutant != mutant.AsShipped {
+	if f.Mutant != mutants.AsShipped {
 		return nil
 	}
 	s := &shipped{Edition: e.String(), Faults: []shippedFault{}, Limit: notAll}
@@ -37,9 +37,9 @@ func (f *brokenFlags) shippedAs(e scenario.Edition) *shipped {
 		s.Edition = "none"
 		return s
 	}
-	for _, name := range mutant.ShippedIn(e.Document()) {
-		mu, _ := mutant.ByName(name)
-		s.Faults = append(s.Faults, shippedFault{name, mutant.Releases(name), mu.Says})
+	for _, name := range mutants.ShippedIn(e.Document()) {
+		mu, _ := mutants.ByName(name)
+		s.Faults = append(s.Faults, shippedFault{name, mutants.Releases(name), mu.Says})
 	}
 	return s
 }
@@ -67,7 +67,7 @@ func (p *program) tellShipped(s *shipped) {
 
 // never is what is said where nothing was broken.
 func (f *brokenFlags) never() string {
-	if f.Mutant == mutant.AsShipped {
+	if f.Mutant == mutants.AsShipped {
 		return never + ", " + ofThoseKnown
 	}
 	return never

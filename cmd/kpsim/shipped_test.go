@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/properties/mutant"
+	"kpsim/kprobes/mutants"
 )
 
 // TestShipped: --as-shipped says what it brings back, wherever it is taken, and that
@@ -58,8 +58,8 @@ func TestShipped(t *testing.T) {
 
 // Every fault says in which releases it was.
 func TestReleases(t *testing.T) {
-	for _, f := range mutant.Shipped {
-		assert.NotEmpty(t, mutant.Releases(f.Mutant), f.Mutant)
+	for _, f := range mutants.Shipped {
+		assert.NotEmpty(t, mutants.Releases(f.Mutant), f.Mutant)
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/properties/harness"
-	"kpsim/properties/mutant"
 )
 
 type stormCmd struct {
@@ -133,7 +133,7 @@ func (c *stormCmd) check() (machines []scenario.Machine, err error) {
 	for _, m := range scenario.StormMachines() {
 		if (c.Edition == "" || c.Edition == m.Edition.String()) && (c.Preempt == "" || c.Preempt == m.Preempt.String()) {
 			if err = nil; c.AsShipped {
-				err = mutant.CheckShipped(m.Edition.Document())
+				err = mutants.CheckShipped(m.Edition.Document())
 			}
 			if err == nil {
 				machines = append(machines, m)

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kpsim/internal/scenario"
-	"kpsim/properties/mutant"
+	"kpsim/kprobes/mutants"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/smpev"
@@ -385,15 +385,15 @@ func TestStepsCommute(t *testing.T) {
 				if *swaps == 0 && (i%4 != k%4 || name == "function-at-work" && i != 5) {
 					continue // each fetch model, one preemption; that one's runs are a hundred times as long
 				}
-				mutants := []string{""}
+				names := []string{""}
 				if *swaps > 0 {
-					for _, mu := range mutant.All {
+					for _, mu := range mutants.All {
 						if mu.Scenario == name {
-							mutants = append(mutants, mu.Name)
+							names = append(names, mu.Name)
 						}
 					}
 				}
-				for _, mu := range mutants {
+				for _, mu := range names {
 					commute(t, sc, mu, uint64(i), most/12+1, false, total)
 				}
 			}
@@ -427,7 +427,7 @@ func TestWholeStepsCommute(t *testing.T) {
 				for cpu := range sc.Machine.CPUs {
 					sc.Sources = append(sc.Sources, scenario.Source{Kind: scenario.SourceTimer, CPU: cpu, AtMost: 2})
 				}
-				for k, mu := range mutant.All { // lost-kick's runs are as long as the budget
+				for k, mu := range mutants.All { // lost-kick's runs are as long as the budget
 					if mu.Name != "lost-kick" && (mu.Scenario == name || name == "tiny") && (*swaps > 0 || k%8 == i) {
 						commute(t, sc, mu.Name, uint64(i), most/20+1, true, total)
 					}

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/mutants"
 	"kpsim/properties"
-	"kpsim/properties/mutant"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/traces"
@@ -186,8 +186,8 @@ func TestCorpus(t *testing.T) {
 			}
 		})
 	}
-	for i := range mutant.All {
-		mu := &mutant.All[i]
+	for i := range mutants.All {
+		mu := &mutants.All[i]
 		has := slices.ContainsFunc(corpus, func(c row) bool {
 			return c.mutant == mu.Name && slices.ContainsFunc(properties.All, func(p *properties.Property) bool {
 				return p.ID == c.file[:2] && (p.Name == mu.Property || slices.Contains(mu.Also, p.Name))

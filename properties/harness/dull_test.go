@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/mutants"
 	"kpsim/properties"
-	"kpsim/properties/mutant"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/traces"
@@ -17,7 +17,7 @@ func TestDull(t *testing.T) {
 	awake := properties.NewMonitors(properties.All...)
 	awake.KeepAwake()
 	violations := 0
-	for _, mu := range mutant.All {
+	for _, mu := range mutants.All {
 		sc, err := scenario.LoadBuiltin(mu.Scenario)
 		if err != nil {
 			t.Fatal(err)

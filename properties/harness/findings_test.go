@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
-	"kpsim/properties/mutant"
+	"kpsim/kprobes/mutants"
 )
 
 const (
@@ -98,7 +98,7 @@ func readCases(t *testing.T) (list []claim) {
 // exist checks that mutants, scenarios and traces are there and belong together.
 func (c *claim) exist(t *testing.T) {
 	for _, m := range c.mutants {
-		_, known := mutant.ByName(m)
+		_, known := mutants.ByName(m)
 		require.True(t, known, m)
 	}
 	for _, s := range c.scenarios {

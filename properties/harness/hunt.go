@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/mutants"
 	"kpsim/properties"
-	"kpsim/properties/mutant"
 	"kpsim/sched"
 )
 
@@ -32,7 +32,7 @@ type Hunt struct {
 
 // A Kill is how one mutant has fared.
 type Kill struct {
-	Mutant  *mutant.Mutant
+	Mutant  *mutants.Mutant
 	First   First          // by which schedule it was killed, over the seeds, whoever noticed
 	By      map[string]int // which property noticed, by its name, in how many searches
 	Witness *Witness       // the shortest of the named property's; nil: none was found, or Blind
@@ -93,7 +93,7 @@ func sorted(by map[string]int) (names []string) {
 
 // Kill hunts a mutant. It returns nil if it was cancelled. Errors are about the
 // mutant's row. What it returns depends on neither workers nor time.
-func (h *Hunt) Kill(mu *mutant.Mutant) (*Kill, error) {
+func (h *Hunt) Kill(mu *mutants.Mutant) (*Kill, error) {
 	sc, err := scenario.LoadBuiltin(mu.Scenario)
 	if err != nil {
 		return nil, fmt.Errorf("mutant %s: %w", mu.Name, err)
@@ -163,7 +163,7 @@ const witnessTries = 3
 // witness makes a witness of the named property. Each search is one of Explore,
 // with the race's seeds, but it isn't the same search: there the runs are dealt
 // out to shards.
-func (h *Hunt) witness(sc *scenario.Scenario, mu *mutant.Mutant) (best *Witness, err error) {
+func (h *Hunt) witness(sc *scenario.Scenario, mu *mutants.Mutant) (best *Witness, err error) {
 	for i, tries := 0, 0; i < h.Seeds && tries < witnessTries && !h.cancelled(); i++ {
 		res, err := Explore(Spec{
 			Scenario: sc, Mutant: mu.Name, Seed: h.Seed + uint64(i), Runs: h.Most, Workers: 1, Stop: true, Cancelled: h.Cancelled,

@@ -5,13 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/properties/mutant"
+	"kpsim/kprobes/mutants"
 )
 
 // TestHunt: what is found depends on the seed, and not on the workers; a search
 // that is too short is survived, and said to be.
 func TestHunt(t *testing.T) {
-	mu, ok := mutant.ByName("no-sync-3")
+	mu, ok := mutants.ByName("no-sync-3")
 	require.True(t, ok)
 	h := Hunt{Seeds: 6, Seed: 1, Most: 300, Workers: 1}
 	one, err := h.Kill(mu)
@@ -42,9 +42,9 @@ func TestFault(t *testing.T) {
 	found := []uint64{1, 2, 3}
 	killed := First{Seeds: 3, Bound: 9, Found: found}
 	lived := First{Seeds: 3, Bound: 9, Found: []uint64{}}
-	named := &mutant.Mutant{Property: "locks", Also: []string{"progress"}}
-	same := &mutant.Mutant{Property: "locks", Equivalent: &mutant.Equivalent{Proof: "it is"}}
-	certain := &mutant.Mutant{Property: "locks", Equivalent: &mutant.Equivalent{Proof: "it is", Certificate: true}}
+	named := &mutants.Mutant{Property: "locks", Also: []string{"progress"}}
+	same := &mutants.Mutant{Property: "locks", Equivalent: &mutants.Equivalent{Proof: "it is"}}
+	certain := &mutants.Mutant{Property: "locks", Equivalent: &mutants.Equivalent{Proof: "it is", Certificate: true}}
 	for _, c := range []struct {
 		k    Kill
 		want string

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/mutants"
 	"kpsim/properties"
-	"kpsim/properties/mutant"
 	"kpsim/traces"
 )
 
@@ -15,8 +15,8 @@ import (
 // right engine: no bug of the simulator, no refusal. Each witness replays, and says after what
 // it goes on.
 func TestEvery(t *testing.T) {
-	require.NoError(t, Each(len(mutant.All), func(i int) error {
-		mu := &mutant.All[i]
+	require.NoError(t, Each(len(mutants.All), func(i int) error {
+		mu := &mutants.All[i]
 		if mu.Scenario == "" {
 			return nil
 		}

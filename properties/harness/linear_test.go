@@ -8,8 +8,8 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/mutants"
 	"kpsim/properties"
-	"kpsim/properties/mutant"
 	"kpsim/sched"
 	"kpsim/traces"
 )
@@ -119,7 +119,7 @@ func shared(seed uint64, m scenario.Machine) *scenario.Scenario {
 
 // linearRuns runs a scenario, and returns how many runs there were in which calls
 // overlapped, and what the first history was that nothing explains.
-func linearRuns(t *testing.T, sc *scenario.Scenario, mu *mutant.Mutant, seed, runs uint64) (overlapped, broken int, wrong string) {
+func linearRuns(t *testing.T, sc *scenario.Scenario, mu *mutants.Mutant, seed, runs uint64) (overlapped, broken int, wrong string) {
 	t.Helper()
 	require.NoError(t, scenario.Check(sc))
 	rig, err := New(sc, "")
@@ -153,7 +153,7 @@ func TestLinearMutants(t *testing.T) {
 		{"what is disabled can't be disabled", func(m *kprobes.Mutants) { m.ToggleOnce = true }},
 		{"what isn't registered can be enabled", func(m *kprobes.Mutants) { m.ToggleAny = true }},
 	} {
-		mu := &mutant.Mutant{Apply: func(w *mutant.Wiring) { c.apply(&w.Engine.Mutants) }}
+		mu := &mutants.Mutant{Apply: func(w *mutants.Wiring) { c.apply(&w.Engine.Mutants) }}
 		wrong, programs := "", 0
 		for seed := uint64(0); wrong == "" && seed < 120; seed++ {
 			_, _, wrong = linearRuns(t, shared(seed, m), mu, seed, 10)

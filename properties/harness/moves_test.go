@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"kpsim/internal/scenario"
-	"kpsim/properties/mutant"
+	"kpsim/kprobes/mutants"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -52,7 +52,7 @@ func TestMovesKept(t *testing.T) {
 	for _, name := range scenario.BuiltinNames() {
 		asked += try(name, "", 40/slow+1)
 	}
-	for _, mu := range mutant.All {
+	for _, mu := range mutants.All {
 		asked += try(mu.Scenario, mu.Name, 20/slow+1)
 	}
 	if asked < 10_000 {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
-	"kpsim/properties/mutant"
+	"kpsim/kprobes/mutants"
 )
 
 // TestNeedsJump: of a mutant that is said to show only where a breakpoint becomes a jump,
@@ -15,7 +15,7 @@ import (
 // do, so that this can fail.
 func TestNeedsJump(t *testing.T) {
 	found := func(name string) uint64 {
-		mu, ok := mutant.ByName(name)
+		mu, ok := mutants.ByName(name)
 		require.True(t, ok)
 		sc, err := scenario.LoadBuiltin(mu.Scenario)
 		require.NoError(t, err)
@@ -34,8 +34,8 @@ func TestNeedsJump(t *testing.T) {
 		require.NoError(t, err, name)
 		return res.Violations
 	}
-	for _, name := range mutant.Names() {
-		if mutant.NeedsJump(name) {
+	for _, name := range mutants.Names() {
+		if mutants.NeedsJump(name) {
 			require.Zero(t, found(name), name)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/kprobes"
+	"kpsim/kprobes/mutants"
 	"kpsim/properties"
-	"kpsim/properties/mutant"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -30,7 +30,7 @@ type Rig struct {
 	Kernel   *kernel.Kernel
 	Log      traces.Log
 
-	mutant    *mutant.Mutant
+	mutant    *mutants.Mutant
 	twin      bool // probe operations are left out
 	ownData   bool // one task alone runs the functions
 	engine    *kprobes.Engine
@@ -140,16 +140,16 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	r := &Rig{Scenario: sc, twin: twin, ownData: onlyCaller(sc), funcs: make(map[string]arch.Addr)}
 	r.onPre, r.onPost, r.onFault, r.onEntry, r.onRet, r.onJump = r.pre, r.post, r.fault, r.entry, r.returned, r.jump
 	if mutantName != "" {
-		mu, ok := mutant.ByName(mutantName)
+		mu, ok := mutants.ByName(mutantName)
 		if !ok {
-			return nil, fmt.Errorf("no mutant is called %q; %s", mutantName, cmp.Or(image.DidYouMean(mutantName, mutant.Names()), "kpsim list prints those that there are"))
+			return nil, fmt.Errorf("no mutant is called %q; %s", mutantName, cmp.Or(image.DidYouMean(mutantName, mutants.Names()), "kpsim list prints those that there are"))
 		}
 		r.mutant = mu
-		if mutantName == mutant.AsShipped {
+		if mutantName == mutants.AsShipped {
 			if sc.Machine.Edition == scenario.EditionNone {
 				return nil, fmt.Errorf("%s: %s: the scenario is of no edition; say machine(edition = \"4.15\"), or another", sc.Name, mutantName)
 			}
-			if err := mutant.CheckShipped(sc.Machine.Edition.Document()); err != nil {
+			if err := mutants.CheckShipped(sc.Machine.Edition.Document()); err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", sc.Name, mutantName, err)
 			}
 		}

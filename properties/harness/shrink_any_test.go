@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
-	"kpsim/properties/mutant"
+	"kpsim/kprobes/mutants"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/traces"
@@ -53,8 +53,8 @@ func broken(t *testing.T) (list []*Spec) {
 			add(sc.Name, "", uint64(h.Sum32()))
 		}
 	}
-	for i := range mutant.All {
-		add(mutant.All[i].Scenario, mutant.All[i].Name, uint64(i))
+	for i := range mutants.All {
+		add(mutants.All[i].Scenario, mutants.All[i].Name, uint64(i))
 	}
 	return list
 }

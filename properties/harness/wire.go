@@ -4,7 +4,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
-	"kpsim/properties/mutant"
+	"kpsim/kprobes/mutants"
 	"kpsim/smp/kernel"
 )
 
@@ -48,10 +48,10 @@ func (r *Rig) wire() {
 	}
 	r.settings = mc.Engine()
 	if mc.NoSyncArm {
-		mutant.SkipSync(kpev.SyncArm)(&mutant.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings})
+		mutants.SkipSync(kpev.SyncArm)(&mutants.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings})
 	}
 	if r.mutant != nil {
-		w := mutant.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings}
+		w := mutants.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings}
 		if mc.Edition != scenario.EditionNone {
 			w.Edition = mc.Edition.Document()
 		}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/properties/harness"
-	"kpsim/properties/mutant"
 	"kpsim/traces"
 )
 
@@ -37,7 +37,7 @@ func TestRows(t *testing.T) {
 		_, ok := RowByName(r.program.canary)
 		require.True(t, ok, "%s: no row %s", r.Name, r.program.canary)
 		if r.Mutant != "" {
-			_, ok := mutant.ByName(r.Mutant)
+			_, ok := mutants.ByName(r.Mutant)
 			require.True(t, ok, "%s: no mutant %s", r.Name, r.Mutant)
 		}
 		for k, c := range Columns() {

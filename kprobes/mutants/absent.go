@@ -1,4 +1,4 @@
-package mutant
+package mutants
 
 // A Story is a row of history that no mutant brings back.
 type Story struct {

@@ -1,4 +1,4 @@
-package mutant_test
+package mutants_test
 
 import (
 	"flag"
@@ -11,9 +11,9 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/kprobes"
+	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/properties/harness"
-	"kpsim/properties/mutant"
 	"kpsim/sim"
 )
 
@@ -32,10 +32,10 @@ var every = flag.Bool("every", false, "search for every mutant, not for five dra
 // Whether the right engine passes in the same scenario is TestBuiltin's business,
 // in harness.
 func TestMutants(t *testing.T) {
-	var list []*mutant.Mutant
-	for i := range mutant.All {
-		if mutant.All[i].Equivalent == nil {
-			list = append(list, &mutant.All[i])
+	var list []*mutants.Mutant
+	for i := range mutants.All {
+		if mutants.All[i].Equivalent == nil {
+			list = append(list, &mutants.All[i])
 		}
 	}
 	if !*every {
@@ -76,14 +76,14 @@ func TestMutants(t *testing.T) {
 // is given for it, and all together in the same; on the repaired algorithm that
 // edition passes there.
 func TestShipped(t *testing.T) {
-	for i := range mutant.Shipped {
-		f := &mutant.Shipped[i]
+	for i := range mutants.Shipped {
+		f := &mutants.Shipped[i]
 		t.Run(f.Edition.String()+"/"+f.Mutant, func(t *testing.T) {
 			t.Parallel()
 			sc, err := scenario.LoadBuiltin(f.Scenario)
 			require.NoError(t, err)
 			require.NoError(t, sc.SetEdition(f.Edition.String()))
-			mu, ok := mutant.ByName(f.Mutant)
+			mu, ok := mutants.ByName(f.Mutant)
 			require.True(t, ok, f.Mutant)
 			find := func(name string, runs uint64) *harness.Result {
 				res, err := harness.Explore(harness.Spec{Scenario: sc, Mutant: name, Runs: runs, Workers: 1, Stop: name != "", Blind: true})
@@ -96,13 +96,13 @@ func TestShipped(t *testing.T) {
 				require.True(t, got == f.Property || slices.Contains(mu.Also, got), "noticed by %s, not by %s", got, f.Property)
 			}
 			require.NotZero(t, alone.Violations, "%d runs have not found it", alone.Runs)
-			require.NotZero(t, find(mutant.AsShipped, most).Violations)
+			require.NotZero(t, find(mutants.AsShipped, most).Violations)
 			t.Logf("found in run %d", alone.Runs)
 		})
 	}
 	for e := range kprobes.Editions {
-		has := slices.ContainsFunc(mutant.Shipped, func(f mutant.Fault) bool { return f.Edition == e })
-		require.Equal(t, has, mutant.CheckShipped(e) == nil, "%v", e)
+		has := slices.ContainsFunc(mutants.Shipped, func(f mutants.Fault) bool { return f.Edition == e })
+		require.Equal(t, has, mutants.CheckShipped(e) == nil, "%v", e)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestShipped(t *testing.T) {
 func TestEveryPropertyHasAMutant(t *testing.T) {
 	var waiting []string
 	for _, p := range properties.All {
-		has := slices.ContainsFunc(mutant.All, func(mu mutant.Mutant) bool { return mu.Property == p.Name && mu.Equivalent == nil })
+		has := slices.ContainsFunc(mutants.All, func(mu mutants.Mutant) bool { return mu.Property == p.Name && mu.Equivalent == nil })
 		require.Equal(t, !slices.Contains(waiting, p.Name), has, "%s: has a mutant: %v", p.Name, has)
 	}
 }
@@ -121,8 +121,8 @@ func TestEveryPropertyHasAMutant(t *testing.T) {
 // those than there may be. kpsim mutants asks for the certificates, too.
 func TestEquivalent(t *testing.T) {
 	marked := 0
-	for i := range mutant.All {
-		mu := &mutant.All[i]
+	for i := range mutants.All {
+		mu := &mutants.All[i]
 		if mu.Equivalent == nil {
 			continue
 		}
@@ -135,5 +135,5 @@ func TestEquivalent(t *testing.T) {
 		require.NotZero(t, res.Counts.Points)
 		require.Empty(t, res.Broken, mu.Name)
 	}
-	require.LessOrEqual(t, marked, mutant.MostEquivalent)
+	require.LessOrEqual(t, marked, mutants.MostEquivalent)
 }

@@ -1,4 +1,4 @@
-package mutant_test
+package mutants_test
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/properties/harness"
-	"kpsim/properties/mutant"
 )
 
 // A pageRow is a row of docs/mutants.md.
@@ -57,10 +57,10 @@ func page(t *testing.T) map[string]pageRow {
 // catalogue says; all are killed, nine in ten of them soon, and each property kills.
 func TestPage(t *testing.T) {
 	rows := page(t)
-	require.Len(t, rows, len(mutant.All), "kpsim mutants --markdown > docs/mutants.md")
+	require.Len(t, rows, len(mutants.All), "kpsim mutants --markdown > docs/mutants.md")
 	soon, killed := 0, 0
-	for i := range mutant.All {
-		mu := &mutant.All[i]
+	for i := range mutants.All {
+		mu := &mutants.All[i]
 		r, ok := rows[mu.Name]
 		require.True(t, ok, "%s isn't on the page: kpsim mutants --markdown > docs/mutants.md", mu.Name)
 		require.Equal(t, mu.Scenario, r.scenario, mu.Name)
@@ -93,7 +93,7 @@ func TestPage(t *testing.T) {
 			require.Positive(t, count, "%s kills none", q.ID)
 		}
 	}
-	for _, s := range mutant.Absent {
+	for _, s := range mutants.Absent {
 		require.Contains(t, string(data), s.Row)
 	}
 }

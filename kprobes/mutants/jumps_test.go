@@ -1,4 +1,4 @@
-package mutant
+package mutants
 
 import (
 	"testing"

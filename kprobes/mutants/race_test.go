@@ -1,6 +1,6 @@
 //go:build race
 
-package mutant_test
+package mutants_test
 
 // slow is how much less a test does under the race detector.
 const slow = 10

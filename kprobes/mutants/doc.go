@@ -1,4 +1,4 @@
-// Package mutant is what is broken on purpose: each mutant leaves out, doubles
+// Package mutants is what is broken on purpose: each mutant leaves out, doubles
 // or swaps one step of a protocol, and says which property must notice.
 //
 // What it is not: it holds no copy of an engine. A mutant wraps an interface of
@@ -6,4 +6,4 @@
 //
 // Its rule: to add one is a row of All. A mutant that no property kills, or that
 // the wrong one does, fails the table test.
-package mutant
+package mutants
