@@ -26,6 +26,8 @@
 //	    kprobes/mutants      what is broken on purpose, and who must notice
 //	L5  properties             what must hold: one monitor a property, fed by events
 //	L4  kprobes                the engine under test
+//	    engine/ftrace, engine/jumplabel, engine/staticcall
+//	                           other clients of the waist that rewrite text
 //	    smp/kernel             locks, RCU, stop_machine, text poking, work: kapi on smp
 //	L3  smp                    CPUs, tasks, interrupts, traps, memory
 //	    smp/kapi               the narrow waist: what an engine may ask for

@@ -40,9 +40,12 @@ var layers = []layer{
 	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/arch", "smp/arch/x86", "smp/smpev", "kprobes/kpev"}, free: []string{"os"}}, // golden files
 	{pkg: "smp", may: []string{"sim", "traces", "smp/arch", "smp/arch/x86", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}},
 	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/arch", "smp/arch/x86", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
-	{pkg: "kprobes", may: []string{"traces", "smp/arch", "smp/arch/x86", "smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true}, // never smp, never smp/kernel
+	{pkg: "engine/jumplabel", may: []string{"smp/arch", "smp/arch/x86", "smp/kapi"}, owned: true},
+	{pkg: "engine/staticcall", may: []string{"smp/arch", "smp/arch/x86", "smp/kapi"}, owned: true},
+	{pkg: "engine/ftrace", may: []string{"smp/arch", "smp/arch/x86", "smp/kapi"}, owned: true},
+	{pkg: "kprobes", may: []string{"engine/ftrace", "traces", "smp/arch", "smp/arch/x86", "smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true}, // never smp, never smp/kernel
 	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/x86", "smp/smpev", "kprobes/kpev"}},
-	{pkg: "kprobes/mutants", may: []string{"kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},
+	{pkg: "kprobes/mutants", may: []string{"engine/ftrace", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},
 	{pkg: "internal/scenario", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "properties/harness", may: []string{"*"}, free: []string{"*"}},     // workers, above the machines
 	{pkg: "internal/eval/matrix", may: []string{"*"}, free: []string{"*"}},   // workers, above those of harness

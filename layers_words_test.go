@@ -11,7 +11,7 @@ import (
 )
 
 // engineWords are words of engines: those who stand below the waist don't know them.
-var engineWords = regexp.MustCompile(`(?i)[kj]probe|kretp|detour|slot(mem|size)|insn_?slot|optimi[sz]|unopt`)
+var engineWords = regexp.MustCompile(`(?i)[kj]probe|kretp|detour|slot(mem|size)|insn_?slot|optimi[sz]|unopt|jump_?label|static_?call|ftrace`)
 
 // belowWaist are the packages that know no engine.
 var belowWaist = []string{"smp", "smp/kapi", "smp/smpev", "smp/kernel", "smp/cycles"}

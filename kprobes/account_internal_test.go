@@ -418,8 +418,8 @@ func TestAccount(t *testing.T) {
 			a.ends(texts)
 		})
 		a.m = b.k.Modules.NewModule("mod", modTexts, modInit, modCore+0x60, true)
-		b.k.Ftrace.AddSite(traced.at)
-		b.k.Ftrace.AddSite(modCore + 0x40)
+		b.ftrace.AddSite(traced.at)
+		b.ftrace.AddSite(modCore + 0x40)
 		b.m.Freeze()
 		b.wire = func(_ *kernel.Kernel, d *Deps) { a.wire(d) }
 		sticky := sched.NewSticky(sched.Params{Seed: 3, Mean: 16})

@@ -98,7 +98,7 @@ func bootAsked(t testing.TB, b *bench) {
 		if b.settings.Kernel.IBT {
 			at += 4
 		}
-		require.True(t, b.k.Ftrace.AddSite(at))
+		require.True(t, b.ftrace.AddSite(at))
 	}
 	add("kt_rec", "kpc", recAt, recHex)
 	add("__switch_to", "", switchToAt, otherHex)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/engine/ftrace"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/properties"
@@ -23,6 +24,7 @@ import (
 type bench struct {
 	m        *smp.Machine
 	k        *kernel.Kernel
+	ftrace   *ftrace.Ftrace
 	e        *Engine
 	log      traces.Log
 	settings Settings
@@ -63,6 +65,7 @@ func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), prog
 	b.handed = handed{}
 	b.log.Subscribe(b.handed, smpev.Alloc, smpev.Free, smpev.Retire)
 	b.m, b.k = m, kernel.Boot(m, kernel.Config{Exec: Memory(0, 0), Preemptible: s.Kernel.Preemption, StackCheck: s.Quiesce == kapi.QuiesceStackCheck})
+	b.ftrace = ftrace.New(ftrace.Deps{Boot: b.k, Cells: &m.Cells, Text: &b.k.Text, Patch: &b.k.Poke, RCU: &b.k.RCU, Traps: &b.k.Traps, ModuleMutex: b.k.Modules.Mutex})
 	for _, c := range codes {
 		m.Map(c.at, c.bytes, smp.PermRead|smp.PermExec)
 		m.Names().AddSymbol(c.name, c.at, len(c.bytes))
@@ -85,7 +88,7 @@ func (b *bench) run(ch sim.Chooser) smp.Outcome {
 	k := b.k
 	d := Deps{
 		CPUs: b.m.CPUs(), Cells: &b.m.Cells, Text: &k.Text, Patch: &k.Poke, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
-		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug, Stacks: &k.Stacks, Modules: &k.Modules, Ftrace: k.Tracer(),
+		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug, Stacks: &k.Stacks, Modules: &k.Modules, Ftrace: b.ftrace.Tracer(),
 	}
 	if b.wire != nil {
 		b.wire(k, &d)

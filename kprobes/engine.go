@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"kpsim/engine/ftrace"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -22,11 +23,11 @@ type Deps struct {
 	Symbols     kapi.Symbols
 	Tasks       kapi.Tasks
 	Hotplug     kapi.CPUs
-	ModuleMutex kapi.Mutex   // nil: there are no modules
-	LabelMutex  kapi.Mutex   // jump_label_mutex; nil: there are no jump labels
-	Stacks      kapi.Stacks  // for QuiesceStackCheck
-	Modules     kapi.Modules // nil: there are none
-	Ftrace      kapi.Ftrace  // nil: no function has a site
+	ModuleMutex kapi.Mutex    // nil: there are no modules
+	LabelMutex  kapi.Mutex    // jump_label_mutex; nil: there are no jump labels
+	Stacks      kapi.Stacks   // for QuiesceStackCheck
+	Modules     kapi.Modules  // nil: there are none
+	Ftrace      ftrace.Tracer // nil: no function has a site
 	_           struct{}
 }
 
@@ -76,7 +77,7 @@ type memory struct {
 	onFault kapi.FaultHandler    // set at New
 
 	onModule kapi.ModuleNotifier // set at New
-	onFtrace kapi.FtraceHandler  // set at New
+	onFtrace ftrace.Handler      // set at New
 }
 
 // looked is the function that the rules have looked at last.

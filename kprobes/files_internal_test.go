@@ -109,7 +109,7 @@ func (l *listing) bench(t testing.TB, r *recording, program func(b *bench, x *sm
 			}
 		}
 		for _, at := range l.sites {
-			require.True(t, b.k.Ftrace.AddSite(at))
+			require.True(t, b.ftrace.AddSite(at))
 		}
 	}, program)
 }

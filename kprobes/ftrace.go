@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"kpsim/engine/ftrace"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
@@ -9,8 +10,8 @@ import (
 // the path, for they have a post_handler, are of the one that says so to ftrace,
 // which lets no other client change the path there, too (5.4 and later).
 type client struct {
-	ops   kapi.FtraceOps // set at New
-	armed int            // owned by kprobe_mutex: how many points it has
+	ops   ftrace.Client // set at New
+	armed int           // owned by kprobe_mutex: how many points it has
 }
 
 // bootFtrace makes the clients.
@@ -19,7 +20,7 @@ func (e *Engine) bootFtrace() {
 		return
 	}
 	e.plain = client{ops: e.d.Ftrace.NewOps("kprobe_ftrace_ops", e.onFtrace, 0)}
-	e.modifies = client{ops: e.d.Ftrace.NewOps("kprobe_ipmodify_ops", e.onFtrace, kapi.FtraceModifies)}
+	e.modifies = client{ops: e.d.Ftrace.NewOps("kprobe_ipmodify_ops", e.onFtrace, ftrace.Modifies)}
 }
 
 // clientFor returns the client that a point is armed with.

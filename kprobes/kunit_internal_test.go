@@ -24,11 +24,11 @@ import (
 // what is wrong with fail; the schedule's number is told with it.
 type kunit struct {
 	name string
-	in   []Edition                        // nil: all
-	more []code                           // functions beside the targets
-	boot func(c *kcase, b *bench)         // makes more of the machine; nil: nothing
-	wire func(c *kcase, k *kernel.Kernel) // and in each run, before there is an engine
-	less int                              // how much fewer schedules it is given, unless -thorough; 0: none
+	in   []Edition                // nil: all
+	more []code                   // functions beside the targets
+	boot func(c *kcase, b *bench) // makes more of the machine; nil: nothing
+	wire func(c *kcase, d *Deps)  // and in each run, before there is an engine
+	less int                      // how much fewer schedules it is given, unless -thorough; 0: none
 	run  func(c *kcase, x kapi.Context)
 }
 
@@ -229,7 +229,7 @@ func (u *kunit) play(t *testing.T, ed Edition, preemption bool) {
 	b.wire = func(k *kernel.Kernel, d *Deps) {
 		c.k = k
 		if u.wire != nil {
-			u.wire(c, k)
+			u.wire(c, d)
 		}
 	}
 	random := sched.NewRandom(sched.Params{Seed: 1})

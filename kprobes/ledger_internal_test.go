@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/engine/ftrace"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -241,22 +242,22 @@ func (m ledgerModules) Put(x kapi.Context, of *kapi.Module) {
 }
 
 type ledgerFtrace struct {
-	kapi.Ftrace
+	ftrace.Tracer
 	*ledger
 }
 
-func (f ledgerFtrace) NewOps(name string, h kapi.FtraceHandler, flags kapi.FtraceFlags) kapi.FtraceOps {
-	return ledgerOps{f.Ftrace.NewOps(name, h, flags), f.ledger}
+func (f ledgerFtrace) NewOps(name string, h ftrace.Handler, flags ftrace.Flags) ftrace.Client {
+	return ledgerOps{f.Tracer.NewOps(name, h, flags), f.ledger}
 }
 
 type ledgerOps struct {
-	kapi.FtraceOps
+	ftrace.Client
 	*ledger
 }
 
 func (o ledgerOps) Filter(x kapi.Context, ip arch.Addr, on bool) int {
 	if on && o.refuses() {
-		return kapi.FtraceEBUSY
+		return ftrace.EBUSY
 	}
-	return o.FtraceOps.Filter(x, ip, on)
+	return o.Client.Filter(x, ip, on)
 }

@@ -59,7 +59,7 @@ func TestLookups(t *testing.T) {
 		})
 		for i, c := range probed {
 			if i%2 == 0 && ed != Edition26 {
-				b.k.Ftrace.AddSite(c.at)
+				b.ftrace.AddSite(c.at)
 			}
 		}
 		b.m.Freeze()

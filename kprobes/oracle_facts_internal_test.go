@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/engine/ftrace"
+	"kpsim/engine/jumplabel"
+	"kpsim/engine/staticcall"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -24,13 +27,13 @@ type oracleFact struct {
 }
 
 var oracleFacts = []oracleFact{
-	{"x_c_static_false", kapi.SiteJumpLabel, 5, 9, 2},
-	{"x_c_static_true", kapi.SiteJumpLabel, 5, 9, 2},
-	{"x_c_static_false_nt", kapi.SiteJumpLabel, 4, 8, 2},
-	{"x_c_static_mid", kapi.SiteJumpLabel, 8, 12, 2},
-	{"x_c_static_mid", kapi.SiteJumpLabel, 17, 21, 2},
-	{"x_c_static_call", kapi.SiteStaticCall, 5, 9, 5},
-	{"x_c_sleep", kapi.SiteStaticCall, 9, 13, 5},
+	{"x_c_static_false", jumplabel.Site, 5, 9, 2},
+	{"x_c_static_true", jumplabel.Site, 5, 9, 2},
+	{"x_c_static_false_nt", jumplabel.Site, 4, 8, 2},
+	{"x_c_static_mid", jumplabel.Site, 8, 12, 2},
+	{"x_c_static_mid", jumplabel.Site, 17, 21, 2},
+	{"x_c_static_call", staticcall.Site, 5, 9, 5},
+	{"x_c_sleep", staticcall.Site, 9, 13, 5},
 	{"x_c_warn", kapi.SiteBug, 23, 27, 2},
 	{"x_c_warn_nt", kapi.SiteBug, 18, 22, 2},
 	{"x_c_bug", kapi.SiteBug, 23, 27, 2},
@@ -70,7 +73,7 @@ func declareFacts(b *bench, name string, codes []code) {
 		}
 		inC := strings.HasPrefix(c.name, "x_c_") || strings.HasPrefix(c.name, "n_c_") || strings.HasPrefix(c.name, "kt_")
 		if inC && bytes.HasPrefix(c.bytes[entry:], x86.Nop5[:]) {
-			b.k.Ftrace.AddSite(c.at + entry)
+			b.ftrace.AddSite(c.at + entry)
 		}
 	}
 	// Code that follows what was recorded, which shows in the copy of a last instruction.
@@ -79,7 +82,7 @@ func declareFacts(b *bench, name string, codes []code) {
 		switch {
 		case c.name == "kt_exit" && name == "k61":
 			b.m.Map(end, x86.Nop5[:], smp.PermRead|smp.PermExec)
-			symbols.AddSite(kapi.Site{Addr: end, Size: len(x86.Nop5), Kind: kapi.SiteFentry})
+			symbols.AddSite(kapi.Site{Addr: end, Size: len(x86.Nop5), Kind: ftrace.Site})
 		case c.name == "kt_exit":
 			b.m.Map(end, bytes.Repeat([]byte{0x90}, 16), smp.PermRead|smp.PermExec)
 		case c.name == "n_c_void_notrace":

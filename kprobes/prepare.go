@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"kpsim/engine/ftrace"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -232,7 +233,7 @@ func (e *Engine) recoverSites(at arch.Addr, code []byte) {
 	l := &e.looked
 	l.found = e.d.Symbols.Sites(l.found[:0], at, len(code))
 	for _, s := range l.found {
-		if s.Kind != kapi.SiteFentry {
+		if s.Kind != ftrace.Site {
 			continue
 		}
 		for i, c := range x86.Nop5 {

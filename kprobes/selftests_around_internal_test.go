@@ -3,6 +3,7 @@ package kprobes
 import (
 	"testing"
 
+	"kpsim/engine/ftrace"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -22,7 +23,7 @@ var fentered = code{name: "fentered", at: smp.TextBase + 0x280, bytes: append(x8
 
 // tracing is another client of ftrace than kprobes: it counts the calls of fentered.
 type tracing struct {
-	ops  kapi.FtraceOps
+	ops  ftrace.Client
 	seen int
 }
 
@@ -69,9 +70,9 @@ var selftestsAround = []kunit{
 	// kprobe_ftrace.tc: a probe at a function's entry and a function tracer, each of
 	// which is on or off, in all four ways: each sees calls if it is on.
 	{name: "kprobe_ftrace", in: since(Edition415), more: []code{fentered}, boot: func(_ *kcase, b *bench) {
-		b.k.Ftrace.AddSite(fentered.at)
-	}, wire: func(c *kcase, k *kernel.Kernel) {
-		c.tracer = tracing{ops: k.Ftrace.NewOps("function", c.traced, 0)}
+		b.ftrace.AddSite(fentered.at)
+	}, wire: func(c *kcase, d *Deps) {
+		c.tracer = tracing{ops: d.Ftrace.NewOps("function", c.traced, 0)}
 	}, run: func(c *kcase, x kapi.Context) {
 		hits := 0
 		k := &Kprobe{Addr: fentered.at, Flags: FlagDisabled, Pre: func(x kapi.Context, k *Kprobe, regs *arch.Regs) int {

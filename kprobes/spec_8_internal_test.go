@@ -37,7 +37,7 @@ func (t *specT) withModule(loaded bool, programs ...func(b *bench, x *smp.Ctx, m
 	}
 	b := t.bench([]code{victim}, ps...)
 	m = b.k.Modules.NewModule("mod", modTexts, modInit, modCore+0x60, loaded)
-	b.k.Ftrace.AddSite(modCore + 0x40)
+	b.ftrace.AddSite(modCore + 0x40)
 	b.m.Freeze()
 	return b
 }

@@ -3,6 +3,9 @@ package kprobes
 import (
 	"github.com/stretchr/testify/require"
 
+	"kpsim/engine/ftrace"
+	"kpsim/engine/jumplabel"
+	"kpsim/engine/staticcall"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -21,8 +24,8 @@ var (
 // withSites is a bench with the two.
 func (t *specT) withSites(programs ...func(b *bench, x *smp.Ctx)) *bench {
 	b := t.bench([]code{victim, traced, aside}, programs...)
-	b.k.Ftrace.AddSite(traced.at)
-	b.k.Ftrace.AddSite(aside.at)
+	b.ftrace.AddSite(traced.at)
+	b.ftrace.AddSite(aside.at)
 	b.m.Freeze()
 	return b
 }
@@ -196,7 +199,7 @@ var specFtrace = []specRule{
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
 				n := 0
-				patch := b.k.Ftrace.NewOps("livepatch", func(_ kapi.Context, _ arch.Addr, regs *arch.Regs) { n++ }, kapi.FtraceModifies)
+				patch := b.ftrace.NewOps("livepatch", func(_ kapi.Context, _ arch.Addr, regs *arch.Regs) { n++ }, ftrace.Modifies)
 				require.Zero(t, patch.Filter(x, traced.at, true))
 				require.Zero(t, patch.Register(x))
 				pre, post := counting(traced.at, &n), counting(traced.at, &n)
@@ -213,7 +216,7 @@ var specFtrace = []specRule{
 				}
 				require.Zero(t, patch.Unregister(x))
 				require.NoError(t, b.e.Register(x, post))
-				require.Equal(t, kapi.FtraceEBUSY, patch.Register(x))
+				require.Equal(t, ftrace.EBUSY, patch.Register(x))
 				require.NoError(t, b.e.Unregister(x, post))
 			})
 			t.pass(b)
@@ -346,8 +349,10 @@ var specFtrace = []specRule{
 				since Edition
 				make  func(k *kernel.Kernel)
 			}{
-				{"jump label", Edition415, func(k *kernel.Kernel) { k.NewJumpLabel(f.at+2, f.at+8) }},
-				{"static call", Edition514, func(k *kernel.Kernel) { k.NewStaticCall(0, 0, kernel.CallSite{At: f.at + 2}) }}, // 5.10 and later
+				{"jump label", Edition415, func(k *kernel.Kernel) { jumplabel.New(k, &k.Text).Add(f.at+2, f.at+8) }},
+				{"static call", Edition514, func(k *kernel.Kernel) {
+					staticcall.New(staticcall.Deps{Boot: k, Cells: &k.M.Cells, Text: &k.Text, Patch: &k.Poke}).Add(0, 0, staticcall.CallSite{At: f.at + 2})
+				}}, // 5.10 and later
 			} {
 				if t.Edition < c.since {
 					continue

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/engine/ftrace"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -198,7 +199,7 @@ var specHand = []specRule{
 				require.Zero(t, other)
 				b.log.Unsubscribe(&stores)
 
-				rival := b.k.Ftrace.NewOps("livepatch", func(kapi.Context, arch.Addr, *arch.Regs) {}, kapi.FtraceModifies)
+				rival := b.ftrace.NewOps("livepatch", func(kapi.Context, arch.Addr, *arch.Regs) {}, ftrace.Modifies)
 				require.Zero(t, rival.Filter(x, traced.at, true))
 				require.Zero(t, rival.Register(x))
 				require.Equal(t, EBUSY, b.e.Register(x, post(traced.at)))

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"kpsim/engine/ftrace"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
@@ -12,6 +13,7 @@ import (
 // Wiring is what a mutant may rewire, before the engine is built for a run.
 type Wiring struct {
 	Kernel *kernel.Kernel
+	Ftrace *ftrace.Ftrace
 	Deps   *kprobes.Deps // of the engine; Patch is also what jump labels use
 	Engine *kprobes.Settings
 
@@ -215,7 +217,7 @@ var All = []Mutant{
 		Says: "ftrace takes module_mutex under text_mutex, which the optimizer takes under it",
 		Apply: func(w *Wiring) {
 			w.Engine.Order = kprobes.OrderModule // of those days
-			w.Kernel.Ftrace.TextRW = true
+			w.Ftrace.TextRW = true
 		}},
 	{Name: "no-ref-wait", Source: "R28, R31", Scenario: "batch-beside-probe", Property: "no-oops",
 		Says:  "text_poke_bp uses a batch's table again while a handler may hold it",

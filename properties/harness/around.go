@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/engine/ftrace"
+	"kpsim/engine/jumplabel"
+	"kpsim/engine/staticcall"
 	"kpsim/internal/scenario"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -20,8 +23,19 @@ import (
 type around struct {
 	modules  []*kernel.Module
 	ofModule map[string]*kernel.Module // by the name of a block of data
-	calls    []*kernel.StaticCall
-	tracer   kapi.FtraceOps // a client of all sites, nil if there is no site
+	labels   *jumplabel.Labels
+	calls    *staticcall.Calls
+	ftrace   *ftrace.Ftrace
+	tracer   ftrace.Client // of all sites, nil if there is no site
+}
+
+// bootClients makes the kernel's other clients of text patching: no label, no call
+// and no site yet.
+func (r *Rig) bootClients() {
+	k, cells := r.Kernel, &r.Machine.Cells
+	r.labels = jumplabel.New(k, &k.Text)
+	r.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke})
+	r.ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU, Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
 }
 
 // mapTexts puts the functions into memory: those of modules are there when these
@@ -93,13 +107,13 @@ func byAddress(sc *scenario.Scenario, names []string) (list []*scenario.Data) {
 func (r *Rig) addClients() error {
 	sc, k := r.Scenario, r.Kernel
 	if len(sc.Probes) > 0 {
-		k.LockLabels()
+		r.labels.Lock()
 	}
 	for i := range sc.Sites {
 		s := &sc.Sites[i]
 		at := r.funcs[s.Func] + arch.Addr(s.Offset)
 		r.Machine.Watch(at, len(x86.Nop5))
-		if !k.Ftrace.AddSite(at) {
+		if !r.ftrace.AddSite(at) {
 			return fmt.Errorf("%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x", sc.Name, s.Func, uint64(smp.GateBase))
 		}
 	}
@@ -115,22 +129,21 @@ func (r *Rig) addClients() error {
 	r.addReserved()
 	for i := range sc.Calls {
 		c := &sc.Calls[i]
-		var sites []kernel.CallSite
+		var sites []staticcall.CallSite
 		for _, t := range c.Sites {
 			at := r.funcs[t.Func] + arch.Addr(t.Offset)
 			r.Machine.Watch(at, len(x86.Nop5))
-			sites = append(sites, kernel.CallSite{At: at, Tail: t.Tail})
+			sites = append(sites, staticcall.CallSite{At: at, Tail: t.Tail})
 		}
 		if c.Trampoline != "" {
 			r.Machine.Watch(r.funcs[c.Trampoline], len(x86.Nop5))
 		}
-		s := k.NewStaticCall(r.funcs[c.Trampoline], r.funcs[c.Target], sites...)
+		s := r.calls.Add(r.funcs[c.Trampoline], r.funcs[c.Target], sites...)
 		for j := range sc.Texts {
 			if t := &sc.Texts[j]; r.calledBy(c.Name, t.Name) && !s.Reaches(t.At) {
 				return fmt.Errorf("%s: static call %s: %s is out of reach of a 5-byte call; place it within 2 GB", sc.Name, c.Name, t.Name)
 			}
 		}
-		r.calls = append(r.calls, s)
 	}
 	return nil
 }
@@ -138,7 +151,7 @@ func (r *Rig) addClients() error {
 // addReserved tells the kernel what its tables say of text that nobody rewrites, and where
 // thunks are that nobody defines.
 func (r *Rig) addReserved() {
-	kinds := [...]kapi.SiteKind{scenario.ReservedBug: kapi.SiteBug, scenario.ReservedLabel: kapi.SiteJumpLabel, scenario.ReservedStaticCall: kapi.SiteStaticCall}
+	kinds := [...]kapi.SiteKind{scenario.ReservedBug: kapi.SiteBug, scenario.ReservedLabel: jumplabel.Site, scenario.ReservedStaticCall: staticcall.Site}
 	for _, s := range r.Scenario.Reserved {
 		at := r.funcs[s.Func]
 		if s.By == scenario.ReservedBlacklist {
@@ -179,8 +192,8 @@ func (r *Rig) headAround() {
 			}
 		}
 	}
-	for i := range r.Kernel.Ftrace.Sites() {
-		at, nop, call := r.Kernel.Ftrace.Images(i)
+	for i := range r.ftrace.Sites() {
+		at, nop, call := r.ftrace.Images(i)
 		image(at, nop)
 		image(at, call)
 	}
@@ -197,7 +210,7 @@ func (r *Rig) headAround() {
 			}
 		})
 	}
-	for i, s := range r.calls {
+	for i, s := range r.calls.All() {
 		s.Images(0, image)
 		for j := range r.Scenario.Texts {
 			if t := &r.Scenario.Texts[j]; r.calledBy(r.Scenario.Calls[i].Name, t.Name) || r.Scenario.Calls[i].Target == t.Name {
@@ -209,8 +222,8 @@ func (r *Rig) headAround() {
 
 // newTracer makes the client of all sites, for a run.
 func (r *Rig) newTracer() {
-	if f := r.Kernel.Tracer(); f != nil {
-		r.tracer = f.NewOps("tracer", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("tracer", 0) }, kapi.FtraceDynamic)
+	if f := r.ftrace.Tracer(); f != nil {
+		r.tracer = f.NewOps("tracer", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("tracer", 0) }, ftrace.Dynamic)
 	}
 }
 
@@ -249,9 +262,9 @@ func (p *program) around(x *smp.Ctx, i int) {
 		if len(op.Targets) > 0 {
 			to = r.funcs[op.Targets[0]]
 		}
-		for k := range r.calls {
+		for k, s := range r.calls.All() {
 			if r.Scenario.Calls[k].Name == op.Target {
-				r.calls[k].Update(x, to, r.plain)
+				s.Update(x, to, r.plain)
 			}
 		}
 	}

@@ -105,9 +105,9 @@ func (p *program) do(x *smp.Ctx, i int) {
 	case scenario.OpHotplug:
 		r.Kernel.Hotplug.Change(x)
 	case scenario.OpEnableLabel, scenario.OpDisableLabel:
-		for i := range r.labels {
+		for i := range r.labels.All() {
 			if r.Scenario.Labels[i].Name == op.Target {
-				r.labels[i].Set(x, op.Kind == scenario.OpEnableLabel, r.patch)
+				r.labels.All()[i].Set(x, op.Kind == scenario.OpEnableLabel, r.patch)
 			}
 		}
 	default:

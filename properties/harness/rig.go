@@ -55,7 +55,6 @@ type Rig struct {
 	placed    []arch.Addr // where they are, as far as that is known
 	own       arch.Addr   // of the kernel's own probe, 0 if it has none
 	telling   bool        // some aren't plain kprobes
-	labels    []*kernel.JumpLabel
 	around
 	funcs    map[string]arch.Addr
 	programs []*program
@@ -166,6 +165,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	}
 	r.Machine, r.arrivals.m = m, m
 	r.Kernel = kernel.Boot(m, kernelOf(sc))
+	r.bootClients()
 	if err := r.load(); err != nil {
 		m.Close()
 		return nil, err
@@ -265,11 +265,9 @@ func (r *Rig) load() error {
 	for i := range sc.Labels {
 		l := &sc.Labels[i]
 		r.site(l.Func, l.Offset)
-		j, ok := r.Kernel.NewJumpLabel(r.funcs[l.Func]+arch.Addr(l.Offset), r.funcs[l.Target]+arch.Addr(l.TOff))
-		if !ok {
+		if _, ok := r.labels.Add(r.funcs[l.Func]+arch.Addr(l.Offset), r.funcs[l.Target]+arch.Addr(l.TOff)); !ok {
 			return fmt.Errorf("%s: jump label %s: its target is out of reach of a 5-byte jump", sc.Name, l.Name)
 		}
-		r.labels = append(r.labels, j)
 	}
 	if err := r.addClients(); err != nil {
 		return err
@@ -439,7 +437,7 @@ func (r *Rig) tellText() {
 // head tells the monitors what the machine starts from.
 func (r *Rig) head() {
 	r.tellText()
-	for _, l := range r.labels {
+	for _, l := range r.labels.All() {
 		at, nop, jump := l.Images()
 		lo, hi := traces.PackBytes(nop[:])
 		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)

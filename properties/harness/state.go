@@ -85,6 +85,8 @@ func newStatesBy(r *Rig, rules map[string]rule) *states {
 		s.addOwn(ls, v.Elem())
 	}
 	add(r.Kernel)
+	add(r.calls)
+	add(r.ftrace)
 	add(r.engine)
 	if r.behind {
 		add(&r.front)

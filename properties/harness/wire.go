@@ -36,7 +36,7 @@ func (r *Rig) wire() {
 	k, mc := r.Kernel, &r.Scenario.Machine
 	r.deps = kprobes.Deps{
 		CPUs: mc.CPUs, Cells: &r.Machine.Cells, Text: &k.Text, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
-		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug, Stacks: &k.Stacks, Modules: &k.Modules, ModuleMutex: k.Modules.Mutex(), LabelMutex: k.LabelMutex(), Ftrace: k.Tracer(),
+		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug, Stacks: &k.Stacks, Modules: &k.Modules, ModuleMutex: k.Modules.Mutex(), LabelMutex: r.labels.Mutex(), Ftrace: r.ftrace.Tracer(),
 	}
 	switch mc.Patch {
 	case scenario.PatchBreakpoint:
@@ -48,10 +48,10 @@ func (r *Rig) wire() {
 	}
 	r.settings = mc.Engine()
 	if mc.NoSyncArm {
-		mutants.SkipSync(kpev.SyncArm)(&mutants.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings})
+		mutants.SkipSync(kpev.SyncArm)(&mutants.Wiring{Kernel: k, Ftrace: r.ftrace, Deps: &r.deps, Engine: &r.settings})
 	}
 	if r.mutant != nil {
-		w := mutants.Wiring{Kernel: k, Deps: &r.deps, Engine: &r.settings}
+		w := mutants.Wiring{Kernel: k, Ftrace: r.ftrace, Deps: &r.deps, Engine: &r.settings}
 		if mc.Edition != scenario.EditionNone {
 			w.Edition = mc.Edition.Document()
 		}

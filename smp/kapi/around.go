@@ -59,50 +59,28 @@ type Modules interface {
 	OnChange(h ModuleNotifier)
 }
 
-// A FtraceHandler is called from the entry of a function. ip is the address of
-// the site; regs.IP is the one behind it, and what the handler leaves there is
-// where the function goes on. Changes of the other registers but rsp hold, too.
-// Context: preemption off, interrupts as they were in the caller.
-type FtraceHandler func(x Context, ip arch.Addr, regs *arch.Regs)
+// A SectionHandler is told that a section of a module has come, or is about to go.
+// It is called for an empty one, too. Context: may sleep.
+type SectionHandler func(x Context, in Section, here bool)
 
-// The errnos that ftrace answers with, beside 0.
-const (
-	FtraceEBUSY  = 16 // another client changes the path at that site
-	FtraceEINVAL = 22 // there is no site at that address
-)
-
-// A FtraceOps is one client of ftrace: a handler, and the sites that it wants
-// to be called from.
-type FtraceOps interface {
-	// Filter adds the site at ip to those of the client, or takes it out. If the
-	// client is registered the site's text follows. errno 0, FtraceEBUSY or
-	// FtraceEINVAL. Context: may sleep; takes ftrace_lock, text_mutex.
-	Filter(x Context, ip arch.Addr, on bool) (errno int)
-	// Register begins calling the handler from the client's sites. Context: as
-	// Filter.
-	Register(x Context) (errno int)
-	// Unregister ends that. Unless the client is dynamic a CPU may still be in
-	// the handler when it returns, with preemption off. Context: as Filter.
-	Unregister(x Context) (errno int)
-}
-
-// FtraceFlags say what sort of client one is.
-type FtraceFlags uint8
-
-// The flags.
-const (
-	FtraceModifies FtraceFlags = 1 << iota // its handler changes regs.IP: no site has two such clients
-	FtraceDynamic                          // it may be freed: unregistering waits until no CPU and no task is in its handler
-)
-
-// Ftrace calls its clients from functions that have a site: a 5-byte nop at the
-// entry, which becomes a call while somebody wants it.
-type Ftrace interface {
-	// Site reports whether a site begins at addr (ftrace_location).
-	Site(addr arch.Addr) bool
-	// NewOps makes a client, at the boot of a run. One without a site in its
-	// filter is called from all.
-	NewOps(name string, h FtraceHandler, flags FtraceFlags) FtraceOps
+// Boot is the kernel while it is built: what clients ask of it that are as old as it
+// is, and stay for all runs.
+type Boot interface {
+	// BootMutex makes a mutex.
+	BootMutex(name string) Mutex
+	// BootBind gives a routine an address, for guest text to call.
+	BootBind(name string, f Routine) arch.Addr
+	// AddSite adds a site to the tables beside the text.
+	AddSite(s Site)
+	// Present reports whether the text at addr is there when a run begins: it isn't
+	// that of a module that is yet to be loaded.
+	Present(addr arch.Addr) bool
+	// OnSections appends h to those that are told of modules' sections: of text that
+	// is there before the module's notifiers are told that it comes, and of text that
+	// goes after they were told that.
+	OnSections(h SectionHandler)
+	// OnReset appends f to what begins a run, after the kernel's own services.
+	OnReset(f func())
 }
 
 // A Rewrite is one instruction that a batch replaces.

@@ -273,20 +273,18 @@ const (
 	TextData                  // data with a symbol, or a module's
 )
 
-// A SiteKind is what a range of text is for, besides running.
+// A SiteKind is what a range of text is for, besides running. The kernel's own are
+// below; a client that rewrites text has a number of its own.
 type SiteKind uint8
 
-// The kinds of sites, in the order of rules.SiteKind.
+// The kinds of sites that are no client's.
 const (
-	SiteBug         SiteKind = iota // the ud2 of a BUG or WARN
-	SiteJumpLabel                   // a nop or jump of a static key
-	SiteStaticCall                  // the call of a static call
-	SiteAlternative                 // an instruction that alternatives may still rewrite
-	SiteFentry                      // the call of __fentry__
+	SiteBug         SiteKind = 0 // the ud2 of a BUG or WARN
+	SiteAlternative SiteKind = 3 // an instruction that alternatives may still rewrite
 )
 
-// A Site is a range of text that something else than kprobes may rewrite, or
-// that traps on purpose.
+// A Site is a range of text that is rewritten while it runs, or that traps on
+// purpose.
 type Site struct {
 	Addr arch.Addr
 	Size int

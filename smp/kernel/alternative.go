@@ -20,7 +20,6 @@ type LockPrefixes struct {
 // A lockPrefix is one instruction.
 type lockPrefix struct {
 	at   arch.Addr // set at boot
-	of   *Module   // set at boot: the module that it is in, nil if in none
 	here bool      // owned by text_mutex: the text is there
 }
 
@@ -34,7 +33,7 @@ func (l *LockPrefixes) init(k *Kernel) { l.k = k }
 func (l *LockPrefixes) reset() {
 	l.up = false
 	for _, p := range l.list {
-		p.here = p.of == nil || p.of.boot && p.of.Core.Has(p.at)
+		p.here = l.k.Present(p.at)
 	}
 }
 
@@ -42,7 +41,7 @@ func (l *LockPrefixes) reset() {
 // its module has been made.
 func (l *LockPrefixes) Add(at arch.Addr) {
 	l.k.Symbols.AddSite(kapi.Site{Addr: at, Size: 1, Kind: kapi.SiteAlternative})
-	l.list = append(l.list, &lockPrefix{at: at, of: l.k.Modules.holding(at)})
+	l.list = append(l.list, &lockPrefix{at: at})
 	l.reset()
 }
 

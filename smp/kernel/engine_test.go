@@ -1,6 +1,11 @@
 package kernel_test
 
-import "kpsim/smp/kapi"
+import (
+	"kpsim/engine/ftrace"
+	"kpsim/engine/jumplabel"
+	"kpsim/engine/staticcall"
+	"kpsim/smp/kapi"
+)
 
 // What an engine of these tests has defined.
 const (
@@ -23,4 +28,18 @@ func memory(slot, detour int) []kapi.Memory {
 		list[i].Alloc, list[i].Collect, list[i].Unmap = "alloc_insn_slot", "collect_garbage_slots", "collect_one_slot"
 	}
 	return list
+}
+
+// clients are the kernel's clients of text patching.
+type clients struct {
+	ftrace *ftrace.Ftrace
+	calls  *staticcall.Calls
+	labels *jumplabel.Labels
+}
+
+func (r *rig) bootClients() {
+	k, cells := r.k, &r.Cells
+	r.labels = jumplabel.New(k, &k.Text)
+	r.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke})
+	r.ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU, Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
 }

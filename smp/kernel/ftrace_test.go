@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"kpsim/engine/ftrace"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -30,7 +31,7 @@ func newTracked(t testing.TB, md mode, cfg smp.Config) *tracked {
 	p.g = p.text("g", 0x20, "0f 1f 44 00 00 8d 47 02 c3")
 	p.aside = p.text("aside", 0x40, "b8 64 00 00 00 c3")
 	for _, at := range []arch.Addr{p.g, p.f} { // in any order
-		if !p.k.Ftrace.AddSite(at) {
+		if !p.ftrace.AddSite(at) {
 			t.Fatal("out of reach")
 		}
 	}
@@ -54,7 +55,7 @@ func (p *tracked) isCall(x kapi.Context, at arch.Addr) bool {
 // What a handler sees, what it may change, and which sites it is called from.
 func TestFtraceHandler(t *testing.T) {
 	p := newTracked(t, modes[3], smp.Config{CPUs: 2})
-	ft := &p.k.Ftrace
+	ft := p.ftrace
 	p.AddProgram("p", 0, func(x *smp.Ctx) {
 		var got []string
 		change := func(*arch.Regs) {}
@@ -66,11 +67,11 @@ func TestFtraceHandler(t *testing.T) {
 				t.Error("a handler runs with preemption off, and interrupts as they were")
 			}
 			change(regs)
-		}, kapi.FtraceModifies)
+		}, ftrace.Modifies)
 		second := ft.NewOps("second", func(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 			got = append(got, fmt.Sprintf("second %#x", ip-p.f))
 		}, 0)
-		rival := ft.NewOps("rival", func(kapi.Context, arch.Addr, *arch.Regs) {}, kapi.FtraceModifies)
+		rival := ft.NewOps("rival", func(kapi.Context, arch.Addr, *arch.Regs) {}, ftrace.Modifies)
 		expect := func(what string, value, want uint64, handlers ...string) {
 			t.Helper()
 			if value != want || fmt.Sprint(got) != fmt.Sprint(handlers) {
@@ -79,7 +80,7 @@ func TestFtraceHandler(t *testing.T) {
 			got = got[:0]
 		}
 		expect("nobody", p.call(x, p.f, 1), 2)
-		if errno := first.Filter(x, p.f+1, true); errno != kapi.FtraceEINVAL {
+		if errno := first.Filter(x, p.f+1, true); errno != ftrace.EINVAL {
 			t.Errorf("no site: %d", errno)
 		}
 		if errno := first.Filter(x, p.f, true) + first.Register(x); errno != 0 {
@@ -106,7 +107,7 @@ func TestFtraceHandler(t *testing.T) {
 		expect("both", p.call(x, p.f, 1), 2, "first 0x0 0x5 1", "second 0x0")
 		expect("second on g", p.call(x, p.g, 1), 3, "second 0x14")
 		rival.Filter(x, p.f, true)
-		if errno := rival.Register(x); errno != kapi.FtraceEBUSY {
+		if errno := rival.Register(x); errno != ftrace.EBUSY {
 			t.Errorf("two clients that change the path: %d", errno)
 		}
 		rival.Filter(x, p.f, false)
@@ -114,13 +115,13 @@ func TestFtraceHandler(t *testing.T) {
 		if errno := rival.Register(x); errno != 0 {
 			t.Errorf("on another site: %d", errno)
 		}
-		if errno := rival.Filter(x, p.f, true); errno != kapi.FtraceEBUSY {
+		if errno := rival.Filter(x, p.f, true); errno != ftrace.EBUSY {
 			t.Errorf("then on this: %d", errno)
 		}
 		if errno := first.Unregister(x) + second.Unregister(x) + rival.Unregister(x); errno != 0 {
 			t.Errorf("unregister: %d", errno)
 		}
-		if errno := first.Unregister(x); errno != kapi.FtraceEINVAL {
+		if errno := first.Unregister(x); errno != ftrace.EINVAL {
 			t.Errorf("unregister twice: %d", errno)
 		}
 		if p.isCall(x, p.f) || p.isCall(x, p.g) {
@@ -141,7 +142,7 @@ func TestFtraceUnderRunningCPUs(t *testing.T) {
 	for _, md := range modes {
 		for _, model := range models {
 			t.Run(fmt.Sprintf("%s/%v", md.name, model), func(t *testing.T) {
-				handled, poked, late, wrong := raceFtrace(t, md, model, kernel.PokeMutants{}, kapi.FtraceDynamic, 12)
+				handled, poked, late, wrong := raceFtrace(t, md, model, kernel.PokeMutants{}, ftrace.Dynamic, 12)
 				if handled == 0 || poked == 0 || late != 0 || wrong != 0 {
 					t.Errorf("%d handlers ran, %d of them late, %d breakpoints were the patcher's, %d wrong results", handled, late, poked, wrong)
 				}
@@ -155,7 +156,7 @@ func TestFtraceUnderRunningCPUs(t *testing.T) {
 	}
 }
 
-func raceFtrace(t testing.TB, md mode, model fetch.Model, mutants kernel.PokeMutants, flags kapi.FtraceFlags, n uint64) (handled, poked, late, wrong int) {
+func raceFtrace(t testing.TB, md mode, model fetch.Model, mutants kernel.PokeMutants, flags ftrace.Flags, n uint64) (handled, poked, late, wrong int) {
 	p := newTracked(t, md, smp.Config{CPUs: 3, Fetch: model})
 	for c := range 3 {
 		p.source(smp.NMISource, c, 1)
@@ -178,7 +179,7 @@ func raceFtrace(t testing.TB, md mode, model fetch.Model, mutants kernel.PokeMut
 		p.k.Poke.Mutants = mutants
 	}
 	p.AddProgram("tracer", 0, func(x *smp.Ctx) {
-		o := p.k.Ftrace.NewOps("tracer", func(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
+		o := p.ftrace.NewOps("tracer", func(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 			for i := range 20 { // long enough for an unregistering beside it
 				x.Step("handler", i)
 			}
@@ -223,7 +224,7 @@ func TestBatchMutants(t *testing.T) {
 		{"drop-early", kernel.PokeMutants{DropEarly: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, _, _, wrong := raceFtrace(t, modes[0], fetch.Mixing, c.mutants, kapi.FtraceDynamic, 120); wrong == 0 {
+			if _, _, _, wrong := raceFtrace(t, modes[0], fetch.Mixing, c.mutants, ftrace.Dynamic, 120); wrong == 0 {
 				t.Error("nothing came of it")
 			}
 		})
@@ -329,11 +330,11 @@ func TestBatchHeld(t *testing.T) {
 func TestFtraceModule(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 2})
 	m := r.k.Modules.NewModule("mod", []kernel.ModuleText{{Name: "work", At: work, Code: append(bytes.Clone(x86.Nop5[:]), 0xc3)}}, 0, 0, false)
-	r.k.Ftrace.AddSite(work)
+	r.ftrace.AddSite(work)
 	n := 0
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
-		o := r.k.Ftrace.NewOps("tracer", func(kapi.Context, arch.Addr, *arch.Regs) { n++ }, 0)
-		if errno := o.Filter(x, work, true); errno != kapi.FtraceEINVAL {
+		o := r.ftrace.NewOps("tracer", func(kapi.Context, arch.Addr, *arch.Regs) { n++ }, 0)
+		if errno := o.Filter(x, work, true); errno != ftrace.EINVAL {
 			t.Errorf("a site that isn't there: %d", errno)
 		}
 		o.Register(x)

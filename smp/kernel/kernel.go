@@ -44,7 +44,6 @@ type Kernel struct {
 	Latch   Latch // spin, release
 	Signal  Latch // wait_signal, signal
 	Modules Modules
-	Ftrace  Ftrace
 	Prefix  LockPrefixes
 	cfg     Config                          // set at boot
 	onTimer func(x *smp.Ctx, s *smp.Source) // set at boot: what the timer's handler does besides the tick
@@ -54,11 +53,8 @@ type Kernel struct {
 	gates   []arch.Addr              // set at boot: the addresses of bound routines, in order
 	nGates  int                      // owned by the boot of a run: how many are bound so far
 
-	calls     []*StaticCall // set at boot
-	callMutex *Mutex        // static_call_mutex; set at boot, nil: there is no static call
-
-	labels     int    // set at boot: how many jump labels there are
-	labelMutex *Mutex // jump_label_mutex; set at boot, nil: nobody looks where labels are
+	onReset    []func()              // set at boot
+	onSections []kapi.SectionHandler // set at boot
 }
 
 // Boot installs the kernel on a machine. Exports are bound first, in the fixed
@@ -92,7 +88,6 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.Latch.init(k, k.cfg.Latch)
 	k.Signal.init(k, k.cfg.Signal)
 	k.Modules.init(k)
-	k.Ftrace.init(k)
 	k.Prefix.init(k)
 	k.bootPerCPU()
 
@@ -139,10 +134,9 @@ func (k *Kernel) Reset() {
 	k.Latch.reset()
 	k.Signal.reset()
 	k.Modules.reset()
-	k.Ftrace.reset()
 	k.Prefix.reset()
-	for _, s := range k.calls {
-		s.target.Set(s.first)
+	for _, f := range k.onReset {
+		f()
 	}
 }
 

@@ -43,6 +43,7 @@ type rig struct {
 
 	sources int // those that the test has added
 	reset   func()
+	clients
 }
 
 func newRig(t testing.TB, md mode, cfg smp.Config) *rig {
@@ -56,6 +57,7 @@ func newRig(t testing.TB, md mode, cfg smp.Config) *rig {
 	t.Cleanup(m.Close)
 	r.Machine = m
 	r.k = kernel.Boot(m, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible, Voluntary: md.voluntary})
+	r.bootClients()
 	m.Map(smp.DataBase, make([]byte, 4096), smp.PermRead|smp.PermWrite)
 	return r
 }

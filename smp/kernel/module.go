@@ -222,8 +222,8 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 
 	m.refs.Store(x, 2) // one is the load's, one its init's
 	m.state.Store(x, kapi.ModuleComing)
-	ms.k.Ftrace.follow(x, m.Core, true)
-	ms.k.Ftrace.follow(x, m.Init, true)
+	ms.k.section(x, m.Core, true)
+	ms.k.section(x, m.Init, true)
 	ms.k.Prefix.follow(x, m.Core, true)
 	ms.k.Prefix.follow(x, m.Init, true)
 	ms.notify(x, m, kapi.ModuleComing)
@@ -246,7 +246,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	ms.notify(x, m, kapi.ModuleLive)
 	m.Put(x)
 
-	ms.k.Ftrace.follow(x, m.Init, false)
+	ms.k.section(x, m.Init, false)
 	ms.k.Prefix.follow(x, m.Init, false)
 	m.inits.Store(x, false)
 	m.set(x, kapi.TextCore, kapi.TextFreed)
@@ -294,7 +294,7 @@ func (ms *Modules) Unload(x kapi.Context, m *Module) (errno int) {
 // free takes a module that is going away.
 func (m *Module) free(x kapi.Context) {
 	ms := &m.k.Modules
-	m.k.Ftrace.follow(x, m.Core, false)
+	m.k.section(x, m.Core, false)
 	m.k.Prefix.follow(x, m.Core, false)
 	m.k.Prefix.follow(x, m.Init, false)
 	m.state.Store(x, kapi.ModuleUnformed)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"kpsim/engine/ftrace"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -116,14 +117,14 @@ func TestFtraceInitText(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 1})
 	nopRet := append(bytes.Clone(x86.Nop5[:]), 0x31, 0xc0, 0xc3) // nop5; xor %eax,%eax; ret
 	m := r.k.Modules.NewModule("mod", []kernel.ModuleText{{Name: "setup", At: setup, Code: nopRet, Init: true}, {Name: "work", At: work, Code: nopRet}}, setup, 0, false)
-	r.k.Ftrace.AddSite(work)
-	r.k.Ftrace.AddSite(setup)
+	r.ftrace.AddSite(work)
+	r.ftrace.AddSite(setup)
 	var seen []arch.Addr
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
-		o := r.k.Ftrace.NewOps("tracer", func(_ kapi.Context, ip arch.Addr, _ *arch.Regs) { seen = append(seen, ip) }, 0)
+		o := r.ftrace.NewOps("tracer", func(_ kapi.Context, ip arch.Addr, _ *arch.Regs) { seen = append(seen, ip) }, 0)
 		o.Register(x) // all sites
 		r.k.Modules.Load(x, m)
-		if errno := o.Filter(x, setup, true); errno != kapi.FtraceEINVAL {
+		if errno := o.Filter(x, setup, true); errno != ftrace.EINVAL {
 			t.Errorf("a site in text that is freed: %d", errno)
 		}
 		o.Unregister(x) // writes to what is there: a store to the other is the kernel's end
@@ -141,7 +142,7 @@ func TestFtraceInitText(t *testing.T) {
 func TestFtraceFilter(t *testing.T) {
 	p := newTracked(t, modes[0], smp.Config{CPUs: 1})
 	p.AddProgram("p", 0, func(x *smp.Ctx) {
-		o := p.k.Ftrace.NewOps("tracer", func(kapi.Context, arch.Addr, *arch.Regs) {}, kapi.FtraceModifies)
+		o := p.ftrace.NewOps("tracer", func(kapi.Context, arch.Addr, *arch.Regs) {}, ftrace.Modifies)
 		look := func(what string, errno int, f, g bool) {
 			if errno != 0 || p.isCall(x, p.f) != f || p.isCall(x, p.g) != g {
 				t.Errorf("%s: %d; calls at f %v, at g %v", what, errno, p.isCall(x, p.f), p.isCall(x, p.g))

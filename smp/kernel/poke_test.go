@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"kpsim/engine/jumplabel"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -20,7 +21,7 @@ import (
 // among them, while another turns it on and off.
 type patched struct {
 	*rig
-	label    *kernel.JumpLabel
+	label    *jumplabel.Label
 	patcher  kapi.Patcher
 	patching bool
 	old, new int // instructions seen at the label, whole
@@ -41,7 +42,7 @@ func newPatched(t testing.TB, md mode, model fetch.Model, at int) *patched {
 	// f: xor %eax,%eax; label: nop5; inc %eax; ret; target: mov $7,%eax; ret
 	f := p.text("f", at-2, "31 c0 0f 1f 44 00 00 ff c0 c3 b8 07 00 00 00 c3")
 	site := f + 2
-	label, ok := p.k.NewJumpLabel(site, f+10)
+	label, ok := p.labels.Add(site, f+10)
 	if !ok {
 		t.Fatal("the target is out of reach")
 	}
@@ -317,7 +318,7 @@ func TestJumpLabel(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 2})
 	r.lockdep()
 	f := r.text("f", 0, "0f 1f 44 00 00 c3 90 c3")
-	label, _ := r.k.NewJumpLabel(f, f+7)
+	label, _ := r.labels.Add(f, f+7)
 	_, nop, jump = label.Images()
 	var got [5]byte
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
@@ -332,7 +333,7 @@ func TestJumpLabel(t *testing.T) {
 	for range 2 {
 		r.want(smp.Passed, "default", sim.Always0{})
 	}
-	if _, ok := r.k.NewJumpLabel(f, f+1<<40); ok {
+	if _, ok := r.labels.Add(f, f+1<<40); ok {
 		t.Error("a jump reaches 1 TB")
 	}
 }

@@ -61,7 +61,7 @@ func newBusy(t testing.TB, md mode) *busy {
 	}
 	f := b.text("f", 0x0c, "0f 1f 44 00 00 50 58 c3 90 c3") // the label lies across two chunks
 	g := b.text("g", 0x40, "f4")
-	label, _ := b.k.NewJumpLabel(f, f+8)
+	label, _ := b.labels.Add(f, f+8)
 	find := &finder{b: b}
 	b.log.Subscribe(find, smpev.TextStore)
 	never := b.flag()

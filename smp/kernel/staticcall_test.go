@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"testing"
 
+	"kpsim/engine/staticcall"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
-	"kpsim/smp/kernel"
 )
 
 // A static call is retargeted under running CPUs: each call reaches the old
@@ -31,7 +31,7 @@ func TestStaticCall(t *testing.T) {
 				} else if to, _ := in.Target(); to != tramp {
 					t.Fatalf("the call goes to %#x", to)
 				}
-				s := r.k.NewStaticCall(tramp, 0, kernel.CallSite{At: f + 2}, kernel.CallSite{At: tail + 2, Tail: true})
+				s := r.calls.Add(tramp, 0, staticcall.CallSite{At: f + 2}, staticcall.CallSite{At: tail + 2, Tail: true})
 				if !s.Reaches(one) || s.Reaches(one+1<<40) || !r.k.Symbols.Reserved(f+6, 1) || r.k.Symbols.Reserved(f+7, 1) || !r.k.Symbols.Reserved(tramp, 1) {
 					t.Error("reach, or what is reserved")
 				}

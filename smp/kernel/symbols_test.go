@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/engine/ftrace"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -48,7 +49,7 @@ func TestSymbolsOrder(t *testing.T) {
 // Sites of several sizes are found by any byte that they share.
 func TestSymbolsSites(t *testing.T) {
 	s := &newRig(t, modes[0], smp.Config{CPUs: 1}).k.Symbols
-	long := kapi.Site{Addr: 0x1000, Size: 20, Kind: kapi.SiteFentry}
+	long := kapi.Site{Addr: 0x1000, Size: 20, Kind: ftrace.Site}
 	short := kapi.Site{Addr: 0x1018, Size: 2, Kind: kapi.SiteBug}
 	s.AddSite(short)
 	s.AddSite(long)

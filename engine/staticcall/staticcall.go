@@ -1,4 +1,4 @@
-package kernel
+package staticcall
 
 import (
 	"kpsim/smp/arch"
@@ -6,14 +6,49 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A StaticCall is an indirect call that costs none: each site is a direct call,
+// Site is the kind of its sites and of trampolines.
+const Site kapi.SiteKind = 2
+
+// Deps are the kernel services that static calls stand on.
+type Deps struct {
+	Boot  kapi.Boot
+	Cells *kapi.Cells
+	Text  kapi.Text
+	Patch kapi.Batcher // how text is rewritten if Update is given no patcher
+	_     struct{}
+}
+
+// Calls are the static calls of one kernel.
+type Calls struct {
+	d     Deps       // set at boot
+	list  []*Call    // set at boot
+	mutex kapi.Mutex // static_call_mutex; set at boot, nil: there is no static call
+}
+
+// New returns a kernel's static calls: none.
+func New(d Deps) *Calls {
+	cs := &Calls{d: d}
+	d.Boot.OnReset(cs.reset)
+	return cs
+}
+
+// reset makes each call the one that a run begins with.
+func (cs *Calls) reset() {
+	for _, s := range cs.list {
+		s.target.Set(s.first)
+	}
+}
+
+// All returns the calls in the order in which they were added.
+func (cs *Calls) All() []*Call { return cs.list }
+
+// A Call is an indirect call that costs none: each site is a direct call,
 // or a tail call's jump, that is rewritten when the target changes
-// (CONFIG_HAVE_STATIC_CALL_INLINE), and its trampoline is a jump for whoever
-// calls by that. Both are patched site by site, with text_poke_bp if it is done
-// as the kernel does it.
-type StaticCall struct {
-	k      *Kernel
-	mutex  *Mutex       // static_call_mutex; set at boot
+// (CONFIG_HAVE_STATIC_CALL_INLINE), and its trampoline is a jump for indirect
+// callers. Both are patched site by site, with text_poke_bp if it is done as the
+// kernel does it.
+type Call struct {
+	of     *Calls
 	tramp  arch.Addr    // set at boot; 0: there is none
 	sites  []staticSite // set at boot
 	first  arch.Addr    // set at boot: the target a run begins with; 0: none
@@ -28,7 +63,7 @@ type staticSite struct {
 	tail bool      // set at boot: it is a jump, the last instruction of its function
 }
 
-// A CallSite is a place for NewStaticCall.
+// A CallSite is a place for Add.
 type CallSite struct {
 	At   arch.Addr
 	Tail bool // a jump, where the function ends with the call
@@ -37,29 +72,28 @@ type CallSite struct {
 // staticRet is what a tail call of no target is: a ret, and room for the jump.
 var staticRet = [5]byte{0xc3, x86.Int3, x86.Int3, x86.Int3, x86.Int3}
 
-// NewStaticCall makes a static call, at boot. Its text says what target says:
+// Add makes a static call, at boot. Its text says what target says:
 // calls and jumps of target, or nops and rets if target is 0. trampoline is a
 // jump to target, or a ret; 0 is none.
-func (k *Kernel) NewStaticCall(trampoline, target arch.Addr, sites ...CallSite) *StaticCall {
-	s := &StaticCall{k: k, tramp: trampoline, first: target}
-	if len(k.calls) == 0 {
-		k.callMutex = k.Locks.bootMutex("static_call_mutex")
+func (cs *Calls) Add(trampoline, target arch.Addr, sites ...CallSite) *Call {
+	s := &Call{of: cs, tramp: trampoline, first: target}
+	if len(cs.list) == 0 {
+		cs.mutex = cs.d.Boot.BootMutex("static_call_mutex")
 	}
-	s.mutex = k.callMutex
-	s.target.Init(&k.M.Cells, target)
+	s.target.Init(cs.d.Cells, target)
 	for _, c := range sites {
 		s.sites = append(s.sites, staticSite{c.At, c.Tail})
-		k.Symbols.AddSite(kapi.Site{Addr: c.At, Size: x86.JumpLen, Kind: kapi.SiteStaticCall})
+		cs.d.Boot.AddSite(kapi.Site{Addr: c.At, Size: x86.JumpLen, Kind: Site})
 	}
 	if trampoline != 0 {
-		k.Symbols.AddSite(kapi.Site{Addr: trampoline, Size: x86.JumpLen, Kind: kapi.SiteStaticCall})
+		cs.d.Boot.AddSite(kapi.Site{Addr: trampoline, Size: x86.JumpLen, Kind: Site})
 	}
-	k.calls = append(k.calls, s)
+	cs.list = append(cs.list, s)
 	return s
 }
 
 // Images calls f with each instruction that may stand in the text for a target.
-func (s *StaticCall) Images(target arch.Addr, f func(at arch.Addr, insn [5]byte)) {
+func (s *Call) Images(target arch.Addr, f func(at arch.Addr, insn [5]byte)) {
 	if s.tramp != 0 {
 		insn, _ := callImage(s.tramp, target, true)
 		f(s.tramp, insn)
@@ -84,7 +118,7 @@ func callImage(at, target arch.Addr, tail bool) (insn [5]byte, ok bool) {
 }
 
 // Reaches reports whether all of the call's text can call target.
-func (s *StaticCall) Reaches(target arch.Addr) bool {
+func (s *Call) Reaches(target arch.Addr) bool {
 	ok := true
 	for _, c := range s.sites {
 		_, in := callImage(c.at, target, c.tail)
@@ -99,10 +133,10 @@ func (s *StaticCall) Reaches(target arch.Addr) bool {
 
 // Update makes target what is called; 0 is nothing. A CPU may be in the old
 // target when it returns. What stands in the text is written by the patcher p, nil
-// is text_poke_bp, behind whose breakpoint CPUs do what is being written. Context:
+// is Deps.Patch: a CPU that meets its breakpoint does what is being written. Context:
 // may sleep; takes static_call_mutex, text_mutex.
-func (s *StaticCall) Update(x kapi.Context, target arch.Addr, p kapi.Patcher) {
-	s.mutex.Lock(x)
+func (s *Call) Update(x kapi.Context, target arch.Addr, p kapi.Patcher) {
+	s.of.mutex.Lock(x)
 	s.target.Store(x, target)
 	if s.tramp != 0 {
 		s.transform(x, s.tramp, target, true, p)
@@ -110,23 +144,23 @@ func (s *StaticCall) Update(x kapi.Context, target arch.Addr, p kapi.Patcher) {
 	for _, c := range s.sites {
 		s.transform(x, c.at, target, c.tail, p)
 	}
-	s.mutex.Unlock(x)
+	s.of.mutex.Unlock(x)
 }
 
 // transform rewrites one place, unless it is as it should be
 // (__static_call_transform).
-func (s *StaticCall) transform(x kapi.Context, at, target arch.Addr, tail bool, p kapi.Patcher) {
+func (s *Call) transform(x kapi.Context, at, target arch.Addr, tail bool, p kapi.Patcher) {
 	insn, _ := callImage(at, target, tail)
 	var now [5]byte
-	s.k.Text.mutex.Lock(x)
-	if s.k.Text.Read(x, at, now[:]); now != insn {
+	s.of.d.Text.Mutex().Lock(x)
+	if s.of.d.Text.Read(x, at, now[:]); now != insn {
 		s.insn = insn
 		if p != nil {
 			p.Patch(x, at, s.insn[:], 0) // it writes no breakpoint that somebody could meet
 		} else {
 			s.write[0] = kapi.Rewrite{At: at, Insn: s.insn[:]}
-			s.k.Poke.Batch(x, s.write[:])
+			s.of.d.Patch.Batch(x, s.write[:])
 		}
 	}
-	s.k.Text.mutex.Unlock(x)
+	s.of.d.Text.Mutex().Unlock(x)
 }

@@ -1,28 +1,33 @@
-package kernel
+package ftrace
 
 import (
-	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
-// Ftrace calls its clients from the entries of functions. A site is a 5-byte
-// nop there, and a call of ftrace's trampoline while a client wants it; sites
-// are rewritten in batches. It implements kapi.Ftrace.
-//
-// Lock order: ftrace_lock, text_mutex.
-//
-// Its limits: there is one trampoline, which calls all clients that want the
-// site, with all registers. That a client's own routine isn't entered again from
-// within it (ftrace's recursion bits) is left to the clients.
+// Deps are the kernel services that ftrace stands on.
+type Deps struct {
+	Boot  kapi.Boot
+	Cells *kapi.Cells
+	Text  kapi.Text
+	Patch kapi.Batcher
+	RCU   kapi.RCU
+	Traps kapi.Traps
+
+	// ModuleMutex returns module_mutex, nil if there is no module.
+	ModuleMutex func() kapi.Mutex
+	_           struct{}
+}
+
+// Ftrace is the ftrace of one kernel. It implements Tracer.
 type Ftrace struct {
-	k     *Kernel
-	lock  *Mutex             // ftrace_lock; set at boot, nil: no function has a site
+	d     Deps               // set at boot
+	lock  kapi.Mutex         // ftrace_lock; set at boot, nil: no function has a site
 	at    arch.Addr          // set at boot: the trampoline
 	sites []*site            // set at boot, by address
 	ops   kapi.Var[*clients] // those that are registered; replaced whole: the trampoline walks what it found
-	made  []*FtraceOps       // owned by the boot of a run: places of clients, taken in order
+	made  []*client          // owned by the boot of a run: places of clients, taken in order
 	n     int                // owned by the boot of a run: how many are taken
 	batch []kapi.Rewrite     // owned by ftrace_lock
 	lists []*clients         // owned by ftrace_lock: places of lists, taken in order
@@ -34,28 +39,33 @@ type Ftrace struct {
 // clients are those that are registered. It is never changed once readers can
 // see it.
 type clients struct {
-	list []*FtraceOps // set at the making
+	list []*client // set at the making
 }
 
 // A site is where a function calls ftrace.
 type site struct {
 	at   arch.Addr // set at boot
 	call [5]byte   // set at boot
-	of   *Module   // set at boot: the module that it is in, nil if in none
 	on   bool      // owned by ftrace_lock: the call is in the text
 	here bool      // owned by ftrace_lock: the text is there
 }
 
-func (f *Ftrace) init(k *Kernel) { f.k = k }
+// New returns the ftrace of a kernel, without a site.
+func New(d Deps) *Ftrace {
+	f := &Ftrace{d: d}
+	d.Boot.OnReset(f.reset)
+	d.Boot.OnSections(f.follow)
+	return f
+}
 
 func (f *Ftrace) reset() {
 	f.n, f.TextRW = 0, false
 	for _, s := range f.sites {
-		s.on, s.here = false, s.of == nil || s.of.boot && s.of.Core.Has(s.at)
+		s.on, s.here = false, f.d.Boot.Present(s.at)
 	}
 	if f.lock != nil {
 		f.taken = 0
-		f.ops.Init(&f.k.M.Cells, f.newList())
+		f.ops.Init(f.d.Cells, f.newList())
 	}
 }
 
@@ -72,7 +82,7 @@ func (f *Ftrace) newList() *clients {
 
 // replace makes the clients those that are, with add, without drop. Context:
 // ftrace_lock held.
-func (f *Ftrace) replace(x kapi.Context, add, drop *FtraceOps) {
+func (f *Ftrace) replace(x kapi.Context, add, drop *client) {
 	next := f.newList()
 	for _, o := range f.ops.Peek().list {
 		if o != drop {
@@ -89,11 +99,10 @@ func (f *Ftrace) replace(x kapi.Context, add, drop *FtraceOps) {
 // ok false: it is out of the trampoline's reach.
 func (f *Ftrace) AddSite(at arch.Addr) (ok bool) {
 	if f.lock == nil {
-		f.at = f.k.M.Bind("ftrace_caller", f.caller)
-		f.lock = f.k.Locks.bootMutex("ftrace_lock")
+		f.at = f.d.Boot.BootBind("ftrace_caller", f.caller)
+		f.lock = f.d.Boot.BootMutex("ftrace_lock")
 	}
-	s := &site{at: at, of: f.k.Modules.holding(at)}
-	s.here = s.of == nil || s.of.boot && s.of.Core.Has(at)
+	s := &site{at: at, here: f.d.Boot.Present(at)}
 	if s.call, ok = x86.CallRel32(at, f.at); !ok {
 		return false
 	}
@@ -103,7 +112,7 @@ func (f *Ftrace) AddSite(at arch.Addr) (ok bool) {
 		f.sites[i] = f.sites[i-1]
 	}
 	f.sites[i] = s
-	f.k.Symbols.AddSite(kapi.Site{Addr: at, Size: len(s.call), Kind: kapi.SiteFentry})
+	f.d.Boot.AddSite(kapi.Site{Addr: at, Size: len(s.call), Kind: Site})
 	return true
 }
 
@@ -115,12 +124,12 @@ func (f *Ftrace) Images(i int) (at arch.Addr, nop, call [5]byte) {
 // Sites returns how many sites there are.
 func (f *Ftrace) Sites() int { return len(f.sites) }
 
-// Tracer returns the ftrace of a kernel that has a site, else nil.
-func (k *Kernel) Tracer() kapi.Ftrace {
-	if len(k.Ftrace.sites) == 0 {
+// Tracer returns f if there is a site, else nil.
+func (f *Ftrace) Tracer() Tracer {
+	if len(f.sites) == 0 {
 		return nil
 	}
-	return &k.Ftrace
+	return f
 }
 
 func (f *Ftrace) find(at arch.Addr) *site {
@@ -132,34 +141,34 @@ func (f *Ftrace) find(at arch.Addr) *site {
 	return nil
 }
 
-// Site implements kapi.Ftrace.
+// Site implements Tracer.
 func (f *Ftrace) Site(addr arch.Addr) bool { return f.find(addr) != nil }
 
-// A FtraceOps is one client. It implements kapi.FtraceOps.
-type FtraceOps struct {
+// A client is an ftrace_ops. It implements Client.
+type client struct {
 	f      *Ftrace
 	name   string               // set at the boot of a run
-	h      kapi.FtraceHandler   // set at the boot of a run
-	flags  kapi.FtraceFlags     // set at the boot of a run
+	h      Handler              // set at the boot of a run
+	flags  Flags                // set at the boot of a run
 	active bool                 // owned by ftrace_lock
 	filter kapi.List[arch.Addr] // the sites it wants; none: all
 }
 
-// NewOps implements kapi.Ftrace.
-func (f *Ftrace) NewOps(name string, h kapi.FtraceHandler, flags kapi.FtraceFlags) kapi.FtraceOps {
+// NewOps implements Tracer.
+func (f *Ftrace) NewOps(name string, h Handler, flags Flags) Client {
 	if f.n == len(f.made) {
-		f.made = append(f.made, &FtraceOps{f: f})
+		f.made = append(f.made, &client{f: f})
 	}
 	o := f.made[f.n]
 	f.n++
 	o.name, o.h, o.flags, o.active = name, h, flags, false
-	o.filter.Init(&f.k.M.Cells)
+	o.filter.Init(f.d.Cells)
 	return o
 }
 
 // wants reports whether the client is to be called from a site. It is the
 // filter as it is now: who doesn't hold ftrace_lock accesses the filter first.
-func (o *FtraceOps) wants(at arch.Addr) bool {
+func (o *client) wants(at arch.Addr) bool {
 	list := o.filter.Peek()
 	for _, a := range list {
 		if a == at {
@@ -169,19 +178,19 @@ func (o *FtraceOps) wants(at arch.Addr) bool {
 	return len(list) == 0
 }
 
-// Filter implements kapi.FtraceOps.
-func (o *FtraceOps) Filter(x kapi.Context, ip arch.Addr, on bool) (errno int) {
+// Filter implements Client.
+func (o *client) Filter(x kapi.Context, ip arch.Addr, on bool) (errno int) {
 	f := o.f
 	s := f.find(ip)
 	if s == nil {
-		return kapi.FtraceEINVAL
+		return EINVAL
 	}
 	f.lock.Lock(x)
 	switch has := len(o.filter.Peek()) > 0 && o.wants(ip); {
 	case on && !s.here:
-		errno = kapi.FtraceEINVAL // its module has gone
+		errno = EINVAL // its module has gone
 	case on && o.active && f.conflict(o, ip):
-		errno = kapi.FtraceEBUSY
+		errno = EBUSY
 	case on && !has:
 		o.filter.Add(x, ip)
 	case !on && has:
@@ -196,25 +205,25 @@ func (o *FtraceOps) Filter(x kapi.Context, ip arch.Addr, on bool) (errno int) {
 
 // conflict reports whether another client changes the path at a site, and o
 // does, too. Context: ftrace_lock held.
-func (f *Ftrace) conflict(o *FtraceOps, ip arch.Addr) bool {
-	if o.flags&kapi.FtraceModifies == 0 {
+func (f *Ftrace) conflict(o *client, ip arch.Addr) bool {
+	if o.flags&Modifies == 0 {
 		return false
 	}
 	for _, q := range f.ops.Peek().list {
-		if q != o && q.flags&kapi.FtraceModifies != 0 && q.wants(ip) {
+		if q != o && q.flags&Modifies != 0 && q.wants(ip) {
 			return true
 		}
 	}
 	return false
 }
 
-// Register implements kapi.FtraceOps.
-func (o *FtraceOps) Register(x kapi.Context) (errno int) {
+// Register implements Client.
+func (o *client) Register(x kapi.Context) (errno int) {
 	f := o.f
 	f.lock.Lock(x)
 	for _, ip := range o.filter.Peek() {
 		if f.conflict(o, ip) {
-			errno = kapi.FtraceEBUSY
+			errno = EBUSY
 		}
 	}
 	if errno == 0 && !o.active {
@@ -226,8 +235,8 @@ func (o *FtraceOps) Register(x kapi.Context) (errno int) {
 	return errno
 }
 
-// Unregister implements kapi.FtraceOps.
-func (o *FtraceOps) Unregister(x kapi.Context) (errno int) {
+// Unregister implements Client.
+func (o *client) Unregister(x kapi.Context) (errno int) {
 	f := o.f
 	f.lock.Lock(x)
 	was := o.active
@@ -238,10 +247,10 @@ func (o *FtraceOps) Unregister(x kapi.Context) (errno int) {
 	}
 	f.lock.Unlock(x)
 	if !was {
-		return kapi.FtraceEINVAL
+		return EINVAL
 	}
-	if o.flags&kapi.FtraceDynamic != 0 { // a handler runs with preemption off: each CPU has to schedule (synchronize_rcu_tasks_rude)
-		f.k.RCU.Synchronize(x, kapi.QuiesceSched)
+	if o.flags&Dynamic != 0 { // a handler runs with preemption off: each CPU has to schedule (synchronize_rcu_tasks_rude)
+		f.d.RCU.Synchronize(x, kapi.QuiesceSched)
 	}
 	return 0
 }
@@ -269,13 +278,13 @@ func (f *Ftrace) update(x kapi.Context) {
 	if len(f.batch) == 0 {
 		return
 	}
-	f.k.Text.mutex.Lock(x)
-	if m := f.k.Modules.mutex; f.TextRW && m != nil {
+	f.d.Text.Mutex().Lock(x)
+	if m := f.d.ModuleMutex(); f.TextRW && m != nil {
 		m.Lock(x)
 		m.Unlock(x)
 	}
-	f.k.Poke.Batch(x, f.batch)
-	f.k.Text.mutex.Unlock(x)
+	f.d.Patch.Batch(x, f.batch)
+	f.d.Text.Mutex().Unlock(x)
 }
 
 // caller is ftrace's trampoline: a site has called it. It calls the clients that
@@ -284,7 +293,7 @@ func (f *Ftrace) caller(x kapi.Context, regs *arch.Regs) {
 	mem := x.Memory()
 	back, ok := mem.Load(regs.SP(), 8)
 	if !ok {
-		x.(*smp.Ctx).Bug("ftrace_caller was called without a return address")
+		f.d.Traps.Bug(x, "ftrace_caller was called without a return address")
 		return
 	}
 	x.PreemptDisable()

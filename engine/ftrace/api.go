@@ -1,0 +1,55 @@
+package ftrace
+
+import (
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+)
+
+// A Handler is called from the entry of a function. ip is the address of the site.
+// regs.IP is the address after it; the function goes on at what the handler leaves
+// there. Changes of the other registers hold, too, but not of the stack pointer.
+// Context: preemption off, interrupts as they were in the caller.
+type Handler func(x kapi.Context, ip arch.Addr, regs *arch.Regs)
+
+// The errnos that ftrace answers with, beside 0.
+const (
+	EBUSY  = 16 // another client changes the path at that site
+	EINVAL = 22 // there is no site at that address
+)
+
+// A Client is one client of ftrace: a handler, and the sites that it wants
+// to be called from.
+type Client interface {
+	// Filter adds the site at ip to those of the client, or takes it out. If the
+	// client is registered the site's text follows. errno 0, EBUSY or
+	// EINVAL. Context: may sleep; takes ftrace_lock, text_mutex.
+	Filter(x kapi.Context, ip arch.Addr, on bool) (errno int)
+	// Register begins calling the handler from the client's sites. Context: as
+	// Filter.
+	Register(x kapi.Context) (errno int)
+	// Unregister ends that. Unless the client is dynamic a CPU may still be in
+	// the handler when it returns, with preemption off. Context: as Filter.
+	Unregister(x kapi.Context) (errno int)
+}
+
+// Flags say what sort of client one is.
+type Flags uint8
+
+// The flags.
+const (
+	Modifies Flags = 1 << iota // its handler changes regs.IP: no site has two such clients
+	Dynamic                    // it may be freed: unregistering waits until no CPU and no task is in its handler
+)
+
+// Tracer calls its clients from functions that have a site: a 5-byte nop at the
+// entry, which becomes a call while a client wants it.
+type Tracer interface {
+	// Site reports whether a site begins at addr (ftrace_location).
+	Site(addr arch.Addr) bool
+	// NewOps makes a client, at the boot of a run. One without a site in its
+	// filter is called from all.
+	NewOps(name string, h Handler, flags Flags) Client
+}
+
+// Site is the kind of its sites.
+const Site kapi.SiteKind = 4

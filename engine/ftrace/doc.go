@@ -1,0 +1,13 @@
+// Package ftrace is the kernel's ftrace: it calls its clients from the entries of
+// functions. A site is a 5-byte nop there, and a call of ftrace's trampoline while a
+// client wants it. Sites are rewritten in batches (text_poke_bp_batch).
+//
+// It is a client of the waist and imports nothing of the machine. Engines are its
+// clients in turn, by Tracer: kprobes at a function's entry.
+//
+// Lock order: ftrace_lock, text_mutex.
+//
+// Its limits: there is one trampoline, which calls all clients that want the site,
+// with all registers. Recursion is left to the clients (ftrace's recursion bits
+// aren't modelled).
+package ftrace

@@ -1,0 +1,8 @@
+// Package jumplabel is the kernel's jump labels: nops in text that are turned into
+// jumps and back, the plainest client of text_poke_bp: no probe, and no breakpoint
+// but the patcher's.
+//
+// It is a client of the waist and imports nothing of the machine.
+//
+// Its limits: a label has a key of its own, and is 5 bytes long.
+package jumplabel
