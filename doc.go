@@ -15,10 +15,11 @@
 // it is not, its rule and its limits.
 //
 //	L7  cmd/kpsim              flags and subcommands; a shell
-//	    cmd/kpsim/page         the look of the pages that commands write; pagetest holds them to it
 //	    cmd/kpsim/docstest     the pages for people, as tests
-//	    cmd/kpsim/scripttest   kpsim as it is typed, as tests; proctest runs it for them
-//	    cmd/kpsim/viewer       a run as a page to go through step by step
+//	    cmd/kpsim/scripttest   kpsim as it is typed, as tests; internal/proctest runs it
+//	    internal/cli           what commands share: terminal, files, ^C, progress, names
+//	    internal/page          the look of HTML pages; pagetest holds them to it
+//	    internal/viewer        a run as a page to step through
 //	L6  properties/harness     a scenario under a strategy: one run, many in parallel, or one by hand
 //	    internal/eval/matrix      which waits and syncs patching needs: a table that is searched
 //	    internal/eval/overhead    what a probe's hit costs: the documents' figures, from runs

@@ -47,17 +47,18 @@ var layers = []layer{
 	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/x86", "smp/smpev", "kprobes/kpev"}},
 	{pkg: "kprobes/mutants", may: []string{"engine/ftrace", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},
 	{pkg: "internal/scenario", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "properties/harness", may: []string{"*"}, free: []string{"*"}},     // workers, above the machines
+	{pkg: "properties/harness", may: []string{"*"}, free: []string{"*"}}, // workers, above the machines
+	{pkg: "internal/page", free: []string{"*"}},          // plots
+	{pkg: "internal/page/pagetest", free: []string{"*"}}, // runs a browser
+	{pkg: "internal/viewer", may: []string{"traces", "traces/view", "internal/page"}, free: []string{"*"}},
+	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "smp/image", "internal/page"}, free: []string{"*"}},
+	{pkg: "internal/proctest", free: []string{"*"}},                          // runs kpsim
 	{pkg: "internal/eval/matrix", may: []string{"*"}, free: []string{"*"}},   // workers, above those of harness
 	{pkg: "internal/eval/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics
 	{pkg: "scripts/remove-lines", free: []string{"*"}},                       // runs the tests
-	{pkg: "cmd/kpsim/page", free: []string{"*"}},                             // plots
-	{pkg: "cmd/kpsim/page/pagetest", free: []string{"*"}},                    // runs a browser
-	{pkg: "cmd/kpsim/proctest", free: []string{"*"}},                         // runs kpsim
 	{pkg: "cmd/kpsim/docstest", free: []string{"*"}},                         // its tests run kpsim
 	{pkg: "cmd/kpsim/scripttest", free: []string{"*"}},                       // its tests run kpsim
-	{pkg: "cmd/kpsim/viewer", may: []string{"traces", "traces/view", "cmd/kpsim/page"}, free: []string{"*"}},
-	{pkg: "cmd/kpsim", may: []string{"*", "cmd/kpsim/page", "cmd/kpsim/viewer"}, free: []string{"*"}},
+	{pkg: "cmd/kpsim", may: []string{"*"}, free: []string{"*"}},
 }
 
 // bannedImports would let something other than the strategy decide a run.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/mutants"
@@ -18,7 +19,7 @@ import (
 
 // beforehand says what the default run has shown, a line each on standard error. The error
 // says why a search would show nothing.
-func (c *exploreCmd) beforehand(p *program, j *job, probed []harness.Probed) error {
+func (c *exploreCmd) beforehand(p *cli.Program, j *job, probed []harness.Probed) error {
 	j.notes = nil
 	if j.builtin() {
 		return nil
@@ -38,7 +39,7 @@ func (c *exploreCmd) beforehand(p *program, j *job, probed []harness.Probed) err
 		return nil // they are among what is idle
 	}
 	for _, l := range j.notes {
-		fmt.Fprintf(p.err, "kpsim: %s: %s\n", j.arg, l)
+		fmt.Fprintf(p.Err, "kpsim: %s: %s\n", j.arg, l)
 	}
 	return nil
 }
@@ -72,18 +73,18 @@ func (j *job) refusedAlways(probed []harness.Probed) error {
 	}
 	more := ""
 	if n := len(lines) - mostTold; n > 0 {
-		lines, more = lines[:mostTold], fmt.Sprintf("; and %s", number(n, "more probe"))
+		lines, more = lines[:mostTold], fmt.Sprintf("; and %s", cli.Number(n, "more probe"))
 	}
 	return fileFirst(j, errors.New("nothing is probed, so that no search shows anything: "+strings.Join(lines, "; ")+more+"; "+j.check()+" prints where a probe can be; if it is to be refused say so, errno = …"))
 }
 
 // check is the line that prints where in the function of the first probe one can be.
 func (j *job) check() string {
-	words := []string{typed(), "check"}
+	words := []string{cli.Typed(), "check"}
 	if f, ok := j.Place(&j.Probes[0]); ok {
 		words = append(words, "--func", f)
 	}
-	return shell(append(words, j.arg)...)
+	return cli.Line(append(words, j.arg)...)
 }
 
 // optimizable is the line that prints which instructions can become a jump.
@@ -113,7 +114,7 @@ func (j *job) neverJumps(mutated string) (lines []string) {
 		return nil
 	}
 	if n := len(lines) - mostTold; n > 0 {
-		lines = append(lines[:mostTold], number(n, "more probe")+" never optimized")
+		lines = append(lines[:mostTold], cli.Number(n, "more probe")+" never optimized")
 	}
 	if mutants.NeedsJump(s.Expect.Canary) {
 		j.blind = "canary " + s.Expect.Canary + " can't be found: " + lines[0]

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties/harness"
@@ -93,14 +94,14 @@ type medianCell struct {
 	By       map[string]int `json:"by"`     // the properties that were broken first
 }
 
-func (c *benchSearchCmd) run(p *program) (int, error) {
+func (c *benchSearchCmd) run(p *cli.Program) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
-	p.stopAtInterrupt(&c.stop)
+	p.StopAtInterrupt(&c.stop)
 	r := searched{Machine: machineName(), Seeds: c.Seeds, Seed: c.Seed, Speeds: []speedRow{}, Bugs: []searchRow{}}
 	if !c.JSON {
-		fmt.Fprintln(p.out, r.Machine)
+		fmt.Fprintln(p.Out, r.Machine)
 	}
 	if err := c.speeds(p, &r); err != nil {
 		return 0, err
@@ -131,18 +132,18 @@ func (c *benchSearchCmd) run(p *program) (int, error) {
 		}
 	}
 	if c.stop.Load() {
-		fmt.Fprintln(p.err, "kpsim: interrupted; the rows that are printed are whole")
-		return exitInterrupted, nil
+		fmt.Fprintln(p.Err, "kpsim: interrupted; the rows that are printed are whole")
+		return cli.Interrupted, nil
 	}
 	if c.JSON {
-		return exitOK, p.printJSON(r)
+		return cli.OK, p.PrintJSON(r)
 	}
-	return exitOK, nil
+	return cli.OK, nil
 }
 
 func (c *benchSearchCmd) check() error {
 	for _, name := range c.Mutants {
-		if err := known("mutant", name, mutants.Names()); err != nil {
+		if err := cli.Known("mutant", name, mutants.Names()); err != nil {
 			return fmt.Errorf("--mutants: %w", err)
 		}
 	}
@@ -160,7 +161,7 @@ func searching() (names []string) {
 }
 
 // speeds measures whole schedules a second of safe-none.
-func (c *benchSearchCmd) speeds(p *program, r *searched) error {
+func (c *benchSearchCmd) speeds(p *cli.Program, r *searched) error {
 	if c.Time == 0 {
 		return nil
 	}
@@ -169,7 +170,7 @@ func (c *benchSearchCmd) speeds(p *program, r *searched) error {
 		return err
 	}
 	if !c.JSON {
-		fmt.Fprintf(p.out, "\nWhole schedules of safe-none a second, all monitors and the digest on\n\n  %-12s %8s %10s %10s\n", "strategy", "points", "1 core", "2 cores")
+		fmt.Fprintf(p.Out, "\nWhole schedules of safe-none a second, all monitors and the digest on\n\n  %-12s %8s %10s %10s\n", "strategy", "points", "1 core", "2 cores")
 	}
 	for _, name := range searching() {
 		row := speedRow{Strategy: name}
@@ -189,7 +190,7 @@ func (c *benchSearchCmd) speeds(p *program, r *searched) error {
 		}
 		r.Speeds = append(r.Speeds, row)
 		if !c.JSON {
-			fmt.Fprintf(p.out, "  %-12s %8.1f %10.0f %10.0f\n", name, row.Points, row.Rate[0], row.Rate[1])
+			fmt.Fprintf(p.Out, "  %-12s %8.1f %10.0f %10.0f\n", name, row.Points, row.Rate[0], row.Rate[1])
 		}
 	}
 	return nil
@@ -200,21 +201,21 @@ const (
 	medianWidth = 10
 )
 
-func (c *benchSearchCmd) head(p *program) {
-	fmt.Fprintf(p.out, "\nSchedules to the first violation, median of %s\n\n", number(c.Seeds, "seed"))
+func (c *benchSearchCmd) head(p *cli.Program) {
+	fmt.Fprintf(p.Out, "\nSchedules to the first violation, median of %s\n\n", cli.Number(c.Seeds, "seed"))
 	line := fmt.Sprintf("  %-*s", bugWidth, "bug")
 	for _, name := range searching() {
 		line += fmt.Sprintf(" %*s", medianWidth, name)
 	}
 	if line += "  portfolio/best, its upper 95 % bound"; !c.narrow(p) {
-		fmt.Fprintln(p.out, line)
+		fmt.Fprintln(p.Out, line)
 	}
 }
 
 // narrow says whether the table is too wide for the terminal. Then each bug has
 // lines of its own.
-func (c *benchSearchCmd) narrow(p *program) bool {
-	return p.width > 0 && p.width < 4+bugWidth+len(searching())*(medianWidth+1)+len("  portfolio/best, its upper 95 % bound")
+func (c *benchSearchCmd) narrow(p *cli.Program) bool {
+	return p.Width > 0 && p.Width < 4+bugWidth+len(searching())*(medianWidth+1)+len("  portfolio/best, its upper 95 % bound")
 }
 
 // What a search is given, at most, once it is known how soon the portfolio is there.
@@ -224,14 +225,14 @@ const (
 )
 
 // search makes one row.
-func (c *benchSearchCmd) search(p *program, r *searched, bug, mutant string, sc *scenario.Scenario) error {
+func (c *benchSearchCmd) search(p *cli.Program, r *searched, bug, mutant string, sc *scenario.Scenario) error {
 	row := searchRow{Bug: bug, Scenario: sc.Name, Most: c.Most}
 	line, cells := fmt.Sprintf("  %-*s", bugWidth, bug), []string{}
 	var portfolio, best *harness.Lap
 	for _, name := range searching() {
-		g := p.watch(bug+", "+name, 0)
+		g := p.Watch(bug+", "+name, 0)
 		race := harness.Race{
-			Progress: g.update,
+			Progress: g.Update,
 			Scenario: sc, Mutant: mutant, Seeds: c.Seeds, Seed: c.Seed, Most: row.Most, Workers: c.Workers, Cancelled: &c.stop,
 			New: func(q sched.Params) sched.Strategy {
 				s, _ := sched.New(name, q) // it is one of them
@@ -239,7 +240,7 @@ func (c *benchSearchCmd) search(p *program, r *searched, bug, mutant string, sc 
 			},
 		}
 		lap, err := race.Run()
-		g.clear()
+		g.Clear()
 		if err != nil {
 			return err
 		}
@@ -274,9 +275,9 @@ func (c *benchSearchCmd) search(p *program, r *searched, bug, mutant string, sc 
 	switch {
 	case c.JSON:
 	case c.narrow(p):
-		p.indented("  ", bug+": "+list(cells))
+		p.Indented("  ", bug+": "+cli.List(cells))
 	default:
-		fmt.Fprintln(p.out, line)
+		fmt.Fprintln(p.Out, line)
 	}
 	return nil
 }

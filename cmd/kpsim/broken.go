@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"kpsim/internal/cli"
 	"kpsim/kprobes/mutants"
 )
 
@@ -24,5 +25,5 @@ func (f *brokenFlags) check() error {
 	if f.Mutant == mutants.AsShipped {
 		return nil
 	}
-	return optional("--mutant", "mutant", f.Mutant, mutants.Names())
+	return cli.Optional("--mutant", "mutant", f.Mutant, mutants.Names())
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"kpsim/internal/cli"
 	"kpsim/sched"
 	"kpsim/sim"
 )
@@ -41,7 +42,7 @@ func TestBugOfOneProgram(t *testing.T) {
 	} {
 		for range 2 { // the line tells of itself
 			var out, errs bytes.Buffer
-			if status := run(strings.Fields(c.args), &out, &errs); status != exitBug {
+			if status := run(strings.Fields(c.args), &out, &errs); status != cli.Bug {
 				t.Errorf("%s: status %d", c.args, status)
 			}
 			for _, want := range []string{"index out of range", "faulty.Choose", "(*Fibre).live", " " + c.again + "\n"} {

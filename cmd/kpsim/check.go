@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/kprobes"
 	"kpsim/kprobes/rules"
 	"kpsim/kprobes/survey"
@@ -15,10 +16,10 @@ type checkCmd struct {
 	Object string `arg:"" help:"An object file: NAME.o of gcc -c, or NAME.ko of a kernel. Or a scenario, NAME.star, built in, or of a trace: then its functions as they are, by the rules of its machine()."`
 	Func   string `placeholder:"NAME" help:"Only this function, instruction by instruction."`
 	underKernel
-	All       bool     `xor:"whole" help:"Every function, instruction by instruction."`
-	EveryByte bool     `help:"A line for each byte, not just for those where an instruction begins."`
-	JSON      bool     `name:"json" xor:"form" help:"Print one JSON object a line, one for each instruction."`
-	HTML      fileName `name:"html" xor:"form,whole" placeholder:"FILE" help:"Write a page: sums, a table of the functions, and their instructions, of large objects the first."`
+	All       bool         `xor:"whole" help:"Every function, instruction by instruction."`
+	EveryByte bool         `help:"A line for each byte, not just for those where an instruction begins."`
+	JSON      bool         `name:"json" xor:"form" help:"Print one JSON object a line, one for each instruction."`
+	HTML      cli.FileName `name:"html" xor:"form,whole" placeholder:"FILE" help:"Write a page: sums, a table of the functions, and their instructions, of large objects the first."`
 }
 
 // Help implements kong.HelpProvider.
@@ -43,9 +44,9 @@ With --json a line has:
 Exit status: 0, or 2 for bad input.`
 }
 
-func (c *checkCmd) run(p *program) (int, error) {
+func (c *checkCmd) run(p *cli.Program) (int, error) {
 	if c.HTML != "" {
-		if err := c.HTML.checkPage(c.Object); err != nil {
+		if err := c.HTML.CheckPage(c.Object); err != nil {
 			return 0, err
 		}
 	}
@@ -62,15 +63,15 @@ func (c *checkCmd) run(p *program) (int, error) {
 		symbols = []image.Symbol{*sym}
 	}
 	if c.HTML != "" {
-		return exitOK, c.html(p, s, symbols)
+		return cli.OK, c.html(p, s, symbols)
 	}
-	w := bufio.NewWriterSize(p.out, 1<<16)
+	w := bufio.NewWriterSize(p.Out, 1<<16)
 	if c.JSON {
 		if c.Func != "" && len(namesakes(s, symbols[0].Name)) > 1 {
-			fmt.Fprintf(p.err, "kpsim: %s%s\n", symbols[0].Label(), among(s, &symbols[0]))
+			fmt.Fprintf(p.Err, "kpsim: %s%s\n", symbols[0].Label(), among(s, &symbols[0]))
 		}
 		c.printRows(w, s, symbols)
-		return exitOK, w.Flush()
+		return cli.OK, w.Flush()
 	}
 	fmt.Fprintf(w, "%s, %s\n\n", c.Object, c.by)
 	var t survey.Totals
@@ -86,7 +87,7 @@ func (c *checkCmd) run(p *program) (int, error) {
 		printTotals(p, w, &t)
 		printUnnamed(w, s)
 	}
-	return exitOK, w.Flush()
+	return cli.OK, w.Flush()
 }
 
 // namesakes are the functions of a name.
@@ -171,7 +172,7 @@ func mostly(rows []survey.Row) (first *survey.Row, n int) {
 const nameWidth = 30
 
 // printInstructions prints a table for each function.
-func (c *checkCmd) printInstructions(p *program, w *bufio.Writer, s *survey.Survey, symbols []image.Symbol) (all survey.Totals) {
+func (c *checkCmd) printInstructions(p *cli.Program, w *bufio.Writer, s *survey.Survey, symbols []image.Symbol) (all survey.Totals) {
 	t, d := columns{w: w}, newReader(s)
 	for i := range symbols {
 		sym := &symbols[i]
@@ -181,12 +182,12 @@ func (c *checkCmd) printInstructions(p *program, w *bufio.Writer, s *survey.Surv
 		if c.Func != "" {
 			note = among(s, sym)
 		}
-		fmt.Fprintf(w, "%s: %s%s\n", sym.Label(), number(sym.Size, "byte"), note)
+		fmt.Fprintf(w, "%s: %s%s\n", sym.Label(), cli.Number(sym.Size, "byte"), note)
 		t.cell("offset", -offsetWidth).cell("bytes", bytesWidth).cell("instruction", textWidth).cell("probe", probeWidth).cell("boost", boostWidth).cell("jump, or why not", 0).end()
 		for j := range rows {
 			r := &rows[j]
 			if r.Padding && !c.EveryByte {
-				t.cell(offset(r.Offset), -offsetWidth).cell(number(sym.Size-r.Offset, "byte")+" of padding", 0).end()
+				t.cell(offset(r.Offset), -offsetWidth).cell(cli.Number(sym.Size-r.Offset, "byte")+" of padding", 0).end()
 				break
 			}
 			t.cell(offset(r.Offset), -offsetWidth).cell(shortHex(r.Bytes, bytesShown), bytesWidth).cell(d.read(sym, r), textWidth)
@@ -203,15 +204,15 @@ func (c *checkCmd) printInstructions(p *program, w *bufio.Writer, s *survey.Surv
 const barWidth = 40
 
 // printTotals prints the sums, and the reasons by how often they were met.
-func printTotals(p *program, w *bufio.Writer, t *survey.Totals) {
-	fmt.Fprintf(w, "%s, %s without padding\n", number(t.Functions, "function"), number(t.Instructions, "instruction"))
+func printTotals(p *cli.Program, w *bufio.Writer, t *survey.Totals) {
+	fmt.Fprintf(w, "%s, %s without padding\n", cli.Number(t.Functions, "function"), cli.Number(t.Instructions, "instruction"))
 	for _, l := range []struct {
 		what string
 		n    int
 	}{{"registrable", t.Registrable}, {"  boostable", t.Boostable}, {"  emulated", t.Emulated}, {"  by ftrace", t.Ftrace}, {"  optimizable", t.Jumpable}} {
 		share := float64(l.n) / float64(max(t.Instructions, 1))
 		line := fmt.Sprintf("%-13s %8d  %5.1f %%", l.what, l.n, 100*share)
-		if p.width > 0 {
+		if p.Width > 0 {
 			line += "  " + bar(share)
 		}
 		fmt.Fprintln(w, strings.TrimRight(line, " "))
@@ -226,7 +227,7 @@ func printTotals(p *program, w *bufio.Writer, t *survey.Totals) {
 // printUnnamed tells of code that no symbol stands before.
 func printUnnamed(w *bufio.Writer, s *survey.Survey) {
 	if n := s.Module.Unnamed; n > 0 {
-		fmt.Fprintf(w, "\n%s of code without a symbol: no probe finds it\n", number(n, "byte"))
+		fmt.Fprintf(w, "\n%s of code without a symbol: no probe finds it\n", cli.Number(n, "byte"))
 	}
 }
 

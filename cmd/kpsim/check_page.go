@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/cmd/kpsim/page"
+	"kpsim/internal/cli"
+	"kpsim/internal/page"
 	"kpsim/kprobes"
 	"kpsim/kprobes/survey"
 	"kpsim/smp/image"
@@ -44,10 +45,10 @@ type functionRow struct {
 }
 
 // html writes the page.
-func (c *checkCmd) html(p *program, s *survey.Survey, symbols []image.Symbol) error {
+func (c *checkCmd) html(p *cli.Program, s *survey.Survey, symbols []image.Symbol) error {
 	o := &surveyPage{c: c, s: s, d: newReader(s), mostFunctions: pageFunctions, mostLines: pageInstructions}
 	d := o.document(symbols)
-	return p.writePage(c.HTML, d, fmt.Sprintf("%s, %s", number(len(o.functions), "function"), number(o.all.Instructions, "instruction")))
+	return p.WritePage(c.HTML, d, fmt.Sprintf("%s, %s", cli.Number(len(o.functions), "function"), cli.Number(o.all.Instructions, "instruction")))
 }
 
 // function judges a function, and keeps its instructions if there is room.
@@ -73,7 +74,7 @@ func (o *surveyPage) function(sym *image.Symbol, id string) {
 
 // instructions makes a function's table, as far as there is room.
 func (o *surveyPage) instructions(sym *image.Symbol, f *functionRow, rows []survey.Row) {
-	t := &page.Table{Caption: page.Text("Instructions of " + f.label + ", " + number(sym.Size, "byte") + "."), Text: 6,
+	t := &page.Table{Caption: page.Text("Instructions of " + f.label + ", " + cli.Number(sym.Size, "byte") + "."), Text: 6,
 		Head: []string{"offset", "bytes", "instruction", "probe", "boost", "jump, or why not"}, Groups: []page.Group{{}}}
 	ends, lines := "", len(rows)
 	if !o.c.EveryByte {
@@ -82,11 +83,11 @@ func (o *surveyPage) instructions(sym *image.Symbol, f *functionRow, rows []surv
 	for i := range rows {
 		r := &rows[i]
 		if o.shown == o.mostLines {
-			ends = fmt.Sprintf("The page ends here: %d of the %s of this function are on it.", i, number(lines, "line"))
+			ends = fmt.Sprintf("The page ends here: %d of the %s of this function are on it.", i, cli.Number(lines, "line"))
 			break
 		}
 		if r.Padding && !o.c.EveryByte {
-			t.Groups[0].Rows = append(t.Groups[0].Rows, page.Row(offset(r.Offset), "", number(sym.Size-r.Offset, "byte")+" of padding", "", "", ""))
+			t.Groups[0].Rows = append(t.Groups[0].Rows, page.Row(offset(r.Offset), "", cli.Number(sym.Size-r.Offset, "byte")+" of padding", "", "", ""))
 			break
 		}
 		o.shown++
@@ -108,7 +109,7 @@ func (o *surveyPage) instructions(sym *image.Symbol, f *functionRow, rows []surv
 		o.whole++
 	}
 	if o.c.Func == "" {
-		summary := fmt.Sprintf("%s: %s, %d probed, %d boosted, %d optimized", f.label, number(f.instructions, "instruction"), f.registrable, f.boostable, f.jumpable)
+		summary := fmt.Sprintf("%s: %s, %d probed, %d boosted, %d optimized", f.label, cli.Number(f.instructions, "instruction"), f.registrable, f.boostable, f.jumpable)
 		blocks = []page.Block{&page.Details{ID: f.id, Summary: page.Text(summary), Blocks: blocks}}
 	}
 	o.texts = append(o.texts, blocks...)
@@ -122,7 +123,7 @@ func (o *surveyPage) document(symbols []image.Symbol) *page.Document {
 	d := &page.Document{
 		Title:   "Probes in " + object,
 		Command: o.command(),
-		Foot:    writtenBy,
+		Foot:    cli.WrittenBy,
 		Lead: []page.Text{
 			page.Text(fmt.Sprintf("What a kernel says when the instructions of %s are to be probed: whether `register_kprobe()` takes the address, or which errno it returns; whether the step is boosted; whether a jump may replace the breakpoint; and why not.", object)),
 			page.Text("The object is seen as the kernel has it after loading: by " + strings.ReplaceAll(describe(o.s.Kernel), "\n", ", ") + "."),
@@ -157,7 +158,7 @@ func (o *surveyPage) command() string {
 	if c.EveryByte {
 		words = append(words, "--every-byte")
 	}
-	return shell(append(words, "--html", c.HTML.base(), filepath.Base(c.Object))...)
+	return cli.Line(append(words, "--html", c.HTML.Base(), filepath.Base(c.Object))...)
 }
 
 // sums are bars of it all, and why not.
@@ -166,7 +167,7 @@ func (o *surveyPage) sums() page.Section {
 	share := func(name string, n int) []page.Cell {
 		return page.Row(name, fmt.Sprint(n), fmt.Sprintf("%.1f", 100*float64(n)/float64(max(a.Instructions, 1))))
 	}
-	t := &page.Table{Caption: page.Text(fmt.Sprintf("Of %s, %s without padding.", number(a.Functions, "function"), number(a.Instructions, "instruction"))), Text: 1, Head: []string{"", "instructions", "%"}}
+	t := &page.Table{Caption: page.Text(fmt.Sprintf("Of %s, %s without padding.", cli.Number(a.Functions, "function"), cli.Number(a.Instructions, "instruction"))), Text: 1, Head: []string{"", "instructions", "%"}}
 	t.Groups = append(t.Groups, page.Group{Name: "can be", Rows: [][]page.Cell{
 		share("probed", a.Registrable), share("boosted", a.Boostable), share("emulated", a.Emulated), share("probed by ftrace", a.Ftrace), share("optimized", a.Jumpable),
 	}})
@@ -188,7 +189,7 @@ func (o *surveyPage) sums() page.Section {
 	}
 	s := page.Section{ID: "sums", Title: "In sum", Blocks: []page.Block{o.bars(), t}}
 	if n := o.s.Module.Unnamed; n > 0 && o.c.Func == "" {
-		s.Blocks = append(s.Blocks, page.Text(number(n, "byte")+" of code without a symbol: no probe finds it."))
+		s.Blocks = append(s.Blocks, page.Text(cli.Number(n, "byte")+" of code without a symbol: no probe finds it."))
 	}
 	return s
 }
@@ -212,7 +213,7 @@ func (o *surveyPage) bars() page.Block {
 		Caption: "What becomes of a probe on each instruction. A probe that isn't optimized stays a breakpoint.",
 		Legend:  []page.Key{{Name: "optimized: a jump", Of: optimizedPiece, Piece: true}, {Name: "a breakpoint", Of: probedPiece, Piece: true}, {Name: "refused", Of: refusedPiece, Piece: true}},
 		Plots: []page.Plot{fates("All of it", fmt.Sprintf("Of %s probes on %d are optimized, on %d they stay breakpoints, on %d they are refused.",
-			number(a.Instructions, "instruction"), a.Jumpable, a.Registrable-a.Jumpable, a.Instructions-a.Registrable),
+			cli.Number(a.Instructions, "instruction"), a.Jumpable, a.Registrable-a.Jumpable, a.Instructions-a.Registrable),
 			[]functionRow{{label: "all", instructions: a.Instructions, registrable: a.Registrable, jumpable: a.Jumpable}})},
 	}
 	if len(o.functions) > 1 {
@@ -241,13 +242,13 @@ func fates(title, says string, list []functionRow) page.Plot {
 	pieces := make([][]float64, refusedPiece+1)
 	for i := range list {
 		f := &list[i]
-		names = append(names, cut(f.label, labelShown))
+		names = append(names, cli.Cut(f.label, labelShown))
 		for k, n := range []int{0, f.jumpable, f.registrable - f.jumpable, f.instructions - f.registrable} {
 			pieces[k] = append(pieces[k], float64(n))
 		}
 	}
 	p := page.NewPlot("instructions", "")
-	must(page.AddBars(p, names, pieces))
+	cli.Must(page.AddBars(p, names, pieces))
 	page.CountsAxis(&p.X)
 	return page.Plot{Title: title, Says: says, Plot: p, Height: page.BarsHeight(len(names))}
 }
@@ -271,7 +272,7 @@ func (o *surveyPage) table() page.Section {
 	}
 	s := page.Section{ID: "functions", Title: "Functions", Blocks: []page.Block{t}}
 	if n := len(o.functions); n > o.mostFunctions {
-		s.Blocks = append(s.Blocks, page.Text(fmt.Sprintf("The first %d of %d functions; `%s` prints all.", o.mostFunctions, n, shell("kpsim", "check", filepath.Base(o.c.Object)))))
+		s.Blocks = append(s.Blocks, page.Text(fmt.Sprintf("The first %d of %d functions; `%s` prints all.", o.mostFunctions, n, cli.Line("kpsim", "check", filepath.Base(o.c.Object)))))
 	}
 	return s
 }
@@ -287,7 +288,7 @@ func (o *surveyPage) listing() page.Section {
 	}}
 	if n := len(o.functions); o.whole < n && o.c.Func == "" {
 		s.Blocks = append(s.Blocks, page.Text(fmt.Sprintf("These are the first %d lines, of %d of %d functions, so that the page stays small; `%s` prints any other.",
-			o.shown, min(len(o.texts), n), n, shell("kpsim", "check", "--func", "NAME", filepath.Base(o.c.Object)))))
+			o.shown, min(len(o.texts), n), n, cli.Line("kpsim", "check", "--func", "NAME", filepath.Base(o.c.Object)))))
 	}
 	s.Blocks = append(s.Blocks, o.texts...)
 	return s

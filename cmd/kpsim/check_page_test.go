@@ -11,7 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/cmd/kpsim/page/pagetest"
+	"kpsim/internal/cli"
+	"kpsim/internal/page/pagetest"
 )
 
 const modulesOfTests = "../../smp/image/testdata/"
@@ -21,7 +22,7 @@ func checkHTML(t *testing.T, flags ...string) (path, text string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "c.html")
 	var out, errs bytes.Buffer
-	require.Equal(t, exitOK, run(append([]string{"check", "--html", path}, flags...), &out, &errs), errs.String())
+	require.Equal(t, cli.OK, run(append([]string{"check", "--html", path}, flags...), &out, &errs), errs.String())
 	b, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Contains(t, out.String(), path+": ")

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/cli"
 	"kpsim/kprobes/rules"
 	"kpsim/kprobes/survey"
 	"kpsim/smp/image"
@@ -75,7 +76,7 @@ func TestCheckPageLines(t *testing.T) {
 			}
 			status, stdout, stderr := inMine(t, line)
 			if module != "" && !real {
-				assert.Equal(t, exitBadInput, status, line)
+				assert.Equal(t, cli.BadInput, status, line)
 				assert.Contains(t, stderr, "no such file", line)
 				continue
 			}
@@ -249,8 +250,8 @@ func TestCheckTerminal(t *testing.T) {
 	plain, colours := terminal(m, false), terminal(m, true)
 	assert.NotContains(t, plain, "\x1b")
 	assert.NotContains(t, plain, "█")
-	assert.Contains(t, colours, painted(red, "-EINVAL")+"  -      ")
-	assert.Contains(t, colours, painted(green, "yes, 6 bytes")+"\n")
+	assert.Contains(t, colours, cli.Painted(cli.Red, "-EINVAL")+"  -      ")
+	assert.Contains(t, colours, cli.Painted(cli.Green, "yes, 6 bytes")+"\n")
 	assert.Regexp(t, `registrable +\d+ +\d+\.\d %  █{28}▉`, colours)
 	bare := regexp.MustCompile("\x1b\\[[0-9;]*m|  [█▏▎▍▌▋▊▉]+").ReplaceAllString(colours, "")
 	assert.Equal(t, plain, bare)
@@ -258,9 +259,9 @@ func TestCheckTerminal(t *testing.T) {
 
 func terminal(m *image.Module, is bool) string {
 	var out bytes.Buffer
-	p := newProgram(&out, &out)
+	p := cli.New(&out, &out)
 	if is {
-		p.colour, p.width = true, 100
+		p.Colour, p.Width = true, 100
 	}
 	c := checkCmd{All: true}
 	w := bufio.NewWriter(&out)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/kprobes"
 	"kpsim/kprobes/survey"
 	"kpsim/smp/arch"
@@ -51,8 +52,8 @@ func (t *columns) cell(text string, width int) *columns {
 }
 
 // painted is a cell in a colour.
-func (t *columns) painted(p *program, colour, text string, width int) *columns {
-	painted := p.paint(colour, text)
+func (t *columns) painted(p *cli.Program, colour, text string, width int) *columns {
+	painted := p.Paint(colour, text)
 	t.cell(painted, width+len(painted)-len(text))
 	return t
 }
@@ -83,19 +84,19 @@ func answers(r *survey.Row) (probe, boost, jump string) {
 		boost = "yes"
 	}
 	if r.Optimizable() {
-		return probe, boost, "yes, " + number(r.Region, "byte")
+		return probe, boost, "yes, " + cli.Number(r.Region, "byte")
 	}
 	return probe, boost, why
 }
 
 // verdict adds the last three cells.
-func (t *columns) verdict(p *program, r *survey.Row) {
+func (t *columns) verdict(p *cli.Program, r *survey.Row) {
 	probe, boost, jump := answers(r)
 	switch {
 	case r.Errno != 0:
-		t.painted(p, red, probe, probeWidth).cell(boost, boostWidth).cell(jump, 0).end()
+		t.painted(p, cli.Red, probe, probeWidth).cell(boost, boostWidth).cell(jump, 0).end()
 	case r.Optimizable():
-		t.cell(probe, probeWidth).cell(boost, boostWidth).painted(p, green, jump, 0).end()
+		t.cell(probe, probeWidth).cell(boost, boostWidth).painted(p, cli.Green, jump, 0).end()
 	default:
 		t.cell(probe, probeWidth).cell(boost, boostWidth).cell(jump, 0).end()
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/eval/matrix"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/mutants"
@@ -83,12 +84,12 @@ complete -c kpsim -f -a '(__kpsim_complete)'
 `,
 }
 
-func (c *completionCmd) run(p *program) (int, error) {
-	if err := known("shell", c.Shell, shellNames()); err != nil {
+func (c *completionCmd) run(p *cli.Program) (int, error) {
+	if err := cli.Known("shell", c.Shell, shellNames()); err != nil {
 		return 0, err
 	}
-	_, err := fmt.Fprint(p.out, completionScripts[c.Shell])
-	return exitOK, err
+	_, err := fmt.Fprint(p.Out, completionScripts[c.Shell])
+	return cli.OK, err
 }
 
 func shellNames() []string { return []string{"bash", "zsh", "fish"} }
@@ -97,15 +98,15 @@ type completeCmd struct {
 	Words []string `arg:"" optional:""`
 }
 
-func (c *completeCmd) run(p *program) (int, error) {
+func (c *completeCmd) run(p *cli.Program) (int, error) {
 	words := make([]string, len(c.Words))
 	for i, w := range c.Words {
 		words[i] = unquoted(w)
 	}
-	for _, w := range complete(newParser(new(commands), p.out, p.err).Model.Node, words) {
-		fmt.Fprintln(p.out, w)
+	for _, w := range complete(newParser(new(commands), p.Out, p.Err).Model.Node, words) {
+		fmt.Fprintln(p.Out, w)
 	}
-	return exitOK, nil
+	return cli.OK, nil
 }
 
 // unquoted is a word without the quotes that a shell takes away, of which the last may not be

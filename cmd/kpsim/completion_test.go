@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/mutants"
 )
@@ -175,7 +176,7 @@ func TestCompletionScripts(t *testing.T) {
 	}
 	for _, sh := range shellNames() {
 		var script, errs bytes.Buffer
-		if status := run([]string{"completion", sh}, &script, &errs); status != exitOK || errs.Len() > 0 {
+		if status := run([]string{"completion", sh}, &script, &errs); status != cli.OK || errs.Len() > 0 {
 			t.Fatalf("%s: status %d, %s", sh, status, &errs)
 		}
 		if err := os.WriteFile("script."+sh, script.Bytes(), 0o644); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/survey"
 	"kpsim/smp/image"
@@ -32,7 +33,7 @@ Examples:
 Exit status: 0, or 2 for bad input.`
 }
 
-func (c *disasmCmd) run(p *program) (int, error) {
+func (c *disasmCmd) run(p *cli.Program) (int, error) {
 	s, err := c.survey(c.Object)
 	if err != nil {
 		return 0, err
@@ -48,12 +49,12 @@ func (c *disasmCmd) run(p *program) (int, error) {
 	}
 	d := drawing{s: s, sym: sym, rows: rows, at: at}
 	d.mark()
-	w := bufio.NewWriter(p.out)
+	w := bufio.NewWriter(p.Out)
 	fmt.Fprintf(w, "%s in %s%s, %s\n\n", sym.Label(), c.Object, among(s, sym), c.by)
 	d.list(w)
 	d.figure(w)
 	d.say(w, s.Row(sym, at))
-	return exitOK, w.Flush()
+	return cli.OK, w.Flush()
 }
 
 // probe is where the probe is to be.
@@ -61,7 +62,7 @@ func (c *disasmCmd) probe(sym *image.Symbol, rows []survey.Row) (int, error) {
 	if c.At != "" {
 		at, err := strconv.ParseInt(strings.TrimPrefix(c.At, "+"), 0, 32)
 		if err != nil || at < 0 || int(at) >= sym.Size {
-			return 0, fmt.Errorf("--at %s: not an offset in %s, which has %s; write 0x1f, say", c.At, sym.Label(), number(sym.Size, "byte"))
+			return 0, fmt.Errorf("--at %s: not an offset in %s, which has %s; write 0x1f, say", c.At, sym.Label(), cli.Number(sym.Size, "byte"))
 		}
 		return int(at), nil
 	}
@@ -122,7 +123,7 @@ func (d *drawing) list(w *bufio.Writer) {
 	for i := range d.rows {
 		r := &d.rows[i]
 		if r.Padding && r.Offset >= d.end {
-			t.cell("", 2).cell(offset(r.Offset), -offsetWidth).cell(number(d.sym.Size-r.Offset, "byte")+" of padding", 0).end()
+			t.cell("", 2).cell(offset(r.Offset), -offsetWidth).cell(cli.Number(d.sym.Size-r.Offset, "byte")+" of padding", 0).end()
 			break
 		}
 		mark := " "
@@ -213,7 +214,7 @@ func (d *drawing) say(w *bufio.Writer, r survey.Row) {
 	case r.Ftrace:
 		fmt.Fprintf(w, "A probe at %s goes through ftrace: no breakpoint, and never a jump.\n", where)
 	case r.Optimizable():
-		fmt.Fprintf(w, "A probe at %s can be optimized: the jump replaces %s, and %d are copied.\n", where, number(jumpBytes, "byte"), r.Region)
+		fmt.Fprintf(w, "A probe at %s can be optimized: the jump replaces %s, and %d are copied.\n", where, cli.Number(jumpBytes, "byte"), r.Region)
 	default:
 		fmt.Fprintf(w, "A probe at %s stays a breakpoint: %s.\n", where, why)
 	}

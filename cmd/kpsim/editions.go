@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 )
 
@@ -43,7 +44,7 @@ type listedEditions struct {
 	Settings []listedSetting `json:"settings"`
 }
 
-func (c *editionsCmd) run(p *program) (int, error) {
+func (c *editionsCmd) run(p *cli.Program) (int, error) {
 	var l listedEditions
 	for _, e := range scenario.Editions() {
 		l.Editions = append(l.Editions, e.String())
@@ -56,13 +57,13 @@ func (c *editionsCmd) run(p *program) (int, error) {
 		l.Settings = append(l.Settings, s)
 	}
 	if c.JSON {
-		return exitOK, p.printJSON(l)
+		return cli.OK, p.PrintJSON(l)
 	}
 	l.print(p)
-	return exitOK, nil
+	return cli.OK, nil
 }
 
-func (l *listedEditions) print(p *program) {
+func (l *listedEditions) print(p *cli.Program) {
 	rows := [][]string{append([]string{"setting"}, l.Editions...)}
 	for _, s := range l.Settings {
 		row := []string{s.Word}
@@ -82,7 +83,7 @@ func (l *listedEditions) print(p *program) {
 		for i, cell := range r {
 			fmt.Fprintf(&line, "%-*s  ", width[i], cell)
 		}
-		p.indented("", strings.TrimRight(line.String(), " "))
+		p.Indented("", strings.TrimRight(line.String(), " "))
 	}
 	var t table
 	for _, s := range l.Settings {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"kpsim/internal/cli"
 	"kpsim/properties/harness"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -30,8 +31,8 @@ Examples:
 Exit status: 0 the trace breaks the property that it says, where it says, 1 it doesn't, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
-func (c *explainCmd) run(p *program) (int, error) {
-	file, r, err := p.play(c.Trace)
+func (c *explainCmd) run(p *cli.Program) (int, error) {
+	file, r, err := play(p, c.Trace)
 	if err != nil {
 		return 0, err
 	}
@@ -44,16 +45,16 @@ func (c *explainCmd) run(p *program) (int, error) {
 	e.input.Schedule = e.schedule
 	e.story = view.Story(e.input)
 	if r.Property != nil {
-		g := p.watch("continuations of "+c.Trace, 0)
-		e.lost, err = harness.FindNoReturn(file, r, harness.Sampling{Seed: c.Seed, Runs: c.Runs, Progress: g.update})
-		g.clear()
+		g := p.Watch("continuations of "+c.Trace, 0)
+		e.lost, err = harness.FindNoReturn(file, r, harness.Sampling{Seed: c.Seed, Runs: c.Runs, Progress: g.Update})
+		g.Clear()
 		if err == nil && r.Breaks {
 			now := *file
 			now.Schedule = e.schedule
 			e.needs, err = harness.Necessity(&now)
 		}
 		if errors.Is(err, harness.ErrLong) { // what is known is told
-			fmt.Fprintf(p.err, "kpsim: %s: %v\n", c.Trace, err)
+			fmt.Fprintf(p.Err, "kpsim: %s: %v\n", c.Trace, err)
 		} else if err != nil {
 			return 0, fmt.Errorf("%s: %w", c.Trace, err)
 		}
@@ -64,9 +65,9 @@ func (c *explainCmd) run(p *program) (int, error) {
 	if n := e.lost; n != nil && !n.FromStart && !n.Sharp {
 		e.input.Named = append(e.input.Named, n.From.Event, n.To.Event)
 	}
-	status := exitOK
+	status := cli.OK
 	if !r.Breaks {
-		status = exitAgainst
+		status = cli.Against
 	}
 	if c.JSON {
 		return status, c.printJSON(p, e)
@@ -96,64 +97,64 @@ func readTrace(path string) (*traces.File, error) {
 		return nil, err
 	}
 	if _, ok := propertyByID(file.Property); !ok {
-		return nil, fmt.Errorf("%s: section verdict: there is no property %q; %s list prints those that there are", path, file.Property, typed())
+		return nil, fmt.Errorf("%s: section verdict: there is no property %q; %s list prints those that there are", path, file.Property, cli.Typed())
 	}
 	return file, nil
 }
 
-func (c *explainCmd) print(p *program, e *explained) error {
+func (c *explainCmd) print(p *cli.Program, e *explained) error {
 	r := e.replay
-	p.indented("", beginning(c.Trace, e.file, r))
+	p.Indented("", beginning(c.Trace, e.file, r))
 	switch {
 	case !r.Breaks:
-		p.indented("", p.paint(red, "NOT AS THE TRACE SAYS")+": "+r.Why)
+		p.Indented("", p.Paint(cli.Red, "NOT AS THE TRACE SAYS")+": "+r.Why)
 	case !r.Same || r.Miss != nil:
-		fmt.Fprintln(p.out, "the same violation, by another run")
+		fmt.Fprintln(p.Out, "the same violation, by another run")
 	}
 	if r.Miss != nil {
-		p.indented("", firstDivergence(e.file, r.Miss))
+		p.Indented("", firstDivergence(e.file, r.Miss))
 	}
 	if len(e.story) > 0 {
-		fmt.Fprintln(p.out)
+		fmt.Fprintln(p.Out)
 	}
 	for _, s := range e.story {
-		for i, l := range view.Fold(s.Text, p.width-8) {
+		for i, l := range view.Fold(s.Text, p.Width-8) {
 			if i == 0 {
-				fmt.Fprintf(p.out, "%6d  %s\n", s.Seq, l)
+				fmt.Fprintf(p.Out, "%6d  %s\n", s.Seq, l)
 			} else {
-				fmt.Fprintf(p.out, "%8s%s\n", "", l)
+				fmt.Fprintf(p.Out, "%8s%s\n", "", l)
 			}
 		}
 	}
-	fmt.Fprintln(p.out)
-	if err := view.Interleaving(p.out, e.input); err != nil {
+	fmt.Fprintln(p.Out)
+	if err := view.Interleaving(p.Out, e.input); err != nil {
 		return err
 	}
 	if r.Property == nil {
-		fmt.Fprintf(p.out, "\nnothing is broken: the run ended %v\n", r.Outcome)
+		fmt.Fprintf(p.Out, "\nnothing is broken: the run ended %v\n", r.Outcome)
 	}
 	printWithout(p, e)
 	printNoReturn(p, e)
-	fmt.Fprintln(p.out)
+	fmt.Fprintln(p.Out)
 	switch {
 	case r.Breaks && (!r.Same || r.Miss != nil):
-		p.next("", "to bring the trace up to date:", shell(typed(), "rerecord", c.Trace))
+		p.Next("", "to bring the trace up to date:", cli.Line(cli.Typed(), "rerecord", c.Trace))
 	case r.Breaks:
-		p.next("", "every event:    ", shell(typed(), "replay", "--all", c.Trace))
+		p.Next("", "every event:    ", cli.Line(cli.Typed(), "replay", "--all", c.Trace))
 	default:
-		p.next("", "to find it anew:", anew(e.file, r.Rig.Scenario.Name))
+		p.Next("", "to find it anew:", anew(e.file, r.Rig.Scenario.Name))
 	}
-	p.tellEdited(c.Trace, e.file)
+	tellEdited(p, c.Trace, e.file)
 	return nil
 }
 
 // printWithout says what becomes of the run without each deviation.
-func printWithout(p *program, e *explained) {
+func printWithout(p *cli.Program, e *explained) {
 	if len(e.needs) == 0 {
 		return
 	}
-	fmt.Fprintln(p.out, "\nWhat they are for:")
+	fmt.Fprintln(p.Out, "\nWhat they are for:")
 	for i := range e.needs {
-		p.indented("  ", fmt.Sprintf("deviation %d: %s", i+1, e.needs[i].Says))
+		p.Indented("  ", fmt.Sprintf("deviation %d: %s", i+1, e.needs[i].Says))
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"kpsim/internal/cli"
 	"kpsim/properties/harness"
 	"kpsim/traces/view"
 )
@@ -51,7 +52,7 @@ func showBlame(b *harness.Blame) *blameShown {
 	return &blameShown{b.Question, b.Deviation, b.Label.String(), view.Choice(b.Label), b.Before.Chance(), b.After.Chance()}
 }
 
-func (c *explainCmd) printJSON(p *program, e *explained) error {
+func (c *explainCmd) printJSON(p *cli.Program, e *explained) error {
 	r := e.replay
 	out := explanation{
 		ended: endOf(c.Trace, e.file, r), Breaks: r.Breaks, Why: r.Why, Story: []sentence{}, Deviations: []deviation{},
@@ -75,5 +76,5 @@ func (c *explainCmd) printJSON(p *program, e *explained) error {
 		}
 		out.NoReturn = s
 	}
-	return p.printJSON(out)
+	return p.PrintJSON(out)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/cli"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties/harness"
 	"kpsim/smp/smpev"
@@ -45,7 +46,7 @@ func tellCorpus(t *testing.T) []told {
 		require.NoError(t, err)
 		r, err := harness.PlayFile(path, file, true)
 		require.NoError(t, err)
-		in := viewInput(newProgram(io.Discard, io.Discard), file, r)
+		in := viewInput(cli.New(io.Discard, io.Discard), file, r)
 		list = append(list, told{filepath.Base(path), len(file.Schedule) == 0, slices.Clone(r.Rig.Log.Events), in, view.Story(in)})
 		r.Rig.Close()
 	}
@@ -63,8 +64,8 @@ func TestExplainNarrow(t *testing.T) {
 	for _, c := range []command{&explainCmd{Trace: path, Runs: 3, Seed: 1}, &replayCmd{Trace: path}} {
 		print := func(width int) string {
 			var out bytes.Buffer
-			p := newProgram(&out, io.Discard)
-			p.width = width
+			p := cli.New(&out, io.Discard)
+			p.Width = width
 			_, err := c.run(p)
 			require.NoError(t, err)
 			return out.String()
@@ -124,8 +125,8 @@ func TestExplainNamesRows(t *testing.T) {
 	creeping := 0
 	for i, path := range append(files, cells...) {
 		var out bytes.Buffer
-		p := newProgram(&out, io.Discard)
-		p.width = []int{0, 70}[i%2] // then there is one column for all CPUs
+		p := cli.New(&out, io.Discard)
+		p.Width = []int{0, 70}[i%2] // then there is one column for all CPUs
 		_, err := (&explainCmd{Trace: path, Runs: 40, Seed: 1}).run(p)
 		require.NoError(t, err)
 		parts := strings.SplitN(out.String(), "\n\n", 4)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"kpsim/internal/cli"
 	"kpsim/properties/harness"
 	"kpsim/sched"
 	"kpsim/smp"
@@ -23,11 +24,11 @@ type exploreCmd struct {
 	Edition   string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
 	brokenFlags
 	goOnFlags
-	Traces    string    `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
-	Shard     string    `placeholder:"I/N" help:"Make only share I of N of the runs, on each of N computers another. Needs --out; kpsim merge puts the shares together."`
-	Out       fileName  `placeholder:"FILE" help:"Write what was found to a result file, for kpsim merge."`
-	SelfCheck selfCheck `range:"1..1000000000000" placeholder:"N" help:"First make sure of the simulator: play runs again, on the same machine and on a new one, and compare them. --self-check is 200 of each scenario, --self-check=N is N in all, shared out as the runs are."`
-	JSON      bool      `name:"json" help:"Print one JSON object a line."`
+	Traces    string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	Shard     string       `placeholder:"I/N" help:"Make only share I of N of the runs, on each of N computers another. Needs --out; kpsim merge puts the shares together."`
+	Out       cli.FileName `placeholder:"FILE" help:"Write what was found to a result file, for kpsim merge."`
+	SelfCheck selfCheck    `range:"1..1000000000000" placeholder:"N" help:"First make sure of the simulator: play runs again, on the same machine and on a new one, and compare them. --self-check is 200 of each scenario, --self-check=N is N in all, shared out as the runs are."`
+	JSON      bool         `name:"json" help:"Print one JSON object a line."`
 
 	share, shares int         // of --shard; 0 of 0 if it isn't given
 	stop          atomic.Bool // the user has had enough
@@ -59,7 +60,7 @@ Examples:
 Exit status: 0 all as expected, 1 something against expectation, 2 bad input or a file that could not be saved, 3 a bug of the simulator, 130 interrupted. What is first in 3, 130, 1, 2, 0 counts.`
 }
 
-func (c *exploreCmd) run(p *program) (int, error) {
+func (c *exploreCmd) run(p *cli.Program) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
@@ -84,7 +85,7 @@ func (c *exploreCmd) run(p *program) (int, error) {
 		}
 		if c.stop.Load() {
 			r.interrupted(i)
-			return exitInterrupted, nil
+			return cli.Interrupted, nil
 		}
 	}
 	r.total()
@@ -98,8 +99,8 @@ func (c *exploreCmd) run(p *program) (int, error) {
 
 // begin loads scenarios and makes sure of all that can be known before the first
 // is run.
-func (c *exploreCmd) begin(p *program, scenarios []string) ([]*job, error) {
-	p.stopAtInterrupt(&c.stop)
+func (c *exploreCmd) begin(p *cli.Program, scenarios []string) ([]*job, error) {
+	p.StopAtInterrupt(&c.stop)
 	jobs, err := load(scenarios)
 	if err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func (c *exploreCmd) begin(p *program, scenarios []string) ([]*job, error) {
 // makeFolder makes sure that there is a folder for traces.
 func makeFolder(name string) error {
 	if err := os.MkdirAll(name, 0o755); err != nil {
-		return fmt.Errorf("--traces: %s; name a folder that can be written to", cause(err, name))
+		return fmt.Errorf("--traces: %s; name a folder that can be written to", cli.Cause(err, name))
 	}
 	return nil
 }
@@ -134,14 +135,14 @@ func (c *exploreCmd) check() (err error) {
 		}
 	}
 	if c.Out != "" { // now, not when all is done
-		if err := c.Out.check(); err != nil {
+		if err := c.Out.Check(); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
 	}
-	if err := known("strategy", c.Strategy, strategyNames()); err != nil {
+	if err := cli.Known("strategy", c.Strategy, strategyNames()); err != nil {
 		return fmt.Errorf("--strategy: %w", err)
 	}
-	if err := optional("--fetch", "fetch model", c.Fetch, fetchNames()); err != nil {
+	if err := cli.Optional("--fetch", "fetch model", c.Fetch, fetchNames()); err != nil {
 		return err
 	}
 	if err := optionalEdition(c.Edition); err != nil {
@@ -170,7 +171,7 @@ func parseShard(s string) (share, shares int, err error) {
 
 // prepare runs the default schedule once: that shows whether the scenario can
 // be run, and how long its runs are.
-func (c *exploreCmd) prepare(p *program, j *job) error {
+func (c *exploreCmd) prepare(p *cli.Program, j *job) error {
 	c.doing(p, j, c.Mutant)
 	if c.Fetch != "" {
 		if err := j.SetFetch(c.Fetch); err != nil {
@@ -227,17 +228,17 @@ func defaultRuns(points uint64) uint64 {
 }
 
 // doing notes what is being run, for the report of a bug.
-func (c *exploreCmd) doing(p *program, j *job, mutant string) {
-	p.doing = fmt.Sprintf("scenario %s, strategy %s, seed %d", j.Name, c.Strategy, c.Seed)
+func (c *exploreCmd) doing(p *cli.Program, j *job, mutant string) {
+	p.Doing = fmt.Sprintf("scenario %s, strategy %s, seed %d", j.Name, c.Strategy, c.Seed)
 	if mutant != "" {
-		p.doing += ", mutant " + mutant
+		p.Doing += ", mutant " + mutant
 	}
-	p.again = c.line(j, mutant, "--workers", "1")
+	p.Again = c.line(j, mutant, "--workers", "1")
 }
 
 // line is the command that explores a scenario as this one does.
 func (c *exploreCmd) line(j *job, mutant string, more ...string) string {
-	words := append([]string{typed(), "explore", j.arg}, more...)
+	words := append([]string{cli.Typed(), "explore", j.arg}, more...)
 	for _, f := range []struct{ flag, value, unless string }{
 		{"--strategy", c.Strategy, harness.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"},
 		{"--fetch", c.Fetch, ""}, {"--edition", c.Edition, ""}, {"--mutant", mutant, ""}, {"--runs", fmt.Sprint(j.runs), fmt.Sprint(j.usual)},
@@ -249,7 +250,7 @@ func (c *exploreCmd) line(j *job, mutant string, more ...string) string {
 	if c.Unbiased {
 		words = append(words, "--unbiased")
 	}
-	return shell(append(words, c.goOnFlags.words()...)...)
+	return cli.Line(append(words, c.goOnFlags.words()...)...)
 }
 
 // overridden says why nothing is expected, "" if something is.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/properties/harness"
 	"kpsim/traces"
 	"kpsim/traces/export"
@@ -14,9 +15,9 @@ import (
 )
 
 type exportCmd struct {
-	Trace string   `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
-	To    string   `required:"" placeholder:"FORMAT" help:"ftrace, chrome (or perfetto), json or litmus."`
-	Out   fileName `short:"o" placeholder:"FILE" help:"Write it to a file. Default: standard output."`
+	Trace string       `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
+	To    string       `required:"" placeholder:"FORMAT" help:"ftrace, chrome (or perfetto), json or litmus."`
+	Out   cli.FileName `short:"o" placeholder:"FILE" help:"Write it to a file. Default: standard output."`
 }
 
 // Help implements kong.HelpProvider.
@@ -42,16 +43,16 @@ Exit status: 0 written, 1 written, but the run isn't what the trace says, 2 bad 
 // exports are the formats. Perfetto reads Chrome's: it is the same one.
 var exports = []string{"ftrace", "chrome", "perfetto", "json", "litmus"}
 
-func (c *exportCmd) run(p *program) (int, error) {
-	if err := known("format", c.To, exports); err != nil {
+func (c *exportCmd) run(p *cli.Program) (int, error) {
+	if err := cli.Known("format", c.To, exports); err != nil {
 		return 0, fmt.Errorf("--to: %w", err)
 	}
 	if c.Out != "" {
-		if err := c.Out.check(); err != nil {
+		if err := c.Out.Check(); err != nil {
 			return 0, fmt.Errorf("-o: %w", err)
 		}
 	}
-	file, r, err := p.play(c.Trace)
+	file, r, err := play(p, c.Trace)
 	if err != nil {
 		return 0, err
 	}
@@ -61,18 +62,18 @@ func (c *exportCmd) run(p *program) (int, error) {
 		return 0, err
 	}
 	if c.Out == "" {
-		if _, err := p.out.Write(b.Bytes()); err != nil {
+		if _, err := p.Out.Write(b.Bytes()); err != nil {
 			return 0, err
 		}
-	} else if err := writeWhole(string(c.Out), traces.Plain(b.Bytes())); err != nil {
-		return 0, fmt.Errorf("-o: %s", cause(err, string(c.Out)))
+	} else if err := cli.WriteWhole(string(c.Out), traces.Plain(b.Bytes())); err != nil {
+		return 0, fmt.Errorf("-o: %s", cli.Cause(err, string(c.Out)))
 	}
-	p.tellEdited(c.Trace, file)
+	tellEdited(p, c.Trace, file)
 	if !r.Same {
-		fmt.Fprintf(p.err, "%s: not as the trace says: %s\n", c.Trace, r.Why)
-		return exitAgainst, nil
+		fmt.Fprintf(p.Err, "%s: not as the trace says: %s\n", c.Trace, r.Why)
+		return cli.Against, nil
 	}
-	return exitOK, nil
+	return cli.OK, nil
 }
 
 func (c *exportCmd) export(w io.Writer, file *traces.File, r *harness.Replay) error {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/properties"
 	"kpsim/properties/harness"
@@ -73,20 +74,20 @@ type fuzzFind struct {
 	Trace      string `json:"trace"`
 }
 
-func (c *fuzzCmd) run(p *program) (int, error) {
+func (c *fuzzCmd) run(p *cli.Program) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
 	s := harness.Storm{Any: true, Seed: c.Seed, Runs: c.Each, Strategy: c.Strategy, Mutant: c.Mutant, Workers: c.Workers, Cancelled: &c.late}
 	if c.Print {
-		fmt.Fprintln(p.out, s.Scenario(c.Seed))
-		return exitOK, nil
+		fmt.Fprintln(p.Out, s.Scenario(c.Seed))
+		return cli.OK, nil
 	}
 	if err := makeFolder(c.Traces); err != nil {
 		return 0, err
 	}
-	p.stopAtInterrupt(&c.stop)
-	manySmall()
+	p.StopAtInterrupt(&c.stop)
+	cli.ManySmall()
 	total, err := c.all(p, s)
 	if err != nil {
 		return 0, err
@@ -107,17 +108,17 @@ func (c *fuzzCmd) run(p *program) (int, error) {
 	}
 	switch {
 	case c.stop.Load():
-		fmt.Fprintf(p.err, "kpsim: interrupted\n")
-		return exitInterrupted, nil
+		fmt.Fprintf(p.Err, "kpsim: interrupted\n")
+		return cli.Interrupted, nil
 	case total.Violations > 0 && c.Mutant == "":
-		return exitAgainst, nil
+		return cli.Against, nil
 	}
-	return exitOK, nil
+	return cli.OK, nil
 }
 
 // check checks the flags that kong doesn't.
 func (c *fuzzCmd) check() error {
-	if err := optional("--strategy", "strategy", c.Strategy, strategyNames()); err != nil {
+	if err := cli.Optional("--strategy", "strategy", c.Strategy, strategyNames()); err != nil {
 		return err
 	}
 	return c.brokenFlags.check()
@@ -125,28 +126,28 @@ func (c *fuzzCmd) check() error {
 
 // all runs batches of programs until there were enough, and tells of each property the
 // first that broke it.
-func (c *fuzzCmd) all(p *program, s harness.Storm) (*harness.Stormed, error) {
+func (c *fuzzCmd) all(p *cli.Program, s harness.Storm) (*harness.Stormed, error) {
 	programs := (c.Runs + c.Each - 1) / c.Each // neither overflows: see their ranges
 	runs := programs * c.Each
 	if c.For > 0 {
 		programs, runs = ^uint64(0), 0
 		defer time.AfterFunc(c.For, func() { c.late.Store(true) }).Stop()
 	}
-	line := p.watch("drawn scenarios", runs)
-	defer line.clear()
+	line := p.Watch("drawn scenarios", runs)
+	defer line.Clear()
 	total := harness.NewStormed()
 	s.Progress = func(r, v uint64) {
-		line.update(total.Runs+r, total.Violations+v)
+		line.Update(total.Runs+r, total.Violations+v)
 		if c.stop.Load() {
 			c.late.Store(true)
 		}
 	}
 	told := make(map[string]bool)
-	p.doing = "drawn scenarios"
+	p.Doing = "drawn scenarios"
 	for programs > 0 && !c.late.Load() && !c.stop.Load() {
 		s.Programs = int(min(programs, fuzzBatch))
 		programs -= uint64(s.Programs)
-		res, err := p.storm(s, func(seed uint64) string { return c.line(seed, c.Each, "--workers", "1") })
+		res, err := runStorm(p, s, func(seed uint64) string { return c.line(seed, c.Each, "--workers", "1") })
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +155,7 @@ func (c *fuzzCmd) all(p *program, s harness.Storm) (*harness.Stormed, error) {
 		for _, q := range properties.All {
 			if seed, broken := res.First[q.Name]; broken && !told[q.Name] {
 				told[q.Name] = true
-				line.clear()
+				line.Clear()
 				if err := c.tell(p, &s, seed, q); err != nil {
 					return nil, err
 				}
@@ -167,9 +168,9 @@ func (c *fuzzCmd) all(p *program, s harness.Storm) (*harness.Stormed, error) {
 
 // tell shrinks what the program of a seed has found of a property, saves it and prints
 // how to replay it.
-func (c *fuzzCmd) tell(p *program, s *harness.Storm, seed uint64, q *properties.Property) error {
+func (c *fuzzCmd) tell(p *cli.Program, s *harness.Storm, seed uint64, q *properties.Property) error {
 	spec := s.Spec(seed)
-	p.again = c.line(seed, c.Each, "--workers", "1")
+	p.Again = c.line(seed, c.Each, "--workers", "1")
 	spec.Cancelled = nil // what was found is shrunk, even if the time is over
 	res, err := harness.Explore(spec)
 	if err != nil {
@@ -181,36 +182,36 @@ func (c *fuzzCmd) tell(p *program, s *harness.Storm, seed uint64, q *properties.
 	}
 	w := res.Witnesses[i]
 	find := fuzzFind{q.Name, seed, len(w.Schedule), filepath.Join(c.Traces, traceName(q.ID+"-"+spec.Scenario.Name)+".kps")}
-	if err := writeWhole(find.Trace, w.File.Marshal()); err != nil {
-		return fmt.Errorf("%s; to find it again: %s", cause(err, find.Trace), c.line(seed, c.Each))
+	if err := cli.WriteWhole(find.Trace, w.File.Marshal()); err != nil {
+		return fmt.Errorf("%s; to find it again: %s", cli.Cause(err, find.Trace), c.line(seed, c.Each))
 	}
 	if c.JSON {
-		return p.printJSON(find)
+		return p.PrintJSON(find)
 	}
-	if _, err := fmt.Fprintf(p.out, "seed %d breaks %s: %s\n", seed, q.Name, w.Message); err != nil {
+	if _, err := fmt.Fprintf(p.Out, "seed %d breaks %s: %s\n", seed, q.Name, w.Message); err != nil {
 		return err
 	}
-	p.stormWitness(w, find.Trace)
+	stormWitness(p, w, find.Trace)
 	return nil
 }
 
 // line is the command that makes runs from a seed on.
 func (c *fuzzCmd) line(seed, runs uint64, more ...string) string {
-	words := []string{typed(), "fuzz", "--seed", fmt.Sprint(seed), "--runs", fmt.Sprint(runs), "--each", fmt.Sprint(c.Each)}
+	words := []string{cli.Typed(), "fuzz", "--seed", fmt.Sprint(seed), "--runs", fmt.Sprint(runs), "--each", fmt.Sprint(c.Each)}
 	if c.Strategy != "" {
 		words = append(words, "--strategy", c.Strategy)
 	}
 	if c.Mutant != "" {
 		words = append(words, "--mutant", c.Mutant)
 	}
-	return shell(append(words, more...)...)
+	return cli.Line(append(words, more...)...)
 }
 
-func (c *fuzzCmd) print(p *program, name string, r *harness.Stormed, s *shipped) error {
+func (c *fuzzCmd) print(p *cli.Program, name string, r *harness.Stormed, s *shipped) error {
 	if c.JSON {
-		return p.printJSON(fuzzRow{name, r.Programs, r.Runs, r.Optimizing, r.Under, r.Counts.Points, r.Chosen, r.Spread.Least(), percents(r, 1, 5, 25, 50, 75, 95, 99), r.Violations, r.Broken, s})
+		return p.PrintJSON(fuzzRow{name, r.Programs, r.Runs, r.Optimizing, r.Under, r.Counts.Points, r.Chosen, r.Spread.Least(), percents(r, 1, 5, 25, 50, 75, 95, 99), r.Violations, r.Broken, s})
 	}
-	p.tellShipped(s)
+	tellShipped(p, s)
 	said := brokenBy(r.Broken)
 	if said == never {
 		said = c.never()
@@ -219,8 +220,8 @@ func (c *fuzzCmd) print(p *program, name string, r *harness.Stormed, s *shipped)
 	if r.Optimizing > 0 {
 		during = shareOf(r.Under, r.Optimizing) + " optimized during a call"
 	}
-	p.indented("", fmt.Sprintf("%-10s  %s  %s  %31s  %7s with %d points or more: %d, %s  %s",
-		name, counted(r.Programs, 6, "program"), counted(r.Runs, 8, "schedule"), during, shareOf(r.Chosen, r.Runs), harness.StormPoints, r.Spread.Least(), spaced(percents(r, 5, 25, 50, 75, 95)), said))
+	p.Indented("", fmt.Sprintf("%-10s  %s  %s  %31s  %7s with %d points or more: %d, %s  %s",
+		name, cli.Counted(r.Programs, 6, "program"), cli.Counted(r.Runs, 8, "schedule"), during, shareOf(r.Chosen, r.Runs), harness.StormPoints, r.Spread.Least(), spaced(percents(r, 5, 25, 50, 75, 95)), said))
 	return nil
 }
 

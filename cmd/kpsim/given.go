@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/mutants"
 	"kpsim/smp/image"
@@ -38,19 +39,19 @@ func isTraceFile(path string) bool {
 	if !isFile(path) { // what can be read once
 		return false
 	}
-	data, err := readFile(path, mostTrace)
+	data, err := cli.ReadFile(path, cli.MostTrace)
 	return err == nil && isTrace(data)
 }
 
 // giveTrace says what is wanted where a trace is.
 func giveTrace() string {
-	return fmt.Sprintf("give a trace, which %s explore writes to traces/", typed())
+	return fmt.Sprintf("give a trace, which %s explore writes to traces/", cli.Typed())
 }
 
 // givenTrace reads a file that is to be a trace. If it is something else the error says
 // what, and the line that was meant, as far as can be told.
 func givenTrace(arg string) ([]byte, error) {
-	data, err := readFile(arg, mostTrace)
+	data, err := cli.ReadFile(arg, cli.MostTrace)
 	if err == nil && isTrace(data) {
 		return data, nil
 	}
@@ -58,13 +59,13 @@ func givenTrace(arg string) ([]byte, error) {
 		if s, err := scenario.LoadBuiltin(arg); err == nil {
 			return nil, noTrace(arg, arg, s)
 		}
-		if program, err := readFile(arg+".star", mostTrace); err == nil {
+		if program, err := cli.ReadFile(arg+".star", cli.MostTrace); err == nil {
 			return nil, noTrace(arg, arg+".star", glimpse(arg+".star", program))
 		}
-		return nil, fmt.Errorf("%s; %s", cause(err, arg), elsewhere(arg))
+		return nil, fmt.Errorf("%s; %s", cli.Cause(err, arg), elsewhere(arg))
 	}
 	if err != nil && !isFolder(arg) {
-		return nil, fmt.Errorf("%s; %s", cause(err, arg), giveTrace())
+		return nil, fmt.Errorf("%s; %s", cli.Cause(err, arg), giveTrace())
 	}
 	if err := isNothing(arg, data, ".kps", giveTrace()); err != nil {
 		return nil, err
@@ -100,11 +101,11 @@ func noTrace(arg, name string, s *scenario.Scenario) error {
 	if path := defaultTrace(s.Name); isFile(path) {
 		return fmt.Errorf("%s is a scenario, not a trace; its trace is %s: %s", name, path, instead(arg, path))
 	}
-	words := []string{typed(), "explore", asFile(name)}
+	words := []string{cli.Typed(), "explore", cli.AsFile(name)}
 	if !s.Expect.Sometimes && s.Expect.Canary != "" { // else there would be none
 		words = append(words, "--mutant", s.Expect.Canary)
 	}
-	return fmt.Errorf("%s is a scenario, not a trace; to find one of it: %s", name, shell(words...))
+	return fmt.Errorf("%s is a scenario, not a trace; to find one of it: %s", name, cli.Line(words...))
 }
 
 // defaultTrace is where explore writes the trace of a scenario.
@@ -119,52 +120,52 @@ func elsewhere(arg string) string {
 	}
 	near := image.Near(arg, append(inFolder(arg, ".kps"), scenario.BuiltinNames()...))
 	if len(near) > 0 {
-		return fmt.Sprintf("did you mean %s?", list(near))
+		return fmt.Sprintf("did you mean %s?", cli.List(near))
 	}
 	return giveTrace()
 }
 
 // givenScenario reads a file that is to be a scenario; arg names no built-in one.
 func givenScenario(arg string) ([]byte, error) {
-	data, err := readFile(arg, mostTrace)
+	data, err := cli.ReadFile(arg, cli.MostTrace)
 	const give = "give the path of a scenario file, or a name that %s list prints"
 	switch {
 	case isFolder(arg):
-		return nil, isNothing(arg, nil, ".star", fmt.Sprintf(give, typed()))
+		return nil, isNothing(arg, nil, ".star", fmt.Sprintf(give, cli.Typed()))
 	case isObject(data):
-		return nil, fmt.Errorf("%s is an object file, not a scenario; write one that has elf(%q), or look at its functions: %s", arg, filepath.Base(arg), shell(typed(), "check", asFile(arg)))
+		return nil, fmt.Errorf("%s is an object file, not a scenario; write one that has elf(%q), or look at its functions: %s", arg, filepath.Base(arg), cli.Line(cli.Typed(), "check", cli.AsFile(arg)))
 	case err == nil && isTrace(data):
-		return nil, fmt.Errorf("%s is a trace, not a scenario; to run it: %s", arg, shell(typed(), "replay", asFile(arg)))
+		return nil, fmt.Errorf("%s is a trace, not a scenario; to run it: %s", arg, cli.Line(cli.Typed(), "replay", cli.AsFile(arg)))
 	case err == nil && isTraceName(arg):
 		return nil, fmt.Errorf("%s is called as a trace, and isn't one, so it isn't run; if it is a scenario that you trust, rename it to %s.star", arg, strings.TrimSuffix(arg, ".kps"))
 	case err == nil && strings.HasSuffix(arg, ".star") && utf8.Valid(data): // scenario.Load says what it lacks
 		return data, nil
 	case err == nil:
-		if err := isNothing(arg, data, ".star", fmt.Sprintf(give, typed())); err != nil {
+		if err := isNothing(arg, data, ".star", fmt.Sprintf(give, cli.Typed())); err != nil {
 			return nil, err
 		}
 		return data, nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s; %s", cause(err, arg), fmt.Sprintf(give, typed()))
+		return nil, fmt.Errorf("%s; %s", cli.Cause(err, arg), fmt.Sprintf(give, cli.Typed()))
 	}
 	bare := strings.TrimSuffix(filepath.Base(arg), ".star")
 	name := strings.TrimSuffix(bare, ".kps")
 	plain := arg == bare && arg == name // as that of a built-in one
 	switch trace := filepath.Join("traces", arg); {
 	case arg != bare && slices.Contains(scenario.BuiltinNames(), bare):
-		return nil, fmt.Errorf("%s; %s is built in: %s", cause(err, arg), bare, instead(arg, bare))
+		return nil, fmt.Errorf("%s; %s is built in: %s", cli.Cause(err, arg), bare, instead(arg, bare))
 	case arg != "" && isFile(arg+".star"):
-		return nil, fmt.Errorf("%s; there is %s.star: %s", cause(err, arg), arg, instead(arg, arg+".star"))
+		return nil, fmt.Errorf("%s; there is %s.star: %s", cli.Cause(err, arg), arg, instead(arg, arg+".star"))
 	case arg != name && isFile(trace):
-		return nil, fmt.Errorf("%s; %s is a trace, not a scenario; to run it: %s", cause(err, arg), trace, shell(typed(), "replay", trace))
+		return nil, fmt.Errorf("%s; %s is a trace, not a scenario; to run it: %s", cli.Cause(err, arg), trace, cli.Line(cli.Typed(), "replay", trace))
 	}
 	if near := image.Near(arg, inFolder(arg, ".star")); len(near) > 0 {
-		return nil, fmt.Errorf("%s; did you mean %s?", cause(err, arg), list(near))
+		return nil, fmt.Errorf("%s; did you mean %s?", cli.Cause(err, arg), cli.List(near))
 	}
 	if plain && arg != "" {
-		return nil, fmt.Errorf("no built-in scenario %q; %s (one of your own is a file NAME.star)", arg, suggest(arg, scenario.BuiltinNames()))
+		return nil, fmt.Errorf("no built-in scenario %q; %s (one of your own is a file NAME.star)", arg, cli.Suggest(arg, scenario.BuiltinNames()))
 	}
-	return nil, fmt.Errorf("%s; %s", cause(err, arg), fmt.Sprintf(give, typed()))
+	return nil, fmt.Errorf("%s; %s", cli.Cause(err, arg), fmt.Sprintf(give, cli.Typed()))
 }
 
 // isNothing says of what can't be what is wanted, a file that ends so, what it is: a folder,
@@ -177,7 +178,7 @@ func isNothing(arg string, data []byte, end, give string) error {
 		}
 		return fmt.Errorf("%s: is a directory; %s", arg, give)
 	case isObject(data):
-		return fmt.Errorf("%s is an object file, not a trace; to see what can be probed in it: %s", arg, shell(typed(), "check", asFile(arg)))
+		return fmt.Errorf("%s is an object file, not a trace; to see what can be probed in it: %s", arg, cli.Line(cli.Typed(), "check", cli.AsFile(arg)))
 	case len(bytes.TrimSpace(data)) == 0:
 		return fmt.Errorf("%s is empty; %s", arg, give)
 	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
@@ -188,14 +189,14 @@ func isNothing(arg string, data []byte, end, give string) error {
 
 // instead is the line that was typed, with another word for the one that was wrong.
 func instead(word, by string) string {
-	words := append([]string{typed()}, os.Args[1:]...)
+	words := append([]string{cli.Typed()}, os.Args[1:]...)
 	for i := len(words) - 1; i > 1; i-- { // behind the command
 		if words[i] == word {
-			words[i] = asFile(by)
+			words[i] = cli.AsFile(by)
 			break
 		}
 	}
-	return shell(words...)
+	return cli.Line(words...)
 }
 
 // inFolder are the files that end so in the folder of a path.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"kpsim/internal/cli"
+
 	"github.com/alecthomas/kong"
 )
 
@@ -119,11 +121,11 @@ func TestExitStatuses(t *testing.T) {
 		says   string // in --help
 		page   string
 	}{
-		{exitOK, "as expected", "The exit status is 0 if"},
-		{exitAgainst, "against expectation", "1 if something wasn't"},
-		{exitBadInput, "bad input", "2 if"},
-		{exitBug, "a bug of the simulator", "3 if the simulator itself"},
-		{exitInterrupted, "interrupted", "130 if it was interrupted"},
+		{cli.OK, "as expected", "The exit status is 0 if"},
+		{cli.Against, "against expectation", "1 if something wasn't"},
+		{cli.BadInput, "bad input", "2 if"},
+		{cli.Bug, "a bug of the simulator", "3 if the simulator itself"},
+		{cli.Interrupted, "interrupted", "130 if it was interrupted"},
 	}
 	page, err := os.ReadFile("../../docs/explore.md")
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/cmd/kpsim/proctest"
+	"kpsim/internal/cli"
+	"kpsim/internal/proctest"
 )
 
 // corpusTrace is a trace to explain, view and so on.
@@ -45,7 +46,7 @@ func refusedFlag(t *testing.T, flag string, args []string) {
 	go func() { done <- run(args, &stdout, &stderr) }()
 	select {
 	case status := <-done:
-		require.Equal(t, exitBadInput, status, args)
+		require.Equal(t, cli.BadInput, status, args)
 		require.Empty(t, stdout.String(), args)
 		require.Equal(t, 1, strings.Count(stderr.String(), "\n"), "%v: %s", args, &stderr)
 		require.Contains(t, stderr.String(), flag+": ", args)
@@ -88,11 +89,11 @@ func TestEveryFlag(t *testing.T) {
 					continue
 				}
 				e := proctest.InterruptedAfter(t, kpsim, 600*time.Millisecond, args...)
-				require.Contains(t, []int{exitOK, exitAgainst, exitBadInput, exitInterrupted}, e.Status, "%v: %s", args, e.Stderr)
+				require.Contains(t, []int{cli.OK, cli.Against, cli.BadInput, cli.Interrupted}, e.Status, "%v: %s", args, e.Stderr)
 				require.NotContains(t, e.Stderr, "bug of the simulator", args)
 				require.Less(t, e.Took, 3*time.Second, args)
 				require.Less(t, e.Memory, int64(500<<20), args)
-				if e.Status == exitBadInput {
+				if e.Status == cli.BadInput {
 					require.Equal(t, 1, strings.Count(e.Stderr, "\n"), "%v: %s", args, e.Stderr)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/properties"
 )
 
@@ -19,7 +20,7 @@ type goOnFlags struct {
 func (f *goOnFlags) check() (err error) {
 	for _, name := range f.Ignore {
 		if _, ok := properties.ByName(name); !ok {
-			return fmt.Errorf("--ignore: %w", known("property", name, append(propertyNames(), propertyIDs()...)))
+			return fmt.Errorf("--ignore: %w", cli.Known("property", name, append(propertyNames(), propertyIDs()...)))
 		}
 	}
 	f.ignored, err = properties.Named(f.Ignore...)
@@ -56,11 +57,11 @@ func (f *goOnFlags) words() (words []string) {
 func (f *goOnFlags) says() string {
 	switch {
 	case f.AllProperties && f.ignored != 0:
-		return "all properties but " + list(f.ignored.Names())
+		return "all properties but " + cli.List(f.ignored.Names())
 	case f.AllProperties:
 		return "all properties"
 	case f.ignored != 0:
-		return "ignored " + list(f.ignored.Names())
+		return "ignored " + cli.List(f.ignored.Names())
 	}
 	return ""
 }

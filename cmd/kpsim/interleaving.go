@@ -1,14 +1,15 @@
 package main
 
 import (
+	"kpsim/internal/cli"
 	"kpsim/properties/harness"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
 
-// told is what a trace breaks, in the words of its scenario: replay's first line.
+// headline is what a trace breaks, in the words of its scenario: replay's first line.
 // It is played once for that.
-func (p *program) told(file *traces.File) string {
+func headline(p *cli.Program, file *traces.File) string {
 	r, err := harness.PlayFile("trace", file, true)
 	if err != nil || r.Property == nil {
 		q, _ := propertyByID(file.Property)
@@ -19,8 +20,8 @@ func (p *program) told(file *traces.File) string {
 }
 
 // viewInput is a replayed run, to be printed.
-func viewInput(p *program, file *traces.File, r *harness.Replay) view.Input {
+func viewInput(p *cli.Program, file *traces.File, r *harness.Replay) view.Input {
 	in := r.View(file)
-	in.Width, in.Paint = p.width, p.paint
+	in.Width, in.Paint = p.Width, p.Paint
 	return in
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/properties"
 	"kpsim/properties/harness"
@@ -118,7 +119,7 @@ func (c *exploreCmd) judge(j *job, e *explored, first []harness.First) []*row {
 			r.open(fmt.Sprintf("shard %d of %d", c.share, c.shares))
 		case res.Counts.Points == 0:
 			r.expect(false, "nothing could interleave: no run had a decision to take; give the scenario a second task or timer()")
-			r.advice = shell(typed(), "list") + "   # names scenarios to begin from"
+			r.advice = cli.Line(cli.Typed(), "list") + "   # names scenarios to begin from"
 		case why != "":
 			r.open(why)
 		case !*r.Expected && r.Observation == never && r.advice == "":
@@ -145,11 +146,11 @@ func (c *exploreCmd) judge(j *job, e *explored, first []harness.First) []*row {
 		r.Probes, r.Registered, r.Refused, r.Hit, r.Optimized = n.Probes, n.Registered, n.Refused, n.Hit, n.Optimized
 	}
 	if n.Refused > 0 {
-		rows[0].notes = append(rows[0].notes, fmt.Sprintf("%d of %s refused", n.Refused, number(n.Probes, "probe")))
+		rows[0].notes = append(rows[0].notes, fmt.Sprintf("%d of %s refused", n.Refused, cli.Number(n.Probes, "probe")))
 	}
 	if j.checked > 0 {
 		rows[0].SelfChecked = j.checked
-		rows[0].notes = append(rows[0].notes, number(j.checked, "run")+" came out the same again")
+		rows[0].notes = append(rows[0].notes, cli.Number(j.checked, "run")+" came out the same again")
 	}
 	return rows
 }
@@ -181,7 +182,7 @@ func (c *exploreCmd) judgeNever(r *row, res *harness.Result, canary bool) {
 	switch n := &res.Census; {
 	case !r.job.Patches() && !r.job.wantsErrno():
 		r.expect(false, nothingPatched)
-		r.advice = shell(typed(), "list") + "   # names scenarios to begin from"
+		r.advice = cli.Line(cli.Typed(), "list") + "   # names scenarios to begin from"
 	case e.Canary == "" && r.job.nothingProbed(n):
 		r.refusedAll(res)
 	case e.Canary == "":
@@ -205,7 +206,7 @@ func (j *job) nothingProbed(n *harness.Census) bool {
 // refusedAll says of a Never that nothing was probed.
 func (r *row) refusedAll(res *harness.Result) {
 	r.expect(false, fmt.Sprintf("nothing was probed: register was refused, with %s; if that is what you want say so, errno = …", r.job.whyRefused(res.Probed, res.Census.Errno)))
-	r.advice = shell(typed(), "shell", r.job.arg) + "   # where `register` says what the kernel does"
+	r.advice = cli.Line(cli.Typed(), "shell", r.job.arg) + "   # where `register` says what the kernel does"
 }
 
 // whyRefused is an errno that a probe was refused with, and why.
@@ -228,5 +229,5 @@ func (j *job) wantsErrno() bool {
 
 // longer is the line that searches ten times as long.
 func (c *exploreCmd) longer(j *job, res *harness.Result) string {
-	return shell(typed(), "explore", j.arg, "--runs", fmt.Sprint(10*max(res.Runs, 1))) + "   # 10 times these runs"
+	return cli.Line(cli.Typed(), "explore", j.arg, "--runs", fmt.Sprint(10*max(res.Runs, 1))) + "   # 10 times these runs"
 }

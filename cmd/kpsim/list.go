@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
@@ -73,9 +74,9 @@ type listedStrategy struct {
 	Says string `json:"says"`
 }
 
-func (c *listCmd) run(p *program) (int, error) {
+func (c *listCmd) run(p *cli.Program) (int, error) {
 	for _, w := range c.What {
-		if err := known("list, and nothing in one,", w, listed()); err != nil {
+		if err := cli.Known("list, and nothing in one,", w, listed()); err != nil {
 			return 0, err
 		}
 	}
@@ -101,10 +102,10 @@ func (c *listCmd) run(p *program) (int, error) {
 		}
 	}
 	if c.JSON {
-		return exitOK, p.printJSON(l)
+		return cli.OK, p.PrintJSON(l)
 	}
 	l.print(p)
-	return exitOK, nil
+	return cli.OK, nil
 }
 
 // wants reports whether any of the words, the name of a list or those of what is in it, was
@@ -137,7 +138,7 @@ func expectation(e scenario.Expect) string {
 	return "never"
 }
 
-func (l *listing) print(p *program) {
+func (l *listing) print(p *cli.Program) {
 	var scenarios, properties, mutants, strategies table
 	for _, s := range l.Scenarios {
 		scenarios.add(s.Name, s.Expectation, s.Says)
@@ -174,12 +175,12 @@ type table struct{ rows [][]string }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-func (t *table) print(p *program, title string) {
+func (t *table) print(p *cli.Program, title string) {
 	if rest, ok := strings.CutPrefix(title, "\n"); ok {
-		fmt.Fprintln(p.out)
+		fmt.Fprintln(p.Out)
 		title = rest
 	}
-	p.indented("", title)
+	p.Indented("", title)
 	var width [3]int
 	for _, r := range t.rows {
 		for i, cell := range r {
@@ -192,11 +193,11 @@ func (t *table) print(p *program, title string) {
 			line += fmt.Sprintf(" %-*s ", width[i], cell)
 		}
 		last := r[len(r)-1]
-		if whole := line + " " + last; p.width == 0 || view.Visible(whole) <= p.width {
-			fmt.Fprintln(p.out, whole)
+		if whole := line + " " + last; p.Width == 0 || view.Visible(whole) <= p.Width {
+			fmt.Fprintln(p.Out, whole)
 			continue
 		}
-		p.indented("  ", strings.TrimSpace(line))
-		p.indented(indent+"  ", last)
+		p.Indented("  ", strings.TrimSpace(line))
+		p.Indented(cli.Indent+"  ", last)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
@@ -53,7 +54,7 @@ func loadBy(read scenarioReader, args []string) ([]*job, error) {
 			return nil, err
 		}
 		if err := s.Expect.CheckNames(propertyNames(), mutants.Names()); err != nil {
-			return nil, fmt.Errorf("%s: %w; see %s list", arg, err, typed())
+			return nil, fmt.Errorf("%s: %w; see %s list", arg, err, cli.Typed())
 		}
 		for _, j := range jobs {
 			switch {
@@ -118,33 +119,17 @@ func beside(file string) func(name string) ([]byte, error) {
 		if !filepath.IsAbs(name) {
 			path = filepath.Join(filepath.Dir(file), name)
 		}
-		data, err := readFile(path, mostObject)
+		data, err := cli.ReadFile(path, cli.MostObject)
 		if errors.Is(err, fs.ErrNotExist) {
 			if data, err := scenario.OpenBuiltin(name); err == nil {
 				return data, nil
 			}
 		}
 		if err != nil {
-			return nil, errors.New(cause(err, path))
+			return nil, errors.New(cli.Cause(err, path))
 		}
 		return data, nil
 	}
-}
-
-// cause says why a file can't be used: "x.star: no such file or directory".
-func cause(err error, path string) string {
-	var pe *fs.PathError
-	var le *os.LinkError
-	switch {
-	case errors.As(err, &pe):
-		err = pe.Err
-	case errors.As(err, &le): // of the renaming that ends writeWhole
-		err = le.Err
-	}
-	if path == "" {
-		path = `""`
-	}
-	return fmt.Sprintf("%s: %v", path, err)
 }
 
 func propertyNames() []string {

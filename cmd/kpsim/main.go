@@ -9,17 +9,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"kpsim/internal/cli"
 	"kpsim/properties/harness"
 	"kpsim/sim"
-)
-
-// The exit statuses.
-const (
-	exitOK          = 0
-	exitAgainst     = 1
-	exitBadInput    = 2
-	exitBug         = 3
-	exitInterrupted = 130
 )
 
 // commands is the command line.
@@ -54,7 +46,7 @@ type commands struct {
 // A command is what is selected on the command line. An error is about the
 // input.
 type command interface {
-	run(p *program) (status int, err error)
+	run(p *cli.Program) (status int, err error)
 }
 
 const description = `Kpsim simulates the races of live code patching: Linux kprobes and their like on an x86 machine with several CPUs.
@@ -78,21 +70,21 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run is main without its exit.
 func run(args []string, stdout, stderr io.Writer) int {
-	p := newProgram(stdout, stderr)
-	defer p.flush()
-	defer p.listen()() // from the beginning
+	p := cli.New(stdout, stderr)
+	defer p.Flush()
+	defer p.Listen()() // from the beginning
 	var c commands
 	parser := newParser(&c, stdout, stderr) // by themselves, for their width: it prints nothing but help
 	ctx, err := parser.Parse(meant(parser.Model.Node, args))
 	if err != nil {
-		fmt.Fprintf(p.err, "kpsim: %s\n", misspelt(err))
-		return exitBadInput
+		fmt.Fprintf(p.Err, "kpsim: %s\n", misspelt(err))
+		return cli.BadInput
 	}
 	if err := outOfRange(ctx); err != nil {
-		fmt.Fprintf(p.err, "kpsim: %v\n", err)
-		return exitBadInput
+		fmt.Fprintf(p.Err, "kpsim: %v\n", err)
+		return cli.BadInput
 	}
-	return p.do(ctx.Selected().Target.Addr().Interface().(command))
+	return do(p, ctx.Selected().Target.Addr().Interface().(command))
 }
 
 // meant is the command line in kpsim's own words, where one of other programs' was typed:
@@ -127,7 +119,7 @@ func onlyCommands(at *kong.Node, words []string) bool {
 func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 	parser, err := kong.New(c, kong.Name("kpsim"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.ValueFormatter(helpOf), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Vars{"strategies": list(strategyNames()), "fetches": list(fetchNames()), "editions": list(editionNames()), "storms": list(stormNames(0)), "preempts": list(stormNames(1)), "bound": fmt.Sprint(deviationsDefault), "samples": fmt.Sprint(harness.SamplingRuns)})
+		kong.Vars{"strategies": cli.List(strategyNames()), "fetches": cli.List(fetchNames()), "editions": cli.List(editionNames()), "storms": cli.List(stormNames(0)), "preempts": cli.List(stormNames(1)), "bound": fmt.Sprint(deviationsDefault), "samples": fmt.Sprint(harness.SamplingRuns)})
 	if err != nil {
 		sim.Bug("the command line: %v", err)
 	}
@@ -136,45 +128,45 @@ func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 
 // do runs a command and tells what went wrong. A panic is the simulator's
 // fault: none of what it came up with counts.
-func (p *program) do(c command) (status int) {
+func do(p *cli.Program, c command) (status int) {
 	defer func() {
 		if v := recover(); v != nil {
-			p.bug(v)
-			status = exitBug
+			bug(p, v)
+			status = cli.Bug
 		}
 	}()
 	status, err := c.run(p)
-	if err != nil && !p.lostBy(err) {
-		fmt.Fprintf(p.err, "kpsim: %v\n", err)
-		return exitBadInput
+	if err != nil && !p.LostBy(err) {
+		fmt.Fprintf(p.Err, "kpsim: %v\n", err)
+		return cli.BadInput
 	}
-	if why := p.lost(); why != "" {
-		fmt.Fprintf(p.err, "kpsim: %s; make room, or write to another place\n", why)
-		if status == exitOK {
-			return exitBadInput
+	if why := p.Lost(); why != "" {
+		fmt.Fprintf(p.Err, "kpsim: %s; make room, or write to another place\n", why)
+		if status == cli.OK {
+			return cli.BadInput
 		}
 	}
 	return status
 }
 
 // bug reports a panic.
-func (p *program) bug(v any) {
+func bug(p *cli.Program, v any) {
 	stack := debug.Stack()
 	if c, ok := v.(*harness.Crash); ok { // it happened in a worker
 		v, stack = c.Value, c.Stack
 	}
 	switch b := v.(type) {
 	case *sim.BugError:
-		fmt.Fprintf(p.err, "kpsim: %v\n%s", b, b.Stack)
+		fmt.Fprintf(p.Err, "kpsim: %v\n%s", b, b.Stack)
 	case *sim.Panic: // it happened on a fibre
-		fmt.Fprintf(p.err, "kpsim: bug of the simulator: panic: %v\n%s", b, b.Stack)
+		fmt.Fprintf(p.Err, "kpsim: bug of the simulator: panic: %v\n%s", b, b.Stack)
 	default:
-		fmt.Fprintf(p.err, "kpsim: bug of the simulator: panic: %v\n%s", v, stack)
+		fmt.Fprintf(p.Err, "kpsim: bug of the simulator: panic: %v\n%s", v, stack)
 	}
-	if p.doing != "" {
-		fmt.Fprintf(p.err, "  in %s\n", p.doing)
+	if p.Doing != "" {
+		fmt.Fprintf(p.Err, "  in %s\n", p.Doing)
 	}
-	fmt.Fprintln(p.err, "This is a fault of kpsim, and says nothing about the code that was run. Please open an issue")
-	fmt.Fprintln(p.err, "with these lines and the scenario, and look whether it comes again:")
-	fmt.Fprintf(p.err, "  %s\n", p.again)
+	fmt.Fprintln(p.Err, "This is a fault of kpsim, and says nothing about the code that was run. Please open an issue")
+	fmt.Fprintln(p.Err, "with these lines and the scenario, and look whether it comes again:")
+	fmt.Fprintf(p.Err, "  %s\n", p.Again)
 }

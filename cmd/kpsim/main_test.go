@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"kpsim/internal/cli"
 	"kpsim/sim"
 )
 
@@ -34,8 +35,8 @@ func thisProgram(t *testing.T) string {
 // panicking is a command with a fault of the simulator in it.
 type panicking struct{ v any }
 
-func (c panicking) run(p *program) (int, error) {
-	p.doing = "scenario torn-jump, strategy portfolio, seed 7"
+func (c panicking) run(p *cli.Program) (int, error) {
+	p.Doing = "scenario torn-jump, strategy portfolio, seed 7"
 	panic(c.v)
 }
 
@@ -43,7 +44,7 @@ func (c panicking) run(p *program) (int, error) {
 func TestBug(t *testing.T) {
 	for _, v := range []any{&sim.BugError{Message: "cpu 1: frame stack empty", Stack: []byte("panicking.run\n")}, "index out of range"} {
 		var out, errs bytes.Buffer
-		if status := newProgram(&out, &errs).do(panicking{v}); status != exitBug {
+		if status := do(cli.New(&out, &errs), panicking{v}); status != cli.Bug {
 			t.Errorf("status %d", status)
 		}
 		for _, want := range []string{"bug of the simulator", "panicking.run", "scenario torn-jump, strategy portfolio, seed 7", "Please open an issue"} {
@@ -57,47 +58,12 @@ func TestBug(t *testing.T) {
 	}
 }
 
-// A file is whole or isn't there, and nothing else is left behind.
-func TestWriteWhole(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "x.kps")
-	for _, data := range []string{"one", "two"} {
-		if err := writeWhole(path, []byte(data)); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(path); err != nil || string(got) != data {
-			t.Errorf("%q, %v", got, err)
-		}
-	}
-	if err := os.Mkdir(filepath.Join(dir, "y.kps"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeWhole(filepath.Join(dir, "y.kps"), nil); err == nil {
-		t.Error("wrote over a directory")
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
-}
-
 func TestDefaultRuns(t *testing.T) {
 	for _, c := range []struct{ points, runs uint64 }{
 		{0, defaultRunsMax}, {50, defaultRunsMax}, {200, 120_000}, {1000, 24_000}, {1 << 40, defaultRunsMin},
 	} {
 		if got := defaultRuns(c.points); got != c.runs {
 			t.Errorf("defaultRuns(%d) = %d, want %d", c.points, got, c.runs)
-		}
-	}
-}
-
-func TestShell(t *testing.T) {
-	for _, c := range []struct{ want, got string }{
-		{"go run ./cmd/kpsim replay a.kps", shell("go run ./cmd/kpsim", "replay", "a.kps")},
-		{"kpsim replay 'a b.kps'", shell("kpsim", "replay", "a b.kps")},
-		{`kpsim replay 'it'\''s'`, shell("kpsim", "replay", "it's")},
-	} {
-		if c.got != c.want {
-			t.Errorf("%s, want %s", c.got, c.want)
 		}
 	}
 }

@@ -9,23 +9,24 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/eval/matrix"
 )
 
 type matrixCmd struct {
-	Rows       []string `arg:"" optional:"" name:"row" help:"Rows, as jump/sched/breakpoint, or the beginnings of their names, as jump or jump/sched. None: all."`
-	Full       bool     `xor:"bound" help:"For each Never run every schedule there is, by states, or, if those are too many, all of at most 3 deviations. Takes what it takes."`
-	Deviations *int     `range:"1..99" xor:"bound" placeholder:"K" help:"Run all schedules of at most K deviations for each Never, and prove nothing else. Default: 2, and every schedule where these are few."`
-	Drawn      *uint64  `range:"1..1000000000000" placeholder:"N" help:"How many schedules are drawn for each Never, over all offsets. Default: 40000. Fewer prove less, and the table says so."`
-	Seed       uint64   `range:"0..18446744073709551615" default:"1" help:"What they are drawn from."`
-	Workers    int      `range:"0..64" placeholder:"N" help:"How many cells are searched at once. Default: one a processor. Changes no result."`
-	Traces     string   `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
-	JSON       bool     `name:"json" xor:"as" help:"Print one JSON object a cell."`
-	Markdown   bool     `xor:"as" help:"Print the page that docs/matrix.md is, with today's date."`
-	Into       string   `xor:"as" placeholder:"PAGE" help:"Put the rows into a page that --markdown has printed. The page has to be of the same adversary."`
-	Short      bool     `xor:"as" help:"Print a table as docs/waits.md has it: what the three models of fetch say together."`
-	HTML       fileName `name:"html" placeholder:"FILE" xor:"as" help:"Write a page: the table, what each Never stands on, how to see what was broken, and what the documents claim; with today's date."`
-	From       []string `placeholder:"FILE" help:"Cells that --json has printed, of this very search: they aren't searched again. May be given many times."`
+	Rows       []string     `arg:"" optional:"" name:"row" help:"Rows, as jump/sched/breakpoint, or the beginnings of their names, as jump or jump/sched. None: all."`
+	Full       bool         `xor:"bound" help:"For each Never run every schedule there is, by states, or, if those are too many, all of at most 3 deviations. Takes what it takes."`
+	Deviations *int         `range:"1..99" xor:"bound" placeholder:"K" help:"Run all schedules of at most K deviations for each Never, and prove nothing else. Default: 2, and every schedule where these are few."`
+	Drawn      *uint64      `range:"1..1000000000000" placeholder:"N" help:"How many schedules are drawn for each Never, over all offsets. Default: 40000. Fewer prove less, and the table says so."`
+	Seed       uint64       `range:"0..18446744073709551615" default:"1" help:"What they are drawn from."`
+	Workers    int          `range:"0..64" placeholder:"N" help:"How many cells are searched at once. Default: one a processor. Changes no result."`
+	Traces     string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	JSON       bool         `name:"json" xor:"as" help:"Print one JSON object a cell."`
+	Markdown   bool         `xor:"as" help:"Print the page that docs/matrix.md is, with today's date."`
+	Into       string       `xor:"as" placeholder:"PAGE" help:"Put the rows into a page that --markdown has printed. The page has to be of the same adversary."`
+	Short      bool         `xor:"as" help:"Print a table as docs/waits.md has it: what the three models of fetch say together."`
+	HTML       cli.FileName `name:"html" placeholder:"FILE" xor:"as" help:"Write a page: the table, what each Never stands on, how to see what was broken, and what the documents claim; with today's date."`
+	From       []string     `placeholder:"FILE" help:"Cells that --json has printed, of this very search: they aren't searched again. May be given many times."`
 
 	stop atomic.Bool
 }
@@ -60,7 +61,7 @@ Examples:
 Exit status: 0 all cells are decided, 1 some are blind, 2 bad input, a cell that can't be decided, or a witness that could not be saved, 3 a bug of the simulator, 130 interrupted; what there is is printed.`
 }
 
-func (c *matrixCmd) run(p *program) (int, error) {
+func (c *matrixCmd) run(p *cli.Program) (int, error) {
 	rows, err := matrix.Select(c.Rows)
 	if err != nil {
 		return 0, err
@@ -83,7 +84,7 @@ func (c *matrixCmd) run(p *program) (int, error) {
 		return 0, errors.New("--traces: the name is empty; name a folder")
 	}
 	if c.HTML != "" {
-		if err := c.HTML.checkPage(c.From...); err != nil {
+		if err := c.HTML.CheckPage(c.From...); err != nil {
 			return 0, err
 		}
 	}
@@ -95,13 +96,13 @@ func (c *matrixCmd) run(p *program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	p.stopAtInterrupt(&c.stop)
-	manySmall()
+	p.StopAtInterrupt(&c.stop)
+	cli.ManySmall()
 	if err := makeFolder(c.Traces); err != nil {
 		return 0, err
 	}
-	p.doing = "the matrix"
-	done, clear := p.cells()
+	p.Doing = "the matrix"
+	done, clear := cells(p)
 	m, err := matrix.Run(matrix.Job{Rows: rows, Effort: effort, Workers: c.Workers, Cancelled: &c.stop, Done: done, Save: c.save, Known: known})
 	clear()
 	if err != nil {
@@ -111,19 +112,19 @@ func (c *matrixCmd) run(p *program) (int, error) {
 		return 0, err
 	}
 	if len(m.Cells) < m.All {
-		fmt.Fprintf(p.err, "kpsim: interrupted: %d of %d cells\n", len(m.Cells), m.All)
-		return exitInterrupted, nil
+		fmt.Fprintf(p.Err, "kpsim: interrupted: %d of %d cells\n", len(m.Cells), m.All)
+		return cli.Interrupted, nil
 	}
 	return c.status(p, m), nil
 }
 
 // status says which cells are blind.
-func (c *matrixCmd) status(p *program, m *matrix.Matrix) int {
-	status := exitOK
+func (c *matrixCmd) status(p *cli.Program, m *matrix.Matrix) int {
+	status := cli.OK
 	for _, cell := range m.Cells {
 		if cell.Blind {
-			fmt.Fprintf(p.err, "kpsim: %s, preemption %s, fetch %s, is blind: the search doesn't break %s either; draw more schedules\n", cell.Row, cell.Preempt, cell.Fetch, cell.Canary)
-			status = exitAgainst
+			fmt.Fprintf(p.Err, "kpsim: %s, preemption %s, fetch %s, is blind: the search doesn't break %s either; draw more schedules\n", cell.Row, cell.Preempt, cell.Fetch, cell.Canary)
+			status = cli.Against
 		}
 	}
 	return status
@@ -137,8 +138,8 @@ func (c *matrixCmd) save(cell *matrix.Cell, b *matrix.Broken) error {
 		name += "-" + b.ID()
 	}
 	path := filepath.Join(c.Traces, name+".kps")
-	if err := writeWhole(path, b.Witness.File.Marshal()); err != nil {
-		return fmt.Errorf("--traces: %s; name a folder that can be written to", cause(err, path))
+	if err := cli.WriteWhole(path, b.Witness.File.Marshal()); err != nil {
+		return fmt.Errorf("--traces: %s; name a folder that can be written to", cli.Cause(err, path))
 	}
 	b.Trace = path
 	return nil
@@ -147,9 +148,9 @@ func (c *matrixCmd) save(cell *matrix.Cell, b *matrix.Broken) error {
 // known reads the cells of --from.
 func (c *matrixCmd) known() (list []*matrix.Cell, err error) {
 	for _, path := range c.From {
-		b, err := readFile(path, mostTrace)
+		b, err := cli.ReadFile(path, cli.MostTrace)
 		if err != nil {
-			return nil, fmt.Errorf("--from: %s", cause(err, path))
+			return nil, fmt.Errorf("--from: %s", cli.Cause(err, path))
 		}
 		cells, err := matrix.ReadCells(b)
 		if err != nil {
@@ -165,9 +166,9 @@ func (c *matrixCmd) page(e matrix.Effort) (string, error) {
 	if c.Into == "" {
 		return "", nil
 	}
-	b, err := readFile(c.Into, mostTrace)
+	b, err := cli.ReadFile(c.Into, cli.MostTrace)
 	if err != nil {
-		return "", fmt.Errorf("--into: %s", cause(err, c.Into))
+		return "", fmt.Errorf("--into: %s", cli.Cause(err, c.Into))
 	}
 	if err := e.CheckPage(string(b)); err != nil {
 		return "", fmt.Errorf("--into: %s: %w", c.Into, err)
@@ -178,35 +179,35 @@ func (c *matrixCmd) page(e matrix.Effort) (string, error) {
 // today is the date of a page.
 func today() string { return time.Now().UTC().Format(time.DateOnly) }
 
-func (c *matrixCmd) print(p *program, m *matrix.Matrix, page string) error {
+func (c *matrixCmd) print(p *cli.Program, m *matrix.Matrix, page string) error {
 	switch {
 	case c.Into != "":
 		var b bytes.Buffer
 		if err := m.Into(&b, page, today()); err != nil {
 			return fmt.Errorf("--into: %s: %w", c.Into, err)
 		}
-		return writeWhole(c.Into, b.Bytes())
+		return cli.WriteWhole(c.Into, b.Bytes())
 	case c.JSON:
 		for _, cell := range m.Cells {
-			if err := p.printJSON(cell); err != nil {
+			if err := p.PrintJSON(cell); err != nil {
 				return err
 			}
 		}
 		return nil
 	case c.Short:
-		_, err := fmt.Fprint(p.out, m.Table().Brief(m.Rows))
+		_, err := fmt.Fprint(p.Out, m.Table().Brief(m.Rows))
 		return err
 	case c.Markdown:
-		return m.Markdown(p.out, today())
+		return m.Markdown(p.Out, today())
 	case c.HTML != "":
 		return c.html(p, m)
 	}
-	if err := m.Text(p.out); err != nil {
+	if err := m.Text(p.Out); err != nil {
 		return err
 	}
 	for _, cell := range m.Cells {
 		if len(cell.Broken) > 0 && cell.Broken[0].Trace != "" {
-			fmt.Fprintf(p.out, "\nTo read how the first one comes about, of those in %s:\n  %s\n", c.Traces, shell(typed(), "explain", cell.Broken[0].Trace))
+			fmt.Fprintf(p.Out, "\nTo read how the first one comes about, of those in %s:\n  %s\n", c.Traces, cli.Line(cli.Typed(), "explain", cell.Broken[0].Trace))
 			break
 		}
 	}
@@ -214,8 +215,8 @@ func (c *matrixCmd) print(p *program, m *matrix.Matrix, page string) error {
 }
 
 // cells returns what shows how many cells are done, and what takes the line away.
-func (p *program) cells() (done func(n, of int), clear func()) {
-	if !p.live {
+func cells(p *cli.Program) (done func(n, of int), clear func()) {
+	if !p.Live {
 		return nil, func() {}
 	}
 	var mu sync.Mutex
@@ -224,9 +225,9 @@ func (p *program) cells() (done func(n, of int), clear func()) {
 			mu.Lock()
 			defer mu.Unlock()
 			if most = max(most, n); most == n {
-				fmt.Fprint(p.err, clearLine, cut(fmt.Sprintf("%d of %d cells, %.0f s", n, of, time.Since(start).Seconds()), p.errWidth-1))
+				fmt.Fprint(p.Err, cli.ClearLine, cli.Cut(fmt.Sprintf("%d of %d cells, %.0f s", n, of, time.Since(start).Seconds()), p.ErrWidth-1))
 			}
 		}, func() {
-			fmt.Fprint(p.err, clearLine)
+			fmt.Fprint(p.Err, cli.ClearLine)
 		}
 }

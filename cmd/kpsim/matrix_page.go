@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/cmd/kpsim/page"
+	"kpsim/internal/cli"
 	"kpsim/internal/eval/matrix"
+	"kpsim/internal/page"
 	"kpsim/properties"
 )
 
@@ -20,14 +21,14 @@ type matrixPage struct {
 }
 
 // html writes the page.
-func (c *matrixCmd) html(p *program, m *matrix.Matrix) error {
+func (c *matrixCmd) html(p *cli.Program, m *matrix.Matrix) error {
 	o := &matrixPage{c: c, m: m, table: m.Table()}
 	o.rows = o.table.Whole()
 	if len(o.rows) == 0 {
-		fmt.Fprintln(p.err, "kpsim: no page was written: no row is whole")
+		fmt.Fprintln(p.Err, "kpsim: no page was written: no row is whole")
 		return nil
 	}
-	return p.writePage(c.HTML, o.document(), fmt.Sprintf("%s, %s", number(len(o.rows), "row"), number(len(o.rows)*len(matrix.Columns()), "cell")))
+	return p.WritePage(c.HTML, o.document(), fmt.Sprintf("%s, %s", cli.Number(len(o.rows), "row"), cli.Number(len(o.rows)*len(matrix.Columns()), "cell")))
 }
 
 // command is the line that makes the page, without folders but that of the traces,
@@ -53,14 +54,14 @@ func (o *matrixPage) command() string {
 	for _, path := range c.From {
 		words = append(words, "--from", filepath.Base(path))
 	}
-	return shell(append(words, "--html", c.HTML.base())...)
+	return cli.Line(append(words, "--html", c.HTML.Base())...)
 }
 
 func (o *matrixPage) document() *page.Document {
 	d := &page.Document{
 		Title:   "Which waits and syncs code patching needs",
 		Command: o.command(),
-		Foot:    sameFigures,
+		Foot:    cli.SameFigures,
 		Lead: []page.Text{
 			page.Text(fmt.Sprintf("Searched by `kpsim matrix`, written on %s: %d of its %d rows. No cell is written by hand.", today(), len(o.rows), len(matrix.Rows()))),
 			"A row is a way to patch code that other CPUs run: what is waited for and how text is written, or which sync is left out. A column is a machine: what a task can be preempted by, and which bytes a CPU may fetch of text that changes. A cell is a search: can anything be broken?",
@@ -155,9 +156,9 @@ func (o *matrixPage) block(b *matrix.Block, rows []matrix.Row) page.Section {
 		says.Groups[0].Rows = append(says.Groups[0].Rows, append([]page.Cell{name}, page.Row(r.Says)...))
 	}
 	t.Groups = []page.Group{group}
-	s := page.Section{ID: b.Name, Title: b.Name, Blocks: []page.Block{page.Text(b.Says), t, &page.Details{Summary: page.Text(number(len(rows), "row")), Blocks: []page.Block{says}}}}
+	s := page.Section{ID: b.Name, Title: b.Name, Blocks: []page.Block{page.Text(b.Says), t, &page.Details{Summary: page.Text(cli.Number(len(rows), "row")), Blocks: []page.Block{says}}}}
 	if n := len(nevers.Groups[0].Rows); n > 0 {
-		s.Blocks = append(s.Blocks, &page.Details{Summary: page.Text(number(n, "certificate") + " of Never"), Blocks: []page.Block{nevers}})
+		s.Blocks = append(s.Blocks, &page.Details{Summary: page.Text(cli.Number(n, "certificate") + " of Never"), Blocks: []page.Block{nevers}})
 	}
 	if n := len(shown.Groups[0].Rows); n > 0 {
 		s.Blocks = append(s.Blocks, &page.Details{Summary: page.Text(fmt.Sprintf("%d of Sometimes: what was broken, and how to see it", n)), Blocks: []page.Block{shown}})
@@ -174,9 +175,9 @@ func cellID(c *matrix.Cell) string {
 // older file, the one that writes it.
 func toSee(c *matrix.Cell, b *matrix.Broken) string {
 	if b.Trace == "" {
-		return shell("kpsim", "matrix", c.Row)
+		return cli.Line("kpsim", "matrix", c.Row)
 	}
-	return shell("kpsim", "view", filepath.ToSlash(b.Trace))
+	return cli.Line("kpsim", "view", filepath.ToSlash(b.Trace))
 }
 
 // certificate is what a Never stands on.
@@ -230,7 +231,7 @@ func (o *matrixPage) claims() page.Section {
 		s.Blocks = append(s.Blocks, t)
 	}
 	if n := len(matrix.Claims) - len(t.Groups[0].Rows); n > 0 {
-		s.Blocks = append(s.Blocks, page.Text(fmt.Sprintf("Of %s some cell isn't on this page, or is blind.", number(n, "claim"))))
+		s.Blocks = append(s.Blocks, page.Text(fmt.Sprintf("Of %s some cell isn't on this page, or is blind.", cli.Number(n, "claim"))))
 	}
 	if list := matrix.Identities(o.table); len(list) > 0 {
 		var items page.List

@@ -9,8 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/cmd/kpsim/page/pagetest"
+	"kpsim/internal/cli"
 	"kpsim/internal/eval/matrix"
+	"kpsim/internal/page/pagetest"
 )
 
 // writtenMatrix fills the rows of a name with what of says of each cell, and writes its page.
@@ -28,9 +29,9 @@ func writtenMatrix(t *testing.T, c *matrixCmd, of func(cell *matrix.Cell)) (path
 		}
 	}
 	path = filepath.Join(t.TempDir(), "m.html")
-	c.HTML = fileName(path)
+	c.HTML = cli.FileName(path)
 	var out, errs bytes.Buffer
-	require.NoError(t, c.html(&program{out: &out, err: &errs}, m))
+	require.NoError(t, c.html(&cli.Program{Out: &out, Err: &errs}, m))
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return errs.String(), ""

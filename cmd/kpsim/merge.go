@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"kpsim/internal/cli"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties/harness"
 )
@@ -29,15 +30,15 @@ Examples:
 Exit status: as of explore.`
 }
 
-func (c *mergeCmd) run(p *program) (int, error) {
+func (c *mergeCmd) run(p *cli.Program) (int, error) {
 	if c.Traces == "" {
 		return 0, errors.New("--traces: the name is empty; name a folder")
 	}
 	var list []*harness.Results
 	for _, name := range c.Files {
-		data, err := readFile(name, mostResult)
+		data, err := cli.ReadFile(name, cli.MostResult)
 		if err != nil {
-			return 0, fmt.Errorf("%s; name a result file", cause(err, name))
+			return 0, fmt.Errorf("%s; name a result file", cli.Cause(err, name))
 		}
 		r, err := harness.ReadResults(name, data)
 		if err != nil {
@@ -68,28 +69,28 @@ func (c *mergeCmd) run(p *program) (int, error) {
 			return 0, err
 		}
 		if err := spec.Scenario.Expect.CheckNames(propertyNames(), mutants.Names()); err != nil {
-			return 0, fmt.Errorf("%s: %w; see %s list", e.Name, err, typed())
+			return 0, fmt.Errorf("%s: %w; see %s list", e.Name, err, cli.Typed())
 		}
 		for _, r := range list { // before anything is believed
 			if err := r.Check(spec, r.Scenarios[len(jobs)]); err != nil {
 				return 0, err
 			}
 		}
-		j := &job{Scenario: spec.Scenario, arg: asFile(e.Arg), source: e.Source, runs: e.Runs, usual: defaultRuns(points), checked: e.Checked}
+		j := &job{Scenario: spec.Scenario, arg: cli.AsFile(e.Arg), source: e.Source, runs: e.Runs, usual: defaultRuns(points), checked: e.Checked}
 		if !j.builtin() {
 			j.notes = append(j.Inert(), j.neverJumps(all.Mutant)...)
 		}
 		jobs = append(jobs, j)
 		specs = append(specs, spec)
 	}
-	p.stopAtInterrupt(&x.stop)
+	p.StopAtInterrupt(&x.stop)
 	if err := makeFolder(c.Traces); err != nil {
 		return 0, err
 	}
 	r := newReport(p, x, jobs)
 	for i, j := range jobs {
 		x.doing(p, j, x.Mutant)
-		p.again = shell(append([]string{typed(), "merge"}, c.Files...)...)
+		p.Again = cli.Line(append([]string{cli.Typed(), "merge"}, c.Files...)...)
 		e := all.Scenarios[i]
 		res, err := harness.Merge(specs[i], e.Parts)
 		if err != nil {
@@ -101,7 +102,7 @@ func (c *mergeCmd) run(p *program) (int, error) {
 		}
 		if x.stop.Load() {
 			r.interrupted(i)
-			return exitInterrupted, nil
+			return cli.Interrupted, nil
 		}
 	}
 	r.total()
@@ -110,9 +111,9 @@ func (c *mergeCmd) run(p *program) (int, error) {
 
 // again is the line that makes a share.
 func (c *mergeCmd) again(r *harness.Results, share int) string {
-	words := []string{typed(), "explore"}
+	words := []string{cli.Typed(), "explore"}
 	for _, e := range r.Scenarios {
-		words = append(words, asFile(e.Arg))
+		words = append(words, cli.AsFile(e.Arg))
 	}
 	for _, f := range []struct{ flag, value, unless string }{
 		{"--strategy", r.Strategy, harness.DefaultStrategy}, {"--seed", fmt.Sprint(r.Seed), "1"},
@@ -136,5 +137,5 @@ func (c *mergeCmd) again(r *harness.Results, share int) string {
 	if r.SelfCheck > 0 {
 		words = append(words, selfCheck(r.SelfCheck).flag())
 	}
-	return shell(append(words, "--shard", fmt.Sprintf("%d/%d", share, r.Shares), "--out", "FILE")...)
+	return cli.Line(append(words, "--shard", fmt.Sprintf("%d/%d", share, r.Shares), "--out", "FILE")...)
 }

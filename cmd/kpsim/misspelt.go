@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"kpsim/internal/cli"
 	"kpsim/smp/image"
 )
 
@@ -50,7 +51,7 @@ func misspelt(err error) string {
 
 // commandLine is what was typed of the command.
 func commandLine(at *kong.Node) string {
-	return strings.TrimSpace(typed() + " " + strings.TrimPrefix(at.Path(), "kpsim"))
+	return strings.TrimSpace(cli.Typed() + " " + strings.TrimPrefix(at.Path(), "kpsim"))
 }
 
 // plainly is what kong says in words of the command line instead of the parser's.

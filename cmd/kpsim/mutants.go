@@ -6,21 +6,22 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"kpsim/internal/cli"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/properties/harness"
 )
 
 type mutantsCmd struct {
-	Mutants  []string `arg:"" optional:"" name:"name" help:"Only these mutants. Default: all there are."`
-	Seeds    int      `range:"1..10000" default:"20" placeholder:"N" help:"Searches for each mutant, each with its own seed. Default: 20."`
-	Most     uint64   `range:"1..1000000000" default:"100000" placeholder:"N" help:"Schedules of one search, at most: what isn't noticed by then has survived. Default: 100000."`
-	Seed     uint64   `range:"0..18446744073709551615" default:"1" placeholder:"N" help:"The first seed; the others follow it. Default: 1."`
-	Workers  int      `range:"0..64" default:"0" placeholder:"N" help:"How many searches are made at once; 0 is one a processor. What they find is the same."`
-	Blind    bool     `help:"Shrink no witnesses: that takes most of the time."`
-	JSON     bool     `name:"json" xor:"form" help:"Print one JSON object a line."`
-	Markdown bool     `xor:"form" help:"Print a table in Markdown."`
-	HTML     fileName `name:"html" xor:"form" placeholder:"FILE" help:"Write a page: the table, plots of how soon they are killed, what each does and who notices; with today's date."`
+	Mutants  []string     `arg:"" optional:"" name:"name" help:"Only these mutants. Default: all there are."`
+	Seeds    int          `range:"1..10000" default:"20" placeholder:"N" help:"Searches for each mutant, each with its own seed. Default: 20."`
+	Most     uint64       `range:"1..1000000000" default:"100000" placeholder:"N" help:"Schedules of one search, at most: what isn't noticed by then has survived. Default: 100000."`
+	Seed     uint64       `range:"0..18446744073709551615" default:"1" placeholder:"N" help:"The first seed; the others follow it. Default: 1."`
+	Workers  int          `range:"0..64" default:"0" placeholder:"N" help:"How many searches are made at once; 0 is one a processor. What they find is the same."`
+	Blind    bool         `help:"Shrink no witnesses: that takes most of the time."`
+	JSON     bool         `name:"json" xor:"form" help:"Print one JSON object a line."`
+	Markdown bool         `xor:"form" help:"Print a table in Markdown."`
+	HTML     cli.FileName `name:"html" xor:"form" placeholder:"FILE" help:"Write a page: the table, plots of how soon they are killed, what each does and who notices; with today's date."`
 
 	stop atomic.Bool
 }
@@ -66,22 +67,22 @@ type mutantRow struct {
 	source, says string // of the catalogue
 }
 
-func (c *mutantsCmd) run(p *program) (int, error) {
+func (c *mutantsCmd) run(p *cli.Program) (int, error) {
 	list, err := c.check()
 	if err != nil {
 		return 0, err
 	}
-	p.stopAtInterrupt(&c.stop)
-	manySmall()
+	p.StopAtInterrupt(&c.stop)
+	cli.ManySmall()
 	hunt := harness.Hunt{Seeds: c.Seeds, Seed: c.Seed, Most: c.Most, Workers: c.Workers, Blind: c.Blind, Cancelled: &c.stop}
 	c.head(p)
 	var rows []mutantRow
 	for _, mu := range list {
-		p.doing = fmt.Sprintf("scenario %s, mutant %s", mu.Scenario, mu.Name)
-		line := p.watch(mu.Name, 0)
-		hunt.Progress = line.update
+		p.Doing = fmt.Sprintf("scenario %s, mutant %s", mu.Scenario, mu.Name)
+		line := p.Watch(mu.Name, 0)
+		hunt.Progress = line.Update
 		k, err := hunt.Kill(mu)
-		line.clear()
+		line.Clear()
 		if err != nil {
 			return 0, err
 		}
@@ -90,8 +91,8 @@ func (c *mutantsCmd) run(p *program) (int, error) {
 			if c.HTML != "" {
 				none = "; no page was written"
 			}
-			fmt.Fprintf(p.err, "kpsim: interrupted after %d of %s%s\n", len(rows), number(len(list), "mutant"), none)
-			return exitInterrupted, nil
+			fmt.Fprintf(p.Err, "kpsim: interrupted after %d of %s%s\n", len(rows), cli.Number(len(list), "mutant"), none)
+			return cli.Interrupted, nil
 		}
 		r := mutantRowOf(k)
 		rows = append(rows, r)
@@ -105,12 +106,12 @@ func (c *mutantsCmd) run(p *program) (int, error) {
 // check checks the flags, and returns the mutants that are asked for.
 func (c *mutantsCmd) check() (list []*mutants.Mutant, err error) {
 	if c.HTML != "" {
-		if err := c.HTML.checkPage(); err != nil {
+		if err := c.HTML.CheckPage(); err != nil {
 			return nil, err
 		}
 	}
 	for _, name := range c.Mutants {
-		if err := known("mutant", name, mutants.Names()); err != nil {
+		if err := cli.Known("mutant", name, mutants.Names()); err != nil {
 			return nil, err
 		}
 	}
@@ -156,36 +157,36 @@ const (
 	betweenColumn = 16
 )
 
-func (c *mutantsCmd) head(p *program) {
+func (c *mutantsCmd) head(p *cli.Program) {
 	switch {
 	case c.JSON, c.HTML != "":
 	case c.Markdown:
 		c.pageHead(p)
-	case p.width == 0 || p.width >= 100:
-		fmt.Fprintf(p.out, "%-*s  %-*s  %-*s  %*s  %*s  %*s  %s\n", mutantWidth, "mutant", whereWidth, "scenario", noticedWidth, "noticed by",
+	case p.Width == 0 || p.Width >= 100:
+		fmt.Fprintf(p.Out, "%-*s  %-*s  %-*s  %*s  %*s  %*s  %s\n", mutantWidth, "mutant", whereWidth, "scenario", noticedWidth, "noticed by",
 			medianColumn, "median", betweenColumn, "95 %", medianColumn, "slowest", "witness")
 	}
 }
 
-func (c *mutantsCmd) print(p *program, r *mutantRow) error {
+func (c *mutantsCmd) print(p *cli.Program, r *mutantRow) error {
 	if c.JSON {
-		return p.printJSON(r)
+		return p.PrintJSON(r)
 	}
 	cells := r.cells()
 	switch {
 	case c.HTML != "" && r.Fault == "":
 		return nil
 	case c.Markdown:
-		fmt.Fprintf(p.out, "| %s |\n", strings.Join(slices.Insert(cells, 1, r.source), " | "))
-	case p.width > 0 && p.width < 100:
-		p.indented("", strings.Join(cells, "  "))
+		fmt.Fprintf(p.Out, "| %s |\n", strings.Join(slices.Insert(cells, 1, r.source), " | "))
+	case p.Width > 0 && p.Width < 100:
+		p.Indented("", strings.Join(cells, "  "))
 	default:
-		fmt.Fprintf(p.out, "%-*s  %-*s  %-*s  %*s  %*s  %*s  %s\n", mutantWidth, cells[0], whereWidth, cells[1], noticedWidth, cells[2],
+		fmt.Fprintf(p.Out, "%-*s  %-*s  %-*s  %*s  %*s  %*s  %s\n", mutantWidth, cells[0], whereWidth, cells[1], noticedWidth, cells[2],
 			medianColumn, cells[3], betweenColumn, cells[4], medianColumn, cells[5], cells[6])
 	}
 	if r.Fault != "" && !c.Markdown {
-		p.indented(indent, p.paint(red, "WRONG")+": "+r.Fault)
-		p.toType("to look at it:", shell(typed(), "explore", r.Scenario, "--mutant", r.Mutant))
+		p.Indented(cli.Indent, p.Paint(cli.Red, "WRONG")+": "+r.Fault)
+		p.ToType("to look at it:", cli.Line(cli.Typed(), "explore", r.Scenario, "--mutant", r.Mutant))
 	}
 	return nil
 }
@@ -229,11 +230,11 @@ func (r *mutantRow) witness() string {
 	if r.Deviations == nil {
 		return "-"
 	}
-	return number(*r.Deviations, "deviation")
+	return cli.Number(*r.Deviations, "deviation")
 }
 
 // conclude says what holds of all rows together.
-func (c *mutantsCmd) conclude(p *program, rows []mutantRow) (status int, err error) {
+func (c *mutantsCmd) conclude(p *cli.Program, rows []mutantRow) (status int, err error) {
 	faults, killed, soon, marked := 0, 0, 0, 0
 	by := make(map[string]bool)
 	for i := range rows {
@@ -265,36 +266,36 @@ func (c *mutantsCmd) conclude(p *program, rows []mutantRow) (status int, err err
 		wrong = append(wrong, fmt.Sprintf("%d mutants are marked equivalent; there may be %d", marked, mutants.MostEquivalent))
 	}
 	if len(wrong)+faults > 0 {
-		status = exitAgainst
+		status = cli.Against
 	}
 	if c.JSON {
 		for _, w := range wrong {
-			fmt.Fprintf(p.err, "kpsim: %s\n", w)
+			fmt.Fprintf(p.Err, "kpsim: %s\n", w)
 		}
 		return status, nil
 	}
 	of := len(rows) - marked
 	summary := fmt.Sprintf("%s, %s each: %d of %d killed within %d schedules by every seed (%s), %d of them within %d (%s); %d marked equivalent",
-		number(len(rows), "mutant"), number(c.Seeds, "seed"), killed, of, c.Most, shareOf(uint64(killed), uint64(of)),
+		cli.Number(len(rows), "mutant"), cli.Number(c.Seeds, "seed"), killed, of, c.Most, shareOf(uint64(killed), uint64(of)),
 		soon, killedSoon, shareOf(uint64(soon), uint64(of)), marked)
 	if c.HTML != "" {
 		if err := c.html(p, rows, summary, wrong); err != nil {
 			return 0, err
 		}
 	} else {
-		fmt.Fprintln(p.out)
-		p.indented("", summary)
+		fmt.Fprintln(p.Out)
+		p.Indented("", summary)
 	}
 	for i := range rows {
 		if r := &rows[i]; r.Equivalent != "" && c.HTML == "" {
-			p.indented("", "\n"+r.Mutant+": "+r.Equivalent)
+			p.Indented("", "\n"+r.Mutant+": "+r.Equivalent)
 		}
 		if r := &rows[i]; c.Markdown && r.Fault != "" {
-			fmt.Fprintf(p.out, "\n%s is wrong: %s\n", r.Mutant, r.Fault)
+			fmt.Fprintf(p.Out, "\n%s is wrong: %s\n", r.Mutant, r.Fault)
 		}
 	}
 	for _, w := range wrong {
-		fmt.Fprintln(p.out, p.paint(red, "WRONG")+": "+w)
+		fmt.Fprintln(p.Out, p.Paint(cli.Red, "WRONG")+": "+w)
 	}
 	if c.Markdown {
 		c.pageEnd(p, rows)

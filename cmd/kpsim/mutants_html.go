@@ -5,17 +5,18 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/cmd/kpsim/page"
+	"kpsim/internal/cli"
+	"kpsim/internal/page"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 )
 
 // html writes the page, and prints the summary that it begins with.
-func (c *mutantsCmd) html(p *program, rows []mutantRow, summary string, wrong []string) error {
+func (c *mutantsCmd) html(p *cli.Program, rows []mutantRow, summary string, wrong []string) error {
 	d := &page.Document{
 		Title:   "What the suite notices",
 		Command: c.command(),
-		Foot:    sameFigures,
+		Foot:    cli.SameFigures,
 		Lead: []page.Text{
 			page.Text(fmt.Sprintf("Found by `kpsim mutants`, written on %s. No line of it is written by hand.", today())),
 			"A mutant leaves out, doubles or swaps one step of a protocol. It is searched for in the scenario where it shows, and the property that is named for it must notice.",
@@ -29,10 +30,10 @@ func (c *mutantsCmd) html(p *program, rows []mutantRow, summary string, wrong []
 	if len(c.Mutants) == 0 {
 		d.Sections = append(d.Sections, whoNotices(rows), withoutMutant())
 	}
-	if err := p.writePage(c.HTML, d, number(len(rows), "mutant")); err != nil {
+	if err := p.WritePage(c.HTML, d, cli.Number(len(rows), "mutant")); err != nil {
 		return err
 	}
-	fmt.Fprintln(p.out, summary)
+	fmt.Fprintln(p.Out, summary)
 	return nil
 }
 
@@ -51,7 +52,7 @@ func (c *mutantsCmd) command() string {
 	if c.Blind {
 		words = append(words, "--blind")
 	}
-	return shell(append(words, "--html", c.HTML.base())...)
+	return cli.Line(append(words, "--html", c.HTML.Base())...)
 }
 
 // killed is the table, and what is wrong.
@@ -129,10 +130,10 @@ func (c *mutantsCmd) soon(rows []mutantRow) page.Section {
 	slices.Sort(median)
 	slices.Sort(slowest)
 	each, all := page.NewPlot("schedules", ""), page.NewPlot("schedules", "mutants killed")
-	must(page.AddRanges(each, names, ranges))
+	cli.Must(page.AddRanges(each, names, ranges))
 	page.LogAxis(&each.X)
-	must(page.AddLine(all, 1, page.ECDF(median, len(names)), true))
-	must(page.AddLine(all, 2, page.ECDF(slowest, len(names)), true))
+	cli.Must(page.AddLine(all, 1, page.ECDF(median, len(names)), true))
+	cli.Must(page.AddLine(all, 2, page.ECDF(slowest, len(names)), true))
 	page.LogAxis(&all.X)
 	page.SharesAxis(&all.Y)
 	return page.Section{ID: "soon", Title: "How soon", Blocks: []page.Block{
@@ -141,7 +142,7 @@ func (c *mutantsCmd) soon(rows []mutantRow) page.Section {
 				searches(c.Seeds), c.Most, c.Most)),
 			Legend: []page.Key{{Name: "by the median search", Of: 1}, {Name: "by the slowest search", Of: 2}},
 			Plots: []page.Plot{
-				{Title: "Each mutant", Says: fmt.Sprintf("Schedules to kill each of %s; the table above has the numbers.", number(len(names), "mutant")), Plot: each, Height: page.RangesHeight(len(names))},
+				{Title: "Each mutant", Says: fmt.Sprintf("Schedules to kill each of %s; the table above has the numbers.", cli.Number(len(names), "mutant")), Plot: each, Height: page.RangesHeight(len(names))},
 				{Title: "All of them", Says: fmt.Sprintf("The median search kills %d of %d mutants, half of those in %s schedules or fewer; the slowest kills %d, half of those in %s or fewer.",
 					len(median), len(names), middleOf(median), len(slowest), middleOf(slowest)), Plot: all},
 			},
@@ -168,7 +169,7 @@ func whatTheyDo(rows []mutantRow) page.Section {
 	t := &page.Table{Caption: "What each mutant does, and a line that lets one look at it.", Text: 3, Head: []string{"mutant", "does", "to look at it"}, Groups: []page.Group{{}}}
 	for i := range rows {
 		r := &rows[i]
-		cells := page.Row(r.Mutant, r.says, shell("kpsim", "explore", r.Scenario, "--mutant", r.Mutant))
+		cells := page.Row(r.Mutant, r.says, cli.Line("kpsim", "explore", r.Scenario, "--mutant", r.Mutant))
 		cells[0].ID, cells[2].Code = r.id(), true
 		t.Groups[0].Rows = append(t.Groups[0].Rows, cells)
 	}

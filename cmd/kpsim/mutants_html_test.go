@@ -9,16 +9,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/cmd/kpsim/page/pagetest"
+	"kpsim/internal/cli"
+	"kpsim/internal/page/pagetest"
 )
 
 // mutantsHTML writes the page of rows.
 func mutantsHTML(t *testing.T, c *mutantsCmd, rows []mutantRow) (path, text string, status int) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "m.html")
-	c.HTML = fileName(path)
+	c.HTML = cli.FileName(path)
 	var out bytes.Buffer
-	status, err := c.conclude(&program{out: &out, err: &out}, rows)
+	status, err := c.conclude(&cli.Program{Out: &out, Err: &out}, rows)
 	require.NoError(t, err)
 	b, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -41,7 +42,7 @@ func mutantRows() []mutantRow {
 // The page says of each mutant what the table does, what is wrong, and draws it.
 func TestMutantsPage(t *testing.T) {
 	path, text, status := mutantsHTML(t, &mutantsCmd{Seeds: 20, Most: 1000, Seed: 1}, mutantRows())
-	require.Equal(t, exitAgainst, status)
+	require.Equal(t, cli.Against, status)
 	require.Contains(t, text, "<code>kpsim mutants --most=1000 --html m.html</code>")
 	require.Contains(t, text, "written on "+today()+".")
 	require.Contains(t, text, "<p>3 mutants, 20 seeds each: 1 of 2 killed within 1000 schedules by every seed (50.0 %), 1 of them within 5000 (50.0 %); 1 marked equivalent.</p>")
@@ -74,7 +75,7 @@ func TestMutantsPage(t *testing.T) {
 func TestMutantsPageOfSome(t *testing.T) {
 	c := &mutantsCmd{Mutants: []string{"no-quiesce"}, Seeds: 3, Most: 1000, Seed: 7, Blind: true}
 	_, text, status := mutantsHTML(t, c, mutantRows()[:1])
-	require.Equal(t, exitOK, status)
+	require.Equal(t, cli.OK, status)
 	require.Contains(t, text, "<code>kpsim mutants no-quiesce --seeds=3 --most=1000 --seed=7 --blind --html m.html</code>")
 	for _, id := range []string{"who", "absent", "equivalent"} {
 		require.NotContains(t, text, `<section id="`+id+`"`)

@@ -1,27 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
-	"kpsim/smp/image"
+	"kpsim/internal/cli"
 )
-
-// longestList is how many bytes of names an error may list, so that it is still a line.
-const longestList = 100
-
-// known checks that there is a what ("mutant") of that name. Its error suggests the nearest
-// names.
-func known(what, name string, names []string) error {
-	if slices.Contains(names, name) {
-		return nil
-	}
-	return fmt.Errorf("no %s is called %q; %s", what, name, suggest(name, names))
-}
 
 // optionalEdition is knownEdition for --edition, of which "" is none.
 func optionalEdition(name string) error {
@@ -34,23 +21,12 @@ func optionalEdition(name string) error {
 	return nil
 }
 
-// optional is known for a flag, of which "" is none.
-func optional(flag, what, name string, names []string) error {
-	if name == "" {
-		return nil
-	}
-	if err := known(what, name, names); err != nil {
-		return fmt.Errorf("%s: %w", flag, err)
-	}
-	return nil
-}
-
 // knownEdition is known for an edition. Who gives the version of his kernel is told of which
 // documents it lies between.
 func knownEdition(name string, names []string) error {
-	err := known("edition", name, names)
+	err := cli.Known("edition", name, names)
 	if around := between(name, names); err != nil && around != "" {
-		return fmt.Errorf("no edition is called %q; %s; %s editions prints what each sets", name, around, typed())
+		return fmt.Errorf("no edition is called %q; %s; %s editions prints what each sets", name, around, cli.Typed())
 	}
 	return err
 }
@@ -85,16 +61,6 @@ func between(name string, names []string) string {
 func version(name string) (v [2]int, ok bool) {
 	n, _ := fmt.Sscanf(strings.TrimPrefix(name, "v"), "%d.%d", &v[0], &v[1])
 	return v, n > 0
-}
-
-// suggest says which of the names may have been meant, or else all of them, or where
-// they are printed if that is too long.
-func suggest(name string, names []string) string {
-	all := "there are " + list(names)
-	if len(all) > longestList {
-		all = fmt.Sprintf("%s list prints the %d that there are", typed(), len(names))
-	}
-	return cmp.Or(image.DidYouMean(name, names), all)
 }
 
 // flags are those that a command takes, be they of what it does by itself.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"kpsim/internal/cli"
 )
 
 // Whoever misspells a name is told of what is near, or where to look, in a line that isn't
@@ -74,26 +76,15 @@ func TestMisspelt(t *testing.T) {
 		{"completion bsh", `no shell is called "bsh"; did you mean "bash", `},
 	} {
 		var out, errs bytes.Buffer
-		if status := run(strings.Fields(c.line), &out, &errs); status != exitBadInput || out.Len() > 0 {
+		if status := run(strings.Fields(c.line), &out, &errs); status != cli.BadInput || out.Len() > 0 {
 			t.Errorf("%s: status %d, printed %q", c.line, status, &out)
 		}
-		got := strings.ReplaceAll(errs.String(), typed(), "kpsim") // a test's own is long
+		got := strings.ReplaceAll(errs.String(), cli.Typed(), "kpsim") // a test's own is long
 		if !strings.HasPrefix(got, "kpsim: "+c.want) || strings.Count(got, "\n") != 1 || len(got) > 200 {
 			t.Errorf("%s: %d bytes, want %s:\n%s", c.line, len(got), c.want, got)
 		}
 		if strings.HasSuffix(c.want, "see ") && !strings.HasSuffix(got, " --help\n") {
 			t.Errorf("%s: no help is named: %s", c.line, got)
 		}
-	}
-}
-
-// A list is printed while it is short.
-func TestSuggest(t *testing.T) {
-	names := []string{strings.Repeat("a", 40), strings.Repeat("b", 40)}
-	if got, want := suggest("x", names), "there are "+names[0]+", "+names[1]; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	if got, want := suggest("x", append(names, "ccccccccc")), typed()+" list prints the 3 that there are"; got != want {
-		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -4,20 +4,21 @@ import (
 	"fmt"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/properties/harness"
 	"kpsim/traces/view"
 )
 
 // printNoReturn prints the odds of failing by how much of the schedule is
 // followed, and the choice after which most runs fail.
-func printNoReturn(p *program, e *explained) {
+func printNoReturn(p *cli.Program, e *explained) {
 	n := e.lost
 	if n == nil {
 		return
 	}
-	fmt.Fprintln(p.out)
-	p.indented("", fmt.Sprintf("The point of no return. Of the runs whose first so many choices are these, and the others random, there break %s:", e.replay.Property.ID))
-	fmt.Fprintln(p.out)
+	fmt.Fprintln(p.Out)
+	p.Indented("", fmt.Sprintf("The point of no return. Of the runs whose first so many choices are these, and the others random, there break %s:", e.replay.Property.ID))
+	fmt.Fprintln(p.Out)
 	odds(p, fmt.Sprintf("  %9s  %5s  %5s  %-11s", "questions", "event", "fail", "95 %"), "and then")
 	for i := range n.Curve {
 		o := &n.Curve[i]
@@ -34,21 +35,21 @@ func printNoReturn(p *program, e *explained) {
 		}
 		odds(p, fmt.Sprintf("  %9d  %5d  %5s  %-11s", o.Questions, o.Event, percent(o.Chance()), interval(o)), then)
 	}
-	fmt.Fprintln(p.out)
+	fmt.Fprintln(p.Out)
 	for _, s := range blamed(e) {
-		p.indented("", s)
+		p.Indented("", s)
 	}
 }
 
 // odds prints a row of the curve, what comes then below it if it must.
-func odds(p *program, row, then string) {
+func odds(p *cli.Program, row, then string) {
 	line := strings.TrimRight(row+"  "+then, " ")
-	if p.width == 0 || len(line) <= p.width {
-		fmt.Fprintln(p.out, line)
+	if p.Width == 0 || len(line) <= p.Width {
+		fmt.Fprintln(p.Out, line)
 		return
 	}
-	fmt.Fprintln(p.out, strings.TrimRight(row, " "))
-	p.indented(indent+indent, then)
+	fmt.Fprintln(p.Out, strings.TrimRight(row, " "))
+	p.Indented(cli.Indent+cli.Indent, then)
 }
 
 // deviationAt returns the number of the deviation that comes right behind the

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/rules"
 	"kpsim/kprobes/survey"
@@ -40,7 +41,7 @@ func (u *underKernel) survey(path string) (*survey.Survey, error) {
 	if isScenario(path) {
 		return u.surveyScenario(path)
 	}
-	data, err := readFile(path, mostObject)
+	data, err := cli.ReadFile(path, cli.MostObject)
 	var perr *fs.PathError
 	if errors.As(err, &perr) {
 		return nil, fmt.Errorf("%s: %v; give an object file, as gcc -c or a kernel's modules are, or a scenario, NAME.star", path, perr.Err)
@@ -216,5 +217,5 @@ func symbol(s *survey.Survey, path, name string) (*image.Symbol, error) {
 	for i := range s.Module.Symbols {
 		names = append(names, s.Module.Symbols[i].Name)
 	}
-	return nil, fmt.Errorf("%s: no function %s; %s", path, name, cmp.Or(image.DidYouMean(name, names), shell(typed(), "check", path)+" lists them"))
+	return nil, fmt.Errorf("%s: no function %s; %s", path, name, cmp.Or(image.DidYouMean(name, names), cli.Line(cli.Typed(), "check", path)+" lists them"))
 }

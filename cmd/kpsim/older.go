@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/properties"
 	"kpsim/traces"
@@ -83,7 +84,7 @@ func (c *exploreCmd) olders(j *job, written []string) (list []older) {
 		if slices.Contains(written, path) || !isFile(path) {
 			continue
 		}
-		data, err := readFile(path, mostTrace)
+		data, err := cli.ReadFile(path, cli.MostTrace)
 		if err != nil {
 			continue
 		}
@@ -100,13 +101,13 @@ func (c *exploreCmd) olders(j *job, written []string) (list []older) {
 
 // older says how a trace that is there came about, as far as that is known.
 func (c *exploreCmd) older(j *job, path string, file *traces.File) older {
-	o := older{Trace: path, next: "to look at it:  " + shell(typed(), "replay", path)}
+	o := older{Trace: path, next: "to look at it:  " + cli.Line(cli.Typed(), "replay", path)}
 	switch source := file.Remark(originSource); {
 	case source == "":
 		o.Says = "isn't one of these runs, but of an earlier exploration: it breaks " + file.Property
 	case source != j.source:
 		o.Says = fmt.Sprintf("is of an earlier version of %s, and says nothing of this one", j.arg)
-		o.next = "if nobody wants it any more:  " + shell("rm", path)
+		o.next = "if nobody wants it any more:  " + cli.Line("rm", path)
 	default:
 		o.Says = fmt.Sprintf("isn't one of these runs: %sit breaks %s", c.otherwise(j, file), file.Property)
 	}
@@ -140,9 +141,9 @@ func (c *exploreCmd) otherwise(j *job, file *traces.File) string {
 
 // tellOlder tells of such a trace. It depends on what lies about, and so isn't for standard
 // output.
-func (p *program) tellOlder(list []older) {
+func tellOlder(p *cli.Program, list []older) {
 	for _, o := range list {
-		fmt.Fprintf(p.err, "kpsim: %s %s; %s\n", o.Trace, o.Says, o.next)
+		fmt.Fprintf(p.Err, "kpsim: %s %s; %s\n", o.Trace, o.Says, o.next)
 	}
 }
 
@@ -165,8 +166,8 @@ func edited(path string, file *traces.File) string {
 }
 
 // tellEdited says, behind what was printed of a trace, that its scenario is another one now.
-func (p *program) tellEdited(path string, file *traces.File) {
+func tellEdited(p *cli.Program, path string, file *traces.File) {
 	if name := edited(path, file); name != "" {
-		fmt.Fprintf(p.err, "kpsim: %s shows an earlier version of %s than is there now; to explore the one of now:  %s\n", path, name, shell(typed(), "explore", name))
+		fmt.Fprintf(p.Err, "kpsim: %s shows an earlier version of %s than is there now; to explore the one of now:  %s\n", path, name, cli.Line(cli.Typed(), "explore", name))
 	}
 }

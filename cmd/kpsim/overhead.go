@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
 )
 
@@ -59,37 +60,37 @@ Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 func (*overheadCmd) Help() string { return overheadHelp }
 
 type overheadTableCmd struct {
-	Machines   []string `name:"machine" placeholder:"ID" help:"Only this machine, as xeon-e5410/x86_64. May be given many times. Default: all."`
-	Probes     []string `name:"probe" placeholder:"NAME" help:"Only this probe, as k. May be given many times. Default: all."`
-	Tier       string   `placeholder:"TIER" xor:"costs" help:"Only this tier: calibrated or mechanistic. Default: both, and what hits are spent on by the mechanistic one, as only that knows how a cost is shared out."`
-	Profile    fileName `placeholder:"FILE" xor:"costs,what" help:"What the probes cost on the machine that this file describes; kpsim overhead calibrate writes such."`
-	Provenance bool     `xor:"what,lines,way,engine" help:"Print where each cost is from."`
-	Prose      bool     `xor:"what,lines,way,engine" help:"Print which of the documents' claims in words hold for which machine."`
-	JSON       bool     `name:"json" xor:"form" help:"Print one JSON object a line."`
-	Markdown   bool     `xor:"form" help:"Print tables in Markdown."`
-	Bench      bool     `xor:"form,lines" help:"Print Go benchmark lines, which benchstat compares."`
-	HTML       fileName `name:"html" placeholder:"FILE" xor:"form,lines,way,engine" help:"Write a page: the table, hits with noise, more CPUs and probes, pauses, and where each cost is from. Some seconds."`
+	Machines   []string     `name:"machine" placeholder:"ID" help:"Only this machine, as xeon-e5410/x86_64. May be given many times. Default: all."`
+	Probes     []string     `name:"probe" placeholder:"NAME" help:"Only this probe, as k. May be given many times. Default: all."`
+	Tier       string       `placeholder:"TIER" xor:"costs" help:"Only this tier: calibrated or mechanistic. Default: both, and what hits are spent on by the mechanistic one, as only that knows how a cost is shared out."`
+	Profile    cli.FileName `placeholder:"FILE" xor:"costs,what" help:"What the probes cost on the machine that this file describes; kpsim overhead calibrate writes such."`
+	Provenance bool         `xor:"what,lines,way,engine" help:"Print where each cost is from."`
+	Prose      bool         `xor:"what,lines,way,engine" help:"Print which of the documents' claims in words hold for which machine."`
+	JSON       bool         `name:"json" xor:"form" help:"Print one JSON object a line."`
+	Markdown   bool         `xor:"form" help:"Print tables in Markdown."`
+	Bench      bool         `xor:"form,lines" help:"Print Go benchmark lines, which benchstat compares."`
+	HTML       cli.FileName `name:"html" placeholder:"FILE" xor:"form,lines,way,engine" help:"Write a page: the table, hits with noise, more CPUs and probes, pauses, and where each cost is from. Some seconds."`
 	overheadWays
 }
 
 // Help implements kong.HelpProvider.
 func (*overheadTableCmd) Help() string { return overheadHelp }
 
-func (c *overheadTableCmd) run(p *program) (int, error) {
+func (c *overheadTableCmd) run(p *cli.Program) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
 	switch {
 	case c.HTML != "":
-		return exitOK, c.html(p)
+		return cli.OK, c.html(p)
 	case c.Noise:
-		return exitOK, c.noise(p)
+		return cli.OK, c.noise(p)
 	case len(c.CPUs) > 0:
-		return exitOK, c.contended(p)
+		return cli.OK, c.contended(p)
 	case len(c.Editions) > 0:
-		return exitOK, c.editions(p)
+		return cli.OK, c.editions(p)
 	case c.Profile != "":
-		return exitOK, c.priced(p)
+		return cli.OK, c.priced(p)
 	}
 	o, err := overhead.Fit(overhead.Figures())
 	if err != nil {
@@ -97,15 +98,15 @@ func (c *overheadTableCmd) run(p *program) (int, error) {
 	}
 	switch {
 	case c.Provenance:
-		return exitOK, c.provenance(p, o)
+		return cli.OK, c.provenance(p, o)
 	case c.Prose:
-		return exitOK, c.prose(p, o)
+		return cli.OK, c.prose(p, o)
 	}
 	r, err := c.report(o)
 	if err != nil {
 		return 0, err
 	}
-	return exitOK, r.print(p, c)
+	return cli.OK, r.print(p, c)
 }
 
 // probeIDs are those of the documents.
@@ -157,7 +158,7 @@ func tiersOf(name string) ([]overhead.Tier, error) {
 			return []overhead.Tier{t}, nil
 		}
 	}
-	return nil, optional("--tier", "tier", name, tierNames())
+	return nil, cli.Optional("--tier", "tier", name, tierNames())
 }
 
 func (c *overheadTableCmd) wants(m *overhead.Machine, probe string) bool {
@@ -166,9 +167,9 @@ func (c *overheadTableCmd) wants(m *overhead.Machine, probe string) bool {
 
 // readProfile reads a user's profile.
 func readProfile(name string) (*overhead.UserProfile, error) {
-	b, err := readFile(name, mostTrace)
+	b, err := cli.ReadFile(name, cli.MostTrace)
 	if err != nil {
-		return nil, fmt.Errorf("--profile: %s; name a profile", cause(err, name))
+		return nil, fmt.Errorf("--profile: %s; name a profile", cli.Cause(err, name))
 	}
 	return overhead.ReadProfile(name, string(b))
 }

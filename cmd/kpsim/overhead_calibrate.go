@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
 	"kpsim/smp/cycles"
 )
@@ -38,7 +39,7 @@ Examples:
 Exit status: 0, 2 bad input, 3 a bug of the simulator.`
 }
 
-func (c *overheadCalibrateCmd) run(p *program) (int, error) {
+func (c *overheadCalibrateCmd) run(p *cli.Program) (int, error) {
 	tiers, err := tiersOf(c.Tier)
 	if err != nil {
 		return 0, err
@@ -46,9 +47,9 @@ func (c *overheadCalibrateCmd) run(p *program) (int, error) {
 	if len(tiers) != 1 {
 		return 0, fmt.Errorf("--tier: the name is empty; give calibrated or mechanistic")
 	}
-	b, err := readFile(c.File, mostTrace)
+	b, err := cli.ReadFile(c.File, cli.MostTrace)
 	if err != nil {
-		return 0, fmt.Errorf("%s; name a file of figures", cause(err, c.File))
+		return 0, fmt.Errorf("%s; name a file of figures", cli.Cause(err, c.File))
 	}
 	figures, err := overhead.ReadFigures(c.File, string(b))
 	if err != nil {
@@ -73,8 +74,8 @@ func (c *overheadCalibrateCmd) run(p *program) (int, error) {
 	if err := c.head(p, o, m, tiers[0]); err != nil {
 		return 0, err
 	}
-	fmt.Fprint(p.out, u.Text(func(e cycles.Event) string { return o.Note(m, tiers[0], e) }))
-	return exitOK, nil
+	fmt.Fprint(p.Out, u.Text(func(e cycles.Event) string { return o.Note(m, tiers[0], e) }))
+	return cli.OK, nil
 }
 
 // pick returns the machine that is asked for.
@@ -91,25 +92,25 @@ func (c *overheadCalibrateCmd) pick(figures []overhead.Figure) (*overhead.Machin
 	}
 	switch {
 	case c.Machine != "":
-		return nil, optional("--machine", "machine of "+c.File, c.Machine, ids)
+		return nil, cli.Optional("--machine", "machine of "+c.File, c.Machine, ids)
 	case len(ids) > 1:
-		return nil, fmt.Errorf("%s has figures of %s; choose one with --machine", c.File, list(ids))
+		return nil, fmt.Errorf("%s has figures of %s; choose one with --machine", c.File, cli.List(ids))
 	}
 	return figures[0].Machine, nil
 }
 
 // head says what the numbers are, and how far off the figures.
-func (c *overheadCalibrateCmd) head(p *program, o *overhead.Model, m *overhead.Machine, t overhead.Tier) error {
+func (c *overheadCalibrateCmd) head(p *cli.Program, o *overhead.Model, m *overhead.Machine, t overhead.Tier) error {
 	table, err := o.Table(t)
 	if err != nil {
 		return err
 	}
-	line := func(format string, args ...any) { fmt.Fprintf(p.out, "# "+format+"\n", args...) }
+	line := func(format string, args ...any) { fmt.Fprintf(p.Out, "# "+format+"\n", args...) }
 	line("What probes cost on %s, for kpsim overhead --profile: cycles of each event.", m.ID())
-	line("Fitted to %s of its core in %s, %s:", number(len(table), "figure"), filepath.Base(c.File), t)
+	line("Fitted to %s of its core in %s, %s:", cli.Number(len(table), "figure"), filepath.Base(c.File), t)
 	for i := range table {
 		if l := &table[i]; l.Machine == m {
-			line("  %-3s %.3f µs measured, %.3f by this (%s %%)", l.Probe.Name, l.Usec, l.Ours, perCent(l.Error))
+			line("  %-3s %.3f µs measured, %.3f by this (%s %%)", l.Probe.Name, l.Usec, l.Ours, cli.PerCent(l.Error))
 		}
 	}
 	line("fitted:  %s", termsLine(o.Fitted(m)))
@@ -120,16 +121,16 @@ func (c *overheadCalibrateCmd) head(p *program, o *overhead.Model, m *overhead.M
 	line("counted: the events of a hit, in runs; and instructions, in the code of a kernel of the time of a %s", m.Like().ID())
 	line("assumed: how these are shared out among the events of a hit; and costs that no figure has")
 	if n := o.Numbers(t); n < len(o.Fitted(m)) {
-		line("The figures tell only %s apart: the costs of single events mean little.", number(n, "number"))
+		line("The figures tell only %s apart: the costs of single events mean little.", cli.Number(n, "number"))
 	}
-	fmt.Fprintln(p.out)
+	fmt.Fprintln(p.Out)
 	return nil
 }
 
 func termsLine(terms []overhead.Term) string {
 	var parts []string
 	for _, t := range terms {
-		parts = append(parts, fmt.Sprintf("%s %s", t.Of, signless(fmt.Sprintf("%.3f", t.Each))))
+		parts = append(parts, fmt.Sprintf("%s %s", t.Of, cli.Signless(fmt.Sprintf("%.3f", t.Each))))
 	}
 	return strings.Join(parts, ", ")
 }

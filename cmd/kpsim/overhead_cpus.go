@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
 	"kpsim/sim"
 )
@@ -33,7 +34,7 @@ var contention = map[string]string{
 }
 
 // contended prints what hits cost with many CPUs.
-func (c *overheadTableCmd) contended(p *program) error {
+func (c *overheadTableCmd) contended(p *cli.Program) error {
 	cpus, err := numbers("cpus", "numbers of CPUs", c.CPUs, 1, sim.MaxCPUs)
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func (c *overheadTableCmd) contended(p *program) error {
 		cpus = append([]int{1}, cpus...)
 	}
 	scaled := make([]overhead.Scaled, len(hits)*len(cpus))
-	err = p.inParts("hits by many CPUs", len(scaled), func(i int) error {
+	err = inParts(p, "hits by many CPUs", len(scaled), func(i int) error {
 		h := &hits[i/len(cpus)]
 		s, err := h.probe.Scale(cpus[i%len(cpus):][:1], "", &h.Costs)
 		if err == nil {
@@ -106,24 +107,24 @@ func (h *pricedHit) contended(s, one *overhead.Scaled) overheadContended {
 	return r
 }
 
-func (c *overheadTableCmd) printContended(p *program, rows []overheadContended) error {
+func (c *overheadTableCmd) printContended(p *cli.Program, rows []overheadContended) error {
 	if c.Bench {
-		fmt.Fprintf(p.out, "pkg: kpsim/properties/overhead\ncosts: %s\n", rows[0].Costs)
+		fmt.Fprintf(p.Out, "pkg: kpsim/properties/overhead\ncosts: %s\n", rows[0].Costs)
 	}
-	g := grid{head: []string{"machine", "arch", "edition", "probe", "CPUs", "ns/hit", "cycles", "M hits/s", "speed-up"}, text: 4}
+	g := cli.Table{Head: []string{"machine", "arch", "edition", "probe", "CPUs", "ns/hit", "cycles", "M hits/s", "speed-up"}, Text: 4}
 	var wants []string             // in the order of their rows
 	whose := map[string][]string{} // by what they want
 	for i := range rows {
 		r := &rows[i]
 		switch {
 		case c.JSON:
-			if err := p.printJSON(r); err != nil {
+			if err := p.PrintJSON(r); err != nil {
 				return err
 			}
 		case c.Bench:
-			fmt.Fprintf(p.out, "%s/cpus=%d 1 %.1f ns/op %.1f cycles/hit %.0f hits/s\n", benchName(r.Machine, r.Edition, r.Probe), r.CPUs, r.Nsec, r.Cycles, r.Rate)
+			fmt.Fprintf(p.Out, "%s/cpus=%d 1 %.1f ns/op %.1f cycles/hit %.0f hits/s\n", benchName(r.Machine, r.Edition, r.Probe), r.CPUs, r.Nsec, r.Cycles, r.Rate)
 		default:
-			g.add(r.Name, r.Arch, r.Edition, r.Probe, fmt.Sprint(r.CPUs), fmt.Sprintf("%.1f", r.Nsec), fmt.Sprintf("%.0f", r.Cycles), fmt.Sprintf("%.3f", r.Rate/1e6), fmt.Sprintf("%.2f", r.SpeedUp))
+			g.Add(r.Name, r.Arch, r.Edition, r.Probe, fmt.Sprint(r.CPUs), fmt.Sprintf("%.1f", r.Nsec), fmt.Sprintf("%.0f", r.Cycles), fmt.Sprintf("%.3f", r.Rate/1e6), fmt.Sprintf("%.2f", r.SpeedUp))
 			if len(whose[r.Contended]) == 0 {
 				wants = append(wants, r.Contended)
 			}
@@ -135,11 +136,11 @@ func (c *overheadTableCmd) printContended(p *program, rows []overheadContended) 
 	if c.JSON || c.Bench {
 		return nil
 	}
-	fmt.Fprintf(p.out, "Hits of one probe by so many CPUs at once, by %s. ns/hit: what each CPU spends on a hit, waiting too; M hits/s: of all together, the call too.\n\n", costsOf(rows[0].Costs))
-	g.print(p, c.Markdown)
-	fmt.Fprint(p.out, "\nWhat CPUs want at the same time:\n\n")
+	fmt.Fprintf(p.Out, "Hits of one probe by so many CPUs at once, by %s. ns/hit: what each CPU spends on a hit, waiting too; M hits/s: of all together, the call too.\n\n", costsOf(rows[0].Costs))
+	g.Print(p, c.Markdown)
+	fmt.Fprint(p.Out, "\nWhat CPUs want at the same time:\n\n")
 	for _, what := range wants {
-		fmt.Fprintf(p.out, "- %s: %s\n", list(whose[what]), what)
+		fmt.Fprintf(p.Out, "- %s: %s\n", cli.List(whose[what]), what)
 	}
 	return nil
 }

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"kpsim/internal/cli"
 )
 
 // editions prints what hits cost with the engines of editions.
-func (c *overheadTableCmd) editions(p *program) error {
+func (c *overheadTableCmd) editions(p *cli.Program) error {
 	r := &overheadReport{source: string(c.Profile)}
 	tiers, _ := tiersOf(c.Tier)
 	if c.Profile != "" {
@@ -53,22 +55,22 @@ func (c *overheadTableCmd) editions(p *program) error {
 	r.byEdition(p, c.Markdown)
 	r.attribution(p, c.Markdown)
 	if len(r.tiers) > 0 {
-		fmt.Fprint(p.out, "\nThe documents' figures are of editions 2.6 and 4.15. Of others it is what the same machine would take, by the same costs.\n")
+		fmt.Fprint(p.Out, "\nThe documents' figures are of editions 2.6 and 4.15. Of others it is what the same machine would take, by the same costs.\n")
 	}
 	for _, g := range guesses {
-		fmt.Fprintf(p.out, "No figure has these events, whose costs are a guess: %s\n", g)
+		fmt.Fprintf(p.Out, "No figure has these events, whose costs are a guess: %s\n", g)
 	}
 	return nil
 }
 
 // byEdition prints the hits.
-func (r *overheadReport) byEdition(p *program, markdown bool) {
-	g := grid{head: []string{"machine", "arch", "edition", "probe"}, text: 4}
+func (r *overheadReport) byEdition(p *cli.Program, markdown bool) {
+	g := cli.Table{Head: []string{"machine", "arch", "edition", "probe"}, Text: 4}
 	if r.source == "" {
-		g.head = append(g.head, "documented µs")
+		g.Head = append(g.Head, "documented µs")
 	}
 	for i := range r.rows[0] {
-		g.head = append(g.head, r.rows[0][i].Costs+" µs", "cycles")
+		g.Head = append(g.Head, r.rows[0][i].Costs+" µs", "cycles")
 	}
 	for _, row := range r.rows {
 		l := &row[0]
@@ -79,9 +81,9 @@ func (r *overheadReport) byEdition(p *program, markdown bool) {
 		for i := range row {
 			cells = append(cells, fmt.Sprintf("%.3f", row[i].Usec), fmt.Sprintf("%.0f", row[i].Cycles))
 		}
-		g.add(cells...)
+		g.Add(cells...)
 	}
-	g.print(p, markdown)
+	g.Print(p, markdown)
 }
 
 // documentedCell is a figure of the documents, or none.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
 )
 
@@ -75,11 +76,11 @@ type (
 // A fitPart is a table of overhead fit.
 type fitPart struct {
 	title   string
-	grid    grid
+	grid    cli.Table
 	objects []any // what --json prints
 }
 
-func (c *overheadFitCmd) run(p *program) (int, error) {
+func (c *overheadFitCmd) run(p *cli.Program) (int, error) {
 	o, err := overhead.Fit(overhead.Figures())
 	if err != nil {
 		return 0, err
@@ -91,20 +92,20 @@ func (c *overheadFitCmd) run(p *program) (int, error) {
 	for i, part := range parts {
 		if c.JSON {
 			for _, v := range part.objects {
-				if err := p.printJSON(v); err != nil {
+				if err := p.PrintJSON(v); err != nil {
 					return 0, err
 				}
 			}
 			continue
 		}
 		if i > 0 {
-			fmt.Fprintln(p.out)
+			fmt.Fprintln(p.Out)
 		}
-		p.indented("", part.title)
-		fmt.Fprintln(p.out)
-		part.grid.print(p, c.Markdown)
+		p.Indented("", part.title)
+		fmt.Fprintln(p.Out)
+		part.grid.Print(p, c.Markdown)
 	}
-	return exitOK, nil
+	return cli.OK, nil
 }
 
 // fitParts returns all tables.
@@ -121,11 +122,11 @@ func fitParts(o *overhead.Model) ([]fitPart, error) {
 }
 
 func fittedNumbers(o *overhead.Model) fitPart {
-	g := grid{head: []string{"tier", "of", "what", "cycles"}, text: 3}
+	g := cli.Table{Head: []string{"tier", "of", "what", "cycles"}, Text: 3}
 	var objects []any
 	add := func(t overhead.Tier, of string, terms []overhead.Term) {
 		for _, term := range terms {
-			g.add(t.String(), of, term.Of, signless(fmt.Sprintf("%.2f", term.Each)))
+			g.Add(t.String(), of, term.Of, cli.Signless(fmt.Sprintf("%.2f", term.Each)))
 			objects = append(objects, &fittedNumber{"number", t.String(), of, term.Of, term.Each})
 		}
 	}
@@ -149,12 +150,12 @@ func fittedResiduals(o *overhead.Model) (part fitPart, err error) {
 	if err != nil {
 		return part, err
 	}
-	g := grid{head: []string{"machine", "probe", "documented µs", "calibrated: ns more", "%", "mechanistic: ns more", "%", "left out %"}, text: 2}
+	g := cli.Table{Head: []string{"machine", "probe", "documented µs", "calibrated: ns more", "%", "mechanistic: ns more", "%", "left out %"}, Text: 2}
 	var objects []any
 	for i, left := range o.LeaveOut() {
 		a, b := &calibrated[i], &mechanistic[i]
-		ns := func(l *overhead.Line) string { return signless(fmt.Sprintf("%.1f", 1000*(l.Ours-l.Usec))) }
-		g.add(a.Machine.ID(), a.Probe.Name, fmt.Sprintf("%.2f", a.Usec), ns(a), perCent(a.Error), ns(b), perCent(b.Error), perCent(left))
+		ns := func(l *overhead.Line) string { return cli.Signless(fmt.Sprintf("%.1f", 1000*(l.Ours-l.Usec))) }
+		g.Add(a.Machine.ID(), a.Probe.Name, fmt.Sprintf("%.2f", a.Usec), ns(a), cli.PerCent(a.Error), ns(b), cli.PerCent(b.Error), cli.PerCent(left))
 		objects = append(objects, &fittedFigure{"residual", a.Machine.ID(), a.Probe.Name, a.Usec, a.Ours, b.Ours, left})
 	}
 	return fitPart{"What is left, and the mechanistic error of each figure when the fit is without it:", g, objects}, nil
@@ -165,7 +166,7 @@ func fittedConsistency(o *overhead.Model) (part fitPart, err error) {
 	if err != nil {
 		return part, err
 	}
-	g := grid{head: []string{"of", "rounded to 5 ns", "figures", "numbers", "at least ns"}, text: 2}
+	g := cli.Table{Head: []string{"of", "rounded to 5 ns", "figures", "numbers", "at least ns"}, Text: 2}
 	var objects []any
 	for _, k := range list {
 		says := "agree"
@@ -175,31 +176,31 @@ func fittedConsistency(o *overhead.Model) (part fitPart, err error) {
 		case k.AtLimit():
 			says = "just agree, some at 5 ns"
 		}
-		g.add(k.Of, says, fmt.Sprint(k.Figures), fmt.Sprint(k.Numbers), signless(fmt.Sprintf("%.2f", 1000*k.Least)))
+		g.Add(k.Of, says, fmt.Sprint(k.Figures), fmt.Sprint(k.Numbers), cli.Signless(fmt.Sprintf("%.2f", 1000*k.Least)))
 		objects = append(objects, &fittedLeast{"consistency", k.Of, k.Figures, k.Numbers, k.Least, says})
 	}
 	return fitPart{"How far off the worst figure is at least, whatever the costs are (a core: of both its machines, what goes along with an exception being the core's):", g, objects}, nil
 }
 
 func fittedContrasts(o *overhead.Model) fitPart {
-	g := grid{head: []string{"machine", "figures", "rounded to 0.01", "µs"}, text: 3}
+	g := cli.Table{Head: []string{"machine", "figures", "rounded to 0.01", "µs"}, Text: 3}
 	var objects []any
 	for _, k := range o.Contrasts() {
 		says := "agree"
 		if k.AtLimit() {
 			says = "only if all four are rounded by 0.005"
 		}
-		g.add(k.Machine.ID(), k.String(), says, signless(fmt.Sprintf("%.2f", k.Usec)))
+		g.Add(k.Machine.ID(), k.String(), says, cli.Signless(fmt.Sprintf("%.2f", k.Usec)))
 		objects = append(objects, &fittedContrast{"contrast", k.Machine.ID(), k.Probes, k.Usec, says})
 	}
 	return fitPart{"Sums of figures in whose hits the same happens:", g, objects}
 }
 
 func fittedPredictions() fitPart {
-	g := grid{head: []string{"figure", "predicted as", "published µs", "predicted", "rounding leaves", "error %"}, text: 2}
+	g := cli.Table{Head: []string{"figure", "predicted as", "published µs", "predicted", "rounding leaves", "error %"}, Text: 2}
 	var objects []any
 	for _, k := range overhead.Booster() {
-		g.add(k.Says, k.How, fmt.Sprintf("%.1f", k.Usec), fmt.Sprintf("%.2f", k.Predicted), fmt.Sprintf("%.2f to %.2f", k.Low, k.High), perCent(k.Error()))
+		g.Add(k.Says, k.How, fmt.Sprintf("%.1f", k.Usec), fmt.Sprintf("%.2f", k.Predicted), fmt.Sprintf("%.2f to %.2f", k.Low, k.High), cli.PerCent(k.Error()))
 		objects = append(objects, &fittedPrediction{"prediction", k.Says, k.How, k.Usec, k.Predicted, k.Low, k.High, k.Error()})
 	}
 	return fitPart{"Predicted, not fitted: Pentium 4 at 3.06 GHz, Linux 2.6.16-rc1 (Masami Hiramatsu, linux-kernel, 30 Jan 2006):", g, objects}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/scenario"
 	"kpsim/sim"
@@ -34,13 +35,13 @@ Examples:
 Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
-func (c *overheadMaxactiveCmd) run(p *program) (int, error) {
+func (c *overheadMaxactiveCmd) run(p *cli.Program) (int, error) {
 	list, columns, err := c.configs()
 	if err != nil {
 		return 0, err
 	}
 	overlaps := make([]*overhead.Overlap, len(list))
-	err = p.inParts("maxactive", len(list), func(i int) (err error) {
+	err = inParts(p, "maxactive", len(list), func(i int) (err error) {
 		overlaps[i], err = list[i].Measure()
 		return err
 	})
@@ -49,14 +50,14 @@ func (c *overheadMaxactiveCmd) run(p *program) (int, error) {
 	}
 	if !c.JSON {
 		c.print(p, overlaps, columns)
-		return exitOK, nil
+		return cli.OK, nil
 	}
 	for _, o := range overlaps {
-		if err := p.printJSON(o); err != nil {
+		if err := p.PrintJSON(o); err != nil {
 			return 0, err
 		}
 	}
-	return exitOK, nil
+	return cli.OK, nil
 }
 
 // configs returns what is measured, and how many of it are a row.
@@ -89,19 +90,19 @@ func (c *overheadMaxactiveCmd) configs() (list []overhead.OverlapConfig, columns
 	return list, len(maxactives), nil
 }
 
-func (c *overheadMaxactiveCmd) print(p *program, overlaps []*overhead.Overlap, columns int) {
-	fmt.Fprintf(p.out, "Missed of the calls of a function with a return probe, in %%, by maxactive, in %s (%s, seed %d):\n\n", number(c.Runs, "run"), c.Schedule, c.Seed)
-	g := grid{head: []string{"edition", "tasks", "calls"}, text: 1}
+func (c *overheadMaxactiveCmd) print(p *cli.Program, overlaps []*overhead.Overlap, columns int) {
+	fmt.Fprintf(p.Out, "Missed of the calls of a function with a return probe, in %%, by maxactive, in %s (%s, seed %d):\n\n", cli.Number(c.Runs, "run"), c.Schedule, c.Seed)
+	g := cli.Table{Head: []string{"edition", "tasks", "calls"}, Text: 1}
 	for i, o := range overlaps {
 		if i < columns {
-			g.head = append(g.head, fmt.Sprint(o.Maxactive))
+			g.Head = append(g.Head, fmt.Sprint(o.Maxactive))
 		}
 		if i%columns == 0 {
-			g.add(o.Edition, fmt.Sprint(o.Tasks), fmt.Sprint(o.Called))
+			g.Add(o.Edition, fmt.Sprint(o.Tasks), fmt.Sprint(o.Called))
 		}
-		last := &g.rows[len(g.rows)-1]
-		*last = append(*last, perCent(o.Share))
+		last := &g.Rows[len(g.Rows)-1]
+		*last = append(*last, cli.PerCent(o.Share))
 	}
-	g.print(p, c.Markdown)
-	fmt.Fprintln(p.out, "\ncalls: with the least maxactive. As many at a time as maxactive are never missed. How long calls take is by nominal costs.")
+	g.Print(p, c.Markdown)
+	fmt.Fprintln(p.Out, "\ncalls: with the least maxactive. As many at a time as maxactive are never missed. How long calls take is by nominal costs.")
 }

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
 )
 
@@ -58,7 +59,7 @@ type noiseCompared struct {
 }
 
 // noise prints how hits are spread.
-func (c *overheadTableCmd) noise(p *program) error {
+func (c *overheadTableCmd) noise(p *cli.Program) error {
 	of, from, err := c.noiseOf()
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func (c *overheadTableCmd) noise(p *program) error {
 		return err
 	}
 	rows := make([]overheadNoise, len(list))
-	err = p.inParts("hits with noise", len(list), func(i int) error {
+	err = inParts(p, "hits with noise", len(list), func(i int) error {
 		h := &list[i]
 		rows[i] = overheadNoise{overheadHit: h.shown(), Documented: h.documented(), Noise: of, NoiseFrom: from, Seed: seed}
 		return rows[i].draw(h, runs, hits)
@@ -94,7 +95,7 @@ func (c *overheadTableCmd) noise(p *program) error {
 			return err
 		}
 		if c.JSON {
-			if err := p.printJSON(&rows[i]); err != nil {
+			if err := p.PrintJSON(&rows[i]); err != nil {
 				return err
 			}
 		}
@@ -111,9 +112,9 @@ func (c *overheadTableCmd) noiseOf() (n overhead.Noise, from string, err error) 
 		return overhead.NominalNoise, "assumed", nil
 	}
 	name := string(c.NoiseFile)
-	b, err := readFile(name, mostTrace)
+	b, err := cli.ReadFile(name, cli.MostTrace)
 	if err != nil {
-		return n, "", fmt.Errorf("--noise-file: %s; name a file with a JSON object", cause(err, name))
+		return n, "", fmt.Errorf("--noise-file: %s; name a file with a JSON object", cli.Cause(err, name))
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -163,8 +164,8 @@ func (r *overheadNoise) compare(first *overheadNoise) error {
 }
 
 // benchNoise prints a line for each run, so that benchstat compares distributions.
-func benchNoise(p *program, rows []overheadNoise, editions bool) error {
-	fmt.Fprintf(p.out, "pkg: kpsim/properties/overhead\ncosts: %s\n", rows[0].Costs)
+func benchNoise(p *cli.Program, rows []overheadNoise, editions bool) error {
+	fmt.Fprintf(p.Out, "pkg: kpsim/properties/overhead\ncosts: %s\n", rows[0].Costs)
 	for i := range rows {
 		r := &rows[i]
 		edition := r.Edition
@@ -174,7 +175,7 @@ func benchNoise(p *program, rows []overheadNoise, editions bool) error {
 		for _, run := range r.samples {
 			run = slices.Sorted(slices.Values(run))
 			mean, p99 := stat.Mean(run, nil), stat.Quantile(0.99, stat.Empirical, run, nil)
-			fmt.Fprintf(p.out, "%s %d %.1f ns/op %.1f cycles/hit %.1f p99-ns/hit\n", benchName(r.Machine, edition, r.Probe), len(run), 1000*mean/r.MHz, mean, 1000*p99/r.MHz)
+			fmt.Fprintf(p.Out, "%s %d %.1f ns/op %.1f cycles/hit %.1f p99-ns/hit\n", benchName(r.Machine, edition, r.Probe), len(run), 1000*mean/r.MHz, mean, 1000*p99/r.MHz)
 		}
 	}
 	return nil

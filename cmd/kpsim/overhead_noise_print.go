@@ -3,17 +3,18 @@ package main
 import (
 	"fmt"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
 )
 
 // printNoise prints tables of what all hits have.
-func printNoise(p *program, rows []overheadNoise, editions, markdown bool) {
+func printNoise(p *cli.Program, rows []overheadNoise, editions, markdown bool) {
 	section := func(title string, head []string, cells func(r *overheadNoise) []string) {
-		g := grid{head: []string{"machine", "arch", "probe"}, text: 3}
+		g := cli.Table{Head: []string{"machine", "arch", "probe"}, Text: 3}
 		if editions {
-			g.head, g.text = []string{"machine", "arch", "edition", "probe"}, 4
+			g.Head, g.Text = []string{"machine", "arch", "edition", "probe"}, 4
 		}
-		g.head = append(g.head, head...)
+		g.Head = append(g.Head, head...)
 		for i := range rows {
 			r := &rows[i]
 			of := []string{r.Name, r.Arch, r.Probe}
@@ -21,20 +22,20 @@ func printNoise(p *program, rows []overheadNoise, editions, markdown bool) {
 				of = []string{r.Name, r.Arch, r.Edition, r.Probe}
 			}
 			if more := cells(r); more != nil {
-				g.add(append(of, more...)...)
+				g.Add(append(of, more...)...)
 			}
 		}
-		if len(g.rows) > 0 {
-			fmt.Fprintf(p.out, "%s:\n\n", title)
-			g.print(p, markdown)
-			fmt.Fprintln(p.out)
+		if len(g.Rows) > 0 {
+			fmt.Fprintf(p.Out, "%s:\n\n", title)
+			g.Print(p, markdown)
+			fmt.Fprintln(p.Out)
 		}
 	}
 	r := &rows[0]
-	section(fmt.Sprintf("Hits with noise, %s of %s each, in µs, by %s; warm: without", number(r.Runs, "run"), number(r.HitsPerRun, "hit"), costsOf(r.Costs)),
+	section(fmt.Sprintf("Hits with noise, %s of %s each, in µs, by %s; warm: without", cli.Number(r.Runs, "run"), cli.Number(r.HitsPerRun, "hit"), costsOf(r.Costs)),
 		[]string{"documented", "warm", "mean", "95 %", "sd", "CV %", "skew", "max"}, func(r *overheadNoise) []string {
 			return append(append([]string{documentedCell(r.Documented), fmt.Sprintf("%.3f", r.WarmUsec)}, measured("%.3f", r.MeanUsec)...),
-				fmt.Sprintf("%.3f", r.SDUsec), perCent(r.CV), fmt.Sprintf("%.1f", r.Skew), fmt.Sprintf("%.3f", r.MaxUsec))
+				fmt.Sprintf("%.3f", r.SDUsec), cli.PerCent(r.CV), fmt.Sprintf("%.1f", r.Skew), fmt.Sprintf("%.3f", r.MaxUsec))
 		})
 	quantiles := []string{"p50", "95 %", "p90", "95 %", "p99", "95 %", "p99.9", "95 %"}
 	section("Quantiles of these hits in µs", quantiles, func(r *overheadNoise) []string {
@@ -65,9 +66,9 @@ func printNoise(p *program, rows []overheadNoise, editions, markdown bool) {
 	if r.NoiseFrom != "assumed" {
 		whose = "As " + r.NoiseFrom + " has it"
 	}
-	fmt.Fprintf(p.out, "Noise: of a run %s %% (sd), of a hit %s %%; a miss in %.3g of a hit's accesses, of %g ns; %g ticks a second, of %g ns; %g SMIs. %s.\n",
-		perCent(n.RunCV), perCent(n.JitterCV), n.MissesPerAccess, n.MissNsec, n.TicksPerSec, n.TickNsec, n.SMIsPerSec, whose)
-	fmt.Fprintf(p.out, "Intervals are of the bootstrap over runs, which is too narrow for few; seed %d.\n", r.Seed)
+	fmt.Fprintf(p.Out, "Noise: of a run %s %% (sd), of a hit %s %%; a miss in %.3g of a hit's accesses, of %g ns; %g ticks a second, of %g ns; %g SMIs. %s.\n",
+		cli.PerCent(n.RunCV), cli.PerCent(n.JitterCV), n.MissesPerAccess, n.MissNsec, n.TicksPerSec, n.TickNsec, n.SMIsPerSec, whose)
+	fmt.Fprintf(p.Out, "Intervals are of the bootstrap over runs, which is too narrow for few; seed %d.\n", r.Seed)
 }
 
 // measured are the cells of numbers and their intervals.

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"kpsim/cmd/kpsim/page"
+	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/page"
 	"kpsim/smp/cycles"
 )
 
@@ -31,16 +32,16 @@ type paged struct {
 func (m *paged) usec(cycles float64) float64 { return cycles / m.mhz }
 
 // html writes the page.
-func (c *overheadTableCmd) html(p *program) error {
-	if err := c.HTML.checkPage(string(c.Profile)); err != nil {
+func (c *overheadTableCmd) html(p *cli.Program) error {
+	if err := c.HTML.CheckPage(string(c.Profile)); err != nil {
 		return err
 	}
-	g := p.watch("overhead", 0)
-	defer g.clear()
-	p.exitAtInterrupt("no page was written")
+	g := p.Watch("overhead", 0)
+	defer g.Clear()
+	p.ExitAtInterrupt("no page was written")
 	o := &overheadPage{c: c, at: func(says string) {
-		p.doing = says
-		g.say(says)
+		p.Doing = says
+		g.Say(says)
 	}}
 	o.at("the figures")
 	if err := o.measure(); err != nil {
@@ -50,8 +51,8 @@ func (c *overheadTableCmd) html(p *program) error {
 	if err != nil {
 		return err
 	}
-	g.clear()
-	return p.writePage(c.HTML, d, fmt.Sprintf("%s of what probes cost, %s", number(len(d.Sections), "section"), number(len(o.r.rows), "figure")))
+	g.Clear()
+	return p.WritePage(c.HTML, d, fmt.Sprintf("%s of what probes cost, %s", cli.Number(len(d.Sections), "section"), cli.Number(len(o.r.rows), "figure")))
 }
 
 // measure makes the table, and picks the machine of all that isn't in it.
@@ -94,14 +95,14 @@ func (o *overheadPage) command() string {
 		words = append(words, "--tier", o.c.Tier)
 	}
 	if o.c.Profile != "" {
-		words = append(words, "--profile", o.c.Profile.base())
+		words = append(words, "--profile", o.c.Profile.Base())
 	}
-	return shell(append(words, "--html", o.c.HTML.base())...)
+	return cli.Line(append(words, "--html", o.c.HTML.Base())...)
 }
 
 func (o *overheadPage) document() (*page.Document, error) {
 	d := &page.Document{Title: "What probes cost", Command: o.command(), Lead: o.lead(),
-		Foot: writtenBy}
+		Foot: cli.WrittenBy}
 	for _, part := range []func() (page.Section, error){o.figures, o.attribution, o.noise, o.scaling, o.pauses, o.provenance, o.limits} {
 		s, err := part()
 		if err != nil {
@@ -136,7 +137,7 @@ var hyphens = strings.NewReplacer("calibrated", "cali\u00adbrated", "mechanistic
 
 // errorCell writes a relative error in percent.
 func errorCell(v float64) page.Cell {
-	cell := page.Cell{Text: perCent(v)}
+	cell := page.Cell{Text: cli.PerCent(v)}
 	if v > farOff || v < -farOff {
 		cell.Mark = farOffSays
 	}
@@ -186,7 +187,7 @@ func (o *overheadPage) figures() (page.Section, error) {
 	s.Blocks = append(s.Blocks, page.Text(letters), t)
 	var sums page.List
 	for i := range o.r.tiers {
-		sums = append(sums, page.Text(fmt.Sprintf("%s; %s fitted to all %d figures.", o.r.summary(i), number(o.r.numbers[i], "number"), o.r.of)))
+		sums = append(sums, page.Text(fmt.Sprintf("%s; %s fitted to all %d figures.", o.r.summary(i), cli.Number(o.r.numbers[i], "number"), o.r.of)))
 	}
 	if o.u == nil {
 		s.Blocks = append(s.Blocks, sums, page.Text("The calibrated costs say what the figures say. The mechanistic ones can be wrong: “left out” is the error for a figure that they weren't fitted to. A figure has two decimals; beyond rounding is how far ours is outside of what is rounded to it."))
@@ -211,7 +212,7 @@ func (o *overheadPage) attribution() (page.Section, error) {
 	}
 	g := o.r.shares()
 	return page.Section{ID: "attribution", Title: "What a hit is spent on", Blocks: []page.Block{
-		f, &page.Details{Summary: "The numbers", Blocks: []page.Block{g.table("Shares of a hit's cycles, by " + page.Text(by) + ".")}},
+		f, &page.Details{Summary: "The numbers", Blocks: []page.Block{g.Page("Shares of a hit's cycles, by " + page.Text(by) + ".")}},
 	}}, nil
 }
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"kpsim/cmd/kpsim/page"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/page"
 )
 
 // What is drawn for a page.

@@ -5,8 +5,8 @@ import (
 
 	"gonum.org/v1/plot"
 
-	"kpsim/cmd/kpsim/page"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/page"
 )
 
 // A pagePause is a sort of pause that the page shows.

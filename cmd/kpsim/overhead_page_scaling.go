@@ -7,8 +7,8 @@ import (
 
 	"gonum.org/v1/plot/plotter"
 
-	"kpsim/cmd/kpsim/page"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/page"
 	"kpsim/internal/scenario"
 )
 

@@ -12,8 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/cmd/kpsim/page"
-	"kpsim/cmd/kpsim/page/pagetest"
+	"kpsim/internal/cli"
+	"kpsim/internal/page"
+	"kpsim/internal/page/pagetest"
 )
 
 // overheadHTML runs kpsim overhead --html with flags besides: the file, and what is in it.
@@ -22,7 +23,7 @@ func overheadHTML(t *testing.T, flags ...string) (path, text string) {
 	path = filepath.Join(t.TempDir(), "page.html")
 	var out, errs bytes.Buffer
 	status := run(append([]string{"overhead", "--html", path}, flags...), &out, &errs)
-	require.Equal(t, exitOK, status, errs.String())
+	require.Equal(t, cli.OK, status, errs.String())
 	require.Empty(t, errs.String())
 	b, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -116,7 +117,7 @@ func TestOverheadPageOfNothing(t *testing.T) {
 	profile := filepath.Join(t.TempDir(), "nothing.profile")
 	text := regexp.MustCompile(`(?m)^([a-z_-]+ +)[\d.]+  #`).ReplaceAllString(calibrated(t), "$1 0 #")
 	require.NoError(t, os.WriteFile(profile, []byte(text), 0o644))
-	o := &overheadPage{c: &overheadTableCmd{Profile: fileName(profile)}, at: func(string) {}}
+	o := &overheadPage{c: &overheadTableCmd{Profile: cli.FileName(profile)}, at: func(string) {}}
 	require.NoError(t, o.measure())
 	d := page.Document{Title: "Nothing", Lead: o.lead()}
 	for _, part := range []func() (page.Section, error){o.figures, o.attribution, o.noise} {
@@ -136,6 +137,6 @@ func TestOverheadPageOfNothing(t *testing.T) {
 func calibrated(t *testing.T) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	require.Equal(t, exitOK, run([]string{"overhead", "calibrate", "--machine", "xeon-e5410/x86_64", "../../internal/eval/overhead/figures.csv"}, &out, &errs), errs.String())
+	require.Equal(t, cli.OK, run([]string{"overhead", "calibrate", "--machine", "xeon-e5410/x86_64", "../../internal/eval/overhead/figures.csv"}, &out, &errs), errs.String())
 	return out.String()
 }

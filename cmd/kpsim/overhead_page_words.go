@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"kpsim/cmd/kpsim/page"
+	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/page"
 	"kpsim/smp/cycles"
 )
 
@@ -29,7 +30,7 @@ func (o *overheadPage) provenance() (page.Section, error) {
 			g, _ := provenanceOf(o.o, m, t, true)
 			s.Blocks = append(s.Blocks, &page.Details{
 				Summary: page.Text(fmt.Sprintf("Costs of %s %s", m.Name, m.Arch)),
-				Blocks:  []page.Block{g.table(page.Text(fmt.Sprintf("What each event costs on %s, %s: cycles of %g MHz.", m.ID(), t, m.MHz)))},
+				Blocks:  []page.Block{g.Page(page.Text(fmt.Sprintf("What each event costs on %s, %s: cycles of %g MHz.", m.ID(), t, m.MHz)))},
 			})
 		}
 	}
@@ -39,7 +40,7 @@ func (o *overheadPage) provenance() (page.Section, error) {
 	}
 	fit := &page.Details{Summary: "The numbers that are fitted, what they leave, and which figures can't be right together"}
 	for _, part := range parts {
-		fit.Blocks = append(fit.Blocks, part.grid.table(page.Text(part.title)))
+		fit.Blocks = append(fit.Blocks, part.grid.Page(page.Text(part.title)))
 	}
 	s.Blocks = append(s.Blocks, fit)
 	return s, nil
@@ -47,13 +48,13 @@ func (o *overheadPage) provenance() (page.Section, error) {
 
 // profileCosts lists the costs of a profile.
 func (o *overheadPage) profileCosts() page.Section {
-	g := grid{head: []string{"event", "cycles"}, text: 1}
+	g := cli.Table{Head: []string{"event", "cycles"}, Text: 1}
 	for e, c := range o.u.Costs {
-		g.add(cycles.Event(e).String(), fmt.Sprintf("%.3f", float64(c)/cycles.Unit))
+		g.Add(cycles.Event(e).String(), fmt.Sprintf("%.3f", float64(c)/cycles.Unit))
 	}
 	return page.Section{ID: "provenance", Title: "Where the costs are from", Blocks: []page.Block{
 		page.Text(fmt.Sprintf("All of them are from %s; if `kpsim overhead calibrate` wrote it, its comments say where each one is from.", filepath.Base(o.r.source))),
-		&page.Details{Summary: "The costs", Blocks: []page.Block{g.table("Cycles of each event.")}},
+		&page.Details{Summary: "The costs", Blocks: []page.Block{g.Page("Cycles of each event.")}},
 	}}
 }
 

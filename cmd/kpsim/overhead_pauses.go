@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
 	"kpsim/sim"
 )
@@ -49,7 +50,7 @@ type overheadPauses struct {
 	*overhead.Pauses
 }
 
-func (c *overheadPausesCmd) run(p *program) (int, error) {
+func (c *overheadPausesCmd) run(p *cli.Program) (int, error) {
 	list, err := c.configs()
 	if err != nil {
 		return 0, err
@@ -59,7 +60,7 @@ func (c *overheadPausesCmd) run(p *program) (int, error) {
 		return 0, err
 	}
 	pauses := make([]*overhead.Pauses, len(list))
-	err = p.inParts("pauses", len(list), func(i int) (err error) {
+	err = inParts(p, "pauses", len(list), func(i int) (err error) {
 		list[i].Costs = &m.Costs
 		pauses[i], err = list[i].Measure()
 		return err
@@ -69,14 +70,14 @@ func (c *overheadPausesCmd) run(p *program) (int, error) {
 	}
 	if !c.JSON {
 		c.print(p, m, pauses)
-		return exitOK, nil
+		return cli.OK, nil
 	}
 	for _, q := range pauses {
-		if err := p.printJSON(&overheadPauses{m.shown(), m.by, q}); err != nil {
+		if err := p.PrintJSON(&overheadPauses{m.shown(), m.by, q}); err != nil {
 			return 0, err
 		}
 	}
-	return exitOK, nil
+	return cli.OK, nil
 }
 
 // configs returns what is measured.
@@ -122,9 +123,9 @@ var pauseNames = [...]struct {
 	{"optimizer to jump", func(q *overhead.Pauses) *overhead.Spread { return &q.Optimizer }},
 }
 
-func (c *overheadPausesCmd) print(p *program, m *pricedMachine, pauses []*overhead.Pauses) {
-	fmt.Fprintf(p.out, "Pauses in µs on %s, by %s, in %s (%s, seed %d):\n\n", m.ID(), costsOf(m.by), number(c.Runs, "run"), c.Schedule, c.Seed)
-	g := grid{head: []string{"pause", "patch", "preempt", "CPUs", "n", "mean", "sd", "p50", "p90", "p99", "max", "mean cycles"}, text: 3}
+func (c *overheadPausesCmd) print(p *cli.Program, m *pricedMachine, pauses []*overhead.Pauses) {
+	fmt.Fprintf(p.Out, "Pauses in µs on %s, by %s, in %s (%s, seed %d):\n\n", m.ID(), costsOf(m.by), cli.Number(c.Runs, "run"), c.Schedule, c.Seed)
+	g := cli.Table{Head: []string{"pause", "patch", "preempt", "CPUs", "n", "mean", "sd", "p50", "p90", "p99", "max", "mean cycles"}, Text: 3}
 	for _, of := range pauseNames {
 		for _, q := range pauses {
 			s := of.of(q)
@@ -135,12 +136,12 @@ func (c *overheadPausesCmd) print(p *program, m *pricedMachine, pauses []*overhe
 			for _, v := range [...]float64{s.Mean, s.SD, s.P50, s.P90, s.P99, s.Max} {
 				cells = append(cells, fmt.Sprintf("%.3f", v/m.MHz))
 			}
-			g.add(append(cells, fmt.Sprintf("%.0f", s.Mean))...)
+			g.Add(append(cells, fmt.Sprintf("%.0f", s.Mean))...)
 		}
 	}
-	g.print(p, c.Markdown)
-	fmt.Fprint(p.out, "\nWhat a switch of tasks, a serialising instruction and the sending of an IPI cost is assumed on all machines: no figure has one.\n")
+	g.Print(p, c.Markdown)
+	fmt.Fprint(p.Out, "\nWhat a switch of tasks, a serialising instruction and the sending of an IPI cost is assumed on all machines: no figure has one.\n")
 	if c.Schedule == overhead.Sticky {
-		fmt.Fprintln(p.out, "sticky: these are pauses of the strategy, which keeps CPUs standing, more than of the kernel.")
+		fmt.Fprintln(p.Out, "sticky: these are pauses of the strategy, which keeps CPUs standing, more than of the kernel.")
 	}
 }

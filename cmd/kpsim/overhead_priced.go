@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/scenario"
 	"kpsim/properties/harness"
@@ -22,7 +23,7 @@ type pricedMachine struct {
 
 // priceMachines returns the documents' machines of these names, all if there are none, or
 // the one that a profile describes.
-func priceMachines(names []string, tier overhead.Tier, profile fileName) (list []pricedMachine, err error) {
+func priceMachines(names []string, tier overhead.Tier, profile cli.FileName) (list []pricedMachine, err error) {
 	if profile != "" {
 		u, err := readProfile(string(profile))
 		return []pricedMachine{{UserProfile: u, by: "profile"}}, err
@@ -57,9 +58,9 @@ const defaultMachine = "xeon-e5410/x86_64"
 
 // overheadCosts are the flags of a command that is of one machine.
 type overheadCosts struct {
-	Machine *string  `xor:"machine" placeholder:"ID" help:"Whose costs events have. Default: xeon-e5410/x86_64."`
-	Tier    *string  `xor:"tier" placeholder:"TIER" help:"Which costs: calibrated or mechanistic. Default: calibrated."`
-	Profile fileName `xor:"machine,tier" placeholder:"FILE" help:"The costs of the machine that this file describes, instead; kpsim overhead calibrate writes such."`
+	Machine *string      `xor:"machine" placeholder:"ID" help:"Whose costs events have. Default: xeon-e5410/x86_64."`
+	Tier    *string      `xor:"tier" placeholder:"TIER" help:"Which costs: calibrated or mechanistic. Default: calibrated."`
+	Profile cli.FileName `xor:"machine,tier" placeholder:"FILE" help:"The costs of the machine that this file describes, instead; kpsim overhead calibrate writes such."`
 }
 
 // overheadDrawn are the flags of a command whose runs are drawn; draws is how many there
@@ -72,7 +73,7 @@ type overheadDrawn struct {
 
 // check checks the flags that kong doesn't.
 func (c *overheadDrawn) check() error {
-	if err := known("way to draw schedules", c.Schedule, scheduleNames()); err != nil {
+	if err := cli.Known("way to draw schedules", c.Schedule, scheduleNames()); err != nil {
 		return fmt.Errorf("--schedule: %w", err)
 	}
 	return nil
@@ -144,11 +145,11 @@ func differing() (editions []string) {
 }
 
 // inParts calls f for 0 to n-1 in parallel.
-func (p *program) inParts(what string, n int, f func(i int) error) error {
-	p.exitAtInterrupt("nothing was printed")
-	manySmall()
+func inParts(p *cli.Program, what string, n int, f func(i int) error) error {
+	p.ExitAtInterrupt("nothing was printed")
+	cli.ManySmall()
 	var done atomic.Uint64
-	defer p.watch(what, uint64(n)).follow(&done)()
+	defer p.Watch(what, uint64(n)).Follow(&done)()
 	return harness.Each(n, func(i int) error {
 		defer done.Add(1)
 		return f(i)

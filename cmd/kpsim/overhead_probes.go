@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
 )
 
@@ -44,7 +45,7 @@ type overheadProbes struct {
 	overhead.ProbesPoint
 }
 
-func (c *overheadProbesCmd) run(p *program) (int, error) {
+func (c *overheadProbesCmd) run(p *cli.Program) (int, error) {
 	counts, err := numbers("count", "numbers of probes", c.Count, 1, probesMost)
 	if err != nil {
 		return 0, err
@@ -58,7 +59,7 @@ func (c *overheadProbesCmd) run(p *program) (int, error) {
 		return 0, err
 	}
 	rows := make([]overheadProbes, len(probes)*len(counts))
-	err = p.inParts("tables of probes", len(rows), func(i int) error {
+	err = inParts(p, "tables of probes", len(rows), func(i int) error {
 		q := &probes[i/len(counts)]
 		point, err := q.ScaleProbes(counts[i%len(counts)], &m.Costs, overhead.NominalCache)
 		rows[i] = overheadProbes{m.ID(), m.Name, m.Arch, m.MHz, q.Name, q.Says, m.by, point}
@@ -69,14 +70,14 @@ func (c *overheadProbesCmd) run(p *program) (int, error) {
 	}
 	if !c.JSON {
 		c.print(p, m, rows)
-		return exitOK, nil
+		return cli.OK, nil
 	}
 	for i := range rows {
-		if err := p.printJSON(&rows[i]); err != nil {
+		if err := p.PrintJSON(&rows[i]); err != nil {
 			return 0, err
 		}
 	}
-	return exitOK, nil
+	return cli.OK, nil
 }
 
 // probes returns those of the machine that are asked for.
@@ -97,17 +98,17 @@ func (c *overheadProbesCmd) probes(m *pricedMachine) (list []overhead.Probe, err
 	return list, nil
 }
 
-func (c *overheadProbesCmd) print(p *program, m *pricedMachine, rows []overheadProbes) {
-	fmt.Fprintf(p.out, "Hits with so many probes in 64 hash chains on %s, by %s (%s):\n\n", m.ID(), costsOf(m.by), rows[len(rows)-1].Provenance)
-	hits := grid{head: []string{"probe", "probes", "µs", "nodes", "cycles a node", "µs, all in turn", "nodes", "most nodes", "cycles a node"}, text: 1}
+func (c *overheadProbesCmd) print(p *cli.Program, m *pricedMachine, rows []overheadProbes) {
+	fmt.Fprintf(p.Out, "Hits with so many probes in 64 hash chains on %s, by %s (%s):\n\n", m.ID(), costsOf(m.by), rows[len(rows)-1].Provenance)
+	hits := cli.Table{Head: []string{"probe", "probes", "µs", "nodes", "cycles a node", "µs, all in turn", "nodes", "most nodes", "cycles a node"}, Text: 1}
 	for i := range rows {
 		r := &rows[i]
-		hits.add(r.Probe, fmt.Sprint(r.Probes),
+		hits.Add(r.Probe, fmt.Sprint(r.Probes),
 			fmt.Sprintf("%.3f", r.OneHitCycles/r.MHz), fmt.Sprintf("%.2f", r.OneNodes), fmt.Sprintf("%.1f", r.OneNodeCycles),
 			fmt.Sprintf("%.3f", r.AllHitCycles/r.MHz), fmt.Sprintf("%.2f", r.AllNodes), fmt.Sprint(r.Longest), fmt.Sprintf("%.1f", r.AllNodeCycles))
 	}
-	hits.print(p, c.Markdown)
+	hits.Print(p, c.Markdown)
 	k := overhead.NominalCache
-	fmt.Fprintf(p.out, "\nAssumed: a probe is a line of %g bytes; in L1 (%g KiB) it costs %g cycles, in L2 (%g KiB) %g, in memory %g.\n",
+	fmt.Fprintf(p.Out, "\nAssumed: a probe is a line of %g bytes; in L1 (%g KiB) it costs %g cycles, in L2 (%g KiB) %g, in memory %g.\n",
 		k.NodeBytes, k.L1Bytes/1024, k.L1Cycles, k.L2Bytes/1024, k.L2Cycles, k.MemoryCycles)
 }

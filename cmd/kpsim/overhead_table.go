@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
 	"kpsim/smp/cycles"
 )
@@ -118,7 +119,7 @@ func lineOfHit(name, arch string, mhz float64, q *overhead.Probe, h *overhead.Hi
 }
 
 // priced prints what probes cost by a user's profile.
-func (c *overheadTableCmd) priced(p *program) error {
+func (c *overheadTableCmd) priced(p *cli.Program) error {
 	r, _, err := c.pricedReport()
 	if err != nil {
 		return err
@@ -151,12 +152,12 @@ func (c *overheadTableCmd) pricedReport() (*overheadReport, *overhead.UserProfil
 	return r, u, nil
 }
 
-func (r *overheadReport) print(p *program, c *overheadTableCmd) error {
+func (r *overheadReport) print(p *cli.Program, c *overheadTableCmd) error {
 	switch {
 	case c.JSON:
 		for _, row := range r.rows {
 			for i := range row {
-				if err := p.printJSON(&row[i]); err != nil {
+				if err := p.PrintJSON(&row[i]); err != nil {
 					return err
 				}
 			}
@@ -171,49 +172,49 @@ func (r *overheadReport) print(p *program, c *overheadTableCmd) error {
 }
 
 // figures prints the documents' beside ours, or ours alone, and what holds of all.
-func (r *overheadReport) figures(p *program, markdown bool) {
-	g := grid{head: []string{"machine", "arch", "probe"}, text: 3}
+func (r *overheadReport) figures(p *cli.Program, markdown bool) {
+	g := cli.Table{Head: []string{"machine", "arch", "probe"}, Text: 3}
 	if r.source == "" {
-		g.head = append(g.head, "documented µs")
+		g.Head = append(g.Head, "documented µs")
 	} else {
-		g.head = append(g.head, "µs", "cycles")
+		g.Head = append(g.Head, "µs", "cycles")
 	}
 	for _, t := range r.tiers {
-		g.head = append(g.head, t.String()+" µs", "error %")
+		g.Head = append(g.Head, t.String()+" µs", "error %")
 		if t == overhead.Mechanistic {
-			g.head = append(g.head, "left out %")
+			g.Head = append(g.Head, "left out %")
 		}
 	}
 	for _, row := range r.rows {
 		l := &row[0]
 		cells := []string{l.Name, l.Arch, l.Probe}
 		if r.source != "" {
-			g.add(append(cells, fmt.Sprintf("%.3f", l.Usec), fmt.Sprintf("%.0f", l.Cycles))...)
+			g.Add(append(cells, fmt.Sprintf("%.3f", l.Usec), fmt.Sprintf("%.0f", l.Cycles))...)
 			continue
 		}
 		cells = append(cells, fmt.Sprintf("%.2f", *l.Documented))
 		for i, t := range r.tiers {
-			cells = append(cells, fmt.Sprintf("%.3f", row[i].Usec), perCent(*row[i].Error))
+			cells = append(cells, fmt.Sprintf("%.3f", row[i].Usec), cli.PerCent(*row[i].Error))
 			if t == overhead.Mechanistic {
-				cells = append(cells, perCent(*row[i].LeftOut))
+				cells = append(cells, cli.PerCent(*row[i].LeftOut))
 			}
 		}
-		g.add(cells...)
+		g.Add(cells...)
 	}
-	g.print(p, markdown)
+	g.Print(p, markdown)
 	if len(r.tiers) > 0 {
-		fmt.Fprintln(p.out)
+		fmt.Fprintln(p.Out)
 	}
 	for i := range r.tiers {
 		line := r.summary(i)
 		if markdown {
 			line = "- " + line
 		}
-		fmt.Fprintf(p.out, "%s; %s fitted to all %d figures\n", line, number(r.numbers[i], "number"), r.of)
+		fmt.Fprintf(p.Out, "%s; %s fitted to all %d figures\n", line, cli.Number(r.numbers[i], "number"), r.of)
 	}
 	for _, row := range r.rows {
 		if l := &row[0]; r.source == "" && l.Arch != "x86_64" {
-			fmt.Fprintln(p.out, "\ni386 and ppc64 have no engine here: their prices are for what the x86_64 one does.")
+			fmt.Fprintln(p.Out, "\ni386 and ppc64 have no engine here: their prices are for what the x86_64 one does.")
 			break
 		}
 	}
@@ -255,14 +256,14 @@ func (r *overheadReport) summary(tier int) string {
 
 // shares is what hits are spent on, by the last of the tiers: how a cost is shared out is
 // what the mechanistic one is of.
-func (r *overheadReport) shares() *grid {
-	g := &grid{head: []string{"machine", "arch", "probe", "cycles"}, text: 3}
+func (r *overheadReport) shares() *cli.Table {
+	g := &cli.Table{Head: []string{"machine", "arch", "probe", "cycles"}, Text: 3}
 	editions := r.rows[0][0].Edition != ""
 	if editions {
-		g.head, g.text = slices.Insert(g.head, 2, "edition"), 4
+		g.Head, g.Text = slices.Insert(g.Head, 2, "edition"), 4
 	}
 	for part := range overhead.Parts {
-		g.head = append(g.head, part.String()+" %")
+		g.Head = append(g.Head, part.String()+" %")
 	}
 	for _, row := range r.rows {
 		l := &row[len(row)-1]
@@ -271,31 +272,31 @@ func (r *overheadReport) shares() *grid {
 			cells = slices.Insert(cells, 2, l.Edition)
 		}
 		for _, v := range l.shares {
-			cells = append(cells, perCent(v/max(l.Cycles, 1))) // a profile's costs may be nothing
+			cells = append(cells, cli.PerCent(v/max(l.Cycles, 1))) // a profile's costs may be nothing
 		}
-		g.add(cells...)
+		g.Add(cells...)
 	}
 	return g
 }
 
 // attribution prints it.
-func (r *overheadReport) attribution(p *program, markdown bool) {
+func (r *overheadReport) attribution(p *cli.Program, markdown bool) {
 	by := "the profile"
 	if r.source == "" {
 		by = "the " + r.tiers[len(r.tiers)-1].String() + " costs"
 	}
-	fmt.Fprintf(p.out, "\nWhat a hit is spent on, by %s:\n\n", by)
-	r.shares().print(p, markdown)
+	fmt.Fprintf(p.Out, "\nWhat a hit is spent on, by %s:\n\n", by)
+	r.shares().Print(p, markdown)
 }
 
 // bench prints what benchstat reads: a tier is a key of the configuration.
-func (r *overheadReport) bench(p *program) {
-	fmt.Fprintln(p.out, "pkg: kpsim/properties/overhead")
+func (r *overheadReport) bench(p *cli.Program) {
+	fmt.Fprintln(p.Out, "pkg: kpsim/properties/overhead")
 	for i := range r.rows[0] {
-		fmt.Fprintf(p.out, "costs: %s\n", r.rows[0][i].Costs)
+		fmt.Fprintf(p.Out, "costs: %s\n", r.rows[0][i].Costs)
 		for _, row := range r.rows {
 			l := &row[i]
-			fmt.Fprintf(p.out, "%s 1 %.1f ns/op %.1f cycles/hit\n", benchName(l.Machine, l.Edition, l.Probe), 1000*l.Usec, l.Cycles)
+			fmt.Fprintf(p.Out, "%s 1 %.1f ns/op %.1f cycles/hit\n", benchName(l.Machine, l.Edition, l.Probe), 1000*l.Usec, l.Cycles)
 		}
 	}
 }

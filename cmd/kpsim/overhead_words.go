@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
 	"kpsim/smp/cycles"
 )
@@ -26,7 +27,7 @@ type overheadTerm struct {
 }
 
 // provenance prints where each cost is from.
-func (c *overheadTableCmd) provenance(p *program, o *overhead.Model) error {
+func (c *overheadTableCmd) provenance(p *cli.Program, o *overhead.Model) error {
 	tiers, _ := tiersOf(c.Tier)
 	t := tiers[len(tiers)-1]
 	if c.Tier == "" {
@@ -39,20 +40,20 @@ func (c *overheadTableCmd) provenance(p *program, o *overhead.Model) error {
 		g, costs := provenanceOf(o, m, t, c.Markdown)
 		if c.JSON {
 			for i := range costs {
-				if err := p.printJSON(&costs[i]); err != nil {
+				if err := p.PrintJSON(&costs[i]); err != nil {
 					return err
 				}
 			}
 			continue
 		}
 		if k > 0 && len(c.Machines) != 1 {
-			fmt.Fprintln(p.out)
+			fmt.Fprintln(p.Out)
 		}
-		fmt.Fprintf(p.out, "%s, %s; cycles of %g MHz:\n\n", m.ID(), t, m.MHz)
-		g.print(p, c.Markdown)
+		fmt.Fprintf(p.Out, "%s, %s; cycles of %g MHz:\n\n", m.ID(), t, m.MHz)
+		g.Print(p, c.Markdown)
 	}
 	if !c.JSON {
-		fmt.Fprintln(p.out, `
+		fmt.Fprintln(p.Out, `
 fitted: to the documents' figures. typical: of such processors, by the literature; not measured on this one, and two in three may be off by 40 %.
 counted: in runs, or in code. assumed: of what was counted over a whole hit the share of one event; and what no figure has.`)
 	}
@@ -61,8 +62,8 @@ counted: in runs, or in code. assumed: of what was counted over a whole hit the 
 
 // provenanceOf returns where a machine's costs are from; with names the event is named in each
 // of its lines, not in the first alone.
-func provenanceOf(o *overhead.Model, m *overhead.Machine, t overhead.Tier, names bool) (g grid, costs []overheadCost) {
-	g = grid{head: []string{"event", "of", "cycles from", "count from", "count", "each", "cycles", "in figures"}, text: 4}
+func provenanceOf(o *overhead.Model, m *overhead.Machine, t overhead.Tier, names bool) (g cli.Table, costs []overheadCost) {
+	g = cli.Table{Head: []string{"event", "of", "cycles from", "count from", "count", "each", "cycles", "in figures"}, Text: 4}
 	for _, e := range cycles.All() {
 		cost := overheadCost{Machine: m.ID(), Tier: t.String(), Event: e.String(), Figures: o.InFigures(m, e), Of: []overheadTerm{}}
 		for _, term := range o.Terms(m, t, e) {
@@ -71,14 +72,14 @@ func provenanceOf(o *overhead.Model, m *overhead.Machine, t overhead.Tier, names
 		}
 		costs = append(costs, cost)
 		if len(cost.Of) == 0 {
-			g.add(e.String(), "nothing", "-", overhead.Assumed.String(), "0", "-", "0.0", fmt.Sprint(cost.Figures))
+			g.Add(e.String(), "nothing", "-", overhead.Assumed.String(), "0", "-", "0.0", fmt.Sprint(cost.Figures))
 		}
 		for i, term := range cost.Of {
 			name, figures := e.String(), fmt.Sprint(cost.Figures)
 			if i > 0 && !names {
 				name, figures = "", ""
 			}
-			g.add(name, term.What, term.Prices, term.Counts, fmt.Sprintf("%.3g", term.Count), fmt.Sprintf("%.3f", term.Each), fmt.Sprintf("%.1f", term.Count*term.Each), figures)
+			g.Add(name, term.What, term.Prices, term.Counts, fmt.Sprintf("%.3g", term.Count), fmt.Sprintf("%.3f", term.Each), fmt.Sprintf("%.1f", term.Count*term.Each), figures)
 		}
 	}
 	return g, costs
@@ -100,18 +101,18 @@ type overheadVerdict struct {
 }
 
 // prose prints which claims hold where.
-func (c *overheadTableCmd) prose(p *program, o *overhead.Model) error {
+func (c *overheadTableCmd) prose(p *cli.Program, o *overhead.Model) error {
 	tiers, _ := tiersOf(c.Tier)
 	table, err := o.Table(tiers[0])
 	if err != nil {
 		return err
 	}
 	var claim *overhead.Claim
-	var g grid
+	var g cli.Table
 	end := func() {
-		if len(g.rows) > 0 {
-			g.print(p, c.Markdown)
-			fmt.Fprintln(p.out)
+		if len(g.Rows) > 0 {
+			g.Print(p, c.Markdown)
+			fmt.Fprintln(p.Out)
 		}
 	}
 	for _, v := range overhead.Verdicts(table) {
@@ -120,7 +121,7 @@ func (c *overheadTableCmd) prose(p *program, o *overhead.Model) error {
 		}
 		if c.JSON {
 			q := v.Claim
-			if err := p.printJSON(&overheadVerdict{q.Says, q.Low, q.High, q.Unit, q.Assumed, v.Machine.ID(), v.Of, v.Documented, v.Answer.String(), v.Ours, v.OurAnswer.String()}); err != nil {
+			if err := p.PrintJSON(&overheadVerdict{q.Says, q.Low, q.High, q.Unit, q.Assumed, v.Machine.ID(), v.Of, v.Documented, v.Answer.String(), v.Ours, v.OurAnswer.String()}); err != nil {
 				return err
 			}
 			continue
@@ -132,15 +133,15 @@ func (c *overheadTableCmd) prose(p *program, o *overhead.Model) error {
 			if claim.Assumed {
 				bounds += ", which is our reading"
 			}
-			fmt.Fprintf(p.out, "%s (%s)\n\n", claim.Says, bounds)
-			g = grid{head: []string{"machine", "arch", "of", "by the figures", "by ours", "documented " + claim.Unit, "ours " + claim.Unit}, text: 5}
+			fmt.Fprintf(p.Out, "%s (%s)\n\n", claim.Says, bounds)
+			g = cli.Table{Head: []string{"machine", "arch", "of", "by the figures", "by ours", "documented " + claim.Unit, "ours " + claim.Unit}, Text: 5}
 		}
-		g.add(v.Machine.Name, v.Machine.Arch, v.Of, v.Answer.String(), v.OurAnswer.String(), fmt.Sprintf("%.2f", v.Documented), fmt.Sprintf("%.2f", v.Ours))
+		g.Add(v.Machine.Name, v.Machine.Arch, v.Of, v.Answer.String(), v.OurAnswer.String(), fmt.Sprintf("%.2f", v.Documented), fmt.Sprintf("%.2f", v.Ours))
 	}
 	if c.JSON {
 		return nil
 	}
 	end()
-	fmt.Fprintf(p.out, "ours: by the %s costs. rounding decides: the figures have two decimals, and with others that are rounded to them it would be otherwise.\n", tiers[0])
+	fmt.Fprintf(p.Out, "ours: by the %s costs. rounding decides: the figures have two decimals, and with others that are rounded to them it would be otherwise.\n", tiers[0])
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/rules"
 	"kpsim/properties/harness"
@@ -67,7 +68,7 @@ func probeLines(rows []probeRow, runs uint64) (lines []string) {
 		lines = append(lines, line)
 	}
 	if more > 0 {
-		lines = append(lines, number(more, "more probe")+": --json tells of each")
+		lines = append(lines, cli.Number(more, "more probe")+": --json tells of each")
 	}
 	return lines
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/properties"
 	"kpsim/properties/harness"
@@ -67,16 +68,16 @@ type divergence struct {
 	Found     string `json:"found"`
 }
 
-func (c *replayCmd) run(p *program) (int, error) {
-	file, r, err := p.play(c.Trace)
+func (c *replayCmd) run(p *cli.Program) (int, error) {
+	file, r, err := play(p, c.Trace)
 	if err != nil {
 		return 0, err
 	}
 	defer r.Rig.Close()
 
-	status := exitOK
+	status := cli.OK
 	if !r.Same {
-		status = exitAgainst
+		status = cli.Against
 	}
 	if c.JSON {
 		return status, c.printJSON(p, file, r)
@@ -84,18 +85,18 @@ func (c *replayCmd) run(p *program) (int, error) {
 	if err := c.print(p, file, r); err != nil {
 		return 0, err
 	}
-	p.tellEdited(c.Trace, file)
+	tellEdited(p, c.Trace, file)
 	return status, nil
 }
 
 // play reads a trace and runs it, for who only looks at it.
-func (p *program) play(path string) (*traces.File, *harness.Replay, error) {
+func play(p *cli.Program, path string) (*traces.File, *harness.Replay, error) {
 	file, err := readTrace(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	p.exitAtInterrupt("nothing was changed")
-	p.doing = "trace " + path
+	p.ExitAtInterrupt("nothing was changed")
+	p.Doing = "trace " + path
 	r, err := harness.PlayFile(path, file, true)
 	return file, r, err
 }
@@ -109,53 +110,53 @@ func propertyByID(id string) (*properties.Property, bool) {
 	return nil, false
 }
 
-func (c *replayCmd) printJSON(p *program, file *traces.File, r *harness.Replay) error {
+func (c *replayCmd) printJSON(p *cli.Program, file *traces.File, r *harness.Replay) error {
 	out := played{ended: endOf(c.Trace, file, r), Deviations: len(file.Schedule), Why: r.Why, Breaks: r.Breaks}
 	if r.Miss != nil {
 		out.FirstDivergence = &divergence{r.Miss.Index + 1, file.Schedule[r.Miss.Index].String(), missed(file, r.Miss)}
 	}
-	return p.printJSON(out)
+	return p.PrintJSON(out)
 }
 
-func (c *replayCmd) print(p *program, file *traces.File, r *harness.Replay) error {
-	p.indented("", beginning(c.Trace, file, r))
-	fmt.Fprintln(p.out)
+func (c *replayCmd) print(p *cli.Program, file *traces.File, r *harness.Replay) error {
+	p.Indented("", beginning(c.Trace, file, r))
+	fmt.Fprintln(p.Out)
 	in := viewInput(p, file, r)
 	in.All = c.All
-	if err := view.Interleaving(p.out, in); err != nil {
+	if err := view.Interleaving(p.Out, in); err != nil {
 		return err
 	}
-	fmt.Fprintln(p.out)
+	fmt.Fprintln(p.Out)
 	if r.Property == nil {
-		fmt.Fprintf(p.out, "nothing is broken: the run ended %v\n", r.Outcome)
+		fmt.Fprintf(p.Out, "nothing is broken: the run ended %v\n", r.Outcome)
 	}
 	for _, d := range drifts(file, r) {
-		p.indented("", d)
+		p.Indented("", d)
 	}
 	if r.Miss != nil {
-		p.indented("", firstDivergence(file, r.Miss))
+		p.Indented("", firstDivergence(file, r.Miss))
 	}
 	if r.Same {
-		fmt.Fprintln(p.out, p.paint(green, "the same")+" as the trace says")
+		fmt.Fprintln(p.Out, p.Paint(cli.Green, "the same")+" as the trace says")
 	} else {
-		p.indented("", p.paint(red, "NOT THE SAME")+": "+r.Why)
+		p.Indented("", p.Paint(cli.Red, "NOT THE SAME")+": "+r.Why)
 	}
 	switch {
 	case r.Breaks && (!r.Same || r.Miss != nil):
-		p.next("", "it is the same violation; to bring the trace up to date:", shell(typed(), "rerecord", c.Trace))
+		p.Next("", "it is the same violation; to bring the trace up to date:", cli.Line(cli.Typed(), "rerecord", c.Trace))
 	case !r.Same:
-		p.next("", "to find it anew:", anew(file, r.Rig.Scenario.Name))
+		p.Next("", "to find it anew:", anew(file, r.Rig.Scenario.Name))
 	}
 	if r.Property != nil {
-		p.next("", "to understand it:", shell(typed(), "explain", c.Trace))
+		p.Next("", "to understand it:", cli.Line(cli.Typed(), "explain", c.Trace))
 	}
-	fmt.Fprintf(p.out, "digest %016x\n", r.Digest)
+	fmt.Fprintf(p.Out, "digest %016x\n", r.Digest)
 	return nil
 }
 
 // beginning says what is played.
 func beginning(trace string, file *traces.File, r *harness.Replay) string {
-	s := fmt.Sprintf("%s: scenario %s, %s from the default run", trace, r.Rig.Scenario.Name, number(len(file.Schedule), "deviation"))
+	s := fmt.Sprintf("%s: scenario %s, %s from the default run", trace, r.Rig.Scenario.Name, cli.Number(len(file.Schedule), "deviation"))
 	if after := file.Remark(traces.OriginIgnored); after != "" {
 		s += "; it goes on after " + after + ", which it breaks before"
 	}
@@ -165,18 +166,18 @@ func beginning(trace string, file *traces.File, r *harness.Replay) string {
 // anew is the line that looks for such a run again.
 func anew(file *traces.File, name string) string {
 	if f := file.Remark(originFile); f != "" {
-		name = asScenario(f)
+		name = cli.AsScenario(f)
 	} else if !slices.Contains(scenario.BuiltinNames(), name) {
-		name = asScenario(name + ".star")
+		name = cli.AsScenario(name + ".star")
 	}
-	words := []string{typed(), "explore", name}
+	words := []string{cli.Typed(), "explore", name}
 	if m := file.Remark(traces.OriginMutant); m != "" {
 		words = append(words, "--mutant", m)
 	}
 	if s := file.Remark(traces.OriginIgnored); s != "" {
 		words = append(words, "--all-properties")
 	}
-	return shell(words...)
+	return cli.Line(words...)
 }
 
 // drifts says how deviations were not taken at their word. One may have been looked for
@@ -210,7 +211,7 @@ func drift(file *traces.File, r *harness.Replay, d sched.Drift) string {
 		return fmt.Sprintf("deviation %d was taken at %s, %s time, instead of %s, %s time",
 			d.Index+1, at.Place(), traces.Ordinal(at.Occ), f.Place(), traces.Ordinal(f.Occ))
 	}
-	return fmt.Sprintf("deviation %d was not met: %s was asked about at %s %s", d.Index+1, f.Mover, f.Place(), number(d.Times, "time"))
+	return fmt.Sprintf("deviation %d was not met: %s was asked about at %s %s", d.Index+1, f.Mover, f.Place(), cli.Number(d.Times, "time"))
 }
 
 // firstDivergence says where the file couldn't be taken at its word.
@@ -222,7 +223,7 @@ func firstDivergence(file *traces.File, m *sched.Miss) string {
 func missed(file *traces.File, m *sched.Miss) string {
 	f := &file.Schedule[m.Index]
 	if m.Kind == sched.NoAlternative {
-		return fmt.Sprintf("there was no %s, but %s", f.Alt, list(m.Alts))
+		return fmt.Sprintf("there was no %s, but %s", f.Alt, cli.List(m.Alts))
 	}
 	if len(m.Near) == 0 {
 		return fmt.Sprintf("nobody was ever asked about in %s", f.Name)
@@ -233,18 +234,18 @@ func missed(file *traces.File, m *sched.Miss) string {
 			continue
 		}
 		at := traces.Deviation{Name: n.Name, Off: n.Off, Text: n.Text}
-		s := fmt.Sprintf("at %s %s", at.Place(), number(n.Times, "time"))
+		s := fmt.Sprintf("at %s %s", at.Place(), cli.Number(n.Times, "time"))
 		if n.Mover != f.Mover {
 			s = n.Mover + " " + s
 		}
 		near = append(near, s)
 	}
 	if m.Near[0].Mover != f.Mover {
-		return fmt.Sprintf("%s was never asked about in %s, but %s", f.Mover, f.Name, list(near))
+		return fmt.Sprintf("%s was never asked about in %s, but %s", f.Mover, f.Name, cli.List(near))
 	}
-	says := fmt.Sprintf("%s was asked about there %s", f.Mover, number(m.Times, "time"))
+	says := fmt.Sprintf("%s was asked about there %s", f.Mover, cli.Number(m.Times, "time"))
 	if len(near) > 0 {
-		says += "; nearby " + list(near)
+		says += "; nearby " + cli.List(near)
 	}
 	return says
 }

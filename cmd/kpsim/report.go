@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/properties"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -11,7 +12,7 @@ import (
 
 // A report prints rows as they come.
 type report struct {
-	p                         *program
+	p                         *cli.Program
 	c                         *exploreCmd
 	jobs                      []*job
 	scenario, property, count int // widths of columns
@@ -22,7 +23,7 @@ type report struct {
 	unsaved                   []string
 }
 
-func newReport(p *program, c *exploreCmd, jobs []*job) *report {
+func newReport(p *cli.Program, c *exploreCmd, jobs []*job) *report {
 	r := &report{p: p, c: c, jobs: jobs, property: len(everyProperty)}
 	for _, j := range jobs {
 		r.scenario = max(r.scenario, len(j.Name))
@@ -54,45 +55,34 @@ func (r *report) print(w *row) error {
 		r.unsaved = append(r.unsaved, w.Unsaved)
 	}
 	if r.c.JSON {
-		return r.p.printJSON(struct {
+		return r.p.PrintJSON(struct {
 			*row
 			Older []older `json:"older_traces,omitempty"`
 		}{w, old})
 	}
-	defer r.p.tellOlder(old)
-	r.p.tellShipped(w.Shipped)
+	defer tellOlder(r.p, old)
+	tellShipped(r.p, w.Shipped)
 	r.row(w)
 	for _, l := range w.shows {
-		r.p.indented(indent, l)
+		r.p.Indented(cli.Indent, l)
 	}
 	against := w.Expected != nil && !*w.Expected
 	if w.witness != nil {
 		if against || w.Unsaved != "" {
-			r.p.indented(indent, r.p.told(w.witness.File))
+			r.p.Indented(cli.Indent, headline(r.p, w.witness.File))
 			for _, l := range scheduleLines(w.witness.Schedule) {
-				r.p.indented(indent+"  ", l)
+				r.p.Indented(cli.Indent+"  ", l)
 			}
 		}
 		if w.Unsaved != "" {
-			r.p.toType(number(*w.Deviations, "deviation")+", not saved; to find it again:", w.advice)
+			r.p.ToType(cli.Number(*w.Deviations, "deviation")+", not saved; to find it again:", w.advice)
 		} else {
-			r.p.toType(number(*w.Deviations, "deviation")+"; to replay:", shell(typed(), "replay", *w.Trace))
+			r.p.ToType(cli.Number(*w.Deviations, "deviation")+"; to replay:", cli.Line(cli.Typed(), "replay", *w.Trace))
 		}
 	} else if w.advice != "" {
-		r.p.toType("next:", w.advice)
+		r.p.ToType("next:", w.advice)
 	}
 	return nil
-}
-
-// toType prints a line to type, on one of its own if the terminal is narrow.
-func (p *program) toType(what, line string) { p.next(indent, what, line) }
-
-func (p *program) next(by, what, line string) {
-	sep := "  "
-	if p.width > 0 && len(by)+view.Visible(what)+len(sep)+view.Visible(line) > p.width {
-		sep = "\n" + by + "  "
-	}
-	fmt.Fprintf(p.out, "%s%s%s%s\n", by, what, sep, line)
 }
 
 // row prints the line of a row; on a narrow terminal the columns that are names,
@@ -101,22 +91,13 @@ func (r *report) row(w *row) {
 	names := fmt.Sprintf("%-*s  %-*s  %-*s", r.scenario, w.Scenario, r.property, w.Property, len(sometimes), w.Observation)
 	rest := append([]string{r.verdict(w)}, w.notes...)
 	line := fmt.Sprintf("%s  %*d of %*d runs  %s", names, r.count, w.Violations, r.count, w.Runs, strings.Join(rest, ", "))
-	if r.p.width == 0 || view.Visible(line) <= r.p.width {
-		fmt.Fprintln(r.p.out, line)
+	if r.p.Width == 0 || view.Visible(line) <= r.p.Width {
+		fmt.Fprintln(r.p.Out, line)
 		return
 	}
-	r.p.indented("", strings.TrimRight(names, " "))
-	r.p.indented(indent, fmt.Sprintf("%d of %s, %s", w.Violations, number(w.Runs, "run"), strings.Join(rest, ", ")))
+	r.p.Indented("", strings.TrimRight(names, " "))
+	r.p.Indented(cli.Indent, fmt.Sprintf("%d of %s, %s", w.Violations, cli.Number(w.Runs, "run"), strings.Join(rest, ", ")))
 }
-
-// indented prints a line below a row, in as many as the terminal needs.
-func (p *program) indented(by, s string) {
-	for _, l := range view.Fold(s, p.width-len(by)) {
-		fmt.Fprintln(p.out, by+l)
-	}
-}
-
-const indent = "    "
 
 func (r *report) verdict(w *row) string {
 	switch {
@@ -125,9 +106,9 @@ func (r *report) verdict(w *row) string {
 	case w.Expected == nil:
 		return w.Reason
 	case *w.Expected:
-		return r.p.paint(green, "as expected")
+		return r.p.Paint(cli.Green, "as expected")
 	}
-	return r.p.paint(red, "AGAINST EXPECTATION") + ": " + w.Reason
+	return r.p.Paint(cli.Red, "AGAINST EXPECTATION") + ": " + w.Reason
 }
 
 // finding prints what was broken, where, and how.
@@ -156,9 +137,9 @@ func (r *report) total() {
 	}
 	again := ""
 	if r.checked > 0 {
-		again = "; " + number(r.checked, "run") + " came out the same again"
+		again = "; " + cli.Number(r.checked, "run") + " came out the same again"
 	}
-	fmt.Fprintf(r.p.out, "\n%s, %s: %s%s\n", number(len(r.jobs), "scenario"), number(r.runs, "run"), strings.Join(parts, ", "), again)
+	fmt.Fprintf(r.p.Out, "\n%s, %s: %s%s\n", cli.Number(len(r.jobs), "scenario"), cli.Number(r.runs, "run"), strings.Join(parts, ", "), again)
 }
 
 // saveResults writes the result file.
@@ -167,38 +148,33 @@ func (r *report) saveResults(jobs []*job) error {
 	if err != nil {
 		return err
 	}
-	if err := writeWhole(string(r.c.Out), data); err != nil {
-		r.unsaved = append(r.unsaved, cause(err, string(r.c.Out)))
+	if err := cli.WriteWhole(string(r.c.Out), data); err != nil {
+		r.unsaved = append(r.unsaved, cli.Cause(err, string(r.c.Out)))
 	}
 	return nil
-}
-
-// unsaved tells of a file that could not be written.
-func (p *program) unsaved(why string) {
-	fmt.Fprintf(p.err, "kpsim: %s; nothing of it is left there; make room or name another place\n", why)
 }
 
 // status tells of what could not be saved, and returns the exit status: what is
 // against expectation is more than a file that isn't there.
 func (r *report) status() int {
 	for _, why := range r.unsaved {
-		r.p.unsaved(why)
+		r.p.Unsaved(why)
 	}
 	switch {
 	case r.against > 0:
-		return exitAgainst
+		return cli.Against
 	case len(r.unsaved) > 0:
-		return exitBadInput
+		return cli.BadInput
 	}
-	return exitOK
+	return cli.OK
 }
 
 // interrupted ends the report early, with done scenarios explored to the end.
 func (r *report) interrupted(done int) {
 	r.status()
-	fmt.Fprintf(r.p.err, "kpsim: interrupted after %d of %s\n", done, number(len(r.jobs), "scenario"))
+	fmt.Fprintf(r.p.Err, "kpsim: interrupted after %d of %s\n", done, cli.Number(len(r.jobs), "scenario"))
 	if r.c.Out != "" {
-		fmt.Fprintf(r.p.err, "kpsim: %s isn't written: a result file is of all runs of its share\n", r.c.Out)
+		fmt.Fprintf(r.p.Err, "kpsim: %s isn't written: a result file is of all runs of its share\n", r.c.Out)
 	}
 }
 
@@ -210,6 +186,3 @@ func scheduleLines(list []traces.Deviation) []string {
 	}
 	return lines
 }
-
-// list prints names in a sentence.
-func list(names []string) string { return strings.Join(names, ", ") }

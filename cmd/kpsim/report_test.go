@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/properties"
 	"kpsim/properties/harness"
@@ -45,8 +46,8 @@ func TestNarrowTerminal(t *testing.T) {
 	}
 	print := func(width int, colour bool) string {
 		var out bytes.Buffer
-		p := newProgram(&out, &out)
-		p.width, p.colour = width, colour
+		p := cli.New(&out, &out)
+		p.Width, p.Colour = width, colour
 		r := newReport(p, &exploreCmd{Strategy: "portfolio", Seed: 1}, jobs)
 		for _, row := range rows {
 			row.job = jobs[0]

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"kpsim/internal/cli"
 	"kpsim/properties/harness"
 	"kpsim/traces"
 )
@@ -40,7 +41,7 @@ type rerecorded struct {
 	FirstDivergence *divergence `json:"first_divergence,omitempty"`
 }
 
-func (c *rerecordCmd) run(p *program) (int, error) {
+func (c *rerecordCmd) run(p *cli.Program) (int, error) {
 	files := make([]*traces.File, len(c.Traces)) // all are looked at before the first is written
 	for i, path := range c.Traces {
 		f, err := readTrace(path)
@@ -49,23 +50,23 @@ func (c *rerecordCmd) run(p *program) (int, error) {
 		}
 		files[i] = f
 	}
-	p.exitAtInterrupt("each trace is up to date or as it was")
-	status := exitOK
+	p.ExitAtInterrupt("each trace is up to date or as it was")
+	status := cli.OK
 	for i, path := range c.Traces {
 		ok, err := c.one(p, path, files[i])
 		if err != nil {
 			return 0, err
 		}
 		if !ok {
-			status = exitAgainst
+			status = cli.Against
 		}
 	}
 	return status, nil
 }
 
 // one brings one trace up to date and says whether it is.
-func (c *rerecordCmd) one(p *program, path string, file *traces.File) (bool, error) {
-	p.doing = "trace " + path
+func (c *rerecordCmd) one(p *cli.Program, path string, file *traces.File) (bool, error) {
+	p.Doing = "trace " + path
 	now, r, err := harness.Rerecord(path, file, c.AnyPlace)
 	if err != nil {
 		return false, err
@@ -80,28 +81,28 @@ func (c *rerecordCmd) one(p *program, path string, file *traces.File) (bool, err
 	}
 	if now == nil {
 		if out.Why = r.Why; !c.JSON {
-			p.noLonger(path, file, r)
+			noLonger(p, path, file, r)
 			return false, nil
 		}
-		return false, p.printJSON(out)
+		return false, p.PrintJSON(out)
 	}
 
 	data := now.Marshal()
 	if out.Same = bytes.Equal(data, file.Marshal()); !out.Same {
-		if err := writeWhole(path, data); err != nil {
-			return false, fmt.Errorf("%s; it is as it was; make room, or let the folder be written to", cause(err, path))
+		if err := cli.WriteWhole(path, data); err != nil {
+			return false, fmt.Errorf("%s; it is as it was; make room, or let the folder be written to", cli.Cause(err, path))
 		}
 		out.Written = true
 	}
 	switch {
 	case c.JSON:
-		return true, p.printJSON(out)
+		return true, p.PrintJSON(out)
 	case out.Same:
-		fmt.Fprintf(p.out, "%s: up to date\n", path)
+		fmt.Fprintf(p.Out, "%s: up to date\n", path)
 	default:
-		fmt.Fprintf(p.out, "%s: written anew, %s, digest %s\n", path, number(len(now.Schedule), "deviation"), out.Digest)
+		fmt.Fprintf(p.Out, "%s: written anew, %s, digest %s\n", path, cli.Number(len(now.Schedule), "deviation"), out.Digest)
 		for _, d := range drifts(file, r) {
-			fmt.Fprintf(p.out, "    %s\n", d)
+			fmt.Fprintf(p.Out, "    %s\n", d)
 		}
 	}
 	return true, nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties/harness"
@@ -26,7 +27,7 @@ func (c *onceFlags) schedule(read scenarioReader, what, usual string) (*job, sch
 	if err := c.brokenFlags.check(); err != nil {
 		return nil, nil, err
 	}
-	if err := optional("--strategy", "strategy", c.Strategy, strategyNames()); err != nil {
+	if err := cli.Optional("--strategy", "strategy", c.Strategy, strategyNames()); err != nil {
 		return nil, nil, err
 	}
 	if err := optionalEdition(c.Edition); err != nil {
@@ -109,13 +110,13 @@ type ranProbe struct {
 	line string // as it is printed
 }
 
-func (c *runCmd) run(p *program) (int, error) {
+func (c *runCmd) run(p *cli.Program) (int, error) {
 	j, s, err := c.schedule(scenario.LoadUsed, c.Scenario, harness.DefaultStrategy)
 	if err != nil {
 		return 0, err
 	}
-	p.exitAtInterrupt("the run isn't over")
-	p.doing = "one run of " + c.Scenario
+	p.ExitAtInterrupt("the run isn't over")
+	p.Doing = "one run of " + c.Scenario
 	rig, err := harness.New(j.Scenario, c.Mutant)
 	if err != nil {
 		return 0, fileFirst(j, err)
@@ -136,12 +137,12 @@ func (c *runCmd) run(p *program) (int, error) {
 	if !j.builtin() {
 		out.Idle = append(append(out.Idle, j.Inert()...), j.neverJumps(c.Mutant)...)
 	}
-	status := exitOK
+	status := cli.OK
 	if run.Property != nil {
-		out.Property, out.Message, status = &run.Property.ID, rig.Verdict(&run), exitAgainst
+		out.Property, out.Message, status = &run.Property.ID, rig.Verdict(&run), cli.Against
 	}
 	if c.JSON {
-		return status, p.printJSON(out)
+		return status, p.PrintJSON(out)
 	}
 	out.print(p, c.search())
 	return status, nil
@@ -153,12 +154,12 @@ func (c *runCmd) other() string {
 	if c.Seed != nil {
 		seed = *c.Seed + 1
 	}
-	return shell(typed(), "run", "--seed", fmt.Sprint(seed), c.Scenario) + ", or all that " + shell(typed(), "explore", c.Scenario) + " tries"
+	return cli.Line(cli.Typed(), "run", "--seed", fmt.Sprint(seed), c.Scenario) + ", or all that " + cli.Line(cli.Typed(), "explore", c.Scenario) + " tries"
 }
 
 // search is the command that looks for what one run has found. It makes this run, too.
 func (c *runCmd) search() string {
-	words := []string{typed(), "explore", c.Scenario}
+	words := []string{cli.Typed(), "explore", c.Scenario}
 	flag := func(name, value string) {
 		if value != "" {
 			words = append(words, name, value)
@@ -170,7 +171,7 @@ func (c *runCmd) search() string {
 		flag("--strategy", c.Strategy)
 		flag("--seed", fmt.Sprint(*c.Seed))
 	}
-	return shell(words...)
+	return cli.Line(words...)
 }
 
 // lines splits a file, never nil.
@@ -178,8 +179,8 @@ func lines(s string) []string {
 	return slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool { return l == "" })
 }
 
-func (o *ranOnce) print(p *program, search string) {
-	p.tellShipped(o.Shipped)
+func (o *ranOnce) print(p *cli.Program, search string) {
+	tellShipped(p, o.Shipped)
 	how := o.Strategy
 	if o.Seed != nil {
 		how += fmt.Sprintf(", seed %d", *o.Seed)
@@ -187,34 +188,34 @@ func (o *ranOnce) print(p *program, search string) {
 	if o.Mutant != "" {
 		how += ", mutant " + o.Mutant
 	}
-	p.indented("", fmt.Sprintf("%s: one run, %s, %s", o.Scenario, how, number(o.Steps, "step")))
+	p.Indented("", fmt.Sprintf("%s: one run, %s, %s", o.Scenario, how, cli.Number(o.Steps, "step")))
 	section := func(name string, list []string) {
 		if len(list) == 0 {
 			list = []string{"(nothing)"}
 		}
-		fmt.Fprintf(p.out, "\n%s:\n", name)
+		fmt.Fprintf(p.Out, "\n%s:\n", name)
 		for _, l := range list {
-			fmt.Fprintf(p.out, "  %s\n", l) // as the kernel has it, however wide
+			fmt.Fprintf(p.Out, "  %s\n", l) // as the kernel has it, however wide
 		}
 	}
 	section("kprobes/list in the end", o.List)
 	var hits []string
 	for _, h := range o.Probes {
-		hits = append(hits, view.Fold(h.line, p.width-2)...)
+		hits = append(hits, view.Fold(h.line, p.Width-2)...)
 	}
 	section("hits", hits)
 	for _, l := range o.Idle {
-		p.indented("  ", l)
+		p.Indented("  ", l)
 	}
 	section("the kernel has printed", o.Log)
-	fmt.Fprintln(p.out)
+	fmt.Fprintln(p.Out)
 	if o.Property == nil {
-		fmt.Fprintf(p.out, "%s: nothing is broken\n", p.paint(green, o.Outcome))
+		fmt.Fprintf(p.Out, "%s: nothing is broken\n", p.Paint(cli.Green, o.Outcome))
 	} else {
-		p.indented("", p.paint(red, "VIOLATION")+": "+o.Message)
-		p.next("", "to find it, as small as can be:", search)
+		p.Indented("", p.Paint(cli.Red, "VIOLATION")+": "+o.Message)
+		p.Next("", "to find it, as small as can be:", search)
 	}
-	fmt.Fprintf(p.out, "digest %s\n", o.Digest)
+	fmt.Fprintf(p.Out, "digest %s\n", o.Digest)
 }
 
 // hitsOf tells of each probe what it did.

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"kpsim/internal/cli"
 	"kpsim/properties"
 	"kpsim/properties/harness"
 )
@@ -17,7 +18,7 @@ type explored struct {
 
 // search explores one scenario, and its canary if nothing was found. It returns
 // nil if it was interrupted before the first run.
-func (c *exploreCmd) search(p *program, j *job, what string) (*explored, error) {
+func (c *exploreCmd) search(p *cli.Program, j *job, what string) (*explored, error) {
 	spec := c.spec(j)
 	start := time.Now()
 	res, err := c.once(p, j, spec, what)
@@ -47,11 +48,11 @@ func (c *exploreCmd) spec(j *job) harness.Spec {
 
 // once explores under a spec. The result is nil if it was interrupted before
 // the first run.
-func (c *exploreCmd) once(p *program, j *job, spec harness.Spec, what string) (*harness.Result, error) {
+func (c *exploreCmd) once(p *cli.Program, j *job, spec harness.Spec, what string) (*harness.Result, error) {
 	c.doing(p, j, spec.Mutant)
-	line := p.watch(what, spec.Runs)
-	defer line.clear()
-	spec.Progress = line.update
+	line := p.Watch(what, spec.Runs)
+	defer line.Clear()
+	spec.Progress = line.Update
 	res, err := harness.Explore(spec)
 	if err != nil {
 		if c.stop.Load() {
@@ -64,7 +65,7 @@ func (c *exploreCmd) once(p *program, j *job, spec harness.Spec, what string) (*
 
 // conclude judges what was explored, saves the witnesses, and prints the rows.
 // merge comes this way too.
-func (c *exploreCmd) conclude(p *program, j *job, e *explored, r *report) error {
+func (c *exploreCmd) conclude(p *cli.Program, j *job, e *explored, r *report) error {
 	first, err := c.first(p, j, e.res)
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ const firstShare = 10
 
 // first says how soon each property that was broken is. A share of an
 // exploration doesn't: merge does.
-func (c *exploreCmd) first(p *program, j *job, res *harness.Result) ([]harness.First, error) {
+func (c *exploreCmd) first(p *cli.Program, j *job, res *harness.Result) ([]harness.First, error) {
 	if c.shares > 1 || c.stop.Load() || res.Violations == 0 {
 		return nil, nil
 	}
@@ -100,10 +101,10 @@ func (c *exploreCmd) first(p *program, j *job, res *harness.Result) ([]harness.F
 		}
 	}
 	bound := min(j.runs, max(j.usual/firstShare, 1))
-	line := p.watch(j.Name+", the first witness over seeds", harness.FirstSeeds*bound)
-	defer line.clear()
+	line := p.Watch(j.Name+", the first witness over seeds", harness.FirstSeeds*bound)
+	defer line.Clear()
 	spec := c.spec(j)
-	spec.Progress = line.update
+	spec.Progress = line.Update
 	return harness.FirstWitness(spec, names, bound)
 }
 
@@ -123,8 +124,8 @@ func (c *exploreCmd) save(j *job, rows []*row) {
 		r.setTrace(path)
 		j.foundIn(r.witness.File)
 		text := r.witness.File.Marshal()
-		if err := writeWhole(path, text); err != nil {
-			r.Trace, r.Unsaved, r.Text = nil, cause(err, path), string(text)
+		if err := cli.WriteWhole(path, text); err != nil {
+			r.Trace, r.Unsaved, r.Text = nil, cli.Cause(err, path), string(text)
 			r.advice = c.line(j, c.Mutant)
 		}
 		written = append(written, path)

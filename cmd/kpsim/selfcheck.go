@@ -7,6 +7,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"kpsim/internal/cli"
 	"kpsim/properties/harness"
 )
 
@@ -60,7 +61,7 @@ func (n selfCheck) of(runs, all uint64) uint64 {
 }
 
 // checkSelf plays runs again, if that was asked for.
-func (c *exploreCmd) checkSelf(p *program, jobs []*job) error {
+func (c *exploreCmd) checkSelf(p *cli.Program, jobs []*job) error {
 	if c.SelfCheck == 0 {
 		return nil
 	}
@@ -71,11 +72,11 @@ func (c *exploreCmd) checkSelf(p *program, jobs []*job) error {
 	for i, j := range jobs {
 		n := c.SelfCheck.of(j.runs, all)
 		c.doing(p, j, c.Mutant)
-		line := p.watch(fmt.Sprintf("self-check %d/%d %s", i+1, len(jobs), j.Name), n)
+		line := p.Watch(fmt.Sprintf("self-check %d/%d %s", i+1, len(jobs), j.Name), n)
 		spec := c.spec(j)
-		spec.Runs, spec.Progress = n, line.update
+		spec.Runs, spec.Progress = n, line.Update
 		checked, err := harness.SelfCheck(spec)
-		line.clear()
+		line.Clear()
 		if err != nil && !c.stop.Load() {
 			return fileFirst(j, err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/term"
 
+	"kpsim/internal/cli"
 	"kpsim/properties/harness"
 	"kpsim/smp/image"
 	"kpsim/traces/view"
@@ -45,14 +46,14 @@ Exit status: 0, 1 a property was broken, 2 bad input, 3 a bug of the simulator, 
 
 // A sh is a session with a user.
 type sh struct {
-	p     *program
+	p     *cli.Program
 	s     *harness.Session
 	quiet bool // handlers' lines are left out
 	told  bool // that the run is over
 	done  bool
 }
 
-func (c *shellCmd) run(p *program) (int, error) {
+func (c *shellCmd) run(p *cli.Program) (int, error) {
 	s, err := c.open(p)
 	if err != nil {
 		return 0, err
@@ -73,15 +74,15 @@ func (c *shellCmd) run(p *program) (int, error) {
 		h.verdict()
 	}
 	if s.Run != nil && s.Run.Property != nil {
-		return exitAgainst, nil
+		return cli.Against, nil
 	}
-	return exitOK, nil
+	return cli.OK, nil
 }
 
 // open makes the session.
-func (c *shellCmd) open(p *program) (*harness.Session, error) {
-	p.doing = "shell of " + c.What
-	p.exitAtInterrupt("the session is over")
+func (c *shellCmd) open(p *cli.Program) (*harness.Session, error) {
+	p.Doing = "shell of " + c.What
+	p.ExitAtInterrupt("the session is over")
 	if isTraceFile(c.What) || strings.HasSuffix(c.What, ".kps") {
 		if c.onceFlags != (onceFlags{}) {
 			return nil, fmt.Errorf("%s: a trace has its own schedule, mutant and edition; leave --seed, --strategy, --mutant, --as-shipped and --edition out", c.What)
@@ -98,7 +99,7 @@ func (c *shellCmd) open(p *program) (*harness.Session, error) {
 	}
 	session, err := harness.NewSession(j.Scenario, c.Mutant, s)
 	if err == nil {
-		p.tellShipped(c.shippedAs(j.Machine.Edition))
+		tellShipped(p, c.shippedAs(j.Machine.Edition))
 	}
 	return session, err
 }
@@ -109,18 +110,18 @@ const prompt = "kpsim> "
 func (h *sh) talk(in io.Reader, what string) {
 	goes := "step and run go along the schedule of " + what + "."
 	if held := h.held(); len(held) > 0 {
-		goes = "start lets its tasks begin (" + list(held) + "), run has them run to their end."
+		goes = "start lets its tasks begin (" + cli.List(held) + "), run has them run to their end."
 	}
-	h.p.indented("", "The machine stands before its first step: "+goes+" help lists the commands, ^D ends.")
+	h.p.Indented("", "The machine stands before its first step: "+goes+" help lists the commands, ^D ends.")
 	lines := bufio.NewScanner(in)
 	for !h.done {
-		fmt.Fprint(h.p.out, prompt)
+		fmt.Fprint(h.p.Out, prompt)
 		if !lines.Scan() {
-			fmt.Fprintln(h.p.out)
+			fmt.Fprintln(h.p.Out)
 			return
 		}
 		if err := h.line(lines.Text()); err != nil {
-			fmt.Fprintln(h.p.out, err)
+			fmt.Fprintln(h.p.Out, err)
 		}
 	}
 }
@@ -138,16 +139,16 @@ func (h *sh) script(in io.Reader) error {
 		empty = empty && line == ""
 		switch {
 		case line == "":
-			fmt.Fprintln(h.p.out)
+			fmt.Fprintln(h.p.Out)
 			continue
 		case line[0] == '#':
-			fmt.Fprintln(h.p.out, line)
+			fmt.Fprintln(h.p.Out, line)
 			continue
 		}
-		fmt.Fprintf(h.p.out, "%s%s\n", prompt, line)
+		fmt.Fprintf(h.p.Out, "%s%s\n", prompt, line)
 		err := h.line(line)
 		if err != nil && h.s.Run != nil { // that is why
-			fmt.Fprintln(h.p.out, err)
+			fmt.Fprintln(h.p.Out, err)
 			return nil
 		}
 		if err != nil {
@@ -158,9 +159,9 @@ func (h *sh) script(in io.Reader) error {
 	case errors.Is(err, bufio.ErrTooLong):
 		return fmt.Errorf("stdin:%d: the line is longer than %d bytes; a script has a command a line", n, longest)
 	case err != nil:
-		return fmt.Errorf("%s; give a script of commands, or use a terminal", cause(err, "stdin"))
+		return fmt.Errorf("%s; give a script of commands, or use a terminal", cli.Cause(err, "stdin"))
 	case empty:
-		return fmt.Errorf("stdin: nothing is in it; write commands, as in echo 'text victim' | %s, or use a terminal", shell(typed(), "shell", "safe-full"))
+		return fmt.Errorf("stdin: nothing is in it; write commands, as in echo 'text victim' | %s, or use a terminal", cli.Line(cli.Typed(), "shell", "safe-full"))
 	}
 	return nil
 }
@@ -212,7 +213,7 @@ func (h *sh) choice(args string) string {
 		names []string
 	}{{"FUNC", h.functions()}, {"NAME…", h.probes()}, {"MODULE", h.modules()}, {"FILE", paths}, {"[-l] [DIRECTORY]", dirs}} {
 		if strings.HasPrefix(args, of.word) && len(of.names) > 0 {
-			return "; there are " + list(of.names)
+			return "; there are " + cli.List(of.names)
 		}
 	}
 	return ""
@@ -221,9 +222,9 @@ func (h *sh) choice(args string) string {
 // verdict says how the run ended.
 func (h *sh) verdict() {
 	if h.s.Run.Property != nil {
-		h.p.indented("", h.p.paint(red, "VIOLATION")+": "+h.s.Verdict())
+		h.p.Indented("", h.p.Paint(cli.Red, "VIOLATION")+": "+h.s.Verdict())
 	} else {
-		h.p.indented("", "the run is over: "+h.s.Verdict())
+		h.p.Indented("", "the run is over: "+h.s.Verdict())
 	}
 }
 
@@ -287,16 +288,16 @@ func (h *sh) help(args []string) error {
 	for _, w := range shellWords {
 		switch {
 		case len(args) == 0:
-			if line := fmt.Sprintf("%-*s  %s", width, w.word, w.says); h.p.width == 0 || view.Visible(line) <= h.p.width {
-				fmt.Fprintln(h.p.out, line)
+			if line := fmt.Sprintf("%-*s  %s", width, w.word, w.says); h.p.Width == 0 || view.Visible(line) <= h.p.Width {
+				fmt.Fprintln(h.p.Out, line)
 			} else {
-				fmt.Fprintln(h.p.out, w.word)
-				h.p.indented(indent, w.says)
+				fmt.Fprintln(h.p.Out, w.word)
+				h.p.Indented(cli.Indent, w.says)
 			}
 		case args[0] == w.word || slices.Contains(w.also, args[0]):
 			found = true
-			h.p.indented("", strings.TrimSpace(w.word+" "+w.args))
-			h.p.indented("  ", w.says)
+			h.p.Indented("", strings.TrimSpace(w.word+" "+w.args))
+			h.p.Indented("  ", w.says)
 		}
 	}
 	if len(args) > 0 && !found {

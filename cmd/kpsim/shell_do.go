@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"kpsim/internal/cli"
+
 	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
@@ -30,10 +32,10 @@ func (h *sh) saw(k *kprobes.Kprobe, which uint64, regs *arch.Regs) {
 	m := h.s.Rig.Machine
 	name := handlerNames[which]
 	if which == kpev.Return {
-		fmt.Fprintf(h.p.out, "  %s of %s: %s returned %#x\n", name, h.probeName(k.ID), m.Names().Symbol(k.Addr), regs.R[x86.RAX])
+		fmt.Fprintf(h.p.Out, "  %s of %s: %s returned %#x\n", name, h.probeName(k.ID), m.Names().Symbol(k.Addr), regs.R[x86.RAX])
 		return
 	}
-	fmt.Fprintf(h.p.out, "  %s of %s: p->addr = %s, ip = %s, flags = %#x\n", name, h.probeName(k.ID), m.Names().Symbol(k.Addr), m.Names().Symbol(regs.IP), regs.Flags)
+	fmt.Fprintf(h.p.Out, "  %s of %s: p->addr = %s, ip = %s, flags = %#x\n", name, h.probeName(k.ID), m.Names().Symbol(k.Addr), m.Names().Symbol(regs.IP), regs.Flags)
 }
 
 var handlerNames = map[uint64]string{kpev.Pre: "pre_handler", kpev.Post: "post_handler", kpev.Fault: "fault_handler", kpev.Entry: "entry_handler", kpev.Return: "handler"}
@@ -70,12 +72,12 @@ func (h *sh) function(name string) error {
 	}
 	if i, ok := h.s.Probe(name); ok {
 		k, _ := h.s.Rig.Probe(i)
-		return fmt.Errorf("%s is a probe, at %s, not a function; there are %s", name, h.s.Rig.Machine.Names().Symbol(k.Addr), list(names))
+		return fmt.Errorf("%s is a probe, at %s, not a function; there are %s", name, h.s.Rig.Machine.Names().Symbol(k.Addr), cli.List(names))
 	}
 	if f, _, ok := strings.Cut(name, "+"); ok && slices.Contains(names, f) {
 		return fmt.Errorf("%s is a place within a function; write %s", name, f)
 	}
-	return fmt.Errorf("no function is called %s; there are %s", name, list(names))
+	return fmt.Errorf("no function is called %s; there are %s", name, cli.List(names))
 }
 
 // symbol says that nothing is called so, and what is.
@@ -84,7 +86,7 @@ func (h *sh) symbol(name string) error {
 	for i := range h.s.Rig.Scenario.Datas {
 		names = append(names, h.s.Rig.Scenario.Datas[i].Name)
 	}
-	return fmt.Errorf("no symbol is called %s, and it is no number of 64 bits; there are %s", name, list(names))
+	return fmt.Errorf("no symbol is called %s, and it is no number of 64 bits; there are %s", name, cli.List(names))
 }
 
 // missing returns the module of a function if that isn't loaded, else "".
@@ -150,7 +152,7 @@ func (h *sh) call(args []string) error {
 	}
 	says := args[0] + "(" + strings.Join(args[1:], ", ") + ")"
 	return h.s.Op(cpu, "the call of "+says, op, behind, func(_ kprobes.Errno, rax uint64) {
-		fmt.Fprintf(h.p.out, "%s = %#x\n", says, rax)
+		fmt.Fprintf(h.p.Out, "%s = %#x\n", says, rax)
 	})
 }
 
@@ -286,13 +288,13 @@ func (h *sh) api(args []string, f string, one, all scenario.OpKind) error {
 			if names == nil {
 				return fmt.Errorf("no probe is called %s; kprobe makes one, as kprobe %s at FUNC", name, name)
 			}
-			return fmt.Errorf("no probe is called %s; there are %s, and kprobe makes one", name, list(names))
+			return fmt.Errorf("no probe is called %s; there are %s, and kprobe makes one", name, cli.List(names))
 		}
 		kinds = append(kinds, h.s.Rig.Scenario.Probes[i].Kind)
 		same = same && kinds[0] == kinds[len(kinds)-1]
 	}
 	if all != 0 && len(args) > 1 && same && kinds[0] != scenario.ProbeJprobe && !h.s.Rig.Scenario.Machine.NoBatches {
-		says := fmt.Sprintf("%s_%ss(%s)", f, apiKinds[kinds[0]], list(args))
+		says := fmt.Sprintf("%s_%ss(%s)", f, apiKinds[kinds[0]], cli.List(args))
 		return h.s.Op(cpu, says, scenario.Op{Kind: all, Targets: args}, behind, func(errno kprobes.Errno, _ uint64) { h.answer(says, errno) })
 	}
 	for i, name := range args {
@@ -322,13 +324,13 @@ func (h *sh) module(args []string, f string, kind scenario.OpKind) error {
 	case len(names) == 0:
 		return errors.New(noModule)
 	case !slices.Contains(names, args[0]):
-		return fmt.Errorf("no module is called %s; there are %s", args[0], list(names))
+		return fmt.Errorf("no module is called %s; there are %s", args[0], cli.List(names))
 	}
 	says := f + " " + args[0]
 	op := scenario.Op{Kind: kind, Target: args[0]}
 	return h.s.Op(cpu, says, op, behind, func(errno kprobes.Errno, _ uint64) {
 		if name := moduleErrnos[errno]; name != "" {
-			fmt.Fprintf(h.p.out, "%s = %d (%s)\n", says, -int(errno), name)
+			fmt.Fprintf(h.p.Out, "%s = %d (%s)\n", says, -int(errno), name)
 		} else {
 			h.answer(says, errno)
 		}
@@ -345,14 +347,14 @@ func (h *sh) lsmod(args []string) error {
 		return errUsage
 	}
 	if len(h.modules()) == 0 {
-		fmt.Fprintln(h.p.out, noModule)
+		fmt.Fprintln(h.p.Out, noModule)
 	}
 	for _, name := range h.modules() {
 		state := h.s.Rig.ModuleState(name).String()
 		if state == kapi.ModuleUnformed.String() {
 			state = "not loaded"
 		}
-		fmt.Fprintf(h.p.out, "%s: %s\n", name, state)
+		fmt.Fprintf(h.p.Out, "%s: %s\n", name, state)
 	}
 	return nil
 }
@@ -360,9 +362,9 @@ func (h *sh) lsmod(args []string) error {
 // answer prints what a function of the kernel returned.
 func (h *sh) answer(says string, errno kprobes.Errno) {
 	if errno == 0 {
-		fmt.Fprintf(h.p.out, "%s = 0\n", says)
+		fmt.Fprintf(h.p.Out, "%s = 0\n", says)
 	} else {
-		fmt.Fprintf(h.p.out, "%s = %d (%v)\n", says, -int(errno), errno)
+		fmt.Fprintf(h.p.Out, "%s = %d (%v)\n", says, -int(errno), errno)
 	}
 }
 
@@ -412,7 +414,7 @@ func (h *sh) step(args []string) error {
 				says += h.stuck()
 			}
 		}
-		h.p.indented("", fmt.Sprintf("%s of %d: %s", number(made, "step"), n, says))
+		h.p.Indented("", fmt.Sprintf("%s of %d: %s", cli.Number(made, "step"), n, says))
 	}
 	return h.where(nil)
 }
@@ -429,7 +431,7 @@ func (h *sh) tasks(names []string) ([]*smp.Task, error) {
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			return nil, fmt.Errorf("no task is called %s; there are %s", name, list(all))
+			return nil, fmt.Errorf("no task is called %s; there are %s", name, cli.List(all))
 		}
 	}
 	return chosen, nil
@@ -441,7 +443,7 @@ func (h *sh) start(args []string) error {
 		return err
 	}
 	if len(tasks) == 0 {
-		fmt.Fprintln(h.p.out, "every task has begun already")
+		fmt.Fprintln(h.p.Out, "every task has begun already")
 	}
 	for _, t := range tasks {
 		if err := h.s.Wake(t); err != nil {
@@ -474,7 +476,7 @@ func (h *sh) goOn(args []string) error {
 	before := h.s.Rig.Machine.Interactive().Steps()
 	err := h.s.All()
 	if err == nil && h.s.Run == nil && h.s.Rig.Machine.Interactive().Steps() == before {
-		h.p.indented("", "nobody can move"+h.stuck())
+		h.p.Indented("", "nobody can move"+h.stuck())
 	}
 	return err
 }

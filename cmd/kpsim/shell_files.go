@@ -71,7 +71,7 @@ func (h *sh) cat(args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(h.p.out, f.read(h.s.Rig.Engine()))
+	fmt.Fprint(h.p.Out, f.read(h.s.Rig.Engine()))
 	return nil
 }
 
@@ -96,7 +96,7 @@ func (h *sh) echo(args []string) error {
 // errno.
 func (h *sh) write(f probeFile, s string) (ok bool, err error) {
 	if f.write == nil {
-		fmt.Fprintf(h.p.out, "sh: can't create %s: Permission denied\n", f.path())
+		fmt.Fprintf(h.p.Out, "sh: can't create %s: Permission denied\n", f.path())
 		return false, nil
 	}
 	refused, err := f.write(h.s, 0, s)
@@ -104,7 +104,7 @@ func (h *sh) write(f probeFile, s string) (ok bool, err error) {
 		return false, err
 	}
 	if refused != nil {
-		fmt.Fprintln(h.p.out, "sh: write error: Invalid argument")
+		fmt.Fprintln(h.p.Out, "sh: write error: Invalid argument")
 	}
 	return refused == nil, nil
 }
@@ -131,7 +131,7 @@ func (h *sh) ls(args []string) error {
 		if n++; long {
 			name = f.mode + " " + name
 		}
-		fmt.Fprintln(h.p.out, name)
+		fmt.Fprintln(h.p.Out, name)
 	}
 	if n == 0 {
 		_, err := h.file(args[0])
@@ -164,20 +164,20 @@ func (h *sh) sysctl(args []string) error {
 		return fmt.Errorf("%s: this machine is built without CONFIG_OPTPROBES", name)
 	}
 	if !assigns {
-		fmt.Fprintf(h.p.out, "%s = %s", known, f.read(h.s.Rig.Engine()))
+		fmt.Fprintf(h.p.Out, "%s = %s", known, f.read(h.s.Rig.Engine()))
 		return nil
 	}
 	meant := map[string]string{"n": "0", "y": "1"}[value]
 	switch {
 	case meant != "":
-		fmt.Fprintf(h.p.out, "(kernels take 0 and 1: %s=%s)\n", known, meant)
+		fmt.Fprintf(h.p.Out, "(kernels take 0 and 1: %s=%s)\n", known, meant)
 		value = meant
 	case name != known:
-		fmt.Fprintf(h.p.out, "(kernels call it %s)\n", known)
+		fmt.Fprintf(h.p.Out, "(kernels call it %s)\n", known)
 	}
 	ok, err := h.write(f, value+"\n")
 	if ok {
-		fmt.Fprintf(h.p.out, "%s = %s\n", known, value)
+		fmt.Fprintf(h.p.Out, "%s = %s\n", known, value)
 	}
 	return err
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"kpsim/internal/cli"
+
 	"kpsim/properties"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -55,18 +57,18 @@ func (h *sh) where(args []string) error {
 			queue = append(queue, t.Name)
 		}
 		if len(queue) > 0 {
-			line += "; wants to run: " + list(queue)
+			line += "; wants to run: " + cli.List(queue)
 		}
-		h.p.indented("", line)
+		h.p.Indented("", line)
 	}
 	if s := m.Inspect().Waiting(); s != "" {
-		h.p.indented("", s)
+		h.p.Indented("", s)
 	}
 	if held := h.held(); len(held) > 0 {
-		h.p.indented("", "not begun: "+list(held))
+		h.p.Indented("", "not begun: "+cli.List(held))
 	}
 	if h.s.Run == nil {
-		h.p.indented("", fmt.Sprintf("%s so far; can move: %s", number(m.Interactive().Steps(), "step"), h.movers()))
+		h.p.Indented("", fmt.Sprintf("%s so far; can move: %s", cli.Number(m.Interactive().Steps(), "step"), h.movers()))
 	}
 	return nil
 }
@@ -75,7 +77,7 @@ func (h *sh) where(args []string) error {
 func (h *sh) stuck() string {
 	switch held := h.held(); {
 	case len(held) > 0:
-		return "; start lets " + list(held) + " begin"
+		return "; start lets " + cli.List(held) + " begin"
 	case !slices.ContainsFunc(h.s.Tasks(), func(t *smp.Task) bool { return !t.Dead() }):
 		return "; every task is at its end, and call or register can still be typed"
 	}
@@ -114,7 +116,7 @@ func (h *sh) movers() string {
 	if len(names) == 0 {
 		return "nobody"
 	}
-	return list(names)
+	return cli.List(names)
 }
 
 func (h *sh) regs(args []string) error {
@@ -132,22 +134,22 @@ func (h *sh) regs(args []string) error {
 	}
 	for cpu := first; cpu <= last; cpu++ {
 		r, kernel := m.Inspect().Regs(cpu)
-		fmt.Fprintf(h.p.out, "cpu%d  %s, %s\n", cpu, m.Inspect().Current(cpu).Name, h.at(cpu))
+		fmt.Fprintf(h.p.Out, "cpu%d  %s, %s\n", cpu, m.Inspect().Current(cpu).Name, h.at(cpu))
 		const cell, row = 22, 4
 		beside := row
-		for h.p.width > 0 && beside > 1 && beside*cell > h.p.width {
+		for h.p.Width > 0 && beside > 1 && beside*cell > h.p.Width {
 			beside /= 2
 		}
 		for i, name := range regNames {
-			fmt.Fprintf(h.p.out, "  %-3s %016x", name, r.R[i])
+			fmt.Fprintf(h.p.Out, "  %-3s %016x", name, r.R[i])
 			if i%beside == beside-1 {
-				fmt.Fprintln(h.p.out)
+				fmt.Fprintln(h.p.Out)
 			}
 		}
 		if kernel {
-			fmt.Fprintf(h.p.out, "  flags %#x\n", r.Flags)
+			fmt.Fprintf(h.p.Out, "  flags %#x\n", r.Flags)
 		} else {
-			fmt.Fprintf(h.p.out, "  rip %016x  flags %#x\n", uint64(r.IP), r.Flags)
+			fmt.Fprintf(h.p.Out, "  rip %016x  flags %#x\n", uint64(r.IP), r.Flags)
 		}
 	}
 	return nil
@@ -176,7 +178,7 @@ func (h *sh) text(args []string) error {
 		return err
 	}
 	if m := h.missing(args[0]); m != "" {
-		fmt.Fprintf(h.p.out, "%s isn't in memory: the module %s isn't loaded\n", args[0], m)
+		fmt.Fprintf(h.p.Out, "%s isn't in memory: the module %s isn't loaded\n", args[0], m)
 		return nil
 	}
 	m := h.s.Rig.Machine
@@ -187,7 +189,7 @@ func (h *sh) text(args []string) error {
 		}
 		now := make([]byte, len(t.Code))
 		if n := m.Inspect().BytesAt(t.At, now); n < len(now) {
-			fmt.Fprintf(h.p.out, "%s isn't in memory\n", t.Name)
+			fmt.Fprintf(h.p.Out, "%s isn't in memory\n", t.Name)
 			return nil
 		}
 		for off := 0; off < len(now); {
@@ -218,7 +220,7 @@ func (h *sh) row(at arch.Addr, b []byte, says string) {
 	if _, _, ok := m.Names().SymbolAt(at); ok {
 		where = m.Names().Symbol(at)
 	}
-	fmt.Fprintf(h.p.out, "  %-18s %-24s %s\n", where, fmt.Sprintf("% x", b), says)
+	fmt.Fprintf(h.p.Out, "  %-18s %-24s %s\n", where, fmt.Sprintf("% x", b), says)
 }
 
 // stale says which CPUs may fetch other bytes than those in memory.
@@ -227,7 +229,7 @@ func (h *sh) stale(at arch.Addr, now []byte) {
 	old := make([]byte, len(now))
 	for cpu := range m.CPUs() {
 		if m.Inspect().OldestAt(cpu, at, old); !bytes.Equal(old, now) {
-			fmt.Fprintf(h.p.out, "  %-18s % x\n", fmt.Sprintf("  cpu%d may fetch", cpu), old)
+			fmt.Fprintf(h.p.Out, "  %-18s % x\n", fmt.Sprintf("  cpu%d may fetch", cpu), old)
 		}
 	}
 }
@@ -283,10 +285,10 @@ func (h *sh) hits(args []string) error {
 	}
 	list := hitsOf(h.s.Rig, &h.s.Tally)
 	if len(list) == 0 {
-		fmt.Fprintln(h.p.out, "there is no probe; kprobe makes one, as kprobe p at "+h.functions()[0])
+		fmt.Fprintln(h.p.Out, "there is no probe; kprobe makes one, as kprobe p at "+h.functions()[0])
 	}
 	for _, l := range list {
-		h.p.indented("", l.line)
+		h.p.Indented("", l.line)
 	}
 	return nil
 }
@@ -296,10 +298,10 @@ func (h *sh) dmesg(args []string) error {
 		return errUsage
 	}
 	if len(h.s.Lines) == 0 {
-		fmt.Fprintln(h.p.out, "(nothing)")
+		fmt.Fprintln(h.p.Out, "(nothing)")
 	}
 	for _, l := range h.s.Lines {
-		fmt.Fprintln(h.p.out, l)
+		fmt.Fprintln(h.p.Out, l)
 	}
 	return nil
 }
@@ -318,20 +320,20 @@ func (h *sh) events(args []string) error {
 		return errUsage
 	}
 	if h.s.Rig.Machine.Interactive().Steps() == 0 {
-		fmt.Fprintln(h.p.out, "nothing has happened yet"+h.stuck())
+		fmt.Fprintln(h.p.Out, "nothing has happened yet"+h.stuck())
 		return nil
 	}
-	return view.Interleaving(h.p.out, in)
+	return view.Interleaving(h.p.Out, in)
 }
 
 // sessionView is what has happened so far, to be printed.
-func sessionView(p *program, h *sh) view.Input {
+func sessionView(p *cli.Program, h *sh) view.Input {
 	r := h.s.Rig
 	m := r.Machine
 	in := view.Input{
 		Events: r.Log.Events, CPUs: m.CPUs(), ByHand: true, Symbol: m.Names().SymbolName, KernelIP: uint64(smp.GateBase) + 0x100000,
 		Task: func(id uint64) string { return m.Tasks()[id].Name }, Lock: r.Kernel.Locks.Name, Probe: h.probeName,
-		Source: func(i uint64) string { return m.Names().Mover(sim.Mover(i)) }, Rows: 30, Width: p.width, Paint: p.paint,
+		Source: func(i uint64) string { return m.Names().Mover(sim.Mover(i)) }, Rows: 30, Width: p.Width, Paint: p.Paint,
 	}
 	if run := h.s.Run; run != nil && run.Property != nil {
 		in.Property, in.Message, in.PlaceAt = run.Property.ID+" "+run.Property.Name, run.Finding.Message, run.Finding.Place

@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"kpsim/internal/cli"
 )
 
 // At a prompt a mistake is told, and the session goes on.
 func TestShellPrompt(t *testing.T) {
 	var out, errs bytes.Buffer
 	c := &shellCmd{What: "safe-full"}
-	p := newProgram(&out, &errs)
+	p := cli.New(&out, &errs)
 	s, err := c.open(p)
 	if err != nil {
 		t.Fatal(err)

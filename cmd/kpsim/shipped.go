@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/mutants"
 )
@@ -45,24 +46,24 @@ func (f *brokenFlags) shippedAs(e scenario.Edition) *shipped {
 }
 
 // tellShipped prints what --as-shipped brings back in an edition, once for each.
-func (p *program) tellShipped(s *shipped) {
-	if s == nil || slices.Contains(p.shipped, s.Edition) {
+func tellShipped(p *cli.Program, s *shipped) {
+	if s == nil || slices.Contains(p.Shipped, s.Edition) {
 		return
 	}
-	p.shipped = append(p.shipped, s.Edition)
+	p.Shipped = append(p.Shipped, s.Edition)
 	if len(s.Faults) == 0 {
-		p.indented("", fmt.Sprintf("--as-shipped, edition %s: no fault is known that its kernels had", s.Edition))
+		p.Indented("", fmt.Sprintf("--as-shipped, edition %s: no fault is known that its kernels had", s.Edition))
 		return
 	}
-	p.indented("", fmt.Sprintf("--as-shipped, edition %s, brings back %s of its kernels:", s.Edition, number(len(s.Faults), "fault")))
+	p.Indented("", fmt.Sprintf("--as-shipped, edition %s, brings back %s of its kernels:", s.Edition, cli.Number(len(s.Faults), "fault")))
 	name, releases := 0, 0
 	for _, f := range s.Faults {
 		name, releases = max(name, len(f.Mutant)), max(releases, len(f.Releases))
 	}
 	for _, f := range s.Faults {
-		p.indented(indent, fmt.Sprintf("%-*s  %-*s  %s", name, f.Mutant, releases, f.Releases, f.Says))
+		p.Indented(cli.Indent, fmt.Sprintf("%-*s  %-*s  %s", name, f.Mutant, releases, f.Releases, f.Says))
 	}
-	p.indented("", notAll)
+	p.Indented("", notAll)
 }
 
 // never is what is said where nothing was broken.

@@ -7,15 +7,16 @@ import (
 	"os"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/properties/harness"
 	"kpsim/traces"
 )
 
 type shrinkCmd struct {
-	Trace string   `arg:"" help:"A trace that breaks a property: one of explore's, also edited by hand."`
-	Out   fileName `placeholder:"FILE" help:"Where to write the smaller one. Default: NAME-small.kps, beside the trace."`
-	Force bool     `help:"Write over a file that is there."`
-	JSON  bool     `name:"json" help:"Print one JSON object."`
+	Trace string       `arg:"" help:"A trace that breaks a property: one of explore's, also edited by hand."`
+	Out   cli.FileName `placeholder:"FILE" help:"Where to write the smaller one. Default: NAME-small.kps, beside the trace."`
+	Force bool         `help:"Write over a file that is there."`
+	JSON  bool         `name:"json" help:"Print one JSON object."`
 }
 
 // Help implements kong.HelpProvider.
@@ -57,41 +58,41 @@ type shrunkNeed struct {
 	Without   string  `json:"without"`  // the same in words
 }
 
-func (c *shrinkCmd) run(p *program) (int, error) {
+func (c *shrinkCmd) run(p *cli.Program) (int, error) {
 	file, err := readTrace(c.Trace)
 	if err != nil {
 		return 0, err
 	}
 	if c.Out == "" {
-		c.Out = fileName(strings.TrimSuffix(c.Trace, ".kps") + "-small.kps")
+		c.Out = cli.FileName(strings.TrimSuffix(c.Trace, ".kps") + "-small.kps")
 	}
 	out := string(c.Out)
-	if err := c.Out.check(); err != nil {
+	if err := c.Out.Check(); err != nil {
 		return 0, err
 	}
 	if _, err := os.Lstat(out); err == nil && !c.Force {
 		return 0, fmt.Errorf("%s: it is there already; name another file with --out, or write over it with --force", c.Out)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, fmt.Errorf("%s; name another file with --out", cause(err, out))
+		return 0, fmt.Errorf("%s; name another file with --out", cli.Cause(err, out))
 	}
-	p.exitAtInterrupt("nothing was written")
-	p.doing = "trace " + c.Trace
+	p.ExitAtInterrupt("nothing was written")
+	p.Doing = "trace " + c.Trace
 	s, r, err := harness.ShrinkFile(c.Trace, file)
 	if err != nil {
 		return 0, err
 	}
 	defer r.Rig.Close()
 	if s == nil {
-		p.noLonger(c.Trace, file, r)
-		return exitAgainst, nil
+		noLonger(p, c.Trace, file, r)
+		return cli.Against, nil
 	}
 	needs, err := harness.Necessity(s.File)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", c.Out, err)
 	}
-	status, unsaved := exitOK, ""
-	if err := writeWhole(out, s.File.Marshal()); err != nil { // it is told all the same
-		status, unsaved = exitBadInput, cause(err, out)
+	status, unsaved := cli.OK, ""
+	if err := cli.WriteWhole(out, s.File.Marshal()); err != nil { // it is told all the same
+		status, unsaved = cli.BadInput, cli.Cause(err, out)
 	}
 	if c.JSON {
 		err = c.printJSON(p, s, needs, unsaved)
@@ -99,22 +100,22 @@ func (c *shrinkCmd) run(p *program) (int, error) {
 		c.print(p, s, needs, unsaved)
 	}
 	if unsaved != "" {
-		p.unsaved(unsaved)
+		p.Unsaved(unsaved)
 	}
 	return status, err
 }
 
 // noLonger says in one line that a trace doesn't apply any more, and where it
 // first left the run that it was.
-func (p *program) noLonger(path string, file *traces.File, r *harness.Replay) {
+func noLonger(p *cli.Program, path string, file *traces.File, r *harness.Replay) {
 	why := r.Why
 	if r.Miss != nil {
 		why += "; " + firstDivergence(file, r.Miss)
 	}
-	fmt.Fprintf(p.err, "kpsim: %s: %s; to find it anew: %s\n", path, why, anew(file, r.Rig.Scenario.Name))
+	fmt.Fprintf(p.Err, "kpsim: %s: %s; to find it anew: %s\n", path, why, anew(file, r.Rig.Scenario.Name))
 }
 
-func (c *shrinkCmd) printJSON(p *program, s *harness.Shrunk, needs []harness.Need, unsaved string) error {
+func (c *shrinkCmd) printJSON(p *cli.Program, s *harness.Shrunk, needs []harness.Need, unsaved string) error {
 	out := shrunk{
 		Trace: c.Trace, Out: string(c.Out), Property: s.File.Property, Place: s.File.Place, Runs: s.Runs, Exhausted: s.Exhausted,
 		Before: shrunkSize{s.Found, s.Was}, After: shrunkSize{len(s.File.Schedule), s.Is}, Needs: []shrunkNeed{},
@@ -129,38 +130,38 @@ func (c *shrinkCmd) printJSON(p *program, s *harness.Shrunk, needs []harness.Nee
 		}
 		out.Needs = append(out.Needs, n)
 	}
-	return p.printJSON(out)
+	return p.PrintJSON(out)
 }
 
-func (c *shrinkCmd) print(p *program, s *harness.Shrunk, needs []harness.Need, unsaved string) {
-	p.indented("", p.told(s.File))
-	fmt.Fprintln(p.out)
-	p.indented("", fmt.Sprintf("before: %s; %s", number(s.Found, "deviation"), s.Was))
-	p.indented("", fmt.Sprintf("after:  %s; %s", number(len(s.File.Schedule), "deviation"), s.Is))
-	fmt.Fprintln(p.out)
+func (c *shrinkCmd) print(p *cli.Program, s *harness.Shrunk, needs []harness.Need, unsaved string) {
+	p.Indented("", headline(p, s.File))
+	fmt.Fprintln(p.Out)
+	p.Indented("", fmt.Sprintf("before: %s; %s", cli.Number(s.Found, "deviation"), s.Was))
+	p.Indented("", fmt.Sprintf("after:  %s; %s", cli.Number(len(s.File.Schedule), "deviation"), s.Is))
+	fmt.Fprintln(p.Out)
 	printNeeds(p, needs)
 	if s.Slow {
-		p.indented("", "It takes a CPU that stands still between two instructions, with no interrupt.")
+		p.Indented("", "It takes a CPU that stands still between two instructions, with no interrupt.")
 	}
 	if unsaved != "" {
-		fmt.Fprintf(p.out, "not saved; to shrink it again:  %s\n", shell(typed(), "shrink", c.Trace, "--out", "FILE"))
+		fmt.Fprintf(p.Out, "not saved; to shrink it again:  %s\n", cli.Line(cli.Typed(), "shrink", c.Trace, "--out", "FILE"))
 		return
 	}
 	if s.Exhausted {
-		fmt.Fprintf(p.out, "%s were not enough to try all; to go on:  %s\n", number(s.Runs, "run"), shell(typed(), "shrink", string(c.Out)))
+		fmt.Fprintf(p.Out, "%s were not enough to try all; to go on:  %s\n", cli.Number(s.Runs, "run"), cli.Line(cli.Typed(), "shrink", string(c.Out)))
 	} else {
-		fmt.Fprintf(p.out, "%s; nothing more can be taken away\n", number(s.Runs, "run"))
+		fmt.Fprintf(p.Out, "%s; nothing more can be taken away\n", cli.Number(s.Runs, "run"))
 	}
-	fmt.Fprintf(p.out, "to replay:  %s\n", shell(typed(), "replay", string(c.Out)))
+	fmt.Fprintf(p.Out, "to replay:  %s\n", cli.Line(cli.Typed(), "replay", string(c.Out)))
 }
 
 // printNeeds prints deviations, and under each what it is for.
-func printNeeds(p *program, needs []harness.Need) {
+func printNeeds(p *cli.Program, needs []harness.Need) {
 	for i := range needs {
-		p.indented("", needs[i].Deviation.String())
-		p.indented(indent, needs[i].Says)
+		p.Indented("", needs[i].Deviation.String())
+		p.Indented(cli.Indent, needs[i].Says)
 	}
 	if len(needs) > 0 {
-		fmt.Fprintln(p.out)
+		fmt.Fprintln(p.Out)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"kpsim/internal/cli"
 )
 
 // A span is a number of a flag that takes many, or a range of them: 4, or 1-8.
@@ -65,7 +67,7 @@ func once(flag, what string, words, names []string) (list []string, err error) {
 		return nil, err
 	}
 	for _, w := range words {
-		err := known(what, w, names)
+		err := cli.Known(what, w, names)
 		if what == "edition" {
 			err = knownEdition(w, names)
 		}

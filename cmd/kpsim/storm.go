@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
@@ -64,24 +65,24 @@ type stormRow struct {
 	Shipped    *shipped          `json:"as_shipped,omitempty"`
 }
 
-func (c *stormCmd) run(p *program) (int, error) {
+func (c *stormCmd) run(p *cli.Program) (int, error) {
 	machines, err := c.check()
 	if err != nil {
 		return 0, err
 	}
 	if c.Print {
 		storm := c.storm(machines[0], 1)
-		fmt.Fprintln(p.out, storm.Scenario(storm.Seed))
-		return exitOK, nil
+		fmt.Fprintln(p.Out, storm.Scenario(storm.Seed))
+		return cli.OK, nil
 	}
 	if err := makeFolder(c.Traces); err != nil {
 		return 0, err
 	}
-	p.stopAtInterrupt(&c.stop)
-	manySmall()
+	p.StopAtInterrupt(&c.stop)
+	cli.ManySmall()
 	optimizing := uint64(0)
 	all := stormRow{Edition: "all", Preempt: "all"}
-	status := exitOK
+	status := cli.OK
 	share := max(c.Runs/uint64(len(machines)), 1)
 	c.Each = min(c.Each, share)
 	programs := int(share / c.Each)
@@ -91,7 +92,7 @@ func (c *stormCmd) run(p *program) (int, error) {
 			return 0, err
 		}
 		if row.Violations > 0 && c.Mutant == "" {
-			status = exitAgainst
+			status = cli.Against
 		}
 		if !m.NoOptprobes {
 			optimizing += row.Runs
@@ -99,14 +100,14 @@ func (c *stormCmd) run(p *program) (int, error) {
 		all.Programs, all.Runs, all.During = all.Programs+row.Programs, all.Runs+row.Runs, all.During+row.During
 		all.Points, all.Violations = all.Points+row.Points, all.Violations+row.Violations
 		if c.stop.Load() {
-			fmt.Fprintf(p.err, "kpsim: interrupted\n")
-			return exitInterrupted, nil
+			fmt.Fprintf(p.Err, "kpsim: interrupted\n")
+			return cli.Interrupted, nil
 		}
 	}
 	if err := c.print(p, &all); err != nil || c.JSON || len(machines) == 1 {
 		return status, err
 	}
-	p.indented("", fmt.Sprintf("Of the editions that optimize: %d schedules, a jump written during a call in %s", optimizing, shareOf(all.During, optimizing)))
+	p.Indented("", fmt.Sprintf("Of the editions that optimize: %d schedules, a jump written during a call in %s", optimizing, shareOf(all.During, optimizing)))
 	return status, nil
 }
 
@@ -118,13 +119,13 @@ func shareOf(n, of uint64) string {
 
 // check checks the flags that kong doesn't, and returns what is to be run.
 func (c *stormCmd) check() (machines []scenario.Machine, err error) {
-	if err := known("strategy", c.Strategy, strategyNames()); err != nil {
+	if err := cli.Known("strategy", c.Strategy, strategyNames()); err != nil {
 		return nil, fmt.Errorf("--strategy: %w", err)
 	}
 	if err := optionalEdition(c.Edition); err != nil {
 		return nil, err
 	}
-	if err := optional("--preempt", "model of preemption", c.Preempt, stormNames(1)); err != nil {
+	if err := cli.Optional("--preempt", "model of preemption", c.Preempt, stormNames(1)); err != nil {
 		return nil, err
 	}
 	if err := c.brokenFlags.check(); err != nil {
@@ -164,17 +165,17 @@ func (c *stormCmd) storm(m scenario.Machine, programs int) harness.Storm {
 }
 
 // one runs the storms of one machine and prints what came of it.
-func (c *stormCmd) one(p *program, s harness.Storm) (*stormRow, error) {
+func (c *stormCmd) one(p *cli.Program, s harness.Storm) (*stormRow, error) {
 	what := fmt.Sprintf("%v, preempt %v", s.Machine.Edition, s.Machine.Preempt)
-	p.doing = "api-storms, " + what
-	line := p.watch(what, uint64(s.Programs)*s.Runs)
-	defer line.clear()
-	s.Progress = line.update
-	res, err := p.storm(s, func(seed uint64) string { return c.line(&s, seed, "--workers", "1") })
+	p.Doing = "api-storms, " + what
+	line := p.Watch(what, uint64(s.Programs)*s.Runs)
+	defer line.Clear()
+	s.Progress = line.Update
+	res, err := runStorm(p, s, func(seed uint64) string { return c.line(&s, seed, "--workers", "1") })
 	if err != nil {
 		return nil, err
 	}
-	line.clear()
+	line.Clear()
 	row := &stormRow{
 		Edition: s.Machine.Edition.String(), Preempt: s.Machine.Preempt.String(), Programs: res.Programs, Runs: res.Runs, During: res.During,
 		Points: res.Counts.Points, Violations: res.Violations, Broken: res.Broken, Found: res.Found,
@@ -182,7 +183,7 @@ func (c *stormCmd) one(p *program, s harness.Storm) (*stormRow, error) {
 	}
 	var w *harness.Witness
 	if len(res.Found) > 0 && !c.stop.Load() {
-		p.again = c.line(&s, row.Found[0], "--workers", "1")
+		p.Again = c.line(&s, row.Found[0], "--workers", "1")
 		if w, err = c.witness(&s, row); err != nil {
 			return nil, err
 		}
@@ -190,17 +191,17 @@ func (c *stormCmd) one(p *program, s harness.Storm) (*stormRow, error) {
 	if err := c.print(p, row); err != nil || w == nil || c.JSON {
 		return row, err
 	}
-	p.stormWitness(w, row.Trace)
+	stormWitness(p, w, row.Trace)
 	return row, nil
 }
 
 // storm runs a storm. The report of a bug has the line that makes the runs of the program
 // it is in.
-func (p *program) storm(s harness.Storm, line func(seed uint64) string) (*harness.Stormed, error) {
+func runStorm(p *cli.Program, s harness.Storm, line func(seed uint64) string) (*harness.Stormed, error) {
 	defer func() {
 		v := recover()
 		if c, ok := v.(*harness.Crash); ok {
-			p.again = line(s.Seed + uint64(c.Job))
+			p.Again = line(s.Seed + uint64(c.Job))
 		}
 		if v != nil {
 			panic(v)
@@ -218,15 +219,15 @@ func (c *stormCmd) witness(s *harness.Storm, row *stormRow) (*harness.Witness, e
 		return nil, err
 	}
 	row.Trace = filepath.Join(c.Traces, traceName(s.Scenario(seed).Name)+".kps")
-	if err := writeWhole(row.Trace, res.Witness.File.Marshal()); err != nil {
-		return nil, fmt.Errorf("%s; to find it again: %s", cause(err, row.Trace), c.line(s, seed))
+	if err := cli.WriteWhole(row.Trace, res.Witness.File.Marshal()); err != nil {
+		return nil, fmt.Errorf("%s; to find it again: %s", cli.Cause(err, row.Trace), c.line(s, seed))
 	}
 	return res.Witness, nil
 }
 
 // line is the command that runs the program of a seed.
 func (c *stormCmd) line(s *harness.Storm, seed uint64, more ...string) string {
-	words := []string{typed(), "storm", "--edition", s.Machine.Edition.String(), "--preempt", s.Machine.Preempt.String(),
+	words := []string{cli.Typed(), "storm", "--edition", s.Machine.Edition.String(), "--preempt", s.Machine.Preempt.String(),
 		"--seed", fmt.Sprint(seed), "--runs", fmt.Sprint(s.Runs), "--each", fmt.Sprint(s.Runs)}
 	if c.Strategy != harness.StormStrategy {
 		words = append(words, "--strategy", c.Strategy)
@@ -234,14 +235,14 @@ func (c *stormCmd) line(s *harness.Storm, seed uint64, more ...string) string {
 	if c.Mutant != "" {
 		words = append(words, "--mutant", c.Mutant)
 	}
-	return shell(append(words, more...)...)
+	return cli.Line(append(words, more...)...)
 }
 
-func (c *stormCmd) print(p *program, r *stormRow) error {
+func (c *stormCmd) print(p *cli.Program, r *stormRow) error {
 	if c.JSON {
-		return p.printJSON(r)
+		return p.PrintJSON(r)
 	}
-	p.tellShipped(r.Shipped)
+	tellShipped(p, r.Shipped)
 	said := brokenBy(r.Broken)
 	if said == never && r.Violations == 0 {
 		said = c.never()
@@ -250,7 +251,7 @@ func (c *stormCmd) print(p *program, r *stormRow) error {
 	} else if r.Violations > 0 {
 		said = sometimes
 	}
-	p.indented("", fmt.Sprintf("%-10s  %-9s  %s  %s  %7s optimized during a call  %s", r.Edition, r.Preempt, counted(r.Programs, 6, "program"), counted(r.Runs, 8, "schedule"), shareOf(r.During, r.Runs), said))
+	p.Indented("", fmt.Sprintf("%-10s  %-9s  %s  %s  %7s optimized during a call  %s", r.Edition, r.Preempt, cli.Counted(r.Programs, 6, "program"), cli.Counted(r.Runs, 8, "schedule"), shareOf(r.During, r.Runs), said))
 	return nil
 }
 
@@ -269,12 +270,12 @@ func brokenBy(broken map[string]uint64) string {
 }
 
 // stormWitness prints what a program's witness shows, and how to replay its trace.
-func (p *program) stormWitness(w *harness.Witness, trace string) {
-	p.indented(indent, p.told(w.File))
+func stormWitness(p *cli.Program, w *harness.Witness, trace string) {
+	p.Indented(cli.Indent, headline(p, w.File))
 	if len(w.Schedule) <= stormLines {
 		for _, l := range scheduleLines(w.Schedule) {
-			p.indented(indent+"  ", l)
+			p.Indented(cli.Indent+"  ", l)
 		}
 	}
-	p.toType(number(len(w.Schedule), "deviation")+"; to replay:", shell(typed(), "replay", trace))
+	p.ToType(cli.Number(len(w.Schedule), "deviation")+"; to replay:", cli.Line(cli.Typed(), "replay", trace))
 }

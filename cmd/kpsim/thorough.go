@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/properties/harness"
 )
 
@@ -36,29 +37,29 @@ func orNull(n uint64) *uint64 {
 
 func soonLine(f *harness.First, median, low, high uint64) string {
 	if median == 0 {
-		return fmt.Sprintf("first witness within %s for %d of %d seeds", number(f.Bound, "schedule"), len(f.Found), f.Seeds)
+		return fmt.Sprintf("first witness within %s for %d of %d seeds", cli.Number(f.Bound, "schedule"), len(f.Found), f.Seeds)
 	}
 	to := fmt.Sprint(high)
 	if high == 0 {
 		to = fmt.Sprintf("more than %d", f.Bound)
 	}
-	return fmt.Sprintf("first witness after %s in the median (%d to %s, %d seeds)", number(median, "schedule"), low, to, f.Seeds)
+	return fmt.Sprintf("first witness after %s in the median (%d to %s, %d seeds)", cli.Number(median, "schedule"), low, to, f.Seeds)
 }
 
 // thorough says in two lines how much a search has seen of what there is.
 func thorough(res *harness.Result) []string {
 	st := &res.Stats
 	if st.Sampled == 0 {
-		return []string{number(res.Counts.Points, "point") + "; too few runs for an estimate"}
+		return []string{cli.Number(res.Counts.Points, "point") + "; too few runs for an estimate"}
 	}
-	lines := []string{fmt.Sprintf("%s; %s in %s sampled; the next is new with %s", number(res.Counts.Points, "point"),
-		number(st.Behaviours, "behaviour"), number(st.Sampled, "run"), chance(st.New))}
-	seen := fmt.Sprintf("all %s of event seen", number(len(st.Seen), "kind"))
+	lines := []string{fmt.Sprintf("%s; %s in %s sampled; the next is new with %s", cli.Number(res.Counts.Points, "point"),
+		cli.Number(st.Behaviours, "behaviour"), cli.Number(st.Sampled, "run"), chance(st.New))}
+	seen := fmt.Sprintf("all %s of event seen", cli.Number(len(st.Seen), "kind"))
 	if n := len(st.Unseen); n > 0 {
-		seen = fmt.Sprintf("%d of %s of event seen, never %s", len(st.Seen), number(len(st.Seen)+n, "kind"), strings.Join(st.Unseen, ", "))
+		seen = fmt.Sprintf("%d of %s of event seen, never %s", len(st.Seen), cli.Number(len(st.Seen)+n, "kind"), strings.Join(st.Unseen, ", "))
 	}
 	for _, s := range st.Sources {
-		seen += fmt.Sprintf("; %s at %d of %s", s.Source, s.Fired, number(s.Visited, "place"))
+		seen += fmt.Sprintf("; %s at %d of %s", s.Source, s.Fired, cli.Number(s.Visited, "place"))
 	}
 	return append(lines, seen)
 }

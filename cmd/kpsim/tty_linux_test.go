@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/cli"
 	"kpsim/traces/view"
 )
 
@@ -66,7 +67,7 @@ func TestColours(t *testing.T) {
 		}
 		return onTerminal(t, kpsim, 80, "explore", "--runs", "100", "second-instruction")
 	}
-	require.Contains(t, trace(), green+"as expected\x1b[0m")
+	require.Contains(t, trace(), cli.Green+"as expected\x1b[0m")
 	require.NotContains(t, trace("NO_COLOR", "1"), "\x1b[3")
 	require.NotContains(t, trace("TERM", "dumb"), "\x1b", "not even to clear a line of progress")
 	require.Contains(t, trace("TERM", "dumb"), "as expected")

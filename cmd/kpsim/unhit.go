@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties/harness"
@@ -42,7 +43,7 @@ func neverHit(j *job, probed []harness.Probed, try string) (lines []string) {
 		lines = append(lines, says)
 	}
 	if more > 0 {
-		lines = append(lines, number(more, "more probe")+" never hit, or refused")
+		lines = append(lines, cli.Number(more, "more probe")+" never hit, or refused")
 	}
 	return lines
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kpsim/internal/cli"
 	"kpsim/properties"
 	"kpsim/properties/harness"
 	"kpsim/smp/fetch"
@@ -59,7 +60,7 @@ Examples:
 Exit status: 0 as expected, 1 something against expectation or not complete, 2 bad input or a witness that could not be saved (it is printed all the same), 3 a bug of the simulator, 130 interrupted.`
 }
 
-func (c *verifyCmd) run(p *program) (int, error) {
+func (c *verifyCmd) run(p *cli.Program) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
@@ -67,7 +68,7 @@ func (c *verifyCmd) run(p *program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	status := exitOK
+	status := cli.OK
 	for i, j := range jobs {
 		row, err := c.verify(p, j, fmt.Sprintf("%d/%d %s", i+1, len(jobs), j.Name))
 		if err != nil {
@@ -77,17 +78,17 @@ func (c *verifyCmd) run(p *program) (int, error) {
 			return 0, err
 		}
 		if row.Unsaved != "" {
-			p.unsaved(row.Unsaved)
-			if status == exitOK {
-				status = exitBadInput
+			p.Unsaved(row.Unsaved)
+			if status == cli.OK {
+				status = cli.BadInput
 			}
 		}
 		if c.base.stop.Load() {
-			fmt.Fprintf(p.err, "kpsim: interrupted; %s is not complete\n", j.Name)
-			return exitInterrupted, nil
+			fmt.Fprintf(p.Err, "kpsim: interrupted; %s is not complete\n", j.Name)
+			return cli.Interrupted, nil
 		}
 		if row.Expected != nil && !*row.Expected || len(row.Broken) == 0 && !row.Complete {
-			status = exitAgainst
+			status = cli.Against
 		}
 	}
 	return status, nil
@@ -153,11 +154,11 @@ type proved struct {
 }
 
 // verify verifies one scenario.
-func (c *verifyCmd) verify(p *program, j *job, what string) (*proved, error) {
+func (c *verifyCmd) verify(p *cli.Program, j *job, what string) (*proved, error) {
 	c.base.doing(p, j, c.Mutant)
-	p.again = c.line(j, c.Deviations, "--workers", "1")
-	line := p.watch(what, c.Runs)
-	defer line.clear()
+	p.Again = c.line(j, c.Deviations, "--workers", "1")
+	line := p.Watch(what, c.Runs)
+	defer line.Clear()
 	proof := harness.Proof{
 		Spec:   harness.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop, Ignore: c.ignored, Past: c.past()},
 		Memory: c.Memory << 20, Full: c.Full, Classes: c.By == "classes", All: c.All || c.AllProperties, Deviations: deviationsDefault,
@@ -169,8 +170,8 @@ func (c *verifyCmd) verify(p *program, j *job, what string) (*proved, error) {
 	row := &proved{Scenario: j.Name, Fetch: fetch.Model(j.Machine.Fetch).String(), Full: c.Full}
 	row.By = c.By
 	proof.Watch = func(runs, violations, done uint64) {
-		line.share(done)
-		line.update(runs, violations)
+		line.Share(done)
+		line.Update(runs, violations)
 		if c.Full || c.By == "states" { // of many at once none speaks for all
 			row.far = done
 		}
@@ -191,8 +192,8 @@ func (c *verifyCmd) verify(p *program, j *job, what string) (*proved, error) {
 		j.foundIn(w.File)
 		written = append(written, path)
 		text := w.File.Marshal()
-		if err := writeWhole(path, text); err != nil {
-			row.Unsaved = cause(err, path)
+		if err := cli.WriteWhole(path, text); err != nil {
+			row.Unsaved = cli.Cause(err, path)
 			row.Texts, path = append(row.Texts, string(text)), ""
 		} else {
 			row.Traces = append(row.Traces, path)
@@ -206,7 +207,7 @@ func (c *verifyCmd) verify(p *program, j *job, what string) (*proved, error) {
 // line is the command that verifies a scenario as this one does; under a bound
 // of its own without --full.
 func (c *verifyCmd) line(j *job, bound *int, more ...string) string {
-	words := append([]string{typed(), "verify", j.arg}, more...)
+	words := append([]string{cli.Typed(), "verify", j.arg}, more...)
 	if c.Full && bound == nil {
 		words = append(words, "--full")
 	}
@@ -231,7 +232,7 @@ func (c *verifyCmd) line(j *job, bound *int, more ...string) string {
 	if c.Mutant != "" {
 		words = append(words, "--mutant", c.Mutant)
 	}
-	return shell(append(words, c.goOnFlags.words()...)...)
+	return cli.Line(append(words, c.goOnFlags.words()...)...)
 }
 
 // advice is the line to type next where nothing was found and that isn't all
@@ -242,13 +243,13 @@ func (c *verifyCmd) advice(j *job, r *proved) string {
 	case len(r.Broken) > 0 || r.Expected != nil && *r.Expected || c.base.stop.Load():
 		return ""
 	case r.Points == 0:
-		return shell(typed(), "list") + "   # names scenarios to begin from"
+		return cli.Line(cli.Typed(), "list") + "   # names scenarios to begin from"
 	case r.Filled && 2*c.Memory <= memoryMost:
 		c.Memory *= 2
 		defer func() { c.Memory /= 2 }()
 		return c.line(j, c.Deviations) + "   # twice the memory"
 	case c.Full && !r.Complete:
-		return c.line(j, &bound) + fmt.Sprintf("   # only those of at most %s", number(bound, "deviation"))
+		return c.line(j, &bound) + fmt.Sprintf("   # only those of at most %s", cli.Number(bound, "deviation"))
 	case c.Runs > 0 && !r.Complete:
 		return c.line(j, c.Deviations, "--runs", fmt.Sprint(10*c.Runs)) + "   # 10 times these schedules"
 	case !c.Full && r.Complete && j.Expect.Sometimes && more <= deviationsMost:
@@ -287,7 +288,7 @@ func (r *proved) take(v *harness.Verified) {
 	case v.Complete && r.Full:
 		r.Certificate = fmt.Sprintf("%s, complete under fetch model %s", never, r.Fetch)
 	case !r.Full && v.Done >= 0:
-		r.Certificate = fmt.Sprintf("%s, complete for ≤ %s under fetch model %s", never, number(v.Done, "deviation"), r.Fetch)
+		r.Certificate = fmt.Sprintf("%s, complete for ≤ %s under fetch model %s", never, cli.Number(v.Done, "deviation"), r.Fetch)
 	}
 }
 
@@ -319,7 +320,7 @@ func (c *verifyCmd) judge(j *job, r *proved, bound int) {
 	default:
 		reason := "not complete"
 		if !c.Full {
-			reason += " for ≤ " + number(bound, "deviation")
+			reason += " for ≤ " + cli.Number(bound, "deviation")
 		}
 		if r.Filled {
 			reason += fmt.Sprintf(": --memory %d is full", c.Memory)
@@ -329,13 +330,13 @@ func (c *verifyCmd) judge(j *job, r *proved, bound int) {
 }
 
 // print prints one line, and what is to be known of it.
-func (c *verifyCmd) print(p *program, j *job, r *proved) error {
+func (c *verifyCmd) print(p *cli.Program, j *job, r *proved) error {
 	r.Shipped = c.shippedAs(j.Machine.Edition)
 	if c.JSON {
-		return p.printJSON(r)
+		return p.PrintJSON(r)
 	}
-	defer p.tellOlder(r.Older)
-	p.tellShipped(r.Shipped)
+	defer tellOlder(p, r.Older)
+	tellShipped(p, r.Shipped)
 	said := r.Certificate
 	switch {
 	case len(r.Broken) > 0:
@@ -349,16 +350,16 @@ func (c *verifyCmd) print(p *program, j *job, r *proved) error {
 				names = append(names, s)
 			}
 		}
-		said = sometimes + ": " + list(names)
+		said = sometimes + ": " + cli.List(names)
 	case said == "":
 		said = never + " so far, not complete"
 	}
 	if r.Shipped != nil && len(r.Broken) == 0 {
 		said += ", " + ofThoseKnown
 	}
-	how := []string{number(r.Runs, "schedule"), fmt.Sprintf("%d pruned", r.Pruned), fmt.Sprintf("depth %d", r.Depth)}
+	how := []string{cli.Number(r.Runs, "schedule"), fmt.Sprintf("%d pruned", r.Pruned), fmt.Sprintf("depth %d", r.Depth)}
 	if r.States > 0 {
-		how = append(how, number(r.States, "state"), fmt.Sprintf("%d merges checked", r.Checked))
+		how = append(how, cli.Number(r.States, "state"), fmt.Sprintf("%d merges checked", r.Checked))
 	}
 	if r.Without != "" {
 		how = append(how, r.Without+" schedules unmerged")
@@ -378,38 +379,38 @@ func (c *verifyCmd) print(p *program, j *job, r *proved) error {
 	if !r.Complete && r.far > 0 {
 		how = append(how, fmt.Sprintf("some %d.%04d %% of the schedules that are known so far", r.far/10_000, r.far%10_000))
 	}
-	p.indented("", fmt.Sprintf("%s  %s  (%s)  %s", r.Scenario, said, strings.Join(how, ", "), c.verdict(p, r)))
+	p.Indented("", fmt.Sprintf("%s  %s  (%s)  %s", r.Scenario, said, strings.Join(how, ", "), c.verdict(p, r)))
 	for i, w := range r.witnesses {
-		p.indented(indent, p.told(w.File))
+		p.Indented(cli.Indent, headline(p, w.File))
 		for _, l := range scheduleLines(w.Schedule) {
-			p.indented(indent+"  ", l)
+			p.Indented(cli.Indent+"  ", l)
 		}
-		what := number(len(w.Schedule), "deviation")
+		what := cli.Number(len(w.Schedule), "deviation")
 		if r.paths[i] == "" {
-			p.toType(what+", not saved; to find it again:", c.line(j, c.Deviations))
+			p.ToType(what+", not saved; to find it again:", c.line(j, c.Deviations))
 		} else {
-			p.toType(what+"; to replay:", shell(typed(), "replay", r.paths[i]))
+			p.ToType(what+"; to replay:", cli.Line(cli.Typed(), "replay", r.paths[i]))
 		}
 	}
 	if c.Races {
 		for _, o := range r.Racing {
-			fmt.Fprintf(p.out, "    %12d  %s\n", o.Races, o.Object)
+			fmt.Fprintf(p.Out, "    %12d  %s\n", o.Races, o.Object)
 		}
 	}
 	if next := c.advice(j, r); next != "" {
-		p.toType("next:", next)
+		p.ToType("next:", next)
 	}
 	return nil
 }
 
-func (c *verifyCmd) verdict(p *program, r *proved) string {
+func (c *verifyCmd) verdict(p *cli.Program, r *proved) string {
 	switch {
 	case r.Expected == nil:
 		return "nothing expected (" + r.Reason + ")"
 	case *r.Expected:
-		return p.paint(green, "as expected")
+		return p.Paint(cli.Green, "as expected")
 	}
-	return p.paint(red, "AGAINST EXPECTATION") + ": " + r.Reason
+	return p.Paint(cli.Red, "AGAINST EXPECTATION") + ": " + r.Reason
 }
 
 func times(n uint64) string {

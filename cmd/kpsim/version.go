@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"kpsim/internal/cli"
 	"kpsim/traces"
 )
 
@@ -43,14 +44,14 @@ type builtModule struct {
 	Version string `json:"version"`
 }
 
-func (c *versionCmd) run(p *program) (int, error) {
+func (c *versionCmd) run(p *cli.Program) (int, error) {
 	info, _ := debug.ReadBuildInfo()
 	b := builtFrom(info)
 	if c.JSON {
-		return exitOK, p.printJSON(b)
+		return cli.OK, p.PrintJSON(b)
 	}
 	b.print(p)
-	return exitOK, nil
+	return cli.OK, nil
 }
 
 // builtFrom sorts what Go has noted; nil is nothing.
@@ -82,7 +83,7 @@ func builtFrom(info *debug.BuildInfo) *built {
 	return b
 }
 
-func (b *built) print(p *program) {
+func (b *built) print(p *cli.Program) {
 	commit := "not known: Go has noted none; go build -buildvcs=true ./cmd/kpsim in a clone does"
 	if b.Commit != "" {
 		commit = b.Commit
@@ -96,10 +97,10 @@ func (b *built) print(p *program) {
 			commit += ", modified"
 		}
 	}
-	p.indented("", "kpsim            "+cmp.Or(b.Version, "no version is known"))
-	p.indented("", "commit           "+commit)
-	fmt.Fprintf(p.out, "go               %s %s\n", b.Go, b.System)
-	fmt.Fprintf(p.out, "schedule format  %d\n", b.Format)
+	p.Indented("", "kpsim            "+cmp.Or(b.Version, "no version is known"))
+	p.Indented("", "commit           "+commit)
+	fmt.Fprintf(p.Out, "go               %s %s\n", b.Go, b.System)
+	fmt.Fprintf(p.Out, "schedule format  %d\n", b.Format)
 	t := table{}
 	for _, m := range b.Modules {
 		t.add(m.Path, m.Version)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kpsim/internal/cli"
 	"kpsim/traces"
 )
 
@@ -30,7 +31,7 @@ func TestVersion(t *testing.T) {
 		"kpsim            no version is known\ncommit           not known":                                                                              nil,
 	} {
 		var out bytes.Buffer
-		builtFrom(info).print(newProgram(&out, &out))
+		builtFrom(info).print(cli.New(&out, &out))
 		if got := out.String(); !strings.HasPrefix(got, want) || !strings.Contains(got, fmt.Sprintf("\nschedule format  %d\nmodules\n", traces.ScheduleFormat)) {
 			t.Errorf("%s\nwant %s", got, want)
 		}
@@ -42,7 +43,7 @@ func TestVersion(t *testing.T) {
 
 func TestVersionJSON(t *testing.T) {
 	var out, errs, flag bytes.Buffer
-	if status := run([]string{"version", "--json"}, &out, &errs); status != exitOK {
+	if status := run([]string{"version", "--json"}, &out, &errs); status != cli.OK {
 		t.Fatalf("status %d: %s", status, &errs)
 	}
 	var b map[string]any
@@ -53,7 +54,7 @@ func TestVersionJSON(t *testing.T) {
 		t.Errorf("modified: %v", modified)
 	}
 	out.Reset()
-	if run([]string{"version"}, &out, &errs); run([]string{"--version"}, &flag, &errs) != exitOK || flag.String() != out.String() {
+	if run([]string{"version"}, &out, &errs); run([]string{"--version"}, &flag, &errs) != cli.OK || flag.String() != out.String() {
 		t.Errorf("--version prints\n%s, version\n%s", &flag, &out)
 	}
 }

@@ -11,18 +11,19 @@ import (
 	"strings"
 	"time"
 
-	"kpsim/cmd/kpsim/viewer"
+	"kpsim/internal/cli"
+	"kpsim/internal/viewer"
 	"kpsim/properties/harness"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
 
 type viewCmd struct {
-	Trace   string   `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
-	Beside  string   `arg:"" optional:"" help:"Another trace, to be shown beside it."`
-	Passing bool     `help:"Show the nearest run that breaks nothing beside it: the same without one of its deviations, or without its mutant."`
-	HTML    fileName `name:"html" placeholder:"FILE" xor:"where" help:"Write the page to a file, and serve nothing."`
-	Port    uint16   `range:"0..65535" placeholder:"N" xor:"where" help:"Serve the page at this port of 127.0.0.1. Default: one that is free."`
+	Trace   string       `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
+	Beside  string       `arg:"" optional:"" help:"Another trace, to be shown beside it."`
+	Passing bool         `help:"Show the nearest run that breaks nothing beside it: the same without one of its deviations, or without its mutant."`
+	HTML    cli.FileName `name:"html" placeholder:"FILE" xor:"where" help:"Write the page to a file, and serve nothing."`
+	Port    uint16       `range:"0..65535" placeholder:"N" xor:"where" help:"Serve the page at this port of 127.0.0.1. Default: one that is free."`
 }
 
 // Help implements kong.HelpProvider.
@@ -38,12 +39,12 @@ Examples:
 Exit status: 0 shown, 1 shown, but the run isn't what the trace says, which the page says too, 2 bad input, 3 a bug of the simulator.`
 }
 
-func (c *viewCmd) run(p *program) (int, error) {
+func (c *viewCmd) run(p *cli.Program) (int, error) {
 	switch {
 	case c.Passing && c.Beside != "":
 		return 0, errors.New("--passing: there is another trace already; leave one of the two out")
 	case c.HTML != "":
-		if err := c.HTML.check(); err != nil {
+		if err := c.HTML.Check(); err != nil {
 			return 0, fmt.Errorf("--html: %w", err)
 		}
 	}
@@ -58,16 +59,16 @@ func (c *viewCmd) run(p *program) (int, error) {
 	text := traces.Plain(b.Bytes())
 	for _, r := range page.Runs {
 		if r.Banner != "" {
-			fmt.Fprintf(p.err, "%s: not as the trace says: %s\n", r.Name, r.Banner)
+			fmt.Fprintf(p.Err, "%s: not as the trace says: %s\n", r.Name, r.Banner)
 		}
 	}
 	if c.HTML == "" {
 		return status, c.serve(p, text)
 	}
-	if err := writeWhole(string(c.HTML), text); err != nil {
-		return 0, fmt.Errorf("--html: %s", cause(err, string(c.HTML)))
+	if err := cli.WriteWhole(string(c.HTML), text); err != nil {
+		return 0, fmt.Errorf("--html: %s", cli.Cause(err, string(c.HTML)))
 	}
-	fmt.Fprintf(p.out, "%s: %d KB, %s; open it in a browser\n", c.HTML, (len(text)+1023)/1024, shown(page.Runs[0].Scene))
+	fmt.Fprintf(p.Out, "%s: %d KB, %s; open it in a browser\n", c.HTML, (len(text)+1023)/1024, shown(page.Runs[0].Scene))
 	return status, nil
 }
 
@@ -80,13 +81,13 @@ func shown(s *view.Scene) string {
 }
 
 // page lays the runs out.
-func (c *viewCmd) page(p *program) (*viewer.Page, int, error) {
+func (c *viewCmd) page(p *cli.Program) (*viewer.Page, int, error) {
 	words := []string{"kpsim", "view"}
 	if c.Passing {
 		words = append(words, "--passing")
 	}
-	page := &viewer.Page{Title: c.Trace, Command: shell(append(words, c.Trace)...)}
-	file, run, err := p.filmed(c.Trace)
+	page := &viewer.Page{Title: c.Trace, Command: cli.Line(append(words, c.Trace)...)}
+	file, run, err := filmed(p, c.Trace)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -105,35 +106,35 @@ func (c *viewCmd) page(p *program) (*viewer.Page, int, error) {
 		page.Runs = append(page.Runs, *laidOut(n.Says(), "The nearest run that breaks nothing.", file, n.Replay))
 	case c.Beside != "":
 		page.Title += " and " + c.Beside
-		page.Command = shell(append(words, c.Trace, c.Beside)...)
-		_, other, err := p.filmed(c.Beside)
+		page.Command = cli.Line(append(words, c.Trace, c.Beside)...)
+		_, other, err := filmed(p, c.Beside)
 		if err != nil {
 			return nil, 0, err
 		}
 		page.Runs = append(page.Runs, *other)
 	}
-	status := exitOK
+	status := cli.OK
 	for _, r := range page.Runs {
 		if r.Banner != "" {
-			status = exitAgainst
+			status = cli.Against
 		}
 	}
 	return page, status, nil
 }
 
 // filmed plays a trace, and lays it out.
-func (p *program) filmed(name string) (*traces.File, *viewer.Run, error) {
+func filmed(p *cli.Program, name string) (*traces.File, *viewer.Run, error) {
 	file, err := readTrace(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	p.doing = "trace " + name
+	p.Doing = "trace " + name
 	r, err := harness.PlayFile(name, file, true)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer r.Rig.Close()
-	p.tellEdited(name, file)
+	tellEdited(p, name, file)
 	sc := r.Rig.Scenario
 	about := "Scenario " + sc.Name
 	if m := file.Remark(traces.OriginMutant); m != "" {
@@ -167,20 +168,18 @@ func laidOut(name, about string, file *traces.File, r *harness.Replay) *viewer.R
 }
 
 // serve serves the page until ^C.
-func (c *viewCmd) serve(p *program, page []byte) error {
+func (c *viewCmd) serve(p *cli.Program, page []byte) error {
 	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", c.Port))
 	if err != nil {
 		return fmt.Errorf("--port: %d can't be listened at: %s; leave --port out for one that is free", c.Port, reason(err))
 	}
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: served(page)}
-	p.ear.mu.Lock()
-	signal.Stop(p.ear.ch) // it ends as it should
-	p.ear.mu.Unlock()
+	p.LeaveInterrupt() // it ends as it should
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
-	fmt.Fprintf(p.out, "http://%s/  (until ^C)\n", l.Addr())
+	fmt.Fprintf(p.Out, "http://%s/  (until ^C)\n", l.Addr())
 	select {
 	case err := <-ended:
 		return err

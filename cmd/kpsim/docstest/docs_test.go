@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/cmd/kpsim/proctest"
+	"kpsim/internal/proctest"
 )
 
 // The pages for readers, README.md, docs/*.md and docs/reports/*.md, are tests. In a block, which is

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/cmd/kpsim/proctest"
+	"kpsim/internal/proctest"
 )
 
 // repeating is a scenario whose run takes long.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"kpsim/cmd/kpsim/proctest"
+	"kpsim/internal/proctest"
 )
 
 // Exit statuses of kpsim.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"kpsim/cmd/kpsim/proctest"
+	"kpsim/internal/proctest"
 )
 
 // serveTimeout is for a computer that has much else to do.

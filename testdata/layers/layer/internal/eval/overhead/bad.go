@@ -1,6 +1,6 @@
 package overhead
 
 import (
-	_ "kpsim/cmd/kpsim/page" // want layer
+	_ "kpsim/cmd/kpsim/docstest" // want layer
 	_ "kpsim/properties"
 )

@@ -18,7 +18,7 @@ import (
 )
 
 // docs is where the pictures are.
-const docs = "../../../docs"
+const docs = "../../docs"
 
 var screenshots = flag.Bool("screenshots", false, "take the pictures of docs anew; look at them")
 

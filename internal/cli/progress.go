@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -10,14 +10,14 @@ import (
 
 const progressEvery = 100 * time.Millisecond
 
-// clearLine empties the line of a terminal.
-var clearLine = own("\x1b[K")
+// ClearLine empties the line of a terminal.
+var ClearLine = own("\x1b[K")
 
 // A progress is a line on a terminal that is written over again and again.
 // Its methods may be called by several goroutines, and on nil.
 type progress struct {
 	w     io.Writer
-	width int // of the terminal; a longer line couldn't be written over
+	width int // of the terminal; a longer line couldn't be overwritten
 	what  string
 	total uint64
 	start time.Time
@@ -28,17 +28,17 @@ type progress struct {
 	done  atomic.Uint64 // millionths of a search that ends of itself
 }
 
-// watch returns a progress, or nil if nobody would see it.
-func (p *program) watch(what string, total uint64) *progress {
-	if !p.live {
+// Watch returns a progress line, or nil if standard error is no terminal.
+func (p *Program) Watch(what string, total uint64) *progress {
+	if !p.Live {
 		return nil
 	}
 	now := time.Now()
-	return &progress{w: p.err, width: p.errWidth, what: what, total: total, start: now, last: now}
+	return &progress{w: p.Err, width: p.ErrWidth, what: what, total: total, start: now, last: now}
 }
 
-// update is a harness.Spec's Progress.
-func (g *progress) update(runs, violations uint64) {
+// Update is a harness.Spec's Progress.
+func (g *progress) Update(runs, violations uint64) {
 	g.draw(func(took time.Duration) string {
 		of := ""
 		if g.total > 0 {
@@ -52,8 +52,8 @@ func (g *progress) update(runs, violations uint64) {
 	})
 }
 
-// follow is update, again and again, of what is done in parts, until it is told to stop.
-func (g *progress) follow(done *atomic.Uint64) (stop func()) {
+// Follow redraws the line from a counter of finished parts until stop is called.
+func (g *progress) Follow(done *atomic.Uint64) (stop func()) {
 	if g == nil {
 		return func() {}
 	}
@@ -76,11 +76,11 @@ func (g *progress) follow(done *atomic.Uint64) (stop func()) {
 	return func() {
 		close(over)
 		<-ended
-		g.clear()
+		g.Clear()
 	}
 }
 
-// draw writes the line anew, unless somebody else does or has just done so.
+// draw rewrites the line, unless another goroutine does or has just done so.
 func (g *progress) draw(line func(took time.Duration) string) {
 	if g == nil || !g.mu.TryLock() {
 		return
@@ -91,45 +91,45 @@ func (g *progress) draw(line func(took time.Duration) string) {
 		return
 	}
 	g.last, g.drawn = now, true
-	fmt.Fprint(g.w, clearLine, cut(line(now.Sub(g.start)), g.width-1))
+	fmt.Fprint(g.w, ClearLine, Cut(line(now.Sub(g.start)), g.width-1))
 }
 
-// say writes what is being done where there are no runs to count.
-func (g *progress) say(what string) {
+// Say shows what is being done where there are no runs to count.
+func (g *progress) Say(what string) {
 	if g == nil {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.drawn = true
-	fmt.Fprint(g.w, clearLine, cut(g.what+": "+what, g.width-1))
+	fmt.Fprint(g.w, ClearLine, Cut(g.what+": "+what, g.width-1))
 }
 
-// cut shortens a line that is wider than a terminal. No terminal has 0 columns
+// Cut shortens a line that is wider than a terminal. No terminal has 0 columns
 // or less.
-func cut(s string, width int) string {
+func Cut(s string, width int) string {
 	if r := []rune(s); width > 0 && len(r) > width {
 		return string(r[:width])
 	}
 	return s
 }
 
-// share says how far a search is that ends of itself, in millionths.
-func (g *progress) share(done uint64) {
+// Share sets how far an exhaustive search is, in millionths.
+func (g *progress) Share(done uint64) {
 	if g != nil {
 		g.done.Store(done)
 	}
 }
 
-// clear takes the line away.
-func (g *progress) clear() {
+// Clear removes the line.
+func (g *progress) Clear() {
 	if g == nil {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.drawn {
-		fmt.Fprint(g.w, clearLine)
+		fmt.Fprint(g.w, ClearLine)
 		g.drawn = false
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/cmd/kpsim/viewer"
+	"kpsim/internal/viewer"
 	"kpsim/traces/view"
 )
 

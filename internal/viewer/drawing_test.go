@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/cmd/kpsim/viewer"
+	"kpsim/internal/viewer"
 	"kpsim/traces/view"
 )
 

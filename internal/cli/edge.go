@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -12,31 +12,31 @@ import (
 	"kpsim/traces"
 )
 
-// All that kpsim prints passes an edge. Names, messages and paths come from strangers, and
-// a terminal obeys what is in them: so characters that aren't plain are shown as escapes.
-// Our own codes, for colours and to clear a line, bear a number that nobody outside knows.
+// All output passes an edge. Names, messages and paths are untrusted, and a terminal would
+// obey control codes in them, so characters that aren't plain are shown as escapes. Our own
+// codes, for colours and to clear a line, carry a secret number, the seal.
 
-// seal is in the codes that are our own: a parameter as those of ECMA-48 are.
+// seal marks our own codes: an ECMA-48 parameter.
 var seal = strconv.FormatUint(rand.Uint64(), 10)
 
 // own makes a code one of ours: \x1b[32m becomes \x1b[32;SEALm.
 func own(code string) string { return code[:len(code)-1] + ";" + seal + code[len(code)-1:] }
 
-// painted is text in a colour.
-func painted(colour, text string) string { return own(colour) + text + own(endOfColour) }
+// Painted returns text in a colour.
+func Painted(colour, text string) string { return own(colour) + text + own(endOfColour) }
 
 const (
 	escape  = '\x1b'
 	mostOwn = 64 // bytes of a code of ours, at most
 )
 
-// An edge writes what is plain as it is, our own codes without their seal, and all else as
-// an escape. Several goroutines may write.
+// An edge writes plain characters as they are, our own codes without their seal, and
+// everything else as an escape. Several goroutines may write.
 type edge struct {
 	w io.Writer
 
 	mu   sync.Mutex
-	held []byte // begins what may be a character, or a code, of which the rest is still to come
+	held []byte // the beginning of a character or code that isn't complete yet
 	buf  []byte
 }
 
@@ -61,7 +61,7 @@ func (e *edge) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// flush writes what was held.
+// flush writes the bytes held back.
 func (e *edge) flush() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -71,7 +71,7 @@ func (e *edge) flush() {
 	}
 }
 
-// one shows the first character or code of a text, and returns the rest.
+// one shows the first character or code of text and returns the rest.
 func (e *edge) one(text []byte) []byte {
 	if text[0] == escape {
 		if code, n := unsealed(text); n > 0 {
@@ -88,8 +88,7 @@ func (e *edge) one(text []byte) []byte {
 	return text[size:]
 }
 
-// begins reports whether a text may be the beginning of one character, or of one of our
-// codes.
+// begins reports whether text may be the beginning of a character or of one of our codes.
 func begins(text []byte) bool {
 	if text[0] != escape {
 		return text[0] >= utf8.RuneSelf && len(text) < utf8.UTFMax && !utf8.FullRune(text)
@@ -98,8 +97,8 @@ func begins(text []byte) bool {
 	return len(text) == 1 || csi && len(text) < mostOwn && strings.Trim(params, "0123456789;") == ""
 }
 
-// unsealed returns the code of ours that a text begins with, without its seal, and how long
-// it is with it: 0 if it begins with none.
+// unsealed returns the code of ours at the start of text, without its seal, and its length
+// with the seal, 0 if there is none.
 func unsealed(text []byte) (code []byte, n int) {
 	window := text[:min(len(text), mostOwn)]
 	end := bytes.IndexAny(window, "mK")

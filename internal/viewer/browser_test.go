@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/cmd/kpsim/page/pagetest"
+	"kpsim/internal/page/pagetest"
 )
 
 // actionTimeout is for a computer that has much else to do.

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -15,11 +15,11 @@ func TestProgressFollows(t *testing.T) {
 	var done atomic.Uint64
 	done.Store(1)
 	g := &progress{w: &seen, what: "hits", total: 2, start: time.Now()}
-	stop := g.follow(&done)
+	stop := g.Follow(&done)
 	time.Sleep(3 * progressEvery)
 	stop()
-	if got := seen.String(); !strings.HasPrefix(got, clearLine+"hits: 1 of 2, 0 s") || !strings.HasSuffix(got, clearLine) {
+	if got := seen.String(); !strings.HasPrefix(got, ClearLine+"hits: 1 of 2, 0 s") || !strings.HasSuffix(got, ClearLine) {
 		t.Errorf("%q", got)
 	}
-	(*progress)(nil).follow(&done)()
+	(*progress)(nil).Follow(&done)()
 }

@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"pgregory.net/rapid"
 
-	"kpsim/cmd/kpsim/page/pagetest"
+	"kpsim/internal/page/pagetest"
 )
 
 var write = flag.String("write", "", "write the page of the tests to this file, to be looked at")

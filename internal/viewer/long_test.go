@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/cmd/kpsim/viewer"
+	"kpsim/internal/viewer"
 )
 
 // Figures are of a page, in milliseconds, by the browser's own clock.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/cmd/kpsim/viewer"
 	"kpsim/internal/scenario"
+	"kpsim/internal/viewer"
 	"kpsim/properties/harness"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -22,7 +22,7 @@ const corpus = "traces/corpus/"
 // read reads a trace of the corpus.
 func read(t testing.TB, name string) *traces.File {
 	t.Helper()
-	data, err := os.ReadFile("../../../" + name)
+	data, err := os.ReadFile("../../" + name)
 	require.NoError(t, err)
 	f, err := traces.Parse(name, data)
 	require.NoError(t, err)

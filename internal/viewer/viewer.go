@@ -10,7 +10,7 @@ import (
 	"io"
 	"strings"
 
-	"kpsim/cmd/kpsim/page"
+	"kpsim/internal/page"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )

@@ -1,10 +1,8 @@
-package main
+package cli
 
 import (
 	"bytes"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,9 +16,9 @@ import (
 // Our own codes reach the terminal, and nothing else that a terminal obeys.
 func TestEdge(t *testing.T) {
 	for text, want := range map[string]string{
-		painted(red, "no") + " é\n\t": red + "no" + endOfColour + " é\n\\x09",
-		clearLine + "12 runs":         "\r\x1b[K12 runs",
-		red + "forged" + endOfColour:  `\x1b[1;31mforged\x1b[0m`,
+		Painted(Red, "no") + " é\n\t": Red + "no" + endOfColour + " é\n\\x09",
+		ClearLine + "12 runs":         "\r\x1b[K12 runs",
+		Red + "forged" + endOfColour:  `\x1b[1;31mforged\x1b[0m`,
 		"\r\x1b[K":                    `\x0d\x1b[K`,
 		"\x1b]0;title\a\x7f\u009b2J":  `\x1b]0;title\x07\u007f\u009b2J`,
 		"\u202egnp.exe":               `\u202egnp.exe`,
@@ -55,7 +53,7 @@ func TestEdgeAny(t *testing.T) {
 		}
 		e.flush()
 		require.Equal(t, traces.PlainString(text), out.String())
-		require.Empty(t, rawIn(out.Bytes()))
+		require.Equal(t, traces.PlainString(out.String()), out.String(), "it is plain")
 	})
 }
 
@@ -66,44 +64,12 @@ func TestTypedWords(t *testing.T) {
 		t.Skip("no bash")
 	}
 	words := []string{"a", "", "a b", "it's", "$(touch trip)", "`id`", "; rm x #", "a\nb", "\x1b[31m", "é", "\u202e", "\xff", "a\\b'\x01", "~", "-x", "a=b", "{a,b}", "!x", "^a", "*"}
-	line := shell(append([]string{"printf", `%s\0`}, words...)...)
+	line := Line(append([]string{"printf", `%s\0`}, words...)...)
 	require.Equal(t, line, traces.PlainString(line))
 	require.NotContains(t, line, "\n")
 	out, err := exec.Command(bash, "-c", line).Output()
 	require.NoError(t, err, line)
 	require.Equal(t, strings.Join(words, "\x00")+"\x00", string(out))
-	require.Equal(t, "./--out=x", asFile("--out=x"))
-	require.Equal(t, "./--out", asScenario("/etc/--out"))
-}
-
-// Only regular files are read, and only so many bytes, whatever their size is said to be.
-func TestReadFile(t *testing.T) {
-	dir := t.TempDir()
-	tripwires(t, dir)
-	long := filepath.Join(dir, "long")
-	require.NoError(t, os.WriteFile(long, make([]byte, 100), 0o600))
-	data, err := readFile(long, 100)
-	require.NoError(t, err)
-	require.Len(t, data, 100)
-	_, err = readFile(long, 99)
-	require.ErrorIs(t, err, errTooLong)
-	_, err = readFile(dir, 99)
-	require.ErrorContains(t, err, "is a directory")
-	_, err = readFile(filepath.Join(dir, "none"), 99)
-	require.ErrorIs(t, err, os.ErrNotExist)
-	for _, path := range []string{filepath.Join(dir, "trip.fifo"), "/dev/zero", "/dev/tty"} {
-		if _, err := os.Stat(path); err == nil {
-			_, err = readFile(path, 99)
-			require.ErrorIs(t, err, errIrregular, path)
-		}
-	}
-	if f, err := os.Open("/proc/kmsg"); err == nil { // it says that it is regular, and has no end
-		f.Close()
-		_, err = readFile("/proc/kmsg", 1<<30)
-		require.ErrorIs(t, err, errIrregular)
-	}
-	if _, err := os.Stat("/proc/self/status"); err == nil { // its size is 0
-		_, err = readFile("/proc/self/status", 99)
-		require.ErrorIs(t, err, errTooLong)
-	}
+	require.Equal(t, "./--out=x", AsFile("--out=x"))
+	require.Equal(t, "./--out", AsScenario("/etc/--out"))
 }

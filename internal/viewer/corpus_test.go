@@ -18,7 +18,7 @@ const longest = 3000
 // What is drawn of IPIs is in the events: an arrow leads to the interrupt that it became, and
 // a wait ends when each CPU has serialised in a handler, before the sender does anything else.
 func TestIPIs(t *testing.T) {
-	files, err := filepath.Glob("../../../" + corpus + "*.kps")
+	files, err := filepath.Glob("../../" + corpus + "*.kps")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	arrows, waits := 0, 0

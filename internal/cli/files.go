@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// All files are opened by ReadFile: they are untrusted.
+
+// The largest size, in bytes, of a file that is read.
+const (
+	MostTrace    = 16 << 20  // and of a scenario, a profile, figures, a page
+	MostResult   = 64 << 20  // of one share
+	MostObject   = 256 << 20 // a module with all its debugging information
+	mostRemarked = 1 << 20   // of a trace that explore only looks at
+)
+
+// mostWait bounds the wait for bytes that a pseudo-file doesn't have yet.
+const mostWait = time.Second
+
+var (
+	errIrregular = errors.New("not a regular file")
+	errTooLong   = errors.New("too long")
+)
+
+// ReadFile reads a regular file of at most most bytes. It opens no device, pipe or socket,
+// and doesn't trust the reported size, which /proc gives as 0.
+func ReadFile(path string, most int64) ([]byte, error) {
+	fail := func(err error) ([]byte, error) { return nil, &fs.PathError{Op: "read", Path: path, Err: err} }
+	s, err := os.Stat(path) // opening a device may do something by itself
+	switch {
+	case err != nil:
+		return nil, err
+	case s.IsDir():
+		return fail(syscall.EISDIR)
+	case !s.Mode().IsRegular():
+		return fail(errIrregular)
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have been exchanged meanwhile
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if s, err = f.Stat(); err != nil {
+		return nil, err
+	}
+	if !s.Mode().IsRegular() {
+		return fail(errIrregular)
+	}
+	tooLong := fmt.Errorf("%w: at most %d bytes are read", errTooLong, most)
+	if s.Size() > most {
+		return fail(tooLong)
+	}
+	f.SetReadDeadline(time.Now().Add(mostWait)) // what can be waited for says that it is regular in /proc/kmsg, too
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fail(errIrregular)
+	}
+	if err == nil && int64(len(data)) > most {
+		return fail(tooLong)
+	}
+	return data, err
+}
+
+// Cause formats why a file can't be used: "x.star: no such file or directory".
+func Cause(err error, path string) string {
+	var pe *fs.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
+		err = pe.Err
+	case errors.As(err, &le): // of the renaming that ends writeWhole
+		err = le.Err
+	}
+	if path == "" {
+		path = `""`
+	}
+	return fmt.Sprintf("%s: %v", path, err)
+}
+
+// writing is held while a file is written, so that ^C doesn't leave it half written.
+var writing sync.Mutex
+
+// A FileName is the value of a flag. An empty one, as from an unset variable, is an error.
+type FileName string
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (n *FileName) UnmarshalText(b []byte) error {
+	if len(b) == 0 {
+		return errors.New("the name is empty; name a file")
+	}
+	*n = FileName(b)
+	return nil
+}
+
+// Check returns what would keep the file from being written.
+func (n FileName) Check() error {
+	if s, err := os.Stat(string(n)); err == nil && s.IsDir() {
+		return fmt.Errorf("%s: is a directory; name a file", n)
+	}
+	dir := filepath.Dir(string(n))
+	switch s, err := os.Stat(dir); {
+	case err != nil:
+		return fmt.Errorf("%s: %s; name a file in a folder that there is", n, Cause(err, dir))
+	case !s.IsDir():
+		return fmt.Errorf("%s: %s: not a directory; name a file in a folder that there is", n, dir)
+	}
+	f, err := os.CreateTemp(dir, ".kpsim.*") // as writeWhole will
+	if err != nil {
+		return fmt.Errorf("%s: %s; name a file in a folder that can be written to", n, Cause(err, dir))
+	}
+	f.Close()
+	return os.Remove(f.Name())
+}
+
+// WriteWhole writes a file through a temporary one and a rename.
+func WriteWhole(path string, data []byte) (err error) {
+	writing.Lock()
+	defer writing.Unlock()
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	if _, err = f.Write(data); err != nil {
+		f.Close()
+		return err
+	}
+	if err = f.Chmod(0o644); err != nil {
+		f.Close()
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// CheckPage is Check for a page; the page must not replace a file that it is made of.
+func (n FileName) CheckPage(of ...string) error {
+	if err := n.Check(); err != nil {
+		return fmt.Errorf("--html: %w", err)
+	}
+	there, err := os.Stat(string(n))
+	if err != nil {
+		return nil
+	}
+	for _, path := range of {
+		if s, err := os.Stat(path); err == nil && os.SameFile(s, there) {
+			return fmt.Errorf("--html: %s: is what the page is made of; name another file", n)
+		}
+	}
+	return nil
+}
+
+// Base returns the name without its folder, for pages that are sent elsewhere.
+func (n FileName) Base() string { return filepath.Base(string(n)) }

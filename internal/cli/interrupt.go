@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// An ear handles ^C while a command runs. On the first one the command ends within a second
+// with what it has, and exits with 130.
+type ear struct {
+	mu   sync.Mutex
+	stop *atomic.Bool // polled by the command; nil: the process exits at once
+	says string       // printed then
+	kill *time.Timer
+	ch   chan os.Signal
+}
+
+// patience is how long a command may take to stop: to shrink what it found, and to print.
+const patience = 900 * time.Millisecond
+
+// Listen handles ^C until done is called.
+func (p *Program) Listen() (done func()) {
+	e := &p.ear
+	e.ch = make(chan os.Signal, 1)
+	ended := make(chan struct{})
+	signal.Notify(e.ch, os.Interrupt)
+	go func() {
+		select {
+		case <-ended:
+		case <-e.ch:
+			p.interrupted()
+		}
+	}()
+	return func() {
+		signal.Stop(e.ch)
+		close(ended)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.kill != nil {
+			e.kill.Stop()
+		}
+	}
+}
+
+// interrupted tells the command to stop, and leaves the second ^C to the system. The
+// process exits if the command doesn't poll, or doesn't stop in time.
+func (p *Program) interrupted() {
+	e := &p.ear
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	signal.Stop(e.ch)
+	if e.stop == nil {
+		p.exitInterrupted()
+	}
+	e.stop.Store(true)
+	e.kill = time.AfterFunc(patience, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		p.exitInterrupted()
+	})
+}
+
+// exitInterrupted exits after the file write under way, if any.
+func (p *Program) exitInterrupted() {
+	writing.Lock()
+	if p.Live {
+		fmt.Fprint(p.Err, ClearLine)
+	}
+	says := "kpsim: interrupted"
+	if p.ear.says != "" {
+		says += "; " + p.ear.says
+	}
+	fmt.Fprintln(p.Err, says)
+	os.Exit(Interrupted)
+}
+
+// StopAtInterrupt makes ^C set stop.
+func (p *Program) StopAtInterrupt(stop *atomic.Bool) {
+	p.ear.mu.Lock()
+	defer p.ear.mu.Unlock()
+	p.ear.stop = stop
+}
+
+// ExitAtInterrupt makes ^C end the process with a message. It is for commands that have no
+// partial result.
+func (p *Program) ExitAtInterrupt(says string) {
+	p.ear.mu.Lock()
+	defer p.ear.mu.Unlock()
+	p.ear.stop, p.ear.says = nil, says
+}
+
+// LeaveInterrupt leaves ^C to the command.
+func (p *Program) LeaveInterrupt() {
+	p.ear.mu.Lock()
+	defer p.ear.mu.Unlock()
+	signal.Stop(p.ear.ch)
+}

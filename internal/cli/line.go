@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"kpsim/traces"
+)
+
+// Typed returns the word, or words, by which this program was called.
+func Typed() string {
+	if exe, err := os.Executable(); err == nil && strings.Contains(filepath.ToSlash(exe), "/go-build") {
+		if _, err := os.Stat("cmd/kpsim"); err == nil {
+			return "go run ./cmd/kpsim"
+		}
+		return "go run kpsim/cmd/kpsim"
+	}
+	return os.Args[0]
+}
+
+// Line joins words to a command line and quotes each for a shell, but the first.
+func Line(words ...string) string {
+	line := words[0]
+	for _, w := range words[1:] {
+		line += " " + quotedWord(w)
+	}
+	return line
+}
+
+// needsNoQuotes are the characters, beside letters and digits, that a shell takes literally.
+const needsNoQuotes = "_@%+=:,./-"
+
+func quotedWord(w string) string {
+	special := func(r rune) bool {
+		return r < utf8.RuneSelf && !strings.ContainsRune(needsNoQuotes, r) && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')
+	}
+	switch {
+	case traces.PlainString(w) != w || strings.ContainsAny(w, "\n\t"): // a terminal would obey it, or it ends the line
+		var b strings.Builder
+		for i := range len(w) {
+			if c := w[i]; c < ' ' || c > '~' || c == '\'' || c == '\\' {
+				fmt.Fprintf(&b, `\%03o`, c)
+			} else {
+				b.WriteByte(c)
+			}
+		}
+		return "$'" + b.String() + "'"
+	case w == "" || strings.ContainsFunc(w, special):
+		return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return w
+}
+
+// AsFile returns a file's name as an argument, so that it isn't read as a flag.
+func AsFile(name string) string {
+	if strings.HasPrefix(name, "-") {
+		return "./" + name
+	}
+	return name
+}
+
+// AsScenario returns the name of a scenario, or of its file without the folder, as an argument.
+func AsScenario(name string) string { return AsFile(filepath.Base(name)) }

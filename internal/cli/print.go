@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"kpsim/traces/view"
+)
+
+// ToType is Next below a row.
+func (p *Program) ToType(what, line string) { p.Next(Indent, what, line) }
+
+// Next prints a command line to type, on a line of its own if the terminal is narrow.
+func (p *Program) Next(by, what, line string) {
+	sep := "  "
+	if p.Width > 0 && len(by)+view.Visible(what)+len(sep)+view.Visible(line) > p.Width {
+		sep = "\n" + by + "  "
+	}
+	fmt.Fprintf(p.Out, "%s%s%s%s\n", by, what, sep, line)
+}
+
+// Indented prints s indented, folded to the terminal's width.
+func (p *Program) Indented(by, s string) {
+	for _, l := range view.Fold(s, p.Width-len(by)) {
+		fmt.Fprintln(p.Out, by+l)
+	}
+}
+
+// Indent precedes lines below a row.
+const Indent = "    "
+
+// Unsaved reports a file that could not be written.
+func (p *Program) Unsaved(why string) {
+	fmt.Fprintf(p.Err, "kpsim: %s; nothing of it is left there; make room or name another place\n", why)
+}
+
+// List joins names for a sentence.
+func List(names []string) string { return strings.Join(names, ", ") }
+
+// Paint colours s if Out is a terminal.
+func (p *Program) Paint(c, s string) string {
+	if !p.Colour {
+		return s
+	}
+	return Painted(c, s)
+}
+
+// The colours.
+const (
+	Green       = "\x1b[32m"
+	Red         = "\x1b[1;31m"
+	endOfColour = "\x1b[0m"
+)
+
+// PrintJSON prints v as one line.
+func (p *Program) PrintJSON(v any) error {
+	enc := json.NewEncoder(p.Out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// Number formats a count: "1 run", "2 runs".
+func Number[T int | uint64](n T, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Counted is Number in a column: singular and plural are equally wide.
+func Counted[T int | uint64](n T, places int, what string) string {
+	s := fmt.Sprintf("%*d %s", places, n, what)
+	if n == 1 {
+		return s + " "
+	}
+	return s + "s"
+}

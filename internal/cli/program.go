@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"golang.org/x/term"
+)
+
+// Program is the state that all commands share: where to write, and what is being done,
+// for the report of a bug.
+type Program struct {
+	Out, Err io.Writer
+	Colour   bool     // paint Out
+	Width    int      // columns of Out; 0 if it is no terminal
+	ErrWidth int      // columns of Err; 0 if it is no terminal
+	Live     bool     // Err is a terminal: progress is shown
+	Doing    string   // what is being run
+	Again    string   // the command line that runs it again
+	Shipped  []string // editions whose known faults were printed already
+	ear      ear
+}
+
+// New returns the Program of a process that writes there.
+func New(stdout, stderr io.Writer) *Program {
+	return &Program{
+		Out: &output{w: newEdge(stdout)}, Err: newEdge(stderr),
+		Width: width(stdout), ErrWidth: width(stderr),
+		Colour: isTerminal(stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+		Live:   isTerminal(stderr) && os.Getenv("TERM") != "dumb",
+		Again:  Line(append([]string{Typed()}, os.Args[1:]...)...),
+	}
+}
+
+// An output remembers the first write that failed and writes nothing after it, so that a
+// full disk is reported at the end.
+type output struct {
+	w   *edge
+	err error
+}
+
+// Write implements io.Writer.
+func (o *output) Write(b []byte) (n int, err error) {
+	if o.err == nil {
+		n, o.err = o.w.Write(b)
+	}
+	return n, o.err
+}
+
+// Flush writes what standard output and standard error still hold back.
+func (p *Program) Flush() {
+	if o, ok := p.Out.(*output); ok {
+		o.w.flush()
+	}
+	if e, ok := p.Err.(*edge); ok {
+		e.flush()
+	}
+}
+
+// Lost returns why standard output is incomplete, "" if it isn't.
+func (p *Program) Lost() string {
+	if o, ok := p.Out.(*output); ok && o.err != nil {
+		return Cause(o.err, "standard output")
+	}
+	return ""
+}
+
+// LostBy reports whether err is the failed write to standard output.
+func (p *Program) LostBy(err error) bool {
+	o, ok := p.Out.(*output)
+	return ok && o.err != nil && errors.Is(err, o.err)
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// width returns the columns of a terminal, 0 if w is none.
+func width(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	n, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// ManySmall lets the garbage collector run less often. It is for commands that build
+// thousands of small machines. GOGC overrides it.
+func ManySmall() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(800)
+	}
+}
