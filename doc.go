@@ -27,6 +27,7 @@
 //	    kprobes/mutants      what is broken on purpose, and who must notice
 //	L5  properties             what must hold: one monitor a property, fed by events
 //	L4  kprobes                the engine under test
+//	    engine                 how an engine is asked; engine/all lists them, kprobes/plug is its row
 //	    engine/ftrace, engine/jumplabel, engine/staticcall
 //	                           other clients of the waist that rewrite text
 //	    smp/kernel             locks, RCU, stop_machine, text poking, work: kapi on smp

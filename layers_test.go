@@ -43,13 +43,16 @@ var layers = []layer{
 	{pkg: "engine/jumplabel", may: []string{"smp/arch", "smp/arch/x86", "smp/kapi"}, owned: true},
 	{pkg: "engine/staticcall", may: []string{"smp/arch", "smp/arch/x86", "smp/kapi"}, owned: true},
 	{pkg: "engine/ftrace", may: []string{"smp/arch", "smp/arch/x86", "smp/kapi"}, owned: true},
-	{pkg: "kprobes", may: []string{"engine/ftrace", "traces", "smp/arch", "smp/arch/x86", "smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true}, // never smp, never smp/kernel
+	{pkg: "engine", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "traces"}},
+	{pkg: "kprobes", may: []string{"engine", "engine/ftrace", "traces", "smp/arch", "smp/arch/x86", "smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true}, // never smp, never smp/kernel
+	{pkg: "kprobes/plug", may: []string{"engine", "kprobes", "kprobes/kpev", "smp/arch", "smp/kapi", "traces"}},
+	{pkg: "engine/all", may: []string{"engine", "kprobes/plug"}}, // and each engine
 	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/x86", "smp/smpev", "kprobes/kpev"}},
 	{pkg: "kprobes/mutants", may: []string{"engine/ftrace", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},
 	{pkg: "internal/scenario", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "properties/harness", may: []string{"*"}, free: []string{"*"}}, // workers, above the machines
-	{pkg: "internal/page", free: []string{"*"}},          // plots
-	{pkg: "internal/page/pagetest", free: []string{"*"}}, // runs a browser
+	{pkg: "internal/page", free: []string{"*"}},                          // plots
+	{pkg: "internal/page/pagetest", free: []string{"*"}},                 // runs a browser
 	{pkg: "internal/viewer", may: []string{"traces", "traces/view", "internal/page"}, free: []string{"*"}},
 	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "smp/image", "internal/page"}, free: []string{"*"}},
 	{pkg: "internal/proctest", free: []string{"*"}},                          // runs kpsim

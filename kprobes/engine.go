@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"kpsim/engine"
 	"kpsim/engine/ftrace"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
@@ -8,28 +9,7 @@ import (
 )
 
 // Deps are the kernel services that the engine stands on.
-type Deps struct {
-	CPUs        int
-	Cells       *kapi.Cells
-	Text        kapi.Text
-	Patch       kapi.Patcher // how a jump is written over live text
-	Sync        kapi.Sync
-	RCU         kapi.RCU
-	Locks       kapi.Locks
-	Work        kapi.Workqueue
-	Exec        kapi.Exec
-	Traps       kapi.Traps
-	Bind        kapi.Binder
-	Symbols     kapi.Symbols
-	Tasks       kapi.Tasks
-	Hotplug     kapi.CPUs
-	ModuleMutex kapi.Mutex    // nil: there are no modules
-	LabelMutex  kapi.Mutex    // jump_label_mutex; nil: there are no jump labels
-	Stacks      kapi.Stacks   // for QuiesceStackCheck
-	Modules     kapi.Modules  // nil: there are none
-	Ftrace      ftrace.Tracer // nil: no function has a site
-	_           struct{}
-}
+type Deps = engine.Deps
 
 // An Engine is the kprobes of one machine, for one run.
 type Engine struct {

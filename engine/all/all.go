@@ -1,0 +1,22 @@
+// Package all is the list of engines: a row each.
+package all
+
+import (
+	"kpsim/engine"
+	"kpsim/kprobes/plug"
+)
+
+// Rows are the engines. The first is the one that a scenario means that names none.
+var Rows = []*engine.Row{
+	&plug.Row,
+}
+
+// Named returns the engine of that name, "" the first; nil if there is none.
+func Named(name string) *engine.Row {
+	for _, r := range Rows {
+		if r.Name == name || name == "" {
+			return r
+		}
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"kpsim/engine/ftrace"
+	"kpsim/smp/kapi"
+	"kpsim/traces"
+)
+
+// Deps are the kernel services that an engine stands on.
+type Deps struct {
+	CPUs        int
+	Cells       *kapi.Cells
+	Text        kapi.Text
+	Patch       kapi.Patcher // how a jump is written over live text
+	Sync        kapi.Sync
+	RCU         kapi.RCU
+	Locks       kapi.Locks
+	Work        kapi.Workqueue
+	Exec        kapi.Exec
+	Traps       kapi.Traps
+	Bind        kapi.Binder
+	Symbols     kapi.Symbols
+	Tasks       kapi.Tasks
+	Hotplug     kapi.CPUs
+	ModuleMutex kapi.Mutex    // nil: there are no modules
+	LabelMutex  kapi.Mutex    // jump_label_mutex; nil: there are no jump labels
+	Stacks      kapi.Stacks   // for QuiesceStackCheck
+	Modules     kapi.Modules  // nil: there are none
+	Ftrace      ftrace.Tracer // nil: no function has a site
+
+	// Tell tells monitors alone: it is no part of a run, and no digest has it.
+	Tell func(x kapi.Context, k traces.Kind, a, b, c uint64)
+	_    struct{}
+}
+
+// A Row is one engine in the list of them (engine/all).
+type Row struct {
+	Name string // by which machine(engine = NAME) asks for it
+	Says string // what it is, in a line
+
+	Kinds    []Kind   // of probes that it has
+	Verbs    []uint64 // kpev.Register and Unregister, at least
+	Arrays   bool     // it has DoAll
+	Switches []Switch
+
+	// Memory returns the kinds of executable memory that it wants of the kernel;
+	// settings is what Config.Settings will be. nil: none.
+	Memory func(settings any) []kapi.Memory
+	// New makes the engine, and hooks it to the kernel.
+	New func(c *Config) Engine
+	_   struct{}
+}

@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+	"kpsim/traces"
+)
+
+// An Engine puts probes into live text. It is one run's: Renew begins the next.
+// Probes are called by their numbers in Config.Probes. The words for verbs and
+// handlers are kpev's: Register and the others, Pre and the others.
+//
+// The methods without a Context are called while nothing runs, or, Status and
+// Prepare, from a routine; they have no points.
+type Engine interface {
+	// Renew makes the engine what its Row's New would make of c, in the memory that
+	// it has, so that a run allocates nothing. Nothing is left of the run before. c
+	// has the probes that New was given; those that were added later are dropped.
+	Renew(c *Config)
+	// Add adds a probe in the midst of a run, and returns nothing: its number is the
+	// next one.
+	Add(p Probe)
+
+	// Prepare is called before a verb of a probe: its user sets up its data for the
+	// call. at is where the probe is now; moved reports whether that isn't where it
+	// was asked for.
+	Prepare(verb uint64, probe int) (at arch.Addr, moved bool)
+	// Do does a verb of one probe: 0, or what it was refused with, as a positive
+	// errno. Context: may sleep.
+	Do(x kapi.Context, verb uint64, probe int) (errno uint64)
+	// DoAll registers or unregisters an array of probes, of one kind. Context: may
+	// sleep.
+	DoAll(x kapi.Context, verb uint64, probes []int) (errno uint64)
+	// Set turns a switch; an engine that hasn't got it does nothing. Context: may
+	// sleep.
+	Set(x kapi.Context, s Switch, on bool)
+	// Wait returns when the engine has done what it does in the background. Context:
+	// may sleep.
+	Wait(x kapi.Context)
+
+	// Settled reports whether the engine has nothing left to do in the background.
+	Settled() bool
+	// Switched returns how a switch is. An engine that hasn't got it says on.
+	Switched(s Switch) bool
+	// Status returns what has become of a probe.
+	Status(probe int) Status
+	// Files returns the engine's interface files, in the order in which they are
+	// listed.
+	Files() []File
+	// Claim tells monitors, at the end of a run, what the engine says of itself.
+	Claim(tell func(k traces.Kind, a, b, c uint64))
+	// CellName says what a cell of the engine's is, for people; "" if it isn't one.
+	CellName(id kapi.CellID) string
+	// State calls add with a pointer to each struct that is part of the engine's
+	// state: where a proof finds two runs alike.
+	State(add func(root any))
+}
+
+// A Config is what an engine is made from.
+type Config struct {
+	Deps     Deps
+	Settings any     // of the engine's own type, nil if it has none
+	Probes   []Probe // not registered yet
+	Handle   Handler
+	Audit    bool // monitors listen: Deps.Tell may be called
+	_        struct{}
+}
+
+// A Handler runs the handler of a probe that was hit, and returns what that does:
+// 0, or 1 if it has changed where the path goes on. Context: the engine's.
+type Handler func(x kapi.Context, h Hit) int
+
+// A Hit is one call of a handler.
+type Hit struct {
+	Probe   int
+	Which   uint64    // kpev.Pre or another
+	At      arch.Addr // of the probe
+	Regs    *arch.Regs
+	Ret     arch.Addr // at a return: where it goes to
+	Private []byte    // of a return probe: the data of this call
+}
+
+// A Kind is what sort of probe one is, as in kpev.Kind.
+type Kind uint8
+
+// The kinds.
+const (
+	Kprobe    Kind = iota // at an instruction
+	Kretprobe             // at a function's entry and its returns
+	Jprobe                // at a function's entry, with its arguments
+)
+
+// A Probe is what its user registers, as plain data.
+type Probe struct {
+	Kind     Kind
+	Symbol   string    // "": Addr says where
+	Offset   int       // from Symbol
+	Addr     arch.Addr // with the offset, if there is no Symbol; 0: not known
+	Disabled bool      // it is registered disabled
+
+	// Which handlers it has: 1<<kpev.Pre and so on.
+	Handlers uint64
+
+	Maxactive int       // of a Kretprobe; 0 or less: the default
+	DataSize  int       // of a Kretprobe: bytes of private data of each call
+	Entry     arch.Addr // of a Jprobe: the function that is called, 0: a handler
+}
+
+// A Status is what has become of a probe.
+type Status struct {
+	Addr       arch.Addr // where it is, as far as the engine knows
+	Registered bool
+	Disabled   bool
+	Missed     int // hits that ran no handler, since one was running
+	NoInstance int // calls that a Kretprobe had no instance for
+}
+
+// A Switch is a global one.
+type Switch uint8
+
+// The switches.
+const (
+	Optimization Switch = iota // the sysctl debug.kprobes-optimization
+	Armed                      // the file enabled
+)
+
+// A File is an interface file.
+type File struct {
+	Dir, Name string
+	Mode      string // as ls prints it
+	Read      func() string
+
+	// Write writes to the file, and returns what the kernel answers; nil: it is read
+	// only. Parse returns what a write of text means for Switch; ok false: nothing.
+	Write  func(x kapi.Context, text string) error
+	Parse  func(text string) (on, ok bool)
+	Switch Switch
+}
+
+// Path returns the whole name.
+func (f *File) Path() string { return f.Dir + "/" + f.Name }

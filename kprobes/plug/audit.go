@@ -1,0 +1,97 @@
+package plug
+
+import (
+	"strconv"
+
+	"kpsim/kprobes"
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/kapi"
+	"kpsim/traces"
+)
+
+// audit is how monitors come to know what the engine says of itself: before a
+// routine lets kprobe_mutex go they are told the state of every aggregator, and at
+// the end of a run what kprobes/list says. It is no part of a run: nothing is
+// stored, there is no point, and no digest changes.
+type audit struct {
+	kapi.Locks // set at watch: the engine's
+	p          *plug
+	tell       func(x kapi.Context, k traces.Kind, a, b, c uint64)
+	mutex      audited
+	file       []byte // the list as it was read last
+}
+
+// audited is kprobe_mutex.
+type audited struct {
+	kapi.Mutex
+	a *audit
+}
+
+// watch has the engine's locks made by way of a.
+func (a *audit) watch(p *plug, d *kprobes.Deps) {
+	a.Locks, a.p, a.tell = d.Locks, p, d.Tell
+	d.Locks = a
+}
+
+// NewMutex implements kapi.Locks.
+func (a *audit) NewMutex(name string) kapi.Mutex {
+	m := a.Locks.NewMutex(name)
+	if name != "kprobe_mutex" {
+		return m
+	}
+	a.mutex = audited{m, a}
+	return &a.mutex
+}
+
+// Unlock implements kapi.Mutex.
+func (m *audited) Unlock(x kapi.Context) {
+	e := m.a.p.e
+	for i := range e.Points() {
+		if addr, bits, detour, ok := e.StateOf(i); ok {
+			m.a.tell(x, kpev.State, addr, bits, detour)
+		}
+	}
+	m.Mutex.Unlock(x)
+}
+
+// list tells what kprobes/list says, line by line.
+func (a *audit) list(p *plug, tell func(k traces.Kind, a, b, c uint64)) {
+	tell(kpev.Listed, 0, 0, 0)
+	a.file = p.e.List(a.file[:0])
+	old := uint64(0)
+	if p.files == kprobes.FilesFirst {
+		old = kpev.TagNone
+	}
+	for rest := a.file; len(rest) > 0; {
+		n := 0
+		for rest[n] != '\n' {
+			n++
+		}
+		addr, letter, tags := listed(rest[:n])
+		tell(kpev.Listed, addr, letter, tags|old)
+		rest = rest[n+1:]
+	}
+}
+
+// listed takes a line of kprobes/list apart: "ffffffff81000000  k  name+0x0    [DISABLED]".
+func listed(line []byte) (addr, letter, tags uint64) {
+	const digits, at = 16, 18 // of the address; where the letter is
+	addr, _ = strconv.ParseUint(string(line[:digits]), 16, 64)
+	letter = uint64(line[at])
+	for i := at; i < len(line); i++ {
+		if line[i] != '[' || i+1 == len(line) {
+			continue
+		}
+		switch line[i+1] { // a module's name is in brackets, too, and in small letters
+		case 'G':
+			tags |= kpev.TagGone
+		case 'D':
+			tags |= kpev.TagDisabled
+		case 'O':
+			tags |= kpev.TagOptimized
+		case 'F':
+			tags |= kpev.TagFtrace
+		}
+	}
+	return addr, letter, tags
+}

@@ -1,0 +1,317 @@
+package plug
+
+import (
+	"kpsim/engine"
+	"kpsim/kprobes"
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+	"kpsim/traces"
+)
+
+// Row is kprobes in the list of engines.
+var Row = engine.Row{
+	Name: "kprobes", Says: "the kernel's kprobes, kretprobes and jprobes, of six editions",
+	Kinds:    []engine.Kind{engine.Kprobe, engine.Kretprobe, engine.Jprobe},
+	Verbs:    []uint64{kpev.Register, kpev.Unregister, kpev.Enable, kpev.Disable},
+	Arrays:   true,
+	Switches: []engine.Switch{engine.Optimization, engine.Armed},
+	Memory:   func(s any) []kapi.Memory { return s.(*Settings).Memory },
+	New:      func(c *engine.Config) engine.Engine { return newPlug(c) },
+}
+
+// Settings are what Config.Settings is: a *Settings.
+type Settings struct {
+	kprobes.Settings
+	Memory []kapi.Memory // for the kernel's boot
+	_      struct{}
+}
+
+// plug is kprobes as an engine.Engine.
+type plug struct {
+	e      *kprobes.Engine
+	files  kprobes.Files
+	handle engine.Handler
+	probes []*probe
+	audit  audit
+
+	// The routines below, as values.
+	onPre   kprobes.PreHandler
+	onPost  kprobes.PostHandler
+	onFault kprobes.FaultHandler
+	onEntry kprobes.RetHandler
+	onRet   kprobes.RetHandler
+	onJump  kprobes.JHandler
+}
+
+// A probe is what the engine is given of one: which of the three depends on its kind.
+type probe struct {
+	kind             engine.Kind
+	k, freshK        kprobes.Kprobe
+	ret, freshRet    kprobes.Kretprobe
+	jprobe, freshJpr kprobes.Jprobe
+}
+
+func newPlug(c *engine.Config) *plug {
+	p := &plug{handle: c.Handle}
+	p.onPre, p.onPost, p.onFault, p.onEntry, p.onRet, p.onJump = p.pre, p.post, p.fault, p.entry, p.returned, p.jump
+	for i := range c.Probes {
+		p.Add(c.Probes[i])
+	}
+	d, s := p.given(c)
+	p.e = kprobes.New(d, s)
+	return p
+}
+
+// given takes what a run is made from.
+func (p *plug) given(c *engine.Config) (kprobes.Deps, kprobes.Settings) {
+	d, s := c.Deps, c.Settings.(*Settings)
+	p.files = s.Files
+	if c.Audit {
+		p.audit.watch(p, &d)
+	}
+	return d, s.Settings
+}
+
+// Renew implements engine.Engine.
+func (p *plug) Renew(c *engine.Config) {
+	d, s := p.given(c)
+	p.e.Renew(d, s)
+	p.probes = p.probes[:len(c.Probes)]
+	for _, q := range p.probes {
+		q.k, q.ret, q.jprobe = q.freshK, q.freshRet, q.freshJpr
+	}
+}
+
+// Add implements engine.Engine.
+func (p *plug) Add(a engine.Probe) {
+	has := func(which uint64) bool { return a.Handlers>>which&1 != 0 }
+	k := kprobes.Kprobe{ID: uint64(len(p.probes)), Symbol: a.Symbol, Offset: a.Offset, Addr: a.Addr}
+	if a.Disabled {
+		k.Flags = kprobes.FlagDisabled
+	}
+	q := &probe{kind: a.Kind}
+	switch a.Kind {
+	case engine.Kretprobe:
+		r := &q.freshRet
+		r.Kprobe, r.Maxactive, r.DataSize = k, a.Maxactive, a.DataSize
+		if has(kpev.Entry) {
+			r.Entry = p.onEntry
+		}
+		if has(kpev.Return) {
+			r.Handler = p.onRet
+		}
+	case engine.Jprobe:
+		j := &q.freshJpr
+		j.Kprobe, j.Entry = k, a.Entry
+		if has(kpev.Jump) {
+			j.Handler = p.onJump
+		}
+	default:
+		if has(kpev.Pre) {
+			k.Pre = p.onPre
+		}
+		if has(kpev.Post) {
+			k.Post = p.onPost
+		}
+		if has(kpev.Fault) {
+			k.Fault = p.onFault
+		}
+		q.freshK = k
+	}
+	q.k, q.ret, q.jprobe = q.freshK, q.freshRet, q.freshJpr
+	p.probes = append(p.probes, q)
+}
+
+// kprobe is what all kinds have in common.
+func (q *probe) kprobe() *kprobes.Kprobe {
+	switch q.kind {
+	case engine.Kretprobe:
+		return &q.ret.Kprobe
+	case engine.Jprobe:
+		return &q.jprobe.Kprobe
+	}
+	return &q.k
+}
+
+// asked is where the probe was asked for.
+func (q *probe) asked() arch.Addr {
+	switch q.kind {
+	case engine.Kretprobe:
+		return q.freshRet.Kprobe.Addr
+	case engine.Jprobe:
+		return q.freshJpr.Kprobe.Addr
+	}
+	return q.freshK.Addr
+}
+
+// Prepare implements engine.Engine. A probe with a symbol alone has been given its
+// address by the registration before, which its user takes away again.
+func (p *plug) Prepare(verb uint64, i int) (at arch.Addr, moved bool) {
+	q := p.probes[i]
+	k, asked := q.kprobe(), q.asked()
+	if verb == kpev.Register {
+		if k.Symbol != "" && asked == 0 {
+			k.Addr = 0
+		} else if k.Addr == 0 { // unregistered once too often, which has cleared it
+			k.Addr = asked
+		}
+	}
+	return k.Addr, k.Symbol == "" && k.Addr != asked
+}
+
+// Do implements engine.Engine.
+func (p *plug) Do(x kapi.Context, verb uint64, i int) uint64 {
+	e, q := p.e, p.probes[i]
+	var err error
+	switch {
+	case verb == kpev.Enable:
+		err = e.Enable(x, q.kprobe())
+	case verb == kpev.Disable:
+		err = e.Disable(x, q.kprobe())
+	case verb == kpev.Register && q.kind == engine.Kretprobe:
+		err = e.RegisterRet(x, &q.ret)
+	case verb == kpev.Register && q.kind == engine.Jprobe:
+		err = e.RegisterJ(x, &q.jprobe)
+	case verb == kpev.Register:
+		err = e.Register(x, &q.k)
+	case q.kind == engine.Kretprobe:
+		err = e.UnregisterRet(x, &q.ret)
+	case q.kind == engine.Jprobe:
+		err = e.UnregisterJ(x, &q.jprobe)
+	default:
+		err = e.Unregister(x, &q.k)
+	}
+	return errnoOf(err)
+}
+
+// DoAll implements engine.Engine.
+func (p *plug) DoAll(x kapi.Context, verb uint64, list []int) uint64 {
+	var ks []*kprobes.Kprobe
+	var rets []*kprobes.Kretprobe
+	for _, i := range list {
+		q := p.probes[i]
+		ks = append(ks, q.kprobe())
+		if q.kind == engine.Kretprobe {
+			rets = append(rets, &q.ret)
+		}
+	}
+	switch {
+	case verb == kpev.Register && rets != nil:
+		return errnoOf(p.e.RegisterRets(x, rets))
+	case verb == kpev.Register:
+		return errnoOf(p.e.RegisterAll(x, ks))
+	case rets != nil:
+		return errnoOf(p.e.UnregisterRets(x, rets))
+	}
+	return errnoOf(p.e.UnregisterAll(x, ks))
+}
+
+func errnoOf(err error) uint64 {
+	if err == nil {
+		return 0
+	}
+	return uint64(err.(kprobes.Errno))
+}
+
+// Set implements engine.Engine.
+func (p *plug) Set(x kapi.Context, s engine.Switch, on bool) {
+	if s == engine.Armed {
+		p.e.SetArmed(x, on)
+		return
+	}
+	p.e.SetOptimization(x, on)
+}
+
+// Wait implements engine.Engine.
+func (p *plug) Wait(x kapi.Context) { p.e.WaitOptimizer(x) }
+
+// Settled implements engine.Engine.
+func (p *plug) Settled() bool { return p.e.Settled() }
+
+// Switched implements engine.Engine.
+func (p *plug) Switched(s engine.Switch) bool {
+	if s == engine.Armed {
+		return p.e.ReadEnabled() == "1\n"
+	}
+	return p.e.ReadOptimization() == "1\n"
+}
+
+// Status implements engine.Engine.
+func (p *plug) Status(i int) engine.Status {
+	q := p.probes[i]
+	k := q.kprobe()
+	s := engine.Status{Addr: k.Addr, Registered: k.Registered(), Missed: k.Missed()}
+	s.Disabled = p.e.FlagsOf(k)&kprobes.FlagDisabled != 0
+	if q.kind == engine.Kretprobe {
+		s.NoInstance = q.ret.Missed()
+	}
+	return s
+}
+
+// CellName implements engine.Engine.
+func (p *plug) CellName(id kapi.CellID) string { return p.e.CellName(id) }
+
+// State implements engine.Engine.
+func (p *plug) State(add func(root any)) {
+	add(p.e)
+	for _, q := range p.probes {
+		add(q.kprobe())
+		switch q.kind {
+		case engine.Jprobe:
+			add(&q.jprobe)
+		case engine.Kretprobe:
+			add(&q.ret)
+		}
+	}
+}
+
+// Files implements engine.Engine.
+func (p *plug) Files() []engine.File {
+	e := p.e
+	debugfs := "/sys/kernel/debug/kprobes"
+	if !e.HasBlacklist() {
+		debugfs = "/debug/kprobes" // as the document of 2.6 has it
+	}
+	list := []engine.File{
+		{Dir: debugfs, Name: "enabled", Mode: "-rw-------", Read: e.ReadEnabled, Write: e.WriteEnabled, Parse: e.ParseEnabled, Switch: engine.Armed},
+		{Dir: debugfs, Name: "list", Mode: "-r--------", Read: func() string { return string(e.List(nil)) }},
+	}
+	if e.HasBlacklist() {
+		list = append(list, engine.File{Dir: debugfs, Name: "blacklist", Mode: "-r--------", Read: func() string { return string(e.Blacklist(nil)) }})
+	}
+	if e.HasOptimization() {
+		list = append(list, engine.File{Dir: "/proc/sys/debug", Name: "kprobes-optimization", Mode: "-rw-r--r--",
+			Read: e.ReadOptimization, Write: e.WriteOptimization, Parse: e.ParseOptimization, Switch: engine.Optimization})
+	}
+	return list
+}
+
+// Claim implements engine.Engine.
+func (p *plug) Claim(tell func(k traces.Kind, a, b, c uint64)) { p.audit.list(p, tell) }
+
+func (p *plug) pre(x kapi.Context, k *kprobes.Kprobe, regs *arch.Regs) int {
+	return p.handle(x, engine.Hit{Probe: int(k.ID), Which: kpev.Pre, At: k.Addr, Regs: regs})
+}
+
+func (p *plug) post(x kapi.Context, k *kprobes.Kprobe, regs *arch.Regs, _ uint64) {
+	p.handle(x, engine.Hit{Probe: int(k.ID), Which: kpev.Post, At: k.Addr, Regs: regs})
+}
+
+func (p *plug) fault(x kapi.Context, k *kprobes.Kprobe, regs *arch.Regs, _ int) int {
+	return p.handle(x, engine.Hit{Probe: int(k.ID), Which: kpev.Fault, At: k.Addr, Regs: regs})
+}
+
+func (p *plug) entry(x kapi.Context, ri *kprobes.Instance, regs *arch.Regs) int {
+	k := &ri.Rp.Kprobe
+	return p.handle(x, engine.Hit{Probe: int(k.ID), Which: kpev.Entry, At: k.Addr, Regs: regs, Private: ri.Data})
+}
+
+func (p *plug) returned(x kapi.Context, ri *kprobes.Instance, regs *arch.Regs) int {
+	k := &ri.Rp.Kprobe
+	return p.handle(x, engine.Hit{Probe: int(k.ID), Which: kpev.Return, At: k.Addr, Regs: regs, Ret: ri.RetAddr, Private: ri.Data})
+}
+
+func (p *plug) jump(x kapi.Context, j *kprobes.Jprobe, regs *arch.Regs) {
+	p.handle(x, engine.Hit{Probe: int(j.Kprobe.ID), Which: kpev.Jump, At: j.Kprobe.Addr, Regs: regs})
+}
