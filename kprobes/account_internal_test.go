@@ -119,7 +119,7 @@ func (a *account) register(p *told) {
 	if err == EBUSY {
 		require.Greater(a.t, a.graces[kapi.QuiesceRCU], graces[kapi.QuiesceRCU], "a CPU may have found it")
 	}
-	require.Nil(a.t, p.k.point)
+	require.Nil(a.t, p.k.aggr)
 	require.Equal(a.t, was, a.b.e.table.Len())
 }
 
@@ -166,7 +166,7 @@ func (a *account) registerAll(ps []*told) {
 	default:
 		require.True(a.t, bad >= 0 || a.refused > refused, err)
 		for _, p := range ps {
-			require.Equal(a.t, p.registered, p.k.point != nil)
+			require.Equal(a.t, p.registered, p.k.aggr != nil)
 			require.Equal(a.t, p.at, p.k.Addr, "that of the bad one stays, too")
 		}
 	}
@@ -175,8 +175,8 @@ func (a *account) registerAll(ps []*told) {
 // unregister takes probes away, one by one or all at once.
 func (a *account) unregister(ps []*told, array bool) {
 	var err error
-	before, detours := a.graces, []*point(nil)
-	for _, p := range a.b.e.points {
+	before, detours := a.graces, []*Aggr(nil)
+	for _, p := range a.b.e.aggrs {
 		if p.list == &a.b.e.optimizing { // a breakpoint leads there already
 			detours = append(detours, p)
 		}
@@ -372,7 +372,7 @@ func (a *account) ends(texts []code) {
 	require.Empty(a.t, a.out, "memory that is nobody's")
 	require.Zero(a.t, a.b.e.table.Len())
 	require.True(a.t, a.b.e.Settled())
-	for _, p := range a.b.e.points {
+	for _, p := range a.b.e.aggrs {
 		require.True(a.t, p.freed, "%#x", p.addr)
 	}
 }

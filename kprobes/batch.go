@@ -16,7 +16,7 @@ func (e *Engine) RegisterAll(x kapi.Context, ks []*Kprobe) error {
 	for i, k := range ks {
 		if err := e.Register(x, k); err != nil {
 			if i > 0 && !e.s.Mutants.NoRollback {
-				_ = e.unregister(x, ks[:i])
+				_ = e.unregisterKprobes(x, ks[:i])
 			}
 			return err
 		}
@@ -33,9 +33,9 @@ func (e *Engine) UnregisterAll(x kapi.Context, ks []*Kprobe) error {
 	}
 	if e.s.Mutants.GraceEach {
 		for i := range ks {
-			_ = e.unregister(x, ks[i:i+1])
+			_ = e.unregisterKprobes(x, ks[i:i+1])
 		}
 		return nil
 	}
-	return e.unregister(x, ks)
+	return e.unregisterKprobes(x, ks)
 }

@@ -157,7 +157,7 @@ func (y *asker) disable(k *Kprobe) int    { return y.errno(y.b.e.Disable(y.x, k)
 // those of its aggregator if it has one, which is if a detour was made for it.
 func (y *asker) flags(k *Kprobe) string {
 	own, with := y.b.e.FlagsOf(k), "ap==p"
-	if k.point.detour.size != 0 {
+	if k.aggr.detour.size != 0 {
 		own, with = own&^FlagOptimized, "ap!=p"
 	}
 	return fmt.Sprintf("flags=%x %s flags=%x", own, with, y.b.e.FlagsOf(k))
@@ -244,7 +244,7 @@ var behaviours = slices.Concat([]behaviour{
 	{says: "register_kprobes bad middle: errno, first and third in the table", k61: "-2 false false", asks: func(y *asker) string {
 		ks := []*Kprobe{y.hot(nil), {Symbol: "nobody"}, {Symbol: "kt_hot_nt", Offset: 3 + int(y.head)}}
 		n := y.errno(y.b.e.RegisterAll(y.x, ks))
-		return fmt.Sprint(n, " ", ks[0].point != nil, " ", ks[2].point != nil)
+		return fmt.Sprint(n, " ", ks[0].aggr != nil, " ", ks[2].aggr != nil)
 	}},
 	{says: "register_kprobes num=0", k61: "-22", asks: func(y *asker) string { return fmt.Sprint(y.errno(y.b.e.RegisterAll(y.x, nil))) }},
 	{says: "register_kprobes same struct twice, in table", k61: "-22 0", asks: func(y *asker) string {

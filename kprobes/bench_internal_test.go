@@ -113,7 +113,7 @@ func (b *bench) kept(t testing.TB) {
 	t.Helper()
 	require.Nil(t, b.locks.End(true))
 	have := 0
-	for _, p := range b.e.points {
+	for _, p := range b.e.aggrs {
 		for _, at := range [...]arch.Addr{p.detour.addr, p.slot.Peek().at} {
 			if at != 0 {
 				have++

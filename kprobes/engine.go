@@ -13,27 +13,27 @@ type Deps = engine.Deps
 
 // An Engine is the kprobes of one machine, for one run.
 type Engine struct {
-	d     Deps               // set at New
-	s     Settings           // set at New
-	mutex kapi.Mutex         // set at New
-	table kapi.Table[*point] // read by the trap handlers under RCU
-	kcb   kapi.PerCPU[kcb]
+	d     Deps              // set at New
+	s     Settings          // set at New
+	mutex kapi.Mutex        // set at New
+	table kapi.Table[*Aggr] // read by the trap handlers under RCU
+	kcb   kapi.PerCPU[kprobeCtlblk]
 
-	code         []byte          // owned by kprobe_mutex: what recover returns
-	insn         [maxDetour]byte // owned by text_mutex: what is about to be written
-	points       []*point        // owned by kprobe_mutex: every point of the run, by id-1
-	optimizing   kapi.List[*point]
-	unoptimizing kapi.List[*point]
-	freeing      kapi.List[*point]
-	work         kapi.DelayedWork // set at New
-	callback     arch.Addr        // set at New: what detours call
-	sysctl       kapi.Mutex       // set at New: one writer of the sysctl at a time
-	allowed      bool             // owned by kprobe_mutex: the sysctl, true until somebody writes it
-	disarmed     bool             // owned by kprobe_mutex: the file enabled says 0
-	ran          int              // owned by kprobe_mutex: runs of the optimizer, see Mutants.BackOff
-	held         bool             // owned by kprobe_mutex: the module of what is being registered is held, or was found
-	plain        client           // owned by kprobe_mutex: of ftrace, for points without a post_handler
-	modifies     client           // owned by kprobe_mutex: and for those with one
+	code              []byte          // owned by kprobe_mutex: what recover returns
+	insn              [maxDetour]byte // owned by text_mutex: what is about to be written
+	aggrs             []*Aggr         // owned by kprobe_mutex: every point of the run, by id-1
+	optimizing        kapi.List[*Aggr]
+	unoptimizing      kapi.List[*Aggr]
+	freeing           kapi.List[*Aggr]
+	work              kapi.DelayedWork // set at New
+	callback          arch.Addr        // set at New: what detours call
+	sysctl            kapi.Mutex       // set at New: one writer of the sysctl at a time
+	allowed           bool             // owned by kprobe_mutex: the sysctl, true until somebody writes it
+	disarmed          bool             // owned by kprobe_mutex: the file enabled says 0
+	ran               int              // owned by kprobe_mutex: runs of the optimizer, see Mutants.BackOff
+	held              bool             // owned by kprobe_mutex: the module of what is being registered is held, or was found
+	kprobeFtraceOps   client           // owned by kprobe_mutex: of ftrace, for points without a post_handler
+	kprobeIpmodifyOps client           // owned by kprobe_mutex: and for those with one
 
 	ret retState
 	jp  jprobeState
@@ -44,11 +44,11 @@ type Engine struct {
 // memory is what Renew keeps of an engine: places for its objects, which are
 // taken in order and zeroed when they are, and its routines as values.
 type memory struct {
-	looked      looked      // owned by kprobe_mutex
-	pointPlaces []*point    // owned by kprobe_mutex
-	chainPlaces []*chain    // owned by kprobe_mutex
-	chains      int         // owned by kprobe_mutex: how many places are taken
-	spans       []kapi.Span // owned by kprobe_mutex: what spansOf returns
+	looked     looked       // owned by kprobe_mutex
+	aggrPlaces []*Aggr      // owned by kprobe_mutex
+	listPlaces []*probeList // owned by kprobe_mutex
+	lists      int          // owned by kprobe_mutex: how many places are taken
+	spans      []kapi.Span  // owned by kprobe_mutex: what spansOf returns
 
 	onWork  func(x kapi.Context) // set at New
 	onCall  kapi.Routine         // set at New
@@ -77,9 +77,9 @@ type looked struct {
 func New(d Deps, s Settings) *Engine {
 	e := new(Engine)
 	e.newReturns()
-	e.onWork, e.onCall, e.onBreak = e.optimizer, e.optimizedCallback, e.breakpoint
-	e.onModule, e.onFtrace = e.moduleChanged, e.ftraceHit
-	e.onDebug, e.onFault = e.debug, e.fault
+	e.onWork, e.onCall, e.onBreak = e.kprobeOptimizer, e.optimizedCallback, e.kprobeInt3Handler
+	e.onModule, e.onFtrace = e.kprobesModuleCallback, e.kprobeFtraceHandler
+	e.onDebug, e.onFault = e.kprobeDebugHandler, e.kprobeFaultHandler
 	e.Renew(d, s)
 	return e
 }
@@ -88,10 +88,10 @@ func New(d Deps, s Settings) *Engine {
 // allocates nothing. Nothing is left of what e was.
 func (e *Engine) Renew(d Deps, s Settings) {
 	*e = Engine{
-		d: d, s: s, memory: e.memory, ret: e.ret, jp: e.jp, code: e.code[:0], points: e.points[:0],
+		d: d, s: s, memory: e.memory, ret: e.ret, jp: e.jp, code: e.code[:0], aggrs: e.aggrs[:0],
 		table: e.table, kcb: e.kcb, optimizing: e.optimizing, unoptimizing: e.unoptimizing, freeing: e.freeing, // Init empties them
 	}
-	e.chains = 0
+	e.lists = 0
 	e.mutex = d.Locks.NewMutex("kprobe_mutex")
 	e.kcb.Init(d.CPUs)
 	e.table.Init(d.Cells, golden(s.Kernel.Edition))
@@ -109,7 +109,7 @@ func (e *Engine) Renew(d Deps, s Settings) {
 	if d.Modules != nil {
 		d.Modules.OnChange(e.onModule)
 	}
-	e.bootFtrace()
+	e.initFtraceOps()
 }
 
 // golden is what addresses are multiplied by to find their chains: a prime of few ones
@@ -122,26 +122,26 @@ func golden(e rules.Edition) uint64 {
 	return 0x61c8864680b583eb
 }
 
-// newPoint returns the point that is to be the next of e.points, if it comes
+// newAggr returns the point that is to be the next of e.points, if it comes
 // to that. Context: kprobe_mutex held.
-func (e *Engine) newPoint(addr arch.Addr) *point {
-	n := len(e.points)
-	if n == len(e.pointPlaces) {
-		e.pointPlaces = append(e.pointPlaces, new(point))
+func (e *Engine) newAggr(addr arch.Addr) *Aggr {
+	n := len(e.aggrs)
+	if n == len(e.aggrPlaces) {
+		e.aggrPlaces = append(e.aggrPlaces, new(Aggr))
 	}
-	p := e.pointPlaces[n]
-	*p = point{id: uint64(n + 1), addr: addr}
+	p := e.aggrPlaces[n]
+	*p = Aggr{id: uint64(n + 1), addr: addr}
 	return p
 }
 
-// newChain returns an empty chain. Context: kprobe_mutex held.
-func (e *Engine) newChain() *chain {
-	if e.chains == len(e.chainPlaces) {
-		e.chainPlaces = append(e.chainPlaces, new(chain))
+// newList returns an empty chain. Context: kprobe_mutex held.
+func (e *Engine) newList() *probeList {
+	if e.lists == len(e.listPlaces) {
+		e.listPlaces = append(e.listPlaces, new(probeList))
 	}
-	c := e.chainPlaces[e.chains]
-	e.chains++
-	*c = chain{probes: c.probes[:0]}
+	c := e.listPlaces[e.lists]
+	e.lists++
+	*c = probeList{probes: c.probes[:0]}
 	return c
 }
 

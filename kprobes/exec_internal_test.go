@@ -180,8 +180,8 @@ func (b *bench) execute(t *testing.T, x *smp.Ctx, f arch.Addr, g *execGroup, n *
 	if g.mode == "opt" {
 		b.e.WaitOptimizer(x)
 	}
-	require.Equal(t, g.opt, k.point.optimized.Peek(), "%s %s", g.at(), g.mode)
-	require.Equal(t, g.emul, k.point.verdict.Emulated, "%s %s", g.at(), g.mode)
+	require.Equal(t, g.opt, k.aggr.optimized.Peek(), "%s %s", g.at(), g.mode)
+	require.Equal(t, g.emul, k.aggr.verdict.Emulated, "%s %s", g.at(), g.mode)
 	for i, r := range g.rows {
 		got = execCall{preOff: -1, postOff: -1, unprobed: unprobed[i]}
 		got.probed = callExec(x, f, r.arg, 0)
@@ -207,7 +207,7 @@ func (b *bench) execute(t *testing.T, x *smp.Ctx, f arch.Addr, g *execGroup, n *
 			n.calls++
 		}
 		require.Equal(t, want, got, "%s %s, arg %d", g.at(), g.mode, r.arg)
-		require.Equal(t, g.mode == "opt", k.point.jumped, "%s %s: hit in another mode", g.at(), g.mode)
+		require.Equal(t, g.mode == "opt", k.aggr.jumped, "%s %s: hit in another mode", g.at(), g.mode)
 	}
 	require.NoError(t, b.e.Unregister(x, k))
 	b.e.WaitOptimizer(x)

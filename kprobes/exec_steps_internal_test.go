@@ -71,7 +71,7 @@ func TestExecSteps(t *testing.T) {
 
 // steps makes the calls of a group without its probe and with it, and returns
 // what became of the slot.
-func (b *bench) steps(t *testing.T, x *smp.Ctx, f arch.Addr, g *execGroup) (_ slot, registered bool) {
+func (b *bench) steps(t *testing.T, x *smp.Ctx, f arch.Addr, g *execGroup) (_ insnSlot, registered bool) {
 	var pre, post, preOff, postOff int
 	var preFlags, postFlags uint64
 	back, to, gate := arch.Addr(0), uint64(0), arch.Addr(x.Regs().R[x86.RSP]&^15-8)
@@ -101,7 +101,7 @@ func (b *bench) steps(t *testing.T, x *smp.Ctx, f arch.Addr, g *execGroup) (_ sl
 		b.k.Text.Read(x, f, code[:g.offset])
 		require.Contains(t, string(code[:g.offset]), "\xcc", g.at())
 		require.Contains(t, []rules.Edition{rules.Edition415, rules.Edition514}, b.settings.Kernel.Edition)
-		return slot{}, false
+		return insnSlot{}, false
 	}
 	require.NoError(t, err, g.at())
 	for range 2 {
@@ -133,7 +133,7 @@ func (b *bench) steps(t *testing.T, x *smp.Ctx, f arch.Addr, g *execGroup) (_ sl
 			require.NotZero(t, x.Regs().Flags&x86.IF, g.at())
 		}
 	}
-	s := k.point.slot.Peek()
+	s := k.aggr.slot.Peek()
 	require.NoError(t, b.e.Unregister(x, k))
 	return s, true
 }

@@ -14,28 +14,28 @@ type client struct {
 	armed int           // owned by kprobe_mutex: how many points it has
 }
 
-// bootFtrace makes the clients.
-func (e *Engine) bootFtrace() {
+// initFtraceOps makes the clients.
+func (e *Engine) initFtraceOps() {
 	if e.d.Ftrace == nil {
 		return
 	}
-	e.plain = client{ops: e.d.Ftrace.NewOps("kprobe_ftrace_ops", e.onFtrace, 0)}
-	e.modifies = client{ops: e.d.Ftrace.NewOps("kprobe_ipmodify_ops", e.onFtrace, ftrace.Modifies)}
+	e.kprobeFtraceOps = client{ops: e.d.Ftrace.NewOps("kprobe_ftrace_ops", e.onFtrace, 0)}
+	e.kprobeIpmodifyOps = client{ops: e.d.Ftrace.NewOps("kprobe_ipmodify_ops", e.onFtrace, ftrace.Modifies)}
 }
 
 // clientFor returns the client that a point is armed with.
-func (e *Engine) clientFor(p *point) *client {
+func (e *Engine) clientFor(p *Aggr) *client {
 	if p.post() || e.s.FtraceClaims {
-		return &e.modifies
+		return &e.kprobeIpmodifyOps
 	}
-	return &e.plain
+	return &e.kprobeFtraceOps
 }
 
-// armFtrace has ftrace call us from a point's site (spec 8.4). A client without
+// armKprobeFtrace has ftrace call us from a point's site (spec 8.4). A client without
 // a site in its filter would be called from all, so that the filter comes first,
 // and goes last. It returns EBUSY if somebody else changes the path there.
 // Context: kprobe_mutex held.
-func (e *Engine) armFtrace(x kapi.Context, p *point) error {
+func (e *Engine) armKprobeFtrace(x kapi.Context, p *Aggr) error {
 	c := e.clientFor(p)
 	if errno := c.ops.Filter(x, p.addr, true); errno != 0 {
 		return Errno(errno)
@@ -52,16 +52,16 @@ func (e *Engine) armFtrace(x kapi.Context, p *point) error {
 	return nil
 }
 
-// disarmFtrace undoes armFtrace, with the client that the point was armed with.
+// disarmKprobeFtrace undoes armFtrace, with the client that the point was armed with.
 //
 // Kernels take the one that it would be armed with now: where a probe with a
 // post_handler has joined meanwhile the site isn't disarmed, and the probe that is
 // unregistered stays in the table (mutant FtraceByPost). Context: kprobe_mutex
 // held.
-func (e *Engine) disarmFtrace(x kapi.Context, p *point) {
+func (e *Engine) disarmKprobeFtrace(x kapi.Context, p *Aggr) {
 	c := p.client
 	if e.s.Mutants.FtraceByPost && p.posted {
-		c = &e.modifies
+		c = &e.kprobeIpmodifyOps
 	}
 	if c.armed == 1 {
 		c.ops.Unregister(x)
@@ -72,24 +72,24 @@ func (e *Engine) disarmFtrace(x kapi.Context, p *point) {
 	p.armed.Store(x, false)
 }
 
-// ftraceHit is called by ftrace from a point's site: the handlers see what they
+// kprobeFtraceHandler is called by ftrace from a point's site: the handlers see what they
 // would of a breakpoint there, and of a 5-byte nop that was stepped. Context:
 // preemption off, interrupts as they were; off through 4.14, as behind a detour
 // (a19b2e3d7839, "Remove IRQ disabling from ftrace-based/optimized kprobes", lets both be).
-func (e *Engine) ftraceHit(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
+func (e *Engine) kprobeFtraceHandler(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 	if !e.s.DetourIRQsOff {
-		e.ftraceCall(x, ip, regs)
+		e.callFtraceHandlers(x, ip, regs)
 		return
 	}
 	on := x.IRQ(false)
-	e.ftraceCall(x, ip, regs)
+	e.callFtraceHandlers(x, ip, regs)
 	if on {
 		x.IRQ(true)
 	}
 }
 
-// ftraceCall runs the handlers of a point's site.
-func (e *Engine) ftraceCall(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
+// callFtraceHandlers runs the handlers of a point's site.
+func (e *Engine) callFtraceHandlers(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 	x.Work(WorkLookup, 1)
 	p, ok := e.table.Get(x, ip)
 	if !ok || !p.runs(x) {
@@ -97,18 +97,18 @@ func (e *Engine) ftraceCall(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 	}
 	b := e.kcb.This(x)
 	if b.current != nil {
-		e.missed(x, p)
+		e.kprobesIncNmissedCount(x, p)
 		return
 	}
 	behind := regs.IP
-	b.current, b.status = p, hitActive
+	b.current, b.status = p, kprobeHitActive
 	regs.IP = ip + 1
 	if e.s.Mutants.PreIP {
 		regs.IP = ip
 	}
-	if !e.preHandlers(x, b, p, regs, true) {
+	if !e.aggrPreHandler(x, b, p, regs, true) {
 		regs.IP = behind
-		e.postHandlers(x, b, p, regs)
+		e.aggrPostHandler(x, b, p, regs)
 		regs.IP = behind
 	} else if e.s.Mutants.FtraceKeepsPath {
 		regs.IP = behind

@@ -51,7 +51,7 @@ func TestFaultNested(t *testing.T) {
 					require.EqualValues(t, loaded, callWith(x.(*smp.Ctx), loads.at, nowhere)&0xff)
 					c := b.e.kcb.This(x)
 					require.Equal(t, victim.at, c.current.addr)
-					require.Equal(t, hitActive, c.status)
+					require.Equal(t, kprobeHitActive, c.status)
 					return 0
 				},
 				Post:  func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ },

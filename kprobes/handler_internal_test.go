@@ -78,7 +78,7 @@ func TestRegs(t *testing.T) {
 					require.NoError(t, b.e.Register(x, k))
 					if m.waits {
 						b.e.WaitOptimizer(x)
-						require.Equal(t, f.name == "victim" && !m.post, k.point.jumped)
+						require.Equal(t, f.name == "victim" && !m.post, k.aggr.jumped)
 					}
 					before = *x.Regs()
 					x.Regs().R[x86.RDI] = 7

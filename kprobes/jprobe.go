@@ -46,7 +46,7 @@ type jprobed struct {
 }
 
 // newJprobes makes what Renew keeps.
-func (e *Engine) newJprobes() { e.jp.onPre, e.jp.onCall = e.setjmp, e.jprobeCall }
+func (e *Engine) newJprobes() { e.jp.onPre, e.jp.onCall = e.setjmpPreHandler, e.jprobeCall }
 
 // renewJprobes makes the engine's jprobes what New would.
 //
@@ -84,15 +84,15 @@ func (e *Engine) RegisterJ(x kapi.Context, j *Jprobe) error {
 }
 
 func (e *Engine) registerJ(x kapi.Context, j *Jprobe) error {
-	if (j.Entry == 0) == (j.Handler == nil) || j.Kprobe.point != nil {
+	if (j.Entry == 0) == (j.Handler == nil) || j.Kprobe.aggr != nil {
 		return EINVAL
 	}
-	if err := e.atEntry(x, &j.Kprobe); err != nil {
+	if err := e.kprobeOnFuncEntry(x, &j.Kprobe); err != nil {
 		return err
 	}
 	k := &j.Kprobe
 	k.Pre, k.Post, k.jp = e.jp.onPre, nil, j
-	return e.register(x, k)
+	return e.registerKprobe(x, k)
 }
 
 // UnregisterJ takes a jprobe away: when it returns its entry isn't running and
@@ -100,7 +100,7 @@ func (e *Engine) registerJ(x kapi.Context, j *Jprobe) error {
 func (e *Engine) UnregisterJ(x kapi.Context, j *Jprobe) error { return e.Unregister(x, &j.Kprobe) }
 
 // hasJprobe reports whether one of the point's probes is a jprobe's.
-func (p *point) hasJprobe() bool {
+func (p *Aggr) hasJprobe() bool {
 	for _, k := range p.probes.Peek().probes {
 		if k.jp != nil {
 			return true
@@ -109,10 +109,10 @@ func (p *point) hasJprobe() bool {
 	return false
 }
 
-// setjmp is the pre_handler of a jprobe's kprobe: it keeps registers and stack
+// setjmpPreHandler is the pre_handler of a jprobe's kprobe: it keeps registers and stack
 // and goes to the entry. The CPU stays busy with the probe, and preemption off.
 // Context: a pre_handler's, the last one of its point.
-func (e *Engine) setjmp(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
+func (e *Engine) setjmpPreHandler(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
 	s := &e.jp.saved[x.CPU()]
 	s.k, s.regs = k, *regs
 	s.n = int(min(stackCopy, e.d.Tasks.StackTop(x)-regs.SP()))
@@ -145,10 +145,10 @@ func (e *Engine) jprobeCall(x kapi.Context, _ *arch.Regs) {
 // jumped reports whether the CPU runs the entry of a jprobe.
 func (e *Engine) jumped(x kapi.Context) bool { return e.s.Jprobes && e.jp.saved[x.CPU()].k != nil }
 
-// longjmp is the break handler: if the breakpoint at an address is that of
+// longjmpBreakHandler is the break handler: if the breakpoint at an address is that of
 // jprobe_return it puts registers and stack back, and the probed instruction is
 // to be executed (spec 3.3). Context: interrupts off.
-func (e *Engine) longjmp(x kapi.Context, at arch.Addr, regs *arch.Regs) bool {
+func (e *Engine) longjmpBreakHandler(x kapi.Context, at arch.Addr, regs *arch.Regs) bool {
 	if !e.jumped(x) || e.s.Mutants.NoBreak || at != e.jp.returns && at != e.jp.entry+callSize {
 		return false
 	}

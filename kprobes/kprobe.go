@@ -54,7 +54,7 @@ type Kprobe struct {
 	gone     bool         // owned by kprobe_mutex: FlagGone; disabled is set then
 	off      bool         // owned by kprobe_mutex: it is gone, and was disabled before
 	module   *kapi.Module // owned by who unregisters: held as long as it is registered (2.6)
-	point    *point       // owned by kprobe_mutex: nil while it isn't registered
+	aggr     *Aggr        // owned by kprobe_mutex: nil while it isn't registered
 	_        struct{}
 }
 
@@ -66,7 +66,7 @@ func (k *Kprobe) Missed() int { return k.missed.Peek() }
 // isn't registered it returns what its caller has set. Context: kprobe_mutex
 // held, or nothing running.
 func (e *Engine) FlagsOf(k *Kprobe) Flags {
-	p := k.point
+	p := k.aggr
 	if p == nil {
 		return k.Flags
 	}
@@ -81,21 +81,21 @@ func when(f Flags, on bool) Flags {
 }
 
 // A point is one address with a breakpoint on it.
-type point struct {
+type Aggr struct {
 	id        uint64
 	addr      arch.Addr
-	verdict   rules.Verdict    // set at registration
-	insn      *x86.Inst        // set at registration; nil: no instruction, and never emulated
-	orig      [16]byte         // set at registration: the bytes at addr as the image had them
-	slot      kapi.Var[slot]   // the out-of-line copy; written under kprobe_mutex, and when it is boosted
-	boostable bool             // set at registration: a jump may follow the copy
-	detour    detour           // set at registration; size 0: the point can't be optimized
-	probes    kapi.Var[*chain] // replaced whole: readers walk the one they found
+	verdict   rules.Verdict        // set at registration
+	insn      *x86.Inst            // set at registration; nil: no instruction, and never emulated
+	orig      [16]byte             // set at registration: the bytes at addr as the image had them
+	slot      kapi.Var[insnSlot]   // the out-of-line copy; written under kprobe_mutex, and when it is boosted
+	boostable bool                 // set at registration: a jump may follow the copy
+	detour    detour               // set at registration; size 0: the point can't be optimized
+	probes    kapi.Var[*probeList] // replaced whole: readers walk the one they found
 
 	armed     kapi.Var[bool]     // the breakpoint is in the text, or the jump
 	jumped    bool               // owned by kprobe_mutex: the jump is in the text
 	optimized kapi.Var[bool]     // see the table of states
-	list      *kapi.List[*point] // owned by kprobe_mutex: the list it is on
+	list      *kapi.List[*Aggr]  // owned by kprobe_mutex: the list it is on
 	freed     bool               // owned by who discards it; goes with slot
 	gone      bool               // owned by kprobe_mutex: its text was freed
 	client    *client            // owned by kprobe_mutex: of ftrace, that it is armed with; nil: it isn't, or with a breakpoint
@@ -104,22 +104,22 @@ type point struct {
 	reused    bool               // owned by kprobe_mutex: see Mutants.ReuseDisabled
 	shared    bool               // owned by kprobe_mutex: the kernel's aggregate: it had two probes, or can be optimized
 	silent    bool               // owned by kprobe_mutex: see Mutants.EnableLost
-	next      *point             // owned by who unregisters: the next one to discard
+	next      *Aggr              // owned by who unregisters: the next one to discard
 }
 
 // flags are those that all probes of the point have in common.
-func (p *point) flags() Flags {
+func (p *Aggr) flags() Flags {
 	return when(FlagOptimized, p.optimized.Peek()) | when(FlagFtrace, p.verdict.Ftrace)
 }
 
 // A chain is the probes of a point, last registered first. It is never changed
 // once readers can see it.
-type chain struct {
+type probeList struct {
 	probes []*Kprobe // set at the making
 }
 
 // posts reports whether a probe of a chain has a post_handler.
-func (c *chain) posts() bool {
+func (c *probeList) posts() bool {
 	for _, k := range c.probes {
 		if k.Post != nil {
 			return true
@@ -128,11 +128,11 @@ func (c *chain) posts() bool {
 	return false
 }
 
-func (p *point) unused() bool { return len(p.probes.Peek().probes) == 0 }
+func (p *Aggr) unused() bool { return len(p.probes.Peek().probes) == 0 }
 
 // enabled reports whether a probe of the point is not disabled. Context:
 // kprobe_mutex held.
-func (p *point) enabled() bool {
+func (p *Aggr) enabled() bool {
 	if p.silent {
 		return false
 	}
@@ -145,7 +145,7 @@ func (p *point) enabled() bool {
 }
 
 // runs is enabled where nothing is held: others may be writing what it reads.
-func (p *point) runs(x kapi.Context) bool {
+func (p *Aggr) runs(x kapi.Context) bool {
 	for _, k := range p.probes.Look(x).probes {
 		if !k.disabled.Look(x) {
 			return true
@@ -155,7 +155,7 @@ func (p *point) runs(x kapi.Context) bool {
 }
 
 // post reports whether a probe of the point has a post_handler, and isn't gone.
-func (p *point) post() bool {
+func (p *Aggr) post() bool {
 	for _, k := range p.probes.Peek().probes {
 		if k.Post != nil && !k.gone {
 			return true

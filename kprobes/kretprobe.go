@@ -59,7 +59,7 @@ type holder struct {
 	live   kapi.Var[bool]      // its handlers may run: cleared by unregister
 	refs   kapi.Var[int]       // instances, and one for the return probe itself
 	head   kapi.Var[*Instance] // the lock-free list of free ones
-	rings  []ring              // set at registration: or a ring of free ones a CPU
+	rings  []objpoolSlot       // set at registration: or a ring of free ones a CPU
 	byLast bool                // set at registration: see Mutants.ObjpoolLast
 	lock   kapi.Spinlock       // set at registration: or a list under a lock
 	free   kapi.List[*Instance]
@@ -77,12 +77,12 @@ type retState struct {
 	onExit     func(x kapi.Context)                                 // set at New
 	onUnwind   func(x kapi.Context, slot, word arch.Addr) arch.Addr // set at New
 	code       []byte                                               // set at New: the trampoline's
-	busyPoint  point                                                // set at New: what a CPU is busy with that is in no probe
+	busyAggr   Aggr                                                 // set at New: what a CPU is busy with that is in no probe
 	regs       []retRegs                                            // owned by its CPU: what return handlers work on
 	calls      []kapi.Var[*Instance]                                // by task: its calls in flight, newest first
 	buckets    []bucket                                             // set at New: calls in flight, by task
 	nop        Kprobe                                               // owned by kprobe_mutex: the probe on the trampoline (2.6)
-	nopPoint   point                                                // owned by kprobe_mutex: its point, which is not among those of the engine
+	nopAggr    Aggr                                                 // owned by kprobe_mutex: its point, which is not among those of the engine
 	global     kapi.Spinlock                                        // set at New: kretprobe_lock
 	instances  []*Instance                                          // owned by kprobe_mutex: memory of a run, taken in order
 	nInstances int                                                  // owned by kprobe_mutex: how many are taken
@@ -105,7 +105,7 @@ type retRegs struct {
 // RegisterRet registers a return probe (spec 2.1, 2.2). Context: may sleep.
 func (e *Engine) RegisterRet(x kapi.Context, r *Kretprobe) error {
 	e.mutex.Lock(x)
-	err := e.registerRet(x, r)
+	err := e.registerKretprobe(x, r)
 	e.mutex.Unlock(x)
 	return err
 }
@@ -130,16 +130,16 @@ func (e *Engine) RegisterRets(x kapi.Context, rs []*Kretprobe) error {
 	return nil
 }
 
-// registerRet is RegisterRet with kprobe_mutex held. That r is registered already
+// registerKretprobe is RegisterRet with kprobe_mutex held. That r is registered already
 // is found out before anything of it is touched (R54).
-func (e *Engine) registerRet(x kapi.Context, r *Kretprobe) error {
+func (e *Engine) registerKretprobe(x kapi.Context, r *Kretprobe) error {
 	if e.s.Return == ReturnGlobal && (r.Entry != nil || r.DataSize != 0) {
 		return EOPNOTSUPP
 	}
-	if err := e.atEntry(x, &r.Kprobe); err != nil {
+	if err := e.kprobeOnFuncEntry(x, &r.Kprobe); err != nil {
 		return err
 	}
-	if r.Kprobe.point != nil && !e.s.Mutants.ReRegister {
+	if r.Kprobe.aggr != nil && !e.s.Mutants.ReRegister {
 		return EINVAL
 	}
 	if e.s.DataMax > 0 && r.DataSize > e.s.DataMax {
@@ -154,9 +154,9 @@ func (e *Engine) registerRet(x kapi.Context, r *Kretprobe) error {
 	k.Pre, k.Post, k.ret = e.ret.onEntry, nil, r
 	h := e.newHolder(x, r)
 	r.holder = h
-	if err := e.register(x, k); err != nil {
-		e.stopHolder(x, h)
-		e.forget(x, h)
+	if err := e.registerKprobe(x, k); err != nil {
+		e.rethookFree(x, h)
+		e.cleanupRpInst(x, h)
 		r.holder = nil
 		return err
 	}
@@ -171,10 +171,10 @@ func (e *Engine) defaultMaxactive() int {
 	return e.d.CPUs
 }
 
-// atEntry reports why a return probe can't be where k says: it goes to the
+// kprobeOnFuncEntry reports why a return probe can't be where k says: it goes to the
 // beginning of a function that ends on the stack it began on (spec 2.9).
-func (e *Engine) atEntry(x kapi.Context, k *Kprobe) error {
-	at, err := e.resolve(k)
+func (e *Engine) kprobeOnFuncEntry(x kapi.Context, k *Kprobe) error {
+	at, err := e.kprobeAddr(k)
 	if err != nil {
 		return err
 	}
@@ -183,18 +183,18 @@ func (e *Engine) atEntry(x kapi.Context, k *Kprobe) error {
 		return ENOENT
 	}
 	if at != f.Addr && !e.s.Mutants.RetAnywhere {
-		if to, _ := e.behindEndbr(x, f.Addr); at != to {
+		if to, _ := e.archAdjustKprobeAddr(x, f.Addr); at != to {
 			return EINVAL
 		}
 	}
-	if e.switches(&f) {
+	if e.kretprobeBlacklisted(&f) {
 		return EINVAL
 	}
 	return nil
 }
 
-// switches reports whether a function is the one that changes stacks.
-func (e *Engine) switches(f *kapi.Function) bool {
+// kretprobeBlacklisted reports whether a function is the one that changes stacks.
+func (e *Engine) kretprobeBlacklisted(f *kapi.Function) bool {
 	return f.Name == "__switch_to" && !e.s.Mutants.SwitchTo
 }
 
@@ -203,7 +203,7 @@ func (e *Engine) switches(f *kapi.Function) bool {
 // return (spec 6.7). Context: may sleep.
 func (e *Engine) UnregisterRet(x kapi.Context, r *Kretprobe) error {
 	one := [1]*Kretprobe{r}
-	return e.unregisterRets(x, one[:])
+	return e.unregisterKretprobes(x, one[:])
 }
 
 // UnregisterRets is UnregisterRet of several, with one grace period for all.
@@ -212,16 +212,16 @@ func (e *Engine) UnregisterRets(x kapi.Context, rs []*Kretprobe) error {
 	if !e.s.Batches {
 		return EOPNOTSUPP
 	}
-	return e.unregisterRets(x, rs)
+	return e.unregisterKretprobes(x, rs)
 }
 
-func (e *Engine) unregisterRets(x kapi.Context, rs []*Kretprobe) error {
+func (e *Engine) unregisterKretprobes(x kapi.Context, rs []*Kretprobe) error {
 	var some [4]*Kprobe
 	ks := some[:0]
 	for _, r := range rs {
 		ks = append(ks, &r.Kprobe)
 	}
-	return e.unregister(x, ks) // stopHolder among the rest, before it waits; forget behind it
+	return e.unregisterKprobes(x, ks) // stopHolder among the rest, before it waits; forget behind it
 }
 
 // EnableRet and DisableRet are Enable and Disable (spec 6.6). A call that is in

@@ -21,7 +21,7 @@ func (e *Engine) fillPool(h *holder) {
 	}
 	switch e.s.Return {
 	case ReturnObjpool:
-		e.fillRings(h)
+		e.objpoolInit(h)
 	case ReturnRethook, ReturnFreelist:
 		h.head.Init(cells, nil)
 		for _, ri := range h.all {
@@ -41,9 +41,9 @@ func (e *Engine) fillPool(h *holder) {
 	}
 }
 
-// pop takes a free instance of a lock-free pool; nil: there is none, or the
+// rethookTryGet takes a free instance of a lock-free pool; nil: there is none, or the
 // return probe is about to be gone. Context: preemption off.
-func (e *Engine) pop(x kapi.Context, h *holder) (ri *Instance) {
+func (e *Engine) rethookTryGet(x kapi.Context, h *holder) (ri *Instance) {
 	switch {
 	case e.s.Return == ReturnFreelist:
 		ri = freelistGet(x, h)
@@ -60,10 +60,10 @@ func (e *Engine) pop(x kapi.Context, h *holder) (ri *Instance) {
 	return ri
 }
 
-// recycle makes an instance free again. If its return probe is unregistered it is
+// rethookRecycle makes an instance free again. If its return probe is unregistered it is
 // nobody's: its memory goes when no one can look at it any more. Context:
 // preemption off.
-func (e *Engine) recycle(x kapi.Context, ri *Instance) {
+func (e *Engine) rethookRecycle(x kapi.Context, ri *Instance) {
 	h := ri.holder
 	h.look(x)
 	x.Emit(kpev.InstancePut, ri.ID, h.probe, 0)
@@ -121,10 +121,10 @@ func (h *holder) drop(by kapi.Emitter, n int) {
 	}
 }
 
-// stopHolder is the part of unregistering that comes before its grace period: no
+// rethookFree is the part of unregistering that comes before its grace period: no
 // handler of the return probe begins any more when that is over. Context:
 // kprobe_mutex held.
-func (e *Engine) stopHolder(x kapi.Context, h *holder) {
+func (e *Engine) rethookFree(x kapi.Context, h *holder) {
 	if !e.listed() {
 		return // theirs is behind it: forget
 	}
@@ -159,9 +159,9 @@ func (h *holder) drain(by kapi.Emitter, n int) {
 	h.drop(by, n)
 }
 
-// forget is the part that comes behind it. What is free is freed; what is in
+// cleanupRpInst is the part that comes behind it. What is free is freed; what is in
 // flight is nobody's from now on. Context: may sleep; nothing held.
-func (e *Engine) forget(x kapi.Context, h *holder) {
+func (e *Engine) cleanupRpInst(x kapi.Context, h *holder) {
 	switch e.s.Return {
 	case ReturnObjpool, ReturnRethook: // the rethook's own callback does it
 	case ReturnFreelist:

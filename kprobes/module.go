@@ -5,7 +5,7 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// hold finds the module that addr is in and holds it while a probe is registered
+// checkKprobeAddressSafe finds the module that addr is in and holds it while a probe is registered
 // there, so that it isn't unloaded meanwhile: nil is the kernel itself. Init text
 // can be probed as long as its module is coming; what goes then is told to
 // moduleChanged, which waits for kprobe_mutex. It returns ENOENT if the text is
@@ -13,14 +13,14 @@ import (
 //
 // Kernels ask before they take kprobe_mutex, so that init text may be freed in
 // between (mutant CheckUnlocked).
-func (e *Engine) hold(x kapi.Context, addr arch.Addr) (m *kapi.Module, err error) {
+func (e *Engine) checkKprobeAddressSafe(x kapi.Context, addr arch.Addr) (m *kapi.Module, err error) {
 	if e.d.Modules == nil {
 		return nil, nil
 	}
 	if e.s.Mutants.CheckUnlocked {
 		e.mutex.Unlock(x)
 	}
-	m, err = e.tryHold(x, addr)
+	m, err = e.tryModuleGet(x, addr)
 	if e.s.Mutants.CheckUnlocked {
 		x.Step("check_kprobe_address_safe", 1)
 		e.mutex.Lock(x)
@@ -29,8 +29,8 @@ func (e *Engine) hold(x kapi.Context, addr arch.Addr) (m *kapi.Module, err error
 	return m, err
 }
 
-// tryHold is hold where there are modules.
-func (e *Engine) tryHold(x kapi.Context, addr arch.Addr) (*kapi.Module, error) {
+// tryModuleGet is hold where there are modules.
+func (e *Engine) tryModuleGet(x kapi.Context, addr arch.Addr) (*kapi.Module, error) {
 	ms := e.d.Modules
 	m := ms.Find(x, addr)
 	if m == nil {
@@ -40,39 +40,39 @@ func (e *Engine) tryHold(x kapi.Context, addr arch.Addr) (*kapi.Module, error) {
 		return nil, ENOENT
 	}
 	if m.Init.Has(addr) && ms.State(x, m) != kapi.ModuleComing {
-		e.letGo(x, m)
+		e.modulePut(x, m)
 		return nil, ENOENT
 	}
 	return m, nil
 }
 
-// letGo undoes hold.
-func (e *Engine) letGo(x kapi.Context, m *kapi.Module) {
+// modulePut undoes hold.
+func (e *Engine) modulePut(x kapi.Context, m *kapi.Module) {
 	if m != nil && !e.s.Mutants.NoModuleRef {
 		e.d.Modules.Put(x, m)
 	}
 }
 
-// moduleChanged is told that a module has come to a state: probes in its init
+// kprobesModuleCallback is told that a module has come to a state: probes in its init
 // section are gone when it is live, all of them when it is going. Context: may
 // sleep; takes kprobe_mutex.
-func (e *Engine) moduleChanged(x kapi.Context, m *kapi.Module, s kapi.ModuleState) {
+func (e *Engine) kprobesModuleCallback(x kapi.Context, m *kapi.Module, s kapi.ModuleState) {
 	if s != kapi.ModuleLive && s != kapi.ModuleGoing || e.s.Mutants.NoKill {
 		return
 	}
 	e.mutex.Lock(x)
-	for _, p := range e.points {
+	for _, p := range e.aggrs {
 		if !m.Init.Has(p.addr) && (s != kapi.ModuleGoing || !m.Core.Has(p.addr)) {
 			continue
 		}
 		if q, ok := e.table.Peek(p.addr); ok && q == p || e.s.Mutants.KillHidden && !p.freed { // others are somebody's who waits to discard them
-			e.kill(x, p)
+			e.killKprobe(x, p)
 		}
 	}
 	e.mutex.Unlock(x)
 }
 
-// kill makes the probes of a point gone: nobody runs its text any more, which is
+// killKprobe makes the probes of a point gone: nobody runs its text any more, which is
 // about to be freed and isn't written to. They stay in the table and the list
 // until they are unregistered, and are silent. A point without probes that waits
 // for the optimizer is left to it. Context: kprobe_mutex held.
@@ -80,13 +80,13 @@ func (e *Engine) moduleChanged(x kapi.Context, m *kapi.Module, s kapi.ModuleStat
 //	step 1: ftrace forgets the site, as long as it has it
 //	step 2: the flags; off the optimizer's lists
 //	step 3: free the slot and the detour
-func (e *Engine) kill(x kapi.Context, p *point) {
+func (e *Engine) killKprobe(x kapi.Context, p *Aggr) {
 	e.mutex.AssertHeld(x)
 	if p.gone { // its init section went, now the rest does
 		return
 	}
 	if p.client != nil && !e.s.Mutants.KillKeepsFtrace {
-		e.disarmFtrace(x, p)
+		e.disarmKprobeFtrace(x, p)
 	}
 
 	p.gone = true
@@ -102,22 +102,22 @@ func (e *Engine) kill(x kapi.Context, p *point) {
 	p.optimized.Store(x, false)
 	if p.unused() {
 		e.enlist(x, p, &e.freeing)
-		e.kick(x)
+		e.kickKprobeOptimizer(x)
 	} else {
 		e.enlist(x, p, nil)
 	}
-	e.freeCode(x, p)
+	e.archRemoveKprobe(x, p)
 }
 
-// revive makes a point whose text went anew, for a probe that is registered where
+// reviveAggr makes a point whose text went anew, for a probe that is registered where
 // there is text again. The probes that went with the old text stay gone. It
 // returns an Errno, and leaves the point as it was, if the text refuses probes.
 // Context: kprobe_mutex held.
-func (e *Engine) revive(x kapi.Context, p *point, post bool) error {
+func (e *Engine) reviveAggr(x kapi.Context, p *Aggr, post bool) error {
 	e.lockSites(x)
-	v, code, err := e.examine(x, p.addr)
+	v, code, err := e.checkKprobeAddress(x, p.addr)
 	if err == nil {
-		err = e.fill(x, p, v, code, post)
+		err = e.archPrepareKprobe(x, p, v, code, post)
 	}
 	e.unlockSites(x)
 	if err != nil {
@@ -125,7 +125,7 @@ func (e *Engine) revive(x kapi.Context, p *point, post bool) error {
 	}
 	p.gone, p.posted = false, false
 	e.lockText(x)
-	e.prepareDetour(x, p)
+	e.prepareOptimizedKprobe(x, p)
 	e.unlockText(x)
 	return nil
 }

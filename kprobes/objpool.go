@@ -33,7 +33,7 @@ import "kpsim/smp/kapi"
 //	            interrupts off; an NMI that calls the function does, too
 //
 // On 2 CPUs with the default maxactive, 10, r is 5; with 16 on 8 CPUs it is 2.
-type ring struct {
+type objpoolSlot struct {
 	head   kapi.Var[uint32]
 	tail   kapi.Var[uint32]
 	last   kapi.Var[uint32] // the kernel's, see above
@@ -48,10 +48,10 @@ type place struct {
 	turn uint32 // of tail when it was filled
 }
 
-func (r *ring) place(at uint32) *place { return &r.places[at&uint32(len(r.places)-1)] }
+func (r *objpoolSlot) place(at uint32) *place { return &r.places[at&uint32(len(r.places)-1)] }
 
-// fillRings deals the instances of a new holder out to the CPUs.
-func (e *Engine) fillRings(h *holder) {
+// objpoolInit deals the instances of a new holder out to the CPUs.
+func (e *Engine) objpoolInit(h *holder) {
 	size := 1
 	for size < len(h.all) {
 		size *= 2
@@ -63,7 +63,7 @@ func (e *Engine) fillRings(h *holder) {
 			if c < cap(h.rings) {
 				h.rings = h.rings[:c+1]
 			} else {
-				h.rings = append(h.rings, ring{})
+				h.rings = append(h.rings, objpoolSlot{})
 			}
 		}
 		r := &h.rings[c]
@@ -127,7 +127,7 @@ func objpoolPop(x kapi.Context, h *holder) (ri *Instance) {
 }
 
 // pop takes from one ring. Each time round another CPU has taken in between.
-func (r *ring) pop(x kapi.Context) *Instance {
+func (r *objpoolSlot) pop(x kapi.Context) *Instance {
 	for {
 		head := r.head.Load(x)
 		x.Access(r.cell.ID(), kapi.Read)
@@ -142,7 +142,7 @@ func (r *ring) pop(x kapi.Context) *Instance {
 }
 
 // popByLast is the kernel's: it believes last.
-func (r *ring) popByLast(x kapi.Context) *Instance {
+func (r *objpoolSlot) popByLast(x kapi.Context) *Instance {
 	head := r.head.Load(x)
 	for r.last.Load(x) != head {
 		if r.last.Load(x)-head-1 >= r.most {
@@ -162,19 +162,19 @@ func (r *ring) popByLast(x kapi.Context) *Instance {
 }
 
 // settled reports whether last is at head, or so far in front of it as can be.
-func (r *ring) settled(head uint32) bool { return r.last.Peek()-head <= r.most }
+func (r *objpoolSlot) settled(head uint32) bool { return r.last.Peek()-head <= r.most }
 
 // ringSettled is what a pop waits for by looking again and again. head can't move
 // before last has: it is moved by pops alone. It implements kapi.Cond.
-type ringSettled ring
+type ringSettled objpoolSlot
 
 func (r *ringSettled) Cell() kapi.CellID { return r.last.ID() }
-func (r *ringSettled) Holds() bool       { return (*ring)(r).settled(r.head.Peek()) }
+func (r *ringSettled) Holds() bool       { return (*objpoolSlot)(r).settled(r.head.Peek()) }
 
 // filled returns up to where the places are filled when nobody pushes. The kernel
 // pops until nothing comes (objpool_fini): what last hides stays, and nothing is
 // taken where it would look for ever.
-func (r *ring) filled(byLast bool) uint32 {
+func (r *objpoolSlot) filled(byLast bool) uint32 {
 	switch {
 	case !byLast:
 		return r.tail.Peek()

@@ -71,7 +71,7 @@ func interrupted(t *testing.T, cpus, nested, deep int) (*pushed, smp.Outcome) {
 	return p, p.b.run(&firing{when: func() bool { return p.armed && p.ring().tail.Peek() != p.ring().last.Peek() }})
 }
 
-func (p *pushed) ring() *ring { return &p.r.holder.rings[len(p.r.holder.rings)-1] }
+func (p *pushed) ring() *objpoolSlot { return &p.r.holder.rings[len(p.r.holder.rings)-1] }
 
 func (p *pushed) tell() {
 	r := p.ring()

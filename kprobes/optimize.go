@@ -7,9 +7,9 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// optimize queues a point that can be optimized, or takes back that it was to
+// optimizeKprobe queues a point that can be optimized, or takes back that it was to
 // be unoptimized. Context: kprobe_mutex held.
-func (e *Engine) optimize(x kapi.Context, p *point) {
+func (e *Engine) optimizeKprobe(x kapi.Context, p *Aggr) {
 	e.mutex.AssertHeld(x)
 	if !e.mayOptimize(p) {
 		return
@@ -23,20 +23,20 @@ func (e *Engine) optimize(x kapi.Context, p *point) {
 	p.optimized.Store(x, true)
 	e.enlist(x, p, &e.optimizing)
 	x.Emit(kpev.Optimizing, uint64(p.addr), 0, 0)
-	e.kick(x)
+	e.kickKprobeOptimizer(x)
 }
 
 // mayOptimize reports whether nothing keeps a point from being a jump (spec 4.4,
 // 7.2, 7.3). Context: kprobe_mutex held.
-func (e *Engine) mayOptimize(p *point) bool {
+func (e *Engine) mayOptimize(p *Aggr) bool {
 	m := &e.s.Mutants
 	return (e.allowed || m.IgnoreSysctl) && (!e.disarmed || m.OptimizeDisarmed) &&
-		p.detour.size != 0 && p.enabled() && (!p.post() || m.OptimizePost) && !p.hasJprobe() && (m.OptimizeBlocked || !e.blocked(p))
+		p.detour.size != 0 && p.enabled() && (!p.post() || m.OptimizePost) && !p.hasJprobe() && (m.OptimizeBlocked || !e.anyProbedInside(p))
 }
 
-// blocked reports whether another instruction of the region is probed (spec
+// anyProbedInside reports whether another instruction of the region is probed (spec
 // 4.4). Context: kprobe_mutex held.
-func (e *Engine) blocked(p *point) bool {
+func (e *Engine) anyProbedInside(p *Aggr) bool {
 	for d := 1; d < p.detour.region; d++ {
 		if q, ok := e.table.Peek(p.addr + arch.Addr(d)); ok && q.armed.Peek() {
 			return true
@@ -45,16 +45,16 @@ func (e *Engine) blocked(p *point) bool {
 	return false
 }
 
-// unoptimize takes a point's jump away at once. Context: kprobe_mutex held.
-func (e *Engine) unoptimize(x kapi.Context, p *point) {
+// unoptimizeKprobeNow takes a point's jump away at once. Context: kprobe_mutex held.
+func (e *Engine) unoptimizeKprobeNow(x kapi.Context, p *Aggr) {
 	e.lockText(x)
-	e.unoptimizeLocked(x, p, true)
+	e.unoptimizeKprobe(x, p, true)
 	e.unlockText(x)
 }
 
-// unoptimizeLocked takes a point's jump away: at once if forced, else by way of
+// unoptimizeKprobe takes a point's jump away: at once if forced, else by way of
 // the optimizer. Context: kprobe_mutex held, and text_mutex if forced.
-func (e *Engine) unoptimizeLocked(x kapi.Context, p *point, force bool) {
+func (e *Engine) unoptimizeKprobe(x kapi.Context, p *Aggr, force bool) {
 	e.mutex.AssertHeld(x)
 	if !p.optimized.Load(x) {
 		return
@@ -64,20 +64,20 @@ func (e *Engine) unoptimizeLocked(x kapi.Context, p *point, force bool) {
 		e.enlist(x, p, nil)
 		p.optimized.Store(x, false)
 	case force:
-		e.takeJump(x, p)
+		e.doUnoptimizeKprobe(x, p)
 		if p.list == &e.unoptimizing {
 			e.enlist(x, p, &e.freeing)
-			e.kick(x)
+			e.kickKprobeOptimizer(x)
 		}
 	case p.list == nil:
 		e.enlist(x, p, &e.unoptimizing)
 		x.Emit(kpev.Unoptimizing, uint64(p.addr), 0, 0)
-		e.kick(x)
+		e.kickKprobeOptimizer(x)
 	}
 }
 
 // enlist moves a point to a list, or off all of them. Context: kprobe_mutex held.
-func (e *Engine) enlist(x kapi.Context, p *point, to *kapi.List[*point]) {
+func (e *Engine) enlist(x kapi.Context, p *Aggr, to *kapi.List[*Aggr]) {
 	e.mutex.AssertHeld(x)
 	if p.list != nil {
 		p.list.Del(x, p)
@@ -87,13 +87,13 @@ func (e *Engine) enlist(x kapi.Context, p *point, to *kapi.List[*point]) {
 	}
 }
 
-func (e *Engine) kick(x kapi.Context) {
+func (e *Engine) kickKprobeOptimizer(x kapi.Context) {
 	if !e.s.Mutants.LostKick {
 		e.work.Queue(x)
 	}
 }
 
-// optimizer is the delayed work that writes and takes away jumps.
+// kprobeOptimizer is the delayed work that writes and takes away jumps.
 //
 //	step 1: unoptimize; disarm what is disabled; hide what is unused
 //	step 2: wait until no CPU or task stands inside a region or a detour
@@ -102,15 +102,15 @@ func (e *Engine) kick(x kapi.Context) {
 //	step 5: start again if there is more to do
 //
 // Context: may sleep. Takes kprobe_mutex, then what lockRun and lockStep say.
-func (e *Engine) optimizer(x kapi.Context) {
+func (e *Engine) kprobeOptimizer(x kapi.Context) {
 	e.mutex.Lock(x)
 	e.lockRun(x)
 
 	e.lockStep(x)
-	e.doUnoptimize(x)
+	e.doUnoptimizeKprobes(x)
 	e.unlockStep(x)
 	if e.s.Mutants.FreeEarly {
-		e.doFree(x)
+		e.doFreeCleanedKprobes(x)
 	}
 
 	x.Step("kprobe_optimizer", 2)
@@ -119,10 +119,10 @@ func (e *Engine) optimizer(x kapi.Context) {
 	}
 
 	e.lockStep(x)
-	e.doOptimize(x)
+	e.doOptimizeKprobes(x)
 	e.unlockStep(x)
 
-	e.doFree(x)
+	e.doFreeCleanedKprobes(x)
 
 	e.unlockRun(x)
 	if !e.s.Mutants.RekickOutside {
@@ -137,7 +137,7 @@ func (e *Engine) optimizer(x kapi.Context) {
 // kickAgain is step 5. Context: kprobe_mutex held, until 5.7 it wasn't.
 func (e *Engine) kickAgain(x kapi.Context) {
 	if e.optimizing.Len(x)+e.unoptimizing.Len(x) > 0 {
-		e.kick(x)
+		e.kickKprobeOptimizer(x)
 	}
 }
 
@@ -175,7 +175,7 @@ func (e *Engine) spansOf(x kapi.Context) []kapi.Span {
 	if e.s.Mutants.StackRegions {
 		return e.spans
 	}
-	for _, p := range e.points {
+	for _, p := range e.aggrs {
 		if x.Touch(p.slot.ID(), kapi.Read); p.freed {
 			continue
 		}
@@ -206,17 +206,17 @@ func (e *Engine) leadsInside(addr arch.Addr) bool {
 	return false
 }
 
-// doUnoptimize is step 1. Context: text_mutex held.
-func (e *Engine) doUnoptimize(x kapi.Context) {
+// doUnoptimizeKprobes is step 1. Context: text_mutex held.
+func (e *Engine) doUnoptimizeKprobes(x kapi.Context) {
 	x.Step("kprobe_optimizer", 1)
 	for n := 0; e.unoptimizing.Len(x) > 0 && (n < e.s.Batch || e.s.Batch == 0); n++ {
 		p := e.unoptimizing.At(x, 0)
-		e.takeJump(x, p)
+		e.doUnoptimizeKprobe(x, p)
 		e.enlist(x, p, &e.freeing)
 	}
 	for _, p := range e.freeing.Peek() {
 		if (!p.enabled() || e.disarmed && !e.s.Mutants.DisarmLost) && p.armed.Load(x) {
-			e.restore(x, p)
+			e.archDisarmKprobe(x, p)
 		}
 		if p.unused() {
 			e.table.Del(x, p.addr)
@@ -227,21 +227,21 @@ func (e *Engine) doUnoptimize(x kapi.Context) {
 			i++
 		} else {
 			e.enlist(x, p, nil)
-			e.retryFreed(x, p)
+			e.optimizeBlockedLate(x, p)
 		}
 	}
 }
 
-// retryFreed is retry for a point that the optimizer has disarmed. Kernels until
+// optimizeBlockedLate is retry for a point that the optimizer has disarmed. Kernels until
 // 6.19 looked for those that it blocked only where it was disarmed at once.
-func (e *Engine) retryFreed(x kapi.Context, p *point) {
+func (e *Engine) optimizeBlockedLate(x kapi.Context, p *Aggr) {
 	if !e.s.Mutants.RetryLost {
-		e.retry(x, p)
+		e.optimizeBlocked(x, p)
 	}
 }
 
-// doOptimize is step 3. Context: text_mutex held.
-func (e *Engine) doOptimize(x kapi.Context) {
+// doOptimizeKprobes is step 3. Context: text_mutex held.
+func (e *Engine) doOptimizeKprobes(x kapi.Context) {
 	e.d.Text.Mutex().AssertHeld(x)
 	x.Step("kprobe_optimizer", 3)
 	for n := 0; e.optimizing.Len(x) > 0 && (n < e.s.Batch || e.s.Batch == 0); n++ {
@@ -255,32 +255,32 @@ func (e *Engine) doOptimize(x kapi.Context) {
 	}
 }
 
-// doFree is step 4. Context: kprobe_mutex held.
-func (e *Engine) doFree(x kapi.Context) {
+// doFreeCleanedKprobes is step 4. Context: kprobe_mutex held.
+func (e *Engine) doFreeCleanedKprobes(x kapi.Context) {
 	x.Step("kprobe_optimizer", 4)
 	for e.freeing.Len(x) > 0 {
 		p := e.freeing.At(x, 0)
 		e.enlist(x, p, nil)
-		e.free(x, p)
-		e.retryFreed(x, p)
+		e.freeAggrKprobe(x, p)
+		e.optimizeBlockedLate(x, p)
 	}
 }
 
-// takeJump makes a jump a breakpoint. The point stays marked until that is done:
+// doUnoptimizeKprobe makes a jump a breakpoint. The point stays marked until that is done:
 // a CPU that meets the breakpoint before the tail is there goes by the detour
 // (R5; 2.6.38 to 5.5 cleared the mark when the point was queued). Context:
 // text_mutex held.
-func (e *Engine) takeJump(x kapi.Context, p *point) {
+func (e *Engine) doUnoptimizeKprobe(x kapi.Context, p *Aggr) {
 	if e.s.Mutants.FlagEarly {
 		p.optimized.Store(x, false)
 	}
-	e.writeBreakpoint(x, p)
+	e.archUnoptimizeKprobe(x, p)
 	if !e.s.Mutants.FlagEarly && !e.s.Mutants.MarkKept {
 		p.optimized.Store(x, false)
 	}
 }
 
-// writeBreakpoint puts the breakpoint and the original tail back over the
+// archUnoptimizeKprobe puts the breakpoint and the original tail back over the
 // jump. A CPU that meets the breakpoint meanwhile is ours: the point is still
 // marked optimized, so it goes to the detour's copy.
 //
@@ -288,7 +288,7 @@ func (e *Engine) takeJump(x kapi.Context, p *point) {
 //	step 2: the original tail;                       sync
 //
 // Context: text_mutex held.
-func (e *Engine) writeBreakpoint(x kapi.Context, p *point) {
+func (e *Engine) archUnoptimizeKprobe(x kapi.Context, p *Aggr) {
 	e.d.Text.Mutex().AssertHeld(x)
 	image := e.insn[:jumpSize]
 	copy(image, p.orig[:])

@@ -95,7 +95,7 @@ func (b *bench) tell(x *smp.Ctx, k *Kprobe, addr arch.Addr, err error) (a verdic
 		a.errno = -int(err.(Errno))
 		return a
 	}
-	p := k.point
+	p := k.aggr
 	a.opt, a.emul, a.isize, a.delta, a.slot = p.jumped, p.verdict.Emulated, p.verdict.Len, int(p.addr-addr), p.slot.Peek().at
 	a.aggr, a.off = p.detour.size != 0 || len(p.probes.Peek().probes) > 1, b.e.FlagsOf(k)&FlagDisabled != 0
 	a.ftrace = b.e.FlagsOf(k)&FlagFtrace != 0

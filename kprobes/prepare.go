@@ -11,8 +11,8 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// resolve returns where a probe is to go (spec 6.1).
-func (e *Engine) resolve(k *Kprobe) (arch.Addr, error) {
+// kprobeAddr returns where a probe is to go (spec 6.1).
+func (e *Engine) kprobeAddr(k *Kprobe) (arch.Addr, error) {
 	both := k.Symbol != "" && k.Addr != 0 && !e.s.Mutants.SymbolFirst
 	if both || k.Symbol == "" && k.Addr == 0 {
 		return 0, EINVAL
@@ -35,28 +35,28 @@ func (e *Engine) resolve(k *Kprobe) (arch.Addr, error) {
 	return at, nil
 }
 
-// prepare makes a point of addr if it can be probed (spec 6.2). post: the first
+// prepareKprobe makes a point of addr if it can be probed (spec 6.2). post: the first
 // probe there has a post_handler. Context: kprobe_mutex and text_mutex held: a
 // patcher's half-written instruction would be decoded as something else.
-func (e *Engine) prepare(x kapi.Context, addr arch.Addr, post bool) (*point, error) {
-	v, code, err := e.examine(x, addr)
+func (e *Engine) prepareKprobe(x kapi.Context, addr arch.Addr, post bool) (*Aggr, error) {
+	v, code, err := e.checkKprobeAddress(x, addr)
 	if err != nil {
 		return nil, err
 	}
-	p := e.newPoint(addr)
+	p := e.newAggr(addr)
 	p.armed.Init(e.d.Cells, false)
 	p.optimized.Init(e.d.Cells, false)
 	p.probes.Init(e.d.Cells, nil)
-	if err := e.fill(x, p, v, code, post); err != nil {
+	if err := e.archPrepareKprobe(x, p, v, code, post); err != nil {
 		return nil, err
 	}
-	e.points = append(e.points, p)
+	e.aggrs = append(e.aggrs, p)
 	return p, nil
 }
 
-// examine asks the rules whether addr can be probed, and returns the bytes from
+// checkKprobeAddress asks the rules whether addr can be probed, and returns the bytes from
 // there on. Context: as prepare.
-func (e *Engine) examine(x kapi.Context, addr arch.Addr) (v rules.Verdict, code []byte, err error) {
+func (e *Engine) checkKprobeAddress(x kapi.Context, addr arch.Addr) (v rules.Verdict, code []byte, err error) {
 	e.d.Symbols.Look(x)
 	f, known := e.d.Symbols.Lookup(addr)
 	if f.Module != "" && !e.held && e.d.Modules != nil && e.d.Modules.Known(f.Module) { // it has its names still, or already
@@ -65,33 +65,33 @@ func (e *Engine) examine(x kapi.Context, addr arch.Addr) (v rules.Verdict, code 
 	if !known {
 		f.Addr, f.Size = addr, 1
 	}
-	if e.switches(&f) || f.Addr == e.ret.trampoline {
+	if e.kretprobeBlacklisted(&f) || f.Addr == e.ret.trampoline {
 		return v, nil, EINVAL
 	}
 	kind := e.d.Symbols.Kind(f.Addr)
-	code = e.recover(x, f)
-	e.load(f, kind, code)
-	if v = e.judge(int(addr - f.Addr)); v.Errno != 0 {
+	code = e.recoverProbedInstruction(x, f)
+	e.loadFunction(f, kind, code)
+	if v = e.canProbe(int(addr - f.Addr)); v.Errno != 0 {
 		return v, nil, Errno(-v.Errno)
 	}
 	return v, code[addr-f.Addr:], nil
 }
 
-// fill makes a point what the rules have said of its text, with an out-of-line
+// archPrepareKprobe makes a point what the rules have said of its text, with an out-of-line
 // copy of its instruction unless ftrace calls it. Context: as prepare.
-func (e *Engine) fill(x kapi.Context, p *point, v rules.Verdict, code []byte, post bool) error {
+func (e *Engine) archPrepareKprobe(x kapi.Context, p *Aggr, v rules.Verdict, code []byte, post bool) error {
 	p.verdict = v
 	copy(p.orig[:], code)
 	if v.Ftrace {
 		return nil
 	}
 	p.insn, _ = e.d.Text.Decode(code, p.addr) // nil: the kernel takes it for an instruction, and it is none
-	return e.makeSlot(x, p, post)
+	return e.archCopyKprobe(x, p, post)
 }
 
-// judge asks the rules about a byte of the function that was loaded. Whether
+// canProbe asks the rules about a byte of the function that was loaded. Whether
 // boundaries are looked at is a setting of its own.
-func (e *Engine) judge(offset int) rules.Verdict {
+func (e *Engine) canProbe(offset int) rules.Verdict {
 	j := &e.looked.judge
 	if e.s.AnyByte {
 		return j.AtAny(offset)
@@ -103,10 +103,10 @@ func (e *Engine) judge(offset int) rules.Verdict {
 	return v
 }
 
-// behindEndbr returns where a probe at addr goes: a function's first instruction
+// archAdjustKprobeAddr returns where a probe at addr goes: a function's first instruction
 // is the one behind its endbr64 (5.18 and later, with IBT). entry is whether it
 // is that.
-func (e *Engine) behindEndbr(x kapi.Context, addr arch.Addr) (to arch.Addr, entry bool) {
+func (e *Engine) archAdjustKprobeAddr(x kapi.Context, addr arch.Addr) (to arch.Addr, entry bool) {
 	if e.s.Kernel.Edition < rules.Edition514 {
 		return addr, false
 	}
@@ -116,7 +116,7 @@ func (e *Engine) behindEndbr(x kapi.Context, addr arch.Addr) (to arch.Addr, entr
 	}
 	first := f.Addr
 	if e.s.Kernel.IBT && addr-first <= 4 {
-		first += arch.Addr(rules.Entry(&e.s.Kernel, e.recover(x, f)))
+		first += arch.Addr(rules.Entry(&e.s.Kernel, e.recoverProbedInstruction(x, f)))
 	}
 	if addr == f.Addr {
 		return first, true
@@ -124,9 +124,9 @@ func (e *Engine) behindEndbr(x kapi.Context, addr arch.Addr) (to arch.Addr, entr
 	return addr, addr == first
 }
 
-// load has the rules look at a function, if it isn't the one that they looked at
+// loadFunction has the rules look at a function, if it isn't the one that they looked at
 // last: most runs have one. Context: kprobe_mutex held.
-func (e *Engine) load(f kapi.Function, kind kapi.TextKind, code []byte) {
+func (e *Engine) loadFunction(f kapi.Function, kind kapi.TextKind, code []byte) {
 	s := e.d.Symbols
 	ban := s.Banned(f.Addr)
 	plain := kind == kapi.TextCore && ban == kapi.BanNone && !s.Reserved(f.Addr, len(code)) && !s.Extable(f.Addr, f.Size)
@@ -198,10 +198,10 @@ func (e *Engine) loadFacts(f kapi.Function) {
 	}
 }
 
-// recover returns the bytes of a function as the image had them, and those
+// recoverProbedInstruction returns the bytes of a function as the image had them, and those
 // behind it which its last instruction may have: what is in memory, less what
 // probes have written there. Context: kprobe_mutex held.
-func (e *Engine) recover(x kapi.Context, f kapi.Function) []byte {
+func (e *Engine) recoverProbedInstruction(x kapi.Context, f kapi.Function) []byte {
 	size := f.Size + x86.MaxLen - 1
 	if cap(e.code) < size {
 		e.code = make([]byte, size)

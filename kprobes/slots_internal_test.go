@@ -89,7 +89,7 @@ func TestWholeCopy(t *testing.T) {
 	newBench(t, Edition26.Settings(true), []code{watched}, func(b *bench, x *smp.Ctx) {
 		require.NoError(t, b.e.Register(x, &Kprobe{Addr: watched.at + 1}))
 		var now [16]byte
-		b.k.Text.Read(x, b.e.points[0].slot.Peek().at, now[:])
+		b.k.Text.Read(x, b.e.aggrs[0].slot.Peek().at, now[:])
 		require.Equal(t, watched.bytes[1:17], now[:])
 	}).pass(t)
 }
@@ -169,7 +169,7 @@ func TestArrayWaits(t *testing.T) {
 			require.Len(t, b.e.optimizing.Peek(), 1)
 			require.NoError(t, b.e.UnregisterAll(x, ks))
 			require.Equal(t, 1, g.n[kapi.QuiesceTasks])
-			require.True(t, b.e.points[0].freed && b.e.points[1].freed)
+			require.True(t, b.e.aggrs[0].freed && b.e.aggrs[1].freed)
 		})
 		b.wire = func(_ *kernel.Kernel, d *Deps) {
 			g.RCU = d.RCU
@@ -188,7 +188,7 @@ func TestDisabledUncounted(t *testing.T) {
 		b.settle(x)
 		require.NoError(t, b.e.Disable(x, inner))
 		require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: victim.at + 3, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
-			require.True(t, b.e.points[0].jumped)
+			require.True(t, b.e.aggrs[0].jumped)
 			require.EqualValues(t, 10, x.Call(fits.at))
 			return 0
 		}}))
@@ -210,7 +210,7 @@ func TestRemovedBreakpoint(t *testing.T) {
 					removed bool
 				}{{other.at + 2, true}, {broken.at + 5, false}} {
 					r := arch.Regs{IP: c.at + 1}
-					owner := b.e.breakpoint(x, &r)
+					owner := b.e.kprobeInt3Handler(x, &r)
 					if c.removed && on {
 						require.Equal(t, []uint64{kpev.OwnerRemoved, uint64(c.at)}, []uint64{owner, uint64(r.IP)})
 					} else {
@@ -235,7 +235,7 @@ func TestCut(t *testing.T) {
 		require.NoError(t, b.e.Register(x, &Kprobe{Addr: watched.at}))
 		require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: cut.at}))
 		var now [16]byte
-		b.k.Text.Read(x, b.e.points[1].slot.Peek().at, now[:])
+		b.k.Text.Read(x, b.e.aggrs[1].slot.Peek().at, now[:])
 		require.Equal(t, [16]byte{0x90, 0xc3}, now)
 	}).pass(t)
 }
@@ -298,13 +298,13 @@ func TestGoesElsewhere(t *testing.T) {
 func TestNewPoint(t *testing.T) {
 	newBench(t, repaired, []code{victim}, func(b *bench, x *smp.Ctx) {
 		require.NoError(t, b.e.Register(x, &Kprobe{Addr: victim.at}))
-		require.NotZero(t, b.e.points[0].detour.size)
+		require.NotZero(t, b.e.aggrs[0].detour.size)
 		b.e.WaitOptimizer(x)
-		points := b.e.points
+		points := b.e.aggrs
 		was := *points[0]
-		b.e.points = points[:0] // as Renew has them
-		require.Equal(t, point{id: 1, addr: other.at}, *b.e.newPoint(other.at))
-		*points[0], b.e.points = was, points
+		b.e.aggrs = points[:0] // as Renew has them
+		require.Equal(t, Aggr{id: 1, addr: other.at}, *b.e.newAggr(other.at))
+		*points[0], b.e.aggrs = was, points
 	}).pass(t)
 }
 

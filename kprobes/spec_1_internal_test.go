@@ -216,7 +216,7 @@ var spec1 = []specRule{
 					return 0
 				}}))
 				b.e.WaitOptimizer(x)
-				require.True(t, b.e.points[0].jumped)
+				require.True(t, b.e.aggrs[0].jumped)
 				x.Call(victim.at)
 				require.Equal(t, 1, looks)
 			})

@@ -649,7 +649,7 @@ var spec2 = []specRule{
 				rs := []*Kretprobe{retAt(victim, nil), retAt(outer, nil), {Kprobe: Kprobe{Addr: victim.at + 3}}, retAt(tail, nil)}
 				require.Equal(t, EINVAL, b.e.RegisterRets(x, rs))
 				for _, r := range rs {
-					require.Nil(t, r.Kprobe.point)
+					require.Nil(t, r.Kprobe.aggr)
 				}
 				require.Equal(t, EINVAL, b.e.RegisterRets(x, nil))
 				require.NoError(t, b.e.RegisterRets(x, rs[:2]))

@@ -173,7 +173,7 @@ var spec6 = []specRule{
 				b.e.WaitOptimizer(x)
 				require.Zero(t, b.e.table.Len())
 				require.Equal(t, victim.bytes, b.textOf(x, victim))
-				require.Nil(t, ks[4].point)
+				require.Nil(t, ks[4].aggr)
 				require.NoError(t, b.e.RegisterAll(x, ks[:3]), "it is all as before")
 			})
 		},
@@ -190,7 +190,7 @@ var spec6 = []specRule{
 				require.NoError(t, b.e.UnregisterAll(x, ks))
 				require.Equal(t, 1, g.n[kapi.QuiesceRCU]-before[kapi.QuiesceRCU])
 				require.LessOrEqual(t, g.n[kapi.QuiesceTasks]-before[kapi.QuiesceTasks], 1, "for their detours")
-				for _, p := range b.e.points {
+				for _, p := range b.e.aggrs {
 					require.True(t, p.freed)
 				}
 				require.Zero(t, b.e.table.Len())
@@ -324,9 +324,9 @@ var spec6 = []specRule{
 				k := &Kprobe{Addr: victim.at, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 }}
 				require.NoError(t, b.e.Register(x, k))
 				b.settle(x)
-				require.True(t, b.e.points[0].jumped)
+				require.True(t, b.e.aggrs[0].jumped)
 				require.NoError(t, b.e.Unregister(x, k))
-				require.True(t, b.e.points[0].jumped)
+				require.True(t, b.e.aggrs[0].jumped)
 				x.Call(victim.at)
 				require.Zero(t, hits)
 				b.settle(x)
@@ -345,9 +345,9 @@ var spec6 = []specRule{
 				require.NoError(t, b.e.Register(x, k))
 				b.settle(x)
 				require.NoError(t, b.e.Unregister(x, k))
-				require.True(t, b.e.points[0].jumped && b.e.points[0].unused())
+				require.True(t, b.e.aggrs[0].jumped && b.e.aggrs[0].unused())
 				require.NoError(t, b.e.Register(x, late))
-				require.Equal(t, b.e.points[0], late.point)
+				require.Equal(t, b.e.aggrs[0], late.aggr)
 				require.NoError(t, b.e.Unregister(x, late))
 				b.settle(x)
 				require.True(t, b.e.Settled())

@@ -239,7 +239,7 @@ func holdsGone(t *specT) {
 		}
 		require.NoError(t, b.e.Disable(x, ks[3])) // it is in the region of ks[2]
 		b.e.WaitOptimizer(x)
-		if ks[2].point.detour.size > 0 {
+		if ks[2].aggr.detour.size > 0 {
 			require.NotZero(t, b.e.FlagsOf(ks[2])&FlagOptimized)
 		}
 		require.NoError(t, b.e.Enable(x, ks[3]))

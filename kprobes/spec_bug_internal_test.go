@@ -58,11 +58,11 @@ var specBug = []specRule{
 			b.log.Subscribe(onEvent(func(e *traces.Event) { oops = append(oops, e.A) }), smpev.Oops)
 
 			hit := func(status status) func() bool { return func() bool { return b.e.kcb.Of(0).status == status } }
-			require.Equal(t, smp.Passed, b.run(&firing{when: hit(hitStep)}), "on top of one: %v", b.m.Refusal())
+			require.Equal(t, smp.Passed, b.run(&firing{when: hit(kprobeHitSS)}), "on top of one: %v", b.m.Refusal())
 			require.Equal(t, 1, nmis)
 			require.Empty(t, lines)
 
-			require.Equal(t, smp.Refused, b.run(&firing{when: hit(reenter)}))
+			require.Equal(t, smp.Refused, b.run(&firing{when: hit(kprobeReenter)}))
 			require.Equal(t, 2, nmis)
 			switch t.Edition {
 			case Edition26:

@@ -66,7 +66,7 @@ var specHand = []specRule{
 					require.NoError(t, b.e.Register(x, b.at(five.at(1), new(int))))
 					require.NoError(t, b.e.Disable(x, k))
 					log = log[:0]
-					b.e.optimizer(x)
+					b.e.kprobeOptimizer(x)
 					require.Equal(t, want, strings.Join(log, " "))
 					b.e.WaitOptimizer(x)
 				})
@@ -139,7 +139,7 @@ var specHand = []specRule{
 				b.e.WaitOptimizer(x)
 				b.e.mutex.Lock(x)
 				b.e.allowed = false
-				b.e.unoptimizeLocked(x, b.e.points[0], false)
+				b.e.unoptimizeKprobe(x, b.e.aggrs[0], false)
 				b.e.mutex.Unlock(x)
 				b.e.SetArmed(x, false)
 				require.Equal(t, "text", b.standing(t, x, victim, 0))

@@ -484,10 +484,10 @@ func TestStatus(t *testing.T) {
 			require.NoError(t, b.e.Register(x, outer))
 			w.seen = nil
 			callWith(x, victim.at, 7)
-			require.Equal(t, []status{0, hitActive, reenter, hitStep, hitDone, reenter}, w.seen)
+			require.Equal(t, []status{0, kprobeHitActive, kprobeReenter, kprobeHitSS, kprobeHitSSDone, kprobeReenter}, w.seen)
 			w.seen = nil
 			nests(x)
-			require.Equal(t, []status{0, hitStep}, w.seen)
+			require.Equal(t, []status{0, kprobeHitSS}, w.seen)
 			require.Equal(t, 2, inner.Missed())
 		})
 		w.b = b

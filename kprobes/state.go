@@ -3,14 +3,14 @@ package kprobes
 import "kpsim/kprobes/kpev"
 
 // Points returns how many points the run has had. Context: as StateOf.
-func (e *Engine) Points() int { return len(e.points) }
+func (e *Engine) Points() int { return len(e.aggrs) }
 
 // StateOf returns the words of a State event of point i, of 0 to Points()-1: where
 // it is, bits, where its detour is. ok false: it is freed, or taken out and about to
 // be, so that what stands there is another's. Context: kprobe_mutex held, or nothing
 // running.
 func (e *Engine) StateOf(i int) (addr, bits, detour uint64, ok bool) {
-	p := e.points[i]
+	p := e.aggrs[i]
 	if p.freed || p.list == nil && p.unused() && !p.armed.Peek() {
 		return 0, 0, 0, false
 	}
@@ -31,4 +31,4 @@ func (e *Engine) StateOf(i int) (addr, bits, detour uint64, ok bool) {
 }
 
 // Registered reports whether a probe is registered. Context: as StateOf.
-func (k *Kprobe) Registered() bool { return k.point != nil }
+func (k *Kprobe) Registered() bool { return k.aggr != nil }

@@ -44,7 +44,7 @@ func (c *stateChecker) Event(e *traces.Event) *traces.Finding {
 	if c.b.k.Locks.Name(e.A) != "kprobe_mutex" {
 		return nil
 	}
-	for _, p := range c.b.e.points {
+	for _, p := range c.b.e.aggrs {
 		if err := c.check(p); err != nil {
 			return &traces.Finding{Place: uint64(p.addr), Message: err.Error()}
 		}
@@ -53,14 +53,14 @@ func (c *stateChecker) Event(e *traces.Event) *traces.Finding {
 }
 
 // memory is the text at a point, as far as a jump reaches.
-func (c *stateChecker) memory(p *point) []byte {
+func (c *stateChecker) memory(p *Aggr) []byte {
 	now := slices.Clone(p.orig[:jumpSize])
 	for i := range now {
 		if b, stored := c.text[p.addr+arch.Addr(i)]; stored {
 			now[i] = b
 		}
 	}
-	for _, q := range c.b.e.points { // what stands at a neighbour is none of p's business
+	for _, q := range c.b.e.aggrs { // what stands at a neighbour is none of p's business
 		if d := q.addr - p.addr; q != p && q.armed.Peek() && d > 0 && d < jumpSize {
 			n := 1
 			if q.jumped {
@@ -72,10 +72,10 @@ func (c *stateChecker) memory(p *point) []byte {
 	return now
 }
 
-func (c *stateChecker) check(p *point) error {
+func (c *stateChecker) check(p *Aggr) error {
 	e := c.b.e
 	lists := []struct {
-		list *kapi.List[*point]
+		list *kapi.List[*Aggr]
 		name string
 	}{{&e.optimizing, "optimizing"}, {&e.unoptimizing, "unoptimizing"}, {&e.freeing, "freeing"}}
 	on := ""
@@ -135,11 +135,11 @@ func (c *stateChecker) check(p *point) error {
 		return fmt.Errorf("%s, but not armed", state)
 	}
 
-	may := p.detour.size != 0 && p.enabled() && !p.post() && !e.blocked(p) && e.allowed && !e.disarmed
+	may := p.detour.size != 0 && p.enabled() && !p.post() && !e.anyProbedInside(p) && e.allowed && !e.disarmed
 	switch state {
 	case "optimizing", "optimized":
 		if !may {
-			return fmt.Errorf("%s, but enabled %v, post %v, blocked %v", state, p.enabled(), p.post(), e.blocked(p))
+			return fmt.Errorf("%s, but enabled %v, post %v, blocked %v", state, p.enabled(), p.post(), e.anyProbedInside(p))
 		}
 	case "unoptimizing":
 		if may {
@@ -171,8 +171,8 @@ func (c *stateChecker) check(p *point) error {
 }
 
 // covered reports whether another point's jump lies over p's first byte.
-func (c *stateChecker) covered(p *point) bool {
-	for _, q := range c.b.e.points {
+func (c *stateChecker) covered(p *Aggr) bool {
+	for _, q := range c.b.e.aggrs {
 		if d := p.addr - q.addr; q.jumped && d > 0 && d < jumpSize {
 			return true
 		}

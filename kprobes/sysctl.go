@@ -16,13 +16,13 @@ func (e *Engine) SetOptimization(x kapi.Context, on bool) {
 	e.mutex.Lock(x)
 	changed := e.allowed != on
 	e.allowed = on
-	for i := 0; changed && i < len(e.points); i++ {
-		if p := e.points[i]; p.freed || !p.enabled() {
+	for i := 0; changed && i < len(e.aggrs); i++ {
+		if p := e.aggrs[i]; p.freed || !p.enabled() {
 			continue // a disabled point's jump is on its way out already
 		} else if on {
-			e.optimize(x, p)
+			e.optimizeKprobe(x, p)
 		} else {
-			e.unoptimizeLocked(x, p, false)
+			e.unoptimizeKprobe(x, p, false)
 		}
 	}
 	if changed && on {
@@ -51,21 +51,21 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 	if !late {
 		e.disarmed = !on // before anything is armed: what is armed is to be optimized, too
 	}
-	for i := 0; i < len(e.points); i++ {
-		switch p := e.points[i]; {
+	for i := 0; i < len(e.aggrs); i++ {
+		switch p := e.aggrs[i]; {
 		case p.freed:
 		case !on && e.s.Mutants.EnabledIgnored:
 		case !on:
-			e.disarmNow(x, p) // also what is on its way out: it may be enabled again before it is there
+			e.disarmKprobeNow(x, p) // also what is on its way out: it may be enabled again before it is there
 		case p.enabled() || e.s.Mutants.EnabledAll:
 			if !p.armed.Load(x) { // one whose jump is gone keeps its breakpoint until the optimizer has come
-				_ = e.arm(x, p) // a site of ftrace that somebody else has taken meanwhile stays as it is
+				_ = e.armKprobe(x, p) // a site of ftrace that somebody else has taken meanwhile stays as it is
 			}
-			e.optimize(x, p)
+			e.optimizeKprobe(x, p)
 		}
 	}
 	if t := &e.ret; !on && e.s.Mutants.DisarmTrampoline && t.ready.Peek() && e.s.Return == ReturnGlobal {
-		e.disarmNow(x, &t.nopPoint) // which is not among the points, so that it stays armed
+		e.disarmKprobeNow(x, &t.nopAggr) // which is not among the points, so that it stays armed
 	}
 	if late {
 		e.disarmed = false
@@ -81,18 +81,18 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 	}
 }
 
-// disarmNow disarms a point whose jump, if it has one, isn't left to the
+// disarmKprobeNow disarms a point whose jump, if it has one, isn't left to the
 // optimizer, but for the breakpoint of one that was queued for it already. Context:
 // kprobe_mutex held.
-func (e *Engine) disarmNow(x kapi.Context, p *point) {
+func (e *Engine) disarmKprobeNow(x kapi.Context, p *Aggr) {
 	if p.client != nil {
-		e.disarmFtrace(x, p)
+		e.disarmKprobeFtrace(x, p)
 		return
 	}
 	e.lockText(x)
-	e.unoptimizeLocked(x, p, true)
+	e.unoptimizeKprobe(x, p, true)
 	if p.list == nil && p.armed.Load(x) {
-		e.restore(x, p)
+		e.archDisarmKprobe(x, p)
 	}
 	e.unlockText(x)
 }

@@ -162,7 +162,7 @@ func TestOwnBreakpoint(t *testing.T) {
 		outer := &Kprobe{ID: 1, Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 			missed++
 			require.EqualValues(t, 6, x.Call(broken.at))
-			require.Equal(t, hitActive, b.e.kcb.This(x).status)
+			require.Equal(t, kprobeHitActive, b.e.kcb.This(x).status)
 			return 0
 		}}
 		require.NoError(t, b.e.Register(x, outer))
@@ -201,8 +201,8 @@ func TestNestedKeepsOuter(t *testing.T) {
 					}
 				}
 				outer := &Kprobe{Addr: victim.at,
-					Pre:  func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { keeps(x, hitActive); return 0 },
-					Post: func(x kapi.Context, _ *Kprobe, _ *arch.Regs, _ uint64) { posts++; keeps(x, hitDone) }}
+					Pre:  func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { keeps(x, kprobeHitActive); return 0 },
+					Post: func(x kapi.Context, _ *Kprobe, _ *arch.Regs, _ uint64) { posts++; keeps(x, kprobeHitSSDone) }}
 				require.NoError(t, b.e.Register(x, outer))
 				fails := func(kapi.Context, *Kprobe, *arch.Regs) int { t.Error("a handler of a missed hit runs"); return 0 }
 				for n, at := range []arch.Addr{other.at, other.at + 7, fits.at, loads.at, loads.at + 2} {

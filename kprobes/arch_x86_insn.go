@@ -9,7 +9,7 @@ import (
 )
 
 // A slot is where the out-of-line copy of a point's instruction is.
-type slot struct {
+type insnSlot struct {
 	at      arch.Addr // set at the making; 0: there is none, the instruction is emulated
 	size    int       // in bytes, as it was handed out
 	boosted bool      // a jump back follows the copy, or it goes elsewhere by itself
@@ -19,26 +19,26 @@ type slot struct {
 // maxCopy is how many bytes 2.6 copies, whatever the instruction's length.
 const maxCopy = 16
 
-// makeSlot copies the instruction, relocated, if it isn't emulated. post: the
+// archCopyKprobe copies the instruction, relocated, if it isn't emulated. post: the
 // point begins with a post_handler. Context: kprobe_mutex and text_mutex held.
-func (e *Engine) makeSlot(x kapi.Context, p *point, post bool) error {
-	p.boostable = e.boostable(p)
-	s, err := e.newSlot(x, p, e.s.Boost == BoostPrepare && p.boostable && !post)
+func (e *Engine) archCopyKprobe(x kapi.Context, p *Aggr, post bool) error {
+	p.boostable = e.canBoost(p)
+	s, err := e.getInsnSlot(x, p, e.s.Boost == BoostPrepare && p.boostable && !post)
 	p.slot.Init(e.d.Cells, s)
 	return err
 }
 
-// newSlot makes a slot for a point, with what follows the copy: a jump back if it
+// getInsnSlot makes a slot for a point, with what follows the copy: a jump back if it
 // is boosted; an int3, or nothing, where it is stepped. Where the step is by int3
 // what changes the instruction pointer or the interrupt flag is emulated instead,
 // if it is that to the processor, too: for the kernel vpsubb is a call.
-func (e *Engine) newSlot(x kapi.Context, p *point, boosted bool) (slot, error) {
+func (e *Engine) getInsnSlot(x kapi.Context, p *Aggr, boosted bool) (insnSlot, error) {
 	if e.s.Step == StepInt3 && !boosted {
-		if emulates, errno := e.emulates(p); errno != nil || emulates {
-			return slot{}, errno
+		if emulates, errno := e.prepareEmulation(p); errno != nil || emulates {
+			return insnSlot{}, errno
 		}
 	}
-	s := slot{size: p.verdict.Len, boosted: boosted}
+	s := insnSlot{size: p.verdict.Len, boosted: boosted}
 	switch {
 	case boosted || e.s.Boost == BoostStepped && p.boostable:
 		s.size += jumpSize
@@ -50,14 +50,14 @@ func (e *Engine) newSlot(x kapi.Context, p *point, boosted bool) (slot, error) {
 	}
 	ok := false
 	if s.at, ok = e.d.Exec.Alloc(x, s.size, kpev.SlotMem); !ok {
-		return slot{}, ENOMEM
+		return insnSlot{}, ENOMEM
 	}
 	buf, ok := e.looked.judge.Copy(e.insn[:0], &p.verdict, e.copiedTo(p, s))
 	back, near := x86.JumpRel32(s.at+arch.Addr(p.verdict.Len), p.addr+arch.Addr(p.verdict.Len))
 	switch {
-	case !ok || e.boosts() && !near:
-		e.freeSlot(x, s)
-		return slot{}, EINVAL
+	case !ok || e.boostEnabled() && !near:
+		e.freeInsnSlot(x, s)
+		return insnSlot{}, EINVAL
 	case boosted:
 		buf = append(buf, back[:]...)
 	case e.s.Step == StepInt3:
@@ -70,7 +70,7 @@ func (e *Engine) newSlot(x kapi.Context, p *point, boosted bool) (slot, error) {
 }
 
 // copiedTo is where an instruction will run, for what in it is relative to that.
-func (e *Engine) copiedTo(p *point, s slot) arch.Addr {
+func (e *Engine) copiedTo(p *Aggr, s insnSlot) arch.Addr {
 	switch m := &e.s.Mutants; {
 	case m.RIPKept:
 		return p.addr
@@ -90,12 +90,12 @@ func (e *Engine) before514() bool { return e.s.Kernel.Edition < rules.Edition514
 
 // ownInt3 reports whether what is probed is a breakpoint of somebody else's,
 // which only 2.6 takes: it is executed where it is.
-func (e *Engine) ownInt3(p *point) bool { return e.s.Step == StepDebug && p.orig[0] == x86.Int3 }
+func (e *Engine) ownInt3(p *Aggr) bool { return e.s.Step == StepDebug && p.orig[0] == x86.Int3 }
 
-// emulates reports whether a point's instruction is emulated where the step is
+// prepareEmulation reports whether a point's instruction is emulated where the step is
 // by int3. What kernels until 5.12 would step by #DB, and those since refuse, is
 // refused (-EOPNOTSUPP), as is a copy without room for the int3 (-ENOSPC).
-func (e *Engine) emulates(p *point) (bool, error) {
+func (e *Engine) prepareEmulation(p *Aggr) (bool, error) {
 	told := !e.before514() && !e.s.AnyByte // the rules have said whether it is
 	switch {
 	case p.insn == nil:
@@ -114,10 +114,10 @@ func (e *Engine) emulates(p *point) (bool, error) {
 	return false, nil
 }
 
-// freeSlot gives a slot back that no CPU is sent to any more, and that none steps
+// freeInsnSlot gives a slot back that no CPU is sent to any more, and that none steps
 // in. In a boosted one somebody may have been interrupted (the kernel's dirty
 // slots). Context: kprobe_mutex held; may sleep.
-func (e *Engine) freeSlot(x kapi.Context, s slot) {
+func (e *Engine) freeInsnSlot(x kapi.Context, s insnSlot) {
 	switch {
 	case s.boosted:
 		e.d.Exec.Retire(x, s.at, s.size, kpev.SlotMem)

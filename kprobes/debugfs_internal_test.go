@@ -336,14 +336,14 @@ func TestListFormats(t *testing.T) {
 			s := repaired
 			s.Files = files
 			b := newBench(t, s, nil, func(b *bench, x *smp.Ctx) {
-				p := &point{addr: at}
-				k := &Kprobe{point: p, gone: i == 2}
+				p := &Aggr{addr: at}
+				k := &Kprobe{aggr: p, gone: i == 2}
 				k.disabled.Set(i > 0)
-				require.Equal(t, want[i], string(b.e.appendListed(nil, p, k)), "generation %d", files)
+				require.Equal(t, want[i], string(b.e.reportProbe(nil, p, k)), "generation %d", files)
 				k.ret = new(Kretprobe)
-				require.Contains(t, string(b.e.appendListed(nil, p, k)), "  r  ")
+				require.Contains(t, string(b.e.reportProbe(nil, p, k)), "  r  ")
 				k.ret, k.jp = nil, new(Jprobe)
-				require.Contains(t, string(b.e.appendListed(nil, p, k)), "  j  ")
+				require.Contains(t, string(b.e.reportProbe(nil, p, k)), "  j  ")
 			})
 			b.k.Symbols.Add(f, nil)
 			b.pass(t)

@@ -29,8 +29,8 @@ var (
 // newReturns makes what Renew keeps.
 func (e *Engine) newReturns() {
 	t := &e.ret
-	t.onTramp, t.onEntry, t.onNop = e.trampolined, e.entryHit, e.trampolineHit
-	t.onExit, t.onUnwind = e.exits, e.realAddress
+	t.onTramp, t.onEntry, t.onNop = e.rethookTrampolineCallback, e.preHandlerKretprobe, e.trampolineProbeHandler
+	t.onExit, t.onUnwind = e.kprobeFlushTask, e.rethookFindRetAddr
 	e.newJprobes()
 }
 
@@ -121,27 +121,27 @@ func (e *Engine) readyReturns(x kapi.Context) {
 		}
 	}
 	if e.s.Return == ReturnGlobal {
-		e.probeTrampoline(x)
+		e.archInitKprobes(x)
 	}
 }
 
-// probeTrampoline makes the probe on the trampoline, which nobody unregisters and
+// archInitKprobes makes the probe on the trampoline, which nobody unregisters and
 // which kprobes/enabled leaves alone (arch_trampoline_kprobe), since calls in
 // flight return through it: it is none of the engine's points. Its breakpoint is in
 // the text already, and its nop is never executed.
-func (e *Engine) probeTrampoline(x kapi.Context) {
+func (e *Engine) archInitKprobes(x kapi.Context) {
 	t := &e.ret
-	k, p, c := &t.nop, &t.nopPoint, e.newChain()
-	*p = point{addr: t.trampoline}
+	k, p, c := &t.nop, &t.nopAggr, e.newList()
+	*p = Aggr{addr: t.trampoline}
 	if e.s.Mutants.DisarmTrampoline {
-		p = e.newPoint(t.trampoline)
-		e.points = append(e.points, p)
+		p = e.newAggr(t.trampoline)
+		e.aggrs = append(e.aggrs, p)
 	}
-	*k = Kprobe{Addr: t.trampoline, Pre: t.onNop, point: p}
+	*k = Kprobe{Addr: t.trampoline, Pre: t.onNop, aggr: p}
 	k.missed.Init(e.d.Cells, 0)
 	k.disabled.Init(e.d.Cells, false)
 	p.verdict.Len, p.orig[0] = 1, 0x90
-	p.slot.Init(e.d.Cells, slot{})
+	p.slot.Init(e.d.Cells, insnSlot{})
 	p.armed.Init(e.d.Cells, true)
 	p.optimized.Init(e.d.Cells, false)
 	c.probes = append(c.probes, k)

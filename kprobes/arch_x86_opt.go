@@ -68,8 +68,8 @@ func aboveSS(restore []byte) []byte {
 	return b
 }
 
-// halves returns the halves of a detour, around its call.
-func (e *Engine) halves() (save, restore []byte) {
+// optprobeTemplate returns the halves of a detour, around its call.
+func (e *Engine) optprobeTemplate() (save, restore []byte) {
 	if e.s.SaveSS {
 		return saveSS, restoreSS
 	}
@@ -84,11 +84,11 @@ const (
 	maxDetour = 128 + maxRegion + jumpSize
 )
 
-// prepareDetour makes the point's detour if its region passes the safety check
+// prepareOptimizedKprobe makes the point's detour if its region passes the safety check
 // (spec 4.2); otherwise the probe stays a breakpoint (4.1). The rules have
 // answered that when the point was prepared. Context: kprobe_mutex and
 // text_mutex held, as for prepare, and kprobe_mutex since then.
-func (e *Engine) prepareDetour(x kapi.Context, p *point) {
+func (e *Engine) prepareOptimizedKprobe(x kapi.Context, p *Aggr) {
 	if !e.s.Kernel.Optprobes {
 		return
 	}
@@ -96,11 +96,11 @@ func (e *Engine) prepareDetour(x kapi.Context, p *point) {
 	if !ok { // it has just gone (CheckUnlocked)
 		return
 	}
-	code := e.recover(x, f)
+	code := e.recoverProbedInstruction(x, f)
 	if !p.verdict.Optimizable() {
 		return
 	}
-	save, restore := e.halves()
+	save, restore := e.optprobeTemplate()
 	d := detour{region: p.verdict.Region, copy: len(save) + movRDI + callSize + len(restore)}
 	d.size = d.copy + d.region + jumpSize
 	ok = false
@@ -108,7 +108,7 @@ func (e *Engine) prepareDetour(x kapi.Context, p *point) {
 		return
 	}
 	buf := e.insn[:d.size]
-	if !e.writeDetour(buf, &d, p) {
+	if !e.archPrepareOptimizedKprobe(buf, &d, p) {
 		e.d.Exec.Free(x, d.addr, d.size, kpev.DetourMem)
 		return
 	}
@@ -120,9 +120,9 @@ func (e *Engine) prepareDetour(x kapi.Context, p *point) {
 	p.detour, p.shared = d, true
 }
 
-// writeDetour fills buf. false: something is out of reach.
-func (e *Engine) writeDetour(buf []byte, d *detour, p *point) bool {
-	save, restore := e.halves()
+// archPrepareOptimizedKprobe fills buf. false: something is out of reach.
+func (e *Engine) archPrepareOptimizedKprobe(buf []byte, d *detour, p *Aggr) bool {
+	save, restore := e.optprobeTemplate()
 	n := copy(buf, save)
 	n += copy(buf[n:], []byte{0x48, 0xbf})
 	binary.LittleEndian.PutUint64(buf[n:], p.id)
@@ -150,11 +150,11 @@ func (e *Engine) writeDetour(buf []byte, d *detour, p *point) bool {
 // the saved registers. Context: interrupts as they were; off through 4.14.
 func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 	n := cpu.R[x86.RDI] - 1
-	if n >= uint64(len(e.points)) {
+	if n >= uint64(len(e.aggrs)) {
 		e.d.Traps.Bug(x, "a detour calls for a point that there isn't")
 		return
 	}
-	p := e.points[n]
+	p := e.aggrs[n]
 	image := arch.Addr(cpu.R[x86.RSI])
 	m := &e.s.Mutants
 	x.Work(WorkDetour, 1)
@@ -169,15 +169,15 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 	switch b := e.kcb.This(x); {
 	case !p.runs(x) && !m.DetourDisabled:
 	case b.current != nil && !m.DetourNested:
-		e.missed(x, p)
+		e.kprobesIncNmissedCount(x, p)
 	default:
 		kapi.LoadPtRegs(x.Memory(), image, &b.regs)
 		if e.s.SaveSS && !m.SPUnadjusted {
 			b.regs.R[x86.RSP] += 8 // it was saved below ss
 		}
 		b.regs.IP = p.addr + 1
-		b.current, b.status = p, hitActive
-		e.preHandlers(x, b, p, &b.regs, m.DetourStops)
+		b.current, b.status = p, kprobeHitActive
+		e.aggrPreHandler(x, b, p, &b.regs, m.DetourStops)
 		b.current = nil
 		kapi.StorePtGeneral(x.Memory(), image, &b.regs) // not ip: a change of it is ignored (4.10)
 		if m.DetourPath && b.regs.IP != p.addr+1 {

@@ -15,8 +15,8 @@ import (
 // kprobes/blacklist in debugfs, and the sysctl debug.kprobes-optimization. What is
 // written is what the shell's echo writes, its newline included.
 
-// letter is the type of a probe: k, r of a return probe, j of a jprobe.
-func (e *Engine) letter(k *Kprobe) byte {
+// probeType is the type of a probe: k, r of a return probe, j of a jprobe.
+func (e *Engine) probeType(k *Kprobe) byte {
 	switch {
 	case e.s.Mutants.ListKprobes:
 		return 'k'
@@ -42,33 +42,33 @@ func (e *Engine) chainOf(addr arch.Addr) uint64 {
 // chains, the newest of a chain first. Context: nothing running, or kprobe_mutex
 // held.
 func (e *Engine) List(buf []byte) []byte {
-	var listed []*point
-	for i := len(e.points) - 1; i >= 0; i-- {
-		if p := e.points[i]; !p.freed && !p.unused() {
+	var listed []*Aggr
+	for i := len(e.aggrs) - 1; i >= 0; i-- {
+		if p := e.aggrs[i]; !p.freed && !p.unused() {
 			listed = append(listed, p)
 		}
 	}
 	if e.s.Return == ReturnGlobal { // the probe on the trampoline is there from boot
-		boot := &point{addr: e.ret.trampoline}
-		boot.probes.Set(&chain{probes: []*Kprobe{{}}})
+		boot := &Aggr{addr: e.ret.trampoline}
+		boot.probes.Set(&probeList{probes: []*Kprobe{{}}})
 		listed = append(listed, boot)
 	}
-	slices.SortStableFunc(listed, func(p, q *point) int { return cmp.Compare(e.chainOf(p.addr), e.chainOf(q.addr)) })
+	slices.SortStableFunc(listed, func(p, q *Aggr) int { return cmp.Compare(e.chainOf(p.addr), e.chainOf(q.addr)) })
 	for _, p := range listed {
 		probes := p.probes.Peek().probes
 		for i := range probes {
 			if e.s.Mutants.ListOldest {
 				i = len(probes) - 1 - i
 			}
-			buf = e.appendListed(buf, p, probes[i])
+			buf = e.reportProbe(buf, p, probes[i])
 		}
 	}
 	return buf
 }
 
-// appendListed appends the line of one probe.
-func (e *Engine) appendListed(buf []byte, p *point, k *Kprobe) []byte {
-	buf = fmt.Appendf(buf, "%016x  %c  ", p.addr, e.letter(k))
+// reportProbe appends the line of one probe.
+func (e *Engine) reportProbe(buf []byte, p *Aggr, k *Kprobe) []byte {
+	buf = fmt.Appendf(buf, "%016x  %c  ", p.addr, e.probeType(k))
 	f, known := e.d.Symbols.Lookup(p.addr)
 	switch {
 	case known:

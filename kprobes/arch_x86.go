@@ -12,17 +12,17 @@ import (
 type status uint8
 
 const (
-	hitActive status = 1 // in a pre_handler
-	hitStep   status = 2 // stepping the copy
-	reenter   status = 4 // stepping the copy of a probe hit from inside another
-	hitDone   status = 8 // in a post_handler
+	kprobeHitActive status = 1 // in a pre_handler
+	kprobeHitSS     status = 2 // stepping the copy
+	kprobeReenter   status = 4 // stepping the copy of a probe hit from inside another
+	kprobeHitSSDone status = 8 // in a post_handler
 )
 
-// kcb is a CPU's control block: the probe it has hit, and the one it was busy
+// kprobeCtlblk is a CPU's control block: the probe it has hit, and the one it was busy
 // with when it hit that.
 //
 // owned by its CPU, between breakpoint and step with interrupts off
-type kcb struct {
+type kprobeCtlblk struct {
 	busy            // owned by its CPU
 	outer busy      // owned by its CPU
 	child *Kprobe   // owned by its CPU: whose handler is running
@@ -30,19 +30,21 @@ type kcb struct {
 }
 
 type busy struct {
-	current *point    // owned by its CPU
-	status  status    // owned by its CPU
-	old     uint64    // owned by its CPU: TF and IF of the code that was hit
-	saved   uint64    // owned by its CPU: what of them is put back behind the step
-	copy    arch.Addr // owned by its CPU: where the copy is that is stepped
-	chain   *chain    // owned by its CPU: whose pre_handlers were asked
+	current *Aggr      // owned by its CPU
+	status  status     // owned by its CPU
+	old     uint64     // owned by its CPU: TF and IF of the code that was hit
+	saved   uint64     // owned by its CPU: what of them is put back behind the step
+	copy    arch.Addr  // owned by its CPU: where the copy is that is stepped
+	probes  *probeList // owned by its CPU: whose pre_handlers were asked
 }
 
 // stepping reports whether the CPU has been sent to a copy to come back from it.
-func (b *kcb) stepping() bool { return b.current != nil && b.status&(hitStep|reenter) != 0 }
+func (b *kprobeCtlblk) stepping() bool {
+	return b.current != nil && b.status&(kprobeHitSS|kprobeReenter) != 0
+}
 
-// breakpoint is asked whether a #BP is ours. Context: interrupts off.
-func (e *Engine) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
+// kprobeInt3Handler is asked whether a #BP is ours. Context: interrupts off.
+func (e *Engine) kprobeInt3Handler(x kapi.Context, regs *arch.Regs) uint64 {
 	at := regs.IP - 1
 	b := e.kcb.This(x)
 	x.Work(WorkLookup, 1)
@@ -52,21 +54,21 @@ func (e *Engine) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	}
 	if p, ok := e.table.Get(x, at); ok {
 		if b.current == nil {
-			e.hit(x, b, p, regs)
+			e.kprobeHit(x, b, p, regs)
 			return kpev.OwnerKprobe
 		}
-		if e.nested(x, b, p, regs) {
+		if e.reenterKprobe(x, b, p, regs) {
 			return kpev.OwnerKprobe
 		}
 		return 0
 	}
 	if e.s.Step == StepInt3 && b.stepping() && at == b.copy+arch.Addr(b.current.verdict.Len) {
 		regs.IP = at
-		e.stepped(x, b, regs)
+		e.kprobePostProcess(x, b, regs)
 		return kpev.OwnerKprobe
 	}
-	if b.current != nil && e.longjmp(x, at, regs) {
-		e.execute(x, b, b.current, regs, false)
+	if b.current != nil && e.longjmpBreakHandler(x, at, regs) {
+		e.setupSinglestep(x, b, b.current, regs, false)
 		return kpev.OwnerKprobe
 	}
 	if e.s.RemovedInt3 && !e.s.Mutants.ByteFirst && e.removed(x, at) {
@@ -83,60 +85,60 @@ func (e *Engine) removed(x kapi.Context, at arch.Addr) bool {
 	return now[0] != x86.Int3
 }
 
-// debug is asked whether a #DB is ours: the end of a step by the trap flag
+// kprobeDebugHandler is asked whether a #DB is ours: the end of a step by the trap flag
 // (until 5.12). If the code that was probed is stepped by somebody else, it is
 // theirs as well. Context: interrupts off.
-func (e *Engine) debug(x kapi.Context, regs *arch.Regs) uint64 {
+func (e *Engine) kprobeDebugHandler(x kapi.Context, regs *arch.Regs) uint64 {
 	b := e.kcb.This(x)
 	if e.s.Step != StepDebug || !b.stepping() {
 		return 0
 	}
 	traced := b.old&x86.TF != 0
-	e.stepped(x, b, regs)
+	e.kprobePostProcess(x, b, regs)
 	if traced {
 		return 0
 	}
 	return kpev.OwnerKprobe
 }
 
-// hit runs the handlers of a probe and sets up what comes after them (spec
+// kprobeHit runs the handlers of a probe and sets up what comes after them (spec
 // 1.2, 1.3, 1.6).
-func (e *Engine) hit(x kapi.Context, b *kcb, p *point, regs *arch.Regs) {
-	b.current, b.status = p, hitActive
+func (e *Engine) kprobeHit(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs) {
+	b.current, b.status = p, kprobeHitActive
 	if e.s.Mutants.PreIP {
 		regs.IP = p.addr
 	}
-	if e.preHandlers(x, b, p, regs, true) {
+	if e.aggrPreHandler(x, b, p, regs, true) {
 		if !e.jumped(x) {
 			b.current = nil // it has set regs.IP: nothing is stepped
 		}
 		return
 	}
-	e.execute(x, b, p, regs, false)
+	e.setupSinglestep(x, b, p, regs, false)
 }
 
-// nested is a hit from inside a handler, or from an NMI on top of one: no
+// reenterKprobe is a hit from inside a handler, or from an NMI on top of one: no
 // handler runs, and the instruction executes all the same (spec 1.11). false:
 // nobody's, since the breakpoint is what it steps.
-func (e *Engine) nested(x kapi.Context, b *kcb, p *point, regs *arch.Regs) bool {
+func (e *Engine) reenterKprobe(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs) bool {
 	if b.stepping() && b.current == p && e.ownInt3(p) { // this was the step: whose breakpoint it is sees the rest
 		regs.Flags = regs.Flags&^x86.TF | b.saved
-		b.done()
+		b.restorePreviousKprobe()
 		return false
 	}
-	if b.status == reenter && !e.s.Mutants.ReenterAgain {
-		return e.unrecoverable(x, p)
+	if b.status == kprobeReenter && !e.s.Mutants.ReenterAgain {
+		return e.bugReenterKprobe(x, p)
 	}
-	e.missed(x, p)
-	e.execute(x, b, p, regs, true)
+	e.kprobesIncNmissedCount(x, p)
+	e.setupSinglestep(x, b, p, regs, true)
 	return true
 }
 
-// unrecoverable is a hit while the CPU steps the copy of a nested one, by an NMI:
+// bugReenterKprobe is a hit while the CPU steps the copy of a nested one, by an NMI:
 // there is room to remember one probe beside the current one, so that the kernel
 // dies (KPROBE_REENTER, study of kernels 1.7). Kernels of 2.6 take the breakpoint
 // for nobody's, and die of that.
-func (e *Engine) unrecoverable(x kapi.Context, p *point) bool {
+func (e *Engine) bugReenterKprobe(x kapi.Context, p *Aggr) bool {
 	switch e.s.Files {
 	case FilesFirst:
 		return false
@@ -149,50 +151,50 @@ func (e *Engine) unrecoverable(x kapi.Context, p *point) bool {
 	return true
 }
 
-// execute has the instruction of a hit done: by the detour's copy, by the slot's
+// setupSinglestep has the instruction of a hit done: by the detour's copy, by the slot's
 // with a jump behind it, by emulation, or step by step. again: the CPU is busy
 // with another probe, and is so behind the instruction.
-func (e *Engine) execute(x kapi.Context, b *kcb, p *point, regs *arch.Regs, again bool) {
-	owes := !again && !e.s.Mutants.PostByList && b.chain.posts()                // it may have been queued since
+func (e *Engine) setupSinglestep(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs, again bool) {
+	owes := !again && !e.s.Mutants.PostByList && b.probes.posts()               // it may have been queued since
 	if p.optimized.Load(x) && !owes && !(e.s.Mutants.StepQueued && !p.jumped) { // queued or done: the detour's copy, without its call (4.5)
 		regs.IP = p.detour.copyAt()
-		b.leave(again)
+		b.resetCurrentKprobe(again)
 		return
 	}
 	s := p.slot.Look(x)
 	switch {
 	case s.boosted && !e.stepsAll(x, p, owes):
 		regs.IP = s.at
-		b.leave(again)
+		b.resetCurrentKprobe(again)
 	case s.at == 0:
 		e.emulate(x, p, regs)
 		if !again {
-			e.postHandlers(x, b, p, regs)
+			e.aggrPostHandler(x, b, p, regs)
 		}
-		b.leave(again)
+		b.resetCurrentKprobe(again)
 	default:
 		if again {
 			b.outer = b.busy
-			b.status = reenter
+			b.status = kprobeReenter
 		} else {
-			b.status = hitStep
+			b.status = kprobeHitSS
 		}
 		x.Work(WorkStep, 1)
-		e.step(b, p, s, regs)
+		e.prepareSinglestep(b, p, s, regs)
 	}
 }
 
 // leave ends what a CPU has to do with a hit, unless it was busy with another
 // one before.
-func (b *kcb) leave(again bool) {
+func (b *kprobeCtlblk) resetCurrentKprobe(again bool) {
 	if !again {
 		b.current = nil
 	}
 }
 
-// step sends the CPU to the copy, interrupts off so that it comes back here
+// prepareSinglestep sends the CPU to the copy, interrupts off so that it comes back here
 // before anything else happens.
-func (e *Engine) step(b *kcb, p *point, s slot, regs *arch.Regs) {
+func (e *Engine) prepareSinglestep(b *kprobeCtlblk, p *Aggr, s insnSlot, regs *arch.Regs) {
 	keep := x86.IF
 	if e.s.Step == StepDebug {
 		keep |= x86.TF
@@ -216,42 +218,42 @@ func (e *Engine) step(b *kcb, p *point, s slot, regs *arch.Regs) {
 	}
 }
 
-// stepped is the end of the copy: what it left relative to itself is made
+// kprobePostProcess is the end of the copy: what it left relative to itself is made
 // relative to the original, and the post_handlers run. regs.IP is where the copy
 // went, which an int3 behind it has taken back.
-func (e *Engine) stepped(x kapi.Context, b *kcb, regs *arch.Regs) {
+func (e *Engine) kprobePostProcess(x kapi.Context, b *kprobeCtlblk, regs *arch.Regs) {
 	p := b.current
 	x.Work(WorkResume, 1)
 	if e.s.Step == StepDebug {
-		e.resume(x, b, p, regs)
+		e.resumeExecution(x, b, p, regs)
 	} else {
 		regs.IP = p.addr + (regs.IP - b.copy)
 	}
 	if !e.s.Mutants.LeakIF {
 		regs.Flags |= b.saved
 	}
-	if b.status != reenter {
-		e.postHandlers(x, b, p, regs)
+	if b.status != kprobeReenter {
+		e.aggrPostHandler(x, b, p, regs)
 	}
-	b.done()
+	b.restorePreviousKprobe()
 }
 
-// done ends a step: the CPU is with the hit that it was busy with before, if any.
-func (b *kcb) done() {
-	if b.status == reenter {
+// restorePreviousKprobe ends a step: the CPU is with the hit that it was busy with before, if any.
+func (b *kprobeCtlblk) restorePreviousKprobe() {
+	if b.status == kprobeReenter {
 		b.busy, b.outer = b.outer, busy{}
 	} else {
 		b.current = nil
 	}
 }
 
-// preHandlers runs the pre_handlers of a point, last registered first. With
+// aggrPreHandler runs the pre_handlers of a point, last registered first. With
 // stop, one that returns non-zero skips those after it (spec 1.6, 1.8), and
 // preHandlers reports it; an optimized probe's ignores it (4.10).
-func (e *Engine) preHandlers(x kapi.Context, b *kcb, p *point, regs *arch.Regs, stop bool) bool {
+func (e *Engine) aggrPreHandler(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs, stop bool) bool {
 	regs = e.handed(regs)
-	b.chain = p.probes.Load(x)
-	probes := b.chain.probes
+	b.probes = p.probes.Load(x)
+	probes := b.probes.probes
 	e.walks(x, probes)
 	for i, k := range probes {
 		if k.disabled.Load(x) && !e.s.Mutants.RunDisabled && (stop || !e.s.Mutants.DetourDisabled) {
@@ -282,19 +284,19 @@ func (e *Engine) preHandlers(x kapi.Context, b *kcb, p *point, regs *arch.Regs, 
 	return false
 }
 
-// postHandlers runs the post_handlers of the probes whose pre_handlers were asked:
+// aggrPostHandler runs the post_handlers of the probes whose pre_handlers were asked:
 // unregister waits for them, so that they may still run of one that is on its way out.
 //
 // Kernels take the list as it is by now: one that has left, where others stay, isn't
 // on it, and if the point is queued for a jump since, nothing is asked at all (mutant
 // PostByList). The last one stays on the list until nobody can come any more.
-func (e *Engine) postHandlers(x kapi.Context, b *kcb, p *point, regs *arch.Regs) {
-	b.status = hitDone
+func (e *Engine) aggrPostHandler(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs) {
+	b.status = kprobeHitSSDone
 	if e.s.Mutants.SkipPost {
 		return
 	}
 	regs = e.handed(regs)
-	probes := b.chain.probes
+	probes := b.probes.probes
 	if e.s.Mutants.PostByList {
 		if now := p.probes.Load(x); len(now.probes) > 0 {
 			probes = now.probes
@@ -327,10 +329,10 @@ func (e *Engine) handed(regs *arch.Regs) *arch.Regs {
 	return &own
 }
 
-// missed counts a hit that runs no handlers, for each probe of the point: the
+// kprobesIncNmissedCount counts a hit that runs no handlers, for each probe of the point: the
 // kernel looks at none of their flags, so that a disabled one among others counts
 // what it wouldn't have run for (kprobes_inc_nmissed_count).
-func (e *Engine) missed(x kapi.Context, p *point) {
+func (e *Engine) kprobesIncNmissedCount(x kapi.Context, p *Aggr) {
 	probes := p.probes.Load(x).probes
 	if e.s.Mutants.MissedByPoint && len(probes) > 1 {
 		return

@@ -13,7 +13,7 @@ import (
 // emulate does what the instruction does, on the saved registers. A push goes
 // into the gap above the trap frame. One that faults, or that isa doesn't
 // execute, leaves the CPU where it was: unprobed it wouldn't get past it either.
-func (e *Engine) emulate(x kapi.Context, p *point, regs *arch.Regs) {
+func (e *Engine) emulate(x kapi.Context, p *Aggr, regs *arch.Regs) {
 	x.Work(WorkEmulate, 1)
 	regs.IP = p.addr
 	p.insn.Exec(regs, x.Memory())
@@ -51,9 +51,9 @@ const (
 	group5 = 0xff // calls and jumps through a register or memory, among others
 )
 
-// resume puts right what a step by #DB has left (the kernel's resume_execution):
+// resumeExecution puts right what a step by #DB has left (the kernel's resume_execution):
 // the trap flag, the flags that were pushed, a return address, and where to go on.
-func (e *Engine) resume(x kapi.Context, b *kcb, p *point, regs *arch.Regs) {
+func (e *Engine) resumeExecution(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs) {
 	if !p.loadsFlags() {
 		regs.Flags &^= x86.TF
 	}
@@ -80,13 +80,13 @@ func (e *Engine) resume(x kapi.Context, b *kcb, p *point, regs *arch.Regs) {
 }
 
 // loadsFlags reports whether the instruction loads TF with the other flags.
-func (p *point) loadsFlags() bool {
+func (p *Aggr) loadsFlags() bool {
 	return p.insn != nil && p.insn.WritesIF() && (p.insn.Flow() == x86.FlowIret || p.insn.Opcode() == popf)
 }
 
 // ownFlags puts TF and IF of the probed code into the flags that its pushf has
 // pushed.
-func (e *Engine) ownFlags(b *kcb, p *point, regs *arch.Regs, m x86.Memory) {
+func (e *Engine) ownFlags(b *kprobeCtlblk, p *Aggr, regs *arch.Regs, m x86.Memory) {
 	if e.s.Mutants.PushedTF {
 		return
 	}
@@ -102,7 +102,7 @@ func (e *Engine) ownFlags(b *kcb, p *point, regs *arch.Regs, m x86.Memory) {
 
 // returnTo makes the return address that a copied call has pushed that of the
 // original.
-func (e *Engine) returnTo(b *kcb, p *point, regs *arch.Regs, m x86.Memory) {
+func (e *Engine) returnTo(b *kprobeCtlblk, p *Aggr, regs *arch.Regs, m x86.Memory) {
 	if e.s.Mutants.CopyReturns {
 		return
 	}

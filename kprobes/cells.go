@@ -21,7 +21,7 @@ func (e *Engine) CellName(id kapi.CellID) string {
 	if name := e.retCellName(id); name != "" {
 		return name
 	}
-	for _, p := range e.points {
+	for _, p := range e.aggrs {
 		what := ""
 		switch id {
 		case p.probes.ID():
@@ -71,7 +71,7 @@ func (e *Engine) retCellName(id kapi.CellID) string {
 	if t.ready.ID() == id {
 		return "whether there were return probes"
 	}
-	if p := &t.nopPoint; t.ready.Peek() && e.s.Return == ReturnGlobal {
+	if p := &t.nopAggr; t.ready.Peek() && e.s.Return == ReturnGlobal {
 		switch id {
 		case p.probes.ID(), p.armed.ID(), p.optimized.ID(), p.slot.ID(), t.nop.missed.ID(), t.nop.disabled.ID():
 			return fmt.Sprintf("cell %d of the trampoline's probe", id-t.nop.missed.ID())

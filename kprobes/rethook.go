@@ -7,9 +7,9 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// entryHit is the pre_handler of a return probe's kprobe: it follows the call if
+// preHandlerKretprobe is the pre_handler of a return probe's kprobe: it follows the call if
 // an instance is free (spec 2.1, 2.3). Context: a pre_handler's.
-func (e *Engine) entryHit(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
+func (e *Engine) preHandlerKretprobe(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
 	if e.s.Mutants.HookFirst {
 		e.replaceReturn(x, regs)
 	}
@@ -18,11 +18,11 @@ func (e *Engine) entryHit(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
 	switch {
 	case r.holder == nil: // with NoGrace, which doesn't wait for who has found it
 	case e.listed():
-		e.enterListed(x, r, regs)
+		e.rethookEnter(x, r, regs)
 	case e.s.Return == ReturnHashed:
-		e.enterHashed(x, r, regs)
+		e.kretprobeEnterHashed(x, r, regs)
 	default:
-		e.enterGlobal(x, r, regs)
+		e.kretprobeEnterGlobal(x, r, regs)
 	}
 	if e.s.Mutants.EntryReturns {
 		return 1
@@ -30,18 +30,18 @@ func (e *Engine) entryHit(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
 	return 0
 }
 
-// enterListed is that of 5.11 and later.
-func (e *Engine) enterListed(x kapi.Context, r *Kretprobe, regs *arch.Regs) {
-	ri := e.pop(x, r.holder)
+// rethookEnter is that of 5.11 and later.
+func (e *Engine) rethookEnter(x kapi.Context, r *Kretprobe, regs *arch.Regs) {
+	ri := e.rethookTryGet(x, r.holder)
 	if ri == nil {
 		e.noInstance(x, r)
 		return
 	}
 	if !e.begins(x, r, ri, regs) {
-		e.recycle(x, ri)
+		e.rethookRecycle(x, ri)
 		return
 	}
-	e.hook(x, ri, regs)
+	e.archPrepareKretprobe(x, ri, regs)
 	first := &e.ret.calls[x.Task()]
 	ri.below = first.Load(x)
 	first.Store(x, ri)
@@ -57,9 +57,9 @@ func (e *Engine) locked(x kapi.Context, r *Kretprobe) bool {
 	return true
 }
 
-// enterHashed is that of 2.6.28 to 5.10: a lock for the free instances, and one
+// kretprobeEnterHashed is that of 2.6.28 to 5.10: a lock for the free instances, and one
 // for the bucket of the task. The entry_handler runs between the two.
-func (e *Engine) enterHashed(x kapi.Context, r *Kretprobe, regs *arch.Regs) {
+func (e *Engine) kretprobeEnterHashed(x kapi.Context, r *Kretprobe, regs *arch.Regs) {
 	if e.locked(x, r) {
 		return
 	}
@@ -79,15 +79,15 @@ func (e *Engine) enterHashed(x kapi.Context, r *Kretprobe, regs *arch.Regs) {
 		h.lock.Unlock(x)
 		return
 	}
-	e.hook(x, ri, regs)
+	e.archPrepareKretprobe(x, ri, regs)
 	b := e.bucket(x)
 	b.lock.Lock(x)
 	b.calls.Push(x, ri)
 	b.lock.Unlock(x)
 }
 
-// enterGlobal is that of kernels until 2.6.27: one lock over all of it.
-func (e *Engine) enterGlobal(x kapi.Context, r *Kretprobe, regs *arch.Regs) {
+// kretprobeEnterGlobal is that of kernels until 2.6.27: one lock over all of it.
+func (e *Engine) kretprobeEnterGlobal(x kapi.Context, r *Kretprobe, regs *arch.Regs) {
 	if e.locked(x, r) {
 		return
 	}
@@ -99,7 +99,7 @@ func (e *Engine) enterGlobal(x kapi.Context, r *Kretprobe, regs *arch.Regs) {
 	} else {
 		x.Emit(kpev.InstanceGet, ri.ID, h.probe, 0)
 		e.begins(x, r, ri, regs)
-		e.hook(x, ri, regs)
+		e.archPrepareKretprobe(x, ri, regs)
 		h.used.Push(x, ri)
 		e.bucket(x).calls.Push(x, ri)
 	}
@@ -135,9 +135,9 @@ func (e *Engine) begins(x kapi.Context, r *Kretprobe, ri *Instance, regs *arch.R
 	return r.Entry(x, ri, regs) == 0 || e.s.Mutants.EntryIgnored
 }
 
-// hook keeps the return address in the instance, and puts the trampoline's in its
+// archPrepareKretprobe keeps the return address in the instance, and puts the trampoline's in its
 // place.
-func (e *Engine) hook(x kapi.Context, ri *Instance, regs *arch.Regs) {
+func (e *Engine) archPrepareKretprobe(x kapi.Context, ri *Instance, regs *arch.Regs) {
 	ri.frame = regs.SP()
 	word, _ := x.Memory().Load(ri.frame, 8)
 	ri.RetAddr = arch.Addr(word)
@@ -152,10 +152,10 @@ func (e *Engine) replaceReturn(x kapi.Context, regs *arch.Regs) {
 	x.Memory().Store(regs.SP(), 8, uint64(e.ret.trampoline))
 }
 
-// trampolined is what the code of the trampoline calls: rsi points to the saved
+// rethookTrampolineCallback is what the code of the trampoline calls: rsi points to the saved
 // registers. The stub goes on to the address that it puts where they have sp, or
 // where the stub has left room for it. Context: interrupts as they were.
-func (e *Engine) trampolined(x kapi.Context, cpu *arch.Regs) {
+func (e *Engine) rethookTrampolineCallback(x kapi.Context, cpu *arch.Regs) {
 	image := arch.Addr(cpu.R[x86.RSI])
 	x.PreemptDisable()
 	t := &e.ret.regs[x.CPU()]
@@ -168,7 +168,7 @@ func (e *Engine) trampolined(x kapi.Context, cpu *arch.Regs) {
 		regs.R[x86.RSP] += 8
 	}
 	regs.IP = e.ret.trampoline
-	to := e.leave(x, regs)
+	to := e.rethookTrampolineHandler(x, regs)
 	kapi.StorePtGeneral(x.Memory(), image, regs)
 	x.Memory().Store(slot, 8, uint64(to))
 	x.Work(kapi.WorkMispredict, 1) // the trampoline's return has no call
@@ -176,22 +176,22 @@ func (e *Engine) trampolined(x kapi.Context, cpu *arch.Regs) {
 	x.PreemptEnable()
 }
 
-// trampolineHit is the pre_handler of the probe on the trampoline (2.6).
-func (e *Engine) trampolineHit(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
-	regs.IP = e.leave(x, regs)
+// trampolineProbeHandler is the pre_handler of the probe on the trampoline (2.6).
+func (e *Engine) trampolineProbeHandler(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
+	regs.IP = e.rethookTrampolineHandler(x, regs)
 	return 1
 }
 
-// leave runs the handlers of the call that returns, and says where to. regs.SP is
+// rethookTrampolineHandler runs the handlers of the call that returns, and says where to. regs.SP is
 // as the caller will have it. If no call is known that returns so the kernel dies
 // (spec 2.8). Context: preemption off.
-func (e *Engine) leave(x kapi.Context, regs *arch.Regs) arch.Addr {
+func (e *Engine) rethookTrampolineHandler(x kapi.Context, regs *arch.Regs) arch.Addr {
 	to := arch.Addr(0)
 	frame := regs.SP() - 8
 	if e.listed() {
-		to = e.leaveListed(x, regs, frame)
+		to = e.rethookReturn(x, regs, frame)
 	} else {
-		to = e.leaveHashed(x, regs, frame)
+		to = e.kretprobeReturnHashed(x, regs, frame)
 	}
 	x.Emit(kpev.Trampoline, uint64(frame), uint64(to), 0)
 	if to == 0 {
@@ -218,10 +218,10 @@ func (e *Engine) knows(ri *Instance, frame arch.Addr) bool {
 // makes its list a ring, in which the address of one of the two isn't found.
 const mostCalls = 1 << 16
 
-// leaveListed is that of 5.11 and later. Until 5.14 the calls are taken from the
+// rethookReturn is that of 5.11 and later. Until 5.14 the calls are taken from the
 // list before the handlers run, later behind them, so that a backtrace in a
 // handler finds them.
-func (e *Engine) leaveListed(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
+func (e *Engine) rethookReturn(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
 	first := &e.ret.calls[x.Task()]
 	newest := first.Load(x)
 	var last *Instance // the one that knows where to
@@ -237,14 +237,14 @@ func (e *Engine) leaveListed(x kapi.Context, regs *arch.Regs, frame arch.Addr) (
 	to = last.RetAddr
 	was := busy{}
 	if !e.s.Unwind {
-		was = e.setBusy(x, &e.ret.busyPoint)
+		was = e.kprobeBusyBegin(x, &e.ret.busyAggr)
 		first.Store(x, last.below)
 	} else {
 		regs.IP = to
 	}
 	for ri := newest; ; ri = ri.below {
 		if e.mine(ri, frame) && (ri == last || !e.s.Mutants.OneHandler) && ri.holder.live.Load(x) {
-			e.runRet(x, ri, to, regs)
+			e.kretprobeRethookHandler(x, ri, to, regs)
 		}
 		if ri == last {
 			break
@@ -255,25 +255,25 @@ func (e *Engine) leaveListed(x kapi.Context, regs *arch.Regs, frame arch.Addr) (
 	}
 	for ri := newest; ; {
 		below := ri.below
-		e.recycle(x, ri)
+		e.rethookRecycle(x, ri)
 		if ri == last {
 			break
 		}
 		ri = below
 	}
 	if !e.s.Unwind {
-		e.unsetBusy(x, was)
+		e.kprobeBusyEnd(x, was)
 	}
 	return to
 }
 
-// leaveHashed is that of kernels until 5.10: the handlers run with the lock held,
+// kretprobeReturnHashed is that of kernels until 5.10: the handlers run with the lock held,
 // and interrupts off.
-func (e *Engine) leaveHashed(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
+func (e *Engine) kretprobeReturnHashed(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
 	b := e.bucket(x)
 	was := busy{}
 	if e.s.Return == ReturnHashed { // the other's trampoline is a probe
-		was = e.setBusy(x, &e.ret.busyPoint)
+		was = e.kprobeBusyBegin(x, &e.ret.busyAggr)
 	}
 	b.lock.Lock(x)
 	last := 0
@@ -293,23 +293,23 @@ func (e *Engine) leaveHashed(x kapi.Context, regs *arch.Regs, frame arch.Addr) (
 				continue
 			}
 			if e.mine(ri, frame) && !ri.gone && (n == 0 || !e.s.Mutants.OneHandler) {
-				e.runRet(x, ri, to, regs)
+				e.kretprobeRethookHandler(x, ri, to, regs)
 			}
-			empty = e.recycleHashed(x, b, ri, empty)
+			empty = e.recycleRpInst(x, b, ri, empty)
 		}
 	}
 	b.lock.Unlock(x)
 	e.freeAll(x, empty)
 	if e.s.Return == ReturnHashed {
-		e.unsetBusy(x, was)
+		e.kprobeBusyEnd(x, was)
 	}
 	return to
 }
 
-// recycleHashed makes an instance free again, or puts it before empty if its
+// recycleRpInst makes an instance free again, or puts it before empty if its
 // return probe is gone: its memory goes when no lock is held (K1). Context: the
 // bucket's lock held.
-func (e *Engine) recycleHashed(x kapi.Context, b *bucket, ri, empty *Instance) *Instance {
+func (e *Engine) recycleRpInst(x kapi.Context, b *bucket, ri, empty *Instance) *Instance {
 	b.lock.AssertHeld(x)
 	h := ri.holder
 	b.calls.Del(x, ri)
@@ -336,11 +336,11 @@ func (e *Engine) freeAll(x kapi.Context, ri *Instance) {
 	}
 }
 
-// runRet runs the handler of a call, and tells it where the call returns to: an
+// kretprobeRethookHandler runs the handler of a call, and tells it where the call returns to: an
 // instance that isn't the first of its frame has kept the trampoline's address, and
 // until 2.6.37 its handler was told that (mutant RetAddrKept). A probe that is hit
 // meanwhile is nested.
-func (e *Engine) runRet(x kapi.Context, ri *Instance, to arch.Addr, regs *arch.Regs) {
+func (e *Engine) kretprobeRethookHandler(x kapi.Context, ri *Instance, to arch.Addr, regs *arch.Regs) {
 	r := ri.Rp
 	if !e.s.Mutants.RetAddrKept {
 		ri.RetAddr = to
@@ -352,30 +352,30 @@ func (e *Engine) runRet(x kapi.Context, ri *Instance, to arch.Addr, regs *arch.R
 	if r.Handler == nil {
 		return
 	}
-	p := r.Kprobe.point
+	p := r.Kprobe.aggr
 	if p == nil { // unregister has come as far as that
-		p = &e.ret.busyPoint
+		p = &e.ret.busyAggr
 	}
-	was := e.setBusy(x, p)
+	was := e.kprobeBusyBegin(x, p)
 	x.Work(kapi.WorkHandler, 1)
 	if e.s.Mutants.RetRegsLost {
 		lost := *regs
 		regs = &lost
 	}
 	r.Handler(x, ri, regs)
-	e.unsetBusy(x, was)
+	e.kprobeBusyEnd(x, was)
 }
 
-// setBusy makes the CPU busy with a point, so that a probe that it hits is
+// kprobeBusyBegin makes the CPU busy with a point, so that a probe that it hits is
 // nested; unsetBusy takes that back. Context: preemption off.
-func (e *Engine) setBusy(x kapi.Context, p *point) (was busy) {
+func (e *Engine) kprobeBusyBegin(x kapi.Context, p *Aggr) (was busy) {
 	b := e.kcb.This(x)
 	was = b.busy
-	b.busy = busy{current: p, status: hitActive}
+	b.busy = busy{current: p, status: kprobeHitActive}
 	return was
 }
 
-func (e *Engine) unsetBusy(x kapi.Context, was busy) { e.kcb.This(x).busy = was }
+func (e *Engine) kprobeBusyEnd(x kapi.Context, was busy) { e.kcb.This(x).busy = was }
 
 // lost says that a return comes to the trampoline of which nothing is known, and
 // whose call was expected.
@@ -401,10 +401,10 @@ func (e *Engine) lost(x kapi.Context) {
 	x.Emit(kpev.Printk, uint64(kpev.LineRetBug), probe, addr)
 }
 
-// exits recycles what calls a task leaves behind at its end: of functions that it
+// kprobeFlushTask recycles what calls a task leaves behind at its end: of functions that it
 // never returned from (spec 2.8). What the kernel does for it runs as if in a
 // probe, lest a return probe on what it calls wants the same lock (K2).
-func (e *Engine) exits(x kapi.Context) {
+func (e *Engine) kprobeFlushTask(x kapi.Context) {
 	if !e.ret.ready.Look(x) || e.s.Mutants.NoFlush {
 		return
 	}
@@ -417,17 +417,17 @@ func (e *Engine) exits(x kapi.Context) {
 		}
 		for ri != nil {
 			below := ri.below
-			e.recycle(x, ri)
+			e.rethookRecycle(x, ri)
 			ri = below
 		}
 	} else {
-		was := e.setBusy(x, &e.ret.busyPoint)
+		was := e.kprobeBusyBegin(x, &e.ret.busyAggr)
 		b := e.bucket(x)
 		b.lock.Lock(x)
 		var empty *Instance
 		for i := 0; i < b.calls.Len(x); {
 			if ri := b.calls.At(x, i); ri.Task == x.Task() {
-				empty = e.recycleHashed(x, b, ri, empty)
+				empty = e.recycleRpInst(x, b, ri, empty)
 			} else {
 				i++
 			}
@@ -437,7 +437,7 @@ func (e *Engine) exits(x kapi.Context) {
 		}
 		b.lock.Unlock(x)
 		e.freeAll(x, empty)
-		e.unsetBusy(x, was)
+		e.kprobeBusyEnd(x, was)
 	}
 	x.PreemptEnable()
 }
@@ -457,9 +457,9 @@ func (e *Engine) bucket(x kapi.Context) *bucket {
 	return &e.ret.buckets[int(x.Task())%len(e.ret.buckets)]
 }
 
-// realAddress is what a backtrace makes of a word of the context's stack: where
+// rethookFindRetAddr is what a backtrace makes of a word of the context's stack: where
 // the trampoline has taken a return address's place it gives that (5.15 and later).
-func (e *Engine) realAddress(x kapi.Context, slot, word arch.Addr) arch.Addr {
+func (e *Engine) rethookFindRetAddr(x kapi.Context, slot, word arch.Addr) arch.Addr {
 	if word != e.ret.trampoline || !e.ret.ready.Look(x) || !e.s.Unwind {
 		return word
 	}

@@ -7,7 +7,7 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// fault is asked about each fault, before anybody else is (kprobe_fault_handler).
+// kprobeFaultHandler is asked about each fault, before anybody else is (kprobe_fault_handler).
 //
 // A copy that is stepped has faulted: the fault is the original's. The CPU goes
 // back to it, as if it hadn't been hit, and hits the probe once more when the
@@ -17,7 +17,7 @@ import (
 // A handler has faulted: its own fault handler is asked.
 //
 // What nobody has handled is an ordinary fault. Context: interrupts off.
-func (e *Engine) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
+func (e *Engine) kprobeFaultHandler(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 	b := e.kcb.This(x)
 	p := b.current
 	switch {
@@ -35,8 +35,8 @@ func (e *Engine) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 		regs.Flags &^= x86.TF
 	}
 	regs.Flags |= b.old
-	handled := e.s.FaultHandlers && b.status == hitStep && e.stepFault(x, b, p, regs, trapnr)
-	b.done()
+	handled := e.s.FaultHandlers && b.status == kprobeHitSS && e.stepFault(x, b, p, regs, trapnr)
+	b.restorePreviousKprobe()
 	if handled {
 		return kpev.OwnerKprobe
 	}
@@ -45,7 +45,7 @@ func (e *Engine) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 
 // handlerFault is a fault in what a pre_handler or a post_handler does, or under
 // an NMI on top of it. The kernel counts it in nmissed, of all probes of the point.
-func (e *Engine) handlerFault(x kapi.Context, b *kcb, p *point, regs *arch.Regs, trapnr int) uint64 {
+func (e *Engine) handlerFault(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs, trapnr int) uint64 {
 	k := b.child
 	if !e.s.FaultHandlers || k == nil {
 		return 0
@@ -61,8 +61,8 @@ func (e *Engine) handlerFault(x kapi.Context, b *kcb, p *point, regs *arch.Regs,
 
 // stepFault asks the probes of a point about a fault of the copy, until one has
 // handled it.
-func (e *Engine) stepFault(x kapi.Context, b *kcb, p *point, regs *arch.Regs, trapnr int) bool {
-	b.status = hitActive // what they hit is missed
+func (e *Engine) stepFault(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs, trapnr int) bool {
+	b.status = kprobeHitActive // what they hit is missed
 	handled := false
 	for _, k := range p.probes.Load(x).probes {
 		if handled || !e.asksFault(k) || k.disabled.Load(x) {
@@ -73,7 +73,7 @@ func (e *Engine) stepFault(x kapi.Context, b *kcb, p *point, regs *arch.Regs, tr
 		handled = k.Fault(x, k, regs, trapnr) != 0
 		b.child = nil
 	}
-	b.status = hitStep
+	b.status = kprobeHitSS
 	return handled
 }
 

@@ -12,22 +12,22 @@ import (
 // So a boosted slot is free only when a grace period has passed since it could
 // last be reached; and a grace period of a preemptible build would not be enough.
 
-// boosts reports whether slots are boosted in this build.
-func (e *Engine) boosts() bool {
+// boostEnabled reports whether slots are boosted in this build.
+func (e *Engine) boostEnabled() bool {
 	return e.s.Boost != BoostNever && (!e.s.Kernel.Preemption || e.s.Mutants.BoostPreempt)
 }
 
-// boostable reports whether a point's slot may have a jump behind the copy: by
+// canBoost reports whether a point's slot may have a jump behind the copy: by
 // the build, and by the instruction, as the rules see it. Context: kprobe_mutex
 // held, the point's function loaded last.
-func (e *Engine) boostable(p *point) bool {
-	return e.boosts() && (e.looked.judge.JumpsBack(&p.verdict) || e.s.Mutants.BoostAny)
+func (e *Engine) canBoost(p *Aggr) bool {
+	return e.boostEnabled() && (e.looked.judge.JumpsBack(&p.verdict) || e.s.Mutants.BoostAny)
 }
 
 // stepsAll reports whether a boosted slot is stepped all the same: a
 // post_handler is there (with BoostPrepare one that joins takes the boost away), or
 // was when the pre_handlers ran.
-func (e *Engine) stepsAll(x kapi.Context, p *point, owes bool) bool {
+func (e *Engine) stepsAll(x kapi.Context, p *Aggr, owes bool) bool {
 	if e.s.Boost != BoostStepped || e.s.Mutants.BoostPost {
 		return false
 	}
@@ -53,10 +53,10 @@ func (e *Engine) stepsAll(x kapi.Context, p *point, owes bool) bool {
 //
 // A step that didn't end there, as an iteration of a string instruction, settles
 // it, too: the slot is never boosted. Context: #DB, interrupts off.
-func (e *Engine) boostStepped(x kapi.Context, b *kcb, regs *arch.Regs, behind bool) {
+func (e *Engine) boostStepped(x kapi.Context, b *kprobeCtlblk, regs *arch.Regs, behind bool) {
 	p := b.current
 	s := p.slot.Look(x)
-	if e.s.Boost != BoostStepped || !e.boosts() || s.boosted || s.settled || behind && !p.boostable {
+	if e.s.Boost != BoostStepped || !e.boostEnabled() || s.boosted || s.settled || behind && !p.boostable {
 		return
 	}
 	from := s.at + arch.Addr(p.verdict.Len)
@@ -65,7 +65,7 @@ func (e *Engine) boostStepped(x kapi.Context, b *kcb, regs *arch.Regs, behind bo
 		back, _ := x86.JumpRel32(from, p.addr+arch.Addr(p.verdict.Len)) // in reach: newSlot has checked
 		e.d.Text.Write(x, from, back[:])
 	}
-	p.slot.Store(x, slot{at: s.at, size: s.size, boosted: !settled, settled: settled})
+	p.slot.Store(x, insnSlot{at: s.at, size: s.size, boosted: !settled, settled: settled})
 }
 
 // unboost gives a point whose slot is boosted for good one that is stepped: a
@@ -75,15 +75,15 @@ func (e *Engine) boostStepped(x kapi.Context, b *kcb, regs *arch.Regs, behind bo
 //	step 1: make the other slot
 //	step 2: from now on hits go there; wait for those that are in the old one
 //	step 3: free that
-func (e *Engine) unboost(x kapi.Context, p *point) error {
+func (e *Engine) unboost(x kapi.Context, p *Aggr) error {
 	old := p.slot.Peek()
 	if e.s.Boost != BoostPrepare || !old.boosted || e.s.Mutants.BoostPost {
 		return nil
 	}
 	e.d.Text.Mutex().Lock(x)
 	f, _ := e.d.Symbols.Lookup(p.addr)
-	e.load(f, e.d.Symbols.Kind(p.addr), e.recover(x, f))
-	next, err := e.newSlot(x, p, false)
+	e.loadFunction(f, e.d.Symbols.Kind(p.addr), e.recoverProbedInstruction(x, f))
+	next, err := e.getInsnSlot(x, p, false)
 	e.d.Text.Mutex().Unlock(x)
 	if err != nil {
 		return err
@@ -92,6 +92,6 @@ func (e *Engine) unboost(x kapi.Context, p *point) error {
 	if !e.s.Mutants.NoGrace {
 		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
 	}
-	e.freeSlot(x, old)
+	e.freeInsnSlot(x, old)
 	return nil
 }
