@@ -23,7 +23,10 @@ const (
 	jprobeEntry = "jprobe_handler_entry"
 )
 
-func init() {
+// Tests look stubs up while variables are initialised: an init function is too late.
+var _ = define()
+
+func define() bool {
 	kapi.DefineWork(WorkLookup, "lookup", 36)
 	kapi.DefineWork(WorkStep, "step", 20)
 	kapi.DefineWork(WorkResume, "resume", 30)
@@ -36,6 +39,7 @@ func init() {
 	kapi.DefineStub(kapi.Stub{Name: trampoline, Offset: 0, Size: 112})
 	kapi.DefineStub(kapi.Stub{Name: jprobeRet, Offset: 0x80, Size: 2})
 	kapi.DefineStub(kapi.Stub{Name: jprobeEntry, Offset: 0x90, Size: 16})
+	return true
 }
 
 // Largest pieces of executable memory in an arena.
