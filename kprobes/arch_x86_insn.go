@@ -11,7 +11,7 @@ import (
 // A slot is where the out-of-line copy of a point's instruction is.
 type insnSlot struct {
 	at      arch.Addr // set at the making; 0: there is none, the instruction is emulated
-	size    int       // in bytes, as it was handed out
+	size    int       // set at the making: in bytes, as it was handed out
 	boosted bool      // a jump back follows the copy, or it goes elsewhere by itself
 	settled bool      // it was stepped, and is not to be boosted
 }
