@@ -20,7 +20,8 @@
 //	    internal/cli           what commands share: terminal, files, ^C, progress, names
 //	    internal/page          the look of HTML pages; pagetest holds them to it
 //	    internal/viewer        a run as a page to step through
-//	L6  properties/harness     a scenario under a strategy: one run, many in parallel, or one by hand
+//	L6  internal/search        many runs of a scenario in parallel; shrinking, replays, proofs, a run by hand
+//	    internal/search/rig    one run: machine, kernel, engine and monitors
 //	    internal/eval/matrix      which waits and syncs patching needs: a table that is searched
 //	    internal/eval/overhead    what a probe's hit costs: the documents' figures, from runs
 //	    internal/scenario    what is run, as plain data; Starlark in and out
@@ -64,10 +65,10 @@
 // byte of text, a lock, a wait. A run ends Passed, Violated (the engine is
 // wrong), Stuck, Exhausted (the budget is; that is no pass) or Bug (we are).
 //
-//	scenario ─► harness ─► machine ── asks ──► strategy
-//	                          │ emits
-//	                          ▼
-//	                       traces ──► monitors ─► verdict ─► shrink ─► NAME.kps
+//	scenario ─► rig ─► machine ── asks ──► strategy
+//	                      │ emits
+//	                      ▼
+//	                   traces ──► monitors ─► verdict ─► shrink ─► NAME.kps
 //
 // # Where building changed the plan
 //

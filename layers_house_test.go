@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/importer"
 	"go/parser"
 	"go/token"
@@ -111,11 +112,17 @@ func goFiles(t *testing.T, dir string) []string {
 	}
 	var paths []string
 	for _, e := range entries {
-		if n := e.Name(); !e.IsDir() && strings.HasSuffix(n, ".go") && !strings.HasSuffix(n, "_test.go") {
+		if n := e.Name(); !e.IsDir() && strings.HasSuffix(n, ".go") && !strings.HasSuffix(n, "_test.go") && built(dir, n) {
 			paths = append(paths, filepath.Join(dir, n))
 		}
 	}
 	return paths
+}
+
+// built reports whether a file is part of the build: its constraints hold.
+func built(dir, name string) bool {
+	ok, err := build.Default.MatchFile(dir, name)
+	return ok || err != nil
 }
 
 // room parses and type-checks a package, once. A planted tree holds only what

@@ -50,13 +50,15 @@ var layers = []layer{
 	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/x86", "smp/smpev", "kprobes/kpev"}},
 	{pkg: "kprobes/mutants", may: []string{"engine/ftrace", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},
 	{pkg: "internal/scenario", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "properties/harness", may: []string{"*"}, free: []string{"*"}}, // workers, above the machines
-	{pkg: "internal/page", free: []string{"*"}},                          // plots
-	{pkg: "internal/page/pagetest", free: []string{"*"}},                 // runs a browser
+	{pkg: "internal/search/rig", may: []string{"*"}},
+	{pkg: "internal/search/searchtest", may: []string{"internal/scenario"}, free: []string{"*"}}, // for tests
+	{pkg: "internal/search", may: []string{"*"}, free: []string{"*"}},                            // workers, above the machines
+	{pkg: "internal/page", free: []string{"*"}},                                                  // plots
+	{pkg: "internal/page/pagetest", free: []string{"*"}},                                         // runs a browser
 	{pkg: "internal/viewer", may: []string{"traces", "traces/view", "internal/page"}, free: []string{"*"}},
 	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "smp/image", "internal/page"}, free: []string{"*"}},
 	{pkg: "internal/proctest", free: []string{"*"}},                          // runs kpsim
-	{pkg: "internal/eval/matrix", may: []string{"*"}, free: []string{"*"}},   // workers, above those of harness
+	{pkg: "internal/eval/matrix", may: []string{"*"}, free: []string{"*"}},   // workers, above those of search
 	{pkg: "internal/eval/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics
 	{pkg: "scripts/remove-lines", free: []string{"*"}},                       // runs the tests
 	{pkg: "cmd/kpsim/docstest", free: []string{"*"}},                         // its tests run kpsim
@@ -69,7 +71,7 @@ var bannedImports = []struct{ path, instead string }{
 	{"time", "simulated time is sim.Time"},
 	{"math/rand", "draw from a sim.Rand that is passed down"},
 	{"crypto/rand", "draw from a sim.Rand that is passed down"},
-	{"sync", "one run is one thread; workers live in properties/harness"},
+	{"sync", "one run is one thread; workers live in internal/search"},
 	{"os", "a run reads nothing from outside; load before it"},
 	{"unsafe", "addresses differ from run to run"},
 	{"runtime", "a run doesn't depend on the Go scheduler"},

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/search"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
-	"kpsim/properties/harness"
 )
 
 // TestTimer: a probe in a timer's handler (spec 1.14). Interrupts are off in a
@@ -164,7 +164,7 @@ func TestThirdHit(t *testing.T) {
 		sc.Machine.Stepping = step
 		sc.Sources = []scenario.Source{{Kind: scenario.SourceNMI, CPU: 0, AtMost: 1, Run: "jumps"}}
 		require.NoError(t, scenario.Check(sc))
-		result, err := harness.Explore(harness.Spec{Scenario: sc, Strategy: "deviations", Runs: 2000, Stop: true})
+		result, err := search.Explore(search.Spec{Scenario: sc, Strategy: "deviations", Runs: 2000, Stop: true})
 		require.NoError(t, err)
 		require.NotNil(t, result.Witness)
 		require.Equal(t, "no-oops", result.Witness.Property.Name)

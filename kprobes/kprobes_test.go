@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/search/rig"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
-	"kpsim/properties/harness"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/traces"
@@ -155,7 +155,7 @@ func play(t testing.TB, sc *scenario.Scenario, schedules int) *witness {
 func playEach(t testing.TB, sc *scenario.Scenario, schedules int, look func(w *witness)) {
 	t.Helper()
 	require.NoError(t, scenario.Check(sc))
-	rig, err := harness.New(sc, "")
+	rig, err := rig.New(sc, "")
 	require.NoError(t, err)
 	defer rig.Close()
 	w := new(witness)
@@ -179,7 +179,7 @@ func playEach(t testing.TB, sc *scenario.Scenario, schedules int, look func(w *w
 	}
 }
 
-func name(r harness.Run) string {
+func name(r rig.Run) string {
 	if r.Property == nil {
 		return ""
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/search/rig"
 	"kpsim/kprobes/kpev"
-	"kpsim/properties/harness"
 	"kpsim/sched"
 	"kpsim/smp"
 )
@@ -33,7 +33,7 @@ func selftest(t *testing.T, sc *scenario.Scenario, f string, schedules int, look
 		sc.Tasks = append(sc.Tasks, tk)
 	}
 	require.NoError(t, scenario.Check(sc))
-	rig, err := harness.New(sc, "")
+	rig, err := rig.New(sc, "")
 	require.NoError(t, err)
 	defer rig.Close()
 	w := new(witness)

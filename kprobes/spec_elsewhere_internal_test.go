@@ -9,7 +9,7 @@ var specElsewhere = []specHeld{
 	},
 	{
 		rule: "4.7", says: "the hazard is found where nobody waits", in: []Edition{Edition69},
-		test: "properties/harness.TestCorpus", mutants: []string{"no-quiesce"},
+		test: "internal/search.TestCorpus", mutants: []string{"no-quiesce"},
 	},
 	{
 		rule: "6.7", says: "after unregister no handler runs", in: []Edition{Edition69},

@@ -8,9 +8,9 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
+	"kpsim/internal/search/rig"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/mutants"
-	"kpsim/properties/harness"
 )
 
 // What the default run shows of a scenario is said before the search: a probe that is
@@ -19,7 +19,7 @@ import (
 
 // beforehand says what the default run has shown, a line each on standard error. The error
 // says why a search would show nothing.
-func (c *exploreCmd) beforehand(p *cli.Program, j *job, probed []harness.Probed) error {
+func (c *exploreCmd) beforehand(p *cli.Program, j *job, probed []rig.Probed) error {
 	j.notes = nil
 	if j.builtin() {
 		return nil
@@ -53,7 +53,7 @@ var lasting = []string{"ENOENT", "E2BIG", "EINVAL", "ENOSPC", "EILSEQ", "EOPNOTS
 // refusedAlways says that no schedule probes anything: each registration was refused, for
 // what doesn't depend on the schedule, nobody says that it is to be, and nothing else is
 // patched.
-func (j *job) refusedAlways(probed []harness.Probed) error {
+func (j *job) refusedAlways(probed []rig.Probed) error {
 	s := j.Scenario
 	if j.wantsErrno() || len(s.Modules) > 0 || slices.ContainsFunc([]scenario.OpKind{scenario.OpEnableLabel, scenario.OpDisableLabel,
 		scenario.OpTracer, scenario.OpSetCall, scenario.OpLocks}, s.Does) {

@@ -13,8 +13,8 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
+	"kpsim/internal/search"
 	"kpsim/kprobes/mutants"
-	"kpsim/properties/harness"
 	"kpsim/sched"
 )
 
@@ -79,12 +79,12 @@ type speedRow struct {
 }
 
 type searchRow struct {
-	Bug      string         `json:"bug"` // a mutant, or the harder bug
-	Scenario string         `json:"scenario"`
-	Most     uint64         `json:"most"`
-	Medians  []medianCell   `json:"medians"` // by strategy, in their order
-	Best     string         `json:"best"`    // the best strategy but the portfolio; "" if none finds it
-	Ratio    *harness.Ratio `json:"portfolio_to_best"`
+	Bug      string        `json:"bug"` // a mutant, or the harder bug
+	Scenario string        `json:"scenario"`
+	Most     uint64        `json:"most"`
+	Medians  []medianCell  `json:"medians"` // by strategy, in their order
+	Best     string        `json:"best"`    // the best strategy but the portfolio; "" if none finds it
+	Ratio    *search.Ratio `json:"portfolio_to_best"`
 }
 
 type medianCell struct {
@@ -178,7 +178,7 @@ func (c *benchSearchCmd) speeds(p *cli.Program, r *searched) error {
 			if c.stop.Load() {
 				return nil
 			}
-			s, err := harness.MeasureSpeed(sc, name, cores+1, c.Time, &c.stop)
+			s, err := search.MeasureSpeed(sc, name, cores+1, c.Time, &c.stop)
 			if err != nil {
 				return err
 			}
@@ -228,10 +228,10 @@ const (
 func (c *benchSearchCmd) search(p *cli.Program, r *searched, bug, mutant string, sc *scenario.Scenario) error {
 	row := searchRow{Bug: bug, Scenario: sc.Name, Most: c.Most}
 	line, cells := fmt.Sprintf("  %-*s", bugWidth, bug), []string{}
-	var portfolio, best *harness.Lap
+	var portfolio, best *search.Lap
 	for _, name := range searching() {
 		g := p.Watch(bug+", "+name, 0)
-		race := harness.Race{
+		race := search.Race{
 			Progress: g.Update,
 			Scenario: sc, Mutant: mutant, Seeds: c.Seeds, Seed: c.Seed, Most: row.Most, Workers: c.Workers, Cancelled: &c.stop,
 			New: func(q sched.Params) sched.Strategy {
@@ -266,7 +266,7 @@ func (c *benchSearchCmd) search(p *cli.Program, r *searched, bug, mutant string,
 		}
 	}
 	if best != nil {
-		ratio := harness.Compare(portfolio, best)
+		ratio := search.Compare(portfolio, best)
 		row.Ratio = &ratio
 		line += fmt.Sprintf("  %.2f, %.2f", ratio.Times, ratio.High)
 		cells = append(cells, fmt.Sprintf("portfolio/best %.2f, its upper 95 %% bound %.2f", ratio.Times, ratio.High))

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"kpsim/internal/cli"
-	"kpsim/properties/harness"
+	"kpsim/internal/search"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
@@ -46,14 +46,14 @@ func (c *explainCmd) run(p *cli.Program) (int, error) {
 	e.story = view.Story(e.input)
 	if r.Property != nil {
 		g := p.Watch("continuations of "+c.Trace, 0)
-		e.lost, err = harness.FindNoReturn(file, r, harness.Sampling{Seed: c.Seed, Runs: c.Runs, Progress: g.Update})
+		e.lost, err = search.FindNoReturn(file, r, search.Sampling{Seed: c.Seed, Runs: c.Runs, Progress: g.Update})
 		g.Clear()
 		if err == nil && r.Breaks {
 			now := *file
 			now.Schedule = e.schedule
-			e.needs, err = harness.Necessity(&now)
+			e.needs, err = search.Necessity(&now)
 		}
-		if errors.Is(err, harness.ErrLong) { // what is known is told
+		if errors.Is(err, search.ErrLong) { // what is known is told
 			fmt.Fprintf(p.Err, "kpsim: %s: %v\n", c.Trace, err)
 		} else if err != nil {
 			return 0, fmt.Errorf("%s: %w", c.Trace, err)
@@ -78,12 +78,12 @@ func (c *explainCmd) run(p *cli.Program) (int, error) {
 // An explained is all that explain prints.
 type explained struct {
 	file     *traces.File
-	replay   *harness.Replay
+	replay   *search.Replay
 	schedule []traces.Deviation // of the run, which may not be the file's
 	input    view.Input
 	story    []view.Sentence
-	lost     *harness.NoReturn // nil: nothing is broken
-	needs    []harness.Need    // of each deviation, if the trace breaks what it says
+	lost     *search.NoReturn // nil: nothing is broken
+	needs    []search.Need    // of each deviation, if the trace breaks what it says
 }
 
 // readTrace reads a trace file whose property there is.

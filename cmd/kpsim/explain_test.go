@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/search"
 	"kpsim/kprobes/kpev"
-	"kpsim/properties/harness"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -44,7 +44,7 @@ func tellCorpus(t *testing.T) []told {
 	for _, path := range files {
 		file, err := readTrace(path)
 		require.NoError(t, err)
-		r, err := harness.PlayFile(path, file, true)
+		r, err := search.PlayFile(path, file, true)
 		require.NoError(t, err)
 		in := viewInput(cli.New(io.Discard, io.Discard), file, r)
 		list = append(list, told{filepath.Base(path), len(file.Schedule) == 0, slices.Clone(r.Rig.Log.Events), in, view.Story(in)})

@@ -8,7 +8,8 @@ import (
 	"sync/atomic"
 
 	"kpsim/internal/cli"
-	"kpsim/properties/harness"
+	"kpsim/internal/search"
+	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/smp"
 )
@@ -161,8 +162,8 @@ func parseShard(s string) (share, shares int, err error) {
 		return 0, 0, fmt.Errorf("--shard: %q is no share; give two numbers, as in 1/4", s)
 	}
 	switch {
-	case shares < 1 || shares > harness.MostShares:
-		return 0, 0, fmt.Errorf("--shard: %s: an exploration is divided into 1 to %d shares", s, harness.MostShares)
+	case shares < 1 || shares > search.MostShares:
+		return 0, 0, fmt.Errorf("--shard: %s: an exploration is divided into 1 to %d shares", s, search.MostShares)
 	case share < 1 || share > shares:
 		return 0, 0, fmt.Errorf("--shard: %s is out of range; the shares are 1/%d to %d/%d", s, shares, shares, shares)
 	}
@@ -183,7 +184,7 @@ func (c *exploreCmd) prepare(p *cli.Program, j *job) error {
 			return fmt.Errorf("--edition: %s: %w", j.arg, err)
 		}
 	}
-	rig, err := harness.New(j.Scenario, c.Mutant)
+	rig, err := rig.New(j.Scenario, c.Mutant)
 	if err != nil {
 		return fileFirst(j, err)
 	}
@@ -240,7 +241,7 @@ func (c *exploreCmd) doing(p *cli.Program, j *job, mutant string) {
 func (c *exploreCmd) line(j *job, mutant string, more ...string) string {
 	words := append([]string{cli.Typed(), "explore", j.arg}, more...)
 	for _, f := range []struct{ flag, value, unless string }{
-		{"--strategy", c.Strategy, harness.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"},
+		{"--strategy", c.Strategy, search.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"},
 		{"--fetch", c.Fetch, ""}, {"--edition", c.Edition, ""}, {"--mutant", mutant, ""}, {"--runs", fmt.Sprint(j.runs), fmt.Sprint(j.usual)},
 	} {
 		if f.value != f.unless {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
-	"kpsim/properties/harness"
+	"kpsim/internal/search"
 	"kpsim/traces"
 	"kpsim/traces/export"
 	"kpsim/traces/view"
@@ -76,7 +76,7 @@ func (c *exportCmd) run(p *cli.Program) (int, error) {
 	return cli.OK, nil
 }
 
-func (c *exportCmd) export(w io.Writer, file *traces.File, r *harness.Replay) error {
+func (c *exportCmd) export(w io.Writer, file *traces.File, r *search.Replay) error {
 	in := r.View(file)
 	if c.To == "litmus" {
 		return view.Litmus(w, strings.TrimSuffix(filepath.Base(c.Trace), ".kps"), in)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/properties/harness"
+	"kpsim/internal/search"
 	"kpsim/traces/export"
 	"kpsim/traces/view"
 )
@@ -29,7 +29,7 @@ func exported(t *testing.T, format string, f func(name, text string, s *view.Sce
 	for _, name := range names {
 		file, err := readTrace(name)
 		require.NoError(t, err)
-		r, err := harness.PlayFile(name, file, true)
+		r, err := search.PlayFile(name, file, true)
 		require.NoError(t, err)
 		var b bytes.Buffer
 		require.NoError(t, (&exportCmd{Trace: name, To: format}).export(&b, file, r))

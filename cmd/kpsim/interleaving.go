@@ -2,7 +2,7 @@ package main
 
 import (
 	"kpsim/internal/cli"
-	"kpsim/properties/harness"
+	"kpsim/internal/search"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
@@ -10,7 +10,7 @@ import (
 // headline is what a trace breaks, in the words of its scenario: replay's first line.
 // It is played once for that.
 func headline(p *cli.Program, file *traces.File) string {
-	r, err := harness.PlayFile("trace", file, true)
+	r, err := search.PlayFile("trace", file, true)
 	if err != nil || r.Property == nil {
 		q, _ := propertyByID(file.Property)
 		return finding(q, file.Place, file.Message)
@@ -20,7 +20,7 @@ func headline(p *cli.Program, file *traces.File) string {
 }
 
 // viewInput is a replayed run, to be printed.
-func viewInput(p *cli.Program, file *traces.File, r *harness.Replay) view.Input {
+func viewInput(p *cli.Program, file *traces.File, r *search.Replay) view.Input {
 	in := r.View(file)
 	in.Width, in.Paint = p.Width, p.Paint
 	return in

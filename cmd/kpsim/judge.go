@@ -6,8 +6,9 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
+	"kpsim/internal/search"
+	"kpsim/internal/search/rig"
 	"kpsim/properties"
-	"kpsim/properties/harness"
 )
 
 // The observations, in the words of litmus tests.
@@ -47,15 +48,15 @@ type row struct {
 	Unsaved     string     `json:"unsaved,omitempty"`      // why there is no trace although there is a witness
 	Text        string     `json:"trace_text,omitempty"`   // and what it would hold
 
-	Shipped    *shipped      `json:"as_shipped,omitempty"`
-	First      *firstJSON    `json:"first_witness,omitempty"`
-	Statistics harness.Stats `json:"statistics"`
+	Shipped    *shipped     `json:"as_shipped,omitempty"`
+	First      *firstJSON   `json:"first_witness,omitempty"`
+	Statistics search.Stats `json:"statistics"`
 
 	job     *job
 	notes   []string
 	advice  string   // the line to type next, if there is no trace to replay
 	shows   []string // what else the table says of the scenario, a line each
-	witness *harness.Witness
+	witness *search.Witness
 }
 
 func (r *row) setTrace(path string) {
@@ -75,7 +76,7 @@ func (r *row) open(why string) { r.Expected, r.Reason, r.advice = nil, why, "" }
 
 // judge makes rows of what was explored: one for what the scenario expects, and
 // one for each other property that was broken.
-func (c *exploreCmd) judge(j *job, e *explored, first []harness.First) []*row {
+func (c *exploreCmd) judge(j *job, e *explored, first []search.First) []*row {
 	var rows []*row
 	res := e.res
 	add := func(property string, ok bool, reason string) *row {
@@ -173,7 +174,7 @@ func (r *row) follows(after uint64, ignored properties.Set) {
 const nothingPatched = "nothing is patched: no task registers a probe, flips a label, loads a module or calls for ftrace; add register(k) to one's ops"
 
 // judgeNever says whether a Never may be believed.
-func (c *exploreCmd) judgeNever(r *row, res *harness.Result, canary bool) {
+func (c *exploreCmd) judgeNever(r *row, res *search.Result, canary bool) {
 	e := &r.job.Expect
 	if res.Complete > 0 && res.Counts.Points > 0 {
 		r.Complete = res.Complete
@@ -199,19 +200,19 @@ func (c *exploreCmd) judgeNever(r *row, res *harness.Result, canary bool) {
 
 // nothingProbed reports whether every call of register was refused, and nobody says that it
 // is to be.
-func (j *job) nothingProbed(n *harness.Census) bool {
+func (j *job) nothingProbed(n *rig.Census) bool {
 	return n.Refused > 0 && n.Registered == 0 && !j.wantsErrno()
 }
 
 // refusedAll says of a Never that nothing was probed.
-func (r *row) refusedAll(res *harness.Result) {
+func (r *row) refusedAll(res *search.Result) {
 	r.expect(false, fmt.Sprintf("nothing was probed: register was refused, with %s; if that is what you want say so, errno = …", r.job.whyRefused(res.Probed, res.Census.Errno)))
 	r.advice = cli.Line(cli.Typed(), "shell", r.job.arg) + "   # where `register` says what the kernel does"
 }
 
 // whyRefused is an errno that a probe was refused with, and why.
-func (j *job) whyRefused(probed []harness.Probed, errno int) string {
-	i := slices.IndexFunc(probed, func(p harness.Probed) bool { return p.Errno == errno })
+func (j *job) whyRefused(probed []rig.Probed, errno int) string {
+	i := slices.IndexFunc(probed, func(p rig.Probed) bool { return p.Errno == errno })
 	return refused(j.Scenario, &j.Probes[i], uint64(errno))
 }
 
@@ -228,6 +229,6 @@ func (j *job) wantsErrno() bool {
 }
 
 // longer is the line that searches ten times as long.
-func (c *exploreCmd) longer(j *job, res *harness.Result) string {
+func (c *exploreCmd) longer(j *job, res *search.Result) string {
 	return cli.Line(cli.Typed(), "explore", j.arg, "--runs", fmt.Sprint(10*max(res.Runs, 1))) + "   # 10 times these runs"
 }

@@ -11,9 +11,9 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
+	"kpsim/internal/search"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
-	"kpsim/properties/harness"
 	"kpsim/sched"
 	"kpsim/smp/fetch"
 )
@@ -29,9 +29,9 @@ type job struct {
 	notes  []string // what that has shown
 	blind  string   // why the canary can't be found, "" if it may be
 
-	checked uint64            // how many runs were played again and came out the same
-	result  *harness.Explored // for the result file
-	older   []older           // traces that lie where it would have written some
+	checked uint64           // how many runs were played again and came out the same
+	result  *search.Explored // for the result file
+	older   []older          // traces that lie where it would have written some
 }
 
 // A scenarioReader makes a scenario of a program.

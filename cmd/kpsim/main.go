@@ -10,7 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"kpsim/internal/cli"
-	"kpsim/properties/harness"
+	"kpsim/internal/search"
 	"kpsim/sim"
 )
 
@@ -119,7 +119,7 @@ func onlyCommands(at *kong.Node, words []string) bool {
 func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 	parser, err := kong.New(c, kong.Name("kpsim"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.ValueFormatter(helpOf), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Vars{"strategies": cli.List(strategyNames()), "fetches": cli.List(fetchNames()), "editions": cli.List(editionNames()), "storms": cli.List(stormNames(0)), "preempts": cli.List(stormNames(1)), "bound": fmt.Sprint(deviationsDefault), "samples": fmt.Sprint(harness.SamplingRuns)})
+		kong.Vars{"strategies": cli.List(strategyNames()), "fetches": cli.List(fetchNames()), "editions": cli.List(editionNames()), "storms": cli.List(stormNames(0)), "preempts": cli.List(stormNames(1)), "bound": fmt.Sprint(deviationsDefault), "samples": fmt.Sprint(search.SamplingRuns)})
 	if err != nil {
 		sim.Bug("the command line: %v", err)
 	}
@@ -152,7 +152,7 @@ func do(p *cli.Program, c command) (status int) {
 // bug reports a panic.
 func bug(p *cli.Program, v any) {
 	stack := debug.Stack()
-	if c, ok := v.(*harness.Crash); ok { // it happened in a worker
+	if c, ok := v.(*search.Crash); ok { // it happened in a worker
 		v, stack = c.Value, c.Stack
 	}
 	switch b := v.(type) {

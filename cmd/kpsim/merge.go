@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/search"
 	"kpsim/kprobes/mutants"
-	"kpsim/properties/harness"
 )
 
 type mergeCmd struct {
@@ -34,19 +34,19 @@ func (c *mergeCmd) run(p *cli.Program) (int, error) {
 	if c.Traces == "" {
 		return 0, errors.New("--traces: the name is empty; name a folder")
 	}
-	var list []*harness.Results
+	var list []*search.Results
 	for _, name := range c.Files {
 		data, err := cli.ReadFile(name, cli.MostResult)
 		if err != nil {
 			return 0, fmt.Errorf("%s; name a result file", cli.Cause(err, name))
 		}
-		r, err := harness.ReadResults(name, data)
+		r, err := search.ReadResults(name, data)
 		if err != nil {
 			return 0, err
 		}
 		list = append(list, r)
 	}
-	all, missing, err := harness.Join(c.Files, list)
+	all, missing, err := search.Join(c.Files, list)
 	if missing > 0 {
 		return 0, fmt.Errorf("%w; to make it:  %s", err, c.again(list[0], missing))
 	}
@@ -62,7 +62,7 @@ func (c *mergeCmd) run(p *cli.Program) (int, error) {
 		return 0, err
 	}
 	var jobs []*job
-	var specs []harness.Spec
+	var specs []search.Spec
 	for _, e := range all.Scenarios {
 		spec, points, err := all.Spec(e)
 		if err != nil {
@@ -92,7 +92,7 @@ func (c *mergeCmd) run(p *cli.Program) (int, error) {
 		x.doing(p, j, x.Mutant)
 		p.Again = cli.Line(append([]string{cli.Typed(), "merge"}, c.Files...)...)
 		e := all.Scenarios[i]
-		res, err := harness.Merge(specs[i], e.Parts)
+		res, err := search.Merge(specs[i], e.Parts)
 		if err != nil {
 			return 0, fileFirst(j, err)
 		}
@@ -110,13 +110,13 @@ func (c *mergeCmd) run(p *cli.Program) (int, error) {
 }
 
 // again is the line that makes a share.
-func (c *mergeCmd) again(r *harness.Results, share int) string {
+func (c *mergeCmd) again(r *search.Results, share int) string {
 	words := []string{cli.Typed(), "explore"}
 	for _, e := range r.Scenarios {
 		words = append(words, cli.AsFile(e.Arg))
 	}
 	for _, f := range []struct{ flag, value, unless string }{
-		{"--strategy", r.Strategy, harness.DefaultStrategy}, {"--seed", fmt.Sprint(r.Seed), "1"},
+		{"--strategy", r.Strategy, search.DefaultStrategy}, {"--seed", fmt.Sprint(r.Seed), "1"},
 		{"--fetch", r.Fetch, ""}, {"--edition", r.Edition, ""}, {"--mutant", r.Mutant, ""}, {"--runs", fmt.Sprint(r.Runs), "0"},
 	} {
 		if strings.HasPrefix(f.value, "-") {

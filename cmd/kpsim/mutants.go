@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/search"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
-	"kpsim/properties/harness"
 )
 
 type mutantsCmd struct {
@@ -74,7 +74,7 @@ func (c *mutantsCmd) run(p *cli.Program) (int, error) {
 	}
 	p.StopAtInterrupt(&c.stop)
 	cli.ManySmall()
-	hunt := harness.Hunt{Seeds: c.Seeds, Seed: c.Seed, Most: c.Most, Workers: c.Workers, Blind: c.Blind, Cancelled: &c.stop}
+	hunt := search.Hunt{Seeds: c.Seeds, Seed: c.Seed, Most: c.Most, Workers: c.Workers, Blind: c.Blind, Cancelled: &c.stop}
 	c.head(p)
 	var rows []mutantRow
 	for _, mu := range list {
@@ -123,7 +123,7 @@ func (c *mutantsCmd) check() (list []*mutants.Mutant, err error) {
 	return list, nil
 }
 
-func mutantRowOf(k *harness.Kill) mutantRow {
+func mutantRowOf(k *search.Kill) mutantRow {
 	mu := k.Mutant
 	r := mutantRow{
 		Mutant: mu.Name, Scenario: mu.Scenario, Property: mu.Property, By: k.By,

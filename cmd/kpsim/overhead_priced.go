@@ -9,7 +9,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/scenario"
-	"kpsim/properties/harness"
+	"kpsim/internal/search"
 )
 
 // A pricedMachine is one whose events have costs: of the documents, in a tier, or a
@@ -150,7 +150,7 @@ func inParts(p *cli.Program, what string, n int, f func(i int) error) error {
 	cli.ManySmall()
 	var done atomic.Uint64
 	defer p.Watch(what, uint64(n)).Follow(&done)()
-	return harness.Each(n, func(i int) error {
+	return search.Each(n, func(i int) error {
 		defer done.Add(1)
 		return f(i)
 	})

@@ -5,8 +5,8 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
+	"kpsim/internal/search/rig"
 	"kpsim/kprobes/rules"
-	"kpsim/properties/harness"
 )
 
 // mostProbes is of how many probes a line is printed; --json has all.
@@ -19,14 +19,14 @@ var throughFtrace = rules.Reason{Kind: rules.ViaFtrace}.In("")
 type probeRow struct {
 	Name  string `json:"name"`
 	Place string `json:"place"`
-	harness.Probed
+	rig.Probed
 	Why string `json:"never_optimized,omitempty"` // by the rules: no schedule makes a jump of it
 
 	silent bool // it has no handler to run
 }
 
 // probeRows tells of each probe in how many runs it was hit, optimized and disarmed.
-func probeRows(s *scenario.Scenario, probed []harness.Probed) (rows []probeRow) {
+func probeRows(s *scenario.Scenario, probed []rig.Probed) (rows []probeRow) {
 	var jumps *scenario.Jumps
 	for i := range min(len(probed), len(s.Probes)) {
 		k := &s.Probes[i]

@@ -7,8 +7,8 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
+	"kpsim/internal/search"
 	"kpsim/properties"
-	"kpsim/properties/harness"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
@@ -21,10 +21,10 @@ func TestNarrowTerminal(t *testing.T) {
 		jobs = append(jobs, &job{Scenario: sc, arg: sc.Name, runs: 250_000, usual: 250_000})
 	}
 	expected, against, path, n := true, false, "traces/second-instruction-preempted.kps", 4
-	w := &harness.Witness{Message: strings.Repeat("word ", 40)}
+	w := &search.Witness{Message: strings.Repeat("word ", 40)}
 	w.Property, _ = properties.ByName("no-start-inside")
 	w.File = &traces.File{Scenario: "none", Property: w.Property.ID, Message: w.Message} // it can't be played
-	first := &harness.First{Seeds: 20, Bound: 25_000, Found: make([]uint64, 12)}
+	first := &search.First{Seeds: 20, Bound: 25_000, Found: make([]uint64, 12)}
 	for i := range first.Found {
 		first.Found[i] = uint64(9_000 + i)
 	}
@@ -37,10 +37,10 @@ func TestNarrowTerminal(t *testing.T) {
 		{
 			Scenario: "full-rcu", Property: everyProperty, Observation: never, Runs: 250_000, Expected: &expected,
 			notes: []string{"complete for ≤ 2 deviations", "canary stop-without-sync-core found"},
-			shows: thorough(&harness.Result{Stats: harness.Stats{
-				Sampled: 976, Behaviours: 952, New: harness.Chance{Estimate: 0.973, Low: 0.959, High: 0.9999},
+			shows: thorough(&search.Result{Stats: search.Stats{
+				Sampled: 976, Behaviours: 952, New: search.Chance{Estimate: 0.973, Low: 0.959, High: 0.9999},
 				Seen: make([]string, 25), Unseen: []string{"Image", "Optimized", "Unoptimized", "Unoptimizing"},
-				Sources: []harness.SourceAtPlace{{Source: "timer@cpu1", Fired: 70, Visited: 71}, {Source: "preempt@cpu1", Fired: 1, Visited: 71}},
+				Sources: []search.SourceAtPlace{{Source: "timer@cpu1", Fired: 70, Visited: 71}, {Source: "preempt@cpu1", Fired: 1, Visited: 71}},
 			}}),
 		},
 	}

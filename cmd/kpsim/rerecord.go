@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"kpsim/internal/cli"
-	"kpsim/properties/harness"
+	"kpsim/internal/search"
 	"kpsim/traces"
 )
 
@@ -67,7 +67,7 @@ func (c *rerecordCmd) run(p *cli.Program) (int, error) {
 // one brings one trace up to date and says whether it is.
 func (c *rerecordCmd) one(p *cli.Program, path string, file *traces.File) (bool, error) {
 	p.Doing = "trace " + path
-	now, r, err := harness.Rerecord(path, file, c.AnyPlace)
+	now, r, err := search.Rerecord(path, file, c.AnyPlace)
 	if err != nil {
 		return false, err
 	}

@@ -7,8 +7,9 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
+	"kpsim/internal/search"
+	"kpsim/internal/search/rig"
 	"kpsim/kprobes/kpev"
-	"kpsim/properties/harness"
 	"kpsim/sched"
 	"kpsim/traces/view"
 )
@@ -55,7 +56,7 @@ func (c *onceFlags) schedule(read scenarioReader, what, usual string) (*job, sch
 	if c.Strategy != "" {
 		usual = c.Strategy
 	}
-	spec := harness.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Strategy: usual, Seed: *c.Seed}
+	spec := search.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Strategy: usual, Seed: *c.Seed}
 	s, err := spec.First()
 	return j, s, err
 }
@@ -111,13 +112,13 @@ type ranProbe struct {
 }
 
 func (c *runCmd) run(p *cli.Program) (int, error) {
-	j, s, err := c.schedule(scenario.LoadUsed, c.Scenario, harness.DefaultStrategy)
+	j, s, err := c.schedule(scenario.LoadUsed, c.Scenario, search.DefaultStrategy)
 	if err != nil {
 		return 0, err
 	}
 	p.ExitAtInterrupt("the run isn't over")
 	p.Doing = "one run of " + c.Scenario
-	rig, err := harness.New(j.Scenario, c.Mutant)
+	rig, err := rig.New(j.Scenario, c.Mutant)
 	if err != nil {
 		return 0, fileFirst(j, err)
 	}
@@ -219,7 +220,7 @@ func (o *ranOnce) print(p *cli.Program, search string) {
 }
 
 // hitsOf tells of each probe what it did.
-func hitsOf(rig *harness.Rig, t *harness.Tally) []ranProbe {
+func hitsOf(rig *rig.Rig, t *rig.Tally) []ranProbe {
 	list := []ranProbe{}
 	for i := range rig.Scenario.Probes {
 		sp := &rig.Scenario.Probes[i]

@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/search"
 	"kpsim/properties"
-	"kpsim/properties/harness"
 )
 
 // explored is what the runs of a scenario have shown.
 type explored struct {
-	res    *harness.Result
+	res    *search.Result
 	canary bool // it was found
 	took   time.Duration
 }
@@ -38,8 +38,8 @@ func (c *exploreCmd) search(p *cli.Program, j *job, what string) (*explored, err
 	return e, nil
 }
 
-func (c *exploreCmd) spec(j *job) harness.Spec {
-	return harness.Spec{
+func (c *exploreCmd) spec(j *job) search.Spec {
+	return search.Spec{
 		Scenario: j.Scenario, Mutant: c.Mutant, Strategy: c.Strategy, Runs: j.runs, Seed: c.Seed, Unbiased: c.Unbiased, Workers: c.Workers,
 		Share: c.share, Shares: c.shares, Cancelled: &c.stop,
 		Ignore: c.ignored, Past: c.past(),
@@ -48,12 +48,12 @@ func (c *exploreCmd) spec(j *job) harness.Spec {
 
 // once explores under a spec. The result is nil if it was interrupted before
 // the first run.
-func (c *exploreCmd) once(p *cli.Program, j *job, spec harness.Spec, what string) (*harness.Result, error) {
+func (c *exploreCmd) once(p *cli.Program, j *job, spec search.Spec, what string) (*search.Result, error) {
 	c.doing(p, j, spec.Mutant)
 	line := p.Watch(what, spec.Runs)
 	defer line.Clear()
 	spec.Progress = line.Update
-	res, err := harness.Explore(spec)
+	res, err := search.Explore(spec)
 	if err != nil {
 		if c.stop.Load() {
 			return nil, nil
@@ -90,7 +90,7 @@ const firstShare = 10
 
 // first says how soon each property that was broken is. A share of an
 // exploration doesn't: merge does.
-func (c *exploreCmd) first(p *cli.Program, j *job, res *harness.Result) ([]harness.First, error) {
+func (c *exploreCmd) first(p *cli.Program, j *job, res *search.Result) ([]search.First, error) {
 	if c.shares > 1 || c.stop.Load() || res.Violations == 0 {
 		return nil, nil
 	}
@@ -101,11 +101,11 @@ func (c *exploreCmd) first(p *cli.Program, j *job, res *harness.Result) ([]harne
 		}
 	}
 	bound := min(j.runs, max(j.usual/firstShare, 1))
-	line := p.Watch(j.Name+", the first witness over seeds", harness.FirstSeeds*bound)
+	line := p.Watch(j.Name+", the first witness over seeds", search.FirstSeeds*bound)
 	defer line.Clear()
 	spec := c.spec(j)
 	spec.Progress = line.Update
-	return harness.FirstWitness(spec, names, bound)
+	return search.FirstWitness(spec, names, bound)
 }
 
 // save writes the witnesses. What can't be saved is printed whole.
@@ -134,9 +134,9 @@ func (c *exploreCmd) save(j *job, rows []*row) {
 }
 
 // result is what a result file holds of the scenario.
-func (c *exploreCmd) result(j *job, e *explored, rows []*row) *harness.Explored {
-	x := &harness.Explored{
-		Name: j.Name, Arg: j.arg, Source: j.source, Text: j.String(), Default: harness.DigestName(j.digest), Runs: j.runs,
+func (c *exploreCmd) result(j *job, e *explored, rows []*row) *search.Explored {
+	x := &search.Explored{
+		Name: j.Name, Arg: j.arg, Source: j.source, Text: j.String(), Default: search.DigestName(j.digest), Runs: j.runs,
 		Canary: e.canary, Checked: j.checked, Seconds: e.took.Seconds(), Parts: e.res.Parts, Traces: []string{},
 	}
 	for _, r := range rows {
@@ -149,7 +149,7 @@ func (c *exploreCmd) result(j *job, e *explored, rows []*row) *harness.Explored 
 
 // results makes a result file of what the jobs have come to.
 func (c *exploreCmd) results(jobs []*job) ([]byte, error) {
-	r := &harness.Results{
+	r := &search.Results{
 		Share: max(c.share, 1), Shares: max(c.shares, 1), Strategy: c.Strategy, Seed: c.Seed, Mutant: c.Mutant, Fetch: c.Fetch, Edition: c.Edition,
 		Unbiased: c.Unbiased, SelfCheck: uint64(c.SelfCheck), Ignored: c.ignored.Names(), Every: c.AllProperties,
 	}
@@ -163,7 +163,7 @@ func (c *exploreCmd) results(jobs []*job) ([]byte, error) {
 }
 
 // witnessOf returns the witness against a property, nil if there is none.
-func witnessOf(res *harness.Result, property string) *harness.Witness {
+func witnessOf(res *search.Result, property string) *search.Witness {
 	for _, w := range res.Witnesses {
 		if w.Property.Name == property {
 			return w

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"kpsim/internal/cli"
-	"kpsim/properties/harness"
+	"kpsim/internal/search"
 	"kpsim/smp/image"
 	"kpsim/traces/view"
 )
@@ -47,7 +47,7 @@ Exit status: 0, 1 a property was broken, 2 bad input, 3 a bug of the simulator, 
 // A sh is a session with a user.
 type sh struct {
 	p     *cli.Program
-	s     *harness.Session
+	s     *search.Session
 	quiet bool // handlers' lines are left out
 	told  bool // that the run is over
 	done  bool
@@ -80,7 +80,7 @@ func (c *shellCmd) run(p *cli.Program) (int, error) {
 }
 
 // open makes the session.
-func (c *shellCmd) open(p *cli.Program) (*harness.Session, error) {
+func (c *shellCmd) open(p *cli.Program) (*search.Session, error) {
 	p.Doing = "shell of " + c.What
 	p.ExitAtInterrupt("the session is over")
 	if isTraceFile(c.What) || strings.HasSuffix(c.What, ".kps") {
@@ -91,13 +91,13 @@ func (c *shellCmd) open(p *cli.Program) (*harness.Session, error) {
 		if err != nil {
 			return nil, err
 		}
-		return harness.OpenSession(c.What, file)
+		return search.OpenSession(c.What, file)
 	}
 	j, s, err := c.schedule(byHand, c.What, "sticky")
 	if err != nil {
 		return nil, err
 	}
-	session, err := harness.NewSession(j.Scenario, c.Mutant, s)
+	session, err := search.NewSession(j.Scenario, c.Mutant, s)
 	if err == nil {
 		tellShipped(p, c.shippedAs(j.Machine.Edition))
 	}

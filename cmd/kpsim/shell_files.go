@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/search"
 	"kpsim/kprobes"
-	"kpsim/properties/harness"
 )
 
 // The files of kprobes, as the documents name them.
@@ -17,7 +17,7 @@ type probeFile struct {
 	dir, name string
 	mode      string
 	read      func(e *kprobes.Engine) string
-	write     func(s *harness.Session, cpu int, value string) (refused, err error) // nil: read only
+	write     func(s *search.Session, cpu int, value string) (refused, err error) // nil: read only
 }
 
 func (f *probeFile) path() string { return path.Join(f.dir, f.name) }
@@ -33,7 +33,7 @@ func (h *sh) files() []probeFile {
 	}
 	list := []probeFile{
 		{dir: debugfs, name: "enabled", mode: "-rw-------", read: (*kprobes.Engine).ReadEnabled,
-			write: (*harness.Session).WriteEnabled},
+			write: (*search.Session).WriteEnabled},
 		{dir: debugfs, name: "list", mode: "-r--------", read: func(e *kprobes.Engine) string { return string(e.List(nil)) }},
 	}
 	if e.HasBlacklist() {
@@ -41,7 +41,7 @@ func (h *sh) files() []probeFile {
 	}
 	if e.HasOptimization() {
 		list = append(list, probeFile{dir: "/proc/sys/debug", name: sysctlName, mode: "-rw-r--r--", read: (*kprobes.Engine).ReadOptimization,
-			write: (*harness.Session).WriteOptimization})
+			write: (*search.Session).WriteOptimization})
 	}
 	return list
 }

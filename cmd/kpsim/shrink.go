@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
-	"kpsim/properties/harness"
+	"kpsim/internal/search"
 	"kpsim/traces"
 )
 
@@ -77,7 +77,7 @@ func (c *shrinkCmd) run(p *cli.Program) (int, error) {
 	}
 	p.ExitAtInterrupt("nothing was written")
 	p.Doing = "trace " + c.Trace
-	s, r, err := harness.ShrinkFile(c.Trace, file)
+	s, r, err := search.ShrinkFile(c.Trace, file)
 	if err != nil {
 		return 0, err
 	}
@@ -86,7 +86,7 @@ func (c *shrinkCmd) run(p *cli.Program) (int, error) {
 		noLonger(p, c.Trace, file, r)
 		return cli.Against, nil
 	}
-	needs, err := harness.Necessity(s.File)
+	needs, err := search.Necessity(s.File)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", c.Out, err)
 	}
@@ -107,7 +107,7 @@ func (c *shrinkCmd) run(p *cli.Program) (int, error) {
 
 // noLonger says in one line that a trace doesn't apply any more, and where it
 // first left the run that it was.
-func noLonger(p *cli.Program, path string, file *traces.File, r *harness.Replay) {
+func noLonger(p *cli.Program, path string, file *traces.File, r *search.Replay) {
 	why := r.Why
 	if r.Miss != nil {
 		why += "; " + firstDivergence(file, r.Miss)
@@ -115,7 +115,7 @@ func noLonger(p *cli.Program, path string, file *traces.File, r *harness.Replay)
 	fmt.Fprintf(p.Err, "kpsim: %s: %s; to find it anew: %s\n", path, why, anew(file, r.Rig.Scenario.Name))
 }
 
-func (c *shrinkCmd) printJSON(p *cli.Program, s *harness.Shrunk, needs []harness.Need, unsaved string) error {
+func (c *shrinkCmd) printJSON(p *cli.Program, s *search.Shrunk, needs []search.Need, unsaved string) error {
 	out := shrunk{
 		Trace: c.Trace, Out: string(c.Out), Property: s.File.Property, Place: s.File.Place, Runs: s.Runs, Exhausted: s.Exhausted,
 		Before: shrunkSize{s.Found, s.Was}, After: shrunkSize{len(s.File.Schedule), s.Is}, Needs: []shrunkNeed{},
@@ -133,7 +133,7 @@ func (c *shrinkCmd) printJSON(p *cli.Program, s *harness.Shrunk, needs []harness
 	return p.PrintJSON(out)
 }
 
-func (c *shrinkCmd) print(p *cli.Program, s *harness.Shrunk, needs []harness.Need, unsaved string) {
+func (c *shrinkCmd) print(p *cli.Program, s *search.Shrunk, needs []search.Need, unsaved string) {
 	p.Indented("", headline(p, s.File))
 	fmt.Fprintln(p.Out)
 	p.Indented("", fmt.Sprintf("before: %s; %s", cli.Number(s.Found, "deviation"), s.Was))
@@ -156,7 +156,7 @@ func (c *shrinkCmd) print(p *cli.Program, s *harness.Shrunk, needs []harness.Nee
 }
 
 // printNeeds prints deviations, and under each what it is for.
-func printNeeds(p *cli.Program, needs []harness.Need) {
+func printNeeds(p *cli.Program, needs []search.Need) {
 	for i := range needs {
 		p.Indented("", needs[i].Deviation.String())
 		p.Indented(cli.Indent, needs[i].Says)

@@ -9,9 +9,9 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
+	"kpsim/internal/search"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
-	"kpsim/properties/harness"
 )
 
 type stormCmd struct {
@@ -160,12 +160,12 @@ func stormNames(which int) (names []string) {
 	return names
 }
 
-func (c *stormCmd) storm(m scenario.Machine, programs int) harness.Storm {
-	return harness.Storm{Machine: m, Seed: c.Seed, Programs: programs, Runs: c.Each, Strategy: c.Strategy, Mutant: c.Mutant, Workers: c.Workers, Cancelled: &c.stop}
+func (c *stormCmd) storm(m scenario.Machine, programs int) search.Storm {
+	return search.Storm{Machine: m, Seed: c.Seed, Programs: programs, Runs: c.Each, Strategy: c.Strategy, Mutant: c.Mutant, Workers: c.Workers, Cancelled: &c.stop}
 }
 
 // one runs the storms of one machine and prints what came of it.
-func (c *stormCmd) one(p *cli.Program, s harness.Storm) (*stormRow, error) {
+func (c *stormCmd) one(p *cli.Program, s search.Storm) (*stormRow, error) {
 	what := fmt.Sprintf("%v, preempt %v", s.Machine.Edition, s.Machine.Preempt)
 	p.Doing = "api-storms, " + what
 	line := p.Watch(what, uint64(s.Programs)*s.Runs)
@@ -181,7 +181,7 @@ func (c *stormCmd) one(p *cli.Program, s harness.Storm) (*stormRow, error) {
 		Points: res.Counts.Points, Violations: res.Violations, Broken: res.Broken, Found: res.Found,
 		Shipped: c.shippedAs(s.Machine.Edition),
 	}
-	var w *harness.Witness
+	var w *search.Witness
 	if len(res.Found) > 0 && !c.stop.Load() {
 		p.Again = c.line(&s, row.Found[0], "--workers", "1")
 		if w, err = c.witness(&s, row); err != nil {
@@ -197,24 +197,24 @@ func (c *stormCmd) one(p *cli.Program, s harness.Storm) (*stormRow, error) {
 
 // storm runs a storm. The report of a bug has the line that makes the runs of the program
 // it is in.
-func runStorm(p *cli.Program, s harness.Storm, line func(seed uint64) string) (*harness.Stormed, error) {
+func runStorm(p *cli.Program, s search.Storm, line func(seed uint64) string) (*search.Stormed, error) {
 	defer func() {
 		v := recover()
-		if c, ok := v.(*harness.Crash); ok {
+		if c, ok := v.(*search.Crash); ok {
 			p.Again = line(s.Seed + uint64(c.Job))
 		}
 		if v != nil {
 			panic(v)
 		}
 	}()
-	return harness.RunStorm(s)
+	return search.RunStorm(s)
 }
 
 // witness shrinks what the first program that broke a property has found, and
 // saves it.
-func (c *stormCmd) witness(s *harness.Storm, row *stormRow) (*harness.Witness, error) {
+func (c *stormCmd) witness(s *search.Storm, row *stormRow) (*search.Witness, error) {
 	seed := row.Found[0]
-	res, err := harness.Explore(s.Spec(seed))
+	res, err := search.Explore(s.Spec(seed))
 	if err != nil || res.Witness == nil {
 		return nil, err
 	}
@@ -226,10 +226,10 @@ func (c *stormCmd) witness(s *harness.Storm, row *stormRow) (*harness.Witness, e
 }
 
 // line is the command that runs the program of a seed.
-func (c *stormCmd) line(s *harness.Storm, seed uint64, more ...string) string {
+func (c *stormCmd) line(s *search.Storm, seed uint64, more ...string) string {
 	words := []string{cli.Typed(), "storm", "--edition", s.Machine.Edition.String(), "--preempt", s.Machine.Preempt.String(),
 		"--seed", fmt.Sprint(seed), "--runs", fmt.Sprint(s.Runs), "--each", fmt.Sprint(s.Runs)}
-	if c.Strategy != harness.StormStrategy {
+	if c.Strategy != search.StormStrategy {
 		words = append(words, "--strategy", c.Strategy)
 	}
 	if c.Mutant != "" {
@@ -270,7 +270,7 @@ func brokenBy(broken map[string]uint64) string {
 }
 
 // stormWitness prints what a program's witness shows, and how to replay its trace.
-func stormWitness(p *cli.Program, w *harness.Witness, trace string) {
+func stormWitness(p *cli.Program, w *search.Witness, trace string) {
 	p.Indented(cli.Indent, headline(p, w.File))
 	if len(w.Schedule) <= stormLines {
 		for _, l := range scheduleLines(w.Schedule) {

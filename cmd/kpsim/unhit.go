@@ -7,13 +7,14 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
+	"kpsim/internal/search"
+	"kpsim/internal/search/rig"
 	"kpsim/kprobes/kpev"
-	"kpsim/properties/harness"
 )
 
 // neverHit says of each probe with a handler, a line each, why none of its handlers has
 // run: it was refused, or nobody came to it, and then what to try.
-func neverHit(j *job, probed []harness.Probed, try string) (lines []string) {
+func neverHit(j *job, probed []rig.Probed, try string) (lines []string) {
 	s, more := j.Scenario, 0
 	for i := range min(len(probed), len(s.Probes)) {
 		k, p := &s.Probes[i], probed[i]
@@ -87,7 +88,7 @@ func calls(s *scenario.Scenario, function string) bool {
 
 // idle says, a line each, what of a scenario no run of an exploration has used.
 // Who wrote those that are built in has made some so on purpose.
-func idle(j *job, res *harness.Result) []string {
+func idle(j *job, res *search.Result) []string {
 	if j.builtin() || res.Census.Registered == 0 && j.Expect.Canary == "" {
 		return nil
 	}

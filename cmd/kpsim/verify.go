@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/search"
 	"kpsim/properties"
-	"kpsim/properties/harness"
 	"kpsim/smp/fetch"
 )
 
@@ -102,7 +102,7 @@ func (c *verifyCmd) check() error {
 	case c.Races && !(c.Full && c.By == "classes"):
 		return errors.New("--races: only --full --by classes looks for races; give those too")
 	}
-	c.base = exploreCmd{Seed: 1, Strategy: harness.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Edition: c.Edition, brokenFlags: c.brokenFlags, goOnFlags: c.goOnFlags, Traces: c.Traces}
+	c.base = exploreCmd{Seed: 1, Strategy: search.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Edition: c.Edition, brokenFlags: c.brokenFlags, goOnFlags: c.goOnFlags, Traces: c.Traces}
 	err := c.base.check()
 	c.brokenFlags, c.goOnFlags = c.base.brokenFlags, c.base.goOnFlags
 	return err
@@ -140,7 +140,7 @@ type proved struct {
 	Expected    *bool             `json:"expected"`
 	Reason      string            `json:"reason,omitempty"`
 	Traces      []string          `json:"traces,omitempty"`
-	Racing      []harness.Racing  `json:"racing,omitempty"`
+	Racing      []search.Racing   `json:"racing,omitempty"`
 	Unsaved     string            `json:"unsaved,omitempty"`     // why a trace isn't written
 	Texts       []string          `json:"trace_texts,omitempty"` // and what those that aren't would hold
 
@@ -148,7 +148,7 @@ type proved struct {
 
 	Older []older `json:"older_traces,omitempty"`
 
-	witnesses []*harness.Witness
+	witnesses []*search.Witness
 	paths     []string // of the witnesses' traces; "": it could not be saved
 	far       uint64   // millionths of what is known, if it isn't complete
 }
@@ -159,8 +159,8 @@ func (c *verifyCmd) verify(p *cli.Program, j *job, what string) (*proved, error)
 	p.Again = c.line(j, c.Deviations, "--workers", "1")
 	line := p.Watch(what, c.Runs)
 	defer line.Clear()
-	proof := harness.Proof{
-		Spec:   harness.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop, Ignore: c.ignored, Past: c.past()},
+	proof := search.Proof{
+		Spec:   search.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop, Ignore: c.ignored, Past: c.past()},
 		Memory: c.Memory << 20, Full: c.Full, Classes: c.By == "classes", All: c.All || c.AllProperties, Deviations: deviationsDefault,
 	}
 	if c.Deviations != nil {
@@ -176,7 +176,7 @@ func (c *verifyCmd) verify(p *cli.Program, j *job, what string) (*proved, error)
 			row.far = done
 		}
 	}
-	v, err := harness.Verify(proof)
+	v, err := search.Verify(proof)
 	if err != nil {
 		return nil, fileFirst(j, err)
 	}
@@ -267,7 +267,7 @@ func (c *verifyCmd) advice(j *job, r *proved) string {
 // the first to the second and from the second to the third, in seven scenarios of the library.
 const oneMore = "   # some 10 to 20 times these schedules"
 
-func (r *proved) take(v *harness.Verified) {
+func (r *proved) take(v *search.Verified) {
 	r.Deviations, r.Complete = v.Done, v.Complete && v.Cut == 0
 	r.Runs, r.Pruned, r.Cut, r.Restarts, r.Depth, r.Points = v.Runs, v.Pruned, v.Cut, v.Restarts, v.Depth, v.Points
 	r.Filled = v.Filled

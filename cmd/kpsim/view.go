@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/search"
 	"kpsim/internal/viewer"
-	"kpsim/properties/harness"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
@@ -94,7 +94,7 @@ func (c *viewCmd) page(p *cli.Program) (*viewer.Page, int, error) {
 	page.Runs = append(page.Runs, *run)
 	switch {
 	case c.Passing:
-		n, err := harness.Nearest(c.Trace, file)
+		n, err := search.Nearest(c.Trace, file)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -129,7 +129,7 @@ func filmed(p *cli.Program, name string) (*traces.File, *viewer.Run, error) {
 		return nil, nil, err
 	}
 	p.Doing = "trace " + name
-	r, err := harness.PlayFile(name, file, true)
+	r, err := search.PlayFile(name, file, true)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -151,7 +151,7 @@ func filmed(p *cli.Program, name string) (*traces.File, *viewer.Run, error) {
 }
 
 // laidOut lays a run out that has kept its events.
-func laidOut(name, about string, file *traces.File, r *harness.Replay) *viewer.Run {
+func laidOut(name, about string, file *traces.File, r *search.Replay) *viewer.Run {
 	in := r.View(file)
 	in.Schedule = nil
 	for _, a := range r.Taken {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/search"
 	"kpsim/internal/viewer"
-	"kpsim/properties/harness"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
@@ -39,13 +39,13 @@ func witness(t testing.TB, name string) viewer.Run {
 // filmed plays a trace.
 func filmed(t testing.TB, name string, f *traces.File) viewer.Run {
 	t.Helper()
-	r, err := harness.PlayFile(name, f, true)
+	r, err := search.PlayFile(name, f, true)
 	require.NoError(t, err)
 	defer r.Rig.Close()
 	return laidOut(name, f, r)
 }
 
-func laidOut(name string, f *traces.File, r *harness.Replay) viewer.Run {
+func laidOut(name string, f *traces.File, r *search.Replay) viewer.Run {
 	in := r.View(f)
 	in.Schedule = nil
 	for _, a := range r.Taken {
@@ -66,7 +66,7 @@ func pair(t testing.TB, name string) []viewer.Run {
 	t.Helper()
 	name = corpus + name + ".kps"
 	f := read(t, name)
-	n, err := harness.Nearest(name, f)
+	n, err := search.Nearest(name, f)
 	require.NoError(t, err)
 	require.NotNil(t, n)
 	defer n.Rig.Close()

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/search"
 	"kpsim/kprobes"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
-	"kpsim/properties/harness"
 	"kpsim/sim"
 )
 
@@ -52,7 +52,7 @@ func TestMutants(t *testing.T) {
 		list = list[:drawn]
 	}
 	rows := page(t)
-	h := harness.Hunt{Seeds: max(20/slow, 2), Seed: 1, Most: most, Workers: 1, Blind: true}
+	h := search.Hunt{Seeds: max(20/slow, 2), Seed: 1, Most: most, Workers: 1, Blind: true}
 	for _, mu := range list {
 		t.Run(mu.Name, func(t *testing.T) {
 			t.Parallel()
@@ -85,8 +85,8 @@ func TestShipped(t *testing.T) {
 			require.NoError(t, sc.SetEdition(f.Edition.String()))
 			mu, ok := mutants.ByName(f.Mutant)
 			require.True(t, ok, f.Mutant)
-			find := func(name string, runs uint64) *harness.Result {
-				res, err := harness.Explore(harness.Spec{Scenario: sc, Mutant: name, Runs: runs, Workers: 1, Stop: name != "", Blind: true})
+			find := func(name string, runs uint64) *search.Result {
+				res, err := search.Explore(search.Spec{Scenario: sc, Mutant: name, Runs: runs, Workers: 1, Stop: name != "", Blind: true})
 				require.NoError(t, err)
 				return res
 			}
@@ -130,7 +130,7 @@ func TestEquivalent(t *testing.T) {
 		require.NotEmpty(t, mu.Equivalent.Proof, mu.Name)
 		sc, err := scenario.LoadBuiltin(mu.Scenario)
 		require.NoError(t, err)
-		res, err := harness.Explore(harness.Spec{Scenario: sc, Mutant: mu.Name, Runs: 6_000 / slow})
+		res, err := search.Explore(search.Spec{Scenario: sc, Mutant: mu.Name, Runs: 6_000 / slow})
 		require.NoError(t, err)
 		require.NotZero(t, res.Counts.Points)
 		require.Empty(t, res.Broken, mu.Name)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/search"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
-	"kpsim/properties/harness"
 )
 
 // A pageRow is a row of docs/mutants.md.
@@ -100,7 +100,7 @@ func TestPage(t *testing.T) {
 
 // requireOnPage holds what was found of a mutant against its row of the page. The
 // same searches find the same; a change of the program may move them, but not far.
-func requireOnPage(t *testing.T, rows map[string]pageRow, k *harness.Kill) {
+func requireOnPage(t *testing.T, rows map[string]pageRow, k *search.Kill) {
 	t.Helper()
 	r, ok := rows[k.Mutant.Name]
 	require.True(t, ok)

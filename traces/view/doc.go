@@ -2,7 +2,7 @@
 // which CPU, what it did to the patched text, and where it went wrong; or tells
 // how that came about, in a few sentences (Story).
 //
-//	rep, err := harness.PlayFile(name, file, true) // true: keep the events
+//	rep, err := search.PlayFile(name, file, true) // true: keep the events
 //	...
 //	m := rep.Rig.Machine
 //	err = view.Interleaving(os.Stdout, view.Input{

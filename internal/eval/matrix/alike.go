@@ -1,7 +1,8 @@
 package matrix
 
 import (
-	"kpsim/properties/harness"
+	"kpsim/internal/search"
+	"kpsim/internal/search/rig"
 	"kpsim/sim"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -19,7 +20,7 @@ const alikeMeans = 5
 // to it writes, and how the runs end. Of a site that is shifted by some bytes it is the
 // same unless a store is made in other pieces, or a fetch or a wait is another one.
 type trail struct {
-	rig  *harness.Rig
+	rig  *rig.Rig
 	site uint64
 	hash sim.Hash
 
@@ -33,8 +34,8 @@ type trail struct {
 
 // trailOf runs all schedules of at most one deviation, and some at random that
 // don't depend on the offset.
-func trailOf(spec harness.Spec) (h sim.Hash, err error) {
-	rig, err := harness.New(spec.Scenario, spec.Mutant)
+func trailOf(spec search.Spec) (h sim.Hash, err error) {
+	rig, err := rig.New(spec.Scenario, spec.Mutant)
 	if err != nil {
 		return h, err
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/search/rig"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
-	"kpsim/properties/harness"
 	"kpsim/traces"
 )
 
@@ -49,7 +49,7 @@ func TestRows(t *testing.T) {
 			require.Equal(t, c.Preempt, sc.Machine.Preempt.String())
 			require.Equal(t, c.Fetch, sc.Machine.Fetch.String())
 			if k == 0 {
-				rig, err := harness.New(sc, r.Mutant)
+				rig, err := rig.New(sc, r.Mutant)
 				require.NoError(t, err, r.Name)
 				rig.Close()
 			}

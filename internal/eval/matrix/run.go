@@ -11,7 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"kpsim/properties/harness"
+	"kpsim/internal/search"
 )
 
 // A Matrix is rows that were searched.
@@ -36,7 +36,7 @@ type Job struct {
 
 // Run searches the cells, and those of the canaries that they need. Errors are about
 // the input or say what wasn't decided; a bug of the simulator panics with a
-// *harness.Crash, in the goroutine that called.
+// *search.Crash, in the goroutine that called.
 func Run(j Job) (*Matrix, error) {
 	if j.Cancelled == nil {
 		j.Cancelled = new(atomic.Bool)
@@ -310,7 +310,7 @@ func (j *Job) each(n int, f func(i int) error, where func(i int) string) error {
 	var (
 		next, done atomic.Int64
 		wg         sync.WaitGroup
-		crash      atomic.Pointer[harness.Crash]
+		crash      atomic.Pointer[search.Crash]
 		errs       = make([]error, n)
 	)
 	for range min(workers, n) {
@@ -319,9 +319,9 @@ func (j *Job) each(n int, f func(i int) error, where func(i int) string) error {
 			defer wg.Done()
 			defer func() {
 				if v := recover(); v != nil {
-					c, ok := v.(*harness.Crash)
+					c, ok := v.(*search.Crash)
 					if !ok {
-						c = &harness.Crash{Value: v, Stack: debug.Stack()}
+						c = &search.Crash{Value: v, Stack: debug.Stack()}
 					}
 					crash.CompareAndSwap(nil, c)
 					next.Store(int64(n))

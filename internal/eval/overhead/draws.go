@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"kpsim/properties/harness"
+	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -38,7 +38,7 @@ func other(cpu int) string { return strings.Repeat("call(w), ", 1+cpu%7) }
 // draws are a rig's runs under schedules of one sort. Run i is a function of the seed and
 // i. told is told of events, and what the clock shows of the CPU that each is on.
 type draws struct {
-	rig      *harness.Rig
+	rig      *rig.Rig
 	told     func(e *traces.Event, at sim.Time)
 	seed     uint64
 	strategy sched.Strategy
@@ -48,7 +48,7 @@ type draws struct {
 
 // newDraws has told told of events of the kinds, under schedules of a sort, which p says
 // more of. Their costs are the machine's.
-func newDraws(rig *harness.Rig, schedule string, p sched.Params, told func(e *traces.Event, at sim.Time), kinds ...traces.Kind) (*draws, error) {
+func newDraws(rig *rig.Rig, schedule string, p sched.Params, told func(e *traces.Event, at sim.Time), kinds ...traces.Kind) (*draws, error) {
 	d := &draws{rig: rig, told: told, seed: p.Seed}
 	switch schedule {
 	case Timed:

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/properties/harness"
+	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp/cycles"
@@ -74,7 +74,7 @@ func TestClocksAgree(t *testing.T) {
 	} {
 		sc, err := c.Scenario()
 		require.NoError(t, err)
-		rig, err := harness.New(sc, "")
+		rig, err := rig.New(sc, "")
 		require.NoError(t, err)
 		defer rig.Close()
 		rig.Machine.Costs(nil)
@@ -105,7 +105,7 @@ func TestClocksAgree(t *testing.T) {
 func TestTimedIsFair(t *testing.T) {
 	sc, err := (&OverlapConfig{Tasks: 2, Maxactive: 4, Calls: 100, Edition: "6.9"}).Scenario()
 	require.NoError(t, err)
-	rig, err := harness.New(sc, "")
+	rig, err := rig.New(sc, "")
 	require.NoError(t, err)
 	defer rig.Close()
 	rig.Machine.Costs(nil)

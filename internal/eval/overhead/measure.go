@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"kpsim/internal/scenario"
-	"kpsim/properties/harness"
+	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -129,12 +129,12 @@ func perHit(n [4]float64) float64 { return (n[1] - n[0] - n[3] + n[2]) / hits }
 
 // A runner makes runs of a scenario.
 type runner struct {
-	*harness.Rig
+	*rig.Rig
 	tally [sim.MaxCPUs]cycles.Tally
 }
 
 func newRunner(sc *scenario.Scenario, costs *cycles.Profile) (*runner, error) {
-	rig, err := harness.New(sc, "")
+	rig, err := rig.New(sc, "")
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/search/rig"
 	"kpsim/kprobes/kpev"
-	"kpsim/properties/harness"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -112,7 +112,7 @@ func (c PauseConfig) Measure() (*Pauses, error) {
 	if err != nil {
 		return nil, err
 	}
-	rig, err := harness.New(sc, "")
+	rig, err := rig.New(sc, "")
 	if err != nil {
 		return nil, err
 	}

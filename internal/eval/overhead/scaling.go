@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/search/rig"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
-	"kpsim/properties/harness"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp/cycles"
@@ -206,7 +206,7 @@ func (c OverlapConfig) Measure() (*Overlap, error) {
 	if err != nil {
 		return nil, err
 	}
-	rig, err := harness.New(sc, "")
+	rig, err := rig.New(sc, "")
 	if err != nil {
 		return nil, err
 	}

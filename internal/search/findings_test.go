@@ -1,0 +1,304 @@
+package search
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario"
+	"kpsim/kprobes/mutants"
+)
+
+const (
+	findingsPage = "../../docs/findings.md"
+	reportsDir   = "../../docs/reports"
+	onAKernel    = "../../scripts/on-a-kernel"
+)
+
+// A claim is a row of "In kernels" on docs/findings.md.
+type claim struct {
+	name      string // of reproducer, report and log
+	mutants   []string
+	scenarios []string
+	traces    []string
+}
+
+var (
+	inBackquotes = regexp.MustCompile("`([^`]+)`")
+	rowScript    = regexp.MustCompile(`\]\(\.\./scripts/on-a-kernel/([a-z0-9-]+)\)`)
+	caseRow      = regexp.MustCompile("^\\| [^|]+ \\| `([^`]+)`, ([a-z0-9-]+) \\| (`([^`]+)`|none) \\|$")
+	rowReport    = regexp.MustCompile(`\]\(reports/([a-z0-9-]+)\.md\)`)
+)
+
+// readClaims reads the table. Its columns: claim, kernels, mutants and scenarios, traces,
+// reproducer, report. Of mutants and scenarios, mutants are in backquotes.
+func readClaims(t *testing.T) (list []claim) {
+	page, err := os.ReadFile(findingsPage)
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(page), "\n## In kernels\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	_, section, found = strings.Cut(section, "\n| claim | kernels |")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n\n")
+	for line := range strings.Lines(section) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		if !strings.HasPrefix(line, "| ") {
+			continue
+		}
+		require.Len(t, cells, 6, line)
+		var c claim
+		for word := range strings.SplitSeq(cells[2], ",") {
+			if m := inBackquotes.FindStringSubmatch(word); m != nil {
+				c.mutants = append(c.mutants, m[1])
+			} else {
+				c.scenarios = append(c.scenarios, strings.TrimSpace(word))
+			}
+		}
+		for _, m := range inBackquotes.FindAllStringSubmatch(cells[3], -1) {
+			c.traces = append(c.traces, m[1])
+		}
+		script, report := rowScript.FindStringSubmatch(cells[4]), rowReport.FindStringSubmatch(cells[5])
+		require.NotNil(t, script, "%s: no reproducer", line)
+		require.NotNil(t, report, "%s: no report", line)
+		require.Equal(t, script[1], report[1], line)
+		c.name = script[1]
+		list = append(list, c)
+	}
+	return list
+}
+
+// readCases reads the table of cases of the claims. Its columns: case, mutant and scenario,
+// trace, "none" for none.
+func readCases(t *testing.T) (list []claim) {
+	page, err := os.ReadFile(findingsPage)
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(page), "\n| case | mutant, scenario | trace |\n|---|---|---|\n")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n\n")
+	for line := range strings.Lines(table) {
+		m := caseRow.FindStringSubmatch(strings.TrimSpace(line))
+		require.NotNil(t, m, line)
+		c := claim{name: m[2], mutants: m[1:2], scenarios: m[2:3]}
+		if m[4] != "" {
+			c.traces = m[4:5]
+		}
+		list = append(list, c)
+	}
+	require.NotEmpty(t, list)
+	return list
+}
+
+// exist checks that mutants, scenarios and traces are there and belong together.
+func (c *claim) exist(t *testing.T) {
+	for _, m := range c.mutants {
+		_, known := mutants.ByName(m)
+		require.True(t, known, m)
+	}
+	for _, s := range c.scenarios {
+		_, err := scenario.LoadBuiltin(s)
+		require.NoError(t, err)
+	}
+	for _, name := range c.traces {
+		i := slices.IndexFunc(corpus, func(r row) bool { return r.file+".kps" == name })
+		require.GreaterOrEqual(t, i, 0, "%s is no trace of traces/corpus", name)
+		require.Contains(t, c.scenarios, corpus[i].scenario, name)
+		require.Contains(t, c.mutants, corpus[i].mutant, name)
+		require.FileExists(t, filepath.Join(corpusDir, name))
+	}
+}
+
+// reproducers are the scripts of scripts/on-a-kernel that are named for a claim.
+func reproducers(t *testing.T) (names []string) {
+	files, err := filepath.Glob(onAKernel + "/*-*")
+	require.NoError(t, err)
+	for _, f := range files {
+		if name := filepath.Base(f); name != "build-kernel" {
+			names = append(names, name)
+		}
+	}
+	require.NotEmpty(t, names, "%s has no reproducer", onAKernel)
+	return names
+}
+
+// TestFindingsComplete: each claim about kernels has a mutant, a scenario and a trace
+// that belong together, as has each case of one, a reproducer, its log, and a report that says what a maintainer asks.
+func TestFindingsComplete(t *testing.T) {
+	list := readClaims(t)
+	var named []string
+	for _, c := range list {
+		t.Run(c.name, func(t *testing.T) {
+			require.NotEmpty(t, c.mutants)
+			require.NotEmpty(t, c.scenarios)
+			require.NotEmpty(t, c.traces)
+			c.exist(t)
+			info, err := os.Stat(filepath.Join(onAKernel, c.name))
+			require.NoError(t, err)
+			require.NotZero(t, info.Mode()&0o111, "%s can't be run", c.name)
+			logs, err := filepath.Glob(filepath.Join(reportsDir, "logs", c.name+".*.txt"))
+			require.NoError(t, err)
+			require.NotEmpty(t, logs, "no log of a run")
+			report, err := os.ReadFile(filepath.Join(reportsDir, c.name+".md"))
+			require.NoError(t, err)
+			for _, part := range []string{"\nSubject: ", "\n## Versions\n", "\n## What happens\n", "\n## Seen\n", "\n## Schedule\n",
+				"\n## To reproduce\n", "\n## Impact\n", "\n## A fix that was tried\n", "\n## Status\n", "scripts/on-a-kernel/" + c.name} {
+				require.Contains(t, string(report), part)
+			}
+		})
+		named = append(named, c.name)
+	}
+	for _, c := range readCases(t) {
+		t.Run("case "+c.name, func(t *testing.T) { c.exist(t) })
+	}
+	slices.Sort(named)
+	require.Equal(t, reproducers(t), named, "a reproducer, and no row of docs/findings.md, or two")
+	index, err := os.ReadFile(reportsDir + "/README.md")
+	require.NoError(t, err)
+	for _, name := range named {
+		require.Contains(t, string(index), "("+name+".md)")
+	}
+}
+
+// TestReportsQuoteLogs: what a report shows under "Seen" is, line by line, in a log that is
+// committed; ... stands for what is left out.
+func TestReportsQuoteLogs(t *testing.T) {
+	for _, name := range reproducers(t) {
+		report, err := os.ReadFile(filepath.Join(reportsDir, name+".md"))
+		require.NoError(t, err)
+		_, seen, found := strings.Cut(string(report), "\n## Seen\n")
+		require.True(t, found, name)
+		seen, _, _ = strings.Cut(seen, "\n## ")
+		files, err := filepath.Glob(filepath.Join(reportsDir, "logs", name+".*.txt"))
+		require.NoError(t, err)
+		var logs strings.Builder
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			require.NoError(t, err)
+			logs.Write(text)
+		}
+		quoted, in := 0, false
+		for line := range strings.Lines(seen) {
+			line = strings.TrimSpace(line)
+			switch {
+			case strings.HasPrefix(line, "```"):
+				in = !in
+			case in && line != "" && line != "...":
+				require.True(t, strings.Contains(logs.String(), line), "%s: no log has %q", name, line)
+				quoted++
+			}
+		}
+		require.NotZero(t, quoted, "%s quotes no log", name)
+	}
+}
+
+// bash runs a script and returns what it prints, on both outputs, and its status.
+func bash(t *testing.T, env []string, args ...string) (out string, status int) {
+	t.Helper()
+	path, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash here")
+	}
+	c := exec.Command(path, args...)
+	c.Env = append(os.Environ(), env...)
+	b, err := c.CombinedOutput()
+	if err != nil {
+		require.IsType(t, (*exec.ExitError)(nil), err)
+	}
+	return string(b), c.ProcessState.ExitCode()
+}
+
+// TestOnAKernelScripts: the scripts are well-formed, have help with examples, list what
+// there is, and answer bad input, or a tool that is missing, in one line with status 2.
+func TestOnAKernelScripts(t *testing.T) {
+	names := reproducers(t)
+	require.Len(t, names, 10)
+	for _, name := range append(names, "run", "build-kernel", "guest/init") {
+		out, status := bash(t, nil, "-n", filepath.Join(onAKernel, name))
+		require.Zero(t, status, "%s: %s", name, out)
+	}
+	for _, name := range append(names, "run", "build-kernel") {
+		out, status := bash(t, nil, filepath.Join(onAKernel, name), "--help")
+		require.Zero(t, status, "%s: %s", name, out)
+		require.Contains(t, out, "examples:", name)
+		require.Contains(t, out, "exit status:", name)
+		if slices.Contains(names, name) {
+			require.True(t, strings.HasPrefix(out, name+": "), out)
+		}
+	}
+	listed, status := bash(t, nil, onAKernel+"/run", "--list")
+	require.Zero(t, status, listed)
+	for _, name := range names {
+		require.Regexp(t, "(?m)^"+name+" +[a-zA-Z].*\\.$", listed)
+	}
+
+	bare := []string{"PATH=" + barePath(t)}
+	for _, c := range []struct {
+		env  []string
+		args []string
+		want string
+	}{
+		{nil, []string{"run"}, "which reproducer"},
+		{nil, []string{"run", "enable-lots"}, "no reproducer enable-lots"},
+		{nil, []string{"run", "--speed", "9", "enable-lost"}, "no option --speed"},
+		{nil, []string{"run", "enable-lost", "--cpus", "0"}, "--cpus 0: it takes a number from 1 to 64"},
+		{nil, []string{"run", "enable-lost", "--cpus", "18446744073709551615"}, "it takes a number"},
+		{nil, []string{"run", "enable-lost", "--timeout"}, "--timeout wants a value"},
+		{bare, []string{"run", "enable-lost"}, "no qemu-system-x86_64 here: apt-get install qemu-system-x86"},
+		{bare, []string{"enable-lost", "6.1"}, "no qemu-system-x86_64 here"},
+		{nil, []string{"build-kernel"}, "usage: "},
+		{nil, []string{"build-kernel", "--fix", "none", "d"}, "--fix none: there is none"},
+		{bare, []string{"build-kernel", t.TempDir()}, "no apt-get here"},
+	} {
+		args := slices.Clone(c.args)
+		args[0] = filepath.Join(onAKernel, args[0])
+		out, status := bash(t, c.env, args...)
+		require.Equal(t, 2, status, "%v: %s", c.args, out)
+		require.Contains(t, out, c.want, c.args)
+		require.Equal(t, 1, strings.Count(out, "\n"), "%v: more than a line: %s", c.args, out)
+	}
+}
+
+// barePath is a folder that has what a script needs to get as far as to look for its tools.
+func barePath(t *testing.T) string {
+	dir := t.TempDir()
+	for _, tool := range []string{"bash", "sed", "grep", "dirname", "basename", "env"} {
+		path, err := exec.LookPath(tool)
+		if err != nil {
+			t.Skipf("no %s here", tool)
+		}
+		require.NoError(t, os.Symlink(path, filepath.Join(dir, tool)))
+	}
+	return dir
+}
+
+var modulesOf = regexp.MustCompile(`(?m)^modules=\(([a-z0-9_ ]+)\)$`)
+
+// TestOnAKernelModules: each reproducer names modules that are there, and each module has one.
+func TestOnAKernelModules(t *testing.T) {
+	var named, there []string
+	for _, name := range reproducers(t) {
+		text, err := os.ReadFile(filepath.Join(onAKernel, name))
+		require.NoError(t, err)
+		m := modulesOf.FindStringSubmatch(string(text))
+		require.NotNil(t, m, name)
+		for _, module := range strings.Fields(m[1]) {
+			named = append(named, module+".c")
+		}
+		for _, word := range []string{"# Moment: ", "\n# Expected:", "\n# Control: ", "\nguest() {", "\nexpect() {"} {
+			require.Contains(t, string(text), word, name)
+		}
+	}
+	files, err := filepath.Glob(onAKernel + "/modules/*.c")
+	require.NoError(t, err)
+	for _, f := range files {
+		there = append(there, filepath.Base(f))
+	}
+	slices.Sort(named)
+	require.Equal(t, there, named)
+}

@@ -1,0 +1,158 @@
+package search
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/search/rig"
+	"kpsim/internal/search/searchtest"
+	"kpsim/properties"
+	"kpsim/sched"
+	"kpsim/smp"
+)
+
+// TestFuzz: whole scenarios that are drawn break no property, whatever the machine;
+// nine in ten of the runs on machines that make breakpoints jumps write one in a function while a
+// task is in a call of it, and there is something to choose in each. kpsim fuzz makes many more.
+func TestFuzz(t *testing.T) {
+	s := Storm{Any: true, Seed: 1, Programs: max(200/searchtest.Slow, 1), Runs: 5}
+	r, err := RunStorm(s)
+	require.NoError(t, err)
+	require.Zero(t, r.Violations, "%v, first seeds %v", r.Broken, r.First)
+	require.EqualValues(t, 5*s.Programs, r.Runs)
+	require.Equal(t, r.Runs, r.Chosen)
+	sum := NewStormed()
+	for _, e := range append(scenario.Editions(), scenario.EditionNone) {
+		if o := r.Of[e]; o != nil {
+			t.Logf("%-10v %4d programs, of %5d runs %5d write a jump during a call; points at least %4d, median %d", e, o.Programs, o.Optimizing, o.Under, o.Spread.Least(), o.Spread.Percent(50))
+			sum.add(o)
+			if searchtest.Slow == 1 { // there are few runs of each
+				require.GreaterOrEqual(t, 10*o.Under, 8*o.Optimizing, "edition %v", e)
+			}
+		}
+	}
+	require.Equal(t, r.During, sum.During)
+	require.Equal(t, r.Runs, sum.Runs)
+	if searchtest.Slow == 1 {
+		require.Greater(t, 10*r.Under, 9*r.Optimizing, "of %d runs %d write a jump during a call", r.Optimizing, r.Under)
+	}
+}
+
+// TestFuzzFinds: steps that are left out are found by the properties that they break,
+// each by its first program, whose exploration makes the same runs.
+func TestFuzzFinds(t *testing.T) {
+	for _, c := range []struct {
+		mutant   string
+		property *properties.Property
+	}{{"no-sync-disarm", &properties.OwnedBreakpoint}, {"no-quiesce", &properties.NoUseAfterFree}} {
+		s := Storm{Any: true, Seed: 1, Programs: 60, Runs: 5, Mutant: c.mutant}
+		r, err := RunStorm(s)
+		require.NoError(t, err)
+		seed, found := r.First[c.property.Name]
+		require.True(t, found, "%s: %v", c.mutant, r.Broken)
+		spec := s.Spec(seed)
+		spec.Blind = true
+		again, err := Explore(spec)
+		require.NoError(t, err)
+		require.NotZero(t, again.Violations, "%s, seed %d", c.mutant, seed)
+	}
+}
+
+// TestFuzzSettings: what settings do that no edition has together, which drawn
+// scenarios have shown. A probe that may be anywhere is of rules that say nothing of
+// its instruction: a jump is emulated all the same, where the step is by int3. And a
+// jprobe has an entry, which no detour goes to: its function gets no jump.
+func TestFuzzSettings(t *testing.T) {
+	for _, c := range []struct{ name, text string }{
+		{"a jump is emulated", `
+machine(cpus = 2, edition = "6.5", boundaries = "any")
+f = text("f", "31c0 eb02 ffc0 83c002 c3") # xor %eax,%eax; jmp over inc %eax; add $2,%eax; ret
+k = kprobe("k", at = f, offset = 2)
+task("prober", cpu = 0, ops = [register(k, errno = 0), call(f, returns = 2), unregister(k)])
+`},
+		{"so is an indirect one", `
+machine(cpus = 2, edition = "6.5", boundaries = "any")
+f = text("f", "488d1502000000 ffe2 31c0 c3") # lea to the xor,%rdx; jmp *%rdx; xor %eax,%eax; ret
+k = kprobe("k", at = f, offset = 7)
+task("prober", cpu = 0, ops = [register(k, errno = 0), call(f, returns = 0), unregister(k)])
+`},
+		{"a jprobe is no jump", `
+machine(cpus = 2, quiesce = "sched", patch = "breakpoint", jprobes = True)
+f = text("f", "90 90 90 90 4889f8 c3") # mov %rdi,%rax; ret
+j = jprobe("j", at = f, entry = [count(), set_reg("rdi", 7)])
+task("prober", cpu = 0, ops = [register(j, errno = 0), wait_optimized(), call(f, 3, returns = 3), unregister(j)])
+`},
+		{"nor does one join a jump", `
+machine(cpus = 2, quiesce = "sched", patch = "breakpoint", jprobes = True)
+f = text("f", "90 90 90 90 4889f8 c3")
+k = kprobe("k", at = f)
+j = jprobe("j", at = f, entry = [count(), set_reg("rdi", 7)])
+task("prober", cpu = 0, ops = [register(k, errno = 0), wait_optimized(), register(j, errno = 0), wait_optimized(), call(f, 3, returns = 3), unregister(j), wait_optimized(), call(f, 4, returns = 4), unregister(k)])
+`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sc, err := scenario.Load("settings", []byte(c.text), scenario.OpenBuiltin)
+			require.NoError(t, err)
+			rig, err := rig.New(sc, "")
+			require.NoError(t, err)
+			defer rig.Close()
+			run := rig.Run(new(sched.Default))
+			require.Nil(t, run.Property, "%v", run.Finding.Message)
+			require.Equal(t, smp.Passed, run.Outcome)
+		})
+	}
+}
+
+// TestFuzzOrders: what drawn scenarios have shown that takes an order of its own, under
+// every schedule of a deviation or two.
+func TestFuzzOrders(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		most       int
+	}{
+		{"a jprobe joins while a CPU is in the detour, which doesn't go to its entry", `
+machine(cpus = 2, quiesce = "sched", patch = "breakpoint", jprobes = True)
+f = text("f", "90 90 90 90 4889f8 c3") # mov %rdi,%rax; ret
+k = kprobe("k", at = f)
+j = jprobe("j", at = f, entry = [count(), set_reg("rdi", 7)])
+task("prober", cpu = 0, ops = [register(k), wait_optimized(), schedule(), register(j)])
+task("caller", cpu = 1, ops = [schedule(), call(f, 3, returns = 3)])
+`, 2},
+		{"interrupts are off in ftrace's handlers, too, where they are behind a detour", `
+machine(cpus = 1, edition = "4.15", detour_irqs_off = True)
+f = text("f", "0f1f440000 4889f8 c3") # the site; mov %rdi,%rax; ret
+fentry(f)
+k = kprobe("k", at = f, post = [count()])
+task("prober", cpu = 0, ops = [register(k, errno = 0), call(f, 3, returns = 3), unregister(k)])
+timer(cpu = 0)
+`, 1},
+		{"an interrupt's handler calls text as a task exits", `
+machine(cpus = 1)
+f = text("f", "4889f8 c3", at = 0xffffffff81000000)
+last = stub("last", calls = "do_exit")
+task("leaver", cpu = 0, ops = [call(last)])
+task("other", cpu = 0, ops = [call(f, 3, returns = 3)])
+timer(cpu = 0, run = f)
+`, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sc, err := scenario.Load("orders", []byte(c.text), scenario.OpenBuiltin)
+			require.NoError(t, err)
+			r, err := rig.New(sc, "")
+			require.NoError(t, err)
+			defer r.Close()
+			shape, _ := r.Survey(0)
+			runs := 0
+			err = eachRun(r, sched.NewDeviations(sched.Params{Shape: shape, Most: c.most}), 200_000, func(_ uint64, run rig.Run) bool {
+				runs++
+				require.Nil(t, run.Property, "%v", run.Finding.Message)
+				require.Equal(t, smp.Passed, run.Outcome)
+				return true
+			})
+			require.NoError(t, err)
+			t.Logf("%d runs", runs)
+		})
+	}
+}

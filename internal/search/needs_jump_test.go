@@ -1,0 +1,46 @@
+package search
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/search/searchtest"
+	"kpsim/kprobes/mutants"
+)
+
+// TestNeedsJump: of a mutant that is said to show only where a breakpoint becomes a jump,
+// its own scenario shows nothing on a machine without optprobes, however it is run; others
+// do, so that this can fail.
+func TestNeedsJump(t *testing.T) {
+	found := func(name string) uint64 {
+		mu, ok := mutants.ByName(name)
+		require.True(t, ok)
+		sc, err := scenario.LoadBuiltin(mu.Scenario)
+		require.NoError(t, err)
+		sc.Machine.NoOptprobes = true
+		for i := range sc.Tasks {
+			task := &sc.Tasks[i]
+			task.Ops = slices.DeleteFunc(task.Ops, func(op scenario.Op) bool {
+				return op.Kind == scenario.OpWaitOptimized || op.Kind == scenario.OpOptimization
+			})
+			if len(task.Ops) == 0 {
+				task.Ops = []scenario.Op{{Kind: scenario.OpSchedule}}
+			}
+		}
+		require.NoError(t, scenario.Check(sc), name)
+		res, err := Explore(Spec{Scenario: sc, Mutant: name, Runs: 600 / searchtest.Slow, Seed: 1, Blind: true})
+		require.NoError(t, err, name)
+		return res.Violations
+	}
+	for _, name := range mutants.Names() {
+		if mutants.NeedsJump(name) {
+			require.Zero(t, found(name), name)
+		}
+	}
+	for _, name := range []string{"no-restore", "no-sync-disarm", "byte-first"} {
+		require.NotZero(t, found(name), name)
+	}
+}

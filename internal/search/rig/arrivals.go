@@ -1,0 +1,121 @@
+package rig
+
+import (
+	"slices"
+
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// Places are where a CPU stood when a source of interrupts fired, and where it
+// stood when it could have: "victim+0x1", "sync_core step 1". They are sorted.
+type Places struct {
+	Source  string   `json:"source"`
+	Fired   []string `json:"fired"`
+	Visited []string `json:"visited"` // with those where it fired
+}
+
+// ForgetSeen forgets what the runs so far have shown: events, places and what happened
+// to probes. One rig serves several searches.
+func (r *Rig) ForgetSeen() {
+	clear(r.census.probes)
+	r.Log.Forget()
+	r.arrivals.forget()
+}
+
+// Arrivals returns where sources of interrupts fired and could have fired since
+// ForgetSeen, in the order of the sources.
+func (r *Rig) Arrivals() []Places { return r.arrivals.list() }
+
+// CouldFire notes that the sources of the set can fire where their CPUs stand.
+func (r *Rig) CouldFire(set uint64) { r.arrivals.visit(set) }
+
+// arrivals takes down where sources of interrupts have fired.
+type arrivals struct {
+	m       *smp.Machine
+	sources []sim.Mover // that interrupt a CPU
+	names   []string
+	at      map[arrival]bool // true: fired; false: could have
+	order   []arrival        // the keys of at, as they came
+}
+
+// An arrival is a source and where its CPU stood.
+type arrival struct {
+	source sim.Mover
+	spot   smp.Spot
+}
+
+func (a *arrivals) add(mv sim.Mover, name string) {
+	a.sources = append(a.sources, mv)
+	a.names = append(a.names, name)
+}
+
+func (a *arrivals) forget() {
+	if a.at == nil {
+		a.at = make(map[arrival]bool)
+	}
+	clear(a.at)
+	a.order = a.order[:0]
+}
+
+// Event implements traces.Sink: a source fires, and its CPU hasn't moved yet.
+func (a *arrivals) Event(e *traces.Event) *traces.Finding {
+	if a.at != nil && e.CPU < sim.MaxCPUs {
+		mv := sim.Mover(e.A)
+		a.note(arrival{mv, a.m.Names().Spot(mv)}, true)
+	}
+	return nil
+}
+
+// visit takes down where the sources of the set could fire.
+func (a *arrivals) visit(set uint64) {
+	for _, mv := range a.sources {
+		if set>>(mv-sim.MoverSource)&1 == 0 {
+			continue
+		}
+		a.note(arrival{mv, a.m.Names().Spot(mv)}, false)
+	}
+}
+
+func (a *arrivals) note(k arrival, fired bool) {
+	was, known := a.at[k]
+	if !known {
+		a.order = append(a.order, k)
+	}
+	if !known || fired && !was {
+		a.at[k] = fired
+	}
+}
+
+// list returns what was seen, in the order of the sources.
+func (a *arrivals) list() []Places {
+	list := make([]Places, len(a.sources))
+	for i, mv := range a.sources {
+		p := &list[i]
+		p.Source, p.Fired, p.Visited = a.names[i], []string{}, []string{}
+		for _, k := range a.order {
+			if k.source != mv {
+				continue
+			}
+			at := a.name(k.spot)
+			p.Visited = append(p.Visited, at)
+			if a.at[k] {
+				p.Fired = append(p.Fired, at)
+			}
+		}
+		slices.Sort(p.Fired)
+		slices.Sort(p.Visited)
+		p.Fired, p.Visited = slices.Compact(p.Fired), slices.Compact(p.Visited)
+	}
+	return list
+}
+
+func (a *arrivals) name(s smp.Spot) string {
+	var d traces.Deviation
+	d.Name, d.Off, d.Text = a.m.Names().SpotName(s)
+	return d.Place()
+}
+
+var arrivalKinds = []traces.Kind{smpev.Fire}

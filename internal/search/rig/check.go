@@ -1,0 +1,131 @@
+package rig
+
+import (
+	"fmt"
+
+	"kpsim/internal/scenario"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/kernel"
+	"kpsim/smp/smpev"
+)
+
+// want is what the scenario says that a check of a task finds.
+type want struct{ check, value uint64 }
+
+// word is how much memory is compared at once: what fits in an event.
+const word = 8
+
+// prepareChecks numbers the checks of the task's operations. A task that
+// repeats its operations makes the same checks again.
+func (p *program) prepareChecks() {
+	n := 0
+	for i := range p.ops {
+		p.checks = append(p.checks, n)
+		op := &p.ops[i]
+		add := func(what int, value uint64) {
+			p.r.wants = append(p.r.wants, want{smpev.Check(uint64(p.task.ID), n, what), value})
+			n++
+		}
+		switch {
+		case op.Kind == scenario.OpCall && op.Checked:
+			add(smpev.CheckResult, op.Returns)
+		case op.Checked:
+			add(smpev.CheckErrno, op.Returns)
+		case op.Kind == scenario.OpExpect:
+			for b := op.Bytes; len(b) > 0; b = b[min(word, len(b)):] {
+				add(smpev.CheckMemory, littleEndian(b[:min(word, len(b))]))
+			}
+		}
+	}
+}
+
+func littleEndian(b []byte) (v uint64) {
+	for i, c := range b {
+		v |= uint64(c) << (8 * i)
+	}
+	return v
+}
+
+// expect reads the memory that operation i is about, as it is now.
+func (p *program) expect(x *smp.Ctx, i int) {
+	op := &p.ops[i]
+	at := p.r.data(op.Target, x.CPU()) + arch.Addr(op.Offset)
+	x.Step("expect", i)
+	for off, n := 0, 0; off < len(op.Bytes); off, n = off+word, n+1 {
+		v := uint64(0)
+		for k := range min(word, len(op.Bytes)-off) {
+			b, _ := x.Memory().Load(at+arch.Addr(off+k), 1)
+			v |= b << (8 * k)
+		}
+		p.got(x, i, n, smpev.CheckMemory, v, uint64(at)+uint64(off))
+	}
+}
+
+// got tells what check n of operation i has found. A twin, which no monitor
+// watches, compares by itself: there it is the scenario that is wrong, or the
+// code, or the processor that is simulated.
+func (p *program) got(x *smp.Ctx, i, n, what int, value, at uint64) {
+	check := smpev.Check(uint64(p.task.ID), p.checks[i]+n, what)
+	p.came = sim.Mix(p.came ^ value)
+	x.Emit(smpev.Got, check, value, at)
+	if !p.r.twin || p.r.wrong != nil {
+		return
+	}
+	for _, w := range p.r.wants {
+		if w.check == check && w.value != value {
+			remedy := "correct one of them"
+			if bits := narrow(value, w.value); what == smpev.CheckResult && bits > 0 {
+				remedy = fmt.Sprintf("if its result has %d bits, say bits = %d; else correct one of them", bits, bits)
+			}
+			p.r.wrong = fmt.Errorf("task %s, ops[%d]: %s gives %#x, the scenario says %#x: %s", p.task.Name, i, p.names(i, n), value, w.value, remedy)
+		}
+	}
+}
+
+// narrow is in how many low bits two results are the same, 32, 16 or 8; 0: in none of
+// these, or in all. A negative int fills the low half of rax alone.
+func narrow(a, b uint64) int {
+	for _, bits := range []int{32, 16, 8} {
+		if mask := uint64(1)<<bits - 1; a != b && a&mask == b&mask && b|mask == ^uint64(0) {
+			return bits
+		}
+	}
+	return 0
+}
+
+// names says what a check looks at.
+func (p *program) names(i, n int) string {
+	op := &p.ops[i]
+	if op.Kind == scenario.OpExpect {
+		return fmt.Sprintf("%s+%#x", op.Target, op.Offset+n*word)
+	}
+	return fmt.Sprintf("%v(%s)", op.Kind, op.Target)
+}
+
+// data returns where a block of data lies, or a CPU's copy of it.
+func (r *Rig) data(name string, cpu int) arch.Addr {
+	if d := r.block(name); d != nil {
+		return copyAt(d, cpu)
+	}
+	return 0
+}
+
+// block returns the block of data of that name, nil if there is none.
+func (r *Rig) block(name string) *scenario.Data {
+	for i := range r.Scenario.Datas {
+		if d := &r.Scenario.Datas[i]; d.Name == name {
+			return d
+		}
+	}
+	return nil
+}
+
+// copyAt returns where a CPU finds a block of data.
+func copyAt(d *scenario.Data, cpu int) arch.Addr {
+	if d.PerCPU {
+		return kernel.PerCPUOffset(cpu) + d.At
+	}
+	return d.At
+}

@@ -1,0 +1,19 @@
+// Package rig runs a scenario once: it builds the machine, the kernel, the engine and
+// the monitors that the scenario asks for, and runs them under a chooser.
+//
+// A Rig is built once and run many times. It first runs the scenario's twin, without
+// probes, by the default schedule: calls are compared with those of the twin. Tasks'
+// operations and probes' handlers are kernel routines (program.go, probes.go). The other
+// code that rewrites text (jump labels, static calls, ftrace, modules) is in around.go.
+// What no processor executes, or no handler handles, is an error of the scenario or the
+// end of the kernel: blame.go decides. Linear (linear.go) compares the answers of calls
+// that overlap with a sequential model of the API.
+//
+// What it is not: it judges nothing. Monitors do, from events. It chooses no schedule and
+// compares no runs: the packages above do.
+//
+// Its rule: a run depends on the scenario, the mutant and the chooser's answers, and on
+// nothing that the rig ran before. One goroutine uses a rig.
+//
+// Its limits: see the package smp for what the machine leaves out.
+package rig

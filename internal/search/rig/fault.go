@@ -1,0 +1,283 @@
+package rig
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"kpsim/internal/scenario"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+	"kpsim/smp/kernel"
+	"kpsim/smp/smpev"
+)
+
+// catchFaults says what comes of a fault that nobody handles. A run that comes to a
+// symbol that nobody defines is refused: nothing is mapped there, so that it is a page
+// fault. So is a run without probes, in which nobody but the scenario is to blame. In
+// any other the kernel dies.
+func (r *Rig) catchFaults() {
+	r.Kernel.Traps.Unhandled = func(x *smp.Ctx, regs *arch.Regs, vec uint8) {
+		if vec == smpev.VecPF && r.catchMissing(x, regs) {
+			return
+		}
+		if !r.twin {
+			x.Oops()
+			return
+		}
+		f := fault{r: r, x: x, regs: regs, vec: vec, at: regs.IP, place: r.Machine.Names().Symbol(regs.IP)}
+		what := f.what()
+		x.Refuse(f.place, what)
+	}
+}
+
+// catchMissing refuses a run whose page fault is due to a symbol that nobody defines.
+func (r *Rig) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
+	fault, offset, place := x.Fault(), kernel.PerCPUOffset(x.CPU()), r.Machine.Names().Symbol(regs.IP)
+	if kernel.IsCurrent(x.CPU(), fault) {
+		x.Refuse(place, `reads the task that is current, and there is no task_struct: define where it is above elf(), `+
+			`percpu("const_pcpu_hot", …) or, for other kernels than 6.6 to 6.14, percpu("pcpu_hot", …) or percpu("current_task", …)`)
+		return true
+	}
+	if !r.twin && fault != regs.IP && r.blames(regs.IP, r.codeAt(regs.IP)) {
+		return false
+	}
+	if name := r.missingAt(fault - offset); name != "" && fault != regs.IP {
+		x.Refuse(place, fmt.Sprintf("reads or writes this CPU's %s, which nobody defines: define it above elf(), percpu(%q, …)", name, name))
+		return true
+	}
+	name := r.missingAt(fault)
+	if name == "" {
+		return false
+	}
+	does := "reads or writes"
+	if regs.IP == fault {
+		does = "somebody jumps to"
+		if back, ok := r.calledFrom(x, regs); ok {
+			place, does = r.Machine.Names().Symbol(back), "has called"
+		}
+	}
+	x.Refuse(place, fmt.Sprintf("%s %s, which nobody defines: define it above elf(), stub(%q) or data(%q, …)", does, name, name, name))
+	return true
+}
+
+// calledFrom returns the address on the stack, if it is one in text: where who has
+// just called is to return to.
+func (r *Rig) calledFrom(x *smp.Ctx, regs *arch.Regs) (arch.Addr, bool) {
+	back, ok := x.Memory().Load(regs.SP(), 8)
+	t := r.textAt(arch.Addr(back))
+	return arch.Addr(back), ok && t != nil && arch.Addr(back) > t.At && arch.Addr(back) <= t.At+arch.Addr(len(t.Code))
+}
+
+// missingAt returns the missing symbol at an address, "" if there is none.
+func (r *Rig) missingAt(a arch.Addr) string {
+	for i := range r.Scenario.Missing {
+		if s := &r.Scenario.Missing[i]; a >= s.At && a < s.At+arch.Addr(s.Size) {
+			return s.Name
+		}
+	}
+	return ""
+}
+
+// textAt returns the function of the scenario that holds an address, or else the last
+// one before it in its page.
+func (r *Rig) textAt(a arch.Addr) (before *scenario.Text) {
+	for i := range r.Scenario.Texts {
+		t := &r.Scenario.Texts[i]
+		end := t.At + arch.Addr(len(t.Code))
+		if a >= t.At && a < end {
+			return t
+		}
+		if a >= end && a-end < smp.PageSize && (before == nil || t.At > before.At) {
+			before = t
+		}
+	}
+	return before
+}
+
+// A fault is one of the scenario's own text, which nobody handles.
+type fault struct {
+	r     *Rig
+	x     *smp.Ctx
+	regs  *arch.Regs
+	vec   uint8
+	at    arch.Addr // what it is told of
+	place string    // the same in words
+}
+
+// what says what is wrong, and what to do.
+func (f *fault) what() string {
+	if f.vec == smpev.VecBP { // the address behind it is saved
+		f.at--
+	}
+	t := f.r.textAt(f.at)
+	if t == nil {
+		return f.astray()
+	}
+	off := int(f.at - t.At)
+	f.place = fmt.Sprintf("%s+%#x", t.Name, off)
+	switch end := len(t.Code); {
+	case off >= end && off < end+x86.MaxLen && cutOff(t) < end:
+		last := cutOff(t)
+		f.place = fmt.Sprintf("%s+%#x", t.Name, last)
+		return fmt.Sprintf("% x: runs past the end of %s: that is no whole instruction; are bytes missing?", t.Code[last:], t.Name)
+	case off == end:
+		return fmt.Sprintf("runs past the end of %s; is a ret missing?", t.Name)
+	case off > end:
+		return fmt.Sprintf("somebody has come here, behind the end of %s, which has %d bytes; does a jump or call lead too far?", t.Name, end)
+	}
+	if f.vec == smpev.VecPF && f.x.Fault() == f.at && f.moduleOf(t.Name) != "" { // else it stores there
+		return f.unloaded(t.Name)
+	}
+	in, err := x86.Decode(t.Code[off:], f.at)
+	if err != nil { // its bytes have changed
+		return f.plainly()
+	}
+	does := in.String()
+	switch f.vec {
+	case smpev.VecBP:
+		return does + ": a breakpoint of its own, which nobody handles: leave it out; register(k) puts one where a kprobe is"
+	case smpev.VecUD:
+		return does + ": traps, as BUG() does, and nobody handles that: give the call arguments with which it isn't come to"
+	case smpev.VecDE:
+		return does + ": divides by zero, or the quotient has too many bits: give the call other arguments"
+	}
+	return does + ": " + f.access(&in)
+}
+
+// cutOff returns where the last instruction of a function begins that its end cuts off,
+// or what is none; else its size.
+func cutOff(t *scenario.Text) (off int) {
+	for off < len(t.Code) {
+		in, err := x86.Decode(t.Code[off:], t.At+arch.Addr(off))
+		if err != nil {
+			break
+		}
+		off += int(in.Len)
+	}
+	return off
+}
+
+// unloaded tells of text or data of a module that isn't there.
+func (f *fault) unloaded(name string) string {
+	if back, ok := f.r.calledFrom(f.x, f.regs); ok && f.x.Fault() == f.at {
+		f.place = f.r.Machine.Names().Symbol(back)
+	}
+	return fmt.Sprintf("%s is of module %q, which isn't loaded then: insmod() first", name, f.moduleOf(name))
+}
+
+// moduleOf names the module that text or data is of, "" if it is of none.
+func (f *fault) moduleOf(name string) string {
+	for _, m := range f.r.Scenario.Modules {
+		if slices.Contains(slices.Concat(m.Core, m.Init, m.Data), name) {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// plainly names the fault and no more.
+func (f *fault) plainly() string { return fmt.Sprintf("vector %d: nobody handles it", f.vec) }
+
+// astray tells of a CPU that runs what is no text.
+func (f *fault) astray() string {
+	if f.at != f.x.Fault() && x86.Canonical(f.at) {
+		return f.plainly()
+	}
+	to := fmt.Sprintf("%#x", uint64(f.at))
+	remedy := "; what is to be run there is given as text(…), at = that address"
+	switch _, _, ok := f.r.Machine.Names().SymbolAt(f.at); {
+	case f.at == 0:
+		to, remedy = "address 0", "; a pointer to a function that isn't set?"
+	case ok:
+		to, remedy = f.place+", which is no text", "; what is run is given as text(…), not as data(…)"
+	}
+	if was, ok := f.x.Memory().Load(f.regs.SP()-8, 8); ok && arch.Addr(was) == f.at {
+		return "a ret has come here: the stack doesn't hold the return address at its top; is a pop missing?"
+	}
+	if back, ok := f.r.calledFrom(f.x, f.regs); ok {
+		f.place = f.r.Machine.Names().Symbol(back)
+		return "has called " + to + remedy
+	}
+	f.place = to
+	return "somebody jumps here, where no function is" + remedy
+}
+
+// access tells of an access to memory that failed.
+func (f *fault) access(in *x86.Inst) string {
+	a := f.x.Fault()
+	where := fmt.Sprintf("nobody has memory at %#x", uint64(a))
+	if f.vec == smpev.VecGP {
+		where = "its address isn't one of 48 bits"
+	}
+	regs := f.pointers(in)
+	if f.vec == smpev.VecGP && len(regs) == 0 {
+		return "#GP: nobody handles it"
+	}
+	for i, p := range regs {
+		v := f.regs.R[p]
+		is := fmt.Sprintf(" is %#x", v)
+		if v == sim.Mix(uint64(p)) && p != x86.RSP {
+			is = " is what nobody has set"
+		}
+		where += [...]string{": ", ", "}[min(i, 1)] + "%" + p.String() + is
+	}
+	const memory = `; memory is data("d", size = 64), and a pointer to it an argument, call(f, d)`
+	name, off, _ := f.r.Machine.Names().SymbolAt(a)
+	d := f.r.block(name)
+	switch t, stack := f.r.textAt(a), f.x.Thread().StackTop(); {
+	case f.vec != smpev.VecPF: // which address it was isn't known
+	case in.Prefixes()&x86.PrefixFS != 0:
+		return fmt.Sprintf("nobody has memory at %%fs:%#x: fs is for user programs; compile it as the kernel is, with -fno-stack-protector", uint64(a))
+	case in.Prefixes()&x86.PrefixGS != 0:
+		v := a - kernel.PerCPUOffset(f.x.CPU())
+		if v < kernel.PerCPULow {
+			return fmt.Sprintf("no per-CPU variable is at %#x; they lie from %#x on: percpu(\"v\") says where, or elf() links to it", uint64(v), uint64(kernel.PerCPULow))
+		}
+		return fmt.Sprintf("no per-CPU variable is at %#x: define it, percpu(\"v\", at = %#x)", uint64(v), uint64(v))
+	case t != nil && a < t.At+arch.Addr(len(t.Code)):
+		return fmt.Sprintf("writes to %s+%#x, which is text: that is patched, by a probe or a label, and not stored to", t.Name, a-t.At)
+	case d != nil && f.r.ofModule[name] != nil:
+		return f.unloaded(name)
+	case d != nil && d.PerCPU:
+		return fmt.Sprintf("nothing is at %s+%#x itself: each CPU has a copy, which is found through gs", name, off)
+	case d != nil && d.Away:
+		return fmt.Sprintf("%s+%#x is away, and to wait for it is to sleep, which is forbidden here", name, off)
+	case a >= stack && a < stack+smp.StackSize:
+		return fmt.Sprintf("reads %#x bytes above its stack: a call has six arguments at most, all in registers", a-stack)
+	}
+	return where + memory
+}
+
+// pointers returns the registers that the address which was accessed is from.
+func (f *fault) pointers(in *x86.Inst) []x86.Reg {
+	if regs := in.Pointers(); regs != nil {
+		return regs
+	}
+	if _, ok := in.RIPOperand(); ok {
+		return nil
+	}
+	const near = 16 // push is at 8 below the register
+	for _, p := range [...]x86.Reg{x86.RSP, x86.RSI, x86.RDI} {
+		d := uint64(f.x.Fault()) - f.regs.R[p]
+		if f.vec == smpev.VecPF && d+near < 2*near || f.vec == smpev.VecGP && !x86.Canonical(arch.Addr(f.regs.R[p])) {
+			return []x86.Reg{p}
+		}
+	}
+	return nil
+}
+
+// noEndAlone says why the scenario's programs don't come to their end by themselves.
+func (r *Rig) noEndAlone(run Run) error {
+	if run.Outcome != smp.Exhausted {
+		return errors.New(r.noEnd(run))
+	}
+	cpu, task, place := r.Machine.Inspect().Last()
+	return &LongAlone{
+		says: fmt.Sprintf("cpu%d %s: %s: goes on and on, and hasn't ended after %d steps; if it is a loop that ends, and only long, ",
+			cpu, task, place, run.Counts.Boundaries),
+		scenario: r.longer("say", false), trace: r.longer("say", true),
+	}
+}

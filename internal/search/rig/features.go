@@ -1,0 +1,124 @@
+package rig
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// features are what a run shows that a strategy can learn from: of each probe,
+// or piece of text, which event came right after which, and whether on the same
+// CPU; where the other CPUs stood then; and which property was broken where.
+type features struct {
+	on   bool // somebody learns
+	cpus int
+	last [64]uint64
+	at   [sim.MaxCPUs]uint64 // what each CPU has done last, 0 if nothing
+	list []uint64
+}
+
+var featureKinds = []traces.Kind{
+	kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Arm, kpev.Disarm,
+	kpev.Optimizing, kpev.Optimized, kpev.Unoptimizing, kpev.Unoptimized, smpev.TextStore,
+}
+
+// standKinds are those that say where a CPU stands.
+var standKinds = []traces.Kind{smpev.Exec, smpev.Trap, smpev.Return, smpev.Switch, smpev.Fire}
+
+func (f *features) begin() {
+	f.list = f.list[:0]
+	clear(f.last[:])
+	clear(f.at[:f.cpus])
+}
+
+// Event implements traces.Sink.
+func (f *features) Event(e *traces.Event) *traces.Finding {
+	about, what := e.A, uint64(e.Kind)
+	switch e.Kind {
+	case smpev.Exec, smpev.Trap, smpev.Return, smpev.Switch, smpev.Fire:
+		f.at[e.CPU%sim.MaxCPUs] = sim.Mix(about<<16 ^ what)
+		return nil
+	}
+	if e.Kind == kpev.ApiEnter || e.Kind == kpev.ApiReturn {
+		about, what = e.B, what|e.A<<16
+	}
+	now := sim.Mix(about<<16 ^ what)
+	last := &f.last[sim.Mix(about)>>58]
+	f.list = append(f.list, now^*last<<1^uint64(e.CPU)<<1)
+	*last = now ^ uint64(e.CPU)
+
+	here := int(e.CPU % sim.MaxCPUs)
+	f.at[here] = now
+	for cpu, at := range f.at[:f.cpus] {
+		if at != 0 && cpu != here {
+			f.list = append(f.list, sim.Mix(now+uint64(here))^sim.Mix(at+uint64(cpu)))
+		}
+	}
+	return nil
+}
+
+// broken adds what a violation shows.
+func (f *features) broken(run *Run) {
+	if run.Property == nil {
+		return
+	}
+	h := run.Finding.Place
+	for _, c := range []byte(run.Property.ID) {
+		h = sim.Mix(h ^ uint64(c))
+	}
+	f.list = append(f.list, h)
+}
+
+// learn says whether the features of the runs to come are of use to anybody.
+func (r *Rig) learn(on bool) {
+	if r.features.on == on {
+		return
+	}
+	if r.features.on = on; on {
+		r.features.cpus = r.Scenario.Machine.CPUs
+		r.Log.Subscribe(&r.features, featureKinds...)
+		r.Log.Subscribe(&r.features, standKinds...)
+	} else {
+		r.Log.Unsubscribe(&r.features)
+	}
+}
+
+// A Watcher looks closer at some runs of a search.
+type Watcher interface {
+	// Sample reports whether run number i is looked at.
+	Sample(i uint64) bool
+	// Over returns the chooser of such a run, which asks ch in its turn.
+	Over(ch sim.Chooser) sim.Chooser
+}
+
+// Next makes run number i of a strategy, if there is one.
+func (r *Rig) Next(s sched.Strategy, i uint64) (run Run, more bool) { return r.NextWatched(s, i, nil) }
+
+// NextWatched is Next, watched by w unless that is nil.
+func (r *Rig) NextWatched(s sched.Strategy, i uint64, w Watcher) (run Run, more bool) {
+	if !s.Begin(i) {
+		return run, false
+	}
+	l, o := sched.LearnerOf(s), sched.ObserverOf(s)
+	sampled := w != nil && w.Sample(i)
+	r.learn(l != nil)
+	r.ObserveAfresh(o)
+	if sampled && o == nil {
+		run = r.Run(w.Over(s))
+	} else {
+		run = r.Run(s)
+	}
+	if l != nil {
+		r.features.broken(&run)
+		l.Learn(r.features.list)
+	}
+	s.End(run.Counts.Points)
+	if rec, ok := s.(*sched.Recorder); ok && sampled && o != nil { // a run has one observer: the sample is the same run again
+		again := sched.NewExact(rec.Recording())
+		again.Begin(0)
+		r.Run(w.Over(again))
+	}
+	return run, true
+}

@@ -1,0 +1,110 @@
+package rig
+
+import (
+	"fmt"
+
+	"kpsim/internal/scenario"
+	"kpsim/kprobes"
+	"kpsim/properties"
+	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+)
+
+// mostAdded is how many probes a run by hand may add to the scenario's.
+const mostAdded = 256
+
+// NewInteractive builds a rig for a run that is driven by hand: its tasks begin when
+// they are woken, all its text is watched, and probes can be added to it.
+func NewInteractive(sc *scenario.Scenario, mutantName string) (*Rig, error) {
+	r, err := build(sc, mutantName, false, (*Rig).watchAll)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range r.programs {
+		p.task.Hold()
+	}
+	r.withoutTwin()
+	return r, nil
+}
+
+// withoutTwin leaves out the property that compares calls with those of a run
+// without probes: nobody knows which calls there will be.
+func (r *Rig) withoutTwin() {
+	var list []*properties.Property
+	for _, p := range properties.All {
+		if p != &properties.Transparent {
+			list = append(list, p)
+		}
+	}
+	r.watchFor(list)
+}
+
+// watchAll watches all text, and has the monitors told of it: a probe may come to
+// be anywhere.
+func (r *Rig) watchAll() error {
+	for i := range r.Scenario.Texts {
+		if t := &r.Scenario.Texts[i]; !r.Machine.Watched(t.At, len(t.Code)) {
+			if err := r.loadInsns(t); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range r.Scenario.Texts {
+		t := &r.Scenario.Texts[i]
+		r.Machine.Watch(t.At, len(t.Code))
+	}
+	return nil
+}
+
+// MakeRoom lets AddProbe be called in the run to come: probes don't move while a run lasts.
+func (r *Rig) MakeRoom() {
+	r.probes = append(make([]kprobes.Kprobe, 0, len(r.probes)+mostAdded), r.probes...)
+	r.rets = append(make([]kprobes.Kretprobe, 0, len(r.freshRets)+mostAdded), r.freshRets...)
+	r.jprobes = append(make([]kprobes.Jprobe, 0, len(r.jprobes)+mostAdded), r.jprobes...)
+}
+
+// AddProbe adds a probe to those of the scenario, during a run. It isn't registered yet.
+// Errors say what the edition lacks, too.
+func (r *Rig) AddProbe(p scenario.Probe) error {
+	n := len(r.probes)
+	if n == cap(r.probes) {
+		return fmt.Errorf("a session has at most %d probes of its own", mostAdded)
+	}
+	told := r.tells()
+	r.Scenario.Probes = append(r.Scenario.Probes, p)
+	if err := scenario.Check(r.Scenario); err != nil {
+		r.Scenario.Probes = r.Scenario.Probes[:n]
+		return err
+	}
+	r.unregistered()
+	r.probes, r.rets, r.jprobes = append(r.probes, r.fresh[n]), append(r.rets, r.freshRets[n]), append(r.jprobes, r.freshJs[n])
+	r.census.probes, r.census.at, r.census.was = append(r.census.probes, Probed{}), append(r.census.at, r.placed[n]), append(r.census.was, 0)
+	r.tellProbe(n)
+	if !told && r.tells() {
+		r.tellContexts()
+	}
+	return nil
+}
+
+// See has f told of each handler's call, with the registers that it is given.
+func (r *Rig) See(f func(k *kprobes.Kprobe, which uint64, regs *arch.Regs)) { r.saw = f }
+
+// Tasks returns the scenario's tasks.
+func (r *Rig) Tasks() []*smp.Task {
+	list := make([]*smp.Task, len(r.programs))
+	for i, p := range r.programs {
+		list[i] = p.task
+	}
+	return list
+}
+
+// Operation returns a routine that does an operation as one of the scenario's tasks would.
+// It returns what the API answered, and what a call left in rax.
+func (r *Rig) Operation(t *smp.Task, op scenario.Op) func(x *smp.Ctx) (errno kprobes.Errno, rax uint64) {
+	p := &program{r: r, task: t, ops: []scenario.Op{op}, repeat: 1, called: []called{r.called(&op)}}
+	return func(x *smp.Ctx) (kprobes.Errno, uint64) {
+		p.do(x, 0)
+		return kprobes.Errno(p.errno), t.Left().R[x86.RAX]
+	}
+}

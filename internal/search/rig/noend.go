@@ -1,0 +1,58 @@
+package rig
+
+import (
+	"errors"
+	"fmt"
+
+	"kpsim/internal/scenario"
+	"kpsim/smp"
+)
+
+// TraceSteps bounds a run of a trace, in boundaries, whatever its machine() says: a trace
+// may come from a stranger. It is five times what a run has by default, and takes some
+// seconds and 0.5 GB with all its events.
+const TraceSteps = 5 * smp.DefaultBudget
+
+// OfTrace says that the rig's runs are a trace's.
+func (r *Rig) OfTrace() { r.ofTrace = true }
+
+// noEnd says why a run didn't come to its end.
+func (r *Rig) noEnd(run Run) string {
+	why := r.Kernel.Standstill(r.Machine.Names().Cell)
+	if run.Outcome == smp.Exhausted {
+		cpu, task, place := r.Machine.Inspect().Last()
+		s := fmt.Sprintf("the run ended exhausted after %d boundaries, cpu%d %s at %s: somebody goes round in circles, or %s",
+			run.Counts.Boundaries, cpu, task, place, r.longer("the scenario wants", r.ofTrace))
+		if why != "" {
+			s += "; " + why
+		}
+		return s
+	}
+	return "the run ended stuck; " + why
+}
+
+// longer says what is to be done about a run that is only long; wants stands before a
+// bound that the scenario may have. ofTrace: it is a trace's,
+// for which TraceSteps is the bound, whatever its machine() says.
+func (r *Rig) longer(wants string, ofTrace bool) string {
+	switch budget := r.Machine.Interactive().Budget(); {
+	case ofTrace && budget >= TraceSteps:
+		return fmt.Sprintf("a trace's run, which has at most %d boundaries, is too short for it: explore its scenario by itself, with machine(steps = %d)", TraceSteps, r.more())
+	case budget >= scenario.MaxBudget:
+		return fmt.Sprintf("it is longer than any run may be, %d boundaries: shorten its loops", scenario.MaxBudget)
+	default:
+		return fmt.Sprintf("%s machine(steps = %d)", wants, r.more())
+	}
+}
+
+// more is a budget of steps with which a long run may end.
+func (r *Rig) more() uint64 { return min(10*r.Machine.Interactive().Budget(), scenario.MaxBudget) }
+
+// LongAlone is the fault of a scenario whose programs don't end by themselves within
+// their budget.
+type LongAlone struct{ says, scenario, trace string }
+
+func (l *LongAlone) Error() string { return l.says + l.scenario }
+
+// InTrace is the fault in the words for a trace.
+func (l *LongAlone) InTrace() error { return errors.New(l.says + l.trace) }

@@ -1,0 +1,164 @@
+package rig
+
+import (
+	"kpsim/internal/scenario"
+	"kpsim/properties"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
+	"kpsim/traces"
+)
+
+// Observe makes o be told of the steps of each run from the next one on, and of
+// what they touch: of the machine, and of what the properties' monitors
+// remember. nil is nobody. It changes nothing else of a run.
+func (r *Rig) Observe(o sim.Observer) {
+	r.Machine.Footprint().Observe(o)
+	r.tap(o)
+}
+
+// ObserveAfresh is Observe for a strategy: what it is told of a run depends on
+// nothing that ran before (smp.Footprint.ObserveAfresh).
+func (r *Rig) ObserveAfresh(o sim.Observer) {
+	r.Machine.Footprint().ObserveAfresh(o, false)
+	r.tap(o)
+}
+
+// Learnt runs a few schedules, always the same, so that which memory is shared is
+// known to those strategies that are told of steps from their first run on.
+func (r *Rig) Learnt() *Rig {
+	s := sched.NewSticky(sched.Params{Length: r.Play(new(sched.Default)).Counts.Points, Mean: surveyMean})
+	r.tap(Deaf{})
+	for i := range uint64(surveyed) {
+		r.Machine.Footprint().ObserveAfresh(Deaf{}, true)
+		s.Begin(i)
+		s.End(r.Run(s).Counts.Points)
+	}
+	r.Observe(nil)
+	return r
+}
+
+// Deaf is an observer that doesn't listen.
+type Deaf struct{}
+
+// Stepped implements sim.Observer.
+func (Deaf) Stepped(sim.Mover, []sim.Touch) {}
+
+func (r *Rig) tap(o sim.Observer) {
+	if r.relate == nil {
+		if o == nil {
+			return
+		}
+		r.relate = newRelate(r)
+	}
+	if q := r.relate; q.on != (o != nil) {
+		if q.on = !q.on; q.on {
+			r.Log.Subscribe(q, q.kinds...)
+		} else {
+			r.Log.Unsubscribe(q)
+		}
+	}
+}
+
+// ObserveAtomicIRQs is Observe, with the machine's ObserveAtomicIRQs.
+func (r *Rig) ObserveAtomicIRQs(o sim.Observer) {
+	r.Observe(o)
+	r.Machine.Footprint().ObserveAtomicIRQs(o)
+}
+
+// relate tells an observed machine what the events of a step have to do with
+// those of others, by the properties whose monitors are told of them.
+type relate struct {
+	r     *Rig
+	on    bool
+	kinds []traces.Kind
+	heed  [][]int // of each kind: the places in properties.All of those that are told
+	taken properties.Touched
+}
+
+func newRelate(r *Rig) *relate {
+	q := &relate{r: r}
+	from, to := kernel.ExecRange()
+	q.taken.Lent = append(q.taken.Lent, [2]uint64{uint64(from), uint64(to)})
+	for _, m := range r.modules {
+		for _, s := range [...]kapi.Section{m.Core, m.Init} {
+			if s.Size > 0 {
+				q.taken.Lent = append(q.taken.Lent, [2]uint64{uint64(s.At), uint64(s.At) + uint64(s.Size)})
+			}
+		}
+	}
+	for i, p := range properties.All {
+		for _, k := range p.Kinds {
+			for int(k) >= len(q.heed) {
+				q.heed = append(q.heed, nil)
+			}
+			if len(q.heed[k]) == 0 {
+				q.kinds = append(q.kinds, k)
+			}
+			q.heed[k] = append(q.heed[k], i)
+		}
+	}
+	return q
+}
+
+// begin begins a run.
+func (q *relate) begin() {
+	q.taken.Addrs = q.taken.Addrs[:0]
+	for _, at := range q.r.placed {
+		q.taken.Addrs = append(q.taken.Addrs, uint64(at))
+	}
+}
+
+// Event implements traces.Sink.
+func (q *relate) Event(e *traces.Event) *traces.Finding {
+	m := q.r.Machine
+	if !m.Footprint().Observing() {
+		return nil
+	}
+	for _, i := range q.heed[e.Kind] {
+		p := properties.All[i]
+		if p.Touches == nil {
+			m.Footprint().TouchEvent(i, 0, true)
+			continue
+		}
+		q.taken.Begin()
+		p.Touches(&q.taken, e)
+		for _, t := range q.taken.List() {
+			switch {
+			case t.Apart:
+				m.Footprint().TouchEventApart(i, t.Object, t.Write)
+			case t.Size == 0:
+				m.Footprint().TouchEvent(i, t.Object, t.Write)
+			default:
+				m.Footprint().TouchText(arch.Addr(t.Object), int(t.Size), t.Write)
+			}
+		}
+	}
+	return nil
+}
+
+// Final is a digest of where the last run has come to: how it ended, the text
+// and the data, what each task's calls returned, how often each probe was
+// missed. Two orders of the same steps that commute have the same one, which
+// is not so of the log's digest.
+func (r *Rig) Final() uint64 {
+	h := sim.Mix(uint64(r.last.Outcome)) ^ r.Machine.State().MemoryDigest()
+	if p := r.last.Property; p != nil {
+		for _, c := range p.ID {
+			h = sim.Mix(h ^ uint64(c))
+		}
+		h = sim.Mix(h ^ r.last.Finding.Place)
+	}
+	for i, p := range r.programs {
+		h += sim.Mix(p.came ^ sim.Mix(uint64(i)))
+	}
+	for i := range r.probes {
+		h = sim.Mix(h ^ uint64(r.kprobe(i).Missed()))
+		if r.Scenario.Probes[i].Kind == scenario.ProbeKretprobe {
+			h = sim.Mix(h ^ uint64(r.rets[i].Missed()))
+		}
+	}
+	return h
+}

@@ -1,0 +1,227 @@
+package rig
+
+import (
+	"slices"
+
+	"kpsim/internal/scenario"
+	"kpsim/kprobes/kpev"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+)
+
+// A program is a task's operations, run as a kernel routine.
+type program struct {
+	r      *Rig
+	task   *smp.Task
+	ops    []scenario.Op
+	repeat int
+	behind bool     // in the background
+	calls  uint64   // made so far in the run
+	called []called // by each operation: the function
+	checks []int    // of each operation: the number of its first check
+	came   uint64   // a digest of what its operations came to in the run
+	errno  uint64   // what the API answered last
+}
+
+func (p *program) run(x *smp.Ctx) {
+	for n := range p.repeat {
+		if p.behind && n > 0 && p.r.front.Load(x) == 0 {
+			break
+		}
+		for i := range p.ops {
+			x.Forget(uint64(n*len(p.ops)+i) + 1)
+			p.do(x, i)
+		}
+	}
+	if p.r.behind && !p.behind {
+		kapi.Add(&p.r.front, x, -1)
+	}
+}
+
+func (p *program) do(x *smp.Ctx, i int) {
+	r, op := p.r, &p.ops[i]
+	switch op.Kind {
+	case scenario.OpCall:
+		p.call(x, i)
+		return
+	case scenario.OpExpect:
+		p.expect(x, i)
+		return
+	case scenario.OpSchedule:
+		x.Step("schedule", 0)
+		x.Sleep(kapi.Yield)
+		return
+	case scenario.OpSpin:
+		x.Step("spin", 0)
+		r.Kernel.Latch.Spin(x)
+		return
+	case scenario.OpWaitSignal:
+		x.Step("wait_signal", 0)
+		r.Kernel.Signal.Wait(x)
+		return
+	case scenario.OpSignal:
+		r.Kernel.Signal.Open(x)
+		return
+	case scenario.OpRelease:
+		r.Kernel.Latch.Open(x)
+		return
+	case scenario.OpUser:
+		r.Kernel.User(x)
+		return
+	case scenario.OpLoad, scenario.OpUnload, scenario.OpTracer, scenario.OpSetCall, scenario.OpLocks:
+		p.around(x, i)
+		return
+	}
+	if r.twin {
+		return
+	}
+	switch op.Kind {
+	case scenario.OpRegister:
+		p.api(x, i, kpev.Register)
+	case scenario.OpUnregister:
+		p.api(x, i, kpev.Unregister)
+	case scenario.OpEnable:
+		p.api(x, i, kpev.Enable)
+	case scenario.OpDisable:
+		p.api(x, i, kpev.Disable)
+	case scenario.OpRegisterAll:
+		p.apiAll(x, i, kpev.Register)
+	case scenario.OpUnregisterAll:
+		p.apiAll(x, i, kpev.Unregister)
+	case scenario.OpEnabled:
+		x.Emit(kpev.Enabled, b2u(op.On), 0, 0)
+		r.engine.SetArmed(x, op.On)
+		x.Emit(kpev.Enabled, b2u(op.On), 1, 0)
+	case scenario.OpWaitOptimized:
+		r.engine.WaitOptimizer(x)
+	case scenario.OpOptimization:
+		x.Emit(kpev.Sysctl, b2u(op.On), 0, 0)
+		r.engine.SetOptimization(x, op.On)
+		x.Emit(kpev.Sysctl, b2u(op.On), 1, 0)
+	case scenario.OpHotplug:
+		r.Kernel.Hotplug.Change(x)
+	case scenario.OpEnableLabel, scenario.OpDisableLabel:
+		for i := range r.labels.All() {
+			if r.Scenario.Labels[i].Name == op.Target {
+				r.labels.All()[i].Set(x, op.Kind == scenario.OpEnableLabel, r.patch)
+			}
+		}
+	default:
+		sim.Bug("operation %v", op.Kind)
+	}
+}
+
+// argRegs are the registers of integer arguments (System V ABI).
+var argRegs = [...]x86.Reg{x86.RDI, x86.RSI, x86.RDX, x86.RCX, x86.R8, x86.R9}
+
+// setArgs gives a call its arguments.
+func setArgs(regs *arch.Regs, args []uint64) {
+	for i, a := range args {
+		regs.R[argRegs[i]] = a
+	}
+}
+
+// call calls a function and tells what it left.
+func (p *program) call(x *smp.Ctx, i int) {
+	op, regs := &p.ops[i], x.Regs()
+	anyRegs(regs)
+	setArgs(regs, op.Args)
+	x.Step("call", int(p.calls))
+	p.r.census.enter(int(p.task.ID), p.called[i])
+	x.Call(p.called[i].from)
+	p.r.census.enter(int(p.task.ID), called{})
+	if op.Checked {
+		p.got(x, i, 0, smpev.CheckResult, p.task.Left().R[x86.RAX]&(^uint64(0)>>(64-op.Bits)), 0)
+	}
+
+	e := callEnd{uint64(p.task.ID), p.calls, p.digest(x)}
+	if op.Changed {
+		e.digest = 0
+	}
+	p.calls++
+	p.came = sim.Mix(p.came ^ e.digest)
+	p.r.ends = append(p.r.ends, e)
+	x.Emit(smpev.CallEnd, e.task, e.call, e.digest)
+}
+
+// anyRegs gives the registers values that are nobody's, so that each call starts
+// alike, whatever ran before.
+func anyRegs(regs *arch.Regs) {
+	for i := range regs.R {
+		if x86.Reg(i) != x86.RSP {
+			regs.R[i] = sim.Mix(uint64(i))
+		}
+	}
+	regs.Flags = regs.Flags&x86.IF | x86.F1
+}
+
+// digest folds what a call left: every register, the flags, the stack pointer,
+// the stack above it, and the data, if no other call can have written there.
+func (p *program) digest(x *smp.Ctx) uint64 {
+	left := p.task.Left()
+	h := sim.Mix(left.Flags)
+	for _, v := range left.R {
+		h = sim.Mix(h ^ v)
+	}
+	h = fold(h, x, x.Regs().SP(), p.task.StackTop())
+	if p.r.ownData {
+		for i := range p.r.Scenario.Datas {
+			d := &p.r.Scenario.Datas[i]
+			at := copyAt(d, x.CPU())
+			h = fold(h, x, at, at+arch.Addr(len(d.Bytes)))
+		}
+	}
+	return h | 1
+}
+
+// fold folds memory.
+func fold(h uint64, x *smp.Ctx, from, to arch.Addr) uint64 {
+	for a := from; a < to; a++ {
+		size := 1
+		if a%8 == 0 && a+8 <= to {
+			size = 8
+		}
+		v, _ := x.Memory().Load(a, size)
+		h = sim.Mix(h ^ v)
+		a += arch.Addr(size - 1)
+	}
+	return h
+}
+
+// onlyCaller reports whether one task alone runs the scenario's functions, so
+// that what it finds in their data depends on no schedule.
+func onlyCaller(sc *scenario.Scenario) bool {
+	calls := 0
+	for i := range sc.Modules {
+		if len(sc.Modules[i].Data) > 0 {
+			return false // they come and go
+		}
+	}
+	for i := range sc.Tasks {
+		for _, op := range sc.Tasks[i].Ops {
+			if op.Kind == scenario.OpCall {
+				calls++
+				break
+			}
+		}
+	}
+	for i := range sc.Sources {
+		if sc.Sources[i].Run != "" {
+			calls++
+		}
+	}
+	for i := range sc.Probes {
+		k := &sc.Probes[i]
+		for _, s := range slices.Concat(k.Pre, k.Post, k.Fault) {
+			if s.Kind == scenario.StepCall || s.Kind == scenario.StepStore {
+				calls++
+			}
+		}
+		calls += int(b2u(k.Kind == scenario.ProbeJprobe))
+	}
+	return calls == 1
+}

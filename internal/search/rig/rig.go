@@ -1,0 +1,462 @@
+package rig
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+
+	"kpsim/internal/scenario"
+	"kpsim/kprobes"
+	"kpsim/kprobes/mutants"
+	"kpsim/properties"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+	"kpsim/smp/fetch"
+	"kpsim/smp/image"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// A Rig is one scenario made into a machine with a kernel, an engine and all
+// monitors, to be run many times. It is used by one goroutine.
+type Rig struct {
+	Scenario *scenario.Scenario
+	Machine  *smp.Machine
+	Kernel   *kernel.Kernel
+	Log      traces.Log
+
+	mutant    *mutants.Mutant
+	twin      bool // probe operations are left out
+	ownData   bool // one task alone runs the functions
+	engine    *kprobes.Engine
+	deps      kprobes.Deps
+	settings  kprobes.Settings
+	onPre     kprobes.PreHandler   // pre, as a value
+	onPost    kprobes.PostHandler  // likewise
+	onFault   kprobes.FaultHandler // likewise
+	onEntry   kprobes.RetHandler   // likewise
+	onJump    kprobes.JHandler     // jump, as a value
+	jprobes   []kprobes.Jprobe
+	freshJs   []kprobes.Jprobe
+	onRet     kprobes.RetHandler                                     // returned, as a value
+	saw       func(k *kprobes.Kprobe, which uint64, regs *arch.Regs) // is told of each handler; nil: nobody
+	patch     kapi.Patcher
+	plain     kapi.Patcher         // the same, nil if it is text_poke_bp
+	monitors  *properties.Monitors // nil in a twin
+	probes    []kprobes.Kprobe
+	fresh     []kprobes.Kprobe // as they are when a run begins
+	rets      []kprobes.Kretprobe
+	freshRets []kprobes.Kretprobe
+	placed    []arch.Addr // where they are, as far as that is known
+	own       arch.Addr   // of the kernel's own probe, 0 if it has none
+	telling   bool        // some aren't plain kprobes
+	around
+	funcs    map[string]arch.Addr
+	programs []*program
+	behind   bool          // a task is in the background, and this is no twin
+	front    kapi.Var[int] // if so: how many of the others haven't ended
+	loads    []insn
+	linked   traces.Mark // behind them in a log, if they were told
+	told     bool
+	linear   *Linear // nil: no calls can overlap that are about one thing
+	wants    []want
+	expects  []callEnd
+	ends     []callEnd // what a twin's run has found
+	wrong    error     // the first check that a twin's run has failed
+	census   census
+	arrivals arrivals
+	features features
+	relate   *relate // nil: no run was ever observed
+	audit    audit
+	last     Run
+	goOn     goOn
+	ofTrace  bool // its runs are a trace's
+}
+
+// insn is an instruction of original text, as the head of a log tells it.
+type insn struct{ addr, lo, hi uint64 }
+
+// callEnd is what a call left: a digest, 0 if it isn't compared.
+type callEnd struct{ task, call, digest uint64 }
+
+// A Run is what came of one run.
+type Run struct {
+	Outcome  smp.Outcome
+	Property *properties.Property // that was broken, nil if none
+	Finding  traces.Finding
+	Err      error // why the machine refused
+	Digest   uint64
+	Counts   smp.Counts
+	During   bool // a jump was written in a function while a task was in a call of it
+
+	// Broken is what was broken, in its order, where a run goes on after what is broken:
+	// Property is the first of them that isn't ignored. It is good until the rig's next run.
+	Broken []properties.Broken
+
+	Early bool // it was stopped before its end: by a finding, or since its budget was out
+}
+
+// New builds a rig. The scenario has been checked (scenario.Check). mutantName
+// "" is the right engine. Errors are about the scenario: an unknown mutant,
+// text that doesn't decode, a label out of reach.
+func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
+	twin, err := build(sc, "", true)
+	if err != nil {
+		return nil, err
+	}
+	defer twin.Close()
+	if run := twin.Run(new(sched.Default)); run.Outcome != smp.Passed {
+		if run.Err != nil {
+			return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, run.Err)
+		}
+		return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, twin.noEndAlone(run))
+	}
+	if twin.wrong != nil {
+		return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, twin.wrong)
+	}
+	r, err := build(sc, mutantName, false)
+	if err != nil {
+		return nil, err
+	}
+	r.expects = append(r.expects, twin.ends...)
+	for i := range r.expects {
+		for _, p := range r.programs {
+			if e := &r.expects[i]; p.behind && e.task == uint64(p.task.ID) {
+				e.call |= smpev.MayMiss
+			}
+		}
+	}
+	return r, nil
+}
+
+// build builds a rig. prepare may add to it before it is frozen.
+func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(r *Rig) error) (*Rig, error) {
+	r := &Rig{Scenario: sc, twin: twin, ownData: onlyCaller(sc), funcs: make(map[string]arch.Addr)}
+	r.onPre, r.onPost, r.onFault, r.onEntry, r.onRet, r.onJump = r.pre, r.post, r.fault, r.entry, r.returned, r.jump
+	if mutantName != "" {
+		mu, ok := mutants.ByName(mutantName)
+		if !ok {
+			return nil, fmt.Errorf("no mutant is called %q; %s", mutantName, cmp.Or(image.DidYouMean(mutantName, mutants.Names()), "kpsim list prints those that there are"))
+		}
+		r.mutant = mu
+		if mutantName == mutants.AsShipped {
+			if sc.Machine.Edition == scenario.EditionNone {
+				return nil, fmt.Errorf("%s: %s: the scenario is of no edition; say machine(edition = \"4.15\"), or another", sc.Name, mutantName)
+			}
+			if err := mutants.CheckShipped(sc.Machine.Edition.Document()); err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", sc.Name, mutantName, err)
+			}
+		}
+	}
+	m, err := smp.New(smp.Config{
+		CPUs:   sc.Machine.CPUs,
+		Fetch:  fetch.Model(sc.Machine.Fetch),
+		Full:   sc.Machine.Preempt >= scenario.PreemptFull,
+		Lazy:   sc.Machine.Preempt == scenario.PreemptLazy,
+		Budget: uint64(sc.Machine.Steps),
+	}, &r.Log)
+	if err != nil {
+		return nil, err
+	}
+	r.Machine, r.arrivals.m = m, m
+	r.Kernel = kernel.Boot(m, kernelOf(sc))
+	r.bootClients()
+	if err := r.load(); err != nil {
+		m.Close()
+		return nil, err
+	}
+	for i := range sc.Tasks {
+		p := &program{r: r, ops: sc.Tasks[i].Ops, repeat: max(sc.Tasks[i].Repeat, 1), behind: sc.Tasks[i].Background && !twin}
+		r.behind = r.behind || p.behind
+		p.task = m.AddProgram(sc.Tasks[i].Name, sc.Tasks[i].CPU, p.run)
+		for _, op := range p.ops {
+			p.called = append(p.called, r.called(&op)) // nothing of those that call none
+		}
+		for _, op := range p.ops {
+			switch op.Kind {
+			case scenario.OpRelease:
+				r.Kernel.Latch.Openers = append(r.Kernel.Latch.Openers, p.task.ID)
+			case scenario.OpSignal:
+				r.Kernel.Signal.Openers = append(r.Kernel.Signal.Openers, p.task.ID)
+			}
+		}
+		p.prepareChecks()
+		r.programs = append(r.programs, p)
+	}
+	r.catchFaults()
+	m.Hooks().Blames = r.blames
+	if err := r.addSources(); err != nil {
+		m.Close()
+		return nil, err
+	}
+	if !twin {
+		r.monitors = properties.NewMonitors(properties.All...)
+		r.Log.Subscribe(r.monitors, r.monitors.Kinds()...)
+		r.Log.Subscribe(&r.census, censusKinds...)
+		r.Log.Subscribe(&r.arrivals, arrivalKinds...)
+		r.linear = newLinear(r)
+	}
+	for _, f := range prepare {
+		if err := f(r); err != nil {
+			m.Close()
+			return nil, err
+		}
+	}
+	m.Freeze()
+	r.newEngine()
+	if err := r.loadOwn(); err != nil {
+		m.Close()
+		return nil, err
+	}
+	m.Names().Cell = func(id kapi.CellID) string {
+		if r.behind && id == r.front.ID() {
+			return "how many tasks are left"
+		}
+		if name := r.Kernel.CellName(id); name != "" {
+			return name
+		}
+		return r.Readable(r.engine.CellName(id))
+	}
+	m.Names().Monitor = func(i int) string { return properties.All[i].Name }
+	return r, nil
+}
+
+// Close ends the rig's fibres. It is not used afterwards.
+func (r *Rig) Close() { r.Machine.Close() }
+
+// load puts text and data into memory and names them.
+func (r *Rig) load() error {
+	sc, m := r.Scenario, r.Machine
+	r.mapTexts()
+	for i := range sc.Datas {
+		d := &sc.Datas[i]
+		m.Names().AddSymbol(d.Name, d.At, len(d.Bytes))
+		if r.ofModule[d.Name] != nil {
+			continue
+		}
+		if d.Away {
+			r.Kernel.Away(d.At, d.Bytes)
+			continue
+		}
+		if !d.PerCPU {
+			m.Map(d.At, d.Bytes, smp.PermRead|smp.PermWrite)
+			continue
+		}
+		for c := range sc.Machine.CPUs {
+			at := kernel.PerCPUOffset(c) + d.At
+			m.Map(at, d.Bytes, smp.PermRead|smp.PermWrite)
+			m.Names().AddSymbol(fmt.Sprintf("%s of cpu%d", d.Name, c), at, len(d.Bytes))
+		}
+	}
+	for i := range sc.Missing {
+		s := &sc.Missing[i]
+		m.Names().AddSymbol(s.Name, s.At, s.Size)
+	}
+	for i := range sc.Probes {
+		if f, known := sc.Place(&sc.Probes[i]); known {
+			r.site(f, sc.Probes[i].Offset+sc.Entry(&sc.Probes[i]))
+		}
+	}
+	for i := range sc.Labels {
+		l := &sc.Labels[i]
+		r.site(l.Func, l.Offset)
+		if _, ok := r.labels.Add(r.funcs[l.Func]+arch.Addr(l.Offset), r.funcs[l.Target]+arch.Addr(l.TOff)); !ok {
+			return fmt.Errorf("%s: jump label %s: its target is out of reach of a 5-byte jump", sc.Name, l.Name)
+		}
+	}
+	if err := r.addClients(); err != nil {
+		return err
+	}
+	r.probes = make([]kprobes.Kprobe, len(sc.Probes))
+	r.census.probes, r.census.at, r.census.was, r.census.stopped = make([]Probed, len(sc.Probes)), make([]arch.Addr, len(sc.Probes)), make([]uint8, len(sc.Probes)), sc.Machine.Patch == scenario.PatchStopMachine
+	for i := range sc.Texts {
+		if t := &sc.Texts[i]; m.Watched(t.At, len(t.Code)) {
+			if err := r.loadInsns(t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// called returns the function that an operation calls.
+func (r *Rig) called(op *scenario.Op) (f called) {
+	if op.Kind == scenario.OpCall {
+		f.from = r.funcs[op.Target]
+		f.to = f.from + arch.Addr(len(r.Text(op.Target).Code))
+	}
+	return f
+}
+
+// site watches what a jump at a place would cover, whole instructions.
+func (r *Rig) site(name string, off int) {
+	t := r.Text(name)
+	n := 0
+	for n < x86.JumpLen && off+n < len(t.Code) {
+		in, err := x86.Decode(t.Code[off+n:], t.At+arch.Addr(off+n))
+		if err != nil {
+			n++
+			continue
+		}
+		n += int(in.Len)
+	}
+	r.Machine.Watch(t.At+arch.Addr(off), n)
+}
+
+// Func returns where a function of the scenario begins.
+func (r *Rig) Func(name string) (at arch.Addr, ok bool) {
+	at, ok = r.funcs[name]
+	return at, ok
+}
+
+// Text returns a function of the scenario.
+func (r *Rig) Text(name string) *scenario.Text {
+	for i := range r.Scenario.Texts {
+		if r.Scenario.Texts[i].Name == name {
+			return &r.Scenario.Texts[i]
+		}
+	}
+	sim.Bug("scenario %s was not checked: no function %s", r.Scenario.Name, name)
+	return nil
+}
+
+func (r *Rig) loadInsns(t *scenario.Text) error {
+	for off := 0; off < len(t.Code); {
+		in, err := x86.Decode(t.Code[off:], t.At+arch.Addr(off))
+		if err != nil && len(bytes.Trim(t.Code[off:], "\x00")) == 0 {
+			break // half an instruction of the zeros behind a section
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %s+%#x: % x: %w", r.Scenario.Name, t.Name, off, t.Code[off:min(off+15, len(t.Code))], err)
+		}
+		lo, hi := traces.PackBytes(t.Code[off : off+int(in.Len)])
+		r.loads = append(r.loads, insn{uint64(t.At) + uint64(off), lo, hi})
+		off += int(in.Len)
+	}
+	return nil
+}
+
+func (r *Rig) addSources() error {
+	kinds := [...]smp.SourceKind{scenario.SourceTimer: smp.TimerSource, scenario.SourceNMI: smp.NMISource, scenario.SourcePreempt: smp.PreemptSource}
+	handlers := make(map[*smp.Source]*scenario.Source)
+	names := r.Scenario.SourceNames()
+	for i := range r.Scenario.Sources {
+		s := &r.Scenario.Sources[i]
+		src := &smp.Source{Kind: kinds[s.Kind], Name: names[i], AtMost: s.AtMost, Idle: s.Idle}
+		if err := r.Machine.AddSource(src, s.CPU); err != nil {
+			return err
+		}
+		handlers[src] = s
+		r.arrivals.add(src.Mover(), names[i])
+	}
+	handler := func(x *smp.Ctx, src *smp.Source) {
+		s := handlers[src]
+		if s == nil {
+			return
+		}
+		if s.Opens {
+			x.IRQ(true)
+			x.Step("timer handler, interrupts on", 1)
+		}
+		if s.Run != "" {
+			regs := x.Regs()
+			anyRegs(regs) // not those of what was interrupted
+			setArgs(regs, s.Args)
+			x.Call(r.funcs[s.Run])
+		}
+	}
+	plain := func(src *smp.Source) bool {
+		s := handlers[src]
+		return s == nil || s.Run == "" && !s.Opens
+	}
+	r.Kernel.OnInterrupt(handler, plain)
+	return nil
+}
+
+// Run runs the scenario once under ch.
+func (r *Rig) Run(ch sim.Chooser) Run {
+	m := r.Machine
+	m.Reset(ch)
+	r.Kernel.Reset()
+	r.newEngine()
+	r.resetMonitors()
+	for _, p := range r.programs {
+		p.calls, p.came = 0, 0
+	}
+	if r.relate != nil {
+		r.relate.begin()
+	}
+	r.ends, r.wrong = r.ends[:0], nil
+	r.census.begin(r.placed)
+	r.features.begin()
+	r.head()
+
+	run := Run{Outcome: r.runOn(), Err: m.Refusal()}
+	r.endsInGarbage(&run)
+	run.Early = run.Outcome == smp.Violated || run.Outcome == smp.Exhausted
+	if run.Outcome == smp.Passed {
+		drained := r.engine.Settled()
+		r.Log.Emit(smpev.Done, 255, traces.NoTask, b2u(drained), 0, 0)
+		if r.Log.Found == nil && r.monitors != nil {
+			r.tellList()
+			r.Log.Found = r.monitors.End(drained)
+		}
+	}
+	run.Digest, run.Counts = r.Log.Digest(), m.Counts()
+	switch {
+	case r.Log.Found != nil:
+		run.Outcome, run.Finding = smp.Violated, *r.Log.Found
+		if why := m.Died(); why != "" && run.Finding.Message != "" {
+			run.Finding.Message += ": " + why
+		}
+		run.Property = r.monitors.Finder()
+	case run.Outcome == smp.Stuck || run.Outcome == smp.Exhausted:
+		run.Property = &properties.Progress
+		run.Finding = traces.Finding{Message: r.noEnd(run)}
+	case r.linear != nil && run.Outcome == smp.Passed:
+		r.linear.judge(&run)
+	}
+	r.wentOn(&run)
+	run.During = r.census.during
+	r.last = run
+	return run
+}
+
+// tellText tells the monitors the text that is linked. It is the same in each run:
+// who only watches is spared it but for the first.
+func (r *Rig) tellText() {
+	if observed := r.relate != nil && r.relate.on; r.told && !r.Log.Store && !observed {
+		r.Log.Resume(r.linked)
+		r.monitors.SameText()
+		return
+	}
+	for _, l := range r.loads {
+		r.Log.Emit(smpev.Load, 255, traces.NoTask, l.addr, l.lo, l.hi)
+	}
+	r.linked, r.told = r.Log.Mark(smpev.Load), r.monitors != nil
+}
+
+// head tells the monitors what the machine starts from.
+func (r *Rig) head() {
+	r.tellText()
+	for _, l := range r.labels.All() {
+		at, nop, jump := l.Images()
+		lo, hi := traces.PackBytes(nop[:])
+		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
+		lo, hi = traces.PackBytes(jump[:])
+		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
+	}
+	r.headAround()
+	r.tellProbes()
+	for _, w := range r.wants {
+		r.Log.Emit(smpev.Want, 255, traces.NoTask, w.check, w.value, 0)
+	}
+	for _, e := range r.expects {
+		r.Log.Emit(smpev.Expect, 255, traces.NoTask, e.task, e.call, e.digest)
+	}
+}

@@ -1,0 +1,38 @@
+package rig
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario"
+	"kpsim/sched"
+	"kpsim/smp"
+)
+
+// TestDefaultRuns: the default run of every built-in scenario comes to its end
+// and breaks nothing. A race takes a deviation.
+func TestDefaultRuns(t *testing.T) {
+	for _, sc := range scenario.Builtin() {
+		r, err := New(sc, "")
+		require.NoError(t, err)
+		run := r.Run(new(sched.Default))
+		require.Equal(t, smp.Passed, run.Outcome, "%s: %s", sc.Name, run.Finding.Message)
+		require.True(t, r.engine.Settled(), sc.Name)
+		require.NotZero(t, run.Counts.Points, sc.Name)
+		r.Close()
+	}
+}
+
+// TestNotComingToTheEnd: a run that comes to no end says why, and who waits.
+func TestNotComingToTheEnd(t *testing.T) {
+	sc, err := scenario.LoadBuiltin("safe-none")
+	require.NoError(t, err)
+	r, err := New(sc, "lost-kick")
+	require.NoError(t, err)
+	defer r.Close()
+	run := r.Run(new(sched.Default))
+	require.Equal(t, "progress", run.Property.Name)
+	require.Equal(t, smp.Exhausted, run.Outcome)
+	require.Contains(t, run.Finding.Message, "the run ended exhausted after 200000 boundaries")
+}

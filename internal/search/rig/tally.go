@@ -1,0 +1,130 @@
+package rig
+
+import (
+	"fmt"
+	"slices"
+
+	"kpsim/internal/scenario"
+	"kpsim/kprobes"
+	"kpsim/kprobes/kpev"
+	"kpsim/sched"
+	"kpsim/smp/kapi"
+	"kpsim/traces"
+)
+
+// A Tally counts what a run's probes did, and takes down what its kernel prints.
+type Tally struct {
+	Lines  []string // of the kernel's log
+	counts map[counted]int
+	order  []counted // the keys of counts, as they came
+}
+
+// counted is of one sort of event of a probe.
+type counted struct {
+	probe uint64
+	what  traces.Kind
+	which uint64
+}
+
+// Listen makes t that of a rig's next run.
+func (t *Tally) Listen(r *Rig) {
+	t.counts, t.order = make(map[counted]int), nil
+	r.Log.Subscribe(t, kpev.ApiReturn, kpev.Handler, kpev.JprobeEnter, kpev.Missed, kpev.Skipped, kpev.Printk)
+}
+
+// Event implements traces.Sink.
+func (t *Tally) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case kpev.Printk:
+		t.Lines = append(t.Lines, kpev.Text(kpev.Line(e.A), e.B, e.C))
+	case kpev.Handler:
+		t.count(counted{e.A, e.Kind, e.B})
+	case kpev.ApiReturn:
+		if e.A == kpev.Register {
+			t.count(counted{e.B, e.Kind, e.C})
+		}
+	default:
+		t.count(counted{e.A, e.Kind, 0})
+	}
+	return nil
+}
+
+func (t *Tally) count(c counted) {
+	if t.counts[c]++; t.counts[c] == 1 {
+		t.order = append(t.order, c)
+	}
+}
+
+// Counts returns how often a handler of a probe ran, kpev.Pre or another.
+func (t *Tally) Counts(probe, which uint64) int { return t.counts[counted{probe, kpev.Handler, which}] }
+
+// Probed returns what happened to each of n probes in the run, but for jumps.
+func (t *Tally) Probed(n int) []Probed {
+	list := make([]Probed, n)
+	for _, c := range t.order {
+		if c.probe >= uint64(n) {
+			continue
+		}
+		switch p := &list[c.probe]; {
+		case c.what == kpev.Handler, c.what == kpev.JprobeEnter, c.what == kpev.Missed, c.what == kpev.Skipped:
+			p.Hit = true
+		case c.what == kpev.ApiReturn && c.which == 0:
+			p.Registered = true
+		case c.what == kpev.ApiReturn:
+			p.Refused, p.Errno = true, max(p.Errno, int(c.which))
+		}
+	}
+	return list
+}
+
+// Entries returns how often the entry of a jprobe ran.
+func (t *Tally) Entries(probe uint64) int { return t.counts[counted{probe, kpev.JprobeEnter, 0}] }
+
+// Missed returns how often a probe was hit and ran no handler, and how often a
+// sibling skipped it.
+func (t *Tally) Missed(probe uint64) (missed, skipped int) {
+	return t.counts[counted{probe, kpev.Missed, 0}], t.counts[counted{probe, kpev.Skipped, 0}]
+}
+
+// Probed returns what has happened to the probes in the runs so far.
+func (r *Rig) Probed() []Probed { return slices.Clone(r.census.probes) }
+
+// Engine returns the rig's engine.
+func (r *Rig) Engine() *kprobes.Engine { return r.engine }
+
+// Probe returns the scenario's probe number i, as it is in the run, and its nmissed.
+func (r *Rig) Probe(i int) (k *kprobes.Kprobe, nmissed int) {
+	if k = r.kprobe(i); r.Scenario.Probes[i].Kind == scenario.ProbeKretprobe {
+		return k, r.rets[i].Missed()
+	}
+	return k, k.Missed()
+}
+
+// ModuleState returns the state of the scenario's module of that name.
+func (r *Rig) ModuleState(name string) kapi.ModuleState { return r.Kernel.Modules.Named(name).Now() }
+
+// Verdict says how a run of the rig's ended.
+func (r *Rig) Verdict(run *Run) string {
+	if p := run.Property; p != nil {
+		what := r.Message(run)
+		if run.Finding.Place != 0 {
+			what = "at " + r.Machine.Names().SymbolName(run.Finding.Place) + ": " + what
+		}
+		return fmt.Sprintf("%s %s is broken, %s", p.ID, p.Name, what)
+	}
+	if run.Err != nil {
+		return run.Err.Error()
+	}
+	return "it " + run.Outcome.String()
+}
+
+// Once makes run number 0 of a strategy, and tells what the probes did. The rig has
+// run nothing before.
+func (r *Rig) Once(s sched.Strategy) (Run, *Tally) {
+	r.Learnt()
+	t := new(Tally)
+	t.Listen(r)
+	run, _ := r.Next(s, 0)
+	r.Log.Unsubscribe(t)
+	return run, t
+}

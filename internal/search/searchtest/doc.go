@@ -1,0 +1,54 @@
+// Package searchtest holds what the tests of several packages of internal/search share:
+// scenarios from text, and how much less they do under the race detector.
+//
+// What it is not: it runs nothing, and is imported by tests alone.
+//
+// Its rule: it knows scenarios and no rig, so that a rig's own tests can use it.
+package searchtest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario"
+)
+
+// Root returns the folder of the module.
+func Root(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+		require.NotEqual(t, "/", dir, "no go.mod above the test")
+	}
+}
+
+// Load returns the scenario of a text. It may name the modules of internal/scenario/testdata.
+func Load(t testing.TB, src string) *scenario.Scenario {
+	t.Helper()
+	sc, err := scenario.Load("t.star", []byte(src), func(file string) ([]byte, error) {
+		if file == "module.ko" || file == "percpu.ko" {
+			return os.ReadFile(filepath.Join(Root(t), "internal/scenario/testdata", file))
+		}
+		return scenario.OpenBuiltin(file)
+	})
+	require.NoError(t, err)
+	return sc
+}
+
+// LoadTinier returns a scenario of two CPUs of which every schedule can be run.
+func LoadTinier(t testing.TB, machine, rest string) *scenario.Scenario {
+	t.Helper()
+	src := fmt.Sprintf("scenario(says = \"Small enough for every schedule to be run.\")\nmachine(cpus = 2, %s)\n%s\nnever()\n", machine, rest)
+	sc, err := scenario.Load("tinier.star", []byte(src), os.ReadFile)
+	require.NoError(t, err)
+	return sc
+}
