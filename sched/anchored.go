@@ -6,34 +6,34 @@ import (
 	"kpsim/sim"
 )
 
-// Anchored replays anchors, by label and occurrence. It never panics: where
-// the program has changed since they were recorded it comes as near as it can,
-// and says where it drifted.
+// Anchored replays anchors, by label and occurrence. It never panics: where the program
+// has changed since they were recorded it follows them as closely as it can, and
+// reports where it drifted.
 //
-// An anchor is met at the one question of a run that has its mover, place,
-// kind and occurrence, whatever became of the anchors before it; the
-// alternative of its name is taken there, or 0 if there is none. In the
-// program they were recorded from that is the recorded run.
+// An anchor matches the one question of a run that has its mover, place, kind and
+// occurrence, whatever happened to the anchors before it. The alternative that it names
+// is taken there, or 0 if there is none. In the program that recorded them this gives
+// the recorded run.
 //
-// Run 0 takes the anchors at their word. Each further run moves one more of
-// those that were never met, the first in order, to the nearest other place in
-// the same function that its mover came to as often; so an instruction more or
-// less doesn't lose a schedule. Begin returns false if none can be moved. The
-// caller goes on until a run shows what it is looking for.
+// Run 0 takes the anchors literally. Each further run moves one more of those that
+// never matched, the first in order, to the nearest other place in the same function
+// that its mover reached as often; so one instruction more or less doesn't lose a
+// schedule. Begin returns false if none can be moved. The caller goes on until a run
+// shows what it looks for.
 type Anchored struct {
 	anchors []Anchor
 	state   []anchorState
-	left    int // neither met nor given up in this run
+	left    int // neither matched nor given up in this run
 	next    uint64
 	places  places
 }
 
 type anchorState struct {
-	off   int // where it is looked for
+	off   int // the offset where it is looked for
 	moved bool
 	met   bool
 	noAlt bool
-	alts  []string // if noAlt: what there was
+	alts  []string // if noAlt: the alternatives there
 }
 
 // NewAnchored returns a strategy of 1 to len(anchors)+1 runs.
@@ -41,13 +41,13 @@ func NewAnchored(anchors []Anchor, l Locator) *Anchored {
 	return &Anchored{anchors: anchors, state: make([]anchorState, len(anchors)), places: places{loc: l}}
 }
 
-// DriftKind is how an anchor was not taken at its word.
+// DriftKind says how a run departed from an anchor.
 type DriftKind uint8
 
 // The kinds of drift.
 const (
 	Unmet         DriftKind = iota // its mover was not there so often
-	NoAlternative                  // it was, but the alternative was not to be had: 0 was taken
+	NoAlternative                  // it was there, but without that alternative: 0 was taken
 	Moved                          // it was taken at another place of the function
 )
 
@@ -55,16 +55,16 @@ var driftNames = [...]string{"unmet", "no such alternative", "moved"}
 
 func (k DriftKind) String() string { return driftNames[k] }
 
-// A Drift is one anchor that was not taken at its word.
+// A Drift is one anchor that was not taken literally.
 type Drift struct {
 	Index int // of the anchor
 	Kind  DriftKind
 	Off   int // where it was looked for
-	Times int // how often its mover was asked about there
+	Times int // how many questions about its mover were asked there
 }
 
-// Drifts returns how the run that ended last drifted from the anchors, in the
-// order of the anchors: nothing, if it followed all of them.
+// Drifts returns how the last run drifted from the anchors, in their order; nothing if
+// it followed all of them.
 func (a *Anchored) Drifts() []Drift {
 	var list []Drift
 	for i := range a.state {
@@ -85,15 +85,15 @@ func (a *Anchored) Drifts() []Drift {
 	return list
 }
 
-// A Miss is the first anchor that a run didn't take at its word, and what there
-// was instead.
+// A Miss is the first anchor that a run didn't take literally, and what there was
+// instead.
 type Miss struct {
 	Drift
-	Near []Near   // where else its mover was in that function or routine, the nearest first; or else who else was there
-	Alts []string // NoAlternative: what was to be had
+	Near []Near   // other places of its mover in that function or routine, the nearest first; or else other movers at the place
+	Alts []string // NoAlternative: the alternatives there
 }
 
-// A Near is a place that was come to, and how often.
+// A Near is a place that the run reached, and how often.
 type Near struct {
 	Mover, Name string
 	Off         int
@@ -104,8 +104,7 @@ type Near struct {
 // nearMost is how many places a Miss names.
 const nearMost = 4
 
-// FirstMiss returns the first drift of the run that ended last, in the order of
-// the anchors.
+// FirstMiss returns the first drift of the last run, in the order of the anchors.
 func (a *Anchored) FirstMiss() (m Miss, ok bool) {
 	drifts := a.Drifts()
 	if len(drifts) == 0 {
@@ -132,7 +131,7 @@ func (a *Anchored) FirstMiss() (m Miss, ok bool) {
 
 func (a *Anchored) String() string { return "anchored replay" }
 
-// Begin implements Strategy. Run 0 begins all over.
+// Begin implements Strategy. Run 0 resets all anchors.
 func (a *Anchored) Begin(i uint64) bool {
 	switch {
 	case i == 0:
@@ -172,13 +171,13 @@ func (a *Anchored) Choose(p *sim.Point) (pick, hold int) {
 	return 0, 0
 }
 
-// near says that anchor i is of this place but for the offset.
+// near reports whether anchor i is at this place, the offset aside.
 func (a *Anchored) near(i int, at *place) bool {
 	c := &a.anchors[i]
 	return c.Kind == at.kind && c.Text == at.text && c.Name == at.name && c.Mover == at.mover
 }
 
-// alternative returns what anchor i takes.
+// alternative returns the answer of anchor i.
 func (a *Anchored) alternative(p *sim.Point, i int) int {
 	for k := range p.N {
 		if a.places.loc.Alternative(p, k) == a.anchors[i].Alt {
@@ -203,7 +202,7 @@ func (a *Anchored) times(i, off int) int {
 	return 0
 }
 
-// relax moves one more anchor that was never met, if there is one.
+// relax moves one more anchor that never matched, if there is one.
 func (a *Anchored) relax() bool {
 	for i := range a.anchors {
 		if s := &a.state[i]; !s.met && !s.moved {
@@ -231,7 +230,7 @@ func (a *Anchored) nearest(i int) (best int, ok bool) {
 	return best, ok
 }
 
-// taken says that another anchor wants what anchor i could move to.
+// taken reports whether another anchor uses the place that anchor i could move to.
 func (a *Anchored) taken(i int, at *place) bool {
 	for k := range a.anchors {
 		if k != i && a.near(k, at) && a.state[k].off == at.off && a.anchors[k].Occ == a.anchors[i].Occ {

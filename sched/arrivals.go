@@ -6,39 +6,38 @@ import (
 	"kpsim/sim"
 )
 
-// arrivals draws when interrupt sources fire: each source as often as it may,
-// each time at a boundary drawn ahead. A coin per boundary instead would
-// deliver nearly everything a scenario has within the first boundaries of a
-// run.
+// arrivals draws when interrupt sources fire. Each source fires as often as it may,
+// each time at a boundary drawn in advance. A coin at each boundary instead would fire
+// nearly all interrupts within the first boundaries of a run.
 //
-// It is one of the boundaries at which its CPU stands before watched text, in half
-// of the runs, for there an interrupt can do harm; else any of those at which the
-// CPU goes on, or any at all, in as many runs each: a CPU may stand still for long,
-// and when it is interrupted there matters, too. A source that interrupts no CPU (delayed work) fires
-// so many questions after it was armed, up to the length of a run or Params.Delay: about half
-// of the time by itself, else when the default schedule has it.
+// In half of the runs the boundary is one at which the CPU stands before watched text,
+// where an interrupt can do harm. In a quarter it is any at which the CPU goes on, and
+// in a quarter any at all: a CPU may stand still for long, and when it is interrupted
+// there matters too. A source that interrupts no CPU (delayed work) fires a drawn
+// number of questions after it was armed, up to the length of a run or Params.Delay:
+// about half of the time by itself, else when the default schedule fires it.
 //
-// An arrival that finds its source unable to fire stays due. One drawn beyond
-// the end of a shorter run is lost.
+// If its source can't fire, an arrival stays due. An arrival beyond the end of a
+// shorter run is lost.
 type arrivals struct {
 	shape    *Shape
 	length   int
 	delay    int
 	unbiased bool
-	mine     uint64 // the sources of CPUs
+	mine     uint64 // the sources that interrupt a CPU
 
-	at      uint64    // the Step question seen last
-	who     sim.Mover // and the mover of its alternative 0
+	at      uint64    // the last Step question seen
+	who     sim.Mover // the mover of its alternative 0
 	able    uint64    // the sources that could fire at it
 	drawn   uint64    // sources whose next arrival is drawn
-	inText  uint64    // those of them that wait for watched text
-	anyTime uint64    // and those for any question
+	inText  uint64    // those of drawn that wait for watched text
+	anyTime uint64    // those of drawn that count every question
 	spent   uint64    // sources with no arrival left
-	quiet   uint64    // before this question none can be due, if the sources that can fire stay the same
+	quiet   uint64    // no arrival is due before this question, if the sources that can fire stay the same
 	next    [sim.MaxCPUs]int
 	left    [sim.MaxCPUs]int
-	passed  [sim.MaxCPUs + 1]int // boundaries so far of each CPU, and of all other movers
-	watched [sim.MaxCPUs]int     // of each CPU, those before watched text
+	passed  [sim.MaxCPUs + 1]int // boundaries so far of each CPU, and of all other movers together
+	watched [sim.MaxCPUs]int     // for each CPU, those before watched text
 }
 
 func newArrivals(p Params) arrivals {
@@ -61,8 +60,8 @@ func (a *arrivals) begin() {
 	clear(a.watched[:])
 }
 
-// see takes note of Step question number at. All between it and the one seen
-// last were held, and so like that one.
+// see notes Step question number at. All questions between it and the last one seen
+// were held, and so equal to that one.
 func (a *arrivals) see(r *sim.Rand, p *sim.Point, at uint64) {
 	a.passed[min(a.who, sim.MaxCPUs)] += int(at - a.at)
 	a.at, a.who = at, p.First
@@ -74,7 +73,7 @@ func (a *arrivals) see(r *sim.Rand, p *sim.Point, at uint64) {
 	}
 }
 
-// seeSources takes note of the sources that can fire.
+// seeSources notes the sources that can fire.
 func (a *arrivals) seeSources(r *sim.Rand, able uint64) {
 	if set := able &^ a.able &^ a.spent; set != 0 {
 		a.draw(r, set)
@@ -82,8 +81,8 @@ func (a *arrivals) seeSources(r *sim.Rand, able uint64) {
 	a.able, a.quiet = able, 0
 }
 
-// draw draws the next arrivals of those sources of the set that have none
-// coming, and anew those of delayed work, which has been armed.
+// draw draws the next arrivals of the sources of the set that have none pending, and
+// draws again for delayed work that was armed.
 func (a *arrivals) draw(r *sim.Rand, set uint64) {
 	for ; set != 0; set &= set - 1 {
 		s := bits.TrailingZeros64(set)
@@ -108,11 +107,11 @@ func (a *arrivals) draw(r *sim.Rand, set uint64) {
 	}
 }
 
-// mostDraws bounds what a source's arrival costs that may fire very often.
+// mostDraws bounds the cost of an arrival of a source that may fire very often.
 const mostDraws = 16
 
-// after draws the first of what is left of a source's arrivals, all from
-// boundary from on: the least of so many uniform draws.
+// after draws the first of a source's remaining arrivals, all at boundary from or
+// later: the minimum of that many uniform draws.
 func (a *arrivals) after(r *sim.Rand, s, from int) int {
 	c := &a.shape.CPUs[a.cpu(s)]
 	end := c.Boundaries
@@ -137,8 +136,8 @@ func (a *arrivals) cpu(s int) sim.Mover {
 	return a.shape.Sources[s].CPU
 }
 
-// past returns how many boundaries a source's arrival has seen pass, the
-// present one included, of those it counts.
+// past returns how many of the boundaries that a source's arrival counts have passed,
+// including the present one.
 func (a *arrivals) past(s int) int {
 	if a.anyTime>>(s&63)&1 != 0 {
 		return int(a.at) + 1
@@ -154,13 +153,13 @@ func (a *arrivals) past(s int) int {
 	return n
 }
 
-// take takes note that the source fires, and draws its next arrival.
+// take notes that the source fires, and draws its next arrival.
 func (a *arrivals) take(r *sim.Rand, m sim.Mover) {
 	s := int(m - sim.MoverSource)
 	bit := uint64(1) << s
 	if a.cpu(s) == sim.NoMover {
 		a.drawn &^= bit
-		a.able &^= bit // armed again, it is armed anew
+		a.able &^= bit // when armed again, it is drawn again
 		return
 	}
 	if a.left[s]--; a.left[s] <= 0 {
@@ -171,9 +170,9 @@ func (a *arrivals) take(r *sim.Rand, m sim.Mover) {
 	a.next[s] = a.after(r, s, a.past(s))
 }
 
-// wait returns the source that is to fire now: of those with an arrival due, the
-// first. If it is NoMover no arrival can come due before question until from the
-// present one on, at least 1, if nothing changes.
+// wait returns the source to fire now: the first with an arrival due. If it is NoMover,
+// no arrival can become due before question until, counted from the present one, at
+// least 1, if nothing changes.
 func (a *arrivals) wait(p *sim.Point) (m sim.Mover, until int) {
 	until = forever
 	for set := p.Moves[2] & a.drawn; set != 0; set &= set - 1 {
@@ -189,7 +188,8 @@ func (a *arrivals) wait(p *sim.Point) (m sim.Mover, until int) {
 	return sim.NoMover, until
 }
 
-// due is wait for who asks at each question: the source that is to fire now.
+// due returns the source to fire now, as wait does, for a strategy that asks at each
+// question.
 func (a *arrivals) due(p *sim.Point) sim.Mover {
 	if a.at < a.quiet {
 		return sim.NoMover
@@ -197,7 +197,7 @@ func (a *arrivals) due(p *sim.Point) sim.Mover {
 	least := forever
 	for set := p.Moves[2] & a.drawn; set != 0; set &= set - 1 {
 		s := bits.TrailingZeros64(set)
-		left := a.next[s] - a.past(s) // less by one a question, at most
+		left := a.next[s] - a.past(s) // decreases by at most one a question
 		if left < 0 {
 			return sim.MoverSource + sim.Mover(s)
 		}
@@ -207,9 +207,8 @@ func (a *arrivals) due(p *sim.Point) sim.Mover {
 	return sim.NoMover
 }
 
-// outlasts returns what may be added to a hold: whether it matters which CPU goes
-// on, for arrivals count boundaries of one or may yet be drawn to; and whether it
-// matters that one stands before watched text.
+// outlasts returns what may be added to a hold. It is less if arrivals count the
+// boundaries of one CPU or may be drawn so later, or if they count watched text.
 func (a *arrivals) outlasts() int {
 	switch {
 	case a.mine&^a.spent&^(a.drawn&(a.anyTime|a.inText)) != 0:

@@ -2,42 +2,41 @@ package sched
 
 import "kpsim/sim"
 
-// Arriving is PCT's priorities with other ways to interrupt and to go on.
+// Arriving is PCT with other ways to interrupt a CPU and to choose the next mover.
 //
-// In two thirds of the runs sources are no movers, but fire when an arrival of
-// theirs is due. To interrupt a CPU at one certain boundary then costs a factor of
-// twice the boundaries of that CPU, where PCT spends a change point and needs the
-// right priorities besides. In the others they are movers as they are to PCT, and
-// so fire where somebody is lowered.
+// In two thirds of the runs sources are no movers; they fire when an arrival is due. To
+// interrupt a CPU at one certain boundary then costs a factor of twice the boundaries
+// of that CPU, where PCT needs a change point and the right priorities. In the other
+// runs sources are movers as in PCT, and fire when a mover is lowered.
 //
-// In half of the runs whoever goes on by default does, unless it was lowered: who
-// waits is answered at once, and only change points break the default order. In
-// the others all orders are as likely.
+// In half of the runs the default mover goes on unless it was lowered: a waiting CPU is
+// answered at once, and only change points break the default order. In the others all
+// orders are equally likely.
 //
-// A run has 2 to 14 change points, for a bug may need few or many. In a third of
-// the runs each of them is as likely to be one of the boundaries at which a CPU
-// stands before watched text. Who is lowered last is lowest of all, so that with
-// many change points the movers take turns.
+// A run has 2 to 14 change points, because a bug may need few or many. In a third of
+// the runs each of them is equally likely to be a boundary at which a CPU stands before
+// watched text. The mover that was lowered last has the lowest priority, so with many
+// change points the movers take turns.
 //
-// It has no bound such as PCT's: an arrival may be drawn where its source can't
-// fire, or beyond the end.
+// It has no bound like PCT's: an arrival may be drawn where its source can't fire, or
+// beyond the end.
 type Arriving struct {
 	seed    uint64
-	length  int // questions from which change points are drawn
-	watched int // boundaries before watched text from which they are drawn; 0: none are
+	length  int // number of questions from which change points are drawn
+	watched int // number of boundaries before watched text from which they are drawn; 0: none are
 
 	rand   sim.Rand
 	moving bool   // in this run sources are movers
-	usual  bool   // in this run the default order stands
-	others uint64 // questions so far that were no Step
-	stood  uint64 // those of them before watched text
+	usual  bool   // in this run the default order holds
+	others uint64 // questions so far that were no Step questions
+	stood  uint64 // Step questions so far before watched text
 	priorities
 	change changes // by the number of a Step question
 	stand  changes // by the number of one before watched text
 	arrive arrivals
 }
 
-// changeCounts are how many change points a run may have, each as likely.
+// changeCounts are the possible numbers of change points of a run, equally likely.
 var changeCounts = [...]int{2, 4, 8, 14}
 
 // NewArriving returns an Arriving. Its runs may be taken in any order.
@@ -48,7 +47,7 @@ func NewArriving(p Params) *Arriving {
 		for i := range p.Shape.CPUs {
 			s.watched += p.Shape.CPUs[i].Watched
 		}
-		s.watched += s.watched / 2 // other runs come to stand there more often
+		s.watched += s.watched / 2 // runs other than the default one stand there more often
 	}
 	return s
 }
@@ -93,7 +92,7 @@ func (s *Arriving) Choose(p *sim.Point) (pick, hold int) {
 			s.arrive.take(&s.rand, due)
 			return pickOf(p, due), 0
 		}
-		sources = 0 // none fires unbidden but the one that the default schedule has
+		sources = 0 // no source fires by itself except the one of the default schedule
 		if isSource(p.First) {
 			sources = 1 << (p.First - sim.MoverSource)
 		}
@@ -119,8 +118,9 @@ func (s *Arriving) Choose(p *sim.Point) (pick, hold int) {
 	return 0, int(min(s.change.next()-at, uint64(until))) - 1 + s.outlasts()
 }
 
-// outlasts returns what is added to a hold: who can go on doesn't matter as long as
-// whoever goes on by default does, nor watched text as long as nothing changes there.
+// outlasts returns what is added to a hold: the set of movers doesn't matter as long as
+// the default mover goes on, nor does watched text as long as no change point counts
+// it.
 func (s *Arriving) outlasts() int {
 	n := sim.Steady + sim.Through
 	if !s.moving {
@@ -135,7 +135,8 @@ func (s *Arriving) outlasts() int {
 	return n
 }
 
-// goes returns who is to go on, of the CPUs, the IPIs and these sources.
+// goes returns the mover with the highest priority, of the CPUs, the IPIs and these
+// sources.
 func (s *Arriving) goes(p *sim.Point, sources uint64) sim.Mover {
 	if s.usual && !s.lowered(p.First) {
 		return p.First

@@ -6,29 +6,28 @@ import (
 	"kpsim/sim"
 )
 
-// Bounded runs all schedules of at most so many deviations, but of those that
-// come to the same at a time when they have as many deviations left one only.
-// It is to be observed.
+// Bounded runs all schedules with at most a given number of deviations, but only one of
+// those that reach the same state with the same number of deviations left. It has to
+// observe the steps.
 //
-// Deviations lie at visible points: right after a step that touched something
-// that others see, or after which others can move; and at questions that are no
-// Step. That leaves nothing out. A deviation within a stretch of private steps
-// leads to the same as one at its start, for what it lets move commutes with
-// them, an interrupt's delivery too; whoever is then let go on goes on alike.
+// Deviations lie at visible points: right after a step that touched something shared,
+// or after which the set of moves has changed; and at questions other than Step. That
+// loses nothing: a deviation within a stretch of private steps has the same effect as
+// one at its start, because the move it allows commutes with them, an interrupt's
+// delivery included, and the same mover goes on afterwards.
 //
-// What was run is known by three things: which steps were made, up to the order
-// of those that commute (Happens); who goes on by default, now and after; and
-// how many deviations are left. If the first two are the same, the machine is
-// in the same state, and so the same schedules lead on from there: a run that
-// comes to where one was that had as many left, or more, has nothing of its own
-// to lead to. No other reduction is made.
+// A state is identified by which steps were made, up to the order of commuting ones
+// (Happens), and by which mover goes on by default, now and later. If both are equal,
+// the machine is in the same state, and the same schedules continue from there. So a
+// run that reaches the state of an earlier run that had as many deviations left, or
+// more, leads to nothing new. No other reduction is made.
 type Bounded struct {
 	most  int
-	share uint64               // which of the first deviations are its own,
+	share uint64               // deal out the first deviations: this search has one in of, number share
 	of    uint64               // one in so many
-	lead  func() uint64        // what besides the question says who goes on by default; may be nil
+	lead  func() uint64        // identifies, with the question, which mover goes on by default; may be nil
 	runs  []boundedRun         // the run being made, and those it deviates from
-	seen  map[boundedKey]uint8 // how many deviations were left, and 1
+	seen  map[boundedKey]uint8 // how many deviations were left, plus 1
 	next  uint64
 
 	// In this run.
@@ -36,19 +35,19 @@ type Bounded struct {
 	played  int
 	visible bool
 	moves   [3]uint64
-	over    bool // there is nothing more to see in it
-	pruned  bool // for it has come to where another was
+	over    bool // the rest of the run shows nothing new
+	pruned  bool // because it has reached the state of another run
 
 	complete bool
 	stats    BoundedStats
 }
 
-// BoundedStats says what a search has done so far.
+// BoundedStats are the counts of a search so far.
 type BoundedStats struct {
 	Runs   uint64
-	Pruned uint64 // of Runs, those that came to where another was
-	Points uint64 // at which they could deviate, the pruned ones not counted
-	States int    // that are known
+	Pruned uint64 // of Runs, those that reached the state of another run
+	Points uint64 // at which they could deviate, pruned runs not counted
+	States int    // distinct states
 }
 
 // A boundedRun is one run and where it may deviate.
@@ -56,7 +55,7 @@ type boundedRun struct {
 	seq    uint64 // its last deviation: question …
 	pick   int    // … and answer; not in the default run
 	points []boundedPoint
-	at     int // the point to deviate at next,
+	at     int // the point of the next deviation,
 	alt    int // and the answer
 }
 
@@ -70,9 +69,9 @@ type boundedKey struct {
 	lead  uint64
 }
 
-// NewBounded returns a Bounded of at most most deviations. lead is called at
-// questions; with First it says who goes on by default until the next deviation.
-// The first deviations are dealt out: to share 0 of 1 all of them.
+// NewBounded returns a Bounded of at most most deviations. lead is called at questions;
+// with First it identifies which mover goes on by default until the next deviation. The
+// first deviations are dealt out to of shares; share 0 of 1 has all of them.
 func NewBounded(most int, share, of uint64, lead func() uint64) *Bounded {
 	return &Bounded{
 		most: most, share: share, of: of, lead: lead,
@@ -80,32 +79,32 @@ func NewBounded(most int, share, of uint64, lead func() uint64) *Bounded {
 	}
 }
 
-// Restart begins the search anew: a run has shown that steps touch more than
-// they were known to.
+// Restart begins the search again, because a run has shown that steps touch more than
+// was known.
 func (b *Bounded) Restart() {
 	clear(b.seen)
 	b.complete, b.stats = false, BoundedStats{}
 	b.runs = append(b.runs[:0], boundedRun{alt: 1})
 }
 
-// Complete says that all was run.
+// Complete reports whether all schedules were run.
 func (b *Bounded) Complete() bool { return b.complete }
 
-// Stats returns what was done so far.
+// Stats returns the counts so far.
 func (b *Bounded) Stats() BoundedStats {
 	s := b.stats
 	s.States = len(b.seen)
 	return s
 }
 
-// Bytes is about how much memory the search takes, as States.Bytes.
+// Bytes estimates how much memory the search takes, as States.Bytes.
 func (b *Bounded) Bytes() int {
 	const seenBytes = 80 // a key, and what a map has to spare
 	return len(b.seen) * seenBytes
 }
 
-// Progress returns how much of the tree that is known so far was run, in
-// millionths: each of the ways that lead on from a run counts the same.
+// Progress estimates, in millionths, how much of the known tree was run: all branches
+// of a run count the same.
 func (b *Bounded) Progress() uint64 {
 	const whole = 1_000_000
 	if b.complete {
@@ -124,7 +123,7 @@ func (b *Bounded) Progress() uint64 {
 
 func (b *Bounded) String() string { return fmt.Sprintf("bounded %d", b.most) }
 
-// Begin implements Strategy. Runs are taken in order.
+// Begin implements Strategy. Runs must be taken in order.
 func (b *Bounded) Begin(i uint64) bool {
 	if b.complete {
 		return false
@@ -157,7 +156,7 @@ func (b *Bounded) End(uint64) {
 	}
 }
 
-// advance makes the next run that deviates from the last one.
+// advance finds the next run that deviates from the last one.
 func (b *Bounded) advance() bool {
 	n := len(b.runs)
 	r := &b.runs[n-1]
@@ -210,7 +209,7 @@ func (b *Bounded) Choose(p *sim.Point) (pick, hold int) {
 	return pick, 0
 }
 
-// consider takes down where the run may deviate.
+// consider notes a point where the run may deviate.
 func (b *Bounded) consider(p *sim.Point) {
 	left := b.most - (len(b.runs) - 1)
 	if p.Kind == sim.Step {

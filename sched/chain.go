@@ -2,15 +2,15 @@ package sched
 
 import "kpsim/sim"
 
-// A Chain replays anchors one after the other. The Occ of each counts from the
-// deviation before it: it is met at the Occ-th question after that one at which
-// its mover stands at its place, or the first one from there on that has its
-// alternative. So a deviation may be taken out or moved, and those behind it
-// follow; in Anchored they stay where they are counted from the start.
+// A Chain replays anchors one after another. The Occ of each counts from the deviation
+// before it: it matches the Occ-th later question at which its mover stands at its
+// place, or the first one after that which has its alternative. So when a deviation is
+// removed or moved, those after it follow; in Anchored they stay where they are,
+// because they count from the start.
 type Chain struct {
 	links []Anchor
 	loc   Locator
-	pos   int // the link that is next
+	pos   int // the next link
 	times int // how often its mover was at its place
 }
 

@@ -6,25 +6,25 @@ import (
 	"kpsim/sim"
 )
 
-// conflicts are which movers touch which objects, as far as runs have shown. A
-// step is visible if it touches an object that another mover's steps conflict
-// at: one writes, the other touches.
+// conflicts records which movers touch which objects, as far as runs have shown. A step
+// is visible if it touches an object with a conflict: one mover writes it, another
+// touches it.
 type conflicts struct {
 	objects objectIndex
 	users   []users                // of each object
 	movers  []sim.Mover            // in the order they were first seen
-	number  [3 * sim.MaxCPUs]uint8 // of a mover, from 1; 0 if it has done nothing. All from the 64th on share one
-	grew    bool                   // what was said to be invisible isn't
+	number  [3 * sim.MaxCPUs]uint8 // of a mover, from 1; 0 if it has done nothing. From the 64th on all share one
+	grew    bool                   // a step that was called invisible isn't
 }
 
 // users are the movers that read an object, and those that write it, as bits.
 type users struct{ read, write uint64 }
 
-// MostMovers is how many movers are told apart, each by a bit.
+// MostMovers is how many movers are distinguished, each by a bit.
 const MostMovers = 64
 
-// crowd is the bit of all movers from the 64th on. One of them is taken for
-// several: their steps conflict with each other's, more than they may do.
+// crowd is the bit of all movers from the 64th on. One of them is treated as several:
+// its steps conflict with each other's more often than they really do.
 const crowd = 1 << (MostMovers - 1)
 
 // shows reports whether accesses of one of these movers conflict with another's.
@@ -36,7 +36,8 @@ func (u users) shows(mover uint64, write bool) bool {
 	return u.write&^mover != 0
 }
 
-// exposes reports whether what was invisible of u isn't of now, which has more.
+// exposes reports whether a step that u made invisible is visible with now, which has
+// more users.
 func (u users) exposes(now users) bool {
 	for g := uint64(1); g != 0 && g <= u.read|u.write; g <<= 1 {
 		if u.read&g != 0 && !u.shows(g, false) && now.shows(g, false) ||
@@ -47,7 +48,7 @@ func (u users) exposes(now users) bool {
 	return false
 }
 
-// step takes a mover's step, and reports whether it is visible.
+// step records a mover's step, and reports whether it is visible.
 func (c *conflicts) step(mv sim.Mover, touched []sim.Touch) (visible bool) {
 	me := uint64(1) << c.numberOf(mv)
 	for _, t := range touched {
@@ -70,7 +71,7 @@ func (c *conflicts) step(mv sim.Mover, touched []sim.Touch) (visible bool) {
 	return visible
 }
 
-// numberOf numbers movers from 0, in the order they are first seen.
+// numberOf numbers movers from 0, in the order in which they are first seen.
 func (c *conflicts) numberOf(mv sim.Mover) uint8 {
 	if c.number[mv] == 0 {
 		if len(c.movers) < MostMovers {
@@ -81,7 +82,7 @@ func (c *conflicts) numberOf(mv sim.Mover) uint8 {
 	return c.number[mv] - 1
 }
 
-// numbers returns a set of movers as numbers.
+// numbers returns a set of movers as a set of their numbers.
 func (c *conflicts) numbers(moves *[3]uint64) (set uint64) {
 	for w, m := range moves {
 		for ; m != 0; m &= m - 1 {

@@ -1,11 +1,10 @@
 package sched
 
-// Minimise returns a part of list that still fails and is 1-minimal: without
-// any one of its elements it doesn't. It is ddmin (Zeller and Hildebrandt,
-// "Simplifying and isolating failure-inducing input", 2002), with the empty
-// list tried first. fails(list) is taken to be true. fails doesn't keep what it
-// is given, and is called at most tests times; if that is too few the part
-// returned fails, but may not be minimal.
+// Minimise returns a part of list that still fails and is 1-minimal: without any one of
+// its elements it doesn't fail. It is ddmin (Zeller and Hildebrandt, "Simplifying and
+// isolating failure-inducing input", 2002), with the empty list tried first.
+// fails(list) is assumed to be true. fails must not keep its argument, and is called at
+// most tests times; if that is too few, the result fails but may not be minimal.
 func Minimise[T any](list []T, fails func([]T) bool, tests int) []T {
 	list = append([]T(nil), list...)
 	try := make([]T, 0, len(list))
@@ -26,7 +25,7 @@ func Minimise[T any](list []T, fails func([]T) bool, tests int) []T {
 		chunk := func(i int) (from, to int) { return i * len(list) / n, (i + 1) * len(list) / n }
 
 		reduced := false
-		for i := 0; i < n && !reduced && chunked; i++ { // to a chunk
+		for i := 0; i < n && !reduced && chunked; i++ { // reduce to a chunk
 			from, to := chunk(i)
 			try = append(try[:0], list[from:to]...)
 			reduced = test(try)
@@ -35,7 +34,7 @@ func Minimise[T any](list []T, fails func([]T) bool, tests int) []T {
 			list, try, n = try, list, 2
 			continue
 		}
-		for i := n - 1; i >= 0 && !reduced && n > 2; i-- { // to all but a chunk; the last first: they matter least
+		for i := n - 1; i >= 0 && !reduced && n > 2; i-- { // reduce to all but a chunk; the last chunk first, because it matters least
 			from, to := chunk(i)
 			try = append(append(try[:0], list[:from]...), list[to:]...)
 			reduced = test(try)

@@ -6,20 +6,19 @@ import (
 	"kpsim/sim"
 )
 
-// Deviations runs all schedules of at most Most deviations, each once: first
-// the default run, then all with one deviation, then all with two, since a
-// budget may end the search early and a simple witness is worth more. Within a
-// level they come in the order of (Seq, pick), the last deviation fastest.
+// Deviations runs all schedules of at most Most deviations, each once: first the
+// default run, then all with one deviation, then all with two, because a budget may end
+// the search early and a simple witness is worth more. Within a level they come in the
+// order of (Seq, pick), the last deviation fastest.
 //
 // It remembers one list and nothing else. The schedule after
 //
 //	(4:1) (9:2)
 //
-// is (4:1) (9:3) if question 9 had more than three answers, else (4:1) (10:1).
-// Whether there is a question 10 after (4:1) shows only in that run: if not,
-// the run repeats (4:1), isn't counted, and (4:2) (5:1) comes next. So each
-// schedule of a level costs one repeat in each deeper level: one run in as
-// many as it has children.
+// is (4:1) (9:3) if question 9 had more than three answers, else (4:1) (10:1). Only
+// that run shows whether there is a question 10 after (4:1). If there isn't, the run
+// repeats (4:1), isn't counted, and (4:2) (5:1) comes next. So each schedule of a level
+// costs one repeat in each deeper level: one run in as many as it has children.
 //
 // With Shards the first deviations are dealt out by their Seq.
 type Deviations struct {
@@ -28,7 +27,7 @@ type Deviations struct {
 
 	list   []deviation
 	played int    // of list, in this run
-	others uint64 // questions of this run that were no Step
+	others uint64 // questions of this run that were no Step questions
 
 	next     uint64 // run number
 	found    uint64 // schedules of this level
@@ -40,26 +39,26 @@ type deviation struct {
 	seq  uint64
 	pick int
 
-	// Of the question at seq, as the last run that came there saw it.
+	// About the question at seq, as the last run that reached it saw it:
 	n     int
 	kind  sim.Kind
 	steps uint64 // Step questions before it
-	known bool   // whether steps is right, though the question may be a new one
+	known bool   // whether steps is right, even if the question is a new one
 }
 
-// NewDeviations returns a Deviations. Its runs are taken in order.
+// NewDeviations returns a Deviations. Its runs must be taken in order.
 func NewDeviations(p Params) *Deviations {
 	p = p.normal()
 	return &Deviations{most: p.Most, shard: p.Shard, shards: p.Shards, next: p.Shard}
 }
 
-// Complete says that all schedules (of this shard) were run.
+// Complete reports whether all schedules (of this shard) were run.
 func (d *Deviations) Complete() bool { return d.complete }
 
 // Count returns how many different schedules were run to their end.
 func (d *Deviations) Count() uint64 { return d.count }
 
-// Repeat says that the run that ended last repeated an earlier one.
+// Repeat reports whether the last run repeated an earlier one.
 func (d *Deviations) Repeat() bool { return d.played < len(d.list) }
 
 func (d *Deviations) String() string { return fmt.Sprintf("deviations %d", d.most) }
@@ -94,7 +93,7 @@ func (d *Deviations) End(uint64) {
 	}
 }
 
-// advance makes list the schedule after the one that was run.
+// advance makes list the schedule after the last run's.
 func (d *Deviations) advance() bool {
 	if d.played == 0 { // the default run, or a repeat of it: this level is done
 		if d.found == 0 || len(d.list) == d.most {
@@ -121,8 +120,8 @@ func (d *Deviations) deepen() {
 	d.follow(1)
 }
 
-// move makes e the first deviation at the next question, d.shards on if e is
-// the first of the list.
+// move moves the first deviation to the next question, d.shards on if e is the first of
+// the list.
 func (d *Deviations) move(e *deviation) {
 	e.pick = 1
 	if e.kind == sim.Step {
@@ -168,8 +167,8 @@ func (d *Deviations) Choose(p *sim.Point) (pick, hold int) {
 	return e.pick, 0
 }
 
-// holdStep returns n if p may be held: only a Step question is. It is for who goes
-// by the number of a question alone.
+// holdStep returns n if p may be held, which only Step questions may. It is for
+// strategies that decide by the number of a question alone.
 func holdStep(p *sim.Point, n int) int {
 	if p.Kind != sim.Step || n <= 0 {
 		return 0

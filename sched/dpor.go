@@ -7,60 +7,61 @@ import (
 	"kpsim/sim"
 )
 
-// Full runs all schedules, but of those that differ only in the order of steps
-// that commute one only: dynamic partial-order reduction with sleep sets and
-// wakeup trees, after Abdulla, Aronis, Jonsson and Sagonas, "Source sets: a
-// foundation for optimal dynamic partial order reduction" (POPL 2014; Journal
-// of the ACM 64, 2017). It is to be observed (sim.Observer): what a step has
-// touched shows what else could have happened.
+// Full runs all schedules, but only one of those that differ in the order of commuting
+// steps: dynamic partial-order reduction with sleep sets and wakeup trees, after
+// Abdulla, Aronis, Jonsson and Sagonas, "Source sets: a foundation for optimal dynamic
+// partial order reduction" (POPL 2014; Journal of the ACM 64, 2017). It has to observe
+// the steps (sim.Observer): what a step has touched shows what else could have
+// happened.
 //
-// An event is what one mover does until others may see of it: any number of
-// private steps and one that touches something, or stops without. Between two
-// events all movers that can move are alternatives; within one there are none,
-// but for questions that are no Step: of those every answer is run.
+// An event is what one mover does until others may see it: any number of private steps
+// and one that touches something, or that stops without touching anything. Between two
+// events all movers that can move are alternatives. Within an event only questions that
+// are no Step have alternatives: every answer is run.
 //
-// A run is a sequence of events. When it has ended, each two of them that
-// conflict, and that nothing between orders, are a race; the run in which they
-// come the other way round is prescribed as a wakeup sequence where the first
-// one was chosen (dpor_race.go, dpor_wake.go). The next run is the deepest one
-// that is prescribed. A mover whose every continuation has been run sleeps
-// until something conflicts with what it would do: it leads to nothing new.
+// A run is a sequence of events. After the run, each pair of conflicting events that no
+// event between them orders is a race. The run in which they come in the other order is
+// prescribed as a wakeup sequence where the first one was chosen (dpor_race.go,
+// dpor_wake.go). The next run is the deepest one that is prescribed. A mover whose
+// continuations have all been run sleeps until something conflicts with its next event:
+// it leads to nothing new.
 //
-// What must be true of the footprints, for this to miss nothing:
+// To miss nothing, the footprints must satisfy this:
 //
-//  1. Two steps of different movers, one after the other, that don't conflict
-//     can be exchanged: both can be made the other way round, answer the same
-//     questions, touch the same, and leave the same state.
-//  2. A step that keeps a mover from moving conflicts with each step that helps
-//     to let it move. So if an event has stopped a mover, that mover could have
-//     moved just before it, in the run at hand: which is then prescribed.
+//  1. Two adjacent steps of different movers that don't conflict can be exchanged: in
 //
-// Complete executions are counted, each is of another class (Happens). Blocked
-// ones, in which only sleepers are left, show nothing new; there are none if
-// no event stops a mover and no question is asked but who steps.
+// the other order they can both be made, answer the same questions, touch the same
+// objects, and leave the same state.  2. A step that keeps a mover from moving
+// conflicts with each step that helps to let it move. So if an event has stopped a
+// mover, that mover could have moved just before it, in the same run; that order is
+// prescribed.
 //
-// Races are for programs of CPUs alone. If there are interrupts, or answers, all
-// movers that don't sleep are tried everywhere instead (dpor_every.go).
+// Complete executions are counted; each is of another class (Happens). Blocked ones, in
+// which only sleepers are left, show nothing new. There are none if no event stops a
+// mover and all questions are Step questions.
+//
+// Races are used only if all movers are CPUs. With interrupts, or answers, all movers
+// that don't sleep are tried everywhere instead (dpor_every.go).
 type Full struct {
 	movers  []sim.Mover // in the order they were first seen
 	number  [3 * sim.MaxCPUs]uint8
 	objects objectIndex
 	raced   []uint64 // races at each object that were reversed, or sleepers woken
 
-	// The run so far, and what is known of it from runs that began alike. The
-	// event number k was chosen at node k; the first kept-1 are as they were in
-	// the last run, and event kept-1 has its mover and its first answers.
+	// The run so far, and what is known of it from runs with the same beginning. Event
+	// number k was chosen at node k. The first kept-1 events are those of the last run;
+	// event kept-1 has its mover and its first answers.
 	events []event
 	nodes  []node
 	access [][]accessed // of each object, in the order of events
 	last   []int32      // the last event of each mover, -1 for none
-	clocks []uint32     // of event k: how many events of each mover come before it or are it
+	clocks []uint32     // for event k: how many events of each mover come before it, itself included
 	width  int          // of a clock
 	kept   int
 	script int // how many of event kept-1's answers are prescribed
 
 	n        int  // events done in this run
-	open     bool // event n has its mover
+	open     bool // event n has a mover
 	answered int  // questions of event n that were answered
 	blocked  bool // only sleepers could move
 	inherit  int32
@@ -74,9 +75,9 @@ type Full struct {
 	failures   []failed
 	interrupts bool        // not all movers are CPUs
 	crowded    bool        // there are more than have a number
-	asked      bool        // there were questions that are no Step
+	asked      bool        // there were questions that are no Step questions
 	every      bool        // every mover is tried at every node (dpor_every.go)
-	learned    []footprint // what each mover but the CPUs has touched in an event, all together
+	learned    []footprint // everything that each mover other than a CPU has touched in an event
 	moves      [3]uint64
 	set        uint64 // moves, as numbers
 
@@ -85,9 +86,9 @@ type Full struct {
 	stats    FullStats
 }
 
-// FullStats says what a search has done so far.
+// FullStats are the counts of a search so far.
 type FullStats struct {
-	Runs      uint64 // executions that came to their end
+	Runs      uint64 // executions that ended
 	Blocked   uint64 // executions that could lead to nothing new
 	Cut       uint64 // of Runs, those that were ended by force
 	Depth     int    // events of the longest run
@@ -96,33 +97,33 @@ type FullStats struct {
 	Restarted uint64
 }
 
-// An event is what a mover did at one go.
+// An event is what a mover did in one turn.
 type event struct {
 	mover   uint8
 	nth     uint32 // of its mover, from 1
-	prev    int32  // its mover's event before, -1 for none
+	prev    int32  // the mover's previous event, -1 for none
 	fp      footprint
 	answers []answer
 }
 
-// An answer to a question that is no Step, of n.
+// An answer to a question that is no Step question, of n.
 type answer struct{ n, pick uint16 }
 
-// A node is a state in which several may move.
+// A node is a state in which several movers may move.
 type node struct {
-	enabled uint64    // who can move
-	asleep  uint64    // who is in sleep or done
+	enabled uint64    // the movers that can move
+	asleep  uint64    // the movers in sleep or done
 	sleep   []sleeper // inherited
 	done    []sleeper // every continuation with them was run
-	pool    []uint32  // what done refers to
+	pool    []uint32  // the storage of done
 	wake    int32     // what is prescribed besides the mover that is being tried
 	guide   []uint16  // the answers that are prescribed for it
 	tried   int       // movers so far
 
-	// Of the mover that is being tried:
+	// About the mover that is being tried:
 	union footprint // of the events it has made here
-	given []answer  // what was answered in each of them
-	ends  []int     // where that ends, in given
+	given []answer  // the answers in each of them
+	ends  []int     // where each event's answers end, in given
 }
 
 // A sleeper is a mover and what its next event would touch.
@@ -152,8 +153,8 @@ func (f *Full) start() {
 	f.every = !f.plain()
 }
 
-// Restart begins the search anew: a run has shown that steps touch more than
-// they were known to.
+// Restart begins the search again, because a run has shown that steps touch more than
+// was known.
 func (f *Full) Restart() {
 	was := f.stats
 	for i := range f.access {
@@ -163,18 +164,19 @@ func (f *Full) Restart() {
 	f.stats = FullStats{Restarted: was.Restarted + 1}
 }
 
-// Complete says that all was run. If runs were cut, it is all up to there.
+// Complete reports whether all schedules were run. If runs were cut, all were run up to
+// the cuts.
 func (f *Full) Complete() bool { return f.complete }
 
-// Blocked says that the run can lead to nothing new; what it did from there on
-// counts for nothing.
+// Blocked reports whether the run can lead to nothing new; the rest of it doesn't
+// count.
 func (f *Full) Blocked() bool { return f.blocked }
 
-// Stats returns what was done so far.
+// Stats returns the counts so far.
 func (f *Full) Stats() FullStats { return f.stats }
 
-// Progress returns how much of the tree that is known so far was run, in
-// millionths: each of the ways that lead on from a node counts the same.
+// Progress estimates, in millionths, how much of the known tree was run: all branches
+// of a node count the same.
 func (f *Full) Progress() uint64 {
 	const whole = 1_000_000
 	if f.complete {
@@ -190,8 +192,7 @@ func (f *Full) Progress() uint64 {
 	return done >> 20
 }
 
-// Racing calls each with the objects at which there were races that were
-// reversed, and how many.
+// Racing calls each with the objects at which races were reversed, and how many.
 func (f *Full) Racing(each func(o sim.Object, races uint64)) {
 	for i, n := range f.raced {
 		if n > 0 {
@@ -210,7 +211,7 @@ func (f *Full) Begin(i uint64) bool {
 	if i != f.next {
 		sim.Bug("full: run %d was begun when run %d was next", i, f.next)
 	}
-	if f.next++; i == 0 { // Learn may have told of interrupts
+	if f.next++; i == 0 { // Learn may have reported interrupts
 		f.every = !f.plain()
 	}
 	f.n, f.open, f.answered, f.blocked = 0, false, 0, false
@@ -221,8 +222,8 @@ func (f *Full) Begin(i uint64) bool {
 // End implements Strategy: the run came to its own end.
 func (f *Full) End(uint64) { f.end(false) }
 
-// Cut is called instead of End if the run was ended by force: by a violation,
-// or since its budget is out. What ends a run doesn't commute with anything.
+// Cut is called instead of End if the run was ended by force: by a violation, or
+// because its budget is spent. The end of a run commutes with nothing.
 func (f *Full) Cut() { f.end(true) }
 
 func (f *Full) end(cut bool) {
@@ -279,7 +280,7 @@ func (f *Full) Choose(p *sim.Point) (pick, hold int) {
 		if mv := f.movers[f.events[f.n].mover]; has(p, mv) {
 			return alternative(p, mv), 0
 		}
-		f.close(nil) // it had nothing to show
+		f.close(nil) // it touched nothing
 	}
 	if p.Moves != f.moves {
 		f.moves, f.set = p.Moves, f.numbers(&p.Moves)
@@ -290,8 +291,8 @@ func (f *Full) Choose(p *sim.Point) (pick, hold int) {
 	return alternative(p, f.movers[f.events[f.n].mover]), 0
 }
 
-// Learn tells what a mover's step has touched, in a run of another strategy. What
-// is known of the movers that can be kept from moving makes the search shorter.
+// Learn records what a mover's step has touched in a run of another strategy. Knowing
+// the movers that can be stopped makes the search shorter.
 func (f *Full) Learn(mv sim.Mover, touched []sim.Touch) {
 	if mv < sim.MoverIPI || f.crowd(nil, mv) {
 		return
@@ -303,7 +304,7 @@ func (f *Full) Learn(mv sim.Mover, touched []sim.Touch) {
 	f.know()
 }
 
-// know makes room for what is known of each object.
+// know makes room for the facts about each object.
 func (f *Full) know() {
 	for len(f.access) < len(f.objects.list) {
 		f.access = append(f.access, nil)
@@ -321,7 +322,7 @@ func (f *Full) Stepped(mv sim.Mover, touched []sim.Touch) {
 	}
 }
 
-// goesOn makes mv's event the open one, if there was nobody to ask about it.
+// goesOn makes mv's event the open one, if no question was asked about it.
 func (f *Full) goesOn(mv sim.Mover) bool {
 	m := f.numberOf(mv)
 	if f.open && f.events[f.n].mover == m {
@@ -333,7 +334,7 @@ func (f *Full) goesOn(mv sim.Mover) bool {
 	return f.begin(1<<m, mv)
 }
 
-// answer answers a question that is no Step.
+// answer answers a question that is no Step question.
 func (f *Full) answer(p *sim.Point) int {
 	if !f.open || f.movers[f.events[f.n].mover] < sim.MoverIPI {
 		if !f.goesOn(p.First) {
@@ -357,7 +358,7 @@ func (f *Full) answer(p *sim.Point) int {
 	return int(a.pick)
 }
 
-// begin opens event n. first is who moves if it doesn't matter. It returns
+// begin opens event n. first is the mover to take if it doesn't matter. It returns
 // false if only sleepers can move.
 func (f *Full) begin(enabled uint64, first sim.Mover) bool {
 	k := f.n
@@ -405,7 +406,7 @@ func (f *Full) begin(enabled uint64, first sim.Mover) bool {
 	return true
 }
 
-// fallAsleep takes over those whose next event commutes with what was done.
+// fallAsleep inherits the sleepers whose next event commutes with the last one.
 func (nd *node) fallAsleep(list []sleeper, by *event) {
 	for i := range list {
 		s := &list[i]
@@ -416,7 +417,7 @@ func (nd *node) fallAsleep(list []sleeper, by *event) {
 	}
 }
 
-// awake takes a mover out of the sleepers.
+// awake removes a mover from the sleepers.
 func (nd *node) awake(mover uint8) {
 	is := func(s sleeper) bool { return s.mover == mover }
 	nd.sleep, nd.done = slices.DeleteFunc(nd.sleep, is), slices.DeleteFunc(nd.done, is)
@@ -428,15 +429,15 @@ func (f *Full) take(k int) bool {
 	nd, e := &f.nodes[k], &f.events[k]
 	for nd.wake != 0 {
 		w := f.wake.cut(&nd.wake)
-		// If what it touches wasn't known when this was prescribed, it may be asleep
-		// now, with what is to follow prescribed nowhere else.
+		// If its footprint wasn't known when this was prescribed, it may be asleep now,
+		// and its successors may be prescribed nowhere else.
 		if nd.asleep>>w.mover&1 != 0 {
 			if w.child == 0 {
 				continue
 			}
 			nd.awake(w.mover)
 		}
-		if nd.enabled>>w.mover&1 == 0 { // can't move here either; what was to follow may not need it
+		if nd.enabled>>w.mover&1 == 0 { // can't move here either; its successors may not need it
 			f.fail(w.mover, &w.fp, k)
 			f.wake.concat(&nd.wake, w.child)
 			continue
@@ -448,7 +449,7 @@ func (f *Full) take(k int) bool {
 	return false
 }
 
-// follow makes w, cut from what is prescribed, the event to try.
+// follow makes w, removed from the prescribed events, the event to try.
 func (f *Full) follow(nd *node, e *event, w *wakeEvent) {
 	e.mover, e.answers = w.mover, e.answers[:0]
 	nd.guide = append(nd.guide[:0], w.answers...)
@@ -464,7 +465,7 @@ func (f *Full) close(touched []sim.Touch) {
 	f.n++
 }
 
-// backtrack prescribes the next run: the deepest change that is left.
+// backtrack prescribes the next run: the deepest remaining change.
 func (f *Full) backtrack() {
 	f.wake.free(f.inherit)
 	f.inherit = 0
@@ -486,7 +487,7 @@ func (f *Full) backtrack() {
 	f.complete = true
 }
 
-// retire puts a mover to sleep whose every continuation was run.
+// retire puts a mover to sleep whose continuations were all run.
 func (nd *node) retire(mover uint8) {
 	from := len(nd.pool)
 	nd.pool = append(nd.pool, nd.union.list...)

@@ -2,9 +2,9 @@ package sched
 
 import "slices"
 
-// vary makes another answer, within the mover's event at node k, the thing to
-// try: one that is prescribed, or else the first that wasn't given so far. It
-// returns false if there is none.
+// vary makes another answer, within the mover's event at node k, the next to try: a
+// prescribed one, or else the first that wasn't given so far. It returns false if there
+// is none.
 func (f *Full) vary(nd *node, e *event) bool {
 	if len(e.answers) == 0 {
 		return false
@@ -34,8 +34,7 @@ func (f *Full) vary(nd *node, e *event) bool {
 	return false
 }
 
-// gave reports whether the mover's event was made with answers that begin like
-// these.
+// gave reports whether the mover's event was made with answers that begin with these.
 func (nd *node) gave(first []answer, then uint16) bool {
 	from, n := 0, len(first)
 	for _, end := range nd.ends {

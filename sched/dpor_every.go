@@ -2,23 +2,21 @@ package sched
 
 import "math/bits"
 
-// Races are reversed, and wakeup sequences followed, only where all movers are
-// CPUs and nothing is asked but who steps. There a mover's next event is known
-// from what it has seen, and a race with it is found in the run at hand. An
-// interrupt changes what its CPU does next, and may be let in or kept out by
-// steps that it has no race with in that run; an answer changes what follows,
-// too. So with these every mover that can move is tried at every node, but for
-// sleepers. That misses nothing if the footprints are right, whatever the
-// races: a sleeper leads to what was run already, with the order of steps that
-// commute exchanged (Godefroid, "Partial-order methods for the verification of
-// concurrent systems", LNCS 1032, 1996, chapter 5). The price is executions
-// that are blocked.
+// Races are reversed, and wakeup sequences followed, only where all movers are CPUs and
+// all questions are Step questions. There a mover's next event is known from what it
+// has seen, and a race with it is found in the same run. An interrupt changes what its
+// CPU does next, and may be let in or kept out by steps that it has no race with in
+// that run; an answer also changes what follows. With these, every mover that can move
+// is tried at every node, except sleepers. That misses nothing if the footprints are
+// right, whatever the races: a sleeper leads to what was already run, with commuting
+// steps exchanged (Godefroid, "Partial-order methods for the verification of concurrent
+// systems", LNCS 1032, 1996, chapter 5). The price is blocked executions.
 
-// plain reports whether reversing races is enough, as far as is known by now.
+// plain reports whether reversing races is enough, as far as is known so far.
 func (f *Full) plain() bool { return !f.interrupts && !f.asked }
 
-// turn begins the search anew if what it has shown is not to be searched by races.
-// It returns false if all is as it was.
+// turn begins the search again if what it has shown can't be searched by races. It
+// returns false if nothing has changed.
 func (f *Full) turn() bool {
 	if f.every || f.plain() {
 		return false
@@ -29,8 +27,8 @@ func (f *Full) turn() bool {
 	return true
 }
 
-// another makes a mover that wasn't tried at node k the one to try; false if only
-// sleepers are left.
+// another makes a mover that wasn't tried at node k the one to try. It returns false if
+// only sleepers are left.
 func (f *Full) another(k int) bool {
 	nd, e := &f.nodes[k], &f.events[k]
 	free := nd.enabled &^ nd.asleep
@@ -43,8 +41,8 @@ func (f *Full) another(k int) bool {
 	return true
 }
 
-// wakeUnable drops the sleepers that can't move: had nothing conflicted with
-// them, they could.
+// wakeUnable removes the sleepers that can't move: they could if nothing had conflicted
+// with them.
 func (nd *node) wakeUnable() {
 	kept := nd.sleep[:0]
 	for _, s := range nd.sleep {
@@ -57,8 +55,8 @@ func (nd *node) wakeUnable() {
 	nd.sleep = kept
 }
 
-// blameFor counts at which objects an event of node was conflicts with sleepers,
-// and wakes them: each is a run in which the two come the other way round.
+// blameFor counts at which objects an event of node was conflicts with sleepers, and
+// wakes them: each is a run in which the two come in the other order.
 func (f *Full) blameFor(was *node, by *event) {
 	for _, list := range [...][]sleeper{was.sleep, was.done} {
 		for i := range list {

@@ -17,12 +17,12 @@ func (f *Full) numbers(moves *[3]uint64) (set uint64) {
 	return set
 }
 
-// Crowded reports whether more than 64 CPUs, interrupts and sources have moved, or
-// could: the search has ended, and isn't complete.
+// Crowded reports whether more than 64 CPUs, interrupts and sources have moved or could
+// move. Then the search has ended incomplete.
 func (f *Full) Crowded() bool { return f.crowded }
 
-// crowd notes that there is no number for one of moves, or for mv. After that all
-// questions have the default answer.
+// crowd notes that one of moves, or mv, has no number. From then on all questions get
+// the default answer.
 func (f *Full) crowd(moves *[3]uint64, mv sim.Mover) bool {
 	if f.crowded {
 		return true
@@ -48,7 +48,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// numberOf numbers movers from 0, in the order they are first seen.
+// numberOf numbers movers from 0, in the order in which they are first seen.
 func (f *Full) numberOf(mv sim.Mover) uint8 {
 	if i := f.number[mv]; i != 0 {
 		return i - 1
@@ -67,7 +67,7 @@ func (f *Full) numberOf(mv sim.Mover) uint8 {
 	return f.number[mv] - 1
 }
 
-// enough ends a run, or waits until that can be done.
+// enough ends a run, or waits until that is possible.
 func enough(p *sim.Point) int {
 	if p.Kind != sim.Step {
 		return 0
@@ -80,8 +80,8 @@ func has(p *sim.Point, mv sim.Mover) bool {
 	return p.Moves[mv/sim.MaxCPUs]>>(mv%sim.MaxCPUs)&1 != 0
 }
 
-// alternative returns the number of the alternative that is mv: Point.Mover
-// the other way round.
+// alternative returns the number of the alternative that is mv. It is the inverse of
+// Point.Mover.
 func alternative(p *sim.Point, mv sim.Mover) int {
 	if mv == p.First {
 		return 0

@@ -7,12 +7,12 @@ import (
 	"kpsim/sim"
 )
 
-// A footprint is what an event touches: objects by their numbers, shifted left
-// by one, and 1 if it is written. The masks have a bit for 64 objects each.
+// A footprint is the set of objects that an event touches: their numbers shifted left
+// by one, plus 1 for a write. The masks have a bit for 64 objects each.
 type footprint struct {
 	list          []uint32
 	reads, writes uint64
-	all           bool // everything: nothing commutes with it
+	all           bool // everything: it commutes with nothing
 }
 
 func (fp *footprint) clear() { *fp = footprint{list: fp.list[:0]} }
@@ -36,7 +36,7 @@ func (fp *footprint) touch(object int32, write bool) {
 	fp.list = append(fp.list, t)
 }
 
-// add adds all that another one touches.
+// add adds the objects of another footprint.
 func (fp *footprint) add(o *footprint) {
 	fp.all = fp.all || o.all
 	for _, t := range o.list {
@@ -66,11 +66,11 @@ func (fp *footprint) commutes(o *footprint) bool {
 type accessed struct {
 	event int32
 	write bool
-	under int32 // where in the list the last write before is, -1 for none
+	under int32 // index in the list of the last write before it, -1 for none
 }
 
-// A race is two events that conflict, of different movers, with no event
-// between that the first comes before and that comes before the second.
+// A race is a pair of conflicting events of different movers without an event between
+// them that the first comes before and that comes before the second.
 type race struct{ first, second int32 }
 
 // clock returns the clock of event k.
@@ -78,8 +78,8 @@ func (f *Full) clock(k int32) []uint32 {
 	return f.clocks[int(k)*f.width : int(k)*f.width+f.width]
 }
 
-// before reports whether event i comes before event k, or is it: it made what
-// k has seen, or made what saw what k has seen, and so on.
+// before reports whether event i is event k or comes before it: k, directly or through
+// other events, has seen what i made.
 func (f *Full) before(i, k int32) bool {
 	e := &f.events[i]
 	return f.clocks[int(k)*f.width+int(e.mover)] >= e.nth
@@ -94,8 +94,8 @@ func (f *Full) widen() {
 	f.clocks, f.width = wide, 2*f.width
 }
 
-// record takes down what event k, just made, has touched, what it comes after,
-// and whom it races with.
+// record notes what event k, just made, has touched, which events it comes after, and
+// which it races with.
 func (f *Full) record(k int, touched []sim.Touch) {
 	e := &f.events[k]
 	e.fp.clear()
@@ -107,7 +107,7 @@ func (f *Full) record(k int, touched []sim.Touch) {
 		f.learned[e.mover].add(&e.fp)
 	}
 	if f.every {
-		e.fp.all = len(touched) == 0 // why it stopped isn't known
+		e.fp.all = len(touched) == 0 // the reason why it stopped isn't known
 		return
 	}
 	e.prev = f.last[e.mover]
@@ -128,9 +128,8 @@ func (f *Full) record(k int, touched []sim.Touch) {
 	}
 }
 
-// arrange computes the clock of event k, made when the events before number at
-// have been; its mover, its prev and its footprint are known. It leaves in cand
-// the events that it races with.
+// arrange computes the clock of event k, made after the events before number at. Its
+// mover, prev and footprint are known. It leaves in cand the events that it races with.
 func (f *Full) arrange(k, at int32) {
 	e := &f.events[k]
 	clock := f.clock(k)
@@ -155,11 +154,11 @@ func (f *Full) arrange(k, at int32) {
 		if list[n-1].write {
 			from = n - 1
 		}
-		if t&1 == 0 { // only that matters
+		if t&1 == 0 { // a read conflicts with the last write only
 			n = from + 1
 		}
 		seen := uint64(1) << e.mover
-		for i := n - 1; i >= max(from, 0); i-- { // of each mover the last one
+		for i := n - 1; i >= max(from, 0); i-- { // the last event of each mover
 			a := list[i].event
 			if m := f.events[a].mover; seen>>m&1 == 0 {
 				seen |= 1 << m
@@ -172,8 +171,8 @@ func (f *Full) arrange(k, at int32) {
 	f.order(k)
 }
 
-// order makes event k come after all candidates, the latest one first, and
-// keeps those that it doesn't come after by then: they race with it.
+// order makes event k come after all candidates, the latest first, and keeps those that
+// it doesn't come after by then: they race with it.
 func (f *Full) order(k int32) {
 	c := f.cand
 	for i := 1; i < len(c); i++ {
@@ -226,10 +225,10 @@ func (f *Full) truncate(k int) {
 	f.n = min(f.n, k)
 }
 
-// stopped prescribes, for each event that has stopped movers, that these move
-// before it, as they could have. The end of the run stops all. What would come
-// before that is all that doesn't come after the event: so each run has
-// something of its own to say, unless that is as it was in the one before.
+// stopped prescribes, for each event that has stopped movers, that these move before
+// it, as they could have. The end of the run stops all movers. What comes before such a
+// move is everything that doesn't come after the event; so each run contributes
+// something of its own, unless it equals the one before.
 func (f *Full) stopped() {
 	for k := range int32(f.n) {
 		after := uint64(0)
@@ -250,7 +249,7 @@ func (f *Full) stopped() {
 			if fp := &f.learned[f.events[x].mover]; len(fp.list) > 0 && !f.events[k].fp.all {
 				f.events[x].fp.add(fp)
 			} else {
-				f.events[x].fp.all = true // for all that is known of it
+				f.events[x].fp.all = true // as far as is known
 			}
 			f.prescribe(k, x)
 		}
@@ -266,17 +265,17 @@ func (f *Full) whatIf(mover uint8) (x int32) {
 	return x
 }
 
-// reverse prescribes that the second event of a race come before the first,
-// the second being made, or to be made, when the events before number at have
-// been. false: that is in vain, for its mover can't move there either.
+// reverse prescribes that the second event of a race come before the first. The second
+// is made, or to be made, after the events before number at. It returns false if that
+// is impossible, because the second's mover can't move there either.
 func (f *Full) reverse(first, second, at int32) bool {
 	able := f.nodes[first].enabled>>f.events[second].mover&1 != 0
-	for i := first + 1; i < at && !able; i++ { // or if somebody lets it
+	for i := first + 1; i < at && !able; i++ { // or if another event lets it
 		able = !f.before(first, i) && f.before(i, second)
 	}
 	if able {
-		// What a CPU does before an interrupt that was delivered to it isn't what
-		// it did after: of that nothing is known.
+		// Before an interrupt that was delivered to it a CPU doesn't do what it did
+		// after; what it would do isn't known.
 		fp := &f.events[second].fp
 		was := fp.all
 		fp.all = was || f.movers[f.events[first].mover] >= sim.MoverIPI && f.movers[f.events[second].mover] < sim.MoverIPI
@@ -286,10 +285,10 @@ func (f *Full) reverse(first, second, at int32) bool {
 	return able
 }
 
-// prescribe prescribes a run that goes another way where event first was
-// chosen: everything that doesn't come after that is to come now, and then the
-// second. Not if it leads to nothing new, since it could just as well begin
-// with a sleeper.
+// prescribe prescribes a run that goes another way where event first was chosen: first
+// everything that doesn't come after that event, and then the second. It prescribes
+// nothing if that leads to nothing new, because the run could just as well begin with a
+// sleeper.
 func (f *Full) prescribe(first, second int32) {
 	nd := &f.nodes[first]
 	v := f.v[:0]
@@ -300,7 +299,8 @@ func (f *Full) prescribe(first, second int32) {
 	}
 	v = append(v, second)
 	f.v = v
-	// With interrupts, what a sleeper commutes with here needn't be what was made.
+	// With interrupts, a sleeper may here commute with other events than those that
+	// were made.
 	for _, list := range [...][]sleeper{nd.sleep, nd.done} {
 		for i := range list {
 			if at, ok := f.mayBegin(v, list[i].mover, &list[i].fp); ok && (at >= 0 || !f.interrupts) {
@@ -325,18 +325,18 @@ func (f *Full) blame(a, b *footprint) {
 	}
 }
 
-// A failed event is one that was prescribed and couldn't be made.
+// A failed event was prescribed and couldn't be made.
 type failed struct {
 	mover uint8
 	at    int32
 	fp    footprint
 }
 
-// fail notes that a mover couldn't move at node at, where it was to make an
-// event that touches fp.
+// fail notes that a mover couldn't move at node at, where it should have made an event
+// that touches fp.
 func (f *Full) fail(m uint8, fp *footprint, at int) {
 	if fp.all {
-		return // nothing is known of it
+		return // nothing is known about it
 	}
 	if len(f.failures) < cap(f.failures) {
 		f.failures = f.failures[:len(f.failures)+1]
@@ -349,10 +349,10 @@ func (f *Full) fail(m uint8, fp *footprint, at int) {
 	x.fp.add(fp)
 }
 
-// lookBack is called when mover m can't move at node at, where it was to make
-// an event that touches fp: a lock is held, interrupts are off. It asks what
-// that event would race with if it were made there, and reverses that: whatever
-// stopped the mover is among it, or is found by looking back from there.
+// lookBack is called when mover m can't move at node at, where it should make an event
+// that touches fp: a lock is held, or interrupts are off. It finds the events that that
+// event would race with there, and reverses these races: the event that stopped the
+// mover is one of them, or is found by looking back from there.
 func (f *Full) lookBack(m uint8, fp *footprint, at int32) {
 	if fp.all {
 		return
@@ -376,11 +376,10 @@ func (f *Full) lookBack(m uint8, fp *footprint, at int32) {
 	}
 }
 
-// mayBegin reports whether the events of v could just as well begin with
-// mover m, which would touch fp: its first event there, at v[at], comes after
-// none of the others; or it has none there (at < 0). What it would do is to
-// commute with all that is before: the last of v was made where things stood
-// differently, and may have touched less.
+// mayBegin reports whether the events of v could just as well begin with mover m, which
+// would touch fp: its first event there, at v[at], comes after none of the others, or
+// it has none there (at < 0). Its footprint must commute with everything before: the
+// last event of v was made in another state, and may have touched less.
 func (f *Full) mayBegin(v []int32, m uint8, fp *footprint) (at int, ok bool) {
 	at = -1
 	for i, k := range v {

@@ -2,14 +2,14 @@ package sched
 
 import "slices"
 
-// A wakeTree keeps what is prescribed, for all nodes: ordered trees of events,
-// each a first child and a next sibling. Number 0 is none.
+// A wakeTree keeps the prescribed events of all nodes: ordered trees of events, each
+// with a first child and a next sibling. Number 0 is none.
 type wakeTree struct {
 	list   []wakeEvent
 	unused int32 // linked by next
 }
 
-// A wakeEvent is an event that is prescribed.
+// A wakeEvent is a prescribed event.
 type wakeEvent struct {
 	mover       uint8
 	fp          footprint
@@ -44,7 +44,7 @@ func (t *wakeTree) get(mover uint8) int32 {
 	return c
 }
 
-// free gives back an event, its siblings, and all below them.
+// free releases an event, its siblings, and everything below them.
 func (t *wakeTree) free(c int32) {
 	for c != 0 {
 		w := &t.list[c]
@@ -55,8 +55,8 @@ func (t *wakeTree) free(c int32) {
 	}
 }
 
-// cut takes the first of a list of siblings away. What it returns is valid
-// until the next get; its children are the caller's.
+// cut removes the first of a list of siblings. Its result is valid until the next get;
+// the caller takes its children.
 func (t *wakeTree) cut(head *int32) *wakeEvent {
 	c := *head
 	w := &t.list[c]
@@ -73,8 +73,8 @@ func (t *wakeTree) count(c int32) (n int) {
 	return n
 }
 
-// link makes c the last of a list of siblings: the children of parent, or, if
-// that is 0, those that begin at head.
+// link appends c to a list of siblings: the children of parent, or, if that is 0, the
+// list that begins at head.
 func (t *wakeTree) link(head *int32, parent, c int32) {
 	if parent != 0 {
 		head = &t.list[parent].child
@@ -82,7 +82,7 @@ func (t *wakeTree) link(head *int32, parent, c int32) {
 	t.concat(head, c)
 }
 
-// concat puts a list of siblings at the end of another.
+// concat appends a list of siblings to another.
 func (t *wakeTree) concat(head *int32, c int32) {
 	for *head != 0 {
 		head = &t.list[*head].next
@@ -90,7 +90,7 @@ func (t *wakeTree) concat(head *int32, c int32) {
 	*head = c
 }
 
-// cutMover takes the first of a list of siblings away that is of a mover.
+// cutMover removes the first sibling that is of a mover.
 func (t *wakeTree) cutMover(head *int32, mover uint8) *wakeEvent {
 	for at := head; *at != 0; at = &t.list[*at].next {
 		if t.list[*at].mover == mover {
@@ -100,8 +100,8 @@ func (t *wakeTree) cutMover(head *int32, mover uint8) *wakeEvent {
 	return nil
 }
 
-// insert prescribes the events of v at a node. As far as what is prescribed
-// there already could be the beginning of v, it is. It changes v.
+// insert prescribes the events of v at a node. As far as what is already prescribed
+// there can be the beginning of v, it is used. It changes v.
 func (f *Full) insert(head *int32, v []int32) bool {
 	t := &f.wake
 	parent := int32(0)
@@ -136,7 +136,7 @@ func (f *Full) insert(head *int32, v []int32) bool {
 	}
 }
 
-// set takes over what an event has touched and what was answered in it.
+// set copies what an event has touched and the answers given in it.
 func (w *wakeEvent) set(e *event) {
 	w.fp.add(&e.fp)
 	for _, a := range e.answers {
@@ -144,7 +144,7 @@ func (w *wakeEvent) set(e *event) {
 	}
 }
 
-// link prescribes the events of v, one after the other.
+// link prescribes the events of v as a chain.
 func (f *Full) link(head *int32, parent int32, v []int32) {
 	t := &f.wake
 	for _, k := range v {

@@ -7,9 +7,9 @@ import (
 	"kpsim/sim"
 )
 
-// Exact replays a recording made by this build. A run is a function of its
-// answers, so it can't leave its recording unless the simulator is broken:
-// then it panics with a *Divergence.
+// Exact replays a recording of this build. A run is a function of its answers, so it
+// can leave its recording only if the simulator is broken: then it panics with a
+// *Divergence.
 type Exact struct {
 	want   []Choice
 	asked  uint64
@@ -18,8 +18,8 @@ type Exact struct {
 	all    bool // want has every question
 }
 
-// NewExact returns a strategy of one run, which replays r. If r.All was
-// recorded each question is compared, else only those that deviate.
+// NewExact returns a strategy of one run, which replays r. If r.All was recorded every
+// question is compared, else only those that deviate.
 func NewExact(r *Recording) *Exact {
 	if len(r.All) > 0 {
 		return &Exact{want: slices.Clone(r.All), asked: r.Asked, all: true}
@@ -27,11 +27,11 @@ func NewExact(r *Recording) *Exact {
 	return &Exact{want: slices.Clone(r.Choices), asked: r.Asked}
 }
 
-// Divergence is how an exact replay left its recording.
+// Divergence says where an exact replay left its recording.
 type Divergence struct {
 	At    int    // index in the recording
-	Want  Choice // what comes next there; Kind and N are 0 if nothing does
-	Asked Choice // what was asked; N is 0 if the run ended
+	Want  Choice // the next recorded choice; Kind and N are 0 if there is none
+	Asked Choice // the question asked; N is 0 if the run ended
 }
 
 func (d *Divergence) Error() string {
@@ -45,7 +45,7 @@ func (d *Divergence) Error() string {
 	return fmt.Sprintf("a replay left its recording at answer %d: next there is %s, but %s", d.At, want, asked)
 }
 
-// Unwrap makes it a bug of the simulator to errors.As.
+// Unwrap makes it a bug of the simulator for errors.As.
 func (d *Divergence) Unwrap() error { return &sim.BugError{Message: d.Error()} }
 
 // Begin implements Strategy.
@@ -63,8 +63,8 @@ func (e *Exact) End(asked uint64) {
 
 func (e *Exact) String() string { return "exact replay" }
 
-// Shorter replays a recording as far as the run goes, which may end sooner: by something
-// that the one recorded went on after.
+// Shorter replays a recording for a run that may end sooner, by something that the
+// recorded run went on after.
 type Shorter struct{ *Exact }
 
 // End implements Strategy.

@@ -2,44 +2,42 @@ package sched
 
 import "kpsim/sim"
 
-// Guided mutates schedules, as coverage-guided fuzzers mutate inputs. A run that
-// shows a feature no run before it has shown is kept, as the list of its
-// deviations; three of four runs play such a list, changed in one to three
-// places: a deviation dropped, moved, added or answered otherwise, or the end of
-// another list joined on. The others are fresh ones, decided as Sticky or as
-// Arriving does. So what takes a chain of rare steps is found one step after the
-// other, if each shows.
+// Guided mutates schedules, as coverage-guided fuzzers mutate inputs. A run that shows
+// a feature that no earlier run has shown is kept, as the list of its deviations. Three
+// of four runs play such a list, changed in one to three places: a deviation is
+// dropped, moved, added or answered otherwise, or the end of another list is joined on.
+// The other runs are fresh, decided by Sticky or Arriving. So a bug that takes a chain
+// of rare steps is found one step after another, if each step shows.
 //
-// Features are those that it is told (Learn), and of each object that two movers
-// touched, one of them writing, who came right after whom, and how often in powers
-// of two. For the latter it is told of the steps: of all its runs if nothing else
-// shows what they did, else of one in watchEvery, since that makes a run cost twice
-// as much.
+// Features are those given to Learn, and, for each object that two movers touched, one
+// of them writing, which mover came right after which, and how often in powers of two.
+// The latter need the steps: of all runs if Learn gives nothing, else of one run in
+// watchEvery, because observing makes a run twice as expensive.
 type Guided struct {
 	seed   uint64
 	length int
 	rand   sim.Rand
-	walks  [2]Strategy // that decide the runs which play no list
-	fresh  Strategy    // of them, in this run
+	walks  [2]Strategy // decide the runs that play no list
+	fresh  Strategy    // the one of them that decides this run
 	plays  bool        // this run plays the list
 	list   sparse
-	at     [2]int // of the list's steps and others: the next to be played
+	at     [2]int // the next of the list's steps and others to play
 	kept   []sparse
-	oldest int // of kept, when it is full: the next to be replaced
+	oldest int // of kept, when it is full: the next to replace
 	seen   novelty
 	showed bool // this run has shown something new
 
-	noSteps uint64 // questions so far that were no Step
+	noSteps uint64 // questions so far that were no Step questions
 	done    sparse // the deviations so far
 	pairs   pairs
-	watches bool // this run's steps are looked at
-	told    bool // the last run has shown features besides
+	watches bool // this run's steps are observed
+	told    bool // Learn got features of the last run
 
-	next, every uint64 // run number, and how far it is to the one after
+	next, every uint64 // run number, and the distance to the next one
 }
 
-// A sparse list of deviations: Step questions are numbered apart from others, so
-// that what lies between two of them can be held.
+// sparse is a list of deviations. Step questions are numbered apart from others, so
+// that the questions between two of them can be held.
 type sparse struct {
 	steps, others []spot
 }
@@ -50,16 +48,16 @@ type spot struct {
 }
 
 const (
-	watchEvery = 16  // runs, if they show features: the steps of one of so many are looked at
+	watchEvery = 16  // if Learn gets features, the steps of one run in this many are observed
 	keptMost   = 256 // lists
-	spotsMost  = 64  // deviations of a list of either sort; those after are forgotten
+	spotsMost  = 64  // deviations of either sort in a list; later ones are forgotten
 )
 
-// NewGuided returns a Guided. Its runs are taken in order.
+// NewGuided returns a Guided. Its runs must be taken in order.
 func NewGuided(p Params) *Guided {
 	p = p.normal()
 	s := &Guided{seed: p.Seed, length: int(p.Length), next: p.Shard, every: p.Shards}
-	p.Seed = sim.Mix(p.Seed) // else a portfolio would make runs of Sticky twice
+	p.Seed = sim.Mix(p.Seed) // else a portfolio would repeat runs of Sticky
 	s.walks = [2]Strategy{NewSticky(p), NewArriving(p)}
 	s.kept = make([]sparse, 0, keptMost)
 	s.list, s.done = newSparse(), newSparse()
@@ -101,7 +99,7 @@ func (l *sparse) copy(from *sparse) {
 	l.others = append(l.others[:0], from.others...)
 }
 
-// any returns a list that was kept: in half of the cases one of the latest.
+// any returns a kept list: in half of the cases one of the latest.
 func (s *Guided) any() *sparse {
 	n := len(s.kept)
 	if s.rand.N(2) == 0 {
@@ -161,11 +159,11 @@ func (s *Guided) mutate() {
 	*spots = l
 }
 
-// pickMost bounds the answers that are drawn, of which a question takes its
-// number of alternatives as the modulus.
+// pickMost bounds the drawn answers; a question takes them modulo its number of
+// alternatives.
 const pickMost = 60
 
-// insert puts c where it belongs; of two with one number the first is played.
+// insert puts c in its place; of two with one number the first is played.
 func insert(l []spot, c spot) []spot {
 	l = append(l, c)
 	i := len(l) - 1
@@ -225,7 +223,7 @@ func (s *Guided) Choose(p *sim.Point) (pick, hold int) {
 	return pick, hold
 }
 
-// answer answers question number at of those of a sort, which l is about.
+// answer answers question number at of the sort that l is about.
 func (s *Guided) answer(p *sim.Point, l []spot, sort int, at uint64) (pick, hold int) {
 	if !s.plays {
 		return s.fresh.Choose(p)
@@ -250,8 +248,8 @@ func note(l []spot, at uint64, pick int) []spot {
 	return l
 }
 
-// pairs finds the features of a run's steps: it remembers who touched each
-// object last.
+// pairs finds the features of a run's steps: it remembers the last mover that touched
+// each object.
 type pairs struct {
 	last [512]lastTouch // by a hash of the object; one that clashes is forgotten
 	used []uint16       // the places of last in use
@@ -259,9 +257,9 @@ type pairs struct {
 
 type lastTouch struct {
 	object sim.Object
-	writer sim.Mover // who wrote it last, NoMover if nobody did
-	reader sim.Mover // who read it last since then
-	times  uint8     // that it went from one mover to another, at most 255
+	writer sim.Mover // the last mover that wrote it, or NoMover
+	reader sim.Mover // the last mover that read it since then
+	times  uint8     // how often it went from one mover to another, at most 255
 }
 
 func (h *pairs) clear() {
@@ -271,8 +269,8 @@ func (h *pairs) clear() {
 	h.used = h.used[:0]
 }
 
-// touch takes note of a touch. It returns the feature that it is, 0 if the
-// object comes from nobody else.
+// touch records a touch. It returns the feature, or 0 if no other mover has touched the
+// object.
 func (h *pairs) touch(mv sim.Mover, t sim.Touch) (feature uint64) {
 	i := uint16(sim.Mix(uint64(t.Object)) >> 55)
 	e := &h.last[i]

@@ -12,29 +12,29 @@ import (
 type Strategy interface {
 	sim.Chooser
 
-	// Begin prepares run number i; all it will decide is a function of the
-	// Params and i. It returns false if nothing is left to run.
+	// Begin prepares run number i. All its decisions are a function of the Params and
+	// i. It returns false if no run is left.
 	Begin(i uint64) bool
 
-	// End tells how many questions were asked in the run, held ones counted.
+	// End reports how many questions were asked in the run, held ones included.
 	End(asked uint64)
 
-	// String names what decides the run, for the origin of a trace.
+	// String names the strategy that decides the run, for the origin of a trace.
 	String() string
 }
 
-// Params are what a strategy is made from.
+// Params are the parameters of a strategy.
 type Params struct {
 	Seed   uint64
 	Length uint64 // questions in the default run; 0: as its Shape says
 	Shape  *Shape // of the default run; nil: not known
 	Delay  uint64 // questions after which delayed work is done at the latest; 0: Length
-	Mean   int    // sticky: boundaries per switch, in the mean; 0: drawn anew for each run
-	Most   int    // deviations: how many at most; 0 for MostDeviations
-	Depth  int    // pct: of the bugs that it is to find; 0 for PCTDepth
+	Mean   int    // sticky: mean number of boundaries between switches; 0: drawn for each run
+	Most   int    // deviations: the largest number of them; 0 for MostDeviations
+	Depth  int    // pct: of the bugs to find; 0 for PCTDepth
 
-	// Unbiased turns off what draws places of watched text more often than
-	// others: arrivals fall on all boundaries alike.
+	// Unbiased draws arrivals uniformly from all boundaries, instead of preferring
+	// those before watched text.
 	Unbiased bool
 
 	// An instance decides the runs i = Shard, Shard+Shards, Shard+2*Shards, …
@@ -43,13 +43,14 @@ type Params struct {
 	_             struct{}
 }
 
-// What the zero values of Params stand for.
+// The values that zero Params stand for.
 const (
 	MostDeviations = 2
 	PCTDepth       = 3
 )
 
-// Longer default runs are as good as this one: all we take from a length is a mean.
+// lengthMax bounds the length, which is only used for means; longer default runs gain
+// nothing.
 const lengthMax = 1 << 28
 
 // normal returns p with its zero values filled in.
@@ -74,7 +75,7 @@ func (p Params) normal() Params {
 	return p
 }
 
-// All lists the strategies that search. To add one: a file and a row.
+// All lists the strategies that search. To add one, write a file and a row.
 var All = []struct {
 	Name, Says string
 	New        func(Params) Strategy
@@ -90,7 +91,7 @@ var All = []struct {
 	{"default", "the default run, once", func(Params) Strategy { return new(Default) }},
 }
 
-// New returns the strategy of that name.
+// New returns the strategy with that name.
 func New(name string, p Params) (Strategy, error) {
 	var names []string
 	for _, s := range All {
@@ -113,11 +114,11 @@ func (*Default) End(uint64) {}
 
 func (*Default) String() string { return "default" }
 
-// forever is a hold that outlasts any run.
+// forever is a hold that is longer than any run.
 const forever = sim.Forever
 
-// calm returns how many alternatives are no arrivals: the CPUs and IPIs, and
-// First whatever it is. They are the alternatives 0 to calm-1.
+// calm returns how many alternatives aren't arrivals: the CPUs, the IPIs, and First
+// whatever it is. They are alternatives 0 to calm-1.
 func calm(p *sim.Point) int {
 	n := p.N - p.Sources()
 	if isSource(p.First) {
@@ -126,8 +127,8 @@ func calm(p *sim.Point) int {
 	return n
 }
 
-// pickOf returns the alternative that is mover m of a Step question: what
-// Point.Mover undoes.
+// pickOf returns the alternative of a Step question that is mover m. It is the inverse
+// of Point.Mover.
 func pickOf(p *sim.Point, m sim.Mover) int {
 	if m == p.First {
 		return 0
@@ -145,21 +146,21 @@ func pickOf(p *sim.Point, m sim.Mover) int {
 
 func isSource(m sim.Mover) bool { return m-sim.MoverSource < sim.MaxCPUs }
 
-// gaps is a process with one event per mean boundaries, drawn ahead.
+// gaps is a process with one event per mean boundaries, drawn in advance.
 type gaps struct {
 	mean int
 	next uint64 // boundary of the next event
 }
 
-// begin draws the first event as if the process had always been going on: what
-// is left of a gap one falls into is distributed as the lesser of two gaps.
+// begin draws the first event as if the process had always been running: the rest of
+// the gap at a random point is distributed as the lesser of two gaps.
 func (g *gaps) begin(r *sim.Rand) { g.next = uint64(min(r.Gap(g.mean-1), r.Gap(g.mean-1))) }
 
 // pass draws the event after the one at boundary at.
 func (g *gaps) pass(r *sim.Rand, at uint64) { g.next = at + 1 + uint64(r.Gap(g.mean-1)) }
 
-// other answers a question that is no Step. A fetch is fresh with probability
-// 1/2, else any of the older versions; a cost is nominal; a task is any.
+// other answers a question that is no Step. A fetch is fresh with probability 1/2, else
+// any of the older versions; a cost is nominal; a task is any.
 func other(r *sim.Rand, p *sim.Point) (pick int) {
 	switch p.Kind {
 	case sim.Fetch:

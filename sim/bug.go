@@ -6,8 +6,8 @@ import (
 	"runtime/debug"
 )
 
-// A BugError is a fault of the simulator itself, never of the engine under
-// test: it is panicked, never shrunk, never counted.
+// A BugError is a fault of the simulator itself, never of the engine under test. Bug
+// panics with it; such a run is never shrunk and never counted.
 type BugError struct {
 	Message string
 	Stack   []byte // as runtime/debug prints it; nil if Bug didn't make it
@@ -20,8 +20,8 @@ func Bug(format string, args ...any) {
 	panic(&BugError{fmt.Sprintf(format, args...), debug.Stack()})
 }
 
-// A Panic is a panic of Go's runtime in a body on a fibre: whoever resumed the fibre
-// and recovers it there has another stack.
+// A Panic is a panic of Go's runtime in a body on a fibre. It carries the stack,
+// because the caller that recovers it runs on another one.
 type Panic struct {
 	Err   runtime.Error
 	Stack []byte // as runtime/debug prints it

@@ -6,27 +6,27 @@ import (
 	"runtime/debug"
 )
 
-// A Body is what runs on a fibre.
+// A Body is a function that runs on a fibre.
 type Body interface{ Run() }
 
-// A Fibre is a coroutine. It runs a Body until the body parks or returns;
-// whoever started or resumed it then goes on. It is not a thread: exactly one
-// of the two runs at any time.
+// A Fibre is a coroutine. It runs a Body until the body parks or returns; then the
+// caller that started or resumed it continues. It is not a thread: exactly one of the
+// two runs at any time.
 type Fibre struct {
 	resume func() (struct{}, bool)
 	stop   func()
 	yield  func(struct{}) bool
 	body   Body
-	done   bool // the body has returned, or never started
-	parked bool // the body is
+	done   bool // the body has returned, or no body was started
+	parked bool // the body has parked
 	dying  bool // the body is being unwound by Kill
-	lost   bool // it runs no other body
+	lost   bool // the fibre can't run another body
 }
 
 type killed struct{}
 
-// A Pool keeps the fibres of one machine, so that a run starts none anew:
-// making one costs 625 ns and 8 allocations, reusing one 250 ns and none.
+// A Pool keeps the fibres of one machine for reuse: making a fibre costs 625 ns and 8
+// allocations, reusing one 250 ns and none.
 type Pool struct {
 	free []*Fibre
 	made int
@@ -45,7 +45,7 @@ func (p *Pool) Get() *Fibre {
 	return f
 }
 
-// Put gives back a fibre whose body has returned or was killed.
+// Put returns a fibre whose body has returned or was killed.
 func (p *Pool) Put(f *Fibre) {
 	if !f.done {
 		Bug("a fibre was put back while its body is parked")
@@ -53,8 +53,8 @@ func (p *Pool) Put(f *Fibre) {
 	p.free = append(p.free, f)
 }
 
-// Close ends every fibre in the pool. Those not in it are killed and put back
-// by their owner first.
+// Close ends every fibre in the pool. The owner must first kill the others and put them
+// back.
 func (p *Pool) Close() {
 	for _, f := range p.free {
 		f.stop()
@@ -62,7 +62,7 @@ func (p *Pool) Close() {
 	p.free = nil
 }
 
-// Made returns how many fibres were ever made.
+// Made returns how many fibres the pool has made.
 func (p *Pool) Made() int { return p.made }
 
 func (f *Fibre) loop(yield func(struct{}) bool) {
@@ -71,10 +71,10 @@ func (f *Fibre) loop(yield func(struct{}) bool) {
 	}
 }
 
-// live runs one body after another, until Kill unwinds one: then it returns
-// true, and the fibre can live again. Any other panic passes through to whoever
-// resumed the fibre, which is lost thereby; that of Go's runtime as a Panic. It is
-// all that is deferred on a fibre: a body costs nothing of that sort.
+// live runs one body after another. If Kill unwinds a body, live returns true, and the
+// fibre can be reused. Any other panic passes to the caller that resumed the fibre, and
+// the fibre is lost; a panic of Go's runtime becomes a Panic. This is the only deferred
+// function on a fibre, so a body pays for none.
 func (f *Fibre) live() (again bool) {
 	defer func() {
 		dying := f.dying
@@ -84,7 +84,7 @@ func (f *Fibre) live() (again bool) {
 			again = true
 			return
 		}
-		f.lost = true // it panics, or the pool was closed
+		f.lost = true // true if it panics, or if the pool was closed
 		if err, ok := r.(runtime.Error); ok {
 			panic(&Panic{err, debug.Stack()})
 		} else if r != nil {
@@ -107,15 +107,15 @@ func (f *Fibre) Start(b Body) (done bool) {
 	return f.done
 }
 
-// Resume goes on with a parked body until it parks again (false) or returns (true).
+// Resume continues a parked body until it parks again (false) or returns (true).
 func (f *Fibre) Resume() (done bool) {
 	f.resume()
 	return f.done
 }
 
-// Park is called by the body: it returns when the fibre is resumed.
+// Park suspends the body that calls it, until the fibre is resumed.
 func (f *Fibre) Park() {
-	if f.dying { // deferred code of a body that is being unwound doesn't park
+	if f.dying { // a body that is being unwound doesn't park in its deferred code
 		return
 	}
 	f.parked = true
@@ -129,7 +129,7 @@ func (f *Fibre) Park() {
 // Parked reports whether the body is parked.
 func (f *Fibre) Parked() bool { return f.parked }
 
-// Lost reports whether a body has panicked: the fibre can't be used any more.
+// Lost reports whether a body has panicked, so that the fibre can't be used again.
 func (f *Fibre) Lost() bool { return f.lost }
 
 // Dying reports whether the body is being unwound: its deferred code must not

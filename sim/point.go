@@ -5,39 +5,38 @@ import "math/bits"
 // Time counts cycles of a simulated CPU's clock.
 type Time uint64
 
-// Clocks are what the CPUs' clocks show, by their movers; and, by the movers of IPIs, when
-// the last one to a CPU was sent.
+// Clocks has the clock of each CPU, at the index of its mover, and, at the index of a
+// CPU's IPI mover, the time at which the last IPI to that CPU was sent.
 type Clocks [2 * MaxCPUs]Time
 
-// A Chooser answers one question: which of p.N alternatives is next? It must
-// return 0 <= pick < p.N. A hold > 0, allowed only with pick 0, answers 0 in
-// advance for that many further Step questions, or until the set of moves or
-// the mover of alternative 0 changes, or that mover comes to watched text, unless
-// Steady or Through are added to it; it saves calls and changes nothing that can
-// be observed.
+// A Chooser answers one question: which of p.N alternatives is next? It must return 0
+// <= pick < p.N. It is the only source of nondeterminism.
 //
-// It is the only source of nondeterminism there is.
+// A hold > 0, allowed only with pick 0, answers 0 in advance for that many further Step
+// questions. It ends early when the set of moves or the mover of alternative 0 changes,
+// or when that mover reaches watched text, unless Steady or Through are added to it. A
+// hold saves calls and changes nothing observable.
 type Chooser interface {
 	Choose(p *Point) (pick, hold int)
 }
 
-// What a strategy adds to a hold to which less matters.
+// Flags that a strategy adds to a hold so that fewer changes end it.
 const (
-	Steady  = 1 << 30 // of the moves only the sources; not First
-	Through = 1 << 29 // watched text doesn't
+	Steady  = 1 << 30 // only a change of the sources ends it early, among the moves; a change of First doesn't
+	Through = 1 << 29 // watched text doesn't end it
 
 	Forever = 1<<29 - 1 // the longest hold
 )
 
-// Enough is the answer that ends a run.
+// Enough is the answer that ends a run at once.
 const Enough = -1
 
 // Kind says what a question is about.
 type Kind uint8
 
-// The kinds of question. Alternative 0 is the boring one in each.
+// The kinds of question. In each, alternative 0 is the uneventful one.
 const (
-	Step  Kind = iota // who moves: a CPU goes on, takes its IPI, or a source fires
+	Step  Kind = iota // which mover steps: a CPU goes on, takes its IPI, or a source fires
 	Task              // which runnable task a CPU switches to
 	Fetch             // which version of text a CPU sees, 0 the freshest
 	Cost              // what an event costs, 0 the nominal
@@ -47,42 +46,42 @@ var kindNames = [...]string{"step", "task", "fetch", "cost"}
 
 func (k Kind) String() string { return kindNames[k] }
 
-// MaxCPUs is the largest number of CPUs of one machine, and of sources.
+// MaxCPUs is the largest number of CPUs of one machine, and of its interrupt sources.
 const MaxCPUs = 64
 
-// A Mover is what can move at a boundary: [0,64) CPU i goes on, [64,128) CPU i
-// takes the IPI pending on it, [128,192) source i fires.
+// A Mover is something that can move at a boundary: in [0,64) CPU i goes on, in
+// [64,128) CPU i-64 takes its pending IPI, in [128,192) source i-128 fires.
 type Mover uint8
 
-// The first mover of each sort but the CPUs, which start at 0.
+// The first mover of each sort except the CPUs, which start at 0.
 const (
 	MoverIPI    Mover = MaxCPUs
 	MoverSource Mover = 2 * MaxCPUs
 	NoMover     Mover = 255
 )
 
-// A Point is a question put to a Chooser. It is owned and reused by the
-// machine: a strategy doesn't keep it, and doesn't change it.
+// A Point is a question to a Chooser. The machine owns and reuses it: a strategy must
+// neither keep nor change it.
 type Point struct {
 	Kind   Kind
 	N      int       // alternatives, at least 2: a question with one answer is never asked
 	First  Mover     // Step: the mover of alternative 0. Else: the CPU that asks
 	Moves  [3]uint64 // Step: bit i: CPU i goes on | CPU i takes its IPI | source i fires
-	Clocks *Clocks   // for the strategy that follows time
-	Seq    uint64    // ordinal of the question in this run, from 0, held ones counted
+	Clocks *Clocks   // for a strategy that follows time
+	Seq    uint64    // ordinal of the question in this run, from 0, held questions included
 
-	// Ahead is what the next step of each CPU begins with touching; Object 0:
-	// nothing that others see, or it isn't known. It is there, and true, only
-	// while the machine has an Observer that is a Planner, in Step questions.
+	// Ahead is the first touch of each CPU's next step; Object 0 means that it touches
+	// nothing shared, or that the touch isn't known. It is set only in Step questions,
+	// and only while the machine has an Observer that is a Planner.
 	Ahead *[MaxCPUs]Touch
 
-	// Step: First is a CPU that stands before text which is written to while it
-	// is run. Only a hold with Through holds such a question.
+	// Step: First is a CPU that stands before watched text, which is written while it
+	// is executed. Only a hold with Through covers such a question.
 	Watched bool
 }
 
-// Mover returns the mover that alternative pick of a Step question names:
-// First for 0, then the others of Moves in the order of their numbers.
+// Mover returns the mover of alternative pick of a Step question: First for 0, then the
+// others of Moves in numerical order.
 func (p *Point) Mover(pick int) Mover {
 	if pick == 0 {
 		return p.First
@@ -103,7 +102,7 @@ func (p *Point) Mover(pick int) Mover {
 	panic("sim: no such alternative")
 }
 
-// nth returns the number of bit k, from 0, of those set.
+// nth returns the number of the k-th set bit, from 0.
 func nth(set uint64, k int) Mover {
 	if set < uint64(len(nthOf)) && k < 8 {
 		return nthOf[set][k]
@@ -114,8 +113,8 @@ func nth(set uint64, k int) Mover {
 	return Mover(bits.TrailingZeros64(set))
 }
 
-// nthOf is nth of the sets of a small machine's CPUs. How often a loop goes
-// round for a random pick no processor can predict, and all else waits for it.
+// nthOf is a table of nth for small machines. A loop would run a random number of
+// times, which no branch predictor can predict.
 var nthOf = func() (t [256][8]Mover) {
 	for set := range t {
 		n := 0
@@ -129,8 +128,8 @@ var nthOf = func() (t [256][8]Mover) {
 	return t
 }()
 
-// Sources returns how many of the alternatives are sources that fire. They
-// are the last ones, unless First is one of them.
+// Sources returns how many of the alternatives are sources that fire. They are the last
+// alternatives, unless First is one of them.
 func (p *Point) Sources() int { return bits.OnesCount64(p.Moves[2]) }
 
 // Always0 is the Chooser of the default run: it never deviates.
