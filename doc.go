@@ -18,6 +18,8 @@
 //	    cmd/kpsim/docstest     the pages for people, as tests
 //	    cmd/kpsim/scripttest   kpsim as it is typed, as tests; internal/proctest runs it
 //	    internal/cli           what commands share: terminal, files, ^C, progress, names
+//	    internal/cli/flags     ranges, errors in plain words, completion
+//	    internal/cli/inputs    what a command line names: scenarios, traces, lists of names
 //	    internal/page          the look of HTML pages; pagetest holds them to it
 //	    internal/viewer        a run as a page to step through
 //	L6  internal/search        many runs of a scenario in parallel; shrinking, replays, proofs, a run by hand

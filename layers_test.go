@@ -27,10 +27,9 @@ var layers = []layer{
 	{pkg: "traces", may: []string{"sim"}},
 	{pkg: "smp/arch"},
 	{pkg: "smp/arch/x86", may: []string{"smp/arch"}},
-	{pkg: "smp/arch/target", may: []string{"smp/arch", "smp/arch/x86"}},
 	{pkg: "smp/fetch", may: []string{"sim"}},
 	{pkg: "smp/image", may: []string{"smp/arch", "smp/arch/x86"}},
-	{pkg: "smp/kapi", may: []string{"smp/arch", "traces"}},
+	{pkg: "smp/kapi", may: []string{"smp/arch", "smp/arch/x86", "traces"}},
 	{pkg: "smp/cycles", may: []string{"smp/kapi"}},
 	{pkg: "smp/smpev", may: []string{"traces"}},
 	{pkg: "kprobes/kpev", may: []string{"smp/smpev", "traces"}},
@@ -40,10 +39,10 @@ var layers = []layer{
 	{pkg: "traces/export", may: []string{"traces", "traces/view", "smp/smpev"}, free: []string{"*"}},
 	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/arch", "smp/arch/x86", "smp/smpev", "kprobes/kpev"}, free: []string{"os"}}, // golden files
 	{pkg: "smp", may: []string{"sim", "traces", "smp/arch", "smp/arch/x86", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}},
-	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/arch", "smp/arch/target", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
-	{pkg: "engine/jumplabel", may: []string{"smp/arch", "smp/kapi"}, owned: true},
-	{pkg: "engine/staticcall", may: []string{"smp/arch", "smp/kapi"}, owned: true},
-	{pkg: "engine/ftrace", may: []string{"smp/arch", "smp/kapi"}, owned: true},
+	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/arch", "smp/arch/x86", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
+	{pkg: "engine/jumplabel", may: []string{"smp/arch", "smp/arch/x86", "smp/kapi"}, owned: true},
+	{pkg: "engine/staticcall", may: []string{"smp/arch", "smp/arch/x86", "smp/kapi"}, owned: true},
+	{pkg: "engine/ftrace", may: []string{"smp/arch", "smp/arch/x86", "smp/kapi"}, owned: true},
 	{pkg: "engine", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "traces"}},
 	{pkg: "kprobes", may: []string{"engine", "engine/ftrace", "traces", "smp/arch", "smp/arch/x86", "smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true}, // never smp, never smp/kernel
 	{pkg: "kprobes/plug", may: []string{"engine", "kprobes", "kprobes/kpev", "smp/arch", "smp/kapi", "traces"}},
@@ -58,6 +57,8 @@ var layers = []layer{
 	{pkg: "internal/page/pagetest", free: []string{"*"}},                                         // runs a browser
 	{pkg: "internal/viewer", may: []string{"traces", "traces/view", "internal/page"}, free: []string{"*"}},
 	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "smp/image", "internal/page"}, free: []string{"*"}},
+	{pkg: "internal/cli/flags", may: []string{"internal/cli", "internal/cli/inputs", "smp/image"}, free: []string{"*"}},
+	{pkg: "internal/cli/inputs", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/proctest", free: []string{"*"}},                          // runs kpsim
 	{pkg: "internal/eval/matrix", may: []string{"*"}, free: []string{"*"}},   // workers, above those of search
 	{pkg: "internal/eval/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics

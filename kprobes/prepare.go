@@ -85,8 +85,7 @@ func (e *Engine) archPrepareKprobe(x kapi.Context, p *Aggr, v rules.Verdict, cod
 	if v.Ftrace {
 		return nil
 	}
-	in, _ := e.d.Text.Decode(code, p.addr)
-	p.insn, _ = in.(*x86.Inst) // nil: the kernel takes it for an instruction, and it is none
+	p.insn, _ = e.d.Text.Decode(code, p.addr) // nil: the kernel takes it for an instruction, and it is none
 	return e.archCopyKprobe(x, p, post)
 }
 

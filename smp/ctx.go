@@ -3,6 +3,7 @@ package smp
 import (
 	"kpsim/sim"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/cycles"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
@@ -61,7 +62,7 @@ func (x *Ctx) Thread() *Task { return x.task }
 func (x *Ctx) Regs() *arch.Regs { return &x.cpu.regs }
 
 // Memory implements kapi.Context.
-func (x *Ctx) Memory() arch.Memory {
+func (x *Ctx) Memory() x86.Memory {
 	x.m.mem.cpu = x.cpu.id
 	return x.m.data
 }
@@ -69,7 +70,7 @@ func (x *Ctx) Memory() arch.Memory {
 // Atomic reports whether the context must not sleep: in a trap or interrupt,
 // with preemption or interrupts off.
 func (x *Ctx) Atomic() bool {
-	return x.task.preempt > 0 || x.cpu.regs.Flags&irqFlag == 0 || x.task.interrupted()
+	return x.task.preempt > 0 || x.cpu.regs.Flags&x86.IF == 0 || x.task.interrupted()
 }
 
 // PreemptDisable implements kapi.Context.
@@ -93,11 +94,11 @@ func (x *Ctx) PreemptEnable() {
 
 // IRQ implements kapi.Context.
 func (x *Ctx) IRQ(on bool) (was bool) {
-	was = x.cpu.regs.Flags&irqFlag != 0
+	was = x.cpu.regs.Flags&x86.IF != 0
 	if on {
-		x.cpu.regs.Flags |= irqFlag
+		x.cpu.regs.Flags |= x86.IF
 	} else {
-		x.cpu.regs.Flags &^= irqFlag
+		x.cpu.regs.Flags &^= x86.IF
 	}
 	if on != was {
 		x.m.attend(x.cpu)
@@ -106,7 +107,7 @@ func (x *Ctx) IRQ(on bool) (was bool) {
 }
 
 // Open reports whether interrupts are on.
-func (x *Ctx) Open() bool { return x.cpu.regs.Flags&irqFlag != 0 }
+func (x *Ctx) Open() bool { return x.cpu.regs.Flags&x86.IF != 0 }
 
 // Interrupts reports whether the routine runs on top of an interrupt, and of an NMI.
 func (x *Ctx) Interrupts() (irq, nmi bool) {

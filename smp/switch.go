@@ -2,6 +2,7 @@ package smp
 
 import (
 	"kpsim/sim"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/cycles"
 	"kpsim/smp/smpev"
 )
@@ -56,7 +57,10 @@ func (m *Machine) schedule(c *CPU, voluntary bool) {
 	prev.regs = c.regs
 	c.task = next
 	c.regs = next.regs
-	m.switchBases(c, prev, next)
+	if m.cfg.Mode == x86.Mode64 {
+		prev.bases = bases{c.sys.FSBase, c.sys.KernelGSBase}
+		c.sys.FSBase, c.sys.KernelGSBase = next.bases.fs, next.bases.gs
+	}
 	c.trace()
 	c.guest = next.onGuest()
 	m.catchUp(c, next.woken)

@@ -13,6 +13,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/flags"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/mutants"
 )
@@ -44,9 +46,9 @@ func TestComplete(t *testing.T) {
 		{[]string{"overhead", "fit", ""}, ""},
 		{[]string{"overhead", "pauses", "--tier", "c"}, "calibrated"},
 		{[]string{"explore", "--mutant", "no-sync-a"}, "no-sync-arm"},
-		{[]string{"explore", "--mutant=no-sync-a"}, "--mutant=no-sync-arm"},          // zsh, fish
-		{[]string{"explore", "--mutant", "=", "no-sync-a"}, "no-sync-arm"},           // bash
-		{[]string{"explore", "--strategy", "="}, strings.Join(strategyNames(), " ")}, // bash
+		{[]string{"explore", "--mutant=no-sync-a"}, "--mutant=no-sync-arm"},                 // zsh, fish
+		{[]string{"explore", "--mutant", "=", "no-sync-a"}, "no-sync-arm"},                  // bash
+		{[]string{"explore", "--strategy", "="}, strings.Join(inputs.StrategyNames(), " ")}, // bash
 		{[]string{"explore", "--nosuch=x"}, ""},
 		{[]string{"explore", "--json", "torn-jump-"}, "torn-jump-bp"}, // no value follows
 		{[]string{"explore", "--seed", "torn-j"}, ""},
@@ -81,14 +83,14 @@ func TestComplete(t *testing.T) {
 		{[]string{"completion", ""}, "bash zsh fish"},
 		{[]string{"comple"}, "completion"}, // not what its scripts call
 	} {
-		if got := strings.Join(complete(model, c.words), " "); got != c.want {
+		if got := strings.Join(flags.Complete(model, c.words, namings), " "); got != c.want {
 			t.Errorf("%q: %s, want %s", c.words, got, c.want)
 		}
 	}
-	if got := complete(model, nil); !slices.Contains(got, "explore") {
+	if got := flags.Complete(model, nil, namings); !slices.Contains(got, "explore") {
 		t.Errorf("nothing typed: %q", got)
 	}
-	if got := complete(model, []string{"explore", ""}); !slices.Contains(got, "mine.star") || len(got) != len(scenario.BuiltinNames())+3 {
+	if got := flags.Complete(model, []string{"explore", ""}, namings); !slices.Contains(got, "mine.star") || len(got) != len(scenario.BuiltinNames())+3 {
 		t.Errorf("explore: %q", got)
 	}
 }
@@ -99,7 +101,7 @@ func TestCompleteAll(t *testing.T) {
 	met := map[string]bool{}
 	see := func(words []string, v *kong.Value, name, placeholder string) {
 		met[name] = true
-		offered := len(valuesOf(v, "")) > 0
+		offered := len(flags.ValuesOf(namings, v, "")) > 0
 		text := v.Target.Kind().String() == "string" || v.IsCumulative() && v.Target.Type().Elem().Kind().String() == "string"
 		if text && !offered && !slices.Contains(free, name) {
 			t.Errorf("%v: nothing completes %s %s", words, name, placeholder)
@@ -136,13 +138,13 @@ func TestCompletionScripts(t *testing.T) {
 	if err := os.Mkdir("folder", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	noSync := startingWith("no-sync-", mutants.Names())
+	noSync := flags.StartingWith("no-sync-", mutants.Names())
 	slices.Sort(noSync)
 	lines := []struct{ line, bash, zsh, fish string }{
 		{"kpsim expl", "explore\nexplain", "kpsim explain explore ", "explain\nexplore"},
 		{"kpsim help expl", "explore\nexplain", "kpsim help explain explore ", "explain\nexplore"},
 		{"kpsim overhead pa", "pauses", "kpsim overhead pauses ", "pauses"},
-		{"kpsim explore --mutant no-sync-", strings.Join(startingWith("no-sync-", mutants.Names()), "\n"), "kpsim explore --mutant " + strings.Join(noSync, " ") + " ", strings.Join(noSync, "\n")},
+		{"kpsim explore --mutant no-sync-", strings.Join(flags.StartingWith("no-sync-", mutants.Names()), "\n"), "kpsim explore --mutant " + strings.Join(noSync, " ") + " ", strings.Join(noSync, "\n")},
 		{"kpsim explore --mutant=no-sync-a", "--mutant=no-sync-arm", "kpsim explore --mutant=no-sync-arm ", "--mutant=no-sync-arm"}, // bash's readline makes three words of it
 		{"kpsim replay tw", `two\ words.kps`, `kpsim replay two\ words.kps `, "two words.kps"},
 		{`kpsim replay two\ w`, `two\ words.kps`, `kpsim replay two\ words.kps `, "two words.kps"},

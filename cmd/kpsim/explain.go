@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -86,22 +87,6 @@ type explained struct {
 	needs    []search.Need    // of each deviation, if the trace breaks what it says
 }
 
-// readTrace reads a trace file whose property there is.
-func readTrace(path string) (*traces.File, error) {
-	data, err := givenTrace(path)
-	if err != nil {
-		return nil, err
-	}
-	file, err := traces.Parse(path, data)
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := propertyByID(file.Property); !ok {
-		return nil, fmt.Errorf("%s: section verdict: there is no property %q; %s list prints those that there are", path, file.Property, cli.Typed())
-	}
-	return file, nil
-}
-
 func (c *explainCmd) print(p *cli.Program, e *explained) error {
 	r := e.replay
 	p.Indented("", beginning(c.Trace, e.file, r))
@@ -144,7 +129,7 @@ func (c *explainCmd) print(p *cli.Program, e *explained) error {
 	default:
 		p.Next("", "to find it anew:", anew(e.file, r.Rig.Scenario.Name))
 	}
-	tellEdited(p, c.Trace, e.file)
+	inputs.TellEdited(p, c.Trace, e.file)
 	return nil
 }
 

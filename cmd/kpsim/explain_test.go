@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
@@ -42,7 +43,7 @@ func tellCorpus(t *testing.T) []told {
 	require.NotEmpty(t, files)
 	var list []told
 	for _, path := range files {
-		file, err := readTrace(path)
+		file, err := inputs.ReadTrace(path)
 		require.NoError(t, err)
 		r, err := search.PlayFile(path, file, true)
 		require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search"
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
@@ -23,8 +24,8 @@ type exploreCmd struct {
 	Workers   int      `range:"0..64" placeholder:"N" help:"How many runs are made at once, 16 at most. Default: one a processor. Changes no result."`
 	Fetch     string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Edition   string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
-	brokenFlags
-	goOnFlags
+	inputs.Broken
+	inputs.GoOn
 	Traces    string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Shard     string       `placeholder:"I/N" help:"Make only share I of N of the runs, on each of N computers another. Needs --out; kpsim merge puts the shares together."`
 	Out       cli.FileName `placeholder:"FILE" help:"Write what was found to a result file, for kpsim merge."`
@@ -102,14 +103,17 @@ func (c *exploreCmd) run(p *cli.Program) (int, error) {
 // is run.
 func (c *exploreCmd) begin(p *cli.Program, scenarios []string) ([]*job, error) {
 	p.StopAtInterrupt(&c.stop)
-	jobs, err := load(scenarios)
+	inputs, err := inputs.Load(scenarios)
 	if err != nil {
 		return nil, err
 	}
-	for _, j := range jobs {
+	var jobs []*job
+	for _, in := range inputs {
+		j := &job{Input: in}
 		if err := c.prepare(p, j); err != nil {
 			return nil, err
 		}
+		jobs = append(jobs, j)
 	}
 	return jobs, makeFolder(c.Traces)
 }
@@ -140,19 +144,19 @@ func (c *exploreCmd) check() (err error) {
 			return fmt.Errorf("--out: %w", err)
 		}
 	}
-	if err := cli.Known("strategy", c.Strategy, strategyNames()); err != nil {
+	if err := cli.Known("strategy", c.Strategy, inputs.StrategyNames()); err != nil {
 		return fmt.Errorf("--strategy: %w", err)
 	}
-	if err := cli.Optional("--fetch", "fetch model", c.Fetch, fetchNames()); err != nil {
+	if err := cli.Optional("--fetch", "fetch model", c.Fetch, inputs.FetchNames()); err != nil {
 		return err
 	}
-	if err := optionalEdition(c.Edition); err != nil {
+	if err := inputs.OptionalEdition(c.Edition); err != nil {
 		return err
 	}
-	if err := c.goOnFlags.check(); err != nil {
+	if err := c.GoOn.Check(); err != nil {
 		return err
 	}
-	return c.brokenFlags.check()
+	return c.Broken.Check()
 }
 
 // parseShard reads "2/4".
@@ -181,17 +185,17 @@ func (c *exploreCmd) prepare(p *cli.Program, j *job) error {
 	}
 	if c.Edition != "" {
 		if err := j.SetEdition(c.Edition); err != nil {
-			return fmt.Errorf("--edition: %s: %w", j.arg, err)
+			return fmt.Errorf("--edition: %s: %w", j.Arg, err)
 		}
 	}
 	rig, err := rig.New(j.Scenario, c.Mutant)
 	if err != nil {
-		return fileFirst(j, err)
+		return j.FileFirst(err)
 	}
 	defer rig.Close()
 	run := rig.Run(new(sched.Default))
 	if run.Outcome == smp.Refused {
-		return fileFirst(j, fmt.Errorf("%s: %w", j.Name, run.Err))
+		return j.FileFirst(fmt.Errorf("%s: %w", j.Name, run.Err))
 	}
 	if err := c.beforehand(p, j, rig.Probed()); err != nil {
 		return err
@@ -201,14 +205,6 @@ func (c *exploreCmd) prepare(p *cli.Program, j *job) error {
 		j.runs = *c.Runs
 	}
 	return nil
-}
-
-// fileFirst makes an error of the harness begin with the file's name.
-func fileFirst(j *job, err error) error {
-	if j.arg == j.Name {
-		return err
-	}
-	return fmt.Errorf("%s: %w", j.arg, err)
 }
 
 // What a scenario is given without --runs.
@@ -239,7 +235,7 @@ func (c *exploreCmd) doing(p *cli.Program, j *job, mutant string) {
 
 // line is the command that explores a scenario as this one does.
 func (c *exploreCmd) line(j *job, mutant string, more ...string) string {
-	words := append([]string{cli.Typed(), "explore", j.arg}, more...)
+	words := append([]string{cli.Typed(), "explore", j.Arg}, more...)
 	for _, f := range []struct{ flag, value, unless string }{
 		{"--strategy", c.Strategy, search.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"},
 		{"--fetch", c.Fetch, ""}, {"--edition", c.Edition, ""}, {"--mutant", mutant, ""}, {"--runs", fmt.Sprint(j.runs), fmt.Sprint(j.usual)},
@@ -251,7 +247,7 @@ func (c *exploreCmd) line(j *job, mutant string, more ...string) string {
 	if c.Unbiased {
 		words = append(words, "--unbiased")
 	}
-	return cli.Line(append(words, c.goOnFlags.words()...)...)
+	return cli.Line(append(words, c.GoOn.Words()...)...)
 }
 
 // overridden says why nothing is expected, "" if something is.
@@ -262,7 +258,7 @@ func (c *exploreCmd) overridden() string {
 			list = append(list, f.what+" "+f.value)
 		}
 	}
-	if s := c.goOnFlags.says(); s != "" {
+	if s := c.GoOn.Says(); s != "" {
 		list = append(list, s)
 	}
 	return strings.Join(list, ", ")

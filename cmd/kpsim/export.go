@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search"
 	"kpsim/traces"
 	"kpsim/traces/export"
@@ -68,7 +69,7 @@ func (c *exportCmd) run(p *cli.Program) (int, error) {
 	} else if err := cli.WriteWhole(string(c.Out), traces.Plain(b.Bytes())); err != nil {
 		return 0, fmt.Errorf("-o: %s", cli.Cause(err, string(c.Out)))
 	}
-	tellEdited(p, c.Trace, file)
+	inputs.TellEdited(p, c.Trace, file)
 	if !r.Same {
 		fmt.Fprintf(p.Err, "%s: not as the trace says: %s\n", c.Trace, r.Why)
 		return cli.Against, nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search"
 	"kpsim/traces/export"
 	"kpsim/traces/view"
@@ -27,7 +28,7 @@ func exported(t *testing.T, format string, f func(name, text string, s *view.Sce
 	require.NoError(t, err)
 	require.NotEmpty(t, names)
 	for _, name := range names {
-		file, err := readTrace(name)
+		file, err := inputs.ReadTrace(name)
 		require.NoError(t, err)
 		r, err := search.PlayFile(name, file, true)
 		require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario"
 	"kpsim/internal/search"
 	"kpsim/properties"
@@ -21,7 +22,7 @@ type fuzzCmd struct {
 	Seed     uint64        `range:"0..18446744073709551615" default:"1" help:"Of the first program; those behind it have the next ones."`
 	Strategy string        `placeholder:"NAME" help:"Who decides the schedules: ${strategies}. Default: drawn, mostly random."`
 	Workers  int           `range:"0..64" placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result."`
-	brokenFlags
+	inputs.Broken
 	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Print  bool   `help:"Print the first program instead, for kpsim explore."`
 	JSON   bool   `name:"json" help:"Print one JSON object a line."`
@@ -63,7 +64,7 @@ type fuzzRow struct {
 	Percent    []uint64          `json:"points_percentiles"` // of the runs: 1, 5, 25, 50, 75, 95 and 99
 	Violations uint64            `json:"violations"`
 	Broken     map[string]uint64 `json:"broken,omitempty"`
-	Shipped    *shipped          `json:"as_shipped,omitempty"`
+	Shipped    *inputs.Shipped   `json:"as_shipped,omitempty"`
 }
 
 // A fuzzFind is what is printed of a property that was broken.
@@ -98,7 +99,7 @@ func (c *fuzzCmd) run(p *cli.Program) (int, error) {
 			if e == scenario.EditionNone {
 				name = "none"
 			}
-			if err := c.print(p, name, of, c.shippedAs(e)); err != nil {
+			if err := c.print(p, name, of, c.ShippedAs(e)); err != nil {
 				return 0, err
 			}
 		}
@@ -118,10 +119,10 @@ func (c *fuzzCmd) run(p *cli.Program) (int, error) {
 
 // check checks the flags that kong doesn't.
 func (c *fuzzCmd) check() error {
-	if err := cli.Optional("--strategy", "strategy", c.Strategy, strategyNames()); err != nil {
+	if err := cli.Optional("--strategy", "strategy", c.Strategy, inputs.StrategyNames()); err != nil {
 		return err
 	}
-	return c.brokenFlags.check()
+	return c.Broken.Check()
 }
 
 // all runs batches of programs until there were enough, and tells of each property the
@@ -181,7 +182,7 @@ func (c *fuzzCmd) tell(p *cli.Program, s *search.Storm, seed uint64, q *properti
 		return nil
 	}
 	w := res.Witnesses[i]
-	find := fuzzFind{q.Name, seed, len(w.Schedule), filepath.Join(c.Traces, traceName(q.ID+"-"+spec.Scenario.Name)+".kps")}
+	find := fuzzFind{q.Name, seed, len(w.Schedule), filepath.Join(c.Traces, inputs.TraceName(q.ID+"-"+spec.Scenario.Name)+".kps")}
 	if err := cli.WriteWhole(find.Trace, w.File.Marshal()); err != nil {
 		return fmt.Errorf("%s; to find it again: %s", cli.Cause(err, find.Trace), c.line(seed, c.Each))
 	}
@@ -207,14 +208,14 @@ func (c *fuzzCmd) line(seed, runs uint64, more ...string) string {
 	return cli.Line(append(words, more...)...)
 }
 
-func (c *fuzzCmd) print(p *cli.Program, name string, r *search.Stormed, s *shipped) error {
+func (c *fuzzCmd) print(p *cli.Program, name string, r *search.Stormed, s *inputs.Shipped) error {
 	if c.JSON {
 		return p.PrintJSON(fuzzRow{name, r.Programs, r.Runs, r.Optimizing, r.Under, r.Counts.Points, r.Chosen, r.Spread.Least(), percents(r, 1, 5, 25, 50, 75, 95, 99), r.Violations, r.Broken, s})
 	}
-	tellShipped(p, s)
+	inputs.TellShipped(p, s)
 	said := brokenBy(r.Broken)
-	if said == never {
-		said = c.never()
+	if said == inputs.Never {
+		said = c.Never()
 	}
 	during := "none writes jumps"
 	if r.Optimizing > 0 {

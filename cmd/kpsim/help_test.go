@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/flags"
 
 	"github.com/alecthomas/kong"
 )
@@ -95,7 +96,7 @@ func TestMeant(t *testing.T) {
 		{"-V", "version"},
 		{"explore -v", "explore -v"},
 	} {
-		if got := strings.Join(meant(newParser(new(commands), io.Discard, io.Discard).Model.Node, strings.Fields(c.typed)), " "); got != c.as {
+		if got := strings.Join(flags.Meant(newParser(new(commands), io.Discard, io.Discard).Model.Node, strings.Fields(c.typed)), " "); got != c.as {
 			t.Errorf("kpsim %s is taken for %s, want %s", c.typed, got, c.as)
 		}
 	}

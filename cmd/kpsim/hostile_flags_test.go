@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/flags"
 	"kpsim/internal/proctest"
 )
 
@@ -65,7 +66,7 @@ func TestEveryFlag(t *testing.T) {
 	values := []string{"0", "-1", "4294967296", "1000000000000000000", "18446744073709551615"}
 	var c commands
 	walkFlags(newParser(&c, io.Discard, io.Discard).Model.Node, func(at *kong.Node, f *kong.Flag) {
-		least, most, ok := rangeOf(f.Value)
+		least, most, ok := flags.RangeOf(f.Value)
 		require.True(t, ok, "%s --%s has no range", at.Path(), f.Name)
 		name := strings.TrimSpace(at.Path())
 		words := short[name]
@@ -81,7 +82,7 @@ func TestEveryFlag(t *testing.T) {
 				if isTime && !strings.ContainsAny(v, "smh") {
 					v += "s"
 				}
-				outside := end(v) == nil || end(v).Cmp(end(least)) < 0 || end(v).Cmp(end(most)) > 0 // nil: no time is so long
+				outside := flags.End(v) == nil || flags.End(v).Cmp(flags.End(least)) < 0 || flags.End(v).Cmp(flags.End(most)) > 0 // nil: no time is so long
 				args := strings.Fields(strings.ReplaceAll(words, "TRACE", trace))
 				args = append(args, "--"+f.Name+"="+v)
 				if outside {
@@ -121,8 +122,8 @@ func walkFlags(at *kong.Node, each func(*kong.Node, *kong.Flag)) {
 func TestRangesAreTold(t *testing.T) {
 	var c commands
 	walkFlags(newParser(&c, io.Discard, io.Discard).Model.Node, func(at *kong.Node, f *kong.Flag) {
-		if least, most, _ := rangeOf(f.Value); most != anyNumber {
-			require.Contains(t, helpOf(f.Value), "; "+least+" to "+most+".", "%s --%s", at.Path(), f.Name)
+		if least, most, _ := flags.RangeOf(f.Value); most != flags.AnyNumber {
+			require.Contains(t, flags.HelpWithRange(f.Value), "; "+least+" to "+most+".", "%s --%s", at.Path(), f.Name)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -12,7 +13,7 @@ import (
 func headline(p *cli.Program, file *traces.File) string {
 	r, err := search.PlayFile("trace", file, true)
 	if err != nil || r.Property == nil {
-		q, _ := propertyByID(file.Property)
+		q, _ := inputs.PropertyByID(file.Property)
 		return finding(q, file.Place, file.Message)
 	}
 	defer r.Rig.Close()

@@ -5,16 +5,9 @@ import (
 	"slices"
 
 	"kpsim/internal/cli"
-	"kpsim/internal/scenario"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search"
-	"kpsim/internal/search/rig"
 	"kpsim/properties"
-)
-
-// The observations, in the words of litmus tests.
-const (
-	never     = "Never"
-	sometimes = "Sometimes"
 )
 
 // everyProperty stands in the column of properties.
@@ -48,9 +41,9 @@ type row struct {
 	Unsaved     string     `json:"unsaved,omitempty"`      // why there is no trace although there is a witness
 	Text        string     `json:"trace_text,omitempty"`   // and what it would hold
 
-	Shipped    *shipped     `json:"as_shipped,omitempty"`
-	First      *firstJSON   `json:"first_witness,omitempty"`
-	Statistics search.Stats `json:"statistics"`
+	Shipped    *inputs.Shipped `json:"as_shipped,omitempty"`
+	First      *firstJSON      `json:"first_witness,omitempty"`
+	Statistics search.Stats    `json:"statistics"`
 
 	job     *job
 	notes   []string
@@ -81,26 +74,26 @@ func (c *exploreCmd) judge(j *job, e *explored, first []search.First) []*row {
 	res := e.res
 	add := func(property string, ok bool, reason string) *row {
 		r := &row{
-			Scenario: j.Name, Property: property, Observation: never, Runs: res.Runs, Points: res.Counts.Points, job: j,
+			Scenario: j.Name, Property: property, Observation: inputs.Never, Runs: res.Runs, Points: res.Counts.Points, job: j,
 			Statistics: res.Stats, Rate: uint64(float64(res.Runs) / max(e.took.Seconds(), 1e-6)),
 		}
 		if n := res.Broken[property]; n > 0 {
-			r.Observation, r.Violations, r.witness = sometimes, n, witnessOf(res, property)
+			r.Observation, r.Violations, r.witness = inputs.Sometimes, n, witnessOf(res, property)
 			r.soon(first)
-			r.follows(res.After[property], c.ignored)
+			r.follows(res.After[property], c.Ignored)
 		}
 		r.expect(ok, reason)
 		rows = append(rows, r)
 		return r
 	}
 	switch x := &j.Expect; {
-	case x.Sometimes && slices.Contains(c.ignored.Names(), x.Property):
+	case x.Sometimes && slices.Contains(c.Ignored.Names(), x.Property):
 		if res.Violations == 0 {
 			add(everyProperty, true, "")
 		}
 	case x.Sometimes:
-		r := add(x.Property, res.Broken[x.Property] > 0, "expected "+sometimes)
-		if r.Observation == never && j.nothingProbed(&res.Census) {
+		r := add(x.Property, res.Broken[x.Property] > 0, "expected "+inputs.Sometimes)
+		if r.Observation == inputs.Never && j.NothingProbed(&res.Census) {
 			r.refusedAll(res)
 		}
 	case res.Violations == 0:
@@ -108,35 +101,35 @@ func (c *exploreCmd) judge(j *job, e *explored, first []search.First) []*row {
 	}
 	for _, q := range properties.All {
 		if res.Broken[q.Name] > 0 && (len(rows) == 0 || rows[0].Property != q.Name) {
-			add(q.Name, false, "expected "+never)
+			add(q.Name, false, "expected "+inputs.Never)
 		}
 	}
 
 	for _, r := range rows {
 		switch why := c.overridden(); {
-		case c.stop.Load() && r.Observation == never:
+		case c.stop.Load() && r.Observation == inputs.Never:
 			r.open("interrupted")
-		case c.shares > 1 && r.Observation == never:
+		case c.shares > 1 && r.Observation == inputs.Never:
 			r.open(fmt.Sprintf("shard %d of %d", c.share, c.shares))
 		case res.Counts.Points == 0:
 			r.expect(false, "nothing could interleave: no run had a decision to take; give the scenario a second task or timer()")
 			r.advice = cli.Line(cli.Typed(), "list") + "   # names scenarios to begin from"
 		case why != "":
 			r.open(why)
-		case !*r.Expected && r.Observation == never && r.advice == "":
+		case !*r.Expected && r.Observation == inputs.Never && r.advice == "":
 			r.advice = c.longer(j, res)
 		}
 	}
 	for _, r := range rows {
-		if r.Shipped = c.shippedAs(j.Machine.Edition); r.Shipped != nil && r.Observation == never {
-			r.notes = append(r.notes, ofThoseKnown)
+		if r.Shipped = c.ShippedAs(j.Machine.Edition); r.Shipped != nil && r.Observation == inputs.Never {
+			r.notes = append(r.notes, inputs.OfThoseKnown)
 		}
 	}
-	if rows[0].Observation == never {
+	if rows[0].Observation == inputs.Never {
 		rows[0].shows = thorough(res)
 	}
 	rows[0].Each = probeRows(j.Scenario, res.Probed)
-	if !j.builtin() {
+	if !j.Builtin() {
 		rows[0].shows = append(rows[0].shows, probeLines(rows[0].Each, res.Runs)...)
 	}
 	rows[0].Idle = idle(j, res)
@@ -159,7 +152,7 @@ func (c *exploreCmd) judge(j *job, e *explored, first []search.First) []*row {
 // follows says of how many violations another property was broken before.
 func (r *row) follows(after uint64, ignored properties.Set) {
 	r.After = after
-	if s := followed(after, r.Violations, ignored); s != "" {
+	if s := inputs.Followed(after, r.Violations, ignored); s != "" {
 		r.notes = append(r.notes, s)
 	}
 	if r.witness == nil {
@@ -181,10 +174,10 @@ func (c *exploreCmd) judgeNever(r *row, res *search.Result, canary bool) {
 		r.notes = append(r.notes, fmt.Sprintf("complete for ≤ %d deviations", res.Complete))
 	}
 	switch n := &res.Census; {
-	case !r.job.Patches() && !r.job.wantsErrno():
+	case !r.job.Patches() && !r.job.WantsErrno():
 		r.expect(false, nothingPatched)
 		r.advice = cli.Line(cli.Typed(), "list") + "   # names scenarios to begin from"
-	case e.Canary == "" && r.job.nothingProbed(n):
+	case e.Canary == "" && r.job.NothingProbed(n):
 		r.refusedAll(res)
 	case e.Canary == "":
 		r.notes = append(r.notes, "no canary")
@@ -192,43 +185,19 @@ func (c *exploreCmd) judgeNever(r *row, res *search.Result, canary bool) {
 		r.notes = append(r.notes, "canary "+e.Canary+" found")
 	case r.job.blind != "":
 		r.expect(false, r.job.blind)
-		r.advice = r.job.optimizable()
+		r.advice = r.job.Optimizable()
 	default:
 		r.expect(false, "canary "+e.Canary+" not found, so the search is blind here")
 	}
 }
 
-// nothingProbed reports whether every call of register was refused, and nobody says that it
-// is to be.
-func (j *job) nothingProbed(n *rig.Census) bool {
-	return n.Refused > 0 && n.Registered == 0 && !j.wantsErrno()
-}
-
 // refusedAll says of a Never that nothing was probed.
 func (r *row) refusedAll(res *search.Result) {
-	r.expect(false, fmt.Sprintf("nothing was probed: register was refused, with %s; if that is what you want say so, errno = …", r.job.whyRefused(res.Probed, res.Census.Errno)))
-	r.advice = cli.Line(cli.Typed(), "shell", r.job.arg) + "   # where `register` says what the kernel does"
-}
-
-// whyRefused is an errno that a probe was refused with, and why.
-func (j *job) whyRefused(probed []rig.Probed, errno int) string {
-	i := slices.IndexFunc(probed, func(p rig.Probed) bool { return p.Errno == errno })
-	return refused(j.Scenario, &j.Probes[i], uint64(errno))
-}
-
-// wantsErrno reports whether the author says what some call of the probes' API returns.
-func (j *job) wantsErrno() bool {
-	for i := range j.Tasks {
-		for k := range j.Tasks[i].Ops {
-			if o := &j.Tasks[i].Ops[k]; o.Checked && o.Kind != scenario.OpCall {
-				return true
-			}
-		}
-	}
-	return false
+	r.expect(false, fmt.Sprintf("nothing was probed: register was refused, with %s; if that is what you want say so, errno = …", r.job.WhyRefused(res.Probed, res.Census.Errno)))
+	r.advice = cli.Line(cli.Typed(), "shell", r.job.Arg) + "   # where `register` says what the kernel does"
 }
 
 // longer is the line that searches ten times as long.
 func (c *exploreCmd) longer(j *job, res *search.Result) string {
-	return cli.Line(cli.Typed(), "explore", j.arg, "--runs", fmt.Sprint(10*max(res.Runs, 1))) + "   # 10 times these runs"
+	return cli.Line(cli.Typed(), "explore", j.Arg, "--runs", fmt.Sprint(10*max(res.Runs, 1))) + "   # 10 times these runs"
 }

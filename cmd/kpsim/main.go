@@ -5,11 +5,12 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"slices"
 
 	"github.com/alecthomas/kong"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/flags"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search"
 	"kpsim/sim"
 )
@@ -75,51 +76,23 @@ func run(args []string, stdout, stderr io.Writer) int {
 	defer p.Listen()() // from the beginning
 	var c commands
 	parser := newParser(&c, stdout, stderr) // by themselves, for their width: it prints nothing but help
-	ctx, err := parser.Parse(meant(parser.Model.Node, args))
+	ctx, err := parser.Parse(flags.Meant(parser.Model.Node, args))
 	if err != nil {
-		fmt.Fprintf(p.Err, "kpsim: %s\n", misspelt(err))
+		fmt.Fprintf(p.Err, "kpsim: %s\n", flags.InPlainWords(err))
 		return cli.BadInput
 	}
-	if err := outOfRange(ctx); err != nil {
+	if err := flags.OutOfRange(ctx); err != nil {
 		fmt.Fprintf(p.Err, "kpsim: %v\n", err)
 		return cli.BadInput
 	}
 	return do(p, ctx.Selected().Target.Addr().Interface().(command))
 }
 
-// meant is the command line in kpsim's own words, where one of other programs' was typed:
-// help explore, explore help, explore -help, -v.
-func meant(at *kong.Node, args []string) []string {
-	if len(args) == 0 {
-		return args
-	}
-	before, last := args[:len(args)-1], args[len(args)-1]
-	switch {
-	case len(args) == 1 && slices.Contains([]string{"--version", "-version", "-v", "-V"}, last):
-		return []string{"version"}
-	case args[0] == "help":
-		words := slices.DeleteFunc(slices.Clone(args), func(w string) bool { return w == "help" })
-		return append(words, "--help")
-	case last == "-help", last == "help" && onlyCommands(at, before):
-		return append(slices.Clone(before), "--help")
-	}
-	return args
-}
-
-func onlyCommands(at *kong.Node, words []string) bool {
-	for _, w := range words {
-		if at = child(at, w); at == nil {
-			return false
-		}
-	}
-	return true
-}
-
 // newParser makes what reads the command line into c.
 func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 	parser, err := kong.New(c, kong.Name("kpsim"), kong.Description(description),
-		kong.Writers(stdout, stderr), kong.ValueFormatter(helpOf), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Vars{"strategies": cli.List(strategyNames()), "fetches": cli.List(fetchNames()), "editions": cli.List(editionNames()), "storms": cli.List(stormNames(0)), "preempts": cli.List(stormNames(1)), "bound": fmt.Sprint(deviationsDefault), "samples": fmt.Sprint(search.SamplingRuns)})
+		kong.Writers(stdout, stderr), kong.ValueFormatter(flags.HelpWithRange), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(inputs.FetchNames()), "editions": cli.List(inputs.EditionNames()), "storms": cli.List(inputs.StormEditions()), "preempts": cli.List(inputs.StormPreempts()), "bound": fmt.Sprint(deviationsDefault), "samples": fmt.Sprint(search.SamplingRuns)})
 	if err != nil {
 		sim.Bug("the command line: %v", err)
 	}

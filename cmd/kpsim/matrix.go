@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/matrix"
 )
 
@@ -133,7 +134,7 @@ func (c *matrixCmd) status(p *cli.Program, m *matrix.Matrix) int {
 // save writes the witness of a cell against a property: of the first one by the cell's name, of
 // the others by that and theirs.
 func (c *matrixCmd) save(cell *matrix.Cell, b *matrix.Broken) error {
-	name := traceName("matrix-" + cell.Row + "-" + cell.Preempt + "-" + cell.Fetch)
+	name := inputs.TraceName("matrix-" + cell.Row + "-" + cell.Preempt + "-" + cell.Fetch)
 	if b != cell.Broken[0] {
 		name += "-" + b.ID()
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search"
 	"kpsim/kprobes/mutants"
 )
@@ -55,10 +56,10 @@ func (c *mergeCmd) run(p *cli.Program) (int, error) {
 	}
 
 	x := &exploreCmd{
-		Strategy: all.Strategy, Seed: all.Seed, Unbiased: all.Unbiased, brokenFlags: brokenFlags{Mutant: all.Mutant}, Fetch: all.Fetch, Edition: all.Edition, Traces: c.Traces, JSON: c.JSON,
-		goOnFlags: goOnFlags{Ignore: all.Ignored, AllProperties: all.Every},
+		Strategy: all.Strategy, Seed: all.Seed, Unbiased: all.Unbiased, Broken: inputs.Broken{Mutant: all.Mutant}, Fetch: all.Fetch, Edition: all.Edition, Traces: c.Traces, JSON: c.JSON,
+		GoOn: inputs.GoOn{Ignore: all.Ignored, AllProperties: all.Every},
 	}
-	if err := x.goOnFlags.check(); err != nil {
+	if err := x.GoOn.Check(); err != nil {
 		return 0, err
 	}
 	var jobs []*job
@@ -68,7 +69,7 @@ func (c *mergeCmd) run(p *cli.Program) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := spec.Scenario.Expect.CheckNames(propertyNames(), mutants.Names()); err != nil {
+		if err := spec.Scenario.Expect.CheckNames(inputs.PropertyNames(), mutants.Names()); err != nil {
 			return 0, fmt.Errorf("%s: %w; see %s list", e.Name, err, cli.Typed())
 		}
 		for _, r := range list { // before anything is believed
@@ -76,9 +77,10 @@ func (c *mergeCmd) run(p *cli.Program) (int, error) {
 				return 0, err
 			}
 		}
-		j := &job{Scenario: spec.Scenario, arg: cli.AsFile(e.Arg), source: e.Source, runs: e.Runs, usual: defaultRuns(points), checked: e.Checked}
-		if !j.builtin() {
-			j.notes = append(j.Inert(), j.neverJumps(all.Mutant)...)
+		j := &job{Input: &inputs.Input{Scenario: spec.Scenario, Arg: cli.AsFile(e.Arg), Source: e.Source}, runs: e.Runs, usual: defaultRuns(points), checked: e.Checked}
+		if !j.Builtin() {
+			j.notes, j.blind = j.NeverJumps(all.Mutant)
+			j.notes = append(j.Inert(), j.notes...)
 		}
 		jobs = append(jobs, j)
 		specs = append(specs, spec)
@@ -94,7 +96,7 @@ func (c *mergeCmd) run(p *cli.Program) (int, error) {
 		e := all.Scenarios[i]
 		res, err := search.Merge(specs[i], e.Parts)
 		if err != nil {
-			return 0, fileFirst(j, err)
+			return 0, j.FileFirst(err)
 		}
 		took := time.Duration(e.Seconds * float64(time.Second))
 		if err := x.conclude(p, j, &explored{res: res, canary: e.Canary, took: took}, r); err != nil {

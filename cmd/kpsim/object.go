@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/rules"
 	"kpsim/kprobes/survey"
@@ -114,9 +115,9 @@ func (u *underKernel) surveyScenario(path string) (*survey.Survey, error) {
 // scenario reads the scenario of a file, or of a trace.
 func (u *underKernel) scenario(path string) (*scenario.Scenario, error) {
 	if !strings.HasSuffix(path, ".kps") {
-		return loadOne(byHand, path)
+		return inputs.One(inputs.ByHand, path)
 	}
-	file, err := readTrace(path)
+	file, err := inputs.ReadTrace(path)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func (u *underKernel) kernel(k rules.Kernel) (rules.Kernel, error) {
 	if u.Edition != "" {
 		e, ok := rules.ParseEdition(u.Edition)
 		if !ok {
-			return k, fmt.Errorf("--edition: %w", knownEdition(u.Edition, editionNames()))
+			return k, fmt.Errorf("--edition: %w", inputs.KnownEdition(u.Edition, inputs.EditionNames()))
 		}
 		k = stock(e)
 		if u.Edition == "documented" { // the document's kernels optimize without CONFIG_PREEMPT only
@@ -198,14 +199,6 @@ func options(k rules.Kernel) string {
 		text += "\nwith " + strings.Join(set, " ")
 	}
 	return text
-}
-
-func editionNames() []string {
-	var names []string
-	for e := rules.Edition(0); e <= rules.Edition69; e++ {
-		names = append(names, e.String())
-	}
-	return names
 }
 
 // symbol finds a function of an object.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
 )
 
@@ -131,10 +132,10 @@ func (c *overheadTableCmd) check() error {
 	case c.Prose && len(c.Probes) > 0:
 		return errors.New("--probe: claims compare probes; leave --probe or --prose out")
 	}
-	if _, err := once("machine", "machine", c.Machines, machineIDs()); err != nil {
+	if _, err := inputs.Once("machine", "machine", c.Machines, machineIDs()); err != nil {
 		return err
 	}
-	if _, err := once("probe", "probe", c.Probes, probeIDs()); err != nil {
+	if _, err := inputs.Once("probe", "probe", c.Probes, probeIDs()); err != nil {
 		return err
 	}
 	if _, err := tiersOf(c.Tier); err != nil {

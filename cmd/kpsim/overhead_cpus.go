@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
 	"kpsim/sim"
 )
@@ -35,7 +36,7 @@ var contention = map[string]string{
 
 // contended prints what hits cost with many CPUs.
 func (c *overheadTableCmd) contended(p *cli.Program) error {
-	cpus, err := numbers("cpus", "numbers of CPUs", c.CPUs, 1, sim.MaxCPUs)
+	cpus, err := inputs.Numbers("cpus", "numbers of CPUs", c.CPUs, 1, sim.MaxCPUs)
 	if err != nil {
 		return err
 	}

@@ -4,16 +4,17 @@ import (
 	"fmt"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/scenario"
 	"kpsim/sim"
 )
 
 type overheadMaxactiveCmd struct {
-	Editions      []string `name:"edition" placeholder:"NAME" help:"With the engine of this edition: ${editions}, documented. May be given many times. Default: those whose return probes keep track of calls in different ways."`
-	Tasks         []span   `default:"2,4,8" placeholder:"LIST" help:"How many tasks call, each on a CPU of its own, as 2,4,8 or 1-8; 64 at most. Default: 2,4,8."`
-	Maxactive     []span   `default:"1,2,4" placeholder:"LIST" help:"How many calls the return probe follows at a time, as 1,2,4 or 1-8. Default: 1,2,4."`
-	Calls         int      `range:"1..100" default:"5" placeholder:"N" help:"How many calls the first task makes in a run; the others go on for as long. Default: 5."`
+	Editions      []string      `name:"edition" placeholder:"NAME" help:"With the engine of this edition: ${editions}, documented. May be given many times. Default: those whose return probes keep track of calls in different ways."`
+	Tasks         []inputs.Span `default:"2,4,8" placeholder:"LIST" help:"How many tasks call, each on a CPU of its own, as 2,4,8 or 1-8; 64 at most. Default: 2,4,8."`
+	Maxactive     []inputs.Span `default:"1,2,4" placeholder:"LIST" help:"How many calls the return probe follows at a time, as 1,2,4 or 1-8. Default: 1,2,4."`
+	Calls         int           `range:"1..100" default:"5" placeholder:"N" help:"How many calls the first task makes in a run; the others go on for as long. Default: 5."`
 	overheadDrawn `set:"draws=10"`
 	JSON          bool `name:"json" xor:"form" help:"Print one JSON object a line."`
 	Markdown      bool `xor:"form" help:"Print a table in Markdown."`
@@ -62,15 +63,15 @@ func (c *overheadMaxactiveCmd) run(p *cli.Program) (int, error) {
 
 // configs returns what is measured, and how many of it are a row.
 func (c *overheadMaxactiveCmd) configs() (list []overhead.OverlapConfig, columns int, err error) {
-	editions, err := once("edition", "edition", c.Editions, stormNames(0))
+	editions, err := inputs.Once("edition", "edition", c.Editions, inputs.StormEditions())
 	if err != nil {
 		return nil, 0, err
 	}
-	tasks, err := numbers("tasks", "numbers of tasks", c.Tasks, 1, sim.MaxCPUs)
+	tasks, err := inputs.Numbers("tasks", "numbers of tasks", c.Tasks, 1, sim.MaxCPUs)
 	if err != nil {
 		return nil, 0, err
 	}
-	maxactives, err := numbers("maxactive", "numbers of calls", c.Maxactive, 1, scenario.MaxRet)
+	maxactives, err := inputs.Numbers("maxactive", "numbers of calls", c.Maxactive, 1, scenario.MaxRet)
 	if err != nil {
 		return nil, 0, err
 	}

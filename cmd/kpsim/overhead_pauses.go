@@ -4,16 +4,17 @@ import (
 	"fmt"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
 	"kpsim/sim"
 )
 
 type overheadPausesCmd struct {
 	overheadCosts
-	CPUs          []span   `name:"cpus" default:"2,4,8" placeholder:"LIST" help:"Numbers of CPUs, as 2,4,8 or 2-8; 64 at most. Default: 2,4,8."`
-	Patch         []string `default:"breakpoint,stop_machine" placeholder:"HOW" help:"How the jump is written: breakpoint, stop_machine. Default: both."`
-	Preempt       []string `default:"none" placeholder:"MODEL" help:"Models of preemption: ${preempts}. Default: none."`
-	Calls         int      `range:"1..100" default:"4" placeholder:"N" help:"How many calls a task makes before it gives its CPU up. Default: 4."`
+	CPUs          []inputs.Span `name:"cpus" default:"2,4,8" placeholder:"LIST" help:"Numbers of CPUs, as 2,4,8 or 2-8; 64 at most. Default: 2,4,8."`
+	Patch         []string      `default:"breakpoint,stop_machine" placeholder:"HOW" help:"How the jump is written: breakpoint, stop_machine. Default: both."`
+	Preempt       []string      `default:"none" placeholder:"MODEL" help:"Models of preemption: ${preempts}. Default: none."`
+	Calls         int           `range:"1..100" default:"4" placeholder:"N" help:"How many calls a task makes before it gives its CPU up. Default: 4."`
 	overheadDrawn `set:"draws=20"`
 	JSON          bool `name:"json" xor:"form" help:"Print one JSON object a line."`
 	Markdown      bool `xor:"form" help:"Print tables in Markdown."`
@@ -82,18 +83,18 @@ func (c *overheadPausesCmd) run(p *cli.Program) (int, error) {
 
 // configs returns what is measured.
 func (c *overheadPausesCmd) configs() (list []overhead.PauseConfig, err error) {
-	cpus, err := numbers("cpus", "numbers of CPUs", c.CPUs, 2, sim.MaxCPUs)
+	cpus, err := inputs.Numbers("cpus", "numbers of CPUs", c.CPUs, 2, sim.MaxCPUs)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.overheadDrawn.check(); err != nil {
 		return nil, err
 	}
-	patches, err := once("patch", "way to write a jump that keeps CPUs waiting", c.Patch, patchNames())
+	patches, err := inputs.Once("patch", "way to write a jump that keeps CPUs waiting", c.Patch, patchNames())
 	if err != nil {
 		return nil, err
 	}
-	preempts, err := once("preempt", "model of preemption", c.Preempt, stormNames(1))
+	preempts, err := inputs.Once("preempt", "model of preemption", c.Preempt, inputs.StormPreempts())
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/scenario"
 	"kpsim/internal/search"
@@ -82,7 +83,7 @@ func (c *overheadDrawn) check() error {
 func scheduleNames() []string { return []string{overhead.Timed, overhead.Sticky} }
 
 func (c *overheadCosts) load() (*pricedMachine, error) {
-	names, err := once("machine", "machine", []string{value(c.Machine, defaultMachine)}, machineIDs())
+	names, err := inputs.Once("machine", "machine", []string{value(c.Machine, defaultMachine)}, machineIDs())
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
 )
 
@@ -13,10 +14,10 @@ const probesMost = 100_000
 
 type overheadProbesCmd struct {
 	overheadCosts
-	Probe    []string `default:"k" placeholder:"NAME" help:"A hit of which probe. May be given many times. Default: k."`
-	Count    []span   `default:"1,10,100,1000,10000,100000" placeholder:"LIST" help:"How many probes there are, as 1,10,100. Default: 1, 10, … to 100000."`
-	JSON     bool     `name:"json" xor:"form" help:"Print one JSON object a line."`
-	Markdown bool     `xor:"form" help:"Print tables in Markdown."`
+	Probe    []string      `default:"k" placeholder:"NAME" help:"A hit of which probe. May be given many times. Default: k."`
+	Count    []inputs.Span `default:"1,10,100,1000,10000,100000" placeholder:"LIST" help:"How many probes there are, as 1,10,100. Default: 1, 10, … to 100000."`
+	JSON     bool          `name:"json" xor:"form" help:"Print one JSON object a line."`
+	Markdown bool          `xor:"form" help:"Print tables in Markdown."`
 }
 
 // Help implements kong.HelpProvider.
@@ -46,7 +47,7 @@ type overheadProbes struct {
 }
 
 func (c *overheadProbesCmd) run(p *cli.Program) (int, error) {
-	counts, err := numbers("count", "numbers of probes", c.Count, 1, probesMost)
+	counts, err := inputs.Numbers("count", "numbers of probes", c.Count, 1, probesMost)
 	if err != nil {
 		return 0, err
 	}
@@ -86,7 +87,7 @@ func (c *overheadProbesCmd) probes(m *pricedMachine) (list []overhead.Probe, err
 	for _, q := range m.Probes() {
 		has = append(has, q.Name)
 	}
-	names, err := once("probe", "probe of "+m.ID(), c.Probe, has)
+	names, err := inputs.Once("probe", "probe of "+m.ID(), c.Probe, has)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
 	"kpsim/sim"
 	"kpsim/smp/cycles"
@@ -13,13 +14,13 @@ import (
 
 // overheadWays are the flags for hits that no figure is of.
 type overheadWays struct {
-	Editions  []string     `name:"edition" xor:"engine" placeholder:"NAME" help:"What hits cost with the engine of this edition: ${editions}, documented. May be given many times."`
-	CPUs      []span       `name:"cpus" xor:"way" placeholder:"LIST" help:"What hits of one probe by so many CPUs at once cost, as 1,2,4 or 1-8; 64 at most. Without --edition it is of those that differ, without --machine of xeon-e5410/x86_64, without --probe of r."`
-	Noise     bool         `xor:"way" help:"Draw hits with jitter, cache misses and ticks, and print how they are spread."`
-	NoiseFile cli.FileName `placeholder:"FILE" help:"How much noise, as the JSON object that --noise --json prints. Default: magnitudes that are assumed."`
-	Runs      *int         `range:"2..1000" placeholder:"N" help:"How many runs --noise draws. Default: 20."`
-	Hits      *int         `range:"2..1000000" placeholder:"N" help:"How many hits of each. Default: 2000."`
-	Seed      *uint64      `range:"0..18446744073709551615" placeholder:"N" help:"What --noise draws from. Default: 1."`
+	Editions  []string      `name:"edition" xor:"engine" placeholder:"NAME" help:"What hits cost with the engine of this edition: ${editions}, documented. May be given many times."`
+	CPUs      []inputs.Span `name:"cpus" xor:"way" placeholder:"LIST" help:"What hits of one probe by so many CPUs at once cost, as 1,2,4 or 1-8; 64 at most. Without --edition it is of those that differ, without --machine of xeon-e5410/x86_64, without --probe of r."`
+	Noise     bool          `xor:"way" help:"Draw hits with jitter, cache misses and ticks, and print how they are spread."`
+	NoiseFile cli.FileName  `placeholder:"FILE" help:"How much noise, as the JSON object that --noise --json prints. Default: magnitudes that are assumed."`
+	Runs      *int          `range:"2..1000" placeholder:"N" help:"How many runs --noise draws. Default: 20."`
+	Hits      *int          `range:"2..1000000" placeholder:"N" help:"How many hits of each. Default: 2000."`
+	Seed      *uint64       `range:"0..18446744073709551615" placeholder:"N" help:"What --noise draws from. Default: 1."`
 }
 
 // check checks what needs nothing else.
@@ -35,13 +36,13 @@ func (c *overheadWays) check() error {
 		}
 	}
 	var err error
-	if c.Editions, err = once("edition", "edition", c.Editions, stormNames(0)); err != nil {
+	if c.Editions, err = inputs.Once("edition", "edition", c.Editions, inputs.StormEditions()); err != nil {
 		return err
 	}
 	if c.CPUs == nil {
 		return nil
 	}
-	_, err = numbers("cpus", "numbers of CPUs", c.CPUs, 1, sim.MaxCPUs)
+	_, err = inputs.Numbers("cpus", "numbers of CPUs", c.CPUs, 1, sim.MaxCPUs)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes/rules"
@@ -30,7 +31,7 @@ func probeRows(s *scenario.Scenario, probed []rig.Probed) (rows []probeRow) {
 	var jumps *scenario.Jumps
 	for i := range min(len(probed), len(s.Probes)) {
 		k := &s.Probes[i]
-		r := probeRow{Name: k.Name, Place: s.PlaceName(k), Probed: probed[i], silent: silent(k)}
+		r := probeRow{Name: k.Name, Place: s.PlaceName(k), Probed: probed[i], silent: inputs.Silent(k)}
 		if r.OptimizedIn == 0 && r.Registered {
 			if jumps == nil {
 				jumps = s.Jumps()

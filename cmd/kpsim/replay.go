@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario"
 	"kpsim/internal/search"
-	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -54,7 +54,7 @@ type ended struct {
 }
 
 func endOf(trace string, file *traces.File, r *search.Replay) ended {
-	e := ended{Edited: edited(trace, file), Trace: trace, Place: r.Place, Message: r.Message, Digest: fmt.Sprintf("%016x", r.Digest), Same: r.Same}
+	e := ended{Edited: inputs.Edited(trace, file), Trace: trace, Place: r.Place, Message: r.Message, Digest: fmt.Sprintf("%016x", r.Digest), Same: r.Same}
 	if r.Property != nil {
 		e.Property = &r.Property.ID
 	}
@@ -85,13 +85,13 @@ func (c *replayCmd) run(p *cli.Program) (int, error) {
 	if err := c.print(p, file, r); err != nil {
 		return 0, err
 	}
-	tellEdited(p, c.Trace, file)
+	inputs.TellEdited(p, c.Trace, file)
 	return status, nil
 }
 
 // play reads a trace and runs it, for who only looks at it.
 func play(p *cli.Program, path string) (*traces.File, *search.Replay, error) {
-	file, err := readTrace(path)
+	file, err := inputs.ReadTrace(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -99,15 +99,6 @@ func play(p *cli.Program, path string) (*traces.File, *search.Replay, error) {
 	p.Doing = "trace " + path
 	r, err := search.PlayFile(path, file, true)
 	return file, r, err
-}
-
-func propertyByID(id string) (*properties.Property, bool) {
-	for _, q := range properties.All {
-		if q.ID == id {
-			return q, true
-		}
-	}
-	return nil, false
 }
 
 func (c *replayCmd) printJSON(p *cli.Program, file *traces.File, r *search.Replay) error {
@@ -165,7 +156,7 @@ func beginning(trace string, file *traces.File, r *search.Replay) string {
 
 // anew is the line that looks for such a run again.
 func anew(file *traces.File, name string) string {
-	if f := file.Remark(originFile); f != "" {
+	if f := file.Remark(inputs.OriginFile); f != "" {
 		name = cli.AsScenario(f)
 	} else if !slices.Contains(scenario.BuiltinNames(), name) {
 		name = cli.AsScenario(name + ".star")

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/properties"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -61,7 +62,7 @@ func (r *report) print(w *row) error {
 		}{w, old})
 	}
 	defer tellOlder(r.p, old)
-	tellShipped(r.p, w.Shipped)
+	inputs.TellShipped(r.p, w.Shipped)
 	r.row(w)
 	for _, l := range w.shows {
 		r.p.Indented(cli.Indent, l)
@@ -88,7 +89,7 @@ func (r *report) print(w *row) error {
 // row prints the line of a row; on a narrow terminal the columns that are names,
 // and below them the rest.
 func (r *report) row(w *row) {
-	names := fmt.Sprintf("%-*s  %-*s  %-*s", r.scenario, w.Scenario, r.property, w.Property, len(sometimes), w.Observation)
+	names := fmt.Sprintf("%-*s  %-*s  %-*s", r.scenario, w.Scenario, r.property, w.Property, len(inputs.Sometimes), w.Observation)
 	rest := append([]string{r.verdict(w)}, w.notes...)
 	line := fmt.Sprintf("%s  %*d of %*d runs  %s", names, r.count, w.Violations, r.count, w.Runs, strings.Join(rest, ", "))
 	if r.p.Width == 0 || view.Visible(line) <= r.p.Width {

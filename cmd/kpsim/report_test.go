@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario"
 	"kpsim/internal/search"
 	"kpsim/properties"
@@ -18,7 +19,7 @@ import (
 func TestNarrowTerminal(t *testing.T) {
 	var jobs []*job
 	for _, sc := range scenario.Builtin() {
-		jobs = append(jobs, &job{Scenario: sc, arg: sc.Name, runs: 250_000, usual: 250_000})
+		jobs = append(jobs, &job{Input: &inputs.Input{Scenario: sc, Arg: sc.Name}, runs: 250_000, usual: 250_000})
 	}
 	expected, against, path, n := true, false, "traces/second-instruction-preempted.kps", 4
 	w := &search.Witness{Message: strings.Repeat("word ", 40)}
@@ -31,11 +32,11 @@ func TestNarrowTerminal(t *testing.T) {
 	m, low, high := first.Median()
 	rows := []*row{
 		{
-			Scenario: "second-instruction-preempted", Property: "no-start-inside", Observation: sometimes, Runs: 250_000, Violations: 123_456,
+			Scenario: "second-instruction-preempted", Property: "no-start-inside", Observation: inputs.Sometimes, Runs: 250_000, Violations: 123_456,
 			Expected: &against, Reason: "expected Never", Trace: &path, Deviations: &n, witness: w, shows: []string{soonLine(first, m, low, high)},
 		},
 		{
-			Scenario: "full-rcu", Property: everyProperty, Observation: never, Runs: 250_000, Expected: &expected,
+			Scenario: "full-rcu", Property: everyProperty, Observation: inputs.Never, Runs: 250_000, Expected: &expected,
 			notes: []string{"complete for ≤ 2 deviations", "canary stop-without-sync-core found"},
 			shows: thorough(&search.Result{Stats: search.Stats{
 				Sampled: 976, Behaviours: 952, New: search.Chance{Estimate: 0.973, Low: 0.959, High: 0.9999},

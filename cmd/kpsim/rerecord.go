@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search"
 	"kpsim/traces"
 )
@@ -44,7 +45,7 @@ type rerecorded struct {
 func (c *rerecordCmd) run(p *cli.Program) (int, error) {
 	files := make([]*traces.File, len(c.Traces)) // all are looked at before the first is written
 	for i, path := range c.Traces {
-		f, err := readTrace(path)
+		f, err := inputs.ReadTrace(path)
 		if err != nil {
 			return 0, err
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario"
 	"kpsim/internal/search"
 	"kpsim/internal/search/rig"
@@ -19,25 +20,25 @@ type onceFlags struct {
 	Seed     *uint64 `range:"0..18446744073709551615" placeholder:"N" help:"Let a strategy say who goes next: run number 0 of explore with this seed. Default: the default schedule, in which the one who ran goes on."`
 	Strategy string  `placeholder:"NAME" help:"Which strategy, with --seed: ${strategies}. Default: portfolio; for shell sticky."`
 	Edition  string  `placeholder:"NAME" help:"Make the machine that of an edition of the kernel's document: ${editions}, documented."`
-	brokenFlags
+	inputs.Broken
 }
 
 // schedule reads the scenario, and makes what says who goes next: the strategy usual
 // with a seed, unless another is named.
-func (c *onceFlags) schedule(read scenarioReader, what, usual string) (*job, sched.Strategy, error) {
-	if err := c.brokenFlags.check(); err != nil {
+func (c *onceFlags) schedule(read inputs.ScenarioReader, what, usual string) (*inputs.Input, sched.Strategy, error) {
+	if err := c.Broken.Check(); err != nil {
 		return nil, nil, err
 	}
-	if err := cli.Optional("--strategy", "strategy", c.Strategy, strategyNames()); err != nil {
+	if err := cli.Optional("--strategy", "strategy", c.Strategy, inputs.StrategyNames()); err != nil {
 		return nil, nil, err
 	}
-	if err := optionalEdition(c.Edition); err != nil {
+	if err := inputs.OptionalEdition(c.Edition); err != nil {
 		return nil, nil, err
 	}
 	if c.Strategy != "" && c.Seed == nil {
 		return nil, nil, fmt.Errorf("--strategy: it draws from a seed; give one, as --strategy %s --seed 1", c.Strategy)
 	}
-	jobs, err := loadBy(read, []string{what})
+	jobs, err := inputs.LoadBy(read, []string{what})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -47,7 +48,7 @@ func (c *onceFlags) schedule(read scenarioReader, what, usual string) (*job, sch
 	j := jobs[0]
 	if c.Edition != "" {
 		if err := j.SetEdition(c.Edition); err != nil {
-			return nil, nil, fmt.Errorf("--edition: %s: %w", j.arg, err)
+			return nil, nil, fmt.Errorf("--edition: %s: %w", j.Arg, err)
 		}
 	}
 	if c.Seed == nil {
@@ -83,21 +84,21 @@ Exit status: 0 nothing is broken, 1 a property is, 2 bad input, 3 a bug of the s
 
 // A ranOnce is a run as --json prints it.
 type ranOnce struct {
-	Scenario string     `json:"scenario"`
-	Edition  string     `json:"edition"` // "": of none
-	Mutant   string     `json:"mutant"`  // "": the right engine
-	Strategy string     `json:"strategy"`
-	Seed     *uint64    `json:"seed"`
-	Outcome  string     `json:"outcome"`
-	Property *string    `json:"property"`
-	Message  string     `json:"message,omitempty"`
-	List     []string   `json:"list"`
-	Probes   []ranProbe `json:"probes"`
-	Idle     []string   `json:"idle"` // why probes weren't hit, and what else was made and not used
-	Log      []string   `json:"log"`
-	Steps    uint64     `json:"steps"`
-	Digest   string     `json:"digest"`
-	Shipped  *shipped   `json:"as_shipped,omitempty"`
+	Scenario string          `json:"scenario"`
+	Edition  string          `json:"edition"` // "": of none
+	Mutant   string          `json:"mutant"`  // "": the right engine
+	Strategy string          `json:"strategy"`
+	Seed     *uint64         `json:"seed"`
+	Outcome  string          `json:"outcome"`
+	Property *string         `json:"property"`
+	Message  string          `json:"message,omitempty"`
+	List     []string        `json:"list"`
+	Probes   []ranProbe      `json:"probes"`
+	Idle     []string        `json:"idle"` // why probes weren't hit, and what else was made and not used
+	Log      []string        `json:"log"`
+	Steps    uint64          `json:"steps"`
+	Digest   string          `json:"digest"`
+	Shipped  *inputs.Shipped `json:"as_shipped,omitempty"`
 }
 
 // A ranProbe is what a probe did in a run.
@@ -120,7 +121,7 @@ func (c *runCmd) run(p *cli.Program) (int, error) {
 	p.Doing = "one run of " + c.Scenario
 	rig, err := rig.New(j.Scenario, c.Mutant)
 	if err != nil {
-		return 0, fileFirst(j, err)
+		return 0, j.FileFirst(err)
 	}
 	defer rig.Close()
 	run, tally := rig.Once(s)
@@ -131,12 +132,13 @@ func (c *runCmd) run(p *cli.Program) (int, error) {
 	out := ranOnce{
 		Scenario: j.Name, Edition: j.Machine.Edition.String(), Mutant: c.Mutant, Strategy: s.String(), Seed: c.Seed, Outcome: run.Outcome.String(),
 		List: lines(string(rig.Engine().List(nil))), Probes: hitsOf(rig, tally), Log: append([]string{}, tally.Lines...),
-		Steps: run.Counts.Boundaries, Digest: fmt.Sprintf("%016x", run.Digest), Shipped: c.shippedAs(j.Machine.Edition),
+		Steps: run.Counts.Boundaries, Digest: fmt.Sprintf("%016x", run.Digest), Shipped: c.ShippedAs(j.Machine.Edition),
 	}
-	out.Idle = append([]string{}, neverHit(j, tally.Probed(len(j.Probes)), "another order may: "+c.other())...)
+	out.Idle = append([]string{}, j.NeverHit(tally.Probed(len(j.Probes)), "another order may: "+c.other())...)
 	out.Idle = append(out.Idle, j.Unflipped()...)
-	if !j.builtin() {
-		out.Idle = append(append(out.Idle, j.Inert()...), j.neverJumps(c.Mutant)...)
+	if !j.Builtin() {
+		never, _ := j.NeverJumps(c.Mutant)
+		out.Idle = append(append(out.Idle, j.Inert()...), never...)
 	}
 	status := cli.OK
 	if run.Property != nil {
@@ -181,7 +183,7 @@ func lines(s string) []string {
 }
 
 func (o *ranOnce) print(p *cli.Program, search string) {
-	tellShipped(p, o.Shipped)
+	inputs.TellShipped(p, o.Shipped)
 	how := o.Strategy
 	if o.Seed != nil {
 		how += fmt.Sprintf(", seed %d", *o.Seed)

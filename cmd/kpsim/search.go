@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search"
 	"kpsim/properties"
 )
@@ -42,7 +43,7 @@ func (c *exploreCmd) spec(j *job) search.Spec {
 	return search.Spec{
 		Scenario: j.Scenario, Mutant: c.Mutant, Strategy: c.Strategy, Runs: j.runs, Seed: c.Seed, Unbiased: c.Unbiased, Workers: c.Workers,
 		Share: c.share, Shares: c.shares, Cancelled: &c.stop,
-		Ignore: c.ignored, Past: c.past(),
+		Ignore: c.Ignored, Past: c.Past(),
 	}
 }
 
@@ -58,7 +59,7 @@ func (c *exploreCmd) once(p *cli.Program, j *job, spec search.Spec, what string)
 		if c.stop.Load() {
 			return nil, nil
 		}
-		return nil, fileFirst(j, err)
+		return nil, j.FileFirst(err)
 	}
 	return res, nil
 }
@@ -116,13 +117,13 @@ func (c *exploreCmd) save(j *job, rows []*row) {
 		if r.witness == nil {
 			continue
 		}
-		name := traceName(j.Name)
+		name := inputs.TraceName(j.Name)
 		if saved++; saved > 1 {
 			name += "-" + r.Property
 		}
 		path := filepath.Join(c.Traces, name+".kps")
 		r.setTrace(path)
-		j.foundIn(r.witness.File)
+		j.FoundIn(r.witness.File)
 		text := r.witness.File.Marshal()
 		if err := cli.WriteWhole(path, text); err != nil {
 			r.Trace, r.Unsaved, r.Text = nil, cli.Cause(err, path), string(text)
@@ -136,7 +137,7 @@ func (c *exploreCmd) save(j *job, rows []*row) {
 // result is what a result file holds of the scenario.
 func (c *exploreCmd) result(j *job, e *explored, rows []*row) *search.Explored {
 	x := &search.Explored{
-		Name: j.Name, Arg: j.arg, Source: j.source, Text: j.String(), Default: search.DigestName(j.digest), Runs: j.runs,
+		Name: j.Name, Arg: j.Arg, Source: j.Source, Text: j.String(), Default: search.DigestName(j.digest), Runs: j.runs,
 		Canary: e.canary, Checked: j.checked, Seconds: e.took.Seconds(), Parts: e.res.Parts, Traces: []string{},
 	}
 	for _, r := range rows {
@@ -151,7 +152,7 @@ func (c *exploreCmd) result(j *job, e *explored, rows []*row) *search.Explored {
 func (c *exploreCmd) results(jobs []*job) ([]byte, error) {
 	r := &search.Results{
 		Share: max(c.share, 1), Shares: max(c.shares, 1), Strategy: c.Strategy, Seed: c.Seed, Mutant: c.Mutant, Fetch: c.Fetch, Edition: c.Edition,
-		Unbiased: c.Unbiased, SelfCheck: uint64(c.SelfCheck), Ignored: c.ignored.Names(), Every: c.AllProperties,
+		Unbiased: c.Unbiased, SelfCheck: uint64(c.SelfCheck), Ignored: c.Ignored.Names(), Every: c.AllProperties,
 	}
 	if c.Runs != nil {
 		r.Runs = *c.Runs

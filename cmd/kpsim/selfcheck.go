@@ -78,7 +78,7 @@ func (c *exploreCmd) checkSelf(p *cli.Program, jobs []*job) error {
 		checked, err := search.SelfCheck(spec)
 		line.Clear()
 		if err != nil && !c.stop.Load() {
-			return fileFirst(j, err)
+			return j.FileFirst(err)
 		}
 		j.checked = checked
 	}

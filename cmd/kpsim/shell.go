@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search"
 	"kpsim/smp/image"
 	"kpsim/traces/view"
@@ -83,23 +84,23 @@ func (c *shellCmd) run(p *cli.Program) (int, error) {
 func (c *shellCmd) open(p *cli.Program) (*search.Session, error) {
 	p.Doing = "shell of " + c.What
 	p.ExitAtInterrupt("the session is over")
-	if isTraceFile(c.What) || strings.HasSuffix(c.What, ".kps") {
+	if inputs.IsTraceFile(c.What) || strings.HasSuffix(c.What, ".kps") {
 		if c.onceFlags != (onceFlags{}) {
 			return nil, fmt.Errorf("%s: a trace has its own schedule, mutant and edition; leave --seed, --strategy, --mutant, --as-shipped and --edition out", c.What)
 		}
-		file, err := readTrace(c.What)
+		file, err := inputs.ReadTrace(c.What)
 		if err != nil {
 			return nil, err
 		}
 		return search.OpenSession(c.What, file)
 	}
-	j, s, err := c.schedule(byHand, c.What, "sticky")
+	j, s, err := c.schedule(inputs.ByHand, c.What, "sticky")
 	if err != nil {
 		return nil, err
 	}
 	session, err := search.NewSession(j.Scenario, c.Mutant, s)
 	if err == nil {
-		tellShipped(p, c.shippedAs(j.Machine.Edition))
+		inputs.TellShipped(p, c.ShippedAs(j.Machine.Edition))
 	}
 	return session, err
 }

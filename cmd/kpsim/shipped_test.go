@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/kprobes/mutants"
+	"kpsim/internal/cli/inputs"
 )
 
 // TestShipped: --as-shipped says what it brings back, wherever it is taken, and that
@@ -31,9 +31,9 @@ func TestShipped(t *testing.T) {
 		assert.Contains(t, out, "--as-shipped, edition 6.9, brings back 11 faults of its kernels:\n", c.args)
 		assert.Regexp(t, `(?m)^    objpool-last +6\.7 to 6\.18 +\S`, out, c.args)
 		assert.Equal(t, 1, strings.Count(out, "    objpool-last "), c.args)
-		assert.Contains(t, out, "\n"+notAll+"\n", c.args)
+		assert.Contains(t, out, "\n"+inputs.NotAll+"\n", c.args)
 		if c.never {
-			assert.Regexp(t, `Never.*`+ofThoseKnown, out, c.args)
+			assert.Regexp(t, `Never.*`+inputs.OfThoseKnown, out, c.args)
 		}
 
 		out, errs = ran(append(words, "--json")...)
@@ -41,26 +41,19 @@ func TestShipped(t *testing.T) {
 		found := 0
 		for line := range strings.Lines(out) {
 			var row struct {
-				Shipped *shipped `json:"as_shipped"`
+				Shipped *inputs.Shipped `json:"as_shipped"`
 			}
 			require.NoError(t, json.Unmarshal([]byte(line), &row), c.args)
 			if s := row.Shipped; s != nil && s.Edition == "6.9" {
 				found++
 				assert.Len(t, s.Faults, 11, c.args)
-				assert.Equal(t, notAll, s.Limit, c.args)
+				assert.Equal(t, inputs.NotAll, s.Limit, c.args)
 			}
 		}
 		assert.NotZero(t, found, c.args)
 	}
 	_, errs := ran("explore", "--as-shipped", "--edition", "documented", "torn-jump")
 	assert.Contains(t, errs, "no fault is known that edition documented was shipped with")
-}
-
-// Every fault says in which releases it was.
-func TestReleases(t *testing.T) {
-	for _, f := range mutants.Shipped {
-		assert.NotEmpty(t, mutants.Releases(f.Mutant), f.Mutant)
-	}
 }
 
 // ran runs a command line, and returns what it has printed.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search"
 	"kpsim/traces"
 )
@@ -59,7 +60,7 @@ type shrunkNeed struct {
 }
 
 func (c *shrinkCmd) run(p *cli.Program) (int, error) {
-	file, err := readTrace(c.Trace)
+	file, err := inputs.ReadTrace(c.Trace)
 	if err != nil {
 		return 0, err
 	}

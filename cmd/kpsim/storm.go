@@ -3,11 +3,11 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario"
 	"kpsim/internal/search"
 	"kpsim/kprobes/mutants"
@@ -22,7 +22,7 @@ type stormCmd struct {
 	Preempt  string `placeholder:"NAME" help:"One model of preemption only: ${preempts}."`
 	Strategy string `default:"random" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
 	Workers  int    `range:"0..64" placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result."`
-	brokenFlags
+	inputs.Broken
 	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Print  bool   `help:"Print the first program instead, for kpsim explore."`
 	JSON   bool   `name:"json" help:"Print one JSON object a line."`
@@ -62,7 +62,7 @@ type stormRow struct {
 	Broken     map[string]uint64 `json:"broken,omitempty"`
 	Found      []uint64          `json:"seeds,omitempty"` // of the programs that broke a property
 	Trace      string            `json:"trace,omitempty"`
-	Shipped    *shipped          `json:"as_shipped,omitempty"`
+	Shipped    *inputs.Shipped   `json:"as_shipped,omitempty"`
 }
 
 func (c *stormCmd) run(p *cli.Program) (int, error) {
@@ -119,16 +119,16 @@ func shareOf(n, of uint64) string {
 
 // check checks the flags that kong doesn't, and returns what is to be run.
 func (c *stormCmd) check() (machines []scenario.Machine, err error) {
-	if err := cli.Known("strategy", c.Strategy, strategyNames()); err != nil {
+	if err := cli.Known("strategy", c.Strategy, inputs.StrategyNames()); err != nil {
 		return nil, fmt.Errorf("--strategy: %w", err)
 	}
-	if err := optionalEdition(c.Edition); err != nil {
+	if err := inputs.OptionalEdition(c.Edition); err != nil {
 		return nil, err
 	}
-	if err := cli.Optional("--preempt", "model of preemption", c.Preempt, stormNames(1)); err != nil {
+	if err := cli.Optional("--preempt", "model of preemption", c.Preempt, inputs.StormPreempts()); err != nil {
 		return nil, err
 	}
-	if err := c.brokenFlags.check(); err != nil {
+	if err := c.Broken.Check(); err != nil {
 		return nil, err
 	}
 	for _, m := range scenario.StormMachines() {
@@ -147,17 +147,6 @@ func (c *stormCmd) check() (machines []scenario.Machine, err error) {
 		return nil, fmt.Errorf("--edition %q --preempt %q: no kernel of that edition had that; leave one of them out", c.Edition, c.Preempt)
 	}
 	return machines, nil
-}
-
-// stormNames are the editions (0) or the models of preemption (1) that storms are of.
-func stormNames(which int) (names []string) {
-	for _, m := range scenario.StormMachines() {
-		name := [...]string{m.Edition.String(), m.Preempt.String()}[which]
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 func (c *stormCmd) storm(m scenario.Machine, programs int) search.Storm {
@@ -179,7 +168,7 @@ func (c *stormCmd) one(p *cli.Program, s search.Storm) (*stormRow, error) {
 	row := &stormRow{
 		Edition: s.Machine.Edition.String(), Preempt: s.Machine.Preempt.String(), Programs: res.Programs, Runs: res.Runs, During: res.During,
 		Points: res.Counts.Points, Violations: res.Violations, Broken: res.Broken, Found: res.Found,
-		Shipped: c.shippedAs(s.Machine.Edition),
+		Shipped: c.ShippedAs(s.Machine.Edition),
 	}
 	var w *search.Witness
 	if len(res.Found) > 0 && !c.stop.Load() {
@@ -218,7 +207,7 @@ func (c *stormCmd) witness(s *search.Storm, row *stormRow) (*search.Witness, err
 	if err != nil || res.Witness == nil {
 		return nil, err
 	}
-	row.Trace = filepath.Join(c.Traces, traceName(s.Scenario(seed).Name)+".kps")
+	row.Trace = filepath.Join(c.Traces, inputs.TraceName(s.Scenario(seed).Name)+".kps")
 	if err := cli.WriteWhole(row.Trace, res.Witness.File.Marshal()); err != nil {
 		return nil, fmt.Errorf("%s; to find it again: %s", cli.Cause(err, row.Trace), c.line(s, seed))
 	}
@@ -242,14 +231,14 @@ func (c *stormCmd) print(p *cli.Program, r *stormRow) error {
 	if c.JSON {
 		return p.PrintJSON(r)
 	}
-	tellShipped(p, r.Shipped)
+	inputs.TellShipped(p, r.Shipped)
 	said := brokenBy(r.Broken)
-	if said == never && r.Violations == 0 {
-		said = c.never()
-	} else if said != never {
+	if said == inputs.Never && r.Violations == 0 {
+		said = c.Never()
+	} else if said != inputs.Never {
 		said += fmt.Sprintf("; seed %d", r.Found[0])
 	} else if r.Violations > 0 {
-		said = sometimes
+		said = inputs.Sometimes
 	}
 	p.Indented("", fmt.Sprintf("%-10s  %-9s  %s  %s  %7s optimized during a call  %s", r.Edition, r.Preempt, cli.Counted(r.Programs, 6, "program"), cli.Counted(r.Runs, 8, "schedule"), shareOf(r.During, r.Runs), said))
 	return nil
@@ -264,9 +253,9 @@ func brokenBy(broken map[string]uint64) string {
 		}
 	}
 	if names == nil {
-		return never
+		return inputs.Never
 	}
-	return sometimes + ": " + strings.Join(names, ", ")
+	return inputs.Sometimes + ": " + strings.Join(names, ", ")
 }
 
 // stormWitness prints what a program's witness shows, and how to replay its trace.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search"
 	"kpsim/properties"
 	"kpsim/smp/fetch"
@@ -23,8 +24,8 @@ type verifyCmd struct {
 	Workers    int      `range:"0..64" placeholder:"N" help:"With --by classes and without --full: how many schedules are run at once. Default: one a processor. Changes no result."`
 	Fetch      string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Edition    string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
-	brokenFlags
-	goOnFlags
+	inputs.Broken
+	inputs.GoOn
 	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Races  bool   `help:"With --full --by classes: print at what the most races were."`
 	JSON   bool   `name:"json" help:"Print one JSON object a line."`
@@ -102,9 +103,9 @@ func (c *verifyCmd) check() error {
 	case c.Races && !(c.Full && c.By == "classes"):
 		return errors.New("--races: only --full --by classes looks for races; give those too")
 	}
-	c.base = exploreCmd{Seed: 1, Strategy: search.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Edition: c.Edition, brokenFlags: c.brokenFlags, goOnFlags: c.goOnFlags, Traces: c.Traces}
+	c.base = exploreCmd{Seed: 1, Strategy: search.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Edition: c.Edition, Broken: c.Broken, GoOn: c.GoOn, Traces: c.Traces}
 	err := c.base.check()
-	c.brokenFlags, c.goOnFlags = c.base.brokenFlags, c.base.goOnFlags
+	c.Broken, c.GoOn = c.base.Broken, c.base.GoOn
 	return err
 }
 
@@ -144,7 +145,7 @@ type proved struct {
 	Unsaved     string            `json:"unsaved,omitempty"`     // why a trace isn't written
 	Texts       []string          `json:"trace_texts,omitempty"` // and what those that aren't would hold
 
-	Shipped *shipped `json:"as_shipped,omitempty"`
+	Shipped *inputs.Shipped `json:"as_shipped,omitempty"`
 
 	Older []older `json:"older_traces,omitempty"`
 
@@ -160,7 +161,7 @@ func (c *verifyCmd) verify(p *cli.Program, j *job, what string) (*proved, error)
 	line := p.Watch(what, c.Runs)
 	defer line.Clear()
 	proof := search.Proof{
-		Spec:   search.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop, Ignore: c.ignored, Past: c.past()},
+		Spec:   search.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop, Ignore: c.Ignored, Past: c.Past()},
 		Memory: c.Memory << 20, Full: c.Full, Classes: c.By == "classes", All: c.All || c.AllProperties, Deviations: deviationsDefault,
 	}
 	if c.Deviations != nil {
@@ -178,18 +179,18 @@ func (c *verifyCmd) verify(p *cli.Program, j *job, what string) (*proved, error)
 	}
 	v, err := search.Verify(proof)
 	if err != nil {
-		return nil, fileFirst(j, err)
+		return nil, j.FileFirst(err)
 	}
 	row.take(v)
 	c.judge(j, row, bound)
 	var written []string
 	for i, w := range v.Witnesses {
-		name := traceName(j.Name)
+		name := inputs.TraceName(j.Name)
 		if i > 0 {
 			name += "-" + w.Property.Name
 		}
 		path := filepath.Join(c.Traces, name+".kps")
-		j.foundIn(w.File)
+		j.FoundIn(w.File)
 		written = append(written, path)
 		text := w.File.Marshal()
 		if err := cli.WriteWhole(path, text); err != nil {
@@ -207,7 +208,7 @@ func (c *verifyCmd) verify(p *cli.Program, j *job, what string) (*proved, error)
 // line is the command that verifies a scenario as this one does; under a bound
 // of its own without --full.
 func (c *verifyCmd) line(j *job, bound *int, more ...string) string {
-	words := append([]string{cli.Typed(), "verify", j.arg}, more...)
+	words := append([]string{cli.Typed(), "verify", j.Arg}, more...)
 	if c.Full && bound == nil {
 		words = append(words, "--full")
 	}
@@ -232,7 +233,7 @@ func (c *verifyCmd) line(j *job, bound *int, more ...string) string {
 	if c.Mutant != "" {
 		words = append(words, "--mutant", c.Mutant)
 	}
-	return cli.Line(append(words, c.goOnFlags.words()...)...)
+	return cli.Line(append(words, c.GoOn.Words()...)...)
 }
 
 // advice is the line to type next where nothing was found and that isn't all
@@ -276,9 +277,9 @@ func (r *proved) take(v *search.Verified) {
 		r.Without = v.Without.String()
 	}
 	r.Broken, r.After, r.Racing, r.witnesses = v.Broken, v.After, v.Racing, v.Witnesses
-	r.Observation = never
+	r.Observation = inputs.Never
 	if v.Violations > 0 {
-		r.Observation = sometimes
+		r.Observation = inputs.Sometimes
 		return
 	}
 	if v.Cut > 0 || v.Points == 0 {
@@ -286,9 +287,9 @@ func (r *proved) take(v *search.Verified) {
 	}
 	switch {
 	case v.Complete && r.Full:
-		r.Certificate = fmt.Sprintf("%s, complete under fetch model %s", never, r.Fetch)
+		r.Certificate = fmt.Sprintf("%s, complete under fetch model %s", inputs.Never, r.Fetch)
 	case !r.Full && v.Done >= 0:
-		r.Certificate = fmt.Sprintf("%s, complete for ≤ %s under fetch model %s", never, cli.Number(v.Done, "deviation"), r.Fetch)
+		r.Certificate = fmt.Sprintf("%s, complete for ≤ %s under fetch model %s", inputs.Never, cli.Number(v.Done, "deviation"), r.Fetch)
 	}
 }
 
@@ -308,14 +309,14 @@ func (c *verifyCmd) judge(j *job, r *proved, bound int) {
 	case e.Sometimes && r.Broken[e.Property] > 0:
 		expect(len(r.Broken) == 1, "expected "+e.Property+" alone")
 	case e.Sometimes && r.Certificate == "" || e.Sometimes && !r.Full:
-		r.Reason = "expected " + sometimes + "; that may need more deviations, or more schedules"
+		r.Reason = "expected " + inputs.Sometimes + "; that may need more deviations, or more schedules"
 	case e.Sometimes:
-		expect(false, "expected "+sometimes)
+		expect(false, "expected "+inputs.Sometimes)
 	case len(r.Broken) > 0:
-		expect(false, "expected "+never)
+		expect(false, "expected "+inputs.Never)
 	case r.Points == 0:
 		expect(false, "no schedule has a choice: this shows nothing")
-	case !j.Patches() && !j.wantsErrno():
+	case !j.Patches() && !j.WantsErrno():
 		expect(false, nothingPatched)
 	default:
 		reason := "not complete"
@@ -331,12 +332,12 @@ func (c *verifyCmd) judge(j *job, r *proved, bound int) {
 
 // print prints one line, and what is to be known of it.
 func (c *verifyCmd) print(p *cli.Program, j *job, r *proved) error {
-	r.Shipped = c.shippedAs(j.Machine.Edition)
+	r.Shipped = c.ShippedAs(j.Machine.Edition)
 	if c.JSON {
 		return p.PrintJSON(r)
 	}
 	defer tellOlder(p, r.Older)
-	tellShipped(p, r.Shipped)
+	inputs.TellShipped(p, r.Shipped)
 	said := r.Certificate
 	switch {
 	case len(r.Broken) > 0:
@@ -350,12 +351,12 @@ func (c *verifyCmd) print(p *cli.Program, j *job, r *proved) error {
 				names = append(names, s)
 			}
 		}
-		said = sometimes + ": " + cli.List(names)
+		said = inputs.Sometimes + ": " + cli.List(names)
 	case said == "":
-		said = never + " so far, not complete"
+		said = inputs.Never + " so far, not complete"
 	}
 	if r.Shipped != nil && len(r.Broken) == 0 {
-		said += ", " + ofThoseKnown
+		said += ", " + inputs.OfThoseKnown
 	}
 	how := []string{cli.Number(r.Runs, "schedule"), fmt.Sprintf("%d pruned", r.Pruned), fmt.Sprintf("depth %d", r.Depth)}
 	if r.States > 0 {

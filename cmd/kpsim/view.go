@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search"
 	"kpsim/internal/viewer"
 	"kpsim/traces"
@@ -124,7 +125,7 @@ func (c *viewCmd) page(p *cli.Program) (*viewer.Page, int, error) {
 
 // filmed plays a trace, and lays it out.
 func filmed(p *cli.Program, name string) (*traces.File, *viewer.Run, error) {
-	file, err := readTrace(name)
+	file, err := inputs.ReadTrace(name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -134,7 +135,7 @@ func filmed(p *cli.Program, name string) (*traces.File, *viewer.Run, error) {
 		return nil, nil, err
 	}
 	defer r.Rig.Close()
-	tellEdited(p, name, file)
+	inputs.TellEdited(p, name, file)
 	sc := r.Rig.Scenario
 	about := "Scenario " + sc.Name
 	if m := file.Remark(traces.OriginMutant); m != "" {

@@ -6,7 +6,7 @@ import (
 
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -46,7 +46,7 @@ type poked struct {
 	at     arch.Addr // owned by text_mutex
 	insn   []byte    // owned by text_mutex: what is written
 	resume arch.Addr // owned by text_mutex: where a CPU goes; 0: it does what as says
-	as     arch.Inst // owned by text_mutex: nil with resume; or the breakpoint is to stay, and is somebody else's
+	as     *x86.Inst // owned by text_mutex: nil with resume; or the breakpoint is to stay, and is somebody else's
 }
 
 // maxBatch is how many rewrites share their syncs: what the kernel's page of
@@ -66,6 +66,8 @@ func (p *TextPoke) reset() {
 	p.refs.Set(0)
 	p.only.batch = 0
 }
+
+var int3 = [...]byte{x86.Int3}
 
 // Patch implements kapi.Patcher. Context: may sleep; text_mutex held.
 func (p *TextPoke) Patch(x kapi.Context, addr arch.Addr, insn []byte, resume arch.Addr) {
@@ -113,7 +115,7 @@ func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
 			as = w.Insn
 		}
 		e := poked{at: w.At, insn: w.Insn}
-		if !target.Arch.IsBreakpoint(as[0]) {
+		if as[0] != x86.Int3 {
 			in, err := p.k.M.Decode(as, w.At)
 			if err != nil || !emulates(in) {
 				x.(*smp.Ctx).Bug(fmt.Sprintf("text_poke: % x at %#x is nothing that the breakpoint's handler can do", as, uint64(w.At)))
@@ -128,12 +130,13 @@ func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
 
 // emulates reports whether the handler of a batch's breakpoint can do what the
 // instruction does (text_poke_loc_init: nop, jmp, jcc, call, ret).
-func emulates(in arch.Inst) bool {
+func emulates(in *x86.Inst) bool {
 	switch in.Flow() {
-	case arch.FlowJump, arch.FlowCond, arch.FlowCall, arch.FlowRet:
+	case x86.FlowJump, x86.FlowCond, x86.FlowCall, x86.FlowRet:
 		return true
 	}
-	return in.IsNop()
+	op := in.Opcode()
+	return op == 0x90 || op == 0x0f1f
 }
 
 // write is the steps of a batch in which text is stored to. What is a
@@ -146,7 +149,7 @@ func (p *TextPoke) write(x kapi.Context) {
 	text, vec := &p.k.Text, p.only.vec
 
 	for i := range vec {
-		text.Write(x, vec[i].at, target.Arch.Breakpoint)
+		text.Write(x, vec[i].at, int3[:])
 	}
 	p.Sync.Core(x, smpev.SyncPoke1)
 
@@ -163,7 +166,7 @@ func (p *TextPoke) write(x kapi.Context) {
 
 	heads := false
 	for i := range vec {
-		if e := &vec[i]; !target.Arch.IsBreakpoint(e.insn[0]) {
+		if e := &vec[i]; e.insn[0] != x86.Int3 {
 			text.Write(x, e.at, e.insn[:1])
 			heads = true
 		}
@@ -202,7 +205,7 @@ func (p *TextPoke) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 
 // claim does what the entry says whose breakpoint it was, if one was.
 func (d *descriptor) claim(x kapi.Context, regs *arch.Regs) uint64 {
-	at := target.Arch.BreakpointAt(regs)
+	at := regs.IP - 1
 	lo, hi, batch := 0, len(d.vec), d.batch
 	for lo < hi { // by halving: an entry out of order isn't found
 		if len(d.vec) > 1 {

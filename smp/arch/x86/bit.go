@@ -1,10 +1,6 @@
 package x86
 
-import (
-	"math/bits"
-
-	"kpsim/smp/arch"
-)
+import "math/bits"
 
 // The bit tests, numbered as in bits 3 and 4 of their opcodes.
 const (
@@ -17,10 +13,10 @@ const (
 // execBit: bt, bts, btr, btc. A register offset reaches beyond a memory
 // operand: it is a signed number of bits from its start. ZF stays; CF is the
 // bit, the rest is undefined.
-func execBit(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execBit(in *Inst, s *Regs, m Memory) Outcome {
 	offset := in.getB(s)
 	bit := offset & uint64(in.sign)
-	var at arch.Addr
+	var at Addr
 	var a uint64
 	if in.mem {
 		if in.bMask != 0 {
@@ -29,10 +25,10 @@ func execBit(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 		} else {
 			offset = 0
 		}
-		at = arch.Addr((uint64(in.address(s)) + offset) & in.addrMask)
+		at = Addr((uint64(in.address(s)) + offset) & in.addrMask)
 		v, ok := m.Load(at, int(in.size))
 		if !ok {
-			return arch.PageFault
+			return PageFault
 		}
 		a = v
 	} else {
@@ -51,12 +47,12 @@ func execBit(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 		if !in.mem {
 			in.setA(s, r)
 		} else if !m.Store(at, int(in.size), r) {
-			return arch.PageFault
+			return PageFault
 		}
 	}
 	s.Flags = s.Flags&^(arith&^ZF) | a>>bit&1
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 // The bit scans and counts.
@@ -70,10 +66,10 @@ const (
 
 // execScan. bsf and bsr of zero leave the register as it is, as processors do;
 // all of it: with 32 bits the upper half too.
-func execScan(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execScan(in *Inst, s *Regs, m Memory) Outcome {
 	b, ok := in.loadB(s, m)
 	if !ok {
-		return arch.PageFault
+		return PageFault
 	}
 	width := uint64(in.sign) + 1
 	var r, flags uint64
@@ -82,7 +78,7 @@ func execScan(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 		if b == 0 {
 			s.Flags = s.Flags&^arith | ZF
 			s.IP = in.next
-			return arch.Next
+			return Next
 		}
 		r = uint64(bits.TrailingZeros64(b))
 		if in.op == opBsr {
@@ -103,7 +99,7 @@ func execScan(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	in.setA(s, r)
 	s.Flags = s.Flags&^arith | flags
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 // countFlags of tzcnt and lzcnt: CF says that there was no bit, ZF that the

@@ -1,10 +1,6 @@
 package x86
 
-import (
-	"math/bits"
-
-	"kpsim/smp/arch"
-)
+import "math/bits"
 
 // The instructions of BMI1, BMI2 and ADX, and crc32. Their three operands are
 // a (ModRM's reg, or vvvv where the group is in reg), b (ModRM's rm) and c.
@@ -25,10 +21,10 @@ const (
 )
 
 // execBMI is all that computes one register of b and register c.
-func execBMI(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execBMI(in *Inst, s *Regs, m Memory) Outcome {
 	b, ok := in.loadB(s, m)
 	if !ok {
-		return arch.PageFault
+		return PageFault
 	}
 	c := s.R[in.cReg&15] & in.mask
 	r, carry := bmi(in.op, b, c, in.mask, in.sign)
@@ -40,7 +36,7 @@ func execBMI(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 		}
 	}
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 // bmi computes; carry is CF.
@@ -102,10 +98,10 @@ func extract(v, mask uint64) (r uint64) {
 }
 
 // execMulx multiplies RDX by b: the low half goes to c, then the high one to a.
-func execMulx(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execMulx(in *Inst, s *Regs, m Memory) Outcome {
 	b, ok := in.loadB(s, m)
 	if !ok {
-		return arch.PageFault
+		return PageFault
 	}
 	hi, lo := bits.Mul64(s.R[RDX]&in.mask, b)
 	if in.size == 4 {
@@ -114,28 +110,28 @@ func execMulx(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	s.R[in.cReg&15] = lo
 	in.setA(s, hi)
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 // execRorx rotates b by imm; no flag changes. op holds the count, for imm is part
 // of b.
-func execRorx(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execRorx(in *Inst, s *Regs, m Memory) Outcome {
 	b, ok := in.loadB(s, m)
 	if !ok {
-		return arch.PageFault
+		return PageFault
 	}
 	n := in.op & in.sign
 	in.setA(s, (b>>n|b<<(in.sign+1-n))&in.mask)
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 // execAddCarry: adcx adds with CF and changes nothing else; adox, whose flag
 // cond names, with OF.
-func execAddCarry(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execAddCarry(in *Inst, s *Regs, m Memory) Outcome {
 	b, ok := in.loadB(s, m)
 	if !ok {
-		return arch.PageFault
+		return PageFault
 	}
 	flag := uint64(in.cond)
 	a := in.getA(s)
@@ -146,17 +142,17 @@ func execAddCarry(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	}
 	in.setA(s, r)
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 // castagnoli is the polynomial of crc32, its bits reflected (SDM vol. 2, CRC32).
 const castagnoli = 0x82f6_3b78
 
 // execCrc32 goes on with the 32 bits of a over the bytes of b.
-func execCrc32(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execCrc32(in *Inst, s *Regs, m Memory) Outcome {
 	b, ok := in.loadB(s, m)
 	if !ok {
-		return arch.PageFault
+		return PageFault
 	}
 	crc := in.getA(s) & 0xffff_ffff
 	for range in.bSize {
@@ -168,16 +164,16 @@ func execCrc32(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	}
 	in.setA(s, crc)
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 // execCmpxchg8b compares EDX:EAX with memory. As on the processor memory is
 // written even if they differ.
-func execCmpxchg8b(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execCmpxchg8b(in *Inst, s *Regs, m Memory) Outcome {
 	at := in.address(s)
 	v, ok := m.Load(at, 8)
 	if !ok {
-		return arch.PageFault
+		return PageFault
 	}
 	equal := v == s.R[RDX]<<32|s.R[RAX]&in.mask
 	r := v
@@ -185,25 +181,25 @@ func execCmpxchg8b(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 		r = s.R[RCX]<<32 | s.R[RBX]&in.mask
 	}
 	if !m.Store(at, 8, r) {
-		return arch.PageFault
+		return PageFault
 	}
 	return in.endPair(s, equal, v&in.mask, v>>32)
 }
 
 // execCmpxchg16b compares RDX:RAX, and faults unless memory is aligned: so it
 // lies in one page, and the second store succeeds if the first does.
-func execCmpxchg16b(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execCmpxchg16b(in *Inst, s *Regs, m Memory) Outcome {
 	at := in.address(s)
 	if linear(m, at)%16 != 0 {
-		return arch.Protection
+		return Protection
 	}
 	lo, ok := m.Load(at, 8)
 	if !ok {
-		return arch.PageFault
+		return PageFault
 	}
 	hi, ok := m.Load(at+8, 8)
 	if !ok {
-		return arch.PageFault
+		return PageFault
 	}
 	equal := lo == s.R[RAX] && hi == s.R[RDX]
 	newLo, newHi := lo, hi
@@ -211,26 +207,26 @@ func execCmpxchg16b(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 		newLo, newHi = s.R[RBX], s.R[RCX]
 	}
 	if !m.Store(at, 8, newLo) || !m.Store(at+8, 8, newHi) {
-		return arch.PageFault
+		return PageFault
 	}
 	return in.endPair(s, equal, lo, hi)
 }
 
-func (in *Inst) endPair(s *arch.Regs, equal bool, lo, hi uint64) arch.Outcome {
+func (in *Inst) endPair(s *Regs, equal bool, lo, hi uint64) Outcome {
 	s.Flags |= ZF
 	if !equal {
 		s.Flags &^= ZF
 		s.R[RAX], s.R[RDX] = lo, hi
 	}
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 // execRandom: rdrand and rdseed have never a number to give, which CF 0 says:
 // callers must cope, and a run stays the same.
-func execRandom(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execRandom(in *Inst, s *Regs, m Memory) Outcome {
 	in.setA(s, 0)
 	s.Flags &^= arith
 	s.IP = in.next
-	return arch.Next
+	return Next
 }

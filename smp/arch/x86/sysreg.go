@@ -1,12 +1,10 @@
 package x86
 
-import "kpsim/smp/arch"
-
 // execReadCR: mov from control register op. Other numbers aren't chosen.
-func execReadCR(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
-	in.setA(s, *system(m).control(in.op)&in.mask)
+func execReadCR(in *Inst, s *Regs, m Memory) Outcome {
+	in.setA(s, *m.System().control(in.op)&in.mask)
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 func (y *System) control(n uint8) *uint64 {
@@ -33,39 +31,39 @@ const (
 // execWriteCR: mov to control register op. The faults are those of SDM vol. 2,
 // MOV, "Move to/from Control Registers". All but CR8 serialise, and CR2, which
 // isn't listed apart.
-func execWriteCR(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
-	y, v := system(m), in.getA(s)
+func execWriteCR(in *Inst, s *Regs, m Memory) Outcome {
+	y, v := m.System(), in.getA(s)
 	long := in.mode == Mode64
 	switch in.op {
 	case 0:
 		switch {
 		case v>>32 != 0, v&cr0PG != 0 && v&cr0PE == 0, v&cr0NW != 0 && v&cr0CD == 0, long && v&cr0PG == 0:
-			return arch.Protection
+			return Protection
 		case v&cr0PE == 0:
-			return arch.Unsupported // real mode
+			return Unsupported // real mode
 		}
 		v = v&cr0Known | cr0ET
 	case 3:
 		if v>>52 != 0 && !(v>>52 == 1<<11 && y.CR4&cr4PCIDE != 0) {
-			return arch.Protection
+			return Protection
 		}
 		v &^= 1 << 63 // says only what isn't flushed
 	case 4:
 		switch {
 		case v&^cr4Known != 0, long && v&cr4PAE == 0, v&^y.CR4&cr4PCIDE != 0 && (!long || y.CR3&0xfff != 0):
-			return arch.Protection
+			return Protection
 		}
 	case 8:
 		if v&^15 != 0 {
-			return arch.Protection
+			return Protection
 		}
 		y.CR8 = v
 		s.IP = in.next
-		return arch.Next
+		return Next
 	}
 	*y.control(in.op) = v
 	s.IP = in.next
-	return arch.Serialized
+	return Serialized
 }
 
 // debug is the register that number n of a debug register means: 4 and 5 are 6
@@ -77,59 +75,57 @@ func (in *Inst) debug(y *System) (n uint8, ok bool) {
 	return n, true
 }
 
-func execReadDR(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
-	y := system(m)
+func execReadDR(in *Inst, s *Regs, m Memory) Outcome {
+	y := m.System()
 	n, ok := in.debug(y)
 	if !ok {
-		return arch.Undefined
+		return Undefined
 	}
 	in.setA(s, y.DR[n]&in.mask)
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 // execWriteDR. Breakpoints of DR7 aren't modelled: to turn one on is refused.
-func execWriteDR(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
-	y, v := system(m), in.getA(s)
+func execWriteDR(in *Inst, s *Regs, m Memory) Outcome {
+	y, v := m.System(), in.getA(s)
 	n, ok := in.debug(y)
 	switch {
 	case !ok:
-		return arch.Undefined
+		return Undefined
 	case n >= 6 && v>>32 != 0:
-		return arch.Protection
+		return Protection
 	case n == 6:
 		v = v&0xe00f | dr6Fixed
 	case n == 7:
 		if v&(0xff|1<<13) != 0 {
-			return arch.Unsupported
+			return Unsupported
 		}
 		v = v&0xffff_0300 | dr7Fixed
 	}
 	y.DR[n] = v
 	s.IP = in.next
-	return arch.Serialized
+	return Serialized
 }
 
-func execClts(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
-	system(m).CR0 &^= cr0TS
+func execClts(in *Inst, s *Regs, m Memory) Outcome {
+	m.System().CR0 &^= cr0TS
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
-func execSmsw(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
-	return in.storeWord(s, m, system(m).CR0)
-}
+func execSmsw(in *Inst, s *Regs, m Memory) Outcome { return in.storeWord(s, m, m.System().CR0) }
 
 // execLmsw loads PE, MP, EM and TS. PE can't be cleared.
-func execLmsw(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execLmsw(in *Inst, s *Regs, m Memory) Outcome {
 	v, ok := in.loadA(s, m)
 	if !ok {
-		return arch.PageFault
+		return PageFault
 	}
-	y := system(m)
+	y := m.System()
 	y.CR0 = y.CR0&^(cr0MP|cr0EM|cr0TS) | v&0xf
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 // table is GDTR (op 0) or IDTR.
@@ -141,81 +137,81 @@ func (in *Inst) table(y *System) *Table {
 }
 
 // execStoreTable: sgdt and sidt. size is that of the base: 8 bytes, or 4.
-func execStoreTable(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
-	at, t := in.address(s), in.table(system(m))
+func execStoreTable(in *Inst, s *Regs, m Memory) Outcome {
+	at, t := in.address(s), in.table(m.System())
 	if !writable(m, at+2, in.size) || !m.Store(at, 2, uint64(t.Limit)) {
-		return arch.PageFault
+		return PageFault
 	}
 	m.Store(at+2, int(in.size), t.Base&in.mask)
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 // execLoadTable: lgdt and lidt. imm says which bits of the base count.
-func execLoadTable(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execLoadTable(in *Inst, s *Regs, m Memory) Outcome {
 	at := in.address(s)
 	limit, ok := m.Load(at, 2)
 	if !ok {
-		return arch.PageFault
+		return PageFault
 	}
 	base, ok := m.Load(at+2, int(in.size))
 	switch {
 	case !ok:
-		return arch.PageFault
-	case !Canonical(arch.Addr(base)):
-		return arch.Protection
+		return PageFault
+	case !Canonical(Addr(base)):
+		return Protection
 	}
-	*in.table(system(m)) = Table{Base: base & in.imm, Limit: uint16(limit)}
+	*in.table(m.System()) = Table{Base: base & in.imm, Limit: uint16(limit)}
 	s.IP = in.next
-	return arch.Serialized
+	return Serialized
 }
 
 // execStoreTask: sldt (op 0) and str.
-func execStoreTask(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
-	v := system(m).LDT
+func execStoreTask(in *Inst, s *Regs, m Memory) Outcome {
+	v := m.System().LDT
 	if in.op == 1 {
-		v = system(m).TR
+		v = m.System().TR
 	}
 	return in.storeWord(s, m, uint64(v))
 }
 
 // execLoadTask: lldt (op 2) takes the null selector, which takes away the table;
 // ltr (op 3) faults with it. Descriptors aren't modelled.
-func execLoadTask(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execLoadTask(in *Inst, s *Regs, m Memory) Outcome {
 	v, ok := in.loadA(s, m)
 	switch {
 	case !ok:
-		return arch.PageFault
+		return PageFault
 	case !null(uint16(v)):
-		return arch.Unsupported
+		return Unsupported
 	case in.op == 3:
-		return arch.Protection
+		return Protection
 	}
-	system(m).LDT = uint16(v)
+	m.System().LDT = uint16(v)
 	s.IP = in.next
-	return arch.Serialized
+	return Serialized
 }
 
 // execVerify: verr (op 4) and verw. Segments of data that are loaded can be read
 // and written, that of the code be read; of no other is anything known.
-func execVerify(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execVerify(in *Inst, s *Regs, m Memory) Outcome {
 	v, ok := in.loadA(s, m)
 	if !ok {
-		return arch.PageFault
+		return PageFault
 	}
 	var can bool
-	switch y, selector := system(m), uint16(v); {
+	switch y, selector := m.System(), uint16(v); {
 	case null(selector):
 	case selector == y.Seg[CS]:
 		can = in.op == 4
 	case selector == y.Seg[SS], selector == y.Seg[DS]:
 		can = true
 	default:
-		return arch.Unsupported
+		return Unsupported
 	}
 	s.Flags = s.Flags&^ZF | bit(can)*ZF
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 // Model-specific registers (SDM vol. 4, table 2-2).
@@ -227,8 +223,8 @@ const (
 	msrTSCAux       = 0xc000_0103
 )
 
-func execRdmsr(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
-	y := system(m)
+func execRdmsr(in *Inst, s *Regs, m Memory) Outcome {
+	y := m.System()
 	var v uint64
 	switch uint32(s.R[RCX]) {
 	case msrTSC:
@@ -242,19 +238,19 @@ func execRdmsr(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	case msrTSCAux:
 		v = uint64(y.CPU)
 	default:
-		return arch.Protection
+		return Protection
 	}
 	s.R[RAX], s.R[RDX] = v&0xffff_ffff, v>>32
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 // execWrmsr serialises (SDM vol. 3, "Serializing Instructions").
-func execWrmsr(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
-	y, v := system(m), s.R[RDX]<<32|s.R[RAX]&0xffff_ffff
+func execWrmsr(in *Inst, s *Regs, m Memory) Outcome {
+	y, v := m.System(), s.R[RDX]<<32|s.R[RAX]&0xffff_ffff
 	msr := uint32(s.R[RCX])
-	if msr >= msrFSBase && msr <= msrKernelGSBase && !Canonical(arch.Addr(v)) {
-		return arch.Protection
+	if msr >= msrFSBase && msr <= msrKernelGSBase && !Canonical(Addr(v)) {
+		return Protection
 	}
 	switch msr {
 	case msrTSC:
@@ -267,42 +263,42 @@ func execWrmsr(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 		y.KernelGSBase = v
 	case msrTSCAux:
 		if v>>32 != 0 {
-			return arch.Protection
+			return Protection
 		}
 		y.CPU = uint32(v)
 	default:
-		return arch.Protection
+		return Protection
 	}
 	s.IP = in.next
-	return arch.Serialized
+	return Serialized
 }
 
 // execTSC: rdtsc, and rdtscp (op 1).
-func execTSC(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
-	y := system(m)
+func execTSC(in *Inst, s *Regs, m Memory) Outcome {
+	y := m.System()
 	v := y.TSC()
 	s.R[RAX], s.R[RDX] = v&0xffff_ffff, v>>32
 	if in.op == 1 {
 		s.R[RCX] = uint64(y.CPU)
 	}
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
-func execRdpid(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
-	in.setA(s, uint64(system(m).CPU))
+func execRdpid(in *Inst, s *Regs, m Memory) Outcome {
+	in.setA(s, uint64(m.System().CPU))
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 // execProtected faults always: rdpmc, of whose counters there is none.
-func execProtected(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome { return arch.Protection }
+func execProtected(in *Inst, s *Regs, m Memory) Outcome { return Protection }
 
 // execBase: rdfsbase, rdgsbase, wrfsbase, wrgsbase, numbered as in ModRM's reg.
-func execBase(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
-	y := system(m)
+func execBase(in *Inst, s *Regs, m Memory) Outcome {
+	y := m.System()
 	if y.CR4&cr4FSGSBASE == 0 {
-		return arch.Undefined
+		return Undefined
 	}
 	base := &y.FSBase
 	if in.op&1 != 0 {
@@ -312,41 +308,41 @@ func execBase(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	switch {
 	case in.op < 2:
 		in.setA(s, *base&in.mask)
-	case !Canonical(arch.Addr(v)):
-		return arch.Protection
+	case !Canonical(Addr(v)):
+		return Protection
 	default:
 		*base = v
 	}
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
-func execSwapgs(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
-	y := system(m)
+func execSwapgs(in *Inst, s *Regs, m Memory) Outcome {
+	y := m.System()
 	y.GSBase, y.KernelGSBase = y.KernelGSBase, y.GSBase
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 // execXgetbv reads XCR0, the only extended control register.
-func execXgetbv(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
-	y := system(m)
+func execXgetbv(in *Inst, s *Regs, m Memory) Outcome {
+	y := m.System()
 	switch {
 	case y.CR4&cr4OSXSAVE == 0:
-		return arch.Undefined
+		return Undefined
 	case uint32(s.R[RCX]) != 0:
-		return arch.Protection
+		return Protection
 	}
 	s.R[RAX], s.R[RDX] = y.XCR0&0xffff_ffff, y.XCR0>>32
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 // execFlush: clflush, clflushopt, clwb. The line is read as by a load.
-func execFlush(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execFlush(in *Inst, s *Regs, m Memory) Outcome {
 	if _, ok := m.Load(in.address(s), 1); !ok {
-		return arch.PageFault
+		return PageFault
 	}
 	s.IP = in.next
-	return arch.Next
+	return Next
 }

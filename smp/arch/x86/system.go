@@ -1,71 +1,67 @@
 package x86
 
-import (
-	"encoding/binary"
+import "encoding/binary"
 
-	"kpsim/smp/arch"
-)
+func execUnsupported(in *Inst, s *Regs, m Memory) Outcome { return Unsupported }
 
-func execUnsupported(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome { return arch.Unsupported }
+func execUndefined(in *Inst, s *Regs, m Memory) Outcome { return Undefined }
 
-func execUndefined(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome { return arch.Undefined }
-
-func execInt3(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execInt3(in *Inst, s *Regs, m Memory) Outcome {
 	s.IP = in.next
-	return arch.Breakpoint
+	return Breakpoint
 }
 
-func execHlt(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execHlt(in *Inst, s *Regs, m Memory) Outcome {
 	s.IP = in.next
-	return arch.Halt
+	return Halt
 }
 
-func execCli(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execCli(in *Inst, s *Regs, m Memory) Outcome {
 	s.Flags &^= IF
 	s.IP = in.next
-	return arch.Interrupts
+	return Interrupts
 }
 
 // execSti turns interrupts on. If they are on already nothing changes: the
 // instruction after it is then not shielded either (SDM vol. 2, "STI").
-func execSti(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execSti(in *Inst, s *Regs, m Memory) Outcome {
 	if s.Flags&IF != 0 {
 		s.IP = in.next
-		return arch.Next
+		return Next
 	}
 	s.Flags |= IF
 	s.IP = in.next
-	return arch.Shadowed
+	return Shadowed
 }
 
 // execFlagBits clears bMask's flags, sets imm's and, op 1, turns CF: clc, stc,
 // cmc, cld, std, clac, stac.
-func execFlagBits(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execFlagBits(in *Inst, s *Regs, m Memory) Outcome {
 	s.Flags = (s.Flags&^in.bMask | in.imm) ^ uint64(in.op)*CF
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 // lahfFlags are what lahf and sahf move.
 const lahfFlags = CF | PF | AF | ZF | SF
 
-func execLahf(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execLahf(in *Inst, s *Regs, m Memory) Outcome {
 	s.R[RAX] = s.R[RAX]&^0xff00 | (s.Flags&lahfFlags|F1)<<8
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
-func execSahf(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execSahf(in *Inst, s *Regs, m Memory) Outcome {
 	s.Flags = s.Flags&^lahfFlags | s.R[RAX]>>8&lahfFlags
 	s.IP = in.next
-	return arch.Next
+	return Next
 }
 
 // vendor is what cpuid says of who made the processor, in the order EBX, EDX, ECX.
 const vendor = "kpsim x86-64"
 
 // execCpuid: leaf 0 names the vendor and no further leaf; all else is zero.
-func execCpuid(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execCpuid(in *Inst, s *Regs, m Memory) Outcome {
 	leaf := uint32(s.R[RAX])
 	s.R[RAX], s.R[RBX], s.R[RCX], s.R[RDX] = 0, 0, 0, 0
 	if leaf == 0 {
@@ -74,10 +70,10 @@ func execCpuid(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 		s.R[RCX] = uint64(binary.LittleEndian.Uint32([]byte(vendor[8:12])))
 	}
 	s.IP = in.next
-	return arch.Serialized
+	return Serialized
 }
 
-func execSerialize(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+func execSerialize(in *Inst, s *Regs, m Memory) Outcome {
 	s.IP = in.next
-	return arch.Serialized
+	return Serialized
 }

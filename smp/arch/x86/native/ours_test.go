@@ -58,8 +58,8 @@ const (
 )
 
 var vectors = [...]int{
-	arch.Breakpoint: vectorBP, arch.DebugTrap: vectorDB, arch.Overflow: vectorOF, arch.Undefined: vectorUD, arch.PageFault: vectorPF,
-	arch.DivideError: vectorDE, arch.Protection: vectorGP, arch.Bound: vectorBR,
+	x86.Breakpoint: vectorBP, x86.DebugTrap: vectorDB, x86.Overflow: vectorOF, x86.Undefined: vectorUD, x86.PageFault: vectorPF,
+	x86.DivideError: vectorDE, x86.Protection: vectorGP, x86.Bound: vectorBR,
 }
 
 const maxSteps = 3000
@@ -98,14 +98,14 @@ func (g *guest) interpret(p *program, s arch.Regs, e *ending) {
 			return
 		}
 		switch out {
-		case arch.Next, arch.Serialized, arch.Interrupts, arch.Masked:
+		case x86.Next, x86.Serialized, x86.Interrupts, x86.Masked:
 			continue
-		case arch.PageFault:
+		case x86.PageFault:
 			e.trap, e.cr2 = vectorPF, uint64(g.fault)
 			if !unmapped(p.mode, g.fault) {
 				e.dropped = "touches the harness"
 			}
-		case arch.Breakpoint, arch.DebugTrap, arch.Overflow, arch.Undefined, arch.DivideError, arch.Protection, arch.Bound:
+		case x86.Breakpoint, x86.DebugTrap, x86.Overflow, x86.Undefined, x86.DivideError, x86.Protection, x86.Bound:
 			e.trap = vectors[out]
 		default:
 			e.dropped = "outcome " + out.String()

@@ -1,4 +1,4 @@
-package main
+package inputs
 
 import (
 	"fmt"
@@ -8,27 +8,27 @@ import (
 	"kpsim/properties"
 )
 
-// goOnFlags say after what runs go on.
-type goOnFlags struct {
+// GoOn say after what runs go on.
+type GoOn struct {
 	Ignore        []string `placeholder:"PROPERTY,…" help:"Go on after these properties were broken, as if they weren't there: names or IDs, as T1,no-sail-past; may be given many times. What is found then may follow from them. Nothing is expected then."`
 	AllProperties bool     `help:"Go on after whatever was broken, and show all properties that break, each with a witness of its own. Nothing is expected then."`
 
-	ignored properties.Set
+	Ignored properties.Set `kong:"-"` // Ignore, as a set
 }
 
-// check looks whether there are such properties.
-func (f *goOnFlags) check() (err error) {
+// Check looks whether there are such properties.
+func (f *GoOn) Check() (err error) {
 	for _, name := range f.Ignore {
 		if _, ok := properties.ByName(name); !ok {
-			return fmt.Errorf("--ignore: %w", cli.Known("property", name, append(propertyNames(), propertyIDs()...)))
+			return fmt.Errorf("--ignore: %w", cli.Known("property", name, append(PropertyNames(), propertyIDs()...)))
 		}
 	}
-	f.ignored, err = properties.Named(f.Ignore...)
+	f.Ignored, err = properties.Named(f.Ignore...)
 	return err
 }
 
-// past is what runs go on after and count.
-func (f *goOnFlags) past() properties.Set {
+// Past is what runs go on after and count.
+func (f *GoOn) Past() properties.Set {
 	if f.AllProperties {
 		return properties.Every
 	}
@@ -42,10 +42,10 @@ func propertyIDs() (ids []string) {
 	return ids
 }
 
-// words are the flags as they are typed.
-func (f *goOnFlags) words() (words []string) {
-	if f.ignored != 0 {
-		words = append(words, "--ignore", strings.Join(f.ignored.Names(), ","))
+// Words are the flags as they are typed.
+func (f *GoOn) Words() (words []string) {
+	if f.Ignored != 0 {
+		words = append(words, "--ignore", strings.Join(f.Ignored.Names(), ","))
 	}
 	if f.AllProperties {
 		words = append(words, "--all-properties")
@@ -53,22 +53,22 @@ func (f *goOnFlags) words() (words []string) {
 	return words
 }
 
-// says is why nothing is expected, "" if something is.
-func (f *goOnFlags) says() string {
+// Says is why nothing is expected, "" if something is.
+func (f *GoOn) Says() string {
 	switch {
-	case f.AllProperties && f.ignored != 0:
-		return "all properties but " + cli.List(f.ignored.Names())
+	case f.AllProperties && f.Ignored != 0:
+		return "all properties but " + cli.List(f.Ignored.Names())
 	case f.AllProperties:
 		return "all properties"
-	case f.ignored != 0:
-		return "ignored " + cli.List(f.ignored.Names())
+	case f.Ignored != 0:
+		return "ignored " + cli.List(f.Ignored.Names())
 	}
 	return ""
 }
 
-// followed says of how many of the runs that broke a property had broken another one before,
+// Followed says of how many of the runs that broke a property had broken another one before,
 // "" if none had.
-func followed(after, of uint64, ignored properties.Set) string {
+func Followed(after, of uint64, ignored properties.Set) string {
 	what := "another property was broken before"
 	if names := ignored.Names(); len(names) == 1 {
 		what = names[0] + " was broken before"

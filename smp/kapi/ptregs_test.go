@@ -1,4 +1,4 @@
-package x86
+package kapi_test
 
 import (
 	"encoding/binary"
@@ -7,10 +7,12 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+	"kpsim/smp/kapi"
 )
 
 // words is memory of aligned words, from address 0.
-type words [PtRegsSize]byte
+type words [kapi.PtRegsSize]byte
 
 func (w *words) Load(a arch.Addr, _ int) (uint64, bool) {
 	return binary.LittleEndian.Uint64(w[a:]), true
@@ -21,7 +23,7 @@ func (w *words) Store(a arch.Addr, _ int, v uint64) bool {
 	return true
 }
 
-func (w *words) System() *System { return nil }
+func (w *words) System() *x86.System { return nil }
 
 // A register image is the same by either way, there and back.
 func TestPtRegs(t *testing.T) {
@@ -30,14 +32,14 @@ func TestPtRegs(t *testing.T) {
 		want.R[i] = uint64(i + 1)
 	}
 	var at words
-	assert.True(t, StorePtRegs(&at, 0, &want))
-	var b [PtRegsSize]byte
-	putPtRegs(&b, &want)
-	assert.Equal(t, [PtRegsSize]byte(at), b)
+	assert.True(t, kapi.StorePtRegs(&at, 0, &want))
+	var b [kapi.PtRegsSize]byte
+	kapi.PutPtRegs(&b, &want)
+	assert.Equal(t, [kapi.PtRegsSize]byte(at), b)
 
 	var loaded, got arch.Regs
-	assert.True(t, LoadPtRegs(&at, 0, &loaded))
-	getPtRegs(&b, &got)
+	assert.True(t, kapi.LoadPtRegs(&at, 0, &loaded))
+	kapi.GetPtRegs(&b, &got)
 	assert.Equal(t, want, loaded)
 	assert.Equal(t, want, got)
 }

@@ -1,4 +1,4 @@
-package main
+package inputs
 
 import (
 	"fmt"
@@ -9,11 +9,11 @@ import (
 	"kpsim/internal/cli"
 )
 
-// A span is a number of a flag that takes many, or a range of them: 4, or 1-8.
-type span struct{ from, to int }
+// A Span is a number of a flag that takes many, or a range of them: 4, or 1-8.
+type Span struct{ from, to int }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (s *span) UnmarshalText(b []byte) (err error) {
+func (s *Span) UnmarshalText(b []byte) (err error) {
 	from, to, ranges := strings.Cut(string(b), "-")
 	if s.from, err = strconv.Atoi(from); err == nil {
 		s.to = s.from
@@ -30,8 +30,8 @@ func (s *span) UnmarshalText(b []byte) (err error) {
 // numbersMost is how many numbers a flag takes: each is a row or a column.
 const numbersMost = 64
 
-// numbers returns those of a flag in ascending order, each once.
-func numbers(flag, what string, spans []span, least, most int) (list []int, err error) {
+// Numbers returns those of a flag in ascending order, each once.
+func Numbers(flag, what string, spans []Span, least, most int) (list []int, err error) {
 	if err := notEmpty(flag, spans); err != nil {
 		return nil, err
 	}
@@ -60,16 +60,16 @@ func notEmpty[T any](flag string, list []T) error {
 	return nil
 }
 
-// once returns the words of a flag, each once; names are those that there are, what what
+// Once returns the words of a flag, each once; names are those that there are, what what
 // they are called.
-func once(flag, what string, words, names []string) (list []string, err error) {
+func Once(flag, what string, words, names []string) (list []string, err error) {
 	if err := notEmpty(flag, words); err != nil {
 		return nil, err
 	}
 	for _, w := range words {
 		err := cli.Known(what, w, names)
 		if what == "edition" {
-			err = knownEdition(w, names)
+			err = KnownEdition(w, names)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("--%s: %w", flag, err)

@@ -1,4 +1,4 @@
-package main
+package inputs
 
 import (
 	"errors"
@@ -7,15 +7,15 @@ import (
 	"kpsim/kprobes/mutants"
 )
 
-// brokenFlags say what is broken on purpose.
-type brokenFlags struct {
+// Broken say what is broken on purpose.
+type Broken struct {
 	AsShipped bool   `name:"as-shipped" help:"Bring back the faults that we know the kernels of the scenario's edition to have had, and list them: others may be missing. Nothing is expected then."`
 	Mutant    string `placeholder:"NAME" help:"Break the engine on purpose; kpsim list has the names. Nothing is expected then."`
 }
 
-// check makes --as-shipped the mutant that it stands for, and looks whether there
+// Check makes --as-shipped the mutant that it stands for, and looks whether there
 // is such a one.
-func (f *brokenFlags) check() error {
+func (f *Broken) Check() error {
 	if f.AsShipped {
 		if f.Mutant != "" && f.Mutant != mutants.AsShipped {
 			return errors.New("--as-shipped: it is a mutant by itself; leave --mutant out")

@@ -1,4 +1,4 @@
-package main
+package flags
 
 import (
 	"cmp"
@@ -27,9 +27,9 @@ var (
 	whichCommand = regexp.MustCompile(`^expected (?:one of )?"(\w+)`)
 )
 
-// misspelt says what kong found wrong with a command line, with the command or flag that may
+// InPlainWords says what kong found wrong with a command line, with the command or flag that may
 // have been meant, or the help to read.
-func misspelt(err error) string {
+func InPlainWords(err error) string {
 	says, _, _ := strings.Cut(err.Error(), ", did you mean")
 	var parse *kong.ParseError
 	if !errors.As(err, &parse) {
@@ -64,7 +64,7 @@ func plainly(says string, at *kong.Node) string {
 	for _, e := range []*regexp.Regexp{dashed, noNumber} {
 		if m := e.FindStringSubmatch(says); m != nil {
 			if f := flagOf(at, m[1]); f != nil && f.Tag.Get(rangeTag) != "" && f.Target.Type() != reflect.TypeFor[time.Duration]() {
-				least, most, _ := rangeOf(f.Value)
+				least, most, _ := RangeOf(f.Value)
 				return fmt.Sprintf("%s: %q is no whole number from %s to %s", m[1], m[2], least, shortly(most))
 			}
 		}

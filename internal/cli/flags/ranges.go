@@ -1,4 +1,4 @@
-package main
+package flags
 
 import (
 	"fmt"
@@ -15,36 +15,36 @@ import (
 // numbers, or times with a unit.
 const rangeTag = "range"
 
-// anyNumber is the most that a seed can be: a flag with this range takes all.
-const anyNumber = "18446744073709551615"
+// AnyNumber is the most that a seed can be: a flag with this range takes all.
+const AnyNumber = "18446744073709551615"
 
-// rangeOf is the range of a flag, as its tag has it.
-func rangeOf(v *kong.Value) (least, most string, ok bool) {
+// RangeOf is the range of a flag, as its tag has it.
+func RangeOf(v *kong.Value) (least, most string, ok bool) {
 	return strings.Cut(v.Tag.Get(rangeTag), "..")
 }
 
 // shortly is a number as a message has it.
 func shortly(n string) string {
-	if n == anyNumber {
+	if n == AnyNumber {
 		return "2^64-1"
 	}
 	return n
 }
 
-// helpOf is what --help says of a flag: its help, and its range.
-func helpOf(v *kong.Value) string {
-	least, most, ok := rangeOf(v)
-	if !ok || most == anyNumber {
+// HelpWithRange is what --help says of a flag: its help, and its range.
+func HelpWithRange(v *kong.Value) string {
+	least, most, ok := RangeOf(v)
+	if !ok || most == AnyNumber {
 		return v.Help
 	}
 	return strings.TrimSuffix(v.Help, ".") + fmt.Sprintf("; %s to %s.", least, most)
 }
 
-// outOfRange says of the first flag of a command line whose value is out of its
+// OutOfRange says of the first flag of a command line whose value is out of its
 // range what that is.
-func outOfRange(ctx *kong.Context) error {
+func OutOfRange(ctx *kong.Context) error {
 	for _, f := range ctx.Flags() {
-		least, most, ok := rangeOf(f.Value)
+		least, most, ok := RangeOf(f.Value)
 		t := f.Target
 		if t.Kind() == reflect.Pointer {
 			if t.IsNil() {
@@ -52,11 +52,11 @@ func outOfRange(ctx *kong.Context) error {
 			}
 			t = t.Elem()
 		}
-		if !ok || t.Type() == reflect.TypeFor[selfCheck]() { // which reads its own
+		if _, own := f.Target.Addr().Interface().(kong.MapperValue); !ok || own { // which reads its own
 			continue
 		}
 		n, said := numberOf(t)
-		if n.Cmp(end(least)) < 0 || n.Cmp(end(most)) > 0 {
+		if n.Cmp(End(least)) < 0 || n.Cmp(End(most)) > 0 {
 			return fmt.Errorf("--%s: %s is out of range; give %s to %s", f.Name, said, least, shortly(most))
 		}
 	}
@@ -74,8 +74,8 @@ func numberOf(v reflect.Value) (n *big.Int, said string) {
 	return n, fmt.Sprint(v.Interface())
 }
 
-// end is an end of a range.
-func end(s string) *big.Int {
+// End is an end of a range.
+func End(s string) *big.Int {
 	if d, err := time.ParseDuration(s); err == nil && strings.ContainsAny(s, "smh") {
 		return big.NewInt(int64(d))
 	}

@@ -1,4 +1,4 @@
-package main
+package inputs
 
 import (
 	"fmt"
@@ -9,14 +9,14 @@ import (
 	"kpsim/kprobes/mutants"
 )
 
-// notAll is what --as-shipped can't say. A Never under it carries it.
-const notAll = "these are the faults that we know of, not all that those kernels had"
+// NotAll is what --as-shipped can't say. A Never under it carries it.
+const NotAll = "these are the faults that we know of, not all that those kernels had"
 
-// ofThoseKnown stands beside a Never of --as-shipped.
-const ofThoseKnown = "with the faults that we know of"
+// OfThoseKnown stands beside a Never of --as-shipped.
+const OfThoseKnown = "with the faults that we know of"
 
-// A shipped is what --as-shipped brings back in an edition, as --json prints it.
-type shipped struct {
+// A Shipped is what --as-shipped brings back in an edition, as --json prints it.
+type Shipped struct {
 	Edition string         `json:"edition"`
 	Faults  []shippedFault `json:"faults"`
 	Limit   string         `json:"limit"`
@@ -28,12 +28,12 @@ type shippedFault struct {
 	Says     string `json:"says"`
 }
 
-// shippedAs is what the flags bring back in an edition; nil without --as-shipped.
-func (f *brokenFlags) shippedAs(e scenario.Edition) *shipped {
+// ShippedAs is what the flags bring back in an edition; nil without --as-shipped.
+func (f *Broken) ShippedAs(e scenario.Edition) *Shipped {
 	if f.Mutant != mutants.AsShipped {
 		return nil
 	}
-	s := &shipped{Edition: e.String(), Faults: []shippedFault{}, Limit: notAll}
+	s := &Shipped{Edition: e.String(), Faults: []shippedFault{}, Limit: NotAll}
 	if e == scenario.EditionNone {
 		s.Edition = "none"
 		return s
@@ -45,8 +45,8 @@ func (f *brokenFlags) shippedAs(e scenario.Edition) *shipped {
 	return s
 }
 
-// tellShipped prints what --as-shipped brings back in an edition, once for each.
-func tellShipped(p *cli.Program, s *shipped) {
+// TellShipped prints what --as-shipped brings back in an edition, once for each.
+func TellShipped(p *cli.Program, s *Shipped) {
 	if s == nil || slices.Contains(p.Shipped, s.Edition) {
 		return
 	}
@@ -63,13 +63,13 @@ func tellShipped(p *cli.Program, s *shipped) {
 	for _, f := range s.Faults {
 		p.Indented(cli.Indent, fmt.Sprintf("%-*s  %-*s  %s", name, f.Mutant, releases, f.Releases, f.Says))
 	}
-	p.Indented("", notAll)
+	p.Indented("", NotAll)
 }
 
-// never is what is said where nothing was broken.
-func (f *brokenFlags) never() string {
+// Never is what is said where nothing was broken.
+func (f *Broken) Never() string {
 	if f.Mutant == mutants.AsShipped {
-		return never + ", " + ofThoseKnown
+		return Never + ", " + OfThoseKnown
 	}
-	return never
+	return Never
 }

@@ -1,4 +1,4 @@
-package main
+package inputs
 
 import (
 	"bytes"
@@ -35,8 +35,8 @@ func isTraceName(path string) bool { return strings.HasSuffix(path, ".kps") }
 
 func isObject(data []byte) bool { return bytes.HasPrefix(data, []byte("\x7fELF")) }
 
-func isTraceFile(path string) bool {
-	if !isFile(path) { // what can be read once
+func IsTraceFile(path string) bool {
+	if !IsFile(path) { // what can be read once
 		return false
 	}
 	data, err := cli.ReadFile(path, cli.MostTrace)
@@ -98,7 +98,7 @@ func glimpse(name string, program []byte) *scenario.Scenario {
 // noTrace says of a scenario, or what names one, that was given for a trace where its trace
 // is, or how to find one.
 func noTrace(arg, name string, s *scenario.Scenario) error {
-	if path := defaultTrace(s.Name); isFile(path) {
+	if path := defaultTrace(s.Name); IsFile(path) {
 		return fmt.Errorf("%s is a scenario, not a trace; its trace is %s: %s", name, path, instead(arg, path))
 	}
 	words := []string{cli.Typed(), "explore", cli.AsFile(name)}
@@ -109,12 +109,12 @@ func noTrace(arg, name string, s *scenario.Scenario) error {
 }
 
 // defaultTrace is where explore writes the trace of a scenario.
-func defaultTrace(name string) string { return filepath.Join("traces", traceName(name)+".kps") }
+func defaultTrace(name string) string { return filepath.Join("traces", TraceName(name)+".kps") }
 
 // elsewhere ends what is said of a trace that isn't there: what may have been meant.
 func elsewhere(arg string) string {
 	for _, path := range []string{filepath.Join("traces", arg), filepath.Join("traces", arg+".kps"), arg + ".kps"} {
-		if arg != "" && isFile(path) {
+		if arg != "" && IsFile(path) {
 			return fmt.Sprintf("there is %s: %s", path, instead(arg, path))
 		}
 	}
@@ -154,9 +154,9 @@ func givenScenario(arg string) ([]byte, error) {
 	switch trace := filepath.Join("traces", arg); {
 	case arg != bare && slices.Contains(scenario.BuiltinNames(), bare):
 		return nil, fmt.Errorf("%s; %s is built in: %s", cli.Cause(err, arg), bare, instead(arg, bare))
-	case arg != "" && isFile(arg+".star"):
+	case arg != "" && IsFile(arg+".star"):
 		return nil, fmt.Errorf("%s; there is %s.star: %s", cli.Cause(err, arg), arg, instead(arg, arg+".star"))
-	case arg != name && isFile(trace):
+	case arg != name && IsFile(trace):
 		return nil, fmt.Errorf("%s; %s is a trace, not a scenario; to run it: %s", cli.Cause(err, arg), trace, cli.Line(cli.Typed(), "replay", trace))
 	}
 	if near := image.Near(arg, inFolder(arg, ".star")); len(near) > 0 {
@@ -201,7 +201,7 @@ func instead(word, by string) string {
 
 // inFolder are the files that end so in the folder of a path.
 func inFolder(path, end string) (list []string) {
-	for _, name := range files(end)(path) {
+	for _, name := range FilesLike(path, end) {
 		if !strings.HasSuffix(name, "/") {
 			list = append(list, name)
 		}
@@ -209,7 +209,7 @@ func inFolder(path, end string) (list []string) {
 	return list
 }
 
-func isFile(path string) bool {
+func IsFile(path string) bool {
 	s, err := os.Stat(path)
 	return err == nil && s.Mode().IsRegular()
 }
@@ -217,4 +217,28 @@ func isFile(path string) bool {
 func isFolder(path string) bool {
 	s, err := os.Stat(path)
 	return err == nil && s.IsDir()
+}
+
+// FilesLike returns the folders, and the files with one of the ends, whose paths begin so.
+func FilesLike(begun string, ends ...string) (list []string) {
+	dir, _ := filepath.Split(begun)
+	in := dir
+	if home, err := os.UserHomeDir(); err == nil && strings.HasPrefix(dir, "~/") {
+		in = home + dir[1:]
+	}
+	entries, err := os.ReadDir(filepath.Join(in, "."))
+	if err != nil {
+		return nil // what isn't there isn't offered
+	}
+	for _, e := range entries {
+		name := dir + e.Name()
+		if s, err := os.Stat(in + e.Name()); err == nil && s.IsDir() {
+			name += "/"
+		}
+		fits := slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) })
+		if fits || strings.HasSuffix(name, "/") {
+			list = append(list, name)
+		}
+	}
+	return list
 }

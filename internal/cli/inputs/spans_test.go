@@ -1,4 +1,4 @@
-package main
+package inputs
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ func TestNumbers(t *testing.T) {
 		{"--n=1-2-3", "", `"1-2-3" is no number and no range`},
 		{"--n=1.5", "", `"1.5" is no number and no range`},
 	} {
-		var flags struct{ N []span }
+		var flags struct{ N []Span }
 		parser, err := kong.New(&flags)
 		if err != nil {
 			t.Fatal(err)
@@ -38,7 +38,7 @@ func TestNumbers(t *testing.T) {
 		_, err = parser.Parse(strings.Fields(c.args))
 		var list []int
 		if err == nil {
-			list, err = numbers("n", "numbers", flags.N, 1, 100)
+			list, err = Numbers("n", "numbers", flags.N, 1, 100)
 		}
 		switch {
 		case c.err != "":
@@ -53,14 +53,14 @@ func TestNumbers(t *testing.T) {
 
 func TestOnce(t *testing.T) {
 	known := []string{"a", "b"}
-	if list, err := once("f", "thing", []string{"b", "a", "b"}, known); err != nil || !slices.Equal(list, []string{"b", "a"}) {
+	if list, err := Once("f", "thing", []string{"b", "a", "b"}, known); err != nil || !slices.Equal(list, []string{"b", "a"}) {
 		t.Error(list, err)
 	}
-	if list, err := once("f", "thing", nil, known); err != nil || list != nil {
+	if list, err := Once("f", "thing", nil, known); err != nil || list != nil {
 		t.Error(list, err)
 	}
 	for want, words := range map[string][]string{`--f: no thing is called "c"; there are a, b`: {"a", "c"}, "--f: the list is empty; name one, or leave the flag out": {}} {
-		if _, err := once("f", "thing", words, known); err == nil || err.Error() != want {
+		if _, err := Once("f", "thing", words, known); err == nil || err.Error() != want {
 			t.Error(words, err)
 		}
 	}

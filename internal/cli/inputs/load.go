@@ -1,0 +1,160 @@
+package inputs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/scenario"
+	"kpsim/kprobes/mutants"
+	"kpsim/traces"
+)
+
+// ReadTrace reads a trace file whose property there is.
+func ReadTrace(path string) (*traces.File, error) {
+	data, err := givenTrace(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := traces.Parse(path, data)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := PropertyByID(file.Property); !ok {
+		return nil, fmt.Errorf("%s: section verdict: there is no property %q; %s list prints those that there are", path, file.Property, cli.Typed())
+	}
+	return file, nil
+}
+
+// FileFirst makes an error of the harness begin with the file's name.
+func (j *Input) FileFirst(err error) error {
+	if j.Arg == j.Name {
+		return err
+	}
+	return fmt.Errorf("%s: %w", j.Arg, err)
+}
+
+// An Input is a scenario that was named on the command line.
+type Input struct {
+	*scenario.Scenario
+	Arg    string // its name there
+	Source string // the checksum of its program; "" if that isn't known
+}
+
+// A ScenarioReader makes a scenario of a program.
+type ScenarioReader = func(name string, src []byte, open func(file string) ([]byte, error)) (*scenario.Scenario, error)
+
+// ByHand reads a scenario whose probes somebody may register who steps it.
+var ByHand ScenarioReader = scenario.Load
+
+// Load loads the scenarios that the arguments name, or all built-in ones, to search them.
+func Load(args []string) ([]*Input, error) { return LoadBy(scenario.LoadUsed, args) }
+
+func LoadBy(read ScenarioReader, args []string) ([]*Input, error) {
+	if len(args) == 0 {
+		args = scenario.BuiltinNames()
+	}
+	var jobs []*Input
+	for _, arg := range families(args) {
+		s, source, err := loadSource(read, arg)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.Expect.CheckNames(PropertyNames(), mutants.Names()); err != nil {
+			return nil, fmt.Errorf("%s: %w; see %s list", arg, err, cli.Typed())
+		}
+		for _, j := range jobs {
+			switch {
+			case j.Arg == arg:
+				return nil, fmt.Errorf("%s is given twice; leave one out", arg)
+			case TraceName(j.Name) == TraceName(s.Name):
+				return nil, fmt.Errorf("%s and %s are both the scenario %s, whose trace is one file; leave one out, or rename it with scenario(%q)",
+					j.Arg, arg, s.Name, s.Name+"-2")
+			}
+		}
+		jobs = append(jobs, &Input{Scenario: s, Arg: arg, Source: source})
+	}
+	return jobs, nil
+}
+
+// families puts the members in the place of a family: register-storm stands for
+// register-storm-none and register-storm-full, if nothing has just that name.
+func families(args []string) (list []string) {
+	builtin := scenario.BuiltinNames()
+	for _, arg := range args {
+		n := len(list)
+		if _, err := os.Stat(arg); err != nil && !slices.Contains(builtin, arg) {
+			for _, name := range builtin {
+				if strings.HasPrefix(name, arg+"-") {
+					list = append(list, name)
+				}
+			}
+		}
+		if len(list) == n {
+			list = append(list, arg)
+		}
+	}
+	return list
+}
+
+// One loads one scenario: a built-in one, or else a file.
+func One(read ScenarioReader, arg string) (*scenario.Scenario, error) {
+	s, _, err := loadSource(read, arg)
+	return s, err
+}
+
+// loadSource is loadOne, with the checksum of the program.
+func loadSource(read ScenarioReader, arg string) (*scenario.Scenario, string, error) {
+	name, open := arg, beside(arg)
+	src, err := scenario.BuiltinSource(arg)
+	if err == nil {
+		read, name, open = scenario.Load, arg+".star", scenario.OpenBuiltin
+	} else if src, err = givenScenario(arg); err != nil {
+		return nil, "", err
+	}
+	var sum checksum
+	sum.see(src)
+	s, err := read(name, src, sum.opening(open))
+	return s, sum.String(), err
+}
+
+// beside opens the object files that a scenario names: relative to its folder,
+// or else the library's, so that a built-in scenario may be copied and changed.
+func beside(file string) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		path := name
+		if !filepath.IsAbs(name) {
+			path = filepath.Join(filepath.Dir(file), name)
+		}
+		data, err := cli.ReadFile(path, cli.MostObject)
+		if errors.Is(err, fs.ErrNotExist) {
+			if data, err := scenario.OpenBuiltin(name); err == nil {
+				return data, nil
+			}
+		}
+		if err != nil {
+			return nil, errors.New(cli.Cause(err, path))
+		}
+		return data, nil
+	}
+}
+
+// TraceName is a scenario's name as that of a file.
+func TraceName(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.', r == '+':
+			return r
+		}
+		return '-'
+	}, name)
+	if clean = strings.TrimLeft(clean, ".-"); clean == "" { // no hidden file, no flag
+		return "scenario"
+	}
+	return clean
+}

@@ -1,0 +1,133 @@
+package inputs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/scenario"
+	"kpsim/kprobes/rules"
+	"kpsim/properties"
+	"kpsim/sched"
+	"kpsim/smp/fetch"
+)
+
+// The observations, in the words of litmus tests.
+const (
+	Never     = "Never"
+	Sometimes = "Sometimes"
+)
+
+func PropertyNames() []string {
+	var names []string
+	for _, p := range properties.All {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+func StrategyNames() []string {
+	var names []string
+	for _, s := range sched.All {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func FetchNames() []string {
+	var names []string
+	for m := fetch.Coherent; m <= fetch.Mixing; m++ {
+		names = append(names, m.String())
+	}
+	return names
+}
+
+// OptionalEdition is knownEdition for --edition, of which "" is none.
+func OptionalEdition(name string) error {
+	if name == "" {
+		return nil
+	}
+	if err := KnownEdition(name, StormEditions()); err != nil {
+		return fmt.Errorf("--edition: %w", err)
+	}
+	return nil
+}
+
+// KnownEdition is known for an edition. Who gives the version of his kernel is told of which
+// documents it lies between.
+func KnownEdition(name string, names []string) error {
+	err := cli.Known("edition", name, names)
+	if around := between(name, names); err != nil && around != "" {
+		return fmt.Errorf("no edition is called %q; %s; %s editions prints what each sets", name, around, cli.Typed())
+	}
+	return err
+}
+
+// between says where a kernel's version lies among the editions that are named by one, oldest
+// first. It returns "" for what is no version.
+func between(name string, names []string) string {
+	v, ok := version(name)
+	if !ok {
+		return ""
+	}
+	var older, newer string
+	for _, n := range names {
+		switch e, ok := version(n); {
+		case !ok:
+		case slices.Compare(e[:], v[:]) <= 0:
+			older = n
+		case newer == "":
+			newer = n
+		}
+	}
+	switch {
+	case older == "":
+		return "the oldest is " + newer
+	case newer == "":
+		return "the newest is " + older
+	}
+	return fmt.Sprintf("those about that kernel are %s and %s", older, newer)
+}
+
+// version reads the first two numbers of a kernel's version: 6.1 of v6.1.192-amd64.
+func version(name string) (v [2]int, ok bool) {
+	n, _ := fmt.Sscanf(strings.TrimPrefix(name, "v"), "%d.%d", &v[0], &v[1])
+	return v, n > 0
+}
+
+func EditionNames() []string {
+	var names []string
+	for e := rules.Edition(0); e <= rules.Edition69; e++ {
+		names = append(names, e.String())
+	}
+	return names
+}
+
+func PropertyByID(id string) (*properties.Property, bool) {
+	for _, q := range properties.All {
+		if q.ID == id {
+			return q, true
+		}
+	}
+	return nil, false
+}
+
+// StormEditions are the names of the editions that storms are of.
+func StormEditions() []string {
+	return stormNames(func(m *scenario.Machine) string { return m.Edition.String() })
+}
+
+// StormPreempts are the names of the models of preemption that storms are of.
+func StormPreempts() []string {
+	return stormNames(func(m *scenario.Machine) string { return m.Preempt.String() })
+}
+
+func stormNames(of func(m *scenario.Machine) string) (names []string) {
+	for _, m := range scenario.StormMachines() {
+		if name := of(&m); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

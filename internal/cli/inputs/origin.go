@@ -1,0 +1,79 @@
+package inputs
+
+import (
+	"bytes"
+	"fmt"
+	"hash/fnv"
+	"path/filepath"
+	"slices"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/scenario"
+	"kpsim/traces"
+)
+
+// The lines of a trace's origin that say which program the scenario was, before it was
+// shrunk: the name of its file, which a built-in one doesn't have, and a checksum.
+const (
+	OriginFile   = "scenario file"
+	OriginSource = "scenario checksum"
+)
+
+// checksum is that of a scenario's program and of the object files that it opens, in order.
+type checksum []byte
+
+// see adds a file. Who has checked it out with other line ends has the same.
+func (c *checksum) see(data []byte) {
+	h := fnv.New128a()
+	h.Write(*c)
+	h.Write(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
+	*c = h.Sum(nil)
+}
+
+func (c *checksum) opening(open func(string) ([]byte, error)) func(string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		data, err := open(name)
+		if err == nil {
+			c.see(data)
+		}
+		return data, err
+	}
+}
+
+func (c checksum) String() string { return fmt.Sprintf("%x", []byte(c)) }
+
+// FoundIn notes in a trace which program it was found in.
+func (j *Input) FoundIn(file *traces.File) {
+	if j.Source == "" {
+		return
+	}
+	if !slices.Contains(scenario.BuiltinNames(), j.Arg) {
+		file.Origin = append(file.Origin, traces.Remark{Key: OriginFile, Value: filepath.Base(j.Arg)})
+	}
+	file.Origin = append(file.Origin, traces.Remark{Key: OriginSource, Value: j.Source})
+}
+
+// Edited returns the name of a trace's scenario if that is built in and another program by
+// now, "" if it is the same or isn't known. Of one that was in a file explore says so: a trace
+// opens nothing but itself.
+func Edited(path string, file *traces.File) string {
+	source := file.Remark(OriginSource)
+	if source == "" || file.Remark(OriginFile) != "" {
+		return ""
+	}
+	s, err := scenario.Parse(path, []byte(file.Scenario))
+	if err != nil || !slices.Contains(scenario.BuiltinNames(), s.Name) {
+		return ""
+	}
+	if _, now, err := loadSource(ByHand, s.Name); err != nil || now == source {
+		return ""
+	}
+	return s.Name
+}
+
+// TellEdited says, behind what was printed of a trace, that its scenario is another one now.
+func TellEdited(p *cli.Program, path string, file *traces.File) {
+	if name := Edited(path, file); name != "" {
+		fmt.Fprintf(p.Err, "kpsim: %s shows an earlier version of %s than is there now; to explore the one of now:  %s\n", path, name, cli.Line(cli.Typed(), "explore", name))
+	}
+}

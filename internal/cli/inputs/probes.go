@@ -1,0 +1,190 @@
+package inputs
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/scenario"
+	"kpsim/internal/search/rig"
+	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/mutants"
+)
+
+// Builtin reports whether the scenario is one of the library's.
+func (j *Input) Builtin() bool { return slices.Contains(scenario.BuiltinNames(), j.Arg) }
+
+// lasting are the errnos that a registration is answered with whatever has come before.
+var lasting = []string{"ENOENT", "E2BIG", "EINVAL", "ENOSPC", "EILSEQ", "EOPNOTSUPP"}
+
+// RefusedAlways says that no schedule probes anything: each registration was refused, for
+// what doesn't depend on the schedule, nobody says that it is to be, and nothing else is
+// patched.
+func (j *Input) RefusedAlways(probed []rig.Probed) error {
+	s := j.Scenario
+	if j.WantsErrno() || len(s.Modules) > 0 || slices.ContainsFunc([]scenario.OpKind{scenario.OpEnableLabel, scenario.OpDisableLabel,
+		scenario.OpTracer, scenario.OpSetCall, scenario.OpLocks}, s.Does) {
+		return nil
+	}
+	var lines []string
+	for i := range min(len(probed), len(s.Probes)) {
+		switch k, r := &s.Probes[i], &probed[i]; {
+		case r.Registered, !r.Refused && s.Registers(k.Name), r.Refused && !slices.Contains(lasting, kpev.ErrnoName(uint64(r.Errno))):
+			return nil
+		case r.Refused:
+			lines = append(lines, fmt.Sprintf("probe %s at %s is refused: %s", k.Name, s.PlaceName(k), Refused(s, k, uint64(r.Errno))))
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	more := ""
+	if n := len(lines) - MostTold; n > 0 {
+		lines, more = lines[:MostTold], fmt.Sprintf("; and %s", cli.Number(n, "more probe"))
+	}
+	return j.FileFirst(errors.New("nothing is probed, so that no search shows anything: " + strings.Join(lines, "; ") + more + "; " + j.check() + " prints where a probe can be; if it is to be refused say so, errno = …"))
+}
+
+// check is the line that prints where in the function of the first probe one can be.
+func (j *Input) check() string {
+	words := []string{cli.Typed(), "check"}
+	if f, ok := j.Place(&j.Probes[0]); ok {
+		words = append(words, "--func", f)
+	}
+	return cli.Line(append(words, j.Arg)...)
+}
+
+// Optimizable is the line that prints which instructions can become a jump.
+func (j *Input) Optimizable() string { return j.check() + "   # which instructions can become a jump" }
+
+// Wants reports whether the author says what registering a probe answers.
+func (j *Input) Wants(probe string) bool {
+	return slices.ContainsFunc(j.Tasks, func(t scenario.Task) bool {
+		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool {
+			return op.Checked && (op.Kind == scenario.OpRegister && op.Target == probe || op.Kind == scenario.OpRegisterAll && slices.Contains(op.Targets, probe))
+		})
+	})
+}
+
+// NeverJumps says, a line each, that no probe is ever optimized, and why, where the scenario
+// is about that: its canary breaks the optimizer, or it says what that waits for. A mutant
+// may change which probes are.
+func (j *Input) NeverJumps(mutated string) (lines []string, blind string) {
+	s := j.Scenario
+	about := mutants.NeedsJump(s.Expect.Canary) || s.Machine.Edition == scenario.EditionNone && s.Machine.Quiesce != scenario.QuiesceNone || s.Does(scenario.OpWaitOptimized)
+	if mutated != "" || !about {
+		return nil, ""
+	}
+	lines = s.Jumps().None()
+	if len(lines) == 0 {
+		return nil, ""
+	}
+	if n := len(lines) - MostTold; n > 0 {
+		lines = append(lines[:MostTold], cli.Number(n, "more probe")+" never optimized")
+	}
+	if mutants.NeedsJump(s.Expect.Canary) {
+		blind = "canary " + s.Expect.Canary + " can't be found: " + lines[0]
+		lines = append(lines, "canary "+s.Expect.Canary+" breaks the optimizer, so it can't be found here; probe another instruction, or choose another canary")
+	}
+	return lines, blind
+}
+
+// NothingProbed reports whether every call of register was refused, and nobody says that it
+// is to be.
+func (j *Input) NothingProbed(n *rig.Census) bool {
+	return n.Refused > 0 && n.Registered == 0 && !j.WantsErrno()
+}
+
+// WhyRefused is an errno that a probe was refused with, and why.
+func (j *Input) WhyRefused(probed []rig.Probed, errno int) string {
+	i := slices.IndexFunc(probed, func(p rig.Probed) bool { return p.Errno == errno })
+	return Refused(j.Scenario, &j.Probes[i], uint64(errno))
+}
+
+// WantsErrno reports whether the author says what some call of the probes' API returns.
+func (j *Input) WantsErrno() bool {
+	for i := range j.Tasks {
+		for k := range j.Tasks[i].Ops {
+			if o := &j.Tasks[i].Ops[k]; o.Checked && o.Kind != scenario.OpCall {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// NeverHit says of each probe with a handler, a line each, why none of its handlers has
+// run: it was refused, or nobody came to it, and then what to try.
+func (j *Input) NeverHit(probed []rig.Probed, try string) (lines []string) {
+	s, more := j.Scenario, 0
+	for i := range min(len(probed), len(s.Probes)) {
+		k, p := &s.Probes[i], probed[i]
+		if p.Hit || Silent(k) {
+			continue
+		}
+		f, known := s.Place(k)
+		did := fmt.Sprintf("nobody came to %s+%#x", f, k.Offset)
+		if k.Kind == scenario.ProbeKretprobe {
+			did = "no call of " + f + " returned"
+		}
+		says := ""
+		switch {
+		case p.Refused && !p.Registered && !j.WantsErrno():
+			says = fmt.Sprintf("probe %s was refused: %s", k.Name, Refused(s, k, uint64(p.Errno)))
+		case !p.Registered || !known || k.Disabled:
+			continue
+		case !calls(s, f):
+			says = fmt.Sprintf("probe %s was never hit: %s while it was registered, and no task calls %s; add call(%s) to one", k.Name, did, f, f)
+		default:
+			says = fmt.Sprintf("probe %s was never hit: %s while it was registered; %s", k.Name, did, try)
+		}
+		if len(lines) == MostTold {
+			more++
+			continue
+		}
+		lines = append(lines, says)
+	}
+	if more > 0 {
+		lines = append(lines, cli.Number(more, "more probe")+" never hit, or refused")
+	}
+	return lines
+}
+
+// Silent reports whether a probe has no handler.
+func Silent(k *scenario.Probe) bool { return k.Pre == nil && k.Post == nil && k.Entry == "" }
+
+// MostTold is of how many probes that were never hit it is said why.
+const MostTold = 3
+
+// Refused is an errno that a probe's registration was answered with, and why if the rules say so.
+func Refused(s *scenario.Scenario, k *scenario.Probe, errno uint64) string {
+	at, ok := s.Where(k)
+	if ok {
+		if n, why := s.Refusal(at); n == errno {
+			return kpev.Errno(errno) + ", " + why
+		}
+	}
+	switch why := kpev.Errno(errno) + ", "; {
+	case k.Symbol != "" && k.Func != "":
+		return why + "an address and a symbol are given; give one"
+	case !ok:
+		return why + "there is no symbol " + k.Symbol
+	case k.Kind == scenario.ProbeKretprobe && k.Offset != 0:
+		return why + "a return probe is at a function's first byte"
+	case k.Kind == scenario.ProbeKretprobe && k.DataSize > 4096:
+		return why + "data_size is more than 4096"
+	}
+	return kpev.Errno(errno)
+}
+
+// calls reports whether a task, an interrupt or a handler calls a function by its name.
+func calls(s *scenario.Scenario, function string) bool {
+	return slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool {
+		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Kind == scenario.OpCall && op.Target == function })
+	}) || slices.ContainsFunc(s.Sources, func(src scenario.Source) bool { return src.Run == function }) ||
+		slices.ContainsFunc(s.Probes, func(k scenario.Probe) bool {
+			return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st scenario.Step) bool { return st.Kind == scenario.StepCall && st.Func == function })
+		})
+}
