@@ -4,23 +4,12 @@ import (
 	"fmt"
 
 	"kpsim/sim"
+	"kpsim/traces"
 )
-
-// An Anchor is a deviation that outlives a change of the program: it says in
-// the program's words where it is and what was done there.
-type Anchor struct {
-	Mover string   // who would have moved: "cpu1"
-	Name  string   // where it stands: a symbol or a routine
-	Off   int      // and how far in: bytes, or the step of a routine
-	Text  bool     // Name is a symbol of guest text
-	Occ   int      // the how-many-th question of this Kind at which this mover stands there, from 1
-	Kind  sim.Kind // of question
-	Alt   string   // the alternative that was taken
-}
 
 // A Locator knows the names of things. The machine provides it.
 type Locator interface {
-	// Where returns where a mover stands, as in Anchor.
+	// Where returns where a mover stands, as in a traces.Deviation.
 	Where(m sim.Mover) (name string, off int, text bool)
 
 	// Alternative names alternative pick of the question. Names differ within
@@ -87,8 +76,8 @@ func (ps *places) visit(p *sim.Point) *place {
 }
 
 // anchor is the place as a deviation to alt, counted from the start.
-func (at *place) anchor(alt string) Anchor {
-	return Anchor{at.mover, at.name, at.off, at.text, at.times, at.kind, alt}
+func (at *place) anchor(alt string) traces.Deviation {
+	return traces.Deviation{Mover: at.mover, Name: at.name, Off: at.off, Text: at.text, Occ: at.times, Kind: at.kind, Alt: alt}
 }
 
 // moverName names who would move, or whom a question is about.
@@ -106,18 +95,18 @@ type Labeller struct {
 	All bool // write every question down too
 
 	places  places
-	anchors []Anchor
-	links   []Anchor
+	anchors []traces.Deviation
+	links   []traces.Deviation
 	visits  []Visit
 }
 
 // A Visit is one question of a run.
 type Visit struct {
-	Anchor          // the question; Alt is the alternative that was taken
-	Since  int      // Occ, counted from the deviation before
-	Place  int      // equal for equal movers, kinds and places of one run
-	Alts   []string // its alternatives by name, 0 first
-	Pick   int      // which of them was taken
+	traces.Deviation          // the question; Alt is the alternative that was taken
+	Since            int      // Occ, counted from the deviation before
+	Place            int      // equal for equal movers, kinds and places of one run
+	Alts             []string // its alternatives by name, 0 first
+	Pick             int      // which of them was taken
 }
 
 // NewLabeller returns a Labeller around s.
@@ -127,10 +116,10 @@ func NewLabeller(s Strategy, l Locator) *Labeller {
 
 // Anchors returns the deviations of the run that ended last. It is valid until
 // Begin.
-func (l *Labeller) Anchors() []Anchor { return l.anchors }
+func (l *Labeller) Anchors() []traces.Deviation { return l.anchors }
 
 // Links returns them as a Chain takes them.
-func (l *Labeller) Links() []Anchor { return l.links }
+func (l *Labeller) Links() []traces.Deviation { return l.links }
 
 // Visits returns every question, if they were asked for.
 func (l *Labeller) Visits() []Visit { return l.visits }
@@ -151,7 +140,7 @@ func (l *Labeller) Choose(p *sim.Point) (pick, hold int) {
 		for k := range p.N {
 			v.Alts = append(v.Alts, l.places.loc.Alternative(p, k))
 		}
-		v.Anchor = at.anchor(v.Alts[pick])
+		v.Deviation = at.anchor(v.Alts[pick])
 		l.visits = append(l.visits, v)
 	}
 	if pick != 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"kpsim/sim"
+	"kpsim/traces"
 )
 
 // Anchored replays anchors, by label and occurrence. It never panics: where the program
@@ -21,7 +22,7 @@ import (
 // schedule. Begin returns false if none can be moved. The caller goes on until a run
 // shows what it looks for.
 type Anchored struct {
-	anchors []Anchor
+	anchors []traces.Deviation
 	state   []anchorState
 	left    int // neither matched nor given up in this run
 	next    uint64
@@ -37,7 +38,7 @@ type anchorState struct {
 }
 
 // NewAnchored returns a strategy of 1 to len(anchors)+1 runs.
-func NewAnchored(anchors []Anchor, l Locator) *Anchored {
+func NewAnchored(anchors []traces.Deviation, l Locator) *Anchored {
 	return &Anchored{anchors: anchors, state: make([]anchorState, len(anchors)), places: places{loc: l}}
 }
 

@@ -1,6 +1,9 @@
 package sched
 
-import "kpsim/sim"
+import (
+	"kpsim/sim"
+	"kpsim/traces"
+)
 
 // A Chain replays anchors one after another. The Occ of each counts from the deviation
 // before it: it matches the Occ-th later question at which its mover stands at its
@@ -8,14 +11,14 @@ import "kpsim/sim"
 // removed or moved, those after it follow; in Anchored they stay where they are,
 // because they count from the start.
 type Chain struct {
-	links []Anchor
+	links []traces.Deviation
 	loc   Locator
 	pos   int // the next link
 	times int // how often its mover was at its place
 }
 
 // NewChain returns a strategy of one run.
-func NewChain(links []Anchor, l Locator) *Chain { return &Chain{links: links, loc: l} }
+func NewChain(links []traces.Deviation, l Locator) *Chain { return &Chain{links: links, loc: l} }
 
 // Met returns how many of the links were met in the run that ended last.
 func (c *Chain) Met() int { return c.pos }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"kpsim/sim"
+	"kpsim/traces"
 )
 
 // TestChainsLeadToTheSameRun: what a labeller calls the links of a run plays it
@@ -25,7 +26,7 @@ func TestChainsLeadToTheSameRun(t *testing.T) {
 				t.Fatalf("%s: %+v", name, v)
 			}
 			if v.Pick != 0 {
-				link, anchor := v.Anchor, v.Anchor
+				link, anchor := v.Deviation, v.Deviation
 				link.Occ = v.Since
 				if l.Links()[deviations] != link || l.Anchors()[deviations] != anchor {
 					t.Fatalf("%s: deviation %d is %+v, the visit %+v", name, deviations, l.Links()[deviations], v)
@@ -48,10 +49,10 @@ func TestChainsLeadToTheSameRun(t *testing.T) {
 // stands now; the anchors stay where they were counted.
 func TestChainFollows(t *testing.T) {
 	m := &toy{programs: []string{"....", "...."}}
-	links := []Anchor{
-		{"cpu0", "f0", 1, true, 1, sim.Step, "cpu1"},
-		{"cpu1", "f1", 1, true, 1, sim.Step, "cpu0"},
-		{"cpu0", "f0", 2, true, 1, sim.Step, "cpu1"},
+	links := []traces.Deviation{
+		atPlace("cpu0", "f0", 1, true, 1, sim.Step, "cpu1"),
+		atPlace("cpu1", "f1", 1, true, 1, sim.Step, "cpu0"),
+		atPlace("cpu0", "f0", 2, true, 1, sim.Step, "cpu1"),
 	}
 	c := NewChain(links, m)
 	c.Begin(0)
@@ -66,7 +67,7 @@ func TestChainFollows(t *testing.T) {
 
 	// An alternative that isn't there yet is waited for.
 	m = &toy{programs: []string{"++++", ".."}, sources: []int{0}}
-	c = NewChain([]Anchor{{"cpu0", "f0", 0, true, 1, sim.Step, "cpu7"}}, m)
+	c = NewChain([]traces.Deviation{atPlace("cpu0", "f0", 0, true, 1, sim.Step, "cpu7")}, m)
 	c.Begin(0)
 	if m.run(c); c.Met() != 0 {
 		t.Error("there is no cpu7")
@@ -77,18 +78,18 @@ func TestChainFollows(t *testing.T) {
 func TestFirstMiss(t *testing.T) {
 	m := &toy{programs: []string{"....", "...."}}
 	for _, test := range []struct {
-		anchor Anchor
+		anchor traces.Deviation
 		kind   DriftKind
 		near   []Near
 		alts   []string
 	}{
-		{Anchor{"cpu0", "f0", 9, true, 1, sim.Step, "cpu1"}, Unmet, []Near{{"cpu0", "f0", 3, true, 1}, {"cpu0", "f0", 2, true, 1}}, nil},
-		{Anchor{"cpu0", "f0", 2, true, 2, sim.Step, "cpu1"}, Unmet, []Near{{"cpu0", "f0", 2, true, 1}}, nil},
-		{Anchor{"cpu7", "f0", 1, true, 1, sim.Step, "cpu1"}, Unmet, []Near{{"cpu0", "f0", 1, true, 1}}, nil},
-		{Anchor{"cpu0", "gone", 1, true, 1, sim.Step, "cpu1"}, Unmet, nil, nil},
-		{Anchor{"cpu0", "f0", 2, true, 1, sim.Step, "cpu7"}, NoAlternative, []Near{{"cpu0", "f0", 2, true, 1}}, []string{"cpu0", "cpu1"}},
+		{atPlace("cpu0", "f0", 9, true, 1, sim.Step, "cpu1"), Unmet, []Near{{"cpu0", "f0", 3, true, 1}, {"cpu0", "f0", 2, true, 1}}, nil},
+		{atPlace("cpu0", "f0", 2, true, 2, sim.Step, "cpu1"), Unmet, []Near{{"cpu0", "f0", 2, true, 1}}, nil},
+		{atPlace("cpu7", "f0", 1, true, 1, sim.Step, "cpu1"), Unmet, []Near{{"cpu0", "f0", 1, true, 1}}, nil},
+		{atPlace("cpu0", "gone", 1, true, 1, sim.Step, "cpu1"), Unmet, nil, nil},
+		{atPlace("cpu0", "f0", 2, true, 1, sim.Step, "cpu7"), NoAlternative, []Near{{"cpu0", "f0", 2, true, 1}}, []string{"cpu0", "cpu1"}},
 	} {
-		a := NewAnchored([]Anchor{test.anchor}, m)
+		a := NewAnchored([]traces.Deviation{test.anchor}, m)
 		a.Begin(0)
 		m.run(a)
 		miss, ok := a.FirstMiss()
@@ -97,7 +98,7 @@ func TestFirstMiss(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", test.anchor, miss, ok)
 		}
 	}
-	a := NewAnchored([]Anchor{{"cpu0", "f0", 1, true, 1, sim.Step, "cpu1"}}, m)
+	a := NewAnchored([]traces.Deviation{atPlace("cpu0", "f0", 1, true, 1, sim.Step, "cpu1")}, m)
 	a.Begin(0)
 	m.run(a)
 	if miss, ok := a.FirstMiss(); ok {

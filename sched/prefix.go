@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kpsim/sim"
+	"kpsim/traces"
 )
 
 // Prefix decides the first questions of every run as a recording does, and
@@ -96,7 +97,7 @@ type Spot struct {
 	Strategy
 	at     uint64
 	places places
-	anchor Anchor
+	anchor traces.Deviation
 }
 
 // NewSpot returns a Spot for question number at of the runs of s.
@@ -106,7 +107,7 @@ func NewSpot(s Strategy, l Locator, at uint64) *Spot {
 
 // Anchor returns the question's label; Alt is what was taken, also if it was
 // alternative 0.
-func (s *Spot) Anchor() Anchor { return s.anchor }
+func (s *Spot) Anchor() traces.Deviation { return s.anchor }
 
 // Begin implements Strategy.
 func (s *Spot) Begin(i uint64) bool {
@@ -119,7 +120,7 @@ func (s *Spot) Choose(p *sim.Point) (pick, hold int) {
 	at := s.places.visit(p)
 	pick, _ = s.Strategy.Choose(p)
 	if p.Seq == s.at {
-		s.anchor = Anchor{at.mover, at.name, at.off, at.text, at.times, p.Kind, s.places.loc.Alternative(p, pick)}
+		s.anchor = traces.Deviation{Mover: at.mover, Name: at.name, Off: at.off, Text: at.text, Occ: at.times, Kind: p.Kind, Alt: s.places.loc.Alternative(p, pick)}
 	}
 	return pick, 0
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kpsim/sim"
+	"kpsim/traces"
 )
 
 // record runs s once, and returns its recording.
@@ -132,7 +133,7 @@ func TestSparseTakesAnything(t *testing.T) {
 }
 
 // label returns the anchors of run i of s.
-func label(m *toy, s Strategy, i uint64) (log string, anchors []Anchor) {
+func label(m *toy, s Strategy, i uint64) (log string, anchors []traces.Deviation) {
 	log, rec := record(m, s, i, false)
 	l := NewLabeller(NewExact(rec), m)
 	l.Begin(0)
@@ -167,9 +168,9 @@ func TestAnchorNames(t *testing.T) {
 	l := NewLabeller(NewExact(rec), m)
 	l.Begin(0)
 	m.run(l)
-	want := []Anchor{
-		{"cpu0", "f0", 1, true, 1, sim.Step, "cpu1"},
-		{"ipi@cpu0", "f0", 1, true, 1, sim.Step, "cpu0"},
+	want := []traces.Deviation{
+		atPlace("cpu0", "f0", 1, true, 1, sim.Step, "cpu1"),
+		atPlace("ipi@cpu0", "f0", 1, true, 1, sim.Step, "cpu0"),
 	}
 	if got := l.Anchors(); len(got) < 2 || !slices.Equal(got[:2], want) {
 		t.Errorf("got  %+v\nwant %+v …", got, want)
@@ -180,12 +181,12 @@ func TestAnchorNames(t *testing.T) {
 // the second deviation; the schedule is found again one instruction on.
 func TestAnchorsDrift(t *testing.T) {
 	m := &toy{programs: []string{"....", "....", "...."}}
-	anchors := []Anchor{
-		{"cpu0", "f0", 2, true, 1, sim.Step, "cpu2"},
-		{"cpu2", "f2", 9, true, 1, sim.Step, "cpu1"}, // no longer that far
-		{"cpu1", "f1", 2, true, 1, sim.Step, "cpu0"},
-		{"cpu1", "gone", 2, true, 1, sim.Step, "cpu0"},
-		{"cpu0", "f0", 3, true, 1, sim.Step, "cpu7"}, // a CPU it doesn't have
+	anchors := []traces.Deviation{
+		atPlace("cpu0", "f0", 2, true, 1, sim.Step, "cpu2"),
+		atPlace("cpu2", "f2", 9, true, 1, sim.Step, "cpu1"), // no longer that far
+		atPlace("cpu1", "f1", 2, true, 1, sim.Step, "cpu0"),
+		atPlace("cpu1", "gone", 2, true, 1, sim.Step, "cpu0"),
+		atPlace("cpu0", "f0", 3, true, 1, sim.Step, "cpu7"), // a CPU it doesn't have
 	}
 	a := NewAnchored(anchors, m)
 	a.Begin(0)
@@ -257,9 +258,9 @@ func FuzzAnchored(f *testing.F) {
 		m := machines[int(which)%len(machines)]
 		names := []string{"cpu0", "cpu1", "cpu2", "ipi@cpu1", "source0", "f0", "f1", "f2", "0", "1", "2", ""}
 		name := func(b byte) string { return names[int(b)%len(names)] }
-		var anchors []Anchor
+		var anchors []traces.Deviation
 		for ; len(data) >= 6; data = data[6:] {
-			anchors = append(anchors, Anchor{name(data[0]), name(data[1]), int(int8(data[2])), data[3]&1 == 0, int(int8(data[3])), sim.Kind(data[4]), name(data[5])})
+			anchors = append(anchors, atPlace(name(data[0]), name(data[1]), int(int8(data[2])), data[3]&1 == 0, int(int8(data[3])), sim.Kind(data[4]), name(data[5])))
 		}
 		a := NewAnchored(anchors, m)
 		runs := 0
@@ -274,4 +275,9 @@ func FuzzAnchored(f *testing.F) {
 			}
 		}
 	})
+}
+
+// atPlace is a deviation in one line of a table.
+func atPlace(mover, name string, off int, text bool, occ int, kind sim.Kind, alt string) traces.Deviation {
+	return traces.Deviation{Mover: mover, Name: name, Off: off, Text: text, Occ: occ, Kind: kind, Alt: alt}
 }

@@ -24,8 +24,8 @@ const MaxDeviations = 2000
 //	cpu1 in victim+0x0, 4th time, fetch: older 1
 //	cpu0 in idle, 1st time, task: shell
 //
-// What isn't a plain word is quoted as in Go. The fields are those of a
-// sched.Anchor, so that each converts to the other.
+// What isn't a plain word is quoted as in Go. It outlives a change of the program: it
+// says in the program's words where it is and what was done there (sched.Anchored).
 type Deviation struct {
 	Mover string   // who would have moved: "cpu1"
 	Name  string   // where it stands: a symbol or a routine

@@ -41,7 +41,7 @@ func (c *explainCmd) run(p *cli.Program) (int, error) {
 
 	e := &explained{file: file, replay: r, input: viewInput(p, file, r)}
 	for _, a := range r.Taken {
-		e.schedule = append(e.schedule, traces.Deviation(a))
+		e.schedule = append(e.schedule, a)
 	}
 	e.input.Schedule = e.schedule
 	e.story = view.Story(e.input)

@@ -191,7 +191,7 @@ func drift(file *traces.File, r *search.Replay, d sched.Drift) string {
 	case sched.Moved:
 		at := *f
 		if at.Off = d.Off; len(r.Taken) == len(file.Schedule) {
-			at = traces.Deviation(r.Taken[d.Index])
+			at = r.Taken[d.Index]
 		}
 		if at.Alt != f.Alt {
 			return fmt.Sprintf("deviation %d was taken as %s: there was no %s", d.Index+1, at, f.Alt)

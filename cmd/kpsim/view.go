@@ -156,7 +156,7 @@ func laidOut(name, about string, file *traces.File, r *search.Replay) *viewer.Ru
 	in := r.View(file)
 	in.Schedule = nil
 	for _, a := range r.Taken {
-		in.Schedule = append(in.Schedule, traces.Deviation(a))
+		in.Schedule = append(in.Schedule, a)
 	}
 	var tasks []string // for when the rig is closed
 	for _, t := range r.Rig.Machine.Tasks() {

@@ -209,7 +209,7 @@ func requireRight(t *testing.T, path string, f *traces.File) {
 	rig, err := openFile(path, &right)
 	require.NoError(t, err)
 	defer rig.Close()
-	run := rig.Play(sched.NewAnchored(anchorsOf(f.Schedule), rig.Machine.Names()))
+	run := rig.Play(sched.NewAnchored(f.Schedule, rig.Machine.Names()))
 	require.NotEqual(t, smp.Refused, run.Outcome, "%v", run.Err)
 	require.Nil(t, run.Property, "the right engine breaks it, too: %+v", run.Finding)
 }

@@ -67,7 +67,7 @@ func playWithout(f *traces.File) (*rig.Run, error) {
 	defer rig.Close()
 	r := &Replay{Rig: rig}
 	s := &seeker{r: r, f: &g, left: 1}
-	s.seek(anchorsOf(g.Schedule), false)
+	s.seek(g.Schedule, false)
 	return &r.Run, nil
 }
 

@@ -28,7 +28,7 @@ func Nearest(name string, f *traces.File) (*Neighbour, error) {
 	}
 	rig.Log.Store = true
 	r := &Replay{Rig: rig}
-	all := anchorsOf(f.Schedule)
+	all := f.Schedule
 	l := sched.NewLabeller(sched.NewAnchored(all, rig.Machine.Names()), rig.Machine.Names())
 	rig.Play(l)
 	links, left := slices.Clone(l.Links()), manyRuns

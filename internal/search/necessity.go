@@ -34,10 +34,10 @@ func Necessity(f *traces.File) ([]Need, error) {
 		return nil, err
 	}
 	defer rig.Close()
-	all := anchorsOf(f.Schedule)
+	all := f.Schedule
 	l := sched.NewLabeller(sched.NewAnchored(all, rig.Machine.Names()), rig.Machine.Names())
 	whole := rig.Play(l)
-	var links []sched.Anchor
+	var links []traces.Deviation
 	if len(l.Links()) == len(all) { // else the file drifts, and has no chain
 		links = append(links, l.Links()...)
 	}

@@ -103,7 +103,7 @@ func TestNoReturnUnderAnotherStrategy(t *testing.T) {
 	n, err := FindNoReturn(f, r, Sampling{Seed: 1, Runs: max(200/searchtest.Slow, 60)})
 	require.NoError(t, err)
 
-	rec := &sched.Recorder{Strategy: sched.NewAnchored(anchorsOf(f.Schedule), r.Rig.Machine.Names()), All: true}
+	rec := &sched.Recorder{Strategy: sched.NewAnchored(f.Schedule, r.Rig.Machine.Names()), All: true}
 	r.Rig.Play(rec)
 	var fails [2]int
 	for k, o := range []Odds{n.Point.Before, n.Point.After} {

@@ -15,14 +15,14 @@ import (
 type Replay struct {
 	rig.Run
 	Place   string
-	Message string         // the finding's, with names
-	Taken   []sched.Anchor // the deviations of the run, as this program names them
-	Drifts  []sched.Drift  // anchors that were not taken at their word
-	Miss    *sched.Miss    // the first of them when all were to be taken at their word; nil: all were
-	Same    bool           // it ends as the file says: by digest if the formats agree, else by property and place
-	Breaks  bool           // it breaks the file's property at its place, though it may be another run
-	Why     string         // if it isn't the same: what differs, in one line
-	Rig     *rig.Rig       // to ask for names; the caller closes it
+	Message string             // the finding's, with names
+	Taken   []traces.Deviation // the deviations of the run, as this program names them
+	Drifts  []sched.Drift      // anchors that were not taken at their word
+	Miss    *sched.Miss        // the first of them when all were to be taken at their word; nil: all were
+	Same    bool               // it ends as the file says: by digest if the formats agree, else by property and place
+	Breaks  bool               // it breaks the file's property at its place, though it may be another run
+	Why     string             // if it isn't the same: what differs, in one line
+	Rig     *rig.Rig           // to ask for names; the caller closes it
 }
 
 // PlayFile runs a trace file's scenario along its schedule. If that doesn't lead
@@ -41,7 +41,7 @@ func playFile(name string, f *traces.File, store, anyPlace bool) (*Replay, error
 	rig.Log.Store = store
 	r := &Replay{Rig: rig}
 	s := &seeker{r: r, f: f, left: seekRuns}
-	s.seek(anchorsOf(f.Schedule), anyPlace)
+	s.seek(f.Schedule, anyPlace)
 	if r.Outcome == smp.Refused {
 		rig.Close()
 		return nil, fmt.Errorf("%s: %w", name, r.Err)
@@ -96,14 +96,6 @@ func (n *stamina) spend(run *rig.Run) error {
 		return nil
 	}
 	return ErrLong
-}
-
-func anchorsOf(list []traces.Deviation) []sched.Anchor {
-	anchors := make([]sched.Anchor, len(list))
-	for i := range anchors {
-		anchors[i] = sched.Anchor(list[i])
-	}
-	return anchors
 }
 
 // play makes one run of the strategy's, number i, if there is one.

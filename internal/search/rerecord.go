@@ -5,6 +5,7 @@ import (
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/traces"
+	"slices"
 )
 
 // Rerecord runs a trace file again and writes down anew what it did: labels,
@@ -21,7 +22,7 @@ func Rerecord(name string, f *traces.File, anyPlace bool) (*traces.File, *Replay
 		return nil, r, nil
 	}
 	now := *f
-	now.SetSchedule(deviationsOf(r.Taken))
+	now.SetSchedule(slices.Clone(r.Taken))
 	now.Place, now.Message, now.Digest, now.Format = r.Place, r.Message, r.Digest, traces.ScheduleFormat
 	again := *r
 	again.play(sched.NewAnchored(r.Taken, r.Rig.Machine.Names()), 0)
@@ -67,7 +68,7 @@ func ShrinkFile(name string, f *traces.File) (*Shrunk, *Replay, error) {
 		Slow: s.cur.run.Finding.Slow,
 	}
 	now := *f
-	now.SetSchedule(deviationsOf(s.cur.anchors))
+	now.SetSchedule(s.cur.anchors)
 	now.Place, now.Message, now.Digest, now.Format = s.cur.place, s.rig.Message(&s.cur.run), s.cur.run.Digest, traces.ScheduleFormat
 	if text := s.rig.Scenario.String(); text != r.Rig.Scenario.String() {
 		now.Scenario = text

@@ -16,9 +16,9 @@ import (
 type seeker struct {
 	r      *Replay
 	f      *traces.File
-	left   int            // runs
-	steps  uint64         // boundaries of all runs so far
-	played []sched.Anchor // what near had for the anchors in the last run
+	left   int                // runs
+	steps  uint64             // boundaries of all runs so far
+	played []traces.Deviation // what near had for the anchors in the last run
 }
 
 // seekRuns bounds the runs of one search.
@@ -30,7 +30,7 @@ const seekSteps = 2 * rig.TraceSteps
 // seek plays the anchors until a run ends as the file says. Failing that it
 // ends with a run that breaks the property at its place or, if anyPlace is
 // enough, elsewhere; or else with the one that takes the file at its word.
-func (s *seeker) seek(anchors []sched.Anchor, anyPlace bool) {
+func (s *seeker) seek(anchors []traces.Deviation, anyPlace bool) {
 	r := s.r
 	a := sched.NewAnchored(anchors, r.Rig.Machine.Names())
 	s.run(a, 0)
@@ -74,7 +74,7 @@ func (s *seeker) seek(anchors []sched.Anchor, anyPlace bool) {
 }
 
 // moved tells of the anchors that the last run had other ones for.
-func (s *seeker) moved(anchors []sched.Anchor) {
+func (s *seeker) moved(anchors []traces.Deviation) {
 	drifts := s.r.Drifts
 	s.r.Drifts = nil
 	for i := range anchors {
@@ -124,7 +124,7 @@ const optionsMost = 24
 // isn't come to, then for those before it, which may have led elsewhere; if all
 // are come to, for each of them. It goes on until found says so. Where a
 // deviation is met that wasn't before, it goes on with the next one that isn't.
-func (s *seeker) near(anchors []sched.Anchor, from int, found func() bool) bool {
+func (s *seeker) near(anchors []traces.Deviation, from int, found func() bool) bool {
 	a := sched.NewAnchored(anchors, s.r.Rig.Machine.Names())
 	s.run(a, 0)
 	m, missed := a.FirstMiss()
@@ -168,7 +168,7 @@ func (s *seeker) near(anchors []sched.Anchor, from int, found func() bool) bool 
 
 // instead returns what else there was to choose at a deviation that was met
 // without its alternative: what mattered may be that its mover doesn't go on.
-func instead(was *sched.Anchor, m *sched.Miss) (list []sched.Anchor) {
+func instead(was *traces.Deviation, m *sched.Miss) (list []traces.Deviation) {
 	for k := 1; k < len(m.Alts); k++ {
 		o := *was
 		o.Alt = m.Alts[k]
@@ -180,30 +180,30 @@ func instead(was *sched.Anchor, m *sched.Miss) (list []sched.Anchor) {
 // options returns other questions that deviation i may have been meant for: of
 // its mover, with its alternative, in its function or routine first, and first
 // those that are the fewest steps and times away.
-func (s *seeker) options(anchors []sched.Anchor, i int) []sched.Anchor {
+func (s *seeker) options(anchors []traces.Deviation, i int) []traces.Deviation {
 	l := sched.NewLabeller(sched.NewAnchored(anchors[:i], s.r.Rig.Machine.Names()), s.r.Rig.Machine.Names())
 	l.All = true
 	run := s.r.Rig.Play(l)
 	s.pay(&run)
 	was := &anchors[i]
-	var list []sched.Anchor
+	var list []traces.Deviation
 	for _, v := range l.Visits() {
 		if v.Pick == 0 && v.Mover == was.Mover && v.Kind == was.Kind && slices.Contains(v.Alts[1:], was.Alt) {
-			o := v.Anchor
+			o := v.Deviation
 			if o.Alt = was.Alt; o != *was {
 				list = append(list, o)
 			}
 		}
 	}
-	elsewhere := func(a *sched.Anchor) int {
+	elsewhere := func(a *traces.Deviation) int {
 		if a.Name == was.Name && a.Text == was.Text {
 			return 0
 		}
 		return 1
 	}
 	abs := func(a, b int) int { return max(a, b) - min(a, b) }
-	away := func(a *sched.Anchor) int { return abs(a.Off, was.Off) + abs(a.Occ, was.Occ) }
-	slices.SortStableFunc(list, func(a, b sched.Anchor) int {
+	away := func(a *traces.Deviation) int { return abs(a.Off, was.Off) + abs(a.Occ, was.Occ) }
+	slices.SortStableFunc(list, func(a, b traces.Deviation) int {
 		return cmp.Or(cmp.Compare(elsewhere(&a), elsewhere(&b)), cmp.Compare(away(&a), away(&b)))
 	})
 	return list[:min(len(list), optionsMost)]

@@ -73,7 +73,7 @@ func OpenSession(name string, f *traces.File) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := sched.NewAnchored(anchorsOf(f.Schedule), r.Machine.Names())
+	a := sched.NewAnchored(f.Schedule, r.Machine.Names())
 	a.Begin(0)
 	se.whole = true
 	return se.start(r, a), nil

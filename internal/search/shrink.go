@@ -24,19 +24,19 @@ type shrinker struct {
 	effort    *effort
 	from      *candidate // nil: a trace file
 	cause     cause
-	slow      bool           // the run that was found needs a CPU that stands still
-	interrupt bool           // the violation must go on passing through an interrupt
-	found     int            // deviations of the run that was found
-	reduced   []sched.Anchor // of the run, as short as its scenario was left alone
+	slow      bool               // the run that was found needs a CPU that stands still
+	interrupt bool               // the violation must go on passing through an interrupt
+	found     int                // deviations of the run that was found
+	reduced   []traces.Deviation // of the run, as short as its scenario was left alone
 	cur       attempt
 }
 
 // An attempt is a run that shows the violation.
 type attempt struct {
 	run     rig.Run
-	place   string         // of the finding
-	anchors []sched.Anchor // the deviations, counted from the start
-	links   []sched.Anchor // and each from the one before
+	place   string             // of the finding
+	anchors []traces.Deviation // the deviations, counted from the start
+	links   []traces.Deviation // and each from the one before
 	cost    cost
 }
 
@@ -76,7 +76,7 @@ func (s *shrinker) play(rig *rig.Rig, h *ear, strategy sched.Strategy) attempt {
 	h.reset()
 	run := rig.Play(l)
 	s.pay(run)
-	a := attempt{run: run, anchors: append([]sched.Anchor(nil), l.Anchors()...), links: append([]sched.Anchor(nil), l.Links()...)}
+	a := attempt{run: run, anchors: append([]traces.Deviation(nil), l.Anchors()...), links: append([]traces.Deviation(nil), l.Links()...)}
 	if run.Finding.Place != 0 {
 		a.place = rig.Machine.Names().SymbolName(run.Finding.Place)
 	}
@@ -110,11 +110,11 @@ func (s *shrinker) try(strategy sched.Strategy, ok func(*attempt) bool) bool {
 	return true
 }
 
-func (s *shrinker) anchored(list []sched.Anchor) sched.Strategy {
+func (s *shrinker) anchored(list []traces.Deviation) sched.Strategy {
 	return sched.NewAnchored(list, s.rig.Machine.Names())
 }
 
-func (s *shrinker) chain(links []sched.Anchor) sched.Strategy {
+func (s *shrinker) chain(links []traces.Deviation) sched.Strategy {
 	return sched.NewChain(links, s.rig.Machine.Names())
 }
 
@@ -166,7 +166,7 @@ func (s *shrinker) reduce() bool {
 		}
 	}
 	var best *attempt
-	breaks := func(list []sched.Anchor) bool {
+	breaks := func(list []traces.Deviation) bool {
 		if s.effort.none() {
 			return false
 		}
@@ -202,7 +202,7 @@ func (s *shrinker) drop(align bool) (changed bool) {
 // throughInterrupt says whether a schedule goes through an interrupt: one of
 // its deviations fires a source, delays an IPI, or takes the turn from a CPU
 // that is in an interrupt's handler.
-func throughInterrupt(list []sched.Anchor) bool {
+func throughInterrupt(list []traces.Deviation) bool {
 	for _, a := range list {
 		if a.Kind != sim.Step {
 			continue
@@ -224,12 +224,3 @@ var (
 	interrupts = []string{"timer", "nmi", "preempt"}
 	handlers   = []string{"timer", "nmi", "reschedule", "call-function"}
 )
-
-// deviationsOf are anchors in the words of a file.
-func deviationsOf(anchors []sched.Anchor) []traces.Deviation {
-	list := make([]traces.Deviation, len(anchors))
-	for i := range list {
-		list[i] = traces.Deviation(anchors[i])
-	}
-	return list
-}

@@ -159,7 +159,7 @@ func TestShrinkSecondInstruction(t *testing.T) {
 		require.LessOrEqual(t, len(w.Schedule), 3, "%v", w.Schedule)
 		require.False(t, w.Slow)
 		require.Less(t, w.Runs, 2000)
-		require.True(t, throughInterrupt(anchorsOf(w.Schedule)), "%v", w.Schedule)
+		require.True(t, throughInterrupt(w.Schedule), "%v", w.Schedule)
 	}
 }
 
@@ -179,12 +179,12 @@ func TestNeeds(t *testing.T) {
 		x.Needs = needs
 		w, err := shrink(&Spec{Scenario: &x}, c, &effort{runs: shrinkRuns, questions: shrinkQuestions})
 		require.NoError(t, err)
-		require.Equal(t, needs == scenario.NeedsInterrupt, throughInterrupt(anchorsOf(w.Schedule)), "%v: %v", needs, w.Schedule)
+		require.Equal(t, needs == scenario.NeedsInterrupt, throughInterrupt(w.Schedule), "%v: %v", needs, w.Schedule)
 	}
 }
 
 // asFound are the deviations of a run that wasn't shrunk.
-func asFound(t *testing.T, sc *scenario.Scenario, c *candidate) []sched.Anchor {
+func asFound(t *testing.T, sc *scenario.Scenario, c *candidate) []traces.Deviation {
 	s, err := newShrinker(&Spec{Scenario: sc}, c, &effort{})
 	require.NoError(t, err)
 	defer s.close()

@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/sim"
+	"kpsim/traces"
 )
 
 // A cost is how much there is to read in a schedule, what weighs most first.
@@ -26,7 +27,7 @@ func (a cost) less(b cost) bool {
 }
 
 // costOf weighs one deviation.
-func costOf(r *rig.Rig, d *sched.Anchor) cost {
+func costOf(r *rig.Rig, d *traces.Deviation) cost {
 	c := cost{deviations: 1, times: d.Occ - 1, others: rank(d)}
 	if _, function := r.Func(d.Name); d.Text && !(function && d.Off == 0) {
 		c.inside = 1
@@ -36,7 +37,7 @@ func costOf(r *rig.Rig, d *sched.Anchor) cost {
 
 // rank orders the alternatives of a question: CPUs by their number, then IPIs,
 // then timers, then other sources; versions of text the freshest first.
-func rank(d *sched.Anchor) int {
+func rank(d *traces.Deviation) int {
 	if d.Kind != sim.Step {
 		return len(d.Alt) // "older 2" and "older 10"; a task's name is as good as another
 	}
@@ -100,7 +101,7 @@ func (s *shrinker) align(rig *rig.Rig, h *ear, rename func(string) string, from,
 			}
 		}
 	}
-	var links []sched.Anchor
+	var links []traces.Deviation
 	for i, n := 0, 0; i < len(was); i++ {
 		if was[i].Pick == 0 {
 			continue
@@ -130,8 +131,8 @@ func (s *shrinker) align(rig *rig.Rig, h *ear, rename func(string) string, from,
 }
 
 // linkAt is a visit as a link of a chain.
-func linkAt(v *sched.Visit, alt string) sched.Anchor {
-	l := v.Anchor
+func linkAt(v *sched.Visit, alt string) traces.Deviation {
+	l := v.Deviation
 	l.Occ, l.Alt = v.Since, alt
 	return l
 }
@@ -171,7 +172,7 @@ func behind(list []sched.Visit, deviations int) int {
 
 // sameName says that two visits are of one mover and place, whenever.
 func sameName(a, b *sched.Visit) bool {
-	x, y := a.Anchor, b.Anchor
+	x, y := a.Deviation, b.Deviation
 	x.Occ, x.Alt, y.Occ, y.Alt = 0, "", 0, ""
 	return x == y
 }
@@ -191,7 +192,7 @@ func (s *shrinker) edit() (changed bool) {
 }
 
 func (s *shrinker) tryEdit(e *scenario.Edit) bool {
-	var anchors, links []sched.Anchor
+	var anchors, links []traces.Deviation
 	for i := range s.cur.anchors {
 		a, l := s.cur.anchors[i], s.cur.links[i]
 		a.Mover = e.Mover(a.Mover)
@@ -252,13 +253,13 @@ func (s *shrinker) slide() (changed bool) {
 
 // slideOne tries other questions and alternatives for link j: the nearest
 // first, or else those that read simpler than it, the simplest first.
-func (s *shrinker) slideOne(links []sched.Anchor, j, tries int, nearest bool, ok func(*attempt) bool) bool {
+func (s *shrinker) slideOne(links []traces.Deviation, j, tries int, nearest bool, ok func(*attempt) bool) bool {
 	if s.effort.none() {
 		return false
 	}
 	now, _ := s.survey(s.rig, s.ear, s.chain(links[:j]))
 	type option struct {
-		link sched.Anchor
+		link traces.Deviation
 		cost cost
 		away int
 	}
@@ -281,7 +282,7 @@ func (s *shrinker) slideOne(links []sched.Anchor, j, tries int, nearest bool, ok
 			if alt != links[j].Alt && q != at {
 				continue
 			}
-			a := v.Anchor
+			a := v.Deviation
 			a.Alt = alt
 			if !nearest && j < len(s.cur.anchors) && !costOf(s.rig, &a).less(costOf(s.rig, &s.cur.anchors[j])) {
 				continue
@@ -421,7 +422,7 @@ type lead struct {
 	*sched.Chain
 	met       int // of the chain, when it is done
 	cpu, back string
-	to        sched.Anchor
+	to        traces.Deviation
 	left      int
 	then      sched.Strategy
 	loc       sched.Locator

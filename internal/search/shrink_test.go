@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
 	"kpsim/sim"
+	"kpsim/traces"
 )
 
 // TestShrinkBudget: with fewer questions than it takes, shrinking ends with a
@@ -95,27 +96,27 @@ func (w *withheld) Choose(p *sim.Point) (pick, hold int) {
 // TestShrinkWithheld: it takes some twenty deviations to keep an IPI back, one at
 // each boundary, and one or two to have its CPU go on before it is sent.
 func TestShrinkWithheld(t *testing.T) {
-	step := func(mover, name string, off int, text bool, occ int, alt string) sched.Anchor {
-		return sched.Anchor{Mover: mover, Name: name, Off: off, Text: text, Occ: occ, Kind: sim.Step, Alt: alt}
+	step := func(mover, name string, off int, text bool, occ int, alt string) traces.Deviation {
+		return traces.Deviation{Mover: mover, Name: name, Off: off, Text: text, Occ: occ, Kind: sim.Step, Alt: alt}
 	}
 	for _, c := range []struct {
 		scenario, mutant string
 		from, to, most   int
-		anchors          []sched.Anchor
+		anchors          []traces.Deviation
 	}{
-		{"torn-jump-bp", "no-sync-unopt", 3, 3, 3, []sched.Anchor{
+		{"torn-jump-bp", "no-sync-unopt", 3, 3, 3, []traces.Deviation{
 			step("cpu0", "alloc_insn_slot", 2, false, 1, "cpu1"),
 			step("cpu1", "slots", 125, true, 1, "work@kprobe_optimizer"),
 			step("cpu0", "sync_core", 1, false, 24, "cpu1"),
 			{Mover: "cpu1", Name: "victim", Text: true, Occ: 1, Kind: sim.Fetch, Alt: "older 1"},
 		}},
-		{"second-instruction", "", 2, 2, 6, []sched.Anchor{ // that it goes on before counts as well
+		{"second-instruction", "", 2, 2, 6, []traces.Deviation{ // that it goes on before counts as well
 			step("cpu0", "sync_core", 1, false, 2, "cpu1"),
 			step("cpu0", "sync_core", 1, false, 3, "cpu1"),
 			step("cpu1", "int3 handler", 1, false, 19, "cpu0"),
 			step("cpu1", "call-function handler iret", 0, false, 2, "cpu0"),
 		}},
-		{"full-rcu", "", 0, 1, 6, []sched.Anchor{ // the IPI itself is needed: it is left late; the timer isn't
+		{"full-rcu", "", 0, 1, 6, []traces.Deviation{ // the IPI itself is needed: it is left late; the timer isn't
 			step("ipi@cpu1", "caller", 0, false, 1, "timer@cpu1"),
 			step("ipi@cpu1", "victim", 1, true, 2, "preempt@cpu1"),
 			step("cpu1", "call-function handler iret", 0, false, 1, "cpu0"),

@@ -72,7 +72,7 @@ func (t *Translator) Close() { t.rig.Close() }
 // then, in as many runs as near says, with single deviations put elsewhere. It returns the first
 // run that breaks the property, nil if none does.
 func (t *Translator) Try(p *properties.Property, schedule []traces.Deviation, near int) *Found {
-	anchors := anchorsOf(schedule)
+	anchors := schedule
 	a := sched.NewAnchored(anchors, t.rig.Machine.Names())
 	for i := uint64(0); ; i++ {
 		f, more := t.play(a, i, p)

@@ -145,9 +145,9 @@ func (s *shrinker) witness(spec *Spec, c *candidate) *Witness {
 	run := s.cur.run
 	after := s.goesOnAfter()
 	w := &Witness{
-		After: after.List(), Reduced: deviationsOf(s.reduced),
+		After: after.List(), Reduced: s.reduced,
 		Property: run.Property, Message: s.rig.Message(&run), Digest: run.Digest,
-		Found: s.found, Runs: s.effort.spent, Slow: run.Finding.Slow, Schedule: deviationsOf(s.cur.anchors),
+		Found: s.found, Runs: s.effort.spent, Slow: run.Finding.Slow, Schedule: s.cur.anchors,
 	}
 	if run.Finding.Place != 0 {
 		w.Place = s.cur.place

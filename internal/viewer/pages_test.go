@@ -49,7 +49,7 @@ func laidOut(name string, f *traces.File, r *search.Replay) viewer.Run {
 	in := r.View(f)
 	in.Schedule = nil
 	for _, a := range r.Taken {
-		in.Schedule = append(in.Schedule, traces.Deviation(a))
+		in.Schedule = append(in.Schedule, a)
 	}
 	var tasks []string
 	for _, t := range r.Rig.Machine.Tasks() {
