@@ -66,6 +66,7 @@ var layers = []layer{
 	{pkg: "cmd/kpsim/docstest", free: []string{"*"}},                         // its tests run kpsim
 	{pkg: "cmd/kpsim/scripttest", free: []string{"*"}},                       // its tests run kpsim
 	{pkg: "cmd/kpsim", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "scripts/compare-builds", free: []string{"*"}}, // runs two builds of kpsim
 }
 
 // bannedImports would let something other than the strategy decide a run.

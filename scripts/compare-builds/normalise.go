@@ -1,0 +1,24 @@
+package main
+
+import "regexp"
+
+// The rules replace what may differ between two runs of one build. Each says what of
+// it stands in an output, and where.
+var rules = []struct {
+	name    string
+	what    *regexp.Regexp
+	instead string
+}{
+	// explore --json: what a search did in a second of this computer.
+	{"rate", regexp.MustCompile(`"schedules_per_s":[0-9.e+]+`), `"schedules_per_s":RATE`},
+	// Of pages that say when they were made: mutants --html, matrix --html.
+	{"date", regexp.MustCompile(`\b20[2-9]\d-[01]\d-[0-3]\d\b`), "DATE"},
+}
+
+// normalise applies the rules to an output.
+func normalise(s string) string {
+	for _, r := range rules {
+		s = r.what.ReplaceAllString(s, r.instead)
+	}
+	return s
+}
