@@ -108,7 +108,7 @@ func (e *Engine) prepareEmulation(p *Aggr) (bool, error) {
 		return false, ENOSPC
 	}
 	switch p.insn.Flow() {
-	case x86.FlowIndirectJump, x86.FlowIndirectCall, x86.FlowIret, x86.FlowOther:
+	case arch.FlowIndirectJump, arch.FlowIndirectCall, arch.FlowTrapReturn, arch.FlowOther:
 		return false, EOPNOTSUPP
 	}
 	return false, nil

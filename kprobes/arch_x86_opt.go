@@ -171,7 +171,7 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 	case b.current != nil && !m.DetourNested:
 		e.kprobesIncNmissedCount(x, p)
 	default:
-		kapi.LoadPtRegs(x.Memory(), image, &b.regs)
+		x86.LoadPtRegs(x.Memory(), image, &b.regs)
 		if e.s.SaveSS && !m.SPUnadjusted {
 			b.regs.R[x86.RSP] += 8 // it was saved below ss
 		}
@@ -179,9 +179,9 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 		b.current, b.status = p, kprobeHitActive
 		e.aggrPreHandler(x, b, p, &b.regs, m.DetourStops)
 		b.current = nil
-		kapi.StorePtGeneral(x.Memory(), image, &b.regs) // not ip: a change of it is ignored (4.10)
+		x86.StorePtGeneral(x.Memory(), image, &b.regs) // not ip: a change of it is ignored (4.10)
 		if m.DetourPath && b.regs.IP != p.addr+1 {
-			x.Memory().Store(cpu.SP(), 8, uint64(b.regs.IP))
+			x.Memory().Store(x86.SP(cpu), 8, uint64(b.regs.IP))
 		}
 	}
 	if !m.DetourPreempt {

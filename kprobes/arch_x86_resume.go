@@ -81,12 +81,12 @@ func (e *Engine) resumeExecution(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs 
 
 // loadsFlags reports whether the instruction loads TF with the other flags.
 func (p *Aggr) loadsFlags() bool {
-	return p.insn != nil && p.insn.WritesIF() && (p.insn.Flow() == x86.FlowIret || p.insn.Opcode() == popf)
+	return p.insn != nil && p.insn.WritesIF() && (p.insn.Flow() == arch.FlowTrapReturn || p.insn.Opcode() == popf)
 }
 
 // ownFlags puts TF and IF of the probed code into the flags that its pushf has
 // pushed.
-func (e *Engine) ownFlags(b *kprobeCtlblk, p *Aggr, regs *arch.Regs, m x86.Memory) {
+func (e *Engine) ownFlags(b *kprobeCtlblk, p *Aggr, regs *arch.Regs, m arch.Memory) {
 	if e.s.Mutants.PushedTF {
 		return
 	}
@@ -94,7 +94,7 @@ func (e *Engine) ownFlags(b *kprobeCtlblk, p *Aggr, regs *arch.Regs, m x86.Memor
 	if p.insn.Prefixes()&x86.PrefixOpSize != 0 {
 		size = 2
 	}
-	sp := regs.SP()
+	sp := x86.SP(regs)
 	if v, ok := m.Load(sp, size); ok {
 		m.Store(sp, size, v&^(x86.TF|x86.IF)|b.old)
 	}
@@ -102,11 +102,11 @@ func (e *Engine) ownFlags(b *kprobeCtlblk, p *Aggr, regs *arch.Regs, m x86.Memor
 
 // returnTo makes the return address that a copied call has pushed that of the
 // original.
-func (e *Engine) returnTo(b *kprobeCtlblk, p *Aggr, regs *arch.Regs, m x86.Memory) {
+func (e *Engine) returnTo(b *kprobeCtlblk, p *Aggr, regs *arch.Regs, m arch.Memory) {
 	if e.s.Mutants.CopyReturns {
 		return
 	}
-	sp := regs.SP()
+	sp := x86.SP(regs)
 	if v, ok := m.Load(sp, 8); ok {
 		m.Store(sp, 8, uint64(p.addr)+(v-uint64(b.copy)))
 	}

@@ -115,12 +115,12 @@ func (p *Aggr) hasJprobe() bool {
 func (e *Engine) setjmpPreHandler(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
 	s := &e.jp.saved[x.CPU()]
 	s.k, s.regs = k, *regs
-	s.n = int(min(stackCopy, e.d.Tasks.StackTop(x)-regs.SP()))
+	s.n = int(min(stackCopy, e.d.Tasks.StackTop(x)-x86.SP(regs)))
 	if e.s.Mutants.NoStackCopy {
 		s.n = 0
 	}
 	for i := range s.n {
-		v, _ := x.Memory().Load(regs.SP()+arch.Addr(i), 1)
+		v, _ := x.Memory().Load(x86.SP(regs)+arch.Addr(i), 1)
 		s.stack[i] = byte(v)
 	}
 	x.Work(kapi.WorkSave, 1)
@@ -159,7 +159,7 @@ func (e *Engine) longjmpBreakHandler(x kapi.Context, at arch.Addr, regs *arch.Re
 		regs.IP, regs.R[x86.RSP] = s.regs.IP, s.regs.R[x86.RSP]
 	}
 	for i := range s.n {
-		x.Memory().Store(regs.SP()+arch.Addr(i), 1, uint64(s.stack[i]))
+		x.Memory().Store(x86.SP(regs)+arch.Addr(i), 1, uint64(s.stack[i]))
 	}
 	x.Work(kapi.WorkSave, 1)
 	x.Work(kapi.WorkCopy, s.n)

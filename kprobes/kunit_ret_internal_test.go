@@ -136,7 +136,7 @@ var kunitRets = []kunit{
 // know of return probes the trampoline's stands for those that they have replaced.
 func (c *kcase) trace(x kapi.Context, regs *arch.Regs, want ...arch.Addr) {
 	var buf [16]arch.Addr
-	got := c.e.d.Tasks.Backtrace(x, regs.SP(), buf[:0])
+	got := c.e.d.Tasks.Backtrace(x, x86.SP(regs), buf[:0])
 	for i := range want {
 		switch {
 		case i >= len(got):

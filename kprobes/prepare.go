@@ -85,7 +85,8 @@ func (e *Engine) archPrepareKprobe(x kapi.Context, p *Aggr, v rules.Verdict, cod
 	if v.Ftrace {
 		return nil
 	}
-	p.insn, _ = e.d.Text.Decode(code, p.addr) // nil: the kernel takes it for an instruction, and it is none
+	in, _ := e.d.Text.Decode(code, p.addr)
+	p.insn, _ = in.(*x86.Inst) // nil: the kernel takes it for an instruction, and it is none
 	return e.archCopyKprobe(x, p, post)
 }
 

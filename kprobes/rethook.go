@@ -138,7 +138,7 @@ func (e *Engine) begins(x kapi.Context, r *Kretprobe, ri *Instance, regs *arch.R
 // archPrepareKretprobe keeps the return address in the instance, and puts the trampoline's in its
 // place.
 func (e *Engine) archPrepareKretprobe(x kapi.Context, ri *Instance, regs *arch.Regs) {
-	ri.frame = regs.SP()
+	ri.frame = x86.SP(regs)
 	word, _ := x.Memory().Load(ri.frame, 8)
 	ri.RetAddr = arch.Addr(word)
 	if !e.s.Mutants.NoHook {
@@ -149,7 +149,7 @@ func (e *Engine) archPrepareKretprobe(x kapi.Context, ri *Instance, regs *arch.R
 
 func (e *Engine) replaceReturn(x kapi.Context, regs *arch.Regs) {
 	x.Work(kapi.WorkMispredict, 1) // the function's return: its call was another one's
-	x.Memory().Store(regs.SP(), 8, uint64(e.ret.trampoline))
+	x.Memory().Store(x86.SP(regs), 8, uint64(e.ret.trampoline))
 }
 
 // rethookTrampolineCallback is what the code of the trampoline calls: rsi points to the saved
@@ -161,15 +161,15 @@ func (e *Engine) rethookTrampolineCallback(x kapi.Context, cpu *arch.Regs) {
 	t := &e.ret.regs[x.CPU()]
 	regs := &t.regs[t.depth]
 	t.depth++
-	kapi.LoadPtRegs(x.Memory(), image, regs)
-	slot := image + kapi.PtSP
+	x86.LoadPtRegs(x.Memory(), image, regs)
+	slot := image + x86.PtSP
 	if e.s.Unwind {
-		slot = regs.SP()
+		slot = x86.SP(regs)
 		regs.R[x86.RSP] += 8
 	}
 	regs.IP = e.ret.trampoline
 	to := e.rethookTrampolineHandler(x, regs)
-	kapi.StorePtGeneral(x.Memory(), image, regs)
+	x86.StorePtGeneral(x.Memory(), image, regs)
 	x.Memory().Store(slot, 8, uint64(to))
 	x.Work(kapi.WorkMispredict, 1) // the trampoline's return has no call
 	t.depth--
@@ -187,7 +187,7 @@ func (e *Engine) trampolineProbeHandler(x kapi.Context, _ *Kprobe, regs *arch.Re
 // (spec 2.8). Context: preemption off.
 func (e *Engine) rethookTrampolineHandler(x kapi.Context, regs *arch.Regs) arch.Addr {
 	to := arch.Addr(0)
-	frame := regs.SP() - 8
+	frame := x86.SP(regs) - 8
 	if e.listed() {
 		to = e.rethookReturn(x, regs, frame)
 	} else {

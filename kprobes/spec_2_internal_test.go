@@ -300,7 +300,7 @@ var spec2 = []specRule{
 					return int(regs.R[x86.RDI]) % 2
 				}
 				k := &Kprobe{Addr: victim.at + 3, Pre: func(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
-					slot, _ = x.Memory().Load(regs.SP(), 8)
+					slot, _ = x.Memory().Load(x86.SP(regs), 8)
 					return 0
 				}}
 				require.NoError(t, b.e.RegisterRet(x, r))
@@ -422,11 +422,11 @@ var spec2 = []specRule{
 				tramp := b.k.Stub("kretprobe_trampoline")
 				require.NoError(t, b.e.RegisterRet(x, retAt(asks, nil)))
 				require.NoError(t, b.e.RegisterRet(x, retAt(tells, func(x kapi.Context, _ *Instance, regs *arch.Regs) int {
-					look(x, regs.SP()-8)
+					look(x, x86.SP(regs)-8)
 					return 0
 				})))
 				require.NoError(t, b.e.Register(x, &Kprobe{Addr: tells.at + 4, Pre: func(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
-					look(x, regs.SP())
+					look(x, x86.SP(regs))
 					return 0
 				}}))
 				called(x, asks, 0)

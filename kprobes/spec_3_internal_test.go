@@ -76,11 +76,11 @@ var spec3 = []specRule{
 					runs++
 					require.False(t, x.(*smp.Ctx).Open())
 					require.EqualValues(t, 2, regs.R[x86.RDI])
-					arg, _ := x.Memory().Load(regs.SP()+8, 8)
+					arg, _ := x.Memory().Load(x86.SP(regs)+8, 8)
 					require.EqualValues(t, 40, arg)
 					regs.R[x86.RDI] = 9
 					for off := arch.Addr(8); off < 72; off += 8 {
-						x.Memory().Store(regs.SP()+off, 8, 7)
+						x.Memory().Store(x86.SP(regs)+off, 8, 7)
 					}
 				}}
 				require.NoError(t, b.e.RegisterJ(x, j))

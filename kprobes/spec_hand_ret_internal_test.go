@@ -10,6 +10,7 @@ import (
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -213,7 +214,7 @@ var specHandRet = []specRule{
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
 				sp := arch.Addr(0)
 				entry := func(x kapi.Context, _ *Jprobe, regs *arch.Regs) {
-					sp = regs.SP()
+					sp = x86.SP(regs)
 					for i := arch.Addr(8); i < 72; i += 8 { // but the return address
 						x.Memory().Store(sp+i, 8, 0xdead)
 					}
@@ -222,7 +223,7 @@ var specHandRet = []specRule{
 				look := func(to *[8]uint64) PreHandler {
 					return func(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
 						for i := range to {
-							to[i], _ = x.Memory().Load(regs.SP()+arch.Addr(8*i+8), 8)
+							to[i], _ = x.Memory().Load(x86.SP(regs)+arch.Addr(8*i+8), 8)
 						}
 						return 0
 					}

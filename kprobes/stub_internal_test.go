@@ -81,7 +81,7 @@ func (s *stub) Step(string, int)                         {}
 func (s *stub) Access(kapi.CellID, kapi.Mode)            {}
 func (s *stub) Touch(kapi.CellID, kapi.Mode)             {}
 func (s *stub) Regs() *arch.Regs                         { return &s.regs }
-func (s *stub) Memory() x86.Memory                       { return s }
+func (s *stub) Memory() arch.Memory                      { return s }
 func (s *stub) InNMI() bool                              { return false }
 func (s *stub) PreemptDisable()                          { s.atomic++ }
 func (s *stub) PreemptEnable()                           { s.atomic-- }
@@ -133,11 +133,11 @@ func (s *stub) System() *x86.System { return new(x86.System) }
 func (s *stub) Call(f arch.Addr) uint64 {
 	was := s.regs
 	s.regs.R[x86.RSP] = was.R[x86.RSP]&^15 - 8
-	s.Store(s.regs.SP(), 8, uint64(stubBack))
+	s.Store(x86.SP(&s.regs), 8, uint64(stubBack))
 	for s.regs.IP = f; s.regs.IP != stubBack; {
 		if g, ok := s.gates[s.regs.IP]; ok {
 			g(s, &s.regs)
-			back, _ := s.Load(s.regs.SP(), 8)
+			back, _ := s.Load(x86.SP(&s.regs), 8)
 			s.regs.R[x86.RSP] += 8
 			s.regs.IP = arch.Addr(back)
 			continue
@@ -161,12 +161,12 @@ func (s *stub) instruction() {
 	}
 	stepped := s.regs.Flags&x86.TF != 0
 	switch out := in.Exec(&s.regs, s); out {
-	case x86.Breakpoint:
+	case arch.Breakpoint:
 		if !s.trap(s.onBreak) {
 			panic(fmt.Sprintf("nobody owns the breakpoint at %#x", uint64(in.Addr)))
 		}
 		return
-	case x86.Next, x86.Interrupts, x86.Shadowed:
+	case arch.Next, arch.Interrupts, arch.Shadowed:
 	default:
 		panic(fmt.Sprintf("%v at %#x", out, uint64(in.Addr)))
 	}
@@ -283,10 +283,7 @@ func (t stubTexts) Fill(_ kapi.Context, at arch.Addr, b []byte)  { t.s.fill(at, 
 func (t stubTexts) Poke(_ kapi.Context, at arch.Addr, b []byte)  { t.s.fill(at, b) }
 func (t stubTexts) Mutex() kapi.Mutex                            { return stubLock{} }
 
-func (t stubTexts) Decode(b []byte, at arch.Addr) (*x86.Inst, error) {
-	in, err := x86.Decode(b, at)
-	return &in, err
-}
+func (t stubTexts) Decode(b []byte, at arch.Addr) (arch.Inst, error) { return x86.AMD64.Decode(b, at) }
 
 type stubPatch struct{ s *stub }
 
@@ -371,7 +368,7 @@ func TestStub(t *testing.T) {
 						u.run(c, s)
 						require.Empty(t, c.wrong)
 						require.Zero(t, s.atomic, "preemption is still off")
-						require.Equal(t, stubStack, s.regs.SP())
+						require.Equal(t, stubStack, x86.SP(&s.regs))
 					})
 				}
 			}

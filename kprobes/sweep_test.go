@@ -18,7 +18,7 @@ func offsets(t testing.TB, f *scenario.Text) (all []int) {
 	for off := 0; off < len(f.Code); {
 		in, err := x86.Decode(f.Code[off:], f.At+arch.Addr(off))
 		require.NoError(t, err)
-		if in.Flow() != x86.FlowUndefined {
+		if in.Flow() != arch.FlowUndefined {
 			all = append(all, off)
 		}
 		off += int(in.Len)

@@ -2,15 +2,13 @@ package smp
 
 import (
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
-	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
 
 // A watchedMemory is memory as the CPUs of an observed machine access it.
 type watchedMemory struct{ f *Footprint }
 
-// Load implements x86.Memory.
+// Load implements arch.Memory.
 func (w *watchedMemory) Load(a arch.Addr, size int) (uint64, bool) {
 	v, ok := w.f.m.mem.Load(a, size)
 	if ok {
@@ -19,7 +17,7 @@ func (w *watchedMemory) Load(a arch.Addr, size int) (uint64, bool) {
 	return v, ok
 }
 
-// Store implements x86.Memory.
+// Store implements arch.Memory.
 func (w *watchedMemory) Store(a arch.Addr, size int, v uint64) bool {
 	ok := w.f.m.mem.Store(a, size, v)
 	if ok {
@@ -28,9 +26,9 @@ func (w *watchedMemory) Store(a arch.Addr, size int, v uint64) bool {
 	return ok
 }
 
-// System implements x86.Memory: there is a clock in it, and what decides how
-// the CPU goes on.
-func (w *watchedMemory) System() *x86.System {
+// System returns the system state of the CPU that executes: there is a clock in it,
+// and what decides how the CPU goes on.
+func (w *watchedMemory) System() *system {
 	w.f.asked = true
 	return w.f.m.mem.System()
 }
@@ -41,7 +39,7 @@ func (f *Footprint) access(a arch.Addr, size int, write bool) {
 	if c == nil {
 		return
 	}
-	if t := c.task; !write && !f.readsBelow && c.guest && a < c.regs.SP() && a >= t.stack-StackSize {
+	if t := c.task; !write && !f.readsBelow && c.guest && a < spOf(&c.regs) && a >= t.stack-StackSize {
 		f.readsBelow, f.grew = true, true
 	}
 	f.onStack(c, a, size, write)
@@ -65,7 +63,7 @@ func (f *Footprint) access(a arch.Addr, size int, write bool) {
 func (f *Footprint) accessWord(c *CPU, a arch.Addr, write bool) {
 	n := bytesNumber(a)
 	t := c.task
-	level, top := t.level(f.m.frameSize())
+	level, top := t.level(arch.Addr(f.m.arch.Frame.Size))
 	if own := a < t.stack && a >= t.stack-StackSize; own && (level == 0 || a < top) {
 		if f.words.stacks && f.words.shared(n) {
 			f.add(object(objWord, n), write)
@@ -108,18 +106,7 @@ func (t *Task) level(size arch.Addr) (n int, top arch.Addr) {
 	return min(n, 15), top
 }
 
-func (m *Machine) frameSize() arch.Addr {
-	if m.cfg.Mode == x86.Mode32 {
-		return ptRegs32Size
-	}
-	return kapi.PtRegsSize
-}
-
 // isStack reports whether an address lies in the stack of any task.
 func (m *Machine) isStack(a arch.Addr) bool {
-	base := StackBase
-	if m.cfg.Mode == x86.Mode32 {
-		base = StackBase32
-	}
-	return a >= base && a < base+arch.Addr(m.nStacks)*(StackSize+pageSize)
+	return a >= m.at.stack && a < m.at.stack+arch.Addr(m.nStacks)*(StackSize+pageSize)
 }

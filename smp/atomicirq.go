@@ -5,7 +5,6 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/fetch"
 	"kpsim/smp/smpev"
 )
@@ -49,7 +48,7 @@ func (m *Machine) site(c *CPU) (s site) {
 	if m.hooks.Nested {
 		s.preempt = c.task.preempt
 	}
-	if base := m.frameBase(smpev.VecTimer, c.regs.R[x86.RSP]); m.foot.words.stacks || !m.isStack(base) {
+	if base := m.frameBase(smpev.VecTimer, c.regs.R[regSP]); m.foot.words.stacks || !m.isStack(base) {
 		s.frame = base
 	}
 	return s

@@ -5,7 +5,6 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 )
 
 // A CPU is one processor: its registers, what it runs, what is pending on it.
@@ -14,12 +13,12 @@ type CPU struct {
 	bit   uint64 // 1 << id
 	guest bool   // the top frame of the current task is guest text
 	regs  arch.Regs
-	sys   x86.System // what regs doesn't hold
+	sys   system // what regs doesn't hold
 
 	codeAt arch.Addr    // the page of text that was executed last
 	page   *page        // nil: none yet
 	code   *decodedPage // its decoded instructions
-	next   *x86.Inst    // the one to be executed, if IP still stands at it: found while nobody waits for it
+	next   *inst        // the one to be executed, if IP still stands at it: found while nobody waits for it
 
 	task        *Task
 	idle        *Task
@@ -34,7 +33,7 @@ type CPU struct {
 }
 
 // known returns the instruction at IP, nil if it is to be fetched.
-func (c *CPU) known() *x86.Inst {
+func (c *CPU) known() *inst {
 	if at := c.regs.IP - c.codeAt; at < pageSize {
 		return c.code[at]
 	}
@@ -51,7 +50,7 @@ const (
 )
 
 // open reports whether the CPU takes a maskable interrupt now.
-func (c *CPU) open() bool { return c.regs.Flags&x86.IF != 0 && c.after&shadow == 0 }
+func (c *CPU) open() bool { return c.regs.Flags&irqFlag != 0 && c.after&shadow == 0 }
 
 // after is what the last instruction has to say about the next.
 type after uint8
@@ -65,7 +64,7 @@ const (
 // trace notes what the flags say, after they were loaded.
 func (c *CPU) trace() {
 	c.after &^= traced
-	if c.regs.Flags&x86.TF != 0 {
+	if c.regs.Flags&stepFlag != 0 {
 		c.after |= traced
 	}
 }

@@ -3,7 +3,6 @@ package smp
 import (
 	"kpsim/sim"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/cycles"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
@@ -62,7 +61,7 @@ func (x *Ctx) Thread() *Task { return x.task }
 func (x *Ctx) Regs() *arch.Regs { return &x.cpu.regs }
 
 // Memory implements kapi.Context.
-func (x *Ctx) Memory() x86.Memory {
+func (x *Ctx) Memory() arch.Memory {
 	x.m.mem.cpu = x.cpu.id
 	return x.m.data
 }
@@ -70,7 +69,7 @@ func (x *Ctx) Memory() x86.Memory {
 // Atomic reports whether the context must not sleep: in a trap or interrupt,
 // with preemption or interrupts off.
 func (x *Ctx) Atomic() bool {
-	return x.task.preempt > 0 || x.cpu.regs.Flags&x86.IF == 0 || x.task.interrupted()
+	return x.task.preempt > 0 || x.cpu.regs.Flags&irqFlag == 0 || x.task.interrupted()
 }
 
 // PreemptDisable implements kapi.Context.
@@ -94,11 +93,11 @@ func (x *Ctx) PreemptEnable() {
 
 // IRQ implements kapi.Context.
 func (x *Ctx) IRQ(on bool) (was bool) {
-	was = x.cpu.regs.Flags&x86.IF != 0
+	was = x.cpu.regs.Flags&irqFlag != 0
 	if on {
-		x.cpu.regs.Flags |= x86.IF
+		x.cpu.regs.Flags |= irqFlag
 	} else {
-		x.cpu.regs.Flags &^= x86.IF
+		x.cpu.regs.Flags &^= irqFlag
 	}
 	if on != was {
 		x.m.attend(x.cpu)
@@ -107,7 +106,7 @@ func (x *Ctx) IRQ(on bool) (was bool) {
 }
 
 // Open reports whether interrupts are on.
-func (x *Ctx) Open() bool { return x.cpu.regs.Flags&x86.IF != 0 }
+func (x *Ctx) Open() bool { return x.cpu.regs.Flags&irqFlag != 0 }
 
 // Interrupts reports whether the routine runs on top of an interrupt, and of an NMI.
 func (x *Ctx) Interrupts() (irq, nmi bool) {

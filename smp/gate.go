@@ -3,7 +3,6 @@ package smp
 import (
 	"kpsim/sim"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -21,11 +20,11 @@ const (
 )
 
 // returnGate is where a call made by a routine returns to.
-func (m *Machine) returnGate() arch.Addr { return m.gateAt + maxGates*gateSize }
+func (m *Machine) returnGate() arch.Addr { return m.at.gate + maxGates*gateSize }
 
 // idleIP is where the instruction pointer stands while a kernel routine, which
 // has no address, is on the CPU.
-func (m *Machine) idleIP() arch.Addr { return m.gateAt + 0x100000 }
+func (m *Machine) idleIP() arch.Addr { return m.at.gate + 0x100000 }
 
 // Bind gives f the next address of the gate page.
 func (m *Machine) Bind(name string, f kapi.Routine) arch.Addr {
@@ -33,7 +32,7 @@ func (m *Machine) Bind(name string, f kapi.Routine) arch.Addr {
 		sim.Bug("more than %d bound routines", maxGates)
 	}
 	m.gates = append(m.gates, gate{name, f})
-	return m.gateAt + arch.Addr(len(m.gates)-1)*gateSize
+	return m.at.gate + arch.Addr(len(m.gates)-1)*gateSize
 }
 
 // LateGate returns the i-th address from the end of the gate page down.
@@ -44,7 +43,7 @@ func (m *Machine) BindLate(name string, f kapi.Routine) { m.lates = append(m.lat
 
 // gate returns the routine at a, nil if none begins there.
 func (m *Machine) gate(a arch.Addr) *gate {
-	i := int(a-m.gateAt) / gateSize
+	i := int(a-m.at.gate) / gateSize
 	switch late := maxGates - 1 - i; {
 	case a%gateSize != 0:
 	case i < len(m.gates):
@@ -57,7 +56,7 @@ func (m *Machine) gate(a arch.Addr) *gate {
 
 // Rebind gives the address another routine: an engine is built anew each run.
 func (m *Machine) Rebind(at arch.Addr, f kapi.Routine) {
-	m.gates[int(at-m.gateAt)/gateSize].f = f
+	m.gates[int(at-m.at.gate)/gateSize].f = f
 }
 
 // enter is called when guest text has come to the gate page.
@@ -75,19 +74,19 @@ func (m *Machine) enter(c *CPU, ip arch.Addr) {
 	x := m.acquire(c, t)
 	x.gate, x.vector = g.f, 0
 	x.place, x.step = g.name, 0
-	x.read.Add(uint64(ip-m.gateAt)/gateSize + 1)
+	x.read.Add(uint64(ip-m.at.gate)/gateSize + 1)
 	t.frames = append(t.frames, frame{kind: routine, ctx: x})
 	c.guest = false
 }
 
 // leaveGate returns from a routine that text called, as ret would.
 func (m *Machine) leaveGate(c *CPU) {
-	ra, ok := m.data.Load(c.regs.SP(), m.word)
+	ra, ok := m.data.Load(spOf(&c.regs), m.arch.Word)
 	if !ok {
-		m.garbled(c, c.regs.SP(), nil, "no return address on the stack")
+		m.garbled(c, spOf(&c.regs), nil, "no return address on the stack")
 		return
 	}
-	c.regs.R[x86.RSP] += uint64(m.word)
+	c.regs.R[regSP] += uint64(m.arch.Word)
 	c.regs.IP = arch.Addr(ra)
 	c.guest = true
 }

@@ -7,7 +7,6 @@ import (
 
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
-	"kpsim/smp/kapi"
 	"kpsim/traces"
 )
 
@@ -22,24 +21,24 @@ func TestImageAtOnce(t *testing.T) {
 	for i := range r.R {
 		r.R[i] = uint64(100 + i)
 	}
-	byWord := struct{ x86.Memory }{&m.mem} // has no Image
+	byWord := struct{ arch.Memory }{&m.mem} // has no Image
 	read := func(a arch.Addr) []byte {
-		b := make([]byte, kapi.PtRegsSize)
+		b := make([]byte, x86.PtRegsSize)
 		m.mem.peek(a, b, PermRead)
 		return b
 	}
 	for _, at := range []arch.Addr{DataBase + 0x40, DataBase + pageSize - 0x50} { // in a page, and across two
 		m.Reset(nil)
-		require.True(t, kapi.StorePtGeneral(byWord, at, &r))
+		require.True(t, x86.StorePtGeneral(byWord, at, &r))
 		want := read(at)
 		m.Reset(nil)
-		require.True(t, kapi.StorePtGeneral(&m.mem, at, &r))
+		require.True(t, x86.StorePtGeneral(&m.mem, at, &r))
 		require.Equal(t, want, read(at))
 		var a, b arch.Regs
-		require.True(t, kapi.LoadPtRegs(byWord, at, &a))
-		require.True(t, kapi.LoadPtRegs(&m.mem, at, &b))
+		require.True(t, x86.LoadPtRegs(byWord, at, &a))
+		require.True(t, x86.LoadPtRegs(&m.mem, at, &b))
 		require.Equal(t, a, b)
 		m.Reset(nil)
-		require.Equal(t, make([]byte, kapi.PtRegsSize), read(at))
+		require.Equal(t, make([]byte, x86.PtRegsSize), read(at))
 	}
 }

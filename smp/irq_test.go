@@ -266,7 +266,7 @@ func TestInterruptsAreTransparent(t *testing.T) {
 	}
 	clobber := func(x *smp.Ctx, _ *arch.Regs) {
 		for i := range x.Regs().R {
-			if x86.Reg(i) != x86.RSP {
+			if arch.Reg(i) != x86.RSP {
 				x.Regs().R[i] = 0xdead
 			}
 		}

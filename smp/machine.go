@@ -18,7 +18,7 @@ type Config struct {
 	Fetch  fetch.Model // which bytes a fetch may see
 	Full   bool        // an interrupt's return may switch tasks (preemption model full)
 	Lazy   bool        // with Full: only where a tick has found that somebody waits, or a stopper does (model lazy)
-	Mode   x86.Mode    // of the text; see mode32.go
+	Arch   *arch.Arch  // the processor; nil is x86.AMD64
 	Budget uint64      // boundaries of a run before it is Exhausted
 	_      struct{}
 }
@@ -80,12 +80,12 @@ type Machine struct {
 	cpus    []CPU
 	tasks   []*Task
 	mem     memory
-	data    x86.Memory // mem, converted once
+	data    arch.Memory // mem, converted once
 	text    *fetch.Text
 	fenv    fetchEnv
 	memo    *memo
 	decoded uint64       // how often the memo didn't know
-	fbuf    [15]byte     // what a fetch reads into
+	fbuf    [maxLen]byte // what a fetch reads into
 	noCode  *decodedPage // the code of pages that are watched throughout: nothing
 	log     *traces.Log
 	hooks   Hooks
@@ -140,8 +140,8 @@ type Machine struct {
 
 	gsBases [sim.MaxCPUs]arch.Addr // that the CPUs have from boot
 
-	gateAt arch.Addr // where routines with an address live
-	word   int       // bytes of an address
+	arch *arch.Arch
+	at   layout
 
 	// Types of their own; a method of the same name returns each.
 	names       Names
@@ -175,8 +175,11 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 	if cfg.Budget == 0 {
 		cfg.Budget = DefaultBudget
 	}
+	if cfg.Arch == nil {
+		cfg.Arch = x86.AMD64
+	}
 	m := &Machine{
-		cfg: cfg, log: log, costs: cycles.Nominal(), memo: new(memo),
+		cfg: cfg, arch: cfg.Arch, at: layoutOf(cfg.Arch), log: log, costs: cycles.Nominal(), memo: new(memo),
 		cpus: make([]CPU, cfg.CPUs),
 		text: fetch.NewText(cfg.Fetch, cfg.CPUs),
 		lead: nil, next: sim.NoMover,
@@ -189,11 +192,7 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 	m.footprint.m, m.footprint.data = m, &watchedMemory{&m.footprint}
 	m.fenv.m = m
 	m.p.Clocks = &m.clocks
-	m.gateAt, m.word = GateBase, 8
-	if cfg.Mode == x86.Mode32 {
-		m.gateAt, m.word = GateBase32, 4
-	}
-	m.mem.mapCode(m.gateAt, PermRead|PermExec).gate = true
+	m.mem.mapCode(m.at.gate, PermRead|PermExec).gate = true
 	for i := range m.cpus {
 		c := &m.cpus[i]
 		c.id, c.bit, c.code = uint8(i), 1<<i, m.noCode
@@ -212,17 +211,13 @@ func (m *Machine) newTask(name string, c *CPU, k class, body func(*Ctx)) *Task {
 	}
 	t := &Task{ID: kapi.TaskID(len(m.tasks)), Name: name, cpu: c, class: k, body: body}
 	t.frames = make([]frame, 0, 16)
-	base := StackBase
-	if m.cfg.Mode == x86.Mode32 {
-		base = StackBase32
-	}
-	base += arch.Addr(m.nStacks) * (StackSize + pageSize) // an unmapped page between: overflow faults
+	base := m.at.stack + arch.Addr(m.nStacks)*(StackSize+pageSize) // an unmapped page between: overflow faults
 	m.nStacks++
 	for a := base; a < base+StackSize; a += pageSize {
 		m.mem.mapPage(a, PermRead|PermWrite)
 	}
 	t.stack = base + StackSize
-	t.rewind(m.idleIP())
+	m.rewind(t)
 	m.tasks = append(m.tasks, t)
 	return t
 }
@@ -314,7 +309,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched, c.urgent = c.runq[:0], false, 0, 0, false, false
 	}
 	for _, t := range m.tasks {
-		t.rewind(m.idleIP())
+		m.rewind(t)
 	}
 	for i := range m.cpus {
 		c := &m.cpus[i]
@@ -391,8 +386,8 @@ func (m *Machine) SeenIdle(cpu int) bool {
 	return c.task == c.idle && len(c.task.frames) == 0
 }
 
-// Mode returns the mode of the text.
-func (m *Machine) Mode() x86.Mode { return m.cfg.Mode }
+// Arch returns the machine's processor.
+func (m *Machine) Arch() *arch.Arch { return m.arch }
 
 // CPUs returns the number of CPUs.
 func (m *Machine) CPUs() int { return len(m.cpus) }

@@ -6,9 +6,7 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/cycles"
-	"kpsim/smp/kapi"
 )
 
 // PageSize is how many bytes a page has.
@@ -55,12 +53,12 @@ var zeros, int3s [pageSize]byte
 
 func init() {
 	for i := range int3s {
-		int3s[i] = x86.Int3
+		int3s[i] = int3
 	}
 }
 
 // A decodedPage holds the instruction that begins at each offset of a page.
-type decodedPage [pageSize]*x86.Inst
+type decodedPage [pageSize]*inst
 
 // memory is the address space, shared by all CPUs.
 type memory struct {
@@ -132,7 +130,7 @@ func (m *memory) near(a arch.Addr) *page {
 // slot is the entry of the buffer for a page: Fibonacci hashing.
 func slot(pn uint64) uint64 { return pn * 0x9e3779b97f4a7c15 >> 58 }
 
-// Load implements x86.Memory.
+// Load implements arch.Memory.
 func (m *memory) Load(a arch.Addr, size int) (uint64, bool) {
 	off := uint64(a) % pageSize
 	if p := m.near(a); p != nil && p.perm&PermRead != 0 && off <= pageSize-8 {
@@ -142,8 +140,8 @@ func (m *memory) Load(a arch.Addr, size int) (uint64, bool) {
 	return m.loadBytes(a, size)
 }
 
-// System implements x86.Memory.
-func (m *memory) System() *x86.System {
+// System returns the system state of the CPU that executes (x86.Inst.Exec asks).
+func (m *memory) System() *system {
 	y := &m.m.cpus[m.cpu].sys
 	y.Clock = uint64(m.m.clocks[m.cpu]) / cycles.Unit
 	return y
@@ -160,7 +158,7 @@ func (m *memory) loadBytes(a arch.Addr, size int) (v uint64, ok bool) {
 	return binary.LittleEndian.Uint64(b[:]), true
 }
 
-// Store implements x86.Memory.
+// Store implements arch.Memory.
 func (m *memory) Store(a arch.Addr, size int, v uint64) bool {
 	p, off := m.near(a), uint64(a)%pageSize
 	if p == nil || p.perm&PermWrite == 0 || off > pageSize-8 || !p.touched(off, uint64(size)) {
@@ -179,19 +177,19 @@ func (m *memory) Store(a arch.Addr, size int, v uint64) bool {
 	return true
 }
 
-// Image implements kapi.Imager.
-func (m *memory) Image(a arch.Addr, store bool) *[kapi.PtRegsSize]byte {
+// Image implements arch.Imager.
+func (m *memory) Image(a arch.Addr, n int, store bool) []byte {
 	p, off, perm := m.page(a), uint64(a)%pageSize, PermRead
 	if store {
 		perm = PermWrite
 	}
-	if p == nil || p.perm&perm == 0 || off+kapi.PtRegsSize > pageSize {
+	if p == nil || p.perm&perm == 0 || off+uint64(n) > pageSize {
 		return nil
 	}
 	if store {
-		m.touchSpan(p, off, kapi.PtRegsSize)
+		m.touchSpan(p, off, uint64(n))
 	}
-	return (*[kapi.PtRegsSize]byte)(p.data[off:])
+	return p.data[off:][:n]
 }
 
 // storeBytes is Store to any page, or to two, which are looked at first: a

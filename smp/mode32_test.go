@@ -19,7 +19,7 @@ import (
 func newRig32(t *testing.T, cpus int, code string) (*rig, arch.Addr) {
 	r := &rig{t: t}
 	r.log.Store = true
-	m, err := smp.New(smp.Config{CPUs: cpus, Mode: x86.Mode32}, &r.log)
+	m, err := smp.New(smp.Config{CPUs: cpus, Arch: x86.I386}, &r.log)
 	require.NoError(t, err)
 	r.Machine = m
 	t.Cleanup(m.Close)
@@ -34,7 +34,7 @@ func newRig32(t *testing.T, cpus int, code string) (*rig, arch.Addr) {
 // fill32 gives each register a value of its own.
 func fill32(regs *arch.Regs) {
 	for i := range regs.R[:8] {
-		if x86.Reg(i) != x86.RSP {
+		if arch.Reg(i) != x86.RSP {
 			regs.R[i] = 0x1111_1111 * uint64(i)
 		}
 	}
@@ -63,7 +63,7 @@ func TestFrame32(t *testing.T) {
 				require.True(t, ok)
 				require.Equal(t, want, v, "%d below the end", off)
 			}
-			require.Equal(t, end-60, x.Regs().SP())
+			require.Equal(t, end-60, x86.SP(x.Regs()))
 			require.Equal(t, sp-below, regs.R[x86.RSP])
 		}
 		r.AddProgram("p", 0, func(x *smp.Ctx) {

@@ -44,7 +44,7 @@ func (n *Names) SymbolAt(a arch.Addr) (name string, off int, ok bool) {
 	if a == n.m.idleIP() {
 		return "kernel", 0, true
 	}
-	if a >= n.m.gateAt && a < n.m.gateAt+pageSize {
+	if a >= n.m.at.gate && a < n.m.at.gate+pageSize {
 		if a == n.m.returnGate() {
 			return "return", 0, true
 		}

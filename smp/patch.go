@@ -2,11 +2,11 @@ package smp
 
 import (
 	"encoding/binary"
-	"kpsim/smp/cycles"
 	"math/bits"
 
+	"kpsim/smp/cycles"
+
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -51,7 +51,7 @@ func (x *Ctx) PoisonText(a arch.Addr, n int) {
 	}
 }
 
-const poison = x86.Int3 * 0x0101010101010101
+const poison = int3 * 0x0101010101010101
 
 // little returns up to eight bytes as a number.
 func little(b []byte) (v uint64) {
@@ -76,7 +76,7 @@ func (x *Ctx) SyncCore(why kapi.Why) {
 func (x *Ctx) StandsIn(t *Task, spans []kapi.Span) bool {
 	x.m.touchQueue(t.cpu, false)
 	in := within(t.regs.IP, spans)
-	for a := t.regs.SP() &^ 7; a < t.stack && a >= t.stack-StackSize && !in; a += 8 {
+	for a := spOf(&t.regs) &^ 7; a < t.stack && a >= t.stack-StackSize && !in; a += 8 {
 		v, _ := x.m.mem.Load(a, 8)
 		in = within(arch.Addr(v), spans)
 	}

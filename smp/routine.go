@@ -3,7 +3,6 @@ package smp
 import (
 	"kpsim/sim"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 )
 
@@ -186,25 +185,25 @@ func (m *Machine) finish(x *Ctx) {
 func (x *Ctx) Call(f arch.Addr) uint64 {
 	m, c, t := x.m, x.cpu, x.task
 	was := c.regs
-	word := uint64(m.word)
-	sp := was.R[x86.RSP]&^15 - word
-	if !x.m.data.Store(arch.Addr(sp), m.word, uint64(m.returnGate())) {
+	word := uint64(m.arch.Word)
+	sp := was.R[regSP]&^15 - word
+	if !x.m.data.Store(arch.Addr(sp), m.arch.Word, uint64(m.returnGate())) {
 		x.m.garbled(c, f, nil, "no stack to call it on")
 		x.giveWay(sim.NoMover)
 	}
-	c.regs.R[x86.RSP], c.regs.IP = sp, f
+	c.regs.R[regSP], c.regs.IP = sp, f
 	c.guest = true
 	t.frames = append(t.frames, frame{kind: guest, sp: sp})
 	x.giveWay(m.turn()) // the CPU can move as before
 	left := c.regs
 	if t.exiting && x.body != nil { // not an interrupt's handler that comes before the body is gone on with
-		c.regs.R[x86.RSP], c.regs.IP = was.R[x86.RSP], was.IP
+		c.regs.R[regSP], c.regs.IP = was.R[regSP], was.IP
 		panic(exited{})
 	}
-	c.regs.R[x86.RSP], c.regs.IP = was.R[x86.RSP], was.IP
+	c.regs.R[regSP], c.regs.IP = was.R[regSP], was.IP
 	t.left = left
-	t.left.R[x86.RSP] -= sp + word // what the call left the stack pointer off by
-	return left.R[x86.RAX]
+	t.left.R[regSP] -= sp + word // what the call left the stack pointer off by
+	return left.R[m.arch.Result]
 }
 
 // Left returns the registers as the task's last call left them; RSP is how far

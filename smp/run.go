@@ -4,7 +4,7 @@ import (
 	"math/bits"
 
 	"kpsim/sim"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch"
 	"kpsim/smp/cycles"
 	"kpsim/smp/smpev"
 )
@@ -369,19 +369,19 @@ func (m *Machine) execute(c *CPU) {
 	left := held
 	id := uint64(c.id)
 	instruction := sim.Time(m.costs[cycles.Instruction])
-	var out x86.Outcome
+	var out arch.Outcome
 	for {
 		m.log.Mix(uint64(in.Addr)<<6 | id)
 		m.clocks[id%sim.MaxCPUs] += instruction
 		out = in.Exec(&c.regs, m.data)
 		next := c.known()
-		if next == nil && out == x86.Next && left > 0 {
+		if next == nil && out == arch.Next && left > 0 {
 			if next = m.fetchOn(c); m.log.Found != nil { // a boundary, but it is not executed
 				next = nil
 				m.steps++
 			}
 		}
-		if out != x86.Next || left == 0 || next == nil {
+		if out != arch.Next || left == 0 || next == nil {
 			c.next = next
 			break
 		}
@@ -396,7 +396,7 @@ func (m *Machine) execute(c *CPU) {
 		m.instr += held - left
 		m.steps += held - left
 	}
-	if out != x86.Next || c.after != 0 {
+	if out != arch.Next || c.after != 0 {
 		m.react(c, in, out)
 	}
 }
@@ -410,26 +410,26 @@ func (m *Machine) held(c *CPU) uint64 {
 }
 
 // react does what an instruction asks of the machine.
-func (m *Machine) react(c *CPU, in *x86.Inst, out x86.Outcome) {
+func (m *Machine) react(c *CPU, in *inst, out arch.Outcome) {
 	was := c.after
 	c.after &^= shadow | deaf
 	if was&shadow != 0 {
 		m.attend(c)
 	}
 	switch out {
-	case x86.Next:
-	case x86.Serialized:
+	case arch.Next:
+	case arch.Serialized:
 		m.serialise(c, 0)
-	case x86.Masked:
+	case arch.Masked:
 		c.after |= shadow | deaf
 		m.attend(c)
-	case x86.Interrupts:
+	case arch.Interrupts:
 		c.trace()
 		m.attend(c)
-	case x86.Shadowed:
+	case arch.Shadowed:
 		c.after |= shadow
 		m.attend(c)
-	case x86.Iret: // text that returns from a frame it made itself
+	case arch.TrapReturn: // text that returns from a frame it made itself
 		c.nmiBlocked = false
 		c.trace()
 		m.serialise(c, 0)
@@ -438,8 +438,8 @@ func (m *Machine) react(c *CPU, in *x86.Inst, out x86.Outcome) {
 		m.raise(c, in, out)
 	}
 	if was&traced != 0 {
-		switch out { // not x86.Masked, nor what has raised something of its own
-		case x86.Next, x86.Serialized, x86.Interrupts, x86.Shadowed, x86.Iret:
+		switch out { // not arch.Masked, nor what has raised something of its own
+		case arch.Next, arch.Serialized, arch.Interrupts, arch.Shadowed, arch.TrapReturn:
 			m.deliver(c, smpev.VecDB, c.regs.IP, 0)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 )
 
 // For whoever tells the states of a machine apart: what a state is made of, but
@@ -62,25 +61,10 @@ func (m *Machine) addCPU(h *sim.Hash, c *CPU) {
 }
 
 // bootOf returns what a CPU's system registers are at boot, but for the clock.
-func (m *Machine) bootOf(c *CPU) x86.System {
+func (m *Machine) bootOf(c *CPU) system {
 	y := m.bootSystem(uint32(c.id))
 	y.GSBase, y.Clock, y.Asked = uint64(m.gsBases[c.id]), c.sys.Clock, c.sys.Asked
 	return y
-}
-
-func addSystem(h *sim.Hash, y *x86.System) {
-	for _, v := range [...]uint64{
-		y.FSBase, y.GSBase, y.KernelGSBase, y.CR0, y.CR2, y.CR3, y.CR8, y.CR4, y.XCR0, y.GDT.Base, y.IDT.Base, y.TSCOffset,
-		uint64(y.GDT.Limit) | uint64(y.IDT.Limit)<<16 | uint64(y.LDT)<<32 | uint64(y.TR)<<48, uint64(y.CPU),
-	} {
-		h.Add(v)
-	}
-	for _, v := range y.DR {
-		h.Add(v)
-	}
-	for _, v := range y.Seg {
-		h.Add(uint64(v))
-	}
 }
 
 func addRegs(h *sim.Hash, r *arch.Regs) {
@@ -176,17 +160,13 @@ func (m *Machine) lowest(at arch.Addr) arch.Addr {
 	if !m.isStack(at) || m.footprint.readsBelow {
 		return 0
 	}
-	base := StackBase
-	if m.cfg.Mode == x86.Mode32 {
-		base = StackBase32
-	}
-	t := m.tasks[int(at-base)/(StackSize+pageSize)]
+	t := m.tasks[int(at-m.at.stack)/(StackSize+pageSize)]
 	if t.state == dead && t.cpu.task != t { // nothing runs on it any more
 		return t.stack
 	}
-	sp := t.regs.SP()
+	sp := spOf(&t.regs)
 	if t.cpu.task == t {
-		sp = t.cpu.regs.SP()
+		sp = spOf(&t.cpu.regs)
 	}
 	if sp > t.stack || sp < t.stack-StackSize { // it has gone elsewhere, and may come back
 		return 0

@@ -2,7 +2,6 @@ package smp
 
 import (
 	"kpsim/sim"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/cycles"
 	"kpsim/smp/smpev"
 )
@@ -57,10 +56,7 @@ func (m *Machine) schedule(c *CPU, voluntary bool) {
 	prev.regs = c.regs
 	c.task = next
 	c.regs = next.regs
-	if m.cfg.Mode == x86.Mode64 {
-		prev.bases = bases{c.sys.FSBase, c.sys.KernelGSBase}
-		c.sys.FSBase, c.sys.KernelGSBase = next.bases.fs, next.bases.gs
-	}
+	m.switchBases(c, prev, next)
 	c.trace()
 	c.guest = next.onGuest()
 	m.catchUp(c, next.woken)

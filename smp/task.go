@@ -3,7 +3,6 @@ package smp
 import (
 	"kpsim/sim"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -31,11 +30,6 @@ type Task struct {
 	use      stackUse  // in an observed run
 	woken    sim.Time  // when it last was, by the clock of who did that
 }
-
-// bases are those bases of segments that a kernel of 64 bits keeps by task, for
-// they are of user mode: of fs, and of gs behind swapgs. That of gs is the CPU's,
-// as fs of 32 bits is (arch/x86/kernel/process_64.c, __switch_to).
-type bases struct{ fs, gs uint64 }
 
 // class orders tasks when a CPU picks one: a stopper before all others.
 type class uint8
@@ -85,13 +79,13 @@ type frame struct {
 	sp     uint64    // guest: the stack pointer below the call
 }
 
-// rewind makes the task what it is before a run; its routines run at idle.
-func (t *Task) rewind(idle arch.Addr) {
+// rewind makes a task what it is before a run.
+func (m *Machine) rewind(t *Task) {
 	t.frames, t.state, t.preempt, t.again, t.woken = t.frames[:0], dormant, 0, false, 0
 	t.exiting = false
 	t.switches, t.bases = 0, bases{}
-	t.regs = arch.Regs{IP: idle, Flags: x86.F1 | x86.IF}
-	t.regs.R[x86.RSP] = uint64(t.stack) - 64
+	t.regs = arch.Regs{IP: m.idleIP(), Flags: m.arch.FixedFlag | irqFlag}
+	t.regs.R[regSP] = uint64(t.stack) - 64
 }
 
 // waits says whom the task waits for: what its innermost routine does.

@@ -187,11 +187,11 @@ func TestCallsAndGates(t *testing.T) {
 	for c := range 2 {
 		r.AddProgram("p", c, func(x *smp.Ctx) {
 			x.Regs().R[x86.RDI], x.Regs().R[x86.RBX] = depth, 42
-			sp := x.Regs().SP()
+			sp := x86.SP(x.Regs())
 			if got := x.Call(f); got != depth*(depth+1)/2 {
 				t.Errorf("the calls came to %d", got)
 			}
-			if left := x.Thread().Left(); left.R[x86.RBX] != 42 || x.Regs().SP() != sp || left.R[x86.RSP] != 0 {
+			if left := x.Thread().Left(); left.R[x86.RBX] != 42 || x86.SP(x.Regs()) != sp || left.R[x86.RSP] != 0 {
 				t.Error("rbx or the stack pointer wasn't kept")
 			}
 		})

@@ -6,22 +6,18 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/fetch"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
-// chunk is the size of the aligned piece of text that a fetch reads at once.
-const chunk = 8
-
 // A decoded is one sequence of bytes at one address and what it means: an
 // entry of the memo that spares decoding watched text anew at each step.
 type decoded struct {
 	at       arch.Addr
-	lo, hi   uint64    // the instruction's bytes, packed as events have them
-	mlo, mhi uint64    // the bits of lo and hi that say what it is
-	inst     *x86.Inst // nil: they, up to 15, are no instruction
+	lo, hi   uint64 // the instruction's bytes, packed as events have them
+	mlo, mhi uint64 // the bits of lo and hi that say what it is
+	inst     *inst  // nil: they, up to 15, are no instruction
 }
 
 // is reports whether the bytes at a begin with those of the entry. What stands
@@ -55,9 +51,9 @@ func (m *Machine) decode(a arch.Addr, lo, hi uint64) *decoded {
 	way[0], way[1] = e, way[0]
 	m.decoded++
 	b, n := traces.UnpackBytes(lo, hi)
-	if in, err := m.cfg.Mode.Decode(b[:n], a); err == nil {
-		e.inst = new(x86.Inst)
-		*e.inst = in
+	if d, err := m.arch.Decode(b[:n], a); err == nil {
+		in := d.(*inst)
+		e.inst = in
 		e.lo, e.hi = cut(lo, hi, int(in.Len))
 		e.mlo, e.mhi = cut(^uint64(0), 1<<56-1, int(in.Len))
 		e.mhi &= 1<<56 - 1
@@ -84,7 +80,7 @@ func cut(lo, hi uint64, n int) (uint64, uint64) {
 // fetchOn is a fetch on the way on, from a page of which all is watched and that the
 // CPU was in before, if what was decoded there last is still there and nobody is to be
 // asked. nil: it takes fetchSlow, and nothing has been done.
-func (m *Machine) fetchOn(c *CPU) *x86.Inst {
+func (m *Machine) fetchOn(c *CPU) *inst {
 	p, off := c.page, c.regs.IP-c.codeAt
 	if c.code != m.noCode || off > pageSize-16 || p == nil || p.lately == nil || m.p.N > 1 && m.outlasts&sim.Through == 0 || m.text.MayBeStale(int(c.id)) {
 		return nil
@@ -104,7 +100,7 @@ func (m *Machine) fetchOn(c *CPU) *x86.Inst {
 // fetchSlow is the way of every fetch but that of unwatched text decoded
 // before: it decodes, asks which bytes the CPU sees if text was stored to, and
 // enters kernel routines that text calls. nil: there is nothing to execute now.
-func (m *Machine) fetchSlow(c *CPU) *x86.Inst {
+func (m *Machine) fetchSlow(c *CPU) *inst {
 	ip := c.regs.IP
 	p := c.page
 	if ip-c.codeAt >= pageSize || p == nil { // another page than last time
@@ -168,12 +164,12 @@ func (m *Machine) peekText(p *page, a arch.Addr) (lo, hi uint64) {
 
 // Decode decodes in the machine's mode, remembered for the machine's life by address and bytes.
 // The instruction is shared: it is not to be changed.
-func (m *Machine) Decode(b []byte, at arch.Addr) (*x86.Inst, error) {
+func (m *Machine) Decode(b []byte, at arch.Addr) (arch.Inst, error) {
 	lo, hi := pack(b)
 	if in := m.decode(at, lo, hi).inst; in != nil {
 		return in, nil
 	}
-	_, err := m.cfg.Mode.Decode(b, at)
+	_, err := m.arch.Decode(b, at)
 	return nil, err
 }
 

@@ -2,38 +2,25 @@ package smp
 
 import (
 	"fmt"
+
 	"kpsim/smp/cycles"
 
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
-	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
-
-// A trap frame in memory, from high to low addresses:
-//
-//	SP of what was interrupted
-//	(#BP only: a gap, for the pushes of an instruction the handler emulates)
-//	ss  sp  flags  cs  ip      pushed by the processor at a 16-byte boundary
-//	orig_ax                    an error code's place
-//	rdi … r15                  saved by the entry code
-//	SP of the handler
-//
-// The gap is what Linux makes in its int3 entry for emulated calls.
-const int3Gap = 48
 
 // deliver takes a trap or interrupt on c: ip is what the frame saves, addr what
 // a fault was about. The handler's routine begins with c's next step.
 func (m *Machine) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	t := c.task
-	base := m.frameBase(vec, c.regs.R[x86.RSP])
+	base := m.frameBase(vec, c.regs.R[regSP])
 	m.emit(c, smpev.Trap, uint64(vec), uint64(ip), addr)
 	c.regs.IP = ip
 	if !m.storeFrame(base, &c.regs) {
 		// A fault while delivering a fault: nothing can be saved any more.
 		m.emit(c, smpev.Oops, smpev.VecDF, uint64(ip), uint64(m.mem.fault))
-		what := fmt.Sprintf("double fault: vector %d could not be delivered, stack pointer %#x is not mapped", vec, c.regs.R[x86.RSP])
-		if room := t.stack - c.regs.SP(); room > StackSize-pageSize && room <= StackSize+pageSize {
+		what := fmt.Sprintf("double fault: vector %d could not be delivered, stack pointer %#x is not mapped", vec, c.regs.R[regSP])
+		if room := t.stack - spOf(&c.regs); room > StackSize-pageSize && room <= StackSize+pageSize {
 			what += fmt.Sprintf(": the stack, of %d bytes, is used up; does it call itself without end?", StackSize)
 		}
 		if m.refuseAt(c, ip, what); m.log.Found != nil {
@@ -46,8 +33,8 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	}
 	x := m.acquire(c, t)
 	x.regs = c.regs
-	c.regs.Flags &^= x86.TrapClears
-	c.regs.R[x86.RSP] = uint64(base)
+	c.regs.Flags &^= trapClears
+	c.regs.R[regSP] = uint64(base)
 	c.regs.IP = m.idleIP()
 	c.after = 0
 	c.guest = false
@@ -59,29 +46,34 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	m.attend(c)
 }
 
+// vectors are the traps and faults that outcomes are, but for those that are not the
+// same for each instruction.
+var vectors = [arch.Outcomes]struct {
+	has bool
+	vec uint8
+}{
+	arch.Breakpoint:  {true, smpev.VecBP},
+	arch.DebugTrap:   {true, smpev.VecDB},
+	arch.Overflow:    {true, smpev.VecOF},
+	arch.Undefined:   {true, smpev.VecUD},
+	arch.DivideError: {true, smpev.VecDE},
+	arch.Bound:       {true, smpev.VecBR},
+	arch.Protection:  {true, smpev.VecGP},
+}
+
 // raise delivers the trap or fault that an instruction has for outcome: a trap
-// saves the address behind it, a fault its own.
-func (m *Machine) raise(c *CPU, in *x86.Inst, out x86.Outcome) {
-	switch out {
-	case x86.Breakpoint:
-		m.deliver(c, smpev.VecBP, c.regs.IP, 0)
-	case x86.DebugTrap:
-		m.deliver(c, smpev.VecDB, c.regs.IP, 0)
-	case x86.Overflow:
-		m.deliver(c, smpev.VecOF, c.regs.IP, 0)
-	case x86.SoftInt: // one of vector 2 blocks no NMI
+// saves the address after it, a fault its own.
+func (m *Machine) raise(c *CPU, in *inst, out arch.Outcome) {
+	switch v := vectors[out]; {
+	case v.has && out.Faulted():
+		m.deliver(c, v.vec, in.Addr, 0)
+	case v.has:
+		m.deliver(c, v.vec, c.regs.IP, 0)
+	case out == arch.SoftInt: // one of vector 2 blocks no NMI
 		was := c.nmiBlocked
 		m.deliver(c, in.Vector(), c.regs.IP, 0)
 		c.nmiBlocked = was
-	case x86.Undefined:
-		m.deliver(c, smpev.VecUD, in.Addr, 0)
-	case x86.DivideError:
-		m.deliver(c, smpev.VecDE, in.Addr, 0)
-	case x86.Bound:
-		m.deliver(c, smpev.VecBR, in.Addr, 0)
-	case x86.Protection:
-		m.deliver(c, smpev.VecGP, in.Addr, 0)
-	case x86.PageFault:
+	case out == arch.PageFault:
 		m.pageFault(c, in.Addr, m.mem.fault)
 	default:
 		m.refuse(c, in, out)
@@ -91,7 +83,7 @@ func (m *Machine) raise(c *CPU, in *x86.Inst, out x86.Outcome) {
 // pageFault delivers the fault of an access to a by what is at ip. Of an address
 // that isn't canonical there is no page: that is #GP (SDM vol. 1, 3.3.7.1).
 func (m *Machine) pageFault(c *CPU, ip, a arch.Addr) {
-	if !x86.Canonical(a) {
+	if !m.arch.Valid(a) {
 		m.deliver(c, smpev.VecGP, ip, 0)
 		return
 	}
@@ -101,47 +93,36 @@ func (m *Machine) pageFault(c *CPU, ip, a arch.Addr) {
 
 // frameBase returns where the frame of a trap begins.
 func (m *Machine) frameBase(vec uint8, sp uint64) arch.Addr {
-	if m.cfg.Mode == x86.Mode32 {
-		return arch.Addr(sp) - ptRegs32Size
-	}
-	if vec == smpev.VecBP {
-		sp -= int3Gap
-	}
-	return arch.Addr(sp&^15) - kapi.PtRegsSize
+	return m.arch.Frame.At(sp, vec == smpev.VecBP)
 }
 
-// image is memory.Image of a frame. An observed machine is told of each word that isn't
-// on a stack, or may be shared there, so that it gets none of others.
-func (m *Machine) image(base arch.Addr, store bool) *[kapi.PtRegsSize]byte {
-	if m.foot != nil && (m.foot.words.stacks || !m.isStack(base)) {
+// image returns the bytes of a frame, nil if they aren't at hand. An observed machine
+// is told of each word that isn't on a stack, or may be shared there, so it gets none
+// of others.
+func (m *Machine) image(base arch.Addr, store bool) []byte {
+	if m.arch.Frame.Put == nil || m.foot != nil && (m.foot.words.stacks || !m.isStack(base)) {
 		return nil
 	}
-	return m.mem.Image(base, store)
+	return m.mem.Image(base, m.arch.Frame.Size, store)
 }
 
-// storeFrame writes a register image, at once if it lies in one page.
+// storeFrame writes the saved registers of a trap, at once if they lie in one page.
 func (m *Machine) storeFrame(base arch.Addr, r *arch.Regs) bool {
-	if m.cfg.Mode == x86.Mode32 {
-		return m.storeFrame32(base, r)
-	}
 	b := m.image(base, true)
 	if b == nil {
-		return kapi.StorePtRegs(m.data, base, r)
+		return m.arch.Frame.Store(m.data, base, r)
 	}
-	kapi.PutPtRegs(b, r)
+	m.arch.Frame.Put(b, r)
 	return true
 }
 
-// loadFrame reads a register image, at once if it lies in one page.
+// loadFrame reads the saved registers of a trap, at once if they lie in one page.
 func (m *Machine) loadFrame(base arch.Addr, r *arch.Regs) bool {
-	if m.cfg.Mode == x86.Mode32 {
-		return m.loadFrame32(base, r)
-	}
 	b := m.image(base, false)
 	if b == nil {
-		return kapi.LoadPtRegs(m.data, base, r)
+		return m.arch.Frame.Load(m.data, base, r)
 	}
-	kapi.GetPtRegs(b, r)
+	m.arch.Frame.Get(b, r)
 	return true
 }
 
@@ -157,7 +138,7 @@ func (m *Machine) iret(c *CPU) {
 		return
 	}
 	if m.state.scrubs {
-		m.scrub(f.base, c.regs.SP())
+		m.scrub(f.base, spOf(&c.regs))
 	}
 	t.pop()
 	c.nmiBlocked = false
@@ -184,9 +165,9 @@ func (t *Task) onGuest() bool {
 }
 
 // refuse ends the run: text holds what the simulator doesn't execute.
-func (m *Machine) refuse(c *CPU, in *x86.Inst, out x86.Outcome) {
+func (m *Machine) refuse(c *CPU, in *inst, out arch.Outcome) {
 	what := "is not executed by this simulator"
-	if out == x86.Halt {
+	if out == arch.Halt {
 		what = "hlt in text that a task runs: only the idle task halts"
 	}
 	m.garbled(c, in.Addr, in.Bytes(), fmt.Sprintf("% x: %s: %s", in.Bytes(), in.String(), what))

@@ -9,14 +9,13 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
-	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
 
 // fill gives each register a value of its own, so that a mix-up shows.
 func fill(regs *arch.Regs) {
 	for i := range regs.R {
-		if x86.Reg(i) != x86.RSP {
+		if arch.Reg(i) != x86.RSP {
 			regs.R[i] = 0x1111_1111_1111_1111 * uint64(i)
 		}
 	}
@@ -78,12 +77,12 @@ func frameAt(t *testing.T, code string, vector uint8, gap uint64, saved, skip, b
 	hits := 0
 	r.Hooks().Trap[vector] = func(x *smp.Ctx, regs *arch.Regs) {
 		hits++
-		base := x.Regs().SP()
+		base := x86.SP(x.Regs())
 		var image arch.Regs
-		if !kapi.LoadPtRegs(x.Memory(), base, &image) || image != *regs {
+		if !x86.LoadPtRegs(x.Memory(), base, &image) || image != *regs {
 			t.Errorf("in memory %+v\nin hand   %+v", image, *regs)
 		}
-		if top := uint64(base) + kapi.PtRegsSize; top%16 != 0 || top > sp-uint64(below)-gap || top+16 <= sp-uint64(below)-gap {
+		if top := uint64(base) + x86.PtRegsSize; top%16 != 0 || top > sp-uint64(below)-gap || top+16 <= sp-uint64(below)-gap {
 			t.Errorf("the frame's top is %#x, the stack pointer was %#x, the gap is %d", top, sp-uint64(below), gap)
 		}
 		if regs.IP != f+arch.Addr(saved) || regs.R[x86.RSP] != sp-uint64(below) {
@@ -92,7 +91,7 @@ func frameAt(t *testing.T, code string, vector uint8, gap uint64, saved, skip, b
 		for _, w := range []struct {
 			off  int
 			want uint64
-		}{{kapi.PtCS, kapi.KernelCS}, {kapi.PtSS, kapi.KernelDS}} {
+		}{{x86.PtCS, x86.KernelCS}, {x86.PtSS, x86.KernelDS}} {
 			if v, _ := x.Memory().Load(base+arch.Addr(w.off), 8); v != w.want {
 				t.Errorf("the selector at %d is %#x, want %#x", w.off, v, w.want)
 			}
@@ -120,7 +119,7 @@ func frameAt(t *testing.T, code string, vector uint8, gap uint64, saved, skip, b
 // would, and move the stack pointer: neither the frame nor what is pushed is
 // harmed.
 func TestInt3Gap(t *testing.T) {
-	pops := []x86.Reg{x86.RAX, x86.RCX, x86.RDX, x86.RBX, x86.RBP, x86.RSI}
+	pops := []arch.Reg{x86.RAX, x86.RCX, x86.RDX, x86.RBX, x86.RBP, x86.RSI}
 	const code = "58 59 5a 5b 5d 5e"
 	for words := 1; words <= 6; words++ {
 		for below := 0; below < 0x20; below++ {
@@ -129,12 +128,12 @@ func TestInt3Gap(t *testing.T) {
 			r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *arch.Regs) {
 				for i := range words {
 					regs.R[x86.RSP] -= 8
-					if !x.Memory().Store(regs.SP(), 8, uint64(100+words-i)) {
+					if !x.Memory().Store(x86.SP(regs), 8, uint64(100+words-i)) {
 						t.Error("nothing can be pushed")
 					}
 				}
 				var image arch.Regs
-				kapi.LoadPtRegs(x.Memory(), x.Regs().SP(), &image)
+				x86.LoadPtRegs(x.Memory(), x86.SP(x.Regs()), &image)
 				if image.R[x86.RSP] = regs.R[x86.RSP]; image != *regs {
 					t.Errorf("%d words, %d below: the frame was overwritten: %+v, want %+v", words, below, image, *regs)
 				}
@@ -165,7 +164,7 @@ func TestHandlerChangesRegisters(t *testing.T) {
 	to := r.text("to", 0x40, "c3")
 	r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *arch.Regs) {
 		for i := range regs.R {
-			if x86.Reg(i) != x86.RSP {
+			if arch.Reg(i) != x86.RSP {
 				regs.R[i] = uint64(i) + 7
 			}
 		}
@@ -179,7 +178,7 @@ func TestHandlerChangesRegisters(t *testing.T) {
 	})
 	r.want(smp.Passed, sim.Always0{})
 	for i, v := range left.R {
-		if x86.Reg(i) != x86.RSP && v != uint64(i)+7 {
+		if arch.Reg(i) != x86.RSP && v != uint64(i)+7 {
 			t.Errorf("register %d is %#x", i, v)
 		}
 	}
@@ -264,7 +263,7 @@ func TestSingleStepIret(t *testing.T) {
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
 		frame := smp.DataBase + 0x800
 		x.Regs().R[x86.RDI] = uint64(frame)
-		for i, v := range []uint64{uint64(f) + 20, kapi.KernelCS, x86.F1 | x86.IF, 0, kapi.KernelDS} {
+		for i, v := range []uint64{uint64(f) + 20, x86.KernelCS, x86.F1 | x86.IF, 0, x86.KernelDS} {
 			x.Memory().Store(frame+arch.Addr(8*i), 8, v)
 		}
 		x.Call(f)

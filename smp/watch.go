@@ -3,7 +3,6 @@ package smp
 import (
 	"kpsim/sim"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/fetch"
 )
 
@@ -56,7 +55,7 @@ type Footprint struct {
 	inside *CPU         // it is in an interrupt that is one step with its delivery
 	apart  []sim.Touch  // of that, if it should turn out to be more than one step
 	base   words        // what runs observed afresh begin with
-	data   x86.Memory   // watchedMemory, converted once
+	data   arch.Memory  // watchedMemory, converted once
 }
 
 // Footprint returns what tells observers of the machine's steps.
@@ -153,9 +152,9 @@ func (m *Machine) watch() {
 	f.mover, f.touched, f.apart, f.inside = sim.NoMover, f.touched[:0], f.apart[:0], nil
 	f.nowOf = nil
 	for _, t := range m.tasks {
-		sp := t.regs.SP()
+		sp := spOf(&t.regs)
 		if t.cpu.task == t {
-			sp = t.cpu.regs.SP()
+			sp = spOf(&t.cpu.regs)
 		}
 		t.use.begin(t, sp)
 	}
@@ -236,7 +235,7 @@ func (f *Footprint) end() {
 		f.m.stand(c, now)
 		f.nowOf = c
 		f.closes(c, now)
-		c.task.use.pointer(c.task, c.regs.SP())
+		c.task.use.pointer(c.task, spOf(&c.regs))
 		same := f.stood == *now
 		switch {
 		case mv >= sim.MoverIPI:

@@ -169,7 +169,7 @@ func decodeRow(sym *image.Symbol, r *survey.Row) (x86.Inst, bool) {
 	return in, err == nil
 }
 
-func isCall(in *x86.Inst) bool { return in.Flow() == x86.FlowCall }
+func isCall(in *x86.Inst) bool { return in.Flow() == arch.FlowCall }
 
 // shortHex shows bytes, and by two dots that there are more.
 func shortHex(b []byte, most int) string {

@@ -254,7 +254,7 @@ func (h *sh) setReg(steps *[]scenario.Step, set string) error {
 		return errUsage
 	}
 	v, err := h.value(value)
-	*steps = append(*steps, scenario.Step{Kind: scenario.StepSetReg, Reg: x86.Reg(slices.Index(regNames[:], reg)), Value: v})
+	*steps = append(*steps, scenario.Step{Kind: scenario.StepSetReg, Reg: arch.Reg(slices.Index(regNames[:], reg)), Value: v})
 	return err
 }
 

@@ -2,7 +2,6 @@ package ftrace
 
 import (
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -45,7 +44,7 @@ type clients struct {
 // A site is where a function calls ftrace.
 type site struct {
 	at   arch.Addr // set at boot
-	call [5]byte   // set at boot
+	call arch.Code // set at boot
 	on   bool      // owned by ftrace_lock: the call is in the text
 	here bool      // owned by ftrace_lock: the text is there
 }
@@ -103,7 +102,7 @@ func (f *Ftrace) AddSite(at arch.Addr) (ok bool) {
 		f.lock = f.d.Boot.BootMutex("ftrace_lock")
 	}
 	s := &site{at: at, here: f.d.Boot.Present(at)}
-	if s.call, ok = x86.CallRel32(at, f.at); !ok {
+	if s.call, ok = f.d.Text.Arch().Call(at, f.at); !ok {
 		return false
 	}
 	i := len(f.sites)
@@ -112,13 +111,13 @@ func (f *Ftrace) AddSite(at arch.Addr) (ok bool) {
 		f.sites[i] = f.sites[i-1]
 	}
 	f.sites[i] = s
-	f.d.Boot.AddSite(kapi.Site{Addr: at, Size: len(s.call), Kind: Site})
+	f.d.Boot.AddSite(kapi.Site{Addr: at, Size: len(s.call.Bytes()), Kind: Site})
 	return true
 }
 
 // Images returns the two instructions that may stand at a site.
-func (f *Ftrace) Images(i int) (at arch.Addr, nop, call [5]byte) {
-	return f.sites[i].at, x86.Nop5, f.sites[i].call
+func (f *Ftrace) Images(i int) (at arch.Addr, nop, call arch.Code) {
+	return f.sites[i].at, f.d.Text.Arch().BranchNop, f.sites[i].call
 }
 
 // Sites returns how many sites there are.
@@ -269,9 +268,9 @@ func (f *Ftrace) update(x kapi.Context) {
 			continue
 		}
 		s.on = want
-		insn := x86.Nop5[:]
+		insn := f.d.Text.Arch().BranchNop.Bytes()
 		if want {
-			insn = s.call[:]
+			insn = s.call.Bytes()
 		}
 		f.batch = append(f.batch, kapi.Rewrite{At: s.at, Insn: insn})
 	}
@@ -290,24 +289,25 @@ func (f *Ftrace) update(x kapi.Context) {
 // caller is ftrace's trampoline: a site has called it. It calls the clients that
 // want the site and goes where they say.
 func (f *Ftrace) caller(x kapi.Context, regs *arch.Regs) {
-	mem := x.Memory()
-	back, ok := mem.Load(regs.SP(), 8)
+	a, mem := f.d.Text.Arch(), x.Memory()
+	sp := a.StackPointer(regs)
+	back, ok := mem.Load(sp, a.Word)
 	if !ok {
 		f.d.Traps.Bug(x, "ftrace_caller was called without a return address")
 		return
 	}
 	x.PreemptDisable()
 	r := *regs
-	ip := arch.Addr(back) - arch.Addr(len(x86.Nop5))
-	r.IP, r.R[x86.RSP] = arch.Addr(back), uint64(regs.SP())+8
+	ip := arch.Addr(back) - arch.Addr(a.BranchLen)
+	r.IP, r.R[a.SP] = arch.Addr(back), uint64(sp)+uint64(a.Word)
 	for _, o := range f.ops.Load(x).list {
 		if x.Access(o.filter.ID(), kapi.Read); o.wants(ip) {
 			o.h(x, ip, &r)
 		}
 	}
-	r.R[x86.RSP] = uint64(regs.SP())
-	mem.Store(regs.SP(), 8, uint64(r.IP))
-	regs.R, regs.Flags = r.R, r.Flags&^x86.IF|regs.Flags&x86.IF
+	r.R[a.SP] = uint64(sp)
+	mem.Store(sp, a.Word, uint64(r.IP))
+	regs.R, regs.Flags = r.R, r.Flags&^a.IRQFlag|regs.Flags&a.IRQFlag
 	x.PreemptEnable()
 }
 

@@ -2,7 +2,6 @@ package jumplabel
 
 import (
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -25,17 +24,16 @@ type Label struct {
 	of     *Labels
 	at     arch.Addr // set at boot
 	target arch.Addr // set at boot
-	nop    [5]byte   // set at boot
-	jump   [5]byte   // set at boot
+	jump   arch.Code // set at boot
 }
 
 // Add makes a label of the nop at at, at boot. ok false: the target is out of
 // reach.
 func (ls *Labels) Add(at, target arch.Addr) (l *Label, ok bool) {
-	l = &Label{of: ls, at: at, target: target, nop: x86.Nop5}
-	l.jump, ok = x86.JumpRel32(at, target)
+	l = &Label{of: ls, at: at, target: target}
+	l.jump, ok = ls.text.Arch().Jump(at, target)
 	ls.list = append(ls.list, l)
-	ls.boot.AddSite(kapi.Site{Addr: at, Size: len(l.jump), Kind: Site})
+	ls.boot.AddSite(kapi.Site{Addr: at, Size: len(l.jump.Bytes()), Kind: Site})
 	return l, ok
 }
 
@@ -55,7 +53,9 @@ func (ls *Labels) Lock() {
 func (ls *Labels) Mutex() kapi.Mutex { return ls.mutex }
 
 // Images returns the two instructions that may stand at the label.
-func (l *Label) Images() (at arch.Addr, nop, jump [5]byte) { return l.at, l.nop, l.jump }
+func (l *Label) Images() (at arch.Addr, nop, jump arch.Code) {
+	return l.at, l.of.text.Arch().BranchNop, l.jump
+}
 
 // Set turns the label on (a jump) or off (a nop) with the patcher. Context: may
 // sleep; takes jump_label_mutex, then text_mutex.
@@ -71,9 +71,10 @@ func (l *Label) Set(x kapi.Context, on bool, p kapi.Patcher) {
 
 // set is Set with jump_label_mutex held, if there is one.
 func (l *Label) set(x kapi.Context, on bool, p kapi.Patcher) {
-	insn, resume := l.nop[:], l.at+5
+	a := l.of.text.Arch()
+	insn, resume := a.BranchNop.Bytes(), l.at+arch.Addr(a.BranchLen)
 	if on {
-		insn, resume = l.jump[:], l.target
+		insn, resume = l.jump.Bytes(), l.target
 	}
 	l.of.text.Mutex().Lock(x)
 	p.Patch(x, l.at, insn, resume)

@@ -2,7 +2,6 @@ package staticcall
 
 import (
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -54,7 +53,7 @@ type Call struct {
 	first  arch.Addr    // set at boot: the target a run begins with; 0: none
 	target kapi.Var[arch.Addr]
 	write  [1]kapi.Rewrite // owned by static_call_mutex
-	insn   [5]byte         // owned by static_call_mutex: what is being written
+	insn   arch.Code       // owned by static_call_mutex: what is being written
 }
 
 // A staticSite is one place that calls.
@@ -69,9 +68,6 @@ type CallSite struct {
 	Tail bool // a jump, where the function ends with the call
 }
 
-// staticRet is what a tail call of no target is: a ret, and room for the jump.
-var staticRet = [5]byte{0xc3, x86.Int3, x86.Int3, x86.Int3, x86.Int3}
-
 // Add makes a static call, at boot. Its text says what target says:
 // calls and jumps of target, or nops and rets if target is 0. trampoline is a
 // jump to target, or a ret; 0 is none.
@@ -83,49 +79,50 @@ func (cs *Calls) Add(trampoline, target arch.Addr, sites ...CallSite) *Call {
 	s.target.Init(cs.d.Cells, target)
 	for _, c := range sites {
 		s.sites = append(s.sites, staticSite{c.At, c.Tail})
-		cs.d.Boot.AddSite(kapi.Site{Addr: c.At, Size: x86.JumpLen, Kind: Site})
+		cs.d.Boot.AddSite(kapi.Site{Addr: c.At, Size: cs.d.Text.Arch().BranchLen, Kind: Site})
 	}
 	if trampoline != 0 {
-		cs.d.Boot.AddSite(kapi.Site{Addr: trampoline, Size: x86.JumpLen, Kind: Site})
+		cs.d.Boot.AddSite(kapi.Site{Addr: trampoline, Size: cs.d.Text.Arch().BranchLen, Kind: Site})
 	}
 	cs.list = append(cs.list, s)
 	return s
 }
 
 // Images calls f with each instruction that may stand in the text for a target.
-func (s *Call) Images(target arch.Addr, f func(at arch.Addr, insn [5]byte)) {
+func (s *Call) Images(target arch.Addr, f func(at arch.Addr, insn arch.Code)) {
 	if s.tramp != 0 {
-		insn, _ := callImage(s.tramp, target, true)
+		insn, _ := s.image(s.tramp, target, true)
 		f(s.tramp, insn)
 	}
 	for _, c := range s.sites {
-		insn, _ := callImage(c.at, target, c.tail)
+		insn, _ := s.image(c.at, target, c.tail)
 		f(c.at, insn)
 	}
 }
 
-// callImage is what stands at a place for a target. ok false: it is out of reach.
-func callImage(at, target arch.Addr, tail bool) (insn [5]byte, ok bool) {
+// image is what stands at a place for a target. ok false: it is out of reach.
+func (s *Call) image(at, target arch.Addr, tail bool) (insn arch.Code, ok bool) {
+	a := s.of.d.Text.Arch()
 	switch {
 	case target == 0 && tail:
-		return staticRet, true
+		return a.BranchRet, true
 	case target == 0:
-		return x86.Nop5, true
+		return a.BranchNop, true
 	case tail:
-		return x86.JumpRel32(at, target)
+		return a.Jump(at, target)
 	}
-	return x86.CallRel32(at, target)
+	return a.Call(at, target)
 }
 
 // Reaches reports whether all of the call's text can call target.
 func (s *Call) Reaches(target arch.Addr) bool {
 	ok := true
 	for _, c := range s.sites {
-		_, in := callImage(c.at, target, c.tail)
+		_, in := s.image(c.at, target, c.tail)
 		ok = ok && in
 	}
 	if s.tramp != 0 {
-		_, in := callImage(s.tramp, target, true)
+		_, in := s.image(s.tramp, target, true)
 		ok = ok && in
 	}
 	return ok
@@ -150,15 +147,15 @@ func (s *Call) Update(x kapi.Context, target arch.Addr, p kapi.Patcher) {
 // transform rewrites one place, unless it is as it should be
 // (__static_call_transform).
 func (s *Call) transform(x kapi.Context, at, target arch.Addr, tail bool, p kapi.Patcher) {
-	insn, _ := callImage(at, target, tail)
-	var now [5]byte
+	insn, _ := s.image(at, target, tail)
+	now := insn
 	s.of.d.Text.Mutex().Lock(x)
-	if s.of.d.Text.Read(x, at, now[:]); now != insn {
+	if s.of.d.Text.Read(x, at, now.Bytes()); now != insn {
 		s.insn = insn
 		if p != nil {
-			p.Patch(x, at, s.insn[:], 0) // it writes no breakpoint that somebody could meet
+			p.Patch(x, at, s.insn.Bytes(), 0) // it writes no breakpoint that somebody could meet
 		} else {
-			s.write[0] = kapi.Rewrite{At: at, Insn: s.insn[:]}
+			s.write[0] = kapi.Rewrite{At: at, Insn: s.insn.Bytes()}
 			s.of.d.Patch.Batch(x, s.write[:])
 		}
 	}

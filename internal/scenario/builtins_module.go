@@ -247,7 +247,7 @@ func movRAX(code []byte, n uint64) []byte {
 }
 
 // fillArgs are the registers of integer arguments (System V ABI), by number - 1.
-var fillArgs = [...]x86.Reg{x86.RDI, x86.RSI, x86.RDX, x86.RCX, x86.R8, x86.R9}
+var fillArgs = [...]arch.Reg{x86.RDI, x86.RSI, x86.RDX, x86.RCX, x86.R8, x86.R9}
 
 // fillCode stores bytes where an argument points to, eight and then one by one:
 // movabs $…,%rax; mov %rax,off(arg) and movb $…,off(arg).

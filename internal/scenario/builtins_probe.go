@@ -3,9 +3,9 @@ package scenario
 import (
 	"fmt"
 
-	"go.starlark.net/starlark"
+	"kpsim/smp/arch"
 
-	"kpsim/smp/arch/x86"
+	"go.starlark.net/starlark"
 )
 
 // A handlerArg is a handler among the arguments of a probe.
@@ -134,7 +134,7 @@ func onReg(kind StepKind) func(*loader, *call) (starlark.Value, error) {
 		if err := c.unpack("reg", &reg); err != nil {
 			return nil, err
 		}
-		r, err := lookup[x86.Reg]("reg", reg, regWords)
+		r, err := lookup[arch.Reg]("reg", reg, regWords)
 		return c.deed(nil, &Step{Kind: kind, Reg: r}), err
 	}
 }
@@ -147,7 +147,7 @@ func (l *loader) doSetReg(c *call) (starlark.Value, error) {
 		return nil, err
 	}
 	step := Step{Kind: StepSetReg}
-	if step.Reg, err = lookup[x86.Reg]("reg", reg, regWords); err != nil {
+	if step.Reg, err = lookup[arch.Reg]("reg", reg, regWords); err != nil {
 		return nil, err
 	}
 	if step.Value, err = number("value", value); err != nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch"
 	"kpsim/smp/image"
 )
 
@@ -57,7 +57,7 @@ func lookup[T ~uint8](what, got string, words []string) (T, error) {
 	return 0, fmt.Errorf("%s = %q isn't known; it is one of %s", what, got, quoted(words))
 }
 
-func regName(r x86.Reg) string { return word(regWords, uint8(r)) }
+func regName(r arch.Reg) string { return word(regWords, uint8(r)) }
 
 // quoted lists words as the language writes them.
 func quoted(words []string) string {

@@ -10,7 +10,6 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 )
 
 // What String prints, Load reads back, and nothing is lost.
@@ -178,7 +177,7 @@ func genHandler(t *rapid.T, s *scenario.Scenario, names []string, private bool) 
 		st := scenario.Step{Kind: scenario.StepKind(rapid.IntRange(0, int(scenario.StepDisable)).Draw(t, "step"))}
 		switch st.Kind {
 		case scenario.StepSetReg:
-			st.Reg, st.Value = x86.Reg(rapid.IntRange(0, 15).Draw(t, "reg")), rapid.Uint64().Draw(t, "value")
+			st.Reg, st.Value = arch.Reg(rapid.IntRange(0, 15).Draw(t, "reg")), rapid.Uint64().Draw(t, "value")
 		case scenario.StepSetIP:
 			st.Value = rapid.Uint64().Draw(t, "ip")
 			if rapid.Bool().Draw(t, "in function") {
@@ -191,7 +190,7 @@ func genHandler(t *rapid.T, s *scenario.Scenario, names []string, private bool) 
 			if !private {
 				continue
 			}
-			st.Reg = x86.Reg(rapid.IntRange(0, 15).Draw(t, "reg"))
+			st.Reg = arch.Reg(rapid.IntRange(0, 15).Draw(t, "reg"))
 		case scenario.StepStore:
 			if len(s.Datas) == 0 || len(s.Datas[0].Bytes) < 8 {
 				continue

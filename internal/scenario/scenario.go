@@ -4,7 +4,6 @@ import (
 	"kpsim/kprobes"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 )
 
 // A Scenario is what is run: a machine, its text, its probes, its programs,
@@ -250,7 +249,7 @@ const (
 // Step is one step of a handler.
 type Step struct {
 	Kind  StepKind
-	Reg   x86.Reg
+	Reg   arch.Reg
 	Value uint64
 	Func  string // the function, data or probe
 	Off   int    // StepStore: from the start of the data

@@ -74,14 +74,14 @@ func call(t *testing.T, m flat, at arch.Addr, args ...uint64) uint64 {
 	t.Helper()
 	r := arch.Regs{IP: at, Flags: x86.F1}
 	for i, a := range args {
-		r.R[[]x86.Reg{x86.RDI, x86.RSI, x86.RDX}[i]] = a
+		r.R[[]arch.Reg{x86.RDI, x86.RSI, x86.RDX}[i]] = a
 	}
 	r.R[x86.RBX], r.R[x86.RBP], r.R[x86.R12] = 11, 22, 33
 	r.R[x86.RSP] = stackAt
 	m.Store(stackAt, 8, endAt)
 	for range 10000 {
 		if r.IP == endAt {
-			if r.SP() != stackAt+8 || r.R[x86.RBX] != 11 || r.R[x86.RBP] != 22 || r.R[x86.R12] != 33 {
+			if x86.SP(&r) != stackAt+8 || r.R[x86.RBX] != 11 || r.R[x86.RBP] != 22 || r.R[x86.R12] != 33 {
 				t.Errorf("call of %#x doesn't keep the registers it should: %x", at, r)
 			}
 			return r.R[x86.RAX]
@@ -90,7 +90,7 @@ func call(t *testing.T, m flat, at arch.Addr, args ...uint64) uint64 {
 		if err != nil {
 			t.Fatalf("at %#x: %v\n%s", r.IP, err, image.Listing(r.IP, m[r.IP:r.IP+16]))
 		}
-		if out := in.Exec(&r, m); out != x86.Next {
+		if out := in.Exec(&r, m); out != arch.Next {
 			t.Fatalf("at %#x: %s: outcome %v", r.IP, in.String(), out)
 		}
 	}

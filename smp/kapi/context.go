@@ -2,7 +2,6 @@ package kapi
 
 import (
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/traces"
 )
 
@@ -64,7 +63,7 @@ type Context interface {
 
 	// Memory is memory as this CPU reads and writes it as data, without a
 	// point: for the context's own stack and the registers saved on it.
-	Memory() x86.Memory
+	Memory() arch.Memory
 
 	// PreemptDisable and PreemptEnable nest. RCU's read side is theirs too.
 	PreemptDisable()

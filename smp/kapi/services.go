@@ -2,7 +2,6 @@ package kapi
 
 import (
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/traces"
 )
 
@@ -24,9 +23,12 @@ type Text interface {
 	// (text_poke). Context: text_mutex held.
 	Poke(x Context, addr arch.Addr, b []byte)
 
-	// Decode is x86.Decode, remembered by address and bytes. The instruction is
+	// Arch is the processor that the text is for.
+	Arch() *arch.Arch
+
+	// Decode is Arch's Decode, remembered by address and bytes. The instruction is
 	// shared: it is not to be changed.
-	Decode(b []byte, at arch.Addr) (*x86.Inst, error)
+	Decode(b []byte, at arch.Addr) (arch.Inst, error)
 
 	// Mutex is text_mutex.
 	Mutex() Mutex

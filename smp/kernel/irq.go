@@ -3,7 +3,7 @@ package kernel
 import (
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 )
 
 // timer is the handler of a hard timer interrupt: interrupts are off.
@@ -63,5 +63,5 @@ func (k *Kernel) irqExit(x *smp.Ctx, regs *arch.Regs) {
 // task, not another trap, with preemption and interrupts on, also by its text.
 func (k *Kernel) preemptible(x *smp.Ctx, regs *arch.Regs) bool {
 	t := x.Thread()
-	return !t.Idle() && t.PreemptCount() == 0 && t.Traps() == 1 && regs.Flags&x86.IF != 0 && k.textPreemptible(x)
+	return !t.Idle() && t.PreemptCount() == 0 && t.Traps() == 1 && regs.Flags&target.Arch.IRQFlag != 0 && k.textPreemptible(x)
 }

@@ -4,7 +4,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -60,7 +60,7 @@ type Kernel struct {
 // Boot installs the kernel on a machine. Exports are bound first, in the fixed
 // order of exports, so that linked text finds them where it was linked to.
 func Boot(m *smp.Machine, cfg Config) *Kernel {
-	if m.Mode() != x86.Mode64 { // frames, arguments and text would be taken for those of 64 bits
+	if m.Arch() != target.Arch { // frames, arguments and text would be taken for those of 64 bits
 		sim.Bug("kernel.Boot: the kernel is of 64 bits, the machine isn't")
 	}
 	k := &Kernel{M: m, cfg: cfg}

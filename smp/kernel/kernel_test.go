@@ -224,7 +224,7 @@ var models = []fetch.Model{fetch.Coherent, fetch.Stale, fetch.Mixing}
 
 // The kernel would take the frames and arguments of 32-bit text for its own.
 func TestBootRefuses32(t *testing.T) {
-	m, err := smp.New(smp.Config{CPUs: 1, Mode: x86.Mode32}, new(traces.Log))
+	m, err := smp.New(smp.Config{CPUs: 1, Arch: x86.I386}, new(traces.Log))
 	if err != nil {
 		t.Fatal(err)
 	}

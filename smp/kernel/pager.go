@@ -3,7 +3,7 @@ package kernel
 import (
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 )
 
@@ -56,7 +56,7 @@ func (k *Kernel) Away(at arch.Addr, b []byte) {
 func (p *Pager) fault(x *smp.Ctx, regs *arch.Regs, addr arch.Addr) bool {
 	x.Touch(p.served.ID(), kapi.Read)
 	came := p.k.M.PagedIn(addr)
-	if !came && !p.k.M.PagedOut(addr) || regs.Flags&x86.IF == 0 {
+	if !came && !p.k.M.PagedOut(addr) || regs.Flags&target.Arch.IRQFlag == 0 {
 		return false
 	}
 	x.IRQ(true)

@@ -6,7 +6,7 @@ import (
 
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -46,7 +46,7 @@ type poked struct {
 	at     arch.Addr // owned by text_mutex
 	insn   []byte    // owned by text_mutex: what is written
 	resume arch.Addr // owned by text_mutex: where a CPU goes; 0: it does what as says
-	as     *x86.Inst // owned by text_mutex: nil with resume; or the breakpoint is to stay, and is somebody else's
+	as     arch.Inst // owned by text_mutex: nil with resume; or the breakpoint is to stay, and is somebody else's
 }
 
 // maxBatch is how many rewrites share their syncs: what the kernel's page of
@@ -66,8 +66,6 @@ func (p *TextPoke) reset() {
 	p.refs.Set(0)
 	p.only.batch = 0
 }
-
-var int3 = [...]byte{x86.Int3}
 
 // Patch implements kapi.Patcher. Context: may sleep; text_mutex held.
 func (p *TextPoke) Patch(x kapi.Context, addr arch.Addr, insn []byte, resume arch.Addr) {
@@ -115,7 +113,7 @@ func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
 			as = w.Insn
 		}
 		e := poked{at: w.At, insn: w.Insn}
-		if as[0] != x86.Int3 {
+		if !target.Arch.IsBreakpoint(as[0]) {
 			in, err := p.k.M.Decode(as, w.At)
 			if err != nil || !emulates(in) {
 				x.(*smp.Ctx).Bug(fmt.Sprintf("text_poke: % x at %#x is nothing that the breakpoint's handler can do", as, uint64(w.At)))
@@ -130,13 +128,12 @@ func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
 
 // emulates reports whether the handler of a batch's breakpoint can do what the
 // instruction does (text_poke_loc_init: nop, jmp, jcc, call, ret).
-func emulates(in *x86.Inst) bool {
+func emulates(in arch.Inst) bool {
 	switch in.Flow() {
-	case x86.FlowJump, x86.FlowCond, x86.FlowCall, x86.FlowRet:
+	case arch.FlowJump, arch.FlowCond, arch.FlowCall, arch.FlowRet:
 		return true
 	}
-	op := in.Opcode()
-	return op == 0x90 || op == 0x0f1f
+	return in.IsNop()
 }
 
 // write is the steps of a batch in which text is stored to. What is a
@@ -149,7 +146,7 @@ func (p *TextPoke) write(x kapi.Context) {
 	text, vec := &p.k.Text, p.only.vec
 
 	for i := range vec {
-		text.Write(x, vec[i].at, int3[:])
+		text.Write(x, vec[i].at, target.Arch.Breakpoint)
 	}
 	p.Sync.Core(x, smpev.SyncPoke1)
 
@@ -166,7 +163,7 @@ func (p *TextPoke) write(x kapi.Context) {
 
 	heads := false
 	for i := range vec {
-		if e := &vec[i]; e.insn[0] != x86.Int3 {
+		if e := &vec[i]; !target.Arch.IsBreakpoint(e.insn[0]) {
 			text.Write(x, e.at, e.insn[:1])
 			heads = true
 		}
@@ -205,7 +202,7 @@ func (p *TextPoke) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 
 // claim does what the entry says whose breakpoint it was, if one was.
 func (d *descriptor) claim(x kapi.Context, regs *arch.Regs) uint64 {
-	at := regs.IP - 1
+	at := target.Arch.BreakpointAt(regs)
 	lo, hi, batch := 0, len(d.vec), d.batch
 	for lo < hi { // by halving: an entry out of order isn't found
 		if len(d.vec) > 1 {

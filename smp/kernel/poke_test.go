@@ -66,9 +66,9 @@ func newPatched(t testing.TB, md mode, model fetch.Model, at int) *patched {
 			p.inside++
 		case b[0] == x86.Int3:
 			p.traps++
-		case bytes.Equal(b[:n], nop[:]):
+		case bytes.Equal(b[:n], nop.Bytes()):
 			p.old++
-		case bytes.Equal(b[:n], jump[:]):
+		case bytes.Equal(b[:n], jump.Bytes()):
 			p.new++
 		default:
 			p.blends++
@@ -307,11 +307,11 @@ func TestJumpLabel(t *testing.T) {
 			t.Errorf("label%+d is reserved: %v", off, got)
 		}
 	}
-	if in, err := x86.Decode(jump[:], at); err != nil || in.Flow() != x86.FlowJump {
-		t.Errorf("the jump is % x", jump)
+	if in, err := x86.Decode(jump.Bytes(), at); err != nil || in.Flow() != arch.FlowJump {
+		t.Errorf("the jump is % x", jump.Bytes())
 	}
-	if nop != x86.Nop5 {
-		t.Errorf("the nop is % x", nop)
+	if nop != x86.AMD64.BranchNop {
+		t.Errorf("the nop is % x", nop.Bytes())
 	}
 
 	// Set is done when it returns, and may be repeated.
@@ -324,7 +324,7 @@ func TestJumpLabel(t *testing.T) {
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
 		for _, on := range []bool{true, true, false, false, true} {
 			label.Set(x, on, &r.k.Poke)
-			want := map[bool][5]byte{true: jump, false: nop}[on]
+			want := map[bool][5]byte{true: [5]byte(jump.Bytes()), false: [5]byte(nop.Bytes())}[on]
 			if r.k.Text.Read(x, f, got[:]); got != want {
 				t.Errorf("set %v: the text is % x, want % x", on, got, want)
 			}

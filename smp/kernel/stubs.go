@@ -6,7 +6,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 )
 
@@ -18,7 +18,7 @@ const stubBase = smp.GateBase + 0x40_0000
 func (k *Kernel) bootStubs() {
 	for _, s := range kapi.Stubs() {
 		at := stubBase + s.Offset
-		k.M.Map(at, bytes.Repeat([]byte{x86.Int3}, s.Size), smp.PermRead|smp.PermExec)
+		k.M.Map(at, bytes.Repeat(target.Arch.Breakpoint, s.Size), smp.PermRead|smp.PermExec)
 		k.M.Names().AddSymbol(s.Name, at, s.Size)
 		k.Symbols.Add(kapi.Function{Name: s.Name, Addr: at, Size: s.Size}, nil)
 	}

@@ -127,7 +127,7 @@ func TestBacktrace(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 1})
 	var got []arch.Addr
 	at := r.k.Bind("trace", func(x kapi.Context, regs *arch.Regs) {
-		got = r.k.Tasks.Backtrace(x, regs.SP(), got[:0])
+		got = r.k.Tasks.Backtrace(x, x86.SP(regs), got[:0])
 	})
 	inner := r.text("inner", 0, callTo(smp.TextBase, at))
 	outer := r.text("outer", 0x20, callTo(smp.TextBase+0x20, inner))
@@ -146,7 +146,7 @@ func TestBacktrace(t *testing.T) {
 	for _, unwinds = range []bool{false, true} {
 		r.Reset(new(sched.Default))
 		r.k.Reset()
-		if r.k.Bind("trace", func(x kapi.Context, regs *arch.Regs) { got = r.k.Tasks.Backtrace(x, regs.SP(), got[:0]) }) != at {
+		if r.k.Bind("trace", func(x kapi.Context, regs *arch.Regs) { got = r.k.Tasks.Backtrace(x, x86.SP(regs), got[:0]) }) != at {
 			t.Fatal("bound elsewhere")
 		}
 		if o := r.Run(); o != smp.Passed {

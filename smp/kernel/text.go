@@ -3,7 +3,6 @@ package kernel
 import (
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -39,7 +38,10 @@ func (t *Text) Poke(x kapi.Context, addr arch.Addr, b []byte) {
 }
 
 // Decode implements kapi.Text.
-func (t *Text) Decode(b []byte, at arch.Addr) (*x86.Inst, error) { return t.k.M.Decode(b, at) }
+func (t *Text) Decode(b []byte, at arch.Addr) (arch.Inst, error) { return t.k.M.Decode(b, at) }
+
+// Arch implements kapi.Text.
+func (t *Text) Arch() *arch.Arch { return t.k.M.Arch() }
 
 // Mutex implements kapi.Text.
 func (t *Text) Mutex() kapi.Mutex { return t.mutex }

@@ -3,7 +3,7 @@ package kernel
 import (
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -78,7 +78,7 @@ func (t *Traps) debug(x *smp.Ctx, regs *arch.Regs) {
 			return
 		}
 	}
-	regs.Flags &^= x86.TF
+	regs.Flags &^= target.Arch.StepFlag
 }
 
 // fault is the routine of a fault: regs.IP is the instruction that had it. Who
@@ -115,9 +115,9 @@ func (t *Traps) fixup(regs *arch.Regs) bool {
 	if !t.k.Symbols.Extable(regs.IP, 1) {
 		return false
 	}
-	var b [x86.MaxLen]byte
-	n := t.k.M.BootText(regs.IP, b[:]) // there may be a probe on it now
-	in, err := x86.Decode(b[:n], regs.IP)
+	b := make([]byte, target.Arch.MaxLen)
+	n := t.k.M.BootText(regs.IP, b) // there may be a probe on it now
+	in, err := target.Decode(b[:n], regs.IP)
 	if err != nil {
 		return false
 	}

@@ -212,7 +212,7 @@ func (t *text) listing(of map[uint64]byte, s span) string {
 			break
 		}
 		insns = append(insns, t.disassemble(in.Bytes(), at))
-		if in.Flow() == x86.FlowJump {
+		if in.Flow() == arch.FlowJump {
 			break
 		}
 		at += uint64(in.Len)

@@ -12,7 +12,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -86,7 +86,7 @@ func (r *Rig) fence(owned map[string]bool) {
 	for i := range r.Scenario.Texts {
 		t := &r.Scenario.Texts[i]
 		if end := t.At + arch.Addr(len(t.Code)); !owned[t.Name] && !begin[end] && end%smp.PageSize != 0 {
-			r.Machine.Map(end, []byte{x86.Int3}, smp.PermRead|smp.PermExec)
+			r.Machine.Map(end, target.Arch.Breakpoint, smp.PermRead|smp.PermExec)
 		}
 	}
 }
@@ -112,18 +112,18 @@ func (r *Rig) addClients() error {
 	for i := range sc.Sites {
 		s := &sc.Sites[i]
 		at := r.funcs[s.Func] + arch.Addr(s.Offset)
-		r.Machine.Watch(at, len(x86.Nop5))
+		r.Machine.Watch(at, target.Arch.BranchLen)
 		if !r.ftrace.AddSite(at) {
 			return fmt.Errorf("%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x", sc.Name, s.Func, uint64(smp.GateBase))
 		}
 	}
 	for _, s := range sc.Locked {
 		at := r.funcs[s.Func] + arch.Addr(s.Offset)
-		in, err := x86.Decode(r.Text(s.Func).Code[s.Offset:], at)
+		in, err := target.Decode(r.Text(s.Func).Code[s.Offset:], at)
 		if err != nil {
 			return fmt.Errorf("%s: lock_prefix(): %s+%#x: %w", sc.Name, s.Func, s.Offset, err)
 		}
-		r.Machine.Watch(at, int(in.Len))
+		r.Machine.Watch(at, in.Size())
 		k.Prefix.Add(at)
 	}
 	r.addReserved()
@@ -132,11 +132,11 @@ func (r *Rig) addClients() error {
 		var sites []staticcall.CallSite
 		for _, t := range c.Sites {
 			at := r.funcs[t.Func] + arch.Addr(t.Offset)
-			r.Machine.Watch(at, len(x86.Nop5))
+			r.Machine.Watch(at, target.Arch.BranchLen)
 			sites = append(sites, staticcall.CallSite{At: at, Tail: t.Tail})
 		}
 		if c.Trampoline != "" {
-			r.Machine.Watch(r.funcs[c.Trampoline], len(x86.Nop5))
+			r.Machine.Watch(r.funcs[c.Trampoline], target.Arch.BranchLen)
 		}
 		s := r.calls.Add(r.funcs[c.Trampoline], r.funcs[c.Target], sites...)
 		for j := range sc.Texts {
@@ -181,8 +181,8 @@ func (r *Rig) calledBy(call, name string) bool {
 
 // headAround tells the monitors what may stand where others patch.
 func (r *Rig) headAround() {
-	image := func(at arch.Addr, insn [5]byte) {
-		lo, hi := traces.PackBytes(insn[:])
+	image := func(at arch.Addr, insn arch.Code) {
+		lo, hi := traces.PackBytes(insn.Bytes())
 		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
 	}
 	for i, m := range r.modules {
@@ -199,13 +199,13 @@ func (r *Rig) headAround() {
 	}
 	for _, s := range r.Scenario.Locked {
 		code := r.Text(s.Func).Code[s.Offset:]
-		in, _ := x86.Decode(code, 0) // it has been decoded before
+		in, _ := target.Decode(code, 0) // it has been decoded before
 		r.Kernel.Prefix.Images(func(at arch.Addr, first [2]byte) {
 			if at != r.funcs[s.Func]+arch.Addr(s.Offset) {
 				return
 			}
 			for _, b := range first {
-				lo, hi := traces.PackBytes(append([]byte{b}, code[1:in.Len]...))
+				lo, hi := traces.PackBytes(append([]byte{b}, code[1:in.Size()]...))
 				r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
 			}
 		})

@@ -5,7 +5,7 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 )
 
 // Who is to blame for what the machine won't execute, and for what nobody handles.
@@ -46,15 +46,15 @@ func (r *Rig) linkedAs(ip arch.Addr, code []byte) bool {
 			continue
 		}
 		t := r.Text(f)
-		for off := p.Offset; off < len(t.Code) && off < p.Offset+x86.JumpLen; {
-			in, err := x86.Decode(t.Code[off:], t.At+arch.Addr(off))
+		for off := p.Offset; off < len(t.Code) && off < p.Offset+target.Arch.BranchLen; {
+			in, err := target.Decode(t.Code[off:], t.At+arch.Addr(off))
 			if err != nil {
 				break
 			}
-			if copied(&in, code) {
+			if copied(in, code) {
 				return true
 			}
-			off += int(in.Len)
+			off += in.Size()
 		}
 	}
 	return false
@@ -66,28 +66,28 @@ func begins(t *scenario.Text, ip arch.Addr) (yes bool) {
 	for off := 0; off < len(t.Code); {
 		at := t.At + arch.Addr(off)
 		yes = yes || at == ip
-		in, err := x86.Decode(t.Code[off:], at)
+		in, err := target.Decode(t.Code[off:], at)
 		if err != nil {
 			break
 		}
 		if to, ok := in.Target(); ok && to == ip {
 			return true
 		}
-		off += int(in.Len)
+		off += in.Size()
 	}
 	return yes
 }
 
 // copied reports whether code begins with a copy of an instruction: the same bytes,
 // but for the displacement of what is relative to it.
-func copied(in *x86.Inst, code []byte) bool {
+func copied(in arch.Inst, code []byte) bool {
 	own := in.Bytes()
 	if len(code) < len(own) {
 		return false
 	}
-	pos, relative := in.RIPRelative()
+	from, to, relative := in.IPRelative()
 	for k := range own {
-		if own[k] != code[k] && !(relative && k >= pos && k < pos+4) {
+		if own[k] != code[k] && !(relative && k >= from && k < to) {
 			return false
 		}
 	}
@@ -97,7 +97,7 @@ func copied(in *x86.Inst, code []byte) bool {
 // codeAt returns the bytes at an address as the newest stores left them, nil if no
 // memory is there.
 func (r *Rig) codeAt(ip arch.Addr) []byte {
-	b := make([]byte, x86.MaxLen)
+	b := make([]byte, target.Arch.MaxLen)
 	if n := r.Machine.Inspect().BytesAt(ip, b); n > 0 {
 		return b[:n]
 	}

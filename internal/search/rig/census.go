@@ -5,7 +5,7 @@ import (
 
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -123,7 +123,7 @@ func (c *census) Event(e *traces.Event) *traces.Finding {
 		}
 	case e.Kind == kpev.Optimized: // the tail was written, then the first byte; or all at once
 		a := arch.Addr(e.A)
-		c.during = c.during || c.called(a) || c.over && c.tail-a < x86.JumpLen
+		c.during = c.during || c.called(a) || c.over && c.tail-a < arch.Addr(target.Arch.BranchLen)
 		for i := range c.probes {
 			if c.at[i] == a {
 				c.probes[i].Optimized = true

@@ -9,7 +9,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
 )
@@ -66,7 +66,7 @@ func (r *Rig) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
 // calledFrom returns the address on the stack, if it is one in text: where who has
 // just called is to return to.
 func (r *Rig) calledFrom(x *smp.Ctx, regs *arch.Regs) (arch.Addr, bool) {
-	back, ok := x.Memory().Load(regs.SP(), 8)
+	back, ok := x.Memory().Load(target.Arch.StackPointer(regs), 8)
 	t := r.textAt(arch.Addr(back))
 	return arch.Addr(back), ok && t != nil && arch.Addr(back) > t.At && arch.Addr(back) <= t.At+arch.Addr(len(t.Code))
 }
@@ -119,7 +119,7 @@ func (f *fault) what() string {
 	off := int(f.at - t.At)
 	f.place = fmt.Sprintf("%s+%#x", t.Name, off)
 	switch end := len(t.Code); {
-	case off >= end && off < end+x86.MaxLen && cutOff(t) < end:
+	case off >= end && off < end+target.Arch.MaxLen && cutOff(t) < end:
 		last := cutOff(t)
 		f.place = fmt.Sprintf("%s+%#x", t.Name, last)
 		return fmt.Sprintf("% x: runs past the end of %s: that is no whole instruction; are bytes missing?", t.Code[last:], t.Name)
@@ -131,7 +131,7 @@ func (f *fault) what() string {
 	if f.vec == smpev.VecPF && f.x.Fault() == f.at && f.moduleOf(t.Name) != "" { // else it stores there
 		return f.unloaded(t.Name)
 	}
-	in, err := x86.Decode(t.Code[off:], f.at)
+	in, err := target.Decode(t.Code[off:], f.at)
 	if err != nil { // its bytes have changed
 		return f.plainly()
 	}
@@ -144,18 +144,18 @@ func (f *fault) what() string {
 	case smpev.VecDE:
 		return does + ": divides by zero, or the quotient has too many bits: give the call other arguments"
 	}
-	return does + ": " + f.access(&in)
+	return does + ": " + f.access(in)
 }
 
 // cutOff returns where the last instruction of a function begins that its end cuts off,
 // or what is none; else its size.
 func cutOff(t *scenario.Text) (off int) {
 	for off < len(t.Code) {
-		in, err := x86.Decode(t.Code[off:], t.At+arch.Addr(off))
+		in, err := target.Decode(t.Code[off:], t.At+arch.Addr(off))
 		if err != nil {
 			break
 		}
-		off += int(in.Len)
+		off += in.Size()
 	}
 	return off
 }
@@ -183,7 +183,7 @@ func (f *fault) plainly() string { return fmt.Sprintf("vector %d: nobody handles
 
 // astray tells of a CPU that runs what is no text.
 func (f *fault) astray() string {
-	if f.at != f.x.Fault() && x86.Canonical(f.at) {
+	if f.at != f.x.Fault() && target.Arch.Valid(f.at) {
 		return f.plainly()
 	}
 	to := fmt.Sprintf("%#x", uint64(f.at))
@@ -194,7 +194,7 @@ func (f *fault) astray() string {
 	case ok:
 		to, remedy = f.place+", which is no text", "; what is run is given as text(…), not as data(…)"
 	}
-	if was, ok := f.x.Memory().Load(f.regs.SP()-8, 8); ok && arch.Addr(was) == f.at {
+	if was, ok := f.x.Memory().Load(target.Arch.StackPointer(f.regs)-8, 8); ok && arch.Addr(was) == f.at {
 		return "a ret has come here: the stack doesn't hold the return address at its top; is a pop missing?"
 	}
 	if back, ok := f.r.calledFrom(f.x, f.regs); ok {
@@ -206,7 +206,7 @@ func (f *fault) astray() string {
 }
 
 // access tells of an access to memory that failed.
-func (f *fault) access(in *x86.Inst) string {
+func (f *fault) access(in arch.Inst) string {
 	a := f.x.Fault()
 	where := fmt.Sprintf("nobody has memory at %#x", uint64(a))
 	if f.vec == smpev.VecGP {
@@ -219,19 +219,19 @@ func (f *fault) access(in *x86.Inst) string {
 	for i, p := range regs {
 		v := f.regs.R[p]
 		is := fmt.Sprintf(" is %#x", v)
-		if v == sim.Mix(uint64(p)) && p != x86.RSP {
+		if v == sim.Mix(uint64(p)) && p != target.Arch.SP {
 			is = " is what nobody has set"
 		}
-		where += [...]string{": ", ", "}[min(i, 1)] + "%" + p.String() + is
+		where += [...]string{": ", ", "}[min(i, 1)] + "%" + target.Arch.RegName(p) + is
 	}
 	const memory = `; memory is data("d", size = 64), and a pointer to it an argument, call(f, d)`
 	name, off, _ := f.r.Machine.Names().SymbolAt(a)
 	d := f.r.block(name)
 	switch t, stack := f.r.textAt(a), f.x.Thread().StackTop(); {
 	case f.vec != smpev.VecPF: // which address it was isn't known
-	case in.Prefixes()&x86.PrefixFS != 0:
+	case in.PerTask():
 		return fmt.Sprintf("nobody has memory at %%fs:%#x: fs is for user programs; compile it as the kernel is, with -fno-stack-protector", uint64(a))
-	case in.Prefixes()&x86.PrefixGS != 0:
+	case in.PerCPU():
 		v := a - kernel.PerCPUOffset(f.x.CPU())
 		if v < kernel.PerCPULow {
 			return fmt.Sprintf("no per-CPU variable is at %#x; they lie from %#x on: percpu(\"v\") says where, or elf() links to it", uint64(v), uint64(kernel.PerCPULow))
@@ -252,18 +252,18 @@ func (f *fault) access(in *x86.Inst) string {
 }
 
 // pointers returns the registers that the address which was accessed is from.
-func (f *fault) pointers(in *x86.Inst) []x86.Reg {
+func (f *fault) pointers(in arch.Inst) []arch.Reg {
 	if regs := in.Pointers(); regs != nil {
 		return regs
 	}
-	if _, ok := in.RIPOperand(); ok {
+	if _, ok := in.IPOperand(); ok {
 		return nil
 	}
 	const near = 16 // push is at 8 below the register
-	for _, p := range [...]x86.Reg{x86.RSP, x86.RSI, x86.RDI} {
+	for _, p := range target.Arch.Implied {
 		d := uint64(f.x.Fault()) - f.regs.R[p]
-		if f.vec == smpev.VecPF && d+near < 2*near || f.vec == smpev.VecGP && !x86.Canonical(arch.Addr(f.regs.R[p])) {
-			return []x86.Reg{p}
+		if f.vec == smpev.VecPF && d+near < 2*near || f.vec == smpev.VecGP && !target.Arch.Valid(arch.Addr(f.regs.R[p])) {
+			return []arch.Reg{p}
 		}
 	}
 	return nil

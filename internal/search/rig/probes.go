@@ -9,7 +9,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -115,7 +115,7 @@ func (r *Rig) tellProbes() {
 		r.tellProbe(i)
 	}
 	if r.own != 0 { // a raw site, as a jump label's
-		for _, b := range [...]byte{0x90, x86.Int3} {
+		for _, b := range [...]byte{target.Arch.Nop(1)[0], target.Arch.Breakpoint[0]} {
 			r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(r.own), uint64(b), 1<<56)
 		}
 	}
@@ -180,7 +180,7 @@ func (r *Rig) tell(x kapi.Context, k *kprobes.Kprobe, which uint64, regs *arch.R
 	}
 	c := x.(*smp.Ctx)
 	t := c.Thread()
-	bits := kpev.PreemptOff*b2u(t.PreemptCount() > 0 || t.Traps() > 0) | kpev.IRQsOff*b2u(!c.Open()) | kpev.WereOff*b2u(regs.Flags&x86.IF == 0)
+	bits := kpev.PreemptOff*b2u(t.PreemptCount() > 0 || t.Traps() > 0) | kpev.IRQsOff*b2u(!c.Open()) | kpev.WereOff*b2u(regs.Flags&target.Arch.IRQFlag == 0)
 	x.Emit(kpev.Context, k.ID, which, bits)
 }
 
@@ -206,7 +206,7 @@ func (r *Rig) fault(x kapi.Context, k *kprobes.Kprobe, regs *arch.Regs, _ int) i
 func (r *Rig) entry(x kapi.Context, ri *kprobes.Instance, regs *arch.Regs) int {
 	k := &ri.Rp.Kprobe
 	r.tell(x, k, kpev.Entry, regs)
-	sp := regs.SP()
+	sp := target.Arch.StackPointer(regs)
 	to, _ := x.Memory().Load(sp, 8)
 	x.Emit(kpev.RetEntry, k.ID, uint64(sp), to)
 	left := r.handle(x, r.Scenario.Probes[k.ID].Pre, regs, ri.Data)
@@ -220,7 +220,7 @@ func (r *Rig) entry(x kapi.Context, ri *kprobes.Instance, regs *arch.Regs) int {
 func (r *Rig) returned(x kapi.Context, ri *kprobes.Instance, regs *arch.Regs) int {
 	k := &ri.Rp.Kprobe
 	r.tell(x, k, kpev.Return, regs)
-	x.Emit(kpev.RetReturn, k.ID, uint64(regs.SP())-8, uint64(ri.RetAddr))
+	x.Emit(kpev.RetReturn, k.ID, uint64(target.Arch.StackPointer(regs))-8, uint64(ri.RetAddr))
 	return r.handle(x, r.Scenario.Probes[k.ID].Post, regs, ri.Data)
 }
 

@@ -8,7 +8,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -115,13 +115,10 @@ func (p *program) do(x *smp.Ctx, i int) {
 	}
 }
 
-// argRegs are the registers of integer arguments (System V ABI).
-var argRegs = [...]x86.Reg{x86.RDI, x86.RSI, x86.RDX, x86.RCX, x86.R8, x86.R9}
-
 // setArgs gives a call its arguments.
 func setArgs(regs *arch.Regs, args []uint64) {
 	for i, a := range args {
-		regs.R[argRegs[i]] = a
+		regs.R[target.Arch.Args[i]] = a
 	}
 }
 
@@ -135,7 +132,7 @@ func (p *program) call(x *smp.Ctx, i int) {
 	x.Call(p.called[i].from)
 	p.r.census.enter(int(p.task.ID), called{})
 	if op.Checked {
-		p.got(x, i, 0, smpev.CheckResult, p.task.Left().R[x86.RAX]&(^uint64(0)>>(64-op.Bits)), 0)
+		p.got(x, i, 0, smpev.CheckResult, p.task.Left().R[target.Arch.Result]&(^uint64(0)>>(64-op.Bits)), 0)
 	}
 
 	e := callEnd{uint64(p.task.ID), p.calls, p.digest(x)}
@@ -152,11 +149,11 @@ func (p *program) call(x *smp.Ctx, i int) {
 // alike, whatever ran before.
 func anyRegs(regs *arch.Regs) {
 	for i := range regs.R {
-		if x86.Reg(i) != x86.RSP {
+		if arch.Reg(i) != target.Arch.SP {
 			regs.R[i] = sim.Mix(uint64(i))
 		}
 	}
-	regs.Flags = regs.Flags&x86.IF | x86.F1
+	regs.Flags = regs.Flags&target.Arch.IRQFlag | target.Arch.FixedFlag
 }
 
 // digest folds what a call left: every register, the flags, the stack pointer,
@@ -167,7 +164,7 @@ func (p *program) digest(x *smp.Ctx) uint64 {
 	for _, v := range left.R {
 		h = sim.Mix(h ^ v)
 	}
-	h = fold(h, x, x.Regs().SP(), p.task.StackTop())
+	h = fold(h, x, target.Arch.StackPointer(x.Regs()), p.task.StackTop())
 	if p.r.ownData {
 		for i := range p.r.Scenario.Datas {
 			d := &p.r.Scenario.Datas[i]

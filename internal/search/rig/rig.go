@@ -13,7 +13,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/fetch"
 	"kpsim/smp/image"
 	"kpsim/smp/kapi"
@@ -297,13 +297,13 @@ func (r *Rig) called(op *scenario.Op) (f called) {
 func (r *Rig) site(name string, off int) {
 	t := r.Text(name)
 	n := 0
-	for n < x86.JumpLen && off+n < len(t.Code) {
-		in, err := x86.Decode(t.Code[off+n:], t.At+arch.Addr(off+n))
+	for n < target.Arch.BranchLen && off+n < len(t.Code) {
+		in, err := target.Decode(t.Code[off+n:], t.At+arch.Addr(off+n))
 		if err != nil {
 			n++
 			continue
 		}
-		n += int(in.Len)
+		n += in.Size()
 	}
 	r.Machine.Watch(t.At+arch.Addr(off), n)
 }
@@ -327,16 +327,16 @@ func (r *Rig) Text(name string) *scenario.Text {
 
 func (r *Rig) loadInsns(t *scenario.Text) error {
 	for off := 0; off < len(t.Code); {
-		in, err := x86.Decode(t.Code[off:], t.At+arch.Addr(off))
+		in, err := target.Decode(t.Code[off:], t.At+arch.Addr(off))
 		if err != nil && len(bytes.Trim(t.Code[off:], "\x00")) == 0 {
 			break // half an instruction of the zeros behind a section
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %s+%#x: % x: %w", r.Scenario.Name, t.Name, off, t.Code[off:min(off+15, len(t.Code))], err)
 		}
-		lo, hi := traces.PackBytes(t.Code[off : off+int(in.Len)])
+		lo, hi := traces.PackBytes(t.Code[off : off+in.Size()])
 		r.loads = append(r.loads, insn{uint64(t.At) + uint64(off), lo, hi})
-		off += int(in.Len)
+		off += in.Size()
 	}
 	return nil
 }
@@ -446,9 +446,9 @@ func (r *Rig) head() {
 	r.tellText()
 	for _, l := range r.labels.All() {
 		at, nop, jump := l.Images()
-		lo, hi := traces.PackBytes(nop[:])
+		lo, hi := traces.PackBytes(nop.Bytes())
 		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
-		lo, hi = traces.PackBytes(jump[:])
+		lo, hi = traces.PackBytes(jump.Bytes())
 		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
 	}
 	r.headAround()

@@ -25,7 +25,7 @@ func TestExecAllocates(t *testing.T) {
 			"c503", "f3a5", "ff2b",
 		},
 	}
-	var mem x86.Memory = make(flat, 0x10000)
+	var mem arch.Memory = make(flat, 0x10000)
 	for mode, codes := range forms {
 		for _, code := range codes {
 			b, err := hex.DecodeString(code)

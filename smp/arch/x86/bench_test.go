@@ -36,13 +36,13 @@ func decodeAll(b *testing.B, code []byte, at arch.Addr) []x86.Inst {
 
 func BenchmarkExec(b *testing.B) {
 	table := decodeAll(b, loop, textAt)
-	var mem x86.Memory = make(flat, 0x10000)
+	var mem arch.Memory = make(flat, 0x10000)
 	s := arch.Regs{IP: textAt, Flags: x86.F1}
 	s.R[x86.RSP], s.R[x86.RDI], s.R[x86.RAX], s.R[x86.RBP] = uint64(stackAt), uint64(dataAt), 2, 1
 	b.ReportAllocs()
 	for b.Loop() {
 		for range 1200 {
-			if out := table[s.IP-textAt].Exec(&s, mem); out != x86.Next {
+			if out := table[s.IP-textAt].Exec(&s, mem); out != arch.Next {
 				b.Fatal(out)
 			}
 		}
@@ -77,7 +77,7 @@ func BenchmarkExecOne(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			in := decodeAll(b, c.code, textAt)[0]
-			var mem x86.Memory = make(flat, 0x10000)
+			var mem arch.Memory = make(flat, 0x10000)
 			s := arch.Regs{IP: textAt, Flags: x86.F1}
 			s.R[x86.RDI] = uint64(dataAt)
 			for b.Loop() {

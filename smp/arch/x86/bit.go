@@ -1,6 +1,10 @@
 package x86
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"kpsim/smp/arch"
+)
 
 // The bit tests, numbered as in bits 3 and 4 of their opcodes.
 const (
@@ -13,10 +17,10 @@ const (
 // execBit: bt, bts, btr, btc. A register offset reaches beyond a memory
 // operand: it is a signed number of bits from its start. ZF stays; CF is the
 // bit, the rest is undefined.
-func execBit(in *Inst, s *Regs, m Memory) Outcome {
+func execBit(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	offset := in.getB(s)
 	bit := offset & uint64(in.sign)
-	var at Addr
+	var at arch.Addr
 	var a uint64
 	if in.mem {
 		if in.bMask != 0 {
@@ -25,10 +29,10 @@ func execBit(in *Inst, s *Regs, m Memory) Outcome {
 		} else {
 			offset = 0
 		}
-		at = Addr((uint64(in.address(s)) + offset) & in.addrMask)
+		at = arch.Addr((uint64(in.address(s)) + offset) & in.addrMask)
 		v, ok := m.Load(at, int(in.size))
 		if !ok {
-			return PageFault
+			return arch.PageFault
 		}
 		a = v
 	} else {
@@ -47,12 +51,12 @@ func execBit(in *Inst, s *Regs, m Memory) Outcome {
 		if !in.mem {
 			in.setA(s, r)
 		} else if !m.Store(at, int(in.size), r) {
-			return PageFault
+			return arch.PageFault
 		}
 	}
 	s.Flags = s.Flags&^(arith&^ZF) | a>>bit&1
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // The bit scans and counts.
@@ -66,10 +70,10 @@ const (
 
 // execScan. bsf and bsr of zero leave the register as it is, as processors do;
 // all of it: with 32 bits the upper half too.
-func execScan(in *Inst, s *Regs, m Memory) Outcome {
+func execScan(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	b, ok := in.loadB(s, m)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	width := uint64(in.sign) + 1
 	var r, flags uint64
@@ -78,7 +82,7 @@ func execScan(in *Inst, s *Regs, m Memory) Outcome {
 		if b == 0 {
 			s.Flags = s.Flags&^arith | ZF
 			s.IP = in.next
-			return Next
+			return arch.Next
 		}
 		r = uint64(bits.TrailingZeros64(b))
 		if in.op == opBsr {
@@ -99,7 +103,7 @@ func execScan(in *Inst, s *Regs, m Memory) Outcome {
 	in.setA(s, r)
 	s.Flags = s.Flags&^arith | flags
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // countFlags of tzcnt and lzcnt: CF says that there was no bit, ZF that the

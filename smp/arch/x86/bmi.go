@@ -1,6 +1,10 @@
 package x86
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"kpsim/smp/arch"
+)
 
 // The instructions of BMI1, BMI2 and ADX, and crc32. Their three operands are
 // a (ModRM's reg, or vvvv where the group is in reg), b (ModRM's rm) and c.
@@ -21,10 +25,10 @@ const (
 )
 
 // execBMI is all that computes one register of b and register c.
-func execBMI(in *Inst, s *Regs, m Memory) Outcome {
+func execBMI(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	b, ok := in.loadB(s, m)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	c := s.R[in.cReg&15] & in.mask
 	r, carry := bmi(in.op, b, c, in.mask, in.sign)
@@ -36,7 +40,7 @@ func execBMI(in *Inst, s *Regs, m Memory) Outcome {
 		}
 	}
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // bmi computes; carry is CF.
@@ -98,10 +102,10 @@ func extract(v, mask uint64) (r uint64) {
 }
 
 // execMulx multiplies RDX by b: the low half goes to c, then the high one to a.
-func execMulx(in *Inst, s *Regs, m Memory) Outcome {
+func execMulx(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	b, ok := in.loadB(s, m)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	hi, lo := bits.Mul64(s.R[RDX]&in.mask, b)
 	if in.size == 4 {
@@ -110,28 +114,28 @@ func execMulx(in *Inst, s *Regs, m Memory) Outcome {
 	s.R[in.cReg&15] = lo
 	in.setA(s, hi)
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execRorx rotates b by imm; no flag changes. op holds the count, for imm is part
 // of b.
-func execRorx(in *Inst, s *Regs, m Memory) Outcome {
+func execRorx(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	b, ok := in.loadB(s, m)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	n := in.op & in.sign
 	in.setA(s, (b>>n|b<<(in.sign+1-n))&in.mask)
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execAddCarry: adcx adds with CF and changes nothing else; adox, whose flag
 // cond names, with OF.
-func execAddCarry(in *Inst, s *Regs, m Memory) Outcome {
+func execAddCarry(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	b, ok := in.loadB(s, m)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	flag := uint64(in.cond)
 	a := in.getA(s)
@@ -142,17 +146,17 @@ func execAddCarry(in *Inst, s *Regs, m Memory) Outcome {
 	}
 	in.setA(s, r)
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // castagnoli is the polynomial of crc32, its bits reflected (SDM vol. 2, CRC32).
 const castagnoli = 0x82f6_3b78
 
 // execCrc32 goes on with the 32 bits of a over the bytes of b.
-func execCrc32(in *Inst, s *Regs, m Memory) Outcome {
+func execCrc32(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	b, ok := in.loadB(s, m)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	crc := in.getA(s) & 0xffff_ffff
 	for range in.bSize {
@@ -164,16 +168,16 @@ func execCrc32(in *Inst, s *Regs, m Memory) Outcome {
 	}
 	in.setA(s, crc)
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execCmpxchg8b compares EDX:EAX with memory. As on the processor memory is
 // written even if they differ.
-func execCmpxchg8b(in *Inst, s *Regs, m Memory) Outcome {
+func execCmpxchg8b(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	at := in.address(s)
 	v, ok := m.Load(at, 8)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	equal := v == s.R[RDX]<<32|s.R[RAX]&in.mask
 	r := v
@@ -181,25 +185,25 @@ func execCmpxchg8b(in *Inst, s *Regs, m Memory) Outcome {
 		r = s.R[RCX]<<32 | s.R[RBX]&in.mask
 	}
 	if !m.Store(at, 8, r) {
-		return PageFault
+		return arch.PageFault
 	}
 	return in.endPair(s, equal, v&in.mask, v>>32)
 }
 
 // execCmpxchg16b compares RDX:RAX, and faults unless memory is aligned: so it
 // lies in one page, and the second store succeeds if the first does.
-func execCmpxchg16b(in *Inst, s *Regs, m Memory) Outcome {
+func execCmpxchg16b(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	at := in.address(s)
 	if linear(m, at)%16 != 0 {
-		return Protection
+		return arch.Protection
 	}
 	lo, ok := m.Load(at, 8)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	hi, ok := m.Load(at+8, 8)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	equal := lo == s.R[RAX] && hi == s.R[RDX]
 	newLo, newHi := lo, hi
@@ -207,26 +211,26 @@ func execCmpxchg16b(in *Inst, s *Regs, m Memory) Outcome {
 		newLo, newHi = s.R[RBX], s.R[RCX]
 	}
 	if !m.Store(at, 8, newLo) || !m.Store(at+8, 8, newHi) {
-		return PageFault
+		return arch.PageFault
 	}
 	return in.endPair(s, equal, lo, hi)
 }
 
-func (in *Inst) endPair(s *Regs, equal bool, lo, hi uint64) Outcome {
+func (in *Inst) endPair(s *arch.Regs, equal bool, lo, hi uint64) arch.Outcome {
 	s.Flags |= ZF
 	if !equal {
 		s.Flags &^= ZF
 		s.R[RAX], s.R[RDX] = lo, hi
 	}
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execRandom: rdrand and rdseed have never a number to give, which CF 0 says:
 // callers must cope, and a run stays the same.
-func execRandom(in *Inst, s *Regs, m Memory) Outcome {
+func execRandom(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	in.setA(s, 0)
 	s.Flags &^= arith
 	s.IP = in.next
-	return Next
+	return arch.Next
 }

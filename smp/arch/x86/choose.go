@@ -1,12 +1,14 @@
 package x86
 
+import "kpsim/smp/arch"
+
 // choose finds what executes the instruction and gives it its operands. What
 // isn't chosen here is refused.
 func (in *Inst) choose(l *layout) {
 	in.linear = sizeMask(8 >> l.mode) // 32 bits in Mode32
-	in.next &= Addr(in.linear)
+	in.next &= arch.Addr(in.linear)
 	in.flow = l.flow()
-	if in.flow == FlowJump || in.flow == FlowCond || in.flow == FlowLoop || in.flow == FlowCall {
+	if in.flow == arch.FlowJump || in.flow == arch.FlowCond || in.flow == arch.FlowLoop || in.flow == arch.FlowCall {
 		in.imm = (in.imm + uint64(in.next)) & in.linear // the target, whether executed or not
 		if l.opsize && l.mode == Mode32 {
 			in.imm &= 0xffff
@@ -76,51 +78,51 @@ var elsewhere0F01 = [64]uint8{
 	0x18: 15, 0x19: 15, 0x1e: 15, // vmrun, vmmcall, vmgexit, skinit
 }
 
-func (l *layout) flow() Flow {
+func (l *layout) flow() arch.Flow {
 	if l.encoding != legacy {
-		return FlowNext
+		return arch.FlowNext
 	}
 	switch op := l.op; l.space {
 	case map1:
 		switch {
 		case op&0xf0 == 0x70:
-			return FlowCond
+			return arch.FlowCond
 		case op >= 0xe0 && op <= 0xe3:
-			return FlowLoop
+			return arch.FlowLoop
 		case op == 0xe8:
-			return FlowCall
+			return arch.FlowCall
 		case op == 0xe9, op == 0xeb:
-			return FlowJump
+			return arch.FlowJump
 		case op == 0xc2, op == 0xc3:
-			return FlowRet
+			return arch.FlowRet
 		case op == 0xcc:
-			return FlowInt3
+			return arch.FlowBreakpoint
 		case op == 0xcf:
-			return FlowIret
+			return arch.FlowTrapReturn
 		case op == 0xf4:
-			return FlowHalt
+			return arch.FlowHalt
 		case op == 0xff && l.reg() == 2:
-			return FlowIndirectCall
+			return arch.FlowIndirectCall
 		case op == 0xff && l.reg() == 4:
-			return FlowIndirectJump
+			return arch.FlowIndirectJump
 		case op == 0xca, op == 0xcb, op == 0x9a, op == 0xea, op == 0xff && (l.reg() == 3 || l.reg() == 5), // far
 			op == 0xcd, op == 0xce, op == 0xf1, // int, into, int1
 			(op == 0xc6 || op == 0xc7) && l.modrm == 0xf8: // xabort, xbegin
-			return FlowOther
+			return arch.FlowOther
 		}
 	case map0F:
 		switch {
 		case op&0xf0 == 0x80:
-			return FlowCond
+			return arch.FlowCond
 		case op == 0x0b, op == 0xb9, op == 0xff:
-			return FlowUndefined
+			return arch.FlowUndefined
 		case op == 0x05, op == 0x07, op == 0x34, op == 0x35, op == 0xaa: // system calls, rsm
-			return FlowOther
+			return arch.FlowOther
 		case op == 0x01 && l.modrm >= 0xc0 && elsewhere0F01[l.modrm&63]>>l.pp&1 != 0:
-			return FlowOther
+			return arch.FlowOther
 		}
 	}
-	return FlowNext
+	return arch.FlowNext
 }
 
 // aluFns are the operations with a version for 32 and 64 bits.

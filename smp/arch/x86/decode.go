@@ -3,6 +3,8 @@ package x86
 import (
 	"errors"
 	"fmt"
+
+	"kpsim/smp/arch"
 )
 
 // What Decode refuses. The errors returned wrap these and name the bytes.
@@ -24,7 +26,7 @@ const (
 )
 
 // Decode decodes an instruction of 64-bit mode: see Mode.Decode.
-func Decode(b []byte, at Addr) (Inst, error) { return Mode64.Decode(b, at) }
+func Decode(b []byte, at arch.Addr) (Inst, error) { return Mode64.Decode(b, at) }
 
 // Decode decodes the instruction that b begins with, as it stands at address
 // at. b may hold more or less than one instruction. Errors wrap ErrTruncated
@@ -34,7 +36,7 @@ func Decode(b []byte, at Addr) (Inst, error) { return Mode64.Decode(b, at) }
 // the opcode exists. An instruction that doesn't exist is an error even if its
 // length could be guessed. Two other decoders are asked in the tests, not here:
 // see TestSecondOpinion and TestObjdumpForms.
-func (m Mode) Decode(b []byte, at Addr) (Inst, error) {
+func (m Mode) Decode(b []byte, at arch.Addr) (Inst, error) {
 	var w window
 	copy(w[:MaxLen], b)
 	l := parse(&w, m)
@@ -47,7 +49,7 @@ func (m Mode) Decode(b []byte, at Addr) (Inst, error) {
 		return Inst{}, refuse(w, int(l.n), ErrUnknown)
 	}
 
-	in := Inst{mode: m, Addr: at, next: at + Addr(l.n), Len: l.n, modrmPos: l.modrmPos, masksTraps: l.masksTraps()}
+	in := Inst{mode: m, Addr: at, next: at + arch.Addr(l.n), Len: l.n, modrmPos: l.modrmPos, masksTraps: l.masksTraps()}
 	copy(in.raw[:], w[:l.n])
 	if l.ripRelative() {
 		in.ripDisp = l.dispPos

@@ -138,7 +138,7 @@ func checkDecodedIn(t require.TestingT, mode x86.Mode, b []byte, at arch.Addr) {
 }
 
 // checkExec: an outcome that says nothing has changed tells the truth.
-func checkExec(t require.TestingT, b []byte, s arch.Regs, m x86.Memory) {
+func checkExec(t require.TestingT, b []byte, s arch.Regs, m arch.Memory) {
 	in, err := x86.Decode(b, s.IP)
 	if err != nil {
 		return
@@ -147,15 +147,15 @@ func checkExec(t require.TestingT, b []byte, s arch.Regs, m x86.Memory) {
 	before := s
 	out := in.Exec(&s, m)
 	switch out {
-	case x86.Undefined, x86.PageFault, x86.DivideError, x86.Unsupported:
+	case arch.Undefined, arch.PageFault, arch.DivideError, arch.Unsupported:
 		require.Equal(t, before, s, "%v", &in)
 	default:
 		require.NotZero(t, s.Flags&x86.F1, "%v", &in)
 	}
 	if in.Unsupported() {
-		require.Equal(t, x86.Unsupported, out, "%v", &in)
+		require.Equal(t, arch.Unsupported, out, "%v", &in)
 	}
-	if in.Flow() == x86.FlowNext && out == x86.Next && s.IP != in.Next() {
+	if in.Flow() == arch.FlowNext && out == arch.Next && s.IP != in.Next() {
 		require.Equal(t, in.Addr, s.IP, "%v: only a repeated string instruction stays", &in)
 	}
 }
@@ -218,14 +218,14 @@ func TestEncode(t *testing.T) {
 		require.NoError(t, err)
 		got, _ := in.Target()
 		require.Equal(t, target, got)
-		require.Equal(t, x86.FlowJump, in.Flow())
+		require.Equal(t, arch.FlowJump, in.Flow())
 		b, ok = x86.CallRel32(textAt, target)
 		require.True(t, ok)
 		in, err = x86.Decode(b[:], textAt)
 		require.NoError(t, err)
 		got, _ = in.Target()
 		require.Equal(t, target, got)
-		require.Equal(t, x86.FlowCall, in.Flow())
+		require.Equal(t, arch.FlowCall, in.Flow())
 	}
 	_, ok := x86.JumpRel32(textAt, 0x1005+1<<31)
 	require.False(t, ok)
@@ -238,7 +238,7 @@ func TestEncode(t *testing.T) {
 			in, err := x86.Decode(b, textAt)
 			require.NoError(t, err)
 			s := arch.Regs{IP: textAt}
-			require.Equal(t, x86.Next, in.Exec(&s, noMemory{}))
+			require.Equal(t, arch.Next, in.Exec(&s, noMemory{}))
 			require.Equal(t, arch.Regs{IP: in.Next()}, s)
 			b = b[in.Len:]
 		}

@@ -3,6 +3,8 @@ package x86
 import (
 	"encoding/binary"
 	"math"
+
+	"kpsim/smp/arch"
 )
 
 // What the engine writes.
@@ -43,13 +45,13 @@ func NopN(n int) []byte {
 
 // JumpRel32 encodes jmp target, to stand at address at; not ok if it is out of
 // reach.
-func JumpRel32(at, target Addr) (b [JumpLen]byte, ok bool) { return rel32(OpJump, at, target) }
+func JumpRel32(at, target arch.Addr) (b [JumpLen]byte, ok bool) { return rel32(OpJump, at, target) }
 
 // CallRel32 encodes call target, to stand at address at; not ok if it is out of
 // reach.
-func CallRel32(at, target Addr) (b [JumpLen]byte, ok bool) { return rel32(OpCall, at, target) }
+func CallRel32(at, target arch.Addr) (b [JumpLen]byte, ok bool) { return rel32(OpCall, at, target) }
 
-func rel32(op byte, at, target Addr) (b [JumpLen]byte, ok bool) {
+func rel32(op byte, at, target arch.Addr) (b [JumpLen]byte, ok bool) {
 	d, ok := displacement(at+JumpLen, target)
 	if !ok {
 		return b, false
@@ -60,7 +62,7 @@ func rel32(op byte, at, target Addr) (b [JumpLen]byte, ok bool) {
 }
 
 // displacement returns the 32 bits that lead from one address to another.
-func displacement(from, to Addr) (uint32, bool) {
+func displacement(from, to arch.Addr) (uint32, bool) {
 	d := int64(to - from)
 	return uint32(d), d >= math.MinInt32 && d <= math.MaxInt32
 }

@@ -1,5 +1,7 @@
 package x86
 
+import "kpsim/smp/arch"
+
 // What is asked of an instruction now and then: it is read from the bytes
 // again, so that an Inst needn't hold it.
 
@@ -126,18 +128,14 @@ func (l *layout) emulated() bool {
 	return false
 }
 
-var regNames = [...]string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
-
-func (r Reg) String() string { return regNames[r] }
-
 // Pointers returns the registers that the address of a memory operand which
 // ModRM describes is made of, the base first; none if there is no such operand.
-func (in *Inst) Pointers() (regs []Reg) {
+func (in *Inst) Pointers() (regs []arch.Reg) {
 	if in.mem && in.baseMask != 0 {
-		regs = append(regs, Reg(in.baseReg))
+		regs = append(regs, arch.Reg(in.baseReg))
 	}
 	if in.mem && in.indexMul != 0 {
-		regs = append(regs, Reg(in.indexReg))
+		regs = append(regs, arch.Reg(in.indexReg))
 	}
 	return regs
 }

@@ -18,24 +18,24 @@ func TestSelectors(t *testing.T) {
 	require.EqualValues(t, 0x10, y.R[x86.RAX])
 	y.R[x86.RAX] = 0x18
 	y.next(t, "8ed8") // ds may have what ss has
-	require.Equal(t, x86.Masked, y.step(t, "8ed0"))
+	require.Equal(t, arch.Masked, y.step(t, "8ed0"))
 	y.R[x86.RAX] = 0x2b
-	require.Equal(t, x86.Unsupported, y.step(t, "8ed8"))
+	require.Equal(t, arch.Unsupported, y.step(t, "8ed8"))
 	y.R[x86.RAX], y.GSBase = 0, 1
 	y.next(t, "8ee8") // a null selector takes the base away
 	require.Zero(t, y.GSBase)
 	y.FSBase = 1
 	y.next(t, "8ee0")
 	require.Zero(t, y.FSBase)
-	require.Equal(t, x86.Masked, y.step(t, "8ed0"))
+	require.Equal(t, arch.Masked, y.step(t, "8ed0"))
 	y.R[x86.RAX] = 3
-	require.Equal(t, x86.Protection, y.step(t, "8ed0"))
+	require.Equal(t, arch.Protection, y.step(t, "8ed0"))
 	y.Seg[x86.FS] = 7
 	y.next(t, "0fa0")
 	require.EqualValues(t, stackAt-8, y.R[x86.RSP])
 	v, _ := y.mem.Load(stackAt-8, 8)
 	require.EqualValues(t, 7, v)
-	require.Equal(t, x86.Unsupported, y.step(t, "0fa9"))
+	require.Equal(t, arch.Unsupported, y.step(t, "0fa9"))
 	require.EqualValues(t, stackAt-8, y.R[x86.RSP])
 	y.next(t, "660fa0")
 	y.mem.Store(stackAt-10, 2, 0x18)
@@ -60,21 +60,21 @@ func TestFar(t *testing.T) {
 	require.EqualValues(t, textAt+2, y.IP)
 	require.EqualValues(t, stackAt+8, y.R[x86.RSP])
 	y.mem.Store(dataAt+4, 2, 0)
-	require.Equal(t, x86.Protection, y.step(t, "ff2b"))
+	require.Equal(t, arch.Protection, y.step(t, "ff2b"))
 	y.mem.Store(dataAt+4, 2, 0x33)
-	require.Equal(t, x86.Unsupported, y.step(t, "ff2b"))
+	require.Equal(t, arch.Unsupported, y.step(t, "ff2b"))
 
 	// Both words or none.
 	y.mem.Store(dataAt+4, 2, 0x10)
 	for _, sp := range []uint64{0x10000 + 4, 4} {
 		y.R[x86.RSP] = sp
-		require.Equal(t, x86.PageFault, y.step(t, "ff1b"))
+		require.Equal(t, arch.PageFault, y.step(t, "ff1b"))
 		require.Equal(t, sp, y.R[x86.RSP])
 	}
 	v, _ = y.mem.Load(0, 4)
 	require.Zero(t, v)
 	y.R[x86.RSP] = 0x10000 - 4
-	require.Equal(t, x86.PageFault, y.step(t, "cb"))
+	require.Equal(t, arch.PageFault, y.step(t, "cb"))
 	y.R[x86.RSP] = 8 // room for two
 	y.next(t, "ff1b")
 }
@@ -91,18 +91,18 @@ func TestFlagsInSystem(t *testing.T) {
 	v, _ := y.mem.Load(stackAt-8, 8)
 	require.EqualValues(t, x86.F1|ac|vif, v)
 	y.mem.Store(stackAt-8, 8, ^uint64(0))
-	require.Equal(t, x86.Interrupts, y.step(t, "9d"))
+	require.Equal(t, arch.Interrupts, y.step(t, "9d"))
 	require.EqualValues(t, x86.F1|anyone|vm|vif, y.Flags) // VM and VIF stay, RF ends
 	y.R[x86.RSP] -= 8
 	y.mem.Store(stackAt-8, 8, 0)
-	require.Equal(t, x86.Interrupts, y.step(t, "669d"))
+	require.Equal(t, arch.Interrupts, y.step(t, "669d"))
 	require.EqualValues(t, x86.F1|ac|id|vm|vif, y.Flags)
 
 	for i, v := range []uint64{0x1234, 0x10, 0xffff_ffff, 0x8888, 0x18} {
 		y.mem.Store(stackAt+arch.Addr(8*i), 8, v)
 	}
 	y.R[x86.RSP], y.Flags = uint64(stackAt), x86.F1
-	require.Equal(t, x86.Iret, y.step(t, "48cf"))
+	require.Equal(t, arch.TrapReturn, y.step(t, "48cf"))
 	require.EqualValues(t, x86.F1|anyone|vif|vip, y.Flags) // RF isn't kept, VM isn't of this mode
 }
 
@@ -116,11 +116,11 @@ func TestIretSizes(t *testing.T) {
 		for i, v := range []uint64{0x1234, 0x10, x86.ZF, 0x8888, 0x18} {
 			y.mem.Store(stackAt+arch.Addr(c.size*i), c.size, v)
 		}
-		require.Equal(t, x86.Iret, y.step(t, c.code))
+		require.Equal(t, arch.TrapReturn, y.step(t, c.code))
 		require.EqualValues(t, 0x1234, y.IP)
 		require.EqualValues(t, 0x8888, y.R[x86.RSP])
 		require.Equal(t, x86.F1|x86.ZF, y.Flags)
 		y.Flags |= 1 << 14 // NT
-		require.Equal(t, x86.Protection, y.step(t, c.code))
+		require.Equal(t, arch.Protection, y.step(t, c.code))
 	}
 }

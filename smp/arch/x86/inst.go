@@ -1,35 +1,12 @@
 package x86
 
+import "kpsim/smp/arch"
+
 // MaxLen is the longest an instruction may be.
 const MaxLen = 15
 
-// Flow says where control goes after an instruction.
-type Flow uint8
-
-// The flows. Only Jump, Cond, Loop and Call have a Target.
-const (
-	FlowNext         Flow = iota // on to the next instruction
-	FlowJump                     // jmp
-	FlowCond                     // jcc
-	FlowLoop                     // loop, loope, loopne, jrcxz
-	FlowCall                     // call
-	FlowRet                      // ret
-	FlowIndirectJump             // jmp through a register or memory
-	FlowIndirectCall             // call through a register or memory
-	FlowIret                     // iret
-	FlowInt3                     // int3
-	FlowHalt                     // hlt: on, after an interrupt
-	FlowUndefined                // ud0, ud1, ud2: nowhere
-	FlowOther                    // far transfers, system calls, other interrupts
-)
-
-var flowNames = [...]string{"next", "jump", "cond", "loop", "call", "ret", "indirect-jump", "indirect-call", "iret",
-	"int3", "halt", "undefined", "other"}
-
-func (f Flow) String() string { return flowNames[f] }
-
 // An exec carries out one instruction. It is what Exec does, and owes what Exec owes.
-type exec func(in *Inst, s *Regs, m Memory) Outcome
+type exec func(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome
 
 // An Inst is a decoded instruction: its bytes, its address, and its operands
 // resolved as far as they can be without registers. It is a plain value.
@@ -39,8 +16,8 @@ type exec func(in *Inst, s *Regs, m Memory) Outcome
 // immediate has bMask 0, so that code which wants b need not ask what it is.
 type Inst struct {
 	fn   exec
-	Addr Addr
-	next Addr
+	Addr arch.Addr
+	next arch.Addr
 	imm  uint64 // immediate operand, sign-extended and cut to size; or the target of a branch
 
 	disp       uint64 // displacement; of a RIP-relative operand its address
@@ -67,7 +44,7 @@ type Inst struct {
 	emulated   bool
 	writesIF   bool
 	masksTraps bool
-	flow       Flow
+	flow       arch.Flow
 	mode       Mode
 	modrmPos   uint8 // 0: there is none
 	ripDisp    uint8 // 0: there is no RIP-relative operand
@@ -90,16 +67,16 @@ func (in *Inst) Bytes() []byte { return append([]byte(nil), in.raw[:in.Len]...) 
 func (in *Inst) Raw() (b [MaxLen]byte) { return in.raw }
 
 // Next returns the address behind the instruction.
-func (in *Inst) Next() Addr { return in.next }
+func (in *Inst) Next() arch.Addr { return in.next }
 
 // Flow says where control goes.
-func (in *Inst) Flow() Flow { return in.flow }
+func (in *Inst) Flow() arch.Flow { return in.flow }
 
 // Target returns where a direct jump, jcc, loop or call goes.
-func (in *Inst) Target() (Addr, bool) {
+func (in *Inst) Target() (arch.Addr, bool) {
 	switch in.flow {
-	case FlowJump, FlowCond, FlowLoop, FlowCall:
-		return Addr(in.imm), true
+	case arch.FlowJump, arch.FlowCond, arch.FlowLoop, arch.FlowCall:
+		return arch.Addr(in.imm), true
 	}
 	return 0, false
 }
@@ -110,7 +87,9 @@ func (in *Inst) RIPRelative() (pos int, ok bool) { return int(in.ripDisp), in.ri
 
 // RIPOperand returns the address that a RIP-relative operand refers to.
 // With an address size of 32 bits (67) it is cut to those.
-func (in *Inst) RIPOperand() (Addr, bool) { return Addr(in.disp & in.addrMask), in.ripDisp != 0 }
+func (in *Inst) RIPOperand() (arch.Addr, bool) {
+	return arch.Addr(in.disp & in.addrMask), in.ripDisp != 0
+}
 
 // ModRM returns the position of the ModRM byte.
 func (in *Inst) ModRM() (pos int, ok bool) { return int(in.modrmPos), in.modrmPos != 0 }
@@ -133,4 +112,4 @@ func (in *Inst) Unsupported() bool { return in.refused }
 
 // Exec executes the instruction, which stands at s.IP. What it owes is said at
 // the outcomes: either all of it has happened, or nothing.
-func (in *Inst) Exec(s *Regs, m Memory) Outcome { return in.fn(in, s, m) }
+func (in *Inst) Exec(s *arch.Regs, m arch.Memory) arch.Outcome { return in.fn(in, s, m) }

@@ -104,7 +104,7 @@ func (l *leaves) call(t testing.TB, name string, args ...uint64) uint64 {
 		s.R[i] = 0xabab_0000_0000_0000 | uint64(i) // nothing may count on zero
 	}
 	for i, v := range args {
-		s.R[[...]x86.Reg{x86.RDI, x86.RSI, x86.RDX}[i]] = v
+		s.R[[...]arch.Reg{x86.RDI, x86.RSI, x86.RDX}[i]] = v
 	}
 	s.R[x86.RSP] = uint64(stackAt)
 	l.mem.Store(stackAt, 8, uint64(outside))
@@ -120,11 +120,11 @@ func (l *leaves) call(t testing.TB, name string, args ...uint64) uint64 {
 			in = &d
 			l.decoded[s.IP] = in
 		}
-		if out := in.Exec(&s, l.mem); out != x86.Next {
+		if out := in.Exec(&s, l.mem); out != arch.Next {
 			t.Fatalf("%s(%#x): %v: outcome %d", name, args, in, out)
 		}
 	}
-	for _, r := range []x86.Reg{x86.RBX, x86.RBP, x86.R12, x86.R13, x86.R14, x86.R15} {
+	for _, r := range []arch.Reg{x86.RBX, x86.RBP, x86.R12, x86.R13, x86.R14, x86.R15} {
 		require.Equal(t, saved[r], s.R[r], "%s: callee-saved register %d", name, r)
 	}
 	require.EqualValues(t, stackAt+8, s.R[x86.RSP], name)

@@ -11,7 +11,7 @@ import (
 )
 
 // step32 is sys.step in 32-bit mode.
-func (y *sys) step32(t *testing.T, code string) x86.Outcome {
+func (y *sys) step32(t *testing.T, code string) arch.Outcome {
 	t.Helper()
 	b, err := hex.DecodeString(code)
 	require.NoError(t, err)
@@ -26,7 +26,7 @@ func (y *sys) step32(t *testing.T, code string) x86.Outcome {
 
 func (y *sys) next32(t *testing.T, code string) {
 	t.Helper()
-	require.Equal(t, x86.Next, y.step32(t, code), code)
+	require.Equal(t, arch.Next, y.step32(t, code), code)
 }
 
 // TestMode32Stack: words of four and two bytes, and a stack pointer of 32 bits.
@@ -61,7 +61,7 @@ func TestMode32Stack(t *testing.T) {
 
 	y.R[x86.RSP] = uint64(stackAt)
 	for i := range uint64(8) {
-		if x86.Reg(i) != x86.RSP {
+		if arch.Reg(i) != x86.RSP {
 			y.R[i] = 0x100 + i
 		}
 	}
@@ -75,13 +75,13 @@ func TestMode32Stack(t *testing.T) {
 	require.Equal(t, before, y.R)
 
 	y.R[x86.RSP] = 2 // the stack ends: nothing is pushed
-	require.Equal(t, x86.PageFault, y.step32(t, "60"))
-	require.Equal(t, x86.PageFault, y.step32(t, "e800000000"))
+	require.Equal(t, arch.PageFault, y.step32(t, "60"))
+	require.Equal(t, arch.PageFault, y.step32(t, "e800000000"))
 	require.EqualValues(t, 2, y.R[x86.RSP])
 	y.R[x86.RSP] = uint64(stackAt)
 	y.next32(t, "0e") // push %cs
 	require.EqualValues(t, 0x10, word(stackAt-4, 4))
-	require.Equal(t, x86.Unsupported, y.step32(t, "17")) // to ss
+	require.Equal(t, arch.Unsupported, y.step32(t, "17")) // to ss
 	y.next32(t, "9c")
 	require.EqualValues(t, y.Flags, word(stackAt-8, 4))
 }
@@ -94,12 +94,12 @@ func TestMode32Iret(t *testing.T) {
 	for i, v := range []uint64{0x1234, 0x10, x86.ZF | x86.IF} {
 		y.mem.Store(at+arch.Addr(4*i), 4, v)
 	}
-	require.Equal(t, x86.Iret, y.step32(t, "cf"))
+	require.Equal(t, arch.TrapReturn, y.step32(t, "cf"))
 	require.EqualValues(t, 0x1234, y.IP)
 	require.Equal(t, x86.F1|x86.ZF|x86.IF, y.Flags)
 	require.EqualValues(t, at+12, y.R[x86.RSP])
 	y.Flags |= 1 << 14 // a nested task
-	require.Equal(t, x86.Unsupported, y.step32(t, "cf"))
+	require.Equal(t, arch.Unsupported, y.step32(t, "cf"))
 }
 
 // TestMode32Decimal: examples of the SDM's pages, and their edges.
@@ -132,7 +132,7 @@ func TestMode32Decimal(t *testing.T) {
 		require.Equal(t, x86.F1|c.wantFlags, y.Flags, "%s of %#x", c.code, c.ax)
 	}
 	y := newSys()
-	require.Equal(t, x86.DivideError, y.step32(t, "d400"))
+	require.Equal(t, arch.DivideError, y.step32(t, "d400"))
 }
 
 // readOnly is memory that can't be stored to.
@@ -150,7 +150,7 @@ func TestMode32Others(t *testing.T) {
 
 	y.R[x86.RBX] = uint64(dataAt)
 	y.mem.Store(dataAt, 8, 5<<32|0xffff_fffe) // -2 to 5
-	for v, want := range map[uint64]x86.Outcome{0: x86.Next, 5: x86.Next, 0xffff_fffe: x86.Next, 6: x86.Bound, 0xffff_fffd: x86.Bound} {
+	for v, want := range map[uint64]arch.Outcome{0: arch.Next, 5: arch.Next, 0xffff_fffe: arch.Next, 6: arch.Bound, 0xffff_fffd: arch.Bound} {
 		y.R[x86.RAX] = v
 		require.Equal(t, want, y.step32(t, "6203"), v) // bound %eax,(%ebx)
 	}
@@ -160,11 +160,11 @@ func TestMode32Others(t *testing.T) {
 	s := arch.Regs{IP: textAt, Flags: x86.F1}
 	s.R[x86.RAX], s.R[x86.RCX] = uint64(dataAt), 3
 	before := s
-	require.Equal(t, x86.PageFault, in.Exec(&s, readOnly{y.mem}))
+	require.Equal(t, arch.PageFault, in.Exec(&s, readOnly{y.mem}))
 	require.Equal(t, before, s)
 
 	y.R[x86.RBX] = 0x10000 - 4 // the second bound isn't there
-	require.Equal(t, x86.PageFault, y.step32(t, "6203"))
+	require.Equal(t, arch.PageFault, y.step32(t, "6203"))
 
 	y.R[x86.RAX], y.R[x86.RCX] = 0x10, 0x21
 	y.next32(t, "63c8") // arpl %cx,%ax
@@ -178,7 +178,7 @@ func TestMode32Others(t *testing.T) {
 
 	y.next32(t, "ce") // into
 	y.Flags |= x86.OF
-	require.Equal(t, x86.Overflow, y.step32(t, "ce"))
+	require.Equal(t, arch.Overflow, y.step32(t, "ce"))
 	require.EqualValues(t, textAt+1, y.IP)
 
 	// Addresses of 16 bits, which wrap.
@@ -208,8 +208,8 @@ func TestMode32Others(t *testing.T) {
 	y.R[x86.RBX] = uint64(dataAt) + 0x10
 	y.next32(t, "2e8b03")
 	require.EqualValues(t, 0x55aa, y.R[x86.RAX])
-	require.Equal(t, x86.Protection, y.step32(t, "2e8903"))
-	require.Equal(t, x86.Protection, y.step32(t, "3e2e0103"))
+	require.Equal(t, arch.Protection, y.step32(t, "2e8903"))
+	require.Equal(t, arch.Protection, y.step32(t, "3e2e0103"))
 	y.R[x86.RAX], y.GSBase = 0x1357, 0x100
 	y.next32(t, "2e3e8903")
 	v, _ := y.mem.Load(dataAt+0x10, 4)

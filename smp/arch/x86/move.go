@@ -1,101 +1,105 @@
 package x86
 
-import "math/bits"
+import (
+	"math/bits"
 
-func execNop(in *Inst, s *Regs, m Memory) Outcome {
+	"kpsim/smp/arch"
+)
+
+func execNop(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // movWide: a register of 32 or 64 bits gets a register or an immediate.
-func movWide(in *Inst, s *Regs, m Memory) Outcome {
+func movWide(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	s.R[in.aReg&15] = s.R[in.bReg&15]&in.bMask + in.imm
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // movRX: any size.
-func movRX(in *Inst, s *Regs, m Memory) Outcome {
+func movRX(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	in.setA(s, in.getB(s))
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
-func movWideM(in *Inst, s *Regs, m Memory) Outcome {
+func movWideM(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	v, ok := m.Load(in.address(s), int(in.size))
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	s.R[in.aReg&15] = v
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // movRM loads; bSize may be less than size, which is movzx.
-func movRM(in *Inst, s *Regs, m Memory) Outcome {
+func movRM(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	v, ok := m.Load(in.address(s), int(in.bSize))
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	in.setA(s, v)
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
-func movMX(in *Inst, s *Regs, m Memory) Outcome {
+func movMX(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	if !m.Store(in.address(s), int(in.size), in.getB(s)) {
-		return PageFault
+		return arch.PageFault
 	}
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execMovsx is movsx and movsxd.
-func execMovsx(in *Inst, s *Regs, m Memory) Outcome {
+func execMovsx(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	v, ok := in.loadB(s, m)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	in.setA(s, signExtend(v, in.bSize)&in.mask)
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
-func execLea(in *Inst, s *Regs, m Memory) Outcome {
+func execLea(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	in.setA(s, uint64(in.address(s))&in.mask)
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execCmov loads and, with 32 bits, clears the upper half even if the
 // condition doesn't hold.
-func execCmov(in *Inst, s *Regs, m Memory) Outcome {
+func execCmov(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	v, ok := in.loadB(s, m)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	if !holds(in.cond, s.Flags) {
 		v = in.getA(s)
 	}
 	in.setA(s, v)
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
-func execSetcc(in *Inst, s *Regs, m Memory) Outcome {
+func execSetcc(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	var v uint64
 	if holds(in.cond, s.Flags) {
 		v = 1
 	}
 	if !in.storeA(s, m, v) {
-		return PageFault
+		return arch.PageFault
 	}
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // setB writes register b, for the few instructions that have two results.
-func (in *Inst) setB(s *Regs, v uint64) {
+func (in *Inst) setB(s *arch.Regs, v uint64) {
 	r := &s.R[in.bReg&15]
 	if in.size < 4 {
 		v = *r&^(in.mask<<(in.bShift&63)) | v<<(in.bShift&63)
@@ -103,22 +107,22 @@ func (in *Inst) setB(s *Regs, v uint64) {
 	*r = v
 }
 
-func execXchg(in *Inst, s *Regs, m Memory) Outcome {
+func execXchg(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	a, ok := in.loadA(s, m)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	b := in.getB(s)
 	if !in.storeA(s, m, b) {
-		return PageFault
+		return arch.PageFault
 	}
 	in.setB(s, a)
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execBswap. Of 16 bits it is undefined: here, as on processors, zero.
-func execBswap(in *Inst, s *Regs, m Memory) Outcome {
+func execBswap(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	v := bits.ReverseBytes64(in.getA(s))
 	switch in.size {
 	case 4:
@@ -128,49 +132,49 @@ func execBswap(in *Inst, s *Regs, m Memory) Outcome {
 	}
 	in.setA(s, v)
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execExtend: cbw, cwde, cdqe.
-func execExtend(in *Inst, s *Regs, m Memory) Outcome {
+func execExtend(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	merge(&s.R[RAX], in.size, signExtend(s.R[RAX], in.size/2))
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execSpread: cwd, cdq, cqo.
-func execSpread(in *Inst, s *Regs, m Memory) Outcome {
+func execSpread(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	merge(&s.R[RDX], in.size, uint64(int64(signExtend(s.R[RAX], in.size))>>63))
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execMovbe moves between a register and memory, bytes reversed; op 1 stores.
-func execMovbe(in *Inst, s *Regs, m Memory) Outcome {
+func execMovbe(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	at, drop := in.address(s), 64-8*in.size
 	if in.op == 1 {
 		if !m.Store(at, int(in.size), bits.ReverseBytes64(in.getB(s))>>drop) {
-			return PageFault
+			return arch.PageFault
 		}
 		s.IP = in.next
-		return Next
+		return arch.Next
 	}
 	v, ok := m.Load(at, int(in.size))
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	in.setA(s, bits.ReverseBytes64(v)>>drop)
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execXlat: AL indexes the table at RBX.
-func execXlat(in *Inst, s *Regs, m Memory) Outcome {
-	v, ok := m.Load(Addr((s.R[RBX]+s.R[RAX]&0xff)&in.addrMask), 1)
+func execXlat(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	v, ok := m.Load(arch.Addr((s.R[RBX]+s.R[RAX]&0xff)&in.addrMask), 1)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	merge(&s.R[RAX], 1, v)
 	s.IP = in.next
-	return Next
+	return arch.Next
 }

@@ -1,27 +1,31 @@
 package x86
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"kpsim/smp/arch"
+)
 
 // execMul and execImul multiply the accumulator by a, to a result twice as
 // wide. CF and OF say that the upper half holds something.
 
-func execMul(in *Inst, s *Regs, m Memory) Outcome {
+func execMul(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	a, ok := in.loadA(s, m)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	hi, lo := bits.Mul64(s.R[RAX]&in.mask, a)
 	if in.size < 8 {
 		hi = lo >> (8 * in.size)
 	}
 	in.setProduct(s, hi, lo, hi != 0)
-	return Next
+	return arch.Next
 }
 
-func execImul(in *Inst, s *Regs, m Memory) Outcome {
+func execImul(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	a, ok := in.loadA(s, m)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	hi, lo := mulSigned(signExtend(s.R[RAX], in.size), signExtend(a, in.size))
 	low := signExtend(lo, in.size)
@@ -30,10 +34,10 @@ func execImul(in *Inst, s *Regs, m Memory) Outcome {
 		hi = lo >> (8 * in.size)
 	}
 	in.setProduct(s, hi, lo, over)
-	return Next
+	return arch.Next
 }
 
-func (in *Inst) setProduct(s *Regs, hi, lo uint64, over bool) {
+func (in *Inst) setProduct(s *arch.Regs, hi, lo uint64, over bool) {
 	if in.size == 1 {
 		merge(&s.R[RAX], 2, lo)
 	} else {
@@ -43,7 +47,7 @@ func (in *Inst) setProduct(s *Regs, hi, lo uint64, over bool) {
 	in.endMul(s, over)
 }
 
-func (in *Inst) endMul(s *Regs, over bool) {
+func (in *Inst) endMul(s *arch.Regs, over bool) {
 	s.Flags &^= arith
 	if over {
 		s.Flags |= CF | OF
@@ -59,12 +63,12 @@ func mulSigned(a, b uint64) (hi, lo uint64) {
 
 // execImul2 is imul with a register result cut to size: of registers a and b,
 // or, op 1, of b and the immediate.
-func execImul2(in *Inst, s *Regs, m Memory) Outcome {
+func execImul2(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	var b uint64
 	if in.mem {
 		v, ok := m.Load(in.address(s), int(in.size))
 		if !ok {
-			return PageFault
+			return arch.PageFault
 		}
 		b = v
 	} else {
@@ -77,11 +81,11 @@ func execImul2(in *Inst, s *Regs, m Memory) Outcome {
 	hi, lo := mulSigned(signExtend(a, in.size), signExtend(b, in.size))
 	in.setA(s, lo&in.mask)
 	in.endMul(s, signExtend(lo, in.size) != lo || hi != uint64(int64(lo)>>63))
-	return Next
+	return arch.Next
 }
 
 // dividend returns the accumulator of twice the operand size, zero-extended.
-func (in *Inst) dividend(s *Regs) (hi, lo uint64) {
+func (in *Inst) dividend(s *arch.Regs) (hi, lo uint64) {
 	switch in.size {
 	case 1:
 		return 0, s.R[RAX] & 0xffff
@@ -91,29 +95,29 @@ func (in *Inst) dividend(s *Regs) (hi, lo uint64) {
 	return 0, s.R[RDX]&in.mask<<(8*in.size) | s.R[RAX]&in.mask
 }
 
-func execDiv(in *Inst, s *Regs, m Memory) Outcome {
+func execDiv(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	d, ok := in.loadA(s, m)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	hi, lo := in.dividend(s)
 	if d <= hi {
-		return DivideError // zero too
+		return arch.DivideError // zero too
 	}
 	q, r := bits.Div64(hi, lo, d)
 	if q > in.mask {
-		return DivideError
+		return arch.DivideError
 	}
 	in.setQuotient(s, q, r)
-	return Next
+	return arch.Next
 }
 
 // execIdiv divides magnitudes: the quotient is cut towards zero, and the
 // remainder has the sign of the dividend.
-func execIdiv(in *Inst, s *Regs, m Memory) Outcome {
+func execIdiv(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	a, ok := in.loadA(s, m)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	hi, lo := in.dividend(s)
 	if in.size < 8 {
@@ -132,7 +136,7 @@ func execIdiv(in *Inst, s *Regs, m Memory) Outcome {
 		d = -d
 	}
 	if d <= hi {
-		return DivideError
+		return arch.DivideError
 	}
 	q, r := bits.Div64(hi, lo, d)
 	limit := in.mask >> 1
@@ -140,7 +144,7 @@ func execIdiv(in *Inst, s *Regs, m Memory) Outcome {
 		limit++
 	}
 	if q > limit {
-		return DivideError
+		return arch.DivideError
 	}
 	if negativeQ {
 		q = -q
@@ -149,10 +153,10 @@ func execIdiv(in *Inst, s *Regs, m Memory) Outcome {
 		r = -r
 	}
 	in.setQuotient(s, q&in.mask, r&in.mask)
-	return Next
+	return arch.Next
 }
 
-func (in *Inst) setQuotient(s *Regs, q, r uint64) {
+func (in *Inst) setQuotient(s *arch.Regs, q, r uint64) {
 	if in.size == 1 {
 		merge(&s.R[RAX], 2, r<<8|q)
 	} else {

@@ -1,25 +1,27 @@
 package x86
 
+import "kpsim/smp/arch"
+
 // address computes where the memory operand lies.
-func (in *Inst) address(s *Regs) Addr {
-	return Addr((s.R[in.baseReg&15]&in.baseMask + s.R[in.indexReg&15]*in.indexMul + in.disp) & in.addrMask)
+func (in *Inst) address(s *arch.Regs) arch.Addr {
+	return arch.Addr((s.R[in.baseReg&15]&in.baseMask + s.R[in.indexReg&15]*in.indexMul + in.disp) & in.addrMask)
 }
 
 // getA reads register a.
-func (in *Inst) getA(s *Regs) uint64 { return s.R[in.aReg&15] >> (in.aShift & 63) & in.mask }
+func (in *Inst) getA(s *arch.Regs) uint64 { return s.R[in.aReg&15] >> (in.aShift & 63) & in.mask }
 
 // setA writes register a. A write of 32 bits clears the upper half; a shorter
 // one leaves the rest.
-func (in *Inst) setA(s *Regs, v uint64) {
+func (in *Inst) setA(s *arch.Regs, v uint64) {
 	r := &s.R[in.aReg&15]
 	*r = *r&in.keep | v<<(in.aShift&63)
 }
 
 // getB reads register b or the immediate.
-func (in *Inst) getB(s *Regs) uint64 { return s.R[in.bReg&15]>>(in.bShift&63)&in.bMask + in.imm }
+func (in *Inst) getB(s *arch.Regs) uint64 { return s.R[in.bReg&15]>>(in.bShift&63)&in.bMask + in.imm }
 
 // loadA reads operand a, where it may be memory.
-func (in *Inst) loadA(s *Regs, m Memory) (v uint64, ok bool) {
+func (in *Inst) loadA(s *arch.Regs, m arch.Memory) (v uint64, ok bool) {
 	if in.mem {
 		return m.Load(in.address(s), int(in.size))
 	}
@@ -27,7 +29,7 @@ func (in *Inst) loadA(s *Regs, m Memory) (v uint64, ok bool) {
 }
 
 // storeA writes operand a, where it may be memory.
-func (in *Inst) storeA(s *Regs, m Memory, v uint64) (ok bool) {
+func (in *Inst) storeA(s *arch.Regs, m arch.Memory, v uint64) (ok bool) {
 	if in.mem {
 		return m.Store(in.address(s), int(in.size), v)
 	}
@@ -36,7 +38,7 @@ func (in *Inst) storeA(s *Regs, m Memory, v uint64) (ok bool) {
 }
 
 // loadB reads operand b, where it may be memory.
-func (in *Inst) loadB(s *Regs, m Memory) (v uint64, ok bool) {
+func (in *Inst) loadB(s *arch.Regs, m arch.Memory) (v uint64, ok bool) {
 	if in.mem {
 		return m.Load(in.address(s), int(in.bSize))
 	}
@@ -45,18 +47,18 @@ func (in *Inst) loadB(s *Regs, m Memory) (v uint64, ok bool) {
 
 // update reads operand a, gives it to f with operand b and the flags, and writes
 // what f returns: nothing at all if memory faults.
-func (in *Inst) update(s *Regs, m Memory, f func(in *Inst, a, b, flags uint64) (r, newFlags uint64)) Outcome {
+func (in *Inst) update(s *arch.Regs, m arch.Memory, f func(in *Inst, a, b, flags uint64) (r, newFlags uint64)) arch.Outcome {
 	a, ok := in.loadA(s, m)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	r, flags := f(in, a, in.getB(s), s.Flags)
 	if !in.storeA(s, m, r) {
-		return PageFault
+		return arch.PageFault
 	}
 	s.Flags = flags
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // merge writes v to the low size bytes of an implicit register.

@@ -11,7 +11,7 @@ import (
 )
 
 // step decodes code at textAt and executes its first instruction.
-func step(t *testing.T, code string, s *arch.Regs, m x86.Memory) x86.Outcome {
+func step(t *testing.T, code string, s *arch.Regs, m arch.Memory) arch.Outcome {
 	t.Helper()
 	b, err := hex.DecodeString(code)
 	require.NoError(t, err)
@@ -23,13 +23,13 @@ func step(t *testing.T, code string, s *arch.Regs, m x86.Memory) x86.Outcome {
 
 // execute executes an instruction, and insists on where IP stands if control just
 // goes on.
-func execute(t *testing.T, in *x86.Inst, s *arch.Regs, m x86.Memory) x86.Outcome {
+func execute(t *testing.T, in *x86.Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	t.Helper()
 	out := in.Exec(s, m)
 	switch {
 	case out.Faulted():
 		require.Equal(t, in.Addr, s.IP, in)
-	case in.Flow() != x86.FlowNext:
+	case in.Flow() != arch.FlowNext:
 	case in.Opcode()&^0xf != 0xa0 || in.Prefixes()&(x86.PrefixRep|x86.PrefixRepne) == 0: // nothing repeated
 		require.Equal(t, in.Next(), s.IP, in)
 	}
@@ -40,54 +40,54 @@ func TestOutcomes(t *testing.T) {
 	const behind = 0x100
 	for _, c := range []struct {
 		code string
-		want x86.Outcome
+		want arch.Outcome
 		ip   arch.Addr // less textAt
 	}{
-		{"90", x86.Next, 1},
-		{"f30f1efa", x86.Next, 4},
-		{"cc", x86.Breakpoint, 1},
-		{"0f0b", x86.Undefined, 0},
-		{"0fb9c0", x86.Undefined, 0},
-		{"f08903", x86.Undefined, 0}, // lock mov
-		{"f001c0", x86.Undefined, 0}, // lock add to a register
-		{"f4", x86.Halt, 1},
-		{"fa", x86.Interrupts, 1},
-		{"fb", x86.Shadowed, 1},
-		{"0fa2", x86.Serialized, 2},
-		{"0f01e8", x86.Serialized, 3},
-		{"0f58c1", x86.Unsupported, 0},       // addps
-		{"c5f877", x86.Unsupported, 0},       // vzeroupper
-		{"0f05", x86.Unsupported, 0},         // syscall
-		{"ec", x86.Unsupported, 0},           // in: there are no ports
-		{"66e900000000", x86.Unsupported, 0}, // vendors disagree
-		{"66c3", x86.Unsupported, 0},         // so here
-		{"8b0425000000f0", x86.PageFault, 0},
-		{"f7f1", x86.DivideError, 0},
-		{"e9fb000000", x86.Next, behind},
-		{"65488d042500000000", x86.Next, 9}, // lea with gs: an address only
-		{"87c0", x86.Next, 2},
-		{"cd80", x86.SoftInt, 2},
-		{"f1", x86.DebugTrap, 1},
-		{"0faa", x86.Undefined, 0},     // rsm
-		{"8ec8", x86.Undefined, 0},     // mov to cs
-		{"0f20c8", x86.Undefined, 0},   // cr1
-		{"440f23c0", x86.Undefined, 0}, // dr8
-		{"0f01d0", x86.Undefined, 0},   // xgetbv without OSXSAVE
-		{"0f33", x86.Protection, 0},    // rdpmc
-		{"0f32", x86.Protection, 0},    // rdmsr 0
-		{"0f30", x86.Protection, 0},
-		{"0f22c0", x86.Protection, 0}, // paging off
-		{"0f22e0", x86.Protection, 0}, // PAE off
-		{"0f00d8", x86.Protection, 0}, // ltr of null
-		{"0f013f", x86.Serialized, 3}, // invlpg
-		{"0f09", x86.Serialized, 2},   // wbinvd
-		{"0f00d0", x86.Serialized, 3}, // lldt of null
-		{"f30f09", x86.Next, 3},       // wbnoinvd
-		{"0f06", x86.Next, 2},         // clts
-		{"0faee8", x86.Next, 3},       // lfence
-		{"0fae3c2500800000", x86.Next, 8},
-		{"0fae3c25000000f0", x86.PageFault, 0}, // clflush
-		{"0f180c25000000f0", x86.Next, 8},      // prefetch
+		{"90", arch.Next, 1},
+		{"f30f1efa", arch.Next, 4},
+		{"cc", arch.Breakpoint, 1},
+		{"0f0b", arch.Undefined, 0},
+		{"0fb9c0", arch.Undefined, 0},
+		{"f08903", arch.Undefined, 0}, // lock mov
+		{"f001c0", arch.Undefined, 0}, // lock add to a register
+		{"f4", arch.Halt, 1},
+		{"fa", arch.Interrupts, 1},
+		{"fb", arch.Shadowed, 1},
+		{"0fa2", arch.Serialized, 2},
+		{"0f01e8", arch.Serialized, 3},
+		{"0f58c1", arch.Unsupported, 0},       // addps
+		{"c5f877", arch.Unsupported, 0},       // vzeroupper
+		{"0f05", arch.Unsupported, 0},         // syscall
+		{"ec", arch.Unsupported, 0},           // in: there are no ports
+		{"66e900000000", arch.Unsupported, 0}, // vendors disagree
+		{"66c3", arch.Unsupported, 0},         // so here
+		{"8b0425000000f0", arch.PageFault, 0},
+		{"f7f1", arch.DivideError, 0},
+		{"e9fb000000", arch.Next, behind},
+		{"65488d042500000000", arch.Next, 9}, // lea with gs: an address only
+		{"87c0", arch.Next, 2},
+		{"cd80", arch.SoftInt, 2},
+		{"f1", arch.DebugTrap, 1},
+		{"0faa", arch.Undefined, 0},     // rsm
+		{"8ec8", arch.Undefined, 0},     // mov to cs
+		{"0f20c8", arch.Undefined, 0},   // cr1
+		{"440f23c0", arch.Undefined, 0}, // dr8
+		{"0f01d0", arch.Undefined, 0},   // xgetbv without OSXSAVE
+		{"0f33", arch.Protection, 0},    // rdpmc
+		{"0f32", arch.Protection, 0},    // rdmsr 0
+		{"0f30", arch.Protection, 0},
+		{"0f22c0", arch.Protection, 0}, // paging off
+		{"0f22e0", arch.Protection, 0}, // PAE off
+		{"0f00d8", arch.Protection, 0}, // ltr of null
+		{"0f013f", arch.Serialized, 3}, // invlpg
+		{"0f09", arch.Serialized, 2},   // wbinvd
+		{"0f00d0", arch.Serialized, 3}, // lldt of null
+		{"f30f09", arch.Next, 3},       // wbnoinvd
+		{"0f06", arch.Next, 2},         // clts
+		{"0faee8", arch.Next, 3},       // lfence
+		{"0fae3c2500800000", arch.Next, 8},
+		{"0fae3c25000000f0", arch.PageFault, 0}, // clflush
+		{"0f180c25000000f0", arch.Next, 8},      // prefetch
 	} {
 		code := c.code
 		system = x86.NewSystem(0, 0x10, 0x18)
@@ -108,26 +108,26 @@ func TestInterruptFlag(t *testing.T) {
 	mem := make(flat, 0x10000)
 	s := arch.Regs{Flags: x86.F1 | x86.CF}
 	s.R[x86.RSP] = uint64(stackAt)
-	require.Equal(t, x86.Shadowed, step(t, "fb", &s, mem))
+	require.Equal(t, arch.Shadowed, step(t, "fb", &s, mem))
 	require.Equal(t, x86.F1|x86.CF|x86.IF, s.Flags)
-	require.Equal(t, x86.Next, step(t, "fb", &s, mem)) // no second shadow
-	require.Equal(t, x86.Next, step(t, "9c", &s, mem))
+	require.Equal(t, arch.Next, step(t, "fb", &s, mem)) // no second shadow
+	require.Equal(t, arch.Next, step(t, "9c", &s, mem))
 	require.EqualValues(t, stackAt-8, s.R[x86.RSP])
-	require.Equal(t, x86.Interrupts, step(t, "fa", &s, mem))
+	require.Equal(t, arch.Interrupts, step(t, "fa", &s, mem))
 	require.Equal(t, x86.F1|x86.CF, s.Flags)
-	require.Equal(t, x86.Interrupts, step(t, "9d", &s, mem))
+	require.Equal(t, arch.Interrupts, step(t, "9d", &s, mem))
 	require.Equal(t, x86.F1|x86.CF|x86.IF, s.Flags)
 	require.EqualValues(t, stackAt, s.R[x86.RSP])
 
 	// Bit 1 can't be cleared, RF and VM can't be set, TF can.
 	mem.Store(stackAt, 8, 0x30000|x86.TF)
-	require.Equal(t, x86.Interrupts, step(t, "9d", &s, mem))
+	require.Equal(t, arch.Interrupts, step(t, "9d", &s, mem))
 	require.Equal(t, x86.F1|x86.TF, s.Flags)
 	// Of 16 bits only the lower flags change.
 	s = arch.Regs{Flags: x86.F1 | 1<<18 | x86.CF}
 	s.R[x86.RSP] = uint64(stackAt)
 	mem.Store(stackAt, 8, 0xffff_0040)
-	require.Equal(t, x86.Interrupts, step(t, "669d", &s, mem))
+	require.Equal(t, arch.Interrupts, step(t, "669d", &s, mem))
 	require.Equal(t, x86.F1|1<<18|x86.ZF, s.Flags)
 	require.EqualValues(t, stackAt+2, s.R[x86.RSP])
 }
@@ -140,7 +140,7 @@ func TestIret(t *testing.T) {
 	for i, v := range []uint64{0x1234, 0x10, x86.ZF | x86.IF, 0x8888, 0x18} {
 		mem.Store(stackAt+arch.Addr(8*i), 8, v)
 	}
-	require.Equal(t, x86.Iret, step(t, "48cf", &s, mem))
+	require.Equal(t, arch.TrapReturn, step(t, "48cf", &s, mem))
 	require.EqualValues(t, 0x1234, s.IP)
 	require.Equal(t, x86.F1|x86.ZF|x86.IF, s.Flags)
 	require.EqualValues(t, 0x8888, s.R[x86.RSP])
@@ -149,22 +149,22 @@ func TestIret(t *testing.T) {
 	s.R[x86.RSP] = 0x10000 - 32
 	before := s
 	before.IP = textAt
-	require.Equal(t, x86.PageFault, step(t, "48cf", &s, mem))
+	require.Equal(t, arch.PageFault, step(t, "48cf", &s, mem))
 	require.Equal(t, before, s)
 }
 
 func TestCpuid(t *testing.T) {
 	var s arch.Regs
-	require.Equal(t, x86.Serialized, step(t, "0fa2", &s, nil))
+	require.Equal(t, arch.Serialized, step(t, "0fa2", &s, nil))
 	var name []byte
-	for _, r := range []x86.Reg{x86.RBX, x86.RDX, x86.RCX} {
+	for _, r := range []arch.Reg{x86.RBX, x86.RDX, x86.RCX} {
 		for i := range 4 {
 			name = append(name, byte(s.R[r]>>(8*i)))
 		}
 	}
 	require.Equal(t, "kpsim x86-64", string(name))
 	s.R[x86.RAX], s.R[x86.RBX] = 1, 0
-	require.Equal(t, x86.Serialized, step(t, "0fa2", &s, nil))
+	require.Equal(t, arch.Serialized, step(t, "0fa2", &s, nil))
 	require.Zero(t, s.R)
 }
 
@@ -176,32 +176,32 @@ func TestRepeat(t *testing.T) {
 	s := arch.Regs{Flags: x86.F1}
 	s.R[x86.RSI], s.R[x86.RDI], s.R[x86.RCX] = uint64(dataAt), 0x10000-5, 8
 	for i := range uint64(5) {
-		require.Equal(t, x86.Next, step(t, "f3a4", &s, mem))
+		require.Equal(t, arch.Next, step(t, "f3a4", &s, mem))
 		require.Equal(t, textAt, s.IP)
 		require.Equal(t, 7-i, s.R[x86.RCX])
 	}
 	before := s
-	require.Equal(t, x86.PageFault, step(t, "f3a4", &s, mem))
+	require.Equal(t, arch.PageFault, step(t, "f3a4", &s, mem))
 	require.Equal(t, before, s)
 	require.Equal(t, "eleme", string(mem[0x10000-5:]))
 	s.R[x86.RDI] = uint64(data2At)
 	for range 3 {
-		require.Equal(t, x86.Next, step(t, "f3a4", &s, mem))
+		require.Equal(t, arch.Next, step(t, "f3a4", &s, mem))
 	}
 	require.Equal(t, textAt+2, s.IP)
-	require.Equal(t, x86.Next, step(t, "f3a4", &s, mem)) // RCX 0: nothing
+	require.Equal(t, arch.Next, step(t, "f3a4", &s, mem)) // RCX 0: nothing
 	require.EqualValues(t, data2At+3, s.R[x86.RDI])
 
 	// The second operand of cmps, which is read first, is there; the first isn't.
 	s.R[x86.RSI] = 0x10000
 	before = s
 	before.IP = textAt
-	require.Equal(t, x86.PageFault, step(t, "a6", &s, mem))
+	require.Equal(t, arch.PageFault, step(t, "a6", &s, mem))
 	require.Equal(t, before, s)
 
 	// Backwards.
 	s.Flags |= x86.DF
-	require.Equal(t, x86.Next, step(t, "48ab", &s, mem))
+	require.Equal(t, arch.Next, step(t, "48ab", &s, mem))
 	require.EqualValues(t, data2At-5, s.R[x86.RDI])
 }
 
@@ -215,20 +215,20 @@ func TestAddressing(t *testing.T) {
 	for _, c := range []struct {
 		code string
 		want arch.Addr
-		set  []x86.Reg
+		set  []arch.Reg
 	}{
-		{"488b00", dataAt, []x86.Reg{x86.RAX}},
-		{"498b0424", dataAt, []x86.Reg{x86.R12}},
-		{"488b0424", dataAt, []x86.Reg{x86.RSP}},
-		{"498b4500", dataAt, []x86.Reg{x86.R13}},
-		{"488b4508", dataAt + 8, []x86.Reg{x86.RBP}},
-		{"4a8b04e0", dataAt + 8*8, []x86.Reg{x86.RAX, x86.R12}},
-		{"4b8b44fe10", dataAt + 8*8 + 16, []x86.Reg{x86.R14, x86.R15}},
-		{"4a8b04e5c0800000", dataAt + 0xc0 + 64, []x86.Reg{x86.RAX, x86.R12}},
+		{"488b00", dataAt, []arch.Reg{x86.RAX}},
+		{"498b0424", dataAt, []arch.Reg{x86.R12}},
+		{"488b0424", dataAt, []arch.Reg{x86.RSP}},
+		{"498b4500", dataAt, []arch.Reg{x86.R13}},
+		{"488b4508", dataAt + 8, []arch.Reg{x86.RBP}},
+		{"4a8b04e0", dataAt + 8*8, []arch.Reg{x86.RAX, x86.R12}},
+		{"4b8b44fe10", dataAt + 8*8 + 16, []arch.Reg{x86.R14, x86.R15}},
+		{"4a8b04e5c0800000", dataAt + 0xc0 + 64, []arch.Reg{x86.RAX, x86.R12}},
 		{"488b042508800000", dataAt + 8, nil},
 		{"488b05f96f0000", dataAt, nil},
 		{"48a14080000000000000", dataAt + 0x40, nil},
-		{"67488b00", dataAt, []x86.Reg{x86.RAX}},
+		{"67488b00", dataAt, []arch.Reg{x86.RAX}},
 	} {
 		s := arch.Regs{Flags: x86.F1}
 		for i, r := range c.set {
@@ -240,7 +240,7 @@ func TestAddressing(t *testing.T) {
 		if c.code[:2] == "67" {
 			s.R[x86.RAX] |= 1 << 40 // cut off
 		}
-		require.Equal(t, x86.Next, step(t, c.code, &s, mem), c.code)
+		require.Equal(t, arch.Next, step(t, c.code, &s, mem), c.code)
 		require.EqualValues(t, c.want, s.R[x86.RAX], c.code)
 	}
 }
@@ -256,7 +256,7 @@ func TestFaultsChangeNothing(t *testing.T) {
 		}
 		before := s
 		before.IP = textAt
-		require.Equal(t, x86.PageFault, step(t, code, &s, halfMemory{}), code)
+		require.Equal(t, arch.PageFault, step(t, code, &s, halfMemory{}), code)
 		require.Equal(t, before, s, code)
 	}
 }
@@ -282,7 +282,7 @@ func TestLoadFaults(t *testing.T) {
 				before.R[i] = 0x1000 + 64*uint64(i)
 			}
 			s := before
-			require.Equal(t, x86.PageFault, in.Exec(&s, noMemory{}), "%s: %v", code, &in)
+			require.Equal(t, arch.PageFault, in.Exec(&s, noMemory{}), "%s: %v", code, &in)
 			require.Equal(t, before, s, code)
 			require.Equal(t, kept.Seg, system.Seg, code)
 			require.Equal(t, kept.GDT, system.GDT, code)

@@ -100,7 +100,7 @@ func TestEnterHole(t *testing.T) {
 	s.R[x86.RSP], s.R[x86.RBP] = 1024+16, 1024+100
 	before := s
 	before.IP = textAt
-	require.Equal(t, x86.PageFault, step(t, "c8580203", &s, m)) // enter $600,$3
+	require.Equal(t, arch.PageFault, step(t, "c8580203", &s, m)) // enter $600,$3
 	require.Equal(t, before, s)
 	require.Zero(t, m.b)
 }

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"testing"
 
+	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 )
 
@@ -178,12 +179,12 @@ func (x *trial) divide(signed bool) {
 	n.Lsh(n, uint(x.width())).Add(n, x.number(x.get(lower), false))
 	d := x.number(x.get(x.e), signed)
 	if d.Sign() == 0 {
-		x.out = x86.DivideError
+		x.out = arch.DivideError
 		return
 	}
 	q, r := new(big.Int).QuoRem(n, d, new(big.Int))
 	if x.number(low(q), signed).Cmp(q) != 0 {
-		x.out = x86.DivideError
+		x.out = arch.DivideError
 		return
 	}
 	x.put(lower, low(q))
@@ -202,7 +203,7 @@ func TestReferenceLong(t *testing.T) {
 					x.set(flag, when(flags&x86.CF != 0, flag))
 				})
 			}
-			for _, c := range []x86.Reg{x86.RSI, x86.RDX} { // where the low half goes; to rdx too the high one
+			for _, c := range []arch.Reg{x86.RSI, x86.RDX} { // where the low half goes; to rdx too the high one
 				x.pairs(t, x.vex("\x02", 0xf6, 3, c, -1), nil, func(x *trial) {
 					p := x.number(x.get(x.e), false)
 					p.Mul(p, x.number(x.s.R[x86.RDX], false))
@@ -215,7 +216,7 @@ func TestReferenceLong(t *testing.T) {
 }
 
 // vex encodes an instruction of general registers; c goes to vvvv.
-func (x *trial) vex(space string, op, pp byte, c x86.Reg, reg int, imm ...byte) []byte {
+func (x *trial) vex(space string, op, pp byte, c arch.Reg, reg int, imm ...byte) []byte {
 	w := byte(when(x.size == 8, 0x80))
 	return append([]byte{0xc4, 0xe0 | space[0], w | byte(^c&15)<<3 | pp, op, x.modrm(reg)}, imm...)
 }

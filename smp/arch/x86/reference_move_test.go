@@ -126,7 +126,7 @@ func TestReferenceExchange(t *testing.T) {
 		if size == 1 {
 			continue
 		}
-		for _, r := range []x86.Reg{x86.RAX, x86.RBX, x86.R12} { // one register twice: the sum wins
+		for _, r := range []arch.Reg{x86.RAX, x86.RBX, x86.R12} { // one register twice: the sum wins
 			x := trial{size: size, e: place{reg: r}, g: place{reg: r}}
 			code := []byte{0x0f, 0xc1, 0xc0 | byte(r&7)*9}
 			rex := byte(0x40) | byte(r>>3)*5
@@ -297,10 +297,10 @@ func TestReferenceStrings(t *testing.T) {
 func TestReferenceMoves(t *testing.T) {
 	acc, there := place{reg: x86.RAX}, place{mem: true}
 	for _, size := range sizes {
-		for opcode, ref := range map[string]func(x *trial, from uint64) (moved []x86.Reg){
-			"\xa4": func(x *trial, from uint64) []x86.Reg { x.put(there, from); return []x86.Reg{x86.RSI, x86.RDI} },
-			"\xaa": func(x *trial, _ uint64) []x86.Reg { x.put(there, x.get(acc)); return []x86.Reg{x86.RDI} },
-			"\xac": func(x *trial, from uint64) []x86.Reg { x.put(acc, from); return []x86.Reg{x86.RSI} },
+		for opcode, ref := range map[string]func(x *trial, from uint64) (moved []arch.Reg){
+			"\xa4": func(x *trial, from uint64) []arch.Reg { x.put(there, from); return []arch.Reg{x86.RSI, x86.RDI} },
+			"\xaa": func(x *trial, _ uint64) []arch.Reg { x.put(there, x.get(acc)); return []arch.Reg{x86.RDI} },
+			"\xac": func(x *trial, from uint64) []arch.Reg { x.put(acc, from); return []arch.Reg{x86.RSI} },
 		} {
 			for _, flags := range []uint64{0, x86.DF} {
 				for prefix, counter := range map[string]uint64{"": 0, "\xf3": 2, "\xf2": 2, "\xf3\x67": 0x5_0000_0002} {

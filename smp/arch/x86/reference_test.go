@@ -18,7 +18,7 @@ const arith = x86.CF | x86.PF | x86.AF | x86.ZF | x86.SF | x86.OF
 
 // A place is an operand: a register's bytes from shift on, or memory at dataAt.
 type place struct {
-	reg   x86.Reg
+	reg   arch.Reg
 	shift int
 	mem   bool
 }
@@ -30,7 +30,7 @@ type trial struct {
 	e, g place
 	s    arch.Regs
 	data uint64 // at dataAt
-	out  x86.Outcome
+	out  arch.Outcome
 
 	stays bool // IP does: the instruction is repeated
 }
@@ -202,7 +202,7 @@ func (x *trial) begin(e, g, flags uint64) {
 	}
 	x.s.R[x86.RDI], x.s.R[x86.RSP] = uint64(dataAt), uint64(stackAt)
 	x.data = 0xa5a5_5a5a_c3c3_3c3c
-	x.s.Flags, x.s.IP, x.out = x86.F1|flags, textAt, x86.Next
+	x.s.Flags, x.s.IP, x.out = x86.F1|flags, textAt, arch.Next
 	x.fill(x.e, e)
 	x.fill(x.g, g)
 }
@@ -256,7 +256,7 @@ func (x *trial) compare(t *testing.T, in *x86.Inst, before *trial, mem flat) {
 	mem.Store(dataAt, 8, before.data)
 	s := before.s
 	out := in.Exec(&s, mem)
-	if x.out == x86.Next && !x.stays {
+	if x.out == arch.Next && !x.stays {
 		x.s.IP += arch.Addr(in.Len)
 	}
 	data, _ := mem.Load(dataAt, 8)

@@ -1,5 +1,7 @@
 package x86
 
+import "kpsim/smp/arch"
+
 // Segments are flat but for fs and gs, whose bases are added, and in 32-bit mode
 // for cs, which can't be written. An instruction with such an override is
 // executed with a memory that sees to that; what isn't addressed through the
@@ -8,7 +10,7 @@ package x86
 
 // overriding is memory behind an override.
 type overriding struct {
-	memory Memory
+	memory arch.Memory
 	base   uint64
 	mask   uint64 // of linear addresses
 	code   bool   // cs
@@ -16,13 +18,15 @@ type overriding struct {
 }
 
 // linear returns where in memory an access to a goes.
-func (o *overriding) linear(a Addr) Addr { return Addr((uint64(a) + o.base) & o.mask) }
+func (o *overriding) linear(a arch.Addr) arch.Addr { return arch.Addr((uint64(a) + o.base) & o.mask) }
 
-// Load implements Memory.
-func (o *overriding) Load(a Addr, size int) (uint64, bool) { return o.memory.Load(o.linear(a), size) }
+// Load implements arch.Memory.
+func (o *overriding) Load(a arch.Addr, size int) (uint64, bool) {
+	return o.memory.Load(o.linear(a), size)
+}
 
-// Store implements Memory.
-func (o *overriding) Store(a Addr, size int, v uint64) bool {
+// Store implements arch.Memory.
+func (o *overriding) Store(a arch.Addr, size int, v uint64) bool {
 	if o.code {
 		o.denied = true
 		return false
@@ -30,11 +34,11 @@ func (o *overriding) Store(a Addr, size int, v uint64) bool {
 	return o.memory.Store(o.linear(a), size, v)
 }
 
-// System implements Memory.
-func (o *overriding) System() *System { return o.memory.System() }
+// System implements systemic.
+func (o *overriding) System() *System { return system(o.memory) }
 
 // linear returns where in m an access to a goes.
-func linear(m Memory, a Addr) Addr {
+func linear(m arch.Memory, a arch.Addr) arch.Addr {
 	if o, ok := m.(*overriding); ok {
 		return o.linear(a)
 	}
@@ -42,7 +46,7 @@ func linear(m Memory, a Addr) Addr {
 }
 
 // plain returns memory without an override.
-func plain(m Memory) Memory {
+func plain(m arch.Memory) arch.Memory {
 	if o, ok := m.(*overriding); ok {
 		return o.memory
 	}
@@ -51,8 +55,8 @@ func plain(m Memory) Memory {
 
 // execOverride executes in.inner behind the override of in.segment. A store to
 // code is #GP (SDM vol. 3, "Type Checking").
-func execOverride(in *Inst, s *Regs, m Memory) Outcome {
-	y := m.System()
+func execOverride(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	y := system(m)
 	y.over = overriding{memory: m, mask: in.linear}
 	switch in.segment {
 	case segmentCS:
@@ -64,7 +68,7 @@ func execOverride(in *Inst, s *Regs, m Memory) Outcome {
 	}
 	out := in.inner(in, s, &y.over)
 	if y.over.denied {
-		return Protection
+		return arch.Protection
 	}
 	return out
 }

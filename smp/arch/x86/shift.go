@@ -1,5 +1,7 @@
 package x86
 
+import "kpsim/smp/arch"
+
 // The shifts and rotates, numbered as in ModRM's reg field.
 const (
 	opRol uint8 = iota
@@ -98,43 +100,45 @@ func rotate(in *Inst, a, n, flags uint64) (r, newFlags uint64) {
 }
 
 // execShift shifts by an immediate, or by 1.
-func execShift(in *Inst, s *Regs, m Memory) Outcome { return in.shiftBy(s, m, in.imm) }
+func execShift(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome { return in.shiftBy(s, m, in.imm) }
 
 // shiftWide is execShift for a register of 32 or 64 bits.
-func shiftWide(in *Inst, s *Regs, m Memory) Outcome {
+func shiftWide(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	d := &s.R[in.aReg&15]
 	*d, s.Flags = shift(in, *d&in.mask, in.imm, s.Flags)
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execShiftCL shifts by CL.
-func execShiftCL(in *Inst, s *Regs, m Memory) Outcome { return in.shiftBy(s, m, s.R[RCX]) }
+func execShiftCL(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	return in.shiftBy(s, m, s.R[RCX])
+}
 
-func (in *Inst) shiftBy(s *Regs, m Memory, n uint64) Outcome {
+func (in *Inst) shiftBy(s *arch.Regs, m arch.Memory, n uint64) arch.Outcome {
 	a, ok := in.loadA(s, m)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	r, flags := shift(in, a, n, s.Flags)
 	if !in.storeA(s, m, r) {
-		return PageFault
+		return arch.PageFault
 	}
 	s.Flags = flags
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execDouble is shld (op 0) and shrd (op 1). cond 1: the count is CL. A 16-bit
 // operand shifted by more than 16 is undefined: here zeroes, and no CF.
-func execDouble(in *Inst, s *Regs, m Memory) Outcome {
+func execDouble(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	n := in.count(in.imm)
 	if in.cond != 0 {
 		n = in.count(s.R[RCX])
 	}
 	a, ok := in.loadA(s, m)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	b := s.R[in.bReg&15] & in.bMask
 	flags, r := s.Flags, a
@@ -157,9 +161,9 @@ func execDouble(in *Inst, s *Regs, m Memory) Outcome {
 		flags = flags&^arith | resultFlags(r, in.sign) | carry | overflow<<11
 	}
 	if !in.storeA(s, m, r) {
-		return PageFault
+		return arch.PageFault
 	}
 	s.Flags = flags
 	s.IP = in.next
-	return Next
+	return arch.Next
 }

@@ -1,32 +1,34 @@
 package x86
 
+import "kpsim/smp/arch"
+
 // execPush64 pushes a register or an immediate of eight bytes.
-func execPush64(in *Inst, s *Regs, m Memory) Outcome {
+func execPush64(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	sp := s.R[RSP] - 8
-	if !m.Store(Addr(sp), 8, s.R[in.bReg&15]&in.bMask+in.imm) {
-		return PageFault
+	if !m.Store(arch.Addr(sp), 8, s.R[in.bReg&15]&in.bMask+in.imm) {
+		return arch.PageFault
 	}
 	s.R[RSP] = sp
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
-func execPop64(in *Inst, s *Regs, m Memory) Outcome {
-	v, ok := m.Load(Addr(s.R[RSP]), 8)
+func execPop64(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	v, ok := m.Load(arch.Addr(s.R[RSP]), 8)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	s.R[RSP] += 8
 	s.R[in.aReg&15] = v // pop %rsp: the value wins
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // push writes v below the stack pointer and moves it there. The stack is never
 // behind an override.
-func (in *Inst) push(s *Regs, m Memory, v uint64) (ok bool) {
+func (in *Inst) push(s *arch.Regs, m arch.Memory, v uint64) (ok bool) {
 	sp := (s.R[RSP] - uint64(in.size)) & in.linear
-	if !m.Store(Addr(sp), int(in.size), v&in.mask) {
+	if !m.Store(arch.Addr(sp), int(in.size), v&in.mask) {
 		return false
 	}
 	s.R[RSP] = sp
@@ -34,77 +36,77 @@ func (in *Inst) push(s *Regs, m Memory, v uint64) (ok bool) {
 }
 
 // top reads the nth word from the top of the stack.
-func (in *Inst) top(s *Regs, m Memory, n uint64) (v uint64, ok bool) {
-	return m.Load(Addr((s.R[RSP]+n*uint64(in.size))&in.linear), int(in.size))
+func (in *Inst) top(s *arch.Regs, m arch.Memory, n uint64) (v uint64, ok bool) {
+	return m.Load(arch.Addr((s.R[RSP]+n*uint64(in.size))&in.linear), int(in.size))
 }
 
 // drop takes n bytes off the stack.
-func (in *Inst) drop(s *Regs, n uint64) { s.R[RSP] = (s.R[RSP] + n) & in.linear }
+func (in *Inst) drop(s *arch.Regs, n uint64) { s.R[RSP] = (s.R[RSP] + n) & in.linear }
 
 // execPush pushes operand b, memory too, of any size.
-func execPush(in *Inst, s *Regs, m Memory) Outcome {
+func execPush(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	v, ok := in.loadB(s, m)
 	if !ok || !in.push(s, plain(m), v) {
-		return PageFault
+		return arch.PageFault
 	}
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execPop pops to operand a. An address made with %rsp sees it already moved
 // (SDM vol. 2, POP).
-func execPop(in *Inst, s *Regs, m Memory) Outcome {
+func execPop(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	v, ok := in.top(s, plain(m), 0)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	was := s.R[RSP]
 	in.drop(s, uint64(in.size))
 	if !in.storeA(s, m, v) {
 		s.R[RSP] = was
-		return PageFault
+		return arch.PageFault
 	}
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
-func execPushf(in *Inst, s *Regs, m Memory) Outcome {
+func execPushf(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	if !in.push(s, m, s.Flags&^(rf|vm)) {
-		return PageFault
+		return arch.PageFault
 	}
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execPopf. Of 16 bits the upper flags stay, but for RF, which ends with every
 // popf.
-func execPopf(in *Inst, s *Regs, m Memory) Outcome {
+func execPopf(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	v, ok := in.top(s, m, 0)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	in.drop(s, uint64(in.size))
 	takes := poppable & in.mask
 	s.Flags = s.Flags&^(takes|rf) | v&takes | F1
 	s.IP = in.next
-	return Interrupts
+	return arch.Interrupts
 }
 
 // execPushSeg pushes selector op, extended by zeroes.
-func execPushSeg(in *Inst, s *Regs, m Memory) Outcome {
-	if !in.push(s, m, uint64(m.System().Seg[in.op])) {
-		return PageFault
+func execPushSeg(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	if !in.push(s, m, uint64(system(m).Seg[in.op])) {
+		return arch.PageFault
 	}
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
-func execPopSeg(in *Inst, s *Regs, m Memory) Outcome {
+func execPopSeg(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	v, ok := in.top(s, m, 0)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
-	out := in.loadSelector(m.System(), in.op, uint16(v))
+	out := in.loadSelector(system(m), in.op, uint16(v))
 	if out.Faulted() {
 		return out
 	}
@@ -115,7 +117,7 @@ func execPopSeg(in *Inst, s *Regs, m Memory) Outcome {
 
 // writable makes sure that a store to a will succeed, by storing what is there:
 // for instructions that store twice.
-func writable(m Memory, a Addr, size uint8) bool {
+func writable(m arch.Memory, a arch.Addr, size uint8) bool {
 	v, ok := m.Load(a, int(size))
 	return ok && m.Store(a, int(size), v)
 }
@@ -123,11 +125,11 @@ func writable(m Memory, a Addr, size uint8) bool {
 // execEnter makes a stack frame of imm's low 16 bits, with copies of as many
 // frame pointers as the next byte says (SDM vol. 2, ENTER). A first pass makes
 // sure that nothing faults, in the order of the accesses.
-func execEnter(in *Inst, s *Regs, m Memory) Outcome {
+func execEnter(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	size, level := uint64(in.size), in.imm>>16&31
 	frame := (s.R[RSP] - size) & in.linear
-	slot := func(n uint64) Addr { return Addr((frame - n*size) & in.linear) }
-	outer := func(n uint64) Addr { return Addr((s.R[RBP] - n*size) & in.linear) }
+	slot := func(n uint64) arch.Addr { return arch.Addr((frame - n*size) & in.linear) }
+	outer := func(n uint64) arch.Addr { return arch.Addr((s.R[RBP] - n*size) & in.linear) }
 	bottom := (frame - level*size - in.imm&0xffff) & in.linear
 
 	ok := writable(m, slot(0), in.size)
@@ -137,8 +139,8 @@ func execEnter(in *Inst, s *Regs, m Memory) Outcome {
 		}
 		ok = ok && writable(m, slot(n), in.size)
 	}
-	if !ok || !writable(m, Addr(bottom), 1) {
-		return PageFault
+	if !ok || !writable(m, arch.Addr(bottom), 1) {
+		return arch.PageFault
 	}
 
 	m.Store(slot(0), int(size), s.R[RBP]&in.mask)
@@ -152,28 +154,28 @@ func execEnter(in *Inst, s *Regs, m Memory) Outcome {
 	merge(&s.R[RBP], in.size, frame)
 	s.R[RSP] = bottom
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execLeave: the frame pointer is all of RBP, whatever is popped to it.
-func execLeave(in *Inst, s *Regs, m Memory) Outcome {
-	v, ok := m.Load(Addr(s.R[RBP]&in.linear), int(in.size))
+func execLeave(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	v, ok := m.Load(arch.Addr(s.R[RBP]&in.linear), int(in.size))
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	s.R[RSP] = (s.R[RBP] + uint64(in.size)) & in.linear
 	merge(&s.R[RBP], in.size, v)
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execPusha pushes the eight registers, RSP as it was.
-func execPusha(in *Inst, s *Regs, m Memory) Outcome {
+func execPusha(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	size := uint64(in.size)
-	slot := func(n uint64) Addr { return Addr((s.R[RSP] - (n+1)*size) & in.linear) }
+	slot := func(n uint64) arch.Addr { return arch.Addr((s.R[RSP] - (n+1)*size) & in.linear) }
 	for n := range uint64(8) {
 		if !writable(m, slot(n), in.size) {
-			return PageFault
+			return arch.PageFault
 		}
 	}
 	for n := range uint64(8) {
@@ -181,25 +183,25 @@ func execPusha(in *Inst, s *Regs, m Memory) Outcome {
 	}
 	s.R[RSP] = (s.R[RSP] - 8*size) & in.linear
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execPopa pops them, but RSP.
-func execPopa(in *Inst, s *Regs, m Memory) Outcome {
+func execPopa(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	var r [8]uint64
 	for i := range uint64(8) {
 		v, ok := in.top(s, m, i)
 		if !ok {
-			return PageFault
+			return arch.PageFault
 		}
 		r[7-i] = v
 	}
 	for i, v := range r {
-		if Reg(i) != RSP {
+		if arch.Reg(i) != RSP {
 			merge(&s.R[i], in.size, v)
 		}
 	}
 	in.drop(s, 8*uint64(in.size))
 	s.IP = in.next
-	return Next
+	return arch.Next
 }

@@ -1,5 +1,7 @@
 package x86
 
+import "kpsim/smp/arch"
+
 // System is the state of a processor that a trap doesn't save: what system
 // instructions read and write. Each CPU has its own. All code runs at privilege
 // level 0, paging and segment limits aren't modelled, so most of it is only
@@ -69,6 +71,16 @@ func NewSystem(cpu uint32, cs, ss uint16) System {
 		CR4: cr4PAE | cr4FSGSBASE, XCR0: 1,
 		DR: [8]uint64{6: dr6Fixed, 7: dr7Fixed}, Seg: [6]uint16{CS: cs, SS: ss}, CPU: cpu,
 	}
+}
+
+// BootSystem returns what the kernel of a row has given a CPU at boot.
+func BootSystem(a *arch.Arch, cpu uint32) System {
+	if a != I386 {
+		return NewSystem(cpu, KernelCS, KernelDS)
+	}
+	y := NewSystem(cpu, KernelCS32, kernelDS32)
+	y.Seg[DS], y.Seg[ES] = userDS32, userDS32
+	return y
 }
 
 const (

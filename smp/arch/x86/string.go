@@ -1,5 +1,7 @@
 package x86
 
+import "kpsim/smp/arch"
+
 // A repeat is the prefix of a string instruction.
 type repeat uint8
 
@@ -16,28 +18,28 @@ const (
 // element runs one element and says what comes next. f does the accesses and,
 // only when they have succeeded, moves the pointers. Pointers and counter are as
 // wide as addresses are.
-func (in *Inst) element(s *Regs, m Memory, f func(in *Inst, s *Regs, m Memory, step uint64) (ok bool)) Outcome {
+func (in *Inst) element(s *arch.Regs, m arch.Memory, f func(in *Inst, s *arch.Regs, m arch.Memory, step uint64) (ok bool)) arch.Outcome {
 	if in.rep != once && s.R[RCX]&in.addrMask == 0 {
 		s.IP = in.next
-		return Next
+		return arch.Next
 	}
 	step := uint64(in.size)
 	if s.Flags&DF != 0 {
 		step = -step
 	}
 	if !f(in, s, m, step) {
-		return PageFault
+		return arch.PageFault
 	}
 	if in.rep == once {
 		s.IP = in.next
-		return Next
+		return arch.Next
 	}
 	in.advance(&s.R[RCX], ^uint64(0))
 	// Of cmps and scas, which in.cond marks, the repeat ends with ZF too.
 	if s.R[RCX]&in.addrMask == 0 || in.cond != 0 && (s.Flags&ZF != 0) != (in.rep == rep) {
 		s.IP = in.next
 	}
-	return Next
+	return arch.Next
 }
 
 // advance adds to a register as wide as addresses are: 32 bits clear the upper
@@ -51,17 +53,17 @@ func (in *Inst) advance(r *uint64, step uint64) {
 }
 
 // at is where a pointer register points to.
-func (in *Inst) at(s *Regs, r Reg) Addr { return Addr(s.R[r] & in.addrMask) }
+func (in *Inst) at(s *arch.Regs, r arch.Reg) arch.Addr { return arch.Addr(s.R[r] & in.addrMask) }
 
-func execMovs(in *Inst, s *Regs, m Memory) Outcome { return in.element(s, m, movs) }
-func execStos(in *Inst, s *Regs, m Memory) Outcome { return in.element(s, m, stos) }
-func execLods(in *Inst, s *Regs, m Memory) Outcome { return in.element(s, m, lods) }
-func execCmps(in *Inst, s *Regs, m Memory) Outcome { return in.element(s, m, cmps) }
-func execScas(in *Inst, s *Regs, m Memory) Outcome { return in.element(s, m, scas) }
+func execMovs(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome { return in.element(s, m, movs) }
+func execStos(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome { return in.element(s, m, stos) }
+func execLods(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome { return in.element(s, m, lods) }
+func execCmps(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome { return in.element(s, m, cmps) }
+func execScas(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome { return in.element(s, m, scas) }
 
 // What RDI points to is never behind an override.
 
-func movs(in *Inst, s *Regs, m Memory, step uint64) bool {
+func movs(in *Inst, s *arch.Regs, m arch.Memory, step uint64) bool {
 	v, ok := m.Load(in.at(s, RSI), int(in.size))
 	if !ok || !plain(m).Store(in.at(s, RDI), int(in.size), v) {
 		return false
@@ -71,7 +73,7 @@ func movs(in *Inst, s *Regs, m Memory, step uint64) bool {
 	return true
 }
 
-func stos(in *Inst, s *Regs, m Memory, step uint64) bool {
+func stos(in *Inst, s *arch.Regs, m arch.Memory, step uint64) bool {
 	if !m.Store(in.at(s, RDI), int(in.size), s.R[RAX]&in.mask) {
 		return false
 	}
@@ -79,7 +81,7 @@ func stos(in *Inst, s *Regs, m Memory, step uint64) bool {
 	return true
 }
 
-func lods(in *Inst, s *Regs, m Memory, step uint64) bool {
+func lods(in *Inst, s *arch.Regs, m arch.Memory, step uint64) bool {
 	v, ok := m.Load(in.at(s, RSI), int(in.size))
 	if !ok {
 		return false
@@ -91,7 +93,7 @@ func lods(in *Inst, s *Regs, m Memory, step uint64) bool {
 
 // cmps reads what RDI points to first, as AMD's processors do; it matters only
 // if both reads fault.
-func cmps(in *Inst, s *Regs, m Memory, step uint64) bool {
+func cmps(in *Inst, s *arch.Regs, m arch.Memory, step uint64) bool {
 	b, ok := plain(m).Load(in.at(s, RDI), int(in.size))
 	if !ok {
 		return false
@@ -106,7 +108,7 @@ func cmps(in *Inst, s *Regs, m Memory, step uint64) bool {
 	return true
 }
 
-func scas(in *Inst, s *Regs, m Memory, step uint64) bool {
+func scas(in *Inst, s *arch.Regs, m arch.Memory, step uint64) bool {
 	b, ok := m.Load(in.at(s, RDI), int(in.size))
 	if !ok {
 		return false

@@ -1,10 +1,12 @@
 package x86
 
+import "kpsim/smp/arch"
+
 // execReadCR: mov from control register op. Other numbers aren't chosen.
-func execReadCR(in *Inst, s *Regs, m Memory) Outcome {
-	in.setA(s, *m.System().control(in.op)&in.mask)
+func execReadCR(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	in.setA(s, *system(m).control(in.op)&in.mask)
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 func (y *System) control(n uint8) *uint64 {
@@ -31,39 +33,39 @@ const (
 // execWriteCR: mov to control register op. The faults are those of SDM vol. 2,
 // MOV, "Move to/from Control Registers". All but CR8 serialise, and CR2, which
 // isn't listed apart.
-func execWriteCR(in *Inst, s *Regs, m Memory) Outcome {
-	y, v := m.System(), in.getA(s)
+func execWriteCR(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	y, v := system(m), in.getA(s)
 	long := in.mode == Mode64
 	switch in.op {
 	case 0:
 		switch {
 		case v>>32 != 0, v&cr0PG != 0 && v&cr0PE == 0, v&cr0NW != 0 && v&cr0CD == 0, long && v&cr0PG == 0:
-			return Protection
+			return arch.Protection
 		case v&cr0PE == 0:
-			return Unsupported // real mode
+			return arch.Unsupported // real mode
 		}
 		v = v&cr0Known | cr0ET
 	case 3:
 		if v>>52 != 0 && !(v>>52 == 1<<11 && y.CR4&cr4PCIDE != 0) {
-			return Protection
+			return arch.Protection
 		}
 		v &^= 1 << 63 // says only what isn't flushed
 	case 4:
 		switch {
 		case v&^cr4Known != 0, long && v&cr4PAE == 0, v&^y.CR4&cr4PCIDE != 0 && (!long || y.CR3&0xfff != 0):
-			return Protection
+			return arch.Protection
 		}
 	case 8:
 		if v&^15 != 0 {
-			return Protection
+			return arch.Protection
 		}
 		y.CR8 = v
 		s.IP = in.next
-		return Next
+		return arch.Next
 	}
 	*y.control(in.op) = v
 	s.IP = in.next
-	return Serialized
+	return arch.Serialized
 }
 
 // debug is the register that number n of a debug register means: 4 and 5 are 6
@@ -75,57 +77,59 @@ func (in *Inst) debug(y *System) (n uint8, ok bool) {
 	return n, true
 }
 
-func execReadDR(in *Inst, s *Regs, m Memory) Outcome {
-	y := m.System()
+func execReadDR(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	y := system(m)
 	n, ok := in.debug(y)
 	if !ok {
-		return Undefined
+		return arch.Undefined
 	}
 	in.setA(s, y.DR[n]&in.mask)
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execWriteDR. Breakpoints of DR7 aren't modelled: to turn one on is refused.
-func execWriteDR(in *Inst, s *Regs, m Memory) Outcome {
-	y, v := m.System(), in.getA(s)
+func execWriteDR(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	y, v := system(m), in.getA(s)
 	n, ok := in.debug(y)
 	switch {
 	case !ok:
-		return Undefined
+		return arch.Undefined
 	case n >= 6 && v>>32 != 0:
-		return Protection
+		return arch.Protection
 	case n == 6:
 		v = v&0xe00f | dr6Fixed
 	case n == 7:
 		if v&(0xff|1<<13) != 0 {
-			return Unsupported
+			return arch.Unsupported
 		}
 		v = v&0xffff_0300 | dr7Fixed
 	}
 	y.DR[n] = v
 	s.IP = in.next
-	return Serialized
+	return arch.Serialized
 }
 
-func execClts(in *Inst, s *Regs, m Memory) Outcome {
-	m.System().CR0 &^= cr0TS
+func execClts(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	system(m).CR0 &^= cr0TS
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
-func execSmsw(in *Inst, s *Regs, m Memory) Outcome { return in.storeWord(s, m, m.System().CR0) }
+func execSmsw(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	return in.storeWord(s, m, system(m).CR0)
+}
 
 // execLmsw loads PE, MP, EM and TS. PE can't be cleared.
-func execLmsw(in *Inst, s *Regs, m Memory) Outcome {
+func execLmsw(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	v, ok := in.loadA(s, m)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
-	y := m.System()
+	y := system(m)
 	y.CR0 = y.CR0&^(cr0MP|cr0EM|cr0TS) | v&0xf
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // table is GDTR (op 0) or IDTR.
@@ -137,81 +141,81 @@ func (in *Inst) table(y *System) *Table {
 }
 
 // execStoreTable: sgdt and sidt. size is that of the base: 8 bytes, or 4.
-func execStoreTable(in *Inst, s *Regs, m Memory) Outcome {
-	at, t := in.address(s), in.table(m.System())
+func execStoreTable(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	at, t := in.address(s), in.table(system(m))
 	if !writable(m, at+2, in.size) || !m.Store(at, 2, uint64(t.Limit)) {
-		return PageFault
+		return arch.PageFault
 	}
 	m.Store(at+2, int(in.size), t.Base&in.mask)
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execLoadTable: lgdt and lidt. imm says which bits of the base count.
-func execLoadTable(in *Inst, s *Regs, m Memory) Outcome {
+func execLoadTable(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	at := in.address(s)
 	limit, ok := m.Load(at, 2)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	base, ok := m.Load(at+2, int(in.size))
 	switch {
 	case !ok:
-		return PageFault
-	case !Canonical(Addr(base)):
-		return Protection
+		return arch.PageFault
+	case !Canonical(arch.Addr(base)):
+		return arch.Protection
 	}
-	*in.table(m.System()) = Table{Base: base & in.imm, Limit: uint16(limit)}
+	*in.table(system(m)) = Table{Base: base & in.imm, Limit: uint16(limit)}
 	s.IP = in.next
-	return Serialized
+	return arch.Serialized
 }
 
 // execStoreTask: sldt (op 0) and str.
-func execStoreTask(in *Inst, s *Regs, m Memory) Outcome {
-	v := m.System().LDT
+func execStoreTask(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	v := system(m).LDT
 	if in.op == 1 {
-		v = m.System().TR
+		v = system(m).TR
 	}
 	return in.storeWord(s, m, uint64(v))
 }
 
 // execLoadTask: lldt (op 2) takes the null selector, which takes away the table;
 // ltr (op 3) faults with it. Descriptors aren't modelled.
-func execLoadTask(in *Inst, s *Regs, m Memory) Outcome {
+func execLoadTask(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	v, ok := in.loadA(s, m)
 	switch {
 	case !ok:
-		return PageFault
+		return arch.PageFault
 	case !null(uint16(v)):
-		return Unsupported
+		return arch.Unsupported
 	case in.op == 3:
-		return Protection
+		return arch.Protection
 	}
-	m.System().LDT = uint16(v)
+	system(m).LDT = uint16(v)
 	s.IP = in.next
-	return Serialized
+	return arch.Serialized
 }
 
 // execVerify: verr (op 4) and verw. Segments of data that are loaded can be read
 // and written, that of the code be read; of no other is anything known.
-func execVerify(in *Inst, s *Regs, m Memory) Outcome {
+func execVerify(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	v, ok := in.loadA(s, m)
 	if !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	var can bool
-	switch y, selector := m.System(), uint16(v); {
+	switch y, selector := system(m), uint16(v); {
 	case null(selector):
 	case selector == y.Seg[CS]:
 		can = in.op == 4
 	case selector == y.Seg[SS], selector == y.Seg[DS]:
 		can = true
 	default:
-		return Unsupported
+		return arch.Unsupported
 	}
 	s.Flags = s.Flags&^ZF | bit(can)*ZF
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // Model-specific registers (SDM vol. 4, table 2-2).
@@ -223,8 +227,8 @@ const (
 	msrTSCAux       = 0xc000_0103
 )
 
-func execRdmsr(in *Inst, s *Regs, m Memory) Outcome {
-	y := m.System()
+func execRdmsr(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	y := system(m)
 	var v uint64
 	switch uint32(s.R[RCX]) {
 	case msrTSC:
@@ -238,19 +242,19 @@ func execRdmsr(in *Inst, s *Regs, m Memory) Outcome {
 	case msrTSCAux:
 		v = uint64(y.CPU)
 	default:
-		return Protection
+		return arch.Protection
 	}
 	s.R[RAX], s.R[RDX] = v&0xffff_ffff, v>>32
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execWrmsr serialises (SDM vol. 3, "Serializing Instructions").
-func execWrmsr(in *Inst, s *Regs, m Memory) Outcome {
-	y, v := m.System(), s.R[RDX]<<32|s.R[RAX]&0xffff_ffff
+func execWrmsr(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	y, v := system(m), s.R[RDX]<<32|s.R[RAX]&0xffff_ffff
 	msr := uint32(s.R[RCX])
-	if msr >= msrFSBase && msr <= msrKernelGSBase && !Canonical(Addr(v)) {
-		return Protection
+	if msr >= msrFSBase && msr <= msrKernelGSBase && !Canonical(arch.Addr(v)) {
+		return arch.Protection
 	}
 	switch msr {
 	case msrTSC:
@@ -263,42 +267,42 @@ func execWrmsr(in *Inst, s *Regs, m Memory) Outcome {
 		y.KernelGSBase = v
 	case msrTSCAux:
 		if v>>32 != 0 {
-			return Protection
+			return arch.Protection
 		}
 		y.CPU = uint32(v)
 	default:
-		return Protection
+		return arch.Protection
 	}
 	s.IP = in.next
-	return Serialized
+	return arch.Serialized
 }
 
 // execTSC: rdtsc, and rdtscp (op 1).
-func execTSC(in *Inst, s *Regs, m Memory) Outcome {
-	y := m.System()
+func execTSC(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	y := system(m)
 	v := y.TSC()
 	s.R[RAX], s.R[RDX] = v&0xffff_ffff, v>>32
 	if in.op == 1 {
 		s.R[RCX] = uint64(y.CPU)
 	}
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
-func execRdpid(in *Inst, s *Regs, m Memory) Outcome {
-	in.setA(s, uint64(m.System().CPU))
+func execRdpid(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	in.setA(s, uint64(system(m).CPU))
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execProtected faults always: rdpmc, of whose counters there is none.
-func execProtected(in *Inst, s *Regs, m Memory) Outcome { return Protection }
+func execProtected(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome { return arch.Protection }
 
 // execBase: rdfsbase, rdgsbase, wrfsbase, wrgsbase, numbered as in ModRM's reg.
-func execBase(in *Inst, s *Regs, m Memory) Outcome {
-	y := m.System()
+func execBase(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	y := system(m)
 	if y.CR4&cr4FSGSBASE == 0 {
-		return Undefined
+		return arch.Undefined
 	}
 	base := &y.FSBase
 	if in.op&1 != 0 {
@@ -308,41 +312,41 @@ func execBase(in *Inst, s *Regs, m Memory) Outcome {
 	switch {
 	case in.op < 2:
 		in.setA(s, *base&in.mask)
-	case !Canonical(Addr(v)):
-		return Protection
+	case !Canonical(arch.Addr(v)):
+		return arch.Protection
 	default:
 		*base = v
 	}
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
-func execSwapgs(in *Inst, s *Regs, m Memory) Outcome {
-	y := m.System()
+func execSwapgs(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	y := system(m)
 	y.GSBase, y.KernelGSBase = y.KernelGSBase, y.GSBase
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execXgetbv reads XCR0, the only extended control register.
-func execXgetbv(in *Inst, s *Regs, m Memory) Outcome {
-	y := m.System()
+func execXgetbv(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	y := system(m)
 	switch {
 	case y.CR4&cr4OSXSAVE == 0:
-		return Undefined
+		return arch.Undefined
 	case uint32(s.R[RCX]) != 0:
-		return Protection
+		return arch.Protection
 	}
 	s.R[RAX], s.R[RDX] = y.XCR0&0xffff_ffff, y.XCR0>>32
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // execFlush: clflush, clflushopt, clwb. The line is read as by a load.
-func execFlush(in *Inst, s *Regs, m Memory) Outcome {
+func execFlush(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	if _, ok := m.Load(in.address(s), 1); !ok {
-		return PageFault
+		return arch.PageFault
 	}
 	s.IP = in.next
-	return Next
+	return arch.Next
 }

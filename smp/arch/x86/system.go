@@ -1,67 +1,71 @@
 package x86
 
-import "encoding/binary"
+import (
+	"encoding/binary"
 
-func execUnsupported(in *Inst, s *Regs, m Memory) Outcome { return Unsupported }
+	"kpsim/smp/arch"
+)
 
-func execUndefined(in *Inst, s *Regs, m Memory) Outcome { return Undefined }
+func execUnsupported(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome { return arch.Unsupported }
 
-func execInt3(in *Inst, s *Regs, m Memory) Outcome {
+func execUndefined(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome { return arch.Undefined }
+
+func execInt3(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	s.IP = in.next
-	return Breakpoint
+	return arch.Breakpoint
 }
 
-func execHlt(in *Inst, s *Regs, m Memory) Outcome {
+func execHlt(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	s.IP = in.next
-	return Halt
+	return arch.Halt
 }
 
-func execCli(in *Inst, s *Regs, m Memory) Outcome {
+func execCli(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	s.Flags &^= IF
 	s.IP = in.next
-	return Interrupts
+	return arch.Interrupts
 }
 
 // execSti turns interrupts on. If they are on already nothing changes: the
 // instruction after it is then not shielded either (SDM vol. 2, "STI").
-func execSti(in *Inst, s *Regs, m Memory) Outcome {
+func execSti(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	if s.Flags&IF != 0 {
 		s.IP = in.next
-		return Next
+		return arch.Next
 	}
 	s.Flags |= IF
 	s.IP = in.next
-	return Shadowed
+	return arch.Shadowed
 }
 
 // execFlagBits clears bMask's flags, sets imm's and, op 1, turns CF: clc, stc,
 // cmc, cld, std, clac, stac.
-func execFlagBits(in *Inst, s *Regs, m Memory) Outcome {
+func execFlagBits(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	s.Flags = (s.Flags&^in.bMask | in.imm) ^ uint64(in.op)*CF
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // lahfFlags are what lahf and sahf move.
 const lahfFlags = CF | PF | AF | ZF | SF
 
-func execLahf(in *Inst, s *Regs, m Memory) Outcome {
+func execLahf(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	s.R[RAX] = s.R[RAX]&^0xff00 | (s.Flags&lahfFlags|F1)<<8
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
-func execSahf(in *Inst, s *Regs, m Memory) Outcome {
+func execSahf(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	s.Flags = s.Flags&^lahfFlags | s.R[RAX]>>8&lahfFlags
 	s.IP = in.next
-	return Next
+	return arch.Next
 }
 
 // vendor is what cpuid says of who made the processor, in the order EBX, EDX, ECX.
 const vendor = "kpsim x86-64"
 
 // execCpuid: leaf 0 names the vendor and no further leaf; all else is zero.
-func execCpuid(in *Inst, s *Regs, m Memory) Outcome {
+func execCpuid(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	leaf := uint32(s.R[RAX])
 	s.R[RAX], s.R[RBX], s.R[RCX], s.R[RDX] = 0, 0, 0, 0
 	if leaf == 0 {
@@ -70,10 +74,10 @@ func execCpuid(in *Inst, s *Regs, m Memory) Outcome {
 		s.R[RCX] = uint64(binary.LittleEndian.Uint32([]byte(vendor[8:12])))
 	}
 	s.IP = in.next
-	return Serialized
+	return arch.Serialized
 }
 
-func execSerialize(in *Inst, s *Regs, m Memory) Outcome {
+func execSerialize(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	s.IP = in.next
-	return Serialized
+	return arch.Serialized
 }

@@ -24,7 +24,7 @@ func newSys() *sys {
 	return y
 }
 
-func (y *sys) step(t *testing.T, code string) x86.Outcome {
+func (y *sys) step(t *testing.T, code string) arch.Outcome {
 	t.Helper()
 	system = y.System
 	out := step(t, code, &y.Regs, y.mem)
@@ -34,7 +34,7 @@ func (y *sys) step(t *testing.T, code string) x86.Outcome {
 
 func (y *sys) next(t *testing.T, code string) {
 	t.Helper()
-	require.Equal(t, x86.Next, y.step(t, code), code)
+	require.Equal(t, arch.Next, y.step(t, code), code)
 }
 
 func TestSegmentBases(t *testing.T) {
@@ -94,9 +94,9 @@ func TestBases(t *testing.T) {
 	y.next(t, "f3480faec1") // rdfsbase %rcx
 	require.Equal(t, y.R[x86.RAX], y.R[x86.RCX])
 	y.R[x86.RAX] = 1 << 47
-	require.Equal(t, x86.Protection, y.step(t, "f3480faed0"))
+	require.Equal(t, arch.Protection, y.step(t, "f3480faed0"))
 	y.CR4 = 1 << 5
-	require.Equal(t, x86.Undefined, y.step(t, "f3480faec1"))
+	require.Equal(t, arch.Undefined, y.step(t, "f3480faec1"))
 
 	// The same through MSRs.
 	for _, c := range []struct {
@@ -104,17 +104,17 @@ func TestBases(t *testing.T) {
 		what *uint64
 	}{{0xc0000100, &y.FSBase}, {0xc0000101, &y.GSBase}, {0xc0000102, &y.KernelGSBase}} {
 		y.R[x86.RCX], y.R[x86.RDX], y.R[x86.RAX] = c.msr, 0xffff_ffff, 0x8000_0000|c.msr
-		require.Equal(t, x86.Serialized, y.step(t, "0f30"))
+		require.Equal(t, arch.Serialized, y.step(t, "0f30"))
 		require.Equal(t, 0xffff_ffff_8000_0000|c.msr, *c.what)
 		y.R[x86.RDX], y.R[x86.RAX] = ^uint64(0), ^uint64(0)
 		y.next(t, "0f32")
 		require.EqualValues(t, 0xffff_ffff, y.R[x86.RDX])
 		require.Equal(t, 0x8000_0000|c.msr, y.R[x86.RAX])
 		y.R[x86.RDX] = 0x8000_0000
-		require.Equal(t, x86.Protection, y.step(t, "0f30"))
+		require.Equal(t, arch.Protection, y.step(t, "0f30"))
 	}
 	y.R[x86.RCX] = 0x1b
-	require.Equal(t, x86.Protection, y.step(t, "0f32"))
+	require.Equal(t, arch.Protection, y.step(t, "0f32"))
 }
 
 func TestClock(t *testing.T) {
@@ -125,7 +125,7 @@ func TestClock(t *testing.T) {
 	require.EqualValues(t, 7, y.R[x86.RAX])
 	require.EqualValues(t, 5, y.R[x86.RDX])
 	y.R[x86.RCX], y.R[x86.RAX], y.R[x86.RDX] = 0x10, 100, 0
-	require.Equal(t, x86.Serialized, y.step(t, "0f30"))
+	require.Equal(t, arch.Serialized, y.step(t, "0f30"))
 	y.Clock += 11
 	y.R[x86.RCX] = ^uint64(0)
 	y.next(t, "0f01f9") // rdtscp
@@ -144,12 +144,12 @@ func TestControlRegisters(t *testing.T) {
 	y.next(t, "0f20c0") // mov %cr0,%rax
 	require.EqualValues(t, 0x80010033, y.R[x86.RAX])
 	y.R[x86.RAX] |= 8
-	require.Equal(t, x86.Serialized, y.step(t, "0f22c0"))
+	require.Equal(t, arch.Serialized, y.step(t, "0f22c0"))
 	require.EqualValues(t, 0x8001003b, y.CR0)
 	y.next(t, "0f06") // clts
 	require.EqualValues(t, 0x80010033, y.CR0)
 	y.R[x86.RAX] = 0x80010033&^0x10 | 1<<6 // ET can't be cleared; a bit that there isn't
-	require.Equal(t, x86.Serialized, y.step(t, "0f22c0"))
+	require.Equal(t, arch.Serialized, y.step(t, "0f22c0"))
 	require.EqualValues(t, 0x80010033, y.CR0)
 	y.next(t, "0f01e3") // smsw %ebx
 	require.EqualValues(t, 0x80010033, y.R[x86.RBX])
@@ -157,7 +157,7 @@ func TestControlRegisters(t *testing.T) {
 	y.next(t, "0f01f3")                       // lmsw: PE stays
 	require.EqualValues(t, 0x80010039, y.CR0) // MP and EM follow
 	y.R[x86.RAX] = 0x1234_5000
-	require.Equal(t, x86.Serialized, y.step(t, "0f22d8"))
+	require.Equal(t, arch.Serialized, y.step(t, "0f22d8"))
 	y.R[x86.RAX] = 0
 	y.next(t, "0f20d8")
 	require.EqualValues(t, 0x1234_5000, y.R[x86.RAX])
@@ -165,13 +165,13 @@ func TestControlRegisters(t *testing.T) {
 	y.next(t, "440f22c0") // cr8 doesn't serialise
 	require.EqualValues(t, 9, y.CR8)
 	y.R[x86.RAX] = 16
-	require.Equal(t, x86.Protection, y.step(t, "440f22c0"))
+	require.Equal(t, arch.Protection, y.step(t, "440f22c0"))
 	y.R[x86.RAX] = 1 << 63
-	require.Equal(t, x86.Protection, y.step(t, "0f22d8")) // reserved without PCIDs
-	require.Equal(t, x86.Protection, y.step(t, "0f22c0"))
-	require.Equal(t, x86.Protection, y.step(t, "0f22e0"))
+	require.Equal(t, arch.Protection, y.step(t, "0f22d8")) // reserved without PCIDs
+	require.Equal(t, arch.Protection, y.step(t, "0f22c0"))
+	require.Equal(t, arch.Protection, y.step(t, "0f22e0"))
 	y.R[x86.RAX] = 0
-	require.Equal(t, x86.Protection, y.step(t, "0f22c0"))
+	require.Equal(t, arch.Protection, y.step(t, "0f22c0"))
 	y.CR4 |= 1 << 18 // OSXSAVE
 	y.R[x86.RCX] = 0
 	y.R[x86.RDX] = 5
@@ -179,7 +179,7 @@ func TestControlRegisters(t *testing.T) {
 	require.EqualValues(t, 1, y.R[x86.RAX])
 	require.Zero(t, y.R[x86.RDX])
 	y.R[x86.RCX] = 1
-	require.Equal(t, x86.Protection, y.step(t, "0f01d0"))
+	require.Equal(t, arch.Protection, y.step(t, "0f01d0"))
 
 	y.next(t, "0f21f8") // mov %dr7,%rax
 	require.EqualValues(t, 0x400, y.R[x86.RAX])
@@ -187,13 +187,13 @@ func TestControlRegisters(t *testing.T) {
 	require.EqualValues(t, 0x400, y.R[x86.RAX])
 	for _, v := range []uint64{1, 0x80, 1 << 13} { // a breakpoint, or one on debug registers
 		y.R[x86.RAX] = v
-		require.Equal(t, x86.Unsupported, y.step(t, "0f23f8"))
+		require.Equal(t, arch.Unsupported, y.step(t, "0f23f8"))
 	}
 	y.R[x86.RAX] = 1
-	require.Equal(t, x86.Serialized, y.step(t, "0f23f0"))
+	require.Equal(t, arch.Serialized, y.step(t, "0f23f0"))
 	require.EqualValues(t, 0xffff0ff1, y.DR[6])
 	y.CR4 |= 8 // DE
-	require.Equal(t, x86.Undefined, y.step(t, "0f21e8"))
+	require.Equal(t, arch.Undefined, y.step(t, "0f21e8"))
 }
 
 func TestTables(t *testing.T) {
@@ -201,23 +201,23 @@ func TestTables(t *testing.T) {
 	y.R[x86.RBX] = uint64(dataAt)
 	y.mem.Store(dataAt, 2, 0x7f)
 	y.mem.Store(dataAt+2, 8, 0xffff_fe00_0000_1000)
-	require.Equal(t, x86.Serialized, y.step(t, "0f0113")) // lgdt
+	require.Equal(t, arch.Serialized, y.step(t, "0f0113")) // lgdt
 	require.Equal(t, x86.Table{Base: 0xffff_fe00_0000_1000, Limit: 0x7f}, y.GDT)
 	y.IDT = x86.Table{Base: 0x1122334455667788, Limit: 0xfff}
 	y.next(t, "0f010b") // sidt
 	v, _ := y.mem.Load(dataAt, 8)
 	require.EqualValues(t, 0x3344_5566_7788_0fff, v)
 	y.mem.Store(dataAt+8, 2, 0x7fff)
-	require.Equal(t, x86.Protection, y.step(t, "0f011b")) // lidt, not canonical
+	require.Equal(t, arch.Protection, y.step(t, "0f011b")) // lidt, not canonical
 
 	// A store that would reach beyond memory leaves nothing half done.
 	y.R[x86.RBX] = 0x10000 - 8
-	require.Equal(t, x86.PageFault, y.step(t, "0f010b"))
+	require.Equal(t, arch.PageFault, y.step(t, "0f010b"))
 	v, _ = y.mem.Load(0x10000-8, 8)
 	require.Zero(t, v)
-	require.Equal(t, x86.PageFault, y.step(t, "0f0113"))
+	require.Equal(t, arch.PageFault, y.step(t, "0f0113"))
 	y.LDT, y.R[x86.RAX] = 0x28, 0
-	require.Equal(t, x86.Serialized, y.step(t, "0f00d0")) // lldt of null
+	require.Equal(t, arch.Serialized, y.step(t, "0f00d0")) // lldt of null
 	require.Zero(t, y.LDT)
 
 	y.TR = 0x40
@@ -239,7 +239,7 @@ func TestTables(t *testing.T) {
 	y.next(t, "0f00e8")
 	require.Zero(t, y.Flags&x86.ZF)
 	y.R[x86.RAX] = 0x33
-	require.Equal(t, x86.Unsupported, y.step(t, "0f00e0"))
+	require.Equal(t, arch.Unsupported, y.step(t, "0f00e0"))
 }
 
 func TestEnterLeave(t *testing.T) {
@@ -259,12 +259,12 @@ func TestEnterLeave(t *testing.T) {
 	require.EqualValues(t, stackAt, y.R[x86.RSP])
 
 	y.R[x86.RBP] = 4 // the copies would be of what isn't there
-	require.Equal(t, x86.PageFault, y.step(t, "c8200003"))
+	require.Equal(t, arch.PageFault, y.step(t, "c8200003"))
 	v, _ := y.mem.Load(stackAt-8, 8)
 	require.EqualValues(t, dataAt, v, "nothing is stored")
 	for _, sp := range []uint64{4, 16, 40, 0x10004} { // the first word doesn't fit, the third, what is reserved, the first
 		y.R[x86.RBP], y.R[x86.RSP] = uint64(dataAt), sp
-		require.Equal(t, x86.PageFault, y.step(t, "c8200003"))
+		require.Equal(t, arch.PageFault, y.step(t, "c8200003"))
 		require.Equal(t, sp, y.R[x86.RSP])
 		for at := arch.Addr(0); at < 40; at += 8 {
 			v, _ = y.mem.Load(at, 8)
@@ -302,11 +302,11 @@ func TestCmpxchgPair(t *testing.T) {
 	v, _ = y.mem.Load(dataAt+8, 8)
 	require.EqualValues(t, 4, v)
 	y.R[x86.RDI] += 8
-	require.Equal(t, x86.Protection, y.step(t, "480fc70f"))
+	require.Equal(t, arch.Protection, y.step(t, "480fc70f"))
 	y.GSBase = 8 // it is the sum that is to be aligned
 	y.next(t, "65480fc70f")
 	y.R[x86.RDI] += 8
-	require.Equal(t, x86.Protection, y.step(t, "65480fc70f"))
+	require.Equal(t, arch.Protection, y.step(t, "65480fc70f"))
 	y.R[x86.RDI] -= 8
 	y.mem.Store(dataAt+8, 8, 4)
 	y.mem.Store(dataAt+8, 8, 0x9000_0002_8000_0001)
@@ -327,43 +327,43 @@ func TestCmpxchgPair(t *testing.T) {
 func TestSystemEdges(t *testing.T) {
 	y := newSys()
 	y.R[x86.RAX] = 0x1234
-	require.Equal(t, x86.Serialized, y.step(t, "0f22d0")) // cr2
+	require.Equal(t, arch.Serialized, y.step(t, "0f22d0")) // cr2
 	require.EqualValues(t, 0x1234, y.CR2)
 	y.R[x86.RAX] = 0x200020 | 1<<17 // with PCIDs; and SMAP
-	require.Equal(t, x86.Serialized, y.step(t, "0f22e0"))
+	require.Equal(t, arch.Serialized, y.step(t, "0f22e0"))
 	require.EqualValues(t, 0x220020, y.CR4)
 	y.R[x86.RAX] = 1<<63 | 0x5001
-	require.Equal(t, x86.Serialized, y.step(t, "0f22d8"))
+	require.Equal(t, arch.Serialized, y.step(t, "0f22d8"))
 	require.EqualValues(t, 0x5001, y.CR3) // bit 63 isn't kept
 	y.R[x86.RAX] = 0x200020
-	require.Equal(t, x86.Serialized, y.step(t, "0f22e0"))
+	require.Equal(t, arch.Serialized, y.step(t, "0f22e0"))
 	y.R[x86.RAX] |= 1 << 17
-	require.Equal(t, x86.Protection, y.step(t, "0f22e0")) // PCIDs again, with one loaded
+	require.Equal(t, arch.Protection, y.step(t, "0f22e0")) // PCIDs again, with one loaded
 	y.R[x86.RAX] = 1<<32 | 0x80010033
-	require.Equal(t, x86.Protection, y.step(t, "0f22c0"))
+	require.Equal(t, arch.Protection, y.step(t, "0f22c0"))
 	y.R[x86.RAX] = 0x80010033 | 1<<29
-	require.Equal(t, x86.Protection, y.step(t, "0f22c0")) // NW without CD
+	require.Equal(t, arch.Protection, y.step(t, "0f22c0")) // NW without CD
 	y.R[x86.RAX] = 0x123456
-	require.Equal(t, x86.Serialized, y.step(t, "0f23c0"))
+	require.Equal(t, arch.Serialized, y.step(t, "0f23c0"))
 	require.EqualValues(t, 0x123456, y.DR[0])
 	y.R[x86.RAX] = 0x300 // exact breakpoints, none of them on
-	require.Equal(t, x86.Serialized, y.step(t, "0f23f8"))
+	require.Equal(t, arch.Serialized, y.step(t, "0f23f8"))
 	require.EqualValues(t, 0x700, y.DR[7])
 	y.R[x86.RAX] = 1 << 32
-	require.Equal(t, x86.Protection, y.step(t, "0f23f8"))
-	require.Equal(t, x86.Protection, y.step(t, "0f23f0"))
+	require.Equal(t, arch.Protection, y.step(t, "0f23f8"))
+	require.Equal(t, arch.Protection, y.step(t, "0f23f0"))
 	y.R[x86.RAX] = 0x40
-	require.Equal(t, x86.Unsupported, y.step(t, "0f00d8")) // ltr
-	require.Equal(t, x86.Unsupported, y.step(t, "0f00d0")) // lldt
+	require.Equal(t, arch.Unsupported, y.step(t, "0f00d8")) // ltr
+	require.Equal(t, arch.Unsupported, y.step(t, "0f00d0")) // lldt
 
 	y.R[x86.RCX], y.R[x86.RAX], y.R[x86.RDX] = 0xc0000103, 9, 0
-	require.Equal(t, x86.Serialized, y.step(t, "0f30")) // TSC_AUX
+	require.Equal(t, arch.Serialized, y.step(t, "0f30")) // TSC_AUX
 	require.EqualValues(t, 9, y.CPU)
 	y.R[x86.RAX] = 0
 	y.next(t, "0f32")
 	require.EqualValues(t, 9, y.R[x86.RAX])
 	y.R[x86.RDX] = 1
-	require.Equal(t, x86.Protection, y.step(t, "0f30"))
+	require.Equal(t, arch.Protection, y.step(t, "0f30"))
 	y.R[x86.RCX], y.Clock, y.TSCOffset = 0x10, 1<<32, 5
 	y.next(t, "0f32")
 	require.EqualValues(t, 5, y.R[x86.RAX])
@@ -373,23 +373,23 @@ func TestSystemEdges(t *testing.T) {
 	for i, v := range []uint64{0x1234, 0x10, 0, 0x8888, 0x2b} {
 		y.mem.Store(stackAt+arch.Addr(8*i), 8, v)
 	}
-	require.Equal(t, x86.Unsupported, y.step(t, "48cf"))
+	require.Equal(t, arch.Unsupported, y.step(t, "48cf"))
 	require.EqualValues(t, stackAt, y.R[x86.RSP])
 	y.mem.Store(stackAt+8, 8, 0x33)
-	require.Equal(t, x86.Unsupported, y.step(t, "48cf"))
-	require.Equal(t, x86.Unsupported, y.step(t, "48cb"))
+	require.Equal(t, arch.Unsupported, y.step(t, "48cf"))
+	require.Equal(t, arch.Unsupported, y.step(t, "48cb"))
 	y.mem.Store(stackAt+8, 8, 3)
-	require.Equal(t, x86.Protection, y.step(t, "48cf"))
-	require.Equal(t, x86.Protection, y.step(t, "48cb"))
+	require.Equal(t, arch.Protection, y.step(t, "48cf"))
+	require.Equal(t, arch.Protection, y.step(t, "48cb"))
 	y.mem.Store(stackAt+4, 4, 0x10)
 	y.mem.Store(stackAt+8, 4, 1<<17) // virtual-8086 mode
-	require.Equal(t, x86.Unsupported, y.step32(t, "cf"))
+	require.Equal(t, arch.Unsupported, y.step32(t, "cf"))
 	y.R[x86.RAX] = 0
-	require.Equal(t, x86.Protection, y.step32(t, "8ed0")) // no null stack
+	require.Equal(t, arch.Protection, y.step32(t, "8ed0")) // no null stack
 	y.R[x86.RAX] = 0x80010032
-	require.Equal(t, x86.Protection, y.step32(t, "0f22c0"))
+	require.Equal(t, arch.Protection, y.step32(t, "0f22c0"))
 	y.R[x86.RAX] = 0x10032 // real mode
-	require.Equal(t, x86.Unsupported, y.step32(t, "0f22c0"))
+	require.Equal(t, arch.Unsupported, y.step32(t, "0f22c0"))
 }
 
 // TestNotThere: what choose needn't look at, for Decode refuses it.

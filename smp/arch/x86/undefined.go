@@ -1,5 +1,7 @@
 package x86
 
+import "kpsim/smp/arch"
+
 // What the SDM leaves undefined, and what is done here all the same.
 //
 // A flag that is undefined is cleared. bsf and bsr of zero leave the register
@@ -75,7 +77,7 @@ const UndefinedRows = len(undefinedRows)
 
 // UndefinedFlags returns the flags that the instruction, executed with these
 // registers, leaves undefined: whoever compares with a processor masks them.
-func (in *Inst) UndefinedFlags(before *Regs) uint64 {
+func (in *Inst) UndefinedFlags(before *arch.Regs) uint64 {
 	var w window
 	copy(w[:], in.raw[:])
 	l := parse(&w, in.mode)
@@ -95,7 +97,7 @@ func (r *undefinedRow) fits(l *layout) bool {
 		(l.op-r.first)%r.step == 0 && (r.regs == 0 || r.regs>>l.reg()&1 != 0) && (r.rep == 0 || r.rep == l.rep)
 }
 
-func (r *undefinedRow) undefined(in *Inst, l *layout, before *Regs) uint64 {
+func (r *undefinedRow) undefined(in *Inst, l *layout, before *arch.Regs) uint64 {
 	if r.rule == always {
 		return r.flags
 	}
@@ -119,7 +121,7 @@ func (r *undefinedRow) undefined(in *Inst, l *layout, before *Regs) uint64 {
 }
 
 // places is the count of a shift.
-func (in *Inst) places(l *layout, s *Regs) uint64 {
+func (in *Inst) places(l *layout, s *arch.Regs) uint64 {
 	switch {
 	case l.space == map1 && l.op >= 0xd2, l.space == map0F && l.op&1 != 0:
 		return in.count(s.R[RCX])
@@ -131,7 +133,7 @@ func (in *Inst) places(l *layout, s *Regs) uint64 {
 // registers, leaves its destination undefined: bswap of 16 bits, and shld and
 // shrd of 16 bits by more than 16 (SDM vol. 2). bsf and bsr of zero aren't
 // counted: all processors leave the register (AMD64 manual, vol. 3, BSF).
-func (in *Inst) UndefinedResult(before *Regs) bool {
+func (in *Inst) UndefinedResult(before *arch.Regs) bool {
 	var w window
 	copy(w[:], in.raw[:])
 	l := parse(&w, in.mode)

@@ -159,7 +159,7 @@ func (x *encoding) trial(r *random) (t trial) {
 	return t
 }
 
-func (m *memOperand) firstReg() x86.Reg {
+func (m *memOperand) firstReg() arch.Reg {
 	if m.base != noReg {
 		return m.base
 	}

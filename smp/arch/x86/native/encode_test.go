@@ -7,21 +7,21 @@ import (
 
 // A memOperand is how an encoding says where its operand lies.
 type memOperand struct {
-	base, index x86.Reg // none: noReg
+	base, index arch.Reg // none: noReg
 	scale       uint64
 	disp        uint64 // sign-extended
 	rip         bool
 	bits        uint8 // of the address: 16, 32, 64
 }
 
-const noReg x86.Reg = 0xff
+const noReg arch.Reg = 0xff
 
 // An encoded says what encode chose.
 type encoded struct {
 	mem    memOperand
-	reg    x86.Reg // of the field reg
-	rm     x86.Reg // the register that r/m names
-	tailAt int     // where immediates begin
+	reg    arch.Reg // of the field reg
+	rm     arch.Reg // the register that r/m names
+	tailAt int      // where immediates begin
 }
 
 // boundaries are the values at which results change their kind.
@@ -48,7 +48,7 @@ func (r *random) value() uint64 {
 func (f *form) encode(r *random) (code []byte, e encoded) {
 	code = append(code, f.prefixes...)
 	wide := f.mode == x86.Mode64
-	e.reg, e.rm = x86.Reg(r.below(16)), x86.Reg(r.below(16))
+	e.reg, e.rm = arch.Reg(r.below(16)), arch.Reg(r.below(16))
 	vvvv := byte(r.below(16))
 	if !wide {
 		e.reg, e.rm, vvvv = e.reg&7, e.rm&7, vvvv&7
@@ -56,7 +56,7 @@ func (f *form) encode(r *random) (code []byte, e encoded) {
 		e.reg, e.rm = e.reg&7, e.rm&7
 	}
 	if f.group >= 0 {
-		e.reg = x86.Reg(f.group)
+		e.reg = arch.Reg(f.group)
 	}
 	if r.one(8) {
 		vvvv = 0 // written as 1111: of instructions that don't use it
@@ -124,8 +124,8 @@ func (f *form) address(r *random, e encoded) (b []byte, m memOperand, rexX, rexB
 		limit = 8
 	}
 	mod := byte(r.below(3))
-	base := x86.Reg(r.below(limit))
-	index := x86.Reg(r.below(limit))
+	base := arch.Reg(r.below(limit))
+	index := arch.Reg(r.below(limit))
 	scale := r.below(4)
 	kind := r.below(8)
 	switch {
@@ -178,8 +178,8 @@ func (f *form) address16(r *random, e encoded, m memOperand) (b []byte, _ memOpe
 	rm, mod := byte(r.below(8)), byte(r.below(3))
 	b = append(b, mod<<6|byte(e.reg)&7<<3|rm)
 	disp := r.displacement()
-	m.base = [...]x86.Reg{x86.RBX, x86.RBX, x86.RBP, x86.RBP, x86.RSI, x86.RDI, x86.RBP, x86.RBX}[rm]
-	m.index = [...]x86.Reg{x86.RSI, x86.RDI, x86.RSI, x86.RDI, noReg, noReg, noReg, noReg}[rm]
+	m.base = [...]arch.Reg{x86.RBX, x86.RBX, x86.RBP, x86.RBP, x86.RSI, x86.RDI, x86.RBP, x86.RBX}[rm]
+	m.index = [...]arch.Reg{x86.RSI, x86.RDI, x86.RSI, x86.RDI, noReg, noReg, noReg, noReg}[rm]
 	switch {
 	case mod == 1:
 		m.disp = uint64(int8(disp))

@@ -254,7 +254,7 @@ func (h *host) assemble(page *[pageSize]byte) (handler, restorer uint64) {
 	c := &coder{at: stubsAt}
 
 	// enter: called by Go, which expects RSP, RBP, R14 and R15 back (ABIInternal).
-	for i, r := range []x86.Reg{x86.RSP, x86.RBP, x86.R14, x86.R15} {
+	for i, r := range []arch.Reg{x86.RSP, x86.RBP, x86.R14, x86.R15} {
 		c.store(r, hostAt+8*uint32(i))
 	}
 	c.base(0, x86.RAX) // rdfsbase
@@ -296,7 +296,7 @@ func (h *host) assemble(page *[pageSize]byte) (handler, restorer uint64) {
 	c.load(x86.RAX, hostGSAt)
 	c.base(3, x86.RAX)
 	c.put(0x48, 0xc7, 0x04, 0x25).word(busyAt).word(0)
-	for i, r := range []x86.Reg{x86.RSP, x86.RBP, x86.R14, x86.R15} {
+	for i, r := range []arch.Reg{x86.RSP, x86.RBP, x86.R14, x86.R15} {
 		c.load(r, hostAt+8*uint32(i))
 	}
 	c.put(0xc3)
@@ -311,7 +311,7 @@ func (h *host) assemble(page *[pageSize]byte) (handler, restorer uint64) {
 		c.put(0x48, 0x8b, 0x82).word(40 + 8*i) // mov rax, [rdx+…]
 		c.store(x86.RAX, to)
 	}
-	order := []x86.Reg{x86.R8, x86.R9, x86.R10, x86.R11, x86.R12, x86.R13, x86.R14, x86.R15, x86.RDI, x86.RSI, x86.RBP, x86.RBX,
+	order := []arch.Reg{x86.R8, x86.R9, x86.R10, x86.R11, x86.R12, x86.R13, x86.R14, x86.R15, x86.RDI, x86.RSI, x86.RBP, x86.RBX,
 		x86.RDX, x86.RAX, x86.RCX, x86.RSP}
 	for i, r := range order {
 		greg(uint32(i), outAt+8*uint32(r))
@@ -350,14 +350,14 @@ func (c *coder) word(v uint32) *coder {
 }
 
 // store and load are mov between a register and an absolute address.
-func (c *coder) store(r x86.Reg, to uint32)  { c.move(0x89, r, to) }
-func (c *coder) load(r x86.Reg, from uint32) { c.move(0x8b, r, from) }
+func (c *coder) store(r arch.Reg, to uint32)  { c.move(0x89, r, to) }
+func (c *coder) load(r arch.Reg, from uint32) { c.move(0x8b, r, from) }
 
-func (c *coder) move(op byte, r x86.Reg, a uint32) {
+func (c *coder) move(op byte, r arch.Reg, a uint32) {
 	c.put(0x48|byte(r)>>3<<2, op, byte(r)&7<<3|4, 0x25).word(a)
 }
 
 // base is rdfsbase, rdgsbase, wrfsbase, wrgsbase.
-func (c *coder) base(which byte, r x86.Reg) { c.put(0xf3, 0x48, 0x0f, 0xae, 0xc0|which<<3|byte(r)) }
+func (c *coder) base(which byte, r arch.Reg) { c.put(0xf3, 0x48, 0x0f, 0xae, 0xc0|which<<3|byte(r)) }
 
 func le32(b []byte, v uint32) []byte { return binary.LittleEndian.AppendUint32(b, v) }

@@ -58,8 +58,8 @@ const (
 )
 
 var vectors = [...]int{
-	x86.Breakpoint: vectorBP, x86.DebugTrap: vectorDB, x86.Overflow: vectorOF, x86.Undefined: vectorUD, x86.PageFault: vectorPF,
-	x86.DivideError: vectorDE, x86.Protection: vectorGP, x86.Bound: vectorBR,
+	arch.Breakpoint: vectorBP, arch.DebugTrap: vectorDB, arch.Overflow: vectorOF, arch.Undefined: vectorUD, arch.PageFault: vectorPF,
+	arch.DivideError: vectorDE, arch.Protection: vectorGP, arch.Bound: vectorBR,
 }
 
 const maxSteps = 3000
@@ -98,14 +98,14 @@ func (g *guest) interpret(p *program, s arch.Regs, e *ending) {
 			return
 		}
 		switch out {
-		case x86.Next, x86.Serialized, x86.Interrupts, x86.Masked:
+		case arch.Next, arch.Serialized, arch.Interrupts, arch.Masked:
 			continue
-		case x86.PageFault:
+		case arch.PageFault:
 			e.trap, e.cr2 = vectorPF, uint64(g.fault)
 			if !unmapped(p.mode, g.fault) {
 				e.dropped = "touches the harness"
 			}
-		case x86.Breakpoint, x86.DebugTrap, x86.Overflow, x86.Undefined, x86.DivideError, x86.Protection, x86.Bound:
+		case arch.Breakpoint, arch.DebugTrap, arch.Overflow, arch.Undefined, arch.DivideError, arch.Protection, arch.Bound:
 			e.trap = vectors[out]
 		default:
 			e.dropped = "outcome " + out.String()

@@ -72,7 +72,7 @@ func vendorsDiffer(mode x86.Mode, a *anatomy) string {
 //     those of before its first (SDM vol. 2, REP).
 //   - bound loads both bounds before it compares; Intel's are done (#BR) with the lower one,
 //     where the upper one would fault.
-func onlyAMD(in *x86.Inst, before *arch.Regs, out x86.Outcome) bool {
+func onlyAMD(in *x86.Inst, before *arch.Regs, out arch.Outcome) bool {
 	raw := in.Raw()
 	if !slices.ContainsFunc(raw[:in.Len], func(b byte) bool { return b == 0x62 || b == 0xf2 || b == 0xf3 }) {
 		return false // most have none
@@ -82,7 +82,7 @@ func onlyAMD(in *x86.Inst, before *arch.Regs, out x86.Outcome) bool {
 	case a.vex || a.space != 1:
 		return false
 	case a.op == 0x62:
-		return out == x86.PageFault
+		return out == arch.PageFault
 	case !a.f2 && !a.f3:
 		return false
 	case a.op == 0x90:
@@ -92,11 +92,11 @@ func onlyAMD(in *x86.Inst, before *arch.Regs, out x86.Outcome) bool {
 	if !compares && a.op&0xfe != 0xa4 && a.op&0xfe != 0xaa && a.op&0xfe != 0xac {
 		return false
 	}
-	if compares && out == x86.PageFault {
+	if compares && out == arch.PageFault {
 		return true
 	}
 	high := (before.R[x86.RCX] | before.R[x86.RSI] | before.R[x86.RDI]) >> 32
-	return a.addr && in.Mode() == x86.Mode64 && high != 0 && (uint32(before.R[x86.RCX]) == 0 || out == x86.PageFault)
+	return a.addr && in.Mode() == x86.Mode64 && high != 0 && (uint32(before.R[x86.RCX]) == 0 || out == arch.PageFault)
 }
 
 // hostIsAMD reports whether the processor that the test runs on is AMD's.

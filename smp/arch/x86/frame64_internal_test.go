@@ -1,4 +1,4 @@
-package kapi_test
+package x86
 
 import (
 	"encoding/binary"
@@ -7,12 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
-	"kpsim/smp/kapi"
 )
 
 // words is memory of aligned words, from address 0.
-type words [kapi.PtRegsSize]byte
+type words [PtRegsSize]byte
 
 func (w *words) Load(a arch.Addr, _ int) (uint64, bool) {
 	return binary.LittleEndian.Uint64(w[a:]), true
@@ -23,7 +21,7 @@ func (w *words) Store(a arch.Addr, _ int, v uint64) bool {
 	return true
 }
 
-func (w *words) System() *x86.System { return nil }
+func (w *words) System() *System { return nil }
 
 // A register image is the same by either way, there and back.
 func TestPtRegs(t *testing.T) {
@@ -32,14 +30,14 @@ func TestPtRegs(t *testing.T) {
 		want.R[i] = uint64(i + 1)
 	}
 	var at words
-	assert.True(t, kapi.StorePtRegs(&at, 0, &want))
-	var b [kapi.PtRegsSize]byte
-	kapi.PutPtRegs(&b, &want)
-	assert.Equal(t, [kapi.PtRegsSize]byte(at), b)
+	assert.True(t, StorePtRegs(&at, 0, &want))
+	var b [PtRegsSize]byte
+	putPtRegs(&b, &want)
+	assert.Equal(t, [PtRegsSize]byte(at), b)
 
 	var loaded, got arch.Regs
-	assert.True(t, kapi.LoadPtRegs(&at, 0, &loaded))
-	kapi.GetPtRegs(&b, &got)
+	assert.True(t, LoadPtRegs(&at, 0, &loaded))
+	getPtRegs(&b, &got)
 	assert.Equal(t, want, loaded)
 	assert.Equal(t, want, got)
 }

@@ -1,0 +1,167 @@
+package x86
+
+import (
+	"encoding/binary"
+
+	"kpsim/smp/arch"
+)
+
+// PtRegsSize is the size in bytes of a register image in memory (pt_regs of
+// 64-bit x86): r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi,
+// orig_ax, then what the processor pushes: ip cs flags sp ss.
+const PtRegsSize = 21 * 8
+
+// Offsets in a register image.
+const (
+	PtOrigAX = 15 * 8
+	PtIP     = 16 * 8
+	PtCS     = 17 * 8
+	PtFlags  = 18 * 8
+	PtSP     = 19 * 8
+	PtSS     = 20 * 8
+)
+
+// Selectors of the 64-bit kernel.
+const (
+	KernelCS = 0x10
+	KernelDS = 0x18
+)
+
+// ptRegOrder is the order of the general registers in a register image.
+var ptRegOrder = [15]arch.Reg{
+	R15, R14, R13, R12, RBP, RBX, R11, R10,
+	R9, R8, RAX, RCX, RDX, RSI, RDI,
+}
+
+// frame64 is the frame of a trap in 64-bit mode.
+var frame64 = arch.Frame{
+	Size: PtRegsSize,
+	At:   frameAt64,
+	Load: LoadPtRegs, Store: StorePtRegs,
+	Get: func(b []byte, r *arch.Regs) { getPtRegs((*[PtRegsSize]byte)(b), r) },
+	Put: func(b []byte, r *arch.Regs) { putPtRegs((*[PtRegsSize]byte)(b), r) },
+}
+
+// int3Gap is what Linux's int3 entry leaves between the stack of what was interrupted
+// and the frame, so that the handler can emulate a call.
+const int3Gap = 48
+
+// frameAt64 is Frame.At: the processor pushes at a 16-byte boundary.
+func frameAt64(sp uint64, breakpoint bool) arch.Addr {
+	if breakpoint {
+		sp -= int3Gap
+	}
+	return arch.Addr(sp&^15) - PtRegsSize
+}
+
+// image returns the bytes of the frame at an address if m has them at hand.
+func image(m arch.Memory, at arch.Addr, store bool) *[PtRegsSize]byte {
+	if i, ok := m.(arch.Imager); ok {
+		if b := i.Image(at, PtRegsSize, store); b != nil {
+			return (*[PtRegsSize]byte)(b)
+		}
+	}
+	return nil
+}
+
+// LoadPtRegs reads a register image. ok false: part of it is not mapped.
+func LoadPtRegs(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool) {
+	if b := image(m, at, false); b != nil {
+		getPtRegs(b, r)
+		return true
+	}
+	for i, reg := range ptRegOrder {
+		if r.R[reg], ok = m.Load(at+arch.Addr(8*i), 8); !ok {
+			return false
+		}
+	}
+	ip, ok1 := m.Load(at+PtIP, 8)
+	fl, ok2 := m.Load(at+PtFlags, 8)
+	sp, ok3 := m.Load(at+PtSP, 8)
+	r.IP, r.Flags, r.R[RSP] = arch.Addr(ip), fl, sp
+	return ok1 && ok2 && ok3
+}
+
+// StorePtRegs writes a register image. ok false: part of it can't be written.
+func StorePtRegs(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool) {
+	for i, reg := range ptRegOrder {
+		if !m.Store(at+arch.Addr(8*i), 8, r.R[reg]) {
+			return false
+		}
+	}
+	return m.Store(at+PtOrigAX, 8, ^uint64(0)) &&
+		m.Store(at+PtIP, 8, uint64(r.IP)) &&
+		m.Store(at+PtCS, 8, KernelCS) &&
+		m.Store(at+PtFlags, 8, r.Flags) &&
+		m.Store(at+PtSP, 8, r.R[RSP]) &&
+		m.Store(at+PtSS, 8, KernelDS)
+}
+
+// StorePtGeneral writes the general registers but rsp, and the flags, into a
+// register image that has no place for ss: a detour's.
+func StorePtGeneral(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool) {
+	if b := image(m, at, true); b != nil {
+		putGeneral(b, r)
+		binary.LittleEndian.PutUint64(b[PtFlags:], r.Flags)
+		return true
+	}
+	for i, reg := range ptRegOrder {
+		if !m.Store(at+arch.Addr(8*i), 8, r.R[reg]) {
+			return false
+		}
+	}
+	return m.Store(at+PtFlags, 8, r.Flags)
+}
+
+// putPtRegs is StorePtRegs to memory that is at hand.
+func putPtRegs(b *[PtRegsSize]byte, r *arch.Regs) {
+	putGeneral(b, r)
+	binary.LittleEndian.PutUint64(b[PtOrigAX:], ^uint64(0))
+	binary.LittleEndian.PutUint64(b[PtIP:], uint64(r.IP))
+	binary.LittleEndian.PutUint64(b[PtCS:], KernelCS)
+	binary.LittleEndian.PutUint64(b[PtFlags:], r.Flags)
+	binary.LittleEndian.PutUint64(b[PtSP:], r.R[RSP])
+	binary.LittleEndian.PutUint64(b[PtSS:], KernelDS)
+}
+
+// putGeneral writes the general registers but rsp. Register by register: it is done
+// twice a trap, and a loop over ptRegOrder takes five times as long.
+func putGeneral(b *[PtRegsSize]byte, r *arch.Regs) {
+	binary.LittleEndian.PutUint64(b[0:], r.R[R15])
+	binary.LittleEndian.PutUint64(b[8:], r.R[R14])
+	binary.LittleEndian.PutUint64(b[16:], r.R[R13])
+	binary.LittleEndian.PutUint64(b[24:], r.R[R12])
+	binary.LittleEndian.PutUint64(b[32:], r.R[RBP])
+	binary.LittleEndian.PutUint64(b[40:], r.R[RBX])
+	binary.LittleEndian.PutUint64(b[48:], r.R[R11])
+	binary.LittleEndian.PutUint64(b[56:], r.R[R10])
+	binary.LittleEndian.PutUint64(b[64:], r.R[R9])
+	binary.LittleEndian.PutUint64(b[72:], r.R[R8])
+	binary.LittleEndian.PutUint64(b[80:], r.R[RAX])
+	binary.LittleEndian.PutUint64(b[88:], r.R[RCX])
+	binary.LittleEndian.PutUint64(b[96:], r.R[RDX])
+	binary.LittleEndian.PutUint64(b[104:], r.R[RSI])
+	binary.LittleEndian.PutUint64(b[112:], r.R[RDI])
+}
+
+// getPtRegs is LoadPtRegs from memory that is at hand.
+func getPtRegs(b *[PtRegsSize]byte, r *arch.Regs) {
+	r.R[R15] = binary.LittleEndian.Uint64(b[0:])
+	r.R[R14] = binary.LittleEndian.Uint64(b[8:])
+	r.R[R13] = binary.LittleEndian.Uint64(b[16:])
+	r.R[R12] = binary.LittleEndian.Uint64(b[24:])
+	r.R[RBP] = binary.LittleEndian.Uint64(b[32:])
+	r.R[RBX] = binary.LittleEndian.Uint64(b[40:])
+	r.R[R11] = binary.LittleEndian.Uint64(b[48:])
+	r.R[R10] = binary.LittleEndian.Uint64(b[56:])
+	r.R[R9] = binary.LittleEndian.Uint64(b[64:])
+	r.R[R8] = binary.LittleEndian.Uint64(b[72:])
+	r.R[RAX] = binary.LittleEndian.Uint64(b[80:])
+	r.R[RCX] = binary.LittleEndian.Uint64(b[88:])
+	r.R[RDX] = binary.LittleEndian.Uint64(b[96:])
+	r.R[RSI] = binary.LittleEndian.Uint64(b[104:])
+	r.R[RDI] = binary.LittleEndian.Uint64(b[112:])
+	r.IP = arch.Addr(binary.LittleEndian.Uint64(b[PtIP:]))
+	r.Flags = binary.LittleEndian.Uint64(b[PtFlags:])
+	r.R[RSP] = binary.LittleEndian.Uint64(b[PtSP:])
+}

@@ -1,0 +1,101 @@
+package x86
+
+import "kpsim/smp/arch"
+
+// PatchUnit is how many aligned bytes a store to text changes at once: an aligned
+// quadword is stored and fetched in one piece (SDM vol. 3, "Guaranteed Atomic
+// Operations").
+const PatchUnit = 8
+
+// AMD64 is a processor in 64-bit mode, with the calling convention and the trap frame
+// of a 64-bit kernel.
+var AMD64 = row(Mode64, arch.Arch{
+	Name: "x86-64", Word: 8,
+	RegNames: []string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"},
+	Args:     []arch.Reg{RDI, RSI, RDX, RCX, R8, R9},
+	Saved:    []arch.Reg{RBX, RBP, R12, R13, R14, R15},
+	Valid:    Canonical,
+	Frame:    frame64,
+})
+
+// I386 is a processor in 32-bit protected mode with flat segments, with the calling
+// convention (-mregparm=3) and the trap frame of a 32-bit kernel.
+var I386 = row(Mode32, arch.Arch{
+	Name: "i386", Word: 4,
+	RegNames: []string{"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"},
+	Args:     []arch.Reg{RAX, RDX, RCX},
+	Saved:    []arch.Reg{RBX, RBP, RSI, RDI},
+	Valid:    func(a arch.Addr) bool { return a>>32 == 0 },
+	Frame:    frame32,
+})
+
+// row completes the description of a mode.
+func row(m Mode, a arch.Arch) *arch.Arch {
+	a.SP, a.Result = RSP, RAX
+	a.Implied = []arch.Reg{RSP, RSI, RDI}
+	a.IRQFlag, a.StepFlag, a.FixedFlag = IF, TF, F1
+
+	a.MaxLen, a.PatchUnit = MaxLen, PatchUnit
+	a.Decode = m.decode
+	a.Nop = NopN
+	a.Breakpoint = []byte{Int3}
+
+	a.BranchLen = JumpLen
+	a.Jump = func(at, target arch.Addr) (arch.Code, bool) { return branch(OpJump, at, target) }
+	a.Call = func(at, target arch.Addr) (arch.Code, bool) { return branch(OpCall, at, target) }
+	a.BranchNop = arch.CodeOf(Nop5[:]...)
+	a.BranchRet = arch.CodeOf(opRet, Int3, Int3, Int3, Int3)
+	a.IsJump = func(b byte) bool { return b == OpJump }
+	a.IsCall = func(b byte) bool { return b == OpCall }
+	a.Ret = []byte{opRet}
+	return &a
+}
+
+const opRet = 0xC3
+
+// branch is Jump or Call of Arch.
+func branch(op byte, at, target arch.Addr) (arch.Code, bool) {
+	b, ok := rel32(op, at, target)
+	return arch.CodeOf(b[:]...), ok
+}
+
+// decode is Decode for Arch.
+func (m Mode) decode(b []byte, at arch.Addr) (arch.Inst, error) {
+	in, err := m.Decode(b, at)
+	if err != nil {
+		return nil, err
+	}
+	p := new(Inst)
+	*p = in
+	return p, nil
+}
+
+// At implements arch.Inst.
+func (in *Inst) At() arch.Addr { return in.Addr }
+
+// Size implements arch.Inst.
+func (in *Inst) Size() int { return int(in.Len) }
+
+// IsNop reports whether it is nop or the long nop (SDM vol. 2, NOP), whatever its
+// prefixes.
+func (in *Inst) IsNop() bool {
+	op := in.Opcode()
+	return op == 0x90 || op == 0x0f1f
+}
+
+// IPRelative implements arch.Inst.
+func (in *Inst) IPRelative() (from, to int, ok bool) {
+	pos, ok := in.RIPRelative()
+	return pos, pos + 4, ok
+}
+
+// IPOperand implements arch.Inst.
+func (in *Inst) IPOperand() (arch.Addr, bool) { return in.RIPOperand() }
+
+// PerCPU implements arch.Inst: a 64-bit kernel keeps it at gs.
+func (in *Inst) PerCPU() bool { return in.Prefixes()&PrefixGS != 0 }
+
+// PerTask implements arch.Inst: a 64-bit kernel keeps it at fs.
+func (in *Inst) PerTask() bool { return in.Prefixes()&PrefixFS != 0 }
+
+var _ arch.Inst = (*Inst)(nil)

@@ -1,0 +1,77 @@
+package smp
+
+import (
+	"kpsim/sim"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+)
+
+// What the machine has of x86 by type and constant: what each instruction or each
+// boundary needs. All else goes through arch.Arch. A machine of another processor
+// has a file like this one instead.
+
+type (
+	inst   = x86.Inst   // a decoded instruction
+	system = x86.System // the state of a CPU that a trap doesn't save
+)
+
+const (
+	irqFlag  = x86.IF // of Regs.Flags: interrupts are taken
+	stepFlag = x86.TF // a debug trap follows the instruction
+	regSP    = x86.RSP
+	chunk    = x86.PatchUnit // the aligned bytes of text that a fetch reads at once, and a store changes at once
+	maxLen   = x86.MaxLen    // of an instruction
+	int3     = x86.Int3      // what memory for code is filled with
+
+	// trapClears are the flags that are cleared on the way to a handler.
+	trapClears = x86.TrapClears
+
+	bits32 = 4 // Arch.Word of a machine of 32 bits
+)
+
+// spOf returns the stack pointer.
+func spOf(r *arch.Regs) arch.Addr { return x86.SP(r) }
+
+// A layout is where things lie.
+type layout struct{ gate, stack arch.Addr }
+
+// layout returns where things lie on a machine of the processor.
+func layoutOf(a *arch.Arch) layout {
+	if a.Word == bits32 {
+		return layout{GateBase32, StackBase32}
+	}
+	return layout{GateBase, StackBase}
+}
+
+// bootSystem is the state that the kernel has given a CPU at boot.
+func (m *Machine) bootSystem(cpu uint32) system { return x86.BootSystem(m.arch, cpu) }
+
+// bases are those bases of segments that a kernel of 64 bits keeps by task, for
+// they are of user mode: of fs, and of gs after swapgs. That of gs is the CPU's,
+// as fs of 32 bits is (arch/x86/kernel/process_64.c, __switch_to).
+type bases struct{ fs, gs uint64 }
+
+// switchBases gives a CPU the bases of the next task.
+func (m *Machine) switchBases(c *CPU, prev, next *Task) {
+	if m.arch.Word == bits32 {
+		return
+	}
+	prev.bases = bases{c.sys.FSBase, c.sys.KernelGSBase}
+	c.sys.FSBase, c.sys.KernelGSBase = next.bases.fs, next.bases.gs
+}
+
+// addSystem adds the system state of a CPU to a hash.
+func addSystem(h *sim.Hash, y *system) {
+	for _, v := range [...]uint64{
+		y.FSBase, y.GSBase, y.KernelGSBase, y.CR0, y.CR2, y.CR3, y.CR8, y.CR4, y.XCR0, y.GDT.Base, y.IDT.Base, y.TSCOffset,
+		uint64(y.GDT.Limit) | uint64(y.IDT.Limit)<<16 | uint64(y.LDT)<<32 | uint64(y.TR)<<48, uint64(y.CPU),
+	} {
+		h.Add(v)
+	}
+	for _, v := range y.DR {
+		h.Add(v)
+	}
+	for _, v := range y.Seg {
+		h.Add(uint64(v))
+	}
+}
