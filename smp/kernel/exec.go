@@ -141,14 +141,14 @@ func (e *ExecMem) Free(x kapi.Context, addr arch.Addr, size int, what uint64) {
 	}
 	x.Touch(e.lists.ID(), kapi.Write)
 	x.Emit(smpev.Free, uint64(addr), uint64(size), what)
-	x.(*smp.Ctx).PoisonText(addr, size)
+	ctxOf(x).PoisonText(addr, size)
 	e.free[what] = append(e.free[what], addr)
 }
 
 // clean frees a slot of page i. Context: the cache's mutex held.
 func (e *ExecMem) clean(x kapi.Context, c *insnCache, i int, addr arch.Addr, what uint64) {
 	x.Emit(smpev.Free, uint64(addr), uint64(c.size), what)
-	x.(*smp.Ctx).PoisonText(addr, c.size)
+	ctxOf(x).PoisonText(addr, c.size)
 	p := &c.pages[i]
 	p.slots[int(addr-p.at)/c.size] = insnClean
 	p.clean++
@@ -171,7 +171,7 @@ func (e *ExecMem) unmap(x kapi.Context, c *insnCache, i int, what uint64) {
 	}
 
 	x.Step(e.kinds[what].Unmap, 2)
-	x.(*smp.Ctx).UnmapPages(p.at, 1)
+	ctxOf(x).UnmapPages(p.at, 1)
 	last := len(c.pages) - 1
 	copy(c.pages[i:], c.pages[i+1:])
 	c.pages[last] = p // its slots are memory for the next one
@@ -294,7 +294,7 @@ func (e *ExecMem) addPage(x kapi.Context, c *insnCache) bool {
 func (e *ExecMem) page(x kapi.Context) (arch.Addr, bool) {
 	_, end := ExecRange()
 	for at := e.mapped; at < end; at += pageSize {
-		if x.(*smp.Ctx).MapExec(at) {
+		if ctxOf(x).MapExec(at) {
 			e.mapped = at + pageSize
 			return at, true
 		}

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"kpsim/smp"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -51,14 +50,14 @@ func (h *Hotplug) ReadLock(x kapi.Context) {
 	if !h.k.cfg.Hotplug {
 		return
 	}
-	h.k.mightSleep(x.(*smp.Ctx))
+	h.k.mightSleep(ctxOf(x))
 	for {
 		x.Access(h.readers.ID(), kapi.Write)
 		if !h.writer.Look(x) {
 			h.readers.Set(h.readers.Peek() + 1)
 			break
 		}
-		x.(*smp.Ctx).Tell(smpev.Lock, h.id, smpev.LockWaits|smpev.LockShared, 0)
+		ctxOf(x).Tell(smpev.Lock, h.id, smpev.LockWaits|smpev.LockShared, 0)
 		x.Sleep(&h.open)
 	}
 	h.reads[x.Task()] = true
@@ -89,7 +88,7 @@ func (h *Hotplug) Change(x kapi.Context) {
 	h.writer.Store(x, true)
 
 	x.Step("cpus_write_lock", 2)
-	x.(*smp.Ctx).Tell(smpev.Lock, h.id, smpev.LockWaits, 0)
+	ctxOf(x).Tell(smpev.Lock, h.id, smpev.LockWaits, 0)
 	x.Sleep(&h.unread)
 	x.Emit(smpev.Lock, h.id, 0, 0)
 

@@ -67,10 +67,10 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.Symbols.k = k
 	k.nmis.Init(m.CPUs())
 	for _, e := range exports {
-		m.Bind(e.name, func(x kapi.Context, regs *arch.Regs) { e.f(k, x.(*smp.Ctx)) })
+		m.Bind(e.name, func(x kapi.Context, regs *arch.Regs) { e.f(k, ctxOf(x)) })
 	}
 	for _, e := range lateExports {
-		m.BindLate(e.name, func(x kapi.Context, regs *arch.Regs) { e.f(k, x.(*smp.Ctx)) })
+		m.BindLate(e.name, func(x kapi.Context, regs *arch.Regs) { e.f(k, ctxOf(x)) })
 	}
 	k.Locks.init(k)
 	k.RCU.init(k)
@@ -233,3 +233,7 @@ func (k *Kernel) mightSleep(x *smp.Ctx) {
 		k.CondResched(x)
 	}
 }
+
+// ctxOf returns the machine's own of a context. It is the one place where the
+// kernel goes from the waist down to the machine that it was booted on.
+func ctxOf(x kapi.Context) *smp.Ctx { return x.(*smp.Ctx) }

@@ -214,7 +214,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	m.fill(x, false)
 	m.fill(x, true)
 	for _, s := range m.data {
-		x.(*smp.Ctx).MapPages(s.At, s.Size/pageSize)
+		ctxOf(x).MapPages(s.At, s.Size/pageSize)
 		x.Emit(smpev.Alloc, uint64(s.At), uint64(s.Size), smpev.ModuleMem)
 	}
 	ms.k.Sync.Core(x, smpev.SyncFlush) // the pages become executable: set_memory_x flushes
@@ -319,7 +319,7 @@ func (m *Module) fill(x kapi.Context, init bool) {
 	if s.Size == 0 {
 		return
 	}
-	c := x.(*smp.Ctx)
+	c := ctxOf(x)
 	c.MapPages(s.At, s.Size/pageSize)
 	x.Emit(smpev.Alloc, uint64(s.At), uint64(s.Size), smpev.ModuleMem)
 	for i := range m.funcs {
@@ -346,7 +346,7 @@ func (m *Module) unmap(x kapi.Context, s kapi.Section) {
 	if s.Size == 0 {
 		return
 	}
-	c := x.(*smp.Ctx)
+	c := ctxOf(x)
 	x.Emit(smpev.Free, uint64(s.At), uint64(s.Size), smpev.ModuleMem)
 	for i := range m.funcs {
 		if f := &m.funcs[i]; s.Has(f.at) {

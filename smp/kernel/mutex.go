@@ -19,7 +19,7 @@ type Mutex struct {
 
 // Lock implements kapi.Mutex. Context: may sleep.
 func (l *Mutex) Lock(x kapi.Context) {
-	c := x.(*smp.Ctx)
+	c := ctxOf(x)
 	l.k.mightSleep(c)
 	for !l.owner.Swap(x, 0, 1+int(x.Task())) {
 		c.Tell(smpev.Lock, l.id, smpev.LockWaits, 0)
@@ -54,7 +54,7 @@ type Spinlock struct {
 
 // Lock implements kapi.Spinlock.
 func (l *Spinlock) Lock(x kapi.Context) {
-	c := x.(*smp.Ctx)
+	c := ctxOf(x)
 	on := false
 	x.Work(kapi.WorkLock, 1)
 	if l.irqs {
@@ -78,7 +78,7 @@ func (l *Spinlock) Unlock(x kapi.Context) {
 	x.Work(kapi.WorkUnlock, 1)
 	l.owner.Store(x, 0)
 	if l.irqs && on {
-		x.(*smp.Ctx).IRQ(true)
+		ctxOf(x).IRQ(true)
 	}
 	x.PreemptEnable()
 }

@@ -85,7 +85,7 @@ func (p *Pager) bring(x kapi.Context) {
 	x.Access(p.served.ID(), kapi.Write)
 	for _, at := range p.wanted {
 		if p.k.M.PagedOut(at) {
-			x.(*smp.Ctx).PageIn(at)
+			ctxOf(x).PageIn(at)
 		}
 	}
 	p.wanted = p.wanted[:0]

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
@@ -116,7 +115,7 @@ func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
 		if !target.Arch.IsBreakpoint(as[0]) {
 			in, err := p.k.M.Decode(as, w.At)
 			if err != nil || !emulates(in) {
-				x.(*smp.Ctx).Bug(fmt.Sprintf("text_poke: % x at %#x is nothing that the breakpoint's handler can do", as, uint64(w.At)))
+				ctxOf(x).Bug(fmt.Sprintf("text_poke: % x at %#x is nothing that the breakpoint's handler can do", as, uint64(w.At)))
 				in = nil
 			}
 			e.as = in
@@ -209,7 +208,7 @@ func (d *descriptor) claim(x kapi.Context, regs *arch.Regs) uint64 {
 			x.Step("int3 handler, search", hi-lo)
 		}
 		if d.batch != batch { // what it has of the table is gone
-			x.(*smp.Ctx).Bug("a batch of text_poke_bp is looked through whose memory is the next one's")
+			ctxOf(x).Bug("a batch of text_poke_bp is looked through whose memory is the next one's")
 			return 0
 		}
 		if mid := (lo + hi) / 2; d.vec[mid].at < at {

@@ -127,7 +127,7 @@ func (r *RCU) reset() {
 
 // Synchronize implements kapi.RCU. Context: may sleep.
 func (r *RCU) Synchronize(x kapi.Context, f kapi.Flavour) {
-	r.k.mightSleep(x.(*smp.Ctx))
+	r.k.mightSleep(ctxOf(x))
 	switch f {
 	case kapi.QuiesceSched:
 		r.wait(x, smpev.GPSched)
@@ -153,7 +153,7 @@ func (r *RCU) Synchronize(x kapi.Context, f kapi.Flavour) {
 
 // wait begins a grace period and sleeps until it has ended.
 func (r *RCU) wait(x kapi.Context, flavour uint64) {
-	x.(*smp.Ctx).Tell(smpev.Lock, smpev.WaitGrace, smpev.LockWaits, 0)
+	ctxOf(x).Tell(smpev.Lock, smpev.WaitGrace, smpev.LockWaits, 0)
 	x.Step("synchronize", int(flavour))
 	g := r.begin(flavour)
 	x.Emit(smpev.GPStart, flavour, g.id, 0)
@@ -304,7 +304,7 @@ func (r *RCU) ReadLock(x kapi.Context) {
 		x.PreemptDisable()
 	}
 	if r.readers[x.Task()]++; r.readers[x.Task()] == 1 {
-		x.(*smp.Ctx).Tell(smpev.Lock, smpev.WaitGrace, smpev.LockShared, 0)
+		ctxOf(x).Tell(smpev.Lock, smpev.WaitGrace, smpev.LockShared, 0)
 	}
 	r.quiet(x.CPU(), true)
 }
@@ -313,7 +313,7 @@ func (r *RCU) ReadLock(x kapi.Context) {
 func (r *RCU) ReadUnlock(x kapi.Context) {
 	id := x.Task()
 	if r.readers[id]--; r.readers[id] == 0 {
-		x.(*smp.Ctx).Tell(smpev.Unlock, smpev.WaitGrace, 0, 0)
+		ctxOf(x).Tell(smpev.Unlock, smpev.WaitGrace, 0, 0)
 	}
 	r.quiet(x.CPU(), true)
 	if !r.k.cfg.Preemptible {

@@ -64,7 +64,7 @@ func (s *Sync) reset() {
 //	step 2: serialise this one
 //	step 3: wait until each has answered
 func (s *Sync) Core(x kapi.Context, why kapi.Why) {
-	c := x.(*smp.Ctx)
+	c := ctxOf(x)
 	w := &s.waits[x.Task()]
 	c.PreemptDisable()
 
@@ -83,7 +83,7 @@ func (s *Sync) Core(x kapi.Context, why kapi.Why) {
 }
 
 // Self implements kapi.Sync.
-func (s *Sync) Self(x kapi.Context, why kapi.Why) { x.(*smp.Ctx).SyncCore(why) }
+func (s *Sync) Self(x kapi.Context, why kapi.Why) { ctxOf(x).SyncCore(why) }
 
 // answer is the IPI's handler.
 func (s *Sync) answer(x *smp.Ctx) {

@@ -24,7 +24,7 @@ func (t *Tasks) reset() { t.onExit, t.onUnwind = t.onExit[:0], nil }
 func (t *Tasks) Count() int { return len(t.k.M.Tasks()) }
 
 // StackTop implements kapi.Tasks.
-func (t *Tasks) StackTop(x kapi.Context) arch.Addr { return x.(*smp.Ctx).Thread().StackTop() }
+func (t *Tasks) StackTop(x kapi.Context) arch.Addr { return ctxOf(x).Thread().StackTop() }
 
 // OnExit implements kapi.Tasks.
 func (t *Tasks) OnExit(f func(x kapi.Context)) { t.onExit = append(t.onExit, f) }

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
@@ -22,13 +21,13 @@ func (t *Text) init(k *Kernel) {
 }
 
 // Read implements kapi.Text.
-func (t *Text) Read(x kapi.Context, addr arch.Addr, b []byte) { x.(*smp.Ctx).ReadText(addr, b) }
+func (t *Text) Read(x kapi.Context, addr arch.Addr, b []byte) { ctxOf(x).ReadText(addr, b) }
 
 // Write implements kapi.Text.
-func (t *Text) Write(x kapi.Context, addr arch.Addr, b []byte) { x.(*smp.Ctx).WriteText(addr, b) }
+func (t *Text) Write(x kapi.Context, addr arch.Addr, b []byte) { ctxOf(x).WriteText(addr, b) }
 
 // Fill implements kapi.Text.
-func (t *Text) Fill(x kapi.Context, addr arch.Addr, b []byte) { x.(*smp.Ctx).FillText(addr, b) }
+func (t *Text) Fill(x kapi.Context, addr arch.Addr, b []byte) { ctxOf(x).FillText(addr, b) }
 
 // Poke implements kapi.Text.
 func (t *Text) Poke(x kapi.Context, addr arch.Addr, b []byte) {

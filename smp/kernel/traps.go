@@ -47,7 +47,7 @@ func (t *Traps) OnDebug(h kapi.TrapHandler) { t.debugs = append(t.debugs, h) }
 func (t *Traps) OnFault(h kapi.FaultHandler) { t.faults = append(t.faults, h) }
 
 // Bug implements kapi.Traps.
-func (t *Traps) Bug(x kapi.Context, why string) { x.(*smp.Ctx).Bug(why) }
+func (t *Traps) Bug(x kapi.Context, why string) { ctxOf(x).Bug(why) }
 
 // breakpoint is the routine of #BP: interrupts are off, and regs.IP is behind
 // the breakpoint.

@@ -80,7 +80,7 @@ func (w *DelayedWork) Queue(x kapi.Context) {
 	if w.state.Peek()&workPending == 0 {
 		w.state.Set(w.state.Peek() | workPending)
 		w.k.M.Arm(w.timer)
-		x.(*smp.Ctx).Tell(smpev.Due, uint64(w.worker.ID), 0, 0)
+		ctxOf(x).Tell(smpev.Due, uint64(w.worker.ID), 0, 0)
 	}
 }
 
@@ -109,7 +109,7 @@ func (w *DelayedWork) run(x *smp.Ctx) {
 
 // Flush implements kapi.DelayedWork.
 func (w *DelayedWork) Flush(x kapi.Context) {
-	c := x.(*smp.Ctx)
+	c := ctxOf(x)
 	c.Tell(smpev.Lock, w.id, smpev.LockWaits, 0)
 	c.SleepForWork(&w.idle, w.timer)
 }
