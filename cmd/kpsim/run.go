@@ -131,7 +131,7 @@ func (c *runCmd) run(p *cli.Program) (int, error) {
 
 	out := ranOnce{
 		Scenario: j.Name, Edition: j.Machine.Edition.String(), Mutant: c.Mutant, Strategy: s.String(), Seed: c.Seed, Outcome: run.Outcome.String(),
-		List: lines(string(rig.Engine().List(nil))), Probes: hitsOf(rig, tally), Log: append([]string{}, tally.Lines...),
+		List: lines(rig.List()), Probes: hitsOf(rig, tally), Log: append([]string{}, tally.Lines...),
 		Steps: run.Counts.Boundaries, Digest: fmt.Sprintf("%016x", run.Digest), Shipped: c.ShippedAs(j.Machine.Edition),
 	}
 	out.Idle = append([]string{}, j.NeverHit(tally.Probed(len(j.Probes)), "another order may: "+c.other())...)
@@ -226,8 +226,8 @@ func hitsOf(rig *rig.Rig, t *rig.Tally) []ranProbe {
 	list := []ranProbe{}
 	for i := range rig.Scenario.Probes {
 		sp := &rig.Scenario.Probes[i]
-		k, nmissed := rig.Probe(i)
-		h := ranProbe{Name: sp.Name, Place: rig.Machine.Names().Symbol(k.Addr), Nmissed: nmissed, Handlers: map[string]int{}}
+		at, nmissed := rig.Probe(i)
+		h := ranProbe{Name: sp.Name, Place: rig.Machine.Names().Symbol(at), Nmissed: nmissed, Handlers: map[string]int{}}
 		h.line = fmt.Sprintf("%s at %s:", h.Name, h.Place)
 		count := func(which uint64, there bool) {
 			if name := handlerNames[which]; there {

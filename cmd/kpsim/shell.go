@@ -204,9 +204,9 @@ func noCommand(word string) error {
 func (h *sh) choice(args string) string {
 	var paths, dirs []string
 	for _, f := range h.files() {
-		paths = append(paths, f.path())
-		if !slices.Contains(dirs, f.dir) {
-			dirs = append(dirs, f.dir)
+		paths = append(paths, f.Path())
+		if !slices.Contains(dirs, f.Dir) {
+			dirs = append(dirs, f.Dir)
 		}
 	}
 	for _, of := range []struct {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kpsim/engine"
 	"kpsim/internal/cli"
 
 	"kpsim/internal/scenario"
@@ -25,17 +26,17 @@ import (
 var regNames = [...]string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
 
 // saw prints a call of a handler, with what it was given.
-func (h *sh) saw(k *kprobes.Kprobe, which uint64, regs *arch.Regs) {
+func (h *sh) saw(hit engine.Hit) {
 	if h.quiet {
 		return
 	}
 	m := h.s.Rig.Machine
-	name := handlerNames[which]
-	if which == kpev.Return {
-		fmt.Fprintf(h.p.Out, "  %s of %s: %s returned %#x\n", name, h.probeName(k.ID), m.Names().Symbol(k.Addr), regs.R[x86.RAX])
+	name := handlerNames[hit.Which]
+	if hit.Which == kpev.Return {
+		fmt.Fprintf(h.p.Out, "  %s of %s: %s returned %#x\n", name, h.probeName(uint64(hit.Probe)), m.Names().Symbol(hit.At), hit.Regs.R[x86.RAX])
 		return
 	}
-	fmt.Fprintf(h.p.Out, "  %s of %s: p->addr = %s, ip = %s, flags = %#x\n", name, h.probeName(k.ID), m.Names().Symbol(k.Addr), m.Names().Symbol(regs.IP), regs.Flags)
+	fmt.Fprintf(h.p.Out, "  %s of %s: p->addr = %s, ip = %s, flags = %#x\n", name, h.probeName(uint64(hit.Probe)), m.Names().Symbol(hit.At), m.Names().Symbol(hit.Regs.IP), hit.Regs.Flags)
 }
 
 var handlerNames = map[uint64]string{kpev.Pre: "pre_handler", kpev.Post: "post_handler", kpev.Fault: "fault_handler", kpev.Entry: "entry_handler", kpev.Return: "handler"}
@@ -71,8 +72,8 @@ func (h *sh) function(name string) error {
 		return nil
 	}
 	if i, ok := h.s.Probe(name); ok {
-		k, _ := h.s.Rig.Probe(i)
-		return fmt.Errorf("%s is a probe, at %s, not a function; there are %s", name, h.s.Rig.Machine.Names().Symbol(k.Addr), cli.List(names))
+		at, _ := h.s.Rig.Probe(i)
+		return fmt.Errorf("%s is a probe, at %s, not a function; there are %s", name, h.s.Rig.Machine.Names().Symbol(at), cli.List(names))
 	}
 	if f, _, ok := strings.Cut(name, "+"); ok && slices.Contains(names, f) {
 		return fmt.Errorf("%s is a place within a function; write %s", name, f)
@@ -375,7 +376,7 @@ func (h *sh) wait(args []string) error {
 	if err := h.s.Finish(); err != nil {
 		return err
 	}
-	return h.s.Do(0, "the wait", func(x *smp.Ctx) { h.s.Rig.Engine().WaitOptimizer(x) })
+	return h.s.Do(0, "the wait", func(x *smp.Ctx) { h.s.Rig.Engine().Wait(x) })
 }
 
 // step makes steps, and says where everybody is then.

@@ -2,65 +2,34 @@ package main
 
 import (
 	"fmt"
+	"kpsim/engine"
 	"path"
 	"slices"
 	"strings"
-
-	"kpsim/internal/search"
-	"kpsim/kprobes"
 )
 
 // The files of kprobes, as the documents name them.
 
-// A probeFile is one of them.
-type probeFile struct {
-	dir, name string
-	mode      string
-	read      func(e *kprobes.Engine) string
-	write     func(s *search.Session, cpu int, value string) (refused, err error) // nil: read only
-}
-
-func (f *probeFile) path() string { return path.Join(f.dir, f.name) }
-
 const sysctlName = "kprobes-optimization"
 
 // files are those that there are in the machine's edition.
-func (h *sh) files() []probeFile {
-	e := h.s.Rig.Engine()
-	debugfs := "/sys/kernel/debug/kprobes"
-	if !e.HasBlacklist() {
-		debugfs = "/debug/kprobes" // as the document of 2.6 has it
-	}
-	list := []probeFile{
-		{dir: debugfs, name: "enabled", mode: "-rw-------", read: (*kprobes.Engine).ReadEnabled,
-			write: (*search.Session).WriteEnabled},
-		{dir: debugfs, name: "list", mode: "-r--------", read: func(e *kprobes.Engine) string { return string(e.List(nil)) }},
-	}
-	if e.HasBlacklist() {
-		list = append(list, probeFile{dir: debugfs, name: "blacklist", mode: "-r--------", read: func(e *kprobes.Engine) string { return string(e.Blacklist(nil)) }})
-	}
-	if e.HasOptimization() {
-		list = append(list, probeFile{dir: "/proc/sys/debug", name: sysctlName, mode: "-rw-r--r--", read: (*kprobes.Engine).ReadOptimization,
-			write: (*search.Session).WriteOptimization})
-	}
-	return list
-}
+func (h *sh) files() []engine.File { return h.s.Rig.Engine().Files() }
 
 // file returns the file at a path, of which its name will do.
-func (h *sh) file(at string) (probeFile, error) {
+func (h *sh) file(at string) (engine.File, error) {
 	files := h.files()
-	i := slices.IndexFunc(files, func(f probeFile) bool { return f.path() == path.Clean(at) || f.name == at })
+	i := slices.IndexFunc(files, func(f engine.File) bool { return f.Path() == path.Clean(at) || f.Name == at })
 	if i >= 0 {
 		return files[i], nil
 	}
 	var names []string
 	for _, f := range files {
-		if f.dir == path.Clean(at) {
-			return probeFile{}, fmt.Errorf("%s: is a directory; ls %s lists it", at, at)
+		if f.Dir == path.Clean(at) {
+			return engine.File{}, fmt.Errorf("%s: is a directory; ls %s lists it", at, at)
 		}
-		names = append(names, f.path())
+		names = append(names, f.Path())
 	}
-	return probeFile{}, fmt.Errorf("%s: no such file; there are %s", at, strings.Join(names, ", "))
+	return engine.File{}, fmt.Errorf("%s: no such file; there are %s", at, strings.Join(names, ", "))
 }
 
 func (h *sh) cat(args []string) error {
@@ -71,7 +40,7 @@ func (h *sh) cat(args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(h.p.Out, f.read(h.s.Rig.Engine()))
+	fmt.Fprint(h.p.Out, f.Read())
 	return nil
 }
 
@@ -94,12 +63,12 @@ func (h *sh) echo(args []string) error {
 
 // write writes to a file as a task would, and prints what the shell says to an
 // errno.
-func (h *sh) write(f probeFile, s string) (ok bool, err error) {
-	if f.write == nil {
-		fmt.Fprintf(h.p.Out, "sh: can't create %s: Permission denied\n", f.path())
+func (h *sh) write(f engine.File, s string) (ok bool, err error) {
+	if f.Write == nil {
+		fmt.Fprintf(h.p.Out, "sh: can't create %s: Permission denied\n", f.Path())
 		return false, nil
 	}
-	refused, err := f.write(h.s, 0, s)
+	refused, err := h.s.WriteFile(0, &f, s)
 	if err != nil {
 		return false, err
 	}
@@ -119,17 +88,17 @@ func (h *sh) ls(args []string) error {
 	}
 	all := len(args) == 0
 	files := h.files()
-	slices.SortFunc(files, func(a, b probeFile) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(files, func(a, b engine.File) int { return strings.Compare(a.Name, b.Name) })
 	n := 0
 	for _, f := range files {
-		name := f.name
+		name := f.Name
 		if all {
-			name = f.path()
-		} else if f.dir != path.Clean(args[0]) {
+			name = f.Path()
+		} else if f.Dir != path.Clean(args[0]) {
 			continue
 		}
 		if n++; long {
-			name = f.mode + " " + name
+			name = f.Mode + " " + name
 		}
 		fmt.Fprintln(h.p.Out, name)
 	}
@@ -164,7 +133,7 @@ func (h *sh) sysctl(args []string) error {
 		return fmt.Errorf("%s: this machine is built without CONFIG_OPTPROBES", name)
 	}
 	if !assigns {
-		fmt.Fprintf(h.p.Out, "%s = %s", known, f.read(h.s.Rig.Engine()))
+		fmt.Fprintf(h.p.Out, "%s = %s", known, f.Read())
 		return nil
 	}
 	meant := map[string]string{"n": "0", "y": "1"}[value]

@@ -37,7 +37,7 @@ type asker struct {
 
 func (a *asker) Event(e *traces.Event) *traces.Finding {
 	j := a.seen[e.B]
-	list := string(a.r.Engine().List(nil))
+	list := a.r.List()
 	switch {
 	case e.Kind == kpev.ApiReturn && e.A == kpev.Register:
 		j.errno = -int(e.C)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/engine"
 	"kpsim/internal/scenario"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes"
@@ -14,7 +15,6 @@ import (
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/arch"
 	"kpsim/traces"
 )
 
@@ -102,7 +102,6 @@ func (s *Session) start(r *rig.Rig, by sim.Chooser) *Session {
 	}
 	s.Listen(r)
 	r.Log.Store = true
-	r.MakeRoom()
 	s.steer.by = by
 	s.most = r.Machine.Interactive().Budget()
 	r.Machine.Interactive().SetBudget(0)
@@ -122,7 +121,7 @@ func (s *Session) start(r *rig.Rig, by sim.Chooser) *Session {
 }
 
 // See has f told of each handler's call, with the registers that it is given.
-func (s *Session) See(f func(k *kprobes.Kprobe, which uint64, regs *arch.Regs)) { s.Rig.See(f) }
+func (s *Session) See(f func(h engine.Hit)) { s.Rig.See(f) }
 
 // pause is the machine's.
 func (s *Session) pause() bool {
@@ -363,19 +362,15 @@ func (s *Session) Op(cpu int, says string, op scenario.Op, background bool, ende
 	return s.Do(cpu, says, do)
 }
 
-// WriteOptimization writes to the sysctl debug.kprobes-optimization, and tells of it
-// as a scenario's operation does. refused: what the kernel answered.
-func (s *Session) WriteOptimization(cpu int, value string) (refused, err error) {
-	e := s.Rig.Engine()
-	on, ok := e.ParseOptimization(value)
-	return s.write(cpu, "the write to kprobes-optimization", kpev.Sysctl, on, ok, func(x *smp.Ctx) error { return e.WriteOptimization(x, value) })
-}
-
-// WriteEnabled is WriteOptimization of kprobes/enabled.
-func (s *Session) WriteEnabled(cpu int, value string) (refused, err error) {
-	e := s.Rig.Engine()
-	on, ok := e.ParseEnabled(value)
-	return s.write(cpu, "the write to enabled", kpev.Enabled, on, ok, func(x *smp.Ctx) error { return e.WriteEnabled(x, value) })
+// WriteFile writes to one of the engine's files, and tells of it as a scenario's
+// operation does. refused: what the kernel answered.
+func (s *Session) WriteFile(cpu int, f *engine.File, text string) (refused, err error) {
+	kind := traces.Kind(kpev.Sysctl)
+	if f.Switch == engine.Armed {
+		kind = kpev.Enabled
+	}
+	on, ok := f.Parse(text)
+	return s.write(cpu, "the write to "+f.Name, kind, on, ok, func(x *smp.Ctx) error { return f.Write(x, text) })
 }
 
 // write makes a write to a switch, between two events of the kind if the value is one.

@@ -55,6 +55,7 @@ var stateRules = map[string]rule{
 	"kernel.DelayedWork.idle":  skip(atBoot),
 	"kernel.TextPoke.idle":     skip(atBoot),
 	"kernel.Stop.Sync":         skip(atBoot),
+	"kernel.poked.as":          as(anAddress, "an instruction is shared and never changed"),
 	"kernel.Text.Sync":         skip(atBoot),
 	"kernel.TextPoke.Sync":     skip(atBoot),
 	"kernel.Modules.chain":     skip(atBoot),

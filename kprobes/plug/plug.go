@@ -31,6 +31,7 @@ type Settings struct {
 type plug struct {
 	e      *kprobes.Engine
 	files  kprobes.Files
+	own    arch.Addr // see Own
 	handle engine.Handler
 	probes []*probe
 	audit  audit
@@ -66,7 +67,10 @@ func newPlug(c *engine.Config) *plug {
 // given takes what a run is made from.
 func (p *plug) given(c *engine.Config) (kprobes.Deps, kprobes.Settings) {
 	d, s := c.Deps, c.Settings.(*Settings)
-	p.files = s.Files
+	p.files, p.own = s.Files, 0
+	if s.Return == kprobes.ReturnGlobal {
+		p.own = d.Bind.Stub("kretprobe_trampoline")
+	}
 	if c.Audit {
 		p.audit.watch(p, &d)
 	}
@@ -264,6 +268,15 @@ func (p *plug) State(add func(root any)) {
 			add(&q.ret)
 		}
 	}
+}
+
+// Own implements engine.Engine: the nop that is the trampoline of 2.6, and the ud2
+// after it.
+func (p *plug) Own() (at arch.Addr, code []byte) {
+	if p.own == 0 {
+		return 0, nil
+	}
+	return p.own, make([]byte, 3)
 }
 
 // Files implements engine.Engine.

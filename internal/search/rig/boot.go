@@ -1,14 +1,16 @@
 package rig
 
 import (
+	"kpsim/engine"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes"
+	"kpsim/kprobes/plug"
 	"kpsim/smp/kernel"
 )
 
 // kernelOf is how a scenario's kernel is built and booted.
-func kernelOf(sc *scenario.Scenario) kernel.Config {
-	return kernel.Config{
+func kernelOf(sc *scenario.Scenario, row *engine.Row) kernel.Config {
+	c := kernel.Config{
 		Preemptible: sc.Machine.Preempt.Built(),
 		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
 		Hotplug:     sc.Does(scenario.OpHotplug),
@@ -17,7 +19,16 @@ func kernelOf(sc *scenario.Scenario) kernel.Config {
 		StackCheck:  sc.Machine.Quiesce == scenario.QuiesceStackCheck,
 		NoModules:   sc.Machine.Modules == scenario.LoadingNone,
 		NoUnload:    sc.Machine.Modules == scenario.LoadingStay,
-		Exec:        kprobes.Memory(sc.Machine.InsnSlot(), sc.Machine.DetourSlot()),
 		PageGrace:   sc.Machine.Edition != scenario.Edition26,
 	}
+	if row.Memory != nil {
+		c.Exec = row.Memory(settingsOf(sc))
+	}
+	return c
+}
+
+// settingsOf are the settings of a scenario's engine (engine.Config).
+func settingsOf(sc *scenario.Scenario) any {
+	m := &sc.Machine
+	return &plug.Settings{Settings: m.Engine(), Memory: kprobes.Memory(m.InsnSlot(), m.DetourSlot())}
 }

@@ -3,11 +3,11 @@ package rig
 import (
 	"fmt"
 
+	"kpsim/engine"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/properties"
 	"kpsim/smp"
-	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 )
 
@@ -57,18 +57,11 @@ func (r *Rig) watchAll() error {
 	return nil
 }
 
-// MakeRoom lets AddProbe be called in the run to come: probes don't move while a run lasts.
-func (r *Rig) MakeRoom() {
-	r.probes = append(make([]kprobes.Kprobe, 0, len(r.probes)+mostAdded), r.probes...)
-	r.rets = append(make([]kprobes.Kretprobe, 0, len(r.freshRets)+mostAdded), r.freshRets...)
-	r.jprobes = append(make([]kprobes.Jprobe, 0, len(r.jprobes)+mostAdded), r.jprobes...)
-}
-
 // AddProbe adds a probe to those of the scenario, during a run. It isn't registered yet.
 // Errors say what the edition lacks, too.
 func (r *Rig) AddProbe(p scenario.Probe) error {
-	n := len(r.probes)
-	if n == cap(r.probes) {
+	n := len(r.config.Probes)
+	if r.added == mostAdded {
 		return fmt.Errorf("a session has at most %d probes of its own", mostAdded)
 	}
 	told := r.tells()
@@ -78,7 +71,8 @@ func (r *Rig) AddProbe(p scenario.Probe) error {
 		return err
 	}
 	r.unregistered()
-	r.probes, r.rets, r.jprobes = append(r.probes, r.fresh[n]), append(r.rets, r.freshRets[n]), append(r.jprobes, r.freshJs[n])
+	r.engine.Add(r.config.Probes[n])
+	r.added++
 	r.census.probes, r.census.at, r.census.was = append(r.census.probes, Probed{}), append(r.census.at, r.placed[n]), append(r.census.was, 0)
 	r.tellProbe(n)
 	if !told && r.tells() {
@@ -88,7 +82,7 @@ func (r *Rig) AddProbe(p scenario.Probe) error {
 }
 
 // See has f told of each handler's call, with the registers that it is given.
-func (r *Rig) See(f func(k *kprobes.Kprobe, which uint64, regs *arch.Regs)) { r.saw = f }
+func (r *Rig) See(f func(h engine.Hit)) { r.saw = f }
 
 // Tasks returns the scenario's tasks.
 func (r *Rig) Tasks() []*smp.Task {

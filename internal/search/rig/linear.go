@@ -6,8 +6,8 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"kpsim/engine"
 	"kpsim/internal/scenario"
-	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties"
 	"kpsim/smp"
@@ -131,13 +131,12 @@ func (l *Linear) read() {
 		l.calls = append(l.calls, c)
 	}
 	for i := range r.Scenario.Probes {
-		k := r.kprobe(i)
-		if r.fixed(i) {
-			add(linearCall{about: uint64(i), there: k.Registered(), value: k.Registered() && r.engine.FlagsOf(k)&kprobes.FlagDisabled != 0})
+		if s := r.engine.Status(i); r.fixed(i) {
+			add(linearCall{about: uint64(i), there: s.Registered, value: s.Registered && s.Disabled})
 		}
 	}
-	add(linearCall{about: linearSysctl, value: r.engine.ReadOptimization() == "1\n"})
-	add(linearCall{about: linearEnabled, value: r.engine.ReadEnabled() == "1\n"})
+	add(linearCall{about: linearSysctl, value: r.engine.Switched(engine.Optimization)})
+	add(linearCall{about: linearEnabled, value: r.engine.Switched(engine.Armed)})
 }
 
 // fixed reports whether nothing but the text where it is decides if a probe can be
@@ -301,7 +300,7 @@ func (l *Linear) overlapped() bool {
 func (l *Linear) judge(run *Run) {
 	l.read()
 	wrong := l.check(func(probe uint64) linearAbout {
-		b := l.r.settings.Batches
+		b := !l.r.Scenario.Machine.NoBatches
 		return linearAbout{toggles: b, fixed: l.r.fixed(int(probe)), disabled: b && l.r.Scenario.Probes[probe].Disabled}
 	})
 	if wrong != "" {

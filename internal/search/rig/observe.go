@@ -154,10 +154,11 @@ func (r *Rig) Final() uint64 {
 	for i, p := range r.programs {
 		h += sim.Mix(p.came ^ sim.Mix(uint64(i)))
 	}
-	for i := range r.probes {
-		h = sim.Mix(h ^ uint64(r.kprobe(i).Missed()))
+	for i := range r.config.Probes {
+		s := r.engine.Status(i)
+		h = sim.Mix(h ^ uint64(s.Missed))
 		if r.Scenario.Probes[i].Kind == scenario.ProbeKretprobe {
-			h = sim.Mix(h ^ uint64(r.rets[i].Missed()))
+			h = sim.Mix(h ^ uint64(s.NoInstance))
 		}
 	}
 	return h

@@ -3,6 +3,7 @@ package rig
 import (
 	"encoding/binary"
 
+	"kpsim/engine"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
@@ -15,11 +16,12 @@ import (
 	"kpsim/traces"
 )
 
-// unregistered makes the probes that a run begins with.
+// unregistered makes the probes that a run begins with, of those of the scenario that
+// it hasn't made yet.
 func (r *Rig) unregistered() {
-	for i := len(r.fresh); i < len(r.Scenario.Probes); i++ {
+	for i := len(r.config.Probes); i < len(r.Scenario.Probes); i++ {
 		sp := &r.Scenario.Probes[i]
-		p := kprobes.Kprobe{ID: uint64(i), Symbol: sp.Symbol}
+		p := engine.Probe{Kind: engine.Kind(sp.Kind), Symbol: sp.Symbol, Disabled: sp.Disabled, Maxactive: sp.Maxactive, DataSize: sp.DataSize}
 		if sp.Symbol != "" {
 			p.Offset = sp.Offset
 		}
@@ -29,84 +31,36 @@ func (r *Rig) unregistered() {
 				p.Addr += arch.Addr(sp.Offset)
 			}
 		}
-		if sp.Disabled {
-			p.Flags = kprobes.FlagDisabled
-		}
 		at := arch.Addr(0)
 		if f, known := r.Scenario.Place(sp); known {
 			at = r.funcs[f] + arch.Addr(sp.Offset+r.Scenario.Entry(sp))
 		}
 		r.placed = append(r.placed, at)
-		ret := kprobes.Kretprobe{Kprobe: p, Maxactive: sp.Maxactive, DataSize: sp.DataSize}
-		if sp.Kind == scenario.ProbeKretprobe {
-			if sp.Pre != nil {
-				ret.Entry = r.onEntry
-			}
-			if sp.Post != nil {
-				ret.Handler = r.onRet
-			}
-		}
-		if sp.Kind == scenario.ProbeKprobe {
-			if sp.Pre != nil {
-				p.Pre = r.onPre
-			}
-			if sp.Post != nil {
-				p.Post = r.onPost
-			}
-			if sp.Fault != nil {
-				p.Fault = r.onFault
-			}
-		}
-		j := kprobes.Jprobe{Kprobe: p}
+		pre, post := handlerWords[sp.Kind][0], handlerWords[sp.Kind][1]
+		p.Handlers = b2u(sp.Pre != nil)<<pre | b2u(sp.Post != nil)<<post | b2u(sp.Fault != nil)<<kpev.Fault
 		if sp.Kind == scenario.ProbeJprobe {
-			if sp.Pre != nil {
-				j.Handler = r.onJump
-			}
-			j.Entry = r.funcs[sp.Entry]
+			p.Entry = r.funcs[sp.Entry]
 		}
-		r.freshJs = append(r.freshJs, j)
-		r.fresh = append(r.fresh, p)
-		r.freshRets = append(r.freshRets, ret)
+		r.config.Probes = append(r.config.Probes, p)
 		r.telling = r.telling || sp.Kind != scenario.ProbeKprobe || sp.Disabled
 	}
 }
 
-// loadOwn lists the kernel's own text that a probe of its own is on: the nop that is
-// the trampoline of 2.6, and the ud2 behind it.
+// handlerWords are what Pre and Post of a scenario's probe are, by its kind.
+var handlerWords = [...][2]uint64{
+	scenario.ProbeKprobe: {kpev.Pre, kpev.Post}, scenario.ProbeKretprobe: {kpev.Entry, kpev.Return}, scenario.ProbeJprobe: {kpev.Jump, kpev.Post},
+}
+
+// loadOwn lists the kernel's own text that the engine has a probe of its own on.
 func (r *Rig) loadOwn() error {
-	if r.Scenario.Machine.Returns != kprobes.ReturnGlobal {
+	at, code := r.engine.Own()
+	if code == nil {
 		return nil
 	}
-	t := scenario.Text{Name: "kretprobe_trampoline", At: r.Kernel.Stub("kretprobe_trampoline"), Code: make([]byte, 3)}
+	t := scenario.Text{Name: "kretprobe_trampoline", At: at, Code: code}
 	r.Machine.BootText(t.At, t.Code)
 	r.own = t.At
 	return r.loadInsns(&t)
-}
-
-// renewProbes gives a run probes that nobody has registered.
-func (r *Rig) renewProbes() {
-	copy(r.probes, r.fresh)
-	r.newTracer()
-	if r.rets == nil {
-		r.rets = make([]kprobes.Kretprobe, len(r.freshRets))
-	}
-	copy(r.rets, r.freshRets)
-	if r.jprobes == nil {
-		r.jprobes = make([]kprobes.Jprobe, len(r.freshJs))
-	}
-	copy(r.jprobes, r.freshJs)
-}
-
-// kprobe returns what the engine is given of probe i, if it isn't a return probe
-// or jprobe that this is in.
-func (r *Rig) kprobe(i int) *kprobes.Kprobe {
-	switch r.Scenario.Probes[i].Kind {
-	case scenario.ProbeKretprobe:
-		return &r.rets[i].Kprobe
-	case scenario.ProbeJprobe:
-		return &r.jprobes[i].Kprobe
-	}
-	return &r.probes[i]
 }
 
 // tellProbes tells the monitors what they couldn't know of the probes.
@@ -170,64 +124,43 @@ func (r *Rig) tellProbe(i int) {
 func (r *Rig) tells() bool { return r.telling || r.Scenario.Machine.Edition != scenario.EditionNone }
 
 // tell tells that a handler begins.
-func (r *Rig) tell(x kapi.Context, k *kprobes.Kprobe, which uint64, regs *arch.Regs) {
+func (r *Rig) tell(x kapi.Context, h engine.Hit) {
 	if r.saw != nil {
-		r.saw(k, which, regs)
+		r.saw(h)
 	}
-	x.Emit(kpev.Handler, k.ID, which, uint64(k.Addr))
+	x.Emit(kpev.Handler, uint64(h.Probe), h.Which, uint64(h.At))
 	if !r.tells() {
 		return
 	}
 	c := x.(*smp.Ctx)
 	t := c.Thread()
-	bits := kpev.PreemptOff*b2u(t.PreemptCount() > 0 || t.Traps() > 0) | kpev.IRQsOff*b2u(!c.Open()) | kpev.WereOff*b2u(regs.Flags&target.Arch.IRQFlag == 0)
-	x.Emit(kpev.Context, k.ID, which, bits)
+	bits := kpev.PreemptOff*b2u(t.PreemptCount() > 0 || t.Traps() > 0) | kpev.IRQsOff*b2u(!c.Open()) | kpev.WereOff*b2u(h.Regs.Flags&target.Arch.IRQFlag == 0)
+	x.Emit(kpev.Context, uint64(h.Probe), h.Which, bits)
 }
 
-// pre runs a probe's pre_handler.
-func (r *Rig) pre(x kapi.Context, k *kprobes.Kprobe, regs *arch.Regs) int {
-	r.tell(x, k, kpev.Pre, regs)
-	return r.handle(x, r.Scenario.Probes[k.ID].Pre, regs, nil)
-}
-
-// post runs a probe's post_handler.
-func (r *Rig) post(x kapi.Context, k *kprobes.Kprobe, regs *arch.Regs, _ uint64) {
-	r.tell(x, k, kpev.Post, regs)
-	r.handle(x, r.Scenario.Probes[k.ID].Post, regs, nil)
-}
-
-// fault runs a probe's fault_handler.
-func (r *Rig) fault(x kapi.Context, k *kprobes.Kprobe, regs *arch.Regs, _ int) int {
-	r.tell(x, k, kpev.Fault, regs)
-	return r.handle(x, r.Scenario.Probes[k.ID].Fault, regs, nil)
-}
-
-// entry runs a return probe's entry_handler.
-func (r *Rig) entry(x kapi.Context, ri *kprobes.Instance, regs *arch.Regs) int {
-	k := &ri.Rp.Kprobe
-	r.tell(x, k, kpev.Entry, regs)
-	sp := target.Arch.StackPointer(regs)
-	to, _ := x.Memory().Load(sp, 8)
-	x.Emit(kpev.RetEntry, k.ID, uint64(sp), to)
-	left := r.handle(x, r.Scenario.Probes[k.ID].Pre, regs, ri.Data)
-	if left != 0 {
-		x.Emit(kpev.RetLeft, k.ID, uint64(sp), 0)
+// hit runs a probe's handler.
+func (r *Rig) hit(x kapi.Context, h engine.Hit) int {
+	r.tell(x, h)
+	sp, id := &r.Scenario.Probes[h.Probe], uint64(h.Probe)
+	switch h.Which {
+	case kpev.Post:
+		return r.handle(x, sp.Post, h.Regs, nil)
+	case kpev.Fault:
+		return r.handle(x, sp.Fault, h.Regs, nil)
+	case kpev.Entry:
+		sp0 := target.Arch.StackPointer(h.Regs)
+		to, _ := x.Memory().Load(sp0, 8)
+		x.Emit(kpev.RetEntry, id, uint64(sp0), to)
+		left := r.handle(x, sp.Pre, h.Regs, h.Private)
+		if left != 0 {
+			x.Emit(kpev.RetLeft, id, uint64(sp0), 0)
+		}
+		return left
+	case kpev.Return:
+		x.Emit(kpev.RetReturn, id, uint64(target.Arch.StackPointer(h.Regs))-8, uint64(h.Ret))
+		return r.handle(x, sp.Post, h.Regs, h.Private)
 	}
-	return left
-}
-
-// returned runs a return probe's handler.
-func (r *Rig) returned(x kapi.Context, ri *kprobes.Instance, regs *arch.Regs) int {
-	k := &ri.Rp.Kprobe
-	r.tell(x, k, kpev.Return, regs)
-	x.Emit(kpev.RetReturn, k.ID, uint64(target.Arch.StackPointer(regs))-8, uint64(ri.RetAddr))
-	return r.handle(x, r.Scenario.Probes[k.ID].Post, regs, ri.Data)
-}
-
-// jump runs a jprobe's entry, where it is Go.
-func (r *Rig) jump(x kapi.Context, j *kprobes.Jprobe, regs *arch.Regs) {
-	r.tell(x, &j.Kprobe, kpev.Jump, regs)
-	r.handle(x, r.Scenario.Probes[j.Kprobe.ID].Pre, regs, nil)
+	return r.handle(x, sp.Pre, h.Regs, nil) // a pre_handler, or a jprobe's entry that is Go
 }
 
 // handle runs the steps of a handler. It returns 1 if one has changed the path, or
@@ -277,16 +210,9 @@ func (r *Rig) index(name string) int {
 
 // begins tells that a call of the API begins.
 func (r *Rig) begins(x kapi.Context, call uint64, i int) {
-	k, at := r.kprobe(i), r.placed[i]
-	if call == kpev.Register {
-		if sp := &r.Scenario.Probes[i]; sp.Symbol != "" && sp.Func == "" {
-			k.Addr = 0 // the last registration has set it, and its user clears it
-		} else if k.Addr == 0 { // unregistered once too often, which has cleared it
-			k.Addr = r.fresh[i].Addr
-		}
-	}
-	if k.Symbol == "" && k.Addr != r.fresh[i].Addr { // else it is placed, behind an endbr64 if there is one
-		at = k.Addr
+	at := r.placed[i]
+	if now, moved := r.engine.Prepare(call, i); moved { // else it is placed, behind an endbr64 if there is one
+		at = now
 	}
 	x.Emit(kpev.ApiEnter, call, uint64(i), uint64(at))
 }
@@ -294,37 +220,9 @@ func (r *Rig) begins(x kapi.Context, call uint64, i int) {
 // do makes a call of the API and tells of it.
 func (r *Rig) do(x kapi.Context, call uint64, i int) (errno uint64, at arch.Addr) {
 	r.begins(x, call, i)
-	var err error
-	k := r.kprobe(i)
-	if kind := r.Scenario.Probes[i].Kind; kind == scenario.ProbeJprobe && call == kpev.Register {
-		err = r.engine.RegisterJ(x, &r.jprobes[i])
-	} else if kind == scenario.ProbeJprobe && call == kpev.Unregister {
-		err = r.engine.UnregisterJ(x, &r.jprobes[i])
-	} else if kind == scenario.ProbeKretprobe {
-		err = [...]func(kapi.Context, *kprobes.Kretprobe) error{kpev.Register: r.engine.RegisterRet, kpev.Unregister: r.engine.UnregisterRet,
-			kpev.Enable: r.engine.EnableRet, kpev.Disable: r.engine.DisableRet}[call](x, &r.rets[i])
-	} else {
-		switch call {
-		case kpev.Register:
-			err = r.engine.Register(x, k)
-		case kpev.Unregister:
-			err = r.engine.Unregister(x, k)
-		case kpev.Enable:
-			err = r.engine.Enable(x, k)
-		case kpev.Disable:
-			err = r.engine.Disable(x, k)
-		}
-	}
-	errno = errnoOf(err)
+	errno = r.engine.Do(x, call, i)
 	x.Emit(kpev.ApiReturn, call, uint64(i), errno)
-	return errno, k.Addr
-}
-
-func errnoOf(err error) uint64 {
-	if err == nil {
-		return 0
-	}
-	return uint64(err.(kprobes.Errno))
+	return errno, r.engine.Status(i).Addr
 }
 
 // api is do for an operation: it checks the answer.
@@ -346,28 +244,13 @@ func (p *program) answer(x *smp.Ctx, i int, errno uint64, at arch.Addr) {
 // of it away, whatever it answers: that one of it wasn't registered (spec 6.5).
 func (p *program) apiAll(x *smp.Ctx, i int, call uint64) {
 	r, op := p.r, &p.ops[i]
-	var ks []*kprobes.Kprobe
-	var rets []*kprobes.Kretprobe
+	var list []int
 	for _, name := range op.Targets {
 		n := r.index(name)
 		r.begins(x, call, n)
-		ks = append(ks, r.kprobe(n))
-		if r.Scenario.Probes[n].Kind == scenario.ProbeKretprobe {
-			rets = append(rets, &r.rets[n])
-		}
+		list = append(list, n)
 	}
-	var err error
-	switch {
-	case call == kpev.Register && rets != nil:
-		err = r.engine.RegisterRets(x, rets)
-	case call == kpev.Register:
-		err = r.engine.RegisterAll(x, ks)
-	case rets != nil:
-		err = r.engine.UnregisterRets(x, rets)
-	default:
-		err = r.engine.UnregisterAll(x, ks)
-	}
-	errno := errnoOf(err)
+	errno := r.engine.DoAll(x, call, list)
 	each := errno
 	if call == kpev.Unregister && len(op.Targets) > 1 {
 		each = 0

@@ -3,6 +3,7 @@ package rig
 import (
 	"slices"
 
+	"kpsim/engine"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/kpev"
 	"kpsim/sim"
@@ -94,13 +95,13 @@ func (p *program) do(x *smp.Ctx, i int) {
 		p.apiAll(x, i, kpev.Unregister)
 	case scenario.OpEnabled:
 		x.Emit(kpev.Enabled, b2u(op.On), 0, 0)
-		r.engine.SetArmed(x, op.On)
+		r.engine.Set(x, engine.Armed, op.On)
 		x.Emit(kpev.Enabled, b2u(op.On), 1, 0)
 	case scenario.OpWaitOptimized:
-		r.engine.WaitOptimizer(x)
+		r.engine.Wait(x)
 	case scenario.OpOptimization:
 		x.Emit(kpev.Sysctl, b2u(op.On), 0, 0)
-		r.engine.SetOptimization(x, op.On)
+		r.engine.Set(x, engine.Optimization, op.On)
 		x.Emit(kpev.Sysctl, b2u(op.On), 1, 0)
 	case scenario.OpHotplug:
 		r.Kernel.Hotplug.Change(x)

@@ -5,8 +5,9 @@ import (
 	"cmp"
 	"fmt"
 
+	"kpsim/engine"
+	"kpsim/engine/all"
 	"kpsim/internal/scenario"
-	"kpsim/kprobes"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/sched"
@@ -30,31 +31,21 @@ type Rig struct {
 	Kernel   *kernel.Kernel
 	Log      traces.Log
 
-	mutant    *mutants.Mutant
-	twin      bool // probe operations are left out
-	ownData   bool // one task alone runs the functions
-	engine    *kprobes.Engine
-	deps      kprobes.Deps
-	settings  kprobes.Settings
-	onPre     kprobes.PreHandler   // pre, as a value
-	onPost    kprobes.PostHandler  // likewise
-	onFault   kprobes.FaultHandler // likewise
-	onEntry   kprobes.RetHandler   // likewise
-	onJump    kprobes.JHandler     // jump, as a value
-	jprobes   []kprobes.Jprobe
-	freshJs   []kprobes.Jprobe
-	onRet     kprobes.RetHandler                                     // returned, as a value
-	saw       func(k *kprobes.Kprobe, which uint64, regs *arch.Regs) // is told of each handler; nil: nobody
-	patch     kapi.Patcher
-	plain     kapi.Patcher         // the same, nil if it is text_poke_bp
-	monitors  *properties.Monitors // nil in a twin
-	probes    []kprobes.Kprobe
-	fresh     []kprobes.Kprobe // as they are when a run begins
-	rets      []kprobes.Kretprobe
-	freshRets []kprobes.Kretprobe
-	placed    []arch.Addr // where they are, as far as that is known
-	own       arch.Addr   // of the kernel's own probe, 0 if it has none
-	telling   bool        // some aren't plain kprobes
+	mutant   *mutants.Mutant
+	twin     bool // probe operations are left out
+	ownData  bool // one task alone runs the functions
+	row      *engine.Row
+	engine   engine.Engine
+	config   engine.Config                       // what the engine is made from
+	onClaim  func(k traces.Kind, a, b, c uint64) // claim, as a value
+	added    int                                 // probes that a run by hand has added
+	saw      func(h engine.Hit)                  // is told of each handler's call; nil: none
+	patch    kapi.Patcher
+	plain    kapi.Patcher         // the same, nil if it is text_poke_bp
+	monitors *properties.Monitors // nil in a twin
+	placed   []arch.Addr          // where they are, as far as that is known
+	own      arch.Addr            // of the kernel's own probe, 0 if it has none
+	telling  bool                 // some aren't plain kprobes
 	around
 	funcs    map[string]arch.Addr
 	programs []*program
@@ -72,7 +63,6 @@ type Rig struct {
 	arrivals arrivals
 	features features
 	relate   *relate // nil: no run was ever observed
-	audit    audit
 	last     Run
 	goOn     goOn
 	ofTrace  bool // its runs are a trace's
@@ -137,7 +127,8 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 // build builds a rig. prepare may add to it before it is frozen.
 func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(r *Rig) error) (*Rig, error) {
 	r := &Rig{Scenario: sc, twin: twin, ownData: onlyCaller(sc), funcs: make(map[string]arch.Addr)}
-	r.onPre, r.onPost, r.onFault, r.onEntry, r.onRet, r.onJump = r.pre, r.post, r.fault, r.entry, r.returned, r.jump
+	r.row, r.onClaim = all.Named(""), r.claim
+	r.config = engine.Config{Handle: r.hit, Audit: !twin}
 	if mutantName != "" {
 		mu, ok := mutants.ByName(mutantName)
 		if !ok {
@@ -164,7 +155,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		return nil, err
 	}
 	r.Machine, r.arrivals.m = m, m
-	r.Kernel = kernel.Boot(m, kernelOf(sc))
+	r.Kernel = kernel.Boot(m, kernelOf(sc, r.row))
 	r.bootClients()
 	if err := r.load(); err != nil {
 		m.Close()
@@ -272,7 +263,6 @@ func (r *Rig) load() error {
 	if err := r.addClients(); err != nil {
 		return err
 	}
-	r.probes = make([]kprobes.Kprobe, len(sc.Probes))
 	r.census.probes, r.census.at, r.census.was, r.census.stopped = make([]Probed, len(sc.Probes)), make([]arch.Addr, len(sc.Probes)), make([]uint8, len(sc.Probes)), sc.Machine.Patch == scenario.PatchStopMachine
 	for i := range sc.Texts {
 		if t := &sc.Texts[i]; m.Watched(t.At, len(t.Code)) {
@@ -403,7 +393,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 		drained := r.engine.Settled()
 		r.Log.Emit(smpev.Done, 255, traces.NoTask, b2u(drained), 0, 0)
 		if r.Log.Found == nil && r.monitors != nil {
-			r.tellList()
+			r.engine.Claim(r.onClaim)
 			r.Log.Found = r.monitors.End(drained)
 		}
 	}

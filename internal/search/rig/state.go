@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"kpsim/internal/scenario"
 	"kpsim/sim"
 )
 
@@ -9,18 +8,10 @@ import (
 // programs: the kernel, the engine, the probes, the monitors. They stay where they are
 // as long as the rig does.
 func (r *Rig) StateRoots() []any {
-	list := []any{r.Kernel, r.calls, r.ftrace, r.engine}
+	list := []any{r.Kernel, r.calls, r.ftrace}
+	r.engine.State(func(root any) { list = append(list, root) })
 	if r.behind {
 		list = append(list, &r.front)
-	}
-	for i := range r.probes {
-		list = append(list, r.kprobe(i))
-		switch r.Scenario.Probes[i].Kind {
-		case scenario.ProbeJprobe:
-			list = append(list, &r.jprobes[i])
-		case scenario.ProbeKretprobe:
-			list = append(list, &r.rets[i])
-		}
 	}
 	for _, m := range r.monitors.State() {
 		list = append(list, m)

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/engine"
 	"kpsim/internal/scenario"
-	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 	"kpsim/sched"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/traces"
 )
@@ -90,14 +91,25 @@ func (t *Tally) Missed(probe uint64) (missed, skipped int) {
 func (r *Rig) Probed() []Probed { return slices.Clone(r.census.probes) }
 
 // Engine returns the rig's engine.
-func (r *Rig) Engine() *kprobes.Engine { return r.engine }
+func (r *Rig) Engine() engine.Engine { return r.engine }
 
-// Probe returns the scenario's probe number i, as it is in the run, and its nmissed.
-func (r *Rig) Probe(i int) (k *kprobes.Kprobe, nmissed int) {
-	if k = r.kprobe(i); r.Scenario.Probes[i].Kind == scenario.ProbeKretprobe {
-		return k, r.rets[i].Missed()
+// List reads the engine's file list, "" if it has none.
+func (r *Rig) List() string {
+	for _, f := range r.engine.Files() {
+		if f.Name == "list" {
+			return f.Read()
+		}
 	}
-	return k, k.Missed()
+	return ""
+}
+
+// Probe returns where the scenario's probe number i is in the run, and its nmissed.
+func (r *Rig) Probe(i int) (at arch.Addr, nmissed int) {
+	s := r.engine.Status(i)
+	if r.Scenario.Probes[i].Kind == scenario.ProbeKretprobe {
+		return s.Addr, s.NoInstance
+	}
+	return s.Addr, s.Missed
 }
 
 // ModuleState returns the state of the scenario's module of that name.

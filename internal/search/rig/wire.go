@@ -1,27 +1,31 @@
 package rig
 
 import (
+	"kpsim/engine"
 	"kpsim/internal/scenario"
-	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/mutants"
+	"kpsim/kprobes/plug"
+	"kpsim/smp"
+	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
+	"kpsim/traces"
 )
 
-// newEngine builds the engine for a run, and the probes that it is to be given.
+// newEngine builds the engine for a run, with probes that aren't registered.
 func (r *Rig) newEngine() {
 	switch {
 	case r.engine == nil:
-		r.wire()
-		r.engine = kprobes.New(r.deps, r.settings)
 		r.unregistered()
+		r.wire()
+		r.engine = r.row.New(&r.config)
 	case r.mutant != nil || r.Scenario.Machine.NoSyncArm: // the kernel was reset: it is broken anew
 		r.wire()
 		fallthrough
 	default:
-		r.engine.Renew(r.deps, r.settings)
+		r.engine.Renew(&r.config)
 	}
-	r.renewProbes()
+	r.newTracer()
 	if r.behind {
 		front := 0
 		for _, p := range r.programs {
@@ -33,35 +37,42 @@ func (r *Rig) newEngine() {
 
 // wire says what the engine stands on, and breaks it if there is a mutant.
 func (r *Rig) wire() {
-	k, mc := r.Kernel, &r.Scenario.Machine
-	r.deps = kprobes.Deps{
+	k, mc, d := r.Kernel, &r.Scenario.Machine, &r.config.Deps
+	*d = engine.Deps{
 		CPUs: mc.CPUs, Cells: &r.Machine.Cells, Text: &k.Text, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
-		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug, Stacks: &k.Stacks, Modules: &k.Modules, ModuleMutex: k.Modules.Mutex(), LabelMutex: r.labels.Mutex(), Ftrace: r.ftrace.Tracer(),
+		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug,
+		Stacks: &k.Stacks, Modules: &k.Modules, ModuleMutex: k.Modules.Mutex(), LabelMutex: r.labels.Mutex(), Ftrace: r.ftrace.Tracer(),
+		Tell: func(x kapi.Context, kind traces.Kind, a, b, c uint64) { x.(*smp.Ctx).Tell(kind, a, b, c) },
 	}
 	switch mc.Patch {
 	case scenario.PatchBreakpoint:
-		r.deps.Patch = &k.Poke
+		d.Patch = &k.Poke
 	case scenario.PatchStopMachine:
-		r.deps.Patch = kernel.PokeStopped{K: k}
+		d.Patch = kernel.PokeStopped{K: k}
 	default:
-		r.deps.Patch = kernel.PokeNaive{K: k, TailFirst: mc.Patch == scenario.PatchTailFirst}
+		d.Patch = kernel.PokeNaive{K: k, TailFirst: mc.Patch == scenario.PatchTailFirst}
 	}
-	r.settings = mc.Engine()
-	if mc.NoSyncArm {
-		mutants.SkipSync(kpev.SyncArm)(&mutants.Wiring{Kernel: k, Ftrace: r.ftrace, Deps: &r.deps, Engine: &r.settings})
+	r.config.Settings = settingsOf(r.Scenario)
+	if s, ok := r.config.Settings.(*plug.Settings); ok {
+		r.breakIt(&mutants.Wiring{Kernel: k, Ftrace: r.ftrace, Deps: d, Engine: &s.Settings})
 	}
-	if r.mutant != nil {
-		w := mutants.Wiring{Kernel: k, Ftrace: r.ftrace, Deps: &r.deps, Engine: &r.settings}
-		if mc.Edition != scenario.EditionNone {
-			w.Edition = mc.Edition.Document()
-		}
-		r.mutant.Apply(&w)
-	}
-	r.patch = r.deps.Patch
+	r.patch = d.Patch
 	if r.plain = r.patch; mc.Patch == scenario.PatchBreakpoint {
 		r.plain = nil
 	}
-	if !r.twin {
-		r.audit.watch(r)
+}
+
+// breakIt puts in what is broken on purpose.
+func (r *Rig) breakIt(w *mutants.Wiring) {
+	mc := &r.Scenario.Machine
+	if mc.NoSyncArm {
+		mutants.SkipSync(kpev.SyncArm)(w)
 	}
+	if r.mutant == nil {
+		return
+	}
+	if mc.Edition != scenario.EditionNone {
+		w.Edition = mc.Edition.Document()
+	}
+	r.mutant.Apply(w)
 }

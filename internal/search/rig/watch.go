@@ -1,0 +1,33 @@
+package rig
+
+import (
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// resetMonitors has the monitors, if there are any, begin a run: they are told which tasks
+// want a CPU from the beginning, whose Wakes came before.
+func (r *Rig) resetMonitors() {
+	if r.monitors == nil {
+		return
+	}
+	r.monitors.Reset()
+	if r.linear != nil {
+		r.linear.calls, r.linear.now = r.linear.calls[:0], 0
+	}
+	for _, t := range r.Machine.Tasks() {
+		if t.OnQueue() && !t.Idle() {
+			r.Log.Tell(smpev.Wake, uint8(t.CPUID()), traces.NoTask, uint64(t.ID), 0, 0)
+		}
+	}
+}
+
+// claim tells monitors alone.
+func (r *Rig) claim(k traces.Kind, a, b, c uint64) { r.Log.Tell(k, 255, traces.NoTask, a, b, c) }
+
+func b2u(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
