@@ -26,7 +26,9 @@
 //	    internal/search/rig    one run: machine, kernel, engine and monitors
 //	    internal/eval/matrix      which waits and syncs patching needs: a table that is searched
 //	    internal/eval/overhead    what a probe's hit costs: the documents' figures, from runs
-//	    internal/scenario    what is run, as plain data; Starlark in and out
+//	    internal/scenario      what is run, as plain data; lang: Starlark in and out,
+//	                           library, gen: drawn ones, edit: smaller ones, vet
+//	    internal/nearest       what a misspelt name may have meant
 //	    kprobes/mutants      what is broken on purpose, and who must notice
 //	L5  properties             what must hold: one monitor a property, fed by events
 //	L4  kprobes                the engine under test

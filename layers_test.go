@@ -50,15 +50,21 @@ var layers = []layer{
 	{pkg: "engine/all", may: []string{"engine", "kprobes/plug"}}, // and each engine
 	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/x86", "smp/smpev", "kprobes/kpev"}},
 	{pkg: "kprobes/mutants", may: []string{"engine/ftrace", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},
-	{pkg: "internal/scenario", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/nearest"},
+	{pkg: "internal/scenario", may: []string{"*"}},
+	{pkg: "internal/scenario/edit", may: []string{"internal/scenario"}},
+	{pkg: "internal/scenario/vet", may: []string{"internal/scenario", "kprobes/survey", "smp/arch", "smp/arch/x86", "smp/image"}},
+	{pkg: "internal/scenario/lang", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/scenario/library", may: []string{"internal/nearest", "internal/scenario", "internal/scenario/lang", "sim"}, free: []string{"*"}},
+	{pkg: "internal/scenario/gen", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/rig", may: []string{"*"}},
-	{pkg: "internal/search/searchtest", may: []string{"internal/scenario"}, free: []string{"*"}}, // for tests
-	{pkg: "internal/search", may: []string{"*"}, free: []string{"*"}},                            // workers, above the machines
-	{pkg: "internal/page", free: []string{"*"}},                                                  // plots
-	{pkg: "internal/page/pagetest", free: []string{"*"}},                                         // runs a browser
+	{pkg: "internal/search/searchtest", may: []string{"internal/scenario", "internal/scenario/lang", "internal/scenario/library"}, free: []string{"*"}}, // for tests
+	{pkg: "internal/search", may: []string{"*"}, free: []string{"*"}},                                                                                   // workers, above the machines
+	{pkg: "internal/page", free: []string{"*"}},                                                                                                         // plots
+	{pkg: "internal/page/pagetest", free: []string{"*"}},                                                                                                // runs a browser
 	{pkg: "internal/viewer", may: []string{"traces", "traces/view", "internal/page"}, free: []string{"*"}},
-	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "smp/image", "internal/page"}, free: []string{"*"}},
-	{pkg: "internal/cli/flags", may: []string{"internal/cli", "internal/cli/inputs", "smp/image"}, free: []string{"*"}},
+	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "internal/nearest", "internal/page"}, free: []string{"*"}},
+	{pkg: "internal/cli/flags", may: []string{"internal/cli", "internal/cli/inputs", "internal/nearest", "smp/image"}, free: []string{"*"}},
 	{pkg: "internal/cli/inputs", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/proctest", free: []string{"*"}},                          // runs kpsim
 	{pkg: "internal/eval/matrix", may: []string{"*"}, free: []string{"*"}},   // workers, above those of search

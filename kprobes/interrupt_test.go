@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
@@ -163,7 +164,7 @@ func TestThirdHit(t *testing.T) {
 			task(register("a"), register("b"), register("c"), call("victim", 1, 2)))
 		sc.Machine.Stepping = step
 		sc.Sources = []scenario.Source{{Kind: scenario.SourceNMI, CPU: 0, AtMost: 1, Run: "jumps"}}
-		require.NoError(t, scenario.Check(sc))
+		require.NoError(t, lang.Check(sc))
 		result, err := search.Explore(search.Spec{Scenario: sc, Strategy: "deviations", Runs: 2000, Stop: true})
 		require.NoError(t, err)
 		require.NotNil(t, result.Witness)

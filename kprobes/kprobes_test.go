@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
@@ -63,16 +65,16 @@ func onCPU(cpu int, ops ...scenario.Op) scenario.Task {
 	return scenario.Task{Name: fmt.Sprintf("task%d", cpu), CPU: cpu, Ops: ops, Repeat: 1}
 }
 
-// library is the functions and data of the built-in object files, and of
+// objects is the functions and data of the built-in object files, and of
 // testdata/instructions.o.
-func library(t testing.TB) *scenario.Scenario {
+func objects(t testing.TB) *scenario.Scenario {
 	open := func(file string) ([]byte, error) {
 		if file == "instructions.o" {
 			return os.ReadFile("testdata/instructions.o")
 		}
-		return scenario.OpenBuiltin(file)
+		return library.Open(file)
 	}
-	sc, err := scenario.Load("library.star", []byte(`
+	sc, err := lang.Load("library.star", []byte(`
 scenario(says = "the library")
 machine(cpus = 2)
 v = elf("victim.o")
@@ -89,7 +91,7 @@ never()
 
 // with is a scenario with the library's functions.
 func with(t testing.TB, probes []scenario.Probe, tasks ...scenario.Task) *scenario.Scenario {
-	sc := library(t)
+	sc := objects(t)
 	return &scenario.Scenario{Name: t.Name(), Machine: hard, Texts: sc.Texts, Datas: sc.Datas, Probes: probes, Tasks: tasks}
 }
 
@@ -154,7 +156,7 @@ func play(t testing.TB, sc *scenario.Scenario, schedules int) *witness {
 // doesn't keep.
 func playEach(t testing.TB, sc *scenario.Scenario, schedules int, look func(w *witness)) {
 	t.Helper()
-	require.NoError(t, scenario.Check(sc))
+	require.NoError(t, lang.Check(sc))
 	rig, err := rig.New(sc, "")
 	require.NoError(t, err)
 	defer rig.Close()

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes/kpev"
 	"kpsim/sched"
@@ -32,7 +33,7 @@ func selftest(t *testing.T, sc *scenario.Scenario, f string, schedules int, look
 		tk.Repeat, tk.Background = 20, true
 		sc.Tasks = append(sc.Tasks, tk)
 	}
-	require.NoError(t, scenario.Check(sc))
+	require.NoError(t, lang.Check(sc))
 	rig, err := rig.New(sc, "")
 	require.NoError(t, err)
 	defer rig.Close()
@@ -135,7 +136,7 @@ func TestSelftestOptTypes(t *testing.T) {
 	var probes []scenario.Probe
 	var ops []scenario.Op
 	off := func(on bool) scenario.Op { return scenario.Op{Kind: scenario.OpOptimization, On: on} }
-	lib := library(t)
+	lib := objects(t)
 	for i := range lib.Texts {
 		if f := &lib.Texts[i]; f.Name == "gcd" {
 			for _, at := range offsets(t, f) {

@@ -55,7 +55,7 @@ func arguments(t testing.TB, sc *scenario.Scenario, f string, caller uint64) (ar
 // ends with what it ends with unprobed, by default and in 50 random schedules.
 // The monitors check that, and the rest.
 func TestSweep(t *testing.T) {
-	lib := library(t)
+	lib := objects(t)
 	for i := range lib.Texts {
 		f := &lib.Texts[i]
 		for _, mode := range []string{"stepped", "post", "optimized"} {

@@ -5,6 +5,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
+	"kpsim/internal/scenario/vet"
 	"kpsim/internal/search/rig"
 )
 
@@ -30,7 +31,7 @@ func (c *exploreCmd) beforehand(p *cli.Program, j *job, probed []rig.Probed) err
 	}
 	var never []string
 	never, j.blind = j.NeverJumps(c.Mutant)
-	j.notes = append(append(j.notes, j.Inert()...), never...)
+	j.notes = append(append(j.notes, vet.Inert(j.Scenario)...), never...)
 	if c.JSON {
 		return nil // they are among what is idle
 	}

@@ -13,6 +13,8 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search"
 	"kpsim/kprobes/mutants"
 	"kpsim/sched"
@@ -109,7 +111,7 @@ func (c *benchSearchCmd) run(p *cli.Program) (int, error) {
 	if !c.JSON && !c.stop.Load() {
 		c.head(p)
 	}
-	hard, err := scenario.Load("three-in-a-window.star", hardBug, nil)
+	hard, err := lang.Load("three-in-a-window.star", hardBug, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -123,7 +125,7 @@ func (c *benchSearchCmd) run(p *cli.Program) (int, error) {
 		if len(c.Mutants) > 0 && !slices.Contains(c.Mutants, mu.Name) {
 			continue
 		}
-		sc, err := scenario.LoadBuiltin(mu.Scenario)
+		sc, err := library.Load(mu.Scenario)
 		if err != nil {
 			return 0, err
 		}
@@ -165,7 +167,7 @@ func (c *benchSearchCmd) speeds(p *cli.Program, r *searched) error {
 	if c.Time == 0 {
 		return nil
 	}
-	sc, err := scenario.LoadBuiltin("safe-none")
+	sc, err := library.Load("safe-none")
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"kpsim/internal/cli/flags"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/matrix"
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/mutants"
 )
 
@@ -73,13 +73,13 @@ var namings = map[string]flags.Names{
 	"--schedule":  flags.Fixed(scheduleNames),
 	"--patch":     flags.Fixed(patchNames),
 	"--to":        flags.Fixed(func() []string { return exports }),
-	"<file|name>": flags.Either(flags.Fixed(scenario.BuiltinNames), flags.Files(".star")),
-	"<scenario>":  flags.Either(flags.Fixed(scenario.BuiltinNames), flags.Files(".star")),
-	"<what>":      flags.Either(flags.Fixed(scenario.BuiltinNames), flags.Files(".star", ".kps")),
+	"<file|name>": flags.Either(flags.Fixed(library.Names), flags.Files(".star")),
+	"<scenario>":  flags.Either(flags.Fixed(library.Names), flags.Files(".star")),
+	"<what>":      flags.Either(flags.Fixed(library.Names), flags.Files(".star", ".kps")),
 	"<listed>":    flags.Fixed(listed),
 	"<trace>":     flags.Files(".kps"),
 	"<beside>":    flags.Files(".kps"),
-	"<object>":    flags.Either(flags.Fixed(scenario.BuiltinNames), flags.Files(".o", ".ko", ".star", ".kps")),
+	"<object>":    flags.Either(flags.Fixed(library.Names), flags.Files(".o", ".ko", ".star", ".kps")),
 	"<file>":      flags.Files(""),
 	"<file.csv>":  flags.Files(".csv"),
 	"<name>":      flags.Fixed(mutants.Names),

@@ -15,7 +15,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/flags"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/mutants"
 )
 
@@ -90,7 +90,7 @@ func TestComplete(t *testing.T) {
 	if got := flags.Complete(model, nil, namings); !slices.Contains(got, "explore") {
 		t.Errorf("nothing typed: %q", got)
 	}
-	if got := flags.Complete(model, []string{"explore", ""}, namings); !slices.Contains(got, "mine.star") || len(got) != len(scenario.BuiltinNames())+3 {
+	if got := flags.Complete(model, []string{"explore", ""}, namings); !slices.Contains(got, "mine.star") || len(got) != len(library.Names())+3 {
 		t.Errorf("explore: %q", got)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 )
 
 // traceCommands read a trace; those that are said more often are more often given one.
@@ -56,8 +56,8 @@ func hostileKinds(t *testing.T) []*hostileKind {
 	kps := read("../../traces/corpus/*.kps", "../../traces/corpus/matrix/*.kps")
 	objects := read("../../internal/scenario/library/*.o", "../../internal/scenario/testdata/*.ko", "testdata/mine/*.o")
 	var programs [][]byte
-	for _, name := range scenario.BuiltinNames() {
-		src, err := scenario.BuiltinSource(name)
+	for _, name := range library.Names() {
+		src, err := library.Source(name)
 		require.NoError(t, err)
 		programs = append(programs, src)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/sched"
@@ -81,7 +82,7 @@ func (c *listCmd) run(p *cli.Program) (int, error) {
 		}
 	}
 	var l listing
-	for _, s := range scenario.Builtin() {
+	for _, s := range library.All() {
 		if c.wants(listScenarios, s.Name) {
 			l.Scenarios = append(l.Scenarios, listedScenario{s.Name, s.Says, expectation(s.Expect)})
 		}
@@ -116,7 +117,7 @@ func (c *listCmd) wants(words ...string) bool {
 
 // listed is what may be asked for.
 func listed() []string {
-	words := slices.Concat(lists, scenario.BuiltinNames(), mutants.Names())
+	words := slices.Concat(lists, library.Names(), mutants.Names())
 	for _, q := range properties.All {
 		words = append(words, q.ID, q.Name)
 	}

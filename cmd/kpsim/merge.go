@@ -8,6 +8,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
+	"kpsim/internal/scenario/vet"
 	"kpsim/internal/search"
 	"kpsim/kprobes/mutants"
 )
@@ -80,7 +81,7 @@ func (c *mergeCmd) run(p *cli.Program) (int, error) {
 		j := &job{Input: &inputs.Input{Scenario: spec.Scenario, Arg: cli.AsFile(e.Arg), Source: e.Source}, runs: e.Runs, usual: defaultRuns(points), checked: e.Checked}
 		if !j.Builtin() {
 			j.notes, j.blind = j.NeverJumps(all.Mutant)
-			j.notes = append(j.Inert(), j.notes...)
+			j.notes = append(vet.Inert(j.Scenario), j.notes...)
 		}
 		jobs = append(jobs, j)
 		specs = append(specs, spec)

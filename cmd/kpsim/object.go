@@ -11,7 +11,11 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
+	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/vet"
 	"kpsim/kprobes/rules"
 	"kpsim/kprobes/survey"
 	"kpsim/smp/arch"
@@ -87,7 +91,7 @@ func isScenario(path string) bool {
 		return true
 	}
 	_, err := os.Stat(path)
-	return err != nil && slices.Contains(scenario.BuiltinNames(), path)
+	return err != nil && slices.Contains(library.Names(), path)
 }
 
 func (u *underKernel) surveyScenario(path string) (*survey.Survey, error) {
@@ -101,7 +105,7 @@ func (u *underKernel) surveyScenario(path string) (*survey.Survey, error) {
 	if len(sc.Texts) == 0 {
 		return nil, fmt.Errorf("%s: it has no functions; give it text(…) or elf(…)", path)
 	}
-	s := sc.Survey()
+	s := vet.Survey(sc)
 	if s.Kernel, err = u.kernel(s.Kernel); err != nil {
 		return nil, err
 	}
@@ -121,7 +125,7 @@ func (u *underKernel) scenario(path string) (*scenario.Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	return scenario.Parse(path, []byte(file.Scenario))
+	return lang.Parse(path, []byte(file.Scenario))
 }
 
 // noneOr is what a list of names holds: nothing if it is "none".
@@ -210,5 +214,5 @@ func symbol(s *survey.Survey, path, name string) (*image.Symbol, error) {
 	for i := range s.Module.Symbols {
 		names = append(names, s.Module.Symbols[i].Name)
 	}
-	return nil, fmt.Errorf("%s: no function %s; %s", path, name, cmp.Or(image.DidYouMean(name, names), cli.Line(cli.Typed(), "check", path)+" lists them"))
+	return nil, fmt.Errorf("%s: no function %s; %s", path, name, cmp.Or(nearest.DidYouMean(name, names), cli.Line(cli.Typed(), "check", path)+" lists them"))
 }

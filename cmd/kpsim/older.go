@@ -9,7 +9,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/properties"
 	"kpsim/traces"
 )
@@ -50,7 +50,7 @@ func (c *exploreCmd) olders(j *job, written []string) (list []older) {
 		if err != nil {
 			continue // replay says what it lacks
 		}
-		if s, err := scenario.Parse(path, []byte(file.Scenario)); err == nil && s.Name == j.Name {
+		if s, err := lang.Parse(path, []byte(file.Scenario)); err == nil && s.Name == j.Name {
 			list = append(list, c.older(j, path, file))
 		}
 	}

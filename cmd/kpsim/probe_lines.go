@@ -6,6 +6,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/vet"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes/rules"
 )
@@ -28,13 +29,13 @@ type probeRow struct {
 
 // probeRows tells of each probe in how many runs it was hit, optimized and disarmed.
 func probeRows(s *scenario.Scenario, probed []rig.Probed) (rows []probeRow) {
-	var jumps *scenario.Jumps
+	var jumps *vet.Jumps
 	for i := range min(len(probed), len(s.Probes)) {
 		k := &s.Probes[i]
 		r := probeRow{Name: k.Name, Place: s.PlaceName(k), Probed: probed[i], silent: inputs.Silent(k)}
 		if r.OptimizedIn == 0 && r.Registered {
 			if jumps == nil {
-				jumps = s.Jumps()
+				jumps = vet.NewJumps(s)
 			}
 			r.Why = jumps.Why(k)
 		}

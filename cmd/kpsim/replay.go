@@ -6,7 +6,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search"
 	"kpsim/sched"
 	"kpsim/traces"
@@ -158,7 +158,7 @@ func beginning(trace string, file *traces.File, r *search.Replay) string {
 func anew(file *traces.File, name string) string {
 	if f := file.Remark(inputs.OriginFile); f != "" {
 		name = cli.AsScenario(f)
-	} else if !slices.Contains(scenario.BuiltinNames(), name) {
+	} else if !slices.Contains(library.Names(), name) {
 		name = cli.AsScenario(name + ".star")
 	}
 	words := []string{cli.Typed(), "explore", name}

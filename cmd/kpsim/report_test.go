@@ -7,7 +7,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search"
 	"kpsim/properties"
 	"kpsim/traces"
@@ -18,7 +18,7 @@ import (
 // below each other, and nothing is left out; elsewhere a row is a line.
 func TestNarrowTerminal(t *testing.T) {
 	var jobs []*job
-	for _, sc := range scenario.Builtin() {
+	for _, sc := range library.All() {
 		jobs = append(jobs, &job{Input: &inputs.Input{Scenario: sc, Arg: sc.Name}, runs: 250_000, usual: 250_000})
 	}
 	expected, against, path, n := true, false, "traces/second-instruction-preempted.kps", 4

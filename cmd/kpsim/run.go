@@ -8,6 +8,8 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/vet"
 	"kpsim/internal/search"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes/kpev"
@@ -113,7 +115,7 @@ type ranProbe struct {
 }
 
 func (c *runCmd) run(p *cli.Program) (int, error) {
-	j, s, err := c.schedule(scenario.LoadUsed, c.Scenario, search.DefaultStrategy)
+	j, s, err := c.schedule(lang.LoadUsed, c.Scenario, search.DefaultStrategy)
 	if err != nil {
 		return 0, err
 	}
@@ -135,10 +137,10 @@ func (c *runCmd) run(p *cli.Program) (int, error) {
 		Steps: run.Counts.Boundaries, Digest: fmt.Sprintf("%016x", run.Digest), Shipped: c.ShippedAs(j.Machine.Edition),
 	}
 	out.Idle = append([]string{}, j.NeverHit(tally.Probed(len(j.Probes)), "another order may: "+c.other())...)
-	out.Idle = append(out.Idle, j.Unflipped()...)
+	out.Idle = append(out.Idle, vet.Unflipped(j.Scenario)...)
 	if !j.Builtin() {
 		never, _ := j.NeverJumps(c.Mutant)
-		out.Idle = append(append(out.Idle, j.Inert()...), never...)
+		out.Idle = append(append(out.Idle, vet.Inert(j.Scenario)...), never...)
 	}
 	status := cli.OK
 	if run.Property != nil {

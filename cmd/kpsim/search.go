@@ -6,6 +6,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search"
 	"kpsim/properties"
 )
@@ -137,7 +138,7 @@ func (c *exploreCmd) save(j *job, rows []*row) {
 // result is what a result file holds of the scenario.
 func (c *exploreCmd) result(j *job, e *explored, rows []*row) *search.Explored {
 	x := &search.Explored{
-		Name: j.Name, Arg: j.Arg, Source: j.Source, Text: j.String(), Default: search.DigestName(j.digest), Runs: j.runs,
+		Name: j.Name, Arg: j.Arg, Source: j.Source, Text: lang.Print(j.Scenario), Default: search.DigestName(j.digest), Runs: j.runs,
 		Canary: e.canary, Checked: j.checked, Seconds: e.took.Seconds(), Parts: e.res.Parts, Traces: []string{},
 	}
 	for _, r := range rows {

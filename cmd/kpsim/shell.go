@@ -16,8 +16,8 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
+	"kpsim/internal/nearest"
 	"kpsim/internal/search"
-	"kpsim/smp/image"
 	"kpsim/traces/view"
 )
 
@@ -197,7 +197,7 @@ func noCommand(word string) error {
 	for _, w := range shellWords {
 		names = append(names, w.word)
 	}
-	return fmt.Errorf("%s: no such command; %shelp lists them", word, strings.Replace(image.DidYouMean(word, names), "?", "? ", 1))
+	return fmt.Errorf("%s: no such command; %shelp lists them", word, strings.Replace(nearest.DidYouMean(word, names), "?", "? ", 1))
 }
 
 // choice says which there are of what the words of a command begin with.

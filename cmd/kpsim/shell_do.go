@@ -10,7 +10,6 @@ import (
 
 	"kpsim/engine"
 	"kpsim/internal/cli"
-
 	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"

@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/gen"
 	"kpsim/internal/search"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
@@ -131,7 +132,7 @@ func (c *stormCmd) check() (machines []scenario.Machine, err error) {
 	if err := c.Broken.Check(); err != nil {
 		return nil, err
 	}
-	for _, m := range scenario.StormMachines() {
+	for _, m := range gen.Machines() {
 		if (c.Edition == "" || c.Edition == m.Edition.String()) && (c.Preempt == "" || c.Preempt == m.Preempt.String()) {
 			if err = nil; c.AsShipped {
 				err = mutants.CheckShipped(m.Edition.Document())

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/scenario/vet"
 	"kpsim/internal/search"
 )
 
@@ -26,5 +27,5 @@ func idle(j *job, res *search.Result) []string {
 			lines = append(lines, s.Source+" never came: "+why)
 		}
 	}
-	return append(lines, j.Unflipped()...)
+	return append(lines, vet.Unflipped(j.Scenario)...)
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"kpsim/smp/image"
+	"kpsim/internal/nearest"
 )
 
 // longestList is how many bytes of names an error may list, so that it is still a line.
@@ -38,5 +38,5 @@ func Suggest(name string, names []string) string {
 	if len(all) > longestList {
 		all = fmt.Sprintf("%s list prints the %d that there are", Typed(), len(names))
 	}
-	return cmp.Or(image.DidYouMean(name, names), all)
+	return cmp.Or(nearest.DidYouMean(name, names), all)
 }

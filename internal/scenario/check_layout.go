@@ -15,36 +15,36 @@ func (c checker) layout() error {
 	type span struct {
 		from, last uint64
 		what, name string
-		part       part
+		part       Part
 	}
 	copies, end := kernel.PerCPURange()
 	spans := []span{
-		{uint64(KernelBase), uint64(DataBase) - 1, "the kernel's own", "", part{theMachine, 0, -1}},
-		{uint64(copies), uint64(end) - 1, "per-CPU memory", "", part{theMachine, 0, -1}},
+		{uint64(KernelBase), uint64(DataBase) - 1, "the kernel's own", "", PartOf(TheMachine, 0)},
+		{uint64(copies), uint64(end) - 1, "per-CPU memory", "", PartOf(TheMachine, 0)},
 	}
-	add := func(p part, what, name string, at arch.Addr, n, most int) error {
+	add := func(p Part, what, name string, at arch.Addr, n, most int) error {
 		if n == 0 {
-			return faultf(p, "%s %q has no bytes; give it some in hex", what, name)
+			return Faultf(p, "%s %q has no bytes; give it some in hex", what, name)
 		}
 		if n > most {
-			return faultf(p, "%s %q has %d bytes; at most %d", what, name, n, most)
+			return Faultf(p, "%s %q has %d bytes; at most %d", what, name, n, most)
 		}
 		const firstPage = 0x1000
 		if at < firstPage || uint64(at) > math.MaxUint64-uint64(n) {
-			return faultf(p, "%s %q can't lie at %#x; leave at out, or choose an address from %#x upward",
+			return Faultf(p, "%s %q can't lie at %#x; leave at out, or choose an address from %#x upward",
 				what, name, uint64(at), firstPage)
 		}
 		spans = append(spans, span{uint64(at), uint64(at) + uint64(n) - 1, what, name, p})
 		return nil
 	}
 	for i := range c.s.Texts {
-		t, p := &c.s.Texts[i], part{theTexts, i, -1}
+		t, p := &c.s.Texts[i], PartOf(TheTexts, i)
 		if err := add(p, "function", t.Name, t.At, len(t.Code), MaxCode); err != nil {
 			return err
 		}
 		for k, off := range t.Extable {
 			if off < 0 || off >= len(t.Code) || k > 0 && off <= t.Extable[k-1] {
-				return faultf(p, "extable of function %q: %d isn't an offset in it, or not in ascending order; sort them, 0 to %d",
+				return Faultf(p, "extable of function %q: %d isn't an offset in it, or not in ascending order; sort them, 0 to %d",
 					t.Name, off, len(t.Code)-1)
 			}
 		}
@@ -57,23 +57,23 @@ func (c checker) layout() error {
 			copies = c.s.Machine.CPUs
 		}
 		if total += copies * len(d.Bytes); total > MaxMemory {
-			return faultf(part{theDatas, i, -1}, "all data up to %q take %d bytes; at most %d", d.Name, total, MaxMemory)
+			return Faultf(PartOf(TheDatas, i), "all data up to %q take %d bytes; at most %d", d.Name, total, MaxMemory)
 		}
-		if d.Away && (d.At%page != 0 || d.PerCPU || len(d.Bytes) == 0) {
-			return faultf(part{theDatas, i, -1}, "data %q is away when a run begins, and that are whole pages of all CPUs; give a multiple of %d, and some bytes", d.Name, page)
+		if d.Away && (d.At%Page != 0 || d.PerCPU || len(d.Bytes) == 0) {
+			return Faultf(PartOf(TheDatas, i), "data %q is away when a run begins, and that are whole pages of all CPUs; give a multiple of %d, and some bytes", d.Name, Page)
 		}
-		if err := add(part{theDatas, i, -1}, "data", d.Name, d.At, d.room(), MaxData); err != nil {
+		if err := add(PartOf(TheDatas, i), "data", d.Name, d.At, d.Room(), MaxData); err != nil {
 			return err
 		}
 		if d.PerCPU && d.At < kernel.PerCPULow {
-			return faultf(part{theDatas, i, -1}, "percpu %q can't lie at %#x; leave at out, or choose an address from %#x upward", d.Name, uint64(d.At), uint64(kernel.PerCPULow))
+			return Faultf(PartOf(TheDatas, i), "percpu %q can't lie at %#x; leave at out, or choose an address from %#x upward", d.Name, uint64(d.At), uint64(kernel.PerCPULow))
 		}
 	}
 	for i := range c.s.Missing {
-		m, p := &c.s.Missing[i], part{theMissing, i, -1}
-		if m.At%page != 0 || m.Size <= 0 || m.Size%int(page) != 0 {
-			return faultf(p, "missing symbol %q at %#x with %d bytes doesn't take whole pages, in which nothing else lies; give multiples of %d",
-				m.Name, uint64(m.At), m.Size, page)
+		m, p := &c.s.Missing[i], PartOf(TheMissing, i)
+		if m.At%Page != 0 || m.Size <= 0 || m.Size%int(Page) != 0 {
+			return Faultf(p, "missing symbol %q at %#x with %d bytes doesn't take whole pages, in which nothing else lies; give multiples of %d",
+				m.Name, uint64(m.At), m.Size, Page)
 		}
 		if err := add(p, "missing symbol", m.Name, m.At, m.Size, MaxData); err != nil {
 			return err
@@ -93,15 +93,25 @@ func (c checker) layout() error {
 		if a.name != "" {
 			other = fmt.Sprintf("%s %q", a.what, a.name)
 		}
-		return faultf(b.part, "%s %q at %#x to %#x overlaps %s at %#x to %#x; leave at out, or move it",
+		return Faultf(b.part, "%s %q at %#x to %#x overlaps %s at %#x to %#x; leave at out, or move it",
 			b.what, b.name, b.from, b.last, other, a.from, a.last)
 	}
 	return nil
 }
 
-func later(a, b part) bool {
-	if a.list != b.list {
-		return a.list > b.list
+func later(a, b Part) bool {
+	if a.List != b.List {
+		return a.List > b.List
 	}
-	return a.i > b.i
+	return a.I > b.I
 }
+
+// room is how many bytes nothing else may lie in: whole pages of what is away.
+func (d *Data) Room() int {
+	if d.Away {
+		return int(Align(arch.Addr(len(d.Bytes)), Page))
+	}
+	return len(d.Bytes)
+}
+
+func Align(a, to arch.Addr) arch.Addr { return (a + to - 1) &^ (to - 1) }

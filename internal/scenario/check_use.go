@@ -4,17 +4,20 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 
+	"kpsim/internal/nearest"
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/arch/x86"
 )
 
-// nop5 is the instruction a jump label starts as (arch/x86/include/asm/nops.h,
+// x86.Nop5[:] is the instruction a jump label starts as (arch/x86/include/asm/nops.h,
 // P6 form: what a 64-bit kernel uses).
 var nop5 = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}
 
 func (c checker) probes() error {
 	for i := range c.s.Probes {
-		k, p := &c.s.Probes[i], part{theProbes, i, -1}
+		k, p := &c.s.Probes[i], PartOf(TheProbes, i)
 		who := fmt.Sprintf("probe %q", k.Name)
 		if f, known := c.s.Place(k); known || k.Symbol == "" {
 			if err := c.function(p, who, f, k.Offset); err != nil {
@@ -45,7 +48,7 @@ func (c checker) probes() error {
 const MaxRet = 4096
 
 // kind checks what only probes of one kind have, and what not every edition has.
-func (c checker) kind(p part, who string, k *Probe) error {
+func (c checker) kind(p Part, who string, k *Probe) error {
 	m := &c.s.Machine
 	if k.Disabled {
 		if err := c.has(p, who, "disabled probes", "batches", m); err != nil {
@@ -63,7 +66,7 @@ func (c checker) kind(p part, who string, k *Probe) error {
 		rest.Fault = nil
 	case ProbeKretprobe:
 		if k.Maxactive > MaxRet || k.Maxactive < -MaxRet || k.DataSize < 0 || k.DataSize > MaxRet {
-			return faultf(p, "%s: maxactive = %d, data_size = %d are out of range; at most %d", who, k.Maxactive, k.DataSize, MaxRet)
+			return Faultf(p, "%s: maxactive = %d, data_size = %d are out of range; at most %d", who, k.Maxactive, k.DataSize, MaxRet)
 		}
 		if k.Pre != nil || k.DataSize > 0 {
 			if err := c.has(p, who, "entry handlers and private data of return probes", "batches", m); err != nil {
@@ -76,10 +79,10 @@ func (c checker) kind(p part, who string, k *Probe) error {
 			return err
 		}
 		if m.Ftrace && len(c.s.Sites) > 0 { // kernels 3.7 to 4.14 had both: the handler's way back isn't modelled
-			return faultf(p, "%s: jprobes beside sites of ftrace aren't modelled; leave the sites out, or say machine(ftrace = False)", who)
+			return Faultf(p, "%s: jprobes beside sites of ftrace aren't modelled; leave the sites out, or say machine(ftrace = False)", who)
 		}
 		if k.Post != nil || k.Pre != nil && k.Entry != "" {
-			return faultf(p, "%s: a jprobe has no handler but its entry, which is a function or steps; leave the others out", who)
+			return Faultf(p, "%s: a jprobe has no handler but its entry, which is a function or steps; leave the others out", who)
 		}
 		if k.Pre == nil {
 			if err := c.function(p, who+" entry", k.Entry, 0); err != nil {
@@ -88,17 +91,17 @@ func (c checker) kind(p part, who string, k *Probe) error {
 		}
 		rest.Entry = ""
 	default:
-		return faultf(p, "%s: kind %d isn't known; it is one of %s", who, k.Kind, quoted(probeWords))
+		return Faultf(p, "%s: kind %d isn't known; it is one of %s", who, k.Kind, nearest.Quoted(probeWords))
 	}
 	if rest.Fault != nil || rest.Maxactive != 0 || rest.DataSize != 0 || rest.Entry != "" {
-		return faultf(p, "%s: a %v has fields it doesn't use; leave them zero", who, k.Kind)
+		return Faultf(p, "%s: a %v has fields it doesn't use; leave them zero", who, k.Kind)
 	}
 	return nil
 }
 
-func (c checker) handler(p part, who string, k *Probe, steps []Step) error {
+func (c checker) handler(p Part, who string, k *Probe, steps []Step) error {
 	if len(steps) > MaxSteps {
-		return faultf(p, "%s: %d steps are too many; at most %d", who, len(steps), MaxSteps)
+		return Faultf(p, "%s: %d steps are too many; at most %d", who, len(steps), MaxSteps)
 	}
 	for i, st := range steps {
 		who := fmt.Sprintf("%s[%d]", who, i)
@@ -109,10 +112,10 @@ func (c checker) handler(p part, who string, k *Probe, steps []Step) error {
 		case StepCount, StepNonzero, StepSleep:
 		case StepSave, StepRestore:
 			if k.Kind != ProbeKretprobe || k.DataSize < 8 {
-				return faultf(p, "%s: %s() needs eight bytes of private data; give a kretprobe data_size = 8", who, st.Kind)
+				return Faultf(p, "%s: %s() needs eight bytes of private data; give a kretprobe data_size = 8", who, st.Kind)
 			}
-			if int(st.Reg) >= len(regWords) {
-				return faultf(p, "%s: register %d isn't known; it is one of %s", who, st.Reg, quoted(regWords))
+			if int(st.Reg) >= len(RegWords) {
+				return Faultf(p, "%s: register %d isn't known; it is one of %s", who, st.Reg, nearest.Quoted(RegWords))
 			}
 			rest.Reg = 0
 		case StepStore:
@@ -131,14 +134,14 @@ func (c checker) handler(p part, who string, k *Probe, steps []Step) error {
 			}
 			rest.Func = ""
 		case StepSetReg:
-			if int(st.Reg) >= len(regWords) {
-				return faultf(p, "%s: register %d isn't known; it is one of %s", who, st.Reg, quoted(regWords))
+			if int(st.Reg) >= len(RegWords) {
+				return Faultf(p, "%s: register %d isn't known; it is one of %s", who, st.Reg, nearest.Quoted(RegWords))
 			}
 			rest.Reg, rest.Value = 0, 0
 		case StepSetIP:
 			if st.Func != "" {
 				if st.Value > MaxCode {
-					return faultf(p, "%s: offset %d is outside %s; set_ip takes a place in a function", who, st.Value, st.Func)
+					return Faultf(p, "%s: offset %d is outside %s; set_ip takes a place in a function", who, st.Value, st.Func)
 				}
 				if err := c.function(p, who, st.Func, int(st.Value)); err != nil {
 					return err
@@ -151,10 +154,10 @@ func (c checker) handler(p part, who string, k *Probe, steps []Step) error {
 			}
 			rest.Func = ""
 		default:
-			return faultf(p, "%s: step %d isn't known; it is one of %s", who, st.Kind, quoted(stepWords))
+			return Faultf(p, "%s: step %d isn't known; it is one of %s", who, st.Kind, nearest.Quoted(StepWords))
 		}
 		if rest != (Step{}) {
-			return faultf(p, "%s: %s() has fields it doesn't use; leave them zero", who, st.Kind)
+			return Faultf(p, "%s: %s() has fields it doesn't use; leave them zero", who, st.Kind)
 		}
 	}
 	return nil
@@ -162,22 +165,22 @@ func (c checker) handler(p part, who string, k *Probe, steps []Step) error {
 
 func (c checker) labels() error {
 	for i := range c.s.Labels {
-		l, p := &c.s.Labels[i], part{theLabels, i, -1}
+		l, p := &c.s.Labels[i], PartOf(TheLabels, i)
 		who := fmt.Sprintf("label %q", l.Name)
 		if err := c.function(p, who, l.Func, l.Offset); err != nil {
 			return err
 		}
-		site := c.text(l.Func)
-		if !bytes.HasPrefix(site.Code[l.Offset:], nop5) {
-			return faultf(p, "%s: %s+%#x isn't a 5-byte nop; a label stands on 0f1f440000", who, l.Func, l.Offset)
+		site := c.s.Text(l.Func)
+		if !bytes.HasPrefix(site.Code[l.Offset:], x86.Nop5[:]) {
+			return Faultf(p, "%s: %s+%#x isn't a 5-byte nop; a label stands on 0f1f440000", who, l.Func, l.Offset)
 		}
 		if err := c.function(p, who+" target", l.Target, l.TOff); err != nil {
 			return err
 		}
-		target := c.text(l.Target)
-		jump := int64(target.At) + int64(l.TOff) - int64(site.At) - int64(l.Offset) - int64(len(nop5))
+		target := c.s.Text(l.Target)
+		jump := int64(target.At) + int64(l.TOff) - int64(site.At) - int64(l.Offset) - int64(len(x86.Nop5[:]))
 		if jump < math.MinInt32 || jump > math.MaxInt32 {
-			return faultf(p, "%s: %s is too far for a 5-byte jump; place it within 2 GB of %s", who, l.Target, l.Func)
+			return Faultf(p, "%s: %s is too far for a 5-byte jump; place it within 2 GB of %s", who, l.Target, l.Func)
 		}
 	}
 	return nil
@@ -185,25 +188,25 @@ func (c checker) labels() error {
 
 func (c checker) tasks() error {
 	if len(c.s.Tasks) == 0 {
-		return faultf(part{theTasks, 0, -1}, "no tasks, so nothing runs; add task(cpu = 0, ops = [...])")
+		return Faultf(PartOf(TheTasks, 0), "no tasks, so nothing runs; add task(cpu = 0, ops = [...])")
 	}
 	for i := range c.s.Tasks {
-		t, p := &c.s.Tasks[i], part{theTasks, i, -1}
+		t, p := &c.s.Tasks[i], PartOf(TheTasks, i)
 		who := fmt.Sprintf("task %q", t.Name)
 		if err := c.cpu(p, who, t.CPU); err != nil {
 			return err
 		}
 		if len(t.Ops) == 0 {
-			return faultf(p, "%s has nothing to do; give it ops = [call(f)]", who)
+			return Faultf(p, "%s has nothing to do; give it ops = [call(f)]", who)
 		}
 		if len(t.Ops) > MaxOps {
-			return faultf(p, "%s: %d ops are too many; at most %d, and use repeat", who, len(t.Ops), MaxOps)
+			return Faultf(p, "%s: %d ops are too many; at most %d, and use repeat", who, len(t.Ops), MaxOps)
 		}
 		if t.Repeat < 1 || t.Repeat > MaxRepeat {
-			return faultf(p, "%s: repeat = %d is out of range; 1 to %d", who, t.Repeat, MaxRepeat)
+			return Faultf(p, "%s: repeat = %d is out of range; 1 to %d", who, t.Repeat, MaxRepeat)
 		}
 		for j := range t.Ops {
-			if err := c.op(part{theTasks, i, j}, fmt.Sprintf("%s ops[%d]", who, j), t.Ops[j]); err != nil {
+			if err := c.op(PartIn(TheTasks, i, j), fmt.Sprintf("%s ops[%d]", who, j), t.Ops[j]); err != nil {
 				return err
 			}
 		}
@@ -211,7 +214,7 @@ func (c checker) tasks() error {
 	return nil
 }
 
-func (c checker) op(p part, who string, op Op) error {
+func (c checker) op(p Part, who string, op Op) error {
 	if err := c.target(p, who, &op); err != nil {
 		return err
 	}
@@ -226,18 +229,18 @@ func (c checker) op(p part, who string, op Op) error {
 	switch op.Kind {
 	case OpCall:
 		if len(op.Args) > MaxArgs {
-			return faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(op.Args), MaxArgs)
+			return Faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(op.Args), MaxArgs)
 		}
 		if op.Checked && (op.Bits < 1 || op.Bits > 64 || op.Bits < 64 && op.Returns>>op.Bits != 0) {
-			return faultf(p, "%s: %#x isn't a result of %d bits; give bits = 64, or what fits", who, op.Returns, op.Bits)
+			return Faultf(p, "%s: %#x isn't a result of %d bits; give bits = 64, or what fits", who, op.Returns, op.Bits)
 		}
 		if !op.Checked && (op.Returns != 0 || op.Bits != 0) {
-			return faultf(p, "%s: a result that isn't checked; leave it zero", who)
+			return Faultf(p, "%s: a result that isn't checked; leave it zero", who)
 		}
 		rest.Args, rest.Changed, rest.Checked, rest.Returns, rest.Bits = nil, false, false, 0, 0
 	case OpRegister, OpUnregister, OpEnable, OpDisable, OpRegisterAll, OpUnregisterAll:
 		if !op.Checked && op.Returns != 0 || op.Returns != 0 && kpev.ErrnoName(op.Returns) == "" {
-			return faultf(p, "%s: errno %d isn't one that %s returns; leave it out", who, op.Returns, op.Kind)
+			return Faultf(p, "%s: errno %d isn't one that %s returns; leave it out", who, op.Returns, op.Kind)
 		}
 		rest.Checked, rest.Returns = false, 0
 		if op.Kind >= OpRegisterAll {
@@ -245,7 +248,7 @@ func (c checker) op(p part, who string, op Op) error {
 		}
 	case OpLoad, OpUnload:
 		if !op.Checked && op.Returns != 0 || op.Returns != 0 && kpev.ErrnoName(op.Returns) == "" {
-			return faultf(p, "%s: errno %d isn't one that %s returns; leave it out", who, op.Returns, op.Kind)
+			return Faultf(p, "%s: errno %d isn't one that %s returns; leave it out", who, op.Returns, op.Kind)
 		}
 		rest.Checked, rest.Returns = false, 0
 	case OpSetCall:
@@ -257,7 +260,7 @@ func (c checker) op(p part, who string, op Op) error {
 	}
 	if len(rest.Args) > 0 || rest.Changed || rest.Checked || rest.Returns != 0 || rest.Bits != 0 ||
 		rest.Offset != 0 || len(rest.Bytes) > 0 || rest.On || rest.Targets != nil {
-		return faultf(p, "%s: %s takes no arguments of a call; leave them out", who, op.Kind)
+		return Faultf(p, "%s: %s takes no arguments of a call; leave them out", who, op.Kind)
 	}
 	return nil
 }
@@ -274,7 +277,7 @@ var opNeeds = map[OpKind]struct{ what, word string }{
 }
 
 // target checks what an operation is done to.
-func (c checker) target(p part, who string, op *Op) error {
+func (c checker) target(p Part, who string, op *Op) error {
 	switch op.Kind {
 	case OpCall:
 		return c.function(p, who, op.Target, 0)
@@ -286,35 +289,35 @@ func (c checker) target(p part, who string, op *Op) error {
 				return err
 			}
 			if k := c.s.Probe(name); k.Kind != c.s.Probe(op.Targets[0]).Kind || k.Kind == ProbeJprobe {
-				return faultf(p, "%s: probe %q is a %v; an array is of kprobes, or of kretprobes", who, name, k.Kind)
+				return Faultf(p, "%s: probe %q is a %v; an array is of kprobes, or of kretprobes", who, name, k.Kind)
 			}
 		}
 		if op.Target != "" {
-			return faultf(p, "%s: %s has no target; leave %q out", who, op.Kind, op.Target)
+			return Faultf(p, "%s: %s has no target; leave %q out", who, op.Kind, op.Target)
 		}
 	case OpEnableLabel, OpDisableLabel:
 		var names []string
 		for i := range c.s.Labels {
 			names = append(names, c.s.Labels[i].Name)
 		}
-		if !contains(names, op.Target) {
-			return faultf(p, "%s: no label %q; %s", who, op.Target, near(op.Target, names))
+		if !slices.Contains(names, op.Target) {
+			return Faultf(p, "%s: no label %q; %s", who, op.Target, nearest.OrAll(op.Target, names))
 		}
 	case OpLoad, OpUnload:
 		var names []string
 		for i := range c.s.Modules {
 			names = append(names, c.s.Modules[i].Name)
 		}
-		if !contains(names, op.Target) {
-			return faultf(p, "%s: no module %q; %s", who, op.Target, near(op.Target, names))
+		if !slices.Contains(names, op.Target) {
+			return Faultf(p, "%s: no module %q; %s", who, op.Target, nearest.OrAll(op.Target, names))
 		}
 	case OpSetCall:
 		var names []string
 		for i := range c.s.Calls {
 			names = append(names, c.s.Calls[i].Name)
 		}
-		if !contains(names, op.Target) {
-			return faultf(p, "%s: no static call %q; %s", who, op.Target, near(op.Target, names))
+		if !slices.Contains(names, op.Target) {
+			return Faultf(p, "%s: no static call %q; %s", who, op.Target, nearest.OrAll(op.Target, names))
 		}
 		if len(op.Targets) > 0 {
 			return c.function(p, who, op.Targets[0], 0)
@@ -323,16 +326,16 @@ func (c checker) target(p part, who string, op *Op) error {
 		return c.memory(p, who, op)
 	case OpTracer, OpLocks, OpSchedule, OpWaitOptimized, OpUser, OpOptimization, OpEnabled, OpHotplug, OpSpin, OpRelease, OpWaitSignal, OpSignal:
 		if op.Target != "" {
-			return faultf(p, "%s: %s has no target; leave %q out", who, op.Kind, op.Target)
+			return Faultf(p, "%s: %s has no target; leave %q out", who, op.Kind, op.Target)
 		}
 	default:
-		return faultf(p, "%s: operation %d isn't known; it is one of %s", who, op.Kind, quoted(opWords))
+		return Faultf(p, "%s: operation %d isn't known; it is one of %s", who, op.Kind, nearest.Quoted(OpWords))
 	}
 	return nil
 }
 
 // probe checks that there is one of that name.
-func (c checker) probe(p part, who, name string) error {
+func (c checker) probe(p Part, who, name string) error {
 	if c.s.Probe(name) != nil {
 		return nil
 	}
@@ -340,11 +343,11 @@ func (c checker) probe(p part, who, name string) error {
 	for i := range c.s.Probes {
 		names = append(names, c.s.Probes[i].Name)
 	}
-	return faultf(p, "%s: no probe %q; %s", who, name, near(name, names))
+	return Faultf(p, "%s: no probe %q; %s", who, name, nearest.OrAll(name, names))
 }
 
 // memory checks the place that expect looks at.
-func (c checker) memory(p part, who string, op *Op) error {
+func (c checker) memory(p Part, who string, op *Op) error {
 	var names []string
 	for i := range c.s.Datas {
 		d := &c.s.Datas[i]
@@ -353,66 +356,66 @@ func (c checker) memory(p part, who string, op *Op) error {
 			continue
 		}
 		if n := len(op.Bytes); n == 0 || op.Offset < 0 || op.Offset > len(d.Bytes)-n {
-			return faultf(p, "%s: %d bytes at offset %d aren't in %s; it has %d", who, n, op.Offset, d.Name, len(d.Bytes))
+			return Faultf(p, "%s: %d bytes at offset %d aren't in %s; it has %d", who, n, op.Offset, d.Name, len(d.Bytes))
 		}
 		return nil
 	}
-	return faultf(p, "%s: no data %q; %s", who, op.Target, near(op.Target, names))
+	return Faultf(p, "%s: no data %q; %s", who, op.Target, nearest.OrAll(op.Target, names))
 }
 
 func (c checker) sources() error {
 	for i := range c.s.Sources {
-		s, p := &c.s.Sources[i], part{theSources, i, -1}
+		s, p := &c.s.Sources[i], PartOf(TheSources, i)
 		if int(s.Kind) >= len(sourceWords) {
-			return faultf(p, "source %d isn't known; it is one of %s", s.Kind, quoted(sourceWords))
+			return Faultf(p, "source %d isn't known; it is one of %s", s.Kind, nearest.Quoted(sourceWords))
 		}
 		who := s.Kind.String() + "()"
 		if err := c.cpu(p, who, s.CPU); err != nil {
 			return err
 		}
 		if s.AtMost < 1 || s.AtMost > MaxAtMost {
-			return faultf(p, "%s: at_most = %d is out of range; 1 to %d", who, s.AtMost, MaxAtMost)
+			return Faultf(p, "%s: at_most = %d is out of range; 1 to %d", who, s.AtMost, MaxAtMost)
 		}
 		if s.Run != "" {
 			if s.Kind == SourcePreempt {
-				return faultf(p, "%s runs no function; use timer() or nmi()", who)
+				return Faultf(p, "%s runs no function; use timer() or nmi()", who)
 			}
 			if err := c.function(p, who, s.Run, 0); err != nil {
 				return err
 			}
 		}
 		if s.Run == "" && len(s.Args) > 0 {
-			return faultf(p, "%s: args are those of the function that is run; give it run = f too", who)
+			return Faultf(p, "%s: args are those of the function that is run; give it run = f too", who)
 		}
 		if len(s.Args) > MaxArgs {
-			return faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(s.Args), MaxArgs)
+			return Faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(s.Args), MaxArgs)
 		}
 		if s.Idle && s.Kind == SourcePreempt {
-			return faultf(p, "%s finds nobody to preempt on an idle CPU; use timer(idle = True)", who)
+			return Faultf(p, "%s finds nobody to preempt on an idle CPU; use timer(idle = True)", who)
 		}
 		if s.Opens && s.Kind != SourceTimer {
-			return faultf(p, "%s can't turn interrupts on; use timer(opens = True)", who)
+			return Faultf(p, "%s can't turn interrupts on; use timer(opens = True)", who)
 		}
 	}
 	return nil
 }
 
-func (c checker) cpu(p part, who string, cpu int) error {
+func (c checker) cpu(p Part, who string, cpu int) error {
 	if n := c.s.Machine.CPUs; cpu < 0 || cpu >= n {
-		return faultf(p, "%s: cpu %d isn't there; the machine has cpus = %d, so 0 to %d", who, cpu, n, n-1)
+		return Faultf(p, "%s: cpu %d isn't there; the machine has cpus = %d, so 0 to %d", who, cpu, n, n-1)
 	}
 	return nil
 }
 
 func (c checker) expect() error {
-	e, p := &c.s.Expect, part{theExpect, 0, -1}
+	e, p := &c.s.Expect, PartOf(TheExpect, 0)
 	switch {
 	case e.Sometimes && e.Property == "":
-		return faultf(p, "sometimes() names no property; say which is broken")
+		return Faultf(p, "sometimes() names no property; say which is broken")
 	case e.Sometimes && e.Canary != "":
-		return faultf(p, "sometimes() has no canary; that is for never()")
+		return Faultf(p, "sometimes() has no canary; that is for never()")
 	case !e.Sometimes && e.Property != "":
-		return faultf(p, "never() names no property; it means all of them")
+		return Faultf(p, "never() names no property; it means all of them")
 	case e.Property != "":
 		return checkName(p, "property", e.Property)
 	case e.Canary != "":
@@ -424,20 +427,11 @@ func (c checker) expect() error {
 // CheckNames says whether the property and the canary are among those that
 // there are. It is apart from Check, which doesn't know them.
 func (e Expect) CheckNames(properties, mutants []string) error {
-	if e.Property != "" && !contains(properties, e.Property) {
-		return fmt.Errorf("no property %q; %s", e.Property, near(e.Property, properties))
+	if e.Property != "" && !slices.Contains(properties, e.Property) {
+		return fmt.Errorf("no property %q; %s", e.Property, nearest.OrAll(e.Property, properties))
 	}
-	if e.Canary != "" && !contains(mutants, e.Canary) {
-		return fmt.Errorf("no mutant %q; %s", e.Canary, near(e.Canary, mutants))
+	if e.Canary != "" && !slices.Contains(mutants, e.Canary) {
+		return fmt.Errorf("no mutant %q; %s", e.Canary, nearest.OrAll(e.Canary, mutants))
 	}
 	return nil
-}
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }

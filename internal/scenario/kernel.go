@@ -13,7 +13,7 @@ const (
 	DataBase   arch.Addr = 0xffffffff83000000 // data, upward
 )
 
-const page arch.Addr = 4096
+const Page arch.Addr = 4096
 
 // exports are the kernel functions that a scenario's code may call. Where they are
 // the kernel says; a trace has it inside its bytes.

@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"kpsim/kprobes"
-	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 )
 
@@ -185,45 +184,6 @@ type Probe struct {
 	Maxactive int    // of a kretprobe; 0 or less: the default
 	DataSize  int    // of a kretprobe: bytes of private data of each call
 	Entry     string // of a jprobe: the function
-}
-
-// Probe returns the probe of that name, nil if there is none.
-func (s *Scenario) Probe(name string) *Probe {
-	for i := range s.Probes {
-		if s.Probes[i].Name == name {
-			return &s.Probes[i]
-		}
-	}
-	return nil
-}
-
-// Place returns the function that a probe is on, as far as its symbol is one.
-func (s *Scenario) Place(k *Probe) (f string, ok bool) {
-	if k.Func != "" {
-		return k.Func, true
-	}
-	for i := range s.Texts {
-		if s.Texts[i].Name == k.Symbol {
-			return k.Symbol, true
-		}
-	}
-	return "", false
-}
-
-// Entry returns how far behind the place that a probe is asked for it goes: behind the
-// endbr64 of a function, on a machine that is built with IBT; else 0.
-func (s *Scenario) Entry(k *Probe) int {
-	f, ok := s.Place(k)
-	if !ok || k.Offset != 0 || !s.Machine.IBT {
-		return 0
-	}
-	kernel := s.Machine.Engine().Kernel
-	for i := range s.Texts {
-		if s.Texts[i].Name == f {
-			return rules.Entry(&kernel, s.Texts[i].Code)
-		}
-	}
-	return 0
 }
 
 // StepKind names what a handler does.

@@ -2,8 +2,10 @@ package scenario
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
+	"kpsim/internal/nearest"
 	"kpsim/kprobes"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/kapi"
@@ -30,16 +32,16 @@ func (e Edition) Document() kprobes.Edition { return kprobes.Edition(e - 1) }
 // SetEdition makes the machine that of an edition, by its name: all settings are
 // those that it presets, but for those of the build.
 func (s *Scenario) SetEdition(name string) error {
-	e, err := lookup[Edition]("edition", name, editionWords[1:])
+	e, err := nearest.Lookup[Edition]("edition", name, EditionWords[1:])
 	if err != nil {
 		return err
 	}
 	built := s.Machine
 	s.Machine.Edition = e + 1
 	s.Machine.Settle()
-	for i := range settings {
-		if settings[i].build {
-			settings[i].set(&s.Machine, settings[i].get(&built))
+	for i := range Settings {
+		if Settings[i].Build {
+			Settings[i].Set(&s.Machine, Settings[i].Get(&built))
 		}
 	}
 	return Check(s)
@@ -97,7 +99,7 @@ var (
 
 // The words for settings that kprobes enumerates.
 var (
-	editionWords    = []string{"", "2.6", "4.15", "5.14", "6.5", "6.9", "documented"}
+	EditionWords    = []string{"", "2.6", "4.15", "5.14", "6.5", "6.9", "documented"}
 	rulesWords      = []string{"6.9", "6.5", "5.14", "4.15", "2.6"}
 	boundaryWords   = []string{"checked", "any"}
 	steppingWords   = []string{"int3", "debug"}
@@ -114,27 +116,27 @@ var truth = []string{"False", "True"}
 
 // A setting is one word of machine() that an edition decides, and that can be
 // said by itself.
-type setting struct {
-	word  string
-	words []string // its values, by number
+type Setting struct {
+	Word  string
+	Words []string // its values, by number
 	says  string   // what it decides, for kpsim editions
-	build bool     // the build decides it, whatever the edition
-	means string   // and what each value does, for docs/scenarios.md
-	get   func(m *Machine) uint8
-	set   func(m *Machine, v uint8)
+	Build bool     // the build decides it, whatever the edition
+	Means string   // and what each value does, for docs/scenarios.md
+	Get   func(m *Machine) uint8
+	Set   func(m *Machine, v uint8)
 	// from and to relate the value to the engine's. from is given the patch, too.
 	from func(s *kprobes.Settings, e Edition) uint8
 	to   func(s *kprobes.Settings, m *Machine, v uint8)
 }
 
-func (s *setting) bool() bool { return &s.words[0] == &truth[0] }
+func (s *Setting) Bool() bool { return &s.Words[0] == &truth[0] }
 
 // value prints a value of a setting as the language has it.
-func (s *setting) value(v uint8) string {
-	if w := word(s.words, v); s.bool() {
+func (s *Setting) Value(v uint8) string {
+	if w := nearest.Word(s.Words, v); s.Bool() {
 		return w
 	} else {
-		return quote(w)
+		return strconv.Quote(w)
 	}
 }
 
@@ -145,10 +147,10 @@ func in[T ~uint8](at func(m *Machine) *T) (func(*Machine) uint8, func(*Machine, 
 
 // flag is in of a field that is yes or no; no: the field says the contrary.
 func flag(at func(m *Machine) *bool, no bool) (func(*Machine) uint8, func(*Machine, uint8)) {
-	return func(m *Machine) uint8 { return truthOf(*at(m) != no) }, func(m *Machine, v uint8) { *at(m) = (v != 0) != no }
+	return func(m *Machine) uint8 { return TruthOf(*at(m) != no) }, func(m *Machine, v uint8) { *at(m) = (v != 0) != no }
 }
 
-func truthOf(b bool) uint8 {
+func TruthOf(b bool) uint8 {
 	if b {
 		return 1
 	}
@@ -163,7 +165,7 @@ func numbered[T ~uint8](at func(s *kprobes.Settings) *T) (func(*kprobes.Settings
 
 // yes is numbered of what is yes or no; no: the engine's says the contrary.
 func yes(at func(s *kprobes.Settings) *bool, no bool) (func(*kprobes.Settings, Edition) uint8, func(*kprobes.Settings, *Machine, uint8)) {
-	return func(s *kprobes.Settings, _ Edition) uint8 { return truthOf(*at(s) != no) },
+	return func(s *kprobes.Settings, _ Edition) uint8 { return TruthOf(*at(s) != no) },
 		func(s *kprobes.Settings, _ *Machine, v uint8) { *at(s) = (v != 0) != no }
 }
 
@@ -182,26 +184,26 @@ func listed[T comparable](list []T, at func(s *kprobes.Settings) *T) (func(*kpro
 
 // settings are all of them, in the order in which machine() prints them: those that
 // editions decide, then those of the build.
-var settings = makeSettings()
+var Settings = makeSettings()
 
 // ofEditions is how many of them editions decide.
-var ofEditions = slices.IndexFunc(settings, func(s setting) bool { return s.build })
+var OfEditions = slices.IndexFunc(Settings, func(s Setting) bool { return s.Build })
 
-func makeSettings() []setting {
-	var list []setting
-	add := func(word string, words []string, says string) *setting {
-		list = append(list, setting{word: word, words: words, says: says})
+func makeSettings() []Setting {
+	var list []Setting
+	add := func(word string, words []string, says string) *Setting {
+		list = append(list, Setting{Word: word, Words: words, says: says})
 		return &list[len(list)-1]
 	}
 
 	s := add("quiesce", quiesceWords, "what the optimizer waits for before it writes a jump")
-	s.means = "what the optimizer waits for before it writes a jump: nothing; `\"sched\"`: every CPU schedules; `\"rcu\"`: a grace period; `\"tasks\"`: every task schedules voluntarily; `\"stack-check\"`: the machine is stopped, and nobody stands in the region, by what is on the stacks"
-	s.get, s.set = in(func(m *Machine) *Quiesce { return &m.Quiesce })
+	s.Means = "what the optimizer waits for before it writes a jump: nothing; `\"sched\"`: every CPU schedules; `\"rcu\"`: a grace period; `\"tasks\"`: every task schedules voluntarily; `\"stack-check\"`: the machine is stopped, and nobody stands in the region, by what is on the stacks"
+	s.Get, s.Set = in(func(m *Machine) *Quiesce { return &m.Quiesce })
 	s.from, s.to = numbered(func(s *kprobes.Settings) *kapi.Flavour { return &s.Quiesce })
 
 	s = add("patch", patchWords, "how a jump is written over live text")
-	s.means = "how a jump is written: int3 first; `\"stop_machine\"`; `\"naive\"`: plain stores, the head byte first; `\"naive-tail-first\"`. So are jump labels and static calls written; what ftrace does is always behind an int3"
-	s.get, s.set = in(func(m *Machine) *Patch { return &m.Patch })
+	s.Means = "how a jump is written: int3 first; `\"stop_machine\"`; `\"naive\"`: plain stores, the head byte first; `\"naive-tail-first\"`. So are jump labels and static calls written; what ftrace does is always behind an int3"
+	s.Get, s.Set = in(func(m *Machine) *Patch { return &m.Patch })
 	s.from = func(_ *kprobes.Settings, e Edition) uint8 { // the engine is given a patcher, not a word
 		if e == EditionDocumented {
 			return uint8(PatchStopMachine)
@@ -211,93 +213,93 @@ func makeSettings() []setting {
 	s.to = func(*kprobes.Settings, *Machine, uint8) {}
 
 	s = add("removed_int3", truth, "a trap on a breakpoint that is gone is taken as one")
-	s.means = "a trap on a breakpoint that is gone is taken as one (kernels until 6.2)"
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.RemovedInt3 }, false)
+	s.Means = "a trap on a breakpoint that is gone is taken as one (kernels until 6.2)"
+	s.Get, s.Set = flag(func(m *Machine) *bool { return &m.RemovedInt3 }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.RemovedInt3 }, false)
 
 	s = add("rules", rulesWords, "whose rules say what can be probed")
-	s.means = "whose rules say what can be probed, boosted and optimized: also `\"6.5\"`, `\"5.14\"`, `\"4.15\"`, `\"2.6\"`"
-	s.get, s.set = in(func(m *Machine) *Rules { return &m.Rules })
+	s.Means = "whose rules say what can be probed, boosted and optimized: also `\"6.5\"`, `\"5.14\"`, `\"4.15\"`, `\"2.6\"`"
+	s.Get, s.Set = in(func(m *Machine) *Rules { return &m.Rules })
 	s.from, s.to = listed(rulesEditions, func(s *kprobes.Settings) *rules.Edition { return &s.Kernel.Edition })
 
 	s = add("boundaries", boundaryWords, "whether a probe must be at an instruction's first byte")
-	s.means = "`\"any\"`: a probe may be anywhere in an instruction (2.6)"
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.AnyByte }, false)
+	s.Means = "`\"any\"`: a probe may be anywhere in an instruction (2.6)"
+	s.Get, s.Set = flag(func(m *Machine) *bool { return &m.AnyByte }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.AnyByte }, false)
 
 	s = add("step", steppingWords, "how the end of the copied instruction is noticed")
-	s.means = "how the end of a copied instruction is noticed: a breakpoint behind it; `\"debug\"`: the trap flag (until 5.12)"
-	s.get, s.set = in(func(m *Machine) *kprobes.Step { return &m.Stepping })
+	s.Means = "how the end of a copied instruction is noticed: a breakpoint behind it; `\"debug\"`: the trap flag (until 5.12)"
+	s.Get, s.Set = in(func(m *Machine) *kprobes.Step { return &m.Stepping })
 	s.from, s.to = numbered(func(s *kprobes.Settings) *kprobes.Step { return &s.Step })
 
 	s = add("boost", boostWords, "where the jump behind the copy comes from, built without preemption")
-	s.means = "where the jump behind a copy comes from that saves the step, built without preemption: `\"prepare\"`: written with the copy; `\"stepped\"`: when that has run once (until 5.12)"
-	s.get, s.set = in(func(m *Machine) *Boost { return &m.Boost })
+	s.Means = "where the jump behind a copy comes from that saves the step, built without preemption: `\"prepare\"`: written with the copy; `\"stepped\"`: when that has run once (until 5.12)"
+	s.Get, s.Set = in(func(m *Machine) *Boost { return &m.Boost })
 	s.from, s.to = listed(boosts, func(s *kprobes.Settings) *kprobes.Boost { return &s.Boost })
 
 	s = add("returns", returnsWords, "how return probes keep track of calls")
-	s.means = "how return probes keep track of calls: a per-CPU array; `\"rethook\"`: a lock-free list; `\"freelist\"`: that, and a list a task; `\"hashed\"`: a table with a lock a bucket; `\"global\"`: with one lock, and a probe as the trampoline"
-	s.get, s.set = in(func(m *Machine) *kprobes.ReturnGeneration { return &m.Returns })
+	s.Means = "how return probes keep track of calls: a per-CPU array; `\"rethook\"`: a lock-free list; `\"freelist\"`: that, and a list a task; `\"hashed\"`: a table with a lock a bucket; `\"global\"`: with one lock, and a probe as the trampoline"
+	s.Get, s.Set = in(func(m *Machine) *kprobes.ReturnGeneration { return &m.Returns })
 	s.from, s.to = numbered(func(s *kprobes.Settings) *kprobes.ReturnGeneration { return &s.Return })
 
 	s = add("maxactive", maxactiveWords, "whether maxactive is by default max(10, 2 CPUs) always, or built with preemption, and else the CPUs")
-	s.means = "its default: max(10, 2 CPUs); `\"preemption\"`: built without preemption, the CPUs (until 6.0)"
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.MaxactiveByBuild }, false)
+	s.Means = "its default: max(10, 2 CPUs); `\"preemption\"`: built without preemption, the CPUs (until 6.0)"
+	s.Get, s.Set = flag(func(m *Machine) *bool { return &m.MaxactiveByBuild }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.MaxactiveAll }, true)
 
 	s = add("data_max", dataMaxWords, "the most bytes of private data that a return probe may have")
-	s.means = "the most private data that a return probe may have; `\"4096\"` (5.16 and later)"
-	s.get, s.set = in(func(m *Machine) *Choice { return &m.DataMax })
+	s.Means = "the most private data that a return probe may have; `\"4096\"` (5.16 and later)"
+	s.Get, s.Set = in(func(m *Machine) *Choice { return &m.DataMax })
 	s.from, s.to = listed(dataMaxes, func(s *kprobes.Settings) *int { return &s.DataMax })
 
 	s = add("unwind", truth, "whether backtraces see through the trampoline of return probes")
-	s.means = "backtraces see through the trampoline of return probes (5.15 and later)"
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.Unwind }, false)
+	s.Means = "backtraces see through the trampoline of return probes (5.15 and later)"
+	s.Get, s.Set = flag(func(m *Machine) *bool { return &m.Unwind }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Unwind }, false)
 
 	s = add("fault_handlers", truth, "whether probes have fault handlers")
-	s.means = "probes have fault handlers (until 5.13)"
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.FaultHandlers }, false)
+	s.Means = "probes have fault handlers (until 5.13)"
+	s.Get, s.Set = flag(func(m *Machine) *bool { return &m.FaultHandlers }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.FaultHandlers }, false)
 
 	s = add("jprobes", truth, "whether there are jprobes")
-	s.means = "there are jprobes (until 4.14)"
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.Jprobes }, false)
+	s.Means = "there are jprobes (until 4.14)"
+	s.Get, s.Set = flag(func(m *Machine) *bool { return &m.Jprobes }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Jprobes }, false)
 
 	s = add("batches", truth, "whether arrays can be registered, probes disabled and enabled")
-	s.means = "arrays of probes can be registered, probes disabled and enabled (not in 2.6)"
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.NoBatches }, true)
+	s.Means = "arrays of probes can be registered, probes disabled and enabled (not in 2.6)"
+	s.Get, s.Set = flag(func(m *Machine) *bool { return &m.NoBatches }, true)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Batches }, false)
 
 	s = add("optprobes", truth, "whether a breakpoint may become a jump")
-	s.means = "a breakpoint may become a jump (CONFIG_OPTPROBES; not in 2.6)"
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.NoOptprobes }, true)
+	s.Means = "a breakpoint may become a jump (CONFIG_OPTPROBES; not in 2.6)"
+	s.Get, s.Set = flag(func(m *Machine) *bool { return &m.NoOptprobes }, true)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Kernel.Optprobes }, false)
 
 	s = add("order", orderWords, "which locks the optimizer holds while it waits")
-	s.means = "which locks the optimizer holds while it waits: cpus_read_lock and text_mutex; `\"module\"`: text_mutex a step only (4.15 to 5.2); `\"step\"`: neither (until 4.12)"
-	s.get, s.set = in(func(m *Machine) *kprobes.Order { return &m.Order })
+	s.Means = "which locks the optimizer holds while it waits: cpus_read_lock and text_mutex; `\"module\"`: text_mutex a step only (4.15 to 5.2); `\"step\"`: neither (until 4.12)"
+	s.Get, s.Set = in(func(m *Machine) *kprobes.Order { return &m.Order })
 	s.from, s.to = numbered(func(s *kprobes.Settings) *kprobes.Order { return &s.Order })
 
 	s = add("batch", batchWords, "how many jumps a run of the optimizer writes, and takes away, at most")
-	s.means = "how many jumps a run of the optimizer writes, and takes away, at most; `\"256\"`: as long as text_poke_smp_batch wrote them"
-	s.get, s.set = in(func(m *Machine) *Choice { return &m.Batch })
+	s.Means = "how many jumps a run of the optimizer writes, and takes away, at most; `\"256\"`: as long as text_poke_smp_batch wrote them"
+	s.Get, s.Set = in(func(m *Machine) *Choice { return &m.Batch })
 	s.from, s.to = listed(batches, func(s *kprobes.Settings) *int { return &s.Batch })
 
 	s = add("save_ss", truth, "whether detours save ss with the other registers")
-	s.means = "detours save ss with the other registers (5.10 and later)"
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.SaveSS }, false)
+	s.Means = "detours save ss with the other registers (5.10 and later)"
+	s.Get, s.Set = flag(func(m *Machine) *bool { return &m.SaveSS }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.SaveSS }, false)
 
 	s = add("detour_irqs_off", truth, "whether handlers behind a detour run with interrupts off")
-	s.means = "handlers behind a detour run with interrupts off (until 4.14)"
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.DetourIRQsOff }, false)
+	s.Means = "handlers behind a detour run with interrupts off (until 4.14)"
+	s.Get, s.Set = flag(func(m *Machine) *bool { return &m.DetourIRQsOff }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.DetourIRQsOff }, false)
 
 	s = add("unoptimize", unoptimizeWords, "how a jump is taken away")
-	s.means = "how a jump is taken away: `\"breakpoint\"`: by one, and syncs (5.6 and later); `\"patcher\"`: as it was written; else the first if `patch` is `\"breakpoint\"`"
-	s.get, s.set = in(func(m *Machine) *Unoptimize { return &m.Unoptimize })
+	s.Means = "how a jump is taken away: `\"breakpoint\"`: by one, and syncs (5.6 and later); `\"patcher\"`: as it was written; else the first if `patch` is `\"breakpoint\"`"
+	s.Get, s.Set = in(func(m *Machine) *Unoptimize { return &m.Unoptimize })
 	s.from = func(s *kprobes.Settings, _ Edition) uint8 {
 		if s.Breakpoint {
 			return uint8(UnoptimizeBreakpoint)
@@ -309,41 +311,41 @@ func makeSettings() []setting {
 	}
 
 	s = add("sync_arm", truth, "whether every CPU is synchronized after a breakpoint was written")
-	s.means = "every CPU is synchronized after a breakpoint was written; without it the kernels until 5.5"
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.NoSyncArm }, true)
+	s.Means = "every CPU is synchronized after a breakpoint was written; without it the kernels until 5.5"
+	s.Get, s.Set = flag(func(m *Machine) *bool { return &m.NoSyncArm }, true)
 	s.from = func(*kprobes.Settings, Edition) uint8 { return 1 } // on the repaired algorithm: see --as-shipped
 	s.to = func(*kprobes.Settings, *Machine, uint8) {}           // what it stands on is rewired
 
 	s = add("ftrace", truth, "whether a probe at a function's fentry goes through ftrace")
-	s.means = "a probe at a function's fentry goes through ftrace"
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.Ftrace }, false)
+	s.Means = "a probe at a function's fentry goes through ftrace"
+	s.Get, s.Set = flag(func(m *Machine) *bool { return &m.Ftrace }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Kernel.Ftrace }, false)
 
 	s = add("ftrace_modifies", truth, "whether every probe at a fentry says that it may change the path, or those with a post_handler")
-	s.means = "every such probe says that it may change the path, not only one with a post_handler (until 5.3)"
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.FtraceModifies }, false)
+	s.Means = "every such probe says that it may change the path, not only one with a post_handler (until 5.3)"
+	s.Get, s.Set = flag(func(m *Machine) *bool { return &m.FtraceModifies }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.FtraceClaims }, false)
 
 	s = add("module_refs", truth, "whether a probe holds its module until it is unregistered, or while it is being registered")
-	s.means = "a probe holds its module until it is unregistered (2.6)"
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.ModuleRefs }, false)
+	s.Means = "a probe holds its module until it is unregistered (2.6)"
+	s.Get, s.Set = flag(func(m *Machine) *bool { return &m.ModuleRefs }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.ModuleRefs }, false)
 
 	s = add("files", filesWords, "what the interface files take and print: as since 5.16, as until 5.15, as until 4.17, as in 2.6")
-	s.means = "what the files of debugfs take and print: `\"char\"`: as until 5.15; `\"plain\"`: as until 4.17; `\"first\"`: as in 2.6"
-	s.get, s.set = in(func(m *Machine) *kprobes.Files { return &m.Files })
+	s.Means = "what the files of debugfs take and print: `\"char\"`: as until 5.15; `\"plain\"`: as until 4.17; `\"first\"`: as in 2.6"
+	s.Get, s.Set = in(func(m *Machine) *kprobes.Files { return &m.Files })
 	s.from, s.to = numbered(func(s *kprobes.Settings) *kprobes.Files { return &s.Files })
 
 	s = add("retpoline", truth, "built with CONFIG_RETPOLINE")
-	s.build = true
-	s.means = "built with CONFIG_RETPOLINE: there are no jump tables, but jumps to thunks (`__x86_indirect_thunk_…`), and the rules of probing go by that"
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.Retpoline }, false)
+	s.Build = true
+	s.Means = "built with CONFIG_RETPOLINE: there are no jump tables, but jumps to thunks (`__x86_indirect_thunk_…`), and the rules of probing go by that"
+	s.Get, s.Set = flag(func(m *Machine) *bool { return &m.Retpoline }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Kernel.Retpoline }, false)
 
 	s = add("ibt", truth, "built with CONFIG_X86_KERNEL_IBT")
-	s.build = true
-	s.means = "built with CONFIG_X86_KERNEL_IBT: functions begin with endbr64, and a probe at one goes behind it (5.18 and later)"
-	s.get, s.set = flag(func(m *Machine) *bool { return &m.IBT }, false)
+	s.Build = true
+	s.Means = "built with CONFIG_X86_KERNEL_IBT: functions begin with endbr64, and a probe at one goes behind it (5.18 and later)"
+	s.Get, s.Set = flag(func(m *Machine) *bool { return &m.IBT }, false)
 	s.from, s.to = yes(func(s *kprobes.Settings) *bool { return &s.Kernel.IBT }, false)
 	return list
 }
@@ -360,18 +362,18 @@ func (m *Machine) Settle() {
 	if m.Edition != EditionNone {
 		of = m.Edition.Document().Settings(m.Preempt.Built())
 	}
-	for i := range settings {
-		s := &settings[i]
+	for i := range Settings {
+		s := &Settings[i]
 		if m.Edition == EditionNone {
-			s.set(m, s.get(&none))
+			s.Set(m, s.Get(&none))
 		} else {
-			s.set(m, s.from(&of, m.Edition))
+			s.Set(m, s.from(&of, m.Edition))
 		}
 	}
 }
 
 // preset returns what Settle makes of a machine.
-func (m *Machine) preset() Machine {
+func (m *Machine) Preset() Machine {
 	p := *m
 	p.Settle()
 	return p
@@ -379,8 +381,8 @@ func (m *Machine) preset() Machine {
 
 // Engine returns the engine's settings, without mutants.
 func (m *Machine) Engine() (e kprobes.Settings) {
-	for i := range settings {
-		settings[i].to(&e, m, settings[i].get(m))
+	for i := range Settings {
+		Settings[i].to(&e, m, Settings[i].Get(m))
 	}
 	e.Kernel.Preemption = m.Preempt.Built()
 	return e
@@ -423,18 +425,18 @@ type SettingRow struct {
 
 // SettingRows lists the settings that editions decide.
 func SettingRows() (rows []SettingRow) {
-	for i := range settings {
-		s := &settings[i]
-		if s.build {
+	for i := range Settings {
+		s := &Settings[i]
+		if s.Build {
 			continue
 		}
-		r := SettingRow{Word: s.word, Says: s.says, Of: make(map[Edition][2]string)}
-		r.Values = append(r.Values, s.words...)
+		r := SettingRow{Word: s.Word, Says: s.says, Of: make(map[Edition][2]string)}
+		r.Values = append(r.Values, s.Words...)
 		for _, e := range Editions() {
 			without, with := Machine{Edition: e, Preempt: PreemptNone}, Machine{Edition: e, Preempt: PreemptFull}
 			without.Settle()
 			with.Settle()
-			r.Of[e] = [2]string{s.words[s.get(&without)], s.words[s.get(&with)]}
+			r.Of[e] = [2]string{s.Words[s.Get(&without)], s.Words[s.Get(&with)]}
 		}
 		rows = append(rows, r)
 	}
@@ -443,16 +445,16 @@ func SettingRows() (rows []SettingRow) {
 
 // has reports whether the machine has what a setting stands for, and if it hasn't
 // says so, and who has.
-func (c checker) has(p part, who, what, word string, m *Machine) error {
-	for i := range settings {
-		s := &settings[i]
-		if s.word != word || s.get(m) == 1 {
+func (c checker) has(p Part, who, what, word string, m *Machine) error {
+	for i := range Settings {
+		s := &Settings[i]
+		if s.Word != word || s.Get(m) == 1 {
 			continue
 		}
 		var have []string
 		for _, e := range Editions() {
 			of := Machine{Edition: e, Preempt: m.Preempt}
-			if of.Settle(); s.get(&of) == 1 {
+			if of.Settle(); s.Get(&of) == 1 {
 				have = append(have, e.String())
 			}
 		}
@@ -463,7 +465,7 @@ func (c checker) has(p part, who, what, word string, m *Machine) error {
 				here += " built with preemption"
 			}
 		}
-		return faultf(p, "%s: %s has no %s; %s: choose one, or say machine(%s = True)", who, here, what, haveIt(have), word)
+		return Faultf(p, "%s: %s has no %s; %s: choose one, or say machine(%s = True)", who, here, what, haveIt(have), word)
 	}
 	return nil
 }
@@ -478,3 +480,7 @@ func haveIt(editions []string) string {
 		return "editions " + strings.Join(editions[:n-1], ", ") + " and " + editions[n-1] + " have"
 	}
 }
+
+// Optimizes reports whether the machine makes breakpoints jumps, by its settings and its
+// rules.
+func (m *Machine) Optimizes() bool { return !m.NoOptprobes && !m.AnyByte && m.Rules != Rules26 }

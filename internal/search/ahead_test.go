@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/sim"
 )
@@ -35,7 +35,7 @@ func (a *aheads) Choose(p *sim.Point) (pick, hold int) {
 // What a question says of the steps ahead doesn't depend on where the run before
 // was ended.
 func TestAheadOfUsedMachine(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("safe-none")
+	sc, err := library.Load("safe-none")
 	require.NoError(t, err)
 	rig, err := rig.New(sc, "")
 	require.NoError(t, err)

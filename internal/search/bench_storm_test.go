@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/gen"
 )
 
 // benchStorm runs the programs of a storm, so many runs of each, as RunStorm does but
@@ -31,7 +32,7 @@ func benchStorm(b *testing.B, s Storm) {
 
 // BenchmarkStorm is one program of kpsim storm with all its runs, 100.
 func BenchmarkStorm(b *testing.B) {
-	for _, m := range scenario.StormMachines() {
+	for _, m := range gen.Machines() {
 		if m.Edition == scenario.Edition69 {
 			b.Run(m.Edition.String()+"/"+m.Preempt.String(), func(b *testing.B) { benchStorm(b, Storm{Machine: m, Runs: 100}) })
 		}

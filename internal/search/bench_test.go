@@ -3,14 +3,14 @@ package search
 import (
 	"testing"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
 )
 
 func benchSchedules(b *testing.B, name, strategy string) {
-	sc, err := scenario.LoadBuiltin(name)
+	sc, err := library.Load(name)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func BenchmarkSchedules(b *testing.B) {
 func TestRunAllocatesNothing(t *testing.T) {
 	const runs = 200 / min(searchtest.Slow, 4)
 	for _, name := range []string{"safe-none", "safe-full", "register-storm-full", "jump-label-flip", "optimization-off"} {
-		sc, err := scenario.LoadBuiltin(name)
+		sc, err := library.Load(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
@@ -105,7 +106,7 @@ func TestMissing(t *testing.T) {
 		{"", "call(o.when)", `t: run without probes: cpu0 task0: when+0x0: reads or writes jiffies, which nobody defines: define it above elf(), stub("jiffies") or data("jiffies", …)`},
 	} {
 		sc := searchtest.Load(t, c.above+"\no = elf(\"module.ko\")\ntask(ops = ["+c.op+"])")
-		again, err := scenario.Load("again.star", []byte(sc.String()), nil) // as in a trace
+		again, err := lang.Load("again.star", []byte(lang.Print(sc)), nil) // as in a trace
 		require.NoError(t, err)
 		for _, sc := range []*scenario.Scenario{sc, again} {
 			rig, err := rig.New(sc, "")

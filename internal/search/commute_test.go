@@ -11,6 +11,9 @@ import (
 	"pgregory.net/rapid"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/gen"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
 	"kpsim/kprobes/mutants"
@@ -361,7 +364,7 @@ func (r *tracer) replay(steps []stepped) rig.Run {
 func settings(t *testing.T, name string) (list []*scenario.Scenario) {
 	for _, f := range []string{"coherent", "stale", "mixing"} {
 		for _, p := range []scenario.Preempt{scenario.PreemptNone, scenario.PreemptVoluntary, scenario.PreemptDynamic, scenario.PreemptFull} {
-			sc, err := scenario.LoadBuiltin(name)
+			sc, err := library.Load(name)
 			require.NoError(t, err)
 			require.NoError(t, sc.SetFetch(f))
 			sc.Machine.Preempt = p
@@ -381,7 +384,7 @@ func TestStepsCommute(t *testing.T) {
 		most = 60 / int(searchtest.Slow)
 	}
 	total := new(swapCount)
-	for k, name := range scenario.BuiltinNames() {
+	for k, name := range library.Names() {
 		t.Run(name, func(t *testing.T) {
 			for i, sc := range settings(t, name) {
 				if *swaps == 0 && (i%4 != k%4 || name == "function-at-work" && i != 5) {
@@ -411,13 +414,13 @@ func TestWholeStepsCommute(t *testing.T) {
 	t.Parallel()
 	most := max(*swaps, 240/int(searchtest.Slow))
 	total := new(swapCount)
-	for _, name := range append(scenario.BuiltinNames(), "tiny") {
+	for _, name := range append(library.Names(), "tiny") {
 		t.Run(name, func(t *testing.T) {
 			for i, p := range []scenario.Preempt{scenario.PreemptNone, scenario.PreemptVoluntary, scenario.PreemptDynamic, scenario.PreemptFull} {
 				sc := tiny(t)
 				if name != "tiny" {
 					var err error
-					sc, err = scenario.LoadBuiltin(name)
+					sc, err = library.Load(name)
 					require.NoError(t, err)
 				}
 				if sc.Machine.CPUs > 2 {
@@ -452,7 +455,7 @@ func TestRapidStepsCommute(t *testing.T) {
 		if drawn++; *swaps == 0 && drawn > 40 {
 			return
 		}
-		sc := scenario.Draw(t)
+		sc := gen.Draw(t)
 		require.NoError(t, sc.SetFetch(rapid.SampledFrom([]string{"coherent", "stale", "mixing"}).Draw(t, "fetch")))
 		if rapid.Bool().Draw(t, "two probers") {
 			other := sc.Tasks[0]
@@ -468,7 +471,7 @@ func TestRapidStepsCommute(t *testing.T) {
 				s.Idle = rapid.IntRange(0, 3).Draw(t, "idle") == 0
 			}
 		}
-		require.NoError(t, scenario.Check(sc))
+		require.NoError(t, lang.Check(sc))
 		mu := rapid.SampledFrom([]string{"", "", "no-sync-disarm", "no-sync-2", "no-grace", "no-restore", "free-early", "no-quiesce"}).Draw(t, "mutant")
 		whole := rapid.Bool().Draw(t, "interrupts are one step")
 		commute(t, sc, mu, rapid.Uint64().Draw(t, "seed"), max(2, 10/int(searchtest.Slow)), whole, &total)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
 	"kpsim/sim"
@@ -49,7 +49,7 @@ func TestCompare(t *testing.T) {
 // is the first violating run of its search, and who isn't there after the most
 // runs has taken one more than that.
 func TestRace(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("second-instruction")
+	sc, err := library.Load("second-instruction")
 	require.NoError(t, err)
 	race := Race{Scenario: sc, Seeds: 12, Seed: 5, Most: 400 / searchtest.Slow, Workers: 1,
 		New: func(p sched.Params) sched.Strategy { return sched.NewPortfolio(p) }}
@@ -91,7 +91,7 @@ func TestRace(t *testing.T) {
 }
 
 func TestMeasureSpeed(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("safe-none")
+	sc, err := library.Load("safe-none")
 	require.NoError(t, err)
 	for _, strategy := range []string{"portfolio", "default"} { // one that ends begins anew
 		s, err := MeasureSpeed(sc, strategy, 2, 20*time.Millisecond, nil)

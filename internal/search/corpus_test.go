@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/sched"
@@ -217,7 +217,7 @@ func requireRight(t *testing.T, path string, f *traces.File) {
 // record explores until it has a witness of the property. Other properties may
 // be broken more often under a mutant: seeds are gone through.
 func record(t *testing.T, path, name, broken, property string) {
-	sc, err := scenario.LoadBuiltin(name)
+	sc, err := library.Load(name)
 	require.NoError(t, err)
 	for seed := range uint64(200) {
 		res, err := Explore(Spec{Scenario: sc, Mutant: broken, Runs: 20_000, Seed: seed, Workers: 1, Stop: true})

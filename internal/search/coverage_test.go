@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
 	"kpsim/kprobes/kpev"
@@ -20,7 +20,7 @@ import (
 // TestReachableKinds: every kind of event that a built-in scenario shows is among
 // those that it is said it can.
 func TestReachableKinds(t *testing.T) {
-	for i, sc := range scenario.Builtin() {
+	for i, sc := range library.All() {
 		if searchtest.Slow > 1 && i%4 > 0 {
 			continue // what they find is shrunk, which takes longest
 		}
@@ -203,7 +203,7 @@ func TestStatsDontDependOnWorkers(t *testing.T) {
 // TestSampling: which runs are observed changes nothing that is found in them,
 // and is no regular pattern that a strategy's turns could fall into.
 func TestSampling(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("second-instruction")
+	sc, err := library.Load("second-instruction")
 	require.NoError(t, err)
 	spec := Spec{Scenario: sc, Runs: 1_500}
 	with, err := Explore(spec)

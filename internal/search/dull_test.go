@@ -3,7 +3,7 @@ package search
 import (
 	"testing"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
 	"kpsim/kprobes/mutants"
@@ -20,7 +20,7 @@ func TestDull(t *testing.T) {
 	awake.KeepAwake()
 	violations := 0
 	for _, mu := range mutants.All {
-		sc, err := scenario.LoadBuiltin(mu.Scenario)
+		sc, err := library.Load(mu.Scenario)
 		if err != nil {
 			t.Fatal(err)
 		}

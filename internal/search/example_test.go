@@ -5,14 +5,15 @@ import (
 	"os"
 	"testing"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search"
 	"kpsim/traces"
 )
 
 // The five lines: a scenario, many schedules, what was broken.
 func Example() {
-	sc, _ := scenario.LoadBuiltin("second-instruction")
+	sc, _ := library.Load("second-instruction")
 	r, _ := search.Explore(search.Spec{Scenario: sc, Runs: 2000, Seed: 1})
 	fmt.Println(r.Violations, "of", r.Runs, "runs:", r.Broken)
 	fmt.Println(r.Witness.Property.Name, "at", r.Witness.Place)
@@ -27,7 +28,7 @@ func Example() {
 
 // A proof instead of a search: every schedule of at most two deviations.
 func ExampleVerify() {
-	sc, _ := scenario.LoadBuiltin("safe-none")
+	sc, _ := library.Load("safe-none")
 	v, err := search.Verify(search.Proof{Spec: search.Spec{Scenario: sc}, Deviations: 2})
 	if err != nil {
 		fmt.Println(err)
@@ -78,7 +79,7 @@ timer(cpu = 1)
 // broken, and leaves the witness where kpsim explain finds it. Then it makes sure that the
 // search would have seen something: the same with a fault in the engine must fail.
 func TestMine(t *testing.T) {
-	sc, err := scenario.Load("mine.star", []byte(mine), os.ReadFile) // elf() reads files by it
+	sc, err := lang.Load("mine.star", []byte(mine), os.ReadFile) // elf() reads files by it
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
@@ -22,7 +23,7 @@ func quick(sc *scenario.Scenario, runs uint64) uint64 {
 
 // TestBuiltin: each built-in scenario comes out as it says. kpsim explore makes more runs.
 func TestBuiltin(t *testing.T) {
-	for _, sc := range scenario.Builtin() {
+	for _, sc := range library.All() {
 		t.Run(sc.Name, func(t *testing.T) {
 			t.Parallel()
 			res, err := Explore(Spec{Scenario: sc, Runs: quick(sc, 4_000), Workers: 1})
@@ -49,7 +50,7 @@ func TestBuiltin(t *testing.T) {
 // TestWorkersDontMatter: the result is a function of the spec, not of how many
 // workers share the runs, nor of GOMAXPROCS.
 func TestWorkersDontMatter(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("second-instruction")
+	sc, err := library.Load("second-instruction")
 	require.NoError(t, err)
 	var want *Result
 	for _, workers := range []int{1, 2, 5, 16} {
@@ -70,7 +71,7 @@ func TestWorkersDontMatter(t *testing.T) {
 // TestHoldChangesNothing: a hold saves questions, and can't be observed.
 func TestHoldChangesNothing(t *testing.T) {
 	for _, name := range []string{"safe-none", "full-rcu", "torn-jump-bp"} {
-		sc, err := scenario.LoadBuiltin(name)
+		sc, err := library.Load(name)
 		require.NoError(t, err)
 		rig, err := rig.New(sc, "")
 		require.NoError(t, err)
@@ -120,7 +121,7 @@ func TestStrategiesForgetTheMachine(t *testing.T) {
 // TestReplayTheSame: a witness replays to the same digest, a hundred times, on
 // a new machine each, at GOMAXPROCS 1 and 2.
 func TestReplayTheSame(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("second-instruction")
+	sc, err := library.Load("second-instruction")
 	require.NoError(t, err)
 	res, err := Explore(Spec{Scenario: sc, Runs: 10_000 / searchtest.Slow})
 	require.NoError(t, err)

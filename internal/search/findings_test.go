@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/mutants"
 )
 
@@ -102,7 +102,7 @@ func (c *claim) exist(t *testing.T) {
 		require.True(t, known, m)
 	}
 	for _, s := range c.scenarios {
-		_, err := scenario.LoadBuiltin(s)
+		_, err := library.Load(s)
 		require.NoError(t, err)
 	}
 	for _, name := range c.traces {

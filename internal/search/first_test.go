@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/searchtest"
 	"kpsim/sim"
 )
@@ -57,7 +57,7 @@ func TestFirstMedian(t *testing.T) {
 // TestFirstWitness: the same whatever the number of workers, in time, by the
 // right property, and other seeds give other numbers.
 func TestFirstWitness(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("torn-jump")
+	sc, err := library.Load("torn-jump")
 	require.NoError(t, err)
 	names := []string{"no-sail-past", "whole-instructions"}
 	const bound = 400 / min(searchtest.Slow, 4)

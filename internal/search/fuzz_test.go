@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
 	"kpsim/properties"
@@ -93,7 +95,7 @@ task("prober", cpu = 0, ops = [register(k, errno = 0), wait_optimized(), registe
 `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sc, err := scenario.Load("settings", []byte(c.text), scenario.OpenBuiltin)
+			sc, err := lang.Load("settings", []byte(c.text), library.Open)
 			require.NoError(t, err)
 			rig, err := rig.New(sc, "")
 			require.NoError(t, err)
@@ -138,7 +140,7 @@ timer(cpu = 0, run = f)
 `, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sc, err := scenario.Load("orders", []byte(c.text), scenario.OpenBuiltin)
+			sc, err := lang.Load("orders", []byte(c.text), library.Open)
 			require.NoError(t, err)
 			r, err := rig.New(sc, "")
 			require.NoError(t, err)

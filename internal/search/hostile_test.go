@@ -9,7 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/traces"
@@ -62,7 +63,7 @@ func FuzzResults(f *testing.F) {
 
 // share is what an exploration writes, without its checksum.
 func share(t testing.TB) []byte {
-	sc, err := scenario.LoadBuiltin("torn-jump")
+	sc, err := library.Load("torn-jump")
 	require.NoError(t, err)
 	spec := Spec{Scenario: sc, Strategy: DefaultStrategy, Runs: 60, Seed: 1, Workers: 1}
 	res, err := Explore(spec)
@@ -73,7 +74,7 @@ func share(t testing.TB) []byte {
 	defer rig.Close()
 	run := rig.Run(new(sched.Default))
 	r := &Results{Share: 1, Shares: 1, Strategy: spec.Strategy, Seed: 1, Runs: 60, Scenarios: []*Explored{{
-		Name: sc.Name, Arg: sc.Name, Text: sc.String(), Default: DigestName(run.Digest), Runs: 60, Parts: res.Parts,
+		Name: sc.Name, Arg: sc.Name, Text: lang.Print(sc), Default: DigestName(run.Digest), Runs: 60, Parts: res.Parts,
 	}}}
 	data, err := r.Marshal()
 	require.NoError(t, err)

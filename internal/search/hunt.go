@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/sched"
@@ -94,7 +95,7 @@ func sorted(by map[string]int) (names []string) {
 // Kill hunts a mutant. It returns nil if it was cancelled. Errors are about the
 // mutant's row. What it returns depends on neither workers nor time.
 func (h *Hunt) Kill(mu *mutants.Mutant) (*Kill, error) {
-	sc, err := scenario.LoadBuiltin(mu.Scenario)
+	sc, err := library.Load(mu.Scenario)
 	if err != nil {
 		return nil, fmt.Errorf("mutant %s: %w", mu.Name, err)
 	}

@@ -5,7 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
@@ -21,7 +22,7 @@ func TestEvery(t *testing.T) {
 		if mu.Scenario == "" {
 			return nil
 		}
-		sc, err := scenario.LoadBuiltin(mu.Scenario)
+		sc, err := library.Load(mu.Scenario)
 		if err != nil {
 			return err
 		}
@@ -74,7 +75,7 @@ func playWithout(f *traces.File) (*rig.Run, error) {
 // What is found first doesn't depend on whether runs go on behind it: the same runs break
 // something, and the properties that they break first are among those that all break.
 func TestEveryHoldsTheFirst(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("second-instruction")
+	sc, err := library.Load("second-instruction")
 	require.NoError(t, err)
 	first, err := Explore(Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true})
 	require.NoError(t, err)
@@ -99,7 +100,7 @@ func TestEveryHoldsTheFirst(t *testing.T) {
 // Garbage that jumps into a detour calls the engine with pointers that are none: the run ends
 // there, where a kernel would die, and the machine goes on with the next.
 func TestGarbageEndsARun(t *testing.T) {
-	sc, err := scenario.Load("garbage.star", []byte(`scenario("garbage", says = "A jump is written without care.")
+	sc, err := lang.Load("garbage.star", []byte(`scenario("garbage", says = "A jump is written without care.")
 machine(cpus = 2, fetch = "stale", quiesce = "tasks", patch = "naive")
 v = text("victim", "554889e5535b5dc3", at = 0xffffffff81000100)
 k = kprobe("k", at = v)

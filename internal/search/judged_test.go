@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/vet"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
@@ -58,7 +60,7 @@ func registered(t *testing.T, head, function string, offsets []int) (map[int]jud
 	}
 	src := head + fmt.Sprintf("\nops = []\nfor off in %s:\n    k = kprobe(\"k%%d\" %% off, at = o[%q] + off)\n    ops += [register(k), %sunregister(k)]\ntask(ops = ops)\n",
 		strings.ReplaceAll(fmt.Sprint(offsets), " ", ", "), function, wait)
-	sc, err := scenario.Load("judged.star", []byte(src), os.ReadFile)
+	sc, err := lang.Load("judged.star", []byte(src), os.ReadFile)
 	require.NoError(t, err, src)
 	rig, err := rig.New(sc, "")
 	require.NoError(t, err)
@@ -149,7 +151,7 @@ func judgedAlike(t *testing.T, s *survey.Survey, sym *image.Symbol, head, machin
 		return 0
 	}
 	got, sc := registered(t, head, sym.Label(), offsets)
-	again := sc.Survey()
+	again := vet.Survey(sc)
 	f, ok := again.Module.Symbol(sym.Label())
 	require.True(t, ok, sym.Label())
 	for _, off := range offsets {

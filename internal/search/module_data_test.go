@@ -2,14 +2,14 @@ package search
 
 import (
 	"fmt"
-	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/rig"
+	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
 	"kpsim/smp"
 )
@@ -38,7 +38,7 @@ task("a", cpu = 1, ops = [call(inc, changed = True), rmmod(m)])`, "S1", "reads o
 					loaded = "True"
 				}
 				sc := searchtest.LoadTinier(t, `preempt = "full"`, fmt.Sprintf(moduleData, next, loaded)+c.rest)
-				again, err := scenario.Load("again.star", []byte(sc.String()), os.ReadFile)
+				again, err := lang.Load("again.star", []byte(lang.Print(sc)), os.ReadFile)
 				require.NoError(t, err)
 				require.Equal(t, sc.Modules, again.Modules)
 				rig, err := rig.New(sc, "")
@@ -70,7 +70,7 @@ f = text("f", hex = "c3", at = 0xffffffff81100000)
 m = module("m", funcs = [f])
 task("a", ops = [insmod(m, errno = %s), rmmod(m, errno = %s)])
 `, answers[0], answers[1]))
-		again, err := scenario.Load("again.star", []byte(sc.String()), os.ReadFile)
+		again, err := lang.Load("again.star", []byte(lang.Print(sc)), os.ReadFile)
 		require.NoError(t, err)
 		require.Equal(t, sc.Machine, again.Machine)
 		rig, err := rig.New(sc, "")

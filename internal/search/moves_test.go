@@ -3,7 +3,7 @@ package search
 import (
 	"testing"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
 	"kpsim/kprobes/mutants"
@@ -34,7 +34,7 @@ func (c *movesChecked) Choose(p *sim.Point) (pick, hold int) {
 // runs of all scenarios, right and wrong, it is what there is.
 func TestMovesKept(t *testing.T) {
 	try := func(name, mutant string, runs uint64) (asked int) {
-		sc, err := scenario.LoadBuiltin(name)
+		sc, err := library.Load(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestMovesKept(t *testing.T) {
 		return c.asked
 	}
 	asked := 0
-	for _, name := range scenario.BuiltinNames() {
+	for _, name := range library.Names() {
 		asked += try(name, "", 40/searchtest.Slow+1)
 	}
 	for _, mu := range mutants.All {

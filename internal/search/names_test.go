@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/sim"
@@ -30,7 +30,7 @@ func (n *nameless) Stepped(_ sim.Mover, touched []sim.Touch) {
 // things aren't called the same.
 func TestObjectsHaveNames(t *testing.T) {
 	for _, name := range []string{"safe-full", "stop-machine-alone", "jump-label-flip", "optimization-off", "nmi-on-text"} {
-		sc, err := scenario.LoadBuiltin(name)
+		sc, err := library.Load(name)
 		require.NoError(t, err)
 		rig, err := rig.New(sc, "")
 		require.NoError(t, err)

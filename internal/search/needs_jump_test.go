@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/searchtest"
 	"kpsim/kprobes/mutants"
 )
@@ -18,7 +20,7 @@ func TestNeedsJump(t *testing.T) {
 	found := func(name string) uint64 {
 		mu, ok := mutants.ByName(name)
 		require.True(t, ok)
-		sc, err := scenario.LoadBuiltin(mu.Scenario)
+		sc, err := library.Load(mu.Scenario)
 		require.NoError(t, err)
 		sc.Machine.NoOptprobes = true
 		for i := range sc.Tasks {
@@ -30,7 +32,7 @@ func TestNeedsJump(t *testing.T) {
 				task.Ops = []scenario.Op{{Kind: scenario.OpSchedule}}
 			}
 		}
-		require.NoError(t, scenario.Check(sc), name)
+		require.NoError(t, lang.Check(sc), name)
 		res, err := Explore(Spec{Scenario: sc, Mutant: name, Runs: 600 / searchtest.Slow, Seed: 1, Blind: true})
 		require.NoError(t, err, name)
 		return res.Violations

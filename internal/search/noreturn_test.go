@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
 	"kpsim/properties"
@@ -73,9 +74,9 @@ func TestNoReturnOfASeed(t *testing.T) {
 
 // A run that most runs are like has no point of no return.
 func TestNoReturnFromTheStart(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("safe-none")
+	sc, err := library.Load("safe-none")
 	require.NoError(t, err)
-	f := &traces.File{Scenario: sc.String(), Property: "P1", Origin: []traces.Remark{{Key: traces.OriginMutant, Value: "lost-kick"}}}
+	f := &traces.File{Scenario: lang.Print(sc), Property: "P1", Origin: []traces.Remark{{Key: traces.OriginMutant, Value: "lost-kick"}}}
 	r, err := PlayFile("x.kps", f, false)
 	require.NoError(t, err)
 	defer r.Rig.Close()

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/sim"
@@ -23,7 +23,7 @@ func (c *counter) Stepped(_ sim.Mover, touched []sim.Touch) {
 // and events, and tells of each boundary's step, the last one too.
 func TestObserveChangesNothing(t *testing.T) {
 	t.Parallel()
-	for _, sc := range scenario.Builtin() {
+	for _, sc := range library.All() {
 		rig, err := rig.New(sc, "")
 		require.NoError(t, err)
 		defer rig.Close()

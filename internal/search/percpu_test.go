@@ -2,13 +2,13 @@ package search
 
 import (
 	"fmt"
-	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/rig"
+	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
 )
 
@@ -28,7 +28,7 @@ for cpu in range(3):
 k = kprobe("k", at = o.count)
 task(cpu = 1, ops = [register(k, errno = 0), schedule(), unregister(k)])
 `)
-	again, err := scenario.Load("again.star", []byte(sc.String()), nil) // as in a trace
+	again, err := lang.Load("again.star", []byte(lang.Print(sc)), nil) // as in a trace
 	require.NoError(t, err)
 	again.Name = sc.Name
 	require.Equal(t, sc, again)

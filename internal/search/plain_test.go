@@ -3,13 +3,13 @@ package search
 import (
 	"flag"
 	"fmt"
-	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/search/rig"
+	"kpsim/internal/search/searchtest"
 	"kpsim/kprobes/kpev"
 	"kpsim/sched"
 	"kpsim/sim"

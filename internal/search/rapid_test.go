@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/gen"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/properties"
 	"kpsim/sched"
@@ -49,8 +50,8 @@ func drawSchedule(t *rapid.T) sched.Strategy {
 // holds draws a scenario and a schedule, and reports the run that breaks a
 // property, if it does. The engine is broken by the mutant, if one is named.
 func holds(t *rapid.T, mutant string) *counterexample {
-	sc := scenario.DrawAny(t)
-	require.NoError(t, scenario.Check(sc))
+	sc := gen.DrawAny(t)
+	require.NoError(t, lang.Check(sc))
 	s := drawSchedule(t)
 	rig, err := rig.New(sc, mutant)
 	require.NoError(t, err)
@@ -105,7 +106,7 @@ func TestRapidReports(t *testing.T) {
 
 // report fails with what was found, at the place of its property.
 func (c *counterexample) report(t *rapid.T) {
-	reports[c.run.Property.ID](t, fmt.Sprintf("%s: %s\nschedule %+v\n%s", c.run.Property.Name, c.run.Finding.Message, c.choices, c.spec.Scenario))
+	reports[c.run.Property.ID](t, fmt.Sprintf("%s: %s\nschedule %+v\n%s", c.run.Property.Name, c.run.Finding.Message, c.choices, lang.Print(c.spec.Scenario)))
 }
 
 // witness shrinks it further, by our own shrinker.

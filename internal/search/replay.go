@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/smp"
@@ -56,7 +56,7 @@ func openFile(name string, f *traces.File) (*rig.Rig, error) {
 
 // openFileAs is openFile with a mutant, "" for none.
 func openFileAs(name string, f *traces.File, mutant string) (*rig.Rig, error) {
-	sc, err := scenario.Parse(name, []byte(f.Scenario))
+	sc, err := lang.Parse(name, []byte(f.Scenario))
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,13 @@
 package search
 
 import (
+	"slices"
+
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/traces"
-	"slices"
 )
 
 // Rerecord runs a trace file again and writes down anew what it did: labels,
@@ -70,7 +72,7 @@ func ShrinkFile(name string, f *traces.File) (*Shrunk, *Replay, error) {
 	now := *f
 	now.SetSchedule(s.cur.anchors)
 	now.Place, now.Message, now.Digest, now.Format = s.cur.place, s.rig.Message(&s.cur.run), s.cur.run.Digest, traces.ScheduleFormat
-	if text := s.rig.Scenario.String(); text != r.Rig.Scenario.String() {
+	if text := lang.Print(s.rig.Scenario); text != lang.Print(r.Rig.Scenario) {
 		now.Scenario = text
 		now.Origin = scenarioWas(now.Origin, r.Rig.Scenario)
 	}

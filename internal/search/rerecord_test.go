@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
 	"kpsim/traces"
@@ -22,7 +23,7 @@ func readCorpus(t *testing.T, name string) (*traces.File, *scenario.Scenario) {
 	require.NoError(t, err)
 	f, err := traces.Parse(path, data)
 	require.NoError(t, err)
-	sc, err := scenario.Load(path, []byte(f.Scenario), nil)
+	sc, err := lang.Load(path, []byte(f.Scenario), nil)
 	require.NoError(t, err)
 	return f, sc
 }
@@ -85,8 +86,8 @@ func TestReplaySurvives(t *testing.T) {
 		for name, change := range changes {
 			f, sc := readCorpus(t, c.file)
 			change(sc)
-			require.NoError(t, scenario.Check(sc))
-			f.Scenario = sc.String()
+			require.NoError(t, lang.Check(sc))
+			f.Scenario = lang.Print(sc)
 			r, err := PlayFile(c.file, f, false)
 			if err != nil {
 				t.Logf("%s, %s: %v", c.file, name, err)
@@ -143,7 +144,7 @@ func TestReplayPlaceMoves(t *testing.T) {
 	require.Equal(t, "victim+0x1", f.Place)
 	insertNop(sc, 0)
 	sc.Probes[0].Offset++
-	f.Scenario = sc.String()
+	f.Scenario = lang.Print(sc)
 	now, r, err := Rerecord("moved", f, false)
 	require.NoError(t, err)
 	r.Rig.Close()

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/smp/arch/x86"
 )
 
@@ -47,7 +48,7 @@ func TestResched(t *testing.T) {
 		}
 		s = strings.Replace(s, "register(other)", "wait_optimized()", 1) // the wait itself, not who waits for the mutex
 		s = strings.Replace(s, "sometimes(", "timer(cpu = 1, at_most = 8)\nsometimes(", 1)
-		sc, err := scenario.Load("never-schedules-resched.star", []byte(s), os.ReadFile)
+		sc, err := lang.Load("never-schedules-resched.star", []byte(s), os.ReadFile)
 		require.NoError(t, err)
 		r, err := Explore(Spec{Scenario: sc, Runs: 100, Seed: 1, Blind: true})
 		require.NoError(t, err)

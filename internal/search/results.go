@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/properties"
 	"kpsim/sched"
@@ -214,7 +214,7 @@ func (r *Results) bias() string {
 // Spec returns what was explored, and how many questions its default run asks.
 // It makes sure that this program makes the runs that the file is about.
 func (r *Results) Spec(e *Explored) (spec Spec, points uint64, err error) {
-	sc, err := scenario.Parse(e.from, []byte(e.Text))
+	sc, err := lang.Parse(e.from, []byte(e.Text))
 	if err != nil {
 		return spec, 0, err
 	}

@@ -3,14 +3,15 @@ package search
 import (
 	"bytes"
 	"fmt"
-	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/rig"
+	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
 	"kpsim/sim"
 )
@@ -18,7 +19,7 @@ import (
 // shares explores a scenario in n shares and hands back the files.
 func shares(t *testing.T, name string, n int, spec Spec) (files [][]byte) {
 	t.Helper()
-	sc, err := scenario.LoadBuiltin(name)
+	sc, err := library.Load(name)
 	require.NoError(t, err)
 	rig, err := rig.New(sc, spec.Mutant)
 	require.NoError(t, err)
@@ -29,7 +30,7 @@ func shares(t *testing.T, name string, n int, spec Spec) (files [][]byte) {
 		res, err := Explore(spec)
 		require.NoError(t, err)
 		r := Results{Share: i, Shares: n, Strategy: DefaultStrategy, Seed: spec.Seed, Mutant: spec.Mutant, Scenarios: []*Explored{{
-			Name: name, Arg: name, Text: sc.String(), Default: DigestName(digest), Runs: spec.Runs, Parts: res.Parts,
+			Name: name, Arg: name, Text: lang.Print(sc), Default: DigestName(digest), Runs: spec.Runs, Parts: res.Parts,
 		}}}
 		data, err := r.Marshal()
 		require.NoError(t, err)

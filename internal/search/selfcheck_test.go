@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/sim"
@@ -15,7 +15,7 @@ import (
 // TestSelfCheck: a run played again, on the same machine and on a new one, has
 // the same digest. Shares are those of an exploration.
 func TestSelfCheck(t *testing.T) {
-	for _, sc := range scenario.Builtin() {
+	for _, sc := range library.All() {
 		t.Run(sc.Name, func(t *testing.T) {
 			t.Parallel()
 			runs := quick(sc, 200)
@@ -24,7 +24,7 @@ func TestSelfCheck(t *testing.T) {
 			require.Equal(t, runs, n)
 		})
 	}
-	sc, err := scenario.LoadBuiltin("torn-jump")
+	sc, err := library.Load("torn-jump")
 	require.NoError(t, err)
 	sum := uint64(0)
 	for share := 1; share <= 3; share++ {
@@ -38,7 +38,7 @@ func TestSelfCheck(t *testing.T) {
 // TestSelfCheckNotices: what differs is a bug, and told with all it takes to see
 // it again.
 func TestSelfCheckNotices(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("torn-jump")
+	sc, err := library.Load("torn-jump")
 	require.NoError(t, err)
 	g, err := rig.New(sc, "")
 	require.NoError(t, err)

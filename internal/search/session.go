@@ -9,6 +9,7 @@ import (
 
 	"kpsim/engine"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
@@ -336,7 +337,7 @@ func (s *Session) AddProbe(p scenario.Probe) error {
 func (s *Session) check(op *scenario.Op) error {
 	sc := *s.Rig.Scenario
 	sc.Tasks = append(slices.Clone(sc.Tasks), scenario.Task{Name: "the shell", Ops: []scenario.Op{*op}, Repeat: 1})
-	err := scenario.Check(&sc)
+	err := lang.Check(&sc)
 	if err == nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 	"kpsim/sched"
@@ -18,7 +19,7 @@ import (
 )
 
 func session(t *testing.T, name string) *Session {
-	sc, err := scenario.LoadBuiltin(name)
+	sc, err := library.Load(name)
 	require.NoError(t, err)
 	s, err := NewSession(sc, "", new(sched.Default))
 	require.NoError(t, err)
@@ -169,7 +170,7 @@ func TestSessionStepBy(t *testing.T) {
 
 // A panic on the machine's side comes out where the session is used.
 func TestSessionCrash(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("safe-full")
+	sc, err := library.Load("safe-full")
 	require.NoError(t, err)
 	s, err := NewSession(sc, "", new(sched.Default))
 	require.NoError(t, err)
@@ -180,7 +181,7 @@ func TestSessionCrash(t *testing.T) {
 // What is broken at the end of a run only is said when a session ends, or goes no
 // further; a session that has something under way has no end.
 func TestSessionEnd(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("return-nmi")
+	sc, err := library.Load("return-nmi")
 	require.NoError(t, err)
 	found := 0
 	for seed := uint64(0); found == 0 && seed < 2000; seed++ {

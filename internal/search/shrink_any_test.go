@@ -3,8 +3,6 @@ package search
 import (
 	"flag"
 	"hash/fnv"
-	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -13,6 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/rig"
+	"kpsim/internal/search/searchtest"
 	"kpsim/kprobes/mutants"
 	"kpsim/sched"
 	"kpsim/smp"
@@ -44,11 +46,11 @@ func violating(t *testing.T, spec *Spec, strategy string, runs uint64) *candidat
 // strategy is chosen too, stays what it is when more is built in.
 func broken(t *testing.T) (list []*Spec) {
 	add := func(name, mutant string, seed uint64) {
-		sc, err := scenario.LoadBuiltin(name)
+		sc, err := library.Load(name)
 		require.NoError(t, err)
 		list = append(list, &Spec{Scenario: sc, Mutant: mutant, Seed: seed})
 	}
-	for _, sc := range scenario.Builtin() {
+	for _, sc := range library.All() {
 		if sc.Expect.Sometimes {
 			h := fnv.New32a()
 			h.Write([]byte(sc.Name))
@@ -149,7 +151,7 @@ func TestShrinkSecondInstruction(t *testing.T) {
 	if searchtest.Slow > 1 {
 		t.Skip("nothing here is concurrent but Explore, which others run")
 	}
-	sc, err := scenario.LoadBuiltin("second-instruction")
+	sc, err := library.Load("second-instruction")
 	require.NoError(t, err)
 	for seed := range uint64(3) {
 		res, err := Explore(Spec{Scenario: sc, Runs: 10_000, Seed: seed})
@@ -166,7 +168,7 @@ func TestShrinkSecondInstruction(t *testing.T) {
 // TestNeeds: a violation that no interrupt is needed for is shrunk without one,
 // unless the scenario says that it is to keep its own.
 func TestNeeds(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("torn-jump")
+	sc, err := library.Load("torn-jump")
 	require.NoError(t, err)
 	sc.Sources = append(sc.Sources, scenario.Source{Kind: scenario.SourceTimer, CPU: 1, AtMost: 1})
 	var c *candidate
@@ -194,7 +196,7 @@ func asFound(t *testing.T, sc *scenario.Scenario, c *candidate) []traces.Deviati
 // TestCauseIsKept: where one run of a scenario breaks a property at one place and
 // another at another, neither is shrunk to the other.
 func TestCauseIsKept(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("stop-machine-alone")
+	sc, err := library.Load("stop-machine-alone")
 	require.NoError(t, err)
 	places := make(map[string]bool)
 	for seed := range uint64(max(8/searchtest.Slow, 1)) {
@@ -220,7 +222,7 @@ func TestCauseIsKept(t *testing.T) {
 // TestNecessity: each deviation of a shrunk trace is needed, and one that was
 // put in isn't.
 func TestNecessity(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("torn-jump")
+	sc, err := library.Load("torn-jump")
 	require.NoError(t, err)
 	spec := &Spec{Scenario: sc}
 	w, err := shrink(spec, violating(t, spec, "random", 10_000), &effort{runs: shrinkRuns, questions: shrinkQuestions})
@@ -248,7 +250,7 @@ func TestNecessity(t *testing.T) {
 // TestShrinkRenames: of a machine whose first CPU has nothing to do the shrunk
 // one is the rest, and the schedule goes by its names.
 func TestShrinkRenames(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("torn-jump")
+	sc, err := library.Load("torn-jump")
 	require.NoError(t, err)
 	sc.Machine.CPUs = 4
 	sc.Tasks[0].CPU, sc.Tasks[1].CPU = 1, 3
@@ -257,7 +259,7 @@ func TestShrinkRenames(t *testing.T) {
 	require.NotNil(t, c)
 	w, err := shrink(spec, c, &effort{runs: shrinkRuns, questions: shrinkQuestions})
 	require.NoError(t, err)
-	small, err := scenario.Load("small", []byte(w.File.Scenario), nil)
+	small, err := lang.Load("small", []byte(w.File.Scenario), nil)
 	require.NoError(t, err)
 	require.Less(t, small.Machine.CPUs, 4)
 	require.Equal(t, small.Machine.CPUs-1, small.Tasks[len(small.Tasks)-1].CPU)
@@ -271,7 +273,7 @@ func TestShrinkRenames(t *testing.T) {
 // TestShrinkReadsSimply: as found, the deviations of torn-jump are at some 7th or
 // 20th time; the first one may as well come earlier.
 func TestShrinkReadsSimply(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("torn-jump")
+	sc, err := library.Load("torn-jump")
 	require.NoError(t, err)
 	for seed := range uint64(4) {
 		spec := &Spec{Scenario: sc, Seed: seed}

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/edit"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/sim"
@@ -179,19 +180,19 @@ func sameName(a, b *sched.Visit) bool {
 
 // edit makes the scenario smaller, where the violation stays.
 func (s *shrinker) edit() (changed bool) {
-	list := s.rig.Scenario.Smaller()
+	list := edit.Smaller(s.rig.Scenario)
 	for i := 0; i < len(list) && !s.effort.none(); {
 		if !s.tryEdit(&list[i]) {
 			i++
 			continue
 		}
 		changed = true
-		list = s.rig.Scenario.Smaller() // i is now what came behind
+		list = edit.Smaller(s.rig.Scenario) // i is now what came behind
 	}
 	return changed
 }
 
-func (s *shrinker) tryEdit(e *scenario.Edit) bool {
+func (s *shrinker) tryEdit(e *edit.Edit) bool {
 	var anchors, links []traces.Deviation
 	for i := range s.cur.anchors {
 		a, l := s.cur.anchors[i], s.cur.links[i]
@@ -206,7 +207,7 @@ func (s *shrinker) tryEdit(e *scenario.Edit) bool {
 		anchors, links = append(anchors, a), append(links, l)
 	}
 	sc := e.Apply(s.rig.Scenario)
-	if scenario.Check(sc) != nil {
+	if lang.Check(sc) != nil {
 		return false
 	}
 	rig, err := rig.NewIgnoring(sc, s.mutant, s.ignored, 0)

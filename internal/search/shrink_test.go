@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
@@ -18,7 +18,7 @@ import (
 // TestShrinkBudget: with fewer questions than it takes, shrinking ends with a
 // larger witness that is one all the same, and the run that asks too much is the last.
 func TestShrinkBudget(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("second-instruction")
+	sc, err := library.Load("second-instruction")
 	require.NoError(t, err)
 	spec := &Spec{Scenario: sc, Strategy: "random"}
 	rig, err := rig.New(sc, "")
@@ -123,7 +123,7 @@ func TestShrinkWithheld(t *testing.T) {
 			step("cpu1", "call-function handler iret", 0, false, 2, "cpu0"),
 		}},
 	} {
-		sc, err := scenario.LoadBuiltin(c.scenario)
+		sc, err := library.Load(c.scenario)
 		require.NoError(t, err)
 		rig, err := rig.New(sc, c.mutant)
 		require.NoError(t, err)

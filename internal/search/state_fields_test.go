@@ -2,8 +2,6 @@ package search
 
 import (
 	"bytes"
-	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
 	"reflect"
 	"strings"
 	"testing"
@@ -12,6 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/rig"
+	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
 	"kpsim/sim"
 )
@@ -123,7 +124,7 @@ func TestAtBoot(t *testing.T) {
 		t.Skip("says nothing of races")
 	}
 	checked := make(map[string]int)
-	for _, sc := range scenario.Builtin() {
+	for _, sc := range library.All() {
 		was := make(map[root][]byte)
 		lookInto(t, sc, 2, 50, func() { clear(was) }, func(st *states) {
 			f := fields{leaf: func(string, reflect.Value) {}, ruled: func(key string, v reflect.Value, r rule) {
@@ -173,7 +174,7 @@ func TestStateHasFields(t *testing.T) {
 	}
 	counts := make(map[string]int)
 	for _, name := range []string{"module-unload", "ftrace-probe", "static-call-flip", "return-probes", "optimization-off", "hotplug", "page-fault-sleeps"} {
-		sc, err := scenario.LoadBuiltin(name)
+		sc, err := library.Load(name)
 		require.NoError(t, err)
 		lookInto(t, sc, 1, 40, func() {}, func(st *states) {
 			hi, lo := st.State()

@@ -2,14 +2,16 @@ package search
 
 import (
 	"fmt"
-	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/gen"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/rig"
+	"kpsim/internal/search/searchtest"
 )
 
 // TestRapidMerges is TestMerges of scenarios that are drawn, broken or not, with a
@@ -21,7 +23,7 @@ func TestRapidMerges(t *testing.T) {
 		if drawn++; *mergedRuns == 0 && drawn > 15 {
 			return // building a rig and learning what conflicts takes most of the time
 		}
-		sc := scenario.Draw(rt)
+		sc := gen.Draw(rt)
 		require.NoError(rt, sc.SetFetch(rapid.SampledFrom([]string{"coherent", "stale", "mixing"}).Draw(rt, "fetch")))
 		if rapid.Bool().Draw(rt, "two probers") {
 			other := sc.Tasks[0]
@@ -37,13 +39,13 @@ func TestRapidMerges(t *testing.T) {
 				s.Idle = rapid.IntRange(0, 3).Draw(rt, "idle") == 0
 			}
 		}
-		require.NoError(rt, scenario.Check(sc))
+		require.NoError(rt, lang.Check(sc))
 		mu := rapid.SampledFrom([]string{"", "", "no-sync-disarm", "no-sync-2", "no-grace", "no-restore", "free-early", "no-quiesce"}).Draw(rt, "mutant")
 		w := newWalk(t, sc, mu, stateRules)
 		n, differ := w.merges(t, mu, max(*mergedRuns, 100/uint64(searchtest.Slow)), *mergesEvery)
 		w.rig.Close()
 		if differ != "" {
-			rt.Fatalf("mutant %q: %s\n%s", mu, differ, sc)
+			rt.Fatalf("mutant %q: %s\n%s", mu, differ, lang.Print(sc))
 		}
 		if total += n; n > 0 {
 			checked++

@@ -3,8 +3,6 @@ package search
 import (
 	"flag"
 	"fmt"
-	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
 	"maps"
 	"slices"
 	"strings"
@@ -13,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/rig"
+	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -235,7 +236,7 @@ func TestMerges(t *testing.T) {
 		require.Empty(t, differ, "%s, mutant %q", sc.Name, mutant)
 		total += n
 	}
-	for _, sc := range scenario.Builtin() {
+	for _, sc := range library.All() {
 		if len(sc.Tasks) <= 6 {
 			check(sc, "")
 		}
@@ -291,7 +292,7 @@ func TestMergesNotice(t *testing.T) {
 			sc := tiny(t)
 			if name != "tiny" {
 				var err error
-				sc, err = scenario.LoadBuiltin(name)
+				sc, err = library.Load(name)
 				require.NoError(t, err)
 			}
 			w := newWalk(t, sc, "", rules)
@@ -340,7 +341,7 @@ func TestProofs(t *testing.T) {
 }
 
 func proved(t require.TestingT, name, mutant string) *Verified {
-	sc, err := scenario.LoadBuiltin(name)
+	sc, err := library.Load(name)
 	require.NoError(t, err)
 	v, err := Verify(Proof{Spec: Spec{Scenario: sc, Mutant: mutant, Seed: 1}, Full: true})
 	require.NoError(t, err)

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/gen"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/sim"
@@ -14,7 +16,7 @@ import (
 )
 
 // A Storm says which programs that are drawn to run, with seeds of their own, each
-// under many schedules: api-storms (scenario.Storm), or any (scenario.Fuzz).
+// under many schedules: api-storms (gen.Storm), or any (gen.Fuzz).
 type Storm struct {
 	Any      bool             // whole scenarios are drawn, and how each is run
 	Machine  scenario.Machine // else: settled; its CPUs and fetch model are drawn
@@ -153,9 +155,9 @@ func (s *Storm) delay(seed uint64) uint64 {
 // Scenario is one of the storm's programs.
 func (s *Storm) Scenario(seed uint64) *scenario.Scenario {
 	if s.Any {
-		return scenario.Fuzz(seed)
+		return gen.Fuzz(seed)
 	}
-	return scenario.Storm(seed, s.Machine)
+	return gen.Storm(seed, s.Machine)
 }
 
 // Spec is the exploration that makes the same runs of one of the storm's programs.
@@ -217,7 +219,7 @@ func RunStorm(s Storm) (*Stormed, error) {
 // program runs one of the programs.
 func (s *Storm) program(seed uint64) (*Stormed, error) {
 	sc := s.Scenario(seed)
-	if err := scenario.Check(sc); err != nil {
+	if err := lang.Check(sc); err != nil {
 		sim.Bug("a storm that was built, not read: %v", err)
 	}
 	r, err := rig.New(sc, s.Mutant)

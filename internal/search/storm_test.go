@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/gen"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
@@ -16,7 +17,7 @@ import (
 // task is in. A broken engine is noticed. kpsim storm makes many more runs.
 func TestStorm(t *testing.T) {
 	var runs, during uint64
-	for _, m := range scenario.StormMachines() {
+	for _, m := range gen.Machines() {
 		s := Storm{Machine: m, Seed: 1, Programs: max(8/searchtest.Slow, 1), Runs: 10}
 		r, err := RunStorm(s)
 		require.NoError(t, err)
@@ -35,8 +36,8 @@ func TestStorm(t *testing.T) {
 // TestStormSame: a storm's runs don't depend on the workers, and its exploration
 // makes the same ones.
 func TestStormSame(t *testing.T) {
-	m := scenario.StormMachines()[0]
-	for _, m = range scenario.StormMachines() {
+	m := gen.Machines()[0]
+	for _, m = range gen.Machines() {
 		if m.Edition == scenario.Edition69 && m.Preempt == scenario.PreemptNone {
 			break
 		}
@@ -69,7 +70,7 @@ func TestStormJprobes(t *testing.T) {
 	const programs = 60
 	text, handler, missed := 0, 0, 0
 	for seed := range uint64(programs) {
-		sc := scenario.Storm(seed+1, m)
+		sc := gen.Storm(seed+1, m)
 		rig, err := rig.New(sc, "")
 		require.NoError(t, err)
 		by, err := sched.New("random", sched.Params{Seed: seed})

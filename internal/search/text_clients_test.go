@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
@@ -30,7 +30,7 @@ task("a", cpu = 0, ops = [call(f, returns = 0), call(was, returns = 2), set_call
     set_call(w, one), call(was, returns = 1), set_call(s, two), call(f, returns = 2), call(key, returns = 2), smp_locks(True), set_call(s, None), call(f, returns = 0), expect(total, "04000000")])
 task("b", cpu = 1, ops = [call(key, changed = True), call(was, changed = True)])
 `)
-	again, err := scenario.Load("again.star", []byte(sc.String()), os.ReadFile)
+	again, err := lang.Load("again.star", []byte(lang.Print(sc)), os.ReadFile)
 	require.NoError(t, err)
 	require.Equal(t, sc.Calls, again.Calls)
 	require.Equal(t, sc.Locked, again.Locked)

@@ -5,7 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/gen"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
@@ -15,9 +16,9 @@ import (
 // that ended: over everything that scenarios can have, a run on a used machine is
 // the run on a new one. Each is also cut short, with calls and patches under way.
 func TestUsedEqualsFresh(t *testing.T) {
-	all := scenario.Builtin()
+	all := library.All()
 	for seed := range uint64(60 / searchtest.Slow) {
-		all = append(all, scenario.Fuzz(seed))
+		all = append(all, gen.Fuzz(seed))
 	}
 	const runs = 2
 	for _, sc := range all {

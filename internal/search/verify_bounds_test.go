@@ -5,7 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/gen"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search"
 )
 
@@ -19,7 +21,7 @@ for i in range(63): nmi(cpu = i)
 `
 
 func TestVerifyManyMovers(t *testing.T) {
-	sc, err := scenario.Load("crowded.star", []byte(crowded), nil)
+	sc, err := lang.Load("crowded.star", []byte(crowded), nil)
 	require.NoError(t, err)
 	for _, p := range []search.Proof{{Full: true, Uncounted: true}, {Deviations: 1, Classes: true}} {
 		p.Spec = search.Spec{Scenario: sc, Runs: 40, Seed: 1, Workers: 1}
@@ -34,7 +36,7 @@ func TestVerifyManyMovers(t *testing.T) {
 
 // At its bound a search stops with what it has, at the same run whatever the workers.
 func TestVerifyMemory(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("safe-none")
+	sc, err := library.Load("safe-none")
 	require.NoError(t, err)
 	var runs []uint64
 	for _, p := range []search.Proof{
@@ -55,7 +57,7 @@ func TestVerifyMemory(t *testing.T) {
 
 // A storm keeps nothing of a program that broke nothing.
 func TestStormKeepsNothing(t *testing.T) {
-	s := search.Storm{Machine: scenario.StormMachines()[0], Seed: 1, Runs: 1, Programs: 60, Workers: 2}
+	s := search.Storm{Machine: gen.Machines()[0], Seed: 1, Runs: 1, Programs: 60, Workers: 2}
 	all, err := search.RunStorm(s)
 	require.NoError(t, err)
 	s.Programs, s.Workers = 30, 1
@@ -85,7 +87,7 @@ for i in range(40): nmi(cpu = 1 + i, idle = True)
 // of 64 CPUs the search is slow, and leaves nothing out.
 func TestVerifyRaceOfACrowd(t *testing.T) {
 	t.Parallel()
-	sc, err := scenario.Load("planted.star", []byte(planted), nil)
+	sc, err := lang.Load("planted.star", []byte(planted), nil)
 	require.NoError(t, err)
 	for deviations, breaks := range map[int]bool{1: false, 2: true} {
 		v, err := search.Verify(search.Proof{Spec: search.Spec{Scenario: sc, Seed: 1}, Deviations: deviations})

@@ -3,8 +3,6 @@ package search
 import (
 	"flag"
 	"fmt"
-	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
 	"maps"
 	"slices"
 	"strings"
@@ -13,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/rig"
+	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -117,7 +118,7 @@ func loadNamed(t *testing.T, name string) *scenario.Scenario {
 	if name == "tiny" {
 		return tiny(t)
 	}
-	sc, err := scenario.LoadBuiltin(name)
+	sc, err := library.Load(name)
 	require.NoError(t, err)
 	return sc
 }
@@ -182,7 +183,7 @@ func TestVerifyFew(t *testing.T) {
 		{"stop-machine-alone", "no-stop", 1}, {"safe-none", "no-restore", 0},
 	}
 	if *fewAll {
-		for _, name := range scenario.BuiltinNames() {
+		for _, name := range library.Names() {
 			proofs = append(proofs, proof{name, "", 1}, proof{name, "", 2})
 		}
 	}

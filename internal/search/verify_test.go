@@ -2,14 +2,15 @@ package search
 
 import (
 	"flag"
-	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/rig"
+	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
 )
 
@@ -18,7 +19,7 @@ var sampledRuns = flag.Uint64("sampled", 0, "how many runs to draw beside those 
 func tiny(t *testing.T) *scenario.Scenario {
 	src, err := os.ReadFile("testdata/tiny.star")
 	require.NoError(t, err)
-	sc, err := scenario.Load("tiny.star", src, os.ReadFile)
+	sc, err := lang.Load("tiny.star", src, os.ReadFile)
 	require.NoError(t, err)
 	return sc
 }

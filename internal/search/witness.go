@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/internal/scenario/lang"
 	"kpsim/properties"
 	"kpsim/traces"
 )
@@ -153,7 +154,7 @@ func (s *shrinker) witness(spec *Spec, c *candidate) *Witness {
 		w.Place = s.cur.place
 	}
 	w.File = &traces.File{
-		Scenario: s.rig.Scenario.String(), Schedule: w.Schedule,
+		Scenario: lang.Print(s.rig.Scenario), Schedule: w.Schedule,
 		Property: w.Property.ID, Place: w.Place, Message: w.Message,
 		Digest: w.Digest, Format: traces.ScheduleFormat,
 		Origin: []traces.Remark{
@@ -164,7 +165,7 @@ func (s *shrinker) witness(spec *Spec, c *candidate) *Witness {
 			{Key: "runs of shrinking", Value: fmt.Sprint(s.effort.spent)},
 		},
 	}
-	if s.rig.Scenario.String() != spec.Scenario.String() {
+	if lang.Print(s.rig.Scenario) != lang.Print(spec.Scenario) {
 		w.File.Origin = scenarioWas(w.File.Origin, spec.Scenario)
 	}
 	if spec.Mutant != "" {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search"
 	"kpsim/internal/viewer"
 	"kpsim/traces"
@@ -111,9 +111,9 @@ func long(t testing.TB, events int) viewer.Run {
 	t.Helper()
 	last := 0
 	for repeat := events / 500; ; repeat += repeat/2 + 1 {
-		sc, err := scenario.Load("loops", fmt.Appendf(nil, loops, repeat), nil)
+		sc, err := lang.Load("loops", fmt.Appendf(nil, loops, repeat), nil)
 		require.NoError(t, err)
-		run := filmed(t, "loops", &traces.File{Scenario: sc.String()}) // a trace has no loops
+		run := filmed(t, "loops", &traces.File{Scenario: lang.Print(sc)}) // a trace has no loops
 		n := len(run.Scene.Steps)
 		require.Greater(t, n, last, "the run is as long as a trace's may be")
 		if last = n; n >= events {

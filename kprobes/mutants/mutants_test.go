@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search"
 	"kpsim/kprobes"
 	"kpsim/kprobes/mutants"
@@ -80,7 +80,7 @@ func TestShipped(t *testing.T) {
 		f := &mutants.Shipped[i]
 		t.Run(f.Edition.String()+"/"+f.Mutant, func(t *testing.T) {
 			t.Parallel()
-			sc, err := scenario.LoadBuiltin(f.Scenario)
+			sc, err := library.Load(f.Scenario)
 			require.NoError(t, err)
 			require.NoError(t, sc.SetEdition(f.Edition.String()))
 			mu, ok := mutants.ByName(f.Mutant)
@@ -128,7 +128,7 @@ func TestEquivalent(t *testing.T) {
 		}
 		marked++
 		require.NotEmpty(t, mu.Equivalent.Proof, mu.Name)
-		sc, err := scenario.LoadBuiltin(mu.Scenario)
+		sc, err := library.Load(mu.Scenario)
 		require.NoError(t, err)
 		res, err := search.Explore(search.Spec{Scenario: sc, Mutant: mu.Name, Runs: 6_000 / slow})
 		require.NoError(t, err)

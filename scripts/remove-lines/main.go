@@ -47,7 +47,7 @@ var rooms = []string{"kprobes", "smp/kernel"}
 // The tests, the quickest first: the first stage that fails ends a line's trial.
 var stages = [][]string{
 	{"./kprobes/...", "./smp/kernel", "./smp"},
-	{"./properties", "./kprobes/mutants", "./internal/eval/matrix", "./internal/scenario", "./traces/...", "./sched"},
+	{"./properties", "./kprobes/mutants", "./internal/eval/matrix", "./internal/scenario/...", "./traces/...", "./sched"},
 	{"./internal/search", "./cmd/kpsim", "."},
 }
 

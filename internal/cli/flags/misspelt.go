@@ -12,7 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"kpsim/internal/cli"
-	"kpsim/smp/image"
+	"kpsim/internal/nearest"
 )
 
 // What kong says of a flag's value, and of what is missing.
@@ -42,9 +42,9 @@ func InPlainWords(err error) string {
 	says = plainly(says, at)
 	var hint string
 	if name, ok := strings.CutPrefix(says, "unknown flag "); ok {
-		hint = image.DidYouMean(name, flagNames(at))
+		hint = nearest.DidYouMean(name, flagNames(at))
 	} else if name, ok := strings.CutPrefix(says, "unexpected argument "); ok {
-		hint = image.DidYouMean(name, commandNames(at))
+		hint = nearest.DidYouMean(name, commandNames(at))
 	}
 	return says + "; " + cmp.Or(hint, fmt.Sprintf("see %s --help", commandLine(at)))
 }

@@ -13,9 +13,10 @@ import (
 	"unicode/utf8"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/mutants"
-	"kpsim/smp/image"
 )
 
 // What a command is given is decided here: the name of a built-in scenario, a scenario's
@@ -56,7 +57,7 @@ func givenTrace(arg string) ([]byte, error) {
 		return data, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		if s, err := scenario.LoadBuiltin(arg); err == nil {
+		if s, err := library.Load(arg); err == nil {
 			return nil, noTrace(arg, arg, s)
 		}
 		if program, err := cli.ReadFile(arg+".star", cli.MostTrace); err == nil {
@@ -118,7 +119,7 @@ func elsewhere(arg string) string {
 			return fmt.Sprintf("there is %s: %s", path, instead(arg, path))
 		}
 	}
-	near := image.Near(arg, append(inFolder(arg, ".kps"), scenario.BuiltinNames()...))
+	near := nearest.Names(arg, append(inFolder(arg, ".kps"), library.Names()...))
 	if len(near) > 0 {
 		return fmt.Sprintf("did you mean %s?", cli.List(near))
 	}
@@ -138,7 +139,7 @@ func givenScenario(arg string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is a trace, not a scenario; to run it: %s", arg, cli.Line(cli.Typed(), "replay", cli.AsFile(arg)))
 	case err == nil && isTraceName(arg):
 		return nil, fmt.Errorf("%s is called as a trace, and isn't one, so it isn't run; if it is a scenario that you trust, rename it to %s.star", arg, strings.TrimSuffix(arg, ".kps"))
-	case err == nil && strings.HasSuffix(arg, ".star") && utf8.Valid(data): // scenario.Load says what it lacks
+	case err == nil && strings.HasSuffix(arg, ".star") && utf8.Valid(data): // lang.Load says what it lacks
 		return data, nil
 	case err == nil:
 		if err := isNothing(arg, data, ".star", fmt.Sprintf(give, cli.Typed())); err != nil {
@@ -152,18 +153,18 @@ func givenScenario(arg string) ([]byte, error) {
 	name := strings.TrimSuffix(bare, ".kps")
 	plain := arg == bare && arg == name // as that of a built-in one
 	switch trace := filepath.Join("traces", arg); {
-	case arg != bare && slices.Contains(scenario.BuiltinNames(), bare):
+	case arg != bare && slices.Contains(library.Names(), bare):
 		return nil, fmt.Errorf("%s; %s is built in: %s", cli.Cause(err, arg), bare, instead(arg, bare))
 	case arg != "" && IsFile(arg+".star"):
 		return nil, fmt.Errorf("%s; there is %s.star: %s", cli.Cause(err, arg), arg, instead(arg, arg+".star"))
 	case arg != name && IsFile(trace):
 		return nil, fmt.Errorf("%s; %s is a trace, not a scenario; to run it: %s", cli.Cause(err, arg), trace, cli.Line(cli.Typed(), "replay", trace))
 	}
-	if near := image.Near(arg, inFolder(arg, ".star")); len(near) > 0 {
+	if near := nearest.Names(arg, inFolder(arg, ".star")); len(near) > 0 {
 		return nil, fmt.Errorf("%s; did you mean %s?", cli.Cause(err, arg), cli.List(near))
 	}
 	if plain && arg != "" {
-		return nil, fmt.Errorf("no built-in scenario %q; %s (one of your own is a file NAME.star)", arg, cli.Suggest(arg, scenario.BuiltinNames()))
+		return nil, fmt.Errorf("no built-in scenario %q; %s (one of your own is a file NAME.star)", arg, cli.Suggest(arg, library.Names()))
 	}
 	return nil, fmt.Errorf("%s; %s", cli.Cause(err, arg), fmt.Sprintf(give, cli.Typed()))
 }

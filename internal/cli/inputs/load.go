@@ -11,6 +11,8 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/mutants"
 	"kpsim/traces"
 )
@@ -50,14 +52,14 @@ type Input struct {
 type ScenarioReader = func(name string, src []byte, open func(file string) ([]byte, error)) (*scenario.Scenario, error)
 
 // ByHand reads a scenario whose probes somebody may register who steps it.
-var ByHand ScenarioReader = scenario.Load
+var ByHand ScenarioReader = lang.Load
 
 // Load loads the scenarios that the arguments name, or all built-in ones, to search them.
-func Load(args []string) ([]*Input, error) { return LoadBy(scenario.LoadUsed, args) }
+func Load(args []string) ([]*Input, error) { return LoadBy(lang.LoadUsed, args) }
 
 func LoadBy(read ScenarioReader, args []string) ([]*Input, error) {
 	if len(args) == 0 {
-		args = scenario.BuiltinNames()
+		args = library.Names()
 	}
 	var jobs []*Input
 	for _, arg := range families(args) {
@@ -85,7 +87,7 @@ func LoadBy(read ScenarioReader, args []string) ([]*Input, error) {
 // families puts the members in the place of a family: register-storm stands for
 // register-storm-none and register-storm-full, if nothing has just that name.
 func families(args []string) (list []string) {
-	builtin := scenario.BuiltinNames()
+	builtin := library.Names()
 	for _, arg := range args {
 		n := len(list)
 		if _, err := os.Stat(arg); err != nil && !slices.Contains(builtin, arg) {
@@ -111,9 +113,9 @@ func One(read ScenarioReader, arg string) (*scenario.Scenario, error) {
 // loadSource is loadOne, with the checksum of the program.
 func loadSource(read ScenarioReader, arg string) (*scenario.Scenario, string, error) {
 	name, open := arg, beside(arg)
-	src, err := scenario.BuiltinSource(arg)
+	src, err := library.Source(arg)
 	if err == nil {
-		read, name, open = scenario.Load, arg+".star", scenario.OpenBuiltin
+		read, name, open = lang.Load, arg+".star", library.Open
 	} else if src, err = givenScenario(arg); err != nil {
 		return nil, "", err
 	}
@@ -133,7 +135,7 @@ func beside(file string) func(name string) ([]byte, error) {
 		}
 		data, err := cli.ReadFile(path, cli.MostObject)
 		if errors.Is(err, fs.ErrNotExist) {
-			if data, err := scenario.OpenBuiltin(name); err == nil {
+			if data, err := library.Open(name); err == nil {
 				return data, nil
 			}
 		}

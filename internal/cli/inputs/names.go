@@ -7,6 +7,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/gen"
 	"kpsim/kprobes/rules"
 	"kpsim/properties"
 	"kpsim/sched"
@@ -124,7 +125,7 @@ func StormPreempts() []string {
 }
 
 func stormNames(of func(m *scenario.Machine) string) (names []string) {
-	for _, m := range scenario.StormMachines() {
+	for _, m := range gen.Machines() {
 		if name := of(&m); !slices.Contains(names, name) {
 			names = append(names, name)
 		}

@@ -8,7 +8,8 @@ import (
 	"slices"
 
 	"kpsim/internal/cli"
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
 	"kpsim/traces"
 )
 
@@ -47,7 +48,7 @@ func (j *Input) FoundIn(file *traces.File) {
 	if j.Source == "" {
 		return
 	}
-	if !slices.Contains(scenario.BuiltinNames(), j.Arg) {
+	if !slices.Contains(library.Names(), j.Arg) {
 		file.Origin = append(file.Origin, traces.Remark{Key: OriginFile, Value: filepath.Base(j.Arg)})
 	}
 	file.Origin = append(file.Origin, traces.Remark{Key: OriginSource, Value: j.Source})
@@ -61,8 +62,8 @@ func Edited(path string, file *traces.File) string {
 	if source == "" || file.Remark(OriginFile) != "" {
 		return ""
 	}
-	s, err := scenario.Parse(path, []byte(file.Scenario))
-	if err != nil || !slices.Contains(scenario.BuiltinNames(), s.Name) {
+	s, err := lang.Parse(path, []byte(file.Scenario))
+	if err != nil || !slices.Contains(library.Names(), s.Name) {
 		return ""
 	}
 	if _, now, err := loadSource(ByHand, s.Name); err != nil || now == source {

@@ -8,13 +8,15 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/vet"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/mutants"
 )
 
 // Builtin reports whether the scenario is one of the library's.
-func (j *Input) Builtin() bool { return slices.Contains(scenario.BuiltinNames(), j.Arg) }
+func (j *Input) Builtin() bool { return slices.Contains(library.Names(), j.Arg) }
 
 // lasting are the errnos that a registration is answered with whatever has come before.
 var lasting = []string{"ENOENT", "E2BIG", "EINVAL", "ENOSPC", "EILSEQ", "EOPNOTSUPP"}
@@ -77,7 +79,7 @@ func (j *Input) NeverJumps(mutated string) (lines []string, blind string) {
 	if mutated != "" || !about {
 		return nil, ""
 	}
-	lines = s.Jumps().None()
+	lines = vet.NewJumps(s).None()
 	if len(lines) == 0 {
 		return nil, ""
 	}
@@ -162,7 +164,7 @@ const MostTold = 3
 func Refused(s *scenario.Scenario, k *scenario.Probe, errno uint64) string {
 	at, ok := s.Where(k)
 	if ok {
-		if n, why := s.Refusal(at); n == errno {
+		if n, why := vet.Refusal(s, at); n == errno {
 			return kpev.Errno(errno) + ", " + why
 		}
 	}

@@ -8,8 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
-	"kpsim/smp/image"
+	"kpsim/internal/scenario/lang"
 )
 
 // Adversary says against whom a Never holds.
@@ -203,7 +204,7 @@ func Select(names []string) (list []Row, err error) {
 			found = found || r.is(n)
 		}
 		if !found {
-			return nil, fmt.Errorf("no row is called %q; %s", n, cmp.Or(image.DidYouMean(n, RowNames()),
+			return nil, fmt.Errorf("no row is called %q; %s", n, cmp.Or(nearest.DidYouMean(n, RowNames()),
 				"blocks are jump, life, sync, raw, call, nmi and nmi-raw, rows as jump/sched/breakpoint, sync/arm, raw/poke-2"))
 		}
 	}
@@ -232,7 +233,7 @@ const siteBase uint64 = 0xffffffff81000100
 // beginning of a chunk.
 func (r *Row) Scenario(c Column, offset int) (*scenario.Scenario, error) {
 	name, src := r.source(c, offset)
-	return scenario.Load(name+".star", []byte(src), nil)
+	return lang.Load(name+".star", []byte(src), nil)
 }
 
 func (r *Row) source(c Column, offset int) (name, src string) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -142,5 +143,5 @@ func (p *Probe) contended(cpus, calls int, probe bool, edition string) (*scenari
 		fmt.Fprintf(&b, "task(\"t%d\", cpu = %d, ops = [%sspin(), %s])\n", cpu, cpu, others, all)
 	}
 	b.WriteString("never()\n")
-	return scenario.Load(name+".star", []byte(b.String()), nil)
+	return lang.Load(name+".star", []byte(b.String()), nil)
 }

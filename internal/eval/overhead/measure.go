@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/sim"
@@ -79,7 +80,7 @@ func (p *Probe) Scenario(calls int, probe bool) (*scenario.Scenario, error) {
 		ops = ""
 	}
 	fmt.Fprintf(&b, "task(\"t\", cpu = 0, ops = [%s%s])\nnever()\n", ops, strings.Repeat("call(f), ", calls))
-	return scenario.Load(name+".star", []byte(b.String()), nil)
+	return lang.Load(name+".star", []byte(b.String()), nil)
 }
 
 // warm is how many calls go before those that count, hits how many those are.

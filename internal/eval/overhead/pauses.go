@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes/kpev"
 	"kpsim/sched"
@@ -97,7 +98,7 @@ func (c *PauseConfig) Scenario() (*scenario.Scenario, error) {
 			cpu, cpu, strings.Repeat("call(f), ", c.Calls), other(cpu))
 	}
 	b.WriteString("never()\n")
-	return scenario.Load("pauses.star", []byte(b.String()), nil)
+	return lang.Load("pauses.star", []byte(b.String()), nil)
 }
 
 // Measure draws the runs.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
@@ -187,7 +188,7 @@ func (c *OverlapConfig) Scenario() (*scenario.Scenario, error) {
 		fmt.Fprintf(&b, "task(\"caller%d\", cpu = %d, ops = [call(f), %s], repeat = 1000, background = True)\n", i, i, other(i))
 	}
 	b.WriteString("never()\n")
-	return scenario.Load("overlap.star", []byte(b.String()), nil)
+	return lang.Load("overlap.star", []byte(b.String()), nil)
 }
 
 // overlapMean is once in how many boundaries a sticky schedule goes on with another task,

@@ -9,6 +9,7 @@ import (
 	"kpsim/engine/jumplabel"
 	"kpsim/engine/staticcall"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/vet"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -161,7 +162,7 @@ func (r *Rig) addReserved() {
 		r.Kernel.Symbols.AddSite(kapi.Site{Addr: at + arch.Addr(s.Offset), Size: s.Size, Kind: kinds[s.By]})
 	}
 	for _, x := range r.Scenario.Missing {
-		if r.Scenario.Machine.Retpoline && x.Thunk() {
+		if r.Scenario.Machine.Retpoline && vet.Thunk(&x) {
 			r.Kernel.Symbols.Add(kapi.Function{Name: x.Name, Addr: x.At, Size: x.Size}, nil)
 		}
 	}

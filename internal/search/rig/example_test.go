@@ -3,7 +3,7 @@ package rig_test
 import (
 	"fmt"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/smp/smpev"
@@ -22,7 +22,7 @@ func (m *oneWriter) Event(e *traces.Event) *traces.Finding {
 
 // A machine to run by yourself, watched by a monitor of your own.
 func ExampleNew() {
-	sc, _ := scenario.LoadBuiltin("jump-label-flip")
+	sc, _ := library.Load("jump-label-flip")
 	rig, err := rig.New(sc, "")
 	if err != nil {
 		fmt.Println(err)

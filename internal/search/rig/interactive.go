@@ -5,6 +5,7 @@ import (
 
 	"kpsim/engine"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/kprobes"
 	"kpsim/properties"
 	"kpsim/smp"
@@ -66,7 +67,7 @@ func (r *Rig) AddProbe(p scenario.Probe) error {
 	}
 	told := r.tells()
 	r.Scenario.Probes = append(r.Scenario.Probes, p)
-	if err := scenario.Check(r.Scenario); err != nil {
+	if err := lang.Check(r.Scenario); err != nil {
 		r.Scenario.Probes = r.Scenario.Probes[:n]
 		return err
 	}

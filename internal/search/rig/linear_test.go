@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/gen"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/searchtest"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
@@ -112,7 +114,7 @@ func TestLinearHistories(t *testing.T) {
 // shared is an api-storm whose tasks call the API for each other's probes.
 func shared(seed uint64, m scenario.Machine) *scenario.Scenario {
 	for ; ; seed += 1 << 32 {
-		if sc := scenario.Storm(seed, m); sc.Shares() {
+		if sc := gen.Storm(seed, m); sc.Shares() {
 			return sc
 		}
 	}
@@ -122,7 +124,7 @@ func shared(seed uint64, m scenario.Machine) *scenario.Scenario {
 // overlapped, and what the first history was that nothing explains.
 func linearRuns(t *testing.T, sc *scenario.Scenario, mu *mutants.Mutant, seed, runs uint64) (overlapped, broken int, wrong string) {
 	t.Helper()
-	require.NoError(t, scenario.Check(sc))
+	require.NoError(t, lang.Check(sc))
 	rig, err := New(sc, "")
 	require.NoError(t, err)
 	defer rig.Close()
@@ -171,7 +173,7 @@ func TestLinearMutants(t *testing.T) {
 // came alone.
 func TestLinear(t *testing.T) {
 	overlapped, runs := 0, 0
-	for i, m := range scenario.StormMachines() {
+	for i, m := range gen.Machines() {
 		for seed := range uint64(max(8/searchtest.Slow, 1)) {
 			sc := shared(seed*100+uint64(i), m)
 			n, broken, wrong := linearRuns(t, sc, nil, seed, 5)

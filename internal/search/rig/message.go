@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kpsim/internal/scenario/vet"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties"
 	"kpsim/smp/arch"
@@ -29,7 +30,7 @@ func (r *Rig) Reason(run *Run) string {
 	if run.Property != &properties.RightResult || run.Finding.Place == 0 {
 		return ""
 	}
-	errno, why := r.Scenario.Refusal(arch.Addr(run.Finding.Place))
+	errno, why := vet.Refusal(r.Scenario, arch.Addr(run.Finding.Place))
 	if errno == 0 || !strings.Contains(run.Finding.Message, " gets "+kpev.Errno(errno)+" ") {
 		return ""
 	}

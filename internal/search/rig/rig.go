@@ -7,6 +7,7 @@ import (
 
 	"kpsim/engine"
 	"kpsim/engine/all"
+	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
@@ -16,7 +17,6 @@ import (
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/fetch"
-	"kpsim/smp/image"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -91,7 +91,7 @@ type Run struct {
 	Early bool // it was stopped before its end: by a finding, or since its budget was out
 }
 
-// New builds a rig. The scenario has been checked (scenario.Check). mutantName
+// New builds a rig. The scenario has been checked (lang.Check). mutantName
 // "" is the right engine. Errors are about the scenario: an unknown mutant,
 // text that doesn't decode, a label out of reach.
 func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
@@ -132,7 +132,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	if mutantName != "" {
 		mu, ok := mutants.ByName(mutantName)
 		if !ok {
-			return nil, fmt.Errorf("no mutant is called %q; %s", mutantName, cmp.Or(image.DidYouMean(mutantName, mutants.Names()), "kpsim list prints those that there are"))
+			return nil, fmt.Errorf("no mutant is called %q; %s", mutantName, cmp.Or(nearest.DidYouMean(mutantName, mutants.Names()), "kpsim list prints those that there are"))
 		}
 		r.mutant = mu
 		if mutantName == mutants.AsShipped {

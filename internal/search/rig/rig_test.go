@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
 	"kpsim/sched"
 	"kpsim/smp"
 )
@@ -13,7 +13,7 @@ import (
 // TestDefaultRuns: the default run of every built-in scenario comes to its end
 // and breaks nothing. A race takes a deviation.
 func TestDefaultRuns(t *testing.T) {
-	for _, sc := range scenario.Builtin() {
+	for _, sc := range library.All() {
 		r, err := New(sc, "")
 		require.NoError(t, err)
 		run := r.Run(new(sched.Default))
@@ -26,7 +26,7 @@ func TestDefaultRuns(t *testing.T) {
 
 // TestNotComingToTheEnd: a run that comes to no end says why, and who waits.
 func TestNotComingToTheEnd(t *testing.T) {
-	sc, err := scenario.LoadBuiltin("safe-none")
+	sc, err := library.Load("safe-none")
 	require.NoError(t, err)
 	r, err := New(sc, "lost-kick")
 	require.NoError(t, err)

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
 )
 
 // Root returns the folder of the module.
@@ -34,11 +36,11 @@ func Root(t testing.TB) string {
 // Load returns the scenario of a text. It may name the modules of internal/scenario/testdata.
 func Load(t testing.TB, src string) *scenario.Scenario {
 	t.Helper()
-	sc, err := scenario.Load("t.star", []byte(src), func(file string) ([]byte, error) {
+	sc, err := lang.Load("t.star", []byte(src), func(file string) ([]byte, error) {
 		if file == "module.ko" || file == "percpu.ko" {
 			return os.ReadFile(filepath.Join(Root(t), "internal/scenario/testdata", file))
 		}
-		return scenario.OpenBuiltin(file)
+		return library.Open(file)
 	})
 	require.NoError(t, err)
 	return sc
@@ -48,7 +50,7 @@ func Load(t testing.TB, src string) *scenario.Scenario {
 func LoadTinier(t testing.TB, machine, rest string) *scenario.Scenario {
 	t.Helper()
 	src := fmt.Sprintf("scenario(says = \"Small enough for every schedule to be run.\")\nmachine(cpus = 2, %s)\n%s\nnever()\n", machine, rest)
-	sc, err := scenario.Load("tinier.star", []byte(src), os.ReadFile)
+	sc, err := lang.Load("tinier.star", []byte(src), os.ReadFile)
 	require.NoError(t, err)
 	return sc
 }

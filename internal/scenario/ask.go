@@ -1,0 +1,192 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+
+	"kpsim/kprobes/rules"
+	"kpsim/smp/arch"
+)
+
+// Text returns the function of that name, nil if there is none.
+func (s *Scenario) Text(name string) *Text {
+	for i := range s.Texts {
+		if s.Texts[i].Name == name {
+			return &s.Texts[i]
+		}
+	}
+	return nil
+}
+
+// Probe returns the probe of that name, nil if there is none.
+func (s *Scenario) Probe(name string) *Probe {
+	for i := range s.Probes {
+		if s.Probes[i].Name == name {
+			return &s.Probes[i]
+		}
+	}
+	return nil
+}
+
+// Place returns the function that a probe is on, as far as its symbol is one.
+func (s *Scenario) Place(k *Probe) (f string, ok bool) {
+	if k.Func != "" {
+		return k.Func, true
+	}
+	for i := range s.Texts {
+		if s.Texts[i].Name == k.Symbol {
+			return k.Symbol, true
+		}
+	}
+	return "", false
+}
+
+// Entry returns how far behind the place that a probe is asked for it goes: behind the
+// endbr64 of a function, on a machine that is built with IBT; else 0.
+func (s *Scenario) Entry(k *Probe) int {
+	f, ok := s.Place(k)
+	if !ok || k.Offset != 0 || !s.Machine.IBT {
+		return 0
+	}
+	kernel := s.Machine.Engine().Kernel
+	for i := range s.Texts {
+		if s.Texts[i].Name == f {
+			return rules.Entry(&kernel, s.Texts[i].Code)
+		}
+	}
+	return 0
+}
+
+// Where returns the address of a probe; not ok of one whose symbol is no function here.
+func (s *Scenario) Where(k *Probe) (at arch.Addr, ok bool) {
+	f, ok := s.Place(k)
+	for i := range s.Texts {
+		if s.Texts[i].Name == f && ok {
+			return s.Texts[i].At + arch.Addr(k.Offset), true
+		}
+	}
+	return 0, false
+}
+
+// PlaceName is where a probe was asked for: "f+0x3".
+func (s *Scenario) PlaceName(k *Probe) string {
+	f, ok := s.Place(k)
+	if !ok {
+		f = k.Symbol
+	}
+	return fmt.Sprintf("%s+%#x", f, k.Offset)
+}
+
+// Check says what is wrong with a scenario, or nil. Load has checked what it
+// returns; call Check for one that was built in Go.
+// Does reports whether a task does an operation.
+func (s *Scenario) Does(kind OpKind) bool {
+	for i := range s.Tasks {
+		for k := range s.Tasks[i].Ops {
+			if s.Tasks[i].Ops[k].Kind == kind {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// doesTo reports whether a task does one of these operations to what has that name.
+func (s *Scenario) DoesTo(name string, kinds ...OpKind) bool {
+	return slices.ContainsFunc(s.Tasks, func(t Task) bool {
+		return slices.ContainsFunc(t.Ops, func(op Op) bool {
+			return slices.Contains(kinds, op.Kind) && (op.Target == name || slices.Contains(op.Targets, name))
+		})
+	})
+}
+
+// Registers reports whether a task or a handler registers a probe.
+func (s *Scenario) Registers(name string) bool {
+	return s.DoesTo(name, OpRegister, OpRegisterAll) || s.HandlerDoes(StepRegister, name)
+}
+
+func (s *Scenario) HandlerDoes(kind StepKind, name string) bool {
+	return slices.ContainsFunc(s.Probes, func(k Probe) bool {
+		return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st Step) bool { return st.Kind == kind && st.Func == name })
+	})
+}
+
+// Shares reports whether calls of the API may overlap that are about one thing: two
+// tasks call it for one probe, or write one switch.
+func (s *Scenario) Shares() bool {
+	owner := make(map[string]int) // of each probe and switch: the last task that calls the API for it, from 1
+	shared := false
+	for i := range s.Tasks {
+		claim := func(name string) {
+			shared = shared || owner[name] > 0 && owner[name] <= i
+			owner[name] = i + 1
+		}
+		for k := range s.Tasks[i].Ops {
+			switch op := &s.Tasks[i].Ops[k]; op.Kind {
+			case OpRegister, OpUnregister, OpEnable, OpDisable:
+				claim(op.Target)
+			case OpRegisterAll, OpUnregisterAll:
+				for _, name := range op.Targets {
+					claim(name)
+				}
+			case OpOptimization:
+				claim(" sysctl")
+			case OpEnabled:
+				claim(" enabled")
+			}
+		}
+	}
+	return shared
+}
+
+// SourceNames returns the names of the sources as traces have them, in order:
+// "timer@cpu1", and "timer@cpu1.2" for the second of a kind on a CPU.
+func (s *Scenario) SourceNames() []string {
+	times := make(map[string]int)
+	names := make([]string, len(s.Sources))
+	for i := range s.Sources {
+		name := fmt.Sprintf("%s@cpu%d", s.Sources[i].Kind, s.Sources[i].CPU)
+		times[name]++
+		if names[i] = name; times[name] > 1 {
+			names[i] = fmt.Sprintf("%s.%d", name, times[name])
+		}
+	}
+	return names
+}
+
+// Size says how large a scenario is, in numbers of what Smaller leaves out:
+// "2 CPUs, 2 tasks, 5 operations, 1 source, 1 probe, 1 function".
+func (s *Scenario) Size() string {
+	ops := 0
+	for i := range s.Tasks {
+		ops += len(s.Tasks[i].Ops) * max(s.Tasks[i].Repeat, 1)
+	}
+	text := ""
+	for _, n := range []struct {
+		n    int
+		what string
+	}{
+		{s.Machine.CPUs, "CPU"}, {len(s.Tasks), "task"}, {ops, "operation"}, {len(s.Sources), "source"},
+		{len(s.Probes), "probe"}, {len(s.Labels), "label"}, {len(s.Modules), "module"}, {len(s.Sites), "ftrace site"}, {len(s.Locked), "lock prefix"}, {len(s.Calls), "static call"}, {len(s.Texts), "function"}, {len(s.Datas), "block"},
+	} {
+		if n.n == 0 {
+			continue
+		}
+		if text != "" {
+			text += ", "
+		}
+		if text += fmt.Sprintf("%d %s", n.n, n.what); n.n > 1 {
+			text += "s"
+		}
+	}
+	return text
+}
+
+// handlers returns all handlers of a probe.
+func (k *Probe) Handlers() []*[]Step { return []*[]Step{&k.Pre, &k.Post, &k.Fault} }
+
+// Patches reports whether a task does anything that writes text, or has it written. A
+// search of a scenario in which none does shows nothing.
+func (s *Scenario) Patches() bool {
+	return slices.ContainsFunc([]OpKind{OpRegister, OpRegisterAll, OpEnableLabel, OpDisableLabel, OpLoad, OpUnload, OpTracer, OpSetCall, OpLocks}, s.Does)
+}

@@ -1,0 +1,330 @@
+package edit
+
+import (
+	"fmt"
+	"slices"
+
+	"kpsim/internal/scenario"
+)
+
+// An Edit makes a scenario smaller or simpler. Whether what comes out can be
+// run, and still shows what the scenario showed, only running it tells.
+type Edit struct {
+	Says  string // what is done, for a report: "task other left out"
+	apply func(c *scenario.Scenario)
+	moves func(old string) string // the new name of a mover, "" if it is gone; nil: all keep theirs
+}
+
+// Apply returns the edited scenario; the one that was edited stays as it is.
+func (e *Edit) Apply(s *scenario.Scenario) *scenario.Scenario {
+	c := clone(s)
+	e.apply(c)
+	return c
+}
+
+// Mover returns what a mover of the old scenario is called in the new one, ""
+// if it is gone. Names that are no mover's stay.
+func (e *Edit) Mover(old string) string {
+	if e.moves == nil {
+		return old
+	}
+	return e.moves(old)
+}
+
+func clone(s *scenario.Scenario) *scenario.Scenario {
+	c := *s
+	c.Texts, c.Datas, c.Missing = slices.Clone(s.Texts), slices.Clone(s.Datas), slices.Clone(s.Missing)
+	c.Probes, c.Labels, c.Sources = slices.Clone(s.Probes), slices.Clone(s.Labels), slices.Clone(s.Sources)
+	c.Modules, c.Sites, c.Calls, c.Locked = slices.Clone(s.Modules), slices.Clone(s.Sites), slices.Clone(s.Calls), slices.Clone(s.Locked)
+	c.Reserved = slices.Clone(s.Reserved)
+	c.Tasks = slices.Clone(s.Tasks)
+	for i := range c.Tasks {
+		c.Tasks[i].Ops = slices.Clone(c.Tasks[i].Ops)
+	}
+	return &c
+}
+
+// Smaller lists what can be left out of a scenario or made simpler, the
+// largest cuts first: tasks, interrupt sources, probes and labels with the
+// operations on them, runs of operations, repetitions, CPUs that nothing is on,
+// functions, data and missing symbols that no other part names. A source that
+// isn't a plain timer may become one. The order depends on the scenario alone.
+func Smaller(s *scenario.Scenario) []Edit {
+	var list []Edit
+	list = fewerTasks(s, list)
+	list = fewerSources(s, list)
+	list = fewerClients(s, list)
+	list = fewerOps(s, list)
+	list = shorterLoops(s, list)
+	list = fewerCPUs(s, list)
+	list = plainerSources(s, list)
+	return fewerSymbols(s, list)
+}
+
+func fewerTasks(s *scenario.Scenario, list []Edit) []Edit {
+	if len(s.Tasks) == 1 {
+		return list
+	}
+	for i := len(s.Tasks) - 1; i >= 0; i-- {
+		list = append(list, Edit{
+			Says:  "task " + s.Tasks[i].Name + " left out",
+			apply: func(c *scenario.Scenario) { c.Tasks = slices.Delete(c.Tasks, i, i+1) },
+		})
+	}
+	return list
+}
+
+func fewerSources(s *scenario.Scenario, list []Edit) []Edit {
+	names := s.SourceNames()
+	for i := len(s.Sources) - 1; i >= 0; i-- {
+		cut := func(c *scenario.Scenario) { c.Sources = slices.Delete(c.Sources, i, i+1) }
+		list = append(list, Edit{Says: names[i] + " left out", apply: cut, moves: sourceMoves(s, i, cut)})
+	}
+	return list
+}
+
+// sourceMoves says how sources are called after an edit that may take number
+// gone away (-1: none) and keeps the order of the others.
+func sourceMoves(s *scenario.Scenario, gone int, edit func(*scenario.Scenario)) func(string) string {
+	old := s.SourceNames()
+	c := clone(s)
+	edit(c)
+	now := c.SourceNames()
+	if gone >= 0 {
+		now = slices.Insert(now, gone, "")
+	}
+	return func(name string) string {
+		if i := slices.Index(old, name); i >= 0 {
+			return now[i]
+		}
+		return name
+	}
+}
+
+// fewerClients leaves out a probe or label and all operations on it.
+func fewerClients(s *scenario.Scenario, list []Edit) []Edit {
+	for i := len(s.Probes) - 1; i >= 0; i-- {
+		name := s.Probes[i].Name
+		list = append(list, Edit{Says: "probe " + name + " left out", apply: func(c *scenario.Scenario) {
+			c.Probes = slices.Delete(c.Probes, i, i+1)
+			dropOps(c, func(op *scenario.Op) bool {
+				if slices.Contains(op.Targets, name) {
+					op.Targets = slices.DeleteFunc(slices.Clone(op.Targets), func(t string) bool { return t == name })
+				}
+				if len(op.Targets) == 0 {
+					op.Targets = nil
+				}
+				return ofProbe(op.Kind) && op.Target == name
+			})
+			dropSteps(c, func(st *scenario.Step) bool { return stepOfProbe(st.Kind) && st.Func == name })
+		}})
+	}
+	for i := len(s.Labels) - 1; i >= 0; i-- {
+		name := s.Labels[i].Name
+		list = append(list, Edit{Says: "label " + name + " left out", apply: func(c *scenario.Scenario) {
+			c.Labels = slices.Delete(c.Labels, i, i+1)
+			dropOps(c, func(op *scenario.Op) bool { return ofLabel(op.Kind) && op.Target == name })
+		}})
+	}
+	return fewerAround(s, list)
+}
+
+func ofProbe(k scenario.OpKind) bool { return k >= scenario.OpRegister && k <= scenario.OpDisable }
+func stepOfProbe(k scenario.StepKind) bool {
+	return k >= scenario.StepRegister && k <= scenario.StepDisable
+}
+func ofLabel(k scenario.OpKind) bool {
+	return k == scenario.OpEnableLabel || k == scenario.OpDisableLabel
+}
+
+// dropSteps leaves steps of handlers out. A handler that has none left stays one.
+func dropSteps(s *scenario.Scenario, drop func(st *scenario.Step) bool) {
+	for i := range s.Probes {
+		for _, steps := range s.Probes[i].Handlers() {
+			if *steps != nil {
+				*steps = slices.DeleteFunc(append([]scenario.Step{}, *steps...), func(st scenario.Step) bool { return drop(&st) })
+			}
+		}
+	}
+}
+
+// dropOps leaves operations out, and tasks that have none left.
+func dropOps(s *scenario.Scenario, drop func(op *scenario.Op) bool) {
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		had := len(t.Ops)
+		t.Ops = slices.DeleteFunc(t.Ops, func(op scenario.Op) bool { return drop(&op) })
+		if len(t.Ops) == 0 && had > 0 {
+			t.Ops = nil
+		}
+	}
+	s.Tasks = slices.DeleteFunc(s.Tasks, func(t scenario.Task) bool { return t.Ops == nil })
+}
+
+// fewerOps leaves out runs of a task's operations, halves first, then quarters,
+// down to single ones, in each size the last first.
+func fewerOps(s *scenario.Scenario, list []Edit) []Edit {
+	for i := range s.Tasks {
+		ops := s.Tasks[i].Ops
+		for size := max(len(ops)/2, 1); len(ops) > 1; size /= 2 {
+			for from := (len(ops) - 1) / size * size; from >= 0; from -= size {
+				to := min(from+size, len(ops))
+				says := fmt.Sprintf("task %s: operation %d left out", s.Tasks[i].Name, from)
+				if to-from > 1 {
+					says = fmt.Sprintf("task %s: operations %d to %d left out", s.Tasks[i].Name, from, to-1)
+				}
+				list = append(list, Edit{Says: says, apply: func(c *scenario.Scenario) {
+					c.Tasks[i].Ops = slices.Delete(c.Tasks[i].Ops, from, to)
+				}})
+			}
+			if size == 1 {
+				break
+			}
+		}
+	}
+	return list
+}
+
+// shorterLoops: once; half as often; once less.
+func shorterLoops(s *scenario.Scenario, list []Edit) []Edit {
+	fewer := func(n int) []int {
+		switch {
+		case n <= 1:
+			return nil
+		case n <= 3:
+			return []int{1, n - 1}[:n-1]
+		}
+		return []int{1, n / 2, n - 1}
+	}
+	for i := range s.Tasks {
+		for _, n := range fewer(s.Tasks[i].Repeat) {
+			list = append(list, Edit{
+				Says:  fmt.Sprintf("task %s: repeat = %d", s.Tasks[i].Name, n),
+				apply: func(c *scenario.Scenario) { c.Tasks[i].Repeat = n },
+			})
+		}
+	}
+	names := s.SourceNames()
+	for i := range s.Sources {
+		for _, n := range fewer(s.Sources[i].AtMost) {
+			list = append(list, Edit{
+				Says:  fmt.Sprintf("%s: at_most = %d", names[i], n),
+				apply: func(c *scenario.Scenario) { c.Sources[i].AtMost = n },
+			})
+		}
+	}
+	return list
+}
+
+// fewerCPUs leaves out CPUs that no task and no source is on; those above move
+// down by one.
+func fewerCPUs(s *scenario.Scenario, list []Edit) []Edit {
+	for cpu := s.Machine.CPUs - 1; cpu >= 0 && s.Machine.CPUs > 1; cpu-- {
+		if slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool { return t.CPU == cpu }) ||
+			slices.ContainsFunc(s.Sources, func(x scenario.Source) bool { return x.CPU == cpu }) {
+			continue
+		}
+		cut := func(c *scenario.Scenario) {
+			c.Machine.CPUs--
+			for i := range c.Tasks {
+				if c.Tasks[i].CPU > cpu {
+					c.Tasks[i].CPU--
+				}
+			}
+			for i := range c.Sources {
+				if c.Sources[i].CPU > cpu {
+					c.Sources[i].CPU--
+				}
+			}
+		}
+		list = append(list, Edit{Says: fmt.Sprintf("cpu%d left out", cpu), apply: cut, moves: cpuMoves(s, cpu, sourceMoves(s, -1, cut))})
+	}
+	return list
+}
+
+// cpuMoves says how movers are called when a CPU is gone.
+func cpuMoves(s *scenario.Scenario, gone int, sources func(string) string) func(string) string {
+	names := make(map[string]string)
+	for i := gone; i < s.Machine.CPUs; i++ {
+		for _, what := range []string{"cpu%d", "ipi@cpu%d"} {
+			names[fmt.Sprintf(what, i)] = ""
+			if i > gone {
+				names[fmt.Sprintf(what, i)] = fmt.Sprintf(what, i-1)
+			}
+		}
+	}
+	return func(name string) string {
+		if now, ok := names[name]; ok {
+			return now
+		}
+		return sources(name)
+	}
+}
+
+// plainerSources: no function run, interrupts left off, a timer.
+func plainerSources(s *scenario.Scenario, list []Edit) []Edit {
+	names := s.SourceNames()
+	for i := range s.Sources {
+		x := s.Sources[i]
+		plain := scenario.Source{Kind: scenario.SourceTimer, CPU: x.CPU, AtMost: x.AtMost}
+		tries := []scenario.Source{plain}
+		if x.Kind == scenario.SourceNMI && x.Run != "" {
+			tries = append(tries, scenario.Source{Kind: scenario.SourceNMI, CPU: x.CPU, AtMost: x.AtMost})
+		}
+		for _, y := range tries {
+			if y.Kind == x.Kind && x.Run == "" && y.Opens == x.Opens && y.Idle == x.Idle { // it is that already
+				continue
+			}
+			edit := func(c *scenario.Scenario) { c.Sources[i] = y }
+			list = append(list, Edit{
+				Says: fmt.Sprintf("%s a plain %s", names[i], y.Kind), apply: edit, moves: sourceMoves(s, -1, edit),
+			})
+		}
+	}
+	return list
+}
+
+// fewerSymbols leaves out functions, data and missing symbols that no probe,
+// label, operation, handler or source names. Code may still refer to them: then
+// the run shows it.
+func fewerSymbols(s *scenario.Scenario, list []Edit) []Edit {
+	used := make(map[string]bool)
+	for i := range s.Probes {
+		used[s.Probes[i].Func], used[s.Probes[i].Symbol], used[s.Probes[i].Entry] = true, true, true
+		for _, steps := range s.Probes[i].Handlers() {
+			for _, st := range *steps {
+				if !stepOfProbe(st.Kind) {
+					used[st.Func] = true
+				}
+			}
+		}
+	}
+	for i := range s.Labels {
+		used[s.Labels[i].Func], used[s.Labels[i].Target] = true, true
+	}
+	usedAround(s, used)
+	for i := range s.Tasks {
+		for _, op := range s.Tasks[i].Ops {
+			if op.Kind == scenario.OpCall || op.Kind == scenario.OpExpect {
+				used[op.Target] = true
+			}
+		}
+	}
+	for i := range s.Sources {
+		used[s.Sources[i].Run] = true
+	}
+	for i := len(s.Texts) - 1; i >= 0; i-- {
+		if !used[s.Texts[i].Name] {
+			list = append(list, Edit{Says: "function " + s.Texts[i].Name + " left out", apply: func(c *scenario.Scenario) { dropText(c, i) }})
+		}
+	}
+	for i := len(s.Datas) - 1; i >= 0; i-- {
+		if !used[s.Datas[i].Name] {
+			list = append(list, Edit{Says: "data " + s.Datas[i].Name + " left out", apply: func(c *scenario.Scenario) { dropData(c, i) }})
+		}
+	}
+	for i := len(s.Missing) - 1; i >= 0; i-- {
+		list = append(list, Edit{Says: "symbol " + s.Missing[i].Name + " left out", apply: func(c *scenario.Scenario) { c.Missing = slices.Delete(c.Missing, i, i+1) }})
+	}
+	return list
+}

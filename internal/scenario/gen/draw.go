@@ -1,0 +1,221 @@
+package gen
+
+import (
+	"fmt"
+
+	"pgregory.net/rapid"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+)
+
+// Draw draws a small scenario: a machine on which the right engine must hold
+// every property, a function or two of the library, probes on any of their
+// instructions, one task that calls the probes' API in any order, tasks that
+// call the functions, and interrupts.
+//
+// What is drawn is always sound: the optimizer's wait is enough for the
+// preemption model, and the patcher is one that works.
+func Draw(t *rapid.T) *scenario.Scenario {
+	s := base("")
+	s.Machine = drawMachine(t)
+	first := rapid.IntRange(0, len(drawn)-1).Draw(t, "function")
+	for i := range rapid.IntRange(1, 3).Draw(t, "probes") {
+		f := drawn[first]
+		if i > 0 {
+			f = drawn[rapid.IntRange(0, len(drawn)-1).Draw(t, "another function")]
+		}
+		s.Probes = append(s.Probes, drawProbe(t, s, fmt.Sprintf("k%d", i), f))
+	}
+	s.Tasks = append(s.Tasks, scenario.Task{Name: "prober", CPU: 0, Repeat: 1, Ops: drawCalls(t, s)})
+	for cpu := 1; cpu < s.Machine.CPUs; cpu++ {
+		s.Tasks = append(s.Tasks, scenario.Task{
+			Name: fmt.Sprintf("caller%d", cpu), CPU: cpu, Repeat: rapid.IntRange(1, 2).Draw(t, "repeat"),
+			Ops: drawCaller(t, s),
+		})
+	}
+	s.Sources = drawSources(t, s)
+	if s.Machine.Preempt >= scenario.PreemptFull { // somebody to run instead
+		s.Tasks = append(s.Tasks, scenario.Task{Name: "other", CPU: 1, Repeat: 1, Ops: []scenario.Op{{Kind: scenario.OpSchedule}}})
+	}
+	return s
+}
+
+// drawn are the functions of the library that scenarios are drawn over.
+var drawn = [...]string{"victim", "clamp", "sign", "triangle", "scramble", "field", "tally", "over"}
+
+// base is an empty scenario over the library's functions, and more objects.
+func base(more string) *scenario.Scenario {
+	s, err := lang.Load("drawn", []byte(`
+v = elf("victim.o")
+w = elf("probe_targets.o")
+elf("label.o")
+`+more+`
+task("nobody", ops = [schedule()])
+never()
+`), library.Open)
+	if err != nil {
+		panic(err)
+	}
+	s.Tasks = nil
+	return s
+}
+
+func drawMachine(t *rapid.T) scenario.Machine {
+	m := scenario.Machine{
+		CPUs:        rapid.IntRange(2, 3).Draw(t, "cpus"),
+		Preempt:     rapid.SampledFrom([]scenario.Preempt{scenario.PreemptNone, scenario.PreemptVoluntary, scenario.PreemptDynamic, scenario.PreemptFull, scenario.PreemptLazy}).Draw(t, "preempt"),
+		Fetch:       rapid.SampledFrom([]scenario.Fetch{scenario.FetchCoherent, scenario.FetchStale, scenario.FetchMixing}).Draw(t, "fetch"),
+		Patch:       rapid.SampledFrom([]scenario.Patch{scenario.PatchBreakpoint, scenario.PatchStopMachine}).Draw(t, "patch"),
+		Quiesce:     scenario.QuiesceSched,
+		RemovedInt3: rapid.Bool().Draw(t, "removed_int3"),
+	}
+	if m.Preempt.Built() {
+		m.Quiesce = scenario.QuiesceTasks
+	}
+	if rapid.Bool().Draw(t, "an edition") {
+		m.Edition = rapid.SampledFrom(scenario.Editions()).Draw(t, "edition")
+		m.Settle()
+	}
+	return m
+}
+
+// drawProbe draws a probe: mostly a kprobe, or else one that goes to the function's
+// beginning.
+func drawProbe(t *rapid.T, s *scenario.Scenario, name, function string) scenario.Probe {
+	m := &s.Machine
+	p := scenario.Probe{Name: name, Func: function}
+	switch kind := rapid.IntRange(0, 7).Draw(t, name+" kind"); {
+	case kind >= 6 && m.Jprobes:
+		p.Kind = scenario.ProbeJprobe
+		p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepSetReg, Reg: x86.RDI, Value: 1}} // which is undone
+		return p
+	case kind >= 5:
+		drawReturn(t, m, &p)
+		return p
+	}
+	p.Pre = []scenario.Step{{Kind: scenario.StepCount}}
+	starts := boundaries(s, function)
+	p.Offset = starts[rapid.IntRange(0, len(starts)-1).Draw(t, name+" on instruction")]
+	if rapid.IntRange(0, 7).Draw(t, name+" pre") == 7 {
+		p.Pre = nil
+	}
+	if rapid.IntRange(0, 3).Draw(t, name+" post") == 3 {
+		p.Post = []scenario.Step{{Kind: scenario.StepCount}}
+	}
+	if m.FaultHandlers && rapid.Bool().Draw(t, name+" fault") {
+		p.Fault = []scenario.Step{{Kind: scenario.StepCount}}
+	}
+	p.Disabled = !m.NoBatches && rapid.IntRange(0, 7).Draw(t, name+" disabled") == 7
+	return p
+}
+
+// drawReturn makes a probe a return probe.
+func drawReturn(t *rapid.T, m *scenario.Machine, p *scenario.Probe) {
+	p.Kind = scenario.ProbeKretprobe
+	p.Maxactive = rapid.IntRange(0, 2).Draw(t, p.Name+" maxactive")
+	if rapid.IntRange(0, 7).Draw(t, p.Name+" handler") < 7 {
+		p.Post = []scenario.Step{{Kind: scenario.StepCount}}
+	}
+	if m.NoBatches {
+		return // 2.6 has no entry_handler
+	}
+	switch rapid.IntRange(0, 3).Draw(t, p.Name+" entry") {
+	case 1:
+		p.Pre = []scenario.Step{{Kind: scenario.StepCount}}
+	case 2:
+		p.Pre, p.DataSize = []scenario.Step{{Kind: scenario.StepSave, Reg: x86.RDI}}, 8
+	case 3:
+		p.Pre = []scenario.Step{{Kind: scenario.StepNonzero}}
+	}
+}
+
+// boundaries are the offsets at which the function's instructions begin.
+func boundaries(s *scenario.Scenario, function string) (starts []int) {
+	for i := range s.Texts {
+		if x := &s.Texts[i]; x.Name == function {
+			for off := 0; off < len(x.Code); {
+				in, err := x86.Decode(x.Code[off:], x.At+arch.Addr(off))
+				if err != nil {
+					panic(err)
+				}
+				starts = append(starts, off)
+				off += int(in.Len)
+			}
+		}
+	}
+	return starts
+}
+
+// drawCalls draws what the prober does. Each probe is registered first and, at
+// the end, unregistered, one by one or at once; what comes between may be refused.
+func drawCalls(t *rapid.T, s *scenario.Scenario) (ops []scenario.Op) {
+	m := &s.Machine
+	kinds := []scenario.OpKind{scenario.OpSchedule, scenario.OpUnregister, scenario.OpRegister, scenario.OpEnabled}
+	if !m.NoOptprobes {
+		kinds = append(kinds, scenario.OpWaitOptimized, scenario.OpOptimization)
+	}
+	if !m.NoBatches {
+		kinds = append(kinds, scenario.OpDisable, scenario.OpEnable)
+	}
+	all := func(one, many scenario.OpKind) {
+		var kprobes []string
+		for _, p := range s.Probes {
+			if p.Kind == scenario.ProbeKprobe {
+				kprobes = append(kprobes, p.Name)
+			}
+		}
+		together := !m.NoBatches && len(kprobes) > 1 && rapid.IntRange(0, 3).Draw(t, "together") == 3
+		if together {
+			ops = append(ops, scenario.Op{Kind: many, Targets: kprobes})
+		}
+		for _, p := range s.Probes {
+			if !together || p.Kind != scenario.ProbeKprobe {
+				ops = append(ops, scenario.Op{Kind: one, Target: p.Name})
+			}
+		}
+	}
+	all(scenario.OpRegister, scenario.OpRegisterAll)
+	for range rapid.IntRange(0, 4).Draw(t, "operations") {
+		op := scenario.Op{Kind: rapid.SampledFrom(kinds).Draw(t, "operation")}
+		switch op.Kind {
+		case scenario.OpWaitOptimized, scenario.OpSchedule:
+		case scenario.OpOptimization, scenario.OpEnabled:
+			op.On = rapid.Bool().Draw(t, "on")
+		default:
+			op.Target = s.Probes[rapid.IntRange(0, len(s.Probes)-1).Draw(t, "of probe")].Name
+		}
+		ops = append(ops, op)
+	}
+	all(scenario.OpUnregister, scenario.OpUnregisterAll)
+	if !m.NoOptprobes {
+		ops = append(ops, scenario.Op{Kind: scenario.OpWaitOptimized})
+	}
+	return ops
+}
+
+func drawCaller(t *rapid.T, s *scenario.Scenario) (ops []scenario.Op) {
+	for range rapid.IntRange(1, 3).Draw(t, "calls") {
+		f := s.Probes[rapid.IntRange(0, len(s.Probes)-1).Draw(t, "calls function of probe")].Func
+		ops = append(ops, scenario.Op{Kind: scenario.OpCall, Target: f, Args: []uint64{
+			rapid.Uint64Range(0, 6).Draw(t, "argument"), 2,
+		}, Changed: f == "tally"}) // tally counts its calls: results depend on the order
+	}
+	return append(ops, scenario.Op{Kind: scenario.OpSchedule})
+}
+
+func drawSources(t *rapid.T, s *scenario.Scenario) (list []scenario.Source) {
+	if rapid.Bool().Draw(t, "timer") {
+		list = append(list, scenario.Source{Kind: scenario.SourceTimer, CPU: 1, AtMost: 1})
+	}
+	if rapid.Bool().Draw(t, "nmi") {
+		list = append(list, scenario.Source{Kind: scenario.SourceNMI, CPU: 1, AtMost: 1})
+	}
+	if s.Machine.Preempt >= scenario.PreemptFull {
+		list = append(list, scenario.Source{Kind: scenario.SourcePreempt, CPU: 1, AtMost: 2})
+	}
+	return list
+}

@@ -1,0 +1,182 @@
+package gen
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+)
+
+// fuzzKinds are what drawn scenarios may hold beside what storms do. That each setting has
+// each of its values is counted, too.
+var fuzzKinds = []string{
+	"no edition", "stop_machine", "preempt none", "preempt voluntary", "preempt dynamic", "preempt full", "preempt lazy",
+	"begins 1+3+1", "begins 3+3", "begins 1+1+1+1+7", "begins with a loop", "begins with endbr64", "shorter than a jump",
+	"recursion", "tail call", "jumped into", "jump through a register", "an exception table", "gives way in its midst",
+	"site of ftrace", "probe at a site of ftrace", "tracer", "a task exits", "a CPU comes", "user mode",
+	"static call", "tail of a static call", "static call is set", "probe beside a static call",
+	"lock prefix", "lock prefixes come and go", "probe beside a lock prefix",
+	"data is away", "probe where a fault sleeps", "data of each CPU",
+	"crc32", "sort", "memset", "memcpy", "memmove", "probe in work.o or string.o",
+	"kretprobe saves", "kretprobe restores", "kretprobe refuses calls", "two kretprobes on a function",
+	"handler stores", "handler sets a register", "handler sets ip", "fault handler", "no pre_handler", "probe of no symbol",
+	"preempted again and again", "somebody to run instead",
+	"timer in idle", "timer lets others in", "nmi in idle", "timer runs what gets the jump", "nmi runs what gets the jump",
+	"jump at byte 0 of its chunk", "jump at byte 1 of its chunk", "jump at byte 2 of its chunk", "jump at byte 3 of its chunk",
+	"jump at byte 4 of its chunk", "jump at byte 5 of its chunk", "jump at byte 6 of its chunk", "jump at byte 7 of its chunk",
+}
+
+// TestFuzzKinds: each kind of thing is in some of the scenarios that are drawn, and no
+// scenario holds what isn't in the list. With -v it prints in how many.
+func TestFuzzKinds(t *testing.T) {
+	const programs = 600
+	counts := map[string]int{}
+	for seed := range uint64(programs) {
+		sc := Fuzz(seed + 1)
+		for kind := range fuzzKindsOf(sc) {
+			counts[kind]++
+		}
+	}
+	want := slices.Clone(fuzzKinds)
+	for _, k := range stormKinds {
+		want = append(want, k.kind)
+	}
+	for i := range scenario.Settings {
+		s := &scenario.Settings[i]
+		for v := range s.Words {
+			kind := s.Word + " = " + s.Value(uint8(v))
+			// What the build says of text must be so, and drawn text jumps where it likes.
+			if unsound := kind == "sync_arm = False" || s.Word == "patch" && v > int(scenario.PatchStopMachine) || s.Build && v > 0; unsound {
+				require.Zero(t, counts[kind], kind)
+				continue
+			}
+			want = append(want, kind)
+		}
+	}
+	for _, kind := range want {
+		t.Logf("%5.1f %% of %d: %s", 100*float64(counts[kind])/programs, programs, kind)
+	}
+	for _, kind := range want {
+		require.NotZero(t, counts[kind], kind)
+		delete(counts, kind)
+	}
+	require.Empty(t, slices.Collect(maps.Keys(counts)), "these have no row")
+}
+
+// fuzzKindsOf says what a drawn scenario holds.
+func fuzzKindsOf(sc *scenario.Scenario) map[string]bool {
+	in := kindsOf(sc)
+	is := func(kind string, there bool) {
+		if there {
+			in[kind] = true
+		}
+	}
+	m := &sc.Machine
+	is("no edition", m.Edition == scenario.EditionNone)
+	is("stop_machine", m.Patch == scenario.PatchStopMachine)
+	in["preempt "+m.Preempt.String()] = true
+	for i := range scenario.Settings {
+		in[scenario.Settings[i].Word+" = "+scenario.Settings[i].Value(scenario.Settings[i].Get(m))] = true
+	}
+	for i := range sc.Texts {
+		fuzzTextKinds(sc, &sc.Texts[i], is)
+	}
+	is("site of ftrace", len(sc.Sites) > 0)
+	is("static call", len(sc.Calls) > 0)
+	is("tail of a static call", len(sc.Calls) > 0 && slices.ContainsFunc(sc.Calls[0].Sites, func(s scenario.CallSite) bool { return s.Tail }))
+	is("lock prefix", len(sc.Locked) > 0)
+	is("data is away", slices.ContainsFunc(sc.Datas, func(d scenario.Data) bool { return d.Away }))
+	is("data of each CPU", slices.ContainsFunc(sc.Datas, func(d scenario.Data) bool { return d.PerCPU }))
+	for i := range sc.Probes {
+		fuzzProbeKinds(sc, &sc.Probes[i], is)
+	}
+	for i := range sc.Tasks {
+		is("somebody to run instead", strings.HasPrefix(sc.Tasks[i].Name, "other"))
+		for _, op := range sc.Tasks[i].Ops {
+			is("tracer", op.Kind == scenario.OpTracer)
+			is("static call is set", op.Kind == scenario.OpSetCall)
+			is("lock prefixes come and go", op.Kind == scenario.OpLocks)
+			is("a task exits", op.Kind == scenario.OpCall && op.Target == "last")
+			is("a CPU comes", op.Kind == scenario.OpHotplug)
+			is("user mode", op.Kind == scenario.OpUser)
+			is(op.Target, op.Kind == scenario.OpCall && slices.Contains(fuzzMovers, op.Target))
+		}
+	}
+	focus := &sc.Probes[0]
+	is(fmt.Sprintf("jump at byte %d of its chunk", (sc.Text(focus.Func).At+arch.Addr(focus.Offset))%8), m.Optimizes())
+	for _, s := range sc.Sources {
+		is("preempted again and again", s.Kind == scenario.SourcePreempt && s.AtMost > 6)
+		is("timer in idle", s.Kind == scenario.SourceTimer && s.Idle)
+		is("nmi in idle", s.Kind == scenario.SourceNMI && s.Idle)
+		is("timer lets others in", s.Opens)
+		is("timer runs what gets the jump", s.Kind == scenario.SourceTimer && s.Run == focus.Func)
+		is("nmi runs what gets the jump", s.Kind == scenario.SourceNMI && s.Run == focus.Func)
+	}
+	return in
+}
+
+// fuzzTextKinds says what a drawn function is.
+func fuzzTextKinds(sc *scenario.Scenario, f *scenario.Text, is func(string, bool)) {
+	if f.At < fuzzTextAt || f.At >= stormEntryAt {
+		return
+	}
+	starts := boundaries(sc, f.Name)
+	is("begins 1+3+1", bytes.HasPrefix(f.Code, []byte{0x55, 0x48, 0x89, 0xe5, 0x53}))
+	is("begins 3+3", len(starts) > 2 && starts[1] == 3 && starts[2] == 6)
+	is("begins 1+1+1+1+7", len(starts) > 5 && starts[4] == 4 && starts[5] == 11)
+	is("begins with a loop", bytes.HasPrefix(f.Code, []byte{0x41, 0xb8}))
+	is("begins with endbr64", bytes.HasPrefix(f.Code, []byte{0xf3, 0x0f, 0x1e, 0xfa}))
+	is("shorter than a jump", len(f.Code) < x86.JumpLen)
+	is("an exception table", len(f.Extable) > 0)
+	resched, _ := scenario.KernelExport("cond_resched")
+	for _, off := range starts {
+		at := f.At + arch.Addr(off)
+		d, _ := x86.Decode(f.Code[off:], at)
+		op := f.Code[off]
+		to := arch.Addr(0)
+		if op == 0xe8 || op == 0xe9 {
+			to = at + 5 + arch.Addr(int32(uint32(f.Code[off+1])|uint32(f.Code[off+2])<<8|uint32(f.Code[off+3])<<16|uint32(f.Code[off+4])<<24))
+		}
+		is("recursion", op == 0xe8 && to == f.At)
+		is("tail call", op == 0xe9 && f.Name != "last")
+		is("gives way in its midst", op == 0xe8 && to == resched)
+		is("jumped into", op&0xf0 == 0x70 && d.Len == 2)
+		is("jump through a register", op == 0xff && f.Code[off+1] == 0xe2)
+	}
+}
+
+// fuzzProbeKinds says what a probe of a drawn scenario is.
+func fuzzProbeKinds(sc *scenario.Scenario, p *scenario.Probe, is func(string, bool)) {
+	is("probe of no symbol", p.Symbol != "")
+	is("no pre_handler", p.Kind == scenario.ProbeKprobe && p.Pre == nil && p.Symbol == "")
+	is("fault handler", p.Fault != nil)
+	is("probe at a site of ftrace", slices.Contains(sc.Sites, scenario.Site{Func: p.Func, Offset: p.Offset}))
+	is("probe in work.o or string.o", slices.Contains(fuzzMovers, p.Func))
+	is("probe beside a static call", strings.HasPrefix(p.Func, fuzzSwitched))
+	is("probe beside a lock prefix", p.Func == "locked")
+	is("probe where a fault sleeps", strings.HasPrefix(p.Func, "far"))
+	for _, s := range p.Pre {
+		is("kretprobe saves", p.Kind == scenario.ProbeKretprobe && s.Kind == scenario.StepSave)
+		is("kretprobe refuses calls", p.Kind == scenario.ProbeKretprobe && s.Kind == scenario.StepNonzero)
+	}
+	for _, s := range p.Post {
+		is("kretprobe restores", s.Kind == scenario.StepRestore)
+	}
+	for _, s := range slices.Concat(p.Pre, p.Post) {
+		is("handler stores", s.Kind == scenario.StepStore)
+		is("handler sets a register", p.Kind != scenario.ProbeJprobe && s.Kind == scenario.StepSetReg)
+		is("handler sets ip", s.Kind == scenario.StepSetIP)
+	}
+	for i := range sc.Probes {
+		q := &sc.Probes[i]
+		is("two kretprobes on a function", p != q && p.Kind == scenario.ProbeKretprobe && q.Kind == scenario.ProbeKretprobe && p.Func == q.Func)
+	}
+}

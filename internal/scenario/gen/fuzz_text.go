@@ -1,0 +1,357 @@
+package gen
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"kpsim/internal/scenario"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+)
+
+// Where the functions that are drawn are, and what they read and write.
+const (
+	fuzzTextAt arch.Addr = 0xffffffff81040000
+	fuzzPoolAt arch.Addr = 0xffffffff83040000 // which nobody writes
+	fuzzNoteAt arch.Addr = 0xffffffff83041000 // which nobody reads
+	fuzzPool             = "pool"
+	fuzzNote             = "note"
+	fuzzZero             = "zero" // returns 0, and is shorter than a jump
+	fuzzSize             = 64     // bytes of pool and note
+	fuzzLong             = 60     // instructions, at most, of all that a function calls
+	fuzzFocus            = "f0"   // is what the scenario is about, mostly
+)
+
+// A fuzzText is a function in the making. What it returns depends on its arguments
+// alone, and it ends, whatever they are. It may change the registers that a call may
+// change, and no others; rdx, r8 and the flags carry what it needs itself.
+type fuzzText struct {
+	g       *storm
+	at      arch.Addr
+	code    []byte
+	starts  []int // where instructions begin
+	extable []int
+	looping bool // r8 counts: nothing is called
+	calm    bool // a jump may go over its beginning: nothing faults, and no register is jumped through
+	calls   int  // instructions that callees may take
+	depth   int  // of branches and loops, one within the other
+}
+
+func (f *fuzzText) put(b ...byte) {
+	f.starts = append(f.starts, len(f.code))
+	f.code = append(f.code, b...)
+}
+
+// relative puts an instruction that ends in the distance to a place.
+func (f *fuzzText) relative(to arch.Addr, op ...byte) {
+	end := f.at + arch.Addr(len(f.code)+len(op)+4)
+	f.put(binary.LittleEndian.AppendUint32(op, uint32(to-end))...)
+}
+
+// pool is a place in the pool that eight bytes can be read from.
+func (f *fuzzText) pool() arch.Addr { return fuzzPoolAt + arch.Addr(f.g.rand.N(fuzzSize-8)) }
+
+// fuzzPlain are instructions of 1 to 10 bytes that compute with eax, ecx, rdi and
+// rsi, of each length several; zeros at an end are immediates that are drawn.
+var fuzzPlain = [...][][]byte{
+	1:  {{0x90}, {0x99}, {0xf8}, {0xf5}},                                                     // nop, cltd, clc, cmc
+	2:  {{0xff, 0xc0}, {0x01, 0xf8}, {0x31, 0xf0}, {0x66, 0x90}, {0xd1, 0xe0}, {0x89, 0xf9}}, // inc, add, xor, nop, shl, mov
+	3:  {{0x48, 0x01, 0xf8}, {0x0f, 0x1f, 0x00}, {0x83, 0xc0, 0}, {0x8d, 0x04, 0x07}, {0x48, 0x89, 0xf8}},
+	4:  {{0x48, 0x83, 0xc0, 0}, {0x48, 0x8d, 0x47, 0}, {0x0f, 0x1f, 0x40, 0x00}, {0x48, 0x0f, 0xaf, 0xc7}},
+	5:  {{0x05, 0, 0, 0, 0}, {0xb9, 0, 0, 0, 0}, {0x0f, 0x1f, 0x44, 0x00, 0x00}},
+	6:  {{0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00}, {0x81, 0xc1, 0, 0, 0, 0}, {0x48, 0x2d, 0, 0, 0, 0}},
+	7:  {{0x48, 0xc7, 0xc1, 0, 0, 0, 0}, {0x48, 0x81, 0xc1, 0, 0, 0, 0}, {0x0f, 0x1f, 0x80, 0, 0, 0, 0}},
+	8:  {{0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00}},
+	9:  {{0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00}},
+	10: {{0x48, 0xb9, 0, 0, 0, 0, 0, 0, 0, 0}},
+}
+
+// plain puts an instruction that touches neither memory nor control flow, mostly a
+// short one.
+func (f *fuzzText) plain() {
+	n := 1 + f.g.rand.N(5)
+	if f.g.one(4) {
+		n = 1 + f.g.rand.N(len(fuzzPlain)-1)
+	}
+	list := fuzzPlain[n]
+	b := append([]byte(nil), list[f.g.rand.N(len(list))]...)
+	if f.calm && len(f.code) < x86.JumpLen && unboosted(b) {
+		b = []byte{0x99}
+	}
+	if b[0] != 0x0f && b[0] != 0x66 { // a nop's are no immediate
+		for i := len(b) - 1; i > 1 && b[i] == 0; i-- {
+			b[i] = byte(f.g.rand.N(128))
+		}
+	}
+	f.put(b...)
+}
+
+// unboosted reports whether one of these is not boosted by some edition: shifts, inc, and
+// the nops of more than one byte.
+func unboosted(b []byte) bool { return b[0] == 0x0f || b[0] == 0x66 || b[0] == 0xd1 || b[0] == 0xff }
+
+// body puts some instructions.
+func (f *fuzzText) body(n int) {
+	for range n {
+		f.item()
+	}
+}
+
+// callee draws a function of before to be called, unless all together would take long.
+func (f *fuzzText) callee() (arch.Addr, bool) {
+	if len(f.g.made) == 0 {
+		return 0, false
+	}
+	i := f.g.rand.N(len(f.g.made))
+	if f.calls+f.g.takes[i] > fuzzLong {
+		return 0, false
+	}
+	f.calls += f.g.takes[i]
+	return f.g.textAt(f.g.made[i]), true
+}
+
+// item puts an instruction, or a few that belong together.
+func (f *fuzzText) item() {
+	r := f.g.rand
+	switch r.N(16) {
+	case 0, 1: // relative to rip: mov, mov, add from the pool, lea, and a store
+		switch r.N(6) {
+		case 0:
+			f.relative(f.pool(), 0x48, 0x8b, 0x0d)
+		case 1:
+			f.relative(f.pool(), 0x48, 0x8b, 0x05)
+		case 2:
+			f.relative(f.pool(), 0x03, 0x05)
+		case 3:
+			f.relative(f.pool(), 0x48, 0x8d, 0x15)
+		case 4:
+			f.relative(fuzzNoteAt+arch.Addr(r.N(fuzzSize-8)), 0x89, 0x3d)
+		case 5: // mov from the pool into edx, in the exception table: there are no jumps then
+			if !f.calm && f.g.one(3) {
+				f.extable = append(f.extable, len(f.code))
+			}
+			f.relative(f.pool(), 0x8b, 0x15)
+		}
+	case 2: // push, something, pop
+		pair := [...][2]byte{{0x50, 0x58}, {0x57, 0x5f}, {0x56, 0x5e}, {0x51, 0x59}, {0x9c, 0x59}, {0x9c, 0x9d}}[r.N(6)]
+		f.put(pair[0])
+		if f.g.one(2) {
+			f.plain()
+		}
+		f.put(pair[1])
+	case 3, 4:
+		f.branch()
+	case 5:
+		f.loop()
+	case 6: // a function of before
+		if to, ok := f.callee(); ok && !f.looping {
+			f.relative(to, 0xe8)
+			return
+		}
+		f.plain()
+	case 7: // a jump through a register, to what follows: no jump may go over that
+		if !f.calm && f.g.one(4) {
+			f.relative(f.at+arch.Addr(len(f.code)+7+2), 0x48, 0x8d, 0x15)
+			f.put(0xff, 0xe2)
+			return
+		}
+		f.plain()
+	default:
+		f.plain()
+	}
+}
+
+// nested puts some instructions within a branch or loop, few enough for a short jump
+// over them: two deep, 105 bytes.
+func (f *fuzzText) nested() {
+	f.depth++
+	f.body(1 + f.g.rand.N(4-f.depth))
+	f.depth--
+}
+
+// branch puts a test of the first argument and a jump over what follows, so that
+// something jumps into what comes behind it.
+func (f *fuzzText) branch() {
+	if f.depth == 2 {
+		f.plain()
+		return
+	}
+	f.put(0x85, 0xff) // test %edi,%edi
+	cc := [...]byte{0x4, 0x5, 0x8, 0x9, 0xc, 0xf}[f.g.rand.N(6)]
+	at, far := len(f.code), f.g.one(3)
+	if far {
+		f.put(0x0f, 0x80|cc, 0, 0, 0, 0)
+	} else {
+		f.put(0x70|cc, 0)
+	}
+	from := len(f.code)
+	f.nested()
+	if n := len(f.code) - from; far {
+		binary.LittleEndian.PutUint32(f.code[at+2:], uint32(n))
+	} else {
+		f.code[at+1] = byte(n)
+	}
+}
+
+// loop puts a loop of two or three rounds: something jumps back, maybe near the
+// function's first byte.
+func (f *fuzzText) loop() {
+	if f.looping || f.depth == 2 {
+		f.plain()
+		return
+	}
+	f.put(0x41, 0xb8, byte(2+f.g.rand.N(2)), 0, 0, 0) // mov $n,%r8d
+	to := len(f.code)
+	f.looping = true
+	f.nested()
+	f.looping = false
+	f.put(0x41, 0xff, 0xc8) // dec %r8d
+	f.put(0x75, byte(to-len(f.code)-2))
+}
+
+// recursive puts a function that calls itself as often as its argument says, at most
+// six times.
+func (f *fuzzText) recursive() {
+	if f.g.one(2) {
+		f.put(0x55)
+		f.put(0x48, 0x89, 0xe5)
+		f.put(0x5d)
+	}
+	f.put(0x31, 0xc0)
+	var outs []int
+	for _, b := range [][]byte{{0x83, 0xff, 0x06, 0x77}, {0x85, 0xff, 0x74}} { // cmp $6,%edi; ja; test %edi,%edi; je
+		f.put(b[:len(b)-1]...)
+		outs = append(outs, len(f.code))
+		f.put(b[len(b)-1], 0)
+	}
+	f.put(0xff, 0xcf) // dec %edi
+	f.relative(f.at, 0xe8)
+	f.calls = -1
+	f.put(0xff, 0xc0)
+	for _, at := range outs {
+		f.code[at+1] = byte(len(f.code) - at - 2)
+	}
+	f.put(0xc3)
+}
+
+// begin puts a beginning that a jump may go over, and returns what takes it back: 1+3+1
+// bytes, 3+3, four of 1 and one of 7 relative to rip, or plain ones of 1 to 4.
+func (f *fuzzText) begin() (end []byte) {
+	switch f.g.rand.N(5) {
+	case 0, 1:
+		f.put(0x55)
+		f.put(0x48, 0x89, 0xe5)
+		f.put(0x53)
+		return []byte{0x5b, 0x5d}
+	case 2:
+		three := []byte{0x0f, 0x1f, 0x00}
+		if f.calm { // a nop as long isn't boosted, and so gets no jump
+			three = []byte{0x48, 0x01, 0xf8}
+		}
+		f.put(three...)
+		f.put(three...)
+	case 3:
+		for range 4 {
+			f.put(0x90)
+		}
+		f.relative(f.pool(), 0x48, 0x8b, 0x05)
+	case 4:
+		for len(f.code) < x86.JumpLen {
+			f.plain()
+		}
+	}
+	return nil
+}
+
+// focused puts the function that the scenario is about. One that sleeps gives its CPU up
+// now and then, where somebody waits for that: on a kernel without preemption it is only
+// there that a task is in a call of it while the machine is stopped.
+func (f *fuzzText) focused() {
+	f.calm = true
+	end := f.begin()
+	if f.g.sleeps {
+		to, _ := scenario.KernelExport("cond_resched")
+		for range 2 + f.g.rand.N(2) {
+			f.plain()
+			f.relative(to, 0xe8)
+		}
+	}
+	f.body(1 + f.g.rand.N(3))
+	f.end(end)
+}
+
+// straight puts a function with one of the beginnings that make the windows wide or
+// narrow: 1+3+1 bytes, 3+3, four of 1 and one of 7 relative to rip, a loop that goes
+// back to near its first byte, what ftrace puts there, or nothing in particular.
+func (f *fuzzText) straight() {
+	r, end := f.g.rand, []byte(nil)
+	switch r.N(8) {
+	case 0, 1, 2, 3:
+		end = f.begin()
+	case 4:
+		f.loop()
+	case 5:
+		if f.g.one(2) {
+			f.put(0xf3, 0x0f, 0x1e, 0xfa) // endbr64
+		}
+		if f.g.sc.Machine.Ftrace {
+			f.g.sites = append(f.g.sites, scenario.Site{Func: f.g.next, Offset: len(f.code)})
+		}
+		f.put(x86.Nop5[:]...)
+	}
+	f.body(2 + r.N(4))
+	for _, b := range end {
+		f.put(b)
+	}
+	if f.g.one(6) {
+		if to, ok := f.callee(); ok { // a tail call
+			f.relative(to, 0xe9)
+			return
+		}
+	}
+	f.put(0xc3)
+}
+
+// textAt is where a function begins.
+func (g *storm) textAt(name string) arch.Addr { return g.sc.Text(name).At }
+
+// texts draws functions, one behind the other, some with no byte between.
+func (g *storm) texts() {
+	pool := make([]byte, fuzzSize)
+	for i := range pool {
+		pool[i] = byte(g.rand.N(256))
+	}
+	g.sc.Datas = append(g.sc.Datas, scenario.Data{Name: fuzzPool, At: fuzzPoolAt, Bytes: pool}, scenario.Data{Name: fuzzNote, At: fuzzNoteAt, Bytes: make([]byte, fuzzSize)})
+	at := fuzzTextAt + arch.Addr(g.rand.N(64))
+	add := func(name string, make func(f *fuzzText)) {
+		g.next = name
+		f := &fuzzText{g: g, at: at}
+		make(f)
+		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: at, Code: f.code, Extable: f.extable})
+		rounds := 3 // of a loop
+		if f.calls < 0 {
+			rounds = 7 // of a recursion
+			f.calls = 0
+		}
+		g.made, g.takes = append(g.made, name), append(g.takes, f.calls+rounds*len(f.starts))
+		if at += arch.Addr(len(f.code)); g.one(2) {
+			at += arch.Addr(g.rand.N(16))
+		}
+	}
+	add(fuzzZero, func(f *fuzzText) { f.put(0x31, 0xc0); f.put(0xc3) })
+	m := &g.sc.Machine
+	g.sleeps = m.Optimizes() && m.Patch == scenario.PatchStopMachine && m.Preempt < scenario.PreemptFull || g.one(6)
+	if g.sleeps || g.one(2) {
+		g.focus = fuzzFocus
+	}
+	for i := range 1 + g.rand.N(3) {
+		kind := (*fuzzText).straight
+		if i == 0 && g.focus != "" {
+			kind = (*fuzzText).focused
+		} else if g.one(6) {
+			kind = (*fuzzText).recursive
+		}
+		add(fmt.Sprintf("f%d", i), kind)
+	}
+	g.sc.Sites = g.sites
+}

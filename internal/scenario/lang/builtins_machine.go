@@ -1,0 +1,246 @@
+package lang
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"kpsim/internal/nearest"
+	"kpsim/internal/scenario"
+	"kpsim/kprobes/rules"
+)
+
+// A param is a parameter of machine(), what it is if it isn't said, and what it means.
+type param struct{ word, otherwise, means string }
+
+// machineParams are the parameters of machine(): its own, and the settings, which are
+// what stands here if neither they nor an edition are said.
+func machineParams() []param {
+	var none scenario.Machine
+	list := []param{
+		{"cpus", "2", "1 to 64 CPUs"},
+		{"preempt", `"none"`, "`\"none\"`; `\"voluntary\"`: `might_sleep` schedules as `cond_resched` does; `\"dynamic\"`: built with preemption, run as voluntary; `\"full\"`; `\"lazy\"`: a task that wants the CPU gets it at a timer tick. `cond_resched` schedules under the first two; under `\"dynamic\"` it preempts, which `quiesce = \"tasks\"` doesn't count; under the last two it does nothing. The build, the first two or the others, decides RCU's flavour and much of what an edition presets; the mode, who may switch tasks"},
+		{"fetch", `"coherent"`, "what a CPU fetches of text that changes: the newest bytes; `\"stale\"`: old ones until it serialises; `\"mixing\"`: old and new in one instruction"},
+		{"edition", "None", "presets all that follows as the kernels of one document have it: `\"2.6\"`, `\"4.15\"`, `\"5.14\"`, `\"6.5\"`, `\"6.9\"`, `\"documented\"`; `kpsim editions` prints the table. What is said beside it holds by itself"},
+	}
+	for i := range scenario.Settings {
+		s := &scenario.Settings[i]
+		list = append(list, param{s.Word, s.Value(s.Get(&none)), s.Means})
+	}
+	return append(list,
+		param{"config", "None", "what `kpsim check --config` takes: some of `\"PREEMPTION,RETPOLINE,IBT,FTRACE\"`, or `\"none\"`, or `\"OPTPROBES=n\"`: sets `retpoline`, `ibt`, `ftrace` and `optprobes`, and without an edition `boost = \"prepare\"`; with PREEMPTION `preempt` is `\"dynamic\"` if nothing else is said. So one object is judged by one configuration"},
+		param{"profile", "None", "what `kpsim check --profile` takes, `\"k61\"` or `\"k612\"`: the edition of that recorded kernel and its `config`"},
+		param{"modules", `"unload"`, "modules are loaded and unloaded; `\"stay\"`: no CONFIG_MODULE_UNLOAD; `\"none\"`: no CONFIG_MODULES: what isn't there answers `ENOSYS`"},
+		param{"steps", "0", "budget of boundaries of one run; 0: the default"})
+}
+
+// machineSig is the signature of machine().
+func machineSig() string {
+	var list []string
+	for _, p := range machineParams() {
+		list = append(list, p.word+" = "+p.otherwise)
+	}
+	return "machine(" + strings.Join(list, ", ") + ")"
+}
+
+// A said is a setting that a program may say.
+type said struct {
+	setting *scenario.Setting
+	v       starlark.Value // nil: it doesn't
+}
+
+// Unpack implements starlark.Unpacker.
+func (s *said) Unpack(v starlark.Value) error {
+	_, isBool := v.(starlark.Bool)
+	_, isString := v.(starlark.String)
+	switch {
+	case s.setting.Bool() && !isBool:
+		return fmt.Errorf("got %s, want bool", v.Type())
+	case !s.setting.Bool() && !isString:
+		return fmt.Errorf("got %s, want string", v.Type())
+	}
+	s.v = v
+	return nil
+}
+
+// apply sets what was said.
+func (s *said) apply(m *scenario.Machine) error {
+	if s.v == nil {
+		return nil
+	}
+	if s.setting.Bool() {
+		s.setting.Set(m, scenario.TruthOf(bool(s.v.Truth())))
+		return nil
+	}
+	name, _ := starlark.AsString(s.v)
+	v, err := nearest.Lookup[uint8](s.setting.Word, name, s.setting.Words)
+	s.setting.Set(m, v)
+	return err
+}
+
+// unsaid is no word's value.
+const unsaid = "\x00"
+
+// names reads names joined by commas, or a list of them.
+type names string
+
+// Unpack implements starlark.Unpacker.
+func (n *names) Unpack(v starlark.Value) error {
+	if s, ok := starlark.AsString(v); ok {
+		*n = names(s)
+		return nil
+	}
+	list, ok := v.(starlark.Indexable)
+	if !ok {
+		return fmt.Errorf("got %s, want string", v.Type())
+	}
+	words := make([]string, list.Len())
+	for i := range words {
+		if words[i], ok = starlark.AsString(list.Index(i)); !ok {
+			return fmt.Errorf("got %s, want string", list.Index(i).Type())
+		}
+	}
+	if *n = names(strings.Join(words, ",")); len(words) == 0 {
+		*n = "none"
+	}
+	return nil
+}
+
+// built is what config and profile say of a machine.
+type built struct {
+	config  names  // unsaid: nothing
+	profile string // likewise
+	kernel  rules.Kernel
+}
+
+// edition takes the edition of the profile, if there is one, and what it is built with
+// unless config says that.
+func (b *built) edition(edition *string) error {
+	if b.profile == unsaid {
+		return nil
+	}
+	k, ok := rules.ParseProfile(b.profile)
+	if !ok {
+		return fmt.Errorf("profile = %q isn't known; it is \"k61\" or \"k612\"", b.profile)
+	}
+	if *edition != unsaid {
+		return fmt.Errorf("profile = %q has its edition; leave edition = %q out, or say config", b.profile, *edition)
+	}
+	if *edition = k.Edition.String(); b.config == unsaid {
+		b.config = names(strings.Join(k.Options(), ","))
+	}
+	return nil
+}
+
+// preempt says how the machine is preempted if it wasn't said, and whether what was said
+// is what it is built with.
+func (b *built) preempt(preempt *string) error {
+	if b.config == unsaid {
+		if *preempt == unsaid {
+			*preempt = scenario.PreemptWords[0]
+		}
+		return nil
+	}
+	if err := b.kernel.Configure(string(b.config)); err != nil {
+		return fmt.Errorf("config = %q: %w", string(b.config), err)
+	}
+	if *preempt == unsaid {
+		if *preempt = scenario.PreemptWords[scenario.PreemptNone]; b.kernel.Preemption {
+			*preempt = scenario.PreemptWords[scenario.PreemptDynamic]
+		}
+		return nil
+	}
+	p, err := nearest.Lookup[scenario.Preempt]("preempt", *preempt, scenario.PreemptWords)
+	if err == nil && p.Built() != b.kernel.Preemption {
+		return fmt.Errorf("config = %q and preempt = %q disagree: \"none\" and \"voluntary\" are built without PREEMPTION, the others with it; leave one out", string(b.config), *preempt)
+	}
+	return err
+}
+
+// settle sets what the machine is built with.
+func (b *built) settle(m *scenario.Machine) error {
+	if b.config == unsaid {
+		return nil
+	}
+	b.kernel = m.Engine().Kernel
+	if err := b.kernel.Configure(string(b.config)); err != nil {
+		return err
+	}
+	if m.Edition == scenario.EditionNone {
+		m.Boost = scenario.BoostPrepare // as check's kernels, where the build lets them
+	}
+	m.Retpoline, m.IBT, m.Ftrace, m.NoOptprobes = b.kernel.Retpoline, b.kernel.IBT, b.kernel.Ftrace, !b.kernel.Optprobes
+	return nil
+}
+
+// agrees reports what was said of the machine that config denies.
+func (b *built) agrees(m *scenario.Machine) error {
+	if b.config == unsaid {
+		return nil
+	}
+	wanted, is := b.kernel.Options(), m.Engine().Kernel.Options()
+	for _, o := range append(wanted, is...) {
+		if slices.Contains(wanted, o) != slices.Contains(is, o) {
+			return fmt.Errorf("config = %q, and beside it is said otherwise of %s; leave one out", string(b.config), o)
+		}
+	}
+	return nil
+}
+
+func (l *loader) doMachine(c *call) (starlark.Value, error) {
+	m := scenario.Machine{CPUs: defaultCPUs}
+	preempt, fetch, edition, modules := unsaid, scenario.FetchWords[0], unsaid, scenario.ModuleWords[0]
+	b := built{config: unsaid, profile: unsaid}
+	pairs := []any{"cpus?", &m.CPUs, "preempt?", &preempt, "fetch?", &fetch, "edition??", &edition}
+	list := make([]said, len(scenario.Settings))
+	for i := range scenario.Settings {
+		list[i].setting = &scenario.Settings[i]
+		pairs = append(pairs, scenario.Settings[i].Word+"?", &list[i])
+	}
+	err := c.unpack(append(pairs, "config??", &b.config, "profile??", &b.profile, "modules?", &modules, "steps?", &m.Steps)...)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.edition(&edition); err != nil {
+		return nil, err
+	}
+	if err := b.preempt(&preempt); err != nil {
+		return nil, err
+	}
+	if m.Preempt, err = nearest.Lookup[scenario.Preempt]("preempt", preempt, scenario.PreemptWords); err != nil {
+		return nil, err
+	}
+	if m.Fetch, err = nearest.Lookup[scenario.Fetch]("fetch", fetch, scenario.FetchWords); err != nil {
+		return nil, err
+	}
+	if m.Modules, err = nearest.Lookup[scenario.Loading]("modules", modules, scenario.ModuleWords); err != nil {
+		return nil, err
+	}
+	if edition != unsaid {
+		e, err := nearest.Lookup[scenario.Edition]("edition", edition, scenario.EditionWords[1:])
+		if err != nil {
+			return nil, err
+		}
+		m.Edition = e + 1
+	}
+	m.Settle()
+	if err := b.settle(&m); err != nil {
+		return nil, err
+	}
+	var errs []error
+	for i := range list {
+		errs = append(errs, list[i].apply(&m))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if err := b.agrees(&m); err != nil {
+		return nil, err
+	}
+	l.s.Machine = m
+	l.position[scenario.PartOf(scenario.TheMachine, 0)] = c.at
+	return starlark.None, l.first(c.name)
+}

@@ -1,0 +1,324 @@
+package lang
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"kpsim/internal/nearest"
+	"kpsim/internal/scenario"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+	"kpsim/smp/image"
+)
+
+// missingSize is the room that a missing symbol has by default: a page, so that
+// what reads behind its start is named as well.
+const missingSize = int(scenario.Page)
+
+// A module is a placed .ko of which only what is used becomes part of the
+// scenario: a trace would not hold thousands of functions.
+type module struct {
+	*object
+	l     *loader
+	img   *image.Image
+	c     *call           // elf()
+	known map[string]bool // functions that can be named
+	used  map[arch.Addr]bool
+}
+
+// newModule makes the object whose functions are added when they are named.
+func (l *loader) newModule(file string, base arch.Addr, img *image.Image, c *call) *module {
+	m := &module{
+		object: &object{file: file, symbols: make(map[string]location)},
+		l:      l, img: img, c: c, known: make(map[string]bool), used: make(map[arch.Addr]bool),
+	}
+	end := base
+	for i := range img.Funcs {
+		f := &img.Funcs[i]
+		m.names = append(m.names, f.Name)
+		m.known[f.Name] = true
+		end = max(end, f.Addr+arch.Addr(len(f.Code)))
+	}
+	for i := range img.Blocks {
+		b := &img.Blocks[i]
+		m.names = append(m.names, b.Name)
+		m.known[b.Name] = true
+		end = max(end, b.Addr+arch.Addr(len(b.Bytes)))
+	}
+	for _, s := range img.Imports {
+		end = max(end, s.End())
+	}
+	l.taken(base, int(end-base), scenario.Page)
+	return m
+}
+
+// Attr is m.name: the function becomes part of the scenario, with all that it
+// refers to.
+func (m *module) Attr(name string) (starlark.Value, error) {
+	if m.known[name] {
+		for i := range m.img.Funcs {
+			if f := &m.img.Funcs[i]; f.Name == name {
+				m.use(f.Addr)
+				break // of two static functions of one name, the first
+			}
+		}
+		for i := range m.img.Blocks {
+			if b := &m.img.Blocks[i]; b.Name == name {
+				m.use(b.Addr)
+			}
+		}
+	}
+	return m.object.Attr(name)
+}
+
+// Get is m["name"].
+func (m *module) Get(key starlark.Value) (v starlark.Value, found bool, err error) {
+	name, err := m.key(key)
+	if err != nil {
+		return nil, false, err
+	}
+	v, err = m.Attr(name)
+	return v, err == nil, err
+}
+
+// use adds what lies at an address, and what that refers to.
+func (m *module) use(at arch.Addr) {
+	for list := []arch.Addr{at}; len(list) > 0; {
+		at, list = list[len(list)-1], list[:len(list)-1]
+		list = append(list, m.add(at)...)
+	}
+}
+
+// add adds the function, the block or the missing symbol that holds an address,
+// if it isn't there yet, and returns what its bytes may refer to.
+func (m *module) add(at arch.Addr) []arch.Addr {
+	inside := func(from arch.Addr, n int) bool { return at >= from && at < from+arch.Addr(n) }
+	for i := range m.img.Funcs {
+		if f := &m.img.Funcs[i]; inside(f.Addr, len(f.Code)) {
+			if m.first(f.Addr) {
+				name := f.Name
+				if _, taken := m.l.symbols[name]; taken { // static functions of two files, or one of the scenario's
+					name = fmt.Sprintf("%s@%#x", f.Name, uint64(f.Addr))
+				}
+				m.l.padding[name] = f.Padding
+				p := m.l.addText(scenario.Text{Name: name, At: f.Addr, Code: f.Code, Extable: sorted(f.Extable)}, m.c)
+				if _, there := m.symbols[f.Name]; !there {
+					m.symbols[f.Name] = p
+				}
+				return codeRefs(f.Code, f.Addr)
+			}
+			return nil
+		}
+	}
+	for i := range m.img.Blocks {
+		if b := &m.img.Blocks[i]; inside(b.Addr, len(b.Bytes)) {
+			if m.first(b.Addr) {
+				m.symbols[b.Name] = m.l.addBlock(m.file, b, m.c)
+				return wordRefs(b.Bytes, 4)
+			}
+			return nil
+		}
+	}
+	for i := range m.img.Imports {
+		if s := &m.img.Imports[i]; inside(s.Addr, s.Size) && m.first(s.Addr) {
+			m.l.addMissing(scenario.Missing{Name: s.Name, At: s.Addr, Size: s.Size}, m.c)
+		}
+	}
+	return nil
+}
+
+// first reports whether an address is used for the first time.
+func (m *module) first(at arch.Addr) bool {
+	was := m.used[at]
+	m.used[at] = true
+	return !was
+}
+
+// codeRefs returns the addresses that code may refer to: targets, and whatever
+// reads as one in displacements and immediates. One too many costs a few lines
+// of a trace, one too few a run.
+func codeRefs(code []byte, at arch.Addr) (refs []arch.Addr) {
+	for len(code) > 0 {
+		n := 1
+		if in, err := x86.Decode(code, at); err == nil {
+			n = int(in.Len)
+			if t, ok := in.Target(); ok {
+				refs = append(refs, t)
+			}
+			if pos, ok := in.RIPRelative(); ok {
+				refs = append(refs, in.Next()+arch.Addr(int32(binary.LittleEndian.Uint32(code[pos:]))))
+			}
+			refs = append(refs, wordRefs(code[1:n], 1)...)
+		}
+		code, at = code[n:], at+arch.Addr(n)
+	}
+	return refs
+}
+
+// wordRefs returns what b holds at each multiple of step, read as a 32-bit
+// address with its sign: of a 64-bit address in a kernel's text that is the low half.
+func wordRefs(b []byte, step int) (refs []arch.Addr) {
+	for ; len(b) >= 4; b = b[min(step, len(b)):] {
+		if v := int32(binary.LittleEndian.Uint32(b)); v < 0 {
+			refs = append(refs, arch.Addr(int64(v)))
+		}
+	}
+	return refs
+}
+
+func (l *loader) addMissing(s scenario.Missing, c *call) {
+	l.position[scenario.PartOf(scenario.TheMissing, len(l.s.Missing))] = c.at
+	l.s.Missing = append(l.s.Missing, s)
+	l.taken(s.At, s.Size, scenario.Page)
+	l.symbols[s.Name] = s.At
+}
+
+func (l *loader) doMissing(c *call) (starlark.Value, error) {
+	s := scenario.Missing{Size: missingSize}
+	var at starlark.Value
+	err := c.unpack("name", &s.Name, "at", &at, "size?", &s.Size)
+	if err != nil {
+		return nil, err
+	}
+	if s.At, err = address(at, 0); err != nil {
+		return nil, err
+	}
+	l.addMissing(s, c)
+	return starlark.None, nil
+}
+
+// doStub makes a function that stands for one of the kernel's.
+func (l *loader) doStub(c *call) (starlark.Value, error) {
+	var name string
+	var returns, fill, calls starlark.Value
+	err := c.unpack("name", &name, "returns??", &returns, "fill??", &fill, "calls??", &calls)
+	if err != nil {
+		return nil, err
+	}
+	var code []byte
+	if fill != nil {
+		if code, err = fillCode(name, fill); err != nil {
+			return nil, err
+		}
+	}
+	at := l.text
+	switch {
+	case calls != nil && returns != nil:
+		return nil, fmt.Errorf("stub %q returns what it calls returns; leave returns or calls out", name)
+	case calls != nil:
+		f, err := callee(calls)
+		if err != nil {
+			return nil, err
+		}
+		jump, ok := x86.JumpRel32(at+arch.Addr(len(code)), arch.Addr(f.address()))
+		if !ok {
+			return nil, fmt.Errorf("stub %q: %s is out of reach of a jump; place it within 2 GB", name, f)
+		}
+		code = append(code, jump[:]...)
+	default:
+		n := uint64(0)
+		if returns != nil {
+			if n, err = number("returns", returns); err != nil {
+				return nil, err
+			}
+		}
+		code = append(movRAX(code, n), 0xc3) // ret
+	}
+	return l.addText(scenario.Text{Name: name, At: at, Code: code}, c), nil
+}
+
+// callee reads a function, or the name of one of the kernel's.
+func callee(v starlark.Value) (location, error) {
+	name, ok := starlark.AsString(v)
+	if !ok {
+		return whole("calls", v)
+	}
+	at, ok := scenario.KernelExport(name)
+	if !ok {
+		return location{}, fmt.Errorf("calls = %q isn't a function that the kernel exports; %s", name, nearest.OrAll(name, scenario.KernelExports()))
+	}
+	return location{what: "function", name: name, at: at}, nil
+}
+
+// movRAX appends movabs $n,%rax.
+func movRAX(code []byte, n uint64) []byte {
+	return binary.LittleEndian.AppendUint64(append(code, 0x48, 0xb8), n)
+}
+
+// fillArgs are the registers of integer arguments (System V ABI), by number - 1.
+var fillArgs = [...]arch.Reg{x86.RDI, x86.RSI, x86.RDX, x86.RCX, x86.R8, x86.R9}
+
+// fillCode stores bytes where an argument points to, eight and then one by one:
+// movabs $…,%rax; mov %rax,off(arg) and movb $…,off(arg).
+func fillCode(name string, v starlark.Value) (code []byte, err error) {
+	pair, ok := v.(starlark.Tuple)
+	if !ok || len(pair) != 2 {
+		return nil, fmt.Errorf("stub %q: fill is %s; write fill = (1, \"00ff\"): what the first argument points to", name, describe(v))
+	}
+	arg, err := starlark.AsInt32(pair[0])
+	if err != nil || arg < 1 || arg > len(fillArgs) {
+		return nil, fmt.Errorf("stub %q: argument %.40s isn't there; 1 to %d", name, pair[0].String(), len(fillArgs))
+	}
+	b, err := bytesOf(name, pair[1])
+	if err != nil {
+		return nil, err
+	}
+	reg := fillArgs[arg-1]
+	rexB, rm := byte(reg>>3), 0x80|byte(reg&7) // ModRM: disp32(reg)
+	off := uint32(0)
+	for ; len(b) >= 8; b, off = b[8:], off+8 {
+		code = movRAX(code, binary.LittleEndian.Uint64(b))
+		code = append(code, 0x48|rexB, 0x89, rm)
+		code = binary.LittleEndian.AppendUint32(code, off)
+	}
+	for ; len(b) > 0; b, off = b[1:], off+1 {
+		code = append(code, 0x40|rexB, 0xc6, rm)
+		code = binary.LittleEndian.AppendUint32(code, off)
+		code = append(code, b[0])
+	}
+	return code, nil
+}
+
+// doInsns lists where the instructions of a function begin.
+func (l *loader) doInsns(c *call) (starlark.Value, error) {
+	var v starlark.Value
+	if err := c.unpack("f", &v); err != nil {
+		return nil, err
+	}
+	f, err := function("f", v)
+	if err != nil {
+		return nil, err
+	}
+	if f.off != 0 {
+		return nil, fmt.Errorf("insns takes a whole function, not %s; give it %s, and leave out what you don't want", f, f.name)
+	}
+	var list []starlark.Value
+	for i := range l.s.Texts {
+		t := &l.s.Texts[i]
+		if t.Name != f.name {
+			continue
+		}
+		if err := l.budget.spend(len(t.Code), smallBytes*len(t.Code)); err != nil {
+			return nil, err
+		}
+		for off := 0; off < len(t.Code)-l.padding[t.Name]; {
+			in, err := x86.Decode(t.Code[off:], t.At+arch.Addr(off))
+			if err != nil {
+				return nil, fmt.Errorf("%s+%#x: %w; give the offsets yourself", t.Name, off, err)
+			}
+			list = append(list, starlark.MakeInt(off))
+			off += int(in.Len)
+		}
+	}
+	return starlark.NewList(list), nil
+}
+
+func isModule(file string) bool { return strings.HasSuffix(file, ".ko") }
+
+var (
+	_ starlark.HasAttrs = (*module)(nil)
+	_ starlark.Mapping  = (*module)(nil)
+)

@@ -1,0 +1,194 @@
+package lang
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"kpsim/internal/nearest"
+	"kpsim/internal/scenario"
+	"kpsim/smp/arch"
+)
+
+// A handlerArg is a handler among the arguments of a probe.
+type handlerArg struct {
+	name string
+	v    starlark.Value
+	to   *[]scenario.Step
+}
+
+// addProbe reads what is left of the call that makes a probe, and adds it.
+func (l *loader) addProbe(c *call, k *scenario.Probe, more []any, handlers ...handlerArg) (starlark.Value, error) {
+	var at starlark.Value
+	pairs := []any{"name", &k.Name, "at??", &at}
+	for i := range handlers {
+		pairs = append(pairs, handlers[i].name+"?", &handlers[i].v)
+	}
+	pairs = append(append(pairs, more...), "symbol??", &k.Symbol, "offset?", &k.Offset, "disabled?", &k.Disabled)
+	err := c.unpack(pairs...)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case at != nil:
+		if k.Func, k.Offset, err = site("at", at, k.Offset); err != nil {
+			return nil, err
+		}
+	case k.Symbol == "":
+		return nil, fmt.Errorf("%s: nothing says where %q is; give at = f, or symbol = \"f\"", c.name, k.Name)
+	}
+	for _, h := range handlers {
+		if h.v == nil {
+			continue // it has its default
+		}
+		if *h.to, err = handler(h.name, h.v); err != nil {
+			return nil, err
+		}
+	}
+	l.position[scenario.PartOf(scenario.TheProbes, len(l.s.Probes))] = c.at
+	l.s.Probes = append(l.s.Probes, *k)
+	return handle{what: "probe", name: k.Name}, nil
+}
+
+func counting() []scenario.Step { return []scenario.Step{{Kind: scenario.StepCount}} }
+
+func (l *loader) doKprobe(c *call) (starlark.Value, error) {
+	k := scenario.Probe{Pre: counting()}
+	c.order(&c.args, "name", "at", "offset", "pre", "post", "fault", "symbol", "disabled")
+	return l.addProbe(c, &k, nil, handlerArg{name: "pre", to: &k.Pre}, handlerArg{name: "post", to: &k.Post}, handlerArg{name: "fault", to: &k.Fault})
+}
+
+func (l *loader) doKretprobe(c *call) (starlark.Value, error) {
+	k := scenario.Probe{Kind: scenario.ProbeKretprobe, Post: counting()}
+	return l.addProbe(c, &k, []any{"maxactive?", &k.Maxactive, "data_size?", &k.DataSize},
+		handlerArg{name: "handler", to: &k.Post}, handlerArg{name: "entry", to: &k.Pre})
+}
+
+func (l *loader) doJprobe(c *call) (starlark.Value, error) {
+	k := scenario.Probe{Kind: scenario.ProbeJprobe}
+	var entry starlark.Value
+	p, err := l.addProbe(c, &k, []any{"entry", &entry})
+	if err != nil {
+		return nil, err
+	}
+	if entry == nil { // behind an argument that may be left out UnpackArgs takes it for one, too
+		return nil, fmt.Errorf("jprobe: missing argument for entry; write %s", c.sig)
+	}
+	to := &l.s.Probes[len(l.s.Probes)-1]
+	if _, ok := entry.(*starlark.List); ok {
+		to.Pre, err = handler("entry", entry)
+		return p, err
+	}
+	f, err := whole("entry", entry)
+	if err != nil {
+		return nil, fmt.Errorf("%w; or a list of steps, as entry = [count()]", err)
+	}
+	to.Entry = f.name
+	return p, nil
+}
+
+// order gives the arguments that were said without a name theirs, so that they may
+// be read in another order than they are said in.
+func (c *call) order(args *starlark.Tuple, names ...string) {
+	for i := range min(len(*args), len(names)) {
+		c.kwargs = append(c.kwargs, starlark.Tuple{starlark.String(names[i]), (*args)[i]})
+	}
+	*args = (*args)[min(len(*args), len(names)):]
+}
+
+// handler reads the steps of a handler. None is no handler, [] one that does
+// nothing.
+func handler(what string, v starlark.Value) ([]scenario.Step, error) {
+	if v == starlark.None {
+		return nil, nil
+	}
+	list, err := sequence(what, v, "write [count()], or None for no handler")
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]scenario.Step, 0, len(list))
+	for i, v := range list {
+		d, ok := v.(deed)
+		if ok && d.step == nil && d.op.Kind == scenario.OpCall {
+			return nil, fmt.Errorf("%s[%d]: a handler's call() has no arguments, no changed and no returns; write call(%s)", what, i, d.op.Target)
+		}
+		if !ok || d.step == nil {
+			return nil, fmt.Errorf("%s[%d] is %s; a step is one of %s", what, i, describe(v), nearest.Quoted(scenario.StepWords))
+		}
+		steps = append(steps, *d.step)
+	}
+	return steps, nil
+}
+
+func (l *loader) doCount(c *call) (starlark.Value, error) { return plainStep(scenario.StepCount)(l, c) }
+
+// plainStep makes a step that says all by its name.
+func plainStep(kind scenario.StepKind) func(*loader, *call) (starlark.Value, error) {
+	return func(_ *loader, c *call) (starlark.Value, error) {
+		return c.deed(nil, &scenario.Step{Kind: kind}), c.unpack()
+	}
+}
+
+// onReg makes a step that is about a register.
+func onReg(kind scenario.StepKind) func(*loader, *call) (starlark.Value, error) {
+	return func(_ *loader, c *call) (starlark.Value, error) {
+		var reg string
+		if err := c.unpack("reg", &reg); err != nil {
+			return nil, err
+		}
+		r, err := nearest.Lookup[arch.Reg]("reg", reg, scenario.RegWords)
+		return c.deed(nil, &scenario.Step{Kind: kind, Reg: r}), err
+	}
+}
+
+func (l *loader) doSetReg(c *call) (starlark.Value, error) {
+	var reg string
+	var value starlark.Value
+	err := c.unpack("reg", &reg, "value", &value)
+	if err != nil {
+		return nil, err
+	}
+	step := scenario.Step{Kind: scenario.StepSetReg}
+	if step.Reg, err = nearest.Lookup[arch.Reg]("reg", reg, scenario.RegWords); err != nil {
+		return nil, err
+	}
+	if step.Value, err = number("value", value); err != nil {
+		return nil, err
+	}
+	return c.deed(nil, &step), nil
+}
+
+func (l *loader) doSetIP(c *call) (starlark.Value, error) {
+	var address starlark.Value
+	err := c.unpack("address", &address)
+	if err != nil {
+		return nil, err
+	}
+	step := scenario.Step{Kind: scenario.StepSetIP}
+	if p, ok := address.(location); ok && p.what == "function" {
+		if p.off < 0 {
+			return nil, fmt.Errorf("set_ip: %d before %s is outside it; stay within the function", -p.off, p.name)
+		}
+		step.Func, step.Value = p.name, uint64(p.off)
+	} else if step.Value, err = number("address", address); err != nil {
+		return nil, err
+	}
+	return c.deed(nil, &step), nil
+}
+
+func (l *loader) doStore(c *call) (starlark.Value, error) {
+	var d, value starlark.Value
+	err := c.unpack("d", &d, "value", &value)
+	if err != nil {
+		return nil, err
+	}
+	p, ok := d.(location)
+	if !ok || p.what != "data" {
+		return nil, fmt.Errorf("d is %s; give data, as data() returns it", describe(d))
+	}
+	step := scenario.Step{Kind: scenario.StepStore, Func: p.name, Off: int(p.off)}
+	if step.Value, err = number("value", value); err != nil {
+		return nil, err
+	}
+	return c.deed(nil, &step), nil
+}

@@ -1,0 +1,274 @@
+package lang
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"kpsim/internal/scenario"
+	"kpsim/smp/arch"
+	"kpsim/smp/image"
+	"kpsim/smp/kernel"
+)
+
+// addText adds a function and keeps the next one out of its way.
+func (l *loader) addText(t scenario.Text, c *call) location {
+	l.position[scenario.PartOf(scenario.TheTexts, len(l.s.Texts))] = c.at
+	l.s.Texts = append(l.s.Texts, t)
+	l.taken(t.At, len(t.Code), 16)
+	return l.symbol("function", t.Name, t.At)
+}
+
+func (l *loader) addData(d scenario.Data, c *call) location {
+	l.position[scenario.PartOf(scenario.TheDatas, len(l.s.Datas))] = c.at
+	l.s.Datas = append(l.s.Datas, d)
+	l.taken(d.At, d.Room(), scenario.Page)
+	return l.symbol("data", d.Name, d.At)
+}
+
+func (l *loader) symbol(what, name string, at arch.Addr) location {
+	l.symbols[name] = at
+	return location{what: what, name: name, at: at}
+}
+
+// taken moves the places of what comes next behind [at, at+n), to an address
+// that is a multiple of boundary. Text keeps off the pages of an object's data.
+func (l *loader) taken(at arch.Addr, n int, boundary arch.Addr) {
+	end := at + arch.Addr(n)
+	switch {
+	case at >= scenario.TextBase && at < scenario.KernelBase && end > l.text:
+		l.text = scenario.Align(end, boundary)
+	case at >= scenario.DataBase && end > l.data:
+		l.data = scenario.Align(end, 16)
+	}
+}
+
+func (l *loader) doText(c *call) (starlark.Value, error) {
+	var t scenario.Text
+	var hex, at, size, extable starlark.Value
+	err := c.unpack("name", &t.Name, "hex", &hex, "at??", &at, "size??", &size, "extable?", &extable)
+	if err != nil {
+		return nil, err
+	}
+	if t.Code, err = bytesOf(t.Name, hex); err != nil {
+		return nil, err
+	}
+	if t.At, err = address(at, l.text); err != nil {
+		return nil, err
+	}
+	if size != nil {
+		n, err := number("size", size)
+		if err != nil {
+			return nil, err
+		}
+		if n != uint64(len(t.Code)) {
+			return nil, fmt.Errorf("size = %d, but hex of %q has %d bytes; correct one of them", n, t.Name, len(t.Code))
+		}
+	}
+	if extable != nil {
+		offsets, err := sequence("extable", extable, "write [3, 8]")
+		if err != nil {
+			return nil, err
+		}
+		for i, v := range offsets {
+			off, err := starlark.AsInt32(v)
+			if err != nil {
+				return nil, fmt.Errorf("extable[%d] is %.40s; give offsets of instructions", i, v)
+			}
+			t.Extable = append(t.Extable, off)
+		}
+	}
+	return l.addText(t, c), nil
+}
+
+func (l *loader) doData(c *call) (starlark.Value, error) { return l.block(c, false) }
+
+func (l *loader) doPerCPU(c *call) (starlark.Value, error) { return l.block(c, true) }
+
+func (l *loader) block(c *call, perCPU bool) (starlark.Value, error) {
+	d := scenario.Data{PerCPU: perCPU}
+	var hex, at, size starlark.Value
+	params := []any{"name", &d.Name, "hex?", &hex, "at??", &at, "size??", &size}
+	if !perCPU {
+		params = append(params, "away?", &d.Away)
+	}
+	err := c.unpack(params...)
+	if err != nil {
+		return nil, err
+	}
+	if d.Bytes, err = bytesOf(d.Name, hex); err != nil {
+		return nil, err
+	}
+	if size != nil {
+		n, err := number("size", size)
+		if err != nil {
+			return nil, err
+		}
+		if n < uint64(len(d.Bytes)) || n > scenario.MaxData {
+			return nil, fmt.Errorf("size = %d of %q is out of range; hex has %d bytes, a block at most %d", n, d.Name, len(d.Bytes), scenario.MaxData)
+		}
+		if l.zeros += int(n) - len(d.Bytes); l.zeros > scenario.MaxMemory { // they cost the program nothing
+			return nil, fmt.Errorf("all data up to %q take more than %d bytes; make them smaller", d.Name, scenario.MaxMemory)
+		}
+		d.Bytes = append(d.Bytes, make([]byte, int(n)-len(d.Bytes))...)
+	}
+	next := l.data
+	if d.Away {
+		next = scenario.Align(next, scenario.Page)
+	}
+	if d.At, err = address(at, next); err != nil {
+		return nil, err
+	}
+	return l.addData(d, c), nil
+}
+
+// bytesOf reads what is given as hex: a string of it, a string of bytes, or numbers.
+func bytesOf(name string, v starlark.Value) ([]byte, error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case starlark.Bytes:
+		return []byte(v), nil
+	case starlark.String:
+		if len(v) > scenario.MaxSource {
+			return nil, fmt.Errorf("hex of %q has %d characters; at most %d", name, len(v), scenario.MaxSource)
+		}
+		b, err := image.ParseHex(string(v))
+		if err != nil {
+			return nil, fmt.Errorf("hex of %q: %w", name, err)
+		}
+		return b, nil
+	case *starlark.List, starlark.Tuple:
+		list, err := sequence("hex", v, "")
+		if err != nil {
+			return nil, err
+		}
+		b := make([]byte, len(list))
+		for i := range list {
+			n, err := starlark.AsInt32(list[i])
+			if err != nil || n < 0 || n > 0xff {
+				return nil, fmt.Errorf("hex[%d] of %q is %.40s, no byte; write a number from 0 to 0xff", i, name, list[i].String())
+			}
+			b[i] = byte(n)
+		}
+		return b, nil
+	}
+	return nil, fmt.Errorf("hex of %q is %s; write pairs of digits, \"55 4889e5\"", name, describe(v))
+}
+
+// doELF links an object file at an address and adds all that is in it. What
+// it refers to is looked up in what is loaded, then among the kernel's exports.
+func (l *loader) doELF(c *call) (starlark.Value, error) {
+	var file string
+	var at starlark.Value
+	if err := c.unpack("file", &file, "at??", &at); err != nil {
+		return nil, err
+	}
+	if l.open == nil {
+		return nil, fmt.Errorf("file %q can't be read here; give its functions with text()", file)
+	}
+	raw, err := l.open(file)
+	if err != nil {
+		return nil, fmt.Errorf("file %q can't be read: %w; its path is relative to the scenario's", file, err)
+	}
+	if err := l.budget.object(len(raw)); err != nil {
+		return nil, err
+	}
+	obj, err := image.ParseELF(file, raw)
+	if err != nil {
+		return nil, err
+	}
+	base, err := address(at, scenario.Align(l.text, 64))
+	if err != nil {
+		return nil, err
+	}
+	img, err := obj.Place(base, l.extern)
+	if err != nil {
+		return nil, err
+	}
+
+	l.sites = append(l.sites, img.Sites...)
+	slices.SortStableFunc(l.sites, func(a, b image.Site) int { return cmp.Compare(a.Addr, b.Addr) })
+	for _, f := range img.Funcs {
+		l.blacklisted[f.Addr] = f.Blacklisted
+	}
+	if isModule(file) {
+		return l.newModule(file, base, img, c), nil
+	}
+	o := &object{file: file, symbols: make(map[string]location)}
+	for _, f := range img.Funcs {
+		name := f.Name
+		if _, taken := l.symbols[name]; taken && f.Local {
+			name = file + ":" + name // two objects each have their static one
+		}
+		o.names = append(o.names, f.Name)
+		l.padding[name] = f.Padding
+		o.symbols[f.Name] = l.addText(scenario.Text{Name: name, At: f.Addr, Code: f.Code, Extable: sorted(f.Extable)}, c)
+	}
+	for i := range img.Blocks {
+		b := &img.Blocks[i]
+		o.names = append(o.names, b.Name)
+		o.symbols[b.Name] = l.addBlock(file, b, c)
+	}
+	for _, s := range img.Labels {
+		in := o.symbols[s.In]
+		in.off = int64(s.Off)
+		if _, there := o.symbols[s.Name]; !there {
+			o.names = append(o.names, s.Name)
+			o.symbols[s.Name] = in
+		}
+		if _, taken := l.symbols[s.Name]; !taken && !s.Local {
+			l.symbols[s.Name] = in.at + arch.Addr(s.Off)
+		}
+	}
+	if len(o.names) == 0 {
+		return nil, errors.New(file + " has no functions; compile it with -c and no -flto")
+	}
+	return o, nil
+}
+
+// perCPUSection holds the per-CPU variables of an object
+// (include/linux/percpu-defs.h: PER_CPU_BASE_SECTION).
+const perCPUSection = ".data..percpu"
+
+// addBlock adds a data section of an object.
+func (l *loader) addBlock(file string, b *image.Block, c *call) location {
+	name := b.Name
+	if _, taken := l.symbols[name]; taken {
+		name = file + ":" + name // two objects each have their .rodata
+	}
+	return l.addData(scenario.Data{Name: name, At: b.Addr, Bytes: b.Bytes, PerCPU: b.Name == perCPUSection}, c)
+}
+
+func sorted(offsets []int) []int {
+	slices.Sort(offsets)
+	return offsets
+}
+
+func (l *loader) extern(symbol string) (arch.Addr, bool) {
+	if at, ok := l.symbols[symbol]; ok {
+		return at, true
+	}
+	if at, ok := kernel.PerCPUVariable(symbol); ok {
+		return at, true
+	}
+	return scenario.KernelExport(symbol)
+}
+
+// sequence reads a list or a tuple.
+func sequence(what string, v starlark.Value, write string) ([]starlark.Value, error) {
+	switch v := v.(type) {
+	case *starlark.List:
+		all := make([]starlark.Value, v.Len())
+		for i := range all {
+			all[i] = v.Index(i)
+		}
+		return all, nil
+	case starlark.Tuple:
+		return v, nil
+	}
+	return nil, fmt.Errorf("%s is %s, not a list; %s", what, describe(v), write)
+}

@@ -1,0 +1,217 @@
+package lang
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"kpsim/internal/nearest"
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/vet"
+	"kpsim/smp/arch"
+	"kpsim/smp/image"
+)
+
+// dialect is Starlark with for and if outside functions: a scenario is a list.
+var dialect = &syntax.FileOptions{TopLevelControl: true, GlobalReassign: true}
+
+// Load runs the Starlark program src once and returns the scenario it builds.
+// name stands in messages, and without .star it is the scenario's name unless
+// the program gives one. open reads the object files that the program names;
+// nil if there are none to be had, as for a trace.
+//
+// An error is one line, "file:line:col: what is wrong; what to do".
+//
+// It bounds what a program takes, whatever the program says: some 64 MB of
+// values and a second of a CPU (bounds.go). What open returns is open's to bound.
+func Load(name string, src []byte, open func(file string) ([]byte, error)) (*scenario.Scenario, error) {
+	l, err := load(name, src, open)
+	if err != nil {
+		return nil, err
+	}
+	return &l.s, nil
+}
+
+// load is Load, and keeps where everything was written.
+func load(name string, src []byte, open func(file string) ([]byte, error)) (*loader, error) {
+	l := newLoader(name, src, open)
+	if err := l.tooLong(src); err != nil {
+		return nil, err
+	}
+
+	thread := &starlark.Thread{Name: name, Print: func(*starlark.Thread, string) {}}
+	thread.SetMaxExecutionSteps(maxProgram)
+	thread.OnMaxSteps = func(t *starlark.Thread) { t.Cancel(errSteps.Error()) }
+	l.budget.thread = thread
+	thread.Load = func(*starlark.Thread, string) (starlark.StringDict, error) {
+		return nil, errors.New("a scenario is one file; copy what you need into it")
+	}
+	if err := l.exec(thread, src); err != nil {
+		return nil, l.explain(err)
+	}
+
+	l.addSites()
+	if err := Check(&l.s); err != nil {
+		return nil, l.locate(err)
+	}
+	return l, nil
+}
+
+// newLoader returns the empty scenario that src, a program, is to fill.
+func newLoader(name string, src []byte, open func(file string) ([]byte, error)) *loader {
+	l := &loader{
+		file:     name,
+		lines:    strings.Split(string(src), "\n"),
+		open:     open,
+		text:     scenario.TextBase,
+		data:     scenario.DataBase,
+		symbols:  make(map[string]arch.Addr),
+		position: make(map[scenario.Part]syntax.Position),
+
+		padding:     make(map[string]int),
+		blacklisted: make(map[arch.Addr]bool),
+		budget:      budget{thread: new(starlark.Thread)},
+	}
+	l.s.Name = strings.TrimSuffix(path.Base(name), ".star")
+	l.s.Machine.CPUs = defaultCPUs
+	return l
+}
+
+// tooLong refuses a program that is too long.
+func (l *loader) tooLong(src []byte) error {
+	if len(src) <= scenario.MaxSource {
+		return nil
+	}
+	return l.failf(l.top(), "the program has %d bytes, at most %d; put code into an object file", len(src), scenario.MaxSource)
+}
+
+// exec runs the program.
+func (l *loader) exec(thread *starlark.Thread, src []byte) error {
+	f, err := dialect.Parse(l.file, src, 0)
+	if err != nil {
+		return err
+	}
+	if err := guarded(f); err != nil {
+		return err
+	}
+	builtins := l.builtins()
+	program, err := starlark.FileProgram(f, builtins.Has)
+	if err != nil {
+		return err
+	}
+	_, err = program.Init(thread, builtins)
+	return err
+}
+
+// A loader is the scenario under construction.
+type loader struct {
+	file        string
+	lines       []string // of the program
+	open        func(file string) ([]byte, error)
+	s           scenario.Scenario
+	text        arch.Addr // where the next function is put
+	data        arch.Addr // where the next block is put
+	zeros       int       // bytes of blocks that the program doesn't spell out
+	symbols     map[string]arch.Addr
+	sites       []image.Site                      // that tables of objects name
+	padding     map[string]int                    // bytes at the end of a function of an object that only fill a gap
+	blacklisted map[arch.Addr]bool                // functions of objects
+	position    map[scenario.Part]syntax.Position // where each part was written
+	said        [len(once)]bool                   // which of the calls of once were made
+	budget      budget                            // what is left for the program
+}
+
+func (l *loader) top() syntax.Position { return syntax.MakePosition(&l.file, 1, 1) }
+
+// callee moves the position of a call, which is that of its parenthesis, to the
+// name that stands before it.
+func (l *loader) callee(at syntax.Position, name string) syntax.Position {
+	const long = 4096 // bytes of a line: each of its calls would go through all of it
+	if n := int(at.Line) - 1; n >= 0 && n < len(l.lines) && len(l.lines[n]) <= long {
+		line := []rune(l.lines[n])
+		if end := int(at.Col) - 1; end >= 0 && end <= len(line) && strings.HasSuffix(string(line[:end]), name) {
+			at.Col -= int32(len(name)) // they are all ASCII
+		}
+	}
+	return at
+}
+
+// maxMessage is how many bytes of what is wrong are said: names may be long.
+const maxMessage = 2000
+
+func (l *loader) failf(at syntax.Position, format string, args ...any) error {
+	msg := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ") // one line
+	if len(msg) > maxMessage {
+		msg = strings.ToValidUTF8(msg[:maxMessage/2], "") + " … " + strings.ToValidUTF8(msg[len(msg)-maxMessage/2:], "")
+	}
+	return fmt.Errorf("%s: %s", at, msg)
+}
+
+// locate puts the place in front of what Check found.
+func (l *loader) locate(err error) error {
+	var f *scenario.Fault
+	if !errors.As(err, &f) {
+		return err
+	}
+	for _, p := range []scenario.Part{f.Part, scenario.PartOf(f.Part.List, f.Part.I)} {
+		if at, ok := l.position[p]; ok {
+			return l.failf(at, "%s", f.Msg)
+		}
+	}
+	return l.failf(l.top(), "%s", f.Msg)
+}
+
+// explain turns an error of Starlark into one line.
+func (l *loader) explain(err error) error {
+	var parse syntax.Error
+	if errors.As(err, &parse) {
+		if strings.Contains(parse.Msg, "non-ASCII") && strings.Contains(parse.Msg, "escape") {
+			return l.failf(parse.Pos, `a byte above 7f is an escape of a string of bytes only; write b"\x55\x89", with a b before it`)
+		}
+		if strings.Contains(parse.Msg, "; ") { // of guarded, with what to do
+			return l.failf(parse.Pos, "%s", parse.Msg)
+		}
+		return l.failf(parse.Pos, "%s; this isn't Starlark, which is a small Python", parse.Msg)
+	}
+	var unresolved resolve.ErrorList
+	if errors.As(err, &unresolved) && len(unresolved) > 0 {
+		e := unresolved[0]
+		if undefined, ok := strings.CutPrefix(e.Msg, "undefined: "); ok {
+			undefined, _, _ = strings.Cut(undefined, " ")
+			return l.failf(e.Pos, "%s isn't defined; %s", undefined, nearest.OrAll(undefined, verbs()))
+		}
+		return l.failf(e.Pos, "%s; see the language's reference", e.Msg)
+	}
+	var eval *starlark.EvalError
+	if !errors.As(err, &eval) {
+		return l.failf(l.top(), "%v", err)
+	}
+	at := l.top()
+	inner := "" // the builtin that failed, if one did
+	for i := len(eval.CallStack) - 1; i >= 0; i-- {
+		if pos := eval.CallStack[i].Pos; pos.Line > 0 {
+			at = l.callee(pos, inner)
+			break
+		}
+		inner = eval.CallStack[i].Name
+	}
+	return l.failf(at, "%s", strings.TrimPrefix(eval.Msg, "Starlark computation cancelled: "))
+}
+
+// LoadUsed is Load for who searches: a probe that nobody does anything with is an error,
+// too, for nothing would be about it. Who steps a scenario by hand may register it.
+func LoadUsed(name string, src []byte, open func(file string) ([]byte, error)) (*scenario.Scenario, error) {
+	l, err := load(name, src, open)
+	if err != nil {
+		return nil, err
+	}
+	if err := vet.Unused(&l.s); err != nil {
+		return nil, l.locate(err)
+	}
+	return &l.s, nil
+}

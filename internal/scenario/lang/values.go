@@ -1,0 +1,144 @@
+package lang
+
+import (
+	"errors"
+	"fmt"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"kpsim/internal/nearest"
+	"kpsim/internal/scenario"
+	"kpsim/smp/arch"
+)
+
+// inert is what the values of the language have in common: they don't change,
+// they are true, and no dict has them as keys.
+type inert struct{}
+
+func (inert) Freeze()               {}
+func (inert) Truth() starlark.Bool  { return starlark.True }
+func (inert) Hash() (uint32, error) { return 0, errors.New("isn't a key; use its name") }
+
+// A location is a place in a function or a block of data: victim, victim + 1.
+type location struct {
+	inert
+	what string // "function" or "data"
+	name string
+	at   arch.Addr // of the symbol
+	off  int64
+}
+
+const maxOffset = scenario.MaxData // more is a slip; Check has the exact bound
+
+func (p location) String() string {
+	if p.off == 0 {
+		return p.name
+	}
+	return fmt.Sprintf("%s + %d", p.name, p.off)
+}
+func (p location) Type() string    { return p.what }
+func (p location) address() uint64 { return uint64(p.at) + uint64(p.off) }
+
+// Binary is location + int, int + location and location - int.
+func (p location) Binary(op syntax.Token, y starlark.Value, side starlark.Side) (starlark.Value, error) {
+	n, ok := y.(starlark.Int)
+	if !ok || op != syntax.PLUS && (op != syntax.MINUS || side == starlark.Right) {
+		return nil, nil
+	}
+	d, ok := n.Int64()
+	if !ok || d < -maxOffset || d > maxOffset {
+		return nil, fmt.Errorf("offset %v from %s is out of range; stay within the %s", n, p.name, p.what)
+	}
+	if op == syntax.MINUS {
+		d = -d
+	}
+	p.off += d
+	if p.off < -maxOffset || p.off > maxOffset {
+		return nil, fmt.Errorf("offset %d from %s is out of range; stay within the %s", p.off, p.name, p.what)
+	}
+	return p, nil
+}
+
+// A handle is a probe or a label, as operations name it.
+type handle struct {
+	inert
+	what, name string
+}
+
+func (h handle) String() string { return h.what + " " + h.name }
+func (h handle) Type() string   { return h.what }
+
+// A deed is an operation of a task, a step of a handler, or, as call(f) is,
+// both.
+type deed struct {
+	inert
+	verb string
+	op   *scenario.Op
+	step *scenario.Step
+	at   syntax.Position
+}
+
+func (d deed) String() string { return d.verb + "()" }
+func (d deed) Type() string   { return d.verb + "()" }
+
+// An object is what elf returns: v.f and v["f"] are its function f.
+type object struct {
+	inert
+	file    string
+	names   []string
+	symbols map[string]location
+}
+
+func (o *object) String() string      { return o.file }
+func (o *object) Type() string        { return "object file" }
+func (o *object) AttrNames() []string { return o.names }
+
+// Attr is o.name.
+func (o *object) Attr(name string) (starlark.Value, error) {
+	if at, ok := o.symbols[name]; ok {
+		return at, nil
+	}
+	return nil, fmt.Errorf("%s has no function %q; %s", o.file, name, nearest.OrAll(name, o.names))
+}
+
+// Get is o["name"], for names that aren't identifiers.
+func (o *object) Get(key starlark.Value) (v starlark.Value, found bool, err error) {
+	name, err := o.key(key)
+	if err != nil {
+		return nil, false, err
+	}
+	v, err = o.Attr(name)
+	return v, err == nil, err
+}
+
+func (o *object) key(key starlark.Value) (string, error) {
+	name, ok := starlark.AsString(key)
+	if !ok {
+		return "", fmt.Errorf("%s is indexed by the name of a function, not by %s; write v[\"f\"]", o.file, describe(key))
+	}
+	return name, nil
+}
+
+// describe says what a value is that should have been something else.
+func describe(v starlark.Value) string {
+	switch v := v.(type) {
+	case deed:
+		return v.String()
+	case starlark.NoneType:
+		return "None"
+	case location:
+		if v.what == "data" {
+			return "data"
+		}
+	case starlark.Int:
+		return "a number"
+	}
+	return "a " + v.Type()
+}
+
+var (
+	_ starlark.HasBinary = location{}
+	_ starlark.HasAttrs  = (*object)(nil)
+	_ starlark.Mapping   = (*object)(nil)
+)

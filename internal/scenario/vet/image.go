@@ -1,0 +1,83 @@
+package vet
+
+import (
+	"cmp"
+	"slices"
+
+	"kpsim/internal/scenario"
+	"kpsim/kprobes/survey"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+	"kpsim/smp/image"
+)
+
+// Image returns the scenario's functions as its kernel has them when a run begins.
+func Image(s *scenario.Scenario) *image.Module {
+	var funcs []image.Func
+	at := make(map[string]arch.Addr)
+	for i := range s.Texts {
+		t := &s.Texts[i]
+		funcs = append(funcs, image.Func{Name: t.Name, Addr: t.At, Code: t.Code, Extable: t.Extable})
+		at[t.Name] = t.At
+	}
+	var sites []image.Site
+	add := func(kind image.SiteKind, function string, offset, n int) {
+		sites = append(sites, image.Site{Addr: at[function] + arch.Addr(offset), Len: n, Kind: kind})
+	}
+	for i := range s.Labels {
+		add(image.SiteJumpLabel, s.Labels[i].Func, s.Labels[i].Offset, x86.JumpLen)
+	}
+	for i := range s.Calls {
+		for _, c := range s.Calls[i].Sites {
+			add(image.SiteStaticCall, c.Func, c.Offset, x86.JumpLen)
+		}
+	}
+	for i := range s.Sites {
+		add(image.SiteFentry, s.Sites[i].Func, s.Sites[i].Offset, x86.JumpLen)
+	}
+	for i := range s.Locked {
+		add(image.SiteLock, s.Locked[i].Func, s.Locked[i].Offset, 1)
+	}
+	for _, r := range s.Reserved {
+		if r.By != scenario.ReservedBlacklist {
+			add(scenario.ReasonKinds[r.By], r.Func, r.Offset, r.Size)
+		}
+	}
+	m := image.Assembled(s.Name, funcs, sites)
+	for i := range m.Symbols {
+		b := &m.Symbols[i]
+		b.Blacklisted = slices.Contains(s.Reserved, scenario.Reserved{Func: b.Name, By: scenario.ReservedBlacklist})
+		if survey.IsThunk(b.Name) {
+			m.Imports = append(m.Imports, *b)
+		}
+	}
+	for _, x := range s.Missing {
+		m.Imports = append(m.Imports, image.Symbol{Name: x.Name, Addr: x.At, Size: x.Size, Nth: 1})
+	}
+	slices.SortFunc(m.Imports, func(a, b image.Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
+	return m
+}
+
+// Survey returns the scenario's functions as the kernel of its machine judges them.
+func Survey(s *scenario.Scenario) *survey.Survey {
+	v := survey.New(Image(s), s.Machine.Engine().Kernel)
+	v.NeverBoosts = s.Machine.Boost == scenario.BoostNever
+	v.OneCPU = true // lock prefixes that come and go are such
+	v.AnyByte, v.EachBoundary = s.Machine.AnyByte, !s.Machine.AnyByte
+	return v
+}
+
+// Refusal says what the rules have against a probe at an address: the errno, above 0,
+// and why. 0: nothing, so that who is refused all the same was so for another reason.
+func Refusal(s *scenario.Scenario, at arch.Addr) (errno uint64, why string) {
+	v := Survey(s)
+	f, ok := v.Module.SymbolAt(at)
+	if !ok {
+		return 0, ""
+	}
+	r := v.Row(f, int(at-f.Addr))
+	return uint64(-r.Errno), r.Why.In(f.Name)
+}
+
+// Thunk reports whether a missing symbol is a thunk for indirect jumps or returns.
+func Thunk(m *scenario.Missing) bool { return survey.IsThunk(m.Name) }

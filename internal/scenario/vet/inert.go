@@ -1,0 +1,119 @@
+package vet
+
+import (
+	"fmt"
+	"slices"
+
+	"kpsim/internal/scenario"
+	"kpsim/kprobes/survey"
+)
+
+// A Jumps asks of a scenario's probes whether a jump may replace their breakpoints.
+type Jumps struct {
+	s *scenario.Scenario
+	v *survey.Survey
+}
+
+// Jumps asks for it, by the rules of the scenario's machine.
+func NewJumps(s *scenario.Scenario) *Jumps { return &Jumps{s, Survey(s)} }
+
+// Why says why no schedule makes a jump of a probe, in the words of kpsim check; "" if
+// one may.
+func (j *Jumps) Why(k *scenario.Probe) string {
+	s := j.s
+	if at, ok := s.Where(k); ok {
+		if f, ok := j.v.Module.SymbolAt(at); ok {
+			if r := j.v.Row(f, int(at-f.Addr)); r.Errno == 0 && !r.Optimizable() {
+				return r.Why.In(f.Name)
+			}
+		}
+	}
+	switch {
+	case s.Machine.NoOptprobes:
+		return "no optprobes"
+	case k.Kind == scenario.ProbeJprobe:
+		return "a jprobe's entry runs behind a breakpoint"
+	case k.Kind == scenario.ProbeKprobe && k.Post != nil:
+		return "it has a post_handler"
+	case disabledThroughout(s, k):
+		return "it is disabled throughout"
+	}
+	return ""
+}
+
+// None says of each probe that a task registers why it is never optimized, a line each;
+// nothing if one of them may be.
+func (j *Jumps) None() (lines []string) {
+	for i := range j.s.Probes {
+		k := &j.s.Probes[i]
+		if !j.s.Registers(k.Name) {
+			continue
+		}
+		why := j.Why(k)
+		if why == "" {
+			return nil
+		}
+		lines = append(lines, fmt.Sprintf("%s at %s is never optimized: %s", k.Name, j.s.PlaceName(k), why))
+	}
+	return lines
+}
+
+// disabledThroughout reports whether a probe is registered disabled, and nobody enables it.
+func disabledThroughout(s *scenario.Scenario, k *scenario.Probe) bool {
+	return k.Disabled && s.Registers(k.Name) && !s.DoesTo(k.Name, scenario.OpEnable) && !s.HandlerDoes(scenario.StepEnable, k.Name)
+}
+
+// Inert lists, a line each, what a scenario says that changes no run of it, whatever the
+// schedule: what its author has meant isn't there.
+func Inert(s *scenario.Scenario) (lines []string) {
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	m, names := &s.Machine, s.SourceNames()
+	for i := range s.Sources {
+		src := &s.Sources[i]
+		if src.Kind != scenario.SourcePreempt {
+			continue
+		}
+		tasks := 0
+		for k := range s.Tasks {
+			if s.Tasks[k].CPU == src.CPU {
+				tasks++
+			}
+		}
+		stops := m.Patch == scenario.PatchStopMachine || m.Quiesce == scenario.QuiesceStackCheck || m.Unoptimize == scenario.UnoptimizePatcher // each CPU has a stopper then
+		switch {
+		case m.Preempt < scenario.PreemptFull:
+			add("%s never comes: with preempt = %q nobody is preempted; say preempt = \"full\", or leave it out", names[i], m.Preempt)
+		case tasks < 2 && src.CPU != 0 && !stops: // the kernel's own workers are on CPU 0
+			add("%s preempts nobody: cpu%d has %s, and nobody to run instead; add a second one, task(cpu = %d, ops = [schedule()])", names[i], src.CPU, count(tasks, "task"), src.CPU)
+		}
+	}
+	for i := range s.Probes {
+		if k := &s.Probes[i]; disabledThroughout(s, k) {
+			add("probe %s is disabled throughout: add enable(%q) to a task's ops, or leave disabled out", k.Name, k.Name)
+		}
+	}
+	if s.Does(scenario.OpRelease) && !s.Does(scenario.OpSpin) {
+		add("release() lets nobody go: no task does spin()")
+	}
+	if len(s.Sites) == 0 && s.Does(scenario.OpTracer) {
+		add("tracer() is called from nowhere: no function has a site of ftrace; add fentry(f)")
+	}
+	if len(s.Locked) == 0 && s.Does(scenario.OpLocks) {
+		add("smp_locks() rewrites nothing: there is no lock_prefix()")
+	}
+	if !slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool { return !t.Background }) {
+		for i := range s.Tasks {
+			if t := &s.Tasks[i]; t.Repeat > 1 {
+				add("task %s isn't repeated: all tasks are in the background, so that none is waited for; leave background out of one", t.Name)
+			}
+		}
+	}
+	return lines
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "one " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
