@@ -2,33 +2,31 @@ package sched
 
 import "kpsim/sim"
 
-// Happens tells which runs are the same but for the order of steps that
-// commute. It is fed the steps of a run and keeps a hash of the class that the
-// run so far belongs to: the runs that make the same steps, with the same
-// answers, and order each two conflicting ones alike (a Mazurkiewicz trace:
-// "Trace theory", 1986). Equal hashes mean equal classes but for a collision
-// of 128 bits.
+// Happens identifies runs that differ only in the order of commuting steps. It gets the
+// steps of a run and keeps a hash of the class of the run so far: the runs that make
+// the same steps, with the same answers, and order each two conflicting steps alike (a
+// Mazurkiewicz trace: "Trace theory", 1986). Equal hashes mean equal classes, except
+// for a collision of 128 bits.
 //
-// A step's hash is made of who made it, of the hash of that mover's step
-// before, of the answers given within it, and for each object touched of the
-// last write to it. The hash of a class is the sum over its steps. That is
-// enough: it fixes each mover's steps, the order of the writes to each object,
-// and between which two of them each read lies. What has read since need not
-// enter a write's hash, for it is told by the reads' own.
+// A step's hash is computed from its mover, the hash of that mover's previous step, the
+// answers given within it, and, for each object touched, the last write to it. The hash
+// of a class is the sum over its steps. That is enough: it fixes each mover's steps,
+// the order of the writes to each object, and between which two of them each read lies.
+// The reads since the last write needn't enter a write's hash, because they have hashes
+// of their own.
 //
-// The zero value is a run with no steps. It is told of steps in Stepped, and of
-// the answers to questions that are no Step by Chose, both in the order they
-// occur.
+// The zero value is a run with no steps. Stepped takes the steps, and Chose the answers
+// to questions other than Step, both in the order in which they occur.
 type Happens struct {
 	class   lanes
 	answers lanes // within the step that is being made
 	movers  [3 * sim.MaxCPUs]lanes
 	objects objectIndex
-	state   []written // of the object with that number
+	state   []written // for the object with that number
 	epoch   uint32    // which run the states are of
 }
 
-// lanes are two hashes made side by side.
+// lanes are two hashes computed side by side.
 type lanes struct{ hi, lo uint64 }
 
 // written is the last write to an object.
@@ -37,14 +35,14 @@ type written struct {
 	step  lanes // its hash
 }
 
-// Odd numbers without meaning, to keep apart what is hashed.
+// Arbitrary odd numbers, which separate the kinds of input to a hash.
 const (
 	saltHi   = 0x9e3779b97f4a7c15
 	saltLo   = 0xd6e8feb86659fd93
 	saltAlso = 0xa0761d6478bd642f
 )
 
-// whoHash is a number without meaning for each mover.
+// whoHash is an arbitrary number for each mover.
 var whoHash = func() (t [3 * sim.MaxCPUs]lanes) {
 	for i := range t {
 		t[i] = lanes{sim.Mix(2*uint64(i) + 1), sim.Mix(2*uint64(i) + 2)}
@@ -52,8 +50,8 @@ var whoHash = func() (t [3 * sim.MaxCPUs]lanes) {
 	return t
 }()
 
-// Reset begins a run. The objects known so far are kept: they are numbered
-// alike in all runs.
+// Reset begins a run. The known objects are kept: they have the same numbers in all
+// runs.
 func (h *Happens) Reset() {
 	h.class, h.answers = lanes{}, lanes{}
 	h.movers = [3 * sim.MaxCPUs]lanes{}
@@ -66,8 +64,8 @@ func (h *Happens) Reset() {
 // Hash returns the hash of the class of the steps so far.
 func (h *Happens) Hash() (hi, lo uint64) { return h.class.hi, h.class.lo }
 
-// Chose tells of an answer. An answer to a Step question is passed over: the
-// step says who made it.
+// Chose records an answer. An answer to a Step question is ignored: the step names its
+// mover.
 func (h *Happens) Chose(p *sim.Point, pick int) {
 	if p.Kind == sim.Step {
 		return
@@ -81,7 +79,7 @@ func (h *Happens) Chose(p *sim.Point, pick int) {
 func (h *Happens) Stepped(mv sim.Mover, touches []sim.Touch) {
 	who := &whoHash[mv]
 	me := &h.movers[mv]
-	if len(touches) == 0 && h.answers == (lanes{}) { // private: only how many there were counts
+	if len(touches) == 0 && h.answers == (lanes{}) { // private: only the number of such steps counts
 		me.hi += saltHi
 		me.lo += saltLo
 		h.class.hi += who.lo
@@ -126,7 +124,7 @@ func (h *Happens) last(o sim.Object) *lanes {
 	return &w.step
 }
 
-// objectIndex numbers objects from 0, in the order they are first seen.
+// objectIndex numbers objects from 0, in the order in which they are first seen.
 type objectIndex struct {
 	slots []objectSlot // open addressing, a power of two, at most half full
 	list  []sim.Object
@@ -135,7 +133,7 @@ type objectIndex struct {
 
 type objectSlot struct {
 	object sim.Object
-	index  int32 // and 1; 0 is a free slot
+	index  int32 // plus 1; 0 is a free slot
 }
 
 // of returns the number of an object.
@@ -160,7 +158,7 @@ func (x *objectIndex) of(o sim.Object) int32 {
 	}
 }
 
-// grow doubles the table and puts all of the list into it.
+// grow doubles the table and inserts the whole list.
 func (x *objectIndex) grow() {
 	n := max(64, 2*len(x.slots))
 	x.slots = make([]objectSlot, n)

@@ -2,20 +2,19 @@ package sched
 
 import "kpsim/sim"
 
-// A Learner is a strategy that goes by what its runs have shown. Its run number
-// i is a function of the Params and of the runs before it, which are therefore
-// begun in order and each ended, and nothing else.
+// A Learner is a strategy that learns from its runs. Its run number i is a function of
+// the Params and of the runs before it only, so runs must be begun in order and each
+// ended.
 type Learner interface {
 	Strategy
 
-	// Learn is told, before End, what a run has shown for which LearnerOf has
-	// returned the learner: numbers that stand for features, some of them more than
-	// once. The list isn't kept.
+	// Learn gets, before End, the features of a run for which LearnerOf has returned
+	// the learner: numbers, some of them more than once. It must not keep the list.
 	Learn(features []uint64)
 }
 
-// LearnerOf returns the learner that is to be told what the run shows that s has
-// begun, nil if there is none.
+// LearnerOf returns the learner that wants the features of the run that s has begun, or
+// nil.
 func LearnerOf(s Strategy) Learner {
 	l, _ := plain(s).(Learner)
 	if f, ok := l.(*Portfolio); ok && !f.learns() {
@@ -24,8 +23,8 @@ func LearnerOf(s Strategy) Learner {
 	return l
 }
 
-// ObserverOf returns who must be told of the steps of the run that s has begun,
-// nil if s needs nobody to be.
+// ObserverOf returns the observer for the steps of the run that s has begun, or nil if
+// s needs none.
 func ObserverOf(s Strategy) sim.Observer {
 	s = plain(s)
 	if f, ok := s.(*Portfolio); ok {
@@ -38,7 +37,7 @@ func ObserverOf(s Strategy) sim.Observer {
 	return o
 }
 
-// plain takes the wrappers off a strategy.
+// plain removes the wrappers from a strategy.
 func plain(s Strategy) Strategy {
 	for {
 		switch w := s.(type) {
@@ -56,8 +55,8 @@ func plain(s Strategy) Strategy {
 	}
 }
 
-// novelty is the set of features that were seen, by their hashes: two that
-// clash are taken for one.
+// novelty is a set of the features seen, by their hashes. Two that collide count as
+// one.
 type novelty struct{ seen [1 << 10]uint64 }
 
 // add adds a feature, and reports whether it is new.

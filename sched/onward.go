@@ -2,22 +2,22 @@ package sched
 
 import "kpsim/sim"
 
-// A Way is how a run came to some place: the answers at its points, but for those
-// that are 0, and the ordinal of the question that it came to.
+// A Way is the path of a run to some place: the answers at its points that aren't 0,
+// and the ordinal of the question it has reached.
 type Way struct {
 	Points []Choice
 	Seq    uint64
 }
 
-// Check makes f be called with the way that has led to a state first, and with
-// each other that leads there again: for one in so many states, in the order in
-// which they are come to. The run that came there is not over yet.
+// Check makes the search call f for one state in so many, in the order in which they
+// are reached: with the way that led to the state first, and with each other way that
+// leads there again. The run that has just reached it isn't over yet.
 func (s *States) Check(every int, f func(first, again Way)) { s.every, s.merged = every, f }
 
 // What a way takes.
 const wayBytes, choiceBytes = 64, 40
 
-// pickOut keeps the way to a new state if it is one of those to be checked.
+// pickOut keeps the way to a new state if that state is to be checked.
 func (s *States) pickOut(seq uint64) int32 {
 	if s.every == 0 || len(s.seen)%s.every != 0 {
 		return 0
@@ -28,23 +28,22 @@ func (s *States) pickOut(seq uint64) int32 {
 	return int32(len(s.first))
 }
 
-// way is how the run came to a question.
+// way returns the path of the run to a question.
 func (s *States) way(seq uint64) Way {
 	w := Way{Seq: seq}
 	for i := range s.points {
 		p := &s.points[i]
 		if p.pick == 0 {
-			continue // a run that goes round in circles has 200,000 of them
+			continue // a run in a circle has 200,000 of them
 		}
 		w.Points = append(w.Points, Choice{Seq: p.seq, Kind: p.kind, N: p.n, Pick: p.pick})
 	}
 	return w
 }
 
-// Onward is one run that goes a Way, and from there at random by the movers that
-// can move: what it does there depends on them and on the seed, not on who goes
-// on by default. So if two ways lead to the same state, it does the same after
-// both.
+// Onward is one run that follows a Way and then continues at random among the movers
+// that can move. The continuation depends on them and on the seed, not on the default
+// mover. So if two ways lead to the same state, it is the same after both.
 type Onward struct {
 	way    Way
 	at     int
@@ -54,8 +53,8 @@ type Onward struct {
 	begun  bool
 }
 
-// NewOnward returns an Onward. beyond is called with each question from the end
-// of the way on.
+// NewOnward returns an Onward. beyond is called with each question from the end of the
+// way on.
 func NewOnward(w Way, seed uint64, beyond func(p *sim.Point)) *Onward {
 	o := &Onward{way: w, beyond: beyond, mover: sim.NoMover}
 	o.rand.Seed(seed, 0)
@@ -89,10 +88,10 @@ func (o *Onward) Choose(p *sim.Point) (pick, hold int) {
 	return alternative(p, o.mover), 0
 }
 
-// along answers as the run did that went this way.
+// along answers as the run of the way did.
 func (o *Onward) along(p *sim.Point) int {
 	for o.at < len(o.way.Points) && o.way.Points[o.at].Seq < p.Seq {
-		o.at++ // the machine has answered it by itself
+		o.at++ // the machine has answered it itself
 	}
 	if o.at < len(o.way.Points) && p.Seq == o.way.Points[o.at].Seq {
 		o.at++

@@ -8,25 +8,25 @@ import (
 )
 
 // PCT is probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi and
-// Nagarakatte, "A randomized scheduler with probabilistic guarantees of finding
-// bugs", ASPLOS 2010). Each mover has a random priority, and the highest of
-// those that can move does. At Depth-1 boundaries, drawn ahead and uniformly,
-// whoever would move next gets a priority below all those at the start, which
-// of them being drawn too.
+// Nagarakatte, "A randomized scheduler with probabilistic guarantees of finding bugs",
+// ASPLOS 2010). Each mover has a random priority, and the highest of those that can
+// move goes next. At Depth-1 boundaries, drawn in advance and uniformly, the mover that
+// would go next gets a priority below all initial ones; which of the low priorities, is
+// also drawn.
 //
-// A bug has depth d if d orderings of steps suffice to bring it about. Of n
-// movers and at most k questions, a run at Depth d finds it with probability at
-// least 1/(n k^(d-1)) (theorem 9 of the paper). An interrupt source counts as a
-// mover with one step, which begins when it can fire, and so does a pending IPI.
+// A bug has depth d if d orderings of steps suffice to trigger it. With n movers and at
+// most k questions, a run at Depth d finds it with probability at least 1/(n k^(d-1))
+// (theorem 9 of the paper). An interrupt source counts as a mover with one step, which
+// begins when it can fire, and so does a pending IPI.
 //
-// Between change points and changes of who can move nothing is asked.
+// Questions are held until a change point, or until the set of moves changes.
 type PCT struct {
 	seed   uint64
 	depth  int
-	length int // questions from which change points are drawn
+	length int // number of questions from which change points are drawn
 
 	rand   sim.Rand
-	others uint64 // questions so far that were no Step
+	others uint64 // questions so far that were no Step questions
 	priorities
 	change changes
 }
@@ -75,8 +75,8 @@ func (s *PCT) Choose(p *sim.Point) (pick, hold int) {
 // changesMost bounds the change points of a run.
 const changesMost = 16
 
-// changes are the numbers at which somebody's priority changes, ascending, and
-// to what: as they are drawn in no order, any of them may be the lowest.
+// changes are the numbers at which a mover's priority changes, ascending, and the new
+// priorities: they are drawn in no order, so any of them may be the lowest.
 type changes struct {
 	at        [changesMost]uint64
 	to        [changesMost]int
@@ -85,7 +85,7 @@ type changes struct {
 
 func (c *changes) begin() { c.n, c.passed = 0, 0 }
 
-// add adds one, before any is passed.
+// add adds one change. No change may have passed yet.
 func (c *changes) add(at uint64, to int) {
 	i := c.n
 	for ; i > 0 && c.at[i-1] > at; i-- {
@@ -95,7 +95,7 @@ func (c *changes) add(at uint64, to int) {
 	c.n++
 }
 
-// next returns the first that was not passed, a very large number if none is left.
+// next returns the first change that hasn't passed, or a very large number.
 func (c *changes) next() uint64 {
 	if c.passed == c.n {
 		return 1 << 63
@@ -108,12 +108,12 @@ func (c *changes) pass() (to int) {
 	return c.to[c.passed-1]
 }
 
-// priorities of movers: each one's is drawn when it is first asked for, and
-// those that were lowered are below all others.
+// priorities are those of movers. Each is drawn when it is first needed; lowered ones
+// are below all others.
 type priorities struct {
 	salt uint64
 	low  [changesMost]lowering
-	lows int // of low, those in use
+	lows int // of low, the number in use
 }
 
 type lowering struct {
@@ -140,7 +140,7 @@ func (s *priorities) highest(p *sim.Point, sources uint64) (best sim.Mover) {
 
 // of returns a mover's priority, at least 1.
 func (s *priorities) of(m sim.Mover) uint64 {
-	for i := s.lows - 1; i >= 0; i-- { // who was lowered twice is where it was lowered last
+	for i := s.lows - 1; i >= 0; i-- { // the last lowering of a mover counts
 		if s.low[i].mover == m {
 			return uint64(1 + s.low[i].to)
 		}
@@ -151,8 +151,7 @@ func (s *priorities) of(m sim.Mover) uint64 {
 // lowered reports whether a mover was lowered.
 func (s *priorities) lowered(m sim.Mover) bool { return s.of(m) <= changesMost+1 }
 
-// lower gives a mover a priority below all those at the start. No two are
-// given the same.
+// lower gives a mover a priority below all initial ones. All priorities are distinct.
 func (s *priorities) lower(m sim.Mover, to int) {
 	s.low[s.lows] = lowering{m, to}
 	s.lows++

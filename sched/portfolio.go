@@ -6,17 +6,17 @@ import (
 	"kpsim/sim"
 )
 
-// Portfolio gives each run to one of several strategies, its members. What it
-// shares out is time: four fifths of it in equal parts to the two that are good at
-// most things and cheap, the rest to those that are good at some.
+// Portfolio gives each run to one of several strategies, its members. It shares out
+// time: four fifths in equal parts to the two that are cheap and good at most things,
+// the rest to those that are good at some.
 //
-// A member's part is its share, times how many new things its runs have shown for
-// each that would be expected of the time they took, but no less than half and no
-// more than twice its share. What was seen counts a quarter whenever there are
-// twice as many runs. A member with nothing left to run drops out.
+// A member's part is its share, times how many new things its runs have shown for each
+// that would be expected from the time they took, but at least half and at most twice
+// its share. Earlier findings are divided by four whenever the number of runs has
+// doubled. A member with no run left drops out.
 //
-// Who is next is decided by credit: who has most pays for the run, and all are
-// given their parts of what it costs.
+// The next member is chosen by credit: the one with most pays for the run, and each
+// gets its part of what the run costs.
 type Portfolio struct {
 	members    []*member // those with runs left
 	turn       *member   // whose run this is; nil before the first
@@ -29,42 +29,41 @@ type Portfolio struct {
 
 type member struct {
 	Strategy
-	share  int    // of the time, when nothing is known of the program
-	part   int    // of the time now: share, and what it is worth more or less
-	price  int    // what a run costs
-	credit int    // time that it has coming
+	share  int    // of the time, while nothing is known about the program
+	part   int    // of the time now: share, adjusted by the findings
+	price  int    // of a run
+	credit int    // time that it is owed
 	fresh  int    // features that its runs showed first
-	spent  int    // the time those runs took that were learnt from
+	spent  int    // time of the runs that were learnt from
 	next   uint64 // its own run number
 	begun  int    // its runs
 }
 
-// What a run costs, in quarters of one of Sticky's, as BenchmarkSchedules of
-// harness measures it. It needn't be so for each program, but it must be the same
-// on each computer.
+// The price of a run, in quarters of one of Sticky's, as BenchmarkSchedules measures
+// it. It may differ for some programs, but it must be the same on each computer.
 const (
 	priceUsual  = 4
-	pricePCT    = 3 // it is asked little, and its runs are short
-	pricePOS    = 8 // it is told of each step
-	priceGuided = 5 // so is it, in some runs
+	pricePCT    = 3 // few questions, short runs
+	pricePOS    = 8 // it observes each step
+	priceGuided = 5 // it observes the steps of some runs
 )
 
 const (
-	reviewEvery = 16 // runs, after which the parts are set anew
-	learnEvery  = 4  // of so many runs of a member the first is looked at
-	freshSure   = 8  // new features: so many more or fewer than expected may be luck
+	reviewEvery = 16 // runs, after which the parts are computed again
+	learnEvery  = 4  // one run of a member in this many is learnt from
+	freshSure   = 8  // new features: a difference of this many from the expectation may be luck
 
 	partOne   = 64 // the part for each share of a member that shows what is expected
 	partMost  = 2 * partOne
 	partLeast = partOne / 2
 )
 
-// NewPortfolio returns a Portfolio. Its runs are taken in order.
+// NewPortfolio returns a Portfolio. Its runs must be taken in order.
 func NewPortfolio(p Params) *Portfolio {
 	p = p.normal()
 	f := &Portfolio{next: p.Shard, shards: p.Shards, deviations: NewDeviations(p)}
-	// A member's run number i is what it would be alone, with the same seed: so a
-	// portfolio can be compared with each, by the luck of the same draws.
+	// A member's run number i is the one that it would have alone, with the same seed:
+	// so a portfolio and its members can be compared on the same draws.
 	f.add(p, 24, priceUsual, NewSticky(p))
 	f.add(p, 24, priceUsual, NewArriving(p))
 	f.add(p, 3, priceUsual, NewRandom(p))
@@ -77,7 +76,7 @@ func NewPortfolio(p Params) *Portfolio {
 	}
 	f.add(p, 4, pricePOS, NewPOS(p))
 	f.add(p, 2, priceGuided, NewGuided(p))
-	f.add(p, 1, priceUsual, f.deviations) // it alone can be complete
+	f.add(p, 1, priceUsual, f.deviations) // only it can be complete
 	return f
 }
 
@@ -113,11 +112,11 @@ func (f *Portfolio) Begin(i uint64) bool {
 			f.pay()
 			return true
 		}
-		f.members = append(f.members[:k], f.members[k+1:]...) // some stay for ever
+		f.members = append(f.members[:k], f.members[k+1:]...) // some members stay for ever
 	}
 }
 
-// richest returns the place of the member with most credit.
+// richest returns the index of the member with most credit.
 func (f *Portfolio) richest() (best int) {
 	for i, m := range f.members {
 		if m.credit > f.members[best].credit {
@@ -127,7 +126,7 @@ func (f *Portfolio) richest() (best int) {
 	return best
 }
 
-// pay pays for the run that begins.
+// pay charges for the run that begins.
 func (f *Portfolio) pay() {
 	for _, m := range f.members {
 		pay := m.part * f.turn.price
@@ -136,11 +135,11 @@ func (f *Portfolio) pay() {
 	}
 }
 
-// review sets each member's part of the time.
+// review computes each member's part of the time.
 func (f *Portfolio) review() {
 	fresh, spent := 0, 0
 	for _, m := range f.members {
-		if f.runs&(f.runs-1) == 0 { // as many again as the last time
+		if f.runs&(f.runs-1) == 0 { // twice as many runs as the last time
 			m.fresh, m.spent = m.fresh/4, m.spent/4
 		}
 		fresh += m.fresh
@@ -155,8 +154,7 @@ func (f *Portfolio) review() {
 	}
 }
 
-// learns says whether what this run shows is looked at. That some are not is for
-// their speed.
+// learns reports whether this run is learnt from. Some aren't, for speed.
 func (f *Portfolio) learns() bool {
 	if _, ok := f.turn.Strategy.(Learner); ok {
 		return true

@@ -6,27 +6,26 @@ import (
 	"kpsim/sim"
 )
 
-// POS is partial order sampling (Yuan, Yang and Gu, "Partial Order Aware
-// Concurrency Sampling", CAV 2018). What each mover does next has a random
-// priority, and the highest goes first. When it has, the mover's next doing gets
-// a new priority, and so does that of each other mover which is in a race with
-// what was just done. Orders that don't matter are thereby not drawn, and of those
-// that do none is much rarer than others: a step that is in a race with the last
-// of k others comes after all of them with probability 1/(k+1), where the uniform
-// walk has 2^-k.
+// POS is partial order sampling (Yuan, Yang and Gu, "Partial Order Aware Concurrency
+// Sampling", CAV 2018). The next action of each mover has a random priority, and the
+// highest goes first. After it, the mover's next action gets a new priority, and so
+// does that of each other mover that is in a race with the action. So orders that don't
+// matter aren't drawn, and of those that do none is much rarer than others: a step that
+// is in a race with the last of k others comes after all of them with probability
+// 1/(k+1), where the uniform walk has 2^-k.
 //
-// What counts as doing is a step that touches what others see: until a mover
-// comes to the next one it keeps its priority. So POS is told of each step. What
-// a mover is to do next is known as far as the machine knows (Point.Ahead).
+// An action is a step that touches something shared: until a mover reaches the next one
+// it keeps its priority. So POS observes each step. The next action of a mover is known
+// as far as the machine knows it (Point.Ahead).
 //
 // Sources fire at arrivals drawn for them.
 type POS struct {
 	seed   uint64
 	rand   sim.Rand
-	others uint64 // questions so far that were no Step
+	others uint64 // questions so far that were no Step questions
 	arrive arrivals
 
-	priority [2 * sim.MaxCPUs]uint64 // of what each mover does next; 0: not drawn
+	priority [2 * sim.MaxCPUs]uint64 // of each mover's next action; 0: not drawn
 	done     []sim.Touch             // by the steps since the last question
 }
 
@@ -101,8 +100,7 @@ func (s *POS) Choose(p *sim.Point) (pick, hold int) {
 	return pickOf(p, best), 0
 }
 
-// races reports whether a touch is in conflict with what was done since the
-// last question.
+// races reports whether a touch conflicts with anything done since the last question.
 func (s *POS) races(a sim.Touch) bool {
 	if a.Object == 0 {
 		return false

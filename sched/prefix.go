@@ -7,21 +7,21 @@ import (
 	"kpsim/traces"
 )
 
-// Prefix decides the first questions of every run as a recording does, and
-// leaves the others to strategies that take turns: so the ends of a run are
-// sampled whose beginning is fixed. To them the run begins where the recording
-// was left: what they draw ahead, arrivals and switches, is drawn from there.
+// Prefix answers the first questions of every run as a recording does, and leaves the
+// others to strategies that take turns. It samples the continuations of a fixed
+// beginning. For the strategies the run begins where the recording ends: what they draw
+// in advance, arrivals and switches, is drawn from there.
 type Prefix struct {
 	all  []Choice
-	devs []int // those of all that deviate, in order
-	cut  int   // questions that are decided by the recording
+	devs []int // indices of the choices that deviate, in order
+	cut  int   // number of questions that the recording decides
 	rest []Strategy
-	mine Strategy // of rest, in this run
+	mine Strategy // the one of rest that decides this run
 }
 
-// NewPrefix returns a Prefix of a run that was recorded with Recorder.All. Run
-// i belongs to rest[i mod len(rest)]; rest's runs must be free to be taken in
-// any order. All of the recording is followed until Cut says otherwise.
+// NewPrefix returns a Prefix of a run that was recorded with Recorder.All. Run i
+// belongs to rest[i mod len(rest)]; the strategies of rest must allow runs in any
+// order. All of the recording is followed until Cut is called.
 func NewPrefix(r *Recording, rest ...Strategy) *Prefix {
 	x := &Prefix{all: append([]Choice(nil), r.All...), rest: rest}
 	for i := range x.all {
@@ -36,8 +36,8 @@ func NewPrefix(r *Recording, rest ...Strategy) *Prefix {
 	return x
 }
 
-// Cut says how many questions of each run from now on the recording decides,
-// in [0, the length of the recording].
+// Cut sets how many questions of each further run the recording decides, in [0, the
+// length of the recording].
 func (x *Prefix) Cut(questions int) { x.cut = min(max(questions, 0), len(x.all)) }
 
 func (x *Prefix) String() string { return fmt.Sprintf("%d questions as recorded", x.cut) }
@@ -74,8 +74,8 @@ func (x *Prefix) Choose(p *sim.Point) (pick, hold int) {
 	return 0, int(x.all[next].Steps - c.Steps - 1)
 }
 
-// next returns the question behind i that may not be held: one that deviates,
-// or the first that isn't the prefix's any more.
+// next returns the first question after i that may not be held: one that deviates, or
+// the first after the prefix.
 func (x *Prefix) next(i int) int {
 	lo, hi := 0, len(x.devs)
 	for lo < hi {
@@ -91,8 +91,8 @@ func (x *Prefix) next(i int) int {
 	return x.cut
 }
 
-// A Spot labels one question of a run, whatever was answered. Like a Labeller
-// it belongs around a replay.
+// A Spot labels one question of a run, whatever its answer. Like a Labeller it wraps a
+// replay.
 type Spot struct {
 	Strategy
 	at     uint64
@@ -105,8 +105,7 @@ func NewSpot(s Strategy, l Locator, at uint64) *Spot {
 	return &Spot{Strategy: s, at: at, places: places{loc: l}}
 }
 
-// Anchor returns the question's label; Alt is what was taken, also if it was
-// alternative 0.
+// Anchor returns the question's label. Alt is the alternative taken, even if it was 0.
 func (s *Spot) Anchor() traces.Deviation { return s.anchor }
 
 // Begin implements Strategy.

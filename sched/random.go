@@ -2,12 +2,12 @@ package sched
 
 import "kpsim/sim"
 
-// Random is the uniform walk: at each boundary every CPU and every pending IPI
-// is as likely to move as any other. Sources fire when an arrival is due.
+// Random is the uniform walk: at each boundary every CPU and every pending IPI is
+// equally likely to move. Sources fire when an arrival is due.
 type Random struct {
 	seed   uint64
 	rand   sim.Rand
-	others uint64 // questions so far that were no Step
+	others uint64 // questions so far that were no Step questions
 	arrive arrivals
 }
 
@@ -37,7 +37,7 @@ func (r *Random) Choose(p *sim.Point) (pick, hold int) {
 		return other(&r.rand, p), 0
 	}
 	r.arrive.see(&r.rand, p, p.Seq-r.others)
-	if p.Moves[2] == 0 { // mostly
+	if p.Moves[2] == 0 { // the usual case
 		return r.rand.N(p.N), 0
 	}
 	if m := r.arrive.due(p); m != sim.NoMover {
@@ -45,7 +45,7 @@ func (r *Random) Choose(p *sim.Point) (pick, hold int) {
 		return pickOf(p, m), 0
 	}
 	n := calm(p)
-	if n == 1 && isSource(p.First) { // nothing but sources: one must fire, and any may
+	if n == 1 && isSource(p.First) { // only sources: one must fire, and any may
 		n = p.N
 	}
 	if n == 1 {

@@ -5,31 +5,31 @@ import "kpsim/sim"
 // A Choice is a question and its answer.
 type Choice struct {
 	Seq   uint64 // ordinal of the question
-	Steps uint64 // how many Step questions came before it
+	Steps uint64 // number of Step questions before it
 	Kind  sim.Kind
 	N     int
 	Pick  int
 }
 
-// A Recording is a run written down.
+// A Recording is the recorded answers of a run.
 type Recording struct {
 	Choices []Choice // the deviations: answers other than 0
-	All     []Choice // every answer, if they were asked for
-	Asked   uint64   // how many questions there were
+	All     []Choice // every answer, if requested
+	Asked   uint64   // number of questions
 }
 
-// Recorder writes down what a strategy decides. It also checks that strategy
-// and machine keep to their contract.
+// Recorder records what a strategy decides. It also checks that strategy and machine
+// keep their contract.
 type Recorder struct {
 	Strategy
-	All bool // write down every answer: no holds then
+	All bool // record every answer, which rules out holds
 
 	rec    Recording
 	others uint64
-	member sim.Chooser // that decides this run
+	member sim.Chooser // the strategy that decides this run
 }
 
-// Recording returns the run that ended last. It is valid until Begin.
+// Recording returns the last run. It is valid until Begin.
 func (r *Recorder) Recording() *Recording { return &r.rec }
 
 // Begin implements Strategy.
@@ -41,7 +41,7 @@ func (r *Recorder) Begin(i uint64) bool {
 	more := r.Strategy.Begin(i)
 	r.member = r.Strategy
 	if f, ok := r.Strategy.(*Portfolio); ok && more {
-		r.member = f.Member() // a question less on the way
+		r.member = f.Member() // one call less for each question
 	}
 	return more
 }
@@ -58,7 +58,7 @@ func (r *Recorder) Choose(p *sim.Point) (pick, hold int) {
 		sim.Bug("question %d (%v) has %d alternatives: it should not be asked", p.Seq, p.Kind, p.N)
 	}
 	pick, hold = r.member.Choose(p)
-	if pick == 0 && hold >= 0 && p.Kind == sim.Step && !r.All { // mostly
+	if pick == 0 && hold >= 0 && p.Kind == sim.Step && !r.All { // the usual case
 		return 0, hold
 	}
 	if pick == sim.Enough && p.Kind == sim.Step {
@@ -91,8 +91,8 @@ func (r *Recorder) Forced(p *sim.Point, pick int) {
 	}
 }
 
-// note appends an answer, field by field: a Choice made first and then copied is
-// read in larger pieces than it was written in, for which a processor waits.
+// note appends an answer, field by field: copying a whole Choice would read it in
+// larger pieces than it was written in, and the processor would stall.
 func (r *Recorder) note(list []Choice, p *sim.Point, pick int) []Choice {
 	if n := len(list); n < cap(list) {
 		list = list[:n+1]

@@ -2,28 +2,28 @@ package sched
 
 import "kpsim/sim"
 
-// A Shape is what runs look like: what strategies draw places from that they
-// can't see ahead.
+// A Shape describes typical runs. Strategies draw places from it, because they can't
+// see ahead.
 type Shape struct {
 	Questions uint64               // of the default run
-	CPUs      [sim.MaxCPUs]Stretch // of others, in the mean
+	CPUs      [sim.MaxCPUs]Stretch // of other runs, on average
 	Sources   []Source
 }
 
-// A Stretch is how often a CPU is at a boundary in a run: the Step questions at
-// which it goes on by default.
+// A Stretch is how often a CPU is at a boundary in a run: the number of Step questions
+// at which it goes on by default.
 type Stretch struct {
 	Boundaries int // all
 	Watched    int // those at which it stands before watched text
 }
 
-// A Source is an interrupt source as strategies know it.
+// A Source describes an interrupt source to strategies.
 type Source struct {
-	CPU  sim.Mover // that it interrupts; NoMover: it interrupts none, and is armed anew each time
+	CPU  sim.Mover // that it interrupts; NoMover: none, and it is armed again each time
 	Most int       // how often it may fire in a run
 }
 
-// A Surveyor counts what a Shape is made of in the runs of another strategy.
+// A Surveyor measures a Shape from the runs of another strategy.
 type Surveyor struct {
 	Strategy
 	CPUs [sim.MaxCPUs]Stretch // of all runs so far
@@ -42,7 +42,7 @@ func (s *Surveyor) Choose(p *sim.Point) (pick, hold int) {
 	return pick, 0
 }
 
-// Mean returns the stretches of one of n runs, in the mean and rounded up.
+// Mean returns the stretches of one run, averaged over n runs and rounded up.
 func (s *Surveyor) Mean(n int) (cpus [sim.MaxCPUs]Stretch) {
 	for i, c := range s.CPUs {
 		cpus[i] = Stretch{(c.Boundaries + n - 1) / n, (c.Watched + n - 1) / n}

@@ -2,23 +2,23 @@ package sched
 
 import "kpsim/sim"
 
-// Sparse plays a list of deviations, whatever it is: a pick is taken modulo
-// the number of alternatives, a Seq that is never asked is passed over. So any
-// list is a schedule, and so is any part of it: what generators and shrinkers
-// need. Only Seq and Pick of the choices matter; they are sorted by Seq.
+// Sparse plays any list of deviations: a pick is taken modulo the number of
+// alternatives, and a Seq that is never asked is skipped. So any list is a schedule,
+// and so is any part of it, as generators and shrinkers need. Only Seq and Pick of the
+// choices matter; they are sorted by Seq.
 type Sparse struct {
 	list []Choice
 	pos  int
 }
 
-// A Gap is a deviation as a generator draws it: after how many questions since
-// the last one, and which alternative. Deleting one shifts the rest.
+// A Gap is a deviation as a generator draws it: the number of questions since the last
+// one, and the alternative. Deleting one shifts the rest.
 type Gap struct {
 	Gap  uint64
 	Pick int
 }
 
-// FromGaps returns the deviations that the gaps stand for.
+// FromGaps returns the deviations of the gaps.
 func FromGaps(gaps []Gap) []Choice {
 	list := make([]Choice, len(gaps))
 	seq := uint64(0)
@@ -33,7 +33,7 @@ func FromGaps(gaps []Gap) []Choice {
 // NewSparse returns a strategy of one run, which plays list.
 func NewSparse(list []Choice) *Sparse { return &Sparse{list: list} }
 
-// Set makes list the one to play in the runs to come.
+// Set sets the list to play in further runs.
 func (s *Sparse) Set(list []Choice) { s.list = list }
 
 // Begin implements Strategy.

@@ -2,109 +2,108 @@ package sched
 
 import "kpsim/sim"
 
-// A Stateful is a machine that can tell its states apart, and go back to one of
-// an earlier run. States begins a run with Begin or with Back(-1); after Begin
-// each question that is put before Back is answered as in an earlier run.
+// A Stateful is a machine that can hash its state, and return to a state of an earlier
+// run. States begins a run with Begin or with Back(-1). After Begin each question
+// before Back is answered as in an earlier run.
 type Stateful interface {
-	// State returns a digest of the state at a Step question. If it is that of
-	// another time, what can come after is the same as then.
+	// State returns a digest of the state at a Step question. If two digests are equal,
+	// the possible continuations are the same.
 	State() (hi, lo uint64)
 
-	// Keep remembers, under a number from 0, what of the state isn't there again
-	// when a run has come to this question by the same answers.
+	// Keep saves, under a number from 0, the part of the state that a run with the same
+	// answers doesn't restore.
 	Keep(number int)
 
-	// Begin says that the next run will call Back.
+	// Begin announces that the next run will call Back.
 	Begin()
 
-	// Back says that the run has come to where Keep(number) was called; -1 is
-	// the start of a run. Steps from here on are to be told of.
+	// Back says that the run has reached the question where Keep(number) was called; -1
+	// is the start of a run. Steps from here on are observed.
 	Back(number int)
 }
 
-// States runs all schedules, but of those that come to the same state one only
-// goes on from there. It is to be observed.
+// States runs all schedules, but continues only one of those that reach the same state.
+// It has to observe the steps.
 //
-// Where a run can go one way or another is at points: at the first question;
-// right after a step that another mover's may conflict with, or after which
-// others can move; and at questions that are no Step. That leaves nothing out: a
-// step that conflicts with no other mover's commutes with all of them, so it may
-// as well come right before its mover's next one that does. What conflicts is
-// learnt from the runs themselves; if more turns out to, the search is to begin
-// anew (Grew).
+// A run can go different ways at points: at the first question; right after a step that
+// another mover's step may conflict with, or after which the set of moves has changed;
+// and at questions other than Step. That loses nothing: a step that conflicts with no
+// other mover's commutes with all of them, so it may as well come right before its
+// mover's next step that does conflict. Conflicts are learnt from the runs themselves;
+// when a new one appears, the search must begin again (Grew).
 //
-// At each point but those within a step it asks what state the machine is in. If
-// that was seen, the run ends: all that can come after has been run, or will be.
-// If not, the run goes on by default, and each other answer is for a later run.
+// At each point except those within a step it asks for the state of the machine. If
+// that state was seen, the run ends: all continuations have been run, or will be. If
+// not, the run goes on by default, and each other answer is left to a later run.
 //
-// With Sleep fewer runs come to a state that was seen (states_sleep.go), with Bound
-// runs deviate a few times only (states_bound.go).
+// With Sleep fewer runs reach a state that was seen (states_sleep.go). With Bound runs
+// deviate a limited number of times (states_bound.go).
 //
-// The search is depth-first. So a state that is come to again on the way from
-// itself shows a schedule that has no end (Circles). That run goes round and round
-// until the machine has had enough of it: it hasn't come to its end.
+// The search is depth-first. So a state that is reached again on the way from itself
+// shows a schedule without an end (Circles). That run goes round until the machine's
+// budget is spent: it doesn't end.
 type States struct {
 	m         Stateful
 	seen      map[lanes]seen
-	points    []statePoint // where the run at hand can go another way
+	points    []statePoint // where the current run can go different ways
 	conflicts conflicts
 	next      uint64
 
-	// In this run.
-	at      int  // points passed that were known
-	from    int  // points[from:] are gone through observed; -1 all
-	back    bool // they are
-	played  bool // the last point of those known was passed
+	// About this run:
+	at      int  // known points passed
+	from    int  // points[from:] are observed; -1: all
+	back    bool // they are being observed
+	played  bool // the last known point was passed
 	visible bool
-	mover   sim.Mover // who is to go on until it makes a step that others see
+	mover   sim.Mover // the mover that goes on until it makes a visible step
 	moves   [3]uint64
 	over    bool
 	pruned  bool
-	leads   Ways // pruned: how many schedules go on from there
+	leads   Ways // pruned: how many schedules continue from there
 	circle  int  // the run goes round points[circle:]; -1 if it doesn't
 	round   int  // the next of them
 
 	sleeps  bool    // see Sleep
 	beds    []bed   // of the points that are states
-	last    int     // the last state that the run has come to; -1 for none
+	last    int     // the last state that the run has reached; -1 for none
 	since   stretch // what was done since then
-	arrived bool    // nothing is to be added to it
+	arrived bool    // the stretch has ended
 
 	bounded bool // see Bound
 	most    int
 	lead    func() uint64
-	left    int // deviations, in this run
+	left    int // deviations left in this run
 
 	every  int // see Check
 	merged func(first, again Way)
 	first  []Way
 
-	firstBytes int // what they take
+	firstBytes int // the memory that they take
 
 	complete bool
 	all      Ways
 	stats    StatesStats
 }
 
-// StatesStats says what a search has done so far.
+// StatesStats are the counts of a search so far.
 type StatesStats struct {
 	Runs    uint64
-	Pruned  uint64 // of Runs, those that came to a state that was seen
-	Circles uint64 // of Pruned, those that came to it on the way from itself
+	Pruned  uint64 // of Runs, those that reached a state that was seen
+	Circles uint64 // of Pruned, those that reached it on the way from itself
 	States  int
 	Depth   int    // points of the longest way
 	Checked uint64 // pairs of ways that Check's function was called with
-	Ways    Ways   // how many schedules there are, with an answer for each point; 0 unless complete
+	Ways    Ways   // how many schedules there are; 0 unless complete
 }
 
-// seen is what is known of a state.
+// seen is what is known about a state.
 type seen struct {
-	ways   Ways   // how many schedules lead on from it
-	asleep uint64 // with Sleep: who slept whenever it was come to
-	run    uint64 // with Bound: which run has come to it last, and
+	ways   Ways   // how many schedules continue from it
+	asleep uint64 // with Sleep: the movers asleep whenever it was reached
+	run    uint64 // with Bound: the last run that reached it, and
 	left   int32  // with how many deviations left
-	way    int32  // its number in first, and one; 0 if it isn't one of those that are checked
-	open   bool   // it is on the way that the last run has taken; ways isn't known yet
+	way    int32  // its number in first, plus one; 0 if it isn't checked
+	open   bool   // it is on the way of the last run; ways isn't known yet
 }
 
 type statePoint struct {
@@ -112,13 +111,13 @@ type statePoint struct {
 	n     int
 	pick  int
 	kind  sim.Kind
-	given bool      // there is nothing to choose: n is pick + 1
+	given bool      // there is no choice: n is pick + 1
 	state lanes     // Step: of this point
-	mover sim.Mover // Step: who goes on by the answer
-	ways  Ways      // schedules that lead on, by the answers that were tried
+	mover sim.Mover // Step: the mover that goes on by the answer
+	ways  Ways      // schedules that continue, by the answers that were tried
 }
 
-// isState reports whether it is a point at which the machine is in a state.
+// isState reports whether the machine has a state at the point.
 func (p *statePoint) isState() bool { return p.kind == sim.Step && !p.given }
 
 // NewStates returns a search of the machine's states.
@@ -126,20 +125,20 @@ func NewStates(m Stateful) *States {
 	return &States{m: m, seen: make(map[lanes]seen)}
 }
 
-// Learn tells what a step has touched in a run of another strategy: the more is
-// known of what conflicts, the seldomer the search begins anew.
+// Learn records what a step has touched in a run of another strategy. The more
+// conflicts are known in advance, the less often the search begins again.
 func (s *States) Learn(mv sim.Mover, touched []sim.Touch) { s.conflicts.step(mv, touched) }
 
-// Grew reports whether, since it was last asked, a step that was passed over has
-// turned out to conflict with another mover's.
+// Grew reports whether, since the last call, a step that was passed over has turned out
+// to conflict with another mover's.
 func (s *States) Grew() bool {
 	grew := s.conflicts.grew
 	s.conflicts.grew = false
 	return grew
 }
 
-// Restart begins the search anew: a run has shown that steps touch more than
-// they were known to.
+// Restart begins the search again, because a run has shown that steps touch more than
+// was known.
 func (s *States) Restart() {
 	clear(s.seen)
 	s.first, s.firstBytes = s.first[:0], 0
@@ -147,25 +146,25 @@ func (s *States) Restart() {
 	s.complete, s.all, s.stats = false, Ways{}, StatesStats{}
 }
 
-// Complete says that all was run.
+// Complete reports whether all schedules were run.
 func (s *States) Complete() bool { return s.complete }
 
-// Stats returns what was done so far.
+// Stats returns the counts so far.
 func (s *States) Stats() StatesStats {
 	t := s.stats
 	t.States, t.Ways = len(s.seen), s.all
 	return t
 }
 
-// stateBytes is what a state takes in seen, with what a map has to spare.
+// stateBytes is the memory of a state in seen, including a map's overhead.
 const stateBytes = 128
 
-// Bytes is about how much memory the search takes: counted, so that it is the same on
-// every computer. What it takes for the run at hand has its own bound, the run's.
+// Bytes estimates how much memory the search takes. It is counted, so it is the same on
+// every computer. The memory of the current run has a bound of its own.
 func (s *States) Bytes() int { return len(s.seen)*stateBytes + s.firstBytes }
 
-// Progress returns how much of the tree that is known so far was run, in
-// millionths: each of the ways that lead on from a point counts the same.
+// Progress estimates, in millionths, how much of the known tree was run: all branches
+// of a point count the same.
 func (s *States) Progress() uint64 {
 	const whole = 1_000_000
 	if s.complete {
@@ -281,7 +280,7 @@ func (s *States) Choose(p *sim.Point) (pick, hold int) {
 		}
 		return 0, 0
 	}
-	if !s.visible && p.Moves == s.moves { // its mover isn't done yet
+	if !s.visible && p.Moves == s.moves { // its mover goes on
 		return s.goOn(p), 0
 	}
 	s.visible, s.moves, s.mover = false, p.Moves, p.First
@@ -324,7 +323,7 @@ func (s *States) Choose(p *sim.Point) (pick, hold int) {
 	return 0, 0
 }
 
-// enter makes a state a point at which later runs go another way.
+// enter makes a state a point at which later runs branch.
 func (s *States) enter(p *sim.Point, k lanes) (pick int) {
 	n := len(s.points)
 	s.m.Keep(n)
@@ -337,12 +336,12 @@ func (s *States) enter(p *sim.Point, k lanes) (pick int) {
 	return pick
 }
 
-// isCircle reports whether a state that was seen is on the way that the run took.
+// isCircle reports whether a state that was seen is on the way of the run.
 func (s *States) isCircle(was *seen) bool {
 	return was.open && !s.bounded || s.bounded && s.goesRound(was)
 }
 
-// close says that the run has come to a state again, on its way from it.
+// close notes that the run has reached a state again, on its way from it.
 func (s *States) close(p *sim.Point, k lanes) (pick int) {
 	if s.bounded {
 		s.circle = 0
@@ -355,8 +354,8 @@ func (s *States) close(p *sim.Point, k lanes) (pick int) {
 	return s.goRound(p)
 }
 
-// goRound answers as the run did when it was there before: whose turn it is by
-// default may be another.
+// goRound answers as the run did when it was there before; the default mover may differ
+// now.
 func (s *States) goRound(p *sim.Point) (pick int) {
 	if s.bounded {
 		return 0 // as it did
@@ -374,7 +373,7 @@ func (s *States) goRound(p *sim.Point) (pick int) {
 	}
 	s.step()
 	if p.Kind != x.kind || p.N != x.n || p.Kind == sim.Step && !has(p, x.mover) {
-		s.over = true // the first time round has shown that more conflicts: all begins anew
+		s.over = true // the first round has shown new conflicts: the search begins again
 		return enough(p)
 	}
 	if p.Kind != sim.Step {
@@ -384,7 +383,7 @@ func (s *States) goRound(p *sim.Point) (pick int) {
 	return alternative(p, s.mover)
 }
 
-// step goes to the next point of the circle.
+// step advances to the next point of the circle.
 func (s *States) step() {
 	if s.round++; s.round == len(s.points) {
 		s.round = s.circle
@@ -412,7 +411,7 @@ func (s *States) Forced(p *sim.Point, pick int) {
 	}
 }
 
-// goOn is the answer that lets the mover go on whose turn it is.
+// goOn is the answer that lets the current mover go on.
 func (s *States) goOn(p *sim.Point) (pick int) {
 	if s.bounded {
 		return 0
@@ -425,12 +424,12 @@ func (s *States) goOn(p *sim.Point) (pick int) {
 	return pick
 }
 
-// give adds an answer that there is no other one for.
+// give adds an answer without alternatives.
 func (s *States) give(p *sim.Point, pick int) {
 	s.points = append(s.points, statePoint{seq: p.Seq, n: pick + 1, pick: pick, kind: p.Kind, given: true})
 }
 
-// replay answers what an earlier run has answered before.
+// replay repeats the answer of an earlier run.
 func (s *States) replay(p *sim.Point) (pick, hold int) {
 	x := &s.points[s.at]
 	if p.Seq < x.seq {

@@ -2,21 +2,21 @@ package sched
 
 import "kpsim/sim"
 
-// Bound makes it run only schedules of at most so many deviations from the default
-// run: all of them. They are those of Bounded, and for the same reasons; but a run
-// ends where it comes to a state, and who goes on by default is the same, when it has
-// no more deviations left than another one had there. lead is called at questions; with
-// First it says who goes on by default until the next deviation.
+// Bound limits the search to schedules with at most a given number of deviations from
+// the default run: all of them. They are those of Bounded, for the same reasons. But a
+// run ends where it reaches a known state, with the same default mover, and has no more
+// deviations left than an earlier run had there. lead is called at questions; with
+// First it identifies which mover goes on by default until the next deviation.
 //
-// Those with fewer deviations don't come first. The search begins, or begins anew, with
-// what it has learnt.
+// Schedules with fewer deviations don't come first. The search begins, or begins again,
+// with the conflicts that it has learnt.
 func (s *States) Bound(most int, lead func() uint64) {
 	s.Restart()
 	s.next = 0
 	s.bounded, s.most, s.lead = true, most, lead
 }
 
-// led adds to a state's digest who goes on by default.
+// led adds the default mover to a state's digest.
 func (s *States) led(p *sim.Point, hi, lo uint64) (uint64, uint64) {
 	h := sim.Hash{Hi: hi, Lo: lo}
 	h.Add(uint64(p.First))
@@ -26,7 +26,8 @@ func (s *States) led(p *sim.Point, hi, lo uint64) (uint64, uint64) {
 	return h.Hi, h.Lo
 }
 
-// spare reports whether the run has more deviations left at a state than any before it.
+// spare reports whether the run has more deviations left at a state than any earlier
+// run.
 func (s *States) spare(was *seen, again bool) bool {
 	if again && int(was.left) >= s.left {
 		return false
@@ -35,8 +36,8 @@ func (s *States) spare(was *seen, again bool) bool {
 	return true
 }
 
-// goesRound reports whether the run has come to a state before, and not deviated since:
-// then it never does anything else.
+// goesRound reports whether the run has reached a state before and hasn't deviated
+// since: then it goes round for ever.
 func (s *States) goesRound(was *seen) bool {
 	return int(was.left) == s.left && (was.open || was.run == s.next)
 }

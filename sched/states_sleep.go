@@ -6,38 +6,38 @@ import (
 	"kpsim/sim"
 )
 
-// Sleep makes it put movers to sleep: who was let go on at a state, in every way there
-// is, sleeps behind the other movers' steps until one of them conflicts with what it
-// did. There it leads to nothing new, for it leads to what was run with the order of
-// steps that commute exchanged. If a state is come to again, and somebody is awake
-// there who has slept each time before, it is tried now (Godefroid, "Partial-order
+// Sleep makes the search put movers to sleep. A mover that went on at a state, in every
+// possible way, sleeps during the other movers' steps until one of them conflicts with
+// what it did. Until then it leads to nothing new, because it leads to what was already
+// run, with commuting steps exchanged. If a state is reached again, and a mover is
+// awake that slept each time before, it is tried then (Godefroid, "Partial-order
 // methods for the verification of concurrent systems", LNCS 1032, 1996, chapter 5).
 //
-// Then it isn't known how many schedules there are, and one that has no end may be cut
-// short without being gone round.
+// With Sleep the number of schedules isn't known, and a schedule without an end may be
+// cut short without being run round.
 func (s *States) Sleep() { s.sleeps = true }
 
-// A bed is who sleeps at a state on the way that the run has taken. Sets of movers
-// have a bit for the number of each.
+// A bed holds the sleepers at a state on the way of the run. Sets of movers have a bit
+// for the number of each.
 type bed struct {
 	first sim.Mover // of alternative 0
 	moves [3]uint64
-	todo  uint64    // who is to be tried, the one that is being tried too
-	later uint64    // who is to be tried when the state has been left, as if come to again
-	sleep []dormant // who came asleep
-	done  []dormant // who was tried
-	pool  []uint32  // what done refers to
-	tried stretch   // of the one that is being tried, in all the runs that it led to
+	todo  uint64    // the movers to try, including the one that is being tried
+	later uint64    // the movers to try when the state has been left, as if reached again
+	sleep []dormant // the movers that were asleep on arrival
+	done  []dormant // the movers that were tried
+	pool  []uint32  // the storage of done
+	tried stretch   // of the mover that is being tried, in all the runs that it led to
 }
 
-// A dormant is a mover, and what was done when it was let go on.
+// A dormant is a mover, and what was done when it went on.
 type dormant struct {
 	mover uint8
 	stretch
 }
 
-// A stretch is what was done from one state to the next, and by whom: by the mover
-// that was let go on, and by who went on after it without being asked.
+// A stretch is what was done from one state to the next, and by which movers: the one
+// that was chosen, and those that went on after it without a question.
 type stretch struct {
 	footprint
 	by uint64
@@ -66,8 +66,8 @@ func (s *States) note(mv sim.Mover, touched []sim.Touch) {
 	}
 }
 
-// arrive ends the stretch: it is one of those that the mover that is tried at the last
-// state leads to.
+// arrive ends the stretch: it is one of those that the mover tried at the last state
+// leads to.
 func (s *States) arrive() {
 	s.arrived = true
 	if s.last >= 0 {
@@ -77,7 +77,7 @@ func (s *States) arrive() {
 	}
 }
 
-// ended is called when a run has ended. What ends it commutes with nothing.
+// ended is called at the end of a run, which commutes with nothing.
 func (s *States) ended() {
 	if !s.arrived {
 		s.since.all = true
@@ -85,9 +85,10 @@ func (s *States) ended() {
 	}
 }
 
-// lieDown makes the bed of the state that the run has come to: those sleep there that
-// slept at the last one, or were tried there, if what they did commutes with what was
-// done since. Who can't move is awake: had nothing conflicted with it, it could.
+// lieDown makes the bed of the state that the run has reached. A mover sleeps there if
+// it slept at the last state, or was tried there, and what it did commutes with what
+// was done since. A mover that can't move is awake: it could move if nothing had
+// conflicted with it.
 func (s *States) lieDown(p *sim.Point) {
 	for len(s.beds) <= len(s.points) {
 		s.beds = append(s.beds, bed{})
@@ -99,7 +100,7 @@ func (s *States) lieDown(p *sim.Point) {
 	b.tried.clear()
 	if s.last >= 0 {
 		if len(s.since.list) == 0 && !has(p, s.points[s.last].mover) {
-			s.since.all = true // why it stopped isn't known
+			s.since.all = true // the reason why it stopped isn't known
 		}
 		was := &s.beds[s.last]
 		b.fallAsleep(was.sleep, &s.since)
@@ -116,8 +117,8 @@ func (b *bed) fallAsleep(list []dormant, since *stretch) {
 	}
 }
 
-// wakes finds out who is to be tried at the state that the run has come to, and
-// reports whether anybody is.
+// wakes finds the movers to try at the state that the run has reached, and reports
+// whether there are any.
 func (s *States) wakes(k lanes, was *seen, again bool) bool {
 	b := &s.beds[len(s.points)]
 	asleep := uint64(0)
@@ -136,7 +137,7 @@ func (s *States) wakes(k lanes, was *seen, again bool) bool {
 		return false
 	}
 	was.asleep &= asleep
-	if was.open { // the way to it isn't left yet
+	if was.open { // the way to it hasn't been left yet
 		i := 0
 		for s.points[i].state != k {
 			i++
@@ -150,7 +151,7 @@ func (s *States) wakes(k lanes, was *seen, again bool) bool {
 	return true
 }
 
-// keepAsleep wakes all but those of a set.
+// keepAsleep wakes all sleepers except those of a set.
 func (b *bed) keepAsleep(set uint64) {
 	kept := b.sleep[:0]
 	for _, d := range b.sleep {
@@ -161,8 +162,8 @@ func (b *bed) keepAsleep(set uint64) {
 	b.sleep = kept
 }
 
-// retire puts the mover that was tried at point i to sleep, and makes the next one's
-// the answer to be tried; false if there is none.
+// retire puts the mover that was tried at point i to sleep, and makes the next one the
+// answer to try. It returns false if there is none.
 func (s *States) retire(i int) bool {
 	b := &s.beds[i]
 	d := dormant{s.conflicts.numberOf(s.points[i].mover), b.tried}
@@ -183,8 +184,7 @@ func (s *States) retire(i int) bool {
 	return true
 }
 
-// pick returns the answer that lets one go on that is to be tried, alternative 0 if
-// possible.
+// pick returns the answer of a mover to try, alternative 0 if possible.
 func (b *bed) pick(c *conflicts) int {
 	if b.todo>>c.numberOf(b.first)&1 != 0 {
 		return 0
@@ -193,7 +193,7 @@ func (b *bed) pick(c *conflicts) int {
 	return alternative(&p, c.movers[bits.TrailingZeros64(b.todo)])
 }
 
-// triedOf returns how many were tried, and how many there are for that.
+// triedOf returns how many movers were tried, and how many there are to try.
 func (b *bed) triedOf() (tried, of int) {
 	return len(b.done), len(b.done) + bits.OnesCount64(b.todo|b.later)
 }

@@ -7,30 +7,29 @@ import (
 	"kpsim/sim"
 )
 
-// Sticky lets whoever runs go on, and switches once per Mean boundaries in the
-// mean, to any other CPU or IPI. Without a Mean each run has its own: the
-// length of a run halved 1 to n times, so that there are runs with two switches
-// and runs with one in every few boundaries. In a third of the runs whoever comes
-// to stand before watched text is switched from besides, once in watchedMean
-// times. Sources fire when an arrival is due.
+// Sticky lets the current mover go on, and switches once per Mean boundaries on
+// average, to any other CPU or IPI. Without a Mean each run has its own: the length of
+// a run halved 1 to n times, so there are runs with two switches and runs with one in
+// every few boundaries. In a third of the runs a CPU that reaches watched text is also
+// switched from, once in watchedMean times. Sources fire when an arrival is due.
 //
-// What is neither is held, so that a boundary costs the machine a decrement.
+// All other boundaries are held, so that each costs the machine a decrement.
 type Sticky struct {
 	seed   uint64
 	fixed  int // mean of all runs; 0: each run has its own
-	means  int // from how many it is drawn
+	means  int // the number of values from which it is drawn
 	length int
 	biased bool // there is watched text, and it may be preferred
 
 	rand   sim.Rand
-	others uint64 // questions so far that were no Step
+	others uint64 // questions so far that were no Step questions
 	change gaps
 	text   bool // this run prefers watched text
 	arrive arrivals
 }
 
-// watchedMean is once in how many times a CPU that stands before watched text
-// is switched from.
+// watchedMean: a CPU that stands before watched text is switched from once in this many
+// times.
 const watchedMean = 8
 
 // stickyLeast is the least mean that is drawn: denser runs are Random's.
@@ -90,7 +89,7 @@ func (s *Sticky) Choose(p *sim.Point) (pick, hold int) {
 		change = true
 	}
 	if change {
-		if n := calm(p); n > 1 { // else there is nobody to switch to, and this one is lost
+		if n := calm(p); n > 1 { // else there is no other mover, and this switch is lost
 			return 1 + s.rand.N(n-1), 0
 		}
 	}

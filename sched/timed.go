@@ -7,22 +7,21 @@ import (
 	"kpsim/sim"
 )
 
-// Timed lets go next whoever's clock shows least, as CPUs of one speed do: it doesn't
-// search, it measures. An IPI is taken once it has been sent, before its CPU's next step.
-// A source fires at times that are drawn, when the last of the CPUs that can move has come
-// there; if no CPU can move, at once. A fetch is fresh, a cost nominal, a task the next
+// Timed lets the mover with the least clock go next, as CPUs of equal speed would. It
+// doesn't search, it measures. An IPI is taken before its CPU's next step. A source
+// fires at drawn times, when the last of the CPUs that can move has reached the time;
+// if no CPU can move, at once. A fetch is fresh, a cost nominal, and a task the next
 // one in its queue.
 //
-// It is for machines that say what events cost (smp.Machine.Costs).
+// It is for machines that have costs of events (smp.Machine.Costs).
 type Timed struct {
 	seed uint64
-	mean int // between two times that a source fires, in the units of the clocks
+	mean int // between two firings of a source, in the units of the clocks
 	rand sim.Rand
-	due  [sim.MaxCPUs]sim.Time // of each source, and 1; 0: not drawn yet
+	due  [sim.MaxCPUs]sim.Time // of each source, plus 1; 0: not drawn yet
 }
 
-// timedMean is the mean without one: what a millisecond is at 1 GHz, in units of
-// 1/256 cycle.
+// timedMean is the default mean: a millisecond at 1 GHz, in units of 1/256 cycle.
 const timedMean = 256 * 1_000_000
 
 // NewTimed returns a Timed. Params.Mean is in units of the clocks. Its runs may be
@@ -70,8 +69,8 @@ func (t *Timed) Choose(p *sim.Point) (pick, hold int) {
 	return pickOf(p, next), 0
 }
 
-// source returns the source that fires by now, the one that is due first; must: one
-// does. Others that can fire have a time drawn.
+// source returns the source that is due now, the earliest first; must: one must fire.
+// Other sources that can fire get a time.
 func (t *Timed) source(p *sim.Point, now sim.Time, must bool) (next sim.Mover) {
 	next = sim.NoMover
 	first := now

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Ways is a number of schedules, which may have a thousand digits: m times two to
-// the power of e. What m has no room for is cut off.
+// Ways is a number of schedules, which may have a thousand digits: m times two to the
+// power of e. Bits that don't fit into m are dropped.
 type Ways struct {
 	m uint64 // its top bit is set, unless e is 0
 	e uint64
