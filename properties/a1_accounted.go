@@ -8,7 +8,7 @@ import (
 	"kpsim/traces"
 )
 
-// Accounted is what a count of hits is worth.
+// Accounted is property A1: every hit is handled or counted as missed.
 var Accounted = Property{
 	ID:   "A1",
 	Name: "accounted",
@@ -40,17 +40,17 @@ type accounted struct {
 	scene *Scene
 	tasks []tally
 	noPre []uint64 // the probes whose hits leave no trace: a nil handler is not run (spec 1.5)
-	flip  []uint32 // of each probe: behind the event at which its certainty last came or went
+	flip  []uint32 // for each probe: the number after the event at which its certainty last changed
 }
 
-// A tally is what one task did since it was last at rest.
+// A tally is what one task has done since it was last at rest.
 type tally struct {
 	hits      []hits
 	need, got []uint32 // by place in probes
-	off       []uint8  // likewise: bit n: it was disabled for certain when its address was hit last with n interrupts open
+	off       []uint8  // likewise: bit n: it was certainly disabled when its address was last hit with n interrupts open
 }
 
-// hits are how many there were at an address, of a linked instruction.
+// hits counts the hits at the address of a linked instruction.
 type hits struct {
 	addr uint64
 	n    uint32
@@ -66,8 +66,8 @@ func (t *tally) at(addr uint64) *hits {
 	return nil
 }
 
-// interrupts is how many interrupts of a task are open, at most the last bit of
-// tally.off. What an interrupt hits says nothing of the hit that it has interrupted.
+// interrupts returns how many interrupts of a task are open, at most the last bit of
+// tally.off. A hit by an interrupt says nothing about the hit that it interrupted.
 func (m *accounted) interrupts(task uint8) (n int) {
 	for _, f := range *m.scene.frames.of(task) {
 		if f.vector != smpev.VecBP && f.vector != smpev.VecDB {
@@ -130,14 +130,14 @@ func (m *accounted) Event(e *traces.Event) *traces.Finding {
 		if e.C != smpev.ModuleMem {
 			return nil
 		}
-		for j := range m.flip { // the probes of a module are gone with its text
+		for j := range m.flip { // the probes of a module go with its text
 			m.turned(e, j, false)
 		}
 	case kpev.Enabled:
 		for j := range m.flip {
 			m.turned(e, j, false)
 		}
-	case smpev.Exit: // what it was in the midst of never returns
+	case smpev.Exit: // its unfinished calls never return
 		m.of(e.Task).clear()
 	case kpev.Skipped:
 		return m.account(e, "counts a skip of")
@@ -202,8 +202,8 @@ func (m *accounted) hit(task uint8, addr uint64) {
 	}
 }
 
-// unhit takes back a hit that was none: the CPU runs the instruction again.
-// seq is the event that it came with.
+// unhit takes back a hit that wasn't one: the CPU runs the instruction again. seq is
+// the event that came with it.
 func (m *accounted) unhit(task uint8, addr uint64, seq uint32) {
 	t := m.of(task)
 	h := t.at(addr)
@@ -235,8 +235,8 @@ func (m *accounted) account(e *traces.Event, does string) *traces.Finding {
 	return nil
 }
 
-// silent reports a pre_handler of a probe that was disabled when its CPU came. One
-// whose CPU came before may have been on its way.
+// silent reports a pre_handler of a probe that was already disabled at the hit. A CPU
+// that hit it earlier may have been on its way.
 func (m *accounted) silent(e *traces.Event) *traces.Finding {
 	j := m.scene.probes.index(e.A)
 	if j < 0 || !m.scene.probes.list[j].down || m.of(e.Task).off[j]>>m.interrupts(e.Task)&1 == 0 {
@@ -263,7 +263,7 @@ func (m *accounted) api(e *traces.Event) {
 	m.turned(e, j, moved)
 }
 
-// turned takes down that the certainty about a probe came or went.
+// turned notes that the certainty about a probe has changed.
 func (m *accounted) turned(e *traces.Event, j int, moved bool) {
 	m.flip[j] = e.Seq + 1
 	for i := range m.tasks {
@@ -283,8 +283,8 @@ func (t *tally) clear() {
 	clear(t.off)
 }
 
-// rest takes the end of a call: if no trap is open the task's hits are all
-// accounted for, and counting begins anew.
+// rest handles the end of a call: if no trap is open, all hits of the task are
+// accounted for, and counting begins again.
 func (m *accounted) rest(e *traces.Event) *traces.Finding {
 	if len(*m.scene.frames.of(e.Task)) > 0 {
 		return nil
@@ -297,7 +297,7 @@ func (m *accounted) rest(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// lost returns the first probe with a hit that nobody accounted for, or -1.
+// lost returns the first probe with an unaccounted hit, or -1.
 func (m *accounted) lost(t *tally) (int, *tally) {
 	for j := range t.need {
 		if t.got[j] < t.need[j] {
@@ -307,14 +307,14 @@ func (m *accounted) lost(t *tally) (int, *tally) {
 	return -1, t
 }
 
-// accountTouches: tallies are a task's own, but a call for a probe makes every
-// task's need of it what is got, and decides whether the next hit is one. An
-// object is a probe: its hits, handlers and misses read it, a call writes it,
-// and the end of a call, which judges all, reads all. What a flip's number is
-// doesn't matter, only whether it came before a trap. A hit that is taken back
-// touches nothing: if a flip comes first need is what got is by then, and if it
-// comes after, it makes it so. At the end each tally is
-// what its task and the calls have made it, in the order that the objects keep.
+// accountTouches: a tally is its task's own, but a call for a probe sets every task's
+// need of it to got, and decides whether the next hit counts. An object is a probe: its
+// hits, handlers and misses read it, a call writes it, and the end of a call, which
+// judges all probes, reads all. The number of a flip doesn't matter, only whether it
+// came before a trap. A hit that is taken back touches nothing: if a flip comes first,
+// need is the got of that moment, and if it comes after, it sets need to that. At the
+// end each tally is what its task and the calls have made it, in the order that the
+// objects keep.
 func accountTouches(t *Touched, e *traces.Event) {
 	switch e.Kind {
 	case smpev.Exec:

@@ -8,7 +8,7 @@ import (
 	"kpsim/traces"
 )
 
-// PostCalled is the half of rule 1.4 that a pre_handler may count on.
+// PostCalled is property A2: the half of rule 1.4 that a pre_handler relies on.
 var PostCalled = Property{
 	ID:   "A2",
 	Name: "post-called",
@@ -21,14 +21,14 @@ var PostCalled = Property{
 	Touches: postTouches,
 }
 
-// postCalled follows probes that have both handlers, of which the head says so,
-// at addresses where no pre_handler ever changes the path.
+// postCalled follows probes that have both handlers, as the head says, at addresses
+// where no pre_handler ever changes the path.
 type postCalled struct {
 	scene *Scene
 	due   []postDue
 }
 
-// A postDue is a pre_handler that has run.
+// A postDue is a pre_handler that has run and whose post_handler hasn't.
 type postDue struct {
 	task  uint8
 	probe uint64
@@ -41,15 +41,15 @@ func (m *postCalled) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
 	case kpev.Handler:
 		return m.handler(e)
-	case kpev.ApiEnter, kpev.ApiReturn: // whether it is still enabled where the copy has run nobody knows
-		if e.A != kpev.Unregister { // that waits for who is in its handlers, or between them
+	case kpev.ApiEnter, kpev.ApiReturn: // whether it is still enabled where the copy has run isn't known
+		if e.A != kpev.Unregister { // which waits for CPUs in its handlers, or between them
 			m.drop(func(d postDue) bool { return d.probe == e.B })
 		}
 	case kpev.Enabled:
 		m.due = m.due[:0]
 	case smpev.Exit:
 		m.drop(func(d postDue) bool { return d.task == e.Task })
-	case smpev.Trap: // a copy that faults hasn't come to its end: the original is hit once more, if the fault is mended
+	case smpev.Trap: // a copy that faults doesn't reach its end: if the fault is fixed, the original is hit again
 		if e.A == smpev.VecPF || e.A == smpev.VecGP {
 			m.drop(func(d postDue) bool { return d.task == e.Task })
 		}
@@ -81,13 +81,13 @@ func (m *postCalled) handler(e *traces.Event) *traces.Finding {
 				break
 			}
 		}
-	case kpev.Fault: // the copy may not come to its end
+	case kpev.Fault: // the copy may not reach its end
 		m.drop(func(d postDue) bool { return d.task == e.Task })
 	}
 	return nil
 }
 
-// judged reports whether a probe has both handlers, and nobody at its address
+// judged reports whether a probe has both handlers, and no handler at its address
 // changes the path.
 func (m *postCalled) judged(id, addr uint64) bool {
 	if m.scene.probes.kind(id).about&aboutPost == 0 {
@@ -103,12 +103,12 @@ func (m *postCalled) judged(id, addr uint64) bool {
 
 func (m *postCalled) drop(which func(d postDue) bool) { m.due = slices.DeleteFunc(m.due, which) }
 
-// postTouches: what is due is a task's own, until a call for the probe drops it.
-// An object is a probe. Nothing is left for the end.
+// postTouches: what is due belongs to a task, until a call for the probe drops it. An
+// object is a probe. Nothing is left for the end.
 func postTouches(t *Touched, e *traces.Event) {
 	switch e.Kind {
 	case kpev.Handler:
-		for id := range t.Addrs { // who is at its address counts
+		for id := range t.Addrs { // every probe at its address counts
 			t.Read(uint64(id))
 		}
 	case smpev.CallEnd:

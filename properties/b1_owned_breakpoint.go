@@ -5,7 +5,8 @@ import (
 	"kpsim/traces"
 )
 
-// OwnedBreakpoint is what the notifier chain owes to every breakpoint.
+// OwnedBreakpoint is property B1: the notifier chain finds an owner for every
+// breakpoint.
 var OwnedBreakpoint = Property{
 	ID:   "B1",
 	Name: "owned-breakpoint",
@@ -64,7 +65,7 @@ func (m *ownedBreakpoint) Event(e *traces.Event) *traces.Finding {
 
 func (m *ownedBreakpoint) End(bool) *traces.Finding { return nil }
 
-// nothingTouched is of monitors that remember what one task did, or nothing at
-// all: events of a task have an order, whatever the others do, and what is left
-// for the end doesn't depend on theirs.
+// nothingTouched is for monitors that remember what one task did, or nothing: events of
+// a task are ordered, whatever the others do, and the judgement at the end doesn't
+// depend on the others.
 func nothingTouched(*Touched, *traces.Event) {}

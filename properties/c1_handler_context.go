@@ -6,7 +6,7 @@ import (
 	"kpsim/traces"
 )
 
-// HandlerContext is what a handler may rely on where it runs.
+// HandlerContext is property C1: the context that a handler may rely on.
 var HandlerContext = Property{
 	ID:   "C1",
 	Name: "handler-context",
@@ -36,7 +36,7 @@ func (m *handlerContext) Event(e *traces.Event) *traces.Finding {
 	switch {
 	case e.C&kpev.PreemptOff == 0:
 		return found(e, 0, "runs a handler of probe %d with preemption on", e.A)
-	case e.B == kpev.Fault: // as they were where the fault was
+	case e.B == kpev.Fault: // as they were at the fault
 	case e.B == kpev.Jump:
 		if !off { // setjmp_pre_handler turns them off
 			return found(e, 0, "runs the entry of probe %d with interrupts on", e.A)
@@ -52,7 +52,7 @@ func (m *handlerContext) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// like holds interrupts against the rule: off, or else as they were.
+// like compares interrupts with the rule: off, or else as they were.
 func (m *handlerContext) like(e *traces.Event, rule, off, were bool) *traces.Finding {
 	switch {
 	case rule && !off:
@@ -65,8 +65,8 @@ func (m *handlerContext) like(e *traces.Event, rule, off, were bool) *traces.Fin
 	return nil
 }
 
-// inBreakpoint reports whether the innermost trap of a task is one of a breakpoint
-// or of a step.
+// inBreakpoint reports whether the innermost trap of a task is that of a breakpoint or
+// of a step.
 func (m *handlerContext) inBreakpoint(task uint8) bool {
 	open := *m.scene.frames.of(task)
 	if len(open) == 0 {

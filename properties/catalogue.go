@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// All is the catalogue. Several properties may find fault with one event; the
-// first in this order gets the finding, so that a cause stands before what
-// follows from it.
+// All is the catalogue. If several properties find a fault in one event, the first in
+// this order gets the finding; so a cause comes before its consequences.
 var All = []*Property{
 	&NoStartInside,
 	&WholeInstructions,
@@ -37,7 +36,7 @@ var All = []*Property{
 	&ListAgrees,
 }
 
-// ByName returns the property of that name, or of that ID.
+// ByName returns the property with that name or ID.
 func ByName(name string) (*Property, bool) {
 	for _, p := range All {
 		if p.Name == name || p.ID == name {
@@ -47,10 +46,10 @@ func ByName(name string) (*Property, bool) {
 	return nil, false
 }
 
-// A Set is some properties of All, a bit each, by their places in it.
+// A Set is a set of properties of All, one bit each, by their index.
 type Set uint64
 
-// Every is all of them.
+// Every is the set of all properties.
 const Every = ^Set(0)
 
 // SetOf returns the set of some properties.
@@ -63,10 +62,10 @@ func SetOf(list ...*Property) (s Set) {
 	return s
 }
 
-// Has reports whether p is one of them.
+// Has reports whether p is in the set.
 func (s Set) Has(p *Property) bool { return s&SetOf(p) != 0 }
 
-// List returns them in the order of All.
+// List returns the properties of the set in the order of All.
 func (s Set) List() (list []*Property) {
 	for _, p := range All {
 		if s.Has(p) {
@@ -76,8 +75,8 @@ func (s Set) List() (list []*Property) {
 	return list
 }
 
-// Named returns the set of the properties of these names, or IDs. An error names the one
-// that isn't there.
+// Named returns the set of the properties with these names or IDs. An error names the
+// one that doesn't exist.
 func Named(names ...string) (s Set, err error) {
 	for _, n := range names {
 		p, ok := ByName(n)

@@ -5,7 +5,7 @@ import (
 	"kpsim/traces"
 )
 
-// Answers is that the API knows what it has done.
+// Answers is property E1: the API's answers agree with what it has done.
 var Answers = Property{
 	ID:    "E1",
 	Name:  "answers",
@@ -24,8 +24,8 @@ func (m *answers) Reset() {}
 
 var apiWords = [...]string{kpev.Register: "register", kpev.Unregister: "unregister", kpev.Enable: "enable", kpev.Disable: "disable"}
 
-// Event takes the return of a call that no other call for the probe overlapped,
-// and that was for this probe alone.
+// Event handles the return of a call for one probe, if no other call for the probe
+// overlapped it.
 func (m *answers) Event(e *traces.Event) *traces.Finding {
 	c := &m.scene.probes.last
 	if m.scene.called.place < 0 || !c.lone || e.A >= uint64(len(apiWords)) {

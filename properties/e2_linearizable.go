@@ -1,9 +1,9 @@
 package properties
 
-// Linearizable is what the engine's one lock promises where Answers can't say anything,
-// since calls overlap. harness judges it, when a run has ended, with a checker for
-// linearizability (Linear): its monitor has nothing to watch. It is judged where two
-// tasks call the API for one probe, or write one switch. Proofs claim nothing of it.
+// Linearizable is property E2: what the engine's one lock promises where calls overlap,
+// so that Answers can't judge. The harness judges it after a run with a checker for
+// linearizability (Linear); its monitor gets no event. It is judged where two tasks
+// call the API for one probe, or write one switch. Proofs claim nothing about it.
 var Linearizable = Property{
 	ID:      "E2",
 	Name:    "linearizable",

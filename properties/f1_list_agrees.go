@@ -6,7 +6,7 @@ import (
 	"kpsim/traces"
 )
 
-// ListAgrees is that who reads kprobes/list is told the truth (spec 7.1).
+// ListAgrees is property F1: kprobes/list tells its readers the truth (spec 7.1).
 var ListAgrees = Property{
 	ID:   "F1",
 	Name: "list-agrees",
@@ -23,7 +23,7 @@ type listAgrees struct {
 	scene   *Scene
 	read    bool // the file was
 	lines   []listedLine
-	retired []span // modules' text that has gone, or is about to
+	retired []span // text of modules that has gone, or is about to
 }
 
 type listedLine struct {
@@ -65,11 +65,11 @@ func (m *listAgrees) End(drained bool) *traces.Finding {
 	return nil
 }
 
-// letterOf is how the file names a kind of probe.
+// letterOf is the letter of a kind of probe in the file.
 func letterOf(kind uint64) byte { return "krj"[min(kind, 2)] }
 
-// missing looks for the lines of a probe's address: as many with its letter as there
-// are probes of the kind, as far as that is known, and as many of these disabled.
+// missing looks for the lines of a probe's address: as far as is known, as many with
+// its letter as there are probes of the kind, and as many of them disabled.
 func (m *listAgrees) missing(p *probe) *traces.Finding {
 	ps := &m.scene.probes
 	letter := letterOf(ps.kind(p.id).kind)
@@ -106,15 +106,15 @@ func (m *listAgrees) missing(p *probe) *traces.Finding {
 	return nil
 }
 
-// endbr reports whether an endbr64 was linked at addr: later kernels put a probe
-// behind it.
+// endbr reports whether an endbr64 was linked at addr: later kernels put a probe after
+// it.
 func (m *listAgrees) endbr(addr uint64) bool {
 	const endbr64 = 0xfa1e0ff3
 	x := m.scene.text.insnAt(addr)
 	return x.len() == 4 && x.lo == endbr64
 }
 
-// line looks at what stands where a line says that a probe is.
+// line checks the text at the address of a line.
 func (m *listAgrees) line(l *listedLine, drained bool) *traces.Finding {
 	s := m.scene
 	if l.tags&kpev.TagNone != 0 || !s.text.has(l.addr) {
@@ -122,7 +122,7 @@ func (m *listAgrees) line(l *listedLine, drained bool) *traces.Finding {
 	}
 	for i := range s.images[:s.raw] {
 		if s.images[i].addr == l.addr {
-			return nil // patched by others, too, or the kernel's own
+			return nil // also patched by others, or the kernel's own
 		}
 	}
 	switch retired := in(m.retired, l.addr) != nil; {
@@ -131,7 +131,7 @@ func (m *listAgrees) line(l *listedLine, drained bool) *traces.Finding {
 	case l.tags&kpev.TagGone != 0 || in(s.dying, l.addr) != nil:
 		return nil
 	}
-	var all uint64 = kpev.TagDisabled // what all lines of the address have
+	var all uint64 = kpev.TagDisabled // what all lines of the address have in common
 	for _, o := range m.lines {
 		if o.addr == l.addr && o.tags&(kpev.TagDisabled|kpev.TagGone) == 0 {
 			all = 0
@@ -163,10 +163,10 @@ func one64(b bool) uint64 {
 	return 0
 }
 
-// listTouches: the file is read at the end, when its order counts no more. Then
-// counts what text holds, which the order of stores to each chunk decides; which
-// probes are registered and enabled, which their calls do; and which write of the
-// switch came last.
+// listTouches: the file is read at the end, when its order no longer counts. Then these
+// count: the text, which depends on the order of stores to each chunk; which probes are
+// registered and enabled, which depends on their calls; and which write of the switch
+// came last.
 func listTouches(t *Touched, e *traces.Event) {
 	const file = 1 << 33 // other objects are probes
 	switch e.Kind {

@@ -4,15 +4,15 @@ import "kpsim/traces"
 
 // A frame is a trap that was taken and has not returned.
 type frame struct {
-	vector, ip uint64 // ip as saved when it was taken
+	vector, ip uint64 // ip as saved by the trap
 	seq        uint32 // of its event
 	claims     int
 	owner      uint64 // of the last claim
-	before     uint64 // and of the one before that
+	before     uint64 // the owner of the claim before
 }
 
-// frames are the open traps of each task, the innermost last. A frame stays
-// with its task, wherever that runs next.
+// frames are the open traps of each task, the innermost last. A frame stays with its
+// task when that moves.
 type frames struct{ tasks [][]frame }
 
 func (f *frames) reset() {
@@ -21,7 +21,7 @@ func (f *frames) reset() {
 	}
 }
 
-// of returns the stack of a task; no task at all has one too, the first.
+// of returns the stack of a task. NoTask has one too, the first.
 func (f *frames) of(task uint8) *[]frame {
 	i := int(task + 1)
 	for i >= len(f.tasks) {
@@ -36,7 +36,7 @@ func (f *frames) push(e *traces.Event) {
 	*s = append(*s, frame{vector: e.A, ip: e.B, seq: e.Seq})
 }
 
-// claim takes a Claim event, and returns the trap that it is about, or nil.
+// claim handles a Claim event, and returns its trap, or nil.
 func (f *frames) claim(e *traces.Event) *frame {
 	x := f.find(e)
 	if x != nil {
@@ -46,8 +46,8 @@ func (f *frames) claim(e *traces.Event) *frame {
 	return x
 }
 
-// pop takes a Return event: of the innermost open trap of that vector, or nil.
-// It is good until push.
+// pop handles a Return event. It returns the innermost open trap of that vector, or
+// nil; it is valid until push.
 func (f *frames) pop(e *traces.Event) *frame {
 	s := f.of(e.Task)
 	top := len(*s) - 1
@@ -64,8 +64,8 @@ func (f *frames) pop(e *traces.Event) *frame {
 	return nil
 }
 
-// find finds the trap that a Claim or an Oops is about: the innermost open one
-// of that vector and ip, or nil.
+// find returns the trap of a Claim or an Oops: the innermost open one with that vector
+// and ip, or nil.
 func (f *frames) find(e *traces.Event) *frame {
 	s := *f.of(e.Task)
 	for i := len(s) - 1; i >= 0; i-- {

@@ -5,7 +5,7 @@ import (
 	"kpsim/traces"
 )
 
-// Locks is what lockdep would say.
+// Locks is property K1: what lockdep checks.
 var Locks = Property{
 	ID:   "K1",
 	Name: "locks",
@@ -17,21 +17,21 @@ var Locks = Property{
 	Touches: lockTouches,
 }
 
-// locks follows what is held and waited for. A wait for a work or a grace period is
-// a lock that is taken and let go at once: who has it, the work's worker or a
-// reader, takes others meanwhile, and so waits go round in circles as locks do. An
-// order is a fault wherever it is seen: nobody has to have waited.
+// locks follows which locks are held and waited for. A wait for a work item or a grace
+// period counts as a lock that is taken and released at once: its holder, the worker or
+// a reader, takes other locks meanwhile, so waits form cycles as locks do. A wrong
+// order is a fault even if no task had to wait.
 type locks struct {
 	ids   []uint64  // of the locks seen
 	after order     // i has j: j was taken under i, directly or through others
-	how   []uint8   // where each was taken, of in… and open
+	how   []uint8   // for each lock, the contexts in which it was taken: a set of in… and open
 	held  []holding // in the order in which they were taken
 }
 
 // The contexts in which a spinlock was taken.
 const (
 	inIRQ   = 1 << iota // by the handler of an interrupt
-	inNMI               // or of an NMI
+	inNMI               // or by the handler of an NMI
 	outside             // elsewhere
 	open                // elsewhere, with interrupts on while it is held
 )
@@ -39,7 +39,7 @@ const (
 type holding struct {
 	task   uint8
 	shared bool
-	lock   int // place in ids
+	lock   int // index in ids
 }
 
 func (m *locks) Reset() {
@@ -130,9 +130,9 @@ func (m *locks) lock(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// context: a handler that takes a spinlock must not have interrupted its holder. So
-// one that a handler of interrupts takes is held elsewhere with interrupts off, and
-// one that an NMI's takes isn't taken elsewhere at all.
+// context: a handler that takes a spinlock must not have interrupted its holder. So a
+// lock that an interrupt handler takes is held elsewhere with interrupts off, and a
+// lock that an NMI handler takes isn't taken elsewhere at all.
 func (m *locks) context(e *traces.Event, b int) *traces.Finding {
 	if e.B&smpev.LockSpins == 0 {
 		return nil
@@ -175,7 +175,7 @@ type order struct {
 	bits     []uint64 // row by row
 }
 
-// grow makes room for n things. It keeps its memory when it is cleared.
+// grow makes room for n things. Clearing keeps the memory.
 func (o *order) grow(n int) {
 	if words := (n + 63) / 64; words > o.words {
 		wider := order{words: words}
@@ -198,7 +198,7 @@ func (o *order) row(i int) []uint64 { return o.bits[i*o.words : (i+1)*o.words] }
 
 func (o *order) has(i, j int) bool { return o.row(i)[j/64]>>(j%64)&1 != 0 }
 
-// add adds j, and all that j has, to what i has.
+// add adds j, and everything that j has, to the row of i.
 func (o *order) add(i, j int) {
 	to := o.row(i)
 	for k, w := range o.row(j) {
@@ -207,9 +207,9 @@ func (o *order) add(i, j int) {
 	to[j/64] |= 1 << (j % 64)
 }
 
-// lockTouches: an object is a lock. Of two locks taken in both orders it is the
-// second task that is found, whichever that is: the property is broken either
-// way. At the end counts who holds what.
+// lockTouches: an object is a lock. When two locks are taken in both orders, the
+// finding is at the second task, whichever that is: the property is broken either way.
+// At the end it counts which task holds what.
 func lockTouches(t *Touched, e *traces.Event) {
 	if e.Kind != smpev.MightSleep {
 		t.Write(e.A)

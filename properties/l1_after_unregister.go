@@ -5,7 +5,8 @@ import (
 	"kpsim/traces"
 )
 
-// AfterUnregister is the half of rule 6.7 that lets a caller free its probe.
+// AfterUnregister is property L1: the half of rule 6.7 that lets a caller free its
+// probe.
 var AfterUnregister = Property{
 	ID:   "L1",
 	Name: "after-unregister",

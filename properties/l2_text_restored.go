@@ -6,7 +6,7 @@ import (
 	"kpsim/traces"
 )
 
-// TextRestored is the other half of rule 6.7.
+// TextRestored is property L2: the other half of rule 6.7.
 var TextRestored = Property{
 	ID:   "L2",
 	Name: "text-restored",
@@ -21,7 +21,7 @@ var TextRestored = Property{
 
 type textRestored struct {
 	scene  *Scene
-	jumped []uint64 // where a jump was declared, and the original hasn't come back since
+	jumped []uint64 // addresses where a jump was declared, and the original hasn't been stored since
 }
 
 func (m *textRestored) Reset() { m.jumped = m.jumped[:0] }
@@ -54,7 +54,7 @@ func (m *textRestored) jump(addr uint64) {
 	m.jumped = append(m.jumped, addr)
 }
 
-// restored forgets a jump over whose first byte the original was stored.
+// restored forgets a jump when the original is stored over its first byte.
 func (m *textRestored) restored(e *traces.Event) {
 	for i, a := range m.jumped {
 		if a-e.A >= e.C {
@@ -67,8 +67,8 @@ func (m *textRestored) restored(e *traces.Event) {
 	}
 }
 
-// unregistered checks the breakpoint of a probe that never was a jump. What
-// was one goes when the optimizer has run.
+// unregistered checks the breakpoint of a probe that never was a jump. One that was is
+// removed when the optimizer has run.
 func (m *textRestored) unregistered(e *traces.Event, p *probe) *traces.Finding {
 	if m.scene.probes.at(p.addr) || !m.scene.text.has(p.addr) || in(m.scene.dying, p.addr) != nil {
 		return nil
@@ -78,7 +78,7 @@ func (m *textRestored) unregistered(e *traces.Event, p *probe) *traces.Finding {
 			return nil
 		}
 	}
-	if m.site(p.addr) { // ftrace's: a breakpoint there is what it writes its call by
+	if m.site(p.addr) { // ftrace's: it writes its call behind a breakpoint there
 		return nil
 	}
 	if mem, orig := m.scene.text.byteAt(p.addr); mem == int3 && orig != int3 && !m.behind(p.addr) {
@@ -87,8 +87,8 @@ func (m *textRestored) unregistered(e *traces.Event, p *probe) *traces.Finding {
 	return nil
 }
 
-// behind reports whether the byte at addr is one of a neighbour's jump, whatever it
-// is: all behind that one's first byte are in memory.
+// behind reports whether the byte at addr belongs to the jump of a neighbour, whatever
+// its value: all bytes of that jump after the first are in memory.
 func (m *textRestored) behind(addr uint64) bool {
 	for i := range m.scene.images {
 		if x := &m.scene.images[i]; addr-x.addr-1 < x.len()-1 && byte(x.lo) == jump && m.scene.text.holdsFrom(x, 1) {
@@ -136,9 +136,9 @@ func (m *textRestored) End(drained bool) *traces.Finding {
 	return nil
 }
 
-// explained reports whether the byte at addr is the breakpoint of a registered
-// probe, or of an image that is in memory as a whole: of a registered probe,
-// or of a raw site.
+// explained reports whether the byte at addr is the breakpoint of a registered probe,
+// or belongs to an image that is wholly in memory: of a registered probe, or of a raw
+// site.
 func (m *textRestored) explained(addr uint64) bool {
 	if mem, _ := m.scene.text.byteAt(addr); mem == int3 && m.scene.probes.at(addr) {
 		return true
@@ -152,10 +152,10 @@ func (m *textRestored) explained(addr uint64) bool {
 	return false
 }
 
-// restoredTouches: a return from unregister is judged by the text at the probe
-// and by the calls for the probes that are there. An object is a probe. At the
-// end counts what text holds, which the order of stores to each chunk decides;
-// which images were declared, in any order; and which probes are registered.
+// restoredTouches: a return from unregister is judged by the text at the probe and by
+// the calls for the probes there. An object is a probe. At the end these count: the
+// text, which depends on the order of stores to each chunk; which images were declared,
+// in any order; and which probes are registered.
 func restoredTouches(t *Touched, e *traces.Event) {
 	switch e.Kind {
 	case smpev.TextStore:

@@ -6,7 +6,8 @@ import (
 	"kpsim/traces"
 )
 
-// OptimizationOff is what the sysctl debug.kprobes-optimization promises (spec 7.3).
+// OptimizationOff is property L3: what the sysctl debug.kprobes-optimization promises
+// (spec 7.3).
 var OptimizationOff = Property{
 	ID:   "L3",
 	Name: "optimization-off",
@@ -21,16 +22,16 @@ var OptimizationOff = Property{
 
 type optimizationOff struct {
 	scene *Scene
-	offs  []offCall // writes of 0 under way
-	ons   int       // writes of 1 under way
-	begun int       // writes of 1 ever begun
-	off   bool      // for certain
+	offs  []offCall // writes of 0 in progress
+	ons   int       // writes of 1 in progress
+	begun int       // writes of 1 begun so far
+	off   bool      // certainly
 }
 
 // An offCall is a write of 0 that hasn't returned.
 type offCall struct {
 	task  uint8
-	alone bool // no write of 1 was under way
+	alone bool // no write of 1 was in progress
 	begun int
 }
 
@@ -52,7 +53,7 @@ func (m *optimizationOff) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// sysctl follows the writes. Two that overlap leave open which came last.
+// sysctl follows the writes. If two overlap, it isn't known which came last.
 func (m *optimizationOff) sysctl(e *traces.Event) {
 	switch on, done := e.A != 0, e.B != 0; {
 	case on && !done:
@@ -74,7 +75,7 @@ func (m *optimizationOff) sysctl(e *traces.Event) {
 	}
 }
 
-// returned looks for a jump that the write of 0 has left.
+// returned looks for a jump that is left after the write of 0.
 func (m *optimizationOff) returned(e *traces.Event) *traces.Finding {
 	for i := range m.scene.probes.list {
 		if p := &m.scene.probes.list[i]; m.jumps(p) {
@@ -84,7 +85,7 @@ func (m *optimizationOff) returned(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// stored looks at a store: is it a jump over a probe?
+// stored checks a store: is it a jump over a probe?
 func (m *optimizationOff) stored(e *traces.Event) *traces.Finding {
 	for i := range m.scene.probes.list {
 		if p := &m.scene.probes.list[i]; p.addr-e.A < e.C && m.jumps(p) {
@@ -94,8 +95,8 @@ func (m *optimizationOff) stored(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// jumps reports whether a jump stands where a probe certainly is registered. In
-// the text of a module that is about to go nothing is put back.
+// jumps reports whether there is a jump where a probe is certainly registered. In the
+// text of a module that is about to go nothing is restored.
 func (m *optimizationOff) jumps(p *probe) bool {
 	if p.reg != regYes || !m.scene.text.has(p.addr) || in(m.scene.dying, p.addr) != nil {
 		return false
@@ -106,15 +107,14 @@ func (m *optimizationOff) jumps(p *probe) bool {
 
 func (m *optimizationOff) End(bool) *traces.Finding { return nil }
 
-// offTouches: a store of a jump is judged by the sysctl and by the calls for the
-// probe; the return of a write of 0 by all probes and what stands there. Nothing
-// is left for the end.
+// offTouches: a store of a jump is judged by the sysctl and by the calls for the probe;
+// the return of a write of 0 by all probes and their text. Nothing is left for the end.
 func offTouches(t *Touched, e *traces.Event) {
 	switchTouches(t, e, kpev.Sysctl, func(b byte) bool { return b == jump })
 }
 
-// switchTouches is what a monitor touches that looks, while the switch is 0 that
-// writes are events of, for stores to a probe's first byte of what must not be there.
+// switchTouches is the touches of a monitor that, while the switch of these writes is
+// 0, looks for stores to a probe's first byte that must not happen.
 func switchTouches(t *Touched, e *traces.Event, writes traces.Kind, forbidden func(b byte) bool) {
 	const file = 1 << 32 // other objects are probes
 	switch e.Kind {

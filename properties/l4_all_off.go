@@ -6,7 +6,7 @@ import (
 	"kpsim/traces"
 )
 
-// AllOff is what the file enabled promises (spec 7.2).
+// AllOff is property L4: what the file enabled promises (spec 7.2).
 var AllOff = Property{
 	ID:   "L4",
 	Name: "all-off",
@@ -21,10 +21,10 @@ var AllOff = Property{
 
 type allOff struct {
 	scene *Scene
-	under int   // writes under way
-	task  uint8 // of the only one
-	alone bool  // it is one of 0 that no other has overlapped
-	off   bool  // for certain
+	under int   // writes in progress
+	task  uint8 // of the only write
+	alone bool  // it is a write of 0 that no other has overlapped
+	off   bool  // certainly
 }
 
 func (m *allOff) Reset() { m.under, m.alone, m.off = 0, false, false }
@@ -43,8 +43,8 @@ func (m *allOff) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// enabled follows the writes, and reports whether one of 0 has returned that no
-// other has overlapped: who writes 0 while somebody else does returns at once.
+// enabled follows the writes, and reports whether a write of 0 that no other overlapped
+// has returned. A task that writes 0 while another does returns at once.
 func (m *allOff) enabled(e *traces.Event) (certain bool) {
 	switch on, done := e.A != 0, e.B != 0; {
 	case !done:
@@ -60,7 +60,7 @@ func (m *allOff) enabled(e *traces.Event) (certain bool) {
 	return certain
 }
 
-// returned looks for what the write of 0 has left.
+// returned looks for breakpoints and jumps that are left after the write of 0.
 func (m *allOff) returned(e *traces.Event) *traces.Finding {
 	for i := range m.scene.probes.list {
 		if p := &m.scene.probes.list[i]; p.reg == regYes && m.stands(p.addr) {
@@ -71,7 +71,7 @@ func (m *allOff) returned(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// stored looks at a store: is it a breakpoint or a jump on a probe?
+// stored checks a store: is it a breakpoint or a jump on a probe?
 func (m *allOff) stored(e *traces.Event) *traces.Finding {
 	for i := range m.scene.probes.list {
 		if p := &m.scene.probes.list[i]; p.addr-e.A < e.C && m.stands(p.addr) {
@@ -82,8 +82,8 @@ func (m *allOff) stored(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// stands reports whether a breakpoint or a jump stands at addr that isn't the
-// text's own, nor that of a raw site, which others patch as well.
+// stands reports whether there is a breakpoint or a jump at addr that belongs neither
+// to the text itself nor to a raw site, which others also patch.
 func (m *allOff) stands(addr uint64) bool {
 	s := m.scene
 	if !s.text.has(addr) || in(s.dying, addr) != nil {
@@ -100,9 +100,8 @@ func (m *allOff) stands(addr uint64) bool {
 
 func (m *allOff) End(bool) *traces.Finding { return nil }
 
-// allOffTouches: a store to a probe's first byte is judged by the writes of the
-// file; the return of one of 0 by all probes and what stands there. Nothing is left
-// for the end.
+// allOffTouches: a store to a probe's first byte is judged by the writes of the file;
+// the return of a write of 0 by all probes and their text. Nothing is left for the end.
 func allOffTouches(t *Touched, e *traces.Event) {
 	switchTouches(t, e, kpev.Enabled, func(b byte) bool { return b == int3 || b == jump })
 }

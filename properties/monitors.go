@@ -7,19 +7,19 @@ import (
 	"kpsim/traces"
 )
 
-// Monitors are the monitors of some properties, who watch one run after another
-// over one Scene. They are a sink for all kinds that their properties rest on.
+// Monitors runs the monitors of some properties, run after run, over one Scene. It is a
+// sink for all kinds that the properties need.
 type Monitors struct {
 	scene  Scene
 	list   []member
-	told   [][]member // by kind: who is told of it
+	told   [][]member // by kind: the monitors that get it
 	kinds  []traces.Kind
 	finder *Property
-	awake  bool // they are told of dull events, too
+	awake  bool // they also get irrelevant events
 
-	pass   Set      // properties after whose finding a run goes on
+	pass   Set      // a run goes on after a finding of these
 	muted  Set      // those of them that were broken in this run
-	broken []Broken // what they found, in its order
+	broken []Broken // their findings, in order
 }
 
 type member struct {
@@ -32,11 +32,11 @@ type member struct {
 type Broken struct {
 	Property *Property
 	Finding  traces.Finding
-	Ignored  bool // by the user: the run is none that breaks something because of it
+	Ignored  bool // by the user: it doesn't count as a violation of the run
 }
 
-// NewMonitors makes the monitors of the properties. If several find fault with
-// one event the first of list has the finding.
+// NewMonitors makes the monitors of the properties. If several find a fault in one
+// event, the first of list gets the finding.
 func NewMonitors(list ...*Property) *Monitors {
 	ms := &Monitors{list: make([]member, len(list))}
 	for i, p := range list {
@@ -56,10 +56,10 @@ func NewMonitors(list ...*Property) *Monitors {
 	return ms
 }
 
-// Kinds returns the kinds that they are to be told of, each once.
+// Kinds returns the kinds that they need, each once.
 func (ms *Monitors) Kinds() []traces.Kind { return ms.kinds }
 
-// State returns pointers to all that they and their scene remember of a run.
+// State returns pointers to everything that they and their scene remember of a run.
 func (ms *Monitors) State() []any {
 	list := []any{&ms.scene}
 	for i := range ms.list {
@@ -68,20 +68,20 @@ func (ms *Monitors) State() []any {
 	return append(list, &ms.muted)
 }
 
-// Pass makes runs go on after properties of the set were broken. A monitor that has found
-// something is told of nothing any more until the next run: it counts once a run, and what
-// it remembers can't mislead it. The other monitors go on as if nothing had happened. What
-// they find then may be a consequence: after T1, T2, B1, S1 or O1 a CPU may run garbage.
+// Pass makes runs go on after properties of the set were broken. A monitor with a
+// finding gets no more events until the next run: it counts once a run, and its memory
+// can't mislead it. The other monitors go on as before. Their findings may be
+// consequences: after T1, T2, B1, S1 or O1 a CPU may run garbage.
 func (ms *Monitors) Pass(set Set) { ms.pass = set }
 
-// Passed returns what the run has broken of those, in the order in which it was found. It
-// is good until Reset.
+// Passed returns the broken properties of that set, in the order in which they were
+// found. It is valid until Reset.
 func (ms *Monitors) Passed() []Broken { return ms.broken }
 
-// KeepAwake has them told of dull events, too: nothing comes of it but work.
+// KeepAwake gives the monitors irrelevant events too, which changes nothing but speed.
 func (ms *Monitors) KeepAwake() { ms.awake = true }
 
-// Reset forgets the last run. It keeps its memory: no allocation.
+// Reset forgets the last run. It keeps the memory and doesn't allocate.
 func (ms *Monitors) Reset() {
 	ms.finder, ms.muted, ms.broken = nil, 0, ms.broken[:0]
 	ms.scene.reset()
@@ -90,8 +90,8 @@ func (ms *Monitors) Reset() {
 	}
 }
 
-// SameText says, right after Reset, that the run has the text of the last one, and
-// that they won't be told of its Loads.
+// SameText says, right after Reset, that the run has the same text as the last one, and
+// that its Loads won't be sent.
 func (ms *Monitors) SameText() { ms.scene.text.again() }
 
 // Event implements traces.Sink.
@@ -112,7 +112,7 @@ func (ms *Monitors) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// End is called after the last event of a run that no finding ended, see Monitor.
+// End is called after the last event of a run that no finding ended; see Monitor.
 func (ms *Monitors) End(drained bool) *traces.Finding {
 	for i := range ms.list {
 		m := &ms.list[i]
@@ -144,6 +144,5 @@ func (ms *Monitors) found(m *member, f *traces.Finding) *traces.Finding {
 	return f
 }
 
-// Finder returns the property that the first finding of the run is about, nil
-// if there is none.
+// Finder returns the property of the run's first finding, or nil.
 func (ms *Monitors) Finder() *Property { return ms.finder }

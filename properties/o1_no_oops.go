@@ -5,7 +5,7 @@ import (
 	"kpsim/traces"
 )
 
-// NoOops is the least that is asked of a kernel.
+// NoOops is property O1, the least that is required of a kernel.
 var NoOops = Property{
 	ID:      "O1",
 	Name:    "no-oops",

@@ -2,8 +2,8 @@ package properties
 
 import "kpsim/traces"
 
-// Progress is judged by how a run ends, so that its monitor has nothing to
-// watch: harness reports it.
+// Progress is property P1: a run comes to its end. The harness judges it by how the run
+// ended; its monitor gets no event.
 var Progress = Property{
 	ID:      "P1",
 	Name:    "progress",

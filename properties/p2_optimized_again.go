@@ -6,8 +6,8 @@ import (
 	"kpsim/traces"
 )
 
-// OptimizedAgain is the liveness of the optimizer (spec 4.4, 4.7): what has taken a
-// jump away may end, and then the jump is to come back.
+// OptimizedAgain is property P2: when the reason why a jump was removed ends, the jump
+// comes back (spec 4.4, 4.7).
 var OptimizedAgain = Property{
 	ID:   "P2",
 	Name: "optimized-again",
@@ -20,21 +20,21 @@ var OptimizedAgain = Property{
 	Touches: againTouches,
 }
 
-// optimizedAgain takes what was a jump for what can be one: which text can, the
-// rules say, and a monitor doesn't know them.
+// optimizedAgain assumes that text which once had a jump can have one again. Which text
+// can have a jump is decided by rules that a monitor doesn't know.
 type optimizedAgain struct {
 	scene *Scene
 	jumps []jumpWith
-	zeros int // writes of 0 to the sysctl ever begun
+	zeros int // writes of 0 to the sysctl begun so far
 	ones  []one
 	maybe bool // it may be 0
 }
 
-// A jumpWith is a jump that was declared at an address, and a probe that was
-// registered there then for certain: one that wasn't may be what forbids it.
+// A jumpWith is a jump that was declared at an address, and a probe that was certainly
+// registered there then. A probe that wasn't may be the one that rules out a jump.
 type jumpWith struct{ addr, probe uint64 }
 
-// A one is a write of 1 under way.
+// A one is a write of 1 in progress.
 type one struct {
 	task  uint8
 	zeros int
@@ -56,7 +56,7 @@ func (m *optimizedAgain) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// jump notes a jump that is about to be written.
+// jump notes that a jump is about to be written.
 func (m *optimizedAgain) jump(addr uint64) {
 	for i := range m.scene.probes.list {
 		p := &m.scene.probes.list[i]
@@ -75,12 +75,12 @@ func (m *optimizedAgain) with(j jumpWith) bool {
 	return false
 }
 
-// sysctl follows the writes. It is 1 for certain from the end of a write of 1 that
-// no 0 was begun in, nor was under way.
+// sysctl follows the writes. The value is certainly 1 from the end of a write of 1 if
+// no write of 0 was begun or in progress during it.
 func (m *optimizedAgain) sysctl(e *traces.Event) {
 	switch on, done := e.A != 0, e.B != 0; {
 	case !on:
-		m.zeros++ // its end is as good as its beginning: until then it may come
+		m.zeros++ // its end counts as another beginning: until then it may take effect
 		m.maybe = true
 	case !done:
 		m.ones = append(m.ones, one{e.Task, m.zeros})
@@ -134,10 +134,10 @@ func (m *optimizedAgain) forbidden(addr uint64) bool {
 	return false
 }
 
-// againTouches: at the end counts what text holds, which the order of stores to
-// each chunk decides; which probes are registered and enabled, which their calls
-// do; which were registered when a jump was declared; and which write of a switch
-// came last.
+// againTouches: at the end these count: the text, which depends on the order of stores
+// to each chunk; which probes are registered and enabled, which depends on their calls;
+// which were registered when a jump was declared; and which write of a switch came
+// last.
 func againTouches(t *Touched, e *traces.Event) {
 	const sysctl, file = 1 << 32, 1 << 33 // other objects are probes
 	switch e.Kind {

@@ -6,15 +6,15 @@ import (
 	"kpsim/traces"
 )
 
-// Returns is the liveness of the API, with a bound. Steps bound nothing: a schedule
-// lets others step as long as it likes. So time is counted in rounds, as that of
-// asynchronous algorithms is: a round is over when everybody who had a CPU when it
-// began, or wanted one, has had one and given it up, and the timers that ran then have
-// come. In a fair schedule there is no end
-// of rounds; in an unfair one they are long, and it can't make a call take more of them.
+// Returns is property P3: the calls of the API return, within a bound. The bound isn't
+// in steps, because a schedule lets others step as long as it likes. Time is counted in
+// rounds, as for asynchronous algorithms: a round is over when every task that had or
+// wanted a CPU at its beginning has had one and given it up, and the timers that were
+// running then have fired. A fair schedule has infinitely many rounds; in an unfair one
+// they are long, but a call doesn't take more of them.
 //
-// A call that gives nothing up, and keeps its CPU from others, lasts one round: that a
-// run doesn't end is for Progress to say.
+// A call that gives up nothing, and keeps its CPU from others, lasts one round;
+// Progress reports a run that doesn't end.
 var Returns = Property{
 	ID:      "P3",
 	Name:    "returns",
@@ -24,31 +24,33 @@ var Returns = Property{
 	Touches: nothingTouched, // see there
 }
 
-// roundsEach is the bound. What takes long is a run of the optimizer, which may wait for
-// three grace periods, and whom others wait for: in two rounds everybody has been through
-// the scheduler, and in the third who waited for that has a CPU again; so ten rounds a run.
-// A call waits for one or two runs, and for as many more as there are calls that lock the mutex
-// before it does: those that begin after it, and those under way when it begins, among them the
-// others of its own array, which are told together and made one after another; a write of 0 to the sysctl for as many as it takes to
-// empty the lists, to which each task may add. In storms and drawn scenarios calls have
-// taken up to 2.5 rounds for each task and call, and writes 6.8.
+// roundsEach is the bound. The longest part of a call is a run of the optimizer, which
+// may wait for three grace periods, and which others wait for. In two rounds every task
+// has been through the scheduler, and in the third a task that waited for that has a
+// CPU again; so a run takes ten rounds. A call waits for one or two runs, and for one
+// more for each call that may lock the mutex before it: those that begin after it, and
+// those in progress when it begins, including the others of its own array, which are
+// reported together and made one after another. A write of 0 to the sysctl waits for as
+// many runs as it takes to empty the lists, to which each task may add. In storms and
+// drawn scenarios calls have taken up to 2.5 rounds for each task and call, and writes
+// 6.8.
 const roundsEach = 60
 
-// What of two events comes first may make a difference of a round. Searches that leave
-// orders out, and proofs, claim nothing of this property; what it finds in their runs is
-// true all the same. Nor does what returns remembers make states differ (state_rules.go):
-// no two would be the same.
+// The order of two events may make a difference of a round. Searches that skip orders,
+// and proofs, claim nothing about this property; its findings in their runs are still
+// true. The memory of returns isn't part of a state (state_rules.go): otherwise no two
+// states would be equal.
 type returns struct {
 	scene  *Scene
-	wants  tasks     // those that have a CPU, or want one
-	left   tasks     // of those that did when the round began: they haven't given it up
-	due    tasks     // those whom a timer is to wake
-	still  tasks     // of those that were to be woken when the round began: they haven't been
-	seen   tasks     // those that have ever wanted a CPU
-	many   uint32    // how many these are
-	rounds uint32    // that have begun
-	begun  uint32    // calls ever begun
-	calls  []lasting // calls under way
+	wants  tasks     // the tasks that have a CPU, or want one
+	left   tasks     // those that had or wanted one when the round began and haven't given it up
+	due    tasks     // the tasks that a timer is to wake
+	still  tasks     // those of them, at the beginning of the round, that haven't been woken
+	seen   tasks     // the tasks that have ever wanted a CPU
+	many   uint32    // the number of seen
+	rounds uint32    // begun so far
+	begun  uint32    // calls begun so far
+	calls  []lasting // calls in progress
 }
 
 // A lasting call hasn't returned.
@@ -57,7 +59,7 @@ type lasting struct {
 	kind          traces.Kind // of the event that it began with
 	what, about   uint64      // of the API: which call, of which probe
 	rounds, begun uint32      // when it began
-	others        uint32      // calls under way then
+	others        uint32      // calls in progress then
 }
 
 // A tasks is a set of tasks.
@@ -115,7 +117,7 @@ func (m *returns) end(c lasting) {
 	}
 }
 
-// gives takes that a CPU is given up.
+// gives handles a Gives event: a CPU is given up.
 func (m *returns) gives(e *traces.Event) *traces.Finding {
 	if e.C&smpev.GiveRests != 0 {
 		m.wants.del(e.A)
@@ -136,8 +138,8 @@ func (m *returns) gives(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// late looks whether a call has lasted too long. The round in which it began isn't one
-// of its own.
+// late checks whether a call has lasted too long. The round in which it began doesn't
+// count.
 func (m *returns) late(e *traces.Event, c *lasting) *traces.Finding {
 	since := m.begun - c.begun + c.others
 	most := roundsEach * (m.many + since)

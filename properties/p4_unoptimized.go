@@ -8,9 +8,9 @@ import (
 	"kpsim/traces"
 )
 
-// Unoptimized is the other half of OptimizedAgain: a jump is taken away when what it
-// needs ends (spec 4.4, 4.7 to 4.9). That is seldom wrong to look at: a detour may pass
-// over what it isn't to call, and the jump is there for good.
+// Unoptimized is property P4, the other half of OptimizedAgain: a jump is removed when
+// its conditions end (spec 4.4, 4.7 to 4.9). Other properties seldom notice a jump that
+// stays: a detour may skip the probes that it must not call.
 var Unoptimized = Property{
 	ID:   "P4",
 	Name: "unoptimized",
@@ -25,7 +25,7 @@ var Unoptimized = Property{
 
 type unoptimized struct {
 	scene *Scene
-	never []uint64 // the probes that keep jumps away
+	never []uint64 // the probes that rule out a jump
 }
 
 func (m *unoptimized) Reset() { m.never = m.never[:0] }
@@ -52,14 +52,14 @@ func (m *unoptimized) End(drained bool) *traces.Finding {
 	return nil
 }
 
-// insnIs reports whether an image is what was linked there.
+// insnIs reports whether an image equals the linked instruction.
 func (s *Scene) insnIs(x *insn) bool {
 	y := s.text.insnAt(x.addr)
 	return y.lo == x.lo && y.hi == x.hi
 }
 
-// wrong says which probe a jump must not stand with, "" if there is none. What isn't
-// known of a probe counts for the jump.
+// wrong names the probe that rules out a jump here, "" if none does. Facts about a
+// probe that aren't known count in favour of the jump.
 func (m *unoptimized) wrong(x *insn) (why string, id uint64) {
 	wanted, down := false, uint64(0)
 	for i := range m.scene.probes.list {

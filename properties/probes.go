@@ -5,72 +5,72 @@ import (
 	"kpsim/traces"
 )
 
-// What is known of a probe's registration.
+// The possible states of a probe's registration.
 const (
 	regNo    uint8 = iota // never registered, or its unregister has returned
-	regMaybe              // a call that changes it is under way, or two overlapped
+	regMaybe              // a call that changes it is in progress, or two overlapped
 	regYes                // register has returned 0
 )
 
-// A probe is what its API calls tell of it.
+// A probe is what its API calls say about it.
 type probe struct {
 	id, addr uint64
 	reg      uint8
-	own      bool // enabled for certain: register or enable returned 0, and no disable or unregister has begun
-	sure     bool // and so armed for certain: nobody has written 0 to kprobes/enabled either
-	down     bool // disabled for certain: disable, or register of one that is to be, returned 0, and no other call but disable has begun
+	own      bool // certainly enabled: register or enable returned 0, and no disable or unregister has begun
+	sure     bool // and so certainly armed: no task has written 0 to kprobes/enabled either
+	down     bool // certainly disabled: disable, or register of a disabled probe, returned 0, and no other call but disable has begun
 
-	regs, unregs, downs                uint32 // calls under way: register, unregister, disable or unregister
-	regsBegun, unregsBegun, downsBegun uint32 // calls ever begun
+	regs, unregs, downs                uint32 // calls in progress: register, unregister, disable or unregister
+	regsBegun, unregsBegun, downsBegun uint32 // calls begun so far
 	moves                              uint32 // register and unregister: begun or returned
-	others, othersBegun                uint32 // all but disable: under way, and ever begun
+	others, othersBegun                uint32 // all calls but disable: in progress, and begun so far
 }
 
 // A call of the API that hasn't returned.
 type call struct {
 	task       uint8
 	was        uint8 // the registration when it began
-	alone      bool  // no call to the contrary was under way
-	up         bool  // no disable or unregister was
+	alone      bool  // no opposite call was in progress
+	up         bool  // no disable or unregister was in progress
 	lone       bool  // so far, see ended
 	api, probe uint64
-	mark       uint32 // of the calls to the contrary
+	mark       uint32 // of the opposite calls
 	downs      uint32
 	moves      uint32
 	others     uint32
 }
 
-// probes follows the API calls of a run, from the harness's own events. Calls
-// of several tasks may overlap: then what can't be known is left open, so that
-// no monitor claims more than the callers could.
+// probes follows the API calls of a run, from the harness's own events. Calls of
+// several tasks may overlap. Facts that can't be known then are left open, so that no
+// monitor claims more than the callers could.
 type probes struct {
 	list  []probe
 	calls []call
-	kinds []kindOf // of those that are no plain kprobes
+	kinds []kindOf // of those that aren't plain kprobes
 
 	last ended // of the last ApiReturn
 
 	file enabledFile
 }
 
-// An enabledFile is what is known of kprobes/enabled.
+// An enabledFile is what is known about kprobes/enabled.
 type enabledFile struct {
 	off    bool      // it may be 0
-	busy   uint32    // writes under way
-	wrote  [2]bool   // of these, and of what they overlapped: is one of them of 0, or 1
-	prints kpev.Line // the last line of these about the switch; 0: none
+	busy   uint32    // writes in progress
+	wrote  [2]bool   // of these and the ones that they overlapped: is one of them of 0, is one of 1
+	prints kpev.Line // the last line that one of these printed about the switch; 0: none
 }
 
-// ended is what is known of a call that has returned.
+// ended is what is known about a call that has returned.
 type ended struct {
 	was  uint8 // the registration when it began
 	lone bool  // no other call for its probe overlapped it, nor one of its own task, as in an array
 }
 
-// A kindOf is what the head of the log says of a probe.
+// A kindOf is what the head of the log says about a probe.
 type kindOf struct{ probe, kind, about uint64 }
 
-// What Kind says of a probe.
+// The facts that Kind tells about a probe.
 const (
 	aboutDisabled = kpev.IsDisabled
 	aboutEntry    = kpev.HasEntry
@@ -83,7 +83,7 @@ func (ps *probes) reset() {
 	ps.file = enabledFile{}
 }
 
-// kind returns what the head says of a probe, nothing of a plain kprobe.
+// kind returns what the head says about a probe, the zero value for a plain kprobe.
 func (ps *probes) kind(id uint64) kindOf {
 	for _, k := range ps.kinds {
 		if k.probe == id {
@@ -93,12 +93,12 @@ func (ps *probes) kind(id uint64) kindOf {
 	return kindOf{}
 }
 
-// enabled takes a write of kprobes/enabled: from the beginning of one of 0 on
-// nothing is armed for certain, until one of 1 returns that overlaps none of 0.
-// Where writes of both overlap, the order of their returns says nothing: who took
-// the engine's mutex last decides. That is whose line the kernel has printed last,
-// which it does with the mutex held, and it is known when all have returned. If
-// none has printed anything, which can't be right, it stays open.
+// enabled handles a write of kprobes/enabled. From the beginning of a write of 0
+// nothing is certainly armed, until a write of 1 returns that overlaps none of 0. Where
+// writes of both values overlap, the order of their returns says nothing: the one that
+// took the engine's mutex last decides. That is the one whose line the kernel printed
+// last, because it prints with the mutex held; it is known when all have returned. If
+// none has printed anything, which would be wrong, it stays open.
 func (ps *probes) enabled(e *traces.Event) {
 	w := &ps.file
 	switch {
@@ -121,20 +121,20 @@ func (ps *probes) enabled(e *traces.Event) {
 	}
 }
 
-// printed takes a line of the kernel's log.
+// printed handles a line of the kernel's log.
 func (ps *probes) printed(e *traces.Event) {
 	if aboutSwitch(e) && ps.file.busy > 0 {
 		ps.file.prints = kpev.Line(e.A) &^ kpev.Prefixed
 	}
 }
 
-// aboutSwitch reports whether a line is about what kprobes/enabled has switched.
+// aboutSwitch reports whether a line is about switching by kprobes/enabled.
 func aboutSwitch(e *traces.Event) bool {
 	l := kpev.Line(e.A) &^ kpev.Prefixed
 	return l == kpev.LineArmed || l == kpev.LineDisarmed
 }
 
-// index returns the place of a probe in the list, or -1.
+// index returns the index of a probe in the list, or -1.
 func (ps *probes) index(id uint64) int {
 	for i := range ps.list {
 		if ps.list[i].id == id {
@@ -144,7 +144,7 @@ func (ps *probes) index(id uint64) int {
 	return -1
 }
 
-// none reports whether certainly no probe is registered.
+// none reports whether there is certainly no registered probe.
 func (ps *probes) none() bool {
 	for i := range ps.list {
 		if ps.list[i].reg != regNo {
@@ -154,7 +154,7 @@ func (ps *probes) none() bool {
 	return true
 }
 
-// at reports whether a probe is registered at addr, or may be.
+// at reports whether a probe is, or may be, registered at addr.
 func (ps *probes) at(addr uint64) bool {
 	for i := range ps.list {
 		if p := &ps.list[i]; p.addr == addr && p.reg != regNo {
@@ -164,8 +164,8 @@ func (ps *probes) at(addr uint64) bool {
 	return false
 }
 
-// event takes ApiEnter and ApiReturn; other kinds it leaves alone. It returns
-// the place of the probe, or -1 for a return without a call.
+// event handles ApiEnter and ApiReturn and ignores other kinds. It returns the index of
+// the probe, or -1 for a return without a call.
 func (ps *probes) event(e *traces.Event) int {
 	switch e.Kind {
 	case kpev.ApiEnter:
@@ -176,12 +176,12 @@ func (ps *probes) event(e *traces.Event) int {
 	return -1
 }
 
-// freed is told that a module's text is gone: its probes are never armed again.
+// freed notes that a module's text is gone: its probes are never armed again.
 func (ps *probes) freed(addr, size uint64) {
 	for i := range ps.list {
 		if p := &ps.list[i]; p.addr-addr < size {
 			p.own, p.sure = false, false
-			p.downsBegun++ // nor is one whose register is yet to return
+			p.downsBegun++ // nor is one whose register hasn't returned yet
 		}
 	}
 }
@@ -279,7 +279,7 @@ func (ps *probes) leave(e *traces.Event) int {
 		p.downs--
 	case kpev.Register, kpev.Enable:
 		if e.A == kpev.Register && ps.kind(e.B).about&aboutDisabled != 0 {
-			break // it is disabled until somebody enables it
+			break // it is disabled until it is enabled
 		}
 		if ok && c.up && p.downsBegun == c.downs {
 			p.own, p.sure = true, !ps.file.off

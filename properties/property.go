@@ -6,41 +6,41 @@ import (
 	"kpsim/traces"
 )
 
-// A Property is something that must hold in every run. It is data: an ID that
-// is never reused, a name, a sentence that is printed wherever the property
-// is, the kinds of event that it rests on, and how to make its monitor.
+// A Property is a rule that must hold in every run. It is data: an ID that is never
+// reused, a name, a sentence that is printed with the property, the kinds of event that
+// it needs, and the maker of its monitor.
 type Property struct {
 	ID    string
 	Name  string
 	Says  string
 	Kinds []traces.Kind
-	Reads []traces.Kind // of Kinds: of these the monitor isn't told, it reads what the scene makes of them
+	Reads []traces.Kind // of Kinds: the monitor doesn't get these, it reads their effect from the scene
 	New   func(s *Scene) Monitor
 
-	// Touches says what an event touches of what the monitor remembers, so that
-	// steps whose order it may notice are known not to commute. Two events of
-	// one CPU need no object: they have an order anyway. nil stands for one
-	// object, which each event of Kinds writes: right for any monitor, and dear.
+	// Touches says which parts of the monitor's memory an event touches, so that steps
+	// whose order it may notice are known not to commute. Two events of one CPU need no
+	// object: they are always ordered. nil stands for one object that each event of
+	// Kinds writes: correct for any monitor, but slow.
 	Touches func(t *Touched, e *traces.Event)
 	_       struct{}
 }
 
-// Touched takes what one event touches.
+// Touched collects what one event touches.
 type Touched struct {
-	// Set before: where each probe is, by its ID, and the ranges in which slots,
-	// detours and modules are handed out, each from its first address to that after
-	// its last. What lies between two of them is never freed.
+	// Set in advance: the address of each probe, by its ID, and the ranges in which
+	// slots, detours and modules are allocated, each from its first address to the one
+	// after its last. Memory outside these ranges is never freed.
 	Addrs []uint64
 	Lent  [][2]uint64
 
 	list []Touch
 }
 
-// A Touch is an object that an event reads or writes. Two events of which one
-// writes it have an order that matters.
+// A Touch is an object that an event reads or writes. The order of two events with a
+// common object matters if one of them writes it.
 type Touch struct {
 	Object uint64 // the property's own number, below 2^48; or an address
-	Size   uint64 // of so many bytes of text; 0: Object is the property's own
+	Size   uint64 // in bytes of text; 0: Object is the property's own
 	Write  bool
 	Apart  bool // see ReadApart
 }
@@ -48,21 +48,21 @@ type Touch struct {
 // Begin forgets the last event.
 func (t *Touched) Begin() { t.list = t.list[:0] }
 
-// List returns what was taken since Begin. It is good until then.
+// List returns the touches since Begin. It is valid until the next Begin.
 func (t *Touched) List() []Touch { return t.list }
 
-// Read and Write take an object of the property's own.
+// Read and Write add an object of the property's own.
 func (t *Touched) Read(object uint64)  { t.list = append(t.list, Touch{Object: object}) }
 func (t *Touched) Write(object uint64) { t.list = append(t.list, Touch{Object: object, Write: true}) } // see Read
 
-// ReadApart is Read by the Trap or the Return of an interrupt, if events of other
-// CPUs may come between the two.
+// ReadApart is Read by the Trap or the Return of an interrupt, if events of other CPUs
+// may come between the two.
 func (t *Touched) ReadApart(object uint64) {
 	t.list = append(t.list, Touch{Object: object, Apart: true})
 }
 
-// ReadText and WriteText take n > 0 bytes of text at an address: what fetches of
-// them read, and stores to them write.
+// ReadText and WriteText add n > 0 bytes of text at an address, which fetches read and
+// stores write.
 func (t *Touched) ReadText(a, n uint64) { t.list = append(t.list, Touch{Object: a, Size: n}) }
 func (t *Touched) WriteText(a, n uint64) { // see ReadText
 	t.list = append(t.list, Touch{Object: a, Size: n, Write: true})
@@ -94,23 +94,22 @@ func (t *Touched) writeAll() {
 	}
 }
 
-// theSwitch is the object of who reads what kprobes/enabled has switched.
+// theSwitch is the object of kprobes/enabled.
 const theSwitch = 1 << 42
 
-// reads reports whether the monitor isn't told of a kind.
+// reads reports whether the monitor reads a kind from the scene.
 func (p *Property) reads(k traces.Kind) bool { return slices.Contains(p.Reads, k) }
 
-// A Monitor watches the events of one run after another. It sees events, and
-// the scene that is made of events, never the machine: its model of the truth
-// is its own. Dull events (Scene) it isn't told of.
+// A Monitor watches the events of one run after another. It sees events, and the scene
+// that is made of events, never the machine: its model of the truth is its own. It
+// doesn't get irrelevant events (Scene).
 type Monitor interface {
 	traces.Sink
 
-	// Reset forgets the last run. It keeps its memory: no allocation.
+	// Reset forgets the last run. It keeps the memory and doesn't allocate.
 	Reset()
 
-	// End is called after the last event of a run that no finding ended.
-	// drained says that everything came to its end: all programs ran out and
-	// no work is left.
+	// End is called after the last event of a run that no finding ended. drained says
+	// that everything has ended: all programs have finished and no work is left.
 	End(drained bool) *traces.Finding
 }

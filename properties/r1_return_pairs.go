@@ -8,7 +8,8 @@ import (
 	"kpsim/traces"
 )
 
-// ReturnPairs is what who writes an entry_handler and a handler relies on.
+// ReturnPairs is property R1: what the author of an entry_handler and a handler relies
+// on.
 var ReturnPairs = Property{
 	ID:   "R1",
 	Name: "return-pairs",
@@ -22,11 +23,11 @@ var ReturnPairs = Property{
 	Touches: pairTouches,
 }
 
-// returnPairs follows the calls that return probes follow, by the place of their
-// return address. Where a call returns to an entry_handler sees, before the engine
-// has put the trampoline there; of a probe without one the engine says it when it
-// does (Hooked), and is held to it twice: by what it tells the handler, and by where
-// the trampoline goes to.
+// returnPairs follows the calls that return probes follow, by the place of their return
+// address. An entry_handler sees the return address before the engine puts the
+// trampoline there. For a probe without one the engine reports the address when it does
+// so (Hooked), and the report is checked twice: against what the handler gets, and
+// against where the trampoline goes.
 type returnPairs struct {
 	scene      *Scene
 	open       []openCall
@@ -38,8 +39,8 @@ type openCall struct {
 	task            uint8
 	probe, sp, addr uint64
 	moves           uint32 // of the probe's registration, when it began
-	hooked          bool   // the engine has said that the trampoline is in its place
-	told            bool   // a handler was told addr
+	hooked          bool   // the engine has reported that the trampoline is in its place
+	told            bool   // a handler got addr
 }
 
 func (m *returnPairs) Reset() { m.open, m.silent, m.trampoline = m.open[:0], m.silent[:0], 0 }
@@ -61,7 +62,7 @@ func (m *returnPairs) Event(e *traces.Event) *traces.Finding {
 	case kpev.Trampoline:
 		return m.passed(e)
 	case smpev.CallEnd:
-		if len(*m.scene.frames.of(e.Task)) == 0 { // what is left never returned
+		if len(*m.scene.frames.of(e.Task)) == 0 { // the remaining calls never returned
 			m.take(func(c openCall) bool { return c.task == e.Task })
 		}
 	case smpev.Exit:
@@ -84,7 +85,7 @@ func (m *returnPairs) begins(e *traces.Event) {
 	m.open = append(m.open, c)
 }
 
-// hooked takes that the trampoline is in the place of a return address.
+// hooked handles a Hooked event: the trampoline replaces a return address.
 func (m *returnPairs) hooked(e *traces.Event) {
 	o := m.at(e.Task, e.B)
 	if e.C == m.trampoline && o != nil { // it is there already
@@ -102,8 +103,8 @@ func (m *returnPairs) hooked(e *traces.Event) {
 	}
 }
 
-// left takes away the calls of a place that don't return to addr: another call has
-// it now, so that their frames were left without a return.
+// left removes the calls of a place that don't return to addr: another call uses it
+// now, so their frames were left without a return.
 func (m *returnPairs) left(task uint8, sp, addr uint64) {
 	m.take(func(c openCall) bool { return c.task == task && c.sp == sp && c.addr != addr })
 }
@@ -123,7 +124,7 @@ func (m *returnPairs) returns(e *traces.Event) *traces.Finding {
 	entry := m.scene.probes.kind(e.A).about&aboutEntry != 0
 	for i := range m.open {
 		if o := &m.open[i]; o.task == e.Task && o.probe == e.A && o.sp == e.B {
-			c, entry, o.probe = o, false, ranAlready // it stays for who comes behind it at this place
+			c, entry, o.probe = o, false, ranAlready // it stays for the next call at this place
 			break
 		}
 	}
@@ -139,10 +140,10 @@ func (m *returnPairs) returns(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// ranAlready is no probe: the handler of the call has run, or there is none.
+// ranAlready marks a call whose handler has run, or that has none; it is no probe.
 const ranAlready = ^uint64(0)
 
-// passed takes the end of the trampoline: who was to run has.
+// passed handles the end of the trampoline: all handlers have run.
 func (m *returnPairs) passed(e *traces.Event) (f *traces.Finding) {
 	for i := range m.open {
 		c := &m.open[i]
@@ -167,11 +168,11 @@ func (m *returnPairs) passed(e *traces.Event) (f *traces.Finding) {
 	return f
 }
 
-// take takes calls away.
+// take removes calls.
 func (m *returnPairs) take(which func(c openCall) bool) { m.open = slices.DeleteFunc(m.open, which) }
 
-// pairTouches: what is remembered is a task's own, but for the registration of
-// the probes. An object is a probe. Nothing is left for the end.
+// pairTouches: the memory belongs to a task, except the registration of the probes. An
+// object is a probe. Nothing is left for the end.
 func pairTouches(t *Touched, e *traces.Event) {
 	switch e.Kind {
 	case kpev.RetEntry:

@@ -5,7 +5,7 @@ import (
 	"kpsim/traces"
 )
 
-// Instances is that the memory of return probes is neither lost nor in two hands.
+// Instances is property R2: the memory of return probes is neither lost nor used twice.
 var Instances = Property{
 	ID:   "R2",
 	Name: "instances",
@@ -21,7 +21,7 @@ var Instances = Property{
 type instances struct {
 	scene   *Scene
 	list    []instance
-	holders []holder // that were heard of
+	holders []holder // those seen so far
 }
 
 type instance struct {
@@ -29,7 +29,7 @@ type instance struct {
 	is        uint8
 }
 
-// What an instance is.
+// The states of an instance.
 const (
 	isFree uint8 = iota
 	isTaken
@@ -72,7 +72,7 @@ func (m *instances) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// moves takes an instance from one hand to another.
+// moves hands an instance from one holder to another.
 func (m *instances) moves(e *traces.Event) *traces.Finding {
 	i := m.find(e.A)
 	var does string
@@ -114,7 +114,7 @@ func (m *instances) End(drained bool) *traces.Finding {
 	return nil
 }
 
-// find returns the newest instance of a number.
+// find returns the newest instance with a number.
 func (m *instances) find(id uint64) *instance {
 	for k := len(m.list) - 1; k >= 0; k-- {
 		if m.list[k].id == id {
@@ -133,8 +133,8 @@ func (m *instances) holder(id uint64) *holder {
 	return nil
 }
 
-// instanceTouches: an object is an instance, or what instances belong to. At the
-// end counts what each is, and which calls have returned, in whatever order.
+// instanceTouches: an object is an instance, or what instances belong to. At the end
+// the state of each counts, and which calls have returned, in any order.
 func instanceTouches(t *Touched, e *traces.Event) {
 	const holders = 1 << 40
 	switch e.Kind {

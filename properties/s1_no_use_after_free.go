@@ -6,7 +6,8 @@ import (
 	"kpsim/traces"
 )
 
-// NoUseAfterFree is why slots and detours wait for a grace period.
+// NoUseAfterFree is property S1: slots and detours wait for a grace period before they
+// are freed.
 var NoUseAfterFree = Property{
 	ID:   "S1",
 	Name: "no-use-after-free",
@@ -33,9 +34,9 @@ func (s *span) String() string { return smpev.Memory.Name(s.what) }
 type noUseAfterFree struct {
 	scene   *Scene
 	live    []span
-	retired []span // given back, and still there for who may be in them
+	retired []span // retired but not yet freed, because CPUs may be in them
 	freed   []span
-	kept    uint64 // so many are for good: of the kernel's own probes
+	kept    uint64 // number of spans that are never freed: the kernel's own probes
 }
 
 func (m *noUseAfterFree) Reset() {
@@ -71,12 +72,12 @@ func (m *noUseAfterFree) Event(e *traces.Event) *traces.Finding {
 		switch {
 		case e.B != e.C:
 			return found(e, e.C, "reads or writes %#x, in the freed %s at %#x", e.C, s, s.addr)
-		case s.what != smpev.ModuleMem: // of a module's text O1 tells
+		case s.what != smpev.ModuleMem: // O1 reports faults in a module's text
 			return found(e, e.C, "runs in the freed %s at %#x, whose page is unmapped", s, s.addr)
 		}
 	case smpev.Return:
 		if interrupt(e.A) {
-			return nil // what it returns to it was taken at: the next Exec tells, or the Free between has told
+			return nil // it may return to where it was taken: the next Exec checks, or the Free in between has
 		}
 		if s := in(m.freed, e.B); s != nil && !m.has(e.B) {
 			return found(e, e.B, "returns from the %s to %#x, in the freed %s at %#x", smpev.Vector(e.A), e.B, s, s.addr)
@@ -91,12 +92,12 @@ func (m *noUseAfterFree) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// has reports whether somebody may be at an address.
+// has reports whether an address is in the span.
 func (m *noUseAfterFree) has(addr uint64) bool {
 	return in(m.live, addr) != nil || in(m.retired, addr) != nil
 }
 
-// take takes a span out of a list, and reports whether it was in it.
+// take removes a span from a list, and reports whether it was there.
 func take(list *[]span, x span) bool {
 	for i := range *list {
 		if s := &(*list)[i]; s.addr == x.addr && s.size == x.size {
@@ -147,8 +148,8 @@ func (m *noUseAfterFree) free(e *traces.Event) *traces.Finding {
 	m.freed = append(m.freed, x)
 	s := &m.freed[len(m.freed)-1]
 
-	// An interrupt returns to where it was taken, however long its task was
-	// preempted. A handler of an exception may still change its mind.
+	// An interrupt returns to where it was taken, however long its task was preempted.
+	// A handler of an exception may still change the return address.
 	for t := range m.scene.frames.tasks {
 		for _, f := range m.scene.frames.tasks[t] {
 			if (f.vector == smpev.VecNMI || f.vector >= 32) && s.has(f.ip) {
@@ -179,17 +180,17 @@ func (m *noUseAfterFree) End(drained bool) *traces.Finding {
 	return nil
 }
 
-// freeTouches: what runs somewhere, accesses it, returns there from an exception, or was
-// interrupted there and has yet to return, is judged by what is handed out there.
-// An interrupt that no Free can come into is not: of one that came before, the next
-// Exec tells. Another object is a probe. At
-// the end counts whether any is registered, and what is still handed out.
+// freeTouches: an event that runs at, accesses, or returns from an exception to an
+// address, or a pending return of an interrupt to it, is judged by what is allocated
+// there. An interrupt that no Free can come into is not: the next Exec checks one that
+// came before. Another object is a probe. At the end these count: whether any probe is
+// registered, and what is still allocated.
 func freeTouches(t *Touched, e *traces.Event) {
 	at := e.A
 	switch e.Kind {
 	case smpev.Trap:
 		if e.A == smpev.VecPF {
-			t.Read(spanObject(e.C)) // what faulted, whatever it is
+			t.Read(spanObject(e.C)) // the faulting address, whatever it is
 		}
 		if at = e.B; !interrupt(e.A) {
 			return
@@ -206,7 +207,7 @@ func freeTouches(t *Touched, e *traces.Event) {
 		return
 	}
 	switch {
-	case !t.isLent(at): // that is never freed
+	case !t.isLent(at): // memory that is never freed
 	case e.Kind != smpev.Exec && interrupt(e.A):
 		t.ReadApart(spanObject(at))
 	default:
@@ -214,6 +215,5 @@ func freeTouches(t *Touched, e *traces.Event) {
 	}
 }
 
-// spanObject is the 32 bytes that an address lies in: no slot or detour is
-// handed out in smaller pieces.
+// spanObject is the 32 bytes around an address: slots and detours are never smaller.
 func spanObject(a uint64) uint64 { return a / 32 & (1<<43 - 1) }

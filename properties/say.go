@@ -6,7 +6,8 @@ import (
 	"kpsim/traces"
 )
 
-// found makes a finding that an event led to. It says who did it, in one line.
+// found makes a finding from the event that led to it. Its message names the CPU and
+// task, in one line.
 func found(e *traces.Event, place uint64, format string, args ...any) *traces.Finding {
 	who := fmt.Sprintf("cpu%d", e.CPU)
 	if e.Task != traces.NoTask {

@@ -6,31 +6,31 @@ import (
 	"kpsim/traces"
 )
 
-// A Scene is what several properties want to know of a run, followed once for
-// all of their monitors: the text, the images that patchers declared, the API
-// calls, the open traps. It is made of events, as a monitor is. When a monitor
-// is told of an event, the scene has taken it.
+// A Scene keeps the state of a run that several properties need, once for all of their
+// monitors: the text, the images that patchers declared, the API calls, the open traps.
+// It is made of events, as a monitor is. It handles an event before the monitors get
+// it.
 type Scene struct {
 	text   text
 	images images
-	raw    int  // the first images, declared at the head: of sites that are no probe's
+	raw    int  // number of images declared at the head: of sites without probes
 	head   bool // the head is over
 	probes probes
 	frames frames
 	dulls  [256]dullExec
-	handed []span // slots and detours that are handed out
-	dying  []span // sections of modules that are about to go: what is in their text isn't put back
+	handed []span // slots and detours that are allocated
+	dying  []span // sections of modules that are about to go: their text isn't restored
 
-	claimed *frame // of a Claim: the trap it is about, nil if there is none
-	popped  *frame // of a Return: the trap that it ends, nil if there is none
+	claimed *frame // of a Claim: its trap, or nil
+	popped  *frame // of a Return: the trap that it ends, or nil
 	called  called // of ApiEnter and ApiReturn
 }
 
-// called is what an API call was about.
+// called is the subject of an API call.
 type called struct {
-	place int    // of the probe in the list; -1: a return without a call
+	place int    // index of the probe in the list; -1: a return without a call
 	addr  uint64 // of the probe before the event
-	sure  bool   // and whether it was enabled for certain
+	sure  bool   // and whether it was certainly enabled
 }
 
 func (s *Scene) reset() {
@@ -41,7 +41,7 @@ func (s *Scene) reset() {
 	s.handed, s.dying = s.handed[:0], s.dying[:0]
 }
 
-// take takes an event, and reports whether it is dull: whether it can't mean
+// take handles an event, and reports whether it is irrelevant: whether it can't mean
 // anything to a monitor.
 func (s *Scene) take(e *traces.Event) (dull bool) {
 	switch e.Kind {
@@ -101,8 +101,8 @@ func (s *Scene) take(e *traces.Event) (dull bool) {
 func (s *Scene) store(e *traces.Event) (dull bool) {
 	b := s.text.store(e)
 	if e.C > 1 && e.B == 0xcccccccccccccccc&mask(e.C) && !b.has(e.A) {
-		// Poison: the memory is being taken back, and that a CPU is still
-		// in it is for no-use-after-free to say.
+		// Poison: the memory is being freed. no-use-after-free reports a CPU that is
+		// still in it.
 		s.text.forget(e.A, e.C)
 	}
 	return !b.text && b.marks == 0
@@ -129,27 +129,27 @@ func (s *Scene) call(e *traces.Event) {
 	}
 }
 
-// Most of what happens is dull. An instruction that was linked where it runs, as
-// it was linked, at an address that nobody patches and no probe is put on, is
-// none that properties are about. Nor is one in a slot or a detour that is handed
-// out, if it is what was stored there; nor is the store, once the text has taken
-// it; nor that a routine may sleep where it may. So a text marks what Images and
-// API calls name, and dull are:
+// Most events are irrelevant. No property is about a linked instruction that runs
+// unchanged at an address that isn't patched or probed. Nor is one about an instruction
+// in allocated slots or detours that is what was stored there; nor about that store,
+// once the text has recorded it; nor about a routine that may sleep where it may. So a
+// text marks the addresses that Images and API calls name, and these are irrelevant:
 //
 //	Exec        its first byte not marked: the linked instruction; or outside
-//	            linked text, in memory that is handed out and is known to hold it
+//	            linked text, in allocated memory that is known to hold it
 //	TextStore   to a block without a linked byte and without a mark
 //	MightSleep  where it may
 //
-// It is for TestTogether, and harness's TestDull, to say that nothing is lost by it.
+// TestTogether, and TestDull of the search, check that nothing is lost by this.
 
-// A dullExec is an Exec that was dull, and is as long as the text is of that version.
+// A dullExec is an Exec that was irrelevant. It stays so while the text has that
+// version.
 type dullExec struct {
 	addr, lo, hi uint64
 	version      uint64
 }
 
-// wasDull reports whether an Exec is known to be dull.
+// wasDull reports whether an Exec is known to be irrelevant.
 func (s *Scene) wasDull(e *traces.Event) bool {
 	d := &s.dulls[e.A%uint64(len(s.dulls))]
 	return d.addr == e.A && d.version == s.text.version && d.lo == e.B && d.hi == e.C
@@ -168,7 +168,7 @@ func (t *text) mark(addr, n uint64) {
 	}
 }
 
-// plain reports whether an Exec is dull.
+// plain reports whether an Exec is irrelevant.
 func (s *Scene) plain(e *traces.Event) bool {
 	b, i := s.text.find(e.A), e.A%blockSize
 	if b == nil || b.marks>>i&1 != 0 {
@@ -181,8 +181,8 @@ func (s *Scene) plain(e *traces.Event) bool {
 	return !b.text && in(s.handed, e.A) != nil && s.text.agrees(e)
 }
 
-// agrees reports whether the bytes of an Exec are those of memory, as far as they
-// are known.
+// agrees reports whether the bytes of an Exec equal those of memory, as far as they are
+// known.
 func (t *text) agrees(e *traces.Event) bool {
 	n := e.C >> 56
 	mem, known := t.word(e.A)

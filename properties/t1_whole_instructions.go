@@ -5,7 +5,7 @@ import (
 	"kpsim/traces"
 )
 
-// WholeInstructions is what patching live text must keep at every moment.
+// WholeInstructions is property T1: a CPU never runs a blend of two instructions.
 var WholeInstructions = Property{
 	ID:   "T1",
 	Name: "whole-instructions",
@@ -24,7 +24,7 @@ func (m *wholeInstructions) Reset() {}
 
 func (m *wholeInstructions) End(bool) *traces.Finding { return nil }
 
-// Event takes an Exec.
+// Event handles an Exec.
 func (m *wholeInstructions) Event(e *traces.Event) *traces.Finding {
 	text := &m.scene.text
 	b := text.find(e.A)
@@ -38,7 +38,7 @@ func (m *wholeInstructions) Event(e *traces.Event) *traces.Finding {
 	if e.B == int3 && e.C == 1<<56 {
 		return nil
 	}
-	// A CPU that hasn't serialised may run an image that is gone again.
+	// A CPU that hasn't serialised may run an image that has since been replaced.
 	for i := range m.scene.images {
 		if x := &m.scene.images[i]; x.addr == e.A && x.begins(e.B, e.C) {
 			return nil
@@ -50,8 +50,8 @@ func (m *wholeInstructions) Event(e *traces.Event) *traces.Finding {
 	return found(e, e.A, "runs %s at %#x: bytes blend two instructions; linked there: %s", hex(e.B, e.C), e.A, hex(old.lo, old.hi))
 }
 
-// outside checks what runs in a slot or a detour: the bytes that were stored
-// there since the memory was handed out.
+// outside checks an instruction in a slot or a detour against the bytes that were
+// stored there since the memory was allocated.
 func (m *wholeInstructions) outside(e *traces.Event) *traces.Finding {
 	text, n := &m.scene.text, e.C>>56
 	if text.agrees(e) {
@@ -62,8 +62,8 @@ func (m *wholeInstructions) outside(e *traces.Event) *traces.Finding {
 	return found(e, e.A, "runs %s at %#x: bytes blend two instructions; memory holds %s", hex(e.B, e.C), e.A, hex(lo, hi&mask(7)|n<<56))
 }
 
-// wholeTouches: an Exec is judged by the bytes that it is of: what is known of
-// them, and the images that begin there. Nothing is left for the end.
+// wholeTouches: an Exec is judged by its bytes: what is known about them, and the
+// images that begin there. Nothing is left for the end.
 func wholeTouches(t *Touched, e *traces.Event) {
 	switch e.Kind {
 	case smpev.Exec:

@@ -5,8 +5,8 @@ import (
 	"kpsim/traces"
 )
 
-// NoStartInside is the hazard of jump optimization (spec 4.7): the second
-// instruction of the region is interrupted, the jump is written, and the
+// NoStartInside is property T2, the hazard of jump optimization (spec 4.7): a CPU is
+// interrupted before the second instruction of the region, the jump is written, and the
 // interrupt returns into the middle of it.
 var NoStartInside = Property{
 	ID:   "T2",
@@ -20,31 +20,31 @@ var NoStartInside = Property{
 	Touches: insideTouches,
 }
 
-// A site is where images of several bytes were installed. The tail of the last
-// one is its own until another site's image takes bytes of it: in
+// A site is a place where images of several bytes were installed. It owns the tail of
+// its last image until an image of another site takes bytes of it. In
 //
 //	A     A+1         A+3
 //	push  mov (2)     mov (3)        linked
 //	e9    ..  ..      ..  ..         a jump at A: its tail is A's
 //	push  mov         cc  ..         a breakpoint at A+3: that byte is not A's
 //
-// a CPU may begin at A+3 in the last line, not in the one above.
+// a CPU may begin at A+3 in the last line, but not in the one above.
 type site struct {
 	addr uint64
 	size uint64 // of its longest image
-	own  uint16 // bit k: byte addr+k is of the last image declared there
+	own  uint16 // bit k: byte addr+k belongs to the last image declared there
 }
 
 type noStartInside struct {
 	scene *Scene
 	sites []site
 
-	// Whether the CPU that is inside was kept by an interrupt, or was just slow.
-	stored uint32 // behind the event of the last store to a tail
+	// Whether an interrupt held the CPU inside, or the CPU was just slow:
+	stored uint32 // the number after the event of the last store to a tail
 	kept   []kept // one a task
 }
 
-// kept is where a task's last interrupt returned to, during which a tail changed.
+// kept is the return address of a task's last interrupt during which a tail changed.
 type kept struct {
 	task uint8
 	at   uint64
@@ -73,12 +73,13 @@ func (m *noStartInside) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// interrupt reports whether a vector comes from outside, at any instruction.
+// interrupt reports whether a vector is an interrupt's, which may come at any
+// instruction.
 func interrupt(vector uint64) bool { return vector >= 32 || vector == smpev.VecNMI }
 
 func (m *noStartInside) End(bool) *traces.Finding { return nil }
 
-// image makes size bytes at addr that site's own, and no other's.
+// image makes size bytes at addr that site's, and no other's.
 func (m *noStartInside) image(addr, size uint64) {
 	at := -1
 	for i := range m.sites {
@@ -145,7 +146,8 @@ func (m *noStartInside) inside(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// touchesTail reports whether n bytes at addr hold a byte behind a site's first.
+// touchesTail reports whether n bytes at addr include a byte of a site other than its
+// first.
 func (m *noStartInside) touchesTail(addr, n uint64) bool {
 	for i := range m.sites {
 		if s := &m.sites[i]; addr < s.addr+s.size && addr+n > s.addr+1 {
@@ -155,8 +157,8 @@ func (m *noStartInside) touchesTail(addr, n uint64) bool {
 	return false
 }
 
-// tailWritten reports whether a byte of the tail, and of no other site, is not
-// what was linked there. What the CPU fetched doesn't matter.
+// tailWritten reports whether a byte of the tail that belongs to no other site differs
+// from the linked one. What the CPU fetched doesn't matter.
 func (m *noStartInside) tailWritten(s *site) bool {
 	for k := uint64(1); k < s.size; k++ {
 		if s.own>>k&1 != 0 && m.scene.text.has(s.addr+k) {
@@ -168,11 +170,10 @@ func (m *noStartInside) tailWritten(s *site) bool {
 	return false
 }
 
-// insideTouches: an Exec is judged by the tails of the sites that it may be
-// inside of, so by all that is stored or declared less than an instruction away.
-// Frames are a task's own. How many stores to tails came before a trap decides
-// whether a finding is Slow, never whether it is one: no touch. Nothing is left
-// for the end.
+// insideTouches: an Exec is judged by the tails of the sites that it may be inside of,
+// so by all stores and images less than an instruction away. Frames are a task's own.
+// The number of stores to tails before a trap decides whether a finding is Slow, never
+// whether there is one: no touch. Nothing is left for the end.
 func insideTouches(t *Touched, e *traces.Event) {
 	switch e.Kind {
 	case smpev.Exec:

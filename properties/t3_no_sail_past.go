@@ -6,7 +6,7 @@ import (
 	"kpsim/traces"
 )
 
-// NoSailPast is rule 1.3: a breakpoint that is armed is met.
+// NoSailPast is property T3, rule 1.3: a CPU can't run past an armed breakpoint.
 var NoSailPast = Property{
 	ID:   "T3",
 	Name: "no-sail-past",
@@ -23,8 +23,7 @@ type noSailPast struct{ scene *Scene }
 
 func (m *noSailPast) Reset() {}
 
-// Event takes an Exec. An address is guarded as long as one of its probes is
-// enabled.
+// Event handles an Exec. An address is guarded while one of its probes is enabled.
 func (m *noSailPast) Event(e *traces.Event) *traces.Finding {
 	for i := range m.scene.probes.list {
 		p := &m.scene.probes.list[i]

@@ -6,9 +6,9 @@ import (
 	"kpsim/traces"
 )
 
-// TextAgrees holds the engine to its own table of states (doc.go of kprobes): who
-// acts on what it says of a point acts on the text. It has its say as soon as the mutex
-// is let go, before anything else comes of it.
+// TextAgrees is property T4: the text agrees with the engine's own table of states
+// (doc.go of kprobes), because code that acts on the state of a probe's address acts on
+// the text. It judges as soon as the mutex is released, before a consequence can show.
 var TextAgrees = Property{
 	ID:    "T4",
 	Name:  "text-agrees",
@@ -16,7 +16,8 @@ var TextAgrees = Property{
 	Kinds: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.State},
 	Reads: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter},
 	New:   func(s *Scene) Monitor { return &textAgrees{scene: s} },
-	// What is told of a point its mutex orders. Left is the text there, and in reach.
+	// The mutex orders the reports about an address. That leaves the text there, and
+	// within reach.
 	Touches: func(t *Touched, e *traces.Event) {
 		switch e.Kind {
 		case kpev.State:
@@ -40,11 +41,11 @@ type textAgrees struct{ scene *Scene }
 func (m *textAgrees) Reset()                   {}
 func (m *textAgrees) End(bool) *traces.Finding { return nil }
 
-// pointLists are the optimizer's, of which a point is on one at most.
+// pointLists are the optimizer's lists. An address is on at most one of them.
 const pointLists = kpev.StateOptimizing | kpev.StateUnoptimizing | kpev.StateFreeing
 
-// Event asks first whether there is such a state, then whether what stands there is
-// that of it.
+// Event checks first whether such a state exists, then whether the text is that of the
+// state.
 func (m *textAgrees) Event(e *traces.Event) *traces.Finding {
 	if e.Kind != kpev.State {
 		return nil
@@ -100,13 +101,13 @@ func noSuchState(s uint64) string {
 	return ""
 }
 
-// jumpTo is the jump from addr to another address, in the bytes of a word.
+// jumpTo is the jump from addr to another address, packed into a word.
 func jumpTo(addr, to uint64) uint64 {
 	return jump | (to-addr-jumpLen)&mask(4)<<8
 }
 
-// others reports whether what stands at addr is somebody else's: a neighbour's jump,
-// or an image of a raw site.
+// others reports whether the bytes at addr belong to a neighbour's jump, or to an image
+// of a raw site.
 func (m *textAgrees) others(addr uint64) bool {
 	for i := range m.scene.images {
 		x := &m.scene.images[i]

@@ -9,8 +9,8 @@ const (
 	callOpcode = 0xe8
 )
 
-// An insn is an instruction and where it stands, packed as events have it: two
-// are the same bytes if lo and hi are the same.
+// An insn is an instruction and its address, packed as in events: two have the same
+// bytes if lo and hi are equal.
 type insn struct{ addr, lo, hi uint64 }
 
 func (i *insn) len() uint64 { return i.hi >> 56 }
@@ -23,8 +23,8 @@ func (i *insn) at(k uint64) byte {
 	return byte(i.hi >> (8 * (k - 8)))
 }
 
-// begins reports whether the first bytes of i are the whole of lo, hi. Since
-// no x86 instruction is a prefix of another, it is then i's first instruction.
+// begins reports whether i begins with all bytes of lo, hi. No x86 instruction is a
+// prefix of another, so it is then i's first instruction.
 func (i *insn) begins(lo, hi uint64) bool {
 	n := hi >> 56
 	if i.len() < n {
@@ -44,17 +44,16 @@ func mask(n uint64) uint64 {
 	return 1<<(8*n) - 1
 }
 
-// loads are the instructions that were linked, as the head of the log tells
-// them. Runs of one scenario have one head: what the last run told is kept, and
-// only compared.
+// loads are the linked instructions, from the head of the log. Runs of one scenario
+// have the same head: the last run's is kept, and only compared.
 type loads struct {
 	insns []insn
-	told  int // how many of them this run has told
+	told  int // how many of them this run has reported
 }
 
 func (l *loads) reset() { l.told = 0 }
 
-// load takes a Load event and reports whether the last run didn't have it.
+// load handles a Load event and reports whether the last run didn't have it.
 func (l *loads) load(e *traces.Event) (fresh bool) {
 	if l.told < len(l.insns) {
 		if x := &l.insns[l.told]; x.addr == e.A && x.lo == e.B && x.hi == e.C {
@@ -67,18 +66,18 @@ func (l *loads) load(e *traces.Event) (fresh bool) {
 	return true
 }
 
-// A text is the monitors' own model of executable memory: the instructions that
-// were linked, from Load events, and what is in memory now, from TextStores. A
-// byte outside the linked text is known once it was stored.
+// A text is the monitors' own model of executable memory: the linked instructions, from
+// Load events, and the bytes in memory now, from TextStores. A byte outside the linked
+// text is known once it was stored.
 type text struct {
 	blocks []block
-	linked int    // how many of them, the first ones, are of linked text
-	built  int    // how many instructions they are made of
-	last   *block // that was found last, nil if it is to be looked for
+	linked int    // how many of them, from the first, are of linked text
+	built  int    // how many instructions they are made from
+	last   *block // the last one found, nil if it must be looked up
 	lately [1 << latelyBits]uint16
 	loads  loads
 
-	version uint64 // another one whenever an Exec that was dull mightn't be any more
+	version uint64 // bumped when a cached verdict about an Exec may be stale
 }
 
 const (
@@ -88,14 +87,14 @@ const (
 	latelyBits  = 5 // of an address's place among the blocks found lately
 )
 
-// A block is 64 aligned bytes. Planes with a word for each chunk: bytes and
-// masks of bytes.
+// A block is 64 aligned bytes. Its planes have a word for each chunk: bytes, and masks
+// of bytes.
 type block struct {
 	base   uint64
-	stored bool                // memory may differ from what was linked
+	stored bool                // memory may differ from the linked bytes
 	text   bool                // some of it is linked text
 	start  uint64              // bit i: a linked instruction begins at base+i
-	marks  uint64              // bit i: base+i was said to be patched in this run, see Scene
+	marks  uint64              // bit i: base+i is patched in this run, see Scene
 	which  [blockSize]uint16   // and its index in loads
 	linked [blockChunks]uint64 // 0xff: of the linked text
 	known  [blockChunks]uint64 // 0xff: memory is known
@@ -117,7 +116,7 @@ func (t *text) reset() {
 	}
 }
 
-// find returns the block that addr lies in, or nil. It is good until grow.
+// find returns the block of addr, or nil. It is valid until grow.
 func (t *text) find(addr uint64) *block {
 	if b := t.last; b != nil && addr-b.base < blockSize {
 		return b
@@ -125,7 +124,7 @@ func (t *text) find(addr uint64) *block {
 	return t.seek(addr)
 }
 
-// seek is find of another block than last time.
+// seek is find for a block other than the last one.
 func (t *text) seek(addr uint64) *block {
 	if t.built != t.loads.told {
 		t.rebuild() // the last run had more text
@@ -149,7 +148,7 @@ func (t *text) lookup(addr uint64) *block {
 	return nil
 }
 
-// grow returns the block that addr lies in, a new one if need be.
+// grow returns the block of addr, and makes it if there is none.
 func (t *text) grow(addr uint64) *block {
 	if b := t.lookup(addr); b != nil {
 		return b
@@ -165,7 +164,7 @@ func (t *text) grow(addr uint64) *block {
 	return &t.blocks[n]
 }
 
-// load takes a Load event.
+// load handles a Load event.
 func (t *text) load(e *traces.Event) {
 	t.version++
 	t.last = nil
@@ -174,11 +173,11 @@ func (t *text) load(e *traces.Event) {
 	}
 }
 
-// again says that this run has the text of the last one, and won't tell it.
+// again says that this run has the text of the last one, whose Loads won't be sent.
 func (t *text) again() { t.loads.told = t.built }
 
-// rebuild makes the blocks what the loads tell: by the last one if they tell
-// one more than before, else anew.
+// rebuild makes the blocks from the loads: adds the last load if it is the only new
+// one, else builds all again.
 func (t *text) rebuild() {
 	t.last = nil
 	if t.built >= t.loads.told {
@@ -215,7 +214,7 @@ func (t *text) link(addr, v, n uint64) {
 	}
 }
 
-// store takes a TextStore event, and returns the block it is to.
+// store handles a TextStore event, and returns its block.
 func (t *text) store(e *traces.Event) *block {
 	t.version++
 	b := t.find(e.A)
@@ -230,7 +229,7 @@ func (t *text) store(e *traces.Event) *block {
 	return b
 }
 
-// forget makes [addr, addr+size) unknown, but for linked text.
+// forget makes [addr, addr+size) unknown, except linked text.
 func (t *text) forget(addr, size uint64) {
 	t.version++
 	for i := range t.blocks {
@@ -245,8 +244,8 @@ func (t *text) forget(addr, size uint64) {
 	}
 }
 
-// relink makes [addr, addr+size) what was linked there: the text is gone, and when
-// it comes again it is that.
+// relink resets [addr, addr+size) to the linked bytes: the text is gone, and will be
+// that when it comes again.
 func (t *text) relink(addr, size uint64) {
 	t.version++
 	for i := range t.blocks {
@@ -263,8 +262,8 @@ func (t *text) relink(addr, size uint64) {
 	}
 }
 
-// has reports whether the byte at addr is linked text, and insn returns the
-// instruction that begins there, or nil.
+// has reports whether the byte at addr is linked text. insn returns the instruction
+// that begins there, or nil.
 func (b *block) has(addr uint64) bool {
 	return b.linked[addr/chunkSize%blockChunks]>>(8*(addr%chunkSize))&1 != 0
 }
@@ -287,7 +286,8 @@ func (t *text) insn(b *block, addr uint64) *insn {
 	return &t.loads.insns[b.which[addr%blockSize]]
 }
 
-// insnAt returns the instruction that was linked at addr; without bytes if none was.
+// insnAt returns the instruction that was linked at addr, without bytes if there is
+// none.
 func (t *text) insnAt(addr uint64) insn {
 	if b := t.find(addr); b != nil {
 		if x := t.insn(b, addr); x != nil {
@@ -297,7 +297,7 @@ func (t *text) insnAt(addr uint64) insn {
 	return insn{addr: addr}
 }
 
-// byteAt returns what is in memory at addr, and what was linked there.
+// byteAt returns the byte in memory at addr, and the linked one.
 func (t *text) byteAt(addr uint64) (mem, orig byte) {
 	b := t.find(addr)
 	if b == nil {
@@ -307,7 +307,7 @@ func (t *text) byteAt(addr uint64) (mem, orig byte) {
 	return byte(b.mem[w] >> s), byte(b.orig[w] >> s)
 }
 
-// word returns the eight bytes of memory at addr and the mask of those known.
+// word returns the eight bytes of memory at addr and the mask of the known ones.
 func (t *text) word(addr uint64) (mem, known uint64) {
 	w, s := addr/chunkSize%blockChunks, 8*(addr%chunkSize)
 	b := t.find(addr)
@@ -330,7 +330,7 @@ func (t *text) word(addr uint64) (mem, known uint64) {
 // holds reports whether memory holds the whole of i.
 func (t *text) holds(i *insn) bool { return t.holdsFrom(i, 0) }
 
-// holdsFrom reports whether memory holds all of i from its byte number k on.
+// holdsFrom reports whether memory holds i from its byte number k on.
 func (t *text) holdsFrom(i *insn, k uint64) bool {
 	for ; k < i.len(); k++ {
 		if m, _ := t.byteAt(i.addr + k); m != i.at(k) {
@@ -343,7 +343,7 @@ func (t *text) holdsFrom(i *insn, k uint64) bool {
 // images are the whole instructions that patchers declared, each once.
 type images []insn
 
-// add takes an Image event.
+// add handles an Image event.
 func (s *images) add(e *traces.Event) {
 	for i := range *s {
 		if x := &(*s)[i]; x.addr == e.A && x.lo == e.B && x.hi == e.C {

@@ -5,7 +5,8 @@ import (
 	"kpsim/traces"
 )
 
-// Transparent is why probes are used on live kernels at all.
+// Transparent is property X1, the reason why live kernels can be probed: the code's
+// results don't change.
 var Transparent = Property{
 	ID:   "X1",
 	Name: "transparent",
@@ -17,12 +18,12 @@ var Transparent = Property{
 	Touches: nothingTouched,
 }
 
-// notCompared as an expected digest: the call must end, no matter with what.
+// notCompared as an expected digest: the call must end, with any result.
 const notCompared = 0
 
 type transparent struct {
 	calls []expected
-	at    [tasksMax][]int // by task and number of the call: where it is in calls
+	at    [tasksMax][]int // by task and number of the call: its index in calls
 }
 
 type expected struct {
@@ -33,7 +34,7 @@ type expected struct {
 
 func (x *expected) is(task, call uint64) bool { return x.task == task && x.call == call }
 
-// tasksMax is how many tasks a machine has.
+// tasksMax is the largest number of tasks of a machine.
 const tasksMax = 256
 
 func (m *transparent) Reset() {
@@ -73,7 +74,7 @@ func (m *transparent) End(drained bool) *traces.Finding {
 	return nil
 }
 
-// expect notes a call. Those of a task come in their order.
+// expect notes a call. Calls of a task come in their order.
 func (m *transparent) expect(x expected) {
 	m.at[x.task%tasksMax] = append(m.at[x.task%tasksMax], len(m.calls))
 	m.calls = append(m.calls, x)

@@ -6,8 +6,8 @@ import (
 	"kpsim/traces"
 )
 
-// RightResult is Transparent held against the author's word, not against a run
-// without probes: that one may be wrong as well.
+// RightResult is property X2: Transparent, but compared with the author's statement
+// instead of a run without probes, which may also be wrong.
 var RightResult = Property{
 	ID:   "X2",
 	Name: "right-result",
@@ -21,7 +21,7 @@ var RightResult = Property{
 
 type rightResult struct {
 	wants []want
-	next  int // where the next check is likely to be: a task makes them in their order
+	next  int // the likely index of the next check: a task makes them in order
 }
 
 type want struct{ check, value uint64 }
