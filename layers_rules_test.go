@@ -11,7 +11,7 @@ import (
 )
 
 // rules are the names that findings go by.
-var rules = []string{"unlisted", "name", "lines", "compile", "layer", "import", "go", "select", "channel", "map-range", "float", "owner"}
+var rules = []string{"unlisted", "name", "lines", "compile", "layer", "import", "go", "select", "channel", "map-range", "float", "owner", "arch"}
 
 // bans reports whether a rule or an import path is banned from the package.
 func (l *layer) bans(what string) bool {
@@ -33,6 +33,7 @@ func (h *house) checkRoom(dir string, r *room) {
 			h.report(f.Package, "lines", "%d lines, at most %d: split it by concern (tables go to a file called *_table.go)", n, fileLinesMax)
 		}
 		h.checkImports(r, f)
+		h.checkArch(dir, r.paths[i], r, f)
 		ast.Inspect(f, func(n ast.Node) bool {
 			h.checkNode(r, n)
 			return true

@@ -1,0 +1,3 @@
+package smp
+
+const jump = 0xe9
