@@ -36,9 +36,9 @@ var layers = []layer{
 	{pkg: "kprobes/kpev", may: []string{"smp/smpev", "traces"}},
 	{pkg: "kprobes/rules", may: []string{"smp/arch", "smp/arch/x86"}},
 	{pkg: "kprobes/survey", may: []string{"smp/arch", "smp/arch/x86", "smp/image", "kprobes/rules"}, free: []string{"*"}}, // for reports, not for runs
-	{pkg: "traces/view", may: []string{"traces", "sim", "smp/arch", "smp/arch/x86", "smp/smpev", "kprobes/kpev"}, free: []string{"*"}},
+	{pkg: "traces/view", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev"}, free: []string{"*"}},
 	{pkg: "traces/export", may: []string{"traces", "traces/view", "smp/smpev"}, free: []string{"*"}},
-	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/arch", "smp/arch/x86", "smp/smpev", "kprobes/kpev"}, free: []string{"os"}}, // golden files
+	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev"}, free: []string{"os"}}, // golden files
 	{pkg: "smp", may: []string{"sim", "traces", "smp/arch", "smp/arch/x86", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}},
 	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/arch", "smp/arch/target", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "engine/jumplabel", may: []string{"smp/arch", "smp/kapi"}, owned: true},
@@ -48,7 +48,7 @@ var layers = []layer{
 	{pkg: "kprobes", may: []string{"engine", "engine/ftrace", "traces", "smp/arch", "smp/arch/x86", "smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true}, // never smp, never smp/kernel
 	{pkg: "kprobes/plug", may: []string{"engine", "kprobes", "kprobes/kpev", "smp/arch", "smp/kapi", "traces"}},
 	{pkg: "engine/all", may: []string{"engine", "kprobes/plug"}}, // and each engine
-	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/x86", "smp/smpev", "kprobes/kpev"}},
+	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev"}},
 	{pkg: "kprobes/mutants", may: []string{"engine/ftrace", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/scenario", may: []string{"*"}},

@@ -88,7 +88,7 @@ func (m *accounted) Reset() {
 func (m *accounted) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
 	case smpev.Exec:
-		if b := byte(e.B); b == jump || b == callOpcode { // a call: of ftrace, at a function's site
+		if b := byte(e.B); b == jump || b == callByte { // a call: of ftrace, at a function's site
 			m.jumped(e)
 		}
 	case smpev.Trap:
@@ -318,7 +318,7 @@ func (m *accounted) lost(t *tally) (int, *tally) {
 func accountTouches(t *Touched, e *traces.Event) {
 	switch e.Kind {
 	case smpev.Exec:
-		if b := byte(e.B); b == jump || b == callOpcode {
+		if b := byte(e.B); b == jump || b == callByte {
 			t.readAt(e.A)
 		}
 	case smpev.Trap:

@@ -35,7 +35,7 @@ func (m *wholeInstructions) Event(e *traces.Event) *traces.Finding {
 	if old != nil && old.lo == e.B && old.hi == e.C {
 		return nil
 	}
-	if e.B == int3 && e.C == 1<<56 {
+	if e.B == uint64(int3) && e.C == 1<<56 {
 		return nil
 	}
 	// A CPU that hasn't serialised may run an image that has since been replaced.

@@ -64,7 +64,7 @@ func (m *noStartInside) Event(e *traces.Event) *traces.Finding {
 		if m.touchesTail(e.A, e.C) {
 			m.stored = e.Seq + 1
 		}
-		if e.C == 1 && e.B == int3 {
+		if e.C == 1 && e.B == uint64(int3) {
 			m.image(e.A, 1) // a breakpoint is armed, announced or not
 		}
 	case smpev.Image:

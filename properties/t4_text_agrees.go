@@ -2,6 +2,8 @@ package properties
 
 import (
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -33,8 +35,6 @@ var TextAgrees = Property{
 		}
 	},
 }
-
-const jumpLen = 5
 
 type textAgrees struct{ scene *Scene }
 
@@ -103,7 +103,9 @@ func noSuchState(s uint64) string {
 
 // jumpTo is the jump from addr to another address, packed into a word.
 func jumpTo(addr, to uint64) uint64 {
-	return jump | (to-addr-jumpLen)&mask(4)<<8
+	c, _ := target.Arch.Jump(arch.Addr(addr), arch.Addr(to))
+	lo, _ := traces.PackBytes(c.Bytes())
+	return lo
 }
 
 // others reports whether the bytes at addr belong to a neighbour's jump, or to an image

@@ -1,12 +1,16 @@
 package properties
 
-import "kpsim/traces"
+import (
+	"kpsim/smp/arch/target"
+	"kpsim/traces"
+)
 
-const (
-	int3 = 0xcc
-	jump = 0xe9
-
-	callOpcode = 0xe8
+// The first bytes of what patching writes, and the length of a jump.
+var (
+	int3     = target.Arch.Breakpoint[0]
+	jump     = target.Arch.JumpByte
+	callByte = target.Arch.CallByte
+	jumpLen  = uint64(target.Arch.BranchLen)
 )
 
 // An insn is an instruction and its address, packed as in events: two have the same

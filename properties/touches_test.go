@@ -49,9 +49,9 @@ func anyAddr(r *sim.Rand) uint64 {
 func insnAt(r *sim.Rand, a uint64) (lo, hi uint64) {
 	switch r.N(4) {
 	case 0:
-		return int3, 1 << 56
+		return uint64(int3), 1 << 56
 	case 1:
-		return jump | uint64(r.N(2))<<8, 5 << 56
+		return uint64(jump) | uint64(r.N(2))<<8, 5 << 56
 	case 2:
 		return uint64(r.N(3)), uint64(1+r.N(5)) << 56
 	}
@@ -89,7 +89,7 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		}
 		e.B, _ = linkedAt(e.A)
 		if b := r.N(4); b < 3 {
-			e.B = [...]uint64{int3, jump, 7}[b]
+			e.B = [...]uint64{uint64(int3), uint64(jump), 7}[b]
 		}
 		e.B &= mask(e.C)
 	case smpev.Trap, smpev.Claim, smpev.Oops:
@@ -188,8 +188,8 @@ func head(kinds []traces.Kind) (list []traces.Event) {
 	}
 	if slices.Contains(kinds, kpev.NoJump) { // it is about jumps that stand
 		add(kpev.NoJump, 1, 0, 0)
-		add(smpev.Image, textAt, jump, jumpLen<<56)
-		add(smpev.TextStore, textAt, jump, jumpLen)
+		add(smpev.Image, textAt, uint64(jump), jumpLen<<56)
+		add(smpev.TextStore, textAt, uint64(jump), jumpLen)
 	}
 	for t := range uint64(3) {
 		for i := range uint64(3) {

@@ -15,14 +15,14 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
 
 // What the shell does with the machine: calls, probes, files, steps.
 
-var regNames = [...]string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
+var regNames = target.Arch.RegNames
 
 // saw prints a call of a handler, with what it was given.
 func (h *sh) saw(hit engine.Hit) {
@@ -32,7 +32,7 @@ func (h *sh) saw(hit engine.Hit) {
 	m := h.s.Rig.Machine
 	name := handlerNames[hit.Which]
 	if hit.Which == kpev.Return {
-		fmt.Fprintf(h.p.Out, "  %s of %s: %s returned %#x\n", name, h.probeName(uint64(hit.Probe)), m.Names().Symbol(hit.At), hit.Regs.R[x86.RAX])
+		fmt.Fprintf(h.p.Out, "  %s of %s: %s returned %#x\n", name, h.probeName(uint64(hit.Probe)), m.Names().Symbol(hit.At), hit.Regs.R[target.Arch.Result])
 		return
 	}
 	fmt.Fprintf(h.p.Out, "  %s of %s: p->addr = %s, ip = %s, flags = %#x\n", name, h.probeName(uint64(hit.Probe)), m.Names().Symbol(hit.At), m.Names().Symbol(hit.Regs.IP), hit.Regs.Flags)
@@ -230,7 +230,7 @@ func (h *sh) probe(args []string, p *scenario.Probe, words map[string]func(value
 	for _, word := range args[3:] {
 		key, value, is := strings.Cut(word, "=")
 		do := words[key]
-		if slices.Contains(regNames[:], key) {
+		if slices.Contains(regNames, key) {
 			do, value = words[""], word
 		}
 		wants := !slices.Contains(alone, key) || key == "entry" && p.Kind == scenario.ProbeJprobe
@@ -254,7 +254,7 @@ func (h *sh) setReg(steps *[]scenario.Step, set string) error {
 		return errUsage
 	}
 	v, err := h.value(value)
-	*steps = append(*steps, scenario.Step{Kind: scenario.StepSetReg, Reg: arch.Reg(slices.Index(regNames[:], reg)), Value: v})
+	*steps = append(*steps, scenario.Step{Kind: scenario.StepSetReg, Reg: arch.Reg(slices.Index(regNames, reg)), Value: v})
 	return err
 }
 

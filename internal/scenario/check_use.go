@@ -8,12 +8,12 @@ import (
 
 	"kpsim/internal/nearest"
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
 )
 
-// x86.Nop5[:] is the instruction a jump label starts as (arch/x86/include/asm/nops.h,
-// P6 form: what a 64-bit kernel uses).
-var nop5 = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}
+// nop5 is the instruction that a jump label starts as.
+var nop5 = target.Arch.BranchNop.Bytes()
 
 func (c checker) probes() error {
 	for i := range c.s.Probes {

@@ -6,6 +6,7 @@ import (
 
 	"kpsim/internal/nearest"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 )
 
 // The words of the language for the enumerations of scenario.go, in the same
@@ -24,8 +25,7 @@ var (
 		"wait_optimized", "label_on", "label_off", "user", "expect", "optimization", "register_all", "unregister_all", "enabled", "hotplug", "spin", "release",
 		"insmod", "rmmod", "tracer", "set_call", "smp_locks", "wait_signal", "signal"}
 	sourceWords = []string{"timer", "nmi", "preempt"}
-	RegWords    = []string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
-		"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
+	RegWords    = target.Arch.RegNames
 )
 
 func (n Needs) String() string      { return nearest.Word(NeedsWords, uint8(n)) }

@@ -10,6 +10,7 @@ import (
 	"kpsim/properties"
 	"kpsim/smp"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -185,7 +186,7 @@ func (s *earSite) state() string {
 		switch s.mem[0] {
 		case s.orig[0]:
 			holds = "as linked"
-		case int3:
+		case target.Arch.Breakpoint[0]:
 			holds = "breakpoint"
 		}
 	}
@@ -194,5 +195,3 @@ func (s *earSite) state() string {
 	}
 	return claim + ", " + holds
 }
-
-const int3 = 0xcc

@@ -44,10 +44,10 @@ type Arch struct {
 	// and what may stand in their place. ok false: the target is out of reach.
 	BranchLen  int
 	Jump, Call func(at, target Addr) (c Code, ok bool)
-	BranchNop  Code              // one nop
-	BranchRet  Code              // a return, and breakpoints for what is left
-	IsJump     func(b byte) bool // an instruction that begins with b is what Jump encodes
-	IsCall     func(b byte) bool // likewise of Call
+	BranchNop  Code // one nop
+	BranchRet  Code // a return, and breakpoints for what is left
+	JumpByte   byte // the first of what Jump encodes, and of no other instruction
+	CallByte   byte // likewise of Call
 	Ret        []byte
 
 	// Valid reports whether an address can be mapped at all.

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+
+	"kpsim/smp/arch/x86"
 )
 
 // A place is an offset in a section of Object.sections.
@@ -62,7 +64,7 @@ var tables = map[string]struct {
 	"__bug_table": {layout{12, []int{0, 4}, 1, "address, file, line and flags"}, fixed(SiteBug, 2)},
 	"__jump_table": {layout{16, []int{0, 4, 8}, 3, "code, target and key"}, func(p *parser, e entry, s rawSite) error {
 		s.kind, s.n = SiteJumpLabel, 2
-		if c := p.byteAt(s.place); c == 0xe9 || c == 0x0f { // jmp rel32, nopl
+		if c := p.byteAt(s.place); c == x86.OpJump || c == nops[x86.JumpLen][0] { // jmp rel32, nopl
 			s.n = 5
 		}
 		var err error

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -77,7 +78,9 @@ func (h Hand) Return(vector, ip uint64) Hand {
 }
 
 // Break runs an int3 at addr and takes its #BP.
-func (h Hand) Break(addr uint64) Hand { return h.Exec(addr, 0xcc).Trap(smpev.VecBP, addr+1) }
+func (h Hand) Break(addr uint64) Hand {
+	return h.Exec(addr, target.Arch.Breakpoint...).Trap(smpev.VecBP, addr+1)
+}
 
 // Own claims the #BP of the int3 at addr.
 func (h Hand) Own(addr, owner uint64) Hand { return h.Claim(smpev.VecBP, addr+1, owner) }

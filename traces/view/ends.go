@@ -4,15 +4,13 @@ import (
 	"fmt"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
 // hitsTold is how many hits of a call are told, the last ones.
 const hitsTold = 3
-
-// jmpRel32 is the opcode of the jump that replaces a breakpoint (SDM vol. 2, JMP).
-const jmpRel32 = 0xe9
 
 // tellCall: a call, or a check behind one, has not come to what it should. What
 // happened to the call is told; which of that is to blame the log doesn't say.
@@ -32,7 +30,7 @@ func (p *past) tellCall(v int) {
 		switch {
 		case o.Kind == smpev.Trap && o.A == smpev.VecBP && p.x.area(o.B-1) == nil:
 			hits = append(hits, i)
-		case o.Kind == smpev.Exec && ok && byte(o.B) == jmpRel32 && p.x.linked[o.A] != jmpRel32 && site.has(o.A):
+		case o.Kind == smpev.Exec && ok && byte(o.B) == target.Arch.JumpByte && p.x.linked[o.A] != target.Arch.JumpByte && site.has(o.A):
 			hits = append(hits, i)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -63,7 +63,7 @@ func (t *teller) merge(e *traces.Event, r *row) bool {
 			t.text.store(st)
 			t.next++
 		}
-		if e.Kind == smpev.Alloc && e.B <= x86.MaxLen {
+		if e.Kind == smpev.Alloc && e.B <= uint64(target.Arch.MaxLen) {
 			r.text += ": " + bytes(t.text.mem, s)
 		}
 		return true
@@ -134,7 +134,7 @@ func (t *teller) mergeIPI(e *traces.Event, r *row) bool {
 // mergeBreak tells a breakpoint and its trap.
 func (t *teller) mergeBreak(e *traces.Event, r *row) bool {
 	trap := t.peek(0, smpev.Trap, e.CPU)
-	if byte(e.B) != x86.Int3 || trap == nil || trap.A != smpev.VecBP {
+	if !target.Arch.IsBreakpoint(byte(e.B)) || trap == nil || trap.A != smpev.VecBP {
 		return false
 	}
 	t.next++
@@ -185,7 +185,7 @@ func (t *teller) mergeStores(e *traces.Event, r *row) bool {
 		end = s.A + s.C
 		t.next++
 	}
-	if a := t.text.area(e.A); a != nil && end-e.A > 2*x86.JumpLen {
+	if a := t.text.area(e.A); a != nil && end-e.A > 2*uint64(target.Arch.BranchLen) {
 		for _, s := range list {
 			t.text.store(s)
 		}

@@ -5,7 +5,7 @@ import (
 
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -44,7 +44,7 @@ func newPast(in *Input) *past {
 			p.x.store(e)
 		case smpev.Free:
 			for k := range e.B {
-				p.hist[e.A+k] = append(p.hist[e.A+k], version{i, x86.Int3})
+				p.hist[e.A+k] = append(p.hist[e.A+k], version{i, target.Arch.Breakpoint[0]})
 			}
 		}
 	}
@@ -199,14 +199,14 @@ func (p *past) insn(i int) string { return p.x.disassemble(unpack(&p.ev[i]), p.e
 // was disassembles what memory held at an address before event i.
 func (p *past) was(addr uint64, i int) string {
 	var b []byte
-	for len(b) < x86.MaxLen {
+	for len(b) < target.Arch.MaxLen {
 		v, ok := p.value(addr+uint64(len(b)), i)
 		if !ok {
 			break
 		}
 		b = append(b, v.value)
 	}
-	in, err := x86.Decode(b, arch.Addr(addr))
+	in, err := target.Decode(b, arch.Addr(addr))
 	if err != nil {
 		return ""
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -18,7 +18,7 @@ func (t *teller) say(e *traces.Event) string {
 		return fmt.Sprintf("linked %s: %s", x.place(e.A), x.disassemble(unpack(e), e.A))
 	case smpev.Image:
 		s := fmt.Sprintf("about to write at %s: % x", x.place(e.A), unpack(e))
-		if byte(e.B) == x86.Int3 {
+		if target.Arch.IsBreakpoint(byte(e.B)) {
 			return s + "  int3, and what was linked behind it"
 		}
 		return s + "  " + x.disassemble(unpack(e), e.A)
@@ -290,7 +290,7 @@ func (t *teller) store(verb string, list ...*traces.Event) string {
 // free tells that memory is taken back: there is an int3 in each byte then.
 func (t *teller) free(e *traces.Event) string {
 	for i := range e.B {
-		t.text.mem[e.A+i] = x86.Int3
+		t.text.mem[e.A+i] = target.Arch.Breakpoint[0]
 	}
 	if a := t.text.area(e.A); a != nil {
 		a.live = false

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -37,7 +38,7 @@ func (l *layer) stands(e *traces.Event, n int) {
 		b := unpack(e)
 		s.at, s.here, s.ran = e.A, true, fmt.Sprintf("% x", b)
 		a := l.t.text.area(e.A)
-		s.stays = a != nil && a.what == kpev.DetourMem && len(b) > 0 && b[0] == callOpcode
+		s.stays = a != nil && a.what == kpev.DetourMem && len(b) > 0 && b[0] == target.Arch.CallByte
 	case smpev.Trap:
 		s.saved = append(s.saved, savedIP{e.B, e.A})
 		s.here, s.stays = false, false
@@ -54,9 +55,6 @@ func (l *layer) stands(e *traces.Event, n int) {
 	}
 	l.standAt(e.Task, int(e.CPU), n)
 }
-
-// callOpcode is that of a near call with a displacement.
-const callOpcode = 0xe8
 
 func (l *layer) standing(task uint8) *standing {
 	s := l.tasks[task]

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -251,12 +251,12 @@ func (p *past) tellMissing(site span, v int) {
 	}); o > img {
 		return // that patch is over
 	}
-	if p.ev[img].B&0xff == x86.Int3 {
+	if p.ev[img].B&0xff == uint64(target.Arch.Breakpoint[0]) {
 		return
 	}
 	last := p.last(v, func(e *traces.Event) bool { return e.Kind == smpev.TextStore && site.has(e.A) })
 	bare := ""
-	if head, _ := p.value(at, v); first == 0 && head.value != x86.Int3 {
+	if head, _ := p.value(at, v); first == 0 && !target.Arch.IsBreakpoint(head.value) {
 		bare = ", and no breakpoint stood there"
 	}
 	p.say(last, 1, "Of %s, %s %s still to be written%s.", p.imageName(img), numbered(first, end-1), wasWere(end-first), bare).also(p, img)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -342,7 +342,7 @@ func (p *past) tellTrap(v int) {
 	}); i >= 0 {
 		p.say(i, 0, "unregister(%s) returned on %s: kprobes doesn't know %s any more.", p.in.probe(p.ev[i].B), p.who(i), p.x.place(ran.at))
 	}
-	if len(b) == 1 && b[0] == x86.Int3 {
+	if len(b) == 1 && target.Arch.IsBreakpoint(b[0]) {
 		old := ""
 		if src.stale() {
 			old = "old "

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -176,7 +176,7 @@ func unpack(e *traces.Event) []byte {
 
 // disassemble prints an instruction; where it jumps to, by name.
 func (t *text) disassemble(b []byte, at uint64) string {
-	in, err := x86.Decode(b, arch.Addr(at))
+	in, err := target.Decode(b, arch.Addr(at))
 	if err != nil {
 		return "(no instruction)"
 	}
@@ -191,7 +191,7 @@ func (t *text) disassemble(b []byte, at uint64) string {
 // are known.
 func known(of map[uint64]byte, addr uint64) []byte {
 	var b []byte
-	for len(b) < x86.MaxLen {
+	for len(b) < target.Arch.MaxLen {
 		v, ok := of[addr+uint64(len(b))]
 		if !ok {
 			break
@@ -206,7 +206,7 @@ func known(of map[uint64]byte, addr uint64) []byte {
 func (t *text) listing(of map[uint64]byte, s span) string {
 	var insns []string
 	for at := s.at; at < s.end; {
-		in, err := x86.Decode(known(of, at), arch.Addr(at))
+		in, err := target.Decode(known(of, at), arch.Addr(at))
 		if err != nil {
 			insns = append(insns, "...")
 			break
@@ -215,7 +215,7 @@ func (t *text) listing(of map[uint64]byte, s span) string {
 		if in.Flow() == arch.FlowJump {
 			break
 		}
-		at += uint64(in.Len)
+		at += uint64(in.Size())
 	}
 	return strings.Join(insns, "; ")
 }

@@ -7,7 +7,7 @@ import (
 
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -188,7 +188,7 @@ func (p *past) wrote(w write) string {
 		}
 		return fmt.Sprintf("wrote part of %s over %s", name, where)
 	}
-	if w.end-w.at == 1 && head.value == x86.Int3 {
+	if w.end-w.at == 1 && target.Arch.IsBreakpoint(head.value) {
 		return "wrote a breakpoint over " + where
 	}
 	if p.original(w) {
@@ -227,9 +227,9 @@ func (p *past) original(w write) bool {
 func (p *past) imageName(i int) string {
 	e := &p.ev[i]
 	b := unpack(e)
-	in, err := x86.Decode(b, arch.Addr(e.A))
+	in, err := target.Decode(b, arch.Addr(e.A))
 	switch {
-	case b[0] == x86.Int3:
+	case target.Arch.IsBreakpoint(b[0]):
 		return "the breakpoint and the original tail"
 	case err != nil:
 		return "the new instruction"
@@ -424,11 +424,11 @@ func (p *past) whose(addr uint64, v version) (what string, off int) {
 		return "nothing that was stored", -1
 	}
 	if v.at >= 0 {
-		if v.value == x86.Int3 {
+		if target.Arch.IsBreakpoint(v.value) {
 			return "the breakpoint", -1
 		}
 		w := p.writeOf(v.at)
-		if img := p.imageOver(addr, v.at); img >= 0 && p.part(w, img) && p.ev[img].B&0xff != x86.Int3 {
+		if img := p.imageOver(addr, v.at); img >= 0 && p.part(w, img) && p.ev[img].B&0xff != uint64(target.Arch.Breakpoint[0]) {
 			return p.imageName(img), int(addr - p.ev[img].A)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
 )
 
@@ -91,7 +92,7 @@ func drawProbe(t *rapid.T, s *scenario.Scenario, name, function string) scenario
 	switch kind := rapid.IntRange(0, 7).Draw(t, name+" kind"); {
 	case kind >= 6 && m.Jprobes:
 		p.Kind = scenario.ProbeJprobe
-		p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepSetReg, Reg: x86.RDI, Value: 1}} // which is undone
+		p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepSetReg, Reg: target.Arch.Args[0], Value: 1}} // which is undone
 		return p
 	case kind >= 5:
 		drawReturn(t, m, &p)
@@ -127,7 +128,7 @@ func drawReturn(t *rapid.T, m *scenario.Machine, p *scenario.Probe) {
 	case 1:
 		p.Pre = []scenario.Step{{Kind: scenario.StepCount}}
 	case 2:
-		p.Pre, p.DataSize = []scenario.Step{{Kind: scenario.StepSave, Reg: x86.RDI}}, 8
+		p.Pre, p.DataSize = []scenario.Step{{Kind: scenario.StepSave, Reg: target.Arch.Args[0]}}, 8
 	case 3:
 		p.Pre = []scenario.Step{{Kind: scenario.StepNonzero}}
 	}

@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kpsim/internal/scenario"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
 )
 
@@ -120,9 +121,9 @@ func (g *storm) handlers(p *scenario.Probe) {
 	}
 	switch which {
 	case 0:
-		p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetReg, Reg: x86.RAX, Value: uint64(g.rand.N(100))})
+		p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetReg, Reg: target.Arch.Result, Value: uint64(g.rand.N(100))})
 	case 1:
-		p.Post = append(p.Post, scenario.Step{Kind: scenario.StepSetReg, Reg: x86.RAX, Value: uint64(g.rand.N(100))})
+		p.Post = append(p.Post, scenario.Step{Kind: scenario.StepSetReg, Reg: target.Arch.Result, Value: uint64(g.rand.N(100))})
 	case 2: // a post_handler says that it may change the path: there is no jump then
 		if p.Offset == 0 && p.Func != fuzzZero {
 			p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetIP, Func: fuzzZero}, scenario.Step{Kind: scenario.StepNonzero})
@@ -175,7 +176,7 @@ func (g *storm) leaving() string {
 	at := fuzzTextAt + 0x1000
 	to, _ := scenario.KernelExport("do_exit")
 	jump, _ := x86.JumpRel32(at+1, to)
-	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: at, Code: append([]byte{0x90}, jump[:]...)})
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: at, Code: append(target.Arch.Nop(1), jump[:]...)})
 	p := scenario.Probe{Name: "kl", Kind: scenario.ProbeKretprobe, Func: name, Post: []scenario.Step{{Kind: scenario.StepCount}}}
 	if g.one(3) {
 		p = scenario.Probe{Name: "kl", Func: name, Offset: g.rand.N(2), Pre: []scenario.Step{{Kind: scenario.StepCount}}}

@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
 )
 
@@ -141,12 +142,12 @@ func (g *storm) kretprobe(name string) scenario.Probe {
 	if g.wide && !g.sc.Machine.NoBatches && g.one(2) {
 		switch g.rand.N(3) {
 		case 0: // a register that every function keeps
-			p.Pre, p.DataSize = []scenario.Step{{Kind: scenario.StepSave, Reg: x86.RBX}}, 8
-			p.Post = append(p.Post, scenario.Step{Kind: scenario.StepRestore, Reg: x86.RBX})
+			p.Pre, p.DataSize = []scenario.Step{{Kind: scenario.StepSave, Reg: target.Arch.Saved[0]}}, 8
+			p.Post = append(p.Post, scenario.Step{Kind: scenario.StepRestore, Reg: target.Arch.Saved[0]})
 		case 1:
 			p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepNonzero}}
 		case 2:
-			p.Pre, p.DataSize, p.Post = []scenario.Step{{Kind: scenario.StepSave, Reg: x86.RDI}}, 8, nil
+			p.Pre, p.DataSize, p.Post = []scenario.Step{{Kind: scenario.StepSave, Reg: target.Arch.Args[0]}}, 8, nil
 		}
 		return p
 	}
@@ -162,7 +163,7 @@ func (g *storm) kretprobe(name string) scenario.Probe {
 func (g *storm) jprobe(name string) scenario.Probe {
 	p := scenario.Probe{Name: name, Kind: scenario.ProbeJprobe, Func: g.some()}
 	if g.one(2) {
-		p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepSetReg, Reg: x86.RDI, Value: 7}}
+		p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepSetReg, Reg: target.Arch.Args[0], Value: 7}}
 		if g.nests {
 			p.Pre = append(p.Pre, g.handlerCalls())
 		}

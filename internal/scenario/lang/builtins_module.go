@@ -10,6 +10,7 @@ import (
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/image"
 )
@@ -248,9 +249,6 @@ func movRAX(code []byte, n uint64) []byte {
 	return binary.LittleEndian.AppendUint64(append(code, 0x48, 0xb8), n)
 }
 
-// fillArgs are the registers of integer arguments (System V ABI), by number - 1.
-var fillArgs = [...]arch.Reg{x86.RDI, x86.RSI, x86.RDX, x86.RCX, x86.R8, x86.R9}
-
 // fillCode stores bytes where an argument points to, eight and then one by one:
 // movabs $…,%rax; mov %rax,off(arg) and movb $…,off(arg).
 func fillCode(name string, v starlark.Value) (code []byte, err error) {
@@ -259,14 +257,14 @@ func fillCode(name string, v starlark.Value) (code []byte, err error) {
 		return nil, fmt.Errorf("stub %q: fill is %s; write fill = (1, \"00ff\"): what the first argument points to", name, describe(v))
 	}
 	arg, err := starlark.AsInt32(pair[0])
-	if err != nil || arg < 1 || arg > len(fillArgs) {
-		return nil, fmt.Errorf("stub %q: argument %.40s isn't there; 1 to %d", name, pair[0].String(), len(fillArgs))
+	if err != nil || arg < 1 || arg > len(target.Arch.Args) {
+		return nil, fmt.Errorf("stub %q: argument %.40s isn't there; 1 to %d", name, pair[0].String(), len(target.Arch.Args))
 	}
 	b, err := bytesOf(name, pair[1])
 	if err != nil {
 		return nil, err
 	}
-	reg := fillArgs[arg-1]
+	reg := target.Arch.Args[arg-1]
 	rexB, rm := byte(reg>>3), 0x80|byte(reg&7) // ModRM: disp32(reg)
 	off := uint32(0)
 	for ; len(b) >= 8; b, off = b[8:], off+8 {

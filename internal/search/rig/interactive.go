@@ -9,7 +9,7 @@ import (
 	"kpsim/kprobes"
 	"kpsim/properties"
 	"kpsim/smp"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 )
 
 // mostAdded is how many probes a run by hand may add to the scenario's.
@@ -100,6 +100,6 @@ func (r *Rig) Operation(t *smp.Task, op scenario.Op) func(x *smp.Ctx) (errno kpr
 	p := &program{r: r, task: t, ops: []scenario.Op{op}, repeat: 1, called: []called{r.called(&op)}}
 	return func(x *smp.Ctx) (kprobes.Errno, uint64) {
 		p.do(x, 0)
-		return kprobes.Errno(p.errno), t.Left().R[x86.RAX]
+		return kprobes.Errno(p.errno), t.Left().R[target.Arch.Result]
 	}
 }

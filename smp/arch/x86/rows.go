@@ -45,8 +45,7 @@ func row(m Mode, a arch.Arch) *arch.Arch {
 	a.Call = func(at, target arch.Addr) (arch.Code, bool) { return branch(OpCall, at, target) }
 	a.BranchNop = arch.CodeOf(Nop5[:]...)
 	a.BranchRet = arch.CodeOf(opRet, Int3, Int3, Int3, Int3)
-	a.IsJump = func(b byte) bool { return b == OpJump }
-	a.IsCall = func(b byte) bool { return b == OpCall }
+	a.JumpByte, a.CallByte = OpJump, OpCall
 	a.Ret = []byte{opRet}
 	return &a
 }

@@ -1,6 +1,9 @@
 package image
 
 import (
+	"fmt"
+	"slices"
+
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 )
@@ -94,4 +97,42 @@ func isNop(b []byte) bool {
 		break
 	}
 	return b[0] == 0x90 && !rep || len(b) > 1 && b[0] == 0x0f && b[1] == 0x1f
+}
+
+// isPadding reports whether b is what an assembler fills gaps with: the bytes
+// of nops of all lengths, int3 and zeros. Code must end in an instruction that
+// goes elsewhere (ret, jmp, ud2), and none of those is made of these bytes alone.
+func isPadding(b []byte) bool {
+	for _, c := range b {
+		switch c {
+		case 0x00, 0x0f, 0x1f, 0x2e, 0x40, 0x44, 0x66, 0x80, 0x84, 0x90, 0xcc:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// where names a place in a loaded section for a message: function+offset, or
+// section+offset if no function is there.
+func (o *Object) where(sec, off int) string {
+	if f := o.funcAt(sec, off); f != nil && !f.unnamed {
+		return fmt.Sprintf("%s+%#x", f.name, off-f.off)
+	}
+	return fmt.Sprintf("%s+%#x", o.sections[sec].name, off)
+}
+
+// funcAt returns the function that the byte at sec, off belongs to, or nil.
+func (o *Object) funcAt(sec, off int) *function {
+	i, ok := slices.BinarySearchFunc(o.funcs, function{sec: sec, off: off}, compareFuncs)
+	if !ok {
+		i--
+	}
+	if i < 0 {
+		return nil
+	}
+	if f := &o.funcs[i]; f.sec == sec && off-f.off < f.size {
+		return f
+	}
+	return nil
 }
