@@ -26,6 +26,7 @@
 //	    internal/search/rig    one run: machine, kernel, engine and monitors
 //	    internal/eval/matrix      which waits and syncs patching needs: a table that is searched
 //	    internal/eval/overhead    what a probe's hit costs: the documents' figures, from runs
+//	    internal/eval/overhead/pages  kpsim overhead: tables, JSON, pages
 //	    internal/scenario      what is run, as plain data; lang: Starlark in and out,
 //	                           library, gen: drawn ones, edit: smaller ones, vet
 //	    internal/nearest       what a misspelt name may have meant

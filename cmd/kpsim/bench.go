@@ -96,7 +96,7 @@ type medianCell struct {
 	By       map[string]int `json:"by"`     // the properties that were broken first
 }
 
-func (c *benchSearchCmd) run(p *cli.Program) (int, error) {
+func (c *benchSearchCmd) Run(p *cli.Program) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}

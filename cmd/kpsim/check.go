@@ -44,7 +44,7 @@ With --json a line has:
 Exit status: 0, or 2 for bad input.`
 }
 
-func (c *checkCmd) run(p *cli.Program) (int, error) {
+func (c *checkCmd) Run(p *cli.Program) (int, error) {
 	if c.HTML != "" {
 		if err := c.HTML.CheckPage(c.Object); err != nil {
 			return 0, err

@@ -7,6 +7,7 @@ import (
 	"kpsim/internal/cli/flags"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/matrix"
+	"kpsim/internal/eval/overhead/pages"
 	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/mutants"
 )
@@ -31,7 +32,7 @@ The folder of zsh has to be in its fpath, before compinit is run.
 Exit status: 0, or 2 for bad input.`
 }
 
-func (c *completionCmd) run(p *cli.Program) (int, error) {
+func (c *completionCmd) Run(p *cli.Program) (int, error) {
 	if err := cli.Known("shell", c.Shell, shellNames()); err != nil {
 		return 0, err
 	}
@@ -45,7 +46,7 @@ type completeCmd struct {
 	Words []string `arg:"" optional:""`
 }
 
-func (c *completeCmd) run(p *cli.Program) (int, error) {
+func (c *completeCmd) Run(p *cli.Program) (int, error) {
 	words := make([]string, len(c.Words))
 	for i, w := range c.Words {
 		words[i] = flags.Unquoted(w)
@@ -66,12 +67,12 @@ var namings = map[string]flags.Names{
 	"--edition":   flags.Fixed(inputs.StormEditions),
 	"--preempt":   flags.Fixed(inputs.StormPreempts),
 	"--fetch":     flags.Fixed(inputs.FetchNames),
-	"--machine":   flags.Fixed(machineIDs),
-	"--probe":     flags.Fixed(probeIDs),
+	"--machine":   flags.Fixed(pages.MachineIDs),
+	"--probe":     flags.Fixed(pages.ProbeIDs),
 	"--profile":   flags.Fixed(func() []string { return []string{"k61", "k612"} }),
-	"--tier":      flags.Fixed(tierNames),
-	"--schedule":  flags.Fixed(scheduleNames),
-	"--patch":     flags.Fixed(patchNames),
+	"--tier":      flags.Fixed(pages.TierNames),
+	"--schedule":  flags.Fixed(pages.ScheduleNames),
+	"--patch":     flags.Fixed(pages.PatchNames),
 	"--to":        flags.Fixed(func() []string { return exports }),
 	"<file|name>": flags.Either(flags.Fixed(library.Names), flags.Files(".star")),
 	"<scenario>":  flags.Either(flags.Fixed(library.Names), flags.Files(".star")),

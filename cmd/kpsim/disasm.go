@@ -33,7 +33,7 @@ Examples:
 Exit status: 0, or 2 for bad input.`
 }
 
-func (c *disasmCmd) run(p *cli.Program) (int, error) {
+func (c *disasmCmd) Run(p *cli.Program) (int, error) {
 	s, err := c.survey(c.Object)
 	if err != nil {
 		return 0, err

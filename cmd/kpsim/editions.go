@@ -44,7 +44,7 @@ type listedEditions struct {
 	Settings []listedSetting `json:"settings"`
 }
 
-func (c *editionsCmd) run(p *cli.Program) (int, error) {
+func (c *editionsCmd) Run(p *cli.Program) (int, error) {
 	var l listedEditions
 	for _, e := range scenario.Editions() {
 		l.Editions = append(l.Editions, e.String())

@@ -32,7 +32,7 @@ Examples:
 Exit status: 0 the trace breaks the property that it says, where it says, 1 it doesn't, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
-func (c *explainCmd) run(p *cli.Program) (int, error) {
+func (c *explainCmd) Run(p *cli.Program) (int, error) {
 	file, r, err := play(p, c.Trace)
 	if err != nil {
 		return 0, err

@@ -67,7 +67,7 @@ func TestExplainNarrow(t *testing.T) {
 			var out bytes.Buffer
 			p := cli.New(&out, io.Discard)
 			p.Width = width
-			_, err := c.run(p)
+			_, err := c.Run(p)
 			require.NoError(t, err)
 			return out.String()
 		}
@@ -128,7 +128,7 @@ func TestExplainNamesRows(t *testing.T) {
 		var out bytes.Buffer
 		p := cli.New(&out, io.Discard)
 		p.Width = []int{0, 70}[i%2] // then there is one column for all CPUs
-		_, err := (&explainCmd{Trace: path, Runs: 40, Seed: 1}).run(p)
+		_, err := (&explainCmd{Trace: path, Runs: 40, Seed: 1}).Run(p)
 		require.NoError(t, err)
 		parts := strings.SplitN(out.String(), "\n\n", 4)
 		require.Len(t, parts, 4, path)

@@ -62,7 +62,7 @@ Examples:
 Exit status: 0 all as expected, 1 something against expectation, 2 bad input or a file that could not be saved, 3 a bug of the simulator, 130 interrupted. What is first in 3, 130, 1, 2, 0 counts.`
 }
 
-func (c *exploreCmd) run(p *cli.Program) (int, error) {
+func (c *exploreCmd) Run(p *cli.Program) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}

@@ -44,7 +44,7 @@ Exit status: 0 written, 1 written, but the run isn't what the trace says, 2 bad 
 // exports are the formats. Perfetto reads Chrome's: it is the same one.
 var exports = []string{"ftrace", "chrome", "perfetto", "json", "litmus"}
 
-func (c *exportCmd) run(p *cli.Program) (int, error) {
+func (c *exportCmd) Run(p *cli.Program) (int, error) {
 	if err := cli.Known("format", c.To, exports); err != nil {
 		return 0, fmt.Errorf("--to: %w", err)
 	}

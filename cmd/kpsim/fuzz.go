@@ -75,7 +75,7 @@ type fuzzFind struct {
 	Trace      string `json:"trace"`
 }
 
-func (c *fuzzCmd) run(p *cli.Program) (int, error) {
+func (c *fuzzCmd) Run(p *cli.Program) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}

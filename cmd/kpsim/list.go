@@ -75,7 +75,7 @@ type listedStrategy struct {
 	Says string `json:"says"`
 }
 
-func (c *listCmd) run(p *cli.Program) (int, error) {
+func (c *listCmd) Run(p *cli.Program) (int, error) {
 	for _, w := range c.What {
 		if err := cli.Known("list, and nothing in one,", w, listed()); err != nil {
 			return 0, err

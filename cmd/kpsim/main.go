@@ -47,7 +47,7 @@ type commands struct {
 // A command is what is selected on the command line. An error is about the
 // input.
 type command interface {
-	run(p *cli.Program) (status int, err error)
+	Run(p *cli.Program) (status int, err error)
 }
 
 const description = `Kpsim simulates the races of live code patching: Linux kprobes and their like on an x86 machine with several CPUs.
@@ -108,7 +108,7 @@ func do(p *cli.Program, c command) (status int) {
 			status = cli.Bug
 		}
 	}()
-	status, err := c.run(p)
+	status, err := c.Run(p)
 	if err != nil && !p.LostBy(err) {
 		fmt.Fprintf(p.Err, "kpsim: %v\n", err)
 		return cli.BadInput

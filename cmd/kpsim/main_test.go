@@ -35,7 +35,7 @@ func thisProgram(t *testing.T) string {
 // panicking is a command with a fault of the simulator in it.
 type panicking struct{ v any }
 
-func (c panicking) run(p *cli.Program) (int, error) {
+func (c panicking) Run(p *cli.Program) (int, error) {
 	p.Doing = "scenario torn-jump, strategy portfolio, seed 7"
 	panic(c.v)
 }

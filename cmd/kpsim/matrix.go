@@ -62,7 +62,7 @@ Examples:
 Exit status: 0 all cells are decided, 1 some are blind, 2 bad input, a cell that can't be decided, or a witness that could not be saved, 3 a bug of the simulator, 130 interrupted; what there is is printed.`
 }
 
-func (c *matrixCmd) run(p *cli.Program) (int, error) {
+func (c *matrixCmd) Run(p *cli.Program) (int, error) {
 	rows, err := matrix.Select(c.Rows)
 	if err != nil {
 		return 0, err

@@ -32,7 +32,7 @@ Examples:
 Exit status: as of explore.`
 }
 
-func (c *mergeCmd) run(p *cli.Program) (int, error) {
+func (c *mergeCmd) Run(p *cli.Program) (int, error) {
 	if c.Traces == "" {
 		return 0, errors.New("--traces: the name is empty; name a folder")
 	}

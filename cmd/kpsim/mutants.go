@@ -67,7 +67,7 @@ type mutantRow struct {
 	source, says string // of the catalogue
 }
 
-func (c *mutantsCmd) run(p *cli.Program) (int, error) {
+func (c *mutantsCmd) Run(p *cli.Program) (int, error) {
 	list, err := c.check()
 	if err != nil {
 		return 0, err

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/cli"
-	"kpsim/internal/page"
 	"kpsim/internal/page/pagetest"
 )
 
@@ -110,27 +109,6 @@ func TestOverheadPageOfProfile(t *testing.T) {
 	require.Contains(t, text, "All of them are from mine.profile")
 	require.NotContains(t, text, "left out %")
 	require.NotContains(t, text, profile)
-}
-
-// By costs of nothing hits take nothing, which no logarithmic axis has.
-func TestOverheadPageOfNothing(t *testing.T) {
-	profile := filepath.Join(t.TempDir(), "nothing.profile")
-	text := regexp.MustCompile(`(?m)^([a-z_-]+ +)[\d.]+  #`).ReplaceAllString(calibrated(t), "$1 0 #")
-	require.NoError(t, os.WriteFile(profile, []byte(text), 0o644))
-	o := &overheadPage{c: &overheadTableCmd{Profile: cli.FileName(profile)}, at: func(string) {}}
-	require.NoError(t, o.measure())
-	d := page.Document{Title: "Nothing", Lead: o.lead()}
-	for _, part := range []func() (page.Section, error){o.figures, o.attribution, o.noise} {
-		s, err := part()
-		require.NoError(t, err)
-		d.Sections = append(d.Sections, s)
-	}
-	blocks, err := o.manyProbes()
-	require.NoError(t, err)
-	d.Sections[0].Blocks = append(d.Sections[0].Blocks, blocks...)
-	b, err := d.Render()
-	require.NoError(t, err)
-	pagetest.Check(t, string(b))
 }
 
 // calibrated is a profile.

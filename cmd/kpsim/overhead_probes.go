@@ -1,24 +1,9 @@
 package main
 
-import (
-	"fmt"
-	"slices"
+import "kpsim/internal/eval/overhead/pages"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
-	"kpsim/internal/eval/overhead"
-)
-
-// probesMost is the largest table.
-const probesMost = 100_000
-
-type overheadProbesCmd struct {
-	overheadCosts
-	Probe    []string      `default:"k" placeholder:"NAME" help:"A hit of which probe. May be given many times. Default: k."`
-	Count    []inputs.Span `default:"1,10,100,1000,10000,100000" placeholder:"LIST" help:"How many probes there are, as 1,10,100. Default: 1, 10, … to 100000."`
-	JSON     bool          `name:"json" xor:"form" help:"Print one JSON object a line."`
-	Markdown bool          `xor:"form" help:"Print tables in Markdown."`
-}
+// overheadProbesCmd is kpsim overhead probes.
+type overheadProbesCmd struct{ pages.Probes }
 
 // Help implements kong.HelpProvider.
 func (*overheadProbesCmd) Help() string {
@@ -32,84 +17,4 @@ Examples:
   kpsim overhead probes --json | jq 'select(.all_probes_hit_cycles > 2 * .one_probe_hit_cycles)'
 
 Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
-}
-
-// An overheadProbes is what a hit costs with so many probes, as --json prints it.
-type overheadProbes struct {
-	Machine string  `json:"machine"`
-	Name    string  `json:"name"`
-	Arch    string  `json:"arch"`
-	MHz     float64 `json:"mhz"`
-	Probe   string  `json:"probe"`
-	Says    string  `json:"says"`
-	Costs   string  `json:"tier"` // or profile
-	overhead.ProbesPoint
-}
-
-func (c *overheadProbesCmd) run(p *cli.Program) (int, error) {
-	counts, err := inputs.Numbers("count", "numbers of probes", c.Count, 1, probesMost)
-	if err != nil {
-		return 0, err
-	}
-	m, err := c.load()
-	if err != nil {
-		return 0, err
-	}
-	probes, err := c.probes(m)
-	if err != nil {
-		return 0, err
-	}
-	rows := make([]overheadProbes, len(probes)*len(counts))
-	err = inParts(p, "tables of probes", len(rows), func(i int) error {
-		q := &probes[i/len(counts)]
-		point, err := q.ScaleProbes(counts[i%len(counts)], &m.Costs, overhead.NominalCache)
-		rows[i] = overheadProbes{m.ID(), m.Name, m.Arch, m.MHz, q.Name, q.Says, m.by, point}
-		return err
-	})
-	if err != nil {
-		return 0, err
-	}
-	if !c.JSON {
-		c.print(p, m, rows)
-		return cli.OK, nil
-	}
-	for i := range rows {
-		if err := p.PrintJSON(&rows[i]); err != nil {
-			return 0, err
-		}
-	}
-	return cli.OK, nil
-}
-
-// probes returns those of the machine that are asked for.
-func (c *overheadProbesCmd) probes(m *pricedMachine) (list []overhead.Probe, err error) {
-	var has []string
-	for _, q := range m.Probes() {
-		has = append(has, q.Name)
-	}
-	names, err := inputs.Once("probe", "probe of "+m.ID(), c.Probe, has)
-	if err != nil {
-		return nil, err
-	}
-	for _, q := range m.Probes() {
-		if slices.Contains(names, q.Name) {
-			list = append(list, q)
-		}
-	}
-	return list, nil
-}
-
-func (c *overheadProbesCmd) print(p *cli.Program, m *pricedMachine, rows []overheadProbes) {
-	fmt.Fprintf(p.Out, "Hits with so many probes in 64 hash chains on %s, by %s (%s):\n\n", m.ID(), costsOf(m.by), rows[len(rows)-1].Provenance)
-	hits := cli.Table{Head: []string{"probe", "probes", "µs", "nodes", "cycles a node", "µs, all in turn", "nodes", "most nodes", "cycles a node"}, Text: 1}
-	for i := range rows {
-		r := &rows[i]
-		hits.Add(r.Probe, fmt.Sprint(r.Probes),
-			fmt.Sprintf("%.3f", r.OneHitCycles/r.MHz), fmt.Sprintf("%.2f", r.OneNodes), fmt.Sprintf("%.1f", r.OneNodeCycles),
-			fmt.Sprintf("%.3f", r.AllHitCycles/r.MHz), fmt.Sprintf("%.2f", r.AllNodes), fmt.Sprint(r.Longest), fmt.Sprintf("%.1f", r.AllNodeCycles))
-	}
-	hits.Print(p, c.Markdown)
-	k := overhead.NominalCache
-	fmt.Fprintf(p.Out, "\nAssumed: a probe is a line of %g bytes; in L1 (%g KiB) it costs %g cycles, in L2 (%g KiB) %g, in memory %g.\n",
-		k.NodeBytes, k.L1Bytes/1024, k.L1Cycles, k.L2Bytes/1024, k.L2Cycles, k.MemoryCycles)
 }

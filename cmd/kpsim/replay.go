@@ -68,7 +68,7 @@ type divergence struct {
 	Found     string `json:"found"`
 }
 
-func (c *replayCmd) run(p *cli.Program) (int, error) {
+func (c *replayCmd) Run(p *cli.Program) (int, error) {
 	file, r, err := play(p, c.Trace)
 	if err != nil {
 		return 0, err

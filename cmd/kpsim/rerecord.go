@@ -42,7 +42,7 @@ type rerecorded struct {
 	FirstDivergence *divergence `json:"first_divergence,omitempty"`
 }
 
-func (c *rerecordCmd) run(p *cli.Program) (int, error) {
+func (c *rerecordCmd) Run(p *cli.Program) (int, error) {
 	files := make([]*traces.File, len(c.Traces)) // all are looked at before the first is written
 	for i, path := range c.Traces {
 		f, err := inputs.ReadTrace(path)

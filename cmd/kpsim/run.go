@@ -114,7 +114,7 @@ type ranProbe struct {
 	line string // as it is printed
 }
 
-func (c *runCmd) run(p *cli.Program) (int, error) {
+func (c *runCmd) Run(p *cli.Program) (int, error) {
 	j, s, err := c.schedule(lang.LoadUsed, c.Scenario, search.DefaultStrategy)
 	if err != nil {
 		return 0, err

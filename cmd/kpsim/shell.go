@@ -54,7 +54,7 @@ type sh struct {
 	done  bool
 }
 
-func (c *shellCmd) run(p *cli.Program) (int, error) {
+func (c *shellCmd) Run(p *cli.Program) (int, error) {
 	s, err := c.open(p)
 	if err != nil {
 		return 0, err

@@ -2,10 +2,11 @@ package main
 
 import (
 	"fmt"
-	"kpsim/engine"
 	"path"
 	"slices"
 	"strings"
+
+	"kpsim/engine"
 )
 
 // The files of kprobes, as the documents name them.

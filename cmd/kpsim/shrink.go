@@ -59,7 +59,7 @@ type shrunkNeed struct {
 	Without   string  `json:"without"`  // the same in words
 }
 
-func (c *shrinkCmd) run(p *cli.Program) (int, error) {
+func (c *shrinkCmd) Run(p *cli.Program) (int, error) {
 	file, err := inputs.ReadTrace(c.Trace)
 	if err != nil {
 		return 0, err

@@ -66,7 +66,7 @@ type stormRow struct {
 	Shipped    *inputs.Shipped   `json:"as_shipped,omitempty"`
 }
 
-func (c *stormCmd) run(p *cli.Program) (int, error) {
+func (c *stormCmd) Run(p *cli.Program) (int, error) {
 	machines, err := c.check()
 	if err != nil {
 		return 0, err

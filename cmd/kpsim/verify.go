@@ -61,7 +61,7 @@ Examples:
 Exit status: 0 as expected, 1 something against expectation or not complete, 2 bad input or a witness that could not be saved (it is printed all the same), 3 a bug of the simulator, 130 interrupted.`
 }
 
-func (c *verifyCmd) run(p *cli.Program) (int, error) {
+func (c *verifyCmd) Run(p *cli.Program) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}

@@ -44,7 +44,7 @@ type builtModule struct {
 	Version string `json:"version"`
 }
 
-func (c *versionCmd) run(p *cli.Program) (int, error) {
+func (c *versionCmd) Run(p *cli.Program) (int, error) {
 	info, _ := debug.ReadBuildInfo()
 	b := builtFrom(info)
 	if c.JSON {

@@ -40,7 +40,7 @@ Examples:
 Exit status: 0 shown, 1 shown, but the run isn't what the trace says, which the page says too, 2 bad input, 3 a bug of the simulator.`
 }
 
-func (c *viewCmd) run(p *cli.Program) (int, error) {
+func (c *viewCmd) Run(p *cli.Program) (int, error) {
 	switch {
 	case c.Passing && c.Beside != "":
 		return 0, errors.New("--passing: there is another trace already; leave one of the two out")

@@ -153,9 +153,9 @@ func (u *UserProfile) Text(note func(cycles.Event) string) string {
 		fmt.Fprintf(&b, "%-11s %s\n", l[0], l[1])
 	}
 	b.WriteByte('\n')
-	for e, c := range u.Costs {
-		// Three decimals tell a 256th part of a cycle.
-		fmt.Fprintf(&b, "%-11s %8.3f  # %s\n", cycles.Event(e), float64(c)/cycles.Unit, note(cycles.Event(e)))
+	for _, e := range cycles.All() {
+		// Three decimals resolve 1/256 of a cycle.
+		fmt.Fprintf(&b, "%-11s %8.3f  # %s\n", e, float64(u.Costs[e])/cycles.Unit, note(e))
 	}
 	return b.String()
 }

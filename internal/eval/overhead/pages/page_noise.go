@@ -1,4 +1,4 @@
-package main
+package pages
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ const (
 )
 
 // noise shows hits of a machine at work: their ECDFs, and a table.
-func (o *overheadPage) noise() (page.Section, error) {
+func (o *htmlPage) noise() (page.Section, error) {
 	n := &overhead.NominalNoise
 	s := page.Section{ID: "noise", Title: "Hits with noise", Blocks: []page.Block{page.Text(fmt.Sprintf(
 		"What a machine at work adds to a hit is assumed: nobody has measured it on these. Runs differ by %g %% (standard deviation), hits by %g %%; each access to a line of memory that others write too misses the caches with %g %%, and takes %g ns then in the mean; there are %g ticks a second, of %g ns in the mean. Drawn from seed %d: %d runs of %d hits of each probe.",
@@ -62,14 +62,14 @@ func (o *overheadPage) noise() (page.Section, error) {
 }
 
 // keysOf is a legend of a machine's probes.
-func keysOf(rows [][]overheadLine) (keys []page.Key) {
+func keysOf(rows [][]lineJSON) (keys []page.Key) {
 	for series, row := range rows {
 		keys = append(keys, page.Key{Name: row[0].Probe + ", " + row[0].Says, Of: series})
 	}
 	return keys
 }
 
-func noiseRow(l *overheadLine, s *overhead.Summary) []page.Cell {
+func noiseRow(l *lineJSON, s *overhead.Summary) []page.Cell {
 	ns := func(cycles float64) string { return fmt.Sprintf("%.1f", 1000*cycles/l.MHz) }
 	return page.Row(l.Probe, ns(l.Cycles), ns(s.Mean.Value), ns(s.Mean.Interval.Low)+" to "+ns(s.Mean.Interval.High),
 		fmt.Sprintf("%.1f", 100*s.CV), ns(s.P50.Value), ns(s.P90.Value), ns(s.P99.Value), ns(s.P999.Value), ns(s.Max))

@@ -1,4 +1,4 @@
-package main
+package pages
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 )
 
 // printNoise prints tables of what all hits have.
-func printNoise(p *cli.Program, rows []overheadNoise, editions, markdown bool) {
-	section := func(title string, head []string, cells func(r *overheadNoise) []string) {
+func printNoise(p *cli.Program, rows []noiseRowJSON, editions, markdown bool) {
+	section := func(title string, head []string, cells func(r *noiseRowJSON) []string) {
 		g := cli.Table{Head: []string{"machine", "arch", "probe"}, Text: 3}
 		if editions {
 			g.Head, g.Text = []string{"machine", "arch", "edition", "probe"}, 4
@@ -33,21 +33,21 @@ func printNoise(p *cli.Program, rows []overheadNoise, editions, markdown bool) {
 	}
 	r := &rows[0]
 	section(fmt.Sprintf("Hits with noise, %s of %s each, in µs, by %s; warm: without", cli.Number(r.Runs, "run"), cli.Number(r.HitsPerRun, "hit"), costsOf(r.Costs)),
-		[]string{"documented", "warm", "mean", "95 %", "sd", "CV %", "skew", "max"}, func(r *overheadNoise) []string {
+		[]string{"documented", "warm", "mean", "95 %", "sd", "CV %", "skew", "max"}, func(r *noiseRowJSON) []string {
 			return append(append([]string{documentedCell(r.Documented), fmt.Sprintf("%.3f", r.WarmUsec)}, measured("%.3f", r.MeanUsec)...),
 				fmt.Sprintf("%.3f", r.SDUsec), cli.PerCent(r.CV), fmt.Sprintf("%.1f", r.Skew), fmt.Sprintf("%.3f", r.MaxUsec))
 		})
 	quantiles := []string{"p50", "95 %", "p90", "95 %", "p99", "95 %", "p99.9", "95 %"}
-	section("Quantiles of these hits in µs", quantiles, func(r *overheadNoise) []string {
+	section("Quantiles of these hits in µs", quantiles, func(r *noiseRowJSON) []string {
 		return measured("%.3f", r.P50Usec, r.P90Usec, r.P99Usec, r.P999Usec)
 	})
-	section("The same in cycles", append(append([]string{"warm", "mean", "95 %", "sd"}, quantiles...), "max"), func(r *overheadNoise) []string {
+	section("The same in cycles", append(append([]string{"warm", "mean", "95 %", "sd"}, quantiles...), "max"), func(r *noiseRowJSON) []string {
 		cells := append([]string{fmt.Sprintf("%.0f", r.Warm)}, measured("%.0f", r.Mean)...)
 		cells = append(append(cells, fmt.Sprintf("%.0f", r.SD)), measured("%.0f", r.P50, r.P90, r.P99, r.P999)...)
 		return append(cells, fmt.Sprintf("%.0f", r.Max))
 	})
 	section("What noise adds in the mean, in cycles, by what is worked out and by what was drawn; and how far the mean of a single run can be trusted, by the means of its batches",
-		[]string{"misses", "ticks", "SMIs", "together %", "drawn %", "batches", "of hits", "half width", "correlation"}, func(r *overheadNoise) []string {
+		[]string{"misses", "ticks", "SMIs", "together %", "drawn %", "batches", "of hits", "half width", "correlation"}, func(r *noiseRowJSON) []string {
 			return []string{
 				fmt.Sprintf("%.2f", r.Misses), fmt.Sprintf("%.2f", r.Ticks), fmt.Sprintf("%.2f", r.SMIs),
 				fmt.Sprintf("%.2f", 100*(r.Misses+r.Ticks+r.SMIs)/r.Warm), fmt.Sprintf("%.2f", 100*(r.Mean.Value/r.Warm-1)),
@@ -55,7 +55,7 @@ func printNoise(p *cli.Program, rows []overheadNoise, editions, markdown bool) {
 			}
 		})
 	section("How many times as long as the hits of the first probe of each machine; p: the chance that the means of runs that are drawn alike differ as much (Mann and Whitney)",
-		[]string{"times", "95 %", "p"}, func(r *overheadNoise) []string {
+		[]string{"times", "95 %", "p"}, func(r *noiseRowJSON) []string {
 			if r.With == nil {
 				return nil
 			}

@@ -1,4 +1,4 @@
-package main
+package pages
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 
 // scaling shows what becomes of hits with more CPUs, more probes, and more calls at a time
 // than a return probe follows. What isn't of a probe that is asked for is left out.
-func (o *overheadPage) scaling() (page.Section, error) {
+func (o *htmlPage) scaling() (page.Section, error) {
 	s := page.Section{ID: "scaling", Title: "More CPUs, more probes, more calls at a time"}
 	for _, part := range []func() ([]page.Block, error){o.manyCPUs, o.manyProbes, o.manyCalls} {
 		blocks, err := part()
@@ -61,7 +61,7 @@ func curves(name string) (list []scaledCurve) {
 }
 
 // manyCPUs is hits per second over CPUs.
-func (o *overheadPage) manyCPUs() (blocks []page.Block, err error) {
+func (o *htmlPage) manyCPUs() (blocks []page.Block, err error) {
 	f := &page.Figure{Caption: "Hits per second of one probe that all CPUs hit all the time, by edition of the kernel's document; detours are left out. Both axes are logarithmic: what doubles with the CPUs is a straight line, and editions that do alike are one. Whoever's clock shows least goes next."}
 	t := &page.Table{Caption: "The same in numbers: million hits per second, by CPUs.", Head: []string{"edition"}, Text: 1}
 	for _, n := range scaledCPUs {
@@ -109,7 +109,7 @@ func (o *overheadPage) manyCPUs() (blocks []page.Block, err error) {
 
 // wantsSort reports whether a kprobe or a return probe is asked for, in any way that it can
 // be hit.
-func (o *overheadPage) wantsSort(name string) bool {
+func (o *htmlPage) wantsSort(name string) bool {
 	return len(o.c.Probes) == 0 || slices.ContainsFunc(o.c.Probes, func(p string) bool {
 		return strings.Contains(p, "r") == (name == "r") && !strings.HasPrefix(p, "j")
 	})
@@ -122,7 +122,7 @@ var scaledProbes = []int{1, 10, 100, 1000, 10_000, 100_000}
 const simulatedProbes = 10_000
 
 // manyProbes is the cost of a hit over how many probes there are.
-func (o *overheadPage) manyProbes() ([]page.Block, error) {
+func (o *htmlPage) manyProbes() ([]page.Block, error) {
 	f := &page.Figure{Caption: page.Text(fmt.Sprintf("What a hit takes with more probes in the kernel's table, which has %d chains. A lookup goes by more nodes of its chain, which is simulated with up to %s probes, and beyond is a model's; what a node costs that isn't in the nearest cache is assumed.", overhead.Chains, page.Thousands(simulatedProbes)))}
 	machines := o.machines()
 	subject := machines[len(machines)-1]
@@ -184,7 +184,7 @@ var (
 )
 
 // manyCalls is the share of calls that a return probe misses.
-func (o *overheadPage) manyCalls() ([]page.Block, error) {
+func (o *htmlPage) manyCalls() ([]page.Block, error) {
 	if !o.wantsSort("r") {
 		return nil, nil
 	}

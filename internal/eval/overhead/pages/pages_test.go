@@ -1,4 +1,4 @@
-package main
+package pages
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ func TestPausesTable(t *testing.T) {
 	q := &overhead.Pauses{PauseConfig: overhead.PauseConfig{CPUs: 2, Patch: "breakpoint", Preempt: "none"},
 		StopArrives: of(1), Stopped: of(2), StopEnds: of(3), Sync: of(4), Register: of(6), Optimizer: of(7)}
 	var out bytes.Buffer
-	c := overheadPausesCmd{overheadDrawn: overheadDrawn{Runs: 1, Schedule: overhead.Timed}}
+	c := Pauses{drawn: drawn{Runs: 1, Schedule: overhead.Timed}}
 	c.print(cli.New(&out, &out), &pricedMachine{UserProfile: &overhead.UserProfile{Name: "Mine", Arch: "x86_64", MHz: 1000}, by: "profile"}, []*overhead.Pauses{q})
 	for _, want := range []string{
 		"stop_machine arrives  breakpoint  none        2  3  1.000  0.010  1.100  1.200  1.300  1.400         1000",
@@ -46,7 +46,7 @@ func TestMaxactiveTable(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	(&overheadMaxactiveCmd{overheadDrawn: overheadDrawn{Schedule: overhead.Timed}}).print(cli.New(&out, &out), overlaps, 3)
+	(&Maxactive{drawn: drawn{Schedule: overhead.Timed}}).print(cli.New(&out, &out), overlaps, 3)
 	if want := "\nedition  tasks  calls    1    2    3\n6.9          1    100  1.1  1.2  1.3\n6.9          2    200  2.1  2.2  2.3\n\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("%s", &out)
 	}

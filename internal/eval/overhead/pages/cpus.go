@@ -1,4 +1,4 @@
-package main
+package pages
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"kpsim/sim"
 )
 
-// An overheadContended is what hits of one probe by many CPUs cost, as --json prints it.
-type overheadContended struct {
-	overheadHit
+// A contendedRow is what hits of one probe by many CPUs cost, as --json prints it.
+type contendedRow struct {
+	hitJSON
 	Returns   string  `json:"returns"`
 	Contended string  `json:"contended"`
 	CPUs      int     `json:"cpus"`
@@ -35,7 +35,7 @@ var contention = map[string]string{
 }
 
 // contended prints what hits cost with many CPUs.
-func (c *overheadTableCmd) contended(p *cli.Program) error {
+func (c *Table) contended(p *cli.Program) error {
 	cpus, err := inputs.Numbers("cpus", "numbers of CPUs", c.CPUs, 1, sim.MaxCPUs)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (c *overheadTableCmd) contended(p *cli.Program) error {
 	if err != nil {
 		return err
 	}
-	var rows []overheadContended
+	var rows []contendedRow
 	for i := range scaled {
 		if s, one := &scaled[i], &scaled[i-i%len(cpus)]; s != one || !added {
 			rows = append(rows, hits[i/len(cpus)].contended(s, one))
@@ -94,9 +94,9 @@ func (c *overheadTableCmd) contended(p *cli.Program) error {
 func (h *pricedHit) follows() bool { return strings.Contains(h.probe.Name, "r") }
 
 // contended makes a row; one is with one CPU.
-func (h *pricedHit) contended(s, one *overhead.Scaled) overheadContended {
-	r := overheadContended{
-		overheadHit: h.shown(), CPUs: s.CPUs, Cycles: s.Cycles, Nsec: s.Cycles / h.MHz * 1e3, Rate: s.Rate * h.MHz * 1e6,
+func (h *pricedHit) contended(s, one *overhead.Scaled) contendedRow {
+	r := contendedRow{
+		hitJSON: h.shown(), CPUs: s.CPUs, Cycles: s.Cycles, Nsec: s.Cycles / h.MHz * 1e3, Rate: s.Rate * h.MHz * 1e6,
 	}
 	if h.follows() {
 		r.Returns = returnsOf(h.edition)
@@ -108,7 +108,7 @@ func (h *pricedHit) contended(s, one *overhead.Scaled) overheadContended {
 	return r
 }
 
-func (c *overheadTableCmd) printContended(p *cli.Program, rows []overheadContended) error {
+func (c *Table) printContended(p *cli.Program, rows []contendedRow) error {
 	if c.Bench {
 		fmt.Fprintf(p.Out, "pkg: kpsim/properties/overhead\ncosts: %s\n", rows[0].Costs)
 	}

@@ -1,4 +1,4 @@
-package main
+package pages
 
 import (
 	"fmt"
@@ -32,7 +32,7 @@ const (
 var pauseCPUs = []int{2, 4, 16}
 
 // pauses shows how long CPUs and the optimizer wait for each other.
-func (o *overheadPage) pauses() (page.Section, error) {
+func (o *htmlPage) pauses() (page.Section, error) {
 	f := &page.Figure{Caption: page.Text(fmt.Sprintf("Pauses while a probe is registered, optimized and unregistered on one CPU and the others call its function, without preemption: the share of pauses that are shorter than so many microseconds, by how many CPUs there are. %d runs each, from seed %d.", pauseRuns, pageSeed))}
 	t := &page.Table{
 		Caption: "The same pauses in numbers: microseconds.",

@@ -1,4 +1,4 @@
-package main
+package pages
 
 import (
 	"fmt"
@@ -8,17 +8,17 @@ import (
 	"kpsim/smp/cycles"
 )
 
-// An overheadCost is what an event costs and where that is from, as --json prints it.
-type overheadCost struct {
-	Machine string         `json:"machine"`
-	Tier    string         `json:"tier"`
-	Event   string         `json:"event"`
-	Cycles  float64        `json:"cycles"`
-	Figures int            `json:"in_figures"` // of so many of the machine's
-	Of      []overheadTerm `json:"of"`
+// A costJSON is what an event costs and where that is from, as --json prints it.
+type costJSON struct {
+	Machine string     `json:"machine"`
+	Tier    string     `json:"tier"`
+	Event   string     `json:"event"`
+	Cycles  float64    `json:"cycles"`
+	Figures int        `json:"in_figures"` // of so many of the machine's
+	Of      []termJSON `json:"of"`
 }
 
-type overheadTerm struct {
+type termJSON struct {
 	What   string  `json:"what"`
 	Count  float64 `json:"count"`
 	Counts string  `json:"count_from"`
@@ -27,7 +27,7 @@ type overheadTerm struct {
 }
 
 // provenance prints where each cost is from.
-func (c *overheadTableCmd) provenance(p *cli.Program, o *overhead.Model) error {
+func (c *Table) provenance(p *cli.Program, o *overhead.Model) error {
 	tiers, _ := tiersOf(c.Tier)
 	t := tiers[len(tiers)-1]
 	if c.Tier == "" {
@@ -62,13 +62,13 @@ counted: in runs, or in code. assumed: of what was counted over a whole hit the 
 
 // provenanceOf returns where a machine's costs are from; with names the event is named in each
 // of its lines, not in the first alone.
-func provenanceOf(o *overhead.Model, m *overhead.Machine, t overhead.Tier, names bool) (g cli.Table, costs []overheadCost) {
+func provenanceOf(o *overhead.Model, m *overhead.Machine, t overhead.Tier, names bool) (g cli.Table, costs []costJSON) {
 	g = cli.Table{Head: []string{"event", "of", "cycles from", "count from", "count", "each", "cycles", "in figures"}, Text: 4}
 	for _, e := range cycles.All() {
-		cost := overheadCost{Machine: m.ID(), Tier: t.String(), Event: e.String(), Figures: o.InFigures(m, e), Of: []overheadTerm{}}
+		cost := costJSON{Machine: m.ID(), Tier: t.String(), Event: e.String(), Figures: o.InFigures(m, e), Of: []termJSON{}}
 		for _, term := range o.Terms(m, t, e) {
 			cost.Cycles += term.Cycles()
-			cost.Of = append(cost.Of, overheadTerm{term.Of, term.Count, term.Counts.String(), term.Each, term.Prices.String()})
+			cost.Of = append(cost.Of, termJSON{term.Of, term.Count, term.Counts.String(), term.Each, term.Prices.String()})
 		}
 		costs = append(costs, cost)
 		if len(cost.Of) == 0 {
@@ -85,8 +85,8 @@ func provenanceOf(o *overhead.Model, m *overhead.Machine, t overhead.Tier, names
 	return g, costs
 }
 
-// An overheadVerdict is a claim of the documents held against a row, as --json prints it.
-type overheadVerdict struct {
+// A verdictJSON is a claim of the documents held against a row, as --json prints it.
+type verdictJSON struct {
 	Claim      string  `json:"claim"`
 	Low        float64 `json:"low"`
 	High       float64 `json:"high"`
@@ -101,7 +101,7 @@ type overheadVerdict struct {
 }
 
 // prose prints which claims hold where.
-func (c *overheadTableCmd) prose(p *cli.Program, o *overhead.Model) error {
+func (c *Table) prose(p *cli.Program, o *overhead.Model) error {
 	tiers, _ := tiersOf(c.Tier)
 	table, err := o.Table(tiers[0])
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *overheadTableCmd) prose(p *cli.Program, o *overhead.Model) error {
 		}
 		if c.JSON {
 			q := v.Claim
-			if err := p.PrintJSON(&overheadVerdict{q.Says, q.Low, q.High, q.Unit, q.Assumed, v.Machine.ID(), v.Of, v.Documented, v.Answer.String(), v.Ours, v.OurAnswer.String()}); err != nil {
+			if err := p.PrintJSON(&verdictJSON{q.Says, q.Low, q.High, q.Unit, q.Assumed, v.Machine.ID(), v.Of, v.Documented, v.Answer.String(), v.Ours, v.OurAnswer.String()}); err != nil {
 				return err
 			}
 			continue

@@ -1,4 +1,4 @@
-package main
+package pages
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // provenance says where each cost is from, and what was fitted.
-func (o *overheadPage) provenance() (page.Section, error) {
+func (o *htmlPage) provenance() (page.Section, error) {
 	if o.u != nil {
 		return o.profileCosts(), nil
 	}
@@ -47,7 +47,7 @@ func (o *overheadPage) provenance() (page.Section, error) {
 }
 
 // profileCosts lists the costs of a profile.
-func (o *overheadPage) profileCosts() page.Section {
+func (o *htmlPage) profileCosts() page.Section {
 	g := cli.Table{Head: []string{"event", "cycles"}, Text: 1}
 	for e, c := range o.u.Costs {
 		g.Add(cycles.Event(e).String(), fmt.Sprintf("%.3f", float64(c)/cycles.Unit))
@@ -59,7 +59,7 @@ func (o *overheadPage) profileCosts() page.Section {
 }
 
 // limits says what is assumed, and what isn't there.
-func (o *overheadPage) limits() (page.Section, error) {
+func (o *htmlPage) limits() (page.Section, error) {
 	list := page.List{
 		"Hits are those of tight loops with warm caches, as the documents' were. What noise adds is assumed in all its magnitudes.",
 		page.Text(fmt.Sprintf("A line of cache that another CPU has stored to costs %d cycles to get, which is assumed: nobody has measured it on these machines. Each lock, list and counter is taken to have a line of its own. Beyond that a cost is the same whatever the caches hold.", cycles.Nominal()[cycles.Line]/cycles.Unit)),

@@ -1,4 +1,4 @@
-package main
+package pages
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 	"kpsim/smp/cycles"
 )
 
-// An overheadPage is what --html writes.
-type overheadPage struct {
-	c       *overheadTableCmd
-	r       *overheadReport
+// A htmlPage is what --html writes.
+type htmlPage struct {
+	c       *Table
+	r       *report
 	o       *overhead.Model       // nil if it is a profile's
 	u       *overhead.UserProfile // nil if it isn't
 	subject paged
@@ -32,14 +32,14 @@ type paged struct {
 func (m *paged) usec(cycles float64) float64 { return cycles / m.mhz }
 
 // html writes the page.
-func (c *overheadTableCmd) html(p *cli.Program) error {
+func (c *Table) html(p *cli.Program) error {
 	if err := c.HTML.CheckPage(string(c.Profile)); err != nil {
 		return err
 	}
 	g := p.Watch("overhead", 0)
 	defer g.Clear()
 	p.ExitAtInterrupt("no page was written")
-	o := &overheadPage{c: c, at: func(says string) {
+	o := &htmlPage{c: c, at: func(says string) {
 		p.Doing = says
 		g.Say(says)
 	}}
@@ -56,7 +56,7 @@ func (c *overheadTableCmd) html(p *cli.Program) error {
 }
 
 // measure makes the table, and picks the machine of all that isn't in it.
-func (o *overheadPage) measure() (err error) {
+func (o *htmlPage) measure() (err error) {
 	if o.c.Profile != "" {
 		o.r, o.u, err = o.c.pricedReport()
 		if err == nil {
@@ -83,7 +83,7 @@ func (o *overheadPage) measure() (err error) {
 
 // command is the line that makes the page. It has no folders: whoever gets the page may
 // not have them.
-func (o *overheadPage) command() string {
+func (o *htmlPage) command() string {
 	words := []string{"kpsim", "overhead"}
 	for _, m := range o.c.Machines {
 		words = append(words, "--machine", m)
@@ -100,7 +100,7 @@ func (o *overheadPage) command() string {
 	return cli.Line(append(words, "--html", o.c.HTML.Base())...)
 }
 
-func (o *overheadPage) document() (*page.Document, error) {
+func (o *htmlPage) document() (*page.Document, error) {
 	d := &page.Document{Title: "What probes cost", Command: o.command(), Lead: o.lead(),
 		Foot: cli.WrittenBy}
 	for _, part := range []func() (page.Section, error){o.figures, o.attribution, o.noise, o.scaling, o.pauses, o.provenance, o.limits} {
@@ -116,7 +116,7 @@ func (o *overheadPage) document() (*page.Document, error) {
 }
 
 // lead is three sentences.
-func (o *overheadPage) lead() []page.Text {
+func (o *htmlPage) lead() []page.Text {
 	if o.u != nil {
 		return []page.Text{page.Text(fmt.Sprintf("What a hit of each probe costs on %s at %g MHz, by a profile of that machine. What happens in a hit is counted in simulated runs of the probes' engine: exceptions, single steps, instructions, locks, copies. Each such event has the price that the profile gives it.",
 			o.subject.name, o.u.MHz))}
@@ -145,7 +145,7 @@ func errorCell(v float64) page.Cell {
 }
 
 // figures is the table of overhead.
-func (o *overheadPage) figures() (page.Section, error) {
+func (o *htmlPage) figures() (page.Section, error) {
 	s := page.Section{ID: "figures", Title: "The documents' figures, and ours"}
 	t := &page.Table{Text: 1, Head: []string{"probe"}}
 	if o.u != nil {
@@ -196,7 +196,7 @@ func (o *overheadPage) figures() (page.Section, error) {
 }
 
 // attribution shows what hits are spent on.
-func (o *overheadPage) attribution() (page.Section, error) {
+func (o *htmlPage) attribution() (page.Section, error) {
 	by := "the profile"
 	if o.u == nil {
 		by = "the " + o.r.tiers[len(o.r.tiers)-1].String() + " costs"
@@ -217,7 +217,7 @@ func (o *overheadPage) attribution() (page.Section, error) {
 }
 
 // machines are the rows of each machine.
-func (o *overheadPage) machines() (list [][][]overheadLine) {
+func (o *htmlPage) machines() (list [][][]lineJSON) {
 	for i, row := range o.r.rows {
 		if i == 0 || row[0].Machine != o.r.rows[i-1][0].Machine {
 			list = append(list, nil)
@@ -228,7 +228,7 @@ func (o *overheadPage) machines() (list [][][]overheadLine) {
 }
 
 // addAttribution adds the two plots of a machine.
-func addAttribution(f *page.Figure, rows [][]overheadLine) error {
+func addAttribution(f *page.Figure, rows [][]lineJSON) error {
 	var names []string
 	share, long := make([][]float64, overhead.Parts), make([][]float64, overhead.Parts)
 	var says []string

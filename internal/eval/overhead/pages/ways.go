@@ -1,4 +1,4 @@
-package main
+package pages
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 	"kpsim/smp/cycles"
 )
 
-// overheadWays are the flags for hits that no figure is of.
-type overheadWays struct {
+// ways are the flags for hits that no figure is of.
+type ways struct {
 	Editions  []string      `name:"edition" xor:"engine" placeholder:"NAME" help:"What hits cost with the engine of this edition: ${editions}, documented. May be given many times."`
 	CPUs      []inputs.Span `name:"cpus" xor:"way" placeholder:"LIST" help:"What hits of one probe by so many CPUs at once cost, as 1,2,4 or 1-8; 64 at most. Without --edition it is of those that differ, without --machine of xeon-e5410/x86_64, without --probe of r."`
 	Noise     bool          `xor:"way" help:"Draw hits with jitter, cache misses and ticks, and print how they are spread."`
@@ -24,7 +24,7 @@ type overheadWays struct {
 }
 
 // check checks what needs nothing else.
-func (c *overheadWays) check() error {
+func (c *ways) check() error {
 	if !c.Noise {
 		for _, f := range [...]struct {
 			flag  string
@@ -54,18 +54,18 @@ type pricedHit struct {
 }
 
 // shown is the machine, as --json prints it.
-func (m *pricedMachine) shown() overheadMachine {
-	return overheadMachine{m.ID(), m.Name, m.Arch, m.MHz}
+func (m *pricedMachine) shown() machineJSON {
+	return machineJSON{m.ID(), m.Name, m.Arch, m.MHz}
 }
 
 // shown is what is priced, as --json prints it.
-func (h *pricedHit) shown() overheadHit {
-	return overheadHit{h.pricedMachine.shown(), h.edition, h.probe.Name, h.probe.Says, h.by}
+func (h *pricedHit) shown() hitJSON {
+	return hitJSON{h.pricedMachine.shown(), h.edition, h.probe.Name, h.probe.Says, h.by}
 }
 
 // hits returns the probes that are asked for, on machines, with the engines of editions,
 // or of none: then that of each machine's figures.
-func (c *overheadTableCmd) hits(machines []pricedMachine, editions []string) (list []pricedHit, err error) {
+func (c *Table) hits(machines []pricedMachine, editions []string) (list []pricedHit, err error) {
 	var has []string
 	for i := range machines {
 		m := &machines[i]
@@ -100,7 +100,7 @@ func (c *overheadTableCmd) hits(machines []pricedMachine, editions []string) (li
 }
 
 // missing says which machine or probe that was asked for an edition has no hit of.
-func (c *overheadTableCmd) missing(machines []pricedMachine, edition string) error {
+func (c *Table) missing(machines []pricedMachine, edition string) error {
 	var has []string
 	for i := range machines {
 		m := &machines[i]

@@ -1,4 +1,4 @@
-package main
+package pages
 
 import (
 	"fmt"
@@ -11,26 +11,26 @@ import (
 	"kpsim/smp/cycles"
 )
 
-// An overheadMachine is whose costs a figure is by, as --json prints it.
-type overheadMachine struct {
+// A machineJSON is whose costs a figure is by, as --json prints it.
+type machineJSON struct {
 	Machine string  `json:"machine"`
 	Name    string  `json:"name"`
 	Arch    string  `json:"arch"`
 	MHz     float64 `json:"mhz"`
 }
 
-// An overheadHit is what a figure is of, as --json prints it.
-type overheadHit struct {
-	overheadMachine
+// A hitJSON is what a figure is of, as --json prints it.
+type hitJSON struct {
+	machineJSON
 	Edition string `json:"edition,omitempty"` // of the engine; "": that of the machine's figures, and --edition wasn't given
 	Probe   string `json:"probe"`
 	Says    string `json:"says"`
 	Costs   string `json:"tier"` // or profile
 }
 
-// An overheadLine is a figure in one tier, as --json prints it.
-type overheadLine struct {
-	overheadHit
+// A lineJSON is a figure in one tier, as --json prints it.
+type lineJSON struct {
+	hitJSON
 	Documented *float64           `json:"documented_us"`
 	Usec       float64            `json:"us"`
 	Cycles     float64            `json:"cycles"`
@@ -49,18 +49,18 @@ type overheadLine struct {
 	costs  *cycles.Profile
 }
 
-// An overheadReport is what overhead prints.
-type overheadReport struct {
+// A report is what overhead prints.
+type report struct {
 	tiers   []overhead.Tier
-	rows    [][]overheadLine // a figure each, in each tier
-	of      int              // figures there are
-	numbers []int            // fitted in each tier
-	source  string           // the file, if it is a profile's
+	rows    [][]lineJSON // a figure each, in each tier
+	of      int          // figures there are
+	numbers []int        // fitted in each tier
+	source  string       // the file, if it is a profile's
 }
 
 // report makes the table.
-func (c *overheadTableCmd) report(o *overhead.Model) (*overheadReport, error) {
-	r := &overheadReport{of: len(o.Samples)}
+func (c *Table) report(o *overhead.Model) (*report, error) {
+	r := &report{of: len(o.Samples)}
 	r.tiers, _ = tiersOf(c.Tier)
 	left := o.LeaveOut()
 	for k, t := range r.tiers {
@@ -98,10 +98,10 @@ func (c *overheadTableCmd) report(o *overhead.Model) (*overheadReport, error) {
 	return r, nil
 }
 
-func lineOfHit(name, arch string, mhz float64, q *overhead.Probe, h *overhead.Hit, costs *cycles.Profile) overheadLine {
-	l := overheadLine{
-		overheadHit: overheadHit{
-			overheadMachine: overheadMachine{(&overhead.Machine{Name: name, Arch: arch}).ID(), name, arch, mhz}, Probe: q.Name, Says: q.Says,
+func lineOfHit(name, arch string, mhz float64, q *overhead.Probe, h *overhead.Hit, costs *cycles.Profile) lineJSON {
+	l := lineJSON{
+		hitJSON: hitJSON{
+			machineJSON: machineJSON{(&overhead.Machine{Name: name, Arch: arch}).ID(), name, arch, mhz}, Probe: q.Name, Says: q.Says,
 		},
 		Usec: h.Cycles / mhz, Cycles: h.Cycles, shares: h.Shares(costs), probe: *q, hit: *h, costs: costs,
 		Events: make(map[string]float64), Parts: make(map[string]float64), Prices: make(map[string]float64),
@@ -119,7 +119,7 @@ func lineOfHit(name, arch string, mhz float64, q *overhead.Probe, h *overhead.Hi
 }
 
 // priced prints what probes cost by a user's profile.
-func (c *overheadTableCmd) priced(p *cli.Program) error {
+func (c *Table) priced(p *cli.Program) error {
 	r, _, err := c.pricedReport()
 	if err != nil {
 		return err
@@ -128,12 +128,12 @@ func (c *overheadTableCmd) priced(p *cli.Program) error {
 }
 
 // pricedReport makes the table of a user's profile.
-func (c *overheadTableCmd) pricedReport() (*overheadReport, *overhead.UserProfile, error) {
+func (c *Table) pricedReport() (*report, *overhead.UserProfile, error) {
 	u, err := readProfile(string(c.Profile))
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &overheadReport{source: string(c.Profile)}
+	r := &report{source: string(c.Profile)}
 	for _, q := range u.Probes() {
 		if !c.wants(nil, q.Name) {
 			continue
@@ -144,7 +144,7 @@ func (c *overheadTableCmd) pricedReport() (*overheadReport, *overhead.UserProfil
 		}
 		l := lineOfHit(u.Name, u.Arch, u.MHz, &q, &h, &u.Costs)
 		l.Costs = "profile"
-		r.rows = append(r.rows, []overheadLine{l})
+		r.rows = append(r.rows, []lineJSON{l})
 	}
 	if len(r.rows) == 0 {
 		return nil, nil, fmt.Errorf("--probe: in era %s there is no %s; kpsim overhead --profile %s prints all there are", u.Era, strings.Join(c.Probes, " or "), c.Profile)
@@ -152,7 +152,7 @@ func (c *overheadTableCmd) pricedReport() (*overheadReport, *overhead.UserProfil
 	return r, u, nil
 }
 
-func (r *overheadReport) print(p *cli.Program, c *overheadTableCmd) error {
+func (r *report) print(p *cli.Program, c *Table) error {
 	switch {
 	case c.JSON:
 		for _, row := range r.rows {
@@ -172,7 +172,7 @@ func (r *overheadReport) print(p *cli.Program, c *overheadTableCmd) error {
 }
 
 // figures prints the documents' beside ours, or ours alone, and what holds of all.
-func (r *overheadReport) figures(p *cli.Program, markdown bool) {
+func (r *report) figures(p *cli.Program, markdown bool) {
 	g := cli.Table{Head: []string{"machine", "arch", "probe"}, Text: 3}
 	if r.source == "" {
 		g.Head = append(g.Head, "documented µs")
@@ -221,7 +221,7 @@ func (r *overheadReport) figures(p *cli.Program, markdown bool) {
 }
 
 // summary says how far off a tier is.
-func (r *overheadReport) summary(tier int) string {
+func (r *report) summary(tier int) string {
 	var mean, leftMean, leftMost float64
 	same := 0
 	worst, beyond := &r.rows[0][tier], &r.rows[0][tier]
@@ -256,7 +256,7 @@ func (r *overheadReport) summary(tier int) string {
 
 // shares is what hits are spent on, by the last of the tiers: how a cost is shared out is
 // what the mechanistic one is of.
-func (r *overheadReport) shares() *cli.Table {
+func (r *report) shares() *cli.Table {
 	g := &cli.Table{Head: []string{"machine", "arch", "probe", "cycles"}, Text: 3}
 	editions := r.rows[0][0].Edition != ""
 	if editions {
@@ -280,7 +280,7 @@ func (r *overheadReport) shares() *cli.Table {
 }
 
 // attribution prints it.
-func (r *overheadReport) attribution(p *cli.Program, markdown bool) {
+func (r *report) attribution(p *cli.Program, markdown bool) {
 	by := "the profile"
 	if r.source == "" {
 		by = "the " + r.tiers[len(r.tiers)-1].String() + " costs"
@@ -290,7 +290,7 @@ func (r *overheadReport) attribution(p *cli.Program, markdown bool) {
 }
 
 // bench prints what benchstat reads: a tier is a key of the configuration.
-func (r *overheadReport) bench(p *cli.Program) {
+func (r *report) bench(p *cli.Program) {
 	fmt.Fprintln(p.Out, "pkg: kpsim/properties/overhead")
 	for i := range r.rows[0] {
 		fmt.Fprintf(p.Out, "costs: %s\n", r.rows[0][i].Costs)

@@ -1,4 +1,4 @@
-package main
+package pages
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 )
 
 // editions prints what hits cost with the engines of editions.
-func (c *overheadTableCmd) editions(p *cli.Program) error {
-	r := &overheadReport{source: string(c.Profile)}
+func (c *Table) editions(p *cli.Program) error {
+	r := &report{source: string(c.Profile)}
 	tiers, _ := tiersOf(c.Tier)
 	if c.Profile != "" {
 		tiers = tiers[:1]
@@ -26,7 +26,7 @@ func (c *overheadTableCmd) editions(p *cli.Program) error {
 			return err
 		}
 		if k == 0 {
-			r.rows = make([][]overheadLine, len(hits))
+			r.rows = make([][]lineJSON, len(hits))
 		}
 		if c.Profile == "" {
 			r.tiers = append(r.tiers, t)
@@ -64,7 +64,7 @@ func (c *overheadTableCmd) editions(p *cli.Program) error {
 }
 
 // byEdition prints the hits.
-func (r *overheadReport) byEdition(p *cli.Program, markdown bool) {
+func (r *report) byEdition(p *cli.Program, markdown bool) {
 	g := cli.Table{Head: []string{"machine", "arch", "edition", "probe"}, Text: 4}
 	if r.source == "" {
 		g.Head = append(g.Head, "documented µs")

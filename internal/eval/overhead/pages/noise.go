@@ -1,4 +1,4 @@
-package main
+package pages
 
 import (
 	"bytes"
@@ -21,9 +21,9 @@ const (
 	noiseAllMost = 2_000_000
 )
 
-// An overheadNoise is a figure with noise, as --json prints it.
-type overheadNoise struct {
-	overheadHit
+// A noiseRowJSON is a figure with noise, as --json prints it.
+type noiseRowJSON struct {
+	hitJSON
 	Documented *float64       `json:"documented_us"`
 	WarmUsec   float64        `json:"warm_us"`
 	Warm       float64        `json:"warm_cycles"`
@@ -59,7 +59,7 @@ type noiseCompared struct {
 }
 
 // noise prints how hits are spread.
-func (c *overheadTableCmd) noise(p *cli.Program) error {
+func (c *Table) noise(p *cli.Program) error {
 	of, from, err := c.noiseOf()
 	if err != nil {
 		return err
@@ -77,10 +77,10 @@ func (c *overheadTableCmd) noise(p *cli.Program) error {
 	if err != nil {
 		return err
 	}
-	rows := make([]overheadNoise, len(list))
+	rows := make([]noiseRowJSON, len(list))
 	err = inParts(p, "hits with noise", len(list), func(i int) error {
 		h := &list[i]
-		rows[i] = overheadNoise{overheadHit: h.shown(), Documented: h.documented(), Noise: of, NoiseFrom: from, Seed: seed}
+		rows[i] = noiseRowJSON{hitJSON: h.shown(), Documented: h.documented(), Noise: of, NoiseFrom: from, Seed: seed}
 		return rows[i].draw(h, runs, hits)
 	})
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *overheadTableCmd) noise(p *cli.Program) error {
 		return benchNoise(p, rows, len(c.Editions) > 0)
 	}
 	for i := range rows {
-		first := slices.IndexFunc(rows, func(r overheadNoise) bool { return r.Machine == rows[i].Machine })
+		first := slices.IndexFunc(rows, func(r noiseRowJSON) bool { return r.Machine == rows[i].Machine })
 		if err := rows[i].compare(&rows[first]); err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (c *overheadTableCmd) noise(p *cli.Program) error {
 }
 
 // noiseOf returns how much noise there is, and where that is from.
-func (c *overheadTableCmd) noiseOf() (n overhead.Noise, from string, err error) {
+func (c *Table) noiseOf() (n overhead.Noise, from string, err error) {
 	if c.NoiseFile == "" {
 		return overhead.NominalNoise, "assumed", nil
 	}
@@ -128,7 +128,7 @@ func (c *overheadTableCmd) noiseOf() (n overhead.Noise, from string, err error) 
 }
 
 // draw draws hits and sums them up.
-func (r *overheadNoise) draw(h *pricedHit, runs, hits int) error {
+func (r *noiseRowJSON) draw(h *pricedHit, runs, hits int) error {
 	hit, err := h.probe.Measure(&h.Costs)
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (r *overheadNoise) draw(h *pricedHit, runs, hits int) error {
 }
 
 // compare compares a figure with the first of its machine.
-func (r *overheadNoise) compare(first *overheadNoise) error {
+func (r *noiseRowJSON) compare(first *noiseRowJSON) error {
 	if r == first {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (r *overheadNoise) compare(first *overheadNoise) error {
 }
 
 // benchNoise prints a line for each run, so that benchstat compares distributions.
-func benchNoise(p *cli.Program, rows []overheadNoise, editions bool) error {
+func benchNoise(p *cli.Program, rows []noiseRowJSON, editions bool) error {
 	fmt.Fprintf(p.Out, "pkg: kpsim/properties/overhead\ncosts: %s\n", rows[0].Costs)
 	for i := range rows {
 		r := &rows[i]

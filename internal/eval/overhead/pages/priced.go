@@ -1,4 +1,4 @@
-package main
+package pages
 
 import (
 	"errors"
@@ -46,8 +46,8 @@ func priceMachines(names []string, tier overhead.Tier, profile cli.FileName) (li
 	return list, nil
 }
 
-// machineIDs are those of the documents.
-func machineIDs() (ids []string) {
+// MachineIDs are those of the documents.
+func MachineIDs() (ids []string) {
 	for i := range overhead.Machines {
 		ids = append(ids, overhead.Machines[i].ID())
 	}
@@ -57,33 +57,33 @@ func machineIDs() (ids []string) {
 // defaultMachine is the machine of the documents whose figures are youngest.
 const defaultMachine = "xeon-e5410/x86_64"
 
-// overheadCosts are the flags of a command that is of one machine.
-type overheadCosts struct {
+// costs are the flags of a command that is of one machine.
+type costs struct {
 	Machine *string      `xor:"machine" placeholder:"ID" help:"Whose costs events have. Default: xeon-e5410/x86_64."`
 	Tier    *string      `xor:"tier" placeholder:"TIER" help:"Which costs: calibrated or mechanistic. Default: calibrated."`
 	Profile cli.FileName `xor:"machine,tier" placeholder:"FILE" help:"The costs of the machine that this file describes, instead; kpsim overhead calibrate writes such."`
 }
 
-// overheadDrawn are the flags of a command whose runs are drawn; draws is how many there
+// drawn are the flags of a command whose runs are drawn; draws is how many there
 // are by default.
-type overheadDrawn struct {
+type drawn struct {
 	Schedule string `default:"timed" placeholder:"HOW" help:"timed: CPUs go on as those of a machine do; what is drawn is when each begins. sticky: they stand still for long, as those of a virtual machine. Default: timed."`
 	Runs     int    `range:"1..10000" default:"${draws}" placeholder:"N" help:"Runs of each. Default: ${draws}."`
 	Seed     uint64 `range:"0..18446744073709551615" default:"1" placeholder:"N" help:"What they are drawn from. Default: 1."`
 }
 
 // check checks the flags that kong doesn't.
-func (c *overheadDrawn) check() error {
-	if err := cli.Known("way to draw schedules", c.Schedule, scheduleNames()); err != nil {
+func (c *drawn) check() error {
+	if err := cli.Known("way to draw schedules", c.Schedule, ScheduleNames()); err != nil {
 		return fmt.Errorf("--schedule: %w", err)
 	}
 	return nil
 }
 
-func scheduleNames() []string { return []string{overhead.Timed, overhead.Sticky} }
+func ScheduleNames() []string { return []string{overhead.Timed, overhead.Sticky} }
 
-func (c *overheadCosts) load() (*pricedMachine, error) {
-	names, err := inputs.Once("machine", "machine", []string{value(c.Machine, defaultMachine)}, machineIDs())
+func (c *costs) load() (*pricedMachine, error) {
+	names, err := inputs.Once("machine", "machine", []string{value(c.Machine, defaultMachine)}, MachineIDs())
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,114 @@
+package pages
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/eval/overhead"
+	"kpsim/smp/cycles"
+)
+
+type Calibrate struct {
+	File    string `arg:"" name:"file.csv" help:"What you have measured: machine,arch,mhz,era,probe,usec, a figure a line."`
+	Machine string `placeholder:"ID" help:"Which machine's profile is printed, if the file has several."`
+	Tier    string `placeholder:"TIER" default:"calibrated" help:"calibrated, or mechanistic. Default: calibrated."`
+}
+
+func (c *Calibrate) Run(p *cli.Program) (int, error) {
+	tiers, err := tiersOf(c.Tier)
+	if err != nil {
+		return 0, err
+	}
+	if len(tiers) != 1 {
+		return 0, fmt.Errorf("--tier: the name is empty; give calibrated or mechanistic")
+	}
+	b, err := cli.ReadFile(c.File, cli.MostTrace)
+	if err != nil {
+		return 0, fmt.Errorf("%s; name a file of figures", cli.Cause(err, c.File))
+	}
+	figures, err := overhead.ReadFigures(c.File, string(b))
+	if err != nil {
+		return 0, err
+	}
+	if len(figures) == 0 {
+		return 0, fmt.Errorf("%s: there is no figure in it; add a line as My machine,x86_64,2330,4.15,k,0.99", c.File)
+	}
+	m, err := c.pick(figures)
+	if err != nil {
+		return 0, err
+	}
+	figures = slices.DeleteFunc(figures, func(f overhead.Figure) bool { return f.Machine.Name != m.Name }) // of another core
+	o, err := overhead.Fit(figures)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", c.File, err)
+	}
+	u, err := o.UserProfile(m, tiers[0])
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", c.File, err)
+	}
+	if err := c.head(p, o, m, tiers[0]); err != nil {
+		return 0, err
+	}
+	fmt.Fprint(p.Out, u.Text(func(e cycles.Event) string { return o.Note(m, tiers[0], e) }))
+	return cli.OK, nil
+}
+
+// pick returns the machine that is asked for.
+func (c *Calibrate) pick(figures []overhead.Figure) (*overhead.Machine, error) {
+	var ids []string
+	for _, f := range figures {
+		id := f.Machine.ID()
+		if id == c.Machine {
+			return f.Machine, nil
+		}
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	switch {
+	case c.Machine != "":
+		return nil, cli.Optional("--machine", "machine of "+c.File, c.Machine, ids)
+	case len(ids) > 1:
+		return nil, fmt.Errorf("%s has figures of %s; choose one with --machine", c.File, cli.List(ids))
+	}
+	return figures[0].Machine, nil
+}
+
+// head says what the numbers are, and how far off the figures.
+func (c *Calibrate) head(p *cli.Program, o *overhead.Model, m *overhead.Machine, t overhead.Tier) error {
+	table, err := o.Table(t)
+	if err != nil {
+		return err
+	}
+	line := func(format string, args ...any) { fmt.Fprintf(p.Out, "# "+format+"\n", args...) }
+	line("What probes cost on %s, for kpsim overhead --profile: cycles of each event.", m.ID())
+	line("Fitted to %s of its core in %s, %s:", cli.Number(len(table), "figure"), filepath.Base(c.File), t)
+	for i := range table {
+		if l := &table[i]; l.Machine == m {
+			line("  %-3s %.3f µs measured, %.3f by this (%s %%)", l.Probe.Name, l.Usec, l.Ours, cli.PerCent(l.Error))
+		}
+	}
+	line("fitted:  %s", termsLine(o.Fitted(m)))
+	if t == overhead.Calibrated {
+		line("         and more, or less, of %s", termsLine(o.Calibration(m)))
+	}
+	line("typical: %s; of a %s, nobody has measured it here", termsLine(m.Typical()), m.Like().Name)
+	line("counted: the events of a hit, in runs; and instructions, in the code of a kernel of the time of a %s", m.Like().ID())
+	line("assumed: how these are shared out among the events of a hit; and costs that no figure has")
+	if n := o.Numbers(t); n < len(o.Fitted(m)) {
+		line("The figures tell only %s apart: the costs of single events mean little.", cli.Number(n, "number"))
+	}
+	fmt.Fprintln(p.Out)
+	return nil
+}
+
+func termsLine(terms []overhead.Term) string {
+	var parts []string
+	for _, t := range terms {
+		parts = append(parts, fmt.Sprintf("%s %s", t.Of, cli.Signless(fmt.Sprintf("%.3f", t.Each))))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,191 @@
+package pages
+
+import (
+	"fmt"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/eval/overhead"
+)
+
+type Fit struct {
+	JSON     bool `name:"json" xor:"form" help:"Print one JSON object a line."`
+	Markdown bool `xor:"form" help:"Print tables in Markdown."`
+}
+
+// What --json prints, each with its kind.
+type (
+	fittedNumber struct {
+		Kind   string  `json:"kind"` // number
+		Tier   string  `json:"tier"`
+		Of     string  `json:"of"` // core or machine
+		Name   string  `json:"name"`
+		Cycles float64 `json:"cycles"`
+	}
+	fittedFigure struct {
+		Kind        string  `json:"kind"` // residual
+		Machine     string  `json:"machine"`
+		Probe       string  `json:"probe"`
+		Documented  float64 `json:"documented_us"`
+		Calibrated  float64 `json:"calibrated_us"`
+		Mechanistic float64 `json:"mechanistic_us"`
+		LeftOut     float64 `json:"left_out_error"`
+	}
+	fittedLeast struct {
+		Kind    string  `json:"kind"` // consistency
+		Of      string  `json:"of"`
+		Figures int     `json:"figures"`
+		Numbers int     `json:"numbers"`
+		Least   float64 `json:"least_largest_error_us"`
+		Says    string  `json:"says"`
+	}
+	fittedContrast struct {
+		Kind    string    `json:"kind"` // contrast
+		Machine string    `json:"machine"`
+		Probes  [4]string `json:"probes"`
+		Usec    float64   `json:"us"`
+		Says    string    `json:"says"`
+	}
+	fittedPrediction struct {
+		Kind      string  `json:"kind"` // prediction
+		Says      string  `json:"says"`
+		How       string  `json:"how"`
+		Usec      float64 `json:"published_us"`
+		Predicted float64 `json:"predicted_us"`
+		Low       float64 `json:"low_us"`
+		High      float64 `json:"high_us"`
+		Error     float64 `json:"error"`
+	}
+)
+
+// A fitPart is a table of overhead fit.
+type fitPart struct {
+	title   string
+	grid    cli.Table
+	objects []any // what --json prints
+}
+
+func (c *Fit) Run(p *cli.Program) (int, error) {
+	o, err := overhead.Fit(overhead.Figures())
+	if err != nil {
+		return 0, err
+	}
+	parts, err := fitParts(o)
+	if err != nil {
+		return 0, err
+	}
+	for i, part := range parts {
+		if c.JSON {
+			for _, v := range part.objects {
+				if err := p.PrintJSON(v); err != nil {
+					return 0, err
+				}
+			}
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(p.Out)
+		}
+		p.Indented("", part.title)
+		fmt.Fprintln(p.Out)
+		part.grid.Print(p, c.Markdown)
+	}
+	return cli.OK, nil
+}
+
+// fitParts returns all tables.
+func fitParts(o *overhead.Model) ([]fitPart, error) {
+	residuals, err := fittedResiduals(o)
+	if err != nil {
+		return nil, err
+	}
+	consistency, err := fittedConsistency(o)
+	if err != nil {
+		return nil, err
+	}
+	return []fitPart{fittedNumbers(o), residuals, consistency, fittedContrasts(o), fittedPredictions()}, nil
+}
+
+func fittedNumbers(o *overhead.Model) fitPart {
+	g := cli.Table{Head: []string{"tier", "of", "what", "cycles"}, Text: 3}
+	var objects []any
+	add := func(t overhead.Tier, of string, terms []overhead.Term) {
+		for _, term := range terms {
+			g.Add(t.String(), of, term.Of, cli.Signless(fmt.Sprintf("%.2f", term.Each)))
+			objects = append(objects, &fittedNumber{"number", t.String(), of, term.Of, term.Each})
+		}
+	}
+	for _, m := range o.CoreOwners() {
+		add(overhead.Mechanistic, m.Name, o.Fitted(m))
+	}
+	for _, m := range o.Machines() {
+		add(overhead.Calibrated, m.ID(), o.Calibration(m))
+	}
+	title := fmt.Sprintf("The numbers that are fitted: %d of the mechanistic tier, for a core each; %d of the calibrated one, which come on top of an event's cost:",
+		o.Numbers(overhead.Mechanistic), o.Numbers(overhead.Calibrated))
+	return fitPart{title, g, objects}
+}
+
+func fittedResiduals(o *overhead.Model) (part fitPart, err error) {
+	calibrated, err := o.Table(overhead.Calibrated)
+	if err != nil {
+		return part, err
+	}
+	mechanistic, err := o.Table(overhead.Mechanistic)
+	if err != nil {
+		return part, err
+	}
+	g := cli.Table{Head: []string{"machine", "probe", "documented µs", "calibrated: ns more", "%", "mechanistic: ns more", "%", "left out %"}, Text: 2}
+	var objects []any
+	for i, left := range o.LeaveOut() {
+		a, b := &calibrated[i], &mechanistic[i]
+		ns := func(l *overhead.Line) string { return cli.Signless(fmt.Sprintf("%.1f", 1000*(l.Ours-l.Usec))) }
+		g.Add(a.Machine.ID(), a.Probe.Name, fmt.Sprintf("%.2f", a.Usec), ns(a), cli.PerCent(a.Error), ns(b), cli.PerCent(b.Error), cli.PerCent(left))
+		objects = append(objects, &fittedFigure{"residual", a.Machine.ID(), a.Probe.Name, a.Usec, a.Ours, b.Ours, left})
+	}
+	return fitPart{"What is left, and the mechanistic error of each figure when the fit is without it:", g, objects}, nil
+}
+
+func fittedConsistency(o *overhead.Model) (part fitPart, err error) {
+	list, err := o.Consistencies()
+	if err != nil {
+		return part, err
+	}
+	g := cli.Table{Head: []string{"of", "rounded to 5 ns", "figures", "numbers", "at least ns"}, Text: 2}
+	var objects []any
+	for _, k := range list {
+		says := "agree"
+		switch {
+		case k.Beyond():
+			says = "can't all be right"
+		case k.AtLimit():
+			says = "just agree, some at 5 ns"
+		}
+		g.Add(k.Of, says, fmt.Sprint(k.Figures), fmt.Sprint(k.Numbers), cli.Signless(fmt.Sprintf("%.2f", 1000*k.Least)))
+		objects = append(objects, &fittedLeast{"consistency", k.Of, k.Figures, k.Numbers, k.Least, says})
+	}
+	return fitPart{"How far off the worst figure is at least, whatever the costs are (a core: of both its machines, what goes along with an exception being the core's):", g, objects}, nil
+}
+
+func fittedContrasts(o *overhead.Model) fitPart {
+	g := cli.Table{Head: []string{"machine", "figures", "rounded to 0.01", "µs"}, Text: 3}
+	var objects []any
+	for _, k := range o.Contrasts() {
+		says := "agree"
+		if k.AtLimit() {
+			says = "only if all four are rounded by 0.005"
+		}
+		g.Add(k.Machine.ID(), k.String(), says, cli.Signless(fmt.Sprintf("%.2f", k.Usec)))
+		objects = append(objects, &fittedContrast{"contrast", k.Machine.ID(), k.Probes, k.Usec, says})
+	}
+	return fitPart{"Sums of figures in whose hits the same happens:", g, objects}
+}
+
+func fittedPredictions() fitPart {
+	g := cli.Table{Head: []string{"figure", "predicted as", "published µs", "predicted", "rounding leaves", "error %"}, Text: 2}
+	var objects []any
+	for _, k := range overhead.Booster() {
+		g.Add(k.Says, k.How, fmt.Sprintf("%.1f", k.Usec), fmt.Sprintf("%.2f", k.Predicted), fmt.Sprintf("%.2f to %.2f", k.Low, k.High), cli.PerCent(k.Error()))
+		objects = append(objects, &fittedPrediction{"prediction", k.Says, k.How, k.Usec, k.Predicted, k.Low, k.High, k.Error()})
+	}
+	return fitPart{"Predicted, not fitted: Pentium 4 at 3.06 GHz, Linux 2.6.16-rc1 (Masami Hiramatsu, linux-kernel, 30 Jan 2006):", g, objects}
+}

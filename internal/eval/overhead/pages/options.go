@@ -1,0 +1,129 @@
+package pages
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/eval/overhead"
+)
+
+type Table struct {
+	Machines   []string     `name:"machine" placeholder:"ID" help:"Only this machine, as xeon-e5410/x86_64. May be given many times. Default: all."`
+	Probes     []string     `name:"probe" placeholder:"NAME" help:"Only this probe, as k. May be given many times. Default: all."`
+	Tier       string       `placeholder:"TIER" xor:"costs" help:"Only this tier: calibrated or mechanistic. Default: both, and what hits are spent on by the mechanistic one, as only that knows how a cost is shared out."`
+	Profile    cli.FileName `placeholder:"FILE" xor:"costs,what" help:"What the probes cost on the machine that this file describes; kpsim overhead calibrate writes such."`
+	Provenance bool         `xor:"what,lines,way,engine" help:"Print where each cost is from."`
+	Prose      bool         `xor:"what,lines,way,engine" help:"Print which of the documents' claims in words hold for which machine."`
+	JSON       bool         `name:"json" xor:"form" help:"Print one JSON object a line."`
+	Markdown   bool         `xor:"form" help:"Print tables in Markdown."`
+	Bench      bool         `xor:"form,lines" help:"Print Go benchmark lines, which benchstat compares."`
+	HTML       cli.FileName `name:"html" placeholder:"FILE" xor:"form,lines,way,engine" help:"Write a page: the table, hits with noise, more CPUs and probes, pauses, and where each cost is from. Some seconds."`
+	ways
+}
+
+func (c *Table) Run(p *cli.Program) (int, error) {
+	if err := c.check(); err != nil {
+		return 0, err
+	}
+	switch {
+	case c.HTML != "":
+		return cli.OK, c.html(p)
+	case c.Noise:
+		return cli.OK, c.noise(p)
+	case len(c.CPUs) > 0:
+		return cli.OK, c.contended(p)
+	case len(c.Editions) > 0:
+		return cli.OK, c.editions(p)
+	case c.Profile != "":
+		return cli.OK, c.priced(p)
+	}
+	o, err := overhead.Fit(overhead.Figures())
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case c.Provenance:
+		return cli.OK, c.provenance(p, o)
+	case c.Prose:
+		return cli.OK, c.prose(p, o)
+	}
+	r, err := c.report(o)
+	if err != nil {
+		return 0, err
+	}
+	return cli.OK, r.print(p, c)
+}
+
+// ProbeIDs are those of the documents.
+func ProbeIDs() (probes []string) {
+	for _, detours := range []bool{false, true} {
+		for _, p := range overhead.Probes(detours) {
+			if !slices.Contains(probes, p.Name) {
+				probes = append(probes, p.Name)
+			}
+		}
+	}
+	return probes
+}
+
+// check checks the names that are given.
+func (c *Table) check() error {
+	switch {
+	case c.Profile != "" && len(c.Machines) > 0:
+		return errors.New("--machine: a profile is of one machine; leave --machine or --profile out")
+	case c.Provenance && len(c.Probes) > 0:
+		return errors.New("--probe: a cost is the same for all probes; leave --probe or --provenance out")
+	case c.Prose && len(c.Probes) > 0:
+		return errors.New("--probe: claims compare probes; leave --probe or --prose out")
+	}
+	if _, err := inputs.Once("machine", "machine", c.Machines, MachineIDs()); err != nil {
+		return err
+	}
+	if _, err := inputs.Once("probe", "probe", c.Probes, ProbeIDs()); err != nil {
+		return err
+	}
+	if _, err := tiersOf(c.Tier); err != nil {
+		return err
+	}
+	return c.ways.check()
+}
+
+func TierNames() []string {
+	return []string{overhead.Calibrated.String(), overhead.Mechanistic.String()}
+}
+
+// tiersOf returns the tier of a name, or both.
+func tiersOf(name string) ([]overhead.Tier, error) {
+	both := []overhead.Tier{overhead.Calibrated, overhead.Mechanistic}
+	if name == "" {
+		return both, nil
+	}
+	for _, t := range both {
+		if t.String() == name {
+			return []overhead.Tier{t}, nil
+		}
+	}
+	return nil, cli.Optional("--tier", "tier", name, TierNames())
+}
+
+func (c *Table) wants(m *overhead.Machine, probe string) bool {
+	return (len(c.Machines) == 0 || slices.Contains(c.Machines, m.ID())) && (len(c.Probes) == 0 || probe == "" || slices.Contains(c.Probes, probe))
+}
+
+// readProfile reads a user's profile.
+func readProfile(name string) (*overhead.UserProfile, error) {
+	b, err := cli.ReadFile(name, cli.MostTrace)
+	if err != nil {
+		return nil, fmt.Errorf("--profile: %s; name a profile", cli.Cause(err, name))
+	}
+	return overhead.ReadProfile(name, string(b))
+}
+
+// nothing says that no figure is left.
+func (c *Table) nothing() error {
+	return fmt.Errorf("no figure is of %s on %s; kpsim overhead prints all there are", strings.Join(c.Probes, " or "), strings.Join(c.Machines, " or "))
+}

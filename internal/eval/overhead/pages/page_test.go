@@ -1,0 +1,39 @@
+package pages
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/page"
+	"kpsim/internal/page/pagetest"
+)
+
+// By costs of nothing hits take nothing, which no logarithmic axis has.
+func TestOverheadPageOfNothing(t *testing.T) {
+	profile := filepath.Join(t.TempDir(), "nothing.profile")
+	var out bytes.Buffer
+	_, err := (&Calibrate{File: "../figures.csv", Machine: "xeon-e5410/x86_64", Tier: "calibrated"}).Run(cli.New(&out, &out))
+	require.NoError(t, err)
+	text := regexp.MustCompile(`(?m)^([a-z_-]+ +)[\d.]+  #`).ReplaceAllString(out.String(), "$1 0 #")
+	require.NoError(t, os.WriteFile(profile, []byte(text), 0o644))
+	o := &htmlPage{c: &Table{Profile: cli.FileName(profile)}, at: func(string) {}}
+	require.NoError(t, o.measure())
+	d := page.Document{Title: "Nothing", Lead: o.lead()}
+	for _, part := range []func() (page.Section, error){o.figures, o.attribution, o.noise} {
+		s, err := part()
+		require.NoError(t, err)
+		d.Sections = append(d.Sections, s)
+	}
+	blocks, err := o.manyProbes()
+	require.NoError(t, err)
+	d.Sections[0].Blocks = append(d.Sections[0].Blocks, blocks...)
+	b, err := d.Render()
+	require.NoError(t, err)
+	pagetest.Check(t, string(b))
+}
