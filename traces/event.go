@@ -2,7 +2,7 @@ package traces
 
 import "fmt"
 
-// Kind is what an event says happened. Each vocabulary package owns a block.
+// Kind is the kind of an event. Each vocabulary package owns a block of kinds.
 type Kind uint16
 
 // The blocks of the vocabularies; a block holds 64 kinds.
@@ -12,9 +12,9 @@ const (
 	kindCount         = 128
 )
 
-// An Event is one thing that happened. It is small and flat, so that it can be
-// hashed, compared and stored: no strings, no pointers. What A, B and C mean is
-// in the Spec of its kind.
+// An Event is one thing that happened. It is small and flat, so that it can be hashed,
+// compared and stored: no strings, no pointers. The Spec of its kind says what A, B and
+// C mean.
 type Event struct {
 	Seq     uint32 // ordinal of the event in the run
 	Kind    Kind
@@ -23,7 +23,7 @@ type Event struct {
 	A, B, C uint64
 }
 
-// NoTask stands for no task at all.
+// NoTask is the Task of an event without a task.
 const NoTask uint8 = 255
 
 // A Spec names a kind and its arguments.
@@ -34,8 +34,8 @@ type Spec struct {
 
 var specs [kindCount]Spec
 
-// Define fills in the specs of a block, in the order of its constants. It
-// panics on a clash. It returns a value so that it can stand in a var.
+// Define sets the specs of a block, in the order of its constants. It panics on a
+// clash. It returns a value so that it can be called in a var declaration.
 func Define(block Kind, list ...Spec) struct{} {
 	for i, s := range list {
 		k := block + Kind(i)

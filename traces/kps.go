@@ -10,23 +10,23 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// A File is a trace file, NAME.kps: a run that a person can read, edit, mail
-// and replay. It is a txtar of five sections, in this order.
+// A File is a trace file, NAME.kps: a run that a person can read, edit, mail and
+// replay. It is a txtar of five sections, in this order.
 type File struct {
 	Scenario string      // scenario.star: self-contained
-	Schedule []Deviation // schedule: from the default run
-	Comments [][]string  // and its lines that begin with #: above each deviation, and behind the last; nil: none
+	Schedule []Deviation // schedule: the deviations from the default run
+	Comments [][]string  // lines of the schedule that begin with #: those above each deviation, and after the last; nil: none
 
-	// verdict: what the run showed.
+	// verdict: what the run has shown.
 	Property string // the ID of a property
-	Place    string // where, as victim+0x1; may be empty
+	Place    string // where, such as victim+0x1; may be empty
 	Message  string
 
 	Digest uint64 // digest: of the event log
 	Format int    // the schedule format that Schedule and Digest were made with
 
-	// origin: how the run came about. Of these a replay needs the mutant and
-	// the fetch model, where they override the scenario's, and what is ignored.
+	// origin: how the run was found. A replay needs the mutant and the fetch model,
+	// where they override the scenario's, and the ignored properties.
 	Origin []Remark
 }
 
@@ -37,10 +37,10 @@ type Remark struct{ Key, Value string }
 const (
 	OriginMutant  = "mutant"
 	OriginFetch   = "fetch"
-	OriginIgnored = "ignored" // properties that the run breaks first, and goes on after
+	OriginIgnored = "ignored" // properties that the run breaks before its end
 )
 
-// formatKey ends the origin, so that a file cut off anywhere is found out.
+// formatKey ends the origin, so that a truncated file is detected.
 const formatKey = "schedule format"
 
 // Remark returns the origin's value of a key, "" if there is none.
@@ -66,7 +66,7 @@ to replay:  kpsim replay FILE
 // sections are the names of the sections of a file, in order.
 var sections = [...]string{"scenario.star", "schedule", "verdict", "digest", "origin"}
 
-// Marshal prints the file.
+// Marshal returns the text of the file.
 func (f *File) Marshal() []byte {
 	title := oneLine(f.Property)
 	if f.Place != "" {
@@ -99,10 +99,10 @@ func (f *File) Marshal() []byte {
 	})
 }
 
-// Parse reads a file; name is for messages. Each error is one line that names
-// the file, the line and the section, and says what to do.
+// Parse parses a file; name is for messages. Each error is one line that names the
+// file, the line and the section, and says what to do.
 func Parse(name string, data []byte) (*File, error) {
-	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // it came by mail
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // from a mail
 	if err := plainText(name, data); err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func Parse(name string, data []byte) (*File, error) {
 	return f, nil
 }
 
-// plainText refuses what no editor shows as it is: it would be for the eyes of a terminal.
+// plainText refuses characters that an editor doesn't show but a terminal obeys.
 func plainText(name string, data []byte) error {
 	for n := plainPrefix(data); n < len(data); {
 		r, size := utf8.DecodeRune(data[n:])
@@ -227,7 +227,7 @@ func (f *File) parseOrigin(text string) *lineError {
 	return nil
 }
 
-// parseRemarks reads lines `key: value`, and says where each was.
+// parseRemarks parses lines `key: value`, and returns the line number of each.
 func parseRemarks(text string) (list []Remark, at []int, err *lineError) {
 	for i, line := range strings.Split(text, "\n") {
 		if line = strings.TrimSpace(line); line == "" {
@@ -259,7 +259,7 @@ func parseRemarks(text string) (list []Remark, at []int, err *lineError) {
 	return list, at, nil
 }
 
-// maxRemarks is how many lines the verdict or the origin may have.
+// maxRemarks is the largest number of lines of the verdict or the origin.
 const maxRemarks = 100
 
 var remarkStops = []string{":"}
@@ -270,11 +270,11 @@ func writeRemark(b *strings.Builder, key, value string) {
 	}
 }
 
-// oneLine makes s a line that begins no section.
+// oneLine makes s a single line that begins no section.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// escape puts a backslash before each line that would begin a section, or that
-// escape itself might have made. No Starlark program has one.
+// escape puts a backslash before each line that would begin a section, or that looks
+// escaped. No Starlark program has such lines.
 func escape(s string) string {
 	return eachLine(s, func(line string) string { return `\` + line })
 }
@@ -283,7 +283,7 @@ func unescape(s string) string {
 	return eachLine(s, func(line string) string { return strings.TrimPrefix(line, `\`) })
 }
 
-// eachLine applies f to the lines of s that are, after backslashes, a marker.
+// eachLine applies f to the lines of s that are, after any backslashes, a marker.
 func eachLine(s string, f func(string) string) string {
 	if !strings.Contains(s, "-- ") {
 		return s

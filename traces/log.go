@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// A Finding is a property shown not to hold: where, and what was seen.
+// A Finding is a violation of a property: where, and what was seen.
 type Finding struct {
 	Place   uint64 // an address of text, or 0
 	Message string
 
-	// Slow says that a CPU stood still between two instructions while others
-	// changed what it runs, and no interrupt says why. Real processors take a
-	// hypervisor, or an SMI, to do that. A finding that needs none is preferred.
+	// Slow says that a CPU stood still between two instructions while others changed
+	// its text, and no interrupt explains why. On real processors that takes a
+	// hypervisor or an SMI. A finding that isn't Slow is preferred.
 	Slow bool
 }
 
-// A Sink is told each event of the kinds it subscribes to, in order. It
-// doesn't keep the event. A finding ends the run.
+// A Sink gets each event of the kinds it subscribes to, in order. It must not keep the
+// event. A finding ends the run.
 type Sink interface {
 	Event(e *Event) *Finding
 }
 
-// A Log takes the events of a run: it digests each and tells its sinks. It
-// stores them only if asked to, in replays; in a search it keeps nothing.
+// A Log takes the events of a run: it adds each to the digest and passes it to its
+// sinks. It stores events only on request, for replays; a search stores nothing.
 type Log struct {
 	digest uint64
 	seq    uint32
@@ -34,14 +34,14 @@ type Log struct {
 	ev Event
 
 	Found   *Finding // the first finding of the run
-	Finder  Sink     // and who found it
-	FoundAt uint32   // ordinal of the event that it was found at, if it was at one
-	Stop    func()   // is called at it, if not nil
+	Finder  Sink     // the sink that found it
+	FoundAt uint32   // ordinal of the event at which it was found, if any
+	Stop    func()   // called at the first finding, if not nil
 	Store   bool     // keep the events in Events
 	Events  []Event
 }
 
-// Subscribe makes s a sink for the kinds, until it unsubscribes. Sinks are told in
+// Subscribe makes s a sink for the kinds until it unsubscribes. Sinks get an event in
 // the order in which they subscribed.
 func (l *Log) Subscribe(s Sink, kinds ...Kind) {
 	for _, k := range kinds {
@@ -56,8 +56,8 @@ func (l *Log) SubscribeAll(s Sink) {
 	}
 }
 
-// Unsubscribe undoes all of s's Subscribes, between two runs: whom few runs
-// interest should cost the others nothing.
+// Unsubscribe undoes all of s's Subscribes. It is called between two runs, so that
+// sinks which few runs use cost the others nothing.
 func (l *Log) Unsubscribe(s Sink) {
 	for k := range l.kinds {
 		subs := &l.kinds[k].subs
@@ -99,8 +99,8 @@ func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
 	}
 }
 
-// Tell tells the sinks of an event that is nothing but theirs: it is no part of the
-// digest, isn't stored, and has the ordinal of the one that comes next.
+// Tell passes an event to the sinks only: it isn't part of the digest, isn't stored,
+// and has the ordinal of the next event.
 func (l *Log) Tell(k Kind, cpu, task uint8, a, b, c uint64) {
 	kind := &l.kinds[k]
 	if len(kind.subs) == 0 {
@@ -116,7 +116,7 @@ func (l *Log) Tell(k Kind, cpu, task uint8, a, b, c uint64) {
 
 func (l *Log) keep() { l.Events = append(l.Events, l.ev) }
 
-// found takes a finding about the event at hand.
+// found handles a finding about the current event.
 func (l *Log) found(f *Finding, by Sink) {
 	if l.Found != nil {
 		return
@@ -127,29 +127,29 @@ func (l *Log) found(f *Finding, by Sink) {
 	}
 }
 
-// Seen reports whether an event of the kind was taken since Forget, in any run.
+// Seen reports whether an event of the kind was emitted since Forget, in any run.
 func (l *Log) Seen(k Kind) bool { return l.kinds[k].seen }
 
-// Forget makes Seen begin anew.
+// Forget resets Seen.
 func (l *Log) Forget() {
 	for k := range l.kinds {
 		l.kinds[k].seen = false
 	}
 }
 
-// A Mark is how far a log has come in a run. Another run that begins with the same
-// events can go on from there.
+// A Mark is a position of a log in a run. Another run that begins with the same events
+// can continue from it.
 type Mark struct {
 	digest uint64
 	seq    uint32
 	kind   Kind
 }
 
-// Mark returns how far the log has come: all events so far were of one kind.
+// Mark returns the current position. All events so far must be of one kind.
 func (l *Log) Mark(k Kind) Mark { return Mark{l.digest, l.seq, k} }
 
-// Resume makes the log that of a run that has come to the mark. Nobody is told of
-// the events before it, and none of them is stored.
+// Resume sets the log to that of a run at the mark. The events before it are neither
+// sent to sinks nor stored.
 func (l *Log) Resume(m Mark) {
 	l.digest, l.seq = m.digest, m.seq
 	if m.seq > 0 {
@@ -160,12 +160,12 @@ func (l *Log) Resume(m Mark) {
 // Next returns the ordinal that the next event will have.
 func (l *Log) Next() uint32 { return l.seq }
 
-// Mix adds one word to the digest: every executed instruction does, at the
-// price of a multiplication.
+// Mix adds one word to the digest. It costs a multiplication, because every executed
+// instruction calls it.
 func (l *Log) Mix(v uint64) { l.digest = fold(l.digest^v, 0x9e3779b97f4a7c15) }
 
-// Digest returns the digest of all that was taken since Reset. Equal runs have
-// equal digests, on any machine and at any GOMAXPROCS.
+// Digest returns the digest of everything since Reset. Equal runs have equal digests,
+// on any machine and at any GOMAXPROCS.
 func (l *Log) Digest() uint64 { return l.digest }
 
 func fold(a, b uint64) uint64 {

@@ -7,10 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// IsPlain reports whether a character may stand in what people read: it is no control
-// character but a tab or the end of a line, and none that is invisible or turns the
-// direction of what follows (Unicode's category C, and the separators of lines and
-// paragraphs).
+// IsPlain reports whether a character may be shown to readers: it is no control
+// character except a tab or the end of a line, and isn't invisible or a change of
+// writing direction (Unicode's category C, and the separators of lines and paragraphs).
 func IsPlain(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t' || ' ' <= r && r <= '~':
@@ -21,9 +20,9 @@ func IsPlain(r rune) bool {
 	return !unicode.In(r, unicode.C, unicode.Zl, unicode.Zp)
 }
 
-// Plain returns text whose other characters are shown as escapes: \x1b, \u202e, and \xff
-// for a byte that is no UTF-8. Text that is plain is returned itself. Behind ASCII they
-// are those of JSON, so that JSON text stays the same JSON.
+// Plain returns text with all other characters shown as escapes: \x1b, \u202e, and \xff
+// for a byte that isn't UTF-8. Plain text is returned itself. The escapes of characters
+// beyond ASCII are those of JSON, so JSON text keeps its meaning.
 func Plain(text []byte) []byte {
 	n := plainPrefix(text)
 	if n == len(text) {
@@ -46,7 +45,8 @@ func PlainString(s string) string {
 	return string(Plain([]byte(s)))
 }
 
-// plainPrefix is how many bytes of text are plain ASCII, up to the first that isn't.
+// plainPrefix returns how many bytes of text are plain ASCII, up to the first that
+// isn't.
 func plainPrefix[T string | []byte](text T) int {
 	for i := range len(text) {
 		if c := text[i]; (c < ' ' || c > '~') && c != '\n' && c != '\t' {
@@ -56,7 +56,7 @@ func plainPrefix[T string | []byte](text T) int {
 	return len(text)
 }
 
-// AppendPlain appends a character, which was decoded from raw, as Plain shows it.
+// AppendPlain appends a character, decoded from raw, as Plain shows it.
 func AppendPlain(out []byte, r rune, raw []byte) []byte {
 	switch {
 	case r == utf8.RuneError && len(raw) == 1 || r < ' ' && !IsPlain(r):

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Readable puts names in place of a finding's numbers: of its addresses, which
-// are words that begin with 0xffff, of its tasks, task0 and up, and of its locks,
-// and what is waited for as they are, lock1 and up. Monitors don't know the names;
-// place, task and lock do.
+// Readable replaces a finding's numbers by names: its addresses, which are words that
+// begin with 0xffff, its tasks, task0 and up, and its locks, lock1 and up, including
+// what is waited for like a lock. Monitors don't know the names; place, task and lock
+// do.
 func Readable(message string, place, task, lock func(uint64) string) string {
 	words := strings.Split(message, " ")
 	for i, w := range words {

@@ -8,30 +8,31 @@ import (
 	"kpsim/sim"
 )
 
-// ScheduleFormat numbers what a schedule means. It is raised when points or
-// events change: a digest is compared only with one of the same format.
+// ScheduleFormat is the version of schedules. It is raised when points or events
+// change: digests are compared only within one format.
 const ScheduleFormat = 2
 
-// MaxDeviations bounds a schedule that is read: what is shrunk has ten or so.
+// MaxDeviations bounds a schedule that is parsed; shrunk ones have about ten
+// deviations.
 const MaxDeviations = 2000
 
-// A Deviation is one answer other than 0, in the words of the program: who
-// would have moved, where it stood, the how-many-th time, and what was done
-// instead. On paper it is a line:
+// A Deviation is one answer other than 0, in the words of the program: the mover of the
+// default run, its position, how many times it has been asked there, and the choice
+// that was made instead. Its text is a line:
 //
 //	cpu1 in victim+0x1, 1st time: timer@cpu1
 //	cpu0 in text_poke_bp step 3, 2nd time: cpu1
 //	cpu1 in victim+0x0, 4th time, fetch: older 1
 //	cpu0 in idle, 1st time, task: shell
 //
-// What isn't a plain word is quoted as in Go. It outlives a change of the program: it
-// says in the program's words where it is and what was done there (sched.Anchored).
+// Words that aren't plain are quoted as in Go. A deviation outlives a change of the
+// program, because its position and choice are names (sched.Anchored).
 type Deviation struct {
-	Mover string   // who would have moved: "cpu1"
-	Name  string   // where it stands: a symbol or a routine
-	Off   int      // and how far in: bytes, or the step of a routine
+	Mover string   // the mover that the default run would have picked: "cpu1"
+	Name  string   // its position: a symbol or a routine
+	Off   int      // the offset there: bytes, or the step of a routine
 	Text  bool     // Name is a symbol of guest text
-	Occ   int      // the how-many-th question of this Kind at which this mover stands there, from 1
+	Occ   int      // number of the question, from 1, among those of this Kind with this mover at this position
 	Kind  sim.Kind // of question
 	Alt   string   // the alternative that was taken
 }
@@ -51,7 +52,7 @@ func (d Deviation) String() string {
 	return b.String()
 }
 
-// Place prints where the deviation is: victim+0x1, or text_poke_bp step 3, or
+// Place prints the position of the deviation: victim+0x1, or text_poke_bp step 3, or
 // idle, which is step 0 of a routine.
 func (d Deviation) Place() string {
 	name := quote(d.Name, placeStops)
@@ -67,9 +68,9 @@ func (d Deviation) Place() string {
 // FormatSchedule prints deviations, one a line.
 func FormatSchedule(list []Deviation) string { return formatSchedule(list, nil) }
 
-// ParseSchedule reads what FormatSchedule prints, and what a person made of
-// it. Empty lines and lines that begin with # don't count. The error is one
-// line that names the line at fault and says what to do about it.
+// ParseSchedule parses what FormatSchedule prints, also after editing by hand. Empty
+// lines and lines that begin with # don't count. An error is one line that names the
+// faulty line and says what to do about it.
 func ParseSchedule(text string) ([]Deviation, error) {
 	list, _, err := parseSchedule(text)
 	if err != nil {
@@ -88,8 +89,8 @@ func lineErrorf(line int, format string, args ...any) *lineError {
 	return &lineError{line, fmt.Sprintf(format, args...)}
 }
 
-// parseSchedule returns the lines that begin with #, too: those above each
-// deviation, and behind the last; nil if there is none at all.
+// parseSchedule also returns the lines that begin with #: those above each deviation,
+// and after the last; nil if there are none.
 func parseSchedule(text string) (list []Deviation, comments [][]string, err *lineError) {
 	at := make(map[Deviation]int) // the line of each question
 	var lines []string            // comments since the last one
@@ -205,7 +206,7 @@ func parseKind(s string) (sim.Kind, bool) {
 	return 0, false
 }
 
-// Where a plain word ends. An alternative goes to the end of the line.
+// The characters that end a plain word. An alternative extends to the end of the line.
 var (
 	moverStops = []string{" ", ",", ":", "+"}
 	placeStops = []string{",", ":", "+", " step "}
@@ -223,7 +224,7 @@ func plainEnd(s string, stops []string) int {
 	return end
 }
 
-// quote prints s so that word reads it back: as it is, or quoted.
+// quote prints s so that word can parse it: as it is, or quoted.
 func quote(s string, stops []string) string {
 	q := strconv.Quote(s)
 	if s == "" || q != `"`+s+`"` || s != strings.TrimSpace(s) || s[0] == '#' || plainEnd(s+" ", stops) < len(s) {
@@ -232,7 +233,7 @@ func quote(s string, stops []string) string {
 	return s
 }
 
-// word reads what quote has printed off the front of s.
+// word parses a word that quote has printed, at the start of s.
 func word(s string, stops []string) (w, rest string, ok bool) {
 	if strings.HasPrefix(s, `"`) {
 		q, err := strconv.QuotedPrefix(s)
@@ -257,7 +258,7 @@ func Ordinal(n int) string {
 	return strconv.Itoa(n) + ending
 }
 
-// parseOrdinal takes any of the endings.
+// parseOrdinal accepts any of the endings.
 func parseOrdinal(s string) (n int, ok bool) {
 	for _, ending := range ordinalEndings {
 		if number, ok := strings.CutSuffix(s, ending); ok {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// An option is a word of a kernel's configuration that the rules ask for.
+// An option is a word of a kernel's configuration that the rules depend on.
 type option struct {
 	name  string
 	set   *bool
-	stays bool // as it is, unless it is named
+	stays bool // unchanged unless it is named
 }
 
 func (k *Kernel) options() []option {
@@ -18,7 +18,7 @@ func (k *Kernel) options() []option {
 		{"FTRACE", &k.Ftrace, false}, {"OPTPROBES", &k.Optprobes, true}}
 }
 
-// Options returns the names of those that k is built with, in a fixed order.
+// Options returns the names of the options that k is built with, in a fixed order.
 func (k Kernel) Options() (names []string) {
 	for _, o := range k.options() {
 		if *o.set {
@@ -28,10 +28,10 @@ func (k Kernel) Options() (names []string) {
 	return names
 }
 
-// Configure builds k with the options that a list names: some of PREEMPTION, RETPOLINE,
-// IBT and FTRACE, joined by commas, or none; those that it doesn't name are off. OPTPROBES
-// stays as it was unless it is named: OPTPROBES=n. An option may have CONFIG_ before it and
-// =y or =n behind it, in any case. The error says what may be written.
+// Configure builds k with the options of a list: some of PREEMPTION, RETPOLINE, IBT and
+// FTRACE, joined by commas, or none; the others are off. OPTPROBES stays as it was
+// unless it is named: OPTPROBES=n. An option may begin with CONFIG_ and end with =y or
+// =n, in any case. The error says what is allowed.
 func (k *Kernel) Configure(list string) error {
 	options := k.options()
 	for _, o := range options {
@@ -56,7 +56,7 @@ func (k *Kernel) Configure(list string) error {
 	return nil
 }
 
-// ParseProfile returns the recorded kernel of a name: k61 or k612.
+// ParseProfile returns the recorded kernel with a name: k61 or k612.
 func ParseProfile(name string) (k Kernel, ok bool) {
 	switch name {
 	case "k61":

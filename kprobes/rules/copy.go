@@ -8,31 +8,29 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// Copy appends to dst the instruction that v is about as it must be to run at
-// address to. not ok: a RIP-relative operand is out of reach, and the probe is
-// refused with -EINVAL.
+// Copy appends to dst v's instruction as it must be to run at address to. not ok: a
+// RIP-relative operand is out of reach, and the probe is refused with -EINVAL.
 //
-// v is a verdict of the function that was loaded last, with errno 0 and not
-// through ftrace.
+// v is a verdict of the function loaded last, with errno 0 and not through ftrace.
 func (j *Judge) Copy(dst []byte, v *Verdict, to arch.Addr) (copied []byte, ok bool) {
 	at := v.Offset + v.Delta
 	return j.move(dst, at, j.decodeAt(at), to)
 }
 
-// JumpsBack reports whether a jump back can follow the copy of the probe that v
-// is about, in any edition and build. v: as for Copy.
+// JumpsBack reports whether the copy of v's probe can be followed by a jump back, in
+// any edition and build. v is as for Copy.
 func (j *Judge) JumpsBack(v *Verdict) bool {
 	at := v.Offset + v.Delta
 	in := j.decodeAt(at)
 	return j.jumpBack(at, &in).Kind == None
 }
 
-// Slot appends to dst what stands in the slot of the probe that v is about, at
-// address slot: the copy, and behind it a jump back if it is boosted, else an
-// int3 (5.13 and later; before, it is stepped by #DB). not ok: as for Copy.
+// Slot appends to dst the content of the slot of v's probe, at address slot: the copy,
+// and after it a jump back if it is boosted, else an int3 (5.13 and later; before, it
+// is stepped by #DB). not ok: as for Copy.
 //
-// 2.6 copies 16 bytes, of which those behind the instruction are left out here.
-// 4.15 writes the jump also where CONFIG_PREEMPT keeps it from being used.
+// 2.6 copies 16 bytes; those after the instruction are left out here. 4.15 writes the
+// jump also where CONFIG_PREEMPT prevents its use.
 func (j *Judge) Slot(dst []byte, v *Verdict, slot arch.Addr) (copied []byte, ok bool) {
 	at := v.Offset + v.Delta
 	dst, ok = j.Copy(dst, v, slot)
@@ -52,9 +50,9 @@ func (j *Judge) Slot(dst []byte, v *Verdict, slot arch.Addr) (copied []byte, ok 
 	return dst, true
 }
 
-// Detour appends to dst the instructions of the region that v is about, as they
-// stand in a detour at address to. not ok: a RIP-relative operand is out of
-// reach, and the probe isn't optimized.
+// Detour appends to dst the instructions of v's region as they are in a detour at
+// address to. not ok: a RIP-relative operand is out of reach, and the probe isn't
+// optimized.
 func (j *Judge) Detour(dst []byte, v *Verdict, to arch.Addr) (copied []byte, ok bool) {
 	at := v.Offset + v.Delta
 	for n := 0; n < v.Region; {
@@ -67,9 +65,9 @@ func (j *Judge) Detour(dst []byte, v *Verdict, to arch.Addr) (copied []byte, ok 
 	return dst, true
 }
 
-// move appends the instruction at an offset as it must be to run at address to:
-// a RIP-relative operand is the same place. The kernel moves those with a 67
-// prefix, too, though they are cut to 32 bits.
+// move appends the instruction at an offset as it must be to run at address to: a
+// RIP-relative operand keeps its target. The kernel also adjusts operands with a 67
+// prefix, although they are cut to 32 bits.
 func (j *Judge) move(dst []byte, at int, in insn, to arch.Addr) ([]byte, bool) {
 	var w window
 	copy(w[:maxLen], j.f.Code[min(at, len(j.f.Code)):])

@@ -3,25 +3,25 @@ package rules
 // maxLen is the longest instruction, and the kernel's window on one.
 const maxLen = 15
 
-// A window is an instruction's bytes with room behind: what is read there is
-// found out at the end.
+// A window has an instruction's bytes with spare room after them: reading too far is
+// detected at the end.
 type window [32]byte
 
 // An insn is an instruction as the kernel's decoder sees it.
 type insn struct {
 	length  uint8
 	bad     bool    // the decoder gives up
-	forced  bool    // the prefix by which a hypervisor emulates what follows
+	forced  bool    // the prefix that makes a hypervisor emulate the next instruction
 	addr32  bool    // 67
 	cs      bool    // 2e
-	opcodes uint8   // how many bytes the opcode has; 1 behind VEX, EVEX and REX2
+	opcodes uint8   // number of opcode bytes; 1 after VEX, EVEX and REX2
 	op      [3]byte // the opcode
 	modrm   byte    // 0 if there is none
-	disp    uint8   // where the displacement is; 0: none that is relative to ip
-	imm     int32   // as a branch takes it; 0 if there is none
+	disp    uint8   // offset of the displacement; 0: none that is relative to ip
+	imm     int32   // of a branch; 0 if there is none
 }
 
-// The classes of bytes that may stand in front of an opcode.
+// The classes of bytes that may precede an opcode.
 const (
 	isOpcode uint8 = iota
 	isPrefix       // 26 2e 36 3e 64 65 67 f0
@@ -53,19 +53,19 @@ type decoding struct {
 	t      *opcodes
 	w      *window
 	i      int
-	prefix byte // of noPrefix to prefixF2: the last legacy prefix, or VEX's pp
+	prefix byte // noPrefix to prefixF2: the last legacy prefix, or VEX's pp
 	vex    bool
 	wide   bool // operands of 64 bits: W
 	half   bool // operands of 16 bits: 66
 	attr   attr
 }
 
-// decode decodes the instruction that w begins with.
+// decode decodes the first instruction of w.
 //
-// The kernel's decoder takes up to four different legacy prefixes, each as
-// often as it comes; a fifth is an opcode. Then one REX, or a REX2, or a VEX or
-// EVEX. Of 66, f2 and f3 only one that is the very last legacy prefix selects an
-// opcode. It has a window of 15 bytes.
+// The kernel's decoder accepts up to four different legacy prefixes, each any number of
+// times; a fifth is an opcode. Then comes one REX, or a REX2, or a VEX or EVEX. Of 66,
+// f2 and f3 only the very last legacy prefix selects an opcode. The window has 15
+// bytes.
 func decode(t *opcodes, w *window) insn {
 	d := decoding{t: t, w: w}
 	d.forcedPrefix()
@@ -128,8 +128,8 @@ func (d *decoding) legacyPrefixes() {
 	}
 }
 
-// opcode reads what stands between the legacy prefixes and ModRM. false: there
-// is no such instruction.
+// opcode reads the bytes between the legacy prefixes and ModRM. false: there is no such
+// instruction.
 func (d *decoding) opcode() bool {
 	switch c := front[d.w[d.i]]; {
 	case c == isREX:
@@ -159,8 +159,8 @@ func (d *decoding) opcode() bool {
 	return d.attr&(attrVexOnly|attrEvexOnly) == 0
 }
 
-// lookup finds an opcode that has no VEX: a prefix counts only where one makes
-// a difference.
+// lookup finds an opcode without VEX: a prefix counts only where one makes a
+// difference.
 func (t *opcodes) lookup(space int, prefix, op byte) attr {
 	a := t.at[space][noPrefix][op]
 	if a&attrVariant != 0 && prefix != noPrefix {
@@ -200,7 +200,7 @@ func (d *decoding) opcodeVEX() bool {
 	switch {
 	case evex:
 		space, d.prefix = w[1]&7, w[2]&3
-		d.wide = d.wide || w[3]&0x80 != 0 // z, but so it is
+		d.wide = d.wide || w[3]&0x80 != 0 // this is bit z, but the kernel does so
 		d.i += 4
 	case w[0] == 0xc4:
 		space, d.prefix = w[1]&31, w[2]&3
@@ -228,8 +228,8 @@ func (d *decoding) opcodeVEX() bool {
 	return d.attr&(attrVex|groupMask) != 0
 }
 
-// operand reads ModRM, SIB and displacement (SDM vol. 2, 2.1.3). false: the
-// group has no such instruction; a decoder that gives no errors reads on.
+// operand reads ModRM, SIB and displacement (SDM vol. 2, 2.1.3). false: the group has
+// no such instruction; a decoder that gives no errors continues.
 func (d *decoding) operand() bool {
 	d.modrm = d.w[d.i]
 	d.i++
@@ -259,8 +259,8 @@ func (d *decoding) operand() bool {
 	return exists
 }
 
-// immediate reads what stands behind the operand. false: there is no such
-// immediate, a far pointer with 64 bits.
+// immediate reads the bytes after the operand. false: there is no such immediate, a far
+// pointer with 64 bits.
 func (d *decoding) immediate() bool {
 	w := d.w[d.i&31:]
 	switch d.attr & immMask {

@@ -10,36 +10,35 @@ import (
 // jumpSize is the size of the jump that replaces a region's head.
 const jumpSize = 5
 
-// slotSize is the room for a copy and what follows it (MAX_INSN_SIZE).
+// slotSize is the room for a copy and its jump or breakpoint (MAX_INSN_SIZE).
 const slotSize = 15
 
-// A Judge judges functions, one after the other, in the memory it has: none is
-// allocated for a function that is no larger than those before. The zero value
-// is ready.
+// A Judge judges functions, one after another, and reuses its memory: it allocates only
+// for a function that is larger than those before. The zero value is ready to use.
 type Judge struct {
 	k      Kernel   // set at Load
 	f      Function // set at Load: its slices are the caller's
 	tables *opcodes // set at Load
 
-	insns []insn     // set at Load: those from the start, one behind the other, up to stop
-	bytes []byteFact // set at Load: one a byte of the function and of what its last instruction may cover
-	stop  int        // set at Load: where boundaries end: Size or more, or an offset from which none are known
+	insns []insn     // set at Load: consecutive instructions from the start, up to stop
+	bytes []byteFact // set at Load: for each byte of the function and of what its last instruction may cover
+	stop  int        // set at Load: end of the known boundaries: Size or more, or an offset from which none are known
 	why   ReasonKind // set at Load: why they end at stop
-	fault int        // set at Load: the offset of what forbids every optimization
+	fault int        // set at Load: the offset that rules out every optimization
 	never Reason     // set at Load: why
 }
 
-// A byteFact is what is known of a byte.
+// A byteFact is what is known about a byte.
 type byteFact struct {
 	insn   int32 // 1 + the index of the instruction that begins here
 	jumper int32 // 1 + the offset of the first jump that leads here
-	site   int32 // 1 + the index of the site that covers it, but for fentry sites
+	site   int32 // 1 + the index of the site that covers it, fentry sites excepted
 	fentry bool  // a fentry site covers it
 	extab  bool  // there is an exception-table entry for it
 }
 
-// Load decodes a function as kernel k would, and keeps what At needs. The
-// function's slices must not change until the next Load.
+// Load decodes a function as kernel k would, and keeps what At needs. The function's
+// slices must not change until the next Load.
 func (j *Judge) Load(k *Kernel, f *Function) {
 	j.k, j.f = *k, *f
 	j.tables = opcodes61
@@ -74,7 +73,7 @@ func (j *Judge) loadFacts() {
 			switch {
 			case s.Kind == SiteFentry:
 				b.fentry = true
-			case b.site == 0, j.f.Sites[b.site-1].Kind == SiteAlternative, // which forbids less than the others
+			case b.site == 0, j.f.Sites[b.site-1].Kind == SiteAlternative, // which rules out less than the others
 				j.f.Sites[b.site-1].Kind == SiteBug && s.Kind != SiteAlternative:
 				b.site = int32(i + 1)
 			}
@@ -87,10 +86,10 @@ func (j *Judge) loadFacts() {
 	}
 }
 
-// knows reports whether kprobes of that kernel ask for sites of a kind: jump
-// labels and alternatives since 2.6.37 at the latest, BUG since 5.4, static calls
-// since 5.10. Without KPROBES_ON_FTRACE there is no dynamic ftrace on x86_64
-// either, so that nothing rewrites a fentry site.
+// knows reports whether kprobes of that kernel checks for sites of a kind: jump labels
+// and alternatives since 2.6.37 at the latest, BUG since 5.4, static calls since 5.10.
+// Without KPROBES_ON_FTRACE there is no dynamic ftrace on x86_64 either, so nothing
+// rewrites a fentry site.
 func (k *Kernel) knows(kind SiteKind) bool {
 	switch kind {
 	case SiteFentry:
@@ -108,12 +107,12 @@ func (j *Judge) decodeAt(at int) insn {
 	return decode(j.tables, &w)
 }
 
-// loadInsn decodes the instruction at an offset, notes what it means for others
-// and returns its length.
+// loadInsn decodes the instruction at an offset, notes its effect on others and returns
+// its length.
 func (j *Judge) loadInsn(at int) int {
 	in := j.decodeAt(at)
 	if in.bad && j.k.Edition < Edition514 {
-		in.bad = false // the decoder of those days gave no errors
+		in.bad = false // older decoders gave no errors
 	}
 	j.insns = append(j.insns, in)
 	j.bytes[at].insn = int32(len(j.insns))
@@ -125,7 +124,7 @@ func (j *Judge) loadInsn(at int) int {
 		j.forbid(at, UndecodableAt)
 		j.stop, j.why = at, BehindBad
 	case in.op[0] == x86.Int3 && j.k.Edition < Edition65:
-		// Until 6.1 an int3 that isn't a probe's meant a debugger.
+		// Until 6.1 an int3 that isn't a probe's meant that a debugger was in use.
 		j.forbid(at, Int3At)
 		j.stop, j.why = at, BehindInt3
 	case in.jumpsAnywhere() && !j.noJumpTables():
@@ -136,9 +135,9 @@ func (j *Judge) loadInsn(at int) int {
 	return int(in.length)
 }
 
-// noJumpTables reports whether an indirect jump is known not to lead into a
-// function: kernels built with retpolines or IBT have no jump tables, and since
-// 6.6 (833fd800bf56) that counts.
+// noJumpTables reports whether an indirect jump is known not to lead into a function:
+// kernels built with retpolines or IBT have no jump tables, which counts since 6.6
+// (833fd800bf56).
 func (j *Judge) noJumpTables() bool {
 	return j.k.Edition >= Edition69 && (j.k.Retpoline || j.k.IBT)
 }
@@ -167,9 +166,9 @@ func (j *Judge) forbid(at int, why ReasonKind) {
 	}
 }
 
-// At gives the verdict on the byte at an offset of 0 to Size-1; other offsets
-// are outside the symbol. A function that is nothing but an endbr64 is refused,
-// too: the probe would be on what follows, of which the judge knows nothing.
+// At returns the verdict on the byte at an offset from 0 to Size-1; other offsets are
+// outside the symbol. A function that is only an endbr64 is also refused: the probe
+// would be on the next bytes, which the judge doesn't know.
 func (j *Judge) At(offset int) Verdict { return j.at(offset, j.k.Edition == Edition26) }
 
 func (j *Judge) at(offset int, anyByte bool) Verdict {
@@ -208,20 +207,20 @@ func (j *Judge) at(offset int, anyByte bool) Verdict {
 	return v
 }
 
-// AtAny is At of a kernel that looks at no boundary: any byte is taken for the
-// first one of an instruction. Nothing is boosted, emulated or optimized.
+// AtAny is At for a kernel that checks no boundaries: any byte is taken for the first
+// one of an instruction. Nothing is boosted, emulated or optimized.
 func (j *Judge) AtAny(offset int) Verdict { return j.at(offset, true) }
 
-// Boundary reports whether an instruction begins at an offset of 0 to Size-1, as
-// the kernel decodes them from the function's start.
+// Boundary reports whether an instruction begins at an offset from 0 to Size-1, as the
+// kernel decodes them from the function's start.
 func (j *Judge) Boundary(offset int) bool { return j.bytes[offset].insn != 0 }
 
-// Inside is the reason why no probe is at an offset at which no instruction begins.
+// Inside is the reason why an offset inside an instruction can't be probed.
 func (j *Judge) Inside(offset int) Reason { return Reason{Kind: Boundary, At: j.before(offset)} }
 
-// Length returns the length of the instruction that the kernel sees at an offset
-// of 0 to Size-1, probes refused or not; 0: none begins there, or it is
-// undecodable. The linear walk from the function's start goes by it.
+// Length returns the length of the instruction that the kernel sees at an offset from 0
+// to Size-1, whether it can be probed or not; 0: none begins there, or it is
+// undecodable. The linear walk from the function's start uses it.
 func (j *Judge) Length(offset int) int {
 	in := j.decodeAt(offset)
 	known := j.bytes[offset].insn != 0 || j.k.Edition == Edition26
@@ -235,12 +234,12 @@ func refused(v Verdict, errno int, why Reason) Verdict {
 	return Verdict{Offset: v.Offset, Errno: errno, Why: why}
 }
 
-// insnAt returns the instruction that begins at an offset, a boundary.
+// insnAt returns the instruction at an offset, which must be a boundary.
 func (j *Judge) insnAt(at int) *insn { return &j.insns[j.bytes[at].insn-1] }
 
-// Entry returns where a probe goes that is asked for at the start of a function
-// with that code: 4 behind endbr64, endbr32, or the nop that 6.12 writes over an
-// endbr64 to which nobody jumps, else 0.
+// Entry returns the offset of a probe at the start of a function with that code: 4
+// after endbr64, endbr32, or the nop that 6.12 writes over an endbr64 that isn't a
+// target; else 0.
 func Entry(k *Kernel, code []byte) int {
 	if !k.IBT || k.Edition < Edition514 || len(code) < 4 {
 		return 0
@@ -252,12 +251,12 @@ func Entry(k *Kernel, code []byte) int {
 	return 0
 }
 
-// checkAddress is what register_kprobe asks of an address before it looks at
-// the instruction, in its order: the symbol, ftrace, the text.
+// checkAddress checks an address as register_kprobe does before it looks at the
+// instruction, in the kernel's order: the symbol, ftrace, the text.
 func (j *Judge) checkAddress(at int) (errno int, why Reason) {
 	b := &j.bytes[at]
 	switch {
-	case j.f.InitFreed && j.k.Edition == Edition26: // any error of a symbol was that one
+	case j.f.InitFreed && j.k.Edition == Edition26: // every error about a symbol was that one
 		return inval, Reason{Kind: InitFreed}
 	case j.f.InitFreed:
 		return noent, Reason{Kind: InitFreed}
@@ -269,7 +268,7 @@ func (j *Judge) checkAddress(at int) (errno int, why Reason) {
 		return inval, Reason{Kind: NotText}
 	case j.f.Blacklisted:
 		return inval, Reason{Kind: Blacklisted}
-	case b.site != 0 && j.f.Sites[b.site-1].Kind != SiteAlternative: // of those an empty range is asked for: see inRegion
+	case b.site != 0 && j.f.Sites[b.site-1].Kind != SiteAlternative: // alternatives are checked with an empty range: see inRegion
 		site := &j.f.Sites[b.site-1]
 		return inval, Reason{Kind: InSite, Site: site.Kind, At: site.Offset}
 	case j.k.Edition >= Edition69 && isPreamble(j.f.Name): // since 6.6 (de02f2ac5d8c)
@@ -280,7 +279,7 @@ func (j *Judge) checkAddress(at int) (errno int, why Reason) {
 	return 0, Reason{}
 }
 
-// isPreamble tells the symbols of what stands in front of a function.
+// isPreamble reports whether a symbol names the bytes before a function.
 func isPreamble(name string) bool {
 	return strings.HasPrefix(name, "__pfx_") || strings.HasPrefix(name, "__cfi_")
 }
@@ -290,9 +289,8 @@ func (j *Judge) atFentry(at int) bool {
 	return j.bytes[at].fentry && (at == 0 || !j.bytes[at-1].fentry)
 }
 
-// checkBytes asks whether an instruction begins at an offset, and one that can
-// be probed. The errno of an int3 is another since 6.9, which asks for it
-// together with the boundary.
+// checkBytes checks whether an instruction that can be probed begins at an offset. The
+// errno of an int3 is different since 6.9, which checks it together with the boundary.
 func (j *Judge) checkBytes(at int) (errno int, why Reason) {
 	if at > j.stop {
 		return ilseq, Reason{Kind: j.why, At: j.stop}
@@ -317,7 +315,7 @@ func (j *Judge) checkBytes(at int) (errno int, why Reason) {
 		return inval, Reason{Kind: Breakpoint}
 	case in.masksTraps():
 		return inval, Reason{Kind: MasksTraps}
-	case j.k.Edition < Edition514: // stepped by #DB: every instruction can be
+	case j.k.Edition < Edition514: // stepped by #DB: every instruction is accepted
 		return 0, Reason{}
 	}
 	if _, refused := in.emulation(); refused {
@@ -329,7 +327,7 @@ func (j *Judge) checkBytes(at int) (errno int, why Reason) {
 	return 0, Reason{}
 }
 
-// before returns the offset of the instruction that an offset lies in.
+// before returns the offset of the instruction that covers an offset.
 func (j *Judge) before(at int) int {
 	for at > 0 && j.bytes[at].insn == 0 {
 		at--
@@ -337,7 +335,7 @@ func (j *Judge) before(at int) int {
 	return at
 }
 
-// boost says why an instruction isn't boosted.
+// boost returns why an instruction isn't boosted.
 func (j *Judge) boost(at int, in *insn) Reason {
 	if j.k.Preemption {
 		return Reason{Kind: Preemptible}
@@ -345,7 +343,7 @@ func (j *Judge) boost(at int, in *insn) Reason {
 	return j.jumpBack(at, in)
 }
 
-// jumpBack says why the copy of an instruction can't be followed by a jump back.
+// jumpBack returns why the copy of an instruction can't be followed by a jump back.
 func (j *Judge) jumpBack(at int, in *insn) Reason {
 	switch {
 	case j.bytes[at].extab:
@@ -358,8 +356,8 @@ func (j *Judge) jumpBack(at int, in *insn) Reason {
 	return Reason{}
 }
 
-// optimize returns the region of an optimized probe, or why there is none. The
-// order is the kernel's: the function first, from its start, then the region.
+// optimize returns the region of an optimized probe, or why there is none. It checks in
+// the kernel's order: the function from its start, then the region.
 func (j *Judge) optimize(at int) (region int, why Reason) {
 	switch {
 	case !j.k.Optprobes:
@@ -394,15 +392,15 @@ func (j *Judge) optimize(at int) (region int, why Reason) {
 	return region, Reason{}
 }
 
-// inRegion reports whether a site forbids a region that lies over it. A BUG
-// doesn't; a lock prefix doesn't on the region's last byte, because
-// alternatives_text_reserved leaves the end out that the others take in.
+// inRegion reports whether a site rules out a region over it. A BUG doesn't. A lock
+// prefix doesn't on the region's last byte, because alternatives_text_reserved excludes
+// the end, which the others include.
 func (s *Site) inRegion(last bool) bool {
 	return s.Kind != SiteBug && !(s.Kind == SiteAlternative && last)
 }
 
-// targeted finds what in the function forbids a region at an offset. Jumps to
-// byte +5 count, though they lead behind the jump.
+// targeted finds a jump in the function that rules out a region at an offset. Jumps to
+// byte +5 count, although they lead past the jump.
 func (j *Judge) targeted(at int) Reason {
 	first := Reason{}
 	for to := at + 1; to <= at+jumpSize && j.k.Unchecked&CheckTargets == 0; to++ {
@@ -416,7 +414,7 @@ func (j *Judge) targeted(at int) Reason {
 	return first
 }
 
-// copies says why an instruction of a region can't be copied.
+// copies returns why an instruction of a region can't be copied.
 func (j *Judge) copies(at int, in *insn) Reason {
 	switch {
 	case in.op[0] == x86.Int3:

@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// A ReasonKind is why a probe is refused, not boosted or not optimized.
+// A ReasonKind says why a probe is refused, not boosted or not optimized.
 type ReasonKind uint8
 
 // The kinds of reasons.
 const (
 	None ReasonKind = iota
 
-	// Why it is refused.
+	// Why it is refused:
 	NoSymbol       // no symbol
 	NotText        // not in text
-	InitFreed      // a module's init text that is gone; its symbols too
+	InitFreed      // a module's freed init text; its symbols are gone too
 	Blacklisted    // blacklisted
-	Preamble       // __pfx_ or __cfi_ in front of a function: since 6.6
+	Preamble       // __pfx_ or __cfi_ before a function: since 6.6
 	InSite         // in a BUG, jump label, static call or alternative at At
 	Boundary       // inside the instruction at At
-	BehindBad      // behind the undecodable bytes at At
-	BehindInt3     // behind the int3 at At: until 6.0
+	BehindBad      // after the undecodable bytes at At
+	BehindInt3     // after the int3 at At: until 6.0
 	Undecodable    // the kernel's decoder knows no such instruction: since 5.12
 	Breakpoint     // int3
 	Traps          // int n, int1, into, ud0 to ud2: since 6.9
@@ -30,10 +30,10 @@ const (
 	Unsupported    // changes control in a way that is neither stepped nor emulated
 	NoRoom         // 15 bytes, and one for int3: since 5.13
 
-	// Why it isn't optimized.
+	// Why it isn't optimized:
 	NoOptprobes     // CONFIG_OPTPROBES=n, or edition 2.6
 	ViaFtrace       // a probe through ftrace
-	Straddles       // the region goes on behind the function's end
+	Straddles       // the region extends beyond the function's end
 	ExtableEntry    // the instruction at At has an exception-table entry
 	UndecodableAt   // the function doesn't decode at At
 	Int3At          // an int3 at At
@@ -46,7 +46,7 @@ const (
 	SiteInRegion    // text at At that something else rewrites
 	UnreachableCopy // the RIP-relative operand at At is out of the detour's reach
 
-	// Why it isn't boosted.
+	// Why it isn't boosted:
 	NoBooster   // edition 2.6 on x86_64
 	Preemptible // CONFIG_PREEMPTION
 	Fixed       // can't run elsewhere without fix-ups
@@ -64,8 +64,8 @@ var siteNames = [...]string{"BUG", "jump label", "static call", "alternative", "
 
 func (s SiteKind) String() string { return siteNames[s] }
 
-// A reasonText is in the document's terms: DCR is the region, JTPR what no jump
-// may lead to. %s stands for where.
+// A reasonText uses the document's terms: DCR is the region, JTPR the bytes that no
+// jump may target. %s stands for the place.
 var reasonTexts = [...]string{
 	None:     "",
 	NoSymbol: "no symbol", NotText: "not in text", InitFreed: "init text, freed", Blacklisted: "blacklisted",
@@ -83,7 +83,7 @@ var reasonTexts = [...]string{
 	NoBooster: "no booster", Preemptible: "preemptible kernel", Fixed: "not relocatable", NoRoomJump: "no room for a jump behind it",
 }
 
-// hasAt are the kinds whose text says where.
+// hasAt are the kinds whose text has a place.
 func (k ReasonKind) hasAt() bool {
 	switch k {
 	case InSite, Boundary, BehindBad, BehindInt3, ExtableEntry, UndecodableAt, Int3At, IndirectJumpAt, ThunkJumpAt,
@@ -93,8 +93,8 @@ func (k ReasonKind) hasAt() bool {
 	return false
 }
 
-// In returns the reason in words, for a function of that name:
-// "JTPR targeted by f+0x12". It is "" if there is none.
+// In returns the reason as text, for a function of that name: "JTPR targeted by
+// f+0x12". It is "" if there is none.
 func (r Reason) In(function string) string {
 	text := reasonTexts[r.Kind]
 	if !r.Kind.hasAt() {
@@ -107,7 +107,7 @@ func (r Reason) In(function string) string {
 	return fmt.Sprintf(text, at)
 }
 
-// String returns the kind in words, without the place.
+// String returns the kind as text, without the place.
 func (k ReasonKind) String() string {
 	switch k {
 	case InSite:

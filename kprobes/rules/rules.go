@@ -2,11 +2,11 @@ package rules
 
 import "kpsim/smp/arch"
 
-// An Edition is one of those that the specification names. Each stands for an
-// era of kernels, and the rules are those of the last kernel of it.
+// An Edition is an edition of the specification. Each stands for an era of kernels; the
+// rules are those of the last kernel of the era.
 type Edition uint8
 
-// The editions, oldest first: a rule that came with one holds for the later ones.
+// The editions, oldest first: a rule that came with one holds for all later ones.
 const (
 	Edition26  Edition = iota // 2.6.2x
 	Edition415                // 3.12 to 4.19; optprobes under CONFIG_PREEMPT, as since 4.15
@@ -19,9 +19,9 @@ var editionNames = [...]string{"2.6", "4.15", "5.14", "6.5", "6.9"}
 
 func (e Edition) String() string { return editionNames[e] }
 
-// ParseEdition returns the edition of a name of the specification.
-// "documented" is 6.5, as far as these rules go; that it has optprobes only
-// without CONFIG_PREEMPTION (spec.md) is for who makes the Kernel of it.
+// ParseEdition returns the edition with a name of the specification. "documented" is
+// 6.5 for these rules; that it has optprobes only without CONFIG_PREEMPTION (spec.md)
+// is up to the maker of the Kernel.
 func ParseEdition(name string) (Edition, bool) {
 	if name == "documented" {
 		return Edition65, true
@@ -34,7 +34,7 @@ func ParseEdition(name string) (Edition, bool) {
 	return 0, false
 }
 
-// A Kernel is an edition and what of its configuration the rules ask for.
+// A Kernel is an edition and the configuration that the rules depend on.
 type Kernel struct {
 	Edition    Edition
 	Preemption bool // CONFIG_PREEMPTION, dynamic included: nothing is boosted
@@ -43,21 +43,21 @@ type Kernel struct {
 	Ftrace     bool // CONFIG_KPROBES_ON_FTRACE: a probe at a fentry site goes through ftrace (not in 2.6)
 	Optprobes  bool // CONFIG_OPTPROBES (not in 2.6)
 
-	Unchecked Checks // for mutants: what isn't looked at
+	Unchecked Checks // for mutants: steps that are skipped
 }
 
 // Checks are steps of the check whether a region can become a jump.
 type Checks uint8
 
-// The steps.
+// The steps:
 const (
 	CheckEnd      Checks = 1 << iota // the region lies within the function
 	CheckTargets                     // no jump leads into it
-	CheckIndirect                    // no jump in the function leads who knows where
+	CheckIndirect                    // no jump in the function has an unknown target
 	CheckExtable                     // no instruction of the function has an exception-table entry
 )
 
-// The kernels whose answers were recorded.
+// The kernels whose answers were recorded:
 var (
 	// K61 is Debian's 6.1.192.
 	K61 = Kernel{Edition: Edition65, Preemption: true, Retpoline: true, Ftrace: true, Optprobes: true}
@@ -65,7 +65,7 @@ var (
 	K612 = Kernel{Edition: Edition69, Preemption: true, Retpoline: true, IBT: true, Ftrace: true, Optprobes: true}
 )
 
-// A SiteKind says what a range of text is for, besides running.
+// A SiteKind says what a range of text is for, besides execution.
 type SiteKind uint8
 
 // The kinds of sites.
@@ -85,29 +85,29 @@ type Site struct {
 	Kind   SiteKind
 }
 
-// A Span is a range of addresses; End is the first one behind it.
+// A Span is a range of addresses; End is the first one after it.
 type Span struct{ Start, End arch.Addr }
 
-// A Function is what a kernel knows of one: its symbol, its bytes and the facts
-// of its text.
+// A Function is what a kernel knows about a function: its symbol, its bytes and the
+// facts about its text.
 type Function struct {
 	Name string
 	Addr arch.Addr
-	// Size goes to the next symbol, padding included, as the kernel's symbol
-	// table has it.
+	// Size extends to the next symbol, padding included, as in the kernel's symbol
+	// table.
 	Size int
-	// Code begins at Addr. It has Size bytes and those that follow in memory,
-	// MaxLen-1 of them: the last instruction may end behind the function. What
-	// is missing is read as 0.
+	// Code begins at Addr. It has Size bytes and the MaxLen-1 bytes after them in
+	// memory, because the last instruction may extend beyond the function. Missing
+	// bytes are read as 0.
 	Code []byte
 
-	Sites   []Site // in any order; one that begins behind Size counts where a region reaches it
+	Sites   []Site // in any order; one that begins beyond Size counts where a region reaches it
 	Extable []int  // offsets of instructions that have an exception-table entry
 	Thunks  []Span // of __x86_indirect_thunk_* and __x86_return_thunk
 
-	Blacklisted bool // NOKPROBE_SYMBOL, .kprobes.text, .noinstr.text, entry text; 2.6 has but __kprobes, which is the caller's business
+	Blacklisted bool // NOKPROBE_SYMBOL, .kprobes.text, .noinstr.text, entry text; for 2.6 the caller sets it for __kprobes only
 	InitFreed   bool // a module's init text, after its init
-	NoSymbol    bool // no symbol covers Addr: Size is what is to be asked about
+	NoSymbol    bool // no symbol covers Addr: Size is the number of bytes to judge
 	NotText     bool // data, or nothing
 }
 
@@ -120,17 +120,17 @@ const (
 	notsup = -95
 )
 
-// A Verdict is what the kernel makes of a probe at one byte of a function. The
-// probe has a pre_handler, is alone and enabled.
+// A Verdict is the kernel's answer for a probe at one byte of a function. The probe has
+// a pre_handler, is alone and enabled.
 type Verdict struct {
-	Offset int // that was asked for
-	Errno  int // 0, or negative: the rest says nothing then but Why
-	Delta  int // where the probe goes, less Offset: behind an endbr64
+	Offset int // the offset judged
+	Errno  int // 0, or negative: then only Why is valid besides
+	Delta  int // the probe's offset less Offset: it goes past an endbr64
 
-	Ftrace   bool // it is no breakpoint: ftrace calls it
+	Ftrace   bool // there is no breakpoint: ftrace calls it
 	Len      int  // of the instruction as the kernel decodes it; 0 with Ftrace
-	Emulated bool // the step is done by the kernel; if Boosted too, that wins
-	Boosted  bool // a jump back follows the copy, so that nothing is stepped
+	Emulated bool // the kernel emulates the instruction; if Boosted too, that wins
+	Boosted  bool // a jump back follows the copy, so nothing is stepped
 	Region   int  // bytes of whole instructions that the jump replaces; 0: it can't be optimized
 
 	Why     Reason // why it is refused; or else why it can't be optimized

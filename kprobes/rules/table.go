@@ -1,6 +1,6 @@
 package rules
 
-// An attr is what the kernel's decoder knows of an opcode: enough to find the
+// An attr is the kernel decoder's knowledge about an opcode: enough to find the
 // instruction's end, and whether prefix and opcode go together.
 type attr uint16
 
@@ -10,7 +10,7 @@ const (
 	attrVexOnly       // must
 	attrEvexOnly      // must follow an EVEX prefix
 	attrScalable      // EVEX.pp = 66 makes its operands 16 bits wide
-	attrVariant       // what it is depends on 66, f2, f3: look there
+	attrVariant       // depends on 66, f2, f3: see the variant's entry
 )
 
 const (
@@ -34,7 +34,7 @@ const (
 	immO       // an address, as wide as addresses are
 )
 
-// The groups of which ModRM's reg field changes an attribute.
+// The groups in which ModRM's reg field changes an attribute.
 const (
 	group0   attr = iota << groupShift
 	group3B       // f6: test has an immediate
@@ -45,10 +45,10 @@ const (
 	group15       // 0f ae
 	group17       // 0f 38 f3, VEX
 	group18       // 0f 38 c6 and c7, EVEX
-	groupAny      // a group like its opcode in everything; after EVEX pp doesn't matter
+	groupAny      // a group whose members are all alike; after EVEX pp doesn't matter
 )
 
-// Of a vector instruction: whether it exists without VEX, and with it.
+// Whether a vector instruction exists without VEX, and with it.
 const (
 	legacyOnly = attrModRM
 	both       = attrModRM | attrVex
@@ -70,7 +70,7 @@ const (
 	maps
 )
 
-// What the last legacy prefix, or the pp of VEX, selects.
+// The variants that the last legacy prefix, or the pp of VEX, selects.
 const (
 	noPrefix = iota
 	prefix66
@@ -86,7 +86,7 @@ type opcodes struct {
 	rex2   bool
 }
 
-// A row gives attributes to opcodes: ranges of two hexadecimal digits.
+// A row gives attributes to opcodes, which are ranges of two hexadecimal digits.
 type row struct {
 	space  uint8
 	prefix uint8
@@ -94,7 +94,7 @@ type row struct {
 	ops    string
 }
 
-// A groupRow does so for the reg fields of a group.
+// A groupRow gives attributes to the reg fields of a group.
 type groupRow struct {
 	group  attr
 	prefix uint8
@@ -102,7 +102,7 @@ type groupRow struct {
 	regs   string
 }
 
-// The decoder's tables. They are built once and never written again.
+// The decoder's tables. They are built once and then never written.
 var (
 	opcodes61  = newOpcodes(false, rows)
 	opcodes612 = newOpcodes(true, rows, rows612)
@@ -130,7 +130,7 @@ func newOpcodes(rex2 bool, lists ...[]row) *opcodes {
 	return o
 }
 
-// set gives r's attributes to its opcodes, whatever they had.
+// set replaces the attributes of r's opcodes.
 func (o *opcodes) set(r row) {
 	for s := r.ops; s != ""; {
 		from := unhex(s)
@@ -148,7 +148,7 @@ func (o *opcodes) set(r row) {
 	}
 }
 
-// markVariants marks the opcodes of a map that have an entry under a prefix.
+// markVariants marks the opcodes of a map that have an entry with a prefix.
 func (o *opcodes) markVariants(space int) {
 	t := &o.at[space]
 	for op := range t[noPrefix] {
@@ -158,7 +158,7 @@ func (o *opcodes) markVariants(space int) {
 	}
 }
 
-// unhex reads the two hexadecimal digits that s begins with.
+// unhex parses the two hexadecimal digits at the start of s.
 func unhex(s string) int {
 	n := 0
 	for _, c := range []byte(s[:2]) {
@@ -170,7 +170,7 @@ func unhex(s string) int {
 	return n
 }
 
-// group gives the attributes of one row of a group.
+// group sets the attributes of one row of a group.
 func (o *opcodes) group(a attr, reg, prefix byte) attr {
 	t := &o.groups[a&groupMask>>groupShift]
 	common := a &^ groupMask

@@ -1,12 +1,12 @@
 package rules
 
-// rows are what all these kernels know. The operands and immediates are those
-// of the SDM (vol. 2, tables ); which opcodes a kernel knows, and
-// with which prefixes, is what the kernels answered.
+// rows are the opcodes that all these kernels know. The operands and immediates are
+// those of the SDM (vol. 2, tables ); which opcodes a kernel knows, and with
+// which prefixes, follows from the kernels' answers.
 //
-// An opcode that has no row is one without operands: known or not, the decoder
-// takes its bytes for the whole instruction. Before VEX, and where only VEX
-// makes it an instruction, it is an error.
+// An opcode without a row has no operands: known or not, the decoder takes its bytes
+// for the whole instruction. After VEX, and where only VEX makes it an instruction, it
+// is an error.
 var rows = []row{
 	// One byte.
 	{map1, noPrefix, legacyOnly, "00-03 08-0b 10-13 18-1b 20-23 28-2b 30-33 38-3b 62 63 84-8f c4 c5 d0-d3 d8-df fe ff"}, // 62, c4, c5: of 32-bit mode,

@@ -1,9 +1,9 @@
 package rules
 
-// rows612 are what 6.12 knows more, or otherwise: APX, Key Locker, AVX-VNNI-INT8
-// and -INT16, AVX-NE-CONVERT, AVX-IFMA, CMPccXADD, RAO-INT, SM3, SM4, SHA512 and
-// user-mode MSRs (names as in Intel's Architecture Instruction Set Extensions
-// Programming Reference). d5 has become the prefix REX2.
+// rows612 are the differences of 6.12: APX, Key Locker, AVX-VNNI-INT8 and -INT16,
+// AVX-NE-CONVERT, AVX-IFMA, CMPccXADD, RAO-INT, SM3, SM4, SHA512 and user-mode MSRs
+// (names as in Intel's Architecture Instruction Set Extensions Programming Reference).
+// d5 is now the prefix REX2.
 var rows612 = []row{
 	{map0F38, noPrefix, both, "6c da"},
 	{map0F38, noPrefix, vexOnly, "50 51 b0 d2 d3"},

@@ -8,17 +8,18 @@ import (
 	"kpsim/smp/image"
 )
 
-// A Survey is an object seen by a kernel.
+// A Survey is an object as a kernel sees it.
 type Survey struct {
 	Module *image.Module
 	Kernel rules.Kernel
-	// OneCPU: the machine was booted with one CPU of several. Lock prefixes were
-	// patched away then, and are reserved until the second one comes
+	// OneCPU: the machine was booted with one CPU of several. Then lock prefixes were
+	// patched away, and are reserved until the second CPU comes
 	// (arch/x86/kernel/alternative.c, alternatives_text_reserved).
 	OneCPU bool
-	// NeverBoosts: no copy is given a jump back, whatever the rules say of it.
+	// NeverBoosts: no copy gets a jump back, whatever the rules say.
 	NeverBoosts bool
-	// AnyByte: no boundary is looked at, as in 2.6; EachBoundary: they are, in 2.6 too.
+	// AnyByte: boundaries aren't checked, as in 2.6. EachBoundary: they are, also in
+	// 2.6.
 	AnyByte, EachBoundary bool
 
 	judge  rules.Judge
@@ -30,10 +31,10 @@ type Survey struct {
 // A Row is one instruction, or one byte where none begins.
 type Row struct {
 	rules.Verdict
-	Bytes  []byte // of the instruction; one byte if none begins here. They may be read, not written
-	Inside bool   // the byte lies inside the instruction of an earlier row
-	// Padding: behind the function's last instruction nothing but fill follows,
-	// int3, nops or zeros, which the kernel judges like all else.
+	Bytes  []byte // of the instruction; one byte if none begins here. Read-only
+	Inside bool   // the byte is inside the instruction of an earlier row
+	// Padding: only fill (int3, nops or zeros) follows the function's last instruction.
+	// The kernel judges it like everything else.
 	Padding bool
 }
 
@@ -48,15 +49,15 @@ func New(m *image.Module, k rules.Kernel) *Survey {
 	return s
 }
 
-// IsThunk tells the thunks that indirect jumps and returns are compiled to go
-// through (arch/x86/lib/retpoline.S).
+// IsThunk reports whether a name is one of the thunks for indirect jumps and returns
+// (arch/x86/lib/retpoline.S).
 func IsThunk(name string) bool {
 	return strings.HasPrefix(name, "__x86_indirect_thunk_") || name == "__x86_return_thunk"
 }
 
-// Rows judges a function: a row for each instruction of it, in order; where
-// nothing decodes, and behind that, one for each byte; with every, one for each
-// byte inside an instruction too. The rows are good until the next call.
+// Rows judges a function. There is a row for each instruction, in order, and for each
+// byte where nothing decodes and after that; with every, also for each byte inside an
+// instruction. The rows are valid until the next call.
 func (s *Survey) Rows(sym *image.Symbol, every bool) []Row {
 	s.load(sym)
 	s.rows = s.rows[:0]
@@ -75,7 +76,8 @@ func (s *Survey) Rows(sym *image.Symbol, every bool) []Row {
 	return s.rows
 }
 
-// isFill reports whether an assembler, a linker or a loader fills gaps with it.
+// isFill reports whether an assembler, a linker or a loader fills gaps with this
+// instruction.
 func isFill(r *Row) bool {
 	if r.Inside {
 		return true
@@ -94,7 +96,7 @@ func (s *Survey) Row(sym *image.Symbol, off int) Row {
 	return Row{Verdict: v, Bytes: s.bytes(off, max(s.judge.Length(off), 1))}
 }
 
-// at judges a byte of the function that was loaded.
+// at judges a byte of the loaded function.
 func (s *Survey) at(off int) rules.Verdict {
 	v := s.judge.At(off)
 	switch {
@@ -112,7 +114,7 @@ func (s *Survey) bytes(off, n int) []byte {
 	return s.f.Code[off:end:end]
 }
 
-// load gives the judge a function.
+// load passes a function to the judge.
 func (s *Survey) load(sym *image.Symbol) {
 	f := &s.f
 	*f = rules.Function{
@@ -121,7 +123,7 @@ func (s *Survey) load(sym *image.Symbol) {
 		Sites: f.Sites[:0], Extable: f.Extable[:0], Thunks: s.thunks,
 		Blacklisted: sym.Blacklisted, InitFreed: sym.Init,
 	}
-	// A region may end behind the function, and lie over what the next begins with.
+	// A region may extend beyond the function, over the beginning of the next.
 	for _, site := range s.Module.SitesIn(sym.Addr, sym.End()+x86.MaxLen) {
 		off := int(site.Addr - sym.Addr)
 		switch site.Kind {
@@ -144,14 +146,14 @@ func (s *Survey) load(sym *image.Symbol) {
 	s.judge.Load(&s.Kernel, f)
 }
 
-// Totals are counts of instructions, without the padding, and of functions that
-// have some.
+// Totals are counts of instructions, without padding, and of the functions that have
+// any.
 type Totals struct {
 	Functions, Instructions                    int
 	Registrable, Boostable, Emulated, Jumpable int
 	Ftrace                                     int
 	Refused                                    map[int]int              // by errno
-	WhyRefused, WhyNotJumped                   map[rules.ReasonKind]int // of those that are refused; of those that are registrable and aren't optimizable
+	WhyRefused, WhyNotJumped                   map[rules.ReasonKind]int // of the refused; of the registrable but not optimizable
 }
 
 // Add counts a function's rows.

@@ -1,23 +1,22 @@
-// Package cycles says what each event of the machine costs, in cycles of the
-// CPU it happens on.
+// Package cycles has the cost of each event of the machine, in cycles of the CPU on
+// which it happens.
 //
-// What it is not: it doesn't know how events come about, and no searching
-// strategy reads a clock.
+// What it is not: it doesn't know how events come about, and no search strategy reads a
+// clock.
 //
-// Its rule: a figure is the sum of what happened, never a formula beside it.
+// Its rule: a figure is the sum of the events that happened, never a separate formula.
 //
-// Its limits: the nominal profile's numbers are assumed: only their order of
-// magnitude is meant. Those of real machines, and where they are from, are in
-// internal/eval/overhead. Of what caches hold only the lines of shared cells, run queues
-// and watched text are followed, for a machine that has been told costs: a cell has
-// one to itself, all CPUs are equally far from each other, and words of memory that
-// guest text shares have none.
+// Its limits: the nominal profile's numbers are assumptions, meant only as orders of
+// magnitude. Those of real machines, and their sources, are in internal/eval/overhead.
+// Of the caches only the lines of shared cells, run queues and watched text are
+// modelled, on machines with costs: a cell has a line of its own, all CPUs are equally
+// far from each other, and memory that guest text shares has no lines.
 package cycles
 
 import "kpsim/smp/kapi"
 
-// An Event is something that takes a CPU time: what the machine does, then what
-// the Go code of kernel routines does.
+// An Event takes a CPU time: first the machine's events, then those of the Go code of
+// kernel routines.
 type Event uint8
 
 // The machine's events.
@@ -25,20 +24,20 @@ const (
 	Instruction Event = iota // of text: of functions, copies, detours and stubs
 	Breakpoint               // #BP is delivered
 	Debug                    // #DB is delivered
-	Trap                     // any other exception or interrupt is
-	Iret                     // the CPU comes back from either
+	Trap                     // any other exception or interrupt is delivered
+	Iret                     // the CPU returns from either
 	Switch                   // of tasks
 	SyncCore                 // a serialising instruction
 	SendIPI
 	Point // a shared cell is accessed
-	Line  // a line comes from another CPU's cache, or is taken out of others' to be stored to
+	Line  // a line is fetched from another CPU's cache, or removed from others' for a store
 	machineEvents
 )
 
-// Events is how many sorts there is room for: not all kinds of work are defined.
+// Events is the number of possible sorts; not all kinds of work are defined.
 const Events = machineEvents + Event(kapi.WorkKinds)
 
-// All returns the sorts that there are, in order.
+// All returns the defined sorts, in order.
 func All() (list []Event) {
 	for e := range Events {
 		if e.String() != "" {
@@ -48,12 +47,12 @@ func All() (list []Event) {
 	return list
 }
 
-// Work returns the event that is work of a kind.
+// Work returns the event of a kind of work.
 func Work(k kapi.Work) Event { return machineEvents + Event(k) }
 
 var names = [machineEvents]string{"instruction", "breakpoint", "debug", "trap", "iret", "switch", "sync_core", "send-ipi", "point", "cache-line"}
 
-// String returns the event's name, by which profiles know it.
+// String returns the event's name in profiles.
 func (e Event) String() string {
 	if e < machineEvents {
 		return names[e]
@@ -61,20 +60,19 @@ func (e Event) String() string {
 	return kapi.Work(e - machineEvents).String()
 }
 
-// A Cost is cycles times Unit.
+// A Cost is in cycles times Unit.
 type Cost uint64
 
-// Unit is how many of a clock's units are a cycle: costs that are fitted aren't whole
-// cycles.
+// Unit is how many of a clock's units make a cycle: fitted costs aren't whole cycles.
 const Unit = 256
 
-// A Profile is what each event costs on one machine.
+// A Profile has the cost of each event on one machine.
 type Profile [Events]Cost
 
-// A Tally is how often each event happened.
+// A Tally counts each event.
 type Tally [Events]uint64
 
-// Nominal returns a round-numbered processor of the 2010s (assumed).
+// Nominal returns a processor of the 2010s in round numbers (assumed).
 func Nominal() *Profile {
 	p := &Profile{
 		Instruction: 1 * Unit,

@@ -9,7 +9,7 @@ import (
 	"kpsim/traces/view"
 )
 
-// A chromeEvent is one of Chrome's trace events (Trace Event Format): times in µs.
+// A chromeEvent is one of Chrome's trace events (Trace Event Format). Times are in µs.
 type chromeEvent struct {
 	Name string         `json:"name"`
 	Cat  string         `json:"cat,omitempty"`
@@ -19,8 +19,8 @@ type chromeEvent struct {
 	Ts   float64        `json:"ts"`
 	Dur  *float64       `json:"dur,omitempty"`
 	ID   string         `json:"id,omitempty"`
-	BP   string         `json:"bp,omitempty"` // e: the flow ends at the slice that is open
-	S    string         `json:"s,omitempty"`  // of an instant: t the thread's, g everybody's
+	BP   string         `json:"bp,omitempty"` // e: the flow ends at the open slice
+	S    string         `json:"s,omitempty"`  // of an instant: t is the thread's, g is global
 	Args map[string]any `json:"args,omitempty"`
 }
 
@@ -30,9 +30,10 @@ const (
 	chromeMachine = 2
 )
 
-// Chrome writes Chrome's trace events, which Perfetto and chrome://tracing open: a lane a
-// CPU with tasks and traps, waits beside them, an instant for each event, arrows from
-// IPIs to interrupts and from wake-ups to switches, and counters. Errors are those of w.
+// Chrome writes Chrome's trace events, for Perfetto and chrome://tracing: a lane for
+// each CPU with tasks and traps, waits beside them, an instant for each event, arrows
+// from IPIs to interrupts and from wake-ups to switches, and counters. Errors are those
+// of w.
 func Chrome(w io.Writer, s *view.Scene) error {
 	c := &chrome{s: s}
 	c.names()
@@ -60,7 +61,7 @@ type chrome struct {
 
 func (c *chrome) add(e chromeEvent) { c.list = append(c.list, e) }
 
-// at is when a step is, µs.
+// at returns the time of a step in µs.
 func (c *chrome) at(step int) float64 { return float64(c.s.Steps[step].Time) / 1000 }
 
 func (c *chrome) names() {
@@ -74,7 +75,7 @@ func (c *chrome) names() {
 	}
 }
 
-// lane is where the events of a CPU are.
+// lane returns the lane of a CPU's events.
 func lane(cpu int) (pid, tid int) {
 	if cpu == view.Machine {
 		return chromeMachine, 0
@@ -82,7 +83,7 @@ func lane(cpu int) (pid, tid int) {
 	return chromeCPUs, cpu
 }
 
-// spans are slices, where they lie in each other, and else of a track of their own.
+// spans are written as slices where they nest, else on tracks of their own.
 func (c *chrome) spans() {
 	for i := range c.s.Spans {
 		p := &c.s.Spans[i]
@@ -134,8 +135,8 @@ func (c *chrome) flows() {
 	}
 }
 
-// counters are how many probed addresses are in each state, and how many bytes of the
-// sites each CPU may still fetch as they were.
+// counters are how many probed addresses are in each state, and how many old bytes of
+// the sites each CPU may still fetch.
 func (c *chrome) counters() {
 	count := map[string]int{}
 	type change struct {
@@ -169,7 +170,7 @@ func (c *chrome) counters() {
 	}
 }
 
-// stale counts, at each change, the bytes that a fetch may see as they were.
+// stale counts, at each change, the bytes that a fetch may see in an older version.
 func (c *chrome) stale(p *view.Patch) {
 	sees := make([]string, c.s.CPUs)
 	v, s := 0, 0
@@ -198,7 +199,7 @@ func (c *chrome) stale(p *view.Patch) {
 	}
 }
 
-// differ counts the bytes, in hex, that aren't the same.
+// differ counts the bytes, in hex, that differ.
 func differ(a, b string) (n int) {
 	for i := 0; i+2 <= min(len(a), len(b)); i += 3 {
 		if a[i:i+2] != b[i:i+2] {

@@ -12,13 +12,13 @@ import (
 	"kpsim/traces/view"
 )
 
-// prio is that of every task: they have none.
+// prio is the priority of every task; the model has no priorities.
 const prio = 120
 
-// Ftrace writes text as trace-cmd report prints it: a line an event, with the names and
-// arguments of the kernel's tracepoints where there is one (sched, irq_vectors,
-// exceptions, ipi), and a print line where there isn't. Pids are the numbers of tasks, and
-// idle's is 0. Errors are those of w.
+// Ftrace writes text as trace-cmd report prints it: a line for each event, with the
+// names and arguments of the kernel's tracepoints where there is one (sched,
+// irq_vectors, exceptions, ipi), and a print line where there isn't. Pids are the
+// numbers of tasks; idle's is 0. Errors are those of w.
 func Ftrace(w io.Writer, s *view.Scene, task func(id uint64) string) error {
 	f := &ftrace{w: bufio.NewWriter(w), s: s, task: task}
 	fmt.Fprintf(f.w, "cpus=%d\n", s.CPUs)
@@ -38,7 +38,7 @@ type ftrace struct {
 	task func(id uint64) string
 }
 
-// comm returns a task's name and pid as the kernel would have them.
+// comm returns a task's name and pid as the kernel would print them.
 func (f *ftrace) comm(id uint64) (name string, pid uint64) {
 	name = "<...>"
 	if id != uint64(traces.NoTask) {
@@ -72,7 +72,7 @@ func (f *ftrace) line(step int, event, args string) {
 // vectors are the tracepoints of interrupts.
 var vectors = map[uint64]string{smpev.VecTimer: "local_timer", smpev.VecResch: "reschedule", smpev.VecCall: "call_function"}
 
-// step prints an event in the kernel's words if there are some.
+// step prints an event in the kernel's words if it has any.
 func (f *ftrace) step(i int) {
 	s := &f.s.Steps[i]
 	e := &s.Event

@@ -9,22 +9,22 @@ import (
 	"kpsim/traces/view"
 )
 
-// A Line is an event as Lines writes it: docs/events.md says what the kinds are.
+// A Line is an event as Lines writes it. docs/events.md lists the kinds.
 type Line struct {
 	Step      int               `json:"step"`  // from 0
-	Event     uint32            `json:"event"` // its ordinal in the run, which starts with what heads the log
-	CPU       *int              `json:"cpu"`   // null: no CPU's
-	Task      *string           `json:"task"`  // null: no task's
+	Event     uint32            `json:"event"` // its ordinal in the run; the head of the log comes first
+	CPU       *int              `json:"cpu"`   // null: no CPU
+	Task      *string           `json:"task"`  // null: no task
 	Kind      string            `json:"kind"`
 	Args      map[string]string `json:"args"` // in hex
 	Says      string            `json:"says"`
 	Clock     uint64            `json:"clock_cycles"` // of its CPU
-	Time      uint64            `json:"time_cycles"`  // of the run: at least that, and later than the event before
+	Time      uint64            `json:"time_cycles"`  // of the run: at least the CPU's clock, and later than the previous event
 	Violation bool              `json:"violation,omitempty"`
-	Deviation []string          `json:"deviations,omitempty"` // made since the event before
+	Deviation []string          `json:"deviations,omitempty"` // made since the previous event
 }
 
-// Lines writes a JSON object a line, one for each event. Errors are those of w.
+// Lines writes one JSON object a line, one for each event. Errors are those of w.
 func Lines(w io.Writer, s *view.Scene, task func(id uint64) string) error {
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)

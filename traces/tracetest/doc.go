@@ -1,5 +1,4 @@
-// Package tracetest builds logs by hand, to test monitors with no machine in
-// the room.
+// Package tracetest builds logs by hand, to test monitors without a machine.
 //
 //	tr := tracetest.New()
 //	tr.Load(f, "55", "48 89 e5", "53")
@@ -8,13 +7,13 @@
 //	tr.ExpectViolation("T2", "inside")
 //	tr.Check(t, watches...)
 //
-// What it is not: a check of the log itself. Whether a machine could emit it is
-// the author's to know; a log that none could is worth nothing as evidence.
+// What it is not: a check of the log itself. The author has to know whether a machine
+// could emit it; a log that no machine emits is no evidence.
 //
-// Its rule: the log says what must be found and where. A finding is expected
-// from the event before ExpectViolation, from that property and from no other,
-// with all monitors watching; a log that must pass is played to its end.
+// Its rule: the log states what must be found and where. The finding must come at the
+// event before ExpectViolation, from that property and no other, with all monitors
+// watching. A log that must pass is played to its end.
 //
-// Its limits: it knows the vocabularies smpev and kpev only; for other kinds
-// there is Emit.
+// Its limits: it knows only the vocabularies smpev and kpev; for other kinds there is
+// Emit.
 package tracetest

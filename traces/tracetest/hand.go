@@ -11,8 +11,8 @@ import (
 	"kpsim/traces"
 )
 
-// A Hand adds events of one task on one CPU to a log. Its methods return it, so
-// that they chain.
+// A Hand adds events of one task on one CPU to a log. Its methods return it, for
+// chaining.
 type Hand struct {
 	tr        *Trace
 	cpu, task uint8
@@ -32,7 +32,7 @@ func (h Hand) bytes(k traces.Kind, addr uint64, b []byte) Hand {
 	return h.Emit(k, addr, lo, hi)
 }
 
-// Load adds linked instructions, one behind the other, each in hex.
+// Load adds consecutive linked instructions, each in hex.
 func (h Hand) Load(addr uint64, insns ...string) Hand {
 	for _, s := range insns {
 		b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
@@ -51,7 +51,7 @@ func (h Hand) Image(addr uint64, b ...byte) Hand { return h.bytes(smpev.Image, a
 // Exec begins an instruction.
 func (h Hand) Exec(ip uint64, b ...byte) Hand { return h.bytes(smpev.Exec, ip, b) }
 
-// Store stores to text, a piece to each aligned chunk of eight bytes.
+// Store stores to text, split at aligned chunks of eight bytes.
 func (h Hand) Store(addr uint64, b ...byte) Hand {
 	for len(b) > 0 {
 		n := min(len(b), int(8-addr%8))
@@ -91,13 +91,13 @@ func (h Hand) Resume(ip uint64) Hand { return h.Return(smpev.VecBP, ip) }
 // Oops kills the kernel.
 func (h Hand) Oops(vector, ip uint64) Hand { return h.Emit(smpev.Oops, vector, ip, 0) }
 
-// Alloc hands out executable memory.
+// Alloc allocates executable memory.
 func (h Hand) Alloc(addr, size, what uint64) Hand { return h.Emit(smpev.Alloc, addr, size, what) }
 
-// Retire gives executable memory back that somebody may be in.
+// Retire gives up executable memory that a CPU may still be in.
 func (h Hand) Retire(addr, size, what uint64) Hand { return h.Emit(smpev.Retire, addr, size, what) }
 
-// Free takes executable memory back.
+// Free frees executable memory.
 func (h Hand) Free(addr, size, what uint64) Hand { return h.Emit(smpev.Free, addr, size, what) }
 
 // Lock takes a lock.
@@ -106,13 +106,13 @@ func (h Hand) Lock(id uint64) Hand { return h.Emit(smpev.Lock, id, 0, 0) }
 // Unlock releases a lock.
 func (h Hand) Unlock(id uint64) Hand { return h.Emit(smpev.Unlock, id, 0, 0) }
 
-// LockHow takes a lock in a way of smpev.Lock….
+// LockHow takes a lock; how is a set of smpev.Lock….
 func (h Hand) LockHow(lock, how uint64) Hand { return h.Emit(smpev.Lock, lock, how, 0) }
 
-// MightSleep enters a routine that may sleep; atomic: 1 if it mustn't be.
+// MightSleep enters a routine that may sleep; atomic: 1 if sleeping isn't allowed here.
 func (h Hand) MightSleep(atomic uint64) Hand { return h.Emit(smpev.MightSleep, atomic, 0, 0) }
 
-// Expect says what the twin run found at the end of a call.
+// Expect states the result of the twin run at the end of a call.
 func (h Hand) Expect(task, call, digest uint64) Hand { return h.Emit(smpev.Expect, task, call, digest) }
 
 // CallEnd ends a call of the hand's own task.
@@ -120,12 +120,13 @@ func (h Hand) CallEnd(call, digest uint64) Hand {
 	return h.Emit(smpev.CallEnd, uint64(h.task), call, digest)
 }
 
-// Want says what a task's check n, which looks at what, is to find.
+// Want states the value that a task's check n of what must find.
 func (h Hand) Want(task uint64, n, what int, value uint64) Hand {
 	return h.Emit(smpev.Want, smpev.Check(task, n, what), value, 0)
 }
 
-// Got is what check n of the hand's own task has found; at is where in memory.
+// Got reports what check n of the hand's own task has found; at is an address in
+// memory.
 func (h Hand) Got(n, what int, value, at uint64) Hand {
 	return h.Emit(smpev.Got, smpev.Check(uint64(h.task), n, what), value, at)
 }

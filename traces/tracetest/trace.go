@@ -8,8 +8,8 @@ import (
 	"kpsim/traces"
 )
 
-// A Trace is a log written by hand, and what must be found in it. It is a Hand
-// itself: of task 0 on cpu 0, who patches.
+// A Trace is a log written by hand, and what must be found in it. It is itself a Hand:
+// of task 0 on cpu 0, the patcher.
 type Trace struct {
 	Hand
 	Events []traces.Event
@@ -20,7 +20,7 @@ type Trace struct {
 	addrs          map[uint64]uint64 // of probes
 }
 
-// What must be found: id at the event with that ordinal, or nothing. The end of
+// The expectation: a finding of id at the event with that ordinal, or none. The end of
 // the run counts as one more event.
 type want struct {
 	told         bool
@@ -43,7 +43,7 @@ func (t *Trace) add(e traces.Event) {
 	t.Events = append(t.Events, e)
 }
 
-// ExpectViolation says that the last event, or End, breaks the property, and
+// ExpectViolation states that the last event, or End, breaks the property, and that
 // nothing before it breaks any. contains is part of the message.
 func (t *Trace) ExpectViolation(id, contains string) {
 	at := len(t.Events) - 1
@@ -53,7 +53,7 @@ func (t *Trace) ExpectViolation(id, contains string) {
 	t.want = want{true, id, contains, at}
 }
 
-// ExpectNone says that nothing is broken.
+// ExpectNone states that nothing is broken.
 func (t *Trace) ExpectNone() { t.want = want{told: true} }
 
 // Rejects returns the property that the log must break, or "".
@@ -69,14 +69,14 @@ func (t *Trace) String() string {
 	return s.String()
 }
 
-// A Monitor is what is tested, as package properties has them.
+// A Monitor is the monitor under test, as package properties has them.
 type Monitor interface {
 	traces.Sink
 	Reset()
 	End(drained bool) *traces.Finding
 }
 
-// A Watch is a monitor, the kinds it is told of, and who it is in messages.
+// A Watch is a monitor, the kinds it gets, and its name in messages.
 type Watch struct {
 	ID      string
 	Kinds   []traces.Kind
@@ -98,8 +98,8 @@ func NewPlayer(watches ...Watch) *Player {
 	return p
 }
 
-// Play resets everything and plays t until a monitor finds something. It
-// returns who did, at which event (len(t.Events): at the end), and what.
+// Play resets everything and plays t until a monitor finds something. It returns which
+// monitor, at which event (len(t.Events): at the end), and the finding.
 func (p *Player) Play(t *Trace) (id string, at int, f *traces.Finding) {
 	p.log.Reset()
 	for _, w := range p.watches {
@@ -129,8 +129,8 @@ func (p *Player) finder() string {
 	return ""
 }
 
-// Check plays the log to the monitors and fails tb unless they find what is
-// expected, where it is.
+// Check plays the log to the monitors and fails tb unless they find what is expected,
+// and where.
 func (t *Trace) Check(tb testing.TB, watches ...Watch) {
 	tb.Helper()
 	if err := t.Judge(NewPlayer(watches...)); err != "" {
@@ -138,7 +138,7 @@ func (t *Trace) Check(tb testing.TB, watches ...Watch) {
 	}
 }
 
-// Judge plays the log and says in a line what is not as expected, or "".
+// Judge plays the log and returns one line about what isn't as expected, or "".
 func (t *Trace) Judge(p *Player) string {
 	if !t.want.told {
 		return "the log doesn't say what is expected of it"
