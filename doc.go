@@ -15,6 +15,7 @@
 // it is not, its rule and its limits.
 //
 //	L7  cmd/kpsim              flags and subcommands; a shell
+//	    kpsimtest              searches from a go test: what other modules import
 //	    cmd/kpsim/docstest     the pages for people, as tests
 //	    cmd/kpsim/scripttest   kpsim as it is typed, as tests; internal/proctest runs it
 //	    internal/cli           what commands share: terminal, files, ^C, progress, names

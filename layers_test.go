@@ -74,7 +74,8 @@ var layers = []layer{
 	{pkg: "cmd/kpsim/docstest", free: []string{"*"}},   // its tests run kpsim
 	{pkg: "cmd/kpsim/scripttest", free: []string{"*"}}, // its tests run kpsim
 	{pkg: "cmd/kpsim", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "scripts/compare-builds", free: []string{"*"}}, // runs two builds of kpsim
+	{pkg: "kpsimtest", may: []string{"*"}, free: []string{"*"}}, // for tests of other modules
+	{pkg: "scripts/compare-builds", free: []string{"*"}},        // runs two builds of kpsim
 }
 
 // bannedImports would let something other than the strategy decide a run.

@@ -112,7 +112,7 @@ func One(read ScenarioReader, arg string) (*scenario.Scenario, error) {
 
 // loadSource is loadOne, with the checksum of the program.
 func loadSource(read ScenarioReader, arg string) (*scenario.Scenario, string, error) {
-	name, open := arg, beside(arg)
+	name, open := arg, Beside(arg)
 	src, err := library.Source(arg)
 	if err == nil {
 		read, name, open = lang.Load, arg+".star", library.Open
@@ -125,9 +125,9 @@ func loadSource(read ScenarioReader, arg string) (*scenario.Scenario, string, er
 	return s, sum.String(), err
 }
 
-// beside opens the object files that a scenario names: relative to its folder,
+// Beside opens the object files that a scenario names: relative to its folder,
 // or else the library's, so that a built-in scenario may be copied and changed.
-func beside(file string) func(name string) ([]byte, error) {
+func Beside(file string) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		path := name
 		if !filepath.IsAbs(name) {

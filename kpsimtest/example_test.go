@@ -1,0 +1,59 @@
+package kpsimtest_test
+
+import (
+	"fmt"
+	"testing"
+
+	"kpsim/kpsimtest"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// mine is a scenario of your own: put it here, or into a file mine.star beside the test.
+const mine = `
+scenario("mine", says = "A probe on my function, on a kernel without preemption.")
+machine(cpus = 2, quiesce = "sched")
+
+f = text("f", "55 48 89 e5 53 5b 5d c3")   # or: elf("mine.o").f
+k = kprobe("k", at = f)
+
+task("prober", cpu = 0, ops = [register(k), wait_optimized(), unregister(k)])
+task("caller", cpu = 1, ops = [call(f), schedule(), call(f)])
+timer(cpu = 1)
+
+never(canary = "no-quiesce")   # a fault that the same search has to find
+`
+
+// A test to copy: no schedule breaks a property, and the search isn't blind.
+func TestMine(t *testing.T) {
+	kpsimtest.Never(t, mine, kpsimtest.Context(t.Context()))
+}
+
+// Every schedule of at most one deviation, on two kernels.
+func TestMineProved(t *testing.T) {
+	for _, kernel := range []string{"4.15", "6.9"} {
+		kpsimtest.Never(t, mine, kpsimtest.Kernel(kernel), kpsimtest.Deviations(1))
+	}
+}
+
+// Without the wait for all CPUs to schedule the jump is unsafe.
+func TestMineNeedsTheWait(t *testing.T) {
+	kpsimtest.Sometimes(t, mine, "no-start-inside", kpsimtest.Mutant("no-quiesce"))
+}
+
+// oneWriter is a monitor of one's own: text is written by cpu0 only.
+type oneWriter struct{ stores int }
+
+func (m *oneWriter) Event(e *traces.Event) *traces.Finding {
+	if m.stores++; e.CPU != 0 {
+		return &traces.Finding{Place: e.A, Message: fmt.Sprintf("cpu%d stores to text", e.CPU)}
+	}
+	return nil
+}
+
+// A monitor of one's own is told of each store to text.
+func TestOneWriter(t *testing.T) {
+	m := new(oneWriter)
+	kpsimtest.Monitor(t, "jump-label-flip", m, []traces.Kind{smpev.TextStore}, kpsimtest.Runs(100))
+	t.Log(m.stores, "stores in 100 runs")
+}

@@ -1,0 +1,148 @@
+package kpsimtest_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/kpsimtest"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// A recorder is the test that is failed, or isn't.
+type recorder struct {
+	testing.TB
+	errors []string
+	fatal  bool
+}
+
+func (r *recorder) Helper()                   {}
+func (r *recorder) Name() string              { return "TestRecorded/sub test" }
+func (r *recorder) Failed() bool              { return len(r.errors) > 0 }
+func (r *recorder) Errorf(f string, a ...any) { r.errors = append(r.errors, fmt.Sprintf(f, a...)) }
+func (r *recorder) Fatal(a ...any)            { r.Fatalf("%s", fmt.Sprint(a...)) }
+func (r *recorder) Fatalf(f string, a ...any) {
+	r.Errorf(f, a...)
+	r.fatal = true
+	runtime.Goexit()
+}
+
+// recorded returns how f fails its test, in a folder of its own.
+func recorded(t *testing.T, f func(t testing.TB)) *recorder {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	r := &recorder{TB: t}
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		f(r)
+	}()
+	<-done
+	return r
+}
+
+// What breaks a property fails Never, and leaves a trace that Replay plays.
+func TestNeverFails(t *testing.T) {
+	for _, options := range [][]kpsimtest.Option{
+		{kpsimtest.Mutant("no-quiesce"), kpsimtest.Properties("T2")},
+		{kpsimtest.Mutant("no-quiesce"), kpsimtest.Properties("no-start-inside"), kpsimtest.Deviations(3)},
+	} {
+		r := recorded(t, func(t testing.TB) { kpsimtest.Never(t, mine, options...) })
+		require.False(t, r.fatal)
+		require.Len(t, r.errors, 1)
+		require.Regexp(t, `^mine: no-start-inside at f\+0x\d, in \d+ of \d+ schedules: cpu1 caller .*\n`, r.errors[0])
+		require.Contains(t, r.errors[0], "\n    to see why:  go get -tool kpsim/cmd/kpsim && go tool kpsim explain "+must(filepath.Abs("testdata"))+"/mine-no-start-inside.kps")
+		kpsimtest.Replay(t, "testdata/mine-no-start-inside.kps")
+	}
+}
+
+// A trace that no longer ends as it says fails Replay.
+func TestReplayFails(t *testing.T) {
+	r := recorded(t, func(t testing.TB) {
+		kpsimtest.Never(t, mine, kpsimtest.Mutant("no-quiesce"), kpsimtest.Properties("T2"))
+		path := "testdata/mine-no-start-inside.kps"
+		s := string(must(os.ReadFile(path)))
+		if err := os.WriteFile(path, []byte(strings.Replace(s, "mutant", "xmutant", 1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		kpsimtest.Replay(t, path)
+	})
+	require.Len(t, r.errors, 2, r.errors)
+}
+
+// A file and a built-in scenario are searched as text is.
+func TestSources(t *testing.T) {
+	r := recorded(t, func(t testing.TB) {
+		if err := os.WriteFile("of-a-file.star", []byte(strings.Replace(mine, `"mine", `, "", 1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		kpsimtest.Never(t, "of-a-file.star")
+		kpsimtest.Sometimes(t, "second-instruction", "T2")
+	})
+	require.Empty(t, r.errors)
+}
+
+// What can't show anything, or is no scenario, fails the test and names what is wrong.
+func TestMistakes(t *testing.T) {
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		source string
+		option kpsimtest.Option
+		want   string
+	}{
+		{mine, kpsimtest.Mutant("no-such"), "no-such"},
+		{mine, kpsimtest.Strategy("no-such"), "no-such"},
+		{mine, kpsimtest.Kernel("no-such"), "no-such"},
+		{mine, kpsimtest.Fetch("no-such"), "no-such"},
+		{mine, kpsimtest.Properties("no-such"), "no-such"},
+		{mine, kpsimtest.Properties(), "no property is named"},
+		{mine, kpsimtest.Runs(0), "shows nothing"},
+		{mine, kpsimtest.Deviations(-1), "number of choices"},
+		{mine, kpsimtest.Context(gone), "context canceled after"},
+		{mine, kpsimtest.Runs(1), "the search is blind: with its canary no-quiesce nothing is broken"},
+		{"no-such.star", kpsimtest.Seed(1), "no-such.star"},
+		{"register-storm", kpsimtest.Seed(1), "family of 2 scenarios"},
+		{"machine(", kpsimtest.Seed(1), "TestRecorded-sub-test.star"},
+	} {
+		r := recorded(t, func(t testing.TB) { kpsimtest.Never(t, c.source, c.option) })
+		require.Len(t, r.errors, 1, c.want)
+		require.Contains(t, r.errors[0], c.want)
+	}
+}
+
+// What no schedule breaks fails Sometimes.
+func TestSometimesFails(t *testing.T) {
+	r := recorded(t, func(t testing.TB) { kpsimtest.Sometimes(t, mine, "no-start-inside", kpsimtest.Runs(100)) })
+	require.Equal(t, []string{"mine: none of 100 schedules breaks no-start-inside"}, r.errors)
+}
+
+// A monitor's finding fails the test, and so does a property's.
+func TestMonitorFails(t *testing.T) {
+	kinds := []traces.Kind{smpev.TextStore}
+	r := recorded(t, func(t testing.TB) { kpsimtest.Monitor(t, "jump-label-flip", noWriter{}, kinds) })
+	require.Equal(t, []string{"jump-label-flip: in schedule 1 of seed 1: a store"}, r.errors)
+	r = recorded(t, func(t testing.TB) {
+		kpsimtest.Monitor(t, "jump-label-flip", new(oneWriter), kinds, kpsimtest.Mutant("no-sync-1"))
+	})
+	require.Len(t, r.errors, 1)
+	require.Regexp(t, `in schedule \d+ of seed 1: cpu\d`, r.errors[0])
+}
+
+type noWriter struct{}
+
+func (noWriter) Event(*traces.Event) *traces.Finding { return &traces.Finding{Message: "a store"} }
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -1,0 +1,107 @@
+package kpsimtest
+
+import (
+	"context"
+	"fmt"
+
+	"kpsim/internal/search"
+	"kpsim/properties"
+)
+
+// An Option changes what is searched, and how long.
+type Option func(*config) error
+
+// A config is what the options say together.
+type config struct {
+	ctx        context.Context
+	runs       uint64
+	deviations int // -1: schedules are drawn
+	seed       uint64
+	strategy   string
+	mutant     string
+	kernel     string
+	fetch      string
+	judged     properties.Set
+}
+
+// defaultRuns is how many schedules are drawn: a second or two of most scenarios.
+const defaultRuns = 2000
+
+func newConfig(options []Option) (*config, error) {
+	c := &config{ctx: context.Background(), runs: defaultRuns, deviations: -1, seed: 1, strategy: search.DefaultStrategy, judged: properties.Every}
+	for _, o := range options {
+		if err := o(c); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// Context ends a search early when ctx is done, which fails the test.
+func Context(ctx context.Context) Option {
+	return func(c *config) error { c.ctx = ctx; return nil }
+}
+
+// Runs draws n schedules. Without it 2000 are drawn.
+func Runs(n uint64) Option {
+	return func(c *config) error {
+		if n == 0 {
+			return fmt.Errorf("Runs(0) shows nothing")
+		}
+		c.runs = n
+		return nil
+	}
+}
+
+// Deviations runs every schedule of at most k deviations from the default run
+// instead of drawing some.
+func Deviations(k int) Option {
+	return func(c *config) error {
+		if k < 0 {
+			return fmt.Errorf("Deviations(%d): it is a number of choices", k)
+		}
+		c.deviations = k
+		return nil
+	}
+}
+
+// Seed is what the schedules are drawn from. Without it it is 1.
+func Seed(seed uint64) Option {
+	return func(c *config) error { c.seed = seed; return nil }
+}
+
+// Strategy names who decides the schedules, as "pct". Without it the portfolio does,
+// which shares the runs out to all.
+func Strategy(name string) Option {
+	return func(c *config) error { c.strategy = name; return nil }
+}
+
+// Properties judges by these properties only, by name or ID. A run goes on after it
+// has broken another one. Without it all of them are judged by.
+func Properties(names ...string) Option {
+	return func(c *config) (err error) {
+		c.judged, err = properties.Named(names...)
+		if err == nil && c.judged == 0 {
+			err = fmt.Errorf("Properties(): no property is named")
+		}
+		return err
+	}
+}
+
+// Mutant breaks the engine on purpose, as "no-quiesce". "as-shipped" brings back the
+// faults that the kernels of the scenario's edition are known to have had.
+func Mutant(name string) Option {
+	return func(c *config) error { c.mutant = name; return nil }
+}
+
+// Kernel runs the scenario in an edition of the kernel's document, as "6.5", instead
+// of what it says of the engine.
+func Kernel(edition string) Option {
+	return func(c *config) error { c.kernel = edition; return nil }
+}
+
+// Fetch says what a CPU may fetch of text that changes, "coherent", "stale" or
+// "mixing", instead of what the scenario says.
+func Fetch(model string) Option {
+	return func(c *config) error { c.fetch = model; return nil }
+}

@@ -1,0 +1,77 @@
+package kpsimtest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/search"
+	"kpsim/internal/search/rig"
+	"kpsim/sched"
+	"kpsim/traces"
+)
+
+// command is the program that explains a witness. A module whose go.mod says where
+// kpsim is has it by go get -tool, and runs it by go tool.
+const command = "kpsim/cmd/kpsim"
+
+// Replay runs a trace again and fails the test if the run isn't what the trace says:
+// the same events, or of a trace of an older kpsim the same property at the same place.
+func Replay(t testing.TB, file string) {
+	t.Helper()
+	f, err := inputs.ReadTrace(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := search.PlayFile(file, f, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Rig.Close()
+	if !r.Same {
+		t.Errorf("%s: %s", file, r.Why)
+	}
+}
+
+// Monitor draws schedules of the scenario and hands the events of the kinds to m, in
+// order, all on one machine: m remembers what it likes from run to run. A finding
+// ends its run and fails the test, be it m's or a property's. Deviations has no
+// effect.
+func Monitor(t testing.TB, scenario string, m traces.Sink, kinds []traces.Kind, options ...Option) {
+	t.Helper()
+	in, c := begin(t, scenario, options)
+	spec := c.spec(in)
+	r, err := rig.NewIgnoring(spec.Scenario, spec.Mutant, spec.Ignore, 0)
+	if err != nil {
+		t.Fatalf("%s: %v", in.Name, err)
+	}
+	defer r.Close()
+	shape, _ := r.Survey(0)
+	s, err := sched.New(spec.Strategy, sched.Params{Seed: spec.Seed, Shape: shape})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Log.Subscribe(m, kinds...)
+	for i := range c.runs {
+		if c.ctx.Err() != nil {
+			t.Fatalf("%s: %v after %d schedules", in.Name, context.Cause(c.ctx), i)
+		}
+		if _, more := r.Next(s, i); !more {
+			return
+		}
+		if r.Log.Found != nil {
+			t.Errorf("%s: in schedule %d of seed %d: %s", in.Name, i+1, c.seed, r.Log.Found.Message)
+			return
+		}
+	}
+}
+
+// write writes a file, and the folder that it is in.
+func write(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o644)
+}
