@@ -87,7 +87,7 @@ func bootAsked(t testing.TB, b *bench) {
 		}
 		f, err := hex.DecodeString(code)
 		require.NoError(t, err)
-		b.m.Map(at, f, smp.PermRead|smp.PermExec)
+		b.m.Memory().Map(at, f, smp.PermRead|smp.PermExec)
 		b.k.Symbols.Add(kapi.Function{Name: name, Addr: at, Size: len(f), Module: module}, nil)
 	}
 	add("kt_hot_nt", "kpc", hotAt, hotHex)
@@ -111,7 +111,7 @@ func bootAsked(t testing.TB, b *bench) {
 		}
 	}
 	for _, d := range []kapi.Function{{Name: "data", Addr: moduleDataAt, Size: 8, Module: "kpc"}, {Name: "jiffies", Addr: jiffiesAt, Size: 8}} {
-		b.m.Map(d.Addr, make([]byte, d.Size), smp.PermRead|smp.PermWrite)
+		b.m.Memory().Map(d.Addr, make([]byte, d.Size), smp.PermRead|smp.PermWrite)
 		b.k.Symbols.Add(d, nil)
 		b.k.Symbols.AddRange(kernel.Range{Addr: d.Addr, Size: d.Size, Kind: kapi.TextData})
 	}

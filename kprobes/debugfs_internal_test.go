@@ -97,7 +97,7 @@ func (l *listing) bench(t testing.TB, r *recording, program func(b *bench, x *sm
 				switch {
 				case f.Module != module:
 				case module == "":
-					b.m.Map(f.Addr, l.codes[i], smp.PermRead|smp.PermExec)
+					b.m.Memory().Map(f.Addr, l.codes[i], smp.PermRead|smp.PermExec)
 					b.m.Names().AddSymbol(f.Name, f.Addr, f.Size)
 					b.k.Symbols.Add(f, nil)
 				default:

@@ -63,7 +63,7 @@ func TestLookups(t *testing.T) {
 			}
 		}
 		b.m.Freeze()
-		b.m.Count(&tally)
+		b.m.Clocks().Count(&tally)
 		require.Equal(t, smp.Passed, b.run(new(sched.Default)), "%v", b.m.Refusal())
 		require.Equal(t, 1, d.breaks)
 	}

@@ -81,12 +81,12 @@ func declareFacts(b *bench, name string, codes []code) {
 		end := c.at + arch.Addr(len(c.bytes))
 		switch {
 		case c.name == "kt_exit" && name == "k61":
-			b.m.Map(end, x86.Nop5[:], smp.PermRead|smp.PermExec)
+			b.m.Memory().Map(end, x86.Nop5[:], smp.PermRead|smp.PermExec)
 			symbols.AddSite(kapi.Site{Addr: end, Size: len(x86.Nop5), Kind: ftrace.Site})
 		case c.name == "kt_exit":
-			b.m.Map(end, bytes.Repeat([]byte{0x90}, 16), smp.PermRead|smp.PermExec)
+			b.m.Memory().Map(end, bytes.Repeat([]byte{0x90}, 16), smp.PermRead|smp.PermExec)
 		case c.name == "n_c_void_notrace":
-			b.m.Map(end, []byte{0xe9}, smp.PermRead|smp.PermExec)
+			b.m.Memory().Map(end, []byte{0xe9}, smp.PermRead|smp.PermExec)
 		}
 	}
 	if name == "k61" { // 6.1's section of thunks, as far as functions jump there

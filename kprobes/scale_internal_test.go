@@ -26,7 +26,7 @@ func (n manyFunctions) boot(b *bench) {
 		copy(text[64*i:], f)
 		b.k.Symbols.Add(kapi.Function{Name: fmt.Sprintf("f%d", i), Addr: n.at(i), Size: len(f)}, nil)
 	}
-	b.m.Map(n.at(0), text, smp.PermRead|smp.PermExec)
+	b.m.Memory().Map(n.at(0), text, smp.PermRead|smp.PermExec)
 }
 
 // scaled runs a program on a machine with n functions.

@@ -19,7 +19,7 @@ import (
 
 // jumping is bench for an engine that writes jumps as its edition does.
 func (t *specT) jumping(codes []code, programs ...func(b *bench, x *smp.Ctx)) *bench {
-	b := bootBench(t, t.Settings, codes, func(b *bench) { b.m.Watch(codes[0].at, len(codes[0].bytes)) }, programs...)
+	b := bootBench(t, t.Settings, codes, func(b *bench) { b.m.Memory().Watch(codes[0].at, len(codes[0].bytes)) }, programs...)
 	b.wire = func(k *kernel.Kernel, d *Deps) {
 		if t.Edition == EditionDocumented {
 			d.Patch = kernel.PokeStopped{K: k}

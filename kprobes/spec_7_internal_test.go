@@ -25,7 +25,7 @@ func (t *specT) fileBench(program func(b *bench, x *smp.Ctx)) *bench {
 	b := bootBench(t, t.Settings, nil, func(b *bench) {
 		for _, f := range []kapi.Function{{Name: "plain", Addr: plainAt}, {Name: "inside", Addr: moduleAt, Module: "mod"}} {
 			f.Size = len(jumpFits)
-			b.m.Map(f.Addr, jumpFits, smp.PermRead|smp.PermExec)
+			b.m.Memory().Map(f.Addr, jumpFits, smp.PermRead|smp.PermExec)
 			b.m.Names().AddSymbol(f.Name, f.Addr, f.Size)
 			b.k.Symbols.Add(f, nil)
 		}

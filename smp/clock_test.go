@@ -48,7 +48,7 @@ func TestWaitsUntilStored(t *testing.T) {
 				} else {
 					x.Spin(is)
 				}
-				went = r.Clock(1) / cycles.Unit
+				went = r.Clocks().Of(1) / cycles.Unit
 			})
 			r.Freeze()
 			r.Reset(sched.NewTimed(sched.Params{}))

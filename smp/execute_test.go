@@ -102,7 +102,7 @@ func TestDecodedOnce(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 3, Fetch: fetch.Coherent})
 	r.Hooks().Trap[smpev.VecBP] = func(_ *smp.Ctx, regs *arch.Regs) { regs.IP += 4 }
 	f := r.text("loop", 0, loop)
-	r.Watch(f, 16) // so that each instruction that is executed is in the log
+	r.Memory().Watch(f, 16) // so that each instruction that is executed is in the log
 	for c := range 2 {
 		r.AddProgram("looper", c, func(x *smp.Ctx) {
 			x.Regs().R[x86.RCX] = 60

@@ -27,7 +27,7 @@ func (a stopAt) Event(e *traces.Event) *traces.Finding {
 // finds fault with isn't executed, and its boundary counts.
 func TestWatchedOnTheWay(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 1})
-	r.MapExec(smp.ExecBase, 1)
+	r.Memory().MapExec(smp.ExecBase, 1)
 	incs := []byte{0x48, 0xff, 0xc0, 0x48, 0xff, 0xc0, 0x48, 0xff, 0xc0, 0xc3} // inc %rax, three times; ret
 	var got []uint64
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
@@ -62,7 +62,7 @@ func TestWatchedOnTheWay(t *testing.T) {
 // Before each instruction of watched text a strategy is asked that hasn't said otherwise.
 func TestWatchedIsAsked(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 2})
-	r.MapExec(smp.ExecBase, 1)
+	r.Memory().MapExec(smp.ExecBase, 1)
 	for c := range 2 {
 		r.AddProgram("p", c, func(x *smp.Ctx) {
 			if c == 0 {

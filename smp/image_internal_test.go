@@ -15,7 +15,7 @@ func TestImageAtOnce(t *testing.T) {
 	m, err := New(Config{CPUs: 1}, new(traces.Log))
 	require.NoError(t, err)
 	defer m.Close()
-	m.Map(DataBase, make([]byte, 2*pageSize), PermRead|PermWrite)
+	m.Memory().Map(DataBase, make([]byte, 2*pageSize), PermRead|PermWrite)
 	m.Freeze()
 	r := arch.Regs{IP: 1, Flags: 2}
 	for i := range r.R {

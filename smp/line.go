@@ -42,25 +42,25 @@ func (ls *lines) cell(id kapi.CellID) *line {
 
 // bring brings the line of a cell that is about to be loaded or stored to.
 func (x *Ctx) bring(id kapi.CellID, mode kapi.Mode) {
-	if x.m.lines != nil {
-		x.m.bring(x.cpu, x.m.lines.cell(id), mode == kapi.Write)
+	if x.m.time.lines != nil {
+		x.m.bring(x.cpu, x.m.time.lines.cell(id), mode == kapi.Write)
 	}
 }
 
 // bringQueue brings the run queue of a CPU to the one that changes it.
 func (m *Machine) bringQueue(c *CPU, of *CPU) {
-	if m.lines != nil {
-		m.bring(c, &m.lines.queues[of.id%sim.MaxCPUs], true)
+	if m.time.lines != nil {
+		m.bring(c, &m.time.lines.queues[of.id%sim.MaxCPUs], true)
 	}
 }
 
 // bringText brings n bytes of watched text that are about to be fetched or stored to.
 func (m *Machine) bringText(c *CPU, a arch.Addr, n int, store bool) {
-	if m.lines == nil {
+	if m.time.lines == nil {
 		return
 	}
 	for at := a &^ (chunk - 1); at < a+arch.Addr(n); at += chunk {
-		m.bring(c, &m.lines.text[bytesNumber(at)*0x9e3779b97f4a7c15>>(64-textLineBits)], store)
+		m.bring(c, &m.time.lines.text[bytesNumber(at)*0x9e3779b97f4a7c15>>(64-textLineBits)], store)
 	}
 }
 
@@ -75,7 +75,7 @@ func (m *Machine) bring(c *CPU, l *line, store bool) {
 	if others := l.holders &^ c.bit; others != 0 && (store || l.holders == others) {
 		m.spend(c.id, cycles.Line, 1)
 	}
-	if now := m.clocks[c.id]; store {
+	if now := m.time.now[c.id]; store {
 		l.holders, l.stored = c.bit, now
 	} else {
 		l.holders |= c.bit

@@ -40,19 +40,19 @@ func TestLines(t *testing.T) {
 		m, err := New(Config{CPUs: 3}, new(traces.Log))
 		require.NoError(t, err)
 		defer m.Close()
-		m.Costs(nil)
+		m.Clocks().Costs(nil)
 		var tally [sim.MaxCPUs]cycles.Tally
-		m.Count(&tally)
+		m.Clocks().Count(&tally)
 		for range 2 { // a run finds nothing of the last one's
 			m.Reset(nil)
 			for i, a := range list {
 				was := tally[a.cpu][cycles.Line]
-				m.bring(&m.cpus[a.cpu], m.lines.cell(a.cell), a.store)
+				m.bring(&m.cpus[a.cpu], m.time.lines.cell(a.cell), a.store)
 				require.Equal(t, a.pays, tally[a.cpu][cycles.Line] > was, "%s: %d", name, i)
-				require.Equal(t, a.at, m.Clock(a.cpu), "%s: %d", name, i)
+				require.Equal(t, a.at, m.Clocks().Of(a.cpu), "%s: %d", name, i)
 			}
 		}
-		require.Zero(t, testing.AllocsPerRun(10, func() { m.bring(&m.cpus[0], m.lines.cell(1), true) }))
+		require.Zero(t, testing.AllocsPerRun(10, func() { m.bring(&m.cpus[0], m.time.lines.cell(1), true) }))
 	}
 }
 
@@ -61,11 +61,11 @@ func TestLineWaits(t *testing.T) {
 	m, err := New(Config{CPUs: 3}, new(traces.Log))
 	require.NoError(t, err)
 	defer m.Close()
-	m.Costs(nil)
+	m.Clocks().Costs(nil)
 	m.Reset(nil)
 	for c := range 3 {
-		m.bring(&m.cpus[c], m.lines.cell(1), true)
+		m.bring(&m.cpus[c], m.time.lines.cell(1), true)
 	}
-	require.Equal(t, sim.Time(200*cycles.Unit), m.Clock(2))
-	require.Equal(t, sim.Time(100*cycles.Unit), m.Spent(2))
+	require.Equal(t, sim.Time(200*cycles.Unit), m.Clocks().Of(2))
+	require.Equal(t, sim.Time(100*cycles.Unit), m.Clocks().Spent(2))
 }

@@ -36,13 +36,13 @@ func TestAccessesBringLines(t *testing.T) {
 					})
 				}
 				if told {
-					r.Costs(nil)
+					r.Clocks().Costs(nil)
 				}
 				if observed {
 					r.Footprint().Observe(new(nobody))
 				}
 				var tally [sim.MaxCPUs]cycles.Tally
-				r.Count(&tally)
+				r.Clocks().Count(&tally)
 				r.want(smp.Passed, sim.Always0{}) // CPU 0 to its end, then CPU 1
 				want := uint64(0)
 				if told {
@@ -65,7 +65,7 @@ func TestOneLineForAll(t *testing.T) {
 	const times = 20
 	took := func(cpus int, shared bool) sim.Time {
 		r := newRig(t, smp.Config{CPUs: cpus})
-		r.Costs(nil)
+		r.Clocks().Costs(nil)
 		flags := make([]*flag, cpus)
 		for c := range flags {
 			flags[c] = r.flag()
@@ -84,7 +84,7 @@ func TestOneLineForAll(t *testing.T) {
 		r.want(smp.Passed, s)
 		last := sim.Time(0)
 		for c := range cpus {
-			last = max(last, r.Clock(c))
+			last = max(last, r.Clocks().Of(c))
 		}
 		return last
 	}

@@ -79,7 +79,7 @@ type Machine struct {
 	cfg     Config
 	cpus    []CPU
 	tasks   []*Task
-	mem     memory
+	mem     Memory
 	data    arch.Memory // mem, converted once
 	text    *fetch.Text
 	fenv    fetchEnv
@@ -89,10 +89,7 @@ type Machine struct {
 	noCode  *decodedPage // the code of pages that are watched throughout: nothing
 	log     *traces.Log
 	hooks   Hooks
-	costs   *cycles.Profile
-	lines   *lines                     // nil: nobody has told costs
-	tally   *[sim.MaxCPUs]cycles.Tally // nil: nobody counts
-	Cells   kapi.Cells                 // numbers of the cells; those made after Freeze are made anew each run
+	Cells   kapi.Cells // numbers of the cells; those made after Freeze are made anew each run
 	nCells  int
 
 	// What can move, and who is to. See run.go.
@@ -100,12 +97,8 @@ type Machine struct {
 	p        sim.Point
 	moves    [3]uint64 // as in p, kept up to date
 	stale    uint64    // but for these CPUs
-	clocks   sim.Clocks
-	starts   *[sim.MaxCPUs]sim.Time // what they show when a run begins; nil: 0
-	waited   [sim.MaxCPUs]sim.Time  // of that, until others let the CPU go on
-	spender  uint8                  // the CPU whose clock an event has moved last
-	hold     uint64                 // until so many boundaries the answer is 0
-	outlasts int                    // more than that, by sim.Steady and sim.Through
+	hold     uint64    // until so many boundaries the answer is 0
+	outlasts int       // more than that, by sim.Steady and sim.Through
 	lead     *Task
 	errand   *CPU
 	next     sim.Mover
@@ -127,7 +120,6 @@ type Machine struct {
 	waiters []*Ctx
 	waitOn  [256]uint8 // how many wait on a cell, by the low bits of its number
 	recheck bool
-	stored  sim.Time // when the cell was, of which that is
 
 	pool sim.Pool
 	free []*Ctx
@@ -144,6 +136,7 @@ type Machine struct {
 	at   layout
 
 	// Types of their own; a method of the same name returns each.
+	time        Clocks
 	names       Names
 	interactive Interactive
 	inspector   Inspector
@@ -179,7 +172,7 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 		cfg.Arch = x86.AMD64
 	}
 	m := &Machine{
-		cfg: cfg, arch: cfg.Arch, at: layoutOf(cfg.Arch), log: log, costs: cycles.Nominal(), memo: new(memo),
+		cfg: cfg, arch: cfg.Arch, at: layoutOf(cfg.Arch), log: log, memo: new(memo),
 		cpus: make([]CPU, cfg.CPUs),
 		text: fetch.NewText(cfg.Fetch, cfg.CPUs),
 		lead: nil, next: sim.NoMover,
@@ -189,9 +182,10 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 	m.mem.init()
 	m.data, m.mem.m = &m.mem, m
 	m.names.m, m.interactive.m, m.inspector.m, m.state.m = m, m, m, m
+	m.time.m, m.time.costs = m, cycles.Nominal()
 	m.footprint.m, m.footprint.data = m, &watchedMemory{&m.footprint}
 	m.fenv.m = m
-	m.p.Clocks = &m.clocks
+	m.p.Clocks = &m.time.now
 	m.mem.mapCode(m.at.gate, PermRead|PermExec).gate = true
 	for i := range m.cpus {
 		c := &m.cpus[i]
@@ -261,14 +255,6 @@ func (m *Machine) AddSource(s *Source, cpu int) error {
 // Hooks returns the hooks for the kernel to fill in at boot.
 func (m *Machine) Hooks() *Hooks { return &m.hooks }
 
-// Map puts b at a in pages of the permission, before Freeze.
-func (m *Machine) Map(a arch.Addr, b []byte, perm Perm) {
-	for at := a &^ (pageSize - 1); at < a+arch.Addr(len(b)); at += pageSize {
-		m.mem.mapCode(at, perm)
-	}
-	m.mem.write(a, b)
-}
-
 // SetGSBase gives a CPU the base of gs with which it begins each run.
 func (m *Machine) SetGSBase(cpu int, base arch.Addr) { m.gsBases[cpu] = base }
 
@@ -326,7 +312,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	}
 	for _, t := range m.tasks {
 		if t.boot {
-			m.spender = t.cpu.id // each is woken on its own CPU, when that begins
+			m.time.spender = t.cpu.id // each is woken on its own CPU, when that begins
 			m.Wake(t)
 		}
 	}

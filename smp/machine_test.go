@@ -36,7 +36,7 @@ func newRig(t testing.TB, cfg smp.Config) *rig {
 	}
 	r.Machine = m
 	t.Cleanup(m.Close)
-	m.Map(smp.DataBase, make([]byte, 4096), smp.PermRead|smp.PermWrite)
+	m.Memory().Map(smp.DataBase, make([]byte, 4096), smp.PermRead|smp.PermWrite)
 	return r
 }
 
@@ -48,7 +48,7 @@ func (r *rig) text(name string, off int, code string) arch.Addr {
 		r.t.Fatal(err)
 	}
 	at := smp.TextBase + arch.Addr(off)
-	r.Map(at, b, smp.PermRead|smp.PermExec)
+	r.Memory().Map(at, b, smp.PermRead|smp.PermExec)
 	r.Names().AddSymbol(name, at, len(b))
 	return at
 }
@@ -239,7 +239,7 @@ func countOnAll(t *testing.T, n int) {
 func TestHoldEnds(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 2})
 	f := r.text("f", 0, "90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 c3")
-	r.Watch(f+8, 1) // the second chunk of three
+	r.Memory().Watch(f+8, 1) // the second chunk of three
 	for cpu := range 2 {
 		r.AddProgram("p", cpu, func(x *smp.Ctx) { x.Call(f); x.Step("between", 0); x.Call(f) })
 	}
@@ -291,7 +291,7 @@ func TestHoldOutlasts(t *testing.T) {
 func testHoldOutlasts(t *testing.T, timers bool) {
 	r := newRig(t, smp.Config{CPUs: 2})
 	f := r.text("f", 0, "90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 c3")
-	r.Watch(f+8, 1)
+	r.Memory().Watch(f+8, 1)
 	gone := kapi.Is[int]{Var: new(kapi.Var[int]), Want: 1}
 	gone.Var.Init(&r.Cells, 0)
 	r.AddProgram("waits", 0, func(x *smp.Ctx) { x.Call(f); x.Spin(&gone); x.Call(f) })

@@ -60,8 +60,9 @@ func init() {
 // A decodedPage holds the instruction that begins at each offset of a page.
 type decodedPage [pageSize]*inst
 
-// memory is the address space, shared by all CPUs.
-type memory struct {
+// Memory is the address space, shared by all CPUs: pages of data and text. Before
+// Freeze pages are mapped; in a run some come and go.
+type Memory struct {
 	pages map[uint64]*page
 	tlb   [64]struct {
 		pn uint64
@@ -76,10 +77,21 @@ type memory struct {
 	cpu uint8 // who executes: the number of the CPU
 }
 
-func (m *memory) init() { m.pages = make(map[uint64]*page) }
+// Memory returns the machine's memory.
+func (m *Machine) Memory() *Memory { return &m.mem }
+
+func (m *Memory) init() { m.pages = make(map[uint64]*page) }
+
+// Map puts b at a in pages of the permission, before Freeze.
+func (m *Memory) Map(a arch.Addr, b []byte, perm Perm) {
+	for at := a &^ (pageSize - 1); at < a+arch.Addr(len(b)); at += pageSize {
+		m.mapCode(at, perm)
+	}
+	m.write(a, b)
+}
 
 // mapPage returns the page that a lies in, mapped with perm.
-func (m *memory) mapPage(a arch.Addr, perm Perm) *page {
+func (m *Memory) mapPage(a arch.Addr, perm Perm) *page {
 	pn := uint64(a) >> pageShift
 	p := m.pages[pn]
 	if perm&(PermWrite|PermExec) == PermWrite|PermExec {
@@ -96,7 +108,7 @@ func (m *memory) mapPage(a arch.Addr, perm Perm) *page {
 }
 
 // mapCode is mapPage of one that has decoded instructions, if it is text.
-func (m *memory) mapCode(a arch.Addr, perm Perm) *page {
+func (m *Memory) mapCode(a arch.Addr, perm Perm) *page {
 	p := m.mapPage(a, perm)
 	if perm&PermExec != 0 && p.code == nil {
 		p.code = new(decodedPage)
@@ -105,7 +117,7 @@ func (m *memory) mapCode(a arch.Addr, perm Perm) *page {
 }
 
 // page returns the page that a lies in, nil if none is mapped.
-func (m *memory) page(a arch.Addr) *page {
+func (m *Memory) page(a arch.Addr) *page {
 	if p := m.near(a); p != nil {
 		return p
 	}
@@ -119,7 +131,7 @@ func (m *memory) page(a arch.Addr) *page {
 }
 
 // near is page of one that was asked for lately; of another it is nil.
-func (m *memory) near(a arch.Addr) *page {
+func (m *Memory) near(a arch.Addr) *page {
 	pn := uint64(a) >> pageShift
 	if e := &m.tlb[slot(pn)]; e.pn == pn {
 		return e.p
@@ -131,7 +143,7 @@ func (m *memory) near(a arch.Addr) *page {
 func slot(pn uint64) uint64 { return pn * 0x9e3779b97f4a7c15 >> 58 }
 
 // Load implements arch.Memory.
-func (m *memory) Load(a arch.Addr, size int) (uint64, bool) {
+func (m *Memory) Load(a arch.Addr, size int) (uint64, bool) {
 	off := uint64(a) % pageSize
 	if p := m.near(a); p != nil && p.perm&PermRead != 0 && off <= pageSize-8 {
 		v := binary.LittleEndian.Uint64(p.data[off : off+8])
@@ -141,14 +153,14 @@ func (m *memory) Load(a arch.Addr, size int) (uint64, bool) {
 }
 
 // System returns the system state of the CPU that executes (x86.Inst.Exec asks).
-func (m *memory) System() *system {
+func (m *Memory) System() *system {
 	y := &m.m.cpus[m.cpu].sys
-	y.Clock = uint64(m.m.clocks[m.cpu]) / cycles.Unit
+	y.Clock = uint64(m.m.time.now[m.cpu]) / cycles.Unit
 	return y
 }
 
 // loadBytes is Load of any page, or of two.
-func (m *memory) loadBytes(a arch.Addr, size int) (v uint64, ok bool) {
+func (m *Memory) loadBytes(a arch.Addr, size int) (v uint64, ok bool) {
 	if fault, ok := m.permits(a, size, PermRead); !ok {
 		m.fault = fault
 		return 0, false
@@ -159,7 +171,7 @@ func (m *memory) loadBytes(a arch.Addr, size int) (v uint64, ok bool) {
 }
 
 // Store implements arch.Memory.
-func (m *memory) Store(a arch.Addr, size int, v uint64) bool {
+func (m *Memory) Store(a arch.Addr, size int, v uint64) bool {
 	p, off := m.near(a), uint64(a)%pageSize
 	if p == nil || p.perm&PermWrite == 0 || off > pageSize-8 || !p.touched(off, uint64(size)) {
 		return m.storeBytes(a, size, v)
@@ -178,7 +190,7 @@ func (m *memory) Store(a arch.Addr, size int, v uint64) bool {
 }
 
 // Image implements arch.Imager.
-func (m *memory) Image(a arch.Addr, n int, store bool) []byte {
+func (m *Memory) Image(a arch.Addr, n int, store bool) []byte {
 	p, off, perm := m.page(a), uint64(a)%pageSize, PermRead
 	if store {
 		perm = PermWrite
@@ -194,7 +206,7 @@ func (m *memory) Image(a arch.Addr, n int, store bool) []byte {
 
 // storeBytes is Store to any page, or to two, which are looked at first: a
 // fault leaves nothing half done.
-func (m *memory) storeBytes(a arch.Addr, size int, v uint64) bool {
+func (m *Memory) storeBytes(a arch.Addr, size int, v uint64) bool {
 	if fault, ok := m.permits(a, size, PermWrite); !ok {
 		m.fault = fault
 		return false
@@ -207,7 +219,7 @@ func (m *memory) storeBytes(a arch.Addr, size int, v uint64) bool {
 
 // permits reports whether all of the size <= 8 bytes at a are mapped with perm,
 // and where an access to them faults if not.
-func (m *memory) permits(a arch.Addr, size int, perm Perm) (fault arch.Addr, ok bool) {
+func (m *Memory) permits(a arch.Addr, size int, perm Perm) (fault arch.Addr, ok bool) {
 	if p := m.page(a); p == nil || p.perm&perm == 0 {
 		return a, false
 	}
@@ -225,7 +237,7 @@ func (p *page) touched(off, n uint64) bool {
 }
 
 // touchSpan marks the blocks of [off, off+n) of p, n > 0, as differing from boot.
-func (m *memory) touchSpan(p *page, off, n uint64) {
+func (m *Memory) touchSpan(p *page, off, n uint64) {
 	first, last := off/blockSize, (off+n-1)/blockSize
 	set := (^uint64(0) >> (63 - (last-first)%64)) << (first % 64)
 	if p.dirty&set != set {
@@ -237,7 +249,7 @@ func (m *memory) touchSpan(p *page, off, n uint64) {
 }
 
 // touch marks the blocks of [off, off+n) of p as differing from boot.
-func (m *memory) touch(p *page, off uint64, n int) {
+func (m *Memory) touch(p *page, off uint64, n int) {
 	first, last := off/blockSize, (off+uint64(n)-1)/blockSize
 	set := uint64(1)<<first | uint64(1)<<last
 	if p.dirty&set != set {
@@ -249,7 +261,7 @@ func (m *memory) touch(p *page, off uint64, n int) {
 }
 
 // write puts b at a whatever the permissions; the pages are mapped.
-func (m *memory) write(a arch.Addr, b []byte) {
+func (m *Memory) write(a arch.Addr, b []byte) {
 	for len(b) > 0 {
 		p, off := m.page(a), uint64(a)%pageSize
 		n := min(len(b), int(blockSize-off%blockSize))
@@ -260,7 +272,7 @@ func (m *memory) write(a arch.Addr, b []byte) {
 }
 
 // peek copies what is at a into b and returns how many bytes are mapped with perm.
-func (m *memory) peek(a arch.Addr, b []byte, perm Perm) int {
+func (m *Memory) peek(a arch.Addr, b []byte, perm Perm) int {
 	n := 0
 	for n < len(b) {
 		p, off := m.page(a+arch.Addr(n)), uint64(a+arch.Addr(n))%pageSize
@@ -273,7 +285,7 @@ func (m *memory) peek(a arch.Addr, b []byte, perm Perm) int {
 }
 
 // freeze makes what is in memory now the state that reset goes back to.
-func (m *memory) freeze() {
+func (m *Memory) freeze() {
 	for _, p := range m.dirty {
 		image := p.data
 		p.boot, p.dirty = &image, 0
@@ -282,7 +294,7 @@ func (m *memory) freeze() {
 }
 
 // reset copies back the blocks that differ.
-func (m *memory) reset() {
+func (m *Memory) reset() {
 	for _, p := range m.dirty {
 		for set := p.dirty; set != 0; set &= set - 1 {
 			at := bits.TrailingZeros64(set) * blockSize

@@ -33,7 +33,7 @@ func TestPermissions(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, smp.Config{CPUs: 1})
-			r.MapExec(smp.ExecBase, 1)
+			r.Memory().MapExec(smp.ExecBase, 1)
 			f := r.text("f", 0, c.code+" 90 90 c3")
 			ret := r.text("ret", 0x100, "c3")
 			ip, fault := c.ip, c.fault
@@ -176,7 +176,7 @@ func TestMapRefuses(t *testing.T) {
 				}
 			}()
 			for _, p := range perms {
-				r.Map(smp.TextBase, []byte{0xc3}, p)
+				r.Memory().Map(smp.TextBase, []byte{0xc3}, p)
 			}
 		}()
 	}

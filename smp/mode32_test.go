@@ -23,10 +23,10 @@ func newRig32(t *testing.T, cpus int, code string) (*rig, arch.Addr) {
 	require.NoError(t, err)
 	r.Machine = m
 	t.Cleanup(m.Close)
-	m.Map(smp.DataBase32, make([]byte, 4096), smp.PermRead|smp.PermWrite)
+	m.Memory().Map(smp.DataBase32, make([]byte, 4096), smp.PermRead|smp.PermWrite)
 	b, err := hex.DecodeString(strings.ReplaceAll(code, " ", ""))
 	require.NoError(t, err)
-	m.Map(smp.TextBase32, b, smp.PermRead|smp.PermExec)
+	m.Memory().Map(smp.TextBase32, b, smp.PermRead|smp.PermExec)
 	m.Names().AddSymbol("f", smp.TextBase32, len(b))
 	return r, smp.TextBase32
 }
@@ -48,7 +48,7 @@ func TestFrame32(t *testing.T) {
 	for below := range uint64(0x20) {
 		r, f := newRig32(t, 1, "8d a4 24 00 00 00 00 cc 8d a4 24 00 00 00 00 c3") // lea N(%esp),%esp; int3; lea -N
 		lea := func(at int, n uint32) {
-			r.Map(f+arch.Addr(at+3), []byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}, smp.PermRead|smp.PermExec)
+			r.Memory().Map(f+arch.Addr(at+3), []byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}, smp.PermRead|smp.PermExec)
 		}
 		lea(0, -uint32(below))
 		lea(8, uint32(below))

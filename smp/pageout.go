@@ -7,23 +7,23 @@ import "kpsim/smp/arch"
 
 // MapPagedOut puts b at a in pages of their own that are paged out when a run begins.
 // It is called before Freeze.
-func (m *Machine) MapPagedOut(a arch.Addr, b []byte) {
+func (m *Memory) MapPagedOut(a arch.Addr, b []byte) {
 	m.Map(a, b, PermRead|PermWrite)
 	for at := a; at < a+arch.Addr(len(b)); at += pageSize {
-		p := m.mem.page(at)
+		p := m.page(at)
 		p.absent, p.perm = true, 0
 	}
 }
 
 // PagedOut reports whether a lies in data that is paged out.
-func (m *Machine) PagedOut(a arch.Addr) bool {
-	p := m.mem.page(a)
+func (m *Memory) PagedOut(a arch.Addr) bool {
+	p := m.page(a)
 	return p != nil && p.absent && p.perm == 0 && p.code == nil && !p.later
 }
 
 // PagedIn reports whether a lies in data that was paged out and isn't any more.
-func (m *Machine) PagedIn(a arch.Addr) bool {
-	p := m.mem.page(a)
+func (m *Memory) PagedIn(a arch.Addr) bool {
+	p := m.page(a)
 	return p != nil && p.absent && p.perm != 0 && p.code == nil
 }
 

@@ -12,10 +12,10 @@ import (
 
 // MapLater sets aside pages of text that a run maps and unmaps. They are mapped when
 // a run begins if here is set. All of them are watched. It is called before Freeze.
-func (m *Machine) MapLater(a arch.Addr, pages int, here bool) {
+func (m *Memory) MapLater(a arch.Addr, pages int, here bool) {
 	m.MapExec(a, pages)
 	for i := range pages {
-		p := m.mem.page(a + arch.Addr(i*pageSize))
+		p := m.page(a + arch.Addr(i*pageSize))
 		p.later, p.absent = true, !here
 		if p.absent {
 			p.perm = 0
@@ -26,9 +26,9 @@ func (m *Machine) MapLater(a arch.Addr, pages int, here bool) {
 // ComeAndGo makes the mapped pages of data that hold the n bytes at a pages that a run
 // maps and unmaps. They are mapped when a run begins if here is set. It is called
 // before Freeze.
-func (m *Machine) ComeAndGo(a arch.Addr, n int, here bool) {
+func (m *Memory) ComeAndGo(a arch.Addr, n int, here bool) {
 	for at := a &^ (pageSize - 1); at < a+arch.Addr(n); at += pageSize {
-		p := m.mem.page(at)
+		p := m.page(at)
 		p.later, p.absent = true, !here
 		if p.absent {
 			p.perm = 0
@@ -37,8 +37,8 @@ func (m *Machine) ComeAndGo(a arch.Addr, n int, here bool) {
 }
 
 // Present reports whether a page of text is mapped at a.
-func (m *Machine) Present(a arch.Addr) bool {
-	p := m.mem.page(a)
+func (m *Memory) Present(a arch.Addr) bool {
+	p := m.page(a)
 	return p != nil && p.perm&PermExec != 0
 }
 
@@ -52,7 +52,7 @@ func (x *Ctx) MapPages(a arch.Addr, pages int) { x.m.setPages(a, pages, true) }
 func (x *Ctx) MapExec(a arch.Addr) bool {
 	p := x.m.mem.page(a)
 	if p == nil {
-		x.m.MapLater(a, 1, false)
+		x.m.mem.MapLater(a, 1, false)
 		p = x.m.mem.page(a)
 		p.grown = true
 	}

@@ -18,9 +18,9 @@ func TestPagesComeAndGo(t *testing.T) {
 		r := newRig(t, smp.Config{CPUs: 1})
 		at := smp.TextBase + 0x10000
 		code := []byte{0xb8, 7, 0, 0, 0, 0xc3} // mov $7,%eax; ret
-		r.MapLater(at, 1, here)
+		r.Memory().MapLater(at, 1, here)
 		if here {
-			r.Map(at, code, smp.PermRead|smp.PermExec)
+			r.Memory().Map(at, code, smp.PermRead|smp.PermExec)
 		}
 		ret := r.text("ret", 0x100, "31 c0 c3")
 		faults := 0
@@ -43,7 +43,7 @@ func TestPagesComeAndGo(t *testing.T) {
 				want = 7
 			}
 			for range 3 {
-				if got := x.Call(at); got != want || r.Present(at) != (want == 7) {
+				if got := x.Call(at); got != want || r.Memory().Present(at) != (want == 7) {
 					t.Errorf("here %v: returned %d, want %d", here, got, want)
 				}
 				state()
@@ -75,7 +75,7 @@ func TestPagesComeAndGo(t *testing.T) {
 func TestStoreToAway(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 1})
 	at := smp.TextBase + 0x10000
-	r.MapLater(at, 1, false)
+	r.Memory().MapLater(at, 1, false)
 	oops := 0
 	r.Log().Subscribe(oopses(func(e *traces.Event) {
 		if oops++; e.C != uint64(at) {

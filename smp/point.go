@@ -24,7 +24,7 @@ func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) {
 		x.Touch(id, mode) // it may be observed since
 	}
 	if mode == kapi.Write && x.m.waitOn[uint8(id)] != 0 {
-		x.m.recheck, x.m.stored = true, x.m.clocks[x.cpu.id%sim.MaxCPUs]
+		x.m.recheck, x.m.time.stored = true, x.m.time.now[x.cpu.id%sim.MaxCPUs]
 		x.m.again()
 	}
 }
@@ -58,7 +58,7 @@ func (x *Ctx) giveWay(mv sim.Mover) {
 	x.driving = true
 	x.m.drive(x, mv)
 	x.driving = false
-	x.m.spender = x.cpu.id
+	x.m.time.spender = x.cpu.id
 }
 
 // park goes back to whoever resumed the routine, and returns when it is

@@ -67,7 +67,7 @@ func newEndings(t testing.TB) *endings {
 	})
 	// 1: int3; call gate; dec %ecx; jnz 1b; ret
 	call, _ := x86.CallRel32(smp.TextBase+1, gate)
-	e.Map(smp.TextBase, append(append([]byte{0xcc}, call[:]...), 0xff, 0xc9, 0x75, 0xf6, 0xc3), smp.PermRead|smp.PermExec)
+	e.Memory().Map(smp.TextBase, append(append([]byte{0xcc}, call[:]...), 0xff, 0xc9, 0x75, 0xf6, 0xc3), smp.PermRead|smp.PermExec)
 	e.text("refused", 0x40, "f4 c3")
 	e.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, _ *arch.Regs) {
 		x.Step("int3", 1)

@@ -147,7 +147,7 @@ func (m *Machine) firstWatched() bool {
 	if at := c.regs.IP - c.codeAt; at < pageSize && c.page != nil {
 		return c.page.watched[at/chunk]
 	}
-	return m.Watched(c.regs.IP, 1)
+	return m.mem.Watched(c.regs.IP, 1)
 }
 
 // deviate makes the mover's thread of control the one that goes on by default.
@@ -368,11 +368,11 @@ func (m *Machine) execute(c *CPU) {
 	held := m.held(c)
 	left := held
 	id := uint64(c.id)
-	instruction := sim.Time(m.costs[cycles.Instruction])
+	instruction := sim.Time(m.time.costs[cycles.Instruction])
 	var out arch.Outcome
 	for {
 		m.log.Mix(uint64(in.Addr)<<6 | id)
-		m.clocks[id%sim.MaxCPUs] += instruction
+		m.time.now[id%sim.MaxCPUs] += instruction
 		out = in.Exec(&c.regs, m.data)
 		next := c.known()
 		if next == nil && out == arch.Next && left > 0 {
@@ -389,8 +389,8 @@ func (m *Machine) execute(c *CPU) {
 		left--
 	}
 	m.instr++
-	if m.tally != nil {
-		m.tally[id][cycles.Instruction] += 1 + held - left
+	if m.time.tally != nil {
+		m.time.tally[id][cycles.Instruction] += 1 + held - left
 	}
 	if left != held {
 		m.instr += held - left
@@ -448,7 +448,7 @@ func (m *Machine) react(c *CPU, in *inst, out arch.Outcome) {
 // advance makes the step of a CPU that runs no guest text: a routine goes on,
 // a finished trap handler returns, an idle CPU picks a task.
 func (m *Machine) advance(c *CPU, by *Ctx) (below *Ctx) {
-	m.spender = c.id
+	m.time.spender = c.id
 	f := c.task.top()
 	switch {
 	case f == nil:

@@ -114,7 +114,7 @@ func (m *Machine) SendIPI(x *Ctx, set uint64, why ipiSet) {
 		c := &m.cpus[firstCPU(set)]
 		m.touch(objIPI, uint64(c.id), true)
 		c.ipi |= why
-		m.clocks[sim.MoverIPI+sim.Mover(c.id)] = m.clocks[x.cpu.id]
+		m.time.now[sim.MoverIPI+sim.Mover(c.id)] = m.time.now[x.cpu.id]
 		m.attend(c)
 	}
 }
@@ -124,7 +124,7 @@ func (m *Machine) takeIPI(c *CPU) {
 	vec := uint8(smpev.VecCall)
 	m.touch(objIPI, uint64(c.id), true)
 	m.touchIdle(c)
-	m.catchUp(c, m.clocks[sim.MoverIPI+sim.Mover(c.id)])
+	m.catchUp(c, m.time.now[sim.MoverIPI+sim.Mover(c.id)])
 	m.errand = nil
 	if c.ipi&IPICall != 0 {
 		c.ipi &^= IPICall

@@ -24,8 +24,8 @@ func TestAddState(t *testing.T) {
 	require.NoError(t, m.AddSource(timer, 0))
 	require.NoError(t, m.AddSource(work, 0))
 	const module = TextBase + 1<<20
-	m.MapLater(module, 2, false)
-	m.MapLater(module+2*pageSize, 1, true)
+	m.Memory().MapLater(module, 2, false)
+	m.Memory().MapLater(module+2*pageSize, 1, true)
 	m.Freeze()
 	m.Reset(nil)
 	c, other := &m.cpus[0], &m.cpus[1]

@@ -96,12 +96,12 @@ func (m *Machine) Wake(t *Task) {
 		return
 	}
 	m.begin(t)
-	m.bringQueue(&m.cpus[m.spender], t.cpu)
+	m.bringQueue(&m.cpus[m.time.spender], t.cpu)
 	// The CPU would have let it run before, had it been woken.
-	if m.lines != nil && t.class == classStopper && m.cfg.Full && t.cpu.task != t.cpu.idle {
-		m.catchUp(&m.cpus[m.spender], m.clocks[t.cpu.id])
+	if m.time.lines != nil && t.class == classStopper && m.cfg.Full && t.cpu.task != t.cpu.idle {
+		m.catchUp(&m.cpus[m.time.spender], m.time.now[t.cpu.id])
 	}
-	t.state, t.woken = runnable, m.Now()
+	t.state, t.woken = runnable, m.time.Now()
 	m.emit(t.cpu, smpev.Wake, uint64(t.ID), 0, 0)
 	t.cpu.enqueue(m, t)
 	if t.class == classStopper && m.cfg.Full && t.cpu.task != t.cpu.idle {

@@ -137,7 +137,7 @@ func TestTasksKeepTheirRegisters(t *testing.T) {
 	f := r.text("f", 0, "51 48 01 c8 59 e2 f9 c3") // 1: push %rcx; add %rcx,%rax; pop %rcx; loop 1b; ret
 	yield := r.Bind("yield", func(x kapi.Context, _ *arch.Regs) { x.Sleep(kapi.Yield) })
 	call, _ := x86.CallRel32(smp.TextBase+0x41, yield)
-	r.Map(smp.TextBase+0x40, append(append([]byte{0x51}, call[:]...), 0x59, 0xff, 0xc9, 0x75, 0xf5, 0xc3), smp.PermRead|smp.PermExec) // 1: push; call yield; pop; dec; jnz 1b; ret
+	r.Memory().Map(smp.TextBase+0x40, append(append([]byte{0x51}, call[:]...), 0x59, 0xff, 0xc9, 0x75, 0xf5, 0xc3), smp.PermRead|smp.PermExec) // 1: push; call yield; pop; dec; jnz 1b; ret
 	for i := range 6 {
 		r.AddProgram("p", i%2, func(x *smp.Ctx) {
 			n := uint64(10 + i)
@@ -181,7 +181,7 @@ func TestCallsAndGates(t *testing.T) {
 	})
 	call, _ := x86.CallRel32(f+4, gate)
 	code := append([]byte{0x53, 0x48, 0x89, 0xfb}, call[:]...)
-	r.Map(f, append(code, 0x48, 0x01, 0xd8, 0x5b, 0xc3), smp.PermRead|smp.PermExec)
+	r.Memory().Map(f, append(code, 0x48, 0x01, 0xd8, 0x5b, 0xc3), smp.PermRead|smp.PermExec)
 	nothing := func(x *smp.Ctx, _ *arch.Regs) { x.Step("irq", 1) }
 	r.Hooks().Trap[smpev.VecTimer], r.Hooks().Trap[smpev.VecNMI] = nothing, nothing
 	for c := range 2 {

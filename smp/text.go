@@ -121,7 +121,7 @@ func (m *Machine) fetchSlow(c *CPU) *inst {
 	}
 
 	lo, hi := m.peekText(p, ip)
-	if m.text.MayBeStale(int(c.id)) && m.Watched(ip, int(hi>>56)) {
+	if m.text.MayBeStale(int(c.id)) && m.mem.Watched(ip, int(hi>>56)) {
 		n := m.text.Fetch(int(c.id), uint64(ip), &m.fbuf, m.fetchEnv(c))
 		lo, hi = traces.PackBytes(m.fbuf[:n])
 	}
@@ -135,7 +135,7 @@ func (m *Machine) fetchSlow(c *CPU) *inst {
 	}
 	in, n := e.inst, int(e.hi>>56)
 	m.touchFetch(ip, n)
-	if p.watchesOne(ip%pageSize, n) || ip%pageSize+arch.Addr(n) > pageSize && m.Watched(ip, n) {
+	if p.watchesOne(ip%pageSize, n) || ip%pageSize+arch.Addr(n) > pageSize && m.mem.Watched(ip, n) {
 		lo, hi = e.lo, e.hi
 		m.bringText(c, ip, n, false)
 		m.emit(c, smpev.Exec, uint64(ip), lo, hi)
@@ -196,12 +196,12 @@ func (p *page) watchesOne(off arch.Addr, n int) bool {
 }
 
 // Watched reports whether one of the n bytes at a is watched.
-func (m *Machine) Watched(a arch.Addr, n int) bool {
-	if p := m.mem.page(a); a%pageSize+arch.Addr(n) <= pageSize { // mostly
+func (m *Memory) Watched(a arch.Addr, n int) bool {
+	if p := m.page(a); a%pageSize+arch.Addr(n) <= pageSize { // mostly
 		return p != nil && p.code != nil && p.watches(a%pageSize, n)
 	}
 	for at, end := a&^(chunk-1), a+arch.Addr(n); at < end; at += chunk {
-		if p := m.mem.page(at); p != nil && p.code != nil && p.watched[at%pageSize/chunk] {
+		if p := m.page(at); p != nil && p.code != nil && p.watched[at%pageSize/chunk] {
 			return true
 		}
 	}
@@ -210,32 +210,32 @@ func (m *Machine) Watched(a arch.Addr, n int) bool {
 
 // Watch marks the n bytes of text at a: from now on instructions that touch
 // them emit Exec and are fetched through the model.
-func (m *Machine) Watch(a arch.Addr, n int) {
+func (m *Memory) Watch(a arch.Addr, n int) {
 	for at, end := a&^(chunk-1), a+arch.Addr(n); at < end; at += chunk {
-		p := m.mem.page(at)
+		p := m.page(at)
 		if p.watched[at%pageSize/chunk] {
 			continue
 		}
 		p.watched[at%pageSize/chunk] = true
-		m.watched = append(m.watched, at)
+		m.m.watched = append(m.m.watched, at)
 		for i := at - 14; i < at+chunk; i++ { // what was decoded from these bytes
-			if q := m.mem.page(i); q != nil && q.code != nil {
+			if q := m.page(i); q != nil && q.code != nil {
 				q.code[i%pageSize] = nil
 			}
 		}
-		for i := range m.cpus {
-			m.cpus[i].next = nil
+		for i := range m.m.cpus {
+			m.m.cpus[i].next = nil
 		}
 	}
 }
 
 // MapExec maps pages for code that is written at run time: each byte an int3,
 // and all of it watched.
-func (m *Machine) MapExec(a arch.Addr, pages int) {
+func (m *Memory) MapExec(a arch.Addr, pages int) {
 	for i := range pages {
-		p := m.mem.mapPage(a+arch.Addr(i*pageSize), PermRead|PermExec)
+		p := m.mapPage(a+arch.Addr(i*pageSize), PermRead|PermExec)
 		p.data, p.boot = int3s, &int3s
-		p.code = m.noCode
+		p.code = m.m.noCode
 		for j := range p.watched {
 			p.watched[j] = true
 		}
@@ -244,15 +244,15 @@ func (m *Machine) MapExec(a arch.Addr, pages int) {
 
 // BootText copies what was at a at boot into b, and returns how many bytes were
 // executable then.
-func (m *Machine) BootText(a arch.Addr, b []byte) (n int) {
+func (m *Memory) BootText(a arch.Addr, b []byte) (n int) {
 	for n < len(b) {
 		at := a + arch.Addr(n)
-		p := m.mem.page(at)
+		p := m.page(at)
 		if p == nil || p.perm&PermExec == 0 {
 			break
 		}
 		from := p.boot[:]
-		if !m.frozen {
+		if !m.m.frozen {
 			from = p.data[:]
 		}
 		n += copy(b[n:], from[uint64(at)%pageSize:])
@@ -295,7 +295,7 @@ func (m *Machine) putText(a arch.Addr, v uint64, n int) {
 	binary.LittleEndian.PutUint64(at, was&^(mask<<shift)|v<<shift)
 	m.text.StoreChunk(uint64(a), was>>shift&mask, v, n)
 	if !watched {
-		m.Watch(a, n)
+		m.mem.Watch(a, n)
 	}
 }
 
@@ -336,8 +336,8 @@ var _ fetch.Env = (*fetchEnv)(nil)
 
 // Link puts code at a, text that was mapped before Freeze, as if it had been there
 // since then. It is called before a run, with the same code before each.
-func (m *Machine) Link(a arch.Addr, code []byte) {
-	p, off := m.mem.page(a), a%pageSize
+func (m *Memory) Link(a arch.Addr, code []byte) {
+	p, off := m.page(a), a%pageSize
 	if bytes.Equal(p.boot[off:int(off)+len(code)], code) {
 		return
 	}

@@ -107,10 +107,10 @@ func (m *Machine) recheckWaiters() {
 		x.cond = nil
 		m.attend(x.cpu)
 		if x.task.state != sleeping {
-			m.catchUp(x.cpu, m.stored)
+			m.catchUp(x.cpu, m.time.stored)
 		} else {
-			m.bringQueue(&m.cpus[m.spender], x.cpu)
-			x.task.woken = m.stored
+			m.bringQueue(&m.cpus[m.time.spender], x.cpu)
+			x.task.woken = m.time.stored
 			x.task.state = runnable
 			m.emit(x.cpu, smpev.Wake, uint64(x.task.ID), 0, 0)
 			x.cpu.enqueue(m, x.task)
@@ -122,7 +122,7 @@ func (m *Machine) recheckWaiters() {
 // Notify says that a hook has set a cell without a point.
 func (m *Machine) Notify(id kapi.CellID) {
 	if m.waitOn[uint8(id)] != 0 {
-		m.recheck, m.stored = true, m.Now()
+		m.recheck, m.time.stored = true, m.time.Now()
 		m.again()
 	}
 }

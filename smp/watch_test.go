@@ -354,10 +354,10 @@ func TestFootprintOfText(t *testing.T) {
 		// A nop; in the next chunk nop, nop, cpuid, nop, and the first byte of a
 		// nop of four; its other bytes, and nops.
 		f := r.text("f", 7, "90 90 90 0f a2 90 66 66 66 90"+strings.Repeat("90", 12)+"c3")
-		r.Map(f+25, make([]byte, 32), smp.PermRead|smp.PermExec)
+		r.Memory().Map(f+25, make([]byte, 32), smp.PermRead|smp.PermExec)
 		at := (f + c.off) &^ 7
 		if c.watch {
-			r.Watch(at, 1)
+			r.Memory().Watch(at, 1)
 		}
 		r.AddProgram("p", 0, func(x *smp.Ctx) { x.FillText(at, []byte{0x90}) })
 		r.AddProgram("q", 1, func(x *smp.Ctx) { x.Call(f) })
@@ -374,7 +374,7 @@ func TestFootprintOfText(t *testing.T) {
 func TestAhead(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 2})
 	f := r.text("f", 0, strings.Repeat("90", 12)+"c3")
-	r.Watch(f, 1)
+	r.Memory().Watch(f, 1)
 	a, b := r.flag(), r.flag()
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
 		a.Store(x, 1)

@@ -102,7 +102,7 @@ func (f *film) Event(e *traces.Event) *traces.Finding {
 	}
 	clock := uint64(0)
 	if int(e.CPU) < f.m.CPUs() {
-		clock = uint64(f.m.Clock(int(e.CPU))) / cycles.Unit
+		clock = uint64(f.m.Clocks().Of(int(e.CPU))) / cycles.Unit
 	}
 	f.look.Clocks = append(f.look.Clocks, clock)
 	for i := range f.sites {

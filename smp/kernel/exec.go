@@ -82,7 +82,7 @@ func (e *ExecMem) init(k *Kernel) {
 		}
 	}
 	if !e.caching() {
-		k.M.MapExec(smp.ExecBase, execPages)
+		k.M.Memory().MapExec(smp.ExecBase, execPages)
 	}
 	e.reset()
 }

@@ -153,22 +153,22 @@ func TestInsnSlots(t *testing.T) {
 				want(smpev.Retire, smpev.GPEnd, smpev.Free)
 			}
 			poisoned(t, r, x, at(2, 0), 15)
-			if m.Present(at(0, 0)) {
+			if m.Memory().Present(at(0, 0)) {
 				t.Error("a page whose slots are all clean is there")
 			}
-			if !m.Present(at(1, 0)) || !m.Present(at(2, 0)) {
+			if !m.Memory().Present(at(1, 0)) || !m.Memory().Present(at(2, 0)) {
 				t.Error("a page of which a slot is used isn't there")
 			}
 			alloc(at(2, 0))
 			alloc(at(3, 0)) // the address of a page that was unmapped isn't used again
 			r.k.Exec.Free(x, at(3, 0), 15, slotMem)
-			if m.Present(at(3, 0)) {
+			if m.Memory().Present(at(3, 0)) {
 				t.Error("a page whose only slot was freed is there")
 			}
 			for i := range perPage {
 				r.k.Exec.Free(x, at(2, i), 15, slotMem)
 			}
-			if !m.Present(at(2, 0)) {
+			if !m.Memory().Present(at(2, 0)) {
 				t.Error("the last page is unmapped")
 			}
 			alloc(at(2, 0))
@@ -210,7 +210,7 @@ func TestManySlots(t *testing.T) {
 		for range 2 {
 			m.Reset(sim.Always0{})
 			k.Reset()
-			if m.Present(from + 4*4096) {
+			if m.Memory().Present(from + 4*4096) {
 				t.Error("a page of the last run is there")
 			}
 			if got := m.Run(); got != smp.Passed {
@@ -267,7 +267,7 @@ func TestDetourSlots(t *testing.T) {
 			t.Errorf("%d are freed of 34 and 32", freed)
 		}
 		r.k.Exec.Free(x, at[66], 119, detourMem)
-		if !m.Present(at[0]) || m.Present(at[66]) {
+		if !m.Memory().Present(at[0]) || m.Memory().Present(at[66]) {
 			t.Error("the page of the last one is to go, and no other")
 		}
 	})

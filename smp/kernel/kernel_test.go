@@ -58,7 +58,7 @@ func newRig(t testing.TB, md mode, cfg smp.Config) *rig {
 	r.Machine = m
 	r.k = kernel.Boot(m, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible, Voluntary: md.voluntary})
 	r.bootClients()
-	m.Map(smp.DataBase, make([]byte, 4096), smp.PermRead|smp.PermWrite)
+	m.Memory().Map(smp.DataBase, make([]byte, 4096), smp.PermRead|smp.PermWrite)
 	return r
 }
 
@@ -88,7 +88,7 @@ func (r *rig) text(name string, off int, code string) arch.Addr {
 		r.t.Fatal(err)
 	}
 	at := smp.TextBase + arch.Addr(off)
-	r.Map(at, b, smp.PermRead|smp.PermExec)
+	r.Memory().Map(at, b, smp.PermRead|smp.PermExec)
 	r.Names().AddSymbol(name, at, len(b))
 	return at
 }

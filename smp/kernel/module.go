@@ -107,12 +107,12 @@ func (ms *Modules) NewModule(name string, texts []ModuleText, init, exit arch.Ad
 	if m.Init.Size > 0 {
 		m.initial = k.Symbols.AddRange(Range{Addr: m.Init.At, Size: m.Init.Size, Kind: initial})
 	}
-	k.M.MapLater(m.Core.At, m.Core.Size/pageSize, loaded)
-	k.M.MapLater(m.Init.At, m.Init.Size/pageSize, false)
+	k.M.Memory().MapLater(m.Core.At, m.Core.Size/pageSize, loaded)
+	k.M.Memory().MapLater(m.Init.At, m.Init.Size/pageSize, false)
 	for i := range m.funcs {
 		f := &m.funcs[i]
 		if loaded && !f.init {
-			k.M.Map(f.at, f.code, smp.PermRead|smp.PermExec)
+			k.M.Memory().Map(f.at, f.code, smp.PermRead|smp.PermExec)
 		}
 	}
 	m.state.Init(&k.M.Cells, kapi.ModuleUnformed)
@@ -135,7 +135,7 @@ func (m *Module) AddData(at arch.Addr, size int) {
 	} else {
 		m.data = append(m.data, next)
 	}
-	m.k.M.ComeAndGo(first, next.Size, m.boot)
+	m.k.M.Memory().ComeAndGo(first, next.Size, m.boot)
 }
 
 // Data returns where the module's data are, whole pages.

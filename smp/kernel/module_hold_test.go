@@ -42,7 +42,7 @@ func TestModuleIsHeld(t *testing.T) {
 			exits++
 		}
 	})
-	p.Watch(leave, 1)
+	p.Memory().Watch(leave, 1)
 	p.AddProgram("p", 0, func(x *smp.Ctx) {
 		for i := range 2 {
 			p.k.Modules.Load(x, p.m)

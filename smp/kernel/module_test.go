@@ -51,7 +51,7 @@ func newModular(t testing.TB, md mode, cfg smp.Config, loaded bool, ret byte) *m
 		p.told, p.faults = p.told[:0], 0
 		p.k.Modules.OnChange(func(x kapi.Context, m *kapi.Module, s kapi.ModuleState) {
 			p.told = append(p.told, fmt.Sprintf("%v: state %v, core %v, init %v, present %v %v, can be held %v", s,
-				p.k.Modules.State(x, m), p.found(x, work), p.found(x, setup), p.Present(work), p.Present(setup), p.tryHold(x, m)))
+				p.k.Modules.State(x, m), p.found(x, work), p.found(x, setup), p.Memory().Present(work), p.Memory().Present(setup), p.tryHold(x, m)))
 		})
 	}
 	return p
@@ -81,7 +81,7 @@ func TestModuleLife(t *testing.T) {
 	p.AddProgram("p", 0, func(x *smp.Ctx) {
 		ms := &p.k.Modules
 		for range 2 {
-			if p.found(x, work) || p.found(x, setup) || p.Present(work) || ms.Unload(x, p.m) != kernel.ModuleENOENT {
+			if p.found(x, work) || p.found(x, setup) || p.Memory().Present(work) || ms.Unload(x, p.m) != kernel.ModuleENOENT {
 				t.Error("it is found before it was loaded")
 			}
 			if errno := ms.Load(x, p.m); errno != 0 {
@@ -93,7 +93,7 @@ func TestModuleLife(t *testing.T) {
 			if got := x.Call(work); got != 7 {
 				t.Errorf("work returned %d", got)
 			}
-			if !p.found(x, work) || p.found(x, setup) || p.Present(setup) {
+			if !p.found(x, work) || p.found(x, setup) || p.Memory().Present(setup) {
 				t.Error("not its core alone is there")
 			}
 			if !ms.Get(x, &p.m.Module) || ms.Unload(x, p.m) != kernel.ModuleEAGAIN {
@@ -128,7 +128,7 @@ func TestModuleInitFails(t *testing.T) {
 		if errno := p.k.Modules.Load(x, p.m); errno != 12 {
 			t.Errorf("load: %d, want 12", errno)
 		}
-		if p.found(x, work) || p.Present(work) || p.Present(setup) {
+		if p.found(x, work) || p.Memory().Present(work) || p.Memory().Present(setup) {
 			t.Error("it is still there")
 		}
 	})

@@ -25,13 +25,13 @@ type pagerWait struct {
 
 func (w *pagerWait) Cell() kapi.CellID { return w.p.served.ID() }
 
-func (w *pagerWait) Holds() bool { return !w.p.k.M.PagedOut(w.at) }
+func (w *pagerWait) Holds() bool { return !w.p.k.M.Memory().PagedOut(w.at) }
 
 func (p *Pager) reset() { p.wanted = p.wanted[:0] }
 
 // Away puts data at an address that is away when a run begins, at boot.
 func (k *Kernel) Away(at arch.Addr, b []byte) {
-	k.M.MapPagedOut(at, b)
+	k.M.Memory().MapPagedOut(at, b)
 	p := &k.Pager
 	if p.work != nil {
 		return
@@ -55,8 +55,8 @@ func (k *Kernel) Away(at arch.Addr, b []byte) {
 // Context: interrupts off.
 func (p *Pager) fault(x *smp.Ctx, regs *arch.Regs, addr arch.Addr) bool {
 	x.Touch(p.served.ID(), kapi.Read)
-	came := p.k.M.PagedIn(addr)
-	if !came && !p.k.M.PagedOut(addr) || regs.Flags&target.Arch.IRQFlag == 0 {
+	came := p.k.M.Memory().PagedIn(addr)
+	if !came && !p.k.M.Memory().PagedOut(addr) || regs.Flags&target.Arch.IRQFlag == 0 {
 		return false
 	}
 	x.IRQ(true)
@@ -84,7 +84,7 @@ func (p *Pager) fault(x *smp.Ctx, regs *arch.Regs, addr arch.Addr) bool {
 func (p *Pager) bring(x kapi.Context) {
 	x.Access(p.served.ID(), kapi.Write)
 	for _, at := range p.wanted {
-		if p.k.M.PagedOut(at) {
+		if p.k.M.Memory().PagedOut(at) {
 			ctxOf(x).PageIn(at)
 		}
 	}

@@ -103,7 +103,7 @@ func (k *Kernel) bootPerCPU() {
 		k.M.SetGSBase(c, base)
 		variable := func(at arch.Addr, v uint64, size int) {
 			b := binary.LittleEndian.AppendUint64(nil, v)
-			k.M.Map(base+at, b[:size], smp.PermRead|smp.PermWrite)
+			k.M.Memory().Map(base+at, b[:size], smp.PermRead|smp.PermWrite)
 		}
 		variable(canaryAt, Canary, 8)
 		variable(stackGuard, Canary, 8)

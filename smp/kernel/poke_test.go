@@ -47,7 +47,7 @@ func newPatched(t testing.TB, md mode, model fetch.Model, at int) *patched {
 		t.Fatal("the target is out of reach")
 	}
 	p.label, p.patcher = label, &p.k.Poke
-	p.Watch(site, 5)
+	p.Memory().Watch(site, 5)
 	_, nop, jump := label.Images()
 	before := p.reset
 	p.reset = func() {

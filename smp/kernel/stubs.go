@@ -18,7 +18,7 @@ const stubBase = smp.GateBase + 0x40_0000
 func (k *Kernel) bootStubs() {
 	for _, s := range kapi.Stubs() {
 		at := stubBase + s.Offset
-		k.M.Map(at, bytes.Repeat(target.Arch.Breakpoint, s.Size), smp.PermRead|smp.PermExec)
+		k.M.Memory().Map(at, bytes.Repeat(target.Arch.Breakpoint, s.Size), smp.PermRead|smp.PermExec)
 		k.M.Names().AddSymbol(s.Name, at, s.Size)
 		k.Symbols.Add(kapi.Function{Name: s.Name, Addr: at, Size: s.Size}, nil)
 	}
@@ -41,7 +41,7 @@ func (k *Kernel) Stub(name string) arch.Addr { return stubAt(name) }
 func (k *Kernel) Link(stub arch.Addr, code []byte) {
 	for _, s := range kapi.Stubs() {
 		if stubBase+s.Offset == stub && len(code) <= s.Size {
-			k.M.Link(stub, code)
+			k.M.Memory().Link(stub, code)
 			return
 		}
 	}

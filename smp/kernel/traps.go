@@ -116,7 +116,7 @@ func (t *Traps) fixup(regs *arch.Regs) bool {
 		return false
 	}
 	b := make([]byte, target.Arch.MaxLen)
-	n := t.k.M.BootText(regs.IP, b) // there may be a probe on it now
+	n := t.k.M.Memory().BootText(regs.IP, b) // there may be a probe on it now
 	in, err := target.Decode(b[:n], regs.IP)
 	if err != nil {
 		return false

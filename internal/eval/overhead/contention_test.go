@@ -61,7 +61,7 @@ func demands(t *testing.T, p *Probe, edition string) (alone, handed []float64) {
 		require.NoError(t, err)
 		r, err := newRunner(sc, &lockCosts)
 		require.NoError(t, err)
-		s[i].clock = r.Machine.Clock
+		s[i].clock = r.Machine.Clocks().Of
 		r.Log.Subscribe(&s[i], smpev.Lock, smpev.Unlock)
 		_, _, err = r.run(sched.NewTimed(sched.Params{Seed: 1}))
 		require.NoError(t, err)

@@ -103,7 +103,7 @@ type callEnds struct {
 
 // Event implements traces.Sink.
 func (c *callEnds) Event(e *traces.Event) *traces.Finding {
-	c.of[e.CPU] = append(c.of[e.CPU], c.m.Clock(int(e.CPU)))
+	c.of[e.CPU] = append(c.of[e.CPU], c.m.Clocks().Of(int(e.CPU)))
 	return nil
 }
 

@@ -64,8 +64,8 @@ func newCrowd(p *Probe, at []arch.Addr, costs *cycles.Profile) (*crowd, error) {
 	if c.machine, err = smp.New(smp.Config{CPUs: 1, Budget: 1 << 40}, &c.log); err != nil {
 		return nil, err
 	}
-	c.machine.Costs(costs)
-	c.machine.Count(&c.tally)
+	c.machine.Clocks().Costs(costs)
+	c.machine.Clocks().Count(&c.tally)
 	c.kernel = kernel.Boot(c.machine, kernel.Config{Exec: kprobes.Memory(sc.Machine.InsnSlot(), sc.Machine.DetourSlot())})
 	f := sc.Texts[0].Code
 	from := at[0]
@@ -74,9 +74,9 @@ func newCrowd(p *Probe, at []arch.Addr, costs *cycles.Profile) (*crowd, error) {
 		copy(text[a-from:], f)
 		c.kernel.Symbols.Add(kapi.Function{Name: fmt.Sprintf("f%d", i), Addr: a, Size: len(f)}, nil)
 	}
-	c.machine.Map(from, text, smp.PermRead|smp.PermExec)
+	c.machine.Memory().Map(from, text, smp.PermRead|smp.PermExec)
 	for _, t := range sc.Texts[1:] { // the entry of jprobes
-		c.machine.Map(t.At, t.Code, smp.PermRead|smp.PermExec)
+		c.machine.Memory().Map(t.At, t.Code, smp.PermRead|smp.PermExec)
 	}
 	c.machine.AddProgram("t", 0, c.program)
 	c.machine.Freeze()
@@ -154,7 +154,7 @@ func handle(x kapi.Context, steps []scenario.Step) int {
 // are looked at in that one where it is most.
 func (c *crowd) calls(x *smp.Ctx, list []arch.Addr) (mean Hit, longest int) {
 	events := &c.tally[0]
-	was, from := *events, c.machine.Clock(0)
+	was, from := *events, c.machine.Clocks().Of(0)
 	for _, f := range list {
 		n := events[nodeEvent]
 		x.Call(f)
@@ -163,7 +163,7 @@ func (c *crowd) calls(x *smp.Ctx, list []arch.Addr) (mean Hit, longest int) {
 	for e := range mean.Events {
 		mean.Events[e] = float64(events[e]-was[e]) / float64(len(list))
 	}
-	mean.Cycles = float64(c.machine.Clock(0)-from) / cycles.Unit / float64(len(list))
+	mean.Cycles = float64(c.machine.Clocks().Of(0)-from) / cycles.Unit / float64(len(list))
 	return mean, longest
 }
 

@@ -59,16 +59,16 @@ func newDraws(rig *rig.Rig, schedule string, p sched.Params, told func(e *traces
 	default:
 		return nil, fmt.Errorf("no schedules are called %q; there are %s, %s", schedule, Timed, Sticky)
 	}
-	rig.Machine.Start(&d.starts)
+	rig.Machine.Clocks().Start(&d.starts)
 	rig.Log.Subscribe(d, kinds...)
 	return d, nil
 }
 
 // Event implements traces.Sink. A task is woken by another CPU than it is told of.
 func (d *draws) Event(e *traces.Event) *traces.Finding {
-	at := d.rig.Machine.Now()
+	at := d.rig.Machine.Clocks().Now()
 	if c := int(e.CPU); e.Kind != smpev.Wake && c < d.rig.Machine.CPUs() {
-		at = d.rig.Machine.Clock(c)
+		at = d.rig.Machine.Clocks().Of(c)
 	}
 	d.told(e, at)
 	return nil

@@ -77,7 +77,7 @@ func TestClocksAgree(t *testing.T) {
 		rig, err := rig.New(sc, "")
 		require.NoError(t, err)
 		defer rig.Close()
-		rig.Machine.Costs(nil)
+		rig.Machine.Clocks().Costs(nil)
 		for _, schedule := range []string{Sticky, Timed} {
 			d, err := newDraws(rig, schedule, sched.Params{Seed: 1, Mean: 20}, told, append(gaugeKinds, smpev.Exec, smpev.TextStore)...)
 			require.NoError(t, err)
@@ -90,7 +90,7 @@ func TestClocksAgree(t *testing.T) {
 				clear(fetched)
 				require.NoError(t, d.run(i))
 				for c := range rig.Machine.CPUs() {
-					require.LessOrEqual(t, rig.Machine.Spent(c), rig.Machine.Clock(c))
+					require.LessOrEqual(t, rig.Machine.Clocks().Spent(c), rig.Machine.Clocks().Of(c))
 				}
 			}
 			rig.Log.Unsubscribe(d)
@@ -108,11 +108,11 @@ func TestTimedIsFair(t *testing.T) {
 	rig, err := rig.New(sc, "")
 	require.NoError(t, err)
 	defer rig.Close()
-	rig.Machine.Costs(nil)
+	rig.Machine.Clocks().Costs(nil)
 	worst, n := sim.Time(0), 0
 	d, err := newDraws(rig, Timed, sched.Params{Seed: 1}, func(e *traces.Event, _ sim.Time) {
 		if n++; n > 20 && n < 150 {
-			a, b := rig.Machine.Clock(0), rig.Machine.Clock(1)
+			a, b := rig.Machine.Clocks().Of(0), rig.Machine.Clocks().Of(1)
 			worst = max(worst, max(a, b)-min(a, b))
 		}
 	}, smpev.CallEnd)

@@ -140,8 +140,8 @@ func newRunner(sc *scenario.Scenario, costs *cycles.Profile) (*runner, error) {
 		return nil, err
 	}
 	r := &runner{Rig: rig}
-	rig.Machine.Costs(costs)
-	rig.Machine.Count(&r.tally)
+	rig.Machine.Clocks().Costs(costs)
+	rig.Machine.Clocks().Count(&r.tally)
 	return r, nil
 }
 
@@ -155,7 +155,7 @@ func (r *runner) run(s sched.Strategy) (cycles.Tally, float64, error) {
 	}
 	last := sim.Time(0)
 	for cpu := range r.Machine.CPUs() {
-		last = max(last, r.Machine.Clock(cpu))
+		last = max(last, r.Machine.Clocks().Of(cpu))
 	}
 	return r.tally[0], float64(last) / cycles.Unit, nil
 }

@@ -118,7 +118,7 @@ func (c PauseConfig) Measure() (*Pauses, error) {
 		return nil, err
 	}
 	defer rig.Close()
-	rig.Machine.Costs(c.Costs)
+	rig.Machine.Clocks().Costs(c.Costs)
 
 	length := rig.Run(new(sched.Default)).Counts.Points
 	g := &gauge{m: rig.Machine}

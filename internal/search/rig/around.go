@@ -57,7 +57,7 @@ func (r *Rig) mapTexts() {
 		mod := r.Kernel.Modules.NewModule(k.Name, texts, r.funcs[k.Enter], r.funcs[k.Leave], k.Loaded)
 		r.modules = append(r.modules, mod)
 		for _, d := range byAddress(sc, k.Data) {
-			m.Map(d.At, d.Bytes, smp.PermRead|smp.PermWrite)
+			m.Memory().Map(d.At, d.Bytes, smp.PermRead|smp.PermWrite)
 			r.ofModule[d.Name] = mod
 		}
 		for _, d := range byAddress(sc, k.Data) {
@@ -66,7 +66,7 @@ func (r *Rig) mapTexts() {
 	}
 	for i := range sc.Texts {
 		if t := &sc.Texts[i]; !owned[t.Name] {
-			m.Map(t.At, t.Code, smp.PermRead|smp.PermExec)
+			m.Memory().Map(t.At, t.Code, smp.PermRead|smp.PermExec)
 			m.Names().AddSymbol(t.Name, t.At, len(t.Code))
 			r.funcs[t.Name] = t.At
 			r.Kernel.Symbols.Add(kapi.Function{Name: t.Name, Addr: t.At, Size: len(t.Code)}, t.Extable)
@@ -87,7 +87,7 @@ func (r *Rig) fence(owned map[string]bool) {
 	for i := range r.Scenario.Texts {
 		t := &r.Scenario.Texts[i]
 		if end := t.At + arch.Addr(len(t.Code)); !owned[t.Name] && !begin[end] && end%smp.PageSize != 0 {
-			r.Machine.Map(end, target.Arch.Breakpoint, smp.PermRead|smp.PermExec)
+			r.Machine.Memory().Map(end, target.Arch.Breakpoint, smp.PermRead|smp.PermExec)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func (r *Rig) addClients() error {
 	for i := range sc.Sites {
 		s := &sc.Sites[i]
 		at := r.funcs[s.Func] + arch.Addr(s.Offset)
-		r.Machine.Watch(at, target.Arch.BranchLen)
+		r.Machine.Memory().Watch(at, target.Arch.BranchLen)
 		if !r.ftrace.AddSite(at) {
 			return fmt.Errorf("%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x", sc.Name, s.Func, uint64(smp.GateBase))
 		}
@@ -124,7 +124,7 @@ func (r *Rig) addClients() error {
 		if err != nil {
 			return fmt.Errorf("%s: lock_prefix(): %s+%#x: %w", sc.Name, s.Func, s.Offset, err)
 		}
-		r.Machine.Watch(at, in.Size())
+		r.Machine.Memory().Watch(at, in.Size())
 		k.Prefix.Add(at)
 	}
 	r.addReserved()
@@ -133,11 +133,11 @@ func (r *Rig) addClients() error {
 		var sites []staticcall.CallSite
 		for _, t := range c.Sites {
 			at := r.funcs[t.Func] + arch.Addr(t.Offset)
-			r.Machine.Watch(at, target.Arch.BranchLen)
+			r.Machine.Memory().Watch(at, target.Arch.BranchLen)
 			sites = append(sites, staticcall.CallSite{At: at, Tail: t.Tail})
 		}
 		if c.Trampoline != "" {
-			r.Machine.Watch(r.funcs[c.Trampoline], target.Arch.BranchLen)
+			r.Machine.Memory().Watch(r.funcs[c.Trampoline], target.Arch.BranchLen)
 		}
 		s := r.calls.Add(r.funcs[c.Trampoline], r.funcs[c.Target], sites...)
 		for j := range sc.Texts {

@@ -45,7 +45,7 @@ func (r *Rig) withoutTwin() {
 // be anywhere.
 func (r *Rig) watchAll() error {
 	for i := range r.Scenario.Texts {
-		if t := &r.Scenario.Texts[i]; !r.Machine.Watched(t.At, len(t.Code)) {
+		if t := &r.Scenario.Texts[i]; !r.Machine.Memory().Watched(t.At, len(t.Code)) {
 			if err := r.loadInsns(t); err != nil {
 				return err
 			}
@@ -53,7 +53,7 @@ func (r *Rig) watchAll() error {
 	}
 	for i := range r.Scenario.Texts {
 		t := &r.Scenario.Texts[i]
-		r.Machine.Watch(t.At, len(t.Code))
+		r.Machine.Memory().Watch(t.At, len(t.Code))
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func (r *Rig) loadOwn() error {
 		return nil
 	}
 	t := scenario.Text{Name: "kretprobe_trampoline", At: at, Code: code}
-	r.Machine.BootText(t.At, t.Code)
+	r.Machine.Memory().BootText(t.At, t.Code)
 	r.own = t.At
 	return r.loadInsns(&t)
 }

@@ -235,12 +235,12 @@ func (r *Rig) load() error {
 			continue
 		}
 		if !d.PerCPU {
-			m.Map(d.At, d.Bytes, smp.PermRead|smp.PermWrite)
+			m.Memory().Map(d.At, d.Bytes, smp.PermRead|smp.PermWrite)
 			continue
 		}
 		for c := range sc.Machine.CPUs {
 			at := kernel.PerCPUOffset(c) + d.At
-			m.Map(at, d.Bytes, smp.PermRead|smp.PermWrite)
+			m.Memory().Map(at, d.Bytes, smp.PermRead|smp.PermWrite)
 			m.Names().AddSymbol(fmt.Sprintf("%s of cpu%d", d.Name, c), at, len(d.Bytes))
 		}
 	}
@@ -265,7 +265,7 @@ func (r *Rig) load() error {
 	}
 	r.census.probes, r.census.at, r.census.was, r.census.stopped = make([]Probed, len(sc.Probes)), make([]arch.Addr, len(sc.Probes)), make([]uint8, len(sc.Probes)), sc.Machine.Patch == scenario.PatchStopMachine
 	for i := range sc.Texts {
-		if t := &sc.Texts[i]; m.Watched(t.At, len(t.Code)) {
+		if t := &sc.Texts[i]; m.Memory().Watched(t.At, len(t.Code)) {
 			if err := r.loadInsns(t); err != nil {
 				return err
 			}
@@ -295,7 +295,7 @@ func (r *Rig) site(name string, off int) {
 		}
 		n += in.Size()
 	}
-	r.Machine.Watch(t.At+arch.Addr(off), n)
+	r.Machine.Memory().Watch(t.At+arch.Addr(off), n)
 }
 
 // Func returns where a function of the scenario begins.
