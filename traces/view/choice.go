@@ -8,7 +8,7 @@ import (
 	"kpsim/traces"
 )
 
-// Choice says what a deviation does.
+// Choice returns the effect of a deviation as a phrase.
 func Choice(d traces.Deviation) string {
 	switch d.Kind {
 	case sim.Fetch:

@@ -9,11 +9,11 @@ import (
 	"kpsim/traces"
 )
 
-// hitsTold is how many hits of a call are told, the last ones.
+// hitsTold is how many hits of a call are printed, the last ones.
 const hitsTold = 3
 
-// tellCall: a call, or a check behind one, has not come to what it should. What
-// happened to the call is told; which of that is to blame the log doesn't say.
+// tellCall explains a call, or a check after one, with a wrong result. It tells what
+// happened during the call; the log doesn't say which of it is to blame.
 func (p *past) tellCall(v int) {
 	e := &p.ev[v]
 	from := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.CallEnd && o.Task == e.Task })
@@ -53,8 +53,8 @@ func (p *past) tellCall(v int) {
 	p.say(v, 0, "%s: %s.", p.who(v), p.came(v))
 }
 
-// tellFreedUnder tells which memory was taken back between two events while the
-// task of the second was in it, and who was handed it next.
+// tellFreedUnder tells which memory was freed between two events while the task of the
+// second was in it, and which allocation got it next.
 func (p *past) tellFreedUnder(from, v int) {
 	task := p.ev[v].Task
 	for f := from + 1; f < v; f++ {
@@ -72,7 +72,7 @@ func (p *past) tellFreedUnder(from, v int) {
 	}
 }
 
-// came says what a call came to.
+// came returns the result of a call as text.
 func (p *past) came(v int) string {
 	e := &p.ev[v]
 	if e.Kind == smpev.Got {
@@ -96,7 +96,7 @@ func (p *past) came(v int) string {
 	return p.t.say(e)
 }
 
-// tellOneHit tells a breakpoint or a jump that a task has taken.
+// tellOneHit tells of a breakpoint or a jump that a task has taken.
 func (p *past) tellOneHit(i, v int) {
 	e := &p.ev[i]
 	if e.Kind == smpev.Exec {
@@ -116,7 +116,7 @@ func (p *past) tellOneHit(i, v int) {
 		return
 	}
 	p.say(i, 1, "%s took the breakpoint at %s%s; %s sent it to %s.", p.who(i), p.x.place(at), what, p.claimer(i, to), p.x.place(p.ev[to].B)).also(p, to)
-	if a := p.x.area(p.ev[to].B); a != nil { // to a copy: where that led
+	if a := p.x.area(p.ev[to].B); a != nil { // to a copy: tell where that led
 		back := p.next(to, v, func(o *traces.Event) bool {
 			return o.Kind == smpev.Return && o.Task == e.Task && o.A == smpev.VecBP
 		})
@@ -128,7 +128,7 @@ func (p *past) tellOneHit(i, v int) {
 	}
 }
 
-// tellHit tells by which hit a task has come to run a handler.
+// tellHit tells by which hit a task came to run a handler.
 func (p *past) tellHit(task uint8, v int) {
 	list := p.open(task, v)
 	for n := len(list) - 1; n >= 0; n-- {
@@ -150,10 +150,11 @@ func (p *past) tellHit(task uint8, v int) {
 	p.say(x, 1, "%s ran %s up to its call of the handlers, and no further until event %d.", p.who(x), p.area(a.at), p.ev[v].Seq)
 }
 
-// tellLock: a lock is taken or released by the wrong one, or in a wrong order.
+// tellLock explains a lock that is taken or released by the wrong task, or in a wrong
+// order.
 func (p *past) tellLock(v int) {
 	e := &p.ev[v]
-	var held []int // locks of this task, and the one it wants, of whoever has it
+	var held []int // locks of this task, and the one it wants, whichever task holds that
 	for i := range p.ev[:v] {
 		o := &p.ev[i]
 		if o.Kind == smpev.Lock && (o.Task == e.Task || o.A == e.A && e.Kind != smpev.MightSleep) {
@@ -180,11 +181,11 @@ func (p *past) tellLock(v int) {
 	p.say(v, 0, "%s: %s: %s.", p.who(v), p.in.task(uint64(e.Task)), p.t.say(e))
 }
 
-// tellReverse tells when a lock that is held was taken under the one that is
-// now being taken.
+// tellReverse tells when a lock that is held was taken under the one that is now being
+// taken.
 func (p *past) tellReverse(v int, held []int) {
 	for _, h := range held {
-		under := -1 // where the one that is wanted is held, by anybody
+		under := -1 // where the wanted lock is held, by any task
 		var by uint8
 		for i := range p.ev[:v] {
 			o := &p.ev[i]
@@ -202,7 +203,7 @@ func (p *past) tellReverse(v int, held []int) {
 	}
 }
 
-// tellEnd: only the end of the run shows it.
+// tellEnd explains a violation that only the end of the run shows.
 func (p *past) tellEnd() {
 	end := len(p.ev) - 1
 	if s, ok := p.x.site(p.in.PlaceAt); ok {
@@ -233,7 +234,7 @@ func (p *past) tellEnd() {
 	p.tellUnfinished()
 }
 
-// tellAnswers tells what each call of the API on some probes has answered.
+// tellAnswers tells the answers of the API calls on some probes.
 func (p *past) tellAnswers(of func(probe uint64) bool) {
 	for i := range p.ev {
 		if p.ev[i].Kind == kpev.ApiReturn && of(p.ev[i].B) {
@@ -242,8 +243,9 @@ func (p *past) tellAnswers(of func(probe uint64) bool) {
 	}
 }
 
-// tellListed tells why somebody may think otherwise than kprobes/list of a place at which
-// nothing was ever written: the calls for it, and who has switched all probes off and on.
+// tellListed tells why the state of a place may differ from kprobes/list although
+// nothing was ever written there: the calls for it, and the tasks that switched all
+// probes off and on.
 func (p *past) tellListed(end int) {
 	p.tellAnswers(func(probe uint64) bool { return p.probeAt(probe, end) == p.in.PlaceAt })
 	for i := range p.ev {
@@ -254,7 +256,7 @@ func (p *past) tellListed(end int) {
 	p.say(end, 0, "At the end nothing has been written to %s.", p.x.place(p.in.PlaceAt))
 }
 
-// tellUnfinished tells what the tasks that have not ended did last.
+// tellUnfinished tells the last events of the tasks that have not ended.
 func (p *past) tellUnfinished() {
 	var last [256]int
 	for i := range last {
@@ -268,7 +270,7 @@ func (p *past) tellUnfinished() {
 			last[e.Task] = -2
 		case last[e.Task] != -2:
 			if e.Kind == smpev.Switch && last[e.Task] >= 0 && e.C == 1 {
-				continue // that it waits is said of what it did before
+				continue // its last events already say that it waits
 			}
 			last[e.Task] = i
 		}

@@ -8,12 +8,12 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// foldedMin is how many rows a call takes at least to be told by referring to
-// an earlier one.
+// foldedMin is the least number of rows of a call that is replaced by a reference to an
+// earlier one.
 const foldedMin = 3
 
-// foldCalls tells a call that went, row by row, as an earlier one did, without
-// a row of another CPU between, in one row.
+// foldCalls prints a call that equals an earlier one, row by row and without a row of
+// another CPU between, in one row.
 func foldCalls(rows []row) []row {
 	type block struct {
 		words    string
@@ -57,8 +57,8 @@ func foldCalls(rows []row) []row {
 
 func partOfCall(r *row) bool { return r.kind != smpev.CallEnd && r.kind != smpev.Switch }
 
-// focus leaves rows out until most are left: the last half stays and those that are
-// named, and of the others the ones that matter most to the site, the later first.
+// focus drops rows until at most most are left. The last half stays, and so do named
+// rows; of the others the most relevant to the site stay, later ones first.
 func focus(rows []row, most int) []row {
 	if len(rows) <= most {
 		return rows
@@ -92,7 +92,7 @@ func focus(rows []row, most int) []row {
 	var out []row
 	gap := 0
 	for i := range rows {
-		lone := gap == 0 && i+1 < len(rows) && keep[i+1] // to say that it is left out takes a row too
+		lone := gap == 0 && i+1 < len(rows) && keep[i+1] // the note that it was left out would also take a row
 		if !keep[i] && !lone {
 			gap++
 			continue
@@ -106,8 +106,7 @@ func focus(rows []row, most int) []row {
 	return out
 }
 
-// foldCPUs tells rows of several CPUs that say the same, one behind the other,
-// in one row.
+// foldCPUs merges consecutive rows of several CPUs with the same text into one row.
 func foldCPUs(rows []row) []row {
 	var out []row
 	for _, r := range rows {

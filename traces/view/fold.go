@@ -2,8 +2,8 @@ package view
 
 import "strings"
 
-// Fold divides a text at blanks, so that no line is longer than width if it can
-// be helped. 0 or less is no width.
+// Fold breaks a text at blanks, so that no line is longer than width where possible. A
+// width of 0 or less is unlimited.
 func Fold(s string, width int) (lines []string) {
 	if width <= 0 || Visible(s) <= width {
 		return []string{s}
@@ -12,7 +12,7 @@ func Fold(s string, width int) (lines []string) {
 	for _, word := range strings.Fields(s) {
 		if line != "" && Visible(line)+1+Visible(word) > width {
 			lines = append(lines, line)
-			line = "  " + word // what goes on is deeper
+			line = "  " + word // continuation lines are indented
 			continue
 		}
 		if line != "" {
@@ -23,7 +23,7 @@ func Fold(s string, width int) (lines []string) {
 	return append(lines, line)
 }
 
-// Visible is how many columns a text takes: the codes for colours take none.
+// Visible returns how many columns a text takes, not counting the codes for colours.
 func Visible(s string) (n int) {
 	code := false
 	for _, c := range s {

@@ -12,32 +12,32 @@ import (
 	"kpsim/traces"
 )
 
-// A layer lays steps out, one after the other.
+// A layer lays out steps, one after another.
 type layer struct {
 	*Scene
 	t    *teller
 	look *Look
-	sees int // of look.Sights: the next
+	sees int // the next of look.Sights
 
 	on    [256]*Span            // the task span of each CPU
 	traps map[uint8][]*openTrap // by task
-	open  map[string][]*Span    // others that last, by what ends them
+	open  map[string][]*Span    // other open spans, by the key that closes them
 	waits []*syncWait
 	ipis  []ipi
-	wakes map[uint64][]int // by task: from where
+	wakes map[uint64][]int // by task: the steps of its wake-ups
 	bands map[uint64]*Band
 	spans []*Span
 	tasks map[uint8]*standing
 }
 
-// An openTrap is one that wasn't returned from.
+// An openTrap has not returned yet.
 type openTrap struct {
 	vector uint64
 	from   int
-	span   *Span // on the CPU that its task has, or had last
+	span   *Span // on the CPU of its task, or its last one
 }
 
-// An ipi is one that wasn't taken.
+// An ipi has not been taken yet.
 type ipi struct {
 	from   int
 	cpu    uint8
@@ -49,10 +49,10 @@ type syncWait struct {
 	span  *Span
 	left  uint64
 	task  uint8 // the sender
-	depth int   // traps that it has open
+	depth int   // its open traps
 }
 
-// patches finds what is written to.
+// patches finds the text that is written to.
 func (l *layer) patches() {
 	l.traps, l.open = make(map[uint8][]*openTrap), make(map[string][]*Span)
 	l.wakes, l.bands = make(map[uint64][]int), make(map[uint64]*Band)
@@ -67,7 +67,7 @@ func (l *layer) patches() {
 	l.seen(0)
 }
 
-// version notes what memory holds of a patch, if that is another thing than before.
+// version records the bytes of a patch in memory, if they have changed.
 func (l *layer) version(p *Patch, step int, gone bool) {
 	s := span{p.At, p.At + uint64(p.Len)}
 	v := Version{Step: step, Bytes: bytes(l.t.text.mem, s), Gone: gone}
@@ -80,7 +80,7 @@ func (l *layer) version(p *Patch, step int, gone bool) {
 	p.Versions = append(p.Versions, v)
 }
 
-// seen takes what CPUs may see from behind events before one.
+// seen records what CPUs may see after the events before one.
 func (l *layer) seen(before uint32) {
 	for l.look != nil && l.sees < len(l.look.Sights) && l.look.Sights[l.sees].Seq <= before {
 		s := &l.look.Sights[l.sees]
@@ -97,7 +97,7 @@ func (l *layer) seen(before uint32) {
 	}
 }
 
-// step lays the next event out.
+// step lays out the next event.
 func (l *layer) step(e *traces.Event) {
 	n := len(l.Steps)
 	class, _ := l.t.importance(e)
@@ -108,7 +108,7 @@ func (l *layer) step(e *traces.Event) {
 	if l.look != nil && int(e.Seq) < len(l.look.Clocks) {
 		s.Clock = l.look.Clocks[e.Seq]
 	}
-	if s.Time = s.Clock; n > 0 { // a CPU that was held has a clock that stands behind
+	if s.Time = s.Clock; n > 0 { // the clock of a CPU that was held lags
 		s.Time = max(s.Time, l.Steps[n-1].Time+1)
 	}
 	l.Steps = append(l.Steps, s)
@@ -181,7 +181,7 @@ func (l *layer) begin(key string, s *Span) {
 	l.open[key] = append(l.open[key], s)
 }
 
-// close closes the last one of a key.
+// close closes the last span of a key.
 func (l *layer) close(key string, n int) {
 	if list := l.open[key]; len(list) > 0 {
 		list[len(list)-1].To = n
@@ -189,7 +189,8 @@ func (l *layer) close(key string, n int) {
 	}
 }
 
-// called begins the span of a call. A batch is one: its calls begin one behind the other.
+// called begins the span of a call. A batch is one span: its calls begin one after
+// another.
 func (l *layer) called(e *traces.Event, n int) {
 	key := fmt.Sprint("call", e.B, e.Task)
 	if n > 0 {
@@ -206,8 +207,8 @@ func (l *layer) called(e *traces.Event, n int) {
 	l.begin(key, l.span(e, SpanCall, fmt.Sprintf("%s(%s)", api(e.A), l.t.in.probe(e.B)), n))
 }
 
-// runs sees to it that the CPU of an event has a task. The first that shows has had it from
-// the start: a switch would have been told.
+// runs makes sure that the CPU of an event has a task. The first one seen has had it
+// from the start, because a switch would have been an event.
 func (l *layer) runs(e *traces.Event) {
 	if l.on[e.CPU] == nil {
 		l.on[e.CPU] = l.span(e, SpanTask, l.taskName(e.Task), 0)
@@ -256,7 +257,7 @@ func (l *layer) returned(e *traces.Event, n int) {
 	l.traps[e.Task] = list
 }
 
-// callIPI is in an IPI's why if it is to run a function (kapi's sync_core).
+// callIPI is set in the why of an IPI that runs a function (kapi's sync_core).
 const callIPI = 1
 
 func (l *layer) sent(e *traces.Event, n int) {
@@ -272,8 +273,8 @@ func (l *layer) sent(e *traces.Event, n int) {
 	}
 }
 
-// answered notes that a CPU has answered the IPIs that were sent before it took this one:
-// it serialises in their handler. Another serialising is no answer.
+// answered notes that a CPU has answered the IPIs that were sent before it took this
+// one, by serialising in the handler. Serialising elsewhere is no answer.
 func (l *layer) answered(e *traces.Event, n int) {
 	list := l.traps[e.Task]
 	if len(list) == 0 || list[len(list)-1].vector != smpev.VecCall {
@@ -290,8 +291,8 @@ func (l *layer) answered(e *traces.Event, n int) {
 	})
 }
 
-// goesOn ends the wait of a sender that does something else than to wait: who was in the
-// handler already when the IPI was sent may have answered it, too.
+// goesOn ends the wait of a sender that does something else: a CPU that was already in
+// the handler when the IPI was sent may have answered it too.
 func (l *layer) goesOn(e *traces.Event, n int) {
 	switch e.Kind {
 	case smpev.Serialise, smpev.Fire, smpev.Trap:
@@ -306,7 +307,7 @@ func (l *layer) goesOn(e *traces.Event, n int) {
 	})
 }
 
-// stored notes the versions that a store has made.
+// stored records the versions that a store has made.
 func (l *layer) stored(e *traces.Event, n int) {
 	for i := range l.Texts {
 		if p := &l.Texts[i]; e.A < p.At+uint64(p.Len) && p.At < e.A+e.C {
@@ -315,7 +316,7 @@ func (l *layer) stored(e *traces.Event, n int) {
 	}
 }
 
-// memory notes that memory is handed out or taken back.
+// memory records an allocation or a freeing of memory.
 func (l *layer) memory(e *traces.Event, n int) {
 	i := slices.IndexFunc(l.Texts, func(p Patch) bool { return !p.Site && p.At == e.A })
 	if i < 0 && e.Kind == smpev.Alloc {
@@ -335,7 +336,7 @@ func (l *layer) memory(e *traces.Event, n int) {
 	l.version(p, n, e.Kind == smpev.Free)
 }
 
-// bandStates are what events say of a probed address.
+// bandStates are the states of a probed address that events report.
 var bandStates = map[traces.Kind]string{
 	kpev.Arm: "armed", kpev.Disarm: "disarmed", kpev.Optimizing: "optimizing", kpev.Optimized: "optimized",
 	kpev.Unoptimizing: "unoptimizing", kpev.Unoptimized: "armed",
@@ -353,7 +354,7 @@ func (l *layer) band(e *traces.Event, n int) {
 	l.bands[e.A] = &Band{At: e.A, Place: l.t.text.place(e.A), State: state, From: n}
 }
 
-// end closes what is open, and adds what is told of the whole run.
+// end closes all open spans, and adds what concerns the whole run.
 func (l *layer) end() {
 	n := len(l.Steps) - 1
 	if l.t.in.Property != "" {
@@ -390,7 +391,7 @@ func (l *layer) end() {
 	}
 }
 
-// stepOf returns the first step that is no earlier than an event.
+// stepOf returns the first step that isn't before an event.
 func (l *layer) stepOf(seq uint32) int {
 	i, _ := slices.BinarySearchFunc(l.Steps, seq, func(s Step, seq uint32) int { return int(s.Event.Seq) - int(seq) })
 	return min(i, len(l.Steps)-1)

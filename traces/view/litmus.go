@@ -12,15 +12,15 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// What fits into a mail.
+// Limits for a mail.
 const (
 	litmusWidth   = 78
 	litmusRows    = 48
-	litmusColumns = 3 // at most; of more CPUs there is one column
+	litmusColumns = 3 // at most; more CPUs share one column
 )
 
-// Litmus prints the run as a litmus test is written for herd7: what is there at first, a
-// column for each CPU, and what must not come of it. It is for people: rows are in the
+// Litmus prints the run in the form of a litmus test for herd7: the initial state, a
+// column for each CPU, and the forbidden outcome. It is for people: rows are in the
 // order in which they happened, which herd7's aren't. Errors are those of w.
 func Litmus(w io.Writer, name string, in Input) error {
 	out := bufio.NewWriter(w)
@@ -42,7 +42,7 @@ type litmus struct {
 	cpus []int // that have a column
 }
 
-// litmusCPUs are those that something is told of, but none that just idles.
+// litmusCPUs are the CPUs with events, except those that only idle.
 func litmusCPUs(rows []row, n int) (cpus []int) {
 	for cpu := range n {
 		if slices.ContainsFunc(rows, func(r row) bool { return r.gap == 0 && int(r.cpu) == cpu }) {
@@ -52,7 +52,7 @@ func litmusCPUs(rows []row, n int) (cpus []int) {
 	return cpus
 }
 
-// sentences is the story, as the test's description.
+// sentences prints the story, as the test's description.
 func (l *litmus) sentences(in *Input) {
 	var text []string
 	for _, s := range Story(*in) {
@@ -65,7 +65,7 @@ func (l *litmus) sentences(in *Input) {
 	fmt.Fprintf(l.w, "\"%s\"\n", strings.Join(lines, "\n"))
 }
 
-// initially prints what is in the sites at first, and where the probes are.
+// initially prints the initial bytes of the sites, and the places of the probes.
 func (l *litmus) initially() {
 	fmt.Fprintln(l.w, "{")
 	x := newText(l.in)
@@ -136,7 +136,7 @@ func (l *litmus) head(cpu int) string {
 	return strings.TrimSpace(fmt.Sprintf("P%d %s", cpu, strings.Join(tasks, ", ")))
 }
 
-// row prints cells, in as many lines as they need.
+// row prints cells, on as many lines as they need.
 func (l *litmus) row(width int, cells []string) {
 	var lines [][]string
 	for c, s := range cells {
@@ -156,7 +156,7 @@ func (l *litmus) row(width int, cells []string) {
 	}
 }
 
-// forbidden prints the outcome that must not be.
+// forbidden prints the forbidden outcome.
 func (l *litmus) forbidden(t *teller) {
 	if t.in.Property == "" {
 		fmt.Fprintln(l.w, "exists (true)")

@@ -9,9 +9,9 @@ import (
 	"kpsim/traces"
 )
 
-// peek returns the event that is k behind the one being told, from 0, if it is
-// of that kind and of the same CPU; nil if not. What leads to the violation is
-// merged, the violation itself never is, nor what has to have a row of its own.
+// peek returns the event k after the current one, from 0, if it is of that kind and of
+// the same CPU, else nil. Events before the violation may be merged; the violation
+// itself and events that must have a row of their own never are.
 func (t *teller) peek(k int, kind traces.Kind, cpu uint8) *traces.Event {
 	if t.next+k >= len(t.list) {
 		return nil
@@ -23,8 +23,8 @@ func (t *teller) peek(k int, kind traces.Kind, cpu uint8) *traces.Event {
 	return e
 }
 
-// merge tells e together with the events right behind it that belong to it. It
-// reports whether there are any; then it has passed them, and put r into words.
+// merge prints e together with the following events that belong to it. It reports
+// whether there are any; then it has consumed them and set r.
 func (t *teller) merge(e *traces.Event, r *row) bool {
 	switch e.Kind {
 	case smpev.Fire:
@@ -90,8 +90,8 @@ func (t *teller) merge(e *traces.Event, r *row) bool {
 	return false
 }
 
-// mergeGrace tells a grace period in which no other CPU has done anything worth
-// a row, and the waiter's going to sleep and coming back.
+// mergeGrace merges a grace period in which no other CPU has done anything worth a row
+// with the waiter's sleep and wake-up.
 func (t *teller) mergeGrace(e *traces.Event, r *row) bool {
 	n := 0
 	if t.peek(0, smpev.Switch, e.CPU) != nil && t.peek(1, smpev.Switch, e.CPU) != nil {
@@ -106,7 +106,7 @@ func (t *teller) mergeGrace(e *traces.Event, r *row) bool {
 	return true
 }
 
-// mergeFire tells a source and the interrupt that it is.
+// mergeFire merges a source's firing with its interrupt.
 func (t *teller) mergeFire(e *traces.Event, r *row) bool {
 	trap := t.peek(0, smpev.Trap, e.CPU)
 	if trap == nil {
@@ -119,7 +119,7 @@ func (t *teller) mergeFire(e *traces.Event, r *row) bool {
 	return true
 }
 
-// mergeIPI tells an answer to sync_core that nothing has come between.
+// mergeIPI merges an answer to sync_core if no event comes between.
 func (t *teller) mergeIPI(e *traces.Event, r *row) bool {
 	s, b := t.peek(0, smpev.Serialise, e.CPU), t.peek(1, smpev.Return, e.CPU)
 	if e.A != smpev.VecCall || s == nil || b == nil {
@@ -131,7 +131,7 @@ func (t *teller) mergeIPI(e *traces.Event, r *row) bool {
 	return true
 }
 
-// mergeBreak tells a breakpoint and its trap.
+// mergeBreak merges a breakpoint with its trap.
 func (t *teller) mergeBreak(e *traces.Event, r *row) bool {
 	trap := t.peek(0, smpev.Trap, e.CPU)
 	if !target.Arch.IsBreakpoint(byte(e.B)) || trap == nil || trap.A != smpev.VecBP {
@@ -144,10 +144,10 @@ func (t *teller) mergeBreak(e *traces.Event, r *row) bool {
 	return true
 }
 
-// apart is how many instructions before the violation are told one by one.
+// apart is how many instructions before the violation are printed one by one.
 const apart = 3
 
-// mergeDetour tells a run of instructions in one detour.
+// mergeDetour merges a run of instructions in one detour.
 func (t *teller) mergeDetour(e *traces.Event, r *row) bool {
 	a := t.text.area(e.A)
 	if a == nil || a.what != kpev.DetourMem {
@@ -167,7 +167,7 @@ func (t *teller) mergeDetour(e *traces.Event, r *row) bool {
 	return true
 }
 
-// before returns how many events behind e the violation is.
+// before returns how many events after e the violation is.
 func (t *teller) before(e *traces.Event) int {
 	if t.at >= len(t.in.Events) {
 		return len(t.in.Events)
@@ -175,8 +175,8 @@ func (t *teller) before(e *traces.Event) int {
 	return int(t.in.Events[t.at].Seq) - int(e.Seq)
 }
 
-// mergeStores tells stores to neighbouring bytes, as one memcpy makes them. In
-// a slot or a detour only how many.
+// mergeStores merges stores to neighbouring bytes, as one memcpy makes them. In a slot
+// or a detour it prints only their number.
 func (t *teller) mergeStores(e *traces.Event, r *row) bool {
 	list := []*traces.Event{e}
 	end := e.A + e.C

@@ -10,18 +10,18 @@ import (
 	"kpsim/traces"
 )
 
-// past is the log, to be asked about what came before what.
+// past answers questions about the log: what came before what.
 type past struct {
 	in    *Input
 	t     *teller
 	x     *text
 	ev    []traces.Event
-	at    int // the event that is the violation
+	at    int // the violating event
 	hist  map[uint64][]version
 	lines []line
 }
 
-// A version is a byte of text from an event on; what was linked is of event -1.
+// A version is a byte of text from an event on; linked bytes are of event -1.
 type version struct {
 	at    int
 	value byte
@@ -60,8 +60,8 @@ func (p *past) id() string {
 // who names the CPU of an event.
 func (p *past) who(i int) string { return cpuSet(1 << (p.ev[i].CPU & 63)) }
 
-// last returns the last event before i that is one, or -1; next the first
-// behind from and before to.
+// last returns the last event before i that satisfies is, or -1. next returns the first
+// one after from and before to.
 func (p *past) last(i int, is func(e *traces.Event) bool) int {
 	for i = min(i, len(p.ev)) - 1; i >= 0; i-- {
 		if is(&p.ev[i]) {
@@ -80,8 +80,8 @@ func (p *past) next(from, to int, is func(e *traces.Event) bool) int {
 	return -1
 }
 
-// before returns the event of the task before i that moves its instruction
-// pointer or its thread of control, or -1.
+// before returns the last event of the task before i that moves its instruction pointer
+// or its thread of control, or -1.
 func (p *past) before(task uint8, i int) int {
 	return p.last(i, func(e *traces.Event) bool {
 		switch e.Kind {
@@ -129,8 +129,8 @@ func (p *past) open(task uint8, i int) []int {
 	return list
 }
 
-// running returns the task that is current on a CPU before event i; ok false:
-// the log doesn't say.
+// running returns the task that is current on a CPU before event i. ok is false if the
+// log doesn't say.
 func (p *past) running(cpu uint8, i int) (task uint64, ok bool) {
 	k := p.last(i, func(e *traces.Event) bool { return e.Kind == smpev.Switch && e.CPU == cpu })
 	if k < 0 {
@@ -139,7 +139,7 @@ func (p *past) running(cpu uint8, i int) (task uint64, ok bool) {
 	return p.ev[k].B, true
 }
 
-// probeAt returns where a probe was put that is known before event i, or 0.
+// probeAt returns the address of a probe that is known before event i, or 0.
 func (p *past) probeAt(id uint64, i int) uint64 {
 	k := p.last(i+1, func(e *traces.Event) bool {
 		return e.Kind == kpev.ApiEnter && e.A == kpev.Register && e.B == id
@@ -150,7 +150,7 @@ func (p *past) probeAt(id uint64, i int) uint64 {
 	return p.ev[k].C
 }
 
-// area names the memory that an address lies in.
+// area names the memory of an address.
 func (p *past) area(addr uint64) string {
 	if a := p.x.area(addr); a != nil {
 		if c := a.name[len(a.name)-1]; c >= '0' && c <= '9' {
@@ -181,8 +181,8 @@ func (p *past) user(a span, i int) (site uint64, ok bool) {
 	return 0, false
 }
 
-// lastFree returns the event that took memory of s back, and it wasn't handed
-// out again before i; or -1.
+// lastFree returns the event that freed memory of s, if it wasn't allocated again
+// before i; or -1.
 func (p *past) lastFree(s span, i int) int {
 	k := p.last(i, func(e *traces.Event) bool {
 		return (e.Kind == smpev.Free || e.Kind == smpev.Alloc) && e.A < s.end && s.at < e.A+e.B
@@ -193,10 +193,10 @@ func (p *past) lastFree(s span, i int) int {
 	return -1
 }
 
-// insn disassembles what an Exec event ran.
+// insn disassembles the instruction of an Exec event.
 func (p *past) insn(i int) string { return p.x.disassemble(unpack(&p.ev[i]), p.ev[i].A) }
 
-// was disassembles what memory held at an address before event i.
+// was disassembles the memory at an address before event i.
 func (p *past) was(addr uint64, i int) string {
 	var b []byte
 	for len(b) < target.Arch.MaxLen {

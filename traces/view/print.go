@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	columnsMax = 4  // CPUs that have a column of their own
+	columnsMax = 4  // CPUs with a column of their own
 	columnMin  = 28 // characters, of a column that is wrapped
-	gutter     = 8  // the ordinals
+	gutter     = 8  // for the ordinals
 	indent     = 2  // for each open trap
 	hang       = 4  // of a wrapped line
 	bar        = " | "
@@ -20,7 +20,7 @@ const (
 
 var colours = [...]string{plain: "", stores: "\x1b[33m", traps: "\x1b[36m", claims: "\x1b[32m", violates: "\x1b[1;31m"}
 
-// A printer lays rows out.
+// A printer lays out rows.
 type printer struct {
 	in     *Input
 	w      *bufio.Writer
@@ -57,7 +57,7 @@ func (p *printer) print(rows []row) {
 	}
 }
 
-// share cuts the widest columns down to the width at which all have room.
+// share narrows the widest columns until all fit.
 func share(widths []int, room int) {
 	for most := slices.Max(widths); most > 0; most-- {
 		sum := 0
@@ -73,7 +73,7 @@ func share(widths []int, room int) {
 	}
 }
 
-// column returns the column of a row, -1 if it goes across all.
+// column returns the column of a row, -1 if it spans all.
 func (p *printer) column(r *row) int {
 	switch {
 	case r.gap > 0 || int(r.cpu) >= p.in.CPUs:
@@ -84,7 +84,7 @@ func (p *printer) column(r *row) int {
 	return int(r.cpu)
 }
 
-// lead is what a cell begins with.
+// lead is the beginning of a cell.
 func (p *printer) lead(r *row) string {
 	s := strings.Repeat(" ", indent*r.depth)
 	if !p.single {
@@ -99,7 +99,7 @@ func (p *printer) lead(r *row) string {
 
 func (p *printer) name(cpu int) string { return fmt.Sprintf("cpu%d", cpu) }
 
-// wrap cuts a cell into lines: where bytes end, if that is no waste, else at a
+// wrap breaks a cell into lines: after the bytes, if that wastes little, else at a
 // space.
 func wrap(lead, text string, width int) []string {
 	var lines []string
@@ -112,7 +112,7 @@ func wrap(lead, text string, width int) []string {
 			cut = strings.LastIndex(line[:width+1], " ")
 		}
 		if cut <= least {
-			break // one long word: it sticks out
+			break // one long word: it may exceed the width
 		}
 		lines = append(lines, strings.TrimRight(line[:cut], " "))
 		line = more + strings.TrimLeft(line[cut:], " ")
@@ -163,7 +163,7 @@ func (p *printer) row(r *row) {
 	}
 }
 
-// room is what is left of a line behind so many characters; 0: no end of it.
+// room returns the rest of a line after so many characters; 0: unlimited.
 func (p *printer) room(used int) int {
 	if p.in.Width == 0 {
 		return 0
@@ -171,14 +171,14 @@ func (p *printer) room(used int) int {
 	return max(p.in.Width-used, 1)
 }
 
-// text prints a sentence, or what reads like one, in as many lines as it needs.
+// text prints a sentence, or a similar text, on as many lines as it needs.
 func (p *printer) text(colour, by, s string) {
 	for _, l := range Fold(s, p.room(len(by))) {
 		fmt.Fprintln(p.w, p.paint(colour, by+l))
 	}
 }
 
-// line prints one line behind the gutter.
+// line prints one line after the gutter.
 func (p *printer) line(colour, left, s string) {
 	s = fmt.Sprintf("%6s  %s", left, s)
 	fmt.Fprintln(p.w, p.paint(colour, strings.TrimRight(s, " ")))

@@ -10,7 +10,7 @@ import (
 	"kpsim/traces"
 )
 
-// say is what one event alone is, in words.
+// say returns the text of one event alone.
 func (t *teller) say(e *traces.Event) string {
 	x, in := t.text, t.in
 	switch e.Kind {
@@ -194,7 +194,7 @@ func (t *teller) sayProbe(e *traces.Event) string {
 // probeKinds are those of kpev.Kind.
 var probeKinds = [...]string{"kprobe", "return probe", "jprobe", "?"}
 
-// handlerName is what kpev.Handler's which stands for.
+// handlerName names the handler of kpev.Handler's which.
 func handlerName(which uint64) string {
 	switch which {
 	case kpev.Post:
@@ -211,7 +211,7 @@ func handlerName(which uint64) string {
 	return "pre_handler"
 }
 
-// bitNames lists the names of the bits that are set.
+// bitNames lists the names of the set bits.
 func bitNames(set uint64, names ...string) string {
 	var list []string
 	for i, n := range names {
@@ -225,7 +225,7 @@ func bitNames(set uint64, names ...string) string {
 	return strings.Join(list, ", ")
 }
 
-// stood is the place of a saved ip; an idle CPU is in kernel code too.
+// stood names the place of a saved ip; an idle CPU is also in kernel code.
 func (t *teller) stood(e *traces.Event, ip uint64) string {
 	if ip == t.in.KernelIP && ip != 0 && t.in.task(uint64(e.Task)) == "idle" {
 		return "idle"
@@ -233,7 +233,7 @@ func (t *teller) stood(e *traces.Event, ip uint64) string {
 	return t.text.place(ip)
 }
 
-// exec tells an instruction; its bytes where text is patched.
+// exec prints an instruction, with its bytes where text is patched.
 func (t *teller) exec(e *traces.Event) string {
 	b := unpack(e)
 	s := t.text.place(e.A) + ": "
@@ -248,7 +248,7 @@ func (t *teller) exec(e *traces.Event) string {
 
 const hexWidth = 3*5 - 1 // of a jump
 
-// odd reports whether b isn't what memory holds at addr.
+// odd reports whether b differs from the byte in memory at addr.
 func (t *teller) odd(addr uint64, b []byte) bool {
 	for i, v := range b {
 		if m, ok := t.text.mem[addr+uint64(i)]; ok && m != v {
@@ -258,10 +258,10 @@ func (t *teller) odd(addr uint64, b []byte) bool {
 	return false
 }
 
-// stays is what a store says that changes nothing.
+// stays is the text of a store that changes nothing.
 const stays = ": stays "
 
-// store tells stores to neighbouring bytes, and what they make of the whole site.
+// store prints stores to neighbouring bytes, and the resulting bytes of the whole site.
 func (t *teller) store(verb string, list ...*traces.Event) string {
 	x := t.text
 	s := span{list[0].A, list[0].A + list[0].C}
@@ -287,7 +287,7 @@ func (t *teller) store(verb string, list ...*traces.Event) string {
 	return fmt.Sprintf("%s: %s -> %s", what, before, after)
 }
 
-// free tells that memory is taken back: there is an int3 in each byte then.
+// free prints a freeing of memory, which leaves an int3 in each byte.
 func (t *teller) free(e *traces.Event) string {
 	for i := range e.B {
 		t.text.mem[e.A+i] = target.Arch.Breakpoint[0]
@@ -299,7 +299,7 @@ func (t *teller) free(e *traces.Event) string {
 	return fmt.Sprintf("free %s at %s", count(int(e.B), "byte", "bytes"), t.in.symbol(e.A))
 }
 
-// check tells what the scenario says of a result, and what it was.
+// check prints the expected result of a check, and the actual one.
 func (t *teller) check(e *traces.Event) string {
 	n := smpev.CheckNumber(e.A)
 	if e.Kind == smpev.Want {

@@ -7,44 +7,44 @@ import (
 	"kpsim/traces"
 )
 
-// A Scene is a run laid out for who goes through it step by step: what a page draws, or
-// another tool is given. Steps are named by their index; -1 is before the first.
+// A Scene is a run laid out in steps, for a page or another tool. Steps are named by
+// their index; -1 is before the first.
 type Scene struct {
 	Headline   string // the violation in one line; empty if there is none
 	CPUs       int
 	Steps      []Step
 	Spans      []Span  // in the order in which they begin, outer ones first
-	Arrows     []Arrow // in the order of where they come from
+	Arrows     []Arrow // in the order of their origins
 	Texts      []Patch
 	Stands     []Stand
 	Bands      []Band
 	Deviations []Turn
 	Story      []Told
-	Violation  int // the step that is it, the last one if only the end shows it; -1: nothing is broken
+	Violation  int // its step, the last one if only the end shows it; -1: nothing is broken
 }
 
-// A Step is an event in words.
+// A Step is an event as text.
 type Step struct {
 	Event traces.Event
 	Says  string
 	Class string // store, trap, claim, violation, or none of these
-	Depth int    // traps that are open on its task
-	Clock uint64 // of its CPU, in cycles; 0 if nobody has looked
-	Time  uint64 // of the run, in cycles: at least that, and later than the step before
+	Depth int    // open traps of its task
+	Clock uint64 // of its CPU, in cycles; 0 if unknown
+	Time  uint64 // of the run, in cycles: at least the clock, and later than the previous step
 }
 
-// Machine is the CPU of steps that are no CPU's.
+// Machine is the CPU of steps without a CPU.
 const Machine = 255
 
-// A Span is something that lasts. It is of a CPU, and goes on behind the other task's if
-// its task is switched out.
+// A Span is something with a duration. It belongs to a CPU, and continues past another
+// task's turn if its task is switched out.
 type Span struct {
 	Kind     string // see the constants
 	CPU      int
 	Task     string
 	Says     string
 	From, To int // steps; To is the last one of the run if it doesn't end
-	Depth    int // traps: how many are open below it
+	Depth    int // of traps: how many are open below it
 }
 
 // The kinds of span.
@@ -55,58 +55,58 @@ const (
 	SpanGrace = "grace" // a grace period, of the CPU where it began
 	SpanSync  = "sync"  // from the sending of IPIs until all have answered
 	SpanStop  = "stop"  // stop_machine has all CPUs
-	SpanLock  = "lock"  // it is held
+	SpanLock  = "lock"  // a lock is held
 )
 
-// An Arrow goes from one step to another that it leads to.
+// An Arrow goes from one step to another that it causes.
 type Arrow struct {
 	Kind     string // ipi: to the interrupt; wake: to the switch
 	From, To int
 }
 
-// A Patch is text that is written to in the run: a site, a slot or a detour.
+// A Patch is text that is written to during the run: a site, a slot or a detour.
 type Patch struct {
 	Name     string
 	At       uint64
-	Len      int  // the last one: memory may be handed out again, in another size
+	Len      int  // the last one: memory may be allocated again, with another size
 	Site     bool // it is linked text
 	Versions []Version
 	Sights   []Sight
 }
 
-// A Version is what memory holds of a patch from a step on.
+// A Version is the bytes of a patch in memory from a step on.
 type Version struct {
 	Step    int
-	Bytes   string // in hex, with ?? where nobody knows
+	Bytes   string // in hex, with ?? where they aren't known
 	Listing string
-	Gone    bool // it was given back
+	Gone    bool // it was freed
 }
 
-// A Sight is what the oldest fetch may see of a site on a CPU, from a step on: of each
-// byte that, or a newer one.
+// A Sight is the oldest bytes of a site that a fetch of a CPU may see, from a step on:
+// for each byte this version or a newer one.
 type Sight struct {
 	Step  int
 	CPU   int
 	Bytes string
 }
 
-// A Stand is where a task is in what is patched, from a step on.
+// A Stand is the position of a task in patched text, from a step on.
 type Stand struct {
 	Step int
 	Task uint8
-	CPU  int     // that it has; -1: it was switched out
-	At   []Place // none: it is elsewhere
+	CPU  int     // its CPU; -1: it was switched out
+	At   []Place // empty: it is elsewhere
 }
 
-// A Place is an instruction that a task is at, or that a trap has saved the address of.
+// A Place is an instruction that a task is at, or whose address a trap has saved.
 type Place struct {
 	Patch int // of Texts
 	Off   int
-	Ran   string // its bytes, in hex, as they were fetched; "": it isn't executed yet
-	Trap  string // that is open; "": none, the task is there
+	Ran   string // its bytes as fetched, in hex; "": not executed yet
+	Trap  string // the open trap; "": none, the task is there
 }
 
-// A Band is the state of a probed address from a step to another.
+// A Band is the state of a probed address between two steps.
 type Band struct {
 	At       uint64
 	Place    string
@@ -117,7 +117,7 @@ type Band struct {
 // A Turn is a deviation.
 type Turn struct {
 	traces.Deviation
-	Step int // the first step behind it
+	Step int // the first step after it
 }
 
 // A Told is a sentence of the story.
@@ -127,14 +127,15 @@ type Told struct {
 	Text  string
 }
 
-// Look is what was seen of a run besides its events: each list is in their order.
+// Look is what is known about a run besides its events. Each list is in event order.
 type Look struct {
 	Clocks []uint64 // in cycles, of the CPU of each event
 	Sights []Seen
-	Turns  []uint32 // of each deviation: the ordinal of the event that came next
+	Turns  []uint32 // for each deviation: the ordinal of the next event
 }
 
-// A Seen is what a CPU's oldest fetch may see at an address, from behind an event on.
+// A Seen is the oldest bytes at an address that a fetch of a CPU may see after an
+// event.
 type Seen struct {
 	Seq   uint32
 	CPU   int
@@ -142,13 +143,13 @@ type Seen struct {
 	Bytes []byte
 }
 
-// A Site is text that was linked and is written to in the run, whole instructions.
+// A Site is linked text that is written to during the run, whole instructions.
 type Site struct {
 	At  uint64
 	Len int
 }
 
-// Sites returns those of a run, in the order of their addresses.
+// Sites returns the sites of a run, in the order of their addresses.
 func Sites(in Input) (list []Site) {
 	for _, s := range newText(&in).sites {
 		list = append(list, Site{s.at, int(s.end - s.at)})
@@ -157,7 +158,7 @@ func Sites(in Input) (list []Site) {
 	return list
 }
 
-// Lay lays a run out. look is nil if there is none.
+// Lay lays out a run. look may be nil.
 func Lay(in Input, look *Look) *Scene {
 	in.All = true
 	t := newTeller(&in)

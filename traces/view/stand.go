@@ -10,24 +10,25 @@ import (
 	"kpsim/traces"
 )
 
-// A standing is what the events have shown of where a task is.
+// A standing is what the events have shown about a task's position.
 type standing struct {
 	saved []savedIP // of its open traps
-	at    uint64    // the instruction that it runs, or is to run next, if here
+	at    uint64    // its current or next instruction, if here
 	here  bool
 	ran   string
-	stays bool // that is a call, from a detour: it comes back there
+	stays bool // the instruction is a call from a detour: it returns there
 	said  Stand
 }
 
-// A savedIP is what an open trap has saved.
+// A savedIP is the address saved by an open trap.
 type savedIP struct {
 	ip     uint64
 	vector uint64
 }
 
-// stands notes where the task of an event is in what is patched, or comes back to. What it
-// does in text that nobody patches doesn't show; where it was before it has left.
+// stands records the position, or the return address, of an event's task in patched
+// text. Events don't show what it does in text that isn't patched; then it has left its
+// last position.
 func (l *layer) stands(e *traces.Event, n int) {
 	if e.Task == traces.NoTask || e.CPU == Machine || e.Kind == smpev.Fire {
 		return
@@ -65,7 +66,7 @@ func (l *layer) standing(task uint8) *standing {
 	return s
 }
 
-// standAt notes where a task is, if that is another place than before.
+// standAt records a task's position, if it has changed.
 func (l *layer) standAt(task uint8, cpu, n int) {
 	s := l.standing(task)
 	now := Stand{Step: n, Task: task, CPU: cpu}
@@ -85,7 +86,7 @@ func (l *layer) standAt(task uint8, cpu, n int) {
 	l.Stands = append(l.Stands, now)
 }
 
-// patchAt returns the patch that an address lies in, and how far.
+// patchAt returns the patch of an address, and the offset there.
 func (l *layer) patchAt(at uint64) (patch, off int, ok bool) {
 	for i := range l.Texts {
 		if p := &l.Texts[i]; at >= p.At && at < p.At+uint64(p.Len) {

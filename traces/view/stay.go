@@ -14,9 +14,9 @@ type stay struct {
 	task   uint8
 	cpu    uint8
 	ip     uint64
-	arrive int    // the event with which it came; -1: from the start
-	until  int    // the event that ends it
-	holds  []hold // the interrupts that it has taken there, in order
+	arrive int    // the event of its arrival; -1: from the start
+	until  int    // the event that ends the stay
+	holds  []hold // the interrupts taken there, in order
 }
 
 // A hold is an interrupt, from its trap to its return.
@@ -35,7 +35,7 @@ func (p *past) stay(task uint8, v int, ip uint64) *stay {
 			}
 		}
 		s.arrive = i
-		if e.Kind == smpev.Switch { // it left, and came back
+		if e.Kind == smpev.Switch { // it left the CPU, and came back
 			s.arrive = p.next(i, v, func(o *traces.Event) bool { return o.Kind == smpev.Switch && o.B == uint64(task) })
 		}
 		return s
@@ -44,7 +44,7 @@ func (p *past) stay(task uint8, v int, ip uint64) *stay {
 	return s
 }
 
-// covers returns the hold that a write falls into.
+// covers returns the hold that includes a write.
 func (s *stay) covers(w write) *hold {
 	for i := range s.holds {
 		if h := &s.holds[i]; h.from < w.first && w.last <= h.to {
@@ -54,7 +54,7 @@ func (s *stay) covers(w write) *hold {
 	return nil
 }
 
-// back says that the task came back from what kept it while list was written.
+// back says that the task returned from what held it while list was written.
 func (s *stay) back(p *past, list []write) string {
 	for _, w := range list {
 		if s.covers(w) != nil {
@@ -64,8 +64,7 @@ func (s *stay) back(p *past, list []write) string {
 	return "went on at " + p.x.place(s.ip) + " and "
 }
 
-// tellStay tells how the task came there, and what held it while list was
-// written.
+// tellStay tells how the task came there, and what held it while list was written.
 func (p *past) tellStay(s *stay, v int, list []write) {
 	var cover *hold
 	slow := len(list) > 0
@@ -83,7 +82,7 @@ func (p *past) tellStay(s *stay, v int, list []write) {
 	}
 }
 
-// standing says that all of list was written after the task had come.
+// standing says that all of list was written after the task's arrival.
 func (s *stay) standing(list []write) bool {
 	for _, w := range list {
 		if w.first < s.arrive {
@@ -93,7 +92,7 @@ func (s *stay) standing(list []write) bool {
 	return true
 }
 
-// tellArrival tells what the task did last before it stood where it stands.
+// tellArrival tells the task's last action before its stay.
 func (p *past) tellArrival(s *stay, slow bool) {
 	if s.arrive < 0 {
 		return
@@ -130,7 +129,7 @@ func (p *past) tellArrival(s *stay, slow bool) {
 	}
 }
 
-// claimer names who owned the trap k.
+// claimer names the owner of trap k.
 func (p *past) claimer(k, to int) string {
 	i := p.next(k, to, func(o *traces.Event) bool {
 		return o.Kind == smpev.Claim && o.Task == p.ev[k].Task && o.B == p.ev[k].B
@@ -146,7 +145,7 @@ func (p *past) claimer(k, to int) string {
 	return smpev.Owners.Name(p.ev[i].C)
 }
 
-// tellEntry tells how a task came into memory a, if it came further since.
+// tellEntry tells how a task entered memory a, if it has moved on since.
 func (p *past) tellEntry(s *stay, a span) {
 	in := -1
 	for i := p.before(s.task, s.until); i >= 0; i = p.before(s.task, i) {
@@ -176,7 +175,8 @@ func (p *past) tellEntry(s *stay, a span) {
 	}
 }
 
-// tellHold tells the interrupt that kept the task, and whether it was preempted.
+// tellHold tells of the interrupt that held the task, and whether the task was
+// preempted.
 func (p *past) tellHold(s *stay, h *hold) {
 	e := &p.ev[h.from]
 	what := "An NMI"
@@ -198,14 +198,14 @@ func (p *past) tellHold(s *stay, h *hold) {
 	}
 }
 
-// out returns where the task was preempted while an interrupt held it, or -1.
+// out returns where the task was preempted during an interrupt, or -1.
 func (p *past) out(s *stay, h *hold) int {
 	return p.next(h.from, min(h.to, len(p.ev)), func(o *traces.Event) bool {
 		return o.Kind == smpev.Switch && o.Task == s.task && o.C == 0
 	})
 }
 
-// tellHandlerContext tells the interrupt in whose handler an instruction is run.
+// tellHandlerContext tells of the interrupt whose handler runs an instruction.
 func (p *past) tellHandlerContext(s *stay, v int) {
 	list := p.open(s.task, v)
 	if len(list) == 0 {
@@ -226,7 +226,7 @@ func (p *past) tellHandlerContext(s *stay, v int) {
 	p.say(k, 0, "%s took its %s%s; its handler ran %s.", p.who(k), smpev.Vector(e.A), on, p.x.place(p.ev[v].A))
 }
 
-// tellMissing tells what of the last image of a site isn't written yet.
+// tellMissing tells which part of a site's last image isn't written yet.
 func (p *past) tellMissing(site span, v int) {
 	img := p.image(site, v)
 	if img < 0 {
@@ -262,7 +262,7 @@ func (p *past) tellMissing(site span, v int) {
 	p.say(last, 1, "Of %s, %s %s still to be written%s.", p.imageName(img), numbered(first, end-1), wasWere(end-first), bare).also(p, img)
 }
 
-// tellStale tells why a CPU could see what memory held no more.
+// tellStale tells why a CPU could see bytes that memory no longer held.
 func (p *past) tellStale(s *sources, v int) {
 	u, last := s.unseen()
 	if u < 0 {
@@ -274,7 +274,7 @@ func (p *past) tellStale(s *sources, v int) {
 		return o.CPU == e.CPU && (o.Kind == smpev.Serialise || o.Kind == smpev.Return)
 	})
 	if ser > u {
-		return // then it isn't that
+		return // then that isn't the reason
 	}
 	since := fmt.Sprintf("No IPI made %s serialise after event %d", who, p.ev[u].Seq)
 	stop := p.next(u, v, func(o *traces.Event) bool { return o.Kind == smpev.StopEnd })

@@ -11,18 +11,18 @@ import (
 	"kpsim/traces"
 )
 
-// storyMost is how many sentences a story has at most.
+// storyMost is the largest number of sentences of a story.
 const storyMost = 8
 
-// A Sentence is one of a story.
+// A Sentence is a sentence of a story.
 type Sentence struct {
-	Seq  uint32   // the event that it tells; the sentences are in the order of these
-	Also []uint32 // other events that it rests on
+	Seq  uint32   // its event; the sentences are in this order
+	Also []uint32 // other events that it depends on
 	Text string   // at most 20 words; each number has a unit or is an event's
 }
 
-// Names returns the events whose numbers are given: its own, and those that its text
-// names.
+// Names returns the events whose numbers a reader sees: the sentence's own, and those
+// in its text.
 func (s *Sentence) Names() []uint32 {
 	names := []uint32{s.Seq}
 	for rest, ok := s.Text, true; ; {
@@ -36,11 +36,11 @@ func (s *Sentence) Names() []uint32 {
 	}
 }
 
-// Story says in a few sentences how the violation came about. It begins at the
-// event that is the violation and follows back what that depends on: who wrote
-// the bytes that were run, how the CPU came to stand where it stood and what
-// kept it there, what was waited for and why that wait didn't cover it. It is
-// empty if no property is broken. The places are those of Interleaving.
+// Story explains in a few sentences how the violation happened. It begins at the
+// violating event and follows its dependencies backwards: who wrote the bytes that were
+// run, how the CPU came to stand there and what kept it, what was waited for and why
+// that wait didn't cover the CPU. It is empty if no property is broken. Places are
+// named as in Interleaving.
 func Story(in Input) []Sentence {
 	if in.Property == "" || len(in.Events) == 0 {
 		return nil
@@ -54,22 +54,22 @@ func Story(in Input) []Sentence {
 	return p.story()
 }
 
-// A line is a sentence to be, and how much it matters.
+// A line is a candidate sentence and its importance.
 type line struct {
 	Sentence
 	at  int // index of its event
 	sub int // among the lines of one event
-	may int // 0 must stay; the higher go first
+	may int // 0 must stay; the highest are dropped first
 }
 
 // say adds a sentence about event i.
 func (p *past) say(i, may int, format string, args ...any) *line {
-	text := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ") // rows are aligned within, sentences aren't
+	text := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ") // rows have aligned columns, sentences don't
 	p.lines = append(p.lines, line{Sentence{Seq: p.ev[i].Seq, Text: text}, i, len(p.lines), may})
 	return &p.lines[len(p.lines)-1]
 }
 
-// also names other events that the sentence rests on.
+// also adds events that the sentence depends on.
 func (l *line) also(p *past, list ...int) {
 	for _, i := range list {
 		if i >= 0 && i < len(p.ev) && i != l.at {
@@ -78,7 +78,7 @@ func (l *line) also(p *past, list ...int) {
 	}
 }
 
-// story returns the sentences in order, without what there is no room for.
+// story returns the sentences in order, without those for which there is no room.
 func (p *past) story() []Sentence {
 	slices.SortStableFunc(p.lines, func(a, b line) int {
 		if a.at != b.at {
@@ -103,7 +103,7 @@ func (p *past) story() []Sentence {
 	return list
 }
 
-// tell tells the violation by the kind of its event.
+// tell explains the violation by the kind of its event.
 func (p *past) tell(e *traces.Event) {
 	switch e.Kind {
 	case smpev.Exec:
@@ -129,7 +129,7 @@ func (p *past) tell(e *traces.Event) {
 	}
 }
 
-// tellOther is for what there is no template for: it repeats the log.
+// tellOther is for kinds without a template: it repeats the log.
 func (p *past) tellOther(i int) {
 	p.say(i, 0, "%s: %s.", p.who(i), p.t.say(&p.ev[i]))
 	if s, ok := p.x.site(p.ev[i].A); ok {
@@ -137,7 +137,7 @@ func (p *past) tellOther(i int) {
 	}
 }
 
-// tellExec: an instruction that should not have been run there, or not so.
+// tellExec explains an instruction that should not have run there, or not in that form.
 func (p *past) tellExec(v int) {
 	e := &p.ev[v]
 	b := unpack(e)
@@ -164,7 +164,7 @@ func (p *past) tellExec(v int) {
 	img := p.image(site, v)
 	inside := img >= 0 && e.A > p.ev[img].A && p.hasInside(e.A, img)
 	switch {
-	case inside: // it began inside an instruction: where it stood matters
+	case inside: // it began inside an instruction: its position matters
 		list := p.changes(site, stay.arrive, v)
 		if len(list) == 0 {
 			list = p.writesSince(site, img, v)
@@ -173,7 +173,7 @@ func (p *past) tellExec(v int) {
 		p.tellWaits(stay, v, list)
 		p.tellWrites(list, 1)
 		p.say(v, 0, "%s %sran % x (%s): %s.", p.who(v), stay.back(p, list), b, p.insn(v), src.words(p)).also(p, src.events()...)
-	case p.id() != "T3" && (src.stale() || src.mixed()): // it saw some stores, and others not
+	case p.id() != "T3" && (src.stale() || src.mixed()): // it saw some stores, but not others
 		p.tellWrites(src.all(p, v), 1)
 		p.tellHandlerContext(stay, v)
 		if p.tellStale(src, v); !src.stale() {
@@ -192,7 +192,7 @@ func (p *past) tellExec(v int) {
 	}
 }
 
-// tellProbe names the call by which a probe is there that the CPU ran past.
+// tellProbe names the call that put the probe there which the CPU ran past.
 func (p *past) tellProbe(addr uint64, v int) {
 	for i := v - 1; i >= 0; i-- {
 		e := &p.ev[i]
@@ -203,7 +203,7 @@ func (p *past) tellProbe(addr uint64, v int) {
 	}
 }
 
-// tellStore: a store that should not have been made.
+// tellStore explains a store that should not have been made.
 func (p *past) tellStore(v int) {
 	w := p.writeOf(v)
 	off := -1
@@ -241,7 +241,7 @@ func (p *past) tellStore(v int) {
 	p.say(v, 0, "%s %s%s.", p.who(v), p.wrote(w), so)
 }
 
-// tellFree: memory is taken back while somebody is in it, or that isn't there.
+// tellFree explains the freeing of memory that a task is in, or that isn't allocated.
 func (p *past) tellFree(v int) {
 	a := span{p.ev[v].A, p.ev[v].A + p.ev[v].B}
 	for t := range 255 {
@@ -264,7 +264,7 @@ func (p *past) tellFree(v int) {
 	p.say(v, 0, "%s freed %s at %s.", p.who(v), count(int(p.ev[v].B), "byte", "bytes"), p.x.place(a.at))
 }
 
-// tellFreed tells why memory that somebody runs in was taken back at event f.
+// tellFreed tells why memory in use was freed at event f.
 func (p *past) tellFreed(f, v int) {
 	a := span{p.ev[f].A, p.ev[f].A + p.ev[f].B}
 	e := &p.ev[v]
@@ -287,8 +287,7 @@ func (p *past) tellFreed(f, v int) {
 	p.say(f, 0, "%s freed %s.", p.who(f), p.area(a.at))
 }
 
-// tellGoing names the call of the API that takes the probe away whose memory a
-// is freed at event f.
+// tellGoing names the API call that removes the probe whose memory is freed at event f.
 func (p *past) tellGoing(a span, f int) {
 	site, ok := p.user(a, f)
 	if !ok {
@@ -302,7 +301,7 @@ func (p *past) tellGoing(a span, f int) {
 	}
 }
 
-// tellTrap: a trap that nobody owns, or several do; a fault; a return.
+// tellTrap explains a trap without an owner, or with several; a fault; a return.
 func (p *past) tellTrap(v int) {
 	e := &p.ev[v]
 	if a := p.x.area(e.B); e.Kind == smpev.Return && a != nil {
@@ -362,7 +361,8 @@ func (p *past) tellTrap(v int) {
 	p.say(v, 0, "%s: %s.", p.who(v), p.t.say(e))
 }
 
-// tellHandler: a handler that should not run, or a count that should not move.
+// tellHandler explains a handler that should not run, or a count that should not
+// change.
 func (p *past) tellHandler(v int) {
 	e := &p.ev[v]
 	id := e.A
@@ -392,7 +392,7 @@ func (p *past) tellHandler(v int) {
 	p.say(v, 0, "%s %s.", p.who(v), what)
 }
 
-// tellApi: the API returns, and something isn't as it should be.
+// tellApi explains a wrong state at the return of an API call.
 func (p *past) tellApi(v int) {
 	e := &p.ev[v]
 	at := p.probeAt(e.B, v)
@@ -409,7 +409,8 @@ func (p *past) tellApi(v int) {
 	p.say(v, 0, "%s: %s.", p.who(v), p.t.say(e))
 }
 
-// tellAllOff: a write of kprobes/enabled returns, and something stands in the text.
+// tellAllOff explains text that is still patched when a write of kprobes/enabled
+// returns.
 func (p *past) tellAllOff(v int) {
 	at := p.in.PlaceAt
 	i := p.last(v, func(o *traces.Event) bool { return o.Kind == kpev.Enabled && o.B == 0 && o.Task == p.ev[v].Task })

@@ -8,11 +8,11 @@ import (
 	"kpsim/traces"
 )
 
-// A row is an event, or several that belong together, in words.
+// A row is the text of an event, or of several that belong together.
 type row struct {
 	seq    uint32 // of its first event
 	cpu    uint8
-	cpus   uint64 // those of whom it is told, if several
+	cpus   uint64 // the CPUs, if it is about several
 	depth  int    // of open traps
 	text   string
 	kind   traces.Kind // of its first event
@@ -22,7 +22,7 @@ type row struct {
 	gap    int // rows left out: then nothing else is set
 }
 
-// class decides the colour.
+// class selects the colour.
 type class uint8
 
 const (
@@ -33,7 +33,7 @@ const (
 	violates
 )
 
-// weight says how much a row matters to the story of the site.
+// weight is the relevance of a row to the site.
 type weight uint8
 
 const (
@@ -42,14 +42,14 @@ const (
 	much
 )
 
-// A teller puts events into words, in their order.
+// A teller converts events to text, in order.
 type teller struct {
 	in    *Input
 	text  *text
-	at    int             // the event that is the violation
-	focus span            // the site that the violation is about; empty: all sites matter
+	at    int             // the violating event
+	focus span            // the site of the violation; empty: all sites matter
 	depth [256]int        // of open traps, by task
-	list  []*traces.Event // those that are told, from the next on
+	list  []*traces.Event // the events to print, from the next on
 	next  int
 }
 
@@ -61,8 +61,8 @@ func newTeller(in *Input) *teller {
 	return t
 }
 
-// concerned returns the site that an event is about: where it is, or the one
-// that jumps to the detour where it is.
+// concerned returns the site that an event is about: the site it is at, or the one that
+// jumps to its detour.
 func (t *teller) concerned(e *traces.Event) span {
 	s, ok := t.text.site(e.A)
 	for i := range t.in.Events {
@@ -73,10 +73,10 @@ func (t *teller) concerned(e *traces.Event) span {
 	return s
 }
 
-// detourMax is more than any detour is long.
+// detourMax is larger than any detour.
 const detourMax = 256
 
-// rows tells all events.
+// rows converts all events.
 func (t *teller) rows() []row {
 	t.list = t.events()
 	var rows []row
@@ -86,7 +86,7 @@ func (t *teller) rows() []row {
 	return rows
 }
 
-// events returns those that are told.
+// events returns the events to print.
 func (t *teller) events() (list []*traces.Event) {
 	head := true
 	for i := range t.in.Events {
@@ -119,14 +119,14 @@ func (t *teller) boring(e *traces.Event) bool {
 	case smpev.Wake, smpev.Done:
 		return true
 	case smpev.Image:
-		return e.C>>56 == 1 // a breakpoint: the store itself says it
+		return e.C>>56 == 1 // a breakpoint: the store already says it
 	case smpev.Serialise:
 		return e.A == smpev.SyncSelf
 	}
 	return false
 }
 
-// take tells the next event, with those behind it that belong to it.
+// take converts the next event, with those after it that belong to it.
 func (t *teller) take() row {
 	e := t.list[t.next]
 	r := row{seq: e.Seq, cpu: e.CPU, kind: e.Kind, depth: t.depth[e.Task]}
@@ -184,8 +184,8 @@ func (t *teller) importance(e *traces.Event) (class, weight) {
 	return plain, little
 }
 
-// aboutTrap weighs a trap: who is interrupted inside a site, or comes back into
-// one, is what the story is about.
+// aboutTrap weighs a trap: a CPU that is interrupted inside a site, or returns into
+// one, matters most.
 func (t *teller) aboutTrap(e *traces.Event) weight {
 	s, ok := t.text.site(e.B)
 	switch inside := ok && e.B != s.at; {

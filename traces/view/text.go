@@ -11,14 +11,14 @@ import (
 	"kpsim/traces"
 )
 
-// text is memory as the events tell it, and the names of places in it.
+// text is memory according to the events, with names for its places.
 type text struct {
 	in     *Input
 	mem    map[uint64]byte
 	linked map[uint64]byte // original text
 	insns  []span          // its instructions, in the order of their addresses
-	sites  []span          // where linked text is written to, whole instructions
-	areas  []area          // executable memory that was handed out so far
+	sites  []span          // linked text that is written to, whole instructions
+	areas  []area          // executable memory allocated so far
 }
 
 // A span is [at, end).
@@ -34,8 +34,8 @@ type area struct {
 	live bool
 }
 
-// newText reads the head of the log, and looks ahead for the places that will
-// be written to.
+// newText reads the head of the log, and looks ahead for the places that will be
+// written.
 func newText(in *Input) *text {
 	t := &text{in: in, mem: map[uint64]byte{}, linked: map[uint64]byte{}}
 	for i := range in.Events {
@@ -66,8 +66,8 @@ func newText(in *Input) *text {
 	return t
 }
 
-// addSite takes s into the sites, if it is linked text: rounded up to whole
-// instructions, and joined with those it overlaps.
+// addSite adds s to the sites if it is linked text, rounded up to whole instructions,
+// and joined with those it overlaps.
 func (t *text) addSite(s span) {
 	if _, ok := t.linked[s.at]; !ok {
 		return
@@ -86,7 +86,7 @@ func (t *text) addSite(s span) {
 	t.sites = append(t.sites, s)
 }
 
-// site returns the site that addr lies in.
+// site returns the site of addr.
 func (t *text) site(addr uint64) (span, bool) {
 	for _, s := range t.sites {
 		if s.has(addr) {
@@ -96,7 +96,7 @@ func (t *text) site(addr uint64) (span, bool) {
 	return span{}, false
 }
 
-// area returns the newest area that addr lies in, or nil.
+// area returns the newest area of addr, or nil.
 func (t *text) area(addr uint64) *area {
 	for i := len(t.areas) - 1; i >= 0; i-- {
 		if t.areas[i].has(addr) {
@@ -106,8 +106,7 @@ func (t *text) area(addr uint64) *area {
 	return nil
 }
 
-// alloc takes an Alloc event. Memory that is handed out again has its name
-// again.
+// alloc handles an Alloc event. Memory that is allocated again keeps its name.
 func (t *text) alloc(e *traces.Event) *area {
 	a := area{span{e.A, e.A + e.B}, e.C, "", true}
 	kind := smpev.Memory.Name(e.C)
@@ -137,7 +136,7 @@ func (t *text) place(addr uint64) string {
 	}
 	a := t.area(addr)
 	if a == nil {
-		a = t.area(addr - 1) // what a breakpoint at its end saves
+		a = t.area(addr - 1) // the address saved by a breakpoint at its end
 	}
 	if a != nil && a.what != smpev.ModuleMem { // a module's functions have names of their own
 		return fmt.Sprintf("%s+%#x", a.name, addr-a.at)
@@ -145,14 +144,14 @@ func (t *text) place(addr uint64) string {
 	return t.in.symbol(addr)
 }
 
-// store takes a TextStore event.
+// store handles a TextStore event.
 func (t *text) store(e *traces.Event) {
 	for i := range e.C {
 		t.mem[e.A+i] = byte(e.B >> (8 * i))
 	}
 }
 
-// bytes prints what memory, or linked text, holds in s.
+// bytes prints the bytes of s in memory, or linked.
 func bytes(of map[uint64]byte, s span) string {
 	var b strings.Builder
 	for a := s.at; a < s.end; a++ {
@@ -168,13 +167,13 @@ func bytes(of map[uint64]byte, s span) string {
 	return b.String()
 }
 
-// unpack returns the bytes of an instruction in an event.
+// unpack returns the bytes of an event's instruction.
 func unpack(e *traces.Event) []byte {
 	b, n := traces.UnpackBytes(e.B, e.C)
 	return b[:min(n, len(b))]
 }
 
-// disassemble prints an instruction; where it jumps to, by name.
+// disassemble prints an instruction, with the name of its target.
 func (t *text) disassemble(b []byte, at uint64) string {
 	in, err := target.Decode(b, arch.Addr(at))
 	if err != nil {
@@ -187,8 +186,7 @@ func (t *text) disassemble(b []byte, at uint64) string {
 	return s
 }
 
-// known returns up to an instruction's length of bytes at addr, as far as they
-// are known.
+// known returns the known bytes at addr, up to an instruction's length.
 func known(of map[uint64]byte, addr uint64) []byte {
 	var b []byte
 	for len(b) < target.Arch.MaxLen {
@@ -201,8 +199,8 @@ func known(of map[uint64]byte, addr uint64) []byte {
 	return b
 }
 
-// listing disassembles what is known of s, instruction behind instruction, up
-// to a jump, behind which the bytes are nobody's, or what is no instruction.
+// listing disassembles the known bytes of s, up to a jump or to bytes that are no
+// instruction.
 func (t *text) listing(of map[uint64]byte, s span) string {
 	var insns []string
 	for at := s.at; at < s.end; {

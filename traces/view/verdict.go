@@ -8,7 +8,7 @@ import (
 	"kpsim/traces"
 )
 
-// verdict says what was violated, and draws the bytes at the site.
+// verdict prints what was violated, and draws the bytes at the site.
 func (t *teller) verdict(p *printer) {
 	in := t.in
 	if in.Property == "" {
@@ -22,11 +22,11 @@ func (t *teller) verdict(p *printer) {
 	}
 }
 
-// Headline returns the violation in one line: what is broken, where, and how, in
-// the names that Interleaving prints.
+// Headline returns the violation in one line: what is broken, where, and how, with the
+// names that Interleaving prints.
 func Headline(in Input) string {
 	t := newTeller(&in)
-	t.rows() // from which the names are
+	t.rows() // which collects the names
 	return t.headline()
 }
 
@@ -36,7 +36,7 @@ func (t *teller) headline() string {
 	if t.in.Place != "" {
 		s += " at " + t.in.Place
 		if t.at < len(t.in.Events) {
-			// Executable memory has names of our own, by what it was handed out for.
+			// Executable memory is named after its purpose.
 			if a := t.in.Events[t.at].A; t.in.symbol(a) == t.in.Place && t.text.place(a) != t.in.Place {
 				s += " (" + t.text.place(a) + ")"
 			}
@@ -48,8 +48,8 @@ func (t *teller) headline() string {
 	return s
 }
 
-// draw shows an instruction above one another with what was linked there and
-// what memory holds, byte by byte.
+// draw prints an instruction above the linked bytes and those in memory, aligned byte
+// by byte.
 func (t *teller) draw(p *printer, e *traces.Event) {
 	b := unpack(e)
 	ran := span{e.A, e.A + uint64(len(b))}
@@ -66,7 +66,7 @@ func (t *teller) draw(p *printer, e *traces.Event) {
 	line := func(what, hex, insns string) {
 		s := strings.TrimRight(fmt.Sprintf("  %s  %-9s  %-*s", label, what, width, hex), " ")
 		all := strings.TrimRight(fmt.Sprintf("  %s  %-9s  %-*s   %s", label, what, width, hex, insns), " ")
-		if p.in.Width > 0 && len(all) > p.in.Width { // the bytes stay above one another
+		if p.in.Width > 0 && len(all) > p.in.Width { // the bytes stay aligned
 			fmt.Fprintln(p.w, s)
 			p.text("", strings.Repeat(" ", 2*hang), insns)
 		} else {

@@ -10,7 +10,7 @@ import (
 	"kpsim/traces"
 )
 
-// An Input is a run to be printed. Functions that are nil print numbers.
+// An Input is a run to print. For functions that are nil, numbers are printed.
 type Input struct {
 	Events   []traces.Event
 	CPUs     int
@@ -19,29 +19,29 @@ type Input struct {
 	Lock     func(id uint64) string    // text_mutex
 	Probe    func(id uint64) string    // k
 	Source   func(index uint64) string // of Fire events: timer@cpu1
-	KernelIP uint64                    // the saved ip of what has none: a kernel routine, or idle; 0 if Symbol names it
+	KernelIP uint64                    // the saved ip of a kernel routine, or of idle; 0 if Symbol names it
 	Schedule []traces.Deviation
-	ByHand   bool // somebody stepped the run: no schedule made it
+	ByHand   bool // the run was stepped by hand: it has no schedule
 
-	// The violation; Property is "" if there is none.
+	// The violation. Property is "" if there is none.
 	Property string // T2 no-start-inside
 	Place    string // victim+0x1
 	PlaceAt  uint64 // its address; 0: none
 	Message  string
-	At       uint32 // ordinal of the event that is the violation; 0: the last one
+	At       uint32 // ordinal of the violating event; 0: the last one
 	AtEnd    bool   // only the end of the run shows it; implied if the last event is Done
 
 	All   bool                             // a row for each event
-	Named []uint32                         // events that have a row of their own in any case: what is said elsewhere names them
-	Rows  int                              // about how many rows at most, unless All; 0: rowsDefault
-	Width int                              // of a line: columns are wrapped; 0: as wide as they need
-	Paint func(colour, text string) string // text in a colour, whose code is given; nil: no colours
+	Named []uint32                         // events that always have a row of their own, because other text names them
+	Rows  int                              // approximate maximum of rows, unless All; 0: rowsDefault
+	Width int                              // of a line: columns are wrapped; 0: unlimited
+	Paint func(colour, text string) string // text in a colour, given by its code; nil: no colours
 	_     struct{}
 }
 
 const rowsDefault = 80
 
-// Interleaving prints the run, one column a CPU, or one column in all if there
+// Interleaving prints the run, one column for each CPU, or one column in all if there
 // are more than columnsMax. Errors are those of w.
 func Interleaving(w io.Writer, in Input) error {
 	out := bufio.NewWriter(w)
@@ -57,7 +57,7 @@ func Interleaving(w io.Writer, in Input) error {
 	return out.Flush()
 }
 
-// named reports whether an event has to have a row of its own.
+// named reports whether an event must have a row of its own.
 func (in *Input) named(e *traces.Event) bool { return slices.Contains(in.Named, e.Seq) }
 
 func (in *Input) rowsMax() int {
@@ -74,8 +74,8 @@ func (in *Input) symbol(addr uint64) string {
 	return in.Symbol(addr)
 }
 
-// task names a task. An idle task or a stopper, one to a CPU, goes without the
-// number of the CPU.
+// task names a task. The name of an idle task or a stopper, one for each CPU, is
+// printed without the CPU's number.
 func (in *Input) task(id uint64) string {
 	if in.Task == nil {
 		return fmt.Sprintf("task%d", id)
@@ -96,8 +96,8 @@ func named(f func(uint64) string, what string, id uint64) string {
 	return f(id)
 }
 
-// violation returns the index of the event that is the violation, len(Events)
-// if there is none or only the end shows it.
+// violation returns the index of the violating event, len(Events) if there is none or
+// only the end shows it.
 func (in *Input) violation() int {
 	n := len(in.Events)
 	if in.Property == "" || in.AtEnd || n == 0 || in.Events[n-1].Kind == done {

@@ -21,8 +21,8 @@ func (w *wait) name() string {
 	return "the " + flavour(w.flavour) + " grace period"
 }
 
-// waiter returns the task on whose behalf event i is: a stopper works for the
-// one who announced the image.
+// waiter returns the task for which event i was made: a stopper works for the task that
+// announced the image.
 func (p *past) waiter(i int) uint8 {
 	start := p.last(i, func(e *traces.Event) bool { return e.Kind == smpev.StopStart || e.Kind == smpev.StopEnd })
 	if start >= 0 && p.ev[start].Kind == smpev.StopStart && p.ev[i].Kind == smpev.TextStore {
@@ -33,8 +33,8 @@ func (p *past) waiter(i int) uint8 {
 	return p.ev[i].Task
 }
 
-// lastWait returns the last wait of a task that ended before event i, and since
-// the task did something else to the site; ok false: there is none.
+// lastWait returns the last wait of a task that ended before event i and after the
+// task's last other action on the site. ok is false if there is none.
 func (p *past) lastWait(task uint8, site uint64, i int) (w wait, ok bool) {
 	since := p.last(i, func(e *traces.Event) bool {
 		switch e.Kind {
@@ -57,14 +57,14 @@ func (p *past) lastWait(task uint8, site uint64, i int) (w wait, ok bool) {
 	return wait{}, false
 }
 
-// tellWaits tells what the writer waited for before it wrote, and why that
-// wait didn't reach the task that stands there.
+// tellWaits tells what the writer waited for before it wrote, and why that wait didn't
+// cover the task.
 func (p *past) tellWaits(s *stay, v int, list []write) {
 	if len(list) == 0 {
 		return
 	}
-	// The wait is for what the CPU stands in: the first write since it came that
-	// takes something from under it, or the first at all.
+	// The wait protects the text under the CPU: the first write since its arrival that
+	// takes something away, or the first write at all.
 	w := list[0]
 	for _, o := range list {
 		if o.first > s.arrive && o.end > s.ip && o.at <= s.ip {
@@ -120,8 +120,8 @@ func (p *past) tellNoWait(s *stay, w write, who string) {
 	}
 }
 
-// quiet says why a CPU, or the task that stands on it, did not hold a grace
-// period up: its quiescent state.
+// quiet says why a CPU, or its task, did not hold up a grace period: its quiescent
+// state.
 func (p *past) quiet(s *stay, g wait) (why string, rests []int) {
 	cpu := p.cpu(s)
 	if now, ok := p.running(s.cpu, g.from); ok && now != uint64(s.task) {

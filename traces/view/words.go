@@ -11,7 +11,7 @@ import (
 
 const done = smpev.Done
 
-// interrupts reports whether a vector comes from outside: an IPI, a timer, an NMI.
+// interrupts reports whether a vector is an interrupt's: an IPI, a timer, an NMI.
 func interrupts(v uint64) bool { return v >= 32 || v == smpev.VecNMI }
 
 var flavourNames = [...]string{smpev.GPSched: "RCU-sched", smpev.GPRcu: "RCU", smpev.GPTasks: "RCU-tasks"}
@@ -62,7 +62,7 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// numbered names bytes by their numbers.
+// numbered prints byte numbers.
 func numbered(from, to int) string {
 	switch {
 	case from == to:

@@ -12,17 +12,17 @@ import (
 	"kpsim/traces"
 )
 
-// A write is what one memcpy stored to text: its pieces, if nothing came between.
+// A write is the stores of one memcpy to text: its pieces, if nothing came between.
 type write struct {
 	at, end     uint64
 	first, last int // events
 }
 
-// writeOf returns the write that the store at event i is a piece of.
+// writeOf returns the write that includes the store at event i.
 func (p *past) writeOf(i int) write {
 	e := &p.ev[i]
 	w := write{e.A, e.A + e.C, i, i}
-	for k := i + 1; k < len(p.ev) && k <= p.at; k++ { // pieces behind it
+	for k := i + 1; k < len(p.ev) && k <= p.at; k++ { // pieces after it
 		if e := &p.ev[k]; e.Kind == smpev.TextStore && e.Task == p.ev[i].Task && e.A == w.end && p.pieces(w, k) {
 			w.end, w.last = e.A+e.C, k
 			continue
@@ -42,11 +42,11 @@ func (p *past) writeOf(i int) write {
 	return w
 }
 
-// chunk is what no piece of a memcpy crosses, in bytes.
+// chunk is the size, in bytes, of the boundaries that no piece of a memcpy crosses.
 const chunk = 8
 
-// pieces says that a write and the store at event i are of one memcpy: both are
-// of one image, and the head alone is no piece but where a chunk ends.
+// pieces reports whether a write and the store at event i are of one memcpy: both
+// belong to one image, and the head alone is a piece only at the end of a chunk.
 func (p *past) pieces(w write, i int) bool {
 	img := p.imageOver(w.at, w.first)
 	if img < 0 {
@@ -66,7 +66,7 @@ func (p *past) pieces(w write, i int) bool {
 	return true
 }
 
-// stored returns the byte that a store in the events from to to put at addr.
+// stored returns the byte that a store in the events from to to has put at addr.
 func (p *past) stored(addr uint64, from, to int) (byte, bool) {
 	for _, v := range p.hist[addr] {
 		if v.at >= from && v.at <= to {
@@ -76,8 +76,8 @@ func (p *past) stored(addr uint64, from, to int) (byte, bool) {
 	return 0, false
 }
 
-// imageOver returns the last announcement before event i of an instruction of
-// several bytes that covers addr, or -1.
+// imageOver returns the last announcement before event i of an instruction of several
+// bytes that covers addr, or -1.
 func (p *past) imageOver(addr uint64, i int) int {
 	return p.last(i, func(e *traces.Event) bool {
 		return e.Kind == smpev.Image && e.C>>56 > 1 && addr-e.A < e.C>>56 && e.CPU != machineCPU
@@ -91,14 +91,13 @@ func (p *past) image(s span, i int) int {
 	})
 }
 
-// hasInside says that linked text has an instruction that begins at addr, in
-// the image of event img.
+// hasInside reports whether a linked instruction begins at addr, inside the image of
+// event img.
 func (p *past) hasInside(addr uint64, img int) bool {
 	return addr-p.ev[img].A < p.ev[img].C>>56
 }
 
-// siteAt returns where a site's head is that holds addr: the image's, if it has
-// one.
+// siteAt returns the head of the site of addr: the image's, if it has one.
 func (p *past) siteAt(addr uint64) uint64 {
 	if i := p.imageOver(addr, p.at+1); i >= 0 {
 		return p.ev[i].A
@@ -120,7 +119,7 @@ func (p *past) writesTo(s span, i int) []write {
 	return list
 }
 
-// writesSince returns the writes to s from event from, or from the first, to i.
+// writesSince returns the writes to s from event from (or from the first event) to i.
 func (p *past) writesSince(s span, from, i int) []write {
 	list := p.writesTo(s, i)
 	return slices.DeleteFunc(list, func(w write) bool { return w.first < from || !p.differs(w) })
@@ -131,7 +130,7 @@ func (p *past) changes(s span, from, to int) []write {
 	return slices.DeleteFunc(p.writesTo(s, to), func(w write) bool { return w.first < from || !p.differs(w) })
 }
 
-// differs says that a write has changed memory.
+// differs reports whether a write has changed memory.
 func (p *past) differs(w write) bool {
 	for a := w.at; a < w.end; a++ {
 		was, ok := p.value(a, w.first)
@@ -143,7 +142,7 @@ func (p *past) differs(w write) bool {
 	return false
 }
 
-// tellWrites tells each write.
+// tellWrites tells of each write.
 func (p *past) tellWrites(list []write, may int) {
 	for i := range list {
 		w := &list[i]
@@ -157,7 +156,7 @@ func (p *past) tellWrites(list []write, may int) {
 	}
 }
 
-// wrote says what a write is: which part of which image.
+// wrote names a write: which part of which image.
 func (p *past) wrote(w write) string {
 	where := p.places(span{w.at, w.end})
 	if i := p.before(p.ev[w.first].Task, w.first); i >= 0 && p.ev[i].A == w.at {
@@ -200,7 +199,7 @@ func (p *past) wrote(w write) string {
 	return fmt.Sprintf("stored %s to %s", count(int(w.end-w.at), "byte", "bytes"), where)
 }
 
-// part says that what was written is of the image.
+// part reports whether the bytes written are the image's.
 func (p *past) part(w write, img int) bool {
 	b := unpack(&p.ev[img])
 	for a := w.at; a < w.end; a++ {
@@ -212,7 +211,7 @@ func (p *past) part(w write, img int) bool {
 	return true
 }
 
-// original says that what was written is what was linked there.
+// original reports whether the bytes written are the linked ones.
 func (p *past) original(w write) bool {
 	for a := w.at; a < w.end; a++ {
 		v, _ := p.value(a, w.last+1)
@@ -243,7 +242,7 @@ func (p *past) imageName(i int) string {
 	return "the new instruction"
 }
 
-// places names a range: victim+0x1..+0x4.
+// places prints a range: victim+0x1..+0x4.
 func (p *past) places(s span) string {
 	from := p.x.place(s.at)
 	if s.end-s.at <= 1 {
@@ -256,22 +255,22 @@ func (p *past) places(s span) string {
 	return from + ".." + to
 }
 
-// sources say where the bytes of an instruction come from that was run.
+// sources are the origins of the bytes of an executed instruction.
 type sources struct {
 	ran   span
 	bytes []byte
 	from  []version // of each byte
-	newer [][]int   // the events that had changed it since
+	newer [][]int   // the later events that changed it
 	wrote map[int]write
 	order []int // the events of from and newer, ascending
 }
 
-// sources finds the newest version of each byte that an instruction run at
-// event v can have been made of.
+// sources finds the newest version of each byte that the instruction executed at event
+// v can have come from.
 func (p *past) sources(ran span, b []byte, v int) *sources {
 	s := &sources{ran: ran, bytes: b, from: make([]version, len(b)), newer: make([][]int, len(b)), wrote: map[int]write{}}
 	for k, val := range b {
-		s.from[k] = version{-2, val} // nobody knows
+		s.from[k] = version{-2, val} // unknown
 		list := p.hist[ran.at+uint64(k)]
 		for i := len(list) - 1; i >= 0; i-- {
 			if list[i].at >= v {
@@ -303,12 +302,12 @@ func (p *past) sources(ran span, b []byte, v int) *sources {
 	return s
 }
 
-// stale says that memory held something newer.
+// stale reports whether memory held something newer.
 func (s *sources) stale() bool {
 	return slices.ContainsFunc(s.newer, func(n []int) bool { return len(n) > 0 })
 }
 
-// mixed says that not all bytes come from one write, or from no write.
+// mixed reports whether not all bytes come from one write, or from no write.
 func (s *sources) mixed() bool {
 	for _, v := range s.from {
 		if v.at != s.from[0].at && !(v.at >= 0 && s.from[0].at >= 0 && s.wrote[v.at].first == s.wrote[s.from[0].at].first) {
@@ -336,8 +335,7 @@ func (s *sources) add(list []write, i int) []write {
 	return list
 }
 
-// all returns those, and the ones that were not seen; and the others of the
-// patch that they are of.
+// all returns those and the unseen ones, and the other writes of their patch.
 func (s *sources) all(p *past, v int) []write {
 	var list []write
 	for _, i := range s.order {
@@ -367,7 +365,7 @@ func (s *sources) unseen() (first, last int) {
 
 func (s *sources) events() []int { return s.order }
 
-// words says which byte is whose: byte 0 of the jump, bytes 1 to 4 as linked.
+// words says where each byte comes from: byte 0 of the jump, bytes 1 to 4 as linked.
 func (s *sources) words(p *past) string {
 	type run struct {
 		what     string
@@ -418,7 +416,7 @@ func (s *sources) words(p *past) string {
 // asLinked stands for the original code.
 const asLinked = "as linked"
 
-// whose names what a version of a byte belongs to, and which byte of it.
+// whose names the origin of a version of a byte, and its index there.
 func (p *past) whose(addr uint64, v version) (what string, off int) {
 	if v.at == -2 {
 		return "nothing that was stored", -1
