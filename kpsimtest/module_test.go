@@ -15,7 +15,6 @@ import (
 const failing = `package mine
 
 import (
-	"fmt"
 	"testing"
 
 	"kpsim/kpsimtest"
