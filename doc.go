@@ -23,7 +23,7 @@
 //	    internal/cli/inputs    what a command line names: scenarios, traces, lists of names
 //	    internal/page          the look of HTML pages; pagetest holds them to it
 //	    internal/viewer        a run as a page to step through
-//	L6  internal/search        many runs of a scenario in parallel; shrinking, replays, proofs, a run by hand
+//	L6  internal/search        runs of a scenario: explored, replayed, shrunk, proved, by hand; its doc.go is a map
 //	    internal/search/rig    one run: machine, kernel, engine and monitors
 //	    internal/eval/matrix      which waits and syncs patching needs: a table that is searched
 //	    internal/eval/overhead    what a probe's hit costs: the documents' figures, from runs

@@ -58,10 +58,20 @@ var layers = []layer{
 	{pkg: "internal/scenario/library", may: []string{"internal/nearest", "internal/scenario", "internal/scenario/lang", "sim"}, free: []string{"*"}},
 	{pkg: "internal/scenario/gen", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/rig", may: []string{"*"}},
-	{pkg: "internal/search/searchtest", may: []string{"internal/scenario", "internal/scenario/lang", "internal/scenario/library"}, free: []string{"*"}}, // for tests
-	{pkg: "internal/search", may: []string{"*"}, free: []string{"*"}},                                                                                   // workers, above the machines
-	{pkg: "internal/page", free: []string{"*"}},                                                                                                         // plots
-	{pkg: "internal/page/pagetest", free: []string{"*"}},                                                                                                // runs a browser
+	{pkg: "internal/search/searchtest", may: []string{"internal/scenario", "internal/scenario/lang", "internal/scenario/library", "traces"}, free: []string{"*"}}, // for tests
+	{pkg: "internal/search/parallel", free: []string{"*"}},                                                                                                        // workers, above the machines
+	{pkg: "internal/search/replay", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/search/shrink", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/search/explore", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/search/results", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/search/proof", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/search/storm", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/search/session", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/search/mutantsearch", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/search/blame", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/search", may: []string{"*"}, free: []string{"*"}}, // a map, and tests
+	{pkg: "internal/page", free: []string{"*"}},                       // plots
+	{pkg: "internal/page/pagetest", free: []string{"*"}},              // runs a browser
 	{pkg: "internal/viewer", may: []string{"traces", "traces/view", "internal/page"}, free: []string{"*"}},
 	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "internal/nearest", "internal/page"}, free: []string{"*"}},
 	{pkg: "internal/cli/flags", may: []string{"internal/cli", "internal/cli/inputs", "internal/nearest", "smp/image"}, free: []string{"*"}},
@@ -83,7 +93,7 @@ var bannedImports = []struct{ path, instead string }{
 	{"time", "simulated time is sim.Time"},
 	{"math/rand", "draw from a sim.Rand that is passed down"},
 	{"crypto/rand", "draw from a sim.Rand that is passed down"},
-	{"sync", "one run is one thread; workers live in internal/search"},
+	{"sync", "one run is one thread; workers live in internal/search/parallel"},
 	{"os", "a run reads nothing from outside; load before it"},
 	{"unsafe", "addresses differ from run to run"},
 	{"runtime", "a run doesn't depend on the Go scheduler"},

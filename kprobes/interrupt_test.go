@@ -9,7 +9,7 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 )
@@ -165,7 +165,7 @@ func TestThirdHit(t *testing.T) {
 		sc.Machine.Stepping = step
 		sc.Sources = []scenario.Source{{Kind: scenario.SourceNMI, CPU: 0, AtMost: 1, Run: "jumps"}}
 		require.NoError(t, lang.Check(sc))
-		result, err := search.Explore(search.Spec{Scenario: sc, Strategy: "deviations", Runs: 2000, Stop: true})
+		result, err := explore.Run(explore.Spec{Scenario: sc, Strategy: "deviations", Runs: 2000, Stop: true})
 		require.NoError(t, err)
 		require.NotNil(t, result.Witness)
 		require.Equal(t, "no-oops", result.Witness.Property.Name)

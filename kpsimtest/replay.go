@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/search"
+	"kpsim/internal/search/replay"
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/traces"
@@ -25,7 +25,7 @@ func Replay(t testing.TB, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := search.PlayFile(file, f, false)
+	r, err := replay.Play(file, f, false)
 	if err != nil {
 		t.Fatal(err)
 	}

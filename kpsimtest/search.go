@@ -11,8 +11,10 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario/lang"
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/proof"
 	"kpsim/internal/search/rig"
+	"kpsim/internal/search/shrink"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/sched"
@@ -120,12 +122,12 @@ type outcome struct {
 	runs      uint64
 	complete  bool // every schedule that was asked for was run
 	broken    map[string]uint64
-	witnesses []*search.Witness
+	witnesses []*shrink.Witness
 }
 
 // spec is what the options say to search.
-func (c *config) spec(in *inputs.Input) search.Spec {
-	return search.Spec{Scenario: in.Scenario, Mutant: c.mutant, Strategy: c.strategy, Runs: c.runs, Seed: c.seed, Ignore: properties.Every &^ c.judged}
+func (c *config) spec(in *inputs.Input) explore.Spec {
+	return explore.Spec{Scenario: in.Scenario, Mutant: c.mutant, Strategy: c.strategy, Runs: c.runs, Seed: c.seed, Ignore: properties.Every &^ c.judged}
 }
 
 // search searches, and makes witnesses if it is told to. It ends the test if the
@@ -141,13 +143,13 @@ func (c *config) search(t testing.TB, in *inputs.Input, mutant string, witnesses
 	var err error
 	if c.deviations >= 0 {
 		spec.Runs = 0
-		var v *search.Verified
-		if v, err = search.Verify(search.Proof{Spec: spec, Deviations: c.deviations}); err == nil {
+		var v *proof.Verified
+		if v, err = proof.Verify(proof.Proof{Spec: spec, Deviations: c.deviations}); err == nil {
 			o = outcome{v.Runs, v.Complete, v.Broken, v.Witnesses}
 		}
 	} else {
-		var r *search.Result
-		if r, err = search.Explore(spec); err == nil {
+		var r *explore.Result
+		if r, err = explore.Run(spec); err == nil {
 			o = outcome{r.Runs, true, r.Broken, r.Witnesses}
 		}
 	}
@@ -161,7 +163,7 @@ func (c *config) search(t testing.TB, in *inputs.Input, mutant string, witnesses
 }
 
 // saved writes a witness to testdata and returns how to look at it.
-func saved(t testing.TB, in *inputs.Input, w *search.Witness) string {
+func saved(t testing.TB, in *inputs.Input, w *shrink.Witness) string {
 	in.FoundIn(w.File)
 	path := filepath.Join("testdata", inputs.TraceName(in.Name+"-"+w.Property.Name)+".kps")
 	if err := write(path, w.File.Marshal()); err != nil {

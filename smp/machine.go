@@ -386,6 +386,14 @@ type Counts struct {
 	Switches     uint64 // fibres parked
 }
 
+// Add adds the counts of other runs.
+func (c *Counts) Add(o *Counts) {
+	c.Boundaries += o.Boundaries
+	c.Points += o.Points
+	c.Instructions += o.Instructions
+	c.Switches += o.Switches
+}
+
 // Counts returns what the run since Reset did.
 func (m *Machine) Counts() Counts {
 	m.settle()

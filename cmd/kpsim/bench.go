@@ -15,7 +15,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
 	"kpsim/kprobes/mutants"
 	"kpsim/sched"
 )
@@ -81,12 +81,12 @@ type speedRow struct {
 }
 
 type searchRow struct {
-	Bug      string        `json:"bug"` // a mutant, or the harder bug
-	Scenario string        `json:"scenario"`
-	Most     uint64        `json:"most"`
-	Medians  []medianCell  `json:"medians"` // by strategy, in their order
-	Best     string        `json:"best"`    // the best strategy but the portfolio; "" if none finds it
-	Ratio    *search.Ratio `json:"portfolio_to_best"`
+	Bug      string         `json:"bug"` // a mutant, or the harder bug
+	Scenario string         `json:"scenario"`
+	Most     uint64         `json:"most"`
+	Medians  []medianCell   `json:"medians"` // by strategy, in their order
+	Best     string         `json:"best"`    // the best strategy but the portfolio; "" if none finds it
+	Ratio    *explore.Ratio `json:"portfolio_to_best"`
 }
 
 type medianCell struct {
@@ -180,7 +180,7 @@ func (c *benchSearchCmd) speeds(p *cli.Program, r *searched) error {
 			if c.stop.Load() {
 				return nil
 			}
-			s, err := search.MeasureSpeed(sc, name, cores+1, c.Time, &c.stop)
+			s, err := explore.MeasureSpeed(sc, name, cores+1, c.Time, &c.stop)
 			if err != nil {
 				return err
 			}
@@ -230,10 +230,10 @@ const (
 func (c *benchSearchCmd) search(p *cli.Program, r *searched, bug, mutant string, sc *scenario.Scenario) error {
 	row := searchRow{Bug: bug, Scenario: sc.Name, Most: c.Most}
 	line, cells := fmt.Sprintf("  %-*s", bugWidth, bug), []string{}
-	var portfolio, best *search.Lap
+	var portfolio, best *explore.Standings
 	for _, name := range searching() {
 		g := p.Watch(bug+", "+name, 0)
-		race := search.Race{
+		race := explore.Tournament{
 			Progress: g.Update,
 			Scenario: sc, Mutant: mutant, Seeds: c.Seeds, Seed: c.Seed, Most: row.Most, Workers: c.Workers, Cancelled: &c.stop,
 			New: func(q sched.Params) sched.Strategy {
@@ -268,7 +268,7 @@ func (c *benchSearchCmd) search(p *cli.Program, r *searched, bug, mutant string,
 		}
 	}
 	if best != nil {
-		ratio := search.Compare(portfolio, best)
+		ratio := explore.Compare(portfolio, best)
 		row.Ratio = &ratio
 		line += fmt.Sprintf("  %.2f, %.2f", ratio.Times, ratio.High)
 		cells = append(cells, fmt.Sprintf("portfolio/best %.2f, its upper 95 %% bound %.2f", ratio.Times, ratio.High))

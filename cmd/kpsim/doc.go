@@ -25,7 +25,7 @@
 //	kpsim completion SHELL       a script by which a shell completes all these
 //
 // What it is not: it decides nothing about a run. It turns flags into a
-// search.Spec, and a search.Result into lines.
+// explore.Spec, and an explore.Result into lines.
 //
 // Its rules. What goes to standard output is the same each time, but for
 // schedules_per_s in --json; what depends on the moment (progress) goes to

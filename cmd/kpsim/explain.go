@@ -6,7 +6,8 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/search"
+	"kpsim/internal/search/blame"
+	"kpsim/internal/search/replay"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
@@ -47,14 +48,14 @@ func (c *explainCmd) Run(p *cli.Program) (int, error) {
 	e.story = view.Story(e.input)
 	if r.Property != nil {
 		g := p.Watch("continuations of "+c.Trace, 0)
-		e.lost, err = search.FindNoReturn(file, r, search.Sampling{Seed: c.Seed, Runs: c.Runs, Progress: g.Update})
+		e.lost, err = blame.Find(file, r, blame.Sampling{Seed: c.Seed, Runs: c.Runs, Progress: g.Update})
 		g.Clear()
 		if err == nil && r.Breaks {
 			now := *file
 			now.Schedule = e.schedule
-			e.needs, err = search.Necessity(&now)
+			e.needs, err = replay.Necessity(&now)
 		}
-		if errors.Is(err, search.ErrLong) { // what is known is told
+		if errors.Is(err, replay.ErrLong) { // what is known is told
 			fmt.Fprintf(p.Err, "kpsim: %s: %v\n", c.Trace, err)
 		} else if err != nil {
 			return 0, fmt.Errorf("%s: %w", c.Trace, err)
@@ -79,12 +80,12 @@ func (c *explainCmd) Run(p *cli.Program) (int, error) {
 // An explained is all that explain prints.
 type explained struct {
 	file     *traces.File
-	replay   *search.Replay
+	replay   *replay.Replay
 	schedule []traces.Deviation // of the run, which may not be the file's
 	input    view.Input
 	story    []view.Sentence
-	lost     *search.NoReturn // nil: nothing is broken
-	needs    []search.Need    // of each deviation, if the trace breaks what it says
+	lost     *blame.Point  // nil: nothing is broken
+	needs    []replay.Need // of each deviation, if the trace breaks what it says
 }
 
 func (c *explainCmd) print(p *cli.Program, e *explained) error {

@@ -2,7 +2,7 @@ package main
 
 import (
 	"kpsim/internal/cli"
-	"kpsim/internal/search"
+	"kpsim/internal/search/blame"
 	"kpsim/traces/view"
 )
 
@@ -29,14 +29,14 @@ type sentence struct {
 }
 
 type noReturnShown struct {
-	Questions int           `json:"questions"`
-	Runs      int           `json:"runs"`
-	Curve     []search.Odds `json:"curve"`
-	FromStart bool          `json:"from_start"`
-	Sharp     bool          `json:"sharp"`
-	Blamed    *blameShown   `json:"blamed"` // null if from_start
-	Worst     *blameShown   `json:"worst_deviation"`
-	Says      []string      `json:"says"`
+	Questions int          `json:"questions"`
+	Runs      int          `json:"runs"`
+	Curve     []blame.Odds `json:"curve"`
+	FromStart bool         `json:"from_start"`
+	Sharp     bool         `json:"sharp"`
+	Blamed    *blameShown  `json:"blamed"` // null if from_start
+	Worst     *blameShown  `json:"worst_deviation"`
+	Says      []string     `json:"says"`
 }
 
 type blameShown struct {
@@ -48,7 +48,7 @@ type blameShown struct {
 	With      float64 `json:"with"`
 }
 
-func showBlame(b *search.Blame) *blameShown {
+func showBlame(b *blame.Choice) *blameShown {
 	return &blameShown{b.Question, b.Deviation, b.Label.String(), view.Choice(b.Label), b.Before.Chance(), b.After.Chance()}
 }
 

@@ -18,7 +18,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/search"
+	"kpsim/internal/search/replay"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -45,7 +45,7 @@ func tellCorpus(t *testing.T) []told {
 	for _, path := range files {
 		file, err := inputs.ReadTrace(path)
 		require.NoError(t, err)
-		r, err := search.PlayFile(path, file, true)
+		r, err := replay.Play(path, file, true)
 		require.NoError(t, err)
 		in := viewInput(cli.New(io.Discard, io.Discard), file, r)
 		list = append(list, told{filepath.Base(path), len(file.Schedule) == 0, slices.Clone(r.Rig.Log.Events), in, view.Story(in)})

@@ -9,7 +9,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/smp"
@@ -166,8 +166,8 @@ func parseShard(s string) (share, shares int, err error) {
 		return 0, 0, fmt.Errorf("--shard: %q is no share; give two numbers, as in 1/4", s)
 	}
 	switch {
-	case shares < 1 || shares > search.MostShares:
-		return 0, 0, fmt.Errorf("--shard: %s: an exploration is divided into 1 to %d shares", s, search.MostShares)
+	case shares < 1 || shares > explore.MostShares:
+		return 0, 0, fmt.Errorf("--shard: %s: an exploration is divided into 1 to %d shares", s, explore.MostShares)
 	case share < 1 || share > shares:
 		return 0, 0, fmt.Errorf("--shard: %s is out of range; the shares are 1/%d to %d/%d", s, shares, shares, shares)
 	}
@@ -237,7 +237,7 @@ func (c *exploreCmd) doing(p *cli.Program, j *job, mutant string) {
 func (c *exploreCmd) line(j *job, mutant string, more ...string) string {
 	words := append([]string{cli.Typed(), "explore", j.Arg}, more...)
 	for _, f := range []struct{ flag, value, unless string }{
-		{"--strategy", c.Strategy, search.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"},
+		{"--strategy", c.Strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"},
 		{"--fetch", c.Fetch, ""}, {"--edition", c.Edition, ""}, {"--mutant", mutant, ""}, {"--runs", fmt.Sprint(j.runs), fmt.Sprint(j.usual)},
 	} {
 		if f.value != f.unless {

@@ -9,7 +9,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/search"
+	"kpsim/internal/search/replay"
 	"kpsim/traces"
 	"kpsim/traces/export"
 	"kpsim/traces/view"
@@ -77,12 +77,12 @@ func (c *exportCmd) Run(p *cli.Program) (int, error) {
 	return cli.OK, nil
 }
 
-func (c *exportCmd) export(w io.Writer, file *traces.File, r *search.Replay) error {
+func (c *exportCmd) export(w io.Writer, file *traces.File, r *replay.Replay) error {
 	in := r.View(file)
 	if c.To == "litmus" {
 		return view.Litmus(w, strings.TrimSuffix(filepath.Base(c.Trace), ".kps"), in)
 	}
-	scene := view.Lay(in, r.Film(view.Sites(in)))
+	scene := view.Lay(in, r.Timeline(view.Sites(in)))
 	task := func(id uint64) string { return r.Rig.Machine.Tasks()[id].Name }
 	switch c.To {
 	case "ftrace":

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/search"
+	"kpsim/internal/search/replay"
 	"kpsim/traces/export"
 	"kpsim/traces/view"
 )
@@ -30,12 +30,12 @@ func exported(t *testing.T, format string, f func(name, text string, s *view.Sce
 	for _, name := range names {
 		file, err := inputs.ReadTrace(name)
 		require.NoError(t, err)
-		r, err := search.PlayFile(name, file, true)
+		r, err := replay.Play(name, file, true)
 		require.NoError(t, err)
 		var b bytes.Buffer
 		require.NoError(t, (&exportCmd{Trace: name, To: format}).export(&b, file, r))
 		in := r.View(file)
-		f(filepath.Base(name), b.String(), view.Lay(in, r.Film(view.Sites(in))))
+		f(filepath.Base(name), b.String(), view.Lay(in, r.Timeline(view.Sites(in))))
 		r.Rig.Close()
 	}
 }

@@ -11,7 +11,9 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario"
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/shrink"
+	"kpsim/internal/search/storm"
 	"kpsim/properties"
 )
 
@@ -79,7 +81,7 @@ func (c *fuzzCmd) Run(p *cli.Program) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
-	s := search.Storm{Any: true, Seed: c.Seed, Runs: c.Each, Strategy: c.Strategy, Mutant: c.Mutant, Workers: c.Workers, Cancelled: &c.late}
+	s := storm.Storm{Any: true, Seed: c.Seed, Runs: c.Each, Strategy: c.Strategy, Mutant: c.Mutant, Workers: c.Workers, Cancelled: &c.late}
 	if c.Print {
 		fmt.Fprintln(p.Out, s.Scenario(c.Seed))
 		return cli.OK, nil
@@ -127,7 +129,7 @@ func (c *fuzzCmd) check() error {
 
 // all runs batches of programs until there were enough, and tells of each property the
 // first that broke it.
-func (c *fuzzCmd) all(p *cli.Program, s search.Storm) (*search.Stormed, error) {
+func (c *fuzzCmd) all(p *cli.Program, s storm.Storm) (*storm.Result, error) {
 	programs := (c.Runs + c.Each - 1) / c.Each // neither overflows: see their ranges
 	runs := programs * c.Each
 	if c.For > 0 {
@@ -136,7 +138,7 @@ func (c *fuzzCmd) all(p *cli.Program, s search.Storm) (*search.Stormed, error) {
 	}
 	line := p.Watch("drawn scenarios", runs)
 	defer line.Clear()
-	total := search.NewStormed()
+	total := storm.New()
 	s.Progress = func(r, v uint64) {
 		line.Update(total.Runs+r, total.Violations+v)
 		if c.stop.Load() {
@@ -169,15 +171,15 @@ func (c *fuzzCmd) all(p *cli.Program, s search.Storm) (*search.Stormed, error) {
 
 // tell shrinks what the program of a seed has found of a property, saves it and prints
 // how to replay it.
-func (c *fuzzCmd) tell(p *cli.Program, s *search.Storm, seed uint64, q *properties.Property) error {
+func (c *fuzzCmd) tell(p *cli.Program, s *storm.Storm, seed uint64, q *properties.Property) error {
 	spec := s.Spec(seed)
 	p.Again = c.line(seed, c.Each, "--workers", "1")
 	spec.Cancelled = nil // what was found is shrunk, even if the time is over
-	res, err := search.Explore(spec)
+	res, err := explore.Run(spec)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(res.Witnesses, func(w *search.Witness) bool { return w.Property == q })
+	i := slices.IndexFunc(res.Witnesses, func(w *shrink.Witness) bool { return w.Property == q })
 	if i < 0 {
 		return nil
 	}
@@ -208,7 +210,7 @@ func (c *fuzzCmd) line(seed, runs uint64, more ...string) string {
 	return cli.Line(append(words, more...)...)
 }
 
-func (c *fuzzCmd) print(p *cli.Program, name string, r *search.Stormed, s *inputs.Shipped) error {
+func (c *fuzzCmd) print(p *cli.Program, name string, r *storm.Result, s *inputs.Shipped) error {
 	if c.JSON {
 		return p.PrintJSON(fuzzRow{name, r.Programs, r.Runs, r.Optimizing, r.Under, r.Counts.Points, r.Chosen, r.Spread.Least(), percents(r, 1, 5, 25, 50, 75, 95, 99), r.Violations, r.Broken, s})
 	}
@@ -222,12 +224,12 @@ func (c *fuzzCmd) print(p *cli.Program, name string, r *search.Stormed, s *input
 		during = shareOf(r.Under, r.Optimizing) + " optimized during a call"
 	}
 	p.Indented("", fmt.Sprintf("%-10s  %s  %s  %31s  %7s with %d points or more: %d, %s  %s",
-		name, cli.Counted(r.Programs, 6, "program"), cli.Counted(r.Runs, 8, "schedule"), during, shareOf(r.Chosen, r.Runs), search.StormPoints, r.Spread.Least(), spaced(percents(r, 5, 25, 50, 75, 95)), said))
+		name, cli.Counted(r.Programs, 6, "program"), cli.Counted(r.Runs, 8, "schedule"), during, shareOf(r.Chosen, r.Runs), storm.Points, r.Spread.Least(), spaced(percents(r, 5, 25, 50, 75, 95)), said))
 	return nil
 }
 
 // percents are percentiles of the points of runs.
-func percents(r *search.Stormed, of ...uint64) (list []uint64) {
+func percents(r *storm.Result, of ...uint64) (list []uint64) {
 	for _, p := range of {
 		list = append(list, r.Spread.Percent(p))
 	}

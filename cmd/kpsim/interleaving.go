@@ -3,7 +3,7 @@ package main
 import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/search"
+	"kpsim/internal/search/replay"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
@@ -11,7 +11,7 @@ import (
 // headline is what a trace breaks, in the words of its scenario: replay's first line.
 // It is played once for that.
 func headline(p *cli.Program, file *traces.File) string {
-	r, err := search.PlayFile("trace", file, true)
+	r, err := replay.Play("trace", file, true)
 	if err != nil || r.Property == nil {
 		q, _ := inputs.PropertyByID(file.Property)
 		return finding(q, file.Place, file.Message)
@@ -21,7 +21,7 @@ func headline(p *cli.Program, file *traces.File) string {
 }
 
 // viewInput is a replayed run, to be printed.
-func viewInput(p *cli.Program, file *traces.File, r *search.Replay) view.Input {
+func viewInput(p *cli.Program, file *traces.File, r *replay.Replay) view.Input {
 	in := r.View(file)
 	in.Width, in.Paint = p.Width, p.Paint
 	return in

@@ -6,7 +6,8 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/shrink"
 	"kpsim/properties"
 )
 
@@ -43,13 +44,13 @@ type row struct {
 
 	Shipped    *inputs.Shipped `json:"as_shipped,omitempty"`
 	First      *firstJSON      `json:"first_witness,omitempty"`
-	Statistics search.Stats    `json:"statistics"`
+	Statistics explore.Stats   `json:"statistics"`
 
 	job     *job
 	notes   []string
 	advice  string   // the line to type next, if there is no trace to replay
 	shows   []string // what else the table says of the scenario, a line each
-	witness *search.Witness
+	witness *shrink.Witness
 }
 
 func (r *row) setTrace(path string) {
@@ -69,7 +70,7 @@ func (r *row) open(why string) { r.Expected, r.Reason, r.advice = nil, why, "" }
 
 // judge makes rows of what was explored: one for what the scenario expects, and
 // one for each other property that was broken.
-func (c *exploreCmd) judge(j *job, e *explored, first []search.First) []*row {
+func (c *exploreCmd) judge(j *job, e *explored, first []explore.First) []*row {
 	var rows []*row
 	res := e.res
 	add := func(property string, ok bool, reason string) *row {
@@ -167,7 +168,7 @@ func (r *row) follows(after uint64, ignored properties.Set) {
 const nothingPatched = "nothing is patched: no task registers a probe, flips a label, loads a module or calls for ftrace; add register(k) to one's ops"
 
 // judgeNever says whether a Never may be believed.
-func (c *exploreCmd) judgeNever(r *row, res *search.Result, canary bool) {
+func (c *exploreCmd) judgeNever(r *row, res *explore.Result, canary bool) {
 	e := &r.job.Expect
 	if res.Complete > 0 && res.Counts.Points > 0 {
 		r.Complete = res.Complete
@@ -192,12 +193,12 @@ func (c *exploreCmd) judgeNever(r *row, res *search.Result, canary bool) {
 }
 
 // refusedAll says of a Never that nothing was probed.
-func (r *row) refusedAll(res *search.Result) {
+func (r *row) refusedAll(res *explore.Result) {
 	r.expect(false, fmt.Sprintf("nothing was probed: register was refused, with %s; if that is what you want say so, errno = …", r.job.WhyRefused(res.Probed, res.Census.Errno)))
 	r.advice = cli.Line(cli.Typed(), "shell", r.job.Arg) + "   # where `register` says what the kernel does"
 }
 
 // longer is the line that searches ten times as long.
-func (c *exploreCmd) longer(j *job, res *search.Result) string {
+func (c *exploreCmd) longer(j *job, res *explore.Result) string {
 	return cli.Line(cli.Typed(), "explore", j.Arg, "--runs", fmt.Sprint(10*max(res.Runs, 1))) + "   # 10 times these runs"
 }

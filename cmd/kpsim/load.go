@@ -2,7 +2,7 @@ package main
 
 import (
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/search"
+	"kpsim/internal/search/results"
 )
 
 // A job is a scenario to explore.
@@ -14,7 +14,7 @@ type job struct {
 	notes  []string // what that has shown
 	blind  string   // why the canary can't be found, "" if it may be
 
-	checked uint64           // how many runs were played again and came out the same
-	result  *search.Explored // for the result file
-	older   []older          // traces that lie where it would have written some
+	checked uint64            // how many runs were played again and came out the same
+	result  *results.Explored // for the result file
+	older   []older           // traces that lie where it would have written some
 }

@@ -11,7 +11,8 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/flags"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/search"
+	"kpsim/internal/search/blame"
+	"kpsim/internal/search/parallel"
 	"kpsim/sim"
 )
 
@@ -92,7 +93,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 	parser, err := kong.New(c, kong.Name("kpsim"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.ValueFormatter(flags.HelpWithRange), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(inputs.FetchNames()), "editions": cli.List(inputs.EditionNames()), "storms": cli.List(inputs.StormEditions()), "preempts": cli.List(inputs.StormPreempts()), "bound": fmt.Sprint(deviationsDefault), "samples": fmt.Sprint(search.SamplingRuns)})
+		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(inputs.FetchNames()), "editions": cli.List(inputs.EditionNames()), "storms": cli.List(inputs.StormEditions()), "preempts": cli.List(inputs.StormPreempts()), "bound": fmt.Sprint(deviationsDefault), "samples": fmt.Sprint(blame.SamplingRuns)})
 	if err != nil {
 		sim.Bug("the command line: %v", err)
 	}
@@ -125,7 +126,7 @@ func do(p *cli.Program, c command) (status int) {
 // bug reports a panic.
 func bug(p *cli.Program, v any) {
 	stack := debug.Stack()
-	if c, ok := v.(*search.Crash); ok { // it happened in a worker
+	if c, ok := v.(*parallel.Crash); ok { // it happened in a worker
 		v, stack = c.Value, c.Stack
 	}
 	switch b := v.(type) {

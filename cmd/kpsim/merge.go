@@ -9,7 +9,8 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario/vet"
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/results"
 	"kpsim/kprobes/mutants"
 )
 
@@ -36,19 +37,19 @@ func (c *mergeCmd) Run(p *cli.Program) (int, error) {
 	if c.Traces == "" {
 		return 0, errors.New("--traces: the name is empty; name a folder")
 	}
-	var list []*search.Results
+	var list []*results.File
 	for _, name := range c.Files {
 		data, err := cli.ReadFile(name, cli.MostResult)
 		if err != nil {
 			return 0, fmt.Errorf("%s; name a result file", cli.Cause(err, name))
 		}
-		r, err := search.ReadResults(name, data)
+		r, err := results.Read(name, data)
 		if err != nil {
 			return 0, err
 		}
 		list = append(list, r)
 	}
-	all, missing, err := search.Join(c.Files, list)
+	all, missing, err := results.Join(c.Files, list)
 	if missing > 0 {
 		return 0, fmt.Errorf("%w; to make it:  %s", err, c.again(list[0], missing))
 	}
@@ -64,7 +65,7 @@ func (c *mergeCmd) Run(p *cli.Program) (int, error) {
 		return 0, err
 	}
 	var jobs []*job
-	var specs []search.Spec
+	var specs []explore.Spec
 	for _, e := range all.Scenarios {
 		spec, points, err := all.Spec(e)
 		if err != nil {
@@ -95,7 +96,7 @@ func (c *mergeCmd) Run(p *cli.Program) (int, error) {
 		x.doing(p, j, x.Mutant)
 		p.Again = cli.Line(append([]string{cli.Typed(), "merge"}, c.Files...)...)
 		e := all.Scenarios[i]
-		res, err := search.Merge(specs[i], e.Parts)
+		res, err := explore.Merge(specs[i], e.Parts)
 		if err != nil {
 			return 0, j.FileFirst(err)
 		}
@@ -113,13 +114,13 @@ func (c *mergeCmd) Run(p *cli.Program) (int, error) {
 }
 
 // again is the line that makes a share.
-func (c *mergeCmd) again(r *search.Results, share int) string {
+func (c *mergeCmd) again(r *results.File, share int) string {
 	words := []string{cli.Typed(), "explore"}
 	for _, e := range r.Scenarios {
 		words = append(words, cli.AsFile(e.Arg))
 	}
 	for _, f := range []struct{ flag, value, unless string }{
-		{"--strategy", r.Strategy, search.DefaultStrategy}, {"--seed", fmt.Sprint(r.Seed), "1"},
+		{"--strategy", r.Strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(r.Seed), "1"},
 		{"--fetch", r.Fetch, ""}, {"--edition", r.Edition, ""}, {"--mutant", r.Mutant, ""}, {"--runs", fmt.Sprint(r.Runs), "0"},
 	} {
 		if strings.HasPrefix(f.value, "-") {

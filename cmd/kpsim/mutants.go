@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"kpsim/internal/cli"
-	"kpsim/internal/search"
+	"kpsim/internal/search/mutantsearch"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 )
@@ -74,7 +74,7 @@ func (c *mutantsCmd) Run(p *cli.Program) (int, error) {
 	}
 	p.StopAtInterrupt(&c.stop)
 	cli.ManySmall()
-	hunt := search.Hunt{Seeds: c.Seeds, Seed: c.Seed, Most: c.Most, Workers: c.Workers, Blind: c.Blind, Cancelled: &c.stop}
+	hunt := mutantsearch.Search{Seeds: c.Seeds, Seed: c.Seed, Most: c.Most, Workers: c.Workers, Blind: c.Blind, Cancelled: &c.stop}
 	c.head(p)
 	var rows []mutantRow
 	for _, mu := range list {
@@ -123,7 +123,7 @@ func (c *mutantsCmd) check() (list []*mutants.Mutant, err error) {
 	return list, nil
 }
 
-func mutantRowOf(k *search.Kill) mutantRow {
+func mutantRowOf(k *mutantsearch.Kill) mutantRow {
 	mu := k.Mutant
 	r := mutantRow{
 		Mutant: mu.Name, Scenario: mu.Scenario, Property: mu.Property, By: k.By,

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
-	"kpsim/internal/search"
+	"kpsim/internal/search/blame"
 	"kpsim/traces/view"
 )
 
@@ -54,7 +54,7 @@ func odds(p *cli.Program, row, then string) {
 
 // deviationAt returns the number of the deviation that comes right behind the
 // prefix i of the curve, or 0.
-func deviationAt(n *search.NoReturn, i int) int {
+func deviationAt(n *blame.Point, i int) int {
 	if i+1 < len(n.Curve) && n.Curve[i+1].Questions == n.Curve[i].Questions+1 && n.Curve[i+1].Deviations > n.Curve[i].Deviations {
 		return n.Curve[i+1].Deviations
 	}
@@ -104,7 +104,7 @@ func percent(f float64) string {
 	return fmt.Sprintf("%.0f %%", 100*f)
 }
 
-func interval(o *search.Odds) string {
+func interval(o *blame.Odds) string {
 	if o.Low == o.High {
 		return ""
 	}

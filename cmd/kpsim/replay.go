@@ -7,7 +7,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario/library"
-	"kpsim/internal/search"
+	"kpsim/internal/search/replay"
 	"kpsim/sched"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -53,7 +53,7 @@ type ended struct {
 	Edited   string  `json:"scenario_edited,omitempty"` // its file, or name, if that is another program by now
 }
 
-func endOf(trace string, file *traces.File, r *search.Replay) ended {
+func endOf(trace string, file *traces.File, r *replay.Replay) ended {
 	e := ended{Edited: inputs.Edited(trace, file), Trace: trace, Place: r.Place, Message: r.Message, Digest: fmt.Sprintf("%016x", r.Digest), Same: r.Same}
 	if r.Property != nil {
 		e.Property = &r.Property.ID
@@ -90,18 +90,18 @@ func (c *replayCmd) Run(p *cli.Program) (int, error) {
 }
 
 // play reads a trace and runs it, for who only looks at it.
-func play(p *cli.Program, path string) (*traces.File, *search.Replay, error) {
+func play(p *cli.Program, path string) (*traces.File, *replay.Replay, error) {
 	file, err := inputs.ReadTrace(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	p.ExitAtInterrupt("nothing was changed")
 	p.Doing = "trace " + path
-	r, err := search.PlayFile(path, file, true)
+	r, err := replay.Play(path, file, true)
 	return file, r, err
 }
 
-func (c *replayCmd) printJSON(p *cli.Program, file *traces.File, r *search.Replay) error {
+func (c *replayCmd) printJSON(p *cli.Program, file *traces.File, r *replay.Replay) error {
 	out := played{ended: endOf(c.Trace, file, r), Deviations: len(file.Schedule), Why: r.Why, Breaks: r.Breaks}
 	if r.Miss != nil {
 		out.FirstDivergence = &divergence{r.Miss.Index + 1, file.Schedule[r.Miss.Index].String(), missed(file, r.Miss)}
@@ -109,7 +109,7 @@ func (c *replayCmd) printJSON(p *cli.Program, file *traces.File, r *search.Repla
 	return p.PrintJSON(out)
 }
 
-func (c *replayCmd) print(p *cli.Program, file *traces.File, r *search.Replay) error {
+func (c *replayCmd) print(p *cli.Program, file *traces.File, r *replay.Replay) error {
 	p.Indented("", beginning(c.Trace, file, r))
 	fmt.Fprintln(p.Out)
 	in := viewInput(p, file, r)
@@ -146,7 +146,7 @@ func (c *replayCmd) print(p *cli.Program, file *traces.File, r *search.Replay) e
 }
 
 // beginning says what is played.
-func beginning(trace string, file *traces.File, r *search.Replay) string {
+func beginning(trace string, file *traces.File, r *replay.Replay) string {
 	s := fmt.Sprintf("%s: scenario %s, %s from the default run", trace, r.Rig.Scenario.Name, cli.Number(len(file.Schedule), "deviation"))
 	if after := file.Remark(traces.OriginIgnored); after != "" {
 		s += "; it goes on after " + after + ", which it breaks before"
@@ -173,7 +173,7 @@ func anew(file *traces.File, name string) string {
 
 // drifts says how deviations were not taken at their word. One may have been looked for
 // elsewhere and yet be taken where the file says.
-func drifts(file *traces.File, r *search.Replay) (says []string) {
+func drifts(file *traces.File, r *replay.Replay) (says []string) {
 	for _, d := range r.Drifts {
 		if s := drift(file, r, d); s != "" {
 			says = append(says, s)
@@ -183,7 +183,7 @@ func drifts(file *traces.File, r *search.Replay) (says []string) {
 }
 
 // drift says how a deviation was not taken at its word, or nothing if it was.
-func drift(file *traces.File, r *search.Replay, d sched.Drift) string {
+func drift(file *traces.File, r *replay.Replay, d sched.Drift) string {
 	f := &file.Schedule[d.Index]
 	switch d.Kind {
 	case sched.NoAlternative:

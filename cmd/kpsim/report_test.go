@@ -8,7 +8,8 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario/library"
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/shrink"
 	"kpsim/properties"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -22,10 +23,10 @@ func TestNarrowTerminal(t *testing.T) {
 		jobs = append(jobs, &job{Input: &inputs.Input{Scenario: sc, Arg: sc.Name}, runs: 250_000, usual: 250_000})
 	}
 	expected, against, path, n := true, false, "traces/second-instruction-preempted.kps", 4
-	w := &search.Witness{Message: strings.Repeat("word ", 40)}
+	w := &shrink.Witness{Message: strings.Repeat("word ", 40)}
 	w.Property, _ = properties.ByName("no-start-inside")
 	w.File = &traces.File{Scenario: "none", Property: w.Property.ID, Message: w.Message} // it can't be played
-	first := &search.First{Seeds: 20, Bound: 25_000, Found: make([]uint64, 12)}
+	first := &explore.First{Seeds: 20, Bound: 25_000, Found: make([]uint64, 12)}
 	for i := range first.Found {
 		first.Found[i] = uint64(9_000 + i)
 	}
@@ -38,10 +39,10 @@ func TestNarrowTerminal(t *testing.T) {
 		{
 			Scenario: "full-rcu", Property: everyProperty, Observation: inputs.Never, Runs: 250_000, Expected: &expected,
 			notes: []string{"complete for ≤ 2 deviations", "canary stop-without-sync-core found"},
-			shows: thorough(&search.Result{Stats: search.Stats{
-				Sampled: 976, Behaviours: 952, New: search.Chance{Estimate: 0.973, Low: 0.959, High: 0.9999},
+			shows: thorough(&explore.Result{Stats: explore.Stats{
+				Sampled: 976, Behaviours: 952, New: explore.Chance{Estimate: 0.973, Low: 0.959, High: 0.9999},
 				Seen: make([]string, 25), Unseen: []string{"Image", "Optimized", "Unoptimized", "Unoptimizing"},
-				Sources: []search.SourceAtPlace{{Source: "timer@cpu1", Fired: 70, Visited: 71}, {Source: "preempt@cpu1", Fired: 1, Visited: 71}},
+				Sources: []explore.SourceAtPlace{{Source: "timer@cpu1", Fired: 70, Visited: 71}, {Source: "preempt@cpu1", Fired: 1, Visited: 71}},
 			}}),
 		},
 	}

@@ -6,7 +6,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/search"
+	"kpsim/internal/search/replay"
 	"kpsim/traces"
 )
 
@@ -68,7 +68,7 @@ func (c *rerecordCmd) Run(p *cli.Program) (int, error) {
 // one brings one trace up to date and says whether it is.
 func (c *rerecordCmd) one(p *cli.Program, path string, file *traces.File) (bool, error) {
 	p.Doing = "trace " + path
-	now, r, err := search.Rerecord(path, file, c.AnyPlace)
+	now, r, err := replay.Rerecord(path, file, c.AnyPlace)
 	if err != nil {
 		return false, err
 	}

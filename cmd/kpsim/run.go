@@ -10,7 +10,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/vet"
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes/kpev"
 	"kpsim/sched"
@@ -59,7 +59,7 @@ func (c *onceFlags) schedule(read inputs.ScenarioReader, what, usual string) (*i
 	if c.Strategy != "" {
 		usual = c.Strategy
 	}
-	spec := search.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Strategy: usual, Seed: *c.Seed}
+	spec := explore.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Strategy: usual, Seed: *c.Seed}
 	s, err := spec.First()
 	return j, s, err
 }
@@ -115,7 +115,7 @@ type ranProbe struct {
 }
 
 func (c *runCmd) Run(p *cli.Program) (int, error) {
-	j, s, err := c.schedule(lang.LoadUsed, c.Scenario, search.DefaultStrategy)
+	j, s, err := c.schedule(lang.LoadUsed, c.Scenario, explore.DefaultStrategy)
 	if err != nil {
 		return 0, err
 	}

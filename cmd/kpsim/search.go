@@ -7,13 +7,15 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario/lang"
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/results"
+	"kpsim/internal/search/shrink"
 	"kpsim/properties"
 )
 
 // explored is what the runs of a scenario have shown.
 type explored struct {
-	res    *search.Result
+	res    *explore.Result
 	canary bool // it was found
 	took   time.Duration
 }
@@ -40,8 +42,8 @@ func (c *exploreCmd) search(p *cli.Program, j *job, what string) (*explored, err
 	return e, nil
 }
 
-func (c *exploreCmd) spec(j *job) search.Spec {
-	return search.Spec{
+func (c *exploreCmd) spec(j *job) explore.Spec {
+	return explore.Spec{
 		Scenario: j.Scenario, Mutant: c.Mutant, Strategy: c.Strategy, Runs: j.runs, Seed: c.Seed, Unbiased: c.Unbiased, Workers: c.Workers,
 		Share: c.share, Shares: c.shares, Cancelled: &c.stop,
 		Ignore: c.Ignored, Past: c.Past(),
@@ -50,12 +52,12 @@ func (c *exploreCmd) spec(j *job) search.Spec {
 
 // once explores under a spec. The result is nil if it was interrupted before
 // the first run.
-func (c *exploreCmd) once(p *cli.Program, j *job, spec search.Spec, what string) (*search.Result, error) {
+func (c *exploreCmd) once(p *cli.Program, j *job, spec explore.Spec, what string) (*explore.Result, error) {
 	c.doing(p, j, spec.Mutant)
 	line := p.Watch(what, spec.Runs)
 	defer line.Clear()
 	spec.Progress = line.Update
-	res, err := search.Explore(spec)
+	res, err := explore.Run(spec)
 	if err != nil {
 		if c.stop.Load() {
 			return nil, nil
@@ -92,7 +94,7 @@ const firstShare = 10
 
 // first says how soon each property that was broken is. A share of an
 // exploration doesn't: merge does.
-func (c *exploreCmd) first(p *cli.Program, j *job, res *search.Result) ([]search.First, error) {
+func (c *exploreCmd) first(p *cli.Program, j *job, res *explore.Result) ([]explore.First, error) {
 	if c.shares > 1 || c.stop.Load() || res.Violations == 0 {
 		return nil, nil
 	}
@@ -103,11 +105,11 @@ func (c *exploreCmd) first(p *cli.Program, j *job, res *search.Result) ([]search
 		}
 	}
 	bound := min(j.runs, max(j.usual/firstShare, 1))
-	line := p.Watch(j.Name+", the first witness over seeds", search.FirstSeeds*bound)
+	line := p.Watch(j.Name+", the first witness over seeds", explore.FirstSeeds*bound)
 	defer line.Clear()
 	spec := c.spec(j)
 	spec.Progress = line.Update
-	return search.FirstWitness(spec, names, bound)
+	return explore.FirstWitness(spec, names, bound)
 }
 
 // save writes the witnesses. What can't be saved is printed whole.
@@ -136,9 +138,9 @@ func (c *exploreCmd) save(j *job, rows []*row) {
 }
 
 // result is what a result file holds of the scenario.
-func (c *exploreCmd) result(j *job, e *explored, rows []*row) *search.Explored {
-	x := &search.Explored{
-		Name: j.Name, Arg: j.Arg, Source: j.Source, Text: lang.Print(j.Scenario), Default: search.DigestName(j.digest), Runs: j.runs,
+func (c *exploreCmd) result(j *job, e *explored, rows []*row) *results.Explored {
+	x := &results.Explored{
+		Name: j.Name, Arg: j.Arg, Source: j.Source, Text: lang.Print(j.Scenario), Default: results.DigestName(j.digest), Runs: j.runs,
 		Canary: e.canary, Checked: j.checked, Seconds: e.took.Seconds(), Parts: e.res.Parts, Traces: []string{},
 	}
 	for _, r := range rows {
@@ -151,7 +153,7 @@ func (c *exploreCmd) result(j *job, e *explored, rows []*row) *search.Explored {
 
 // results makes a result file of what the jobs have come to.
 func (c *exploreCmd) results(jobs []*job) ([]byte, error) {
-	r := &search.Results{
+	r := &results.File{
 		Share: max(c.share, 1), Shares: max(c.shares, 1), Strategy: c.Strategy, Seed: c.Seed, Mutant: c.Mutant, Fetch: c.Fetch, Edition: c.Edition,
 		Unbiased: c.Unbiased, SelfCheck: uint64(c.SelfCheck), Ignored: c.Ignored.Names(), Every: c.AllProperties,
 	}
@@ -165,7 +167,7 @@ func (c *exploreCmd) results(jobs []*job) ([]byte, error) {
 }
 
 // witnessOf returns the witness against a property, nil if there is none.
-func witnessOf(res *search.Result, property string) *search.Witness {
+func witnessOf(res *explore.Result, property string) *shrink.Witness {
 	for _, w := range res.Witnesses {
 		if w.Property.Name == property {
 			return w

@@ -8,7 +8,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"kpsim/internal/cli"
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
 )
 
 // A selfCheck is how many runs are played again: 0 none, selfCheckEach some of
@@ -75,7 +75,7 @@ func (c *exploreCmd) checkSelf(p *cli.Program, jobs []*job) error {
 		line := p.Watch(fmt.Sprintf("self-check %d/%d %s", i+1, len(jobs), j.Name), n)
 		spec := c.spec(j)
 		spec.Runs, spec.Progress = n, line.Update
-		checked, err := search.SelfCheck(spec)
+		checked, err := explore.SelfCheck(spec)
 		line.Clear()
 		if err != nil && !c.stop.Load() {
 			return j.FileFirst(err)

@@ -17,7 +17,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/nearest"
-	"kpsim/internal/search"
+	"kpsim/internal/search/session"
 	"kpsim/traces/view"
 )
 
@@ -48,7 +48,7 @@ Exit status: 0, 1 a property was broken, 2 bad input, 3 a bug of the simulator, 
 // A sh is a session with a user.
 type sh struct {
 	p     *cli.Program
-	s     *search.Session
+	s     *session.Session
 	quiet bool // handlers' lines are left out
 	told  bool // that the run is over
 	done  bool
@@ -81,7 +81,7 @@ func (c *shellCmd) Run(p *cli.Program) (int, error) {
 }
 
 // open makes the session.
-func (c *shellCmd) open(p *cli.Program) (*search.Session, error) {
+func (c *shellCmd) open(p *cli.Program) (*session.Session, error) {
 	p.Doing = "shell of " + c.What
 	p.ExitAtInterrupt("the session is over")
 	if inputs.IsTraceFile(c.What) || strings.HasSuffix(c.What, ".kps") {
@@ -92,13 +92,13 @@ func (c *shellCmd) open(p *cli.Program) (*search.Session, error) {
 		if err != nil {
 			return nil, err
 		}
-		return search.OpenSession(c.What, file)
+		return session.Open(c.What, file)
 	}
 	j, s, err := c.schedule(inputs.ByHand, c.What, "sticky")
 	if err != nil {
 		return nil, err
 	}
-	session, err := search.NewSession(j.Scenario, c.Mutant, s)
+	session, err := session.New(j.Scenario, c.Mutant, s)
 	if err == nil {
 		inputs.TellShipped(p, c.ShippedAs(j.Machine.Edition))
 	}

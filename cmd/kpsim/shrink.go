@@ -9,7 +9,8 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/search"
+	"kpsim/internal/search/replay"
+	"kpsim/internal/search/shrink"
 	"kpsim/traces"
 )
 
@@ -78,7 +79,7 @@ func (c *shrinkCmd) Run(p *cli.Program) (int, error) {
 	}
 	p.ExitAtInterrupt("nothing was written")
 	p.Doing = "trace " + c.Trace
-	s, r, err := search.ShrinkFile(c.Trace, file)
+	s, r, err := shrink.File(c.Trace, file)
 	if err != nil {
 		return 0, err
 	}
@@ -87,7 +88,7 @@ func (c *shrinkCmd) Run(p *cli.Program) (int, error) {
 		noLonger(p, c.Trace, file, r)
 		return cli.Against, nil
 	}
-	needs, err := search.Necessity(s.File)
+	needs, err := replay.Necessity(s.File)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", c.Out, err)
 	}
@@ -108,7 +109,7 @@ func (c *shrinkCmd) Run(p *cli.Program) (int, error) {
 
 // noLonger says in one line that a trace doesn't apply any more, and where it
 // first left the run that it was.
-func noLonger(p *cli.Program, path string, file *traces.File, r *search.Replay) {
+func noLonger(p *cli.Program, path string, file *traces.File, r *replay.Replay) {
 	why := r.Why
 	if r.Miss != nil {
 		why += "; " + firstDivergence(file, r.Miss)
@@ -116,7 +117,7 @@ func noLonger(p *cli.Program, path string, file *traces.File, r *search.Replay) 
 	fmt.Fprintf(p.Err, "kpsim: %s: %s; to find it anew: %s\n", path, why, anew(file, r.Rig.Scenario.Name))
 }
 
-func (c *shrinkCmd) printJSON(p *cli.Program, s *search.Shrunk, needs []search.Need, unsaved string) error {
+func (c *shrinkCmd) printJSON(p *cli.Program, s *shrink.Shrunk, needs []replay.Need, unsaved string) error {
 	out := shrunk{
 		Trace: c.Trace, Out: string(c.Out), Property: s.File.Property, Place: s.File.Place, Runs: s.Runs, Exhausted: s.Exhausted,
 		Before: shrunkSize{s.Found, s.Was}, After: shrunkSize{len(s.File.Schedule), s.Is}, Needs: []shrunkNeed{},
@@ -134,7 +135,7 @@ func (c *shrinkCmd) printJSON(p *cli.Program, s *search.Shrunk, needs []search.N
 	return p.PrintJSON(out)
 }
 
-func (c *shrinkCmd) print(p *cli.Program, s *search.Shrunk, needs []search.Need, unsaved string) {
+func (c *shrinkCmd) print(p *cli.Program, s *shrink.Shrunk, needs []replay.Need, unsaved string) {
 	p.Indented("", headline(p, s.File))
 	fmt.Fprintln(p.Out)
 	p.Indented("", fmt.Sprintf("before: %s; %s", cli.Number(s.Found, "deviation"), s.Was))
@@ -157,7 +158,7 @@ func (c *shrinkCmd) print(p *cli.Program, s *search.Shrunk, needs []search.Need,
 }
 
 // printNeeds prints deviations, and under each what it is for.
-func printNeeds(p *cli.Program, needs []search.Need) {
+func printNeeds(p *cli.Program, needs []replay.Need) {
 	for i := range needs {
 		p.Indented("", needs[i].Deviation.String())
 		p.Indented(cli.Indent, needs[i].Says)

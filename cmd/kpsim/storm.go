@@ -10,7 +10,10 @@ import (
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/parallel"
+	"kpsim/internal/search/shrink"
+	"kpsim/internal/search/storm"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 )
@@ -150,12 +153,12 @@ func (c *stormCmd) check() (machines []scenario.Machine, err error) {
 	return machines, nil
 }
 
-func (c *stormCmd) storm(m scenario.Machine, programs int) search.Storm {
-	return search.Storm{Machine: m, Seed: c.Seed, Programs: programs, Runs: c.Each, Strategy: c.Strategy, Mutant: c.Mutant, Workers: c.Workers, Cancelled: &c.stop}
+func (c *stormCmd) storm(m scenario.Machine, programs int) storm.Storm {
+	return storm.Storm{Machine: m, Seed: c.Seed, Programs: programs, Runs: c.Each, Strategy: c.Strategy, Mutant: c.Mutant, Workers: c.Workers, Cancelled: &c.stop}
 }
 
 // one runs the storms of one machine and prints what came of it.
-func (c *stormCmd) one(p *cli.Program, s search.Storm) (*stormRow, error) {
+func (c *stormCmd) one(p *cli.Program, s storm.Storm) (*stormRow, error) {
 	what := fmt.Sprintf("%v, preempt %v", s.Machine.Edition, s.Machine.Preempt)
 	p.Doing = "api-storms, " + what
 	line := p.Watch(what, uint64(s.Programs)*s.Runs)
@@ -171,7 +174,7 @@ func (c *stormCmd) one(p *cli.Program, s search.Storm) (*stormRow, error) {
 		Points: res.Counts.Points, Violations: res.Violations, Broken: res.Broken, Found: res.Found,
 		Shipped: c.ShippedAs(s.Machine.Edition),
 	}
-	var w *search.Witness
+	var w *shrink.Witness
 	if len(res.Found) > 0 && !c.stop.Load() {
 		p.Again = c.line(&s, row.Found[0], "--workers", "1")
 		if w, err = c.witness(&s, row); err != nil {
@@ -187,24 +190,24 @@ func (c *stormCmd) one(p *cli.Program, s search.Storm) (*stormRow, error) {
 
 // storm runs a storm. The report of a bug has the line that makes the runs of the program
 // it is in.
-func runStorm(p *cli.Program, s search.Storm, line func(seed uint64) string) (*search.Stormed, error) {
+func runStorm(p *cli.Program, s storm.Storm, line func(seed uint64) string) (*storm.Result, error) {
 	defer func() {
 		v := recover()
-		if c, ok := v.(*search.Crash); ok {
+		if c, ok := v.(*parallel.Crash); ok {
 			p.Again = line(s.Seed + uint64(c.Job))
 		}
 		if v != nil {
 			panic(v)
 		}
 	}()
-	return search.RunStorm(s)
+	return storm.Run(s)
 }
 
 // witness shrinks what the first program that broke a property has found, and
 // saves it.
-func (c *stormCmd) witness(s *search.Storm, row *stormRow) (*search.Witness, error) {
+func (c *stormCmd) witness(s *storm.Storm, row *stormRow) (*shrink.Witness, error) {
 	seed := row.Found[0]
-	res, err := search.Explore(s.Spec(seed))
+	res, err := explore.Run(s.Spec(seed))
 	if err != nil || res.Witness == nil {
 		return nil, err
 	}
@@ -216,10 +219,10 @@ func (c *stormCmd) witness(s *search.Storm, row *stormRow) (*search.Witness, err
 }
 
 // line is the command that runs the program of a seed.
-func (c *stormCmd) line(s *search.Storm, seed uint64, more ...string) string {
+func (c *stormCmd) line(s *storm.Storm, seed uint64, more ...string) string {
 	words := []string{cli.Typed(), "storm", "--edition", s.Machine.Edition.String(), "--preempt", s.Machine.Preempt.String(),
 		"--seed", fmt.Sprint(seed), "--runs", fmt.Sprint(s.Runs), "--each", fmt.Sprint(s.Runs)}
-	if c.Strategy != search.StormStrategy {
+	if c.Strategy != storm.DefaultStrategy {
 		words = append(words, "--strategy", c.Strategy)
 	}
 	if c.Mutant != "" {
@@ -260,7 +263,7 @@ func brokenBy(broken map[string]uint64) string {
 }
 
 // stormWitness prints what a program's witness shows, and how to replay its trace.
-func stormWitness(p *cli.Program, w *search.Witness, trace string) {
+func stormWitness(p *cli.Program, w *shrink.Witness, trace string) {
 	p.Indented(cli.Indent, headline(p, w.File))
 	if len(w.Schedule) <= stormLines {
 		for _, l := range scheduleLines(w.Schedule) {

@@ -5,19 +5,19 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
 )
 
 // firstJSON is after how many schedules a search finds what it finds.
 type firstJSON struct {
-	search.First
+	explore.First
 	Median *uint64 `json:"median"` // null: more than bound
 	Low    *uint64 `json:"low"`
 	High   *uint64 `json:"high"`
 }
 
 // soon says how soon the row's property is broken, if that was asked.
-func (r *row) soon(list []search.First) {
+func (r *row) soon(list []explore.First) {
 	for _, f := range list {
 		if f.Property != r.Property {
 			continue
@@ -35,7 +35,7 @@ func orNull(n uint64) *uint64 {
 	return &n
 }
 
-func soonLine(f *search.First, median, low, high uint64) string {
+func soonLine(f *explore.First, median, low, high uint64) string {
 	if median == 0 {
 		return fmt.Sprintf("first witness within %s for %d of %d seeds", cli.Number(f.Bound, "schedule"), len(f.Found), f.Seeds)
 	}
@@ -47,7 +47,7 @@ func soonLine(f *search.First, median, low, high uint64) string {
 }
 
 // thorough says in two lines how much a search has seen of what there is.
-func thorough(res *search.Result) []string {
+func thorough(res *explore.Result) []string {
 	st := &res.Stats
 	if st.Sampled == 0 {
 		return []string{cli.Number(res.Counts.Points, "point") + "; too few runs for an estimate"}
@@ -65,7 +65,7 @@ func thorough(res *search.Result) []string {
 }
 
 // chance prints a chance with its interval.
-func chance(c search.Chance) string {
+func chance(c explore.Chance) string {
 	return fmt.Sprintf("%s %% (%s to %s)", tenths(c.Estimate), tenths(c.Low), tenths(c.High))
 }
 

@@ -5,12 +5,12 @@ import (
 	"strings"
 
 	"kpsim/internal/scenario/vet"
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
 )
 
 // idle says, a line each, what of a scenario no run of an exploration has used.
 // Who wrote those that are built in has made some so on purpose.
-func idle(j *job, res *search.Result) []string {
+func idle(j *job, res *explore.Result) []string {
 	if j.Builtin() || res.Census.Registered == 0 && j.Expect.Canary == "" {
 		return nil
 	}

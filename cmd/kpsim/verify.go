@@ -8,7 +8,9 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/proof"
+	"kpsim/internal/search/shrink"
 	"kpsim/properties"
 	"kpsim/smp/fetch"
 )
@@ -103,7 +105,7 @@ func (c *verifyCmd) check() error {
 	case c.Races && !(c.Full && c.By == "classes"):
 		return errors.New("--races: only --full --by classes looks for races; give those too")
 	}
-	c.base = exploreCmd{Seed: 1, Strategy: search.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Edition: c.Edition, Broken: c.Broken, GoOn: c.GoOn, Traces: c.Traces}
+	c.base = exploreCmd{Seed: 1, Strategy: explore.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Edition: c.Edition, Broken: c.Broken, GoOn: c.GoOn, Traces: c.Traces}
 	err := c.base.check()
 	c.Broken, c.GoOn = c.base.Broken, c.base.GoOn
 	return err
@@ -141,7 +143,7 @@ type proved struct {
 	Expected    *bool             `json:"expected"`
 	Reason      string            `json:"reason,omitempty"`
 	Traces      []string          `json:"traces,omitempty"`
-	Racing      []search.Racing   `json:"racing,omitempty"`
+	Racing      []proof.Racing    `json:"racing,omitempty"`
 	Unsaved     string            `json:"unsaved,omitempty"`     // why a trace isn't written
 	Texts       []string          `json:"trace_texts,omitempty"` // and what those that aren't would hold
 
@@ -149,7 +151,7 @@ type proved struct {
 
 	Older []older `json:"older_traces,omitempty"`
 
-	witnesses []*search.Witness
+	witnesses []*shrink.Witness
 	paths     []string // of the witnesses' traces; "": it could not be saved
 	far       uint64   // millionths of what is known, if it isn't complete
 }
@@ -160,24 +162,24 @@ func (c *verifyCmd) verify(p *cli.Program, j *job, what string) (*proved, error)
 	p.Again = c.line(j, c.Deviations, "--workers", "1")
 	line := p.Watch(what, c.Runs)
 	defer line.Clear()
-	proof := search.Proof{
-		Spec:   search.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop, Ignore: c.Ignored, Past: c.Past()},
+	pr := proof.Proof{
+		Spec:   explore.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop, Ignore: c.Ignored, Past: c.Past()},
 		Memory: c.Memory << 20, Full: c.Full, Classes: c.By == "classes", All: c.All || c.AllProperties, Deviations: deviationsDefault,
 	}
 	if c.Deviations != nil {
-		proof.Deviations = *c.Deviations
+		pr.Deviations = *c.Deviations
 	}
-	bound := proof.Deviations
+	bound := pr.Deviations
 	row := &proved{Scenario: j.Name, Fetch: fetch.Model(j.Machine.Fetch).String(), Full: c.Full}
 	row.By = c.By
-	proof.Watch = func(runs, violations, done uint64) {
+	pr.Watch = func(runs, violations, done uint64) {
 		line.Share(done)
 		line.Update(runs, violations)
 		if c.Full || c.By == "states" { // of many at once none speaks for all
 			row.far = done
 		}
 	}
-	v, err := search.Verify(proof)
+	v, err := proof.Verify(pr)
 	if err != nil {
 		return nil, j.FileFirst(err)
 	}
@@ -268,7 +270,7 @@ func (c *verifyCmd) advice(j *job, r *proved) string {
 // the first to the second and from the second to the third, in seven scenarios of the library.
 const oneMore = "   # some 10 to 20 times these schedules"
 
-func (r *proved) take(v *search.Verified) {
+func (r *proved) take(v *proof.Verified) {
 	r.Deviations, r.Complete = v.Done, v.Complete && v.Cut == 0
 	r.Runs, r.Pruned, r.Cut, r.Restarts, r.Depth, r.Points = v.Runs, v.Pruned, v.Cut, v.Restarts, v.Depth, v.Points
 	r.Filled = v.Filled

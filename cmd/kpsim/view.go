@@ -13,7 +13,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/search"
+	"kpsim/internal/search/replay"
 	"kpsim/internal/viewer"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -95,7 +95,7 @@ func (c *viewCmd) page(p *cli.Program) (*viewer.Page, int, error) {
 	page.Runs = append(page.Runs, *run)
 	switch {
 	case c.Passing:
-		n, err := search.Nearest(c.Trace, file)
+		n, err := replay.Nearest(c.Trace, file)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -130,7 +130,7 @@ func filmed(p *cli.Program, name string) (*traces.File, *viewer.Run, error) {
 		return nil, nil, err
 	}
 	p.Doing = "trace " + name
-	r, err := search.PlayFile(name, file, true)
+	r, err := replay.Play(name, file, true)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -152,7 +152,7 @@ func filmed(p *cli.Program, name string) (*traces.File, *viewer.Run, error) {
 }
 
 // laidOut lays a run out that has kept its events.
-func laidOut(name, about string, file *traces.File, r *search.Replay) *viewer.Run {
+func laidOut(name, about string, file *traces.File, r *replay.Replay) *viewer.Run {
 	in := r.View(file)
 	in.Schedule = nil
 	for _, a := range r.Taken {
@@ -163,7 +163,7 @@ func laidOut(name, about string, file *traces.File, r *search.Replay) *viewer.Ru
 		tasks = append(tasks, t.Name)
 	}
 	return &viewer.Run{
-		Name: name, About: about, Scene: view.Lay(in, r.Film(view.Sites(in))),
+		Name: name, About: about, Scene: view.Lay(in, r.Timeline(view.Sites(in))),
 		Task: func(id uint64) string { return tasks[id] },
 	}
 }

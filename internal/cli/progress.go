@@ -37,7 +37,7 @@ func (p *Program) Watch(what string, total uint64) *progress {
 	return &progress{w: p.Err, width: p.ErrWidth, what: what, total: total, start: now, last: now}
 }
 
-// Update is a search.Spec's Progress.
+// Update is an explore.Spec's Progress.
 func (g *progress) Update(runs, violations uint64) {
 	g.draw(func(took time.Duration) string {
 		of := ""

@@ -1,4 +1,4 @@
-package search
+package search_test
 
 import (
 	"flag"
@@ -10,6 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/replay"
+	"kpsim/internal/search/searchtest"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/sched"
@@ -150,16 +153,13 @@ var corpus = []row{
 
 // playPath plays a trace, edited if edit isn't nil. The rig is closed when the
 // test ends.
-func playPath(t *testing.T, path string, edit func(f *traces.File)) (*traces.File, *Replay) {
+func playPath(t *testing.T, path string, edit func(f *traces.File)) (*traces.File, *replay.Replay) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	f, err := traces.Parse(path, data)
-	require.NoError(t, err)
+	f := searchtest.ReadTrace(t, path)
 	if edit != nil {
 		edit(f)
 	}
-	r, err := PlayFile(path, f, false)
+	r, err := replay.Play(path, f, false)
 	require.NoError(t, err)
 	t.Cleanup(r.Rig.Close)
 	return f, r
@@ -206,7 +206,7 @@ func requireRight(t *testing.T, path string, f *traces.File) {
 	right := *f
 	right.Origin = slices.DeleteFunc(slices.Clone(f.Origin), func(r traces.Remark) bool { return r.Key == traces.OriginMutant })
 	require.Less(t, len(right.Origin), len(f.Origin))
-	rig, err := openFile(path, &right)
+	rig, err := replay.Open(path, &right)
 	require.NoError(t, err)
 	defer rig.Close()
 	run := rig.Play(sched.NewAnchored(f.Schedule, rig.Machine.Names()))
@@ -220,10 +220,10 @@ func record(t *testing.T, path, name, broken, property string) {
 	sc, err := library.Load(name)
 	require.NoError(t, err)
 	for seed := range uint64(200) {
-		res, err := Explore(Spec{Scenario: sc, Mutant: broken, Runs: 20_000, Seed: seed, Workers: 1, Stop: true})
+		res, err := explore.Run(explore.Spec{Scenario: sc, Mutant: broken, Runs: 20_000, Seed: seed, Workers: 1, Stop: true})
 		require.NoError(t, err)
 		if seed == 0 && (res.Witness == nil || len(res.Witness.Schedule) > 0) { // more runs may have a shorter one
-			res, err = Explore(Spec{Scenario: sc, Mutant: broken, Runs: 20_000, Seed: seed, Workers: 1})
+			res, err = explore.Run(explore.Spec{Scenario: sc, Mutant: broken, Runs: 20_000, Seed: seed, Workers: 1})
 			require.NoError(t, err)
 		}
 		if w := res.Witness; w != nil && w.Property.ID == property {

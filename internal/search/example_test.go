@@ -5,14 +5,16 @@ import (
 	"os"
 
 	"kpsim/internal/scenario/library"
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/proof"
+	"kpsim/internal/search/replay"
 	"kpsim/traces"
 )
 
 // The five lines: a scenario, many schedules, what was broken.
 func Example() {
 	sc, _ := library.Load("second-instruction")
-	r, _ := search.Explore(search.Spec{Scenario: sc, Runs: 2000, Seed: 1})
+	r, _ := explore.Run(explore.Spec{Scenario: sc, Runs: 2000, Seed: 1})
 	fmt.Println(r.Violations, "of", r.Runs, "runs:", r.Broken)
 	fmt.Println(r.Witness.Property.Name, "at", r.Witness.Place)
 	fmt.Print(traces.FormatSchedule(r.Witness.Schedule))
@@ -25,9 +27,9 @@ func Example() {
 }
 
 // A proof instead of a search: every schedule of at most two deviations.
-func ExampleVerify() {
+func Example_proof() {
 	sc, _ := library.Load("safe-none")
-	v, err := search.Verify(search.Proof{Spec: search.Spec{Scenario: sc}, Deviations: 2})
+	v, err := proof.Verify(proof.Proof{Spec: explore.Spec{Scenario: sc}, Deviations: 2})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -38,7 +40,7 @@ func ExampleVerify() {
 }
 
 // A trace is replayed: the same events, on every computer.
-func ExamplePlayFile() {
+func Example_replay() {
 	data, err := os.ReadFile("../../traces/corpus/T2-second-instruction.kps")
 	if err != nil {
 		fmt.Println(err)
@@ -49,7 +51,7 @@ func ExamplePlayFile() {
 		fmt.Println(err)
 		return
 	}
-	r, err := search.PlayFile("T2-second-instruction.kps", file, false)
+	r, err := replay.Play("T2-second-instruction.kps", file, false)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,4 +1,4 @@
-package search
+package search_test
 
 import (
 	"testing"
@@ -8,8 +8,10 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
+	"kpsim/internal/search/storm"
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/smp"
@@ -19,17 +21,17 @@ import (
 // nine in ten of the runs on machines that make breakpoints jumps write one in a function while a
 // task is in a call of it, and there is something to choose in each. kpsim fuzz makes many more.
 func TestFuzz(t *testing.T) {
-	s := Storm{Any: true, Seed: 1, Programs: max(200/searchtest.Slow, 1), Runs: 5}
-	r, err := RunStorm(s)
+	s := storm.Storm{Any: true, Seed: 1, Programs: max(200/searchtest.Slow, 1), Runs: 5}
+	r, err := storm.Run(s)
 	require.NoError(t, err)
 	require.Zero(t, r.Violations, "%v, first seeds %v", r.Broken, r.First)
 	require.EqualValues(t, 5*s.Programs, r.Runs)
 	require.Equal(t, r.Runs, r.Chosen)
-	sum := NewStormed()
+	sum := storm.New()
 	for _, e := range append(scenario.Editions(), scenario.EditionNone) {
 		if o := r.Of[e]; o != nil {
 			t.Logf("%-10v %4d programs, of %5d runs %5d write a jump during a call; points at least %4d, median %d", e, o.Programs, o.Optimizing, o.Under, o.Spread.Least(), o.Spread.Percent(50))
-			sum.add(o)
+			sum.Add(o)
 			if searchtest.Slow == 1 { // there are few runs of each
 				require.GreaterOrEqual(t, 10*o.Under, 8*o.Optimizing, "edition %v", e)
 			}
@@ -49,14 +51,14 @@ func TestFuzzFinds(t *testing.T) {
 		mutant   string
 		property *properties.Property
 	}{{"no-sync-disarm", &properties.OwnedBreakpoint}, {"no-quiesce", &properties.NoUseAfterFree}} {
-		s := Storm{Any: true, Seed: 1, Programs: 60, Runs: 5, Mutant: c.mutant}
-		r, err := RunStorm(s)
+		s := storm.Storm{Any: true, Seed: 1, Programs: 60, Runs: 5, Mutant: c.mutant}
+		r, err := storm.Run(s)
 		require.NoError(t, err)
 		seed, found := r.First[c.property.Name]
 		require.True(t, found, "%s: %v", c.mutant, r.Broken)
 		spec := s.Spec(seed)
 		spec.Blind = true
-		again, err := Explore(spec)
+		again, err := explore.Run(spec)
 		require.NoError(t, err)
 		require.NotZero(t, again.Violations, "%s, seed %d", c.mutant, seed)
 	}
@@ -147,7 +149,7 @@ timer(cpu = 0, run = f)
 			defer r.Close()
 			shape, _ := r.Survey(0)
 			runs := 0
-			err = eachRun(r, sched.NewDeviations(sched.Params{Shape: shape, Most: c.most}), 200_000, func(_ uint64, run rig.Run) bool {
+			err = r.Runs(sched.NewDeviations(sched.Params{Shape: shape, Most: c.most}), 200_000, func(_ uint64, run rig.Run) bool {
 				runs++
 				require.Nil(t, run.Property, "%v", run.Finding.Message)
 				require.Equal(t, smp.Passed, run.Outcome)

@@ -1,4 +1,4 @@
-package search
+package search_test
 
 import (
 	"testing"
@@ -7,9 +7,13 @@ import (
 
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/parallel"
+	"kpsim/internal/search/replay"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
+	"kpsim/sched"
 	"kpsim/traces"
 )
 
@@ -17,7 +21,7 @@ import (
 // right engine: no bug of the simulator, no refusal. Each witness replays, and says after what
 // it goes on.
 func TestEvery(t *testing.T) {
-	require.NoError(t, Each(len(mutants.All), func(i int) error {
+	require.NoError(t, parallel.Each(len(mutants.All), func(i int) error {
 		mu := &mutants.All[i]
 		if mu.Scenario == "" {
 			return nil
@@ -26,14 +30,14 @@ func TestEvery(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		res, err := Explore(Spec{Scenario: sc, Mutant: mu.Name, Runs: 300, Seed: 1, Workers: 1, Past: properties.Every, Blind: i%everyShrunk != 0})
+		res, err := explore.Run(explore.Spec{Scenario: sc, Mutant: mu.Name, Runs: 300, Seed: 1, Workers: 1, Past: properties.Every, Blind: i%everyShrunk != 0})
 		if err != nil {
 			return err
 		}
 		for _, w := range res.Witnesses {
 			f, err := traces.Parse("w.kps", w.File.Marshal())
 			require.NoError(t, err)
-			r, err := PlayFile("w.kps", f, false)
+			r, err := replay.Play("w.kps", f, false)
 			require.NoError(t, err, mu.Name)
 			require.True(t, r.Same, "%s, %s: %s", mu.Name, w.Property.Name, r.Why)
 			r.Rig.Close()
@@ -61,15 +65,13 @@ func playWithout(f *traces.File) (*rig.Run, error) {
 			g.Origin = append(g.Origin, r)
 		}
 	}
-	rig, err := openFile("w.kps", &g)
+	rig, err := replay.Open("w.kps", &g)
 	if err != nil {
 		return nil, err
 	}
 	defer rig.Close()
-	r := &Replay{Rig: rig}
-	s := &seeker{r: r, f: &g, left: 1}
-	s.seek(g.Schedule, false)
-	return &r.Run, nil
+	run := rig.Play(sched.NewAnchored(g.Schedule, rig.Machine.Names()))
+	return &run, nil
 }
 
 // What is found first doesn't depend on whether runs go on behind it: the same runs break
@@ -77,9 +79,9 @@ func playWithout(f *traces.File) (*rig.Run, error) {
 func TestEveryHoldsTheFirst(t *testing.T) {
 	sc, err := library.Load("second-instruction")
 	require.NoError(t, err)
-	first, err := Explore(Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true})
+	first, err := explore.Run(explore.Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true})
 	require.NoError(t, err)
-	all, err := Explore(Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true, Past: properties.Every})
+	all, err := explore.Run(explore.Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true, Past: properties.Every})
 	require.NoError(t, err)
 	require.Positive(t, first.Violations)
 	require.Equal(t, first.Violations, all.Violations)
@@ -90,7 +92,7 @@ func TestEveryHoldsTheFirst(t *testing.T) {
 
 	// What is ignored is none, and the others are found behind it as often.
 	ignored := properties.SetOf(&properties.NoStartInside)
-	rest, err := Explore(Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true, Ignore: ignored})
+	rest, err := explore.Run(explore.Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true, Ignore: ignored})
 	require.NoError(t, err)
 	require.Zero(t, rest.Broken[properties.NoStartInside.Name])
 	require.Equal(t, all.Broken[properties.WholeInstructions.Name], rest.Broken[properties.WholeInstructions.Name])
@@ -109,9 +111,9 @@ task("caller", cpu = 1, ops = [schedule(), call(v)])
 never()
 `), nil)
 	require.NoError(t, err)
-	for _, spec := range []Spec{{Past: properties.Every}, {Ignore: properties.SetOf(&properties.WholeInstructions)}} {
+	for _, spec := range []explore.Spec{{Past: properties.Every}, {Ignore: properties.SetOf(&properties.WholeInstructions)}} {
 		spec.Scenario, spec.Runs, spec.Seed, spec.Blind, spec.Workers = sc, 8000, 1, true, 1
-		res, err := Explore(spec)
+		res, err := explore.Run(spec)
 		require.NoError(t, err)
 		require.Equal(t, uint64(8000), res.Runs)
 		require.Positive(t, res.Broken[properties.NoOops.Name])

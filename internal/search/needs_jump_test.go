@@ -1,4 +1,4 @@
-package search
+package search_test
 
 import (
 	"slices"
@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/explore"
 	"kpsim/internal/search/searchtest"
 	"kpsim/kprobes/mutants"
 )
@@ -33,7 +34,7 @@ func TestNeedsJump(t *testing.T) {
 			}
 		}
 		require.NoError(t, lang.Check(sc), name)
-		res, err := Explore(Spec{Scenario: sc, Mutant: name, Runs: 600 / searchtest.Slow, Seed: 1, Blind: true})
+		res, err := explore.Run(explore.Spec{Scenario: sc, Mutant: name, Runs: 600 / searchtest.Slow, Seed: 1, Blind: true})
 		require.NoError(t, err, name)
 		return res.Violations
 	}

@@ -1,4 +1,4 @@
-package search
+package search_test
 
 import (
 	"os"
@@ -11,6 +11,7 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/replay"
 	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
 	"kpsim/traces"
@@ -88,12 +89,12 @@ func TestReplaySurvives(t *testing.T) {
 			change(sc)
 			require.NoError(t, lang.Check(sc))
 			f.Scenario = lang.Print(sc)
-			r, err := PlayFile(c.file, f, false)
+			r, err := replay.Play(c.file, f, false)
 			if err != nil {
 				t.Logf("%s, %s: %v", c.file, name, err)
 				continue // a label out of reach
 			}
-			now, again, err := Rerecord(c.file, f, false)
+			now, again, err := replay.Rerecord(c.file, f, false)
 			require.NoError(t, err)
 			require.Equal(t, r.Breaks, now != nil, "%s, %s", c.file, name)
 			require.Equal(t, r.Breaks, again.Breaks)
@@ -105,7 +106,7 @@ func TestReplaySurvives(t *testing.T) {
 				}
 			} else {
 				survive[name]++
-				x, err := PlayFile(c.file, now, false)
+				x, err := replay.Play(c.file, now, false)
 				require.NoError(t, err)
 				require.True(t, x.Same, x.Why)
 				require.Nil(t, x.Miss)
@@ -145,11 +146,11 @@ func TestReplayPlaceMoves(t *testing.T) {
 	insertNop(sc, 0)
 	sc.Probes[0].Offset++
 	f.Scenario = lang.Print(sc)
-	now, r, err := Rerecord("moved", f, false)
+	now, r, err := replay.Rerecord("moved", f, false)
 	require.NoError(t, err)
 	r.Rig.Close()
 	require.Nil(t, now)
-	now, r, err = Rerecord("moved", f, true)
+	now, r, err = replay.Rerecord("moved", f, true)
 	require.NoError(t, err)
 	r.Rig.Close()
 	require.NotNil(t, now, r.Why)
@@ -172,7 +173,7 @@ func TestFirstDivergence(t *testing.T) {
 	} {
 		f.Schedule[last] = was
 		c.edit(&f.Schedule[last])
-		r, err := PlayFile("edited", f, false)
+		r, err := replay.Play("edited", f, false)
 		require.NoError(t, err)
 		r.Rig.Close()
 		require.NotNil(t, r.Miss)
@@ -187,7 +188,7 @@ func TestFirstDivergence(t *testing.T) {
 		require.Equal(t, was.Off, r.Miss.Near[0].Off)
 	}
 	f.Schedule[last] = was
-	r, err := PlayFile("unedited", f, false)
+	r, err := replay.Play("unedited", f, false)
 	require.NoError(t, err)
 	r.Rig.Close()
 	require.Nil(t, r.Miss)
@@ -218,7 +219,7 @@ func TestReplayRoutineGrew(t *testing.T) {
 					d.Off += by
 				}
 			}
-			r, err := PlayFile(c.file, f, false)
+			r, err := replay.Play(c.file, f, false)
 			require.NoError(t, err)
 			r.Rig.Close()
 			tried++

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario/lang"
-	"kpsim/internal/search"
+	"kpsim/internal/search/replay"
 	"kpsim/internal/viewer"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -39,13 +39,13 @@ func witness(t testing.TB, name string) viewer.Run {
 // filmed plays a trace.
 func filmed(t testing.TB, name string, f *traces.File) viewer.Run {
 	t.Helper()
-	r, err := search.PlayFile(name, f, true)
+	r, err := replay.Play(name, f, true)
 	require.NoError(t, err)
 	defer r.Rig.Close()
 	return laidOut(name, f, r)
 }
 
-func laidOut(name string, f *traces.File, r *search.Replay) viewer.Run {
+func laidOut(name string, f *traces.File, r *replay.Replay) viewer.Run {
 	in := r.View(f)
 	in.Schedule = nil
 	for _, a := range r.Taken {
@@ -57,7 +57,7 @@ func laidOut(name string, f *traces.File, r *search.Replay) viewer.Run {
 	}
 	return viewer.Run{
 		Name: name, About: "Scenario " + r.Rig.Scenario.Name + ". " + r.Rig.Scenario.Says,
-		Scene: view.Lay(in, r.Film(view.Sites(in))), Task: func(id uint64) string { return tasks[id] },
+		Scene: view.Lay(in, r.Timeline(view.Sites(in))), Task: func(id uint64) string { return tasks[id] },
 	}
 }
 
@@ -66,7 +66,7 @@ func pair(t testing.TB, name string) []viewer.Run {
 	t.Helper()
 	name = corpus + name + ".kps"
 	f := read(t, name)
-	n, err := search.Nearest(name, f)
+	n, err := replay.Nearest(name, f)
 	require.NoError(t, err)
 	require.NotNil(t, n)
 	defer n.Rig.Close()

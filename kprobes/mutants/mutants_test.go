@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario/library"
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/mutantsearch"
 	"kpsim/kprobes"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
@@ -52,7 +53,7 @@ func TestMutants(t *testing.T) {
 		list = list[:drawn]
 	}
 	rows := page(t)
-	h := search.Hunt{Seeds: max(20/slow, 2), Seed: 1, Most: most, Workers: 1, Blind: true}
+	h := mutantsearch.Search{Seeds: max(20/slow, 2), Seed: 1, Most: most, Workers: 1, Blind: true}
 	for _, mu := range list {
 		t.Run(mu.Name, func(t *testing.T) {
 			t.Parallel()
@@ -85,8 +86,8 @@ func TestShipped(t *testing.T) {
 			require.NoError(t, sc.SetEdition(f.Edition.String()))
 			mu, ok := mutants.ByName(f.Mutant)
 			require.True(t, ok, f.Mutant)
-			find := func(name string, runs uint64) *search.Result {
-				res, err := search.Explore(search.Spec{Scenario: sc, Mutant: name, Runs: runs, Workers: 1, Stop: name != "", Blind: true})
+			find := func(name string, runs uint64) *explore.Result {
+				res, err := explore.Run(explore.Spec{Scenario: sc, Mutant: name, Runs: runs, Workers: 1, Stop: name != "", Blind: true})
 				require.NoError(t, err)
 				return res
 			}
@@ -130,7 +131,7 @@ func TestEquivalent(t *testing.T) {
 		require.NotEmpty(t, mu.Equivalent.Proof, mu.Name)
 		sc, err := library.Load(mu.Scenario)
 		require.NoError(t, err)
-		res, err := search.Explore(search.Spec{Scenario: sc, Mutant: mu.Name, Runs: 6_000 / slow})
+		res, err := explore.Run(explore.Spec{Scenario: sc, Mutant: mu.Name, Runs: 6_000 / slow})
 		require.NoError(t, err)
 		require.NotZero(t, res.Counts.Points)
 		require.Empty(t, res.Broken, mu.Name)

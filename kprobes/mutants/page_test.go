@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/search"
+	"kpsim/internal/search/mutantsearch"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 )
@@ -100,7 +100,7 @@ func TestPage(t *testing.T) {
 
 // requireOnPage holds what was found of a mutant against its row of the page. The
 // same searches find the same; a change of the program may move them, but not far.
-func requireOnPage(t *testing.T, rows map[string]pageRow, k *search.Kill) {
+func requireOnPage(t *testing.T, rows map[string]pageRow, k *mutantsearch.Kill) {
 	t.Helper()
 	r, ok := rows[k.Mutant.Name]
 	require.True(t, ok)

@@ -48,7 +48,7 @@ var rooms = []string{"kprobes", "smp/kernel"}
 var stages = [][]string{
 	{"./kprobes/...", "./smp/kernel", "./smp"},
 	{"./properties", "./kprobes/mutants", "./internal/eval/matrix", "./internal/scenario/...", "./traces/...", "./sched"},
-	{"./internal/search", "./cmd/kpsim", "."},
+	{"./internal/search/...", "./cmd/kpsim", "."},
 }
 
 // called are names of functions that wait, sync, lock or restore: what of a name

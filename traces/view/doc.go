@@ -1,7 +1,7 @@
 // Package view prints a run for a reader: what each CPU did, what it did to the patched
 // text, and where it went wrong; or explains it in a few sentences (Story).
 //
-//	rep, err := search.PlayFile(name, file, true) // true: keep the events
+//	rep, err := replay.Play(name, file, true) // true: keep the events
 //	...
 //	m := rep.Rig.Machine
 //	err = view.Interleaving(os.Stdout, view.Input{

@@ -1,7 +1,7 @@
 package matrix
 
 import (
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
 	"kpsim/sim"
 	"kpsim/smp/smpev"
@@ -34,7 +34,7 @@ type trail struct {
 
 // trailOf runs all schedules of at most one deviation, and some at random that
 // don't depend on the offset.
-func trailOf(spec search.Spec) (h sim.Hash, err error) {
+func trailOf(spec explore.Spec) (h sim.Hash, err error) {
 	rig, err := rig.New(spec.Scenario, spec.Mutant)
 	if err != nil {
 		return h, err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/search"
+	"kpsim/internal/search/replay"
 	"kpsim/traces"
 )
 
@@ -64,7 +64,7 @@ func TestKinds(t *testing.T) {
 		require.NoError(t, err, "go test ./internal/eval/matrix -run Kinds -rerecord DIR writes it")
 		f, err := traces.Parse(path, data)
 		require.NoError(t, err)
-		r, err := search.PlayFile(path, f, false)
+		r, err := replay.Play(path, f, false)
 		require.NoError(t, err)
 		require.True(t, r.Same, "%s: %s", k, r.Why)
 		require.Equal(t, k[strings.LastIndexByte(k, '-')+1:], r.Property.ID)
@@ -73,7 +73,7 @@ func TestKinds(t *testing.T) {
 			continue
 		}
 		f.Origin = slices.DeleteFunc(f.Origin, func(r traces.Remark) bool { return r.Key == traces.OriginMutant })
-		right, err := search.PlayFile(path, f, false)
+		right, err := replay.Play(path, f, false)
 		require.NoError(t, err)
 		require.Nil(t, right.Property, "%s: with the sync it is broken, too", k)
 		right.Rig.Close()

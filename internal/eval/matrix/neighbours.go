@@ -1,7 +1,6 @@
 package matrix
 
 import (
-	"kpsim/internal/search"
 	"kpsim/properties"
 )
 
@@ -22,7 +21,7 @@ func neighbours(a, b *searcher) bool {
 // schedules at each offset, by labels, and looks around them. A property that the cell is known
 // to break is tried only where that would be shorter, and not around.
 func (s *searcher) learn(fresh []*Broken) (err error) {
-	var at [chunk]*search.Translator
+	var at [chunk]*Translator
 	defer func() {
 		for _, t := range at {
 			if t != nil {
@@ -49,7 +48,7 @@ func (s *searcher) learn(fresh []*Broken) (err error) {
 				break
 			}
 			if at[offset] == nil {
-				if at[offset], err = search.NewTranslator(s.spec(offset)); err != nil {
+				if at[offset], err = NewTranslator(s.spec(offset)); err != nil {
 					return err
 				}
 			}
@@ -76,14 +75,14 @@ func (b *Broken) text() string {
 // spread notes at which other offsets the cell's own schedules break the same, as they are.
 func (s *searcher) spread() error {
 	for offset := range chunk {
-		var t *search.Translator
+		var t *Translator
 		for _, b := range s.cell.Broken {
 			if len(b.Offsets) == chunk || len(b.Schedule) == 0 || b.has(offset) {
 				continue
 			}
 			if t == nil {
 				var err error
-				if t, err = search.NewTranslator(s.spec(offset)); err != nil {
+				if t, err = NewTranslator(s.spec(offset)); err != nil {
 					return err
 				}
 			}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/search"
 	"kpsim/properties"
 	"kpsim/traces"
 )
@@ -231,7 +230,7 @@ func TestNeversStand(t *testing.T) {
 			s, err := newSearcher(&r, c, Quick, new(atomic.Bool))
 			require.NoError(t, err)
 			for _, offset := range []int{k % chunk, 7} {
-				tr, err := search.NewTranslator(s.spec(offset))
+				tr, err := NewTranslator(s.spec(offset))
 				require.NoError(t, err)
 				block, _, _ := strings.Cut(r.Name, "/")
 				block, _, _ = strings.Cut(block, "-")

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"kpsim/internal/search"
+	"kpsim/internal/search/parallel"
 )
 
 // A Matrix is rows that were searched.
@@ -36,7 +36,7 @@ type Job struct {
 
 // Run searches the cells, and those of the canaries that they need. Errors are about
 // the input or say what wasn't decided; a bug of the simulator panics with a
-// *search.Crash, in the goroutine that called.
+// *parallel.Crash, in the goroutine that called.
 func Run(j Job) (*Matrix, error) {
 	if j.Cancelled == nil {
 		j.Cancelled = new(atomic.Bool)
@@ -310,7 +310,7 @@ func (j *Job) each(n int, f func(i int) error, where func(i int) string) error {
 	var (
 		next, done atomic.Int64
 		wg         sync.WaitGroup
-		crash      atomic.Pointer[search.Crash]
+		crash      atomic.Pointer[parallel.Crash]
 		errs       = make([]error, n)
 	)
 	for range min(workers, n) {
@@ -319,9 +319,9 @@ func (j *Job) each(n int, f func(i int) error, where func(i int) string) error {
 			defer wg.Done()
 			defer func() {
 				if v := recover(); v != nil {
-					c, ok := v.(*search.Crash)
+					c, ok := v.(*parallel.Crash)
 					if !ok {
-						c = &search.Crash{Value: v, Stack: debug.Stack()}
+						c = &parallel.Crash{Value: v, Stack: debug.Stack()}
 					}
 					crash.CompareAndSwap(nil, c)
 					next.Store(int64(n))

@@ -9,7 +9,9 @@ import (
 	"sync/atomic"
 
 	"kpsim/internal/scenario"
-	"kpsim/internal/search"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/proof"
+	"kpsim/internal/search/shrink"
 	"kpsim/properties"
 	"kpsim/sim"
 	"kpsim/traces"
@@ -85,7 +87,7 @@ type Broken struct {
 	After    []string           `json:"after,omitempty"` // IDs of what the witness breaks before
 	Trace    string             `json:"trace,omitempty"`
 	Schedule []traces.Deviation `json:"schedule,omitempty"` // of a run of the cell's program, less short than the witness
-	Witness  *search.Witness    `json:"-"`
+	Witness  *shrink.Witness    `json:"-"`
 
 	property *properties.Property
 }
@@ -137,8 +139,8 @@ func newSearcher(r *Row, c Column, e Effort, cancelled *atomic.Bool) (*searcher,
 }
 
 // spec is on one worker: a search comes to the same whatever else is searched.
-func (s *searcher) spec(offset int) search.Spec {
-	return search.Spec{
+func (s *searcher) spec(offset int) explore.Spec {
+	return explore.Spec{
 		Scenario: s.all[offset], Mutant: s.row.Mutant, Workers: 1, Seed: s.effort.Seed + uint64(offset), Cancelled: s.cancelled, Blind: true,
 		Past: properties.Every &^ lost,
 	}
@@ -156,7 +158,7 @@ func (s *searcher) own() error {
 		return nil
 	}
 	best := slices.MinFunc(s.cell.Broken, func(a, b *Broken) int { return cmp.Compare(a.Length, b.Length) })
-	p := search.Proof{Spec: s.spec(best.Offset), Deviations: min(2, s.effort.Deviations), All: true}
+	p := proof.Proof{Spec: s.spec(best.Offset), Deviations: min(2, s.effort.Deviations), All: true}
 	p.Runs = s.effort.Limit
 	_, err := s.verify(p, best.Offset)
 	return err
@@ -167,7 +169,7 @@ func (s *searcher) draw(offset int, runs, seed uint64) error {
 	spec := s.spec(offset)
 	spec.Runs = runs
 	spec.Seed += seed
-	res, err := search.Explore(spec)
+	res, err := explore.Run(spec)
 	switch {
 	case s.cancelled.Load():
 		return errCancelled
@@ -184,21 +186,21 @@ func (s *searcher) draw(offset int, runs, seed uint64) error {
 
 // bounded runs all schedules of at most k deviations, and says how many that took, of limit at
 // most if that isn't 0.
-func (s *searcher) bounded(offset, k int, limit uint64) (v *search.Verified, err error) {
-	p := search.Proof{Spec: s.spec(offset), Deviations: k}
+func (s *searcher) bounded(offset, k int, limit uint64) (v *proof.Verified, err error) {
+	p := proof.Proof{Spec: s.spec(offset), Deviations: k}
 	p.Runs = limit
 	return s.verify(p, offset)
 }
 
 // every runs every schedule there is, by states, if the effort is enough for that.
-func (s *searcher) every(offset int) (*search.Verified, error) {
-	p := search.Proof{Spec: s.spec(offset), Full: true, Uncounted: true}
+func (s *searcher) every(offset int) (*proof.Verified, error) {
+	p := proof.Proof{Spec: s.spec(offset), Full: true, Uncounted: true}
 	p.Runs = s.effort.States
 	return s.verify(p, offset)
 }
 
-func (s *searcher) verify(p search.Proof, offset int) (*search.Verified, error) {
-	v, err := search.Verify(p)
+func (s *searcher) verify(p proof.Proof, offset int) (*proof.Verified, error) {
+	v, err := proof.Verify(p)
 	switch {
 	case s.cancelled.Load():
 		return nil, errCancelled
@@ -210,9 +212,9 @@ func (s *searcher) verify(p search.Proof, offset int) (*search.Verified, error) 
 
 // take notes what a search has found at an offset. The best run of each property is shrunk:
 // one that breaks nothing before, and then the shortest.
-func (s *searcher) take(offset int, found []search.Found) error {
+func (s *searcher) take(offset int, found []shrink.Found) error {
 	for _, q := range properties.All {
-		var best *search.Found
+		var best *shrink.Found
 		for i := range found {
 			if f := &found[i]; f.Property == q.Name && (best == nil || f.Better(best)) {
 				best = f
@@ -236,8 +238,9 @@ func (s *searcher) take(offset int, found []search.Found) error {
 }
 
 // keep shrinks a run, and makes it the cell's if it has none that is shorter.
-func (s *searcher) keep(q *properties.Property, offset int, f *search.Found) error {
-	list, err := search.Shrink(s.spec(offset), []search.Found{*f})
+func (s *searcher) keep(q *properties.Property, offset int, f *shrink.Found) error {
+	spec := s.spec(offset)
+	list, err := shrink.Witnesses(spec.Origin(), []shrink.Found{*f})
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@
 // A Rig is built once and run many times. It first runs the scenario's twin, without
 // probes, by the default schedule: calls are compared with those of the twin. Tasks'
 // operations and probes' handlers are kernel routines (program.go, probes.go). The other
-// code that rewrites text (jump labels, static calls, ftrace, modules) is in around.go.
+// code that rewrites text (jump labels, static calls, ftrace, modules) is in patchers.go.
 // What no processor executes, or no handler handles, is an error of the scenario or the
 // end of the kernel: blame.go decides. Linear (linear.go) compares the answers of calls
 // that overlap with a sequential model of the API.

@@ -4,6 +4,7 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/sched"
 	"kpsim/sim"
+	"kpsim/smp"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -121,4 +122,22 @@ func (r *Rig) NextWatched(s sched.Strategy, i uint64, w Watcher) (run Run, more 
 		r.Run(w.Over(again))
 	}
 	return run, true
+}
+
+// Runs makes at most so many runs of a strategy, until it has no more or more says that it
+// is enough. The error is what the machine refused.
+func (r *Rig) Runs(s sched.Strategy, most uint64, more func(i uint64, run Run) bool) error {
+	for i := range most {
+		run, ok := r.Next(s, i)
+		if !ok {
+			break
+		}
+		if run.Outcome == smp.Refused {
+			return run.Err
+		}
+		if !more(i, run) {
+			break
+		}
+	}
+	return nil
 }

@@ -74,7 +74,7 @@ func (p *program) do(x *smp.Ctx, i int) {
 		r.Kernel.User(x)
 		return
 	case scenario.OpLoad, scenario.OpUnload, scenario.OpTracer, scenario.OpSetCall, scenario.OpLocks:
-		p.around(x, i)
+		p.patch(x, i)
 		return
 	}
 	if r.twin {

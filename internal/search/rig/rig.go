@@ -46,7 +46,7 @@ type Rig struct {
 	placed   []arch.Addr          // where they are, as far as that is known
 	own      arch.Addr            // of the kernel's own probe, 0 if it has none
 	telling  bool                 // some aren't plain kprobes
-	around
+	patchers
 	funcs    map[string]arch.Addr
 	programs []*program
 	behind   bool          // a task is in the background, and this is no twin
@@ -441,7 +441,7 @@ func (r *Rig) head() {
 		lo, hi = traces.PackBytes(jump.Bytes())
 		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
 	}
-	r.headAround()
+	r.headPatchers()
 	r.tellProbes()
 	for _, w := range r.wants {
 		r.Log.Emit(smpev.Want, 255, traces.NoTask, w.check, w.value, 0)

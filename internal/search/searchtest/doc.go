@@ -17,6 +17,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/traces"
 )
 
 // Root returns the folder of the module.
@@ -53,4 +54,27 @@ func LoadTinier(t testing.TB, machine, rest string) *scenario.Scenario {
 	sc, err := lang.Load("tinier.star", []byte(src), os.ReadFile)
 	require.NoError(t, err)
 	return sc
+}
+
+// Quick is how many runs a test makes of a scenario: fewer of the large ones.
+func Quick(sc *scenario.Scenario, runs uint64) uint64 {
+	if sc.Machine.CPUs > 2 {
+		runs /= 20 * min(Slow, 4)
+	}
+	return max(runs/Slow, 1)
+}
+
+// CorpusPath returns where a trace of traces/corpus is.
+func CorpusPath(t testing.TB, name string) string {
+	return filepath.Join(Root(t), "traces/corpus", name+".kps")
+}
+
+// ReadTrace reads a trace file.
+func ReadTrace(t testing.TB, path string) *traces.File {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	f, err := traces.Parse(path, data)
+	require.NoError(t, err)
+	return f
 }

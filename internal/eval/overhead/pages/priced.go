@@ -10,7 +10,7 @@ import (
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/scenario"
-	"kpsim/internal/search"
+	"kpsim/internal/search/parallel"
 )
 
 // A pricedMachine is one whose events have costs: of the documents, in a tier, or a
@@ -151,7 +151,7 @@ func inParts(p *cli.Program, what string, n int, f func(i int) error) error {
 	cli.ManySmall()
 	var done atomic.Uint64
 	defer p.Watch(what, uint64(n)).Follow(&done)()
-	return search.Each(n, func(i int) error {
+	return parallel.Each(n, func(i int) error {
 		defer done.Add(1)
 		return f(i)
 	})

@@ -1,0 +1,301 @@
+package blame
+
+import (
+	"math"
+	"slices"
+
+	"kpsim/internal/search/replay"
+	"kpsim/internal/search/rig"
+	"kpsim/properties"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/traces"
+)
+
+// Odds are how often a run breaks its property whose first questions are
+// answered as in the trace, and whose others at random.
+type Odds struct {
+	Questions  int    `json:"questions"`  // of the prefix
+	Deviations int    `json:"deviations"` // of the prefix, those among them that deviate
+	Event      uint32 `json:"event"`      // how many events the trace's run had had by then
+	Runs       int    `json:"runs"`
+	Fails      int    `json:"fails"` // that broke the property
+	// The 95 % interval of the chance, after Wilson.
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// Chance returns the part of the runs that broke the property.
+func (o *Odds) Chance() float64 { return float64(o.Fails) / float64(max(o.Runs, 1)) }
+
+// A Point is where a run was lost: the prefix of its choices after which
+// most continuations break the property that the run breaks.
+type Point struct {
+	Questions int    // of the run
+	Curve     []Odds // by length of the prefix
+	Runs      int    // all that were made
+
+	// FromStart: most runs fail whatever is chosen, so no choice is to blame.
+	// Point is the last choice without which most continuations pass, and with
+	// which most fail. Sharp says that it is this one which matters: it alone
+	// raises the odds by a fifth or more. If not, they creep past 1/2, from less
+	// than a quarter at From to three quarters or more at To.
+	FromStart bool
+	Point     Choice
+	Sharp     bool
+	From, To  Odds
+
+	// Worst is the deviation that alone raises the odds most; its Question is -1
+	// if none does, as far as the intervals show.
+	Worst Choice
+}
+
+// A Choice is one choice, and the odds without it and with it.
+type Choice struct {
+	Question  int // its number, from 0
+	Deviation int // its number in the schedule, from 1; 0: the default answer
+	Label     traces.Deviation
+	Before    Odds
+	After     Odds
+}
+
+// A Sampling says how the suffixes of a run are sampled.
+type Sampling struct {
+	Seed      uint64
+	Runs      int                      // a prefix; 0 for SamplingRuns
+	Questions int64                    // of all runs together at most, but for samplingLeast runs a prefix; 0 for samplingQuestions
+	Progress  func(runs, fails uint64) // may be nil
+	_         struct{}
+}
+
+// sharpRise is how much a choice raises the odds that is to blame by itself.
+const sharpRise = 0.2
+
+// What the zero values of a Sampling stand for.
+const (
+	SamplingRuns      = 1000
+	samplingQuestions = 40_000_000
+	samplingLeast     = 40
+	samplingMost      = 10 * samplingQuestions // what the least may take
+)
+
+// Find samples the ends of the runs that begin as the one that file
+// describes and r has replayed, which broke a property. Deviations are numbered
+// as in r.Taken. The same seed finds the same. The ends are decided by random and by sticky of means 64, 16 and 4, in
+// turn.
+func Find(file *traces.File, r *replay.Replay, s Sampling) (*Point, error) {
+	rig, err := rig.NewIgnoring(r.Rig.Scenario, file.Remark(traces.OriginMutant), r.Rig.Ignored(), 0)
+	if err != nil {
+		return nil, err
+	}
+	defer rig.Close()
+
+	n := sampler{rig: rig, breaks: r.Property, report: s.Progress}
+	n.record(r)
+	if err := n.prepare(s); err != nil {
+		return nil, err
+	}
+	n.grid()
+	return n.blame(), nil
+}
+
+type sampler struct {
+	rig    *rig.Rig
+	breaks *properties.Property
+	rec    *sched.Recording
+	events []uint32 // how many events came before each question
+	prefix *sched.Prefix
+	each   int // runs a prefix
+	curve  []Odds
+	runs   int
+	fails  int
+	report func(runs, fails uint64)
+}
+
+// record plays the trace again, and writes down all of its answers.
+func (n *sampler) record(r *replay.Replay) {
+	c := &counting{Strategy: sched.NewAnchored(r.Taken, n.rig.Machine.Names()), log: &n.rig.Log}
+	n.rig.Log.Store = true
+	rec := &sched.Recorder{Strategy: c, All: true}
+	if run := n.rig.Play(rec); run.Digest != r.Digest {
+		sim.Bug("a run with digest %#x has %#x when it is played again", r.Digest, run.Digest)
+	}
+	n.rig.Log.Store = false
+	n.rec, n.events = rec.Recording(), append(c.events, uint32(len(n.rig.Log.Events)))
+}
+
+// counting notes how many events came before each question.
+type counting struct {
+	sched.Strategy
+	log    *traces.Log
+	events []uint32
+}
+
+func (c *counting) Begin(i uint64) bool {
+	c.events = c.events[:0]
+	return c.Strategy.Begin(i)
+}
+
+func (c *counting) Choose(p *sim.Point) (pick, hold int) {
+	c.events = append(c.events, uint32(len(c.log.Events)))
+	return c.Strategy.Choose(p)
+}
+
+// prepare makes what ends the runs. An arrival is as likely there as in a whole
+// run: its mean is of the default run's length.
+func (n *sampler) prepare(s Sampling) error {
+	length := n.rig.Play(new(sched.Default)).Counts.Points
+	params := sched.Params{Seed: s.Seed, Length: length}
+	rest := []sched.Strategy{sched.NewRandom(params)}
+	for _, mean := range [...]int{64, 16, 4} {
+		q := params
+		q.Mean, q.Seed = mean, sim.Mix(s.Seed+uint64(mean))
+		rest = append(rest, sched.NewSticky(q))
+	}
+	n.prefix = sched.NewPrefix(n.rec, rest...)
+
+	if n.each = s.Runs; n.each <= 0 {
+		n.each = SamplingRuns
+	}
+	if s.Questions <= 0 {
+		s.Questions = samplingQuestions
+	}
+	prefixes := int64(2*len(n.rec.Choices) + 2 + 3*10) // and those of three bisections
+	if most := s.Questions / (prefixes * int64(max(length, n.rec.Asked, 1))); int64(n.each) > most {
+		least := min(samplingLeast, int64(n.each))
+		if n.each = int(max(most, least)); least*prefixes*int64(max(length, n.rec.Asked)) > samplingMost {
+			return replay.ErrLong
+		}
+	}
+	return nil
+}
+
+// grid samples nothing of the run, all of it, and each deviation without and
+// with it.
+func (n *sampler) grid() {
+	n.sample(0)
+	for _, c := range n.rec.Choices {
+		n.sample(int(c.Seq))
+		n.sample(int(c.Seq) + 1)
+	}
+	n.sample(len(n.rec.All))
+}
+
+// sample samples the continuations of a prefix, once.
+func (n *sampler) sample(cut int) *Odds {
+	at, ok := slices.BinarySearchFunc(n.curve, cut, func(o Odds, cut int) int { return o.Questions - cut })
+	if ok {
+		return &n.curve[at]
+	}
+	o := Odds{Questions: cut, Event: n.events[cut], Runs: n.each}
+	for _, c := range n.rec.Choices {
+		if int(c.Seq) < cut {
+			o.Deviations++
+		}
+	}
+	if cut == len(n.rec.All) {
+		o.Runs = 1 // there is nothing left to draw
+	}
+	n.prefix.Cut(cut)
+	for i := range o.Runs {
+		n.prefix.Begin(uint64(i))
+		run := n.rig.Run(n.prefix)
+		n.prefix.End(run.Counts.Points)
+		n.runs++
+		if run.Property == n.breaks {
+			o.Fails++
+			n.fails++
+		}
+		if n.report != nil {
+			n.report(uint64(n.runs), uint64(n.fails))
+		}
+	}
+	if o.Low, o.High = wilson(o.Fails, o.Runs); cut == len(n.rec.All) {
+		o.Low, o.High = o.Chance(), o.Chance()
+	}
+	n.curve = slices.Insert(n.curve, at, o)
+	return &n.curve[at]
+}
+
+// blame finds what is to blame.
+func (n *sampler) blame() *Point {
+	r := &Point{Questions: len(n.rec.All), Worst: Choice{Question: -1}}
+	low, high, ok := n.cross(2)
+	if r.FromStart = !ok; ok {
+		r.Point = n.choice(low)
+		if r.Sharp = n.sample(high).Chance()-n.sample(low).Chance() >= sharpRise; !r.Sharp {
+			if low, _, ok = n.cross(1); ok {
+				r.From = *n.sample(low)
+			} else {
+				r.From = *n.sample(0)
+			}
+			_, high, _ = n.cross(3)
+			r.To = *n.sample(high)
+		}
+		for _, c := range n.rec.Choices {
+			b := n.choice(int(c.Seq))
+			if rises := b.After.Low - b.Before.High; rises > 0 && (r.Worst.Question < 0 || rises > r.Worst.After.Low-r.Worst.Before.High) {
+				r.Worst = b
+			}
+		}
+	}
+	r.Curve, r.Runs = n.curve, n.runs
+	return r
+}
+
+// cross bisects to the last choice at which the odds pass so many quarters: the
+// prefixes without and with it. ok false: they are higher from the start.
+func (n *sampler) cross(quarters int) (low, high int, ok bool) {
+	above := func(o *Odds) bool { return 4*o.Fails >= quarters*o.Runs }
+	last := -1
+	for i := range n.curve {
+		if !above(&n.curve[i]) {
+			last = i
+		}
+	}
+	if last < 0 {
+		return 0, 0, false
+	}
+	low, high = n.curve[last].Questions, n.curve[last+1].Questions // the whole run fails, so there is a next one
+	for high-low > 1 {
+		if mid := (low + high) / 2; above(n.sample(mid)) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return low, high, true
+}
+
+// choice is what is known of one question; both prefixes have been sampled.
+func (n *sampler) choice(question int) Choice {
+	b := Choice{Question: question, Label: n.label(question), Before: *n.sample(question)}
+	b.After = *n.sample(question + 1)
+	b.Deviation = b.After.Deviations
+	if b.Deviation == b.Before.Deviations {
+		b.Deviation = 0
+	}
+	return b
+}
+
+func (n *sampler) label(question int) traces.Deviation {
+	n.prefix.Cut(len(n.rec.All))
+	spot := sched.NewSpot(n.prefix, n.rig.Machine.Names(), uint64(question))
+	n.rig.Play(spot)
+	return traces.Deviation(spot.Anchor())
+}
+
+// wilson returns the 95 % interval of a chance of which k of n were seen
+// (Wilson, "Probable inference, the law of succession, and statistical
+// inference", 1927).
+func wilson(k, n int) (low, high float64) {
+	if n == 0 {
+		return 0, 1
+	}
+	const z = 1.959964 // of the normal distribution, 2.5 % on each side
+	p, m := float64(k)/float64(n), float64(n)
+	mid := p + z*z/(2*m)
+	half := z * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
+	all := 1 + z*z/m
+	return max(0, (mid-half)/all), min(1, (mid+half)/all)
+}

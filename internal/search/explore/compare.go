@@ -1,0 +1,102 @@
+package explore
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/search/parallel"
+	"kpsim/internal/search/rig"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+)
+
+// A Ratio is how many times the runs of one race another's takes, in the median.
+type Ratio struct {
+	Times float64 `json:"times"`
+	Low   float64 `json:"low"`  // below it the true one lies with 5 %
+	High  float64 `json:"high"` // and above it with 5 %: the upper 95 % bound
+}
+
+// resamples is how many times both races are drawn again.
+const resamples = 4000
+
+// Compare returns the ratio of the medians of two races of the same seeds, and its
+// bounds by the bootstrap: the seeds are drawn again, with replacement, and the
+// ratio's percentiles are taken (Efron and Tibshirani, "An Introduction to the
+// Bootstrap", 1993, chapter 13). A seed is drawn for both, since a portfolio's
+// members draw with a seed what they would draw alone. It is the same each time.
+func Compare(a, b *Standings) Ratio {
+	var r sim.Rand
+	r.Seed(1, 0)
+	n := min(len(a.Each), len(b.Each))
+	list := make([]float64, resamples)
+	as, bs := make([]uint64, n), make([]uint64, n)
+	for i := range list {
+		for k := range n {
+			seed := r.N(n)
+			as[k], bs[k] = a.Each[seed], b.Each[seed]
+		}
+		list[i] = median(as) / median(bs)
+	}
+	slices.Sort(list)
+	return Ratio{float64(a.Median()) / float64(b.Median()), list[resamples/20], list[resamples-resamples/20]}
+}
+
+// median returns the lower median, and sorts the list.
+func median(list []uint64) float64 {
+	slices.Sort(list)
+	return float64(list[(len(list)-1)/2])
+}
+
+// A Speed is how fast a strategy's runs are made.
+type Speed struct {
+	Runs, Points uint64
+	Took         time.Duration
+}
+
+// MeasureSpeed makes runs of a strategy on so many goroutines, as Explore does,
+// for about so long, or until cancelled is set, if that isn't nil. It is the one thing here that depends on the time.
+func MeasureSpeed(sc *scenario.Scenario, strategy string, workers int, d time.Duration, cancelled *atomic.Bool) (Speed, error) {
+	spec := Spec{Scenario: sc, Strategy: strategy}
+	shape, err := survey(&spec)
+	if err != nil {
+		return Speed{}, err
+	}
+	var (
+		runs, points atomic.Uint64
+		stop         atomic.Bool
+		rigs         = make([]*rig.Rig, workers)
+	)
+	for i := range rigs {
+		rigs[i] = spec.MustRig().Learnt()
+		defer rigs[i].Close()
+	}
+	start := time.Now()
+	going := func() bool { return time.Since(start) < d && (cancelled == nil || !cancelled.Load()) }
+	parallel.Run(workers, workers, &stop, func() (do func(job int), close func()) {
+		return func(w int) {
+			n, asked := uint64(0), uint64(0)
+			for going() {
+				s, err := sched.New(strategy, sched.Params{Seed: 1, Shape: shape, Shard: uint64(w), Shards: uint64(workers)})
+				if err != nil {
+					sim.Bug("a strategy that was there before: %v", err)
+				}
+				rec := &sched.Recorder{Strategy: s}
+				for i, k := uint64(w), 0; k%64 != 0 || going(); i, k = i+uint64(workers), k+1 {
+					run, more := rigs[w].Next(rec, i)
+					if !more || run.Outcome == smp.Refused {
+						break
+					}
+					n++
+					asked += run.Counts.Points
+				}
+			}
+			runs.Add(n)
+			points.Add(asked)
+		}, func() {}
+	})
+	return Speed{runs.Load(), points.Load(), time.Since(start)}, nil
+}

@@ -1,0 +1,208 @@
+package explore
+
+import (
+	"slices"
+
+	"kpsim/internal/scenario"
+	"kpsim/kprobes"
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// A reach says of a kind of event which scenarios may see it. Those that head
+// each log, or end it, and Oops, which is a finding by itself, aren't counted.
+type reach struct {
+	kind traces.Kind
+	in   func(h *has) bool
+}
+
+// has is what a scenario has, as far as it decides which events there can be.
+type has struct {
+	cpus                                      int
+	probes, handlers, siblings, jumps         bool
+	labels, sources, pages, nested, skips     bool // pages: data comes in during a run
+	call, checked, api, register, undo, off   bool
+	stop, quiesce, breakpoint, removes, flips bool
+	ret, jprobe, entry, handler, refuses      bool // there are return probes, jprobes; the first have handlers, which refuse calls
+	holders                                   bool // of 5.11 and later
+	global, tells                             bool // kprobes/enabled is written; contexts are told
+	loads, traces, slots, own                 bool // own: the kernel has a probe of its own, on the trampoline of 2.6
+	caches, boosts                            bool // slots are the kernel's; they may be boosted
+}
+
+var reaches = []reach{
+	{smpev.Image, func(h *has) bool { return h.optimizes() || h.flips || h.own }},
+	{smpev.TextStore, (*has).patches},
+	{smpev.Exec, func(h *has) bool { return h.call && (h.probes || h.labels) }},
+	{smpev.Trap, (*has).traps},
+	{smpev.Claim, (*has).breakpoints},
+	{smpev.Return, (*has).traps},
+	{smpev.Switch, always},
+	{smpev.Wake, always},
+	{smpev.Exit, always},
+	{smpev.Serialise, (*has).traps},
+	{smpev.SendIPI, func(h *has) bool { return h.cpus > 1 && h.patches() }},
+	{smpev.Fire, func(h *has) bool { return h.sources || h.pages || h.optimizes() }},
+	{smpev.Alloc, func(h *has) bool { return h.register && h.slots || h.loads }},
+	{smpev.Free, func(h *has) bool { return h.register && h.slots && h.undo || h.loads }},
+	{smpev.Retire, func(h *has) bool {
+		return h.caches && h.register && h.slots && h.undo && (h.boosts || h.optimizes()) || h.loads
+	}},
+	{smpev.Lock, (*has).patches},
+	{smpev.Unlock, (*has).patches},
+	{smpev.MightSleep, (*has).patches},
+	{smpev.GPStart, (*has).waits},
+	{smpev.GPEnd, (*has).waits},
+	{smpev.StopStart, func(h *has) bool { return h.stop && h.patches() }},
+	{smpev.StopEnd, func(h *has) bool { return h.stop && h.patches() }},
+	{smpev.CallEnd, func(h *has) bool { return h.call }},
+	{smpev.Got, func(h *has) bool { return h.checked }},
+	{kpev.ApiEnter, func(h *has) bool { return h.api }},
+	{kpev.ApiReturn, func(h *has) bool { return h.api }},
+	{kpev.Handler, func(h *has) bool { return h.register && h.handlers && h.call }},
+	{kpev.Missed, func(h *has) bool { return h.register && h.call && h.nested }},
+	{kpev.Skipped, func(h *has) bool { return h.register && h.siblings && h.skips && h.call }},
+	{kpev.Arm, func(h *has) bool { return h.register && h.slots }},
+	{kpev.Disarm, func(h *has) bool { return h.register && h.slots && h.removes }},
+	{kpev.Optimizing, (*has).optimizes},
+	{kpev.Optimized, (*has).optimizes},
+	{kpev.Unoptimizing, func(h *has) bool { return h.optimizes() && h.undo }},
+	{kpev.Unoptimized, func(h *has) bool { return h.optimizes() && h.undo }},
+	{kpev.Sysctl, func(h *has) bool { return h.off }},
+	{kpev.InstanceNew, (*has).returns},
+	{kpev.InstanceGet, (*has).returns},
+	{kpev.InstancePut, (*has).returns},
+	{kpev.InstanceFree, (*has).returns},
+	{kpev.HolderDrop, func(h *has) bool { return h.returns() && h.holders }},
+	{kpev.HolderFree, func(h *has) bool { return h.returns() && h.holders }},
+	{kpev.Hooked, (*has).returns},
+	{kpev.Trampoline, (*has).returns},
+	{kpev.RetMissed, (*has).returns},
+	{kpev.JprobeEnter, (*has).jprobes},
+	{kpev.JprobeLeave, (*has).jprobes},
+	{kpev.Context, func(h *has) bool { return h.tells && h.register && h.handlers && h.call }},
+	{kpev.RetEntry, func(h *has) bool { return h.called() && h.entry }},
+	{kpev.RetLeft, func(h *has) bool { return h.called() && h.refuses }},
+	{kpev.RetReturn, func(h *has) bool { return h.called() && h.handler }},
+	{kpev.Enabled, func(h *has) bool { return h.global }},
+	{kpev.Printk, func(h *has) bool { return h.off || h.global }},
+}
+
+// returns: there are return probes, and called: their functions are run.
+func (h *has) returns() bool { return h.ret && h.register }
+func (h *has) called() bool  { return h.returns() && h.call }
+func (h *has) jprobes() bool { return h.jprobe && h.register && h.call }
+
+func always(*has) bool { return true }
+
+// patches: text is written.
+func (h *has) patches() bool { return h.register || h.flips || h.loads }
+
+// optimizes: a breakpoint may become a jump. One with a post handler doesn't.
+func (h *has) optimizes() bool { return h.register && h.jumps }
+
+// traps: something interrupts a CPU.
+func (h *has) traps() bool { return h.sources || h.patches() }
+
+// breakpoints: a CPU may come upon an int3.
+func (h *has) breakpoints() bool { return h.call && (h.register || h.flips && h.breakpoint) }
+
+// waits: there are grace periods.
+func (h *has) waits() bool { return h.register && (h.quiesce || h.removes) || h.loads || h.traces }
+
+// reachable lists the kinds of event that a scenario may see.
+func reachable(sc *scenario.Scenario) (list []traces.Kind) {
+	h := has{
+		cpus: sc.Machine.CPUs, probes: len(sc.Probes) > 0, labels: len(sc.Labels)+len(sc.Locked)+len(sc.Sites)+len(sc.Calls)+len(sc.Modules) > 0, sources: len(sc.Sources) > 0,
+		stop:       sc.Machine.Patch == scenario.PatchStopMachine || sc.Machine.Quiesce == scenario.QuiesceStackCheck,
+		quiesce:    sc.Machine.Quiesce != scenario.QuiesceNone,
+		breakpoint: sc.Machine.Patch == scenario.PatchBreakpoint, tells: sc.Machine.Edition != scenario.EditionNone,
+		caches: sc.Machine.InsnSlot() > 0, boosts: sc.Machine.Boost != scenario.BoostNever && !sc.Machine.Preempt.Built(),
+	}
+	h.own = sc.Machine.Returns == kprobes.ReturnGlobal
+	for i := range sc.Probes {
+		h.probe(sc, &sc.Probes[i])
+		for k := range sc.Probes[:i] {
+			p, q := &sc.Probes[i], &sc.Probes[k]
+			pf, _ := sc.Place(p)
+			qf, _ := sc.Place(q)
+			h.siblings = h.siblings || pf == qf && p.Offset == q.Offset
+		}
+	}
+	h.undo = h.siblings // a second probe at a place undoes the first one's jump
+	for i := range sc.Datas {
+		h.pages = h.pages || sc.Datas[i].Away
+	}
+	for i := range sc.Sources {
+		s := &sc.Sources[i]
+		h.call = h.call || s.Run != ""
+		h.nested = h.nested || s.Run != "" && s.Kind == scenario.SourceNMI
+	}
+	for i := range sc.Tasks {
+		for k := range sc.Tasks[i].Ops {
+			h.op(&sc.Tasks[i].Ops[k])
+		}
+	}
+	for _, r := range reaches {
+		if r.in(&h) {
+			list = append(list, r.kind)
+		}
+	}
+	return list
+}
+
+// traced reports whether a probe is at a site of ftrace, and goes through it.
+func traced(sc *scenario.Scenario, p *scenario.Probe) bool {
+	f, _ := sc.Place(p)
+	return sc.Machine.Ftrace && slices.Contains(sc.Sites, scenario.Site{Func: f, Offset: p.Offset})
+}
+
+func (h *has) probe(sc *scenario.Scenario, p *scenario.Probe) {
+	h.handlers = h.handlers || p.Pre != nil || p.Post != nil || p.Fault != nil
+	h.tells = h.tells || p.Kind != scenario.ProbeKprobe || p.Disabled
+	if !traced(sc, p) {
+		h.slots = true
+		h.jumps = h.jumps || !sc.Machine.NoOptprobes && (p.Post == nil || p.Kind == scenario.ProbeKretprobe)
+	}
+	for _, s := range slices.Concat(p.Pre, p.Post, p.Fault) {
+		h.nested = h.nested || s.Kind == scenario.StepCall
+		h.skips = h.skips || (s.Kind == scenario.StepSetIP || s.Kind == scenario.StepNonzero) && p.Kind == scenario.ProbeKprobe
+		h.api = h.api || s.Kind >= scenario.StepRegister
+	}
+	switch p.Kind {
+	case scenario.ProbeKretprobe:
+		h.holders = sc.Machine.Returns < kprobes.ReturnHashed
+		h.ret, h.entry, h.handler = true, h.entry || p.Pre != nil, h.handler || p.Post != nil
+		for _, s := range p.Pre {
+			h.refuses = h.refuses || s.Kind == scenario.StepNonzero || s.Kind == scenario.StepSetIP
+		}
+		h.nested = h.nested || sc.Machine.Returns >= kprobes.ReturnHashed // a probe on what runs under the lock
+	case scenario.ProbeJprobe:
+		h.jprobe = true
+	}
+}
+
+func (h *has) op(op *scenario.Op) {
+	h.checked = h.checked || op.Checked || op.Kind == scenario.OpExpect
+	switch op.Kind {
+	case scenario.OpCall:
+		h.call = true
+	case scenario.OpRegister, scenario.OpRegisterAll:
+		h.api, h.register = true, true
+	case scenario.OpEnabled:
+		h.global, h.removes, h.undo = true, true, true
+	case scenario.OpUnregister, scenario.OpDisable, scenario.OpUnregisterAll:
+		h.api, h.removes, h.undo = true, true, true
+	case scenario.OpEnable:
+		h.api = true
+	case scenario.OpOptimization:
+		h.off, h.undo = true, true
+	case scenario.OpEnableLabel, scenario.OpDisableLabel, scenario.OpSetCall, scenario.OpLocks:
+		h.flips = true
+	case scenario.OpTracer:
+		h.flips, h.traces = true, true
+	case scenario.OpLoad, scenario.OpUnload:
+		h.loads = true
+	}
+}

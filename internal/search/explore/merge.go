@@ -1,0 +1,96 @@
+package explore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"kpsim/internal/search/rig"
+	"kpsim/internal/search/shrink"
+)
+
+// Merge adds the parts of an exploration up. They are those of the spec's share,
+// or of shares 1 to n if the spec says 0 of 0: the result is then the one that
+// Explore comes to without shares.
+func Merge(spec Spec, parts []Part) (*Result, error) {
+	spec.fill()
+	r := &Result{Broken: make(map[string]uint64), After: make(map[string]uint64), Complete: spec.Most}
+	r.Parts = slices.Clone(parts)
+	slices.SortFunc(r.Parts, func(a, b Part) int { return a.Index - b.Index })
+	if err := spec.wants(r.Parts); err != nil {
+		return nil, err
+	}
+	var sample Sample
+	for i := range r.Parts {
+		s := &r.Parts[i]
+		r.Probed = rig.JoinProbed(r.Probed, s.Probes)
+		sample.add(&s.Stats)
+		r.Runs += s.Runs
+		r.Counts.Add(&s.Counts)
+		for name, n := range s.Broken {
+			r.Broken[name] += n
+		}
+		for name, n := range s.After {
+			r.After[name] += n
+		}
+		if s.Violations > 0 && (r.Violations == 0 || s.First < r.First) {
+			r.First = s.First
+		}
+		r.Violations += s.Violations
+		if !s.Complete {
+			r.Complete = -1
+		}
+		for k := range s.Found {
+			if _, _, _, err := s.Found[k].Recording(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if r.Runs == 0 && spec.Shares <= 1 { // of few runs a share may have none
+		return nil, errors.New("nothing was run")
+	}
+	r.Census = rig.CensusOf(r.Probed)
+	for i := range r.Parts {
+		r.Census.During += r.Parts[i].During
+	}
+	if spec.Blind {
+		return r, nil
+	}
+	r.Stats = sample.sum(spec.Scenario)
+	var err error
+	if r.Witnesses, err = shrink.Witnesses(spec.Origin(), r.Found()); err != nil {
+		return r, err
+	}
+	for _, w := range r.Witnesses {
+		if r.Witness == nil || w.Smaller(r.Witness) {
+			r.Witness = w
+		}
+	}
+	return r, nil
+}
+
+// wants makes sure that the parts are those of the spec, each once.
+func (spec *Spec) wants(parts []Part) error {
+	own := spec.own()
+	for i, index := range own {
+		switch {
+		case i < len(parts) && uint64(parts[i].Index) == index:
+		case i > 0 && i < len(parts) && parts[i].Index == parts[i-1].Index:
+			return fmt.Errorf("part %d is there twice", parts[i].Index)
+		default:
+			return fmt.Errorf("part %d of the exploration is missing", index)
+		}
+	}
+	if len(parts) > len(own) {
+		return fmt.Errorf("%d parts, where %d were wanted", len(parts), len(own))
+	}
+	return nil
+}
+
+// Found returns the best run of each property that an exploration has broken, shard by shard.
+func (r *Result) Found() (list []shrink.Found) {
+	for i := range r.Parts {
+		list = append(list, r.Parts[i].Found...)
+	}
+	return list
+}

@@ -1,0 +1,75 @@
+package explore
+
+import (
+	"kpsim/internal/search/rig"
+	"kpsim/internal/search/shrink"
+	"kpsim/properties"
+	"kpsim/sched"
+	"kpsim/smp"
+	"kpsim/traces"
+)
+
+// A Part is what one of the shards of an exploration has shown. It is plain
+// data, so that it can be written to a file on one computer and added to the
+// others on another.
+type Part struct {
+	Index      int               `json:"index"` // of the shard
+	Runs       uint64            `json:"runs"`
+	Violations uint64            `json:"violations"`
+	First      uint64            `json:"first"`           // the number of the first violating run, if there is one
+	Broken     map[string]uint64 `json:"broken"`          // runs that broke a property, by its name
+	After      map[string]uint64 `json:"after,omitempty"` // of these, those that had broken another one before
+	Counts     smp.Counts        `json:"counts"`
+	Complete   bool              `json:"complete"` // the strategy has run all it can be complete for
+	Probes     []rig.Probed      `json:"probes"`
+	During     uint64            `json:"optimized_during_call"` // runs in which a jump was written in a function that a task was in
+	Found      []shrink.Found    `json:"found"`                 // the best candidate for a witness of each property, in the order of the catalogue
+	Stats      Sample            `json:"statistics"`
+
+	best map[*properties.Property]*shrink.Found
+}
+
+// Begin begins the part of a shard.
+func (p *Part) Begin(index int) {
+	p.Index = index
+	p.Broken, p.After = make(map[string]uint64), nil
+	p.best = make(map[*properties.Property]*shrink.Found)
+}
+
+// Take adds one run to what the part has seen.
+func (p *Part) Take(i uint64, run rig.Run, rec *sched.Recorder) {
+	p.Runs++
+	if run.During {
+		p.During++
+	}
+	p.Counts.Add(&run.Counts)
+	if run.Property == nil {
+		return
+	}
+	if p.Violations++; p.Violations == 1 {
+		p.First = i
+	}
+	deviations := len(rec.Recording().Choices)
+	run.EachBroken(func(q *properties.Property, f *traces.Finding, before properties.Set) {
+		p.Broken[q.Name]++
+		if before != 0 {
+			if p.After == nil { // as where it is read from a file
+				p.After = make(map[string]uint64)
+			}
+			p.After[q.Name]++
+		}
+		if b := p.best[q]; b == nil || shrink.Better(before != 0, f.Slow, deviations, b) {
+			p.best[q] = shrink.NewFound(i, &run, q, f, before, rec)
+		}
+	})
+}
+
+// End ends the part.
+func (p *Part) End() {
+	for _, q := range properties.All {
+		if f := p.best[q]; f != nil {
+			p.Found = append(p.Found, *f)
+		}
+	}
+	p.best = nil
+}

@@ -1,0 +1,76 @@
+package parallel
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+)
+
+// A Crash is a panic of a worker, with the stack it happened on. It unwraps to
+// the error that was panicked, if it was one.
+type Crash struct {
+	Value any
+	Stack []byte
+	Job   int // which of the worker's jobs it was, from 0; of a storm a program
+}
+
+func (c *Crash) Error() string { return fmt.Sprint(c.Value) }
+
+// Unwrap lets errors.As find a *sim.BugError.
+func (c *Crash) Unwrap() error {
+	err, _ := c.Value.(error)
+	return err
+}
+
+// Run does the jobs 0 to n-1. A panic sets stop, and is panicked again in
+// the goroutine that called, as a *Crash.
+func Run(workers, n int, stop *atomic.Bool, begin func() (do func(job int), close func())) {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	var (
+		next   atomic.Int64
+		wg     sync.WaitGroup
+		failed atomic.Pointer[Crash]
+	)
+	for range min(workers, n) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			job := 0
+			defer func() {
+				if p := recover(); p != nil {
+					failed.CompareAndSwap(nil, &Crash{p, debug.Stack(), job})
+					stop.Store(true)
+				}
+			}()
+			do, close := begin()
+			defer close()
+			for job = int(next.Add(1) - 1); job < n; job = int(next.Add(1) - 1) {
+				do(job)
+			}
+		}()
+	}
+	wg.Wait()
+	if p := failed.Load(); p != nil {
+		panic(p)
+	}
+}
+
+// Each calls f for 0 to n-1, by one goroutine a processor, and returns the error of the
+// least number. A panic is panicked again in the goroutine that called, as a *Crash.
+func Each(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	var stop atomic.Bool // by a panic
+	Run(0, n, &stop, func() (do func(job int), close func()) {
+		return func(i int) {
+			if !stop.Load() {
+				errs[i] = f(i)
+			}
+		}, func() {}
+	})
+	return cmp.Or(errs...)
+}

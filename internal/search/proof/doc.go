@@ -1,0 +1,16 @@
+// Package proof runs every schedule of a kind instead of drawing some: all there are, or
+// all of at most so many deviations.
+//
+// By states (states.go): a schedule ends where another one came to the same state. A state
+// is the machine, the kernel, the engine, the probes and the monitors, found by reflection
+// (state.go, layout.go) less what state_rules.go leaves out; of a kernel routine's local
+// variables it has what the routine has read. By classes (verify.go): of all schedules that
+// differ only in the order of steps that commute one is run.
+//
+// What it is not: a proof of Linux. It is about one scenario in one model.
+//
+// Its rule: one in 256 merged states is continued from both histories, which must agree. A
+// search that was cut short is never called complete.
+//
+// Its limits: 64 CPUs, interrupts and sources for classes; one core for all schedules.
+package proof

@@ -1,0 +1,208 @@
+package proof
+
+import (
+	"reflect"
+	"unsafe"
+
+	"kpsim/sim"
+)
+
+// sort is what a piece of a value is, and what of it counts in a state.
+type sort uint8
+
+const (
+	asTyped    sort = iota // in a rule: what its type says
+	plainWords             // size bytes: numbers, and addresses that aren't followed
+	aPointer               // its address, and what it points to
+	aSlice                 // its length and its elements
+	aTrimmed               // a slice whose elements of nothing but zeros at the end don't count
+	aSet                   // a slice in any order
+	aList                  // a slice of pointers that aren't followed
+	aString                // its bytes
+	aMap                   // its entries in any order, keys and values as words
+	anArray                // n elements
+	aSeq                   // the ordinal of an event: which marks lie before it
+	aMark                  // an ordinal that others are compared with
+	aWhile                 // what elem says, while the word at guard isn't zero
+	anAddress              // the words of an interface: what it holds is found elsewhere
+)
+
+// A piece is one of those that a value consists of.
+type piece struct {
+	sort  sort
+	off   uintptr
+	size  uintptr // of plainWords; of an element
+	n     int     // of anArray
+	guard uintptr // aWhile: where that word is; aSeq: where the vector is
+	elem  *layout
+	typ   reflect.Type // of aMap
+}
+
+// A layout says where in a value of a type is what counts.
+type layout struct {
+	size   uintptr
+	plain  bool // all of it is words without padding
+	pieces []piece
+}
+
+// A rule says that a field doesn't count, or not as its type says.
+type rule struct {
+	sort sort
+	skip bool
+	by   string // aWhile, aSeq: the field that it depends on
+	why  string
+}
+
+func skip(why string) rule          { return rule{skip: true, why: why} }
+func as(s sort, why string) rule    { return rule{sort: s, why: why} }
+func during(field, why string) rule { return rule{sort: aWhile, by: field, why: why} }
+func ordinal(of, why string) rule   { return rule{sort: aSeq, by: of, why: why} }
+
+// A layouts makes layouts of types, each once.
+type layouts struct {
+	of          map[reflect.Type]*layout
+	rules       map[string]rule // by "package.Type.field"
+	notFollowed []reflect.Type
+	used        map[string]bool
+	at          string   // the field whose layout is being made
+	unruled     []string // fields of whose values nothing can be told, and there is no rule
+}
+
+func newLayouts(rules map[string]rule, notFollowed []reflect.Type) *layouts {
+	return &layouts{of: make(map[reflect.Type]*layout), rules: rules, notFollowed: notFollowed, used: make(map[string]bool)}
+}
+
+func (ls *layouts) layout(t reflect.Type) *layout {
+	if l := ls.of[t]; l != nil {
+		return l
+	}
+	l := &layout{size: t.Size()}
+	ls.of[t] = l
+	ls.add(l, t, 0)
+	l.plain = len(l.pieces) == 1 && l.pieces[0].sort == plainWords && l.pieces[0].size == t.Size()
+	return l
+}
+
+// words adds plain words, to the piece before if they follow it.
+func (l *layout) words(off, size uintptr) {
+	if n := len(l.pieces); n > 0 {
+		if p := &l.pieces[n-1]; p.sort == plainWords && p.off+p.size == off {
+			p.size += size
+			return
+		}
+	}
+	l.pieces = append(l.pieces, piece{sort: plainWords, off: off, size: size})
+}
+
+// add adds a value of type t as its type says.
+func (ls *layouts) add(l *layout, t reflect.Type, off uintptr) {
+	switch t.Kind() {
+	case reflect.Pointer:
+		for _, n := range ls.notFollowed {
+			if t.Elem() == n {
+				l.words(off, 8)
+				return
+			}
+		}
+		l.pieces = append(l.pieces, piece{sort: aPointer, off: off, elem: ls.layout(t.Elem())})
+	case reflect.Slice:
+		ls.slice(l, t, off, aSlice)
+	case reflect.String:
+		l.pieces = append(l.pieces, piece{sort: aString, off: off})
+	case reflect.Map:
+		l.pieces = append(l.pieces, piece{sort: aMap, off: off, typ: t})
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if f := t.Field(i); f.Name != "_" {
+				ls.field(l, t, &f, off+f.Offset)
+			}
+		}
+	case reflect.Array:
+		if e := ls.layout(t.Elem()); e.plain {
+			l.words(off, t.Size())
+		} else {
+			l.pieces = append(l.pieces, piece{sort: anArray, off: off, elem: e, size: t.Elem().Size(), n: t.Len()})
+		}
+	case reflect.UnsafePointer, reflect.Chan, reflect.Func, reflect.Interface:
+		ls.unruled = append(ls.unruled, ls.at)
+	default:
+		l.words(off, t.Size())
+	}
+}
+
+// field adds a field of type t's, by its rule if it has one.
+func (ls *layouts) field(l *layout, t reflect.Type, f *reflect.StructField, at uintptr) {
+	key := t.String() + "." + f.Name
+	r, ok := ls.rules[key]
+	if !ok {
+		ls.at = key
+		ls.add(l, f.Type, at)
+		return
+	}
+	ls.used[key] = true
+	by := uintptr(0)
+	if r.by != "" {
+		g, _ := t.FieldByName(r.by)
+		by = at - f.Offset + g.Offset
+	}
+	switch {
+	case r.skip:
+	case r.sort == aWhile:
+		l.pieces = append(l.pieces, piece{sort: aWhile, off: at, guard: by, elem: ls.layout(f.Type)})
+	case r.sort == anAddress:
+		l.words(at, f.Type.Size())
+	case r.sort == aSeq:
+		l.pieces = append(l.pieces, piece{sort: aSeq, off: at, guard: by})
+	case f.Type.Kind() == reflect.Slice:
+		ls.slice(l, f.Type, at, r.sort)
+	default:
+		sim.Bug("the rule for %s doesn't suit a %v", key, f.Type)
+	}
+}
+
+// slice adds a slice.
+func (ls *layouts) slice(l *layout, t reflect.Type, off uintptr, s sort) {
+	p := piece{sort: s, off: off, size: t.Elem().Size()}
+	switch s {
+	case aList:
+		p.sort, p.elem = aSlice, &layout{plain: true}
+	case aMark:
+		p.sort, p.elem = aSlice, &layout{pieces: []piece{{sort: aMark}}}
+	default:
+		p.elem = ls.layout(t.Elem())
+	}
+	l.pieces = append(l.pieces, p)
+}
+
+// empty reports whether a value is nothing but zeros and empty slices.
+func (l *layout) empty(at unsafe.Pointer) bool {
+	for i := range l.pieces {
+		p := &l.pieces[i]
+		f := unsafe.Add(at, p.off)
+		switch p.sort {
+		case plainWords:
+			for k := range p.size {
+				if *(*byte)(unsafe.Add(f, k)) != 0 {
+					return false
+				}
+			}
+		case aSlice, aTrimmed:
+			x := (*sliceHeader)(f)
+			for k := range x.n {
+				if p.sort == aSlice || !p.elem.empty(unsafe.Add(x.data, uintptr(k)*p.size)) {
+					return false
+				}
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// A sliceHeader is what a slice is in memory.
+type sliceHeader struct {
+	data unsafe.Pointer
+	n    int
+	_    int
+}

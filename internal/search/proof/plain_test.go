@@ -1,0 +1,401 @@
+package proof
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/search/rig"
+	"kpsim/internal/search/searchtest"
+	"kpsim/kprobes/kpev"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+var (
+	plainRuns = flag.Int("plain", 0, "of how many runs plain search may be behind a beginning; 0: few")
+	windowsOf = flag.Int("windows", 0, "behind how many beginnings of each setting to search; 0: few")
+)
+
+// plain is depth-first search with nothing clever about it: every answer to every
+// question, at every boundary.
+type plain struct {
+	picks, of []int
+	at        int
+}
+
+// next makes another run the one to be run, false if there is none.
+func (d *plain) next() bool {
+	d.at = 0
+	for n := len(d.picks) - 1; n >= 0; n-- {
+		if d.picks[n]++; d.picks[n] < d.of[n] {
+			d.picks, d.of = d.picks[:n+1], d.of[:n+1]
+			return true
+		}
+	}
+	return false
+}
+
+// Choose implements sim.Chooser.
+func (d *plain) Choose(p *sim.Point) (pick, hold int) {
+	if d.at == len(d.picks) {
+		d.picks, d.of = append(d.picks, 0), append(d.of, p.N)
+	} else if d.of[d.at] != p.N {
+		sim.Bug("question %d has %d answers, it had %d", d.at, p.N, d.of[d.at])
+	}
+	d.at++
+	return d.picks[d.at-1], 0
+}
+
+// A beginning is what was answered in a run up to a question: by the questions'
+// numbers, 0 to those that aren't named.
+type beginning struct {
+	picks []numbered
+	until uint64 // the first that is free
+}
+
+type numbered struct {
+	seq  uint64
+	pick int
+	step bool // it is a Step
+}
+
+// A rest answers as a beginning does, and then as another chooser does. What
+// observes that is told of the steps from there on.
+type rest struct {
+	beginning
+	then sim.Chooser
+	seen sim.Observer
+	at   int
+	free bool
+}
+
+// Choose implements sim.Chooser.
+func (b *rest) Choose(p *sim.Point) (pick, hold int) {
+	if p.Seq >= b.until {
+		b.free = true
+		return b.then.Choose(p)
+	}
+	for b.at < len(b.picks) && b.picks[b.at].seq < p.Seq {
+		b.at++
+	}
+	if b.at < len(b.picks) && b.picks[b.at].seq == p.Seq {
+		return b.picks[b.at].pick, 0
+	}
+	return 0, 0
+}
+
+// Stepped implements sim.Observer.
+func (b *rest) Stepped(mv sim.Mover, touched []sim.Touch) {
+	if b.free {
+		b.seen.Stepped(mv, touched)
+	}
+}
+
+// noting answers at random, and takes it down.
+type noting struct {
+	rig.Deaf
+	rand  sim.Rand
+	stay  int // of 8: how often whoever goes on by default does
+	picks []numbered
+}
+
+// Choose implements sim.Chooser.
+func (n *noting) Choose(p *sim.Point) (pick, hold int) {
+	if p.Kind != sim.Step || n.rand.N(8) >= n.stay {
+		pick = n.rand.N(p.N)
+	}
+	n.picks = append(n.picks, numbered{p.Seq, pick, p.Kind == sim.Step})
+	return pick, 0
+}
+
+// Forced implements sim.Forced.
+func (n *noting) Forced(p *sim.Point, pick int) {
+	n.picks = append(n.picks, numbered{p.Seq, pick, false})
+}
+
+// thread is what one thread of control has seen.
+type thread struct {
+	h    uint64
+	open []uint64 // of the interrupts on top of it
+}
+
+// seen is where a run has come to, and what each thread of control has seen on the
+// way: a task, less what interrupts it; and each interrupt by itself, wherever it
+// came. The order of steps that commute changes nothing of it. An interrupt during
+// which a run is ended counts for nothing: the end could have come before it.
+func seenOf(r *rig.Rig, run rig.Run) end {
+	e := whereItEnded(r, run)
+	threads := make([]thread, 256) // by the number of the task
+	for i := range r.Log.Events {
+		x := &r.Log.Events[i]
+		t := &threads[x.Task]
+		h := sim.Mix(uint64(x.Kind)^sim.Mix(x.A)) ^ sim.Mix(sim.Mix(x.B)+x.C)
+		outside := x.A >= 32 || x.A == smpev.VecNMI
+		switch n := len(t.open); {
+		case x.Kind == smpev.Fire: // told by the trap
+		case x.Kind == smpev.Trap && outside:
+			t.open = append(t.open, sim.Mix(x.A))
+		case x.Kind == smpev.Return && outside:
+			e.final += sim.Mix(t.open[n-1])
+			t.open = t.open[:n-1]
+		case noOnes[x.Kind]:
+			e.final += h
+		case n > 0:
+			t.open[n-1] = sim.Mix(t.open[n-1] + h)
+		default:
+			t.h = sim.Mix(t.h + h)
+		}
+	}
+	for i := range threads {
+		if h := threads[i].h; h != 0 {
+			e.final += sim.Mix(h ^ sim.Mix(uint64(i)))
+		}
+	}
+	return e
+}
+
+// noOnes are the events that aren't of the thread of control that runs.
+var noOnes = map[traces.Kind]bool{
+	smpev.Switch: true, smpev.Wake: true, smpev.Exit: true, smpev.Load: true, smpev.Expect: true, smpev.Want: true, smpev.Done: true, kpev.NoPre: true,
+}
+
+// endsOfPlain are those of all runs there are behind a beginning; ok: there were
+// no more than most.
+func endsOfPlain(rig *rig.Rig, from beginning, most int) (ends map[end]int, n int, ok bool) {
+	rig.Observe(nil)
+	ends = make(map[end]int)
+	d := new(plain)
+	for more := true; more; more = d.next() {
+		if n == most {
+			return nil, n, false
+		}
+		ends[seenOf(rig, rig.Run(&rest{beginning: from, then: d}))]++
+		n++
+	}
+	return ends, n, true
+}
+
+// endsOfFull are those of all runs that Full makes behind a beginning, and what
+// class each is of, if nothing has ended it.
+func endsOfFull(t require.TestingT, rig *rig.Rig, from beginning, most int) (ends map[end]int, classes map[class]bool, stats sched.FullStats) {
+	f := sched.NewFull()
+	learn(rig, f)
+	ends, classes = make(map[end]int), make(map[class]bool)
+	h := &classed{seen: f}
+	b := &rest{beginning: from, then: f, seen: h}
+	rig.ObserveAtomicIRQs(b)
+	for i := uint64(0); f.Begin(i); i++ {
+		require.Less(t, i, uint64(most), "%s", rig.Scenario.Name)
+		h.Reset()
+		b.at, b.free = 0, false
+		run := rig.Run(b)
+		if !f.Blocked() {
+			ends[seenOf(rig, run)]++
+			if !run.Early {
+				classes[h.class()] = true
+			}
+		}
+		if run.Early {
+			f.Cut()
+		} else {
+			f.End(0)
+		}
+		if rig.Machine.Footprint().SharedGrew() {
+			f.Restart()
+			clear(ends)
+			clear(classes)
+		}
+	}
+	return ends, classes, f.Stats()
+}
+
+type class struct{ hi, lo uint64 }
+
+// classed finds out the class of a run, where nothing is asked but who steps.
+type classed struct {
+	sched.Happens
+	seen sim.Observer
+}
+
+// Stepped implements sim.Observer.
+func (c *classed) Stepped(mv sim.Mover, touched []sim.Touch) {
+	c.Happens.Stepped(mv, touched)
+	c.seen.Stepped(mv, touched)
+}
+
+func (c *classed) class() class {
+	hi, lo := c.Hash()
+	return class{hi, lo}
+}
+
+func sameEnds(t *testing.T, want, got map[end]int, what string) {
+	for e, n := range want {
+		require.NotZero(t, got[e], "%s: plain search has an end %s %d times, Full never", what, e.name, n)
+	}
+	for e, n := range got {
+		require.NotZero(t, want[e], "%s: Full has an end %s %d times, plain search never", what, e.name, n)
+	}
+}
+
+// Small enough for every schedule to be run.
+const (
+	aLabel = `
+v = text("v", hex = "0f1f440000 c3")  # a nop of five bytes; ret
+w = text("w", hex = "c3")
+l = jump_label("l", at = v, target = w)
+`
+	aProbe = `
+v = text("v", hex = "c3")
+k = kprobe("k", at = v, post = [count()])
+`
+	aJump = `
+v = text("v", hex = "8d443701 c3")
+k = kprobe("k", at = v)
+task("a", cpu = 0, ops = [register(k), wait_optimized(), unregister(k)])
+`
+	on     = `task("a", cpu = 0, ops = [label_on(l)])` + "\n"
+	onOff  = `task("a", cpu = 0, ops = [label_on(l), label_off(l)])` + "\n"
+	calls  = `task("b", cpu = 1, ops = [call(v, changed = True)])` + "\n"
+	callsC = `task("c", cpu = 1, ops = [call(v, changed = True)])` + "\n"
+	timer0 = "timer(cpu = 0)\n"
+	timer1 = "timer(cpu = 1)\n"
+)
+
+var (
+	syncs = []string{"no-sync-1", "no-sync-2", "no-sync-3", "int3-after-tail", "if-leak"}
+	lives = []string{"no-sync-arm", "no-sync-disarm", "no-restore", "free-early", "no-quiesce"}
+)
+
+var tinier = []struct {
+	name, machine, rest string
+	mutants             []string
+}{
+	{"a store and a call", `patch = "naive"`, aLabel + on + calls, nil},
+	{"two stores and a call", `patch = "naive"`, aLabel + onOff + calls, nil},
+	{"a tick for the caller", `patch = "naive"`, aLabel + on + calls + timer1, nil},
+	{"a tick for the patcher", `patch = "naive"`, aLabel + on + calls + timer0, nil},
+	{"a tick that counts", `preempt = "dynamic", patch = "naive"`, aLabel + on + calls + timer1, nil},
+	{"an NMI", `patch = "naive"`, aLabel + on + calls + "nmi(cpu = 1)\n", nil},
+	{"stale bytes", `patch = "naive", fetch = "stale"`, aLabel + on + calls, nil},
+	{"mixed bytes", `patch = "naive", fetch = "mixing"`, aLabel + on + calls, nil},
+	{"preemption and a tick", `preempt = "full", patch = "naive"`, aLabel + on + callsC + timer1 + "preempt(cpu = 1)\n", nil},
+	{"preemption", `preempt = "full", patch = "naive"`, aLabel + on + `task("b", cpu = 0, ops = [call(v, changed = True)])` + "\npreempt(cpu = 0)\n", nil},
+	{"IPIs", `patch = "breakpoint"`, aLabel + on, syncs},
+	{"IPIs and a tick", `patch = "breakpoint"`, aLabel + on + timer0, syncs},
+	{"a probe and a tick", `quiesce = "sched", patch = "breakpoint"`, aProbe + `task("a", cpu = 0, ops = [register(k), unregister(k)])` + "\n" + timer0, lives},
+}
+
+// TestFullIsPlain: the runs that Full makes end where the runs of plain depth-first
+// search do, every answer to every question tried, and see the same on the way.
+func TestFullIsPlain(t *testing.T) {
+	t.Parallel()
+	most, atLeast := 180_000, 8
+	if searchtest.Slow > 1 {
+		most, atLeast = 3_000, 2
+	}
+	most = max(*plainRuns, most)
+	runs, full, several, tooBig := 0, uint64(0), 0, 0
+	for _, c := range tinier {
+		t.Run(c.name, func(t *testing.T) {
+			for _, mutant := range append([]string{""}, c.mutants...) {
+				rig, err := rig.New(searchtest.LoadTinier(t, c.machine, c.rest), mutant)
+				require.NoError(t, err)
+				defer rig.Close()
+				rig.Log.Store = true
+				want, n, ok := endsOfPlain(rig, beginning{}, most)
+				if !ok {
+					tooBig++
+					continue
+				}
+				got, _, stats := endsOfFull(t, rig, beginning{}, most)
+				sameEnds(t, want, got, fmt.Sprintf("mutant %q", mutant))
+				if runs, full = runs+n, full+stats.Runs; len(want) > 1 {
+					several++
+				}
+			}
+		})
+	}
+	t.Logf("%d runs, of which Full made %d; %d settings with several ends; %d too big", runs, full, several, tooBig)
+	require.Greater(t, several, atLeast)
+	if searchtest.Slow == 1 {
+		require.Zero(t, tooBig)
+	}
+}
+
+// TestFullIsPlainBehind: so it is behind beginnings of larger scenarios, drawn, that
+// leave few enough schedules.
+func TestFullIsPlainBehind(t *testing.T) {
+	t.Parallel()
+	var total behindCount
+	for _, c := range []struct {
+		name, machine, rest string
+		mutants             []string
+	}{
+		{"IPIs and a call", `patch = "breakpoint"`, aLabel + onOff + calls + timer1, syncs},
+		{"a probe and a call", `quiesce = "sched", patch = "breakpoint"`, aProbe + `task("a", cpu = 0, ops = [register(k), unregister(k)])` + "\n" + calls + timer1, lives},
+		{"a jump", `quiesce = "sched", patch = "breakpoint"`, aJump + calls + timer1, lives},
+		{"a jump by stopping", `quiesce = "sched", patch = "stop_machine"`, aJump + calls + timer1, []string{"no-stop", "no-sync-arm", "no-restore", "free-early", "no-quiesce"}},
+		{"a jump with preemption", `preempt = "full", quiesce = "tasks", patch = "breakpoint"`, aJump + calls + timer1 + callsC + "preempt(cpu = 1)\n", append([]string{"no-grace"}, lives...)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sc := searchtest.LoadTinier(t, c.machine, c.rest)
+			for i, mutant := range append([]string{""}, c.mutants[:len(c.mutants)/searchtest.Slow]...) {
+				fullIsPlainBehind(t, sc, mutant, uint64(i), &total)
+			}
+		})
+	}
+	t.Logf("%+v", total)
+	require.Greater(t, total.several, 15/searchtest.Slow)
+}
+
+// behindCount is how many beginnings there were, of which so many left more than one
+// end to come to; all ends; and the runs.
+type behindCount struct {
+	beginnings, several, ends, plain int
+	full                             uint64
+}
+
+func fullIsPlainBehind(t *testing.T, sc *scenario.Scenario, mutant string, seed uint64, total *behindCount) {
+	rig, err := rig.New(sc, mutant)
+	require.NoError(t, err)
+	defer rig.Close()
+	rig.Log.Store = true
+	most := max(*plainRuns, 1_500)
+	for i := range max(*windowsOf, 4/min(searchtest.Slow, 4)) {
+		base := &noting{stay: []int{0, 4, 7}[i%3]}
+		base.rand.Seed(seed, uint64(i))
+		rig.ObserveAtomicIRQs(base)
+		rig.Run(base)
+		var from beginning
+		var want map[end]int
+		runs := 0
+		for k := len(base.picks) - 1; k >= 0; k -= 1 + base.rand.N(6) {
+			if !base.picks[k].step {
+				continue
+			}
+			longer := beginning{base.picks[:k], base.picks[k].seq}
+			ends, n, ok := endsOfPlain(rig, longer, most)
+			if !ok {
+				break
+			}
+			from, want, runs = longer, ends, n
+		}
+		if want == nil {
+			continue
+		}
+		got, _, stats := endsOfFull(t, rig, from, most)
+		sameEnds(t, want, got, fmt.Sprintf("mutant %q, seed %d, run %d, behind question %d", mutant, seed, i, from.until))
+		total.beginnings++
+		if total.ends += len(want); len(want) > 1 {
+			total.several++
+		}
+		total.plain += runs
+		total.full += stats.Runs
+	}
+}

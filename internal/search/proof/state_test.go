@@ -1,0 +1,364 @@
+package proof
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/rig"
+	"kpsim/internal/search/searchtest"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+)
+
+var (
+	mergedRuns  = flag.Uint64("merged", 0, "how many schedules of each scenario to run for states that are come to again; 0: few")
+	mergesEvery = flag.Int("merges", 8, "of one in so many such states to check that they are the same")
+)
+
+// A walk is a search of states on its way.
+type walk struct {
+	rig  *rig.Rig
+	s    *sched.States
+	seen observedBy
+}
+
+func newWalk(t *testing.T, sc *scenario.Scenario, mutant string, rules map[string]rule) *walk {
+	rig, err := rig.New(sc, mutant)
+	require.NoError(t, err)
+	t.Cleanup(rig.Close)
+	w := &walk{rig: rig}
+	st := newStatesBy(rig, rules)
+	w.s = sched.NewStates(st)
+	st.next = w.s
+	w.seen = observedBy{w.s, st}
+	rig.ObserveAtomicIRQs(surveyor{w.s})
+	surveyStates(rig, w.s, 128)
+	rig.ObserveAtomicIRQs(w.seen)
+	return w
+}
+
+// run makes at most so many runs, all if 0; each is called with those that weren't
+// pruned, and again, from the first one, where the search begins anew.
+func (w *walk) run(most uint64, anew func(), each func(rig.Run)) {
+	for i := uint64(0); (most == 0 || i < most) && w.seen.Begin(i); i++ {
+		run := w.rig.Run(w.seen)
+		w.s.End(run.Counts.Points)
+		if run.Outcome != smp.Abandoned {
+			each(run)
+		}
+		if grew := w.seen.grew(); w.rig.Machine.Footprint().SharedGrew() || grew {
+			w.s.Restart()
+			anew()
+		}
+	}
+}
+
+// finals are the ends of runs; of those that a finding has ended the finding
+// alone: what conflicts with nothing may have been done by then, or not.
+func finals(r *rig.Rig, run rig.Run, ends map[end]int) {
+	e := whereItEnded(r, run)
+	if run.Early {
+		e.final = 0
+	}
+	ends[e]++
+}
+
+func endsOfStates(t *testing.T, sc *scenario.Scenario, mutant string) (map[end]int, sched.StatesStats) {
+	w := newWalk(t, sc, mutant, stateRules)
+	ends := make(map[end]int)
+	w.run(0, func() { clear(ends) }, func(run rig.Run) { finals(w.rig, run, ends) })
+	require.True(t, w.s.Complete())
+	return ends, w.s.Stats()
+}
+
+func sameKeys(t *testing.T, want, got map[end]int, what string) {
+	for e, n := range want {
+		require.NotZero(t, got[e], "%s: there is an end %v, %d times, and States never comes to it", what, e, n)
+	}
+	for e, n := range got {
+		require.NotZero(t, want[e], "%s: States comes to an end %v, %d times, which there isn't", what, e, n)
+	}
+}
+
+// TestStatesIsPlain: the runs that States makes end where those of plain
+// depth-first search do.
+func TestStatesIsPlain(t *testing.T) {
+	t.Parallel()
+	most, several, states, plainRuns := 30_000/searchtest.Slow, 0, uint64(0), 0
+	settings := tinier
+	if searchtest.Slow > 1 {
+		settings = settings[:5]
+	}
+	for _, c := range settings {
+		t.Run(c.name, func(t *testing.T) {
+			for _, mutant := range append([]string{""}, c.mutants...) {
+				sc := searchtest.LoadTinier(t, c.machine, c.rest)
+				rig, err := rig.New(sc, mutant)
+				require.NoError(t, err)
+				defer rig.Close()
+				want, n := make(map[end]int), 0
+				d := new(plain)
+				for more := true; more && n < most; more = d.next() {
+					finals(rig, rig.Run(&rest{then: d}), want)
+					n++
+				}
+				got, stats := endsOfStates(t, sc, mutant)
+				if n < most {
+					sameKeys(t, want, got, fmt.Sprintf("mutant %q", mutant))
+				}
+				require.LessOrEqual(t, stats.Runs, uint64(n))
+				if plainRuns, states = plainRuns+n, states+stats.Runs; len(want) > 1 {
+					several++
+				}
+			}
+		})
+	}
+	t.Logf("%d runs, of which States made %d; %d settings with several ends", plainRuns, states, several)
+	require.Greater(t, several, 8/searchtest.Slow) // of 13, or of 5
+}
+
+// TestStatesIsFull: they end where those of dynamic partial-order reduction do.
+func TestStatesIsFull(t *testing.T) {
+	t.Parallel()
+	if searchtest.Slow > 1 {
+		t.Skip("says nothing of races")
+	}
+	const module = `
+g = text("g", hex = "90 c3", at = 0xffffffff81100000)
+m = module("m", funcs = [g], loaded = %s)
+k = kprobe("k", at = g)
+`
+	several, few := 0, 3 // TestFullLeavesOutNothing has the same classes
+	if *mergedRuns > 0 {
+		few = 6
+	}
+	for _, c := range []struct {
+		sc      *scenario.Scenario
+		mutants []string
+	}{
+		{tiny(t), []string{"", "no-quiesce", "no-sync-2", "no-sync-1", "no-sync-3", "int3-after-tail"}[:few]},
+		{searchtest.LoadTinier(t, `patch = "breakpoint"`, fmt.Sprintf(module, "True")+`task("a", cpu = 0, ops = [rmmod(m)])
+task("b", cpu = 1, ops = [register(k)])`), []string{"", "module-kept", "no-sync-arm"}},
+		{searchtest.LoadTinier(t, `patch = "breakpoint"`, fmt.Sprintf(module, "False")+`task("a", cpu = 0, ops = [insmod(m)])
+task("b", cpu = 1, ops = [register(k)])`), []string{""}},
+		{searchtest.LoadTinier(t, `patch = "breakpoint", ftrace = True`, `
+g = text("g", hex = "0f1f440000 c3")
+fentry(g)
+k = kprobe("k", at = g)
+task("a", cpu = 0, ops = [register(k)])
+task("b", cpu = 1, ops = [call(g, changed = True)])`), []string{""}},
+	} {
+		for _, mutant := range c.mutants {
+			want, classes := endsOfClasses(t, c.sc, mutant)
+			got, stats := endsOfStates(t, c.sc, mutant)
+			sameKeys(t, want, got, fmt.Sprintf("mutant %q", mutant))
+			t.Logf("%v, mutant %q: %d ends; %d classes, %+v", c.sc.Tasks[0].Ops[0].Kind, mutant, len(want), classes, stats)
+			if len(want) > 1 {
+				several++
+			}
+		}
+	}
+	require.Greater(t, several, 2)
+}
+
+func endsOfClasses(t *testing.T, sc *scenario.Scenario, mutant string) (ends map[end]int, classes uint64) {
+	rig, err := rig.New(sc, mutant)
+	require.NoError(t, err)
+	defer rig.Close()
+	f := sched.NewFull()
+	learn(rig, f)
+	rig.ObserveAtomicIRQs(f)
+	ends = make(map[end]int)
+	for i := uint64(0); f.Begin(i); i++ {
+		run := rig.Run(f)
+		if !f.Blocked() {
+			finals(rig, run, ends)
+		}
+		if run.Early {
+			f.Cut()
+		} else {
+			f.End(0)
+		}
+		if rig.Machine.Footprint().SharedGrew() {
+			f.Restart()
+			clear(ends)
+		}
+	}
+	return ends, f.Stats().Runs
+}
+
+// mergesStates is how many states a walk remembers at most: one run of a CPU that
+// goes round in circles has 200,000, if a count is another each time.
+const mergesStates = 1_000_000
+
+// merges goes on from states that are come to again, after both ways, and returns
+// how many it has compared, and what of the first that differ.
+func (w *walk) merges(t *testing.T, mutant string, most uint64, every int) (n int, differ string) {
+	other, err := rig.New(w.rig.Scenario, mutant)
+	require.NoError(t, err)
+	t.Cleanup(other.Close)
+	c := newMergeCheck(other)
+	other.ObserveAtomicIRQs(rig.Deaf{})
+	w.s.Check(every, func(first, again sched.Way) {
+		if n++; differ == "" {
+			differ = c.differ(first, again)
+		}
+	})
+	for i := uint64(0); i < most && differ == "" && w.s.Stats().States < mergesStates && w.seen.Begin(i); i++ {
+		w.s.End(w.rig.Run(w.seen).Counts.Points)
+		if grew := w.seen.grew(); w.rig.Machine.Footprint().SharedGrew() || grew {
+			w.s.Restart()
+		}
+	}
+	return n, differ
+}
+
+// TestMerges: whatever comes after two ways that lead to one state is the same; in
+// all built-in scenarios, with all fetch models, preempted or not; with mutants.
+func TestMerges(t *testing.T) {
+	t.Parallel()
+	if searchtest.Slow > 1 {
+		t.Skip("says nothing of races")
+	}
+	most := max(*mergedRuns, 200)
+	total := 0
+	check := func(sc *scenario.Scenario, mutant string) {
+		n, differ := newWalk(t, sc, mutant, stateRules).merges(t, mutant, most, *mergesEvery)
+		require.Empty(t, differ, "%s, mutant %q", sc.Name, mutant)
+		total += n
+	}
+	for _, sc := range library.All() {
+		if len(sc.Tasks) <= 6 {
+			check(sc, "")
+		}
+	}
+	for _, mutant := range append(append([]string{}, syncs...), lives...) {
+		check(tiny(t), mutant)
+	}
+	t.Logf("%d merges", total)
+	require.Greater(t, total, 400)
+}
+
+// A forgetful is a states that leaves out some of what a state is made of.
+type forgetful struct {
+	*states
+	what string
+}
+
+// State implements sched.Stateful.
+func (f forgetful) State() (hi, lo uint64) {
+	var h sim.Hash
+	m := f.r.Machine
+	if f.what != "values" {
+		h = f.walk()
+	}
+	h.AddHash(m.State().Memory())
+	switch f.what {
+	case "machine":
+	case "what routines have read":
+		var list, none []sim.Hash
+		list = m.State().AppendRead(list)
+		m.State().SetRead(append(none, make([]sim.Hash, len(list))...))
+		m.State().Add(&h)
+		m.State().SetRead(list)
+	default:
+		m.State().Add(&h)
+	}
+	return h.Hi, h.Lo
+}
+
+// TestMergesNotice: of a state that leaves out what counts the check finds that
+// what comes after differs.
+func TestMergesNotice(t *testing.T) {
+	t.Parallel()
+	if searchtest.Slow > 1 {
+		t.Skip("says nothing of races")
+	}
+	for _, what := range []string{"values", "machine", "what routines have read", "kernel.RCU.active", "kernel.grace.cpus"} {
+		rules := maps.Clone(stateRules)
+		if strings.Contains(what, ".") {
+			rules[what] = skip("to see whether it is noticed")
+		}
+		noticed := slices.ContainsFunc([]string{"tiny", "safe-none", "second-instruction"}, func(name string) bool {
+			sc := tiny(t)
+			if name != "tiny" {
+				var err error
+				sc, err = library.Load(name)
+				require.NoError(t, err)
+			}
+			w := newWalk(t, sc, "", rules)
+			w.s = sched.NewStates(forgetful{w.seen.states, what})
+			w.seen.States, w.seen.states.next = w.s, w.s
+			w.rig.ObserveAtomicIRQs(surveyor{w.s})
+			surveyStates(w.rig, w.s, 128)
+			w.rig.ObserveAtomicIRQs(w.seen)
+			_, differ := w.merges(t, "", 4000, 1)
+			return differ != ""
+		})
+		require.True(t, noticed, "states without %s are taken for the same, and nobody notices", what)
+	}
+}
+
+// TestStateRules: each is for a field that there is.
+func TestStateRules(t *testing.T) {
+	rig, err := rig.New(tiny(t), "")
+	require.NoError(t, err)
+	defer rig.Close()
+	s := newStates(rig)
+	for field := range stateRules {
+		require.True(t, s.layouts.used[field], field)
+	}
+}
+
+// TestProofs: what is built in and takes a second is proved.
+func TestProofs(t *testing.T) {
+	t.Parallel()
+	if searchtest.Slow > 1 {
+		t.Skip("says nothing of races")
+	}
+	for _, name := range []string{"stop-machine-alone", "jump-label-flip"} {
+		v := proved(t, name, "")
+		require.True(t, v.Complete && v.Cut == 0 && v.Violations == 0 && v.Circles == 0, "%s: %+v", name, v)
+		require.NotZero(t, v.Checked)
+		require.Greater(t, v.Runs, v.Pruned)
+		if name != "stop-machine-alone" {
+			continue
+		}
+		again := proved(t, name, "")
+		v.Witnesses, again.Witnesses = nil, nil
+		require.Equal(t, v, again, "a proof is the same each time")
+	}
+	require.NotZero(t, proved(t, "stop-machine-alone", "no-stop").Violations)
+}
+
+func proved(t require.TestingT, name, mutant string) *Verified {
+	sc, err := library.Load(name)
+	require.NoError(t, err)
+	v, err := Verify(Proof{Spec: explore.Spec{Scenario: sc, Mutant: mutant, Seed: 1}, Full: true})
+	require.NoError(t, err)
+	return v
+}
+
+// BenchmarkProof is a whole proof, on one core.
+func BenchmarkProof(b *testing.B) {
+	for _, name := range []string{"safe-none", "safe-full", "stop-machine-alone"} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				v := proved(b, name, "")
+				require.True(b, v.Complete)
+				b.ReportMetric(float64(v.Runs), "schedules")
+				b.ReportMetric(float64(v.States), "states")
+			}
+		})
+	}
+}

@@ -1,0 +1,193 @@
+package proof
+
+import (
+	"fmt"
+
+	"kpsim/internal/search/rig"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+)
+
+// surveyedStates is how many runs at random show what conflicts.
+const surveyedStates = 2048
+
+// surveyedMost is how many boundaries they may have.
+const surveyedMost = 4_000_000
+
+// checkedMerges: of one in so many states that are come to again it is checked
+// that they are what they were.
+const checkedMerges = 256
+
+// fullByStates runs one schedule from each state there is to each answer.
+func (v *verifier) fullByStates() error {
+	return v.byStates(func(search stateSearch) error {
+		if m := &v.Scenario.Machine; v.Uncounted && 2*m.CPUs+len(v.Scenario.Sources)+1 < sched.MostMovers {
+			search.s.Sleep()
+		}
+		complete, err := search.run(!v.All)
+		v.Complete, v.Done = complete, -1
+		return err
+	})
+}
+
+// boundedByStates runs all schedules of at most so many deviations, but of those that
+// come to the same state with as many left one only goes on from there.
+func (v *verifier) boundedByStates() error {
+	return v.byStates(func(search stateSearch) error {
+		return v.bounded(func(k int) (complete bool, err error) {
+			search.s.Bound(k, search.rig.Machine.State().Lead)
+			return search.run(false)
+		})
+	})
+}
+
+// A stateSearch is a search of states under way.
+type stateSearch struct {
+	v   *verifier
+	rig *rig.Rig
+	st  *states
+	s   *sched.States
+}
+
+// byStates makes a search of states.
+func (v *verifier) byStates(search func(stateSearch) error) error {
+	r := v.Spec.MustRig()
+	defer r.Close()
+	st := newStates(r)
+	s := sched.NewStates(st)
+	st.next = s
+	v.observe(r, surveyor{s})
+	surveyStates(r, s, surveyedStates)
+	check := newMergeCheck(v.Spec.MustRig())
+	v.observe(check.rig, rig.Deaf{})
+	defer check.rig.Close()
+	s.Check(checkedMerges, check.same)
+	return search(stateSearch{v, r, st, s})
+}
+
+// run makes all runs of a search. It stops after the first violation if first is set.
+func (x stateSearch) run(first bool) (complete bool, err error) {
+	v, s := x.v, x.s
+	part, restarts, err := v.run(x.rig, observedBy{s, x.st}, func(run rig.Run) {
+		if run.Outcome == smp.Exhausted {
+			v.Cut++
+		}
+		s.End(run.Counts.Points)
+	}, first, v.Memory)
+	if err != nil {
+		return false, err
+	}
+	if x.rig.Machine.State().ReadsClock() {
+		return false, fmt.Errorf("%s: its text reads the time-stamp counter, which is another in each state; give --by classes", v.Scenario.Name)
+	}
+	if x.rig.Machine.Footprint().ReadsUninit() {
+		return false, fmt.Errorf("%s: its text reads bytes of its stack that it hasn't written, which may be others in each state; give --by classes", v.Scenario.Name)
+	}
+	v.take(part)
+	t := s.Stats()
+	v.Verified.Runs, v.Pruned, v.Depth = t.Runs, t.Pruned, t.Depth
+	v.States, v.Circles, v.Checked, v.Without = t.States, t.Circles, t.Checked, t.Ways
+	v.Restarts += restarts
+	return s.Complete() && t.Circles <= v.Cut, nil
+}
+
+// surveyStates tells a search what conflicts in so many runs, which its surveyor is told
+// of; what CPUs share is known after that, too, mostly.
+func surveyStates(rig *rig.Rig, s *sched.States, runs uint64) {
+	l := sched.NewSticky(sched.Params{Seed: 1, Mean: 8})
+	for i, most := uint64(0), uint64(surveyedMost); i < runs; i++ {
+		l.Begin(i)
+		n := rig.Run(l).Counts
+		l.End(n.Points)
+		if n.Boundaries > most { // runs that don't end show nothing more
+			break
+		}
+		most -= n.Boundaries
+	}
+	s.Grew()
+	rig.Machine.Footprint().SharedGrew()
+}
+
+// surveyor tells a search of runs that aren't its own.
+type surveyor struct{ s *sched.States }
+
+// Stepped implements sim.Observer.
+func (l surveyor) Stepped(mv sim.Mover, touched []sim.Touch) { l.s.Learn(mv, touched) }
+
+// observedBy is a search of states that is told of steps by way of a states.
+type observedBy struct {
+	*sched.States
+	*states
+}
+
+// End implements sched.Strategy: the search is told of it elsewhere.
+func (observedBy) End(uint64) {}
+
+// Begin implements sched.Strategy.
+func (o observedBy) Begin(i uint64) bool { return o.States.Begin(i) }
+
+// Stepped implements sim.Observer.
+func (o observedBy) Stepped(mv sim.Mover, touched []sim.Touch) { o.states.Stepped(mv, touched) }
+
+// grew implements grower.
+func (o observedBy) grew() bool { return o.States.Grew() }
+
+// A mergeCheck holds two ways that are said to lead to the same state against
+// each other: the same is to come after both, whatever it is.
+type mergeCheck struct {
+	rig   *rig.Rig
+	trail [2][]sim.Hash // of each question from there on
+	end   [2]string
+}
+
+// newMergeCheck returns a mergeCheck that runs on a rig of its own, which is to be
+// observed as the search's is.
+func newMergeCheck(rig *rig.Rig) *mergeCheck {
+	rig.Machine.State().ScrubStacks(true)
+	return &mergeCheck{rig: rig}
+}
+
+// mergeSeeds is after how many seeds it goes on from both.
+const mergeSeeds = 2
+
+// same panics, as with a bug of the simulator, if what comes after differs.
+func (c *mergeCheck) same(first, again sched.Way) {
+	if why := c.differ(first, again); why != "" {
+		sim.Bug("two ways lead to states that are told to be the same, and aren't: %s\nfirst: %v\nagain: %v", why, first, again)
+	}
+}
+
+// differ says how what comes after differs, "" if it doesn't.
+func (c *mergeCheck) differ(first, again sched.Way) string {
+	for seed := range uint64(mergeSeeds) {
+		c.follow(0, first, seed)
+		c.follow(1, again, seed)
+		for i, q := range c.trail[0] {
+			if i >= len(c.trail[1]) || c.trail[1][i] != q {
+				return fmt.Sprintf("question %d behind them is another", i)
+			}
+		}
+		if len(c.trail[0]) != len(c.trail[1]) || c.end[0] != c.end[1] {
+			return fmt.Sprintf("one comes to %s, the other to %s", c.end[0], c.end[1])
+		}
+	}
+	return ""
+}
+
+// follow goes a way and on from there, and takes down what comes.
+func (c *mergeCheck) follow(k int, w sched.Way, seed uint64) {
+	c.trail[k] = c.trail[k][:0]
+	run := c.rig.Run(sched.NewOnward(w, seed, func(p *sim.Point) {
+		h := sim.Hash{Hi: uint64(p.Kind), Lo: uint64(p.N)}
+		for _, m := range p.Moves {
+			h.Add(m)
+		}
+		c.trail[k] = append(c.trail[k], h)
+	}))
+	broken := "nothing broken"
+	if run.Property != nil {
+		broken = run.Property.Name
+	}
+	c.end[k] = fmt.Sprintf("%v, %s, %#x", run.Outcome, broken, c.rig.Final())
+}

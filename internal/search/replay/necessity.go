@@ -1,0 +1,119 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/properties"
+	"kpsim/sched"
+	"kpsim/smp"
+	"kpsim/traces"
+)
+
+// A Need says what one deviation of a trace is for: what becomes of the run
+// without it.
+type Need struct {
+	Deviation traces.Deviation
+	Outcome   smp.Outcome          // of the run without it
+	Property  *properties.Property // that breaks then; nil: none does
+	Place     string               // symbol and offset, or ""
+	Message   string               // of the finding
+	Same      bool                 // the file's property breaks all the same: it isn't needed
+	Slow      bool                 // but only because a CPU stands still, as it doesn't in the file's run (traces.Finding)
+	Unmet     []int                // deviations, from 0, that are not come to then
+	Says      string               // all that in words: "without it …"
+}
+
+// Necessity runs a trace file once without each of its deviations, the others
+// as they are in the file and, if that breaks nothing, with each of the others
+// counted from the one before it. A deviation that is asked of elsewhere then
+// isn't met; that too is told. Errors are about the file.
+func Necessity(f *traces.File) ([]Need, error) {
+	rig, err := Open("trace", f)
+	if err != nil {
+		return nil, err
+	}
+	defer rig.Close()
+	all := f.Schedule
+	l := sched.NewLabeller(sched.NewAnchored(all, rig.Machine.Names()), rig.Machine.Names())
+	whole := rig.Play(l)
+	var links []traces.Deviation
+	if len(l.Links()) == len(all) { // else the file drifts, and has no chain
+		links = append(links, l.Links()...)
+	}
+	needs, left := make([]Need, len(all)), manyRuns
+	for i := range all {
+		a := sched.NewAnchored(slices.Delete(slices.Clone(all), i, i+1), rig.Machine.Names())
+		run := rig.Play(a)
+		unmet := unmetOf(a, i)
+		if err := left.spend(&run); err != nil {
+			return nil, err
+		}
+		if run.Property == nil && links != nil {
+			if again := rig.Play(sched.NewChain(slices.Delete(slices.Clone(links), i, i+1), rig.Machine.Names())); again.Property != nil {
+				run, unmet = again, nil
+			}
+		}
+		n := &needs[i]
+		*n = Need{Deviation: f.Schedule[i], Outcome: run.Outcome, Property: run.Property, Message: rig.Message(&run), Unmet: unmet}
+		if run.Finding.Place != 0 {
+			n.Place = rig.Machine.Names().SymbolName(run.Finding.Place)
+		}
+		n.Same = n.Property != nil && n.Property.ID == f.Property
+		n.Slow = n.Same && run.Finding.Slow && !whole.Finding.Slow
+		n.say()
+	}
+	return needs, nil
+}
+
+// unmetOf lists the anchors that a replay without number gone didn't come to,
+// by their numbers in the whole list.
+func unmetOf(a *sched.Anchored, gone int) (list []int) {
+	for _, d := range a.Drifts() {
+		if d.Kind == sched.Unmet {
+			k := d.Index
+			if k >= gone {
+				k++
+			}
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// say puts a need into words.
+func (n *Need) say() {
+	var s string
+	switch {
+	case n.Outcome == smp.Refused:
+		s = "the run is refused"
+	case n.Property == nil:
+		s = "nothing is broken"
+	case n.Outcome == smp.Stuck || n.Outcome == smp.Exhausted:
+		s = n.Message
+	default:
+		s = n.Property.ID + " " + n.Property.Name + " is broken"
+		if n.Same {
+			s += " all the same"
+		}
+		if n.Place != "" {
+			s += " at " + n.Place
+		}
+		if n.Slow {
+			s += ", but by a CPU that stands still between two instructions, where no interrupt holds it"
+		}
+	}
+	if n.Property == nil && len(n.Unmet) > 0 {
+		var list []string
+		for _, k := range n.Unmet {
+			list = append(list, fmt.Sprint(k+1))
+		}
+		if len(list) == 1 {
+			s += fmt.Sprintf(", and deviation %s isn't come to", list[0])
+		} else {
+			s += fmt.Sprintf(", and deviations %s aren't come to", strings.Join(list, ", "))
+		}
+	}
+	n.Says = "without it " + s
+}

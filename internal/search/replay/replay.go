@@ -1,0 +1,144 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/rig"
+	"kpsim/sched"
+	"kpsim/smp"
+	"kpsim/traces"
+)
+
+// A Replay is a trace file run again.
+type Replay struct {
+	rig.Run
+	Place   string
+	Message string             // the finding's, with names
+	Taken   []traces.Deviation // the deviations of the run, as this program names them
+	Drifts  []sched.Drift      // anchors that were not taken at their word
+	Miss    *sched.Miss        // the first of them when all were to be taken at their word; nil: all were
+	Same    bool               // it ends as the file says: by digest if the formats agree, else by property and place
+	Breaks  bool               // it breaks the file's property at its place, though it may be another run
+	Why     string             // if it isn't the same: what differs, in one line
+	Rig     *rig.Rig           // to ask for names; the caller closes it
+}
+
+// Play runs a trace file's scenario along its schedule. If that doesn't lead
+// to what the file says, since the scenario or the engine has changed, it looks
+// for the deviations at other places nearby. store keeps the events, for a
+// report. Errors are about the file.
+func Play(name string, f *traces.File, store bool) (*Replay, error) {
+	return playFile(name, f, store, false)
+}
+
+// PlayAnyPlace is PlayFile where the property may be broken at any place. Events aren't kept.
+func PlayAnyPlace(name string, f *traces.File) (*Replay, error) {
+	return playFile(name, f, false, true)
+}
+
+func playFile(name string, f *traces.File, store, anyPlace bool) (*Replay, error) {
+	rig, err := Open(name, f)
+	if err != nil {
+		return nil, err
+	}
+	rig.Log.Store = store
+	r := &Replay{Rig: rig}
+	s := &seeker{r: r, f: f, left: seekRuns}
+	s.seek(f.Schedule, anyPlace)
+	if r.Outcome == smp.Refused {
+		rig.Close()
+		return nil, fmt.Errorf("%s: %w", name, r.Err)
+	}
+	return r, nil
+}
+
+// Open builds the rig of a trace file.
+func Open(name string, f *traces.File) (*rig.Rig, error) {
+	return openAs(name, f, f.Remark(traces.OriginMutant))
+}
+
+// openAs is OpenFile with a mutant, "" for none.
+func openAs(name string, f *traces.File, mutant string) (*rig.Rig, error) {
+	sc, err := lang.Parse(name, []byte(f.Scenario))
+	if err != nil {
+		return nil, err
+	}
+	if m := f.Remark(traces.OriginFetch); m != "" {
+		if err := sc.SetFetch(m); err != nil {
+			return nil, fmt.Errorf("%s: origin: %w", name, err)
+		}
+	}
+	sc.Machine.Steps = min(sc.Machine.Steps, rig.TraceSteps)
+	ignored, err := ignoredBy(name, f)
+	if err != nil {
+		return nil, err
+	}
+	r, err := rig.NewIgnoring(sc, mutant, ignored, 0)
+	if long := new(rig.LongAlone); errors.As(err, &long) {
+		return nil, fmt.Errorf("%s: run without probes: %w", name, long.InTrace())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	r.OfTrace()
+	return r, nil
+}
+
+// ErrLong says that a trace's run would have to be made too often, for what it takes.
+var ErrLong = errors.New("its run is too long to be made again without each of its deviations; shrink it first")
+
+// stamina is how many boundaries of a trace's runs are still made for that.
+type stamina uint64
+
+const manyRuns stamina = 10 * rig.TraceSteps
+
+// spend takes a run off; ErrLong says that nothing is left.
+func (n *stamina) spend(run *rig.Run) error {
+	if took := stamina(run.Counts.Boundaries); took < *n {
+		*n -= took
+		return nil
+	}
+	return ErrLong
+}
+
+// play makes one run of the strategy's, number i, if there is one.
+func (r *Replay) play(a *sched.Anchored, i uint64) bool {
+	l := sched.NewLabeller(a, r.Rig.Machine.Names())
+	if !l.Begin(i) {
+		return false
+	}
+	r.Run = r.Rig.Run(l)
+	l.End(r.Counts.Points)
+	r.Taken = append(r.Taken[:0], l.Anchors()...)
+	r.Drifts = a.Drifts()
+	return true
+}
+
+// compare holds what the replay came to against what the file says.
+func (r *Replay) compare(f *traces.File) {
+	r.Place, r.Message = "", r.Rig.Message(&r.Run)
+	if r.Finding.Place != 0 {
+		r.Place = r.Rig.Machine.Names().SymbolName(r.Finding.Place)
+	}
+	id := ""
+	if r.Property != nil {
+		id = r.Property.ID
+	}
+	r.Same, r.Breaks = false, id == f.Property && r.Place == f.Place
+	switch {
+	case id != f.Property && id == "" && r.Outcome == smp.Exhausted:
+		r.Why = fmt.Sprintf("no property is broken when its budget of boundaries is out; the file says %s", f.Property)
+	case id != f.Property && id == "":
+		r.Why = fmt.Sprintf("no property is broken; the file says %s", f.Property)
+	case id != f.Property:
+		r.Why = fmt.Sprintf("%s is broken; the file says %s", id, f.Property)
+	case r.Place != f.Place:
+		r.Why = fmt.Sprintf("%s is broken at %s; the file says at %s", id, r.Place, f.Place)
+	case f.Format == traces.ScheduleFormat && r.Digest != f.Digest:
+		r.Why = fmt.Sprintf("the digest is %016x; the file says %016x", r.Digest, f.Digest)
+	default:
+		r.Same, r.Why = true, ""
+	}
+}

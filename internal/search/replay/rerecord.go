@@ -1,0 +1,32 @@
+package replay
+
+import (
+	"kpsim/sched"
+	"kpsim/traces"
+	"slices"
+)
+
+// Rerecord runs a trace file again and writes down anew what it did: labels,
+// message, digest and schedule format; the rest of the file stays. The run must
+// break the file's property at its place or, if anyPlace is set, anywhere: if
+// it doesn't, the file returned is nil, and the replay says what came of it. The
+// caller closes the replay's rig. Errors are about the file.
+func Rerecord(name string, f *traces.File, anyPlace bool) (*traces.File, *Replay, error) {
+	r, err := playFile(name, f, false, anyPlace)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !r.Breaks && !(anyPlace && r.BreaksProperty(f)) {
+		return nil, r, nil
+	}
+	now := *f
+	now.SetSchedule(slices.Clone(r.Taken))
+	now.Place, now.Message, now.Digest, now.Format = r.Place, r.Message, r.Digest, traces.ScheduleFormat
+	again := *r
+	again.play(sched.NewAnchored(r.Taken, r.Rig.Machine.Names()), 0)
+	if again.compare(&now); !again.Same { // two tasks of one name: its labels don't say which
+		r.Why = "its labels don't lead to the run they were taken from: " + again.Why
+		return nil, r, nil
+	}
+	return &now, r, nil
+}

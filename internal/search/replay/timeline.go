@@ -1,0 +1,119 @@
+package replay
+
+import (
+	"bytes"
+
+	"kpsim/properties"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/cycles"
+	"kpsim/traces"
+	"kpsim/traces/view"
+)
+
+// View returns what a replay of the file shows, for package view: r has kept its events.
+func (r *Replay) View(file *traces.File) view.Input {
+	m := r.Rig.Machine
+	in := view.Input{
+		Events:   r.Rig.Log.Events,
+		CPUs:     m.CPUs(),
+		Symbol:   m.Names().SymbolName,
+		KernelIP: uint64(smp.GateBase) + 0x100000,
+		Task:     func(id uint64) string { return m.Tasks()[id].Name },
+		Lock:     r.Rig.Kernel.Locks.Name,
+		Probe:    func(id uint64) string { return r.Rig.Scenario.Probes[id].Name },
+		Source:   func(i uint64) string { return m.Names().Mover(sim.Mover(i)) },
+		Schedule: file.Schedule,
+		Place:    r.Place,
+		PlaceAt:  r.Finding.Place,
+		Message:  r.Finding.Message + r.Rig.Reason(&r.Run),
+		At:       r.Rig.Log.FoundAt,
+		AtEnd:    r.Property == &properties.Progress,
+	}
+	if r.Property != nil {
+		in.Property = r.Property.ID + " " + r.Property.Name
+	}
+	return in
+}
+
+// Timeline makes the run of a replay once more, and looks at the machine behind each of its
+// events: what the clocks show, and what a fetch of each CPU may see of the sites. The
+// events stay those of the replay's log.
+func (r *Replay) Timeline(sites []view.Site) *view.Look {
+	rig := r.Rig
+	f := &timeline{m: rig.Machine, log: &rig.Log, strategy: sched.NewAnchored(r.Taken, rig.Machine.Names())}
+	for _, s := range sites {
+		f.sites = append(f.sites, watched{s, make([]byte, s.Len), make([][]byte, rig.Machine.CPUs())})
+	}
+	rig.Log.SubscribeAll(f)
+	defer rig.Log.Unsubscribe(f)
+	events := len(rig.Log.Events)
+	if run := rig.Play(f); run.Digest != r.Digest || len(rig.Log.Events) != events {
+		sim.Bug("timeline: the run has digest %016x, the replay had %016x", run.Digest, r.Digest)
+	}
+	if len(f.look.Turns) != len(r.Taken) || len(f.look.Clocks) != events {
+		sim.Bug("timeline: %d deviations of %d, %d events of %d", len(f.look.Turns), len(r.Taken), len(f.look.Clocks), events)
+	}
+	return &f.look
+}
+
+// A timeline is the strategy of the run, and looks on.
+type timeline struct {
+	m        *smp.Machine
+	log      *traces.Log
+	strategy sched.Strategy
+	sites    []watched
+	look     view.Look
+}
+
+// A watched is a site, and what each CPU's oldest fetch may see of it, nil at first.
+type watched struct {
+	view.Site
+	now    []byte
+	oldest [][]byte
+}
+
+// Begin implements sched.Strategy.
+func (f *timeline) Begin(i uint64) bool {
+	f.look = view.Look{}
+	return f.strategy.Begin(i)
+}
+
+// End implements sched.Strategy.
+func (f *timeline) End(points uint64) { f.strategy.End(points) }
+
+func (f *timeline) String() string { return f.strategy.String() }
+
+// Choose implements sim.Chooser.
+func (f *timeline) Choose(p *sim.Point) (pick, hold int) {
+	pick, hold = f.strategy.Choose(p)
+	if pick != 0 {
+		f.look.Turns = append(f.look.Turns, f.log.Next())
+	}
+	return pick, hold
+}
+
+// Event implements traces.Sink.
+func (f *timeline) Event(e *traces.Event) *traces.Finding {
+	if e.Seq == f.log.Next() {
+		return nil // told to monitors alone
+	}
+	clock := uint64(0)
+	if int(e.CPU) < f.m.CPUs() {
+		clock = uint64(f.m.Clocks().Of(int(e.CPU))) / cycles.Unit
+	}
+	f.look.Clocks = append(f.look.Clocks, clock)
+	for i := range f.sites {
+		s := &f.sites[i]
+		for cpu := range s.oldest {
+			f.m.Inspect().OldestAt(cpu, arch.Addr(s.At), s.now)
+			if s.oldest[cpu] == nil || !bytes.Equal(s.oldest[cpu], s.now) {
+				s.oldest[cpu] = append(s.oldest[cpu][:0], s.now...)
+				f.look.Sights = append(f.look.Sights, view.Seen{Seq: e.Seq, CPU: cpu, At: s.At, Bytes: bytes.Clone(s.now)})
+			}
+		}
+	}
+	return nil
+}

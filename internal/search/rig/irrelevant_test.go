@@ -1,0 +1,75 @@
+package rig_test
+
+import (
+	"testing"
+
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/rig"
+	"kpsim/internal/search/searchtest"
+	"kpsim/kprobes/mutants"
+	"kpsim/properties"
+	"kpsim/sched"
+	"kpsim/smp"
+	"kpsim/traces"
+)
+
+// In runs of every mutant, monitors that are told of dull events as well find what
+// those found that aren't, at the same event.
+func TestDull(t *testing.T) {
+	awake := properties.NewMonitors(properties.All...)
+	awake.KeepAwake()
+	violations := 0
+	for _, mu := range mutants.All {
+		sc, err := library.Load(mu.Scenario)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := rig.New(sc, mu.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		r.Log.Store = true // so that the text is told in each run
+		a := &alert{awake: awake}
+		r.Log.Subscribe(a, awake.Kinds()...)
+		s := sched.NewSticky(sched.Params{Length: r.Run(new(sched.Default)).Counts.Points, Mean: 8})
+		for i := range uint64(60/searchtest.Slow + 1) {
+			s.Begin(i)
+			a.begin()
+			run := r.Run(s)
+			if f := a.found; f == nil {
+				if run.Outcome == smp.Violated && r.Log.FoundAt != 0 {
+					t.Fatalf("%s, run %d: awake, nothing is found of %+v", mu.Name, i, run)
+				}
+			} else {
+				if r.Log.Found == nil || *f != *r.Log.Found || a.at != r.Log.FoundAt || awake.Finder() != run.Property {
+					t.Fatalf("%s, run %d: awake, %s finds at event %d: %s; the run: %+v", mu.Name, i, awake.Finder().Name, a.at, f.Message, run)
+				}
+				violations++
+			}
+		}
+	}
+	if violations < 50/searchtest.Slow {
+		t.Errorf("%d violations: no test", violations)
+	}
+}
+
+// An alert is told of a run beside the monitors that judge it, and finds by itself.
+type alert struct {
+	awake *properties.Monitors
+	found *traces.Finding
+	at    uint32
+}
+
+func (a *alert) begin() {
+	a.awake.Reset()
+	a.found = nil
+}
+
+// Event implements traces.Sink.
+func (a *alert) Event(e *traces.Event) *traces.Finding {
+	if a.found == nil {
+		a.found, a.at = a.awake.Event(e), e.Seq
+	}
+	return nil
+}

@@ -1,0 +1,272 @@
+package rig
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"kpsim/engine/ftrace"
+	"kpsim/engine/jumplabel"
+	"kpsim/engine/staticcall"
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/vet"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// patchers are what else patches text, or takes it away.
+type patchers struct {
+	modules  []*kernel.Module
+	ofModule map[string]*kernel.Module // by the name of a block of data
+	labels   *jumplabel.Labels
+	calls    *staticcall.Calls
+	ftrace   *ftrace.Ftrace
+	tracer   ftrace.Client // of all sites, nil if there is no site
+}
+
+// bootClients makes the kernel's other clients of text patching: no label, no call
+// and no site yet.
+func (r *Rig) bootClients() {
+	k, cells := r.Kernel, &r.Machine.Cells
+	r.labels = jumplabel.New(k, &k.Text)
+	r.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke})
+	r.ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU, Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
+}
+
+// mapTexts puts the functions into memory: those of modules are there when these
+// are loaded.
+func (r *Rig) mapTexts() {
+	sc, m := r.Scenario, r.Machine
+	owned := make(map[string]bool)
+	r.ofModule = make(map[string]*kernel.Module)
+	for i := range sc.Modules {
+		k := &sc.Modules[i]
+		var texts []kernel.ModuleText
+		for j, name := range slices.Concat(k.Core, k.Init) {
+			t := r.Text(name)
+			owned[name] = true
+			texts = append(texts, kernel.ModuleText{Name: t.Name, At: t.At, Code: t.Code, Extable: t.Extable, Init: j >= len(k.Core)})
+			r.funcs[t.Name] = t.At
+		}
+		mod := r.Kernel.Modules.NewModule(k.Name, texts, r.funcs[k.Enter], r.funcs[k.Leave], k.Loaded)
+		r.modules = append(r.modules, mod)
+		for _, d := range byAddress(sc, k.Data) {
+			m.Memory().Map(d.At, d.Bytes, smp.PermRead|smp.PermWrite)
+			r.ofModule[d.Name] = mod
+		}
+		for _, d := range byAddress(sc, k.Data) {
+			mod.AddData(d.At, len(d.Bytes))
+		}
+	}
+	for i := range sc.Texts {
+		if t := &sc.Texts[i]; !owned[t.Name] {
+			m.Memory().Map(t.At, t.Code, smp.PermRead|smp.PermExec)
+			m.Names().AddSymbol(t.Name, t.At, len(t.Code))
+			r.funcs[t.Name] = t.At
+			r.Kernel.Symbols.Add(kapi.Function{Name: t.Name, Addr: t.At, Size: len(t.Code)}, t.Extable)
+		}
+	}
+	if r.twin {
+		r.fence(owned)
+	}
+}
+
+// fence puts a breakpoint behind each function that no other follows at once: what is
+// there else, zeros, is instructions, too.
+func (r *Rig) fence(owned map[string]bool) {
+	begin := make(map[arch.Addr]bool)
+	for i := range r.Scenario.Texts {
+		begin[r.Scenario.Texts[i].At] = true
+	}
+	for i := range r.Scenario.Texts {
+		t := &r.Scenario.Texts[i]
+		if end := t.At + arch.Addr(len(t.Code)); !owned[t.Name] && !begin[end] && end%smp.PageSize != 0 {
+			r.Machine.Memory().Map(end, target.Arch.Breakpoint, smp.PermRead|smp.PermExec)
+		}
+	}
+}
+
+// byAddress returns blocks of data in ascending order.
+func byAddress(sc *scenario.Scenario, names []string) (list []*scenario.Data) {
+	for i := range sc.Datas {
+		if d := &sc.Datas[i]; slices.Contains(names, d.Name) {
+			list = append(list, d)
+		}
+	}
+	slices.SortFunc(list, func(a, b *scenario.Data) int { return cmp.Compare(a.At, b.At) })
+	return list
+}
+
+// addClients makes the sites of ftrace and the static calls, and the lock that probes
+// and jump labels share.
+func (r *Rig) addClients() error {
+	sc, k := r.Scenario, r.Kernel
+	if len(sc.Probes) > 0 {
+		r.labels.Lock()
+	}
+	for i := range sc.Sites {
+		s := &sc.Sites[i]
+		at := r.funcs[s.Func] + arch.Addr(s.Offset)
+		r.Machine.Memory().Watch(at, target.Arch.BranchLen)
+		if !r.ftrace.AddSite(at) {
+			return fmt.Errorf("%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x", sc.Name, s.Func, uint64(smp.GateBase))
+		}
+	}
+	for _, s := range sc.Locked {
+		at := r.funcs[s.Func] + arch.Addr(s.Offset)
+		in, err := target.Decode(r.Text(s.Func).Code[s.Offset:], at)
+		if err != nil {
+			return fmt.Errorf("%s: lock_prefix(): %s+%#x: %w", sc.Name, s.Func, s.Offset, err)
+		}
+		r.Machine.Memory().Watch(at, in.Size())
+		k.Prefix.Add(at)
+	}
+	r.addReserved()
+	for i := range sc.Calls {
+		c := &sc.Calls[i]
+		var sites []staticcall.CallSite
+		for _, t := range c.Sites {
+			at := r.funcs[t.Func] + arch.Addr(t.Offset)
+			r.Machine.Memory().Watch(at, target.Arch.BranchLen)
+			sites = append(sites, staticcall.CallSite{At: at, Tail: t.Tail})
+		}
+		if c.Trampoline != "" {
+			r.Machine.Memory().Watch(r.funcs[c.Trampoline], target.Arch.BranchLen)
+		}
+		s := r.calls.Add(r.funcs[c.Trampoline], r.funcs[c.Target], sites...)
+		for j := range sc.Texts {
+			if t := &sc.Texts[j]; r.calledBy(c.Name, t.Name) && !s.Reaches(t.At) {
+				return fmt.Errorf("%s: static call %s: %s is out of reach of a 5-byte call; place it within 2 GB", sc.Name, c.Name, t.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// addReserved tells the kernel what its tables say of text that nobody rewrites, and where
+// thunks are that nobody defines.
+func (r *Rig) addReserved() {
+	kinds := [...]kapi.SiteKind{scenario.ReservedBug: kapi.SiteBug, scenario.ReservedLabel: jumplabel.Site, scenario.ReservedStaticCall: staticcall.Site}
+	for _, s := range r.Scenario.Reserved {
+		at := r.funcs[s.Func]
+		if s.By == scenario.ReservedBlacklist {
+			r.Kernel.Symbols.Ban(kapi.Function{Name: s.Func, Addr: at, Size: len(r.Text(s.Func).Code)}, kapi.BanSection)
+			continue
+		}
+		r.Kernel.Symbols.AddSite(kapi.Site{Addr: at + arch.Addr(s.Offset), Size: s.Size, Kind: kinds[s.By]})
+	}
+	for _, x := range r.Scenario.Missing {
+		if r.Scenario.Machine.Retpoline && vet.Thunk(&x) {
+			r.Kernel.Symbols.Add(kapi.Function{Name: x.Name, Addr: x.At, Size: x.Size}, nil)
+		}
+	}
+}
+
+// calledBy reports whether a static call is ever set to a function.
+func (r *Rig) calledBy(call, name string) bool {
+	for i := range r.Scenario.Tasks {
+		for _, op := range r.Scenario.Tasks[i].Ops {
+			if op.Kind == scenario.OpSetCall && op.Target == call && slices.Contains(op.Targets, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// headPatchers tells the monitors what may stand where others patch.
+func (r *Rig) headPatchers() {
+	image := func(at arch.Addr, insn arch.Code) {
+		lo, hi := traces.PackBytes(insn.Bytes())
+		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
+	}
+	for i, m := range r.modules {
+		if r.Scenario.Modules[i].Loaded {
+			for _, s := range append([]kapi.Section{m.Core}, m.Data()...) {
+				r.Log.Emit(smpev.Alloc, 255, traces.NoTask, uint64(s.At), uint64(s.Size), smpev.ModuleMem)
+			}
+		}
+	}
+	for i := range r.ftrace.Sites() {
+		at, nop, call := r.ftrace.Images(i)
+		image(at, nop)
+		image(at, call)
+	}
+	for _, s := range r.Scenario.Locked {
+		code := r.Text(s.Func).Code[s.Offset:]
+		in, _ := target.Decode(code, 0) // it has been decoded before
+		r.Kernel.Prefix.Images(func(at arch.Addr, first [2]byte) {
+			if at != r.funcs[s.Func]+arch.Addr(s.Offset) {
+				return
+			}
+			for _, b := range first {
+				lo, hi := traces.PackBytes(append([]byte{b}, code[1:in.Size()]...))
+				r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
+			}
+		})
+	}
+	for i, s := range r.calls.All() {
+		s.Images(0, image)
+		for j := range r.Scenario.Texts {
+			if t := &r.Scenario.Texts[j]; r.calledBy(r.Scenario.Calls[i].Name, t.Name) || r.Scenario.Calls[i].Target == t.Name {
+				s.Images(t.At, image)
+			}
+		}
+	}
+}
+
+// newTracer makes the client of all sites, for a run.
+func (r *Rig) newTracer() {
+	if f := r.ftrace.Tracer(); f != nil {
+		r.tracer = f.NewOps("tracer", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("tracer", 0) }, ftrace.Dynamic)
+	}
+}
+
+// patch does an operation on what is around the probes. It is done in a run
+// without probes, too.
+func (p *program) patch(x *smp.Ctx, i int) {
+	r, op := p.r, &p.ops[i]
+	switch op.Kind {
+	case scenario.OpLoad, scenario.OpUnload:
+		for k := range r.modules {
+			if r.modules[k].Name != op.Target {
+				continue
+			}
+			do := r.Kernel.Modules.Load
+			if op.Kind == scenario.OpUnload {
+				do = r.Kernel.Modules.Unload
+			}
+			errno := uint64(do(x, r.modules[k]))
+			p.came, p.errno = sim.Mix(p.came^errno), errno
+			if op.Checked && !r.twin { // without probes nobody holds it
+				p.got(x, i, 0, smpev.CheckErrno, errno, 0)
+			}
+		}
+	case scenario.OpTracer:
+		switch {
+		case r.tracer == nil:
+		case op.On:
+			r.tracer.Register(x)
+		default:
+			r.tracer.Unregister(x)
+		}
+	case scenario.OpLocks:
+		r.Kernel.Prefix.Set(x, op.On)
+	case scenario.OpSetCall:
+		to := arch.Addr(0)
+		if len(op.Targets) > 0 {
+			to = r.funcs[op.Targets[0]]
+		}
+		for k, s := range r.calls.All() {
+			if r.Scenario.Calls[k].Name == op.Target {
+				s.Update(x, to, r.plain)
+			}
+		}
+	}
+}

@@ -1,0 +1,10 @@
+// Package session drives one run by hand: kpsim shell stands on it.
+//
+// The machine has a goroutine of its own and stands still between two calls of a Session.
+// A thread on each CPU does what is asked of it. A Session goes along a trace or a
+// strategy as far as nothing else is asked.
+//
+// What it is not: it reads no commands and prints nothing.
+//
+// Its limits: 256 probes may be added; a command may take a million boundaries.
+package session

@@ -1,0 +1,429 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"kpsim/engine"
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/parallel"
+	"kpsim/internal/search/replay"
+	"kpsim/internal/search/rig"
+	"kpsim/kprobes"
+	"kpsim/kprobes/kpev"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/traces"
+)
+
+// A Session is one run of a scenario's machine that somebody steps by hand. The
+// machine stands still between two calls of it, and may be looked at. Beside the
+// scenario's tasks, which don't begin by themselves, it has a thread on each CPU
+// that does what is asked of it.
+type Session struct {
+	Rig *rig.Rig
+	Run *rig.Run // how the run ended; nil: it goes on
+	rig.Tally
+
+	steer   steer
+	errands []errand // by CPU
+	patient uint64   // boundaries that a command may take
+	whole   bool     // it goes along a trace: where nothing moves any more its run has ended,
+	most    uint64   // or where the budget of the trace's run is out, in boundaries
+	ending  bool     // and so it is to end there now
+	goOn    chan bool
+	stands  chan struct{}
+	ended   chan struct{}
+	crash   *parallel.Crash
+}
+
+// patience is how many boundaries a command may take before it is said not to end.
+const patience = 1_000_000
+
+// An errand is what the thread of a CPU does for a session.
+type errand struct {
+	task  *smp.Task
+	do    func(x *smp.Ctx) // nil: nothing
+	says  string
+	await bool // the session waits for it
+}
+
+// New makes a session of a scenario: nothing runs until it is asked to.
+// Who moves when is the strategy's to say, of which it is run number 0.
+func New(sc *scenario.Scenario, mutantName string, s sched.Strategy) (*Session, error) {
+	se := newSession()
+	r, err := rig.NewInteractive(sc, mutantName)
+	if err != nil {
+		return nil, err
+	}
+	if s.Begin(0); sched.ObserverOf(s) != nil {
+		r.Close()
+		return nil, fmt.Errorf("the strategy %s follows what each step touches, which a session doesn't tell; choose another, as sticky", s)
+	}
+	return se.start(r, s), nil
+}
+
+// Open makes a session of a trace file: it goes along the file's schedule,
+// as far as nothing else is asked of it. Errors are about the file.
+func Open(name string, f *traces.File) (*Session, error) {
+	se := newSession()
+	r, err := replay.Open(name, f)
+	if err != nil {
+		return nil, err
+	}
+	a := sched.NewAnchored(f.Schedule, r.Machine.Names())
+	a.Begin(0)
+	se.whole = true
+	return se.start(r, a), nil
+}
+
+func newSession() *Session {
+	return &Session{
+		patient: patience, steer: steer{want: sim.NoMover},
+		goOn: make(chan bool), stands: make(chan struct{}), ended: make(chan struct{}),
+	}
+}
+
+// start begins the run; it stands before its first boundary. The threads are the
+// last tasks that the machine has: a trace's run has the same ones without them.
+func (s *Session) start(r *rig.Rig, by sim.Chooser) *Session {
+	s.Rig = r
+	s.errands = make([]errand, r.Machine.CPUs())
+	for cpu := range s.errands {
+		t := &s.errands[cpu]
+		t.task = r.Machine.AddThread(fmt.Sprintf("shell/%d", cpu), cpu, func(x *smp.Ctx) {
+			t.do(x)
+			if t.do = nil; t.await {
+				r.Machine.Interactive().SetBudget(r.Machine.Interactive().Steps())
+			}
+		})
+	}
+	s.Listen(r)
+	r.Log.Store = true
+	s.steer.by = by
+	s.most = r.Machine.Interactive().Budget()
+	r.Machine.Interactive().SetBudget(0)
+	r.Machine.Interactive().Pause = s.pause
+	go func() {
+		defer close(s.ended)
+		defer func() {
+			if p := recover(); p != nil {
+				s.crash = &parallel.Crash{Value: p, Stack: debug.Stack()}
+			}
+		}()
+		run := r.Run(&s.steer)
+		s.Run = &run
+	}()
+	s.wait()
+	return s
+}
+
+// See has f told of each handler's call, with the registers that it is given.
+func (s *Session) See(f func(h engine.Hit)) { s.Rig.See(f) }
+
+// pause is the machine's.
+func (s *Session) pause() bool {
+	if m := s.Rig.Machine; s.ending && m.Interactive().Steps() < m.Interactive().Budget() {
+		return false
+	}
+	s.stands <- struct{}{}
+	return <-s.goOn && !(s.ending && s.spent())
+}
+
+// wait returns when the machine stands, or the run is over.
+func (s *Session) wait() {
+	select {
+	case <-s.stands:
+	case <-s.ended:
+	}
+	if s.crash != nil {
+		panic(s.crash)
+	}
+}
+
+// run lets the machine make at most n boundaries.
+func (s *Session) run(n uint64) {
+	m := s.Rig.Machine
+	m.Interactive().SetBudget(m.Interactive().Steps() + n)
+	s.goOn <- true
+	s.wait()
+}
+
+// along is run of what goes along a trace, to the run's end if it comes to it: what
+// goes round in circles would never.
+func (s *Session) along(n uint64) {
+	if s.whole {
+		n = min(n, s.most-min(s.most, s.Rig.Machine.Interactive().Steps()))
+	}
+	if s.run(n); s.whole {
+		s.End()
+	}
+}
+
+// spent reports whether the budget of a trace's run is out.
+func (s *Session) spent() bool { return s.whole && s.Rig.Machine.Interactive().Steps() >= s.most }
+
+// End ends the run, if nothing can move and nothing that was asked is under way: what
+// properties say of the end of a run they say now. It reports whether it has. While a
+// task waits it may be for one that has not begun, and so that is no end. What goes
+// along a trace ends where the trace's budget is out, too.
+func (s *Session) End() bool {
+	m := s.Rig.Machine
+	if s.ending = s.Run == nil && s.spent(); s.ending {
+		s.run(0)
+		return true
+	}
+	if s.Run != nil || m.Interactive().Moving() || slices.ContainsFunc(s.errands, func(t errand) bool { return t.do != nil }) {
+		return false
+	}
+	tasks := s.Tasks()
+	if slices.ContainsFunc(tasks, (*smp.Task).Held) && slices.ContainsFunc(tasks, func(t *smp.Task) bool { return !t.Held() && !t.Dead() }) {
+		return false
+	}
+	s.ending = true
+	s.run(1)
+	s.ending = false
+	return s.Run != nil
+}
+
+// over is why nothing can be done any more.
+func (s *Session) over() error {
+	if s.Run == nil {
+		return nil
+	}
+	return errors.New("the run is over; what is there can be looked at, and nothing moves any more")
+}
+
+// Verdict says how the run ended.
+func (s *Session) Verdict() string { return s.Rig.Verdict(s.Run) }
+
+// Begin gives a CPU's thread something to do, and returns at once.
+func (s *Session) Begin(cpu int, says string, do func(x *smp.Ctx)) error {
+	return s.begin(cpu, says, do, false)
+}
+
+func (s *Session) begin(cpu int, says string, do func(x *smp.Ctx), await bool) error {
+	if err := s.over(); err != nil {
+		return err
+	}
+	t := &s.errands[cpu]
+	if t.do != nil {
+		return fmt.Errorf("the shell of cpu%d is still at %s; step, run or wait until it is done, or say on which CPU", cpu, t.says)
+	}
+	t.do, t.says, t.await = do, says, await
+	s.Rig.Machine.Wake(t.task)
+	return nil
+}
+
+// Do has a CPU's thread do something, to its end.
+func (s *Session) Do(cpu int, says string, do func(x *smp.Ctx)) error {
+	if err := s.begin(cpu, says, do, true); err != nil {
+		return err
+	}
+	return s.finish(cpu)
+}
+
+// finish runs until what a thread does is done.
+func (s *Session) finish(cpu int) error {
+	t := &s.errands[cpu]
+	t.await = true
+	s.Rig.Machine.Interactive().Follow(t.task)
+	before := s.Rig.Machine.Interactive().Steps()
+	s.run(s.patient)
+	t.await = false
+	switch {
+	case s.Run != nil:
+		return s.over()
+	case t.do == nil:
+		return nil
+	case s.Rig.Machine.Interactive().Steps()-before < s.patient:
+		return fmt.Errorf("%s doesn't come to its end: %s, and nothing else can move", t.says, s.Rig.Machine.Inspect().Waiting())
+	}
+	return fmt.Errorf("%s doesn't come to its end in %d steps; see where everybody is", t.says, s.patient)
+}
+
+// Finish has whatever the errands are at done.
+func (s *Session) Finish() error {
+	for cpu := range s.errands {
+		if s.errands[cpu].do == nil {
+			continue
+		}
+		if err := s.over(); err != nil {
+			return err
+		}
+		if err := s.finish(cpu); err != nil {
+			return err
+		}
+	}
+	return s.over()
+}
+
+// Wake lets a task of the scenario begin.
+func (s *Session) Wake(t *smp.Task) error {
+	if err := s.over(); err != nil {
+		return err
+	}
+	if !t.Held() {
+		return fmt.Errorf("%s has begun already", t.Name)
+	}
+	s.Rig.Machine.Wake(t)
+	return nil
+}
+
+// Tasks returns the scenario's tasks.
+func (s *Session) Tasks() []*smp.Task { return s.Rig.Tasks() }
+
+// All runs until nothing can move any more.
+func (s *Session) All() error {
+	if err := s.over(); err != nil {
+		return err
+	}
+	before := s.Rig.Machine.Interactive().Steps()
+	s.along(s.patient)
+	if s.Run == nil && s.Rig.Machine.Interactive().Steps()-before >= s.patient {
+		return fmt.Errorf("it doesn't come to its end in %d steps; see where everybody is", s.patient)
+	}
+	return nil
+}
+
+// Step makes at most n boundaries, and returns how many there were: fewer if
+// nothing can move any more, or the run is over.
+func (s *Session) Step(n uint64) uint64 {
+	if s.Run != nil {
+		return 0
+	}
+	before := s.Rig.Machine.Interactive().Steps()
+	s.along(n)
+	return s.Rig.Machine.Interactive().Steps() - before
+}
+
+// StepBy is Step of one mover alone.
+func (s *Session) StepBy(mv sim.Mover, n uint64) (made uint64) {
+	for made < n && s.Run == nil && s.Rig.Machine.Interactive().Can(mv) {
+		s.steer.want = mv
+		made += s.Step(1)
+		s.steer.want = sim.NoMover
+	}
+	return made
+}
+
+// Stale says which version of text CPUs see from now on: the oldest they may
+// see, or what the strategy says.
+func (s *Session) Stale(on bool) { s.steer.stale = on }
+
+// Probe returns the number of the probe of that name.
+func (s *Session) Probe(name string) (i int, ok bool) {
+	for i := range s.Rig.Scenario.Probes {
+		if s.Rig.Scenario.Probes[i].Name == name {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// AddProbe adds a probe to those of the scenario, which isn't registered yet.
+// Errors say what the edition lacks, too.
+func (s *Session) AddProbe(p scenario.Probe) error {
+	if _, ok := s.Probe(p.Name); ok {
+		return fmt.Errorf("there is a probe %s already; choose another name", p.Name)
+	}
+	return s.Rig.AddProbe(p)
+}
+
+// check says why the scenario can't have an operation: mostly, what its edition lacks.
+func (s *Session) check(op *scenario.Op) error {
+	sc := *s.Rig.Scenario
+	sc.Tasks = append(slices.Clone(sc.Tasks), scenario.Task{Name: "the shell", Ops: []scenario.Op{*op}, Repeat: 1})
+	err := lang.Check(&sc)
+	if err == nil {
+		return nil
+	}
+	_, what, ok := strings.Cut(err.Error(), "ops[0]: ")
+	if !ok {
+		return err
+	}
+	return errors.New(what)
+}
+
+// Op has a CPU's thread do an operation of a scenario's task, or in the background
+// begin it. ended is told, when it is done, what the API answered, or what a call
+// left in rax.
+func (s *Session) Op(cpu int, says string, op scenario.Op, background bool, ended func(errno kprobes.Errno, rax uint64)) error {
+	if err := s.check(&op); err != nil {
+		return err
+	}
+	run := s.Rig.Operation(s.errands[cpu].task, op)
+	do := func(x *smp.Ctx) { ended(run(x)) }
+	if background {
+		return s.Begin(cpu, says, do)
+	}
+	return s.Do(cpu, says, do)
+}
+
+// WriteFile writes to one of the engine's files, and tells of it as a scenario's
+// operation does. refused: what the kernel answered.
+func (s *Session) WriteFile(cpu int, f *engine.File, text string) (refused, err error) {
+	kind := traces.Kind(kpev.Sysctl)
+	if f.Switch == engine.Armed {
+		kind = kpev.Enabled
+	}
+	on, ok := f.Parse(text)
+	return s.write(cpu, "the write to "+f.Name, kind, on, ok, func(x *smp.Ctx) error { return f.Write(x, text) })
+}
+
+// write makes a write to a switch, between two events of the kind if the value is one.
+func (s *Session) write(cpu int, says string, kind traces.Kind, on, ok bool, write func(x *smp.Ctx) error) (refused, err error) {
+	to := uint64(0)
+	if on {
+		to = 1
+	}
+	err = s.Do(cpu, says, func(x *smp.Ctx) {
+		if ok {
+			x.Emit(kind, to, 0, 0)
+		}
+		refused = write(x)
+		if ok {
+			x.Emit(kind, to, 1, 0)
+		}
+	})
+	return refused, err
+}
+
+// Close ends the run where it is.
+func (s *Session) Close() {
+	if s.Run == nil && s.crash == nil {
+		s.goOn <- false
+		<-s.ended
+	}
+	s.Rig.Close()
+}
+
+// A steer is a Chooser that does as another one does, unless it was told to let
+// one mover go first, or to have CPUs see old text.
+type steer struct {
+	by    sim.Chooser
+	want  sim.Mover
+	stale bool
+}
+
+// Choose implements sim.Chooser. It is asked each time: a hold would have to be
+// kept across what is asked by hand.
+func (s *steer) Choose(p *sim.Point) (pick, hold int) {
+	if p.Kind == sim.Step && s.want != sim.NoMover {
+		for i := range p.N {
+			if p.Mover(i) == s.want {
+				return i, 0
+			}
+		}
+	}
+	if p.Kind == sim.Fetch && s.stale {
+		return p.N - 1, 0
+	}
+	pick, _ = s.by.Choose(p)
+	return max(pick, 0), 0 // not sim.Enough: it is for the user to end the run
+}

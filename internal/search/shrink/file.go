@@ -1,0 +1,67 @@
+package shrink
+
+import (
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/replay"
+	"kpsim/internal/search/rig"
+	"kpsim/traces"
+)
+
+// A Shrunk is a trace file made smaller.
+type Shrunk struct {
+	File      *traces.File
+	Was, Is   string // the sizes of the scenario (scenario.Size)
+	Found     int    // deviations before
+	Runs      int    // that it took
+	Exhausted bool   // they weren't enough: it may not be minimal
+	Slow      bool   // it needs a CPU that stands still (traces.Finding)
+}
+
+// File makes a trace file smaller, whoever wrote it. Its replay must break
+// its property, wherever: if it doesn't, the result is nil, and the replay says
+// what came of it. The caller closes the replay's rig. Errors are about the
+// file.
+func File(name string, f *traces.File) (*Shrunk, *replay.Replay, error) {
+	r, err := replay.PlayAnyPlace(name, f)
+	if err != nil || !r.BreaksProperty(f) {
+		return nil, r, err
+	}
+	ignored := r.Rig.Ignored()
+	rig, err := rig.NewIgnoring(r.Rig.Scenario, f.Remark(traces.OriginMutant), ignored, 0)
+	if err != nil {
+		return nil, r, err
+	}
+	e := &effort{runs: shrinkRuns, questions: shrinkQuestions}
+	s := &shrinker{rig: rig, ear: listen(rig), mutant: f.Remark(traces.OriginMutant), ignored: ignored, effort: e}
+	defer func() { s.close() }()
+	s.start(s.anchored(r.Taken))
+	s.finish()
+
+	w := &Shrunk{
+		Was: r.Rig.Scenario.Size(), Is: s.rig.Scenario.Size(), Found: len(f.Schedule), Runs: e.spent, Exhausted: e.none(),
+		Slow: s.cur.run.Finding.Slow,
+	}
+	now := *f
+	now.SetSchedule(s.cur.anchors)
+	now.Place, now.Message, now.Digest, now.Format = s.cur.place, s.rig.Message(&s.cur.run), s.cur.run.Digest, traces.ScheduleFormat
+	if text := lang.Print(s.rig.Scenario); text != lang.Print(r.Rig.Scenario) {
+		now.Scenario = text
+		now.Origin = scenarioWas(now.Origin, r.Rig.Scenario)
+	}
+	w.File = &now
+	return w, r, nil
+}
+
+// scenarioWas notes what a scenario was before it was first shrunk.
+func scenarioWas(origin []traces.Remark, was *scenario.Scenario) []traces.Remark {
+	for _, r := range origin {
+		if r.Key == originScenario {
+			return origin
+		}
+	}
+	return append(origin[:len(origin):len(origin)], traces.Remark{Key: originScenario, Value: was.Name + ": " + was.Size()})
+}
+
+// originScenario names the scenario as it was before it was shrunk, and its size.
+const originScenario = "scenario as found"

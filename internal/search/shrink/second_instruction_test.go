@@ -1,0 +1,31 @@
+package shrink_test
+
+import (
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/searchtest"
+	"kpsim/internal/search/shrink"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestShrinkSecondInstruction: three deviations are enough for what everything
+// began with, and one of them goes through an interrupt.
+func TestShrinkSecondInstruction(t *testing.T) {
+	if searchtest.Slow > 1 {
+		t.Skip("nothing here is concurrent but Explore, which others run")
+	}
+	sc, err := library.Load("second-instruction")
+	require.NoError(t, err)
+	for seed := range uint64(3) {
+		res, err := explore.Run(explore.Spec{Scenario: sc, Runs: 10_000, Seed: seed})
+		require.NoError(t, err)
+		w := res.Witness
+		require.NotNil(t, w)
+		require.LessOrEqual(t, len(w.Schedule), 3, "%v", w.Schedule)
+		require.False(t, w.Slow)
+		require.Less(t, w.Runs, 2000)
+		require.True(t, shrink.ThroughInterrupt(w.Schedule), "%v", w.Schedule)
+	}
+}

@@ -1,0 +1,198 @@
+package shrink
+
+import (
+	"fmt"
+	"slices"
+
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/replay"
+	"kpsim/properties"
+	"kpsim/traces"
+)
+
+// A Witness is a violating run, shrunk: the smallest scenario that was found to
+// show it, and the deviations it can't do without.
+type Witness struct {
+	Property *properties.Property
+	Place    string // symbol and offset
+	Message  string
+	Digest   uint64
+	Schedule []traces.Deviation
+	Reduced  []traces.Deviation     // the same in the scenario as it was explored, less short
+	Found    int                    // deviations of the run as it was found
+	Runs     int                    // that shrinking took
+	Slow     bool                   // it needs a CPU that stands still (traces.Finding)
+	After    []*properties.Property // what the run breaks before, and goes on after: it may follow from that
+	File     *traces.File
+}
+
+// Smaller reports whether w is the better one to show.
+func (w *Witness) Smaller(v *Witness) bool {
+	if (len(w.After) == 0) != (len(v.After) == 0) {
+		return len(w.After) == 0
+	}
+	if w.Slow != v.Slow {
+		return v.Slow
+	}
+	return len(w.Schedule) < len(v.Schedule)
+}
+
+// shrinkRuns and shrinkQuestions bound what shrinking a property's candidates
+// may take. With long runs it is the questions that take the time, a fifth of a
+// microsecond each.
+const (
+	shrinkRuns      = 1900
+	shrinkQuestions = 100_000_000
+)
+
+// tries is how many runs of a property are reduced, with tryRuns each; the
+// smallest of each cause is then shrunk as long as there is something left, the
+// smallest of all first. Which one becomes the smallest isn't seen from outside.
+const (
+	tries   = 6
+	tryRuns = 120
+)
+
+// An effort is what shrinking may still take.
+type effort struct {
+	runs      int
+	questions int64
+	spent     int // runs
+}
+
+func (e *effort) none() bool { return e.runs <= 0 || e.questions <= 0 }
+
+// Witnesses makes witnesses of runs that a search has found: one of each property, in the
+// order of the catalogue. An error is about a Found that was read from a file.
+func Witnesses(o Origin, found []Found) (list []*Witness, err error) {
+	for _, p := range properties.All {
+		var of []*Found
+		for i := range found {
+			if found[i].Property == p.Name {
+				of = append(of, &found[i])
+			}
+		}
+		if len(of) == 0 {
+			continue
+		}
+		w, err := shrinkBest(o, of)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, w)
+	}
+	return list, nil
+}
+
+// shrinkBest makes the witness of several runs that break one property.
+func shrinkBest(o Origin, list []*Found) (*Witness, error) {
+	slices.SortFunc(list, func(a, b *Found) int {
+		if a.before(b) {
+			return -1
+		}
+		return 1
+	})
+	e := &effort{runs: shrinkRuns, questions: shrinkQuestions}
+	var causes []*shrinker // the best candidate of each, the best first
+	defer func() {
+		for _, s := range causes {
+			s.close()
+		}
+	}()
+	for _, c := range list[:min(len(list), tries)] {
+		if len(causes) > 0 && e.none() {
+			break
+		}
+		s, err := newShrinker(o, c, e)
+		if err != nil {
+			return nil, err
+		}
+		s.within(tryRuns, s.reduce)
+		s.reduced = s.cur.anchors
+		i := slices.IndexFunc(causes, func(b *shrinker) bool { return b.cause == s.cause && b.slow == s.slow })
+		switch {
+		case i < 0:
+			causes = append(causes, s)
+		case s.cur.before(&causes[i].cur):
+			causes[i].close()
+			causes[i] = s
+		default:
+			s.close()
+		}
+	}
+	better := func(a, b *shrinker) int {
+		switch {
+		case a.cur.before(&b.cur):
+			return -1
+		case b.cur.before(&a.cur):
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(causes, better)
+	for i, s := range causes {
+		if i == 0 || !e.none() && !slices.MinFunc(causes[:i], better).enough() {
+			s.finish()
+		}
+	}
+	best := slices.MinFunc(causes, better)
+	return best.witness(o, best.from), nil
+}
+
+// enough says whether another cause needn't be tried: who reads it has three
+// lines, and no CPU that stands still in them.
+func (s *shrinker) enough() bool { return s.cur.cost.slow == 0 && s.cur.cost.deviations <= 3 }
+
+// witness writes down what the shrinker has come to.
+func (s *shrinker) witness(o Origin, f *Found) *Witness {
+	run := s.cur.run
+	after := s.goesOnAfter()
+	w := &Witness{
+		After: after.List(), Reduced: s.reduced,
+		Property: run.Property, Message: s.rig.Message(&run), Digest: run.Digest,
+		Found: s.found, Runs: s.effort.spent, Slow: run.Finding.Slow, Schedule: s.cur.anchors,
+	}
+	if run.Finding.Place != 0 {
+		w.Place = s.cur.place
+	}
+	w.File = &traces.File{
+		Scenario: lang.Print(s.rig.Scenario), Schedule: w.Schedule,
+		Property: w.Property.ID, Place: w.Place, Message: w.Message,
+		Digest: w.Digest, Format: traces.ScheduleFormat,
+		Origin: []traces.Remark{
+			{Key: "strategy", Value: f.By},
+			{Key: "seed", Value: fmt.Sprint(o.Seed)},
+			{Key: "run", Value: fmt.Sprint(f.Number)},
+			{Key: "deviations as found", Value: fmt.Sprint(s.found)},
+			{Key: "runs of shrinking", Value: fmt.Sprint(s.effort.spent)},
+		},
+	}
+	if lang.Print(s.rig.Scenario) != lang.Print(o.Scenario) {
+		w.File.Origin = scenarioWas(w.File.Origin, o.Scenario)
+	}
+	if o.Mutant != "" {
+		w.File.Origin = append(w.File.Origin, traces.Remark{Key: traces.OriginMutant, Value: o.Mutant})
+	}
+	if after != 0 {
+		w.File.Origin = append(w.File.Origin, replay.RemarkIgnored(after))
+	}
+	return w
+}
+
+// goesOnAfter returns what the current run breaks before its property: of what is ignored
+// it may pass by some.
+func (s *shrinker) goesOnAfter() (after properties.Set) {
+	if s.ignored == 0 {
+		return 0
+	}
+	for range properties.All {
+		s.rig.GoOnAfter(after, 0)
+		run := s.rig.Play(s.anchored(s.cur.anchors))
+		if run.Property == nil || run.Property == s.cause.property || !s.ignored.Has(run.Property) {
+			break
+		}
+		after |= properties.SetOf(run.Property)
+	}
+	s.rig.GoOnAfter(s.ignored, 0)
+	return after
+}
