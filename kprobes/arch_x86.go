@@ -48,10 +48,6 @@ func (e *Engine) kprobeInt3Handler(x kapi.Context, regs *arch.Regs) uint64 {
 	at := regs.IP - 1
 	b := e.kcb.This(x)
 	x.Work(WorkLookup, 1)
-	if e.s.Mutants.ByteFirst && e.removed(x, at) {
-		regs.IP = at
-		return kpev.OwnerRemoved
-	}
 	if p, ok := e.table.Get(x, at); ok {
 		if b.current == nil {
 			e.kprobeHit(x, b, p, regs)
@@ -67,11 +63,11 @@ func (e *Engine) kprobeInt3Handler(x kapi.Context, regs *arch.Regs) uint64 {
 		e.kprobePostProcess(x, b, regs)
 		return kpev.OwnerKprobe
 	}
-	if b.current != nil && e.longjmpBreakHandler(x, at, regs) {
+	if b.current != nil && e.do.LongjmpBreakHandler(e, x, at, regs) {
 		e.setupSinglestep(x, b, b.current, regs, false)
 		return kpev.OwnerKprobe
 	}
-	if e.s.RemovedInt3 && !e.s.Mutants.ByteFirst && e.removed(x, at) {
+	if e.s.RemovedInt3 && e.removed(x, at) {
 		regs.IP = at
 		return kpev.OwnerRemoved
 	}
@@ -105,10 +101,7 @@ func (e *Engine) kprobeDebugHandler(x kapi.Context, regs *arch.Regs) uint64 {
 // 1.2, 1.3, 1.6).
 func (e *Engine) kprobeHit(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs) {
 	b.current, b.status = p, kprobeHitActive
-	if e.s.Mutants.PreIP {
-		regs.IP = p.addr
-	}
-	if e.aggrPreHandler(x, b, p, regs, true) {
+	if e.do.AggrPreHandler(e, x, p, regs, true) {
 		if !e.jumped(x) {
 			b.current = nil // it has set regs.IP: nothing is stepped
 		}
@@ -126,7 +119,7 @@ func (e *Engine) reenterKprobe(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *a
 		b.restorePreviousKprobe()
 		return false
 	}
-	if b.status == kprobeReenter && !e.s.Mutants.ReenterAgain {
+	if e.do.Reentered(e, x) {
 		return e.bugReenterKprobe(x, p)
 	}
 	e.kprobesIncNmissedCount(x, p)
@@ -155,21 +148,20 @@ func (e *Engine) bugReenterKprobe(x kapi.Context, p *Aggr) bool {
 // with a jump behind it, by emulation, or step by step. again: the CPU is busy
 // with another probe, and is so behind the instruction.
 func (e *Engine) setupSinglestep(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs, again bool) {
-	owes := !again && !e.s.Mutants.PostByList && b.probes.posts()               // it may have been queued since
-	if p.optimized.Load(x) && !owes && !(e.s.Mutants.StepQueued && !p.jumped) { // queued or done: the detour's copy, without its call (4.5)
-		regs.IP = p.detour.copyAt()
+	owes := !again && e.do.OwesPost(b.probes) // it may have been queued since
+	if e.do.SetupDetourExecution(e, x, p, regs, owes) {
 		b.resetCurrentKprobe(again)
 		return
 	}
 	s := p.slot.Look(x)
 	switch {
-	case s.boosted && !e.stepsAll(x, p, owes):
+	case s.boosted && !e.do.StepsBoosted(e, x, p, owes):
 		regs.IP = s.at
 		b.resetCurrentKprobe(again)
 	case s.at == 0:
-		e.emulate(x, p, regs)
+		e.do.Emulate(e, x, p, regs)
 		if !again {
-			e.aggrPostHandler(x, b, p, regs)
+			e.do.AggrPostHandler(e, x, p, regs)
 		}
 		b.resetCurrentKprobe(again)
 	default:
@@ -229,11 +221,9 @@ func (e *Engine) kprobePostProcess(x kapi.Context, b *kprobeCtlblk, regs *arch.R
 	} else {
 		regs.IP = p.addr + (regs.IP - b.copy)
 	}
-	if !e.s.Mutants.LeakIF {
-		regs.Flags |= b.saved
-	}
+	e.do.RestoreFlags(b, regs)
 	if b.status != kprobeReenter {
-		e.aggrPostHandler(x, b, p, regs)
+		e.do.AggrPostHandler(e, x, p, regs)
 	}
 	b.restorePreviousKprobe()
 }
@@ -250,29 +240,19 @@ func (b *kprobeCtlblk) restorePreviousKprobe() {
 // aggrPreHandler runs the pre_handlers of a point, last registered first. With
 // stop, one that returns non-zero skips those after it (spec 1.6, 1.8), and
 // preHandlers reports it; an optimized probe's ignores it (4.10).
-func (e *Engine) aggrPreHandler(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs, stop bool) bool {
-	regs = e.handed(regs)
+func (e *Engine) aggrPreHandler(x kapi.Context, p *Aggr, regs *arch.Regs, stop bool) bool {
+	b := e.kcb.This(x)
 	b.probes = p.probes.Load(x)
 	probes := b.probes.probes
 	e.walks(x, probes)
 	for i, k := range probes {
-		if k.disabled.Load(x) && !e.s.Mutants.RunDisabled && (stop || !e.s.Mutants.DetourDisabled) {
+		if e.do.KprobeDisabled(x, k, stop) {
 			continue
 		}
-		if !stop && (k.Post != nil || k.jp != nil) && !e.s.Mutants.DetourPost {
+		if !stop && e.do.DetourSkips(k) {
 			continue // it has joined since the CPU came here: a detour runs no post_handler, and goes to no jprobe's entry
 		}
-		if k.Pre == nil {
-			if e.s.Mutants.NilStops {
-				return stop
-			}
-			continue
-		}
-		x.Work(kapi.WorkHandler, 1)
-		b.child = k
-		moved := k.Pre(x, k, regs) != 0
-		b.child = nil
-		if moved && stop && !e.s.Mutants.IgnorePre {
+		if moved := e.do.CallPreHandler(e, x, k, regs) != 0; moved && stop {
 			for _, s := range probes[i+1:] {
 				if s.Pre != nil && !s.disabled.Look(x) {
 					x.Emit(kpev.Skipped, s.ID, k.ID, 0)
@@ -284,24 +264,29 @@ func (e *Engine) aggrPreHandler(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *
 	return false
 }
 
+// callPreHandler runs a pre_handler, if there is one.
+func (e *Engine) callPreHandler(x kapi.Context, k *Kprobe, regs *arch.Regs) (moved int) {
+	if k.Pre == nil {
+		return 0
+	}
+	b := e.kcb.This(x)
+	x.Work(kapi.WorkHandler, 1)
+	b.child = k
+	moved = k.Pre(x, k, regs)
+	b.child = nil
+	return moved
+}
+
 // aggrPostHandler runs the post_handlers of the probes whose pre_handlers were asked:
 // unregister waits for them, so that they may still run of one that is on its way out.
 //
 // Kernels take the list as it is by now: one that has left, where others stay, isn't
 // on it, and if the point is queued for a jump since, nothing is asked at all (mutant
 // PostByList). The last one stays on the list until nobody can come any more.
-func (e *Engine) aggrPostHandler(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs) {
+func (e *Engine) aggrPostHandler(x kapi.Context, p *Aggr, regs *arch.Regs) {
+	b := e.kcb.This(x)
 	b.status = kprobeHitSSDone
-	if e.s.Mutants.SkipPost {
-		return
-	}
-	regs = e.handed(regs)
-	probes := b.probes.probes
-	if e.s.Mutants.PostByList {
-		if now := p.probes.Load(x); len(now.probes) > 0 {
-			probes = now.probes
-		}
-	}
+	probes := e.do.PostProbes(x, p, b.probes.probes)
 	e.walks(x, probes)
 	for _, k := range probes {
 		if k.Post != nil && !k.disabled.Load(x) {
@@ -320,27 +305,17 @@ func (e *Engine) walks(x kapi.Context, probes []*Kprobe) {
 	}
 }
 
-// handed is the registers that handlers are given.
-func (e *Engine) handed(regs *arch.Regs) *arch.Regs {
-	if !e.s.Mutants.CopyRegs {
-		return regs
-	}
-	own := *regs
-	return &own
-}
-
 // kprobesIncNmissedCount counts a hit that runs no handlers, for each probe of the point: the
 // kernel looks at none of their flags, so that a disabled one among others counts
 // what it wouldn't have run for (kprobes_inc_nmissed_count).
 func (e *Engine) kprobesIncNmissedCount(x kapi.Context, p *Aggr) {
-	probes := p.probes.Load(x).probes
-	if e.s.Mutants.MissedByPoint && len(probes) > 1 {
-		return
-	}
+	e.do.IncNmissed(x, p.probes.Load(x).probes)
+}
+
+// incNmissed adds one to the nmissed of each.
+func incNmissed(x kapi.Context, probes []*Kprobe) {
 	for _, k := range probes {
-		if !e.s.Mutants.NoMissed && (!e.s.Mutants.MissedEnabled || !k.disabled.Look(x)) {
-			kapi.Add(&k.missed, x, 1)
-			x.Emit(kpev.Missed, k.ID, 0, 0)
-		}
+		kapi.Add(&k.missed, x, 1)
+		x.Emit(kpev.Missed, k.ID, 0, 0)
 	}
 }

@@ -12,23 +12,18 @@ import (
 // So a boosted slot is free only when a grace period has passed since it could
 // last be reached; and a grace period of a preemptible build would not be enough.
 
-// boostEnabled reports whether slots are boosted in this build.
-func (e *Engine) boostEnabled() bool {
-	return e.s.Boost != BoostNever && (!e.s.Kernel.Preemption || e.s.Mutants.BoostPreempt)
-}
-
-// canBoost reports whether a point's slot may have a jump behind the copy: by
+// boostable reports whether a point's slot may have a jump behind the copy: by
 // the build, and by the instruction, as the rules see it. Context: kprobe_mutex
 // held, the point's function loaded last.
-func (e *Engine) canBoost(p *Aggr) bool {
-	return e.boostEnabled() && (e.looked.judge.JumpsBack(&p.verdict) || e.s.Mutants.BoostAny)
+func (e *Engine) boostable(p *Aggr) bool {
+	return e.do.BoostEnabled(e) && e.do.CanBoost(e, p)
 }
 
 // stepsAll reports whether a boosted slot is stepped all the same: a
 // post_handler is there (with BoostPrepare one that joins takes the boost away), or
 // was when the pre_handlers ran.
 func (e *Engine) stepsAll(x kapi.Context, p *Aggr, owes bool) bool {
-	if e.s.Boost != BoostStepped || e.s.Mutants.BoostPost {
+	if e.s.Boost != BoostStepped {
 		return false
 	}
 	if owes {
@@ -56,7 +51,7 @@ func (e *Engine) stepsAll(x kapi.Context, p *Aggr, owes bool) bool {
 func (e *Engine) boostStepped(x kapi.Context, b *kprobeCtlblk, regs *arch.Regs, behind bool) {
 	p := b.current
 	s := p.slot.Look(x)
-	if e.s.Boost != BoostStepped || !e.boostEnabled() || s.boosted || s.settled || behind && !p.boostable {
+	if e.s.Boost != BoostStepped || !e.do.BoostEnabled(e) || s.boosted || s.settled || behind && !p.boostable {
 		return
 	}
 	from := s.at + arch.Addr(p.verdict.Len)
@@ -77,7 +72,7 @@ func (e *Engine) boostStepped(x kapi.Context, b *kprobeCtlblk, regs *arch.Regs, 
 //	step 3: free that
 func (e *Engine) unboost(x kapi.Context, p *Aggr) error {
 	old := p.slot.Peek()
-	if e.s.Boost != BoostPrepare || !old.boosted || e.s.Mutants.BoostPost {
+	if e.s.Boost != BoostPrepare || !old.boosted {
 		return nil
 	}
 	e.d.Text.Mutex().Lock(x)
@@ -89,9 +84,7 @@ func (e *Engine) unboost(x kapi.Context, p *Aggr) error {
 		return err
 	}
 	p.slot.Store(x, next)
-	if !e.s.Mutants.NoGrace {
-		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
-	}
+	e.do.Synchronize(e, x)
 	e.freeInsnSlot(x, old)
 	return nil
 }

@@ -3,7 +3,6 @@ package kprobes
 import (
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -28,12 +27,8 @@ func (e *Engine) kprobeFaultHandler(x kapi.Context, regs *arch.Regs, trapnr int)
 	case regs.IP != b.copy: // of an NMI's handler, on top of the step
 		return 0
 	}
-	if !e.s.Mutants.FaultInCopy {
-		regs.IP = p.addr
-	}
-	if !e.s.Mutants.LeaveTF {
-		regs.Flags &^= x86.TF
-	}
+	e.do.RewindIP(p, regs)
+	e.do.ClearTF(regs)
 	regs.Flags |= b.old
 	handled := e.s.FaultHandlers && b.status == kprobeHitSS && e.stepFault(x, b, p, regs, trapnr)
 	b.restorePreviousKprobe()
@@ -78,4 +73,4 @@ func (e *Engine) stepFault(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.
 }
 
 // asksFault reports whether a probe has a fault handler to ask.
-func (e *Engine) asksFault(k *Kprobe) bool { return k.Fault != nil && !e.s.Mutants.NoFault }
+func (e *Engine) asksFault(k *Kprobe) bool { return k.Fault != nil }

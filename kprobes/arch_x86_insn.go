@@ -22,7 +22,7 @@ const maxCopy = 16
 // archCopyKprobe copies the instruction, relocated, if it isn't emulated. post: the
 // point begins with a post_handler. Context: kprobe_mutex and text_mutex held.
 func (e *Engine) archCopyKprobe(x kapi.Context, p *Aggr, post bool) error {
-	p.boostable = e.canBoost(p)
+	p.boostable = e.boostable(p)
 	s, err := e.getInsnSlot(x, p, e.s.Boost == BoostPrepare && p.boostable && !post)
 	p.slot.Init(e.d.Cells, s)
 	return err
@@ -52,10 +52,10 @@ func (e *Engine) getInsnSlot(x kapi.Context, p *Aggr, boosted bool) (insnSlot, e
 	if s.at, ok = e.d.Exec.Alloc(x, s.size, kpev.SlotMem); !ok {
 		return insnSlot{}, ENOMEM
 	}
-	buf, ok := e.looked.judge.Copy(e.insn[:0], &p.verdict, e.copiedTo(p, s))
+	buf, ok := e.looked.judge.Copy(e.insn[:0], &p.verdict, e.do.RunsAt(p, s.at))
 	back, near := x86.JumpRel32(s.at+arch.Addr(p.verdict.Len), p.addr+arch.Addr(p.verdict.Len))
 	switch {
-	case !ok || e.boostEnabled() && !near:
+	case !ok || e.do.BoostEnabled(e) && !near:
 		e.freeInsnSlot(x, s)
 		return insnSlot{}, EINVAL
 	case boosted:
@@ -67,17 +67,6 @@ func (e *Engine) getInsnSlot(x kapi.Context, p *Aggr, boosted bool) (insnSlot, e
 	}
 	e.d.Text.Fill(x, s.at, buf)
 	return s, nil
-}
-
-// copiedTo is where an instruction will run, for what in it is relative to that.
-func (e *Engine) copiedTo(p *Aggr, s insnSlot) arch.Addr {
-	switch m := &e.s.Mutants; {
-	case m.RIPKept:
-		return p.addr
-	case m.RIPOfBuffer:
-		return s.at + maxDetour
-	}
-	return s.at
 }
 
 // copiesAll reports whether more than the instruction is copied.

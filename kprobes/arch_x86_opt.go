@@ -114,10 +114,7 @@ func (e *Engine) prepareOptimizedKprobe(x kapi.Context, p *Aggr) {
 	}
 	e.d.Text.Fill(x, d.addr, buf)
 	copy(p.orig[:], code[p.addr-f.Addr:])
-	if e.s.Mutants.SavedAtPrepare {
-		e.d.Text.Read(x, p.addr+1, p.tail[:])
-	}
-	p.detour, p.shared = d, true
+	p.detour = d
 }
 
 // archPrepareOptimizedKprobe fills buf. false: something is out of reach.
@@ -156,37 +153,29 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 	}
 	p := e.aggrs[n]
 	image := arch.Addr(cpu.R[x86.RSI])
-	m := &e.s.Mutants
 	x.Work(WorkDetour, 1)
 	on := false
 	if e.s.DetourIRQsOff {
 		x.Work(kapi.WorkFlags, 1)
 		on = x.IRQ(false)
 	}
-	if !m.DetourPreempt {
-		x.PreemptDisable()
-	}
+	e.do.PreemptDisable(x)
 	switch b := e.kcb.This(x); {
-	case !p.runs(x) && !m.DetourDisabled:
-	case b.current != nil && !m.DetourNested:
+	case e.do.OptimizedDisabled(x, p):
+	case e.do.KprobeRunning(e, x):
 		e.kprobesIncNmissedCount(x, p)
 	default:
 		x86.LoadPtRegs(x.Memory(), image, &b.regs)
-		if e.s.SaveSS && !m.SPUnadjusted {
-			b.regs.R[x86.RSP] += 8 // it was saved below ss
+		if e.s.SaveSS {
+			e.do.AdjustSP(&b.regs)
 		}
 		b.regs.IP = p.addr + 1
 		b.current, b.status = p, kprobeHitActive
-		e.aggrPreHandler(x, b, p, &b.regs, m.DetourStops)
+		e.do.AggrPreHandler(e, x, p, &b.regs, false)
 		b.current = nil
-		x86.StorePtGeneral(x.Memory(), image, &b.regs) // not ip: a change of it is ignored (4.10)
-		if m.DetourPath && b.regs.IP != p.addr+1 {
-			x.Memory().Store(x86.SP(cpu), 8, uint64(b.regs.IP))
-		}
+		e.do.StoreRegs(x, p, cpu, &b.regs)
 	}
-	if !m.DetourPreempt {
-		x.PreemptEnable()
-	}
+	e.do.PreemptEnable(x)
 	if on {
 		x.IRQ(true)
 	}

@@ -17,30 +17,6 @@ func (e *Engine) emulate(x kapi.Context, p *Aggr, regs *arch.Regs) {
 	x.Work(WorkEmulate, 1)
 	regs.IP = p.addr
 	p.insn.Exec(regs, x.Memory())
-	if e.s.Mutants.JNGAnd {
-		jngAnd(p.insn, regs)
-	}
-}
-
-// jngAnd sends a jng or jg that was emulated the other way where "ZF and SF !=
-// OF" has another answer than "ZF or SF != OF" (SDM vol. 2, "Jcc"). It is a mutant.
-func jngAnd(in *x86.Inst, regs *arch.Regs) {
-	target, _ := in.Target()
-	switch in.Opcode() {
-	case 0x7e, 0x7f, 0x0f8e, 0x0f8f:
-	default:
-		return
-	}
-	equal := regs.Flags&x86.ZF != 0
-	less := (regs.Flags&x86.SF != 0) != (regs.Flags&x86.OF != 0)
-	if equal == less {
-		return
-	}
-	if regs.IP == target {
-		regs.IP = in.Next()
-	} else {
-		regs.IP = target
-	}
 }
 
 // Opcodes.
@@ -64,11 +40,11 @@ func (e *Engine) resumeExecution(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs 
 	}
 	switch {
 	case op == pushf:
-		e.ownFlags(b, p, regs, x.Memory())
+		e.do.FixPushedFlags(b, p, regs, x.Memory())
 	case op == call:
-		e.returnTo(b, p, regs, x.Memory())
+		e.do.FixReturnAddress(b, p, regs, x.Memory())
 	case op == group5 && (group == 2 || group == 3):
-		e.returnTo(b, p, regs, x.Memory())
+		e.do.FixReturnAddress(b, p, regs, x.Memory())
 		return // regs.IP is right
 	case op == 0xc2, op == 0xc3, op == 0xca, op == 0xcb, op == 0xcf, op == group5 && (group == 4 || group == 5):
 		e.boostStepped(x, b, regs, false)
@@ -84,12 +60,9 @@ func (p *Aggr) loadsFlags() bool {
 	return p.insn != nil && p.insn.WritesIF() && (p.insn.Flow() == arch.FlowTrapReturn || p.insn.Opcode() == popf)
 }
 
-// ownFlags puts TF and IF of the probed code into the flags that its pushf has
+// fixPushedFlags puts TF and IF of the probed code into the flags that its pushf has
 // pushed.
-func (e *Engine) ownFlags(b *kprobeCtlblk, p *Aggr, regs *arch.Regs, m arch.Memory) {
-	if e.s.Mutants.PushedTF {
-		return
-	}
+func fixPushedFlags(b *kprobeCtlblk, p *Aggr, regs *arch.Regs, m arch.Memory) {
 	size := 8
 	if p.insn.Prefixes()&x86.PrefixOpSize != 0 {
 		size = 2
@@ -100,12 +73,9 @@ func (e *Engine) ownFlags(b *kprobeCtlblk, p *Aggr, regs *arch.Regs, m arch.Memo
 	}
 }
 
-// returnTo makes the return address that a copied call has pushed that of the
+// fixReturnAddress makes the return address that a copied call has pushed that of the
 // original.
-func (e *Engine) returnTo(b *kprobeCtlblk, p *Aggr, regs *arch.Regs, m arch.Memory) {
-	if e.s.Mutants.CopyReturns {
-		return
-	}
+func fixReturnAddress(b *kprobeCtlblk, p *Aggr, regs *arch.Regs, m arch.Memory) {
 	sp := x86.SP(regs)
 	if v, ok := m.Load(sp, 8); ok {
 		m.Store(sp, 8, uint64(p.addr)+(v-uint64(b.copy)))

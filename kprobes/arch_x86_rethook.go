@@ -29,7 +29,7 @@ var (
 // newReturns makes what Renew keeps.
 func (e *Engine) newReturns() {
 	t := &e.ret
-	t.onTramp, t.onEntry, t.onNop = e.rethookTrampolineCallback, e.preHandlerKretprobe, e.trampolineProbeHandler
+	t.onTramp, t.onEntry, t.onNop = e.rethookTrampolineCallback, func(x kapi.Context, k *Kprobe, regs *arch.Regs) int { return e.do.PreHandlerKretprobe(e, x, k, regs) }, e.trampolineProbeHandler
 	t.onExit, t.onUnwind = e.kprobeFlushTask, e.rethookFindRetAddr
 	e.newJprobes()
 }
@@ -131,12 +131,7 @@ func (e *Engine) readyReturns(x kapi.Context) {
 // the text already, and its nop is never executed.
 func (e *Engine) archInitKprobes(x kapi.Context) {
 	t := &e.ret
-	k, p, c := &t.nop, &t.nopAggr, e.newList()
-	*p = Aggr{addr: t.trampoline}
-	if e.s.Mutants.DisarmTrampoline {
-		p = e.newAggr(t.trampoline)
-		e.aggrs = append(e.aggrs, p)
-	}
+	k, p, c := &t.nop, e.do.TrampolineAggr(e), e.newList()
 	*k = Kprobe{Addr: t.trampoline, Pre: t.onNop, aggr: p}
 	k.missed.Init(e.d.Cells, 0)
 	k.disabled.Init(e.d.Cells, false)

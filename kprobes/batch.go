@@ -15,8 +15,8 @@ func (e *Engine) RegisterAll(x kapi.Context, ks []*Kprobe) error {
 	}
 	for i, k := range ks {
 		if err := e.Register(x, k); err != nil {
-			if i > 0 && !e.s.Mutants.NoRollback {
-				_ = e.unregisterKprobes(x, ks[:i])
+			if i > 0 {
+				e.do.Rollback(e, x, ks[:i])
 			}
 			return err
 		}
@@ -31,11 +31,5 @@ func (e *Engine) UnregisterAll(x kapi.Context, ks []*Kprobe) error {
 	if !e.s.Batches {
 		return EOPNOTSUPP
 	}
-	if e.s.Mutants.GraceEach {
-		for i := range ks {
-			_ = e.unregisterKprobes(x, ks[i:i+1])
-		}
-		return nil
-	}
-	return e.unregisterKprobes(x, ks)
+	return e.do.UnregisterKprobes(e, x, ks)
 }

@@ -28,6 +28,7 @@ type bench struct {
 	e        *Engine
 	log      traces.Log
 	settings Settings
+	row      string                          // the mutant of kprobes/mutants that the engine is; "": none
 	wire     func(k *kernel.Kernel, d *Deps) // breaks what the engine stands on; nil: nothing
 	made     func()                          // is called when the engine is; nil: nothing
 	locks    *properties.Monitors            // what breaks a rule of locks ends the run
@@ -56,6 +57,9 @@ func newBench(t testing.TB, s Settings, codes []code, programs ...func(b *bench,
 // bootBench is newBench of a machine of which boot makes more before it is frozen.
 func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), programs ...func(b *bench, x *smp.Ctx)) *bench {
 	b := &bench{settings: s}
+	if r, ok := t.(*specT); ok {
+		b.row = r.row
+	}
 	m, err := smp.New(smp.Config{CPUs: len(programs), Full: s.Kernel.Preemption, Budget: 1 << 30}, &b.log)
 	require.NoError(t, err)
 	t.Cleanup(m.Close)
@@ -93,7 +97,11 @@ func (b *bench) run(ch sim.Chooser) smp.Outcome {
 	if b.wire != nil {
 		b.wire(k, &d)
 	}
-	b.e = New(d, b.settings)
+	set := b.settings
+	if b.row != "" && !ApplyMutant(b.row, k, &d, &set) {
+		panic("no mutant is called " + b.row)
+	}
+	b.e = New(d, set)
 	if b.made != nil {
 		b.made()
 	}
@@ -120,7 +128,7 @@ func (b *bench) kept(t testing.TB) {
 				require.True(t, b.handed[uint64(at)], "a point has %#x, which isn't handed out", uint64(at))
 			}
 		}
-		require.True(t, p.freed || !p.unused() || !b.e.Settled(), "nothing is on a list, and a point without probes is there")
+		require.True(t, p.freed || !p.Unused() || !b.e.Settled(), "nothing is on a list, and a point without probes is there")
 	}
 	require.Len(t, b.handed, have, "slots and detours that are handed out, and that points have")
 	for _, h := range b.e.ret.holders[:b.e.ret.nHolders] {
@@ -167,4 +175,15 @@ func (h handed) Event(e *traces.Event) *traces.Finding {
 		delete(h, e.A)
 	}
 	return nil
+}
+
+// ApplyMutant breaks what an engine is built of, by a row of kprobes/mutants: which
+// imports this package, so that mutants_test.go sets it.
+var ApplyMutant func(name string, k *kernel.Kernel, d *Deps, s *Settings) bool
+
+// breakSteps is ApplyMutant for a mutant that changes steps alone.
+func breakSteps(s *Settings, name string) {
+	if !ApplyMutant(name, nil, nil, s) {
+		panic("no mutant is called " + name)
+	}
 }

@@ -104,11 +104,11 @@ func (h *holder) cellName(id kapi.CellID) string {
 		r := &h.rings[i]
 		what := ""
 		switch id {
-		case r.head.ID():
+		case r.Head.ID():
 			what = "head"
 		case r.tail.ID():
 			what = "tail"
-		case r.last.ID():
+		case r.Last.ID():
 			what = "last"
 		case r.cell.ID():
 			what = "places"

@@ -16,10 +16,8 @@ import (
 // written is what the shell's echo writes, its newline included.
 
 // probeType is the type of a probe: k, r of a return probe, j of a jprobe.
-func (e *Engine) probeType(k *Kprobe) byte {
+func probeType(k *Kprobe) byte {
 	switch {
-	case e.s.Mutants.ListKprobes:
-		return 'k'
 	case k.ret != nil:
 		return 'r'
 	case k.jp != nil:
@@ -44,7 +42,7 @@ func (e *Engine) chainOf(addr arch.Addr) uint64 {
 func (e *Engine) List(buf []byte) []byte {
 	var listed []*Aggr
 	for i := len(e.aggrs) - 1; i >= 0; i-- {
-		if p := e.aggrs[i]; !p.freed && !p.unused() {
+		if p := e.aggrs[i]; !p.freed && !p.Unused() {
 			listed = append(listed, p)
 		}
 	}
@@ -55,27 +53,26 @@ func (e *Engine) List(buf []byte) []byte {
 	}
 	slices.SortStableFunc(listed, func(p, q *Aggr) int { return cmp.Compare(e.chainOf(p.addr), e.chainOf(q.addr)) })
 	for _, p := range listed {
-		probes := p.probes.Peek().probes
-		for i := range probes {
-			if e.s.Mutants.ListOldest {
-				i = len(probes) - 1 - i
-			}
-			buf = e.reportProbe(buf, p, probes[i])
-		}
+		buf = e.do.ShowKprobes(e, buf, p)
 	}
 	return buf
 }
 
-// reportProbe appends the line of one probe.
-func (e *Engine) reportProbe(buf []byte, p *Aggr, k *Kprobe) []byte {
-	buf = fmt.Appendf(buf, "%016x  %c  ", p.addr, e.probeType(k))
+// showKprobes appends the lines of the probes of an address.
+func (e *Engine) showKprobes(buf []byte, p *Aggr) []byte {
+	for _, k := range p.List() {
+		buf = e.ReportProbe(buf, p, k)
+	}
+	return buf
+}
+
+// ReportProbe appends the line of one probe.
+func (e *Engine) ReportProbe(buf []byte, p *Aggr, k *Kprobe) []byte {
+	buf = fmt.Appendf(buf, "%016x  %c  ", p.addr, e.do.ProbeType(k))
 	f, known := e.d.Symbols.Lookup(p.addr)
 	switch {
 	case known:
-		module := f.Module
-		if module == "" || e.s.Mutants.ListBare {
-			module = " "
-		}
+		module := cmp.Or(e.do.ListedModule(f.Module), " ")
 		buf = fmt.Appendf(buf, "%s+%#x  %s", f.Name, p.addr-f.Addr, module)
 	case e.s.Files == FilesFirst || e.s.Files == FilesPlain:
 		buf = fmt.Appendf(buf, "%016x", p.addr)
@@ -86,10 +83,7 @@ func (e *Engine) reportProbe(buf []byte, p *Aggr, k *Kprobe) []byte {
 		return append(buf, '\n')
 	}
 	buf = append(buf, ' ')
-	flags := e.FlagsOf(k)
-	if m := &e.s.Mutants; m.ListBare || m.ListJumps && !p.jumped {
-		flags = 0
-	}
+	flags := e.do.ListedFlags(e, p, k)
 	for _, t := range [...]struct {
 		shown bool
 		tag   string
@@ -144,7 +138,7 @@ func (e *Engine) WriteOptimization(x kapi.Context, s string) error {
 // ParseOptimization returns what a write of s to the sysctl means; ok false: nothing.
 func (e *Engine) ParseOptimization(s string) (on, ok bool) {
 	n, ok := sysctlNumber(s)
-	return n == 1, ok && (n <= 1 || e.s.Mutants.SysctlRange)
+	return n == 1, ok && e.do.SysctlRange(n)
 }
 
 // sysctlNumber reads a number as proc_dointvec does. ok false: there is none, or
@@ -202,11 +196,10 @@ func (e *Engine) WriteEnabled(x kapi.Context, s string) error {
 // ParseEnabled returns what a write of s to kprobes/enabled means: 0, 1, y and n in either case;
 // since 5.16 on, of and words that begin so, since 5.19 t and f (kstrtobool). Only
 // so many characters are looked at. ok false: it means nothing.
-func (e *Engine) ParseEnabled(s string) (on, ok bool) {
+func (e *Engine) ParseEnabled(s string) (on, ok bool) { return e.do.ParseEnabled(e, s) }
+
+func (e *Engine) parseEnabled(s string) (on, ok bool) {
 	s += "\x00\x00"
-	if e.s.Mutants.EnabledDigits {
-		return s[0] != '0', true
-	}
 	switch s[0] {
 	case 'y', 'Y', '1':
 		return true, true

@@ -278,7 +278,7 @@ func TestEnabledRecorded(t *testing.T) {
 // TestChainOf: the old hash was written as shifts and sums (until 4.6); of the new one
 // the recorded order says enough.
 func TestChainOf(t *testing.T) {
-	e := &Engine{s: Settings{Files: FilesFirst}}
+	e := &Engine{do: &linux, s: Settings{Files: FilesFirst}}
 	for i := range uint64(1000) {
 		at := 0xffffffff81000000 + i*i*37
 		sum := at
@@ -299,7 +299,7 @@ func TestChainOf(t *testing.T) {
 // TestListOrder: a chain's newest point comes first; an address's newest probe, too.
 func TestListOrder(t *testing.T) {
 	same := []arch.Addr{smp.TextBase}
-	e := &Engine{}
+	e := &Engine{do: &linux}
 	for a := smp.TextBase + 16; len(same) < 3; a += 16 {
 		if e.chainOf(a) == e.chainOf(same[0]) {
 			same = append(same, a)
@@ -339,11 +339,11 @@ func TestListFormats(t *testing.T) {
 				p := &Aggr{addr: at}
 				k := &Kprobe{aggr: p, gone: i == 2}
 				k.disabled.Set(i > 0)
-				require.Equal(t, want[i], string(b.e.reportProbe(nil, p, k)), "generation %d", files)
+				require.Equal(t, want[i], string(b.e.ReportProbe(nil, p, k)), "generation %d", files)
 				k.ret = new(Kretprobe)
-				require.Contains(t, string(b.e.reportProbe(nil, p, k)), "  r  ")
+				require.Contains(t, string(b.e.ReportProbe(nil, p, k)), "  r  ")
 				k.ret, k.jp = nil, new(Jprobe)
-				require.Contains(t, string(b.e.reportProbe(nil, p, k)), "  j  ")
+				require.Contains(t, string(b.e.ReportProbe(nil, p, k)), "  j  ")
 			})
 			b.k.Symbols.Add(f, nil)
 			b.pass(t)
@@ -391,7 +391,7 @@ func TestTruth(t *testing.T) {
 		{"abc\n", "-", "-"}, {"2\n", "-", "-"}, {"\n", "-", "-"}, {"", "-", "-"}, {"00\n", "0", "0"}, {"01\n", "0", "0"}, {"0 1\n", "0", "0"}, {"-1\n", "-", "-"}, {"yes\n", "1", "1"}, {"no\n", "0", "0"},
 	} {
 		for files, want := range map[Files]string{FilesBool: w.now, FilesChar: w.was, FilesPlain: w.was, FilesFirst: w.was} {
-			e := &Engine{s: Settings{Files: files}}
+			e := &Engine{do: &linux, s: Settings{Files: files}}
 			got := "-"
 			if on, ok := e.ParseEnabled(w.s); ok {
 				got = strings.TrimSpace(digit(on))

@@ -7,7 +7,8 @@
 // others to judge.
 //
 // Its rule: what two CPUs share is a cell; a step of a protocol is a line.
-// What is broken on purpose is a switch in mutant.go, and nowhere else.
+// What is broken on purpose wraps a step of steps.go, in kprobes/mutants; the bodies
+// have no switch.
 //
 // A point is one address with a breakpoint on it, and carries the probes that
 // were registered there (the kernel's aggregator). Its states:
@@ -69,7 +70,7 @@
 // is text of the kernel's that the engine fills in (trampoline.go); in 2.6 it has a
 // probe from boot, which kprobes/list doesn't show here. Locks of return probes are
 // taken inside all others. The array of free instances isn't the kernel's, which
-// loses one when an NMI interrupts a push (objpool.go, Mutants.ObjpoolLast).
+// loses one when an NMI interrupts a push (objpool.go, mutant objpool-last).
 //
 // Jprobes (jprobe.go, 2.6) are refused inside a function, as since 2.6.36.
 //

@@ -122,7 +122,7 @@ type Settings struct {
 	Files         Files            // the interface files
 	FtraceClaims  bool             // every probe at a site of ftrace says that it may change the path (until 5.3), else those with a post_handler
 	ModuleRefs    bool             // a probe holds its module until it is unregistered (2.6), else while it is being registered
-	Mutants       Mutants
+	Steps         *Steps           // nil: Linux; mutants wrap some
 	_             struct{}
 }
 

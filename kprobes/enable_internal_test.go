@@ -25,7 +25,7 @@ func TestEnableLost(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			set := Edition69.Settings(true)
-			set.Mutants.EnableLost = true
+			breakSteps(&set, "enable-lost")
 			newBench(t, set, []code{victim, short}, func(b *bench, x *smp.Ctx) {
 				hits := 0
 				k := b.at(c.at.at, &hits)

@@ -1,6 +1,8 @@
 package kprobes
 
 import (
+	"cmp"
+
 	"kpsim/engine"
 	"kpsim/engine/ftrace"
 	"kpsim/kprobes/rules"
@@ -14,6 +16,7 @@ type Deps = engine.Deps
 // An Engine is the kprobes of one machine, for one run.
 type Engine struct {
 	d     Deps              // set at New
+	do    *Steps            // set at New
 	s     Settings          // set at New
 	mutex kapi.Mutex        // set at New
 	table kapi.Table[*Aggr] // read by the trap handlers under RCU
@@ -30,7 +33,6 @@ type Engine struct {
 	sysctl            kapi.Mutex       // set at New: one writer of the sysctl at a time
 	allowed           bool             // owned by kprobe_mutex: the sysctl, true until somebody writes it
 	disarmed          bool             // owned by kprobe_mutex: the file enabled says 0
-	ran               int              // owned by kprobe_mutex: runs of the optimizer, see Mutants.BackOff
 	held              bool             // owned by kprobe_mutex: the module of what is being registered is held, or was found
 	kprobeFtraceOps   client           // owned by kprobe_mutex: of ftrace, for points without a post_handler
 	kprobeIpmodifyOps client           // owned by kprobe_mutex: and for those with one
@@ -77,7 +79,9 @@ type looked struct {
 func New(d Deps, s Settings) *Engine {
 	e := new(Engine)
 	e.newReturns()
-	e.onWork, e.onCall, e.onBreak = e.kprobeOptimizer, e.optimizedCallback, e.kprobeInt3Handler
+	e.onWork = func(x kapi.Context) { e.do.KprobeOptimizer(e, x) }
+	e.onBreak = func(x kapi.Context, regs *arch.Regs) uint64 { return e.do.KprobeInt3Handler(e, x, regs) }
+	e.onCall = e.optimizedCallback
 	e.onModule, e.onFtrace = e.kprobesModuleCallback, e.kprobeFtraceHandler
 	e.onDebug, e.onFault = e.kprobeDebugHandler, e.kprobeFaultHandler
 	e.Renew(d, s)
@@ -88,7 +92,7 @@ func New(d Deps, s Settings) *Engine {
 // allocates nothing. Nothing is left of what e was.
 func (e *Engine) Renew(d Deps, s Settings) {
 	*e = Engine{
-		d: d, s: s, memory: e.memory, ret: e.ret, jp: e.jp, code: e.code[:0], aggrs: e.aggrs[:0],
+		d: d, do: cmp.Or(s.Steps, &linux), s: s, memory: e.memory, ret: e.ret, jp: e.jp, code: e.code[:0], aggrs: e.aggrs[:0],
 		table: e.table, kcb: e.kcb, optimizing: e.optimizing, unoptimizing: e.unoptimizing, freeing: e.freeing, // Init empties them
 	}
 	e.lists = 0
@@ -101,8 +105,8 @@ func (e *Engine) Renew(d Deps, s Settings) {
 	e.work = d.Work.NewDelayedWork("kprobe_optimizer", e.onWork)
 	e.callback = d.Bind.Bind("optimized_callback", e.onCall)
 	e.renewReturns()
-	e.sysctl, e.allowed = d.Locks.NewMutex("kprobe_sysctl_mutex"), !s.Mutants.StartOff
-	e.disarmed = s.Mutants.StartOff
+	e.sysctl = d.Locks.NewMutex("kprobe_sysctl_mutex")
+	e.do.InitKprobes(e)
 	d.Traps.OnBreakpoint(e.onBreak)
 	d.Traps.OnDebug(e.onDebug)
 	d.Traps.OnFault(e.onFault)
@@ -134,6 +138,13 @@ func (e *Engine) newAggr(addr arch.Addr) *Aggr {
 	return p
 }
 
+// AddAggr makes a point of an address that is none. Context: kprobe_mutex held.
+func (e *Engine) AddAggr(addr arch.Addr) *Aggr {
+	p := e.newAggr(addr)
+	e.aggrs = append(e.aggrs, p)
+	return p
+}
+
 // newList returns an empty chain. Context: kprobe_mutex held.
 func (e *Engine) newList() *probeList {
 	if e.lists == len(e.listPlaces) {
@@ -149,3 +160,16 @@ func (e *Engine) newList() *probeList {
 func (e *Engine) Settled() bool {
 	return len(e.optimizing.Peek())+len(e.unoptimizing.Peek())+len(e.freeing.Peek()) == 0
 }
+
+// Unoptimizing reports whether a point is queued to lose its jump. Context:
+// kprobe_mutex held.
+func (e *Engine) Unoptimizing(p *Aggr) bool { return p.list == &e.unoptimizing }
+
+// Mutex is kprobe_mutex.
+func (e *Engine) Mutex() kapi.Mutex { return e.mutex }
+
+// Disarmed reports whether the file enabled says 0. Context: kprobe_mutex held.
+func (e *Engine) Disarmed() bool { return e.disarmed }
+
+// Trampoline is where the text begins that return addresses are replaced with.
+func (e *Engine) Trampoline() arch.Addr { return e.ret.trampoline }

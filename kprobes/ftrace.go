@@ -59,8 +59,8 @@ func (e *Engine) armKprobeFtrace(x kapi.Context, p *Aggr) error {
 // unregistered stays in the table (mutant FtraceByPost). Context: kprobe_mutex
 // held.
 func (e *Engine) disarmKprobeFtrace(x kapi.Context, p *Aggr) {
-	c := p.client
-	if e.s.Mutants.FtraceByPost && p.posted {
+	c := &e.kprobeFtraceOps
+	if e.do.ArmedIPModify(e, p) {
 		c = &e.kprobeIpmodifyOps
 	}
 	if c.armed == 1 {
@@ -78,11 +78,11 @@ func (e *Engine) disarmKprobeFtrace(x kapi.Context, p *Aggr) {
 // (a19b2e3d7839, "Remove IRQ disabling from ftrace-based/optimized kprobes", lets both be).
 func (e *Engine) kprobeFtraceHandler(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 	if !e.s.DetourIRQsOff {
-		e.callFtraceHandlers(x, ip, regs)
+		e.do.KprobeFtraceHandler(e, x, ip, regs)
 		return
 	}
 	on := x.IRQ(false)
-	e.callFtraceHandlers(x, ip, regs)
+	e.do.KprobeFtraceHandler(e, x, ip, regs)
 	if on {
 		x.IRQ(true)
 	}
@@ -103,14 +103,9 @@ func (e *Engine) callFtraceHandlers(x kapi.Context, ip arch.Addr, regs *arch.Reg
 	behind := regs.IP
 	b.current, b.status = p, kprobeHitActive
 	regs.IP = ip + 1
-	if e.s.Mutants.PreIP {
-		regs.IP = ip
-	}
-	if !e.aggrPreHandler(x, b, p, regs, true) {
+	if !e.do.AggrPreHandler(e, x, p, regs, true) {
 		regs.IP = behind
-		e.aggrPostHandler(x, b, p, regs)
-		regs.IP = behind
-	} else if e.s.Mutants.FtraceKeepsPath {
+		e.do.AggrPostHandler(e, x, p, regs)
 		regs.IP = behind
 	}
 	b.current = nil

@@ -115,10 +115,7 @@ func (p *Aggr) hasJprobe() bool {
 func (e *Engine) setjmpPreHandler(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
 	s := &e.jp.saved[x.CPU()]
 	s.k, s.regs = k, *regs
-	s.n = int(min(stackCopy, e.d.Tasks.StackTop(x)-x86.SP(regs)))
-	if e.s.Mutants.NoStackCopy {
-		s.n = 0
-	}
+	s.n = e.do.JprobeStack(e, x, regs)
 	for i := range s.n {
 		v, _ := x.Memory().Load(x86.SP(regs)+arch.Addr(i), 1)
 		s.stack[i] = byte(v)
@@ -149,15 +146,11 @@ func (e *Engine) jumped(x kapi.Context) bool { return e.s.Jprobes && e.jp.saved[
 // jprobe_return it puts registers and stack back, and the probed instruction is
 // to be executed (spec 3.3). Context: interrupts off.
 func (e *Engine) longjmpBreakHandler(x kapi.Context, at arch.Addr, regs *arch.Regs) bool {
-	if !e.jumped(x) || e.s.Mutants.NoBreak || at != e.jp.returns && at != e.jp.entry+callSize {
+	if !e.jumped(x) || at != e.jp.returns && at != e.jp.entry+callSize {
 		return false
 	}
 	s := &e.jp.saved[x.CPU()]
-	if !e.s.Mutants.NoRegsCopy {
-		*regs = s.regs
-	} else {
-		regs.IP, regs.R[x86.RSP] = s.regs.IP, s.regs.R[x86.RSP]
-	}
+	e.do.JprobeRegs(regs, &s.regs)
 	for i := range s.n {
 		x.Memory().Store(x86.SP(regs)+arch.Addr(i), 1, uint64(s.stack[i]))
 	}

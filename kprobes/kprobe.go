@@ -61,6 +61,9 @@ type Kprobe struct {
 // Missed returns how many hits ran no handler because they came from inside one (1.11).
 func (k *Kprobe) Missed() int { return k.missed.Peek() }
 
+// Disabled reports whether a probe is silent. Context: kprobe_mutex held, or a handler's.
+func (k *Kprobe) Disabled() bool { return k.disabled.Peek() }
+
 // FlagsOf returns a probe's flags as the file list shows them: GONE and DISABLED
 // are its own, OPTIMIZED and FTRACE are those of all at its address. Of one that
 // isn't registered it returns what its caller has set. Context: kprobe_mutex
@@ -92,19 +95,15 @@ type Aggr struct {
 	detour    detour               // set at registration; size 0: the point can't be optimized
 	probes    kapi.Var[*probeList] // replaced whole: readers walk the one they found
 
-	armed     kapi.Var[bool]     // the breakpoint is in the text, or the jump
-	jumped    bool               // owned by kprobe_mutex: the jump is in the text
-	optimized kapi.Var[bool]     // see the table of states
-	list      *kapi.List[*Aggr]  // owned by kprobe_mutex: the list it is on
-	freed     bool               // owned by who discards it; goes with slot
-	gone      bool               // owned by kprobe_mutex: its text was freed
-	client    *client            // owned by kprobe_mutex: of ftrace, that it is armed with; nil: it isn't, or with a breakpoint
-	posted    bool               // owned by kprobe_mutex: a probe with a post_handler was here
-	tail      [jumpSize - 1]byte // set at registration: with SavedAtPrepare, what is put back under a jump
-	reused    bool               // owned by kprobe_mutex: see Mutants.ReuseDisabled
-	shared    bool               // owned by kprobe_mutex: the kernel's aggregate: it had two probes, or can be optimized
-	silent    bool               // owned by kprobe_mutex: see Mutants.EnableLost
-	next      *Aggr              // owned by who unregisters: the next one to discard
+	armed     kapi.Var[bool]    // the breakpoint is in the text, or the jump
+	jumped    bool              // owned by kprobe_mutex: the jump is in the text
+	optimized kapi.Var[bool]    // see the table of states
+	list      *kapi.List[*Aggr] // owned by kprobe_mutex: the list it is on
+	freed     bool              // owned by who discards it; goes with slot
+	gone      bool              // owned by kprobe_mutex: its text was freed
+	client    *client           // owned by kprobe_mutex: of ftrace, that it is armed with; nil: it isn't, or with a breakpoint
+	Note      uint64            // owned by kprobe_mutex: of who wraps steps; the engine has no use for it
+	next      *Aggr             // owned by who unregisters: the next one to discard
 }
 
 // flags are those that all probes of the point have in common.
@@ -128,20 +127,18 @@ func (c *probeList) posts() bool {
 	return false
 }
 
-func (p *Aggr) unused() bool { return len(p.probes.Peek().probes) == 0 }
+// Unused reports whether a point has no probe any more (kprobe_unused).
+func (p *Aggr) Unused() bool { return len(p.List()) == 0 }
 
 // enabled reports whether a probe of the point is not disabled. Context:
 // kprobe_mutex held.
 func (p *Aggr) enabled() bool {
-	if p.silent {
-		return false
-	}
 	for _, k := range p.probes.Peek().probes {
 		if !k.disabled.Peek() {
 			return true
 		}
 	}
-	return p.reused
+	return false
 }
 
 // runs is enabled where nothing is held: others may be writing what it reads.
@@ -163,3 +160,27 @@ func (p *Aggr) post() bool {
 	}
 	return false
 }
+
+// Addr is where a point is.
+func (p *Aggr) Addr() arch.Addr { return p.addr }
+
+// Orig are the bytes at a point as the image had them; the slice is the point's own.
+func (p *Aggr) Orig() []byte { return p.orig[:] }
+
+// Insn is the probed instruction; nil: it is none.
+func (p *Aggr) Insn() *x86.Inst { return p.insn }
+
+// List are the probes of a point. Context: kprobe_mutex held, or nothing running.
+func (p *Aggr) List() []*Kprobe { return p.probes.Peek().probes }
+
+// Probes are the probes of a point where nothing is held (point).
+func (p *Aggr) Probes(x kapi.Context) []*Kprobe { return p.probes.Load(x).probes }
+
+// Jumped reports whether the jump is in the text. Context: kprobe_mutex held.
+func (p *Aggr) Jumped() bool { return p.jumped }
+
+// HasDetour reports whether a point can be optimized. Context: kprobe_mutex held.
+func (p *Aggr) HasDetour() bool { return p.detour.size != 0 }
+
+// Freed reports whether the memory of a point is given back. Context: kprobe_mutex held.
+func (p *Aggr) Freed() bool { return p.freed }

@@ -52,19 +52,19 @@ type Instance struct {
 // A holder is what the instances of a return probe belong to. It outlives the
 // return probe while calls are in flight (kretprobe_holder, struct rethook).
 type holder struct {
-	id     uint64              // set at registration: numbered with the instances
-	probe  uint64              // set at registration: the return probe's ID
-	rp     *Kretprobe          // set at registration
-	all    []*Instance         // set at registration
-	live   kapi.Var[bool]      // its handlers may run: cleared by unregister
-	refs   kapi.Var[int]       // instances, and one for the return probe itself
-	head   kapi.Var[*Instance] // the lock-free list of free ones
-	rings  []objpoolSlot       // set at registration: or a ring of free ones a CPU
-	byLast bool                // set at registration: see Mutants.ObjpoolLast
-	lock   kapi.Spinlock       // set at registration: or a list under a lock
-	free   kapi.List[*Instance]
-	used   kapi.List[*Instance] // the others, where one lock covers all
-	freed  bool                 // owned by who drops the last reference
+	id    uint64              // set at registration: numbered with the instances
+	probe uint64              // set at registration: the return probe's ID
+	rp    *Kretprobe          // set at registration
+	all   []*Instance         // set at registration
+	live  kapi.Var[bool]      // its handlers may run: cleared by unregister
+	refs  kapi.Var[int]       // instances, and one for the return probe itself
+	head  kapi.Var[*Instance] // the lock-free list of free ones
+	rings []ObjpoolSlot       // set at registration: or a ring of free ones a CPU
+	do    *Steps              // set at registration: the engine's
+	lock  kapi.Spinlock       // set at registration: or a list under a lock
+	free  kapi.List[*Instance]
+	used  kapi.List[*Instance] // the others, where one lock covers all
+	freed bool                 // owned by who drops the last reference
 }
 
 // retState is the engine's memory of calls in flight.
@@ -139,8 +139,8 @@ func (e *Engine) registerKretprobe(x kapi.Context, r *Kretprobe) error {
 	if err := e.kprobeOnFuncEntry(x, &r.Kprobe); err != nil {
 		return err
 	}
-	if r.Kprobe.aggr != nil && !e.s.Mutants.ReRegister {
-		return EINVAL
+	if err := e.do.CheckKretprobeRereg(r); err != nil {
+		return err
 	}
 	if e.s.DataMax > 0 && r.DataSize > e.s.DataMax {
 		return E2BIG
@@ -152,9 +152,9 @@ func (e *Engine) registerKretprobe(x kapi.Context, r *Kretprobe) error {
 	r.missed.Init(e.d.Cells, 0)
 	k := &r.Kprobe
 	k.Pre, k.Post, k.ret = e.ret.onEntry, nil, r
-	h := e.newHolder(x, r)
-	r.holder = h
+	e.do.AllocRethook(e, x, r)
 	if err := e.registerKprobe(x, k); err != nil {
+		h := r.holder
 		e.rethookFree(x, h)
 		e.cleanupRpInst(x, h)
 		r.holder = nil
@@ -182,7 +182,7 @@ func (e *Engine) kprobeOnFuncEntry(x kapi.Context, k *Kprobe) error {
 	if !ok {
 		return ENOENT
 	}
-	if at != f.Addr && !e.s.Mutants.RetAnywhere {
+	if !e.do.OnFuncEntry(at, f.Addr) {
 		if to, _ := e.archAdjustKprobeAddr(x, f.Addr); at != to {
 			return EINVAL
 		}
@@ -195,7 +195,7 @@ func (e *Engine) kprobeOnFuncEntry(x kapi.Context, k *Kprobe) error {
 
 // kretprobeBlacklisted reports whether a function is the one that changes stacks.
 func (e *Engine) kretprobeBlacklisted(f *kapi.Function) bool {
-	return f.Name == "__switch_to" && !e.s.Mutants.SwitchTo
+	return e.do.KretprobeBlacklisted(f.Name)
 }
 
 // UnregisterRet takes a return probe away: when it returns none of its handlers
@@ -234,7 +234,7 @@ func (e *Engine) DisableRet(x kapi.Context, r *Kretprobe) error { return e.Disab
 
 // newHolder makes a return probe's instances, all of them free. Context:
 // kprobe_mutex held.
-func (e *Engine) newHolder(x kapi.Context, r *Kretprobe) *holder {
+func (e *Engine) newHolder(x kapi.Context, r *Kretprobe) {
 	t := &e.ret
 	if t.nHolders == len(t.holders) {
 		t.holders = append(t.holders, new(holder))
@@ -242,22 +242,16 @@ func (e *Engine) newHolder(x kapi.Context, r *Kretprobe) *holder {
 	h := t.holders[t.nHolders]
 	t.nHolders++
 	t.memories++
-	*h = holder{id: t.memories, probe: r.Kprobe.ID, rp: r, all: h.all[:0], rings: h.rings[:0], free: h.free, used: h.used, byLast: e.s.Mutants.ObjpoolLast}
+	*h = holder{id: t.memories, probe: r.Kprobe.ID, rp: r, all: h.all[:0], rings: h.rings[:0], free: h.free, used: h.used, do: e.do}
 	h.live.Init(e.d.Cells, true)
-	n := r.Maxactive
-	if e.s.Mutants.OneLess {
-		n--
-	}
-	for range n {
+	for range r.Maxactive {
 		ri := e.newInstance(h, r.DataSize)
-		if e.s.Mutants.OneData && len(h.all) > 0 {
-			ri.Data = h.all[0].Data
-		}
+		e.do.InitInstance(r, ri)
 		h.all = append(h.all, ri)
 		x.Emit(kpev.InstanceNew, ri.ID, h.probe, h.id)
 	}
 	e.fillPool(h)
-	return h
+	r.holder = h
 }
 
 func (e *Engine) newInstance(h *holder, size int) *Instance {

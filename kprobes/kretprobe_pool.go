@@ -15,10 +15,7 @@ func (e *Engine) fillPool(h *holder) {
 	// One more than there are instances: the return probe's own. Without it (5.11
 	// to 5.17) the last of the calls in flight gives the holder back, and
 	// unregister, which finds no free instance to count, looks at it after that (K7).
-	h.refs.Init(cells, len(h.all)+1)
-	if e.s.Return == ReturnFreelist && e.s.Mutants.HolderRefs {
-		h.refs.Set(len(h.all))
-	}
+	h.refs.Init(cells, len(h.all)+e.do.HolderOwnRefs())
 	switch e.s.Return {
 	case ReturnObjpool:
 		e.objpoolInit(h)
@@ -149,7 +146,7 @@ func (h *holder) drain(by kapi.Emitter, n int) {
 	}
 	for i := range h.rings {
 		r := &h.rings[i]
-		for at := r.head.Peek(); at != r.filled(h.byLast); at++ {
+		for at := r.Head.Peek(); at != h.do.ObjpoolFilled(r); at++ {
 			if ri := r.place(at).ri; ri != nil {
 				ri.free(by)
 				n++
@@ -165,11 +162,7 @@ func (e *Engine) cleanupRpInst(x kapi.Context, h *holder) {
 	switch e.s.Return {
 	case ReturnObjpool, ReturnRethook: // the rethook's own callback does it
 	case ReturnFreelist:
-		own := 1
-		if e.s.Mutants.HolderRefs {
-			own = 0
-		}
-		h.drain(x, own)
+		h.drain(x, e.do.HolderOwnRefs())
 	case ReturnHashed:
 		for i := range e.ret.buckets {
 			b := &e.ret.buckets[i]

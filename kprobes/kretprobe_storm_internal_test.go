@@ -213,16 +213,16 @@ func TestRetStormFinds(t *testing.T) {
 	for _, m := range []struct {
 		name string
 		in   []Edition
-		do   func(m *Mutants)
+		row  string
 	}{
-		{"no-grace", every[1:], func(m *Mutants) { m.NoGrace = true }},
-		{"no-flush", every, func(m *Mutants) { m.NoFlush = true }},
-		{"holder-refs", []Edition{Edition514}, func(m *Mutants) { m.HolderRefs = true }},
+		{"no-grace", every[1:], "no-grace"},
+		{"no-flush", every, "no-flush"},
+		{"holder-refs", []Edition{Edition514}, "holder-refs"},
 	} {
 		for _, ed := range m.in {
 			t.Run(m.name+"/"+ed.String(), func(t *testing.T) {
 				set := ed.Settings(true)
-				m.do(&set.Mutants)
+				breakSteps(&set, m.row)
 				st := newRetStorm(t, set, 4)
 				s := sched.NewArriving(sched.Params{Seed: 1, Length: 800, Mean: 6})
 				for i := range uint64(20_000) {
@@ -301,7 +301,9 @@ func pushInterrupted(t *testing.T, s Settings) (st *retStorm) {
 func TestPushInterrupted(t *testing.T) {
 	for _, kernels := range []bool{false, true} {
 		set := Edition69.Settings(true)
-		set.Mutants.ObjpoolLast = kernels
+		if kernels {
+			breakSteps(&set, "objpool-last")
+		}
 		st := pushInterrupted(t, set)
 		s := sched.NewRandom(sched.Params{Seed: 1, Length: 300})
 		found := ""

@@ -16,7 +16,7 @@ import "kpsim/smp/kapi"
 func (e *Engine) lockRun(x kapi.Context) {
 	switch e.s.Order {
 	case OrderText:
-		e.lockText(x)
+		e.do.LockText(e, x)
 	case OrderModule:
 		e.d.Hotplug.ReadLock(x)
 		e.lockModules(x)
@@ -44,7 +44,7 @@ func (e *Engine) lockStep(x kapi.Context) {
 	case OrderModule:
 		e.d.Text.Mutex().Lock(x)
 	case OrderStep:
-		e.lockText(x)
+		e.do.LockText(e, x)
 	}
 }
 
@@ -62,11 +62,6 @@ func (e *Engine) unlockStep(x kapi.Context) {
 // other way round where they armed and forced, with a writer of the one that
 // wants the other (R16).
 func (e *Engine) lockText(x kapi.Context) {
-	if e.s.Mutants.HotplugLast {
-		e.d.Text.Mutex().Lock(x)
-		e.d.Hotplug.ReadLock(x)
-		return
-	}
 	e.d.Hotplug.ReadLock(x)
 	e.d.Text.Mutex().Lock(x)
 }
@@ -80,13 +75,8 @@ func (e *Engine) unlockText(x kapi.Context) {
 // other text. Who turns a label takes text_mutex under the labels' own; kernels of
 // 2.6.37-rc took the two the other way round here (R17).
 func (e *Engine) lockSites(x kapi.Context) {
-	if e.s.Mutants.LabelsLast {
-		e.lockText(x)
-		e.lockLabels(x)
-		return
-	}
 	e.lockLabels(x)
-	e.lockText(x)
+	e.do.LockText(e, x)
 }
 
 func (e *Engine) unlockSites(x kapi.Context) {

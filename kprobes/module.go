@@ -17,14 +17,7 @@ func (e *Engine) checkKprobeAddressSafe(x kapi.Context, addr arch.Addr) (m *kapi
 	if e.d.Modules == nil {
 		return nil, nil
 	}
-	if e.s.Mutants.CheckUnlocked {
-		e.mutex.Unlock(x)
-	}
-	m, err = e.tryModuleGet(x, addr)
-	if e.s.Mutants.CheckUnlocked {
-		x.Step("check_kprobe_address_safe", 1)
-		e.mutex.Lock(x)
-	}
+	m, err = e.do.TryModuleGet(e, x, addr)
 	e.held = m != nil
 	return m, err
 }
@@ -36,7 +29,7 @@ func (e *Engine) tryModuleGet(x kapi.Context, addr arch.Addr) (*kapi.Module, err
 	if m == nil {
 		return nil, nil // if it is a module's that has just gone, examine refuses it
 	}
-	if !e.s.Mutants.NoModuleRef && !ms.Get(x, m) {
+	if !ms.Get(x, m) {
 		return nil, ENOENT
 	}
 	if m.Init.Has(addr) && ms.State(x, m) != kapi.ModuleComing {
@@ -48,7 +41,7 @@ func (e *Engine) tryModuleGet(x kapi.Context, addr arch.Addr) (*kapi.Module, err
 
 // modulePut undoes hold.
 func (e *Engine) modulePut(x kapi.Context, m *kapi.Module) {
-	if m != nil && !e.s.Mutants.NoModuleRef {
+	if m != nil {
 		e.d.Modules.Put(x, m)
 	}
 }
@@ -57,7 +50,7 @@ func (e *Engine) modulePut(x kapi.Context, m *kapi.Module) {
 // section are gone when it is live, all of them when it is going. Context: may
 // sleep; takes kprobe_mutex.
 func (e *Engine) kprobesModuleCallback(x kapi.Context, m *kapi.Module, s kapi.ModuleState) {
-	if s != kapi.ModuleLive && s != kapi.ModuleGoing || e.s.Mutants.NoKill {
+	if s != kapi.ModuleLive && s != kapi.ModuleGoing {
 		return
 	}
 	e.mutex.Lock(x)
@@ -65,8 +58,8 @@ func (e *Engine) kprobesModuleCallback(x kapi.Context, m *kapi.Module, s kapi.Mo
 		if !m.Init.Has(p.addr) && (s != kapi.ModuleGoing || !m.Core.Has(p.addr)) {
 			continue
 		}
-		if q, ok := e.table.Peek(p.addr); ok && q == p || e.s.Mutants.KillHidden && !p.freed { // others are somebody's who waits to discard them
-			e.killKprobe(x, p)
+		if e.do.InTable(e, p) { // others are somebody's who waits to discard them
+			e.do.KillKprobe(e, x, p)
 		}
 	}
 	e.mutex.Unlock(x)
@@ -85,8 +78,8 @@ func (e *Engine) killKprobe(x kapi.Context, p *Aggr) {
 	if p.gone { // its init section went, now the rest does
 		return
 	}
-	if p.client != nil && !e.s.Mutants.KillKeepsFtrace {
-		e.disarmKprobeFtrace(x, p)
+	if p.client != nil {
+		e.do.DisarmKprobeFtrace(e, x, p)
 	}
 
 	p.gone = true
@@ -100,7 +93,7 @@ func (e *Engine) killKprobe(x kapi.Context, p *Aggr) {
 	p.armed.Store(x, false)
 	p.jumped = false
 	p.optimized.Store(x, false)
-	if p.unused() {
+	if p.Unused() {
 		e.enlist(x, p, &e.freeing)
 		e.kickKprobeOptimizer(x)
 	} else {
@@ -114,7 +107,7 @@ func (e *Engine) killKprobe(x kapi.Context, p *Aggr) {
 // returns an Errno, and leaves the point as it was, if the text refuses probes.
 // Context: kprobe_mutex held.
 func (e *Engine) reviveAggr(x kapi.Context, p *Aggr, post bool) error {
-	e.lockSites(x)
+	e.do.LockSites(e, x)
 	v, code, err := e.checkKprobeAddress(x, p.addr)
 	if err == nil {
 		err = e.archPrepareKprobe(x, p, v, code, post)
@@ -123,9 +116,9 @@ func (e *Engine) reviveAggr(x kapi.Context, p *Aggr, post bool) error {
 	if err != nil {
 		return err
 	}
-	p.gone, p.posted = false, false
-	e.lockText(x)
-	e.prepareOptimizedKprobe(x, p)
+	p.gone = false
+	e.do.LockText(e, x)
+	e.do.PrepareOptimizedKprobe(e, x, p)
 	e.unlockText(x)
 	return nil
 }

@@ -33,13 +33,13 @@ import "kpsim/smp/kapi"
 //	            interrupts off; an NMI that calls the function does, too
 //
 // On 2 CPUs with the default maxactive, 10, r is 5; with 16 on 8 CPUs it is 2.
-type objpoolSlot struct {
-	head   kapi.Var[uint32]
+type ObjpoolSlot struct {
+	Head   kapi.Var[uint32]
 	tail   kapi.Var[uint32]
-	last   kapi.Var[uint32] // the kernel's, see above
+	Last   kapi.Var[uint32] // the kernel's, see above: ours doesn't read it
 	cell   kapi.Var[uint32] // stands for the places
 	places []place          // set at registration; what is in them goes with cell
-	most   uint32           // set at registration: instances of the return probe
+	Most   uint32           // set at registration: instances of the return probe
 }
 
 // A place of a ring.
@@ -48,7 +48,13 @@ type place struct {
 	turn uint32 // of tail when it was filled
 }
 
-func (r *objpoolSlot) place(at uint32) *place { return &r.places[at&uint32(len(r.places)-1)] }
+// At returns the instance at a place (point).
+func (r *ObjpoolSlot) At(x kapi.Context, at uint32) *Instance {
+	x.Access(r.cell.ID(), kapi.Read)
+	return r.place(at).ri
+}
+
+func (r *ObjpoolSlot) place(at uint32) *place { return &r.places[at&uint32(len(r.places)-1)] }
 
 // objpoolInit deals the instances of a new holder out to the CPUs.
 func (e *Engine) objpoolInit(h *holder) {
@@ -63,7 +69,7 @@ func (e *Engine) objpoolInit(h *holder) {
 			if c < cap(h.rings) {
 				h.rings = h.rings[:c+1]
 			} else {
-				h.rings = append(h.rings, objpoolSlot{})
+				h.rings = append(h.rings, ObjpoolSlot{})
 			}
 		}
 		r := &h.rings[c]
@@ -81,11 +87,11 @@ func (e *Engine) objpoolInit(h *holder) {
 			next++
 		}
 		cells := e.d.Cells
-		r.head.Init(cells, 0)
+		r.Head.Init(cells, 0)
 		r.tail.Init(cells, mine)
-		r.last.Init(cells, mine)
+		r.Last.Init(cells, mine)
 		r.cell.Init(cells, 0)
-		r.most = uint32(len(h.all))
+		r.Most = uint32(len(h.all))
 	}
 }
 
@@ -100,9 +106,7 @@ func objpoolPush(x kapi.Context, h *holder, ri *Instance) {
 	}
 	x.Access(r.cell.ID(), kapi.Write)
 	*r.place(tail) = place{ri, tail}
-	if h.byLast {
-		r.last.Store(x, tail+1)
-	}
+	h.do.ObjpoolPublish(x, r, tail)
 	x.IRQ(on)
 }
 
@@ -113,12 +117,7 @@ func objpoolPop(x kapi.Context, h *holder) (ri *Instance) {
 	cpu := x.CPU()
 	for i := range h.rings {
 		r := &h.rings[(cpu+i)%len(h.rings)]
-		if h.byLast {
-			ri = r.popByLast(x)
-		} else {
-			ri = r.pop(x)
-		}
-		if ri != nil {
+		if ri = h.do.ObjpoolPop(x, r); ri != nil {
 			break
 		}
 	}
@@ -127,59 +126,16 @@ func objpoolPop(x kapi.Context, h *holder) (ri *Instance) {
 }
 
 // pop takes from one ring. Each time round another CPU has taken in between.
-func (r *objpoolSlot) pop(x kapi.Context) *Instance {
+func (r *ObjpoolSlot) pop(x kapi.Context) *Instance {
 	for {
-		head := r.head.Load(x)
+		head := r.Head.Load(x)
 		x.Access(r.cell.ID(), kapi.Read)
 		p := *r.place(head)
 		if p.ri == nil || p.turn != head {
 			return nil
 		}
-		if r.head.Swap(x, head, head+1) {
+		if r.Head.Swap(x, head, head+1) {
 			return p.ri
 		}
 	}
-}
-
-// popByLast is the kernel's: it believes last.
-func (r *objpoolSlot) popByLast(x kapi.Context) *Instance {
-	head := r.head.Load(x)
-	for r.last.Load(x) != head {
-		if r.last.Load(x)-head-1 >= r.most {
-			if head = r.head.Load(x); !r.settled(head) {
-				x.Spin((*ringSettled)(r))
-			}
-			continue
-		}
-		x.Access(r.cell.ID(), kapi.Read)
-		ri := r.place(head).ri
-		if r.head.Swap(x, head, head+1) {
-			return ri
-		}
-		head = r.head.Peek()
-	}
-	return nil
-}
-
-// settled reports whether last is at head, or so far in front of it as can be.
-func (r *objpoolSlot) settled(head uint32) bool { return r.last.Peek()-head <= r.most }
-
-// ringSettled is what a pop waits for by looking again and again. head can't move
-// before last has: it is moved by pops alone. It implements kapi.Cond.
-type ringSettled objpoolSlot
-
-func (r *ringSettled) Cell() kapi.CellID { return r.last.ID() }
-func (r *ringSettled) Holds() bool       { return (*objpoolSlot)(r).settled(r.head.Peek()) }
-
-// filled returns up to where the places are filled when nobody pushes. The kernel
-// pops until nothing comes (objpool_fini): what last hides stays, and nothing is
-// taken where it would look for ever.
-func (r *objpoolSlot) filled(byLast bool) uint32 {
-	switch {
-	case !byLast:
-		return r.tail.Peek()
-	case !r.settled(r.head.Peek()):
-		return r.head.Peek()
-	}
-	return r.last.Peek()
 }

@@ -53,7 +53,7 @@ func interrupted(t *testing.T, cpus, nested, deep int) (*pushed, smp.Outcome) {
 		}
 	}
 	set := Edition69.Settings(true)
-	set.Mutants.ObjpoolLast = true
+	breakSteps(&set, "objpool-last")
 	p.b = bootBench(t, set, retCodes, func(b *bench) {
 		require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 1}, cpus-1))
 		b.k.OnInterrupt(func(x *smp.Ctx, _ *smp.Source) {
@@ -68,16 +68,16 @@ func interrupted(t *testing.T, cpus, nested, deep int) (*pushed, smp.Outcome) {
 		}, func(*smp.Source) bool { return false })
 	}, programs...)
 	p.b.log.Subscribe(&p.c, conservedKinds...)
-	return p, p.b.run(&firing{when: func() bool { return p.armed && p.ring().tail.Peek() != p.ring().last.Peek() }})
+	return p, p.b.run(&firing{when: func() bool { return p.armed && p.ring().tail.Peek() != p.ring().Last.Peek() }})
 }
 
-func (p *pushed) ring() *objpoolSlot { return &p.r.holder.rings[len(p.r.holder.rings)-1] }
+func (p *pushed) ring() *ObjpoolSlot { return &p.r.holder.rings[len(p.r.holder.rings)-1] }
 
 func (p *pushed) tell() {
 	r := p.ring()
-	p.seen = append(p.seen, fmt.Sprintf("head %d last %d tail %d", r.head.Peek(), r.last.Peek(), r.tail.Peek()))
-	for at := r.head.Peek(); r.settled(r.head.Peek()) && at != r.last.Peek(); at++ {
-		for to := at + 1; to != r.last.Peek(); to++ {
+	p.seen = append(p.seen, fmt.Sprintf("head %d last %d tail %d", r.Head.Peek(), r.Last.Peek(), r.tail.Peek()))
+	for at := r.Head.Peek(); r.Last.Peek()-at <= r.Most && at != r.Last.Peek(); at++ {
+		for to := at + 1; to != r.Last.Peek(); to++ {
 			p.twice = p.twice || r.place(at).ri == r.place(to).ri
 		}
 	}

@@ -15,8 +15,8 @@ func (e *Engine) optimizeKprobe(x kapi.Context, p *Aggr) {
 		return
 	}
 	if p.optimized.Load(x) {
-		if p.list == &e.unoptimizing && !e.s.Mutants.CancelLost {
-			e.enlist(x, p, nil)
+		if p.list == &e.unoptimizing {
+			e.do.CancelUnoptimize(e, x, p)
 		}
 		return
 	}
@@ -29,25 +29,24 @@ func (e *Engine) optimizeKprobe(x kapi.Context, p *Aggr) {
 // mayOptimize reports whether nothing keeps a point from being a jump (spec 4.4,
 // 7.2, 7.3). Context: kprobe_mutex held.
 func (e *Engine) mayOptimize(p *Aggr) bool {
-	m := &e.s.Mutants
-	return (e.allowed || m.IgnoreSysctl) && (!e.disarmed || m.OptimizeDisarmed) &&
-		p.detour.size != 0 && p.enabled() && (!p.post() || m.OptimizePost) && !p.hasJprobe() && (m.OptimizeBlocked || !e.anyProbedInside(p))
+	return e.do.AllowOptimization(e) && !e.do.AllDisarmed(e) &&
+		p.detour.size != 0 && e.do.AggrEnabled(p) && !e.do.HasPostHandler(p) && !p.hasJprobe() && e.do.ArchCheckOptimizedKprobe(e, p)
 }
 
-// anyProbedInside reports whether another instruction of the region is probed (spec
-// 4.4). Context: kprobe_mutex held.
-func (e *Engine) anyProbedInside(p *Aggr) bool {
+// archCheckOptimizedKprobe reports whether no other instruction of the region is
+// probed (spec 4.4). Context: kprobe_mutex held.
+func (e *Engine) archCheckOptimizedKprobe(p *Aggr) bool {
 	for d := 1; d < p.detour.region; d++ {
 		if q, ok := e.table.Peek(p.addr + arch.Addr(d)); ok && q.armed.Peek() {
-			return true
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // unoptimizeKprobeNow takes a point's jump away at once. Context: kprobe_mutex held.
 func (e *Engine) unoptimizeKprobeNow(x kapi.Context, p *Aggr) {
-	e.lockText(x)
+	e.do.LockText(e, x)
 	e.unoptimizeKprobe(x, p, true)
 	e.unlockText(x)
 }
@@ -87,11 +86,7 @@ func (e *Engine) enlist(x kapi.Context, p *Aggr, to *kapi.List[*Aggr]) {
 	}
 }
 
-func (e *Engine) kickKprobeOptimizer(x kapi.Context) {
-	if !e.s.Mutants.LostKick {
-		e.work.Queue(x)
-	}
-}
+func (e *Engine) kickKprobeOptimizer(x kapi.Context) { e.work.Queue(x) }
 
 // kprobeOptimizer is the delayed work that writes and takes away jumps.
 //
@@ -106,32 +101,18 @@ func (e *Engine) kprobeOptimizer(x kapi.Context) {
 	e.mutex.Lock(x)
 	e.lockRun(x)
 
-	e.lockStep(x)
-	e.doUnoptimizeKprobes(x)
-	e.unlockStep(x)
-	if e.s.Mutants.FreeEarly {
-		e.doFreeCleanedKprobes(x)
-	}
+	e.do.DoUnoptimizeKprobes(e, x)
 
 	x.Step("kprobe_optimizer", 2)
-	for n := e.waits(); n > 0; n-- {
-		e.quiesce(x)
-	}
+	e.do.Quiesce(e, x)
 
-	e.lockStep(x)
 	e.doOptimizeKprobes(x)
-	e.unlockStep(x)
 
-	e.doFreeCleanedKprobes(x)
+	e.do.DoFreeCleanedKprobes(e, x)
 
 	e.unlockRun(x)
-	if !e.s.Mutants.RekickOutside {
-		e.kickAgain(x)
-	}
+	e.do.KickAgain(e, x)
 	e.mutex.Unlock(x)
-	if e.s.Mutants.RekickOutside {
-		e.kickAgain(x)
-	}
 }
 
 // kickAgain is step 5. Context: kprobe_mutex held, until 5.7 it wasn't.
@@ -144,22 +125,11 @@ func (e *Engine) kickAgain(x kapi.Context) {
 // quiesce is step 2. Whoever is to be waited for came to a region before it was
 // armed, and to a slot or a detour before that was hidden.
 func (e *Engine) quiesce(x kapi.Context) {
-	switch {
-	case e.s.Mutants.NoQuiesce:
-	case e.s.Quiesce == kapi.QuiesceStackCheck:
+	if e.s.Quiesce == kapi.QuiesceStackCheck {
 		e.d.Stacks.Quiesce(x, e.spansOf(x))
-	default:
-		e.d.RCU.Synchronize(x, e.s.Quiesce)
+		return
 	}
-}
-
-// waits is how often step 2 waits. Context: kprobe_mutex held.
-func (e *Engine) waits() int {
-	if !e.s.Mutants.BackOff {
-		return 1
-	}
-	e.ran++
-	return 1 << e.ran
+	e.d.RCU.Synchronize(x, e.s.Quiesce)
 }
 
 // spansOf returns where nobody may stand: behind the first instruction of what is
@@ -172,9 +142,12 @@ func (e *Engine) spansOf(x kapi.Context) []kapi.Span {
 	for _, p := range e.optimizing.Peek() {
 		e.span(p.addr+1, p.detour.region-1)
 	}
-	if e.s.Mutants.StackRegions {
-		return e.spans
-	}
+	e.do.DetourSpans(e, x)
+	return e.spans
+}
+
+// detourSpans adds the detours and slots to the spans.
+func (e *Engine) detourSpans(x kapi.Context) {
 	for _, p := range e.aggrs {
 		if x.Touch(p.slot.ID(), kapi.Read); p.freed {
 			continue
@@ -186,7 +159,6 @@ func (e *Engine) spansOf(x kapi.Context) []kapi.Span {
 			e.span(s.at, s.size)
 		}
 	}
-	return e.spans
 }
 
 func (e *Engine) span(at arch.Addr, size int) {
@@ -208,6 +180,7 @@ func (e *Engine) leadsInside(addr arch.Addr) bool {
 
 // doUnoptimizeKprobes is step 1. Context: text_mutex held.
 func (e *Engine) doUnoptimizeKprobes(x kapi.Context) {
+	e.lockStep(x)
 	x.Step("kprobe_optimizer", 1)
 	for n := 0; e.unoptimizing.Len(x) > 0 && (n < e.s.Batch || e.s.Batch == 0); n++ {
 		p := e.unoptimizing.At(x, 0)
@@ -215,33 +188,27 @@ func (e *Engine) doUnoptimizeKprobes(x kapi.Context) {
 		e.enlist(x, p, &e.freeing)
 	}
 	for _, p := range e.freeing.Peek() {
-		if (!p.enabled() || e.disarmed && !e.s.Mutants.DisarmLost) && p.armed.Load(x) {
+		if e.do.FreedDisarmed(e, p) && p.armed.Load(x) {
 			e.archDisarmKprobe(x, p)
 		}
-		if p.unused() {
+		if p.Unused() {
 			e.table.Del(x, p.addr)
 		}
 	}
 	for i := 0; i < len(e.freeing.Peek()); { // those still in use only lose their jump
-		if p := e.freeing.Peek()[i]; p.unused() {
+		if p := e.freeing.Peek()[i]; p.Unused() {
 			i++
 		} else {
 			e.enlist(x, p, nil)
-			e.optimizeBlockedLate(x, p)
+			e.do.OptimizeBlockedLate(e, x, p)
 		}
 	}
-}
-
-// optimizeBlockedLate is retry for a point that the optimizer has disarmed. Kernels until
-// 6.19 looked for those that it blocked only where it was disarmed at once.
-func (e *Engine) optimizeBlockedLate(x kapi.Context, p *Aggr) {
-	if !e.s.Mutants.RetryLost {
-		e.optimizeBlocked(x, p)
-	}
+	e.unlockStep(x)
 }
 
 // doOptimizeKprobes is step 3. Context: text_mutex held.
 func (e *Engine) doOptimizeKprobes(x kapi.Context) {
+	e.lockStep(x)
 	e.d.Text.Mutex().AssertHeld(x)
 	x.Step("kprobe_optimizer", 3)
 	for n := 0; e.optimizing.Len(x) > 0 && (n < e.s.Batch || e.s.Batch == 0); n++ {
@@ -253,6 +220,7 @@ func (e *Engine) doOptimizeKprobes(x kapi.Context) {
 		e.enlist(x, p, nil)
 		x.Emit(kpev.Optimized, uint64(p.addr), uint64(p.detour.addr), 0)
 	}
+	e.unlockStep(x)
 }
 
 // doFreeCleanedKprobes is step 4. Context: kprobe_mutex held.
@@ -262,7 +230,7 @@ func (e *Engine) doFreeCleanedKprobes(x kapi.Context) {
 		p := e.freeing.At(x, 0)
 		e.enlist(x, p, nil)
 		e.freeAggrKprobe(x, p)
-		e.optimizeBlockedLate(x, p)
+		e.do.OptimizeBlockedLate(e, x, p)
 	}
 }
 
@@ -271,13 +239,8 @@ func (e *Engine) doFreeCleanedKprobes(x kapi.Context) {
 // (R5; 2.6.38 to 5.5 cleared the mark when the point was queued). Context:
 // text_mutex held.
 func (e *Engine) doUnoptimizeKprobe(x kapi.Context, p *Aggr) {
-	if e.s.Mutants.FlagEarly {
-		p.optimized.Store(x, false)
-	}
-	e.archUnoptimizeKprobe(x, p)
-	if !e.s.Mutants.FlagEarly && !e.s.Mutants.MarkKept {
-		p.optimized.Store(x, false)
-	}
+	e.do.ArchUnoptimizeKprobe(e, x, p)
+	e.do.ClearOptimized(x, p)
 }
 
 // archUnoptimizeKprobe puts the breakpoint and the original tail back over the
@@ -292,9 +255,7 @@ func (e *Engine) archUnoptimizeKprobe(x kapi.Context, p *Aggr) {
 	e.d.Text.Mutex().AssertHeld(x)
 	image := e.insn[:jumpSize]
 	copy(image, p.orig[:])
-	if e.s.Mutants.SavedAtPrepare {
-		copy(image[1:], p.tail[:])
-	}
+	copy(image[1:], e.do.CopiedInsn(p))
 	image[0] = x86.Int3
 	if e.s.Breakpoint {
 		e.d.Text.Poke(x, p.addr, image[:1])
@@ -313,14 +274,11 @@ func (e *Engine) archUnoptimizeKprobe(x kapi.Context, p *Aggr) {
 func (e *Engine) WaitOptimizer(x kapi.Context) {
 	for {
 		e.mutex.Lock(x)
-		left := e.optimizing.Len(x) + e.unoptimizing.Len(x) + e.freeing.Len(x)
-		if e.s.Mutants.FlushLocked && left != 0 {
-			e.work.Flush(x)
-		}
+		left := e.do.OptimizerQueued(e, x)
 		e.mutex.Unlock(x)
 		if left == 0 {
 			return
 		}
-		e.work.Flush(x)
+		e.do.FlushOptimizer(e, x)
 	}
 }

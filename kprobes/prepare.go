@@ -13,7 +13,7 @@ import (
 
 // kprobeAddr returns where a probe is to go (spec 6.1).
 func (e *Engine) kprobeAddr(k *Kprobe) (arch.Addr, error) {
-	both := k.Symbol != "" && k.Addr != 0 && !e.s.Mutants.SymbolFirst
+	both := k.Symbol != "" && k.Addr != 0
 	if both || k.Symbol == "" && k.Addr == 0 {
 		return 0, EINVAL
 	}

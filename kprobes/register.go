@@ -20,31 +20,17 @@ func (e *Engine) Register(x kapi.Context, k *Kprobe) error {
 
 // registerKprobe is Register with kprobe_mutex held.
 func (e *Engine) registerKprobe(x kapi.Context, k *Kprobe) error {
-	if k.aggr != nil && !e.s.Mutants.TakeTwice {
-		return EINVAL
-	}
-	if e.s.Mutants.ReregUnlocked {
-		e.mutex.Unlock(x)
-		x.Step("warn_kprobe_rereg", 1)
-		e.mutex.Lock(x)
+	if err := e.do.CheckKprobeRereg(e, x, k); err != nil {
+		return err
 	}
 	e.d.Symbols.Look(x)
-	at, err := e.kprobeAddr(k)
+	at, err := e.do.KprobeAddr(e, k)
 	if err != nil {
 		return err
 	}
 	k.Addr, k.entry = e.archAdjustKprobeAddr(x, at)
-	if !e.s.Mutants.KeepFlags {
-		k.Flags &= FlagDisabled
-	}
-	if !e.s.Batches || e.s.Mutants.ArmDisabled { // the flag is of the same age
-		k.Flags &^= FlagDisabled
-	}
-	missed := 0
-	if e.s.Mutants.KeepMissed {
-		missed = k.Missed()
-	}
-	k.missed.Init(e.d.Cells, missed)
+	k.Flags = e.do.InitFlags(e, k)
+	k.missed.Init(e.d.Cells, e.do.InitNmissed(k))
 	k.disabled.Init(e.d.Cells, k.Flags&FlagDisabled != 0)
 	k.gone, k.off = false, false
 
@@ -67,7 +53,7 @@ func (e *Engine) doRegisterKprobe(x kapi.Context, k *Kprobe) error {
 	if there {
 		return e.registerAggrKprobe(x, p, k)
 	}
-	e.lockSites(x)
+	e.do.LockSites(e, x)
 	p, err := e.prepareKprobe(x, k.Addr, k.Post != nil)
 	e.unlockSites(x)
 	if err != nil {
@@ -85,8 +71,8 @@ func (e *Engine) doRegisterKprobe(x kapi.Context, k *Kprobe) error {
 		k.aggr = nil
 		return err
 	}
-	e.lockText(x)
-	e.prepareOptimizedKprobe(x, p)
+	e.do.LockText(e, x)
+	e.do.PrepareOptimizedKprobe(e, x, p)
 	e.unlockText(x)
 	e.optimizeKprobe(x, p)
 	return nil
@@ -96,8 +82,8 @@ func (e *Engine) doRegisterKprobe(x kapi.Context, k *Kprobe) error {
 // be unoptimized, whose removal it cancels. A jump runs no post_handler and no
 // jprobe's entry, so it is taken away before one joins (spec 4.9).
 func (e *Engine) registerAggrKprobe(x kapi.Context, p *Aggr, k *Kprobe) error {
-	if k.jp != nil && p.hasJprobe() && !e.s.Mutants.TwoJprobes {
-		return EEXIST
+	if err := e.do.CheckJprobe(p, k); err != nil {
+		return err
 	}
 	if p.gone {
 		if err := e.reviveAggr(x, p, k.Post != nil); err != nil {
@@ -108,18 +94,12 @@ func (e *Engine) registerAggrKprobe(x kapi.Context, p *Aggr, k *Kprobe) error {
 		e.unoptimizeKprobeNow(x, p)
 	}
 	if k.Post != nil {
-		if err := e.unboost(x, p); err != nil {
+		if err := e.do.Unboost(e, x, p); err != nil {
 			return err
 		}
 	}
 	k.aggr = p
-	if e.s.Mutants.ReuseDisabled && p.list == &e.unoptimizing && p.unused() {
-		e.enlist(x, p, nil)
-		p.reused = true
-	}
-	e.replaceProbes(x, p, k, nil)
-	p.shared = true
-	p.silent = p.silent && k.disabled.Peek()
+	e.do.AddNewKprobe(e, x, p, k)
 	err := e.rearm(x, p)
 	if err != nil {
 		e.replaceProbes(x, p, nil, k)
@@ -144,10 +124,10 @@ func (e *Engine) rearm(x kapi.Context, p *Aggr) error {
 // armEnabled arms a point unless all its probes are disabled (spec 6.3). Context:
 // kprobe_mutex held.
 func (e *Engine) armEnabled(x kapi.Context, p *Aggr) error {
-	if !p.enabled() {
+	if !e.do.AggrEnabled(p) {
 		return nil
 	}
-	return e.armKprobe(x, p)
+	return e.do.ArmKprobe(e, x, p)
 }
 
 // replaceProbes gives the point a new chain: with add first, or last if it is a
@@ -155,12 +135,9 @@ func (e *Engine) armEnabled(x kapi.Context, p *Aggr) error {
 func (e *Engine) replaceProbes(x kapi.Context, p *Aggr, add, drop *Kprobe) {
 	e.mutex.AssertHeld(x)
 	next := e.newList()
-	last := add != nil && (add.jp != nil || e.s.Mutants.OldestFirst)
+	last := add != nil && e.do.AddTail(add)
 	if add != nil && !last {
 		next.probes = append(next.probes, add)
-	}
-	if add != nil && add.Post != nil {
-		p.posted = true
 	}
 	for _, k := range p.probes.Peek().probes {
 		if k != drop {
@@ -170,10 +147,7 @@ func (e *Engine) replaceProbes(x kapi.Context, p *Aggr, add, drop *Kprobe) {
 	if last {
 		next.probes = append(next.probes, add)
 	}
-	if e.s.Mutants.SwapInTwo {
-		p.probes.Store(x, e.newList())
-	}
-	p.probes.Store(x, next)
+	e.do.PublishProbes(x, p, next)
 }
 
 // Unregister takes a probe away: when it returns none of its handlers runs
@@ -201,8 +175,8 @@ func (e *Engine) unregisterKprobes(x kapi.Context, ks []*Kprobe) (err error) {
 		p := k.aggr
 		if p == nil {
 			err = EINVAL
-			if e.s.Batches && !e.s.Mutants.KeepAddr {
-				k.Addr = 0
+			if e.s.Batches {
+				e.do.ClearAddr(k)
 			}
 			continue
 		}
@@ -223,19 +197,13 @@ func (e *Engine) unregisterKprobes(x kapi.Context, ks []*Kprobe) (err error) {
 		return err
 	}
 
-	if e.s.Mutants.FreeFirst && gone != nil {
-		e.unregisterKprobeBottom(x, gone)
-		gone = nil
-	}
-	if !e.s.Mutants.NoGrace && (gone != nil || !e.s.Mutants.SharedNoGrace) {
-		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
-	}
+	e.do.UnregisterWait(e, x, gone)
 
 	for _, m := range modules {
 		e.modulePut(x, m)
 	}
 	if gone != nil {
-		e.unregisterKprobeBottom(x, gone)
+		e.do.UnregisterKprobeBottom(e, x, gone)
 	}
 	for _, h := range holders {
 		if h.rp.holder == h { // else somebody has registered it again meanwhile
@@ -252,16 +220,13 @@ func (e *Engine) unregisterKprobes(x kapi.Context, ks []*Kprobe) (err error) {
 // kprobe_mutex held.
 func (e *Engine) unregisterKprobeTop(x kapi.Context, p *Aggr, k *Kprobe) (gone bool) {
 	e.replaceProbes(x, p, nil, k)
-	if e.s.Mutants.HideFirst && p.unused() {
-		e.table.Del(x, p.addr)
-	}
-	if p.enabled() {
+	if e.do.AggrEnabled(p) {
 		e.optimizeKprobe(x, p) // k may have been what kept it from that
-	} else if e.disarmKprobe(x, p) {
-		if gone = p.unused(); gone {
-			e.table.Del(x, p.addr)
+	} else if e.do.DisarmKprobe(e, x, p) {
+		if gone = p.Unused(); gone {
+			e.do.HideKprobe(e, x, p)
 		}
-		e.optimizeBlocked(x, p)
+		e.do.OptimizeBlocked(e, x, p)
 	}
 	k.aggr = nil
 	if k.ret != nil && k.ret.holder != nil { // with ReRegister somebody may have dropped it: a kernel would follow a null pointer
@@ -278,8 +243,8 @@ func (e *Engine) unregisterKprobeTop(x kapi.Context, p *Aggr, k *Kprobe) (gone b
 // be handed it. 2.6 takes it (arch_remove_kprobe, until 2.6.29).
 func (e *Engine) unregisterKprobeBottom(x kapi.Context, gone *Aggr) {
 	for p := gone; p != nil; p = p.next {
-		if p.detour.size != 0 && !e.s.Mutants.CancelRCU {
-			e.d.RCU.Synchronize(x, kapi.QuiesceTasks)
+		if p.detour.size != 0 {
+			e.do.SynchronizeTasks(e, x)
 			break // one wait for all
 		}
 	}
@@ -299,7 +264,7 @@ func (e *Engine) unregisterKprobeBottom(x kapi.Context, gone *Aggr) {
 // is disarmed. It returns EINVAL if the probe isn't registered. Context: may sleep.
 func (e *Engine) Disable(x kapi.Context, k *Kprobe) error {
 	e.mutex.Lock(x)
-	err := e.disableKprobe(x, k)
+	err := e.do.DisableKprobe(e, x, k)
 	e.mutex.Unlock(x)
 	return err
 }
@@ -310,23 +275,30 @@ func (e *Engine) disableKprobe(x kapi.Context, k *Kprobe) error {
 		return EOPNOTSUPP
 	}
 	if k.aggr == nil {
-		return e.notRegistered()
+		return EINVAL
 	}
 	if k.disabled.Load(x) {
-		return e.again()
+		return nil // spec 6.6
 	}
 	k.disabled.Store(x, true)
-	if !k.aggr.enabled() && (!e.s.Mutants.JumpKept || !k.aggr.jumped) && e.disarmKprobe(x, k.aggr) {
-		e.optimizeBlocked(x, k.aggr)
+	if !e.do.AggrEnabled(k.aggr) {
+		e.do.DisarmDisabled(e, x, k.aggr)
 	}
 	return nil
+}
+
+// disarmDisabled disarms what has no enabled probe any more. Context: kprobe_mutex held.
+func (e *Engine) disarmDisabled(x kapi.Context, p *Aggr) {
+	if e.do.DisarmKprobe(e, x, p) {
+		e.do.OptimizeBlocked(e, x, p)
+	}
 }
 
 // Enable undoes Disable. It returns EINVAL if the probe isn't registered, or its
 // text is gone. Context: may sleep.
 func (e *Engine) Enable(x kapi.Context, k *Kprobe) error {
 	e.mutex.Lock(x)
-	err := e.enableKprobe(x, k)
+	err := e.do.EnableKprobe(e, x, k)
 	e.mutex.Unlock(x)
 	return err
 }
@@ -337,45 +309,26 @@ func (e *Engine) enableKprobe(x kapi.Context, k *Kprobe) error {
 		return EOPNOTSUPP
 	}
 	if k.aggr == nil {
-		return e.notRegistered()
+		return EINVAL
 	}
 	if k.gone {
 		return EINVAL
 	}
 	if !k.disabled.Load(x) {
-		return e.again()
+		return nil // spec 6.6
 	}
-	p := k.aggr
-	if e.disarmed && e.s.Mutants.EnableLost {
-		if p.shared {
-			p.silent = p.silent || !p.enabled()
-			k.disabled.Store(x, false)
-		}
-		return nil
-	}
-	p.silent = false
-	k.disabled.Store(x, false)
+	return e.do.EnableAggr(e, x, k.aggr, k)
+}
+
+// enableAggr enables a probe that is disabled, and arms where it is. Context:
+// kprobe_mutex held.
+func (e *Engine) enableAggr(x kapi.Context, p *Aggr, k *Kprobe) error {
+	e.do.SetDisabled(x, k, false)
 	err := e.rearm(x, p)
 	if err != nil {
 		k.disabled.Store(x, true)
 	}
 	return err
-}
-
-// notRegistered is what disabling and enabling answer to a probe that isn't.
-func (e *Engine) notRegistered() error {
-	if e.s.Mutants.ToggleAny {
-		return nil
-	}
-	return EINVAL
-}
-
-// again is what they answer to a probe that is so already (spec 6.6).
-func (e *Engine) again() error {
-	if e.s.Mutants.ToggleOnce {
-		return EINVAL
-	}
-	return nil
 }
 
 var int3 = [...]byte{x86.Int3}
@@ -384,22 +337,23 @@ var int3 = [...]byte{x86.Int3}
 // first (spec 4.8). A site of ftrace is armed by that, which may refuse it: EBUSY.
 // Context: kprobe_mutex held.
 func (e *Engine) armKprobe(x kapi.Context, p *Aggr) error {
-	if e.disarmed && !e.s.Mutants.ArmDisarmed {
+	if e.disarmed {
 		return nil // the file enabled says 0 (spec 7.2)
 	}
+	return e.armKprobeNow(x, p)
+}
+
+// armKprobeNow is armKprobe whatever the file enabled says (__arm_kprobe).
+func (e *Engine) armKprobeNow(x kapi.Context, p *Aggr) error {
 	if p.verdict.Ftrace {
 		return e.armKprobeFtrace(x, p)
 	}
-	e.lockText(x)
-	if q := e.getOptimizedKprobe(p.addr); q != nil && !e.s.Mutants.ArmOver {
+	e.do.LockText(e, x)
+	if q := e.do.GetOptimizedKprobe(e, p.addr); q != nil {
 		e.unoptimizeKprobe(x, q, true)
 	}
 	x.Emit(kpev.Arm, uint64(p.addr), 0, 0)
-	e.d.Text.Poke(x, p.addr, int3[:])
-	if e.s.Mutants.SaveArmed {
-		e.d.Text.Read(x, p.addr, p.orig[:1])
-	}
-	e.d.Sync.Core(x, kpev.SyncArm)
+	e.do.ArchArmKprobe(e, x, p)
 	p.armed.Store(x, true)
 	e.unlockText(x)
 	return nil
@@ -410,10 +364,10 @@ func (e *Engine) armKprobe(x kapi.Context, p *Aggr) error {
 // kprobe_mutex held.
 func (e *Engine) disarmKprobe(x kapi.Context, p *Aggr) bool {
 	if p.client != nil {
-		e.disarmKprobeFtrace(x, p)
+		e.do.DisarmKprobeFtrace(e, x, p)
 		return true
 	}
-	e.lockText(x)
+	e.do.LockText(e, x)
 	e.unoptimizeKprobe(x, p, false)
 	done := p.list == nil
 	if done && p.armed.Load(x) {
@@ -426,9 +380,7 @@ func (e *Engine) disarmKprobe(x kapi.Context, p *Aggr) bool {
 // archDisarmKprobe writes the original first byte. Context: text_mutex held.
 func (e *Engine) archDisarmKprobe(x kapi.Context, p *Aggr) {
 	x.Emit(kpev.Disarm, uint64(p.addr), 0, 0)
-	if !e.s.Mutants.NoRestore {
-		e.d.Text.Poke(x, p.addr, p.orig[:1])
-	}
+	e.do.RestoreOpcode(e, x, p)
 	e.d.Sync.Core(x, kpev.SyncDisarm)
 	p.armed.Store(x, false)
 }
@@ -446,9 +398,6 @@ func (e *Engine) getOptimizedKprobe(addr arch.Addr) *Aggr {
 
 // optimizeBlocked optimizes the points that p has blocked. Context: kprobe_mutex held.
 func (e *Engine) optimizeBlocked(x kapi.Context, p *Aggr) {
-	if e.s.Mutants.NoRetry {
-		return
-	}
 	for q := range e.aggrsBefore(p.addr) {
 		e.optimizeKprobe(x, q)
 	}

@@ -10,9 +10,6 @@ import (
 // preHandlerKretprobe is the pre_handler of a return probe's kprobe: it follows the call if
 // an instance is free (spec 2.1, 2.3). Context: a pre_handler's.
 func (e *Engine) preHandlerKretprobe(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
-	if e.s.Mutants.HookFirst {
-		e.replaceReturn(x, regs)
-	}
 	r := k.ret
 	x.Touch(r.missed.ID(), kapi.Read) // its holder goes with the end of its unregister: see unregister
 	switch {
@@ -23,9 +20,6 @@ func (e *Engine) preHandlerKretprobe(x kapi.Context, k *Kprobe, regs *arch.Regs)
 		e.kretprobeEnterHashed(x, r, regs)
 	default:
 		e.kretprobeEnterGlobal(x, r, regs)
-	}
-	if e.s.Mutants.EntryReturns {
-		return 1
 	}
 	return 0
 }
@@ -50,7 +44,7 @@ func (e *Engine) rethookEnter(x kapi.Context, r *Kretprobe, regs *arch.Regs) {
 // locked reports whether what the CPU was doing may hold a lock that a call needs
 // to be followed: in an NMI the call is missed (pre_handler_kretprobe, 3.8 to 5.9).
 func (e *Engine) locked(x kapi.Context, r *Kretprobe) bool {
-	if !x.InNMI() || e.s.Mutants.LockInNMI {
+	if !e.do.InNMI(x) {
 		return false
 	}
 	e.noInstance(x, r)
@@ -132,7 +126,7 @@ func (e *Engine) begins(x kapi.Context, r *Kretprobe, ri *Instance, regs *arch.R
 		return true
 	}
 	x.Work(kapi.WorkHandler, 1)
-	return r.Entry(x, ri, regs) == 0 || e.s.Mutants.EntryIgnored
+	return e.do.CallEntryHandler(x, r, ri, regs) == 0
 }
 
 // archPrepareKretprobe keeps the return address in the instance, and puts the trampoline's in its
@@ -141,9 +135,7 @@ func (e *Engine) archPrepareKretprobe(x kapi.Context, ri *Instance, regs *arch.R
 	ri.frame = x86.SP(regs)
 	word, _ := x.Memory().Load(ri.frame, 8)
 	ri.RetAddr = arch.Addr(word)
-	if !e.s.Mutants.NoHook {
-		e.replaceReturn(x, regs)
-	}
+	e.do.ReplaceReturn(e, x, regs)
 	x.Emit(kpev.Hooked, ri.ID, uint64(ri.frame), word)
 }
 
@@ -195,7 +187,7 @@ func (e *Engine) rethookTrampolineHandler(x kapi.Context, regs *arch.Regs) arch.
 	}
 	x.Emit(kpev.Trampoline, uint64(frame), uint64(to), 0)
 	if to == 0 {
-		e.lost(x)
+		e.do.ReturnLost(e, x)
 		return e.ret.bug
 	}
 	return to
@@ -206,7 +198,7 @@ func (e *Engine) rethookTrampolineHandler(x kapi.Context, regs *arch.Regs) arch.
 // of other return probes on the function, or of functions that jumped to it. What
 // lies between is of frames that were left without a return (K4).
 func (e *Engine) mine(ri *Instance, frame arch.Addr) bool {
-	return ri.frame == frame || e.s.Mutants.FrameUnchecked
+	return e.do.SameFrame(ri.frame, frame)
 }
 
 // knows reports whether a call knows where the return from a frame goes to.
@@ -243,8 +235,8 @@ func (e *Engine) rethookReturn(x kapi.Context, regs *arch.Regs, frame arch.Addr)
 		regs.IP = to
 	}
 	for ri := newest; ; ri = ri.below {
-		if e.mine(ri, frame) && (ri == last || !e.s.Mutants.OneHandler) && ri.holder.live.Load(x) {
-			e.kretprobeRethookHandler(x, ri, to, regs)
+		if e.mine(ri, frame) && ri.holder.live.Load(x) {
+			e.do.KretprobeRethookHandler(e, x, ri, to, regs)
 		}
 		if ri == last {
 			break
@@ -292,14 +284,14 @@ func (e *Engine) kretprobeReturnHashed(x kapi.Context, regs *arch.Regs, frame ar
 				i++
 				continue
 			}
-			if e.mine(ri, frame) && !ri.gone && (n == 0 || !e.s.Mutants.OneHandler) {
-				e.kretprobeRethookHandler(x, ri, to, regs)
+			if e.mine(ri, frame) && !ri.gone {
+				e.do.KretprobeRethookHandler(e, x, ri, to, regs)
 			}
 			empty = e.recycleRpInst(x, b, ri, empty)
 		}
 	}
 	b.lock.Unlock(x)
-	e.freeAll(x, empty)
+	freeAll(x, empty)
 	if e.s.Return == ReturnHashed {
 		e.kprobeBusyEnd(x, was)
 	}
@@ -330,7 +322,7 @@ func (e *Engine) recycleRpInst(x kapi.Context, b *bucket, ri, empty *Instance) *
 }
 
 // freeAll frees what recycleHashed has put together.
-func (e *Engine) freeAll(x kapi.Context, ri *Instance) {
+func freeAll(x kapi.Context, ri *Instance) {
 	for ; ri != nil; ri = ri.below {
 		ri.free(x)
 	}
@@ -342,12 +334,7 @@ func (e *Engine) freeAll(x kapi.Context, ri *Instance) {
 // meanwhile is nested.
 func (e *Engine) kretprobeRethookHandler(x kapi.Context, ri *Instance, to arch.Addr, regs *arch.Regs) {
 	r := ri.Rp
-	if !e.s.Mutants.RetAddrKept {
-		ri.RetAddr = to
-	}
-	if e.s.Mutants.RetAddrLost {
-		ri.RetAddr = e.ret.trampoline
-	}
+	e.do.SetRetAddr(e, ri, to)
 	x.Work(WorkReturn, 1)
 	if r.Handler == nil {
 		return
@@ -358,10 +345,6 @@ func (e *Engine) kretprobeRethookHandler(x kapi.Context, ri *Instance, to arch.A
 	}
 	was := e.kprobeBusyBegin(x, p)
 	x.Work(kapi.WorkHandler, 1)
-	if e.s.Mutants.RetRegsLost {
-		lost := *regs
-		regs = &lost
-	}
 	r.Handler(x, ri, regs)
 	e.kprobeBusyEnd(x, was)
 }
@@ -380,9 +363,6 @@ func (e *Engine) kprobeBusyEnd(x kapi.Context, was busy) { e.kcb.This(x).busy = 
 // lost says that a return comes to the trampoline of which nothing is known, and
 // whose call was expected.
 func (e *Engine) lost(x kapi.Context) {
-	if e.s.Mutants.NoBug {
-		return
-	}
 	if e.s.Return == ReturnFreelist {
 		x.Emit(kpev.Printk, uint64(kpev.LineRetLost), 0, 0)
 		return
@@ -405,9 +385,13 @@ func (e *Engine) lost(x kapi.Context) {
 // never returned from (spec 2.8). What the kernel does for it runs as if in a
 // probe, lest a return probe on what it calls wants the same lock (K2).
 func (e *Engine) kprobeFlushTask(x kapi.Context) {
-	if !e.ret.ready.Look(x) || e.s.Mutants.NoFlush {
-		return
+	if e.ret.ready.Look(x) {
+		e.do.FlushTask(e, x)
 	}
+}
+
+// flushTask is kprobeFlushTask where there are return probes.
+func (e *Engine) flushTask(x kapi.Context) {
 	x.PreemptDisable()
 	if e.listed() {
 		first := &e.ret.calls[x.Task()]
@@ -432,11 +416,8 @@ func (e *Engine) kprobeFlushTask(x kapi.Context) {
 				i++
 			}
 		}
-		if e.s.Mutants.EmptyLate {
-			empty = nil
-		}
 		b.lock.Unlock(x)
-		e.freeAll(x, empty)
+		e.do.FreeFlushed(x, empty)
 		e.kprobeBusyEnd(x, was)
 	}
 	x.PreemptEnable()

@@ -90,7 +90,7 @@ var spec1 = []specRule{
 	},
 	{
 		rule: "1.2", says: "pre_handler sees the address and one",
-		mutants: []specMutant{{name: "pre-ip", do: func(s *Settings) { s.Mutants.PreIP = true }}},
+		mutants: []specMutant{{name: "pre-ip", row: "pre-ip"}},
 		holds: func(t *specT) {
 			var ip []uint64
 			b := t.bench([]code{victim}, func(b *bench, x *smp.Ctx) {
@@ -107,7 +107,7 @@ var spec1 = []specRule{
 	},
 	{
 		rule: "1.8", says: "the last registered runs first, before and after",
-		mutants: []specMutant{switched("oldest-first", func(m *Mutants) { m.OldestFirst = true })},
+		mutants: []specMutant{{name: "oldest-first", row: "oldest-first"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				var got []int
@@ -121,7 +121,7 @@ var spec1 = []specRule{
 	},
 	{
 		rule: "1.8", says: "one that returns non-zero ends it, and no post_handler runs",
-		mutants: []specMutant{switched("ignore-pre", func(m *Mutants) { m.IgnorePre = true })},
+		mutants: []specMutant{{name: "ignore-pre", row: "path-ignored"}},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
 				var got []int
@@ -139,7 +139,7 @@ var spec1 = []specRule{
 	},
 	{
 		rule: "1.8", says: "a disabled one is left out", in: since(Edition415),
-		mutants: []specMutant{switched("run-disabled", func(m *Mutants) { m.RunDisabled = true })},
+		mutants: []specMutant{{name: "run-disabled", row: "run-disabled"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				var got []int
@@ -224,7 +224,7 @@ var spec1 = []specRule{
 	},
 	{
 		rule: "1.11", says: "what is missed counts for each probe at the address, disabled ones too", in: since(Edition415),
-		mutants: []specMutant{switched("missed-enabled", func(m *Mutants) { m.MissedEnabled = true })},
+		mutants: []specMutant{{name: "missed-enabled", row: "missed-enabled"}},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
 				hits := 0

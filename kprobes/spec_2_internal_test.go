@@ -81,11 +81,6 @@ func called(x *smp.Ctx, c code, arg uint64) uint64 {
 	return x.Call(c.at)
 }
 
-// sw is a mutant of one of the engine's switches.
-func sw(name string, do func(m *Mutants), in ...Edition) specMutant {
-	return specMutant{name: name, do: func(s *Settings) { do(&s.Mutants) }, in: in}
-}
-
 // conserved follows the instances of return probes, and what they belong to.
 type conserved struct {
 	state   map[uint64]int // of an instance: 1 free, 2 in use, 3 its memory is gone
@@ -158,7 +153,7 @@ func (p *printed) Event(e *traces.Event) *traces.Finding {
 var spec2 = []specRule{
 	{
 		rule: "2.1", says: "the handler runs at the return, and control goes on where it was to",
-		mutants: []specMutant{sw("no-hook", func(m *Mutants) { m.NoHook = true })},
+		mutants: []specMutant{{name: "no-hook", row: "return-not-hooked"}},
 		holds: func(t *specT) {
 			var order []string
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
@@ -235,7 +230,7 @@ var spec2 = []specRule{
 	},
 	{
 		rule: "2.2", says: "what never gives up its CPU never misses with an instance a CPU",
-		mutants: []specMutant{{name: "one-less", do: func(s *Settings) { s.Mutants.OneLess = true }}},
+		mutants: []specMutant{{name: "one-less", row: "one-less"}},
 		holds: func(t *specT) {
 			r := retAt(victim, nil)
 			calls := func(b *bench, x *smp.Ctx) {
@@ -261,7 +256,7 @@ var spec2 = []specRule{
 	},
 	{
 		rule: "2.3", says: "no free instance: nmissed, no handler, the call as if unprobed",
-		mutants: []specMutant{sw("hook-first", func(m *Mutants) { m.HookFirst = true })},
+		mutants: []specMutant{{name: "hook-first", row: "hook-first"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				entries, returns := 0, 0
@@ -289,7 +284,7 @@ var spec2 = []specRule{
 	},
 	{
 		rule: "2.4", says: "entry_handler: the return is followed if it returns 0", in: since(Edition415),
-		mutants: []specMutant{sw("entry-ignored", func(m *Mutants) { m.EntryIgnored = true })},
+		mutants: []specMutant{{name: "entry-ignored", row: "entry-ignored"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				returns, entries := 0, 0
@@ -328,7 +323,7 @@ var spec2 = []specRule{
 	},
 	{
 		rule: "2.5", says: "private data of each instance", in: since(Edition415),
-		mutants: []specMutant{sw("one-data", func(m *Mutants) { m.OneData = true })},
+		mutants: []specMutant{{name: "one-data", row: "one-data"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				var got []uint64
@@ -369,7 +364,7 @@ var spec2 = []specRule{
 	{
 		rule: "2.6", says: "fields of an instance, the return value, what the handler changes",
 		mutants: []specMutant{
-			sw("regs-lost", func(m *Mutants) { m.RetRegsLost = true }),
+			{name: "regs-lost", row: "regs-lost"},
 		},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
@@ -403,7 +398,7 @@ var spec2 = []specRule{
 	},
 	{
 		rule: "2.7", says: "__builtin_return_address() is the trampoline's",
-		mutants: []specMutant{sw("no-hook", func(m *Mutants) { m.NoHook = true })},
+		mutants: []specMutant{{name: "no-hook", row: "return-not-hooked"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				require.EqualValues(t, asks.at+6, called(x, asks, 0))
@@ -447,7 +442,7 @@ var spec2 = []specRule{
 	},
 	{
 		rule: "2.8", says: "a return that nobody knows: a line, and BUG()",
-		mutants: []specMutant{sw("no-bug", func(m *Mutants) { m.NoBug = true })},
+		mutants: []specMutant{{name: "no-bug", row: "no-bug"}},
 		holds: func(t *specT) {
 			var lines printed
 			oops := 0
@@ -475,7 +470,7 @@ var spec2 = []specRule{
 	},
 	{
 		rule: "2.8", says: "a function that is left without a return",
-		mutants: []specMutant{sw("frame-unchecked", func(m *Mutants) { m.FrameUnchecked = true })},
+		mutants: []specMutant{{name: "frame-unchecked", row: "frame-unchecked"}},
 		holds: func(t *specT) {
 			var c conserved
 			c.reset()
@@ -495,7 +490,7 @@ var spec2 = []specRule{
 	},
 	{
 		rule: "2.8", says: "a task that exits inside gives its instances back",
-		mutants: []specMutant{sw("no-flush", func(m *Mutants) { m.NoFlush = true })},
+		mutants: []specMutant{{name: "no-flush", row: "no-flush"}},
 		holds: func(t *specT) {
 			var c conserved
 			c.reset()
@@ -526,7 +521,7 @@ var spec2 = []specRule{
 	},
 	{
 		rule: "2.9", says: "__switch_to is refused",
-		mutants: []specMutant{sw("switch-to", func(m *Mutants) { m.SwitchTo = true })},
+		mutants: []specMutant{{name: "switch-to", row: "switch-to"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				require.Equal(t, EINVAL, b.e.RegisterRet(x, retAt(switchTo, nil)))
@@ -536,7 +531,7 @@ var spec2 = []specRule{
 	},
 	{
 		rule: "2.9", says: "a return probe behind a function's entry is refused",
-		mutants: []specMutant{sw("anywhere", func(m *Mutants) { m.RetAnywhere = true })},
+		mutants: []specMutant{{name: "anywhere", row: "anywhere"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				require.Equal(t, EINVAL, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{Addr: victim.at + 3}}))
@@ -547,9 +542,9 @@ var spec2 = []specRule{
 	},
 	{
 		rule: "2.9", says: "behind an endbr64 is the entry", in: since(Edition65),
-		mutants: []specMutant{{name: "no-ibt", do: func(s *Settings) { s.Mutants.NoBranchTracking = true }}},
+		mutants: []specMutant{{name: "no-ibt", row: "no-ibt"}},
 		holds: func(t *specT) {
-			t.Settings.Kernel.IBT = !t.Settings.Mutants.NoBranchTracking
+			t.Settings.Kernel.IBT = true
 			f := code{name: "tracked", at: retText + 0x300, bytes: []byte{0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x89, 0xf8, 0xc3}}
 			t.pass(t.bench([]code{f}, func(b *bench, x *smp.Ctx) {
 				n := 0
@@ -567,7 +562,7 @@ var spec2 = []specRule{
 	},
 	{
 		rule: "2.10", says: "recursive and nested functions, tail calls, several return probes on one",
-		mutants: []specMutant{sw("one-handler", func(m *Mutants) { m.OneHandler = true })},
+		mutants: []specMutant{{name: "one-handler", row: "one-handler"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				got := ""
@@ -591,7 +586,7 @@ var spec2 = []specRule{
 	},
 	{
 		rule: "2.11", says: "a probe and a return probe on one function",
-		mutants: []specMutant{sw("entry-returns", func(m *Mutants) { m.EntryReturns = true })},
+		mutants: []specMutant{{name: "entry-returns", row: "entry-returns"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				hits, posts, returns := 0, 0, 0
@@ -643,7 +638,7 @@ var spec2 = []specRule{
 	},
 	{
 		rule: "6.4", says: "arrays of return probes", in: since(Edition415),
-		mutants: []specMutant{{name: "anywhere", do: func(s *Settings) { s.Mutants.RetAnywhere = true }}},
+		mutants: []specMutant{{name: "anywhere", row: "anywhere"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				rs := []*Kretprobe{retAt(victim, nil), retAt(outer, nil), {Kprobe: Kprobe{Addr: victim.at + 3}}, retAt(tail, nil)}
@@ -659,7 +654,7 @@ var spec2 = []specRule{
 	},
 	{
 		rule: "6.6", says: "a return probe that is disabled, and enabled again", in: since(Edition415),
-		mutants: []specMutant{sw("no-hook", func(m *Mutants) { m.NoHook = true })},
+		mutants: []specMutant{{name: "no-hook", row: "return-not-hooked"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				n := 0
@@ -682,7 +677,7 @@ var spec2 = []specRule{
 	},
 	{
 		rule: "6.1", says: "a return probe that is registered already",
-		mutants: []specMutant{sw("re-register", func(m *Mutants) { m.ReRegister = true })},
+		mutants: []specMutant{{name: "re-register", row: "re-register-late"}},
 		holds: func(t *specT) {
 			var c conserved
 			c.reset()

@@ -44,8 +44,8 @@ var spec3 = []specRule{
 	{
 		rule: "3.1", says: "the entry's changes of registers and stack are undone", in: []Edition{Edition26},
 		mutants: []specMutant{
-			sw("no-stack-copy", func(m *Mutants) { m.NoStackCopy = true }),
-			sw("no-regs-copy", func(m *Mutants) { m.NoRegsCopy = true }),
+			{name: "no-stack-copy", row: "no-stack-copy"},
+			{name: "no-regs-copy", row: "no-regs-copy"},
 		},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
@@ -68,7 +68,7 @@ var spec3 = []specRule{
 	},
 	{
 		rule: "3.1", says: "arguments in registers and on the stack, 64 bytes of it kept", in: []Edition{Edition26},
-		mutants: []specMutant{sw("no-stack-copy", func(m *Mutants) { m.NoStackCopy = true })},
+		mutants: []specMutant{{name: "no-stack-copy", row: "no-stack-copy"}},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
 				runs := 0
@@ -91,7 +91,7 @@ var spec3 = []specRule{
 	},
 	{
 		rule: "3.1", says: "at a function's first instruction", in: []Edition{Edition26},
-		mutants: []specMutant{sw("anywhere", func(m *Mutants) { m.RetAnywhere = true })},
+		mutants: []specMutant{{name: "anywhere", row: "anywhere"}},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
 				require.Equal(t, EINVAL, b.e.RegisterJ(x, &Jprobe{Kprobe: Kprobe{Addr: sums.at + 5}, Entry: stays.at}))
@@ -101,7 +101,7 @@ var spec3 = []specRule{
 	},
 	{
 		rule: "3.2", says: "one jprobe a function, other probes beside it", in: []Edition{Edition26},
-		mutants: []specMutant{sw("two-jprobes", func(m *Mutants) { m.TwoJprobes = true })},
+		mutants: []specMutant{{name: "two-jprobes", row: "two-jprobes"}},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
 				got := ""
@@ -125,7 +125,7 @@ var spec3 = []specRule{
 	},
 	{
 		rule: "3.3", says: "jprobe_return traps, and the function runs as if nothing had been", in: []Edition{Edition26},
-		mutants: []specMutant{sw("no-break", func(m *Mutants) { m.NoBreak = true })},
+		mutants: []specMutant{{name: "no-break", row: "no-break"}},
 		holds: func(t *specT) {
 			for _, n := range []int{1, 2} { // CPUs
 				calls := func(b *bench, x *smp.Ctx) {
@@ -152,7 +152,7 @@ var spec3 = []specRule{
 	},
 	{
 		rule: "3.3", says: "a probe hit from inside a jprobe's entry is nested", in: []Edition{Edition26},
-		mutants: []specMutant{sw("no-break", func(m *Mutants) { m.NoBreak = true })},
+		mutants: []specMutant{{name: "no-break", row: "no-break"}},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
 				hits := 0

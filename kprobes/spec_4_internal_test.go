@@ -120,9 +120,9 @@ func (o *order) Event(e *traces.Event) *traces.Finding {
 // noWait is an optimizer that waits for nobody. Where it stops the machine to write,
 // without preemption, that is a wait by itself (4.6): there it doesn't stop it either.
 var noWait = []specMutant{
-	{name: "no-quiesce", do: func(s *Settings) { s.Mutants.NoQuiesce = true }, in: every[1:5]},
+	{name: "no-quiesce", row: "no-quiesce", in: every[1:5]},
 	{
-		name: "no-stop", do: func(s *Settings) { s.Mutants.NoQuiesce = true },
+		name: "no-stop", row: "no-quiesce",
 		wire: func(k *kernel.Kernel, d *Deps) { d.Patch = kernel.PokeNaive{K: k, TailFirst: true} },
 		in:   []Edition{EditionDocumented},
 	},
@@ -132,7 +132,7 @@ var noWait = []specMutant{
 var spec4 = []specRule{
 	{
 		rule: "4.1", says: "a breakpoint first, then a jump", in: since(Edition415),
-		mutants: []specMutant{switched("lost-kick", func(m *Mutants) { m.LostKick = true })},
+		mutants: []specMutant{{name: "lost-kick", row: "lost-kick"}},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
 				hits := 0
@@ -158,7 +158,7 @@ var spec4 = []specRule{
 	{
 		rule: "4.3", says: "the handlers see the registers as a trap has them, and leave them so", in: since(Edition415),
 		mutants: []specMutant{
-			{name: "sp-unadjusted", do: func(s *Settings) { s.SaveSS, s.Mutants.SPUnadjusted = true, true }},
+			{name: "sp-unadjusted", row: "sp-unadjusted", do: func(s *Settings) { s.SaveSS = true }},
 		},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -203,7 +203,7 @@ var spec4 = []specRule{
 	},
 	{
 		rule: "4.4", says: "not with a post_handler; tried again when it goes", in: since(Edition415),
-		mutants: []specMutant{switched("optimize-post", func(m *Mutants) { m.OptimizePost = true })},
+		mutants: []specMutant{{name: "optimize-post", row: "optimize-post"}},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
 				hits, posts := 0, 0
@@ -223,8 +223,8 @@ var spec4 = []specRule{
 	{
 		rule: "4.4", says: "not over another probe; tried again when that goes, at once or by way of the optimizer", in: since(Edition415),
 		mutants: []specMutant{
-			switched("optimize-blocked", func(m *Mutants) { m.OptimizeBlocked = true }),
-			switched("retry-lost", func(m *Mutants) { m.RetryLost = true }),
+			{name: "optimize-blocked", row: "optimize-blocked"},
+			{name: "retry-lost", row: "retry-lost"},
 		},
 		holds: func(t *specT) {
 			for _, jump := range []bool{false, true} { // whether the other becomes one itself
@@ -249,7 +249,7 @@ var spec4 = []specRule{
 	},
 	{
 		rule: "4.4", says: "not while it is disabled; a jump that was to go stays when it is enabled again", in: since(Edition415),
-		mutants: []specMutant{switched("cancel-lost", func(m *Mutants) { m.CancelLost = true })},
+		mutants: []specMutant{{name: "cancel-lost", row: "cancel-lost"}},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
 				hits := 0
@@ -272,8 +272,8 @@ var spec4 = []specRule{
 	{
 		rule: "4.4", says: "handlers of disabled probes don't run behind a jump that is to go, nor inside a handler", in: since(Edition415),
 		mutants: []specMutant{
-			switched("detour-disabled", func(m *Mutants) { m.DetourDisabled = true }),
-			switched("detour-nested", func(m *Mutants) { m.DetourNested = true }),
+			{name: "detour-disabled", row: "detour-disabled"},
+			{name: "detour-nested", row: "detour-nested"},
 		},
 		holds: func(t *specT) {
 			t.alone([]code{crowded, victim}, func(b *bench, x *smp.Ctx) {
@@ -300,10 +300,10 @@ var spec4 = []specRule{
 	{
 		rule: "4.5", says: "a hit while it is queued steps nothing", in: since(Edition415),
 		mutants: []specMutant{{
-			name: "step-queued", do: func(s *Settings) { s.Mutants.StepQueued = true },
+			name: "step-queued", row: "optimized-late",
 			in: every[1:5],
 		}, { // built without preemption what would be stepped is boosted
-			name: "step-queued, boosting nothing", do: func(s *Settings) { s.Mutants.StepQueued, s.Boost = true, BoostNever },
+			name: "step-queued, boosting nothing", row: "optimized-late", do: func(s *Settings) { s.Boost = BoostNever },
 			in: []Edition{EditionDocumented},
 		}},
 		holds: func(t *specT) {
@@ -329,7 +329,7 @@ var spec4 = []specRule{
 	{
 		rule: "4.6", says: "it waits as its edition does, then it writes", in: since(Edition415),
 		mutants: []specMutant{
-			switched("no-quiesce", func(m *Mutants) { m.NoQuiesce = true }),
+			{name: "no-quiesce", row: "no-quiesce"},
 			{name: "rcu-for-tasks", do: func(s *Settings) { s.Quiesce = kapi.QuiesceRCU }, in: every[1:5]},
 			{name: "sched", do: func(s *Settings) { s.Quiesce = kapi.QuiesceSched }},
 		},
@@ -383,7 +383,7 @@ var spec4 = []specRule{
 	},
 	{
 		rule: "4.8", says: "before it is done it is dequeued; after that the original code comes back", in: since(Edition415),
-		mutants: []specMutant{switched("saved-at-prepare", func(m *Mutants) { m.SavedAtPrepare = true })},
+		mutants: []specMutant{{name: "saved-at-prepare", row: "saved-at-prepare"}},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
 				hits := 0
@@ -416,9 +416,9 @@ var spec4 = []specRule{
 	{
 		rule: "4.8", says: "who meets the breakpoint before the tail is back goes by the detour", in: since(Edition415),
 		mutants: []specMutant{{
-			name: "flag-early", do: func(s *Settings) { s.Mutants.FlagEarly = true },
+			name: "flag-early", row: "flag-early",
 			in: []Edition{Edition514, Edition65, Edition69}, // elsewhere the patcher owns that breakpoint
-		}, switched("no-quiesce", func(m *Mutants) { m.NoQuiesce = true })},
+		}, {name: "no-quiesce", row: "no-quiesce"}},
 		holds: func(t *specT) {
 			t.schedules([]code{crowded}, func(b *bench, x *smp.Ctx) {
 				hits := 0
@@ -439,7 +439,7 @@ var spec4 = []specRule{
 	},
 	{
 		rule: "4.9", says: "a post_handler at an optimized point makes it a breakpoint", in: since(Edition415),
-		mutants: []specMutant{switched("optimize-post", func(m *Mutants) { m.OptimizePost = true })},
+		mutants: []specMutant{{name: "optimize-post", row: "optimize-post"}},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
 				hits, posts := 0, 0
@@ -457,8 +457,8 @@ var spec4 = []specRule{
 	{
 		rule: "4.10", says: "of a pre_handler a change of ip and the return value are ignored, changes of registers hold", in: since(Edition415),
 		mutants: []specMutant{
-			switched("detour-path", func(m *Mutants) { m.DetourPath = true }),
-			switched("detour-stops", func(m *Mutants) { m.DetourStops = true }),
+			{name: "detour-path", row: "detour-path"},
+			{name: "detour-stops", row: "detour-stops"},
 		},
 		holds: func(t *specT) {
 			t.alone([]code{crowded, victim}, func(b *bench, x *smp.Ctx) {
@@ -485,7 +485,7 @@ var spec4 = []specRule{
 	{
 		rule: "4.11", says: "in place of the wait all stacks are looked at while the machine is stopped", in: since(Edition415),
 		mutants: append(slices.Clone(noWait), specMutant{
-			name: "stack-regions", do: func(s *Settings) { s.Mutants.StackRegions = true },
+			name: "stack-regions", row: "stack-regions",
 			in: every[1:5], // without preemption nobody is stopped in a detour
 		}),
 		holds: func(t *specT) {

@@ -54,7 +54,7 @@ func three() []*Kprobe {
 var spec6 = []specRule{
 	{
 		rule: "6.1", says: "a symbol with an offset, or an address; both or neither is EINVAL",
-		mutants: []specMutant{switched("symbol-first", func(m *Mutants) { m.SymbolFirst = true })},
+		mutants: []specMutant{{name: "symbol-first", row: "symbol-first"}},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
 				for _, k := range []*Kprobe{{Symbol: "victim", Offset: 3}, {Addr: victim.at + 3}, {Addr: victim.at, Offset: 3}} {
@@ -84,7 +84,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.1", says: "nmissed begins at 0, the address is filled in",
-		mutants: []specMutant{switched("keep-missed", func(m *Mutants) { m.KeepMissed = true })},
+		mutants: []specMutant{{name: "keep-missed", row: "keep-missed"}},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
 				k := &Kprobe{Symbol: "victim"}
@@ -104,7 +104,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.1", says: "registered already",
-		mutants: []specMutant{switched("take-twice", func(m *Mutants) { m.TakeTwice = true })},
+		mutants: []specMutant{{name: "take-twice", row: "take-twice"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				hits := 0
@@ -136,7 +136,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.3", says: "registered disabled it is silent, and its breakpoint isn't there, until it is enabled", in: since(Edition415),
-		mutants: []specMutant{switched("arm-disabled", func(m *Mutants) { m.ArmDisabled = true })},
+		mutants: []specMutant{{name: "arm-disabled", row: "arm-disabled"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				hits := 0
@@ -153,7 +153,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.3", says: "other flags of the caller are dropped", in: since(Edition415),
-		mutants: []specMutant{switched("keep-flags", func(m *Mutants) { m.KeepFlags = true })},
+		mutants: []specMutant{{name: "keep-flags", row: "keep-flags"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				k := &Kprobe{Addr: victim.at + 3, Flags: ^Flags(0)}
@@ -164,7 +164,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.4", says: "an array: those before a bad one are unregistered, those after it aren't tried", in: since(Edition415),
-		mutants: []specMutant{switched("no-rollback", func(m *Mutants) { m.NoRollback = true })},
+		mutants: []specMutant{{name: "no-rollback", row: "no-rollback"}},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
 				require.Equal(t, EINVAL, b.e.RegisterAll(x, nil))
@@ -180,7 +180,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.4", says: "an array is unregistered with one grace period", in: since(Edition415),
-		mutants: []specMutant{switched("grace-each", func(m *Mutants) { m.GraceEach = true })},
+		mutants: []specMutant{{name: "grace-each", row: "grace-each"}},
 		holds: func(t *specT) {
 			var g graces
 			b := t.bench([]code{victim, other}, func(b *bench, x *smp.Ctx) {
@@ -204,7 +204,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.5", says: "what isn't registered has its address cleared, and the others go", in: since(Edition415),
-		mutants: []specMutant{switched("keep-addr", func(m *Mutants) { m.KeepAddr = true })},
+		mutants: []specMutant{{name: "keep-addr", row: "keep-addr"}},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
 				ks := three()
@@ -233,7 +233,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.6", says: "what isn't registered can't be disabled or enabled", in: since(Edition415),
-		mutants: []specMutant{switched("toggle-any", func(m *Mutants) { m.ToggleAny = true })},
+		mutants: []specMutant{{name: "toggle-any", row: "toggle-any"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				k := &Kprobe{Addr: victim.at}
@@ -248,7 +248,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.6", says: "both can be done twice", in: since(Edition415),
-		mutants: []specMutant{switched("toggle-once", func(m *Mutants) { m.ToggleOnce = true }), switched("no-restore", func(m *Mutants) { m.NoRestore = true })},
+		mutants: []specMutant{{name: "toggle-once", row: "toggle-once"}, {name: "no-restore", row: "no-restore"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				hits := 0
@@ -271,7 +271,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.7", says: "it returns when a handler in flight has ended, and what it was of is its owner's",
-		mutants: []specMutant{switched("no-grace", func(m *Mutants) { m.NoGrace = true })},
+		mutants: []specMutant{{name: "no-grace", row: "no-grace"}},
 		holds: func(t *specT) {
 			var stage kapi.Var[int]
 			t.pass(t.boot([]code{victim}, func(b *bench) { stage.Init(&b.m.Cells, 0) }, func(b *bench, x *smp.Ctx) {
@@ -304,7 +304,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.7", says: "a breakpoint's text is restored by then",
-		mutants: []specMutant{switched("no-restore", func(m *Mutants) { m.NoRestore = true })},
+		mutants: []specMutant{{name: "no-restore", row: "no-restore"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				k := &Kprobe{Addr: victim.at}
@@ -317,7 +317,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.7", says: "a jump goes with the optimizer, and runs no handler until then", in: since(Edition415),
-		mutants: []specMutant{switched("lost-kick", func(m *Mutants) { m.LostKick = true })},
+		mutants: []specMutant{{name: "lost-kick", row: "lost-kick"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				hits := 0
@@ -338,14 +338,14 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "6.7", says: "nothing stays where a disabled probe has joined what was on its way out", in: since(Edition415),
-		mutants: []specMutant{switched("reuse-disabled", func(m *Mutants) { m.ReuseDisabled = true })},
+		mutants: []specMutant{{name: "reuse-disabled", row: "reuse-disabled"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				k, late := &Kprobe{Addr: victim.at}, &Kprobe{ID: 1, Addr: victim.at, Flags: FlagDisabled}
 				require.NoError(t, b.e.Register(x, k))
 				b.settle(x)
 				require.NoError(t, b.e.Unregister(x, k))
-				require.True(t, b.e.aggrs[0].jumped && b.e.aggrs[0].unused())
+				require.True(t, b.e.aggrs[0].jumped && b.e.aggrs[0].Unused())
 				require.NoError(t, b.e.Register(x, late))
 				require.Equal(t, b.e.aggrs[0], late.aggr)
 				require.NoError(t, b.e.Unregister(x, late))
@@ -358,7 +358,7 @@ var spec6 = []specRule{
 	},
 	{
 		rule: "7.2", says: "what is enabled while all is disarmed is enabled", in: since(Edition415),
-		mutants: []specMutant{switched("enable-lost", func(m *Mutants) { m.EnableLost = true })},
+		mutants: []specMutant{{name: "enable-lost", row: "enable-lost"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				hits := 0

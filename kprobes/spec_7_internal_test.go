@@ -60,9 +60,9 @@ var spec7 = []specRule{
 	{
 		rule: "7.1", says: "address, type, symbol and offset, module; the newest probe of an address first",
 		mutants: []specMutant{
-			{name: "list-kprobes", do: func(s *Settings) { s.Mutants.ListKprobes = true }},
-			{name: "list-oldest", do: func(s *Settings) { s.Mutants.ListOldest = true }},
-			{name: "list-bare", do: func(s *Settings) { s.Mutants.ListBare = true }},
+			{name: "list-kprobes", row: "list-kprobes"},
+			{name: "list-oldest", row: "list-oldest"},
+			{name: "list-bare", row: "list-bare"},
 		},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
@@ -90,8 +90,8 @@ var spec7 = []specRule{
 	{
 		rule: "7.1", says: "[DISABLED], and [OPTIMIZED] from the moment it is queued", in: since(Edition415),
 		mutants: []specMutant{
-			{name: "list-jumps", do: func(s *Settings) { s.Mutants.ListJumps = true }},
-			{name: "list-bare", do: func(s *Settings) { s.Mutants.ListBare = true }},
+			{name: "list-jumps", row: "list-jumps"},
+			{name: "list-bare", row: "list-bare"},
 		},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
@@ -118,8 +118,8 @@ var spec7 = []specRule{
 	{
 		rule: "7.1", says: "[GONE], without a symbol: its module unloaded, or its init section freed", in: since(Edition415),
 		mutants: []specMutant{
-			{name: "no-kill", do: func(s *Settings) { s.Mutants.NoKill = true }},
-			{name: "list-bare", do: func(s *Settings) { s.Mutants.ListBare = true }},
+			{name: "no-kill", row: "module-kept"},
+			{name: "list-bare", row: "list-bare"},
 		},
 		holds: func(t *specT) {
 			b := t.withModule(false, func(b *bench, x *smp.Ctx, m *kernel.Module) {
@@ -158,7 +158,7 @@ var spec7 = []specRule{
 	},
 	{
 		rule: "7.1", says: "[FTRACE]", in: since(Edition415),
-		mutants: []specMutant{{name: "list-bare", do: func(s *Settings) { s.Mutants.ListBare = true }}},
+		mutants: []specMutant{{name: "list-bare", row: "list-bare"}},
 		holds: func(t *specT) {
 			t.Settings.Kernel.Ftrace = true
 			b := t.withModule(true, func(b *bench, x *smp.Ctx, _ *kernel.Module) {
@@ -175,8 +175,8 @@ var spec7 = []specRule{
 	{
 		rule: "7.2", says: "0 disarms all at once, 1 arms all that are not disabled",
 		mutants: []specMutant{
-			{name: "enabled-ignored", do: func(s *Settings) { s.Mutants.EnabledIgnored = true }},
-			{name: "enabled-all", do: func(s *Settings) { s.Mutants.EnabledAll = true }, in: since(Edition415)},
+			{name: "enabled-ignored", row: "enabled-ignored"},
+			{name: "enabled-all", row: "enabled-all", in: since(Edition415)},
 		},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
@@ -202,7 +202,7 @@ var spec7 = []specRule{
 	},
 	{
 		rule: "7.2", says: "a call in flight returns while all is disarmed",
-		mutants: []specMutant{{name: "disarm-trampoline", do: func(s *Settings) { s.Mutants.DisarmTrampoline = true }, in: []Edition{Edition26}}},
+		mutants: []specMutant{{name: "disarm-trampoline", row: "disarm-trampoline", in: []Edition{Edition26}}},
 		holds: func(t *specT) {
 			caller := code{name: "caller", at: plainAt, bytes: []byte{0x90, 0xff, 0xd7, 0xc3}} // nop; call *%rdi; ret
 			var writer arch.Addr
@@ -230,7 +230,7 @@ var spec7 = []specRule{
 	},
 	{
 		rule: "7.2", says: "while 0, register and enable succeed without arming",
-		mutants: []specMutant{{name: "arm-disarmed", do: func(s *Settings) { s.Mutants.ArmDisarmed = true }}},
+		mutants: []specMutant{{name: "arm-disarmed", row: "arm-disarmed"}},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
 				require.NoError(t, b.e.WriteEnabled(x, "0\n"))
@@ -250,7 +250,7 @@ var spec7 = []specRule{
 	},
 	{
 		rule: "7.2", says: "what enabled takes, and its answer to what it doesn't",
-		mutants: []specMutant{{name: "enabled-digits", do: func(s *Settings) { s.Mutants.EnabledDigits = true }}},
+		mutants: []specMutant{{name: "enabled-digits", row: "enabled-digits"}},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
 				wants := "0 1 n y N Y 00 01"
@@ -277,7 +277,7 @@ var spec7 = []specRule{
 	},
 	{
 		rule: "7.3", says: "0 unoptimizes all, and new ones are not optimized; 1 optimizes again", in: since(Edition415),
-		mutants: []specMutant{{name: "ignore-sysctl", do: func(s *Settings) { s.Mutants.IgnoreSysctl = true }}},
+		mutants: []specMutant{{name: "ignore-sysctl", row: "ignore-sysctl"}},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
 				both := func() [2]byte { return [2]byte{firstByte(b, x, plainAt), firstByte(b, x, moduleAt)} }
@@ -298,7 +298,7 @@ var spec7 = []specRule{
 	},
 	{
 		rule: "7.3", says: "it takes 0 or 1, and is there with CONFIG_OPTPROBES", in: since(Edition415),
-		mutants: []specMutant{{name: "sysctl-range", do: func(s *Settings) { s.Mutants.SysctlRange = true }}},
+		mutants: []specMutant{{name: "sysctl-range", row: "sysctl-range"}},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
 				require.True(t, b.e.HasOptimization())
@@ -319,7 +319,7 @@ var spec7 = []specRule{
 	},
 	{
 		rule: "7.4", says: "enabled is 1",
-		mutants: []specMutant{{name: "start-off", do: func(s *Settings) { s.Mutants.StartOff = true }}},
+		mutants: []specMutant{{name: "start-off", row: "start-off"}},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
 				require.Equal(t, "1\n", b.e.ReadEnabled())
@@ -331,7 +331,7 @@ var spec7 = []specRule{
 	},
 	{
 		rule: "7.4", says: "kprobes-optimization is 1", in: since(Edition415),
-		mutants: []specMutant{{name: "start-off", do: func(s *Settings) { s.Mutants.StartOff = true }}},
+		mutants: []specMutant{{name: "start-off", row: "start-off"}},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
 				require.Equal(t, "1\n", b.e.ReadOptimization())

@@ -60,7 +60,7 @@ var spec8 = []specRule{
 		rule: "8.3", says: "a probe in a module: its text goes, the probe is gone, and is unregistered all the same",
 		in: since(Edition415),
 		mutants: []specMutant{
-			{name: "no-kill", do: func(s *Settings) { s.Mutants.NoKill = true }},
+			{name: "no-kill", row: "module-kept"},
 		},
 		holds: holdsGone,
 	},
@@ -68,7 +68,7 @@ var spec8 = []specRule{
 		rule: "8.3", says: "nothing is written to text that is gone",
 		in: since(Edition415),
 		mutants: []specMutant{
-			{name: "no-kill", do: func(s *Settings) { s.Mutants.NoKill = true }},
+			{name: "no-kill", row: "module-kept"},
 		},
 		holds: func(t *specT) {
 			b := t.withModule(true, func(b *bench, x *smp.Ctx, m *kernel.Module) {
@@ -95,7 +95,7 @@ var spec8 = []specRule{
 		in: []Edition{Edition26},
 		mutants: []specMutant{
 			{name: "later-editions", do: func(s *Settings) { s.ModuleRefs = false }},
-			{name: "no-module-ref", do: func(s *Settings) { s.Mutants.NoModuleRef = true }},
+			{name: "no-module-ref", row: "no-module-ref"},
 		},
 		holds: func(t *specT) {
 			b := t.withModule(true, func(b *bench, x *smp.Ctx, m *kernel.Module) {
@@ -131,28 +131,28 @@ var spec8 = []specRule{
 	},
 	{
 		rule: "8.3", says: "init text can be probed while its module is coming, and not when it is freed",
-		mutants: []specMutant{{name: "no-kill", do: func(s *Settings) { s.Mutants.NoKill = true }}},
+		mutants: []specMutant{{name: "no-kill", row: "module-kept"}},
 		holds:   holdsInit,
 	},
 	{
 		rule: "8.3", says: "registering in a module that goes, beside that: it is refused, or the probe is gone",
 		in: since(Edition415),
 		mutants: []specMutant{
-			{name: "no-module-ref", do: func(s *Settings) { s.Mutants.NoModuleRef = true }},
+			{name: "no-module-ref", row: "no-module-ref"},
 		},
 		holds: func(t *specT) { raceModule(t, true, modCore) },
 	},
 	{
 		rule: "8.3", says: "registering in a module's init text, beside its end: it is refused, or the probe is gone",
 		mutants: []specMutant{
-			{name: "check-unlocked", do: func(s *Settings) { s.Mutants.CheckUnlocked = true }},
+			{name: "check-unlocked", row: "check-unlocked"},
 		},
 		holds: func(t *specT) { raceModule(t, false, modInit+2) },
 	},
 	{
 		rule: "8.3", says: "a point that unregister is about to discard when its text goes: what is there by then is another's",
 		in:      since(Edition415),
-		mutants: []specMutant{{name: "kill-hidden", do: func(s *Settings) { s.Mutants.KillHidden = true }}},
+		mutants: []specMutant{{name: "kill-hidden", row: "kill-hidden"}},
 		holds: func(t *specT) {
 			var w waiting
 			b := t.withModule(true, func(b *bench, x *smp.Ctx, m *kernel.Module) {

@@ -117,8 +117,8 @@ var specBoost = []specRule{
 	{
 		rule: "8.5", says: "it is where the copy and the jump don't fit the slot, and where the copy can't be left alone",
 		mutants: []specMutant{
-			{name: "boost-any", do: func(s *Settings) { s.Mutants.BoostAny = true }, in: since(Edition415)},
-			{name: "boost-any", do: func(s *Settings) { s.Boost, s.Mutants.BoostAny = BoostPrepare, true }, in: []Edition{Edition26}},
+			{name: "boost-any", row: "boost-any", in: since(Edition415)},
+			{name: "boost-any", row: "boost-any", do: func(s *Settings) { s.Boost = BoostPrepare }, in: []Edition{Edition26}},
 		},
 		holds: func(t *specT) {
 			t.unpreempted()
@@ -130,8 +130,8 @@ var specBoost = []specRule{
 	{
 		rule: "8.5", says: "never under CONFIG_PREEMPTION",
 		mutants: []specMutant{
-			{name: "boost-preempt", do: func(s *Settings) { s.Mutants.BoostPreempt = true }, in: since(Edition415)},
-			{name: "boost-preempt", do: func(s *Settings) { s.Boost, s.Mutants.BoostPreempt = BoostPrepare, true }, in: []Edition{Edition26}},
+			{name: "boost-preempt", row: "boost-preempt", in: since(Edition415)},
+			{name: "boost-preempt", row: "boost-preempt", do: func(s *Settings) { s.Boost = BoostPrepare }, in: []Edition{Edition26}},
 		},
 		holds: func(t *specT) {
 			t.unpreempted()
@@ -143,8 +143,8 @@ var specBoost = []specRule{
 	{
 		rule: "8.5", says: "never with a post_handler, though it come later",
 		mutants: []specMutant{
-			{name: "boost-post", do: func(s *Settings) { s.Mutants.BoostPost = true }, in: since(Edition415)},
-			{name: "boost-post", do: func(s *Settings) { s.Boost, s.Mutants.BoostPost = BoostStepped, true }, in: []Edition{Edition26}},
+			{name: "boost-post", row: "boost-post", in: since(Edition415)},
+			{name: "boost-post", row: "boost-post", do: func(s *Settings) { s.Boost = BoostStepped }, in: []Edition{Edition26}},
 		},
 		holds: func(t *specT) {
 			t.unpreempted()

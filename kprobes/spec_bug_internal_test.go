@@ -31,7 +31,7 @@ func (f *firing) Choose(p *sim.Point) (pick, hold int) {
 var specBug = []specRule{
 	{
 		rule: "1.11", says: "on top of two hits a third one can't be followed: a line, and BUG()",
-		mutants: []specMutant{switched("reenter-again", func(m *Mutants) { m.ReenterAgain = true })},
+		mutants: []specMutant{{name: "reenter-again", row: "reenter-again"}},
 		holds: func(t *specT) {
 			quiet := func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}
 			third := code{name: "third", at: smp.TextBase + 0x200, bytes: victim.bytes}

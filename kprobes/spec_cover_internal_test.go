@@ -130,7 +130,7 @@ var spec26 = []specRule{
 	{
 		rule: "7.2", says: "0 leaves the probe on the trampoline: calls in flight return through it, and none is lost",
 		in:      []Edition{Edition26},
-		mutants: []specMutant{switched("disarm-trampoline", func(m *Mutants) { m.DisarmTrampoline = true })},
+		mutants: []specMutant{{name: "disarm-trampoline", row: "disarm-trampoline"}},
 		holds: func(t *specT) {
 			b := t.bench([]code{target, target3}, func(b *bench, x *smp.Ctx) {
 				returned := 0
@@ -160,7 +160,7 @@ var specLocked = []specRule{
 	{
 		rule: "2.3", says: "where calls are followed under a lock, one in an NMI is missed",
 		in:      []Edition{Edition26, Edition415},
-		mutants: []specMutant{sw("lock-in-nmi", func(m *Mutants) { m.LockInNMI = true })},
+		mutants: []specMutant{{name: "lock-in-nmi", row: "lock-in-nmi"}},
 		holds: func(t *specT) {
 			r := &Kretprobe{Kprobe: Kprobe{Addr: victim.at}}
 			up, fired := false, 0

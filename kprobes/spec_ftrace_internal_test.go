@@ -60,8 +60,8 @@ var specFtrace = []specRule{
 		in: since(Edition415),
 		mutants: []specMutant{
 			{name: "without KPROBES_ON_FTRACE", do: func(s *Settings) { s.Kernel.Ftrace = false }},
-			{name: "pre-ip", do: func(s *Settings) { s.Mutants.PreIP = true }},
-			{name: "skip-post", do: func(s *Settings) { s.Mutants.SkipPost = true }},
+			{name: "pre-ip", row: "pre-ip"},
+			{name: "skip-post", row: "post-skipped"},
 		},
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
@@ -98,8 +98,8 @@ var specFtrace = []specRule{
 		rule: "8.4", says: "a pre_handler's change of the path holds, and no post_handler runs then",
 		in: since(Edition415),
 		mutants: []specMutant{
-			{name: "keeps-path", do: func(s *Settings) { s.Mutants.FtraceKeepsPath = true }},
-			{name: "ignore-pre", do: func(s *Settings) { s.Mutants.IgnorePre = true }},
+			{name: "keeps-path", row: "ftrace-keeps-path"},
+			{name: "ignore-pre", row: "path-ignored"},
 		},
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
@@ -120,8 +120,8 @@ var specFtrace = []specRule{
 		rule: "8.4", says: "a site hit inside a handler is missed; disabled it is a nop again",
 		in: since(Edition415),
 		mutants: []specMutant{
-			{name: "no-missed", do: func(s *Settings) { s.Mutants.NoMissed = true }},
-			{name: "run-disabled", do: func(s *Settings) { s.Mutants.ArmDisabled = true }},
+			{name: "no-missed", row: "missed-uncounted"},
+			{name: "run-disabled", row: "arm-disabled"},
 		},
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
@@ -164,7 +164,7 @@ var specFtrace = []specRule{
 		rule: "8.4", says: "several at a site, the post_handler first or last: all gone, the site is a nop",
 		in: since(Edition415),
 		mutants: []specMutant{
-			{name: "by-post", do: func(s *Settings) { s.Mutants.FtraceByPost = true }, in: since(Edition514)}, // before, there is one client
+			{name: "by-post", row: "ftrace-by-post", in: since(Edition514)}, // before, there is one client
 		},
 		none: "until 5.3 all probes are of one client, which the mutant can't confuse with another",
 		holds: func(t *specT) {
@@ -225,7 +225,7 @@ var specFtrace = []specRule{
 	{
 		rule: "8.4", says: "a return probe's entry goes through ftrace, too",
 		in:      since(Edition415),
-		mutants: []specMutant{{name: "no-hook", do: func(s *Settings) { s.Mutants.NoHook = true }}},
+		mutants: []specMutant{{name: "no-hook", row: "return-not-hooked"}},
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
 				var values []uint64
@@ -246,7 +246,7 @@ var specFtrace = []specRule{
 	{
 		rule: "8.4", says: "a module's site goes with it, and comes again as a nop",
 		in:      since(Edition415),
-		mutants: []specMutant{{name: "kill-keeps-ftrace", do: func(s *Settings) { s.Mutants.KillKeepsFtrace = true }}},
+		mutants: []specMutant{{name: "kill-keeps-ftrace", row: "kill-keeps-ftrace"}},
 		holds: func(t *specT) {
 			b := t.withModule(true, func(b *bench, x *smp.Ctx, m *kernel.Module) {
 				n := 0
@@ -273,7 +273,7 @@ var specFtrace = []specRule{
 	{
 		rule: "8.4", says: "beside CPUs that call: each call is right, and after unregister no handler runs",
 		in:      since(Edition415),
-		mutants: []specMutant{{name: "no-grace", do: func(s *Settings) { s.Mutants.NoGrace = true }}},
+		mutants: []specMutant{{name: "no-grace", row: "no-grace"}},
 		holds: func(t *specT) {
 			gone, late, wrong, hits := true, 0, 0, 0
 			run := func(b *bench, x *smp.Ctx) {
@@ -314,7 +314,7 @@ var specFtrace = []specRule{
 	{
 		rule: "7.1", says: "[FTRACE], and [GONE] without [DISABLED]",
 		in:      since(Edition415),
-		mutants: []specMutant{{name: "bare", do: func(s *Settings) { s.Mutants.ListBare = true }}},
+		mutants: []specMutant{{name: "bare", row: "list-bare"}},
 		holds: func(t *specT) {
 			b := t.withModule(true, func(b *bench, x *smp.Ctx, m *kernel.Module) {
 				n := 0

@@ -112,7 +112,7 @@ var specHand = []specRule{
 	},
 	{
 		rule: "7.2", says: "when 0 has been written no breakpoint and no jump is left, whatever was on its way out", in: since(Edition415),
-		mutants: []specMutant{{name: "disarm-lost", do: func(s *Settings) { s.Mutants.DisarmLost = true }}},
+		mutants: []specMutant{{name: "disarm-lost", row: "disarm-lost"}},
 		holds: func(t *specT) {
 			for name, on := range map[string]func(b *bench, x *smp.Ctx, k *Kprobe){
 				"enabled":      func(*bench, *smp.Ctx, *Kprobe) {},
@@ -214,7 +214,7 @@ var specHand = []specRule{
 	},
 	{
 		rule: "8.3", says: "refusing a probe in init text that is about to be freed holds its module no longer, nor is one in it gone twice", in: since(Edition415),
-		mutants: []specMutant{{name: "no-kill", do: func(s *Settings) { s.Mutants.NoKill = true }}},
+		mutants: []specMutant{{name: "no-kill", row: "module-kept"}},
 		holds: func(t *specT) {
 			first, last := &Kprobe{Addr: modInit + 2}, &Kprobe{Addr: modInit + 2}
 			coming, live := error(nil), error(nil)

@@ -21,7 +21,8 @@ import (
 func TestReRegistered(t *testing.T) {
 	for _, g := range []ReturnGeneration{ReturnGlobal, ReturnHashed, ReturnFreelist, ReturnRethook, ReturnObjpool} {
 		s := repaired
-		s.Return, s.Mutants.ReRegister = g, true
+		s.Return = g
+		breakSteps(&s, "re-register-late")
 		b := newBench(t, s, retCodes, func(b *bench, x *smp.Ctx) {
 			r := retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { return 0 })
 			require.NoError(t, b.e.RegisterRet(x, r))
@@ -81,7 +82,7 @@ func TestPools(t *testing.T) {
 						clear(held)
 						st.Begin(i)
 						b.made = func() {
-							h = &holder{}
+							h = &holder{do: &linux}
 							for range maxactive {
 								h.all = append(h.all, &Instance{holder: h})
 							}
@@ -97,7 +98,7 @@ func TestPools(t *testing.T) {
 						}
 						for c := range h.rings {
 							r := &h.rings[c]
-							for at := r.head.Peek(); at != r.tail.Peek(); at++ {
+							for at := r.Head.Peek(); at != r.tail.Peek(); at++ {
 								require.False(t, free[r.place(at).ri], "%s, run %d: twice in the pool", name, i)
 								free[r.place(at).ri] = true
 							}
@@ -118,7 +119,7 @@ var specHandRet = []specRule{
 		mutants: []specMutant{
 			{name: "rethook", in: []Edition{Edition26, Edition415, Edition514}, do: func(s *Settings) { s.Return, s.Unwind = ReturnRethook, true }},
 			{name: "other-unwinder", in: since(Edition65), do: func(s *Settings) { s.Unwind = false }},
-			{name: "ret-addr-kept", do: func(s *Settings) { s.Mutants.RetAddrKept = true }},
+			{name: "ret-addr-kept", row: "ret-addr-kept"},
 		},
 		holds: func(t *specT) {
 			var tos, ips []arch.Addr
@@ -147,7 +148,7 @@ var specHandRet = []specRule{
 	},
 	{
 		rule: "2.5", says: "it is as long as was asked for, and zero at first, also in an engine that has run before", in: since(Edition415),
-		mutants: []specMutant{{name: "one-data", do: func(s *Settings) { s.Mutants.OneData = true }}},
+		mutants: []specMutant{{name: "one-data", row: "one-data"}},
 		holds: func(t *specT) {
 			size := 0
 			b := t.bench([]code{victim}, func(b *bench, x *smp.Ctx) {
@@ -209,7 +210,7 @@ var specHandRet = []specRule{
 	},
 	{
 		rule: "3.1", says: "64 bytes of the stack come back, all of them and no more", in: []Edition{Edition26},
-		mutants: []specMutant{sw("no-stack-copy", func(m *Mutants) { m.NoStackCopy = true })},
+		mutants: []specMutant{{name: "no-stack-copy", row: "no-stack-copy"}},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
 				sp := arch.Addr(0)

@@ -23,10 +23,11 @@ type specRule struct {
 	holds   func(t *specT)
 }
 
-// A specMutant breaks a rule. It is made of the engine's switches, or of what
-// the kernel beside it is.
+// A specMutant breaks a rule: it is a mutant of kprobes/mutants, settings, or what
+// the kernel beside the engine is.
 type specMutant struct {
 	name string
+	row  string // of kprobes/mutants; "": none
 	do   func(s *Settings)
 	wire func(k *kernel.Kernel, d *Deps)
 	in   []Edition // where it can be seen; nil: wherever the rule is
@@ -54,8 +55,9 @@ type specT struct {
 	testing.TB
 	Edition    Edition
 	Preemption bool
-	Settings   Settings // those of the edition, the mutant's switches thrown
+	Settings   Settings // those of the edition and of the mutant
 	wire       func(k *kernel.Kernel, d *Deps)
+	row        string // of kprobes/mutants
 	broken     string
 }
 
@@ -104,7 +106,7 @@ func (r *specRule) try(tb testing.TB, ed Edition, m *specMutant) (broken string)
 	full := ed != EditionDocumented // of which there is no other
 	t := &specT{TB: tb, Edition: ed, Preemption: full, Settings: ed.Settings(full)}
 	if m != nil {
-		if t.wire = m.wire; m.do != nil {
+		if t.wire, t.row = m.wire, m.row; m.do != nil {
 			m.do(&t.Settings)
 		}
 	}

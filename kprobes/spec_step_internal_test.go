@@ -117,11 +117,6 @@ func (w *executed) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// switched is a mutant that is a switch of the engine.
-func switched(name string, do func(m *Mutants)) specMutant {
-	return specMutant{name: name, do: func(s *Settings) { do(&s.Mutants) }}
-}
-
 // specStep is what happens at a hit, to its end.
 var specStep = []specRule{
 	{
@@ -163,9 +158,9 @@ var specStep = []specRule{
 	{
 		rule: "1.3", says: "what a copy leaves relative to itself is put right",
 		mutants: []specMutant{
-			{name: "pushed-tf", do: func(s *Settings) { s.Mutants.PushedTF = true }, in: []Edition{Edition26, Edition415}},
-			{name: "copy-returns", do: func(s *Settings) { s.Mutants.CopyReturns = true }, in: []Edition{Edition26, Edition415}},
-			switched("leak-if", func(m *Mutants) { m.LeakIF = true }),
+			{name: "pushed-tf", row: "pushed-tf", in: []Edition{Edition26, Edition415}},
+			{name: "copy-returns", row: "copy-returns", in: []Edition{Edition26, Edition415}},
+			{name: "leak-if", row: "if-leak"},
 		},
 		holds: func(t *specT) {
 			t.Settings.Kernel.Optprobes = false
@@ -200,8 +195,8 @@ var specStep = []specRule{
 	{
 		rule: "1.3", says: "a copy that faults is the original that faults, and hits again",
 		mutants: []specMutant{
-			switched("fault-in-copy", func(m *Mutants) { m.FaultInCopy = true }),
-			{name: "leave-tf", do: func(s *Settings) { s.Mutants.LeaveTF = true }, in: []Edition{Edition26, Edition415}},
+			{name: "fault-in-copy", row: "fault-in-copy"},
+			{name: "leave-tf", row: "leave-tf", in: []Edition{Edition26, Edition415}},
 		},
 		holds: func(t *specT) {
 			t.Settings.Kernel.Preemption = true // what is boosted faults where it is
@@ -234,7 +229,7 @@ var specStep = []specRule{
 	},
 	{
 		rule: "1.4", says: "then the post_handler, with flags 0 and the next instruction's ip",
-		mutants: []specMutant{switched("skip-post", func(m *Mutants) { m.SkipPost = true })},
+		mutants: []specMutant{{name: "skip-post", row: "post-skipped"}},
 		holds: func(t *specT) {
 			b := t.bench(stepTexts, func(b *bench, x *smp.Ctx) {
 				for _, f := range []struct {
@@ -262,7 +257,7 @@ var specStep = []specRule{
 	},
 	{
 		rule: "1.5", says: "any handler may be nil",
-		mutants: []specMutant{switched("nil-stops", func(m *Mutants) { m.NilStops = true })},
+		mutants: []specMutant{{name: "nil-stops", row: "nil-stops"}},
 		holds: func(t *specT) {
 			b := t.bench(stepTexts, func(b *bench, x *smp.Ctx) {
 				for i := range 8 {
@@ -288,7 +283,7 @@ var specStep = []specRule{
 	},
 	{
 		rule: "1.6", says: "a pre_handler that changes the path: no step, no post_handler, its registers",
-		mutants: []specMutant{switched("ignore-pre", func(m *Mutants) { m.IgnorePre = true })},
+		mutants: []specMutant{{name: "ignore-pre", row: "path-ignored"}},
 		holds: func(t *specT) {
 			b := t.bench(stepTexts, func(b *bench, x *smp.Ctx) {
 				k := &Kprobe{Addr: victim.at,
@@ -307,7 +302,7 @@ var specStep = []specRule{
 	},
 	{
 		rule: "1.7", says: "what a handler leaves in the registers and in memory holds",
-		mutants: []specMutant{switched("copy-regs", func(m *Mutants) { m.CopyRegs = true })},
+		mutants: []specMutant{{name: "copy-regs", row: "copy-regs"}},
 		holds: func(t *specT) {
 			b := t.bench(stepTexts, func(b *bench, x *smp.Ctx) {
 				pre := &Kprobe{Addr: victim.at, Pre: func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int { regs.R[x86.RDI] += 40; return 0 }}
@@ -332,7 +327,7 @@ var specStep = []specRule{
 	},
 	{
 		rule: "1.11", says: "a hit inside a handler is counted and executed, its handlers don't run",
-		mutants: []specMutant{switched("no-missed", func(m *Mutants) { m.NoMissed = true })},
+		mutants: []specMutant{{name: "no-missed", row: "missed-uncounted"}},
 		holds: func(t *specT) {
 			b := t.bench(stepTexts, func(b *bench, x *smp.Ctx) {
 				inner := []*Kprobe{{Addr: other.at}, {Addr: other.at + 7}, {Addr: loads.at}}
@@ -364,7 +359,7 @@ var specStep = []specRule{
 	{
 		rule: "1.12", says: "the fault handler of who faults: pre_handler, post_handler, step; 1 means handled", in: []Edition{Edition26, Edition415},
 		mutants: []specMutant{
-			switched("no-fault", func(m *Mutants) { m.NoFault = true }),
+			{name: "no-fault", row: "no-fault"},
 			{name: "no-fault-handlers", do: func(s *Settings) { s.FaultHandlers = false }},
 		},
 		holds: faultsAreHandled,

@@ -11,7 +11,7 @@ func (e *Engine) Points() int { return len(e.aggrs) }
 // running.
 func (e *Engine) StateOf(i int) (addr, bits, detour uint64, ok bool) {
 	p := e.aggrs[i]
-	if p.freed || p.list == nil && p.unused() && !p.armed.Peek() {
+	if p.freed || p.list == nil && p.Unused() && !p.armed.Peek() {
 		return 0, 0, 0, false
 	}
 	flag := func(bit uint64, on bool) {

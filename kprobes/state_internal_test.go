@@ -94,7 +94,7 @@ func (c *stateChecker) check(p *Aggr) error {
 		}
 	}
 	if p.freed {
-		if on != "" || p.armed.Peek() || p.optimized.Peek() || p.jumped || !p.unused() {
+		if on != "" || p.armed.Peek() || p.optimized.Peek() || p.jumped || !p.Unused() {
 			return fmt.Errorf("freed and in use")
 		}
 		return nil
@@ -116,7 +116,7 @@ func (c *stateChecker) check(p *Aggr) error {
 		state, want = "optimized", jump[:]
 	case on == "" && !optimized && armed:
 		state = "plain"
-	case on == "" && !optimized && p.unused():
+	case on == "" && !optimized && p.Unused():
 		c.states["gone"]++ // what stands there now is another's
 		return nil
 	case on == "" && !optimized:
@@ -135,11 +135,11 @@ func (c *stateChecker) check(p *Aggr) error {
 		return fmt.Errorf("%s, but not armed", state)
 	}
 
-	may := p.detour.size != 0 && p.enabled() && !p.post() && !e.anyProbedInside(p) && e.allowed && !e.disarmed
+	may := p.detour.size != 0 && p.enabled() && !p.post() && e.archCheckOptimizedKprobe(p) && e.allowed && !e.disarmed
 	switch state {
 	case "optimizing", "optimized":
 		if !may {
-			return fmt.Errorf("%s, but enabled %v, post %v, blocked %v", state, p.enabled(), p.post(), e.anyProbedInside(p))
+			return fmt.Errorf("%s, but enabled %v, post %v, blocked %v", state, p.enabled(), p.post(), !e.archCheckOptimizedKprobe(p))
 		}
 	case "unoptimizing":
 		if may {
@@ -307,17 +307,17 @@ func testStates(t *testing.T, v stateSetting) {
 
 // TestStatesFind: the table is what notices these.
 func TestStatesFind(t *testing.T) {
-	for name, do := range map[string]func(m *Mutants){
-		"disarm-lost":      func(m *Mutants) { m.DisarmLost = true },
-		"retry-lost":       func(m *Mutants) { m.RetryLost = true },
-		"optimize-post":    func(m *Mutants) { m.OptimizePost = true },
-		"optimize-blocked": func(m *Mutants) { m.OptimizeBlocked = true },
-		"arm-disarmed":     func(m *Mutants) { m.ArmDisarmed = true },
-		"cancel-lost":      func(m *Mutants) { m.CancelLost = true },
+	for _, name := range []string{
+		"disarm-lost",
+		"retry-lost",
+		"optimize-post",
+		"optimize-blocked",
+		"arm-disarmed",
+		"cancel-lost",
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := stateSetting{name: name, s: repaired, runs: 200}
-			do(&v.s.Mutants)
+			breakSteps(&v.s, name)
 			broken, _ := breakStates(t, v)
 			require.NotEmpty(t, broken)
 			t.Log(broken)

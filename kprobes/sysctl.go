@@ -17,7 +17,7 @@ func (e *Engine) SetOptimization(x kapi.Context, on bool) {
 	changed := e.allowed != on
 	e.allowed = on
 	for i := 0; changed && i < len(e.aggrs); i++ {
-		if p := e.aggrs[i]; p.freed || !p.enabled() {
+		if p := e.aggrs[i]; p.freed || !e.do.AggrEnabled(p) {
 			continue // a disabled point's jump is on its way out already
 		} else if on {
 			e.optimizeKprobe(x, p)
@@ -47,28 +47,12 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 		e.mutex.Unlock(x)
 		return
 	}
-	late := e.s.Mutants.ArmBeforeClear && on
-	if !late {
-		e.disarmed = !on // before anything is armed: what is armed is to be optimized, too
-	}
-	for i := 0; i < len(e.aggrs); i++ {
-		switch p := e.aggrs[i]; {
-		case p.freed:
-		case !on && e.s.Mutants.EnabledIgnored:
-		case !on:
-			e.disarmKprobeNow(x, p) // also what is on its way out: it may be enabled again before it is there
-		case p.enabled() || e.s.Mutants.EnabledAll:
-			if !p.armed.Load(x) { // one whose jump is gone keeps its breakpoint until the optimizer has come
-				_ = e.armKprobe(x, p) // a site of ftrace that somebody else has taken meanwhile stays as it is
-			}
-			e.optimizeKprobe(x, p)
-		}
-	}
-	if t := &e.ret; !on && e.s.Mutants.DisarmTrampoline && t.ready.Peek() && e.s.Return == ReturnGlobal {
-		e.disarmKprobeNow(x, &t.nopAggr) // which is not among the points, so that it stays armed
-	}
-	if late {
-		e.disarmed = false
+	if on {
+		e.do.SetAllDisarmed(e, false) // before anything is armed: what is armed is to be optimized, too
+		e.do.ArmAllKprobes(e, x)
+	} else {
+		e.do.SetAllDisarmed(e, true)
+		e.do.DisarmAllKprobes(e, x)
 	}
 	if on {
 		e.printk(x, kpev.LineArmed, 0, 0)
@@ -81,18 +65,43 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 	}
 }
 
-// disarmKprobeNow disarms a point whose jump, if it has one, isn't left to the
+// DisarmKprobeNow disarms a point whose jump, if it has one, isn't left to the
 // optimizer, but for the breakpoint of one that was queued for it already. Context:
 // kprobe_mutex held.
-func (e *Engine) disarmKprobeNow(x kapi.Context, p *Aggr) {
+func (e *Engine) DisarmKprobeNow(x kapi.Context, p *Aggr) {
 	if p.client != nil {
-		e.disarmKprobeFtrace(x, p)
+		e.do.DisarmKprobeFtrace(e, x, p)
 		return
 	}
-	e.lockText(x)
+	e.do.LockText(e, x)
 	e.unoptimizeKprobe(x, p, true)
 	if p.list == nil && p.armed.Load(x) {
 		e.archDisarmKprobe(x, p)
 	}
 	e.unlockText(x)
+}
+
+// armAllKprobes arms every point with a probe that isn't disabled. Context:
+// kprobe_mutex held.
+func (e *Engine) armAllKprobes(x kapi.Context) {
+	for i := 0; i < len(e.aggrs); i++ {
+		p := e.aggrs[i]
+		if p.freed || !e.do.AggrEnabled(p) {
+			continue
+		}
+		if !p.armed.Load(x) { // one whose jump is gone keeps its breakpoint until the optimizer has come
+			_ = e.do.ArmKprobe(e, x, p) // a site of ftrace that somebody else has taken meanwhile stays as it is
+		}
+		e.optimizeKprobe(x, p)
+	}
+}
+
+// disarmAllKprobes disarms every point, also what is on its way out: it may be enabled
+// again before it is there. Context: kprobe_mutex held.
+func (e *Engine) disarmAllKprobes(x kapi.Context) {
+	for i := 0; i < len(e.aggrs); i++ {
+		if p := e.aggrs[i]; !p.freed {
+			e.DisarmKprobeNow(x, p)
+		}
+	}
 }

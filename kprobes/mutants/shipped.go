@@ -29,56 +29,34 @@ type Fault struct {
 //     to 6.18): its memory isn't collected before more than a page of such are dirty,
 //     so that it takes the garbage of others.
 //   - Which locks the optimizer holds is a setting, order: each is right by itself.
-var Shipped = []Fault{
-	{kprobes.Edition26, "no-sync-arm", "no-sail-past", "no-sail-past"},
-	{kprobes.Edition26, "byte-first", "no-sail-past", "owned-breakpoint"},
-	{kprobes.Edition26, "ret-addr-kept", "return-siblings", "return-pairs"},
-	{kprobes.Edition26, "empty-late", "return-frameless", "instances"},
-	{kprobes.Edition26, "frame-unchecked", "return-frameless", "return-pairs"},
-	{kprobes.Edition26, "lock-in-nmi", "return-nmi-locked", "locks"},
-	{kprobes.Edition26, "post-by-list", "post-leaves", "post-called"},
-	{kprobes.Edition415, "no-sync-arm", "no-sail-past", "no-sail-past"},
-	{kprobes.Edition415, "enable-lost", "globally-off", "no-sail-past"},
-	{kprobes.Edition415, "check-unlocked", "module-init", "text-agrees"},
-	{kprobes.Edition415, "frame-unchecked", "return-frameless", "return-pairs"},
-	{kprobes.Edition415, "reuse-disabled", "reuse-disabled", "text-restored"},
-	{kprobes.Edition415, "disarm-lost", "switches", "all-off"},
-	{kprobes.Edition415, "retry-lost", "neighbours", "optimized-again"},
-	{kprobes.Edition415, "detour-post", "detour-post", "post-called"},
-	{kprobes.Edition415, "cancel-rcu", "cancel-detour-pages", "no-use-after-free"},
-	{kprobes.Edition415, "post-by-list", "post-leaves", "post-called"},
-	{kprobes.Edition514, "jng-and", "function-at-work", "right-result"},
-	{kprobes.Edition514, "holder-refs", "return-storm", "instances"},
-	{kprobes.Edition514, "boost-post", "boosted-post", "post-called"},
-	{kprobes.Edition514, "enable-lost", "globally-off", "no-sail-past"},
-	{kprobes.Edition514, "check-unlocked", "module-init", "text-agrees"},
-	{kprobes.Edition514, "reuse-disabled", "reuse-disabled", "text-restored"},
-	{kprobes.Edition514, "disarm-lost", "switches", "all-off"},
-	{kprobes.Edition514, "retry-lost", "neighbours", "optimized-again"},
-	{kprobes.Edition514, "detour-post", "detour-post", "post-called"},
-	{kprobes.Edition514, "cancel-rcu", "cancel-detour-pages", "no-use-after-free"},
-	{kprobes.Edition514, "post-by-list", "post-leaves", "post-called"},
-	{kprobes.Edition65, "boost-post", "boosted-post", "post-called"},
-	{kprobes.Edition65, "enable-lost", "globally-off", "no-sail-past"},
-	{kprobes.Edition65, "check-unlocked", "module-init", "text-agrees"},
-	{kprobes.Edition65, "ftrace-by-post", "ftrace-probe", "no-sail-past"},
-	{kprobes.Edition65, "reuse-disabled", "reuse-disabled", "text-restored"},
-	{kprobes.Edition65, "disarm-lost", "switches", "all-off"},
-	{kprobes.Edition65, "retry-lost", "neighbours", "optimized-again"},
-	{kprobes.Edition65, "detour-post", "detour-post", "post-called"},
-	{kprobes.Edition65, "cancel-rcu", "cancel-detour-pages", "no-use-after-free"},
-	{kprobes.Edition65, "post-by-list", "post-leaves", "post-called"},
-	{kprobes.Edition69, "objpool-last", "return-nmi", "instances"},
-	{kprobes.Edition69, "boost-post", "boosted-post", "post-called"},
-	{kprobes.Edition69, "enable-lost", "globally-off", "no-sail-past"},
-	{kprobes.Edition69, "check-unlocked", "module-init", "text-agrees"},
-	{kprobes.Edition69, "ftrace-by-post", "ftrace-probe", "no-sail-past"},
-	{kprobes.Edition69, "reuse-disabled", "reuse-disabled", "text-restored"},
-	{kprobes.Edition69, "disarm-lost", "switches", "all-off"},
-	{kprobes.Edition69, "retry-lost", "neighbours", "optimized-again"},
-	{kprobes.Edition69, "detour-post", "detour-post", "post-called"},
-	{kprobes.Edition69, "cancel-rcu", "cancel-detour-pages", "no-use-after-free"},
-	{kprobes.Edition69, "post-by-list", "post-leaves", "post-called"},
+var Shipped = shipped([]shipment{
+	{kprobes.Edition26, "no-sync-arm byte-first ret-addr-kept empty-late frame-unchecked lock-in-nmi post-by-list"},
+	{kprobes.Edition415, "no-sync-arm enable-lost check-unlocked frame-unchecked reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list"},
+	{kprobes.Edition514, "jng-and holder-refs boost-post enable-lost check-unlocked reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list"},
+	{kprobes.Edition65, "boost-post enable-lost check-unlocked ftrace-by-post reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list"},
+	{kprobes.Edition69, "objpool-last boost-post enable-lost check-unlocked ftrace-by-post reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list"},
+})
+
+// A shipment is the faults of an edition's kernels.
+type shipment struct {
+	edition kprobes.Edition
+	names   string
+}
+
+// shipped looks each up. In the editions that have it cancel-rcu shows only when the
+// page of a detour is unmapped.
+func shipped(list []shipment) (all []Fault) {
+	for _, s := range list {
+		for name := range strings.FieldsSeq(s.names) {
+			m, _ := find(name)
+			f := Fault{s.edition, name, m.Scenario, m.Property}
+			if name == "cancel-rcu" {
+				f.Scenario = "cancel-detour-pages"
+			}
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // ShippedIn returns the mutants that an edition's kernels were shipped with, as far
@@ -91,33 +69,6 @@ func ShippedIn(e kprobes.Edition) (names []string) {
 	}
 	return names
 }
-
-// releases are those in which the kernel had the faults of Shipped, as studied: from
-// the commit that brought one to the last release before the commit that mended it.
-var releases = map[string]string{
-	"boost-post":      "5.13 and later",
-	"byte-first":      "until 2.6.33",
-	"cancel-rcu":      "4.15 to 6.18",
-	"check-unlocked":  "2.6.30 and later",
-	"detour-post":     "2.6.34 and later",
-	"disarm-lost":     "2.6.38 and later",
-	"empty-late":      "2.6.25 to 2.6.35",
-	"enable-lost":     "2.6.30 and later",
-	"frame-unchecked": "until 5.0",
-	"ftrace-by-post":  "6.1, 6.12",
-	"holder-refs":     "5.11 to 5.17",
-	"jng-and":         "5.13 to 5.19",
-	"lock-in-nmi":     "until 3.7",
-	"no-sync-arm":     "until 5.5",
-	"objpool-last":    "6.7 to 6.18",
-	"post-by-list":    "2.6 and later",
-	"ret-addr-kept":   "2.6",
-	"retry-lost":      "2.6.38 to 6.19",
-	"reuse-disabled":  "2.6.38 and later",
-}
-
-// Releases says in which releases the kernel had a fault of Shipped, "" of another.
-func Releases(name string) string { return releases[name] }
 
 // applyShipped brings back the faults of the wiring's edition.
 func applyShipped(w *Wiring) {

@@ -131,8 +131,8 @@ func run(o options) (survivors int, err error) {
 	return survivors, nil
 }
 
-// linesOf finds the statements of a package that may be removed, its tests and
-// its switches' declarations left out, in the order of the files.
+// linesOf finds the statements of a package that may be removed, its tests left
+// out, in the order of the files.
 func linesOf(room string) ([]line, error) {
 	names, err := filepath.Glob(filepath.Join(room, "*.go"))
 	if err != nil {
@@ -173,9 +173,6 @@ func linesOfFile(name string) ([]line, error) {
 		}
 		from, to := set.Position(s.Pos()), set.Position(s.End())
 		first, _, _ := strings.Cut(string(text[from.Offset:to.Offset]), "\n")
-		if strings.Contains(first, "Mutants.") {
-			return false // a switch: it is off
-		}
 		if kind := kindOf(s); kind != "" {
 			lines = append(lines, line{name, from.Line, kind, first, from.Offset, to.Offset})
 		}

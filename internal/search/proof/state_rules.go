@@ -112,6 +112,8 @@ var stateRules = map[string]rule{
 	"kprobes.jprobed.n":          during("k", "says nothing while no jprobe runs"),
 	"kprobes.Kretprobe.Handler":  skip(atBoot),
 	"kprobes.Kretprobe.Entry":    skip(atBoot),
+	"kprobes.Engine.do":          skip(atBoot),
+	"kprobes.holder.do":          skip(atBoot),
 	"kprobes.holder.lock":        skip(atBoot),
 	"kprobes.bucket.lock":        skip(atBoot),
 	"kprobes.retState.global":    skip(atBoot),

@@ -151,14 +151,14 @@ func TestLinearMutants(t *testing.T) {
 	m := scenario.Machine{Edition: scenario.Edition69, Preempt: scenario.PreemptFull}
 	m.Settle()
 	for _, c := range []struct {
-		name  string
-		apply func(m *kprobes.Mutants)
+		name string
+		row  string
 	}{
-		{"two that register at once both do", func(m *kprobes.Mutants) { m.ReregUnlocked = true }},
-		{"what is disabled can't be disabled", func(m *kprobes.Mutants) { m.ToggleOnce = true }},
-		{"what isn't registered can be enabled", func(m *kprobes.Mutants) { m.ToggleAny = true }},
+		{"two that register at once both do", "asked-unlocked"},
+		{"what is disabled can't be disabled", "toggle-once"},
+		{"what isn't registered can be enabled", "toggle-any"},
 	} {
-		mu := &mutants.Mutant{Apply: func(w *mutants.Wiring) { c.apply(&w.Engine.Mutants) }}
+		mu := &mutants.Mutant{Apply: func(w *mutants.Wiring) { mutants.Apply(c.row, w) }}
 		wrong, programs := "", 0
 		for seed := uint64(0); wrong == "" && seed < 120; seed++ {
 			_, _, wrong = linearRuns(t, shared(seed, m), mu, seed, 10)

@@ -1,0 +1,214 @@
+package mutants
+
+import (
+	"kpsim/kprobes"
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+)
+
+var int3 = []byte{x86.Int3}
+
+func jngAnd(s *steps) {
+	emulate := s.Emulate
+	s.Emulate = func(e *engine, x context, p *aggr, r *regs) {
+		emulate(e, x, p, r)
+		jng(p.Insn(), r)
+	}
+}
+
+// jng sends a jng or jg that was emulated the other way where "ZF and SF !=
+// OF" has another answer than "ZF or SF != OF" (SDM vol. 2, "Jcc")..
+func jng(in *x86.Inst, r *regs) {
+	target, _ := in.Target()
+	switch in.Opcode() {
+	case 0x7e, 0x7f, 0x0f8e, 0x0f8f:
+	default:
+		return
+	}
+	equal := r.Flags&x86.ZF != 0
+	less := (r.Flags&x86.SF != 0) != (r.Flags&x86.OF != 0)
+	if equal == less {
+		return
+	}
+	if r.IP == target {
+		r.IP = in.Next()
+	} else {
+		r.IP = target
+	}
+}
+
+func byteFirst(w *Wiring) {
+	w.Engine.RemovedInt3 = false // it is looked at earlier
+	s := w.Steps()
+	handle := s.KprobeInt3Handler
+	s.KprobeInt3Handler = func(e *engine, x context, r *regs) uint64 {
+		var now [1]byte
+		if w.Deps.Text.Read(x, r.IP-1, now[:]); now[0] == x86.Int3 {
+			return handle(e, x, r)
+		}
+		r.IP--
+		return kpev.OwnerRemoved
+	}
+	SkipSync(kpev.SyncDisarm)(w)
+}
+
+func postByList(s *steps) {
+	s.OwesPost = never(s.OwesPost)
+	s.PostProbes = func(x context, p *aggr, asked []*kprobe) []*kprobe {
+		if now := p.Probes(x); len(now) > 0 {
+			return now
+		}
+		return asked
+	}
+}
+
+// never is no, whatever is asked.
+func never[A any](func(A) bool) func(A) bool { return func(A) bool { return false } }
+
+func always(_, _ arch.Addr) bool { return true }
+
+func copyRegs(s *steps) {
+	pre, post := s.AggrPreHandler, s.AggrPostHandler
+	s.AggrPreHandler = func(e *engine, x context, p *aggr, r *regs, stop bool) bool {
+		own := *r
+		return pre(e, x, p, &own, stop)
+	}
+	s.AggrPostHandler = func(e *engine, x context, p *aggr, r *regs) {
+		own := *r
+		post(e, x, p, &own)
+	}
+}
+
+func ignorePre(s *steps) {
+	call := s.CallPreHandler
+	s.CallPreHandler = func(e *engine, x context, k *kprobe, r *regs) int { call(e, x, k, r); return 0 }
+}
+
+func nilStops(s *steps) {
+	call := s.CallPreHandler
+	s.CallPreHandler = func(e *engine, x context, k *kprobe, r *regs) int {
+		if k.Pre == nil {
+			return 1
+		}
+		return call(e, x, k, r)
+	}
+}
+
+func preIP(s *steps) {
+	pre := s.AggrPreHandler
+	s.AggrPreHandler = func(e *engine, x context, p *aggr, r *regs, stop bool) bool {
+		if stop {
+			r.IP = p.Addr()
+		}
+		return pre(e, x, p, r, stop)
+	}
+}
+
+func detourStops(s *steps) {
+	pre := s.AggrPreHandler
+	s.AggrPreHandler = func(e *engine, x context, p *aggr, r *regs, _ bool) bool { return pre(e, x, p, r, true) }
+}
+
+func runDisabled(s *steps) {
+	disabled := s.KprobeDisabled
+	s.KprobeDisabled = func(x context, k *kprobe, stop bool) bool { disabled(x, k, stop); return false }
+}
+
+func detourDisabled(s *steps) {
+	disabled, all := s.KprobeDisabled, s.OptimizedDisabled
+	s.KprobeDisabled = func(x context, k *kprobe, stop bool) bool { return disabled(x, k, stop) && stop }
+	s.OptimizedDisabled = func(x context, p *aggr) bool { all(x, p); return false }
+}
+
+func detourPath(s *steps) {
+	store := s.StoreRegs
+	s.StoreRegs = func(x context, p *aggr, cpu, r *regs) {
+		if store(x, p, cpu, r); r.IP != p.Addr()+1 {
+			x.Memory().Store(x86.SP(cpu), 8, uint64(r.IP))
+		}
+	}
+}
+
+func missedByPoint(s *steps) {
+	count := s.IncNmissed
+	s.IncNmissed = func(x context, probes []*kprobe) {
+		if len(probes) <= 1 {
+			count(x, probes)
+		}
+	}
+}
+
+func missedEnabled(s *steps) {
+	count := s.IncNmissed
+	s.IncNmissed = func(x context, probes []*kprobe) {
+		for i, k := range probes {
+			if !k.Disabled() {
+				count(x, probes[i:i+1])
+			}
+		}
+	}
+}
+
+func ftraceKeepsPath(s *steps) {
+	handle := s.KprobeFtraceHandler
+	s.KprobeFtraceHandler = func(e *engine, x context, ip arch.Addr, r *regs) {
+		was := r.IP
+		handle(e, x, ip, r)
+		r.IP = was
+	}
+}
+
+func killKeepsFtrace(s *steps) {
+	kill, disarm, killing := s.KillKprobe, s.DisarmKprobeFtrace, false
+	s.KillKprobe = func(e *engine, x context, p *aggr) {
+		killing = true
+		kill(e, x, p)
+		killing = false
+	}
+	s.DisarmKprobeFtrace = func(e *engine, x context, p *aggr) {
+		if !killing {
+			disarm(e, x, p)
+		}
+	}
+}
+
+func enabledAll(s *steps) {
+	enabled, arm, all := s.AggrEnabled, s.ArmAllKprobes, false
+	s.AggrEnabled = func(p *aggr) bool { return all || enabled(p) }
+	s.ArmAllKprobes = func(e *engine, x context) {
+		all = true
+		arm(e, x)
+		all = false
+	}
+}
+
+func listOldest(s *steps) {
+	s.ShowKprobes = func(e *engine, buf []byte, p *aggr) []byte {
+		probes := p.List()
+		for i := len(probes) - 1; i >= 0; i-- {
+			buf = e.ReportProbe(buf, p, probes[i])
+		}
+		return buf
+	}
+}
+
+func listJumps(s *steps) {
+	flags := s.ListedFlags
+	s.ListedFlags = func(e *engine, p *aggr, k *kprobe) kprobes.Flags {
+		if !p.Jumped() {
+			return 0
+		}
+		return flags(e, p, k)
+	}
+}
+
+func graceEach(s *steps) {
+	unregister := s.UnregisterKprobes
+	s.UnregisterKprobes = func(e *engine, x context, ks []*kprobe) error {
+		for i := range ks {
+			_ = unregister(e, x, ks[i:i+1])
+		}
+		return nil
+	}
+}

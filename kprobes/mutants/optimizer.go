@@ -1,0 +1,104 @@
+package mutants
+
+import (
+	"encoding/binary"
+
+	"kpsim/smp/kapi"
+)
+
+func freeEarly(s *steps) {
+	unoptimize := s.DoUnoptimizeKprobes
+	s.DoUnoptimizeKprobes = func(e *engine, x context) { unoptimize(e, x); s.DoFreeCleanedKprobes(e, x) }
+}
+
+func flagEarly(s *steps) {
+	unoptimize, mark := s.ArchUnoptimizeKprobe, s.ClearOptimized
+	s.ArchUnoptimizeKprobe = func(e *engine, x context, p *aggr) { mark(x, p); unoptimize(e, x, p) }
+	skip2(&s.ClearOptimized)
+}
+
+func flushLocked(s *steps) {
+	queued := s.OptimizerQueued
+	s.OptimizerQueued = func(e *engine, x context) int {
+		n := queued(e, x)
+		if n != 0 {
+			s.FlushOptimizer(e, x)
+		}
+		return n
+	}
+}
+
+func savedAtPrepare(w *Wiring) {
+	s := w.Steps()
+	prepare := s.PrepareOptimizedKprobe
+	s.PrepareOptimizedKprobe = func(e *engine, x context, p *aggr) {
+		if prepare(e, x, p); p.HasDetour() {
+			var tail [8]byte
+			w.Deps.Text.Read(x, p.Addr()+1, tail[:4])
+			p.Note = p.Note&^0xffffffff | binary.LittleEndian.Uint64(tail[:])
+		}
+	}
+	s.CopiedInsn = func(p *aggr) []byte {
+		return binary.LittleEndian.AppendUint32(nil, uint32(p.Note))
+	}
+}
+
+func optimizedLate(s *steps) {
+	setup := s.SetupDetourExecution
+	s.SetupDetourExecution = func(e *engine, x context, p *aggr, r *regs, owes bool) bool {
+		ip := r.IP
+		if !setup(e, x, p, r, owes) {
+			return false
+		}
+		if !p.Jumped() {
+			r.IP = ip
+		}
+		return p.Jumped()
+	}
+}
+
+func backOff(s *steps) {
+	quiesce, ran := s.Quiesce, 0
+	s.Quiesce = func(e *engine, x context) {
+		ran++
+		for range 1 << ran {
+			quiesce(e, x)
+		}
+	}
+}
+
+func kickUnlocked(s *steps) {
+	optimizer, kick := s.KprobeOptimizer, s.KickAgain
+	s.KprobeOptimizer = func(e *engine, x context) { optimizer(e, x); kick(e, x) }
+	skip2(&s.KickAgain)
+}
+
+func hotplugLast(w *Wiring) {
+	w.Steps().LockText = func(_ *engine, x context) {
+		w.Deps.Text.Mutex().Lock(x)
+		w.Deps.Hotplug.ReadLock(x)
+	}
+}
+
+func labelsLast(w *Wiring) {
+	s := w.Steps()
+	s.LockSites = func(e *engine, x context) {
+		s.LockText(e, x)
+		if w.Deps.LabelMutex != nil {
+			w.Deps.LabelMutex.Lock(x)
+		}
+	}
+}
+
+// unkicked are works that nobody queues.
+type unkicked struct{ kapi.Workqueue }
+
+// NewDelayedWork implements kapi.Workqueue.
+func (u unkicked) NewDelayedWork(name string, f func(x context)) kapi.DelayedWork {
+	return unqueued{u.Workqueue.NewDelayedWork(name, f)}
+}
+
+type unqueued struct{ kapi.DelayedWork }
+
+// Queue implements kapi.DelayedWork.
+func (unqueued) Queue(context) {}

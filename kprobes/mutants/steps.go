@@ -1,0 +1,42 @@
+package mutants
+
+import (
+	"kpsim/kprobes"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+)
+
+// The words of the steps.
+type (
+	steps   = kprobes.Steps
+	engine  = kprobes.Engine
+	kprobe  = kprobes.Kprobe
+	aggr    = kprobes.Aggr
+	context = kapi.Context
+	regs    = arch.Regs
+)
+
+// Steps are the steps of the engine that is to be built, to be changed.
+func (w *Wiring) Steps() *steps {
+	if w.Engine.Steps == nil {
+		w.Engine.Steps = kprobes.Linux()
+	}
+	return w.Engine.Steps
+}
+
+// on is a mutant that changes steps alone.
+func on(change func(s *steps)) func(w *Wiring) { return func(w *Wiring) { change(w.Steps()) } }
+
+// The skips leave a step out.
+func skip1[A any](f *func(A))                   { *f = func(A) {} }
+func skip2[A, B any](f *func(A, B))             { *f = func(A, B) {} }
+func skip3[A, B, C any](f *func(A, B, C))       { *f = func(A, B, C) {} }
+func skip4[A, B, C, D any](f *func(A, B, C, D)) { *f = func(A, B, C, D) {} }
+
+// What mutants keep in an Aggr's Note: in its low half the bytes under a jump.
+const (
+	noteReused = 1 << (32 + iota) // it is held for enabled
+	noteSilent                    // it is held for disabled
+	noteShared                    // another probe has joined
+	notePosted                    // one with a post_handler has
+)
