@@ -180,3 +180,12 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 		x.IRQ(true)
 	}
 }
+
+// adjustSP corrects the stack pointer of an image with ss: it was saved below that.
+func adjustSP(regs *arch.Regs) { regs.R[x86.RSP] += 8 }
+
+// storeRegs writes what handlers have changed into the image, but ip: a change of it is
+// ignored (4.10).
+func storeRegs(x kapi.Context, _ *Aggr, cpu, regs *arch.Regs) {
+	x86.StorePtGeneral(x.Memory(), arch.Addr(cpu.R[x86.RSI]), regs)
+}

@@ -143,3 +143,10 @@ func (e *Engine) archInitKprobes(x kapi.Context) {
 	p.probes.Init(e.d.Cells, c)
 	e.table.Put(x, p.addr, p)
 }
+
+// trampolineAggr is the place of the trampoline's probe, beside those of the engine.
+func (e *Engine) trampolineAggr() *Aggr {
+	t := &e.ret
+	t.nopAggr = Aggr{addr: t.trampoline}
+	return &t.nopAggr
+}

@@ -250,10 +250,8 @@ var linux = Steps{
 	PreemptEnable:     kapi.Context.PreemptEnable,
 	OptimizedDisabled: func(x kapi.Context, p *Aggr) bool { return !p.runs(x) },
 	KprobeRunning:     func(e *Engine, x kapi.Context) bool { return e.kcb.This(x).current != nil },
-	AdjustSP:          func(regs *arch.Regs) { regs.R[x86.RSP] += 8 }, // it was saved below ss
-	StoreRegs: func(x kapi.Context, _ *Aggr, cpu, regs *arch.Regs) {
-		x86.StorePtGeneral(x.Memory(), arch.Addr(cpu.R[x86.RSI]), regs) // not ip: a change of it is ignored (4.10)
-	},
+	AdjustSP:          adjustSP,
+	StoreRegs:         storeRegs,
 
 	CheckKretprobeRereg:  func(r *Kretprobe) error { return notRegistered(&r.Kprobe) },
 	OnFuncEntry:          func(at, entry arch.Addr) bool { return at == entry },
@@ -276,10 +274,7 @@ var linux = Steps{
 	ObjpoolPop:              func(x kapi.Context, r *ObjpoolSlot) *Instance { return r.pop(x) },
 	ObjpoolPublish:          func(kapi.Context, *ObjpoolSlot, uint32) {},
 	ObjpoolFilled:           func(r *ObjpoolSlot) uint32 { return r.tail.Peek() },
-	TrampolineAggr: func(e *Engine) *Aggr {
-		e.ret.nopAggr = Aggr{addr: e.ret.trampoline}
-		return &e.ret.nopAggr
-	},
+	TrampolineAggr:          (*Engine).trampolineAggr,
 
 	JprobeStack: func(e *Engine, x kapi.Context, regs *arch.Regs) int {
 		return int(min(stackCopy, e.d.Tasks.StackTop(x)-x86.SP(regs)))

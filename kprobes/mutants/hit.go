@@ -17,27 +17,6 @@ func jngAnd(s *steps) {
 	}
 }
 
-// jng sends a jng or jg that was emulated the other way where "ZF and SF !=
-// OF" has another answer than "ZF or SF != OF" (SDM vol. 2, "Jcc")..
-func jng(in *x86.Inst, r *regs) {
-	target, _ := in.Target()
-	switch in.Opcode() {
-	case 0x7e, 0x7f, 0x0f8e, 0x0f8f:
-	default:
-		return
-	}
-	equal := r.Flags&x86.ZF != 0
-	less := (r.Flags&x86.SF != 0) != (r.Flags&x86.OF != 0)
-	if equal == less {
-		return
-	}
-	if r.IP == target {
-		r.IP = in.Next()
-	} else {
-		r.IP = target
-	}
-}
-
 func byteFirst(w *Wiring) {
 	w.Engine.RemovedInt3 = false // it is looked at earlier
 	s := w.Steps()

@@ -3,7 +3,6 @@ package mutants
 import (
 	"kpsim/kprobes"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -88,8 +87,6 @@ func oneLess(s *steps) {
 		r.Maxactive++
 	}
 }
-
-func jprobeKeepsIP(regs, saved *regs) { regs.IP, regs.R[x86.RSP] = saved.IP, saved.R[x86.RSP] }
 
 // objpoolLast is the kernel's array of free instances (6.7 to 6.18), as said at
 // kprobes.ObjpoolSlot: it publishes how far places are filled in last.
