@@ -23,10 +23,10 @@ type Clocks struct {
 // Clocks returns the CPUs' clocks.
 func (m *Machine) Clocks() *Clocks { return &m.time }
 
-// Costs says what events cost from the next run on: nil the nominal profile; and that
-// lines of cache are followed, which they aren't on a machine that nobody has told
-// costs: a search has no use for them. It changes no run but of text that reads the
-// clock, and of a strategy that follows time.
+// Costs sets what events cost from the next run on, nil the nominal profile. From then
+// on lines of cache are followed too; a search, which has no use for them, never calls
+// this. Runs stay the same, but for text that reads the clock and strategies that
+// follow time.
 func (c *Clocks) Costs(p *cycles.Profile) {
 	if c.costs = p; p == nil {
 		c.costs = cycles.Nominal()
@@ -36,8 +36,8 @@ func (c *Clocks) Costs(p *cycles.Profile) {
 	}
 }
 
-// Start says what the CPUs' clocks show when a run begins, from the next one on: when each
-// is switched on. nil: 0, as on a new machine.
+// Start sets what the clocks show when a run begins, from the next one on. nil is 0, as
+// on a new machine.
 func (c *Clocks) Start(at *[sim.MaxCPUs]sim.Time) { c.starts = at }
 
 // resetClocks begins the time of a run.
@@ -53,16 +53,16 @@ func (m *Machine) resetClocks() {
 	}
 }
 
-// Count has events counted from now on, those of each CPU apart; nil ends it.
+// Count makes each CPU's events be counted in tally from now on; nil ends it.
 func (c *Clocks) Count(tally *[sim.MaxCPUs]cycles.Tally) { c.tally = tally }
 
-// Clock returns what a CPU's clock shows, in cycles.Unit-ths of a cycle.
+// Of returns what a CPU's clock shows.
 func (c *Clocks) Of(cpu int) sim.Time { return c.now[cpu] }
 
-// Spent is what events have cost on a CPU: its clock, but for the time it has waited.
+// Spent returns what events have cost on a CPU: its clock less the time it has waited.
 func (c *Clocks) Spent(cpu int) sim.Time { return c.now[cpu] - c.waited[cpu] }
 
-// spend lets a CPU's clock go on by n events.
+// spend advances a CPU's clock by n events.
 func (m *Machine) spend(cpu uint8, e cycles.Event, n int) {
 	m.time.spender = cpu % sim.MaxCPUs
 	m.time.now[m.time.spender] += sim.Time(m.time.costs[e]) * sim.Time(n)
@@ -71,13 +71,13 @@ func (m *Machine) spend(cpu uint8, e cycles.Event, n int) {
 	}
 }
 
-// Now is what the clock of the CPU shows whose routine has moved last: only routines
-// let others go on.
+// Now returns the clock of the CPU whose routine has moved last: only routines let
+// others go on.
 func (c *Clocks) Now() sim.Time { return c.now[c.spender] }
 
-// catchUp takes a CPU to a time at which another one has let it go on: clocks show one
-// time, as the time-stamp counters of CPUs do that are reset together (SDM vol. 3,
-// 18.17.4), and what has waited can't be back before.
+// catchUp advances a CPU that waited to the time at which another CPU let it go on.
+// Clocks show one time, as the time-stamp counters of CPUs do that are reset together
+// (SDM vol. 3, 18.17.4).
 func (m *Machine) catchUp(c *CPU, to sim.Time) {
 	if at := m.time.now[c.id]; at < to {
 		m.time.now[c.id] = to

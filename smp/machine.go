@@ -86,7 +86,6 @@ type Machine struct {
 	memo    *memo
 	decoded uint64       // how often the memo didn't know
 	fbuf    [maxLen]byte // what a fetch reads into
-	noCode  *decodedPage // the code of pages that are watched throughout: nothing
 	log     *traces.Log
 	hooks   Hooks
 	Cells   kapi.Cells // numbers of the cells; those made after Freeze are made anew each run
@@ -125,10 +124,7 @@ type Machine struct {
 	free []*Ctx
 	live []*Ctx
 
-	watched     []arch.Addr
-	bootWatched int
-	nStacks     int
-	frozen      bool
+	nStacks int
 
 	gsBases [sim.MaxCPUs]arch.Addr // that the CPUs have from boot
 
@@ -178,7 +174,7 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 		lead: nil, next: sim.NoMover,
 	}
 	log.Stop = m.again // look at the next boundary
-	m.noCode = new(decodedPage)
+	m.mem.noCode = new(decodedPage)
 	m.mem.init()
 	m.data, m.mem.m = &m.mem, m
 	m.names.m, m.interactive.m, m.inspector.m, m.state.m = m, m, m, m
@@ -189,7 +185,7 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 	m.mem.mapCode(m.at.gate, PermRead|PermExec).gate = true
 	for i := range m.cpus {
 		c := &m.cpus[i]
-		c.id, c.bit, c.code = uint8(i), 1<<i, m.noCode
+		c.id, c.bit, c.code = uint8(i), 1<<i, m.mem.noCode
 		c.idle = m.newTask(fmt.Sprintf("idle/%d", i), c, classIdle, nil)
 	}
 	for i := range m.cpus {
@@ -261,15 +257,15 @@ func (m *Machine) SetGSBase(cpu int, base arch.Addr) { m.gsBases[cpu] = base }
 // Freeze ends the boot: Reset goes back to this state.
 func (m *Machine) Freeze() {
 	m.mem.freeze()
-	m.bootWatched = len(m.watched)
+	m.mem.bootWatched = len(m.mem.watched)
 	m.nCells = m.Cells.Count()
-	m.frozen = true
+	m.mem.frozen = true
 }
 
 // Reset puts the machine back to the state of Freeze, to be run under ch. Its
 // cost is what the last run touched, not the size of the machine.
 func (m *Machine) Reset(ch sim.Chooser) {
-	if !m.frozen {
+	if !m.mem.frozen {
 		m.Freeze()
 	}
 	m.unwind()

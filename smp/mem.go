@@ -71,6 +71,11 @@ type Memory struct {
 	dirty []*page // pages with a block to copy back
 	moved []*page // pages that came or went in this run
 
+	watched     []arch.Addr  // chunks of text that are marked, in the order of Watch
+	bootWatched int          // as many of them since boot
+	noCode      *decodedPage // the code of pages that are watched throughout: nothing
+	frozen      bool         // Freeze was called
+
 	fault arch.Addr // where the last access that failed did so
 
 	m   *Machine

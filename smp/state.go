@@ -41,7 +41,7 @@ func (s *State) Add(h *sim.Hash) {
 	}
 	h.Add(uint64(len(s.m.waiters))<<1 | b2u(s.m.recheck))
 	h.Add(uint64(s.m.mem.fault))
-	for _, at := range s.m.watched[s.m.bootWatched:] {
+	for _, at := range s.m.mem.watched[s.m.mem.bootWatched:] {
 		h.Join(sim.Hash{Hi: uint64(at), Lo: uint64(at)})
 	}
 	s.m.addPages(h)

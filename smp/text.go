@@ -82,7 +82,7 @@ func cut(lo, hi uint64, n int) (uint64, uint64) {
 // asked. nil: it takes fetchSlow, and nothing has been done.
 func (m *Machine) fetchOn(c *CPU) *inst {
 	p, off := c.page, c.regs.IP-c.codeAt
-	if c.code != m.noCode || off > pageSize-16 || p == nil || p.lately == nil || m.p.N > 1 && m.outlasts&sim.Through == 0 || m.text.MayBeStale(int(c.id)) {
+	if c.code != m.mem.noCode || off > pageSize-16 || p == nil || p.lately == nil || m.p.N > 1 && m.outlasts&sim.Through == 0 || m.text.MayBeStale(int(c.id)) {
 		return nil
 	}
 	e := p.lately[off]
@@ -217,7 +217,7 @@ func (m *Memory) Watch(a arch.Addr, n int) {
 			continue
 		}
 		p.watched[at%pageSize/chunk] = true
-		m.m.watched = append(m.m.watched, at)
+		m.watched = append(m.watched, at)
 		for i := at - 14; i < at+chunk; i++ { // what was decoded from these bytes
 			if q := m.page(i); q != nil && q.code != nil {
 				q.code[i%pageSize] = nil
@@ -235,7 +235,7 @@ func (m *Memory) MapExec(a arch.Addr, pages int) {
 	for i := range pages {
 		p := m.mapPage(a+arch.Addr(i*pageSize), PermRead|PermExec)
 		p.data, p.boot = int3s, &int3s
-		p.code = m.m.noCode
+		p.code = m.noCode
 		for j := range p.watched {
 			p.watched[j] = true
 		}
@@ -252,7 +252,7 @@ func (m *Memory) BootText(a arch.Addr, b []byte) (n int) {
 			break
 		}
 		from := p.boot[:]
-		if !m.m.frozen {
+		if !m.frozen {
 			from = p.data[:]
 		}
 		n += copy(b[n:], from[uint64(at)%pageSize:])
@@ -262,10 +262,10 @@ func (m *Memory) BootText(a arch.Addr, b []byte) (n int) {
 
 // unwatch takes the marks made since boot away.
 func (m *Machine) unwatch() {
-	for _, at := range m.watched[m.bootWatched:] {
+	for _, at := range m.mem.watched[m.mem.bootWatched:] {
 		m.mem.page(at).watched[at%pageSize/chunk] = false
 	}
-	m.watched = m.watched[:m.bootWatched]
+	m.mem.watched = m.mem.watched[:m.mem.bootWatched]
 }
 
 // storeText stores the n low bytes of v, the others of which are 0, to text in
