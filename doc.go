@@ -40,7 +40,8 @@
 //	    smp/kernel             locks, RCU, stop_machine, text poking, work: kapi on smp
 //	L3  smp                    CPUs, tasks, interrupts, traps, memory
 //	    smp/kapi               the narrow waist: what an engine may ask for
-//	L2  smp/arch/x86, smp/fetch     instructions | which bytes a CPU's fetch may see
+//	L2  smp/arch, smp/arch/target   what any processor has | the one that the kernel is built for
+//	    smp/arch/x86, smp/fetch     x86's instructions | which bytes a CPU's fetch may see
 //	    smp/image, smp/cycles  code from objects and hex | what things cost
 //	    kprobes/rules          what a kernel says of probing each byte
 //	    kprobes/survey         the same of a whole object
@@ -94,13 +95,13 @@
 // between them although stop_machine has stopped everything else.
 //
 // The disassembler of golang.org/x/arch no longer decides whether an instruction
-// exists: it is wrong or ignorant in hundreds of encodings. isa has tables of its
+// exists: it is wrong or ignorant in hundreds of encodings. smp/arch/x86 has tables of its
 // own, held against objdump form by form; x/arch is a second opinion in the tests,
 // and gives text.
 //
 // What may be probed is decided by kprobes/rules, with the kernel's own decoder,
 // which isn't the processor's; the engine and kpsim check ask the same rules, and
-// have them relocate what is copied: isa no longer does.
+// have them relocate what is copied: smp/arch/x86 no longer does.
 //
 // Decoded instructions are compared with the bytes they were made of where a
 // chunk of text is watched, and not at all elsewhere: there is no page version.

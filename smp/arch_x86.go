@@ -38,9 +38,9 @@ type layout struct{ gate, stack arch.Addr }
 // layout returns where things lie on a machine of the processor.
 func layoutOf(a *arch.Arch) layout {
 	if a.Word == bits32 {
-		return layout{GateBase32, StackBase32}
+		return layout{gateBase32, stackBase32}
 	}
-	return layout{GateBase, StackBase}
+	return layout{GateBase, stackBase}
 }
 
 // bootSystem is the state that the kernel has given a CPU at boot.

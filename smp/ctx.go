@@ -35,7 +35,7 @@ type Ctx struct {
 	waitFor *Source   // of waitWork
 	place   string    // the routine and step it is at, for traces
 	step    int
-	ahead   sim.Touch // at a point of an observed machine: what comes first behind it
+	ahead   sim.Touch // at a yield point of an observed machine: what the next step touches first
 
 	// For whoever tells states apart (state.go).
 	read     sim.Hash // what its local variables depend on
@@ -170,7 +170,7 @@ func (x *Ctx) Preempt() {
 // Sleep may.
 func (x *Ctx) PreemptSelf() {
 	x.MightSleep()
-	x.point()
+	x.yield()
 	if !x.Atomic() {
 		x.Preempt()
 	}

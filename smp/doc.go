@@ -5,53 +5,78 @@
 // one Go routine a vector and a few hooks at boot.
 //
 // Its rule: a boundary lies before each instruction of guest text and at each
-// point of a kernel routine; at a boundary with more than one possible move the
-// strategy is asked, and nowhere else is anything undetermined.
+// yield point of a kernel routine. At a boundary with more than one possible move
+// the strategy is asked (sim.Point). Nothing else is undetermined.
 //
 // Read Machine.Run first, then drive, turn and execute.
 //
-// Two kinds of code run on a CPU. Guest text is bytes: fetched through a model
-// of smp/fetch, decoded and executed one instruction a step. Kernel routines are
-// linear Go on a fibre; they lose the CPU only at points (kapi.Context), and
-// defer nothing that reaches one: a panic, which ends the run, would go through
-// it. Frames belong to the task: traps and interrupts push on the stack of the
-// task they hit, and switching tasks leaves them there.
+// # The types
 //
-// An observed machine (Observe, watch.go) tells of each step what it touched of
-// what another mover's step may depend on: cells and the conditions on them, the
-// data that two threads access, text that is stored to, run queues, pending IPIs,
-// sources, since when a CPU's fetches are fresh, what the kernel and the monitors
-// remember (TouchService, TouchEvent). Two steps of different movers that don't
-// conflict commute: made the other way round they touch the same, and the run
-// ends the same; harness has the test. One case is not to the letter: a private
-// instruction and a delivery to its CPU commute in that the instruction may be
-// executed before the interrupt or after its IRET. A step that makes its CPU deaf
-// conflicts with what is sent to it, although the two commute: a delivery may have
-// come between them. What isn't said is the clock, which only reports read and the
-// instructions that ask for it.
+// A Machine is built (New, tasks, sources, hooks, routines with an address), frozen
+// (Freeze), and then run any number of times (Reset, Run). It hands out:
 //
-// Each CPU has a clock (clock.go). It goes on by what its events cost, and where it waits:
-// for who lets it go on, for an IPI to be sent, for its next task to be woken; on a
-// machine that has been told costs also for lines of cache (line.go). There, what
-// comes after something else in a run because of that is no earlier by the clocks,
-// whatever the strategy, unless it is because of data that guest text shares. What
-// is not because of the other may be: one CPU's clock can be far ahead, unless the
-// strategy follows time (sched.Timed).
+//	Memory       pages of data and text, and which text is watched   mem.go pages.go pageout.go text.go
+//	Clocks       what events cost, what the CPUs' clocks show        clock.go line.go
+//	Names        of addresses, movers, places, objects, answers      names.go touch.go
+//	Footprint    tells an observer what each step touches            watch.go touch.go access.go atomicirq.go uninit.go
+//	State        hashes what a state is made of, for proofs          state.go
+//	Interactive  drives a run by hand                                interactive.go
+//	Inspector    reads a machine that is paused or has ended         inspector.go
 //
-// A machine can be stepped by hand (interactive.go): its Pause is asked where the run would
-// end for want of budget or of movers, and may look at it, wake tasks, and go on.
+// A Ctx is the kapi.Context of a routine under way. The processor is an arch.Arch;
+// what the loop needs of it by type and constant is in arch_x86.go.
 //
-// Its limits: data accesses are sequentially consistent in the order stepped
-// (x86 store buffers are not modelled yet); only instruction fetch is weak. Text
-// can't be stored to by guest text: a page is written or executed, not both.
-// Tasks don't migrate. An idle CPU takes IPIs, and timers and NMIs only from a source
-// that says so (Idle): else each would come once more for nothing. A handler
-// of an interrupt that touches nothing shared (a tick, an IPI's answer) is one
-// step. The saved registers that a trap's routine is given are written back whole
-// when it ends: what it stored into the frame by hand is lost. A page fault of
-// the stack at an address that isn't canonical is #GP, not #SS; no exception has
-// an error code. A machine in 32-bit mode (mode32.go) has no kernel beside it. That
-// two threads share a word is known once a run has shown it (SharedGrew); below
-// the frame of an interrupt a stack is taken to be the interrupt's own, and text
-// that an interrupt runs is taken to read no register that it hasn't set.
+// # Two kinds of code
+//
+// Guest text is bytes: fetched through a model of smp/fetch, decoded and executed one
+// instruction a step. Kernel routines are linear Go on a fibre. They lose the CPU only
+// at yield points (kapi.Context), and defer nothing that reaches one: a panic, which
+// ends the run, would go through it. Frames belong to the task: traps and interrupts
+// push on the stack of the task they hit, and switching tasks leaves them there.
+//
+// # Words
+//
+// A boundary is where the strategy may be asked; a step is what one mover does from one
+// boundary to the next. A yield point is a boundary of a kernel routine. A routine's
+// numbered steps (Ctx.Step) name its yield points in traces: its place. Single-stepping
+// is the processor's (Arch.StepFlag, traced). A sim.Point is a question.
+//
+// # Observing
+//
+// An observed machine reports what each step touched that another mover's step may
+// depend on: cells and the conditions on them, data that two threads access, text that
+// is stored to, run queues, pending IPIs, sources, since when a CPU's fetches are
+// fresh, what the kernel and the monitors remember (TouchService, TouchEvent). Two
+// steps of different movers that don't conflict commute: in the other order they touch
+// the same, and the run ends the same; internal/search has the test. There is one
+// exception. A private instruction and a delivery to its CPU commute in the sense that
+// the instruction may be executed before the interrupt or after its IRET. A step that
+// turns its CPU's interrupts off conflicts with what is sent to the CPU, although the
+// two commute: a delivery may have come between them. The clock isn't reported; only
+// reports read it, and the instructions that ask for it.
+//
+// # Time
+//
+// Each CPU has a clock. It advances by what its events cost, and where the CPU waits:
+// for another CPU to let it go on, for an IPI to be sent, for its next task to be
+// woken; on a machine that has been told costs also for lines of cache. There, what
+// comes after something else in a run because of it is no earlier by the clocks,
+// whatever the strategy, unless the cause is data that guest text shares. What isn't
+// caused may be earlier: one CPU's clock can be far ahead, unless the strategy follows
+// time (sched.Timed).
+//
+// # Limits
+//
+// Data accesses are sequentially consistent in the order stepped (x86 store buffers
+// aren't modelled); only instruction fetch is weak. Guest text can't store to text: a
+// page is written or executed, not both. Tasks don't migrate. An idle CPU takes IPIs,
+// but timers and NMIs only from a source that says so (Idle): else each would come
+// once more for nothing. An interrupt handler that touches nothing shared (a tick, an
+// IPI's answer) is one step. The saved registers that a trap's routine is given are
+// written back whole when it ends: what it stored into the frame by hand is lost. A
+// page fault of the stack at an address that isn't canonical is #GP, not #SS; no
+// exception has an error code. A machine in 32-bit mode has no kernel. Whether two
+// threads share a word is known once a run has shown it (SharedGrew); below the frame
+// of an interrupt a stack is taken to be the interrupt's own, and text that an
+// interrupt runs is taken to read no register that it hasn't set.
 package smp

@@ -30,7 +30,7 @@ type Hooks struct {
 	// leaves in them the CPU resumes with.
 	Trap [256]func(x *Ctx, regs *arch.Regs)
 
-	// Prompt says of an interrupt's handler that it has no point and waits for
+	// Prompt says of an interrupt's handler that it has no yield point and waits for
 	// nothing: it is run in one step. s is nil for an IPI.
 	Prompt func(vec uint8, s *Source) bool
 
@@ -151,7 +151,7 @@ const (
 	GateBase  arch.Addr = 0xffffffff82000000
 	DataBase  arch.Addr = 0xffffffff83000000
 	ExecBase  arch.Addr = 0xffffffffa0000000
-	StackBase arch.Addr = 0xffffc90000000000
+	stackBase arch.Addr = 0xffffc90000000000
 	StackSize           = 2 * pageSize
 )
 

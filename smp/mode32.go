@@ -11,7 +11,7 @@ import (
 // Where things lie in 32-bit mode: above 3 GiB, as the kernel has it.
 const (
 	TextBase32  arch.Addr = 0xc1000000
-	GateBase32  arch.Addr = 0xc2000000
+	gateBase32  arch.Addr = 0xc2000000
 	DataBase32  arch.Addr = 0xc3000000
-	StackBase32 arch.Addr = 0xc9000000
+	stackBase32 arch.Addr = 0xc9000000
 )

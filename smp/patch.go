@@ -12,18 +12,18 @@ import (
 
 // ReadText copies the newest bytes at a into b, as data.
 func (x *Ctx) ReadText(a arch.Addr, b []byte) int {
-	x.textPoint(a, false)
+	x.yieldBeforeText(a, false)
 	x.m.touchFetch(a, len(b))
 	return x.m.mem.peek(a, b, PermRead)
 }
 
 // WriteText stores b to text as memcpy does: by the largest power of two of
-// bytes that is left, none across an aligned 8-byte chunk, a point before each.
+// bytes that is left, none across an aligned 8-byte chunk, a yield point before each.
 // Five bytes are two stores. No CPU is serialised.
 func (x *Ctx) WriteText(a arch.Addr, b []byte) {
 	for len(b) > 0 {
 		n := 1 << (bits.Len(uint(min(len(b), int(chunk-a%chunk)))) - 1)
-		x.textPoint(a, true)
+		x.yieldBeforeText(a, true)
 		x.m.storeText(x.cpu, a, little(b[:n]), n)
 		a, b = a+arch.Addr(n), b[n:]
 	}
@@ -31,7 +31,7 @@ func (x *Ctx) WriteText(a arch.Addr, b []byte) {
 
 // FillText stores b to text that no CPU can be in, in one step.
 func (x *Ctx) FillText(a arch.Addr, b []byte) {
-	x.textPoint(a, true)
+	x.yieldBeforeText(a, true)
 	for len(b) > 0 {
 		n := min(len(b), int(chunk-a%chunk))
 		x.m.storeText(x.cpu, a, little(b[:n]), n)
@@ -42,7 +42,7 @@ func (x *Ctx) FillText(a arch.Addr, b []byte) {
 // PoisonText stores an int3 to each of n bytes, in one step. The event is the
 // caller's: a Free says all of it.
 func (x *Ctx) PoisonText(a arch.Addr, n int) {
-	x.textPoint(a, true)
+	x.yieldBeforeText(a, true)
 	for end := a + arch.Addr(n); a < end; {
 		k := min(int(end-a), int(chunk-a%chunk))
 		x.m.bringText(x.cpu, a, k, true)

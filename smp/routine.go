@@ -17,7 +17,7 @@ func (m *Machine) acquire(c *CPU, t *Task) *Ctx {
 	}
 	x.cpu, x.task, x.started, x.driving, x.prompt, x.cond = c, t, false, false, false, nil
 	x.trap, x.gate, x.body, x.source, x.exits = nil, nil, nil, nil, false
-	x.ahead = sim.Touch{} // of a routine that was unwound at a point
+	x.ahead = sim.Touch{} // of a routine that was unwound at a yield point
 	x.read, x.looking, x.knowsCPU = sim.Hash{}, false, false
 	m.live = append(m.live, x)
 	return x
@@ -41,7 +41,7 @@ func (m *Machine) drop(x *Ctx) {
 	m.release(x)
 }
 
-// runPromptly runs a handler that has no point in one step: it needs no fibre.
+// runPromptly runs a handler that has no yield point in one step: it needs no fibre.
 func (m *Machine) runPromptly(x *Ctx) {
 	x.trap(x, &x.regs)
 	m.finish(x)
@@ -72,7 +72,7 @@ func (x *Ctx) start(by *Ctx) {
 func (x *Ctx) resume() {
 	h := x.host // x itself may be another routine's by then
 	switch {
-	case !h.fibre.Parked(): // a panic goes through x, and what is deferred below has come to a point
+	case !h.fibre.Parked(): // a panic goes through x, and what is deferred below has reached a yield point
 		x.m.finish(x)
 	case h.fibre.Resume():
 		h.m.finish(h)

@@ -60,7 +60,7 @@ func (m *Machine) move(mv sim.Mover, by *Ctx) (below *Ctx) {
 }
 
 // turn is the one place that asks who moves next, counts, and spends the
-// budget. Run calls it between steps; a routine's point calls it in place. Up to
+// budget. Run calls it between steps; a routine's yield point calls it in place. Up to
 // m.limit boundaries there is nothing to look at and nobody to ask, but before
 // watched text.
 func (m *Machine) turn() sim.Mover {

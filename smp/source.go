@@ -52,9 +52,6 @@ func (m *Machine) Arm(s *Source) {
 // Mover is what the source is to a strategy, once it was added to a machine.
 func (s *Source) Mover() sim.Mover { return s.index }
 
-// Armed reports whether a work source is.
-func (s *Source) Armed() bool { return s.armed }
-
 // ready reports whether a source of a CPU that may fire can at this boundary; open
 // says whether the CPU is.
 func (s *Source) ready(full, open bool) bool {

@@ -112,6 +112,6 @@ func TestAddState(t *testing.T) {
 	also("two did", func() { x.MapPages(module, 2) }, func() { x.UnmapPages(module, 2) })
 	also("one went", func() { x.UnmapPages(module+2*pageSize, 1) }, func() { x.MapPages(module+2*pageSize, 1) })
 	also("where a fault was", func() { m.mem.fault++ }, func() { m.mem.fault-- })
-	also("a watched place", func() { m.watched = []arch.Addr{TextBase} }, func() { m.watched = nil })
+	also("a watched place", func() { m.mem.watched = []arch.Addr{TextBase} }, func() { m.mem.watched = nil })
 	require.Equal(t, "nothing", seen[state()])
 }

@@ -14,7 +14,7 @@ func (x *Ctx) SleepForWork(w kapi.Cond, s *Source) { x.sleep(w, waitWork, s) }
 
 func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
 	x.MightSleep()
-	x.point()
+	x.yield()
 	t := x.task
 	if w == kapi.Yield {
 		x.m.schedule(x.cpu, true)
@@ -53,7 +53,7 @@ func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
 		atomic = x.m.unasked(x.cpu)
 	}
 	if !atomic {
-		x.point()
+		x.yield()
 	}
 	holds := w.Holds()
 	if holds || !atomic {
@@ -119,7 +119,7 @@ func (m *Machine) recheckWaiters() {
 	m.waiters = kept
 }
 
-// Notify says that a hook has set a cell without a point.
+// Notify says that a hook has set a cell without a yield point.
 func (m *Machine) Notify(id kapi.CellID) {
 	if m.waitOn[uint8(id)] != 0 {
 		m.recheck, m.time.stored = true, m.time.Now()

@@ -344,27 +344,27 @@ func (f *Footprint) lookAhead() {
 	}
 }
 
-// pointAt is point of an observed machine: the step that begins there touches
+// yieldBefore is yield of an observed machine: the step that begins there touches
 // an object first.
-func (x *Ctx) pointAt(sort, number uint64, write bool) {
+func (x *Ctx) yieldBefore(sort, number uint64, write bool) {
 	x.ahead = sim.Touch{Object: object(sort, number), Write: write}
-	x.point()
+	x.yield()
 	x.ahead = sim.Touch{}
 	x.m.touch(sort, number, write)
 	x.m.foot.read(object(sort, number))
 }
 
-// textPoint is the point before an access to text, observed or not. The touch
-// comes with the access, for text that is read may not be watched.
-func (x *Ctx) textPoint(a arch.Addr, write bool) {
+// yieldBeforeText is the yield point before an access to text, observed or not. The
+// touch comes with the access, for text that is read may not be watched.
+func (x *Ctx) yieldBeforeText(a arch.Addr, write bool) {
 	if x.m.foot == nil {
-		x.point()
+		x.yield()
 		return
 	}
 	if write || x.m.foot.stored(a) {
 		x.ahead = sim.Touch{Object: object(objChunk, bytesNumber(a)), Write: write}
 	}
-	x.point()
+	x.yield()
 	x.ahead = sim.Touch{}
 }
 

@@ -1,5 +1,7 @@
 // Package x86 decodes and executes x86 instructions.
 //
+// It gives two rows of arch.Arch: AMD64 and I386.
+//
 // What it is not: it knows no machine. Registers and memory are handed in, and
 // what an instruction asks of the machine is handed back as an Outcome. The
 // state that a trap doesn't save (System) belongs to a CPU; instructions that
@@ -26,5 +28,6 @@
 // The files: layout (where the parts lie), exist and tables (which opcodes
 // there are), text and names (how they are written), decode, choose* and facts
 // (what they mean), a file for each family of instructions (what they do),
-// encode (what is written elsewhere).
+// encode (what patching writes), rows (the two descriptions), frame64 and frame32
+// (the registers that a trap saves).
 package x86

@@ -11,13 +11,13 @@ import (
 const (
 	Int3      = 0xCC // the breakpoint
 	OpJump    = 0xE9 // jmp rel32
-	OpCall    = 0xE8 // call rel32
+	opCall    = 0xE8 // call rel32
 	JumpLen   = 5    // of jmp rel32 and call rel32
-	MaxNopLen = 9    // of the nops the SDM recommends
+	maxNopLen = 9    // of the nops the SDM recommends
 )
 
 // nops are the recommended ones of 1 to 9 bytes (SDM vol. 2, NOP, table 4-12).
-var nops = [MaxNopLen + 1]string{
+var nops = [maxNopLen + 1]string{
 	1: "\x90",
 	2: "\x66\x90",
 	3: "\x0f\x1f\x00",
@@ -36,7 +36,7 @@ var Nop5 = [JumpLen]byte{0x0f, 0x1f, 0x44, 0x00, 0x00}
 func NopN(n int) []byte {
 	b := make([]byte, 0, max(n, 0))
 	for n > 0 {
-		k := min(n, MaxNopLen)
+		k := min(n, maxNopLen)
 		b = append(b, nops[k]...)
 		n -= k
 	}
@@ -49,7 +49,7 @@ func JumpRel32(at, target arch.Addr) (b [JumpLen]byte, ok bool) { return rel32(O
 
 // CallRel32 encodes call target, to stand at address at; not ok if it is out of
 // reach.
-func CallRel32(at, target arch.Addr) (b [JumpLen]byte, ok bool) { return rel32(OpCall, at, target) }
+func CallRel32(at, target arch.Addr) (b [JumpLen]byte, ok bool) { return rel32(opCall, at, target) }
 
 func rel32(op byte, at, target arch.Addr) (b [JumpLen]byte, ok bool) {
 	d, ok := displacement(at+JumpLen, target)

@@ -4,7 +4,7 @@ import "kpsim/smp/arch"
 
 // Selectors of the 32-bit kernel (arch/x86/include/asm/segment.h).
 const (
-	KernelCS32 = 0x60
+	kernelCS32 = 0x60
 	kernelDS32 = 0x68
 	userDS32   = 0x7b // of ds and es in the kernel too
 )
@@ -35,7 +35,7 @@ var ptRegs32Order = [7]arch.Reg{RBX, RCX, RDX, RSI, RDI, RBP, RAX}
 func storeFrame32(m arch.Memory, base arch.Addr, r *arch.Regs) bool {
 	frame := [15]uint64{
 		7: userDS32, 8: userDS32, 11: 0xffff_ffff,
-		12: uint64(r.IP), 13: KernelCS32, 14: r.Flags,
+		12: uint64(r.IP), 13: kernelCS32, 14: r.Flags,
 	}
 	for i, reg := range ptRegs32Order {
 		frame[i] = r.R[reg]

@@ -13,10 +13,10 @@ const PtRegsSize = 21 * 8
 
 // Offsets in a register image.
 const (
-	PtOrigAX = 15 * 8
-	PtIP     = 16 * 8
+	ptOrigAX = 15 * 8
+	ptIP     = 16 * 8
 	PtCS     = 17 * 8
-	PtFlags  = 18 * 8
+	ptFlags  = 18 * 8
 	PtSP     = 19 * 8
 	PtSS     = 20 * 8
 )
@@ -37,7 +37,7 @@ var ptRegOrder = [15]arch.Reg{
 var frame64 = arch.Frame{
 	Size: PtRegsSize,
 	At:   frameAt64,
-	Load: LoadPtRegs, Store: StorePtRegs,
+	Load: LoadPtRegs, Store: storePtRegs,
 	Get: func(b []byte, r *arch.Regs) { getPtRegs((*[PtRegsSize]byte)(b), r) },
 	Put: func(b []byte, r *arch.Regs) { putPtRegs((*[PtRegsSize]byte)(b), r) },
 }
@@ -75,24 +75,24 @@ func LoadPtRegs(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool) {
 			return false
 		}
 	}
-	ip, ok1 := m.Load(at+PtIP, 8)
-	fl, ok2 := m.Load(at+PtFlags, 8)
+	ip, ok1 := m.Load(at+ptIP, 8)
+	fl, ok2 := m.Load(at+ptFlags, 8)
 	sp, ok3 := m.Load(at+PtSP, 8)
 	r.IP, r.Flags, r.R[RSP] = arch.Addr(ip), fl, sp
 	return ok1 && ok2 && ok3
 }
 
-// StorePtRegs writes a register image. ok false: part of it can't be written.
-func StorePtRegs(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool) {
+// storePtRegs writes a register image. ok false: part of it can't be written.
+func storePtRegs(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool) {
 	for i, reg := range ptRegOrder {
 		if !m.Store(at+arch.Addr(8*i), 8, r.R[reg]) {
 			return false
 		}
 	}
-	return m.Store(at+PtOrigAX, 8, ^uint64(0)) &&
-		m.Store(at+PtIP, 8, uint64(r.IP)) &&
+	return m.Store(at+ptOrigAX, 8, ^uint64(0)) &&
+		m.Store(at+ptIP, 8, uint64(r.IP)) &&
 		m.Store(at+PtCS, 8, KernelCS) &&
-		m.Store(at+PtFlags, 8, r.Flags) &&
+		m.Store(at+ptFlags, 8, r.Flags) &&
 		m.Store(at+PtSP, 8, r.R[RSP]) &&
 		m.Store(at+PtSS, 8, KernelDS)
 }
@@ -102,7 +102,7 @@ func StorePtRegs(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool) {
 func StorePtGeneral(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool) {
 	if b := image(m, at, true); b != nil {
 		putGeneral(b, r)
-		binary.LittleEndian.PutUint64(b[PtFlags:], r.Flags)
+		binary.LittleEndian.PutUint64(b[ptFlags:], r.Flags)
 		return true
 	}
 	for i, reg := range ptRegOrder {
@@ -110,16 +110,16 @@ func StorePtGeneral(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool) {
 			return false
 		}
 	}
-	return m.Store(at+PtFlags, 8, r.Flags)
+	return m.Store(at+ptFlags, 8, r.Flags)
 }
 
-// putPtRegs is StorePtRegs to memory that is at hand.
+// putPtRegs is storePtRegs to memory that is at hand.
 func putPtRegs(b *[PtRegsSize]byte, r *arch.Regs) {
 	putGeneral(b, r)
-	binary.LittleEndian.PutUint64(b[PtOrigAX:], ^uint64(0))
-	binary.LittleEndian.PutUint64(b[PtIP:], uint64(r.IP))
+	binary.LittleEndian.PutUint64(b[ptOrigAX:], ^uint64(0))
+	binary.LittleEndian.PutUint64(b[ptIP:], uint64(r.IP))
 	binary.LittleEndian.PutUint64(b[PtCS:], KernelCS)
-	binary.LittleEndian.PutUint64(b[PtFlags:], r.Flags)
+	binary.LittleEndian.PutUint64(b[ptFlags:], r.Flags)
 	binary.LittleEndian.PutUint64(b[PtSP:], r.R[RSP])
 	binary.LittleEndian.PutUint64(b[PtSS:], KernelDS)
 }
@@ -161,7 +161,7 @@ func getPtRegs(b *[PtRegsSize]byte, r *arch.Regs) {
 	r.R[RDX] = binary.LittleEndian.Uint64(b[96:])
 	r.R[RSI] = binary.LittleEndian.Uint64(b[104:])
 	r.R[RDI] = binary.LittleEndian.Uint64(b[112:])
-	r.IP = arch.Addr(binary.LittleEndian.Uint64(b[PtIP:]))
-	r.Flags = binary.LittleEndian.Uint64(b[PtFlags:])
+	r.IP = arch.Addr(binary.LittleEndian.Uint64(b[ptIP:]))
+	r.Flags = binary.LittleEndian.Uint64(b[ptFlags:])
 	r.R[RSP] = binary.LittleEndian.Uint64(b[PtSP:])
 }

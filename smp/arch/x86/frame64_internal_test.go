@@ -30,7 +30,7 @@ func TestPtRegs(t *testing.T) {
 		want.R[i] = uint64(i + 1)
 	}
 	var at words
-	assert.True(t, StorePtRegs(&at, 0, &want))
+	assert.True(t, storePtRegs(&at, 0, &want))
 	var b [PtRegsSize]byte
 	putPtRegs(&b, &want)
 	assert.Equal(t, [PtRegsSize]byte(at), b)

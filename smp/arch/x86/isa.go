@@ -2,9 +2,9 @@ package x86
 
 import "kpsim/smp/arch"
 
-// Canonical reports whether bits 63 to 47 are the same: there are four levels
+// canonical reports whether bits 63 to 47 are the same: there are four levels
 // of paging.
-func Canonical(a arch.Addr) bool { return int64(a<<16)>>16 == int64(a) }
+func canonical(a arch.Addr) bool { return int64(a<<16)>>16 == int64(a) }
 
 // The general registers by their numbers in the encoding.
 const (

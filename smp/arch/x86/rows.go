@@ -14,7 +14,7 @@ var AMD64 = row(Mode64, arch.Arch{
 	RegNames: []string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"},
 	Args:     []arch.Reg{RDI, RSI, RDX, RCX, R8, R9},
 	Saved:    []arch.Reg{RBX, RBP, R12, R13, R14, R15},
-	Valid:    Canonical,
+	Valid:    canonical,
 	Frame:    frame64,
 })
 
@@ -42,10 +42,10 @@ func row(m Mode, a arch.Arch) *arch.Arch {
 
 	a.BranchLen = JumpLen
 	a.Jump = func(at, target arch.Addr) (arch.Code, bool) { return branch(OpJump, at, target) }
-	a.Call = func(at, target arch.Addr) (arch.Code, bool) { return branch(OpCall, at, target) }
+	a.Call = func(at, target arch.Addr) (arch.Code, bool) { return branch(opCall, at, target) }
 	a.BranchNop = arch.CodeOf(Nop5[:]...)
 	a.BranchRet = arch.CodeOf(opRet, Int3, Int3, Int3, Int3)
-	a.JumpByte, a.CallByte = OpJump, OpCall
+	a.JumpByte, a.CallByte = OpJump, opCall
 	a.Ret = []byte{opRet}
 	return &a
 }

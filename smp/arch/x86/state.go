@@ -78,7 +78,7 @@ func BootSystem(a *arch.Arch, cpu uint32) System {
 	if a != I386 {
 		return NewSystem(cpu, KernelCS, KernelDS)
 	}
-	y := NewSystem(cpu, KernelCS32, kernelDS32)
+	y := NewSystem(cpu, kernelCS32, kernelDS32)
 	y.Seg[DS], y.Seg[ES] = userDS32, userDS32
 	return y
 }

@@ -162,7 +162,7 @@ func execLoadTable(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	switch {
 	case !ok:
 		return arch.PageFault
-	case !Canonical(arch.Addr(base)):
+	case !canonical(arch.Addr(base)):
 		return arch.Protection
 	}
 	*in.table(system(m)) = Table{Base: base & in.imm, Limit: uint16(limit)}
@@ -253,7 +253,7 @@ func execRdmsr(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 func execWrmsr(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	y, v := system(m), s.R[RDX]<<32|s.R[RAX]&0xffff_ffff
 	msr := uint32(s.R[RCX])
-	if msr >= msrFSBase && msr <= msrKernelGSBase && !Canonical(arch.Addr(v)) {
+	if msr >= msrFSBase && msr <= msrKernelGSBase && !canonical(arch.Addr(v)) {
 		return arch.Protection
 	}
 	switch msr {
@@ -312,7 +312,7 @@ func execBase(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	switch {
 	case in.op < 2:
 		in.setA(s, *base&in.mask)
-	case !Canonical(arch.Addr(v)):
+	case !canonical(arch.Addr(v)):
 		return arch.Protection
 	default:
 		*base = v

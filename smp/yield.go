@@ -9,18 +9,18 @@ import (
 // Step implements kapi.Context.
 func (x *Ctx) Step(routine string, n int) {
 	x.place, x.step = routine, n
-	x.point()
+	x.yield()
 }
 
 // Access implements kapi.Context.
 func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) {
 	if x.m.foot != nil {
-		x.pointAt(objCell, uint64(id), mode == kapi.Write)
+		x.yieldBefore(objCell, uint64(id), mode == kapi.Write)
 		x.bring(id, mode)
 	} else if x.held() {
 		x.bring(id, mode)
 	} else {
-		x.point()
+		x.yield()
 		x.Touch(id, mode) // it may be observed since
 	}
 	if mode == kapi.Write && x.m.waitOn[uint8(id)] != 0 {
@@ -29,8 +29,8 @@ func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) {
 	}
 }
 
-// held is the point of a routine that goes on, with nobody to ask: false if it
-// isn't known to. A routine stands before no text.
+// held passes a yield point at which the routine goes on and no question is put. It
+// returns false if that isn't known. A routine stands before no text.
 func (x *Ctx) held() bool {
 	m := x.m
 	if m.steps >= m.limit || m.p.First != sim.Mover(x.cpu.id) || x.prompt {
@@ -41,8 +41,8 @@ func (x *Ctx) held() bool {
 	return true
 }
 
-// point is a boundary: the CPU may be lost here.
-func (x *Ctx) point() {
+// yield is a yield point: a boundary at which the CPU may be lost.
+func (x *Ctx) yield() {
 	if x.prompt || x.held() {
 		return
 	}
