@@ -48,7 +48,7 @@ func init() {
 			tr.On(2, 3).Pre(1)
 			tr.ExpectViolation("A1", "1 for 0 hits")
 		})
-	golden("A1-site", func(tr *tracetest.Trace) { // ftrace's call at g is a hit: of the second nobody knows
+	golden("A1-site", func(tr *tracetest.Trace) { // ftrace's call at g is a hit: the second isn't accounted for
 		call := []byte{0xe8, 0, 0, 0x10, 0}
 		tr.Expect(2, 0, 0).Expect(2, 1, 0)
 		tr.ApiEnter(kpev.Register, 1, g).Image(g, call...).Store(g, call...).ApiReturn(kpev.Register, 1, 0)

@@ -28,7 +28,7 @@ type transparent struct {
 
 type expected struct {
 	task, call, digest uint64
-	mayMiss            bool // it needn't be made
+	mayMiss            bool // the call may be missing
 	ended              bool
 }
 

@@ -17,7 +17,7 @@ type Locator interface {
 	Alternative(p *sim.Point, pick int) string
 }
 
-// A place is somewhere a mover was asked about.
+// A place is a position at which questions about a mover were asked.
 type place struct {
 	mover string
 	name  string
@@ -29,11 +29,11 @@ type place struct {
 	turn  int
 }
 
-// places counts how often each mover was where.
+// places counts how often each mover was at each place.
 type places struct {
 	loc   Locator
 	index map[placeKey]int
-	list  []place // in the order they were first come to
+	list  []place // in the order in which they were first reached
 	turn  int     // deviations so far
 	last  int     // index of the place visited last
 }
@@ -75,12 +75,12 @@ func (ps *places) visit(p *sim.Point) *place {
 	return at
 }
 
-// anchor is the place as a deviation to alt, counted from the start.
+// anchor returns the place as a deviation to alt, counted from the start.
 func (at *place) anchor(alt string) traces.Deviation {
 	return traces.Deviation{Mover: at.mover, Name: at.name, Off: at.off, Text: at.text, Occ: at.times, Kind: at.kind, Alt: alt}
 }
 
-// moverName names who would move, or whom a question is about.
+// moverName names the mover of alternative 0, or the CPU that a question is about.
 func moverName(l Locator, p *sim.Point) string {
 	if p.Kind == sim.Step {
 		return l.Alternative(p, 0)
@@ -88,11 +88,11 @@ func moverName(l Locator, p *sim.Point) string {
 	return fmt.Sprintf("cpu%d", p.First)
 }
 
-// Labeller writes the deviations of a strategy down as anchors. It asks the
-// strategy each question, so it belongs around a replay, not in a search.
+// Labeller turns the deviations of a strategy into anchors. It asks the strategy every
+// question, so it wraps a replay, not a search.
 type Labeller struct {
 	Strategy
-	All bool // write every question down too
+	All bool // also record every question
 
 	places  places
 	anchors []traces.Deviation
@@ -102,11 +102,11 @@ type Labeller struct {
 
 // A Visit is one question of a run.
 type Visit struct {
-	traces.Deviation          // the question; Alt is the alternative that was taken
+	traces.Deviation          // the question; Alt is the alternative taken
 	Since            int      // Occ, counted from the deviation before
 	Place            int      // equal for equal movers, kinds and places of one run
 	Alts             []string // its alternatives by name, 0 first
-	Pick             int      // which of them was taken
+	Pick             int      // the index of the one taken
 }
 
 // NewLabeller returns a Labeller around s.
@@ -114,14 +114,13 @@ func NewLabeller(s Strategy, l Locator) *Labeller {
 	return &Labeller{Strategy: s, places: places{loc: l}}
 }
 
-// Anchors returns the deviations of the run that ended last. It is valid until
-// Begin.
+// Anchors returns the deviations of the last run. It is valid until Begin.
 func (l *Labeller) Anchors() []traces.Deviation { return l.anchors }
 
-// Links returns them as a Chain takes them.
+// Links returns them as a Chain needs them.
 func (l *Labeller) Links() []traces.Deviation { return l.links }
 
-// Visits returns every question, if they were asked for.
+// Visits returns every question, if All is set.
 func (l *Labeller) Visits() []Visit { return l.visits }
 
 // Begin implements Strategy.

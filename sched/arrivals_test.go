@@ -189,8 +189,8 @@ func TestDueArrivalWaits(t *testing.T) {
 	}
 }
 
-// TestDueIsWait: due, which remembers until when it needn't look, says what wait does,
-// whoever goes on and whatever can fire; and it does find sources that are due.
+// TestDueIsWait: due, which remembers until when it can skip looking, returns what wait
+// does, for any mover and any sources; and it does find sources that are due.
 func TestDueIsWait(t *testing.T) {
 	shape := &Shape{Questions: 60, Sources: []Source{{CPU: 0, Most: 3}, {CPU: 1, Most: 9}, {CPU: sim.NoMover}, {CPU: 1, Most: 1}}}
 	for c := range 2 {

@@ -153,9 +153,9 @@ func TestGuidedWatches(t *testing.T) {
 	}
 }
 
-// A pair is who touched an object before whom: a read or a write behind another's
-// write, a write behind another's reads since then; each the first, second, fourth
-// time it goes over.
+// TestGuidedPairs: a pair is two movers that touched an object one after the other: a
+// read or a write after another's write, a write after another's reads since then; each
+// counts the first, second, fourth time that the object changes hands.
 func TestGuidedPairs(t *testing.T) {
 	var h pairs
 	for i, step := range []struct {

@@ -12,7 +12,7 @@ import "kpsim/sim"
 // answers given within it, and, for each object touched, the last write to it. The hash
 // of a class is the sum over its steps. That is enough: it fixes each mover's steps,
 // the order of the writes to each object, and between which two of them each read lies.
-// The reads since the last write needn't enter a write's hash, because they have hashes
+// The reads since the last write aren't part of a write's hash, because they have hashes
 // of their own.
 //
 // The zero value is a run with no steps. Stepped takes the steps, and Chose the answers

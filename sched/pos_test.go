@@ -23,7 +23,7 @@ func TestPOSAfterMany(t *testing.T) {
 	}
 }
 
-// TestPOSPrivateSteps: steps that nobody sees change no odds.
+// TestPOSPrivateSteps: private steps don't change the odds.
 func TestPOSPrivateSteps(t *testing.T) {
 	h := &hunt{[]string{strings.Repeat(".", 50) + "A", "a"}, func(o []step) bool {
 		return before(o, step{0, 50}, step{1, 0})

@@ -147,8 +147,8 @@ func TestStatesCircles(t *testing.T) {
 	require.NotZero(t, both, "what goes round in circles never ended otherwise")
 }
 
-// A circle that nobody is asked in is cut off all the same; one that is come to by the
-// last deviation there is, too.
+// TestBoundCircle: a circle without questions is cut off, and so is one that is reached
+// by the last deviation.
 func TestBoundCircle(t *testing.T) {
 	two := func() *procs {
 		m := randomProcs([][]instr{{{"write", 0, 1}, {"again", 1, 1}, {"write", 0, 0}}, {{"write", 1, 1}, {"again", 0, 1}, {"write", 1, 0}}}, nil)

@@ -56,8 +56,8 @@ func TestTimed(t *testing.T) {
 	}
 }
 
-// A source fires when the last of the CPUs has come to the time that was drawn for it,
-// in the mean every Mean; if nobody else can move, at once.
+// TestTimedSources: a source fires when the last of the CPUs has reached the time that
+// was drawn for it, on average every Mean; if no CPU can move, at once.
 func TestTimedSources(t *testing.T) {
 	const mean, steps = 1000, 200_000
 	var clocks sim.Clocks

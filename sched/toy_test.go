@@ -141,7 +141,7 @@ func (m *toy) run(s Strategy) string {
 	}
 	if l := LearnerOf(s); l != nil {
 		m.features = m.features[:0]
-		for i := 1; i < len(m.moved); i++ { // who moved after whom
+		for i := 1; i < len(m.moved); i++ { // the order of moves
 			m.features = append(m.features, uint64(m.moved[i-1])<<8|uint64(m.moved[i]))
 		}
 		l.Learn(m.features)

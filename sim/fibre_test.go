@@ -215,8 +215,8 @@ func BenchmarkFibreSwitch(b *testing.B) {
 	f.Kill()
 }
 
-// What Go's runtime finds wrong in a body says where that was: whoever resumed the
-// fibre, itself on one perhaps, has another stack. So does a bug.
+// TestFibrePanicStack: a panic of Go's runtime in a body, and a bug, carry the stack of
+// the fibre. The caller that resumed it, perhaps itself on a fibre, has another one.
 func TestFibrePanicStack(t *testing.T) {
 	for _, c := range []struct {
 		body  once

@@ -154,7 +154,7 @@ func TestStoryOfMemoryUsedAgain(t *testing.T) {
 	tr, p, c := running()
 	p.Alloc(detour, 20, kpev.DetourMem)
 	c.Exec(f, 0x55)
-	p.Alloc(slots, 2, kpev.SlotMem).Free(slots, 2, kpev.SlotMem) // nobody was in it
+	p.Alloc(slots, 2, kpev.SlotMem).Free(slots, 2, kpev.SlotMem) // no task was in it
 	jumps(p).Emit(kpev.Optimized, f, detour, 0)
 	c.Exec(f, jump...).Exec(detour, 0x54)
 	p.Free(detour, 20, kpev.DetourMem).Alloc(detour, 30, kpev.DetourMem)

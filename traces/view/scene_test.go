@@ -15,7 +15,7 @@ import (
 	"kpsim/traces/view"
 )
 
-// lay lays a log of two CPUs out, of which nobody has seen more than its events.
+// lay lays out a log of two CPUs, with nothing known besides its events.
 func lay(tr *tracetest.Trace) *view.Scene { return view.Lay(input(tr, 2), nil) }
 
 // spans lists those of some kinds: cpu1 caller #BP 3-9.
@@ -92,7 +92,7 @@ func TestSceneArrows(t *testing.T) {
 	c.Return(smpev.VecCall, f)                      // 11
 	c.Trap(smpev.VecResch, f)                       // 12
 	c.Return(smpev.VecResch, f)                     // 13
-	p.Emit(smpev.SendIPI, 0, 1, 0)                  // 14: to nobody
+	p.Emit(smpev.SendIPI, 0, 1, 0)                  // 14: to no CPU
 	p.Emit(smpev.Wake, optimizer, 0, 0)             // 15
 	p.Emit(smpev.Wake, caller, 0, 0)                // 16
 	p.Emit(smpev.Switch, prober, 0, 1)              // 17
@@ -106,8 +106,8 @@ func TestSceneArrows(t *testing.T) {
 
 // A wait for CPUs ends when the last of them has answered: when it has serialised in the
 // handler of an IPI that it took after the sending. It ends with what the sender does next at
-// the latest, and goes on to the end of the run if neither comes. Who waits for nobody doesn't
-// wait.
+// the latest, and goes on to the end of the run if neither comes. A sender without CPUs to
+// wait for doesn't wait.
 func TestSceneSyncWaits(t *testing.T) {
 	tr := begin()
 	p, c := tr.On(0, prober), tr.On(1, caller)
@@ -129,7 +129,7 @@ func TestSceneSyncWaits(t *testing.T) {
 	c.Emit(smpev.Serialise, 4, 0, 0).Return(smpev.VecCall, f)                                    // 25, 26
 	p.Emit(smpev.Serialise, 4, 0, 0)                                                             // 27
 	tr.On(0, optimizer).Emit(smpev.MightSleep, 0, 0, 0)                                          // 28: another task
-	p.Emit(smpev.Unlock, 1, 0, 0)                                                                // 29: it needn't answer again
+	p.Emit(smpev.Unlock, 1, 0, 0)                                                                // 29: no second answer is needed
 	p.Trap(smpev.VecTimer, f).Emit(smpev.SendIPI, 2, 1, 0).Emit(smpev.Serialise, 4, 0, 0)        // 30 to 32: in an interrupt
 	p.Emit(smpev.Unlock, 1, 0, 0).Return(smpev.VecTimer, f)                                      // 33, 34
 	p.Emit(smpev.SendIPI, 2, 0, 0)                                                               // 35: to reschedule: no wait
@@ -150,12 +150,12 @@ func TestSceneLasting(t *testing.T) {
 	p.Lock(1)                                  // 2
 	c.LockHow(1, smpev.LockWaits)              // 3: it waits for it
 	c.LockHow(2, smpev.LockNeeded)             // 4
-	c.Unlock(2)                                // 5: of nobody
+	c.Unlock(2)                                // 5: not held
 	p.Emit(smpev.GPStart, smpev.GPRcu, 7, 0)   // 6
 	p.Emit(smpev.GPStart, smpev.GPTasks, 7, 0) // 7: of another flavour
 	p.Unlock(1)                                // 8
 	c.Lock(1)                                  // 9: by the next
-	c.Emit(smpev.GPEnd, smpev.GPRcu, 7, 0)     // 10: whoever says so
+	c.Emit(smpev.GPEnd, smpev.GPRcu, 7, 0)     // 10: from any CPU
 	p.ApiReturn(kpev.Register, 0, 0)           // 11
 	c.Unlock(1)                                // 12
 	p.Emit(smpev.StopStart, 0, 0, 0)           // 13
@@ -228,7 +228,7 @@ func TestSceneVersions(t *testing.T) {
 	p.Free(slots, 3, kpev.SlotMem)     // 11
 	p.Alloc(slots, 2, kpev.SlotMem)    // 12: less of it
 	p.Store(slots, 0x48, 0x89, 0xe5)   // 13
-	p.Free(detour, 20, kpev.DetourMem) // 14: nobody was handed it
+	p.Free(detour, 20, kpev.DetourMem) // 14: not allocated
 	s := lay(tr)
 	require.Len(t, s.Texts, 2)
 	site, slot := &s.Texts[0], &s.Texts[1]
@@ -315,7 +315,7 @@ func TestSceneStands(t *testing.T) {
 	c.Exec(detour+13, 0xc3)                       // 26
 	c.Emit(kpev.Handler, 0, kpev.Pre, f)          // 27
 	p.Emit(smpev.Image, f, 0x90, 1<<56)           // 28
-	tr.On(view.Machine, traces.NoTask).Exec(f, 1) // 29: nobody's
+	tr.On(view.Machine, traces.NoTask).Exec(f, 1) // 29: no task's
 	var list []string
 	for _, v := range lay(tr).Stands {
 		line := fmt.Sprintf("%d task %d cpu%d", v.Step, v.Task, v.CPU)

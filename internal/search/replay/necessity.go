@@ -110,9 +110,9 @@ func (n *Need) say() {
 			list = append(list, fmt.Sprint(k+1))
 		}
 		if len(list) == 1 {
-			s += fmt.Sprintf(", and deviation %s isn't come to", list[0])
+			s += fmt.Sprintf(", and deviation %s is never reached", list[0])
 		} else {
-			s += fmt.Sprintf(", and deviations %s aren't come to", strings.Join(list, ", "))
+			s += fmt.Sprintf(", and deviations %s are never reached", strings.Join(list, ", "))
 		}
 	}
 	n.Says = "without it " + s

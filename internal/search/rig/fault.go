@@ -140,7 +140,7 @@ func (f *fault) what() string {
 	case smpev.VecBP:
 		return does + ": a breakpoint of its own, which nobody handles: leave it out; register(k) puts one where a kprobe is"
 	case smpev.VecUD:
-		return does + ": traps, as BUG() does, and nobody handles that: give the call arguments with which it isn't come to"
+		return does + ": traps, as BUG() does, and no handler takes it: give the call arguments with which it isn't reached"
 	case smpev.VecDE:
 		return does + ": divides by zero, or the quotient has too many bits: give the call other arguments"
 	}

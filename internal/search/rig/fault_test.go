@@ -35,7 +35,7 @@ func TestFaults(t *testing.T) {
 		{"ff e7", "call(f, d)", "d+0x0, which is no text: somebody jumps here, where no function is; what is run is given as text(…), not as data(…)"},
 		{"57 c3", "call(f, 0x1234)", "0x1234: a ret has come here: the stack doesn't hold the return address at its top; is a pop missing?"},
 		{"31 c9 f7 f1 c3", "call(f)", "f+0x2: div %ecx: divides by zero, or the quotient has too many bits: give the call other arguments"},
-		{"0f 0b c3", "call(f)", "f+0x0: ud2: traps, as BUG() does, and nobody handles that: give the call arguments with which it isn't come to"},
+		{"0f 0b c3", "call(f)", "f+0x0: ud2: traps, as BUG() does, and no handler takes it: give the call arguments with which it isn't reached"},
 		{"90 cc 90 c3", "call(f)", "f+0x1: int3: a breakpoint of its own, which nobody handles: leave it out; register(k) puts one where a kprobe is"},
 		{"e8 fb ff 0f 00 c3", "call(f)", `f+0x5: m is of module "mod", which isn't loaded then: insmod() first`},
 		{"eb fe", "call(f)", "f+0x0: goes on and on, and hasn't ended after 200000 steps; if it is a loop that ends, and only long, say machine(steps = 2000000)"},

@@ -1,0 +1,97 @@
+package kpsim
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// foreign are words and phrases that read like a translation. The remedy is to name the
+// subject (which CPU, task or caller), and to write "after", "reaches", "doesn't have to".
+var foreign = regexp.MustCompile(`(?i)\b(whoever|whomever|whom|nobody|mightn't|needn't|(?:is|are|was|were) come to)\b`)
+
+// notYetEnglish are the rooms whose comments still have such words. Remove one when it
+// is clean; add none.
+var notYetEnglish = []string{"cmd/", "internal/", "kprobes/", "smp/"}
+
+// plainEnglish are clean rooms below those.
+var plainEnglish = []string{"kprobes/rules/", "kprobes/survey/", "smp/cycles/"}
+
+// madePages are written by tests or commands, from the words of the code.
+var madePages = []string{"docs/events.md", "docs/matrix.md", "docs/mutants.md", "docs/spec-coverage.md"}
+
+// TestEnglish: comments of the clean rooms, and the prose of pages, have none of these
+// words.
+func TestEnglish(t *testing.T) {
+	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != "."):
+			return fs.SkipDir
+		case strings.HasSuffix(path, ".go") && !(under(path, notYetEnglish) && !under(path, plainEnglish)):
+			checkComments(t, path)
+		case strings.HasSuffix(path, ".md") && !under(path, madePages) && (strings.HasPrefix(path, "docs/") || !strings.Contains(path, "/")):
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			checkProse(t, path, string(text))
+		}
+		return nil
+	}))
+}
+
+func under(path string, rooms []string) bool {
+	for _, r := range rooms {
+		if strings.HasPrefix(path, r) {
+			return true
+		}
+	}
+	return false
+}
+
+func checkComments(t *testing.T, path string) {
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+	require.NoError(t, err)
+	for _, group := range f.Comments {
+		for _, c := range group.List {
+			if w := foreign.FindString(c.Text); w != "" {
+				t.Errorf("%s: %q in a comment: name the subject, in plain English", fset.Position(c.Pos()), w)
+			}
+		}
+	}
+}
+
+// checkProse skips blocks, which show programs and output, and tables that are made from
+// the code.
+func checkProse(t *testing.T, path, page string) {
+	fenced, made := false, false
+	for i, line := range strings.Split(page, "\n") {
+		switch {
+		case strings.HasPrefix(line, "```"):
+			fenced = !fenced
+		case strings.HasPrefix(line, "<!-- made from "):
+			made = true
+		case line == "<!-- end -->":
+			made = false
+		case !fenced && !made && !strings.HasPrefix(line, "    "):
+			if w := foreign.FindString(line); w != "" {
+				t.Errorf("%s:%d: %q: name the subject, in plain English", path, i+1, w)
+			}
+		}
+	}
+}
+
+// TestEnglishPlanted: the check notices such a word in prose, and not in a block.
+func TestEnglishPlanted(t *testing.T) {
+	require.Equal(t, "Whoever", foreign.FindString("Whoever holds the mutex."))
+	require.Equal(t, "is come to", foreign.FindString("a state that is come to again"))
+	require.Empty(t, foreign.FindString("The task that holds the mutex has come to its end."))
+}
