@@ -95,3 +95,43 @@ func TestEnglishPlanted(t *testing.T) {
 	require.Equal(t, "is come to", foreign.FindString("a state that is come to again"))
 	require.Empty(t, foreign.FindString("The task that holds the mutex has come to its end."))
 }
+
+// roomsMost bounds the rooms of the map: the lines of its drawing that aren't indented.
+const roomsMost = 16
+
+// TestMap: doc.go has each package of the table, in full or by its last name below the
+// room that it is in, and has few rooms.
+func TestMap(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	rooms := make(map[string]string) // the text of each
+	room := ""
+	var all strings.Builder
+	for _, line := range strings.Split(string(doc), "\n") {
+		line, drawn := strings.CutPrefix(line, "//\t")
+		switch {
+		case strings.HasPrefix(line, "// # One source"):
+			line = ""
+		case !drawn:
+			continue
+		case !strings.HasPrefix(line, " "):
+			room = strings.Fields(line)[0]
+		}
+		if line == "" || strings.HasPrefix(line, "scenario ─►") {
+			break
+		}
+		rooms[room] += " " + line
+		all.WriteString(line + "\n")
+	}
+	require.LessOrEqual(t, len(rooms), roomsMost)
+	for _, l := range layers {
+		if strings.HasPrefix(l.pkg, "scripts/") || regexp.MustCompile(`\b`+regexp.QuoteMeta(l.pkg)+`\b`).MatchString(all.String()) {
+			continue
+		}
+		above := l.pkg
+		for rooms[above] == "" && above != "." {
+			above = filepath.Dir(above)
+		}
+		require.Regexp(t, `\b`+regexp.QuoteMeta(filepath.Base(l.pkg))+`\b`, rooms[above], "doc.go doesn't have %s", l.pkg)
+	}
+}

@@ -54,7 +54,7 @@ func (h *house) checkWrites(r *room, says map[types.Object]bool, body ast.Node) 
 	})
 }
 
-// isConstructor reports whether a function builds a struct that nobody else
+// isConstructor reports whether a function builds a struct that no other code
 // sees yet.
 func isConstructor(name string) bool {
 	for _, prefix := range []string{"New", "new", "Init", "init", "Boot", "boot"} {
