@@ -31,13 +31,13 @@ type Ctx struct {
 	exits   bool         // the task ends when it has returned
 
 	cond    kapi.Cond // what it waits for
-	wait    waiting   // and whom: the default schedule serves it
+	wait    waiting   // and for which mover: the default schedule serves it
 	waitFor *Source   // of waitWork
 	place   string    // the routine and step it is at, for traces
 	step    int
 	ahead   sim.Touch // at a yield point of an observed machine: what the next step touches first
 
-	// For whoever tells states apart (state.go).
+	// For telling states apart (state.go).
 	read     sim.Hash // what its local variables depend on
 	knowsCPU bool     // it has asked which CPU it is on
 	looking  bool     // all that its step has done is to look whether it must wait, and it must
@@ -179,7 +179,7 @@ func (x *Ctx) PreemptSelf() {
 // Emit implements kapi.Context.
 func (x *Ctx) Emit(k traces.Kind, a, b, c uint64) { x.m.emit(x.cpu, k, a, b, c) }
 
-// Tell tells the monitors, and nobody else (traces.Log.Tell).
+// Tell tells the monitors only (traces.Log.Tell).
 func (x *Ctx) Tell(k traces.Kind, a, b, c uint64) {
 	x.m.log.Tell(k, x.cpu.id, uint8(x.task.ID), a, b, c)
 }

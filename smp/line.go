@@ -64,8 +64,8 @@ func (m *Machine) bringText(c *CPU, a arch.Addr, n int, store bool) {
 	}
 }
 
-// bring brings a line to a CPU that is about to load from it or to store to it. A CPU that
-// nobody shares it with has it, however often it stores.
+// bring brings a line to a CPU that is about to load from it or to store to it. A CPU
+// that alone holds the line stores to it for nothing more.
 func (m *Machine) bring(c *CPU, l *line, store bool) {
 	after := l.stored
 	if store {

@@ -17,7 +17,7 @@ type Config struct {
 	CPUs   int         // 1 to sim.MaxCPUs
 	Fetch  fetch.Model // which bytes a fetch may see
 	Full   bool        // an interrupt's return may switch tasks (preemption model full)
-	Lazy   bool        // with Full: only where a tick has found that somebody waits, or a stopper does (model lazy)
+	Lazy   bool        // with Full: only after a tick has found a task that waits, or for a stopper (model lazy)
 	Arch   *arch.Arch  // the processor; nil is x86.AMD64
 	Budget uint64      // boundaries of a run before it is Exhausted
 	_      struct{}
@@ -103,7 +103,7 @@ type Machine struct {
 	next     sim.Mover
 	steps    uint64 // boundaries so far
 	settled  uint64 // as many of them are counted in p.Seq, if they are to be
-	limit    uint64 // until so many nobody is asked but before watched text, and nothing is looked at
+	limit    uint64 // up to so many no question is put but before watched text, and nothing is looked at
 	changed  bool   // what can move may have changed, or who is to
 	instr    uint64
 	parks    uint64

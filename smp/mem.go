@@ -39,7 +39,7 @@ type page struct {
 	later  bool // it comes and goes; see pages.go
 	absent bool // and is unmapped when a run begins
 	moved  bool // it is in memory.moved
-	grown  bool // it is there since somebody wrote code into it, in this run or an earlier one
+	grown  bool // mapped by Ctx.MapExec, in this run or an earlier one
 
 	// Of text only:
 	code    *decodedPage        // the instruction decoded at each offset, if none of its bytes is watched

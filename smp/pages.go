@@ -42,9 +42,8 @@ func (m *Memory) Present(a arch.Addr) bool {
 	return p != nil && p.perm&PermExec != 0
 }
 
-// MapPages puts pages of MapLater, or of ComeAndGo, where they belong. Data are what
-// they are at boot. Text is what it was: the caller fills it, before anybody can
-// know of it.
+// MapPages maps pages of MapLater or ComeAndGo. Data are as at boot. Text is as it was:
+// the caller fills it before any other CPU can know of it.
 func (x *Ctx) MapPages(a arch.Addr, pages int) { x.m.setPages(a, pages, true) }
 
 // MapExec maps a page for code that is written at run time, for the rest of the
@@ -99,8 +98,8 @@ func (p *page) there() Perm {
 	return PermRead | PermExec
 }
 
-// swapData is what the coming and going of a page of data is to others: whoever
-// accesses its words finds other ones, or none.
+// swapData is called when a page of data has come or gone: accesses to its words find
+// other values, or none.
 func (m *Machine) swapData(p *page, there bool) {
 	if there {
 		p.data = *p.boot

@@ -139,7 +139,7 @@ func (x *Ctx) oops() {
 	x.m.refuseAt(x.cpu, x.regs.IP, vectorName(x.vector)+": nobody handles it")
 }
 
-// Oops says that nobody handled the trap: the run ends.
+// Oops says that no handler took the trap: the run ends.
 func (x *Ctx) Oops() { x.oops() }
 
 // Bug is a ud2 of the kernel's own: the run ends.

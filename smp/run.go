@@ -36,7 +36,7 @@ func (m *Machine) drive(x *Ctx, mv sim.Mover) {
 		}
 		if mv = m.next; mv == sim.NoMover {
 			mv = m.turn()
-		} else { // somebody above has asked already
+		} else { // a routine above has asked already
 			m.next = sim.NoMover
 		}
 	}
@@ -61,7 +61,7 @@ func (m *Machine) move(mv sim.Mover, by *Ctx) (below *Ctx) {
 
 // turn is the one place that asks who moves next, counts, and spends the
 // budget. Run calls it between steps; a routine's yield point calls it in place. Up to
-// m.limit boundaries there is nothing to look at and nobody to ask, but before
+// m.limit boundaries there is nothing to look at and no question to put, but before
 // watched text.
 func (m *Machine) turn() sim.Mover {
 	switch {
@@ -263,7 +263,7 @@ func (m *Machine) end(o Outcome) bool {
 }
 
 // worthFiring reports whether a source must fire although no CPU can move:
-// delayed work is still to be done, or somebody waits for what a tick brings.
+// delayed work is still to be done, or a routine waits for what a tick brings.
 func (m *Machine) worthFiring(set uint64) bool {
 	if len(m.waiters) > 0 && set != 0 {
 		return true
@@ -401,7 +401,7 @@ func (m *Machine) execute(c *CPU) {
 	}
 }
 
-// held returns how many boundaries ahead it stays c's turn, with nobody to ask.
+// held returns for how many boundaries it stays c's turn without a question.
 func (m *Machine) held(c *CPU) uint64 {
 	if m.steps >= m.limit || c.after != 0 {
 		return 0

@@ -15,7 +15,7 @@ const (
 	TimerSource   SourceKind = iota // a hard interrupt, vector smpev.VecTimer
 	NMISource                       // an NMI
 	PreemptSource                   // a reschedule interrupt that lets another task run
-	WorkSource                      // a delayed work's timer: fires a hook, interrupts nobody
+	WorkSource                      // a delayed work's timer: fires a hook, interrupts no CPU
 )
 
 var sourceNames = [...]string{"timer", "nmi", "preempt", "work"}

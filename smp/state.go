@@ -9,11 +9,9 @@ import (
 	"kpsim/smp/arch"
 )
 
-// For whoever tells the states of a machine apart: what a state is made of, but
+// State tells the states of a machine apart: it hashes what a state is made of, but
 // for the local variables of routines under way. In their place stands what the
-// routines have read, as an observer takes it down (Doing, HasRead).
-
-// State tells the states of a machine apart: it hashes what a state is made of.
+// routines have read, as an observer takes it down (Footprint.Doing, HasRead).
 type State struct {
 	m      *Machine
 	scrubs bool // the return from a trap leaves zeros
@@ -134,7 +132,7 @@ func (s *State) Memory() (sum sim.Hash) {
 }
 
 // MemoryDigest is a digest of text and data as they are now, less the tasks'
-// stacks: what is left on those nobody reads. It doesn't depend on the order of
+// stacks, on which only leftovers differ. It doesn't depend on the order of
 // the stores that have made them so.
 func (s *State) MemoryDigest() (sum uint64) {
 	for _, p := range s.m.mem.dirty {

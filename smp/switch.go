@@ -18,7 +18,7 @@ func (m *Machine) schedule(c *CPU, voluntary bool) {
 		m.errand = nil
 	}
 	if prev.state == runnable && prev.class != classIdle {
-		if len(c.runq) == 0 { // nobody else: it goes on
+		if len(c.runq) == 0 { // no other task: it goes on
 			if voluntary {
 				prev.switches++
 			}

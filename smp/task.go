@@ -50,7 +50,7 @@ const (
 	dead
 )
 
-// waiting says whom a routine waits for; the default schedule serves it.
+// waiting says what a routine waits for; the default schedule serves it.
 type waiting uint8
 
 const (
@@ -88,7 +88,7 @@ func (m *Machine) rewind(t *Task) {
 	t.regs.R[regSP] = uint64(t.stack) - 64
 }
 
-// waits says whom the task waits for: what its innermost routine does.
+// waits says what the task waits for: what its innermost routine does.
 func (t *Task) waits() (waiting, *Source) {
 	if f := t.top(); f != nil && f.kind == routine && f.ctx.cond != nil {
 		return f.ctx.wait, f.ctx.waitFor
@@ -145,7 +145,7 @@ func (t *Task) Traps() (n int) {
 	return n
 }
 
-// interrupted reports whether a trap is open in which nobody may sleep: any but a
+// interrupted reports whether a trap is open in which no routine may sleep: any but a
 // page fault, which has turned interrupts on again where it can.
 func (t *Task) interrupted() bool {
 	for i := range t.frames {

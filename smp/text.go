@@ -20,9 +20,9 @@ type decoded struct {
 	inst     *inst  // nil: they, up to 15, are no instruction
 }
 
-// is reports whether the bytes at a begin with those of the entry. What stands
-// behind an instruction may be stored to without it being decoded again; of
-// what is none it isn't known how much of it says so.
+// is reports whether the bytes at a begin with those of the entry. A store after an
+// instruction doesn't make it be decoded again. Where the bytes are no instruction all
+// of them count.
 func (e *decoded) is(a arch.Addr, lo, hi uint64) bool {
 	return e.at == a && e.hi>>56 <= hi>>56 && (lo^e.lo)&e.mlo|(hi^e.hi)&e.mhi == 0
 }
@@ -77,9 +77,9 @@ func cut(lo, hi uint64, n int) (uint64, uint64) {
 	return lo, hi&(1<<(8*(n-8))-1) | uint64(n)<<56
 }
 
-// fetchOn is a fetch on the way on, from a page of which all is watched and that the
-// CPU was in before, if what was decoded there last is still there and nobody is to be
-// asked. nil: it takes fetchSlow, and nothing has been done.
+// fetchOn is the fetch of the next instruction from a page that is watched throughout
+// and that the CPU was in before, if what was decoded there last still stands there and
+// no question is due. nil: it takes fetchSlow, and nothing has been done.
 func (m *Machine) fetchOn(c *CPU) *inst {
 	p, off := c.page, c.regs.IP-c.codeAt
 	if c.code != m.mem.noCode || off > pageSize-16 || p == nil || p.lately == nil || m.p.N > 1 && m.outlasts&sim.Through == 0 || m.text.MayBeStale(int(c.id)) {

@@ -74,7 +74,7 @@ func (n *Names) Object(o sim.Object) string {
 	return "nothing"
 }
 
-// touch notes what the step under way has touched, if anybody asks.
+// touch notes what the step under way has touched, if the machine is observed.
 func (m *Machine) touch(sort, number uint64, write bool) {
 	if m.foot != nil {
 		m.foot.take(sort, number, write)

@@ -30,7 +30,7 @@ func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
 	x.m.schedule(x.cpu, true)
 	x.give()
 	x.looking = false
-	x.touchWait(w.Cell()) // whoever has stored it has let us go on
+	x.touchWait(w.Cell()) // the CPU that stored it has let this one go on
 }
 
 // Spin implements kapi.Context.

@@ -85,15 +85,15 @@ func (m *Machine) stand(c *CPU, s *stance) {
 	}
 }
 
-// Observe makes o be told of the steps of each run from the next Reset on; nil
-// is nobody. While there is an observer every boundary is its own step: nothing
-// else changes, no event and no question.
+// Observe makes o be told of the steps of each run from the next Reset on; nil ends
+// that. In an observed run every boundary is a step of its own. Nothing else changes,
+// no event and no question.
 func (f *Footprint) Observe(o sim.Observer) { f.setObserver(o, false) }
 
-// ObserveAfresh is Observe for who must be told the same of a run whatever ran
-// before: that two threads share some memory is known from where the run itself
-// shows it, and is forgotten after the run. What is learnt in such a run with learn
-// set is known from the beginning in all after it.
+// ObserveAfresh is Observe with reports that don't depend on earlier runs: that two
+// threads share some memory is known from where the run itself shows it, and is
+// forgotten after the run. What is learnt in such a run with learn set is known from
+// the beginning in all later ones.
 func (f *Footprint) ObserveAfresh(o sim.Observer, learn bool) {
 	f.setObserver(o, true)
 	f.learning = learn
@@ -165,7 +165,7 @@ func (m *Machine) watch() {
 func (m *Machine) turnObserved() sim.Mover {
 	f := m.foot
 	if m.recheck && !m.over && m.log.Found == nil && m.steps < m.cfg.Budget {
-		m.recheckWaiters() // whom the step has let go on, it has
+		m.recheckWaiters() // those that the step lets go on belong to it
 	}
 	if f.inside != nil {
 		if mv := m.within(); mv != sim.NoMover {

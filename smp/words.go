@@ -62,7 +62,7 @@ func (w *words) access(number uint64, who uint16, write bool) (shared, grew bool
 	was := e.use
 	switch {
 	case was == 0 && e.who == 0:
-		e.who = who + 1 // so that 0 is nobody
+		e.who = who + 1 // so that 0 is no thread
 	case e.who != who+1:
 		e.use |= several
 	}

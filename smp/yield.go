@@ -61,7 +61,7 @@ func (x *Ctx) giveWay(mv sim.Mover) {
 	x.m.time.spender = x.cpu.id
 }
 
-// park goes back to whoever resumed the routine, and returns when it is
+// park goes back to where the routine was resumed, and returns when it is
 // resumed again: then it is its turn.
 func (x *Ctx) park() {
 	x.driving = false

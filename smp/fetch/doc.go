@@ -11,7 +11,7 @@
 // processors have been seen to do. This package takes what may be relied on,
 // makes of the rest a set of choices, and lets a strategy choose. Code that
 // works under mixing doesn't therefore work everywhere; code that fails under
-// stale relies on something that nobody promised.
+// stale relies on something that no vendor promises.
 //
 // It knows no instructions, and no machine: how long an instruction is and
 // what memory holds is asked of Env, and when a CPU serialises it is told.
@@ -68,7 +68,7 @@
 //
 // # An example, with all its outcomes
 //
-// A two-byte nop, 66 90, becomes a short jump, eb 10. A ret, c3, stands behind
+// A two-byte nop, 66 90, becomes a short jump, eb 10. A ret, c3, stands after
 // it. CPU 0 patches in the order of text_poke_bp; CPU 1 comes by.
 //
 //	CPU 0                       CPU 1

@@ -30,7 +30,7 @@ type Env interface {
 // the freshest of all, and the next chunk (or byte, under Mixing) is chosen
 // only if the instruction, decoded from the ones chosen so far, isn't over
 // before it. If it isn't, no continuation can end it earlier, so what the
-// freshest bytes behind it say doesn't matter: see Env.Length.
+// freshest bytes after it say doesn't matter: see Env.Length.
 //
 // buf escapes: it is best a field of the machine.
 func (t *Text) Fetch(cpu int, addr uint64, buf *[15]byte, env Env) (n int) {
@@ -118,8 +118,8 @@ func (t *Text) Oldest(cpu int, addr uint64, b []byte) {
 // and to which member of the run the floor rises is all the same. It rises to
 // the oldest one that is allowed, which promises the least.
 //
-// A, B, A are three alternatives, not two: whoever has seen the last A can't
-// see B any more, whoever has seen the first can.
+// A, B, A are three alternatives, not two: a CPU that has seen the last A can't
+// see B any more, one that has seen the first can.
 func (c *chunk) alternatives(mask uint64, floor uint32) int {
 	n := 1
 	for i := len(c.versions) - 1; c.versions[i].epoch > floor; i-- {

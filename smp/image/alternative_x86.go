@@ -22,7 +22,7 @@ type alternative struct {
 }
 
 // Layouts of struct alt_instr (arch/x86/include/asm/alternative.h): the
-// feature's number has its inversion in bit 15, or, since 6.3, flags behind it.
+// feature's number has its inversion in bit 15, or, since 6.3, flags after it.
 var (
 	altLayout  = layout{14, []int{0, 4}, 2, "instr, replacement, feature, flags and both lengths"}
 	altLayout1 = layout{12, []int{0, 4}, 2, "instr, replacement, feature and both lengths"}

@@ -4,8 +4,8 @@
 // part of a module loader that rewrites text. ParseELF reads what gcc -c wrote.
 // Object.Place lays its sections out from an address of the caller's choice and
 // applies the relocations, for a scenario; the result is an Image, plain bytes
-// at plain addresses. Object.Load does the same as a kernel would, for whoever
-// asks what that kernel sees: the result is a Module with the symbols as
+// at plain addresses. Object.Load does the same as a kernel would, to show what
+// that kernel sees: the result is a Module with the symbols as
 // kallsyms has them and the sites that the kernel's tables name. Assembled makes a
 // Module of functions that are linked already. ParseHex reads code typed by hand, or
 // pasted; Listing shows either as assembly.
@@ -25,7 +25,7 @@
 //	base ──► .text        offsets inside a section are kept, so a base that
 //	         .text.x      isn't aligned shifts all code by the same distance
 //	page ──► .rodata      each data section begins on a page of its own,
-//	page ──► .data        behind the code and so within reach of a rip-
+//	page ──► .data        after the code and so within reach of a rip-
 //	page ──► .bss         relative displacement
 //	page ──► imports      of a module: addresses without memory, a page each
 //

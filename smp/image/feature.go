@@ -8,7 +8,7 @@ import (
 
 // featureTable are the features that Debian's modules ask for, and a few that
 // the kernel itself asks for when it patches: word:bit as
-// arch/x86/include/asm/cpufeatures.h of 6.1 counts them, and behind a slash as
+// arch/x86/include/asm/cpufeatures.h of 6.1 counts them, and after a slash as
 // 6.12 does, if that differs; - is a kernel that hasn't got it.
 const featureTable = `
 selfsnoop 0:27

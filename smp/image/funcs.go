@@ -162,9 +162,9 @@ func (o *Object) numberNames() {
 }
 
 // addUnnamed makes a function of each stretch of code between the symbols with a size,
-// such as fixup code behind a ret: a jump or an exception-table entry may lead there.
+// such as fixup code after a ret: a jump or an exception-table entry may lead there.
 // Open are symbols without a size, in their order: one in a stretch begins a function of
-// its name. A local label of assembly does only at the beginning of the stretch: behind
+// its name. A local label of assembly does only at the beginning of the stretch: after
 // other code it may be a loop's.
 func (o *Object) addUnnamed(open []function) {
 	var all []function

@@ -43,7 +43,7 @@ type hexReader struct {
 	base   uint64 // that of the first byte
 	listed string // the line that is read
 	source bool   // the source may stand between lines with an address
-	dump   bool   // lines begin with an address, with no colon behind it
+	dump   bool   // lines begin with an address, with no colon after it
 }
 
 var (

@@ -9,7 +9,7 @@ type Func struct {
 	Code    []byte
 	Local   bool  // no other object can refer to it by its name
 	Extable []int // offsets of its instructions that have an exception-table entry
-	// Padding is how many bytes of Code fill the gap behind the function, as far as that
+	// Padding is how many bytes of Code fill the gap after the function, as far as that
 	// isn't counted to it: a kernel's symbol goes to the next one.
 	Padding int
 	// Blacklisted tells of text that kprobes refuses, as a Symbol's does.
@@ -36,7 +36,7 @@ type Image struct {
 	Funcs  []Func // in the order of their addresses
 	Blocks []Block
 	Labels []Label // in the order of the symbol table; none of a kernel module
-	// Imports are the symbols of a kernel module that nobody defines, in the
+	// Imports are the symbols that a kernel module doesn't define, in the
 	// order of their addresses. Nothing is in memory there: an address says
 	// which symbol was called, or read, and no more.
 	Imports []Symbol

@@ -13,7 +13,7 @@ import (
 type textSymbol struct {
 	name string
 	sec  int
-	off  int // may be the section's end, or behind it
+	off  int // may be the section's end, or after it
 }
 
 // readTextSymbols keeps the named symbols of sections with code, whatever they

@@ -26,7 +26,7 @@ type linked struct {
 
 // link puts the sections where layout says, applies the relocations and
 // patches the text. Where stubs is set, a symbol that extern doesn't know is an
-// import: it gets a page of addresses behind the object.
+// import: it gets a page of addresses after the object.
 func (o *Object) link(base arch.Addr, layout func(arch.Addr) ([]arch.Addr, arch.Addr), boot Boot, extern func(string) (arch.Addr, bool), stubs bool) (*linked, error) {
 	if err := o.room(base); err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func (s *Symbol) Label() string {
 	return fmt.Sprintf("%s#%d", s.Name, s.Nth)
 }
 
-// End returns the first address behind s.
+// End returns the first address after s.
 func (s *Symbol) End() arch.Addr { return s.Addr + arch.Addr(s.Size) }
 
 // A Module is an object as a kernel has it in memory after loading it: linked,
@@ -49,7 +49,7 @@ type Module struct {
 	// Symbols are those of its text, by address, one an address. Between two of
 	// them nothing is left out: a symbol ends where the next one begins. The
 	// last one ends with the text, which a module has in whole pages, zeros
-	// behind the code; in an object that is no module, with its section.
+	// after the code; in an object that is no module, with its section.
 	Symbols []Symbol
 	Sites   []Site // by address, then kind
 	// Imports are what the kernel or other modules define, and what of the object
@@ -126,9 +126,9 @@ func (m *Module) SitesIn(from, to arch.Addr) []Site {
 // Load links the object so that its text begins at base, a multiple of 4096,
 // and patches it as a kernel does that boots on a processor like boot. A
 // symbol that the object doesn't define is where extern says; what extern
-// doesn't know, or if it is nil, gets an address of its own behind the object.
+// doesn't know, or if it is nil, gets an address of its own after the object.
 //
-// A slot of a global offset table is an address behind that, and so is a
+// A slot of a global offset table is an address after that, and so is a
 // variable that is common or in a section that isn't loaded; thread-local ones
 // have offset 0. So instructions stand as they were assembled, of the length
 // they have; a linker might have made others of those that use the table.

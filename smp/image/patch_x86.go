@@ -22,7 +22,7 @@ const callOpcode = 0xe8
 
 // patch does to the text what a kernel does for good when it loads a module, in
 // its order (arch/x86/kernel/module.c: module_finalize). Before that ftrace
-// turns its calls into nops, and behind it come static calls.
+// turns its calls into nops, and after it come static calls.
 func (l *linked) patch() error {
 	l.each(SiteFentry, l.fentry)
 	l.each(SiteParavirt, l.paravirt)

@@ -15,7 +15,7 @@ const pageBytes = 4096
 // returns its functions and data, patched as on StockBoot. Code sections follow
 // each other with their alignment counted from base: a base that isn't aligned
 // moves all code alike, which is how a scenario puts a site across a chunk or
-// page boundary. Each data section begins on a page of its own behind the code.
+// page boundary. Each data section begins on a page of its own after the code.
 // extern says where a symbol is that the object doesn't define; what it doesn't
 // know is an error, but in a kernel module an import. Functions that share bytes,
 // thread-local and common variables, and a global offset table are

@@ -82,7 +82,7 @@ func (p *parser) appendRelas(raws []reloc, name string, data []byte) ([]reloc, e
 	for ; len(data) > 0; data = data[relaBytes:] {
 		off, info := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])
 		r := reloc{
-			off:    int(min(off, math.MaxInt32)), // behind any section, if it is as far
+			off:    int(min(off, math.MaxInt32)), // after any section, if it is as far
 			kind:   elf.R_X86_64(elf.R_TYPE64(info)),
 			symbol: int(elf.R_SYM64(info)),
 			addend: int64(binary.LittleEndian.Uint64(data[16:])),

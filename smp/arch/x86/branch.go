@@ -46,7 +46,7 @@ func execCall(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	return arch.Next
 }
 
-// execRet pops the return address, and imm bytes behind it.
+// execRet pops the return address, and imm bytes after it.
 func execRet(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	v, ok := m.Load(arch.Addr(s.R[RSP]), 8)
 	if !ok {

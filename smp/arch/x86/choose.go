@@ -67,7 +67,7 @@ func (l *layout) lockable() bool {
 	return false
 }
 
-// elsewhere0F01 are the instructions of 0f 01 behind which something else may
+// elsewhere0F01 are the instructions of 0f 01 after which something else may
 // be executed, by the low six bits of ModRM; a bit each for the prefixes none,
 // 66, f3, f2: of virtual machines and enclaves, and returns from events.
 var elsewhere0F01 = [64]uint8{

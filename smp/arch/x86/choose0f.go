@@ -1,6 +1,6 @@
 package x86
 
-// choose0F is for the opcodes behind 0f (SDM vol. 2, table A-3), in their order.
+// choose0F is for the opcodes after 0f (SDM vol. 2, table A-3), in their order.
 func (in *Inst) choose0F(l *layout) {
 	switch op := l.op; {
 	case op == 0x00:

@@ -1,6 +1,6 @@
 package x86
 
-// The groups of system instructions behind 0f.
+// The groups of system instructions after 0f.
 
 // chooseGroup6: 0f 00.
 func (in *Inst) chooseGroup6(l *layout) {

@@ -1,11 +1,11 @@
 package x86
 
-// What exists. An opcode that doesn't is #UD on every processor, and its length
-// is nobody's to tell: Decode refuses it. Not told apart are VEX.W, VEX.L and
+// What exists. An opcode that doesn't is #UD on every processor and has no length:
+// Decode refuses it. Not told apart are VEX.W, VEX.L and
 // vvvv of vector instructions, of which some values are #UD as well; those
 // instructions aren't executed.
 
-// opcodeTables are the maps behind an escape.
+// opcodeTables are the maps after an escape.
 var opcodeTables = [...][11]*opcodeTable{
 	legacy: {1: &table0F, 2: &table0F38, 3: &table0F3A},
 	vex:    {1: &vex0F, 2: &vex0F38, 3: &vex0F3A, 7: &vex7},
@@ -114,7 +114,7 @@ func (l *layout) existsGroup() bool {
 	return l.existsVEX()
 }
 
-// exists0F is for the groups behind 0f: SDM vol. 2, table A-6.
+// exists0F is for the groups after 0f: SDM vol. 2, table A-6.
 func (l *layout) exists0F() bool {
 	reg, mem := l.reg(), l.isMem()
 	switch op := l.op; op {
@@ -158,7 +158,7 @@ var (
 	}
 )
 
-// threeDNow are the opcodes behind the operands of 0f 0f: AMD64 APM vol. 3,
+// threeDNow are the opcodes after the operands of 0f 0f: AMD64 APM vol. 3,
 // table A-13.
 var threeDNow = bitmap256{
 	0x3000, 0x3000, 0, 0, 0, 0, 0, 0,

@@ -75,7 +75,7 @@ func execLoadSeg(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	return out
 }
 
-// farPointer reads an offset and the selector behind it.
+// farPointer reads an offset and the selector after it.
 func (in *Inst) farPointer(s *arch.Regs, m arch.Memory) (offset uint64, selector uint16, ok bool) {
 	at := in.address(s)
 	offset, ok = m.Load(at, int(in.size))
@@ -124,7 +124,7 @@ func execFar(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	return arch.Next
 }
 
-// execRetFar pops IP and CS, and imm bytes behind them.
+// execRetFar pops IP and CS, and imm bytes after them.
 func execRetFar(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	ip, ok := in.top(s, m, 0)
 	if !ok {
@@ -197,7 +197,7 @@ func execInt(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	return arch.SoftInt
 }
 
-// execInt1 is a #DB that nobody's flags mask (SDM vol. 2, INT n/INTO/INT3/INT1).
+// execInt1 is a #DB that no flag masks (SDM vol. 2, INT n/INTO/INT3/INT1).
 func execInt1(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	s.IP = in.next
 	return arch.DebugTrap

@@ -66,7 +66,7 @@ func (in *Inst) Bytes() []byte { return append([]byte(nil), in.raw[:in.Len]...) 
 // Raw returns the bytes padded with zeroes, without allocating.
 func (in *Inst) Raw() (b [MaxLen]byte) { return in.raw }
 
-// Next returns the address behind the instruction.
+// Next returns the address after the instruction.
 func (in *Inst) Next() arch.Addr { return in.next }
 
 // Flow says where control goes.

@@ -16,7 +16,7 @@ type layout struct {
 	op       byte
 	modrm    byte
 	sib      byte
-	suffix   byte // what stands behind the operand: 3DNow!'s opcode
+	suffix   byte // what stands after the operand: 3DNow!'s opcode
 	rex      byte // the low four bits say WRXB, of VEX, EVEX and XOP too
 	pp       byte // the mandatory prefix: 0 none, 1 66, 2 f3, 3 f2
 	vvvv     byte // of VEX, EVEX and XOP: the register, not inverted
@@ -76,7 +76,7 @@ func (l *layout) ripRelative() bool {
 	return l.mode == Mode64 && l.isMem() && l.mod() == 0 && l.rm() == 5 && l.dispLen == 4
 }
 
-// window is an instruction's bytes with room behind, so that the parser needs
+// window is an instruction's bytes with room after, so that the parser needs
 // no bounds: the longest tail after 15 prefixes fits.
 type window [MaxLen + 17]byte
 
@@ -273,7 +273,7 @@ func (l *layout) hasModRM() bool {
 	return true
 }
 
-// immediate returns the length of the bytes behind the operand.
+// immediate returns the length of the bytes after the operand.
 func (l *layout) immediate() uint8 {
 	switch l.space {
 	case map1:

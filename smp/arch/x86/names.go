@@ -136,7 +136,7 @@ var unnamed = [...]pattern{
 	{"pvalidate", legacy, map0F, 0x01, 0xff, 0xff, regForm, 8},
 	{"rstorssp", legacy, map0F, 0x01, 5 << 3, 7 << 3, memForm, 4},
 	{"lkgs", legacy, map0F, 0x00, 6 << 3, 7 << 3, anyForm, anyPrefix},
-	// Other opcodes behind 0f.
+	// Other opcodes after 0f.
 	{"syscall", legacy, map0F, 0x05, 0, 0, anyForm, anyPrefix},
 	{"sysret", legacy, map0F, 0x07, 0, 0, anyForm, anyPrefix},
 	{"femms", legacy, map0F, 0x0e, 0, 0, anyForm, anyPrefix},

@@ -19,7 +19,7 @@ type System struct {
 	LDT, TR        uint16     // selectors
 	Clock          uint64     // cycles since reset: the machine keeps it, rdtsc adds TSCOffset
 	TSCOffset      uint64     // what a write to the TSC has made of it
-	Asked          bool       // somebody has read the TSC
+	Asked          bool       // the TSC has been read
 	CPU            uint32     // IA32_TSC_AUX: rdtscp and rdpid read it
 	over           overriding // what execOverride hands on
 }

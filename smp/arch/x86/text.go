@@ -8,7 +8,7 @@ import (
 )
 
 // String returns the instruction in the syntax of GNU objdump: absolute branch
-// targets, and behind a RIP-relative operand the address it refers to. What
+// targets, and after a RIP-relative operand the address it refers to. What
 // x86asm can't name has a bare mnemonic of our own; what has none is written as
 // an assembler's .byte.
 func (in *Inst) String() string {
@@ -47,7 +47,7 @@ func (in *Inst) secondOpinion() (text string, ok bool) {
 }
 
 // normal returns the bytes without what the processor ignores and x86asm
-// doesn't: a REX with another prefix behind it (SDM vol. 2, 2.2.1), and the mod
+// doesn't: a REX with another prefix after it (SDM vol. 2, 2.2.1), and the mod
 // field of mov to and from control and debug registers.
 func (in *Inst) normal() []byte {
 	l := in.parse()

@@ -76,7 +76,7 @@ var undefinedRows = [...]undefinedRow{
 const UndefinedRows = len(undefinedRows)
 
 // UndefinedFlags returns the flags that the instruction, executed with these
-// registers, leaves undefined: whoever compares with a processor masks them.
+// registers, leaves undefined: a comparison with a processor masks them.
 func (in *Inst) UndefinedFlags(before *arch.Regs) uint64 {
 	var w window
 	copy(w[:], in.raw[:])
