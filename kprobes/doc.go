@@ -10,8 +10,8 @@
 // What is broken on purpose wraps a step of steps.go, in kprobes/mutants; the bodies
 // have no switch.
 //
-// A point is one address with a breakpoint on it, and carries the probes that
-// were registered there (the kernel's aggregator). Its states:
+// An Aggr is one address with a breakpoint on it, and carries the probes that were
+// registered there (aggr_kprobe), one or more. Its states:
 //
 //	state         text at addr       optimized  list
 //	plain         int3 + tail        no         none
@@ -25,7 +25,7 @@
 //
 // Lock order: kprobe_sysctl_mutex, kprobe_mutex, cpu_hotplug_lock, module_mutex,
 // text_mutex. Which of the last three a run of the optimizer holds while it waits is
-// an era's (order.go).
+// an era's (locks.go).
 //
 // The optimizer may wait for grace periods, or look at all stacks while the machine
 // is stopped (spec 4.11). It then looks for more than the documents say: a task in
@@ -43,9 +43,9 @@
 // back enabled; a symbol is absent if it is empty; unregistering tells what wasn't
 // registered. Routines that are Go and not text have no symbols to be probed by.
 //
-// A hit goes its way through step.go (breakpoint, handlers, the end of the step),
-// emulate.go (what a copy leaves wrong), boost.go (copies that aren't stepped),
-// slots.go (where copies are) and fault.go:
+// A hit goes its way through arch_x86.go (breakpoint, handlers, the end of the step),
+// arch_x86_resume.go (what a copy leaves wrong), arch_x86_boost.go (copies that aren't
+// stepped), arch_x86_insn.go (where copies are) and arch_x86_fault.go:
 //
 //	hit ─► pre_handlers ─┬─ optimized: the detour's copy, and done
 //	                     ├─ boosted: the slot's copy and its jump, and done
@@ -56,7 +56,7 @@
 // Return probes (kretprobe.go) follow a call by an instance, which keeps the return
 // address while the trampoline's stands in its place. The generations differ in
 // where free instances are (kretprobe_pool.go, freelist.go, objpool.go) and where
-// those in use (kretprobe_hit.go):
+// those in use (rethook.go):
 //
 //	generation  free instances        calls in flight        handlers run      after unregister
 //	global      list, kretprobe_lock  table, the same lock   under it          freed at the return
@@ -67,7 +67,7 @@
 //
 // A call is known by where its return address lies, too: what was left without a
 // return is skipped (5.1; later kernels look at the newest alone). The trampoline
-// is text of the kernel's that the engine fills in (trampoline.go); in 2.6 it has a
+// is text of the kernel's that the engine fills in (arch_x86_rethook.go); in 2.6 it has a
 // probe from boot, which kprobes/list doesn't show here. Locks of return probes are
 // taken inside all others. The array of free instances isn't the kernel's, which
 // loses one when an NMI interrupts a push (objpool.go, mutant objpool-last).
@@ -90,4 +90,104 @@
 // 2.6 either, which forgets the first. A copy that was boosted and faults does so
 // where it is. The #DB of code that steps itself is seen by the engine only if it
 // comes at the end of a copy.
+//
+// # Names
+//
+// Functions have the kernel's names in Go's spelling: the kernel's function may be of
+// another name in other releases; the last column is the first release that has it, as
+// far as it was studied. What isn't here is the engine's own.
+//
+//	kprobeAddr                 kprobe_addr, _kprobe_addr                            2.6.27
+//	archAdjustKprobeAddr       arch_adjust_kprobe_addr                              5.18
+//	checkKprobeAddressSafe     check_kprobe_address_safe, its module part           3.6
+//	checkKprobeAddress         check_kprobe_address_safe, the rest                  3.6
+//	registerKprobe             register_kprobe                                      2.6.9
+//	doRegisterKprobe           __register_kprobe                                    6.14
+//	registerAggrKprobe         register_aggr_kprobe                                 2.6.12
+//	replaceProbes              add_new_kprobe, list_del_rcu of the same list        2.6.13
+//	prepareKprobe              prepare_kprobe                                       3.6
+//	archPrepareKprobe          arch_prepare_kprobe                                  2.6.9
+//	canProbe                   can_probe                                            2.6.33
+//	recoverProbedInstruction   recover_probed_instruction                           2.6.33
+//	unregisterKprobes          unregister_kprobes                                   2.6.26
+//	unregisterKprobeTop        __unregister_kprobe_top                              2.6.26
+//	unregisterKprobeBottom     __unregister_kprobe_bottom                           2.6.26
+//	disableKprobe              disable_kprobe                                       2.6.30
+//	disarmDisabled             __disable_kprobe, its end                            2.6.38
+//	enableKprobe               enable_kprobe                                        2.6.30
+//	armKprobe                  arm_kprobe                                           2.6.34
+//	armKprobeNow               __arm_kprobe                                         2.6.34
+//	archArmKprobe              arch_arm_kprobe                                      2.6.13
+//	disarmKprobe               disarm_kprobe, jump by the optimizer                 2.6.34
+//	DisarmKprobeNow            disarm_kprobe, jump at once                          2.6.34
+//	archDisarmKprobe           arch_disarm_kprobe                                   2.6.13
+//	getOptimizedKprobe         get_optimized_kprobe                                 2.6.34
+//	freeAggrKprobe             free_aggr_kprobe                                     2.6.38
+//	archRemoveKprobe           arch_remove_kprobe, arch_remove_optimized_kprobe     2.6.9
+//	optimizeKprobe             optimize_kprobe                                      2.6.34
+//	archCheckOptimizedKprobe   arch_check_optimized_kprobe                          2.6.34
+//	unoptimizeKprobe           unoptimize_kprobe                                    2.6.34
+//	doUnoptimizeKprobe         force_unoptimize_kprobe, for both its callers        2.6.38
+//	archUnoptimizeKprobe       arch_unoptimize_kprobe                               2.6.34
+//	kickKprobeOptimizer        kick_kprobe_optimizer                                2.6.38
+//	kprobeOptimizer            kprobe_optimizer                                     2.6.34
+//	quiesce                    the wait in kprobe_optimizer                         2.6.34
+//	doUnoptimizeKprobes        do_unoptimize_kprobes                                2.6.38
+//	doOptimizeKprobes          do_optimize_kprobes                                  2.6.38
+//	doFreeCleanedKprobes       do_free_cleaned_kprobes                              2.6.38
+//	WaitOptimizer              wait_for_kprobe_optimizer                            2.6.38
+//	prepareOptimizedKprobe     prepare_optimized_kprobe                             2.6.34
+//	archPrepareOptimizedKprobe arch_prepare_optimized_kprobe                        2.6.34
+//	optimizedCallback          optimized_callback                                   2.6.34
+//	archCopyKprobe             arch_copy_kprobe                                     2.6.12
+//	getInsnSlot                get_insn_slot, and what is copied there              2.6.10
+//	freeInsnSlot               free_insn_slot                                       2.6.10
+//	boostable                  can_boost                                            2.6.17
+//	prepareEmulation           prepare_emulation                                    5.13
+//	kprobeInt3Handler          kprobe_int3_handler                                  3.16
+//	kprobeDebugHandler         kprobe_debug_handler, post_kprobe_handler            3.16
+//	kprobeHit                  kprobe_int3_handler, a hit of its own                3.16
+//	reenterKprobe              reenter_kprobe                                       2.6.25
+//	setupSinglestep            setup_singlestep                                     2.6.25
+//	prepareSinglestep          prepare_singlestep                                   2.6.9
+//	kprobePostProcess          kprobe_post_process                                  5.13
+//	resumeExecution            resume_execution                                     2.6.9
+//	kprobeFaultHandler         kprobe_fault_handler                                 2.6.9
+//	restorePreviousKprobe      restore_previous_kprobe, reset_current_kprobe        2.6.13
+//	aggrPreHandler             aggr_pre_handler                                     2.6.12
+//	aggrPostHandler            aggr_post_handler                                    2.6.12
+//	kprobesIncNmissedCount     kprobes_inc_nmissed_count                            2.6.16
+//	registerKretprobe          register_kretprobe                                   2.6.13
+//	kprobeOnFuncEntry          kprobe_on_func_entry                                 4.13
+//	preHandlerKretprobe        pre_handler_kretprobe                                2.6.13
+//	rethookTryGet              rethook_try_get                                      5.18
+//	archPrepareKretprobe       arch_prepare_kretprobe, arch_rethook_prepare         2.6.13
+//	rethookTrampolineCallback  arch_rethook_trampoline_callback                     5.18
+//	rethookTrampolineHandler   rethook_trampoline_handler                           5.18
+//	kretprobeReturnHashed      trampoline_handler                                   2.6.25
+//	trampolineProbeHandler     trampoline_probe_handler                             2.6.13
+//	kretprobeRethookHandler    kretprobe_rethook_handler                            5.18
+//	rethookRecycle             rethook_recycle                                      5.18
+//	recycleRpInst              recycle_rp_inst                                      2.6.13
+//	cleanupRpInst              cleanup_rp_inst, free_rp_inst                        2.6.27
+//	rethookFree                rethook_free                                         5.18
+//	rethookFindRetAddr         rethook_find_ret_addr                                5.18
+//	kprobeFlushTask            kprobe_flush_task, rethook_flush_task                2.6.13
+//	kprobeBusyBegin            kprobe_busy_begin                                    5.8
+//	objpoolInit                objpool_init                                         6.7
+//	objpoolPush                objpool_push                                         6.7
+//	objpoolPop                 objpool_pop                                          6.7
+//	freelistAdd                freelist_add                                         5.11
+//	freelistGet                freelist_try_get                                     5.11
+//	setjmpPreHandler           setjmp_pre_handler                                   2.6.9 to 4.18
+//	longjmpBreakHandler        longjmp_break_handler                                2.6.9 to 4.18
+//	armKprobeFtrace            arm_kprobe_ftrace                                    3.6
+//	disarmKprobeFtrace         disarm_kprobe_ftrace                                 3.6
+//	kprobeFtraceHandler        kprobe_ftrace_handler                                3.6
+//	kprobesModuleCallback      kprobes_module_callback                              2.6.29
+//	killKprobe                 kill_kprobe                                          2.6.29
+//	armAllKprobes              arm_all_kprobes                                      2.6.30
+//	disarmAllKprobes           disarm_all_kprobes                                   2.6.30
+//	SetOptimization            optimize_all_kprobes, unoptimize_all_kprobes         2.6.34
+//	ReportProbe                report_probe                                         2.6.21
 package kprobes
