@@ -237,7 +237,7 @@ func (b *kprobeCtlblk) restorePreviousKprobe() {
 	}
 }
 
-// aggrPreHandler runs the pre_handlers of a point, last registered first. With
+// aggrPreHandler runs the pre_handlers of an aggr, last registered first. With
 // stop, one that returns non-zero skips those after it (spec 1.6, 1.8), and
 // preHandlers reports it; an optimized probe's ignores it (4.10).
 func (e *Engine) aggrPreHandler(x kapi.Context, p *Aggr, regs *arch.Regs, stop bool) bool {
@@ -281,7 +281,7 @@ func (e *Engine) callPreHandler(x kapi.Context, k *Kprobe, regs *arch.Regs) (mov
 // unregister waits for them, so that they may still run of one that is on its way out.
 //
 // Kernels take the list as it is by now: one that has left, where others stay, isn't
-// on it, and if the point is queued for a jump since, nothing is asked at all (mutant
+// on it, and if the aggr is queued for a jump since, nothing is asked at all (mutant
 // PostByList). The last one stays on the list until nobody can come any more.
 func (e *Engine) aggrPostHandler(x kapi.Context, p *Aggr, regs *arch.Regs) {
 	b := e.kcb.This(x)
@@ -298,14 +298,14 @@ func (e *Engine) aggrPostHandler(x kapi.Context, p *Aggr, regs *arch.Regs) {
 	}
 }
 
-// walks prices the way along the probes of a point that has several: an aggregate's.
+// walks prices the way along the probes of an aggr that has several: an aggregate's.
 func (e *Engine) walks(x kapi.Context, probes []*Kprobe) {
 	if len(probes) > 1 {
 		x.Work(WorkWalk, len(probes))
 	}
 }
 
-// kprobesIncNmissedCount counts a hit that runs no handlers, for each probe of the point: the
+// kprobesIncNmissedCount counts a hit that runs no handlers, for each probe of the aggr: the
 // kernel looks at none of their flags, so that a disabled one among others counts
 // what it wouldn't have run for (kprobes_inc_nmissed_count).
 func (e *Engine) kprobesIncNmissedCount(x kapi.Context, p *Aggr) {

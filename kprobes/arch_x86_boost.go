@@ -12,9 +12,9 @@ import (
 // So a boosted slot is free only when a grace period has passed since it could
 // last be reached; and a grace period of a preemptible build would not be enough.
 
-// boostable reports whether a point's slot may have a jump behind the copy: by
+// boostable reports whether an aggr's slot may have a jump behind the copy: by
 // the build, and by the instruction, as the rules see it. Context: kprobe_mutex
-// held, the point's function loaded last.
+// held, the aggr's function loaded last.
 func (e *Engine) boostable(p *Aggr) bool {
 	return e.do.BoostEnabled(e) && e.do.CanBoost(e, p)
 }
@@ -63,7 +63,7 @@ func (e *Engine) boostStepped(x kapi.Context, b *kprobeCtlblk, regs *arch.Regs, 
 	p.slot.Store(x, insnSlot{at: s.at, size: s.size, boosted: !settled, settled: settled})
 }
 
-// unboost gives a point whose slot is boosted for good one that is stepped: a
+// unboost gives an aggr whose slot is boosted for good one that is stepped: a
 // post_handler is about to join, and from the boosted one nobody comes back to
 // run it. Context: kprobe_mutex held; may sleep.
 //

@@ -39,7 +39,7 @@ func (e *Engine) kprobeFaultHandler(x kapi.Context, regs *arch.Regs, trapnr int)
 }
 
 // handlerFault is a fault in what a pre_handler or a post_handler does, or under
-// an NMI on top of it. The kernel counts it in nmissed, of all probes of the point.
+// an NMI on top of it. The kernel counts it in nmissed, of all probes of the aggr.
 func (e *Engine) handlerFault(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs, trapnr int) uint64 {
 	k := b.child
 	if !e.s.FaultHandlers || k == nil {
@@ -54,7 +54,7 @@ func (e *Engine) handlerFault(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *ar
 	return 0
 }
 
-// stepFault asks the probes of a point about a fault of the copy, until one has
+// stepFault asks the probes of an aggr about a fault of the copy, until one has
 // handled it.
 func (e *Engine) stepFault(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs, trapnr int) bool {
 	b.status = kprobeHitActive // what they hit is missed

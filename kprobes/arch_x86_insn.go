@@ -8,7 +8,7 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A slot is where the out-of-line copy of a point's instruction is.
+// A slot is where the out-of-line copy of an aggr's instruction is.
 type insnSlot struct {
 	at      arch.Addr // set at the making; 0: there is none, the instruction is emulated
 	size    int       // set at the making: in bytes, as it was handed out
@@ -20,7 +20,7 @@ type insnSlot struct {
 const maxCopy = 16
 
 // archCopyKprobe copies the instruction, relocated, if it isn't emulated. post: the
-// point begins with a post_handler. Context: kprobe_mutex and text_mutex held.
+// aggr begins with a post_handler. Context: kprobe_mutex and text_mutex held.
 func (e *Engine) archCopyKprobe(x kapi.Context, p *Aggr, post bool) error {
 	p.boostable = e.boostable(p)
 	s, err := e.getInsnSlot(x, p, e.s.Boost == BoostPrepare && p.boostable && !post)
@@ -28,7 +28,7 @@ func (e *Engine) archCopyKprobe(x kapi.Context, p *Aggr, post bool) error {
 	return err
 }
 
-// getInsnSlot makes a slot for a point, with what follows the copy: a jump back if it
+// getInsnSlot makes a slot for an aggr, with what follows the copy: a jump back if it
 // is boosted; an int3, or nothing, where it is stepped. Where the step is by int3
 // what changes the instruction pointer or the interrupt flag is emulated instead,
 // if it is that to the processor, too: for the kernel vpsubb is a call.
@@ -81,7 +81,7 @@ func (e *Engine) before514() bool { return e.s.Kernel.Edition < rules.Edition514
 // which only 2.6 takes: it is executed where it is.
 func (e *Engine) ownInt3(p *Aggr) bool { return e.s.Step == StepDebug && p.orig[0] == x86.Int3 }
 
-// prepareEmulation reports whether a point's instruction is emulated where the step is
+// prepareEmulation reports whether an aggr's instruction is emulated where the step is
 // by int3. What kernels until 5.12 would step by #DB, and those since refuse, is
 // refused (-EOPNOTSUPP), as is a copy without room for the int3 (-ENOSPC).
 func (e *Engine) prepareEmulation(p *Aggr) (bool, error) {

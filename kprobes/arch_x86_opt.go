@@ -17,7 +17,7 @@ const jumpOpcode = 0xe9
 // A detour is what an optimized probe's jump goes to:
 //
 //	save the registers as a trap would have
-//	call optimized_callback(point, registers)
+//	call optimized_callback(aggr, registers)
 //	restore the registers
 //	the instructions of the region, relocated     <- copyAt
 //	jmp back behind the region
@@ -84,9 +84,9 @@ const (
 	maxDetour = 128 + maxRegion + jumpSize
 )
 
-// prepareOptimizedKprobe makes the point's detour if its region passes the safety check
+// prepareOptimizedKprobe makes the aggr's detour if its region passes the safety check
 // (spec 4.2); otherwise the probe stays a breakpoint (4.1). The rules have
-// answered that when the point was prepared. Context: kprobe_mutex and
+// answered that when the aggr was prepared. Context: kprobe_mutex and
 // text_mutex held, as for prepare, and kprobe_mutex since then.
 func (e *Engine) prepareOptimizedKprobe(x kapi.Context, p *Aggr) {
 	if !e.s.Kernel.Optprobes {
@@ -143,7 +143,7 @@ func (e *Engine) archPrepareOptimizedKprobe(buf []byte, d *detour, p *Aggr) bool
 	return ok
 }
 
-// optimizedCallback is what a detour calls: rdi says which point, rsi points to
+// optimizedCallback is what a detour calls: rdi says which aggr, rsi points to
 // the saved registers. Context: interrupts as they were; off through 4.14.
 func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 	n := cpu.R[x86.RDI] - 1

@@ -11,7 +11,7 @@ import (
 // The trampoline of return probes, text of the kernel's:
 //
 //	save the registers as a trap would have, below where the return address was
-//	call trampolined(registers), which puts the real one where they have sp
+//	call rethookTrampolineCallback(registers), which puts the real one where they have sp
 //	restore the registers
 //	ret
 //
@@ -127,7 +127,7 @@ func (e *Engine) readyReturns(x kapi.Context) {
 
 // archInitKprobes makes the probe on the trampoline, which nobody unregisters and
 // which kprobes/enabled leaves alone (arch_trampoline_kprobe), since calls in
-// flight return through it: it is none of the engine's points. Its breakpoint is in
+// flight return through it: it is none of the engine's aggrs. Its breakpoint is in
 // the text already, and its nop is never executed.
 func (e *Engine) archInitKprobes(x kapi.Context) {
 	t := &e.ret

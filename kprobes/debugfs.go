@@ -36,7 +36,7 @@ func (e *Engine) chainOf(addr arch.Addr) uint64 {
 	return uint64(addr) * ratio >> (64 - 6)
 }
 
-// List appends kprobes/list (spec 7.1): a line a probe, the points by their
+// List appends kprobes/list (spec 7.1): a line a probe, the aggrs by their
 // chains, the newest of a chain first. Context: nothing running, or kprobe_mutex
 // held.
 func (e *Engine) List(buf []byte) []byte {

@@ -29,7 +29,7 @@
 //
 // The optimizer may wait for grace periods, or look at all stacks while the machine
 // is stopped (spec 4.11). It then looks for more than the documents say: a task in
-// the detour of a point that has lost its jump comes out of it behind that point's
+// the detour of an aggr that has lost its jump comes out of it behind that aggr's
 // region, which may be inside the region of another (spansOf).
 //
 // Which instructions can be probed, and which regions optimized, is what
@@ -77,7 +77,7 @@
 // Probes in modules (module.go): a module is held while a probe is registered in it,
 // in 2.6 as long as it is. When its text goes they are gone: silent, without slot
 // and detour, and nobody writes to the text. A probe that is registered where a
-// module has come again revives the point; the gone ones there stay so.
+// module has come again revives the aggr; the gone ones there stay so.
 //
 // A probe at a site of ftrace (ftrace.go) is a filter entry of one of two clients,
 // of which the one that may change the path claims the site (until 5.3 both). It is

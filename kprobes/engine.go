@@ -24,7 +24,7 @@ type Engine struct {
 
 	code              []byte          // owned by kprobe_mutex: what recover returns
 	insn              [maxDetour]byte // owned by text_mutex: what is about to be written
-	aggrs             []*Aggr         // owned by kprobe_mutex: every point of the run, by id-1
+	aggrs             []*Aggr         // owned by kprobe_mutex: every aggr of the run, by id-1
 	optimizing        kapi.List[*Aggr]
 	unoptimizing      kapi.List[*Aggr]
 	freeing           kapi.List[*Aggr]
@@ -34,7 +34,7 @@ type Engine struct {
 	allowed           bool             // owned by kprobe_mutex: the sysctl, true until somebody writes it
 	disarmed          bool             // owned by kprobe_mutex: the file enabled says 0
 	held              bool             // owned by kprobe_mutex: the module of what is being registered is held, or was found
-	kprobeFtraceOps   client           // owned by kprobe_mutex: of ftrace, for points without a post_handler
+	kprobeFtraceOps   client           // owned by kprobe_mutex: of ftrace, for aggrs without a post_handler
 	kprobeIpmodifyOps client           // owned by kprobe_mutex: and for those with one
 
 	ret retState
@@ -126,7 +126,7 @@ func golden(e rules.Edition) uint64 {
 	return 0x61c8864680b583eb
 }
 
-// newAggr returns the point that is to be the next of e.points, if it comes
+// newAggr returns the aggr that is to be the next of e.aggrs, if it comes
 // to that. Context: kprobe_mutex held.
 func (e *Engine) newAggr(addr arch.Addr) *Aggr {
 	n := len(e.aggrs)
@@ -138,14 +138,14 @@ func (e *Engine) newAggr(addr arch.Addr) *Aggr {
 	return p
 }
 
-// AddAggr makes a point of an address that is none. Context: kprobe_mutex held.
+// AddAggr makes an aggr of an address that is none. Context: kprobe_mutex held.
 func (e *Engine) AddAggr(addr arch.Addr) *Aggr {
 	p := e.newAggr(addr)
 	e.aggrs = append(e.aggrs, p)
 	return p
 }
 
-// newList returns an empty chain. Context: kprobe_mutex held.
+// newList returns an empty list. Context: kprobe_mutex held.
 func (e *Engine) newList() *probeList {
 	if e.lists == len(e.listPlaces) {
 		e.listPlaces = append(e.listPlaces, new(probeList))
@@ -161,7 +161,7 @@ func (e *Engine) Settled() bool {
 	return len(e.optimizing.Peek())+len(e.unoptimizing.Peek())+len(e.freeing.Peek()) == 0
 }
 
-// Unoptimizing reports whether a point is queued to lose its jump. Context:
+// Unoptimizing reports whether an aggr is queued to lose its jump. Context:
 // kprobe_mutex held.
 func (e *Engine) Unoptimizing(p *Aggr) bool { return p.list == &e.unoptimizing }
 

@@ -11,7 +11,7 @@ import (
 // which lets no other client change the path there, too (5.4 and later).
 type client struct {
 	ops   ftrace.Client // set at New
-	armed int           // owned by kprobe_mutex: how many points it has
+	armed int           // owned by kprobe_mutex: how many aggrs it has
 }
 
 // initFtraceOps makes the clients.
@@ -23,7 +23,7 @@ func (e *Engine) initFtraceOps() {
 	e.kprobeIpmodifyOps = client{ops: e.d.Ftrace.NewOps("kprobe_ipmodify_ops", e.onFtrace, ftrace.Modifies)}
 }
 
-// clientFor returns the client that a point is armed with.
+// clientFor returns the client that an aggr is armed with.
 func (e *Engine) clientFor(p *Aggr) *client {
 	if p.post() || e.s.FtraceClaims {
 		return &e.kprobeIpmodifyOps
@@ -31,7 +31,7 @@ func (e *Engine) clientFor(p *Aggr) *client {
 	return &e.kprobeFtraceOps
 }
 
-// armKprobeFtrace has ftrace call us from a point's site (spec 8.4). A client without
+// armKprobeFtrace has ftrace call us from an aggr's site (spec 8.4). A client without
 // a site in its filter would be called from all, so that the filter comes first,
 // and goes last. It returns EBUSY if somebody else changes the path there.
 // Context: kprobe_mutex held.
@@ -52,7 +52,7 @@ func (e *Engine) armKprobeFtrace(x kapi.Context, p *Aggr) error {
 	return nil
 }
 
-// disarmKprobeFtrace undoes armFtrace, with the client that the point was armed with.
+// disarmKprobeFtrace undoes armKprobeFtrace, with the client that the aggr was armed with.
 //
 // Kernels take the one that it would be armed with now: where a probe with a
 // post_handler has joined meanwhile the site isn't disarmed, and the probe that is
@@ -72,7 +72,7 @@ func (e *Engine) disarmKprobeFtrace(x kapi.Context, p *Aggr) {
 	p.armed.Store(x, false)
 }
 
-// kprobeFtraceHandler is called by ftrace from a point's site: the handlers see what they
+// kprobeFtraceHandler is called by ftrace from an aggr's site: the handlers see what they
 // would of a breakpoint there, and of a 5-byte nop that was stepped. Context:
 // preemption off, interrupts as they were; off through 4.14, as behind a detour
 // (a19b2e3d7839, "Remove IRQ disabling from ftrace-based/optimized kprobes", lets both be).
@@ -88,7 +88,7 @@ func (e *Engine) kprobeFtraceHandler(x kapi.Context, ip arch.Addr, regs *arch.Re
 	}
 }
 
-// callFtraceHandlers runs the handlers of a point's site.
+// callFtraceHandlers runs the handlers of an aggr's site.
 func (e *Engine) callFtraceHandlers(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 	x.Work(WorkLookup, 1)
 	p, ok := e.table.Get(x, ip)

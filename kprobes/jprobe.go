@@ -99,7 +99,7 @@ func (e *Engine) registerJ(x kapi.Context, j *Jprobe) error {
 // doesn't run again. Context: may sleep.
 func (e *Engine) UnregisterJ(x kapi.Context, j *Jprobe) error { return e.Unregister(x, &j.Kprobe) }
 
-// hasJprobe reports whether one of the point's probes is a jprobe's.
+// hasJprobe reports whether one of the aggr's probes is a jprobe's.
 func (p *Aggr) hasJprobe() bool {
 	for _, k := range p.probes.Peek().probes {
 		if k.jp != nil {
@@ -111,7 +111,7 @@ func (p *Aggr) hasJprobe() bool {
 
 // setjmpPreHandler is the pre_handler of a jprobe's kprobe: it keeps registers and stack
 // and goes to the entry. The CPU stays busy with the probe, and preemption off.
-// Context: a pre_handler's, the last one of its point.
+// Context: a pre_handler's, the last one of its aggr.
 func (e *Engine) setjmpPreHandler(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
 	s := &e.jp.saved[x.CPU()]
 	s.k, s.regs = k, *regs

@@ -83,7 +83,7 @@ func when(f Flags, on bool) Flags {
 	return 0
 }
 
-// A point is one address with a breakpoint on it.
+// An Aggr is the probes at one address, one or more (aggr_kprobe).
 type Aggr struct {
 	id        uint64
 	addr      arch.Addr
@@ -92,7 +92,7 @@ type Aggr struct {
 	orig      [16]byte             // set at registration: the bytes at addr as the image had them
 	slot      kapi.Var[insnSlot]   // the out-of-line copy; written under kprobe_mutex, and when it is boosted
 	boostable bool                 // set at registration: a jump may follow the copy
-	detour    detour               // set at registration; size 0: the point can't be optimized
+	detour    detour               // set at registration; size 0: the aggr can't be optimized
 	probes    kapi.Var[*probeList] // replaced whole: readers walk the one they found
 
 	armed     kapi.Var[bool]    // the breakpoint is in the text, or the jump
@@ -103,21 +103,21 @@ type Aggr struct {
 	gone      bool              // owned by kprobe_mutex: its text was freed
 	client    *client           // owned by kprobe_mutex: of ftrace, that it is armed with; nil: it isn't, or with a breakpoint
 	Note      uint64            // owned by kprobe_mutex: of who wraps steps; the engine has no use for it
-	next      *Aggr             // owned by who unregisters: the next one to discard
+	next      *Aggr             // owned by who unregisters: the next one to free
 }
 
-// flags are those that all probes of the point have in common.
+// flags are those that all probes of the aggr have in common.
 func (p *Aggr) flags() Flags {
 	return when(FlagOptimized, p.optimized.Peek()) | when(FlagFtrace, p.verdict.Ftrace)
 }
 
-// A chain is the probes of a point, last registered first. It is never changed
+// A probeList is the probes of an aggr, last registered first. It is never changed
 // once readers can see it.
 type probeList struct {
 	probes []*Kprobe // set at the making
 }
 
-// posts reports whether a probe of a chain has a post_handler.
+// posts reports whether a probe of a list has a post_handler.
 func (c *probeList) posts() bool {
 	for _, k := range c.probes {
 		if k.Post != nil {
@@ -127,10 +127,10 @@ func (c *probeList) posts() bool {
 	return false
 }
 
-// Unused reports whether a point has no probe any more (kprobe_unused).
+// Unused reports whether an aggr has no probe any more (kprobe_unused).
 func (p *Aggr) Unused() bool { return len(p.List()) == 0 }
 
-// enabled reports whether a probe of the point is not disabled. Context:
+// enabled reports whether a probe of the aggr is not disabled. Context:
 // kprobe_mutex held.
 func (p *Aggr) enabled() bool {
 	for _, k := range p.probes.Peek().probes {
@@ -151,7 +151,7 @@ func (p *Aggr) runs(x kapi.Context) bool {
 	return false
 }
 
-// post reports whether a probe of the point has a post_handler, and isn't gone.
+// post reports whether a probe of the aggr has a post_handler, and isn't gone.
 func (p *Aggr) post() bool {
 	for _, k := range p.probes.Peek().probes {
 		if k.Post != nil && !k.gone {
@@ -161,16 +161,16 @@ func (p *Aggr) post() bool {
 	return false
 }
 
-// Addr is where a point is.
+// Addr is where an aggr is.
 func (p *Aggr) Addr() arch.Addr { return p.addr }
 
-// Orig are the bytes at a point as the image had them; the slice is the point's own.
+// Orig are the bytes at an aggr as the image had them; the slice is the aggr's own.
 func (p *Aggr) Orig() []byte { return p.orig[:] }
 
 // Insn is the probed instruction; nil: it is none.
 func (p *Aggr) Insn() *x86.Inst { return p.insn }
 
-// List are the probes of a point. Context: kprobe_mutex held, or nothing running.
+// List are the probes of an aggr. Context: kprobe_mutex held, or nothing running.
 func (p *Aggr) List() []*Kprobe { return p.probes.Peek().probes }
 
 // Probes are the probes of a point where nothing is held (point).
@@ -179,8 +179,8 @@ func (p *Aggr) Probes(x kapi.Context) []*Kprobe { return p.probes.Load(x).probes
 // Jumped reports whether the jump is in the text. Context: kprobe_mutex held.
 func (p *Aggr) Jumped() bool { return p.jumped }
 
-// HasDetour reports whether a point can be optimized. Context: kprobe_mutex held.
+// HasDetour reports whether an aggr can be optimized. Context: kprobe_mutex held.
 func (p *Aggr) HasDetour() bool { return p.detour.size != 0 }
 
-// Freed reports whether the memory of a point is given back. Context: kprobe_mutex held.
+// Freed reports whether the memory of an aggr is given back. Context: kprobe_mutex held.
 func (p *Aggr) Freed() bool { return p.freed }

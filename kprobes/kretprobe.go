@@ -82,7 +82,7 @@ type retState struct {
 	calls      []kapi.Var[*Instance]                                // by task: its calls in flight, newest first
 	buckets    []bucket                                             // set at New: calls in flight, by task
 	nop        Kprobe                                               // owned by kprobe_mutex: the probe on the trampoline (2.6)
-	nopAggr    Aggr                                                 // owned by kprobe_mutex: its point, which is not among those of the engine
+	nopAggr    Aggr                                                 // owned by kprobe_mutex: its aggr, which is not among those of the engine
 	global     kapi.Spinlock                                        // set at New: kretprobe_lock
 	instances  []*Instance                                          // owned by kprobe_mutex: memory of a run, taken in order
 	nInstances int                                                  // owned by kprobe_mutex: how many are taken
@@ -221,7 +221,7 @@ func (e *Engine) unregisterKretprobes(x kapi.Context, rs []*Kretprobe) error {
 	for _, r := range rs {
 		ks = append(ks, &r.Kprobe)
 	}
-	return e.unregisterKprobes(x, ks) // stopHolder among the rest, before it waits; forget behind it
+	return e.unregisterKprobes(x, ks) // rethookFree before it waits, cleanupRpInst after
 }
 
 // EnableRet and DisableRet are Enable and Disable (spec 6.6). A call that is in

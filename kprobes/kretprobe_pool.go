@@ -123,7 +123,7 @@ func (h *holder) drop(by kapi.Emitter, n int) {
 // kprobe_mutex held.
 func (e *Engine) rethookFree(x kapi.Context, h *holder) {
 	if !e.listed() {
-		return // theirs is behind it: forget
+		return // theirs comes after it: cleanupRpInst
 	}
 	h.live.Store(x, false)
 	if e.s.Return != ReturnFreelist { // rethook_free

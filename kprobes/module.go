@@ -8,7 +8,7 @@ import (
 // checkKprobeAddressSafe finds the module that addr is in and holds it while a probe is registered
 // there, so that it isn't unloaded meanwhile: nil is the kernel itself. Init text
 // can be probed as long as its module is coming; what goes then is told to
-// moduleChanged, which waits for kprobe_mutex. It returns ENOENT if the text is
+// kprobesModuleCallback, which waits for kprobe_mutex. It returns ENOENT if the text is
 // about to go. Context: kprobe_mutex held.
 //
 // Kernels ask before they take kprobe_mutex, so that init text may be freed in
@@ -22,12 +22,12 @@ func (e *Engine) checkKprobeAddressSafe(x kapi.Context, addr arch.Addr) (m *kapi
 	return m, err
 }
 
-// tryModuleGet is hold where there are modules.
+// tryModuleGet is checkKprobeAddressSafe where there are modules.
 func (e *Engine) tryModuleGet(x kapi.Context, addr arch.Addr) (*kapi.Module, error) {
 	ms := e.d.Modules
 	m := ms.Find(x, addr)
 	if m == nil {
-		return nil, nil // if it is a module's that has just gone, examine refuses it
+		return nil, nil // if it is a module's that has just gone, checkKprobeAddress refuses it
 	}
 	if !ms.Get(x, m) {
 		return nil, ENOENT
@@ -39,7 +39,7 @@ func (e *Engine) tryModuleGet(x kapi.Context, addr arch.Addr) (*kapi.Module, err
 	return m, nil
 }
 
-// modulePut undoes hold.
+// modulePut undoes tryModuleGet.
 func (e *Engine) modulePut(x kapi.Context, m *kapi.Module) {
 	if m != nil {
 		e.d.Modules.Put(x, m)
@@ -58,16 +58,16 @@ func (e *Engine) kprobesModuleCallback(x kapi.Context, m *kapi.Module, s kapi.Mo
 		if !m.Init.Has(p.addr) && (s != kapi.ModuleGoing || !m.Core.Has(p.addr)) {
 			continue
 		}
-		if e.do.InTable(e, p) { // others are somebody's who waits to discard them
+		if e.do.InTable(e, p) { // others belong to who waits to free them
 			e.do.KillKprobe(e, x, p)
 		}
 	}
 	e.mutex.Unlock(x)
 }
 
-// killKprobe makes the probes of a point gone: nobody runs its text any more, which is
+// killKprobe makes the probes of an aggr gone: nobody runs its text any more, which is
 // about to be freed and isn't written to. They stay in the table and the list
-// until they are unregistered, and are silent. A point without probes that waits
+// until they are unregistered, and are silent. An aggr without probes that waits
 // for the optimizer is left to it. Context: kprobe_mutex held.
 //
 //	step 1: ftrace forgets the site, as long as it has it
@@ -102,9 +102,9 @@ func (e *Engine) killKprobe(x kapi.Context, p *Aggr) {
 	e.archRemoveKprobe(x, p)
 }
 
-// reviveAggr makes a point whose text went anew, for a probe that is registered where
+// reviveAggr makes an aggr whose text went anew, for a probe that is registered where
 // there is text again. The probes that went with the old text stay gone. It
-// returns an Errno, and leaves the point as it was, if the text refuses probes.
+// returns an Errno, and leaves the aggr as it was, if the text refuses probes.
 // Context: kprobe_mutex held.
 func (e *Engine) reviveAggr(x kapi.Context, p *Aggr, post bool) error {
 	e.do.LockSites(e, x)

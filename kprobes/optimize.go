@@ -7,7 +7,7 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// optimizeKprobe queues a point that can be optimized, or takes back that it was to
+// optimizeKprobe queues an aggr that can be optimized, or takes back that it was to
 // be unoptimized. Context: kprobe_mutex held.
 func (e *Engine) optimizeKprobe(x kapi.Context, p *Aggr) {
 	e.mutex.AssertHeld(x)
@@ -26,7 +26,7 @@ func (e *Engine) optimizeKprobe(x kapi.Context, p *Aggr) {
 	e.kickKprobeOptimizer(x)
 }
 
-// mayOptimize reports whether nothing keeps a point from being a jump (spec 4.4,
+// mayOptimize reports whether nothing keeps an aggr from being a jump (spec 4.4,
 // 7.2, 7.3). Context: kprobe_mutex held.
 func (e *Engine) mayOptimize(p *Aggr) bool {
 	return e.do.AllowOptimization(e) && !e.do.AllDisarmed(e) &&
@@ -44,14 +44,14 @@ func (e *Engine) archCheckOptimizedKprobe(p *Aggr) bool {
 	return true
 }
 
-// unoptimizeKprobeNow takes a point's jump away at once. Context: kprobe_mutex held.
+// unoptimizeKprobeNow takes an aggr's jump away at once. Context: kprobe_mutex held.
 func (e *Engine) unoptimizeKprobeNow(x kapi.Context, p *Aggr) {
 	e.do.LockText(e, x)
 	e.unoptimizeKprobe(x, p, true)
 	e.unlockText(x)
 }
 
-// unoptimizeKprobe takes a point's jump away: at once if forced, else by way of
+// unoptimizeKprobe takes an aggr's jump away: at once if forced, else by way of
 // the optimizer. Context: kprobe_mutex held, and text_mutex if forced.
 func (e *Engine) unoptimizeKprobe(x kapi.Context, p *Aggr, force bool) {
 	e.mutex.AssertHeld(x)
@@ -75,7 +75,7 @@ func (e *Engine) unoptimizeKprobe(x kapi.Context, p *Aggr, force bool) {
 	}
 }
 
-// enlist moves a point to a list, or off all of them. Context: kprobe_mutex held.
+// enlist moves an aggr to a list, or off all of them. Context: kprobe_mutex held.
 func (e *Engine) enlist(x kapi.Context, p *Aggr, to *kapi.List[*Aggr]) {
 	e.mutex.AssertHeld(x)
 	if p.list != nil {
@@ -133,7 +133,7 @@ func (e *Engine) quiesce(x kapi.Context) {
 }
 
 // spansOf returns where nobody may stand: behind the first instruction of what is
-// to become a jump, in code of any point that leads there, and in what is to be
+// to become a jump, in code of any aggr that leads there, and in what is to be
 // freed. The documents speak of the first alone; but who was in a neighbour's
 // detour when that lost its jump comes out of it inside a region of today.
 // Context: kprobe_mutex held.
@@ -234,9 +234,9 @@ func (e *Engine) doFreeCleanedKprobes(x kapi.Context) {
 	}
 }
 
-// doUnoptimizeKprobe makes a jump a breakpoint. The point stays marked until that is done:
+// doUnoptimizeKprobe makes a jump a breakpoint. The aggr stays marked until that is done:
 // a CPU that meets the breakpoint before the tail is there goes by the detour
-// (R5; 2.6.38 to 5.5 cleared the mark when the point was queued). Context:
+// (R5; 2.6.38 to 5.5 cleared the mark when the aggr was queued). Context:
 // text_mutex held.
 func (e *Engine) doUnoptimizeKprobe(x kapi.Context, p *Aggr) {
 	e.do.ArchUnoptimizeKprobe(e, x, p)
@@ -244,7 +244,7 @@ func (e *Engine) doUnoptimizeKprobe(x kapi.Context, p *Aggr) {
 }
 
 // archUnoptimizeKprobe puts the breakpoint and the original tail back over the
-// jump. A CPU that meets the breakpoint meanwhile is ours: the point is still
+// jump. A CPU that meets the breakpoint meanwhile is ours: the aggr is still
 // marked optimized, so it goes to the detour's copy.
 //
 //	step 1: a breakpoint over the jump's first byte; sync

@@ -35,7 +35,7 @@ func (e *Engine) kprobeAddr(k *Kprobe) (arch.Addr, error) {
 	return at, nil
 }
 
-// prepareKprobe makes a point of addr if it can be probed (spec 6.2). post: the first
+// prepareKprobe makes an aggr of addr if it can be probed (spec 6.2). post: the first
 // probe there has a post_handler. Context: kprobe_mutex and text_mutex held: a
 // patcher's half-written instruction would be decoded as something else.
 func (e *Engine) prepareKprobe(x kapi.Context, addr arch.Addr, post bool) (*Aggr, error) {
@@ -77,7 +77,7 @@ func (e *Engine) checkKprobeAddress(x kapi.Context, addr arch.Addr) (v rules.Ver
 	return v, code[addr-f.Addr:], nil
 }
 
-// archPrepareKprobe makes a point what the rules have said of its text, with an out-of-line
+// archPrepareKprobe makes an aggr what the rules have said of its text, with an out-of-line
 // copy of its instruction unless ftrace calls it. Context: as prepare.
 func (e *Engine) archPrepareKprobe(x kapi.Context, p *Aggr, v rules.Verdict, code []byte, post bool) error {
 	p.verdict = v

@@ -78,7 +78,7 @@ func (e *Engine) doRegisterKprobe(x kapi.Context, k *Kprobe) error {
 	return nil
 }
 
-// registerAggrKprobe adds a probe to a point that is there: in use, or unused and waiting to
+// registerAggrKprobe adds a probe to an aggr that is there: in use, or unused and waiting to
 // be unoptimized, whose removal it cancels. A jump runs no post_handler and no
 // jprobe's entry, so it is taken away before one joins (spec 4.9).
 func (e *Engine) registerAggrKprobe(x kapi.Context, p *Aggr, k *Kprobe) error {
@@ -109,7 +109,7 @@ func (e *Engine) registerAggrKprobe(x kapi.Context, p *Aggr, k *Kprobe) error {
 	return err
 }
 
-// rearm arms a point that was joined or of which a probe was enabled, if a probe
+// rearm arms an aggr that was joined or of which a probe was enabled, if a probe
 // of it is enabled, and tries to optimize it. Context: kprobe_mutex held.
 func (e *Engine) rearm(x kapi.Context, p *Aggr) error {
 	if !p.armed.Load(x) {
@@ -121,7 +121,7 @@ func (e *Engine) rearm(x kapi.Context, p *Aggr) error {
 	return nil
 }
 
-// armEnabled arms a point unless all its probes are disabled (spec 6.3). Context:
+// armEnabled arms an aggr unless all its probes are disabled (spec 6.3). Context:
 // kprobe_mutex held.
 func (e *Engine) armEnabled(x kapi.Context, p *Aggr) error {
 	if !e.do.AggrEnabled(p) {
@@ -130,7 +130,7 @@ func (e *Engine) armEnabled(x kapi.Context, p *Aggr) error {
 	return e.do.ArmKprobe(e, x, p)
 }
 
-// replaceProbes gives the point a new chain: with add first, or last if it is a
+// replaceProbes gives the aggr a new list: with add first, or last if it is a
 // jprobe's, without drop.
 func (e *Engine) replaceProbes(x kapi.Context, p *Aggr, add, drop *Kprobe) {
 	e.mutex.AssertHeld(x)
@@ -160,7 +160,7 @@ func (e *Engine) Unregister(x kapi.Context, k *Kprobe) error {
 
 // unregisterKprobes takes probes away, with one grace period for all.
 //
-//	top:    disable the probes; take them, or their points, out of what readers find
+//	top:    disable the probes; take them, or their aggrs, out of what readers find
 //	wait:   a grace period: no CPU is in a handler that has found one
 //	bottom: free what only those could use
 func (e *Engine) unregisterKprobes(x kapi.Context, ks []*Kprobe) (err error) {
@@ -215,8 +215,8 @@ func (e *Engine) unregisterKprobes(x kapi.Context, ks []*Kprobe) (err error) {
 	return err
 }
 
-// unregisterKprobeTop takes a probe from its point, and the point from the table if it was
-// the last one: it reports whether the point is the caller's to discard. Context:
+// unregisterKprobeTop takes a probe from its aggr, and the aggr from the table if it was
+// the last one: it reports whether the aggr is the caller's to free. Context:
 // kprobe_mutex held.
 func (e *Engine) unregisterKprobeTop(x kapi.Context, p *Aggr, k *Kprobe) (gone bool) {
 	e.replaceProbes(x, p, nil, k)
@@ -235,8 +235,8 @@ func (e *Engine) unregisterKprobeTop(x kapi.Context, p *Aggr, k *Kprobe) (gone b
 	return gone
 }
 
-// unregisterKprobeBottom frees points that no reader can find any more. A CPU may still be in
-// a detour if a breakpoint sent it there while the point was queued: code that
+// unregisterKprobeBottom frees aggrs that no reader can find any more. A CPU may still be in
+// a detour if a breakpoint sent it there while the aggr was queued: code that
 // can be preempted, for which an RCU grace period is not enough where there is
 // preemption. kprobe_mutex isn't needed, which the optimizer holds while it waits for
 // all tasks: what such a CPU stands in can go while nobody can register a probe and
@@ -260,7 +260,7 @@ func (e *Engine) unregisterKprobeBottom(x kapi.Context, gone *Aggr) {
 	}
 }
 
-// Disable silences a probe (spec 6.6); if none of its point is left the point
+// Disable silences a probe (spec 6.6); if none of its aggr is left the aggr
 // is disarmed. It returns EINVAL if the probe isn't registered. Context: may sleep.
 func (e *Engine) Disable(x kapi.Context, k *Kprobe) error {
 	e.mutex.Lock(x)
@@ -385,7 +385,7 @@ func (e *Engine) archDisarmKprobe(x kapi.Context, p *Aggr) {
 	p.armed.Store(x, false)
 }
 
-// getOptimizedKprobe returns the point whose region holds addr behind its first byte,
+// getOptimizedKprobe returns the aggr whose region holds addr behind its first byte,
 // and that is optimized or to be. Context: kprobe_mutex held.
 func (e *Engine) getOptimizedKprobe(addr arch.Addr) *Aggr {
 	for q := range e.aggrsBefore(addr) {
@@ -396,14 +396,14 @@ func (e *Engine) getOptimizedKprobe(addr arch.Addr) *Aggr {
 	return nil
 }
 
-// optimizeBlocked optimizes the points that p has blocked. Context: kprobe_mutex held.
+// optimizeBlocked optimizes the aggrs that p has blocked. Context: kprobe_mutex held.
 func (e *Engine) optimizeBlocked(x kapi.Context, p *Aggr) {
 	for q := range e.aggrsBefore(p.addr) {
 		e.optimizeKprobe(x, q)
 	}
 }
 
-// aggrsBefore are the points whose regions hold addr behind their first byte, the
+// aggrsBefore are the aggrs whose regions hold addr behind their first byte, the
 // nearest first. They are looked up by address, as kernels do; without
 // CONFIG_OPTPROBES there are no regions. Context: kprobe_mutex held.
 func (e *Engine) aggrsBefore(addr arch.Addr) func(yield func(*Aggr) bool) {
@@ -420,7 +420,7 @@ func (e *Engine) aggrsBefore(addr arch.Addr) func(yield func(*Aggr) bool) {
 	}
 }
 
-// freeAggrKprobe gives back the point's memory. Context: may sleep; nobody can find the point
+// freeAggrKprobe gives back the aggr's memory. Context: may sleep; nobody can find the aggr
 // but who looks at all of them, with kprobe_mutex held (spansOf).
 func (e *Engine) freeAggrKprobe(x kapi.Context, p *Aggr) {
 	e.archRemoveKprobe(x, p)
@@ -428,7 +428,7 @@ func (e *Engine) freeAggrKprobe(x kapi.Context, p *Aggr) {
 	p.freed = true
 }
 
-// archRemoveKprobe gives back the point's slot and detour.
+// archRemoveKprobe gives back the aggr's slot and detour.
 func (e *Engine) archRemoveKprobe(x kapi.Context, p *Aggr) {
 	if p.detour.size != 0 {
 		e.d.Exec.Retire(x, p.detour.addr, p.detour.size, kpev.DetourMem)

@@ -349,8 +349,8 @@ func (e *Engine) kretprobeRethookHandler(x kapi.Context, ri *Instance, to arch.A
 	e.kprobeBusyEnd(x, was)
 }
 
-// kprobeBusyBegin makes the CPU busy with a point, so that a probe that it hits is
-// nested; unsetBusy takes that back. Context: preemption off.
+// kprobeBusyBegin makes the CPU busy with an aggr, so that a probe that it hits is
+// nested; kprobeBusyEnd takes that back. Context: preemption off.
 func (e *Engine) kprobeBusyBegin(x kapi.Context, p *Aggr) (was busy) {
 	b := e.kcb.This(x)
 	was = b.busy

@@ -2,10 +2,10 @@ package kprobes
 
 import "kpsim/kprobes/kpev"
 
-// Points returns how many points the run has had. Context: as StateOf.
+// Points returns how many aggrs the run has had. Context: as StateOf.
 func (e *Engine) Points() int { return len(e.aggrs) }
 
-// StateOf returns the words of a State event of point i, of 0 to Points()-1: where
+// StateOf returns the words of a State event of aggr i, of 0 to Points()-1: where
 // it is, bits, where its detour is. ok false: it is freed, or taken out and about to
 // be, so that what stands there is another's. Context: kprobe_mutex held, or nothing
 // running.

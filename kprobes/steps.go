@@ -24,7 +24,7 @@ type Steps struct {
 	Rollback               func(e *Engine, x kapi.Context, ks []*Kprobe) // register_kprobes, when one fails
 	UnregisterKprobes      func(e *Engine, x kapi.Context, ks []*Kprobe) error
 	ClearAddr              func(k *Kprobe)                             // of what isn't registered
-	UnregisterWait         func(e *Engine, x kapi.Context, gone *Aggr) // gone: points whose last probe goes, nil: none
+	UnregisterWait         func(e *Engine, x kapi.Context, gone *Aggr) // gone: aggrs whose last probe goes, nil: none
 	UnregisterKprobeBottom func(e *Engine, x kapi.Context, gone *Aggr)
 	Synchronize            func(e *Engine, x kapi.Context) // wait for handlers that have found something
 	SynchronizeTasks       func(e *Engine, x kapi.Context) // wait for tasks in a detour that was cancelled

@@ -7,7 +7,7 @@ import (
 
 // SetOptimization writes the sysctl debug.kprobes-optimization (spec 7.3). Off:
 // no jump is written any more, those that are there are queued to be taken
-// away, and it returns when the optimizer has done so. On: every point that can
+// away, and it returns when the optimizer has done so. On: every aggr that can
 // be optimized is queued again; it waits for nothing. A write of what is there
 // already does nothing. Context: may sleep. Takes kprobe_sysctl_mutex, then
 // kprobe_mutex.
@@ -18,7 +18,7 @@ func (e *Engine) SetOptimization(x kapi.Context, on bool) {
 	e.allowed = on
 	for i := 0; changed && i < len(e.aggrs); i++ {
 		if p := e.aggrs[i]; p.freed || !e.do.AggrEnabled(p) {
-			continue // a disabled point's jump is on its way out already
+			continue // a disabled aggr's jump is on its way out already
 		} else if on {
 			e.optimizeKprobe(x, p)
 		} else {
@@ -36,9 +36,9 @@ func (e *Engine) SetOptimization(x kapi.Context, on bool) {
 	e.sysctl.Unlock(x)
 }
 
-// SetArmed writes the file enabled (spec 7.2). Off: every point is disarmed, a
+// SetArmed writes the file enabled (spec 7.2). Off: every aggr is disarmed, a
 // jump at once, and it returns when the optimizer has nothing left to do; until it
-// is on again nothing is armed, and no probe's own state changes. On: every point
+// is on again nothing is armed, and no probe's own state changes. On: every aggr
 // with a probe that isn't disabled is armed. A write of what is there already does
 // nothing. Context: may sleep. Takes kprobe_mutex.
 func (e *Engine) SetArmed(x kapi.Context, on bool) {
@@ -65,7 +65,7 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 	}
 }
 
-// DisarmKprobeNow disarms a point whose jump, if it has one, isn't left to the
+// DisarmKprobeNow disarms an aggr whose jump, if it has one, isn't left to the
 // optimizer, but for the breakpoint of one that was queued for it already. Context:
 // kprobe_mutex held.
 func (e *Engine) DisarmKprobeNow(x kapi.Context, p *Aggr) {
@@ -81,7 +81,7 @@ func (e *Engine) DisarmKprobeNow(x kapi.Context, p *Aggr) {
 	e.unlockText(x)
 }
 
-// armAllKprobes arms every point with a probe that isn't disabled. Context:
+// armAllKprobes arms every aggr with a probe that isn't disabled. Context:
 // kprobe_mutex held.
 func (e *Engine) armAllKprobes(x kapi.Context) {
 	for i := 0; i < len(e.aggrs); i++ {
@@ -96,7 +96,7 @@ func (e *Engine) armAllKprobes(x kapi.Context) {
 	}
 }
 
-// disarmAllKprobes disarms every point, also what is on its way out: it may be enabled
+// disarmAllKprobes disarms every aggr, also what is on its way out: it may be enabled
 // again before it is there. Context: kprobe_mutex held.
 func (e *Engine) disarmAllKprobes(x kapi.Context) {
 	for i := 0; i < len(e.aggrs); i++ {
