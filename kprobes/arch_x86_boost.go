@@ -57,7 +57,7 @@ func (e *Engine) boostStepped(x kapi.Context, b *kprobeCtlblk, regs *arch.Regs, 
 	from := s.at + arch.Addr(p.verdict.Len)
 	settled := behind && regs.IP != from
 	if behind && !settled {
-		back, _ := x86.JumpRel32(from, p.addr+arch.Addr(p.verdict.Len)) // in reach: newSlot has checked
+		back, _ := x86.JumpRel32(from, p.addr+arch.Addr(p.verdict.Len)) // in reach: getInsnSlot has checked
 		e.d.Text.Write(x, from, back[:])
 	}
 	p.slot.Store(x, insnSlot{at: s.at, size: s.size, boosted: !settled, settled: settled})

@@ -22,7 +22,7 @@ type Engine struct {
 	table kapi.Table[*Aggr] // read by the trap handlers under RCU
 	kcb   kapi.PerCPU[kprobeCtlblk]
 
-	code              []byte          // owned by kprobe_mutex: what recover returns
+	code              []byte          // owned by kprobe_mutex: what recoverProbedInstruction returns
 	insn              [maxDetour]byte // owned by text_mutex: what is about to be written
 	aggrs             []*Aggr         // owned by kprobe_mutex: every aggr of the run, by id-1
 	optimizing        kapi.List[*Aggr]

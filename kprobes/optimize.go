@@ -213,7 +213,7 @@ func (e *Engine) doOptimizeKprobes(x kapi.Context) {
 	x.Step("kprobe_optimizer", 3)
 	for n := 0; e.optimizing.Len(x) > 0 && (n < e.s.Batch || e.s.Batch == 0); n++ {
 		p := e.optimizing.At(x, 0)
-		jump, _ := x86.JumpRel32(p.addr, p.detour.addr) // in reach: writeDetour has checked
+		jump, _ := x86.JumpRel32(p.addr, p.detour.addr) // in reach: archPrepareOptimizedKprobe has checked
 		n := copy(e.insn[:], jump[:])
 		e.d.Patch.Patch(x, p.addr, e.insn[:n], p.detour.addr)
 		p.jumped = true

@@ -321,7 +321,7 @@ func (e *Engine) recycleRpInst(x kapi.Context, b *bucket, ri, empty *Instance) *
 	return empty
 }
 
-// freeAll frees what recycleHashed has put together.
+// freeAll frees what recycleRpInst has put together.
 func freeAll(x kapi.Context, ri *Instance) {
 	for ; ri != nil; ri = ri.below {
 		ri.free(x)
