@@ -16,12 +16,18 @@
 //	cmd/kpsim           the command: one file a verb
 //	                    docstest and scripttest test the pages and the command lines
 //	kpsimtest           searches from a go test; the only package for other modules
+//	internal/findings   searches as verbs: explore, merge, verify, storm, fuzz
+//	internal/report     one run as verbs: run, replay, explain, view, export, shrink, rerecord
+//	internal/shell      a run that is stepped by hand
+//	internal/check      what a kernel says of a probe on each instruction
+//	internal/catalogue  what kpsim has: list, editions, version
 //	internal/cli        terminal, files, ^C and progress for the verbs
 //	                    flags (ranges, errors, completion), inputs (scenarios, traces, names);
 //	                    internal/nearest suggests names, internal/proctest runs kpsim in tests
 //	internal/page       HTML pages; page/pagetest checks them; internal/viewer shows a run step by step
 //	internal/eval       results of many searches
-//	                    matrix (which waits and syncs are needed), overhead (the cost of a hit) and its pages
+//	                    matrix (which waits and syncs are needed), overhead (the cost of a hit), each with its pages;
+//	                    mutants (who notices a fault), bench (how fast searches are)
 //	internal/search     runs of a scenario; its doc.go is a map
 //	                    rig (one run), explore, replay, shrink, proof, blame, storm, mutantsearch,
 //	                    session (by hand), results (files), parallel (workers), searchtest

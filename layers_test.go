@@ -80,6 +80,14 @@ var layers = []layer{
 	{pkg: "internal/eval/matrix", may: []string{"*"}, free: []string{"*"}},   // workers, above those of search
 	{pkg: "internal/eval/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics
 	{pkg: "internal/eval/overhead/pages", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/eval/bench", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/eval/matrix/pages", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/eval/mutants", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/check", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/catalogue", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/report", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/findings", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/shell", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "scripts/remove-lines", free: []string{"*"}}, // runs the tests
 	{pkg: "cmd/kpsim/docstest", free: []string{"*"}},   // its tests run kpsim
 	{pkg: "cmd/kpsim/scripttest", free: []string{"*"}}, // its tests run kpsim

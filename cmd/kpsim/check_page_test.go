@@ -40,11 +40,11 @@ func TestSurveyPage(t *testing.T) {
 		`<th scope="row">probed</th><td class="n">23</td><td class="n">44.2</td>`, `<th scope="row">-EINVAL</th><td class="n">26</td>`, `<th scope="row">blacklisted</th><td class="n">10</td>`,
 		"Of 52 instructions probes on 1 are optimized, on 22 they stay breakpoints, on 29 they are refused.", "Each function",
 	} {
-		require.Contains(t, section(text, "sums"), want)
+		require.Contains(t, pagetest.Section(text, "sums"), want)
 	}
-	require.Contains(t, section(text, "functions"), `<code>sum</code></a></th><td>BUG at &#43;0x9</td><td class="n">6</td><td class="n">11</td><td class="n">5</td><td class="n">0</td><td class="n">0</td>`)
+	require.Contains(t, pagetest.Section(text, "functions"), `<code>sum</code></a></th><td>BUG at &#43;0x9</td><td class="n">6</td><td class="n">11</td><td class="n">5</td><td class="n">0</td><td class="n">0</td>`)
 	for piece, bars := range map[string]int{"1": 12, "2": 12, "3": 12} {
-		require.Equal(t, bars, strings.Count(section(text, "sums"), "fill:url(#hatch-"+piece+")"))
+		require.Equal(t, bars, strings.Count(pagetest.Section(text, "sums"), "fill:url(#hatch-"+piece+")"))
 	}
 	require.Less(t, strings.Index(text, ">sum</text>"), strings.Index(text, ">choose</text>"), "the longest is the uppermost, and drawn last")
 	var widths []float64
@@ -75,44 +75,17 @@ func TestSurveyPageOfFunction(t *testing.T) {
 	require.Contains(t, text, "<code>kpsim check --func checksum --profile k61 --html c.html mine.o</code>")
 	require.NotContains(t, text, `<section id="functions"`)
 	require.NotContains(t, text, "<details")
-	list := section(text, "instructions")
+	list := pagetest.Section(text, "instructions")
 	require.Contains(t, list, `<th scope="row">&#43;0x0</th><td><code>48 8d 04 37</code></td><td><code>lea (%rdi,%rsi),%rax</code></td><td>int3</td><td>no</td><td><span class="good"><span aria-hidden="true">✓`+"\u00a0"+`</span>yes, 9 bytes</span></td>`)
 	require.Contains(t, list, `<td>JTPR targeted by &#43;0x20</td>`)
 
 	_, text = checkHTML(t, "--every-byte", "--edition", "6.9", "--config", "none", "--cpu", "none", "testdata/mine/mine.o")
 	require.Contains(t, text, "<code>kpsim check --edition 6.9 --config none --cpu none --every-byte --html c.html mine.o</code>")
-	require.Contains(t, section(text, "instructions"), `✗`+"\u00a0"+`</span>-EILSEQ</span></td><td>-</td><td>not an instruction boundary, inside &#43;0x0</td>`)
+	require.Contains(t, pagetest.Section(text, "instructions"), `✗`+"\u00a0"+`</span>-EILSEQ</span></td><td>-</td><td>not an instruction boundary, inside &#43;0x0</td>`)
 	_, text = checkHTML(t, "--func", "same", modulesOfTests+"load.o")
 	require.Contains(t, text, "The function is the first of 2 of that name; write same#2 for the next.")
 	_, text = checkHTML(t, modulesOfTests+"load.o") // names that can't be printed
 	require.Contains(t, text, "2 bytes of code without a symbol: no probe finds it.")
 	_, text = checkHTML(t, "testdata/mine/reasons.o")
 	require.Contains(t, text, "<td>11 bytes of padding</td>")
-}
-
-// Of what is too large the page says what isn't there, and has the counts of it all.
-func TestSurveyPageIsBounded(t *testing.T) {
-	c := &checkCmd{Object: modulesOfTests + "module61.o", HTML: "c.html"}
-	s, err := c.survey(c.Object)
-	require.NoError(t, err)
-	o := &surveyPage{c: c, s: s, d: newReader(s), mostFunctions: 3, mostLines: 14}
-	b, err := o.document(s.Module.Symbols).Render()
-	require.NoError(t, err)
-	text := string(b)
-	pagetest.Check(t, text)
-	require.Contains(t, text, "The first 3 of 11 functions; <code>kpsim check module61.o</code> prints all.")
-	require.Contains(t, text, "These are the first 14 lines, of 2 of 11 functions, so that the page stays small; <code>kpsim check --func NAME module61.o</code> prints any other.")
-	require.Contains(t, text, "The page ends here: 3 of the 17 lines of this function are on it.")
-	require.Equal(t, 2, strings.Count(text, "<details id="))
-	require.Contains(t, text, "Of 11 functions, 52 instructions without padding.")
-	require.Len(t, regexp.MustCompile(`<th scope="row">&#43;0x`).FindAllString(section(text, "instructions"), -1), 15, "and a row of padding")
-
-	o = &surveyPage{c: c, s: s, d: newReader(s), mostFunctions: 11, mostLines: 1000}
-	c.Func = "choose"
-	sym, err := symbol(s, c.Object, c.Func)
-	require.NoError(t, err)
-	o.mostLines = 4
-	b, err = o.document(append(s.Module.Symbols[:0:0], *sym)).Render()
-	require.NoError(t, err)
-	require.Contains(t, string(b), "The page ends here: 4 of the 17 lines of this function are on it.")
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"flag"
@@ -14,10 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/check"
 	"kpsim/internal/cli"
-	"kpsim/kprobes/rules"
-	"kpsim/kprobes/survey"
-	"kpsim/smp/image"
 )
 
 var update = flag.Bool("update", false, "write what comes out to docs/check.md; read the diff")
@@ -159,17 +156,8 @@ func TestCheckFields(t *testing.T) {
 	}
 	require.Len(t, fields, 17)
 	for f := range fields {
-		assert.Regexp(t, `\b`+f+`\b`, rowHelp)
+		assert.Regexp(t, `\b`+f+`\b`, check.RowHelp)
 		assert.Contains(t, string(text), "`"+f+"`")
-	}
-}
-
-// Whatever a name holds, a line is JSON, and says the name.
-func TestAppendJSON(t *testing.T) {
-	for _, s := range []string{"", "f", `a"b`, `a\b`, "a\x01b", "\x7f", "é", "<>&", "\u2028", "\xff"} {
-		var got string
-		require.NoError(t, json.Unmarshal(appendJSON(nil, s), &got), "%q", s)
-		assert.Equal(t, strings.ToValidUTF8(s, "\ufffd"), got)
 	}
 }
 
@@ -237,36 +225,4 @@ func TestCheckTable(t *testing.T) {
 func atoi(t *testing.T, s string) (n int) {
 	require.NoError(t, json.Unmarshal([]byte(s), &n))
 	return n
-}
-
-// On a terminal there are colours, which take no room, and bars.
-func TestCheckTerminal(t *testing.T) {
-	data, err := os.ReadFile("testdata/mine/reasons.o")
-	require.NoError(t, err)
-	o, err := image.ParseELF("reasons.o", data)
-	require.NoError(t, err)
-	m, err := o.Load(objectBase, image.StockBoot, nil)
-	require.NoError(t, err)
-	plain, colours := terminal(m, false), terminal(m, true)
-	assert.NotContains(t, plain, "\x1b")
-	assert.NotContains(t, plain, "█")
-	assert.Contains(t, colours, cli.Painted(cli.Red, "-EINVAL")+"  -      ")
-	assert.Contains(t, colours, cli.Painted(cli.Green, "yes, 6 bytes")+"\n")
-	assert.Regexp(t, `registrable +\d+ +\d+\.\d %  █{28}▉`, colours)
-	bare := regexp.MustCompile("\x1b\\[[0-9;]*m|  [█▏▎▍▌▋▊▉]+").ReplaceAllString(colours, "")
-	assert.Equal(t, plain, bare)
-}
-
-func terminal(m *image.Module, is bool) string {
-	var out bytes.Buffer
-	p := cli.New(&out, &out)
-	if is {
-		p.Colour, p.Width = true, 100
-	}
-	c := checkCmd{All: true}
-	w := bufio.NewWriter(&out)
-	totals := c.printInstructions(p, w, survey.New(m, rules.K61), m.Symbols)
-	printTotals(p, w, &totals)
-	w.Flush()
-	return out.String()
 }

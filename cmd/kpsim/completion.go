@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 
+	"kpsim/internal/catalogue"
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/flags"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/matrix"
 	"kpsim/internal/eval/overhead/pages"
+	"kpsim/internal/report"
 	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/mutants"
 )
@@ -73,11 +75,11 @@ var namings = map[string]flags.Names{
 	"--tier":      flags.Fixed(pages.TierNames),
 	"--schedule":  flags.Fixed(pages.ScheduleNames),
 	"--patch":     flags.Fixed(pages.PatchNames),
-	"--to":        flags.Fixed(func() []string { return exports }),
+	"--to":        flags.Fixed(func() []string { return report.Exports }),
 	"<file|name>": flags.Either(flags.Fixed(library.Names), flags.Files(".star")),
 	"<scenario>":  flags.Either(flags.Fixed(library.Names), flags.Files(".star")),
 	"<what>":      flags.Either(flags.Fixed(library.Names), flags.Files(".star", ".kps")),
-	"<listed>":    flags.Fixed(listed),
+	"<listed>":    flags.Fixed(catalogue.Listed),
 	"<trace>":     flags.Files(".kps"),
 	"<beside>":    flags.Files(".kps"),
 	"<object>":    flags.Either(flags.Fixed(library.Names), flags.Files(".o", ".ko", ".star", ".kps")),

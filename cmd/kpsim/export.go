@@ -1,25 +1,9 @@
 package main
 
-import (
-	"bytes"
-	"fmt"
-	"io"
-	"path/filepath"
-	"strings"
+import "kpsim/internal/report"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
-	"kpsim/internal/search/replay"
-	"kpsim/traces"
-	"kpsim/traces/export"
-	"kpsim/traces/view"
-)
-
-type exportCmd struct {
-	Trace string       `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
-	To    string       `required:"" placeholder:"FORMAT" help:"ftrace, chrome (or perfetto), json or litmus."`
-	Out   cli.FileName `short:"o" placeholder:"FILE" help:"Write it to a file. Default: standard output."`
-}
+// exportCmd is kpsim export.
+type exportCmd struct{ report.Export }
 
 // Help implements kong.HelpProvider.
 func (exportCmd) Help() string {
@@ -39,56 +23,4 @@ Examples:
   kpsim export traces/second-instruction.kps --to json | jq 'select(.kind == "TextStore")'
 
 Exit status: 0 written, 1 written, but the run isn't what the trace says, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
-}
-
-// exports are the formats. Perfetto reads Chrome's: it is the same one.
-var exports = []string{"ftrace", "chrome", "perfetto", "json", "litmus"}
-
-func (c *exportCmd) Run(p *cli.Program) (int, error) {
-	if err := cli.Known("format", c.To, exports); err != nil {
-		return 0, fmt.Errorf("--to: %w", err)
-	}
-	if c.Out != "" {
-		if err := c.Out.Check(); err != nil {
-			return 0, fmt.Errorf("-o: %w", err)
-		}
-	}
-	file, r, err := play(p, c.Trace)
-	if err != nil {
-		return 0, err
-	}
-	defer r.Rig.Close()
-	var b bytes.Buffer
-	if err := c.export(&b, file, r); err != nil {
-		return 0, err
-	}
-	if c.Out == "" {
-		if _, err := p.Out.Write(b.Bytes()); err != nil {
-			return 0, err
-		}
-	} else if err := cli.WriteWhole(string(c.Out), traces.Plain(b.Bytes())); err != nil {
-		return 0, fmt.Errorf("-o: %s", cli.Cause(err, string(c.Out)))
-	}
-	inputs.TellEdited(p, c.Trace, file)
-	if !r.Same {
-		fmt.Fprintf(p.Err, "%s: not as the trace says: %s\n", c.Trace, r.Why)
-		return cli.Against, nil
-	}
-	return cli.OK, nil
-}
-
-func (c *exportCmd) export(w io.Writer, file *traces.File, r *replay.Replay) error {
-	in := r.View(file)
-	if c.To == "litmus" {
-		return view.Litmus(w, strings.TrimSuffix(filepath.Base(c.Trace), ".kps"), in)
-	}
-	scene := view.Lay(in, r.Timeline(view.Sites(in)))
-	task := func(id uint64) string { return r.Rig.Machine.Tasks()[id].Name }
-	switch c.To {
-	case "ftrace":
-		return export.Ftrace(w, scene, task)
-	case "chrome", "perfetto":
-		return export.Chrome(w, scene)
-	}
-	return export.Lines(w, scene, task)
 }

@@ -30,6 +30,15 @@ func everyCommand(f func(words []string, n *kong.Node)) {
 	walk(nil, newParser(new(commands), io.Discard, io.Discard).Model.Node)
 }
 
+// Each command that has no commands below it can be run.
+func TestCommandsRun(t *testing.T) {
+	everyCommand(func(words []string, n *kong.Node) {
+		if _, ok := n.Target.Addr().Interface().(command); !ok && n.Leaf() {
+			t.Errorf("%s has no method Run", strings.Join(words, " "))
+		}
+	})
+}
+
 // The help of each command shows how it is typed and what it exits with, and its examples
 // are lines that this program takes.
 func TestHelp(t *testing.T) {

@@ -1,24 +1,9 @@
 package main
 
-import (
-	"errors"
-	"fmt"
-	"strings"
-	"time"
+import "kpsim/internal/findings"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
-	"kpsim/internal/scenario/vet"
-	"kpsim/internal/search/explore"
-	"kpsim/internal/search/results"
-	"kpsim/kprobes/mutants"
-)
-
-type mergeCmd struct {
-	Files  []string `arg:"" name:"file" help:"Result files that explore --shard I/N --out FILE has written, one for each share."`
-	Traces string   `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
-	JSON   bool     `name:"json" help:"Print one JSON object a line."`
-}
+// mergeCmd is kpsim merge.
+type mergeCmd struct{ findings.Merge }
 
 // Help implements kong.HelpProvider.
 func (*mergeCmd) Help() string {
@@ -31,115 +16,4 @@ Examples:
   kpsim merge 1.json 2.json
 
 Exit status: as of explore.`
-}
-
-func (c *mergeCmd) Run(p *cli.Program) (int, error) {
-	if c.Traces == "" {
-		return 0, errors.New("--traces: the name is empty; name a folder")
-	}
-	var list []*results.File
-	for _, name := range c.Files {
-		data, err := cli.ReadFile(name, cli.MostResult)
-		if err != nil {
-			return 0, fmt.Errorf("%s; name a result file", cli.Cause(err, name))
-		}
-		r, err := results.Read(name, data)
-		if err != nil {
-			return 0, err
-		}
-		list = append(list, r)
-	}
-	all, missing, err := results.Join(c.Files, list)
-	if missing > 0 {
-		return 0, fmt.Errorf("%w; to make it:  %s", err, c.again(list[0], missing))
-	}
-	if err != nil {
-		return 0, err
-	}
-
-	x := &exploreCmd{
-		Strategy: all.Strategy, Seed: all.Seed, Unbiased: all.Unbiased, Broken: inputs.Broken{Mutant: all.Mutant}, Fetch: all.Fetch, Edition: all.Edition, Traces: c.Traces, JSON: c.JSON,
-		GoOn: inputs.GoOn{Ignore: all.Ignored, AllProperties: all.Every},
-	}
-	if err := x.GoOn.Check(); err != nil {
-		return 0, err
-	}
-	var jobs []*job
-	var specs []explore.Spec
-	for _, e := range all.Scenarios {
-		spec, points, err := all.Spec(e)
-		if err != nil {
-			return 0, err
-		}
-		if err := spec.Scenario.Expect.CheckNames(inputs.PropertyNames(), mutants.Names()); err != nil {
-			return 0, fmt.Errorf("%s: %w; see %s list", e.Name, err, cli.Typed())
-		}
-		for _, r := range list { // before anything is believed
-			if err := r.Check(spec, r.Scenarios[len(jobs)]); err != nil {
-				return 0, err
-			}
-		}
-		j := &job{Input: &inputs.Input{Scenario: spec.Scenario, Arg: cli.AsFile(e.Arg), Source: e.Source}, runs: e.Runs, usual: defaultRuns(points), checked: e.Checked}
-		if !j.Builtin() {
-			j.notes, j.blind = j.NeverJumps(all.Mutant)
-			j.notes = append(vet.Inert(j.Scenario), j.notes...)
-		}
-		jobs = append(jobs, j)
-		specs = append(specs, spec)
-	}
-	p.StopAtInterrupt(&x.stop)
-	if err := makeFolder(c.Traces); err != nil {
-		return 0, err
-	}
-	r := newReport(p, x, jobs)
-	for i, j := range jobs {
-		x.doing(p, j, x.Mutant)
-		p.Again = cli.Line(append([]string{cli.Typed(), "merge"}, c.Files...)...)
-		e := all.Scenarios[i]
-		res, err := explore.Merge(specs[i], e.Parts)
-		if err != nil {
-			return 0, j.FileFirst(err)
-		}
-		took := time.Duration(e.Seconds * float64(time.Second))
-		if err := x.conclude(p, j, &explored{res: res, canary: e.Canary, took: took}, r); err != nil {
-			return 0, err
-		}
-		if x.stop.Load() {
-			r.interrupted(i)
-			return cli.Interrupted, nil
-		}
-	}
-	r.total()
-	return r.status(), nil
-}
-
-// again is the line that makes a share.
-func (c *mergeCmd) again(r *results.File, share int) string {
-	words := []string{cli.Typed(), "explore"}
-	for _, e := range r.Scenarios {
-		words = append(words, cli.AsFile(e.Arg))
-	}
-	for _, f := range []struct{ flag, value, unless string }{
-		{"--strategy", r.Strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(r.Seed), "1"},
-		{"--fetch", r.Fetch, ""}, {"--edition", r.Edition, ""}, {"--mutant", r.Mutant, ""}, {"--runs", fmt.Sprint(r.Runs), "0"},
-	} {
-		if strings.HasPrefix(f.value, "-") {
-			words = append(words, f.flag+"="+f.value)
-		} else if f.value != f.unless {
-			words = append(words, f.flag, f.value)
-		}
-	}
-	if r.Unbiased {
-		words = append(words, "--unbiased")
-	}
-	if len(r.Ignored) > 0 {
-		words = append(words, "--ignore", strings.Join(r.Ignored, ","))
-	}
-	if r.Every {
-		words = append(words, "--all-properties")
-	}
-	if r.SelfCheck > 0 {
-		words = append(words, selfCheck(r.SelfCheck).flag())
-	}
-	return cli.Line(append(words, "--shard", fmt.Sprintf("%d/%d", share, r.Shares), "--out", "FILE")...)
 }

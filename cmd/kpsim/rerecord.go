@@ -1,20 +1,9 @@
 package main
 
-import (
-	"bytes"
-	"fmt"
+import "kpsim/internal/report"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
-	"kpsim/internal/search/replay"
-	"kpsim/traces"
-)
-
-type rerecordCmd struct {
-	Traces   []string `arg:"" name:"trace" help:"Traces to bring up to date, in place."`
-	AnyPlace bool     `help:"Take a run that breaks the same property at another place, too."`
-	JSON     bool     `name:"json" help:"Print one JSON object a line."`
-}
+// rerecordCmd is kpsim rerecord.
+type rerecordCmd struct{ report.Rerecord }
 
 // Help implements kong.HelpProvider.
 func (rerecordCmd) Help() string {
@@ -26,85 +15,4 @@ Examples:
   kpsim rerecord --any-place traces/corpus/*.kps
 
 Exit status: 0 all are up to date, 1 some are left as they were, 2 bad input, or a trace that could not be written, 3 a bug of the simulator, 130 interrupted. A trace is written whole or left as it was.`
-}
-
-// A rerecorded is a line of --json.
-type rerecorded struct {
-	Trace      string  `json:"trace"`
-	Written    bool    `json:"written"`
-	Same       bool    `json:"same"` // it was up to date
-	Property   *string `json:"property"`
-	Place      string  `json:"place"`
-	Digest     string  `json:"digest"`
-	Deviations int     `json:"deviations"`
-	Why        string  `json:"why,omitempty"`
-
-	FirstDivergence *divergence `json:"first_divergence,omitempty"`
-}
-
-func (c *rerecordCmd) Run(p *cli.Program) (int, error) {
-	files := make([]*traces.File, len(c.Traces)) // all are looked at before the first is written
-	for i, path := range c.Traces {
-		f, err := inputs.ReadTrace(path)
-		if err != nil {
-			return 0, err
-		}
-		files[i] = f
-	}
-	p.ExitAtInterrupt("each trace is up to date or as it was")
-	status := cli.OK
-	for i, path := range c.Traces {
-		ok, err := c.one(p, path, files[i])
-		if err != nil {
-			return 0, err
-		}
-		if !ok {
-			status = cli.Against
-		}
-	}
-	return status, nil
-}
-
-// one brings one trace up to date and says whether it is.
-func (c *rerecordCmd) one(p *cli.Program, path string, file *traces.File) (bool, error) {
-	p.Doing = "trace " + path
-	now, r, err := replay.Rerecord(path, file, c.AnyPlace)
-	if err != nil {
-		return false, err
-	}
-	defer r.Rig.Close()
-	out := rerecorded{Trace: path, Place: r.Place, Digest: fmt.Sprintf("%016x", r.Digest), Deviations: len(r.Taken)}
-	if r.Property != nil {
-		out.Property = &r.Property.ID
-	}
-	if r.Miss != nil {
-		out.FirstDivergence = &divergence{r.Miss.Index + 1, file.Schedule[r.Miss.Index].String(), missed(file, r.Miss)}
-	}
-	if now == nil {
-		if out.Why = r.Why; !c.JSON {
-			noLonger(p, path, file, r)
-			return false, nil
-		}
-		return false, p.PrintJSON(out)
-	}
-
-	data := now.Marshal()
-	if out.Same = bytes.Equal(data, file.Marshal()); !out.Same {
-		if err := cli.WriteWhole(path, data); err != nil {
-			return false, fmt.Errorf("%s; it is as it was; make room, or let the folder be written to", cli.Cause(err, path))
-		}
-		out.Written = true
-	}
-	switch {
-	case c.JSON:
-		return true, p.PrintJSON(out)
-	case out.Same:
-		fmt.Fprintf(p.Out, "%s: up to date\n", path)
-	default:
-		fmt.Fprintf(p.Out, "%s: written anew, %s, digest %s\n", path, cli.Number(len(now.Schedule), "deviation"), out.Digest)
-		for _, d := range drifts(file, r) {
-			fmt.Fprintf(p.Out, "    %s\n", d)
-		}
-	}
-	return true, nil
 }

@@ -166,3 +166,11 @@ func (n FileName) CheckPage(of ...string) error {
 
 // Base returns the name without its folder, for pages that are sent elsewhere.
 func (n FileName) Base() string { return filepath.Base(string(n)) }
+
+// MakeFolder makes sure that there is a folder for traces.
+func MakeFolder(name string) error {
+	if err := os.MkdirAll(name, 0o755); err != nil {
+		return fmt.Errorf("--traces: %s; name a folder that can be written to", Cause(err, name))
+	}
+	return nil
+}

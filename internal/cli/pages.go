@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
 	"kpsim/internal/page"
 	"kpsim/sim"
@@ -33,3 +34,6 @@ const (
 	SameFigures = "Written by kpsim, which simulates live code patching on x86 machines. The same command gives the same page on every computer, but for the date."
 	WrittenBy   = "Written by kpsim, which simulates live code patching on x86 machines. The same command gives the same page, byte for byte, on every computer."
 )
+
+// Today is the date of a page.
+func Today() string { return time.Now().UTC().Format(time.DateOnly) }

@@ -76,3 +76,24 @@ func Counted[T int | uint64](n T, places int, what string) string {
 	}
 	return s + "s"
 }
+
+// Share is a share in percent, to a tenth, rounded down.
+func Share(n, of uint64) string {
+	share := 1000 * n / max(of, 1)
+	return fmt.Sprintf("%d.%d %%", share/10, share%10)
+}
+
+// Tenths prints a share in per cent. What isn't all is never printed as all, nor
+// what isn't nothing as nothing.
+func Tenths(x float64) string {
+	switch s := fmt.Sprintf("%.1f", 100*x); {
+	case s == "100.0" && x == 1, s == "0.0" && x == 0:
+		return strings.TrimSuffix(s, ".0")
+	case s == "100.0":
+		return "over 99.9"
+	case s == "0.0":
+		return "under 0.1"
+	default:
+		return s
+	}
+}

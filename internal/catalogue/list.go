@@ -1,0 +1,190 @@
+package catalogue
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
+	"kpsim/kprobes/mutants"
+	"kpsim/properties"
+	"kpsim/sched"
+	"kpsim/traces/view"
+)
+
+type List struct {
+	What []string `arg:"" optional:"" name:"listed" help:"A list, scenarios, properties, mutants or strategies, or names of what is in one, as T2. None: all."`
+	JSON bool     `name:"json" help:"Print one JSON object."`
+}
+
+// The lists, as --json prints them.
+type listing struct {
+	Scenarios  []listedScenario `json:"scenarios,omitempty"`
+	Properties []listedProperty `json:"properties,omitempty"`
+	Mutants    []listedMutant   `json:"mutants,omitempty"`
+	Strategies []listedStrategy `json:"strategies,omitempty"`
+}
+
+// The lists by name, as they are asked for.
+const (
+	listScenarios  = "scenarios"
+	listProperties = "properties"
+	listMutants    = "mutants"
+	listStrategies = "strategies"
+)
+
+var lists = []string{listScenarios, listProperties, listMutants, listStrategies}
+
+type listedScenario struct {
+	Name        string `json:"name"`
+	Says        string `json:"says"`
+	Expectation string `json:"expectation"`
+}
+
+type listedProperty struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Says string `json:"says"`
+}
+
+type listedMutant struct {
+	Name     string `json:"name"`
+	Says     string `json:"says"`
+	Scenario string `json:"scenario"`
+	Property string `json:"property"`
+}
+
+type listedStrategy struct {
+	Name string `json:"name"`
+	Says string `json:"says"`
+}
+
+func (c *List) Run(p *cli.Program) (int, error) {
+	for _, w := range c.What {
+		if err := cli.Known("list, and nothing in one,", w, Listed()); err != nil {
+			return 0, err
+		}
+	}
+	var l listing
+	for _, s := range library.All() {
+		if c.wants(listScenarios, s.Name) {
+			l.Scenarios = append(l.Scenarios, listedScenario{s.Name, s.Says, expectation(s.Expect)})
+		}
+	}
+	for _, q := range properties.All {
+		if c.wants(listProperties, q.ID, q.Name) {
+			l.Properties = append(l.Properties, listedProperty{q.ID, q.Name, q.Says})
+		}
+	}
+	for i := range mutants.All {
+		if m := &mutants.All[i]; c.wants(listMutants, m.Name) {
+			l.Mutants = append(l.Mutants, listedMutant{m.Name, m.Says, m.Scenario, m.Property})
+		}
+	}
+	for _, s := range sched.All {
+		if c.wants(listStrategies, s.Name) {
+			l.Strategies = append(l.Strategies, listedStrategy{s.Name, s.Says})
+		}
+	}
+	if c.JSON {
+		return cli.OK, p.PrintJSON(l)
+	}
+	l.print(p)
+	return cli.OK, nil
+}
+
+// wants reports whether any of the words, the name of a list or those of what is in it, was
+// asked for.
+func (c *List) wants(words ...string) bool {
+	return len(c.What) == 0 || slices.ContainsFunc(words, func(w string) bool { return slices.Contains(c.What, w) })
+}
+
+// Listed is what may be asked for.
+func Listed() []string {
+	words := slices.Concat(lists, library.Names(), mutants.Names())
+	for _, q := range properties.All {
+		words = append(words, q.ID, q.Name)
+	}
+	for _, s := range sched.All {
+		words = append(words, s.Name)
+	}
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// expectation prints what a scenario's author expects.
+func expectation(e scenario.Expect) string {
+	switch {
+	case e.Sometimes:
+		return "sometimes " + e.Property
+	case e.Canary != "":
+		return "never, canary " + e.Canary
+	}
+	return "never"
+}
+
+func (l *listing) print(p *cli.Program) {
+	var scenarios, properties, mutants, strategies table
+	for _, s := range l.Scenarios {
+		scenarios.add(s.Name, s.Expectation, s.Says)
+	}
+	for _, q := range l.Properties {
+		properties.add(q.ID, q.Name, q.Says)
+	}
+	for _, m := range l.Mutants {
+		mutants.add(m.Name, m.Scenario+": "+m.Property, m.Says)
+	}
+	for _, s := range l.Strategies {
+		strategies.add(s.Name, s.Says)
+	}
+	between := ""
+	for _, t := range []struct {
+		*table
+		title string
+	}{
+		{&scenarios, "Scenarios: what may be explored, and what is expected of all its schedules together"},
+		{&properties, "Properties: what must hold in every run"},
+		{&mutants, "Mutants: what can be broken on purpose, and where which property notices"},
+		{&strategies, "Strategies: who decides the schedules"},
+	} {
+		if len(t.rows) > 0 {
+			t.print(p, between+t.title)
+			between = "\n"
+		}
+	}
+}
+
+// A table is rows of cells, of which all but the last are padded. On a narrow terminal the
+// last is below the others.
+type table struct{ rows [][]string }
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+func (t *table) print(p *cli.Program, title string) {
+	if rest, ok := strings.CutPrefix(title, "\n"); ok {
+		fmt.Fprintln(p.Out)
+		title = rest
+	}
+	p.Indented("", title)
+	var width [3]int
+	for _, r := range t.rows {
+		for i, cell := range r {
+			width[i] = max(width[i], len(cell))
+		}
+	}
+	for _, r := range t.rows {
+		line := " "
+		for i, cell := range r[:len(r)-1] {
+			line += fmt.Sprintf(" %-*s ", width[i], cell)
+		}
+		last := r[len(r)-1]
+		if whole := line + " " + last; p.Width == 0 || view.Visible(whole) <= p.Width {
+			fmt.Fprintln(p.Out, whole)
+			continue
+		}
+		p.Indented("  ", strings.TrimSpace(line))
+		p.Indented(cli.Indent+"  ", last)
+	}
+}

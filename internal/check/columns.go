@@ -1,0 +1,191 @@
+package check
+
+import (
+	"bufio"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"kpsim/internal/cli"
+	"kpsim/kprobes"
+	"kpsim/kprobes/survey"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+	"kpsim/smp/image"
+)
+
+// Widths of the columns of check --func and disasm. With most reasons a line
+// has less than 100.
+const (
+	bytesShown  = 7 // of an instruction
+	offsetWidth = 7
+	bytesWidth  = 3*bytesShown - 1
+	textWidth   = 28
+	probeWidth  = 7
+	boostWidth  = 5
+)
+
+// Columns print lines of cells. A module has a hundred thousand lines, so it
+// goes without formats.
+type columns struct {
+	w    *bufio.Writer
+	line []byte
+	pad  int // blanks owed before the next cell
+}
+
+// cell adds a cell of a width, 0 for the last one; below 0 it is aligned to the
+// right. What is wider pushes those behind.
+func (t *columns) cell(text string, width int) *columns {
+	n := len(text)
+	blanks := t.pad
+	if width < 0 {
+		width = -width
+		blanks += max(width-n, 0)
+		n = max(n, width)
+	}
+	for range blanks {
+		t.line = append(t.line, ' ')
+	}
+	t.line = append(t.line, text...)
+	t.pad = max(width-n, 0) + 2
+	return t
+}
+
+// painted is a cell in a colour.
+func (t *columns) painted(p *cli.Program, colour, text string, width int) *columns {
+	painted := p.Paint(colour, text)
+	t.cell(painted, width+len(painted)-len(text))
+	return t
+}
+
+// end ends a line.
+func (t *columns) end() {
+	t.w.Write(append(t.line, '\n'))
+	t.line, t.pad = t.line[:0], 0
+}
+
+// answers says how an instruction is probed, whether the step is boosted, and whether a
+// jump may come; or why not. Places are offsets in the function.
+func answers(r *survey.Row) (probe, boost, jump string) {
+	why := r.Why.In("")
+	if r.Errno != 0 {
+		return kprobes.Errno(-r.Errno).Error(), "-", why
+	}
+	probe, boost = "int3", "no"
+	switch {
+	case r.Ftrace:
+		probe = "ftrace"
+	case r.Delta != 0:
+		probe = "at " + offset(r.Offset+r.Delta)
+	case r.Emulated:
+		probe = "emul"
+	}
+	if r.Boosted {
+		boost = "yes"
+	}
+	if r.Optimizable() {
+		return probe, boost, "yes, " + cli.Number(r.Region, "byte")
+	}
+	return probe, boost, why
+}
+
+// verdict adds the last three cells.
+func (t *columns) verdict(p *cli.Program, r *survey.Row) {
+	probe, boost, jump := answers(r)
+	switch {
+	case r.Errno != 0:
+		t.painted(p, cli.Red, probe, probeWidth).cell(boost, boostWidth).cell(jump, 0).end()
+	case r.Optimizable():
+		t.cell(probe, probeWidth).cell(boost, boostWidth).painted(p, cli.Green, jump, 0).end()
+	default:
+		t.cell(probe, probeWidth).cell(boost, boostWidth).cell(jump, 0).end()
+	}
+}
+
+// offset writes an offset in a function.
+func offset(n int) string { return "+0x" + strconv.FormatInt(int64(n), 16) }
+
+// A reader disassembles, each sequence of bytes once: half of all instructions
+// are ones that came before.
+type reader struct {
+	s     *survey.Survey
+	known map[string]reading
+}
+
+// A reading is what bytes say, wherever they are.
+type reading struct {
+	text string    // of a direct branch, the mnemonic
+	to   arch.Addr // of a direct branch: the target, less its own address
+	jump bool      // it is one
+}
+
+func newReader(s *survey.Survey) *reader {
+	return &reader{s: s, known: make(map[string]reading)}
+}
+
+// read is a row's disassembly. Where a name is known for the target of a branch,
+// it stands for the address; inside the function, an offset does.
+func (d *reader) read(sym *image.Symbol, r *survey.Row) string {
+	if r.Inside {
+		return ""
+	}
+	k, ok := d.known[string(r.Bytes)]
+	if !ok {
+		k = disassemble(r.Bytes)
+		d.known[string(r.Bytes)] = k
+	}
+	if !k.jump {
+		return k.text
+	}
+	t := sym.Addr + arch.Addr(r.Offset) + k.to
+	if t >= sym.Addr && t < sym.End() {
+		return k.text + offset(int(t-sym.Addr))
+	}
+	switch to, ok := d.s.Module.SymbolAt(t); {
+	case ok && t == to.Addr:
+		return k.text + to.Label()
+	case ok:
+		return k.text + to.Label() + offset(int(t-to.Addr))
+	}
+	return k.text + "0x" + strconv.FormatUint(uint64(t), 16)
+}
+
+func disassemble(b []byte) reading {
+	in, err := x86.Decode(b, 0)
+	if err != nil {
+		return reading{text: "(bad)"}
+	}
+	text, _, _ := strings.Cut(in.String(), " # ") // an address where nothing need be
+	if t, ok := in.Target(); ok {
+		name, _, _ := strings.Cut(text, " ")
+		return reading{text: name + " ", to: t, jump: true}
+	}
+	return reading{text: text}
+}
+
+// decodeRow decodes a row's bytes as a processor does.
+func decodeRow(sym *image.Symbol, r *survey.Row) (x86.Inst, bool) {
+	in, err := x86.Decode(r.Bytes, sym.Addr+arch.Addr(r.Offset))
+	return in, err == nil
+}
+
+func isCall(in *x86.Inst) bool { return in.Flow() == arch.FlowCall }
+
+// shortHex shows bytes, and by two dots that there are more.
+func shortHex(b []byte, most int) string {
+	more := len(b) > most
+	if more {
+		b = b[:most-1]
+	}
+	text := make([]byte, 0, 3*most)
+	for i, c := range b {
+		if i > 0 {
+			text = append(text, ' ')
+		}
+		text = hex.AppendEncode(text, []byte{c})
+	}
+	if more {
+		text = append(text, " .."...)
+	}
+	return string(text)
+}

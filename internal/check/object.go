@@ -1,0 +1,218 @@
+package check
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/nearest"
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/vet"
+	"kpsim/kprobes/rules"
+	"kpsim/kprobes/survey"
+	"kpsim/smp/arch"
+	"kpsim/smp/image"
+)
+
+// underKernel are the flags of the commands that ask what a kernel says of an
+// object.
+type underKernel struct {
+	Profile string `placeholder:"NAME" help:"A kernel whose answers were recorded: k61 (Debian's 6.1.192) or k612 (6.12.113). Default: the one nearest to what the object was built for, else k612."`
+	Edition string `placeholder:"NAME" help:"The rules of an edition, as most kernels of it are built: ${editions}. Instead of a profile."`
+	Config  string `placeholder:"NAMES" help:"Which of PREEMPTION, RETPOLINE, IBT, FTRACE the kernel is built with, joined by commas; or none. OPTPROBES=n turns jumps off. Instead of the profile's."`
+	CPU     string `name:"cpu" placeholder:"FEATURES" help:"What the processor has, for alternatives: smap,erms and so on, joined by commas; or none. Default: that of the recorded machines."`
+
+	by string // whose answers they are, when an object was surveyed
+}
+
+// Where an object's text is put: a module where x86-64 Linux has modules, any
+// other where addresses of 32 bits reach, signed or not.
+const (
+	moduleBase = 0xffffffffc0000000
+	objectBase = 0x40000000
+)
+
+// survey loads an object and returns it as the kernel would see it; or the functions of
+// a scenario, as the kernel of its machine does if no flag names another.
+func (u *underKernel) survey(path string) (*survey.Survey, error) {
+	if isScenario(path) {
+		return u.surveyScenario(path)
+	}
+	data, err := cli.ReadFile(path, cli.MostObject)
+	var perr *fs.PathError
+	if errors.As(err, &perr) {
+		return nil, fmt.Errorf("%s: %v; give an object file, as gcc -c or a kernel's modules are, or a scenario, NAME.star", path, perr.Err)
+	} else if err != nil {
+		return nil, err
+	}
+	o, err := image.ParseELF(path, data)
+	if err != nil {
+		return nil, err
+	}
+	k := rules.K612
+	if v, known := o.Version(); known && v.Before(6, 7) {
+		k = rules.K61
+	}
+	if k, err = u.kernel(k); err != nil {
+		return nil, err
+	}
+	u.by = "as loaded by " + describe(k)
+	boot := image.StockBoot
+	if u.CPU != "" {
+		boot.Features = noneOr(u.CPU)
+	}
+	base := arch.Addr(objectBase)
+	if o.IsModule() {
+		base = moduleBase
+	}
+	m, err := o.Load(base, boot, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(m.Symbols) == 0 && !o.IsModule() {
+		return nil, fmt.Errorf("%s: no code with a name: a kernel finds functions by their symbols, don't strip them", path)
+	}
+	s := survey.New(m, k)
+	s.OneCPU = slices.Contains(strings.Split(boot.Features, ","), "up")
+	return s, nil
+}
+
+// isScenario reports whether a path is a scenario's, or that of a trace, which holds one.
+func isScenario(path string) bool {
+	if strings.HasSuffix(path, ".star") || strings.HasSuffix(path, ".kps") {
+		return true
+	}
+	_, err := os.Stat(path)
+	return err != nil && slices.Contains(library.Names(), path)
+}
+
+func (u *underKernel) surveyScenario(path string) (*survey.Survey, error) {
+	if u.CPU != "" {
+		return nil, fmt.Errorf("--cpu: the text of %s has no alternatives; leave it out", path)
+	}
+	sc, err := u.scenario(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(sc.Texts) == 0 {
+		return nil, fmt.Errorf("%s: it has no functions; give it text(…) or elf(…)", path)
+	}
+	s := vet.Survey(sc)
+	if s.Kernel, err = u.kernel(s.Kernel); err != nil {
+		return nil, err
+	}
+	s.NeverBoosts = s.NeverBoosts && u.Profile+u.Edition == ""
+	if u.by = "as judged by " + describe(s.Kernel); u.Profile+u.Edition == "" {
+		u.by = "by the rules of its machine(), " + options(s.Kernel)
+	}
+	return s, nil
+}
+
+// scenario reads the scenario of a file, or of a trace.
+func (u *underKernel) scenario(path string) (*scenario.Scenario, error) {
+	if !strings.HasSuffix(path, ".kps") {
+		return inputs.One(inputs.ByHand, path)
+	}
+	file, err := inputs.ReadTrace(path)
+	if err != nil {
+		return nil, err
+	}
+	return lang.Parse(path, []byte(file.Scenario))
+}
+
+// noneOr is what a list of names holds: nothing if it is "none".
+func noneOr(names string) string {
+	if names == "none" {
+		return ""
+	}
+	return names
+}
+
+// kernel is what the flags name, k if they name none.
+func (u *underKernel) kernel(k rules.Kernel) (rules.Kernel, error) {
+	if u.Edition == "k61" || u.Edition == "k612" { // a slip that costs nothing
+		u.Profile, u.Edition = u.Edition, ""
+	}
+	profile, known := rules.ParseProfile(u.Profile)
+	switch {
+	case u.Profile != "" && !known:
+		return k, fmt.Errorf("--profile %s: there is no such profile; write k61 or k612", u.Profile)
+	case u.Profile != "" && u.Edition != "":
+		return k, fmt.Errorf("--profile %s and --edition %s: a profile has its edition; leave one out", u.Profile, u.Edition)
+	case u.Profile != "":
+		k = profile
+	}
+	if u.Edition != "" {
+		e, ok := rules.ParseEdition(u.Edition)
+		if !ok {
+			return k, fmt.Errorf("--edition: %w", inputs.KnownEdition(u.Edition, inputs.EditionNames()))
+		}
+		k = stock(e)
+		if u.Edition == "documented" { // the document's kernels optimize without CONFIG_PREEMPT only
+			k.Preemption = false
+		}
+	}
+	if u.Config == "" {
+		return k, nil
+	}
+	if err := k.Configure(u.Config); err != nil {
+		return k, fmt.Errorf("--config %s: %w", u.Config, err)
+	}
+	return k, nil
+}
+
+// stock is how kernels of an edition were mostly built: distributions turned
+// preemption on, to be chosen at boot, with 6.1, and IBT with 6.2.
+func stock(e rules.Edition) rules.Kernel {
+	switch e {
+	case rules.Edition26:
+		return rules.Kernel{Edition: e}
+	case rules.Edition415:
+		return rules.Kernel{Edition: e, Ftrace: true, Optprobes: true}
+	case rules.Edition514:
+		return rules.Kernel{Edition: e, Retpoline: true, Ftrace: true, Optprobes: true}
+	case rules.Edition65:
+		return rules.K61
+	}
+	return rules.K612
+}
+
+// describe says which kernel it is.
+func describe(k rules.Kernel) string {
+	switch k {
+	case rules.K61:
+		return "k61 (Debian 6.1.192), " + options(k)
+	case rules.K612:
+		return "k612 (Debian 6.12.113), " + options(k)
+	}
+	return options(k)
+}
+
+// options says what of a kernel the rules ask for.
+func options(k rules.Kernel) string {
+	text := "edition " + k.Edition.String()
+	if set := k.Options(); len(set) > 0 {
+		text += "\nwith " + strings.Join(set, " ")
+	}
+	return text
+}
+
+// symbol finds a function of an object.
+func symbol(s *survey.Survey, path, name string) (*image.Symbol, error) {
+	if sym, ok := s.Module.Symbol(name); ok {
+		return sym, nil
+	}
+	var names []string
+	for i := range s.Module.Symbols {
+		names = append(names, s.Module.Symbols[i].Name)
+	}
+	return nil, fmt.Errorf("%s: no function %s; %s", path, name, cmp.Or(nearest.DidYouMean(name, names), cli.Line(cli.Typed(), "check", path)+" lists them"))
+}

@@ -1,0 +1,277 @@
+package bench
+
+import (
+	"bufio"
+	_ "embed"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/explore"
+	"kpsim/kprobes/mutants"
+	"kpsim/sched"
+)
+
+type Search struct {
+	Seeds   int           `range:"1..10000" default:"100" placeholder:"N" help:"Searches of each strategy for each bug, each with its own seed. Default: 100."`
+	Most    uint64        `range:"1..1000000000" default:"20000" placeholder:"N" help:"Schedules of one search, at most. It is given no more than 20 times what the portfolio takes in the median, but at least 1000. Default: 20000."`
+	Time    time.Duration `range:"0s..1h" default:"3s" placeholder:"D" help:"For how long each speed is measured; 0s leaves the speeds out. Default: 3s."`
+	Mutants []string      `placeholder:"NAME" help:"Only these mutants."`
+	Seed    uint64        `range:"0..18446744073709551615" default:"1" placeholder:"N" help:"The first seed; the others follow it. Default: 1."`
+	Workers int           `range:"0..64" default:"0" placeholder:"N" help:"How many goroutines search; 0 is one a processor. What they find is the same."`
+	JSON    bool          `name:"json" help:"Print one JSON object."`
+
+	stop atomic.Bool
+}
+
+// hardBug is the scenario of the harder bug.
+//
+//go:embed three-in-a-window.star
+var hardBug []byte
+
+// A searched is what bench search prints.
+type searched struct {
+	Machine string      `json:"machine"`
+	Seeds   int         `json:"seeds"`
+	Seed    uint64      `json:"seed"` // the first
+	Speeds  []speedRow  `json:"speeds"`
+	Bugs    []searchRow `json:"bugs"`
+}
+
+type speedRow struct {
+	Strategy string    `json:"strategy"`
+	Points   float64   `json:"points_per_schedule"`
+	Rate     []float64 `json:"schedules_per_second"` // on 1 core, on 2, …
+}
+
+type searchRow struct {
+	Bug      string         `json:"bug"` // a mutant, or the harder bug
+	Scenario string         `json:"scenario"`
+	Most     uint64         `json:"most"`
+	Medians  []medianCell   `json:"medians"` // by strategy, in their order
+	Best     string         `json:"best"`    // the best strategy but the portfolio; "" if none finds it
+	Ratio    *explore.Ratio `json:"portfolio_to_best"`
+}
+
+type medianCell struct {
+	Strategy string         `json:"strategy"`
+	Median   uint64         `json:"median"` // most+1: more
+	Found    int            `json:"found"`  // in so many searches
+	By       map[string]int `json:"by"`     // the properties that were broken first
+}
+
+func (c *Search) Run(p *cli.Program) (int, error) {
+	if err := c.check(); err != nil {
+		return 0, err
+	}
+	p.StopAtInterrupt(&c.stop)
+	r := searched{Machine: machineName(), Seeds: c.Seeds, Seed: c.Seed, Speeds: []speedRow{}, Bugs: []searchRow{}}
+	if !c.JSON {
+		fmt.Fprintln(p.Out, r.Machine)
+	}
+	if err := c.speeds(p, &r); err != nil {
+		return 0, err
+	}
+	if !c.JSON && !c.stop.Load() {
+		c.head(p)
+	}
+	hard, err := lang.Load("three-in-a-window.star", hardBug, nil)
+	if err != nil {
+		return 0, err
+	}
+	if len(c.Mutants) == 0 {
+		if err := c.search(p, &r, hard.Name, "", hard); err != nil {
+			return 0, err
+		}
+	}
+	for i := range mutants.All {
+		mu := &mutants.All[i]
+		if len(c.Mutants) > 0 && !slices.Contains(c.Mutants, mu.Name) {
+			continue
+		}
+		sc, err := library.Load(mu.Scenario)
+		if err != nil {
+			return 0, err
+		}
+		if err := c.search(p, &r, mu.Name, mu.Name, sc); err != nil {
+			return 0, err
+		}
+	}
+	if c.stop.Load() {
+		fmt.Fprintln(p.Err, "kpsim: interrupted; the rows that are printed are whole")
+		return cli.Interrupted, nil
+	}
+	if c.JSON {
+		return cli.OK, p.PrintJSON(r)
+	}
+	return cli.OK, nil
+}
+
+func (c *Search) check() error {
+	for _, name := range c.Mutants {
+		if err := cli.Known("mutant", name, mutants.Names()); err != nil {
+			return fmt.Errorf("--mutants: %w", err)
+		}
+	}
+	return nil
+}
+
+// searching are the strategies that are compared, the portfolio first.
+func searching() (names []string) {
+	for _, s := range sched.All {
+		if s.Name != "default" {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// speeds measures whole schedules a second of safe-none.
+func (c *Search) speeds(p *cli.Program, r *searched) error {
+	if c.Time == 0 {
+		return nil
+	}
+	sc, err := library.Load("safe-none")
+	if err != nil {
+		return err
+	}
+	if !c.JSON {
+		fmt.Fprintf(p.Out, "\nWhole schedules of safe-none a second, all monitors and the digest on\n\n  %-12s %8s %10s %10s\n", "strategy", "points", "1 core", "2 cores")
+	}
+	for _, name := range searching() {
+		row := speedRow{Strategy: name}
+		for cores := range 2 {
+			if c.stop.Load() {
+				return nil
+			}
+			s, err := explore.MeasureSpeed(sc, name, cores+1, c.Time, &c.stop)
+			if err != nil {
+				return err
+			}
+			if c.stop.Load() { // it is of less than its time
+				return nil
+			}
+			row.Points = float64(s.Points) / float64(max(s.Runs, 1))
+			row.Rate = append(row.Rate, float64(s.Runs)/s.Took.Seconds())
+		}
+		r.Speeds = append(r.Speeds, row)
+		if !c.JSON {
+			fmt.Fprintf(p.Out, "  %-12s %8.1f %10.0f %10.0f\n", name, row.Points, row.Rate[0], row.Rate[1])
+		}
+	}
+	return nil
+}
+
+const (
+	bugWidth    = 22
+	medianWidth = 10
+)
+
+func (c *Search) head(p *cli.Program) {
+	fmt.Fprintf(p.Out, "\nSchedules to the first violation, median of %s\n\n", cli.Number(c.Seeds, "seed"))
+	line := fmt.Sprintf("  %-*s", bugWidth, "bug")
+	for _, name := range searching() {
+		line += fmt.Sprintf(" %*s", medianWidth, name)
+	}
+	if line += "  portfolio/best, its upper 95 % bound"; !c.narrow(p) {
+		fmt.Fprintln(p.Out, line)
+	}
+}
+
+// narrow says whether the table is too wide for the terminal. Then each bug has
+// lines of its own.
+func (c *Search) narrow(p *cli.Program) bool {
+	return p.Width > 0 && p.Width < 4+bugWidth+len(searching())*(medianWidth+1)+len("  portfolio/best, its upper 95 % bound")
+}
+
+// What a search is given, at most, once it is known how soon the portfolio is there.
+const (
+	mostTimes = 20
+	mostLeast = 1000
+)
+
+// search makes one row.
+func (c *Search) search(p *cli.Program, r *searched, bug, mutant string, sc *scenario.Scenario) error {
+	row := searchRow{Bug: bug, Scenario: sc.Name, Most: c.Most}
+	line, cells := fmt.Sprintf("  %-*s", bugWidth, bug), []string{}
+	var portfolio, best *explore.Standings
+	for _, name := range searching() {
+		g := p.Watch(bug+", "+name, 0)
+		race := explore.Tournament{
+			Progress: g.Update,
+			Scenario: sc, Mutant: mutant, Seeds: c.Seeds, Seed: c.Seed, Most: row.Most, Workers: c.Workers, Cancelled: &c.stop,
+			New: func(q sched.Params) sched.Strategy {
+				s, _ := sched.New(name, q) // it is one of them
+				return s
+			},
+		}
+		lap, err := race.Run()
+		g.Clear()
+		if err != nil {
+			return err
+		}
+		if c.stop.Load() {
+			return nil
+		}
+		found := 0
+		for _, n := range lap.By {
+			found += n
+		}
+		row.Medians = append(row.Medians, medianCell{name, lap.Median(), found, lap.By})
+		cell := fmt.Sprint(lap.Median())
+		if lap.Median() > row.Most {
+			cell = fmt.Sprintf("> %d", row.Most)
+		}
+		line += fmt.Sprintf(" %*s", medianWidth, cell)
+		cells = append(cells, name+" "+cell)
+		if portfolio == nil {
+			portfolio = lap
+			row.Most = min(c.Most, max(mostTimes*lap.Median(), mostLeast))
+		} else if lap.Median() <= row.Most && (best == nil || lap.Median() < best.Median()) {
+			best, row.Best = lap, name
+		}
+	}
+	if best != nil {
+		ratio := explore.Compare(portfolio, best)
+		row.Ratio = &ratio
+		line += fmt.Sprintf("  %.2f, %.2f", ratio.Times, ratio.High)
+		cells = append(cells, fmt.Sprintf("portfolio/best %.2f, its upper 95 %% bound %.2f", ratio.Times, ratio.High))
+	}
+	r.Bugs = append(r.Bugs, row)
+	switch {
+	case c.JSON:
+	case c.narrow(p):
+		p.Indented("  ", bug+": "+cli.List(cells))
+	default:
+		fmt.Fprintln(p.Out, line)
+	}
+	return nil
+}
+
+// machineName says what the figures are measured on.
+func machineName() string {
+	return fmt.Sprintf("%s, %d of its processors, %s, %s/%s", processor(), runtime.GOMAXPROCS(0), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// processor returns the processor's name where the system tells it.
+func processor() string {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return "a processor that isn't named"
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if key, value, ok := strings.Cut(s.Text(), ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "a processor that isn't named"
+}

@@ -1,0 +1,201 @@
+package pages
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/eval/matrix"
+)
+
+type Matrix struct {
+	Rows       []string     `arg:"" optional:"" name:"row" help:"Rows, as jump/sched/breakpoint, or the beginnings of their names, as jump or jump/sched. None: all."`
+	Full       bool         `xor:"bound" help:"For each Never run every schedule there is, by states, or, if those are too many, all of at most 3 deviations. Takes what it takes."`
+	Deviations *int         `range:"1..99" xor:"bound" placeholder:"K" help:"Run all schedules of at most K deviations for each Never, and prove nothing else. Default: 2, and every schedule where these are few."`
+	Drawn      *uint64      `range:"1..1000000000000" placeholder:"N" help:"How many schedules are drawn for each Never, over all offsets. Default: 40000. Fewer prove less, and the table says so."`
+	Seed       uint64       `range:"0..18446744073709551615" default:"1" help:"What they are drawn from."`
+	Workers    int          `range:"0..64" placeholder:"N" help:"How many cells are searched at once. Default: one a processor. Changes no result."`
+	Traces     string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	JSON       bool         `name:"json" xor:"as" help:"Print one JSON object a cell."`
+	Markdown   bool         `xor:"as" help:"Print the page that docs/matrix.md is, with today's date."`
+	Into       string       `xor:"as" placeholder:"PAGE" help:"Put the rows into a page that --markdown has printed. The page has to be of the same adversary."`
+	Short      bool         `xor:"as" help:"Print a table as docs/waits.md has it: what the three models of fetch say together."`
+	HTML       cli.FileName `name:"html" placeholder:"FILE" xor:"as" help:"Write a page: the table, what each Never stands on, how to see what was broken, and what the documents claim; with today's date."`
+	From       []string     `placeholder:"FILE" help:"Cells that --json has printed, of this very search: they aren't searched again. May be given many times."`
+
+	stop atomic.Bool
+}
+
+func (c *Matrix) Run(p *cli.Program) (int, error) {
+	rows, err := matrix.Select(c.Rows)
+	if err != nil {
+		return 0, err
+	}
+	effort := matrix.Quick
+	if c.Full {
+		effort = matrix.Full
+	}
+	if c.Deviations != nil {
+		effort.Deviations, effort.States, effort.Deeper = *c.Deviations, 0, 0
+	}
+	if c.Drawn != nil {
+		effort.Drawn = *c.Drawn
+	}
+	effort.Seed = c.Seed
+	if err := effort.Check(); err != nil {
+		return 0, err
+	}
+	if c.Traces == "" {
+		return 0, errors.New("--traces: the name is empty; name a folder")
+	}
+	if c.HTML != "" {
+		if err := c.HTML.CheckPage(c.From...); err != nil {
+			return 0, err
+		}
+	}
+	known, err := c.known()
+	if err != nil {
+		return 0, err
+	}
+	page, err := c.page(effort)
+	if err != nil {
+		return 0, err
+	}
+	p.StopAtInterrupt(&c.stop)
+	cli.ManySmall()
+	if err := cli.MakeFolder(c.Traces); err != nil {
+		return 0, err
+	}
+	p.Doing = "the matrix"
+	done, clear := cells(p)
+	m, err := matrix.Run(matrix.Job{Rows: rows, Effort: effort, Workers: c.Workers, Cancelled: &c.stop, Done: done, Save: c.save, Known: known})
+	clear()
+	if err != nil {
+		return 0, err
+	}
+	if err := c.print(p, m, page); err != nil {
+		return 0, err
+	}
+	if len(m.Cells) < m.All {
+		fmt.Fprintf(p.Err, "kpsim: interrupted: %d of %d cells\n", len(m.Cells), m.All)
+		return cli.Interrupted, nil
+	}
+	return c.status(p, m), nil
+}
+
+// status says which cells are blind.
+func (c *Matrix) status(p *cli.Program, m *matrix.Matrix) int {
+	status := cli.OK
+	for _, cell := range m.Cells {
+		if cell.Blind {
+			fmt.Fprintf(p.Err, "kpsim: %s, preemption %s, fetch %s, is blind: the search doesn't break %s either; draw more schedules\n", cell.Row, cell.Preempt, cell.Fetch, cell.Canary)
+			status = cli.Against
+		}
+	}
+	return status
+}
+
+// save writes the witness of a cell against a property: of the first one by the cell's name, of
+// the others by that and theirs.
+func (c *Matrix) save(cell *matrix.Cell, b *matrix.Broken) error {
+	name := inputs.TraceName("matrix-" + cell.Row + "-" + cell.Preempt + "-" + cell.Fetch)
+	if b != cell.Broken[0] {
+		name += "-" + b.ID()
+	}
+	path := filepath.Join(c.Traces, name+".kps")
+	if err := cli.WriteWhole(path, b.Witness.File.Marshal()); err != nil {
+		return fmt.Errorf("--traces: %s; name a folder that can be written to", cli.Cause(err, path))
+	}
+	b.Trace = path
+	return nil
+}
+
+// known reads the cells of --from.
+func (c *Matrix) known() (list []*matrix.Cell, err error) {
+	for _, path := range c.From {
+		b, err := cli.ReadFile(path, cli.MostTrace)
+		if err != nil {
+			return nil, fmt.Errorf("--from: %s", cli.Cause(err, path))
+		}
+		cells, err := matrix.ReadCells(b)
+		if err != nil {
+			return nil, fmt.Errorf("--from: %s: %w", path, err)
+		}
+		list = append(list, cells...)
+	}
+	return list, nil
+}
+
+// page reads the page of --into, before anything is searched for it.
+func (c *Matrix) page(e matrix.Effort) (string, error) {
+	if c.Into == "" {
+		return "", nil
+	}
+	b, err := cli.ReadFile(c.Into, cli.MostTrace)
+	if err != nil {
+		return "", fmt.Errorf("--into: %s", cli.Cause(err, c.Into))
+	}
+	if err := e.CheckPage(string(b)); err != nil {
+		return "", fmt.Errorf("--into: %s: %w", c.Into, err)
+	}
+	return string(b), nil
+}
+
+func (c *Matrix) print(p *cli.Program, m *matrix.Matrix, page string) error {
+	switch {
+	case c.Into != "":
+		var b bytes.Buffer
+		if err := m.Into(&b, page, cli.Today()); err != nil {
+			return fmt.Errorf("--into: %s: %w", c.Into, err)
+		}
+		return cli.WriteWhole(c.Into, b.Bytes())
+	case c.JSON:
+		for _, cell := range m.Cells {
+			if err := p.PrintJSON(cell); err != nil {
+				return err
+			}
+		}
+		return nil
+	case c.Short:
+		_, err := fmt.Fprint(p.Out, m.Table().Brief(m.Rows))
+		return err
+	case c.Markdown:
+		return m.Markdown(p.Out, cli.Today())
+	case c.HTML != "":
+		return c.html(p, m)
+	}
+	if err := m.Text(p.Out); err != nil {
+		return err
+	}
+	for _, cell := range m.Cells {
+		if len(cell.Broken) > 0 && cell.Broken[0].Trace != "" {
+			fmt.Fprintf(p.Out, "\nTo read how the first one comes about, of those in %s:\n  %s\n", c.Traces, cli.Line(cli.Typed(), "explain", cell.Broken[0].Trace))
+			break
+		}
+	}
+	return nil
+}
+
+// cells returns what shows how many cells are done, and what takes the line away.
+func cells(p *cli.Program) (done func(n, of int), clear func()) {
+	if !p.Live {
+		return nil, func() {}
+	}
+	var mu sync.Mutex
+	start, most := time.Now(), 0
+	return func(n, of int) {
+			mu.Lock()
+			defer mu.Unlock()
+			if most = max(most, n); most == n {
+				fmt.Fprint(p.Err, cli.ClearLine, cli.Cut(fmt.Sprintf("%d of %d cells, %.0f s", n, of, time.Since(start).Seconds()), p.ErrWidth-1))
+			}
+		}, func() {
+			fmt.Fprint(p.Err, cli.ClearLine)
+		}
+}

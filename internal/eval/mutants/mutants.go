@@ -1,0 +1,286 @@
+package mutants
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/search/mutantsearch"
+	"kpsim/kprobes/mutants"
+	"kpsim/properties"
+)
+
+type Mutants struct {
+	Mutants  []string     `arg:"" optional:"" name:"name" help:"Only these mutants. Default: all there are."`
+	Seeds    int          `range:"1..10000" default:"20" placeholder:"N" help:"Searches for each mutant, each with its own seed. Default: 20."`
+	Most     uint64       `range:"1..1000000000" default:"100000" placeholder:"N" help:"Schedules of one search, at most: what isn't noticed by then has survived. Default: 100000."`
+	Seed     uint64       `range:"0..18446744073709551615" default:"1" placeholder:"N" help:"The first seed; the others follow it. Default: 1."`
+	Workers  int          `range:"0..64" default:"0" placeholder:"N" help:"How many searches are made at once; 0 is one a processor. What they find is the same."`
+	Blind    bool         `help:"Shrink no witnesses: that takes most of the time."`
+	JSON     bool         `name:"json" xor:"form" help:"Print one JSON object a line."`
+	Markdown bool         `xor:"form" help:"Print a table in Markdown."`
+	HTML     cli.FileName `name:"html" xor:"form" placeholder:"FILE" help:"Write a page: the table, plots of how soon they are killed, what each does and who notices; with today's date."`
+
+	stop atomic.Bool
+}
+
+// killedSoon is within how many schedules nine in ten mutants are to be killed.
+const killedSoon = 5000
+
+// A mutantRow is what is printed of a mutant.
+type mutantRow struct {
+	Mutant     string         `json:"mutant"`
+	Scenario   string         `json:"scenario"`
+	Property   string         `json:"property"`
+	By         map[string]int `json:"by"`
+	Seeds      int            `json:"seeds"`
+	Killed     int            `json:"killed"`
+	Most       uint64         `json:"most"`
+	Median     uint64         `json:"median"` // 0: more than most, here and below
+	Low        uint64         `json:"low"`
+	High       uint64         `json:"high"`
+	Slowest    uint64         `json:"slowest"`
+	Deviations *int           `json:"deviations"` // of the shrunk witness; null: there is none
+	Equivalent string         `json:"equivalent,omitempty"`
+	Fault      string         `json:"fault,omitempty"`
+
+	source, says string // of the catalogue
+}
+
+func (c *Mutants) Run(p *cli.Program) (int, error) {
+	list, err := c.check()
+	if err != nil {
+		return 0, err
+	}
+	p.StopAtInterrupt(&c.stop)
+	cli.ManySmall()
+	hunt := mutantsearch.Search{Seeds: c.Seeds, Seed: c.Seed, Most: c.Most, Workers: c.Workers, Blind: c.Blind, Cancelled: &c.stop}
+	c.head(p)
+	var rows []mutantRow
+	for _, mu := range list {
+		p.Doing = fmt.Sprintf("scenario %s, mutant %s", mu.Scenario, mu.Name)
+		line := p.Watch(mu.Name, 0)
+		hunt.Progress = line.Update
+		k, err := hunt.Kill(mu)
+		line.Clear()
+		if err != nil {
+			return 0, err
+		}
+		if k == nil {
+			none := ""
+			if c.HTML != "" {
+				none = "; no page was written"
+			}
+			fmt.Fprintf(p.Err, "kpsim: interrupted after %d of %s%s\n", len(rows), cli.Number(len(list), "mutant"), none)
+			return cli.Interrupted, nil
+		}
+		r := mutantRowOf(k)
+		rows = append(rows, r)
+		if err := c.print(p, &r); err != nil {
+			return 0, err
+		}
+	}
+	return c.conclude(p, rows)
+}
+
+// check checks the flags, and returns the mutants that are asked for.
+func (c *Mutants) check() (list []*mutants.Mutant, err error) {
+	if c.HTML != "" {
+		if err := c.HTML.CheckPage(); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range c.Mutants {
+		if err := cli.Known("mutant", name, mutants.Names()); err != nil {
+			return nil, err
+		}
+	}
+	for i := range mutants.All {
+		if mu := &mutants.All[i]; len(c.Mutants) == 0 || slices.Contains(c.Mutants, mu.Name) {
+			list = append(list, mu)
+		}
+	}
+	return list, nil
+}
+
+func mutantRowOf(k *mutantsearch.Kill) mutantRow {
+	mu := k.Mutant
+	r := mutantRow{
+		Mutant: mu.Name, Scenario: mu.Scenario, Property: mu.Property, By: k.By,
+		Seeds: k.First.Seeds, Killed: len(k.First.Found), Most: k.First.Bound, Fault: k.Fault(), source: mu.Source, says: mu.Says,
+	}
+	if r.Seeds > 0 {
+		r.Median, r.Low, r.High = k.First.Median()
+	}
+	if r.Seeds > 0 && k.Survived() == 0 {
+		r.Slowest = k.First.Found[r.Killed-1]
+	}
+	if k.Witness != nil {
+		n := len(k.Witness.Schedule)
+		r.Deviations = &n
+	}
+	if q := mu.Equivalent; q != nil {
+		r.Equivalent = q.Proof
+		if v := k.Proof; v != nil && v.Complete && v.Violations == 0 {
+			r.Equivalent = fmt.Sprintf("certificate: %s, complete, %d states. %s", mu.Scenario, v.States, q.Proof)
+		}
+	}
+	return r
+}
+
+// Widths of the columns.
+const (
+	mutantWidth   = 22
+	whereWidth    = 20
+	noticedWidth  = 20
+	medianColumn  = 8
+	betweenColumn = 16
+)
+
+func (c *Mutants) head(p *cli.Program) {
+	switch {
+	case c.JSON, c.HTML != "":
+	case c.Markdown:
+		c.pageHead(p)
+	case p.Width == 0 || p.Width >= 100:
+		fmt.Fprintf(p.Out, "%-*s  %-*s  %-*s  %*s  %*s  %*s  %s\n", mutantWidth, "mutant", whereWidth, "scenario", noticedWidth, "noticed by",
+			medianColumn, "median", betweenColumn, "95 %", medianColumn, "slowest", "witness")
+	}
+}
+
+func (c *Mutants) print(p *cli.Program, r *mutantRow) error {
+	if c.JSON {
+		return p.PrintJSON(r)
+	}
+	cells := r.cells()
+	switch {
+	case c.HTML != "" && r.Fault == "":
+		return nil
+	case c.Markdown:
+		fmt.Fprintf(p.Out, "| %s |\n", strings.Join(slices.Insert(cells, 1, r.source), " | "))
+	case p.Width > 0 && p.Width < 100:
+		p.Indented("", strings.Join(cells, "  "))
+	default:
+		fmt.Fprintf(p.Out, "%-*s  %-*s  %-*s  %*s  %*s  %*s  %s\n", mutantWidth, cells[0], whereWidth, cells[1], noticedWidth, cells[2],
+			medianColumn, cells[3], betweenColumn, cells[4], medianColumn, cells[5], cells[6])
+	}
+	if r.Fault != "" && !c.Markdown {
+		p.Indented(cli.Indent, p.Paint(cli.Red, "WRONG")+": "+r.Fault)
+		p.ToType("to look at it:", cli.Line(cli.Typed(), "explore", r.Scenario, "--mutant", r.Mutant))
+	}
+	return nil
+}
+
+// cells are what is printed of a mutant.
+func (r *mutantRow) cells() []string {
+	if r.Equivalent != "" {
+		return []string{r.Mutant, r.Scenario, "nobody", "-", "-", "-", "equivalent"}
+	}
+	between := fmt.Sprintf("%s to %s", r.within(r.Low), r.within(r.High))
+	return []string{r.Mutant, r.Scenario, r.noticed(), r.within(r.Median), between, r.within(r.Slowest), r.witness()}
+}
+
+// noticed names who noticed first, most often first, and how often if it wasn't
+// always the same.
+func (r *mutantRow) noticed() string {
+	var names []string
+	for _, q := range properties.All {
+		if n := r.By[q.Name]; n > 0 {
+			names = append(names, fmt.Sprintf("%s %d", q.Name, n))
+		}
+	}
+	switch len(names) {
+	case 0:
+		return "nobody"
+	case 1:
+		name, _, _ := strings.Cut(names[0], " ")
+		return name
+	}
+	return strings.Join(names, ", ")
+}
+
+func (r *mutantRow) within(n uint64) string {
+	if n == 0 {
+		return fmt.Sprintf("> %d", r.Most)
+	}
+	return fmt.Sprint(n)
+}
+
+func (r *mutantRow) witness() string {
+	if r.Deviations == nil {
+		return "-"
+	}
+	return cli.Number(*r.Deviations, "deviation")
+}
+
+// conclude says what holds of all rows together.
+func (c *Mutants) conclude(p *cli.Program, rows []mutantRow) (status int, err error) {
+	faults, killed, soon, marked := 0, 0, 0, 0
+	by := make(map[string]bool)
+	for i := range rows {
+		r := &rows[i]
+		if r.Fault != "" {
+			faults++
+		}
+		if r.Equivalent != "" {
+			marked++
+			continue
+		}
+		if r.Slowest > 0 {
+			killed++
+		}
+		if r.Slowest > 0 && r.Slowest <= killedSoon {
+			soon++
+		}
+		by[r.Property] = by[r.Property] || r.By[r.Property] > 0
+	}
+	var wrong []string
+	if len(c.Mutants) == 0 {
+		for _, q := range properties.All {
+			if !by[q.Name] {
+				wrong = append(wrong, q.ID+" "+q.Name+" notices no mutant; write one that it must notice, or take it out of the catalogue")
+			}
+		}
+	}
+	if marked > mutants.MostEquivalent {
+		wrong = append(wrong, fmt.Sprintf("%d mutants are marked equivalent; there may be %d", marked, mutants.MostEquivalent))
+	}
+	if len(wrong)+faults > 0 {
+		status = cli.Against
+	}
+	if c.JSON {
+		for _, w := range wrong {
+			fmt.Fprintf(p.Err, "kpsim: %s\n", w)
+		}
+		return status, nil
+	}
+	of := len(rows) - marked
+	summary := fmt.Sprintf("%s, %s each: %d of %d killed within %d schedules by every seed (%s), %d of them within %d (%s); %d marked equivalent",
+		cli.Number(len(rows), "mutant"), cli.Number(c.Seeds, "seed"), killed, of, c.Most, cli.Share(uint64(killed), uint64(of)),
+		soon, killedSoon, cli.Share(uint64(soon), uint64(of)), marked)
+	if c.HTML != "" {
+		if err := c.html(p, rows, summary, wrong); err != nil {
+			return 0, err
+		}
+	} else {
+		fmt.Fprintln(p.Out)
+		p.Indented("", summary)
+	}
+	for i := range rows {
+		if r := &rows[i]; r.Equivalent != "" && c.HTML == "" {
+			p.Indented("", "\n"+r.Mutant+": "+r.Equivalent)
+		}
+		if r := &rows[i]; c.Markdown && r.Fault != "" {
+			fmt.Fprintf(p.Out, "\n%s is wrong: %s\n", r.Mutant, r.Fault)
+		}
+	}
+	for _, w := range wrong {
+		fmt.Fprintln(p.Out, p.Paint(cli.Red, "WRONG")+": "+w)
+	}
+	if c.Markdown {
+		c.pageEnd(p, rows)
+	}
+	return status, nil
+}

@@ -1,0 +1,42 @@
+package findings
+
+import (
+	"fmt"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/scenario/vet"
+	"kpsim/internal/search/rig"
+)
+
+// What the default run shows of a scenario is said before the search: a probe that is
+// refused is so in all runs, and where nothing is optimized no search finds what breaks the
+// optimizer. Of built-in scenarios it isn't said: some are made to be so.
+
+// beforehand says what the default run has shown, a line each on standard error. The error
+// says why a search would show nothing.
+func (c *Explore) beforehand(p *cli.Program, j *job, probed []rig.Probed) error {
+	j.notes = nil
+	if j.Builtin() {
+		return nil
+	}
+	if err := j.RefusedAlways(probed); err != nil {
+		return err
+	}
+	for i := range min(len(probed), len(j.Probes)) {
+		k, r := &j.Probes[i], &probed[i]
+		if r.Refused && !r.Registered && !j.Wants(k.Name) && len(j.notes) < inputs.MostTold {
+			j.notes = append(j.notes, fmt.Sprintf("probe %s at %s is refused: %s", k.Name, j.PlaceName(k), inputs.Refused(j.Scenario, k, uint64(r.Errno))))
+		}
+	}
+	var never []string
+	never, j.blind = j.NeverJumps(c.Mutant)
+	j.notes = append(append(j.notes, vet.Inert(j.Scenario)...), never...)
+	if c.JSON {
+		return nil // they are among what is idle
+	}
+	for _, l := range j.notes {
+		fmt.Fprintf(p.Err, "kpsim: %s: %s\n", j.Arg, l)
+	}
+	return nil
+}

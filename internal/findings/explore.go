@@ -1,0 +1,230 @@
+package findings
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/rig"
+	"kpsim/sched"
+	"kpsim/smp"
+)
+
+type Explore struct {
+	Scenarios []string `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in."`
+	Runs      *uint64  `range:"1..1000000000000" placeholder:"N" help:"How many runs of each scenario. Default: so many that all built-in ones together take two to three minutes on two cores."`
+	Seed      uint64   `range:"0..18446744073709551615" default:"1" help:"What the schedules are drawn from."`
+	Strategy  string   `default:"portfolio" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
+	Unbiased  bool     `help:"Draw the places of interrupts and switches from all boundaries alike. Without it those at which a CPU stands before text that is patched (sites, slots, detours) are preferred in some of the runs."`
+	Workers   int      `range:"0..64" placeholder:"N" help:"How many runs are made at once, 16 at most. Default: one a processor. Changes no result."`
+	Fetch     string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
+	Edition   string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
+	inputs.Broken
+	inputs.GoOn
+	Traces    string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	Shard     string       `placeholder:"I/N" help:"Make only share I of N of the runs, on each of N computers another. Needs --out; kpsim merge puts the shares together."`
+	Out       cli.FileName `placeholder:"FILE" help:"Write what was found to a result file, for kpsim merge."`
+	SelfCheck selfCheck    `range:"1..1000000000000" placeholder:"N" help:"First make sure of the simulator: play runs again, on the same machine and on a new one, and compare them. --self-check is 200 of each scenario, --self-check=N is N in all, shared out as the runs are."`
+	JSON      bool         `name:"json" help:"Print one JSON object a line."`
+
+	share, shares int         // of --shard; 0 of 0 if it isn't given
+	stop          atomic.Bool // the user has had enough
+}
+
+func (c *Explore) Run(p *cli.Program) (int, error) {
+	if err := c.check(); err != nil {
+		return 0, err
+	}
+	jobs, err := c.begin(p, c.Scenarios)
+	if err != nil {
+		return 0, err
+	}
+	if err := c.checkSelf(p, jobs); err != nil {
+		return 0, err
+	}
+
+	r := newPrinter(p, c, jobs)
+	for i, j := range jobs {
+		e, err := c.search(p, j, fmt.Sprintf("%d/%d %s", i+1, len(jobs), j.Name))
+		if err != nil {
+			return 0, err
+		}
+		if e != nil {
+			if err := c.conclude(p, j, e, r); err != nil {
+				return 0, err
+			}
+		}
+		if c.stop.Load() {
+			r.interrupted(i)
+			return cli.Interrupted, nil
+		}
+	}
+	r.total()
+	if c.Out != "" {
+		if err := r.saveResults(jobs); err != nil {
+			return 0, err
+		}
+	}
+	return r.status(), nil
+}
+
+// begin loads scenarios and makes sure of all that can be known before the first
+// is run.
+func (c *Explore) begin(p *cli.Program, scenarios []string) ([]*job, error) {
+	p.StopAtInterrupt(&c.stop)
+	inputs, err := inputs.Load(scenarios)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []*job
+	for _, in := range inputs {
+		j := &job{Input: in}
+		if err := c.prepare(p, j); err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs, cli.MakeFolder(c.Traces)
+}
+
+// check checks the flags that kong doesn't.
+func (c *Explore) check() (err error) {
+	if c.Traces == "" {
+		return errors.New("--traces: the name is empty; name a folder")
+	}
+	if c.Shard != "" {
+		if c.share, c.shares, err = parseShard(c.Shard); err != nil {
+			return err
+		}
+		if c.Out == "" {
+			return errors.New("--shard: nothing would be left for kpsim merge; name a result file with --out")
+		}
+	}
+	if c.Out != "" { // now, not when all is done
+		if err := c.Out.Check(); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
+	if err := cli.Known("strategy", c.Strategy, inputs.StrategyNames()); err != nil {
+		return fmt.Errorf("--strategy: %w", err)
+	}
+	if err := cli.Optional("--fetch", "fetch model", c.Fetch, inputs.FetchNames()); err != nil {
+		return err
+	}
+	if err := inputs.OptionalEdition(c.Edition); err != nil {
+		return err
+	}
+	if err := c.GoOn.Check(); err != nil {
+		return err
+	}
+	return c.Broken.Check()
+}
+
+// parseShard reads "2/4".
+func parseShard(s string) (share, shares int, err error) {
+	rest := ""
+	if n, _ := fmt.Sscanf(s+" ", "%d/%d%1s", &share, &shares, &rest); n != 2 {
+		return 0, 0, fmt.Errorf("--shard: %q is no share; give two numbers, as in 1/4", s)
+	}
+	switch {
+	case shares < 1 || shares > explore.MostShares:
+		return 0, 0, fmt.Errorf("--shard: %s: an exploration is divided into 1 to %d shares", s, explore.MostShares)
+	case share < 1 || share > shares:
+		return 0, 0, fmt.Errorf("--shard: %s is out of range; the shares are 1/%d to %d/%d", s, shares, shares, shares)
+	}
+	return share, shares, nil
+}
+
+// prepare runs the default schedule once: that shows whether the scenario can
+// be run, and how long its runs are.
+func (c *Explore) prepare(p *cli.Program, j *job) error {
+	c.doing(p, j, c.Mutant)
+	if c.Fetch != "" {
+		if err := j.SetFetch(c.Fetch); err != nil {
+			return err
+		}
+	}
+	if c.Edition != "" {
+		if err := j.SetEdition(c.Edition); err != nil {
+			return fmt.Errorf("--edition: %s: %w", j.Arg, err)
+		}
+	}
+	rig, err := rig.New(j.Scenario, c.Mutant)
+	if err != nil {
+		return j.FileFirst(err)
+	}
+	defer rig.Close()
+	run := rig.Run(new(sched.Default))
+	if run.Outcome == smp.Refused {
+		return j.FileFirst(fmt.Errorf("%s: %w", j.Name, run.Err))
+	}
+	if err := c.beforehand(p, j, rig.Probed()); err != nil {
+		return err
+	}
+	j.usual, j.digest = defaultRuns(run.Counts.Points), run.Digest
+	if j.runs = j.usual; c.Runs != nil {
+		j.runs = *c.Runs
+	}
+	return nil
+}
+
+// What a scenario is given without --runs.
+const (
+	defaultPoints  = 24_000_000 // questions: about two seconds on two cores
+	defaultRunsMin = 1_000
+	defaultRunsMax = 250_000
+)
+
+// defaultRuns is how many runs a scenario is given without --runs, by how many
+// questions its default run asks. What a run costs goes with its questions (some
+// six million a second on a core), so that each scenario takes about as long as
+// any other, and all built-in ones together two to three minutes on two cores. It depends on
+// nothing else, so that two computers make the same runs.
+func defaultRuns(points uint64) uint64 {
+	n := uint64(defaultPoints) / max(points, 1)
+	return min(max(n/1000*1000, defaultRunsMin), defaultRunsMax)
+}
+
+// doing notes what is being run, for the report of a bug.
+func (c *Explore) doing(p *cli.Program, j *job, mutant string) {
+	p.Doing = fmt.Sprintf("scenario %s, strategy %s, seed %d", j.Name, c.Strategy, c.Seed)
+	if mutant != "" {
+		p.Doing += ", mutant " + mutant
+	}
+	p.Again = c.line(j, mutant, "--workers", "1")
+}
+
+// line is the command that explores a scenario as this one does.
+func (c *Explore) line(j *job, mutant string, more ...string) string {
+	words := append([]string{cli.Typed(), "explore", j.Arg}, more...)
+	for _, f := range []struct{ flag, value, unless string }{
+		{"--strategy", c.Strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"},
+		{"--fetch", c.Fetch, ""}, {"--edition", c.Edition, ""}, {"--mutant", mutant, ""}, {"--runs", fmt.Sprint(j.runs), fmt.Sprint(j.usual)},
+	} {
+		if f.value != f.unless {
+			words = append(words, f.flag, f.value)
+		}
+	}
+	if c.Unbiased {
+		words = append(words, "--unbiased")
+	}
+	return cli.Line(append(words, c.GoOn.Words()...)...)
+}
+
+// overridden says why nothing is expected, "" if something is.
+func (c *Explore) overridden() string {
+	var list []string
+	for _, f := range []struct{ what, value string }{{"mutant", c.Mutant}, {"fetch", c.Fetch}, {"edition", c.Edition}} {
+		if f.value != "" {
+			list = append(list, f.what+" "+f.value)
+		}
+	}
+	if s := c.GoOn.Says(); s != "" {
+		list = append(list, s)
+	}
+	return strings.Join(list, ", ")
+}

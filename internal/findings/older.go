@@ -1,0 +1,106 @@
+package findings
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/scenario/lang"
+	"kpsim/properties"
+	"kpsim/traces"
+)
+
+// A trace stays when its scenario is cured, for it may be wanted: somebody has committed it,
+// or compares. So it says which program it was found in, and whoever explores, or looks at
+// the trace, is told if that isn't today's.
+
+// An older is a trace that lies where explore would have written one, had it found what that
+// breaks.
+type older struct {
+	Trace string `json:"trace"`
+	Says  string `json:"says"`
+	next  string // the line to type
+}
+
+// olders looks for the traces of a scenario that an exploration hasn't written: written are
+// those that it has.
+func (c *Explore) olders(j *job, written []string) (list []older) {
+	if c.shares > 1 || c.stop.Load() {
+		return nil
+	}
+	name := inputs.TraceName(j.Name)
+	mine := []string{name}
+	for _, q := range properties.All {
+		mine = append(mine, name+"-"+q.Name)
+	}
+	for _, n := range mine {
+		path := filepath.Join(c.Traces, n+".kps")
+		if slices.Contains(written, path) || !inputs.IsFile(path) {
+			continue
+		}
+		data, err := cli.ReadFile(path, cli.MostTrace)
+		if err != nil {
+			continue
+		}
+		file, err := traces.Parse(path, data)
+		if err != nil {
+			continue // replay says what it lacks
+		}
+		if s, err := lang.Parse(path, []byte(file.Scenario)); err == nil && s.Name == j.Name {
+			list = append(list, c.older(j, path, file))
+		}
+	}
+	return list
+}
+
+// older says how a trace that is there came about, as far as that is known.
+func (c *Explore) older(j *job, path string, file *traces.File) older {
+	o := older{Trace: path, next: "to look at it:  " + cli.Line(cli.Typed(), "replay", path)}
+	switch source := file.Remark(inputs.OriginSource); {
+	case source == "":
+		o.Says = "isn't one of these runs, but of an earlier exploration: it breaks " + file.Property
+	case source != j.Source:
+		o.Says = fmt.Sprintf("is of an earlier version of %s, and says nothing of this one", j.Arg)
+		o.next = "if nobody wants it any more:  " + cli.Line("rm", path)
+	default:
+		o.Says = fmt.Sprintf("isn't one of these runs: %sit breaks %s", c.otherwise(j, file), file.Property)
+	}
+	return o
+}
+
+// otherwise says what of how a trace was found isn't so in this exploration: found with
+// seed 7, …
+func (c *Explore) otherwise(j *job, file *traces.File) string {
+	var list []string
+	switch m := file.Remark(traces.OriginMutant); {
+	case m == c.Mutant:
+	case m == "":
+		list = append(list, "no mutant")
+	default:
+		list = append(list, "mutant "+m)
+	}
+	if f := file.Remark(traces.OriginFetch); f != c.Fetch && f != "" {
+		list = append(list, "fetch "+f)
+	}
+	if s := file.Remark("seed"); s != "" && s != fmt.Sprint(c.Seed) {
+		list = append(list, "seed "+s)
+	} else if n, err := strconv.ParseUint(file.Remark("run"), 10, 64); err == nil && n >= j.runs {
+		list = append(list, fmt.Sprintf("%d runs or more", n+1))
+	}
+	if list == nil {
+		return ""
+	}
+	return "found with " + strings.Join(list, ", ") + ", "
+}
+
+// tellOlder tells of such a trace. It depends on what lies about, and so isn't for standard
+// output.
+func tellOlder(p *cli.Program, list []older) {
+	for _, o := range list {
+		fmt.Fprintf(p.Err, "kpsim: %s %s; %s\n", o.Trace, o.Says, o.next)
+	}
+}

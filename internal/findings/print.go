@@ -1,0 +1,181 @@
+package findings
+
+import (
+	"fmt"
+	"strings"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/report"
+	"kpsim/properties"
+	"kpsim/traces"
+	"kpsim/traces/view"
+)
+
+// A printer prints rows as they come.
+type printer struct {
+	p                         *cli.Program
+	c                         *Explore
+	jobs                      []*job
+	scenario, property, count int // widths of columns
+	runs, checked             uint64
+	seen                      string // the scenario of the last row
+	good, against             int    // rows
+	open                      int    // rows that nothing was expected of
+	unsaved                   []string
+}
+
+func newPrinter(p *cli.Program, c *Explore, jobs []*job) *printer {
+	r := &printer{p: p, c: c, jobs: jobs, property: len(everyProperty)}
+	for _, j := range jobs {
+		r.scenario = max(r.scenario, len(j.Name))
+		r.count = max(r.count, len(fmt.Sprint(j.runs)))
+	}
+	for _, q := range properties.All {
+		r.property = max(r.property, len(q.Name))
+	}
+	return r
+}
+
+func (r *printer) print(w *row) error {
+	var old []older // told of once, below the first row
+	if w.Scenario != r.seen {
+		r.runs += w.Runs
+		r.seen = w.Scenario
+		old = w.job.older
+	}
+	switch {
+	case w.Expected == nil:
+		r.open++
+	case *w.Expected:
+		r.good++
+	default:
+		r.against++
+	}
+	r.checked += w.SelfChecked
+	if w.Unsaved != "" {
+		r.unsaved = append(r.unsaved, w.Unsaved)
+	}
+	if r.c.JSON {
+		return r.p.PrintJSON(struct {
+			*row
+			Older []older `json:"older_traces,omitempty"`
+		}{w, old})
+	}
+	defer tellOlder(r.p, old)
+	inputs.TellShipped(r.p, w.Shipped)
+	r.row(w)
+	for _, l := range w.shows {
+		r.p.Indented(cli.Indent, l)
+	}
+	against := w.Expected != nil && !*w.Expected
+	if w.witness != nil {
+		if against || w.Unsaved != "" {
+			r.p.Indented(cli.Indent, report.Headline(r.p, w.witness.File))
+			for _, l := range scheduleLines(w.witness.Schedule) {
+				r.p.Indented(cli.Indent+"  ", l)
+			}
+		}
+		if w.Unsaved != "" {
+			r.p.ToType(cli.Number(*w.Deviations, "deviation")+", not saved; to find it again:", w.advice)
+		} else {
+			r.p.ToType(cli.Number(*w.Deviations, "deviation")+"; to replay:", cli.Line(cli.Typed(), "replay", *w.Trace))
+		}
+	} else if w.advice != "" {
+		r.p.ToType("next:", w.advice)
+	}
+	return nil
+}
+
+// row prints the line of a row; on a narrow terminal the columns that are names,
+// and below them the rest.
+func (r *printer) row(w *row) {
+	names := fmt.Sprintf("%-*s  %-*s  %-*s", r.scenario, w.Scenario, r.property, w.Property, len(inputs.Sometimes), w.Observation)
+	rest := append([]string{r.verdict(w)}, w.notes...)
+	line := fmt.Sprintf("%s  %*d of %*d runs  %s", names, r.count, w.Violations, r.count, w.Runs, strings.Join(rest, ", "))
+	if r.p.Width == 0 || view.Visible(line) <= r.p.Width {
+		fmt.Fprintln(r.p.Out, line)
+		return
+	}
+	r.p.Indented("", strings.TrimRight(names, " "))
+	r.p.Indented(cli.Indent, fmt.Sprintf("%d of %s, %s", w.Violations, cli.Number(w.Runs, "run"), strings.Join(rest, ", ")))
+}
+
+func (r *printer) verdict(w *row) string {
+	switch {
+	case w.Expected == nil && w.Reason == r.c.overridden():
+		return "nothing expected (" + w.Reason + ")"
+	case w.Expected == nil:
+		return w.Reason
+	case *w.Expected:
+		return r.p.Paint(cli.Green, "as expected")
+	}
+	return r.p.Paint(cli.Red, "AGAINST EXPECTATION") + ": " + w.Reason
+}
+
+// total ends the report.
+func (r *printer) total() {
+	if r.c.JSON || len(r.jobs) < 2 {
+		return
+	}
+	var parts []string
+	if r.good > 0 {
+		parts = append(parts, fmt.Sprintf("%d as expected", r.good))
+	}
+	if r.against > 0 {
+		parts = append(parts, fmt.Sprintf("%d against expectation", r.against))
+	}
+	if r.open > 0 {
+		parts = append(parts, fmt.Sprintf("%d without expectation", r.open))
+	}
+	again := ""
+	if r.checked > 0 {
+		again = "; " + cli.Number(r.checked, "run") + " came out the same again"
+	}
+	fmt.Fprintf(r.p.Out, "\n%s, %s: %s%s\n", cli.Number(len(r.jobs), "scenario"), cli.Number(r.runs, "run"), strings.Join(parts, ", "), again)
+}
+
+// saveResults writes the result file.
+func (r *printer) saveResults(jobs []*job) error {
+	data, err := r.c.results(jobs)
+	if err != nil {
+		return err
+	}
+	if err := cli.WriteWhole(string(r.c.Out), data); err != nil {
+		r.unsaved = append(r.unsaved, cli.Cause(err, string(r.c.Out)))
+	}
+	return nil
+}
+
+// status tells of what could not be saved, and returns the exit status: what is
+// against expectation is more than a file that isn't there.
+func (r *printer) status() int {
+	for _, why := range r.unsaved {
+		r.p.Unsaved(why)
+	}
+	switch {
+	case r.against > 0:
+		return cli.Against
+	case len(r.unsaved) > 0:
+		return cli.BadInput
+	}
+	return cli.OK
+}
+
+// interrupted ends the report early, with done scenarios explored to the end.
+func (r *printer) interrupted(done int) {
+	r.status()
+	fmt.Fprintf(r.p.Err, "kpsim: interrupted after %d of %s\n", done, cli.Number(len(r.jobs), "scenario"))
+	if r.c.Out != "" {
+		fmt.Fprintf(r.p.Err, "kpsim: %s isn't written: a result file is of all runs of its share\n", r.c.Out)
+	}
+}
+
+// scheduleLines prints a schedule, one deviation a line.
+func scheduleLines(list []traces.Deviation) []string {
+	var lines []string
+	for _, d := range list {
+		lines = append(lines, d.String())
+	}
+	return lines
+}

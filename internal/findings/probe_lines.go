@@ -1,0 +1,79 @@
+package findings
+
+import (
+	"fmt"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/vet"
+	"kpsim/internal/search/rig"
+	"kpsim/kprobes/rules"
+)
+
+// mostProbes is of how many probes a line is printed; --json has all.
+const mostProbes = 12
+
+// throughFtrace is why a probe at a site of ftrace isn't optimized.
+var throughFtrace = rules.Reason{Kind: rules.ViaFtrace}.In("")
+
+// A probeRow is what has become of a probe, as --json prints it.
+type probeRow struct {
+	Name  string `json:"name"`
+	Place string `json:"place"`
+	rig.Probed
+	Why string `json:"never_optimized,omitempty"` // by the rules: no schedule makes a jump of it
+
+	silent bool // it has no handler to run
+}
+
+// probeRows tells of each probe in how many runs it was hit, optimized and disarmed.
+func probeRows(s *scenario.Scenario, probed []rig.Probed) (rows []probeRow) {
+	var jumps *vet.Jumps
+	for i := range min(len(probed), len(s.Probes)) {
+		k := &s.Probes[i]
+		r := probeRow{Name: k.Name, Place: s.PlaceName(k), Probed: probed[i], silent: inputs.Silent(k)}
+		if r.OptimizedIn == 0 && r.Registered {
+			if jumps == nil {
+				jumps = vet.NewJumps(s)
+			}
+			r.Why = jumps.Why(k)
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// probeLines prints them, a line each, but for those that were never registered.
+func probeLines(rows []probeRow, runs uint64) (lines []string) {
+	more := 0
+	for _, r := range rows {
+		switch {
+		case !r.Registered:
+			continue
+		case len(lines) == mostProbes:
+			more++
+			continue
+		}
+		jump := "optimized in " + share(r.OptimizedIn, runs)
+		if r.Why != "" {
+			jump = "never optimized (" + r.Why + ")"
+		}
+		hit := "hit in " + share(r.HitIn, runs) + " of the runs"
+		if r.silent {
+			hit = "has no handler"
+		}
+		line := fmt.Sprintf("%s at %s: %s, %s", r.Name, r.Place, hit, jump)
+		if r.Why != throughFtrace { // which disarms it, and writes no byte of the probe's
+			line += ", disarmed in " + share(r.DisarmedIn, runs)
+		}
+		lines = append(lines, line)
+	}
+	if more > 0 {
+		lines = append(lines, cli.Number(more, "more probe")+": --json tells of each")
+	}
+	return lines
+}
+
+// share is a number of runs in per cent.
+func share(n, of uint64) string { return cli.Tenths(float64(n)/float64(max(of, 1))) + " %" }

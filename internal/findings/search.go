@@ -1,0 +1,177 @@
+package findings
+
+import (
+	"path/filepath"
+	"time"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/results"
+	"kpsim/internal/search/shrink"
+	"kpsim/properties"
+)
+
+// explored is what the runs of a scenario have shown.
+type explored struct {
+	res    *explore.Result
+	canary bool // it was found
+	took   time.Duration
+}
+
+// search explores one scenario, and its canary if nothing was found. It returns
+// nil if it was interrupted before the first run.
+func (c *Explore) search(p *cli.Program, j *job, what string) (*explored, error) {
+	spec := c.spec(j)
+	start := time.Now()
+	res, err := c.once(p, j, spec, what)
+	if err != nil || res == nil {
+		return nil, err
+	}
+	e := &explored{res: res, took: time.Since(start)}
+
+	if x := &j.Expect; !x.Sometimes && x.Canary != "" && j.blind == "" && c.overridden() == "" && res.Violations == 0 && !c.stop.Load() {
+		spec.Mutant, spec.Stop, spec.Blind = x.Canary, true, true
+		found, err := c.once(p, j, spec, what+", canary "+x.Canary)
+		if err != nil {
+			return nil, err
+		}
+		e.canary = found != nil && found.Violations > 0
+	}
+	return e, nil
+}
+
+func (c *Explore) spec(j *job) explore.Spec {
+	return explore.Spec{
+		Scenario: j.Scenario, Mutant: c.Mutant, Strategy: c.Strategy, Runs: j.runs, Seed: c.Seed, Unbiased: c.Unbiased, Workers: c.Workers,
+		Share: c.share, Shares: c.shares, Cancelled: &c.stop,
+		Ignore: c.Ignored, Past: c.Past(),
+	}
+}
+
+// once explores under a spec. The result is nil if it was interrupted before
+// the first run.
+func (c *Explore) once(p *cli.Program, j *job, spec explore.Spec, what string) (*explore.Result, error) {
+	c.doing(p, j, spec.Mutant)
+	line := p.Watch(what, spec.Runs)
+	defer line.Clear()
+	spec.Progress = line.Update
+	res, err := explore.Run(spec)
+	if err != nil {
+		if c.stop.Load() {
+			return nil, nil
+		}
+		return nil, j.FileFirst(err)
+	}
+	return res, nil
+}
+
+// conclude judges what was explored, saves the witnesses, and prints the rows.
+// merge comes this way too.
+func (c *Explore) conclude(p *cli.Program, j *job, e *explored, r *printer) error {
+	first, err := c.first(p, j, e.res)
+	if err != nil {
+		return err
+	}
+	rows := c.judge(j, e, first)
+	c.save(j, rows)
+	for _, row := range rows {
+		if err := r.print(row); err != nil {
+			return err
+		}
+	}
+	if c.Out != "" {
+		j.result = c.result(j, e, rows)
+	}
+	return nil
+}
+
+// firstShare: for how soon a search finds what it finds, each seed is given at
+// most this part of the runs that the scenario has by default. So what is found
+// by one run in a thousand doubles the time at worst.
+const firstShare = 10
+
+// first says how soon each property that was broken is. A share of an
+// exploration doesn't: merge does.
+func (c *Explore) first(p *cli.Program, j *job, res *explore.Result) ([]explore.First, error) {
+	if c.shares > 1 || c.stop.Load() || res.Violations == 0 {
+		return nil, nil
+	}
+	var names []string
+	for _, q := range properties.All {
+		if res.Broken[q.Name] > 0 {
+			names = append(names, q.Name)
+		}
+	}
+	bound := min(j.runs, max(j.usual/firstShare, 1))
+	line := p.Watch(j.Name+", the first witness over seeds", explore.FirstSeeds*bound)
+	defer line.Clear()
+	spec := c.spec(j)
+	spec.Progress = line.Update
+	return explore.FirstWitness(spec, names, bound)
+}
+
+// save writes the witnesses. What can't be saved is printed whole.
+func (c *Explore) save(j *job, rows []*row) {
+	saved := 0
+	var written []string
+	for _, r := range rows {
+		if r.witness == nil {
+			continue
+		}
+		name := inputs.TraceName(j.Name)
+		if saved++; saved > 1 {
+			name += "-" + r.Property
+		}
+		path := filepath.Join(c.Traces, name+".kps")
+		r.setTrace(path)
+		j.FoundIn(r.witness.File)
+		text := r.witness.File.Marshal()
+		if err := cli.WriteWhole(path, text); err != nil {
+			r.Trace, r.Unsaved, r.Text = nil, cli.Cause(err, path), string(text)
+			r.advice = c.line(j, c.Mutant)
+		}
+		written = append(written, path)
+	}
+	j.older = c.olders(j, written)
+}
+
+// result is what a result file holds of the scenario.
+func (c *Explore) result(j *job, e *explored, rows []*row) *results.Explored {
+	x := &results.Explored{
+		Name: j.Name, Arg: j.Arg, Source: j.Source, Text: lang.Print(j.Scenario), Default: results.DigestName(j.digest), Runs: j.runs,
+		Canary: e.canary, Checked: j.checked, Seconds: e.took.Seconds(), Parts: e.res.Parts, Traces: []string{},
+	}
+	for _, r := range rows {
+		if r.witness != nil {
+			x.Traces = append(x.Traces, string(r.witness.File.Marshal()))
+		}
+	}
+	return x
+}
+
+// results makes a result file of what the jobs have come to.
+func (c *Explore) results(jobs []*job) ([]byte, error) {
+	r := &results.File{
+		Share: max(c.share, 1), Shares: max(c.shares, 1), Strategy: c.Strategy, Seed: c.Seed, Mutant: c.Mutant, Fetch: c.Fetch, Edition: c.Edition,
+		Unbiased: c.Unbiased, SelfCheck: uint64(c.SelfCheck), Ignored: c.Ignored.Names(), Every: c.AllProperties,
+	}
+	if c.Runs != nil {
+		r.Runs = *c.Runs
+	}
+	for _, j := range jobs {
+		r.Scenarios = append(r.Scenarios, j.result)
+	}
+	return r.Marshal()
+}
+
+// witnessOf returns the witness against a property, nil if there is none.
+func witnessOf(res *explore.Result, property string) *shrink.Witness {
+	for _, w := range res.Witnesses {
+		if w.Property.Name == property {
+			return w
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package findings
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+
+	"github.com/alecthomas/kong"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/search/explore"
+)
+
+// A selfCheck is how many runs are played again: 0 none, selfCheckEach some of
+// each scenario.
+type selfCheck uint64
+
+const (
+	selfCheckEach selfCheck = 1<<64 - 1
+	selfChecked             = 200 // of each
+	selfCheckMost           = 1_000_000_000_000
+)
+
+// IsBool implements kong.BoolMapperValue: the flag needs no value.
+func (*selfCheck) IsBool() bool { return true }
+
+// Decode implements kong.BoolMapperValue.
+func (n *selfCheck) Decode(ctx *kong.DecodeContext) error {
+	*n = selfCheckEach
+	if ctx.Scan.Peek().Type != kong.FlagValueToken {
+		return nil
+	}
+	v := fmt.Sprint(ctx.Scan.Pop().Value)
+	k, err := strconv.ParseUint(v, 10, 64)
+	if err != nil || k == 0 || k > selfCheckMost {
+		return fmt.Errorf("expected how many runs to play again, 1 to %d, but got %q", selfCheckMost, v)
+	}
+	*n = selfCheck(k)
+	return nil
+}
+
+// flag is how it is given on the command line.
+func (n selfCheck) flag() string {
+	if n == selfCheckEach {
+		return "--self-check"
+	}
+	return fmt.Sprintf("--self-check=%d", uint64(n))
+}
+
+// of is how many runs of a scenario are played again, of all that are explored.
+func (n selfCheck) of(runs, all uint64) uint64 {
+	if n == selfCheckEach {
+		return min(runs, selfChecked)
+	}
+	hi, lo := bits.Mul64(uint64(n), runs)
+	q, r := bits.Div64(hi, lo, all) // runs is at most all, so q is at most n
+	if r > 0 {
+		q++
+	}
+	return q
+}
+
+// checkSelf plays runs again, if that was asked for.
+func (c *Explore) checkSelf(p *cli.Program, jobs []*job) error {
+	if c.SelfCheck == 0 {
+		return nil
+	}
+	all := uint64(0)
+	for _, j := range jobs {
+		all += j.runs
+	}
+	for i, j := range jobs {
+		n := c.SelfCheck.of(j.runs, all)
+		c.doing(p, j, c.Mutant)
+		line := p.Watch(fmt.Sprintf("self-check %d/%d %s", i+1, len(jobs), j.Name), n)
+		spec := c.spec(j)
+		spec.Runs, spec.Progress = n, line.Update
+		checked, err := explore.SelfCheck(spec)
+		line.Clear()
+		if err != nil && !c.stop.Load() {
+			return j.FileFirst(err)
+		}
+		j.checked = checked
+	}
+	return nil
+}

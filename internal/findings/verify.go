@@ -1,0 +1,400 @@
+package findings
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/report"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/proof"
+	"kpsim/internal/search/shrink"
+	"kpsim/properties"
+	"kpsim/smp/fetch"
+)
+
+type Verify struct {
+	Scenarios  []string `arg:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios."`
+	Deviations *int     `range:"0..99" placeholder:"K" help:"Run every schedule of at most K deviations from the default run. Default: ${bound}."`
+	Full       bool     `help:"Run every schedule there is, but of those that come to the same state one only goes on from there."`
+	By         string   `enum:"states,classes" default:"states" placeholder:"WHAT" help:"What makes two schedules one. states: they come to the same state. classes: they differ only in the order of steps that commute."`
+	All        bool     `help:"Go on after something was broken."`
+	Runs       uint64   `range:"0..1000000000000" placeholder:"N" help:"Stop after N schedules: then it isn't complete. Default: when all are run."`
+	Memory     int      `default:"2048" range:"1..1048576" placeholder:"MB" help:"Stop when what is known of the states takes so many megabytes, as the program counts it: then it isn't complete. Default: 2048."`
+	Workers    int      `range:"0..64" placeholder:"N" help:"With --by classes and without --full: how many schedules are run at once. Default: one a processor. Changes no result."`
+	Fetch      string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
+	Edition    string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
+	inputs.Broken
+	inputs.GoOn
+	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	Races  bool   `help:"With --full --by classes: print at what the most races were."`
+	JSON   bool   `name:"json" help:"Print one JSON object a line."`
+
+	base Explore // whose checks and preparations are the same
+}
+
+// DeviationsDefault is how many deviations are tried without --deviations.
+const DeviationsDefault = 2
+
+func (c *Verify) Run(p *cli.Program) (int, error) {
+	if err := c.check(); err != nil {
+		return 0, err
+	}
+	jobs, err := c.base.begin(p, c.Scenarios)
+	if err != nil {
+		return 0, err
+	}
+	status := cli.OK
+	for i, j := range jobs {
+		row, err := c.verify(p, j, fmt.Sprintf("%d/%d %s", i+1, len(jobs), j.Name))
+		if err != nil {
+			return 0, err
+		}
+		if err := c.print(p, j, row); err != nil {
+			return 0, err
+		}
+		if row.Unsaved != "" {
+			p.Unsaved(row.Unsaved)
+			if status == cli.OK {
+				status = cli.BadInput
+			}
+		}
+		if c.base.stop.Load() {
+			fmt.Fprintf(p.Err, "kpsim: interrupted; %s is not complete\n", j.Name)
+			return cli.Interrupted, nil
+		}
+		if row.Expected != nil && !*row.Expected || len(row.Broken) == 0 && !row.Complete {
+			status = cli.Against
+		}
+	}
+	return status, nil
+}
+
+// check checks the flags that kong doesn't.
+func (c *Verify) check() error {
+	switch {
+	case c.Full && c.Deviations != nil:
+		return errors.New("--full runs all schedules, whatever their deviations; leave --deviations out")
+	case c.Races && !(c.Full && c.By == "classes"):
+		return errors.New("--races: only --full --by classes looks for races; give those too")
+	}
+	c.base = Explore{Seed: 1, Strategy: explore.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Edition: c.Edition, Broken: c.Broken, GoOn: c.GoOn, Traces: c.Traces}
+	err := c.base.check()
+	c.Broken, c.GoOn = c.base.Broken, c.base.GoOn
+	return err
+}
+
+// memoryDefault and memoryMost are of --memory, in megabytes.
+const memoryDefault, memoryMost = 2048, 1 << 20
+
+// deviationsMost is more than can be run of anything.
+const deviationsMost = 99
+
+// A proved is what verify prints of a scenario.
+type proved struct {
+	Scenario    string            `json:"scenario"`
+	Observation string            `json:"observation"`
+	Certificate string            `json:"certificate"` // "" if there is none
+	Fetch       string            `json:"fetch"`
+	Full        bool              `json:"full"`
+	Deviations  int               `json:"deviations"` // every schedule of at most so many was run; -1: not even the default one, or --full
+	Complete    bool              `json:"complete"`   // and nothing was out of budget
+	Runs        uint64            `json:"runs"`
+	Pruned      uint64            `json:"pruned"`
+	Cut         uint64            `json:"out_of_budget"`
+	Restarts    uint64            `json:"restarts"`
+	Depth       int               `json:"depth"`
+	Points      uint64            `json:"points"`
+	By          string            `json:"by"`
+	States      int               `json:"states,omitempty"`             // that were told apart
+	Circles     uint64            `json:"circles,omitempty"`            // schedules that come to a state again: they have no end
+	Checked     uint64            `json:"merges_checked,omitempty"`     // of the pruned
+	Filled      bool              `json:"memory_full,omitempty"`        // so it isn't complete
+	Without     string            `json:"schedules_unmerged,omitempty"` // how many there are
+	Broken      map[string]uint64 `json:"broken,omitempty"`
+	After       map[string]uint64 `json:"after_another,omitempty"` // of these, those in schedules that had broken another property before
+	Expected    *bool             `json:"expected"`
+	Reason      string            `json:"reason,omitempty"`
+	Traces      []string          `json:"traces,omitempty"`
+	Racing      []proof.Racing    `json:"racing,omitempty"`
+	Unsaved     string            `json:"unsaved,omitempty"`     // why a trace isn't written
+	Texts       []string          `json:"trace_texts,omitempty"` // and what those that aren't would hold
+
+	Shipped *inputs.Shipped `json:"as_shipped,omitempty"`
+
+	Older []older `json:"older_traces,omitempty"`
+
+	witnesses []*shrink.Witness
+	paths     []string // of the witnesses' traces; "": it could not be saved
+	far       uint64   // millionths of what is known, if it isn't complete
+}
+
+// verify verifies one scenario.
+func (c *Verify) verify(p *cli.Program, j *job, what string) (*proved, error) {
+	c.base.doing(p, j, c.Mutant)
+	p.Again = c.line(j, c.Deviations, "--workers", "1")
+	line := p.Watch(what, c.Runs)
+	defer line.Clear()
+	pr := proof.Proof{
+		Spec:   explore.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop, Ignore: c.Ignored, Past: c.Past()},
+		Memory: c.Memory << 20, Full: c.Full, Classes: c.By == "classes", All: c.All || c.AllProperties, Deviations: DeviationsDefault,
+	}
+	if c.Deviations != nil {
+		pr.Deviations = *c.Deviations
+	}
+	bound := pr.Deviations
+	row := &proved{Scenario: j.Name, Fetch: fetch.Model(j.Machine.Fetch).String(), Full: c.Full}
+	row.By = c.By
+	pr.Watch = func(runs, violations, done uint64) {
+		line.Share(done)
+		line.Update(runs, violations)
+		if c.Full || c.By == "states" { // of many at once none speaks for all
+			row.far = done
+		}
+	}
+	v, err := proof.Verify(pr)
+	if err != nil {
+		return nil, j.FileFirst(err)
+	}
+	row.take(v)
+	c.judge(j, row, bound)
+	var written []string
+	for i, w := range v.Witnesses {
+		name := inputs.TraceName(j.Name)
+		if i > 0 {
+			name += "-" + w.Property.Name
+		}
+		path := filepath.Join(c.Traces, name+".kps")
+		j.FoundIn(w.File)
+		written = append(written, path)
+		text := w.File.Marshal()
+		if err := cli.WriteWhole(path, text); err != nil {
+			row.Unsaved = cli.Cause(err, path)
+			row.Texts, path = append(row.Texts, string(text)), ""
+		} else {
+			row.Traces = append(row.Traces, path)
+		}
+		row.paths = append(row.paths, path)
+	}
+	row.Older = c.base.olders(j, written)
+	return row, nil
+}
+
+// line is the command that verifies a scenario as this one does; under a bound
+// of its own without --full.
+func (c *Verify) line(j *job, bound *int, more ...string) string {
+	words := append([]string{cli.Typed(), "verify", j.Arg}, more...)
+	if c.Full && bound == nil {
+		words = append(words, "--full")
+	}
+	if c.By != "states" {
+		words = append(words, "--by", c.By)
+	}
+	if bound != nil {
+		words = append(words, "--deviations", fmt.Sprint(*bound))
+	}
+	if c.All {
+		words = append(words, "--all")
+	}
+	if c.Memory != memoryDefault {
+		words = append(words, "--memory", fmt.Sprint(c.Memory))
+	}
+	if c.Fetch != "" {
+		words = append(words, "--fetch", c.Fetch)
+	}
+	if c.Edition != "" {
+		words = append(words, "--edition", c.Edition)
+	}
+	if c.Mutant != "" {
+		words = append(words, "--mutant", c.Mutant)
+	}
+	return cli.Line(append(words, c.GoOn.Words()...)...)
+}
+
+// advice is the line to type next where nothing was found and that isn't all
+// there is to say, "" if it is.
+func (c *Verify) advice(j *job, r *proved) string {
+	more := r.Deviations + 1
+	switch bound := DeviationsDefault; {
+	case len(r.Broken) > 0 || r.Expected != nil && *r.Expected || c.base.stop.Load():
+		return ""
+	case r.Points == 0:
+		return cli.Line(cli.Typed(), "list") + "   # names scenarios to begin from"
+	case r.Filled && 2*c.Memory <= memoryMost:
+		c.Memory *= 2
+		defer func() { c.Memory /= 2 }()
+		return c.line(j, c.Deviations) + "   # twice the memory"
+	case c.Full && !r.Complete:
+		return c.line(j, &bound) + fmt.Sprintf("   # only those of at most %s", cli.Number(bound, "deviation"))
+	case c.Runs > 0 && !r.Complete:
+		return c.line(j, c.Deviations, "--runs", fmt.Sprint(10*c.Runs)) + "   # 10 times these schedules"
+	case !c.Full && r.Complete && j.Expect.Sometimes && more <= deviationsMost:
+		if r.Deviations == 0 { // of one schedule nothing follows
+			return c.line(j, &more)
+		}
+		return c.line(j, &more) + oneMore
+	case r.Expected != nil:
+		return c.base.line(j, c.Mutant) + fmt.Sprintf("   # %d schedules, drawn", j.runs)
+	}
+	return ""
+}
+
+// oneMore says how many times as many schedules there are with one deviation more: 7 to 22 from
+// the first to the second and from the second to the third, in seven scenarios of the library.
+const oneMore = "   # some 10 to 20 times these schedules"
+
+func (r *proved) take(v *proof.Verified) {
+	r.Deviations, r.Complete = v.Done, v.Complete && v.Cut == 0
+	r.Runs, r.Pruned, r.Cut, r.Restarts, r.Depth, r.Points = v.Runs, v.Pruned, v.Cut, v.Restarts, v.Depth, v.Points
+	r.Filled = v.Filled
+	r.States, r.Circles, r.Checked = v.States, v.Circles, v.Checked
+	if r.Full && v.Complete && v.States > 0 {
+		r.Without = v.Without.String()
+	}
+	r.Broken, r.After, r.Racing, r.witnesses = v.Broken, v.After, v.Racing, v.Witnesses
+	r.Observation = inputs.Never
+	if v.Violations > 0 {
+		r.Observation = inputs.Sometimes
+		return
+	}
+	if v.Cut > 0 || v.Points == 0 {
+		return // what comes after the budget, nobody saw; and of nothing nothing is shown
+	}
+	switch {
+	case v.Complete && r.Full:
+		r.Certificate = fmt.Sprintf("%s, complete under fetch model %s", inputs.Never, r.Fetch)
+	case !r.Full && v.Done >= 0:
+		r.Certificate = fmt.Sprintf("%s, complete for ≤ %s under fetch model %s", inputs.Never, cli.Number(v.Done, "deviation"), r.Fetch)
+	}
+}
+
+// judge holds what was shown against what the scenario expects.
+func (c *Verify) judge(j *job, r *proved, bound int) {
+	expect := func(ok bool, reason string) {
+		if r.Expected = &ok; !ok {
+			r.Reason = reason
+		}
+	}
+	e := &j.Expect
+	switch why := c.base.overridden(); {
+	case why != "":
+		r.Reason = why
+	case c.base.stop.Load():
+		r.Reason = "interrupted"
+	case e.Sometimes && r.Broken[e.Property] > 0:
+		expect(len(r.Broken) == 1, "expected "+e.Property+" alone")
+	case e.Sometimes && r.Certificate == "" || e.Sometimes && !r.Full:
+		r.Reason = "expected " + inputs.Sometimes + "; that may need more deviations, or more schedules"
+	case e.Sometimes:
+		expect(false, "expected "+inputs.Sometimes)
+	case len(r.Broken) > 0:
+		expect(false, "expected "+inputs.Never)
+	case r.Points == 0:
+		expect(false, "no schedule has a choice: this shows nothing")
+	case !j.Patches() && !j.WantsErrno():
+		expect(false, nothingPatched)
+	default:
+		reason := "not complete"
+		if !c.Full {
+			reason += " for ≤ " + cli.Number(bound, "deviation")
+		}
+		if r.Filled {
+			reason += fmt.Sprintf(": --memory %d is full", c.Memory)
+		}
+		expect(r.Complete, reason)
+	}
+}
+
+// print prints one line, and what is to be known of it.
+func (c *Verify) print(p *cli.Program, j *job, r *proved) error {
+	r.Shipped = c.ShippedAs(j.Machine.Edition)
+	if c.JSON {
+		return p.PrintJSON(r)
+	}
+	defer tellOlder(p, r.Older)
+	inputs.TellShipped(p, r.Shipped)
+	said := r.Certificate
+	switch {
+	case len(r.Broken) > 0:
+		var names []string
+		for _, q := range properties.All {
+			if n := r.Broken[q.Name]; n > 0 {
+				s := fmt.Sprintf("%s by %d", q.Name, n)
+				if r.After[q.Name] == n {
+					s += " after another"
+				}
+				names = append(names, s)
+			}
+		}
+		said = inputs.Sometimes + ": " + cli.List(names)
+	case said == "":
+		said = inputs.Never + " so far, not complete"
+	}
+	if r.Shipped != nil && len(r.Broken) == 0 {
+		said += ", " + inputs.OfThoseKnown
+	}
+	how := []string{cli.Number(r.Runs, "schedule"), fmt.Sprintf("%d pruned", r.Pruned), fmt.Sprintf("depth %d", r.Depth)}
+	if r.States > 0 {
+		how = append(how, cli.Number(r.States, "state"), fmt.Sprintf("%d merges checked", r.Checked))
+	}
+	if r.Without != "" {
+		how = append(how, r.Without+" schedules unmerged")
+	}
+	if r.Circles > 0 {
+		how = append(how, fmt.Sprintf("%d without an end", r.Circles))
+	}
+	if r.Cut > 0 {
+		how = append(how, fmt.Sprintf("%d out of budget", r.Cut))
+	}
+	if r.Restarts > 0 {
+		how = append(how, fmt.Sprintf("begun anew %s", times(r.Restarts)))
+	}
+	if r.Filled {
+		how = append(how, fmt.Sprintf("%d MB of them, as many as --memory says", c.Memory))
+	}
+	if !r.Complete && r.far > 0 {
+		how = append(how, fmt.Sprintf("some %d.%04d %% of the schedules that are known so far", r.far/10_000, r.far%10_000))
+	}
+	p.Indented("", fmt.Sprintf("%s  %s  (%s)  %s", r.Scenario, said, strings.Join(how, ", "), c.verdict(p, r)))
+	for i, w := range r.witnesses {
+		p.Indented(cli.Indent, report.Headline(p, w.File))
+		for _, l := range scheduleLines(w.Schedule) {
+			p.Indented(cli.Indent+"  ", l)
+		}
+		what := cli.Number(len(w.Schedule), "deviation")
+		if r.paths[i] == "" {
+			p.ToType(what+", not saved; to find it again:", c.line(j, c.Deviations))
+		} else {
+			p.ToType(what+"; to replay:", cli.Line(cli.Typed(), "replay", r.paths[i]))
+		}
+	}
+	if c.Races {
+		for _, o := range r.Racing {
+			fmt.Fprintf(p.Out, "    %12d  %s\n", o.Races, o.Object)
+		}
+	}
+	if next := c.advice(j, r); next != "" {
+		p.ToType("next:", next)
+	}
+	return nil
+}
+
+func (c *Verify) verdict(p *cli.Program, r *proved) string {
+	switch {
+	case r.Expected == nil:
+		return "nothing expected (" + r.Reason + ")"
+	case *r.Expected:
+		return p.Paint(cli.Green, "as expected")
+	}
+	return p.Paint(cli.Red, "AGAINST EXPECTATION") + ": " + r.Reason
+}
+
+func times(n uint64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}

@@ -1,0 +1,229 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/search/replay"
+	"kpsim/traces/export"
+	"kpsim/traces/view"
+)
+
+var updateScripts = flag.Bool("update-scripts", false, "write the table of docs that is made from the code anew; read the diff")
+
+// exported calls f with each trace of the corpus in a format.
+func exported(t *testing.T, format string, f func(name, text string, s *view.Scene)) {
+	names, err := filepath.Glob("../../traces/corpus/*.kps")
+	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		file, err := inputs.ReadTrace(name)
+		require.NoError(t, err)
+		r, err := replay.Play(name, file, true)
+		require.NoError(t, err)
+		var b bytes.Buffer
+		require.NoError(t, (&Export{Trace: name, To: format}).export(&b, file, r))
+		in := r.View(file)
+		f(filepath.Base(name), b.String(), view.Lay(in, r.Timeline(view.Sites(in))))
+		r.Rig.Close()
+	}
+}
+
+// The fields of a line as trace-cmd report -t has them.
+var ftraceLine = regexp.MustCompile(`^ *(\S.*)-(\d+) +\[(\d{3})\] +(\d+)\.(\d{9}): ([a-z_]+): +(\S.*)$`)
+
+// TestExportFtrace: each line can be taken apart, times go up, and who is switched out is
+// who was switched in before.
+func TestExportFtrace(t *testing.T) {
+	tracepoints := make(map[string]int)
+	exported(t, "ftrace", func(name, text string, s *view.Scene) {
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		require.Equal(t, "cpus="+strconv.Itoa(s.CPUs), lines[0])
+		require.Len(t, lines[1:], len(s.Steps)+len(s.Deviations), name)
+		running := make(map[string]string)
+		last := ""
+		for _, line := range lines[1:] {
+			m := ftraceLine.FindStringSubmatch(line)
+			require.NotNil(t, m, "%s: %s", name, line)
+			tracepoints[m[6]]++
+			at := m[4] + m[5]
+			at = strings.Repeat("0", 24-len(at)) + at
+			require.GreaterOrEqual(t, at, last, "%s: %s", name, line)
+			last = at
+			if m[6] != "sched_switch" {
+				continue
+			}
+			prev, next, _ := strings.Cut(m[7], " ==> ")
+			prev = strings.Fields(prev)[1]
+			if was := running[m[3]]; was != "" {
+				require.Equal(t, was, strings.TrimPrefix(prev, "prev_"), "%s: %s", name, line)
+			}
+			running[m[3]] = strings.TrimPrefix(strings.Fields(next)[1], "next_")
+		}
+	})
+	for _, n := range []string{"sched_switch", "sched_wakeup", "call_function_entry", "call_function_exit", "ipi_send_cpumask", "print"} {
+		require.NotZero(t, tracepoints[n], n)
+	}
+}
+
+// TestExportChrome: slices of a lane lie in each other, what begins ends, arrows have two
+// ends, times go up.
+func TestExportChrome(t *testing.T) {
+	counters, flows := 0, 0
+	exported(t, "chrome", func(name, text string, s *view.Scene) {
+		var doc struct {
+			TraceEvents []struct {
+				Name, Ph, ID, BP string
+				Pid, Tid         int
+				Ts               float64
+				Dur              *float64
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(text), &doc), name)
+		type lane struct{ pid, tid int }
+		open := make(map[lane][]float64)
+		begun, flow := make(map[string]int), make(map[string]string)
+		last, instants := 0.0, 0
+		const half = 0.0005 // of a cycle: sums aren't exact
+		for _, e := range doc.TraceEvents {
+			require.GreaterOrEqual(t, e.Ts, last, name)
+			last = e.Ts
+			switch e.Ph {
+			case "X":
+				l := lane{e.Pid, e.Tid}
+				for n := len(open[l]); n > 0 && open[l][n-1] <= e.Ts+half; n-- {
+					open[l] = open[l][:n-1]
+				}
+				if n := len(open[l]); n > 0 {
+					require.LessOrEqual(t, e.Ts+*e.Dur, open[l][n-1]+half, "%s: %s", name, e.Name)
+				}
+				open[l] = append(open[l], e.Ts+*e.Dur)
+			case "b":
+				begun[e.ID]++
+			case "e":
+				begun[e.ID]--
+				require.Zero(t, begun[e.ID], name)
+			case "s":
+				flow[e.ID] = "s"
+				flows++
+			case "f":
+				require.Equal(t, "s", flow[e.ID], name)
+				require.Equal(t, "e", e.BP)
+				delete(flow, e.ID)
+			case "i":
+				instants++
+			case "C":
+				counters++
+			default:
+				require.Equal(t, "M", e.Ph)
+			}
+		}
+		for id, n := range begun {
+			require.Zero(t, n, "%s: %s", name, id)
+		}
+		require.Empty(t, flow, name)
+		require.Equal(t, len(s.Steps)+len(s.Deviations), instants, name)
+	})
+	require.NotZero(t, counters)
+	require.NotZero(t, flows)
+}
+
+// TestExportLines: an object for each event, in order, with all deviations, and one
+// violation at most.
+func TestExportLines(t *testing.T) {
+	violations := 0
+	exported(t, "json", func(name, text string, s *view.Scene) {
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		require.Len(t, lines, len(s.Steps), name)
+		made, time := 0, uint64(0)
+		for i, line := range lines {
+			d := json.NewDecoder(strings.NewReader(line))
+			d.DisallowUnknownFields()
+			var l export.Line
+			require.NoError(t, d.Decode(&l), name)
+			require.Equal(t, i, l.Step)
+			require.Len(t, l.Args, len(s.Steps[i].Event.Kind.Spec().Args))
+			require.True(t, l.Time > time || i == 0, name)
+			require.GreaterOrEqual(t, l.Time, l.Clock)
+			time, made = l.Time, made+len(l.Deviation)
+			if l.Violation {
+				violations++
+				require.Equal(t, s.Violation, i, name)
+			}
+		}
+		require.Equal(t, len(s.Deviations), made, name)
+	})
+	require.NotZero(t, violations)
+}
+
+// TestExportLitmus: it fits into a mail, the columns are as wide on each line, and what is
+// forbidden is said.
+func TestExportLitmus(t *testing.T) {
+	exported(t, "litmus", func(name, text string, s *view.Scene) {
+		require.Contains(t, text, "\nforbidden (", name)
+		require.True(t, strings.HasPrefix(text, "X86_64 "+strings.TrimSuffix(name, ".kps")+"\n"), name)
+		require.Contains(t, text, "\n{\n", name)
+		_, rest, _ := strings.Cut(text, "\n}\n")
+		columns := 0
+		for line := range strings.Lines(rest) {
+			line = strings.TrimSuffix(line, "\n")
+			if strings.HasPrefix(line, "forbidden") {
+				break
+			}
+			require.True(t, strings.HasPrefix(line, " ") && strings.HasSuffix(line, " ;"), "%s: %q", name, line)
+			require.LessOrEqual(t, utf8.RuneCountInString(line), 100, "%s: %q", name, line) // a word may stick out
+			columns++
+		}
+		require.Greater(t, columns, 2, name)
+	})
+}
+
+// TestEventsPage: docs/events.md is what the vocabularies say of themselves.
+func TestEventsPage(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`# Events
+
+What a run is made of, as ` + "`kpsim export TRACE --to json`" + ` prints it, one JSON object a line. This page is made from the vocabularies in smp/smpev and kprobes/kpev; a test compares it with them.
+
+| key | what it is |
+|---|---|
+| step | number of the line, from 0 |
+| event | ordinal of the event in the run: what heads the log (Load, Expect, Want, NoPre, Kind, Contexts) comes before line 0 |
+| cpu | the CPU; null: no CPU's |
+| task | who had it; null: nobody |
+| kind | one of those below |
+| args | the arguments by name, as hexadecimal strings: a 64-bit address is no JSON number |
+| says | the event in words |
+| clock_cycles | what the CPU's clock showed |
+| time_cycles | of the run: at least that, and later than the line before |
+| violation | true on the line that broke the property; else left out |
+| deviations | decisions other than the default ones, made since the line before, as in a trace's schedule; left out if there are none |
+
+Addresses in says have names: f+0x1 is a function's, slot and detour are memory that was handed out for a probe. The bytes of an instruction (lo, hi) are packed: eight bytes in lo, seven more in hi, whose top byte is how many there are. Kinds that are marked "monitors alone" aren't in a log.
+`)
+	for _, v := range []struct{ title, file string }{{"The machine and its kernel", "../../smp/smpev/smpev.go"}, {"Kprobes", "../../kprobes/kpev/kpev.go"}} {
+		src, err := os.ReadFile(v.file)
+		require.NoError(t, err)
+		b.WriteString("\n## " + v.title + "\n\n| kind | args | what has happened |\n|---|---|---|\n")
+		for _, m := range regexp.MustCompile(`(?m)^\t(\w+)(?: += traces\.\w+ \+ iota)? *// \[([^\]]*)\] (.*)$`).FindAllStringSubmatch(string(src), -1) {
+			b.WriteString("| " + m[1] + " | " + strings.ReplaceAll(m[2], ", 0", "") + " | " + strings.ReplaceAll(m[3], "|", "\\|") + " |\n")
+		}
+	}
+	if *updateScripts {
+		require.NoError(t, os.WriteFile("../../docs/events.md", []byte(b.String()), 0o644))
+	}
+	page, err := os.ReadFile("../../docs/events.md")
+	require.NoError(t, err)
+	require.Equal(t, b.String(), string(page), "go test ./cmd/kpsim -run EventsPage -update-scripts")
+}

@@ -1,0 +1,38 @@
+package report
+
+import (
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/search/replay"
+	"kpsim/properties"
+	"kpsim/traces"
+	"kpsim/traces/view"
+)
+
+// Headline is what a trace breaks, in the words of its scenario: replay's first line.
+// It is played once for that.
+func Headline(p *cli.Program, file *traces.File) string {
+	r, err := replay.Play("trace", file, true)
+	if err != nil || r.Property == nil {
+		q, _ := inputs.PropertyByID(file.Property)
+		return finding(q, file.Place, file.Message)
+	}
+	defer r.Rig.Close()
+	return view.Headline(viewInput(p, file, r))
+}
+
+// viewInput is a replayed run, to be printed.
+func viewInput(p *cli.Program, file *traces.File, r *replay.Replay) view.Input {
+	in := r.View(file)
+	in.Width, in.Paint = p.Width, p.Paint
+	return in
+}
+
+// finding prints what was broken, where, and how.
+func finding(q *properties.Property, place, message string) string {
+	s := q.ID + " " + q.Name
+	if place != "" {
+		s += " at " + place
+	}
+	return s + ": " + message
+}

@@ -1,0 +1,230 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/replay"
+	"kpsim/sched"
+	"kpsim/traces"
+	"kpsim/traces/view"
+)
+
+type Replay struct {
+	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
+	All   bool   `help:"Print a row for each event, and leave nothing out."`
+	JSON  bool   `name:"json" help:"Print one JSON object."`
+}
+
+// A played is a replay as --json prints it.
+type played struct {
+	ended
+	Deviations int    `json:"deviations"`
+	Why        string `json:"why,omitempty"`
+	Breaks     bool   `json:"breaks"` // the file's property at its place, if perhaps in another run
+
+	// Where the replay first couldn't take the file at its word.
+	FirstDivergence *divergence `json:"first_divergence,omitempty"`
+}
+
+// An ended is how the run of a trace ended, as --json prints it.
+type ended struct {
+	Trace    string  `json:"trace"`
+	Property *string `json:"property"` // the ID; null: nothing was broken
+	Place    string  `json:"place"`
+	Message  string  `json:"message"`
+	Digest   string  `json:"digest"`
+	Same     bool    `json:"same"`
+	Edited   string  `json:"scenario_edited,omitempty"` // its file, or name, if that is another program by now
+}
+
+func endOf(trace string, file *traces.File, r *replay.Replay) ended {
+	e := ended{Edited: inputs.Edited(trace, file), Trace: trace, Place: r.Place, Message: r.Message, Digest: fmt.Sprintf("%016x", r.Digest), Same: r.Same}
+	if r.Property != nil {
+		e.Property = &r.Property.ID
+	}
+	return e
+}
+
+// A divergence is a deviation that wasn't come to, as --json prints it.
+type divergence struct {
+	Deviation int    `json:"deviation"` // its number, from 1
+	Wanted    string `json:"wanted"`
+	Found     string `json:"found"`
+}
+
+func (c *Replay) Run(p *cli.Program) (int, error) {
+	file, r, err := play(p, c.Trace)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Rig.Close()
+
+	status := cli.OK
+	if !r.Same {
+		status = cli.Against
+	}
+	if c.JSON {
+		return status, c.printJSON(p, file, r)
+	}
+	if err := c.print(p, file, r); err != nil {
+		return 0, err
+	}
+	inputs.TellEdited(p, c.Trace, file)
+	return status, nil
+}
+
+// play reads a trace and runs it, for who only looks at it.
+func play(p *cli.Program, path string) (*traces.File, *replay.Replay, error) {
+	file, err := inputs.ReadTrace(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.ExitAtInterrupt("nothing was changed")
+	p.Doing = "trace " + path
+	r, err := replay.Play(path, file, true)
+	return file, r, err
+}
+
+func (c *Replay) printJSON(p *cli.Program, file *traces.File, r *replay.Replay) error {
+	out := played{ended: endOf(c.Trace, file, r), Deviations: len(file.Schedule), Why: r.Why, Breaks: r.Breaks}
+	if r.Miss != nil {
+		out.FirstDivergence = &divergence{r.Miss.Index + 1, file.Schedule[r.Miss.Index].String(), missed(file, r.Miss)}
+	}
+	return p.PrintJSON(out)
+}
+
+func (c *Replay) print(p *cli.Program, file *traces.File, r *replay.Replay) error {
+	p.Indented("", beginning(c.Trace, file, r))
+	fmt.Fprintln(p.Out)
+	in := viewInput(p, file, r)
+	in.All = c.All
+	if err := view.Interleaving(p.Out, in); err != nil {
+		return err
+	}
+	fmt.Fprintln(p.Out)
+	if r.Property == nil {
+		fmt.Fprintf(p.Out, "nothing is broken: the run ended %v\n", r.Outcome)
+	}
+	for _, d := range drifts(file, r) {
+		p.Indented("", d)
+	}
+	if r.Miss != nil {
+		p.Indented("", firstDivergence(file, r.Miss))
+	}
+	if r.Same {
+		fmt.Fprintln(p.Out, p.Paint(cli.Green, "the same")+" as the trace says")
+	} else {
+		p.Indented("", p.Paint(cli.Red, "NOT THE SAME")+": "+r.Why)
+	}
+	switch {
+	case r.Breaks && (!r.Same || r.Miss != nil):
+		p.Next("", "it is the same violation; to bring the trace up to date:", cli.Line(cli.Typed(), "rerecord", c.Trace))
+	case !r.Same:
+		p.Next("", "to find it anew:", anew(file, r.Rig.Scenario.Name))
+	}
+	if r.Property != nil {
+		p.Next("", "to understand it:", cli.Line(cli.Typed(), "explain", c.Trace))
+	}
+	fmt.Fprintf(p.Out, "digest %016x\n", r.Digest)
+	return nil
+}
+
+// beginning says what is played.
+func beginning(trace string, file *traces.File, r *replay.Replay) string {
+	s := fmt.Sprintf("%s: scenario %s, %s from the default run", trace, r.Rig.Scenario.Name, cli.Number(len(file.Schedule), "deviation"))
+	if after := file.Remark(traces.OriginIgnored); after != "" {
+		s += "; it goes on after " + after + ", which it breaks before"
+	}
+	return s
+}
+
+// anew is the line that looks for such a run again.
+func anew(file *traces.File, name string) string {
+	if f := file.Remark(inputs.OriginFile); f != "" {
+		name = cli.AsScenario(f)
+	} else if !slices.Contains(library.Names(), name) {
+		name = cli.AsScenario(name + ".star")
+	}
+	words := []string{cli.Typed(), "explore", name}
+	if m := file.Remark(traces.OriginMutant); m != "" {
+		words = append(words, "--mutant", m)
+	}
+	if s := file.Remark(traces.OriginIgnored); s != "" {
+		words = append(words, "--all-properties")
+	}
+	return cli.Line(words...)
+}
+
+// drifts says how deviations were not taken at their word. One may have been looked for
+// elsewhere and yet be taken where the file says.
+func drifts(file *traces.File, r *replay.Replay) (says []string) {
+	for _, d := range r.Drifts {
+		if s := drift(file, r, d); s != "" {
+			says = append(says, s)
+		}
+	}
+	return says
+}
+
+// drift says how a deviation was not taken at its word, or nothing if it was.
+func drift(file *traces.File, r *replay.Replay, d sched.Drift) string {
+	f := &file.Schedule[d.Index]
+	switch d.Kind {
+	case sched.NoAlternative:
+		return fmt.Sprintf("deviation %d was met, but there was no %s: the default was taken", d.Index+1, f.Alt)
+	case sched.Moved:
+		at := *f
+		if at.Off = d.Off; len(r.Taken) == len(file.Schedule) {
+			at = r.Taken[d.Index]
+		}
+		if at.Alt != f.Alt {
+			return fmt.Sprintf("deviation %d was taken as %s: there was no %s", d.Index+1, at, f.Alt)
+		}
+		if at == *f {
+			return ""
+		}
+		return fmt.Sprintf("deviation %d was taken at %s, %s time, instead of %s, %s time",
+			d.Index+1, at.Place(), traces.Ordinal(at.Occ), f.Place(), traces.Ordinal(f.Occ))
+	}
+	return fmt.Sprintf("deviation %d was not met: %s was asked about at %s %s", d.Index+1, f.Mover, f.Place(), cli.Number(d.Times, "time"))
+}
+
+// firstDivergence says where the file couldn't be taken at its word.
+func firstDivergence(file *traces.File, m *sched.Miss) string {
+	return fmt.Sprintf("first divergence: deviation %d, %s: %s", m.Index+1, file.Schedule[m.Index], missed(file, m))
+}
+
+// missed says what there was instead of a deviation.
+func missed(file *traces.File, m *sched.Miss) string {
+	f := &file.Schedule[m.Index]
+	if m.Kind == sched.NoAlternative {
+		return fmt.Sprintf("there was no %s, but %s", f.Alt, cli.List(m.Alts))
+	}
+	if len(m.Near) == 0 {
+		return fmt.Sprintf("nobody was ever asked about in %s", f.Name)
+	}
+	var near []string
+	for _, n := range m.Near {
+		if n.Mover == f.Mover && n.Off == f.Off { // there, not nearby
+			continue
+		}
+		at := traces.Deviation{Name: n.Name, Off: n.Off, Text: n.Text}
+		s := fmt.Sprintf("at %s %s", at.Place(), cli.Number(n.Times, "time"))
+		if n.Mover != f.Mover {
+			s = n.Mover + " " + s
+		}
+		near = append(near, s)
+	}
+	if m.Near[0].Mover != f.Mover {
+		return fmt.Sprintf("%s was never asked about in %s, but %s", f.Mover, f.Name, cli.List(near))
+	}
+	says := fmt.Sprintf("%s was asked about there %s", f.Mover, cli.Number(m.Times, "time"))
+	if len(near) > 0 {
+		says += "; nearby " + cli.List(near)
+	}
+	return says
+}

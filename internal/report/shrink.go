@@ -1,0 +1,156 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/search/replay"
+	"kpsim/internal/search/shrink"
+	"kpsim/traces"
+)
+
+type Shrink struct {
+	Trace string       `arg:"" help:"A trace that breaks a property: one of explore's, also edited by hand."`
+	Out   cli.FileName `placeholder:"FILE" help:"Where to write the smaller one. Default: NAME-small.kps, beside the trace."`
+	Force bool         `help:"Write over a file that is there."`
+	JSON  bool         `name:"json" help:"Print one JSON object."`
+}
+
+// A shrunk is what --json prints.
+type shrunk struct {
+	Trace     string       `json:"trace"`
+	Out       string       `json:"out"`
+	Property  string       `json:"property"` // the ID
+	Place     string       `json:"place"`
+	Before    shrunkSize   `json:"before"`
+	After     shrunkSize   `json:"after"`
+	Runs      int          `json:"runs"`
+	Exhausted bool         `json:"exhausted"` // it might be made smaller still
+	Needs     []shrunkNeed `json:"needs"`
+	Unsaved   string       `json:"unsaved,omitempty"`    // why out isn't written
+	Text      string       `json:"trace_text,omitempty"` // and what it would hold
+}
+
+type shrunkSize struct {
+	Deviations int    `json:"deviations"`
+	Scenario   string `json:"scenario"`
+}
+
+type shrunkNeed struct {
+	Deviation string  `json:"deviation"`
+	Property  *string `json:"property"` // the ID of what is broken without it; null: nothing
+	Without   string  `json:"without"`  // the same in words
+}
+
+func (c *Shrink) Run(p *cli.Program) (int, error) {
+	file, err := inputs.ReadTrace(c.Trace)
+	if err != nil {
+		return 0, err
+	}
+	if c.Out == "" {
+		c.Out = cli.FileName(strings.TrimSuffix(c.Trace, ".kps") + "-small.kps")
+	}
+	out := string(c.Out)
+	if err := c.Out.Check(); err != nil {
+		return 0, err
+	}
+	if _, err := os.Lstat(out); err == nil && !c.Force {
+		return 0, fmt.Errorf("%s: it is there already; name another file with --out, or write over it with --force", c.Out)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("%s; name another file with --out", cli.Cause(err, out))
+	}
+	p.ExitAtInterrupt("nothing was written")
+	p.Doing = "trace " + c.Trace
+	s, r, err := shrink.File(c.Trace, file)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Rig.Close()
+	if s == nil {
+		noLonger(p, c.Trace, file, r)
+		return cli.Against, nil
+	}
+	needs, err := replay.Necessity(s.File)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", c.Out, err)
+	}
+	status, unsaved := cli.OK, ""
+	if err := cli.WriteWhole(out, s.File.Marshal()); err != nil { // it is told all the same
+		status, unsaved = cli.BadInput, cli.Cause(err, out)
+	}
+	if c.JSON {
+		err = c.printJSON(p, s, needs, unsaved)
+	} else {
+		c.print(p, s, needs, unsaved)
+	}
+	if unsaved != "" {
+		p.Unsaved(unsaved)
+	}
+	return status, err
+}
+
+// noLonger says in one line that a trace doesn't apply any more, and where it
+// first left the run that it was.
+func noLonger(p *cli.Program, path string, file *traces.File, r *replay.Replay) {
+	why := r.Why
+	if r.Miss != nil {
+		why += "; " + firstDivergence(file, r.Miss)
+	}
+	fmt.Fprintf(p.Err, "kpsim: %s: %s; to find it anew: %s\n", path, why, anew(file, r.Rig.Scenario.Name))
+}
+
+func (c *Shrink) printJSON(p *cli.Program, s *shrink.Shrunk, needs []replay.Need, unsaved string) error {
+	out := shrunk{
+		Trace: c.Trace, Out: string(c.Out), Property: s.File.Property, Place: s.File.Place, Runs: s.Runs, Exhausted: s.Exhausted,
+		Before: shrunkSize{s.Found, s.Was}, After: shrunkSize{len(s.File.Schedule), s.Is}, Needs: []shrunkNeed{},
+	}
+	if unsaved != "" {
+		out.Unsaved, out.Text = unsaved, string(s.File.Marshal())
+	}
+	for i := range needs {
+		n := shrunkNeed{Deviation: needs[i].Deviation.String(), Without: needs[i].Says}
+		if q := needs[i].Property; q != nil {
+			n.Property = &q.ID
+		}
+		out.Needs = append(out.Needs, n)
+	}
+	return p.PrintJSON(out)
+}
+
+func (c *Shrink) print(p *cli.Program, s *shrink.Shrunk, needs []replay.Need, unsaved string) {
+	p.Indented("", Headline(p, s.File))
+	fmt.Fprintln(p.Out)
+	p.Indented("", fmt.Sprintf("before: %s; %s", cli.Number(s.Found, "deviation"), s.Was))
+	p.Indented("", fmt.Sprintf("after:  %s; %s", cli.Number(len(s.File.Schedule), "deviation"), s.Is))
+	fmt.Fprintln(p.Out)
+	printNeeds(p, needs)
+	if s.Slow {
+		p.Indented("", "It takes a CPU that stands still between two instructions, with no interrupt.")
+	}
+	if unsaved != "" {
+		fmt.Fprintf(p.Out, "not saved; to shrink it again:  %s\n", cli.Line(cli.Typed(), "shrink", c.Trace, "--out", "FILE"))
+		return
+	}
+	if s.Exhausted {
+		fmt.Fprintf(p.Out, "%s were not enough to try all; to go on:  %s\n", cli.Number(s.Runs, "run"), cli.Line(cli.Typed(), "shrink", string(c.Out)))
+	} else {
+		fmt.Fprintf(p.Out, "%s; nothing more can be taken away\n", cli.Number(s.Runs, "run"))
+	}
+	fmt.Fprintf(p.Out, "to replay:  %s\n", cli.Line(cli.Typed(), "replay", string(c.Out)))
+}
+
+// printNeeds prints deviations, and under each what it is for.
+func printNeeds(p *cli.Program, needs []replay.Need) {
+	for i := range needs {
+		p.Indented("", needs[i].Deviation.String())
+		p.Indented(cli.Indent, needs[i].Says)
+	}
+	if len(needs) > 0 {
+		fmt.Fprintln(p.Out)
+	}
+}

@@ -1,0 +1,44 @@
+package report
+
+import (
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Whoever has found another name for this computer gets nothing.
+func TestServed(t *testing.T) {
+	h := served([]byte("<p>"))
+	for _, test := range []struct {
+		method, host, path string
+		status             int
+	}{
+		{"GET", "127.0.0.1:8080", "/", 200},
+		{"GET", "localhost:8080", "/", 200},
+		{"GET", "localhost", "/", 200},
+		{"HEAD", "127.0.0.1", "/?a=b", 200},
+		{"POST", "127.0.0.1", "/", 405},
+		{"GET", "127.0.0.1", "/favicon.ico", 404},
+		{"GET", "127.0.0.1", "//", 404},
+		{"GET", "race.example:8080", "/", 403},
+		{"GET", "127.0.0.1.race.example", "/", 403},
+		{"GET", "localhost.race.example:80", "/", 403},
+		{"GET", "race.example", "/favicon.ico", 403},
+		{"GET", "[::1]:8080", "/", 403},
+		{"GET", "", "/", 403},
+		{"GET", "0.0.0.0:8080", "/", 403},
+		{"GET", "127.0.0.1:80:80", "/", 403},
+	} {
+		r := httptest.NewRequest(test.method, "http://x"+test.path, nil)
+		r.Host = test.host
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		require.Equal(t, test.status, w.Code, "%+v", test)
+		require.Equal(t, test.status == 200, w.Body.String() == "<p>", "%+v", test)
+		if test.status == 200 {
+			require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
+			require.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"))
+		}
+	}
+}

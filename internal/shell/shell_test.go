@@ -1,0 +1,50 @@
+package shell
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"kpsim/internal/cli"
+)
+
+// At a prompt a mistake is told, and the session goes on.
+func TestShellPrompt(t *testing.T) {
+	var out, errs bytes.Buffer
+	c := &Shell{What: "safe-full"}
+	p := cli.New(&out, &errs)
+	s, err := c.open(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	h := &sh{p: p, s: s}
+	s.See(h.saw)
+	h.talk(strings.NewReader("call nosuch\n\n# nothing\ncall victim 3 5  # with a comment\nexit\nnever\n"), c.What)
+	for _, want := range []string{
+		"start lets its tasks begin (prober, caller, other), run has them run to their end. help lists the commands", prompt + "no function is called nosuch; there are victim\n" + prompt + prompt + prompt + "victim(3, 5) = 0xffffffffffffffbb\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+	if strings.Contains(out.String(), "never") {
+		t.Error("went on after exit")
+	}
+}
+
+// Each command of the shell is there once, has its words, and says what it does.
+func TestShellWords(t *testing.T) {
+	seen := map[string]bool{}
+	for _, w := range shellWords {
+		for _, name := range append([]string{w.word}, w.also...) {
+			if seen[name] {
+				t.Errorf("%s is there twice", name)
+			}
+			seen[name] = true
+		}
+		if w.says == "" || w.do == nil {
+			t.Errorf("%s says nothing", w.word)
+		}
+	}
+}
