@@ -15,12 +15,10 @@
 //
 //	cmd/kpsim           the command: one file a verb
 //	                    docstest and scripttest test the pages and the command lines
+//	                    what a verb does: internal/findings (explore, merge, verify, storm, fuzz),
+//	                    internal/report (one run), internal/shell (by hand), internal/check (objects),
+//	                    internal/catalogue (list, editions, version), internal/eval
 //	kpsimtest           searches from a go test; the only package for other modules
-//	internal/findings   searches as verbs: explore, merge, verify, storm, fuzz
-//	internal/report     one run as verbs: run, replay, explain, view, export, shrink, rerecord
-//	internal/shell      a run that is stepped by hand
-//	internal/check      what a kernel says of a probe on each instruction
-//	internal/catalogue  what kpsim has: list, editions, version
 //	internal/cli        terminal, files, ^C and progress for the verbs
 //	                    flags (ranges, errors, completion), inputs (scenarios, traces, names);
 //	                    internal/nearest suggests names, internal/proctest runs kpsim in tests
