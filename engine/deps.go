@@ -40,6 +40,7 @@ type Row struct {
 
 	Kinds    []Kind   // of probes that it has
 	Verbs    []uint64 // kpev.Register and Unregister, at least
+	Handlers []uint64 // kpev.Pre and others that a Kprobe may have; those of other kinds are their own
 	Arrays   bool     // it has DoAll
 	Switches []Switch
 

@@ -3,4 +3,47 @@
 // monitors and proofs ask an Engine and know no other.
 //
 // What it is not: it has no protocol, and no engine.
+//
+// # To add an engine
+//
+// Write a package that exports a Row, and add the row to engine/all. A scenario asks
+// for it with machine(engine = NAME). Nothing else changes.
+//
+// A Row says which probes, verbs, handlers and switches the engine has; a scenario
+// that asks for others is refused with a line that says so. New makes the engine
+// from a Config: the kernel's services (Deps), the probes as plain data, and the
+// handler to call at a hit. Renew makes it anew for the next run, in the memory that
+// it has; hook it to Deps.Traps and make its cells and locks there, in the same
+// order each time. Plain implements what a simple engine does without.
+//
+// When its package is initialised the engine defines what it has of its own:
+//
+//   - numbers in events, by smpev.Whys.Define (places of sync), smpev.Owners.Define
+//     (whose a trap is) and smpev.Memory.Define (what executable memory is for);
+//     traces and pages show the names
+//   - kinds of work and what they cost, by kapi.DefineWork
+//   - stubs, by kapi.DefineStub
+//   - events of its own, by traces.Define, in a block of its own
+//
+// Kinds of executable memory are given by Row.Memory to the kernel when it boots.
+//
+// # Rules
+//
+// State that CPUs share is in cells (kapi.Var, List, Table): each access is a point
+// at which the CPU may be lost. State adds all of it to a proof's state; a field of a
+// struct counts unless a rule says otherwise (internal/search/state_rules.go), and a
+// proof refuses a field that it can't read: an interface, a function.
+//
+// A hit allocates nothing. No routine defers what reaches a point. Nothing depends on
+// a clock, a map's order or a goroutine.
+//
+// Verbs, handlers and API events have kpev's words, whatever the engine: the rig emits
+// ApiEnter, ApiReturn and Handler itself. What the engine says of itself is a claim,
+// told by Deps.Tell and Claim; no property believes it.
+//
+// # Limits
+//
+// Settings in machine() are those of kprobes; other engines have none but patch.
+// Mutants are of kprobes. Properties that need claims of kprobes say nothing about
+// other engines.
 package engine

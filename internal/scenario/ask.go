@@ -48,7 +48,7 @@ func (s *Scenario) Entry(k *Probe) int {
 	if !ok || k.Offset != 0 || !s.Machine.IBT {
 		return 0
 	}
-	kernel := s.Machine.Engine().Kernel
+	kernel := s.Machine.Kprobes().Kernel
 	for i := range s.Texts {
 		if s.Texts[i].Name == f {
 			return rules.Entry(&kernel, s.Texts[i].Code)

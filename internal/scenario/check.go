@@ -84,7 +84,7 @@ func Faultf(p Part, format string, args ...any) error {
 func Check(s *Scenario) error {
 	c := checker{s: s}
 	for _, check := range []func() error{
-		c.names, c.machine, c.layout, c.probes, c.labels, c.around, c.tasks, c.sources, c.expect,
+		c.names, c.machine, c.layout, c.engine, c.probes, c.labels, c.around, c.tasks, c.sources, c.expect,
 	} {
 		if err := check(); err != nil {
 			return err

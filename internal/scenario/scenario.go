@@ -95,7 +95,8 @@ const (
 
 // Machine is the configuration of the machine and of the engine.
 type Machine struct {
-	CPUs    int // 1 to 64
+	CPUs    int    // 1 to 64
+	Engine  string // the name of the engine (engine/all), "": kprobes. It alone has the settings of an edition
 	Preempt Preempt
 	Fetch   Fetch
 	Modules Loading

@@ -379,8 +379,8 @@ func (m *Machine) Preset() Machine {
 	return p
 }
 
-// Engine returns the engine's settings, without mutants.
-func (m *Machine) Engine() (e kprobes.Settings) {
+// Kprobes returns the settings of kprobes, without mutants.
+func (m *Machine) Kprobes() (e kprobes.Settings) {
 	for i := range Settings {
 		Settings[i].to(&e, m, Settings[i].Get(m))
 	}

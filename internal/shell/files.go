@@ -103,7 +103,7 @@ func (h *sh) ls(args []string) error {
 		}
 		fmt.Fprintln(h.p.Out, name)
 	}
-	if n == 0 {
+	if n == 0 && !all {
 		_, err := h.file(args[0])
 		return err
 	}

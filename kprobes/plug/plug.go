@@ -14,6 +14,7 @@ var Row = engine.Row{
 	Name: "kprobes", Says: "the kernel's kprobes, kretprobes and jprobes, of six editions",
 	Kinds:    []engine.Kind{engine.Kprobe, engine.Kretprobe, engine.Jprobe},
 	Verbs:    []uint64{kpev.Register, kpev.Unregister, kpev.Enable, kpev.Disable},
+	Handlers: []uint64{kpev.Pre, kpev.Post, kpev.Fault},
 	Arrays:   true,
 	Switches: []engine.Switch{engine.Optimization, engine.Armed},
 	Memory:   func(s any) []kapi.Memory { return s.(*Settings).Memory },

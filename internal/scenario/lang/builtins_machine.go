@@ -34,7 +34,8 @@ func machineParams() []param {
 		param{"config", "None", "what `kpsim check --config` takes: some of `\"PREEMPTION,RETPOLINE,IBT,FTRACE\"`, or `\"none\"`, or `\"OPTPROBES=n\"`: sets `retpoline`, `ibt`, `ftrace` and `optprobes`, and without an edition `boost = \"prepare\"`; with PREEMPTION `preempt` is `\"dynamic\"` if nothing else is said. So one object is judged by one configuration"},
 		param{"profile", "None", "what `kpsim check --profile` takes, `\"k61\"` or `\"k612\"`: the edition of that recorded kernel and its `config`"},
 		param{"modules", `"unload"`, "modules are loaded and unloaded; `\"stay\"`: no CONFIG_MODULE_UNLOAD; `\"none\"`: no CONFIG_MODULES: what isn't there answers `ENOSYS`"},
-		param{"steps", "0", "budget of boundaries of one run; 0: the default"})
+		param{"steps", "0", "budget of boundaries of one run; 0: the default"},
+		param{"engine", Quote(scenario.Engines()[0]), "the engine that puts the probes in. Another one than `\"kprobes\"` has none of the settings from `edition` to `profile` but `patch`"})
 }
 
 // machineSig is the signature of machine().
@@ -65,6 +66,9 @@ func (s *said) Unpack(v starlark.Value) error {
 	s.v = v
 	return nil
 }
+
+// ofKprobes reports whether a setting was said that only kprobes has.
+func (s said) ofKprobes() bool { return s.v != nil && s.setting.Word != "patch" }
 
 // apply sets what was said.
 func (s *said) apply(m *scenario.Machine) error {
@@ -165,7 +169,7 @@ func (b *built) settle(m *scenario.Machine) error {
 	if b.config == unsaid {
 		return nil
 	}
-	b.kernel = m.Engine().Kernel
+	b.kernel = m.Kprobes().Kernel
 	if err := b.kernel.Configure(string(b.config)); err != nil {
 		return err
 	}
@@ -181,7 +185,7 @@ func (b *built) agrees(m *scenario.Machine) error {
 	if b.config == unsaid {
 		return nil
 	}
-	wanted, is := b.kernel.Options(), m.Engine().Kernel.Options()
+	wanted, is := b.kernel.Options(), m.Kprobes().Kernel.Options()
 	for _, o := range append(wanted, is...) {
 		if slices.Contains(wanted, o) != slices.Contains(is, o) {
 			return fmt.Errorf("config = %q, and beside it is said otherwise of %s; leave one out", string(b.config), o)
@@ -200,9 +204,15 @@ func (l *loader) doMachine(c *call) (starlark.Value, error) {
 		list[i].setting = &scenario.Settings[i]
 		pairs = append(pairs, scenario.Settings[i].Word+"?", &list[i])
 	}
-	err := c.unpack(append(pairs, "config??", &b.config, "profile??", &b.profile, "modules?", &modules, "steps?", &m.Steps)...)
+	err := c.unpack(append(pairs, "config??", &b.config, "profile??", &b.profile, "modules?", &modules, "steps?", &m.Steps, "engine?", &m.Engine)...)
 	if err != nil {
 		return nil, err
+	}
+	if m.Engine == scenario.Engines()[0] {
+		m.Engine = ""
+	}
+	if m.Engine != "" && (edition != unsaid || b.config != unsaid || b.profile != unsaid || slices.ContainsFunc(list, said.ofKprobes)) {
+		return nil, fmt.Errorf("engine = %q has no edition and no settings but patch; leave them out", m.Engine)
 	}
 	if err := b.edition(&edition); err != nil {
 		return nil, err

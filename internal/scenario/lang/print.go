@@ -101,7 +101,7 @@ func (p *printer) machine(m *scenario.Machine) {
 		v := s.Get(m)
 		args = append(args, p.unless(v == s.Get(&preset), s.Word, s.Value(v)))
 	}
-	p.call("machine", append(args, p.unless(m.Modules == 0, "modules", Quote(m.Modules.String())), p.unless(m.Steps == 0, "steps", fmt.Sprint(m.Steps)))...)
+	p.call("machine", append(args, p.unless(m.Modules == 0, "modules", Quote(m.Modules.String())), p.unless(m.Steps == 0, "steps", fmt.Sprint(m.Steps)), p.unless(m.Engine == "", "engine", Quote(m.Engine)))...)
 }
 
 func (p *printer) text(s *scenario.Scenario) {

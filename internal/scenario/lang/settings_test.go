@@ -34,7 +34,7 @@ func TestEditionIsPreset(t *testing.T) {
 		for _, p := range preempts {
 			m := scenario.Machine{CPUs: 2, Edition: e, Preempt: p}
 			m.Settle()
-			require.Equal(t, kprobes.Edition(e-1).Settings(p.Built()), m.Engine(), "%v, %v", e, p)
+			require.Equal(t, kprobes.Edition(e-1).Settings(p.Built()), m.Kprobes(), "%v, %v", e, p)
 			require.Equal(t, kprobes.Edition(e-1).String(), e.String())
 		}
 	}
@@ -50,7 +50,7 @@ func TestNoEdition(t *testing.T) {
 				Quiesce:    kapi.QuiesceTasks,
 				Kernel:     rules.Kernel{Edition: rules.Edition69, Optprobes: true, Preemption: p >= scenario.PreemptDynamic},
 				Breakpoint: patch == scenario.PatchBreakpoint, Batches: true, MaxactiveAll: true, Boost: kprobes.BoostNever,
-			}, m.Engine())
+			}, m.Kprobes())
 		}
 	}
 }
@@ -85,7 +85,7 @@ func TestSettingAlone(t *testing.T) {
 				again, err := Load("t.star", []byte(Print(got)), nil)
 				require.NoError(t, err)
 				require.Equal(t, got.Machine, again.Machine)
-				engines = append(engines, got.Machine.Engine())
+				engines = append(engines, got.Machine.Kprobes())
 			}
 			if wired := []string{"patch", "sync_arm", "unoptimize"}; !slices.Contains(wired, s.Word) {
 				for v, x := range engines {

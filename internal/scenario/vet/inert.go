@@ -20,6 +20,9 @@ func NewJumps(s *scenario.Scenario) *Jumps { return &Jumps{s, Survey(s)} }
 // Why says why no schedule makes a jump of a probe, in the words of kpsim check; "" if
 // one may.
 func (j *Jumps) Why(k *scenario.Probe) string {
+	if !j.s.Machine.WritesJumps() {
+		return "engine " + j.s.Machine.Engine + " writes no jumps"
+	}
 	s := j.s
 	if at, ok := s.Where(k); ok {
 		if f, ok := j.v.Module.SymbolAt(at); ok {
@@ -44,6 +47,9 @@ func (j *Jumps) Why(k *scenario.Probe) string {
 // None says of each probe that a task registers why it is never optimized, a line each;
 // nothing if one of them may be.
 func (j *Jumps) None() (lines []string) {
+	if !j.s.Machine.WritesJumps() {
+		return nil
+	}
 	for i := range j.s.Probes {
 		k := &j.s.Probes[i]
 		if !j.s.Registers(k.Name) {

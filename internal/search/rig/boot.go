@@ -27,8 +27,12 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row) kernel.Config {
 	return c
 }
 
-// settingsOf are the settings of a scenario's engine (engine.Config).
+// settingsOf are the settings of a scenario's engine (engine.Config): those of
+// machine() are of kprobes.
 func settingsOf(sc *scenario.Scenario) any {
 	m := &sc.Machine
-	return &plug.Settings{Settings: m.Engine(), Memory: kprobes.Memory(m.InsnSlot(), m.DetourSlot())}
+	if m.Engine != "" {
+		return nil
+	}
+	return &plug.Settings{Settings: m.Kprobes(), Memory: kprobes.Memory(m.InsnSlot(), m.DetourSlot())}
 }

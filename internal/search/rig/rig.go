@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"kpsim/engine"
-	"kpsim/engine/all"
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/mutants"
@@ -127,12 +126,15 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 // build builds a rig. prepare may add to it before it is frozen.
 func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(r *Rig) error) (*Rig, error) {
 	r := &Rig{Scenario: sc, twin: twin, ownData: onlyCaller(sc), funcs: make(map[string]arch.Addr)}
-	r.row, r.onClaim = all.Named(""), r.claim
+	r.row, r.onClaim = sc.Machine.Row(), r.claim
 	r.config = engine.Config{Handle: r.hit, Audit: !twin}
 	if mutantName != "" {
 		mu, ok := mutants.ByName(mutantName)
 		if !ok {
 			return nil, fmt.Errorf("no mutant is called %q; %s", mutantName, cmp.Or(nearest.DidYouMean(mutantName, mutants.Names()), "kpsim list prints those that there are"))
+		}
+		if sc.Machine.Engine != "" {
+			return nil, fmt.Errorf("%s: mutants are of kprobes; engine %s has none", sc.Name, sc.Machine.Engine)
 		}
 		r.mutant = mu
 		if mutantName == mutants.AsShipped {

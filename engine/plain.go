@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+	"kpsim/traces"
+)
+
+// Plain is embedded by an engine that has no arrays, no switches, no files and
+// nothing to do in the background. It implements what is left of Engine but for
+// Renew, Do, Status and State.
+type Plain struct{ _ struct{} }
+
+// Add implements Engine: a probe can't be added.
+func (Plain) Add(Probe) { panic("engine: this engine takes no probe in the midst of a run") }
+
+// Prepare implements Engine.
+func (Plain) Prepare(uint64, int) (at arch.Addr, moved bool) { return 0, false }
+
+// DoAll implements Engine: ENOSYS.
+func (Plain) DoAll(kapi.Context, uint64, []int) uint64 { return 38 }
+
+// Set implements Engine.
+func (Plain) Set(kapi.Context, Switch, bool) {}
+
+// Wait implements Engine.
+func (Plain) Wait(kapi.Context) {}
+
+// Settled implements Engine.
+func (Plain) Settled() bool { return true }
+
+// Switched implements Engine.
+func (Plain) Switched(Switch) bool { return true }
+
+// Own implements Engine.
+func (Plain) Own() (at arch.Addr, code []byte) { return 0, nil }
+
+// Files implements Engine.
+func (Plain) Files() []File { return nil }
+
+// Claim implements Engine.
+func (Plain) Claim(func(k traces.Kind, a, b, c uint64)) {}
+
+// CellName implements Engine.
+func (Plain) CellName(kapi.CellID) string { return "" }

@@ -1,0 +1,74 @@
+package scenario
+
+import (
+	"slices"
+
+	"kpsim/engine"
+	"kpsim/engine/all"
+	"kpsim/internal/nearest"
+	"kpsim/kprobes/kpev"
+)
+
+// Engines are the names of the engines that machine(engine = NAME) knows.
+func Engines() (names []string) {
+	for _, r := range all.Rows {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// Row returns the machine's engine, nil if there is none of that name.
+func (m *Machine) Row() *engine.Row { return all.Named(m.Engine) }
+
+// WritesJumps reports whether the machine's engine may write a jump over a probe.
+func (m *Machine) WritesJumps() bool { return slices.Contains(m.Row().Switches, engine.Optimization) }
+
+// asks is what an operation asks of the engine.
+var asks = map[OpKind]struct {
+	what string
+	of   func(r *engine.Row) bool
+}{
+	OpRegister:      {what: "register()", of: verb(kpev.Register)},
+	OpUnregister:    {what: "unregister()", of: verb(kpev.Unregister)},
+	OpEnable:        {what: "enable()", of: verb(kpev.Enable)},
+	OpDisable:       {what: "disable()", of: verb(kpev.Disable)},
+	OpRegisterAll:   {what: "register_all()", of: func(r *engine.Row) bool { return r.Arrays }},
+	OpUnregisterAll: {what: "unregister_all()", of: func(r *engine.Row) bool { return r.Arrays }},
+	OpOptimization:  {what: "sysctl kprobes-optimization", of: switched(engine.Optimization)},
+	OpEnabled:       {what: "file enabled", of: switched(engine.Armed)},
+}
+
+func verb(v uint64) func(r *engine.Row) bool {
+	return func(r *engine.Row) bool { return slices.Contains(r.Verbs, v) }
+}
+
+func switched(s engine.Switch) func(r *engine.Row) bool {
+	return func(r *engine.Row) bool { return slices.Contains(r.Switches, s) }
+}
+
+// engine checks that there is the machine's engine, and that it has what the
+// scenario asks of it.
+func (c checker) engine() error {
+	r := c.s.Machine.Row()
+	if r == nil {
+		return Faultf(PartOf(TheMachine, 0), "engine = %q isn't known; it is one of %s", c.s.Machine.Engine, nearest.Quoted(Engines()))
+	}
+	for i := range c.s.Probes {
+		k := &c.s.Probes[i]
+		if !slices.Contains(r.Kinds, engine.Kind(k.Kind)) {
+			return Faultf(PartOf(TheProbes, i), "probe %q: engine %s has no %v", k.Name, r.Name, k.Kind)
+		}
+		post := k.Kind == ProbeKprobe && k.Post != nil && !slices.Contains(r.Handlers, kpev.Post)
+		if post || k.Fault != nil && !slices.Contains(r.Handlers, kpev.Fault) {
+			return Faultf(PartOf(TheProbes, i), "probe %q: engine %s calls no such handler; leave post and fault out", k.Name, r.Name)
+		}
+	}
+	for i := range c.s.Tasks {
+		for j := range c.s.Tasks[i].Ops {
+			if a, ok := asks[c.s.Tasks[i].Ops[j].Kind]; ok && !a.of(r) {
+				return Faultf(PartIn(TheTasks, i, j), "task %q ops[%d]: engine %s has no %s", c.s.Tasks[i].Name, j, r.Name, a.what)
+			}
+		}
+	}
+	return nil
+}
