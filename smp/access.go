@@ -110,3 +110,159 @@ func (t *Task) level(size arch.Addr) (n int, top arch.Addr) {
 func (m *Machine) isStack(a arch.Addr) bool {
 	return a >= m.at.stack && a < m.at.stack+arch.Addr(m.nStacks)*(StackSize+pageSize)
 }
+
+// words is what is known of who has accessed which eight aligned bytes, in any
+// run of a machine: a hash table from which nothing is taken away.
+type words struct {
+	table  []word
+	n      int
+	stacks bool // some of them lie in a stack
+}
+
+// A word is eight aligned bytes and their use so far.
+type word struct {
+	number uint64 // 0 is a free place: nothing is mapped there
+	who    uint16 // the thread that accessed them first
+	use    use
+}
+
+type use uint8
+
+const (
+	written use = 1 << iota
+	several     // by more than one thread
+	touchy  = written | several
+)
+
+// at returns the place of a number, a new one if it has none.
+func (w *words) at(number uint64) *word {
+	if 2*w.n >= len(w.table) {
+		w.grow()
+	}
+	e := w.find(number)
+	if e.number == 0 {
+		e.number = number
+		w.n++
+	}
+	return e
+}
+
+// find returns the place where a number is or would be.
+func (w *words) find(number uint64) *word {
+	mask := uint64(len(w.table) - 1)
+	for i := number * 0x9e3779b97f4a7c15 >> 20; ; i++ {
+		if e := &w.table[i&mask]; e.number == number || e.number == 0 {
+			return e
+		}
+	}
+}
+
+func (w *words) grow() {
+	old := w.table
+	w.table = make([]word, max(256, 2*len(old)))
+	for i := range old {
+		if old[i].number != 0 {
+			*w.find(old[i].number) = old[i]
+		}
+	}
+}
+
+// access takes an access by a thread. grew: it is what made them shared.
+func (w *words) access(number uint64, who uint16, write bool) (shared, grew bool) {
+	e := w.at(number)
+	was := e.use
+	switch {
+	case was == 0 && e.who == 0:
+		e.who = who + 1 // so that 0 is no thread
+	case e.who != who+1:
+		e.use |= several
+	}
+	if write {
+		e.use |= written
+	}
+	return e.use == touchy, e.use == touchy && was != touchy
+}
+
+// share makes them shared, and reports whether that is new.
+func (w *words) share(number uint64) bool {
+	e := w.at(number)
+	was := e.use
+	e.use = touchy
+	return was != touchy
+}
+
+// shared reports whether they are.
+func (w *words) shared(number uint64) bool {
+	return w.n > 0 && w.find(number).use == touchy
+}
+
+// copy makes w know what from does.
+func (w *words) copy(from *words) {
+	w.table = append(w.table[:0], from.table...)
+	w.n, w.stacks = from.n, from.stacks
+}
+
+// Bytes of a function's own stack that it hasn't written hold what earlier calls and
+// interrupts left, which is no part of a state. A proof over states therefore asks
+// whether text reads such bytes at all (ReadsUninit).
+
+// A stackUse is which eight aligned bytes of a task's stack were stored to since the
+// stack pointer was above them last, as far as an observed machine has seen.
+type stackUse struct {
+	written [StackSize / 8 / 64]uint64
+	low     arch.Addr // nothing below counts as written
+}
+
+// inUse is of the highest bytes of a stack, above which no call of text begins.
+const inUse = 64
+
+// begin says that all from sp up counts as written.
+func (u *stackUse) begin(t *Task, sp arch.Addr) {
+	clear(u.written[:])
+	u.low = min(max(sp, t.stack-StackSize), t.stack) &^ 7
+	for a := u.low; a < t.stack; a += 8 {
+		u.set(t, a)
+	}
+}
+
+func (u *stackUse) set(t *Task, a arch.Addr) {
+	n := (a - (t.stack - StackSize)) / 8
+	u.written[n/64] |= 1 << (n % 64)
+}
+
+// pointer says that the stack pointer stands at sp after a step.
+func (u *stackUse) pointer(t *Task, sp arch.Addr) {
+	for ; u.low < sp && u.low < t.stack; u.low += 8 {
+		n := (u.low - (t.stack - StackSize)) / 8
+		u.written[n/64] &^= 1 << (n % 64)
+	}
+}
+
+// access takes an access to the task's own stack, and reports whether it reads
+// uninitialised bytes.
+func (u *stackUse) access(t *Task, a arch.Addr, write bool) (uninit bool) {
+	n := (a - (t.stack - StackSize)) / 8
+	if write {
+		u.set(t, a)
+		u.low = min(u.low, a&^7)
+		return false
+	}
+	return u.written[n/64]>>(n%64)&1 == 0 && a < t.stack-inUse
+}
+
+// onStack takes an access to data by the step of c.
+func (f *Footprint) onStack(c *CPU, a arch.Addr, size int, write bool) {
+	t := c.task
+	if a < t.stack-StackSize || a+arch.Addr(size) > t.stack {
+		return
+	}
+	for at := a; at < a+arch.Addr(size); at = at&^7 + 8 {
+		if t.use.access(t, at, write) && c.guest {
+			f.readsUninit = true
+		}
+	}
+}
+
+// ReadsUninit reports whether text has ever read bytes of its own stack that it
+// hadn't written, in a run that was observed.
+func (f *Footprint) ReadsUninit() bool { return f.readsUninit }

@@ -15,13 +15,13 @@
 // A Machine is built (New, tasks, sources, hooks, routines with an address), frozen
 // (Freeze), and then run any number of times (Reset, Run). It hands out:
 //
-//	Memory       pages of data and text, and which text is watched   mem.go pages.go pageout.go text.go
-//	Clocks       what events cost, what the CPUs' clocks show        clock.go line.go
+//	Memory       pages of data and text, and which text is watched   mem.go pages.go text.go
+//	Clocks       what events cost, what the CPUs' clocks show        clock.go
 //	Names        of addresses, movers, places, objects, answers      names.go touch.go
-//	Footprint    tells an observer what each step touches            watch.go touch.go access.go atomicirq.go uninit.go
+//	Footprint    tells an observer what each step touches            watch.go touch.go access.go atomicirq.go
 //	State        hashes what a state is made of, for proofs          state.go
 //	Interactive  drives a run by hand                                interactive.go
-//	Inspector    reads a machine that is paused or has ended         inspector.go
+//	Inspector    reads a machine that is paused or has ended         interactive.go
 //
 // A Ctx is the kapi.Context of a routine under way. The processor is an arch.Arch;
 // what the loop needs of it by type and constant is in arch_x86.go.

@@ -1,7 +1,12 @@
 package smp
 
 import (
+	"fmt"
+	"strings"
+
 	"kpsim/sim"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
 )
 
 // Interactive drives a machine by hand: its run pauses where it would end.
@@ -56,4 +61,115 @@ func (d *Interactive) Follow(t *Task) {
 func (d *Interactive) Can(mv sim.Mover) bool {
 	moves := d.m.inspector.Moves()
 	return moves[mv/sim.MaxCPUs]>>(mv%sim.MaxCPUs)&1 != 0
+}
+
+// An Inspector reads a machine that is paused, or whose run is over.
+type Inspector struct{ m *Machine }
+
+// Inspect returns what reads the machine.
+func (m *Machine) Inspect() *Inspector { return &m.inspector }
+
+// Current returns the task that a CPU is at.
+func (in *Inspector) Current(cpu int) *Task { return in.m.cpus[cpu].task }
+
+// Queue returns the tasks that want a CPU, but for the one that it is at.
+func (in *Inspector) Queue(cpu int) []*Task { return in.m.cpus[cpu].runq }
+
+// RegsOf returns the registers of a CPU: those of guest text, or as a kernel
+// routine found them. kernel: it isn't at guest text.
+func (in *Inspector) Regs(cpu int) (regs arch.Regs, kernel bool) {
+	c := &in.m.cpus[cpu]
+	return c.regs, !c.guest
+}
+
+// Pending reports whether an IPI is pending on a CPU, and whether it takes
+// interrupts.
+func (in *Inspector) Pending(cpu int) (ipi, open bool) {
+	c := &in.m.cpus[cpu]
+	return c.ipi != 0, c.open()
+}
+
+// BytesAt copies what is in memory at a, and returns how many bytes are there.
+func (in *Inspector) BytesAt(a arch.Addr, b []byte) int { return in.m.mem.peek(a, b, 0) }
+
+// OldestAt is BytesAt as a fetch of the CPU might see it at the oldest.
+func (in *Inspector) OldestAt(cpu int, a arch.Addr, b []byte) int {
+	n := in.m.mem.peek(a, b, 0)
+	in.m.text.Oldest(cpu, uint64(a), b[:n])
+	return n
+}
+
+// Moves returns what can move, found out anew: what a Step question's Moves, which
+// are kept up to date, must be.
+func (in *Inspector) Moves() (moves [3]uint64) {
+	kept := in.m.moves
+	for i := range in.m.cpus {
+		in.m.lookAt(&in.m.cpus[i])
+	}
+	for _, s := range in.m.sources {
+		if s.Kind != WorkSource {
+			continue
+		}
+		if in.m.moves[2] &^= s.bit; s.armed {
+			in.m.moves[2] |= s.bit
+		}
+	}
+	moves, in.m.moves = in.m.moves, kept
+	return moves
+}
+
+// Dump describes what each CPU and waiter is at, for a run that got stuck.
+func (in *Inspector) Dump() string {
+	var b strings.Builder
+	for i := range in.m.cpus {
+		c := &in.m.cpus[i]
+		name, off, _ := in.m.names.Where(sim.Mover(i))
+		fmt.Fprintf(&b, "cpu%d: task %s in %s %d, interrupts on %v, IPI pending %#x, %d on the run queue\n",
+			i, c.task.Name, name, off, c.open(), uint8(c.ipi), len(c.runq))
+	}
+	for _, x := range in.m.waiters {
+		fmt.Fprintf(&b, "waiting: task %s in %s %d, for cell %d\n", x.task.Name, x.place, x.step, x.cond.Cell())
+	}
+	return b.String()
+}
+
+// Waiting says in one line which tasks wait, and where.
+func (in *Inspector) Waiting() string {
+	var list []string
+	for _, x := range in.m.waiters {
+		list = append(list, fmt.Sprintf("%s waits in %s step %d", x.task.Name, x.place, x.step))
+	}
+	return strings.Join(list, ", ")
+}
+
+// WaitsFor returns the cell of what the task waits for, if that is what it does.
+func (t *Task) WaitsFor() (cell kapi.CellID, ok bool) {
+	if f := t.top(); f != nil && f.kind == routine && f.ctx.cond != nil {
+		return f.ctx.cond.Cell(), true
+	}
+	return 0, false
+}
+
+// Waits returns for each waiter the routine and step it waits in.
+func (in *Inspector) Waits() []string {
+	list := make([]string, len(in.m.waiters))
+	for i, x := range in.m.waiters {
+		list[i] = fmt.Sprintf("%s step %d", x.place, x.step)
+	}
+	return list
+}
+
+// Last says who is on the CPU that went on by default when the run ended, and where it
+// stands.
+func (in *Inspector) Last() (cpu int, task, place string) {
+	c := &in.m.cpus[0]
+	if in.m.lead != nil {
+		c = in.m.lead.cpu
+	}
+	s := in.m.names.Spot(sim.Mover(c.id))
+	if s.text {
+		return int(c.id), c.task.Name, in.m.names.SymbolName(s.at)
+	}
+	name, step, _ := in.m.names.SpotName(s)
+	return int(c.id), c.task.Name, fmt.Sprintf("%s step %d", name, step)
 }

@@ -4,6 +4,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp/cycles"
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 )
 
 // Step implements kapi.Context.
@@ -82,4 +83,125 @@ func (x *Ctx) give() {
 		return
 	}
 	x.giveWay(mv)
+}
+
+// Sleep implements kapi.Context.
+func (x *Ctx) Sleep(w kapi.Cond) { x.sleep(w, waitOther, nil) }
+
+// SleepForWork is Sleep for the work of s to be done: by default it is done at once.
+func (x *Ctx) SleepForWork(w kapi.Cond, s *Source) { x.sleep(w, waitWork, s) }
+
+func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
+	x.MightSleep()
+	x.yield()
+	t := x.task
+	if w == kapi.Yield {
+		x.m.schedule(x.cpu, true)
+		x.give()
+		return
+	}
+	x.touchWait(w.Cell())
+	if w.Holds() {
+		return
+	}
+	t.state = sleeping
+	x.await(w, why, s)
+	x.m.schedule(x.cpu, true)
+	x.give()
+	x.looking = false
+	x.touchWait(w.Cell()) // the CPU that stored it has let this one go on
+}
+
+// Spin implements kapi.Context.
+func (x *Ctx) Spin(w kapi.Cond) { x.spin(w, waitOther, false) }
+
+// SpinOn is Spin for what will hold until the CPU has gone on, once it does.
+func (x *Ctx) SpinOn(w kapi.Cond) { x.spin(w, waitOther, true) }
+
+// SpinForIPI is SpinOn for CPUs to answer an IPI: by default they do so at once.
+func (x *Ctx) SpinForIPI(w kapi.Cond) { x.spin(w, waitIPI, true) }
+
+// spin waits without giving up the CPU. If the condition lasts once it holds, a run
+// can't tell whether the CPU saw it at once or has waited: with atomic interrupts the
+// CPU looks in the step in which it came there, and touches the cell only when it
+// goes on.
+func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
+	atomic := lasts && x.m.foot != nil && x.m.foot.atomicIRQs && !x.prompt
+	if atomic {
+		x.m.spend(x.cpu.id, cycles.Point, 1)
+		atomic = x.m.unasked(x.cpu)
+	}
+	if !atomic {
+		x.yield()
+	}
+	holds := w.Holds()
+	if holds || !atomic {
+		x.touchWait(w.Cell())
+	}
+	if holds {
+		return
+	}
+	x.await(w, why, nil)
+	x.looking = !atomic // else the step is more than to look
+	x.give()
+	x.looking = false
+	x.touchWait(w.Cell())
+}
+
+// touchWait notes that a wait looks at its cell. All that the routine knows of it
+// afterwards is that it went on.
+func (x *Ctx) touchWait(id kapi.CellID) {
+	x.m.touch(objCell, uint64(id), false)
+	x.bring(id, kapi.Read)
+}
+
+// MightSleep takes down that a routine that may sleep is entered, and whether
+// it must not be (spec 1.10, 1.13).
+func (x *Ctx) MightSleep() { x.MightSleepIn(false) }
+
+// MightSleepIn is MightSleep of where sleeping is forbidden besides.
+func (x *Ctx) MightSleepIn(forbidden bool) {
+	x.Emit(smpev.MightSleep, b2u(forbidden || x.Atomic()), 0, 0)
+}
+
+// await hangs the context on its condition.
+func (x *Ctx) await(w kapi.Cond, why waiting, s *Source) {
+	x.cond, x.wait, x.waitFor, x.looking = w, why, s, true
+	x.m.waiters = append(x.m.waiters, x)
+	x.m.waitOn[uint8(w.Cell())]++
+}
+
+// recheckWaiters lets those go on whose condition has come to hold: at the time at which
+// that was stored, however long the storing CPU goes on until others may.
+func (m *Machine) recheckWaiters() {
+	m.recheck = false
+	kept := m.waiters[:0]
+	for _, x := range m.waiters {
+		if !x.cond.Holds() {
+			kept = append(kept, x)
+			continue
+		}
+		m.waitOn[uint8(x.cond.Cell())]--
+		m.Footprint().TouchCell(x.cond.Cell(), true)
+		x.cond = nil
+		m.attend(x.cpu)
+		if x.task.state != sleeping {
+			m.catchUp(x.cpu, m.time.stored)
+		} else {
+			m.bringQueue(&m.cpus[m.time.spender], x.cpu)
+			x.task.woken = m.time.stored
+			x.task.state = runnable
+			m.emit(x.cpu, smpev.Wake, uint64(x.task.ID), 0, 0)
+			x.cpu.enqueue(m, x.task)
+		}
+	}
+	m.waiters = kept
+}
+
+// Notify says that a hook has set a cell without a yield point.
+func (m *Machine) Notify(id kapi.CellID) {
+	if m.waitOn[uint8(id)] != 0 {
+		m.recheck, m.time.stored = true, m.time.Now()
+		m.again()
+	}
 }

@@ -25,9 +25,9 @@
 // said in undefined.go. Data accesses are done at once, in the order the machine
 // steps; a repeated string instruction is one element a step.
 //
-// The files: layout (where the parts lie), exist and tables (which opcodes
-// there are), text and names (how they are written), decode, choose* and facts
-// (what they mean), a file for each family of instructions (what they do),
-// encode (what patching writes), rows (the two descriptions), frame64 and frame32
-// (the registers that a trap saves).
+// The files: layout (where the parts of an instruction lie), exist and tables (which
+// opcodes there are), text and names (how they are written), decode and choose* (what
+// they mean), inst (what is asked of an instruction), a file for each family of
+// instructions (what they do), state (system registers, segments), rows (the two
+// descriptions, and what patching writes), frame (the registers that a trap saves).
 package x86
