@@ -7,7 +7,7 @@ import (
 	"kpsim/sim"
 )
 
-// arrivers are the strategies whose sources fire by arrivals, made so that
+// arrivers are the strategies whose sources fire by arrivals, configured so that
 // nothing else deviates.
 func arrivers(p Params) []Strategy {
 	r := NewRandom(p)
@@ -26,8 +26,8 @@ func (s settled) Begin(i uint64) bool {
 	return s.Arriving.Begin(i)
 }
 
-// lonely asks a strategy as one CPU with one source would, which stands before
-// watched text at each tenth of 100 boundaries. It returns those at which the
+// lonely asks a strategy as one CPU with one source would. The CPU stands before
+// watched text at every tenth of 100 boundaries. It returns the boundaries at which the
 // source fired.
 func lonely(s Strategy, most int, hold bool) (fired []int) {
 	p := sim.Point{Kind: sim.Step, N: 2, Moves: [3]uint64{1, 0, 1}}
@@ -51,9 +51,9 @@ func lonely(s Strategy, most int, hold bool) (fired []int) {
 	return fired
 }
 
-// TestArrivals: a source fires as often as it may, at any boundary of its CPU
-// alike if nothing is preferred, and if watched text is, in half of the runs at
-// any boundary before that.
+// TestArrivals: a source fires as often as it may, with equal chance at each boundary
+// of its CPU if there is no preference, and otherwise in half of the runs at a boundary
+// before watched text.
 func TestArrivals(t *testing.T) {
 	const runs = 20000
 	for _, most := range []int{1, 3} {
@@ -81,8 +81,9 @@ func TestArrivals(t *testing.T) {
 						}
 					}
 				}
-				// Two arrivals that fall on one boundary make use of the next one, so
-				// that it is not quite even then, and the last one may be lost.
+				// Of two arrivals at one boundary one moves to the next boundary, so
+				// the distribution isn't quite even then, and the last arrival may be
+				// lost.
 				if total < runs*most*97/100 || most == 1 && total != runs {
 					t.Errorf("%v: %d arrivals of %d", s, total, runs*most)
 				}
@@ -107,8 +108,8 @@ func TestArrivals(t *testing.T) {
 }
 
 // TestArrivalsByOwnBoundaries: in half of the runs a CPU that stands still is
-// interrupted no more often where it stands than where it goes by, in the others at
-// any question: the 40 before its first boundary, 50 between two, each as likely.
+// interrupted there no more often than at other boundaries, in the others at any
+// question: the 40 before its first boundary, 50 between two, each equally likely.
 func TestArrivalsByOwnBoundaries(t *testing.T) {
 	shape := &Shape{Questions: 100, Sources: []Source{{CPU: 1, Most: 1}}}
 	shape.CPUs[1] = Stretch{Boundaries: 10}
@@ -148,8 +149,8 @@ func TestArrivalsByOwnBoundaries(t *testing.T) {
 	}
 }
 
-// TestWorkArrives: what interrupts no CPU fires so many questions after it was
-// armed, anew each time.
+// TestWorkArrives: a source that interrupts no CPU fires a drawn number of questions
+// after it was armed, drawn again each time.
 func TestWorkArrives(t *testing.T) {
 	shape := &Shape{Questions: 50, Sources: []Source{{CPU: sim.NoMover}}}
 	s := NewSticky(Params{Seed: 1, Shape: shape, Mean: lengthMax})

@@ -6,8 +6,8 @@ import (
 	"kpsim/sim"
 )
 
-// TestArrivingUsual: in half of the runs the default order stands but where
-// somebody is lowered; in the others it is one of many.
+// TestArrivingUsual: in half of the runs the default order holds except where a mover
+// is lowered; in the others it is one of many.
 func TestArrivingUsual(t *testing.T) {
 	m := &toy{programs: []string{".I.I..", ".....", "..I.."}}
 	byDefault := m.run(new(Default))
@@ -30,9 +30,9 @@ func TestArrivingUsual(t *testing.T) {
 	}
 }
 
-// TestArrivingMoving: a CPU is to be interrupted at the one place where another
-// then goes on. With sources that arrive that takes two draws of one in 40, with
-// one that is a mover it takes one change point.
+// TestArrivingMoving: a CPU must be interrupted at the one place where another then
+// goes on. With sources that arrive, that takes two draws of one in 40; with a source
+// that is a mover, one change point.
 func TestArrivingMoving(t *testing.T) {
 	shape := &Shape{Questions: 80, Sources: []Source{{CPU: 0, Most: 1}}}
 	shape.CPUs[0], shape.CPUs[1] = Stretch{Boundaries: 40}, Stretch{Boundaries: 40}

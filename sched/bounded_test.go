@@ -8,8 +8,8 @@ import (
 	"kpsim/sim"
 )
 
-// Bounded and Bound come to the final states of all schedules of so few deviations,
-// those in the midst of private steps included.
+// TestBoundedComplete: Bounded and Bound reach the final states of all schedules with that many
+// deviations, including deviations within private steps.
 func TestBoundedComplete(t *testing.T) {
 	gen := genProcs(func(op string) bool { return op != "assert" && op != "again" })
 	rapid.Check(t, func(t *rapid.T) {
@@ -18,8 +18,8 @@ func TestBoundedComplete(t *testing.T) {
 	})
 }
 
-// A program that ends otherwise if two prefixes of one class, of which different
-// movers go on, are taken for one; few that are drawn do.
+// A program whose end differs if two prefixes of one class with different movers next
+// are taken for one; few drawn programs do.
 func TestBoundedWhoGoesOn(t *testing.T) {
 	m := randomProcs([][]instr{{{"write", 0, 1}}, {{"send", 0, 0}, {"read", 0, 1}}, {{"skip", 0, 0}, {"private", 0, 0}, {"write", 0, 2}}}, nil)
 	boundedComplete(t, m, "who goes on", 3)
@@ -71,7 +71,7 @@ func same(t rapid.TB, what string, k int, want, got map[string]bool) {
 	}
 }
 
-// What is pruned is most of it, and a restarted search is a new one.
+// Most runs are pruned, and a restarted search is a new one.
 func TestBoundedPrunes(t *testing.T) {
 	n := 8
 	if slow > 1 {

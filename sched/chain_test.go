@@ -8,8 +8,8 @@ import (
 	"kpsim/traces"
 )
 
-// TestChainsLeadToTheSameRun: what a labeller calls the links of a run plays it
-// again, and its visits are the questions that were asked.
+// TestChainsLeadToTheSameRun: the links of a run replay it, and its visits are the
+// questions that were asked.
 func TestChainsLeadToTheSameRun(t *testing.T) {
 	everyPlainRun(t, 12, func(name string, m *toy, s Strategy, i uint64) {
 		log, rec := record(m, s, i, false)
@@ -45,8 +45,8 @@ func TestChainsLeadToTheSameRun(t *testing.T) {
 	})
 }
 
-// TestChainFollows: a deviation is taken out, and the next one is met where it
-// stands now; the anchors stay where they were counted.
+// TestChainFollows: when a deviation is removed, the next one matches where it is now;
+// anchors stay where they were counted.
 func TestChainFollows(t *testing.T) {
 	m := &toy{programs: []string{"....", "...."}}
 	links := []traces.Deviation{
@@ -65,7 +65,7 @@ func TestChainFollows(t *testing.T) {
 		t.Errorf("%q, %d met", got, c.Met())
 	}
 
-	// An alternative that isn't there yet is waited for.
+	// A Chain waits for an alternative that isn't there yet.
 	m = &toy{programs: []string{"++++", ".."}, sources: []int{0}}
 	c = NewChain([]traces.Deviation{atPlace("cpu0", "f0", 0, true, 1, sim.Step, "cpu7")}, m)
 	c.Begin(0)
@@ -74,7 +74,7 @@ func TestChainFollows(t *testing.T) {
 	}
 }
 
-// TestFirstMiss: the first anchor that isn't taken at its word, and what is near.
+// TestFirstMiss: the first anchor that isn't taken literally, and what is near it.
 func TestFirstMiss(t *testing.T) {
 	m := &toy{programs: []string{"....", "...."}}
 	for _, test := range []struct {

@@ -8,8 +8,8 @@ import (
 	"kpsim/sim"
 )
 
-// From the 64th mover on all share a number, and what one of them does is visible to the
-// others: more is taken to conflict than does, never less.
+// From the 64th mover on all share a number, and the steps of one are visible to the
+// others: conflicts are overestimated, never missed.
 func TestConflictsOfACrowd(t *testing.T) {
 	write := func(object uint64) []sim.Touch { return []sim.Touch{{Object: sim.Object(object), Write: true}} }
 	var c conflicts

@@ -95,8 +95,8 @@ func TestMinimiseIsBounded(t *testing.T) {
 	}
 }
 
-// TestMinimiseSchedule: a toy's random walk comes down to the two deviations
-// that the wanted interleaving takes.
+// TestMinimiseSchedule: a toy's random walk shrinks to the two deviations that the
+// wanted interleaving takes.
 func TestMinimiseSchedule(t *testing.T) {
 	m := &toy{programs: []string{"....................", "...................."}}
 	torn := func() bool { // cpu1 runs exactly once between two of cpu0's

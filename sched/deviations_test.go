@@ -48,8 +48,8 @@ func brute(m *toy, list []Choice, most int, found *[]string) {
 	}
 }
 
-// TestDeviationsFormula: l questions of n alternatives have, with at most k
-// deviations, the sum over j <= k of (l over j) (n-1)^j schedules.
+// TestDeviationsFormula: with at most k deviations, l questions of n alternatives have
+// the sum over j <= k of (l over j) (n-1)^j schedules.
 func TestDeviationsFormula(t *testing.T) {
 	for _, test := range []struct {
 		op   string
@@ -136,7 +136,7 @@ func TestDeviationsHold(t *testing.T) {
 	}
 }
 
-// mustBug runs f, which has to panic with a BugError about want.
+// mustBug runs f, which must panic with a BugError about want.
 func mustBug(t *testing.T, want string, f func()) {
 	t.Helper()
 	defer func() {

@@ -121,8 +121,8 @@ func genProcs(only func(op string) bool) *rapid.Generator[func() (*procs, string
 	})
 }
 
-// compare holds Full against plain depth-first search: the same final states,
-// the same classes, and each class once.
+// compare compares Full with plain depth-first search: the same final states, the same
+// classes, and each class once.
 func compare(t *rapid.T, n *draws, m *procs, what string, optimal bool) {
 	want, ok := m.all(6000)
 	if n.drawn++; !ok {
@@ -158,7 +158,7 @@ func compare(t *rapid.T, n *draws, m *procs, what string, optimal bool) {
 	}
 }
 
-// Of programs that neither wait nor choose, each class is run once and nothing else.
+// Of programs that neither wait nor choose, each class is run once, and nothing else.
 func TestFullOptimal(t *testing.T) {
 	gen := genProcs(func(op string) bool {
 		switch op {
@@ -175,7 +175,8 @@ func TestFullOptimal(t *testing.T) {
 	n.check(t)
 }
 
-// With locks, waits, answers, interrupts and findings some are blocked, and none missing.
+// With locks, waits, answers, interrupts and findings some runs are blocked, and no
+// class is missing.
 func TestFullComplete(t *testing.T) {
 	gen := genProcs(func(op string) bool { return op != "again" })
 	var n draws
@@ -186,8 +187,8 @@ func TestFullComplete(t *testing.T) {
 	n.check(t)
 }
 
-// Programs in which an earlier Full has left something out: what a step was to
-// touch had been taken for what it touched after an interrupt, or was unknown.
+// Programs of which an earlier Full missed a class: a step's footprint was assumed to
+// be that after an interrupt, or was unknown.
 func TestFullInterrupts(t *testing.T) {
 	for i, c := range []struct {
 		code    [][]instr

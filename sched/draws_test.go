@@ -2,11 +2,11 @@ package sched
 
 import "testing"
 
-// draws counts what a test draws, and what of it is too large for the test.
+// draws counts what a test draws, and how many of the draws are too large for the test.
 type draws struct{ drawn, large int }
 
-// check fails a test that left out more than a third of what it drew, so that
-// it spoke of little but the smallest.
+// check fails a test that skipped more than a third of its draws, because it would then
+// cover little but the smallest.
 func (d *draws) check(t *testing.T) {
 	t.Helper()
 	if d.large > d.drawn/3+5 { // 5: under the race detector there are 20 in all

@@ -7,10 +7,10 @@ import (
 	"kpsim/sim"
 )
 
-// A ladder is a machine with a bug at the end of a chain. CPU 0 makes its steps;
-// CPU 1 climbs: it has to make its k-th step when CPU 0 stands at exactly one
-// place, else it falls and is out. After a step on the ladder it waits until CPU 0
-// has moved. Each rung that was reached shows: CPU 1 writes what CPU 0 reads next.
+// A ladder is a machine with a bug at the end of a chain. CPU 0 makes its steps. CPU 1
+// climbs: it has to make its k-th step when CPU 0 stands at exactly one place, else it
+// falls and is out. After a step on the ladder it waits until CPU 0 has moved. Each
+// rung shows: CPU 1 writes what CPU 0 reads next.
 type ladder struct {
 	length int
 	rungs  []int
@@ -84,11 +84,11 @@ func (m *ladder) runs(s Strategy, most int) int {
 	return most
 }
 
-// TestGuidedClimbs: four rungs among 60 places. A walk must leave CPU 0 at four
-// certain places and at no other before: with a switch in n boundaries that is
-// n^-4 (1-1/n)^45, at its best (n = 12) one in a million runs; the uniform one has
-// it once in 2^45. Guided gets there rung by rung, and each takes a deviation at
-// one certain place more: some thousands of runs, all in all.
+// TestGuidedClimbs: four rungs among 60 places. A walk must leave CPU 0 at four certain
+// places and at no other before. With a switch in n boundaries that has probability
+// n^-4 (1-1/n)^45, at its best (n = 12) one in a million runs; the uniform walk has one
+// in 2^45. Guided gets there rung by rung, and each rung takes one more deviation at
+// one certain place: some thousands of runs in all.
 func TestGuidedClimbs(t *testing.T) {
 	m := &ladder{60, []int{9, 20, 33, 45}}
 	const most = 40_000
@@ -115,7 +115,7 @@ func TestGuidedClimbs(t *testing.T) {
 }
 
 // TestGuidedKeeps: a run that shows nothing new isn't kept, and one that does is
-// what is mutated.
+// mutated.
 func TestGuidedKeeps(t *testing.T) {
 	m := toys()[1]
 	s := NewGuided(Params{Seed: 1, Length: 10})
@@ -132,8 +132,8 @@ func TestGuidedKeeps(t *testing.T) {
 	}
 }
 
-// TestGuidedWatches: the steps of all runs are looked at if nothing else shows
-// what they did, else of one in watchEvery.
+// TestGuidedWatches: the steps of all runs are observed if Learn gets nothing, else
+// those of one run in watchEvery.
 func TestGuidedWatches(t *testing.T) {
 	for _, test := range []struct{ features, want int }{{0, 32 * watchEvery}, {1, 32}} {
 		const shards = 3
@@ -180,7 +180,7 @@ func TestGuidedPairs(t *testing.T) {
 	}
 }
 
-// When there is no room for more, the oldest run that is kept makes way.
+// When there is no room left, the oldest kept run is replaced.
 func TestGuidedForgetsTheOldest(t *testing.T) {
 	s := NewGuided(Params{Seed: 1, Length: 9})
 	for i := range uint64(keptMost + 3) {

@@ -138,7 +138,7 @@ func TestHappens(t *testing.T) {
 	}
 }
 
-// Each lane alone tells classes apart: else 128 bits would be 64.
+// Each lane alone distinguishes classes: else 128 bits would be 64.
 func TestHappensLanes(t *testing.T) {
 	var r sim.Rand
 	r.Seed(2, 0)
@@ -162,7 +162,7 @@ func TestHappensLanes(t *testing.T) {
 	}
 }
 
-// A long life changes nothing: objects are kept, states aren't.
+// Many runs change nothing: objects are kept, states aren't.
 func TestHappensReset(t *testing.T) {
 	run := func(h *Happens) lanes {
 		h.Reset()

@@ -7,8 +7,8 @@ import (
 	"kpsim/sim"
 )
 
-// A hunt is a program with a bug, which is there if certain steps come in a
-// certain order.
+// A hunt is a program with a bug, which occurs if certain steps come in a certain
+// order.
 type hunt struct {
 	programs []string
 	bug      func(order []step) bool
@@ -20,7 +20,7 @@ type step struct {
 	n     int
 }
 
-// order returns the steps of the run that was.
+// order returns the steps of the last run.
 func (m *toy) order() (list []step) {
 	var done [256]int
 	for _, mv := range m.moved {
@@ -43,8 +43,8 @@ func before(order []step, a, b step) bool {
 	return false
 }
 
-// found returns in how many of the runs the bug is there, and the questions of
-// the longest run.
+// found returns in how many of the runs the bug occurs, and the questions of the
+// longest run.
 func (h *hunt) found(s Strategy, runs int) (n int, k uint64) {
 	m := &toy{programs: h.programs}
 	for i := range uint64(runs) {
@@ -75,29 +75,29 @@ func TestPCTFigure5(t *testing.T) {
 	}
 }
 
-// hunts are programs of n movers with a bug of each depth: d orderings of steps
-// bring it about, and fewer don't.
+// hunts are programs of n movers with a bug of each depth: d orderings of steps trigger
+// it, and fewer don't.
 var hunts = []hunt{
 	// An ordering: something is used before it was made ready.
 	{[]string{"......", ".......", "....."}, func(o []step) bool {
 		return before(o, step{1, 6}, step{0, 0})
 	}},
-	// An atomicity violation: another's step falls between two of one's own.
+	// An atomicity violation: another mover's step falls between two of one mover.
 	{[]string{"........", ".....", "....."}, func(o []step) bool {
 		return before(o, step{0, 3}, step{1, 4}) && before(o, step{1, 4}, step{0, 4})
 	}},
-	// One between two certain steps of another, where its own step before must
-	// have come early.
+	// A step between two certain steps of another mover, where its own previous step
+	// must have come early.
 	{[]string{".....", "....", "..."}, func(o []step) bool {
 		return before(o, step{1, 1}, step{0, 2}) && before(o, step{0, 3}, step{1, 3}) && before(o, step{1, 3}, step{0, 4})
 	}},
 }
 
-// TestPCTBound: a bug of depth d is found in at least 1/(n k^(d-1)) of the runs,
-// k being the most questions of a run. The bound is reached by the worst of
-// programs only: what is measured is half as much again and more, so that to fall
-// below it by chance would take five standard deviations. A program of a certain
-// depth it is, too: with a change point less its bug isn't found.
+// TestPCTBound: a bug of depth d is found in at least 1/(n k^(d-1)) of the runs, k
+// being the most questions of a run. Only the worst programs reach the bound: the
+// measured rate is at least half as much again, so falling below it by chance would
+// take five standard deviations. The depth of the programs is right, too: with one
+// change point less the bug isn't found.
 func TestPCTBound(t *testing.T) {
 	const runs = 20_000 / min(slow, 4)
 	for i := range hunts {
@@ -121,9 +121,9 @@ func TestPCTBound(t *testing.T) {
 	}
 }
 
-// TestPCTInterrupts: an interrupt source is a mover with one step, and so is a
-// pending IPI. That it comes between two certain steps is a bug of depth 2; of 2
-// movers and 13 questions it is found in one of 26 runs at least.
+// TestPCTInterrupts: an interrupt source is a mover with one step, and so is a pending
+// IPI. Its coming between two certain steps is a bug of depth 2; with 2 movers and 13
+// questions it is found in at least one of 26 runs.
 func TestPCTInterrupts(t *testing.T) {
 	m := &toy{programs: []string{strings.Repeat(".", 12)}, sources: []int{1}}
 	s := NewPCT(Params{Seed: 1, Length: 13, Depth: 2})
@@ -145,8 +145,8 @@ func TestPCTInterrupts(t *testing.T) {
 	}
 }
 
-// TestPCTAsksLittle: between change points and changes of who can move nothing
-// is asked.
+// TestPCTAsksLittle: no question is asked between change points and changes of the set
+// of moves.
 func TestPCTAsksLittle(t *testing.T) {
 	m := &toy{programs: []string{strings.Repeat(".", 100), strings.Repeat(".", 100)}}
 	for i := range uint64(100) {
@@ -159,12 +159,12 @@ func TestPCTAsksLittle(t *testing.T) {
 	}
 }
 
-// TestArrivingAtOneBoundary: a bug that an interrupt at one certain boundary of
-// 60 brings about, if besides the other CPU is done before. Arriving has it if
-// the priorities are right (1/2), and the arrival is: one in 60 of half the
-// runs, and, since 6 boundaries are before watched text, one in 6 of the other
-// half. That is 1 in 22, and in 150 runs it is missed once in 1000 times. Random walk
-// has the other CPU done before the first one's first step once in 2^20 times.
+// TestArrivingAtOneBoundary: a bug that an interrupt at one certain boundary of 60
+// triggers, if the other CPU is done before. Arriving finds it if the priorities are
+// right (1/2), and the arrival is: one in 60 in half of the runs, and, since 6
+// boundaries are before watched text, one in 6 in the other half. That is 1 in 22, and
+// 150 runs miss it once in 1000 times. In a random walk the other CPU is done before
+// the first one's first step once in 2^20 times.
 func TestArrivingAtOneBoundary(t *testing.T) {
 	m := &toy{programs: []string{strings.Repeat(".........w", 6), strings.Repeat(".", 20)}, sources: []int{1}}
 	shape := &Shape{Questions: 80, Sources: []Source{{CPU: 0, Most: 1}}}
@@ -192,8 +192,8 @@ func TestArrivingAtOneBoundary(t *testing.T) {
 	}
 }
 
-// TestPrioritiesLowered: who was lowered is below all who weren't, in the order of
-// what to, and who was lowered twice is where it was lowered last.
+// TestPrioritiesLowered: a lowered mover is below all others, at the place it was
+// lowered to; if it was lowered twice, the last one counts.
 func TestPrioritiesLowered(t *testing.T) {
 	var s priorities
 	r := new(sim.Rand)

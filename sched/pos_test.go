@@ -7,10 +7,10 @@ import (
 	"kpsim/sim"
 )
 
-// What sets POS apart: a step that is in a race with the last of k others comes
-// after all of them if its priority is the least of k+1, for nothing else makes
-// it be drawn anew. Here k is 19. A uniform choice at each step has it once in 2^19 runs, so
-// that 4000 runs miss it with probability 99%: that is the control.
+// The strength of POS: a step that is in a race with the last of k others comes after
+// all of them if its priority is the least of k+1, because nothing else redraws it.
+// Here k is 19. A uniform choice at each step has that once in 2^19 runs, so 4000 runs
+// miss it with probability 99%: that is the control.
 func TestPOSAfterMany(t *testing.T) {
 	h := &hunt{[]string{strings.Repeat("B", 18) + "A", "a"}, func(o []step) bool {
 		return before(o, step{0, 18}, step{1, 0})
@@ -33,9 +33,9 @@ func TestPOSPrivateSteps(t *testing.T) {
 	}
 }
 
-// TestPOSRaces: what is in a race with what was done is drawn anew. So a read
-// comes after the i-th of many writes with probability 2^-(i+1), where a priority
-// kept would have it there uniformly.
+// TestPOSRaces: an action in a race with the last one is redrawn. So a read comes after
+// the i-th of many writes with probability 2^-(i+1), where a kept priority would place
+// it uniformly.
 func TestPOSRaces(t *testing.T) {
 	m := &toy{programs: []string{"AAAAAAAA", "a"}}
 	s := NewPOS(Params{Seed: 1, Length: 9})
@@ -52,7 +52,7 @@ func TestPOSRaces(t *testing.T) {
 	even(t, "writes before the read", counts, []int{2048, 1024, 512, 256, 256}, 36)
 }
 
-// TestPOSIsTold: without steps it is told of it would be another strategy.
+// TestPOSIsTold: without observed steps it would be another strategy.
 func TestPOSIsTold(t *testing.T) {
 	s := NewPOS(Params{Length: 9})
 	f := NewPortfolio(Params{Length: 9})
@@ -76,8 +76,9 @@ func TestPOSIsTold(t *testing.T) {
 	}
 }
 
-// TestPOSDrawsAnew: whose next step is in a race with what was done since the last
-// question, and who made a step that others may see, a CPU or an IPI.
+// TestPOSDrawsAnew: the movers that are redrawn: those whose next step is in a race
+// with what was done since the last question, and the mover of a visible step, a CPU or
+// an IPI.
 func TestPOSDrawsAnew(t *testing.T) {
 	read, write := sim.Touch{Object: 7}, sim.Touch{Object: 7, Write: true}
 	var ahead [sim.MaxCPUs]sim.Touch

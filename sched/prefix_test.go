@@ -8,14 +8,14 @@ import (
 	"kpsim/sim"
 )
 
-// rests are what ends the runs of TestPrefix.
+// rests are the strategies that end the runs of TestPrefix.
 func rests() []Strategy {
 	p := Params{Seed: 5, Length: 20, Mean: 3}
 	return []Strategy{NewRandom(p), NewSticky(p)}
 }
 
-// A run cut anywhere begins as it was recorded, holds change nothing, and the
-// whole recording is the recorded run.
+// TestPrefix: a run cut anywhere begins as it was recorded, holds change nothing, and
+// the whole recording is the recorded run.
 func TestPrefix(t *testing.T) {
 	for _, m := range toys() {
 		log, rec := record(m, NewRandom(Params{Seed: 2, Length: 20}), 3, true)
@@ -48,8 +48,8 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// What comes behind the prefix is what the strategy would do in a run that
-// begins there: its questions count from 0.
+// After the prefix the strategy does what it would do in a run that begins there: its
+// questions count from 0.
 func TestPrefixCountsFromTheCut(t *testing.T) {
 	rec := &Recording{All: []Choice{{Seq: 0, N: 2}, {Seq: 1, Steps: 1, N: 2, Pick: 1}, {Seq: 2, Steps: 2, N: 2}}}
 	var seen []uint64
@@ -95,7 +95,7 @@ func TestPrefixNotices(t *testing.T) {
 	mustBug(t, "not all were recorded", func() { NewPrefix(&Recording{All: []Choice{{Seq: 4}}}) })
 }
 
-// Spot labels a deviation as a Labeller does, and the default answers too.
+// TestSpot: a Spot labels a deviation as a Labeller does, and default answers too.
 func TestSpot(t *testing.T) {
 	for _, m := range toys() {
 		_, rec := record(m, NewRandom(Params{Seed: 2, Length: 20}), 3, true)

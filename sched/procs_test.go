@@ -94,7 +94,7 @@ func (x *procX) cas(v, from, to int) bool {
 	return ok
 }
 
-// lock takes a lock, which the guard has seen free.
+// lock takes a lock that the guard has seen free.
 func (x *procX) lock(l int) {
 	if x.m.locks[l] != 0 {
 		panic("taken")
@@ -151,7 +151,7 @@ func (m *procs) look() {
 	}
 }
 
-// reset makes it as it is before a run.
+// reset sets the state before a run.
 func (m *procs) reset() {
 	m.mem = append(m.mem[:0], make([]int, m.vars)...)
 	copy(m.mem, m.init)
@@ -247,7 +247,7 @@ func (m *procs) state() string {
 	return b.String()
 }
 
-// A found is what an exhaustive search has come to.
+// A found is the result of an exhaustive search.
 type found struct {
 	states  map[string]bool
 	classes map[lanes]bool
@@ -259,7 +259,7 @@ func newFound() *found {
 	return &found{states: make(map[string]bool), classes: make(map[lanes]bool)}
 }
 
-// all runs every schedule there is, at most most; ok if there were no more.
+// all runs every schedule, at most most; ok if there were no more.
 func (m *procs) all(most int) (f *found, ok bool) {
 	f = newFound()
 	var h Happens
@@ -280,7 +280,7 @@ func (m *procs) all(most int) (f *found, ok bool) {
 	return f, true
 }
 
-// everything is depth-first search with nothing clever about it.
+// everything is plain depth-first search.
 type everything struct {
 	list  []answer
 	at    int

@@ -67,7 +67,7 @@ func (f fixed) End(uint64)                         {}
 func (f fixed) String() string                     { return "fixed" }
 func (f fixed) Choose(*sim.Point) (pick, hold int) { return f.pick, f.hold }
 
-// TestExactNotices replays recordings on machines that are not the one recorded.
+// TestExactNotices replays recordings on machines other than the recorded one.
 func TestExactNotices(t *testing.T) {
 	was := &toy{programs: []string{"..F.", "...."}, sources: []int{1}}
 	for _, all := range []bool{false, true} {
@@ -177,8 +177,8 @@ func TestAnchorNames(t *testing.T) {
 	}
 }
 
-// TestAnchorsDrift: the program grows by an instruction before the place of
-// the second deviation; the schedule is found again one instruction on.
+// TestAnchorsDrift: the program grows by an instruction before the place of the second
+// deviation; the schedule is found again one instruction later.
 func TestAnchorsDrift(t *testing.T) {
 	m := &toy{programs: []string{"....", "....", "...."}}
 	anchors := []traces.Deviation{

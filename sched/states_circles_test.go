@@ -11,8 +11,8 @@ import (
 	"kpsim/sim"
 )
 
-// A graph is all there is of a procs, found with nothing clever about it: each step of
-// each mover from each state; or those that so many deviations lead to.
+// A graph is the state space of a procs, found by plain search: each step of each mover
+// from each state, or those that a number of deviations reach.
 type graph struct {
 	m       *procs
 	bounded bool
@@ -22,7 +22,7 @@ type graph struct {
 	circle  bool
 }
 
-// A snapshot is all of a procs that changes.
+// A snapshot is the whole state of a procs.
 type snapshot struct {
 	mem, locks, left []int
 	pending          []bool
@@ -39,8 +39,8 @@ func (m *procs) restore(s snapshot, first sim.Mover) {
 	m.ended, m.p = false, sim.Point{First: first}
 }
 
-// graph finds where a program can end by at most k deviations, by any if k is -1, and
-// whether it can go round in circles; not ok if there are too many states.
+// graph finds where a program can end with at most k deviations, or with any if k is
+// -1, and whether it can go round in circles; not ok if there are too many states.
 func (m *procs) graph(most, k int) (g *graph, ok bool) {
 	g = &graph{m: m, bounded: k >= 0, most: most, found: newFound(), visited: make(map[string]int)}
 	m.watch, m.chose = nil, nil
@@ -95,7 +95,7 @@ func (g *graph) visit(s snapshot, first sim.Mover, left int) (ok bool) {
 	return true
 }
 
-// deviations is how many a step makes: who makes it, and what is answered in it.
+// deviations counts those of a step: its mover, and the answers in it.
 func deviations(pick int, e *everything) (n int) {
 	for _, a := range append(e.list, answer{pick: uint16(pick)}) {
 		if a.pick != 0 {
@@ -105,9 +105,9 @@ func deviations(pick int, e *everything) (n int) {
 	return n
 }
 
-// Programs that may go round in circles end where they can, whichever search is made,
-// and each search tells of circles where there are some: by any number of deviations,
-// or by so many.
+// TestStatesCircles: programs that may go round in circles end where they can, in each
+// search, and each search reports circles if there are any: with any number of
+// deviations, or with a bounded one.
 func TestStatesCircles(t *testing.T) {
 	gen := genProcs(func(op string) bool { return op != "ask" })
 	var n draws

@@ -11,8 +11,7 @@ import (
 	"kpsim/sim"
 )
 
-// A stateful is a procs whose states are told apart by all there is of them, but
-// for what forget takes away.
+// A stateful is a procs whose state is complete, except for what forget removes.
 type stateful struct {
 	*procs
 	forget func(state string) string
@@ -74,8 +73,8 @@ func (m *procs) states(most int, how func(*States)) (f *found, s *States, ok boo
 // counted searches without Sleep.
 func counted(*States) {}
 
-// TestStatesComplete: wherever a random program can end, one of the runs that States
-// makes ends there, and nowhere else; who sleeps or not. Sleep makes fewer runs.
+// TestStatesComplete: wherever a random program can end, one of the runs of States ends
+// there, and nowhere else, with and without Sleep. Sleep makes fewer runs.
 func TestStatesComplete(t *testing.T) {
 	gen := genProcs(func(op string) bool { return op != "again" })
 	var n draws
@@ -118,9 +117,9 @@ func TestStatesComplete(t *testing.T) {
 	t.Logf("%d runs, %d where movers sleep", runs, asleep)
 }
 
-// verdicts are the states in which runs have ended, without those that others
-// were in when a finding ended the run: what conflicts with nothing may have been
-// done by then, or not.
+// verdicts are the final states of runs, without the positions of other movers when a
+// finding ended the run: what conflicts with nothing may have been done by then, or
+// not.
 func verdicts(f *found) map[string]bool {
 	all := make(map[string]bool)
 	for s := range f.states {
@@ -132,8 +131,8 @@ func verdicts(f *found) map[string]bool {
 	return all
 }
 
-// TestStatesWays: of programs whose every step is visible the number of
-// schedules is that of all there are.
+// TestStatesWays: for programs whose every step is visible, the number of schedules is
+// that of all schedules.
 func TestStatesWays(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		var code [][]instr
@@ -155,8 +154,8 @@ func TestStatesWays(t *testing.T) {
 	}
 }
 
-// TestStatesCheck: of states that are told to be the same, and aren't, the check
-// shows that what comes after differs.
+// TestStatesCheck: if different states have the same digest, the check notices that the
+// continuations differ.
 func TestStatesCheck(t *testing.T) {
 	code := [][]instr{
 		{{"write", 0, 1}, {"write", 1, 1}, {"read", 0, 0}, {"skip", 0, 0}, {"write", 1, 2}, {"write", 0, 2}},

@@ -24,7 +24,7 @@ func everyRun(t *testing.T, runs uint64, f func(name string, m *toy, mk func() S
 	}
 }
 
-// everyPlainRun is everyRun for the strategies that deviate most and learn nothing.
+// everyPlainRun is everyRun for the strategies that deviate most and don't learn.
 func everyPlainRun(t *testing.T, runs uint64, f func(name string, m *toy, s Strategy, i uint64)) {
 	everyRun(t, runs, func(name string, m *toy, mk func() Strategy, i uint64) {
 		switch s := mk().(type) {
@@ -64,8 +64,8 @@ func TestRunIsFunctionOfSeedAndNumber(t *testing.T) {
 	})
 }
 
-// TestHoldsChangeNothing runs everything with holds, without, and on a machine
-// that drops holds early; and under Recorder, which checks the contract.
+// TestHoldsChangeNothing runs everything with holds, without, on a machine that drops
+// holds early, and under Recorder, which checks the contract.
 func TestHoldsChangeNothing(t *testing.T) {
 	calls, without := 0, 0
 	everyRun(t, 16, func(name string, m *toy, mk func() Strategy, i uint64) {
@@ -197,7 +197,7 @@ func TestStickySwitchesEvenly(t *testing.T) {
 	}
 }
 
-// unlearning is a portfolio that isn't told what its runs show.
+// unlearning is a portfolio that doesn't learn.
 type unlearning struct{ of *Portfolio }
 
 func (u unlearning) Begin(i uint64) bool            { return u.of.Begin(i) }
@@ -205,8 +205,8 @@ func (u unlearning) End(asked uint64)               { u.of.End(asked) }
 func (u unlearning) String() string                 { return u.of.String() }
 func (u unlearning) Choose(p *sim.Point) (int, int) { return u.of.Choose(p) }
 
-// TestPortfolioShares: when nothing is known, each member has its share of the
-// time; one with nothing left drops out.
+// TestPortfolioShares: without findings, each member has its share of the time; one
+// with no run left drops out.
 func TestPortfolioShares(t *testing.T) {
 	m := toys()[0]
 	f := NewPortfolio(Params{Seed: 1, Length: 5, Most: 1})
@@ -236,8 +236,8 @@ func TestPortfolioShares(t *testing.T) {
 	}
 }
 
-// learning drives a portfolio for so many runs, each of which shows so many new
-// things if it is learnt from. It returns what part of the time the members had.
+// learning drives a portfolio for a number of runs, each of which shows a number of new
+// things if it is learnt from. It returns each member's part of the time.
 func learning(f *Portfolio, runs int, show func(m *member) (features int)) map[*member]float64 {
 	time, all, feature := make(map[*member]float64), 0, f.next<<8
 	for range runs {
@@ -260,9 +260,9 @@ func learning(f *Portfolio, runs int, show func(m *member) (features int)) map[*
 	return time
 }
 
-// TestPortfolioFollowsTheNew: a member whose runs alone show something new is given
-// more and more, up to twice its share against half of it of the others, and
-// loses that when those of others do as well.
+// TestPortfolioFollowsTheNew: a member whose runs alone show something new gets more
+// and more, up to twice its share while the others get half of theirs, and loses that
+// when others do as well.
 func TestPortfolioFollowsTheNew(t *testing.T) {
 	f := NewPortfolio(Params{Seed: 1, Length: 5})
 	f.members = f.members[:len(f.members)-1] // deviations come to an end
@@ -302,7 +302,7 @@ func TestPortfolioFollowsTheNew(t *testing.T) {
 	}
 }
 
-// TestPortfolioWeighsTime: who shows as much as others in each run, but takes
+// TestPortfolioWeighsTime: a member whose runs show as much as others', but take
 // longer, shows less in its time.
 func TestPortfolioWeighsTime(t *testing.T) {
 	f := NewPortfolio(Params{Seed: 1, Length: 5})
@@ -384,8 +384,8 @@ type named struct{ Recorder }
 
 func (*named) String() string { return "random recorded" }
 
-// BenchmarkBoundary is Choose as a machine uses it: through the interface,
-// with holds, 200 boundaries a run, Begin included.
+// BenchmarkBoundary measures Choose as a machine uses it: through the interface, with
+// holds, 200 boundaries a run, Begin included.
 func BenchmarkBoundary(b *testing.B) {
 	for _, s := range All[:5] {
 		b.Run(s.Name, func(b *testing.B) {

@@ -80,7 +80,7 @@ func (m *toy) look() {
 	}
 }
 
-// run runs under s, already begun, and returns what happened.
+// run runs under s, already begun, and returns the events.
 func (m *toy) run(s Strategy) string {
 	*m = toy{programs: m.programs, sources: m.sources, stop: m.stop, shortHolds: m.shortHolds, log: m.log[:0], moved: m.moved[:0], asked: m.asked[:0], touched: m.touched, features: m.features}
 	copy(m.left[:], m.sources)
@@ -215,7 +215,7 @@ func (m *toy) move(s Strategy, mv sim.Mover, hold *int) {
 	}
 }
 
-// picks prints the deviations of the run that was.
+// picks prints the deviations of the last run.
 func (m *toy) picks() string {
 	var b strings.Builder
 	for _, c := range m.asked {
@@ -250,7 +250,7 @@ func (m *toy) Alternative(p *sim.Point, pick int) string {
 	return fmt.Sprintf("cpu%d", mv)
 }
 
-// shape is what strategies are told of the machine: source 1 interrupts none.
+// shape describes the machine to strategies: source 1 interrupts no CPU.
 func (m *toy) shape() *Shape {
 	m.run(new(Default))
 	h := &Shape{Questions: m.p.Seq}
@@ -269,7 +269,7 @@ func (m *toy) shape() *Shape {
 	return h
 }
 
-// toys are the machines that most tests go through.
+// toys are the machines that most tests use.
 func toys() []*toy {
 	return []*toy{
 		{programs: []string{"...", "..."}},

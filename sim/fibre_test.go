@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// steps is a body that parks n times, and says what happened.
+// steps is a body that parks n times, and records what happened.
 type steps struct {
 	f      *Fibre
 	n      int
@@ -92,7 +92,7 @@ func TestFibreKill(t *testing.T) {
 	p.Close()
 }
 
-// A body may recover from all panics, as careless code does: it ends all the same.
+// A body that recovers from all panics, as careless code does, ends all the same.
 func TestFibreKillRecovered(t *testing.T) {
 	var p Pool
 	f := p.Get()
@@ -137,8 +137,8 @@ func TestPutParked(t *testing.T) {
 	p.Put(f)
 }
 
-// A panic in a body comes out where the fibre was resumed, the body's deferred
-// code having run.
+// A panic in a body surfaces where the fibre was resumed, after the body's deferred
+// code.
 func TestFibrePanic(t *testing.T) {
 	boom := errors.New("boom")
 	for _, dying := range []bool{false, true} {

@@ -16,8 +16,8 @@ func hashOf(words ...uint64) (h sim.Hash) {
 	return h
 }
 
-// TestHash: other words, or the same in another order or number, have another
-// hash, of which each half is another: one bit in one word is enough.
+// TestHash: other words, or the same words in another order or number, have another
+// hash in both halves. One bit in one word is enough.
 func TestHash(t *testing.T) {
 	differ := func(t *rapid.T, a, b sim.Hash) {
 		if a.Hi == b.Hi || a.Lo == b.Lo {
@@ -43,8 +43,8 @@ func TestHash(t *testing.T) {
 	})
 }
 
-// TestHashOfHashes: one is two words to another, and Join asks for no order, but
-// for how many there are and for whose words are whose.
+// TestHashOfHashes: AddHash differs from Join, and Join ignores the order, but not the
+// number of hashes and not which words belong to which.
 func TestHashOfHashes(t *testing.T) {
 	a, b, c := hashOf(1), hashOf(2), hashOf(3, 4)
 	var in sim.Hash

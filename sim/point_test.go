@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Mover names First, then each other mover of the sets once, in the order of
-// their numbers: of small machines, which are looked up, and of large ones.
+// TestMover: Mover returns First, then each other mover of the sets once, in numerical
+// order, for small machines, which use a table, and for large ones.
 func TestMover(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cpus := rapid.SampledFrom([]int{1, 2, 4, 8, 9, 33, MaxCPUs}).Draw(t, "cpus")
