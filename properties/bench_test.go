@@ -9,8 +9,8 @@ import (
 	"kpsim/traces/tracetest"
 )
 
-// A run as a search has it: two functions of thirty instructions, a probe that
-// is optimized and taken back, three tasks that call, hit and are interrupted.
+// A run as in a search: two functions of thirty instructions, a probe that is optimized
+// and unoptimized, three tasks that call, hit and are interrupted.
 func run() *tracetest.Trace {
 	tr := tracetest.New()
 	for fn := uint64(f); fn <= f+0x80; fn += 0x80 {

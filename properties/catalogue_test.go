@@ -48,8 +48,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Reset forgets: monitors that have seen any other logs, whole or cut off by a
-// finding, judge a log as new ones do.
+// Reset forgets: monitors that have seen other logs, whole or ended by a finding, judge
+// a log as new ones do.
 func TestResetForgets(t *testing.T) {
 	used := tracetest.NewPlayer(watches()...)
 	for _, first := range logs {
@@ -62,8 +62,7 @@ func TestResetForgets(t *testing.T) {
 	}
 }
 
-// Heads differ from scenario to scenario: what the last run told of its text
-// doesn't bear on this one.
+// Heads differ between scenarios: the text of the last run has no effect on this one.
 func TestOtherText(t *testing.T) {
 	log := func(want string, load ...string) *tracetest.Trace {
 		tr := tracetest.New()
@@ -95,7 +94,7 @@ func TestOtherText(t *testing.T) {
 	}
 }
 
-// A monitor allocates for a finding and for nothing else.
+// A monitor allocates only for a finding.
 func TestNoAllocations(t *testing.T) {
 	for _, p := range properties.All {
 		player := tracetest.NewPlayer(watch(p))
@@ -111,7 +110,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// Monitors don't panic, whatever they are told, and say the same of it again.
+// Monitors don't panic on any events, and judge the same log in the same way again.
 func TestNonsense(t *testing.T) {
 	old, again := tracetest.NewPlayer(watches()...), tracetest.NewPlayer(watches()...)
 	var kinds []traces.Kind

@@ -9,7 +9,8 @@ import (
 	"kpsim/traces"
 )
 
-// What was known to be dull isn't any more when what makes it so may have changed.
+// An event known to be irrelevant isn't any more when the facts behind that may have
+// changed.
 func TestDullEnds(t *testing.T) {
 	const linked, slot = 0x1000, 0x2000
 	exec := func(at uint64) *traces.Event {

@@ -8,7 +8,7 @@ import (
 	"kpsim/traces/tracetest"
 )
 
-// A monitor is tried on a log that is written by hand: no machine is needed.
+// A monitor is tested on a log written by hand: no machine is needed.
 func ExampleNewMonitors() {
 	tr := tracetest.New()
 	tr.Load(0x1000, "55", "48 89 e5", "53", "c3")       // the linked instructions
@@ -26,7 +26,8 @@ func ExampleNewMonitors() {
 	// cpu1 task2 begins 1b 00 at 0x1001, inside the 5 bytes at 0x1000 that a patcher has written to
 }
 
-// A property is data: what explore prints of it, and the kinds of event it rests on.
+// A property is data: the sentence that explore prints, and the kinds of event that it
+// needs.
 func ExampleByName() {
 	p, _ := properties.ByName("no-oops")
 	fmt.Println(p.ID, p.Says)

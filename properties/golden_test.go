@@ -47,11 +47,11 @@ type log struct {
 
 var logs []log
 
-// golden adds a log that is what it looks like.
+// golden adds a log whose verdict is obvious.
 func golden(name string, build func(tr *tracetest.Trace)) { trap(name, "", build) }
 
-// trap adds a log that isn't, and says why: it must be accepted though it looks
-// wrong, or rejected though it looks right.
+// trap adds a log whose verdict isn't obvious, and says why: it must be accepted though
+// it looks wrong, or rejected though it looks right.
 func trap(name, why string, build func(tr *tracetest.Trace)) {
 	tr := tracetest.New()
 	tr.Load(f, "55", "48 89 e5", "53", "5b", "5d", "c3")
@@ -111,22 +111,22 @@ func watch(p *properties.Property) tracetest.Watch {
 	return tracetest.Watch{ID: p.ID, Kinds: ms.Kinds(), Monitor: ms}
 }
 
-// together is all of the catalogue over one scene.
+// together is the whole catalogue over one scene.
 func together() (*properties.Monitors, *tracetest.Player) {
 	ms := properties.NewMonitors(properties.All...)
 	return ms, tracetest.NewPlayer(tracetest.Watch{ID: "all", Kinds: ms.Kinds(), Monitor: ms})
 }
 
-// The whole catalogue watches each log: the property it is about must find
-// what is wrong, and no other before it.
+// The whole catalogue watches each log: the property in question must have the finding,
+// and no other property before it.
 func TestGolden(t *testing.T) {
 	for _, l := range logs {
 		t.Run(l.name, func(t *testing.T) { l.tr.Check(t, watches()...) })
 	}
 }
 
-// Alone, too, a monitor rejects what it is to reject, and accepts every log
-// that is right.
+// A monitor alone also rejects the logs that it must reject, and accepts all correct
+// ones.
 func TestGoldenAlone(t *testing.T) {
 	for _, p := range properties.All {
 		player := tracetest.NewPlayer(watch(p))
@@ -140,8 +140,8 @@ func TestGoldenAlone(t *testing.T) {
 	}
 }
 
-// Each property accepts a log that looks wrong and rejects one that looks
-// right. P1 has no events: harness judges it.
+// Each property accepts a log that looks wrong and rejects one that looks right. P1
+// gets no events: the harness judges it.
 func TestBothWays(t *testing.T) {
 	for _, p := range properties.All {
 		var accepts, rejects int

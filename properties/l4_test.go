@@ -6,7 +6,7 @@ import (
 	"kpsim/traces/tracetest"
 )
 
-// enabledFile takes a write of kprobes/enabled that begins and returns.
+// enabledFile adds a write of kprobes/enabled that begins and returns.
 func enabledFile(tr *tracetest.Trace, on uint64) {
 	tr.Emit(kpev.Enabled, on, 0, 0).Emit(kpev.Enabled, on, 1, 0)
 }

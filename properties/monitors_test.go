@@ -11,7 +11,7 @@ import (
 	"kpsim/traces/tracetest"
 )
 
-// verdict is what came of a log.
+// verdict is the result of a log.
 type verdict struct {
 	id      string
 	at      int
@@ -26,8 +26,8 @@ func judge(p *tracetest.Player, tr *tracetest.Trace) (v verdict) {
 	return v
 }
 
-// Monitors that share a scene say what each says that has one of its own, and
-// dull events change nothing: over the logs written by hand, and over nonsense.
+// Monitors that share a scene find what each finds with a scene of its own, and
+// irrelevant events change nothing: over the logs written by hand, and over nonsense.
 func TestTogether(t *testing.T) {
 	alone := tracetest.NewPlayer(watches()...)
 	ms, asleep := together()
@@ -67,7 +67,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// likely is nonsense about few addresses, of the shape that events have.
+// likely is nonsense about few addresses, in the form of real events.
 func likely(r *sim.Rand) *tracetest.Trace {
 	tr := tracetest.New()
 	tr.Load(f, "55", "48 89 e5", "53", "5b", "5d", "c3").Load(g, "0f 1f 44 00 00", "c3")

@@ -8,9 +8,8 @@ import (
 	"kpsim/traces"
 )
 
-// What can be known of a probe after a sequence of calls. A word is a call of
-// one task: +reg begins it, -reg returns 0, !reg returns an error; the number
-// is the task's.
+// The knowledge about a probe after a sequence of calls. A word is a call of one task:
+// +reg begins it, -reg returns 0, !reg returns an error; the number is the task's.
 func TestProbes(t *testing.T) {
 	apis := map[string]uint64{"reg": kpev.Register, "unreg": kpev.Unregister, "en": kpev.Enable, "dis": kpev.Disable}
 	const no, maybe, yes = regNo, regMaybe, regYes

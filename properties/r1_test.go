@@ -7,8 +7,7 @@ import (
 	"kpsim/traces/tracetest"
 )
 
-// What a return probe's calls are about: a place of a stack, and where its
-// address goes back to.
+// The place of a return address on a stack, and where it returns to.
 const (
 	stack = 0x8000
 	back  = 0x1017

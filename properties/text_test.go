@@ -8,8 +8,8 @@ import (
 	"kpsim/traces"
 )
 
-// The model says what a naive one says, a map of bytes, over runs with the same
-// text, with more and with less.
+// The model agrees with a naive one, a map of bytes, over runs with the same text, with
+// more and with less.
 func TestText(t *testing.T) {
 	type cell struct {
 		mem, orig            byte

@@ -12,8 +12,8 @@ import (
 	"kpsim/traces"
 )
 
-// Where things are in the logs that are drawn here: three functions' worth of
-// instructions, two probes on the first, one on the second, and two slots.
+// The addresses in drawn logs: three functions' worth of instructions, two probes on
+// the first, one on the second, and two slots.
 const (
 	textAt = 0x1000
 	slotAt = 0x9000
@@ -45,7 +45,7 @@ func anyAddr(r *sim.Rand) uint64 {
 	return textAddr(r)
 }
 
-// insnAt are bytes that may be run or installed somewhere.
+// insnAt returns bytes that may be run or installed somewhere.
 func insnAt(r *sim.Rand, a uint64) (lo, hi uint64) {
 	switch r.N(4) {
 	case 0:
@@ -58,7 +58,7 @@ func insnAt(r *sim.Rand, a uint64) (lo, hi uint64) {
 	return linkedAt(a)
 }
 
-// linkedAt is what the head of the log says of an address.
+// linkedAt returns what the head of the log says about an address.
 func linkedAt(a uint64) (lo, hi uint64) {
 	at := uint64(textAt)
 	for _, n := range lengths {
@@ -165,7 +165,7 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 	return e
 }
 
-// head are the events that a log begins with, of those kinds.
+// head returns the first events of a log, of those kinds.
 func head(kinds []traces.Kind) (list []traces.Event) {
 	add := func(k traces.Kind, a, b, c uint64) {
 		for _, x := range kinds {
@@ -200,8 +200,8 @@ func head(kinds []traces.Kind) (list []traces.Event) {
 	return list
 }
 
-// order makes an ApiReturn, the end of a switch's write and an Unlock follow
-// what they end, mostly: else next to nothing would be known of any probe.
+// order usually makes an ApiReturn, the end of a switch's write and an Unlock follow
+// their beginnings: else almost nothing would be known about any probe.
 func (l *logDrawn) order(r *sim.Rand, e *traces.Event) {
 	open := &l.open[e.Task]
 	switch e.Kind {
@@ -283,7 +283,8 @@ type logDrawn struct {
 	}
 }
 
-// judge tells a monitor a log: whether it finds fault, and with which event.
+// judge plays a log to a monitor, and returns whether it has a finding, and at which
+// event.
 func judge(m *Monitors, list []traces.Event) (found bool, at int) {
 	m.Reset()
 	for i := range list {
@@ -310,9 +311,9 @@ func touchedBy(p *Property, t *Touched, e *traces.Event) (objects map[uint64]boo
 	return objects
 }
 
-// TestTouches: two neighbouring events of two CPUs that touch nothing in common
-// may be told in either order: the property is broken by both logs or by none.
-// And each property tells apart whatever it does at all: some orders matter.
+// TestTouches: two neighbouring events of two CPUs that touch nothing in common may
+// come in either order: both logs break the property, or none does. And each property
+// distinguishes some orders.
 func TestTouches(t *testing.T) {
 	const logs = 30_000 / slow
 	for _, p := range All {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Comments are read and printed; of a schedule that is replaced those stay whose
-// deviations do, and those at both ends.
+// Comments are parsed and printed. When a schedule is replaced, the comments of
+// remaining deviations and those at both ends stay.
 func TestComments(t *testing.T) {
 	const a, b, c = "cpu0 in f+0x1, 1st time: cpu1\n", "cpu1 in f+0x2, 2nd time: cpu0\n", "cpu0 in idle, 1st time: timer@cpu0\n"
 	const text = "# top\n#\n# of a\n" + a + b + "# of c\n" + c + "# end\n"

@@ -92,7 +92,8 @@ func TestRemark(t *testing.T) {
 	}
 }
 
-// TestCutOff cuts a file off after each byte: all but the last newline is missed.
+// TestCutOff truncates a file after each byte: only a missing last newline goes
+// unnoticed.
 func TestCutOff(t *testing.T) {
 	text := exampleFile().Marshal()
 	for n := range len(text) - 1 {

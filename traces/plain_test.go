@@ -27,7 +27,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// What is made plain holds nothing else, and JSON stays what it was.
+// The result of Plain is plain, and JSON keeps its meaning.
 func FuzzPlain(f *testing.F) {
 	f.Add("\x1b\u202e\x7f\xff a")
 	f.Fuzz(func(t *testing.T, s string) {

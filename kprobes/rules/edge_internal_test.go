@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// everywhere asks every edition, with and without preemption.
+// everywhere calls f for every edition, with and without preemption.
 func everywhere(ask func(k Kernel)) {
 	for _, e := range editions {
 		for _, preemption := range []bool{false, true} {
@@ -18,8 +18,7 @@ func everywhere(ask func(k Kernel)) {
 	}
 }
 
-// TestOutside: an offset that isn't in the function, one without any bytes
-// included, is no symbol's.
+// TestOutside: an offset outside the function, which may have no bytes, has no symbol.
 func TestOutside(t *testing.T) {
 	everywhere(func(k Kernel) {
 		for _, size := range []int{0, 1, 4, 40} {
@@ -60,7 +59,7 @@ func TestSmall(t *testing.T) {
 	})
 }
 
-// TestEntryAlone: a function that is nothing but an endbr64, or less.
+// TestEntryAlone: a function that is only an endbr64, or less.
 func TestEntryAlone(t *testing.T) {
 	endbr := []byte{0xf3, 0x0f, 0x1e, 0xfa, 0x90, 0x90, 0x90}
 	for size, want := range []int{noent, noent, noent, noent, noent, 0} {
@@ -77,7 +76,7 @@ func TestEntryAlone(t *testing.T) {
 	}
 }
 
-// TestMissingCode: what is not given is read as 0, add %al,(%rax).
+// TestMissingCode: missing bytes are read as 0, add %al,(%rax).
 func TestMissingCode(t *testing.T) {
 	everywhere(func(k Kernel) {
 		for _, given := range []int{0, 1, 2, 3} {
@@ -95,8 +94,8 @@ func TestMissingCode(t *testing.T) {
 	})
 }
 
-// TestEveryFactEverywhere: nothing but refusals where there is no text, at every
-// byte and in every edition, and nothing falls over.
+// TestEveryFactEverywhere: without text everything is refused, at every byte and in
+// every edition, and nothing panics.
 func TestEveryFactEverywhere(t *testing.T) {
 	for name, change := range map[string]func(f *Function){
 		"not text": func(f *Function) { f.NotText = true }, "freed": func(f *Function) { f.InitFreed = true },
@@ -114,7 +113,8 @@ func TestEveryFactEverywhere(t *testing.T) {
 	}
 }
 
-// TestOverlappingSites: what any of them forbids is forbidden, whatever the order.
+// TestOverlappingSites: a place is refused if any of its sites forbids it, in any
+// order.
 func TestOverlappingSites(t *testing.T) {
 	sites := []Site{{2, 2, SiteBug}, {1, 3, SiteStaticCall}, {3, 4, SiteJumpLabel}, {-2, 4, SiteJumpLabel}, {6, 100, SiteStaticCall}, {2, 1, SiteAlternative}}
 	for shift := range sites {
@@ -132,7 +132,7 @@ func TestOverlappingSites(t *testing.T) {
 	}
 }
 
-// TestLengths: a window of 15 bytes. 14 leave room for the int3 behind the copy.
+// TestLengths: the window has 15 bytes. 14 leave room for the int3 after the copy.
 func TestLengths(t *testing.T) {
 	for n := 1; n <= 17; n++ {
 		code := append(bytes.Repeat([]byte{0x66}, n-1), 0x90, 0xc3)
@@ -155,8 +155,8 @@ func TestLengths(t *testing.T) {
 	}
 }
 
-// TestEVEXWidth: for the kernel's decoder the highest bit of EVEX's last byte is
-// W. It is z, and shows only where a 66 in front would shorten an immediate.
+// TestEVEXWidth: for the kernel's decoder the highest bit of EVEX's last byte is W. It
+// is really z, and shows only where a preceding 66 would shorten an immediate.
 func TestEVEXWidth(t *testing.T) {
 	for last, want := range map[byte]int{0x18: 9, 0x98: 11} {
 		v := at(K612, function(0x66, 0x62, 0xf4, 0x7c, last, 0x81, 0xc0, 1, 0, 0, 0, 0x90), 0) // add $imm,%eax,%eax
@@ -165,8 +165,8 @@ func TestEVEXWidth(t *testing.T) {
 	}
 }
 
-// TestDecoderWithoutErrors: how far the decoder read on before 5.12. Of a VEX
-// group's hole it takes the operand, of an opcode that isn't there nothing.
+// TestDecoderWithoutErrors: how far the decoder continued before 5.12. For a hole in a
+// VEX group it takes the operand, for an opcode that doesn't exist nothing.
 func TestDecoderWithoutErrors(t *testing.T) {
 	k := Kernel{Edition: Edition415}
 	for _, test := range []struct {
@@ -187,8 +187,7 @@ func TestDecoderWithoutErrors(t *testing.T) {
 	}
 }
 
-// TestReasons: every kind has words, no two the same, and those that have a
-// place say it.
+// TestReasons: every kind has a text of its own, with the place if it has one.
 func TestReasons(t *testing.T) {
 	seen := map[string]bool{}
 	for k := None + 1; int(k) < len(reasonTexts); k++ {

@@ -8,11 +8,11 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// What the bytes of the recorded functions don't tell, from their source: our
-// own test functions, in assembly (x_, n_) and C (x_c_, n_c_, kt_).
+// Facts that the bytes of the recorded functions don't show, from their source: our own
+// test functions, in assembly (x_, n_) and C (x_c_, n_c_, kt_).
 
-// A fact is a site or an exception-table entry of one function, at the offset
-// it has in each kernel.
+// A fact is a site or an exception-table entry of one function, at its offset in each
+// kernel.
 type fact struct {
 	function  string
 	kind      string // a SiteKind's name, or "extable"
@@ -38,8 +38,8 @@ var facts = []fact{
 	{"x_c_nofault", "extable", 8, 11, 0}, // get_kernel_nofault
 }
 
-// behind are bytes that follow a function in memory and were not recorded. That
-// they are so shows in the copy of its last instruction, which ends there.
+// behind are bytes after a function in memory that were not recorded. They are known
+// from the copy of its last instruction, which extends over them.
 var behind = []struct {
 	function, kernel string
 	code             []byte

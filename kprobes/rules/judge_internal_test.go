@@ -11,7 +11,7 @@ import (
 
 const testAddr = 0xffffffffc0001000
 
-// function makes one of bytes.
+// function makes a Function of bytes.
 func function(code ...byte) *Function {
 	return &Function{Name: "f", Addr: testAddr, Size: len(code), Code: code}
 }
@@ -31,7 +31,7 @@ var editions = []Edition{Edition26, Edition415, Edition514, Edition65, Edition69
 // the copy since 5.13 (6256e668b7af), int3 as padding is tolerated since 6.2 and
 // the last 6.1 (63dc6325ff41), int and ud are refused since 6.9. That 4.19 took
 // instructions under a forced-emulation prefix (until 5.4, 004e8dce9c52) was a
-// fault (study/races.md R35), and editions are without those of their era.
+// fault (R35), and editions are without those of their era.
 func TestErrnoByEdition(t *testing.T) {
 	for _, test := range []struct {
 		says   string
@@ -100,7 +100,7 @@ func make15() []byte {
 	return b
 }
 
-// TestFactsByEdition: what the facts of the text forbid, edition by edition.
+// TestFactsByEdition: what the facts about the text rule out, edition by edition.
 func TestFactsByEdition(t *testing.T) {
 	nops := []byte{0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3}
 	site := func(kind SiteKind) func(f *Function) {
@@ -208,9 +208,8 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// TestSlot: what stands behind the copy, and where a RIP-relative operand leads.
-// TestSlotUnboosted: behind a copy that no jump can follow is an int3, where the step
-// is by that.
+// TestSlotUnboosted: a copy that can't be followed by a jump is followed by an int3, in
+// editions that step by one.
 func TestSlotUnboosted(t *testing.T) {
 	not := []byte{0xf4, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3} // hlt
 	for _, e := range editions {
@@ -228,6 +227,7 @@ func TestSlotUnboosted(t *testing.T) {
 	}
 }
 
+// TestSlot: the bytes after the copy, and the target of a RIP-relative operand.
 func TestSlot(t *testing.T) {
 	const slot = testAddr + 0x10000
 	code := []byte{0x48, 0x8b, 0x05, 0x10, 0, 0, 0, 0xc3, 0x90, 0x90, 0x90, 0x90} // mov 0x10(%rip),%rax
@@ -377,8 +377,8 @@ func TestOptimize(t *testing.T) {
 	}
 }
 
-// TestEndbr: with IBT a probe at the start goes behind endbr64, endbr32, or the
-// nop that is written over one (6.12); not at other places, nor without IBT.
+// TestEndbr: with IBT a probe at the start goes after endbr64, endbr32, or the nop that
+// is written over one (6.12); not elsewhere, and not without IBT.
 func TestEndbr(t *testing.T) {
 	for _, head := range []string{"\xf3\x0f\x1e\xfa", "\xf3\x0f\x1e\xfb", "\x66\x0f\x1f\x00"} {
 		f := function(append([]byte(head), 0x55, 0x90, 0xc3)...)
@@ -395,8 +395,8 @@ func TestEndbr(t *testing.T) {
 	require.Equal(t, noent, at(K612, function(0xf3, 0x0f, 0x1e, 0xfa), 0).Errno, "nothing is behind it")
 }
 
-// TestLength: the walk goes by what the kernel decodes, refused or not: endbr64,
-// ud0 without a ModRM byte, int3.
+// TestLength: the walk uses the kernel's decoder, refused or not: endbr64, ud0 without
+// a ModRM byte, int3.
 func TestLength(t *testing.T) {
 	f := function(0xf3, 0x0f, 0x1e, 0xfa, 0x0f, 0xff, 0xcc, 0x48, 0x89, 0xf8, 0xc5, 0xf8, 0x06, 0x90)
 	f.Blacklisted = true

@@ -57,8 +57,8 @@ func drawFunction(t *rapid.T) *rules.Function {
 	return f
 }
 
-// TestVerdicts: what holds of every verdict, whatever the bytes and the facts.
-// One judge is asked after another function, and once more afresh.
+// TestVerdicts: invariants of every verdict, for any bytes and facts. One judge has
+// judged another function before; another one is new.
 func TestVerdicts(t *testing.T) {
 	var used rules.Judge
 	rapid.Check(t, func(t *rapid.T) {
@@ -108,9 +108,8 @@ func checkCopies(t *rapid.T, j *rules.Judge, v *rules.Verdict, f *rules.Function
 	require.Equal(t, original[:v.Region], region[:v.Region])
 }
 
-// TestPreemption: whether the kernel can be preempted decides over boosting and
-// nothing else, in any edition. That the optimizer's wait depends on it is no
-// matter of bytes.
+// TestPreemption: whether the kernel is preemptible decides boosting and nothing else,
+// in any edition. The optimizer's wait also depends on it, but isn't a matter of bytes.
 func TestPreemption(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k, f := drawKernel(t), drawFunction(t)
@@ -129,7 +128,7 @@ func TestPreemption(t *testing.T) {
 	})
 }
 
-// FuzzJudge: no bytes make the decoder or the judge fall over.
+// FuzzJudge: no bytes make the decoder or the judge panic.
 func FuzzJudge(f *testing.F) {
 	f.Add([]byte{0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0xc3}, uint8(4|0xf0))
 	f.Add([]byte{0x62, 0xf4, 0x7d, 0x08, 0x81, 0xc0, 1, 0, 0xd5, 0x80, 0xaf, 0xc1}, uint8(4|0xf0))

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An answer is what a row says of one probe.
+// An answer is a row's answer for one probe.
 type answer struct {
 	errno, opt, ftrace, emul, size, aggr, delta int
 	slot                                        []byte
@@ -47,16 +47,15 @@ func says(t testing.TB, j *Judge, v Verdict, r []string) answer {
 	return a
 }
 
-// A kind is a way of asking: what it makes of the answers for a probe alone.
-// Two probes are told apart by the offset between them, d.
+// A kind is a kind of question: it adapts the answers for a lone probe. Two probes are
+// given by the offset between them, d.
 type kind struct {
 	name   string
 	change func(j *Judge, v Verdict, first, second *answer, d int)
 }
 
-// kinds are those that were recorded, but for a lone probe with a pre_handler.
-// The engine has what follows from two probes in its own tests; here it is these
-// few lines.
+// kinds are the recorded kinds, except a lone probe with a pre_handler. The engine has
+// tests of the effects of two probes; here they are these few lines.
 var kinds = []kind{
 	{"hand_post", func(_ *Judge, _ Verdict, first, _ *answer, _ int) { first.opt = 0 }},
 	{"hand_disabled", func(_ *Judge, _ Verdict, first, _ *answer, _ int) { first.opt = 0 }},

@@ -15,12 +15,12 @@ import (
 	"kpsim/smp/arch"
 )
 
-// The rows are what real kernels answered when they were asked to probe a byte:
-// testdata/KERNEL/KIND.csv.gz, of the functions in SET_bytes.csv.gz. Their
-// columns and how they were recorded is told in testdata/README.
+// The rows are the answers of real kernels for probes at each byte:
+// testdata/KERNEL/KIND.csv.gz, of the functions in SET_bytes.csv.gz. testdata/README
+// explains their columns and how they were recorded.
 //
-// KPSIM_ORACLE names a directory of more rows in the same form; where a file is
-// absent there the test is skipped.
+// KPSIM_ORACLE names a directory of more rows in the same form; if a file is missing
+// there, the test is skipped.
 
 var recorded = []struct {
 	name   string
@@ -79,8 +79,8 @@ func bytesOf(t testing.TB, s string) []byte {
 	return b
 }
 
-// readFunctions reads the functions that rows are about, with the facts that
-// their bytes don't tell.
+// readFunctions reads the functions of the rows, with the facts that their bytes don't
+// show.
 func readFunctions(t testing.TB, dir, set, kernel string) map[string]*Function {
 	var all []*Function
 	for _, r := range readRows(t, dir, set+"_bytes") {
@@ -105,8 +105,8 @@ func readFunctions(t testing.TB, dir, set, kernel string) map[string]*Function {
 	return byName
 }
 
-// follows returns the function behind f's code in memory, as far as it was
-// recorded: the one at that address, or the one of f's module there.
+// follows returns the function after f's code in memory, as far as it was recorded: the
+// one at that address, or the one of f's module there.
 func follows(f *Function, at map[arch.Addr][]*Function) *Function {
 	here := at[f.Addr+arch.Addr(len(f.Code))]
 	if len(here) == 1 {

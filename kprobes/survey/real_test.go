@@ -17,19 +17,19 @@ import (
 	"kpsim/smp/image"
 )
 
-// kernelWrong are rows in which the kernel is plainly wrong. libarc4 was loaded
-// where jbd2's init text had been, and the table of BUGs still had jbd2's
-// entries for it: the two are refused as BUGs.
+// kernelWrong are rows in which the kernel is plainly wrong. libarc4 was loaded where
+// jbd2's init text had been, and the table of BUGs still had jbd2's entries for that
+// text: both places are refused as BUGs.
 var kernelWrong = map[string]bool{"libarc4 arc4_setkey 15": true, "libarc4 arc4_setkey 97": true}
 
-// behindText are rows about an instruction that ends behind the module's text,
-// in its data, which isn't part of an image.Module.
+// behindText are rows about an instruction that extends beyond the module's text, into
+// its data, which isn't part of an image.Module.
 var behindText = map[string]bool{"lz4_compress LZ4_resetStream 63": true}
 
-// TestRealModules: what two kernels answered about every byte of functions of
-// their own modules (testdata/*_real.csv.gz), against what the survey of the
-// module's file says. KPSIM_MODULES names the folder that scripts/fetch-modules
-// has filled; the rows are of linux-image-6.1.0-56-amd64 and 6.12.113+deb12-amd64.
+// TestRealModules compares the recorded answers of two kernels about every byte of
+// functions of their own modules (testdata/*_real.csv.gz) with the survey of the
+// module's file. KPSIM_MODULES names the folder that scripts/fetch-modules has filled;
+// the rows are of linux-image-6.1.0-56-amd64 and 6.12.113+deb12-amd64.
 func TestRealModules(t *testing.T) {
 	dir := os.Getenv("KPSIM_MODULES")
 	if dir == "" {

@@ -11,7 +11,7 @@ import (
 	"kpsim/smp/image"
 )
 
-// load loads an object of smp/image's, which says what is in it.
+// load loads an object of smp/image's testdata.
 func load(t testing.TB, name string, k rules.Kernel) *survey.Survey {
 	data, err := os.ReadFile("../../smp/image/testdata/" + name)
 	require.NoError(t, err)
@@ -22,8 +22,8 @@ func load(t testing.TB, name string, k rules.Kernel) *survey.Survey {
 	return survey.New(m, k)
 }
 
-// TestSites: each of the module's tables is seen in a verdict: BUG, static
-// call, jump label, fentry site, exception table, blacklist, init text, thunk.
+// TestSites: each of the module's tables shows in a verdict: BUG, static call, jump
+// label, fentry site, exception table, blacklist, init text, thunk.
 func TestSites(t *testing.T) {
 	for name, k := range map[string]rules.Kernel{"module61.o": rules.K61, "module612.o": rules.K612} {
 		s := load(t, name, k)
@@ -48,8 +48,8 @@ func TestSites(t *testing.T) {
 	}
 }
 
-// TestEveryByte: with every byte asked for there is a row for each, in order,
-// and the rows of instructions are those that come without.
+// TestEveryByte: with every there is a row for each byte, in order, and the rows of
+// instructions are the same as without.
 func TestEveryByte(t *testing.T) {
 	s := load(t, "module612.o", rules.K612)
 	for i := range s.Module.Symbols {
@@ -74,7 +74,7 @@ func TestEveryByte(t *testing.T) {
 	}
 }
 
-// TestPadding: what fills the text up to the page isn't counted.
+// TestPadding: the fill up to the page isn't counted.
 func TestPadding(t *testing.T) {
 	s := load(t, "module61.o", rules.K61)
 	var totals survey.Totals
@@ -93,7 +93,7 @@ func TestPadding(t *testing.T) {
 	require.Equal(t, totals.Instructions, totals.Registrable+refused)
 }
 
-// A function that is all padding isn't counted, as it isn't shown.
+// A function that is all padding is neither counted nor shown.
 func TestFunctions(t *testing.T) {
 	s := load(t, "load.o", rules.K612)
 	var totals survey.Totals
@@ -105,8 +105,8 @@ func TestFunctions(t *testing.T) {
 	require.Equal(t, 31, totals.Instructions)
 }
 
-// TestSiteBehindFunction: what the next function begins with is seen from a
-// region that ends behind its own.
+// TestSiteBehindFunction: a site at the beginning of the next function affects a region
+// that extends beyond its own.
 func TestSiteBehindFunction(t *testing.T) {
 	data, err := os.ReadFile("testdata/behind.o")
 	require.NoError(t, err)

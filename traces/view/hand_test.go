@@ -22,7 +22,7 @@ const (
 	returned  = "cpu1 returned to victim+0x1 and ran 1b 00 (sbb (%rax),%eax): bytes 1 and 2 of the jump to slots+0x20."
 )
 
-// tells holds the story of a log against sentences; at 0 is the last event.
+// tells compares the story of a log with sentences; at 0 is the last event.
 func tells(t *testing.T, tr *tracetest.Trace, property string, at uint32, want ...string) {
 	t.Helper()
 	in := input(tr, 2)
@@ -30,7 +30,7 @@ func tells(t *testing.T, tr *tracetest.Trace, property string, at uint32, want .
 	assert.Equal(t, want, story(in), "%s", tr)
 }
 
-// story is a story's sentences, each behind the number of its event.
+// story is a story's sentences, each after the number of its event.
 func story(in view.Input) (list []string) {
 	for _, s := range view.Story(in) {
 		list = append(list, fmt.Sprintf("%d %s", s.Seq, s.Text))
@@ -48,8 +48,8 @@ func running() (tr *tracetest.Trace, p, c tracetest.Hand) {
 	return tr, tr.On(0, prober), tr.On(1, caller)
 }
 
-// The interrupt that holds the CPU while the tail is written is the one that is
-// told, not those before and behind it.
+// The story tells of the interrupt that holds the CPU while the tail is written, not of
+// those before and after it.
 func TestStoryPicksTheInterrupt(t *testing.T) {
 	tr, p, c := running()
 	c.Exec(f, 0x55)
@@ -99,8 +99,8 @@ func TestStoryOfGracePeriods(t *testing.T) {
 	)
 }
 
-// A byte is old although an IPI has been sent: it hasn't arrived. Had the CPU
-// serialised since, it would not be said that it could.
+// A byte is old although an IPI has been sent, because it hasn't arrived. If the CPU
+// had serialised since, the story wouldn't say so.
 func TestStoryOfAStaleByte(t *testing.T) {
 	tr, p, c := running()
 	answer(c, f, 4)
@@ -124,8 +124,7 @@ func TestStoryOfAStaleByte(t *testing.T) {
 	)
 }
 
-// The pieces of one memcpy are one write; the head that is stored by itself is
-// another.
+// The pieces of one memcpy are one write; a head that is stored by itself is another.
 func TestStoryOfPieces(t *testing.T) {
 	tr := tracetest.New()
 	const g = f + 5 // the jump lies across a chunk's end
@@ -149,7 +148,7 @@ func TestStoryOfPieces(t *testing.T) {
 	)
 }
 
-// A detour is freed and handed out again while a task is in its callback.
+// A detour is freed and allocated again while a task is in its callback.
 func TestStoryOfMemoryUsedAgain(t *testing.T) {
 	tr, p, c := running()
 	p.Alloc(detour, 20, kpev.DetourMem)
@@ -193,8 +192,8 @@ func TestStoryOfTheEnd(t *testing.T) {
 	)
 }
 
-// A story of anything has at most eight sentences, ends with the violation, and
-// doesn't fall over what the log leaves out.
+// Any story has at most eight sentences, ends with the violation, and doesn't panic on
+// an incomplete log.
 func TestStoryOfAnything(t *testing.T) {
 	tr, _ := interrupted()
 	all := tr.Events
@@ -225,8 +224,7 @@ func TestStoryOfAnything(t *testing.T) {
 	}
 }
 
-// An interrupt behind the stores doesn't hold anybody; one within another ends
-// by itself.
+// An interrupt after the stores holds no CPU; one within another ends by itself.
 func TestStoryOfInterruptsElsewhere(t *testing.T) {
 	tr, p, c := running()
 	c.Exec(f, 0x55)
@@ -252,7 +250,7 @@ func TestStoryOfInterruptsElsewhere(t *testing.T) {
 	)
 }
 
-// What was waited for before another piece of work is no wait for this one.
+// A wait before another work item is no wait for this one.
 func TestStoryOfAnEarlierWait(t *testing.T) {
 	tr, p, c := running()
 	p.Emit(smpev.GPStart, smpev.GPSched, 1, 0).Emit(smpev.GPEnd, smpev.GPSched, 1, 0)
@@ -269,8 +267,8 @@ func TestStoryOfAnEarlierWait(t *testing.T) {
 	)
 }
 
-// A breakpoint that was there when it was run, and whose owner went while the
-// CPU was on its way to the handler, was no old one.
+// A breakpoint that was there when it was run, and whose owner left while the CPU was
+// on its way to the handler, wasn't an old byte.
 func TestStoryOfAnOwnerThatWent(t *testing.T) {
 	tr, p, c := running()
 	p.Register(0, f).Emit(kpev.Arm, f, 0, 0).Store(f, 0xcc)
@@ -302,8 +300,8 @@ func TestStoryOfAReturnToFreedMemory(t *testing.T) {
 	)
 }
 
-// What others waited for, or did elsewhere, says nothing of who writes; and a
-// grace period began where it did, whatever others began since.
+// Waits and actions of other tasks say nothing about the writer; and a grace period
+// began where it did, whatever others have begun since.
 func TestStoryOfOthersWaits(t *testing.T) {
 	tr, p, c := running()
 	o := tr.On(0, optimizer)
@@ -337,7 +335,7 @@ func TestStoryOfOthersWaits(t *testing.T) {
 	)
 }
 
-// Memory that was freed has been handed out again if only a part of it was.
+// Memory that was freed counts as allocated again if only a part of it was.
 func TestStoryOfMemoryUsedInPart(t *testing.T) {
 	tr, p, c := running()
 	p.Alloc(detour, 20, kpev.DetourMem)

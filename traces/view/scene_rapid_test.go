@@ -17,8 +17,8 @@ import (
 	"kpsim/traces/view"
 )
 
-// drawn is a log of events that no machine may ever emit, in any order: of two CPUs and the
-// machine, few tasks, and arguments that mean something to most kinds.
+// drawn is a log of events, in any order, that no machine may ever emit: of two CPUs
+// and the machine, few tasks, and arguments that make sense for most kinds.
 func drawn(t *rapid.T) *tracetest.Trace {
 	tr := begin()
 	word := rapid.SampledFrom([]uint64{
@@ -54,8 +54,8 @@ func drawn(t *rapid.T) *tracetest.Trace {
 	return tr
 }
 
-// Whatever the events, a scene is sound: what it names is there, in order, and a row of
-// what lasts has nothing that overlaps.
+// For any events, a scene is consistent: its references are valid, in order, and spans
+// of one lane don't overlap.
 func TestSceneOfAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tr := drawn(t)
@@ -115,8 +115,8 @@ func TestSceneOfAnything(t *testing.T) {
 	})
 }
 
-// Traps that are returned from in their order lie in each other and in their task's span,
-// however tasks are switched between.
+// Traps that return in their order nest within each other and in their task's span,
+// whatever task switches come between.
 func TestSceneNests(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tr := begin()

@@ -18,7 +18,7 @@ import (
 // lay lays out a log of two CPUs, with nothing known besides its events.
 func lay(tr *tracetest.Trace) *view.Scene { return view.Lay(input(tr, 2), nil) }
 
-// spans lists those of some kinds: cpu1 caller #BP 3-9.
+// spans lists the spans of some kinds: cpu1 caller #BP 3-9.
 func spans(s *view.Scene, kinds ...string) (list []string) {
 	for _, p := range s.Spans {
 		if strings.Contains(strings.Join(kinds, " "), p.Kind) {
@@ -37,7 +37,7 @@ func arrows(s *view.Scene) (list []string) {
 
 // Step 0 of these logs is begin's switch to prober; a hand's first event is step 1.
 
-// A trap goes on wherever its task does, and no other task is in it.
+// A trap continues on any CPU that its task moves to, and no other task is in it.
 func TestSceneTrapsOverSwitches(t *testing.T) {
 	tr := begin()
 	tr.On(1, 1).Emit(smpev.Switch, 1, caller, 1)                      // 1
@@ -75,7 +75,7 @@ func TestSceneTrapsOverSwitches(t *testing.T) {
 }
 
 // An arrow leads to the trap of the vector that was sent, on a CPU that it was sent to,
-// and to no other; IPIs that come together lead to one.
+// and to no other; IPIs that arrive together lead to one.
 func TestSceneArrows(t *testing.T) {
 	tr := begin()
 	p, c := tr.On(0, prober), tr.On(1, caller)
@@ -141,8 +141,8 @@ func TestSceneSyncWaits(t *testing.T) {
 	}, spans(lay(tr), view.SpanSync))
 }
 
-// Locks, grace periods, stop_machine and calls last from one event to another of the same
-// name; what isn't taken isn't held.
+// Locks, grace periods, stop_machine and calls last from one event to another with the
+// same name; a lock that isn't taken isn't held.
 func TestSceneLasting(t *testing.T) {
 	tr := begin()
 	p, c := tr.On(0, prober), tr.On(1, caller)
@@ -171,8 +171,8 @@ func TestSceneLasting(t *testing.T) {
 	assert.Equal(t, []string{"cpu0 prober register(k) 1-11", "cpu0 prober unregister(k) 15-21"}, spans(s, view.SpanCall))
 }
 
-// Calls that begin one behind the other are a batch, and one span, until the last has
-// returned; not those of another task, of another kind, or with something in between.
+// Calls that begin one after another are a batch, and one span, until the last has
+// returned; not those of another task, of another kind, or with an event in between.
 func TestSceneBatches(t *testing.T) {
 	in := func(tr *tracetest.Trace) []string {
 		i := input(tr, 2)
@@ -198,7 +198,7 @@ func TestSceneBatches(t *testing.T) {
 	}, in(tr))
 }
 
-// versions lists those of a patch: 3 cc 48 89.
+// versions lists the versions of a patch: 3 cc 48 89.
 func versions(p *view.Patch) (list []string) {
 	for _, v := range p.Versions {
 		gone := ""
@@ -210,8 +210,8 @@ func versions(p *view.Patch) (list []string) {
 	return list
 }
 
-// Each store that changes something is a version; memory is there from when it is handed
-// out until it is taken back, and may be handed out again.
+// Each store that changes something is a version. Memory exists from its allocation
+// until it is freed, and may be allocated again.
 func TestSceneVersions(t *testing.T) {
 	tr := begin()
 	p := tr.On(0, prober)
@@ -282,9 +282,9 @@ func TestSceneBands(t *testing.T) {
 	}, list)
 }
 
-// A task stands at what it executes, at what it returns to, and at each address that a trap has
-// saved; it has left with whatever else it does, but for the call that a detour makes. It
-// stands there without a CPU when it is switched out.
+// A task stands at the instruction it executes, at its return address, and at each
+// address that a trap has saved. Anything else it does means that it has left, except
+// the call that a detour makes. A task that is switched out stands there without a CPU.
 func TestSceneStands(t *testing.T) {
 	tr := begin()
 	p, c := tr.On(0, prober), tr.On(1, caller)
@@ -332,8 +332,8 @@ func TestSceneStands(t *testing.T) {
 	}, list)
 }
 
-// The violation is the event that was told to be it, or the last one if only the end shows
-// it; and there is none of a run that breaks nothing.
+// The violation is the given event, or the last one if only the end shows it; a run
+// that breaks nothing has none.
 func TestSceneViolation(t *testing.T) {
 	tr, p, c := running()
 	jumps(p)
@@ -365,8 +365,8 @@ func TestSceneViolation(t *testing.T) {
 	assert.Equal(t, "", s.Steps[s.Violation-1].Class)
 }
 
-// What was seen beside the events: clocks, of which the run's time is the greatest so far;
-// what CPUs may fetch; before which event a deviation was made.
+// Data besides the events: clocks, whose maximum so far is the run's time; the bytes
+// that CPUs may fetch; the event after each deviation.
 func TestSceneLook(t *testing.T) {
 	tr := begin() // 5 loads, an expectation, a switch: event 6 is step 0
 	p, c := tr.On(0, prober), tr.On(1, caller)

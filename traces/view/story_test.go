@@ -12,8 +12,8 @@ import (
 	"kpsim/traces/view"
 )
 
-// interrupted is the hazard of the second instruction: cpu1 loses time at f+1,
-// and comes back into the jump.
+// interrupted is the hazard of the second instruction: cpu1 is interrupted at f+1, and
+// returns into the jump.
 func interrupted() (*tracetest.Trace, view.Input) {
 	tr := begin()
 	p, c := tr.On(0, prober), tr.On(1, caller)
@@ -90,7 +90,7 @@ func TestRows(t *testing.T) {
 	golden(t, "second-instruction-12", in)
 }
 
-// A plain store of the jump's head, and cpu1 runs it with the old tail.
+// The jump's head is stored plainly, and cpu1 runs it with the old tail.
 func TestTornJump(t *testing.T) {
 	tr := begin()
 	p, c := tr.On(0, prober), tr.On(1, caller)
@@ -127,7 +127,7 @@ func TestNMIWhileStopped(t *testing.T) {
 	golden(t, "nmi-while-stopped", in)
 }
 
-// stop_machine as it should be; the run passes.
+// stop_machine used correctly; the run passes.
 func TestStopMachine(t *testing.T) {
 	tr := begin()
 	p, c := tr.On(0, prober), tr.On(1, caller)
@@ -162,7 +162,7 @@ func TestAtEnd(t *testing.T) {
 	golden(t, "at-end", in)
 }
 
-// Eight CPUs share a column; those that say the same share a row.
+// Eight CPUs share a column; rows with the same text are merged.
 func TestEightCPUs(t *testing.T) {
 	tr := begin()
 	p := tr.On(0, prober)
@@ -182,7 +182,7 @@ func TestEightCPUs(t *testing.T) {
 	golden(t, "eight-cpus-60", in)
 }
 
-// Freed memory, and a lock rule: there the locks are told.
+// Freed memory, and a lock rule, for which locks are shown.
 func TestFreedAndLocks(t *testing.T) {
 	tr := begin()
 	p, c := tr.On(0, prober), tr.On(1, caller)
@@ -201,7 +201,7 @@ func TestFreedAndLocks(t *testing.T) {
 	golden(t, "locks", in)
 }
 
-// Every kind has words of its own, and a view with no names at all works.
+// Every kind has a text of its own, and a view without names works.
 func TestEveryKind(t *testing.T) {
 	tr := tracetest.New()
 	h := tr.On(1, 2)

@@ -30,7 +30,7 @@ const (
 	kernel = 0xffffffff82100000
 )
 
-// Tasks: idle tasks and stoppers of two CPUs, and who runs on them.
+// Tasks: idle tasks and stoppers of two CPUs, and the tasks that run there.
 var taskNames = []string{"idle/0", "idle/1", "stopper/0", "stopper/1", "prober", "caller", "optimizer"}
 
 const (
@@ -109,7 +109,7 @@ func input(tr *tracetest.Trace, cpus int) view.Input {
 	}
 }
 
-// golden holds what view prints against testdata.
+// golden compares the output of view with testdata.
 func golden(t *testing.T, name string, in view.Input) {
 	t.Helper()
 	var b strings.Builder
