@@ -24,14 +24,17 @@
 //	kpsim version                which kpsim this is
 //	kpsim completion SHELL       a script by which a shell completes all these
 //
-// What it is not: it decides nothing about a run. It turns flags into a
-// explore.Spec, and an explore.Result into lines.
+// What it is: one file per verb, which has the verb's help and embeds a type of a package
+// below internal/. That type has the flags and does the work. main.go parses the command
+// line and runs it, commands.go is the table of verbs, completion.go completes names.
 //
-// Its rules. What goes to standard output is the same each time, but for
-// schedules_per_s in --json; what depends on the moment (progress) goes to
-// standard error, and to a terminal only. Every scenario is loaded, checked and
-// run once before the first is explored, so that bad input costs no waiting. A
-// trace is either whole or not there.
+// What it is not: it decides nothing about a run and prints no result.
+//
+// Its rules. Standard output is the same each time, but for schedules_per_s in --json.
+// Progress goes to standard error, and to a terminal only. Every scenario is loaded, checked
+// and run once before the first is explored. A trace is written whole or not at all.
+//
+// Its limits: one command per process; ^C is handled for the process.
 //
 // Exit status:
 //
@@ -44,17 +47,4 @@
 //
 // If several hold it is the first of 3, 130, 1, 2. A failure ends with the line to
 // type next.
-//
-// One file a command; columns.go and rows.go print for check. explore is the
-// longest: search.go makes the runs and saves what they show, judge.go makes rows
-// of it, thorough.go says how much it means, report.go prints; merge begins where
-// search.go has ended. shell.go reads lines and has the table of commands,
-// shell_do.go moves the machine, shell_files.go and shell_look.go show it.
-// overhead_table.go prints figures, overhead_words.go what is said of them,
-// overhead_page.go writes a page of it all, the other files of overhead what they are
-// called; overhead_priced.go says by whose costs. matrix_page.go, mutants_html.go and
-// check_page.go make the pages of their commands, mutants_page.go is that in Markdown;
-// pages.go writes them. Package page is what pages look like.
-// program.go is what all commands share, nearest_name.go what is said of a name
-// that isn't there.
 package main
