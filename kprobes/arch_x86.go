@@ -26,16 +26,16 @@ type kprobeCtlblk struct {
 	busy            // owned by its CPU
 	outer busy      // owned by its CPU
 	child *Kprobe   // owned by its CPU: whose handler is running
-	regs  arch.Regs // owned by its CPU: what the handlers of an optimized probe work on
+	regs  arch.Regs `state:"during busy: says nothing while no probe is hit"` // owned by its CPU: what the handlers of an optimized probe work on
 }
 
 type busy struct {
 	current *Aggr      // owned by its CPU
-	status  status     // owned by its CPU
-	old     uint64     // owned by its CPU: TF and IF of the code that was hit
-	saved   uint64     // owned by its CPU: what of them is put back behind the step
-	copy    arch.Addr  // owned by its CPU: where the copy is that is stepped
-	probes  *probeList // owned by its CPU: whose pre_handlers were asked
+	status  status     `state:"during current: says nothing while no probe is hit"` // owned by its CPU
+	old     uint64     `state:"during current: says nothing while no probe is hit"` // owned by its CPU: TF and IF of the code that was hit
+	saved   uint64     `state:"during current: says nothing while no probe is hit"` // owned by its CPU: what of them is put back behind the step
+	copy    arch.Addr  `state:"during current: says nothing while no probe is hit"` // owned by its CPU: where the copy is that is stepped
+	probes  *probeList `state:"during current: says nothing while no probe is hit"` // owned by its CPU: whose pre_handlers were asked
 }
 
 // stepping reports whether the CPU has been sent to a copy to come back from it.

@@ -15,22 +15,22 @@ type Deps = engine.Deps
 
 // An Engine is the kprobes of one machine, for one run.
 type Engine struct {
-	d     Deps              // set at New
-	do    *Steps            // set at New
-	s     Settings          // set at New
-	mutex kapi.Mutex        // set at New
+	d     Deps              `state:"boot"` // set at New
+	do    *Steps            `state:"boot"` // set at New
+	s     Settings          `state:"boot"` // set at New
+	mutex kapi.Mutex        `state:"boot"` // set at New
 	table kapi.Table[*Aggr] // read by the trap handlers under RCU
 	kcb   kapi.PerCPU[kprobeCtlblk]
 
-	code              []byte          // owned by kprobe_mutex: what recoverProbedInstruction returns
+	code              []byte          `state:"skip: the routine that has recovered it has read the text"` // owned by kprobe_mutex: what recoverProbedInstruction returns
 	insn              [maxDetour]byte // owned by text_mutex: what is about to be written
 	aggrs             []*Aggr         // owned by kprobe_mutex: every aggr of the run, by id-1
 	optimizing        kapi.List[*Aggr]
 	unoptimizing      kapi.List[*Aggr]
 	freeing           kapi.List[*Aggr]
-	work              kapi.DelayedWork // set at New
+	work              kapi.DelayedWork `state:"boot"` // set at New
 	callback          arch.Addr        // set at New: what detours call
-	sysctl            kapi.Mutex       // set at New: one writer of the sysctl at a time
+	sysctl            kapi.Mutex       `state:"boot"` // set at New: one writer of the sysctl at a time
 	allowed           bool             // owned by kprobe_mutex: the sysctl, true until somebody writes it
 	disarmed          bool             // owned by kprobe_mutex: the file enabled says 0
 	held              bool             // owned by kprobe_mutex: the module of what is being registered is held, or was found
@@ -46,20 +46,20 @@ type Engine struct {
 // memory is what Renew keeps of an engine: places for its objects, which are
 // taken in order and zeroed when they are, and its routines as values.
 type memory struct {
-	looked     looked       // owned by kprobe_mutex
-	aggrPlaces []*Aggr      // owned by kprobe_mutex
-	listPlaces []*probeList // owned by kprobe_mutex
+	looked     looked       `state:"skip: a copy of text and what follows from it, made anew if the text is another"` // owned by kprobe_mutex
+	aggrPlaces []*Aggr      `state:"skip: those in use are among points"`                                             // owned by kprobe_mutex
+	listPlaces []*probeList `state:"skip: those in use are their points'"`                                            // owned by kprobe_mutex
 	lists      int          // owned by kprobe_mutex: how many places are taken
-	spans      []kapi.Span  // owned by kprobe_mutex: what spansOf returns
+	spans      []kapi.Span  `state:"skip: made anew for each look"` // owned by kprobe_mutex: what spansOf returns
 
-	onWork  func(x kapi.Context) // set at New
-	onCall  kapi.Routine         // set at New
-	onBreak kapi.TrapHandler     // set at New
-	onDebug kapi.TrapHandler     // set at New
-	onFault kapi.FaultHandler    // set at New
+	onWork  func(x kapi.Context) `state:"boot"` // set at New
+	onCall  kapi.Routine         `state:"boot"` // set at New
+	onBreak kapi.TrapHandler     `state:"boot"` // set at New
+	onDebug kapi.TrapHandler     `state:"boot"` // set at New
+	onFault kapi.FaultHandler    `state:"boot"` // set at New
 
-	onModule kapi.ModuleNotifier // set at New
-	onFtrace ftrace.Handler      // set at New
+	onModule kapi.ModuleNotifier `state:"boot"` // set at New
+	onFtrace ftrace.Handler      `state:"boot"` // set at New
 }
 
 // looked is the function that the rules have looked at last.

@@ -10,7 +10,7 @@ import (
 // the path, for they have a post_handler, are of the one that says so to ftrace,
 // which lets no other client change the path there, too (5.4 and later).
 type client struct {
-	ops   ftrace.Client // set at New
+	ops   ftrace.Client `state:"boot"` // set at New
 	armed int           // owned by kprobe_mutex: how many aggrs it has
 }
 

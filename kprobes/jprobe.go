@@ -19,7 +19,7 @@ type JHandler func(x kapi.Context, j *Jprobe, regs *arch.Regs)
 type Jprobe struct {
 	Kprobe  Kprobe
 	Entry   arch.Addr // text that is run as if called with the function's arguments; it ends by calling jprobe_return
-	Handler JHandler  // or Go
+	Handler JHandler  `state:"boot"` // or Go
 	_       struct{}
 }
 
@@ -28,21 +28,21 @@ const stackCopy = 64
 
 // jprobeState is the engine's memory of jprobes.
 type jprobeState struct {
-	onPre   PreHandler   // set at New
-	onCall  kapi.Routine // set at New
+	onPre   PreHandler   `state:"boot"` // set at New
+	onCall  kapi.Routine `state:"boot"` // set at New
 	returns arch.Addr    // set at New: jprobe_return
 	entry   arch.Addr    // set at New: the text that runs a Handler
-	code    []byte       // set at New: its bytes
+	code    []byte       `state:"boot"` // set at New: its bytes
 	saved   []jprobed    // owned by its CPU
 }
 
 // jprobed is what a CPU keeps while the entry of a jprobe runs.
 type jprobed struct {
 	k     *Kprobe         // owned by its CPU: nil: none runs
-	regs  arch.Regs       // owned by its CPU: the function's
-	given arch.Regs       // owned by its CPU: what a Handler works on
-	stack [stackCopy]byte // owned by its CPU
-	n     int             // owned by its CPU: how much of stack is
+	regs  arch.Regs       `state:"during k: says nothing while no jprobe runs"` // owned by its CPU: the function's
+	given arch.Regs       `state:"during k: says nothing while no jprobe runs"` // owned by its CPU: what a Handler works on
+	stack [stackCopy]byte `state:"during k: says nothing while no jprobe runs"` // owned by its CPU
+	n     int             `state:"during k: says nothing while no jprobe runs"` // owned by its CPU: how much of stack is
 }
 
 // newJprobes makes what Renew keeps.

@@ -42,9 +42,9 @@ type Kprobe struct {
 	Offset int          // in bytes
 	Addr   arch.Addr    // set at registration: with the offset, and behind an endbr64; 0 when it was unregistered without being registered
 	Flags  Flags        // set at registration to what counts of it, FlagDisabled; FlagsOf tells what has become of it
-	Pre    PreHandler   // of a return probe's, set at registration
-	Post   PostHandler  // of a return probe's, set at registration
-	Fault  FaultHandler // editions 2.6 and 4.15
+	Pre    PreHandler   `state:"skip: set when ret or jp is, or doesn't change in a run"` // of a return probe's, set at registration
+	Post   PostHandler  `state:"skip: as Pre"`                                            // of a return probe's, set at registration
+	Fault  FaultHandler `state:"boot"`                                                    // editions 2.6 and 4.15
 
 	ret      *Kretprobe // set at registration: whose it is, nil: nobody's
 	jp       *Jprobe    // set at registration: whose it is, nil: nobody's

@@ -17,8 +17,8 @@ type RetHandler func(x kapi.Context, ri *Instance, regs *arch.Regs) int
 // it in events; its handlers are the engine's own.
 type Kretprobe struct {
 	Kprobe    Kprobe     // where; what its user sets as handlers is dropped
-	Handler   RetHandler // at the return; nil: none
-	Entry     RetHandler // at the call, non-zero: this call isn't followed (4.15 and later); nil: none
+	Handler   RetHandler `state:"boot"` // at the return; nil: none
+	Entry     RetHandler `state:"boot"` // at the call, non-zero: this call isn't followed (4.15 and later); nil: none
 	Maxactive int        // calls in flight that can be followed; set at registration if it is 0 or less
 	DataSize  int        // bytes of Instance.Data (4.15 and later)
 
@@ -60,8 +60,8 @@ type holder struct {
 	refs  kapi.Var[int]       // instances, and one for the return probe itself
 	head  kapi.Var[*Instance] // the lock-free list of free ones
 	rings []ObjpoolSlot       // set at registration: or a ring of free ones a CPU
-	do    *Steps              // set at registration: the engine's
-	lock  kapi.Spinlock       // set at registration: or a list under a lock
+	do    *Steps              `state:"boot"` // set at registration: the engine's
+	lock  kapi.Spinlock       `state:"boot"` // set at registration: or a list under a lock
 	free  kapi.List[*Instance]
 	used  kapi.List[*Instance] // the others, where one lock covers all
 	freed bool                 // owned by who drops the last reference
@@ -71,22 +71,22 @@ type holder struct {
 type retState struct {
 	trampoline arch.Addr                                            // set at New: what return addresses are replaced with
 	bug        arch.Addr                                            // set at New: where a return goes whose address is lost
-	onTramp    kapi.Routine                                         // set at New
-	onEntry    PreHandler                                           // set at New
-	onNop      PreHandler                                           // set at New
-	onExit     func(x kapi.Context)                                 // set at New
-	onUnwind   func(x kapi.Context, slot, word arch.Addr) arch.Addr // set at New
-	code       []byte                                               // set at New: the trampoline's
+	onTramp    kapi.Routine                                         `state:"boot"` // set at New
+	onEntry    PreHandler                                           `state:"boot"` // set at New
+	onNop      PreHandler                                           `state:"boot"` // set at New
+	onExit     func(x kapi.Context)                                 `state:"boot"` // set at New
+	onUnwind   func(x kapi.Context, slot, word arch.Addr) arch.Addr `state:"boot"` // set at New
+	code       []byte                                               `state:"boot"` // set at New: the trampoline's
 	busyAggr   Aggr                                                 // set at New: what a CPU is busy with that is in no probe
 	regs       []retRegs                                            // owned by its CPU: what return handlers work on
 	calls      []kapi.Var[*Instance]                                // by task: its calls in flight, newest first
 	buckets    []bucket                                             // set at New: calls in flight, by task
 	nop        Kprobe                                               // owned by kprobe_mutex: the probe on the trampoline (2.6)
 	nopAggr    Aggr                                                 // owned by kprobe_mutex: its aggr, which is not among those of the engine
-	global     kapi.Spinlock                                        // set at New: kretprobe_lock
-	instances  []*Instance                                          // owned by kprobe_mutex: memory of a run, taken in order
+	global     kapi.Spinlock                                        `state:"boot"`                                      // set at New: kretprobe_lock
+	instances  []*Instance                                          `state:"skip: those that count are their holders'"` // owned by kprobe_mutex: memory of a run, taken in order
 	nInstances int                                                  // owned by kprobe_mutex: how many are taken
-	holders    []*holder                                            // owned by kprobe_mutex: memory of a run, taken in order
+	holders    []*holder                                            `state:"skip: those that count are their return probes', or their instances' in flight"` // owned by kprobe_mutex: memory of a run, taken in order
 	nHolders   int                                                  // owned by kprobe_mutex: how many are taken
 	memories   uint64                                               // owned by kprobe_mutex: the last number given to an instance or a holder
 	ready      kapi.Var[bool]                                       // cells are made, the trampoline is probed: tasks that exit look

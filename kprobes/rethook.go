@@ -426,7 +426,7 @@ func (e *Engine) flushTask(x kapi.Context) {
 // A bucket is the calls in flight of tasks whose numbers hash alike, newest first
 // of each task.
 type bucket struct {
-	lock  kapi.Spinlock // set at New
+	lock  kapi.Spinlock `state:"boot"` // set at New
 	calls kapi.List[*Instance]
 }
 

@@ -38,15 +38,15 @@ var Accounted = Property{
 // is there yet or not.
 type accounted struct {
 	scene *Scene
-	tasks []tally
+	tasks []tally  `state:"trimmed: made when they are asked for"`
 	noPre []uint64 // the probes whose hits leave no trace: a nil handler is not run (spec 1.5)
-	flip  []uint32 // for each probe: the number after the event at which its certainty last changed
+	flip  []uint32 `state:"mark: the ordinals of frames are compared with it"` // for each probe: the number after the event at which its certainty last changed
 }
 
 // A tally is what one task has done since it was last at rest.
 type tally struct {
 	hits      []hits
-	need, got []uint32 // by place in probes
+	need, got []uint32 `state:"trimmed: made when they are asked for"` // by place in probes
 	off       []uint8  // likewise: bit n: it was certainly disabled when its address was last hit with n interrupts open
 }
 

@@ -5,7 +5,7 @@ import "kpsim/traces"
 // A frame is a trap that was taken and has not returned.
 type frame struct {
 	vector, ip uint64 // ip as saved by the trap
-	seq        uint32 // of its event
+	seq        uint32 `state:"ordinal vector: compared only, and of a breakpoint's frame only"` // of its event
 	claims     int
 	owner      uint64 // of the last claim
 	before     uint64 // the owner of the claim before
@@ -13,7 +13,9 @@ type frame struct {
 
 // frames are the open traps of each task, the innermost last. A frame stays with its
 // task when that moves.
-type frames struct{ tasks [][]frame }
+type frames struct {
+	tasks [][]frame `state:"trimmed: made when they are asked for"`
+}
 
 func (f *frames) reset() {
 	for i := range f.tasks {

@@ -38,19 +38,19 @@ const roundsEach = 60
 
 // The order of two events may make a difference of a round. Searches that skip orders,
 // and proofs, claim nothing about this property; its findings in their runs are still
-// true. The memory of returns isn't part of a state (state_rules.go): otherwise no two
+// true. The memory of returns isn't part of a state (the tags of its fields): otherwise no two
 // states would be equal.
 type returns struct {
 	scene  *Scene
-	wants  tasks     // the tasks that have a CPU, or want one
-	left   tasks     // those that had or wanted one when the round began and haven't given it up
-	due    tasks     // the tasks that a timer is to wake
-	still  tasks     // those of them, at the beginning of the round, that haven't been woken
-	seen   tasks     // the tasks that have ever wanted a CPU
-	many   uint32    // the number of seen
-	rounds uint32    // begun so far
-	begun  uint32    // calls begun so far
-	calls  []lasting // calls in progress
+	wants  tasks     `state:"skip: a proof claims nothing of it"` // the tasks that have a CPU, or want one
+	left   tasks     `state:"skip: a proof claims nothing of it"` // those that had or wanted one when the round began and haven't given it up
+	due    tasks     `state:"skip: a proof claims nothing of it"` // the tasks that a timer is to wake
+	still  tasks     `state:"skip: a proof claims nothing of it"` // those of them, at the beginning of the round, that haven't been woken
+	seen   tasks     `state:"skip: a proof claims nothing of it"` // the tasks that have ever wanted a CPU
+	many   uint32    `state:"skip: a proof claims nothing of it"` // the number of seen
+	rounds uint32    `state:"skip: a proof claims nothing of it"` // begun so far
+	begun  uint32    `state:"skip: a proof claims nothing of it"` // calls begun so far
+	calls  []lasting `state:"skip: a proof claims nothing of it"` // calls in progress
 }
 
 // A lasting call hasn't returned.

@@ -17,13 +17,13 @@ type Scene struct {
 	head   bool // the head is over
 	probes probes
 	frames frames
-	dulls  [256]dullExec
-	handed []span // slots and detours that are allocated
-	dying  []span // sections of modules that are about to go: their text isn't restored
+	dulls  [256]dullExec `state:"skip: a memory of what can be found out"`
+	handed []span        // slots and detours that are allocated
+	dying  []span        // sections of modules that are about to go: their text isn't restored
 
-	claimed *frame // of a Claim: its trap, or nil
-	popped  *frame // of a Return: the trap that it ends, or nil
-	called  called // of ApiEnter and ApiReturn
+	claimed *frame `state:"skip: of the event under way"` // of a Claim: its trap, or nil
+	popped  *frame `state:"skip: of the event under way"` // of a Return: the trap that it ends, or nil
+	called  called `state:"skip: of the event under way"` // of ApiEnter and ApiReturn
 }
 
 // called is the subject of an API call.

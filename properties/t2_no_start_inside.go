@@ -40,8 +40,8 @@ type noStartInside struct {
 	sites []site
 
 	// Whether an interrupt held the CPU inside, or the CPU was just slow:
-	stored uint32 // the number after the event of the last store to a tail
-	kept   []kept // one a task
+	stored uint32 `state:"skip: says of a finding how likely it is"` // the number after the event of the last store to a tail
+	kept   []kept `state:"skip: says of a finding how likely it is"` // one a task
 }
 
 // kept is the return address of a task's last interrupt during which a tail changed.

@@ -74,14 +74,14 @@ func (l *loads) load(e *traces.Event) (fresh bool) {
 // Load events, and the bytes in memory now, from TextStores. A byte outside the linked
 // text is known once it was stored.
 type text struct {
-	blocks []block
-	linked int    // how many of them, from the first, are of linked text
-	built  int    // how many instructions they are made from
-	last   *block // the last one found, nil if it must be looked up
-	lately [1 << latelyBits]uint16
-	loads  loads
+	blocks []block                 `state:"set: they are looked up by their base"`
+	linked int                     `state:"boot"` // how many of them, from the first, are of linked text
+	built  int                     `state:"boot"` // how many instructions they are made from
+	last   *block                  // the last one found, nil if it must be looked up
+	lately [1 << latelyBits]uint16 `state:"skip: where blocks were found: a memory of what can be found out"`
+	loads  loads                   `state:"boot"`
 
-	version uint64 // bumped when a cached verdict about an Exec may be stale
+	version uint64 `state:"skip: whether Scene.dulls still holds"` // bumped when a cached verdict about an Exec may be stale
 }
 
 const (
@@ -97,12 +97,12 @@ type block struct {
 	base   uint64
 	stored bool                // memory may differ from the linked bytes
 	text   bool                // some of it is linked text
-	start  uint64              // bit i: a linked instruction begins at base+i
+	start  uint64              `state:"boot"` // bit i: a linked instruction begins at base+i
 	marks  uint64              // bit i: base+i is patched in this run, see Scene
-	which  [blockSize]uint16   // and its index in loads
-	linked [blockChunks]uint64 // 0xff: of the linked text
+	which  [blockSize]uint16   `state:"boot"` // and its index in loads
+	linked [blockChunks]uint64 `state:"boot"` // 0xff: of the linked text
 	known  [blockChunks]uint64 // 0xff: memory is known
-	orig   [blockChunks]uint64
+	orig   [blockChunks]uint64 `state:"boot"`
 	mem    [blockChunks]uint64
 }
 

@@ -23,7 +23,7 @@ const notCompared = 0
 
 type transparent struct {
 	calls []expected
-	at    [tasksMax][]int // by task and number of the call: its index in calls
+	at    [tasksMax][]int `state:"skip: where to look first"` // by task and number of the call: its index in calls
 }
 
 type expected struct {

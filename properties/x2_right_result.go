@@ -20,8 +20,8 @@ var RightResult = Property{
 }
 
 type rightResult struct {
-	wants []want
-	next  int // the likely index of the next check: a task makes them in order
+	wants []want `state:"boot"`
+	next  int    `state:"skip: where to look first"` // the likely index of the next check: a task makes them in order
 }
 
 type want struct{ check, value uint64 }

@@ -21,15 +21,15 @@ type Deps struct {
 
 // Ftrace is the ftrace of one kernel. It implements Tracer.
 type Ftrace struct {
-	d     Deps               // set at boot
-	lock  kapi.Mutex         // ftrace_lock; set at boot, nil: no function has a site
+	d     Deps               `state:"boot"`                             // set at boot
+	lock  kapi.Mutex         `state:"address: it is among the mutexes"` // ftrace_lock; set at boot, nil: no function has a site
 	at    arch.Addr          // set at boot: the trampoline
 	sites []*site            // set at boot, by address
 	ops   kapi.Var[*clients] // those that are registered; replaced whole: the trampoline walks what it found
 	made  []*client          // owned by the boot of a run: places of clients, taken in order
 	n     int                // owned by the boot of a run: how many are taken
-	batch []kapi.Rewrite     // owned by ftrace_lock
-	lists []*clients         // owned by ftrace_lock: places of lists, taken in order
+	batch []kapi.Rewrite     `state:"skip: follows from what its maker has read"` // owned by ftrace_lock
+	lists []*clients         `state:"skip: the one in use is ops"`                // owned by ftrace_lock: places of lists, taken in order
 	taken int                // owned by ftrace_lock: how many are taken
 
 	TextRW bool // owned by the boot of a run: module_mutex is taken under text_mutex (set_all_modules_text_rw, until 5.2): a mutant
@@ -147,7 +147,7 @@ func (f *Ftrace) Site(addr arch.Addr) bool { return f.find(addr) != nil }
 type client struct {
 	f      *Ftrace
 	name   string               // set at the boot of a run
-	h      Handler              // set at the boot of a run
+	h      Handler              `state:"boot"` // set at the boot of a run
 	flags  Flags                // set at the boot of a run
 	active bool                 // owned by ftrace_lock
 	filter kapi.List[arch.Addr] // the sites it wants; none: all

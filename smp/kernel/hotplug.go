@@ -20,8 +20,8 @@ type Hotplug struct {
 	mutex   *Mutex         // set at boot: of writers
 	readers kapi.Var[int]  // how many read
 	writer  kapi.Var[bool] // one writes, or waits until it can
-	unread  kapi.Is[int]   // set at boot
-	open    kapi.Is[bool]  // set at boot
+	unread  kapi.Is[int]   `state:"boot"` // set at boot
+	open    kapi.Is[bool]  `state:"boot"` // set at boot
 	reads   [256]bool      // owned by the task of that number: it reads
 }
 

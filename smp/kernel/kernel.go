@@ -26,7 +26,7 @@ type Config struct {
 
 // A Kernel is the services of one machine.
 type Kernel struct {
-	M       *smp.Machine
+	M       *smp.Machine `state:"skip: smp.State.Add has it"`
 	Locks   Locks
 	RCU     RCU
 	Sync    Sync
@@ -45,16 +45,16 @@ type Kernel struct {
 	Signal  Latch // wait_signal, signal
 	Modules Modules
 	Prefix  LockPrefixes
-	cfg     Config                          // set at boot
-	onTimer func(x *smp.Ctx, s *smp.Source) // set at boot: what the timer's handler does besides the tick
-	onNMI   func(x *smp.Ctx, s *smp.Source) // set at boot
+	cfg     Config                          `state:"boot"` // set at boot
+	onTimer func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot: what the timer's handler does besides the tick
+	onNMI   func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot
 	nmis    kapi.PerCPU[nmiState]
-	plain   func(s *smp.Source) bool // set at boot: onTimer and onNMI do nothing for the source
-	gates   []arch.Addr              // set at boot: the addresses of bound routines, in order
+	plain   func(s *smp.Source) bool `state:"boot"` // set at boot: onTimer and onNMI do nothing for the source
+	gates   []arch.Addr              `state:"boot"` // set at boot: the addresses of bound routines, in order
 	nGates  int                      // owned by the boot of a run: how many are bound so far
 
-	onReset    []func()              // set at boot
-	onSections []kapi.SectionHandler // set at boot
+	onReset    []func()              `state:"boot"` // set at boot
+	onSections []kapi.SectionHandler `state:"boot"` // set at boot
 }
 
 // Boot installs the kernel on a machine. Exports are bound first, in the fixed

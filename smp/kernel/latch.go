@@ -7,7 +7,7 @@ import "kpsim/smp/kapi"
 type Latch struct {
 	k    *Kernel // set at boot
 	open kapi.Var[bool]
-	is   kapi.Is[bool] // set at boot
+	is   kapi.Is[bool] `state:"boot"` // set at boot
 
 	Openers []kapi.TaskID // set at boot: who is to open it, for Standstill
 }

@@ -14,7 +14,7 @@ type Modules struct {
 	k     *Kernel
 	list  []*Module             // set at boot
 	mutex *Mutex                // module_mutex; set at boot, nil: there is no module
-	chain []kapi.ModuleNotifier // owned by the boot of a run
+	chain []kapi.ModuleNotifier `state:"boot"` // owned by the boot of a run
 }
 
 // A Module is text in pages of its own, which are mapped and filled when it is
@@ -23,7 +23,7 @@ type Modules struct {
 type Module struct {
 	kapi.Module
 	k     *Kernel
-	funcs []moduleFunc   // set at boot
+	funcs []moduleFunc   `state:"boot"` // set at boot
 	init  arch.Addr      // set at boot: called when it is loaded; 0: nothing
 	exit  arch.Addr      // set at boot: called when it is unloaded; 0: nothing
 	boot  bool           // set at boot: a run begins with it loaded, its init done

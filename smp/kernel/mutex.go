@@ -14,7 +14,7 @@ type Mutex struct {
 	name  string        // set at the boot of a run
 	id    uint64        // set at the boot of a run
 	owner kapi.Var[int] // 1 + the task that holds it, 0 if free
-	free  kapi.Is[int]  // set at boot
+	free  kapi.Is[int]  `state:"boot"` // set at boot
 }
 
 // Lock implements kapi.Mutex. Context: may sleep.
@@ -49,7 +49,7 @@ type Spinlock struct {
 	irqs  bool   // set at the boot of a run
 	owner kapi.Var[int]
 	on    bool         // owned by its holder: interrupts were on when it was taken
-	free  kapi.Is[int] // set at boot
+	free  kapi.Is[int] `state:"boot"` // set at boot
 }
 
 // Lock implements kapi.Spinlock.
@@ -116,7 +116,7 @@ type Locks struct {
 	spins     []*Spinlock // owned by the boot of a run
 	nSpins    int         // owned by the boot of a run
 	bootSpins int         // set at boot
-	names     []string    // owned by the boot of a run: by id-1
+	names     []string    `state:"skip: each lock has its own"` // owned by the boot of a run: by id-1
 	bootNames int         // set at boot
 }
 

@@ -14,7 +14,7 @@ type Pager struct {
 	work   *DelayedWork   // set at boot; nil: nothing is ever away
 	wanted []arch.Addr    // owned by the worker, and by who faults within one step
 	served kapi.Var[int]  // stored when pages have come
-	waits  [256]pagerWait // owned by the task of that number
+	waits  [256]pagerWait `state:"skip: a task's own: what its routine sets it to follows from what that has read"` // owned by the task of that number
 }
 
 // pagerWait is the condition that the page of an address is there.

@@ -15,11 +15,11 @@ import (
 // Its breakpoint handler is the first of the notifier chain.
 type TextPoke struct {
 	k       *Kernel
-	Sync    kapi.Sync             // set at boot, wrapped by mutants
-	Mutants PokeMutants           // set at the boot of a run
+	Sync    kapi.Sync             `state:"boot"` // set at boot, wrapped by mutants
+	Mutants PokeMutants           `state:"boot"` // set at the boot of a run
 	desc    kapi.Var[*descriptor] // read by int3 on any CPU
 	refs    kapi.Var[int]         // handlers that hold the descriptor
-	idle    kapi.Is[int]          // set at boot
+	idle    kapi.Is[int]          `state:"boot"` // set at boot
 	only    descriptor            // owned by text_mutex
 }
 
@@ -45,7 +45,7 @@ type poked struct {
 	at     arch.Addr // owned by text_mutex
 	insn   []byte    // owned by text_mutex: what is written
 	resume arch.Addr // owned by text_mutex: where a CPU goes; 0: it does what as says
-	as     arch.Inst // owned by text_mutex: nil with resume; or the breakpoint is to stay, and is somebody else's
+	as     arch.Inst `state:"address: an instruction is shared and never changed"` // owned by text_mutex: nil with resume; or the breakpoint is to stay, and is somebody else's
 }
 
 // maxBatch is how many rewrites share their syncs: what the kernel's page of

@@ -29,8 +29,8 @@ type RCU struct {
 	k       *Kernel
 	readers [256]int // owned by the task of that number: nesting of its sections
 	active  []*grace // owned by the machine's hooks: those being waited for
-	spare   []*grace // owned by the machine's hooks
-	boot    []*grace // set at boot: those that a run begins with
+	spare   []*grace `state:"list: begin fills in all of a spare one"` // owned by the machine's hooks
+	boot    []*grace `state:"boot"`                                    // set at boot: those that a run begins with
 	Idlers  bool     // owned by the boot of a run: a CPU has been quiet when it has nothing to do: a mutant
 	Bare    bool     // owned by the boot of a run: a wait for all tasks has no grace periods around it: a mutant
 	ids     uint64   // owned by the machine's hooks: how many have begun
@@ -85,8 +85,8 @@ type grace struct {
 	cpus    uint64         // owned by RCU: not yet quiescent
 	tasks   [4]uint64      // owned by RCU: not yet switched
 	done    kapi.Var[bool] // what the waiter sleeps for
-	ended   kapi.Is[bool]  // set at boot
-	head    kapi.Reclaimer // owned by RCU: nobody waits, but this is called back for
+	ended   kapi.Is[bool]  `state:"boot"`                                                        // set at boot
+	head    kapi.Reclaimer `state:"address: what it points to is the engine's, and found there"` // owned by RCU: nobody waits, but this is called back for
 	by      emitter        // owned by RCU: who has asked for that
 }
 

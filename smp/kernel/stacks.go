@@ -14,7 +14,7 @@ type Stacks struct {
 	inside [4]uint64      // owned by the one caller, and by the machine's hooks while it waits: tasks that stood in a span
 	sure   bool           // owned by the one caller: it waits for one of them to give its CPU up
 	later  kapi.Var[bool] // it is time to look again
-	again  kapi.Is[bool]  // set at boot
+	again  kapi.Is[bool]  `state:"boot"` // set at boot
 }
 
 func (s *Stacks) init(k *Kernel) {

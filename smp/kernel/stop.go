@@ -13,14 +13,14 @@ import (
 // fetch by itself: each CPU does so before it leaves.
 type Stop struct {
 	k       *Kernel
-	Sync    kapi.Sync            // set at boot, wrapped by mutants
+	Sync    kapi.Sync            `state:"boot"` // set at boot, wrapped by mutants
 	Reads   bool                 // owned by the boot of a run: it takes the hotplug lock, which its callers have taken: a mutant
 	Early   bool                 // owned by the boot of a run: the function is run before the others are there: a mutant
 	mutex   *Mutex               // set at boot
-	f       func(x kapi.Context) // owned by mutex
+	f       func(x kapi.Context) `state:"skip: follows from what its caller has read, who waits until it is done"` // owned by mutex
 	state   kapi.Var[int]        // the protocol's step that all stoppers are to make
 	acks    kapi.Var[int]        // stoppers that haven't made it
-	reached [5]kapi.Is[int]      // set at boot: the conditions that state is i
+	reached [5]kapi.Is[int]      `state:"boot"` // set at boot: the conditions that state is i
 }
 
 // The steps of the protocol.

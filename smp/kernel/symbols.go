@@ -13,16 +13,16 @@ import (
 // at boot; in a run only the kinds of its ranges change. It implements
 // kapi.Symbols. Symbols don't overlap.
 type Symbols struct {
-	funcs   []kapi.Function // set at boot: by address, once sorted
-	named   []int32         // set at boot: of funcs, by name, those of one name by address
-	extable []arch.Addr     // set at boot: by address, once sorted
-	sites   []kapi.Site     // set at boot: by address, once sorted
-	widest  int             // set at boot: the size of the largest site
-	banned  []kapi.Banned   // set at boot: in the order in which they were banned
-	ranges  []Range         // set at boot: by address, once sorted
-	sorted  bool            // set at boot: nothing was added since all was sorted
+	funcs   []kapi.Function `state:"boot"` // set at boot: by address, once sorted
+	named   []int32         `state:"boot"` // set at boot: of funcs, by name, those of one name by address
+	extable []arch.Addr     `state:"boot"` // set at boot: by address, once sorted
+	sites   []kapi.Site     `state:"boot"` // set at boot: by address, once sorted
+	widest  int             `state:"boot"` // set at boot: the size of the largest site
+	banned  []kapi.Banned   `state:"boot"` // set at boot: in the order in which they were banned
+	ranges  []Range         `state:"boot"` // set at boot: by address, once sorted
+	sorted  bool            `state:"boot"` // set at boot: nothing was added since all was sorted
 
-	k       *Kernel            // set at boot
+	k       *Kernel            `state:"boot"` // set at boot
 	kinds   []kapi.TextKind    // owned by module_mutex: by the number of a range
 	changed kapi.Var[struct{}] // stored to when kinds change
 }

@@ -14,7 +14,7 @@ type Sync struct {
 	why    kapi.Why         // owned by the last caller
 	served kapi.PerCPU[uint64]
 	wake   kapi.Var[int] // stored at each answer: what callers wait on
-	waits  [256]syncWait // owned by the task of that number
+	waits  [256]syncWait `state:"skip: a task's own: what its routine sets it to follows from what that has read"` // owned by the task of that number
 	all    uint64        // set at boot: the set of all CPUs
 }
 

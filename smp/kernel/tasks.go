@@ -9,8 +9,8 @@ import (
 // Tasks are the machine's tasks. It implements kapi.Tasks.
 type Tasks struct {
 	k        *Kernel
-	onExit   []func(x kapi.Context)                               // owned by the boot of a run
-	onUnwind func(x kapi.Context, slot, word arch.Addr) arch.Addr // owned by the boot of a run
+	onExit   []func(x kapi.Context)                               `state:"boot"` // owned by the boot of a run
+	onUnwind func(x kapi.Context, slot, word arch.Addr) arch.Addr `state:"boot"` // owned by the boot of a run
 }
 
 func (t *Tasks) init(k *Kernel) {

@@ -10,7 +10,7 @@ import (
 // kapi.Text.
 type Text struct {
 	k     *Kernel
-	Sync  kapi.Sync // set at boot
+	Sync  kapi.Sync `state:"boot"` // set at boot
 	mutex *Mutex    // set at boot
 }
 

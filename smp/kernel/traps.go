@@ -12,17 +12,17 @@ import (
 // comes of one that nobody there wants. It implements kapi.Traps.
 type Traps struct {
 	k      *Kernel
-	chain  []kapi.TrapHandler  // owned by the boot of a run
-	debugs []kapi.TrapHandler  // owned by the boot of a run
-	faults []kapi.FaultHandler // owned by the boot of a run
+	chain  []kapi.TrapHandler  `state:"boot"` // owned by the boot of a run
+	debugs []kapi.TrapHandler  `state:"boot"` // owned by the boot of a run
+	faults []kapi.FaultHandler `state:"boot"` // owned by the boot of a run
 
 	// PageIn is asked about a page fault that is nobody's: whether it has made
 	// the access good, so that the instruction runs once more. Set at boot; nil:
 	// there is nothing to bring in.
-	PageIn func(x *smp.Ctx, regs *arch.Regs, addr arch.Addr) bool // set at boot
+	PageIn func(x *smp.Ctx, regs *arch.Regs, addr arch.Addr) bool `state:"boot"` // set at boot
 	// Unhandled is what comes of a breakpoint that is nobody's, and of a fault that
 	// neither is nor has a fixup. Set at boot; nil: the kernel dies.
-	Unhandled func(x *smp.Ctx, regs *arch.Regs, trapnr uint8)
+	Unhandled func(x *smp.Ctx, regs *arch.Regs, trapnr uint8) `state:"boot"`
 }
 
 func (t *Traps) init(k *Kernel) {

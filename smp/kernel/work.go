@@ -16,7 +16,7 @@ type Workqueue struct {
 	works []*DelayedWork // owned by the boot of a run
 	n     int            // owned by the boot of a run: how many are handed out
 	boot  int            // set at boot: how many are the kernel's own
-	pool  kapi.Mutex     // owned by the boot of a run: nil, or what the only worker of all works is: a mutant
+	pool  kapi.Mutex     `state:"address: it is among the mutexes"` // owned by the boot of a run: nil, or what the only worker of all works is: a mutant
 }
 
 // Share has one worker do all works, one after the other, for a run.
@@ -27,11 +27,11 @@ func (q *Workqueue) Share() { q.pool = q.k.Locks.NewMutex("worker pool") }
 type DelayedWork struct {
 	k      *Kernel
 	id     uint64               // set at boot: as monitors know it
-	f      func(x kapi.Context) // set at the boot of a run
+	f      func(x kapi.Context) `state:"boot"` // set at the boot of a run
 	timer  *smp.Source          // set at boot
 	worker *smp.Task            // set at boot
 	state  kapi.Var[int]        // workPending | workRunning
-	idle   kapi.Is[int]         // set at boot
+	idle   kapi.Is[int]         `state:"boot"` // set at boot
 }
 
 const (

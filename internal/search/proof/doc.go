@@ -3,7 +3,7 @@
 //
 // By states (states.go): a schedule ends where another one came to the same state. A state
 // is the machine, the kernel, the engine, the probes and the monitors, found by reflection
-// (state.go, layout.go) less what state_rules.go leaves out; of a kernel routine's local
+// (state.go, layout.go) less what the tags `state:"…"` of fields leave out; of a kernel routine's local
 // variables it has what the routine has read. By classes (verify.go): of all schedules that
 // differ only in the order of steps that commute one is run.
 //

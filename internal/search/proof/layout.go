@@ -2,6 +2,7 @@ package proof
 
 import (
 	"reflect"
+	"strings"
 	"unsafe"
 
 	"kpsim/sim"
@@ -45,31 +46,58 @@ type layout struct {
 	pieces []piece
 }
 
-// A rule says that a field doesn't count, or not as its type says.
+// A rule says that a field doesn't count, or not as its type says. The package that owns
+// the field gives it in a tag `state:"…"`: a word, and after a colon the reason. A field
+// without one counts as its type says. A field that is left out wrongly makes states equal
+// that aren't, which the runs that go on from both of two equal states show (mergeCheck).
 type rule struct {
 	sort sort
 	skip bool
+	boot bool   // skipped, since it doesn't change in a run
 	by   string // aWhile, aSeq: the field that it depends on
-	why  string
 }
 
-func skip(why string) rule          { return rule{skip: true, why: why} }
-func as(s sort, why string) rule    { return rule{sort: s, why: why} }
-func during(field, why string) rule { return rule{sort: aWhile, by: field, why: why} }
-func ordinal(of, why string) rule   { return rule{sort: aSeq, by: of, why: why} }
+// ruleWords are those of tags.
+var ruleWords = map[string]rule{
+	"boot":    {skip: true, boot: true},
+	"skip":    {skip: true},
+	"list":    {sort: aList},
+	"set":     {sort: aSet},
+	"trimmed": {sort: aTrimmed},
+	"mark":    {sort: aMark},
+	"address": {sort: anAddress},
+	"during":  {sort: aWhile}, // FIELD: counts while that isn't zero
+	"ordinal": {sort: aSeq},   // FIELD: counts if that is a breakpoint's vector
+}
+
+// ruleOf returns the rule of a field.
+func ruleOf(f *reflect.StructField) (r rule, ok bool) {
+	tag, ok := f.Tag.Lookup("state")
+	if !ok {
+		return rule{}, false
+	}
+	says, _, _ := strings.Cut(tag, ":")
+	word, by, _ := strings.Cut(says, " ")
+	r, ok = ruleWords[word]
+	if !ok {
+		sim.Bug("field %s: no rule is called %q", f.Name, word)
+	}
+	r.by = by
+	return r, true
+}
 
 // A layouts makes layouts of types, each once.
 type layouts struct {
 	of          map[reflect.Type]*layout
-	rules       map[string]rule // by "package.Type.field"
+	forgotten   string // "package.Type.field" that is left out although it counts: for tests
 	notFollowed []reflect.Type
-	used        map[string]bool
-	at          string   // the field whose layout is being made
-	unruled     []string // fields of whose values nothing can be told, and there is no rule
+	used        map[string]rule // of fields, by "package.Type.field"
+	at          string          // the field whose layout is being made
+	unruled     []string        // fields of whose values nothing can be told, and there is no rule
 }
 
-func newLayouts(rules map[string]rule, notFollowed []reflect.Type) *layouts {
-	return &layouts{of: make(map[reflect.Type]*layout), rules: rules, notFollowed: notFollowed, used: make(map[string]bool)}
+func newLayouts(forgotten string, notFollowed []reflect.Type) *layouts {
+	return &layouts{of: make(map[reflect.Type]*layout), forgotten: forgotten, notFollowed: notFollowed, used: make(map[string]rule)}
 }
 
 func (ls *layouts) layout(t reflect.Type) *layout {
@@ -133,13 +161,16 @@ func (ls *layouts) add(l *layout, t reflect.Type, off uintptr) {
 // field adds a field of type t's, by its rule if it has one.
 func (ls *layouts) field(l *layout, t reflect.Type, f *reflect.StructField, at uintptr) {
 	key := t.String() + "." + f.Name
-	r, ok := ls.rules[key]
+	r, ok := ruleOf(f)
+	if key == ls.forgotten {
+		return
+	}
 	if !ok {
 		ls.at = key
 		ls.add(l, f.Type, at)
 		return
 	}
-	ls.used[key] = true
+	ls.used[key] = r
 	by := uintptr(0)
 	if r.by != "" {
 		g, _ := t.FieldByName(r.by)

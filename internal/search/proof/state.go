@@ -7,8 +7,12 @@ import (
 	"unsafe"
 
 	"kpsim/internal/search/rig"
+	"kpsim/kprobes"
+	"kpsim/properties"
 	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/smp/arch/x86"
+	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
 )
 
@@ -16,7 +20,7 @@ import (
 // observer that hands on what it is told of.
 //
 // A state is the machine, its memory, the kernel, the engine, the monitors and
-// the tasks' programs, all of it but what stateRules leaves out. The local
+// the tasks' programs, all of it but what the tags of their fields leave out. The local
 // variables of a routine under way can't be looked at. They are what they are by
 // what the routine has read since it began, so in their place stands a hash of
 // that: of each step, what it has touched, of each object that it may have kept
@@ -72,12 +76,21 @@ type write struct {
 	by     sim.Hash
 }
 
+// elsewhere are types that a pointer to is an address and nothing more: they
+// don't change, or count where they lie.
+var elsewhere = []reflect.Type{
+	reflect.TypeFor[smp.Machine](), reflect.TypeFor[smp.Task](), reflect.TypeFor[smp.Source](), reflect.TypeFor[smp.Ctx](),
+	reflect.TypeFor[kernel.Kernel](), reflect.TypeFor[kernel.Sync](), reflect.TypeFor[x86.Inst](), reflect.TypeFor[properties.Scene](),
+	reflect.TypeFor[kprobes.Kprobe](), // the rig's own, each a root
+}
+
 // newStates returns a states of a rig, whose interrupts leave zeros on the stacks
 // from now on (smp.State.ScrubStacks).
-func newStates(r *rig.Rig) *states { return newStatesBy(r, stateRules) }
+func newStates(r *rig.Rig) *states { return newStatesWithout(r, "") }
 
-func newStatesBy(r *rig.Rig, rules map[string]rule) *states {
-	ls := newLayouts(rules, elsewhere)
+// newStatesWithout is newStates, with a field left out.
+func newStatesWithout(r *rig.Rig, field string) *states {
+	ls := newLayouts(field, elsewhere)
 	s := &states{r: r, layouts: ls, visited: make([]visit, 1<<8), number: make(map[sim.Object]int)}
 	add := func(p any) {
 		v := reflect.ValueOf(p)
@@ -88,7 +101,7 @@ func newStatesBy(r *rig.Rig, rules map[string]rule) *states {
 		add(p)
 	}
 	if len(ls.unruled) > 0 {
-		sim.Bug("a state can't tell what these hold, and there are no rules for them: %v", ls.unruled)
+		sim.Bug("a state can't tell what these hold, and their fields have no tag state: %v", ls.unruled)
 	}
 	r.Machine.State().ScrubStacks(true)
 	return s

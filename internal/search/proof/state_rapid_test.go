@@ -42,7 +42,7 @@ func TestRapidMerges(t *testing.T) {
 		}
 		require.NoError(rt, lang.Check(sc))
 		mu := rapid.SampledFrom([]string{"", "", "no-sync-disarm", "no-sync-2", "no-grace", "no-restore", "free-early", "no-quiesce"}).Draw(rt, "mutant")
-		w := newWalk(t, sc, mu, stateRules)
+		w := newWalk(t, sc, mu, "")
 		n, differ := w.merges(t, mu, max(*mergedRuns, 100/uint64(searchtest.Slow)), *mergesEvery)
 		w.rig.Close()
 		if differ != "" {
@@ -76,7 +76,7 @@ task("a", cpu = 0, ops = [register(k), disable(k)])
 `, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n, differ := newWalk(t, searchtest.LoadTinier(t, c.machine, c.rest), c.mutant, stateRules).merges(t, c.mutant, 4000, 1)
+			n, differ := newWalk(t, searchtest.LoadTinier(t, c.machine, c.rest), c.mutant, "").merges(t, c.mutant, 4000, 1)
 			require.Empty(t, differ)
 			require.NotZero(t, n)
 			t.Log(n)
@@ -88,7 +88,7 @@ task("a", cpu = 0, ops = [register(k), disable(k)])
 // it, so that there are fewer.
 func TestStatesForget(t *testing.T) {
 	ops := "[label_on(l), call(w), label_off(l)])\n"
-	w := newWalk(t, searchtest.LoadTinier(t, `patch = "breakpoint"`, aLabel+`task("a", cpu = 0, ops = `+ops+`task("b", cpu = 1, ops = `+ops), "", stateRules)
+	w := newWalk(t, searchtest.LoadTinier(t, `patch = "breakpoint"`, aLabel+`task("a", cpu = 0, ops = `+ops+`task("b", cpu = 1, ops = `+ops), "", "")
 	w.run(0, func() {}, func(rig.Run) {})
 	require.True(t, w.s.Complete())
 	require.Less(t, w.s.Stats().States, 3500) // 3883 if nothing is forgotten

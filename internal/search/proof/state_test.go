@@ -3,7 +3,11 @@ package proof
 import (
 	"flag"
 	"fmt"
-	"maps"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -32,12 +36,12 @@ type walk struct {
 	seen observedBy
 }
 
-func newWalk(t *testing.T, sc *scenario.Scenario, mutant string, rules map[string]rule) *walk {
+func newWalk(t *testing.T, sc *scenario.Scenario, mutant, forgotten string) *walk {
 	rig, err := rig.New(sc, mutant)
 	require.NoError(t, err)
 	t.Cleanup(rig.Close)
 	w := &walk{rig: rig}
-	st := newStatesBy(rig, rules)
+	st := newStatesWithout(rig, forgotten)
 	w.s = sched.NewStates(st)
 	st.next = w.s
 	w.seen = observedBy{w.s, st}
@@ -74,7 +78,7 @@ func finals(r *rig.Rig, run rig.Run, ends map[end]int) {
 }
 
 func endsOfStates(t *testing.T, sc *scenario.Scenario, mutant string) (map[end]int, sched.StatesStats) {
-	w := newWalk(t, sc, mutant, stateRules)
+	w := newWalk(t, sc, mutant, "")
 	ends := make(map[end]int)
 	w.run(0, func() { clear(ends) }, func(run rig.Run) { finals(w.rig, run, ends) })
 	require.True(t, w.s.Complete())
@@ -233,7 +237,7 @@ func TestMerges(t *testing.T) {
 	most := max(*mergedRuns, 200)
 	total := 0
 	check := func(sc *scenario.Scenario, mutant string) {
-		n, differ := newWalk(t, sc, mutant, stateRules).merges(t, mutant, most, *mergesEvery)
+		n, differ := newWalk(t, sc, mutant, "").merges(t, mutant, most, *mergesEvery)
 		require.Empty(t, differ, "%s, mutant %q", sc.Name, mutant)
 		total += n
 	}
@@ -285,9 +289,9 @@ func TestMergesNotice(t *testing.T) {
 		t.Skip("says nothing of races")
 	}
 	for _, what := range []string{"values", "machine", "what routines have read", "kernel.RCU.active", "kernel.grace.cpus"} {
-		rules := maps.Clone(stateRules)
+		forgotten := ""
 		if strings.Contains(what, ".") {
-			rules[what] = skip("to see whether it is noticed")
+			forgotten = what
 		}
 		noticed := slices.ContainsFunc([]string{"tiny", "safe-none", "second-instruction"}, func(name string) bool {
 			sc := tiny(t)
@@ -296,7 +300,7 @@ func TestMergesNotice(t *testing.T) {
 				sc, err = library.Load(name)
 				require.NoError(t, err)
 			}
-			w := newWalk(t, sc, "", rules)
+			w := newWalk(t, sc, "", forgotten)
 			w.s = sched.NewStates(forgetful{w.seen.states, what})
 			w.seen.States, w.seen.states.next = w.s, w.s
 			w.rig.ObserveAtomicIRQs(surveyor{w.s})
@@ -309,15 +313,50 @@ func TestMergesNotice(t *testing.T) {
 	}
 }
 
-// TestStateRules: each is for a field that there is.
+// TestStateRules: each tag is of a field that a state has.
 func TestStateRules(t *testing.T) {
 	rig, err := rig.New(tiny(t), "")
 	require.NoError(t, err)
 	defer rig.Close()
 	s := newStates(rig)
-	for field := range stateRules {
-		require.True(t, s.layouts.used[field], field)
+	tags := 0
+	for _, dir := range []string{"smp/kernel", "kprobes", "properties", "engine/ftrace", "engine/jumplabel", "engine/staticcall"} {
+		packages, err := parser.ParseDir(token.NewFileSet(), filepath.Join(searchtest.Root(t), dir), nil, 0)
+		require.NoError(t, err)
+		for name, p := range packages {
+			ast.Inspect(p, func(n ast.Node) bool {
+				ts, ok := n.(*ast.TypeSpec)
+				if !ok {
+					return true
+				}
+				if st, ok := ts.Type.(*ast.StructType); ok {
+					for _, field := range tagged(st) {
+						require.Contains(t, s.layouts.used, name+"."+ts.Name.Name+"."+field)
+						tags++
+					}
+				}
+				return true
+			})
+		}
 	}
+	require.Len(t, s.layouts.used, tags)
+}
+
+// tagged lists the fields of a struct that have a rule.
+func tagged(st *ast.StructType) (list []string) {
+	for _, f := range st.Fields.List {
+		if f.Tag == nil || !strings.Contains(f.Tag.Value, `state:"`) {
+			continue
+		}
+		for _, id := range f.Names {
+			list = append(list, id.Name)
+		}
+		if f.Names == nil { // embedded
+			name := types.ExprString(f.Type)
+			list = append(list, name[strings.LastIndexAny(name, "*.")+1:])
+		}
+	}
+	return list
 }
 
 // TestProofs: what is built in and takes a second is proved.

@@ -149,7 +149,7 @@ func TestBoundIsClasses(t *testing.T) {
 		sc := loadNamed(t, c.name)
 		for _, mutant := range strings.Split(c.mutants, " ") {
 			what := fmt.Sprintf("%s, mutant %q", c.name, mutant)
-			w := deepWalk{newWalk(t, sc, mutant, stateRules), c.name == "register-race"}
+			w := deepWalk{newWalk(t, sc, mutant, ""), c.name == "register-race"}
 			want, b := w.byClasses(c.k)
 			require.True(t, b.Complete())
 			got := w.by(w.rig.Observe, func(s *sched.States) { s.Bound(c.k, w.rig.Machine.State().Lead) })
@@ -221,7 +221,7 @@ func TestVerifySleep(t *testing.T) {
 		{"jump-label-flip", ""}, {"stop-machine-alone", "no-stop"}, {"tiny", "no-quiesce"},
 	} {
 		sc := loadNamed(t, c.name)
-		w := deepWalk{newWalk(t, sc, c.mutant, stateRules), false}
+		w := deepWalk{newWalk(t, sc, c.mutant, ""), false}
 		want := w.by(w.rig.ObserveAtomicIRQs, func(*sched.States) {})
 		runs := w.s.Stats().Runs
 		require.True(t, w.s.Complete())
