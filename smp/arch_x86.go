@@ -44,7 +44,11 @@ func layoutOf(a *arch.Arch) layout {
 }
 
 // bootSystem is the state that the kernel has given a CPU at boot.
-func (m *Machine) bootSystem(cpu uint32) system { return x86.BootSystem(m.arch, cpu) }
+func (m *Machine) bootSystem(cpu uint32) system {
+	y := x86.BootSystem(m.arch, cpu)
+	y.GSBase = uint64(m.perCPU[cpu])
+	return y
+}
 
 // bases are those bases of segments that a kernel of 64 bits keeps by task, for
 // they are of user mode: of fs, and of gs after swapgs. That of gs is the CPU's,

@@ -126,7 +126,7 @@ type Machine struct {
 
 	nStacks int
 
-	gsBases [sim.MaxCPUs]arch.Addr // that the CPUs have from boot
+	perCPU [sim.MaxCPUs]arch.Addr // the bases of the CPUs' own data, from boot
 
 	arch *arch.Arch
 	at   layout
@@ -251,8 +251,8 @@ func (m *Machine) AddSource(s *Source, cpu int) error {
 // Hooks returns the hooks for the kernel to fill in at boot.
 func (m *Machine) Hooks() *Hooks { return &m.hooks }
 
-// SetGSBase gives a CPU the base of gs with which it begins each run.
-func (m *Machine) SetGSBase(cpu int, base arch.Addr) { m.gsBases[cpu] = base }
+// SetPerCPUBase gives a CPU the base of its own data with which it begins each run.
+func (m *Machine) SetPerCPUBase(cpu int, base arch.Addr) { m.perCPU[cpu] = base }
 
 // Freeze ends the boot: Reset goes back to this state.
 func (m *Machine) Freeze() {
@@ -297,7 +297,6 @@ func (m *Machine) Reset(ch sim.Chooser) {
 		c := &m.cpus[i]
 		c.task, c.regs, c.guest = c.idle, c.idle.regs, false
 		c.sys = m.bootSystem(uint32(i))
-		c.sys.GSBase = uint64(m.gsBases[i])
 		c.idle.state = runnable
 	}
 	for _, s := range m.sources {

@@ -61,7 +61,7 @@ func (m *Machine) addCPU(h *sim.Hash, c *CPU) {
 // bootOf returns what a CPU's system registers are at boot, but for the clock.
 func (m *Machine) bootOf(c *CPU) system {
 	y := m.bootSystem(uint32(c.id))
-	y.GSBase, y.Clock, y.Asked = uint64(m.gsBases[c.id]), c.sys.Clock, c.sys.Asked
+	y.Clock, y.Asked = c.sys.Clock, c.sys.Asked
 	return y
 }
 

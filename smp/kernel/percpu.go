@@ -100,7 +100,7 @@ const preemptEnabled = 1 << 31
 func (k *Kernel) bootPerCPU() {
 	for c := range k.M.CPUs() {
 		base := PerCPUOffset(c)
-		k.M.SetGSBase(c, base)
+		k.M.SetPerCPUBase(c, base)
 		variable := func(at arch.Addr, v uint64, size int) {
 			b := binary.LittleEndian.AppendUint64(nil, v)
 			k.M.Memory().Map(base+at, b[:size], smp.PermRead|smp.PermWrite)
