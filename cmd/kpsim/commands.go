@@ -51,7 +51,7 @@ type command interface {
 
 const description = `Kpsim simulates the races of live code patching: Linux kprobes and their like on an x86 machine with several CPUs.
 
-To begin with (some seconds; all scenarios take minutes):
+To begin with (some seconds; all scenarios take a minute):
 
   kpsim explore second-instruction
   kpsim explore

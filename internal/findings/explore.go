@@ -8,6 +8,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
@@ -16,7 +17,7 @@ import (
 
 type Explore struct {
 	Scenarios []string `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in."`
-	Runs      *uint64  `range:"1..1000000000000" placeholder:"N" help:"How many runs of each scenario. Default: so many that all built-in ones together take two to three minutes on two cores."`
+	Runs      *uint64  `range:"1..1000000000000" placeholder:"N" help:"How many runs of each scenario. Default: by how long its runs are, two seconds or so on two cores; if no scenario is named, by how hard its race is to find, about a minute for all."`
 	Seed      uint64   `range:"0..18446744073709551615" default:"1" help:"What the schedules are drawn from."`
 	Strategy  string   `default:"portfolio" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
 	Unbiased  bool     `help:"Draw the places of interrupts and switches from all boundaries alike. Without it those at which a CPU stands before text that is patched (sites, slots, detours) are preferred in some of the runs."`
@@ -48,6 +49,7 @@ func (c *Explore) Run(p *cli.Program) (int, error) {
 	}
 
 	r := newPrinter(p, c, jobs)
+	c.tellTour(p, jobs)
 	for i, j := range jobs {
 		e, err := c.search(p, j, fmt.Sprintf("%d/%d %s", i+1, len(jobs), j.Name))
 		if err != nil {
@@ -166,9 +168,15 @@ func (c *Explore) prepare(p *cli.Program, j *job) error {
 		return err
 	}
 	j.usual, j.digest = defaultRuns(run.Counts.Points), run.Digest
-	if j.runs = j.usual; c.Runs != nil {
+	switch {
+	case c.Runs != nil:
 		j.runs = *c.Runs
+	case len(c.Scenarios) == 0:
+		j.runs = tourRuns(j.usual, library.Effort(j.Name))
+	default:
+		j.runs = j.usual
 	}
+	j.each = defaultRunTime(rig)
 	return nil
 }
 
@@ -179,10 +187,10 @@ const (
 	defaultRunsMax = 250_000
 )
 
-// defaultRuns is how many runs a scenario is given without --runs, by how many
+// defaultRuns is how many runs a scenario is given that is named without --runs, by how many
 // questions its default run asks. What a run costs goes with its questions (some
 // six million a second on a core), so that each scenario takes about as long as
-// any other, and all built-in ones together two to three minutes on two cores. It depends on
+// any other. It depends on
 // nothing else, so that two computers make the same runs.
 func defaultRuns(points uint64) uint64 {
 	n := uint64(defaultPoints) / max(points, 1)

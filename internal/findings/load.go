@@ -1,6 +1,8 @@
 package findings
 
 import (
+	"time"
+
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search/results"
 )
@@ -9,10 +11,11 @@ import (
 type job struct {
 	*inputs.Input
 	runs   uint64
-	usual  uint64   // how many there are without --runs
-	digest uint64   // of the default run
-	notes  []string // what that has shown
-	blind  string   // why the canary can't be found, "" if it may be
+	usual  uint64        // how many there are without --runs if it is named
+	each   time.Duration // that the default run takes here
+	digest uint64        // of the default run
+	notes  []string      // what that has shown
+	blind  string        // why the canary can't be found, "" if it may be
 
 	checked uint64            // how many runs were played again and came out the same
 	result  *results.Explored // for the result file
