@@ -34,6 +34,7 @@
 //	properties          what must hold: one monitor a property, fed by events
 //	kprobes             the engine under test
 //	                    plug makes it an engine.Engine; mutants are planted faults; kpev has its events;
+//	                    era declares its settings and the editions that preset them;
 //	                    rules says what a kernel lets be probed, survey asks that for a whole object
 //	engine              the interface to any engine; all lists the engines;
 //	                    ftrace, jumplabel and staticcall are further patchers on the waist

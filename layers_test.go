@@ -35,6 +35,7 @@ var layers = []layer{
 	{pkg: "smp/smpev", may: []string{"traces"}},
 	{pkg: "kprobes/kpev", may: []string{"smp/smpev", "traces"}},
 	{pkg: "kprobes/rules", may: []string{"smp/arch", "smp/arch/x86"}},
+	{pkg: "kprobes/era", may: []string{"kprobes/rules", "sim", "smp/kapi"}},
 	{pkg: "kprobes/survey", may: []string{"smp/arch", "smp/arch/x86", "smp/image", "kprobes/rules"}, free: []string{"*"}}, // for reports, not for runs
 	{pkg: "traces/view", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev"}, free: []string{"*"}},
 	{pkg: "traces/export", may: []string{"traces", "traces/view", "smp/smpev"}, free: []string{"*"}},
@@ -45,15 +46,15 @@ var layers = []layer{
 	{pkg: "engine/staticcall", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine/ftrace", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "traces"}},
-	{pkg: "kprobes", may: []string{"engine", "engine/ftrace", "traces", "smp/arch", "smp/arch/x86", "smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true}, // never smp, never smp/kernel
-	{pkg: "kprobes/plug", may: []string{"engine", "kprobes", "kprobes/kpev", "smp/arch", "smp/kapi", "traces"}},
+	{pkg: "kprobes", may: []string{"kprobes/era", "engine", "engine/ftrace", "traces", "smp/arch", "smp/arch/x86", "smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true}, // never smp, never smp/kernel
+	{pkg: "kprobes/plug", may: []string{"kprobes/era", "engine", "kprobes", "kprobes/kpev", "smp/arch", "smp/kapi", "traces"}},
 	{pkg: "engine/all", may: []string{"engine", "kprobes/plug"}}, // and each engine
 	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev"}},
-	{pkg: "kprobes/mutants", may: []string{"engine/ftrace", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},
+	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/ftrace", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/scenario", may: []string{"*"}},
 	{pkg: "internal/scenario/edit", may: []string{"internal/scenario"}},
-	{pkg: "internal/scenario/vet", may: []string{"internal/scenario", "kprobes/survey", "smp/arch", "smp/arch/x86", "smp/image"}},
+	{pkg: "internal/scenario/vet", may: []string{"smp/kapi", "kprobes/era", "internal/scenario", "kprobes/survey", "smp/arch", "smp/arch/x86", "smp/image"}},
 	{pkg: "internal/scenario/lang", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/scenario/library", may: []string{"internal/nearest", "internal/scenario", "internal/scenario/lang", "sim"}, free: []string{"*"}},
 	{pkg: "internal/scenario/gen", may: []string{"*"}, free: []string{"*"}},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -380,11 +381,11 @@ func (a *account) ends(texts []code) {
 // accountSettings are the editions, each built with and without preemption, and the
 // steps with the boosts.
 func accountSettings() (list []Settings) {
-	for ed := range Editions {
-		list = append(list, ed.Settings(false), ed.Settings(true))
+	for _, ed := range rules.AllEditions() {
+		list = append(list, settingsOf(ed, false), settingsOf(ed, true))
 		for _, step := range []Step{StepInt3, StepDebug} {
 			for _, boost := range []Boost{BoostPrepare, BoostStepped} {
-				s := ed.Settings(false)
+				s := settingsOf(ed, false)
 				s.Step, s.Boost, s.ModuleRefs = step, boost, step == StepDebug
 				list = append(list, s)
 			}

@@ -74,7 +74,7 @@ func TestBehaviourGone(t *testing.T) {
 		k    rules.Kernel
 		ed   Edition
 	}{{"k61", rules.K61, Edition65}, {"k612", rules.K612, Edition69}} {
-		s := real.ed.Settings(true)
+		s := settingsOf(real.ed, true)
 		s.Kernel = real.k
 		s.Kernel.IBT = false // the functions of these tests don't begin with endbr64
 		for _, mutant := range []bool{false, true} {

@@ -423,7 +423,7 @@ func TestBehaviour(t *testing.T) {
 		k    rules.Kernel
 		ed   Edition
 	}{{"k61", rules.K61, Edition65}, {"k612", rules.K612, Edition69}} {
-		s := real.ed.Settings(true)
+		s := settingsOf(real.ed, true)
 		s.Kernel = real.k
 		for _, q := range behaviours {
 			t.Run(real.name+"/"+q.says, func(t *testing.T) {

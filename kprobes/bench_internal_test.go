@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/engine/ftrace"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/properties"
@@ -44,9 +45,14 @@ type code struct {
 }
 
 // repaired is the engine as it should be, on a preemptible build.
-var repaired = Settings{
-	Quiesce: kapi.QuiesceTasks, Breakpoint: true, Batches: true,
+var repaired = Settings{Settings: era.Settings{
+	Quiesce: kapi.QuiesceTasks, Unoptimize: era.UnoptimizeBreakpoint, Batches: true, Boost: era.BoostPrepare,
 	Kernel: rules.Kernel{Edition: rules.Edition69, Preemption: true, Optprobes: true},
+}}
+
+// settingsOf are the settings of an edition.
+func settingsOf(e rules.Edition, preemption bool) Settings {
+	return Settings{Settings: era.Of(e, preemption)}
 }
 
 // newBench boots a machine with the functions and a program a CPU.

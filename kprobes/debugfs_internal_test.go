@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -88,7 +89,7 @@ func parseListing(t testing.TB, text string) (l listing) {
 
 // bench is a machine with the listing's functions in their modules.
 func (l *listing) bench(t testing.TB, r *recording, program func(b *bench, x *smp.Ctx)) *bench {
-	s := r.ed.Settings(true)
+	s := settingsOf(r.ed, true)
 	s.Kernel.Ftrace, s.Kernel.IBT = true, r.ibt
 	return bootBench(t, s, nil, func(b *bench) {
 		for _, module := range []string{"", "kpasm", "kpc"} {
@@ -278,7 +279,7 @@ func TestEnabledRecorded(t *testing.T) {
 // TestChainOf: the old hash was written as shifts and sums (until 4.6); of the new one
 // the recorded order says enough.
 func TestChainOf(t *testing.T) {
-	e := &Engine{do: &linux, s: Settings{Files: FilesFirst}}
+	e := &Engine{do: &linux, s: Settings{Settings: era.Settings{Files: FilesFirst}}}
 	for i := range uint64(1000) {
 		at := 0xffffffff81000000 + i*i*37
 		sum := at
@@ -391,7 +392,7 @@ func TestTruth(t *testing.T) {
 		{"abc\n", "-", "-"}, {"2\n", "-", "-"}, {"\n", "-", "-"}, {"", "-", "-"}, {"00\n", "0", "0"}, {"01\n", "0", "0"}, {"0 1\n", "0", "0"}, {"-1\n", "-", "-"}, {"yes\n", "1", "1"}, {"no\n", "0", "0"},
 	} {
 		for files, want := range map[Files]string{FilesBool: w.now, FilesChar: w.was, FilesPlain: w.was, FilesFirst: w.was} {
-			e := &Engine{do: &linux, s: Settings{Files: files}}
+			e := &Engine{do: &linux, s: Settings{Settings: era.Settings{Files: files}}}
 			got := "-"
 			if on, ok := e.ParseEnabled(w.s); ok {
 				got = strings.TrimSpace(digit(on))

@@ -24,7 +24,7 @@ func TestEnableLost(t *testing.T) {
 		{"can be optimized", victim, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			set := Edition69.Settings(true)
+			set := settingsOf(Edition69, true)
 			breakSteps(&set, "enable-lost")
 			newBench(t, set, []code{victim, short}, func(b *bench, x *smp.Ctx) {
 				hits := 0

@@ -27,10 +27,10 @@ func steppings() (all []stepping) {
 		all = append(all, stepping{name, s})
 	}
 	for _, ed := range []Edition{Edition26, Edition415, Edition514, Edition69} { // the others step as 5.14 does
-		add(ed.String(), ed.Settings(true))
-		add(ed.String()+", no preemption", ed.Settings(false))
+		add(ed.String(), settingsOf(ed, true))
+		add(ed.String()+", no preemption", settingsOf(ed, false))
 	}
-	i386 := Edition26.Settings(false)
+	i386 := settingsOf(Edition26, false)
 	i386.Boost = BoostStepped
 	add("2.6, boosted", i386)
 	return all
@@ -148,7 +148,7 @@ func TestMaskedStep(t *testing.T) {
 		0xc3, // ret
 	}}
 	for _, ed := range every {
-		b := newBench(t, ed.Settings(true), []code{f}, func(b *bench, x *smp.Ctx) {
+		b := newBench(t, settingsOf(ed, true), []code{f}, func(b *bench, x *smp.Ctx) {
 			var next []arch.Addr
 			k := &Kprobe{Addr: f.at + 2, Post: func(_ kapi.Context, _ *Kprobe, r *arch.Regs, _ uint64) { next = append(next, r.IP-f.at) }}
 			err := b.e.Register(x, k)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -136,8 +137,8 @@ func TestFaultHandlerFaults(t *testing.T) {
 
 // TestEditionLacks: a fault handler of a probe is nothing to an edition without.
 func TestEditionLacks(t *testing.T) {
-	for ed := range Editions {
-		newBench(t, ed.Settings(true), stepTexts, func(b *bench, x *smp.Ctx) {
+	for _, ed := range rules.AllEditions() {
+		newBench(t, settingsOf(ed, true), stepTexts, func(b *bench, x *smp.Ctx) {
 			asked := 0
 			k := &Kprobe{Addr: mended.at, Fault: mends(&asked)}
 			faulty := &Kprobe{ID: 1, Addr: victim.at, Fault: mends(&asked), Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
@@ -162,7 +163,7 @@ func TestEditionLacks(t *testing.T) {
 // TestJprobeLast: a jprobe goes elsewhere, so that the probes beside it run first,
 // whenever they came (spec 3.2).
 func TestJprobeLast(t *testing.T) {
-	s := Edition26.Settings(true)
+	s := settingsOf(Edition26, true)
 	newBench(t, s, jCodes, func(b *bench, x *smp.Ctx) {
 		hits := [2]int{}
 		require.NoError(t, b.e.Register(x, counting(sums.at, &hits[0])))

@@ -10,8 +10,9 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/explore"
-	"kpsim/kprobes"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
 )
 
 // TestTimer: a probe in a timer's handler (spec 1.14). Interrupts are off in a
@@ -72,13 +73,13 @@ func TestNMI(t *testing.T) {
 func TestSteppingInterrupted(t *testing.T) {
 	for _, way := range []struct {
 		name  string
-		step  kprobes.Step
-		boost scenario.Boost
+		step  era.Step
+		boost era.Boost
 		model scenario.Preempt
 	}{
-		{"by #DB", kprobes.StepDebug, scenario.BoostNever, scenario.PreemptFull},
-		{"by #DB, boosted", kprobes.StepDebug, scenario.BoostStepped, scenario.PreemptVoluntary},
-		{"by int3, boosted", kprobes.StepInt3, scenario.BoostPrepare, scenario.PreemptVoluntary},
+		{"by #DB", era.StepDebug, era.BoostNever, scenario.PreemptFull},
+		{"by #DB, boosted", era.StepDebug, era.BoostStepped, scenario.PreemptVoluntary},
+		{"by int3, boosted", era.StepInt3, era.BoostPrepare, scenario.PreemptVoluntary},
 	} {
 		for _, kind := range []scenario.SourceKind{scenario.SourceNMI, scenario.SourceTimer} {
 			t.Run(fmt.Sprintf("%s %v", way.name, kind), func(t *testing.T) {
@@ -87,10 +88,10 @@ func TestSteppingInterrupted(t *testing.T) {
 						call("victim", 3, 4), call("flags", 7, 8), call("jumps", 5), unregister("d"), call("victim", 1, 2),
 						unregister("b"), unregister("a"), unregister("c"), unregister("e")),
 					onCPU(1, call("victim", 1, 2), call("jumps", 3), call("victim", 3, 4), call("flags", 7, 8)))
-				sc.Machine.Stepping, sc.Machine.Boost, sc.Machine.Preempt, sc.Machine.NoOptprobes = way.step, way.boost, way.model, true
-				sc.Machine.Rules = scenario.Rules415
-				if way.step == kprobes.StepInt3 {
-					sc.Machine.Rules = scenario.Rules514
+				sc.Machine.Step, sc.Machine.Boost, sc.Machine.Preempt, sc.Machine.Kernel.Optprobes = way.step, way.boost, way.model, false
+				sc.Machine.Kernel.Edition = rules.Edition415
+				if way.step == era.StepInt3 {
+					sc.Machine.Kernel.Edition = rules.Edition514
 				}
 				sc.Sources = []scenario.Source{
 					{Kind: kind, CPU: 0, AtMost: 2, Run: "victim"},
@@ -158,11 +159,11 @@ func TestPreemptedHandler(t *testing.T) {
 // a probe while the second is stepped is one too many: as in the kernel
 // ("Unrecoverable kprobe detected") the CPU dies, and does so at once.
 func TestThirdHit(t *testing.T) {
-	for _, step := range []kprobes.Step{kprobes.StepInt3, kprobes.StepDebug} {
+	for _, step := range []era.Step{era.StepInt3, era.StepDebug} {
 		nest := []scenario.Step{{Kind: scenario.StepCall, Func: "helper"}}
 		sc := with(t, []scenario.Probe{{Name: "a", Func: "victim", Pre: nest}, post("b", "helper", 0), post("c", "jumps", 0)},
 			task(register("a"), register("b"), register("c"), call("victim", 1, 2)))
-		sc.Machine.Stepping = step
+		sc.Machine.Step = step
 		sc.Sources = []scenario.Source{{Kind: scenario.SourceNMI, CPU: 0, AtMost: 1, Run: "jumps"}}
 		require.NoError(t, lang.Check(sc))
 		result, err := explore.Run(explore.Spec{Scenario: sc, Strategy: "deviations", Runs: 2000, Stop: true})
@@ -176,7 +177,7 @@ func TestThirdHit(t *testing.T) {
 // are interrupted, in every edition, built with preemption and without. Slots are
 // the kernel's there: dirty ones are left to its collector.
 func TestEditionsInterrupted(t *testing.T) {
-	for _, ed := range scenario.Editions() {
+	for _, ed := range rules.AllEditions() {
 		for _, model := range []scenario.Preempt{scenario.PreemptVoluntary, scenario.PreemptFull} {
 			t.Run(fmt.Sprintf("%v %v", ed, model), func(t *testing.T) {
 				sc := with(t, []scenario.Probe{on("a", "helper", 0), on("b", "jumps", 3), on("c", "victim", 0), post("d", "victim", 0), on("e", "flags", 0)},
@@ -185,7 +186,7 @@ func TestEditionsInterrupted(t *testing.T) {
 						unregister("b"), unregister("a"), unregister("c"), unregister("e"), wait),
 					onCPU(1, call("victim", 1, 2), call("jumps", 3), call("victim", 3, 4), call("flags", 7, 8)))
 				sc.Machine.Edition, sc.Machine.Preempt = ed, model
-				if sc.Machine.Settle(); sc.Machine.NoOptprobes {
+				if sc.Machine.Settle(); !sc.Machine.Kernel.Optprobes {
 					sc.Tasks[0].Ops = slices.DeleteFunc(sc.Tasks[0].Ops, func(op scenario.Op) bool { return op.Kind == wait.Kind })
 				}
 				sc.Sources = []scenario.Source{

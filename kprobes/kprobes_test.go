@@ -16,14 +16,18 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/sched"
 	"kpsim/smp"
+	"kpsim/smp/fetch"
+	"kpsim/smp/kapi"
 	"kpsim/traces"
 )
 
 // The machine of these tests: the engine as it should be, on the hardest build.
-var hard = scenario.Machine{
-	CPUs: 2, Preempt: scenario.PreemptFull, Fetch: scenario.FetchMixing,
-	Quiesce: scenario.QuiesceTasks, Patch: scenario.PatchBreakpoint,
-}
+var hard = func() scenario.Machine {
+	m := scenario.Machine{CPUs: 2, Preempt: scenario.PreemptFull, Fetch: fetch.Mixing}
+	m.Settle()
+	m.Quiesce = kapi.QuiesceTasks
+	return m
+}()
 
 func call(f string, args ...uint64) scenario.Op {
 	return scenario.Op{Kind: scenario.OpCall, Target: f, Args: args}

@@ -29,7 +29,7 @@ func TestRetFirst(t *testing.T) {
 	for _, ed := range every {
 		t.Run(ed.String(), func(t *testing.T) {
 			var got []uint64
-			b := newBench(t, ed.Settings(true), []code{victim, other, outer}, func(b *bench, x *smp.Ctx) {
+			b := newBench(t, settingsOf(ed, true), []code{victim, other, outer}, func(b *bench, x *smp.Ctx) {
 				handler := func(x kapi.Context, ri *Instance, regs *arch.Regs) int {
 					got = append(got, regs.R[x86.RAX])
 					return 0

@@ -191,7 +191,7 @@ func TestRetStorm(t *testing.T) {
 	orphans := 0
 	for _, ed := range every {
 		t.Run(ed.String(), func(t *testing.T) {
-			st := newRetStorm(t, ed.Settings(true), 2)
+			st := newRetStorm(t, settingsOf(ed, true), 2)
 			s := sched.NewArriving(sched.Params{Seed: 1, Length: 800, Mean: 6})
 			for i := range uint64(stormRuns / less) {
 				s.Begin(i)
@@ -221,7 +221,7 @@ func TestRetStormFinds(t *testing.T) {
 	} {
 		for _, ed := range m.in {
 			t.Run(m.name+"/"+ed.String(), func(t *testing.T) {
-				set := ed.Settings(true)
+				set := settingsOf(ed, true)
 				breakSteps(&set, m.row)
 				st := newRetStorm(t, set, 4)
 				s := sched.NewArriving(sched.Params{Seed: 1, Length: 800, Mean: 6})
@@ -300,7 +300,7 @@ func pushInterrupted(t *testing.T, s Settings) (st *retStorm) {
 // keeps turns, doesn't.
 func TestPushInterrupted(t *testing.T) {
 	for _, kernels := range []bool{false, true} {
-		set := Edition69.Settings(true)
+		set := settingsOf(Edition69, true)
 		if kernels {
 			breakSteps(&set, "objpool-last")
 		}

@@ -222,7 +222,7 @@ func (u *kunit) play(t *testing.T, ed Edition, preemption bool) {
 			u.boot(c, b)
 		}
 	}
-	b := bootBench(t, ed.Settings(preemption), u.codes(), boot, func(b *bench, x *smp.Ctx) {
+	b := bootBench(t, settingsOf(ed, preemption), u.codes(), boot, func(b *bench, x *smp.Ctx) {
 		c.e, c.task = b.e, x.Task()
 		u.run(c, x)
 	}, prober, caller, caller)

@@ -30,7 +30,7 @@ func TestLookups(t *testing.T) {
 			codes = append(codes, code{name: "f", at: smp.TextBase + 0x1000 + arch.Addr(i*64), bytes: f})
 		}
 		probed := codes[1:]
-		b := newBench(t, ed.Settings(false), codes, func(b *bench, x *smp.Ctx) {
+		b := newBench(t, settingsOf(ed, false), codes, func(b *bench, x *smp.Ctx) {
 			d.hook(b)
 			for _, c := range probed {
 				require.NoError(t, b.e.Register(x, &Kprobe{Addr: c.at}))

@@ -52,7 +52,7 @@ func interrupted(t *testing.T, cpus, nested, deep int) (*pushed, smp.Outcome) {
 			b.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 		}
 	}
-	set := Edition69.Settings(true)
+	set := settingsOf(Edition69, true)
 	breakSteps(&set, "objpool-last")
 	p.b = bootBench(t, set, retCodes, func(b *bench) {
 		require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 1}, cpus-1))

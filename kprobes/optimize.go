@@ -257,7 +257,7 @@ func (e *Engine) archUnoptimizeKprobe(x kapi.Context, p *Aggr) {
 	copy(image, p.orig[:])
 	copy(image[1:], e.do.CopiedInsn(p))
 	image[0] = x86.Int3
-	if e.s.Breakpoint {
+	if e.s.Breakpoint() {
 		e.d.Text.Poke(x, p.addr, image[:1])
 		e.d.Sync.Core(x, kpev.SyncUnopt1)
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -22,7 +23,7 @@ import (
 // TestRepUnboosted: a string instruction that a step doesn't end is never boosted: it
 // hits once an iteration for good (spec 1.15, 8.5).
 func TestRepUnboosted(t *testing.T) {
-	s := Edition415.Settings(false)
+	s := settingsOf(Edition415, false)
 	s.Kernel.Optprobes = false
 	newBench(t, s, []code{repeats}, func(b *bench, x *smp.Ctx) {
 		hits := 0
@@ -38,7 +39,7 @@ func TestRepUnboosted(t *testing.T) {
 // boosted once it was stepped; not under CONFIG_PREEMPTION.
 func TestBoostElsewhere(t *testing.T) {
 	for _, full := range []bool{false, true} {
-		s := Edition415.Settings(full)
+		s := settingsOf(Edition415, full)
 		s.Kernel.Optprobes = false
 		c := new(trapped)
 		b := newBench(t, s, []code{victim}, func(b *bench, x *smp.Ctx) {
@@ -62,7 +63,7 @@ func TestBoostElsewhere(t *testing.T) {
 // TestBoostedMeanwhile: a CPU whose first step boosts the slot, and others that come
 // to it then.
 func TestBoostedMeanwhile(t *testing.T) {
-	s := Edition415.Settings(false)
+	s := settingsOf(Edition415, false)
 	s.Kernel.Optprobes = false
 	var ready kapi.Var[int]
 	calls := func(_ *bench, x *smp.Ctx) {
@@ -86,7 +87,7 @@ func TestBoostedMeanwhile(t *testing.T) {
 
 // TestWholeCopy: 2.6 copies 16 bytes, so that what follows mov ss is stepped with it.
 func TestWholeCopy(t *testing.T) {
-	newBench(t, Edition26.Settings(true), []code{watched}, func(b *bench, x *smp.Ctx) {
+	newBench(t, settingsOf(Edition26, true), []code{watched}, func(b *bench, x *smp.Ctx) {
 		require.NoError(t, b.e.Register(x, &Kprobe{Addr: watched.at + 1}))
 		var now [16]byte
 		b.k.Text.Read(x, b.e.aggrs[0].slot.Peek().at, now[:])
@@ -112,10 +113,10 @@ func (f farExec) Retire(kapi.Context, arch.Addr, int, uint64) { *f.out-- }
 // TestOutOfReach: a copy that can't reach what it is relative to, or can't come
 // back, is refused, and its memory given back.
 func TestOutOfReach(t *testing.T) {
-	for ed := range Editions {
+	for _, ed := range rules.AllEditions() {
 		for _, full := range []bool{false, true} {
 			out := 0
-			s := ed.Settings(full)
+			s := settingsOf(ed, full)
 			b := newBench(t, s, []code{calls, victim}, func(b *bench, x *smp.Ctx) {
 				require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{Addr: calls.at + 10}), "%v", ed)
 				if !full && s.Boost != BoostNever {
@@ -133,7 +134,7 @@ func TestOutOfReach(t *testing.T) {
 // TestInt3OfOld: rules of kernels that step by #DB let everything be stepped; where
 // the step is by int3 all the same, what that can't do is refused.
 func TestInt3OfOld(t *testing.T) {
-	s := Edition415.Settings(true)
+	s := settingsOf(Edition415, true)
 	s.Step = StepInt3
 	at := smp.TextBase + 0x700
 	var codes []code
@@ -231,7 +232,7 @@ func TestRemovedBreakpoint(t *testing.T) {
 // was looked at before.
 func TestCut(t *testing.T) {
 	cut := code{name: "cut", at: smp.TextBase + 0x8000 - 2, bytes: []byte{0x90, 0xc3}}
-	newBench(t, Edition26.Settings(true), []code{watched, cut}, func(b *bench, x *smp.Ctx) {
+	newBench(t, settingsOf(Edition26, true), []code{watched, cut}, func(b *bench, x *smp.Ctx) {
 		require.NoError(t, b.e.Register(x, &Kprobe{Addr: watched.at}))
 		require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: cut.at}))
 		var now [16]byte
@@ -258,9 +259,9 @@ func TestGoesElsewhere(t *testing.T) {
 		}
 		codes = append(codes, code{name: string(rune('a' + i)), at: at + arch.Addr(0x40*i), bytes: b})
 	}
-	for ed := range Editions {
+	for _, ed := range rules.AllEditions() {
 		for _, full := range []bool{false, true} {
-			s := ed.Settings(full)
+			s := settingsOf(ed, full)
 			s.Kernel.Optprobes = false
 			newBench(t, s, append([]code{victim}, codes...), func(b *bench, x *smp.Ctx) {
 				for _, f := range codes {
@@ -311,8 +312,8 @@ func TestNewPoint(t *testing.T) {
 // TestListTrampoline: where the trampoline of return probes is a probe, it is listed
 // from boot.
 func TestListTrampoline(t *testing.T) {
-	for ed := range Editions {
-		newBench(t, ed.Settings(true), []code{victim}, func(b *bench, _ *smp.Ctx) {
+	for _, ed := range rules.AllEditions() {
+		newBench(t, settingsOf(ed, true), []code{victim}, func(b *bench, _ *smp.Ctx) {
 			require.Equal(t, ed != Edition26, b.e.HasBlacklist())
 			chains := uint64(0)
 			for at := victim.at; at < victim.at+1000; at++ {

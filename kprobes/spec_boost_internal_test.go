@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -202,8 +203,8 @@ func (t *specT) joins() {
 func TestSteppings(t *testing.T) {
 	for _, step := range []Step{StepInt3, StepDebug} {
 		for _, boost := range []Boost{BoostPrepare, BoostStepped, BoostNever} {
-			for ed := range Editions {
-				s := ed.Settings(false)
+			for _, ed := range rules.AllEditions() {
+				s := settingsOf(ed, false)
 				s.Step, s.Boost, s.Kernel.Optprobes = step, boost, false
 				st := &specT{TB: t, Edition: ed, Settings: s}
 				st.hits(victim.at, false, 3, 10)

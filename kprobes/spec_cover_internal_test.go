@@ -28,9 +28,9 @@ func (r *recorder) Synchronize(x kapi.Context, f kapi.Flavour) {
 // one that the rule is run with has the mutant's changes.
 func (t *specT) builds() []Settings {
 	if t.Preemption {
-		return []Settings{t.Edition.Settings(false), t.Settings}
+		return []Settings{settingsOf(t.Edition, false), t.Settings}
 	}
-	return []Settings{t.Settings, t.Edition.Settings(true)}
+	return []Settings{t.Settings, settingsOf(t.Edition, true)}
 }
 
 // nothing is a pre_handler.
@@ -111,7 +111,7 @@ var specCover = []specRule{
 			}
 			require.Equal(t, 2, traps(t, t.Settings, hitCost{post: true}), "stepped")
 			require.Equal(t, 2+trampoline, traps(t, t.Settings, hitCost{post: true, ret: true}), "stepped, and a return")
-			if s := t.Edition.Settings(false); s.Boost != BoostNever {
+			if s := settingsOf(t.Edition, false); s.Boost != BoostNever {
 				s.Kernel.Optprobes = false
 				require.Equal(t, 1, traps(t, s, hitCost{warm: true}), "boosted")
 				require.Equal(t, 1, traps(t, s, hitCost{warm: true, ret: true}), "boosted, and a return")

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kpsim/kprobes/rules"
 )
 
 var updateCoverage = flag.Bool("update", false, "write docs/spec-coverage.md; read the diff")
@@ -93,7 +95,7 @@ func readRules(t testing.TB) (all []numbered) {
 		require.Len(t, parts, 3, line)
 		r := numbered{rule: parts[0], words: parts[2]}
 		for name := range strings.FieldsSeq(parts[1]) {
-			ed, ok := ParseEdition(strings.TrimSuffix(name, "+"))
+			ed, ok := rules.ParseEdition(strings.TrimSuffix(name, "+"))
 			require.True(t, ok, line)
 			if strings.HasSuffix(name, "+") {
 				r.in = append(r.in, since(ed)...)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/engine/ftrace"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -23,7 +24,7 @@ var specHand = []specRule{
 		rule: "4.6", says: "a run of the optimizer writes and takes away so many jumps at most, and comes again for the rest", in: since(Edition415),
 		mutants: []specMutant{{name: "one more", do: func(s *Settings) { s.Batch = 3 }}, {name: "one less", do: func(s *Settings) { s.Batch = 1 }}},
 		holds: func(t *specT) {
-			require.Equal(t, map[Edition]int{EditionDocumented: 256}[t.Edition], t.Edition.Settings(t.Preemption).Batch)
+			require.Equal(t, map[Edition]int{EditionDocumented: 256}[t.Edition], settingsOf(t.Edition, t.Preemption).Batch)
 			if t.Settings.Batch == 0 || t.Settings.Batch == MostOptimized {
 				t.Settings.Batch = 2
 			}
@@ -47,8 +48,8 @@ var specHand = []specRule{
 		rule: "4.6", says: "the locks that are held while it waits and while it writes, in their order, by era", in: since(Edition415),
 		mutants: []specMutant{{name: "another order", do: func(s *Settings) { s.Order = (s.Order + 1) % (OrderStep + 1) }}},
 		holds: func(t *specT) {
-			own := t.Edition.Settings(t.Preemption).Order
-			for o, want := range map[Order]string{
+			own := settingsOf(t.Edition, t.Preemption).Order
+			for o, want := range map[era.Order]string{
 				OrderText:   "+cpus +text unopt wait opt -text -cpus",
 				OrderModule: "+cpus +modules +text unopt -text wait +text opt -text -modules -cpus",
 				OrderStep:   "+modules +cpus +text unopt -text -cpus wait +cpus +text opt -text -cpus -modules",

@@ -19,7 +19,7 @@ import (
 // address was found taken left it without a holder. When it is unregistered there is
 // nothing to stop then, which must not be our own fault.
 func TestReRegistered(t *testing.T) {
-	for _, g := range []ReturnGeneration{ReturnGlobal, ReturnHashed, ReturnFreelist, ReturnRethook, ReturnObjpool} {
+	for _, g := range []Return{ReturnGlobal, ReturnHashed, ReturnFreelist, ReturnRethook, ReturnObjpool} {
 		s := repaired
 		s.Return = g
 		breakSteps(&s, "re-register-late")
@@ -38,7 +38,7 @@ func TestReRegistered(t *testing.T) {
 // lost, whatever several CPUs do at once. The pools stand alone: an operation is a
 // few points, so that random schedules come into each window.
 func TestPools(t *testing.T) {
-	for _, g := range []ReturnGeneration{ReturnFreelist, ReturnObjpool} {
+	for _, g := range []Return{ReturnFreelist, ReturnObjpool} {
 		for _, maxactive := range []int{1, 2, 3} {
 			t.Run(fmt.Sprintf("%d/%d", g, maxactive), func(t *testing.T) {
 				s := repaired

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/kernel"
@@ -104,7 +105,7 @@ func (t *specT) pass(b *bench) {
 // that a mutant makes panic has noticed it, too.
 func (r *specRule) try(tb testing.TB, ed Edition, m *specMutant) (broken string) {
 	full := ed != EditionDocumented // of which there is no other
-	t := &specT{TB: tb, Edition: ed, Preemption: full, Settings: ed.Settings(full)}
+	t := &specT{TB: tb, Edition: ed, Preemption: full, Settings: settingsOf(ed, full)}
 	if m != nil {
 		if t.wire, t.row = m.wire, m.row; m.do != nil {
 			m.do(&t.Settings)
@@ -133,10 +134,10 @@ func (r *specRule) editions() []Edition {
 	return every
 }
 
-var every = []Edition{Edition26, Edition415, Edition514, Edition65, Edition69, EditionDocumented}
+var every = rules.AllEditions()
 
 // since are the editions from one on.
-func since(e Edition) []Edition { return every[e:] }
+func since(e Edition) []Edition { return every[e-Edition26:] }
 
 func TestSpec(t *testing.T) {
 	for _, part := range spec {

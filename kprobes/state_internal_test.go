@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/era"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -265,18 +266,18 @@ type stateSetting struct {
 func stateSettings() []stateSetting {
 	stopped := func(k *kernel.Kernel, d *Deps) { d.Patch = kernel.PokeStopped{K: k} }
 	list := []stateSetting{{name: "default", s: repaired, runs: 200}}
-	for o, name := range map[Order]string{OrderText: "text", OrderModule: "module", OrderStep: "step"} {
+	for o, name := range map[era.Order]string{OrderText: "text", OrderModule: "module", OrderStep: "step"} {
 		s := repaired
 		s.Order = o
 		list = append(list, stateSetting{name: name, s: s, runs: 60})
-		s.Breakpoint, s.Batch = false, 1
+		s.Unoptimize, s.Batch = era.UnoptimizePatcher, 1
 		list = append(list, stateSetting{name: name + " by the patcher, one at a time", s: s, runs: 60})
 		list = append(list, stateSetting{name: name + " stopped", s: s, wire: stopped, runs: 60})
 		s.Quiesce, s.SaveSS, s.DetourIRQsOff = kapi.QuiesceStackCheck, true, true
 		list = append(list, stateSetting{name: name + " stack-check", s: s, runs: 60})
 	}
 	for _, ed := range since(Edition415) {
-		v := stateSetting{name: ed.String(), s: ed.Settings(ed != EditionDocumented), runs: 60}
+		v := stateSetting{name: ed.String(), s: settingsOf(ed, ed != EditionDocumented), runs: 60}
 		if ed == EditionDocumented {
 			v.wire = stopped
 		}

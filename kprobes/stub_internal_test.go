@@ -364,7 +364,7 @@ func TestStub(t *testing.T) {
 				for _, preemption := range []bool{false, true} {
 					t.Run(fmt.Sprintf("%s/%v/preemption=%v", u.name, ed, preemption), func(t *testing.T) {
 						s := newStub(u.codes())
-						c := &kcase{ed: ed, alone: true, e: New(s.deps(), ed.Settings(preemption))}
+						c := &kcase{ed: ed, alone: true, e: New(s.deps(), settingsOf(ed, preemption))}
 						u.run(c, s)
 						require.Empty(t, c.wrong)
 						require.Zero(t, s.atomic, "preemption is still off")

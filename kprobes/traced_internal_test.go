@@ -62,11 +62,11 @@ func (d *debugger) hook(b *bench) {
 // TestDebugger: somebody else's breakpoints and steps are his, wherever they come
 // from: a handler, or an NMI on top of a step.
 func TestDebugger(t *testing.T) {
-	for ed := range Editions {
+	for _, ed := range rules.AllEditions() {
 		for _, full := range []bool{false, true} {
 			var d debugger
 			calls, traced, up := 0, 0, false
-			s := ed.Settings(full)
+			s := settingsOf(ed, full)
 			runs := func(x *smp.Ctx) {
 				calls++
 				require.EqualValues(t, 6, x.Call(broken.at))
@@ -120,7 +120,7 @@ func TestDebugger(t *testing.T) {
 // instruction end where it would, and the same flags.
 func TestTracedStep(t *testing.T) {
 	for _, ed := range []Edition{Edition26, Edition415} {
-		s := ed.Settings(true)
+		s := settingsOf(ed, true)
 		s.Kernel.Optprobes = false
 		newBench(t, s, []code{watched}, func(b *bench, x *smp.Ctx) {
 			var d debugger
@@ -147,7 +147,7 @@ func TestTracedStep(t *testing.T) {
 // TestOwnBreakpoint: 2.6 takes a probe on somebody else's breakpoint, which stays
 // his: at each hit both see it, in a handler too.
 func TestOwnBreakpoint(t *testing.T) {
-	s := Edition26.Settings(true)
+	s := settingsOf(Edition26, true)
 	newBench(t, s, append([]code{broken}, stepTexts...), func(b *bench, x *smp.Ctx) {
 		var d debugger
 		d.hook(b)
@@ -181,9 +181,9 @@ func TestOwnBreakpoint(t *testing.T) {
 // TestNestedKeepsOuter: whichever way the instruction of a hit inside a handler is
 // done, the CPU is still with the hit outside.
 func TestNestedKeepsOuter(t *testing.T) {
-	for ed := range Editions {
+	for _, ed := range rules.AllEditions() {
 		for _, full := range []bool{false, true} {
-			newBench(t, ed.Settings(full), []code{victim, other, loads, fits}, func(b *bench, x *smp.Ctx) {
+			newBench(t, settingsOf(ed, full), []code{victim, other, loads, fits}, func(b *bench, x *smp.Ctx) {
 				posts := 0
 				var inner []*Kprobe
 				keeps := func(x kapi.Context, want status) {
@@ -243,8 +243,8 @@ func TestChangedPathSign(t *testing.T) {
 // one is relative to that.
 func TestTwins(t *testing.T) {
 	twin := code{name: "twin", at: calls.at + 0x800, bytes: calls.bytes}
-	for ed := range Editions {
-		newBench(t, ed.Settings(true), []code{calls, twin}, func(b *bench, x *smp.Ctx) {
+	for _, ed := range rules.AllEditions() {
+		newBench(t, settingsOf(ed, true), []code{calls, twin}, func(b *bench, x *smp.Ctx) {
 			for _, f := range []code{calls, twin} {
 				for _, off := range []arch.Addr{10, 17} { // lea calls(%rip),%rdx
 					require.NoError(t, b.e.Register(x, &Kprobe{Addr: f.at + off}))
@@ -261,7 +261,7 @@ func TestTwins(t *testing.T) {
 // TestWhereRefused: addresses that are nobody's to probe, in each edition.
 func TestWhereRefused(t *testing.T) {
 	for _, ed := range since(Edition415) { // 2.6 has a probe of its own on the trampoline
-		newBench(t, ed.Settings(true), []code{victim}, func(b *bench, x *smp.Ctx) {
+		newBench(t, settingsOf(ed, true), []code{victim}, func(b *bench, x *smp.Ctx) {
 			require.NoError(t, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{Addr: victim.at}}))
 			require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{ID: 1, Addr: b.e.ret.trampoline}), "%v", ed)
 			require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{ID: 2, Addr: victim.at, Offset: -int(victim.at)}), "%v", ed)
@@ -271,9 +271,9 @@ func TestWhereRefused(t *testing.T) {
 
 // TestBoundaryAlone: whether boundaries are looked at is a setting of its own.
 func TestBoundaryAlone(t *testing.T) {
-	for ed := range Editions {
+	for _, ed := range rules.AllEditions() {
 		for _, any := range []bool{false, true} {
-			s := ed.Settings(true)
+			s := settingsOf(ed, true)
 			s.AnyByte = any
 			newBench(t, s, []code{victim}, func(b *bench, x *smp.Ctx) {
 				for off := range victim.bytes {
@@ -298,7 +298,7 @@ func TestFuncEntry(t *testing.T) {
 	marked := code{name: "marked", at: smp.TextBase + 0x600, bytes: append([]byte{0xf3, 0x0f, 0x1e, 0xfa}, victim.bytes...)}
 	for _, ed := range since(Edition415) {
 		for _, ibt := range []bool{false, true} {
-			s := ed.Settings(true)
+			s := settingsOf(ed, true)
 			s.Kernel.IBT = ibt
 			newBench(t, s, []code{marked, victim}, func(b *bench, x *smp.Ctx) {
 				skips := ibt && s.Kernel.Edition >= rules.Edition514
@@ -329,7 +329,7 @@ func TestFuncEntry(t *testing.T) {
 // being a jump where there is text again (spec 4.4).
 func TestGonePost(t *testing.T) {
 	for _, ed := range since(Edition415) {
-		b := newBench(t, ed.Settings(ed != EditionDocumented), []code{victim}, func(b *bench, x *smp.Ctx) {
+		b := newBench(t, settingsOf(ed, ed != EditionDocumented), []code{victim}, func(b *bench, x *smp.Ctx) {
 			m := b.k.Modules.Named("mod")
 			posts, hits := 0, 0
 			old := &Kprobe{Addr: modCore, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }}

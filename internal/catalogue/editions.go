@@ -5,7 +5,8 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
-	"kpsim/internal/scenario"
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
 )
 
 type Editions struct {
@@ -32,13 +33,14 @@ type listedEditions struct {
 
 func (c *Editions) Run(p *cli.Program) (int, error) {
 	var l listedEditions
-	for _, e := range scenario.Editions() {
+	for _, e := range rules.AllEditions() {
 		l.Editions = append(l.Editions, e.String())
 	}
-	for _, r := range scenario.SettingRows() {
+	for i := range era.ByEdition {
+		r := &era.ByEdition[i]
 		s := listedSetting{Word: r.Word, Says: r.Says, Values: r.Values, Editions: make(map[string]listedPreset)}
-		for _, e := range scenario.Editions() {
-			s.Editions[e.String()] = listedPreset{r.Of[e][0], r.Of[e][1]}
+		for _, e := range rules.AllEditions() {
+			s.Editions[e.String()] = listedPreset{r.Values[r.Preset(e, false)], r.Values[r.Preset(e, true)]}
 		}
 		l.Settings = append(l.Settings, s)
 	}

@@ -10,11 +10,11 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/shrink"
 	"kpsim/internal/search/storm"
+	"kpsim/kprobes/rules"
 	"kpsim/properties"
 )
 
@@ -80,10 +80,10 @@ func (c *Fuzz) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, e := range append(scenario.Editions(), scenario.EditionNone) {
+	for _, e := range append(rules.AllEditions(), rules.EditionNone) {
 		if of := total.Of[e]; of != nil {
 			name := e.String()
-			if e == scenario.EditionNone {
+			if e == rules.EditionNone {
 				name = "none"
 			}
 			if err := c.print(p, name, of, c.ShippedAs(e)); err != nil {

@@ -83,7 +83,7 @@ func (c *Storm) Run(p *cli.Program) (int, error) {
 		if row.Violations > 0 && c.Mutant == "" {
 			status = cli.Against
 		}
-		if !m.NoOptprobes {
+		if m.Kernel.Optprobes {
 			optimizing += row.Runs
 		}
 		all.Programs, all.Runs, all.During = all.Programs+row.Programs, all.Runs+row.Runs, all.During+row.During
@@ -117,7 +117,7 @@ func (c *Storm) check() (machines []scenario.Machine, err error) {
 	for _, m := range gen.Machines() {
 		if (c.Edition == "" || c.Edition == m.Edition.String()) && (c.Preempt == "" || c.Preempt == m.Preempt.String()) {
 			if err = nil; c.AsShipped {
-				err = mutants.CheckShipped(m.Edition.Document())
+				err = mutants.CheckShipped(m.Edition)
 			}
 			if err == nil {
 				machines = append(machines, m)

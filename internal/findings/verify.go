@@ -13,7 +13,6 @@ import (
 	"kpsim/internal/search/proof"
 	"kpsim/internal/search/shrink"
 	"kpsim/properties"
-	"kpsim/smp/fetch"
 )
 
 type Verify struct {
@@ -146,7 +145,7 @@ func (c *Verify) verify(p *cli.Program, j *job, what string) (*proved, error) {
 		pr.Deviations = *c.Deviations
 	}
 	bound := pr.Deviations
-	row := &proved{Scenario: j.Name, Fetch: fetch.Model(j.Machine.Fetch).String(), Full: c.Full}
+	row := &proved{Scenario: j.Name, Fetch: j.Machine.Fetch.String(), Full: c.Full}
 	row.By = c.By
 	pr.Watch = func(runs, violations, done uint64) {
 		line.Share(done)

@@ -20,7 +20,12 @@ func Lookup[T ~uint8](what, got string, words []string) (T, error) {
 			return T(i), nil
 		}
 	}
-	return 0, fmt.Errorf("%s = %q isn't known; it is one of %s", what, got, Quoted(words))
+	return 0, Unknown(what, got, words)
+}
+
+// Unknown says that a setting has no such value, and which it has.
+func Unknown(what, got string, words []string) error {
+	return fmt.Errorf("%s = %q isn't known; it is one of %s", what, got, Quoted(words))
 }
 
 // Quoted lists words in quotes, with commas between them.

@@ -45,7 +45,7 @@ func (s *Scenario) Place(k *Probe) (f string, ok bool) {
 // endbr64 of a function, on a machine that is built with IBT; else 0.
 func (s *Scenario) Entry(k *Probe) int {
 	f, ok := s.Place(k)
-	if !ok || k.Offset != 0 || !s.Machine.IBT {
+	if !ok || k.Offset != 0 || !s.Machine.Kernel.IBT {
 		return 0
 	}
 	kernel := s.Machine.Kprobes().Kernel

@@ -6,6 +6,9 @@ import (
 	"unicode/utf8"
 
 	"kpsim/internal/nearest"
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
+	"kpsim/smp/fetch"
 )
 
 // The limits of a scenario. The first two are the machine's: a question is
@@ -231,17 +234,17 @@ func (c checker) machine() error {
 		words []string
 	}{
 		{"preempt", uint8(m.Preempt), PreemptWords},
-		{"fetch", uint8(m.Fetch), FetchWords},
+		{"fetch", uint8(m.Fetch), fetch.Names()},
 		{"modules", uint8(m.Modules), ModuleWords},
-		{"edition", uint8(m.Edition), EditionWords},
+		{"edition", uint8(m.Edition), append([]string{""}, rules.EditionNames()...)},
 	} {
 		if int(e.n) >= len(e.words) {
 			return Faultf(p, "%s = %d isn't known; it is one of %s", e.what, e.n, nearest.Quoted(e.words))
 		}
 	}
-	for i := range Settings {
-		if s := &Settings[i]; int(s.Get(m)) >= len(s.Words) {
-			return Faultf(p, "%s = %d isn't known; it is one of %s", s.Word, s.Get(m), nearest.Quoted(s.Words))
+	for i := range era.Table {
+		if r := &era.Table[i]; int(r.Get(&m.Settings)) >= len(r.Values) {
+			return Faultf(p, "%s = %d isn't known; it is one of %s", r.Word, r.Get(&m.Settings), nearest.Quoted(r.Values))
 		}
 	}
 	return nil

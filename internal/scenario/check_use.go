@@ -78,7 +78,7 @@ func (c checker) kind(p Part, who string, k *Probe) error {
 		if err := c.has(p, who, "jprobes", "jprobes", m); err != nil {
 			return err
 		}
-		if m.Ftrace && len(c.s.Sites) > 0 { // kernels 3.7 to 4.14 had both: the handler's way back isn't modelled
+		if m.Kernel.Ftrace && len(c.s.Sites) > 0 { // kernels 3.7 to 4.14 had both: the handler's way back isn't modelled
 			return Faultf(p, "%s: jprobes beside sites of ftrace aren't modelled; leave the sites out, or say machine(ftrace = False)", who)
 		}
 		if k.Post != nil || k.Pre != nil && k.Entry != "" {
@@ -114,8 +114,8 @@ func (c checker) handler(p Part, who string, k *Probe, steps []Step) error {
 			if k.Kind != ProbeKretprobe || k.DataSize < 8 {
 				return Faultf(p, "%s: %s() needs eight bytes of private data; give a kretprobe data_size = 8", who, st.Kind)
 			}
-			if int(st.Reg) >= len(RegWords) {
-				return Faultf(p, "%s: register %d isn't known; it is one of %s", who, st.Reg, nearest.Quoted(RegWords))
+			if int(st.Reg) >= len(target.Arch.RegNames) {
+				return Faultf(p, "%s: register %d isn't known; it is one of %s", who, st.Reg, nearest.Quoted(target.Arch.RegNames))
 			}
 			rest.Reg = 0
 		case StepStore:
@@ -134,8 +134,8 @@ func (c checker) handler(p Part, who string, k *Probe, steps []Step) error {
 			}
 			rest.Func = ""
 		case StepSetReg:
-			if int(st.Reg) >= len(RegWords) {
-				return Faultf(p, "%s: register %d isn't known; it is one of %s", who, st.Reg, nearest.Quoted(RegWords))
+			if int(st.Reg) >= len(target.Arch.RegNames) {
+				return Faultf(p, "%s: register %d isn't known; it is one of %s", who, st.Reg, nearest.Quoted(target.Arch.RegNames))
 			}
 			rest.Reg, rest.Value = 0, 0
 		case StepSetIP:

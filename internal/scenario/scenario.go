@@ -1,8 +1,10 @@
 package scenario
 
 import (
-	"kpsim/kprobes"
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
+	"kpsim/smp/fetch"
 )
 
 // A Scenario is what is run: a machine, its text, its probes, its programs,
@@ -50,39 +52,6 @@ const (
 	PreemptLazy                     // built y: who wants the CPU waits for the next tick
 )
 
-// Fetch names a model of instruction fetch (smp/fetch).
-type Fetch uint8
-
-// The models.
-const (
-	FetchCoherent Fetch = iota
-	FetchStale
-	FetchMixing
-)
-
-// Quiesce is what the optimizer waits for before it writes a jump.
-type Quiesce uint8
-
-// The ways to wait.
-const (
-	QuiesceNone Quiesce = iota
-	QuiesceSched
-	QuiesceRCU
-	QuiesceTasks
-	QuiesceStackCheck // nothing: while the machine is stopped it looks where each task stands
-)
-
-// Patch is how a jump is written over live text.
-type Patch uint8
-
-// The ways to write.
-const (
-	PatchBreakpoint  Patch = iota // int3 first (text_poke_bp)
-	PatchStopMachine              // text_poke_smp
-	PatchHeadFirst                // plain stores: the head byte, then the tail
-	PatchTailFirst                // plain stores: the tail, then the head byte
-)
-
 // Loading is what the kernel is built to do with modules (spec 8.3).
 type Loading uint8
 
@@ -93,46 +62,20 @@ const (
 	LoadingNone                  // no CONFIG_MODULES
 )
 
-// Machine is the configuration of the machine and of the engine.
+// Machine is the configuration of the machine and of the engine. One that is made
+// in Go is settled (Settle) before its settings are looked at or changed.
 type Machine struct {
 	CPUs    int    // 1 to 64
 	Engine  string // the name of the engine (engine/all), "": kprobes. It alone has the settings of an edition
 	Preempt Preempt
-	Fetch   Fetch
+	Fetch   fetch.Model
 	Modules Loading
 	Steps   int // budget of boundaries of a run, 0 for the default
 
-	// Edition is the document that Settle has taken the settings below from.
-	// Each can be changed by itself (settings.go); zero is what holds if nothing
-	// is said and there is no edition.
-	Edition          Edition
-	Quiesce          Quiesce
-	Patch            Patch
-	RemovedInt3      bool // kprobes handles a breakpoint that is no longer there (until 6.2)
-	Rules            Rules
-	AnyByte          bool // a probe may be anywhere in an instruction (2.6)
-	Stepping         kprobes.Step
-	Boost            Boost
-	Returns          kprobes.ReturnGeneration
-	MaxactiveByBuild bool // maxactive's default is the CPUs, if built without preemption (until 6.0)
-	DataMax          Choice
-	Unwind           bool // backtraces see through the trampoline of return probes (5.15 and later)
-	FaultHandlers    bool
-	Jprobes          bool
-	NoBatches        bool // no arrays, no disable, no enable (2.6)
-	NoOptprobes      bool
-	Retpoline        bool // CONFIG_RETPOLINE: as far as the rules of probing ask for it
-	IBT              bool // CONFIG_X86_KERNEL_IBT: likewise; a probe at a function's endbr64 goes behind it
-	Order            kprobes.Order
-	Batch            Choice
-	SaveSS           bool // detours save a whole register image (5.10 and later)
-	DetourIRQsOff    bool // handlers behind a detour run with interrupts off (until 4.14)
-	Unoptimize       Unoptimize
-	NoSyncArm        bool // a breakpoint is written without an IPI sync
-	Files            kprobes.Files
-	Ftrace           bool // probes at a function's fentry go through ftrace
-	FtraceModifies   bool // all of those say that they may change the path, not only those with a post_handler
-	ModuleRefs       bool // a probe holds its module until it is unregistered
+	// Edition is the one that Settle has taken the settings from. Each can be
+	// changed by itself, but for Kernel.Preemption, which Preempt says.
+	Edition rules.Edition
+	era.Settings
 }
 
 // Text is one function: its bytes as linked at At.

@@ -5,13 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
 	"kpsim/internal/search/storm"
+	"kpsim/kprobes/rules"
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/smp"
@@ -28,7 +28,7 @@ func TestFuzz(t *testing.T) {
 	require.EqualValues(t, 5*s.Programs, r.Runs)
 	require.Equal(t, r.Runs, r.Chosen)
 	sum := storm.New()
-	for _, e := range append(scenario.Editions(), scenario.EditionNone) {
+	for _, e := range append(rules.AllEditions(), rules.EditionNone) {
 		if o := r.Of[e]; o != nil {
 			t.Logf("%-10v %4d programs, of %5d runs %5d write a jump during a call; points at least %4d, median %d", e, o.Programs, o.Optimizing, o.Under, o.Spread.Least(), o.Spread.Percent(50))
 			sum.Add(o)

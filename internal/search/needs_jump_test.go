@@ -23,7 +23,7 @@ func TestNeedsJump(t *testing.T) {
 		require.True(t, ok)
 		sc, err := library.Load(mu.Scenario)
 		require.NoError(t, err)
-		sc.Machine.NoOptprobes = true
+		sc.Machine.Kernel.Optprobes = false
 		for i := range sc.Tasks {
 			task := &sc.Tasks[i]
 			task.Ops = slices.DeleteFunc(task.Ops, func(op scenario.Op) bool {

@@ -292,7 +292,7 @@ func (h *sh) api(args []string, f string, one, all scenario.OpKind) error {
 		kinds = append(kinds, h.s.Rig.Scenario.Probes[i].Kind)
 		same = same && kinds[0] == kinds[len(kinds)-1]
 	}
-	if all != 0 && len(args) > 1 && same && kinds[0] != scenario.ProbeJprobe && !h.s.Rig.Scenario.Machine.NoBatches {
+	if all != 0 && len(args) > 1 && same && kinds[0] != scenario.ProbeJprobe && h.s.Rig.Scenario.Machine.Batches {
 		says := fmt.Sprintf("%s_%ss(%s)", f, apiKinds[kinds[0]], cli.List(args))
 		return h.s.Op(cpu, says, scenario.Op{Kind: all, Targets: args}, behind, func(errno kprobes.Errno, _ uint64) { h.answer(says, errno) })
 	}

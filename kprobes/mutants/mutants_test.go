@@ -12,8 +12,8 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/mutantsearch"
-	"kpsim/kprobes"
 	"kpsim/kprobes/mutants"
+	"kpsim/kprobes/rules"
 	"kpsim/properties"
 	"kpsim/sim"
 )
@@ -101,7 +101,7 @@ func TestShipped(t *testing.T) {
 			t.Logf("found in run %d", alone.Runs)
 		})
 	}
-	for e := range kprobes.Editions {
+	for _, e := range rules.AllEditions() {
 		has := slices.ContainsFunc(mutants.Shipped, func(f mutants.Fault) bool { return f.Edition == e })
 		require.Equal(t, has, mutants.CheckShipped(e) == nil, "%v", e)
 	}

@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"kpsim/kprobes"
+	"kpsim/kprobes/era"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
@@ -28,7 +29,7 @@ func entryIgnored(s *steps) {
 }
 
 func holderRefs(w *Wiring) {
-	if w.Engine.Return == kprobes.ReturnFreelist {
+	if w.Engine.Return == era.ReturnFreelist {
 		w.Steps().HolderOwnRefs = func() int { return 0 }
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"kpsim/kprobes"
+	"kpsim/kprobes/rules"
 )
 
 // AsShipped is the name of all faults together that the kernels of a scenario's
@@ -13,7 +13,7 @@ const AsShipped = "as-shipped"
 
 // A Fault is a mutant that an edition's kernels were shipped with.
 type Fault struct {
-	Edition  kprobes.Edition
+	Edition  rules.Edition
 	Mutant   string
 	Scenario string // where it shows in that edition
 	Property string // and which property must notice
@@ -30,16 +30,16 @@ type Fault struct {
 //     so that it takes the garbage of others.
 //   - Which locks the optimizer holds is a setting, order: each is right by itself.
 var Shipped = shipped([]shipment{
-	{kprobes.Edition26, "no-sync-arm byte-first ret-addr-kept empty-late frame-unchecked lock-in-nmi post-by-list"},
-	{kprobes.Edition415, "no-sync-arm enable-lost check-unlocked frame-unchecked reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list"},
-	{kprobes.Edition514, "jng-and holder-refs boost-post enable-lost check-unlocked reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list"},
-	{kprobes.Edition65, "boost-post enable-lost check-unlocked ftrace-by-post reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list"},
-	{kprobes.Edition69, "objpool-last boost-post enable-lost check-unlocked ftrace-by-post reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list"},
+	{rules.Edition26, "no-sync-arm byte-first ret-addr-kept empty-late frame-unchecked lock-in-nmi post-by-list"},
+	{rules.Edition415, "no-sync-arm enable-lost check-unlocked frame-unchecked reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list"},
+	{rules.Edition514, "jng-and holder-refs boost-post enable-lost check-unlocked reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list"},
+	{rules.Edition65, "boost-post enable-lost check-unlocked ftrace-by-post reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list"},
+	{rules.Edition69, "objpool-last boost-post enable-lost check-unlocked ftrace-by-post reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list"},
 })
 
 // A shipment is the faults of an edition's kernels.
 type shipment struct {
-	edition kprobes.Edition
+	edition rules.Edition
 	names   string
 }
 
@@ -61,7 +61,7 @@ func shipped(list []shipment) (all []Fault) {
 
 // ShippedIn returns the mutants that an edition's kernels were shipped with, as far
 // as we know.
-func ShippedIn(e kprobes.Edition) (names []string) {
+func ShippedIn(e rules.Edition) (names []string) {
 	for _, f := range Shipped {
 		if f.Edition == e {
 			names = append(names, f.Mutant)
@@ -81,7 +81,7 @@ func applyShipped(w *Wiring) {
 }
 
 // CheckShipped says why AsShipped changes nothing in an edition, nil if it does.
-func CheckShipped(e kprobes.Edition) error {
+func CheckShipped(e rules.Edition) error {
 	var have []string
 	for _, f := range Shipped {
 		if f.Edition == e {

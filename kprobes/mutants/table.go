@@ -3,6 +3,7 @@ package mutants
 import (
 	"kpsim/engine/ftrace"
 	"kpsim/kprobes"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
@@ -18,7 +19,7 @@ type Wiring struct {
 	Deps   *kprobes.Deps // of the engine; Patch is also what jump labels use
 	Engine *kprobes.Settings
 
-	Edition kprobes.Edition // of the scenario, if it has one: for AsShipped
+	Edition rules.Edition // of the scenario, if it has one: for AsShipped
 }
 
 // A Mutant is one fault put in on purpose.
@@ -229,7 +230,7 @@ var All = []Mutant{
 	{Name: "modules-last", Source: "R15, M51; until 5.2", Scenario: "lock-orders", Property: "locks",
 		Says: "ftrace takes module_mutex under text_mutex, which the optimizer takes under it",
 		Apply: func(w *Wiring) {
-			w.Engine.Order = kprobes.OrderModule // of those days
+			w.Engine.Order = era.OrderModule // of those days
 			w.Ftrace.TextRW = true
 		}},
 	{Name: "no-ref-wait", Source: "R28, R31", Scenario: "batch-beside-probe", Property: "no-oops",
@@ -262,7 +263,7 @@ var All = []Mutant{
 		Says: "slots are boosted with preemption, too, and freed after an RCU grace period",
 		Apply: func(w *Wiring) {
 			w.Engine.Kernel.Optprobes = false // of those days; a detour is waited for longer
-			w.Engine.Boost = kprobes.BoostPrepare
+			w.Engine.Boost = era.BoostPrepare
 			w.Steps().BoostEnabled = func(*engine) bool { return true }
 		}},
 	{Name: "fault-in-copy", Source: "spec 1.3", Scenario: "fault-in-copy", Property: "owned-breakpoint",

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"kpsim/kprobes"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/kapi"
 	"kpsim/traces"
@@ -59,7 +60,7 @@ func (a *audit) list(p *plug, tell func(k traces.Kind, a, b, c uint64)) {
 	tell(kpev.Listed, 0, 0, 0)
 	a.file = p.e.List(a.file[:0])
 	old := uint64(0)
-	if p.files == kprobes.FilesFirst {
+	if p.files == era.FilesFirst {
 		old = kpev.TagNone
 	}
 	for rest := a.file; len(rest) > 0; {

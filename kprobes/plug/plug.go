@@ -3,6 +3,7 @@ package plug
 import (
 	"kpsim/engine"
 	"kpsim/kprobes"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -31,7 +32,7 @@ type Settings struct {
 // plug is kprobes as an engine.Engine.
 type plug struct {
 	e      *kprobes.Engine
-	files  kprobes.Files
+	files  era.Files
 	own    arch.Addr // see Own
 	handle engine.Handler
 	probes []*probe
@@ -69,7 +70,7 @@ func newPlug(c *engine.Config) *plug {
 func (p *plug) given(c *engine.Config) (kprobes.Deps, kprobes.Settings) {
 	d, s := c.Deps, c.Settings.(*Settings)
 	p.files, p.own = s.Files, 0
-	if s.Return == kprobes.ReturnGlobal {
+	if s.Return == era.ReturnGlobal {
 		p.own = d.Bind.Stub("kretprobe_trampoline")
 	}
 	if c.Audit {

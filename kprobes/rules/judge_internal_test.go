@@ -423,14 +423,14 @@ func TestLength(t *testing.T) {
 
 // TestEditionNames: the names are those of the specification.
 func TestEditionNames(t *testing.T) {
-	for _, e := range editions {
+	for _, e := range AllEditions() {
 		got, ok := ParseEdition(e.String())
 		require.True(t, ok)
 		require.Equal(t, e, got)
 	}
-	e, ok := ParseEdition("documented")
-	require.True(t, ok)
-	require.Equal(t, Edition65, e)
-	_, ok = ParseEdition("6.4")
-	require.False(t, ok)
+	require.Equal(t, Edition65, EditionDocumented.Rules())
+	for _, unknown := range []string{"6.4", ""} {
+		_, ok := ParseEdition(unknown)
+		require.False(t, ok)
+	}
 }

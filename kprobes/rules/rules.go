@@ -1,37 +1,59 @@
 package rules
 
-import "kpsim/smp/arch"
+import (
+	"fmt"
+	"slices"
 
-// An Edition is an edition of the specification. Each stands for an era of kernels; the
-// rules are those of the last kernel of the era.
+	"kpsim/smp/arch"
+)
+
+// An Edition is one of the specification's: a document, and the kernels of its
+// time. Its rules are those of the last of these kernels.
 type Edition uint8
 
 // The editions, oldest first: a rule that came with one holds for all later ones.
 const (
-	Edition26  Edition = iota // 2.6.2x
-	Edition415                // 3.12 to 4.19; optprobes under CONFIG_PREEMPT, as since 4.15
-	Edition514                // 5.14 to 6.0
-	Edition65                 // 6.1 to 6.5
-	Edition69                 // 6.7 and later
+	EditionNone       Edition = iota // none of them
+	Edition26                        // 2.6.2x
+	Edition415                       // 3.12 to 4.19; optprobes under CONFIG_PREEMPT, as since 4.15
+	Edition514                       // 5.14 to 6.0
+	Edition65                        // 6.1 to 6.5
+	Edition69                        // 6.7 and later
+	EditionDocumented                // as 6.5, but its optimizer is as the documents tell it
+
+	Editions = int(EditionDocumented) // how many there are
 )
 
-var editionNames = [...]string{"2.6", "4.15", "5.14", "6.5", "6.9"}
+var editionNames = [Editions + 1]string{"", "2.6", "4.15", "5.14", "6.5", "6.9", "documented"}
 
-func (e Edition) String() string { return editionNames[e] }
+func (e Edition) String() string {
+	if int(e) < len(editionNames) {
+		return editionNames[e]
+	}
+	return fmt.Sprintf("%d?", uint8(e))
+}
 
-// ParseEdition returns the edition with a name of the specification. "documented" is
-// 6.5 for these rules; that it has optprobes only without CONFIG_PREEMPTION (spec.md)
-// is up to the maker of the Kernel.
+// AllEditions lists them, oldest first.
+func AllEditions() []Edition {
+	return []Edition{Edition26, Edition415, Edition514, Edition65, Edition69, EditionDocumented}
+}
+
+// EditionNames lists their names, oldest first.
+func EditionNames() []string { return editionNames[1:] }
+
+// ParseEdition returns the edition of that name.
 func ParseEdition(name string) (Edition, bool) {
-	if name == "documented" {
-		return Edition65, true
+	i := slices.Index(editionNames[:], name)
+	return Edition(max(i, 0)), i > 0
+}
+
+// Rules returns the edition whose rules hold: of EditionDocumented those of 6.5.
+// A Kernel has one of these.
+func (e Edition) Rules() Edition {
+	if e == EditionDocumented {
+		return Edition65
 	}
-	for i, n := range editionNames {
-		if n == name {
-			return Edition(i), true
-		}
-	}
-	return 0, false
+	return e
 }
 
 // A Kernel is an edition and the configuration that the rules depend on.

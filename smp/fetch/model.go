@@ -1,6 +1,10 @@
 package fetch
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // A Model says which bytes a fetch may see.
 type Model uint8
@@ -22,12 +26,13 @@ func (m Model) String() string {
 	return fmt.Sprintf("Model(%d)", uint8(m))
 }
 
+// Names lists the models' names, in the order of the constants.
+func Names() []string { return modelNames[:] }
+
 // Parse returns the model of that name.
 func Parse(name string) (Model, error) {
-	for m, s := range modelNames {
-		if s == name {
-			return Model(m), nil
-		}
+	if m := slices.Index(modelNames[:], name); m >= 0 {
+		return Model(m), nil
 	}
-	return 0, fmt.Errorf("fetch: no model %q: want coherent, stale or mixing", name)
+	return 0, fmt.Errorf("no fetch model is called %q; there are %s", name, strings.Join(modelNames[:], ", "))
 }

@@ -18,7 +18,7 @@ func TestParse(t *testing.T) {
 		require.Equal(t, m, got)
 	}
 	_, err := fetch.Parse("stael")
-	require.EqualError(t, err, `fetch: no model "stael": want coherent, stale or mixing`)
+	require.EqualError(t, err, `no fetch model is called "stael"; there are coherent, stale, mixing`)
 	require.Equal(t, "Model(9)", fetch.Model(9).String())
 }
 

@@ -13,6 +13,8 @@ import (
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/mutants"
+	"kpsim/kprobes/rules"
+	"kpsim/smp/kapi"
 )
 
 // Builtin reports whether the scenario is one of the library's.
@@ -75,7 +77,7 @@ func (j *Input) Wants(probe string) bool {
 // may change which probes are.
 func (j *Input) NeverJumps(mutated string) (lines []string, blind string) {
 	s := j.Scenario
-	about := mutants.NeedsJump(s.Expect.Canary) || s.Machine.Edition == scenario.EditionNone && s.Machine.Quiesce != scenario.QuiesceNone || s.Does(scenario.OpWaitOptimized)
+	about := mutants.NeedsJump(s.Expect.Canary) || s.Machine.Edition == rules.EditionNone && s.Machine.Quiesce != kapi.QuiesceNone || s.Does(scenario.OpWaitOptimized)
 	if mutated != "" || !about {
 		return nil, ""
 	}

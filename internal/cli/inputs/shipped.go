@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"kpsim/internal/cli"
-	"kpsim/internal/scenario"
 	"kpsim/kprobes/mutants"
+	"kpsim/kprobes/rules"
 )
 
 // NotAll is what --as-shipped can't say. A Never under it carries it.
@@ -29,16 +29,16 @@ type shippedFault struct {
 }
 
 // ShippedAs is what the flags bring back in an edition; nil without --as-shipped.
-func (f *Broken) ShippedAs(e scenario.Edition) *Shipped {
+func (f *Broken) ShippedAs(e rules.Edition) *Shipped {
 	if f.Mutant != mutants.AsShipped {
 		return nil
 	}
 	s := &Shipped{Edition: e.String(), Faults: []shippedFault{}, Limit: NotAll}
-	if e == scenario.EditionNone {
+	if e == rules.EditionNone {
 		s.Edition = "none"
 		return s
 	}
-	for _, name := range mutants.ShippedIn(e.Document()) {
+	for _, name := range mutants.ShippedIn(e) {
 		mu, _ := mutants.ByName(name)
 		s.Faults = append(s.Faults, shippedFault{name, mutants.Releases(name), mu.Says})
 	}

@@ -92,7 +92,7 @@ func (c *crowd) run() error {
 	c.engine = kprobes.New(kprobes.Deps{
 		CPUs: 1, Cells: &c.machine.Cells, Text: &k.Text, Patch: &k.Poke, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
 		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug, Stacks: &k.Stacks,
-	}, c.say.Machine.Kprobes())
+	}, kprobes.Settings{Settings: c.say.Machine.Kprobes()})
 	if o := c.machine.Run(); o != smp.Passed {
 		return fmt.Errorf("%d probes: the run ended as %v: %v", len(c.at), o, c.machine.Refusal())
 	}

@@ -5,7 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
 )
 
 // With the engine of its own edition a probe is the same; with that of another it is of
@@ -17,18 +18,18 @@ func TestIn(t *testing.T) {
 		}
 	}
 	user := &UserProfile{Era: eras[1]}
-	for _, e := range scenario.Editions() {
+	for _, e := range rules.AllEditions() {
 		for _, p := range user.ProbesIn(e.String()) {
 			sc, err := p.Scenario(1, true)
 			require.NoError(t, err, p.Name)
 			require.Equal(t, e, sc.Machine.Edition)
-			require.False(t, sc.Machine.Ftrace)
-			if e == scenario.Edition26 {
+			require.False(t, sc.Machine.Kernel.Ftrace)
+			if e == rules.Edition26 {
 				continue
 			}
 			optimized := p.Name == "o" || p.Name == "ro"
-			require.Equal(t, !optimized, sc.Machine.NoOptprobes, "%s in %v", p.Name, e)
-			require.Equal(t, p.Name == "k" || p.Name == "r", sc.Machine.Boost == scenario.BoostNever, "%s in %v", p.Name, e)
+			require.Equal(t, !optimized, !sc.Machine.Kernel.Optprobes, "%s in %v", p.Name, e)
+			require.Equal(t, p.Name == "k" || p.Name == "r", sc.Machine.Boost == era.BoostNever, "%s in %v", p.Name, e)
 			_, err = p.Measure(nil)
 			require.NoError(t, err, "%s in %v", p.Name, e)
 		}

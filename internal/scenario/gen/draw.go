@@ -8,9 +8,13 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
+	"kpsim/smp/fetch"
+	"kpsim/smp/kapi"
 )
 
 // Draw draws a small scenario: a machine on which the right engine must hold
@@ -67,18 +71,19 @@ never()
 
 func drawMachine(t *rapid.T) scenario.Machine {
 	m := scenario.Machine{
-		CPUs:        rapid.IntRange(2, 3).Draw(t, "cpus"),
-		Preempt:     rapid.SampledFrom([]scenario.Preempt{scenario.PreemptNone, scenario.PreemptVoluntary, scenario.PreemptDynamic, scenario.PreemptFull, scenario.PreemptLazy}).Draw(t, "preempt"),
-		Fetch:       rapid.SampledFrom([]scenario.Fetch{scenario.FetchCoherent, scenario.FetchStale, scenario.FetchMixing}).Draw(t, "fetch"),
-		Patch:       rapid.SampledFrom([]scenario.Patch{scenario.PatchBreakpoint, scenario.PatchStopMachine}).Draw(t, "patch"),
-		Quiesce:     scenario.QuiesceSched,
-		RemovedInt3: rapid.Bool().Draw(t, "removed_int3"),
+		CPUs:    rapid.IntRange(2, 3).Draw(t, "cpus"),
+		Preempt: rapid.SampledFrom([]scenario.Preempt{scenario.PreemptNone, scenario.PreemptVoluntary, scenario.PreemptDynamic, scenario.PreemptFull, scenario.PreemptLazy}).Draw(t, "preempt"),
+		Fetch:   rapid.SampledFrom([]fetch.Model{fetch.Coherent, fetch.Stale, fetch.Mixing}).Draw(t, "fetch"),
 	}
+	m.Settle()
+	m.Patch = rapid.SampledFrom([]era.Patch{era.PatchBreakpoint, era.PatchStopMachine}).Draw(t, "patch")
+	m.RemovedInt3 = rapid.Bool().Draw(t, "removed_int3")
+	m.Quiesce = kapi.QuiesceSched
 	if m.Preempt.Built() {
-		m.Quiesce = scenario.QuiesceTasks
+		m.Quiesce = kapi.QuiesceTasks
 	}
 	if rapid.Bool().Draw(t, "an edition") {
-		m.Edition = rapid.SampledFrom(scenario.Editions()).Draw(t, "edition")
+		m.Edition = rapid.SampledFrom(rules.AllEditions()).Draw(t, "edition")
 		m.Settle()
 	}
 	return m
@@ -110,7 +115,7 @@ func drawProbe(t *rapid.T, s *scenario.Scenario, name, function string) scenario
 	if m.FaultHandlers && rapid.Bool().Draw(t, name+" fault") {
 		p.Fault = []scenario.Step{{Kind: scenario.StepCount}}
 	}
-	p.Disabled = !m.NoBatches && rapid.IntRange(0, 7).Draw(t, name+" disabled") == 7
+	p.Disabled = m.Batches && rapid.IntRange(0, 7).Draw(t, name+" disabled") == 7
 	return p
 }
 
@@ -121,7 +126,7 @@ func drawReturn(t *rapid.T, m *scenario.Machine, p *scenario.Probe) {
 	if rapid.IntRange(0, 7).Draw(t, p.Name+" handler") < 7 {
 		p.Post = []scenario.Step{{Kind: scenario.StepCount}}
 	}
-	if m.NoBatches {
+	if !m.Batches {
 		return // 2.6 has no entry_handler
 	}
 	switch rapid.IntRange(0, 3).Draw(t, p.Name+" entry") {
@@ -156,10 +161,10 @@ func boundaries(s *scenario.Scenario, function string) (starts []int) {
 func drawCalls(t *rapid.T, s *scenario.Scenario) (ops []scenario.Op) {
 	m := &s.Machine
 	kinds := []scenario.OpKind{scenario.OpSchedule, scenario.OpUnregister, scenario.OpRegister, scenario.OpEnabled}
-	if !m.NoOptprobes {
+	if m.Kernel.Optprobes {
 		kinds = append(kinds, scenario.OpWaitOptimized, scenario.OpOptimization)
 	}
-	if !m.NoBatches {
+	if m.Batches {
 		kinds = append(kinds, scenario.OpDisable, scenario.OpEnable)
 	}
 	all := func(one, many scenario.OpKind) {
@@ -169,7 +174,7 @@ func drawCalls(t *rapid.T, s *scenario.Scenario) (ops []scenario.Op) {
 				kprobes = append(kprobes, p.Name)
 			}
 		}
-		together := !m.NoBatches && len(kprobes) > 1 && rapid.IntRange(0, 3).Draw(t, "together") == 3
+		together := m.Batches && len(kprobes) > 1 && rapid.IntRange(0, 3).Draw(t, "together") == 3
 		if together {
 			ops = append(ops, scenario.Op{Kind: many, Targets: kprobes})
 		}
@@ -192,7 +197,7 @@ func drawCalls(t *rapid.T, s *scenario.Scenario) (ops []scenario.Op) {
 		ops = append(ops, op)
 	}
 	all(scenario.OpUnregister, scenario.OpUnregisterAll)
-	if !m.NoOptprobes {
+	if m.Kernel.Optprobes {
 		ops = append(ops, scenario.Op{Kind: scenario.OpWaitOptimized})
 	}
 	return ops

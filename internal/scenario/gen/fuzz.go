@@ -6,8 +6,12 @@ import (
 	"pgregory.net/rapid"
 
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
+	"kpsim/smp/fetch"
+	"kpsim/smp/kapi"
 )
 
 // Fuzz is Generate by the random numbers of a seed: equal seeds give equal scenarios.
@@ -60,16 +64,17 @@ func (g *storm) machine() {
 	m := &g.sc.Machine
 	if *m = list[g.rand.N(len(list))]; g.one(8) {
 		*m = scenario.Machine{Preempt: scenario.Preempt(g.rand.N(int(scenario.PreemptLazy) + 1))}
+		m.Settle()
 	}
 	if m.CPUs = 3 + g.rand.N(2); g.one(6) {
 		m.CPUs = stormCPUs - g.rand.N(2)
 	} else if g.one(10) { // most have a prober and a caller in turn
 		m.CPUs = 2
 	}
-	m.Fetch = scenario.Fetch(g.rand.N(int(scenario.FetchMixing) + 1))
+	m.Fetch = fetch.Model(g.rand.N(int(fetch.Mixing) + 1))
 	for g.one(2) {
-		s := &scenario.Settings[g.rand.N(scenario.OfEditions)]
-		s.Set(m, uint8(g.rand.N(len(s.Words))))
+		r := &era.ByEdition[g.rand.N(len(era.ByEdition))]
+		r.Set(&m.Settings, uint8(g.rand.N(len(r.Values))))
 	}
 	sound(m)
 }
@@ -77,20 +82,20 @@ func (g *storm) machine() {
 // sound puts settings under which the right engine breaks a property in some schedule,
 // as the kernel's would, back to such as don't.
 func sound(m *scenario.Machine) {
-	if m.Patch > scenario.PatchStopMachine {
-		m.Patch = scenario.PatchBreakpoint
+	if m.Patch > era.PatchStopMachine {
+		m.Patch = era.PatchBreakpoint
 	}
-	m.NoSyncArm = false // kernels until 5.5: --as-shipped
-	if m.Rules == scenario.Rules26 || m.Jprobes {
-		m.Ftrace = false // those rules know no site of ftrace: a breakpoint may stand in one; and through ftrace no jprobe's entry comes back
+	m.SyncArm = true // kernels until 5.5: --as-shipped
+	if m.Kernel.Edition == rules.Edition26 || m.Jprobes {
+		m.Kernel.Ftrace = false // those rules know no site of ftrace: a breakpoint may stand in one; and through ftrace no jprobe's entry comes back
 	}
-	if m.NoOptprobes {
+	if !m.Kernel.Optprobes {
 		return
 	}
 	if m.Preempt.Built() {
-		m.Quiesce = max(m.Quiesce, scenario.QuiesceTasks)
+		m.Quiesce = max(m.Quiesce, kapi.QuiesceTasks)
 	} else {
-		m.Quiesce = max(m.Quiesce, scenario.QuiesceSched)
+		m.Quiesce = max(m.Quiesce, kapi.QuiesceSched)
 	}
 }
 

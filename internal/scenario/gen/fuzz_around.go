@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 )
@@ -37,7 +38,7 @@ func (g *storm) rare() {
 		at += arch.Addr(len(f.code) + g.rand.N(16))
 	}
 	data := func(d scenario.Data) { g.sc.Datas = append(g.sc.Datas, d) }
-	if g.one(5) && g.sc.Machine.Rules <= scenario.Rules514 { // kernels before 5.10 have none, and their rules know no such site
+	if g.one(5) && g.sc.Machine.Kernel.Edition >= rules.Edition514 { // kernels before 5.10 have none, and their rules know no such site
 		g.static(add)
 	}
 	if g.one(5) {

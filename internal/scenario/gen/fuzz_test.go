@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 )
@@ -49,12 +51,12 @@ func TestFuzzKinds(t *testing.T) {
 	for _, k := range stormKinds {
 		want = append(want, k.kind)
 	}
-	for i := range scenario.Settings {
-		s := &scenario.Settings[i]
-		for v := range s.Words {
+	for i := range era.Table {
+		s := &era.Table[i]
+		for v := range s.Values {
 			kind := s.Word + " = " + s.Value(uint8(v))
 			// What the build says of text must be so, and drawn text jumps where it likes.
-			if unsound := kind == "sync_arm = False" || s.Word == "patch" && v > int(scenario.PatchStopMachine) || s.Build && v > 0; unsound {
+			if unsound := kind == "sync_arm = False" || s.Word == "patch" && v > int(era.PatchStopMachine) || s.Build && v > 0; unsound {
 				require.Zero(t, counts[kind], kind)
 				continue
 			}
@@ -80,11 +82,12 @@ func fuzzKindsOf(sc *scenario.Scenario) map[string]bool {
 		}
 	}
 	m := &sc.Machine
-	is("no edition", m.Edition == scenario.EditionNone)
-	is("stop_machine", m.Patch == scenario.PatchStopMachine)
+	is("no edition", m.Edition == rules.EditionNone)
+	is("stop_machine", m.Patch == era.PatchStopMachine)
 	in["preempt "+m.Preempt.String()] = true
-	for i := range scenario.Settings {
-		in[scenario.Settings[i].Word+" = "+scenario.Settings[i].Value(scenario.Settings[i].Get(m))] = true
+	for i := range era.Table {
+		r := &era.Table[i]
+		in[r.Word+" = "+r.Value(r.Get(&m.Settings))] = true
 	}
 	for i := range sc.Texts {
 		fuzzTextKinds(sc, &sc.Texts[i], is)

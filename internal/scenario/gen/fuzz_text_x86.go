@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/era"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 )
@@ -294,7 +295,7 @@ func (f *fuzzText) straight() {
 		if f.g.one(2) {
 			f.put(0xf3, 0x0f, 0x1e, 0xfa) // endbr64
 		}
-		if f.g.sc.Machine.Ftrace {
+		if f.g.sc.Machine.Kernel.Ftrace {
 			f.g.sites = append(f.g.sites, scenario.Site{Func: f.g.next, Offset: len(f.code)})
 		}
 		f.put(x86.Nop5[:]...)
@@ -340,7 +341,7 @@ func (g *storm) texts() {
 	}
 	add(fuzzZero, func(f *fuzzText) { f.put(0x31, 0xc0); f.put(0xc3) })
 	m := &g.sc.Machine
-	g.sleeps = m.Optimizes() && m.Patch == scenario.PatchStopMachine && m.Preempt < scenario.PreemptFull || g.one(6)
+	g.sleeps = m.Optimizes() && m.Patch == era.PatchStopMachine && m.Preempt < scenario.PreemptFull || g.one(6)
 	if g.sleeps || g.one(2) {
 		g.focus = fuzzFocus
 	}

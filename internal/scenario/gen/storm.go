@@ -8,9 +8,12 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
+	"kpsim/smp/fetch"
 )
 
 // Storm builds the api-storm of a seed on a machine: several tasks call the probes'
@@ -25,7 +28,7 @@ func Storm(seed uint64, m scenario.Machine) *scenario.Scenario {
 	g := &storm{rand: newSeeded(seed), sc: base(""), labelled: true}
 	g.sc.Name, g.sc.Machine = fmt.Sprintf("api-storm-%v-%v-%d", m.Edition, m.Preempt, seed), m
 	g.sc.Machine.CPUs = 2 + g.rand.N(stormCPUs-1)
-	g.sc.Machine.Fetch = scenario.Fetch(g.rand.N(int(scenario.FetchMixing) + 1))
+	g.sc.Machine.Fetch = fetch.Model(g.rand.N(int(fetch.Mixing) + 1))
 	g.calls()
 	g.probes()
 	g.probers()
@@ -100,7 +103,7 @@ func (g *storm) probes() {
 	} else {
 		first.name, first.offset = g.focus, 0
 	}
-	if g.labelled = g.one(4) && g.sc.Machine.Edition != scenario.Edition26; g.labelled { // jump labels came with 2.6.37
+	if g.labelled = g.one(4) && g.sc.Machine.Edition != rules.Edition26; g.labelled { // jump labels came with 2.6.37
 		g.funcs = append(g.funcs, "labelled")
 		g.sc.Labels = []scenario.Label{{Name: "key", Func: "labelled", Offset: 3, Target: "labelled_on"}}
 	}
@@ -125,7 +128,7 @@ func (g *storm) probes() {
 		} else if g.nests && g.one(2) {
 			p.Pre = append(p.Pre, g.handlerCalls())
 		}
-		p.Disabled = i > 0 && g.one(8) && !g.sc.Machine.NoBatches
+		p.Disabled = i > 0 && g.one(8) && g.sc.Machine.Batches
 		g.sc.Probes = append(g.sc.Probes, p)
 	}
 }
@@ -139,7 +142,7 @@ func (g *storm) handlerCalls() scenario.Step {
 // kretprobe draws a return probe: with few instances, so that calls are missed.
 func (g *storm) kretprobe(name string) scenario.Probe {
 	p := scenario.Probe{Name: name, Kind: scenario.ProbeKretprobe, Func: g.some(), Post: []scenario.Step{{Kind: scenario.StepCount}}, Maxactive: g.rand.N(3)}
-	if g.wide && !g.sc.Machine.NoBatches && g.one(2) {
+	if g.wide && g.sc.Machine.Batches && g.one(2) {
 		switch g.rand.N(3) {
 		case 0: // a register that every function keeps
 			p.Pre, p.DataSize = []scenario.Step{{Kind: scenario.StepSave, Reg: target.Arch.Saved[0]}}, 8
@@ -151,7 +154,7 @@ func (g *storm) kretprobe(name string) scenario.Probe {
 		}
 		return p
 	}
-	if !g.sc.Machine.NoBatches && g.one(2) {
+	if g.sc.Machine.Batches && g.one(2) {
 		p.Pre, p.DataSize = []scenario.Step{{Kind: scenario.StepCount}}, 8*g.rand.N(3)
 	}
 	return p
@@ -237,11 +240,11 @@ func (g *storm) calls() {
 	g.kinds = slices.DeleteFunc(g.kinds, func(k scenario.OpKind) bool {
 		switch k {
 		case scenario.OpWaitOptimized, scenario.OpOptimization:
-			return m.NoOptprobes
+			return !m.Kernel.Optprobes
 		case scenario.OpEnable, scenario.OpDisable, scenario.OpRegisterAll, scenario.OpUnregisterAll:
-			return m.NoBatches
+			return !m.Batches
 		case scenario.OpEnableLabel:
-			return m.Edition == scenario.Edition26
+			return m.Edition == rules.Edition26
 		}
 		return false
 	})
@@ -249,7 +252,7 @@ func (g *storm) calls() {
 
 // settled waits until the optimizer has done what it can, or gives way where there is none.
 func (g *storm) settled() scenario.Op {
-	if g.sc.Machine.NoOptprobes {
+	if !g.sc.Machine.Kernel.Optprobes {
 		return scenario.Op{Kind: scenario.OpSchedule}
 	}
 	return scenario.Op{Kind: scenario.OpWaitOptimized}
@@ -458,7 +461,7 @@ func (g *storm) sources() {
 	}
 	if g.one(3) {
 		s := scenario.Source{Kind: scenario.SourceNMI, CPU: g.rand.N(g.sc.Machine.CPUs), AtMost: 1}
-		if g.sc.Machine.Patch == scenario.PatchBreakpoint && !g.nests && !g.interrupted() {
+		if g.sc.Machine.Patch == era.PatchBreakpoint && !g.nests && !g.interrupted() {
 			s.Run = g.funcs[0]
 		}
 		s.Idle = g.wide && g.one(4)
@@ -479,9 +482,9 @@ func (g *storm) interrupted() bool {
 // StormMachines are the machines that storms are of: each edition under each model
 // of preemption that it can be built with.
 func Machines() (list []scenario.Machine) {
-	for _, e := range scenario.Editions() {
+	for _, e := range rules.AllEditions() {
 		for p := scenario.PreemptNone; p <= scenario.PreemptLazy; p++ {
-			if e == scenario.Edition26 && (p == scenario.PreemptDynamic || p == scenario.PreemptLazy) || e == scenario.EditionDocumented && p.Built() || p == scenario.PreemptLazy && e < scenario.Edition69 {
+			if e == rules.Edition26 && (p == scenario.PreemptDynamic || p == scenario.PreemptLazy) || e == rules.EditionDocumented && p.Built() || p == scenario.PreemptLazy && e < rules.Edition69 {
 				continue
 			}
 			m := scenario.Machine{Edition: e, Preempt: p}

@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
 )
 
 // stormKinds are what a storm may hold, and which machines have it; nil: all.
@@ -29,17 +32,17 @@ var stormKinds = []struct {
 	{"module", nil}, {"probe in a module", nil},
 	{"label_on", hasLabels}, {"label_off", hasLabels},
 	{"handler calls a function", nil}, {"timer", nil}, {"timer runs a function", nil},
-	{"nmi", nil}, {"nmi runs a function", func(m *scenario.Machine) bool { return m.Patch == scenario.PatchBreakpoint }},
+	{"nmi", nil}, {"nmi runs a function", func(m *scenario.Machine) bool { return m.Patch == era.PatchBreakpoint }},
 	{"preempted", func(m *scenario.Machine) bool { return m.Preempt == scenario.PreemptFull }},
 	{"2 CPUs", nil}, {"3 CPUs", nil}, {"4 CPUs", nil}, {"5 CPUs", nil}, {"6 CPUs", nil},
 	{"f+0", nil}, {"f+1 to f+8", nil}, {"within an instruction", func(m *scenario.Machine) bool { return !m.AnyByte }},
 	{"coherent", nil}, {"stale", nil}, {"mixing", nil},
 }
 
-func hasBatches(m *scenario.Machine) bool   { return !m.NoBatches }
+func hasBatches(m *scenario.Machine) bool   { return m.Batches }
 func hasJprobes(m *scenario.Machine) bool   { return m.Jprobes }
-func hasOptprobes(m *scenario.Machine) bool { return !m.NoOptprobes }
-func hasLabels(m *scenario.Machine) bool    { return m.Edition != scenario.Edition26 }
+func hasOptprobes(m *scenario.Machine) bool { return m.Kernel.Optprobes }
+func hasLabels(m *scenario.Machine) bool    { return m.Edition != rules.Edition26 }
 
 // TestStormKinds: of the storms of each machine at least 3 % hold each kind of call
 // and probe that it has, and none what it lacks. With -v it prints how many do.
@@ -47,8 +50,8 @@ func TestStormKinds(t *testing.T) {
 	const programs, least = 2000, 3 // percent
 	machines := Machines()
 	each := programs/len(machines) + 1
-	byEdition := map[scenario.Edition]map[string]int{}
-	drawn := map[scenario.Edition]int{}
+	byEdition := map[rules.Edition]map[string]int{}
+	drawn := map[rules.Edition]int{}
 	for _, m := range machines {
 		counts := byEdition[m.Edition]
 		if counts == nil {
@@ -57,14 +60,14 @@ func TestStormKinds(t *testing.T) {
 		}
 		for seed := range uint64(each) {
 			sc := Storm(seed+1, m)
-			require.NoError(t, scenario.Check(sc))
+			require.NoError(t, lang.Check(sc))
 			drawn[m.Edition]++
 			for kind := range kindsOf(sc) {
 				counts[kind]++
 			}
 		}
 	}
-	for _, e := range scenario.Editions() {
+	for _, e := range rules.AllEditions() {
 		var m *scenario.Machine
 		for i := range machines {
 			if machines[i].Edition == e {
@@ -132,9 +135,9 @@ func kindsOf(sc *scenario.Scenario) map[string]bool {
 				in[map[scenario.OpKind]string{scenario.OpRegister: "register", scenario.OpUnregister: "unregister", scenario.OpEnable: "enable", scenario.OpDisable: "disable",
 					scenario.OpRegisterAll: "register_all", scenario.OpUnregisterAll: "unregister_all", scenario.OpWaitOptimized: "wait_optimized"}[op.Kind]] = true
 			case scenario.OpOptimization:
-				in[fmt.Sprintf("sysctl %d", scenario.TruthOf(op.On))] = true
+				in[fmt.Sprintf("sysctl %d", map[bool]int{true: 1}[op.On])] = true
 			case scenario.OpEnabled:
-				in[fmt.Sprintf("enabled %d", scenario.TruthOf(op.On))], writes = true, 1
+				in[fmt.Sprintf("enabled %d", map[bool]int{true: 1}[op.On])], writes = true, 1
 			case scenario.OpEnableLabel:
 				in["label_on"] = true
 			case scenario.OpDisableLabel:

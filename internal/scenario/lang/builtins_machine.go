@@ -10,7 +10,9 @@ import (
 
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
+	"kpsim/smp/fetch"
 )
 
 // A param is a parameter of machine(), what it is if it isn't said, and what it means.
@@ -19,16 +21,15 @@ type param struct{ word, otherwise, means string }
 // machineParams are the parameters of machine(): its own, and the settings, which are
 // what stands here if neither they nor an edition are said.
 func machineParams() []param {
-	var none scenario.Machine
 	list := []param{
 		{"cpus", "2", "1 to 64 CPUs"},
 		{"preempt", `"none"`, "`\"none\"`; `\"voluntary\"`: `might_sleep` schedules as `cond_resched` does; `\"dynamic\"`: built with preemption, run as voluntary; `\"full\"`; `\"lazy\"`: a task that wants the CPU gets it at a timer tick. `cond_resched` schedules under the first two; under `\"dynamic\"` it preempts, which `quiesce = \"tasks\"` doesn't count; under the last two it does nothing. The build, the first two or the others, decides RCU's flavour and much of what an edition presets; the mode, who may switch tasks"},
 		{"fetch", `"coherent"`, "what a CPU fetches of text that changes: the newest bytes; `\"stale\"`: old ones until it serialises; `\"mixing\"`: old and new in one instruction"},
 		{"edition", "None", "presets all that follows as the kernels of one document have it: `\"2.6\"`, `\"4.15\"`, `\"5.14\"`, `\"6.5\"`, `\"6.9\"`, `\"documented\"`; `kpsim editions` prints the table. What is said beside it holds by itself"},
 	}
-	for i := range scenario.Settings {
-		s := &scenario.Settings[i]
-		list = append(list, param{s.Word, s.Value(s.Get(&none)), s.Means})
+	for i := range era.Table {
+		r := &era.Table[i]
+		list = append(list, param{r.Word, r.Value(r.Preset(rules.EditionNone, false)), r.Means})
 	}
 	return append(list,
 		param{"config", "None", "what `kpsim check --config` takes: some of `\"PREEMPTION,RETPOLINE,IBT,FTRACE\"`, or `\"none\"`, or `\"OPTPROBES=n\"`: sets `retpoline`, `ibt`, `ftrace` and `optprobes`, and without an edition `boost = \"prepare\"`; with PREEMPTION `preempt` is `\"dynamic\"` if nothing else is said. So one object is judged by one configuration"},
@@ -49,8 +50,8 @@ func machineSig() string {
 
 // A said is a setting that a program may say.
 type said struct {
-	setting *scenario.Setting
-	v       starlark.Value // nil: it doesn't
+	row *era.Row
+	v   starlark.Value // nil: it doesn't
 }
 
 // Unpack implements starlark.Unpacker.
@@ -58,9 +59,9 @@ func (s *said) Unpack(v starlark.Value) error {
 	_, isBool := v.(starlark.Bool)
 	_, isString := v.(starlark.String)
 	switch {
-	case s.setting.Bool() && !isBool:
+	case s.row.Bool() && !isBool:
 		return fmt.Errorf("got %s, want bool", v.Type())
-	case !s.setting.Bool() && !isString:
+	case !s.row.Bool() && !isString:
 		return fmt.Errorf("got %s, want string", v.Type())
 	}
 	s.v = v
@@ -68,20 +69,24 @@ func (s *said) Unpack(v starlark.Value) error {
 }
 
 // ofKprobes reports whether a setting was said that only kprobes has.
-func (s said) ofKprobes() bool { return s.v != nil && s.setting.Word != "patch" }
+func (s said) ofKprobes() bool { return s.v != nil && s.row.Word != "patch" }
 
 // apply sets what was said.
 func (s *said) apply(m *scenario.Machine) error {
 	if s.v == nil {
 		return nil
 	}
-	if s.setting.Bool() {
-		s.setting.Set(m, scenario.TruthOf(bool(s.v.Truth())))
+	if s.row.Bool() {
+		v := uint8(0)
+		if s.v.Truth() {
+			v = 1
+		}
+		s.row.Set(&m.Settings, v)
 		return nil
 	}
 	name, _ := starlark.AsString(s.v)
-	v, err := nearest.Lookup[uint8](s.setting.Word, name, s.setting.Words)
-	s.setting.Set(m, v)
+	v, err := nearest.Lookup[uint8](s.row.Word, name, s.row.Values)
+	s.row.Set(&m.Settings, v)
 	return err
 }
 
@@ -173,10 +178,10 @@ func (b *built) settle(m *scenario.Machine) error {
 	if err := b.kernel.Configure(string(b.config)); err != nil {
 		return err
 	}
-	if m.Edition == scenario.EditionNone {
-		m.Boost = scenario.BoostPrepare // as check's kernels, where the build lets them
+	if m.Edition == rules.EditionNone {
+		m.Boost = era.BoostPrepare // as check's kernels, where the build lets them
 	}
-	m.Retpoline, m.IBT, m.Ftrace, m.NoOptprobes = b.kernel.Retpoline, b.kernel.IBT, b.kernel.Ftrace, !b.kernel.Optprobes
+	m.Kernel.Retpoline, m.Kernel.IBT, m.Kernel.Ftrace, m.Kernel.Optprobes = b.kernel.Retpoline, b.kernel.IBT, b.kernel.Ftrace, b.kernel.Optprobes
 	return nil
 }
 
@@ -196,13 +201,13 @@ func (b *built) agrees(m *scenario.Machine) error {
 
 func (l *loader) doMachine(c *call) (starlark.Value, error) {
 	m := scenario.Machine{CPUs: defaultCPUs}
-	preempt, fetch, edition, modules := unsaid, scenario.FetchWords[0], unsaid, scenario.ModuleWords[0]
+	preempt, model, edition, modules := unsaid, fetch.Coherent.String(), unsaid, scenario.ModuleWords[0]
 	b := built{config: unsaid, profile: unsaid}
-	pairs := []any{"cpus?", &m.CPUs, "preempt?", &preempt, "fetch?", &fetch, "edition??", &edition}
-	list := make([]said, len(scenario.Settings))
-	for i := range scenario.Settings {
-		list[i].setting = &scenario.Settings[i]
-		pairs = append(pairs, scenario.Settings[i].Word+"?", &list[i])
+	pairs := []any{"cpus?", &m.CPUs, "preempt?", &preempt, "fetch?", &model, "edition??", &edition}
+	list := make([]said, len(era.Table))
+	for i := range era.Table {
+		list[i].row = &era.Table[i]
+		pairs = append(pairs, era.Table[i].Word+"?", &list[i])
 	}
 	err := c.unpack(append(pairs, "config??", &b.config, "profile??", &b.profile, "modules?", &modules, "steps?", &m.Steps, "engine?", &m.Engine)...)
 	if err != nil {
@@ -223,18 +228,18 @@ func (l *loader) doMachine(c *call) (starlark.Value, error) {
 	if m.Preempt, err = nearest.Lookup[scenario.Preempt]("preempt", preempt, scenario.PreemptWords); err != nil {
 		return nil, err
 	}
-	if m.Fetch, err = nearest.Lookup[scenario.Fetch]("fetch", fetch, scenario.FetchWords); err != nil {
+	if m.Fetch, err = nearest.Lookup[fetch.Model]("fetch", model, fetch.Names()); err != nil {
 		return nil, err
 	}
 	if m.Modules, err = nearest.Lookup[scenario.Loading]("modules", modules, scenario.ModuleWords); err != nil {
 		return nil, err
 	}
 	if edition != unsaid {
-		e, err := nearest.Lookup[scenario.Edition]("edition", edition, scenario.EditionWords[1:])
-		if err != nil {
-			return nil, err
+		e, ok := rules.ParseEdition(edition)
+		if !ok {
+			return nil, nearest.Unknown("edition", edition, rules.EditionNames())
 		}
-		m.Edition = e + 1
+		m.Edition = e
 	}
 	m.Settle()
 	if err := b.settle(&m); err != nil {

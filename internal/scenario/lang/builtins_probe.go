@@ -8,6 +8,7 @@ import (
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 )
 
 // A handlerArg is a handler among the arguments of a probe.
@@ -136,7 +137,7 @@ func onReg(kind scenario.StepKind) func(*loader, *call) (starlark.Value, error) 
 		if err := c.unpack("reg", &reg); err != nil {
 			return nil, err
 		}
-		r, err := nearest.Lookup[arch.Reg]("reg", reg, scenario.RegWords)
+		r, err := nearest.Lookup[arch.Reg]("reg", reg, target.Arch.RegNames)
 		return c.deed(nil, &scenario.Step{Kind: kind, Reg: r}), err
 	}
 }
@@ -149,7 +150,7 @@ func (l *loader) doSetReg(c *call) (starlark.Value, error) {
 		return nil, err
 	}
 	step := scenario.Step{Kind: scenario.StepSetReg}
-	if step.Reg, err = nearest.Lookup[arch.Reg]("reg", reg, scenario.RegWords); err != nil {
+	if step.Reg, err = nearest.Lookup[arch.Reg]("reg", reg, target.Arch.RegNames); err != nil {
 		return nil, err
 	}
 	if step.Value, err = number("value", value); err != nil {

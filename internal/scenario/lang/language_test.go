@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/kprobes/era"
 )
 
 const reference = "../../../docs/scenarios.md"
@@ -85,10 +85,10 @@ func TestReferenceIsWhole(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range scenario.Settings {
+	for _, s := range era.Table {
 		require.NotEmpty(t, s.Means, s.Word)
-		for _, w := range s.Words {
-			if !s.Bool() && w != s.Words[0] { // the default is in the signature
+		for _, w := range s.Values {
+			if !s.Bool() && w != s.Values[0] { // the default is in the signature
 				require.Contains(t, s.Means, "`\""+w+"\"`", s.Word)
 			}
 		}

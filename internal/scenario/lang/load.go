@@ -79,6 +79,7 @@ func newLoader(name string, src []byte, open func(file string) ([]byte, error)) 
 	}
 	l.s.Name = strings.TrimSuffix(path.Base(name), ".star")
 	l.s.Machine.CPUs = defaultCPUs
+	l.s.Machine.Settle()
 	return l
 }
 

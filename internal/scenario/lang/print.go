@@ -10,9 +10,13 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
 )
 
@@ -94,12 +98,11 @@ func (p *printer) machine(m *scenario.Machine) {
 	args := []string{fmt.Sprintf("cpus = %d", m.CPUs),
 		p.unless(m.Preempt == 0, "preempt", Quote(m.Preempt.String())),
 		p.unless(m.Fetch == 0, "fetch", Quote(m.Fetch.String())),
-		p.unless(m.Edition == scenario.EditionNone, "edition", Quote(m.Edition.String()))}
-	preset := m.Preset()
-	for i := range scenario.Settings {
-		s := &scenario.Settings[i]
-		v := s.Get(m)
-		args = append(args, p.unless(v == s.Get(&preset), s.Word, s.Value(v)))
+		p.unless(m.Edition == rules.EditionNone, "edition", Quote(m.Edition.String()))}
+	for i := range era.Table {
+		r := &era.Table[i]
+		v := r.Get(&m.Settings)
+		args = append(args, p.unless(v == r.Preset(m.Edition, m.Preempt.Built()), r.Word, r.Value(v)))
 	}
 	p.call("machine", append(args, p.unless(m.Modules == 0, "modules", Quote(m.Modules.String())), p.unless(m.Steps == 0, "steps", fmt.Sprint(m.Steps)), p.unless(m.Engine == "", "engine", Quote(m.Engine)))...)
 }
@@ -222,13 +225,13 @@ func (p *printer) handler(steps []scenario.Step) string {
 		var args string
 		switch {
 		case st.Kind == scenario.StepSave || st.Kind == scenario.StepRestore:
-			args = Quote(scenario.RegName(st.Reg))
+			args = Quote(nearest.Word(target.Arch.RegNames, uint8(st.Reg)))
 		case st.Kind == scenario.StepStore:
 			args = p.place(st.Func, uint64(st.Off)) + ", " + literal(st.Value)
 		case st.Kind >= scenario.StepRegister:
 			args = p.probeName(st.Func)
 		case st.Kind == scenario.StepSetReg:
-			args = Quote(scenario.RegName(st.Reg)) + ", " + literal(st.Value)
+			args = Quote(nearest.Word(target.Arch.RegNames, uint8(st.Reg))) + ", " + literal(st.Value)
 		case st.Kind == scenario.StepSetIP && st.Func == "":
 			args = literal(st.Value)
 		case st.Kind == scenario.StepSetIP:

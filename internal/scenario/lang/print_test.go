@@ -11,7 +11,10 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
+	"kpsim/smp/fetch"
 )
 
 // What String prints, Load reads back, and nothing is lost.
@@ -92,8 +95,8 @@ func genScenario(t *rapid.T) *scenario.Scenario {
 		Machine: scenario.Machine{
 			CPUs:    rapid.IntRange(1, 64).Draw(t, "cpus"),
 			Preempt: scenario.Preempt(rapid.IntRange(0, 4).Draw(t, "preempt")),
-			Fetch:   scenario.Fetch(rapid.IntRange(0, 2).Draw(t, "fetch")),
-			Edition: scenario.Edition(rapid.IntRange(0, 6).Draw(t, "edition")),
+			Fetch:   fetch.Model(rapid.IntRange(0, 2).Draw(t, "fetch")),
+			Edition: rules.Edition(rapid.IntRange(0, 6).Draw(t, "edition")),
 			Steps:   rapid.IntRange(0, scenario.MaxBudget).Draw(t, "steps"),
 		},
 	}
@@ -114,12 +117,13 @@ func genScenario(t *rapid.T) *scenario.Scenario {
 // genSettings says some of an edition's settings otherwise.
 func genSettings(t *rapid.T, m *scenario.Machine) {
 	m.Settle()
-	for i, n := range lang.SettingSizes() {
+	for i := range era.Table {
+		r := &era.Table[i]
 		if rapid.IntRange(0, 3).Draw(t, "say") == 3 {
-			lang.SetSetting(m, i, uint8(rapid.IntRange(0, n-1).Draw(t, "value")))
+			r.Set(&m.Settings, uint8(rapid.IntRange(0, len(r.Values)-1).Draw(t, "value")))
 		}
 	}
-	m.NoBatches, m.NoOptprobes = false, false // so that any operation may come
+	m.Batches, m.Kernel.Optprobes = true, true // so that any operation may come
 }
 
 func genText(t *rapid.T, s *scenario.Scenario) {

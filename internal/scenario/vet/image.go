@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/survey"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -61,7 +62,7 @@ func Image(s *scenario.Scenario) *image.Module {
 // Survey returns the scenario's functions as the kernel of its machine judges them.
 func Survey(s *scenario.Scenario) *survey.Survey {
 	v := survey.New(Image(s), s.Machine.Kprobes().Kernel)
-	v.NeverBoosts = s.Machine.Boost == scenario.BoostNever
+	v.NeverBoosts = s.Machine.Boost == era.BoostNever
 	v.OneCPU = true // lock prefixes that come and go are such
 	v.AnyByte, v.EachBoundary = s.Machine.AnyByte, !s.Machine.AnyByte
 	return v

@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/survey"
+	"kpsim/smp/kapi"
 )
 
 // A Jumps asks of a scenario's probes whether a jump may replace their breakpoints.
@@ -32,7 +34,7 @@ func (j *Jumps) Why(k *scenario.Probe) string {
 		}
 	}
 	switch {
-	case s.Machine.NoOptprobes:
+	case !s.Machine.Kernel.Optprobes:
 		return "no optprobes"
 	case k.Kind == scenario.ProbeJprobe:
 		return "a jprobe's entry runs behind a breakpoint"
@@ -85,7 +87,7 @@ func Inert(s *scenario.Scenario) (lines []string) {
 				tasks++
 			}
 		}
-		stops := m.Patch == scenario.PatchStopMachine || m.Quiesce == scenario.QuiesceStackCheck || m.Unoptimize == scenario.UnoptimizePatcher // each CPU has a stopper then
+		stops := m.Patch == era.PatchStopMachine || m.Quiesce == kapi.QuiesceStackCheck || m.Unoptimize == era.UnoptimizePatcher // each CPU has a stopper then
 		switch {
 		case m.Preempt < scenario.PreemptFull:
 			add("%s never comes: with preempt = %q nobody is preempted; say preempt = \"full\", or leave it out", names[i], m.Preempt)

@@ -4,8 +4,10 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
-	"kpsim/kprobes"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
+	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -115,12 +117,12 @@ func (h *has) waits() bool { return h.register && (h.quiesce || h.removes) || h.
 func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 	h := has{
 		cpus: sc.Machine.CPUs, probes: len(sc.Probes) > 0, labels: len(sc.Labels)+len(sc.Locked)+len(sc.Sites)+len(sc.Calls)+len(sc.Modules) > 0, sources: len(sc.Sources) > 0,
-		stop:       sc.Machine.Patch == scenario.PatchStopMachine || sc.Machine.Quiesce == scenario.QuiesceStackCheck,
-		quiesce:    sc.Machine.Quiesce != scenario.QuiesceNone,
-		breakpoint: sc.Machine.Patch == scenario.PatchBreakpoint, tells: sc.Machine.Edition != scenario.EditionNone,
-		caches: sc.Machine.InsnSlot() > 0, boosts: sc.Machine.Boost != scenario.BoostNever && !sc.Machine.Preempt.Built(),
+		stop:       sc.Machine.Patch == era.PatchStopMachine || sc.Machine.Quiesce == kapi.QuiesceStackCheck,
+		quiesce:    sc.Machine.Quiesce != kapi.QuiesceNone,
+		breakpoint: sc.Machine.Patch == era.PatchBreakpoint, tells: sc.Machine.Edition != rules.EditionNone,
+		caches: sc.Machine.InsnSlot() > 0, boosts: sc.Machine.Boost != era.BoostNever && !sc.Machine.Preempt.Built(),
 	}
-	h.own = sc.Machine.Returns == kprobes.ReturnGlobal
+	h.own = sc.Machine.Return == era.ReturnGlobal
 	for i := range sc.Probes {
 		h.probe(sc, &sc.Probes[i])
 		for k := range sc.Probes[:i] {
@@ -155,7 +157,7 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 // traced reports whether a probe is at a site of ftrace, and goes through it.
 func traced(sc *scenario.Scenario, p *scenario.Probe) bool {
 	f, _ := sc.Place(p)
-	return sc.Machine.Ftrace && slices.Contains(sc.Sites, scenario.Site{Func: f, Offset: p.Offset})
+	return sc.Machine.Kernel.Ftrace && slices.Contains(sc.Sites, scenario.Site{Func: f, Offset: p.Offset})
 }
 
 func (h *has) probe(sc *scenario.Scenario, p *scenario.Probe) {
@@ -163,7 +165,7 @@ func (h *has) probe(sc *scenario.Scenario, p *scenario.Probe) {
 	h.tells = h.tells || p.Kind != scenario.ProbeKprobe || p.Disabled
 	if !traced(sc, p) {
 		h.slots = true
-		h.jumps = h.jumps || !sc.Machine.NoOptprobes && (p.Post == nil || p.Kind == scenario.ProbeKretprobe)
+		h.jumps = h.jumps || sc.Machine.Kernel.Optprobes && (p.Post == nil || p.Kind == scenario.ProbeKretprobe)
 	}
 	for _, s := range slices.Concat(p.Pre, p.Post, p.Fault) {
 		h.nested = h.nested || s.Kind == scenario.StepCall
@@ -172,12 +174,12 @@ func (h *has) probe(sc *scenario.Scenario, p *scenario.Probe) {
 	}
 	switch p.Kind {
 	case scenario.ProbeKretprobe:
-		h.holders = sc.Machine.Returns < kprobes.ReturnHashed
+		h.holders = sc.Machine.Return < era.ReturnHashed
 		h.ret, h.entry, h.handler = true, h.entry || p.Pre != nil, h.handler || p.Post != nil
 		for _, s := range p.Pre {
 			h.refuses = h.refuses || s.Kind == scenario.StepNonzero || s.Kind == scenario.StepSetIP
 		}
-		h.nested = h.nested || sc.Machine.Returns >= kprobes.ReturnHashed // a probe on what runs under the lock
+		h.nested = h.nested || sc.Machine.Return >= era.ReturnHashed // a probe on what runs under the lock
 	case scenario.ProbeJprobe:
 		h.jprobe = true
 	}

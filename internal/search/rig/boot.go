@@ -5,6 +5,8 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/kprobes/plug"
+	"kpsim/kprobes/rules"
+	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
 
@@ -16,10 +18,10 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row) kernel.Config {
 		Hotplug:     sc.Does(scenario.OpHotplug),
 		Latch:       sc.Does(scenario.OpSpin),
 		Signal:      sc.Does(scenario.OpWaitSignal) || sc.Does(scenario.OpSignal),
-		StackCheck:  sc.Machine.Quiesce == scenario.QuiesceStackCheck,
+		StackCheck:  sc.Machine.Quiesce == kapi.QuiesceStackCheck,
 		NoModules:   sc.Machine.Modules == scenario.LoadingNone,
 		NoUnload:    sc.Machine.Modules == scenario.LoadingStay,
-		PageGrace:   sc.Machine.Edition != scenario.Edition26,
+		PageGrace:   sc.Machine.Edition != rules.Edition26,
 	}
 	if row.Memory != nil {
 		c.Exec = row.Memory(settingsOf(sc))
@@ -34,5 +36,5 @@ func settingsOf(sc *scenario.Scenario) any {
 	if m.Engine != "" {
 		return nil
 	}
-	return &plug.Settings{Settings: m.Kprobes(), Memory: kprobes.Memory(m.InsnSlot(), m.DetourSlot())}
+	return &plug.Settings{Settings: kprobes.Settings{Settings: m.Kprobes()}, Memory: kprobes.Memory(m.InsnSlot(), m.DetourSlot())}
 }

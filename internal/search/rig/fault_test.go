@@ -1,10 +1,11 @@
 package rig
 
 import (
-	"kpsim/internal/search/searchtest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/search/searchtest"
 )
 
 // What the scenario's own text does wrong is said of the run without probes: who, where,

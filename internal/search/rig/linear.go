@@ -300,7 +300,7 @@ func (l *Linear) overlapped() bool {
 func (l *Linear) judge(run *Run) {
 	l.read()
 	wrong := l.check(func(probe uint64) linearAbout {
-		b := !l.r.Scenario.Machine.NoBatches
+		b := l.r.Scenario.Machine.Batches
 		return linearAbout{toggles: b, fixed: l.r.fixed(int(probe)), disabled: b && l.r.Scenario.Probes[probe].Disabled}
 	})
 	if wrong != "" {

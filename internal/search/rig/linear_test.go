@@ -12,6 +12,7 @@ import (
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/mutants"
+	"kpsim/kprobes/rules"
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/traces"
@@ -148,7 +149,7 @@ func linearRuns(t *testing.T, sc *scenario.Scenario, mu *mutants.Mutant, seed, r
 // TestLinearMutants: an answer that isn't what was done is found, and by which storm.
 // The first no monitor can be sure of: the calls overlap.
 func TestLinearMutants(t *testing.T) {
-	m := scenario.Machine{Edition: scenario.Edition69, Preempt: scenario.PreemptFull}
+	m := scenario.Machine{Edition: rules.Edition69, Preempt: scenario.PreemptFull}
 	m.Settle()
 	for _, c := range []struct {
 		name string

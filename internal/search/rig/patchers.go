@@ -162,7 +162,7 @@ func (r *Rig) addReserved() {
 		r.Kernel.Symbols.AddSite(kapi.Site{Addr: at + arch.Addr(s.Offset), Size: s.Size, Kind: kinds[s.By]})
 	}
 	for _, x := range r.Scenario.Missing {
-		if r.Scenario.Machine.Retpoline && vet.Thunk(&x) {
+		if r.Scenario.Machine.Kernel.Retpoline && vet.Thunk(&x) {
 			r.Kernel.Symbols.Add(kapi.Function{Name: x.Name, Addr: x.At, Size: x.Size}, nil)
 		}
 	}

@@ -5,8 +5,9 @@ import (
 
 	"kpsim/engine"
 	"kpsim/internal/scenario"
-	"kpsim/kprobes"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -80,7 +81,7 @@ func (r *Rig) tellProbes() {
 
 func (r *Rig) tellContexts() {
 	m := &r.Scenario.Machine
-	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Returns >= kprobes.ReturnHashed), 0)
+	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Return >= era.ReturnHashed), 0)
 }
 
 // tellProbe is tellProbes of one.
@@ -121,7 +122,7 @@ func (r *Rig) tellProbe(i int) {
 
 // tells reports whether the contexts of handlers are told: where there is an
 // edition to hold them against, or a probe that only editions have.
-func (r *Rig) tells() bool { return r.telling || r.Scenario.Machine.Edition != scenario.EditionNone }
+func (r *Rig) tells() bool { return r.telling || r.Scenario.Machine.Edition != rules.EditionNone }
 
 // tell tells that a handler begins.
 func (r *Rig) tell(x kapi.Context, h engine.Hit) {

@@ -8,14 +8,15 @@ import (
 	"kpsim/engine"
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/mutants"
+	"kpsim/kprobes/rules"
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
-	"kpsim/smp/fetch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -138,17 +139,17 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		}
 		r.mutant = mu
 		if mutantName == mutants.AsShipped {
-			if sc.Machine.Edition == scenario.EditionNone {
+			if sc.Machine.Edition == rules.EditionNone {
 				return nil, fmt.Errorf("%s: %s: the scenario is of no edition; say machine(edition = \"4.15\"), or another", sc.Name, mutantName)
 			}
-			if err := mutants.CheckShipped(sc.Machine.Edition.Document()); err != nil {
+			if err := mutants.CheckShipped(sc.Machine.Edition); err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", sc.Name, mutantName, err)
 			}
 		}
 	}
 	m, err := smp.New(smp.Config{
 		CPUs:   sc.Machine.CPUs,
-		Fetch:  fetch.Model(sc.Machine.Fetch),
+		Fetch:  sc.Machine.Fetch,
 		Full:   sc.Machine.Preempt >= scenario.PreemptFull,
 		Lazy:   sc.Machine.Preempt == scenario.PreemptLazy,
 		Budget: uint64(sc.Machine.Steps),
@@ -265,7 +266,7 @@ func (r *Rig) load() error {
 	if err := r.addClients(); err != nil {
 		return err
 	}
-	r.census.probes, r.census.at, r.census.was, r.census.stopped = make([]Probed, len(sc.Probes)), make([]arch.Addr, len(sc.Probes)), make([]uint8, len(sc.Probes)), sc.Machine.Patch == scenario.PatchStopMachine
+	r.census.probes, r.census.at, r.census.was, r.census.stopped = make([]Probed, len(sc.Probes)), make([]arch.Addr, len(sc.Probes)), make([]uint8, len(sc.Probes)), sc.Machine.Patch == era.PatchStopMachine
 	for i := range sc.Texts {
 		if t := &sc.Texts[i]; m.Memory().Watched(t.At, len(t.Code)) {
 			if err := r.loadInsns(t); err != nil {

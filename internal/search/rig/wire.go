@@ -2,7 +2,7 @@ package rig
 
 import (
 	"kpsim/engine"
-	"kpsim/internal/scenario"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/mutants"
 	"kpsim/kprobes/plug"
@@ -19,7 +19,7 @@ func (r *Rig) newEngine() {
 		r.unregistered()
 		r.wire()
 		r.engine = r.row.New(&r.config)
-	case r.mutant != nil || r.Scenario.Machine.NoSyncArm: // the kernel was reset: it is broken anew
+	case r.mutant != nil || !r.Scenario.Machine.SyncArm: // the kernel was reset: it is broken anew
 		r.wire()
 		fallthrough
 	default:
@@ -45,19 +45,19 @@ func (r *Rig) wire() {
 		Tell: func(x kapi.Context, kind traces.Kind, a, b, c uint64) { x.(*smp.Ctx).Tell(kind, a, b, c) },
 	}
 	switch mc.Patch {
-	case scenario.PatchBreakpoint:
+	case era.PatchBreakpoint:
 		d.Patch = &k.Poke
-	case scenario.PatchStopMachine:
+	case era.PatchStopMachine:
 		d.Patch = kernel.PokeStopped{K: k}
 	default:
-		d.Patch = kernel.PokeNaive{K: k, TailFirst: mc.Patch == scenario.PatchTailFirst}
+		d.Patch = kernel.PokeNaive{K: k, TailFirst: mc.Patch == era.PatchTailFirst}
 	}
 	r.config.Settings = settingsOf(r.Scenario)
 	if s, ok := r.config.Settings.(*plug.Settings); ok {
 		r.breakIt(&mutants.Wiring{Kernel: k, Ftrace: r.ftrace, Deps: d, Engine: &s.Settings})
 	}
 	r.patch = d.Patch
-	if r.plain = r.patch; mc.Patch == scenario.PatchBreakpoint {
+	if r.plain = r.patch; mc.Patch == era.PatchBreakpoint {
 		r.plain = nil
 	}
 }
@@ -65,14 +65,12 @@ func (r *Rig) wire() {
 // breakIt puts in what is broken on purpose.
 func (r *Rig) breakIt(w *mutants.Wiring) {
 	mc := &r.Scenario.Machine
-	if mc.NoSyncArm {
+	if !mc.SyncArm {
 		mutants.SkipSync(kpev.SyncArm)(w)
 	}
 	if r.mutant == nil {
 		return
 	}
-	if mc.Edition != scenario.EditionNone {
-		w.Edition = mc.Edition.Document()
-	}
+	w.Edition = mc.Edition
 	r.mutant.Apply(w)
 }

@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/searchtest"
 	"kpsim/kprobes"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/sched"
 	"kpsim/sim"
@@ -116,7 +117,7 @@ func TestSessionTrace(t *testing.T) {
 		require.NotNil(t, s.Run.Property, path)
 		require.Equal(t, file.Property, s.Run.Property.ID, path)
 		require.Equal(t, file.Message, s.Rig.Readable(s.Run.Finding.Message), path)
-		if s.Rig.Scenario.Machine.Returns != kprobes.ReturnHashed { // there is a lock a task, and here one task more
+		if s.Rig.Scenario.Machine.Return != era.ReturnHashed { // there is a lock a task, and here one task more
 			require.Equal(t, file.Digest, s.Run.Digest, path)
 		}
 		require.ErrorContains(t, s.Do(0, "anything", func(*smp.Ctx) {}), "the run is over")

@@ -3,8 +3,8 @@ package storm
 import (
 	"testing"
 
-	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
+	"kpsim/kprobes/rules"
 )
 
 // benchStorm runs the programs of a storm, so many runs of each, as RunStorm does but
@@ -33,7 +33,7 @@ func benchStorm(b *testing.B, s Storm) {
 // BenchmarkStorm is one program of kpsim storm with all its runs, 100.
 func BenchmarkStorm(b *testing.B) {
 	for _, m := range gen.Machines() {
-		if m.Edition == scenario.Edition69 {
+		if m.Edition == rules.Edition69 {
 			b.Run(m.Edition.String()+"/"+m.Preempt.String(), func(b *testing.B) { benchStorm(b, Storm{Machine: m, Runs: 100}) })
 		}
 	}

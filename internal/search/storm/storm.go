@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/parallel"
 	"kpsim/internal/search/rig"
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -56,8 +57,8 @@ type Result struct {
 	Chosen     uint64            // runs with at least StormPoints points
 	Spread     Spread            // of the points of its runs
 
-	Of      map[scenario.Edition]*Result // the same of the programs of each edition; nil in these
-	edition scenario.Edition             // of one program
+	Of      map[rules.Edition]*Result // the same of the programs of each edition; nil in these
+	edition rules.Edition             // of one program
 }
 
 // Points is how many points a run of a storm is to have: with fewer there is
@@ -104,7 +105,7 @@ func (r *Result) Add(o *Result) {
 	}
 }
 
-func (r *Result) of(e scenario.Edition) *Result {
+func (r *Result) of(e rules.Edition) *Result {
 	if r.Of[e] == nil {
 		r.Of[e] = newStormed()
 	}
@@ -114,7 +115,7 @@ func (r *Result) of(e scenario.Edition) *Result {
 // New returns that of no run.
 func New() *Result {
 	r := newStormed()
-	r.Of = make(map[scenario.Edition]*Result)
+	r.Of = make(map[rules.Edition]*Result)
 	return r
 }
 

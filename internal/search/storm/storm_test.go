@@ -10,6 +10,8 @@ import (
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 )
 
@@ -24,9 +26,9 @@ func TestStorm(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, r.Violations, "edition %v, preempt %v: %v, seeds %v", m.Edition, m.Preempt, r.Broken, r.Found)
 		require.EqualValues(t, 10*s.Programs, r.Runs)
-		if !m.NoOptprobes && m.Patch == scenario.PatchBreakpoint {
+		if m.Kernel.Optprobes && m.Patch == era.PatchBreakpoint {
 			runs, during = runs+r.Runs, during+r.During
-		} else if m.NoOptprobes {
+		} else if !m.Kernel.Optprobes {
 			require.Zero(t, r.During)
 		}
 	}
@@ -39,7 +41,7 @@ func TestStorm(t *testing.T) {
 func TestStormSame(t *testing.T) {
 	m := gen.Machines()[0]
 	for _, m = range gen.Machines() {
-		if m.Edition == scenario.Edition69 && m.Preempt == scenario.PreemptNone {
+		if m.Edition == rules.Edition69 && m.Preempt == scenario.PreemptNone {
 			break
 		}
 	}
@@ -66,7 +68,7 @@ func TestStormSame(t *testing.T) {
 // TestStormJprobes: the entries of a storm's jprobes do run, those in text and those
 // in Go, and some calls come upon one while another probe is at work.
 func TestStormJprobes(t *testing.T) {
-	m := scenario.Machine{Edition: scenario.Edition26, Preempt: scenario.PreemptFull}
+	m := scenario.Machine{Edition: rules.Edition26, Preempt: scenario.PreemptFull}
 	m.Settle()
 	const programs = 60
 	text, handler, missed := 0, 0, 0

@@ -9,7 +9,7 @@ import (
 
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/page"
-	"kpsim/internal/scenario"
+	"kpsim/kprobes/rules"
 )
 
 // scaling shows what becomes of hits with more CPUs, more probes, and more calls at a time
@@ -50,8 +50,8 @@ func curves(name string) (list []scaledCurve) {
 		if p.Name != name {
 			continue
 		}
-		for _, e := range scenario.Editions() {
-			if e == scenario.EditionDocumented {
+		for _, e := range rules.AllEditions() {
+			if e == rules.EditionDocumented {
 				continue // it is no kernel's
 			}
 			list = append(list, scaledCurve{e.String(), p, fmt.Sprintf("edition = %q, optprobes = False, ftrace = False", e)})

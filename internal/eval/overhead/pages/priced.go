@@ -9,8 +9,9 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
-	"kpsim/internal/scenario"
 	"kpsim/internal/search/parallel"
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
 )
 
 // A pricedMachine is one whose events have costs: of the documents, in a tier, or a
@@ -120,14 +121,10 @@ func costsOf(by string) string {
 // returnsOf returns how return probes of an edition keep track of calls, by the word that
 // machine() has for it.
 func returnsOf(edition string) string {
-	for _, r := range scenario.SettingRows() {
-		if r.Word != "returns" {
-			continue
-		}
-		for e, words := range r.Of {
-			if e.String() == edition {
-				return words[0]
-			}
+	e, _ := rules.ParseEdition(edition)
+	for i := range era.Table {
+		if r := &era.Table[i]; r.Word == "returns" {
+			return r.Values[r.Preset(e, false)]
 		}
 	}
 	return ""
@@ -137,7 +134,7 @@ func returnsOf(edition string) string {
 // ways, the oldest of each.
 func differing() (editions []string) {
 	var seen []string
-	for _, e := range scenario.Editions() {
+	for _, e := range rules.AllEditions() {
 		if r := returnsOf(e.String()); !slices.Contains(seen, r) {
 			seen, editions = append(seen, r), append(editions, e.String())
 		}

@@ -1,0 +1,132 @@
+package era
+
+import (
+	"slices"
+
+	"kpsim/kprobes/rules"
+	"kpsim/smp/kapi"
+)
+
+// Table has a row for each setting, in the order in which machine() has them:
+// those that editions decide, then those of the build. The presets' columns are:
+// nothing said, 2.6, 4.15, 5.14, 6.5, 6.9, documented.
+var Table = []Row{
+	row("quiesce", enum(func(s *Settings) *kapi.Flavour { return &s.Quiesce }, "none", "sched", "rcu", "tasks", "stack-check"),
+		"none none sched/tasks rcu/tasks rcu/tasks rcu/tasks rcu",
+		"what the optimizer waits for before it writes a jump",
+		"what the optimizer waits for before it writes a jump: nothing; `\"sched\"`: every CPU schedules; `\"rcu\"`: a grace period; `\"tasks\"`: every task schedules voluntarily; `\"stack-check\"`: the machine is stopped, and nobody stands in the region, by what is on the stacks"),
+	row("patch", enum(func(s *Settings) *Patch { return &s.Patch }, "breakpoint", "stop_machine", "naive", "naive-tail-first"),
+		"breakpoint breakpoint breakpoint breakpoint breakpoint breakpoint stop_machine",
+		"how a jump is written over live text",
+		"how a jump is written: int3 first; `\"stop_machine\"`; `\"naive\"`: plain stores, the head byte first; `\"naive-tail-first\"`. So are jump labels and static calls written; what ftrace does is always behind an int3"),
+	row("removed_int3", flag(func(s *Settings) *bool { return &s.RemovedInt3 }),
+		"_ yes yes yes yes _ yes",
+		"a trap on a breakpoint that is gone is taken as one",
+		"a trap on a breakpoint that is gone is taken as one (kernels until 6.2)"),
+	row("rules", list(func(s *Settings) *rules.Edition { return &s.Kernel.Edition },
+		[]rules.Edition{rules.Edition69, rules.Edition65, rules.Edition514, rules.Edition415, rules.Edition26}, newestFirst()...),
+		"6.9 2.6 4.15 5.14 6.5 6.9 6.5",
+		"whose rules say what can be probed",
+		"whose rules say what can be probed, boosted and optimized: also `\"6.5\"`, `\"5.14\"`, `\"4.15\"`, `\"2.6\"`"),
+	row("boundaries", list(func(s *Settings) *bool { return &s.AnyByte }, []bool{false, true}, "checked", "any"),
+		"checked any checked checked checked checked checked",
+		"whether a probe must be at an instruction's first byte",
+		"`\"any\"`: a probe may be anywhere in an instruction (2.6)"),
+	row("step", enum(func(s *Settings) *Step { return &s.Step }, "int3", "debug"),
+		"int3 debug debug int3 int3 int3 int3",
+		"how the end of the copied instruction is noticed",
+		"how the end of a copied instruction is noticed: a breakpoint behind it; `\"debug\"`: the trap flag (until 5.12)"),
+	row("boost", enum(func(s *Settings) *Boost { return &s.Boost }, "never", "prepare", "stepped"),
+		"never never stepped prepare prepare prepare prepare",
+		"where the jump behind the copy comes from, built without preemption",
+		"where the jump behind a copy comes from that saves the step, built without preemption: `\"prepare\"`: written with the copy; `\"stepped\"`: when that has run once (until 5.12)"),
+	row("returns", enum(func(s *Settings) *Return { return &s.Return }, "objpool", "rethook", "freelist", "hashed", "global"),
+		"objpool global hashed freelist rethook objpool rethook",
+		"how return probes keep track of calls",
+		"how return probes keep track of calls: a per-CPU array; `\"rethook\"`: a lock-free list; `\"freelist\"`: that, and a list a task; `\"hashed\"`: a table with a lock a bucket; `\"global\"`: with one lock, and a probe as the trampoline"),
+	row("maxactive", list(func(s *Settings) *bool { return &s.MaxactiveAll }, []bool{true, false}, "always", "preemption"),
+		"always preemption preemption preemption always always always",
+		"whether maxactive is by default max(10, 2 CPUs) always, or built with preemption, and else the CPUs",
+		"its default: max(10, 2 CPUs); `\"preemption\"`: built without preemption, the CPUs (until 6.0)"),
+	row("data_max", list(func(s *Settings) *int { return &s.DataMax }, []int{0, dataMost}, "any", "4096"),
+		"any any any any 4096 4096 4096",
+		"the most bytes of private data that a return probe may have",
+		"the most private data that a return probe may have; `\"4096\"` (5.16 and later)"),
+	row("unwind", flag(func(s *Settings) *bool { return &s.Unwind }),
+		"_ _ _ _ yes yes yes",
+		"whether backtraces see through the trampoline of return probes",
+		"backtraces see through the trampoline of return probes (5.15 and later)"),
+	row("fault_handlers", flag(func(s *Settings) *bool { return &s.FaultHandlers }),
+		"_ yes yes _ _ _ _",
+		"whether probes have fault handlers",
+		"probes have fault handlers (until 5.13)"),
+	row("jprobes", flag(func(s *Settings) *bool { return &s.Jprobes }),
+		"_ yes _ _ _ _ _",
+		"whether there are jprobes",
+		"there are jprobes (until 4.14)"),
+	row("batches", flag(func(s *Settings) *bool { return &s.Batches }),
+		"yes _ yes yes yes yes yes",
+		"whether arrays can be registered, probes disabled and enabled",
+		"arrays of probes can be registered, probes disabled and enabled (not in 2.6)"),
+	row("optprobes", flag(func(s *Settings) *bool { return &s.Kernel.Optprobes }),
+		"yes _ yes yes yes yes yes/_",
+		"whether a breakpoint may become a jump",
+		"a breakpoint may become a jump (CONFIG_OPTPROBES; not in 2.6)"),
+	row("order", enum(func(s *Settings) *Order { return &s.Order }, "text", "module", "step"),
+		"text step module text text text text",
+		"which locks the optimizer holds while it waits",
+		"which locks the optimizer holds while it waits: cpus_read_lock and text_mutex; `\"module\"`: text_mutex a step only (4.15 to 5.2); `\"step\"`: neither (until 4.12)"),
+	row("batch", list(func(s *Settings) *int { return &s.Batch }, []int{0, MostOptimized}, "all", "256"),
+		"all all all all all all 256",
+		"how many jumps a run of the optimizer writes, and takes away, at most",
+		"how many jumps a run of the optimizer writes, and takes away, at most; `\"256\"`: as long as text_poke_smp_batch wrote them"),
+	row("save_ss", flag(func(s *Settings) *bool { return &s.SaveSS }),
+		"_ _ _ yes yes yes yes",
+		"whether detours save ss with the other registers",
+		"detours save ss with the other registers (5.10 and later)"),
+	row("detour_irqs_off", flag(func(s *Settings) *bool { return &s.DetourIRQsOff }),
+		"_ _ _ _ _ _ _",
+		"whether handlers behind a detour run with interrupts off",
+		"handlers behind a detour run with interrupts off (until 4.14)"),
+	row("unoptimize", enum(func(s *Settings) *Unoptimize { return &s.Unoptimize }, "as-patched", "breakpoint", "patcher"),
+		"as-patched patcher patcher breakpoint breakpoint breakpoint patcher",
+		"how a jump is taken away",
+		"how a jump is taken away: `\"breakpoint\"`: by one, and syncs (5.6 and later); `\"patcher\"`: as it was written; else the first if `patch` is `\"breakpoint\"`"),
+	row("sync_arm", flag(func(s *Settings) *bool { return &s.SyncArm }),
+		"yes yes yes yes yes yes yes",
+		"whether every CPU is synchronized after a breakpoint was written",
+		"every CPU is synchronized after a breakpoint was written; without it the kernels until 5.5"),
+	row("ftrace", flag(func(s *Settings) *bool { return &s.Kernel.Ftrace }),
+		"_ _ yes yes yes yes yes",
+		"whether a probe at a function's fentry goes through ftrace",
+		"a probe at a function's fentry goes through ftrace"),
+	row("ftrace_modifies", flag(func(s *Settings) *bool { return &s.FtraceClaims }),
+		"_ _ yes _ _ _ _",
+		"whether every probe at a fentry says that it may change the path, or those with a post_handler",
+		"every such probe says that it may change the path, not only one with a post_handler (until 5.3)"),
+	row("module_refs", flag(func(s *Settings) *bool { return &s.ModuleRefs }),
+		"_ yes _ _ _ _ _",
+		"whether a probe holds its module until it is unregistered, or while it is being registered",
+		"a probe holds its module until it is unregistered (2.6)"),
+	row("files", enum(func(s *Settings) *Files { return &s.Files }, "bool", "char", "plain", "first"),
+		"bool first plain char bool bool bool",
+		"what the interface files take and print: as since 5.16, as until 5.15, as until 4.17, as in 2.6",
+		"what the files of debugfs take and print: `\"char\"`: as until 5.15; `\"plain\"`: as until 4.17; `\"first\"`: as in 2.6"),
+	ofBuild("retpoline", flag(func(s *Settings) *bool { return &s.Kernel.Retpoline }),
+		"built with CONFIG_RETPOLINE",
+		"built with CONFIG_RETPOLINE: there are no jump tables, but jumps to thunks (`__x86_indirect_thunk_…`), and the rules of probing go by that"),
+	ofBuild("ibt", flag(func(s *Settings) *bool { return &s.Kernel.IBT }),
+		"built with CONFIG_X86_KERNEL_IBT",
+		"built with CONFIG_X86_KERNEL_IBT: functions begin with endbr64, and a probe at one goes behind it (5.18 and later)"),
+}
+
+// ByEdition are the rows that editions decide.
+var ByEdition = Table[:slices.IndexFunc(Table, func(r Row) bool { return r.Build })]
+
+// newestFirst lists the editions that have rules of their own.
+func newestFirst() (words []string) {
+	for e := rules.Edition69; e >= rules.Edition26; e-- {
+		words = append(words, e.String())
+	}
+	return words
+}
