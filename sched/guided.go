@@ -2,7 +2,7 @@ package sched
 
 import "kpsim/sim"
 
-// Guided mutates schedules, as coverage-guided fuzzers mutate inputs. A run that shows
+// guided mutates schedules, as coverage-guided fuzzers mutate inputs. A run that shows
 // a feature that no earlier run has shown is kept, as the list of its deviations. Three
 // of four runs play such a list, changed in one to three places: a deviation is
 // dropped, moved, added or answered otherwise, or the end of another list is joined on.
@@ -13,7 +13,7 @@ import "kpsim/sim"
 // of them writing, which mover came right after which, and how often in powers of two.
 // The latter need the steps: of all runs if Learn gives nothing, else of one run in
 // watchEvery, because observing makes a run twice as expensive.
-type Guided struct {
+type guided struct {
 	seed   uint64
 	length int
 	rand   sim.Rand
@@ -53,10 +53,10 @@ const (
 	spotsMost  = 64  // deviations of either sort in a list; later ones are forgotten
 )
 
-// NewGuided returns a Guided. Its runs must be taken in order.
-func NewGuided(p Params) *Guided {
+// newGuided returns a Guided. Its runs must be taken in order.
+func newGuided(p Params) *guided {
 	p = p.normal()
-	s := &Guided{seed: p.Seed, length: int(p.Length), next: p.Shard, every: p.Shards}
+	s := &guided{seed: p.Seed, length: int(p.Length), next: p.Shard, every: p.Shards}
 	p.Seed = sim.Mix(p.Seed) // else a portfolio would repeat runs of Sticky
 	s.walks = [2]Strategy{NewSticky(p), NewArriving(p)}
 	s.kept = make([]sparse, 0, keptMost)
@@ -70,7 +70,7 @@ func newSparse() sparse {
 }
 
 // Begin implements Strategy: there is always another run.
-func (s *Guided) Begin(i uint64) bool {
+func (s *guided) Begin(i uint64) bool {
 	if i != s.next {
 		sim.Bug("guided: run %d was begun when run %d was next", i, s.next)
 	}
@@ -100,7 +100,7 @@ func (l *sparse) copy(from *sparse) {
 }
 
 // any returns a kept list: in half of the cases one of the latest.
-func (s *Guided) any() *sparse {
+func (s *guided) any() *sparse {
 	n := len(s.kept)
 	if s.rand.N(2) == 0 {
 		back := 1 + s.rand.N(min(n, 8))
@@ -110,7 +110,7 @@ func (s *Guided) any() *sparse {
 }
 
 // mutate changes the list in one place.
-func (s *Guided) mutate() {
+func (s *guided) mutate() {
 	spots := &s.list.steps
 	if len(s.list.others) > 0 && s.rand.N(4) == 0 {
 		spots = &s.list.others
@@ -175,7 +175,7 @@ func insert(l []spot, c spot) []spot {
 }
 
 // Stepped implements sim.Observer.
-func (s *Guided) Stepped(mv sim.Mover, touched []sim.Touch) {
+func (s *guided) Stepped(mv sim.Mover, touched []sim.Touch) {
 	for _, t := range touched {
 		if f := s.pairs.touch(mv, t); f != 0 && s.seen.add(f) {
 			s.showed = true
@@ -184,7 +184,7 @@ func (s *Guided) Stepped(mv sim.Mover, touched []sim.Touch) {
 }
 
 // Learn implements Learner.
-func (s *Guided) Learn(features []uint64) {
+func (s *guided) Learn(features []uint64) {
 	s.told = len(features) > 0
 	for _, f := range features {
 		if s.seen.add(f) {
@@ -194,7 +194,7 @@ func (s *Guided) Learn(features []uint64) {
 }
 
 // End implements Strategy.
-func (s *Guided) End(uint64) {
+func (s *guided) End(uint64) {
 	if !s.showed {
 		return
 	}
@@ -207,10 +207,10 @@ func (s *Guided) End(uint64) {
 	s.oldest = (s.oldest + 1) % keptMost
 }
 
-func (s *Guided) String() string { return "guided" }
+func (s *guided) String() string { return "guided" }
 
 // Choose implements sim.Chooser.
-func (s *Guided) Choose(p *sim.Point) (pick, hold int) {
+func (s *guided) Choose(p *sim.Point) (pick, hold int) {
 	if p.Kind != sim.Step {
 		pick, _ = s.answer(p, s.list.others, 1, s.noSteps)
 		s.done.others = note(s.done.others, s.noSteps, pick)
@@ -224,7 +224,7 @@ func (s *Guided) Choose(p *sim.Point) (pick, hold int) {
 }
 
 // answer answers question number at of the sort that l is about.
-func (s *Guided) answer(p *sim.Point, l []spot, sort int, at uint64) (pick, hold int) {
+func (s *guided) answer(p *sim.Point, l []spot, sort int, at uint64) (pick, hold int) {
 	if !s.plays {
 		return s.fresh.Choose(p)
 	}

@@ -100,7 +100,7 @@ func TestGuidedClimbs(t *testing.T) {
 		t.Logf("%v: %v", mk(Params{}), runs)
 		return runs
 	}
-	if runs := search(func(p Params) Strategy { return NewGuided(p) }); runs[2] > most/4 {
+	if runs := search(func(p Params) Strategy { return newGuided(p) }); runs[2] > most/4 {
 		t.Errorf("half of the searches take more than %d runs: %v", most/4, runs)
 	}
 	for _, control := range []func(Params) Strategy{
@@ -118,7 +118,7 @@ func TestGuidedClimbs(t *testing.T) {
 // mutated.
 func TestGuidedKeeps(t *testing.T) {
 	m := toys()[1]
-	s := NewGuided(Params{Seed: 1, Length: 10})
+	s := newGuided(Params{Seed: 1, Length: 10})
 	kept := 0
 	for i := range uint64(2000) {
 		s.Begin(i)
@@ -137,7 +137,7 @@ func TestGuidedKeeps(t *testing.T) {
 func TestGuidedWatches(t *testing.T) {
 	for _, test := range []struct{ features, want int }{{0, 32 * watchEvery}, {1, 32}} {
 		const shards = 3
-		s := NewGuided(Params{Seed: 1, Length: 10, Shards: shards})
+		s := newGuided(Params{Seed: 1, Length: 10, Shards: shards})
 		watched := 0
 		for i := range uint64(32 * watchEvery) {
 			s.Begin(shards * i)
@@ -182,7 +182,7 @@ func TestGuidedPairs(t *testing.T) {
 
 // When there is no room left, the oldest kept run is replaced.
 func TestGuidedForgetsTheOldest(t *testing.T) {
-	s := NewGuided(Params{Seed: 1, Length: 9})
+	s := newGuided(Params{Seed: 1, Length: 9})
 	for i := range uint64(keptMost + 3) {
 		s.Begin(i)
 		s.done.steps = append(s.done.steps[:0], spot{at: i, pick: 1})

@@ -30,7 +30,7 @@ func ObserverOf(s Strategy) sim.Observer {
 	if f, ok := s.(*Portfolio); ok {
 		s = f.Member()
 	}
-	if g, ok := s.(*Guided); ok && !g.watches {
+	if g, ok := s.(*guided); ok && !g.watches {
 		return nil
 	}
 	o, _ := s.(sim.Observer)

@@ -31,8 +31,8 @@ type PCT struct {
 	change changes
 }
 
-// NewPCT returns a PCT. Its runs may be taken in any order.
-func NewPCT(p Params) *PCT {
+// newPCT returns a PCT. Its runs may be taken in any order.
+func newPCT(p Params) *PCT {
 	p = p.normal()
 	return &PCT{seed: p.Seed, depth: min(p.Depth, changesMost+1), length: int(p.Length)}
 }

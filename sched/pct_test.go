@@ -70,7 +70,7 @@ func TestPCTFigure5(t *testing.T) {
 	if n, _ := h.found(NewRandom(Params{Seed: 1, Length: 22}), 100); n > 0 {
 		t.Errorf("control: a uniform choice found it %d times", n)
 	}
-	if n, _ := h.found(NewPCT(Params{Seed: 1, Length: 22, Depth: 1}), 20); n == 0 {
+	if n, _ := h.found(newPCT(Params{Seed: 1, Length: 22, Depth: 1}), 20); n == 0 {
 		t.Error("PCT has missed a bug of depth 1 in 20 runs")
 	}
 }
@@ -107,7 +107,7 @@ func TestPCTBound(t *testing.T) {
 		for range d - 1 {
 			bound /= int(k)
 		}
-		n, _ := h.found(NewPCT(Params{Seed: 5, Length: k, Depth: d}), runs)
+		n, _ := h.found(newPCT(Params{Seed: 5, Length: k, Depth: d}), runs)
 		t.Logf("depth %d, %d movers, %d questions: %d of %d runs, the bound is %d", d, len(h.programs), k, n, runs, bound)
 		if n < bound {
 			t.Errorf("depth %d: found in %d of %d runs; the bound is %d", d, n, runs, bound)
@@ -115,7 +115,7 @@ func TestPCTBound(t *testing.T) {
 		if d == 1 {
 			continue
 		}
-		if n, _ := h.found(NewPCT(Params{Seed: 5, Length: k, Depth: d - 1}), 2000); n > 0 {
+		if n, _ := h.found(newPCT(Params{Seed: 5, Length: k, Depth: d - 1}), 2000); n > 0 {
 			t.Errorf("a bug of depth %d was found %d times at depth %d", d, n, d-1)
 		}
 	}
@@ -126,7 +126,7 @@ func TestPCTBound(t *testing.T) {
 // questions it is found in at least one of 26 runs.
 func TestPCTInterrupts(t *testing.T) {
 	m := &toy{programs: []string{strings.Repeat(".", 12)}, sources: []int{1}}
-	s := NewPCT(Params{Seed: 1, Length: 13, Depth: 2})
+	s := newPCT(Params{Seed: 1, Length: 13, Depth: 2})
 	var at [13]int
 	const runs = 2600
 	for i := range uint64(runs) {
@@ -150,7 +150,7 @@ func TestPCTInterrupts(t *testing.T) {
 func TestPCTAsksLittle(t *testing.T) {
 	m := &toy{programs: []string{strings.Repeat(".", 100), strings.Repeat(".", 100)}}
 	for i := range uint64(100) {
-		s := NewPCT(Params{Seed: 1, Length: 200})
+		s := newPCT(Params{Seed: 1, Length: 200})
 		s.Begin(i)
 		m.run(s)
 		if m.calls > 10 || len(m.asked) < 100 { // 2 change points, a start, a switch, and a hold or two at each
@@ -187,7 +187,7 @@ func TestArrivingAtOneBoundary(t *testing.T) {
 	if !bug(NewArriving(Params{Seed: 1, Shape: shape}), 150) {
 		t.Error("Arriving has missed it in 150 runs")
 	}
-	if !bug(NewPCT(Params{Seed: 1, Shape: shape, Depth: 2}), 2*80*80) {
+	if !bug(newPCT(Params{Seed: 1, Shape: shape, Depth: 2}), 2*80*80) {
 		t.Error("PCT has missed it: 3 movers, 80 questions, depth 2")
 	}
 }

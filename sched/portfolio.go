@@ -72,10 +72,10 @@ func NewPortfolio(p Params) *Portfolio {
 		if q.Depth = 1 + depth; q.Depth != p.Depth {
 			q.Seed = sim.Mix(p.Seed + uint64(depth)) // else they would have the same priorities
 		}
-		f.add(p, 1, pricePCT, NewPCT(q))
+		f.add(p, 1, pricePCT, newPCT(q))
 	}
-	f.add(p, 4, pricePOS, NewPOS(p))
-	f.add(p, 2, priceGuided, NewGuided(p))
+	f.add(p, 4, pricePOS, newPOS(p))
+	f.add(p, 2, priceGuided, newGuided(p))
 	f.add(p, 1, priceUsual, f.deviations) // only it can be complete
 	return f
 }

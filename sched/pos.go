@@ -29,8 +29,8 @@ type POS struct {
 	done     []sim.Touch             // by the steps since the last question
 }
 
-// NewPOS returns a POS. Its runs may be taken in any order.
-func NewPOS(p Params) *POS {
+// newPOS returns a POS. Its runs may be taken in any order.
+func newPOS(p Params) *POS {
 	p = p.normal()
 	return &POS{seed: p.Seed, arrive: newArrivals(p), done: make([]sim.Touch, 0, 64)}
 }

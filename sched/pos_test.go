@@ -18,7 +18,7 @@ func TestPOSAfterMany(t *testing.T) {
 	if n, _ := h.found(NewRandom(Params{Seed: 1, Length: 20}), 4000); n > 0 {
 		t.Errorf("control: a uniform choice found it %d times", n)
 	}
-	if n, _ := h.found(NewPOS(Params{Seed: 1, Length: 20}), 4000); n < 140 || n > 260 { // 200, sd 14
+	if n, _ := h.found(newPOS(Params{Seed: 1, Length: 20}), 4000); n < 140 || n > 260 { // 200, sd 14
 		t.Errorf("POS found it in %d of 4000 runs, want one in 20", n)
 	}
 }
@@ -28,7 +28,7 @@ func TestPOSPrivateSteps(t *testing.T) {
 	h := &hunt{[]string{strings.Repeat(".", 50) + "A", "a"}, func(o []step) bool {
 		return before(o, step{0, 50}, step{1, 0})
 	}}
-	if n, _ := h.found(NewPOS(Params{Seed: 1, Length: 52}), 2000); n < 900 || n > 1100 { // sd 22
+	if n, _ := h.found(newPOS(Params{Seed: 1, Length: 52}), 2000); n < 900 || n > 1100 { // sd 22
 		t.Errorf("found in %d of 2000 runs, want half", n)
 	}
 }
@@ -38,7 +38,7 @@ func TestPOSPrivateSteps(t *testing.T) {
 // it uniformly.
 func TestPOSRaces(t *testing.T) {
 	m := &toy{programs: []string{"AAAAAAAA", "a"}}
-	s := NewPOS(Params{Seed: 1, Length: 9})
+	s := newPOS(Params{Seed: 1, Length: 9})
 	counts := make([]int, 5)
 	for i := range uint64(4096) {
 		s.Begin(i)
@@ -54,7 +54,7 @@ func TestPOSRaces(t *testing.T) {
 
 // TestPOSIsTold: without observed steps it would be another strategy.
 func TestPOSIsTold(t *testing.T) {
-	s := NewPOS(Params{Length: 9})
+	s := newPOS(Params{Length: 9})
 	f := NewPortfolio(Params{Length: 9})
 	for _, test := range []struct {
 		s    Strategy
@@ -86,7 +86,7 @@ func TestPOSDrawsAnew(t *testing.T) {
 		done, next sim.Touch
 		anew       bool
 	}{{write, read, true}, {read, write, true}, {write, write, true}, {read, read, false}, {write, sim.Touch{Object: 8, Write: true}, false}, {write, sim.Touch{}, false}} {
-		s := NewPOS(Params{Seed: 1, Length: 9})
+		s := newPOS(Params{Seed: 1, Length: 9})
 		s.Begin(0)
 		p := sim.Point{Kind: sim.Step, N: 3, Moves: [3]uint64{0b11, 1}, Ahead: &ahead}
 		ahead[1] = sim.Touch{}

@@ -327,7 +327,7 @@ func TestPortfolioWeighsTime(t *testing.T) {
 
 func TestNoAllocation(t *testing.T) {
 	for _, s := range []Strategy{
-		NewRandom(Params{Length: 9}), NewSticky(Params{Length: 9}), NewPCT(Params{Length: 9}), NewArriving(Params{Length: 9}), NewPOS(Params{Length: 9}), NewDeviations(Params{Most: 3}), NewPortfolio(Params{}),
+		NewRandom(Params{Length: 9}), NewSticky(Params{Length: 9}), newPCT(Params{Length: 9}), NewArriving(Params{Length: 9}), newPOS(Params{Length: 9}), NewDeviations(Params{Most: 3}), NewPortfolio(Params{}),
 		&Recorder{Strategy: NewRandom(Params{})},
 	} {
 		i := uint64(0)
@@ -352,7 +352,7 @@ func TestNoAllocation(t *testing.T) {
 func BenchmarkChoose(b *testing.B) {
 	for _, s := range []Strategy{
 		new(Default),
-		NewRandom(Params{Length: 200}), NewSticky(Params{Length: 200, Mean: 64}), NewPCT(Params{Length: 200}), NewArriving(Params{Length: 200}), NewPortfolio(Params{Length: 200}),
+		NewRandom(Params{Length: 200}), NewSticky(Params{Length: 200, Mean: 64}), newPCT(Params{Length: 200}), NewArriving(Params{Length: 200}), NewPortfolio(Params{Length: 200}),
 		&named{Recorder{Strategy: NewRandom(Params{Length: 200})}},
 	} {
 		for _, sources := range []uint64{0, 0b11} {
