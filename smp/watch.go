@@ -25,6 +25,8 @@ type Footprint struct {
 	plans    bool // the observer is a sim.Planner
 	asked    bool // the instruction asked for more than registers and memory
 	touched  []sim.Touch
+	places   map[sim.Object]int // where the first indexed of touched are, if there are many
+	indexed  int
 	ahead    [sim.MaxCPUs]sim.Touch
 	words    words
 	grew     bool
@@ -274,13 +276,42 @@ func (f *Footprint) add(o sim.Object, write bool) {
 	if f.mover == sim.NoMover {
 		return
 	}
-	for i := range f.touched {
-		if t := &f.touched[i]; t.Object == o {
-			t.Write = t.Write || write
-			return
-		}
+	if i := f.placeOf(o); i >= 0 {
+		t := &f.touched[i]
+		t.Write = t.Write || write
+		return
 	}
 	f.touched = append(f.touched, sim.Touch{Object: o, Write: write})
+}
+
+// fewTouched is up to how many touches of a step are looked through one by one. A
+// step that loads a module has thousands.
+const fewTouched = 32
+
+// placeOf returns where in touched an object is, -1 if it isn't there.
+func (f *Footprint) placeOf(o sim.Object) int {
+	if len(f.touched) <= fewTouched {
+		if f.indexed > 0 { // by a step before
+			clear(f.places)
+			f.indexed = 0
+		}
+		for i := range f.touched {
+			if f.touched[i].Object == o {
+				return i
+			}
+		}
+		return -1
+	}
+	if f.places == nil {
+		f.places = make(map[sim.Object]int)
+	}
+	for ; f.indexed < len(f.touched); f.indexed++ {
+		f.places[f.touched[f.indexed].Object] = f.indexed
+	}
+	if i, ok := f.places[o]; ok {
+		return i
+	}
+	return -1
 }
 
 // read notes that the routine under way may know what o was.
