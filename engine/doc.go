@@ -19,7 +19,7 @@
 // When its package is initialised the engine defines what it has of its own:
 //
 //   - numbers in events, by smpev.Whys.Define (places of sync), smpev.Owners.Define
-//     (whose a trap is) and smpev.Memory.Define (what executable memory is for);
+//     (the owner of a trap) and smpev.Memory.Define (what executable memory is for);
 //     traces and pages show the names
 //   - kinds of work and what they cost, by kapi.DefineWork
 //   - stubs, by kapi.DefineStub
@@ -38,8 +38,8 @@
 // a clock, a map's order or a goroutine.
 //
 // Verbs, handlers and API events have kpev's words, whatever the engine: the rig emits
-// ApiEnter, ApiReturn and Handler itself. What the engine says of itself is a claim,
-// told by Deps.Tell and Claim; no property believes it.
+// ApiEnter, ApiReturn and Handler itself. What the engine says about itself is a
+// claim, made by Deps.Tell and Claim; no property believes it.
 //
 // # Limits
 //

@@ -111,8 +111,8 @@ func (m *Machine) isStack(a arch.Addr) bool {
 	return a >= m.at.stack && a < m.at.stack+arch.Addr(m.nStacks)*(StackSize+pageSize)
 }
 
-// words is what is known of who has accessed which eight aligned bytes, in any
-// run of a machine: a hash table from which nothing is taken away.
+// words records which threads have accessed which eight aligned bytes, in any
+// run of a machine: a hash table from which nothing is removed.
 type words struct {
 	table  []word
 	n      int

@@ -149,9 +149,10 @@ type scripted map[uint64]int
 
 func (s scripted) Choose(p *sim.Point) (pick, hold int) { return s[p.Seq], 0 }
 
-// What is one step is so whoever would go on by default: here the sender of an IPI
-// looks at once whether it was answered, although the CPU that it was sent to comes
-// first. Whoever writes the run down is told, so that it can be made again.
+// What is one step is one step whichever CPU would go on by default: here the
+// sender of an IPI looks at once whether it was answered, although the CPU that it
+// was sent to comes first. A chooser that records the run is told, so that the run
+// can be repeated.
 func TestWholeForced(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 2})
 	answered, slept := r.flag(), r.flag()
@@ -173,7 +174,7 @@ func TestWholeForced(t *testing.T) {
 	require.NotZero(t, f.n)
 	digest, points := r.log.Digest(), r.Counts().Points
 
-	// The same steps as where the sender is who goes on.
+	// The same steps as where the sender goes on.
 	g := &follower{Chooser: director(func(*sim.Point) sim.Mover { return 1 })}
 	r.Footprint().ObserveAtomicIRQs(g)
 	r.want(smp.Passed, g)

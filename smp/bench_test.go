@@ -30,7 +30,7 @@ const commonLoop = "48 8b 07" + //   0: mov (%rdi),%rax
 	"c3" + //             ret
 	"c3" //          32: ret
 
-// loopPad is where the first chunk behind the loop begins.
+// loopPad is where the first chunk after the loop begins.
 const loopPad = 40
 
 const benchCPUs = 4

@@ -13,7 +13,7 @@ import (
 type Clocks struct {
 	m       *Machine
 	costs   *cycles.Profile
-	lines   *lines                     // nil: costs were never told
+	lines   *lines                     // nil: no costs were set
 	tally   *[sim.MaxCPUs]cycles.Tally // nil: events aren't counted
 	now     sim.Clocks
 	starts  *[sim.MaxCPUs]sim.Time // what they show when a run begins; nil: 0
@@ -98,13 +98,13 @@ func delivery(vec uint8) cycles.Event {
 	return cycles.Trap
 }
 
-// A line is a line of cache that CPUs share, as MESI has it: in the caches of all that have
-// loaded it since it was stored to last, and alone in that of who stores. What wants it
-// waits for what has had it before: it is in one place at a time, so that clocks say
-// in which order its accesses were.
+// A line is a cache line that CPUs share, as in MESI: in the caches of all CPUs
+// that have loaded it since the last store, and after a store in that of the
+// storing CPU alone. An access waits for the one before it. A line is in one
+// place at a time, so clocks show the order of its accesses.
 type line struct {
 	holders uint64   // CPUs that have it in their caches, 0: it is in memory only, and costs nothing more
-	stored  sim.Time // when it was stored to last, by the clock of who did
+	stored  sim.Time // when it was stored to last, by the storing CPU's clock
 	loaded  sim.Time // when it was loaded last
 }
 

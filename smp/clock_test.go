@@ -12,8 +12,8 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Who waits for a cell goes on when it was stored to, however much its CPU does after that
-// until others may go on.
+// A CPU that waits for a cell goes on at the time of the store, however much
+// the storing CPU does after it until others may go on.
 func TestWaitsUntilStored(t *testing.T) {
 	const before, after = 5000, 50_000 // cycles
 	work := func(x *smp.Ctx, n int) {

@@ -147,7 +147,7 @@ func (x *Ctx) MustResched() bool {
 	return must
 }
 
-// Tick makes who wants the CPU wait no longer.
+// Tick preempts for a task that wants the CPU.
 func (x *Ctx) Tick() {
 	if x.m.cfg.Lazy && x.NeedResched() {
 		x.m.touchQueue(x.cpu, true)

@@ -15,7 +15,7 @@ import (
 )
 
 // clockLoop sums up what rdtsc says at each turn of a loop with a push and a
-// call: a clock that runs ahead or behind shows in the sum.
+// call: a clock that is fast or slow shows in the sum.
 const clockLoop = "31 db" + //  0: xor %ebx,%ebx
 	"0f 31" + //           2: rdtsc
 	"01 c3" + //              add %eax,%ebx
@@ -52,8 +52,8 @@ func (o oneByOne) Choose(p *sim.Point) (pick, hold int) {
 }
 
 // Instructions that are executed in one go, because the strategy has answered
-// for them or because nobody else can move, are what they are one at a time:
-// wherever the budget ends the run.
+// for them or because no other mover can move, have the same effect as one at a
+// time, wherever the budget ends the run.
 func TestExecuteInOneGo(t *testing.T) {
 	type result struct {
 		outcome     smp.Outcome
@@ -94,7 +94,7 @@ func TestExecuteInOneGo(t *testing.T) {
 }
 
 // Each version of the text is decoded once: not again when it is back, not for
-// each CPU, not in the next run, and not because what stands behind it changes.
+// each CPU, not in the next run, and not because bytes after it change.
 func TestDecodedOnce(t *testing.T) {
 	// 0: inc %eax; 2: a site of five bytes; 7: dec %ecx; jne 0; ret; 12: a pad
 	const loop, site, pad = "ff c0 0f 1f 44 00 00 ff c9 75 f5 c3 90 90 90 90", 2, 12
@@ -127,9 +127,9 @@ func TestDecodedOnce(t *testing.T) {
 	assert.Len(t, seen, 5+len(versions)-1, "every version was executed")
 }
 
-// A store to text that nobody has stored to before is seen by the very next
-// instruction, if the model is coherent: the one that is about to be executed
-// has been decoded, and is forgotten.
+// The first store to a piece of text is seen by the very next instruction, if
+// the model is coherent: the one that is about to be executed has been decoded,
+// and is forgotten.
 func TestStoreIsSeenAtOnce(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 2, Fetch: fetch.Coherent})
 	f := r.text("wait", 0, "90 90 eb fc") // nop; nop; jmp to the first

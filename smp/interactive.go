@@ -159,8 +159,8 @@ func (in *Inspector) Waits() []string {
 	return list
 }
 
-// Last says who is on the CPU that went on by default when the run ended, and where it
-// stands.
+// Last returns what is on the CPU that went on by default when the run ended,
+// and where it stands.
 func (in *Inspector) Last() (cpu int, task, place string) {
 	c := &in.m.cpus[0]
 	if in.m.lead != nil {

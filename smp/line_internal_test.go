@@ -11,7 +11,7 @@ import (
 	"kpsim/traces"
 )
 
-// Who has a line, and when: by hand, of three CPUs, each with its clock.
+// Which CPU has a line, and when: by hand, of three CPUs, each with its clock.
 func TestLines(t *testing.T) {
 	const line = sim.Time(100 * cycles.Unit)
 	type access struct {
@@ -19,7 +19,7 @@ func TestLines(t *testing.T) {
 		cell  kapi.CellID
 		store bool
 		pays  bool
-		at    sim.Time // its CPU's clock behind it
+		at    sim.Time // its CPU's clock after it
 	}
 	for name, list := range map[string][]access{
 		"a CPU alone never pays": {

@@ -12,8 +12,8 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Each way to a cell brings its line, observed or not; and none does on a machine that
-// nobody has told costs.
+// Each way to a cell brings its line, observed or not; and none does on a
+// machine without costs.
 func TestAccessesBringLines(t *testing.T) {
 	for name, use := range map[string]func(x *smp.Ctx, f *flag){
 		"load":  func(x *smp.Ctx, f *flag) { f.Load(x) },

@@ -62,7 +62,7 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	Passed    Outcome = iota // everything came to its end
+	Passed    Outcome = iota // everything has ended
 	Violated                 // a monitor has a finding: the engine under test is wrong
 	Stuck                    // nothing can move, and work is left
 	Exhausted                // the budget is out: not a pass
@@ -91,7 +91,7 @@ type Machine struct {
 	Cells   kapi.Cells // numbers of the cells; those made after Freeze are made anew each run
 	nCells  int
 
-	// What can move, and who is to. See run.go.
+	// What can move, and what moves next. See run.go.
 	chooser  sim.Chooser
 	p        sim.Point
 	moves    [3]uint64 // as in p, kept up to date
@@ -104,7 +104,7 @@ type Machine struct {
 	steps    uint64 // boundaries so far
 	settled  uint64 // as many of them are counted in p.Seq, if they are to be
 	limit    uint64 // up to so many no question is put but before watched text, and nothing is looked at
-	changed  bool   // what can move may have changed, or who is to
+	changed  bool   // what can move, or what moves next, may have changed
 	instr    uint64
 	parks    uint64
 

@@ -79,7 +79,7 @@ type Memory struct {
 	fault arch.Addr // where the last access that failed did so
 
 	m   *Machine
-	cpu uint8 // who executes: the number of the CPU
+	cpu uint8 // the number of the CPU that executes
 }
 
 // Memory returns the machine's memory.

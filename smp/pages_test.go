@@ -11,8 +11,9 @@ import (
 	"kpsim/traces"
 )
 
-// Pages come and go while the machine runs: who runs what is gone faults, also
-// where it ran before; and the next run begins as the first did. A state tells.
+// Pages come and go while the machine runs: a CPU that runs text that is gone
+// faults, even where it ran before; and the next run begins as the first did. A
+// state shows it.
 func TestPagesComeAndGo(t *testing.T) {
 	for _, here := range []bool{false, true} {
 		r := newRig(t, smp.Config{CPUs: 1})

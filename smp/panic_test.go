@@ -7,8 +7,8 @@ import (
 	"kpsim/smp"
 )
 
-// A panic in a routine comes out of Run, whoever drove the machine when it
-// happened, and the machine can be reset, run and closed afterwards.
+// A panic in a routine comes out of Run, whichever routine drove the machine
+// when it happened, and the machine can be reset, run and closed afterwards.
 func TestPanicInRoutine(t *testing.T) {
 	for culprit := range 3 {
 		r := newRig(t, smp.Config{CPUs: 3})

@@ -150,7 +150,7 @@ type counter struct{ asked int }
 func (c *counter) Choose(*sim.Point) (pick, hold int) { c.asked++; return 0, 0 }
 
 // To unwind what a run left parked is not part of any run: the strategy, which
-// may have begun the next one, isn't asked.
+// may have started on the next one, isn't asked.
 func TestResetAsksNothing(t *testing.T) {
 	for i, c := range allEndings {
 		e := newEndings(t)

@@ -102,7 +102,7 @@ func (x *Ctx) runBody() {
 	}
 }
 
-// exited is what a body is unwound by whose text has called Exit.
+// exited unwinds a body whose text has called Exit.
 type exited struct{}
 
 // runToExit runs the body to its end, or until its text calls Exit. What a
@@ -264,7 +264,7 @@ func (m *Machine) Rebind(at arch.Addr, f kapi.Routine) {
 	m.gates[int(at-m.at.gate)/gateSize].f = f
 }
 
-// enter is called when guest text has come to the gate page.
+// enter is called when guest text has reached the gate page.
 func (m *Machine) enter(c *CPU, ip arch.Addr) {
 	t := c.task
 	if ip == m.returnGate() {

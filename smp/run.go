@@ -59,10 +59,10 @@ func (m *Machine) move(mv sim.Mover, by *Ctx) (below *Ctx) {
 	return nil
 }
 
-// turn is the one place that asks who moves next, counts, and spends the
-// budget. Run calls it between steps; a routine's yield point calls it in place. Up to
-// m.limit boundaries there is nothing to look at and no question to put, but before
-// watched text.
+// turn is the one place that asks which mover is next, counts, and spends the budget.
+// Run calls it between steps; a routine's yield point calls it in place. Up to m.limit
+// boundaries there is nothing to look at and no question to put, but before watched
+// text.
 func (m *Machine) turn() sim.Mover {
 	switch {
 	case m.steps < m.limit:
@@ -178,8 +178,8 @@ func (m *Machine) attend(c *CPU) {
 	m.again()
 }
 
-// again makes the next turn look at who is to move, whether the run is over,
-// and at those who wait.
+// again makes the next turn decide anew what moves next, whether the run is
+// over, and at those who wait.
 func (m *Machine) again() { m.changed, m.limit = true, 0 }
 
 // look finds out what can move. It is called when something may have changed,
@@ -338,7 +338,7 @@ func (m *Machine) onward(c *CPU) sim.Mover {
 	return sim.Mover(c.id)
 }
 
-// ask puts a question that is not about who moves.
+// ask puts a question other than which mover is next.
 func (m *Machine) ask(k sim.Kind, n int, c *CPU) int {
 	if n <= 1 {
 		return 0
@@ -406,7 +406,7 @@ func (m *Machine) held(c *CPU) uint64 {
 	if m.steps >= m.limit || c.after != 0 {
 		return 0
 	}
-	return m.limit - m.steps // who deviated holds nothing
+	return m.limit - m.steps // the routine that deviated holds nothing
 }
 
 // react does what an instruction asks of the machine.

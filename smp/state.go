@@ -267,8 +267,9 @@ func (s *State) ValueOf(o sim.Object) (v uint64, ok bool) {
 	return v, ok
 }
 
-// Lead says, with a question's First, who goes on by default from here on: 0 to
-// 65535, and the same only if it is the same thread of control.
+// Lead identifies, with a question's First, the thread that goes on by default
+// from here on: 0 to 65535, and the same only if it is the same thread of
+// control.
 func (s *State) Lead() uint64 {
 	n := uint64(0)
 	if s.m.lead != nil {

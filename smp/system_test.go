@@ -12,7 +12,7 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// Each CPU has a base of gs of its own, whoever runs between two of its
+// Each CPU has a base of gs of its own, whatever runs between two of its
 // instructions; a new run begins with none.
 func TestPerCPU(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 2})
@@ -50,7 +50,7 @@ func TestSystemOfCPU(t *testing.T) {
 	}
 }
 
-// The base of fs, and that of gs behind swapgs, follow their task; those of
+// The base of fs, and that of gs after swapgs, follow their task; those of
 // another task on the same CPU come and go.
 func TestBasesFollowTask(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 1, Full: true})

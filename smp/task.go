@@ -30,7 +30,7 @@ type Task struct {
 	bases    bases     // of the CPU too
 	switches uint64    // voluntary ones so far in the run
 	use      stackUse  // in an observed run
-	woken    sim.Time  // when it last was, by the clock of who did that
+	woken    sim.Time  // when it last was, by the clock of the CPU that did it
 }
 
 // class orders tasks when a CPU picks one: a stopper before all others.

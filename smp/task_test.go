@@ -50,7 +50,7 @@ func TestSleepSwitchesAndSpinDoesNot(t *testing.T) {
 	}
 }
 
-// One who spins takes interrupts if they are on, NMIs always.
+// A spinning task takes interrupts if they are on, NMIs always.
 func TestSpinTakesInterrupts(t *testing.T) {
 	for _, c := range []struct {
 		name string

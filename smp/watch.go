@@ -259,9 +259,10 @@ func (f *Footprint) end() {
 	f.touched = f.touched[:0]
 }
 
-// closes notes that a step has made its CPU deaf to what others send it. It has
-// thereby come before or after their sending, for what was sent before it could
-// have been delivered in between, although neither of the two steps does it.
+// closes notes that a step has made its CPU deaf to what others send it. The
+// step is therefore ordered before or after their sending, for what was sent
+// before it could have been delivered in between, although neither of the two
+// steps does it.
 func (f *Footprint) closes(c *CPU, now *stance) {
 	if f.stood.open && !now.open {
 		f.add(object(objIPI, uint64(c.id)), false)
@@ -422,10 +423,10 @@ func (f *Footprint) Doing() Doing {
 	return d
 }
 
-// HasRead is for an observer: h is what the routine whose step it is being told of
-// has now read. It isn't taken of one that has ended; nor of one that has done
-// nothing but look whether it must wait, and it must: when it goes on it is as if
-// it had come there then.
+// HasRead is for an observer: h is what the routine whose step is being
+// reported has now read. It is ignored for a routine that has ended, and for
+// one that has done nothing but find that it must wait: when that one goes on
+// it is as if it had arrived then.
 func (f *Footprint) HasRead(h sim.Hash) {
 	if x := f.by; x != nil && !x.looking {
 		x.read = h

@@ -129,8 +129,8 @@ func TestFootprintOfCells(t *testing.T) {
 	}
 }
 
-// Whoever waits for a store comes after it: the step that goes on conflicts
-// with it, and so does the one that has found that it must wait.
+// A thread that waits for a store comes after it: the step that goes on
+// conflicts with it, and so does the one that has found that it must wait.
 func TestFootprintOfWaiting(t *testing.T) {
 	for _, sleeps := range []bool{false, true} {
 		r := newRig(t, smp.Config{CPUs: 2})

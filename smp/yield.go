@@ -70,7 +70,7 @@ func (x *Ctx) park() {
 	x.host.fibre.Park()
 }
 
-// give asks who moves next after the routine's own state has changed, and
+// give asks which mover is next after the routine's own state has changed, and
 // parks unless that is the routine itself.
 func (x *Ctx) give() {
 	m := x.m

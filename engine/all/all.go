@@ -6,7 +6,8 @@ import (
 	"kpsim/kprobes/plug"
 )
 
-// Rows are the engines. The first is the one that a scenario means that names none.
+// Rows are the engines. The first is the default: the engine of a scenario that
+// names none.
 var Rows = []*engine.Row{
 	&plug.Row,
 }

@@ -165,8 +165,9 @@ func (f *Ftrace) NewOps(name string, h Handler, flags Flags) Client {
 	return o
 }
 
-// wants reports whether the client is to be called from a site. It is the
-// filter as it is now: who doesn't hold ftrace_lock accesses the filter first.
+// wants reports whether the client is to be called from a site. It reads the
+// filter as it is now: a caller without ftrace_lock accesses the filter's cell
+// first.
 func (o *client) wants(at arch.Addr) bool {
 	list := o.filter.Peek()
 	for _, a := range list {
@@ -311,8 +312,8 @@ func (f *Ftrace) caller(x kapi.Context, regs *arch.Regs) {
 	x.PreemptEnable()
 }
 
-// follow is told that a module's section has come or is about to go: new sites
-// are nops, and those of text that goes are forgotten without a store
+// follow is called when a module's section has come or is about to go: new
+// sites are nops, and those of text that goes are forgotten without a store
 // (ftrace_module_enable, ftrace_release_mod). Context: may sleep.
 func (f *Ftrace) follow(x kapi.Context, in kapi.Section, here bool) {
 	if f.lock == nil {

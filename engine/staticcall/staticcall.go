@@ -153,7 +153,7 @@ func (s *Call) transform(x kapi.Context, at, target arch.Addr, tail bool, p kapi
 	if s.of.d.Text.Read(x, at, now.Bytes()); now != insn {
 		s.insn = insn
 		if p != nil {
-			p.Patch(x, at, s.insn.Bytes(), 0) // it writes no breakpoint that somebody could meet
+			p.Patch(x, at, s.insn.Bytes(), 0) // it writes no breakpoint that a CPU could hit
 		} else {
 			s.write[0] = kapi.Rewrite{At: at, Insn: s.insn.Bytes()}
 			s.of.d.Patch.Batch(x, s.write[:])

@@ -108,5 +108,6 @@ func (a *Arch) RegName(r Reg) string { return a.RegNames[r] }
 // IsBreakpoint reports whether an instruction that begins with b is a breakpoint.
 func (a *Arch) IsBreakpoint(b byte) bool { return b == a.Breakpoint[0] }
 
-// BreakpointAt returns where the breakpoint stands whose handler finds r.
+// BreakpointAt returns the address of the breakpoint, given the registers r
+// that its handler finds.
 func (a *Arch) BreakpointAt(r *Regs) Addr { return r.IP - Addr(len(a.Breakpoint)) }

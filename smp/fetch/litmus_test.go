@@ -31,8 +31,8 @@ func serialise(cpu int) step           { return step{cpu: cpu} }
 
 var (
 	// The site of most tests is a two-byte nop, 66 90, that becomes a short
-	// jump, eb 10; a ret, c3, stands behind it. One blend of the two, 66 10 c3,
-	// is longer than both: adc bl, al.
+	// jump, eb 10; a ret, c3, follows it. One blend of the two, 66 10 c3, is
+	// longer than both: adc bl, al.
 	bp   = store(0, "cc")
 	tail = store(1, "10")
 	head = store(0, "eb")
@@ -234,8 +234,8 @@ var litmusTests = []litmus{
 		mixing:   []string{"cc | cc | cc", "cc | cc | 66 90", "66 90 | cc | cc", "66 90 | cc | 66 90"},
 	},
 
-	// The storing CPU is no exception: stores don't say who did them, and CPU 0,
-	// which did, sees what anyone does until it serialises.
+	// The storing CPU is no exception: a store doesn't say which CPU did it,
+	// and CPU 0, which did, sees what anyone does until it serialises.
 	{
 		name: "SM+bp.run.s.run/within", text: nopRet, site: within,
 		steps:    []step{bp, run(0, 0), serialise(0), run(0, 0)},
@@ -287,8 +287,8 @@ var litmusTests = []litmus{
 
 	// Lengths that change.
 	{
-		// The new head is longer than the old instruction: only whoever sees it
-		// uses what stands behind, and is asked about it.
+		// The new head is longer than the old instruction: only a CPU that sees
+		// it uses the bytes after it, and is asked about them.
 		name: "XM+longer+run/across", text: "55 48 89 e5 c3", site: within + 7,
 		steps:    []step{store(1, "90 90 90"), store(0, "e9"), runs},
 		coherent: []string{"e9 90 90 90 c3"},

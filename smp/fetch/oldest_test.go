@@ -20,7 +20,7 @@ func TestOldest(t *testing.T) {
 		text.Store(at+1, was[1:], is[1:])
 
 		sees := func(cpu int) []byte {
-			b := append([]byte{0x90}, is...) // a byte in front of it that nobody stored to
+			b := append([]byte{0x90}, is...) // a byte before it that was never stored to
 			text.Oldest(cpu, at-1, b)
 			return b
 		}

@@ -74,7 +74,7 @@ func (t *Text) Reset() {
 // between what a CPU sees of two chunks, it doesn't matter which comes first.
 //
 // It is a bug of the simulator if old isn't what the store before left: then a
-// store wasn't told of, and stale bytes would be wrong ones.
+// store wasn't reported, and stale bytes would be wrong ones.
 func (t *Text) Store(addr uint64, old, new []byte) {
 	if len(old) != len(new) {
 		sim.Bug("fetch: a store to %#x of %d bytes over %d", addr, len(new), len(old))
@@ -145,7 +145,7 @@ func (t *Text) storeChunk(number, was, is, mask uint64) {
 func (t *Text) Serialise(cpu int) { t.serialised[cpu] = t.epoch }
 
 // MayBeStale reports whether a fetch of cpu might see anything but memory. If
-// not, which is so for ever under Coherent, Fetch needn't be called.
+// not, which is always so under Coherent, Fetch doesn't have to be called.
 func (t *Text) MayBeStale(cpu int) bool { return t.serialised[cpu] < t.epoch }
 
 // find returns the chunk of that number, nil if it wasn't stored to. It is

@@ -81,8 +81,8 @@ func TestSixtyFourCPUs(t *testing.T) {
 	}
 }
 
-// A CPU isn't asked about what its instruction doesn't use: neither about
-// bytes behind it, nor about other text.
+// A CPU isn't asked about what its instruction doesn't use: neither about bytes
+// after it, nor about other text.
 func TestOnlyWhatIsUsedIsChosen(t *testing.T) {
 	text := fetch.NewText(fetch.Mixing, 1)
 	m := newMemory(t, nil, x86Length)

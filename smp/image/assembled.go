@@ -9,7 +9,8 @@ import (
 )
 
 // Assembled is a module of functions that lie in memory as they are linked: nothing of
-// them is patched. Behind a function is the next one, or zeros. Sites may be in any order.
+// them is patched. A function is followed by the next one, or by zeros. Sites may be
+// in any order.
 func Assembled(name string, funcs []Func, sites []Site) *Module {
 	m := &Module{Name: name, Sites: sites}
 	funcs = slices.SortedFunc(slices.Values(funcs), func(a, b Func) int { return cmp.Compare(a.Addr, b.Addr) })

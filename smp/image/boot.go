@@ -18,9 +18,9 @@ func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor)
 // A Boot is what a kernel knows of itself and of its processor when it patches
 // text for good: while it boots, or loads a module.
 type Boot struct {
-	// Version is the kernel's; if it is zero, the one that the object was
-	// built for (vermagic in .modinfo), and if that isn't said, 6.12. Kernels
-	// before 6.3 patch like 6.1, the later ones like 6.12.
+	// Version is the kernel's. Zero: the version that the object was built for
+	// (vermagic in .modinfo), or 6.12 if the object names none. Kernels before
+	// 6.3 patch like 6.1, the later ones like 6.12.
 	Version Version
 	// Features are names as X86_FEATURE_ has them, in lower case and separated
 	// by commas: "smap,erms,rethunk". What isn't named is absent; "always" is

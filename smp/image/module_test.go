@@ -148,8 +148,8 @@ func TestLoadObject(t *testing.T) {
 	}
 }
 
-// A module is placed for a scenario too: boot patches are in, what nobody
-// defines is an import.
+// A module is placed for a scenario too: boot patches are in, an undefined
+// symbol is an import.
 func TestPlaceModule(t *testing.T) {
 	img, err := parse(t, "testdata/module612.o").Place(0x10003, func(s string) (arch.Addr, bool) { return 0x5000, s == "traced" })
 	require.NoError(t, err)
@@ -162,7 +162,7 @@ func TestPlaceModule(t *testing.T) {
 	assert.Contains(t, names, "copy_faster")
 	assert.NotContains(t, names, "traced")
 	for _, f := range img.Funcs {
-		f.Code = f.Code[:len(f.Code)-f.Padding] // zeros behind a section may end within an instruction
+		f.Code = f.Code[:len(f.Code)-f.Padding] // zeros after a section may end within an instruction
 		assert.NoError(t, image.CheckDecodes(f))
 	}
 }

@@ -79,8 +79,9 @@ func (o *Object) Place(base arch.Addr, extern func(symbol string) (arch.Addr, bo
 	return img, nil
 }
 
-// behind is how many zeros lie behind a section of a module's code, as far as they may
-// decide about a probe on what is before them: to the next section, or the end of the page.
+// behind returns how many zeros lie after a section of a module's code, as far
+// as they may decide about a probe on the code before them: to the next
+// section, or the end of the page.
 func (l *linked) behind(sec int) int {
 	end := l.at[sec] + arch.Addr(len(l.bytes[sec]))
 	next := arch.Addr(alignUp(uint64(end), pageBytes))

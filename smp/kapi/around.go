@@ -10,7 +10,7 @@ const (
 	ModuleUnformed ModuleState = iota // not loaded, being put together, or being freed
 	ModuleComing                      // its text is in place, its init has not ended
 	ModuleLive                        // its init has ended, and its init section is about to be freed
-	ModuleGoing                       // nobody can hold it any more; its text is still there
+	ModuleGoing                       // it can't be held any more; its text is still there
 )
 
 var moduleStateNames = [...]string{"unformed", "coming", "live", "going"}
@@ -35,15 +35,16 @@ type Module struct {
 	_    struct{}
 }
 
-// A ModuleNotifier is told that a module has come to a state. Context: may
-// sleep; of ModuleGoing nobody can hold the module any more, and its text is
-// freed when all notifiers have returned.
+// A ModuleNotifier is called when a module reaches a state. Context: may sleep.
+// At ModuleGoing the module can't be held any more, and its text is freed when
+// all notifiers have returned.
 type ModuleNotifier func(x Context, m *Module, s ModuleState)
 
 // Modules are the kernel's loadable modules.
 type Modules interface {
 	// Find returns the module whose text addr lies in, nil if there is none
-	// (__module_text_address). Freed init text is nobody's (point).
+	// (__module_text_address). Freed init text belongs to no module. It is a
+	// point.
 	Find(x Context, addr arch.Addr) *Module
 	// Known reports whether there is a module of that name, in whatever state.
 	Known(name string) bool
@@ -59,8 +60,8 @@ type Modules interface {
 	OnChange(h ModuleNotifier)
 }
 
-// A SectionHandler is told that a section of a module has come, or is about to go.
-// It is called for an empty one, too. Context: may sleep.
+// A SectionHandler is called when a section of a module has come, or is about
+// to go, even if the section is empty. Context: may sleep.
 type SectionHandler func(x Context, in Section, here bool)
 
 // Boot is the kernel while it is built: what clients ask of it that are as old as it
@@ -75,9 +76,9 @@ type Boot interface {
 	// Present reports whether the text at addr is there when a run begins: it isn't
 	// that of a module that is yet to be loaded.
 	Present(addr arch.Addr) bool
-	// OnSections appends h to those that are told of modules' sections: of text that
-	// is there before the module's notifiers are told that it comes, and of text that
-	// goes after they were told that.
+	// OnSections appends h to the handlers of modules' sections. They run for
+	// new text before the module's notifiers do, and for text that goes after
+	// the notifiers.
 	OnSections(h SectionHandler)
 	// OnReset appends f to what begins a run, after the kernel's own services.
 	OnReset(f func())

@@ -58,7 +58,7 @@ func (c *Var[T]) Look(x Context) T {
 // run within another point, and under the lock that its writers hold.
 func (c *Var[T]) Peek() T { return c.v }
 
-// Set writes the cell without a point and wakes nobody: for initialisation,
+// Set writes the cell without a point and wakes no waiter: for initialisation,
 // and for machine hooks, which tell the machine themselves.
 func (c *Var[T]) Set(v T) { c.v = v }
 

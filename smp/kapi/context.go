@@ -42,7 +42,7 @@ type Context interface {
 
 	// Touch says that the step under way reads or writes a cell without a point:
 	// with Peek or Set, where another CPU may write or read it meanwhile. It
-	// changes nothing; it is for whoever asks which steps commute.
+	// changes nothing; searches use it to decide which steps commute.
 	Touch(id CellID, mode Mode)
 
 	// Sleep gives the CPU to another task until w holds: a context switch, so

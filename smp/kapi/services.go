@@ -105,8 +105,8 @@ type Emitter interface {
 type Mutex interface {
 	Lock(x Context)
 	Unlock(x Context)
-	// AssertHeld says that who is here has the lock, and has monitors told if not
-	// (lockdep_assert_held). It is no point.
+	// AssertHeld asserts that the caller has the lock, and tells monitors if it
+	// hasn't (lockdep_assert_held). It is no point.
 	AssertHeld(x Context)
 }
 
@@ -140,10 +140,10 @@ type Span struct{ From, To arch.Addr }
 // Stacks looks at what tasks are in the midst of.
 type Stacks interface {
 	// Quiesce returns when once, while the machine was stopped, no task's
-	// instruction pointer and no word of any task's stack lay in a span: nobody
-	// was there, and nobody will return to there. That nobody comes there anew is
-	// the caller's to see to. It is enough under CONFIG_PREEMPTION, too (spec
-	// 4.11). Context: may sleep; one caller at a time.
+	// instruction pointer and no word of any task's stack lay in a span: no
+	// task was inside, and none will return into it. The caller must see to it
+	// that no task enters a span anew. It is enough under CONFIG_PREEMPTION,
+	// too (spec 4.11). Context: may sleep; one caller at a time.
 	Quiesce(x Context, spans []Span)
 }
 
@@ -180,21 +180,21 @@ type Exec interface {
 	// built with. ok false: there is none left.
 	Alloc(x Context, size int, what uint64) (arch.Addr, bool)
 
-	// Free poisons the memory and takes it back: int3 in each byte. Nobody may be
-	// in it any more.
+	// Free poisons the memory and takes it back: int3 in each byte. No task may
+	// be in it any more.
 	Free(x Context, addr arch.Addr, size int, what uint64)
 
-	// Retire gives memory back in which somebody may have been interrupted: it
-	// is freed some time after a grace period. Context: may sleep.
+	// Retire gives back memory in which a task may have been interrupted: it is
+	// freed some time after a grace period. Context: may sleep.
 	Retire(x Context, addr arch.Addr, size int, what uint64)
 }
 
 // A TrapHandler of a notifier chain is asked whether a trap is its own: 0 says
-// no. regs.IP is the address behind the int3, or behind what was stepped.
+// no. regs.IP is the address after the int3, or after the stepped instruction.
 // Context: interrupts off.
 type TrapHandler func(x Context, regs *arch.Regs) (owner uint64)
 
-// A FaultHandler is asked whether a fault is its own, before anybody else is.
+// A FaultHandler is asked whether a fault is its own, before any other code is.
 // regs.IP is the instruction that had it; where the handler sets it and says no
 // (0), the fault is treated as one of the instruction there. trapnr is the
 // vector: 13 #GP, 14 #PF. Context: as in the fault; interrupts off.
@@ -206,13 +206,13 @@ type Routine func(x Context, regs *arch.Regs)
 
 // Traps is the notifier chains of exceptions.
 type Traps interface {
-	// OnBreakpoint appends h to the chain of #BP, behind the text-poke handler.
+	// OnBreakpoint appends h to the chain of #BP, after the text-poke handler.
 	OnBreakpoint(h TrapHandler)
-	// OnDebug appends h to the chain of #DB: an instruction was stepped. If
-	// nobody wants it TF is taken away, and the CPU goes on.
+	// OnDebug appends h to the chain of #DB: an instruction was stepped. If no
+	// handler claims it TF is cleared, and the CPU goes on.
 	OnDebug(h TrapHandler)
-	// OnFault appends h to the chain of faults. What nobody there wants goes to
-	// the exception table.
+	// OnFault appends h to the chain of faults. A fault that no handler claims
+	// goes to the exception table.
 	OnFault(h FaultHandler)
 	// Bug is BUG() in a handler: the kernel dies, and the run ends. The handler
 	// returns as if it had handled the trap.

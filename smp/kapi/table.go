@@ -3,8 +3,8 @@ package kapi
 import "kpsim/smp/arch"
 
 // A Table is a shared hash table, looked up by address under RCU, of 64 chains as the
-// kernel's of probes is (KPROBE_TABLE_SIZE). Who is put in is the first of its chain.
-// An access has the footprint of the whole table.
+// kernel's of probes is (KPROBE_TABLE_SIZE). A new entry becomes the first of its
+// chain. An access has the footprint of the whole table.
 type Table[V any] struct {
 	id     CellID
 	golden uint64

@@ -80,7 +80,7 @@ func (l *LockPrefixes) write(x kapi.Context, p *lockPrefix) {
 	}
 }
 
-// follow is told that a module's section has come or is about to go
+// follow is called when a module's section has come or is about to go
 // (alternatives_smp_module_add, _del). Context: may sleep; takes text_mutex.
 func (l *LockPrefixes) follow(x kapi.Context, in kapi.Section, here bool) {
 	for _, p := range l.list {

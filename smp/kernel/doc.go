@@ -13,31 +13,32 @@
 //
 //	cpu_add_remove_lock     a CPU comes (hotplug.go)
 //	kprobe_mutex            (kprobes)
-//	  cpu_hotplug_lock      read by who patches text, written while a CPU comes
+//	  cpu_hotplug_lock      read by a task that patches text, written while a CPU comes
 //	  ftrace_lock           a batch of sites
 //	  static_call_mutex
 //	  text_mutex            each store to live text
 //	    stop_cpus_mutex     stop_machine
 //
-// A module's text is in pages that come and go (module.go): who runs what is gone, or
-// writes to it, has a page fault that nobody handles. Its notifiers run with no lock
-// held. A batch of rewrites (poke.go) has three syncs for all of them; who meets one
-// of its breakpoints does what the new instruction does.
+// A module's text is in pages that come and go (module.go): a CPU that runs
+// text that is gone, or writes to it, takes a page fault that no handler
+// resolves. Its notifiers run with no lock held. A batch of rewrites (poke.go)
+// has three syncs for all of them; a CPU that hits one of its breakpoints does
+// what the new instruction does.
 //
 // Stacks (stacks.go) are looked at as they lie in memory, word by word: what looks like
 // an address counts as one. A page fault on data that is away (pager.go) sleeps where it
 // may, and is no atomic context. Waits for works and grace periods, and for locks that
-// somebody has, are told to the monitors alone (smp.Ctx.Tell).
+// are held, are told to the monitors alone (smp.Ctx.Tell).
 //
 // cond_resched is what the preemption model makes of it. none, voluntary: it schedules,
 // a quiescent state of every flavour. dynamic: if another task wants the CPU the caller
 // is preempted, which is none for tasks-RCU. full, lazy: it does nothing.
 // cond_resched_tasks_rcu_qs is a quiescent state for tasks-RCU first.
 //
-// Its limits: a module's data doesn't go; its memory is freed by who has loaded it,
-// not by a worker; no TLB is modelled, but the IPIs that flush it are sent. Ftrace
-// has one trampoline, for all clients of a site. Lock prefixes are rewritten as if
-// no other CPU were online. CPUs don't come and go. Of per-CPU memory there is what
+// Its limits: a module's data doesn't go; its memory is freed by the task that loaded
+// it, not by a worker; no TLB is modelled, but the IPIs that flush it are sent. Ftrace
+// has one trampoline, for all clients of a site. Lock prefixes are rewritten as if no
+// other CPU were online. CPUs don't come and go. Of per-CPU memory there is what
 // percpu.go lists, and no task_struct; a count of preempt_disable that text makes keeps
 // the CPU from being given away, but counting down again doesn't schedule.
 package kernel

@@ -26,7 +26,7 @@ import (
 type ExecMem struct {
 	k      *Kernel
 	mapped arch.Addr     // owned by lists or mutex: up to here there are pages
-	next   arch.Addr     // owned by lists or mutex: of the arena, behind what was handed out
+	next   arch.Addr     // owned by lists or mutex: of the arena, after what was handed out
 	kinds  []kapi.Memory // set at boot: by number
 	free   [][]arch.Addr // owned by lists: of the arena, by what it was
 	lists  kapi.Var[int] // of the arena: stands for its lists
@@ -156,8 +156,8 @@ func (e *ExecMem) clean(x kapi.Context, c *insnCache, i int, addr arch.Addr, wha
 
 // unmap takes page i away if all its slots are clean and it isn't the only page.
 //
-//	step 1: wait: somebody may be looking which page an address lies in (4.12 and later)
-//	step 2: unmap it: who runs there takes a page fault
+//	step 1: wait: another task may be looking up the page of an address (4.12 and later)
+//	step 2: unmap it: a CPU that runs there takes a page fault
 //
 // Context: the cache's mutex held; may sleep.
 func (e *ExecMem) unmap(x kapi.Context, c *insnCache, i int, what uint64) {
@@ -195,7 +195,8 @@ func (e *ExecMem) Retire(x kapi.Context, addr arch.Addr, size int, what uint64) 
 	c.mutex.Unlock(x)
 }
 
-// allocArena hands out what was freed last, or what lies behind it all.
+// allocArena hands out what was freed last, or else memory after all that was
+// handed out.
 func (e *ExecMem) allocArena(x kapi.Context, size int, what uint64) (arch.Addr, bool) {
 	x.Touch(e.lists.ID(), kapi.Write)
 	full := e.kinds[what].Most

@@ -307,7 +307,7 @@ func TestRunInUnmappedSlots(t *testing.T) {
 	}
 }
 
-// Whoever still runs in memory that was freed takes a breakpoint.
+// A CPU that still runs in freed memory takes a breakpoint.
 func TestRunInFreedMemory(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 1})
 	r.AddProgram("p", 0, func(x *smp.Ctx) {

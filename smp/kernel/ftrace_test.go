@@ -231,8 +231,8 @@ func TestBatchMutants(t *testing.T) {
 	}
 }
 
-// A batch whose addresses aren't in order is cut into several; were it not, a
-// breakpoint of it would be nobody's. (R29)
+// A batch whose addresses aren't in order is cut into several; were it not, no
+// handler would claim a breakpoint of it. (R29)
 func TestBatchOrder(t *testing.T) {
 	for _, unsorted := range []bool{false, true} {
 		p := newTracked(t, modes[0], smp.Config{CPUs: 2})

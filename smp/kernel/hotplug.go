@@ -6,12 +6,12 @@ import (
 )
 
 // Hotplug is the lock that CPUs come and go under (cpu_hotplug_lock, a
-// percpu_rw_semaphore): many read, and a writer waits until none does. While one
-// waits nobody begins to read, not even who reads already. CPUs neither come nor
-// go here: Change is what else is done then.
+// percpu_rw_semaphore): many read, and a writer waits until none does. While
+// one waits no task begins to read, not even one that reads already. CPUs
+// neither come nor go here: Change is what else is done then.
 //
 // A kernel without a writer (Config.Hotplug) has no point at its readers: they
-// would count in words of their CPUs' own and wait for nobody. The points of
+// would count in words of their CPUs' own and never wait. The points of
 // might_sleep() are those of the mutexes that are taken beside it. It implements
 // kapi.CPUs.
 type Hotplug struct {

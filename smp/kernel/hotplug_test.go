@@ -10,8 +10,8 @@ import (
 	"kpsim/traces"
 )
 
-// Nobody reads while CPUs come and go, several read at once, and all come to
-// their end; without a writer readers have no point.
+// No task reads while CPUs come and go, several read at once, and all finish;
+// without a writer readers have no point.
 func TestHotplug(t *testing.T) {
 	for _, md := range modes {
 		for _, writer := range []bool{true, false} {

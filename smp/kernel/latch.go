@@ -9,7 +9,7 @@ type Latch struct {
 	open kapi.Var[bool]
 	is   kapi.Is[bool] `state:"boot"` // set at boot
 
-	Openers []kapi.TaskID // set at boot: who is to open it, for Standstill
+	Openers []kapi.TaskID // set at boot: what opens it, for Standstill
 }
 
 func (l *Latch) init(k *Kernel, wanted bool) {
@@ -36,5 +36,5 @@ func (l *Latch) Wait(x kapi.Context) {
 	}
 }
 
-// Open lets all go on who spin.
+// Open lets all spinning tasks go on.
 func (l *Latch) Open(x kapi.Context) { l.open.Store(x, true) }

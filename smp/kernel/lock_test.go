@@ -9,7 +9,7 @@ import (
 )
 
 // At most one task is between a lock's Lock and Unlock, under every mode and
-// schedule, and all come to their end.
+// schedule, and all finish.
 func TestExclusion(t *testing.T) {
 	for _, md := range modes {
 		for _, kind := range []string{"mutex", "spinlock", "irq spinlock"} {

@@ -30,7 +30,7 @@ type Module struct {
 	data  []kapi.Section // set at boot: the pages of its data
 
 	state kapi.Var[kapi.ModuleState]
-	refs  kapi.Var[int]  // of holders, and one of the load; 0: nobody can hold it
+	refs  kapi.Var[int]  // of holders, and one of the load; 0: it can't be held
 	inits kapi.Var[bool] // its init section is there
 	taken bool           // owned by module_mutex: it is loaded, or being loaded or unloaded
 
@@ -47,7 +47,7 @@ type moduleFunc struct {
 // The errnos that loading and unloading answer with, beside 0 and what the
 // module's init returned.
 const (
-	ModuleEAGAIN = 11 // somebody holds it
+	ModuleEAGAIN = 11 // it is held
 	ModuleEBUSY  = 16 // it is coming or going
 	ModuleEEXIST = 17 // it is loaded
 	ModuleENOENT = 2  // it isn't loaded
@@ -74,10 +74,10 @@ func (ms *Modules) reset() {
 
 const pageSize = 1 << 12
 
-// NewModule makes a module, at boot. Its functions lie in pages that are
-// nobody else's, those of the init section in others than the rest. init and
-// exit are addresses of such functions, or 0. loaded: a run begins with it
-// loaded, and its init section gone.
+// NewModule makes a module, at boot. Its functions lie in pages of their own,
+// those of the init section apart from the rest. init and exit are addresses of
+// such functions, or 0. loaded: a run begins with it loaded, and its init
+// section gone.
 func (ms *Modules) NewModule(name string, texts []ModuleText, init, exit arch.Addr, loaded bool) *Module {
 	k := ms.k
 	if ms.mutex == nil {
@@ -258,7 +258,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 // Unload unloads a module (delete_module). It returns 0 or an errno of those
 // above. Context: may sleep.
 //
-//	step 1: if nobody holds it, nobody can any more: it is going
+//	step 1: if it isn't held, it can't be held any more: it is going
 //	step 2: its exit runs
 //	step 3: notifiers
 //	step 4: it isn't found any more; a grace period; it goes
@@ -313,7 +313,8 @@ func (m *Module) free(x kapi.Context) {
 	ms.mutex.Unlock(x)
 }
 
-// fill maps a section and puts its text there, before anybody can know of it.
+// fill maps a section and puts its text there, before any task can know its
+// address.
 func (m *Module) fill(x kapi.Context, init bool) {
 	s := *m.section(init)
 	if s.Size == 0 {
@@ -429,7 +430,7 @@ func (ms *Modules) Get(x kapi.Context, m *kapi.Module) bool {
 // Put implements kapi.Modules.
 func (ms *Modules) Put(x kapi.Context, m *kapi.Module) { ms.of(m).Put(x) }
 
-// Put lets the module go that somebody holds.
+// Put drops a hold on the module.
 func (m *Module) Put(x kapi.Context) { kapi.Add(&m.refs, x, -1) }
 
 // SetUnload says whether the kernel has CONFIG_MODULE_UNLOAD, at boot.

@@ -16,9 +16,9 @@ import (
 	"kpsim/traces"
 )
 
-// A module can be unloaded from when its load is over, not while notifiers hear
-// that it is live; once it goes nobody can hold it, however often he asks; and its
-// exit runs once.
+// A module can be unloaded from when its load is over, not while notifiers are
+// told that it is live. Once it is going every attempt to hold it fails; and
+// its exit runs once.
 func TestModuleIsHeld(t *testing.T) {
 	p := newModular(t, modes[0], smp.Config{CPUs: 1}, false, 0)
 	exits := 0

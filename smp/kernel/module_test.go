@@ -172,9 +172,9 @@ func TestModuleConfig(t *testing.T) {
 	}
 }
 
-// Text that is gone can't be run: who comes there faults. A module that others
-// run while it is held never faults, in any schedule, whichever fetches are
-// stale, and loaded anew it is what it was.
+// Text that is gone can't be run: a CPU that reaches it faults. A module that
+// others run while it is held never faults, in any schedule, whichever fetches
+// are stale, and loaded anew it is what it was.
 func TestModuleUnderRunningCPUs(t *testing.T) {
 	for _, md := range modes {
 		for _, model := range models {
@@ -216,7 +216,7 @@ func TestModuleUnderRunningCPUs(t *testing.T) {
 			})
 		}
 	}
-	// Who doesn't hold it may run into text that is gone.
+	// A task that doesn't hold it may run into text that is gone.
 	p := newModular(t, modes[0], smp.Config{CPUs: 2}, true, 0)
 	oops := 0
 	p.hear(smpev.Oops, func(e *traces.Event) {

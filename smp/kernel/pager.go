@@ -7,12 +7,13 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Pager brings data in that was away, a while after somebody has asked for it. Who
-// accesses it meanwhile sleeps in the page fault, wherever its instruction stands.
+// Pager brings in data that was away, a while after it was first accessed. A
+// task that accesses it meanwhile sleeps in the page fault, wherever its
+// instruction stands.
 type Pager struct {
 	k      *Kernel        // set at boot
 	work   *DelayedWork   // set at boot; nil: nothing is ever away
-	wanted []arch.Addr    // owned by the worker, and by who faults within one step
+	wanted []arch.Addr    // owned by the worker, and by the faulting task within one step
 	served kapi.Var[int]  // stored when pages have come
 	waits  [256]pagerWait `state:"skip: a task's own: what its routine sets it to follows from what that has read"` // owned by the task of that number
 }

@@ -9,13 +9,13 @@ import (
 )
 
 // Per-CPU memory, as Linux has it on x86-64: a per-CPU variable has one address,
-// and the copy of a CPU lies that CPU's offset behind it, which is what gs has
-// for a base there and what the variable this_cpu_off holds
+// and the copy of a CPU lies at that address plus the CPU's offset, which is
+// what gs has for a base there and what the variable this_cpu_off holds
 // (arch/x86/include/asm/percpu.h). At the address itself nothing is mapped.
 //
 // Addresses are those of linked text, within the reach of a 32-bit displacement;
-// a kernel before 6.15 has them from 0 instead, which nobody can tell from the
-// bytes of a module before they are linked.
+// a kernel before 6.15 has them from 0 instead, which the bytes of a module
+// don't show before they are linked.
 
 // The copies of a CPU are 4 GiB from those of the next: variables lie in the
 // uppermost 2 GiB of the address space, from PerCPULow on, and those that gcc
@@ -26,7 +26,7 @@ const (
 	PerCPULow    arch.Addr = 0xffff_ffff_8000_0000
 )
 
-// PerCPUOffset returns how far the copies of a CPU lie behind their variables.
+// PerCPUOffset returns the distance from per-CPU variables to a CPU's copies.
 func PerCPUOffset(cpu int) arch.Addr { return perCPUOffset + arch.Addr(cpu)*perCPUStride }
 
 // PerCPURange returns where copies may lie: nothing else is put there.
@@ -91,9 +91,9 @@ func IsCurrent(cpu int, a arch.Addr) bool {
 }
 
 // preemptEnabled is the count of a task that can be preempted: the highest bit
-// says that nobody wants it to be (PREEMPT_NEED_RESCHED, which is inverted:
-// arch/x86/include/asm/preempt.h). A function that counts up and down again so
-// never finds that it has to schedule.
+// says that no other task wants the CPU (PREEMPT_NEED_RESCHED, which is
+// inverted: arch/x86/include/asm/preempt.h). A function that counts up and down
+// again so never finds that it has to schedule.
 const preemptEnabled = 1 << 31
 
 // bootPerCPU gives each CPU its copies, and gs its base.

@@ -11,7 +11,7 @@ import (
 	"kpsim/smp/kernel"
 )
 
-// What is behind gs is a CPU's own, and as at boot in every run.
+// Memory addressed through gs is a CPU's own, and as at boot in every run.
 func TestPerCPU(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 3})
 	at := func(name string) arch.Addr {

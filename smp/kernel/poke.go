@@ -26,7 +26,7 @@ type TextPoke struct {
 // PokeMutants are the steps of a batch that can be left out or swapped on
 // purpose. All off is the right one.
 type PokeMutants struct {
-	NoRefWait bool // nobody waits for handlers that hold the descriptor (R31)
+	NoRefWait bool // doesn't wait for handlers that hold the descriptor (R31)
 	Unsorted  bool // a batch goes on where the order of addresses breaks (R29)
 	Backwards bool // with Unsorted: its addresses come in the wrong order
 	DropEarly bool // the descriptor is taken back before the last sync (R26, M20)
@@ -45,7 +45,7 @@ type poked struct {
 	at     arch.Addr // owned by text_mutex
 	insn   []byte    // owned by text_mutex: what is written
 	resume arch.Addr // owned by text_mutex: where a CPU goes; 0: it does what as says
-	as     arch.Inst `state:"address: an instruction is shared and never changed"` // owned by text_mutex: nil with resume; or the breakpoint is to stay, and is somebody else's
+	as     arch.Inst `state:"address: an instruction is shared and never changed"` // owned by text_mutex: nil with resume; or the breakpoint stays, and has another owner
 }
 
 // maxBatch is how many rewrites share their syncs: what the kernel's page of

@@ -28,7 +28,7 @@ type patched struct {
 	traps    int
 	blends   int
 	late     int // breakpoints that the descriptor of no Patch in progress claimed
-	inside   int // instructions begun inside the label
+	inside   int // instructions started inside the label
 	wrong    int // calls that returned neither image's value
 }
 
@@ -245,8 +245,8 @@ func TestPatchToBreakpoint(t *testing.T) {
 	}
 }
 
-// A stopped machine sees whole instructions only, and no breakpoint: nobody
-// runs, but for NMIs, which see what is being written.
+// A stopped machine sees whole instructions only, and no breakpoint: nothing
+// runs but NMIs, which see what is being written.
 func TestPokeStopped(t *testing.T) {
 	for _, md := range modes {
 		for _, model := range models {
@@ -338,7 +338,7 @@ func TestJumpLabel(t *testing.T) {
 	}
 }
 
-// A breakpoint that is nobody's is the kernel's end.
+// A breakpoint that no handler claims kills the kernel.
 func TestBreakpointOfNobody(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 1})
 	f := r.text("f", 0, "cc c3")

@@ -71,8 +71,8 @@ func TestPreemption(t *testing.T) {
 	}
 }
 
-// Under lazy who wants the CPU gets it at a tick, and at no other interrupt's
-// return; under full at any.
+// Under lazy a task that wants the CPU gets it at a tick, and at no other
+// interrupt's return; under full at any.
 func TestLazy(t *testing.T) {
 	for _, md := range modes[3:] {
 		for _, tick := range []bool{false, true} {

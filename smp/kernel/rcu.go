@@ -36,9 +36,9 @@ type RCU struct {
 	ids     uint64   // owned by the machine's hooks: how many have begun
 }
 
-// For whoever asks which steps commute. A CPU's quiescent states and sections
-// are an object of its own; a grace period begins as of all CPUs. That it waits
-// for one less is a store to its cell.
+// Objects that decide which steps commute. A CPU's quiescent states and
+// sections are an object of its own; a grace period begins as of all CPUs. That
+// it waits for one less is a store to its cell.
 const (
 	serviceGraces = iota // which grace periods are spare, and the number of the next
 	serviceQuiet         // and up: quiescent states of CPU 0, 1, …
@@ -54,7 +54,8 @@ func ServiceName(number uint64) string {
 
 // Kept reports whether a routine that has touched an object of the kernel's may
 // keep something of it in a local variable: which grace period is its own, or
-// whether one waits for it. A step that has come to be a quiescent state doesn't.
+// whether one waits for it. A step that turned out to be a quiescent state
+// doesn't.
 func Kept(number uint64, write bool) bool { return number == serviceGraces || !write }
 
 // quiet notes that a step has to do with a CPU's quiescent states.
@@ -77,7 +78,7 @@ func (r *RCU) lose(g *grace, t kapi.TaskID) {
 	}
 }
 
-// A grace is one grace period that somebody waits for.
+// A grace is one grace period that a task or a callback waits for.
 type grace struct {
 	id      uint64         // owned by RCU
 	flavour uint64         // owned by RCU: smpev.GP…
@@ -86,8 +87,8 @@ type grace struct {
 	tasks   [4]uint64      // owned by RCU: not yet switched
 	done    kapi.Var[bool] // what the waiter sleeps for
 	ended   kapi.Is[bool]  `state:"boot"`                                                        // set at boot
-	head    kapi.Reclaimer `state:"address: what it points to is the engine's, and found there"` // owned by RCU: nobody waits, but this is called back for
-	by      emitter        // owned by RCU: who has asked for that
+	head    kapi.Reclaimer `state:"address: what it points to is the engine's, and found there"` // owned by RCU: no task waits; this is called back
+	by      emitter        // owned by RCU: the task that asked for the callback
 }
 
 // An emitter takes down what is done for a context that is no more. It
@@ -236,7 +237,7 @@ func (r *RCU) settle(g *grace) {
 	h.Reclaim(&g.by)
 }
 
-// switched is told of each context switch: a quiescent state of the CPU, and
+// switched is called at each context switch: a quiescent state of the CPU, and
 // if it was voluntary, of the task that gave the CPU up.
 func (r *RCU) switched(prev, next *smp.Task, voluntary bool) {
 	r.quiet(prev.CPUID(), true)
@@ -252,7 +253,7 @@ func (r *RCU) switched(prev, next *smp.Task, voluntary bool) {
 	}
 }
 
-// idle is told that a CPU is back in its idle loop.
+// idle is called when a CPU is back in its idle loop.
 func (r *RCU) idle(cpu int) {
 	r.quiet(cpu, true)
 	for i := len(r.active) - 1; i >= 0; i-- {
@@ -264,7 +265,7 @@ func (r *RCU) idle(cpu int) {
 
 func (r *RCU) exited(t *smp.Task) { r.switched(t, t, true) }
 
-// user is told that a task is in user mode.
+// user is called when a task is in user mode.
 func (r *RCU) user(x *smp.Ctx) { r.switched(x.Thread(), x.Thread(), true) }
 
 // noted is told that a task is where nothing of it is in flight that tasks-RCU
@@ -279,7 +280,7 @@ func (r *RCU) noted(x *smp.Ctx) {
 	}
 }
 
-// tick is told of a timer interrupt and what it interrupted.
+// tick is called for a timer interrupt with what it interrupted.
 func (r *RCU) tick(x *smp.Ctx, regs *arch.Regs) {
 	if !r.k.cfg.Preemptible || !r.k.preemptible(x, regs) {
 		return

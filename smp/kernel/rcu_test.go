@@ -280,7 +280,8 @@ func gracePeriods(t *testing.T, md mode) {
 		r.source(smp.NMISource, c, 1)
 	}
 
-	// Who is current and who is on a queue, by the machine's events alone.
+	// Which task is current and which are on a queue, by the machine's events
+	// alone.
 	var current [cpus]uint64
 	onQueue := map[uint64]bool{}
 	open := map[uint64]*pending{}

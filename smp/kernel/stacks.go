@@ -10,7 +10,7 @@ import (
 // kapi.Stacks.
 type Stacks struct {
 	k      *Kernel
-	timer  *DelayedWork   // set at boot; nil: nobody looks (Config.StackCheck)
+	timer  *DelayedWork   // set at boot; nil: stacks are never looked at (Config.StackCheck)
 	inside [4]uint64      // owned by the one caller, and by the machine's hooks while it waits: tasks that stood in a span
 	sure   bool           // owned by the one caller: it waits for one of them to give its CPU up
 	later  kapi.Var[bool] // it is time to look again
@@ -31,9 +31,9 @@ func (s *Stacks) reset() {
 	s.later.Set(false)
 }
 
-// eagerLooks is how often a timer says when to look again. Then it is that a task
-// has given up its CPU, or come to spin: a machine that is stopped over and over
-// goes nowhere.
+// eagerLooks is how often a timer says when to look again. After that the
+// trigger is that a task gives up its CPU or begins to spin: a machine that is
+// stopped over and over makes no progress.
 const eagerLooks = 4
 
 // Quiesce implements kapi.Stacks.
@@ -64,7 +64,7 @@ func (s *Stacks) Quiesce(x kapi.Context, spans []kapi.Span) {
 	}
 }
 
-// look finds who stands in a span. Context: the machine is stopped.
+// look finds the tasks that stand in a span. Context: the machine is stopped.
 func (s *Stacks) look(x *smp.Ctx, spans []kapi.Span) {
 	s.inside = [4]uint64{}
 	x.Touch(s.later.ID(), kapi.Write)
@@ -76,15 +76,15 @@ func (s *Stacks) look(x *smp.Ctx, spans []kapi.Span) {
 	}
 }
 
-// switched is told of each context switch. A task that stood in a span has had
-// its CPU and gives it up, or loses it to another task that wants it.
+// switched is called at each context switch. A task that stood in a span has
+// had its CPU and gives it up, or loses it to another task that wants it.
 func (s *Stacks) switched(prev, next *smp.Task) {
 	if s.sure && next != s.k.M.Stopper(prev.CPUID()) {
 		s.left(prev.ID)
 	}
 }
 
-// left is told that a task has come on in a way that others notice.
+// left is called when a task has advanced in a way that others notice.
 func (s *Stacks) left(id kapi.TaskID) {
 	if s.sure && s.inside[id/64]>>(id%64)&1 != 0 && !s.later.Peek() {
 		s.k.M.Footprint().TouchCell(s.later.ID(), true)

@@ -11,10 +11,10 @@ import (
 	"kpsim/traces"
 )
 
-// When Stacks.Quiesce has returned text that nobody can come to any more may go:
-// nobody stands in it, with his instruction pointer or in a frame that he will
-// return to. It does return, also where tasks are preempted there. Without it
-// somebody does.
+// When Stacks.Quiesce has returned, text that can't be entered any more may go:
+// no task stands in it, with its instruction pointer or in a frame that it will
+// return to. Quiesce does return, even if tasks are preempted there. Without it
+// some task stands there.
 func TestStacksQuiesce(t *testing.T) {
 	for _, md := range modes {
 		for _, look := range []bool{true, false} {

@@ -9,7 +9,7 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A link is what one task waits for, and who would have to do something first.
+// A link is what one task waits for, and the task that would have to act first.
 type link struct {
 	from  *smp.Task   // owned by Standstill
 	what  string      // owned by Standstill
@@ -17,9 +17,9 @@ type link struct {
 	to    []*smp.Task // owned by Standstill
 }
 
-// Standstill says in one line why nobody goes on: who waits for what of whom, in
-// a circle if there is one, else as far as it leads. cell names what isn't the
-// kernel's. "": no task waits.
+// Standstill says in one line why no task goes on: which task waits for what,
+// and for which task; a circle if there is one, else the chain as far as it
+// leads. cell names cells that aren't the kernel's. "": no task waits.
 func (k *Kernel) Standstill(cell func(kapi.CellID) string) string {
 	var longest []link
 	for _, t := range k.M.Tasks() {
@@ -49,8 +49,8 @@ func (k *Kernel) Standstill(cell func(kapi.CellID) string) string {
 	return s
 }
 
-// follow goes from a task that waits to whom it waits for, and on, until it comes
-// to one who is on the way already: the circle is returned.
+// follow goes from a waiting task to the task that it waits for, and on, until
+// it meets a task for the second time: it returns the circle.
 func (k *Kernel) follow(path []link, t *smp.Task, cell func(kapi.CellID) string) (way []link, circle bool) {
 	for i := range path {
 		if path[i].from == t {
@@ -86,7 +86,7 @@ func say(path []link) string {
 			names := make([]string, len(l.to))
 			for j, t := range l.to {
 				names[j] = t.Name
-				if t == path[(i+1)%n].from { // of several the one that is told of next
+				if t == path[(i+1)%n].from { // of several the one that is named next
 					names = []string{t.Name}
 					break
 				}
@@ -97,7 +97,8 @@ func say(path []link) string {
 	return s.String()
 }
 
-// waits says what a task waits for. ok false: nothing, or nobody has sent for it.
+// waits says what a task waits for. ok false: nothing, or nothing will bring
+// it.
 func (k *Kernel) waits(t *smp.Task, cell func(kapi.CellID) string) (l link, ok bool) {
 	l.from = t
 	id, waits := t.WaitsFor()
@@ -212,7 +213,8 @@ func (k *Kernel) waitsForCPUs(l link, id kapi.CellID) link {
 	return l
 }
 
-// opened says that a latch is waited for, and who is to open it.
+// opened is a link for a latch: what is waited for, and the task that will open
+// it.
 func (l link) opened(what string, by *Latch, tasks []*smp.Task) link {
 	l.what, l.whose = what, "left to"
 	for _, n := range by.Openers {

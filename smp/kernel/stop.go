@@ -106,8 +106,8 @@ func (s *Stop) run(x *smp.Ctx) {
 	}
 }
 
-// ack says that this CPU has made the step. The last one to say so sets the
-// next; all wait for it, but nobody waits for the end.
+// ack says that this CPU has made the step. The last CPU to do so sets the next
+// step. All wait for the next step, but none waits for the end.
 func (s *Stop) ack(x *smp.Ctx, step int) {
 	if kapi.Add(&s.acks, x, -1) == 0 {
 		s.acks.Set(s.k.M.CPUs())

@@ -40,7 +40,7 @@ func (t *Tasks) exiting(x *smp.Ctx) {
 }
 
 // Backtrace implements kapi.Tasks: whatever is on the stack and points into a
-// function, behind its first byte or to a stub, is taken for a return address
+// function, after its first byte or to a stub, is taken for a return address
 // (the guess unwinder, arch/x86/kernel/unwind_guess.c).
 func (t *Tasks) Backtrace(x kapi.Context, sp arch.Addr, to []arch.Addr) []arch.Addr {
 	mem := x.Memory()

@@ -15,7 +15,8 @@ import (
 	"kpsim/traces"
 )
 
-// callTo is text of one call, which pushes a register before it and pops it behind.
+// callTo is text of one call, which pushes a register before it and pops it
+// after it.
 func callTo(at, target arch.Addr) string {
 	b := []byte{0x53, 0xe8}
 	b = binary.LittleEndian.AppendUint32(b, uint32(target-(at+6)))
@@ -122,7 +123,7 @@ func TestCallRCU(t *testing.T) {
 	}
 }
 
-// TestBacktrace: the return addresses on the stack, as who asks is told them.
+// TestBacktrace: the return addresses on the stack, as the caller gets them.
 func TestBacktrace(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 1})
 	var got []arch.Addr

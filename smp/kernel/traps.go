@@ -9,19 +9,20 @@ import (
 )
 
 // Traps is what the kernel does with exceptions: the notifier chains, and what
-// comes of one that nobody there wants. It implements kapi.Traps.
+// happens to one that no handler claims. It implements kapi.Traps.
 type Traps struct {
 	k      *Kernel
 	chain  []kapi.TrapHandler  `state:"boot"` // owned by the boot of a run
 	debugs []kapi.TrapHandler  `state:"boot"` // owned by the boot of a run
 	faults []kapi.FaultHandler `state:"boot"` // owned by the boot of a run
 
-	// PageIn is asked about a page fault that is nobody's: whether it has made
-	// the access good, so that the instruction runs once more. Set at boot; nil:
-	// there is nothing to bring in.
+	// PageIn is asked about a page fault that no handler claims: whether it has
+	// made the access good, so that the instruction runs once more. Set at
+	// boot; nil: there is nothing to bring in.
 	PageIn func(x *smp.Ctx, regs *arch.Regs, addr arch.Addr) bool `state:"boot"` // set at boot
-	// Unhandled is what comes of a breakpoint that is nobody's, and of a fault that
-	// neither is nor has a fixup. Set at boot; nil: the kernel dies.
+	// Unhandled is called for a breakpoint that no handler claims, and for a
+	// fault that no handler claims and that has no fixup. Set at boot; nil: the
+	// kernel dies.
 	Unhandled func(x *smp.Ctx, regs *arch.Regs, trapnr uint8) `state:"boot"`
 }
 
@@ -49,7 +50,7 @@ func (t *Traps) OnFault(h kapi.FaultHandler) { t.faults = append(t.faults, h) }
 // Bug implements kapi.Traps.
 func (t *Traps) Bug(x kapi.Context, why string) { ctxOf(x).Bug(why) }
 
-// breakpoint is the routine of #BP: interrupts are off, and regs.IP is behind
+// breakpoint is the routine of #BP: interrupts are off, and regs.IP is after
 // the breakpoint.
 func (t *Traps) breakpoint(x *smp.Ctx, regs *arch.Regs) {
 	at := uint64(regs.IP)
@@ -68,7 +69,8 @@ func (t *Traps) breakpoint(x *smp.Ctx, regs *arch.Regs) {
 }
 
 // debug is the routine of #DB: interrupts are off. A step of kernel text that
-// is nobody's doesn't go on: the kernel takes TF away (traps.c, do_debug).
+// no handler claims ends the stepping: the kernel clears TF (traps.c,
+// do_debug).
 func (t *Traps) debug(x *smp.Ctx, regs *arch.Regs) {
 	at := uint64(regs.IP)
 	x.Step("debug handler", 1)
@@ -81,9 +83,9 @@ func (t *Traps) debug(x *smp.Ctx, regs *arch.Regs) {
 	regs.Flags &^= target.Arch.StepFlag
 }
 
-// fault is the routine of a fault: regs.IP is the instruction that had it. Who
-// asked is asked first; then a page is brought in; then the exception table is
-// searched for regs.IP, which who was asked may have changed.
+// fault is the routine of a fault: regs.IP is the instruction that had it. The
+// fault handlers are asked first; then a page is brought in; then the exception
+// table is searched for regs.IP, which a handler may have changed.
 func (t *Traps) fault(x *smp.Ctx, regs *arch.Regs, nr uint8) {
 	at := uint64(regs.IP)
 	addr := x.Fault()
@@ -108,7 +110,7 @@ func (t *Traps) unhandled(x *smp.Ctx, regs *arch.Regs, nr uint8) {
 	x.Oops()
 }
 
-// fixup resumes behind an instruction that has an exception-table entry. Tables
+// fixup resumes after an instruction that has an exception-table entry. Tables
 // here have no addresses to go to: the shortest fixup of all, as that of
 // wrmsr_safe, does nothing but go on.
 func (t *Traps) fixup(regs *arch.Regs) bool {
@@ -125,5 +127,5 @@ func (t *Traps) fixup(regs *arch.Regs) bool {
 	return true
 }
 
-// onPageFault says who may bring a page in, at boot.
+// onPageFault sets, at boot, the function that may bring a page in.
 func (t *Traps) onPageFault(f func(x *smp.Ctx, regs *arch.Regs, addr arch.Addr) bool) { t.PageIn = f }

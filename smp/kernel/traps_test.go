@@ -16,8 +16,9 @@ import (
 
 const unmapped = 0x123456789000
 
-// Who is asked about a fault, in which order, and what comes of one that is
-// nobody's. The function's first instruction faults, and is an int3 by then.
+// Which handlers are asked about a fault, in which order, and what happens to
+// one that none claims. The function's first instruction faults, and is an int3
+// by then.
 func TestFaults(t *testing.T) {
 	load, ud2, div := "8b 07 c3", "0f 0b c3", "f7 f2 c3" // mov (%rdi),%eax | ud2 | div %edx; ret
 	for _, c := range []struct {
@@ -114,7 +115,8 @@ func TestFixupUnderBreakpoint(t *testing.T) {
 	}
 }
 
-// A step that is nobody's ends the stepping; one that somebody wants is theirs.
+// A step that no handler claims ends the stepping; one that a handler claims is
+// its own.
 func TestDebug(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
 		r := newRig(t, modes[0], smp.Config{CPUs: 1})

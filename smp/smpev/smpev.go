@@ -9,13 +9,13 @@ import "kpsim/traces"
 // Events of the machine. Bytes of an instruction are packed with traces.PackBytes.
 const (
 	Load       = traces.MachineBlock + iota // [addr, lo, hi] an instruction of original text that may be patched; heads the log
-	Image                                   // [addr, lo, hi] a patcher is about to install this whole instruction (int3 plus what stands behind it, a jump, a nop) at addr
+	Image                                   // [addr, lo, hi] a patcher is about to install this whole instruction (int3 plus the bytes after it, a jump, a nop) at addr
 	TextStore                               // [addr, bytes, len] a store of at most 8 bytes to text, inside one aligned 8-byte chunk
 	Exec                                    // [ip, lo, hi] a CPU begins an instruction of watched text
 	Trap                                    // [vector, ip, addr] an exception or interrupt is taken; ip as saved in the frame; addr: what faulted
 	Claim                                   // [vector, ip, owner] a handler of the notifier chain says the trap is its own; ip as in Trap
 	Return                                  // [vector, ip, depth] the IRET of a trap, going to ip; depth: traps still open on the task
-	Oops                                    // [vector, ip, addr] nobody handled a fault: the kernel dies
+	Oops                                    // [vector, ip, addr] no handler resolved a fault: the kernel dies
 	Switch                                  // [prev, next, voluntary] a CPU switches tasks
 	Wake                                    // [task, 0, 0] a task becomes runnable
 	Exit                                    // [task, 0, 0] a task ends
@@ -33,22 +33,22 @@ const (
 	StopEnd                                 // [0, 0, 0]
 
 	// Events of the harness.
-	Expect  // [task, call, digest] what the twin run, without probes, found at the end of a call; heads the log. MayMiss is or-ed to a call that needn't come
+	Expect  // [task, call, digest] what the twin run, without probes, found at the end of a call; heads the log. MayMiss is or-ed to a call that may be missing
 	CallEnd // [task, call, digest] a task's call has returned with this digest of what it left
 	Done    // [drained, 0, 0] the run is over; drained: 1 if all work is done and no list holds anything
 	Want    // [check, value, 0] what the scenario says that a check of a task finds; heads the log
 	Got     // [check, value, at] and what it has found; at: where in memory, or the probe's address
 
-	Retire // [addr, size, what] executable memory is given back that somebody may be in: its Free comes later
-	Gives  // [prev, next, how] a CPU is given up, as in Switch, or would be if somebody else wanted it: then next is prev; how: a set of Give…; monitors alone are told
+	Retire // [addr, size, what] executable memory in which a task may still be is given back: its Free comes later
+	Gives  // [prev, next, how] a CPU is given up, as in Switch, or would be if another task wanted it: then next is prev; how: a set of Give…; monitors alone are told
 	Due    // [task, fired, 0] a timer that will wake a worker runs, or, fired 1, is over; monitors alone are told
 )
 
-// MayMiss says of an expected call that it needn't be made.
+// MayMiss says of an expected call that it doesn't have to be made.
 const MayMiss = 1 << 63
 
-// Check is the word for a check: whose, its number among the task's, and what
-// it looks at.
+// Check is the word for a check: its task, its number among the task's, and
+// what it looks at.
 func Check(task uint64, n, what int) uint64 { return task<<32 | uint64(n)<<2 | uint64(what) }
 
 // CheckTask, CheckNumber and CheckWhat take it apart.
@@ -118,12 +118,13 @@ const (
 	LockInIRQ              // by the handler of an interrupt
 	LockInNMI              // or of an NMI
 	LockShared             // by one of several readers
-	LockWaits              // it isn't taken: until whoever has it is done somebody waits, and others may take it meanwhile
-	LockNeeded             // it isn't taken: who is here should have it, and hasn't
+	LockWaits              // it isn't taken: a task waits until the holder is done, and others may take it meanwhile
+	LockNeeded             // it isn't taken: the caller should have it, and hasn't
 )
 
-// What is waited for as a lock is, and in a circle with locks: who does it has it.
-// Monitors alone are told of these (traces.Log.Tell).
+// What is waited for like a lock, and can form a circle with locks: the task
+// that does it counts as the holder. Monitors alone are told of these
+// (traces.Log.Tell).
 const (
 	WaitWork  = 1 << 16 // and up: a delayed work, had by its worker while it runs
 	WaitGrace = 1 << 17 // a grace period, had by read-side sections

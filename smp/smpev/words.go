@@ -13,7 +13,7 @@ type Words struct {
 // The sorts.
 var (
 	Whys   = &Words{sort: "reason"} // why a CPU serialises, as in Serialise
-	Owners = &Words{sort: "owner"}  // whose a trap is, as in Claim
+	Owners = &Words{sort: "owner"}  // the owner of a trap, as in Claim
 	Memory = &Words{sort: "memory"} // what Alloc hands out
 )
 

@@ -61,7 +61,7 @@ func (m Mode) Decode(b []byte, at arch.Addr) (Inst, error) {
 }
 
 // refuse makes Decode's error. It takes the bytes by value, so that those of
-// the callers needn't be on the heap.
+// the callers don't escape to the heap.
 func refuse(w window, n int, err error) error { return fmt.Errorf("isa: % x: %w", w[:n], err) }
 
 // little reads n bytes as a signed little-endian number.

@@ -84,7 +84,7 @@ func TestTruncated(t *testing.T) {
 }
 
 // TestLimit: fifteen bytes are an instruction, sixteen aren't, and nothing
-// behind an instruction is looked at.
+// after an instruction is looked at.
 func TestLimit(t *testing.T) {
 	for _, code := range []string{"90", "c3", "0f1f840000000000", "48b8f0debc9a78563412", "f30f1efa", "0f3a0fc001"} {
 		b, err := hex.DecodeString(code)
@@ -126,7 +126,8 @@ func checkDecodedIn(t require.TestingT, mode x86.Mode, b []byte, at arch.Addr) {
 		next &= 1<<32 - 1
 	}
 	require.Equal(t, next, in.Next())
-	// What stands behind doesn't matter, and without its last byte it's none.
+	// The bytes after it don't matter, and without its last byte it isn't an
+	// instruction.
 	for _, tail := range [][]byte{nil, {0xcc, 0x0f, 0x84, 0xff}} {
 		again, err := mode.Decode(append(append([]byte{}, b[:n]...), tail...), at)
 		require.NoError(t, err)

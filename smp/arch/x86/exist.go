@@ -1,8 +1,8 @@
 package x86
 
-// What exists. An opcode that doesn't is #UD on every processor and has no length:
-// Decode refuses it. Not told apart are VEX.W, VEX.L and
-// vvvv of vector instructions, of which some values are #UD as well; those
+// Which opcodes exist. An opcode that doesn't is #UD on every processor and has
+// no length: Decode refuses it. VEX.W, VEX.L and vvvv of vector instructions
+// aren't checked, although some values of them are #UD as well; those
 // instructions aren't executed.
 
 // opcodeTables are the maps after an escape.

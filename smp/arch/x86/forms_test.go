@@ -40,7 +40,7 @@ func operandName(modrm byte) string {
 }
 
 // notForms are one-byte opcodes that aren't compared: prefixes, escapes, and
-// fwait, which objdump joins to the instruction behind it.
+// fwait, which objdump joins to the instruction after it.
 var notForms = []byte{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3, 0x0f, 0x9b}
 
 // vexes begin a VEX or EVEX prefix, in 32-bit mode with mod 3.
@@ -63,7 +63,7 @@ func interesting(escape []byte, op, modrm byte, plain bool) bool {
 	return rm == 0 || rm == 4 || rm == 5 || rm == 6
 }
 
-// legacyForms are the forms of an opcode behind an escape: each prefix that can
+// legacyForms are the forms of an opcode after an escape: each prefix that can
 // change its meaning or length, each reg field with a register and with memory,
 // and the kinds of memory operand.
 func legacyForms(mode x86.Mode, escape []byte, op byte) (forms []form) {
@@ -91,12 +91,12 @@ func legacyForms(mode x86.Mode, escape []byte, op byte) (forms []form) {
 	return forms
 }
 
-// groups are the opcodes that ModRM's reg field is part of in some map behind
-// VEX, EVEX or XOP. Of the others it is tried with one value, for which no two
-// registers of an instruction are the same.
+// groups are the opcodes that ModRM's reg field is part of in some map after
+// VEX, EVEX or XOP. The others are tried with one value of the field, for which
+// no two registers of an instruction are the same.
 var groups = []byte{0x01, 0x02, 0x12, 0x49, 0x71, 0x72, 0x73, 0xae, 0xc6, 0xc7, 0xf3}
 
-// prefixedForms are those of an opcode behind VEX, EVEX or XOP.
+// prefixedForms are those of an opcode after VEX, EVEX or XOP.
 func prefixedForms(enc x86.Encoding, space, op byte) (forms []form) {
 	name := fmt.Sprintf("%s%d %02x", []string{x86.VEX: "vex", x86.EVEX: "evex", x86.XOP: "xop"}[enc], space, op)
 	for variant := range byte(16) {
@@ -160,8 +160,9 @@ func allForms(mode x86.Mode) (forms []form) {
 	return append(forms, operandForms()...)
 }
 
-// A difference is what the two decoders don't agree on. Who says that it exists
-// is "here" or "there"; "length": both, but not on how long it is.
+// A difference is a form on which the two decoders disagree. "here" or "there":
+// only that decoder says that it exists; "length": both do, with different
+// lengths.
 type difference struct {
 	mode     int
 	who      string
@@ -248,7 +249,7 @@ next:
 	}
 }
 
-// padded is code with nops behind.
+// padded is code followed by nops.
 func padded(code []byte) []byte {
 	return append(slices.Clone(code), bytes.Repeat([]byte{0x90}, x86.MaxLen-len(code))...)
 }

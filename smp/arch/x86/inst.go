@@ -116,8 +116,8 @@ func (in *Inst) Unsupported() bool { return in.refused }
 // the outcomes: either all of it has happened, or nothing.
 func (in *Inst) Exec(s *arch.Regs, m arch.Memory) arch.Outcome { return in.fn(in, s, m) }
 
-// What is asked of an instruction now and then: it is read from the bytes
-// again, so that an Inst needn't hold it.
+// Rarely used properties of an instruction. They are read from the bytes again,
+// so that an Inst doesn't have to hold them.
 
 // An Encoding is how opcode and prefixes are written.
 type Encoding uint8

@@ -89,7 +89,7 @@ func TestMode32Stack(t *testing.T) {
 // TestMode32Iret: three words within one privilege level.
 func TestMode32Iret(t *testing.T) {
 	y := newSys()
-	at := arch.Addr(0x10000 - 3*4) // and behind them there is no more memory
+	at := arch.Addr(0x10000 - 3*4) // and no memory is mapped after them
 	y.R[x86.RSP] = uint64(at)
 	for i, v := range []uint64{0x1234, 0x10, x86.ZF | x86.IF} {
 		y.mem.Store(at+arch.Addr(4*i), 4, v)

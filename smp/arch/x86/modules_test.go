@@ -125,7 +125,7 @@ var younger = map[int]bool{0x0f00: true, 0x0f01: true, 0x0f38f8: true}
 
 // sameLength returns the length of the instruction, or 0. What objdump can't
 // read shouldn't be read here either: then it is as long as objdump wants it.
-// What it joins, fwait and the x87 instruction behind, are two here.
+// fwait and the x87 instruction after it, which objdump joins, are two here.
 func sameLength(mode x86.Mode, code []byte, at arch.Addr, want int, text string) int {
 	in, err := mode.Decode(code, at)
 	n := int(in.Len)

@@ -155,7 +155,7 @@ var unnamed = [...]pattern{
 	{"xcryptctr", legacy, map0F, 0xa7, 3 << 3, 7 << 3, anyForm, anyPrefix},
 	{"xcryptcfb", legacy, map0F, 0xa7, 4 << 3, 7 << 3, anyForm, anyPrefix},
 	{"xcryptofb", legacy, map0F, 0xa7, 5 << 3, 7 << 3, anyForm, anyPrefix},
-	// Behind 0f 38 and 0f 3a.
+	// After 0f 38 and 0f 3a.
 	{"gf2p8mulb", legacy, map0F38, 0xcf, 0, 0, anyForm, 2},
 	{"loadiwkey", legacy, map0F38, 0xdc, 0, 0, regForm, 4},
 	{"aesenc128kl", legacy, map0F38, 0xdc, 0, 0, memForm, 4},

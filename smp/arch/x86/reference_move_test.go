@@ -332,7 +332,7 @@ func TestReferenceMoves(t *testing.T) {
 	}
 }
 
-// loopne, loope, loop and jrcxz, with a counter of 64 bits or, behind 67, of 32.
+// loopne, loope, loop and jrcxz, with a counter of 64 bits or, after 67, of 32.
 func TestReferenceLoops(t *testing.T) {
 	mem := make(flat, 0x10000)
 	for op := range 4 {

@@ -154,8 +154,8 @@ func shapes(size int) (list []trial) {
 	return list
 }
 
-// encode writes prefixes for the size, the opcode and its ModRM. Behind a
-// mandatory prefix others follow.
+// encode writes prefixes for the size, the opcode and its ModRM. Other prefixes
+// come after a mandatory one.
 func (x *trial) encode(opcode string, reg int, imm ...byte) []byte {
 	var b []byte
 	if opcode[0] == 0xf2 || opcode[0] == 0xf3 || opcode[0] == 0x66 {

@@ -24,8 +24,8 @@ func execPop64(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	return arch.Next
 }
 
-// push writes v below the stack pointer and moves it there. The stack is never
-// behind an override.
+// push writes v below the stack pointer and moves it there. A segment override
+// never applies to the stack.
 func (in *Inst) push(s *arch.Regs, m arch.Memory, v uint64) (ok bool) {
 	sp := (s.R[RSP] - uint64(in.size)) & in.linear
 	if !m.Store(arch.Addr(sp), int(in.size), v&in.mask) {

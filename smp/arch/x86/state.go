@@ -102,7 +102,7 @@ func (y *System) TSC() uint64 {
 // override (the stack, the destination of a string instruction) goes through
 // plain.
 
-// overriding is memory behind an override.
+// overriding is memory seen through a segment override.
 type overriding struct {
 	memory arch.Memory
 	base   uint64
@@ -147,7 +147,7 @@ func plain(m arch.Memory) arch.Memory {
 	return m
 }
 
-// execOverride executes in.inner behind the override of in.segment. A store to
+// execOverride executes in.inner with the override of in.segment. A store to
 // code is #GP (SDM vol. 3, "Type Checking").
 func execOverride(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	y := system(m)

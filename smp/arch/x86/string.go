@@ -61,7 +61,7 @@ func execLods(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome { return in.el
 func execCmps(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome { return in.element(s, m, cmps) }
 func execScas(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome { return in.element(s, m, scas) }
 
-// What RDI points to is never behind an override.
+// An override never applies to what RDI points to.
 
 func movs(in *Inst, s *arch.Regs, m arch.Memory, step uint64) bool {
 	v, ok := m.Load(in.at(s, RSI), int(in.size))

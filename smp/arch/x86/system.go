@@ -61,7 +61,7 @@ func execSahf(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	return arch.Next
 }
 
-// vendor is what cpuid says of who made the processor, in the order EBX, EDX, ECX.
+// vendor is the vendor string of cpuid, in the order EBX, EDX, ECX.
 const vendor = "kpsim x86-64"
 
 // execCpuid: leaf 0 names the vendor and no further leaf; all else is zero.

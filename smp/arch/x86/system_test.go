@@ -392,7 +392,7 @@ func TestSystemEdges(t *testing.T) {
 	require.Equal(t, arch.Unsupported, y.step32(t, "0f22c0"))
 }
 
-// TestNotThere: what choose needn't look at, for Decode refuses it.
+// TestNotThere: forms that choose doesn't check, because Decode refuses them.
 func TestNotThere(t *testing.T) {
 	for _, code := range []string{"8cf0", "8ef0", "c4e27df208", "c4e37ff0c005", "c4e3f3f0c005", "c4e279f5c0", "8dc0", "0f0dc0"} {
 		b, err := hex.DecodeString(code)

@@ -28,7 +28,7 @@ func (in *Inst) String() string {
 	return fmt.Sprintf(".byte % #x", in.raw[:in.Len])
 }
 
-// secondOpinion asks x86asm, and believes it if it comes to the same length.
+// secondOpinion asks x86asm, and believes it if it finds the same length.
 func (in *Inst) secondOpinion() (text string, ok bool) {
 	bits := 64
 	if in.mode == Mode32 {

@@ -20,7 +20,7 @@ type anatomy struct {
 	addr, b    bool // an address-size prefix; REX.B
 	f2, f3, cs bool
 	segment    bool   // fs or gs
-	tail       []byte // from the ModRM byte on, or behind the opcode
+	tail       []byte // from the ModRM byte on, or after the opcode
 }
 
 // dissect finds the opcode again, from the bytes alone.

@@ -36,7 +36,7 @@ func inChild(t *testing.T, body func(h *pair, features map[string]bool)) {
 	name := filepath.Join(t.TempDir(), "area")
 	require.NoError(t, os.WriteFile(name, make([]byte, pageSize), 0o600))
 	args := []string{"-test.run=^" + t.Name() + "$", "-test.v"}
-	if end, ok := t.Deadline(); ok { // code that never ends is told of, too
+	if end, ok := t.Deadline(); ok { // code that never ends is reported, too
 		args = append(args, fmt.Sprintf("-test.timeout=%v", time.Until(end)*9/10))
 	}
 	flag.Visit(func(f *flag.Flag) {

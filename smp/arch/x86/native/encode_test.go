@@ -44,7 +44,7 @@ func (r *random) value() uint64 {
 }
 
 // encode writes an instruction of the form with registers, addressing and
-// immediates drawn from r. The bytes behind it are immediates enough for any.
+// immediates drawn from r. Enough bytes follow it for any immediate.
 func (f *form) encode(r *random) (code []byte, e encoded) {
 	code = append(code, f.prefixes...)
 	wide := f.mode == x86.Mode64

@@ -46,7 +46,7 @@ type area struct {
 
 	_      [0x300 - 0x238]byte
 	old    [32]uint64  // 0x300: the handlers that were there before
-	code   [0x100]byte // 0x400: what runs, for whoever reads it after a death
+	code   [0x100]byte // 0x400: what runs, to be read after the child has died
 	length uint64
 }
 
@@ -213,7 +213,7 @@ func (h *host) run(p *program, s *arch.Regs) ending {
 	return ending{s: arch.Regs{R: h.out, IP: arch.Addr(h.outIP), Flags: h.outFlags}, trap: int(h.trap), cr2: h.cr2, fs: h.outFS, gs: h.outGS}
 }
 
-// raw runs code once and returns the registers behind it.
+// raw runs code once and returns the registers after it.
 func (h *host) raw(code []byte, s arch.Regs) arch.Regs {
 	copy(h.text[codeAt-textAt:], code)
 	end := codeAt + arch.Addr(len(code))

@@ -40,7 +40,7 @@ func (p *program) undefined(i int, s *arch.Regs) uint64 {
 	return *m &^ known
 }
 
-// An ending is how a program came to its end.
+// An ending is how a program ended.
 type ending struct {
 	s         arch.Regs
 	trap      int    // the vector of an exception; -1: control left the code

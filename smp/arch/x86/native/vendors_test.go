@@ -26,7 +26,7 @@ func faultsAnywhere(in *x86.Inst) bool {
 }
 
 // writesBeforeFault: enter and pusha have written below RSP when they fault,
-// which nobody may rely on.
+// which no program may rely on.
 func writesBeforeFault(in *x86.Inst) bool {
 	if in == nil {
 		return false
